@@ -31,6 +31,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/page/rows.h"
+#include "../src/page/layout.h"
 #include "../src/page/groups.h"
 #include "../src/stream/record.h"
 

@@ -15,6 +15,7 @@
 #include "../src/page/view.h"
 #include "harness.h"
 #include "session_one.h"
+#include "../src/page/layout.h"
 
 #define RIG_BLOCKS 200
 

@@ -7,6 +7,8 @@
 #include "chance.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
+#include "../src/page/past.h"
 
 #define BLOCKS 900
 

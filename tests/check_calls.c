@@ -5,6 +5,7 @@
 #include "../src/page/calls.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/past.h"
 
 static struct symbol_wrappers *wrappers;
 

@@ -8,6 +8,8 @@
 #include "../src/page/order.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/layout.h"
+#include "../src/page/rows.h"
 
 static struct filter_error wrong;
 

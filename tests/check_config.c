@@ -10,6 +10,7 @@
 #include "../src/page/style.h"
 #include "../src/page/view.h"
 #include "harness.h"
+#include "../src/page/rows.h"
 
 #define WORDS 16
 

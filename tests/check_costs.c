@@ -5,6 +5,8 @@
 #include "../src/page/costs.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/layout.h"
+#include "../src/page/rows.h"
 
 #define COLS (PAGE_FULL_COLS - 1)
 

@@ -22,9 +22,9 @@
 #include "../src/nodes/serve/serve.h"
 #include "../src/nodes/pageknode/pageknode.h"
 #include "../src/nodes/session/state.h"
-#include "../src/pagek/pagek.h"
 #include "../src/page/picture.h"
 #include "harness.h"
+#include "../src/page/layout.h"
 
 #define LIST_MAX 8		/* aRecMax of keeper and page */
 #define START_MS INT64_C(1780000000000)	/* some day of 2026 */

@@ -4,6 +4,7 @@
  */
 #include "detail_rig.h"
 #include "golden.h"
+#include "../src/page/past.h"
 
 /* --- the block ---------------------------------------------------------- */
 

@@ -8,6 +8,9 @@
 #include "../src/page/still.h"
 #include "harness.h"
 #include "naive.h"
+#include "../src/page/layout.h"
+#include "../src/page/rows.h"
+#include "../src/page/past.h"
 
 /* --- draining ------------------------------------------------------------ */
 

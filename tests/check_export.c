@@ -11,6 +11,8 @@
 #include "../src/page/past.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
+#include "../src/page/since_page.h"
 
 static char *text;
 static size_t len;

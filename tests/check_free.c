@@ -5,6 +5,8 @@
 #include "../src/page/free.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
+#include "../src/page/past.h"
 
 static struct wire_region region[WIRE_REGIONS_MAX];
 

@@ -6,6 +6,9 @@
 #include "golden.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/layout.h"
+#include "../src/page/rows.h"
+#include "../src/page/past.h"
 
 enum { NONE, BY_FUNCTION, BY_SITE, BY_LINE, BY_MODULE, BY_FRAME,
 	BY_TYPE, BY_THREAD, BY_AGE, BY_BORN, KINDS };

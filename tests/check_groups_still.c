@@ -6,6 +6,7 @@
 #include "../src/page/still.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
 
 #define TYPES 6
 #define EACH 20

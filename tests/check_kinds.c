@@ -8,6 +8,7 @@
 #include "chance.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
 
 #define BLOCKS 700
 

@@ -12,6 +12,9 @@
 #include "../src/page/still.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/layout.h"
+#include "../src/page/rows.h"
+#include "../src/page/past.h"
 
 #define TARGET_BLOCKS 60
 

@@ -6,6 +6,7 @@
 #include "../src/page/leaving.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
 
 #define COLS 80
 #define ROWS 24

@@ -12,6 +12,7 @@
 #include "../src/pagek/listing.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
 
 static atomic_bool stop;
 static struct listing *listing;

@@ -20,6 +20,8 @@
 #include "chance.h"
 #include "harness.h"
 #include "session_one.h"
+#include "../src/page/layout.h"
+#include "../src/page/rows.h"
 
 #define KEYS 1000
 #define COMPARED_EVERY 7

@@ -11,6 +11,7 @@
 #include "../src/pagek/options.h"
 #include "harness.h"
 #include "table_rig.h"
+#include "../src/page/rows.h"
 
 #define WORDS 16
 

@@ -8,6 +8,7 @@
 #include "../src/page/order.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
 
 #include <strings.h>
 

@@ -4,6 +4,7 @@
  */
 #include "app_rig.h"
 #include "../src/pagek/pages.h"
+#include "../src/page/layout.h"
 
 static struct nodes_target targets[2];
 

@@ -9,6 +9,9 @@
 #include "../src/page/keys.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/layout.h"
+#include "../src/page/rows.h"
+#include "../src/page/past.h"
 
 /* --- outside text ------------------------------------------------------- */
 

@@ -7,6 +7,8 @@
 #include "../src/page/groups.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
+#include "../src/page/past.h"
 
 #define PERIOD (512 * 1024)
 

@@ -3,6 +3,7 @@
  * was made at that moment.
  */
 #include "past_rig.h"
+#include "../src/page/past.h"
 
 START_TEST(each_step_is_the_list_as_it_was)
 {

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "past_rig.h"
+#include "../src/page/past.h"
 
 #define PORTION 0		/* ns: the smallest that there is */
 

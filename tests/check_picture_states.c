@@ -5,6 +5,7 @@
 #include "golden.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/layout.h"
 
 /* --- states ------------------------------------------------------------- */
 

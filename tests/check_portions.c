@@ -5,6 +5,7 @@
 #include "../src/page/groups.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
 
 enum { BY_SITE = 2, BY_MODULE = 4 };
 

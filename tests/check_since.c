@@ -6,6 +6,8 @@
 
 #include "../src/page/choice.h"
 #include "since_rig.h"
+#include "../src/page/rows.h"
+#include "../src/page/since_page.h"
 
 static bool
 has_type(unsigned at, uint64_t of)

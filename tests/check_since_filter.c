@@ -5,6 +5,8 @@
 
 #include "../src/page/choice.h"
 #include "since_rig.h"
+#include "../src/page/rows.h"
+#include "../src/page/since_page.h"
 
 /* --- filters -------------------------------------------------------------- */
 

@@ -3,6 +3,9 @@
  * group that is open on it.
  */
 #include "since_rig.h"
+#include "../src/page/rows.h"
+#include "../src/page/past.h"
+#include "../src/page/since_page.h"
 
 /* --- blocks --------------------------------------------------------------- */
 

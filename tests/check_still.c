@@ -9,6 +9,8 @@
 #include "../src/page/still.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/layout.h"
+#include "../src/page/rows.h"
 
 #define ROWS 24
 #define FIRST 3		/* lines above the rows */

@@ -8,6 +8,7 @@
 #include "../src/page/groups.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/rows.h"
 
 #define ROWS 24
 

@@ -5,6 +5,7 @@
 #include "../src/page/trend.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/past.h"
 
 static uint64_t keeper[WIRE_STATS_COUNT];
 

@@ -4,6 +4,7 @@
 #include "../src/page/units.h"
 #include "harness.h"
 #include "scene.h"
+#include "../src/page/layout.h"
 
 START_TEST(size_is_written_in_its_unit)
 {

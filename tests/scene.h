@@ -15,6 +15,8 @@
 
 #include "../src/page/view.h"
 #include "harness.h"
+#include "../src/page/layout.h"
+#include "../src/page/past.h"
 
 struct scene {
 	struct nodes_look look;

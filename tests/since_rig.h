@@ -8,6 +8,7 @@
 #include "../src/page/since.h"
 #include "harness.h"
 #include "naive.h"
+#include "../src/page/since_page.h"
 
 static struct page_diff diff;
 

@@ -8,6 +8,7 @@
 #include "marked.h"
 #include "order.h"
 #include "still.h"
+#include "rows.h"
 
 #define PORTION_NS 2500000	/* of one picture ... */
 #define HASTY_NS 6000000	/* ... and when somebody waits for the first rows */

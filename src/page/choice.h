@@ -33,6 +33,7 @@
 #define PAGEK_CHOICE_H
 
 #include "take.h"
+#include "rows.h"
 
 #define PAGE_CHOICE_MAX (1u << 19)	/* the sums are of all, whatever has rows */
 

@@ -10,6 +10,7 @@
 
 #include "fields.h"
 #include "still.h"
+#include "layout.h"
 
 enum {
 	W_ROW = 33,

@@ -16,6 +16,10 @@
 #include "past.h"
 #include "still.h"
 #include "trend.h"
+#include "layout.h"
+#include "rows.h"
+#include "group_fields.h"
+#include <langinfo.h>
 
 #define SAID_LINES 4	/* of what is said in the bottom line, where it is too long for that */
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
@@ -51,12 +55,6 @@ layout_ops(const struct page *page, int cols, int rows)
 		break;
 	}
 	return cols >= PAGE_WIDE_COLS ? wide_ops(cols, rows) : &page_classic;
-}
-
-bool
-page_paints_little(const struct page *page)
-{
-	return page->on_screen && page->opts.fps == 1;
 }
 
 /* --- rows --------------------------------------------------------------- */
@@ -549,4 +547,73 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 		compose_full(page, v, &st, rows, pic);
 	}
 	return picture_end(pic);
+}
+
+/* --- from the first picture to the end ----------------------------------- */
+
+void
+page_init(struct page *page, const struct page_opts *opts)
+{
+	*page = (struct page){ .opts = *opts, .layout = opts->layout,
+		.units = opts->units,
+		.group = opts->group, .group_below = opts->group_below,
+		.group_last = opts->group };
+	if (page->opts.fps < 1 || page->opts.fps > NODES_HZ)
+		page->opts.fps = NODES_HZ;
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		page->opts.ascii = true;
+}
+
+/*
+ * All that a page owns, and what frees it: who gives it one more pointer adds a
+ * line here.
+ */
+#define OWNED(X) \
+	X(frozen, page_thaw(page)) \
+	X(freezing, page_thaw(page)) \
+	X(find, page_find_free(page->find)) \
+	X(groups, page_groups_free(page->groups)) \
+	X(marked, page_marked_free(page->marked)) \
+	X(choice, page_choice_free(page->choice)) \
+	X(gaps, page_free_fini(page)) \
+	X(trend, page_trend_free(page->trend)) \
+	X(leaving, page_leaving_free(page->leaving)) \
+	X(followed, page_followed_free(page->followed)) \
+	X(past, page_past_free(page->past)) \
+	X(still, page_still_free(page->still))
+
+void
+page_fini(struct page *page)
+{
+#define X(field, freed) \
+	freed; \
+	page->field = NULL;
+	OWNED(X)
+#undef X
+}
+
+void
+page_take_over(struct page *page, const struct page *copy)
+{
+#define X(field, freed) page->field = copy->field;
+	OWNED(X)
+#undef X
+}
+
+void
+page_news(void *arg)
+{
+	struct page *page = arg;
+
+	page->news = true;
+}
+
+int
+page_compose(struct page *page, struct nodes_session *session, int cols,
+    int rows, struct page_picture *pic)
+{
+	struct page_view v;
+
+	page_view_shown(&v, page, session);
+	return page_compose_view(page, &v, cols, rows, pic);
 }

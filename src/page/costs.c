@@ -4,6 +4,7 @@
 #include "costs.h"
 #include "free.h"
 #include "scroll.h"
+#include "layout.h"
 
 /* Up to COST_STEPS each microsecond has a bucket, then they double in width. */
 static size_t

@@ -12,6 +12,7 @@
 
 #include "diag.h"
 #include "target_fields.h"
+#include "layout.h"
 
 #define NAME_COLS 17
 #define NUMBER_COLS 13

@@ -9,6 +9,7 @@
 #include "marked.h"
 #include "order.h"
 #include "still.h"
+#include "rows.h"
 
 bool
 page_is_draining(const struct page *page)

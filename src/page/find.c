@@ -8,6 +8,7 @@
 #include "choice.h"
 #include "find.h"
 #include "still.h"
+#include "rows.h"
 
 #define CHUNK 64
 #define ADDRESS_DIGITS 6	/* less are a word */

@@ -7,6 +7,7 @@
 #include "followed.h"
 #include "free.h"
 #include "groups.h"
+#include "rows.h"
 
 struct page_followed {
 	bool on;

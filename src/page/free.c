@@ -6,6 +6,7 @@
 
 #include "choice.h"
 #include "free.h"
+#include "rows.h"
 
 #define WALK_ROWS 256
 

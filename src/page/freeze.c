@@ -572,3 +572,14 @@ page_kept_behind(struct page_kept *k, struct page_view *v, bool same)
 	v->thread = kept_thread;
 	v->arg = k;
 }
+
+void
+page_view_shown(struct page_view *v, const struct page *page,
+    struct nodes_session *session)
+{
+	page_view_live(v, session);
+	page_view_frozen(v, page);
+	v->units = page->units;
+	v->utc = page->opts.utc;
+	v->wrappers = page->opts.wrappers;
+}

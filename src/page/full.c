@@ -17,6 +17,8 @@
 #include "spark.h"
 #include "still.h"
 #include "trend.h"
+#include "layout.h"
+#include "rows.h"
 
 #define PAGE_HEAD_TEXT 64
 

@@ -85,4 +85,12 @@ const char *page_sum_title(enum profile_measure by);
 /* -EINVAL: none is called so. */
 int page_sum_called(const char *word, enum profile_measure *by);
 
+/* --- rows (group_rows.c) ------------------------------------------------ */
+
+/* The heading of the groups' rows, and one of them. */
+void page_group_heading(const struct page *, const struct page_view *,
+    struct page_picture *);
+void page_group_row(const struct page *, const struct page_view *,
+    uint64_t at, struct page_picture *);
+
 #endif

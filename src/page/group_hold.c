@@ -6,6 +6,7 @@
 
 #include "branches.h"
 #include "still.h"
+#include "rows.h"
 
 void
 page_group_name(const struct profile_group *g, char *out, size_t cap)

@@ -8,6 +8,7 @@
 #include "choice.h"
 #include "marked.h"
 #include "still.h"
+#include "rows.h"
 
 #define PORTION 4000000	/* units, of about a nanosecond, in one picture ... */
 #define HASTY 7000000	/* ... and when somebody waits for the first rows */

@@ -21,7 +21,6 @@
  *	kinds.c		what blocks can be grouped by
  *	groups.c	takes
  *	group_hold.c	the cursor on a group, and which one is open
- *	group_rows.c	how they look, in columns of group_fields.c
  *	group_trends.c	what they had in the last minute
  *	members.c	the blocks of groups that are open
  *	branches.c	groups that are open in their place, and what each row is
@@ -215,14 +214,6 @@ bool page_fold(struct page *);
 int page_unfold_first(struct page *, const struct page_view *);
 /* All of them, or if they are open none; then 1. */
 int page_unfold_all(struct page *, const struct page_view *);
-
-/* --- rows (group_rows.c) ------------------------------------------------ */
-
-/* The heading of the groups' rows, and one of them. */
-void page_group_heading(const struct page *, const struct page_view *,
-    struct page_picture *);
-void page_group_row(const struct page *, const struct page_view *,
-    uint64_t at, struct page_picture *);
 
 /* --- the blocks of the open group (members.c) --------------------------- */
 

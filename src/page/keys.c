@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../base/base.h"
 #include "keys.h"
 
 #define CODES 4

@@ -10,7 +10,15 @@
 #ifndef PAGEK_KEYS_H
 #define PAGEK_KEYS_H
 
-#include "view.h"
+#include "picture.h"
+
+/* Pages, by the letter that the first line of each begins with. */
+enum page_letter {
+#define PAGE(action, letter, ...) PAGE_##letter,
+#include "pages.def"
+#undef PAGE
+	PAGES			/* one more than the last */
+};
 
 #define PAGE_CTRL(c) ((c) & 0x1f)
 
@@ -94,5 +102,15 @@ void page_keys_help(struct page_picture *, enum page_keys group);
 void page_keys_help_title(struct page_picture *, const char *title);
 void page_keys_help_line(struct page_picture *, const char *names,
     const char *help);
+
+/* --- the bottom (keys.c) ------------------------------------------------ */
+
+/*
+ * The key bar, made from the key table: what fits into so many columns.  Where
+ * something lies over the page it is of what means the same there.
+ */
+void page_key_bar(struct page_picture *, int cols, bool covered);
+/* The code of the key that stands at that column; 0: none does. */
+int page_key_bar_code(int cols, int col, bool covered);
 
 #endif

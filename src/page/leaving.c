@@ -4,6 +4,7 @@
 #include "free.h"
 #include "leaving.h"
 #include "still.h"
+#include "rows.h"
 
 #define STAY_NS INT64_C(1000000000)
 #define SHARE 4			/* of the rows, one in so many may be leaving */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "../base/base.h"
 #include "keys.h"
 #include "line.h"
 

@@ -45,6 +45,7 @@
 #include "chains.h"
 #include "view.h"
 #include "walk.h"
+#include "rows.h"
 
 /* Blocks that are copied; of a longer list it is not known which are gone. */
 #define PAGE_MARKED_MAX (UINT32_C(1) << 22)

@@ -15,6 +15,7 @@
 #include "choice.h"
 #include "marked.h"
 #include "take.h"
+#include "rows.h"
 
 struct page_belong;
 

@@ -11,6 +11,7 @@
 #include "marked.h"
 #include "order.h"
 #include "still.h"
+#include "rows.h"
 
 static uint64_t
 clamp(uint64_t n, uint64_t below)

@@ -6,6 +6,7 @@
 
 #include "node_fields.h"
 #include "nodes_page.h"
+#include "layout.h"
 
 /* --- targets of a node ---------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "nodes_page.h"
+#include "layout.h"
 
 #define SEEN_MS 15000		/* what was told before that is said to be old */
 #define TITLE_COL 18		/* of the counts in line 1, if there is room */

@@ -8,6 +8,7 @@
 #include "../base/intern.h"
 #include "calls.h"
 #include "order.h"
+#include "rows.h"
 
 #define AT_ONCE 1024		/* blocks between two looks at the clock */
 

@@ -18,12 +18,8 @@
  *		dispatch, help screen and key bar.  What an action does is the
  *		program's.
  *
- * Example: a page as text
- *	struct page_picture pic = { 0 };
- *	page_init(&page, &opts);
- *	page_compose(&page, session, 80, 24, &pic);
- *	for (i = 0; i < pic.rows; i++)
- *		puts(pic.line[i].text);
+ * struct page is the state of one viewer; view.h is what a picture is made of.
+ * The rooms above make rows of it, and pictures of the rows.
  */
 #ifndef PAGEK_PAGE_H
 #define PAGEK_PAGE_H
@@ -35,7 +31,10 @@
 #include "../base/base.h"
 #include "../nodes/nodes.h"
 #include "../symbol/wrappers.h"
+#include "keys.h"
 #include "line.h"
+#include "picture.h"
+#include "units.h"
 
 enum page_layout {
 	PAGE_AUTO,		/* classic below 80 columns, wide from there on */
@@ -48,49 +47,6 @@ enum page_color {
 	PAGE_COLOR_AUTO,	/* TERM, NO_COLOR, CLICOLOR_FORCE decide */
 	PAGE_COLOR_ALWAYS,
 	PAGE_COLOR_NEVER,
-};
-
-/* Pages, by the letter that the first line of each begins with. */
-enum page_letter {
-#define PAGE(action, letter, ...) PAGE_##letter,
-#include "pages.def"
-#undef PAGE
-	PAGES			/* one more than the last */
-};
-
-/* How sizes of blocks are written: units.h. */
-enum page_units {
-	PAGE_UNITS_EXACT,
-	PAGE_UNITS_K,
-	PAGE_UNITS_HEX,
-	PAGE_UNITS		/* one more than the last */
-};
-
-enum page_mark {
-	PAGE_PLAIN,
-	PAGE_HEADING,		/* reversed */
-	PAGE_CURSOR,		/* the selected row, reversed */
-	PAGE_NEW,		/* bold: younger than a second */
-	PAGE_WARN,		/* yellow, beside a word */
-	PAGE_BAD,		/* red, beside a word: lost, ended, corrupt */
-	PAGE_STALE,		/* dim */
-	PAGE_STATUS,		/* a counter that moved in the last 10 s: reversed */
-	PAGE_MARKS,		/* one more than those that files can name */
-	PAGE_AGE = PAGE_MARKS,	/* the glyph of an age, the youngest: coloured where there are 256 */
-	PAGE_AGE_LAST = PAGE_AGE + 5	/* ... and of the oldest */
-};
-
-enum page_attr {
-	PAGE_BOLD = 1,
-	PAGE_DIM = 2,
-	PAGE_REVERSE = 4,
-	PAGE_UNDERLINE = 8,
-};
-
-/* What a mark looks like; style.h has the words. */
-struct page_style {
-	unsigned attrs;			/* of enum page_attr */
-	int ink, ground;		/* 0 to 7 as a terminal counts; -1: its own */
 };
 
 #define PAGE_SORTINGS 4		/* sorts that decide one after the other */
@@ -122,32 +78,6 @@ struct page_opts {
 	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */
 	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
 	struct nodes_session_opts session;	/* what :target keeps of how the session was opened: list, max, click */
-};
-
-struct page_span {
-	uint16_t from, to;	/* columns, to excluded */
-	enum page_mark mark;
-};
-
-#define PAGE_COLS_MAX 1000	/* a wider terminal is used up to here */
-
-struct page_line {
-	const char *text;	/* UTF-8, safe for a terminal, no newline */
-	const struct page_span *span;
-	int nspan;
-};
-
-struct page_store;
-
-/* Starts as all zeros; each compose reuses its memory. */
-struct page_picture {
-	struct page_line *line;		/* lines and texts: page_picture_fini() */
-	int rows;
-	size_t cap;
-	int cols;			/* no line is wider */
-	int cursor_row, cursor_col;	/* of the prompt; -1: no prompt */
-	int said;			/* of the last rows: what is typed or said there */
-	struct page_store *store;
 };
 
 /* The fields of line 2 that can be edited (fields.c). */
@@ -300,29 +230,6 @@ struct page {
 	bool news;			/* see page_news() */
 };
 
-/* Needs setlocale(3) done: without UTF-8 the page is ASCII. */
-void page_init(struct page *, const struct page_opts *);
-void page_fini(struct page *);
-/*
- * After a copy of the page has been composed in its place: what that has made
- * or let go of all that a page owns.  The copy is not to be used any more.
- */
-void page_take_over(struct page *, const struct page *copy);
-
-/*
- * The picture of `cols` by `rows` (rows 0: as many as there are blocks, for
- * text output) of what the session looks at now.  -ENOMEM.
- */
-int page_compose(struct page *, struct nodes_session *, int cols, int rows,
-    struct page_picture *);
-void page_picture_fini(struct page_picture *);
-
-/*
- * For nodes_session_open(), with the page as its argument: the next paint
- * comes when the replies of a cycle are in, not one cycle later.
- */
-void page_news(void *page);
-
 /*
  * One row of the flat list as text (pagek list): no more than cap bytes, the
  * NUL included.  heading: the line above such rows.  Sizes are exact, names
@@ -339,47 +246,15 @@ void page_row_heading(const struct page *, char *out, size_t cap);
  */
 const char *page_descr(const struct nodes_look *, const struct blk *);
 
-/* "NO ALLOCLOG": a session's state in a word.  NULL for no state. */
-const char *page_state_name(enum nodes_state);
-/* "EXECED": a target's state in a word.  NULL for no enum wire_state. */
-const char *page_target_state(uint32_t state);
-
-#define PAGE_EXIT_TEXT 24
-/* "exit 3", "signal 11", or "" for a wait status that is not known. */
-void page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT]);
-
 #define PAGE_SAMPLE_TEXT 24
 /* "1/512k": a sampling period; "1/100" when it is no round number. */
 void page_sample_text(uint64_t period, char out[PAGE_SAMPLE_TEXT]);
 /* What goes before a total: "~" when it is estimated from a sample, else "". */
 const char *page_about(uint64_t sample);
 
-#define PAGE_LOST_TEXT 320
-/*
- * "lost: 12 ring full.  INCOMPLETE since 12:00:05: blocks listed may be freed",
- * of a list from which records were lost, or were and are being made good.
- */
-void page_lost_text(const struct page *, const struct nodes_look *,
-    char out[PAGE_LOST_TEXT]);
-
 /* Records lost, of all causes. */
 uint64_t page_lost(const struct nodes_look *);
-/* What that means for the list: "blocks are missing", "blocks listed may be freed" ... */
-const char *page_lost_means(const struct nodes_look *);
 /* ... and not made good by a list that was taken anew. */
 uint64_t page_lost_for_good(const struct nodes_look *);
-
-#define PAGE_LACK_TEXT 192
-/*
- * What a list that is not complete lacks, as in "12 records were lost: blocks
- * listed may be freed" or "the list was full, 951,424 blocks are not in it".
- */
-void page_lack_text(const struct nodes_look *, char out[PAGE_LACK_TEXT]);
-
-bool page_target_is_complete(const struct nodes_target *);
-#define PAGE_REMARKS_TEXT 320
-/* "INCOMPLETE: 12 lost; " where its counts are not right, and its reason. */
-void page_target_remarks(const struct nodes_target *,
-    char out[PAGE_REMARKS_TEXT]);
 
 #endif

@@ -117,4 +117,44 @@ unsigned page_steps_percent(const struct page_steps *);
 /* What is shown: borrowed until the next page_steps_on(). */
 const struct blklist *page_steps_list(const struct page_steps *);
 
+/* --- pause (freeze.c) --------------------------------------------------- */
+
+/*
+ * Copies all that the picture can show, as it is now.  -EAGAIN: a large list
+ * takes more than one picture, so with the next one again; it will be paused as
+ * it was at the first call.  -ESTALE: the list is another one meanwhile, and
+ * the next call begins anew.  -ENOMEM: not paused.
+ */
+int page_freeze(struct page *, const struct page_view *);
+/* How much of it is copied, in percent; 0 when it is not pausing. */
+unsigned page_freezing(const struct page *);
+/* Neither paused nor pausing any more. */
+void page_thaw(struct page *);
+/*
+ * Asks for the picture of one state before or after (past.h) the one that was
+ * asked for last.  -ENOENT: there is none.  -EINVAL: nothing is paused.
+ */
+int page_step(struct page *, bool back);
+/*
+ * So many nanoseconds on the way to it; until it is whole the one before is
+ * shown.  0: there it is, or no other one was asked for.  -EAGAIN: it takes
+ * more, so with the next picture again.  -EINVAL: nothing is paused.  -ENOMEM:
+ * the picture is what it was, and nothing is on its way any more.
+ */
+int page_step_on(struct page *, int64_t budget_ns);
+/* How far the next one is; false: none is on its way. */
+bool page_stepping(const struct page *, unsigned *percent);
+/* The picture stays; false: no other one was on its way. */
+bool page_step_stop(struct page *);
+/* False: the picture is that of the pause; else it was so long before it. */
+bool page_stepped(const struct page *, int64_t *ms);
+/* Of the one that was asked for: "picture of 15:04:09, 12 of 31, 1 s apart" */
+void page_step_text(const struct page *, char *out, size_t cap);
+/* Puts the copy, if there is one, behind the view. */
+void page_view_frozen(struct page_view *, const struct page *);
+
+/* What the page shows: that, or the paused picture. */
+void page_view_shown(struct page_view *, const struct page *,
+    struct nodes_session *);
+
 #endif

@@ -6,12 +6,14 @@
  * at most four bytes a column, for every character that is not one column
  * wide or more is replaced.
  */
+#include <stdio.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
+#include "../base/base.h"
 #include "picture.h"
 
 #define CHUNK 65536

@@ -21,7 +21,62 @@
 #ifndef PAGEK_PICTURE_H
 #define PAGEK_PICTURE_H
 
-#include "page.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum page_mark {
+	PAGE_PLAIN,
+	PAGE_HEADING,		/* reversed */
+	PAGE_CURSOR,		/* the selected row, reversed */
+	PAGE_NEW,		/* bold: younger than a second */
+	PAGE_WARN,		/* yellow, beside a word */
+	PAGE_BAD,		/* red, beside a word: lost, ended, corrupt */
+	PAGE_STALE,		/* dim */
+	PAGE_STATUS,		/* a counter that moved in the last 10 s: reversed */
+	PAGE_MARKS,		/* one more than those that files can name */
+	PAGE_AGE = PAGE_MARKS,	/* the glyph of an age, the youngest: coloured where there are 256 */
+	PAGE_AGE_LAST = PAGE_AGE + 5	/* ... and of the oldest */
+};
+
+enum page_attr {
+	PAGE_BOLD = 1,
+	PAGE_DIM = 2,
+	PAGE_REVERSE = 4,
+	PAGE_UNDERLINE = 8,
+};
+
+/* What a mark looks like; style.h has the words. */
+struct page_style {
+	unsigned attrs;			/* of enum page_attr */
+	int ink, ground;		/* 0 to 7 as a terminal counts; -1: its own */
+};
+
+struct page_span {
+	uint16_t from, to;	/* columns, to excluded */
+	enum page_mark mark;
+};
+
+#define PAGE_COLS_MAX 1000	/* a wider terminal is used up to here */
+
+struct page_line {
+	const char *text;	/* UTF-8, safe for a terminal, no newline */
+	const struct page_span *span;
+	int nspan;
+};
+
+struct page_store;
+
+/* Starts as all zeros; each compose reuses its memory. */
+struct page_picture {
+	struct page_line *line;		/* lines and texts: page_picture_fini() */
+	int rows;
+	size_t cap;
+	int cols;			/* no line is wider */
+	int cursor_row, cursor_col;	/* of the prompt; -1: no prompt */
+	int said;			/* of the last rows: what is typed or said there */
+	struct page_store *store;
+};
 
 enum picture_align {
 	PICTURE_LEFT,		/* padded on the right to the width */
@@ -88,5 +143,7 @@ int picture_width(const char *text, bool ascii);
 int picture_cols(const struct page_picture *, const char *text);
 /* Nothing but ASCII may stand in it. */
 bool picture_is_ascii(const struct page_picture *);
+
+void page_picture_fini(struct page_picture *);
 
 #endif

@@ -7,6 +7,7 @@
 #include "calls.h"
 #include "free.h"
 #include "units.h"
+#include "layout.h"
 
 #define SIZE_COLUMNS 12		/* of `pagek list` */
 #define MINUTE 60
@@ -449,4 +450,15 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 	page_row_call(page, v, b->caller, call, sizeof call);
 	page_row_put(v->look, b, &(struct page_row_names){ .descr = descr,
 	    .thread = thread, .call = call, .units = v->units }, out, cap);
+}
+
+void
+page_row_text(const struct page *page, struct nodes_session *session,
+    const struct blk *b, char *out, size_t cap)
+{
+	struct page_view v;
+
+	page_view_live(&v, session);
+	v.wrappers = page->opts.wrappers;
+	page_row_text_view(page, &v, b, out, cap);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "since.h"
+#include "since_page.h"
 
 #define LEAST_POINTS 3	/* that say anything about a leak */
 

@@ -9,6 +9,8 @@
 
 #include "scroll.h"
 #include "since.h"
+#include "layout.h"
+#include "since_page.h"
 
 static const char *const view_names[DIFF_VIEWS] = { "all", "new", "freed",
 	"grown" };

@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include "followed.h"
+#include "layout.h"
+#include "past.h"
 
 #define STALE_MS 2000	/* a picture that is older than this is said to be */
 
@@ -72,25 +74,6 @@ page_target_state(uint32_t state)
 	};
 
 	return state < BASE_NELEM(names) ? names[state] : NULL;
-}
-
-uint64_t
-page_lost(const struct nodes_look *look)
-{
-	uint64_t n = 0;
-	unsigned i;
-
-	for (i = 0; i < STREAM_CAUSES; i++)
-		n += look->lost[i];
-	return n;
-}
-
-uint64_t
-page_lost_for_good(const struct nodes_look *look)
-{
-	uint64_t lost = page_lost(look);
-
-	return lost > look->mended ? lost - look->mended : 0;
 }
 
 void

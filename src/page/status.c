@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "free.h"
+#include "layout.h"
+#include "rows.h"
 
 struct counter {
 	const char *letter;	/* in the classic line */

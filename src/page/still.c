@@ -8,6 +8,7 @@
 #include "groups.h"
 #include "marked.h"
 #include "still.h"
+#include "rows.h"
 
 #define MARGIN 1024		/* rows that are known beyond the window */
 #define PORTION 1024		/* rows taken at once */

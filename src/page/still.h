@@ -25,6 +25,7 @@
 #define PAGEK_STILL_H
 
 #include "view.h"
+#include "rows.h"
 
 #define PAGE_STILL_MS 5000
 #define PAGE_STILL_BAND 16384	/* rows at most */

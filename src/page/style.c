@@ -1,6 +1,7 @@
 /* See style.h. */
 #include <string.h>
 
+#include "../base/base.h"
 #include "style.h"
 
 static const struct {

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "page.h"
+#include "picture.h"
 
 /* The word of a mark in files: "cursor"; NULL for PAGE_PLAIN, which has none. */
 const char *page_mark_word(enum page_mark);

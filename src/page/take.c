@@ -4,6 +4,7 @@
 
 #include "marked.h"
 #include "take.h"
+#include "rows.h"
 
 #define WALK_ROWS 256
 

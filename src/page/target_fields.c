@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "target_fields.h"
+#include "layout.h"
 
 /* --- parts that several rows have ----------------------------------------- */
 

@@ -4,6 +4,7 @@
 
 #include "scroll.h"
 #include "targets_page.h"
+#include "layout.h"
 
 #define KEYS "j k move  Enter go  Esc close"
 #define NAME_MIN 8		/* columns of a name that is cut */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "view.h"
+#include "layout.h"
 
 struct facts {
 	char node[8];

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "branches.h"
+#include "rows.h"
 
 /* --- the cursor ----------------------------------------------------------- */
 

@@ -13,7 +13,12 @@
 
 #include <stdint.h>
 
-#include "page.h"
+enum page_units {
+	PAGE_UNITS_EXACT,
+	PAGE_UNITS_K,
+	PAGE_UNITS_HEX,
+	PAGE_UNITS		/* one more than the last */
+};
 
 #define PAGE_SIZE_TEXT 32
 

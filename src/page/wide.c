@@ -12,6 +12,8 @@
 #include "marked.h"
 #include "order.h"
 #include "still.h"
+#include "layout.h"
+#include "rows.h"
 
 /* --- line 1 ------------------------------------------------------------- */
 

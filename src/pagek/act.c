@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/layout.h"
 #include "../page/past.h"
 #include "app.h"
 #include "pages.h"

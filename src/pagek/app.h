@@ -52,6 +52,38 @@
 #include "history.h"
 #include "panel.h"
 
+/* How a page on the screen came to its end. */
+enum page_end {
+	PAGE_QUIT,		/* q: target and keeper go on */
+	PAGE_QUIT_TARGET,	/* Q, confirmed: the target was asked to end */
+	PAGE_INTERRUPTED,	/* a signal: .signal says which; re-raise after cleaning up */
+	PAGE_FAILED,		/* no terminal: nothing was drawn */
+};
+
+struct page_result {
+	enum page_end end;
+	int signal;
+};
+
+/*
+ * What a page watches, over what.  A page on the screen may go to other nodes:
+ * when it is left, session and link are those of the last one, and the caller's
+ * to close.
+ */
+struct page_watch {
+	struct nodes_session *session;
+	struct nodes_link *link;
+	/*
+	 * They are never closed, and are there again in the end: for a node that
+	 * ends with its link, or where the caller has to know what became of it.
+	 */
+	bool kept;
+	bool away;		/* kept, and left while another node was watched */
+	const struct target *target;	/* as it was asked for; NULL: by no word */
+	const char *remote;	/* pageknode on other machines; NULL: in their PATH */
+	const struct options *options;	/* where settings come from; NULL: there are none to show */
+};
+
 enum app_mode {
 	APP_PAGE,
 	APP_PROMPT,		/* typing into the line at the bottom */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../page/past.h"
 #include "../page/find.h"
 #include "../page/followed.h"
 #include "app.h"

@@ -6,14 +6,18 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "../page/nodes_page.h"
+#include "../page/rows.h"
+#include "../page/layout.h"
 #include "../base/base.h"
 #include "../page/choice.h"
 #include "../page/free.h"
 #include "../page/groups.h"
-#include "commands.h"
 #include "json.h"
 #include "pages.h"
 #include "pump.h"
+#include "batch.h"
+#include "cli.h"
 
 #define COLUMNS_DEFAULT 80
 #define LINES_DEFAULT 24
@@ -90,29 +94,6 @@ batch_sieve(const struct options *o, struct page_sieve **out)
 	*out = NULL;
 	/* What is wrong was said when the command line was read. */
 	return o->filter != NULL ? page_sieve_new(out, o->filter, &e) : 0;
-}
-
-void
-batch_rows(FILE *out, const struct page *page, const struct page_view *v,
-    struct page_sieve *sieve, uint64_t limit, void (*put)(void *arg,
-    const struct blk *), void *arg)
-{
-	struct blk rows[256];
-	uint64_t offs = 0, done = 0;
-	size_t n, i;
-
-	page_sieve_begin(sieve, v);
-	while ((n = page_choice_text(page, v, offs, rows,
-	    BASE_NELEM(rows))) > 0) {
-		for (i = 0; i < n; i++) {
-			if (!page_sieve_lets(sieve, &rows[i]))
-				continue;
-			put(arg, &rows[i]);
-			if (!output_going(out) || ++done == limit)
-				return;
-		}
-		offs += n;
-	}
 }
 
 void
@@ -652,4 +633,44 @@ batch_watch(const struct options *o, uv_loop_t *loop,
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
 {
 	return batch_visit(o, loop, batch_has_list, run);
+}
+
+/* --- how the nodes are --------------------------------------------------- */
+
+#define EVERY_MS 1000		/* a rate is of so long */
+
+static bool
+has_told(void *arg)
+{
+	return nodes_survey_settled(arg);
+}
+
+int
+ask_nodes(const struct options *o, uv_loop_t *loop, struct nodes_survey **out,
+    bool *complete)
+{
+	struct nodes_survey_opts opts = { .user = true, .remote = o->remote,
+		.every_ms = EVERY_MS, .say = complain_said };
+	int r;
+
+	r = nodes_survey_open(out, loop, &opts);
+	if (r < 0)
+		return r;
+	*complete = pump(loop, NULL, o->timeout_ms, has_told, *out);
+	return 0;
+}
+
+int
+ask_status(struct nodes_survey *survey)
+{
+	size_t n, i;
+	const struct nodes_surveyed *const *row = nodes_survey_look(survey,
+	    &n);
+
+	/* One that is slow may have let us in and then said nothing at all. */
+	for (i = 0; i < n; i++)
+		if (page_how_answers(row[i]->how) && row[i]->seen_ms >= 0)
+			return PAGEK_OK;
+	complain("no node answers");
+	return PAGEK_NO_TARGET;
 }

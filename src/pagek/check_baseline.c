@@ -18,7 +18,9 @@
 
 #include "../base/base.h"
 #include "check.h"
-#include "commands.h"
+#include "batch.h"
+#include "cli.h"
+#include "moment.h"
 
 #define MAGIC "pagek.baseline/1"
 #define FILE_MAX (16 << 20)

@@ -14,8 +14,8 @@
 
 #include "../base/base.h"
 #include "check.h"
-#include "commands.h"
 #include "pump.h"
+#include "batch.h"
 
 #define PASS_MS 1000		/* between two counts by expression ... */
 #define PASS_SHARE 20		/* ... which take a twentieth of the time at most */

@@ -7,7 +7,6 @@
 
 #include "../base/base.h"
 #include "check.h"
-#include "commands.h"
 #include "json.h"
 
 static const char *const limits[] = {

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../page/layout.h"
 #include "../base/base.h"
-#include "commands.h"
 #include "pump.h"
+#include "batch.h"
+#include "cli.h"
 
 static bool
 is_answered(void *arg)

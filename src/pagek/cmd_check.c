@@ -10,6 +10,8 @@
 #include "commands.h"
 #include "forward.h"
 #include "pump.h"
+#include "batch.h"
+#include "cli.h"
 
 #define NODE_ANSWER_MS 3000	/* for what the node should know at once */
 #define ASK_MS 1000

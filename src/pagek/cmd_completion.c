@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "commands.h"
 #include "pump.h"
+#include "cli.h"
 
 #define PATIENCE_MS 300		/* for all nodes together: the user has pressed Tab and waits */
 #define COMPLETION_WORDS_MAX 128

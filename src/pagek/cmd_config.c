@@ -5,8 +5,8 @@
 
 #include "../base/base.h"
 #include "../page/style.h"
-#include "commands.h"
 #include "config.h"
+#include "cli.h"
 
 static void
 put_setting(FILE *out, const char *key, const char *argument,

@@ -4,8 +4,10 @@
  */
 #include <errno.h>
 
-#include "commands.h"
+#include "../page/layout.h"
 #include "moment.h"
+#include "batch.h"
+#include "cli.h"
 
 static int
 put_line(void *arg, const char *line)

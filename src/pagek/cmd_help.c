@@ -6,7 +6,7 @@
 
 #include "../base/base.h"
 #include "../filter/filter.h"
-#include "commands.h"
+#include "cli.h"
 
 #define USAGE_COLUMNS 23
 

@@ -3,13 +3,16 @@
  */
 #include <string.h>
 
+#include "../page/rows.h"
+#include "../page/layout.h"
 #include "../base/base.h"
 #include "../page/choice.h"
 #include "../page/free.h"
-#include "commands.h"
 #include "json.h"
 #include "prom.h"
 #include "pump.h"
+#include "batch.h"
+#include "cli.h"
 
 #define ROW_BYTES 2048
 
@@ -38,7 +41,7 @@ list_rows(FILE *out, const struct page *page, const struct page_view *v,
 
 	page_row_heading(page, row, sizeof row);
 	fprintf(out, "%s\n", row);
-	batch_rows(out, page, v, sieve, limit, put_text, &text);
+	json_block_rows(out, page, v, sieve, limit, put_text, &text);
 }
 
 /* The regions may have been told before the list was taken. */

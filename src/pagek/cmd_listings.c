@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "commands.h"
 #include "json.h"
 #include "pump.h"
+#include "cli.h"
 
 #define PIECE 16384
 

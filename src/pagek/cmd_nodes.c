@@ -6,9 +6,10 @@
 
 #include "../base/base.h"
 #include "../page/node_fields.h"
-#include "commands.h"
 #include "json.h"
 #include "pump.h"
+#include "batch.h"
+#include "cli.h"
 
 static void
 put_table(FILE *out, const struct nodes_table *t, bool ascii)

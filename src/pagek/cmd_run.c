@@ -11,10 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../page/layout.h"
 #include "../base/base.h"
 #include "commands.h"
 #include "forward.h"
 #include "pump.h"
+#include "batch.h"
+#include "cli.h"
+#include "tui.h"
 
 #define NODE_ANSWER_MS 3000	/* for what the node should know at once */
 #define ASK_MS 1200		/* within that time it is asked how things are */

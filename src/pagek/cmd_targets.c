@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/layout.h"
 #include "../base/base.h"
 #include "../page/target_fields.h"
-#include "commands.h"
 #include "json.h"
 #include "pump.h"
+#include "cli.h"
 
 #define ENDED_ROWS 4
 

@@ -3,10 +3,13 @@
  */
 #include <string.h>
 
+#include "../page/layout.h"
 #include "../base/base.h"
-#include "commands.h"
 #include "pages.h"
 #include "pump.h"
+#include "batch.h"
+#include "cli.h"
+#include "tui.h"
 
 static int
 on_screen(uv_loop_t *loop, struct page_watch *watch, struct page *page)

@@ -8,12 +8,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "../page/rows.h"
+#include "../page/layout.h"
 #include "../base/base.h"
 #include "../page/units.h"
 #include "../page/view.h"
-#include "commands.h"
 #include "json.h"
 #include "moment.h"
+#include "batch.h"
+#include "cli.h"
 
 #define NAME_BYTES 1100		/* of a name of the wire, each byte as \xNN */
 #define BYTES_COLUMNS 10

@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../page/layout.h"
 #include "../base/base.h"
 #include "../page/target_fields.h"
-#include "commands.h"
 #include "json.h"
 #include "pump.h"
+#include "batch.h"
+#include "cli.h"
 
 /*
  * What a line is made from: the numbers at one time, and those of the line

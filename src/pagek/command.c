@@ -11,28 +11,28 @@
 #include "pages.h"
 
 static void
-cmd_sort(struct app *app, const char *arg)
+do_sort(struct app *app, const char *arg)
 {
 	app_sort(app, arg);
 }
 
 static void
-cmd_filter(struct app *app, const char *arg)
+do_filter(struct app *app, const char *arg)
 {
 	app_filter(app, arg);
 }
 
 static void
-cmd_help(struct app *app, const char *arg)
+do_help(struct app *app, const char *arg)
 {
 	(void)arg;
 	app_panel_open(app, APP_HELP);
 }
 
-/* One for each page: cmd_page_K(). */
+/* One for each page: do_page_K(). */
 #define PAGE(action, letter, ...) \
 	static void \
-	cmd_page_##letter(struct app *app, const char *arg) \
+	do_page_##letter(struct app *app, const char *arg) \
 	{ \
 		(void)arg; \
 		app_page_open(app, PAGE_##letter, false); \
@@ -41,7 +41,7 @@ cmd_help(struct app *app, const char *arg)
 #undef PAGE
 
 static void
-cmd_quit(struct app *app, const char *arg)
+do_quit(struct app *app, const char *arg)
 {
 	(void)arg;
 	app_leave(app);
@@ -97,7 +97,7 @@ skip(struct app *app, const char *patterns)
 }
 
 static void
-cmd_skip(struct app *app, const char *arg)
+do_skip(struct app *app, const char *arg)
 {
 	struct symbol_wrappers *w;
 	int r;
@@ -120,7 +120,7 @@ cmd_skip(struct app *app, const char *arg)
 }
 
 static void
-cmd_noskip(struct app *app, const char *arg)
+do_noskip(struct app *app, const char *arg)
 {
 	(void)arg;
 	skip(app, "none");
@@ -147,21 +147,21 @@ arm(struct app *app, enum wire_arming arming)
 }
 
 static void
-cmd_arm(struct app *app, const char *arg)
+do_arm(struct app *app, const char *arg)
 {
 	(void)arg;
 	arm(app, WIRE_ARM_HOLD);
 }
 
 static void
-cmd_disarm(struct app *app, const char *arg)
+do_disarm(struct app *app, const char *arg)
 {
 	(void)arg;
 	arm(app, WIRE_ARM_OFF);
 }
 
 static void
-cmd_node(struct app *app, const char *arg)
+do_node(struct app *app, const char *arg)
 {
 	if (arg[0] != '\0')
 		app_go(app, arg);
@@ -171,35 +171,35 @@ cmd_node(struct app *app, const char *arg)
 }
 
 static void
-cmd_back(struct app *app, const char *arg)
+do_back(struct app *app, const char *arg)
 {
 	(void)arg;
 	app_go(app, "-");
 }
 
 static void
-cmd_mark(struct app *app, const char *arg)
+do_mark(struct app *app, const char *arg)
 {
 	(void)arg;
 	app_mark(app);
 }
 
 static void
-cmd_diff(struct app *app, const char *arg)
+do_diff(struct app *app, const char *arg)
 {
 	(void)arg;
 	app_page_open(app, PAGE_H, false);
 }
 
 static void
-cmd_drain(struct app *app, const char *arg)
+do_drain(struct app *app, const char *arg)
 {
 	(void)arg;
 	app_drain(app);
 }
 
 static void
-cmd_save(struct app *app, const char *arg)
+do_save(struct app *app, const char *arg)
 {
 	(void)arg;
 	app_save_settings(app);
@@ -214,36 +214,36 @@ static const struct page_command {
 	{ "target", "[PID|NAME]", "list the node's targets, or go to one",
 	    app_target },
 	{ "node", "NODE[/TARGET]", "go to another node; - is the previous one",
-	    cmd_node },
-	{ "back", "", "go to the previous node", cmd_back },
-	{ "sort", "WORD|LETTERS", "sort by this column; s shows the list", cmd_sort },
+	    do_node },
+	{ "back", "", "go to the previous node", do_back },
+	{ "sort", "WORD|LETTERS", "sort by this column; s shows the list", do_sort },
 	{ "group", "KIND[>KIND]", "group the blocks, on one or two levels; none "
 	    "ends it", app_group_by },
 	{ "filter", "[EXPRESSION]", "show only blocks that match, or "
-	    "all", cmd_filter },
+	    "all", do_filter },
 	{ "skip", "[PATTERNS]", "treat these functions as allocation wrappers; "
-	    "without any, the default ones", cmd_skip },
+	    "without any, the default ones", do_skip },
 	{ "noskip", "", "skip no wrappers: show the direct caller of "
-	    "malloc", cmd_noskip },
+	    "malloc", do_noskip },
 	{ "arm", "", "start logging in a dormant target",
-	    cmd_arm },
+	    do_arm },
 	{ "disarm", "", "stop logging and discard the list",
-	    cmd_disarm },
-	{ "mark", "", "set the mark", cmd_mark },
-	{ "diff", "", "page H: the difference to the mark", cmd_diff },
+	    do_disarm },
+	{ "mark", "", "set the mark", do_mark },
+	{ "diff", "", "page H: the difference to the mark", do_diff },
 	{ "drain", "", "hide blocks allocated from now on, or show all",
-	    cmd_drain },
+	    do_drain },
 	{ "export", "FILE", "write what is shown to FILE.txt, .json, .ndjson "
 	    "or .csv", app_export },
 	{ "set", "[KEY VALUE]", "list the settings, or set one for this page",
 	    app_set },
-	{ "save", "", "write the changed settings to your settings file", cmd_save },
+	{ "save", "", "write the changed settings to your settings file", do_save },
 #define PAGE(action, letter, key, bar, rank, name, title) \
-	{ #letter, "", "page " #letter ": " title, cmd_page_##letter },
+	{ #letter, "", "page " #letter ": " title, do_page_##letter },
 #include "../page/pages.def"
 #undef PAGE
-	{ "help", "", "show the help", cmd_help },
-	{ "q", "", "leave the page; target and node run on", cmd_quit },
+	{ "help", "", "show the help", do_help },
+	{ "q", "", "leave the page; target and node run on", do_quit },
 };
 
 void

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/past.h"
+#include "../page/rows.h"
 #include "../page/fields.h"
 #include "../page/followed.h"
 #include "app.h"

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/since_page.h"
+#include "../page/past.h"
+#include "../page/rows.h"
+#include "../page/layout.h"
 #include "../page/choice.h"
 #include "../page/marked.h"
 #include "export.h"

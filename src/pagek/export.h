@@ -28,6 +28,7 @@
 #ifndef PAGEK_EXPORT_H
 #define PAGEK_EXPORT_H
 
+#include "../page/since_page.h"
 #include "../page/choice.h"
 #include "../page/groups.h"
 #include "../page/since.h"

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/since_page.h"
+#include "../page/rows.h"
 #include "../page/group_fields.h"
 #include "export.h"
 

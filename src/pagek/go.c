@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/past.h"
+#include "../page/rows.h"
+#include "../page/layout.h"
 #include "../page/groups.h"
 #include "app.h"
 #include "target.h"

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../page/past.h"
+#include "../page/layout.h"
 #include "job.h"
 #include "panel.h"
 

@@ -31,8 +31,6 @@
 #include "../mdd/mdd.h"
 #include "../page/field_table.h"
 #include "../page/sieve.h"
-#include "moment.h"
-#include "pagek.h"
 
 #define JSON_DEPTH 8
 #define JSON_CELLS 32768	/* bytes of a row's texts together */
@@ -148,6 +146,15 @@ void json_blocks(struct json *, const struct page *, const struct page_view *,
     struct profile *, struct page_sieve *, bool since_click, uint64_t limit);
 
 /*
+ * Calls put() for each row of the page's text that the sieve lets through, at
+ * most limit of them (0: all) and only while writing to `out` works.  The text
+ * has begun with this view (page_choice_text_begin()).
+ */
+void json_block_rows(FILE *out, const struct page *, const struct page_view *,
+    struct page_sieve *, uint64_t limit, void (*put)(void *arg,
+    const struct blk *), void *arg);
+
+/*
  * The same in parts, for a caller that has not the time for all at once: the
  * head, then json_rows(), and each row; of a profile that has the block's
  * caller.
@@ -160,13 +167,6 @@ void json_block(struct json *, const struct page_view *, struct profile *,
 
 /* Is --fields of them good?  False, with a sentence. */
 bool json_blocks_fields(const struct options *, char *why, size_t cap);
-
-/*
- * A call tree, schema pagek.tree/1, or a flat table of groups, pagek.groups/1,
- * as the options want it.  -ENOMEM.
- */
-int json_tree(struct json *, const struct options *, const struct moment *);
-int json_groups(struct json *, const struct options *, const struct moment *);
 
 /*
  * The table of nodes, schema pagek.nodes/1; with a survey (NULL: no node was

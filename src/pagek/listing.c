@@ -12,6 +12,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "../page/past.h"
+#include "../page/rows.h"
+#include "../page/layout.h"
 #include "../page/choice.h"
 #include "../page/marked.h"
 #include "../page/order.h"

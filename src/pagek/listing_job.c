@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/past.h"
+#include "../page/layout.h"
 #include "job.h"
 
 #define WHOLE_MS 60000		/* for a list that is whole */

@@ -11,9 +11,10 @@
 
 #include "../base/base.h"
 #include "../page/sieve.h"
-#include "commands.h"
 #include "config.h"
 #include "listing.h"
+#include "batch.h"
+#include "cli.h"
 
 static void
 take_note(int sig)

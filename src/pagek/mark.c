@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../page/past.h"
 #include "../page/marked.h"
 #include "app.h"
 

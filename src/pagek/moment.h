@@ -79,4 +79,12 @@ struct options;
 int moment_report(const struct options *, uv_loop_t *, struct nodes_session *,
     int (*put)(FILE *, const struct options *, const struct moment *));
 
+struct json;
+/*
+ * A call tree, schema pagek.tree/1, or a flat table of groups, pagek.groups/1,
+ * as the options want it.  -ENOMEM.
+ */
+int json_tree(struct json *, const struct options *, const struct moment *);
+int json_groups(struct json *, const struct options *, const struct moment *);
+
 #endif

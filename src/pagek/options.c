@@ -9,7 +9,7 @@
 
 #include "../base/base.h"
 #include "../page/kinds.h"
-#include "commands.h"
+#include "cli.h"
 
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
 #define REMOTE_VARIABLE "PAGEK_REMOTE"	/* as --remote-pageknode */

@@ -39,8 +39,22 @@
 #include "../base/option.h"
 #include "../mdd/mdd.h"
 #include "../nodes/node_options/node_options.h"
-#include "pagek.h"
+#include "../page/page.h"
 #include "target.h"
+
+/* The exit statuses of the manual. */
+enum pagek_exit {
+	PAGEK_OK = 0,
+	PAGEK_FAILED = 1,
+	PAGEK_USAGE = 2,
+	PAGEK_NO_TARGET = 3,
+	PAGEK_DENIED = 4,
+	PAGEK_FORMAT = 5,
+	PAGEK_INCOMPLETE = 6,
+	PAGEK_EXCEEDED = 7,
+	PAGEK_TIMEOUT = 8,
+	PAGEK_RUN_FAILED = 125,
+};
 
 #define OPTIONS_SKIPS 16	/* times that --skip may be given */
 
@@ -249,6 +263,9 @@ options_as_text(const struct options *o)
 	return o->given[OPTION_ONCE] || o->given[OPTION_BATCH] ||
 	    o->given[OPTION_OUTPUT];
 }
+
+/* By its letter; PAGES: there is none. */
+enum page_letter page_called(const char *letter);
 
 /*
  * Parses argv, which is reordered and must outlive the options. 0, or the exit

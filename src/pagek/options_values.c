@@ -14,7 +14,6 @@
 #include "../page/order.h"
 #include "../page/sieve.h"
 #include "options.h"
-#include "pages.h"
 
 int
 option_fail(struct parse *p, const char *fmt, ...)
@@ -63,6 +62,35 @@ set_sort(struct parse *p, const char *arg)
 	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
 	page_sorting_put(&sorting, &p->o->page);
 	return 0;
+}
+
+/* "|K|H|G" and "; K: the blocks; ..." */
+static const char pages_letters[] =
+#define PAGE(action, letter, ...) "|" #letter
+#include "../page/pages.def"
+#undef PAGE
+    ;
+
+static const char pages_help[] = "start with this page"
+#define PAGE(action, letter, key, bar, rank, name, title) \
+	"; " #letter ": " title
+#include "../page/pages.def"
+#undef PAGE
+    ;
+
+enum page_letter
+page_called(const char *letter)
+{
+	static const char *const letters[] = {
+#define PAGE(action, letter, ...) #letter,
+#include "../page/pages.def"
+#undef PAGE
+	};
+	int p = 0;
+
+	while (p < PAGES && strcmp(letters[p], letter) != 0)
+		p++;
+	return (enum page_letter)p;
 }
 
 static int

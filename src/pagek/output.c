@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "commands.h"
+#include "cli.h"
 
 static bool is_quiet, is_verbose;
 

@@ -1,6 +1,7 @@
 /*
  * The help, made from the tables of keys, and the diagnostics.
  */
+#include "../page/layout.h"
 #include "app.h"
 #include "pages.h"
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/past.h"
+#include "../page/rows.h"
 #include "../page/detail.h"
 #include "../page/free.h"
 #include "app.h"

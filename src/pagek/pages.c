@@ -21,29 +21,6 @@ const struct page_row pages[PAGES] = {
 #undef PAGE
 };
 
-const char pages_letters[] =
-#define PAGE(action, letter, ...) "|" #letter
-#include "../page/pages.def"
-#undef PAGE
-    ;
-
-const char pages_help[] = "start with this page"
-#define PAGE(action, letter, key, bar, rank, name, title) \
-	"; " #letter ": " title
-#include "../page/pages.def"
-#undef PAGE
-    ;
-
-enum page_letter
-page_called(const char *letter)
-{
-	int p = 0;
-
-	while (p < PAGES && strcmp(pages[p].letter, letter) != 0)
-		p++;
-	return (enum page_letter)p;
-}
-
 void
 app_page_open(struct app *app, enum page_letter p, bool first)
 {

@@ -34,6 +34,7 @@
 #include "export.h"
 #include "options.h"
 #include "panel.h"
+#include "batch.h"
 
 struct batch;
 
@@ -94,12 +95,6 @@ extern const struct page_row {
 	const char *title;		/* "the blocks" */
 	const struct page_ops *ops;
 } pages[PAGES];
-
-/* "|K|H|G" and "; K: the blocks; ...", for the table of options. */
-extern const char pages_letters[], pages_help[];
-
-/* By its letter; PAGES: there is none. */
-enum page_letter page_called(const char *letter);
 
 /* Opens it and says why if it cannot be. */
 void app_page_open(struct app *, enum page_letter, bool first);

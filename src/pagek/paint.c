@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/layout.h"
 #include "../page/style.h"
 #include "gather.h"
 #include "paint.h"

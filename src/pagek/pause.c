@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../page/past.h"
 #include "app.h"
 
 #define STEP_NS 16000000	/* of a cycle of 66 ms: somebody waits for it */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../page/layout.h"
 #include "../base/base.h"
 #include "../page/target_fields.h"
 #include "prom.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "app.h"
-#include "commands.h"
+#include "cli.h"
 
 static void
 show(struct app *app, bool open)

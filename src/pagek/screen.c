@@ -20,6 +20,7 @@
 #include "app.h"
 #include "paint.h"
 #include "terminal.h"
+#include "tui.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define KEYS_A_TURN 4096

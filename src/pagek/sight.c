@@ -1,6 +1,7 @@
 /*
  * What the session has to bring: the rows on the screen, or all blocks.
  */
+#include "../page/rows.h"
 #include "../page/choice.h"
 #include "../page/find.h"
 #include "../page/free.h"

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "commands.h"
 #include "pump.h"
 #include "target.h"
+#include "cli.h"
 
 /* Time for a person to type a password or check a key; sshd waits no longer. */
 #define ASKING_MS 120000

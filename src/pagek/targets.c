@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/past.h"
+#include "../page/rows.h"
 #include "../page/marked.h"
 #include "../page/targets_page.h"
 #include "app.h"

@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../page/layout.h"
 #include "../base/base.h"
 #include "../page/view.h"
-#include "commands.h"
 #include "config.h"
+#include "cli.h"
 
 #define LIBRARY "liballoclog"
 

@@ -21,7 +21,8 @@
 
 #include <stdbool.h>
 
-#include "pagek.h"
+#include "../page/page.h"
+
 
 struct terminal_caught {
 	int end;		/* signal that ends the page; 0 none */

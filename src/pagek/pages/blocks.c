@@ -8,6 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../batch.h"
+#include "../../page/past.h"
+#include "../../page/rows.h"
+#include "../../page/layout.h"
 #include "../../page/choice.h"
 #include "../../page/block_fields.h"
 #include "../../page/followed.h"
@@ -18,7 +22,6 @@
 #include "../../page/group_fields.h"
 #include "../../page/units.h"
 #include "../app.h"
-#include "../commands.h"
 #include "../json.h"
 #include "../pages.h"
 

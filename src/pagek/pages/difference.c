@@ -3,10 +3,14 @@
  */
 #include <errno.h>
 
+#include "../cli.h"
+#include "../batch.h"
+#include "../../page/since_page.h"
+#include "../../page/past.h"
+#include "../../page/rows.h"
 #include "../../page/marked.h"
 #include "../../page/since.h"
 #include "../app.h"
-#include "../commands.h"
 #include "../pump.h"
 #include "../pages.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../batch.h"
 #include "../../page/nodes_page.h"
 #include "../app.h"
-#include "../commands.h"
 #include "../json.h"
 #include "../pump.h"
 #include "../pages.h"
@@ -190,44 +190,6 @@ static const struct panel_key keys[] = {
 };
 
 /* --- text ----------------------------------------------------------------- */
-
-#define EVERY_MS 1000		/* a rate is of so long */
-
-static bool
-has_told(void *arg)
-{
-	return nodes_survey_settled(arg);
-}
-
-int
-ask_nodes(const struct options *o, uv_loop_t *loop, struct nodes_survey **out,
-    bool *complete)
-{
-	struct nodes_survey_opts opts = { .user = true, .remote = o->remote,
-		.every_ms = EVERY_MS, .say = complain_said };
-	int r;
-
-	r = nodes_survey_open(out, loop, &opts);
-	if (r < 0)
-		return r;
-	*complete = pump(loop, NULL, o->timeout_ms, has_told, *out);
-	return 0;
-}
-
-int
-ask_status(struct nodes_survey *survey)
-{
-	size_t n, i;
-	const struct nodes_surveyed *const *row = nodes_survey_look(survey,
-	    &n);
-
-	/* One that is slow may have let us in and then said nothing at all. */
-	for (i = 0; i < n; i++)
-		if (page_how_answers(row[i]->how) && row[i]->seen_ms >= 0)
-			return PAGEK_OK;
-	complain("no node answers");
-	return PAGEK_NO_TARGET;
-}
 
 struct asked {
 	struct nodes_survey *survey;
