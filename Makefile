@@ -70,7 +70,7 @@ MACHINE := $(strip $(shell printf '\043ifdef __LP64__\nlp64\n\043endif\n\043if \
 COLD ?=
 TESTED ?= $(COLD)
 $B/tests/check_%.o: LEVEL = $(TESTED)
-$(foreach room,allocp filter mdd nodes page pagek symbol,$B/src/$(room)/%.o): \
+$(foreach room,allocp filter mdd nodes pagek symbol,$B/src/$(room)/%.o): \
 	LEVEL = $(COLD)
 
 REQUIRED = -std=c17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 \
@@ -87,9 +87,7 @@ BLKLIST = $(sort $(wildcard src/blklist/*.c))
 SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
 NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.c)))
 MDD = $(sort $(wildcard src/mdd/*.c))
-PAGE = $(sort $(wildcard src/page/*.c))
-PAGEK = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c \
-	src/pagek/*/*.c)))
+PAGEK = $(sort $(wildcard src/pagek/*/*.c src/pagek/*/*/*.c))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.
 UNWIND = $(sort $(wildcard src/alloclog/unwind/*.c))
@@ -97,8 +95,7 @@ PRODUCE = $(addprefix src/alloclog/,areas.c keeper_watch.c pools.c produce.c \
 	rings.c sample.c) $(UNWIND)
 
 FILTER = $(sort $(wildcard src/filter/*.c))
-ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGE) \
-	$(PAGEK)
+ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
 ARCHIVE = $B/rooms.a
 PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o)

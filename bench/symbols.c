@@ -31,9 +31,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/page/rows.h"
-#include "../src/page/layout.h"
-#include "../src/page/groups.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/rows.h"
 #include "../src/stream/record.h"
 
 #define COLS 120

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../src/pagek/app.h"
-#include "../src/pagek/options.h"
-#include "../src/page/view.h"
+#include "../src/pagek/app/app.h"
+#include "../src/pagek/cli/options.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/page/view.h"
 #include "harness.h"
 #include "session_one.h"
-#include "../src/page/layout.h"
 
 #define RIG_BLOCKS 200
 

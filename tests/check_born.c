@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../src/nodes/nodes.h"
-#include "../src/page/born.h"
+#include "../src/pagek/rows/births.h"
 #include "harness.h"
 
 static struct blk

@@ -2,13 +2,13 @@
  * Groups of two levels, open in their place: what stands in them, what each
  * row is, and where the cursor is when all that changes.
  */
-#include "../src/page/branches.h"
-#include "golden.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/rows/expanded_groups.h"
+#include "../src/pagek/rows/rows.h"
 #include "chance.h"
+#include "golden.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
-#include "../src/page/past.h"
 
 #define BLOCKS 900
 

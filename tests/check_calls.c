@@ -2,10 +2,10 @@
  * Who asked, as rows show it: the origin of a stack, what is skipped, what a
  * narrow column leaves out, and what a pause keeps of all that.
  */
-#include "../src/page/calls.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/page/calls.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/past.h"
 
 static struct symbol_wrappers *wrappers;
 

@@ -2,14 +2,14 @@
  * The blocks that are chosen, against those that a plain loop over the whole
  * list chooses; and when they are taken.
  */
-#include "../src/page/choice.h"
-#include "../src/page/groups.h"
-#include "../src/page/marked.h"
-#include "../src/page/order.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/marks.h"
+#include "../src/pagek/rows/order.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/layout.h"
-#include "../src/page/rows.h"
 
 static struct filter_error wrong;
 

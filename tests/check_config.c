@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "../src/base/base.h"
-#include "../src/pagek/config.h"
-#include "../src/page/style.h"
-#include "../src/page/view.h"
+#include "../src/pagek/cli/config.h"
+#include "../src/pagek/page/view.h"
+#include "../src/pagek/picture/style.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
-#include "../src/page/rows.h"
 
 #define WORDS 16
 

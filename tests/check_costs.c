@@ -2,11 +2,11 @@
  * The panel of what the page's cycles cost, and the peak of bytes that it can
  * reset.
  */
-#include "../src/page/costs.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/panels/cycle_costs.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/layout.h"
-#include "../src/page/rows.h"
 
 #define COLS (PAGE_FULL_COLS - 1)
 

@@ -19,12 +19,12 @@
 #include "../src/nodes/bridge/bridge.h"
 #include "../src/nodes/demo/device.h"
 #include "../src/nodes/keeper/node.h"
-#include "../src/nodes/serve/serve.h"
 #include "../src/nodes/pageknode/pageknode.h"
+#include "../src/nodes/serve/serve.h"
 #include "../src/nodes/session/state.h"
-#include "../src/page/picture.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/picture/picture.h"
 #include "harness.h"
-#include "../src/page/layout.h"
 
 #define LIST_MAX 8		/* aRecMax of keeper and page */
 #define START_MS INT64_C(1780000000000)	/* some day of 2026 */

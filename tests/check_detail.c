@@ -2,9 +2,9 @@
  * One block in full, over the page: what is told of it, and the cursor over its
  * calls.
  */
+#include "../src/pagek/history/history.h"
 #include "detail_rig.h"
 #include "golden.h"
-#include "../src/page/past.h"
 
 /* --- the block ---------------------------------------------------------- */
 

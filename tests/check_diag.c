@@ -1,7 +1,7 @@
 /*
  * The panel of all numbers: each is there, with its last change, in 40 columns.
  */
-#include "../src/page/diag.h"
+#include "../src/pagek/panels/diagnostics.h"
 #include "harness.h"
 #include "scene.h"
 

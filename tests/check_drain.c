@@ -2,15 +2,15 @@
  * Drains: of the blocks that were there at the mark those that still are,
  * whatever else the page is asked for.
  */
-#include "../src/page/choice.h"
-#include "../src/page/groups.h"
-#include "../src/page/order.h"
-#include "../src/page/still.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/frozen_order.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/order.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "naive.h"
-#include "../src/page/layout.h"
-#include "../src/page/rows.h"
-#include "../src/page/past.h"
 
 /* --- draining ------------------------------------------------------------ */
 

@@ -4,15 +4,15 @@
  */
 #include <errno.h>
 
-#include "../src/pagek/export.h"
-#include "../src/page/choice.h"
-#include "../src/page/groups.h"
-#include "../src/page/marked.h"
-#include "../src/page/past.h"
+#include "../src/pagek/documents/export.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/panels/difference_page.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/marks.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
-#include "../src/page/since_page.h"
 
 static char *text;
 static size_t len;

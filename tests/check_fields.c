@@ -2,9 +2,9 @@
  * The fields of line 2: where the cursor is, what is typed into them, and what
  * the line looks like meanwhile.
  */
-#include "../src/pagek/app.h"
-#include "../src/page/fields.h"
-#include "../src/page/keys.h"
+#include "../src/pagek/app/app.h"
+#include "../src/pagek/layout/edit_fields.h"
+#include "../src/pagek/picture/keys.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -2,13 +2,13 @@
  * The next row that is meant, against a plain loop over the rows; and a search
  * in a list that changes meanwhile.
  */
-#include "../src/page/choice.h"
-#include "../src/page/find.h"
-#include "../src/page/groups.h"
-#include "../src/page/order.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/find.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/order.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 #define BLOCKS 2000
 

@@ -2,11 +2,11 @@
  * Free blocks of known regions: which they are, where they stand among the
  * rows, and how they look.
  */
-#include "../src/page/free.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/rows/free_blocks.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
-#include "../src/page/past.h"
 
 static struct wire_region region[WIRE_REGIONS_MAX];
 

@@ -2,13 +2,13 @@
  * Groups on the page: what they sum, how the cursor holds on to one, when they
  * are taken, and the blocks of an open one.
  */
-#include "../src/page/groups.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/rows.h"
 #include "golden.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/layout.h"
-#include "../src/page/rows.h"
-#include "../src/page/past.h"
 
 enum { NONE, BY_FUNCTION, BY_SITE, BY_LINE, BY_MODULE, BY_FRAME,
 	BY_TYPE, BY_THREAD, BY_AGE, BY_BORN, KINDS };

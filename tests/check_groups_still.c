@@ -2,11 +2,11 @@
  * Groups whose order is frozen: what they sum goes on, their rows stand, and
  * what is new does not push in.
  */
-#include "../src/page/branches.h"
-#include "../src/page/still.h"
+#include "../src/pagek/rows/expanded_groups.h"
+#include "../src/pagek/rows/frozen_order.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 #define TYPES 6
 #define EACH 20

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "../src/pagek/history.h"
+#include "../src/pagek/app/typed_history.h"
 #include "harness.h"
 #include "user_file.h"
 

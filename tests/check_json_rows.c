@@ -3,8 +3,8 @@
  * it.
  */
 #include "../src/base/base.h"
-#include "../src/pagek/json.h"
-#include "../src/pagek/options.h"
+#include "../src/pagek/cli/options.h"
+#include "../src/pagek/documents/documents.h"
 #include "harness.h"
 
 #include <locale.h>

@@ -2,13 +2,13 @@
  * Groups by what a block itself says: its type, its thread, its age, and which
  * ones were born together.  All sums against ones that are made the simple way.
  */
-#include "../src/page/born.h"
-#include "../src/page/groups.h"
-#include "../src/page/group_fields.h"
+#include "../src/pagek/layout/group_fields.h"
+#include "../src/pagek/rows/births.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/rows.h"
 #include "chance.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 #define BLOCKS 700
 

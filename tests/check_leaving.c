@@ -3,10 +3,10 @@
  * offset, leave the cursor in sight, and are made of nothing that only was
  * scrolled away.
  */
-#include "../src/page/leaving.h"
+#include "../src/pagek/rows/departures.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 #define COLS 80
 #define ROWS 24

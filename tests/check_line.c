@@ -2,8 +2,8 @@
  * The line editor: what each key does to a text, where the cursor is in it,
  * which part of it is shown, and what Tab puts there.
  */
-#include "../src/page/keys.h"
-#include "../src/page/line.h"
+#include "../src/pagek/picture/keys.h"
+#include "../src/pagek/picture/typed_line.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../src/page/choice.h"
-#include "../src/page/order.h"
-#include "../src/pagek/listing.h"
+#include "../src/pagek/documents/listing.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/order.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 static atomic_bool stop;
 static struct listing *listing;

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../src/pagek/listing.h"
-#include "../src/pagek/whole_file.h"
+#include "../src/pagek/documents/listing.h"
+#include "../src/pagek/documents/whole_file.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-#include "../src/page/still.h"
+#include "../src/pagek/rows/frozen_order.h"
 #include "harness.h"
 #include "naive.h"
 

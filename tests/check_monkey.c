@@ -15,13 +15,13 @@
 #include <termios.h>
 #include <time.h>
 
-#include "../src/pagek/app.h"
-#include "../src/pagek/paint.h"
+#include "../src/pagek/app/app.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/rows/rows.h"
+#include "../src/pagek/tui/paint.h"
 #include "chance.h"
 #include "harness.h"
 #include "session_one.h"
-#include "../src/page/layout.h"
-#include "../src/page/rows.h"
 
 #define KEYS 1000
 #define COMPARED_EVERY 7
@@ -44,7 +44,7 @@ static unsigned nkeys;
 static const int known[] = {
 #define GROUP(...)
 #define KEY(action, names, bar, rank, help, ...) __VA_ARGS__,
-#include "../src/page/keys.def"
+#include "../src/pagek/picture/keys.def"
 #undef KEY
 #undef GROUP
 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../src/page/nodes_page.h"
+#include "../src/pagek/panels/nodes_page.h"
 #include "harness.h"
 
 #define DAY_MS INT64_C(86400000)

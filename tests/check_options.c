@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "../src/base/base.h"
-#include "../src/page/view.h"
-#include "../src/pagek/options.h"
+#include "../src/pagek/cli/options.h"
+#include "../src/pagek/page/view.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "table_rig.h"
-#include "../src/page/rows.h"
 
 #define WORDS 16
 

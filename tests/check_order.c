@@ -2,13 +2,13 @@
  * Orders of rows, against qsort over a copy of the list, and what words and
  * letters mean.
  */
-#include "../src/page/calls.h"
-#include "../src/page/choice.h"
-#include "../src/page/block_fields.h"
-#include "../src/page/order.h"
+#include "../src/pagek/layout/block_fields.h"
+#include "../src/pagek/page/calls.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/order.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 #include <strings.h>
 

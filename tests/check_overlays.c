@@ -2,9 +2,9 @@
  * What lies over the page, on screens of every width: words, numbers and
  * columns are whole, for half a number is another number.
  */
+#include "../src/pagek/app/pages.h"
+#include "../src/pagek/layout/layout.h"
 #include "app_rig.h"
-#include "../src/pagek/pages.h"
-#include "../src/page/layout.h"
 
 static struct nodes_target targets[2];
 

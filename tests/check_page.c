@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "../src/page/keys.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/picture/keys.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/layout.h"
-#include "../src/page/rows.h"
-#include "../src/page/past.h"
 
 /* --- outside text ------------------------------------------------------- */
 

@@ -4,11 +4,11 @@
  */
 #include <signal.h>
 
-#include "../src/page/groups.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
-#include "../src/page/past.h"
 
 #define PERIOD (512 * 1024)
 

@@ -11,9 +11,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "../src/page/style.h"
-#include "../src/pagek/gather.h"
-#include "../src/pagek/paint.h"
+#include "../src/pagek/picture/style.h"
+#include "../src/pagek/tui/gather.h"
+#include "../src/pagek/tui/paint.h"
 #include "harness.h"
 
 #define COLS_HERE 60

@@ -2,8 +2,8 @@
  * Steps back: each picture of the past against a full copy of the list that
  * was made at that moment.
  */
+#include "../src/pagek/history/history.h"
 #include "past_rig.h"
-#include "../src/page/past.h"
 
 START_TEST(each_step_is_the_list_as_it_was)
 {

@@ -4,8 +4,8 @@
  */
 #include <sys/resource.h>
 
+#include "../src/pagek/history/history.h"
 #include "past_rig.h"
-#include "../src/page/past.h"
 
 #define PORTION 0		/* ns: the smallest that there is */
 

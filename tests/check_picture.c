@@ -2,10 +2,10 @@
  * The pictures of page K: the note's to the byte, every size.
  * Pictures that are wanted as they are lie in tests/golden (golden.h).
  */
+#include "../src/pagek/rows/rows.h"
 #include "golden.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 /* --- the note's page ---------------------------------------------------- */
 

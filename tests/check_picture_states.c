@@ -2,10 +2,10 @@
  * What a picture of page K says of its state: of lost links, of what is lacking
  * and why, at every size.
  */
+#include "../src/pagek/layout/layout.h"
 #include "golden.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/layout.h"
 
 /* --- states ------------------------------------------------------------- */
 

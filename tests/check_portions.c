@@ -2,10 +2,10 @@
  * Groups of a list so large that a picture has no time for all of it: what is
  * shown while they are taken portion by portion.
  */
-#include "../src/page/groups.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 enum { BY_SITE = 2, BY_MODULE = 4 };
 

@@ -10,7 +10,7 @@
 static const int known[] = {
 #define GROUP(...)
 #define KEY(action, names, bar, rank, help, ...) __VA_ARGS__,
-#include "../src/page/keys.def"
+#include "../src/pagek/picture/keys.def"
 #undef KEY
 #undef GROUP
 };

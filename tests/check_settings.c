@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "../src/pagek/config.h"
+#include "../src/pagek/cli/config.h"
 #include "harness.h"
 #include "user_file.h"
 

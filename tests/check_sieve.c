@@ -3,8 +3,8 @@
  */
 #include <errno.h>
 
-#include "../src/page/free.h"
-#include "../src/page/sieve.h"
+#include "../src/pagek/rows/free_blocks.h"
+#include "../src/pagek/rows/row_filter.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -4,10 +4,10 @@
  */
 #include <sys/resource.h>
 
-#include "../src/page/choice.h"
+#include "../src/pagek/panels/difference_page.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/rows.h"
 #include "since_rig.h"
-#include "../src/page/rows.h"
-#include "../src/page/since_page.h"
 
 static bool
 has_type(unsigned at, uint64_t of)

@@ -3,10 +3,10 @@
  * unsure where nobody can know.
  */
 
-#include "../src/page/choice.h"
+#include "../src/pagek/panels/difference_page.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/rows.h"
 #include "since_rig.h"
-#include "../src/page/rows.h"
-#include "../src/page/since_page.h"
 
 /* --- filters -------------------------------------------------------------- */
 

@@ -2,10 +2,10 @@
  * Page H, which shows the difference to a mark: its blocks, its views, and the
  * group that is open on it.
  */
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/panels/difference_page.h"
+#include "../src/pagek/rows/rows.h"
 #include "since_rig.h"
-#include "../src/page/rows.h"
-#include "../src/page/past.h"
-#include "../src/page/since_page.h"
 
 /* --- blocks --------------------------------------------------------------- */
 

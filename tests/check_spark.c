@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/page/spark.h"
+#include "../src/pagek/picture/sparkline.h"
 #include "harness.h"
 
 static struct page_picture pic;

@@ -2,15 +2,15 @@
  * Rows that keep their places: what a frozen order shows while blocks come and
  * go, and what comes back when it is let go.
  */
-#include "../src/page/choice.h"
-#include "../src/page/groups.h"
-#include "../src/page/marked.h"
-#include "../src/page/past.h"
-#include "../src/page/still.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/rows/frozen_order.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/marks.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/layout.h"
-#include "../src/page/rows.h"
 
 #define ROWS 24
 #define FIRST 3		/* lines above the rows */

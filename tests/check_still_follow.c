@@ -4,11 +4,11 @@
  */
 #include <errno.h>
 
-#include "../src/page/followed.h"
-#include "../src/page/groups.h"
+#include "../src/pagek/rows/follow.h"
+#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/rows.h"
 
 #define ROWS 24
 

@@ -2,10 +2,10 @@
  * The last minute: what a sample is, how samples become points, and that a
  * paused picture keeps its own.
  */
-#include "../src/page/trend.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/layout/trend.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/past.h"
 
 static uint64_t keeper[WIRE_STATS_COUNT];
 

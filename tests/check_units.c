@@ -1,10 +1,10 @@
 /*
  * Sizes in each unit.
  */
-#include "../src/page/units.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/picture/units.h"
 #include "harness.h"
 #include "scene.h"
-#include "../src/page/layout.h"
 
 START_TEST(size_is_written_in_its_unit)
 {

@@ -5,7 +5,7 @@
 #ifndef TESTS_DETAIL_RIG_H
 #define TESTS_DETAIL_RIG_H
 
-#include "../src/page/detail.h"
+#include "../src/pagek/panels/detail.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/page/page.h"
+#include "../src/pagek/page/page.h"
 #include "harness.h"
 
 static inline void

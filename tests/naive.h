@@ -5,7 +5,7 @@
 #ifndef TESTS_NAIVE_H
 #define TESTS_NAIVE_H
 
-#include "../src/page/marked.h"
+#include "../src/pagek/rows/marks.h"
 #include "scene.h"
 
 #define PLACES 400		/* addresses, each with a block or none */

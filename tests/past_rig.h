@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-#include "../src/page/past.h"
+#include "../src/pagek/history/history.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "../src/page/view.h"
+#include "../src/pagek/history/history.h"
+#include "../src/pagek/layout/layout.h"
+#include "../src/pagek/page/view.h"
 #include "harness.h"
-#include "../src/page/layout.h"
-#include "../src/page/past.h"
 
 struct scene {
 	struct nodes_look look;

@@ -5,10 +5,10 @@
 #ifndef TESTS_SINCE_RIG_H
 #define TESTS_SINCE_RIG_H
 
-#include "../src/page/since.h"
+#include "../src/pagek/panels/difference_page.h"
+#include "../src/pagek/rows/difference.h"
 #include "harness.h"
 #include "naive.h"
-#include "../src/page/since_page.h"
 
 static struct page_diff diff;
 

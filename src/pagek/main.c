@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "../page/sieve.h"
-#include "config.h"
-#include "listing.h"
-#include "batch.h"
-#include "cli.h"
+#include "app/batch.h"
+#include "cli/cli.h"
+#include "cli/config.h"
+#include "documents/listing.h"
+#include "rows/row_filter.h"
 
 static void
 take_note(int sig)

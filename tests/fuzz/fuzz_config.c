@@ -8,8 +8,8 @@
  * what holds can be given to every command.
  */
 #include "../../src/base/base.h"
-#include "../../src/pagek/config.h"
-#include "../../src/page/style.h"
+#include "../../src/pagek/cli/config.h"
+#include "../../src/pagek/picture/style.h"
 #include "fuzz.h"
 #include "sentences.h"
 

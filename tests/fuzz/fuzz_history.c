@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "../../src/base/base.h"
-#include "../../src/pagek/history.h"
+#include "../../src/pagek/app/typed_history.h"
 #include "fuzz.h"
 
 #define TYPED_MOST 8

@@ -8,7 +8,7 @@
  * left to do.
  */
 #include "../../src/base/base.h"
-#include "../../src/pagek/config.h"
+#include "../../src/pagek/cli/config.h"
 #include "fuzz.h"
 #include "sentences.h"
 

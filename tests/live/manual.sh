@@ -54,11 +54,11 @@ rule "the manual says of each option which commands take it" takers
 keys() {
 	{
 		sed -n 's/^KEY([A-Z_]*, "\([^"]*\)".*/\1/p' \
-		    "$top/src/page/keys.def"
+		    "$top/src/pagek/picture/keys.def"
 		sed -n 's/^PAGE([A-Z_]*, [A-Z], \([0-9]\),.*/\1/p' \
-		    "$top/src/page/pages.def"
+		    "$top/src/pagek/picture/pages.def"
 		sed -n 's/^	{ \.names = "\([^"]*\)".*/\1/p' \
-		    "$top"/src/pagek/*.c "$top"/src/pagek/pages/*.c
+		    "$top"/src/pagek/app/*.c "$top"/src/pagek/app/pages/*.c
 	} | sort >"$tmp/program"
 	sed -n '/^The keys are:/,/^\.El/s/^\.It Ic \(\\&\)\{0,1\}//p' "$man" |
 	    sed 's/\\e/\\\\/' |
@@ -123,8 +123,8 @@ rule "each setting is in its manual with what is built in, and the reverse" sett
 # The keys that a panel has for itself cannot be bound.
 actions() {
 	{
-		sed -n 's/^KEY(\([A-Z_]*\), ".*/\1/p' "$top/src/page/keys.def"
-		sed -n 's/^PAGE(\([A-Z_]*\), .*/\1/p' "$top/src/page/pages.def"
+		sed -n 's/^KEY(\([A-Z_]*\), ".*/\1/p' "$top/src/pagek/picture/keys.def"
+		sed -n 's/^PAGE(\([A-Z_]*\), .*/\1/p' "$top/src/pagek/picture/pages.def"
 	} | tr 'A-Z_' 'a-z-' | sort >"$tmp/program"
 	sed -n '/^\.Ss Keys/,/^\.El/s/^\.Cm \([a-z-]*\)$/\1/p' \
 	    "$top/man/pagek.conf.5" | grep -v '^none$' | sort >"$tmp/manual"

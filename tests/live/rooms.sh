@@ -10,7 +10,8 @@ nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
 nodes/keeper nodes/self_watch nodes/arrivals nodes/images nodes/takeover
 nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
-mdd page pagek pagek/pages'
+mdd pagek/picture pagek/page pagek/rows pagek/history pagek/layout pagek/panels pagek/cli
+pagek/documents pagek/app pagek/app/pages pagek/tui pagek/commands pagek/check pagek'
 
 # The rooms of a page and those of a node meet only in the program pageknode.
 page_side='nodes/link nodes/session nodes/survey nodes/bridge nodes'
@@ -107,7 +108,7 @@ rule "a room includes only what stands below it" arrows_point_down
 rule "the rooms of a page and those of a node do not include each other" \
     sides_are_apart
 rule "a room in a room has a header of its name" rooms_have_doors
-rule "curses is the program's alone" lies_in '#include <n?curses' pagek/
+rule "curses is the terminal's alone" lies_in '#include <n?curses' pagek/tui/
 rule "messages are read and written in the wire's room alone" \
     lies_in '#include <cbor' stream/wire/
 rule "sockets are the nodes', and one file's of the target side" \

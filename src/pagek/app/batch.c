@@ -1,0 +1,676 @@
+/*
+ * The page as text: once, or again and again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "../../base/base.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../documents/documents.h"
+#include "../layout/layout.h"
+#include "../panels/nodes_page.h"
+#include "../rows/choice.h"
+#include "../rows/free_blocks.h"
+#include "../rows/groups.h"
+#include "../rows/rows.h"
+#include "batch.h"
+#include "pages.h"
+
+#define COLUMNS_DEFAULT 80
+#define LINES_DEFAULT 24
+#define NAMES_WAIT_MS 300
+#define AGAIN_MS 100		/* what was not known is asked for again */
+
+static int
+from_environment(const char *name)
+{
+	const char *text = getenv(name);
+	char *end;
+	long n;
+
+	if (text == NULL || text[0] == '\0')
+		return 0;
+	n = strtol(text, &end, 10);
+	return *end == '\0' && n > 0 && n <= PAGE_COLS_MAX ? (int)n : 0;
+}
+
+static void
+size_of(FILE *out, int *cols, int *lines)
+{
+	struct winsize ws;
+
+	*cols = COLUMNS_DEFAULT;
+	*lines = LINES_DEFAULT;
+	if (ioctl(fileno(out), TIOCGWINSZ, &ws) < 0)
+		return;
+	if (ws.ws_col > 0)
+		*cols = ws.ws_col;
+	if (ws.ws_row > 0)
+		*lines = ws.ws_row;
+}
+
+int
+batch_columns(FILE *out)
+{
+	int cols, lines, wanted = from_environment("COLUMNS");
+
+	size_of(out, &cols, &lines);
+	return wanted > 0 ? wanted : cols;
+}
+
+int
+batch_lines(FILE *out)
+{
+	int cols, lines, wanted = from_environment("LINES");
+
+	size_of(out, &cols, &lines);
+	return wanted > 0 ? wanted : lines;
+}
+
+/* --- names -------------------------------------------------------------- */
+
+static bool
+is_gone(struct nodes_session *s)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+
+	return !look->linked && !look->returns;
+}
+
+static bool
+no_names_pending(void *arg)
+{
+	return nodes_session_symbols_pending(arg) == 0 || is_gone(arg);
+}
+
+int
+batch_sieve(const struct options *o, struct page_sieve **out)
+{
+	struct filter_error e;
+
+	*out = NULL;
+	/* What is wrong was said when the command line was read. */
+	return o->filter != NULL ? page_sieve_new(out, o->filter, &e) : 0;
+}
+
+void
+batch_view(struct page_view *v, const struct page *page,
+    struct nodes_session *s)
+{
+	page_view_live(v, s);
+	v->wrappers = page->opts.wrappers;
+}
+
+/* What names are needed for, one row after the other. */
+struct taking {
+	struct nodes_session *s;
+	const struct page_opts *opts;
+	struct page_sieve *sieve;
+	uint64_t limit;			/* 0: all */
+	bool named;			/* blocks that depend on a name, too */
+	uint64_t rows;			/* that will be printed, so far */
+};
+
+static int
+take_row(struct taking *t, const struct blk *b, struct profile *p)
+{
+	bool let = page_sieve_lets(t->sieve, b) &&
+	    (t->limit == 0 || t->rows < t->limit);
+
+	t->rows += let;
+	if (!let && !(t->named && page_sieve_named(t->sieve)))
+		return 0;
+	nodes_session_thread(t->s, b->thread);
+	return profile_add(p, b->caller, b->size, b->ms);
+}
+
+/* The rows that will be printed, and their threads' names. */
+static int
+take_rows(struct taking *t, struct profile *p)
+{
+	const struct nodes_look *look = nodes_session_look(t->s);
+	struct page_view v;
+	struct blk rows[256];
+	uint64_t offs = 0;
+	size_t n, i;
+	int r;
+
+	page_view_live(&v, t->s);
+	v.wrappers = t->opts->wrappers;
+	page_sieve_begin(t->sieve, &v);
+	t->rows = 0;
+	profile_restart(p);
+	while ((n = blklist_window(look->list, page_list_order(t->opts),
+	    page_list_reverse(t->opts), offs, rows, BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n; i++) {
+			r = take_row(t, &rows[i], p);
+			if (r < 0)
+				return r;
+		}
+		offs += n;
+		/* What is behind the last row is still to be counted. */
+		if (t->sieve == NULL && t->rows == t->limit && t->limit > 0)
+			break;
+	}
+	return 0;
+}
+
+/* Until what was asked for is answered, or is due to be asked again. */
+static void
+await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
+{
+	if (no_names_pending(s))
+		pump(loop, s, left_ms < AGAIN_MS ? (int)left_ms : AGAIN_MS,
+		    NULL, NULL);
+	else
+		pump(loop, s, (int)left_ms, no_names_pending, s);
+}
+
+/* Until nothing is lacking, or no time left; rows of `t` are in p then. */
+static int
+await_rows(uv_loop_t *loop, struct taking *t, int timeout_ms,
+    struct profile *p)
+{
+	struct profile_words words = profile_session_words;
+	bool listed = nodes_session_look(t->s)->listed;
+	struct mono begun = mono_now();
+	int64_t left;
+	int r;
+
+	words.arg = t->s;
+	for (;;) {
+		/* The list of a node that came meanwhile is another one. */
+		left = timeout_ms - mono_ms_since(begun);
+		if (listed && !nodes_session_look(t->s)->listed && left > 0)
+			pump_settled(loop, t->s, (int)left);
+		r = take_rows(t, p);
+		if (r == 0)
+			r = profile_resolve(p, &words);
+		/* A row with hex numbers for names is better than none. */
+		left = timeout_ms - mono_ms_since(begun);
+		if (r < 0 || (r == 0 && no_names_pending(t->s)) || left <= 0 ||
+		    is_gone(t->s))
+			break;
+		await_names(loop, t->s, left);
+	}
+	if (r < 0 || !t->named)
+		return r;
+	/* Of the blocks that were asked for names only some are rows. */
+	t->named = false;
+	r = take_rows(t, p);
+	return r < 0 ? r : profile_resolve(p, &words);
+}
+
+/* An answer for want of a name is none that may go without a word. */
+static void
+tell_unsure(const struct page_sieve *sieve)
+{
+	uint64_t unsure = page_sieve_caught(sieve).unsure;
+
+	if (unsure > 0)
+		notice("names that the filter asks for are not there of "
+		    "%llu %s, which count as having none",
+		    (unsigned long long)unsure, unsure == 1 ? "block" :
+		    "blocks");
+}
+
+int
+batch_names(uv_loop_t *loop, struct nodes_session *s,
+    const struct page_opts *opts, struct page_sieve *sieve, uint64_t limit,
+    int timeout_ms, struct profile **out, size_t *lacking)
+{
+	/* Where names decide which rows come first, all are needed. */
+	struct taking t = { .s = s, .opts = opts, .sieve = sieve,
+	    .limit = page_sorting_native(opts) ? limit : 0,
+	    .named = page_sieve_wants_names(sieve) };
+	struct profile *p;
+	int r;
+
+	r = profile_new(&p);
+	if (r < 0)
+		return r;
+	profile_set_wrappers(p, opts->wrappers);
+	r = await_rows(loop, &t, timeout_ms, p);
+	if (r < 0) {
+		profile_free(p);
+		return r;
+	}
+	tell_unsure(sieve);
+	*out = p;
+	*lacking = (size_t)r;
+	return 0;
+}
+
+int
+batch_words(uv_loop_t *loop, struct nodes_session *s, struct profile *p,
+    int timeout_ms, size_t *lacking)
+{
+	struct profile_words words = profile_session_words;
+	const struct nodes_look *look = nodes_session_look(s);
+	uint32_t stream_no = look->stream_no;
+	struct mono begun = mono_now();
+	int64_t left;
+	int r;
+
+	words.arg = s;
+	for (;;) {
+		if (look->stream_no != stream_no)
+			return -ESTALE;
+		r = profile_resolve(p, &words);
+		left = timeout_ms - mono_ms_since(begun);
+		if (r <= 0 || left <= 0 || is_gone(s))
+			break;
+		await_names(loop, s, left);
+	}
+	if (r < 0)
+		return r;
+	*lacking = (size_t)r;
+	return 0;
+}
+
+void
+batch_tell_lacking(const struct options *o, struct nodes_session *s,
+    size_t lacking, size_t of)
+{
+	const char *fetching = nodes_session_fetching(s);
+
+	if (lacking == 0)
+		return;
+	notice("names or lines of %zu of %zu stacks were not there within "
+	    "%g s%s%s: what has no name stands as module+offset", lacking, of,
+	    o->timeout_ms / 1000.0, fetching[0] != '\0' ? ", fetching " : "",
+	    fetching);
+}
+
+/* --- pictures ----------------------------------------------------------- */
+
+void
+batch_tell_view(const struct page *page, struct nodes_session *s, int rows)
+{
+	struct nodes_view view = {
+		.order = page_list_order(&page->opts),
+		.reverse = page_list_reverse(&page->opts),
+		.rows = (uint32_t)rows,
+	};
+	/* What is free between blocks is known by all of them alone. */
+	bool all = page->group != 0 || page_choice_on(page) ||
+	    page_free_wanted(page, nodes_session_look(s));
+
+	nodes_session_view(s, all ? NULL : &view);
+}
+
+void
+batch_put(FILE *out, const struct page_picture *pic)
+{
+	int i;
+
+	for (i = 0; i < pic->rows && output_going(out); i++)
+		fprintf(out, "%s\n", pic->line[i].text);
+}
+
+int
+batch_print(FILE *out, uv_loop_t *loop, struct page *page,
+    struct nodes_session *s, int rows)
+{
+	struct page_picture pic = { 0 };
+	int cols = batch_columns(out), err;
+
+	/* The next one, too, is as tall as this one, as far as is known. */
+	if (rows > 0)
+		batch_tell_view(page, s, rows);
+	err = page_compose(page, s, cols, rows, &pic);
+	if (err == 0 && !no_names_pending(s)) {
+		/* Names of rows that are new in the picture: a moment's wait. */
+		pump(loop, s, NAMES_WAIT_MS, no_names_pending, s);
+		err = page_compose(page, s, cols, rows, &pic);
+	}
+	if (err == 0)
+		batch_put(out, &pic);
+	page_picture_fini(&pic);
+	return err;
+}
+
+/* --- what has become of it ---------------------------------------------- */
+
+/* Bytes of a file that are in no record. */
+static bool
+is_damaged(const struct options *o, const struct nodes_look *look)
+{
+	return look->listed && !look->complete && target_is_file(o) &&
+	    (page_lost(look) > 0 || look->full == 0);
+}
+
+/* Rows alone have no place for it; pictures, trees and objects say it. */
+static bool
+is_rows_alone(const struct options *o)
+{
+	return o->format == FORMAT_CSV || (o->format == FORMAT_TEXT &&
+	    command_in(o->command, GROUP_ROWS) &&
+	    !command_in(o->command, GROUP_SCREEN));
+}
+
+static const char *
+why_incomplete(const struct nodes_look *look)
+{
+	return page_lost(look) == 0 && look->full > 0 ?
+	    "the list was full: it is incomplete" :
+	    "records were lost: the list is incomplete";
+}
+
+void
+batch_tell_loss(const struct options *o, const struct nodes_look *look)
+{
+	char text[PAGE_LOST_TEXT];
+	struct page page;
+
+	/* With --strict, and of damage, it is said beside the status. */
+	if (!is_rows_alone(o) || !look->listed || look->complete ||
+	    option_on(o, OPTION_STRICT) || is_damaged(o, look))
+		return;
+	page_init(&page, &o->page);
+	page_lost_text(&page, look, text);
+	page_fini(&page);
+	notice("%s", text);
+}
+
+int
+batch_status(const struct options *o, const struct nodes_look *look)
+{
+	int status = PAGEK_OK;
+
+	switch (look->state) {
+	case NODES_LIVE:
+	case NODES_ENDED:
+		break;
+	case NODES_DORMANT:
+		complain("DORMANT: it logs nothing until it is armed, by the "
+		    "page or by 'pagek arm'");
+		return PAGEK_NO_TARGET;
+	case NODES_CONNECTING:
+		complain("no answer within %d s", o->timeout_ms / 1000);
+		return PAGEK_TIMEOUT;
+	case NODES_UNREACHABLE:
+		if (look->linked) {
+			complain("no answer within %d s", o->timeout_ms / 1000);
+			return PAGEK_TIMEOUT;
+		}
+		status = PAGEK_NO_TARGET;
+		break;
+	case NODES_NO_DATA:
+	case NODES_NO_ALLOCLOG:
+		status = PAGEK_NO_TARGET;
+		break;
+	case NODES_DENIED:
+		status = PAGEK_DENIED;
+		break;
+	case NODES_CORRUPT:
+	case NODES_VERSION:
+		status = PAGEK_FORMAT;
+		break;
+	}
+	if (status != PAGEK_OK) {
+		complain("%s%s%s", page_state_name(look->state),
+		    look->reason[0] != '\0' ? ": " : "", look->reason);
+		return status;
+	}
+	if (!look->listed) {
+		complain("the list was not whole within %d s",
+		    o->timeout_ms / 1000);
+		return PAGEK_TIMEOUT;
+	}
+	if (option_on(o, OPTION_STRICT) && !look->complete) {
+		complain("%s", why_incomplete(look));
+		return PAGEK_INCOMPLETE;
+	}
+	if (is_damaged(o, look)) {
+		complain("damaged: %s; blocks may be missing, blocks listed may "
+		    "be freed", look->reason);
+		return PAGEK_FORMAT;
+	}
+	return PAGEK_OK;
+}
+
+/* --- pagek --once, pagek -b --------------------------------------------- */
+
+int
+batch_names_ms(const struct batch *b)
+{
+	return b->once ? b->o->timeout_ms : NAMES_WAIT_MS;
+}
+
+/*
+ * Another picture would show nothing new.  A list that is just being mended is
+ * still good, and a lost link is given time to come back.
+ */
+static bool
+is_over(const struct batch *b)
+{
+	const struct nodes_look *look;
+	bool ended;
+
+	if (b->session == NULL)
+		return false;
+	look = nodes_session_look(b->session);
+	ended = look->state == NODES_ENDED || look->state == NODES_CORRUPT;
+	if (!ended && look->linked)
+		return false;
+	pump_settled(b->loop, b->session, b->o->timeout_ms);
+	return ended || !nodes_session_look(b->session)->linked;
+}
+
+/* Has its target ended, and has it told how?  That comes a moment later. */
+static bool
+has_ended(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->state == NODES_ENDED ? look->reason[0] != '\0' :
+	    look->state != NODES_LIVE && look->state != NODES_CONNECTING;
+}
+
+void
+batch_await_end(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s)
+{
+	if (target_is_read_to_its_end(o))
+		pump(loop, s, o->timeout_ms, has_ended, s);
+}
+
+/* Pictures until their count, their time, the target's end or the reader's. */
+static int
+print_again_and_again(struct batch *b, const struct page_ops *ops)
+{
+	const struct options *o = b->o;
+	struct pace pace;
+	int err;
+
+	pace_begin(&pace, o);
+	/* There is one, however short the duration. */
+	if ((ops->needs & PAGE_NEEDS_INTERVAL) != 0)
+		(void)pace_wait(&pace, b->loop, b->session, NULL, NULL);
+	for (;;) {
+		err = ops->text.print(b);
+		if (err < 0 || !output_flush(b->out) || is_over(b))
+			return err;
+		if (b->session != NULL)
+			tell_target(o, nodes_session_look(b->session));
+		b->n = ++pace.n;
+		if (!pace_wait(&pace, b->loop, b->session, NULL, NULL))
+			break;
+		if (!o->json)
+			fputc('\n', b->out);
+	}
+	/* What is just being mended is no loss. */
+	if (b->session != NULL)
+		pump_settled(b->loop, b->session, o->timeout_ms);
+	return 0;
+}
+
+static int
+print_all(struct batch *b, const struct page_ops *ops)
+{
+	int err = ops->text.begin != NULL ? ops->text.begin(b) : 0;
+
+	if (err < 0)
+		return err == -EAGAIN ? 0 : err;
+	if (!b->once)
+		return print_again_and_again(b, ops);
+	if ((ops->needs & PAGE_NEEDS_INTERVAL) != 0)
+		pump(b->loop, b->session, b->o->interval_ms, NULL, NULL);
+	return ops->text.print(b);
+}
+
+static int
+status_of(const struct batch *b, const struct page_ops *ops)
+{
+	return ops->text.status != NULL ? ops->text.status(b) :
+	    batch_status(b->o, nodes_session_look(b->session));
+}
+
+int
+batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	const struct page_ops *ops = pages[o->page.first].ops;
+	struct page page;
+	struct json j;
+	struct batch b = { .o = o, .loop = loop, .session = s, .page = &page,
+		.json = &j, .once = option_given(o, OPTION_ONCE) };
+	int err, status;
+
+	b.out = output_open(o->output);
+	if (b.out == NULL)
+		return PAGEK_FAILED;
+	page_init(&page, &o->page);
+	page.text = true;
+	json_open(&j, b.out, o);
+	if (s != NULL) {
+		pump_settled(loop, s, o->timeout_ms);
+		tell_target(o, nodes_session_look(s));
+	}
+	err = print_all(&b, ops);
+	page_fini(&page);
+	if (err < 0)
+		complain("cannot %s: %s", ops->text.verb != NULL ?
+		    ops->text.verb : "make the picture", strerror(-err));
+	status = output_close(b.out, o->output, err < 0 ? PAGEK_FAILED :
+	    PAGEK_OK);
+	if (err == 0 && (ops->needs & PAGE_NEEDS_LIST) != 0)
+		batch_tell_loss(o, nodes_session_look(s));
+	if (status == PAGEK_OK)
+		status = status_of(&b, ops);
+	if (ops->text.end != NULL)
+		ops->text.end(&b);
+	return status;
+}
+
+/* --- a target, once ------------------------------------------------------ */
+
+static void
+no_news(void *arg)
+{
+	(void)arg;
+}
+
+int
+batch_open(const struct options *o, uv_loop_t *loop, nodes_news_cb news,
+    void *arg, struct nodes_link **linkp, struct nodes_session **sp)
+{
+	struct nodes_session_opts opts = { 0 };
+	struct nodes_link *link = NULL;
+	char why[512];
+	int status, err;
+
+	options_session(o, &opts);
+	status = target_open(o, loop, &link, &opts, why, sizeof why);
+	if (status != PAGEK_OK) {
+		complain("%s", why);
+		return status;
+	}
+	err = nodes_session_open(sp, link, &opts, news, arg);
+	if (err < 0) {
+		complain("cannot watch: %s", strerror(-err));
+		pump_down(loop, NULL, link);
+		return PAGEK_FAILED;
+	}
+	pump_settled(loop, *sp, o->timeout_ms);
+	tell_target(o, nodes_session_look(*sp));
+	*linkp = link;
+	return PAGEK_OK;
+}
+
+int
+batch_visit(const struct options *o, uv_loop_t *loop,
+    bool (*fits)(const struct nodes_look *),
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
+{
+	const struct nodes_look *look;
+	struct nodes_session *s;
+	struct nodes_link *link;
+	int status;
+
+	status = batch_open(o, loop, no_news, NULL, &link, &s);
+	if (status != PAGEK_OK)
+		return status;
+	batch_await_end(o, loop, s);
+	look = nodes_session_look(s);
+	status = fits(look) ? run(o, loop, s) : batch_status(o, look);
+	pump_down(loop, s, link);
+	return status;
+}
+
+/* What nobody has logged is not an empty list. */
+bool
+batch_has_list(const struct nodes_look *look)
+{
+	return look->listed && look->state != NODES_DORMANT;
+}
+
+int
+batch_watch(const struct options *o, uv_loop_t *loop,
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
+{
+	return batch_visit(o, loop, batch_has_list, run);
+}
+
+/* --- how the nodes are --------------------------------------------------- */
+
+#define EVERY_MS 1000		/* a rate is of so long */
+
+static bool
+has_told(void *arg)
+{
+	return nodes_survey_settled(arg);
+}
+
+int
+ask_nodes(const struct options *o, uv_loop_t *loop, struct nodes_survey **out,
+    bool *complete)
+{
+	struct nodes_survey_opts opts = { .user = true, .remote = o->remote,
+		.every_ms = EVERY_MS, .say = complain_said };
+	int r;
+
+	r = nodes_survey_open(out, loop, &opts);
+	if (r < 0)
+		return r;
+	*complete = pump(loop, NULL, o->timeout_ms, has_told, *out);
+	return 0;
+}
+
+int
+ask_status(struct nodes_survey *survey)
+{
+	size_t n, i;
+	const struct nodes_surveyed *const *row = nodes_survey_look(survey,
+	    &n);
+
+	/* One that is slow may have let us in and then said nothing at all. */
+	for (i = 0; i < n; i++)
+		if (page_how_answers(row[i]->how) && row[i]->seen_ms >= 0)
+			return PAGEK_OK;
+	complain("no node answers");
+	return PAGEK_NO_TARGET;
+}

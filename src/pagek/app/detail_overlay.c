@@ -1,0 +1,296 @@
+/*
+ * The overlays over one block and one function: detail.c and callers.c make their
+ * lines, here is what keys do in them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../history/history.h"
+#include "../panels/detail.h"
+#include "../rows/free_blocks.h"
+#include "../rows/rows.h"
+#include "app.h"
+
+/* --- the block ---------------------------------------------------------- */
+
+#define TRAIL 16		/* blocks that Esc goes back to */
+
+struct detail {
+	struct page_detail page;
+	struct blk trail[TRAIL];	/* blocks before this one, the last last */
+	int ntrail;
+};
+
+static struct detail *
+detail_of(const struct app *app)
+{
+	return app_panel_state(app, APP_DETAIL);
+}
+
+static struct page_kin *
+kin_of(const struct app *app)
+{
+	return app_panel_state(app, APP_KIN);
+}
+
+static const struct blk *
+block_of(const struct app *app)
+{
+	return &detail_of(app)->page.blk;
+}
+
+static void
+show_block(struct app *app, const struct page_view *v, const struct blk *b)
+{
+	struct page_detail *d = &detail_of(app)->page;
+
+	page_detail_open(d, v, b);
+	nodes_session_watch(app->session, d->layer, b->addr, b->seq);
+}
+
+void
+app_open_detail_of(struct app *app, const struct page_view *v,
+    const struct blk *b)
+{
+	detail_of(app)->ntrail = 0;
+	show_block(app, v, b);
+	app_panel_open(app, APP_DETAIL);
+}
+
+void
+app_open_detail(struct app *app)
+{
+	struct page *page = app->page;
+	struct page_view v;
+	char what[200];
+	struct blk b;
+
+	page_view_shown(&v, page, app->session);
+	if (!page_block_at_cursor(page, &v, &b)) {
+		app_say(app, "there is no block here");
+		return;
+	}
+	if (page_is_free(&b)) {
+		page_free_sentence(v.look, &b, what, sizeof what);
+		app_say(app, "%s", what);
+		return;
+	}
+	if (!page->cursor.on)
+		page_move_to(page, page->offs);
+	app_open_detail_of(app, &v, &b);
+}
+
+static int
+detail_compose(struct app *app, int rows, struct page_picture *pic)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	return page_detail_compose(&detail_of(app)->page, app->page, &v, app->cols,
+	    rows, pic);
+}
+
+static void
+detail_move(struct app *app, int delta)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	page_detail_move(&detail_of(app)->page, &v, delta);
+}
+
+static int
+detail_window(const struct app *app)
+{
+	return detail_of(app)->page.scroll.window;
+}
+
+static void
+open_kin(struct app *app)
+{
+	struct page_call call;
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	if (!page_detail_call(&detail_of(app)->page, &v, &call)) {
+		app_say(app, "there is no call here");
+		return;
+	}
+	page_kin_open(kin_of(app), block_of(app)->caller, &call);
+	app_panel_open(app, APP_KIN);
+}
+
+/* Another block in the place of this one, which Esc comes back to. */
+static void
+go_to_block(struct app *app, const struct blk *b)
+{
+	struct detail *d = detail_of(app);
+	struct page_view v;
+
+	if (d->ntrail == TRAIL) {
+		memmove(d->trail, d->trail + 1,
+		    (TRAIL - 1) * sizeof d->trail[0]);
+		d->ntrail--;
+	}
+	d->trail[d->ntrail++] = d->page.blk;
+	page_view_shown(&v, app->page, app->session);
+	show_block(app, &v, b);
+}
+
+static bool
+detail_back(struct app *app)
+{
+	struct detail *d = detail_of(app);
+	struct page_view v;
+
+	if (d->ntrail == 0)
+		return false;
+	page_view_shown(&v, app->page, app->session);
+	show_block(app, &v, &d->trail[--d->ntrail]);
+	return true;
+}
+
+static void
+detail_enter(struct app *app)
+{
+	struct blk b;
+
+	if (page_detail_block(&detail_of(app)->page, &b))
+		go_to_block(app, &b);
+	else
+		open_kin(app);
+}
+
+static void
+go_to_neighbour(struct app *app, bool behind)
+{
+	struct page_view v;
+	struct blk b;
+
+	page_view_shown(&v, app->page, app->session);
+	if (page_detail_neighbour(&detail_of(app)->page, &v, behind, &b))
+		go_to_block(app, &b);
+	else
+		app_say(app, "no block is known to lie %s it",
+		    behind ? "behind" : "before");
+}
+
+static void
+go_before(struct app *app)
+{
+	go_to_neighbour(app, false);
+}
+
+static void
+go_behind(struct app *app)
+{
+	go_to_neighbour(app, true);
+}
+
+static void
+detail_want(const struct app *app, struct nodes_view *view)
+{
+	const struct page_detail *d = &detail_of(app)->page;
+
+	view->layer = d->layer;
+	view->addr = d->blk.addr;
+	view->seq = d->blk.seq;
+}
+
+static const struct panel_key detail_keys[] = {
+	{ .names = "Enter", .help = "open the block under the cursor" },
+	{ .names = "[ ]", .help = "open the previous or the next block in "
+	    "memory" },
+	{ .code = { '[' }, .run = go_before },
+	{ .code = { ']' }, .run = go_behind },
+	{ .names = "g", .help = "show callers and callees of the call under "
+	    "the cursor", .code = { 'g' }, .run = open_kin },
+};
+
+const struct panel_ops overlay_detail = {
+	.title = "in the detail of a block",
+	.keys = detail_keys,
+	.nkeys = BASE_NELEM(detail_keys),
+	.state_size = sizeof(struct detail),
+	/* What lies next to a block, in memory and in time, may be anywhere. */
+	.blocks = PANEL_BLOCKS_OF_FEW,
+	.compose = detail_compose,
+	.move = detail_move,
+	.window = detail_window,
+	.enter = detail_enter,
+	.back = detail_back,
+	.want = detail_want,
+};
+
+void
+app_show_address(struct app *app)
+{
+	bool copy = app->page->opts.clipboard && app->clip.taken;
+	struct blk b = *block_of(app);
+	struct page_view v;
+	char text[24];
+
+	page_view_shown(&v, app->page, app->session);
+	if (app_panel_top(app) != APP_DETAIL &&
+	    !page_block_at_cursor(app->page, &v, &b)) {
+		app_say(app, "there is no block here");
+		return;
+	}
+	/* Digits alone: outside text never goes to the clipboard. */
+	snprintf(text, sizeof text, "0x%0*llx", v.look->classic ? 8 : 12,
+	    (unsigned long long)b.addr);
+	if (copy)
+		snprintf(app->clip.text, sizeof app->clip.text, "%s", text);
+	app_say(app, "address %s%s", text, copy ?
+	    ", sent to the clipboard" : "");
+}
+
+/* --- callers and callees ------------------------------------------------ */
+
+static int
+kin_compose(struct app *app, int rows, struct page_picture *pic)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	return page_kin_compose(kin_of(app), app->page, &v, app->cols, rows,
+	    pic);
+}
+
+static void
+kin_move(struct app *app, int delta)
+{
+	page_kin_move(kin_of(app), delta);
+}
+
+static int
+kin_window(const struct app *app)
+{
+	return kin_of(app)->scroll.window;
+}
+
+static void
+kin_enter(struct app *app)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	if (!page_kin_go(kin_of(app), &v))
+		app_say(app, "there is no function here");
+}
+
+static bool
+kin_back(struct app *app)
+{
+	return page_kin_back(kin_of(app));
+}
+
+const struct panel_ops overlay_kin = {
+	.state_size = sizeof(struct page_kin),
+	.blocks = PANEL_BLOCKS_ALL,
+	.compose = kin_compose,
+	.move = kin_move,
+	.window = kin_window,
+	.enter = kin_enter,
+	.back = kin_back,
+};

@@ -1,0 +1,131 @@
+/*
+ * The prompt of find, and what `n` and `N` do.  A search goes on from cycle to
+ * cycle; the keys stay what they are, and Esc ends it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../history/history.h"
+#include "../rows/find.h"
+#include "../rows/follow.h"
+#include "app.h"
+
+#define STEP_NS 4000000		/* of a cycle of 66 ms */
+
+static void
+say_none(struct app *app)
+{
+	const char *text = page_find_text(app->page);
+	uint64_t unsure = page_find_unsure(app->page);
+
+	if (unsure > 0)
+		app_say(app, "no row matches %s; of %llu the name is not known",
+		    text, (unsigned long long)unsure);
+	else
+		app_say(app, "no row matches %s", text);
+}
+
+static void
+step(struct app *app)
+{
+	struct page_view v;
+	page_view_shown(&v, app->page, app->session);
+	switch (page_find_step(app->page, &v, STEP_NS)) {
+	case PAGE_FIND_OFF:
+		break;
+	case PAGE_FIND_ON:
+		app_say(app, "searching %u %%, Esc ends it",
+		    page_find_percent(app->page));
+		break;
+	case PAGE_FIND_HERE:
+		app_say(app, "found: %s%s", page_find_text(app->page),
+		    page_find_went_round(app->page) ? ", round the end" : "");
+		break;
+	case PAGE_FIND_NONE:
+		say_none(app);
+		break;
+	}
+}
+
+/* 0, or -EINVAL with the place. */
+static int
+begin(struct app *app, const char *text, bool back, size_t *at)
+{
+	struct filter_error e;
+	struct page_view v;
+	int r;
+
+	page_view_shown(&v, app->page, app->session);
+	r = page_find_begin(app->page, &v, text, back, &e);
+	if (r == 0) {
+		page_followed_stop(app->page);
+		step(app);
+	} else if (r == -EINVAL) {
+		*at = e.at;
+		app_say(app, "column %zu: %s", page_sieve_column(text, e.at),
+		    e.why);
+	} else if (r == -ENOENT) {
+		app_say(app, "nothing was looked for yet; / does");
+	} else if (r == -ENOTSUP) {
+		app_say(app, "blocks are looked for; t shows them");
+	} else {
+		app_say(app, "no search: %s", strerror(-r));
+	}
+	return r;
+}
+
+static bool
+submit(struct app *app, const char *text)
+{
+	bool again = text[0] == '\0' && page_find_text(app->page) != NULL;
+	int r = begin(app, again ? NULL : text, false, &app->asked.line.at);
+
+	app->page->wrong = r == -EINVAL;
+	return r != -EINVAL;
+}
+
+static const struct app_prompt_ops find_prompt = {
+	.label = "/",
+	.history = "find",
+	.submit = submit,
+	.complete = app_filter_complete,
+};
+
+void
+app_find_open(struct app *app)
+{
+	app_prompt_open(app, &find_prompt, NULL);
+}
+
+void
+app_find_next(struct app *app)
+{
+	size_t at;
+
+	begin(app, NULL, false, &at);
+}
+
+void
+app_find_back(struct app *app)
+{
+	size_t at;
+
+	begin(app, NULL, true, &at);
+}
+
+void
+app_find_tick(struct app *app)
+{
+	if (page_find_is_on(app->page) && app->mode == APP_PAGE)
+		step(app);
+}
+
+bool
+app_find_stop(struct app *app)
+{
+	if (!page_find_is_on(app->page))
+		return false;
+	page_find_stop(app->page);
+	app_say(app, "the search was ended");
+	return true;
+}

@@ -1,0 +1,208 @@
+/*
+ * What becomes of the fields of line 2: Tab and Enter among them, and what is
+ * done with what was typed.  An old value stands until there is a better one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../documents/listing.h"
+#include "../history/history.h"
+#include "../layout/edit_fields.h"
+#include "../rows/follow.h"
+#include "../rows/rows.h"
+#include "app.h"
+
+/* What Up and Down bring back is each field's own. */
+static const char *const kinds[PAGE_FIELDS] = {
+	[PAGE_FIELD_NODE] = "node",
+	[PAGE_FIELD_LISTING] = "listing",
+	[PAGE_FIELD_OFFS] = "offs",
+};
+
+/* What the keys do now; the bottom line has room for it. */
+static void
+say_hint(struct app *app)
+{
+	const struct page_fields *f = &app->page->fields;
+	const char *name = page_field_name(f->at);
+	static const char *const untouched[PAGE_FIELDS] = {
+		[PAGE_FIELD_NODE] = "NODE: a number or a name, Enter goes "
+		    "there  Esc leaves",
+		[PAGE_FIELD_LISTING] = "L: Enter sends the list there, or "
+		    "type another place  Esc leaves",
+		[PAGE_FIELD_OFFS] = "OFFS: the first row, Enter sets it  Esc "
+		    "leaves",
+	};
+
+	if (!f->editing)
+		app_say(app, "%s: Enter edits%s  Tab next  Esc leaves", name,
+		    f->at == PAGE_FIELD_LISTING ? ", twice sends a listing" :
+		    "");
+	else if (!f->touched)
+		app_say(app, "%s", untouched[f->at]);
+	else
+		app_say(app, "%s %.200s  Enter %s  Esc leaves", name,
+		    f->typed.text, f->at == PAGE_FIELD_NODE ? "goes there" :
+		    "sets it");
+}
+
+void
+app_field_next(struct app *app)
+{
+	page_fields_next(app->page);
+	say_hint(app);
+}
+
+static void
+edit(struct app *app)
+{
+	struct page *page = app->page;
+	char now[32] = "";
+	const char *value = now;
+
+	if (page->fields.at == PAGE_FIELD_NODE)
+		snprintf(now, sizeof now, "%04X",
+		    nodes_session_look(app->session)->node_number);
+	else if (page->fields.at == PAGE_FIELD_OFFS)
+		snprintf(now, sizeof now, "%llu",
+		    (unsigned long long)page->offs);
+	else
+		value = page->opts.listing != NULL ? page->opts.listing : "";
+	page_fields_edit(page, value);
+	app_history_begin(app);
+	app->mode = APP_FIELD;
+	say_hint(app);
+}
+
+/* Keys among the fields; those that move rows lead out of them. */
+bool
+app_field_key(struct app *app, enum page_action action)
+{
+	if (app->page->fields.at == PAGE_NO_FIELD)
+		return false;
+	if (action == PAGE_DO_OPEN) {
+		edit(app);
+		return true;
+	}
+	if (action == PAGE_DO_CLOSE || page_key_moves(action))
+		page_fields_leave(app->page);
+	return action == PAGE_DO_CLOSE;
+}
+
+/* --- what was typed ----------------------------------------------------- */
+
+static bool
+set_listing(struct app *app, const char *typed)
+{
+	struct page *page = app->page;
+	struct listing_to to;
+	char why[256];
+
+	if (!page_field_word(PAGE_FIELD_LISTING, typed, why, sizeof why) ||
+	    listing_to(&to, typed, why, sizeof why) < 0) {
+		app_say(app, "%s", why);
+		return false;
+	}
+	snprintf(page->fields.listing, sizeof page->fields.listing, "%s",
+	    typed);
+	page->opts.listing = page->fields.listing;
+	app_say(app, "listings go to %.200s; l sends one", typed);
+	return true;
+}
+
+static bool
+set_offs(struct app *app, const char *typed)
+{
+	struct page *page = app->page;
+	struct page_view v;
+	uint64_t offs;
+	char why[256];
+
+	if (!page_field_offs(typed, page->found.total, &offs, why, sizeof why)) {
+		app_say(app, "%s", why);
+		return false;
+	}
+	page->offs = offs;
+	page_followed_stop(page);
+	/* The row under the cursor would take OFFS back to it. */
+	if (page->cursor.on) {
+		page_move_to(page, offs);
+		page_view_shown(&v, page, app->session);
+		page_hold(page, &v);
+	}
+	return true;
+}
+
+static bool
+set_node(struct app *app, const char *typed)
+{
+	char why[256];
+
+	if (!page_field_word(PAGE_FIELD_NODE, typed, why, sizeof why)) {
+		app_say(app, "%s", why);
+		return false;
+	}
+	return app_go(app, typed);
+}
+
+static void
+submit(struct app *app)
+{
+	struct page_fields *f = &app->page->fields;
+	char typed[LINE_TEXT];
+	bool done = true;
+
+	memcpy(typed, f->typed.text, sizeof typed);
+	if (f->touched)
+		app_history_add(app, kinds[f->at], typed);
+	if (f->at == PAGE_FIELD_LISTING && !f->touched)
+		app_listing(app);
+	else if (!f->touched)
+		app_say(app, "%s stays as it is", page_field_name(f->at));
+	else if (f->at == PAGE_FIELD_NODE)
+		done = set_node(app, typed);
+	else if (f->at == PAGE_FIELD_LISTING)
+		done = set_listing(app, typed);
+	else
+		done = set_offs(app, typed);
+	/* After a mistake Enter edits it again. */
+	if (done)
+		page_fields_leave(app->page);
+}
+
+/* A number is looked for in what else it was, not in what stands there. */
+static void
+recall(struct app *app, bool back)
+{
+	struct page_fields *f = &app->page->fields;
+	const char *text = app_history_step(app, kinds[f->at], f->touched ?
+	    f->typed.text : "", back);
+
+	if (text != NULL)
+		page_fields_recall(app->page, text);
+	say_hint(app);
+}
+
+void
+app_field_type(struct app *app, int code)
+{
+	if (code == PAGE_KEY_UP || code == PAGE_CTRL('P') ||
+	    code == PAGE_KEY_DOWN || code == PAGE_CTRL('N')) {
+		recall(app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
+		return;
+	}
+	switch (page_fields_type(app->page, code)) {
+	case PAGE_FIELD_TYPING:
+		app_history_begin(app);
+		say_hint(app);
+		return;
+	case PAGE_FIELD_LEFT:
+		app->mode = APP_PAGE;
+		page_fields_leave(app->page);
+		return;
+	case PAGE_FIELD_SUBMITTED:
+		app->mode = APP_PAGE;
+		submit(app);
+		return;
+	}
+}

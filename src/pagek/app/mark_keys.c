@@ -1,0 +1,85 @@
+/*
+ * What the keys for mark, difference and drain do.  When the session has but a
+ * window of the list they wait for the whole of it, as a pause does.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../history/history.h"
+#include "../rows/marks.h"
+#include "app.h"
+
+/* True: it was put off, or could not be done, and that is said. */
+static bool
+put_off(struct app *app, int r, const char *what, bool *due)
+{
+	*due = r == -EAGAIN;
+	if (r == -EAGAIN)
+		app_say(app, "%s when the whole list is here", what);
+	else if (r == -ENOENT)
+		app_say(app, "there is no list yet");
+	else if (r < 0)
+		app_say(app, "cannot do that: %s", strerror(-r));
+	return r < 0;
+}
+
+void
+app_mark(struct app *app)
+{
+	const struct page_marked *m;
+	char at[12], blocks[32], bytes[24];
+	const char *about;
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	if (put_off(app, page_mark_set(app->page, &v), "marks",
+	    &app->waits.mark))
+		return;
+	m = app->page->marked;
+	page_moment_text(app->page, &v, &m->mark, at);
+	about = page_about(v.look->sample);
+	base_group_digits(blocks, sizeof blocks, m->mark.est_blocks);
+	base_human_bytes(bytes, sizeof bytes, m->mark.est_bytes);
+	app_say(app, "marked %s, %s%s block%s, %s%s%s", at, about, blocks,
+	    m->mark.est_blocks == 1 ? "" : "s", about, bytes, m->uncopied ?
+	    ": too many for it to be known which are freed" : "");
+}
+
+void
+app_drain(struct app *app)
+{
+	struct page_view v;
+
+	if (app->waits.drain) {
+		app->waits.drain = false;
+		app_say(app, "will not drain");
+		return;
+	}
+	if (page_is_draining(app->page)) {
+		page_drain_end(app->page);
+		app_say(app, "all blocks are listed again");
+		return;
+	}
+	page_view_shown(&v, app->page, app->session);
+	if (!put_off(app, page_drain_begin(app->page, &v), "drains",
+	    &app->waits.drain))
+		app_say(app, "new blocks are not listed; D ends that");
+}
+
+void
+app_mark_tick(struct app *app)
+{
+	const struct nodes_look *look;
+
+	if (!app->waits.mark && !app->waits.drain)
+		return;
+	look = nodes_session_look(app->session);
+	if (look->window || !look->settled || look->behind)
+		return;
+	if (app->waits.mark)
+		app_mark(app);
+	if (app->waits.drain) {
+		app->waits.drain = false;
+		app_drain(app);
+	}
+}

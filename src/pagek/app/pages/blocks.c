@@ -1,0 +1,728 @@
+/*
+ * Page K: the blocks of a target, or their groups.  Its picture and its state
+ * are those of src/page; here is what keys do with it, and its text.
+ *
+ * It is always there: the other pages and the overlays lie over it, and what
+ * its rows are made of is kept up to date below them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../../documents/documents.h"
+#include "../../history/history.h"
+#include "../../layout/block_fields.h"
+#include "../../layout/group_fields.h"
+#include "../../layout/layout.h"
+#include "../../picture/units.h"
+#include "../../rows/choice.h"
+#include "../../rows/departures.h"
+#include "../../rows/follow.h"
+#include "../../rows/free_blocks.h"
+#include "../../rows/frozen_order.h"
+#include "../../rows/groups.h"
+#include "../../rows/rows.h"
+#include "../app.h"
+#include "../batch.h"
+#include "../pages.h"
+
+/* --- moving --------------------------------------------------------------- */
+
+static int
+compose(struct app *app, int rows, struct page_picture *pic)
+{
+	return page_compose(app->page, app->session, app->cols, rows, pic);
+}
+
+static int
+window(const struct app *app)
+{
+	return app->page->found.window > 1 ? app->page->found.window : 1;
+}
+
+/* A cursor that is moved does not follow anything. */
+static void
+say_left(struct app *app)
+{
+	if (page_followed_stop(app->page))
+		app_say(app, "follows no longer: the cursor was moved");
+}
+
+/* False, and that is said: there are none to move among. */
+static bool
+has_rows(struct app *app)
+{
+	if (app->page->found.total == 0)
+		app_say(app, "there are no rows");
+	return app->page->found.total > 0;
+}
+
+static void
+move_to(struct app *app, uint64_t offset)
+{
+	struct page_view v;
+
+	if (!has_rows(app))
+		return;
+	page_view_shown(&v, app->page, app->session);
+	say_left(app);
+	page_still_touch(app->page, &v);
+	page_move_to(app->page, offset);
+	page_hold(app->page, &v);
+}
+
+static void
+move(struct app *app, int delta)
+{
+	struct page_view v;
+
+	if (!has_rows(app))
+		return;
+	page_view_shown(&v, app->page, app->session);
+	say_left(app);
+	page_still_touch(app->page, &v);
+	page_move(app->page, delta);
+	page_hold(app->page, &v);
+}
+
+static void
+move_to_first(struct app *app)
+{
+	move_to(app, 0);
+}
+
+static void
+move_to_last(struct app *app)
+{
+	move_to(app, UINT64_MAX);
+}
+
+/* --- order and picture ---------------------------------------------------- */
+
+static bool
+is_wide(const struct app *app)
+{
+	return app->page->layout == PAGE_WIDE || (app->page->layout ==
+	    PAGE_AUTO && app->cols >= PAGE_WIDE_COLS);
+}
+
+static void
+next_layout(struct app *app)
+{
+	struct page *page = app->page;
+
+	if (!is_wide(app))
+		page->layout = PAGE_WIDE;
+	else if (page->opts.layout == PAGE_CLASSIC_STRICT)
+		page->layout = PAGE_CLASSIC_STRICT;
+	else
+		page->layout = PAGE_CLASSIC;
+}
+
+static void
+next_units(struct app *app)
+{
+	struct page *page = app->page;
+
+	page->units = (page->units + 1) % PAGE_UNITS;
+	page->round++;
+	app_say(app, "%ssizes of blocks %s", is_wide(app) ? "" : "wide: ",
+	    page_units_name(page->units));
+}
+
+static void
+toggle_frozen(struct app *app)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	if (!page_still_toggle(app->page, &v))
+		app_say(app, "order: live");
+	else if (v.look->window)
+		app_say(app, "order: frozen as soon as the whole list is here");
+	else
+		app_say(app, "order: frozen; z lets it go");
+}
+
+static void
+toggle_followed(struct app *app)
+{
+	char what[PAGE_FOLLOWED_TEXT];
+	struct page_view v;
+	int r;
+
+	page_view_shown(&v, app->page, app->session);
+	r = page_followed_toggle(app->page, &v);
+	page_followed_text(app->page, what);
+	if (r > 0)
+		app_say(app, "%s: until it ends, F or the cursor is moved",
+		    what);
+	else if (r == 0)
+		app_say(app, "follows no longer");
+	else if (r == -ENOENT)
+		app_say(app, "there is nothing here to follow");
+	else
+		app_say(app, "cannot follow: %s", strerror(-r));
+}
+
+static void
+step_back(struct app *app)
+{
+	app_step(app, true);
+}
+
+static void
+step_forth(struct app *app)
+{
+	app_step(app, false);
+}
+
+/* --- groups --------------------------------------------------------------- */
+
+static bool
+has_groups(struct app *app)
+{
+	bool strict = app->page->layout == PAGE_CLASSIC_STRICT;
+
+	if (strict)
+		app_say(app, "strict has no groups; c leaves it");
+	return !strict;
+}
+
+static void
+say_kinds(struct app *app)
+{
+	const struct page_group_kind *k = page_group_kind(app->page->group);
+	const struct page_group_kind *k2 = page_group_kind(
+	    page_group_below(app->page));
+
+	app_say(app, "groups: %s%s%s", k != NULL ? k->name : "none",
+	    k2 != NULL ? ", and in each by " : "", k2 != NULL ? k2->name : "");
+}
+
+static void
+next_group(struct app *app)
+{
+	struct page *page = app->page;
+
+	if (!has_groups(app))
+		return;
+	page_set_group(page, page->group + 1);
+	say_kinds(app);
+}
+
+/* Grouped by what it is grouped by already, each group would have one. */
+static void
+next_group_below(struct app *app)
+{
+	struct page *page = app->page;
+	unsigned kind = page_group_below(page) + 1;
+
+	if (!has_groups(app))
+		return;
+	if (page->group == 0) {
+		app_say(app, "B groups groups again: b makes them");
+		return;
+	}
+	if (kind == page->group)
+		kind++;
+	page_set_group_below(page, kind);
+	say_kinds(app);
+}
+
+static void
+toggle_flat(struct app *app)
+{
+	struct page *page = app->page;
+
+	if (!has_groups(app))
+		return;
+	if (page->group == 0)
+		page_set_group(page, page->group_last != 0 ?
+		    page->group_last : page_group_kind_called("site"));
+	else
+		page_set_group(page, 0);
+	say_kinds(app);
+}
+
+/* "type", or with a second level "site>type". */
+void
+app_group_by(struct app *app, const char *kinds)
+{
+	unsigned kind, below;
+	char list[160];
+
+	if (!has_groups(app))
+		return;
+	if (page_group_kinds_parse(kinds, &kind, &below) < 0) {
+		page_group_kinds_list(list, sizeof list);
+		app_say(app, "group by what? there are none, %s", list);
+		return;
+	}
+	page_set_group(app->page, kind);
+	page_set_group_below(app->page, below);
+	say_kinds(app);
+}
+
+static void
+say_failed(struct app *app, int r)
+{
+	if (r == -ENOENT)
+		app_say(app, app->page->group != 0 ? "there is no group here" :
+		    "these are no groups: b makes them");
+	else if (r == -ENOSPC)
+		app_say(app, "so many groups are open: close some");
+	else if (r < 0)
+		app_say(app, "cannot open the group: %s", strerror(-r));
+}
+
+/* Where there is a second level, Enter opens and closes as Right and Left do. */
+static void
+enter_group(struct app *app)
+{
+	struct page *page = app->page;
+	struct page_group_at at;
+	struct page_view v;
+
+	page_view_shown(&v, page, app->session);
+	if (page_group_below(page) != 0 && page_groups_at_hand(page, &v) &&
+	    page_groups_at(page->groups, page->cursor.on ? page->cursor.at :
+	    page->offs, &at) && at.what == ROW_GROUP) {
+		if (page_group_is_open(page, at.index))
+			page_fold(page);
+		else
+			say_failed(app, page_unfold(page, &v));
+	} else if (!page_open_group(page, &v)) {
+		say_failed(app, -ENOENT);
+	}
+}
+
+static void
+unfold(struct app *app)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	say_failed(app, page_unfold(app->page, &v));
+}
+
+static void
+fold(struct app *app)
+{
+	if (app->page->opened)
+		page_close_group(app->page);
+	else if (!page_fold(app->page))
+		app_say(app, app->page->group != 0 ? "nothing is open here" :
+		    "these are no groups: b makes them");
+}
+
+static void
+unfold_all(struct app *app)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	say_failed(app, page_unfold_all(app->page, &v));
+}
+
+/* Where nothing can be opened, Enter tries to connect again. */
+static void
+enter(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+	struct page_view v;
+	struct blk b;
+
+	if (!look->linked && !app->page->cursor.on &&
+	    nodes_link_retry(app->link))
+		return;
+	page_view_shown(&v, app->page, app->session);
+	if (!page_shows_groups(app->page) ||
+	    page_block_at_cursor(app->page, &v, &b))
+		app_open_detail(app);
+	else
+		enter_group(app);
+}
+
+/*
+ * What is on its way is cancelled first.  With no group open, Esc takes the
+ * filter away, and then the cursor.
+ */
+static void
+close_what_is_open(struct app *app)
+{
+	if (app_step_stop(app) || app_find_stop(app) || app_jobs_cancel(app))
+		return;
+	if (app->page->opened) {
+		page_close_group(app->page);
+		return;
+	}
+	if (page_choice_filter_text(app->page) != NULL) {
+		app_filter(app, "");
+		return;
+	}
+	if (!page_followed_stop(app->page) && !app->page->cursor.on)
+		app_say(app, "nothing is open: q quits");
+	app->page->cursor.on = false;
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+static void
+open_difference(struct app *app)
+{
+	app_page_open(app, PAGE_H, false);
+}
+
+static void
+open_diagnostics(struct app *app)
+{
+	app_panel_open(app, APP_COSTS);
+}
+
+/* A mouse that is the page's cannot select text for the terminal. */
+static void
+toggle_mouse(struct app *app)
+{
+	app->page->opts.mouse = !app->page->opts.mouse;
+	app_say(app, app->page->opts.mouse ? "the mouse is the page's: click "
+	    "and turn; Shift selects text, M gives it back" :
+	    "the mouse is the terminal's");
+}
+
+static const struct panel_key keys[] = {
+	{ .action = PAGE_DO_FIRST, .run = move_to_first },
+	{ .action = PAGE_DO_LAST, .run = move_to_last },
+	{ .action = PAGE_DO_FIELD, .run = app_field_next },
+	{ .action = PAGE_DO_LAYOUT, .run = next_layout },
+	{ .action = PAGE_DO_UNITS, .run = next_units },
+	{ .action = PAGE_DO_COPY, .run = app_show_address },
+	{ .action = PAGE_DO_FILTER, .run = app_filter_open },
+	{ .action = PAGE_DO_FIND, .run = app_find_open },
+	{ .action = PAGE_DO_FIND_NEXT, .run = app_find_next },
+	{ .action = PAGE_DO_FIND_BACK, .run = app_find_back },
+	{ .action = PAGE_DO_GROUP, .run = next_group },
+	{ .action = PAGE_DO_GROUP_BELOW, .run = next_group_below },
+	{ .action = PAGE_DO_FLAT, .run = toggle_flat },
+	{ .action = PAGE_DO_OPEN_GROUP, .run = unfold },
+	{ .action = PAGE_DO_CLOSE_GROUP, .run = fold },
+	{ .action = PAGE_DO_OPEN_GROUPS, .run = unfold_all },
+	{ .action = PAGE_DO_STILL, .run = toggle_frozen },
+	{ .action = PAGE_DO_FOLLOW, .run = toggle_followed },
+	{ .action = PAGE_DO_PAUSE, .run = app_pause },
+	{ .action = PAGE_DO_STEP_BACK, .run = step_back },
+	{ .action = PAGE_DO_STEP_FORTH, .run = step_forth },
+	{ .action = PAGE_DO_MOUSE, .run = toggle_mouse },
+	{ .action = PAGE_DO_LISTING, .run = app_listing },
+	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },
+	{ .action = PAGE_DO_MARK, .run = app_mark },
+	{ .action = PAGE_DO_DIFF, .run = open_difference },
+	{ .action = PAGE_DO_DRAIN, .run = app_drain },
+	{ .action = PAGE_DO_COSTS, .run = open_diagnostics },
+	{ .action = PAGE_DO_COUNT_ANEW, .run = app_count_anew },
+	{ .action = PAGE_DO_CLOSE, .run = close_what_is_open },
+};
+
+/* With the cursor in a field of line 2. */
+static bool
+key(struct app *app, int code)
+{
+	return app_field_key(app, page_key_action(code));
+}
+
+/* --- how blocks are sorted ------------------------------------------------ */
+
+static void
+blocks_get_sorting(const struct app *app, struct page_sorting *s)
+{
+	page_sorting_get(&app->page->opts, s);
+}
+
+static void
+blocks_set_sorting(struct app *app, const struct page_sorting *s)
+{
+	page_choice_sort(app->page, s);
+}
+
+/* A narrow page shows no columns, but for its own few. */
+static bool
+is_shown(struct app *app, const struct page_view *v, size_t row)
+{
+	static const char *const classic[] = { "ADDRESS", "SIZE", "TY",
+		"DESCR", "RNOD", "AGE" };
+	const char *title = page_sort_rows[row].title;
+	size_t i;
+
+	if (title == NULL)
+		return false;
+	if (is_wide(app))
+		return page_columns_show(v, app->cols, title);
+	for (i = 0; i < BASE_NELEM(classic); i++)
+		if (strcmp(classic[i], title) == 0)
+			return true;
+	return false;
+}
+
+static size_t
+block_key_beside(struct app *app, bool right)
+{
+	/* As they stand from left to right. */
+	static const enum page_sort at[] = { PAGE_SORT_ADDRESS,
+		PAGE_SORT_SIZE, PAGE_SORT_USED, PAGE_SORT_TYPE,
+		PAGE_SORT_DESCR, PAGE_SORT_THREAD, PAGE_SORT_RNOD,
+		PAGE_SORT_AGE, PAGE_SORT_LEVEL, PAGE_SORT_FUNCTION };
+	struct page_view v;
+	enum page_sort now;
+	size_t i, n;
+	bool reverse;
+
+	page_view_shown(&v, app->page, app->session);
+	now = page_sorting_first(&app->page->opts, &reverse);
+	for (i = 0; i < BASE_NELEM(at) - 1 && at[i] != now; i++)
+		continue;
+	for (n = 0; n < BASE_NELEM(at); n++) {
+		i = (i + (right ? 1 : BASE_NELEM(at) - 1)) % BASE_NELEM(at);
+		if (is_shown(app, &v, at[i]))
+			return at[i];
+	}
+	return PAGE_SORTS;
+}
+
+static const struct page_sort_ops block_sorts = {
+	.keys = page_sort_rows,
+	.n = PAGE_SORTS,
+	.get = blocks_get_sorting,
+	.set = blocks_set_sorting,
+	.beside = block_key_beside,
+};
+
+/* --- how groups are sorted: a key is an enum profile_measure --------------- */
+
+static void
+groups_get_sorting(const struct app *app, struct page_sorting *s)
+{
+	*s = (struct page_sorting){ .n = 1 };
+	s->by[0].sort = (uint8_t)app->page->group_sort;
+	s->by[0].reverse = app->page->group_reverse;
+}
+
+/* Without a cursor to follow, a new order is read from its top. */
+static void
+groups_set_sorting(struct app *app, const struct page_sorting *s)
+{
+	struct page *page = app->page;
+
+	page->group_sort = s->by[0].sort;
+	page->group_reverse = s->by[0].reverse;
+	if (!page->cursor.on)
+		page->offs = 0;
+	app_say(app, "groups by %s%s", page_sum_word(page->group_sort),
+	    page->group_reverse ? ", reversed" : "");
+}
+
+static size_t
+group_key_beside(struct app *app, bool right)
+{
+	const struct page_group_kind *k = page_group_kind(app->page->group);
+
+	return page_sum_next(app->page->group_sort, right ? 1 : -1,
+	    k->by == PROFILE_FRAME);
+}
+
+static bool
+groups_sort_by_word(struct app *app, const char *word)
+{
+	struct page_sorting s;
+	enum profile_measure by;
+
+	if (page_sum_called(word, &by) < 0)
+		return false;
+	groups_get_sorting(app, &s);
+	s.by[0].sort = (uint8_t)by;
+	groups_set_sorting(app, &s);
+	return true;
+}
+
+static const struct page_sort_ops group_sorts = {
+	.n = PROFILE_THREAD + 1,
+	.get = groups_get_sorting,
+	.set = groups_set_sorting,
+	.beside = group_key_beside,
+	.named = groups_sort_by_word,
+	.others = &block_sorts,
+};
+
+static const struct page_sort_ops *
+sorts(const struct app *app)
+{
+	return page_shows_groups(app->page) ? &group_sorts : &block_sorts;
+}
+
+/* --- clicks --------------------------------------------------------------- */
+
+/* By the column of the heading; where none can be meant, all are offered. */
+static void
+click_heading(struct app *app, int col)
+{
+	const char *title = NULL;
+	struct page_view v;
+	bool reverse;
+	size_t i;
+
+	page_view_shown(&v, app->page, app->session);
+	if (is_wide(app) && !page_shows_groups(app->page))
+		title = page_columns_title(&v, app->cols, col);
+	for (i = 0; title != NULL && i < PAGE_SORTS; i++)
+		if (page_sort_rows[i].title != NULL &&
+		    strncmp(title + strspn(title, " "), page_sort_rows[i].title,
+		    strcspn(title + strspn(title, " "), " ")) == 0)
+			break;
+	if (title == NULL || i == PAGE_SORTS)
+		app_sort_open(app);
+	else if (page_sorting_first(&app->page->opts, &reverse) == i)
+		app_sort_reverse(app);
+	else
+		app_sort_by(app, i);
+}
+
+static void
+click_row(struct app *app, int row)
+{
+	struct page *page = app->page;
+	struct page_view v;
+	uint64_t at;
+
+	if (!page_leaving_offset(page, (size_t)(row - page->found.spots.first),
+	    &at))
+		return;
+	page_view_shown(&v, page, app->session);
+	page_still_touch(page, &v);
+	page_move_to(page, at);
+	page_hold(page, &v);
+	if (app_click_is_double(app, row))
+		app_key(app, PAGE_KEY_ENTER);
+}
+
+static void
+click(struct app *app, int row, int col)
+{
+	const struct page_spots *spots = &app->page->found.spots;
+
+	if (row == spots->heading)
+		click_heading(app, col);
+	else if (row >= spots->first && row < spots->first + spots->rows)
+		click_row(app, row);
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+static int
+save(struct app *app, struct page_picture *pic)
+{
+	struct page page = *app->page;
+	int r;
+
+	page.bare = true;
+	r = page_compose(&page, app->session, app->cols, app->rows, pic);
+	page_take_over(app->page, &page);
+	return r;
+}
+
+static int
+export_begin(struct app *app, const struct page_view *v,
+    enum page_export_form form, FILE *out, struct page_export **x)
+{
+	return page_export_begin(x, app->page, v, form, out);
+}
+
+/* --- text ----------------------------------------------------------------- */
+
+static int
+text_begin(struct batch *b)
+{
+	batch_await_end(b->o, b->loop, b->session);
+	return 0;
+}
+
+/* The groups of the first level, as :export writes them. */
+static int
+put_groups(struct page *page, const struct page_view *v, struct json *j)
+{
+	struct page_export_sums sums = { 0 };
+	int r = page_choice_ready(page);
+
+	if (r == 0)
+		r = page_groups_refresh(page, v);
+	return r < 0 ? r : page_export_groups(page, v, EXPORT_NDJSON, j->out,
+	    j, &sums);
+}
+
+/* All rows, with the names that are in the profile. */
+static int
+put_data(struct batch *b, struct profile *p, struct page_sieve *sieve)
+{
+	struct page_view v;
+	int r;
+
+	batch_view(&v, b->page, b->session);
+	if (b->page->group != 0)
+		return put_groups(b->page, &v, b->json);
+	r = page_choice_text_begin(b->page, &v);
+	if (r == 0)
+		json_blocks(b->json, b->page, &v, p, sieve,
+		    option_given(b->o, OPTION_SINCE), 0);
+	return r;
+}
+
+static int
+put_picture(struct batch *b, int rows)
+{
+	return batch_print(b->out, b->loop, b->page, b->session, rows);
+}
+
+/* A picture of --once has all rows, one of -b as many as the screen. */
+static int
+text_print(struct batch *b)
+{
+	const struct nodes_look *look = nodes_session_look(b->session);
+	struct page_sieve *sieve;
+	struct profile *p;
+	size_t lacking;
+	int r;
+
+	if (!b->once && !b->o->json)
+		return put_picture(b, batch_lines(b->out));
+	r = batch_sieve(b->o, &sieve);
+	if (r == 0)
+		r = batch_names(b->loop, b->session, &b->page->opts, sieve, 0,
+		    batch_names_ms(b), &p, &lacking);
+	if (r < 0) {
+		page_sieve_free(sieve);
+		return r;
+	}
+	if (b->once)
+		batch_tell_lacking(b->o, b->session, lacking,
+		    profile_callers(p));
+	r = b->o->json ? put_data(b, p, sieve) :
+	    put_picture(b, look->listed ? 0 : batch_lines(b->out));
+	profile_free(p);
+	page_sieve_free(sieve);
+	return r;
+}
+
+const struct page_ops page_blocks = {
+	.panel = {
+		.keys = keys,
+		.nkeys = BASE_NELEM(keys),
+		.compose = compose,
+		.move = move,
+		.window = window,
+		.enter = enter,
+		.key = key,
+		.click = click,
+	},
+	.needs = PAGE_NEEDS_TARGET | PAGE_NEEDS_LIST,
+	.sorts = sorts,
+	.save = save,
+	.export_begin = export_begin,
+	.text = { .begin = text_begin, .print = text_print },
+};

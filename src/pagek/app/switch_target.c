@@ -1,0 +1,540 @@
+/*
+ * From one node to another.  The link and the session of the next one are
+ * opened beside those that are watched, which go on until there is something
+ * to show in their place: a list, or a state that waiting does not mend.
+ *
+ * A node that is left is left for good, so that it holds nothing for us.  Only
+ * the caller's own, if it is to be kept, stands by: a session that makes no
+ * cycles asks for nothing, and is as after a stop when one comes back.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cli/target_word.h"
+#include "../history/history.h"
+#include "../layout/layout.h"
+#include "../rows/groups.h"
+#include "../rows/rows.h"
+#include "app.h"
+
+#define PARTLY_MS 2000	/* a list that takes longer is shown as it comes */
+#define SILENT_MS 10000	/* a node that has said nothing for so long is down */
+#define SEARCH_MS 1000	/* a node that has a process tells so at once */
+#define DIGITS 4	/* of a node number */
+
+/* --- words and places --------------------------------------------------- */
+
+/* "0509 linac-b", "node of ssh:host": for sentences. */
+static void
+place_text(const struct app_place *place, char *out, size_t cap)
+{
+	const struct nodes_entry *e = &place->entry;
+	char where[sizeof e->place + 8], safe[128];
+	size_t len = 0;
+
+	if (place->kept) {
+		base_append(out, cap, &len, "where the page began");
+		return;
+	}
+	if (e->number != 0) {
+		base_append(out, cap, &len, "%04X %s", e->number, e->name);
+	} else if (place->pid != 0 && e->at == NODES_AT_LOCAL) {
+		base_append(out, cap, &len, "process %ld", (long)place->pid);
+	} else {
+		nodes_entry_where(e, where, sizeof where);
+		base_safe_text(safe, sizeof safe, where, strlen(where), false);
+		base_append(out, cap, &len, "%s", safe);
+	}
+}
+
+/* False for what has no place that one could come back to. */
+static bool
+place_of(struct app_place *place, const struct target *t)
+{
+	*place = (struct app_place){ .pid = t->pid, .entry = t->node };
+	if (t->kind == TARGET_DEMO || t->kind == TARGET_RAW)
+		return false;
+	snprintf(place->stream, sizeof place->stream, "%s", t->rest);
+	return true;
+}
+
+/* The first thing that is wrong with the table. */
+static void
+on_table(void *arg, const char *sentence)
+{
+	char *said = arg;
+
+	if (said[0] == '\0')
+		snprintf(said, 256, "%s", sentence);
+}
+
+/* A number may be typed without the zeros before it. */
+static bool
+pad_number(const char *word, char out[DIGITS + 1])
+{
+	size_t len = strlen(word);
+	uint16_t number;
+
+	if (len == 0 || len >= DIGITS)
+		return false;
+	memset(out, '0', DIGITS);
+	memcpy(out + DIGITS - len, word, len + 1);
+	return nodes_parse_number(out, DIGITS, &number);
+}
+
+/* Where a number of four digits has something else; 0: it is not meant as one. */
+static size_t
+slip_at(const char *word)
+{
+	size_t good = strspn(word, "0123456789abcdefABCDEF");
+
+	if (strlen(word) != DIGITS || word[good] == '\0' ||
+	    strcspn(word, "0123456789") != 0)
+		return 0;
+	return good + 1;
+}
+
+/* 0, or not, with a sentence in why. */
+static int
+find_place(const char *word, struct app_place *place, char *why, size_t cap)
+{
+	char padded[DIGITS + 1], said[256] = "";
+	struct target t;
+	size_t len;
+	int r;
+
+	r = target_parse_said(&t, word, on_table, said, why, cap);
+	if (r != 0 && pad_number(word, padded))
+		r = target_parse_said(&t, padded, on_table, said, why, cap);
+	if (r != 0) {
+		len = 0;
+		if (slip_at(word) > 0)
+			base_append(why, cap, &len, "no node '%s': position %zu "
+			    "is no hexadecimal digit, if a number was meant",
+			    word, slip_at(word));
+		len = strlen(why);
+		if (said[0] != '\0')
+			base_append(why, cap, &len, "; %s", said);
+		return r;
+	}
+	if (place_of(place, &t))
+		return 0;
+	snprintf(why, cap, "a page begins with such a target and does not go "
+	    "to it: quit, then 'pagek %.64s'", word);
+	return -EINVAL;
+}
+
+/* --- on the way --------------------------------------------------------- */
+
+static void
+close_both(struct nodes_session *session, struct nodes_link *link)
+{
+	nodes_session_close(session);
+	nodes_link_close(link);
+}
+
+static void
+free_paths(struct app_going *g)
+{
+	free(g->paths);
+	g->paths = NULL;
+	g->npaths = g->next = 0;
+}
+
+bool
+app_go_stop(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+	bool was = g->session != NULL;
+
+	close_both(g->session, g->link);
+	free_paths(g);
+	*g = (struct app_going){ 0 };
+	return was;
+}
+
+/* It is on one of this user's nodes, and they tell which by not having it. */
+static bool
+is_searched(const struct app_place *place)
+{
+	return place->entry.at == NODES_AT_LOCAL && place->pid != 0;
+}
+
+static int
+open_searched(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+	int r = -ENOENT;
+
+	while (r < 0 && g->next < g->npaths)
+		r = nodes_connect(&g->link, app->loop, g->paths[g->next++]);
+	return r;
+}
+
+/*
+ * As nodes_connect_entry(), where of several nodes there the one with the
+ * target is meant.
+ */
+static int
+open_ssh(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+	const struct nodes_entry *e = &g->place.entry;
+	struct nodes_ssh ssh = { .host = e->place,
+		.program = e->remote[0] != '\0' ? e->remote :
+		    app->watch->remote };
+	char word[NODES_PID_WORD];
+
+	ssh.target = nodes_target_word(g->place.pid, g->place.stream, word);
+	return nodes_connect_ssh(&g->link, app->loop, &ssh);
+}
+
+static int
+open_link(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+	const struct nodes_entry *e = &g->place.entry;
+	int r;
+
+	if (is_searched(&g->place))
+		r = open_searched(app);
+	else if (e->at == NODES_AT_SSH)
+		r = open_ssh(app);
+	else
+		return nodes_connect_entry(&g->link, app->loop, e);
+	if (r == 0 && e->number != 0)
+		nodes_link_call(g->link, e->number, e->name);
+	return r;
+}
+
+static int
+open_session(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+	struct nodes_session_opts opts = app->page->opts.session;
+	struct page *page = app->page;
+	struct nodes_view view = {
+		.order = page_list_order(&page->opts),
+		.reverse = page_list_reverse(&page->opts),
+		.rows = page->found.window > 0 ? (uint32_t)page->found.window : 1,
+	};
+	int r;
+
+	opts.run = NULL;
+	opts.pid = g->place.pid;
+	opts.stream = g->place.stream[0] != '\0' ? g->place.stream : NULL;
+	r = nodes_session_open(&g->session, g->link, &opts, page_news, page);
+	if (r == 0 && page->group == 0)
+		nodes_session_view(g->session, &view);
+	return r;
+}
+
+static int
+set_out(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+	int r;
+
+	g->tried = mono_now();
+	r = open_link(app);
+	if (r == 0)
+		r = open_session(app);
+	if (r < 0) {
+		nodes_link_close(g->link);
+		g->link = NULL;
+	}
+	return r;
+}
+
+/* Nobody listens there. */
+static bool
+is_none(int err)
+{
+	return err == -ENOENT || err == -ECONNREFUSED;
+}
+
+static void
+say_no_way(struct app *app, const struct app_place *place, int err)
+{
+	char text[160], where[sizeof place->entry.place + 8], safe[160];
+
+	place_text(place, text, sizeof text);
+	nodes_entry_where(&place->entry, where, sizeof where);
+	base_safe_text(safe, sizeof safe, where, strlen(where), false);
+	if (place->entry.at == NODES_AT_SSH)
+		app_say(app, "cannot go to %s: ssh: %s", text, err == -ENOENT ?
+		    "is it installed?" : strerror(-err));
+	else if (is_searched(place) && is_none(err))
+		app_say(app, "no node here watches process %ld",
+		    (long)place->pid);
+	else if (is_searched(place))
+		app_say(app, "cannot look for a node that watches process "
+		    "%ld: %s", (long)place->pid, strerror(-err));
+	else if (is_none(err))
+		app_say(app, "%s is down: no node listens at %s", text, safe);
+	else
+		app_say(app, "cannot go to %s: %s: %s", text, safe,
+		    strerror(-err));
+}
+
+static void
+say_going(struct app *app)
+{
+	char text[160];
+
+	place_text(&app->places.going.place, text, sizeof text);
+	app_say(app, "going to %s ...  Esc stays here", text);
+}
+
+static bool
+go(struct app *app, const struct app_place *place)
+{
+	struct app_going *g = &app->places.going;
+	int r = 0;
+
+	app_go_stop(app);
+	g->place = *place;
+	g->since = mono_now();
+	if (is_searched(place))
+		r = nodes_find(&g->paths, &g->npaths);
+	if (r == 0)
+		r = set_out(app);
+	if (r == 0) {
+		say_going(app);
+		return true;
+	}
+	say_no_way(app, place, r);
+	app_go_stop(app);
+	return false;
+}
+
+/* --- arrival ------------------------------------------------------------ */
+
+/* What is watched is left; it is where one can come back to. */
+static void
+leave(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+	struct app_place *here = &app->places.here;
+
+	/* What was most alive may not be, when one comes back. */
+	if (here->pid == 0 && here->stream[0] == '\0' && look->pid > 0) {
+		here->pid = look->pid;
+		here->chosen = true;
+	}
+	app->places.before = *here;
+	app->places.was_elsewhere = true;
+	if (app->watch->kept && !app->places.away)
+		return;
+	close_both(app->session, app->link);
+	if (!app->places.away)
+		app->watch->session = NULL;
+}
+
+static void
+take_place(struct app *app, struct nodes_session *session,
+    struct nodes_link *link, const struct app_place *place)
+{
+	struct page *page = app->page;
+
+	/* While there is something to look at: these look at it. */
+	page_thaw(page);
+	app_forget_targets(app);
+	leave(app);
+	app->session = session;
+	app->link = link;
+	app->places.away = app->watch->kept && !place->kept;
+	app->places.here = *place;
+	app_begin_anew(app);
+	page_groups_free(page->groups);
+	page->groups = NULL;
+	page->state.known = false;
+	app_panel_close_node(app);
+	page_costs_begin(&app->costs, page, nodes_session_look(session));
+	page->news = true;
+}
+
+static void
+arrive(struct app *app)
+{
+	struct app_going g = app->places.going;
+	char text[160];
+
+	free_paths(&app->places.going);
+	app->places.going = (struct app_going){ 0 };
+	take_place(app, g.session, g.link, &g.place);
+	place_text(&g.place, text, sizeof text);
+	app_say(app, "this is %s; :back goes where you were", text);
+}
+
+static bool
+is_there(const struct app_going *g)
+{
+	const struct nodes_look *look = nodes_session_look(g->session);
+
+	if (nodes_has_list(look->state))
+		return look->settled || look->window ||
+		    mono_ms_since(g->since) > PARTLY_MS;
+	/* One that is merely silent may be busy. */
+	if (look->state == NODES_UNREACHABLE)
+		return !look->linked || mono_ms_since(g->since) > SILENT_MS;
+	return look->state != NODES_CONNECTING;
+}
+
+/*
+ * This one does not have the process.  A node with a command of its own waits
+ * for that to become it, and we do not.
+ */
+static bool
+is_elsewhere(const struct app_going *g)
+{
+	enum nodes_state state = nodes_session_look(g->session)->state;
+
+	return is_searched(&g->place) && (state == NODES_NO_ALLOCLOG ||
+	    state == NODES_UNREACHABLE || state == NODES_DENIED ||
+	    (state == NODES_CONNECTING &&
+	    mono_ms_since(g->tried) > SEARCH_MS));
+}
+
+static void
+forget_choice(struct app_place *place)
+{
+	place->pid = 0;
+	place->chosen = false;
+}
+
+static void
+try_next(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+	struct app_place place = g->place;
+	int r;
+
+	close_both(g->session, g->link);
+	g->session = NULL;
+	g->link = NULL;
+	r = set_out(app);
+	if (r == 0)
+		return;
+	if (place.chosen) {
+		forget_choice(&place);
+		go(app, &place);
+		return;
+	}
+	app_go_stop(app);
+	say_no_way(app, &place, r);
+}
+
+/* The process that was watched there before is gone: then whatever is there. */
+static bool
+choose_anew(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+	struct app_place place;
+	int r;
+
+	if (!g->place.chosen ||
+	    nodes_session_look(g->session)->state != NODES_NO_ALLOCLOG)
+		return false;
+	forget_choice(&g->place);
+	nodes_session_close(g->session);
+	g->session = NULL;
+	r = open_session(app);
+	if (r < 0) {
+		place = g->place;
+		app_go_stop(app);
+		say_no_way(app, &place, r);
+	}
+	return true;
+}
+
+void
+app_go_tick(struct app *app)
+{
+	struct app_going *g = &app->places.going;
+
+	if (g->session == NULL)
+		return;
+	nodes_session_cycle(g->session);
+	if (is_elsewhere(g))
+		try_next(app);
+	else if (choose_anew(app))
+		return;
+	else if (is_there(g))
+		arrive(app);
+	else if (app->page->message[0] == '\0')
+		say_going(app);
+}
+
+/* --- the door ----------------------------------------------------------- */
+
+void
+app_go_init(struct app *app)
+{
+	app->places.here.kept = app->watch->kept;
+	if (!app->watch->kept && app->watch->target != NULL)
+		place_of(&app->places.here, app->watch->target);
+}
+
+void
+app_go_fini(struct app *app)
+{
+	app_go_stop(app);
+	if (app->places.away) {
+		close_both(app->session, app->link);
+	} else {
+		app->watch->session = app->session;
+		app->watch->link = app->link;
+	}
+	app->watch->away = app->places.away;
+}
+
+static bool
+go_back(struct app *app)
+{
+	struct app_place place = app->places.before;
+
+	if (!app->places.was_elsewhere) {
+		app_say(app, "the page was at no other node before");
+		return false;
+	}
+	if (!place.kept)
+		return go(app, &place);
+	app_go_stop(app);
+	take_place(app, app->watch->session, app->watch->link, &place);
+	app_say(app, "back where the page began");
+	return true;
+}
+
+/* It was asked for by its number, or says of itself that this is its own. */
+static bool
+is_here(const struct app *app, const struct app_place *place)
+{
+	return place->entry.number != 0 && place->pid == 0 &&
+	    place->stream[0] == '\0' && !app->places.here.kept &&
+	    place->entry.number == app->places.here.entry.number;
+}
+
+bool
+app_go(struct app *app, const char *word)
+{
+	struct app_place place;
+	char why[512], text[160];
+
+	if (strcmp(word, "-") == 0)
+		return go_back(app);
+	if (find_place(word, &place, why, sizeof why) != 0) {
+		app_say(app, "%s", why);
+		return false;
+	}
+	if (!is_here(app, &place))
+		return go(app, &place);
+	app_go_stop(app);
+	app_panel_close_all(app);
+	nodes_link_retry(app->link);
+	place_text(&place, text, sizeof text);
+	app_say(app, "this is %s", text);
+	return true;
+}

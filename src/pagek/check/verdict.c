@@ -1,0 +1,348 @@
+/*
+ * The verdict of a check: sentences for people, and pagek.check/1.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../documents/documents.h"
+#include "check.h"
+
+static const char *const limits[] = {
+	[BUDGET_LIVE] = "max-live",
+	[BUDGET_BLOCKS] = "max-blocks",
+	[BUDGET_GROWTH] = "max-growth",
+	[BUDGET_AGE] = "max-age",
+};
+
+const char *
+check_verdict_name(enum check_verdict v)
+{
+	static const char *const names[] = {
+		[CHECK_WITHIN] = "within",
+		[CHECK_NOT_KNOWN] = "not known",
+		[CHECK_EXCEEDED] = "exceeded",
+	};
+
+	return names[v];
+}
+
+/* --- sentences ------------------------------------------------------------ */
+
+#define AMOUNT 48
+
+/* Bytes that are nearly the same are written out, so that they differ. */
+static const char *
+amount(double n, bool bytes, bool exact, char out[AMOUNT])
+{
+	char text[32];
+	uint64_t whole = (uint64_t)(fabs(n) + 0.5);
+
+	if (bytes && !exact)
+		base_human_bytes(text, sizeof text, whole);
+	else
+		base_group_digits(text, sizeof text, whole);
+	snprintf(out, AMOUNT, "%s%s%s", n < 0 ? "-" : "", text,
+	    bytes && exact ? " bytes" : "");
+	return out;
+}
+
+/* "50.0 MiB", "10,000 blocks": what is allowed and what was. */
+static void
+amounts(const struct finding *f, bool bytes, char most[AMOUNT],
+    char was[AMOUNT])
+{
+	amount(f->most, bytes, false, most);
+	amount(f->was, bytes, false, was);
+	if (!bytes || strcmp(most, was) != 0)
+		return;
+	amount(f->most, bytes, true, most);
+	amount(f->was, bytes, true, was);
+}
+
+/* What is allowed, as in "max-blocks 10,000 of type=80: ". */
+static void
+put_subject(FILE *out, const struct finding *f, const char *most)
+{
+	const struct budget *b = f->budget;
+	char safe[4 * FILTER_MAX];
+
+	fprintf(out, "pagek check: %s %s", limits[b->kind], most);
+	if (b->kind == BUDGET_GROWTH) {
+		fputs("/min", out);
+	} else if (b->kind == BUDGET_AGE) {
+		fprintf(out, " older than %.*s", (int)strcspn(b->text, ":"),
+		    b->text);
+	} else if (b->kind == BUDGET_BLOCKS && b->expression > 0) {
+		base_safe_text(safe, sizeof safe, b->text, b->expression,
+		    false);
+		fprintf(out, " of %s", safe);
+	}
+	fputs(": ", out);
+}
+
+static void
+put_when(FILE *out, const struct judge *j, const struct finding *f)
+{
+	char safe[4 * CHECK_NAME];
+
+	if (f->at_ms >= 0)
+		fprintf(out, " at %.1f s", (double)f->at_ms / 1000);
+	/* Whose it was, where there is more than one. */
+	if (j->processes > 1 && f->pid > 0) {
+		base_safe_text(safe, sizeof safe, f->comm, strlen(f->comm),
+		    false);
+		fprintf(out, " by %s[%ld]", safe, (long)f->pid);
+	}
+}
+
+static void
+put_finding(FILE *out, const struct judge *j, const struct finding *f)
+{
+	bool bytes = f->budget->kind == BUDGET_LIVE ||
+	    f->budget->kind == BUDGET_GROWTH;
+	const char *about = page_about(j->sample_period);
+	char most[AMOUNT], was[AMOUNT];
+
+	amounts(f, bytes, most, was);
+	put_subject(out, f, most);
+	if (!f->seen) {
+		fprintf(out, "not known: %s\n", f->why);
+		return;
+	}
+	switch (f->budget->kind) {
+	case BUDGET_LIVE:
+		fprintf(out, "was %s%s", about, was);
+		put_when(out, j, f);
+		break;
+	case BUDGET_GROWTH:
+		fprintf(out, "was %s%s/min over %.1f s", about, was,
+		    (double)j->ms / 1000);
+		break;
+	case BUDGET_BLOCKS:
+	case BUDGET_AGE:
+		fprintf(out, "were %s%s", about, was);
+		put_when(out, j, f);
+		break;
+	}
+	fprintf(out, ": %s%s%s\n", check_verdict_name(f->verdict),
+	    f->verdict == CHECK_NOT_KNOWN ? ": " : "",
+	    f->verdict == CHECK_NOT_KNOWN ? f->why : "");
+}
+
+static void
+put_difference(FILE *out, const struct judge *j, const struct finding *f)
+{
+	char most[AMOUNT], was[AMOUNT], base[AMOUNT], safe[8 * CHECK_NAME];
+
+	amounts(f, f->bytes, most, was);
+	amount(f->base, f->bytes, false, base);
+	base_safe_text(safe, sizeof safe, f->name, strlen(f->name),
+	    j->o->page.ascii);
+	fprintf(out, "pagek check: baseline %s%s%s: %s%s, of which the "
+	    "baseline has %s and allows %s: exceeded\n", f->what,
+	    safe[0] != '\0' ? " " : "", safe, was, f->bytes ? "" : " blocks",
+	    base, most);
+}
+
+static void
+put_baseline(FILE *out, const struct judge *j)
+{
+	char path[1024];
+
+	if (j->o->baseline == NULL)
+		return;
+	base_safe_text(path, sizeof path, j->o->baseline,
+	    strlen(j->o->baseline), j->o->page.ascii);
+	for (size_t i = 0; i < j->rows; i++)
+		put_difference(out, j, &j->row[i]);
+	if (j->baseline_why[0] != '\0')
+		fprintf(out, "pagek check: baseline %s: not known%s: %s\n",
+		    path, j->baseline == CHECK_COMPARED ? "" :
+		    ", and not written", j->baseline_why);
+	else if (j->baseline == CHECK_SAVED)
+		fprintf(out, "pagek check: baseline %s: written\n", path);
+	else if (j->rows == 0)
+		fprintf(out, "pagek check: baseline %s: %zu sums compared: "
+		    "within\n", path, j->compared);
+}
+
+static void
+put_text(FILE *out, const struct judge *j, const struct nodes_look *look)
+{
+	char target[PAGE_TARGET_TEXT], safe[4 * PAGE_TARGET_TEXT];
+
+	for (unsigned i = 0; i < j->findings; i++)
+		put_finding(out, j, &j->finding[i]);
+	put_baseline(out, j);
+	page_target_text(look, target);
+	base_safe_text(safe, sizeof safe, target, strlen(target),
+	    j->o->page.ascii);
+	fprintf(out, "pagek check: %s%s%s, judged for %.1f s%s\n", safe,
+	    safe[0] != '\0' ? ": " : "", check_verdict_name(j->verdict),
+	    (double)j->ms / 1000, j->complete || !j->watched ? "" :
+	    ", INCOMPLETE");
+}
+
+/* --- data ----------------------------------------------------------------- */
+
+/* A limit of the command line, or a sum that the baseline limits. */
+struct limit_row {
+	const struct finding *f;
+	const char *file;		/* of the baseline */
+};
+
+#define FINDING(member) .via = FIELD_VIA(limit_row, f), \
+	    .at = offsetof(struct finding, member)
+
+FIELD_GET(get_limit, limit_row, text,
+    r->f->budget != NULL ? limits[r->f->budget->kind] : "baseline", true)
+FIELD_GET_TEXT(get_given, limit_row,
+    r->f->budget != NULL ? r->f->budget->text : r->file)
+
+static bool
+get_unit(const void *row, size_t at, struct field_value *v)
+{
+	const struct limit_row *r = row;
+	const struct budget *b = r->f->budget;
+	bool bytes = b != NULL ? b->kind == BUDGET_LIVE : r->f->bytes;
+
+	(void)at;
+	v->text = b != NULL && b->kind == BUDGET_GROWTH ? "bytes/min" :
+	    bytes ? "bytes" : "blocks";
+	return true;
+}
+
+static int64_t
+rounded(double n)
+{
+	return (int64_t)(n < 0 ? n - 0.5 : n + 0.5);
+}
+
+FIELD_GET(get_baseline, limit_row, i, rounded(r->f->base),
+    r->f->budget == NULL && r->f->seen)
+FIELD_GET(get_most, limit_row, i, rounded(r->f->most),
+    r->f->budget != NULL || r->f->seen)
+FIELD_GET(get_was, limit_row, i, rounded(r->f->was), r->f->seen)
+FIELD_GET(get_at, limit_row, i, r->f->at_ms, r->f->seen && r->f->at_ms >= 0)
+FIELD_GET(get_exceeded_at, limit_row, i, r->f->over_ms, r->f->over_ms >= 0)
+FIELD_GET(get_pid, limit_row, i, r->f->pid, r->f->pid > 0)
+FIELD_GET(get_verdict, limit_row, text, check_verdict_name(r->f->verdict),
+    true)
+
+FIELD_GET_TEXT(get_reason, limit_row,
+    r->f->verdict == CHECK_NOT_KNOWN ? r->f->why : NULL)
+
+static const struct field limit_fields[] = {
+	{ .key = "limit", .kind = FIELD_TEXT, .get = get_limit },
+	{ .key = "given", .kind = FIELD_TEXT, .get = get_given },
+	{ .key = "what", .kind = FIELD_TEXT, .get = field_pointer,
+	    FINDING(what) },
+	{ .key = "of", .kind = FIELD_TEXT, .get = field_array,
+	    FINDING(name) },
+	{ .key = "unit", .kind = FIELD_TEXT, .get = get_unit },
+	{ .key = "baseline", .kind = FIELD_SIGNED, .get = get_baseline },
+	{ .key = "most", .kind = FIELD_SIGNED, .get = get_most },
+	{ .key = "was", .kind = FIELD_SIGNED, .get = get_was },
+	{ .key = "at_ms", .kind = FIELD_SIGNED, .get = get_at },
+	{ .key = "exceeded_at_ms", .kind = FIELD_SIGNED,
+	    .get = get_exceeded_at },
+	{ .key = "pid", .kind = FIELD_SIGNED, .get = get_pid },
+	{ .key = "name", .kind = FIELD_TEXT, .get = field_array,
+	    FINDING(comm) },
+	{ .key = "verdict", .kind = FIELD_TEXT, .get = get_verdict },
+	{ .key = "reason", .kind = FIELD_TEXT, .get = get_reason },
+	FIELD_LOSS_COLUMNS,
+};
+static const struct field_table limit_table = FIELD_TABLE(limit_fields);
+
+static void
+put_row(struct json *j, const struct finding *f, const char *file)
+{
+	struct limit_row row = { .f = f, .file = file };
+
+	json_row(j, &row, 0);
+}
+
+static void
+put_baseline_head(struct json *j, const struct judge *judge)
+{
+	static const char *const words[] = {
+		[CHECK_NO_BASELINE] = NULL,
+		[CHECK_SAVED] = "written",
+		[CHECK_COMPARED] = "compared",
+	};
+
+	json_key(j, "baseline");
+	json_text(j, judge->o->baseline);
+	json_key(j, "baseline_was");
+	json_text(j, words[judge->baseline]);
+	json_key(j, "baseline_reason");
+	json_text(j, or_null(judge->baseline_why));
+}
+
+/* The file as a whole, then what exceeds it. */
+static void
+put_baseline_rows(struct json *j, const struct judge *judge)
+{
+	struct finding all = { .what = "all", .over_ms = -1 };
+
+	if (judge->o->baseline == NULL)
+		return;
+	all.verdict = judge->rows > 0 ? CHECK_EXCEEDED :
+	    judge->baseline_why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;
+	snprintf(all.why, sizeof all.why, "%s", judge->baseline_why);
+	put_row(j, &all, judge->o->baseline);
+	for (size_t i = 0; i < judge->rows; i++)
+		put_row(j, &judge->row[i], judge->o->baseline);
+}
+
+static void
+put_data(FILE *out, const struct judge *judge, const struct nodes_look *look,
+    int status)
+{
+	struct json j;
+
+	json_open(&j, out, judge->o);
+	json_document(&j, "pagek.check/1", &limit_table, 0);
+	json_key(&j, "time");
+	json_time(&j, base_wall_ms());
+	json_target(&j, look);
+	json_modes(&j, look);
+	json_key(&j, "verdict");
+	json_text(&j, check_verdict_name(judge->verdict));
+	json_key(&j, "exit");
+	json_signed(&j, status);
+	json_key(&j, "judged_ms");
+	json_signed(&j, judge->ms);
+	json_key(&j, "looks");
+	json_number(&j, judge->looks);
+	json_key(&j, "processes");
+	json_known(&j, judge->o->argv != NULL, judge->processes);
+	json_key(&j, "unwatched");
+	json_known(&j, judge->o->argv != NULL, judge->unwatched);
+	json_key(&j, "complete");
+	json_bool(&j, judge->complete);
+	json_key(&j, "lost");
+	json_number(&j, judge->lost);
+	json_key(&j, "full");
+	json_number(&j, judge->full);
+	put_baseline_head(&j, judge);
+	json_rows(&j, "limits");
+	for (unsigned i = 0; i < judge->findings; i++)
+		put_row(&j, &judge->finding[i], NULL);
+	put_baseline_rows(&j, judge);
+	json_rows_end(&j);
+	json_end(&j);
+}
+
+void
+check_tell(FILE *out, const struct judge *j, const struct nodes_look *look,
+    int status)
+{
+	if (j->o->json)
+		put_data(out, j, look, status);
+	else
+		put_text(out, j, look);
+}

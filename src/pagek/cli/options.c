@@ -1,0 +1,606 @@
+/*
+ * The table of commands, from argv to struct options, what goes together, and
+ * what is made of it.
+ */
+#include <ctype.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../rows/group_kinds.h"
+#include "cli.h"
+
+#define VALUE_BASE 1000		/* getopt's values: above every letter */
+#define REMOTE_VARIABLE "PAGEK_REMOTE"	/* as --remote-pageknode */
+
+/* --- the commands --------------------------------------------------------- */
+
+#define OF(command) TAKER(COMMAND_##command)
+#define IN(group) TAKER_GROUP(GROUP_##group)
+
+_Static_assert(COMMANDS + GROUP_FILE < 64, "a bit for each");
+
+const struct command_row command_rows[COMMANDS] = {
+#define COMMAND(id, name_, synopsis_, words_, run_, check_, groups_, help_) \
+	[COMMAND_##id] = { .name = name_, .synopsis = synopsis_, \
+	    .words = words_, .run = run_, .check = check_, \
+	    .takes = OF(id) | (groups_), .help = help_ },
+#include "commands.def"
+#undef COMMAND
+};
+
+enum command
+command_find(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < COMMANDS; i++)
+		if (strcmp(name, command_rows[i].name) == 0)
+			break;
+	return (enum command)i;
+}
+
+/* --- words that are no options -------------------------------------------- */
+
+static void
+command_names(const char *names[COMMANDS])
+{
+	for (int i = 0; i < COMMANDS; i++)
+		names[i] = command_rows[i].name;
+}
+
+static int
+take_target(struct parse *p, const char *word)
+{
+	const char *names[COMMANDS];
+	bool first = p->o->command == COMMAND_DEFAULT;
+	int r;
+
+	/* No command is suggested behind a command. */
+	command_names(names);
+	p->o->aimed = true;
+	r = target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
+	    p->why, p->cap);
+	if (r == 0 || r == PAGEK_USAGE)
+		return r;
+	/* Mistakes in the words behind it are reported first. */
+	p->missed = r;
+	return 0;
+}
+
+static int
+take_topic(struct parse *p, const char *word)
+{
+	const char *names[COMMANDS], *near;
+
+	p->o->topic = command_find(word);
+	if (p->o->topic != COMMANDS)
+		return 0;
+	command_names(names);
+	near = base_nearest(word, names, COMMANDS);
+	return near != NULL ? option_fail(p,
+	    "no command '%s': did you mean '%s'?",
+	    base_shown(word), near) :
+	    option_fail(p, "no command '%s'", base_shown(word));
+}
+
+/* A shell, or "targets", which its completion script asks for. */
+static int
+take_shell(struct parse *p, const char *word)
+{
+	static const char *const names[] = { "bash", "zsh", "fish",
+		"targets" };
+	const char *near;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(names); i++)
+		if (strcmp(word, names[i]) == 0) {
+			p->o->shell = names[i];
+			return 0;
+		}
+	near = base_nearest(word, names, BASE_NELEM(names));
+	return near != NULL ? option_fail(p,
+	    "no completion for '%s': did you mean '%s'?", base_shown(word),
+	    near) : option_fail(p, "no completion for '%s': there is bash, zsh "
+	    "and fish", base_shown(word));
+}
+
+/* No target has a name of this form. */
+static bool
+is_listing(const char *word)
+{
+	static const char form[] = "dddddddd-dddddd-dddd";
+	size_t i;
+
+	for (i = 0; form[i] != '\0' && word[i] != '\0'; i++)
+		if (form[i] == 'd' ? !isdigit((unsigned char)word[i]) :
+		    word[i] != form[i])
+			return false;
+	return form[i] == word[i];
+}
+
+/* A target, the name of a listing, or both. */
+static int
+take_listing(struct parse *p, const char *word)
+{
+	struct options *o = p->o;
+
+	if (o->name == NULL && (o->aimed || is_listing(word))) {
+		o->name = word;
+		return 0;
+	}
+	if (!o->aimed && o->name == NULL)
+		return take_target(p, word);
+	return option_fail(p, "one word too many: '%s'", base_shown(word));
+}
+
+static int
+take_no_word(struct parse *p, const char *word)
+{
+	return option_fail(p, "'pagek %s' takes no word, and '%s' is one too "
+	    "many", command_rows[p->o->command].name, base_shown(word));
+}
+
+/*
+ * Takes the next word of the command line; `words` counts those behind the
+ * command.
+ */
+static int
+take_word(struct parse *p, const char *word, unsigned *words)
+{
+	struct options *o = p->o;
+	enum command named = command_find(word);
+
+	if (!o->named && *words == 0 && named != COMMANDS) {
+		o->command = named;
+		o->named = true;
+		return 0;
+	}
+	if (command_rows[o->command].words == WORDS_LISTING)
+		return take_listing(p, word);
+	if (++*words > 1)
+		return option_fail(p, named != COMMANDS && !o->named ?
+		    "the command goes first: 'pagek %s ...'" :
+		    "one word too many: '%s'", base_shown(word));
+	switch (command_rows[o->command].words) {
+	case WORDS_NONE:
+		return take_no_word(p, word);
+	case WORDS_SHELL:
+		return take_shell(p, word);
+	case WORDS_TOPIC:
+		return take_topic(p, word);
+	default:
+		return take_target(p, word);
+	}
+}
+
+/* --- argv ----------------------------------------------------------------- */
+
+static void
+make_tables(struct option longs[OPTIONS + 1], char shorts[3 + 2 * OPTIONS])
+{
+	char *s = shorts;
+	int id;
+
+	/*
+	 * Return words in their places, and tell a missing argument from an
+	 * unknown option.
+	 */
+	*s++ = '-';
+	*s++ = ':';
+	for (id = 0; id < OPTIONS; id++) {
+		const char *arg = option_argument(id);
+
+		longs[id] = (struct option){
+			.name = option_name(id),
+			.has_arg = base_option_has_arg(option_rows[id].option),
+			.val = VALUE_BASE + id,
+		};
+		if (option_rows[id].letter == 0)
+			continue;
+		*s++ = (char)option_rows[id].letter;
+		if (arg != NULL)
+			*s++ = ':';
+	}
+	*s = '\0';
+	longs[OPTIONS] = (struct option){ 0 };
+}
+
+static int
+unknown_option(struct parse *p, const char *word, int opt)
+{
+	const char *names[OPTIONS], *near;
+	char name[64];
+	size_t len;
+	int id;
+
+	if (opt >= VALUE_BASE)
+		return option_fail(p, "--%s takes no argument",
+		    option_name(opt - VALUE_BASE));
+	if (opt != 0)
+		return option_fail(p, "unknown option '-%s'",
+		    base_shown((const char[]){ (char)opt, '\0' }));
+	while (*word == '-')
+		word++;
+	len = strcspn(word, "=");
+	snprintf(name, sizeof name, "%.*s", (int)(len < 60 ? len : 60), word);
+	for (id = 0; id < OPTIONS; id++)
+		names[id] = option_name(id);
+	near = base_nearest(name, names, OPTIONS);
+	if (near != NULL)
+		return option_fail(p,
+		    "unknown option '--%s': did you mean '--%s'?",
+		    base_shown(name), near);
+	return option_fail(p, "unknown option '--%s'", base_shown(name));
+}
+
+static int
+option_of_value(int value)
+{
+	int id;
+
+	if (value >= VALUE_BASE)
+		return value - VALUE_BASE;
+	for (id = 0; id < OPTIONS; id++)
+		if (option_rows[id].letter == value)
+			return id;
+	return -1;
+}
+
+/* Behind "--" stands a program. */
+static bool
+is_started(const struct options *o)
+{
+	enum command_words words = command_rows[o->command].words;
+
+	return words == WORDS_PROGRAM || words == WORDS_TARGET_OR_PROGRAM;
+}
+
+static int
+parse_words(struct parse *p, int argc, char **argv)
+{
+	struct option longs[OPTIONS + 1];
+	char shorts[3 + 2 * OPTIONS];
+	struct options *o = p->o;
+	unsigned words = 0;
+	int c, r = 0;
+
+	make_tables(longs, shorts);
+	opterr = 0;
+	optind = 0;		/* glibc: begin anew, also in a second parse */
+	while (r == 0 &&
+	    (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (c == 1 && command_rows[o->command].words == WORDS_PROGRAM) {
+			/* The words of the program that is run are its own. */
+			o->argv = &argv[optind - 1];
+			return 0;
+		}
+		if (c == 1)
+			r = take_word(p, optarg, &words);
+		else if (c == '?')
+			r = unknown_option(p, argv[optind - 1], optopt);
+		else if (c == ':')
+			r = option_fail(p, "--%s needs an argument: %s",
+			    option_name(option_of_value(optopt)),
+			    option_argument(option_of_value(optopt)));
+		else
+			r = option_set(p, (enum option_id)option_of_value(c),
+			    optarg);
+	}
+	if (r == 0 && optind < argc && is_started(o)) {
+		o->argv = &argv[optind];
+		return 0;
+	}
+	for (; r == 0 && optind < argc; optind++)
+		r = take_word(p, argv[optind], &words);
+	return r;
+}
+
+/* --- what goes together --------------------------------------------------- */
+
+int
+command_unchecked(struct parse *p)
+{
+	(void)p;
+	return 0;
+}
+
+int
+option_none_of(struct parse *p, const enum option_id *ids, size_t n,
+    const char *why_not)
+{
+	for (size_t i = 0; i < n; i++)
+		if (option_given(p->o, ids[i]))
+			return option_fail(p, "--%s %s",
+			    option_name(ids[i]), why_not);
+	return 0;
+}
+
+static int
+check_taken(struct parse *p)
+{
+	const struct options *o = p->o;
+	unsigned id;
+
+	for (id = 0; id < OPTIONS; id++)
+		if (option_given(o, id) &&
+		    !option_taken(&option_rows[id], o->command))
+			return option_fail(p, "'pagek %s' takes no option --%s",
+			    command_rows[o->command].name,
+			    option_name(id));
+	return 0;
+}
+
+static int
+check_pairs(struct parse *p)
+{
+	static const enum option_id pairs[][2] = {
+		{ OPTION_ONCE, OPTION_BATCH },
+		{ OPTION_CONFIG, OPTION_NO_CONFIG },
+		{ OPTION_QUIET, OPTION_VERBOSE },
+		{ OPTION_CLASSIC, OPTION_WIDE },
+	};
+
+	for (size_t i = 0; i < BASE_NELEM(pairs); i++)
+		if (option_given(p->o, pairs[i][0]) &&
+		    option_given(p->o, pairs[i][1]))
+			return option_fail(p, "--%s and --%s exclude each "
+			    "other", option_name(pairs[i][0]),
+			    option_name(pairs[i][1]));
+	return 0;
+}
+
+static int
+check_command(struct parse *p)
+{
+	return command_rows[p->o->command].check(p);
+}
+
+static int
+check_screen(struct parse *p)
+{
+	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS,
+		OPTION_MOUSE, OPTION_CLIPBOARD };
+
+	if (!options_as_text(p->o))
+		return 0;
+	return option_none_of(p, screen, BASE_NELEM(screen), "is for the page "
+	    "on a terminal, not for text");
+}
+
+/* Units apply to text, and not to the note's classic rows. */
+static int
+check_units(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (!option_given(o, OPTION_UNITS))
+		return 0;
+	if (o->json)
+		return option_fail(p, "--units is for text: --format=%s has "
+		    "sizes in bytes", o->text[OPTION_FORMAT]);
+	if ((option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH)) &&
+	    option_given(o, OPTION_CLASSIC))
+		return option_fail(p, "--units is for the wide layout, not for "
+		    "--classic");
+	return 0;
+}
+
+static int
+check_demo(struct parse *p)
+{
+	const struct options *o = p->o;
+	bool demo = o->target.kind == TARGET_DEMO;
+
+	if (demo && o->node.demo_at != NULL && strcmp(o->target.rest, "note") != 0)
+		return option_fail(p, "--at is for demo:note: the clock of "
+		    "demo:%s is its own", o->target.rest);
+	if (command_rows[o->command].words == WORDS_PROGRAM || demo)
+		return 0;
+	if (o->node.demo_at != NULL)
+		return option_fail(p, "--at is for demos, such as demo:note");
+	if (o->node.demo_stream != NULL)
+		return option_fail(p,
+		    "--stream is for demos, such as demo:note");
+	if (o->list == LIST_CHECK)
+		return option_fail(p,
+		    "--list=check is for 'pagek run' and for demos: "
+		    "their node is started with it");
+	return 0;
+}
+
+static int
+check_ssh(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (option_given(o, OPTION_REMOTE_PAGEKNODE) &&
+	    command_rows[o->command].words != WORDS_NONE &&
+	    o->target.kind != TARGET_SSH)
+		return option_fail(p, "--remote-pageknode is for other "
+		    "machines, such as ssh:linac-b");
+	return 0;
+}
+
+static int
+check_raw(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->node.baud != 0 && o->aimed && o->target.kind != TARGET_RAW)
+		return option_fail(p, "--baud is for serial lines, such as "
+		    "raw:/dev/ttyUSB0");
+	return 0;
+}
+
+static int
+check_stacks(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->node.stack == 0 && option_given(o, OPTION_FREE_STACK))
+		return option_fail(p,
+		    "--free-stack needs stacks: --stack=0 has none");
+	return 0;
+}
+
+static int
+check_prom(struct parse *p)
+{
+	if (p->o->format == FORMAT_PROM &&
+	    !command_in(p->o->command, GROUP_SUMS))
+		return option_fail(p, "--format=prom is for 'pagek list'");
+	return 0;
+}
+
+/* The page compiles the filter with its first picture. */
+static int
+check_filter(struct parse *p)
+{
+	struct options *o = p->o;
+
+	if (!command_in(o->command, GROUP_SCREEN))
+		return 0;
+	if (o->filter != NULL && o->page.layout == PAGE_CLASSIC_STRICT)
+		return option_fail(p, "--filter has no meaning with "
+		    "--classic=strict, which shows all blocks");
+	o->page.filter = o->filter;
+	return 0;
+}
+
+static int
+check_group(struct parse *p)
+{
+	const struct options *o = p->o;
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
+
+	if (kind == NULL)
+		return 0;
+	if (o->page.layout == PAGE_CLASSIC_STRICT)
+		return option_fail(p, "--group has no meaning with "
+		    "--classic=strict, which has no groups");
+	return o->json && o->page.group_below != 0 ? option_fail(p,
+	    "--format=%s has groups of one level: --group=%s, say",
+	    o->text[OPTION_FORMAT], kind->word) : 0;
+}
+
+/* Data has no layout. */
+static int
+check_layout(struct parse *p)
+{
+	static const enum option_id layouts[] = { OPTION_CLASSIC, OPTION_WIDE };
+	const struct options *o = p->o;
+	size_t i;
+
+	for (i = 0; o->json && i < BASE_NELEM(layouts); i++)
+		if (option_given(o, layouts[i]))
+			return option_fail(p, "--%s is for text, not for "
+			    "--format=%s", option_name(layouts[i]),
+			    o->text[OPTION_FORMAT]);
+	return 0;
+}
+
+/*
+ * The first rule that fails is reported: first whether the command takes the
+ * options, then its own rules.
+ */
+static int (*const checks[])(struct parse *) = {
+	check_taken,
+	check_pairs,
+	check_command,
+	check_screen,
+	check_units,
+	check_demo,
+	check_ssh,
+	check_raw,
+	check_stacks,
+	check_prom,
+	check_filter,
+	check_group,
+	check_layout,
+};
+
+static int
+check_all(struct parse *p)
+{
+	int r = 0;
+
+	/* Data has rows of blocks only. */
+	p->o->page.free = !p->o->json;
+	for (size_t i = 0; r == 0 && i < BASE_NELEM(checks); i++)
+		r = checks[i](p);
+	return r;
+}
+
+int
+options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
+{
+	struct parse p = { .o = o, .why = why, .cap = cap };
+	int r;
+
+	*o = (struct options){
+		.command = COMMAND_DEFAULT,
+		.target = { .kind = TARGET_LOCAL, .word = "local",
+		    .rest = "" },
+		.topic = COMMANDS,
+		.by = PROFILE_FUNCTION,
+		.page = { .listing = "" },
+		.node = { NODE_OPTS_NONE },
+	};
+	options_standard(o);
+	r = parse_words(&p, argc, argv);
+	if (r != 0)
+		return r;
+	if (o->remote == NULL)
+		o->remote = getenv(REMOTE_VARIABLE);
+	if (o->remote != NULL && o->remote[0] == '\0')
+		o->remote = NULL;
+	/* --help and --version ignore all other mistakes. */
+	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
+		return 0;
+	/* The rules below depend on the kind of target. */
+	return p.missed != 0 ? p.missed : check_all(&p);
+}
+
+/* --- what is made of them ----------------------------------------------- */
+
+void
+options_session(const struct options *o, struct nodes_session_opts *s)
+{
+	/*
+	 * A page arms the target that it shows, for as long as it is shown. A
+	 * command that looks once arms nothing: it would see no blocks, and the
+	 * target would log for a minute.
+	 */
+	s->look_only = option_on(o, OPTION_LOOK_ONLY) ||
+	    option_given(o, OPTION_DORMANT) || option_given(o, OPTION_ONCE) ||
+	    !command_in(o->command, GROUP_SCREEN);
+	s->since_click = option_given(o, OPTION_SINCE);
+	s->max = o->node.max;
+	/* A page reads the rows that it shows; text has all rows. */
+	s->whole = option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH) ||
+	    !command_in(o->command, GROUP_SCREEN);
+	s->kind_given = o->list != LIST_DEFAULT;
+	s->kind = o->list == LIST_NOTE ? BLKLIST_LITERAL : BLKLIST_INDEXED;
+}
+
+int
+options_wrappers(const struct options *o, struct symbol_wrappers **out)
+{
+	struct symbol_wrappers *w = NULL;
+	unsigned i;
+	int r;
+
+	r = symbol_wrappers_new(&w);
+	if (r == 0 && option_on(o, OPTION_NO_SKIP))
+		r = symbol_wrappers_add(w, "none");
+	for (i = 0; i < o->skips && r == 0; i++)
+		r = symbol_wrappers_add(w, o->skip[i]);
+	if (r < 0) {
+		symbol_wrappers_free(w);
+		return r;
+	}
+	*out = w;
+	return 0;
+}

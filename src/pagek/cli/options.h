@@ -1,0 +1,331 @@
+/*
+ * options: the command line as data.
+ *
+ * Vocabulary
+ *	command	what the first word names: a row of commands.def; the first row
+ *		is the default.
+ *	TARGET	a word that says whose memory: see target_word.h.
+ *	group	options that belong together: a command takes whole groups, and
+ *		options.def gives it single options beside them.
+ *
+ * Defaults come from files too: see config.h.
+ *
+ * No option is silently ignored: one that its command does not take, or that
+ * has no effect beside the others, is an error of one sentence.
+ *
+ *	commands.def	the commands
+ *	options.def	the options
+ *	options.c	from argv to struct options, and what goes together
+ *	options_values.c	the table of options, and the value of each
+ *	cmd_help.c	the help, made from the tables
+ *
+ * What goes together for one command alone is checked in its own file.
+ *
+ * Example: the rules of a command, as its row of commands.def names them
+ *	int
+ *	cmd_look_check(struct parse *p)
+ *	{
+ *		if (p->o->aimed)
+ *			return 0;
+ *		return option_fail(p, "'pagek look' needs a TARGET");
+ *	}
+ */
+#ifndef PAGEK_OPTIONS_H
+#define PAGEK_OPTIONS_H
+
+#include <stdio.h>
+#include <uv.h>
+
+#include "../../base/option.h"
+#include "../../mdd/mdd.h"
+#include "../../nodes/node_options/node_options.h"
+#include "../page/page.h"
+#include "target_word.h"
+
+/* The exit statuses of the manual. */
+enum pagek_exit {
+	PAGEK_OK = 0,
+	PAGEK_FAILED = 1,
+	PAGEK_USAGE = 2,
+	PAGEK_NO_TARGET = 3,
+	PAGEK_DENIED = 4,
+	PAGEK_FORMAT = 5,
+	PAGEK_INCOMPLETE = 6,
+	PAGEK_EXCEEDED = 7,
+	PAGEK_TIMEOUT = 8,
+	PAGEK_RUN_FAILED = 125,
+};
+
+#define OPTIONS_SKIPS 16	/* times that --skip may be given */
+
+enum command {
+#define COMMAND(id, name, synopsis, words, run, check, groups, help) \
+	COMMAND_##id,
+#include "commands.def"
+#undef COMMAND
+	COMMANDS,
+	COMMAND_DEFAULT = 0
+};
+
+/* What may follow a command that is no option. */
+enum command_words {
+	WORDS_NONE,
+	WORDS_TARGET,		/* a TARGET */
+	WORDS_LISTING,		/* a TARGET, the name of a listing, or both */
+	WORDS_PROGRAM,		/* a program and its arguments */
+	WORDS_TARGET_OR_PROGRAM,	/* a TARGET, or "--" and a program */
+	WORDS_TOPIC,		/* a command of pagek */
+	WORDS_SHELL,		/* one of the words of the synopsis */
+};
+
+/* Options that several commands take. */
+enum option_group {
+	GROUP_SCREEN,		/* a page, on a terminal or as text */
+	GROUP_ROWS,		/* rows of blocks */
+	GROUP_BLOCKS,		/* which list, and which of its blocks */
+	GROUP_DATA,		/* text and data that are written */
+	GROUP_SUMS,		/* no options: the command can write sums for Prometheus */
+	GROUP_REPEAT,		/* text that is written repeatedly */
+	GROUP_READ,		/* reading the records of a target */
+	GROUP_REACH,		/* connecting to a node */
+	GROUP_START,		/* a program that is started */
+	GROUP_FILE,		/* may stand in a settings file */
+};
+
+/* A mask of takers has a bit for each command, and one for each group. */
+#define TAKER(command) (UINT64_C(1) << (command))
+#define TAKER_GROUP(group) (UINT64_C(1) << (COMMANDS + (group)))
+
+enum option_id {
+#define OPT(id, name, letter, argument, value, standard, takers, help) \
+	OPTION_##id,
+#define HANDED(id, letter, standard, takers) OPTION_##id,
+#include "options.def"
+#undef OPT
+#undef HANDED
+	OPTIONS
+};
+
+struct options;
+struct parse;
+
+/* One row of commands.def. */
+struct command_row {
+	const char *name;
+	const char *synopsis;	/* behind the name */
+	enum command_words words;
+	int (*run)(const struct options *, uv_loop_t *);
+	int (*check)(struct parse *);
+	uint64_t takes;		/* takers: this command, and its groups */
+	const char *help;
+};
+
+/* One row of options.def. */
+struct option_row {
+	struct base_option own;	/* unless the row is one of another table */
+	const struct base_option *option;	/* own, or the row of the other table */
+	size_t at;		/* offset in struct options of the struct that has the field */
+	/* Checks and stores the value; NULL: as the kind of its field says. */
+	int (*set)(struct parse *, const char *arg);
+	int letter;		/* 0: no short form */
+	const char *standard;	/* default value; NULL: none */
+	uint64_t takers;
+};
+
+extern const struct command_row command_rows[COMMANDS];
+extern const struct option_row option_rows[OPTIONS];
+
+static inline const char *
+option_name(enum option_id id)
+{
+	return option_rows[id].option->name;
+}
+
+/* NULL: it takes none; in brackets: optional. */
+static inline const char *
+option_argument(enum option_id id)
+{
+	return option_rows[id].option->argument;
+}
+
+static inline bool
+option_taken(const struct option_row *row, enum command c)
+{
+	return (row->takers & command_rows[c].takes) != 0;
+}
+
+static inline bool
+command_in(enum command c, enum option_group group)
+{
+	return (command_rows[c].takes & TAKER_GROUP(group)) != 0;
+}
+
+/* The command of that name; COMMANDS: there is none. */
+enum command command_find(const char *name);
+
+enum list_choice {
+	LIST_DEFAULT,
+	LIST_NOTE,
+	LIST_INDEXED,
+	LIST_CHECK,
+};
+
+enum text_format {
+	FORMAT_TEXT,
+	FORMAT_JSON,
+	FORMAT_NDJSON,
+	FORMAT_CSV,
+	FORMAT_PROM,
+};
+
+#define BUDGETS 16		/* maximum for one check */
+
+enum budget_kind {
+	BUDGET_LIVE,		/* held bytes */
+	BUDGET_BLOCKS,		/* blocks that match an expression */
+	BUDGET_GROWTH,		/* growth in bytes per minute */
+	BUDGET_AGE,		/* blocks that are older than an age */
+};
+
+struct budget {
+	enum budget_kind kind;
+	const char *text;	/* as given */
+	size_t expression;	/* length of the expression in text; 0: none */
+	double most;
+	uint64_t ms;		/* of BUDGET_AGE: the age */
+};
+
+struct config;
+
+struct options {
+	enum command command;
+	bool named;			/* the command line names a command */
+	struct target target;		/* of the TARGET word; `local` without one */
+	bool aimed;			/* a TARGET word was given */
+	char *const *argv;		/* run, check: the command, NULL-ended; NULL */
+	const char *name;		/* listings: the listing to print; NULL: list them */
+	struct budget budget[BUDGETS];
+	unsigned budgets;
+	const char *baseline;		/* NULL */
+	double tolerance;		/* share by which a baseline may be exceeded */
+	int duration_ms;		/* 0: no end; check: look at a target once */
+	enum command topic;		/* help: the command to explain; COMMANDS: all */
+	const char *shell;		/* completion: the shell, or "targets"; NULL */
+	bool given[OPTIONS];		/* on the command line */
+	bool filed[OPTIONS];		/* not given, but on by a settings file */
+	const char *text[OPTIONS];	/* values as given; NULL */
+	const char *config_file;	/* --config; NULL */
+	const struct config *config;	/* origin of each value; borrowed */
+
+	enum text_format format;
+	bool json;			/* any format but text */
+	const char *output;		/* NULL: standard output; run: standard error */
+	struct page_opts page;
+	bool backwards;			/* the order of --sort itself is reversed, as in Ns */
+	uint64_t limit;			/* 0: all */
+	const char *fields;		/* comma-separated names; NULL: all */
+	const char *filter;		/* an expression; NULL: all blocks */
+	size_t wrong_at;		/* offset of an error in filter ... */
+	bool wrong;			/* ... if there is one */
+	uint64_t count;			/* 0: no end */
+	int interval_ms;
+	int timeout_ms;
+	enum list_choice list;
+	struct node_opts node;		/* options handed to the node that is started */
+	const char *remote;		/* path of pageknode on another machine; NULL: from PATH there */
+	enum profile_measure measure;
+	enum profile_by by;		/* grouping of a flat table */
+	bool by_group;			/* --by named a grouping */
+	double least;			/* least share of the total that is shown */
+	unsigned depth;			/* 0: all */
+	const char *focus;		/* NULL: all stacks */
+	const char *skip[OPTIONS_SKIPS];
+	unsigned skips;
+};
+
+static inline bool
+option_given(const struct options *o, enum option_id id)
+{
+	return o->given[id];
+}
+
+/* Given on the command line, or on by a settings file. */
+static inline bool
+option_on(const struct options *o, enum option_id id)
+{
+	return o->given[id] || o->filed[id];
+}
+
+/* A command that shows a page writes it as text. */
+static inline bool
+options_as_text(const struct options *o)
+{
+	return o->given[OPTION_ONCE] || o->given[OPTION_BATCH] ||
+	    o->given[OPTION_OUTPUT];
+}
+
+/* By its letter; PAGES: there is none. */
+enum page_letter page_called(const char *letter);
+
+/*
+ * Parses argv, which is reordered and must outlive the options. 0, or the exit
+ * status of an error with a sentence in why.
+ */
+int options_parse(struct options *, int argc, char **argv, char *why,
+    size_t cap);
+
+/*
+ * Sets an option as a settings file does; `text` is borrowed. 0, or an exit
+ * status with a sentence in why.
+ */
+int options_set(struct options *, enum option_id, const char *text, char *why,
+    size_t cap);
+
+/* Fills what a session is opened with. */
+void options_session(const struct options *, struct nodes_session_opts *);
+
+/* The functions to skip (--skip, --no-skip); the caller frees them. -ENOMEM. */
+int options_wrappers(const struct options *, struct symbol_wrappers **);
+
+/*
+ * A word of a settings file for an option without a value: 1 on, 0 off, -1
+ * neither.
+ */
+int option_switch(const char *text);
+
+/* Prints the help of one command, or of all with COMMANDS (cmd_help.c). */
+void options_help(FILE *, enum command);
+
+/* --- on the way to struct options ---------------------------------------- */
+
+struct parse {
+	struct options *o;
+	char *why;
+	size_t cap;
+	int missed;		/* exit status of a bad TARGET, with why; 0 */
+};
+
+/* Writes the sentence to why; returns PAGEK_USAGE. */
+int option_fail(struct parse *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Fails with "--NAME WHY_NOT" for the first of n options that is given; or 0. */
+int option_none_of(struct parse *, const enum option_id *, size_t n,
+    const char *why_not);
+
+/*
+ * Writes "--NAME=ARG: CLAUSE" to why, with the clause of the option; returns
+ * PAGEK_USAGE.
+ */
+int option_wrong(struct parse *, enum option_id, const char *arg);
+
+/*
+ * Stores a value of the command line; arg is NULL if the option takes none. 0,
+ * or the exit status.
+ */
+int option_set(struct parse *, enum option_id, const char *arg);
+
+/* Sets all defaults. */
+void options_standard(struct options *);
+
+#endif

@@ -1,0 +1,476 @@
+/*
+ * The table of options: what the value of each may be, and where it goes in
+ * struct options, from the command line and from files.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../../filter/filter.h"
+#include "../rows/group_kinds.h"
+#include "../rows/order.h"
+#include "../rows/row_filter.h"
+#include "options.h"
+
+int
+option_fail(struct parse *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->why, p->cap, fmt, ap);
+	va_end(ap);
+	return PAGEK_USAGE;
+}
+
+int
+option_wrong(struct parse *p, enum option_id id, const char *arg)
+{
+	char clause[160];
+
+	base_option_wrong(option_rows[id].option, clause, sizeof clause);
+	return option_fail(p, "--%s=%s: %s", option_name(id),
+	    base_shown(arg), clause);
+}
+
+/* The index of the word among those of the list, or -1. */
+static int
+find_word(const char *arg, const char *const *words, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(arg, words[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int
+set_sort(struct parse *p, const char *arg)
+{
+	struct page_sorting sorting;
+
+	if (!page_sorting_parse(arg, &sorting))
+		return option_fail(p, "--sort=%s: not one of %s, nor up to %d "
+		    "letters for them such as Ns", base_shown(arg),
+		    option_argument(OPTION_SORT), PAGE_SORTINGS);
+	/* --reverse inverts it, before or behind --sort. */
+	p->o->backwards = sorting.by[0].reverse;
+	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
+	page_sorting_put(&sorting, &p->o->page);
+	return 0;
+}
+
+/* "|K|H|G" and "; K: the blocks; ..." */
+static const char pages_letters[] =
+#define PAGE(action, letter, ...) "|" #letter
+#include "../picture/pages.def"
+#undef PAGE
+    ;
+
+static const char pages_help[] = "start with this page"
+#define PAGE(action, letter, key, bar, rank, name, title) \
+	"; " #letter ": " title
+#include "../picture/pages.def"
+#undef PAGE
+    ;
+
+enum page_letter
+page_called(const char *letter)
+{
+	static const char *const letters[] = {
+#define PAGE(action, letter, ...) #letter,
+#include "../picture/pages.def"
+#undef PAGE
+	};
+	int p = 0;
+
+	while (p < PAGES && strcmp(letters[p], letter) != 0)
+		p++;
+	return (enum page_letter)p;
+}
+
+static int
+set_page(struct parse *p, const char *arg)
+{
+	enum page_letter page = page_called(arg);
+
+	if (page == PAGES)
+		return option_wrong(p, OPTION_PAGE, arg);
+	p->o->page.first = page;
+	return 0;
+}
+
+static int
+set_classic(struct parse *p, const char *arg)
+{
+	if (arg != NULL && strcmp(arg, "strict") != 0)
+		return option_fail(p,
+		    "--classic=%s: only strict may stand there",
+		    base_shown(arg));
+	p->o->page.layout = arg != NULL ? PAGE_CLASSIC_STRICT : PAGE_CLASSIC;
+	return 0;
+}
+
+static int
+set_format(struct parse *p, const char *arg)
+{
+	static const char *const words[] = {
+		[FORMAT_TEXT] = "text",
+		[FORMAT_JSON] = "json",
+		[FORMAT_NDJSON] = "ndjson",
+		[FORMAT_CSV] = "csv",
+		[FORMAT_PROM] = "prom",
+	};
+	int i = find_word(arg, words, BASE_NELEM(words));
+
+	if (i < 0)
+		return option_wrong(p, OPTION_FORMAT, arg);
+	p->o->format = (enum text_format)i;
+	p->o->json = i != FORMAT_TEXT;
+	return 0;
+}
+
+static int
+set_since(struct parse *p, const char *arg)
+{
+	return strcmp(arg, "click") == 0 ? 0 : option_wrong(p, OPTION_SINCE, arg);
+}
+
+/* One option takes measures and kinds of groups: their words differ. */
+static int
+set_by(struct parse *p, const char *arg)
+{
+	static const char *const measures[] = {
+		[PROFILE_BYTES] = "bytes",
+		[PROFILE_BLOCKS] = "blocks",
+		[PROFILE_AGE] = "age",
+	};
+	static const char *const groups[] = {
+		[PROFILE_SITE] = "site",
+		[PROFILE_FUNCTION] = "function",
+		[PROFILE_LINE] = "line",
+		[PROFILE_FRAME] = "frame",
+		[PROFILE_MODULE] = "module",
+	};
+	int i = find_word(arg, measures, BASE_NELEM(measures));
+
+	if (i >= 0) {
+		p->o->measure = (enum profile_measure)i;
+		return 0;
+	}
+	i = find_word(arg, groups, BASE_NELEM(groups));
+	if (i < 0)
+		return option_wrong(p, OPTION_BY, arg);
+	p->o->by = (enum profile_by)i;
+	p->o->by_group = true;
+	return 0;
+}
+
+static int
+set_skip(struct parse *p, const char *arg)
+{
+	if (arg[strspn(arg, ", \t")] == '\0')
+		return option_fail(p, "--skip=%s: no pattern of function names",
+		    base_shown(arg));
+	if (p->o->skips == OPTIONS_SKIPS)
+		return option_fail(p, "--skip is given more than %d times",
+		    OPTIONS_SKIPS);
+	p->o->skip[p->o->skips++] = arg;
+	return 0;
+}
+
+static int
+set_group(struct parse *p, const char *arg)
+{
+	char list[160];
+
+	if (page_group_kinds_parse(arg, &p->o->page.group,
+	    &p->o->page.group_below) == 0)
+		return 0;
+	page_group_kinds_list(list, sizeof list);
+	return option_fail(p, "--group takes none, %s, or two of them as in "
+	    "site>type, not '%s'", list, base_shown(arg));
+}
+
+/* Only checked here; whoever filters compiles it again. */
+static int
+set_filter(struct parse *p, const char *arg)
+{
+	struct filter *f = NULL;
+	struct filter_error e;
+	int r = filter_new(&f, arg, &e);
+
+	filter_free(f);
+	p->o->filter = arg;
+	if (r != -EINVAL)
+		return r < 0 ? option_fail(p, "--filter: %s", strerror(-r)) : 0;
+	p->o->wrong = true;
+	p->o->wrong_at = e.at;
+	return option_fail(p, "--filter, column %zu: %s",
+	    page_sieve_column(arg, e.at), e.why);
+}
+
+static int
+set_reverse(struct parse *p, const char *arg)
+{
+	struct page_sorting sorting;
+
+	(void)arg;
+	page_sorting_get(&p->o->page, &sorting);
+	sorting.by[0].reverse = !p->o->backwards;
+	page_sorting_put(&sorting, &p->o->page);
+	return 0;
+}
+
+static int
+set_wide(struct parse *p, const char *arg)
+{
+	(void)arg;
+	p->o->page.layout = PAGE_WIDE;
+	return 0;
+}
+
+static int
+set_baseline(struct parse *p, const char *arg)
+{
+	if (arg[0] == '\0')
+		return option_fail(p, "--baseline= needs a file");
+	p->o->baseline = arg;
+	return 0;
+}
+
+/* --- budgets: "50M", "type=80:10000", "1M/min", "10m:1000" ---------------- */
+
+/* Appends a budget; NULL, with a sentence in why: there are too many. */
+static struct budget *
+add_budget(struct parse *p, enum budget_kind kind, const char *arg)
+{
+	struct options *o = p->o;
+	struct budget *b;
+
+	if (o->budgets == BUDGETS) {
+		option_fail(p, "there are more than %d limits", BUDGETS);
+		return NULL;
+	}
+	b = &o->budget[o->budgets++];
+	*b = (struct budget){ .kind = kind, .text = arg };
+	return b;
+}
+
+/* Copies the text before `at`; false if it is too long for any value. */
+static bool
+copy_front(const char *arg, const char *at, char *out, size_t cap)
+{
+	size_t len = (size_t)(at - arg);
+
+	if (len >= cap)
+		return false;
+	memcpy(out, arg, len);
+	out[len] = '\0';
+	return true;
+}
+
+static bool
+parse_blocks(const char *text, double *most)
+{
+	uint64_t n;
+
+	if (base_parse_count(text, UINT64_MAX, &n) < 0)
+		return false;
+	*most = (double)n;
+	return true;
+}
+
+static int
+set_max_live(struct parse *p, const char *arg)
+{
+	struct budget *b = add_budget(p, BUDGET_LIVE, arg);
+	uint64_t bytes;
+
+	if (b == NULL)
+		return PAGEK_USAGE;
+	if (filter_size(arg, &bytes) < 0)
+		return option_wrong(p, OPTION_MAX_LIVE, arg);
+	b->most = (double)bytes;
+	return 0;
+}
+
+/* A unit of time in minutes; 0: unknown unit. */
+static double
+minutes_of(const char *unit)
+{
+	static const struct {
+		const char *name;
+		double minutes;
+	} units[] = {
+		{ "s", 1.0 / 60 }, { "sec", 1.0 / 60 }, { "m", 1 },
+		{ "min", 1 }, { "h", 60 }, { "hour", 60 }, { "d", 1440 },
+		{ "day", 1440 },
+	};
+
+	for (size_t i = 0; i < BASE_NELEM(units); i++)
+		if (strcmp(unit, units[i].name) == 0)
+			return units[i].minutes;
+	return 0;
+}
+
+static int
+set_max_growth(struct parse *p, const char *arg)
+{
+	const char *slash = strrchr(arg, '/');
+	struct budget *b = add_budget(p, BUDGET_GROWTH, arg);
+	char size[64];
+	uint64_t bytes;
+
+	if (b == NULL)
+		return PAGEK_USAGE;
+	if (slash == NULL || !copy_front(arg, slash, size, sizeof size) ||
+	    filter_size(size, &bytes) < 0 || minutes_of(slash + 1) == 0)
+		return option_wrong(p, OPTION_MAX_GROWTH, arg);
+	b->most = (double)bytes / minutes_of(slash + 1);
+	return 0;
+}
+
+static int
+set_max_age(struct parse *p, const char *arg)
+{
+	const char *colon = strrchr(arg, ':');
+	struct budget *b = add_budget(p, BUDGET_AGE, arg);
+	char age[64];
+
+	if (b == NULL)
+		return PAGEK_USAGE;
+	if (colon == NULL || !copy_front(arg, colon, age, sizeof age) ||
+	    filter_age(age, &b->ms) < 0 || !parse_blocks(colon + 1, &b->most))
+		return option_wrong(p, OPTION_MAX_AGE, arg);
+	return 0;
+}
+
+/* Without an expression, all blocks count. */
+static int
+set_max_blocks(struct parse *p, const char *arg)
+{
+	const char *colon = strrchr(arg, ':');
+	char text[FILTER_MAX + 1];
+	struct filter *f = NULL;
+	struct filter_error e;
+	struct budget *b = add_budget(p, BUDGET_BLOCKS, arg);
+	int r;
+
+	if (b == NULL)
+		return PAGEK_USAGE;
+	if (!parse_blocks(colon != NULL ? colon + 1 : arg, &b->most))
+		return option_wrong(p, OPTION_MAX_BLOCKS, arg);
+	if (colon == NULL)
+		return 0;
+	if (!copy_front(arg, colon, text, sizeof text))
+		return option_fail(p, "--max-blocks: the expression is longer "
+		    "than %d bytes", FILTER_MAX);
+	b->expression = strlen(text);
+	r = filter_new(&f, text, &e);
+	filter_free(f);
+	if (r == 0)
+		return 0;
+	return r == -EINVAL ? option_fail(p, "--max-blocks, column %zu: %s",
+	    e.at + 1, e.why) : option_fail(p, "--max-blocks: %s",
+	    strerror(-r));
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+#define OF(command) TAKER(COMMAND_##command)
+#define IN(group) TAKER_GROUP(GROUP_##group)
+#define ANY (TAKER(COMMANDS) - 1)
+
+#define ROW_STRUCT struct options
+#include "../../base/option_rows.h"
+#define BY(f) { .kind = BASE_OTHER }, .set = f
+#define BY_ELSE(f, clause) { .kind = BASE_OTHER, .wrong = clause }, .set = f
+
+const struct option_row option_rows[OPTIONS] = {
+#define OPT(id, name_, letter_, argument_, value_, standard_, takers_, help_) \
+	[OPTION_##id] = { .own.name = name_, .own.argument = argument_, \
+	    .own.help = help_, .own.value = value_, \
+	    .option = &option_rows[OPTION_##id].own, .letter = letter_, \
+	    .standard = standard_, .takers = takers_ },
+#define HANDED(id, letter_, standard_, takers_) \
+	[OPTION_##id] = { .option = &node_handed[NODE_OPTION_##id].option, \
+	    .at = offsetof(struct options, node), .letter = letter_, \
+	    .standard = standard_, .takers = takers_ },
+#include "options.def"
+#undef OPT
+#undef HANDED
+};
+
+int
+option_set(struct parse *p, enum option_id id, const char *arg)
+{
+	const struct option_row *row = &option_rows[id];
+
+	p->o->given[id] = true;
+	p->o->text[id] = arg;
+	if (row->set != NULL)
+		return row->set(p, arg);
+	if (base_option_take(row->option, (char *)p->o + row->at, arg) < 0)
+		return option_wrong(p, id, arg);
+	return 0;
+}
+
+void
+options_standard(struct options *o)
+{
+	char why[128];
+
+	for (unsigned id = 0; id < OPTIONS; id++)
+		if (option_rows[id].standard != NULL)
+			options_set(o, id, option_rows[id].standard, why,
+			    sizeof why);
+}
+
+int
+option_switch(const char *text)
+{
+	static const char *const words[] = { "no", "yes", "off", "on",
+		"false", "true" };
+	int i = find_word(text, words, BASE_NELEM(words));
+
+	return i < 0 ? i : i % 2;
+}
+
+static int
+set_from_file(struct parse *p, enum option_id id, const char *text)
+{
+	const char *argument = option_argument(id);
+	int on;
+
+	if (argument != NULL && argument[0] != '[')
+		return option_set(p, id, text);
+	on = option_switch(text);
+	if (on < 0 && argument == NULL)
+		return option_fail(p, "--%s=%s: not one of yes|no",
+		    option_name(id), base_shown(text));
+	if (on == 0)
+		return 0;
+	p->o->filed[id] = true;
+	return option_set(p, id, on > 0 ? NULL : text);
+}
+
+int
+options_set(struct options *o, enum option_id id, const char *text, char *why,
+    size_t cap)
+{
+	struct parse p = { .o = o, .why = why, .cap = cap };
+	const char *was = o->text[id];
+	bool given = o->given[id];
+	int r;
+
+	r = set_from_file(&p, id, text);
+	/* Only the command line gives options. */
+	o->given[id] = given;
+	o->text[id] = was;
+	return r;
+}

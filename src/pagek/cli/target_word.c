@@ -1,0 +1,830 @@
+/*
+ * TARGET words: forms, paths, and the numbers and names of the table of nodes;
+ * and how a target becomes a link.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/major.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "../../base/base.h"
+#include "cli.h"
+#include "pump.h"
+#include "target_word.h"
+
+/* Time for a person to type a password or check a key; sshd waits no longer. */
+#define ASKING_MS 120000
+
+#define STREAMS "ALLOCLOG"	/* prefix of all names of streams */
+#define HERE "local"
+#define BY_NUMBER "node:"
+
+static const char *const demos[] = { "note", "1", "flood" };
+
+/* Forms of words that name no node, by prefix. */
+static const struct {
+	const char *prefix;
+	bool known;		/* false: a later version will have it */
+	enum target_kind kind;
+	const char *what;
+} forms[] = {
+	{ "pid:", true, TARGET_PID, NULL },
+	{ "demo:", true, TARGET_DEMO, NULL },
+	{ "raw:", true, TARGET_RAW, NULL },
+	{ "file:", false, TARGET_LOCAL, "capture files" },
+};
+
+/* Where sentences go. */
+struct words {
+	char *why;
+	size_t cap;
+	nodes_say_cb say;	/* reports mistakes in the table of nodes */
+	void *arg;
+};
+
+static int words_fail(struct words *, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Writes the sentence to why and returns the status. */
+static int
+words_fail(struct words *w, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(w->why, w->cap, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+const char *
+target_fixed_word(size_t k, const char **what)
+{
+	static const struct {
+		const char *word, *what;
+	} fixed[] = {
+		{ HERE, "the live target here that holds most" },
+		{ "pid:", "a target by its process id" },
+		{ "unix:", "the node that listens at a socket" },
+		{ "ssh:", "the node of another machine" },
+		{ "raw:", "records from a serial line, a FIFO or a file" },
+		{ "demo:note", "the six blocks of the 2004 note" },
+		{ "demo:1", "a fixed busy target" },
+		{ "demo:flood", "a target that overruns its stream" },
+	};
+
+	if (k >= BASE_NELEM(fixed))
+		return NULL;
+	*what = fixed[k].what;
+	return fixed[k].word;
+}
+
+/* --- words -------------------------------------------------------------- */
+
+/* A process of any user has that id. */
+static bool
+is_alive(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+/* The target on a node: its best one, pid:N, or a stream by name. */
+static bool
+parse_there(struct target *t, const char *word)
+{
+	t->rest = "";
+	if (*word == '\0' || strcmp(word, "local") == 0)
+		return true;
+	if (!nodes_parse_target(word, &t->pid))
+		return false;
+	if (t->pid == 0)
+		t->rest = word;
+	return t->pid != 0 || strncmp(word, STREAMS, strlen(STREAMS)) == 0;
+}
+
+/* The target behind "local/". */
+static int
+parse_local(struct target *t, const char *there, struct words *w)
+{
+	if (!parse_there(t, there))
+		return words_fail(w, PAGEK_USAGE, "'%s': behind local goes pid:N, "
+		    "or the name of a stream, as in local/" STREAMS,
+		    base_shown(t->word));
+	t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
+	return 0;
+}
+
+/* ssh:[USER@]HOST[/TARGET], from the host on. */
+static int
+parse_ssh(struct target *t, const char *place, struct words *w)
+{
+	size_t len = strcspn(place, "/");
+	const char *there = place + len, *why;
+	char *host = t->node.place;
+
+	t->kind = TARGET_SSH;
+	t->node.at = NODES_AT_SSH;
+	if (len >= sizeof t->node.place)
+		return words_fail(w, PAGEK_USAGE, "'%s': the name of a host is not "
+		    "that long", base_shown(t->word));
+	memcpy(host, place, len);
+	host[len] = '\0';
+	why = nodes_ssh_check(&(struct nodes_ssh){ .host = host });
+	if (why != NULL)
+		return words_fail(w, PAGEK_USAGE, "'%s': %s",
+		    base_shown(t->word), why);
+	if (parse_there(t, there + (*there == '/')))
+		return 0;
+	return words_fail(w, PAGEK_USAGE, "'%s': behind the host goes pid:N, or the "
+	    "name of a stream, as in ssh:%s/pid:4711", base_shown(t->word),
+	    host);
+}
+
+static int
+parse_path(struct target *t, const char *path, struct words *w)
+{
+	t->kind = TARGET_UNIX;
+	t->node.at = NODES_AT_UNIX;
+	if (path[0] == '\0')
+		return words_fail(w, PAGEK_USAGE, "'%s': unix: needs the path of a "
+		    "socket", base_shown(t->word));
+	if (strlen(path) >= sizeof t->node.place)
+		return words_fail(w, PAGEK_NO_TARGET, "'%s': no socket has a path "
+		    "that long", base_shown(t->word));
+	strcpy(t->node.place, path);
+	return 0;
+}
+
+static int
+parse_form(struct target *t, size_t form, struct words *w)
+{
+	const char *near;
+	size_t i;
+
+	t->kind = forms[form].kind;
+	t->rest = t->word + strlen(forms[form].prefix);
+	if (!forms[form].known)
+		return words_fail(w, PAGEK_NO_TARGET, "'%s': this version does not "
+		    "have %s yet", base_shown(t->word), forms[form].what);
+	if (t->kind == TARGET_PID) {
+		if (!nodes_parse_pid(t->rest, &t->pid))
+			return words_fail(w, PAGEK_USAGE, "'%s': pid: needs a process "
+			    "id, as in pid:4711", base_shown(t->word));
+		t->rest = "";
+		return 0;
+	}
+	if (t->kind == TARGET_RAW && t->rest[0] == '\0')
+		return words_fail(w, PAGEK_USAGE, "'%s': raw: needs the path of a device, "
+		    "a FIFO or a file, or - for standard input",
+		    base_shown(t->word));
+	if (t->kind != TARGET_DEMO)
+		return 0;
+	for (i = 0; i < BASE_NELEM(demos); i++)
+		if (strcmp(t->rest, demos[i]) == 0)
+			return 0;
+	near = base_nearest(t->rest, demos, BASE_NELEM(demos));
+	if (near != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no demo '%s': did you mean "
+		    "'demo:%s'?", base_shown(t->rest), near);
+	return words_fail(w, PAGEK_NO_TARGET, "no demo '%s': there are demo:note, "
+	    "demo:1 and demo:flood", base_shown(t->rest));
+}
+
+/* --- the table of nodes --------------------------------------------------- */
+
+/* A word that names a node, split at the first slash. */
+struct node_word {
+	char name[NODES_NAME_MAX + 1];	/* "" if it is too long */
+	const char *there;		/* behind the slash; "" */
+	bool slash;
+	bool numeric;
+	uint16_t number;
+};
+
+static void
+split_word(struct node_word *nw, const char *word)
+{
+	size_t len = strcspn(word, "/");
+
+	*nw = (struct node_word){ .slash = word[len] == '/' };
+	nw->there = word + len + nw->slash;
+	nw->numeric = nodes_parse_number(word, len, &nw->number);
+	if (len < sizeof nw->name)
+		memcpy(nw->name, word, len);
+}
+
+/* A word with a slash is a path unless a target stands behind the slash. */
+static bool
+is_target_word(const char *there)
+{
+	return strncmp(there, "pid:", 4) == 0 || strcmp(there, "local") == 0 ||
+	    strncmp(there, STREAMS, strlen(STREAMS)) == 0;
+}
+
+static int
+take_entry(struct target *t, const struct nodes_entry *e,
+    const struct node_word *nw, struct words *w)
+{
+	if (!parse_there(t, nw->there))
+		return words_fail(w, PAGEK_USAGE, "'%s': behind the node goes pid:N, "
+		    "or the name of a stream, as in %s/pid:4711",
+		    base_shown(t->word), e->name);
+	t->node = *e;
+	switch (e->at) {
+	case NODES_AT_LOCAL:
+		t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
+		break;
+	case NODES_AT_UNIX:
+		t->kind = TARGET_UNIX;
+		break;
+	case NODES_AT_SSH:
+		t->kind = TARGET_SSH;
+		break;
+	}
+	return 0;
+}
+
+static int
+refuse_number(const struct nodes_table *table, const struct node_word *nw,
+    struct words *w)
+{
+	const struct nodes_entry *near;
+	pid_t pid;
+
+	if (nodes_parse_pid(nw->name, &pid) && is_alive(pid))
+		return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
+		    "did you mean pid:%ld?", nw->name, (long)pid);
+	near = nodes_table_nearest(table, nw->name);
+	if (near != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
+		    "did you mean %04X, %s?", nw->name, near->number,
+		    near->name);
+	return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
+	    "'pagek nodes' lists those that have one", nw->name);
+}
+
+/* A word of no form that names no node: suggests the nearest word. */
+static int
+refuse_name(const struct nodes_table *table, const struct node_word *nw,
+    const char *const *known, size_t n, struct words *w)
+{
+	static const char *const local[] = { "local" };
+	const struct nodes_entry *e = nodes_table_nearest(table, nw->name);
+	const char *near[2] = { base_nearest(nw->name, known, n),
+		e != NULL ? e->name : NULL };
+
+	if (nw->slash)
+		near[0] = NULL;
+	if (near[0] != NULL && near[1] != NULL)
+		near[near[0] == base_nearest(nw->name, near, 2)] = NULL;
+	if (near[0] != NULL)
+		return words_fail(w, PAGEK_USAGE, "no command or target '%s': did "
+		    "you mean '%s'?", base_shown(nw->name), near[0]);
+	if (near[1] != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
+		    "%s, number %04X?", base_shown(nw->name), near[1], e->number);
+	if (base_nearest(nw->name, local, 1) != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
+		    "'local'?", base_shown(nw->name));
+	return words_fail(w, PAGEK_NO_TARGET, "no %s '%s': 'pagek nodes' lists the "
+	    "nodes that have a name", n > 0 && !nw->slash ? "command or node" : "node",
+	    base_shown(nw->name[0] != '\0' ? nw->name : "..."));
+}
+
+/* A word of no form: a node, or a path. */
+static int
+parse_node(struct target *t, const char *word, bool by_number,
+    const char *const *known, size_t n, struct words *w)
+{
+	const struct nodes_entry *e;
+	struct nodes_table *table;
+	struct node_word nw;
+	pid_t pid;
+	int r;
+
+	split_word(&nw, word);
+	if (by_number && !nw.numeric)
+		return words_fail(w, PAGEK_USAGE, "'%s': node: needs four hexadecimal "
+		    "digits, as in node:0590", base_shown(t->word));
+	r = nodes_table_load(&table, true, w->say, w->arg);
+	if (r < 0)
+		return words_fail(w, PAGEK_FAILED, "cannot read the table of nodes: "
+		    "%s", strerror(-r));
+	e = nw.numeric ? nodes_table_number(table, nw.number) :
+	    nodes_table_name(table, nw.name);
+	if (e != NULL)
+		r = take_entry(t, e, &nw, w);
+	else if (nw.slash && !by_number && !is_target_word(nw.there))
+		r = parse_path(t, word, w);
+	else if (nw.numeric || (nodes_parse_pid(nw.name, &pid) && is_alive(pid)))
+		r = refuse_number(table, &nw, w);
+	else
+		r = refuse_name(table, &nw, known, n, w);
+	nodes_table_free(table);
+	return r;
+}
+
+/* What a shell takes for a path names no node. */
+static bool
+is_path(const char *word)
+{
+	return word[0] == '/' || word[0] == '~' ||
+	    strncmp(word, "./", 2) == 0 || strncmp(word, "../", 3) == 0;
+}
+
+static int
+parse(struct target *t, const char *word, const char *const *known, size_t n,
+    struct words *w)
+{
+	size_t here = strlen(HERE);
+	enum nodes_at at;
+	const char *place;
+
+	*t = (struct target){ .kind = TARGET_LOCAL, .word = word, .rest = "" };
+	if (word[0] == '\0')
+		return words_fail(w, PAGEK_USAGE, "the target is an empty word: "
+		    "leave it out, or say which; 'pagek targets' lists them");
+	if (strncmp(word, HERE, here) == 0 && word[here] == '/')
+		return parse_local(t, word + here + 1, w);
+	if (nodes_parse_place(word, &at, &place))
+		return at == NODES_AT_UNIX ? parse_path(t, place, w) :
+		    at == NODES_AT_SSH ? parse_ssh(t, place, w) : 0;
+	for (size_t i = 0; i < BASE_NELEM(forms); i++)
+		if (strncmp(word, forms[i].prefix,
+		    strlen(forms[i].prefix)) == 0)
+			return parse_form(t, i, w);
+	if (is_path(word))
+		return parse_path(t, word, w);
+	if (strncmp(word, BY_NUMBER, strlen(BY_NUMBER)) == 0)
+		return parse_node(t, word + strlen(BY_NUMBER), true, NULL, 0,
+		    w);
+	return parse_node(t, word, false, known, n, w);
+}
+
+int
+target_parse(struct target *t, const char *word, const char *const *known,
+    size_t n, char *why, size_t cap)
+{
+	return parse(t, word, known, n, &(struct words){ .why = why,
+	    .cap = cap, .say = complain_said });
+}
+
+int
+target_parse_said(struct target *t, const char *word, nodes_say_cb say,
+    void *arg, char *why, size_t cap)
+{
+	return parse(t, word, NULL, 0, &(struct words){ .why = why,
+	    .cap = cap, .say = say, .arg = arg });
+}
+
+/* --- asking nodes ------------------------------------------------------- */
+
+struct enquiry {
+	bool done;
+	bool abandoned;		/* the caller has gone: the answer frees it */
+	int err;
+	struct nodes_target *list;
+	size_t n;
+};
+
+static void
+on_targets(void *arg, int err, const struct nodes_target *list, size_t n)
+{
+	struct enquiry *q = arg;
+
+	if (q->abandoned) {
+		free(q);
+		return;
+	}
+	q->done = true;
+	q->err = err;
+	if (err < 0 || n == 0)
+		return;
+	q->list = malloc(n * sizeof *list);
+	if (q->list == NULL) {
+		q->err = -ENOMEM;
+		return;
+	}
+	memcpy(q->list, list, n * sizeof *list);
+	q->n = n;
+}
+
+static bool
+is_answered(void *arg)
+{
+	const struct enquiry *q = arg;
+
+	return q->done;
+}
+
+int
+target_enquire(uv_loop_t *loop, struct nodes_link *link, int timeout_ms,
+    struct nodes_target **list, size_t *n)
+{
+	/* On the heap: a late answer still needs it. */
+	struct enquiry *q = calloc(1, sizeof *q);
+	int err;
+
+	if (q == NULL)
+		return -ENOMEM;
+	err = nodes_targets(link, on_targets, q);
+	if (err < 0) {
+		free(q);
+		return err;
+	}
+	if (!pump(loop, NULL, timeout_ms, is_answered, q)) {
+		q->abandoned = true;
+		return -ETIMEDOUT;
+	}
+	err = q->err;
+	if (err == 0) {
+		*list = q->list;
+		*n = q->n;
+	} else {
+		free(q->list);
+	}
+	free(q);
+	return err;
+}
+
+const char *
+target_why(const struct nodes_link *link, int err)
+{
+	const char *reason;
+
+	if (err == -ETIMEDOUT)
+		return "it does not answer";
+	nodes_link_state(link, &reason);
+	return err == -ENOTCONN && reason[0] != '\0' ? reason : strerror(-err);
+}
+
+/* How well a node's targets match: 3 live, 2 dormant, 1 any, 0 not at all. */
+static int
+match(const struct target *t, const struct nodes_target *list, size_t n)
+{
+	bool any = t->kind == TARGET_LOCAL && t->rest[0] == '\0';
+	int best = any ? 1 : 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (t->rest[0] != '\0') {
+			if (strcmp(list[i].name, t->rest) == 0)
+				return 3;
+			continue;
+		}
+		/* The node's own stream is no target. */
+		if (list[i].pid == 0)
+			continue;
+		if (t->kind == TARGET_PID ? list[i].pid == t->pid :
+		    list[i].state == WIRE_S_LIVE)
+			return 3;
+		if (any && list[i].state == WIRE_S_DORMANT)
+			best = 2;
+	}
+	return best;
+}
+
+/* A node that did not answer may have the target. */
+struct silent {
+	int err;		/* 0: all have answered */
+	char why[512];
+};
+
+/*
+ * Asks this user's nodes, newest first, and keeps the best link. -ENOENT: no
+ * node that answered has the target.
+ */
+static int
+search(const struct target *t, uv_loop_t *loop, int timeout_ms,
+    struct nodes_link **out, struct silent *silent)
+{
+	struct nodes_link *link, *best = NULL;
+	struct nodes_target *list;
+	const char *at = "";
+	char **paths = NULL;
+	size_t npaths = 0, n, i;
+	int have = 0, m, err;
+
+	err = nodes_find(&paths, &npaths);
+	if (err < 0)
+		return err;
+	for (i = 0; i < npaths && have < 3; i++) {
+		if (nodes_connect(&link, loop, paths[i]) < 0)
+			continue;
+		list = NULL;
+		n = 0;
+		err = target_enquire(loop, link, timeout_ms, &list, &n);
+		if (err < 0) {
+			silent->err = err;
+			snprintf(silent->why, sizeof silent->why, "%s: %s",
+			    paths[i], target_why(link, err));
+			nodes_link_close(link);
+			continue;
+		}
+		m = match(t, list, n);
+		free(list);
+		if (m > have) {
+			nodes_link_close(best);
+			best = link;
+			at = paths[i];
+			have = m;
+		} else {
+			nodes_link_close(link);
+		}
+	}
+	if (best != NULL)
+		tell("node: %s", at);
+	free(paths);
+	if (best == NULL)
+		return -ENOENT;
+	*out = best;
+	return 0;
+}
+
+static int
+open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
+    struct words *w)
+{
+	const struct target *t = &o->target;
+	struct silent silent = { 0 };
+	int err;
+
+	err = search(t, loop, o->timeout_ms, link, &silent);
+	if (err == 0)
+		return 0;
+	if (err != -ENOENT)
+		return words_fail(w, PAGEK_NO_TARGET, "cannot look for nodes: %s",
+		    strerror(-err));
+	if (silent.err < 0 && (t->pid == 0 || is_alive(t->pid)))
+		return words_fail(w, silent.err == -ETIMEDOUT ? PAGEK_TIMEOUT :
+		    PAGEK_NO_TARGET, "%s", silent.why);
+	if (t->rest[0] != '\0')
+		return words_fail(w, PAGEK_NO_TARGET, "no node here has a stream "
+		    "'%s': 'pagek targets' lists what there is",
+		    base_shown(t->rest));
+	if (t->kind == TARGET_LOCAL)
+		return words_fail(w, PAGEK_NO_TARGET, "nothing is being watched: "
+		    "start it with 'pagek run -- COMMAND'");
+	if (is_alive(t->pid))
+		return words_fail(w, PAGEK_NO_TARGET, "process %ld is not being "
+		    "watched: start it with 'pagek run -- COMMAND'",
+		    (long)t->pid);
+	return words_fail(w, PAGEK_NO_TARGET, "there is no process %ld",
+	    (long)t->pid);
+}
+
+static int
+open_unix(const char *path, uv_loop_t *loop, struct nodes_link **link,
+    struct words *w)
+{
+	struct stat st;
+	int err;
+
+	if (stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return words_fail(w, PAGEK_NO_TARGET, "'%s' is no socket; this "
+		    "version does not have capture files yet", base_shown(path));
+	tell("node: %s", path);
+	err = nodes_connect(link, loop, path);
+	if (err == 0)
+		return 0;
+	return words_fail(w, err == -EACCES || err == -EPERM ? PAGEK_DENIED :
+	    PAGEK_NO_TARGET, "'%s': %s", base_shown(path),
+	    err == -ECONNREFUSED ? "no node listens there any more" :
+	    strerror(-err));
+}
+
+/* --- another machine ---------------------------------------------------- */
+
+static bool
+is_decided(void *arg)
+{
+	return nodes_link_state(arg, NULL) != NODES_CONNECTING;
+}
+
+/* ssh asks on the controlling terminal, whatever its streams are. */
+static bool
+can_ask(void)
+{
+	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Until the page opens, ssh may use the terminal to ask. */
+static int
+wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
+    struct words *w)
+{
+	bool asking = !option_given(o, OPTION_TIMEOUT) && can_ask();
+	int ms = asking ? ASKING_MS : o->timeout_ms;
+	const char *reason;
+
+	pump(loop, NULL, ms, is_decided, link);
+	switch (nodes_link_state(link, &reason)) {
+	case NODES_LIVE:
+		return 0;
+	case NODES_CONNECTING:
+		return words_fail(w, PAGEK_TIMEOUT, "ssh %s: no answer within %g s",
+		    o->target.node.place, ms / 1000.0);
+	case NODES_DENIED:
+		return words_fail(w, PAGEK_DENIED, "%s", reason);
+	case NODES_VERSION:
+		return words_fail(w, PAGEK_FORMAT, "%s", reason);
+	default:
+		return words_fail(w, PAGEK_NO_TARGET, "%s", reason);
+	}
+}
+
+/* The entry of a node in the table overrides the setting for all nodes. */
+static const char *
+remote_program(const struct options *o)
+{
+	return o->target.node.remote[0] != '\0' &&
+	    !option_given(o, OPTION_REMOTE_PAGEKNODE) ?
+	    o->target.node.remote : o->remote;
+}
+
+static int
+open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
+    struct words *w)
+{
+	const struct target *t = &o->target;
+	struct nodes_ssh where = { .host = t->node.place, .may_ask = true,
+		.program = remote_program(o) };
+	const char *why = nodes_ssh_check(&where);
+	char word[NODES_PID_WORD];
+	int r;
+
+	if (why != NULL)
+		return words_fail(w, PAGEK_USAGE, "'%s': %s", where.program, why);
+	where.target = nodes_target_word(t->pid, t->rest, word);
+	why = nodes_ssh_check(&where);
+	if (why != NULL)
+		return words_fail(w, PAGEK_USAGE, "'%s': %s", base_shown(t->word), why);
+	tell("node: ssh %s %s", where.host, where.program != NULL ?
+	    where.program : "pageknode");
+	r = nodes_connect_ssh(link, loop, &where);
+	if (r == -ENOENT)
+		return words_fail(w, PAGEK_FAILED, "cannot start ssh: is it "
+		    "installed?");
+	if (r < 0)
+		return words_fail(w, PAGEK_FAILED, "cannot start ssh: %s",
+		    strerror(-r));
+	r = wait_for_ssh(o, loop, *link, w);
+	if (r != 0) {
+		nodes_link_close(*link);
+		*link = NULL;
+		return r;
+	}
+	return 0;
+}
+
+static int
+open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
+    struct words *w)
+{
+	struct node_opts start = o->node;
+	int err;
+
+	start.demo = o->target.rest;
+	start.check_list = o->list == LIST_CHECK;
+	tell_own_node();
+	err = nodes_start(link, loop, &start);
+	if (err < 0)
+		return words_fail(w, PAGEK_FAILED, "cannot start pageknode: %s",
+		    strerror(-err));
+	return 0;
+}
+
+/* --- a device ----------------------------------------------------------- */
+
+/* Why a file of that kind cannot be read; NULL: it can. */
+static const char *
+refuse_kind(const struct stat *st, int fd)
+{
+	struct stat own;
+
+	if (S_ISDIR(st->st_mode))
+		return "it is a directory";
+	if (S_ISBLK(st->st_mode))
+		return "it is a disk, or part of one";
+	if (!isatty(fd))
+		return NULL;
+	if (st->st_rdev == makedev(TTYAUX_MAJOR, 0))
+		return "it is this terminal";
+	for (int i = 0; i <= 2; i++)
+		if (isatty(i) && fstat(i, &own) == 0 &&
+		    own.st_rdev == st->st_rdev)
+			return "it is this terminal";
+	return NULL;
+}
+
+/*
+ * Standard input shares its flags with the parent process; where it can be
+ * opened anew it has its own.
+ */
+static int
+open_path(const char *path)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, fd;
+
+	if (strcmp(path, "-") != 0) {
+		fd = open(path, flags);
+	} else {
+		struct stat st;
+
+		fd = fstat(0, &st) == 0 && S_ISFIFO(st.st_mode) ?
+		    open("/proc/self/fd/0", flags) : -1;
+		if (fd < 0)
+			fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+bool
+target_is_read_to_its_end(const struct options *o)
+{
+	return o->target.kind == TARGET_RAW &&
+	    (!command_in(o->command, GROUP_SCREEN) ||
+	    option_given(o, OPTION_ONCE));
+}
+
+bool
+target_is_file(const struct options *o)
+{
+	const char *path = o->target.rest;
+	struct stat st;
+
+	if (o->target.kind != TARGET_RAW)
+		return false;
+	return (strcmp(path, "-") == 0 ? fstat(0, &st) : stat(path, &st)) == 0 &&
+	    !S_ISCHR(st.st_mode);
+}
+
+static int
+open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
+    struct words *w)
+{
+	const char *path = o->target.rest, *slash = strrchr(path, '/'), *why;
+	bool input = strcmp(path, "-") == 0;
+	struct node_opts start = o->node;
+	struct stat st;
+	int err;
+
+	start.device = open_path(path);
+	start.device_name = input ? "input" : slash != NULL &&
+	    slash[1] != '\0' ? slash + 1 : path;
+	start.device_once = input || target_is_read_to_its_end(o);
+	start.check_list = o->list == LIST_CHECK;
+	if (start.device < 0)
+		return words_fail(w, start.device == -EACCES ||
+		    start.device == -EPERM ? PAGEK_DENIED : PAGEK_NO_TARGET,
+		    "'%s': %s", base_shown(path), strerror(-start.device));
+	err = fstat(start.device, &st) < 0 ? -errno : 0;
+	why = err < 0 ? strerror(-err) : refuse_kind(&st, start.device);
+	if (why == NULL) {
+		tell_own_node();
+		err = nodes_start(link, loop, &start);
+	}
+	close(start.device);
+	if (why != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "'%s': %s", base_shown(path), why);
+	if (err < 0)
+		return words_fail(w, PAGEK_FAILED, "cannot start pageknode: %s",
+		    strerror(-err));
+	return 0;
+}
+
+int
+target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
+    struct nodes_session_opts *s, char *why, size_t cap)
+{
+	const struct target *t = &o->target;
+	struct words w = { .why = why, .cap = cap };
+	int r;
+
+	if (t->kind == TARGET_DEMO)
+		return open_demo(o, loop, link, &w);
+	if (t->kind == TARGET_RAW)
+		return open_raw(o, loop, link, &w);
+	s->pid = t->pid;
+	s->stream = t->rest[0] != '\0' ? t->rest : NULL;
+	if (t->kind == TARGET_UNIX)
+		r = open_unix(t->node.place, loop, link, &w);
+	else if (t->kind == TARGET_SSH)
+		r = open_ssh(o, loop, link, &w);
+	else
+		r = open_found(o, loop, link, &w);
+	if (r == 0 && t->node.number != 0)
+		nodes_link_call(*link, t->node.number, t->node.name);
+	return r;
+}

@@ -1,0 +1,116 @@
+/*
+ * pagek arm, pagek disarm: lets a target log until it is told not to, and back.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../app/batch.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../layout/layout.h"
+
+static bool
+is_answered(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	if (!look->linked)
+		return true;
+	return !look->arming && (look->settled || look->arm_error != 0);
+}
+
+/* The state that the target has by then is what is told. */
+static int
+answer(const struct options *o, const struct nodes_look *look, bool arm)
+{
+	char name[64];
+
+	if (look->arm_error != 0) {
+		complain("%s: %s", o->target.word, look->arm_error == -EPERM ?
+		    "the node does not permit it" : look->reason[0] != '\0' ?
+		    look->reason : strerror(-look->arm_error));
+		return look->arm_error == -EPERM ? PAGEK_DENIED :
+		    look->arm_error == -ENOTSUP ? PAGEK_NO_TARGET :
+		    PAGEK_FAILED;
+	}
+	/* Somebody may have been quicker. */
+	if (look->state != (arm ? NODES_LIVE : NODES_DORMANT)) {
+		complain("%s: %s", o->target.word,
+		    page_state_name(look->state));
+		return PAGEK_FAILED;
+	}
+	base_safe_text(name, sizeof name, look->target_name,
+	    strlen(look->target_name), o->page.ascii);
+	printf("%s[%ld] %s\n", name, (long)look->pid, !arm ? "DORMANT" :
+	    look->armed_wall_ms != 0 ? "armed: earlier blocks are not listed" :
+	    "has logged since its start");
+	return output_close(stdout, NULL, PAGEK_OK);
+}
+
+static int
+ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    bool arm)
+{
+	int err;
+
+	if (nodes_session_look(s)->state == NODES_ENDED) {
+		complain("%s: the target has ended", o->target.word);
+		return PAGEK_NO_TARGET;
+	}
+	err = nodes_session_arm(s, arm ? WIRE_ARM_HOLD : WIRE_ARM_OFF);
+	if (err == -ENOENT) {
+		complain("%s: no live target can be %s there", o->target.word,
+		    arm ? "armed" : "disarmed");
+		return PAGEK_NO_TARGET;
+	}
+	if (err == 0 && !pump(loop, s, o->timeout_ms, is_answered, s)) {
+		complain("no answer within %d s", o->timeout_ms / 1000);
+		return PAGEK_TIMEOUT;
+	}
+	return answer(o, nodes_session_look(s), arm);
+}
+
+static int
+ask_arm(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return ask(o, loop, s, true);
+}
+
+static int
+ask_disarm(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return ask(o, loop, s, false);
+}
+
+/* An end is no error elsewhere, but nothing can be done here. */
+static bool
+can_be_asked(const struct nodes_look *look)
+{
+	return look->state == NODES_LIVE || look->state == NODES_DORMANT ||
+	    look->state == NODES_ENDED;
+}
+
+/* Nobody's target is sent to sleep because it happens to hold most. */
+int
+cmd_arm_check(struct parse *p)
+{
+	const char *name = command_rows[p->o->command].name;
+
+	if (!p->o->aimed)
+		return option_fail(p, "'pagek %s' needs a TARGET, as in "
+		    "'pagek %s pid:4711'", name, name);
+	return 0;
+}
+
+int
+cmd_arm(const struct options *o, uv_loop_t *loop)
+{
+	return batch_visit(o, loop, can_be_asked, ask_arm);
+}
+
+int
+cmd_disarm(const struct options *o, uv_loop_t *loop)
+{
+	return batch_visit(o, loop, can_be_asked, ask_disarm);
+}

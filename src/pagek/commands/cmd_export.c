@@ -1,0 +1,62 @@
+/*
+ * pagek export: what is held, in the forms of other programs.  There is one
+ * yet: folded stacks.
+ */
+#include <errno.h>
+
+#include "../app/batch.h"
+#include "../cli/cli.h"
+#include "../layout/layout.h"
+#include "moment.h"
+
+static int
+put_line(void *arg, const char *line)
+{
+	FILE *out = arg;
+
+	fprintf(out, "%s\n", line);
+	return output_going(out) ? 0 : -EPIPE;
+}
+
+static int
+put_folded(FILE *out, const struct options *o, const struct moment *m)
+{
+	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
+	int r;
+
+	/* The form has no place for it. */
+	page_lack_text(&m->look, lack);
+	if (!m->look.complete)
+		notice("INCOMPLETE: %s", lack);
+	if (m->look.sample != 0) {
+		page_sample_text(m->look.sample, sample);
+		notice("sampled %s: the figures are estimates", sample);
+	}
+	r = profile_folded(m->profile, o->measure, m->look.now_ms, put_line,
+	    out);
+	return r == -EPIPE ? 0 : r;
+}
+
+static int
+export(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return moment_report(o, loop, s, put_folded);
+}
+
+int
+cmd_export_check(struct parse *p)
+{
+	if (!option_given(p->o, OPTION_FOLDED))
+		return option_fail(p, "'pagek export' needs a format, and "
+		    "there is one: --folded");
+	if (p->o->by_group)
+		return option_fail(p, "folded stacks are by bytes, blocks or "
+		    "age");
+	return 0;
+}
+
+int
+cmd_export(const struct options *o, uv_loop_t *loop)
+{
+	return batch_watch(o, loop, export);
+}

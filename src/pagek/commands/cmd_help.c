@@ -1,0 +1,108 @@
+/*
+ * pagek help, and --help of any command: made from the tables of commands and
+ * options.
+ */
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../../filter/filter.h"
+#include "../cli/cli.h"
+
+#define USAGE_COLUMNS 23
+
+static void
+print_option(FILE *out, const struct option_row *row)
+{
+	char letter[4] = "", usage[96];
+
+	if (row->letter != 0)
+		snprintf(letter, sizeof letter, "-%c,", row->letter);
+	base_option_usage(row->option, '=', usage, sizeof usage);
+	fprintf(out, "  %-3s %-*s", letter, USAGE_COLUMNS, usage);
+	if (strlen(usage) > USAGE_COLUMNS)
+		fprintf(out, "\n  %3s %*s", "", USAGE_COLUMNS, "");
+	fprintf(out, " %s\n", row->option->help);
+}
+
+static void
+print_targets(FILE *out)
+{
+	fputs("\nTARGET is one of\n"
+	    "  local        on your newest node, the live target that holds most "
+	    "(default)\n"
+	    "  pid:N        the target with this process id\n"
+	    "  NODE[/TARGET]\n"
+	    "               a node of the table, by its name or its number of "
+	    "four hex digits\n"
+	    "  ssh:[USER@]HOST[/TARGET]\n"
+	    "               the node of another machine; TARGET is pid:N or "
+	    "the name of a stream\n"
+	    "  unix:PATH    the node that listens at this socket; so does a "
+	    "path with a slash\n"
+	    "  raw:PATH     16-byte records from a serial line, a FIFO, a file "
+	    "or, as raw:-, a pipe\n"
+	    "  demo:NAME    a generator: note, 1, flood\n", out);
+}
+
+static void
+print_filter(FILE *out)
+{
+	const char *line;
+
+	fputs("\nEXPRESSION is made of FIELD OP VALUE with & (and), | (or), "
+	    "! (not) and\nparentheses; OP is one of = != < <= > >=, and of "
+	    "text = != ~ (contains) !~;\na word alone is looked for in the "
+	    "text of a row.  The fields are\n", out);
+	for (size_t k = 0; (line = filter_help(k)) != NULL; k++)
+		fprintf(out, "  %s\n", line);
+}
+
+static bool
+takes_target(const struct command_row *row)
+{
+	return row->words == WORDS_TARGET || row->words == WORDS_LISTING ||
+	    row->words == WORDS_TARGET_OR_PROGRAM;
+}
+
+void
+options_help(FILE *out, enum command about)
+{
+	bool all = about >= COMMANDS;
+	int i;
+
+	if (all) {
+		fputs("pagek shows every memory block that a program holds, "
+		    "live.\n\n", out);
+		for (i = 0; i < COMMANDS; i++)
+			fprintf(out, "%s pagek %-8s %s\n", i == 0 ? "usage:" :
+			    "      ", i == 0 ? "[top]" : command_rows[i].name,
+			    command_rows[i].synopsis);
+		fputs("\nCommands\n", out);
+		for (i = 0; i < COMMANDS; i++)
+			fprintf(out, "  %-12s %s\n", command_rows[i].name,
+			    command_rows[i].help);
+	} else {
+		fprintf(out, "usage: pagek %s %s\n\n%s: %s\n",
+		    command_rows[about].name, command_rows[about].synopsis,
+		    command_rows[about].name, command_rows[about].help);
+	}
+	if (all || takes_target(&command_rows[about]))
+		print_targets(out);
+	fputs("\nOptions\n", out);
+	for (i = 0; i < OPTIONS; i++)
+		if (all || option_taken(&option_rows[i], about))
+			print_option(out, &option_rows[i]);
+	if (!all && option_taken(&option_rows[OPTION_FILTER], about))
+		print_filter(out);
+	if (all)
+		fputs("\n'pagek help COMMAND' lists the options of a command; "
+		    "pagek(1) has the rest.\n", out);
+}
+
+int
+cmd_help(const struct options *o, uv_loop_t *loop)
+{
+	(void)loop;
+	options_help(stdout, o->topic);
+	return output_close(stdout, NULL, PAGEK_OK);
+}

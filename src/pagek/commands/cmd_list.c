@@ -1,0 +1,223 @@
+/*
+ * pagek list: a target's blocks, once, a row for each.
+ */
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../app/batch.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../documents/documents.h"
+#include "../documents/prom.h"
+#include "../layout/layout.h"
+#include "../rows/choice.h"
+#include "../rows/free_blocks.h"
+#include "../rows/rows.h"
+
+#define ROW_BYTES 2048
+
+struct text {
+	FILE *out;
+	const struct page *page;
+	const struct page_view *v;
+};
+
+static void
+put_text(void *arg, const struct blk *b)
+{
+	const struct text *t = arg;
+	char row[ROW_BYTES];
+
+	page_row_text_view(t->page, t->v, b, row, sizeof row);
+	fprintf(t->out, "%s\n", row);
+}
+
+static void
+list_rows(FILE *out, const struct page *page, const struct page_view *v,
+    struct page_sieve *sieve, uint64_t limit)
+{
+	struct text text = { .out = out, .page = page, .v = v };
+	char row[ROW_BYTES];
+
+	page_row_heading(page, row, sizeof row);
+	fprintf(out, "%s\n", row);
+	json_block_rows(out, page, v, sieve, limit, put_text, &text);
+}
+
+/* The regions may have been told before the list was taken. */
+static bool
+regions_told(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->regions_in || (!look->linked && !look->returns);
+}
+
+/* The rows are there before a file is. */
+static int
+write_list(const struct options *o, struct page *page,
+    const struct page_view *v, struct profile *p, struct page_sieve *sieve)
+{
+	int r = page_choice_text_begin(page, v);
+	struct json j;
+	FILE *out;
+
+	if (r < 0) {
+		complain("cannot list: %s", strerror(-r));
+		return PAGEK_FAILED;
+	}
+	out = output_open(o->output);
+	if (out == NULL)
+		return PAGEK_FAILED;
+	json_open(&j, out, o);
+	if (o->json)
+		json_blocks(&j, page, v, p, sieve, false, o->limit);
+	else
+		list_rows(out, page, v, sieve, o->limit);
+	return output_close(out, o->output, PAGEK_OK);
+}
+
+/* What is to be known of the rows before one sees them. */
+static void
+notice_first(const struct options *o, const struct page *page,
+    const struct nodes_look *look)
+{
+	const char *why = page_free_why(page, look);
+	char sample[PAGE_SAMPLE_TEXT];
+
+	if (look->sample != 0 && !o->json) {
+		page_sample_text(look->sample, sample);
+		notice("sampled %s: each row stands for many blocks; "
+		    "--format=json has its weight", sample);
+	}
+	if (why[0] != '\0')
+		notice("free memory is not shown: %s", why);
+}
+
+static int
+list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	struct page_sieve *sieve;
+	struct page_view v;
+	struct profile *p;
+	struct page page;
+	size_t lacking;
+	int status, err;
+
+	if (o->page.free)
+		pump(loop, s, o->timeout_ms, regions_told, s);
+	page_init(&page, &o->page);
+	notice_first(o, &page, nodes_session_look(s));
+	err = batch_sieve(o, &sieve);
+	if (err == 0)
+		err = batch_names(loop, s, &page.opts, sieve, o->limit,
+		    o->timeout_ms, &p, &lacking);
+	if (err < 0) {
+		complain("cannot list: %s", strerror(-err));
+		page_sieve_free(sieve);
+		return PAGEK_FAILED;
+	}
+	batch_tell_lacking(o, s, lacking, profile_callers(p));
+	batch_view(&v, &page, s);
+	/* No setting comes between these rows and a program that reads them. */
+	if (option_given(o, OPTION_UNITS))
+		v.units = page.opts.units;
+	status = write_list(o, &page, &v, p, sieve);
+	page_fini(&page);
+	profile_free(p);
+	page_sieve_free(sieve);
+	batch_tell_loss(o, nodes_session_look(s));
+	return status != PAGEK_OK ? status :
+	    batch_status(o, nodes_session_look(s));
+}
+
+/* Sums need no names but those that a filter asks for. */
+static int
+metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	struct page_sieve *sieve;
+	struct profile *p = NULL;
+	struct page_view v;
+	struct page page;
+	size_t lacking;
+	int status, err;
+	FILE *out;
+
+	page_init(&page, &o->page);
+	err = batch_sieve(o, &sieve);
+	if (err == 0 && sieve != NULL)
+		err = batch_names(loop, s, &page.opts, sieve, 0, o->timeout_ms,
+		    &p, &lacking);
+	profile_free(p);
+	out = err == 0 ? output_open(o->output) : NULL;
+	if (err < 0)
+		complain("cannot sum up: %s", strerror(-err));
+	status = PAGEK_FAILED;
+	if (out != NULL) {
+		batch_view(&v, &page, s);
+		prom_write(out, &v, sieve, page.opts.ascii);
+		status = output_close(out, o->output, PAGEK_OK);
+	}
+	page_fini(&page);
+	page_sieve_free(sieve);
+	return status != PAGEK_OK ? status :
+	    batch_status(o, nodes_session_look(s));
+}
+
+/* Sums have no rows. */
+static int
+check_sums(struct parse *p)
+{
+	static const enum option_id rows[] = { OPTION_SORT, OPTION_REVERSE,
+		OPTION_FREE, OPTION_LIMIT, OPTION_FIELDS };
+
+	if (p->o->format != FORMAT_PROM)
+		return 0;
+	return option_none_of(p, rows, BASE_NELEM(rows), "is for rows, and "
+	    "--format=prom has sums");
+}
+
+static int
+check_free(struct parse *p)
+{
+	struct options *o = p->o;
+
+	o->page.free = option_given(o, OPTION_FREE);
+	if (!o->page.free)
+		return 0;
+	if (o->filter != NULL)
+		return option_fail(p, "--free has no meaning with --filter, "
+		    "which is about blocks");
+	if (!option_given(o, OPTION_SORT))
+		o->page.sorting.by[0].sort = PAGE_SORT_ADDRESS;
+	if (page_list_order(&o->page) != BLKLIST_BY_ADDRESS)
+		return option_fail(p, "--free needs the order of addresses: "
+		    "free memory has no age");
+	return 0;
+}
+
+int
+cmd_list_check(struct parse *p)
+{
+	int r = check_sums(p);
+
+	if (r != 0)
+		return r;
+	/* A row of text is one of the page, and has what that has. */
+	if (p->o->fields != NULL && !p->o->json)
+		return option_fail(p, "--fields is for programs: give "
+		    "--format=json, ndjson or csv too");
+	return check_free(p);
+}
+
+int
+cmd_list(const struct options *o, uv_loop_t *loop)
+{
+	char why[768];
+
+	if (!json_blocks_fields(o, why, sizeof why)) {
+		complain("%s", why);
+		return PAGEK_USAGE;
+	}
+	return batch_watch(o, loop, o->format == FORMAT_PROM ? metrics : list);
+}

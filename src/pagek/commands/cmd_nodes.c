@@ -1,0 +1,118 @@
+/*
+ * pagek nodes: the table of nodes, as it is in its files.  Nobody is asked,
+ * unless --ask says so: then it is told how they are.
+ */
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../app/batch.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../documents/documents.h"
+#include "../panels/node_fields.h"
+
+static void
+put_table(FILE *out, const struct nodes_table *t, bool ascii)
+{
+	struct page_node_row row;
+
+	if (t->n > 0)
+		output_heading(out, &page_node_fields, PAGE_NODE_LISTED,
+		    false);
+	for (size_t i = 0; i < t->n && output_going(out); i++) {
+		page_node_row(&row, t, &t->entry[i], NULL);
+		output_row(out, &page_node_fields, PAGE_NODE_LISTED, &row,
+		    ascii);
+	}
+}
+
+static void
+put_answers(FILE *out, const struct nodes_table *t,
+    struct nodes_survey *survey, bool ascii)
+{
+	size_t n;
+	const struct nodes_surveyed *const *asked = nodes_survey_look(survey,
+	    &n);
+	struct page_node_row row;
+
+	output_heading(out, &page_node_fields, PAGE_NODE_ASKED, false);
+	for (size_t i = 0; i < n && output_going(out); i++) {
+		page_node_row(&row, t, NULL, asked[i]);
+		output_row(out, &page_node_fields, PAGE_NODE_ASKED, &row,
+		    ascii);
+	}
+}
+
+/* What would fill it. */
+static void
+say_empty(const struct nodes_table *t)
+{
+	const char *path = t->path[NODES_FILE_USER];
+
+	if (path == NULL)
+		path = t->path[NODES_FILE_SYSTEM];
+	notice("no node has a number: write '0590 linac-a ssh:linac-a' or "
+	    "the like into %s; see nodes(5)", path);
+}
+
+/* --- the command ---------------------------------------------------------- */
+
+static void
+put(FILE *out, const struct options *o, const struct nodes_table *t,
+    struct nodes_survey *survey, bool complete)
+{
+	struct json j;
+
+	json_open(&j, out, o);
+	if (o->json)
+		json_nodes(&j, t, survey, complete);
+	else if (survey != NULL)
+		put_answers(out, t, survey, o->page.ascii);
+	else
+		put_table(out, t, o->page.ascii);
+}
+
+int
+cmd_nodes_check(struct parse *p)
+{
+	if (option_given(p->o, OPTION_TIMEOUT) &&
+	    !option_given(p->o, OPTION_ASK))
+		return option_fail(p, "--timeout is for nodes that are asked: "
+		    "give --ask too");
+	return 0;
+}
+
+int
+cmd_nodes(const struct options *o, uv_loop_t *loop)
+{
+	bool ask = option_given(o, OPTION_ASK), complete = false;
+	struct nodes_survey *survey = NULL;
+	struct nodes_table *t;
+	int status, r;
+	FILE *out;
+
+	r = nodes_table_load(&t, true, ask ? NULL : complain_said, NULL);
+	if (r == 0 && ask) {
+		r = ask_nodes(o, loop, &survey, &complete);
+		if (r < 0)
+			nodes_table_free(t);
+	}
+	if (r < 0) {
+		complain("cannot read the table of nodes: %s", strerror(-r));
+		return PAGEK_FAILED;
+	}
+	out = output_open(o->output);
+	status = PAGEK_FAILED;
+	if (out != NULL) {
+		put(out, o, t, survey, complete);
+		status = output_close(out, o->output, PAGEK_OK);
+	}
+	if (status == PAGEK_OK && t->n == 0)
+		say_empty(t);
+	if (status == PAGEK_OK && ask)
+		status = ask_status(survey);
+	nodes_survey_close(survey);
+	nodes_table_free(t);
+	pump_down(loop, NULL, NULL);
+	return status;
+}

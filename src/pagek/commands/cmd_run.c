@@ -1,0 +1,548 @@
+/*
+ * pagek run: a command under watch, with the page on the terminal or as text
+ * beside the command's own output.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../base/base.h"
+#include "../app/batch.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../layout/layout.h"
+#include "../tui/tui.h"
+#include "commands.h"
+#include "forward.h"
+
+#define NODE_ANSWER_MS 3000	/* for what the node should know at once */
+#define ASK_MS 1200		/* within that time it is asked how things are */
+#define SILENCE_MS 500		/* from then on it is said what is waited for */
+#define TOTALS_MAX 24		/* lines of totals; the report has them all */
+
+struct run {
+	const struct options *o;
+	uv_loop_t *loop;
+	struct nodes_link *link;
+	struct nodes_link *runner;	/* NULL: the link's node runs the command too */
+	struct nodes_session *session;
+	struct page page;
+	bool unwatched;			/* the node never answered: said already */
+};
+
+/* --- the command's end -------------------------------------------------- */
+
+/* As a shell tells it; 125 when it is not known. */
+static int
+exit_status(int32_t status)
+{
+	if (status < 0)
+		return PAGEK_RUN_FAILED;
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : PAGEK_RUN_FAILED;
+}
+
+bool
+run_has_ended(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->tree_ended || !look->run_linked;
+}
+
+/* The watched stream, too, is read to its end, or there is none. */
+bool
+run_is_read(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	/* How and when it ended comes a moment after the last record. */
+	if (look->state == NODES_ENDED && look->ended_wall_ms == 0)
+		return !look->linked;
+	return !look->linked || (look->state != NODES_CONNECTING &&
+	    look->state != NODES_LIVE && look->state != NODES_DORMANT &&
+	    look->state != NODES_UNREACHABLE);
+}
+
+static bool
+is_welcome(const struct run *r)
+{
+	const char *why;
+
+	return nodes_link_state(r->link, &why) != NODES_CONNECTING;
+}
+
+/*
+ * For the last that the node has to say.  One that is stopped is waited for in
+ * plain words; one that has not even welcomed us has watched nothing.
+ */
+static bool
+await_last(struct run *r, int timeout_ms)
+{
+	if (pump(r->loop, r->session, SILENCE_MS, run_is_read, r->session))
+		return true;
+	if (!is_welcome(r) || nodes_session_look(r->session)->state ==
+	    NODES_UNREACHABLE)
+		notice("the node does not answer; waiting %g s for it",
+		    (timeout_ms - SILENCE_MS) / 1000.0);
+	if (pump(r->loop, r->session, timeout_ms - SILENCE_MS, run_is_read,
+	    r->session))
+		return true;
+	r->unwatched = !is_welcome(r);
+	if (r->unwatched)
+		complain("the node has not answered: nothing of '%s' was "
+		    "watched", r->o->argv[0]);
+	return false;
+}
+
+/* Our own trouble; the command's, when it has some, goes before it. */
+static int
+failed_unless(int status)
+{
+	return status != PAGEK_OK ? status : PAGEK_RUN_FAILED;
+}
+
+/* Other trouble is less: a reader that is late, or no totals of some images. */
+static bool
+lacks_report(const struct nodes_look *look)
+{
+	return strncmp(look->trouble, NODES_REPORT_MISSING,
+	    strlen(NODES_REPORT_MISSING)) == 0;
+}
+
+/*
+ * What is to be said of the end, and the status.  A command that could not be
+ * run is told as a shell tells it.
+ */
+int
+run_tell_end(const struct nodes_look *look, const char *command)
+{
+	int status = exit_status(look->root_status);
+
+	if (look->exec_error != 0)
+		complain("cannot run '%s': %s", command,
+		    strerror(look->exec_error));
+	else if (!look->tree_ended && look->root_pid == 0)
+		complain("the node has ended and '%s' was not seen to start",
+		    command);
+	else if (!look->tree_ended)
+		complain("the node of '%s' is gone; how the command ends is "
+		    "not known", command);
+	else if (look->trouble[0] != '\0')
+		complain("%s", look->trouble);
+	if (!look->tree_ended)
+		return PAGEK_RUN_FAILED;
+	return lacks_report(look) ? failed_unless(status) : status;
+}
+
+/* --- totals ------------------------------------------------------------- */
+
+#define FULL_TEXT 80
+
+/* Blocks and bytes are of the list: where that was full they are fewer. */
+static void
+full_text(const struct nodes_target *t, char out[FULL_TEXT])
+{
+	char count[32];
+
+	out[0] = '\0';
+	if (t->n[WIRE_N_FULL] == 0)
+		return;
+	base_group_digits(count, sizeof count, t->n[WIRE_N_FULL]);
+	snprintf(out, FULL_TEXT, ", INCOMPLETE: list full: %s not listed", count);
+}
+
+static void
+put_total(FILE *out, const struct nodes_target *t, bool ascii)
+{
+	char name[64], live[24], peak[24], blocks[32], allocs[32], frees[32];
+	char how[PAGE_EXIT_TEXT], sample[PAGE_SAMPLE_TEXT], full[FULL_TEXT];
+
+	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
+	base_human_bytes(live, sizeof live, t->n[WIRE_N_EST_BYTES]);
+	base_human_bytes(peak, sizeof peak, t->n[t->n[WIRE_N_SAMPLE] != 0 ?
+	    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES]);
+	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_EST_BLOCKS]);
+	base_group_digits(allocs, sizeof allocs, t->n[WIRE_N_ALLOCS]);
+	base_group_digits(frees, sizeof frees, t->n[WIRE_N_FREES]);
+	full_text(t, full);
+	page_exit_text(t->status, how);
+	if (t->state == WIRE_S_EXECED || how[0] == '\0')
+		snprintf(how, sizeof how, "%s",
+		    t->state == WIRE_S_EXECED ? "exec" : "ended");
+	if (t->state == WIRE_S_NO_DATA) {
+		fprintf(out, "pagek: %s[%ld] %s: NO DATA: %s\n", name,
+		    (long)t->pid, how, t->reason);
+	} else if (t->n[WIRE_N_SAMPLE] != 0) {
+		page_sample_text(t->n[WIRE_N_SAMPLE], sample);
+		fprintf(out, "pagek: %s[%ld] %s: sampled %s: %s allocs and %s "
+		    "frees seen, ~%s blocks with ~%s at the end, peak ~%s, "
+		    "lost %llu%s\n", name, (long)t->pid, how, sample, allocs,
+		    frees, blocks, live, peak,
+		    (unsigned long long)t->n[WIRE_N_LOST], full);
+	} else {
+		fprintf(out, "pagek: %s[%ld] %s: %s allocs, %s frees, "
+		    "%s blocks with %s at the end, peak %s, lost %llu%s\n",
+		    name, (long)t->pid, how, allocs, frees, blocks, live, peak,
+		    (unsigned long long)t->n[WIRE_N_LOST], full);
+	}
+}
+
+/* Those of our command to the front; how many they are. */
+static size_t
+of_the_command(const struct run *r, struct nodes_target *list, size_t n)
+{
+	const struct nodes_look *look = nodes_session_look(r->session);
+	bool *ours = calloc(n + 1, sizeof *ours);
+	size_t kept = 0, i;
+
+	if (ours == NULL)
+		return 0;
+	for (i = 0; i < n; i++)
+		ours[i] = nodes_target_of_run(list, n, i, r->runner);
+	for (i = 0; i < n; i++) {
+		if (!ours[i])
+			continue;
+		/* Its node is not its parent, and does not know. */
+		if (list[i].pid == look->root_pid && list[i].status < 0)
+			list[i].status = look->root_status;
+		list[kept++] = list[i];
+	}
+	free(ours);
+	return kept;
+}
+
+/* One line for each process image, in the order of the node's table. */
+static void
+put_totals(const struct run *r, FILE *out)
+{
+	struct nodes_target *list = NULL;
+	size_t n = 0, i, missed = 0;
+
+	/* One that was just waited for in vain is not asked again. */
+	if (nodes_session_look(r->session)->state == NODES_UNREACHABLE ||
+	    target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0) {
+		complain("the node does not answer: the totals are not "
+		    "known");
+		return;
+	}
+	/* A node that stands alone has others' targets too. */
+	if (r->runner != NULL)
+		n = of_the_command(r, list, n);
+	for (i = 0; i < n && i < TOTALS_MAX; i++)
+		put_total(out, &list[i], r->page.opts.ascii);
+	if (n > i)
+		fprintf(out, "pagek: and %zu more; --report FILE has them "
+		    "all\n", n - i);
+	for (i = 0; i < n; i++)
+		missed += list[i].state == WIRE_S_NO_DATA;
+	if (missed > 0)
+		fprintf(out, "pagek: %zu process images were not watched: NO "
+		    "DATA\n", missed);
+	free(list);
+}
+
+/* --- as text ------------------------------------------------------------ */
+
+static void
+put_picture(struct run *r, FILE *out)
+{
+	int err;
+
+	err = batch_print(out, r->loop, &r->page, r->session,
+	    batch_lines(out));
+	if (err < 0)
+		complain("cannot make the picture: %s", strerror(-err));
+	fputc('\n', out);
+	fflush(out);
+}
+
+static bool
+knows_or_ended(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	forward_to(look->root_pid);
+	return run_has_ended(arg);
+}
+
+static int
+run_text(struct run *r)
+{
+	FILE *out = r->o->output != NULL ? output_open(r->o->output) : stderr;
+	const struct nodes_look *look;
+	int status;
+
+	if (out == NULL)
+		return PAGEK_RUN_FAILED;
+	batch_tell_view(&r->page, r->session, batch_lines(out));
+	while (!pump(r->loop, r->session, r->o->interval_ms, knows_or_ended,
+	    r->session)) {
+		put_picture(r, out);
+		tell_target(r->o, nodes_session_look(r->session));
+	}
+	forward_close();
+
+	await_last(r, NODE_ANSWER_MS);
+	look = nodes_session_look(r->session);
+	/* A long list that was left to the node is still being taken. */
+	if (look->window)
+		pump(r->loop, r->session, r->o->timeout_ms, run_is_read,
+		    r->session);
+	if (look->exec_error == 0 && look->linked && !r->unwatched) {
+		put_picture(r, out);
+		put_totals(r, out);
+	}
+	status = run_tell_end(look, r->o->argv[0]);
+	if (output_close(out, r->o->output, PAGEK_OK) != PAGEK_OK)
+		status = failed_unless(status);
+	return status;
+}
+
+/* --- on the terminal ---------------------------------------------------- */
+
+/* We, in the words that were found: our folder may not be in the PATH. */
+static void
+put_called(char name[256], bool ascii)
+{
+	const char *word = program_invocation_name;
+
+	if (word[0] == '\0')
+		word = "pagek";
+	base_safe_text(name, 256, word, strlen(word), ascii);
+}
+
+/* How to come back, when there is something to come back to. */
+static void
+tell_return(const struct run *r, FILE *out)
+{
+	const struct nodes_look *look = nodes_session_look(r->session);
+	char name[64], path[256], pagek[256];
+
+	/* A node that has just died will be at the same place again. */
+	if (look->tree_ended || (!look->linked && !look->returns))
+		return;
+	base_safe_text(name, sizeof name, look->target_name,
+	    strlen(look->target_name), r->page.opts.ascii);
+	base_safe_text(path, sizeof path, look->socket, strlen(look->socket),
+	    r->page.opts.ascii);
+	put_called(pagek, r->page.opts.ascii);
+	fprintf(out, "pagek: %s goes on%s", name[0] != '\0' ?
+	    name : "the command", look->linked ? " and is watched" : "");
+	if (look->pid > 0)
+		fprintf(out, "; come back with: %s pid:%ld", pagek,
+		    (long)look->pid);
+	fputc('\n', out);
+	if (path[0] != '\0')
+		fprintf(out, "pagek: from anywhere: %s unix:%s\n", pagek,
+		    path);
+	if (look->output[0] != '\0') {
+		base_safe_text(path, sizeof path, look->output,
+		    strlen(look->output), r->page.opts.ascii);
+		fprintf(out, "pagek: its output: %s\n", path);
+	}
+}
+
+/* While the page was at another node, nobody asked how the command is doing. */
+static void
+catch_up(struct run *r)
+{
+	pump(r->loop, r->session, ASK_MS, run_has_ended, r->session);
+}
+
+/*
+ * It was asked to end; that is waited for, but not for ever.  One of another
+ * node has ended by now, or the page would not have.
+ */
+static void
+tell_ending(struct run *r, bool away)
+{
+	const struct nodes_look *look;
+	bool ended;
+
+	ended = away || await_last(r, NODE_ANSWER_MS);
+	look = nodes_session_look(r->session);
+	if (ended)
+		printf("pagek: the target has ended\n");
+	else
+		printf("pagek: the target was sent SIGTERM and has not ended "
+		    "yet\n");
+	if (look->linked && !look->tree_ended && look->targets_live > 0)
+		tell_return(r, stdout);
+}
+
+static int
+run_screen(struct run *r)
+{
+	struct page_result result = { .end = PAGE_QUIT };
+	struct page_watch watch = { .session = r->session, .link = r->link,
+		.kept = true, .remote = r->o->remote, .options = r->o };
+	int err;
+
+	err = page_screen_run(r->loop, &watch, &r->page, &result);
+	if (err < 0) {
+		tell_return(r, stderr);
+		return output_refuse_terminal(err);
+	}
+	if (watch.away)
+		catch_up(r);
+	switch (result.end) {
+	case PAGE_QUIT:
+		tell_return(r, stdout);
+		if (nodes_session_look(r->session)->exec_error != 0)
+			return run_tell_end(nodes_session_look(r->session),
+			    r->o->argv[0]);
+		return PAGEK_OK;
+	case PAGE_QUIT_TARGET:
+		tell_ending(r, watch.away);
+		return PAGEK_OK;
+	case PAGE_INTERRUPTED:
+		tell_return(r, stderr);
+		return BY_SIGNAL(result.signal);
+	case PAGE_FAILED:
+		break;
+	}
+	tell_return(r, stderr);
+	return PAGEK_RUN_FAILED;
+}
+
+/* --- start -------------------------------------------------------------- */
+
+/*
+ * A file that cannot be written is said before anything is started.  A named
+ * pipe is not tried: its reader would take our going for the end.
+ */
+static bool
+is_writable(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (path == NULL || strcmp(path, "-") == 0 ||
+	    (stat(path, &st) == 0 && S_ISFIFO(st.st_mode)))
+		return true;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		complain("cannot write '%s': %s", path, strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+/* 0 for the page on the terminal, 1 for text, or a negative errno. */
+static int
+choose_form(const struct options *o)
+{
+	int err;
+
+	if (option_given(o, OPTION_BATCH) || option_given(o, OPTION_OUTPUT))
+		return 1;
+	err = page_screen_check();
+	return err == -ENOTTY ? 1 : err;
+}
+
+/* What is said of a node holds for all its targets: then it is our own. */
+static bool
+wants_own_node(const struct options *o)
+{
+	static const enum option_id own[] = { OPTION_REPORT, OPTION_NO_WAIT,
+		OPTION_STACK, OPTION_FREE_STACK, OPTION_SAMPLE,
+		OPTION_DORMANT, OPTION_MAX };
+
+	for (size_t i = 0; i < BASE_NELEM(own); i++)
+		if (option_given(o, own[i]))
+			return true;
+	return o->list == LIST_CHECK || option_on(o, OPTION_OWN_NODE);
+}
+
+/* This user's node, where it runs; else one of our own. */
+static int
+start_somewhere(struct run *r, struct node_opts *start)
+{
+	char hello[PATH_MAX];
+	int err;
+
+	if (wants_own_node(r->o) || nodes_connect_daemon(&r->link, r->loop,
+	    hello, sizeof hello) < 0) {
+		tell_own_node();
+		return nodes_start(&r->link, r->loop, start);
+	}
+	tell("node: the one of %s", hello);
+	start->hello = hello;
+	err = nodes_start(&r->runner, r->loop, start);
+	if (err < 0) {
+		nodes_link_close(r->link);
+		r->link = NULL;
+	}
+	return err;
+}
+
+int
+cmd_run_check(struct parse *p)
+{
+	if (option_given(p->o, OPTION_INTERVAL) && !options_as_text(p->o))
+		return option_fail(p, "--interval is for text: give --batch "
+		    "too");
+	if (p->o->argv == NULL)
+		return option_fail(p, "'pagek run' needs a command, as in "
+		    "'pagek run -- sleep 5'");
+	return 0;
+}
+
+int
+cmd_run(const struct options *o, uv_loop_t *loop)
+{
+	struct run r = { .o = o, .loop = loop };
+	struct nodes_session_opts opts = { 0 };
+	struct node_opts start = o->node;
+	int form, err, status;
+
+	form = choose_form(o);
+	if (form < 0)
+		return output_refuse_terminal(form);
+	if (form == 0 && o->node.report != NULL && strcmp(o->node.report, "-") == 0) {
+		complain("the page has the terminal: with '--report -' goes "
+		    "option -b");
+		return PAGEK_USAGE;
+	}
+	if (!is_writable(o->node.report) || !is_writable(o->output))
+		return PAGEK_RUN_FAILED;
+	start.argv = o->argv;
+	start.check_list = o->list == LIST_CHECK;
+	start.free_stacks = start.free_stacks && start.stack > 0;
+	start.own_session = form == 0;
+	options_session(o, &opts);
+	page_init(&r.page, &o->page);
+	r.page.opts.session = opts;
+	/* First: a signal may come as soon as there is a command to send it to. */
+	if (form == 1 && forward_open(loop) < 0)
+		complain("signals will not be passed on to the command");
+	err = start_somewhere(&r, &start);
+	if (err < 0) {
+		complain("cannot start pageknode: %s", strerror(-err));
+		forward_close();
+		return PAGEK_RUN_FAILED;
+	}
+	opts.run = r.runner;
+	err = nodes_session_open(&r.session, r.link, &opts, page_news,
+	    &r.page);
+	if (err < 0) {
+		complain("cannot watch: %s", strerror(-err));
+		status = PAGEK_RUN_FAILED;
+	} else {
+		status = form == 0 ? run_screen(&r) : run_text(&r);
+	}
+	forward_close();
+	nodes_session_close(r.session);
+	page_fini(&r.page);
+	nodes_link_close(r.runner);
+	pump_down(loop, NULL, r.link);
+	return status;
+}

@@ -1,0 +1,221 @@
+/*
+ * pagek targets: what can be watched.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../documents/documents.h"
+#include "../layout/layout.h"
+#include "../layout/target_fields.h"
+
+#define ENDED_ROWS 4
+
+struct table {
+	const struct options *o;
+	FILE *out;
+	struct json json;
+	unsigned nodes;
+};
+
+static bool
+has_ended(const struct nodes_target *t)
+{
+	return t->ended || t->state == WIRE_S_ENDED ||
+	    t->state == WIRE_S_EXECED;
+}
+
+static void
+put_row(const struct table *table, const struct nodes_target *t)
+{
+	char remarks[PAGE_REMARKS_TEXT];
+	struct page_target_row row;
+
+	page_target_remarks(t, remarks);
+	page_target_listed(t, NULL, &row);
+	row.remarks = remarks;
+	output_row(table->out, &page_target_fields, PAGE_TARGET_LISTED, &row,
+	    table->o->page.ascii);
+}
+
+/* What lives, largest first; then what has ended, last in the table first. */
+static int
+by_interest(const void *a, const void *b)
+{
+	const struct nodes_target *x = a, *y = b;
+	uint64_t bytes_x = x->n[WIRE_N_LIVE_BYTES];
+	uint64_t bytes_y = y->n[WIRE_N_LIVE_BYTES];
+
+	if (has_ended(x) != has_ended(y))
+		return has_ended(x) ? 1 : -1;
+	if (!has_ended(x) && bytes_x != bytes_y)
+		return bytes_x < bytes_y ? 1 : -1;
+	return x->index < y->index ? 1 : x->index > y->index ? -1 : 0;
+}
+
+/*
+ * The rows of one node.  A script leaves hundreds of ended images behind;
+ * of them the last few are enough, and of an image that has gone on by exec
+ * its successor.
+ */
+static void
+put_rows(const struct table *table, struct nodes_target *t, size_t n)
+{
+	size_t i, ended = 0, left_out = 0;
+
+	qsort(t, n, sizeof *t, by_interest);
+	for (i = 0; i < n; i++) {
+		if (t[i].state == WIRE_S_EXECED ||
+		    (has_ended(&t[i]) && ++ended > ENDED_ROWS))
+			left_out++;
+		else
+			put_row(table, &t[i]);
+	}
+	if (left_out > 0)
+		fprintf(table->out, "%-14s and %zu image%s ended\n", "",
+		    left_out, left_out == 1 ? " that has" : "s that have");
+}
+
+static void
+put_node(struct table *table, const char *socket,
+    struct nodes_target *t, size_t n)
+{
+	struct page_target_row row;
+	char safe[256];
+
+	if (table->o->json) {
+		for (size_t i = 0; i < n; i++) {
+			page_target_listed(&t[i], socket, &row);
+			json_row(&table->json, &row, PAGE_TARGET_LISTED);
+		}
+		return;
+	}
+	if (table->nodes++ == 0)
+		output_heading(table->out, &page_target_fields,
+		    PAGE_TARGET_LISTED, false);
+	if (socket != NULL) {
+		base_safe_text(safe, sizeof safe, socket, strlen(socket),
+		    table->o->page.ascii);
+		fprintf(table->out, "unix:%s\n", safe);
+	}
+	if (n > 0)
+		put_rows(table, t, n);
+}
+
+static int
+one_node(struct table *table, uv_loop_t *loop, const char *socket,
+    struct nodes_link *link, char *why, size_t cap)
+{
+	struct nodes_target *list = NULL;
+	size_t n = 0;
+	int err;
+
+	err = target_enquire(loop, link, table->o->timeout_ms, &list, &n);
+	if (err < 0)
+		snprintf(why, cap, "%s", target_why(link, err));
+	nodes_link_close(link);
+	if (err < 0)
+		return err;
+	put_node(table, socket, list, n);
+	free(list);
+	return 0;
+}
+
+static int
+status_of(int err)
+{
+	return err == -ETIMEDOUT ? PAGEK_TIMEOUT : PAGEK_NO_TARGET;
+}
+
+/*
+ * Every node of this user; one that does not answer is said and passed, but
+ * when none does there is nothing to be told.
+ */
+static int
+all_nodes(struct table *table, uv_loop_t *loop)
+{
+	struct nodes_link *link;
+	char **paths = NULL, why[512];
+	size_t n = 0, i, answered = 0;
+	int err, failed = 0;
+
+	err = nodes_find(&paths, &n);
+	if (err < 0) {
+		complain("cannot look for nodes: %s", strerror(-err));
+		return PAGEK_FAILED;
+	}
+	for (i = 0; i < n; i++) {
+		err = nodes_connect(&link, loop, paths[i]);
+		if (err < 0)
+			snprintf(why, sizeof why, "%s", strerror(-err));
+		else
+			err = one_node(table, loop, paths[i], link, why,
+			    sizeof why);
+		if (err < 0) {
+			complain("%s: %s", paths[i], why);
+			failed = err;
+		} else {
+			answered++;
+		}
+	}
+	if (n == 0)
+		notice("nothing is being watched: start it with "
+		    "'pagek run -- COMMAND'");
+	free(paths);
+	return n == 0 || answered > 0 ? PAGEK_OK : status_of(failed);
+}
+
+static int
+given_node(struct table *table, uv_loop_t *loop)
+{
+	const struct target *target = &table->o->target;
+	struct nodes_session_opts opts = { 0 };
+	struct nodes_link *link = NULL;
+	char why[512];
+	int status, err;
+
+	status = target_open(table->o, loop, &link, &opts, why, sizeof why);
+	if (status != PAGEK_OK) {
+		complain("%s", why);
+		return status;
+	}
+	err = one_node(table, loop, target->kind == TARGET_UNIX ?
+	    target->node.place : NULL, link, why, sizeof why);
+	if (err < 0) {
+		complain("%s: %s", target->word, why);
+		return status_of(err);
+	}
+	return PAGEK_OK;
+}
+
+int
+cmd_targets(const struct options *o, uv_loop_t *loop)
+{
+	struct table table = { .o = o };
+	int status;
+
+	table.out = output_open(o->output);
+	if (table.out == NULL)
+		return PAGEK_FAILED;
+	json_open(&table.json, table.out, o);
+	if (o->json) {
+		json_document(&table.json, "pagek.targets/1",
+		    &page_target_fields, PAGE_TARGET_LISTED);
+		json_key(&table.json, "time");
+		json_time(&table.json, base_wall_ms());
+		json_rows(&table.json, "targets");
+	}
+	status = o->target.kind == TARGET_LOCAL ? all_nodes(&table, loop) :
+	    given_node(&table, loop);
+	if (o->json) {
+		json_rows_end(&table.json);
+		json_end(&table.json);
+	}
+	status = output_close(table.out, o->output, status);
+	pump_down(loop, NULL, NULL);
+	return status;
+}

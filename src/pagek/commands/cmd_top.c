@@ -1,0 +1,127 @@
+/*
+ * pagek [TARGET]: the page.
+ */
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../app/batch.h"
+#include "../app/pages.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../layout/layout.h"
+#include "../tui/tui.h"
+
+static int
+on_screen(uv_loop_t *loop, struct page_watch *watch, struct page *page)
+{
+	struct page_result result = { .end = PAGE_QUIT };
+	int err;
+
+	err = page_screen_run(loop, watch, page, &result);
+	if (err < 0)
+		return output_refuse_terminal(err);
+	if (result.end == PAGE_INTERRUPTED)
+		return BY_SIGNAL(result.signal);
+	return result.end == PAGE_FAILED ? PAGEK_FAILED : PAGEK_OK;
+}
+
+/* Options that the text of a page has no use for. */
+static int
+check_page(struct parse *p)
+{
+	const struct page_row *page = &pages[p->o->page.first];
+	const struct page_text_ops *text = &page->ops->text;
+	char why[64];
+
+	if (p->o->aimed && (page->ops->needs & PAGE_NEEDS_TARGET) == 0)
+		return option_fail(p, "page %s shows %s, and as text it takes "
+		    "no TARGET", page->letter, page->title);
+	snprintf(why, sizeof why, "is for page K, and page %s alone is wanted",
+	    page->letter);
+	return option_none_of(p, text->refuse, text->nrefuse, why);
+}
+
+/* One picture. */
+static int
+check_once(struct parse *p)
+{
+	static const enum option_id again[] = { OPTION_COUNT, OPTION_DURATION,
+		OPTION_INTERVAL };
+	bool waits = (pages[p->o->page.first].ops->needs &
+	    PAGE_NEEDS_INTERVAL) != 0;
+	int r;
+
+	r = option_none_of(p, again, BASE_NELEM(again) - waits,
+	    "has no meaning with --once");
+	if (r != 0)
+		return r;
+	if (option_given(p->o, OPTION_LOOK_ONLY))
+		return option_fail(p, "--look-only has no meaning with --once, "
+		    "which arms nothing");
+	return check_page(p);
+}
+
+int
+cmd_top_check(struct parse *p)
+{
+	static const enum option_id text[] = { OPTION_OUTPUT, OPTION_FORMAT,
+		OPTION_STRICT, OPTION_TIMEOUT, OPTION_INTERVAL, OPTION_COUNT };
+
+	if (option_given(p->o, OPTION_ONCE))
+		return check_once(p);
+	if (!option_given(p->o, OPTION_BATCH))
+		return option_none_of(p, text, BASE_NELEM(text),
+		    "is for text: give --once or --batch too");
+	if (p->o->format == FORMAT_JSON)
+		return option_fail(p, "--format=json is one object, and "
+		    "--batch writes many: take --format=ndjson, or --once");
+	return check_page(p);
+}
+
+int
+cmd_top(const struct options *o, uv_loop_t *loop)
+{
+	bool text = option_given(o, OPTION_ONCE) ||
+	    option_given(o, OPTION_BATCH);
+	bool aims = (pages[o->page.first].ops->needs & PAGE_NEEDS_TARGET) != 0;
+	/* A node of our own ends when nobody looks at it any more. */
+	struct page_watch w = { .target = &o->target, .remote = o->remote, .options = o,
+		.kept = o->target.kind == TARGET_DEMO ||
+		    o->target.kind == TARGET_RAW };
+	struct nodes_session_opts opts = { 0 };
+	int status, err;
+	char why[512];
+	struct page page;
+
+	if (text && !aims) {
+		status = batch_top(o, loop, NULL);
+		pump_down(loop, NULL, NULL);
+		return status;
+	}
+	err = text ? 0 : page_screen_check();
+	if (err < 0)
+		return output_refuse_terminal(err);
+	options_session(o, &opts);
+	status = target_open(o, loop, &w.link, &opts, why, sizeof why);
+	if (status == PAGEK_NO_TARGET && !aims && !o->aimed &&
+	    nodes_connect_later(&w.link, loop) == 0)
+		status = PAGEK_OK;
+	if (status != PAGEK_OK) {
+		complain("%s", why);
+		return status;
+	}
+	page_init(&page, &o->page);
+	page.opts.session = opts;
+	err = nodes_session_open(&w.session, w.link, &opts, page_news,
+	    &page);
+	if (err < 0) {
+		complain("cannot watch: %s", strerror(-err));
+		status = PAGEK_FAILED;
+	} else if (text) {
+		status = batch_top(o, loop, w.session);
+	} else {
+		status = on_screen(loop, &w, &page);
+	}
+	pump_down(loop, w.session, w.link);
+	return status;
+}

@@ -1,0 +1,545 @@
+/*
+ * pagek tree: who called whom for the memory that is held, as a tree or as a
+ * flat table.
+ */
+#include <errno.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../base/base.h"
+#include "../app/batch.h"
+#include "../cli/cli.h"
+#include "../documents/documents.h"
+#include "../layout/layout.h"
+#include "../page/view.h"
+#include "../picture/units.h"
+#include "../rows/rows.h"
+#include "moment.h"
+
+#define NAME_BYTES 1100		/* of a name of the wire, each byte as \xNN */
+#define BYTES_COLUMNS 10
+
+struct tree_out {
+	FILE *out;
+	const struct options *o;
+	const struct moment *m;
+	bool ascii;
+	int bytes_columns;			/* what the sum of all needs */
+	bool more[PROFILE_LINES_MAX + 1];	/* by depth: siblings are to come */
+};
+
+static const char *const measure_names[] = {
+	[PROFILE_BYTES] = "bytes",
+	[PROFILE_BLOCKS] = "blocks",
+	[PROFILE_AGE] = "age",
+};
+
+static const char *const group_names[] = {
+	[PROFILE_SITE] = "stack",
+	[PROFILE_FUNCTION] = "function",
+	[PROFILE_LINE] = "line",
+	[PROFILE_FRAME] = "any function of the stack",
+	[PROFILE_MODULE] = "module",
+};
+
+static const char *
+about(const struct tree_out *t)
+{
+	return page_about(t->m->look.sample);
+}
+
+/*
+ * A sum in the units that were asked for, bare: a heading says that these are
+ * bytes.  Without any it is as short as can be.
+ */
+static void
+bytes_text(const struct options *o, uint64_t bytes, char out[32])
+{
+	char text[PAGE_SIZE_TEXT];
+
+	if (!option_given(o, OPTION_UNITS)) {
+		base_human_bytes(out, 32, bytes);
+	} else if (o->page.units == PAGE_UNITS_EXACT) {
+		base_group_digits(out, 32, bytes);
+	} else {
+		page_size_text(o->page.units, bytes, PAGE_SIZE_TEXT - 1, text);
+		snprintf(out, 32, "%s", text + strspn(text, " "));
+	}
+}
+
+/* --- what stands above --------------------------------------------------- */
+
+static void
+put_safe(const struct tree_out *t, const char *text)
+{
+	char safe[4 * MOMENT_TEXT];
+
+	base_safe_text(safe, sizeof safe, text, strlen(text), t->ascii);
+	fputs(safe, t->out);
+}
+
+static void
+put_title(const struct tree_out *t)
+{
+	const struct nodes_look *look = &t->m->look;
+	char target[PAGE_TARGET_TEXT], date[32] = "";
+	time_t at = (time_t)(look->node_wall_ms / 1000);
+	struct tm tm;
+
+	/* A classic node's clock has no zone. */
+	if (look->node_wall_ms != 0 && (look->classic ? gmtime_r(&at, &tm) :
+	    localtime_r(&at, &tm)) != NULL)
+		strftime(date, sizeof date, "  %Y-%m-%d %H:%M:%S", &tm);
+	page_target_text(look, target);
+	fprintf(t->out, "%s  %04X ", option_given(t->o, OPTION_FLAT) ?
+	    "GROUPS" : "CALL TREE", look->node_number);
+	put_safe(t, look->node_name);
+	fputs(target[0] != '\0' ? "  " : "", t->out);
+	put_safe(t, target);
+	fprintf(t->out, "  %s%s\n", page_state_name(look->state), date);
+}
+
+static void
+put_sum(const struct tree_out *t, const struct profile_sum *sum)
+{
+	enum page_units units = t->o->page.units;
+	bool given = option_given(t->o, OPTION_UNITS);
+	const char *unit = !given || units != PAGE_UNITS_EXACT ? "" :
+	    sum->bytes == 1 ? " byte" : " bytes";
+	char blocks[32], bytes[32];
+
+	base_group_digits(blocks, sizeof blocks, sum->blocks);
+	bytes_text(t->o, sum->bytes, bytes);
+	fprintf(t->out, "%s%s %s with %s%s%s%s", about(t), blocks,
+	    sum->blocks == 1 ? "block" : "blocks", about(t),
+	    given && units == PAGE_UNITS_HEX ? "0x" : "", bytes, unit);
+}
+
+static void
+put_total(const struct tree_out *t)
+{
+	struct profile_sum total = profile_total(t->m->profile);
+	char stacks[32], lack[PAGE_LACK_TEXT], age[8];
+
+	base_group_digits(stacks, sizeof stacks,
+	    profile_callers(t->m->profile));
+	page_lack_text(&t->m->look, lack);
+	page_cell_age(age, (uint64_t)moment_age(t->m, &total) / 1000);
+	put_sum(t, &total);
+	fprintf(t->out, " from %s %s, the oldest %s; ", stacks,
+	    profile_callers(t->m->profile) == 1 ? "stack" : "stacks", age);
+	if (t->m->look.complete)
+		fputs("complete\n", t->out);
+	else
+		fprintf(t->out, "INCOMPLETE: %s\n", lack);
+}
+
+/* What is not in these sums, and what they are. */
+static void
+put_modes(const struct tree_out *t)
+{
+	const struct nodes_look *look = &t->m->look;
+	char sample[PAGE_SAMPLE_TEXT], when[32] = "";
+	time_t at = (time_t)(look->armed_wall_ms / 1000);
+	struct tm tm;
+
+	if (look->armed_wall_ms != 0 && localtime_r(&at, &tm) != NULL &&
+	    strftime(when, sizeof when, "%H:%M:%S", &tm) > 0)
+		fprintf(t->out, "armed %s, earlier blocks are not in it\n",
+		    when);
+	if (look->sample == 0)
+		return;
+	page_sample_text(look->sample, sample);
+	fprintf(t->out, "sampled %s: figures with ~ are estimates\n",
+	    sample);
+}
+
+/* Which blocks they are of. */
+static void
+put_filter(const struct tree_out *t)
+{
+	char caught[32], listed[32];
+
+	if (t->m->filter == NULL)
+		return;
+	base_group_digits(caught, sizeof caught, t->m->caught.blocks);
+	base_group_digits(listed, sizeof listed, t->m->listed);
+	fprintf(t->out, "only %s of %s blocks listed: ", caught, listed);
+	put_safe(t, t->m->filter);
+	fputc('\n', t->out);
+}
+
+/* How the rest came about, as far as it was not for the asking. */
+static void
+put_order(const struct tree_out *t)
+{
+	const struct options *o = t->o;
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
+
+	fprintf(t->out, "by %s", measure_names[o->measure]);
+	if (option_given(o, OPTION_FLAT))
+		fprintf(t->out, ", summed by %s", kind != NULL ? kind->name :
+		    group_names[o->by]);
+	else
+		fputs(page_list_reverse(&o->page) ? ", from who asked outwards" :
+		    ", from the outermost inwards", t->out);
+	if (o->least > 0)
+		fprintf(t->out, "; less than %g %% of all is left out",
+		    o->least * 100);
+	if (o->depth != 0)
+		fprintf(t->out, "; no deeper than %u", o->depth);
+	fputc('\n', t->out);
+}
+
+/* What the stacks do not say. */
+static int
+put_cuts(const struct tree_out *t)
+{
+	struct profile_sum ends[RING_ENDS];
+	char count[32];
+	unsigned end;
+	int r;
+
+	r = profile_ends(t->m->profile, ends);
+	if (r < 0)
+		return r;
+	for (end = 0; end < RING_ENDS; end++) {
+		if (ends[end].blocks == 0 || end == RING_END_OUTERMOST)
+			continue;
+		fprintf(t->out, "%s: ", end == 0 ? "no stack is known" :
+		    stream_end_text(end));
+		put_sum(t, &ends[end]);
+		fputc('\n', t->out);
+	}
+	base_group_digits(count, sizeof count, t->m->lacking);
+	if (t->m->lacking > 0)
+		fprintf(t->out, "names or lines are missing: %s %s\n", count,
+		    t->m->lacking == 1 ? "stack" : "stacks");
+	return 0;
+}
+
+static int
+add_outer(void *arg, const struct profile_node *node)
+{
+	struct profile_sum *sum = arg;
+
+	if (node->depth == 0 && !node->skipped) {
+		sum->blocks += node->total.blocks;
+		sum->bytes += node->total.bytes;
+	}
+	return 0;
+}
+
+static int
+put_focus(const struct tree_out *t)
+{
+	struct profile_tree_opts opts = { .focus = t->o->focus, .depth = 1,
+	    .now_ms = t->m->look.now_ms };
+	struct profile_sum sum = { 0 };
+	int r;
+
+	if (t->o->focus == NULL)
+		return 0;
+	r = profile_tree(t->m->profile, &opts, add_outer, &sum);
+	if (r < 0)
+		return r;
+	fputs("only stacks with ", t->out);
+	put_safe(t, t->o->focus);
+	fputs(": ", t->out);
+	put_sum(t, &sum);
+	fputc('\n', t->out);
+	return 0;
+}
+
+static int
+put_head(const struct tree_out *t)
+{
+	int r;
+
+	put_title(t);
+	put_total(t);
+	put_modes(t);
+	put_filter(t);
+	put_order(t);
+	r = put_focus(t);
+	if (r == 0)
+		r = put_cuts(t);
+	return r;
+}
+
+/* --- rows ---------------------------------------------------------------- */
+
+/* The oldest of a sample is not the oldest of all, and has no share of it. */
+static void
+put_share(const struct tree_out *t, const struct profile_sum *sum)
+{
+	double percent = 100 * moment_share(t->m, t->o->measure, sum);
+	char text[16];
+
+	snprintf(text, sizeof text, "%.1f", percent);
+	if (t->m->look.sample == 0)
+		fprintf(t->out, "%5s%%", text);
+	else
+		fprintf(t->out, "%*s%s%%", 6 - (int)strlen(text), "~", text);
+}
+
+static void
+put_figures(const struct tree_out *t, const struct profile_sum *sum)
+{
+	char bytes[32], blocks[32], age[8];
+
+	bytes_text(t->o, sum->bytes, bytes);
+	base_group_digits(blocks, sizeof blocks, sum->blocks);
+	page_cell_age(age, (uint64_t)moment_age(t->m, sum) / 1000);
+	put_share(t, sum);
+	if (t->m->look.sample == 0)
+		fprintf(t->out, " %*s %11s %6s  ", t->bytes_columns, bytes,
+		    blocks, age);
+	else
+		fprintf(t->out, " %*s%s %*s%s %6s  ",
+		    t->bytes_columns + 1 - (int)strlen(bytes), "~", bytes,
+		    12 - (int)strlen(blocks), "~", blocks, age);
+}
+
+/* Each figure is one wider when it has a mark. */
+static void
+put_heading(const struct tree_out *t)
+{
+	int mark = t->m->look.sample != 0;
+
+	fprintf(t->out, "\n%*s %*s %*s OLDEST  ", 6 + mark, "SHARE",
+	    t->bytes_columns + mark, "BYTES", 11 + mark, "BLOCKS");
+}
+
+static void
+put_name(const struct tree_out *t, const char *name, const char *where)
+{
+	char safe[NAME_BYTES];
+	size_t len = strlen(where);
+
+	base_safe_text(safe, sizeof safe, name, strlen(name), t->ascii);
+	fputs(safe, t->out);
+	/* "libfoo.so+0x1f30" says it already. */
+	if (len == 0 || (strncmp(name, where, len) == 0 && name[len] == '+'))
+		return;
+	base_safe_text(safe, sizeof safe, where, strlen(where), t->ascii);
+	fprintf(t->out, "  %s", safe);
+}
+
+static void
+put_omitted(const struct tree_out *t, uint64_t n, bool deeper)
+{
+	char count[32];
+
+	base_group_digits(count, sizeof count, n);
+	fprintf(t->out, "%s %s %s", t->ascii ? "..." : "\u2026", count,
+	    deeper ? "deeper" : "smaller");
+}
+
+static void
+put_branches(struct tree_out *t, const struct profile_node *node)
+{
+	unsigned d;
+
+	/* The first ones hang on nothing. */
+	for (d = 1; d < node->depth; d++)
+		fputs(!t->more[d] ? "  " : t->ascii ? "| " : "\u2502 ",
+		    t->out);
+	if (node->depth > 0 && t->ascii)
+		fputs(node->last ? "`-" : "|-", t->out);
+	else if (node->depth > 0)
+		fputs(node->last ? "\u2514\u2500" : "\u251c\u2500", t->out);
+	if (node->depth <= PROFILE_LINES_MAX)
+		t->more[node->depth] = !node->last;
+}
+
+static int
+put_node(void *arg, const struct profile_node *node)
+{
+	struct tree_out *t = arg;
+
+	put_figures(t, &node->total);
+	put_branches(t, node);
+	if (node->omitted > 0) {
+		put_omitted(t, node->omitted, t->o->depth != 0 &&
+		    node->depth >= t->o->depth);
+	} else {
+		put_name(t, node->function, node->where);
+		if (node->skipped)
+			fputs("  (skipped)", t->out);
+		/* Above it is said how many were cut at the depth wanted. */
+		if (node->end == RING_END_DEPTH)
+			fputs("  (cut)", t->out);
+		else if (node->end != 0)
+			fprintf(t->out, "  (%s)", stream_end_text(node->end));
+	}
+	fputc('\n', t->out);
+	/* A reader that has gone away wants no more. */
+	return output_going(t->out) ? 0 : -EPIPE;
+}
+
+static int
+put_tree(struct tree_out *t)
+{
+	struct profile_tree_opts opts = {
+		.measure = t->o->measure,
+		.reversed = page_list_reverse(&t->o->page),
+		.least = t->o->least,
+		.depth = t->o->depth,
+		.now_ms = t->m->look.now_ms,
+		.focus = t->o->focus,
+	};
+	int r;
+
+	put_heading(t);
+	fputs("FUNCTION\n", t->out);
+	r = profile_tree(t->m->profile, &opts, put_node, t);
+	return r == -EPIPE ? 0 : r;
+}
+
+/* --- the flat table ------------------------------------------------------ */
+
+static void
+put_group(const struct tree_out *t, const struct profile_group *g)
+{
+	const struct page_group_kind *kind = page_group_kind(t->o->page.group);
+	struct page_group_words words;
+
+	put_figures(t, &g->total);
+	if (t->o->by == PROFILE_FRAME) {
+		put_share(t, &g->self);
+		fputs("  ", t->out);
+	}
+	if (kind != NULL && kind->say != NULL) {
+		moment_group_say(t->m, &t->o->page, kind, g, &words);
+		put_name(t, words.name, words.where);
+	} else {
+		put_name(t, g->name, g->where);
+	}
+	fputc('\n', t->out);
+}
+
+static const char *
+name_title(const struct options *o)
+{
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
+
+	return kind != NULL ? kind->title : o->by == PROFILE_MODULE ?
+	    "MODULE" : "FUNCTION";
+}
+
+static int
+put_groups(struct tree_out *t)
+{
+	struct profile_group *rows;
+	size_t n, all, i;
+	int r;
+
+	r = moment_groups(t->m, t->o->by, t->o->measure, t->o->limit, &rows,
+	    &n, &all);
+	if (r < 0)
+		return r;
+	put_heading(t);
+	fprintf(t->out, "%s%s%s\n", t->m->look.sample != 0 &&
+	    t->o->by == PROFILE_FRAME ? " " : "",
+	    t->o->by == PROFILE_FRAME ? "  SELF  " : "", name_title(t->o));
+	for (i = 0; i < n && moment_share(t->m, t->o->measure,
+	    &rows[i].total) >= t->o->least && output_going(t->out); i++)
+		put_group(t, &rows[i]);
+	if (i < all && output_going(t->out)) {
+		fprintf(t->out, "%*s", t->bytes_columns +
+		    (t->m->look.sample == 0 ? 28 : 31), "");
+		put_omitted(t, all - i, false);
+		fputc('\n', t->out);
+	}
+	free(rows);
+	return 0;
+}
+
+/* --- the command --------------------------------------------------------- */
+
+static int
+put_text(FILE *out, const struct options *o, const struct moment *m)
+{
+	struct tree_out t = { .out = out, .o = o, .m = m,
+	    .ascii = o->page.ascii ||
+	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+	    .bytes_columns = BYTES_COLUMNS };
+	char all[32];
+	int r;
+
+	bytes_text(o, profile_total(m->profile).bytes, all);
+	if ((int)strlen(all) > t.bytes_columns)
+		t.bytes_columns = (int)strlen(all);
+	r = put_head(&t);
+	if (r < 0)
+		return r;
+	return option_given(o, OPTION_FLAT) ? put_groups(&t) : put_tree(&t);
+}
+
+static int
+put(FILE *out, const struct options *o, const struct moment *m)
+{
+	struct json j;
+
+	if (!o->json)
+		return put_text(out, o, m);
+	json_open(&j, out, o);
+	return option_given(o, OPTION_FLAT) ? json_groups(&j, o, m) :
+	    json_tree(&j, o, m);
+}
+
+static int
+tree(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return moment_report(o, loop, s, put);
+}
+
+static int
+check_tree(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->by_group || o->page.group != 0)
+		return option_fail(p, "groups are for a flat table: give "
+		    "--flat too, or a tree by bytes, blocks or age");
+	if (option_given(o, OPTION_LIMIT))
+		return option_fail(p, "--limit is for a flat table: give "
+		    "--flat too, or --least and --depth");
+	return 0;
+}
+
+static int
+check_flat(struct parse *p)
+{
+	static const enum option_id of_trees[] = { OPTION_REVERSE,
+		OPTION_DEPTH, OPTION_FOCUS };
+	const struct page_group_kind *kind = page_group_kind(p->o->page.group);
+
+	if (kind != NULL && p->o->page.group_below != 0)
+		return option_fail(p, "a flat table has groups of one level: "
+		    "--group=%s, say", kind->word);
+	if (kind != NULL)
+		p->o->by = kind->by;
+	return option_none_of(p, of_trees, BASE_NELEM(of_trees), "has no "
+	    "meaning with --flat");
+}
+
+int
+cmd_tree_check(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->by_group && o->page.group != 0)
+		return option_fail(p, "--group and --by=%s both say what goes "
+		    "together", o->text[OPTION_BY]);
+	return option_given(o, OPTION_FLAT) ? check_flat(p) : check_tree(p);
+}
+
+int
+cmd_tree(const struct options *o, uv_loop_t *loop)
+{
+	return batch_watch(o, loop, tree);
+}

@@ -1,0 +1,607 @@
+/*
+ * A target at one moment.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../app/batch.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../documents/documents.h"
+#include "../layout/group_fields.h"
+#include "../layout/layout.h"
+#include "../layout/target_fields.h"
+#include "../rows/rows.h"
+#include "moment.h"
+
+/* A block that counts. */
+static int
+add(struct moment *m, const struct page_view *v, const struct blk *b,
+    const struct page_group_kind *kind)
+{
+	int r = profile_coming_add(m->profile, v->look->list, b, 1);
+	uint64_t tag[2] = { 0, 0 };
+
+	if (r < 0 || m->cells == NULL)
+		return r;
+	tag[0] = kind->tag(v, v->look->now_ms, b);
+	nodes_session_thread(m->session, b->thread);
+	return profile_cells_add(m->cells, v->look->list, b, tag);
+}
+
+/* Block by block: those that the sieve lets through. */
+static int
+take_blocks(struct moment *m, const struct symbol_wrappers *wrappers,
+    struct page_sieve *sieve, const struct page_group_kind *kind)
+{
+	struct page_view v;
+	struct blk rows[256];
+	uint64_t offs = 0;
+	size_t n, i;
+	int r = 0;
+
+	page_view_live(&v, m->session);
+	v.wrappers = wrappers;
+	page_sieve_begin(sieve, &v);
+	profile_coming_begin(m->profile);
+	if (m->cells != NULL)
+		profile_cells_begin(m->cells, true);
+	while (r == 0 && (n = blklist_window(v.look->list, BLKLIST_BY_AGE,
+	    false, offs, rows, BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n && r == 0; i++)
+			if (page_sieve_lets(sieve, &rows[i]))
+				r = add(m, &v, &rows[i], kind);
+		offs += n;
+	}
+	profile_coming_end(m->profile);
+	if (m->cells != NULL)
+		profile_cells_end(m->cells);
+	m->filter = page_sieve_text(sieve);
+	m->caught = page_sieve_caught(sieve);
+	return r;
+}
+
+static int
+take_all(struct moment *m, const struct symbol_wrappers *wrappers,
+    struct page_sieve *sieve, const struct page_group_kind *kind)
+{
+	bool tags = kind != NULL && kind->tag != NULL;
+	int r = profile_new(&m->profile);
+
+	if (r == 0 && tags)
+		r = profile_cells_new(&m->cells, m->profile);
+	if (r < 0)
+		return r;
+	profile_set_wrappers(m->profile, wrappers);
+	return sieve != NULL || tags ? take_blocks(m, wrappers, sieve, kind) :
+	    profile_take(m->profile, m->look.list);
+}
+
+int
+moment_init(struct moment *m, struct nodes_session *s,
+    const struct symbol_wrappers *wrappers, struct page_sieve *sieve,
+    const struct page_group_kind *kind)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	int r;
+
+	*m = (struct moment){ .session = s, .look = *look,
+		.listed = blklist_counts(look->list)->aRecActive };
+	r = take_all(m, wrappers, sieve, kind);
+	if (r < 0) {
+		moment_fini(m);
+		return r;
+	}
+	snprintf(m->node, sizeof m->node, "%s", look->node_name != NULL ?
+	    look->node_name : "");
+	snprintf(m->target, sizeof m->target, "%s", look->target_name != NULL ?
+	    look->target_name : "");
+	snprintf(m->reason, sizeof m->reason, "%s", look->reason);
+	m->look.node_name = m->node;
+	m->look.target_name = m->target;
+	m->look.reason = m->reason;
+	/* What is not copied is not to be had. */
+	m->look.list = NULL;
+	m->look.types = NULL;
+	m->look.keeper = NULL;
+	m->look.trouble = m->look.output = m->look.socket = "";
+	return 0;
+}
+
+void
+moment_fini(struct moment *m)
+{
+	profile_cells_free(m->cells);
+	m->cells = NULL;
+	profile_free(m->profile);
+	m->profile = NULL;
+}
+
+void
+moment_group_say(const struct moment *m, const struct page_opts *opts,
+    const struct page_group_kind *kind, const struct profile_group *g,
+    struct page_group_words *out)
+{
+	struct page_view v;
+	struct page page;
+
+	page_init(&page, opts);
+	page_view_live(&v, m->session);
+	v.wrappers = opts->wrappers;
+	page_group_say(&page, &v, kind, g, out);
+	page_fini(&page);
+}
+
+int64_t
+moment_age(const struct moment *m, const struct profile_sum *sum)
+{
+	return sum->blocks > 0 && m->look.now_ms > sum->oldest_ms ?
+	    m->look.now_ms - sum->oldest_ms : 0;
+}
+
+double
+moment_measure(const struct moment *m, enum profile_measure by,
+    const struct profile_sum *sum)
+{
+	switch (by) {
+	case PROFILE_BLOCKS:
+		return (double)sum->blocks;
+	case PROFILE_AGE:
+		return (double)moment_age(m, sum);
+	case PROFILE_BYTES:
+	case PROFILE_SELF:
+	case PROFILE_NAME:
+	case PROFILE_TYPE:
+	case PROFILE_THREAD:
+		break;
+	}
+	return (double)sum->bytes;
+}
+
+double
+moment_share(const struct moment *m, enum profile_measure by,
+    const struct profile_sum *sum)
+{
+	struct profile_sum total = profile_total(m->profile);
+	double all = moment_measure(m, by, &total);
+
+	return all > 0 ? moment_measure(m, by, sum) / all : 0;
+}
+
+static int
+rank(const struct moment *m, struct profile_ranking *ranking,
+    enum profile_by by, enum profile_measure measure, uint64_t limit,
+    struct profile_group **out, size_t *n, size_t *all)
+{
+	struct profile_group *rows;
+	size_t left, want;
+	int r;
+
+	r = profile_ranking_begin(ranking, m->profile, by, measure,
+	    m->look.now_ms);
+	if (r == 0 && m->cells != NULL)
+		profile_ranking_cells(ranking, m->cells);
+	if (r == 0)
+		r = profile_ranking_count(ranking, SIZE_MAX, &left);
+	if (r < 0)
+		return r;
+	*all = want = profile_ranking_size(ranking);
+	if (limit > 0 && limit < want)
+		want = (size_t)limit;
+	rows = calloc(want + 1, sizeof *rows);
+	if (rows == NULL)
+		return -ENOMEM;
+	r = profile_ranking_rows(ranking, 0, rows, want, n);
+	if (r < 0)
+		free(rows);
+	else
+		*out = rows;
+	return r;
+}
+
+int
+moment_groups(const struct moment *m, enum profile_by by,
+    enum profile_measure measure, uint64_t limit, struct profile_group **out,
+    size_t *n, size_t *all)
+{
+	struct profile_ranking *ranking;
+	int r = profile_ranking_new(&ranking);
+
+	if (r < 0)
+		return r;
+	r = rank(m, ranking, by, measure, limit, out, n, all);
+	profile_ranking_free(ranking);
+	return r;
+}
+
+static int
+report(const struct options *o, struct moment *m,
+    int (*put)(FILE *, const struct options *, const struct moment *))
+{
+	FILE *out = output_open(o->output);
+	int r;
+
+	if (out == NULL)
+		return PAGEK_FAILED;
+	r = put(out, o, m);
+	if (r < 0) {
+		complain("cannot report: %s", strerror(-r));
+		return output_close(out, o->output, PAGEK_FAILED);
+	}
+	r = output_close(out, o->output, PAGEK_OK);
+	batch_tell_loss(o, &m->look);
+	return r != PAGEK_OK ? r : batch_status(o, &m->look);
+}
+
+/* Until what the sieve asks for is known: then it lets the right ones through. */
+static int
+await_sieve(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct page_sieve *sieve, int64_t left_ms)
+{
+	struct profile *p = NULL;
+	size_t lacking;
+	int r;
+
+	if (!page_sieve_wants_names(sieve))
+		return 0;
+	r = batch_names(loop, s, &o->page, sieve, 0, (int)left_ms, &p,
+	    &lacking);
+	profile_free(p);
+	return r;
+}
+
+static bool
+no_names_pending(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return nodes_session_symbols_pending(arg) == 0 ||
+	    (!look->linked && !look->returns);
+}
+
+/* Waits for names; anew when a node has come meanwhile that has another list. */
+static int
+take(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct page_sieve *sieve, struct moment *m)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	struct mono begun = mono_now();
+	int64_t left = o->timeout_ms;
+	int r;
+
+	for (;;) {
+		r = await_sieve(o, loop, s, sieve, left);
+		if (r == 0)
+			r = moment_init(m, s, o->page.wrappers, sieve,
+			    page_group_kind(o->page.group));
+		if (r < 0)
+			return r;
+		left = o->timeout_ms - mono_ms_since(begun);
+		r = batch_words(loop, s, m->profile, (int)left, &m->lacking);
+		left = o->timeout_ms - mono_ms_since(begun);
+		if (r == 0 && m->cells != NULL && left > 0)
+			pump(loop, s, (int)left, no_names_pending, s);
+		if (r == 0)
+			return 0;
+		moment_fini(m);
+		left = o->timeout_ms - mono_ms_since(begun);
+		if (r != -ESTALE || left <= 0)
+			return r;
+		pump_settled(loop, s, (int)left);
+		left = o->timeout_ms - mono_ms_since(begun);
+		if (!look->listed || left <= 0)
+			return r;
+	}
+}
+
+static int
+report_caught(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s, struct page_sieve *sieve,
+    int (*put)(FILE *, const struct options *, const struct moment *))
+{
+	struct moment m;
+	int r, status;
+
+	r = take(o, loop, s, sieve, &m);
+	if (r == -ESTALE && !nodes_session_look(s)->listed)
+		return batch_status(o, nodes_session_look(s));
+	if (r < 0) {
+		complain("cannot report: %s", r == -ESTALE ? "the node was "
+		    "started again, and has another list" : strerror(-r));
+		return r == -ESTALE ? PAGEK_TIMEOUT : PAGEK_FAILED;
+	}
+	batch_tell_lacking(o, s, m.lacking, profile_callers(m.profile));
+	status = report(o, &m, put);
+	moment_fini(&m);
+	return status;
+}
+
+int
+moment_report(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s,
+    int (*put)(FILE *, const struct options *, const struct moment *))
+{
+	struct page_sieve *sieve;
+	int status = PAGEK_FAILED, r;
+
+	r = batch_sieve(o, &sieve);
+	if (r < 0)
+		complain("cannot report: %s", strerror(-r));
+	else
+		status = report_caught(o, loop, s, sieve, put);
+	page_sieve_free(sieve);
+	return status;
+}
+
+/* --- trees and groups ----------------------------------------------------- */
+
+struct json_tree {
+	struct json *j;
+	const struct options *o;
+	const struct moment *m;
+	uint32_t n;				/* nodes so far */
+	uint32_t at[PROFILE_LINES_MAX + 1];	/* the last one of each depth */
+};
+
+static const char *const measures[] = {
+	[PROFILE_BYTES] = "bytes",
+	[PROFILE_BLOCKS] = "blocks",
+	[PROFILE_AGE] = "age",
+};
+
+static const char *const kinds[] = {
+	[PROFILE_SITE] = "site",
+	[PROFILE_FUNCTION] = "function",
+	[PROFILE_LINE] = "line",
+	[PROFILE_FRAME] = "frame",
+	[PROFILE_MODULE] = "module",
+};
+
+/* --- the parts ----------------------------------------------------------- */
+
+static void
+put_count(struct json *j, const char *key, uint64_t n)
+{
+	json_key(j, key);
+	json_number(j, n);
+}
+
+static struct page_weighed
+weighed(const struct moment *m, enum profile_measure by,
+    const struct profile_sum *sum)
+{
+	struct profile_sum total = profile_total(m->profile);
+
+	return (struct page_weighed){
+		.sum = sum,
+		.now_ms = m->look.now_ms,
+		.part = moment_measure(m, by, sum),
+		.whole = moment_measure(m, by, &total),
+	};
+}
+
+static void
+put_skip(struct json *j, const struct symbol_wrappers *w)
+{
+	const char *pattern;
+	size_t k;
+
+	json_key(j, "skip");
+	json_begin(j, '[', false);
+	for (k = 0; w != NULL &&
+	    (pattern = symbol_wrappers_pattern(w, k)) != NULL; k++)
+		json_text(j, pattern);
+	json_end(j);
+}
+
+static int
+put_ends(struct json *j, const struct moment *m, enum profile_measure by)
+{
+	struct profile_sum ends[RING_ENDS];
+	struct page_weighed w;
+	unsigned end;
+	int r;
+
+	r = profile_ends(m->profile, ends);
+	if (r < 0)
+		return r;
+	json_key(j, "ends");
+	json_begin(j, '[', true);
+	for (end = 0; end < RING_ENDS; end++) {
+		if (ends[end].blocks == 0)
+			continue;
+		json_begin(j, '{', false);
+		json_key(j, "end");
+		json_text(j, end != 0 ? stream_end_text(end) : NULL);
+		w = weighed(m, by, &ends[end]);
+		json_put(j, &page_weighed_fields, &w);
+		json_end(j);
+	}
+	json_end(j);
+	return 0;
+}
+
+/* What is said of all, but for the schema. */
+static int
+put_head(struct json *j, const struct options *o, const struct moment *m)
+{
+	struct profile_sum total = profile_total(m->profile);
+	struct page_weighed w = weighed(m, o->measure, &total);
+
+	json_key(j, "time");
+	json_time(j, base_wall_ms());
+	json_target(j, &m->look);
+	json_key(j, "at");
+	if (m->look.node_wall_ms != 0)
+		json_time(j, m->look.node_wall_ms);
+	else
+		json_null(j);
+	json_modes(j, &m->look);
+	json_lost(j, &m->look);
+	json_filter(j, m->filter, &m->caught, m->listed);
+	json_key(j, "measure");
+	json_text(j, measures[o->measure]);
+	json_key(j, "least");
+	json_share(j, o->least, 1);
+	put_skip(j, o->page.wrappers);
+	json_key(j, "total");
+	json_begin(j, '{', false);
+	json_put(j, &page_weighed_fields, &w);
+	json_end(j);
+	put_count(j, "stacks", profile_callers(m->profile));
+	put_count(j, "stacks_without_names", m->lacking);
+	return put_ends(j, m, o->measure);
+}
+
+/* --- trees --------------------------------------------------------------- */
+
+struct node_row {
+	const struct profile_node *node;
+	const uint32_t *parent;		/* its number; NULL: none */
+	struct page_weighed weighed;
+};
+
+#define NODE(member) .via = FIELD_VIA(node_row, node), \
+	    .at = offsetof(struct profile_node, member)
+
+FIELD_GET_TEXT(get_end, node_row,
+    r->node->end != 0 ? stream_end_text(r->node->end) : NULL)
+
+static const struct field nodes[] = {
+	{ .key = "depth", .get = field_u32, NODE(depth) },
+	{ .key = "parent", .get = field_u32,
+	    .via = FIELD_VIA(node_row, parent) },
+	{ .key = "function", .kind = FIELD_TEXT, .get = field_pointer,
+	    NODE(function) },
+	{ .key = "module", .kind = FIELD_TEXT, .get = field_pointer,
+	    NODE(module) },
+	{ .key = "file", .kind = FIELD_TEXT, .get = field_pointer,
+	    NODE(file) },
+	{ .key = "line", .get = field_u32_known, NODE(line) },
+	{ .key = "skipped", .kind = FIELD_BOOL, .get = field_flag,
+	    NODE(skipped) },
+	{ .key = "omitted", .get = field_u32, NODE(omitted) },
+	{ .key = "end", .kind = FIELD_TEXT, .get = get_end },
+	{ .kind = FIELD_INCLUDE, .get = field_member,
+	    .at = offsetof(struct node_row, weighed),
+	    .sub = &page_weighed_fields },
+	{ .key = "self", .kind = FIELD_OBJECT, .get = field_member,
+	    NODE(self), .sub = &page_sum_fields },
+	FIELD_LOSS_COLUMNS,
+};
+static const struct field_table node_table = FIELD_TABLE(nodes);
+
+static int
+put_node(void *arg, const struct profile_node *node)
+{
+	struct json_tree *t = arg;
+	struct node_row row = {
+		.node = node,
+		.parent = node->depth > 0 ? &t->at[node->depth - 1] : NULL,
+		.weighed = weighed(t->m, t->o->measure, &node->total),
+	};
+
+	json_row(t->j, &row, 0);
+	if (node->depth <= PROFILE_LINES_MAX)
+		t->at[node->depth] = t->n;
+	t->n++;
+	return ferror(t->j->out) ? -EPIPE : 0;
+}
+
+int
+json_tree(struct json *j, const struct options *o, const struct moment *m)
+{
+	struct json_tree t = { .j = j, .o = o, .m = m };
+	struct profile_tree_opts opts = {
+		.measure = o->measure,
+		.reversed = page_list_reverse(&o->page),
+		.least = o->least,
+		.depth = o->depth,
+		.now_ms = m->look.now_ms,
+		.focus = o->focus,
+	};
+	int r;
+
+	json_document(j, "pagek.tree/1", &node_table, 0);
+	r = put_head(j, o, m);
+	if (r < 0)
+		return r;
+	json_key(j, "from");
+	json_text(j, page_list_reverse(&o->page) ? "origin" : "outermost");
+	json_key(j, "depth");
+	if (o->depth != 0)
+		json_number(j, o->depth);
+	else
+		json_null(j);
+	json_key(j, "focus");
+	json_text(j, o->focus);
+	json_rows(j, "nodes");
+	r = profile_tree(m->profile, &opts, put_node, &t);
+	json_rows_end(j);
+	json_end(j);
+	return r == -EPIPE ? 0 : r;
+}
+
+/* --- groups -------------------------------------------------------------- */
+
+static void
+put_group(struct json *j, const struct options *o, const struct moment *m,
+    const struct profile_group *g)
+{
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
+	struct page_group_words words = { .name = "" };
+	struct page_sum row = {
+		.g = g,
+		.function = o->by == PROFILE_MODULE ? "" : g->name,
+		.weighed = weighed(m, o->measure, &g->total),
+	};
+
+	if (kind != NULL && kind->say != NULL)
+		moment_group_say(m, &o->page, kind, g, &words);
+	row.name = words.name[0] != '\0' ? words.name : g->name;
+	json_row(j, &row, PAGE_GROUP_COUNTED);
+}
+
+/* Of n groups, the heaviest first, those that have their least share. */
+static size_t
+large(const struct options *o, const struct moment *m,
+    const struct profile_group *rows, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && moment_share(m, o->measure, &rows[i].total) >= o->least)
+		i++;
+	return i;
+}
+
+int
+json_groups(struct json *j, const struct options *o, const struct moment *m)
+{
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
+	struct profile_group *rows;
+	size_t n, all, i;
+	int r;
+
+	r = moment_groups(m, o->by, o->measure, o->limit, &rows, &n, &all);
+	if (r < 0)
+		return r;
+	n = large(o, m, rows, n);
+	json_document(j, "pagek.groups/1", &page_group_fields,
+	    PAGE_GROUP_COUNTED);
+	r = put_head(j, o, m);
+	if (r == 0) {
+		json_key(j, "by");
+		json_text(j, kind != NULL ? kind->word : kinds[o->by]);
+		put_count(j, "omitted", all - n);
+		json_rows(j, "groups");
+		for (i = 0; i < n && !ferror(j->out); i++)
+			put_group(j, o, m, &rows[i]);
+		json_rows_end(j);
+		json_end(j);
+	}
+	free(rows);
+	return r;
+}

@@ -1,0 +1,300 @@
+/*
+ * Groups, and the difference to the mark, as documents.  As text they are the
+ * rows of the page.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../layout/group_fields.h"
+#include "../panels/difference_page.h"
+#include "../rows/rows.h"
+#include "export.h"
+
+#define TEXT_COLS 132
+#define TEXT_ROWS 256		/* of one picture */
+
+/* --- as text -------------------------------------------------------------- */
+
+static int
+put_lines(FILE *out, struct page_picture *pic)
+{
+	int i, r = picture_end(pic);
+
+	for (i = 0; i < pic->rows && r == 0; i++)
+		fprintf(out, "%s\n", pic->line[i].text);
+	return r;
+}
+
+static int
+groups_text(struct page *page, const struct page_view *v, FILE *out)
+{
+	struct page_picture pic = { 0 };
+	uint64_t at = 0, n = page_rows_total(page, v);
+	uint64_t all = page->groups->all;
+	char first[32], of[32];
+	int r;
+
+	picture_begin(&pic, TEXT_COLS, page->opts.ascii);
+	if (all > page->groups->nrow) {
+		base_group_digits(first, sizeof first, page->groups->nrow);
+		base_group_digits(of, sizeof of, all);
+		picture_line(&pic);
+		picture_printf(&pic, "the first %s of %s groups", first, of);
+	}
+	picture_line(&pic);
+	page_group_heading(page, v, &pic);
+	r = put_lines(out, &pic);
+	while (at < n && r == 0) {
+		picture_begin(&pic, TEXT_COLS, page->opts.ascii);
+		for (int i = 0; i < TEXT_ROWS && at < n; i++, at++) {
+			picture_line(&pic);
+			page_group_row(page, v, at, &pic);
+		}
+		r = put_lines(out, &pic);
+	}
+	page_picture_fini(&pic);
+	return r;
+}
+
+static size_t
+diff_rows(struct page *page, const struct page_diff *d)
+{
+	const struct page_since *s = page_since_get(page);
+
+	if (s == NULL)
+		return 0;
+	return d->by_block ? s->shown.came.n + s->shown.grown.n +
+	    s->shown.other.n + s->shown.went.n : s->ngroup;
+}
+
+/* Page H without the cursor and the key bar, as high as it takes. */
+int
+page_export_diff_text(struct page *page, const struct page_view *v,
+    const struct page_diff *diff, int cols, FILE *out)
+{
+	struct page_picture pic = { 0 };
+	struct page_diff d = *diff;
+	int r;
+
+	d.plain = true;
+	d.selected = d.top = 0;
+	d.rows = diff_rows(page, &d);
+	r = page_diff_compose(&d, page, v, cols, (int)d.rows + TEXT_ROWS, &pic);
+	for (int i = 0; i < pic.rows && r == 0; i++)
+		fprintf(out, "%s\n", pic.line[i].text);
+	page_picture_fini(&pic);
+	return r;
+}
+
+/* --- groups --------------------------------------------------------------- */
+
+static void
+put_text(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_text(j, or_null(text));
+}
+
+static void
+put_count(struct json *j, const char *key, uint64_t n)
+{
+	json_key(j, key);
+	json_number(j, n);
+}
+
+static void
+put_head(struct json *j, const struct page *page, const struct page_view *v,
+    const char *by)
+{
+	json_taken(j, v);
+	json_target(j, v->look);
+	json_modes(j, v->look);
+	json_lost(j, v->look);
+	put_text(j, "filter", page_choice_filter_text(page));
+	put_text(j, "by", by);
+}
+
+static void
+put_group(struct json *j, const struct page *page, const struct page_view *v,
+    const struct page_group_kind *kind, const struct profile_group *g)
+{
+	struct page_group_words words;
+	struct page_since_sum since = { 0 };
+	struct page_sum row = {
+		.g = g,
+		.name = words.name,
+		.where = words.where,
+		.weighed = {
+			.sum = &g->total,
+			.now_ms = v->look->now_ms,
+			.part = (double)g->total.bytes,
+			.whole = (double)page->groups->total.bytes,
+		},
+	};
+
+	if (page_marked_change(page, g->key, kind->by, &since))
+		row.change = &since;
+	page_group_say(page, v, kind, g, &words);
+	json_row(j, &row, PAGE_GROUP_SHOWN);
+}
+
+int
+page_export_groups(struct page *page, const struct page_view *v,
+    enum page_export_form form, FILE *out, struct json *j,
+    struct page_export_sums *sums)
+{
+	const struct page_group_kind *kind = page_group_kind(page->group);
+	struct page_groups *g = page->groups;
+
+	if (g == NULL || !g->taken || g->kind != page->group)
+		return -EAGAIN;
+	sums->n = g->nrow;
+	sums->omitted = g->all - g->nrow;
+	if (form == EXPORT_TEXT)
+		return groups_text(page, v, out);
+	json_document(j, "pagek.shown/1", &page_group_fields,
+	    PAGE_GROUP_SHOWN);
+	put_head(j, page, v, kind->word);
+	put_count(j, "omitted", sums->omitted);
+	json_rows(j, "groups");
+	for (size_t i = 0; i < g->nrow; i++) {
+		const struct profile_group *row = page_groups_row(g, i);
+
+		if (row != NULL)
+			put_group(j, page, v, kind, row);
+	}
+	json_rows_end(j);
+	json_end(j);
+	return 0;
+}
+
+/* --- the difference ------------------------------------------------------- */
+
+static int
+put_diff_groups(struct json *j, const struct page *page,
+    const struct page_view *v, const struct page_diff *d,
+    const struct page_since *s, uint64_t *n)
+{
+	struct page_group_words *words = malloc(sizeof *words);
+	struct page_diff_row row = { .v = v, .s = s, .words = words };
+	const struct page_since_group *g;
+
+	if (words == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+		if (!page_diff_lets(d, g))
+			continue;
+		++*n;
+		page_diff_name(page, v, s, g, words);
+		row.g = g;
+		json_row(j, &row, 0);
+	}
+	free(words);
+	return 0;
+}
+
+struct diff_block {
+	const struct page_view *v;
+	const struct page_since_block *row;
+	const char *thread;
+	char function[PAGE_NAME_MAX], where[PAGE_NAME_MAX];
+};
+
+#define ROW(member) offsetof(struct diff_block, member)
+#define BLOCK(member) .via = FIELD_VIA(diff_block, row), \
+	    .at = offsetof(struct page_since_block, blk.member)
+
+FIELD_GET(get_change, diff_block, text, page_since_change_word(r->row->change),
+    true)
+
+FIELD_GET(get_size_at_mark, diff_block, n, r->row->was,
+    r->row->change != SINCE_NEW)
+FIELD_GET(get_type, diff_block, n, r->row->blk.type, true)
+FIELD_GET_TEXT(get_type_name, diff_block, page_descr(r->v->look, &r->row->blk))
+FIELD_GET(get_age, diff_block, n,
+    page_cell_seconds(r->v->look, &r->row->blk) * 1000,
+    r->row->change != SINCE_FREED)
+
+static const struct field diff_blocks[] = {
+	{ .key = "change", .kind = FIELD_TEXT, .get = get_change },
+	{ .key = "address", .kind = FIELD_HEX, .get = field_u64,
+	    BLOCK(addr) },
+	{ .key = "size", .get = field_u64, BLOCK(size) },
+	{ .key = "size_at_mark", .get = get_size_at_mark },
+	{ .key = "type", .get = get_type },
+	{ .key = "type_name", .kind = FIELD_TEXT, .get = get_type_name },
+	{ .key = "thread", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = ROW(thread) },
+	{ .key = "age_ms", .get = get_age },
+	{ .key = "function", .kind = FIELD_TEXT, .get = field_array,
+	    .at = ROW(function) },
+	{ .key = "where", .kind = FIELD_TEXT, .get = field_array,
+	    .at = ROW(where) },
+	FIELD_LOSS_COLUMNS,
+};
+static const struct field_table diff_block_table = FIELD_TABLE(diff_blocks);
+
+static void
+put_diff_block(struct json *j, const struct page_view *v,
+    const struct page_since_block *block)
+{
+	struct diff_block row = { .v = v, .row = block };
+	struct page_call call;
+
+	if (block->blk.thread != 0)
+		row.thread = v->thread(v->arg, block->blk.thread);
+	if (page_calls_origin(v, block->blk.caller, &call)) {
+		page_call_function(&call, row.function, sizeof row.function);
+		page_call_where(&call, true, row.where, sizeof row.where);
+	}
+	json_row(j, &row, 0);
+}
+
+static void
+put_diff_blocks(struct json *j, const struct page *page,
+    const struct page_view *v, const struct page_diff *diff, uint64_t *n)
+{
+	const struct page_since_block *row;
+	struct page_diff d = *diff;
+
+	for (d.selected = 0; (row = page_diff_row(&d, page)) != NULL;
+	    d.selected++, ++*n)
+		put_diff_block(j, v, row);
+}
+
+int
+page_export_diff(struct page *page, const struct page_view *v,
+    const struct page_diff *d, enum page_export_form form, FILE *out,
+    struct json *j, struct page_export_sums *sums)
+{
+	struct page_since *s = page_since_get(page);
+	int r = 0;
+
+	if (s == NULL)
+		return -ENODATA;
+	if (!page_since_known(page, s) || (d->by_block && (!s->shown.by_block ||
+	    s->shown.of_key != d->of.key)))
+		return -EAGAIN;
+	sums->omitted = page_diff_unlisted(d, s);
+	if (form == EXPORT_TEXT) {
+		sums->n = d->rows;
+		return page_export_diff_text(page, v, d, TEXT_COLS, out);
+	}
+	json_document(j, "pagek.difference/1", d->by_block ?
+	    &diff_block_table : &page_diff_fields, 0);
+	put_head(j, page, v, d->by_block ? "block" :
+	    page_since_kind(s)->word);
+	json_key(j, "mark");
+	json_time(j, page->marked->mark.wall_ms);
+	put_text(j, "view", page_diff_view_name(d));
+	put_count(j, "omitted", sums->omitted);
+	json_rows(j, d->by_block ? "blocks" : "groups");
+	if (d->by_block)
+		put_diff_blocks(j, page, v, d, &sums->n);
+	else
+		r = put_diff_groups(j, page, v, d, s, &sums->n);
+	json_rows_end(j);
+	json_end(j);
+	return r;
+}

@@ -1,0 +1,566 @@
+/*
+ * The writer: brackets, commas, text that is safe anywhere, and rows of fields
+ * in each form.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../cli/options.h"
+#include "documents.h"
+
+static void csv_value(struct json *, const char *text);
+static void csv_begin(struct json *);
+static void csv_row(struct json *, const void *row);
+
+void
+json_open_form(struct json *j, FILE *out, enum json_form form, bool ascii)
+{
+	j->out = out;
+	j->form = form;
+	j->depth = 0;
+	j->keyed = false;
+	j->ascii = ascii;
+	j->headed = false;
+	j->chosen = NULL;
+}
+
+void
+json_open(struct json *j, FILE *out, const struct options *o)
+{
+	static const enum json_form forms[] = {
+		[FORMAT_TEXT] = JSON_WHOLE,
+		[FORMAT_JSON] = JSON_WHOLE,
+		[FORMAT_NDJSON] = JSON_LINES,
+		[FORMAT_CSV] = JSON_CSV,
+	};
+
+	assert(o->format < BASE_NELEM(forms));
+	json_open_form(j, out, forms[o->format], o->page.ascii);
+	/* Of documents that come again and again each has a line. */
+	if (j->form == JSON_LINES && option_given(o, OPTION_BATCH))
+		j->form = JSON_LINE;
+	j->chosen = o->fields;
+}
+
+/* Nothing is written as it comes: CSV, and after the rows of lines. */
+static bool
+is_mute(const struct json *j)
+{
+	return j->form == JSON_CSV || (j->form == JSON_LINES && j->over);
+}
+
+static void
+indent(struct json *j)
+{
+	fprintf(j->out, "\n%*s", 2 * j->depth, "");
+}
+
+/* What goes before a key or an element. */
+static void
+separate(struct json *j)
+{
+	int top = j->depth - 1;
+
+	if (j->keyed) {
+		j->keyed = false;
+		return;
+	}
+	/* A row that is a line stands alone. */
+	if (top < 0 || (j->form == JSON_LINES && j->depth == j->rows))
+		return;
+	if (j->level[top].any)
+		fputs(j->level[top].lines ? "," : ", ", j->out);
+	if (j->level[top].lines)
+		indent(j);
+	j->level[top].any = true;
+}
+
+static void
+push(struct json *j, char bracket, bool lines)
+{
+	assert(j->depth < JSON_DEPTH);
+	j->level[j->depth].close = bracket == '{' ? '}' : ']';
+	j->level[j->depth].lines = lines && j->form == JSON_WHOLE;
+	j->level[j->depth].any = false;
+	j->level[j->depth].key = NULL;
+	j->depth++;
+}
+
+void
+json_begin(struct json *j, char bracket, bool lines)
+{
+	if (!is_mute(j)) {
+		separate(j);
+		fputc(bracket, j->out);
+	}
+	push(j, bracket, lines);
+}
+
+void
+json_end(struct json *j)
+{
+	bool whole;
+
+	assert(j->depth > 0);
+	j->depth--;
+	whole = j->depth == 0 ||
+	    (j->form == JSON_LINES && j->depth == j->rows);
+	if (is_mute(j))
+		return;
+	if (j->level[j->depth].lines && j->level[j->depth].any)
+		indent(j);
+	fputc(j->level[j->depth].close, j->out);
+	if (whole)
+		fputc('\n', j->out);
+}
+
+/* --- values --------------------------------------------------------------- */
+
+/* Controls, and characters that turn a line around or hide in it. */
+static bool
+is_unsafe(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad ||
+	    (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	    (c >= 0x2060 && c <= 0x206f) || c == 0x61c || c == 0xfeff;
+}
+
+/* As \uXXXX; beyond the first 65,536 characters a pair of surrogates. */
+static void
+put_escaped(struct json *j, uint32_t c)
+{
+	if (c >= 0x10000)
+		fprintf(j->out, "\\u%04" PRIx32 "\\u%04" PRIx32,
+		    0xd800 + ((c - 0x10000) >> 10),
+		    0xdc00 + ((c - 0x10000) & 0x3ff));
+	else
+		fprintf(j->out, "\\u%04" PRIx32, c);
+}
+
+/* Bytes at s that stand for themselves: nearly all there are. */
+static size_t
+plain_run(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
+static void
+put_string(struct json *j, const char *s)
+{
+	size_t left = strlen(s), n;
+	uint32_t c;
+
+	fputc('"', j->out);
+	for (; left > 0; s += n, left -= n) {
+		n = plain_run(s);
+		if (n > 0) {
+			fwrite(s, 1, n, j->out);
+			continue;
+		}
+		n = base_utf8_char(s, left, &c);
+		if (n == 0) {
+			n = 1;
+			fputs("\\ufffd", j->out);
+		} else if (c == '"' || c == '\\') {
+			fprintf(j->out, "\\%c", (int)c);
+		} else if (is_unsafe(c) || (j->ascii && c >= 0x80)) {
+			put_escaped(j, c);
+		} else {
+			fwrite(s, 1, n, j->out);
+		}
+	}
+	fputc('"', j->out);
+}
+
+void
+json_key(struct json *j, const char *key)
+{
+	assert(j->depth > 0);
+	j->level[j->depth - 1].key = key;
+	if (is_mute(j))
+		return;
+	separate(j);
+	put_string(j, key);
+	fputs(": ", j->out);
+	j->keyed = true;
+}
+
+/* A value that is written as it is, but perhaps between quotes. */
+static void
+put_plain(struct json *j, const char *text, bool quoted)
+{
+	if (j->form == JSON_CSV) {
+		csv_value(j, text);
+		return;
+	}
+	if (is_mute(j))
+		return;
+	separate(j);
+	fprintf(j->out, quoted ? "\"%s\"" : "%s", text);
+}
+
+static void
+put_value(struct json *j, enum field_kind kind, const struct field_value *v)
+{
+	char text[FIELD_TEXT_MAX];
+
+	field_text(kind, v, text);
+	if (text[0] == '\0')
+		json_null(j);
+	else
+		put_plain(j, text, kind == FIELD_HEX || kind == FIELD_NODE ||
+		    kind == FIELD_TIME);
+}
+
+void
+json_text(struct json *j, const char *s)
+{
+	if (s == NULL) {
+		json_null(j);
+	} else if (j->form == JSON_CSV) {
+		csv_value(j, s);
+	} else if (!is_mute(j)) {
+		separate(j);
+		put_string(j, s);
+	}
+}
+
+void
+json_number(struct json *j, uint64_t n)
+{
+	put_value(j, FIELD_NUMBER, &(struct field_value){ .n = n });
+}
+
+void
+json_signed(struct json *j, int64_t n)
+{
+	put_value(j, FIELD_SIGNED, &(struct field_value){ .i = n });
+}
+
+void
+json_bool(struct json *j, bool b)
+{
+	put_value(j, FIELD_BOOL, &(struct field_value){ .n = b });
+}
+
+void
+json_null(struct json *j)
+{
+	if (j->form != JSON_CSV)
+		put_plain(j, "null", false);
+}
+
+void
+json_known(struct json *j, bool known, uint64_t n)
+{
+	if (known)
+		json_number(j, n);
+	else
+		json_null(j);
+}
+
+void
+json_share(struct json *j, double part, double whole)
+{
+	if (whole > 0)
+		put_value(j, FIELD_SHARE,
+		    &(struct field_value){ .share = part / whole });
+	else
+		json_null(j);
+}
+
+void
+json_time(struct json *j, int64_t wall_ms)
+{
+	put_value(j, FIELD_TIME, &(struct field_value){ .i = wall_ms });
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static void put_fields(struct json *, const struct field_table *,
+    unsigned subset, const char *chosen, const void *row);
+
+static void
+put_list(struct json *j, const struct field *f, const struct field_value *v)
+{
+	const char *row = v->list.row;
+
+	json_begin(j, '[', f->lines);
+	for (size_t i = 0; i < v->list.rows; i++, row += v->list.size) {
+		json_begin(j, '{', false);
+		put_fields(j, f->sub, 0, NULL, row);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void
+put_field(struct json *j, const struct field *f, const void *row)
+{
+	struct field_value v;
+	bool known = field_value(f, row, &v);
+
+	if (!known && f->optional)
+		return;
+	json_key(j, f->key);
+	if (!known) {
+		json_null(j);
+	} else if (f->kind == FIELD_TEXT) {
+		json_text(j, v.text);
+	} else if (f->kind == FIELD_LIST) {
+		put_list(j, f, &v);
+	} else if (f->kind == FIELD_OBJECT) {
+		json_begin(j, '{', false);
+		put_fields(j, f->sub, 0, NULL, v.row);
+		json_end(j);
+	} else {
+		put_value(j, f->kind, &v);
+	}
+}
+
+/* Those of the lowest rank; the next rank there is, INT_MAX behind the last. */
+static int
+put_rank(struct json *j, const struct field_table *t, unsigned subset,
+    const char *chosen, const void *row, int rank)
+{
+	struct field_value v;
+	int next = INT_MAX;
+
+	for (const struct field *f = t->field; f < t->field + t->n; f++) {
+		if (f->rank > rank && f->rank < next)
+			next = f->rank;
+		if (f->rank != rank || f->kind == FIELD_HEAD ||
+		    !field_belongs(f, subset))
+			continue;
+		if (f->kind == FIELD_INCLUDE) {
+			if (field_value(f, row, &v))
+				put_fields(j, f->sub, subset, chosen, v.row);
+		} else if (f->key != NULL &&
+		    (chosen == NULL || field_chosen(chosen, f->key))) {
+			put_field(j, f, row);
+		}
+	}
+	return next;
+}
+
+static void
+put_fields(struct json *j, const struct field_table *t, unsigned subset,
+    const char *chosen, const void *row)
+{
+	for (int rank = 0; rank != INT_MAX;)
+		rank = put_rank(j, t, subset, chosen, row, rank);
+}
+
+void
+json_put(struct json *j, const struct field_table *t, const void *row)
+{
+	put_fields(j, t, 0, NULL, row);
+}
+
+void
+json_row(struct json *j, const void *row, unsigned subset)
+{
+	if (j->form == JSON_CSV) {
+		j->row_subset = subset;
+		csv_row(j, row);
+		return;
+	}
+	json_begin(j, '{', false);
+	put_fields(j, j->table, subset, j->chosen, row);
+	json_end(j);
+}
+
+/* --- documents ------------------------------------------------------------ */
+
+void
+json_document(struct json *j, const char *schema, const struct field_table *t,
+    unsigned subset)
+{
+	assert(j->depth == 0);
+	j->rows = 0;
+	j->over = false;
+	j->table = t;
+	j->subset = subset;
+	if (j->form == JSON_CSV)
+		csv_begin(j);
+	json_begin(j, '{', true);
+	json_key(j, "schema");
+	json_text(j, schema);
+}
+
+void
+json_rows(struct json *j, const char *key)
+{
+	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
+		json_key(j, key);
+		json_begin(j, '[', true);
+		return;
+	}
+	if (j->form == JSON_LINES)
+		fputs("}\n", j->out);
+	push(j, '[', false);
+	j->rows = j->depth;
+}
+
+void
+json_rows_end(struct json *j)
+{
+	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
+		json_end(j);
+		return;
+	}
+	j->depth--;
+	j->rows = 0;
+	j->over = true;
+}
+
+/* --- CSV (RFC 4180) ------------------------------------------------------- */
+
+static void
+keep_text(struct json *j, size_t leaf, const char *text)
+{
+	size_t left = sizeof j->text - j->used;
+
+	static_assert(JSON_CELLS <= UINT16_MAX, "a cell begins at 16 bits");
+	if (left < 2)
+		return;
+	j->leaf[leaf].cell = (uint16_t)(j->used + 1);
+	j->used += base_safe_text(j->text + j->used, left, text, strlen(text),
+	    j->ascii) + 1;
+}
+
+/* A value of the head, which some columns show. */
+static void
+csv_value(struct json *j, const char *text)
+{
+	const char *key = j->depth == 1 ? j->level[0].key : NULL;
+
+	if (key == NULL || j->over)
+		return;
+	for (size_t i = 0; i < j->leaves; i++)
+		if (j->leaf[i].head != NULL &&
+		    strcmp(j->leaf[i].head, key) == 0)
+			keep_text(j, i, text);
+	j->kept = j->used;
+}
+
+struct heading {
+	struct json *j;
+	char name[FIELD_LEAVES][FIELD_NAME];
+};
+
+static void
+add_leaf(void *arg, const struct field *f, const char *name, const void *row)
+{
+	struct heading *h = arg;
+	struct json *j = h->j;
+
+	(void)row;
+	assert(j->leaves < FIELD_LEAVES);
+	snprintf(h->name[j->leaves], FIELD_NAME, "%s", name);
+	j->leaf[j->leaves].head = f->kind == FIELD_HEAD ? f->head : NULL;
+	j->leaf[j->leaves].wanted = j->chosen == NULL ||
+	    field_chosen(j->chosen, name);
+	j->leaf[j->leaves++].cell = 0;
+}
+
+/* All of them, or those chosen in the order in which they were named. */
+static void
+choose_columns(struct json *j, const struct heading *h)
+{
+	const char *list = j->chosen;
+	size_t len;
+
+	j->columns = 0;
+	for (size_t i = 0; i < j->leaves && list == NULL; i++)
+		j->column[j->columns++] = (uint8_t)i;
+	for (; list != NULL && *list != '\0' && j->columns < j->leaves;
+	    list += len + (list[len] == ',')) {
+		len = strcspn(list, ",");
+		for (size_t i = 0; i < j->leaves; i++)
+			if (strlen(h->name[i]) == len &&
+			    memcmp(h->name[i], list, len) == 0)
+				j->column[j->columns++] = (uint8_t)i;
+	}
+}
+
+/* Chooses the columns and writes the heading, unless it is written. */
+static void
+csv_begin(struct json *j)
+{
+	struct heading h = { .j = j };
+
+	j->used = j->kept = j->leaves = 0;
+	field_walk(j->table, j->subset, NULL, add_leaf, &h);
+	choose_columns(j, &h);
+	if (j->headed)
+		return;
+	for (size_t i = 0; i < j->columns; i++)
+		fprintf(j->out, "%s%s", i == 0 ? "" : ",",
+		    h.name[j->column[i]]);
+	fputs("\r\n", j->out);
+	j->headed = true;
+}
+
+/* Safe text has no line in it that could end. */
+static void
+put_cell(FILE *out, const char *text)
+{
+	if (text[strcspn(text, "\",")] == '\0') {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text != '\0'; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void
+take_leaf(void *arg, const struct field *f, const char *name, const void *row)
+{
+	struct json *j = arg;
+	size_t leaf = j->leaves++;
+	char text[FIELD_TEXT_MAX];
+	struct field_value v;
+
+	(void)name;
+	if (f->kind == FIELD_HEAD)
+		return;
+	j->leaf[leaf].cell = 0;
+	if (row == NULL || !j->leaf[leaf].wanted ||
+	    !field_belongs(f, j->row_subset) || !field_value(f, row, &v))
+		return;
+	if (f->kind == FIELD_TEXT) {
+		keep_text(j, leaf, v.text);
+		return;
+	}
+	field_text(f->kind, &v, text);
+	keep_text(j, leaf, text);
+}
+
+static void
+csv_row(struct json *j, const void *row)
+{
+	j->used = j->kept;
+	j->leaves = 0;
+	field_walk(j->table, j->subset, row, take_leaf, j);
+	for (size_t i = 0; i < j->columns; i++) {
+		if (i > 0)
+			fputc(',', j->out);
+		if (j->leaf[j->column[i]].cell != 0)
+			put_cell(j->out, j->text +
+			    j->leaf[j->column[i]].cell - 1);
+	}
+	fputs("\r\n", j->out);
+}

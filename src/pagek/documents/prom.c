@@ -1,0 +1,179 @@
+/*
+ * The metrics of a target, and sums of its blocks by type.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../layout/layout.h"
+#include "../layout/target_fields.h"
+#include "prom.h"
+
+#define LABELS 4096		/* two names of 511 bytes, each behind a backslash, and the rest */
+
+/* What every sample has in its braces. */
+struct prom {
+	FILE *out;
+	bool ascii;
+	bool sampled;		/* the target logs a sample */
+	char labels[LABELS];
+};
+
+/* Behind a backslash where the format has it so; all else is safe text. */
+static void
+add_label(struct prom *p, size_t *len, const char *name, const char *value)
+{
+	char safe[512];
+
+	base_safe_text(safe, sizeof safe, value, strlen(value), p->ascii);
+	base_append(p->labels, sizeof p->labels, len, "%s%s=\"",
+	    *len > 0 ? "," : "", name);
+	for (const char *c = safe; *c != '\0'; c++)
+		base_append(p->labels, sizeof p->labels, len, "%s%c",
+		    *c == '"' || *c == '\\' ? "\\" : "", *c);
+	base_append(p->labels, sizeof p->labels, len, "\"");
+}
+
+static void
+label_target(struct prom *p, const struct nodes_look *look)
+{
+	char text[24];
+	size_t len = 0;
+
+	p->labels[0] = '\0';
+	snprintf(text, sizeof text, "%04X", look->node_number);
+	add_label(p, &len, "node", text);
+	add_label(p, &len, "target", look->target_name);
+	if (look->pid > 0) {
+		snprintf(text, sizeof text, "%ld", (long)look->pid);
+		add_label(p, &len, "pid", text);
+	}
+}
+
+/* The help says what sampling does to such a number. */
+static void
+put_help(const struct prom *p, const struct field_metric *m)
+{
+	static const char *const more[] = {
+		[FIELD_SAME] = "",
+		[FIELD_ESTIMATE] = " Estimated from a sample.",
+		[FIELD_SAMPLED] = " Of the sample alone.",
+	};
+
+	fprintf(p->out, "# HELP pagek_%s %s%s\n# TYPE pagek_%s %s\n",
+	    m->name, m->help, p->sampled ? more[m->sampled] : "", m->name,
+	    m->type);
+}
+
+/* --- the target's own numbers --------------------------------------------- */
+
+/* The state is a label: numbers for states would mean nothing. */
+static void
+put_info(const struct prom *p, const struct nodes_look *look)
+{
+	static const struct field_metric info = { "target_info", "gauge",
+		"What is watched.", FIELD_SAME };
+	struct prom state = *p;
+	size_t len = strlen(p->labels);
+
+	add_label(&state, &len, "node_name", look->node_name);
+	add_label(&state, &len, "state", page_state_name(look->state));
+	put_help(&state, &info);
+	fprintf(p->out, "pagek_%s{%s} 1\n", info.name, state.labels);
+}
+
+static void
+put_metrics(const struct prom *p, const struct nodes_look *look)
+{
+	const struct field_table *t = &page_target_fields;
+	struct page_target_row row = { .n = look->keeper,
+		.sample = look->sample, .lost = page_lost(look),
+		.full = look->full, .judged = true,
+		.complete = look->complete };
+	unsigned subset = PAGE_TARGET_MEASURED |
+	    (p->sampled ? PAGE_TARGET_SAMPLED : 0);
+	struct field_value v;
+
+	for (const struct field *f = t->field; f < t->field + t->n; f++) {
+		if (f->metric.name == NULL || !field_belongs(f, subset) ||
+		    !field_value(f, &row, &v))
+			continue;
+		put_help(p, &f->metric);
+		fprintf(p->out, "pagek_%s{%s} %" PRIu64 "\n",
+		    f->metric.name, p->labels, v.n);
+	}
+}
+
+/* --- what it holds, by type ----------------------------------------------- */
+
+struct by_type {
+	double blocks[256], bytes[256];
+};
+
+static void
+sum_types(const struct page_view *v, struct page_sieve *sieve,
+    struct by_type *sum)
+{
+	struct blk rows[256];
+	uint64_t offs = 0;
+	size_t n, i;
+
+	page_sieve_begin(sieve, v);
+	while ((n = blklist_window(v->look->list, BLKLIST_BY_ADDRESS, false,
+	    offs, rows, BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n; i++) {
+			double weight = blklist_weight(v->look->list,
+			    &rows[i]);
+
+			if (!page_sieve_lets(sieve, &rows[i]))
+				continue;
+			sum->blocks[rows[i].type] += weight;
+			sum->bytes[rows[i].type] += weight *
+			    (double)rows[i].size;
+		}
+		offs += n;
+	}
+}
+
+static void
+put_types(const struct prom *p, const struct nodes_look *look,
+    const struct field_metric *metric, const struct by_type *sum,
+    const double value[256])
+{
+	char code[8];
+
+	put_help(p, metric);
+	for (unsigned t = 0; t < 256; t++) {
+		struct prom type = *p;
+		size_t len = strlen(p->labels);
+
+		if (sum->blocks[t] <= 0)
+			continue;
+		snprintf(code, sizeof code, "%02X", t);
+		add_label(&type, &len, "type", code);
+		add_label(&type, &len, "type_name",
+		    look->types->by_code[t].name);
+		fprintf(p->out, "pagek_%s{%s} %.0f\n", metric->name,
+		    type.labels, value[t]);
+	}
+}
+
+void
+prom_write(FILE *out, const struct page_view *v, struct page_sieve *sieve,
+    bool ascii)
+{
+	static const struct field_metric blocks = { "type_live_blocks",
+		"gauge", "Blocks that it holds, by type.", FIELD_ESTIMATE };
+	static const struct field_metric bytes = { "type_live_bytes",
+		"gauge", "Bytes that it holds, by type.", FIELD_ESTIMATE };
+	struct prom p = { .out = out, .ascii = ascii,
+		.sampled = v->look->sample != 0 };
+	struct by_type sum = { 0 };
+
+	label_target(&p, v->look);
+	put_info(&p, v->look);
+	put_metrics(&p, v->look);
+	sum_types(v, sieve, &sum);
+	put_types(&p, v->look, &blocks, &sum, sum.blocks);
+	put_types(&p, v->look, &bytes, &sum, sum.bytes);
+}

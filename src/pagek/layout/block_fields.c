@@ -1,0 +1,529 @@
+/*
+ * The fields of blocks, and rows of blocks on a screen.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../picture/units.h"
+#include "../rows/free_blocks.h"
+#include "../rows/order.h"
+#include "block_fields.h"
+
+/* --- columns -------------------------------------------------------------- */
+
+static void
+put_addr(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+
+	if (r->v->look->classic)
+		picture_printf(pic, "%08X%*s", (unsigned)r->b->addr, width - 8,
+		    "");
+	else
+		picture_printf(pic, "%0*llx", width,
+		    (unsigned long long)r->b->addr);
+}
+
+static void
+put_size(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+	char text[PAGE_SIZE_TEXT];
+
+	page_size_text(r->v->units, r->b->size, width, text);
+	picture_put(pic, text);
+}
+
+/* What the allocator reserved, as far as the record can say. */
+static void
+put_used(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+	char text[PAGE_SIZE_TEXT];
+
+	page_size_text(r->v->units, r->b->size +
+	    (uint64_t)r->b->overhead * 16, width, text);
+	picture_put(pic, text);
+}
+
+static void
+put_type(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+
+	picture_printf(pic, "%0*X", width, r->b->type);
+}
+
+static void
+put_descr(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+
+	picture_text(pic, page_is_free(r->b) ? PAGE_FREE_WORD :
+	    page_descr(r->v->look, r->b), width, PICTURE_LEFT);
+}
+
+static void
+put_thread(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+
+	picture_text(pic, page_cell_thread(r->v, r->b), width, PICTURE_LEFT);
+}
+
+static void
+put_rnod(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+	char text[8];
+
+	page_cell_rnod(text, r->v->look, r->b);
+	picture_printf(pic, "%*s", width, text);
+}
+
+/*
+ * From one minute on, ages advance in steps of ten seconds: rows that all change
+ * every second would be most of the output for an idle target.  The detail shows
+ * the exact second.
+ */
+static void
+put_age(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+	uint64_t s = page_cell_seconds(r->v->look, r->b);
+	char text[8];
+
+	page_cell_age(text, s < 60 ? s : s - s % 10);
+	picture_printf(pic, "%*s", width, r->v->gone ? "freed" : text);
+}
+
+static void
+put_glyph(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+
+	picture_printf(pic, "%*c", width,
+	    page_cell_age_glyph(page_cell_seconds(r->v->look, r->b)));
+}
+
+/* Of a stream that declares no levels the nibble is shown as it is. */
+static void
+put_level(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+	unsigned low = r->b->flags & 0xf;
+
+	if (!r->v->look->levels)
+		picture_printf(pic, "%*X", width, low);
+	else if ((low & REC_LEVEL_MASK) != 0)
+		picture_printf(pic, "%*u", width, low & REC_LEVEL_MASK);
+	else
+		picture_blanks(pic, width);
+}
+
+static void
+put_seq(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+	char text[24];
+
+	base_fit_count(text, width, r->b->seq);
+	picture_put(pic, text);
+}
+
+/* What the age counts from; it stands still, as the age does not. */
+static void
+put_born(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+	char text[PAGE_BORN_TEXT];
+
+	page_cell_born(r->v, r->b, text);
+	picture_printf(pic, "%-*s", width, text);
+}
+
+/* --- values --------------------------------------------------------------- */
+
+FIELD_GET(get_kind, page_block_row, text,
+    page_is_free(r->b) ? "free" : "block", true)
+
+static const char *
+region_name(const struct page_block_row *r)
+{
+	const struct wire_region *region = page_free_region(r->v->look,
+	    r->b->addr);
+
+	return region != NULL ? region->name : NULL;
+}
+
+FIELD_GET_TEXT(get_region, page_block_row, region_name(r))
+
+#define BLK(member) .via = FIELD_VIA(page_block_row, b), \
+	    .at = offsetof(struct blk, member)
+
+/* How many blocks of its kind and size it stands for. */
+FIELD_GET(get_weight, page_block_row, share,
+    blklist_weight(r->v->look->list, r->b), true)
+FIELD_GET(get_overhead, page_block_row, n, (uint64_t)r->b->overhead * 16,
+    !r->v->look->classic)
+FIELD_GET(get_type, page_block_row, n, r->b->type, true)
+FIELD_GET_TEXT(get_type_name, page_block_row,
+    r->v->look->types->by_code[r->b->type].name)
+FIELD_GET(get_layer, page_block_row, text,
+    (r->b->flags & REC_LAYER_API) != 0 && !r->v->look->classic ? "api" : "heap",
+    true)
+FIELD_GET(get_level, page_block_row, n, r->b->flags & REC_LEVEL_MASK,
+    r->v->look->levels && (r->b->flags & REC_LEVEL_MASK) != 0)
+FIELD_GET_TEXT(get_thread, page_block_row,
+    r->b->thread != 0 ? r->v->thread(r->v->arg, r->b->thread) : NULL)
+
+static bool
+get_requester(const void *row, size_t at, struct field_value *v)
+{
+	const struct page_block_row *r = row;
+	const struct blklist_info *info = r->b->info == 0 ? NULL :
+	    blklist_info_get(r->v->look->list, r->b->info);
+
+	(void)at;
+	if (info == NULL)
+		return false;
+	v->text = info->name;
+	if (info->name[0] == '\0') {
+		snprintf(v->room, sizeof v->room, "%04X", info->node);
+		v->text = v->room;
+	}
+	return true;
+}
+
+FIELD_GET(get_age, page_block_row, i, r->v->look->now_ms > r->b->ms ?
+    r->v->look->now_ms - r->b->ms : 0, true)
+FIELD_GET(get_time, page_block_row, i, r->v->look->node_wall_ms -
+    (r->v->look->now_ms - r->b->ms), true)
+
+/* --- stacks --------------------------------------------------------------- */
+
+void
+page_stack_get(struct profile *p, uint64_t caller, struct page_stack *s)
+{
+	s->n = s->origin = 0;
+	s->end = 0;
+	if (caller == 0 || profile_stack(p, caller, s->line,
+	    PROFILE_LINES_MAX, &s->n, &s->origin, &s->end) < 0)
+		s->n = 0;
+}
+
+/* A site is a number of this stream's: the caller is its innermost frame. */
+FIELD_GET(get_caller, page_stack, n, r->line[0].address,
+    r->n > 0 && r->line[0].address != 0)
+FIELD_GET(get_function, page_stack, text, r->line[r->origin].name,
+    r->n > 0 && r->line[r->origin].address != 0)
+FIELD_GET_TEXT(get_stack_end, page_stack,
+    r->end != 0 ? stream_end_text(r->end) : NULL)
+
+static bool
+get_stack(const void *row, size_t at, struct field_value *v)
+{
+	const struct page_stack *s = row;
+
+	(void)at;
+	v->list.row = s->line;
+	v->list.rows = s->n;
+	v->list.size = sizeof s->line[0];
+	return s->n > 0 && s->end != 0;
+}
+
+#define LINE(member) offsetof(struct profile_line, member)
+
+static const struct field line_fields[] = {
+	{ .key = "address", .kind = FIELD_HEX, .get = field_u64_known,
+	    .at = LINE(address) },
+	{ .key = "module", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = LINE(module) },
+	{ .key = "offset", .kind = FIELD_HEX, .get = field_u64_known,
+	    .at = LINE(offset) },
+	{ .key = "function", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = LINE(function) },
+	{ .key = "file", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = LINE(file) },
+	{ .key = "line", .get = field_u32_known, .at = LINE(line) },
+	{ .key = "skipped", .kind = FIELD_BOOL, .get = field_flag,
+	    .at = LINE(skipped) },
+	{ .key = "inlined", .kind = FIELD_BOOL, .get = field_flag,
+	    .at = LINE(inlined) },
+};
+static const struct field_table line_table = FIELD_TABLE(line_fields);
+
+/* --- the table ------------------------------------------------------------ */
+
+#define FUNCTION_GAP 2
+#define FUNCTION_TITLE 8	/* columns: with fewer there is none */
+#define KEEP(cols) (FUNCTION_GAP + (cols))	/* for the function */
+#define STACK FIELD_VIA(page_block_row, stack)
+#define NEED_WIDE 1		/* a classic stream knows nothing of it */
+
+static const struct field blocks[] = {
+	{ .key = "kind", .kind = FIELD_TEXT, .get = get_kind,
+	    .subset = PAGE_BLOCK_KIND },
+	/* In JSON what is free has it last. */
+	{ .key = "region", .kind = FIELD_TEXT, .get = get_region,
+	    .subset = PAGE_BLOCK_FREE, .rank = 1 },
+	{ .key = "address", .kind = FIELD_HEX, .get = field_u64,
+	    BLK(addr),
+	    .column = { .title = "ADDRESS", .width = 12, .rank = 0,
+	    .put = put_addr } },
+	{ .key = "size", .get = field_u64, BLK(size),
+	    .column = { .title = "   SIZE", .gap = 1, .width = 7, .rank = 1,
+	    .put = put_size } },
+	{ .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "   USED", .gap = 1, .width = 7, .rank = 8,
+	    .keep = KEEP(40), .need = NEED_WIDE, .put = put_used } },
+	{ .key = "weight", .kind = FIELD_SHARE, .get = get_weight,
+	    .subset = PAGE_BLOCK_HELD },
+	{ .key = "overhead", .get = get_overhead, .subset = PAGE_BLOCK_HELD },
+	{ .key = "type", .get = get_type, .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "TY", .gap = 1, .width = 2, .rank = 3,
+	    .put = put_type } },
+	{ .key = "type_name", .kind = FIELD_TEXT, .get = get_type_name,
+	    .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "DESCR",
+	    .subset = PAGE_BLOCK_HELD | PAGE_BLOCK_FREE, .gap = 1, .width = 8,
+	    .rank = 4, .put = put_descr } },
+	{ .key = "layer", .kind = FIELD_TEXT, .get = get_layer,
+	    .subset = PAGE_BLOCK_HELD },
+	{ .key = "level", .get = get_level, .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "L", .gap = 1, .width = 1, .place = 1,
+	    .rank = 9, .keep = KEEP(40), .put = put_level } },
+	{ .key = "thread", .kind = FIELD_TEXT, .get = get_thread,
+	    .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "THREAD", .gap = 1, .width = 8, .rank = 6,
+	    .keep = KEEP(12), .put = put_thread } },
+	{ .key = "requester", .kind = FIELD_TEXT, .get = get_requester,
+	    .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "RNOD", .gap = 1, .width = 4, .rank = 5,
+	    .keep = KEEP(12), .put = put_rnod } },
+	{ .key = "age_ms", .kind = FIELD_SIGNED, .get = get_age,
+	    .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = " AGE ", .gap = 1, .width = 5, .rank = 2,
+	    .put = put_age } },
+	{ .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "H", .gap = 1, .width = 1, .rank = 7,
+	    .keep = KEEP(40), .put = put_glyph } },
+	/* By birth or by age is the same order. */
+	{ .key = "time", .kind = FIELD_TIME, .get = get_time,
+	    .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "BORN", .word = "AGE", .gap = 1, .width = 12,
+	    .place = 2, .rank = 11, .keep = KEEP(60), .put = put_born } },
+	{ .key = "seq", .get = field_u64, BLK(seq),
+	    .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "       SEQ", .gap = 1, .width = 10,
+	    .place = 1, .rank = 10, .keep = KEEP(40), .put = put_seq } },
+	{ .key = "caller", .kind = FIELD_HEX, .get = get_caller,
+	    .via = STACK,
+	    .subset = PAGE_BLOCK_HELD },
+	{ .key = "function", .kind = FIELD_TEXT, .get = get_function,
+	    .via = STACK,
+	    .subset = PAGE_BLOCK_HELD },
+	{ .key = "stack", .kind = FIELD_LIST, .get = get_stack,
+	    .via = STACK,
+	    .sub = &line_table, .subset = PAGE_BLOCK_HELD },
+	{ .key = "stack_end", .kind = FIELD_TEXT, .get = get_stack_end,
+	    .via = STACK,
+	    .subset = PAGE_BLOCK_HELD },
+	FIELD_LOSS_COLUMNS,
+};
+const struct field_table page_block_fields = FIELD_TABLE(blocks);
+
+/* --- rows on a screen ----------------------------------------------------- */
+
+struct plan {
+	struct field_plan of;
+	int function;		/* columns; 0: no room for it */
+};
+
+/* The function has what the columns leave. */
+static void
+plan_columns(const struct page_view *v, int cols, struct plan *plan)
+{
+	field_plan(&page_block_fields, 0, cols, v->look->classic ? 0 :
+	    NEED_WIDE, false, &plan->of);
+	plan->function = plan->of.left >= FUNCTION_GAP + FUNCTION_TITLE ?
+	    plan->of.left - FUNCTION_GAP : 0;
+}
+
+static bool
+is_title(const char *title, const char *word)
+{
+	size_t len = word != NULL ? strlen(word) : 0;
+
+	title += strspn(title, " ");
+	return len > 0 && strncmp(title, word, len) == 0 &&
+	    title[len + strspn(title + len, " ")] == '\0';
+}
+
+bool
+page_columns_show(const struct page_view *v, int cols, const char *word)
+{
+	struct plan plan;
+	size_t i;
+
+	plan_columns(v, cols, &plan);
+	for (i = 0; i < plan.of.n; i++)
+		if (is_title(plan.of.column[i]->column.title, word))
+			return true;
+	return plan.function > 0 && is_title("FUNCTION", word);
+}
+
+const char *
+page_columns_title(const struct page_view *v, int cols, int at)
+{
+	struct plan plan;
+	int end = 0;
+	size_t i;
+
+	plan_columns(v, cols, &plan);
+	for (i = 0; i < plan.of.n; i++) {
+		const struct field_column *c = &plan.of.column[i]->column;
+
+		end += c->gap + c->width;
+		if (at < end)
+			return c->word != NULL ? c->word : c->title;
+	}
+	return plan.function > 0 ? "FUNCTION" : NULL;
+}
+
+/*
+ * The function's title, and to the right of it what is free.  Where both do not
+ * fit, that a function is one is plain to see.
+ */
+static void
+put_right_heading(const struct page *page, const struct page_view *v,
+    bool function, struct page_picture *pic)
+{
+	int room = pic->cols - picture_col(pic) - FUNCTION_GAP;
+	char text[64];
+	bool both;
+	int from;
+
+	page_free_text(page, v, room - FUNCTION_GAP - FUNCTION_TITLE, text,
+	    sizeof text);
+	both = text[0] != '\0';
+	if (!both)
+		page_free_text(page, v, room, text, sizeof text);
+	if (function && (both || text[0] == '\0')) {
+		picture_blanks(pic, FUNCTION_GAP);
+		from = picture_col(pic);
+		picture_put(pic, "FUNCTION");
+		if (is_title("FUNCTION", page_sort_title(&page->opts))) {
+			if (picture_col(pic) + 2 <= pic->cols)
+				picture_printf(pic, " %c",
+				    page_sorting_arrow(&page->opts));
+			picture_mark(pic, from, picture_col(pic), PAGE_NEW);
+		}
+	}
+	if (text[0] != '\0') {
+		picture_to(pic, pic->cols - (int)strlen(text));
+		picture_put(pic, text);
+	}
+}
+
+/*
+ * The title with its arrow: within the column's width if it can, else in the
+ * blank behind it, which every column has.
+ */
+static int
+put_sorted(const struct field_column *c, char arrow, struct page_picture *pic)
+{
+	const char *word = c->title + strspn(c->title, " ");
+	int len = (int)strcspn(word, " "), from;
+	int blank = c->width >= len + 2, rest = c->width - len - blank - 1;
+	bool right = word != c->title && rest > 0;
+
+	if (right)
+		picture_blanks(pic, rest);
+	from = picture_col(pic);
+	picture_printf(pic, "%.*s%*s%c", len, word, blank, "", arrow);
+	picture_mark(pic, from, picture_col(pic), PAGE_NEW);
+	if (!right && rest > 0)
+		picture_blanks(pic, rest);
+	return rest < 0;
+}
+
+static void
+put_title(const struct field_column *c, struct page_picture *pic)
+{
+	int from = picture_col(pic);
+
+	picture_put(pic, c->title);
+	picture_to(pic, from + c->width);
+}
+
+void
+page_columns_heading(const struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	const char *sorted = page_sort_title(&page->opts);
+	char arrow = page_sorting_arrow(&page->opts);
+	struct plan plan;
+	int gone = 0;		/* of the next one's gap */
+	size_t i;
+
+	picture_mark_line(pic, PAGE_HEADING);
+	plan_columns(v, pic->cols, &plan);
+	for (i = 0; i < plan.of.n; i++) {
+		const struct field_column *c = &plan.of.column[i]->column;
+
+		picture_blanks(pic, c->gap - gone);
+		gone = 0;
+		if (is_title(c->title, sorted))
+			gone = put_sorted(c, arrow, pic);
+		else
+			put_title(c, pic);
+	}
+	put_right_heading(page, v, plan.function > 0, pic);
+}
+
+void
+page_columns_row(const struct page *page, const struct page_view *v,
+    const struct blk *b, struct page_picture *pic)
+{
+	struct page_block_row row = { .v = v, .b = b };
+	unsigned subset = page_is_free(b) ? PAGE_BLOCK_FREE : PAGE_BLOCK_HELD;
+	struct plan plan;
+	size_t i;
+
+	(void)page;
+	plan_columns(v, pic->cols, &plan);
+	for (i = 0; i < plan.of.n; i++) {
+		const struct field_column *c = &plan.of.column[i]->column;
+
+		picture_blanks(pic, c->gap);
+		if (field_has_column(plan.of.column[i], subset))
+			c->put(&row, c->width, pic);
+		else
+			picture_blanks(pic, c->width);
+	}
+	if (plan.function > 0)
+		page_cell_function(v, b, FUNCTION_GAP, plan.function, pic);
+}
+
+/* The glyph of the age has the colour of its step. */
+void
+page_columns_mark(const struct page_view *v, const struct blk *b,
+    struct page_picture *pic)
+{
+	struct plan plan;
+	int at = 0;
+	size_t i;
+
+	plan_columns(v, pic->cols, &plan);
+	for (i = 0; i < plan.of.n; i++) {
+		const struct field_column *c = &plan.of.column[i]->column;
+
+		at += c->gap;
+		if (c->put == put_glyph)
+			picture_mark(pic, at, at + c->width,
+			    page_cell_age_mark(page_cell_seconds(v->look,
+			    b)));
+		at += c->width;
+	}
+}

@@ -1,0 +1,157 @@
+/*
+ * Page K as the 2004 note prints it, 33 columns wide.
+ *
+ * All widths are in the table below: if the glass was 32 columns wide after
+ * all, as the title alone suggests, only it changes.  In a wider terminal the
+ * address of a 64-bit target is shown whole, and what is left after the row
+ * names the function that asked; the note's own streams know neither.
+ */
+#include <string.h>
+
+#include "../rows/frozen_order.h"
+#include "edit_fields.h"
+#include "layout.h"
+
+enum {
+	W_ROW = 33,
+	W_TITLE = 32,
+	W_ADDR = 8,		/* hexadecimal digits of a classic address */
+	W_ADDR_WIDE = 12,	/* ... of one of 48 bits */
+	W_NODE = 4,
+	W_LISTING = 4,
+	W_COUNT_END = 24,	/* where the count of line 2 ends */
+	W_OFFS = 3,
+	W_FUNCTION = 12,	/* below that a function is not worth its column */
+};
+
+static const char heading[] = "  ADDRESS SIZE TY DESCR  RNOD AGE";
+
+static bool
+strict(const struct page *page)
+{
+	return page->layout == PAGE_CLASSIC_STRICT;
+}
+
+static int
+addr_cols(const struct page *page, const struct page_view *v,
+    const struct page_picture *pic)
+{
+	if (strict(page) || v->look->classic ||
+	    pic->cols < W_ROW + W_ADDR_WIDE - W_ADDR)
+		return W_ADDR;
+	return W_ADDR_WIDE;
+}
+
+/* Columns for the function, 0 when the row has none. */
+static int
+function_cols(const struct page *page, const struct page_view *v,
+    const struct page_picture *pic)
+{
+	int room = pic->cols - W_ROW - addr_cols(page, v, pic) + W_ADDR - 1;
+
+	if (strict(page) || v->look->classic || room < W_FUNCTION)
+		return 0;
+	return room;
+}
+
+/*
+ * Line 1 stays the note's as long as there is nothing to add, or room to add
+ * it behind; else the date makes way for the state.
+ */
+static void
+classic_title(struct page *page, const struct page_view *v,
+    const struct page_state *state, struct page_picture *pic)
+{
+	char date[20], target[PAGE_TARGET_TEXT];
+	int room = pic->cols - W_TITLE, from;
+
+	page_date(page, v, false, date);
+	if (!state->plain && (int)strlen(state->word) + 2 > room) {
+		picture_put(pic, "K MEMORY BLOCKS ");
+		from = picture_col(pic);
+		picture_put(pic, state->brief);
+		picture_mark(pic, from, picture_col(pic), state->mark);
+		return;
+	}
+	picture_printf(pic, "K MEMORY BLOCKS    %s", date);
+	if (!state->plain)
+		room -= (int)strlen(state->word) + 2;
+	page_target_text(v->look, target);
+	if (!strict(page) && target[0] != '\0' &&
+	    picture_width(target, page->opts.ascii) + 2 <= room) {
+		picture_put(pic, "  ");
+		picture_text(pic, target, room, PICTURE_FREE);
+	}
+	if (!state->plain) {
+		picture_put(pic, "  ");
+		from = picture_col(pic);
+		picture_put(pic, state->word);
+		picture_mark(pic, from, picture_col(pic), state->mark);
+	}
+}
+
+static void
+classic_node(struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	bool sampled = v->look->sample != 0;
+	char count[8], offs[W_OFFS + 1], still[80], *digits = count;
+	int pad, form;
+
+	page_fields_put(page, v, W_NODE, W_LISTING, PAGE_FIELD_CLIP, pic);
+	pad = W_COUNT_END - picture_col(pic);
+	base_fit_count(count, sampled ? 4 : 5, page_view_blocks(v));
+	while (*digits == ' ')
+		digits++;
+	if (sampled && page_view_known(v))
+		pad--;
+	base_fit_count(offs, W_OFFS, page->offs);
+	pad -= (int)strlen(page_view_known(v) ? digits : "-");
+	picture_printf(pic, "%*s%s%s", pad, "",
+	    page_view_known(v) ? page_about(v->look->sample) : "",
+	    page_view_known(v) ? digits : "-");
+	page_fields_put_offs(page, offs, pic);
+	if (strict(page))
+		return;
+	for (form = 0; page_still_text(page, v, form, still, sizeof still);
+	    form++)
+		if (picture_col(pic) + 2 + (int)strlen(still) <= pic->cols) {
+			picture_printf(pic, "  %s", still);
+			picture_mark(pic, picture_col(pic) -
+			    (int)strlen(still), picture_col(pic), PAGE_WARN);
+			break;
+		}
+}
+
+static void
+classic_heading(const struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	bool still = (page_still_on(page) || page_still_keeps_groups(page,
+	    v)) && !strict(page);
+
+	/* There is always room for the key that lets the order go. */
+	picture_printf(pic, "%s%*s%s", still ? "z" : " ",
+	    addr_cols(page, v, pic) - W_ADDR, "", heading + 1);
+	if (function_cols(page, v, pic) > 0)
+		picture_put(pic, " FUNCTION");
+}
+
+static void
+classic_row(const struct page *page, const struct page_view *v,
+    const struct blk *b, struct page_picture *pic)
+{
+	int room = function_cols(page, v, pic);
+
+	page_cell_classic(v, b, addr_cols(page, v, pic), pic);
+	if (room > 0)
+		page_cell_function(v, b, 1, room, pic);
+}
+
+const struct page_layout_ops page_classic = {
+	.title = classic_title,
+	.node = classic_node,
+	.heading = classic_heading,
+	.row = classic_row,
+	.status = page_status_classic,
+};

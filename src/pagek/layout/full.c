@@ -1,0 +1,341 @@
+/*
+ * The full page K, on 120 columns and more: the wide one with the last minute
+ * above the rows, every word about what is shown, and below them what the
+ * cursor is on.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../page/view.h"
+#include "../picture/sparkline.h"
+#include "../rows/free_blocks.h"
+#include "../rows/frozen_order.h"
+#include "../rows/groups.h"
+#include "../rows/marks.h"
+#include "../rows/order.h"
+#include "../rows/rows.h"
+#include "block_fields.h"
+#include "edit_fields.h"
+#include "group_fields.h"
+#include "layout.h"
+#include "trend.h"
+
+#define PAGE_HEAD_TEXT 64
+
+struct page_head_word {
+	const char *label;	/* "sort " */
+	int rank;		/* the lowest is left out last */
+	/* How it stands; outside text is welcome.  "" leaves it out. */
+	void (*text)(const struct page *, const struct page_view *,
+	    char out[PAGE_HEAD_TEXT]);
+};
+
+/* Those that fit into so many columns, two blanks before each. */
+static void page_head_put(const struct page *, const struct page_view *, int cols,
+    struct page_picture *);
+
+/* A word has more room while it is typed. */
+enum {
+	NODE_COLS = 4,
+	NODE_EDITED = 20,
+	LISTING_COLS = 8,
+	LISTING_EDITED = 24,
+};
+
+#define RATES_AT 46		/* behind the longest numbers of bytes */
+#define RATE_COLS 8
+#define OFFS_COLS 11
+#define NAME_COLS 32		/* of outside text in the line below the rows */
+
+/* --- the last minute ---------------------------------------------------- */
+
+static void
+put_spark(const struct page *page, enum page_trend_of of,
+    struct page_picture *pic)
+{
+	uint64_t point[TREND_POINTS];
+	size_t n = page_trend_points(page->trend, of, point);
+
+	picture_spark(pic, point, n, 0, TREND_POINTS);
+}
+
+static void
+put_bytes(const struct page_view *v, const char *word, uint64_t bytes,
+    struct page_picture *pic)
+{
+	char text[24] = "-";
+
+	if (page_view_known(v))
+		base_human_bytes(text, sizeof text, bytes);
+	picture_put(pic, word);
+	picture_put(pic, " ");
+	if (page_view_known(v))
+		picture_put(pic, page_about(v->look->sample));
+	picture_put(pic, text);
+	picture_put(pic, " ");
+}
+
+static void
+put_rate(const struct page *page, enum page_trend_of of, const char *word,
+    struct page_picture *pic)
+{
+	char text[16] = "-";
+	uint64_t n;
+
+	if (page_trend_last(page->trend, of, &n))
+		page_rate_text(text, n);
+	picture_put(pic, word);
+	picture_put(pic, " ");
+	picture_blanks(pic, RATE_COLS - (int)strlen(text));
+	picture_put(pic, text);
+	picture_put(pic, " ");
+	put_spark(page, of, pic);
+}
+
+static void
+full_trend(struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char digits[32] = "-", text[48];
+	size_t len = 0;
+	uint64_t blocks = page_view_blocks(v);
+
+	put_bytes(v, "live", page_view_bytes(v), pic);
+	put_spark(page, TREND_LIVE, pic);
+	put_bytes(v, " peak", page_view_peak(page, v), pic);
+	/* What was freed has no size any more to scale it by. */
+	picture_to(pic, RATES_AT);
+	put_rate(page, TREND_ALLOCS, v->look->sample != 0 ? "sampled" :
+	    "allocs", pic);
+	picture_put(pic, "   ");
+	put_rate(page, TREND_FREES, "frees", pic);
+	if (page_view_known(v)) {
+		base_group_digits(digits, sizeof digits, blocks);
+		base_append_text(text, sizeof text, &len,
+		    page_about(v->look->sample));
+	}
+	base_append_text(text, sizeof text, &len, digits);
+	base_append_text(text, sizeof text, &len, blocks == 1 ? " block" :
+	    " blocks");
+	if (picture_col(pic) + 2 + (int)len > pic->cols)
+		return;
+	picture_to(pic, pic->cols - (int)len);
+	picture_put(pic, text);
+}
+
+/* --- the words ---------------------------------------------------------- */
+
+static void
+full_node(struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	bool editing = page->fields.editing;
+	char offs[8];
+
+	page_fields_put(page, v, editing ? NODE_EDITED : NODE_COLS,
+	    editing ? LISTING_EDITED : LISTING_COLS, PAGE_FIELD_TILDE, pic);
+	picture_put(pic, " ");
+	page_head_put(page, v, pic->cols - picture_col(pic) - OFFS_COLS, pic);
+	base_fit_count(offs, 6, page->offs);
+	picture_to(pic, pic->cols - OFFS_COLS - 1);
+	page_fields_put_offs(page, offs, pic);
+}
+
+/* --- what the cursor is on ---------------------------------------------- */
+
+static void
+put_name(const char *before, const char *name, struct page_picture *pic)
+{
+	if (name[0] == '\0')
+		return;
+	picture_put(pic, before);
+	picture_text(pic, name, NAME_COLS, PICTURE_FREE);
+}
+
+/* When it came, on the node's clock. */
+static void
+put_birth(const struct page *page, const struct page_view *v,
+    const struct blk *b, struct page_picture *pic)
+{
+	int64_t wall = page_wall_ms(v->look, b->ms);
+	struct tm tm;
+
+	if (!page_time_known(v->look))
+		return;
+	page_wall(page, v->look, wall, &tm);
+	picture_printf(pic, ", %02d:%02d:%02d.%d", tm.tm_hour, tm.tm_min,
+	    tm.tm_sec, (int)((wall % 1000 + 1000) % 1000 / 100));
+}
+
+static void
+put_block(const struct page *page, const struct page_view *v,
+    const struct blk *b, struct page_picture *pic)
+{
+	char size[32], used[32], seq[32], rnod[8];
+
+	base_group_digits(size, sizeof size, b->size);
+	base_group_digits(used, sizeof used, b->size +
+	    (uint64_t)b->overhead * 16);
+	base_group_digits(seq, sizeof seq, b->seq);
+	picture_printf(pic, v->look->classic ? "%08llX  %s" : "%012llx  %s",
+	    (unsigned long long)b->addr, size);
+	if (page_is_free(b)) {
+		picture_printf(pic, " %s", PAGE_FREE_WORD);
+		return;
+	}
+	if (!v->look->classic) {
+		picture_put(pic, " asked, ~");
+		picture_put(pic, used);
+		picture_put(pic, " used");
+	}
+	put_name(", ", page_descr(v->look, b), pic);
+	picture_printf(pic, " %02X", b->type);
+	put_name(", ", page_cell_thread(v, b), pic);
+	page_cell_rnod(rnod, v->look, b);
+	if (rnod[0] != '\0') {
+		picture_put(pic, ", node ");
+		picture_put(pic, rnod);
+	}
+	picture_put(pic, ", seq ");
+	picture_put(pic, seq);
+	put_birth(page, v, b, pic);
+}
+
+/* A group's name may be longer than its column. */
+static void
+put_group(const struct page *page, struct page_picture *pic)
+{
+	const struct profile_group *g = NULL;
+	char name[PAGE_NAME_MAX];
+
+	if (page->cursor.on && page->groups != NULL)
+		g = page_groups_row(page->groups, page->cursor.at);
+	if (g == NULL)
+		return;
+	page_group_name(g, name, sizeof name);
+	picture_text(pic, name, pic->cols, PICTURE_FREE);
+}
+
+static void
+full_about(struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	struct blk b;
+
+	if (page_shows_groups(page))
+		put_group(page, pic);
+	else if (page_block_at_cursor(page, v, &b))
+		put_block(page, v, &b, pic);
+}
+
+const struct page_layout_ops page_full = {
+	.title = page_wide_title,
+	.trend = full_trend,
+	.node = full_node,
+	.heading = page_columns_heading,
+	.row = page_columns_row,
+	.mark = page_columns_mark,
+	.status = page_status_wide,
+	.about = full_about,
+};
+
+/* --- what is shown, and how ----------------------------------------------- */
+
+#define GAP 2
+
+static void
+say_group(const struct page *page, const struct page_view *v,
+    char out[PAGE_HEAD_TEXT])
+{
+	char title[PAGE_GROUPS_TITLE];
+
+	(void)v;
+	page_groups_title(page, ">", title);
+	base_copy_text(out, PAGE_HEAD_TEXT, title[0] != '\0' ? title :
+	    "none");
+}
+
+/* v: from the top down, as the column's own name says. */
+static void
+say_sort(const struct page *page, const struct page_view *v,
+    char out[PAGE_HEAD_TEXT])
+{
+	bool groups = page_shows_groups(page);
+	char arrow[] = { ' ', groups ? page->group_reverse ? '^' : 'v' :
+		page_sorting_arrow(&page->opts), '\0' };
+	size_t len = 0;
+
+	(void)v;
+	base_append_text(out, PAGE_HEAD_TEXT, &len, groups ?
+	    page_sum_title(page->group_sort) : page_sort_title(&page->opts));
+	base_append_text(out, PAGE_HEAD_TEXT, &len, arrow);
+}
+
+static void
+say_still(const struct page *page, const struct page_view *v,
+    char out[PAGE_HEAD_TEXT])
+{
+	page_still_text(page, v, 0, out, PAGE_HEAD_TEXT);
+}
+
+static const struct page_head_word words[] = {
+	{ "group ", 1, say_group },
+	{ "sort ", 0, say_sort },
+	{ "mark: ", 2, page_mark_say },
+	{ "", 0, say_still },
+};
+
+#define NWORDS BASE_NELEM(words)
+
+struct said {
+	char text[NWORDS][PAGE_HEAD_TEXT];
+	int cols[NWORDS];		/* 0: it is left out */
+};
+
+/* The word that is most easily done without; NWORDS: none is left. */
+static size_t
+least(const struct said *s)
+{
+	size_t i, found = NWORDS;
+
+	for (i = 0; i < NWORDS; i++)
+		if (s->cols[i] > 0 && (found == NWORDS ||
+		    words[i].rank > words[found].rank))
+			found = i;
+	return found;
+}
+
+static int
+all_cols(const struct said *s)
+{
+	int cols = 0;
+	size_t i;
+
+	for (i = 0; i < NWORDS; i++)
+		cols += s->cols[i];
+	return cols;
+}
+
+static void
+page_head_put(const struct page *page, const struct page_view *v, int cols,
+    struct page_picture *pic)
+{
+	struct said s = { 0 };
+	size_t i;
+
+	for (i = 0; i < NWORDS; i++) {
+		words[i].text(page, v, s.text[i]);
+		if (s.text[i][0] != '\0')
+			s.cols[i] = GAP + (int)strlen(words[i].label) +
+			    picture_cols(pic, s.text[i]);
+	}
+	while (all_cols(&s) > cols && (i = least(&s)) < NWORDS)
+		s.cols[i] = 0;
+	for (i = 0; i < NWORDS; i++) {
+		if (s.cols[i] == 0)
+			continue;
+		picture_blanks(pic, GAP);
+		picture_put(pic, words[i].label);
+		picture_text(pic, s.text[i], pic->cols, PICTURE_FREE);
+	}
+}

@@ -1,0 +1,168 @@
+/*
+ * layout: pictures of page K, of the difference, of the nodes and of what lies
+ * over them, made of rows.
+ *
+ * Vocabulary
+ *	layout	a struct page_layout_ops: classic (33 columns), wide (from 80 on)
+ *		or full (from 120 on).  Each writes lines that picture_line() has
+ *		begun.
+ *	state	the word of line 1, and the sentence below it.
+ *	notice	a sentence above the rows that the reader has to know.
+ *	detail	all that is known of one block.
+ *
+ * Example: a page as text
+ *	struct page_picture pic = { 0 };
+ *	page_init(&page, &opts);
+ *	page_compose(&page, session, 80, 24, &pic);
+ *	for (i = 0; i < pic.rows; i++)
+ *		puts(pic.line[i].text);
+ *
+ * compose.c chooses the layout by the width and puts the lines together: title,
+ * node line, notices, heading, as many rows as there is room for, and the
+ * bottom.
+ */
+#ifndef PAGEK_LAYOUT_H
+#define PAGEK_LAYOUT_H
+
+#include "../page/view.h"
+
+/* Needs setlocale(3) done: without UTF-8 the page is ASCII. */
+void page_init(struct page *, const struct page_opts *);
+void page_fini(struct page *);
+/*
+ * After a copy of the page has been composed in its place: what that has made
+ * or let go of all that a page owns.  The copy is not to be used any more.
+ */
+void page_take_over(struct page *, const struct page *copy);
+
+/*
+ * The picture of `cols` by `rows` (rows 0: as many as there are blocks, for
+ * text output) of what the session looks at now.  -ENOMEM.
+ */
+int page_compose(struct page *, struct nodes_session *, int cols, int rows,
+    struct page_picture *);
+
+/*
+ * For nodes_session_open(), with the page as its argument: the next paint
+ * comes when the replies of a cycle are in, not one cycle later.
+ */
+void page_news(void *page);
+
+/* page_compose() on the near side of the seam. */
+int page_compose_view(struct page *, const struct page_view *, int cols,
+    int rows, struct page_picture *);
+
+/* The highest of those bytes: the target's own, or the page's since x. */
+uint64_t page_view_peak(const struct page *, const struct page_view *);
+/* It is counted from here on, for this page alone. */
+void page_peak_anew(struct page *, const struct page_view *);
+/* --- layouts ------------------------------------------------------------ */
+
+struct page_state;
+
+/* Each writes one line that picture_line() has begun. */
+struct page_layout_ops {
+	void (*title)(struct page *, const struct page_view *,
+	    const struct page_state *, struct page_picture *);
+	/* A line of numbers below the title, where there is room; NULL: none. */
+	void (*trend)(struct page *, const struct page_view *,
+	    struct page_picture *);
+	void (*node)(struct page *, const struct page_view *,
+	    struct page_picture *);
+	void (*heading)(const struct page *, const struct page_view *,
+	    struct page_picture *);
+	void (*row)(const struct page *, const struct page_view *,
+	    const struct blk *, struct page_picture *);
+	/* Marks in a row that has none of its own; NULL: none. */
+	void (*mark)(const struct page_view *, const struct blk *,
+	    struct page_picture *);
+	void (*status)(struct page *, const struct page_view *,
+	    const struct page_state *, struct page_picture *);
+	/* A line above that, about what the cursor is on; NULL: none. */
+	void (*about)(struct page *, const struct page_view *,
+	    struct page_picture *);
+};
+
+/* Line 1 of every wide layout. */
+void page_wide_title(struct page *, const struct page_view *,
+    const struct page_state *, struct page_picture *);
+extern const struct page_layout_ops page_classic;
+extern const struct page_layout_ops page_wide;
+extern const struct page_layout_ops page_full;
+
+#define PAGE_MIN_ROWS 5
+#define PAGE_WIDE_COLS 80	/* from here on PAGE_AUTO is the wide layout */
+#define PAGE_FULL_COLS 120	/* from here on the wide layout is the full one */
+
+/* Less room than that: node, state and count in what fits. */
+void page_compose_tiny(const struct page *, const struct page_view *,
+    const struct page_state *, int rows, struct page_picture *);
+
+/* --- state (states.c) --------------------------------------------------- */
+
+struct page_state {
+	char word[96];		/* for a wide line 1: "ENDED 15:03:58 signal 11" */
+	char brief[24];		/* at most 17 columns: "ENDED signal 11" */
+	const char *name;	/* that of line 1 which matters most: "ENDED", "PAUSED" */
+	enum page_mark mark;	/* of the word */
+	bool stale;		/* rows are the last that were known */
+	bool plain;		/* live, and nothing to add */
+	char notice[768];	/* sentences for the reader; "" none; outside text */
+};
+
+void page_state_get(const struct page *, const struct page_view *,
+    struct page_state *);
+
+/* --- counters (status.c) ------------------------------------------------ */
+
+/* Once for each compose: what moved, the rate and the cost of a cycle. */
+void page_sample(struct page *, const struct page_view *);
+
+/* The help's lines: what the letters and words of the status line count. */
+void page_counters_help(struct page_picture *);
+
+void page_status_classic(struct page *, const struct page_view *,
+    const struct page_state *, struct page_picture *);
+void page_status_wide(struct page *, const struct page_view *,
+    const struct page_state *, struct page_picture *);
+
+/* "82us", "1.1ms", "12ms", "1.2s" */
+void page_cost_text(char out[12], uint64_t us);
+/* "8.1 k/s" */
+void page_rate_text(char out[16], uint64_t per_second);
+
+/* --- words for states, and for what was lost (states.c) ----------------- */
+
+/* "NO ALLOCLOG": a session's state in a word.  NULL for no state. */
+const char *page_state_name(enum nodes_state);
+/* "EXECED": a target's state in a word.  NULL for no enum wire_state. */
+const char *page_target_state(uint32_t state);
+
+#define PAGE_EXIT_TEXT 24
+/* "exit 3", "signal 11", or "" for a wait status that is not known. */
+void page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT]);
+
+#define PAGE_LOST_TEXT 320
+/*
+ * "lost: 12 ring full.  INCOMPLETE since 12:00:05: blocks listed may be freed",
+ * of a list from which records were lost, or were and are being made good.
+ */
+void page_lost_text(const struct page *, const struct nodes_look *,
+    char out[PAGE_LOST_TEXT]);
+
+/* What that means for the list: "blocks are missing", "blocks listed may be freed" ... */
+const char *page_lost_means(const struct nodes_look *);
+#define PAGE_LACK_TEXT 192
+/*
+ * What a list that is not complete lacks, as in "12 records were lost: blocks
+ * listed may be freed" or "the list was full, 951,424 blocks are not in it".
+ */
+void page_lack_text(const struct nodes_look *, char out[PAGE_LACK_TEXT]);
+
+bool page_target_is_complete(const struct nodes_target *);
+#define PAGE_REMARKS_TEXT 320
+/* "INCOMPLETE: 12 lost; " where its counts are not right, and its reason. */
+void page_target_remarks(const struct nodes_target *,
+    char out[PAGE_REMARKS_TEXT]);
+
+#endif

@@ -1,0 +1,600 @@
+/*
+ * How the watched stream is doing, in a word for line 1 and in sentences for
+ * the lines below it.
+ *
+ * An empty list and a lost link must never look alike, and what was lost is
+ * said for as long as it matters: records lost before the node's list make it
+ * INCOMPLETE to the end of the stream.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "../history/history.h"
+#include "../rows/follow.h"
+#include "layout.h"
+
+#define STALE_MS 2000	/* a picture that is older than this is said to be */
+
+static const struct {
+	const char *name;
+	const char *why;	/* when the node gives no reason */
+	enum page_mark mark;
+	bool stale;
+} states[] = {
+	[NODES_CONNECTING] = { "CONNECTING", "asking the node for its stream",
+	    PAGE_WARN, true },
+	[NODES_LIVE] = { "LIVE", "", PAGE_PLAIN, false },
+	[NODES_DORMANT] = { "DORMANT", "it logs nothing until it is armed: "
+	    "by :arm, or by 'pagek arm'", PAGE_WARN, true },
+	[NODES_ENDED] = { "ENDED", "the target has ended", PAGE_BAD, true },
+	[NODES_CORRUPT] = { "CORRUPT",
+	    "the target wrote what no producer writes: its stream is detached",
+	    PAGE_BAD, true },
+	[NODES_NO_DATA] = { "NO DATA", "its allocator is not hooked",
+	    PAGE_WARN, true },
+	[NODES_NO_ALLOCLOG] = { "NO ALLOCLOG",
+	    "the node has no data stream of that name", PAGE_WARN, true },
+	[NODES_UNREACHABLE] = { "UNREACHABLE", "the link to the node is lost",
+	    PAGE_BAD, true },
+	[NODES_DENIED] = { "DENIED", "the node does not let this user read",
+	    PAGE_BAD, true },
+	[NODES_VERSION] = { "VERSION",
+	    "node and page speak no common version", PAGE_BAD, true },
+};
+
+static void
+clock_text(const struct page *page, const struct nodes_look *look,
+    int64_t wall_ms, char out[16])
+{
+	struct tm tm;
+
+	page_wall(page, look, wall_ms, &tm);
+	if (strftime(out, 16, "%H:%M:%S", &tm) == 0)
+		out[0] = '\0';
+}
+
+const char *
+page_state_name(enum nodes_state state)
+{
+	return (size_t)state < BASE_NELEM(states) ? states[state].name : NULL;
+}
+
+const char *
+page_target_state(uint32_t state)
+{
+	static const char *const names[] = {
+		[WIRE_S_LIVE] = "LIVE",
+		[WIRE_S_ENDED] = "ENDED",
+		[WIRE_S_CORRUPT] = "CORRUPT",
+		[WIRE_S_NO_DATA] = "NO DATA",
+		[WIRE_S_EXECED] = "EXECED",
+		[WIRE_S_DORMANT] = "DORMANT",
+	};
+
+	return state < BASE_NELEM(names) ? names[state] : NULL;
+}
+
+void
+page_lack_text(const struct nodes_look *look, char out[PAGE_LACK_TEXT])
+{
+	uint64_t lost = page_lost(look);
+	char count[32];
+	size_t len = 0;
+
+	out[0] = '\0';
+	base_group_digits(count, sizeof count, lost);
+	if (lost > 0)
+		base_append(out, PAGE_LACK_TEXT, &len, "%s record%s lost",
+		    count, lost == 1 ? " was" : "s were");
+	base_group_digits(count, sizeof count, look->full);
+	if (look->full > 0)
+		base_append(out, PAGE_LACK_TEXT, &len, "%sthe list was full, "
+		    "%s block%s not in it", lost > 0 ? ", and " : "", count,
+		    look->full == 1 ? " is" : "s are");
+	/* What refused blocks mean is said by then. */
+	if (lost > 0 || look->unsure || look->full == 0)
+		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
+		    len > 0 ? ": " : "", page_lost_means(look));
+}
+
+bool
+page_target_is_complete(const struct nodes_target *t)
+{
+	return t->n[WIRE_N_LOST] == 0 && t->n[WIRE_N_FULL] == 0 &&
+	    t->n[WIRE_N_UNSURE] == 0;
+}
+
+void
+page_target_remarks(const struct nodes_target *t, char out[PAGE_REMARKS_TEXT])
+{
+	uint64_t lost = t->n[WIRE_N_LOST], full = t->n[WIRE_N_FULL];
+	char n[32];
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (!page_target_is_complete(t))
+		base_append(out, PAGE_REMARKS_TEXT, &len, "INCOMPLETE");
+	base_group_digits(n, sizeof n, lost);
+	if (lost > 0)
+		base_append(out, PAGE_REMARKS_TEXT, &len, ": %s lost", n);
+	base_group_digits(n, sizeof n, full);
+	if (full > 0)
+		base_append(out, PAGE_REMARKS_TEXT, &len, "%slist full: %s "
+		    "block%s not listed", lost > 0 ? ", " : ": ", n,
+		    full == 1 ? "" : "s");
+	base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s",
+	    len > 0 && t->reason[0] != '\0' ? "; " : "", t->reason);
+}
+
+void
+page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT])
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (status < 0)
+		return;
+	if (WIFEXITED(status))
+		base_append(out, PAGE_EXIT_TEXT, &len, "exit %d",
+		    WEXITSTATUS(status));
+	else if (WIFSIGNALED(status))
+		base_append(out, PAGE_EXIT_TEXT, &len, "signal %d",
+		    WTERMSIG(status));
+}
+
+static void
+append_notice(struct page_state *st, const char *sentence)
+{
+	size_t len = strlen(st->notice);
+
+	if (sentence[0] != '\0')
+		base_append(st->notice, sizeof st->notice, &len, "%s%s",
+		    len > 0 ? ".  " : "", sentence);
+}
+
+/*
+ * Behind damage, or after a keeper's end, nobody knows how many there were; so
+ * it is of a damaged device before this page came.
+ */
+static bool
+is_bound(const struct nodes_look *look, unsigned cause)
+{
+	return cause == STREAM_CORRUPT || cause == STREAM_RESTART ||
+	    (cause == 0 && look->keeper != NULL &&
+	    look->keeper[WIRE_N_SKIPPED] > 0);
+}
+
+/*
+ * Of the blocks that a target cannot remember as sampled neither end is logged;
+ * whatever else is lost may have been a free.
+ */
+const char *
+page_lost_means(const struct nodes_look *look)
+{
+	static const char either[] = "blocks may be missing, blocks listed "
+	    "may be freed";
+	bool stale = false;
+	unsigned i;
+
+	for (i = 1; i < STREAM_CAUSES; i++)
+		stale = stale || (i != STREAM_SAMPLE_FULL && look->lost[i] > 0);
+	if (stale || (look->sample == 0 && look->lost[0] > 0))
+		return look->full > 0 ? either : "blocks listed may be freed";
+	/* What was lost before this page came may be of either kind. */
+	if (look->lost[0] > 0 || look->unsure ||
+	    (look->lost[STREAM_SAMPLE_FULL] == 0 && look->full == 0))
+		return either;
+	return "blocks are missing";
+}
+
+void
+page_lost_text(const struct page *page, const struct nodes_look *look,
+    char out[PAGE_LOST_TEXT])
+{
+	char count[32], when[32] = "the start", by[224] = "";
+	size_t len = 0, n = 0;
+	unsigned i;
+
+	if (look->incomplete_wall_ms != 0)
+		clock_text(page, look, look->incomplete_wall_ms, when);
+	for (i = 0; i < STREAM_CAUSES; i++) {
+		if (look->lost[i] == 0)
+			continue;
+		base_group_digits(count, sizeof count, look->lost[i]);
+		base_append(by, sizeof by, &len, "%s%s%s %s",
+		    len > 0 ? ", " : "lost: ",
+		    is_bound(look, i) ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
+		    "before this page came");
+	}
+	base_group_digits(count, sizeof count, look->mended);
+	if (len > 0 && look->mended > 0)
+		base_append(by, sizeof by, &len, ", of which %s made good",
+		    count);
+	base_group_digits(count, sizeof count, look->full);
+	if (look->full > 0)
+		base_append(by, sizeof by, &len, "%slist full: %s block%s not "
+		    "listed", len > 0 ? ".  " : "", count,
+		    look->full == 1 ? "" : "s");
+	if (look->complete)
+		base_append(out, PAGE_LOST_TEXT, &n,
+		    "%s; the list is being taken anew", by);
+	else
+		base_append(out, PAGE_LOST_TEXT, &n, "%s%sINCOMPLETE since %s: "
+		    "%s", by, len > 0 ? ".  " : "", when,
+		    page_lost_means(look));
+}
+
+static void
+say_lost(const struct page *page, const struct nodes_look *look,
+    struct page_state *st)
+{
+	char text[PAGE_LOST_TEXT];
+
+	page_lost_text(page, look, text);
+	append_notice(st, text);
+}
+
+static void
+say_ended(const struct page *page, const struct page_view *v,
+    const struct nodes_look *look, struct page_state *st)
+{
+	uint64_t total;
+	struct page_view now = *v;
+	char when[16] = "", how[PAGE_EXIT_TEXT], root[PAGE_EXIT_TEXT];
+	char count[32], text[320];
+	const char *name;
+	size_t len = strlen(st->word), n = 0;
+
+	if (look->ended_wall_ms != 0)
+		clock_text(page, look, look->ended_wall_ms, when);
+	page_exit_text(look->status, how);
+	base_append(st->word, sizeof st->word, &len, "%s%s%s%s",
+	    when[0] != '\0' ? " " : "", when, how[0] != '\0' ? " " : "", how);
+	len = strlen(st->brief);
+	base_append(st->brief, sizeof st->brief, &len, "%s%s",
+	    how[0] != '\0' ? " " : "", how);
+
+	/* In the end: a paused picture may have had more or fewer. */
+	if (v->look != look)
+		page_view_init(&now, look);
+	total = page_view_blocks(&now);
+	base_group_digits(count, sizeof count, total);
+	base_append(text, sizeof text, &n, "the target has ended");
+	if (look->status >= 0 && WIFSIGNALED(look->status)) {
+		name = sigabbrev_np(WTERMSIG(look->status));
+		base_append(text, sizeof text, &n, " by signal %d (SIG%s)",
+		    WTERMSIG(look->status), name != NULL ? name : "?");
+	} else if (how[0] != '\0') {
+		base_append(text, sizeof text, &n, " with %s", how);
+	}
+	base_append(text, sizeof text, &n, "; %s%s block%s %s live",
+	    page_about(look->sample), count, total == 1 ? "" : "s",
+	    total == 1 ? "was" : "were");
+	append_notice(st, text);
+	n = 0;
+	if (look->tree_ended) {
+		base_append(text, sizeof text, &n,
+		    "all its processes have ended");
+		page_exit_text(look->root_status, root);
+		if (root[0] != '\0' && look->root_status != look->status)
+			base_append(text, sizeof text, &n,
+			    "; the command with %s", root);
+	} else if (look->targets_live > 0) {
+		base_append(text, sizeof text, &n,
+		    "%u process%s of the tree still live: :target lists them",
+		    look->targets_live, look->targets_live == 1 ? "" : "es");
+	}
+	if (n > 0)
+		append_notice(st, text);
+}
+
+/* The totals are exact, and the rows: but there are no others to be had. */
+static void
+say_window(const struct page *page, struct page_state *st)
+{
+	const char *word = page->found.whole ? "LOADING" : "WINDOW";
+	size_t len = strlen(st->word), n = 0;
+	char rate[16], text[160];
+
+	base_append(st->word, sizeof st->word, &len, "  %s", word);
+	snprintf(st->brief, sizeof st->brief, "%s", word);
+	st->mark = PAGE_WARN;
+	st->plain = false;
+	if (page->found.whole) {
+		append_notice(st, "the whole list is being taken");
+		return;
+	}
+	page_rate_text(rate, page->numbers.rate);
+	base_append(text, sizeof text, &n, "more records than are read here%s%s"
+	    ": visible rows and totals only", page->numbers.rated ? ", " : "",
+	    page->numbers.rated ? rate : "");
+	append_notice(st, text);
+}
+
+/* Nothing lives any more, but a large list takes its time to come. */
+static void
+say_rest(const struct page *page, const struct nodes_look *look,
+    struct page_state *st)
+{
+	char when[16], how[PAGE_EXIT_TEXT];
+
+	clock_text(page, look, look->ended_wall_ms, when);
+	page_exit_text(look->status, how);
+	snprintf(st->word, sizeof st->word, "%s %s%s%s  LOADING",
+	    states[NODES_ENDED].name, when, how[0] != '\0' ? " " : "", how);
+	st->name = states[NODES_ENDED].name;
+	snprintf(st->brief, sizeof st->brief, "%s", st->name);
+	st->mark = PAGE_WARN;
+	st->plain = false;
+	append_notice(st, "the target has ended: the whole list is being taken");
+}
+
+static void
+say_live(const struct page *page, const struct nodes_look *look,
+    uint64_t total, struct page_state *st)
+{
+	char when[16], text[96];
+	size_t n = 0, len = strlen(st->word);
+
+	if (look->ended_wall_ms != 0 && (look->window || !look->settled)) {
+		say_rest(page, look, st);
+		return;
+	}
+	if (page->numbers.hz > 0)
+		base_append(st->word, sizeof st->word, &len, " %u Hz",
+		    page->numbers.hz);
+	if (look->window) {
+		say_window(page, st);
+	} else if (!look->settled) {
+		base_append(st->word, sizeof st->word, &len, "  LOADING");
+		snprintf(st->brief, sizeof st->brief, "LOADING");
+		st->mark = PAGE_WARN;
+		st->plain = false;
+		append_notice(st, "the list is being taken: not all of its "
+		    "blocks are here yet");
+	} else if (total == 0) {
+		base_append(st->word, sizeof st->word, &len, "  EMPTY");
+		snprintf(st->brief, sizeof st->brief, "EMPTY");
+		st->mark = PAGE_WARN;
+		st->plain = false;
+		base_append(text, sizeof text, &n, "connected, 0 blocks");
+		if (page->state.opened_wall_ms != 0) {
+			clock_text(page, look, page->state.opened_wall_ms, when);
+			base_append(text, sizeof text, &n, " since %s", when);
+		}
+		append_notice(st, text);
+	}
+}
+
+/* What the list does not have, and what its totals are. */
+static void
+say_modes(const struct page *page, const struct nodes_look *look,
+    struct page_state *st)
+{
+	char when[16], text[80], sample[PAGE_SAMPLE_TEXT];
+	size_t len = strlen(st->word), n = 0;
+
+	if (look->armed_wall_ms != 0) {
+		clock_text(page, look, look->armed_wall_ms, when);
+		base_append(text, sizeof text, &n,
+		    "armed %s, earlier blocks not listed", when);
+		append_notice(st, text);
+	}
+	if (look->sample == 0)
+		return;
+	page_sample_text(look->sample, sample);
+	base_append(st->word, sizeof st->word, &len, "  sampled %s", sample);
+	/* A word that is there already has more to say, and ~ says this. */
+	if (!st->plain)
+		return;
+	snprintf(st->brief, sizeof st->brief, "SAMPLED %.9s", sample);
+	st->mark = PAGE_WARN;
+	st->plain = false;
+}
+
+/*
+ * How old the picture is; of one that has never been there, how long it has
+ * been waited for.
+ */
+static uint64_t
+stale_seconds(const struct page *page, const struct page_view *v)
+{
+	int64_t stale = v->live->stale_ms;
+	int64_t s = stale > 0 ? stale / 1000 : page->state.known ?
+	    mono_diff_ns(v->now, page->state.at) / 1000000000 : 0;
+
+	return s > 0 ? (uint64_t)s : 0;
+}
+
+/* The last picture that there was, and when the next one may come. */
+static void
+say_unreachable(const struct page *page, const struct page_view *v,
+    struct page_state *st)
+{
+	const struct nodes_look *look = v->live;
+	uint64_t s = stale_seconds(page, v);
+	int64_t in = (look->retry_ms + 999) / 1000;
+	size_t len, n = 0;
+	char text[96], age[8];
+
+	page_cell_age(age, s);
+	if (s > 0 && look->state == NODES_UNREACHABLE) {
+		len = strlen(st->word);
+		base_append(st->word, sizeof st->word, &len, " %s", age);
+		len = strlen(st->brief);
+		base_append(st->brief, sizeof st->brief, &len, " %s", age);
+	}
+	if (v->live->stale_ms >= 1000) {
+		base_append(text, sizeof text, &n, "picture is %s old", age);
+		append_notice(st, text);
+	}
+	if (!look->returns)
+		return;
+	len = strlen(st->word);
+	if (look->retry_ms > 0)
+		base_append(st->word, sizeof st->word, &len,
+		    "  retry in %ds", (int)in);
+	else
+		base_append(st->word, sizeof st->word, &len, "  trying");
+	if (look->tries > 0)
+		base_append(st->word, sizeof st->word, &len, " (%u)",
+		    look->tries);
+	if (!page->cursor.on && page->on_screen && !page->bare &&
+	    look->retry_ms > 0)
+		append_notice(st, "Enter tries now");
+}
+
+/* The list is just being taken anew, or the page itself had been stopped. */
+static void
+say_stale(const struct page *page, const struct page_view *v,
+    struct page_state *st)
+{
+	size_t len = strlen(st->word), n = 0;
+	char text[64], age[8];
+
+	st->stale = true;
+	st->plain = false;
+	st->name = "STALE";
+	st->mark = PAGE_WARN;
+	page_cell_age(age, stale_seconds(page, v));
+	base_append(st->word, sizeof st->word, &len, "  STALE %s", age);
+	snprintf(st->brief, sizeof st->brief, "STALE %s", age);
+	base_append(text, sizeof text, &n, "picture is %s old", age);
+	append_notice(st, text);
+}
+
+/* What a list taken anew has made good is in the sentence alone. */
+static void
+say_loss_word(const struct nodes_look *look, struct page_state *st)
+{
+	uint64_t lost = page_lost_for_good(look);
+	char exact[32], fit[8], *digits = fit;
+	size_t len = strlen(st->word);
+	bool bound = false;
+
+	for (unsigned i = 0; i < STREAM_CAUSES; i++)
+		bound = bound || (look->lost[i] > 0 && is_bound(look, i));
+	base_group_digits(exact, sizeof exact, lost);
+	base_fit_count(fit, 5, lost);
+	while (*digits == ' ')
+		digits++;
+	if (lost > 0)
+		base_append(st->word, sizeof st->word, &len,
+		    "  LOSSY %s%s lost", bound ? ">=" : "+", exact);
+	else
+		base_append(st->word, sizeof st->word, &len, "  INCOMPLETE");
+	if (st->stale)
+		return;
+	if (lost > 0)
+		snprintf(st->brief, sizeof st->brief, "LOSSY %.5s lost",
+		    digits);
+	else
+		snprintf(st->brief, sizeof st->brief, "INCOMPLETE");
+	st->mark = PAGE_BAD;
+	st->plain = false;
+}
+
+/* Paused: what came since is counted, for the picture does not show it. */
+static void
+say_paused(const struct page *page, const struct page_view *v,
+    struct page_state *st)
+{
+	int64_t ms;
+	struct tm tm;
+	uint64_t since = v->live->total_records - v->look->total_records;
+	char count[32], fit[8], *digits = fit, word[sizeof st->word];
+	size_t len = 0;
+
+	if (v->live->total_records < v->look->total_records)
+		since = 0;
+	base_group_digits(count, sizeof count, since);
+	base_fit_count(fit, 5, since);
+	while (*digits == ' ')
+		digits++;
+	memcpy(word, st->word, sizeof word);
+	if (page_stepped(page, &ms)) {
+		page_wall(page, v->look, v->look->node_wall_ms, &tm);
+		strftime(count, sizeof count, "%H:%M:%S", &tm);
+		base_append(st->word, sizeof st->word, &len,
+		    "PAUSED %s (-%lld s)%s%s", count,
+		    (long long)(ms + 500) / 1000, st->plain ? "" : "  ",
+		    st->plain ? "" : word);
+		if (!st->stale)
+			snprintf(st->brief, sizeof st->brief, "PAUSED %.8s",
+			    count);
+	} else {
+		base_append(st->word, sizeof st->word, &len, "PAUSED +%s%s%s",
+		    count, st->plain ? "" : "  ", st->plain ? "" : word);
+		if (!st->stale)
+			snprintf(st->brief, sizeof st->brief, "PAUSED +%.5s",
+			    digits);
+	}
+	/* Of a picture that is no longer true at all, that is said first. */
+	if (!st->stale)
+		st->name = "PAUSED";
+	if (st->mark == PAGE_PLAIN)
+		st->mark = PAGE_WARN;
+	st->plain = false;
+}
+
+void
+page_state_get(const struct page *page, const struct page_view *v,
+    struct page_state *st)
+{
+	const struct nodes_look *look = v->live;
+	enum nodes_state s = look->state;
+	uint64_t total = page_view_total(v);
+	char follow[PAGE_FOLLOWED_TEXT];
+	bool live, mending;
+	size_t len;
+
+	if ((size_t)s >= BASE_NELEM(states) || states[s].name == NULL)
+		s = NODES_CONNECTING;
+	live = s == NODES_LIVE;
+	*st = (struct page_state){
+		.name = states[s].name,
+		.mark = states[s].mark,
+		.stale = states[s].stale,
+		.plain = live,
+	};
+	base_copy_text(st->word, sizeof st->word, st->name);
+	base_copy_text(st->brief, sizeof st->brief, st->name);
+
+	if (look->exec_error != 0) {
+		snprintf(st->notice, sizeof st->notice,
+		    "the command could not be run: %s",
+		    strerror(look->exec_error));
+	} else if (live) {
+		say_live(page, look, total, st);
+	} else if (s == NODES_ENDED) {
+		say_ended(page, v, look, st);
+	} else {
+		append_notice(st, look->reason[0] != '\0' ? look->reason :
+		    states[s].why);
+		if (!look->linked || s == NODES_UNREACHABLE)
+			say_unreachable(page, v, st);
+	}
+	if (live && look->stale_ms >= STALE_MS)
+		say_stale(page, v, st);
+	if (s != NODES_CONNECTING && s != NODES_DORMANT &&
+	    s != NODES_NO_DATA && look->list != NULL)
+		say_modes(page, look, st);
+	/* Losses after the node's list are mended by taking the list anew. */
+	mending = live && !look->settled && page_lost_for_good(look) > 0;
+	if (s != NODES_CONNECTING && (!look->complete || mending) &&
+	    (look->list != NULL || page_lost(look) > 0)) {
+		say_loss_word(look, st);
+		say_lost(page, look, st);
+	}
+	if ((live || s == NODES_ENDED) && look->reason[0] != '\0')
+		append_notice(st, look->reason);
+	if (v->look != v->live)
+		say_paused(page, v, st);
+	page_followed_text(page, follow);
+	if (follow[0] != '\0') {
+		len = strlen(st->word);
+		base_append(st->word, sizeof st->word, &len, "  %s", follow);
+	}
+}

@@ -1,0 +1,250 @@
+/*
+ * Callers and callees of a function, by the bytes that were asked for through
+ * both.  From one to the next and back again.
+ *
+ * The sums are those of the groups' last take, whatever the page groups by.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../layout/group_fields.h"
+#include "detail.h"
+
+#define INDENT 2
+
+void
+page_kin_open(struct page_kin *k, uint64_t caller, const struct page_call *c)
+{
+	char where[PAGE_NAME_MAX], name[PAGE_NAME_MAX];
+	size_t len = 0;
+
+	memset(k, 0, sizeof *k);
+	page_call_function(c, name, sizeof name);
+	page_call_where(c, false, where, sizeof where);
+	base_append(k->step[0].name, sizeof k->step[0].name, &len, "%s%s%s",
+	    name, where[0] != '\0' ? "  " : "", where);
+	k->step[0].of = (struct page_group_hold){
+		.key = profile_key(c->at, c->words, c->words != NULL &&
+		    c->words->n > 0 ? c->words->n - 1 - c->outer : 0),
+		.caller = caller,
+		.frame = c->at,
+	};
+	k->steps = 1;
+}
+
+/* --- moving ------------------------------------------------------------- */
+
+static int
+rows_of(const struct page_kin *k)
+{
+	return (int)(k->callers + k->callees);
+}
+
+void
+page_kin_move(struct page_kin *k, int delta)
+{
+	int *at = &k->step[k->steps - 1].selected;
+
+	*at += delta;
+	if (*at >= rows_of(k))
+		*at = rows_of(k) - 1;
+	if (*at < 0)
+		*at = 0;
+}
+
+static const struct profile_group *
+selected(const struct page_kin *k)
+{
+	int at = k->step[k->steps - 1].selected;
+
+	if (at >= rows_of(k))
+		return NULL;
+	return at < (int)k->callers ? &k->row[at] :
+	    &k->row[PAGE_KIN_ROWS + at - (int)k->callers];
+}
+
+bool
+page_kin_go(struct page_kin *k, const struct page_view *v)
+{
+	const struct profile_group *row = selected(k);
+	int i;
+
+	if (row == NULL)
+		return false;
+	/* Who goes round in circles forgets where he began. */
+	if (k->steps == PAGE_KIN_DEPTH) {
+		for (i = 1; i < PAGE_KIN_DEPTH; i++)
+			k->step[i - 1] = k->step[i];
+		k->steps--;
+	}
+	memset(&k->step[k->steps], 0, sizeof k->step[0]);
+	page_group_hold(v, PROFILE_FRAME, row, &k->step[k->steps].of);
+	page_group_name(row, k->step[k->steps].name,
+	    sizeof k->step[0].name);
+	k->steps++;
+	k->scroll.top = 0;
+	/* The rows are another function's until the next compose. */
+	k->callers = k->callees = 0;
+	k->self = (struct profile_group){ 0 };
+	k->serial = 0;
+	return true;
+}
+
+bool
+page_kin_back(struct page_kin *k)
+{
+	if (k->steps <= 1)
+		return false;
+	k->steps--;
+	k->self = (struct profile_group){ 0 };
+	k->callers = k->callees = 0;
+	k->serial = 0;
+	return true;
+}
+
+/* --- lines -------------------------------------------------------------- */
+
+static int
+fill(struct page_kin *k, struct page_groups *g, const struct page_view *v)
+{
+	struct page_group_hold *of = &k->step[k->steps - 1].of;
+	int r;
+
+	k->callers = k->callees = 0;
+	k->self = (struct profile_group){ 0 };
+	page_group_find(g, v, PROFILE_FRAME, of);
+	/* Wrappers belong to no group; callers they have. */
+	r = profile_group(g->profile, PROFILE_FRAME, of->key, PROFILE_BYTES,
+	    g->now_ms, &k->self);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = profile_neighbours(g->profile, of->key, true, PROFILE_BYTES,
+	    g->now_ms, k->row, PAGE_KIN_ROWS, &k->callers);
+	if (r < 0)
+		return r;
+	return profile_neighbours(g->profile, of->key, false, PROFILE_BYTES,
+	    g->now_ms, k->row + PAGE_KIN_ROWS, PAGE_KIN_ROWS, &k->callees);
+}
+
+/* The cursor stays on its function, wherever that stands by now. */
+static void
+follow(struct page_kin *k, uint64_t key, bool callee)
+{
+	int *at = &k->step[k->steps - 1].selected;
+	size_t n = callee ? k->callees : k->callers, i;
+	const struct profile_group *row = callee ? k->row + PAGE_KIN_ROWS :
+	    k->row;
+
+	for (i = 0; i < n; i++)
+		if (row[i].key == key)
+			*at = (int)(callee ? k->callers + i : i);
+}
+
+/* As often as the groups are taken, and no more. */
+static int
+refresh(struct page_kin *k, struct page *page, const struct page_view *v)
+{
+	const struct profile_group *was = selected(k);
+	uint64_t key = was != NULL ? was->key : 0;
+	bool callee = was >= k->row + PAGE_KIN_ROWS;
+	struct mono start;
+	int r;
+
+	r = page_groups_refresh(page, v);
+	if (r < 0 || k->serial == page->groups->serial)
+		return r;
+	start = mono_now();
+	r = fill(k, page->groups, v);
+	scan_charge(&page->groups->scan, mono_diff_ns(mono_now(), start));
+	if (r < 0)
+		return r;
+	k->serial = page->groups->serial;
+	if (was != NULL)
+		follow(k, key, callee);
+	return 0;
+}
+
+static const struct page_sum_form form = { .self = true };
+
+static void
+put_sum(const struct page_view *v, const struct profile_group *row,
+    uint64_t of, int indent, struct page_picture *pic)
+{
+	struct page_sum sum = { .v = v, .g = row, .of = of };
+
+	picture_printf(pic, "%*s", indent, "");
+	page_sum_put(&sum, &form, row->name, row->where, pic);
+}
+
+static void
+put_heading(const char *text, struct page_picture *pic)
+{
+	picture_line(pic);
+	picture_put(pic, text);
+	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+}
+
+/* Lines of callers, or callees, of which the first has that number. */
+static void
+put_kin(struct page_kin *k, const struct page_view *v, uint64_t of,
+    const struct profile_group *row, size_t n, int first, int *line,
+    struct page_picture *pic)
+{
+	const int *at = &k->step[k->steps - 1].selected;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		picture_line(pic);
+		put_sum(v, &row[i], of, INDENT, pic);
+		if (first + (int)i != *at)
+			continue;
+		*line = pic->rows - 1;
+		picture_mark_line(pic, PAGE_CURSOR);
+	}
+	if (n == 0) {
+		picture_line(pic);
+		picture_printf(pic, "%*snone", INDENT, "");
+		picture_mark_line(pic, PAGE_STALE);
+	}
+}
+
+int
+page_kin_compose(struct page_kin *k, struct page *page,
+    const struct page_view *v, int cols, int rows, struct page_picture *pic)
+{
+	uint64_t of;
+	int r, line = 0;
+
+	r = refresh(k, page, v);
+	if (r < 0)
+		return r;
+	page_kin_move(k, 0);
+	of = page->groups->total.bytes;
+	picture_begin(pic, cols, page->opts.ascii);
+	picture_line(pic);
+	picture_put(pic, "CALLERS AND CALLEES");
+	page_overlay_title("j k move  Enter go there  Esc back", pic);
+	picture_line(pic);
+	page_sum_heading("FUNCTION", v, &form, pic);
+	picture_line(pic);
+	if (k->self.name != NULL)
+		put_sum(v, &k->self, of, 0, pic);
+	else
+		picture_text(pic, k->step[k->steps - 1].name, pic->cols,
+		    PICTURE_FREE);
+	picture_mark_line(pic, PAGE_NEW);
+	put_heading("callers", pic);
+	put_kin(k, v, of, k->row, k->callers, 0, &line, pic);
+	put_heading("callees", pic);
+	put_kin(k, v, of, k->row + PAGE_KIN_ROWS, k->callees,
+	    (int)k->callers, &line, pic);
+	r = picture_end(pic);
+	if (r < 0)
+		return r;
+	page_scroll_to(&k->scroll, line, rows - 1 > 1 ? rows - 1 : 1);
+	/* With the first row its headings are seen. */
+	if (k->step[k->steps - 1].selected == 0)
+		k->scroll.top = 0;
+	page_scroll_cut(&k->scroll, pic, rows - 1);
+	return 0;
+}

@@ -1,0 +1,1190 @@
+/*
+ * All that is known of one block, put together: its record, its stacks, and
+ * where the cursor is among them.
+ *
+ * The detail stays on its block: when that is freed it says so, and goes on
+ * showing what was known.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../rows/free_blocks.h"
+#include "../rows/marks.h"
+#include "detail.h"
+
+#define LABEL_COLS 12
+#define FOLD_AT 6		/* where a line below a label goes on that is too long */
+#define ONE_LINE_COLS 80	/* below that what is long has two */
+
+/*
+ * Whether the block is in the list still; its number says that it is the same.
+ * again: another one has its address.
+ */
+static bool detail_is_listed(const struct page_detail *, const struct nodes_look *,
+    bool *again);
+
+/* Begins a line with what it is about. */
+static void detail_put_label(const char *label, struct page_picture *);
+/* Outside text in a line of its own below such a one. */
+static void detail_put_sentence(const char *text, struct page_picture *);
+
+static void detail_put_block(const struct page_detail *, const struct page *,
+    const struct page_view *, struct page_picture *);
+/* What a block's free was: " by realloc in thread rx-0". */
+static void detail_put_end(const struct page_view *, const struct nodes_freed *,
+    struct page_picture *);
+#define DETAIL_CLOCK 16
+/* "15:04:09.200", or how long ago where no clock is known. */
+static void detail_clock(const struct page *, const struct nodes_look *, int64_t ms,
+    char out[DETAIL_CLOCK]);
+/* Bytes from its address on that are its own, as far as they are known. */
+static uint64_t detail_used(const struct nodes_look *, const struct blk *);
+
+/* Also notes in which line the cursor is, as those do that follow. */
+static void detail_put_stack(struct page_detail *, const struct page_view *,
+    struct page_picture *);
+/* Nothing unless it is known who freed it. */
+static void detail_put_freeing_stack(const struct page_detail *,
+    const struct page_view *, struct page_picture *);
+/* Pages, region and neighbours. */
+static void detail_put_memory(const struct page_detail *, const struct page_view *,
+    struct page_picture *);
+/* Who has had its address. */
+static void detail_put_history(const struct page_detail *, const struct page *,
+    const struct page_view *, struct page_picture *);
+/* Who was born together with it. */
+static void detail_put_born(struct page_detail *, const struct page_view *,
+    struct page_picture *);
+
+#define FOOT_ROWS 14		/* from so many on the call under the cursor is told in full */
+#define FOOT_LINES 3
+#define TO_THE_END (1 << 20)
+
+/* --- the block ---------------------------------------------------------- */
+
+static void
+requester(const struct nodes_look *look, const struct blk *b, char out[16])
+{
+	const struct blklist_info *info = look->list != NULL && b->info != 0 ?
+	    blklist_info_get(look->list, b->info) : NULL;
+
+	out[0] = '\0';
+	if (info != NULL && info->name[0] != '\0')
+		snprintf(out, 16, "%s", info->name);
+	else if (info != NULL)
+		snprintf(out, 16, "node %04X", info->node);
+}
+
+void
+page_detail_open(struct page_detail *d, const struct page_view *v,
+    const struct blk *b)
+{
+	*d = (struct page_detail){
+		.blk = *b,
+		.layer = v->look->levels && blk_layer(b),
+		.stream_no = v->look->stream_no,
+	};
+	requester(v->look, b, d->info);
+	page_born_begin(&d->born, b);
+}
+
+/* Whether the block is in the list still; its number says that it is the same. */
+static bool
+detail_is_listed(const struct page_detail *d, const struct nodes_look *look,
+    bool *again)
+{
+	struct blk now;
+
+	*again = false;
+	if (look->list == NULL || blklist_get(look->list, d->layer,
+	    d->blk.addr, &now) < 0)
+		return false;
+	*again = now.seq != d->blk.seq;
+	return !*again;
+}
+
+/* A paused picture has the block for as long as it is paused. */
+static void
+follow(struct page_detail *d, const struct page_view *v)
+{
+	bool again;
+
+	if (d->stream_no != v->look->stream_no || v->look->list == NULL)
+		return;
+	if (detail_is_listed(d, v->look, &again)) {
+		d->freed = d->again = false;
+		return;
+	}
+	d->again = again;
+	if (!d->freed) {
+		d->freed = true;
+		d->freed_ms = v->look->now_ms;
+	}
+}
+
+/* --- the cursor ---------------------------------------------------------- */
+
+/* How many calls there are, and in *at the number of the cursor's. */
+static int
+count_calls(const struct page_detail *d, const struct page_view *v, int *at)
+{
+	struct page_calls calls;
+	struct page_call c;
+	int i = 0;
+
+	*at = -1;
+	if (d->stream_no != v->look->stream_no ||
+	    !page_calls_begin(&calls, v, d->blk.caller))
+		return 0;
+	while (page_calls_next(&calls, &c)) {
+		if (c.frame == d->frame && (*at < 0 || c.outer >= d->outer))
+			*at = i;
+		i++;
+	}
+	if (*at < 0)
+		*at = 0;
+	return i;
+}
+
+/* The call with that number: there is one. */
+static void
+nth_call(const struct page_detail *d, const struct page_view *v, int n,
+    struct page_call *c)
+{
+	struct page_calls calls;
+
+	page_calls_begin(&calls, v, d->blk.caller);
+	while (page_calls_next(&calls, c) && n-- > 0)
+		continue;
+}
+
+bool
+page_detail_call(const struct page_detail *d, const struct page_view *v,
+    struct page_call *c)
+{
+	int at;
+
+	if (d->among || count_calls(d, v, &at) == 0)
+		return false;
+	nth_call(d, v, at, c);
+	return true;
+}
+
+/* Its number among those born with it; -1: it is none of them by now. */
+static int
+among_at(const struct page_detail *d)
+{
+	const struct blk *b;
+	int i;
+
+	for (i = 0; d->among; i++) {
+		b = page_born_nth(&d->born.shown, (size_t)i);
+		if (b == NULL)
+			break;
+		if (b->seq == d->among_seq && b->addr == d->among_addr)
+			return i;
+	}
+	return -1;
+}
+
+bool
+page_detail_block(const struct page_detail *d, struct blk *b)
+{
+	int i = among_at(d);
+
+	if (i < 0)
+		return false;
+	*b = *page_born_nth(&d->born.shown, (size_t)i);
+	return true;
+}
+
+static void
+put_cursor_at(struct page_detail *d, const struct page_view *v, int at,
+    int calls)
+{
+	const struct blk *b;
+	struct page_call c;
+
+	d->among = at >= calls;
+	if (d->among) {
+		b = page_born_nth(&d->born.shown, (size_t)(at - calls));
+		d->among_seq = b->seq;
+		d->among_addr = b->addr;
+		return;
+	}
+	nth_call(d, v, at, &c);
+	d->frame = c.frame;
+	d->outer = c.outer;
+}
+
+/*
+ * Lines that are above what the cursor can reach, and below it, are read as
+ * well.
+ */
+static bool
+scroll_to_cursor(struct page_detail *d, int delta)
+{
+	struct page_scroll *s = &d->scroll;
+	int off = 0;
+
+	if (delta > 0 && d->at >= s->top + s->window)
+		off = d->at - s->top;
+	else if (delta < 0 && d->at < s->top)
+		off = d->at - s->top;
+	if (off == 0 || abs(delta) > s->window)
+		return false;
+	s->top += abs(delta) < abs(off) ? delta : off;
+	return true;
+}
+
+/* Between the calls and the blocks behind them there are lines as well. */
+static bool
+scroll_between(struct page_detail *d, int delta, int to, int calls)
+{
+	struct page_scroll *s = &d->scroll;
+	bool far;
+
+	if (d->first_born == 0 || d->last_call == 0 ||
+	    d->among == (to >= calls) || abs(delta) > s->window)
+		return false;
+	far = delta > 0 ? d->first_born >= s->top + s->window + delta :
+	    d->last_call < s->top + delta;
+	if (far)
+		s->top += delta;
+	return far;
+}
+
+void
+page_detail_move(struct page_detail *d, const struct page_view *v, int delta)
+{
+	struct page_scroll *s = &d->scroll;
+	int calls, at, to, last;
+
+	calls = count_calls(d, v, &at);
+	last = calls + (int)(d->born.shown.n + d->born.shown.nbeside) - 1;
+	if (last < 0) {
+		s->top += delta;
+		return;
+	}
+	if (d->placed && scroll_to_cursor(d, delta))
+		return;
+	if (among_at(d) >= 0)
+		at = calls + among_at(d);
+	to = delta < -at ? 0 : delta > last - at ? last : at + delta;
+	d->seek = false;
+	if (d->placed && scroll_between(d, delta, to, calls))
+		return;
+	d->placed = false;
+	d->seek = to != at;
+	if (to == last && delta > 0)
+		s->top = d->seek ? s->top + TO_THE_END : s->top + delta;
+	else if (!d->seek)
+		s->top = 0;
+	put_cursor_at(d, v, to, calls);
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+/* The call under the cursor, with nothing cut but what no line can hold. */
+static void
+put_foot(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char text[PAGE_NAME_MAX];
+	struct page_call c;
+	struct blk b;
+	int last = pic->rows + FOOT_LINES;	/* the line being written is not in rows */
+
+	if (page_detail_block(d, &b)) {
+		picture_line(pic);
+		picture_printf(pic, "born with this block: Enter opens "
+		    "it");
+	} else if (page_detail_call(d, v, &c)) {
+		page_call_function(&c, text, sizeof text);
+		if (picture_wrap(pic, text, FOOT_LINES - 1, PAGE_NEW) > 0) {
+			page_call_where(&c, true, text, sizeof text);
+			if (text[0] == '\0' && c.words != NULL)
+				page_text_copy(text, sizeof text,
+				    c.words->module);
+			picture_wrap(pic, text, 1, PAGE_PLAIN);
+		}
+	}
+	while (!picture_failed(pic) && pic->rows < last)
+		picture_line(pic);
+}
+
+/* The scrolled lines, then the foot, which stays. */
+static void
+cut(struct page_detail *d, struct page_picture *pic, int window, int foot)
+{
+	struct page_line last[FOOT_LINES];
+	int i;
+
+	if (picture_failed(pic))
+		return;
+	for (i = 0; i < foot; i++)
+		last[i] = pic->line[pic->rows - foot + i];
+	pic->rows -= foot;
+	if (d->seek)
+		page_scroll_to(&d->scroll, d->at, window);
+	page_scroll_cut(&d->scroll, pic, window);
+	for (i = 0; i < foot; i++)
+		pic->line[pic->rows++] = last[i];
+}
+
+/* Those born together: a portion of the search; the cursor stays where it can. */
+static void
+look_for_others(struct page_detail *d, const struct page_view *v)
+{
+	if (d->stream_no == v->look->stream_no && v->look->list != NULL &&
+	    !v->look->window)
+		page_born_next(&d->born, v->look->list, v->look->now_ms);
+	if (among_at(d) < 0)
+		d->among = false;
+}
+
+int
+page_detail_compose(struct page_detail *d, const struct page *page,
+    const struct page_view *v, int cols, int rows, struct page_picture *pic)
+{
+	int foot = rows >= FOOT_ROWS ? FOOT_LINES : 0;
+	int window = rows - 1 - foot > 1 ? rows - 1 - foot : 1, r;
+	struct page_call c;
+
+	follow(d, v);
+	look_for_others(d, v);
+	/* Inlined calls that came with the words may have moved the cursor's. */
+	if (page_detail_call(d, v, &c)) {
+		d->frame = c.frame;
+		d->outer = c.outer;
+	}
+	picture_begin(pic, cols, page->opts.ascii);
+	picture_line(pic);
+	picture_printf(pic, "BLOCK %0*llx", v->look->classic ? 8 : 12,
+	    (unsigned long long)d->blk.addr);
+	page_overlay_title("j k move  g callers  [ ] neighbours  Esc close", pic);
+	detail_put_block(d, page, v, pic);
+	detail_put_stack(d, v, pic);
+	detail_put_freeing_stack(d, v, pic);
+	detail_put_memory(d, v, pic);
+	detail_put_history(d, page, v, pic);
+	detail_put_born(d, v, pic);
+	while (!picture_failed(pic) && foot > 0 && pic->rows < window)
+		picture_line(pic);
+	if (foot > 0)
+		put_foot(d, v, pic);
+	r = picture_end(pic);
+	if (r == 0)
+		cut(d, pic, window, foot);
+	d->placed = r == 0;
+	return r;
+}
+
+/* --- its record ----------------------------------------------------------- */
+
+/*
+ * The lines of the detail that its record fills, and what has become of it.
+ */
+
+static void
+detail_put_label(const char *label, struct page_picture *pic)
+{
+	picture_line(pic);
+	picture_printf(pic, "  %-*s", LABEL_COLS - 2, label);
+	picture_fold(pic, LABEL_COLS);
+}
+
+static const char *
+age_of(const struct page_view *v, int64_t ms, char out[8])
+{
+	page_cell_age(out, v->look->now_ms > ms ?
+	    (uint64_t)(v->look->now_ms - ms) / 1000 : 0);
+	return out;
+}
+
+/* By what and in which thread, when its record was seen. */
+static void
+detail_put_end(const struct page_view *v, const struct nodes_freed *how,
+    struct page_picture *pic)
+{
+	static const struct {
+		enum rec_type type;
+		const char *by;
+	} ways[] = {
+		{ TYPE_FREE, "free" }, { TYPE_DELETE, "delete" },
+		{ TYPE_DELETE_ARRAY, "delete[]" },
+		{ TYPE_BY_REALLOC, "realloc" },
+	};
+	const char *thread;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(ways); i++)
+		if (how->type == ways[i].type)
+			picture_printf(pic, " by %s", ways[i].by);
+	if (how->thread == 0)
+		return;
+	thread = v->thread(v->arg, how->thread);
+	picture_put(pic, " in thread ");
+	if (thread[0] != '\0')
+		picture_text(pic, thread, 16, PICTURE_FREE);
+	else
+		picture_printf(pic, "%u", how->thread);
+}
+
+static void
+put_freed(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char age[8];
+
+	if (v->freed != NULL) {
+		picture_printf(pic, "freed %s ago", age_of(v, v->freed->ms,
+		    age));
+		detail_put_end(v, v->freed, pic);
+	} else {
+		picture_printf(pic, "freed, seen %s ago", age_of(v,
+		    d->freed_ms, age));
+	}
+	if (d->again)
+		picture_put(pic, "; its address is in use again");
+}
+
+static void
+put_state(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	bool again;
+
+	detail_put_label("state", pic);
+	if (d->stream_no != v->look->stream_no) {
+		picture_put(pic, "another stream is watched by now");
+	} else if (d->freed) {
+		put_freed(d, v, pic);
+	} else if (v->live != v->look && !detail_is_listed(d, v->live, &again)) {
+		picture_put(pic, "live in the paused picture, freed since");
+	} else {
+		picture_put(pic, "live");
+		return;
+	}
+	picture_mark(pic, LABEL_COLS, picture_col(pic), PAGE_WARN);
+}
+
+static uint64_t
+detail_used(const struct nodes_look *look, const struct blk *b)
+{
+	return look->classic ? b->size : b->size +
+	    (uint64_t)b->overhead * 16;
+}
+
+/* Of a sample each block is there for many. */
+static void
+put_weight(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char blocks[32], bytes[24], period[PAGE_SAMPLE_TEXT];
+	double weight;
+
+	if (v->look->sample == 0 || v->look->list == NULL)
+		return;
+	weight = blklist_weight(v->look->list, &d->blk);
+	base_group_digits(blocks, sizeof blocks, (uint64_t)(weight + 0.5));
+	base_human_bytes(bytes, sizeof bytes,
+	    (uint64_t)(weight * (double)d->blk.size + 0.5));
+	page_sample_text(v->look->sample, period);
+	detail_put_label("sample", pic);
+	picture_printf(pic, "stands for ~%s blocks, ~%s; sample %s", blocks,
+	    bytes, period);
+}
+
+/* By its own number, whoever has had its address. */
+static void
+put_since(const struct page_detail *d, const struct page *page,
+    const struct page_view *v, struct page_picture *pic)
+{
+	const struct page_moment *m;
+	char at[12];
+
+	if (!page_is_marked(page) || d->stream_no != v->look->stream_no)
+		return;
+	m = &page->marked->mark;
+	page_moment_text(page, v, m, at);
+	detail_put_label("mark", pic);
+	picture_printf(pic, page_moment_is_new(m, &d->blk) ?
+	    "new since %s" : "there before %s", at);
+}
+
+static void
+put_size(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char asked[32], used[32];
+
+	detail_put_label("size", pic);
+	base_group_digits(asked, sizeof asked, d->blk.size);
+	base_group_digits(used, sizeof used, detail_used(v->look, &d->blk));
+	if (v->look->classic)
+		picture_printf(pic, "%s asked", asked);
+	else
+		picture_printf(pic, "%s asked, %s %s used", asked,
+		    d->blk.overhead == UINT16_MAX ? "at least" : "about", used);
+}
+
+static void
+put_type(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	const struct stream_type *t = v->look->types != NULL ?
+	    &v->look->types->by_code[d->blk.type] : NULL;
+
+	detail_put_label("type", pic);
+	picture_printf(pic, "%02X ", d->blk.type);
+	if (t == NULL || t->name[0] == '\0') {
+		picture_put(pic, "not a type of this stream");
+		return;
+	}
+	picture_text(pic, t->name, 8, PICTURE_FREE);
+	if (t->text[0] == '\0')
+		return;
+	picture_put(pic, ", ");
+	picture_text(pic, t->text, pic->cols, PICTURE_FREE);
+}
+
+static void
+put_thread(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	const char *name = page_cell_thread(v, &d->blk);
+
+	detail_put_label("thread", pic);
+	if (d->blk.thread == 0) {
+		picture_put(pic, "not known");
+		return;
+	}
+	if (name[0] != '\0') {
+		picture_text(pic, name, 32, PICTURE_FREE);
+		picture_put(pic, ", ");
+	}
+	picture_printf(pic, "index %u", d->blk.thread);
+}
+
+static void
+detail_clock(const struct page *page, const struct nodes_look *look,
+    int64_t ms, char out[DETAIL_CLOCK])
+{
+	int64_t wall = look->node_wall_ms - (look->now_ms - ms);
+	char age[8];
+	size_t len = 0;
+	struct tm tm;
+
+	out[0] = '\0';
+	if (look->node_wall_ms == 0 || wall < 0) {
+		page_cell_age(age, look->now_ms > ms ?
+		    (uint64_t)(look->now_ms - ms) / 1000 : 0);
+		base_append(out, DETAIL_CLOCK, &len, "%s ago", age);
+		return;
+	}
+	page_wall(page, look, wall, &tm);
+	base_append(out, DETAIL_CLOCK, &len, "%02d:%02d:%02d.%03d",
+	    tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(wall % 1000));
+}
+
+static void
+put_time(const struct page_detail *d, const struct page *page,
+    const struct page_view *v, struct page_picture *pic)
+{
+	const struct nodes_look *look = v->look;
+	int64_t wall = look->node_wall_ms - (look->now_ms - d->blk.ms), end;
+	char age[8], when[32] = "";
+	struct tm tm;
+
+	detail_put_label("age", pic);
+	if (d->freed) {
+		end = v->freed != NULL ? v->freed->ms : d->freed_ms;
+		page_cell_age(age, end > d->blk.ms ?
+		    (uint64_t)(end - d->blk.ms) / 1000 : 0);
+		picture_printf(pic, "lived %s", age);
+	} else {
+		page_cell_age(age, page_cell_seconds(look, &d->blk));
+		picture_put(pic, age);
+	}
+	if (look->node_wall_ms == 0 || wall < 0)
+		return;
+	page_wall(page, look, wall, &tm);
+	if (strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &tm) > 0)
+		picture_printf(pic, ", since %s.%03d", when,
+		    (int)(wall % 1000));
+}
+
+static void
+detail_put_block(const struct page_detail *d, const struct page *page,
+    const struct page_view *v, struct page_picture *pic)
+{
+	unsigned level = d->blk.flags & REC_LEVEL_MASK;
+	char seq[32];
+
+	detail_put_label("address", pic);
+	picture_printf(pic, "%0*llx", v->look->classic ? 8 : 12,
+	    (unsigned long long)d->blk.addr);
+	if (d->layer != 0)
+		picture_put(pic, ", named through the API");
+	put_state(d, v, pic);
+	put_size(d, v, pic);
+	put_weight(d, v, pic);
+	put_type(d, v, pic);
+	put_thread(d, v, pic);
+	detail_put_label("requester", pic);
+	picture_text(pic, d->info[0] != '\0' ? d->info : "none", 16,
+	    PICTURE_FREE);
+	put_time(d, page, v, pic);
+	put_since(d, page, v, pic);
+	base_group_digits(seq, sizeof seq, d->blk.seq);
+	detail_put_label("sequence", pic);
+	picture_put(pic, seq);
+	if (!v->look->levels) {
+		picture_printf(pic, ", flags %X", d->blk.flags & 0xf);
+	} else if (level != 0) {
+		picture_printf(pic, ", level %u", level);
+	}
+}
+
+/* --- its stacks ----------------------------------------------------------- */
+
+/*
+ * The stacks of the detail, a line for each call, with why there are no more
+ * and why words are missing.
+ */
+
+#define PLACE_COLS 24
+#define PLACE_COLS_WIDE 34
+#define WIDE_COLS 120
+#define REASONS_MAX 6
+
+static const char *
+suffix(const struct page_call *c)
+{
+	if (c->skipped)
+		return c->inlined ? "  (inlined, skipped)" : "  (skipped)";
+	return c->inlined ? "  (inlined)" : "";
+}
+
+static void
+put_function(const struct page_call *c, struct page_picture *pic)
+{
+	const char *after = suffix(c);
+	int room = pic->cols - picture_col(pic) - (int)strlen(after);
+
+	/* Where it lies stands beside it. */
+	if (c->line != NULL)
+		page_put_call(c, room, pic);
+	else
+		picture_put(pic, c->words != NULL ? "?" : "not known yet");
+	picture_put(pic, after);
+}
+
+static void
+put_place(const struct page_call *c, int width, struct page_picture *pic)
+{
+	char place[PAGE_NAME_MAX] = "";
+
+	picture_printf(pic, "%012llx ", (unsigned long long)frame_pc(c->at));
+	/* The address stands there already. */
+	if (c->words != NULL && c->words->module.len > 0)
+		page_call_place(c, place, sizeof place);
+	picture_text(pic, place, width, PICTURE_FREE);
+}
+
+/* Inlined calls have the address of the one that they are in. */
+static void
+put_call(const struct page_call *c, struct page_picture *pic)
+{
+	int width = pic->cols >= WIDE_COLS ? PLACE_COLS_WIDE : PLACE_COLS;
+	bool begins = c->line == NULL || c->line == &c->words->line[0];
+
+	picture_line(pic);
+	if (begins)
+		picture_printf(pic, "%3u ", c->frame);
+	else
+		picture_put(pic, "    ");
+	if (pic->cols >= ONE_LINE_COLS) {
+		if (begins)
+			put_place(c, width, pic);
+		picture_to(pic, 4 + 13 + width + 1);
+	}
+	put_function(c, pic);
+}
+
+/* The cursor is in the stack of the allocation; d NULL: this is another. */
+static enum page_mark
+call_mark(const struct page_detail *d, const struct page_call *c)
+{
+	if (d != NULL && !d->among && c->frame == d->frame &&
+	    c->outer == d->outer)
+		return PAGE_CURSOR;
+	return c->skipped ? PAGE_STALE : PAGE_PLAIN;
+}
+
+static void
+put_calls(struct page_detail *d, struct page_calls *calls,
+    struct page_picture *pic)
+{
+	enum page_mark mark;
+	struct page_call c;
+
+	while (page_calls_next(calls, &c)) {
+		put_call(&c, pic);
+		mark = call_mark(d, &c);
+		if (d != NULL)
+			d->last_call = pic->rows - 1;
+		/* The line is not in pic->rows yet: that counts the title. */
+		if (mark == PAGE_CURSOR)
+			d->at = pic->rows - 1;
+		picture_mark_line(pic, mark);
+		if (pic->cols >= ONE_LINE_COLS || c.inlined)
+			continue;
+		picture_line(pic);
+		picture_put(pic, "    ");
+		put_place(&c, pic->cols - picture_col(pic) - 13, pic);
+		picture_mark_line(pic, PAGE_STALE);
+	}
+}
+
+/* --- why there are no more words ---------------------------------------- */
+
+static const struct {
+	const char *before, *after;
+} reasons[WIRE_KNOWN] = {
+	[WIRE_K_PENDING] = { "the node does not say what lies in ", "" },
+	[WIRE_K_NO_LINE] = { "no line for code in ", "" },
+	[WIRE_K_NO_SYMBOL] = { "no symbol for it in ", "" },
+	[WIRE_K_NO_MODULE] = { "code in no file: made at run time, or "
+	    "unmapped", NULL },
+	[WIRE_K_NO_FILE] = { "", " is not there, or not to be read" },
+	[WIRE_K_OTHER_FILE] = { "another build of ", " lies there now" },
+	[WIRE_K_DAMAGED] = { "the tables of ", " make no sense" },
+	[WIRE_K_NO_READER] = { "the node has no reader of symbols", NULL },
+};
+
+/* The sentence for a frame; "" when all is known. */
+static void
+reason_text(const struct page_call *c, char *out, size_t cap)
+{
+	const struct wire_words *w = c->words;
+	char module[PAGE_NAME_MAX];
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (w == NULL || w->known >= WIRE_KNOWN)
+		return;
+	page_text_copy(module, sizeof module, page_text_base(w->module));
+	if (w->fetching)
+		base_append(out, cap, &len, "the debug file of %s is on its "
+		    "way", module);
+	else if (reasons[w->known].before != NULL)
+		base_append(out, cap, &len, "%s%s%s", reasons[w->known].before,
+		    reasons[w->known].after != NULL ? module : "",
+		    reasons[w->known].after != NULL ?
+		    reasons[w->known].after : "");
+}
+
+static bool
+was_said(char (*said)[PAGE_NAME_MAX], size_t n, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(said[i], text) == 0)
+			return true;
+	return false;
+}
+
+static void
+detail_put_sentence(const char *text, struct page_picture *pic)
+{
+	picture_line(pic);
+	picture_put(pic, "    ");
+	picture_text(pic, text, pic->cols, PICTURE_FREE);
+}
+
+static void
+put_reasons(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char said[REASONS_MAX][PAGE_NAME_MAX], text[PAGE_NAME_MAX];
+	struct page_calls calls;
+	struct page_call c;
+	size_t n = 0, unknown = 0, len = 0;
+
+	if (!page_calls_begin(&calls, v, d->blk.caller))
+		return;
+	while (page_calls_next(&calls, &c)) {
+		unknown += c.words == NULL;
+		reason_text(&c, text, sizeof text);
+		if (text[0] == '\0' || n == REASONS_MAX ||
+		    was_said(said, n, text))
+			continue;
+		memcpy(said[n++], text, sizeof text);
+		detail_put_sentence(text, pic);
+	}
+	if (v->fetching[0] != '\0') {
+		base_append(text, sizeof text, &len,
+		    "fetching debug file: %s", v->fetching);
+		detail_put_sentence(text, pic);
+	}
+	if (unknown > 0) {
+		len = 0;
+		base_append(text, sizeof text, &len,
+		    "the words of %zu frame%s are on their way", unknown,
+		    unknown == 1 ? "" : "s");
+		detail_put_sentence(text, pic);
+	}
+}
+
+static const char *
+end_text(uint64_t caller, const struct page_calls *calls)
+{
+	return rec_is_site(caller) ? stream_end_text(calls->stack.end) :
+	    "the caller alone was recorded";
+}
+
+static void
+detail_put_stack(struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	struct page_calls calls;
+
+	detail_put_label("stack", pic);
+	d->at = d->last_call = 0;
+	if (d->blk.caller == 0) {
+		picture_put(pic, "nobody knows who asked for it");
+		return;
+	}
+	if (d->stream_no != v->look->stream_no ||
+	    !page_calls_begin(&calls, v, d->blk.caller)) {
+		picture_put(pic, "not known yet");
+		return;
+	}
+	picture_printf(pic, "%u frame%s, innermost first", calls.stack.depth,
+	    calls.stack.depth == 1 ? "" : "s");
+	put_calls(d, &calls, pic);
+	detail_put_sentence(end_text(d->blk.caller, &calls), pic);
+	put_reasons(d, v, pic);
+}
+
+/* Frees have a stack when it was asked for, else their caller. */
+static void
+detail_put_freeing_stack(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	struct page_calls calls;
+
+	if (!d->freed || v->freed == NULL || v->freed->caller == 0 ||
+	    d->stream_no != v->look->stream_no)
+		return;
+	detail_put_label("freed by", pic);
+	if (!page_calls_begin(&calls, v, v->freed->caller)) {
+		picture_put(pic, "not known yet");
+		return;
+	}
+	picture_printf(pic, "%u frame%s", calls.stack.depth,
+	    calls.stack.depth == 1 ? "" : "s");
+	put_calls(NULL, &calls, pic);
+	detail_put_sentence(end_text(v->freed->caller, &calls), pic);
+}
+
+/* --- its neighbours in memory and in time --------------------------------- */
+
+/*
+ * What lies around a block: before and behind it in memory, before and after it
+ * at its address, and beside it in time.
+ */
+
+#define PAGE_BITS 12
+#define PAGE_BYTES (UINT64_C(1) << PAGE_BITS)
+
+static int
+addr_cols(const struct page_view *v)
+{
+	return v->look->classic ? 8 : 12;
+}
+
+/* "7f3c04001040      1,024 malloc" */
+static void
+put_blk(const struct page_view *v, const struct blk *b,
+    struct page_picture *pic)
+{
+	char size[32];
+
+	base_group_digits(size, sizeof size, b->size);
+	picture_printf(pic, "%0*llx %10s ", addr_cols(v),
+	    (unsigned long long)b->addr, size);
+	picture_text(pic, page_descr(v->look, b), 8, PICTURE_LEFT);
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+bool
+page_detail_neighbour(const struct page_detail *d, const struct page_view *v,
+    bool behind, struct blk *out)
+{
+	const struct blklist *list = v->look->list;
+	struct page_walk w;
+	struct blk b;
+
+	if (list == NULL || v->look->window ||
+	    d->stream_no != v->look->stream_no)
+		return false;
+	page_walk_begin_behind(&w, list, BLKLIST_BY_ADDRESS, !behind,
+	    &d->blk);
+	if (page_walk_next(&w, list, &b, 1) == 0 || d->layer !=
+	    (v->look->levels && blk_layer(&b)))
+		return false;
+	*out = b;
+	return true;
+}
+
+/* A heap's own words lie between blocks, so that no gap is often 16 bytes. */
+static void
+put_gap(const struct page_view *v, const struct blk *lower,
+    const struct blk *upper, struct page_picture *pic)
+{
+	uint64_t apart = upper->addr - lower->addr;
+	uint64_t used = detail_used(v->look, lower);
+	char gap[32];
+
+	if (used > apart) {
+		picture_put(pic, " overlaps");
+		return;
+	}
+	base_group_digits(gap, sizeof gap, apart - used);
+	picture_printf(pic, " %s between", gap);
+}
+
+static void
+put_neighbour(const struct page_detail *d, const struct page_view *v,
+    bool behind, struct page_picture *pic)
+{
+	struct blk b;
+
+	if (!page_detail_neighbour(d, v, behind, &b))
+		return;
+	picture_line(pic);
+	picture_printf(pic, "    %s ", behind ? "behind" : "before");
+	picture_fold(pic, FOLD_AT);
+	put_blk(v, &b, pic);
+	if (behind)
+		put_gap(v, &d->blk, &b, pic);
+	else
+		put_gap(v, &b, &d->blk, pic);
+}
+
+static void
+put_pages(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	uint64_t used = detail_used(v->look, &d->blk);
+	uint64_t first = d->blk.addr >> PAGE_BITS;
+	uint64_t last = (d->blk.addr + (used > 0 ? used - 1 : 0)) >>
+	    PAGE_BITS;
+	char pages[32];
+
+	base_group_digits(pages, sizeof pages, last - first + 1);
+	picture_printf(pic, "byte %llu of page %09llx",
+	    (unsigned long long)(d->blk.addr & (PAGE_BYTES - 1)),
+	    (unsigned long long)first);
+	if (last > first)
+		picture_printf(pic, ", %s pages", pages);
+}
+
+static void
+detail_put_memory(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	const struct wire_region *region = d->stream_no ==
+	    v->look->stream_no ? page_free_region(v->look, d->blk.addr) :
+	    NULL;
+
+	detail_put_label("memory", pic);
+	/* The machines of classic streams have none that we know. */
+	if (!v->look->classic)
+		put_pages(d, v, pic);
+	if (region != NULL) {
+		picture_printf(pic, v->look->classic ? "in region " :
+		    ", in region ");
+		picture_text(pic, region->name[0] != '\0' ? region->name :
+		    "without a name", WIRE_REGION_NAME + 4, PICTURE_FREE);
+	}
+	if (v->look->window) {
+		detail_put_sentence("its neighbours are not known: the list "
+		    "is not here whole", pic);
+		return;
+	}
+	put_neighbour(d, v, false, pic);
+	put_neighbour(d, v, true, pic);
+}
+
+/* --- history ------------------------------------------------------------ */
+
+static void
+put_life_end(const struct page_detail *d, const struct page_view *v,
+    const struct nodes_life *l, bool last, struct page_picture *pic)
+{
+	char age[8];
+
+	if (l->blk.seq == d->blk.seq)
+		picture_put(pic, "this block");
+	if (!l->ended) {
+		if (last && l->blk.seq != d->blk.seq)
+			picture_put(pic, "lives now");
+		else if (!last)
+			picture_printf(pic, "%snobody saw its end",
+			    l->blk.seq == d->blk.seq ? ", " : "");
+		return;
+	}
+	if (l->blk.seq == d->blk.seq)
+		picture_put(pic, ", ");
+	picture_put(pic, "freed");
+	if (l->end.ms != 0) {
+		page_cell_age(age, l->end.ms > l->blk.ms ?
+		    (uint64_t)(l->end.ms - l->blk.ms) / 1000 : 0);
+		picture_printf(pic, " after %s", age);
+	}
+	detail_put_end(v, &l->end, pic);
+}
+
+static void
+put_life(const struct page_detail *d, const struct page *page,
+    const struct page_view *v, const struct nodes_life *l, bool last,
+    struct page_picture *pic)
+{
+	char clock[DETAIL_CLOCK], size[32];
+	const char *thread = page_cell_thread(v, &l->blk);
+
+	detail_clock(page, v->look, l->blk.ms, clock);
+	base_group_digits(size, sizeof size, l->blk.size);
+	picture_line(pic);
+	picture_printf(pic, "    %-12s %9s ", clock, size);
+	picture_fold(pic, FOLD_AT);
+	picture_text(pic, page_descr(v->look, &l->blk), 8, PICTURE_LEFT);
+	if (pic->cols < ONE_LINE_COLS) {
+		picture_line(pic);
+		picture_put(pic, "      ");
+		picture_fold(pic, FOLD_AT);
+	} else {
+		picture_put(pic, " ");
+		picture_text(pic, thread, 10, PICTURE_LEFT);
+		picture_put(pic, " ");
+	}
+	put_life_end(d, v, l, last, pic);
+}
+
+/* How far what is told can be relied on. */
+static void
+put_history_since(const struct page *page, const struct page_view *v,
+    const struct nodes_lives *l, struct page_picture *pic)
+{
+	char clock[DETAIL_CLOCK], left_out[32];
+
+	detail_clock(page, v->look, l->since_ms, clock);
+	picture_printf(pic, "of this address, watched since %s", clock);
+	if (l->left_out > 0) {
+		base_group_digits(left_out, sizeof left_out, l->left_out);
+		picture_line(pic);
+		picture_fold(pic, FOLD_AT);
+		picture_printf(pic, "    %s earlier ones are left out",
+		    left_out);
+	}
+	if (l->gaps || v->look->window)
+		detail_put_sentence("records were lost or skipped since: "
+		    "others may have been there", pic);
+}
+
+static void
+detail_put_history(const struct page_detail *d, const struct page *page,
+    const struct page_view *v, struct page_picture *pic)
+{
+	const struct nodes_lives *l = v->lives;
+	size_t i;
+
+	if (l == NULL || d->stream_no != v->look->stream_no)
+		return;
+	detail_put_label("history", pic);
+	put_history_since(page, v, l, pic);
+	for (i = 0; i < l->n; i++)
+		put_life(d, page, v, &l->life[i], i + 1 == l->n, pic);
+}
+
+/* --- born together ------------------------------------------------------ */
+
+static void
+put_other(struct page_detail *d, const struct page_view *v,
+    const struct blk *b, bool beside, struct page_picture *pic)
+{
+	unsigned layer = v->look->levels && blk_layer(b);
+	struct blk now;
+	bool gone = !v->look->window && (blklist_get(v->look->list, layer,
+	    b->addr, &now) < 0 || now.seq != b->seq);
+	int line;
+
+	picture_line(pic);
+	line = pic->rows - 1;
+	picture_put(pic, "    ");
+	picture_fold(pic, FOLD_AT);
+	put_blk(v, b, pic);
+	if (gone)
+		picture_put(pic, " freed");
+	if (beside)
+		page_cell_function(v, b, 1, pic->cols - picture_col(pic) - 1,
+		    pic);
+	if (d->first_born == 0)
+		d->first_born = line;
+	if (d->among && b->seq == d->among_seq && b->addr == d->among_addr) {
+		d->at = line;
+		picture_mark_line(pic, PAGE_CURSOR);
+	} else if (gone) {
+		picture_mark_line(pic, PAGE_STALE);
+	}
+}
+
+/* "2 of its cycle, thread and callers", "; 256 listed" */
+static void
+put_count(uint64_t all, size_t listed, const char *what,
+    struct page_picture *pic)
+{
+	char n[32];
+
+	base_group_digits(n, sizeof n, all);
+	picture_printf(pic, "%s %s", all > 0 ? n : "none other", what);
+	if (listed < all)
+		picture_printf(pic, "; %zu listed", listed);
+}
+
+static void
+detail_put_born(struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	const struct page_born_found *f = &d->born.shown;
+	size_t i;
+
+	d->first_born = 0;
+	if (d->stream_no != v->look->stream_no || v->look->list == NULL)
+		return;
+	detail_put_label("together", pic);
+	if (!d->born.known) {
+		picture_printf(pic, v->look->window ? "not known: the list is "
+		    "not here whole" : "looking for who was born with it");
+		return;
+	}
+	put_count(f->all, f->n, v->look->classic ? "born in its cycle" :
+	    "born in its cycle, of its thread and callers", pic);
+	for (i = 0; i < f->n; i++)
+		put_other(d, v, &f->blk[i], false, pic);
+	if (f->all_beside == 0)
+		return;
+	detail_put_label("beside", pic);
+	put_count(f->all_beside, f->nbeside,
+	    "of that cycle and thread, by other callers", pic);
+	for (i = 0; i < f->nbeside; i++)
+		put_other(d, v, &f->beside[i], true, pic);
+}

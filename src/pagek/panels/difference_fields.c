@@ -1,0 +1,263 @@
+/*
+ * What groups of the difference have, in every format, and the rows of page H
+ * that are groups.  On a screen the name takes what the numbers leave.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../rows/difference.h"
+#include "difference_page.h"
+
+#define LEAST_POINTS 3	/* that say anything about a leak */
+
+void
+page_diff_name(const struct page *page, const struct page_view *v,
+    const struct page_since *s, const struct page_since_group *g,
+    struct page_group_words *out)
+{
+	struct profile_group as;
+
+	out->name[0] = out->where[0] = '\0';
+	/* It is one of the fold's: only memory may lack for its place. */
+	if (page_since_named(s, g, &as))
+		page_group_say(page, v, page_since_kind(s), &as, out);
+}
+
+/* --- figures -------------------------------------------------------------- */
+
+void
+page_diff_count(char out[32], const struct page_view *v, double n)
+{
+	char digits[32];
+
+	base_group_digits(digits, sizeof digits, (uint64_t)(n + 0.5));
+	snprintf(out, 32, "%s%.28s", page_about(v->look->sample), digits);
+}
+
+static void
+bytes_text(char out[32], const struct page_view *v, double n, bool sign)
+{
+	char text[24];
+
+	base_human_bytes(text, sizeof text,
+	    (uint64_t)((n < 0 ? -n : n) + 0.5));
+	snprintf(out, 32, "%s%s%s", page_about(v->look->sample),
+	    !sign || (n < 0.5 && n > -0.5) ? "" : n < 0 ? "-" : "+", text);
+}
+
+static void
+type_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+	const struct stream_types *types = r->v->look->types;
+
+	if (r->g->type < 0)
+		snprintf(out, FIELD_CELL, "*");
+	else
+		snprintf(out, FIELD_CELL, "%.8s", types != NULL &&
+		    types->by_code[r->g->type].name[0] != '\0' ?
+		    types->by_code[r->g->type].name : "?");
+}
+
+static void
+came_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+
+	page_diff_count(out, r->v, r->g->sum.came);
+}
+
+static void
+came_bytes_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+
+	bytes_text(out, r->v, r->g->sum.came_bytes, false);
+}
+
+static void
+went_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+
+	page_diff_count(out, r->v, r->g->sum.went);
+}
+
+static void
+went_bytes_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+
+	bytes_text(out, r->v, r->g->sum.went_bytes, false);
+}
+
+static void
+net_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+
+	bytes_text(out, r->v, page_since_net(&r->g->sum), true);
+}
+
+static void
+net_min_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+
+	if (r->minutes > 0)
+		bytes_text(out, r->v, page_since_net(&r->g->sum) / r->minutes,
+		    true);
+	else
+		snprintf(out, FIELD_CELL, "-");
+}
+
+static void
+oldest_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+	int64_t ms = r->v->look->now_ms - r->g->sum.oldest_ms;
+
+	out[0] = '\0';
+	if (r->g->sum.came > 0)
+		page_cell_age(out, ms > 0 ? (uint64_t)ms / 1000 : 0);
+}
+
+static void
+verdict_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_diff_row *r = row;
+	unsigned n, ups = page_since_ups(r->s, r->g, &n);
+
+	out[0] = '\0';
+	if (n >= LEAST_POINTS && ups * 4 >= n * 3)
+		snprintf(out, FIELD_CELL, "%s%u/%u intervals up", ups == n ?
+		    "LEAK? " : "", ups, n);
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+#define GROUP(member) .via = FIELD_VIA(page_diff_row, g), \
+	    .at = offsetof(struct page_since_group, member)
+#define WORDS(member) .via = FIELD_VIA(page_diff_row, words), \
+	    .at = offsetof(struct page_group_words, member)
+
+static bool
+get_rounded(const void *row, size_t at, struct field_value *v)
+{
+	const double *n = (const void *)((const char *)row + at);
+
+	v->i = page_since_rounded(*n);
+	return true;
+}
+
+FIELD_GET(get_net, page_diff_row, i, page_since_net_listed(&r->g->sum), true)
+FIELD_GET(get_est_net, page_diff_row, i,
+    page_since_rounded(page_since_net(&r->g->sum)), true)
+
+#define KEEP .keep = PAGE_DIFF_NAME_MIN
+
+static const struct field groups[] = {
+	{ .key = "name", .kind = FIELD_TEXT, .get = field_array,
+	    WORDS(name) },
+	{ .key = "where", .kind = FIELD_TEXT, .get = field_array,
+	    WORDS(where) },
+	{ .column = { .title = "TYPE", .gap = 1, .width = 8, .rank = 7, KEEP,
+	    .cell = type_cell } },
+	{ .key = "new_blocks", .get = field_u64, GROUP(sum.came_listed) },
+	{ .key = "new_bytes", .get = field_u64, GROUP(sum.came_listed_bytes) },
+	{ .key = "freed_blocks", .get = field_u64, GROUP(sum.went_listed) },
+	{ .key = "freed_bytes", .get = field_u64,
+	    GROUP(sum.went_listed_bytes) },
+	{ .key = "net_bytes", .kind = FIELD_SIGNED, .get = get_net },
+	{ .key = "est_new_blocks", .kind = FIELD_SIGNED, .get = get_rounded,
+	    GROUP(sum.came),
+	    .column = { .title = "NEW", .gap = 1, .width = 9, .right = true,
+	    .rank = 1, KEEP, .figure = true, .cell = came_cell } },
+	{ .key = "est_new_bytes", .kind = FIELD_SIGNED, .get = get_rounded,
+	    GROUP(sum.came_bytes),
+	    .column = { .title = "BYTES", .gap = 1, .width = 9,
+	    .right = true, .rank = 4, KEEP, .figure = true,
+	    .cell = came_bytes_cell } },
+	{ .key = "est_freed_blocks", .kind = FIELD_SIGNED,
+	    .get = get_rounded, GROUP(sum.went),
+	    .column = { .title = "FREED", .gap = 1, .width = 9,
+	    .right = true, .rank = 2, KEEP, .figure = true,
+	    .cell = went_cell } },
+	{ .key = "est_freed_bytes", .kind = FIELD_SIGNED, .get = get_rounded,
+	    GROUP(sum.went_bytes),
+	    .column = { .title = "BYTES", .gap = 1, .width = 9,
+	    .right = true, .rank = 5, KEEP, .figure = true,
+	    .cell = went_bytes_cell } },
+	{ .key = "est_net_bytes", .kind = FIELD_SIGNED, .get = get_est_net,
+	    .column = { .title = "NET", .gap = 1, .width = 10, .right = true,
+	    .rank = 0, KEEP, .figure = true, .cell = net_cell } },
+	{ .column = { .title = "NET/min", .gap = 1, .width = 10,
+	    .right = true, .rank = 6, KEEP, .figure = true,
+	    .cell = net_min_cell } },
+	{ .column = { .title = "OLDEST", .gap = 1, .width = 6, .right = true,
+	    .rank = 8, KEEP, .cell = oldest_cell } },
+	/* The word for a leak is worth more than the numbers behind it. */
+	{ .column = { .title = "", .gap = 1, .width = 24, .rank = 3, KEEP,
+	    .least = 5, .cell = verdict_cell } },
+	FIELD_LOSS_COLUMNS,
+};
+const struct field_table page_diff_fields = FIELD_TABLE(groups);
+
+/* --- rows ----------------------------------------------------------------- */
+
+static void
+put_cell(const struct field *f, const struct page_view *v, const char *text,
+    struct page_picture *pic)
+{
+	int room = pic->cols - picture_col(pic) - 1;
+	int width = field_width(f, v->look->sample != 0);
+
+	if (room < width)
+		width = room;
+	picture_put(pic, " ");
+	if (width > 0)
+		picture_printf(pic, "%*.*s", f->column.right ? width : -width,
+		    width, text);
+}
+
+void
+page_diff_heading(const struct page_view *v, const struct page_since *s,
+    struct page_picture *pic)
+{
+	struct field_plan plan;
+
+	field_plan(&page_diff_fields, 0, pic->cols, 0, v->look->sample != 0,
+	    &plan);
+	picture_text(pic, page_since_kind(s)->title, plan.left, PICTURE_LEFT);
+	for (size_t i = 0; i < plan.n; i++)
+		put_cell(plan.column[i], v, plan.column[i]->column.title,
+		    pic);
+	picture_mark_line(pic, PAGE_HEADING);
+}
+
+void
+page_diff_group(const struct page *page, const struct page_view *v,
+    const struct page_since *s, const struct page_since_group *g,
+    struct page_group_words *words, struct page_picture *pic)
+{
+	struct page_diff_row r = { .v = v, .s = s, .g = g, .minutes =
+		(double)(s->shown.ms - page->marked->mark.ms) / 60000 };
+	struct field_plan plan;
+	char text[FIELD_CELL];
+	int from;
+
+	field_plan(&page_diff_fields, 0, pic->cols, 0, v->look->sample != 0,
+	    &plan);
+	page_diff_name(page, v, s, g, words);
+	page_put_name(words->name, words->where, plan.left, pic);
+	picture_to(pic, plan.left);
+	for (size_t i = 0; i < plan.n; i++) {
+		const struct field *f = plan.column[i];
+
+		f->column.cell(&r, text);
+		from = picture_col(pic) + 1;
+		put_cell(f, v, text, pic);
+		if (f->column.cell == verdict_cell && text[0] == 'L')
+			picture_mark(pic, from, from + 5, PAGE_WARN);
+	}
+}

@@ -1,0 +1,567 @@
+/*
+ * The lines of a picture and the store that they lie in.
+ *
+ * Texts lie in chunks that never move, so a line can be borrowed while the
+ * next is written; the chunks are kept from picture to picture.  A line takes
+ * at most four bytes a column, for every character that is not one column
+ * wide or more is replaced.
+ */
+#include <stdio.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "../../base/base.h"
+#include "picture.h"
+
+#define CHUNK 65536
+#define FOLD_COLS 8	/* with less room, a line that goes on says nothing */
+
+struct chunk {
+	struct chunk *next;
+	size_t cap;
+	size_t used;
+	_Alignas(8) char bytes[];
+};
+
+struct page_store {
+	struct chunk *first, *last;
+	int err;
+	bool ascii;
+	bool open;			/* a line is being written */
+	int col;
+	int fold;			/* column that the line goes on from below; 0: it does not */
+	size_t len;
+	char text[PAGE_COLS_MAX * 4 + 1];
+	struct page_span span[PICTURE_SPANS];
+	int nspan;
+};
+
+/* Eight-byte aligned room that stays where it is, or NULL. */
+static void *
+store_room(struct page_store *s, size_t bytes)
+{
+	struct chunk *c = s->last;
+	size_t cap;
+	void *room;
+
+	bytes = (bytes + 7) & ~(size_t)7;
+	while (c != NULL && c->cap - c->used < bytes) {
+		c = c->next;
+		if (c != NULL)
+			c->used = 0;
+	}
+	if (c == NULL) {
+		cap = bytes > CHUNK ? bytes : CHUNK;
+		c = malloc(sizeof *c + cap);
+		if (c == NULL)
+			return NULL;
+		*c = (struct chunk){ .cap = cap };
+		if (s->last == NULL) {
+			s->first = c;
+		} else {
+			c->next = s->last->next;
+			s->last->next = c;
+		}
+	}
+	s->last = c;
+	room = c->bytes + c->used;
+	c->used += bytes;
+	return room;
+}
+
+void
+picture_begin(struct page_picture *pic, int cols, bool ascii)
+{
+	struct page_store *s = pic->store;
+
+	pic->rows = 0;
+	pic->cols = cols < 1 ? 1 : cols > PAGE_COLS_MAX ? PAGE_COLS_MAX : cols;
+	pic->cursor_row = pic->cursor_col = -1;
+	if (s == NULL) {
+		s = pic->store = calloc(1, sizeof *s);
+		if (s == NULL)
+			return;
+	}
+	s->err = 0;
+	s->ascii = ascii;
+	s->open = false;
+	s->last = s->first;
+	if (s->last != NULL)
+		s->last->used = 0;
+}
+
+void
+page_picture_fini(struct page_picture *pic)
+{
+	struct chunk *c, *next;
+
+	if (pic->store != NULL) {
+		for (c = pic->store->first; c != NULL; c = next) {
+			next = c->next;
+			free(c);
+		}
+		free(pic->store);
+	}
+	free(pic->line);
+	*pic = (struct page_picture){ 0 };
+}
+
+/* What was written becomes a line of the picture. */
+static int
+store_line(struct page_picture *pic)
+{
+	struct page_store *s = pic->store;
+	size_t nspan = (size_t)s->nspan;
+	struct page_span *span = NULL;
+	void *lines = pic->line;
+	char *text;
+	int r;
+
+	r = base_grow(&lines, &pic->cap, (size_t)pic->rows + 1,
+	    sizeof *pic->line);
+	if (r < 0)
+		return r;
+	pic->line = lines;
+	text = store_room(s, s->len + 1);
+	if (text == NULL)
+		return -ENOMEM;
+	memcpy(text, s->text, s->len);
+	text[s->len] = '\0';
+	if (nspan > 0) {
+		span = store_room(s, nspan * sizeof *span);
+		if (span == NULL)
+			return -ENOMEM;
+		memcpy(span, s->span, nspan * sizeof *span);
+	}
+	pic->line[pic->rows++] = (struct page_line){
+		.text = text,
+		.span = span,
+		.nspan = s->nspan,
+	};
+	return 0;
+}
+
+static void
+close_line(struct page_picture *pic)
+{
+	struct page_store *s = pic->store;
+	int r;
+
+	if (s == NULL || !s->open)
+		return;
+	s->open = false;
+	r = s->err == 0 ? store_line(pic) : 0;
+	if (r < 0)
+		s->err = r;
+}
+
+bool
+picture_failed(const struct page_picture *pic)
+{
+	return pic->store == NULL || pic->store->err < 0;
+}
+
+int
+picture_end(struct page_picture *pic)
+{
+	int r;
+
+	close_line(pic);
+	r = pic->store == NULL ? -ENOMEM : pic->store->err;
+	if (r < 0)
+		pic->rows = 0;
+	return r;
+}
+
+void
+picture_line(struct page_picture *pic)
+{
+	struct page_store *s = pic->store;
+
+	if (s == NULL)
+		return;
+	close_line(pic);
+	s->open = true;
+	s->col = s->fold = 0;
+	s->len = 0;
+	s->nspan = 0;
+}
+
+void
+picture_unline(struct page_picture *pic)
+{
+	close_line(pic);
+	if (pic->rows > 0)
+		pic->rows--;
+}
+
+int
+picture_col(const struct page_picture *pic)
+{
+	return pic->store != NULL && pic->store->open ? pic->store->col : 0;
+}
+
+/* Columns of one character of safe text; 0 when it cannot stand in a cell. */
+static int
+char_cols(uint32_t cp)
+{
+	int w = cp < 0x80 ? 1 : wcwidth((wchar_t)cp);
+
+	return w > 0 ? w : 0;
+}
+
+/* How many bytes from here on are ASCII, which takes a column each. */
+static size_t
+ascii_run(const char *text, size_t len)
+{
+	uint64_t eight;
+	size_t n;
+
+	for (n = 0; len - n >= sizeof eight; n += sizeof eight) {
+		memcpy(&eight, text + n, sizeof eight);
+		if ((eight & UINT64_C(0x8080808080808080)) != 0)
+			break;
+	}
+	while (n < len && (unsigned char)text[n] < 0x80)
+		n++;
+	return n;
+}
+
+/*
+ * Adds safe text, `width` columns of it at most; returns the columns added.
+ * Characters that take no column of their own become '?'.
+ */
+static int
+add(struct page_picture *pic, const char *text, size_t len, int width)
+{
+	struct page_store *s = pic->store;
+	size_t i, n;
+	uint32_t cp;
+	int w, from = s->col, end;
+
+	if (width > pic->cols - s->col)
+		width = pic->cols - s->col;
+	end = from + width;
+	for (i = 0; i < len && s->col < end; i += n) {
+		/* Nearly all of nearly every line. */
+		n = ascii_run(text + i, len - i);
+		if (n > 0) {
+			if (n > (size_t)(end - s->col))
+				n = (size_t)(end - s->col);
+			memcpy(s->text + s->len, text + i, n);
+			s->len += n;
+			s->col += (int)n;
+			continue;
+		}
+		n = base_utf8_char(text + i, len - i, &cp);
+		w = n > 0 ? char_cols(cp) : 0;
+		if (s->col + (w > 0 ? w : 1) > end)
+			break;
+		if (w == 0) {
+			s->text[s->len++] = '?';
+			s->col++;
+			n = n > 0 ? n : 1;
+			continue;
+		}
+		memcpy(s->text + s->len, text + i, n);
+		s->len += n;
+		s->col += w;
+	}
+	return s->col - from;
+}
+
+/* Bytes of safe text that go on a line of `cols`: up to the last blank. */
+static size_t
+line_bytes(const char *text, size_t len, int cols)
+{
+	size_t i, n, blank = 0;
+	uint32_t cp;
+	int col = 0, w;
+
+	for (i = 0; i < len; i += n) {
+		w = 1;
+		n = 1;
+		if ((unsigned char)text[i] >= 0x80) {
+			n = base_utf8_char(text + i, len - i, &cp);
+			w = n > 0 ? char_cols(cp) : 1;
+			n = n > 0 ? n : 1;
+		}
+		if (text[i] == ' ')
+			blank = i;
+		col += w > 0 ? w : 1;
+		if (col > cols)
+			return blank > 0 ? blank : i > 0 ? i : n;
+	}
+	return len;
+}
+
+static void
+go_on_below(struct page_picture *pic)
+{
+	int at = pic->store->fold;
+
+	picture_line(pic);
+	picture_to(pic, at);
+	pic->store->fold = at;
+}
+
+/*
+ * The same in as many lines as it takes, broken at blanks; a word is broken only
+ * where it has a line to itself.
+ */
+static void
+add_folded(struct page_picture *pic, const char *text, size_t len)
+{
+	struct page_store *s = pic->store;
+	size_t n;
+	int room;
+
+	for (;;) {
+		room = pic->cols - s->col;
+		n = room > 0 ? line_bytes(text, len, room) : 0;
+		if (n < len && text[n] != ' ' && s->col > s->fold)
+			n = 0;
+		add(pic, text, n, room);
+		n += strspn(text + n, " ");
+		if (n >= len)
+			return;
+		text += n;
+		len -= n;
+		go_on_below(pic);
+	}
+}
+
+void
+picture_fold(struct page_picture *pic, int at)
+{
+	if (pic->store != NULL && pic->store->open)
+		pic->store->fold = at + FOLD_COLS <= pic->cols ? at : 0;
+}
+
+static void
+put_words(struct page_picture *pic, const char *text, size_t len)
+{
+	if (pic->store->fold > 0)
+		add_folded(pic, text, len);
+	else
+		add(pic, text, len, pic->cols);
+}
+
+void
+picture_put(struct page_picture *pic, const char *text)
+{
+	if (pic->store != NULL && pic->store->open && text[0] != '\0')
+		put_words(pic, text, strlen(text));
+}
+
+void
+picture_printf(struct page_picture *pic, const char *fmt, ...)
+{
+	char text[PAGE_COLS_MAX + 1];
+	va_list ap;
+	int n;
+
+	if (pic->store == NULL || !pic->store->open)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		put_words(pic, text, (size_t)n < sizeof text ? (size_t)n :
+		    sizeof text - 1);
+}
+
+void
+picture_to(struct page_picture *pic, int col)
+{
+	struct page_store *s = pic->store;
+
+	if (s == NULL || !s->open)
+		return;
+	if (col > pic->cols)
+		col = pic->cols;
+	while (s->col < col) {
+		s->text[s->len++] = ' ';
+		s->col++;
+	}
+}
+
+void
+picture_blanks(struct page_picture *pic, int n)
+{
+	picture_to(pic, picture_col(pic) + n);
+}
+
+/* Safe text and how many columns it takes, `limit` and a few at most. */
+static size_t
+make_safe(char *out, size_t cap, const char *text, bool ascii, int *cols)
+{
+	size_t len, i, n;
+	uint32_t cp;
+	int w;
+
+	len = base_safe_text(out, cap, text, strlen(text), ascii);
+	*cols = 0;
+	for (i = 0; i < len; i += n > 0 ? n : 1) {
+		n = ascii_run(out + i, len - i);
+		if (n > 0) {
+			*cols += (int)n;
+			continue;
+		}
+		n = base_utf8_char(out + i, len - i, &cp);
+		w = n > 0 ? char_cols(cp) : 0;
+		*cols += w > 0 ? w : 1;
+	}
+	return len;
+}
+
+int
+picture_width(const char *text, bool ascii)
+{
+	char safe[PAGE_COLS_MAX * 4 + 1];
+	int cols;
+
+	make_safe(safe, sizeof safe, text, ascii, &cols);
+	return cols;
+}
+
+int
+picture_cols(const struct page_picture *pic, const char *text)
+{
+	return picture_width(text, pic->store != NULL && pic->store->ascii);
+}
+
+bool
+picture_is_ascii(const struct page_picture *pic)
+{
+	return pic->store == NULL || pic->store->ascii;
+}
+
+static void
+put_field(struct page_picture *pic, const char *text, int width,
+    enum picture_align align, bool trace)
+{
+	char safe[PAGE_COLS_MAX * 4 + 1];
+	struct page_store *s = pic->store;
+	size_t len;
+	int cols, start;
+
+	if (s == NULL || !s->open)
+		return;
+	len = make_safe(safe, sizeof safe, text, s->ascii, &cols);
+	/* Whole below, if it can be: it may be a path, or a name. */
+	if (s->fold > 0 && align == PICTURE_FREE && cols <= width &&
+	    cols > pic->cols - s->col && cols <= pic->cols - s->fold)
+		go_on_below(pic);
+	if (width > pic->cols - s->col)
+		width = pic->cols - s->col;
+	if (width <= 0)
+		return;
+	start = s->col;
+	if (align == PICTURE_RIGHT && cols < width)
+		picture_to(pic, start + width - cols);
+	if (cols > width && trace) {
+		add(pic, safe, len, width - 1);
+		add(pic, "~", 1, 1);
+	} else {
+		add(pic, safe, len, width);
+	}
+	if (align == PICTURE_LEFT)
+		picture_to(pic, start + width);
+}
+
+void
+picture_text(struct page_picture *pic, const char *text, int width,
+    enum picture_align align)
+{
+	put_field(pic, text, width, align, true);
+}
+
+void
+picture_clip(struct page_picture *pic, const char *text, int width,
+    enum picture_align align)
+{
+	put_field(pic, text, width, align, false);
+}
+
+void
+picture_mark(struct page_picture *pic, int from, int to, enum page_mark mark)
+{
+	struct page_store *s = pic->store;
+
+	if (s == NULL || !s->open || s->nspan == PICTURE_SPANS)
+		return;
+	if (to > pic->cols)
+		to = pic->cols;
+	if (from >= to || mark == PAGE_PLAIN)
+		return;
+	s->span[s->nspan++] = (struct page_span){
+		.from = (uint16_t)from,
+		.to = (uint16_t)to,
+		.mark = mark,
+	};
+}
+
+void
+picture_mark_line(struct page_picture *pic, enum page_mark mark)
+{
+	picture_mark(pic, 0, pic->cols, mark);
+}
+
+int
+picture_wrap(struct page_picture *pic, const char *text, int max,
+    enum page_mark mark)
+{
+	char safe[PAGE_COLS_MAX * 4 + 1];
+	struct page_store *s = pic->store;
+	size_t len, n, at = 0;
+	int cols, lines = 0;
+
+	if (s == NULL)
+		return 0;
+	len = make_safe(safe, sizeof safe, text, s->ascii, &cols);
+	while (at < len && lines < max) {
+		picture_line(pic);
+		n = line_bytes(safe + at, len - at, pic->cols);
+		if (lines + 1 == max && at + n < len) {
+			add(pic, safe + at, len - at, pic->cols - 1);
+			picture_put(pic, "~");
+		} else {
+			add(pic, safe + at, n, pic->cols);
+		}
+		picture_mark(pic, 0, picture_col(pic), mark);
+		at += n;
+		while (at < len && safe[at] == ' ')
+			at++;
+		lines++;
+	}
+	return lines;
+}
+
+void
+picture_entry(struct page_picture *pic, const char *name, int at,
+    const char *text)
+{
+	int room = pic->cols - at;
+	size_t len = strlen(text), n;
+
+	picture_line(pic);
+	picture_printf(pic, "  %s", name);
+	picture_to(pic, at - 1);
+	picture_put(pic, " ");
+	while (room > 0 && len > 0) {
+		n = line_bytes(text, len, room);
+		picture_printf(pic, "%.*s", (int)n, text);
+		text += n;
+		len -= n;
+		if (len == 0)
+			break;
+		text += strspn(text, " ");
+		len = strlen(text);
+		picture_line(pic);
+		picture_to(pic, at);
+	}
+}

@@ -1,0 +1,207 @@
+/* See departures.h. */
+#include <stdlib.h>
+
+#include "departures.h"
+#include "free_blocks.h"
+#include "frozen_order.h"
+#include "rows.h"
+
+#define STAY_NS INT64_C(1000000000)
+#define SHARE 4			/* of the rows, one in so many may be leaving */
+
+/* Whatever makes other rows of the same list. */
+struct kind {
+	const struct page_rows_ops *rows;
+	enum blklist_order order;
+	bool reverse;
+	uint32_t stream_no;
+};
+
+struct page_leaving {
+	struct kind kind;
+	struct page_shown shown[2][PAGE_LEAVING_ROWS];
+	size_t n;		/* of the last picture, which is shown[now] */
+	unsigned now;
+};
+
+/* A merge on its way. */
+struct merge {
+	const struct page_view *v;
+	struct page_shown *out;
+	size_t n, room;
+	size_t may;		/* rows that may still be leaving */
+	size_t before;		/* ... of them before the cursor */
+};
+
+static bool
+same_block(const struct blk *a, const struct blk *b)
+{
+	return a->addr == b->addr && a->seq == b->seq &&
+	    blk_layer(a) == blk_layer(b);
+}
+
+static bool
+is_listed(const struct page_view *v, const struct blk *b)
+{
+	return blklist_has(v->look->list, b, NULL);
+}
+
+/*
+ * What is not there has left only where the picture shows all of the list, as
+ * it is now.  The strict page has the note's rows alone, and where little is to
+ * be painted each such row would be a row more.
+ */
+static bool
+is_possible(const struct page *page, const struct page_view *v)
+{
+	const struct nodes_look *look = v->look;
+
+	return page->on_screen && !page->bare && !page_paints_little(page) &&
+	    page->layout != PAGE_CLASSIC_STRICT &&
+	    look == v->live && look->list != NULL &&
+	    look->state == NODES_LIVE && look->settled && !look->behind &&
+	    page_rows_ops(page) == &page_rows_list && !page_still_on(page) &&
+	    !page_free_wanted(page, look);
+}
+
+static bool
+same_kind(const struct kind *a, const struct kind *b)
+{
+	return a->rows == b->rows && a->order == b->order &&
+	    a->reverse == b->reverse && a->stream_no == b->stream_no;
+}
+
+static void
+put(struct merge *m, const struct page_shown *s)
+{
+	if (m->n < m->room)
+		m->out[m->n++] = *s;
+}
+
+/* One that was shown and is not among the rows now. */
+static void
+put_missing(struct merge *m, const struct page_shown *was, bool before_cursor)
+{
+	struct page_shown s = *was;
+
+	if (m->may == 0 || (before_cursor && m->before == 0))
+		return;
+	if (!s.left) {
+		if (is_listed(m->v, &s.blk))
+			return;
+		s.left = true;
+		s.since = m->v->now;
+	} else if (mono_diff_ns(m->v->now, s.since) >= STAY_NS) {
+		return;
+	}
+	m->may--;
+	if (before_cursor)
+		m->before--;
+	put(m, &s);
+}
+
+/* Where that block stood from `from` on, or n. */
+static size_t
+find(const struct page_shown *was, size_t from, size_t n, const struct blk *b)
+{
+	while (from < n && (was[from].left || !same_block(&was[from].blk, b)))
+		from++;
+	return from;
+}
+
+static void
+merge_rows(const struct page *page, struct merge *m,
+    const struct page_shown *was, size_t nwas, const struct blk *rows,
+    size_t n)
+{
+	/* Of a window nobody knows what has been scrolled out of it. */
+	bool window = m->v->look->window;
+	size_t i, k, at = 0;
+
+	for (i = 0; i < n; i++) {
+		k = find(was, at, nwas, &rows[i]);
+		if (k < nwas) {
+			for (; at < k; at++)
+				if (i > 0 || !window)
+					put_missing(m, &was[at],
+					    page->cursor.on &&
+					    page->offs + i <= page->cursor.at);
+			at = k + 1;
+		}
+		put(m, &(struct page_shown){ .blk = rows[i],
+		    .at = page->offs + i });
+	}
+	/* Without any that is still there this is another part of the list. */
+	for (; at > 0 && at < nwas && !window; at++)
+		put_missing(m, &was[at], false);
+}
+
+static void
+merge_begin(const struct page *page, const struct page_view *v, size_t room,
+    struct merge *m)
+{
+	size_t under = 0;
+
+	if (page->cursor.on && page->cursor.at >= page->offs)
+		under = (size_t)(page->cursor.at - page->offs) + 1;
+	*m = (struct merge){ .v = v, .room = room, .may = room / SHARE,
+		.before = under < room ? room - under : 0 };
+}
+
+size_t
+page_leaving_rows(struct page *page, const struct page_view *v, size_t count,
+    size_t room, const struct page_shown **shown)
+{
+	const struct kind kind = { page_rows_ops(page),
+		page_list_order(&page->opts), page_list_reverse(&page->opts), v->look->stream_no };
+	struct page_leaving *l = page->leaving;
+	struct blk rows[PAGE_LEAVING_ROWS];
+	struct merge m;
+
+	if (!is_possible(page, v) || room > PAGE_LEAVING_ROWS ||
+	    count > room || page_rows_blocks(page, v, page->offs, rows,
+	    count) != count) {
+		if (l != NULL)
+			l->n = 0;
+		return 0;
+	}
+	if (l != NULL && !same_kind(&l->kind, &kind))
+		l->n = 0;
+	if (l == NULL)
+		l = page->leaving = calloc(1, sizeof *l);
+	if (l == NULL)
+		return 0;
+	l->kind = kind;
+	merge_begin(page, v, room, &m);
+	m.out = l->shown[1 - l->now];
+	merge_rows(page, &m, l->shown[l->now], l->n, rows, count);
+	l->now = 1 - l->now;
+	l->n = m.n;
+	*shown = l->shown[l->now];
+	return m.n;
+}
+
+bool
+page_leaving_offset(const struct page *page, size_t row, uint64_t *offset)
+{
+	const struct page_leaving *l = page->leaving;
+	const struct page_shown *s;
+
+	if (l == NULL || l->n == 0 || l->kind.rows != page_rows_ops(page)) {
+		*offset = page->offs + row;
+		return true;
+	}
+	if (row >= l->n)
+		return false;
+	s = &l->shown[l->now][row];
+	if (s->left)
+		return false;
+	*offset = s->at;
+	return true;
+}
+
+void
+page_leaving_free(struct page_leaving *l)
+{
+	free(l);
+}
