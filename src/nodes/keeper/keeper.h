@@ -29,7 +29,7 @@
  *
  * Example: a generator
  *	keeper_new(&k, node, &(struct keeper_opts){ .max = 4096 }, NULL);
- *	k->source = make_records;
+ *	k->source.make = make_records;
  *	images_join(k, "ALLOCLOG");	in images.h: it is visited from now on
  */
 #ifndef NODES_KEEPER_H

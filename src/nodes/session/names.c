@@ -22,14 +22,18 @@
 struct nodes_stack *
 nodes_stack_copy(const struct nodes_stack *stack)
 {
+	struct block {
+		struct nodes_stack stack;
+		uint64_t frame[];
+	} *copy;
 	size_t bytes = stack->depth * sizeof *stack->frame;
-	struct nodes_stack *copy = malloc(sizeof *copy + bytes);
 
+	copy = malloc(sizeof *copy + bytes);
 	if (copy == NULL)
 		return NULL;
-	*copy = *stack;
-	copy->frame = memcpy(copy + 1, stack->frame, bytes);
-	return copy;
+	copy->stack = *stack;
+	copy->stack.frame = memcpy(copy->frame, stack->frame, bytes);
+	return &copy->stack;
 }
 
 /* Moves a text behind the others, with a NUL. */

@@ -53,7 +53,7 @@ const struct wire_words *names_words(struct names *, uint64_t frame);
 void names_send(struct names *);
 size_t names_pending(const struct names *);
 
-/* --- words.c ------------------------------------------------------ */
+/* --- words of frames ------------------------------------------------ */
 
 /* Puts the replies SITED and FRAMED into the caches. */
 void names_take_stacks(struct names *, const struct wire_sited *);
