@@ -3,33 +3,20 @@
  * curses: the screen turns a key into a code, calls app_key() and paints what
  * has become of it.
  *
- *	screen.c	the loop around one struct app, on terminal.c and paint.c
- *	app.c		from the first key to the last: typing, cycles, the end
- *	panel.c		the stack of pages and overlays, and what keys do there
- *	pages/		the pages: their pictures, keys and files
- *	sort_picker.c		what sorting keys do, and the picker of orders
- *	mark_keys.c		what keys do to mark and drain
- *	pause_keys.c		... to the picture as a whole: pause, and steps back
- *	mouse.c		what a mouse does
- *	visible_blocks.c		what the session has to bring for what is looked at
+ * Vocabulary
+ *	panel	a page or an overlay (panel.h); page K is the lowest one.
+ *	prompt	a line at the bottom that is typed into (prompt.c); `:`, a filter
+ *		and a search have one each: *_prompt.c, prompt_commands.c.
+ *	overlay	a panel over page K: *_overlay.c, overlays.c, sort_picker.c.
+ *	job	rows on their way to a file, a node or a pager while the page
+ *		goes on (job.h): *_job.c.
+ *	row of pages[]	a page: its picture, keys and files (pages.h, pages/).
+ *	batch	pages as text, without a terminal (batch.h).
  *
- *	prompt.c	a line at the bottom that is typed into
- *	typed_history.c	... and what was typed there before
- *	prompt_commands.c	the one that `:` opens
- *	filter_prompt.c	... and the one for a filter
- *	find_prompt.c	... and the one for what is looked for
- *	line2_editor.c		the fields of line 2: NODE<>, *L<>, OFFS=
- *	settings_overlay.c	:set and :save
- *	targets_overlay.c	:target, and the way to another one of this node
- *	switch_target.c		another node in the place of the one that is watched
- *
- *	overlays.c	help and diagnostics
- *	detail_overlay.c	the detail of a block, callers and callees
- *
- *	save.c		the picture into a file
- *	job.c		rows to a file, a node or a pager (pager.c) while the page
- *			goes on; listing_job.c: the whole list; export_job.c: what
- *			is shown, for other programs
+ * app.c has the cycle and gives each key to the panel or prompt that takes it;
+ * *_keys.c, mouse.c and line2_editor.c do what keys of page K mean;
+ * switch_target.c opens another node or target in place of the one watched;
+ * visible_blocks.c tells the session which blocks it has to bring.
  *
  * Example: what the screen does with it
  *	app_init(&app, page, watch, loop);

@@ -26,7 +26,7 @@ say_none(struct app *app)
 }
 
 static void
-step(struct app *app)
+step_search(struct app *app)
 {
 	struct page_view v;
 	page_view_shown(&v, app->page, app->session);
@@ -49,7 +49,7 @@ step(struct app *app)
 
 /* 0, or -EINVAL with the place. */
 static int
-begin(struct app *app, const char *text, bool back, size_t *at)
+begin_search(struct app *app, const char *text, bool back, size_t *at)
 {
 	struct filter_error e;
 	struct page_view v;
@@ -59,7 +59,7 @@ begin(struct app *app, const char *text, bool back, size_t *at)
 	r = page_find_begin(app->page, &v, text, back, &e);
 	if (r == 0) {
 		page_followed_stop(app->page);
-		step(app);
+		step_search(app);
 	} else if (r == -EINVAL) {
 		*at = e.at;
 		app_say(app, "column %zu: %s", page_sieve_column(text, e.at),
@@ -78,7 +78,8 @@ static bool
 submit(struct app *app, const char *text)
 {
 	bool again = text[0] == '\0' && page_find_text(app->page) != NULL;
-	int r = begin(app, again ? NULL : text, false, &app->asked.line.at);
+	int r = begin_search(app, again ? NULL : text, false,
+	    &app->asked.line.at);
 
 	app->page->wrong = r == -EINVAL;
 	return r != -EINVAL;
@@ -102,7 +103,7 @@ app_find_next(struct app *app)
 {
 	size_t at;
 
-	begin(app, NULL, false, &at);
+	begin_search(app, NULL, false, &at);
 }
 
 void
@@ -110,14 +111,14 @@ app_find_back(struct app *app)
 {
 	size_t at;
 
-	begin(app, NULL, true, &at);
+	begin_search(app, NULL, true, &at);
 }
 
 void
 app_find_tick(struct app *app)
 {
 	if (page_find_is_on(app->page) && app->mode == APP_PAGE)
-		step(app);
+		step_search(app);
 }
 
 bool

@@ -236,7 +236,7 @@ job_path(const struct app_job *j)
 /* --- threads ------------------------------------------------------------ */
 
 static void deliver(struct app_job *);
-static void portion(struct app_job *, bool worked);
+static void run_portion(struct app_job *, bool worked);
 
 static void
 do_work(uv_work_t *work)
@@ -276,7 +276,7 @@ after_work(struct app_job *j)
 		published(j);
 	} else {
 		j->step = STEP_ROWS;
-		portion(j, true);
+		run_portion(j, true);
 	}
 }
 
@@ -331,7 +331,7 @@ job_is_left(const struct app_job *j, const struct page_view *v)
 }
 
 static void
-portion(struct app_job *j, bool worked)
+run_portion(struct app_job *j, bool worked)
 {
 	struct page_view v;
 	int r;
@@ -349,7 +349,7 @@ portion(struct app_job *j, bool worked)
 void
 job_go_on(struct app_job *j)
 {
-	portion(j, false);
+	run_portion(j, false);
 }
 
 /* --- sinks -------------------------------------------------------------- */
@@ -579,7 +579,7 @@ tick(struct app_job *j)
 		return;
 	switch (j->step) {
 	case STEP_ROWS:
-		portion(j, false);
+		run_portion(j, false);
 		break;
 	case STEP_LINK:
 		send_rows(j);

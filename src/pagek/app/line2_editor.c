@@ -146,7 +146,7 @@ set_node(struct app *app, const char *typed)
 }
 
 static void
-submit(struct app *app)
+submit_field(struct app *app)
 {
 	struct page_fields *f = &app->page->fields;
 	char typed[LINE_TEXT];
@@ -202,7 +202,7 @@ app_field_type(struct app *app, int code)
 		return;
 	case PAGE_FIELD_SUBMITTED:
 		app->mode = APP_PAGE;
-		submit(app);
+		submit_field(app);
 		return;
 	}
 }

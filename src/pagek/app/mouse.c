@@ -44,7 +44,7 @@ click(struct app *app, int row, int col)
 }
 
 static void
-turn(struct app *app, int code)
+turn_wheel(struct app *app, int code)
 {
 	int i;
 
@@ -63,10 +63,10 @@ app_mouse(struct app *app, enum app_mouse what, int row, int col)
 		click(app, row, col);
 		break;
 	case APP_MOUSE_UP:
-		turn(app, PAGE_KEY_UP);
+		turn_wheel(app, PAGE_KEY_UP);
 		break;
 	case APP_MOUSE_DOWN:
-		turn(app, PAGE_KEY_DOWN);
+		turn_wheel(app, PAGE_KEY_DOWN);
 		break;
 	}
 }

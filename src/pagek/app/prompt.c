@@ -9,7 +9,7 @@
 #include "app.h"
 
 static void
-show(struct app *app, bool open)
+show_prompt(struct app *app, bool open)
 {
 	struct page *page = app->page;
 
@@ -91,14 +91,14 @@ app_prompt_open(struct app *app, const struct app_prompt_ops *ops,
 	if (ops->history != NULL)
 		load_history(&app->asked);
 	line_set(&app->asked.line, initial != NULL ? initial : "");
-	show(app, true);
+	show_prompt(app, true);
 }
 
 void
 app_prompt_close(struct app *app)
 {
 	if (app->mode == APP_PROMPT)
-		show(app, false);
+		show_prompt(app, false);
 }
 
 static void
@@ -106,14 +106,14 @@ cancel(struct app *app)
 {
 	const struct app_prompt_ops *ops = app->asked.ops;
 
-	show(app, false);
+	show_prompt(app, false);
 	if (ops->cancel != NULL)
 		ops->cancel(app);
 }
 
 /* What is done with it may open another prompt, which then stays. */
 static void
-submit(struct app *app)
+submit_line(struct app *app)
 {
 	const struct app_prompt_ops *ops = app->asked.ops;
 	char text[LINE_TEXT];
@@ -121,10 +121,10 @@ submit(struct app *app)
 	memcpy(text, app->asked.line.text, sizeof text);
 	if (ops->history != NULL)
 		app_history_add(app, ops->history, text);
-	show(app, false);
+	show_prompt(app, false);
 	if (!ops->submit(app, text) && app->mode == APP_PAGE) {
 		app->asked.ops = ops;
-		show(app, true);
+		show_prompt(app, true);
 	}
 }
 
@@ -192,7 +192,7 @@ app_prompt_key(struct app *app, int code)
 	case '\r':
 	case '\n':
 	case PAGE_KEY_ENTER:
-		submit(app);
+		submit_line(app);
 		return;
 	case PAGE_CTRL('['):
 		cancel(app);

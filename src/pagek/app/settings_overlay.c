@@ -13,7 +13,7 @@
 
 /* Options that settings files may not have are no settings. */
 static unsigned
-find(const char *key)
+find_setting(const char *key)
 {
 	unsigned id = config_find(key);
 
@@ -157,7 +157,7 @@ obey(struct app *app, unsigned id, const char *value)
 /* --- :set ----------------------------------------------------------------- */
 
 static int
-keep(struct app *app, unsigned id, const char *value)
+keep_value(struct app *app, unsigned id, const char *value)
 {
 	char *copy = strdup(value);
 
@@ -183,7 +183,7 @@ set_aside(struct app *app, unsigned id, const char *value)
 	if ((id != OPTION_WIDE && id != OPTION_CLASSIC) || is_off(value) ||
 	    is_off(app_setting(app, other).text))
 		return 0;
-	return keep(app, other, "no");
+	return keep_value(app, other, "no");
 }
 
 static void
@@ -203,7 +203,7 @@ set(struct app *app, unsigned id, const char *value)
 		    "long, or a '#' begins a comment there", value);
 		return;
 	}
-	r = keep(app, id, value);
+	r = keep_value(app, id, value);
 	if (r == 0)
 		r = set_aside(app, id, value);
 	if (r < 0)
@@ -245,7 +245,7 @@ app_set(struct app *app, const char *arg)
 	if (*arg == '=')
 		arg++;
 	arg += strspn(arg, " ");
-	id = find(key);
+	id = find_setting(key);
 	if (id == OPTIONS)
 		say_unknown(app, key);
 	else if (*arg == '\0')
@@ -271,7 +271,7 @@ app_set_complete(struct app *app, const char *before, const char *arg,
 		return;
 	}
 	snprintf(key, sizeof key, "%.*s", (int)(n < 60 ? n : 60), arg);
-	id = find(key);
+	id = find_setting(key);
 	arg += n;
 	arg += strspn(arg, " =");
 	app_words_from(words, before, arg);

@@ -1,5 +1,5 @@
 /*
- * history: the lines that somebody has typed, in this page and in those before.
+ * typed_history: lines typed in this page and in earlier ones.
  *
  * Vocabulary
  *	kind	a word for what a line was typed into: each prompt brings back
@@ -19,8 +19,8 @@
  * A line that was typed again has the place of the last time only.  Several
  * pages may end at once: each adds its own lines to what is there by then.
  */
-#ifndef PAGEK_HISTORY_H
-#define PAGEK_HISTORY_H
+#ifndef PAGEK_TYPED_HISTORY_H
+#define PAGEK_TYPED_HISTORY_H
 
 #include <limits.h>
 #include <stdbool.h>

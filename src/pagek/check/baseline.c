@@ -64,7 +64,7 @@ by_name(const void *a, const void *b)
 }
 
 static int
-add(struct entries *l, enum kind kind, const char *name, uint64_t blocks,
+add_entry(struct entries *l, enum kind kind, const char *name, uint64_t blocks,
     uint64_t bytes)
 {
 	struct entry *e;
@@ -89,7 +89,7 @@ sum(uint64_t a, uint64_t b)
 
 /* In the order of names, no two of one name. */
 static void
-merge(struct entries *l)
+merge_entries(struct entries *l)
 {
 	size_t n = 0;
 
@@ -134,7 +134,8 @@ take_types(struct entries *l, const struct nodes_look *look)
 
 		snprintf(code, sizeof code, "%02X", t);
 		if (blocks[t] > 0)
-			r = add(l, KIND_TYPE, name != NULL && name[0] != '\0' ?
+			r = add_entry(l, KIND_TYPE,
+			    name != NULL && name[0] != '\0' ?
 			    name : code, (uint64_t)(blocks[t] + 0.5),
 			    (uint64_t)(bytes[t] + 0.5));
 	}
@@ -149,21 +150,21 @@ take_functions(struct entries *l, const struct moment *m)
 	size_t n, all;
 	int r;
 
-	r = add(l, KIND_TOTAL, "", total.blocks, total.bytes);
+	r = add_entry(l, KIND_TOTAL, "", total.blocks, total.bytes);
 	if (r == 0)
 		r = moment_groups(m, PROFILE_FUNCTION, PROFILE_BYTES, 0, &g,
 		    &n, &all);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = add(l, KIND_FUNCTION, g[i].name, g[i].total.blocks,
+		r = add_entry(l, KIND_FUNCTION, g[i].name, g[i].total.blocks,
 		    g[i].total.bytes);
 	free(g);
 	return r;
 }
 
 static int
-take(struct judge *j, uv_loop_t *loop, struct entries *l)
+take_entries(struct judge *j, uv_loop_t *loop, struct entries *l)
 {
 	struct moment m;
 	int r;
@@ -183,7 +184,7 @@ take(struct judge *j, uv_loop_t *loop, struct entries *l)
 		    "names of %zu of %zu stacks were not there", m.lacking,
 		    profile_callers(m.profile));
 	moment_fini(&m);
-	merge(l);
+	merge_entries(l);
 	return r;
 }
 
@@ -200,7 +201,7 @@ word(const char *line, char *out, size_t cap)
 }
 
 static int
-parse(struct entries *l, const char *line)
+parse_baseline(struct entries *l, const char *line)
 {
 	char kind[16], blocks[24], bytes[24];
 	uint64_t n[2];
@@ -213,7 +214,7 @@ parse(struct entries *l, const char *line)
 		return -EINVAL;
 	for (int k = 0; k < KINDS; k++)
 		if (strcmp(kind, kinds[k]) == 0)
-			return add(l, (enum kind)k, line, n[0], n[1]);
+			return add_entry(l, (enum kind)k, line, n[0], n[1]);
 	return -EINVAL;
 }
 
@@ -246,7 +247,7 @@ load(const struct options *o, struct entries *l, bool *there)
 		else if (!magic)
 			r = strcmp(line, MAGIC) == 0 ? 0 : -EINVAL;
 		else
-			r = parse(l, line);
+			r = parse_baseline(l, line);
 		magic = true;
 	}
 	free(bytes);
@@ -255,7 +256,7 @@ load(const struct options *o, struct entries *l, bool *there)
 	if (r < 0)
 		complain("'%s', line %u: %s", path, lines.no, r == -ENOMEM ?
 		    strerror(ENOMEM) : "this is no baseline of 'pagek check'");
-	merge(l);
+	merge_entries(l);
 	return r == 0 ? 0 : PAGEK_FORMAT;
 }
 
@@ -276,7 +277,8 @@ print(FILE *out, const struct entries *l, const struct nodes_look *look)
 
 /* A file that may lie among others in a repository: its mode is as theirs. */
 static int
-save(const char *path, const struct entries *l, const struct nodes_look *look)
+save_baseline(const char *path, const struct entries *l,
+    const struct nodes_look *look)
 {
 	mode_t mask = umask(0);
 	char *bytes = NULL;
@@ -298,7 +300,7 @@ save(const char *path, const struct entries *l, const struct nodes_look *look)
 /* --- comparing ------------------------------------------------------------ */
 
 static const struct entry *
-find(const struct entries *l, const struct entry *like)
+find_entry(const struct entries *l, const struct entry *like)
 {
 	return l->n == 0 ? NULL : bsearch(like, l->e, l->n, sizeof *l->e,
 	    by_name);
@@ -336,7 +338,7 @@ compare_all(struct judge *j, const struct entries *now,
 	int r = 0;
 
 	for (size_t i = 0; i < now->n && r == 0; i++) {
-		const struct entry *e = find(then, &now->e[i]);
+		const struct entry *e = find_entry(then, &now->e[i]);
 
 		/* Without its name it would be new, and have grown from none. */
 		if (now->e[i].kind == KIND_FUNCTION && !named)
@@ -360,7 +362,7 @@ save_whole(struct judge *j, const struct entries *now)
 
 	if (j->baseline_why[0] != '\0')
 		return 0;
-	r = save(j->o->baseline, now, j->look);
+	r = save_baseline(j->o->baseline, now, j->look);
 	if (r == 0) {
 		j->baseline = CHECK_SAVED;
 		return 0;
@@ -386,7 +388,7 @@ check(struct judge *j, uv_loop_t *loop, struct entries *now,
 		}
 	}
 	if (j->watched && !j->blind) {
-		r = take(j, loop, now);
+		r = take_entries(j, loop, now);
 		if (r < 0) {
 			complain("cannot compare: %s", strerror(-r));
 			snprintf(j->baseline_why, sizeof j->baseline_why, "%s",

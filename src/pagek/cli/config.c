@@ -276,7 +276,7 @@ tell_unknown(struct reading *r, const char *key)
 }
 
 static int
-keep(struct reading *r, unsigned id, const char *text)
+keep_value(struct reading *r, unsigned id, const char *text)
 {
 	struct config *c = r->c;
 	char *copy = strdup(text);
@@ -324,12 +324,12 @@ take_setting(struct reading *r, const char *key, const char *text)
 		complain_of(r, "%s", why + 2 * (strncmp(why, "--", 2) == 0));
 		return 0;
 	}
-	return keep(r, id, text);
+	return keep_value(r, id, text);
 }
 
 /* Trims blanks at both ends, in place. */
 static char *
-trim(char *text)
+trim_blanks(char *text)
 {
 	char *end;
 
@@ -386,7 +386,7 @@ take_line(struct reading *r, char *line)
 	char *text;
 
 	cut_comment(line);
-	line = trim(line);
+	line = trim_blanks(line);
 	if (line[0] == '\0' || take_section(r, line) || r->among == SKIPPED)
 		return 0;
 	/* In [keys], '=' itself may be a key. */
@@ -398,10 +398,10 @@ take_line(struct reading *r, char *line)
 	}
 	*text++ = '\0';
 	if (r->among == SECTION) {
-		take_of_section(r, trim(line), trim(text));
+		take_of_section(r, trim_blanks(line), trim_blanks(text));
 		return 0;
 	}
-	return take_setting(r, trim(line), trim(text));
+	return take_setting(r, trim_blanks(line), trim_blanks(text));
 }
 
 int

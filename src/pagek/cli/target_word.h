@@ -1,5 +1,5 @@
 /*
- * target: the word that says whose memory is looked at, and the way from it
+ * target_word: the word that says whose memory is looked at, and the way from it
  * to a link.
  *
  *	local[/TARGET]	the newest node of this user that has a live target, or that one
@@ -18,8 +18,8 @@
  *
  * The forms that later versions will have are known, and refused by name.
  */
-#ifndef PAGEK_TARGET_H
-#define PAGEK_TARGET_H
+#ifndef PAGEK_TARGET_WORD_H
+#define PAGEK_TARGET_WORD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -624,7 +624,7 @@ is_plain(const char *name)
 }
 
 static void
-put(FILE *out, const char *word, const char *what)
+put_word(FILE *out, const char *word, const char *what)
 {
 	char safe[512];
 
@@ -646,9 +646,9 @@ put_nodes(FILE *out)
 
 		nodes_entry_where(e, where, sizeof where);
 		snprintf(number, sizeof number, "%04X", e->number);
-		put(out, number, e->name);
+		put_word(out, number, e->name);
 		if (is_plain(e->name))
-			put(out, e->name, where);
+			put_word(out, e->name, where);
 	}
 	nodes_table_free(t);
 }
@@ -663,7 +663,7 @@ put_live(FILE *out, const struct nodes_target *t, size_t n)
 		    (t[i].state != WIRE_S_LIVE && t[i].state != WIRE_S_DORMANT))
 			continue;
 		snprintf(word, sizeof word, "pid:%ld", (long)t[i].pid);
-		put(out, word, t[i].comm);
+		put_word(out, word, t[i].comm);
 	}
 }
 
@@ -701,7 +701,7 @@ put_targets(FILE *out, uv_loop_t *loop)
 	const char *word, *what;
 
 	for (size_t k = 0; (word = target_fixed_word(k, &what)) != NULL; k++)
-		put(out, word, what);
+		put_word(out, word, what);
 	put_nodes(out);
 	put_pids(out, loop);
 }

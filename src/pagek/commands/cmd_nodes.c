@@ -58,7 +58,7 @@ say_empty(const struct nodes_table *t)
 /* --- the command ---------------------------------------------------------- */
 
 static void
-put(FILE *out, const struct options *o, const struct nodes_table *t,
+put_nodes(FILE *out, const struct options *o, const struct nodes_table *t,
     struct nodes_survey *survey, bool complete)
 {
 	struct json j;
@@ -104,7 +104,7 @@ cmd_nodes(const struct options *o, uv_loop_t *loop)
 	out = output_open(o->output);
 	status = PAGEK_FAILED;
 	if (out != NULL) {
-		put(out, o, t, survey, complete);
+		put_nodes(out, o, t, survey, complete);
 		status = output_close(out, o->output, PAGEK_OK);
 	}
 	if (status == PAGEK_OK && t->n == 0)

@@ -65,7 +65,7 @@ is_told(void *arg)
 
 /* The numbers as they are now: false when they are not to be had. */
 static bool
-take(struct watch *w, uv_loop_t *loop)
+take_counts(struct watch *w, uv_loop_t *loop)
 {
 	const struct nodes_look *look = nodes_session_look(w->session);
 	bool first = w->lines == 0 || look->stream_no != w->stream_no;
@@ -198,7 +198,7 @@ lines(struct watch *w, uv_loop_t *loop)
 			pump(loop, w->session, w->o->timeout_ms, has_told_end,
 			    w->session);
 		asked = mono_now();
-		taken = take(w, loop);
+		taken = take_counts(w, loop);
 		if (taken) {
 			put_row(w);
 			pace.n = ++w->lines;

@@ -4,7 +4,10 @@
  * error what went wrong.
  *
  *	cmd_NAME.c	a command each: cmd_top() and its like
- *	check_*.c	what `pagek check` judges by: check.h
+ *	moment.c	what a target holds at one moment, for sums and trees
+ *	forward.c	signals that go on to the command that is run
+ *
+ * `pagek check` has a room of its own, above this one.
  *
  * Example: all of a command that looks at a list, beside its row of commands.def,
  * rows of options.def for options of its own, and its place in pagek(1)

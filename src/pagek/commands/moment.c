@@ -19,7 +19,7 @@
 
 /* A block that counts. */
 static int
-add(struct moment *m, const struct page_view *v, const struct blk *b,
+add_block(struct moment *m, const struct page_view *v, const struct blk *b,
     const struct page_group_kind *kind)
 {
 	int r = profile_coming_add(m->profile, v->look->list, b, 1);
@@ -53,7 +53,7 @@ take_blocks(struct moment *m, const struct symbol_wrappers *wrappers,
 	    false, offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && r == 0; i++)
 			if (page_sieve_lets(sieve, &rows[i]))
-				r = add(m, &v, &rows[i], kind);
+				r = add_block(m, &v, &rows[i], kind);
 		offs += n;
 	}
 	profile_coming_end(m->profile);
@@ -264,7 +264,7 @@ no_names_pending(void *arg)
 
 /* Waits for names; anew when a node has come meanwhile that has another list. */
 static int
-take(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+take_moment(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page_sieve *sieve, struct moment *m)
 {
 	const struct nodes_look *look = nodes_session_look(s);
@@ -305,7 +305,7 @@ report_caught(const struct options *o, uv_loop_t *loop,
 	struct moment m;
 	int r, status;
 
-	r = take(o, loop, s, sieve, &m);
+	r = take_moment(o, loop, s, sieve, &m);
 	if (r == -ESTALE && !nodes_session_look(s)->listed)
 		return batch_status(o, nodes_session_look(s));
 	if (r < 0) {

@@ -1,5 +1,7 @@
 /*
- * json: a small writer of documents as JSON, as lines of JSON, or as CSV.
+ * documents: rows and sums for other programs, as JSON, lines of JSON or CSV.
+ * prom.h writes the format of Prometheus, listing.h rows of text, export.h
+ * what the page shows; whole_file.h is a file that appears whole.
  *
  * Objects and arrays are written over many lines, an element on each, or in
  * one.  Unknown values are null, never 0.  Outside text becomes valid UTF-8
@@ -23,8 +25,8 @@
  *	json_rows_end(&j);		ends the head as well
  *	json_end(&j);
  */
-#ifndef PAGEK_JSON_H
-#define PAGEK_JSON_H
+#ifndef PAGEK_DOCUMENTS_H
+#define PAGEK_DOCUMENTS_H
 
 #include <stdio.h>
 

@@ -430,7 +430,8 @@ view_then(struct page_export *x, const struct page_view *v)
 }
 
 static int
-portion(struct page_export *x, const struct page_view *v, int64_t left_ns)
+export_portion(struct page_export *x, const struct page_view *v,
+    int64_t left_ns)
 {
 	switch (x->step) {
 	case STEP_COPY:
@@ -466,7 +467,7 @@ page_export_go_on(struct page_export *x, const struct page_view *v,
 	/* However little time there is, it goes on. */
 	do {
 		left = budget_ns - mono_diff_ns(mono_now(), begun);
-		r = portion(x, &then, left);
+		r = export_portion(x, &then, left);
 	} while (r == 1 && x->step != STEP_OVER &&
 	    mono_diff_ns(mono_now(), begun) < budget_ns);
 	if (r < 0)

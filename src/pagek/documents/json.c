@@ -79,7 +79,7 @@ separate(struct json *j)
 }
 
 static void
-push(struct json *j, char bracket, bool lines)
+push_level(struct json *j, char bracket, bool lines)
 {
 	assert(j->depth < JSON_DEPTH);
 	j->level[j->depth].close = bracket == '{' ? '}' : ']';
@@ -96,7 +96,7 @@ json_begin(struct json *j, char bracket, bool lines)
 		separate(j);
 		fputc(bracket, j->out);
 	}
-	push(j, bracket, lines);
+	push_level(j, bracket, lines);
 }
 
 void
@@ -405,7 +405,7 @@ json_rows(struct json *j, const char *key)
 	}
 	if (j->form == JSON_LINES)
 		fputs("}\n", j->out);
-	push(j, '[', false);
+	push_level(j, '[', false);
 	j->rows = j->depth;
 }
 

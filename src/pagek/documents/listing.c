@@ -478,7 +478,7 @@ choose_on(struct listing *l, const struct page *page, struct page_view *v,
 }
 
 static int
-copy(struct listing *l, struct page *page, struct page_view *v,
+copy_list(struct listing *l, struct page *page, struct page_view *v,
     uint64_t first, struct page_chosen *sums)
 {
 	bool chosen = page_choice_on(page) && !v->look->window;
@@ -502,7 +502,7 @@ listing_take(struct listing *l, struct page *page, const struct page_view *now)
 	int r = 0;
 
 	if (v->look->list != NULL)
-		r = copy(l, page, v, first, &sums);
+		r = copy_list(l, page, v, first, &sums);
 	if (r < 0)
 		return r;
 	copy_look(l, v);
@@ -690,7 +690,7 @@ flush(struct writer *w)
 }
 
 static void
-put(struct writer *w, const char *text, size_t len)
+put_bytes(struct writer *w, const char *text, size_t len)
 {
 	size_t n;
 
@@ -767,7 +767,7 @@ put_rows(struct listing *l, struct writer *w, const atomic_bool *stop)
 		page_row_put(&l->look, b, &names, text, sizeof text - 1);
 		len = strlen(text);
 		text[len++] = '\n';
-		put(w, text, len);
+		put_bytes(w, text, len);
 	}
 	free(types);
 	if (i < l->n)
@@ -787,10 +787,10 @@ listing_write(struct listing *l, int fd, const atomic_bool *stop)
 	w->fd = fd;
 	w->err = 0;
 	w->done = w->len = 0;
-	put(w, l->head, strlen(l->head));
+	put_bytes(w, l->head, strlen(l->head));
 	page_row_heading(&l->page, text, sizeof text);
-	put(w, text, strlen(text));
-	put(w, "\n", 1);
+	put_bytes(w, text, strlen(text));
+	put_bytes(w, "\n", 1);
 	r = put_rows(l, w, stop);
 	if (r == 0)
 		flush(w);

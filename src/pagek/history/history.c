@@ -115,7 +115,7 @@ drop_oldest(struct page_past *p)
 }
 
 static void
-forget(struct page_past *p)
+forget_states(struct page_past *p)
 {
 	while (p->n > 0)
 		drop_oldest(p);
@@ -269,12 +269,12 @@ page_past_note(struct page *page, const struct page_view *v)
 		p->apart = 1;
 	}
 	if (!is_whole(v)) {
-		forget(p);
+		forget_states(p);
 		p->list = NULL;
 		return;
 	}
 	if (!is_same(p, v) || !keep_freed(p, v->look->list)) {
-		forget(p);
+		forget_states(p);
 		p->list = v->look->list;
 		p->stream_no = v->look->stream_no;
 		p->inherited = v->counts->inherited;
@@ -503,7 +503,7 @@ order(struct page_steps *st)
 }
 
 static int
-portion(struct page_steps *st)
+step_portion(struct page_steps *st)
 {
 	static int (*const parts[])(struct page_steps *) = {
 		[PAGE_STEPS_NAMES] = copy_names,
@@ -550,7 +550,7 @@ can_turn(const struct page_steps *st)
  * somebody who holds the key down sees that he goes back.
  */
 static void
-turn(struct page_steps *st)
+turn_round(struct page_steps *st)
 {
 	if (st->to == page_past_states(st->past)) {
 		drop_next(st);
@@ -569,12 +569,12 @@ page_steps_on(struct page_steps *st, int64_t budget_ns)
 	struct mono begun = mono_now();
 	int r = 0;
 
-	turn(st);
+	turn_round(st);
 	while (st->at != st->to) {
 		if (st->next == NULL)
 			r = begin_next(st);
 		if (r == 0)
-			r = portion(st);
+			r = step_portion(st);
 		if (r < 0) {
 			page_steps_stop(st);
 			return r;

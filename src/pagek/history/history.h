@@ -1,6 +1,6 @@
 /*
- * past: how the list was during the last minutes, to step back to while the
- * picture is paused.
+ * history: the picture paused (pause.c), and how the list was during the last
+ * minutes, to step back to while it is (history.c).
  *
  * Vocabulary
  *	state	the list as it was at one moment, one a second at first.  It is
@@ -28,8 +28,8 @@
  *		...				a picture
  *	list = page_steps_list(&steps);		as it was one state before
  */
-#ifndef PAGEK_PAST_H
-#define PAGEK_PAST_H
+#ifndef PAGEK_HISTORY_H
+#define PAGEK_HISTORY_H
 
 #include "../page/view.h"
 

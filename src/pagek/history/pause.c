@@ -461,7 +461,7 @@ struct page_kept {
 };
 
 static void *
-find(const struct page_kept *k, enum kind kind, uint64_t key)
+find_copy(const struct page_kept *k, enum kind kind, uint64_t key)
 {
 	const struct kept_item *item = hashmap_get(&k->copies[kind], key);
 
@@ -470,7 +470,7 @@ find(const struct page_kept *k, enum kind kind, uint64_t key)
 
 /* Takes over the copy.  Without memory the live view is asked again. */
 static void
-keep(struct page_kept *k, enum kind kind, uint64_t key, void *copy)
+keep_copy(struct page_kept *k, enum kind kind, uint64_t key, void *copy)
 {
 	struct kept_item *item = NULL;
 
@@ -486,7 +486,7 @@ static bool
 kept_stack(void *arg, uint64_t caller, struct nodes_stack *out)
 {
 	struct page_kept *k = arg;
-	const struct nodes_stack *copy = find(k, STACK, caller);
+	const struct nodes_stack *copy = find_copy(k, STACK, caller);
 
 	if (copy != NULL) {
 		*out = *copy;
@@ -494,7 +494,7 @@ kept_stack(void *arg, uint64_t caller, struct nodes_stack *out)
 	}
 	if (!k->same || !k->live.stack(k->live.arg, caller, out))
 		return false;
-	keep(k, STACK, caller, nodes_stack_copy(out));
+	keep_copy(k, STACK, caller, nodes_stack_copy(out));
 	return true;
 }
 
@@ -503,13 +503,13 @@ static const struct wire_words *
 kept_words(void *arg, uint64_t frame)
 {
 	struct page_kept *k = arg;
-	const struct wire_words *w = find(k, WORDS, frame);
+	const struct wire_words *w = find_copy(k, WORDS, frame);
 
 	if (w != NULL)
 		return w;
 	w = k->same ? k->live.words(k->live.arg, frame) : NULL;
 	if (w != NULL && w->known != WIRE_K_PENDING && !w->fetching)
-		keep(k, WORDS, frame, nodes_words_copy(w));
+		keep_copy(k, WORDS, frame, nodes_words_copy(w));
 	return w;
 }
 
@@ -517,13 +517,13 @@ static const char *
 kept_thread(void *arg, uint16_t thread)
 {
 	struct page_kept *k = arg;
-	const char *name = find(k, THREAD, thread);
+	const char *name = find_copy(k, THREAD, thread);
 
 	if (name != NULL)
 		return name;
 	name = k->same ? k->live_thread(k->live_arg, thread) : "";
 	if (name[0] != '\0')
-		keep(k, THREAD, thread, strdup(name));
+		keep_copy(k, THREAD, thread, strdup(name));
 	return name;
 }
 

@@ -1,5 +1,5 @@
 /*
- * fields: NODE<>, *L<> and OFFS=, the parts of line 2 that a person can write.
+ * edit_fields: NODE<>, *L<> and OFFS=, the parts of line 2 that can be edited.
  *
  * Vocabulary
  *	cursor	is in one of the fields, or in none; Tab moves it.  "*" stands
@@ -16,8 +16,8 @@
  *	page_fields_type(page, PAGE_KEY_ENTER);		PAGE_FIELD_SUBMITTED
  *	use(page->fields.typed.text);
  */
-#ifndef PAGEK_FIELDS_H
-#define PAGEK_FIELDS_H
+#ifndef PAGEK_EDIT_FIELDS_H
+#define PAGEK_EDIT_FIELDS_H
 
 #include "../page/view.h"
 

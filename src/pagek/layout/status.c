@@ -389,7 +389,7 @@ mark_moved(const struct page *page, const struct page_view *v, size_t i,
 }
 
 static void
-put(struct strip *out, const char *text)
+put_text(struct strip *out, const char *text)
 {
 	base_append_text(out->text, sizeof out->text, &out->len, text);
 }
@@ -399,13 +399,13 @@ put_number(const struct counter *c, const char *number, bool words,
     struct strip *out)
 {
 	if (!words) {
-		put(out, c->letter);
-		put(out, number);
+		put_text(out, c->letter);
+		put_text(out, number);
 		return;
 	}
-	put(out, c->after ? number : c->word);
-	put(out, " ");
-	put(out, c->after ? c->word : number);
+	put_text(out, c->after ? number : c->word);
+	put_text(out, " ");
+	put_text(out, c->after ? c->word : number);
 }
 
 static void
@@ -428,7 +428,7 @@ add_counters(const struct page *page, const struct page_view *v,
 		else
 			number_text(number, form->digits, c->bytes, n);
 		if (out->len > 0)
-			put(out, words && c->begins ? "  " : " ");
+			put_text(out, words && c->begins ? "  " : " ");
 		from = out->len;
 		put_number(c, number, words, out);
 		mark_moved(page, v, i, from, out);
@@ -548,13 +548,13 @@ page_status_wide(struct page *page, const struct page_view *v,
 	for (i = 0; i < BASE_NELEM(forms); i++) {
 		s.len = 0;
 		s.nspan = 0;
-		put(&s, cost);
+		put_text(&s, cost);
 		if (forms[i].max) {
-			put(&s, " max ");
-			put(&s, max);
+			put_text(&s, " max ");
+			put_text(&s, max);
 		}
 		add_counters(page, v, &forms[i], true, &s);
-		put(&s, drawn);
+		put_text(&s, drawn);
 		if (s.len <= (size_t)pic->cols) {
 			put_strip(&s, pic);
 			return;

@@ -49,7 +49,8 @@ held(const struct nodes_look *look)
 }
 
 static void
-begin(struct page_trend *t, const struct page_view *v, const struct counted *c)
+begin_samples(struct page_trend *t, const struct page_view *v,
+    const struct counted *c)
 {
 	t->begun = true;
 	t->stream_no = v->live->stream_no;
@@ -76,7 +77,7 @@ a_second(uint64_t n, int64_t ns)
 }
 
 static void
-push(struct samples *s, const uint64_t v[TRENDS])
+push_sample(struct samples *s, const uint64_t v[TRENDS])
 {
 	size_t i;
 
@@ -87,7 +88,8 @@ push(struct samples *s, const uint64_t v[TRENDS])
 
 /* As many samples as seconds have passed: who was stopped sees a plain there. */
 static void
-take(struct page_trend *t, const struct page_view *v, const struct counted *c)
+take_samples(struct page_trend *t, const struct page_view *v,
+    const struct counted *c)
 {
 	int64_t ns = mono_diff_ns(v->now, t->at);
 	int64_t seconds = (ns + SECOND_NS / 2) / SECOND_NS;
@@ -100,9 +102,9 @@ take(struct page_trend *t, const struct page_view *v, const struct counted *c)
 	if (seconds > TREND_SAMPLES)
 		seconds = TREND_SAMPLES;
 	do {
-		push(&t->taken, now);
+		push_sample(&t->taken, now);
 	} while (--seconds > 0);
-	begin(t, v, c);
+	begin_samples(t, v, c);
 }
 
 /* What is not counted now has not stood still. */
@@ -131,9 +133,9 @@ page_trend_sample(struct page *page, const struct page_view *v)
 		if (!t->begun || t->stream_no != look->stream_no ||
 		    c.allocs < t->allocs || c.frees < t->frees) {
 			t->taken.n = 0;
-			begin(t, v, &c);
+			begin_samples(t, v, &c);
 		} else if (is_due(t, v)) {
-			take(t, v, &c);
+			take_samples(t, v, &c);
 		}
 	}
 	if (v->look == v->live)

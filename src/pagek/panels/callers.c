@@ -105,7 +105,7 @@ page_kin_back(struct page_kin *k)
 /* --- lines -------------------------------------------------------------- */
 
 static int
-fill(struct page_kin *k, struct page_groups *g, const struct page_view *v)
+fill_lines(struct page_kin *k, struct page_groups *g, const struct page_view *v)
 {
 	struct page_group_hold *of = &k->step[k->steps - 1].of;
 	int r;
@@ -128,7 +128,7 @@ fill(struct page_kin *k, struct page_groups *g, const struct page_view *v)
 
 /* The cursor stays on its function, wherever that stands by now. */
 static void
-follow(struct page_kin *k, uint64_t key, bool callee)
+follow_function(struct page_kin *k, uint64_t key, bool callee)
 {
 	int *at = &k->step[k->steps - 1].selected;
 	size_t n = callee ? k->callees : k->callers, i;
@@ -142,7 +142,7 @@ follow(struct page_kin *k, uint64_t key, bool callee)
 
 /* As often as the groups are taken, and no more. */
 static int
-refresh(struct page_kin *k, struct page *page, const struct page_view *v)
+refresh_sums(struct page_kin *k, struct page *page, const struct page_view *v)
 {
 	const struct profile_group *was = selected(k);
 	uint64_t key = was != NULL ? was->key : 0;
@@ -154,13 +154,13 @@ refresh(struct page_kin *k, struct page *page, const struct page_view *v)
 	if (r < 0 || k->serial == page->groups->serial)
 		return r;
 	start = mono_now();
-	r = fill(k, page->groups, v);
+	r = fill_lines(k, page->groups, v);
 	scan_charge(&page->groups->scan, mono_diff_ns(mono_now(), start));
 	if (r < 0)
 		return r;
 	k->serial = page->groups->serial;
 	if (was != NULL)
-		follow(k, key, callee);
+		follow_function(k, key, callee);
 	return 0;
 }
 
@@ -215,7 +215,7 @@ page_kin_compose(struct page_kin *k, struct page *page,
 	uint64_t of;
 	int r, line = 0;
 
-	r = refresh(k, page, v);
+	r = refresh_sums(k, page, v);
 	if (r < 0)
 		return r;
 	page_kin_move(k, 0);

@@ -1,5 +1,5 @@
 /*
- * costs: what the page's own cycles cost, counted cycle by cycle.
+ * cycle_costs: what the page's own cycles cost, counted cycle by cycle.
  *
  * Vocabulary
  *	session	what the session did with the replies of a cycle.
@@ -17,8 +17,8 @@
  *	cost_add(&costs.of[COST_CYCLE], us);
  *	p99 = cost_at(&costs.of[COST_CYCLE], 990);
  */
-#ifndef PAGEK_COSTS_H
-#define PAGEK_COSTS_H
+#ifndef PAGEK_CYCLE_COSTS_H
+#define PAGEK_CYCLE_COSTS_H
 
 #include "../page/page.h"
 

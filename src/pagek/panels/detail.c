@@ -107,7 +107,7 @@ detail_is_listed(const struct page_detail *d, const struct nodes_look *look,
 
 /* A paused picture has the block for as long as it is paused. */
 static void
-follow(struct page_detail *d, const struct page_view *v)
+follow_block(struct page_detail *d, const struct page_view *v)
 {
 	bool again;
 
@@ -317,7 +317,7 @@ put_foot(const struct page_detail *d, const struct page_view *v,
 
 /* The scrolled lines, then the foot, which stays. */
 static void
-cut(struct page_detail *d, struct page_picture *pic, int window, int foot)
+cut_lines(struct page_detail *d, struct page_picture *pic, int window, int foot)
 {
 	struct page_line last[FOOT_LINES];
 	int i;
@@ -353,7 +353,7 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 	int window = rows - 1 - foot > 1 ? rows - 1 - foot : 1, r;
 	struct page_call c;
 
-	follow(d, v);
+	follow_block(d, v);
 	look_for_others(d, v);
 	/* Inlined calls that came with the words may have moved the cursor's. */
 	if (page_detail_call(d, v, &c)) {
@@ -377,7 +377,7 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 		put_foot(d, v, pic);
 	r = picture_end(pic);
 	if (r == 0)
-		cut(d, pic, window, foot);
+		cut_lines(d, pic, window, foot);
 	d->placed = r == 0;
 	return r;
 }

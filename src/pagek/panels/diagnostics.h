@@ -1,6 +1,6 @@
 /*
- * diag: every number that node, keeper, list, session and page count, with its
- * last change.
+ * diagnostics: every number that node, keeper, list, session and page count,
+ * with its last change.
  *
  * Vocabulary
  *	number	a field of one of its tables; one that is not known is "-".
@@ -14,8 +14,8 @@
  *	each cycle:	page_diag_sample(&diag, &from);
  *	the panel:	page_diag_put(&diag, &from, pic);
  */
-#ifndef PAGEK_DIAG_H
-#define PAGEK_DIAG_H
+#ifndef PAGEK_DIAGNOSTICS_H
+#define PAGEK_DIAGNOSTICS_H
 
 #include "../page/view.h"
 #include "cycle_costs.h"

@@ -172,14 +172,14 @@ find_held(const struct page_diff *d, const struct page_since *s)
 }
 
 static void
-hold(struct page_diff *d, const struct page_since *s)
+hold_row(struct page_diff *d, const struct page_since *s)
 {
 	d->held = key_at(d, s, d->selected, &d->key);
 }
 
 /* The cursor stays on what it is on, wherever that is by now. */
 static void
-follow(struct page_diff *d, const struct page_since *s)
+follow_row(struct page_diff *d, const struct page_since *s)
 {
 	uint64_t key;
 	size_t at;
@@ -193,7 +193,7 @@ follow(struct page_diff *d, const struct page_since *s)
 	if (d->selected >= d->rows)
 		d->selected = d->rows > 0 ? d->rows - 1 : 0;
 	if (d->held && d->rows > 0)
-		hold(d, s);
+		hold_row(d, s);
 }
 
 /* --- what keys do --------------------------------------------------------- */
@@ -218,7 +218,7 @@ page_diff_move(struct page_diff *d, const struct page *page, int delta)
 		d->selected += by;
 	if (d->selected >= d->rows)
 		d->selected = d->rows > 0 ? d->rows - 1 : 0;
-	hold(d, page_since_made(page));
+	hold_row(d, page_since_made(page));
 }
 
 void
@@ -456,7 +456,7 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 {
 	int foot = rows >= PAGE_DIFF_BAR_ROWS && !d->plain;
 
-	follow(d, s);
+	follow_row(d, s);
 	page_diff_head(d, page, v, s, rows, pic);
 	if (rows < 2)
 		return;

@@ -1,13 +1,13 @@
 /*
- * since_page: page H, the difference to the mark, as text and as rows that the
- * cursor moves among.  Rows are groups or blocks.
+ * difference_page: page H, the difference to the mark, as text and as rows that
+ * the cursor moves among.  Rows are groups or blocks.
  *
  * Example
  *	page_diff_compose(&diff, page, v, 80, 24, &pic);
  *	page_diff_move(&diff, page, 1);
  */
-#ifndef PAGEK_SINCE_PAGE_H
-#define PAGEK_SINCE_PAGE_H
+#ifndef PAGEK_DIFFERENCE_PAGE_H
+#define PAGEK_DIFFERENCE_PAGE_H
 
 #include "../picture/field_table.h"
 #include "../rows/difference.h"

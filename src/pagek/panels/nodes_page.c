@@ -404,7 +404,7 @@ line_at(const struct page_nodes *p, const struct nodes_surveyed *const *row,
 }
 
 static void
-hold(struct page_nodes *p, const struct entry *l, size_t at)
+hold_row(struct page_nodes *p, const struct entry *l, size_t at)
 {
 	memcpy(p->at, l->row->word, sizeof p->at);
 	snprintf(p->target, sizeof p->target, "%s", l->target != NULL ?
@@ -456,7 +456,7 @@ page_nodes_move(struct page_nodes *p, const struct nodes_surveyed *const *row,
 	if (all == 0)
 		return;
 	l = line_at(p, row, (size_t)at);
-	hold(p, &l, (size_t)at);
+	hold_row(p, &l, (size_t)at);
 }
 
 const struct nodes_surveyed *

@@ -164,7 +164,7 @@ field_text(enum field_kind kind, const struct field_value *v,
 /* --- the values of a row -------------------------------------------------- */
 
 static void
-walk(const struct field_table *t, unsigned subset, const char *prefix,
+walk_fields(const struct field_table *t, unsigned subset, const char *prefix,
     const void *row, field_leaf leaf, void *arg)
 {
 	char joined[FIELD_NAME];
@@ -176,7 +176,7 @@ walk(const struct field_table *t, unsigned subset, const char *prefix,
 		    (f->key == NULL && f->kind != FIELD_INCLUDE))
 			continue;
 		if (f->kind == FIELD_INCLUDE) {
-			walk(f->sub, subset, prefix, row != NULL &&
+			walk_fields(f->sub, subset, prefix, row != NULL &&
 			    field_value(f, row, &v) ? v.row : NULL, leaf, arg);
 			continue;
 		}
@@ -186,7 +186,7 @@ walk(const struct field_table *t, unsigned subset, const char *prefix,
 			name = joined;
 		}
 		if (f->kind == FIELD_OBJECT)
-			walk(f->sub, subset, name, row != NULL &&
+			walk_fields(f->sub, subset, name, row != NULL &&
 			    field_value(f, row, &v) ? v.row : NULL, leaf, arg);
 		else
 			leaf(arg, f, name, row);
@@ -197,7 +197,7 @@ void
 field_walk(const struct field_table *t, unsigned subset, const void *row,
     field_leaf leaf, void *arg)
 {
-	walk(t, subset, "", row, leaf, arg);
+	walk_fields(t, subset, "", row, leaf, arg);
 }
 
 /* --- columns -------------------------------------------------------------- */

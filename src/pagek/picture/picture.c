@@ -235,7 +235,7 @@ ascii_run(const char *text, size_t len)
  * Characters that take no column of their own become '?'.
  */
 static int
-add(struct page_picture *pic, const char *text, size_t len, int width)
+add_text(struct page_picture *pic, const char *text, size_t len, int width)
 {
 	struct page_store *s = pic->store;
 	size_t i, n;
@@ -324,7 +324,7 @@ add_folded(struct page_picture *pic, const char *text, size_t len)
 		n = room > 0 ? line_bytes(text, len, room) : 0;
 		if (n < len && text[n] != ' ' && s->col > s->fold)
 			n = 0;
-		add(pic, text, n, room);
+		add_text(pic, text, n, room);
 		n += strspn(text + n, " ");
 		if (n >= len)
 			return;
@@ -347,7 +347,7 @@ put_words(struct page_picture *pic, const char *text, size_t len)
 	if (pic->store->fold > 0)
 		add_folded(pic, text, len);
 	else
-		add(pic, text, len, pic->cols);
+		add_text(pic, text, len, pic->cols);
 }
 
 void
@@ -464,10 +464,10 @@ put_field(struct page_picture *pic, const char *text, int width,
 	if (align == PICTURE_RIGHT && cols < width)
 		picture_to(pic, start + width - cols);
 	if (cols > width && trace) {
-		add(pic, safe, len, width - 1);
-		add(pic, "~", 1, 1);
+		add_text(pic, safe, len, width - 1);
+		add_text(pic, "~", 1, 1);
 	} else {
-		add(pic, safe, len, width);
+		add_text(pic, safe, len, width);
 	}
 	if (align == PICTURE_LEFT)
 		picture_to(pic, start + width);
@@ -527,10 +527,10 @@ picture_wrap(struct page_picture *pic, const char *text, int max,
 		picture_line(pic);
 		n = line_bytes(safe + at, len - at, pic->cols);
 		if (lines + 1 == max && at + n < len) {
-			add(pic, safe + at, len - at, pic->cols - 1);
+			add_text(pic, safe + at, len - at, pic->cols - 1);
 			picture_put(pic, "~");
 		} else {
-			add(pic, safe + at, n, pic->cols);
+			add_text(pic, safe + at, n, pic->cols);
 		}
 		picture_mark(pic, 0, picture_col(pic), mark);
 		at += n;

@@ -33,7 +33,7 @@ has_blocks(const struct page_picture *pic)
 
 /* v as one of `steps` heights: 0 for nothing, and never for something. */
 static int
-step(uint64_t v, uint64_t max, int steps)
+height_step(uint64_t v, uint64_t max, int steps)
 {
 	int s;
 
@@ -65,8 +65,8 @@ picture_spark(struct page_picture *pic, const uint64_t *v, size_t n,
 	picture_blanks(pic, width - (int)n);
 	for (i = 0; i < n; i++)
 		picture_put(pic, blocks ?
-		    height[step(v[i], max, EIGHTHS)] :
-		    ascii_height[step(v[i], max, EIGHTHS - 1)]);
+		    height[height_step(v[i], max, EIGHTHS)] :
+		    ascii_height[height_step(v[i], max, EIGHTHS - 1)]);
 }
 
 void

@@ -1,5 +1,5 @@
 /*
- * spark: numbers as a little drawing within a line.
+ * sparkline: numbers as a little drawing within a line.
  *
  * Vocabulary
  *	spark	a row of points, one column each, whose height says how much:
@@ -14,8 +14,8 @@
  *	picture_spark(pic, trend, 12, 0, 12);	" ▁▁▂▂▃▃▄▅▅▆▆▇"
  *	picture_bar(pic, 0.37, 12);		"████▍       "
  */
-#ifndef PAGEK_SPARK_H
-#define PAGEK_SPARK_H
+#ifndef PAGEK_SPARKLINE_H
+#define PAGEK_SPARKLINE_H
 
 #include "picture.h"
 

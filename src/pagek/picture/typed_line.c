@@ -79,7 +79,7 @@ word_before(const struct line *line)
 
 /* The bytes from `from` to `to` go, and the cursor comes there. */
 static enum line_did
-cut(struct line *line, size_t from, size_t to)
+cut_bytes(struct line *line, size_t from, size_t to)
 {
 	if (from == to)
 		return LINE_MOVED;
@@ -132,16 +132,16 @@ line_key(struct line *line, int code)
 	case PAGE_KEY_BACKSPACE:
 	case PAGE_CTRL('H'):
 	case 0x7f:
-		return cut(line, before(line, line->at), line->at);
+		return cut_bytes(line, before(line, line->at), line->at);
 	case PAGE_KEY_DELETE:
 	case PAGE_CTRL('D'):
-		return cut(line, line->at, after(line, line->at));
+		return cut_bytes(line, line->at, after(line, line->at));
 	case PAGE_CTRL('U'):
-		return cut(line, 0, line->at);
+		return cut_bytes(line, 0, line->at);
 	case PAGE_CTRL('K'):
-		return cut(line, line->at, len);
+		return cut_bytes(line, line->at, len);
 	case PAGE_CTRL('W'):
-		return cut(line, word_before(line), line->at);
+		return cut_bytes(line, word_before(line), line->at);
 	default:
 		if (code < ' ' || code > 0x10ffff)
 			return LINE_NOT_MINE;

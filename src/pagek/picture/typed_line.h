@@ -1,6 +1,6 @@
 /*
- * line: one line of text that is being typed, and what keys do to it.  It knows
- * of no screen and of no page; whoever shows it asks which part fits.
+ * typed_line: one line of text that is being typed, and what keys do to it.  It
+ * knows of no screen and of no page; its user asks which part fits.
  *
  * Vocabulary
  *	cursor	stands before the character at byte `at`, or behind the last;
@@ -19,8 +19,8 @@
  *
  * Nothing here can fail: what does not fit into the line is not taken.
  */
-#ifndef PAGEK_LINE_H
-#define PAGEK_LINE_H
+#ifndef PAGEK_TYPED_LINE_H
+#define PAGEK_TYPED_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

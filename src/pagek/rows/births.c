@@ -63,7 +63,7 @@ page_born_begin(struct page_born *born, const struct blk *of)
 }
 
 static void
-find(struct page_born *born, const struct blk *b)
+find_near(struct page_born *born, const struct blk *b)
 {
 	struct page_born_found *f = &born->coming;
 
@@ -99,7 +99,7 @@ is_beyond(const struct page_born *born, const struct blk *b)
 
 /* True when all on this side of the block have been looked at. */
 static bool
-walk(struct page_born *born, const struct blklist *list)
+walk_side(struct page_born *born, const struct blklist *list)
 {
 	struct blk row[WALK_ROWS];
 	size_t n, i;
@@ -109,7 +109,7 @@ walk(struct page_born *born, const struct blklist *list)
 		for (i = 0; i < n; i++) {
 			if (is_beyond(born, &row[i]))
 				return true;
-			find(born, &row[i]);
+			find_near(born, &row[i]);
 		}
 	return born->walk.over;
 }
@@ -137,7 +137,7 @@ end(struct page_born *born, int64_t now_ms)
 }
 
 static void
-step(struct page_born *born, const struct blklist *list, int64_t now_ms)
+step_search(struct page_born *born, const struct blklist *list, int64_t now_ms)
 {
 	bool begins = born->step == BORN_NEVER || born->step == BORN_OVER;
 
@@ -161,7 +161,7 @@ page_born_next(struct page_born *born, const struct blklist *list,
 	    now_ms - born->ended_ms < AGAIN_MS)
 		return;
 	if (born->step == BORN_NEVER || born->step == BORN_OVER)
-		step(born, list, now_ms);
-	while (born->step != BORN_OVER && walk(born, list))
-		step(born, list, now_ms);
+		step_search(born, list, now_ms);
+	while (born->step != BORN_OVER && walk_side(born, list))
+		step_search(born, list, now_ms);
 }

@@ -1,5 +1,5 @@
 /*
- * born: which blocks came into being together.
+ * births: which blocks came into being together.
  *
  * Vocabulary
  *	cycle of birth	the 15 Hz cycle of the node's clock that a block's time
@@ -22,8 +22,8 @@
  *	if (page_born_key(&row) == key)		very likely, and
  *	if (page_born_together(&row, &b))	for sure
  */
-#ifndef PAGEK_BORN_H
-#define PAGEK_BORN_H
+#ifndef PAGEK_BIRTHS_H
+#define PAGEK_BIRTHS_H
 
 #include "list_walk.h"
 

@@ -36,7 +36,7 @@ struct page_choice {
 /* --- the question ------------------------------------------------------- */
 
 static struct page_choice *
-get(struct page *page)
+get_choice(struct page *page)
 {
 	if (page->choice == NULL)
 		page->choice = calloc(1, sizeof *page->choice);
@@ -58,7 +58,7 @@ int
 page_choice_filter(struct page *page, const char *expression,
     struct filter_error *e)
 {
-	struct page_choice *c = get(page);
+	struct page_choice *c = get_choice(page);
 	struct page_sieve *filter = NULL;
 	int r = 0;
 
@@ -231,7 +231,8 @@ is_asked(const struct page_choice *c, const struct page *page)
 
 /* What is to be done that was not begun yet. */
 static void
-begin(struct page_choice *c, struct page *page, const struct page_view *v)
+begin_due_step(struct page_choice *c, struct page *page,
+    const struct page_view *v)
 {
 	if (c->stream_no != v->look->stream_no || !is_asked(c, page)) {
 		c->known = false;
@@ -252,7 +253,7 @@ begin(struct page_choice *c, struct page *page, const struct page_view *v)
 }
 
 static void
-show(struct page_choice *c)
+show_rows(struct page_choice *c)
 {
 	struct page_taken was = c->shown;
 
@@ -274,7 +275,7 @@ go_on(const struct page *page, const struct page_view *v, int64_t most_ns)
 	if (r == 0)
 		return 0;
 	if (r > 0)
-		show(c);
+		show_rows(c);
 	page_take_stop(&c->take);
 	/* What failed for want of memory is tried again when it is due. */
 	c->known = true;
@@ -299,7 +300,7 @@ begin_choice(struct page *page, struct page_choice **out)
 
 	if (r < 0)
 		return r;
-	*out = page_choice_on(page) ? get(page) : page->choice;
+	*out = page_choice_on(page) ? get_choice(page) : page->choice;
 	return *out == NULL && page_choice_on(page) ? -ENOMEM : 0;
 }
 
@@ -320,7 +321,7 @@ page_choice_refresh(struct page *page, const struct page_view *v)
 	/* The blocks to be looked at are not in it: the list is on its way. */
 	if (v->look->window)
 		return 0;
-	begin(c, page, v);
+	begin_due_step(c, page, v);
 	if (!c->take.scan.runs)
 		return 0;
 	return go_on(page, v, page->text ? 0 : c->known ? PORTION_NS :

@@ -1,5 +1,5 @@
 /*
- * take: the blocks of a list that a filter lets through, sorted, in portions.
+ * collect: the blocks of a list that a filter lets through, sorted, in portions.
  *
  * Vocabulary
  *	take	a walk (list_walk.h) through the list that keeps what the sieve lets
@@ -22,8 +22,8 @@
  * they are those of a walk: a block that has come by may end before the last
  * one does.
  */
-#ifndef PAGEK_TAKE_H
-#define PAGEK_TAKE_H
+#ifndef PAGEK_COLLECT_H
+#define PAGEK_COLLECT_H
 
 #include "list_walk.h"
 #include "order.h"

@@ -72,7 +72,7 @@ same_kind(const struct kind *a, const struct kind *b)
 }
 
 static void
-put(struct merge *m, const struct page_shown *s)
+put_row(struct merge *m, const struct page_shown *s)
 {
 	if (m->n < m->room)
 		m->out[m->n++] = *s;
@@ -97,12 +97,13 @@ put_missing(struct merge *m, const struct page_shown *was, bool before_cursor)
 	m->may--;
 	if (before_cursor)
 		m->before--;
-	put(m, &s);
+	put_row(m, &s);
 }
 
 /* Where that block stood from `from` on, or n. */
 static size_t
-find(const struct page_shown *was, size_t from, size_t n, const struct blk *b)
+find_row(const struct page_shown *was, size_t from, size_t n,
+    const struct blk *b)
 {
 	while (from < n && (was[from].left || !same_block(&was[from].blk, b)))
 		from++;
@@ -119,7 +120,7 @@ merge_rows(const struct page *page, struct merge *m,
 	size_t i, k, at = 0;
 
 	for (i = 0; i < n; i++) {
-		k = find(was, at, nwas, &rows[i]);
+		k = find_row(was, at, nwas, &rows[i]);
 		if (k < nwas) {
 			for (; at < k; at++)
 				if (i > 0 || !window)
@@ -128,7 +129,7 @@ merge_rows(const struct page *page, struct merge *m,
 					    page->offs + i <= page->cursor.at);
 			at = k + 1;
 		}
-		put(m, &(struct page_shown){ .blk = rows[i],
+		put_row(m, &(struct page_shown){ .blk = rows[i],
 		    .at = page->offs + i });
 	}
 	/* Without any that is still there this is another part of the list. */

@@ -1,5 +1,5 @@
 /*
- * leaving: a row whose block has just been freed stays for a second where it
+ * departures: a row whose block has just been freed stays for a second where it
  * was, dim, and says so in the place of its age.
  *
  * Vocabulary
@@ -18,8 +18,8 @@
  *	for (i = 0; i < n; i++)
  *		put(&shown[i].blk, shown[i].left);
  */
-#ifndef PAGEK_LEAVING_H
-#define PAGEK_LEAVING_H
+#ifndef PAGEK_DEPARTURES_H
+#define PAGEK_DEPARTURES_H
 
 #include "../page/view.h"
 

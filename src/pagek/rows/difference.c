@@ -207,7 +207,8 @@ begin_anew(struct page_since *s, const struct page *page)
 
 /* What is to be done that was not begun yet. */
 static int
-begin(struct page_since *s, struct page *page, const struct page_view *v)
+begin_due_step(struct page_since *s, struct page *page,
+    const struct page_view *v)
 {
 	unsigned kind = since_kind_for(s, page);
 	bool looked = s->watched || (s->tags == NULL && page->group == kind);
@@ -284,12 +285,13 @@ page_since_get(struct page *page)
 }
 
 static int
-refresh(struct page_since *s, struct page *page, const struct page_view *v)
+refresh_difference(struct page_since *s, struct page *page,
+    const struct page_view *v)
 {
 	int r;
 
 	scan_portion(&s->scan, PORTION, 0);
-	r = begin(s, page, v);
+	r = begin_due_step(s, page, v);
 	s->watched = false;
 	if (r == 0 && s->step == SINCE_IDLE)
 		return 0;
@@ -317,10 +319,10 @@ page_since_refresh(struct page *page, const struct page_view *v)
 
 	if (s == NULL)
 		return page_is_marked(page) ? -ENOMEM : 0;
-	r = refresh(s, page, v);
+	r = refresh_difference(s, page, v);
 	/* The other one still takes its points. */
 	if (s != page->marked->since && page->marked->since != NULL && r == 0)
-		r = refresh(page->marked->since, page, v);
+		r = refresh_difference(page->marked->since, page, v);
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /*
- * since: the difference between the mark and now, by group and by block.
+ * difference: the difference between the mark and now, by group and by block.
  *
  * Vocabulary
  *	comparison	the list walked through by age beside the mark's copy, a
@@ -38,8 +38,8 @@
  *	for (i = 0; (g = page_since_row(s, i)) != NULL; i++)
  *		...
  */
-#ifndef PAGEK_SINCE_H
-#define PAGEK_SINCE_H
+#ifndef PAGEK_DIFFERENCE_H
+#define PAGEK_DIFFERENCE_H
 
 #include "../../base/hashmap.h"
 #include "choice.h"

@@ -1,6 +1,6 @@
 /*
- * branches: groups that are open in their place among the others, and what
- * each row is then.
+ * expanded_groups: groups that are open in their place among the others, and
+ * what each row is then.
  *
  * Vocabulary
  *	branch	a group that is open: below its row stand the groups of the
@@ -19,8 +19,8 @@
  *	if (page_groups_at(g, at, &row) && row.what == ROW_BLOCK)
  *		b = &row.branch->blk[row.index];
  */
-#ifndef PAGEK_BRANCHES_H
-#define PAGEK_BRANCHES_H
+#ifndef PAGEK_EXPANDED_GROUPS_H
+#define PAGEK_EXPANDED_GROUPS_H
 
 #include "groups.h"
 

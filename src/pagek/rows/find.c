@@ -225,7 +225,7 @@ look_at(struct page *page, const struct page_view *v, uint64_t lo,
 
 /* Round the end, when it has been reached. */
 static void
-turn(struct page_find *f, uint64_t total)
+turn_round(struct page_find *f, uint64_t total)
 {
 	if (f->back ? f->at > 0 : f->at < total)
 		return;
@@ -274,7 +274,7 @@ page_find_step(struct page *page, const struct page_view *v, int64_t ns)
 	resume(page, v, total);
 	page_sieve_begin(f->sieve, v);
 	do {
-		turn(f, total);
+		turn_round(f, total);
 		if (f->looked > f->most || (f->round && f->again >= f->before))
 			return end_round(page, v);
 		lo = f->back ? (f->at > CHUNK ? f->at - CHUNK : 0) : f->at;

@@ -1,5 +1,5 @@
 /*
- * followed: the one block, or the one group, that the cursor stays with
+ * follow: the one block, or the one group, that the cursor stays with
  * whatever is asked for: another order, groups, none of them, a filter.
  *
  * The cursor stays on its block by itself while rows come and go.  What is
@@ -14,8 +14,8 @@
  *	page_followed_begin(page, v);		with each picture, before
  *						page_still_begin()
  */
-#ifndef PAGEK_FOLLOWED_H
-#define PAGEK_FOLLOWED_H
+#ifndef PAGEK_FOLLOW_H
+#define PAGEK_FOLLOW_H
 
 #include "../page/view.h"
 

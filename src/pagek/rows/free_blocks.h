@@ -1,6 +1,6 @@
 /*
- * free: the free blocks of memory that is wholly known, as rows between the
- * blocks of the list.
+ * free_blocks: the free blocks of memory that is wholly known, as rows between
+ * the blocks of the list.
  *
  * In address order alone, where a row's place says what it lies between.  They
  * are made of the list by a walk over the blocks in the regions, anew when the
@@ -15,8 +15,8 @@
  *	if (page_free_shown(page, v))
  *		n = page_free_window(page, v, page->offs, rows, window);
  */
-#ifndef PAGEK_FREE_H
-#define PAGEK_FREE_H
+#ifndef PAGEK_FREE_BLOCKS_H
+#define PAGEK_FREE_BLOCKS_H
 
 #include "../page/view.h"
 

@@ -32,7 +32,7 @@ struct page_still {
 };
 
 static struct page_still *
-get(struct page *page)
+get_frozen(struct page *page)
 {
 	if (page->still == NULL)
 		page->still = calloc(1, sizeof *page->still);
@@ -227,7 +227,7 @@ extend_up(struct page *page, const struct page_view *v, struct page_still *s)
 
 /* What is farthest from there makes way. */
 static void
-trim(struct page_still *s, uint64_t around)
+trim_rows(struct page_still *s, uint64_t around)
 {
 	size_t more;
 
@@ -244,7 +244,7 @@ trim(struct page_still *s, uint64_t around)
 
 /* The order as it is now, around that row. */
 static bool
-take(struct page *page, const struct page_view *v, struct page_still *s,
+freeze_rows(struct page *page, const struct page_view *v, struct page_still *s,
     uint64_t around)
 {
 	struct blk last;
@@ -275,16 +275,16 @@ ensure(struct page *page, const struct page_view *v, struct page_still *s,
     uint64_t lo, uint64_t hi)
 {
 	if (lo > s->at + s->n + MARGIN || hi + MARGIN < s->at) {
-		take(page, v, s, lo);
+		freeze_rows(page, v, s, lo);
 		return;
 	}
 	while (s->at > 0 && lo < s->at + MARGIN / 2 && extend_up(page, v, s))
-		trim(s, lo);
+		trim_rows(s, lo);
 	while (hi + MARGIN / 2 > s->at + s->n && extend_down(page, v, s))
-		trim(s, hi);
+		trim_rows(s, hi);
 	/* Too much has come or gone in between. */
 	if (lo < s->at || (hi > s->at + s->n && s->at + s->n < s->total))
-		take(page, v, s, lo);
+		freeze_rows(page, v, s, lo);
 }
 
 void
@@ -344,7 +344,7 @@ page_still_touch(struct page *page, const struct page_view *v)
 	if ((!is_possible(page, v) && !page_shows_groups(page)) ||
 	    is_paused(v))
 		return;
-	s = get(page);
+	s = get_frozen(page);
 	if (s == NULL)
 		return;
 	s->until = (struct mono){ .ns = v->now.ns +
@@ -355,7 +355,7 @@ page_still_touch(struct page *page, const struct page_view *v)
 bool
 page_still_toggle(struct page *page, const struct page_view *v)
 {
-	struct page_still *s = get(page);
+	struct page_still *s = get_frozen(page);
 
 	if (s == NULL)
 		return false;
@@ -453,7 +453,7 @@ page_still_begin(struct page *page, const struct page_view *v)
 	if (wanted && !s->on) {
 		/* First to where the cursor's block is by now. */
 		page_follow(page, v, page->found.window);
-		take(page, v, s, page->offs);
+		freeze_rows(page, v, s, page->offs);
 	}
 	if (!s->on)
 		return;

@@ -1,5 +1,5 @@
 /*
- * still: rows that keep their places while their values go on.
+ * frozen_order: rows that keep their places while their values go on.
  *
  * Vocabulary
  *	still	the order of rows is frozen: each keeps its place, what is freed
@@ -21,8 +21,8 @@
  *	...
  *	page_still_begin(page, v);	with each picture, before its rows
  */
-#ifndef PAGEK_STILL_H
-#define PAGEK_STILL_H
+#ifndef PAGEK_FROZEN_ORDER_H
+#define PAGEK_FROZEN_ORDER_H
 
 #include "../page/view.h"
 #include "rows.h"

@@ -1,5 +1,5 @@
 /*
- * kinds: what blocks can be grouped by.
+ * group_kinds: what blocks can be grouped by.
  *
  * Vocabulary
  *	kind	what makes a group: one row of the table of kinds, from 1 on in
@@ -12,8 +12,8 @@
  *	k = page_group_kind(page_group_kind_called("thread"));
  *	key = profile_tag_key(k->tag(v, now_ms, &b));
  */
-#ifndef PAGEK_KINDS_H
-#define PAGEK_KINDS_H
+#ifndef PAGEK_GROUP_KINDS_H
+#define PAGEK_GROUP_KINDS_H
 
 #include "../../mdd/mdd.h"
 #include "../page/calls.h"

@@ -97,7 +97,7 @@ walk_on(const struct page *page, const struct page_view *v,
 }
 
 static int
-walk(const struct page *page, const struct page_view *v,
+walk_list(const struct page *page, const struct page_view *v,
     const struct looking *l, size_t at_most, bool *over)
 {
 	struct page_belong *in = page_belong_new(page, v);
@@ -157,7 +157,7 @@ page_members_next(struct page *page, const struct page_view *v, size_t at_most,
 	if (v->look->list != NULL) {
 		l = (struct looking){ &m->walk, m->bare ? &m->shown :
 		    &m->coming, PAGE_MEMBERS_MAX };
-		r = walk(page, v, &l, at_most, over);
+		r = walk_list(page, v, &l, at_most, over);
 	}
 	if (r < 0 || !*over || m->bare)
 		return r;
@@ -181,7 +181,7 @@ page_members_whole(struct page *page, const struct page_view *v,
 	page_walk_begin(&w, v->look->list,
 	    page_list_order(&page->opts),
 	    page_list_reverse(&page->opts));
-	r = walk(page, v, &l, SIZE_MAX, &over);
+	r = walk_list(page, v, &l, SIZE_MAX, &over);
 	if (r < 0) {
 		page_taken_fini(&all);
 		return r;
@@ -377,7 +377,8 @@ is_full(const struct page_branch *b)
 
 /* False: no leaf wants any more. */
 static bool
-put(struct page_belong *in, struct page_branches *bs, const struct blk *blk)
+put_in_leaf(struct page_belong *in, struct page_branches *bs,
+    const struct blk *blk)
 {
 	bool wanted = false;
 	size_t i;
@@ -407,7 +408,7 @@ count_live(struct page_branch *b, const struct page_view *v)
 }
 
 static void
-show(struct page_groups *g, const struct page_view *v)
+show_members(struct page_groups *g, const struct page_view *v)
 {
 	struct page_branches *bs = g->branches;
 	size_t i;
@@ -489,11 +490,11 @@ page_branches_next(struct page_groups *g, const struct page *page,
 		kept = page_choice_sift(page, rows, page_drain_keep(page,
 		    rows, n));
 		for (i = 0; i < kept && wanted; i++)
-			wanted = put(in, bs, &rows[i]);
+			wanted = put_in_leaf(in, bs, &rows[i]);
 	}
 	*over = bs->walk.over || !wanted;
 	page_belong_free(in);
 	if (*over)
-		show(g, v);
+		show_members(g, v);
 	return 0;
 }

@@ -68,7 +68,7 @@ sort(struct moment *m)
 /* --- taking --------------------------------------------------------------- */
 
 static void
-add(struct moment *m, const struct page_branch *in,
+add_point(struct moment *m, const struct page_branch *in,
     const struct profile_group *row)
 {
 	struct point *p = &m->point[m->n];
@@ -88,25 +88,25 @@ add(struct moment *m, const struct page_branch *in,
 
 /* Those that are being looked at come first: for them there is room. */
 static void
-take(struct page_trends *t, struct page_groups *g, struct moment *m)
+take_points(struct page_trends *t, struct page_groups *g, struct moment *m)
 {
 	size_t i, k, n = 0;
 
 	m->n = 0;
 	for (i = 0; i < g->nready; i++)
-		add(m, NULL, &g->row[i]);
+		add_point(m, NULL, &g->row[i]);
 	for (i = 0; g->branches != NULL && i < g->branches->n; i++) {
 		const struct page_branch *b = g->branches->branch[i];
 
 		for (k = 0; !b->leaf && !b->closed && k < b->nready; k++)
-			add(m, b, &b->row[k]);
+			add_point(m, b, &b->row[k]);
 	}
 	if (profile_ranking_rows(g->shown, 0, t->row, BASE_NELEM(t->row),
 	    &n) < 0)
 		n = 0;
 	for (i = 0; i < n; i++)
 		if (i < g->row_at || i >= g->row_at + g->nready)
-			add(m, NULL, &t->row[i]);
+			add_point(m, NULL, &t->row[i]);
 	sort(m);
 }
 
@@ -146,7 +146,7 @@ is_other(const struct page_trends *t, const struct page *page,
 }
 
 static void
-forget(struct page_trends *t, const struct page *page,
+forget_points(struct page_trends *t, const struct page *page,
     const struct page_view *v)
 {
 	size_t i;
@@ -175,7 +175,7 @@ page_trends_note(struct page_groups *g, const struct page *page,
 	if (t == NULL)
 		return;
 	if (is_other(t, page, v))
-		forget(t, page, v);
+		forget_points(t, page, v);
 	if (t->any && t->last == number)
 		return;
 	if (t->names_no != v->names_no)
@@ -183,7 +183,7 @@ page_trends_note(struct page_groups *g, const struct page *page,
 	t->names_no = v->names_no;
 	m = &t->moment[number % PAGE_TREND_POINTS];
 	m->number = number;
-	take(t, g, m);
+	take_points(t, g, m);
 	t->any = true;
 	t->last = number;
 }

@@ -18,7 +18,7 @@
 /* --- takes -------------------------------------------------------------- */
 
 static struct page_groups *
-get(struct page *page)
+get_groups(struct page *page)
 {
 	struct page_groups *g = page->groups;
 
@@ -254,7 +254,7 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v)
 
 /* The rows become those of the new ranking. */
 static void
-show(struct page_groups *g)
+show_ranking(struct page_groups *g)
 {
 	struct profile_ranking *was = g->shown;
 
@@ -304,7 +304,7 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v)
 		if (left > 0)
 			return 0;
 	}
-	show(g);
+	show_ranking(g);
 	g->step = GROUPS_IDLE;
 	if (page->opened) {
 		g->step = GROUPS_MEMBERS;
@@ -353,7 +353,8 @@ go_on(struct page_groups *g, struct page *page, const struct page_view *v)
 
 /* What is to be done that was not begun yet. */
 static int
-begin(struct page_groups *g, struct page *page, const struct page_view *v)
+begin_due_step(struct page_groups *g, struct page *page,
+    const struct page_view *v)
 {
 	bool fresh, due;
 
@@ -385,7 +386,8 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
  * paused picture only the names are still filled in.
  */
 static int
-refresh(struct page_groups *g, struct page *page, const struct page_view *v)
+refresh_groups(struct page_groups *g, struct page *page,
+    const struct page_view *v)
 {
 	int r;
 
@@ -398,7 +400,7 @@ refresh(struct page_groups *g, struct page *page, const struct page_view *v)
 	/* The blocks to be summed are not in it: the list is on its way. */
 	if (v->look->window)
 		return 0;
-	r = begin(g, page, v);
+	r = begin_due_step(g, page, v);
 	g->taken = true;
 	g->round = page->round;
 	g->stream_no = v->look->stream_no;
@@ -428,23 +430,23 @@ refresh_whole(struct page_groups *g, struct page *page,
 	int r = 0;
 
 	while (r == 0 && g->step != GROUPS_IDLE)
-		r = refresh(g, page, v);
+		r = refresh_groups(g, page, v);
 	if (r == 0 && page_group_below(page) != 0)
 		r = page_unfold_first(page, v);
 	while (r == 0 && g->step != GROUPS_IDLE)
-		r = refresh(g, page, v);
+		r = refresh_groups(g, page, v);
 	return r;
 }
 
 int
 page_groups_refresh(struct page *page, const struct page_view *v)
 {
-	struct page_groups *g = get(page);
+	struct page_groups *g = get_groups(page);
 	int r;
 
 	if (g == NULL)
 		return -ENOMEM;
-	r = refresh(g, page, v);
+	r = refresh_groups(g, page, v);
 	if (r == 0 && page->text)
 		r = refresh_whole(g, page, v);
 	page_trends_note(g, page, v);

@@ -1,5 +1,5 @@
 /*
- * walk: a block list looked through in portions, from picture to picture,
+ * list_walk: a block list looked through in portions, from picture to picture,
  * while it changes.
  *
  * A walk passes, in the order asked for, every block that is in the list from
@@ -20,8 +20,8 @@
  *	if (w.over)
  *		...
  */
-#ifndef PAGEK_WALK_H
-#define PAGEK_WALK_H
+#ifndef PAGEK_LIST_WALK_H
+#define PAGEK_LIST_WALK_H
 
 #include "../../blklist/blklist.h"
 

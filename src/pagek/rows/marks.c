@@ -19,7 +19,7 @@ is_whole(const struct page_view *v)
 }
 
 static int
-take(struct page_moment *m, const struct page_view *v)
+take_moment(struct page_moment *m, const struct page_view *v)
 {
 	const struct nodes_look *look = v->look;
 	struct blk youngest;
@@ -55,7 +55,7 @@ page_moment_take(struct page *page, const struct page_view *v,
 {
 	if (page->marked == NULL)
 		page->marked = calloc(1, sizeof *page->marked);
-	return page->marked != NULL ? take(m, v) : -ENOMEM;
+	return page->marked != NULL ? take_moment(m, v) : -ENOMEM;
 }
 
 bool
@@ -164,7 +164,8 @@ begin_copy(struct page_marked *m, const struct page_view *v)
 
 /* False: that was the last one. */
 static bool
-copy(struct page_marked *m, const struct page_view *v, const struct blk *b)
+copy_block(struct page_marked *m, const struct page_view *v,
+    const struct blk *b)
 {
 	double weight = page_view_weight(v, b);
 
@@ -214,7 +215,7 @@ copy_on(struct page_marked *m, const struct page_view *v)
 	while (m->copying && (n = page_walk_next(&m->walk, v->look->list,
 	    rows, WALK_ROWS)) > 0)
 		for (i = 0; i < n && m->copying; i++)
-			m->copying = copy(m, v, &rows[i]);
+			m->copying = copy_block(m, v, &rows[i]);
 	if (m->walk.over)
 		m->copying = false;
 }

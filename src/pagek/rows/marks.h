@@ -1,5 +1,5 @@
 /*
- * marked: what has come and gone since a moment that somebody has marked.
+ * marks: what has come and gone since a moment that somebody has marked.
  *
  * Vocabulary
  *	mark	a moment of the stream: the number of its last record by then.
@@ -39,8 +39,8 @@
  *	drain.c	draining, and its rows
  *	difference.h		the difference to the mark, by group and by block
  */
-#ifndef PAGEK_MARKED_H
-#define PAGEK_MARKED_H
+#ifndef PAGEK_MARKS_H
+#define PAGEK_MARKS_H
 
 #include "../page/view.h"
 #include "list_walk.h"

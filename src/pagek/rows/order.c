@@ -420,7 +420,7 @@ make_ranks(struct page_order *o)
 
 /* Two runs into one; about as much at once as there is in them. */
 static void
-merge(struct page_order *o)
+merge_runs(struct page_order *o)
 {
 	size_t mid = o->n - o->at < o->run ? o->n : o->at + o->run;
 	size_t end = o->n - mid < o->run ? o->n : mid + o->run;
@@ -455,7 +455,7 @@ go_on(struct page_order *o, const struct page_view *v)
 	case ORDER_MERGE:
 		for (done = 0; done < AT_ONCE && o->run < o->n;
 		    done += 2 * o->run)
-			merge(o);
+			merge_runs(o);
 		if (o->run < o->n)
 			break;
 		o->step = ++o->pass < o->sorting.n ? ORDER_KEYS : ORDER_OVER;

@@ -8,7 +8,7 @@
 /* --- the numbers ---------------------------------------------------------- */
 
 static int
-put(struct page_chains *c, uint64_t seq, uint32_t chain)
+put_number(struct page_chains *c, uint64_t seq, uint32_t chain)
 {
 	struct page_chain_number *number = hashmap_add(&c->numbers, seq);
 
@@ -19,7 +19,7 @@ put(struct page_chains *c, uint64_t seq, uint32_t chain)
 }
 
 static void
-forget(struct page_chains *c, uint64_t seq)
+forget_number(struct page_chains *c, uint64_t seq)
 {
 	int64_t at = hashmap_find(&c->numbers, seq);
 
@@ -52,7 +52,7 @@ begin_chain(struct page_chains *c, const struct blklist_move *m)
 	    base_grow(&chains, &c->cap, c->n + 1, sizeof *c->chain) < 0)
 		return -ENOMEM;
 	c->chain = chains;
-	if (put(c, m->from, (uint32_t)c->n) < 0)
+	if (put_number(c, m->from, (uint32_t)c->n) < 0)
 		return -ENOMEM;
 	c->chain[c->n++] = (struct page_chain){
 		.root = m->from,
@@ -74,7 +74,7 @@ put_past(struct page_chains *c, uint64_t seq)
 		return -ENOMEM;
 	at = &c->past[c->npast % PAGE_CHAINS_PAST];
 	if (c->npast >= PAGE_CHAINS_PAST) {
-		forget(c, *at);
+		forget_number(c, *at);
 		c->forgot = true;
 	}
 	*at = seq;
@@ -83,7 +83,7 @@ put_past(struct page_chains *c, uint64_t seq)
 }
 
 static int
-follow(struct page_chains *c, const struct blklist_move *m)
+follow_move(struct page_chains *c, const struct blklist_move *m)
 {
 	struct page_chain *chain = page_chains_find(c, m->from);
 	int r;
@@ -99,7 +99,7 @@ follow(struct page_chains *c, const struct blklist_move *m)
 	/* Told once more, by a list that has read it anew. */
 	if (chain->now != m->from)
 		return 0;
-	r = put(c, m->to, (uint32_t)(chain - c->chain));
+	r = put_number(c, m->to, (uint32_t)(chain - c->chain));
 	if (r == 0 && chain->now != chain->root)
 		r = put_past(c, chain->now);
 	if (r < 0)
@@ -119,7 +119,7 @@ read_last(struct page_chains *c, const struct blklist *list, uint64_t n)
 	for (; n > 0; n--) {
 		if (n > UINT32_MAX ||
 		    blklist_move_get(list, (uint32_t)n - 1, &m) < 0 ||
-		    (is_after(c, m.to) && follow(c, &m) < 0))
+		    (is_after(c, m.to) && follow_move(c, &m) < 0))
 			c->missed++;
 	}
 }
@@ -148,7 +148,7 @@ page_chains_read(struct page_chains *c, const struct blklist *list)
 
 /* What an older picture was marked for has been followed already. */
 static void
-begin(struct page_chains *c, const struct blklist *list)
+begin_moves(struct page_chains *c, const struct blklist *list)
 {
 	struct blklist_move m;
 	uint64_t n = 0;
@@ -175,7 +175,7 @@ page_chains_new(struct page_chains **out, const struct blklist *list,
 		return -ENOMEM;
 	c->numbers.size = sizeof(struct page_chain_number);
 	c->mark = mark;
-	begin(c, list);
+	begin_moves(c, list);
 	*out = c;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * chains: what realloc() has made, since the mark, of blocks that were there.
+ * realloc_chains: blocks of the mark that realloc() has grown, shrunk or moved.
  *
  * Vocabulary
  *	move	one realloc: a block that has become another one in the list,
@@ -27,8 +27,8 @@
  *	if (chain != NULL)
  *		printf("%llu bytes, %llu at the mark", blk.size, chain->size);
  */
-#ifndef PAGEK_CHAINS_H
-#define PAGEK_CHAINS_H
+#ifndef PAGEK_REALLOC_CHAINS_H
+#define PAGEK_REALLOC_CHAINS_H
 
 #include "../../base/hashmap.h"
 #include "../../blklist/blklist.h"

@@ -152,7 +152,7 @@ text_of(void *arg, enum filter_field field)
 }
 
 static void
-fill(const struct nodes_look *look, const struct blk *b,
+fill_numbers(const struct nodes_look *look, const struct blk *b,
     uint64_t number[FILTER_NUMBERS])
 {
 	number[FILTER_SIZE] = b->size;
@@ -195,7 +195,7 @@ page_sieve_lets(struct page_sieve *s, const struct blk *b)
 	if (page_is_free(b))
 		return false;
 	s->b = b;
-	fill(s->v->look, b, asked.number);
+	fill_numbers(s->v->look, b, asked.number);
 	let = filter_matches(s->filter, &asked);
 	s->caught.unsure += s->unsure;
 	if (!let)

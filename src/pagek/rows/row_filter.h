@@ -1,5 +1,5 @@
 /*
- * sieve: lets the blocks through that a filter means.
+ * row_filter: lets the blocks through that a filter means.
  *
  * Vocabulary
  *	pass	looking at many blocks between two news of a session: what is
@@ -20,8 +20,8 @@
  *
  * A sieve of NULL lets everything through, and counts nothing.
  */
-#ifndef PAGEK_SIEVE_H
-#define PAGEK_SIEVE_H
+#ifndef PAGEK_ROW_FILTER_H
+#define PAGEK_ROW_FILTER_H
 
 #include "../../filter/filter.h"
 #include "../page/view.h"
