@@ -5,7 +5,7 @@
 #include "../src/pagek/layout/layout.h"
 #include "../src/pagek/rows/choice.h"
 #include "../src/pagek/rows/groups.h"
-#include "../src/pagek/rows/marks.h"
+#include "../src/pagek/difference/marks.h"
 #include "../src/pagek/rows/order.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"

@@ -2,7 +2,7 @@
  * Around one block: who was born with it, who is beside it in memory, who had
  * its address before, and which side of the mark it is on.
  */
-#include "../src/pagek/rows/marks.h"
+#include "../src/pagek/difference/marks.h"
 #include "detail_rig.h"
 
 /* Three that one request made, and one of another thread. */

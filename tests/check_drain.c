@@ -293,7 +293,7 @@ START_TEST(a_drain_lists_no_new_block_whatever_else_is_asked_for)
 	ck_assert(n > 0 || page_shows_groups(&page));
 	for (i = 0; i < n; i++)
 		if (b[i].seq != 0) {
-			ck_assert(!page_moment_is_new(&page.marked->drain,
+			ck_assert(!page_moment_is_new(&page.drain->from,
 			    &b[i]));
 			drained++;
 		}

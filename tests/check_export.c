@@ -9,7 +9,7 @@
 #include "../src/pagek/panels/difference_page.h"
 #include "../src/pagek/rows/choice.h"
 #include "../src/pagek/rows/groups.h"
-#include "../src/pagek/rows/marks.h"
+#include "../src/pagek/difference/marks.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"

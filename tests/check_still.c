@@ -7,7 +7,7 @@
 #include "../src/pagek/rows/choice.h"
 #include "../src/pagek/rows/frozen_order.h"
 #include "../src/pagek/rows/groups.h"
-#include "../src/pagek/rows/marks.h"
+#include "../src/pagek/difference/marks.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"

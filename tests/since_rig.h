@@ -6,7 +6,7 @@
 #define TESTS_SINCE_RIG_H
 
 #include "../src/pagek/panels/difference_page.h"
-#include "../src/pagek/rows/difference.h"
+#include "../src/pagek/difference/difference.h"
 #include "harness.h"
 #include "naive.h"
 

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../difference/marks.h"
 #include "../history/history.h"
-#include "../rows/marks.h"
 #include "app.h"
 
 /* True: it was put off, or could not be done, and that is said. */

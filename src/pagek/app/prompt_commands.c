@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../rows/marks.h"
+#include "../difference/marks.h"
 #include "app.h"
 #include "pages.h"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../difference/marks.h"
 #include "../history/history.h"
 #include "../panels/panels.h"
-#include "../rows/marks.h"
 #include "../rows/rows.h"
 #include "app.h"
 

@@ -1,11 +1,11 @@
 /*
  * What the session has to bring: the rows on the screen, or all blocks.
  */
+#include "../difference/marks.h"
 #include "../rows/choice.h"
 #include "../rows/find.h"
 #include "../rows/free_blocks.h"
 #include "../rows/frozen_order.h"
-#include "../rows/marks.h"
 #include "../rows/rows.h"
 #include "app.h"
 

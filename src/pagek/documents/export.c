@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../difference/marks.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../panels/difference_page.h"
 #include "../rows/choice.h"
-#include "../rows/marks.h"
 #include "../rows/rows.h"
 #include "export.h"
 

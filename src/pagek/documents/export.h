@@ -28,9 +28,9 @@
 #ifndef PAGEK_EXPORT_H
 #define PAGEK_EXPORT_H
 
+#include "../difference/difference.h"
 #include "../panels/difference_page.h"
 #include "../rows/choice.h"
-#include "../rows/difference.h"
 #include "../rows/groups.h"
 #include "documents.h"
 

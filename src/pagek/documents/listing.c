@@ -12,10 +12,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "../difference/marks.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../rows/choice.h"
-#include "../rows/marks.h"
 #include "../rows/order.h"
 #include "../rows/rows.h"
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../difference/marks.h"
 #include "../history/history.h"
 #include "../picture/typed_line.h"
 #include "../rows/choice.h"
@@ -14,7 +15,6 @@
 #include "../rows/free_blocks.h"
 #include "../rows/frozen_order.h"
 #include "../rows/groups.h"
-#include "../rows/marks.h"
 #include "../rows/rows.h"
 #include "group_fields.h"
 #include "layout.h"
@@ -574,6 +574,7 @@ page_init(struct page *page, const struct page_opts *opts)
 	X(find, page_find_free(page->find)) \
 	X(groups, page_groups_free(page->groups)) \
 	X(marked, page_marked_free(page->marked)) \
+	X(drain, page_drain_free(page->drain)) \
 	X(choice, page_choice_free(page->choice)) \
 	X(gaps, page_free_fini(page)) \
 	X(trend, page_trend_free(page->trend)) \

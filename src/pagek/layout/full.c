@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../difference/marks.h"
 #include "../page/view.h"
 #include "../picture/sparkline.h"
 #include "../rows/free_blocks.h"
 #include "../rows/frozen_order.h"
 #include "../rows/groups.h"
-#include "../rows/marks.h"
 #include "../rows/order.h"
 #include "../rows/rows.h"
 #include "block_fields.h"

@@ -20,9 +20,9 @@
 #define PAGEK_GROUP_FIELDS_H
 
 #include "../../mdd/mdd.h"
+#include "../difference/difference.h"
 #include "../page/view.h"
 #include "../picture/field_table.h"
-#include "../rows/difference.h"
 
 /* Rows: struct profile_sum. */
 extern const struct field_table page_sum_fields;

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../difference/difference.h"
+#include "../difference/marks.h"
 #include "../rows/choice.h"
-#include "../rows/difference.h"
 #include "../rows/expanded_groups.h"
 #include "../rows/frozen_order.h"
-#include "../rows/marks.h"
 #include "group_fields.h"
 
 #define MARK_COLS 40	/* narrower than that nothing says what is open */

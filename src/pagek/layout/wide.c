@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../difference/marks.h"
 #include "../rows/choice.h"
 #include "../rows/frozen_order.h"
 #include "../rows/groups.h"
-#include "../rows/marks.h"
 #include "../rows/order.h"
 #include "../rows/rows.h"
 #include "block_fields.h"

@@ -100,6 +100,7 @@ struct page_fields {
 
 struct page_choice;
 struct options;
+struct page_drain;
 struct page_find;
 struct page_frozen;
 struct page_gaps;
@@ -223,7 +224,8 @@ struct page {
 	struct page_choice *choice;	/* filter and the rows that it leaves; NULL none */
 	struct page_leaving *leaving;	/* rows of the last picture; NULL none so far */
 	struct page_trend *trend;	/* the last minute; NULL none so far */
-	struct page_marked *marked;	/* mark and drain; NULL: none so far */
+	struct page_drain *drain;	/* NULL: none so far */
+	struct page_marked *marked;	/* the mark; NULL: none so far */
 	struct page_place back;		/* among them, while one is open */
 	uint64_t flat_offs;		/* of the blocks, while groups are shown */
 

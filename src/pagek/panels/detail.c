@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "../difference/marks.h"
 #include "../rows/free_blocks.h"
-#include "../rows/marks.h"
 #include "detail.h"
 
 #define LABEL_COLS 12

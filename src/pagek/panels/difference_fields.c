@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../rows/difference.h"
+#include "../difference/difference.h"
 #include "difference_page.h"
 
 #define LEAST_POINTS 3	/* that say anything about a leak */

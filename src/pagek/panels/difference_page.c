@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../difference/difference.h"
 #include "../layout/layout.h"
 #include "../picture/scroll.h"
-#include "../rows/difference.h"
 #include "difference_page.h"
 
 static const char *const view_names[DIFF_VIEWS] = { "all", "new", "freed",

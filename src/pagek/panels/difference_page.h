@@ -9,8 +9,8 @@
 #ifndef PAGEK_DIFFERENCE_PAGE_H
 #define PAGEK_DIFFERENCE_PAGE_H
 
+#include "../difference/difference.h"
 #include "../picture/field_table.h"
-#include "../rows/difference.h"
 
 /* --- page H (difference_page.c) ------------------------------------------------ */
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "choice.h"
+#include "drain.h"
 #include "free_blocks.h"
 #include "frozen_order.h"
-#include "marks.h"
 #include "order.h"
 #include "rows.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "collect.h"
-#include "marks.h"
+#include "drain.h"
 #include "rows.h"
 
 #define WALK_ROWS 256

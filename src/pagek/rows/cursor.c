@@ -6,10 +6,10 @@
  * what it was on has gone, the cursor takes what stands there now.
  */
 #include "choice.h"
+#include "drain.h"
 #include "free_blocks.h"
 #include "frozen_order.h"
 #include "groups.h"
-#include "marks.h"
 #include "order.h"
 #include "rows.h"
 

@@ -5,28 +5,134 @@
  * as fresh as it is and at the same cost; in any other order they would have to
  * be picked out one by one, and so they are not shown in one.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
 #include "choice.h"
+#include "drain.h"
 #include "frozen_order.h"
-#include "marks.h"
 #include "order.h"
 #include "rows.h"
+
+/* --- moments ------------------------------------------------------------- */
+
+int
+page_moment_take(struct page_moment *m, const struct page_view *v)
+{
+	const struct nodes_look *look = v->look;
+	struct blk youngest;
+
+	if (look->list == NULL || look->state == NODES_DORMANT)
+		return -ENOENT;
+	if (look->window || !look->settled || look->behind)
+		return -EAGAIN;
+	*m = (struct page_moment){
+		.set = true,
+		.stream_no = look->stream_no,
+		.armed_wall_ms = look->armed_wall_ms,
+		.seq = look->as_of > 0 ? look->as_of : UINT64_MAX,
+		.ms = look->now_ms,
+		.wall_ms = look->node_wall_ms,
+		.lost = page_lost_for_good(look),
+		.full = look->full,
+		.blocks = v->counts->aRecActive,
+		.bytes = v->counts->live_bytes,
+		.est_blocks = page_view_blocks(v),
+		.est_bytes = page_view_bytes(v),
+	};
+	/* Records may have come behind the number that goes with the list. */
+	if (blklist_window(look->list, BLKLIST_BY_AGE, true, 0, &youngest,
+	    1) == 1 && (int64_t)(youngest.seq - m->seq) > 0)
+		m->seq = youngest.seq;
+	return 0;
+}
+
+bool
+page_moment_is_later(const struct page_moment *m, const struct page_view *v)
+{
+	return v->look != v->live && v->look->now_ms < m->ms;
+}
+
+bool
+page_moment_is_new(const struct page_moment *m, const struct blk *b)
+{
+	return (int64_t)(b->seq - m->seq) > 0;
+}
+
+uint64_t
+page_moment_old(const struct page_moment *m, const struct page_view *v)
+{
+	uint64_t lo = 0, hi = page_view_total(v), mid;
+	struct blk b;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (blklist_window(v->look->list, BLKLIST_BY_AGE, false, mid,
+		    &b, 1) != 1 || page_moment_is_new(m, &b))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+bool
+page_moment_is_incomplete(const struct page_moment *m,
+    const struct page_view *v)
+{
+	/* A list that was taken anew may have had room for some that it lacked. */
+	return page_lost_for_good(v->look) > m->lost ||
+	    v->look->full != m->full;
+}
+
+void
+page_moment_text(const struct page *page, const struct page_view *v,
+    const struct page_moment *m, char out[12])
+{
+	struct tm tm;
+	size_t len = 0;
+
+	page_wall(page, v->look, m->wall_ms, &tm);
+	base_append(out, 12, &len, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min,
+	    tm.tm_sec);
+}
+
+bool
+page_moment_is_past(struct page_moment *m, const struct nodes_look *look)
+{
+	if (!m->set)
+		return false;
+	if (m->armed_wall_ms == 0)
+		m->armed_wall_ms = look->armed_wall_ms;
+	return m->stream_no != look->stream_no ||
+	    look->state == NODES_DORMANT ||
+	    (look->armed_wall_ms != 0 &&
+	    m->armed_wall_ms != look->armed_wall_ms);
+}
+
+/* --- the drain ----------------------------------------------------------- */
 
 bool
 page_is_draining(const struct page *page)
 {
-	return page->marked != NULL && page->marked->drain.set;
+	return page->drain != NULL && page->drain->from.set;
 }
 
 int
 page_drain_begin(struct page *page, const struct page_view *v)
 {
 	struct page_moment now;
-	int r = page_moment_take(page, v, &now);
+	int r = page_moment_take(&now, v);
 
 	if (r < 0)
 		return r;
-	page->marked->drain = now;
-	page_sorting_get(&page->opts, &page->marked->sorting);
+	if (page->drain == NULL)
+		page->drain = calloc(1, sizeof *page->drain);
+	if (page->drain == NULL)
+		return -ENOMEM;
+	page->drain->from = now;
+	page_sorting_get(&page->opts, &page->drain->sorting);
 	page_set_order(page, BLKLIST_BY_AGE, page_list_reverse(&page->opts));
 	return 0;
 }
@@ -38,8 +144,8 @@ page_drain_end(struct page *page)
 
 	if (!page_is_draining(page))
 		return;
-	was = &page->marked->sorting;
-	page->marked->drain = (struct page_moment){ 0 };
+	was = &page->drain->sorting;
+	page->drain->from = (struct page_moment){ 0 };
 	if (page_list_order(&page->opts) != BLKLIST_BY_AGE ||
 	    !page_sorting_native(&page->opts)) {
 		/* Another order was asked for meanwhile. */
@@ -53,6 +159,12 @@ page_drain_end(struct page *page)
 	}
 }
 
+void
+page_drain_free(struct page_drain *drain)
+{
+	free(drain);
+}
+
 size_t
 page_drain_keep(const struct page *page, struct blk *b, size_t n)
 {
@@ -61,7 +173,7 @@ page_drain_keep(const struct page *page, struct blk *b, size_t n)
 	if (!page_is_draining(page))
 		return n;
 	for (i = 0; i < n; i++)
-		if (!page_moment_is_new(&page->marked->drain, &b[i]))
+		if (!page_moment_is_new(&page->drain->from, &b[i]))
 			b[kept++] = b[i];
 	return kept;
 }
@@ -70,7 +182,7 @@ void
 page_drain_put(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	const struct page_moment *drain = &page->marked->drain;
+	const struct page_moment *drain = &page->drain->from;
 	char at[12], of[32], left[32] = "-", text[128];
 	const char *lost = page_moment_is_incomplete(drain, v) ?
 	    "  INCOMPLETE" : "";
@@ -114,7 +226,7 @@ static uint64_t
 drained_total(const struct page *page, const struct page_view *v)
 {
 	return v->look->window ? 0 :
-	    page_moment_old(&page->marked->drain, v);
+	    page_moment_old(&page->drain->from, v);
 }
 
 static size_t

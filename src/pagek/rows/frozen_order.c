@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "choice.h"
+#include "drain.h"
 #include "free_blocks.h"
 #include "frozen_order.h"
 #include "groups.h"
-#include "marks.h"
 #include "rows.h"
 
 #define MARGIN 1024		/* rows that are known beyond the window */

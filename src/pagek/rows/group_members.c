@@ -13,7 +13,7 @@
 #include "groups.h"
 #include "expanded_groups.h"
 #include "choice.h"
-#include "marks.h"
+#include "drain.h"
 #include "collect.h"
 #include "rows.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "choice.h"
+#include "drain.h"
 #include "expanded_groups.h"
 #include "frozen_order.h"
-#include "marks.h"
 #include "rows.h"
 
 #define PORTION 4000000	/* units, of about a nanosecond, in one picture ... */

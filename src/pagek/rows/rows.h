@@ -6,8 +6,9 @@
  *		page_rows_ops each.
  *	choice	the blocks that a filter lets through, sorted (choice.h).
  *	group	blocks that have something in common, as one row (groups.h).
- *	mark	a moment; rows since then are new (marks.h).
- *	frozen order	rows that keep their places while values change (frozen_order.h).
+ *	drain	only the blocks of one moment as rows (drain.h).
+ *	frozen order	rows that keep their places while values change
+ *		(frozen_order.h).
  *	walk	a block list looked through in portions (list_walk.h).
  *
  * Example: the blocks in a window of 20 rows

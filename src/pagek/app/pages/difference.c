@@ -5,10 +5,10 @@
 
 #include "../../cli/cli.h"
 #include "../../cli/pump.h"
+#include "../../difference/difference.h"
+#include "../../difference/marks.h"
 #include "../../history/history.h"
 #include "../../panels/difference_page.h"
-#include "../../rows/difference.h"
-#include "../../rows/marks.h"
 #include "../../rows/rows.h"
 #include "../app.h"
 #include "../batch.h"

@@ -27,8 +27,9 @@
  *		was higher at each point than at the one before does not only
  *		hold memory, it goes on taking it: LEAK?
  *
- * The parts
- *	difference.c		comparisons, their walk and their groups
+ * Beside it
+ *	marks.h		the mark, and the copy that the list is compared with
+ *	realloc_chains.h	what realloc() has made of blocks of the mark
  *
  * Of a sample all sums are estimates, but for what is called listed.
  *
@@ -42,8 +43,8 @@
 #define PAGEK_DIFFERENCE_H
 
 #include "../../base/hashmap.h"
-#include "choice.h"
-#include "groups.h"
+#include "../rows/choice.h"
+#include "../rows/groups.h"
 #include "marks.h"
 
 #define PAGE_SINCE_CELLS 32768	/* what does not fit is summed in one without a name */

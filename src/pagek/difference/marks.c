@@ -18,113 +18,6 @@ is_whole(const struct page_view *v)
 	    (v->look->settled || v->look->listed);
 }
 
-static int
-take_moment(struct page_moment *m, const struct page_view *v)
-{
-	const struct nodes_look *look = v->look;
-	struct blk youngest;
-
-	if (look->list == NULL || look->state == NODES_DORMANT)
-		return -ENOENT;
-	if (look->window || !look->settled || look->behind)
-		return -EAGAIN;
-	*m = (struct page_moment){
-		.set = true,
-		.stream_no = look->stream_no,
-		.armed_wall_ms = look->armed_wall_ms,
-		.seq = look->as_of > 0 ? look->as_of : UINT64_MAX,
-		.ms = look->now_ms,
-		.wall_ms = look->node_wall_ms,
-		.lost = page_lost_for_good(look),
-		.full = look->full,
-		.blocks = v->counts->aRecActive,
-		.bytes = v->counts->live_bytes,
-		.est_blocks = page_view_blocks(v),
-		.est_bytes = page_view_bytes(v),
-	};
-	/* Records may have come behind the number that goes with the list. */
-	if (blklist_window(look->list, BLKLIST_BY_AGE, true, 0, &youngest,
-	    1) == 1 && (int64_t)(youngest.seq - m->seq) > 0)
-		m->seq = youngest.seq;
-	return 0;
-}
-
-int
-page_moment_take(struct page *page, const struct page_view *v,
-    struct page_moment *m)
-{
-	if (page->marked == NULL)
-		page->marked = calloc(1, sizeof *page->marked);
-	return page->marked != NULL ? take_moment(m, v) : -ENOMEM;
-}
-
-bool
-page_moment_is_later(const struct page_moment *m, const struct page_view *v)
-{
-	return v->look != v->live && v->look->now_ms < m->ms;
-}
-
-bool
-page_moment_is_new(const struct page_moment *m, const struct blk *b)
-{
-	return (int64_t)(b->seq - m->seq) > 0;
-}
-
-uint64_t
-page_moment_old(const struct page_moment *m, const struct page_view *v)
-{
-	uint64_t lo = 0, hi = page_view_total(v), mid;
-	struct blk b;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (blklist_window(v->look->list, BLKLIST_BY_AGE, false, mid,
-		    &b, 1) != 1 || page_moment_is_new(m, &b))
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
-}
-
-bool
-page_moment_is_incomplete(const struct page_moment *m,
-    const struct page_view *v)
-{
-	/* A list that was taken anew may have had room for some that it lacked. */
-	return page_lost_for_good(v->look) > m->lost ||
-	    v->look->full != m->full;
-}
-
-void
-page_moment_text(const struct page *page, const struct page_view *v,
-    const struct page_moment *m, char out[12])
-{
-	struct tm tm;
-	size_t len = 0;
-
-	page_wall(page, v->look, m->wall_ms, &tm);
-	base_append(out, 12, &len, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min,
-	    tm.tm_sec);
-}
-
-/*
- * Numbers mean something else, or blocks were not logged in between.  When a
- * target was armed is told up to a second later than that it is.
- */
-static bool
-is_past(struct page_moment *m, const struct nodes_look *look)
-{
-	if (!m->set)
-		return false;
-	if (m->armed_wall_ms == 0)
-		m->armed_wall_ms = look->armed_wall_ms;
-	return m->stream_no != look->stream_no ||
-	    look->state == NODES_DORMANT ||
-	    (look->armed_wall_ms != 0 &&
-	    m->armed_wall_ms != look->armed_wall_ms);
-}
-
 /* --- the copy ----------------------------------------------------------- */
 
 static void
@@ -227,11 +120,15 @@ page_mark_set(struct page *page, const struct page_view *v)
 {
 	struct page_moment now;
 	struct page_marked *m;
-	int r = page_moment_take(page, v, &now);
+	int r = page_moment_take(&now, v);
 
 	if (r < 0)
 		return r;
+	if (page->marked == NULL)
+		page->marked = calloc(1, sizeof *page->marked);
 	m = page->marked;
+	if (m == NULL)
+		return -ENOMEM;
 	m->mark = now;
 	m->mark_no++;
 	m->was_lost = false;
@@ -311,9 +208,9 @@ page_marked_lose(struct page *page)
 {
 	struct page_marked *m = page->marked;
 
+	page_drain_end(page);
 	if (m == NULL)
 		return;
-	page_drain_end(page);
 	m->was_lost = m->mark.set || m->was_lost;
 	no_copy(m);
 	m->mark = (struct page_moment){ 0 };
@@ -325,15 +222,16 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 	struct page_marked *m = page->marked;
 	const char *what;
 
-	if (m == NULL)
-		return;
-	what = is_past(&m->mark, v->look) ? "mark" :
-	    is_past(&m->drain, v->look) ? "drain" : NULL;
+	what = m != NULL && page_moment_is_past(&m->mark, v->look) ? "mark" :
+	    page_is_draining(page) &&
+	    page_moment_is_past(&page->drain->from, v->look) ? "drain" : NULL;
 	if (what != NULL) {
 		page_marked_lose(page);
 		snprintf(page->message, sizeof page->message, "the %s is lost: "
 		    "the list has begun anew", what);
 	}
+	if (m == NULL)
+		return;
 	if (m->chains != NULL && v->live->stream_no == m->mark.stream_no)
 		page_chains_read(m->chains, v->live->list);
 	/* What has been freed by the mark is no part of it. */
@@ -348,8 +246,8 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 bool
 page_marked_wants_all(const struct page *page)
 {
-	return page->marked != NULL &&
-	    (page->marked->copying || page_is_draining(page));
+	return page_is_draining(page) ||
+	    (page->marked != NULL && page->marked->copying);
 }
 
 void

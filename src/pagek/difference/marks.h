@@ -10,15 +10,13 @@
  *	early	freed after the mark, before the copy had come by: it is
  *		counted, and nothing else is known of it.
  *	gone	in the copy, and in the list no more.
- *	drain	a moment as well: from it on only old blocks are listed, so
- *		that what is left in the end is what nobody has freed.
  *	lost	a mark is, when the page looks at another stream: numbers mean
  *		something within theirs alone.
  *
  * Why numbers: each record has its own, in a stream for ever, through a link
  * that was lost, a snapshot taken anew, and an address that is used again; a
- * block that realloc() has grown or moved is another one, and realloc_chains.h tells
- * which.  So how many blocks are new, old and gone is known at any time from
+ * block that realloc() has grown or moved is another one (realloc_chains.h).
+ * So how many blocks are new, old and gone is known at any time from
  * where the mark lies in the order of age, exactly, with nothing kept and
  * nobody watching meanwhile.  It is only for which of them are gone that a copy
  * is needed: 48 bytes a block, all that a filter can ask of it, which costs
@@ -33,35 +31,18 @@
  *	page_marked_refresh(page, v);		with each picture
  *	if (page_mark_counts(page, v, &c))
  *		printf("%llu new, %llu freed", c.came, c.went);
- *
- * The parts
- *	marks.c	the mark, its copy, and what is said of it
- *	drain.c	draining, and its rows
- *	difference.h		the difference to the mark, by group and by block
  */
 #ifndef PAGEK_MARKS_H
 #define PAGEK_MARKS_H
 
 #include "../page/view.h"
-#include "list_walk.h"
+#include "../rows/drain.h"
+#include "../rows/list_walk.h"
+#include "../rows/rows.h"
 #include "realloc_chains.h"
-#include "rows.h"
 
 /* Blocks that are copied; of a longer list it is not known which are gone. */
 #define PAGE_MARKED_MAX (UINT32_C(1) << 22)
-
-/* A moment of a stream. */
-struct page_moment {
-	bool set;
-	uint32_t stream_no;
-	int64_t armed_wall_ms;	/* as the look has it: what is logged begins there */
-	uint64_t seq;		/* of the last record by then */
-	int64_t ms, wall_ms;	/* on the node's clocks */
-	uint64_t lost;		/* records for good, by then */
-	uint64_t full;		/* blocks that had no room in the list, by then */
-	uint64_t blocks, bytes;	/* in the list; of a sample as listed ... */
-	uint64_t est_blocks, est_bytes;	/* ... and what these stand for */
-};
 
 /* A block of the copy. */
 struct page_old {
@@ -77,7 +58,7 @@ struct page_since;
 struct page_since_sum;
 
 struct page_marked {
-	struct page_moment mark, drain;
+	struct page_moment mark;
 	unsigned mark_no;	/* another one with each mark */
 	bool was_lost;		/* there was a mark, of another stream */
 
@@ -90,8 +71,6 @@ struct page_marked {
 	struct page_walk walk;
 
 	struct page_chains *chains;	/* what realloc has moved; NULL: no memory */
-
-	struct page_sorting sorting;	/* of the page before the drain */
 
 	struct page_since *since;	/* the difference; NULL: nobody has asked yet ... */
 	struct page_since *by_time;	/* ... for groups by when blocks were allocated */
@@ -136,29 +115,9 @@ void page_marked_free(struct page_marked *);
 /* The session has to bring all blocks for it. */
 bool page_marked_wants_all(const struct page *);
 
-/* Records were lost for good since then, or blocks had no room in the list. */
-bool page_moment_is_incomplete(const struct page_moment *,
-    const struct page_view *);
-/*
- * The moment that the view shows, for what the page has of moments, which is
- * made when there is nothing yet.  Fails as page_mark_set().
- */
-int page_moment_take(struct page *, const struct page_view *,
-    struct page_moment *);
 /* The block of the copy as a block; its requester is told in that list alone. */
 void page_old_block(const struct page_marked *, const struct page_old *,
     const struct blklist *, struct blk *);
-/* The picture is of before that moment: one has stepped back behind it. */
-bool page_moment_is_later(const struct page_moment *,
-    const struct page_view *);
-/* It is a block of after that moment. */
-bool page_moment_is_new(const struct page_moment *, const struct blk *);
-/* Blocks of the list that were there by then: the first ones by age. */
-uint64_t page_moment_old(const struct page_moment *, const struct page_view *);
-/* "14:50:03" */
-void page_moment_text(const struct page *, const struct page_view *,
-    const struct page_moment *, char out[12]);
-
 /*
  * What the group of that key of page->group has gained and lost since the mark,
  * by the last comparison.  False: there is no mark, nothing was compared yet, or
@@ -166,22 +125,5 @@ void page_moment_text(const struct page *, const struct page_view *,
  */
 bool page_marked_change(const struct page *, uint64_t key,
     enum profile_by by, struct page_since_sum *);
-
-/* --- draining (drain.c) ------------------------------------------------ */
-
-/* Begins with what the view shows, or ends.  As page_mark_set(). */
-int page_drain_begin(struct page *, const struct page_view *);
-void page_drain_end(struct page *);
-bool page_is_draining(const struct page *);
-/* Keeps those of n blocks that are listed, in their order; how many they are. */
-size_t page_drain_keep(const struct page *, struct blk *, size_t n);
-/*
- * "drain since 14:50:03: 312 left of 41,331", of a sample "15 left of 462
- * sampled blocks", in what fits.
- */
-void page_drain_put(const struct page *, const struct page_view *,
-    struct page_picture *);
-
-extern const struct page_rows_ops page_rows_drained;
 
 #endif
