@@ -8,7 +8,7 @@
 #include "../src/base/base.h"
 #include "session_one.h"
 
-#define MANY 65536	/* as session_window.c has it */
+#define MANY 65536	/* as nodes/session/window.c has it */
 
 #define BLOCKS 500
 #define VIEW_ROWS 20
@@ -350,7 +350,7 @@ START_TEST(a_calm_that_does_not_last_is_waited_for_longer)
 }
 END_TEST
 
-#define LARGE 1048576	/* as session_window.c has it */
+#define LARGE 1048576	/* as nodes/session/window.c has it */
 
 /* A page that comes late, and has said what it looks at. */
 static void

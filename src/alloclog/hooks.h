@@ -10,8 +10,8 @@
  *	sample.c		one allocation in so many bytes
  *	threads.c		what each thread has
  *	attach.c		hello to a node, and again to the next one
- *	keeper_watch.c		is the keeper gone?
- *	unwind/			call stacks: unwind.h
+ *	keeper_watch.c		is the keeper gone (its node killed)? attach.c goes on
+ *	unwind/			call stacks: unwind.h; walk.c walks
  *
  * Vocabulary
  *	real		the function that a hook stands before: the next of its

@@ -39,6 +39,11 @@
  *			(requests of pages), demo, supervisor, pageknode (the
  *			program)
  * This header has what a page needs of them.
+ *
+ * When a node is killed, its supervisor starts another process, whose takeover
+ * takes up the targets.  A target that nobody takes up finds that out in
+ * alloclog/keeper_watch.c and says hello to the next node (alloclog/attach.c).
+ * A session goes on with its stream in session/resume.c.
  */
 #ifndef NODES_H
 #define NODES_H

@@ -1,5 +1,20 @@
 /*
  * pagek: every memory block that a program holds, live.
+ *
+ * The rooms, each with the door of its name; an arrow points down only:
+ *	picture		cells, lines, keys and fields of any row
+ *	page		what one page looks at, and what it was told to show
+ *	rows		which rows: order, filter, groups, frozen order, marks
+ *	difference	what came and went since the mark
+ *	history		pause, and steps back
+ *	layout		rows as lines: classic, wide, full; the columns
+ *	panels		the text of the other pages and of what lies over a page
+ *	cli		options, settings, words for a target, standard output
+ *	documents	JSON, CSV, Prometheus, listings, exports
+ *	app		keys, panels, prompts and jobs; app/pages is the table of pages
+ *	tui		the terminal; the only room with curses
+ *	commands	one file for each command
+ *	check		`pagek check`
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,9 @@
 /*
  * node_options: what a node can be told, by the options of pageknode or by the
  * page that starts it; nodes_start() and the node's own parser go by one table,
- * node_options.def.
+ * node_options.def.  node_options_argv() makes of them the command line with
+ * which nodes_start() (link/connect.c) starts pageknode; pagek fills them in by
+ * the HANDED rows of pagek/cli/options.def.
  *
  * Example: a node of our own that runs a command
  *	nodes_start(&link, loop, &(struct node_opts){ NODE_OPTS_NONE,

@@ -375,10 +375,11 @@ static const struct panel_key *
 own_key(const struct panel_ops *ops, int code)
 {
 	enum page_action action = page_key_action(code);
-	const struct panel_key *k;
-	size_t i;
+	size_t i, n;
 
-	for (k = ops->keys; k < ops->keys + ops->nkeys; k++) {
+	for (n = 0; n < ops->nkeys; n++) {
+		const struct panel_key *k = &ops->keys[n];
+
 		for (i = 0; i < BASE_NELEM(k->code); i++)
 			if (k->code[i] != PAGE_KEY_NONE && k->code[i] == code)
 				return k;

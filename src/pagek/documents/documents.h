@@ -1,5 +1,7 @@
 /*
  * documents: rows and sums for other programs, as JSON, lines of JSON or CSV.
+ * documents.c writes the list of blocks (json_blocks()) and of nodes; json.c is
+ * the writer below it; export.c is the page's `:export`.
  * prom.h writes the format of Prometheus, listing.h rows of text, export.h
  * what the page shows; whole_file.h is a file that appears whole.
  *

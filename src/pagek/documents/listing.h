@@ -26,9 +26,9 @@
  *	listing_free(l);
  *
  * The parts, and who calls whom:
- *	listing.c	the copy and its text, with what stands above the rows
- *	listing_to.c	what a word in *L<> means
- *	listing_job.c	app_listing(): all of it while the page goes on, as a job
+ *	listing.c	the copy and its text, with what stands above the rows;
+ *			and what a word in *L<> means
+ *	app/listing_job.c	app_listing(): all of it while the page goes on, as a job
  */
 #ifndef PAGEK_LISTING_H
 #define PAGEK_LISTING_H
@@ -88,7 +88,7 @@ uint64_t listing_bytes(const struct listing *);
 #define LISTING_TITLE 400
 void listing_title(const struct listing *, char out[LISTING_TITLE]);
 
-/* --- where to (listing_to.c) -------------------------------------------- */
+/* --- where to (listing.c) -------------------------------------------- */
 
 #define LISTING_WORD 1024
 

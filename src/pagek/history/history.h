@@ -69,7 +69,7 @@ uint64_t page_past_bytes(const struct page_past *);
 /* What has been freed and is in a state. */
 uint64_t page_past_gone(const struct page_past *);
 
-/* --- steps (past_steps.c) ----------------------------------------------- */
+/* --- steps (history.c) ----------------------------------------------- */
 
 /*
  * The paused list on its way through the states, while nothing is noted.  For

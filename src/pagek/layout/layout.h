@@ -19,7 +19,10 @@
  *
  * compose.c chooses the layout by the width and puts the lines together: title,
  * node line, notices, heading, as many rows as there is room for, and the
- * bottom.
+ * bottom.  The columns of a row (address, size, age, ...) are made in
+ * block_fields.c, those of groups and targets in group_fields.c and
+ * target_fields.c; classic.c has the note's own row; wide.c and full.c have what
+ * stands around the rows.
  */
 #ifndef PAGEK_LAYOUT_H
 #define PAGEK_LAYOUT_H

@@ -149,7 +149,7 @@ void page_date_full(const struct page *, const struct page_view *,
 void page_date(const struct page *, const struct page_view *, bool seconds,
     char out[20]);
 
-/* --- the session's side (live.c) ---------------------------------------- */
+/* --- the session's side (view.c) ---------------------------------------- */
 
 void page_view_live(struct page_view *, struct nodes_session *);
 #endif

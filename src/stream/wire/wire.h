@@ -1,5 +1,6 @@
 /*
- * wire: what a node and a page say to each other.
+ * wire: what a node and a page say to each other.  A new message is a row of
+ * wire.def; a request also needs its answer_NAME() in nodes/serve.
  *
  * Vocabulary
  *	frame	a length, u32 big-endian, then exactly one CBOR map of that
