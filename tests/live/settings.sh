@@ -94,7 +94,7 @@ bound() {
 	page && wait_for 'F5 sort' && shows 'F10 quit' && keys F5 &&
 	    wait_for '^SORT' && keys p && wait_for 'order: address' && keys s &&
 	    wait_for 's means nothing here' && keys '?' &&
-	    wait_for '^  F5 +sort' && keys Escape && wait_gone '^HELP' &&
+	    wait_for '^  F5 +choose the sort' && keys Escape && wait_gone '^HELP' &&
 	    leave w &&
 	    grep -q "config:6: no key does 'srot': did you mean 'sort'?" "$tmp/said"
 }
@@ -171,7 +171,7 @@ clip_is() {
 	[ "$(t show-buffer 2>/dev/null)" = "$1" ]
 }
 asks() {
-	t set-buffer before && page "$@" && keys j && keys y &&
+	t set-buffer before && page "$@" && wait_for "^008E6628" && keys j y &&
 	    wait_for '^address 0x008e6628'
 }
 clipboard() {
@@ -184,7 +184,7 @@ rule "y sends the address to the clipboard when that was asked for" clipboard
 
 # The screen is painted behind what would have been sent.
 not_asked() {
-	asks && shows '^address 0x008e6628$' && clip_is before && keys x &&
+	asks && wait_for '^address 0x008e6628$' && clip_is before && keys x &&
 	    wait_gone '^address' && leave
 }
 rule "y sends nothing unasked" not_asked
