@@ -3,6 +3,7 @@
  * the line looks like meanwhile.
  */
 #include "../src/pagek/app/app.h"
+#include "../src/pagek/app/panel.h"
 #include "../src/pagek/layout/edit_fields.h"
 #include "../src/pagek/picture/keys.h"
 #include "harness.h"
@@ -303,6 +304,14 @@ setup_app(void)
 	compose(80, 24);
 	page.on_screen = true;
 	app = (struct app){ .page = &page, .cols = 80, .rows = 24 };
+	ck_assert_int_eq(app_panels_init(&app), 0);
+}
+
+static void
+teardown_app(void)
+{
+	app_panels_fini(&app);
+	teardown();
 }
 
 START_TEST(with_the_cursor_in_a_field_other_keys_mean_what_they_did)
@@ -436,7 +445,7 @@ fields_suite(void)
 	tcase_add_test(typed, offs_is_a_decimal_number_of_a_row);
 	tcase_add_test(typed, words_are_refused_with_the_position);
 	suite_add_tcase(s, typed);
-	tcase_add_checked_fixture(keys, setup_app, teardown);
+	tcase_add_checked_fixture(keys, setup_app, teardown_app);
 	tcase_add_test(keys,
 	    with_the_cursor_in_a_field_other_keys_mean_what_they_did);
 	tcase_add_test(keys, a_listing_node_is_not_lost_by_a_wrong_one);
