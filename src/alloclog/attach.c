@@ -878,7 +878,7 @@ prctl(int option, ...)
 	if (strict)
 		p = thread_silence();
 	r = (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
-	/* What the keeper has seen until now is from before. */
+	/* All that the keeper has seen until now is of an earlier time. */
 	if (locks)
 		keeper_watch_sandbox();
 	if (strict && r != 0)

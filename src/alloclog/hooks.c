@@ -42,7 +42,7 @@ product(size_t n, size_t size)
 	return __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total;
 }
 
-/* What a record has of a return address that was near when the event began. */
+/* The caller of a record, from a return address near the event's beginning. */
 static inline uint64_t
 near_w3(uintptr_t pc, unsigned overhead)
 {

@@ -424,7 +424,7 @@ protection(const ElfW(Phdr) *ph)
 	    (ph->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* What our table of symbols lies in, and ours of it. */
+/* The segment that holds our table of symbols, and our entries of it. */
 struct found {
 	const ElfW(Phdr) *segment;
 	ElfW(Sym) *syms[EXPORTS_MAX];

@@ -206,7 +206,7 @@ find_place(struct beside *b, const char *path)
 		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
 		return -ENOTSUP;
-	/* Who may not write it is not meant to rename another over it. */
+	/* A user who may not write the file must not replace it either. */
 	if (faccessat(AT_FDCWD, b->real, W_OK, AT_EACCESS) < 0)
 		return -errno;
 	b->mode = st.st_mode & 0777;

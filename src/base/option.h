@@ -21,7 +21,7 @@
 
 #define BASE_OPTION_TEXT 24	/* of a number */
 
-/* What the text of a value may be, and the type of the field that it fills. */
+/* The form of a value's text, and the type of the field that it fills. */
 enum base_kind {
 	BASE_NO_FIELD,		/* none: it is enough that it was given */
 	BASE_FLAG,		/* bool: true once it was given */

@@ -98,7 +98,7 @@ scan_done(struct scan *s, struct mono now)
 	s->ended.ns = now.ns + s->cost_ns;
 }
 
-/* What else the last scan has cost. */
+/* Adds a further cost to the last scan. */
 static inline void
 scan_charge(struct scan *s, int64_t ns)
 {

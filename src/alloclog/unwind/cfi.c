@@ -210,7 +210,7 @@ struct cfi_fde {
 	struct cursor program;
 };
 
-/* What lies in the entry at `at` behind its length; empty: the last one. */
+/* The entry at `at` without its length; empty at the last one. */
 static struct cursor
 entry_at(const struct cfi_table *t, uintptr_t at)
 {
@@ -448,7 +448,7 @@ struct saved {
 	int32_t off;
 };
 
-/* What holds from one address of a function to the next. */
+/* The rules between one address of a function and the next. */
 struct row {
 	uint8_t cfa_how;
 	uint8_t cfa_reg;	/* DWARF's number; others than rsp and rbp: UINT8_MAX */

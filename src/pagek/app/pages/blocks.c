@@ -56,16 +56,25 @@ has_rows(struct app *app)
 	return app->page->found.total > 0;
 }
 
+/* Freezes the order for a move of the cursor.  False: there are no rows. */
+static bool
+begin_move(struct app *app, struct page_view *v)
+{
+	if (!has_rows(app))
+		return false;
+	page_view_shown(v, app->page, app->session);
+	say_left(app);
+	page_still_touch(app->page, v);
+	return true;
+}
+
 static void
 move_to(struct app *app, uint64_t offset)
 {
 	struct page_view v;
 
-	if (!has_rows(app))
+	if (!begin_move(app, &v))
 		return;
-	page_view_shown(&v, app->page, app->session);
-	say_left(app);
-	page_still_touch(app->page, &v);
 	page_move_to(app->page, offset);
 	page_hold(app->page, &v);
 }
@@ -75,11 +84,8 @@ move(struct app *app, int delta)
 {
 	struct page_view v;
 
-	if (!has_rows(app))
+	if (!begin_move(app, &v))
 		return;
-	page_view_shown(&v, app->page, app->session);
-	say_left(app);
-	page_still_touch(app->page, &v);
 	page_move(app->page, delta);
 	page_hold(app->page, &v);
 }
