@@ -61,7 +61,7 @@ rig_compose(int cols, int rows, bool over)
 	rig.rows = rows;
 	ck_assert_int_eq(page_compose(&rig_page, rig.session, cols, rows,
 	    &rig_pic), 0);
-	app_tell_view(&rig);
+	app_request_blocks(&rig);
 	if (over)
 		ck_assert(app_panel_compose(&rig, &rig_pic));
 }
@@ -96,7 +96,7 @@ rig_up(void)
 	memset(&rig_config, 0, sizeof rig_config);
 	rig_options = (struct options){ .config = &rig_config };
 	rig_watch = (struct page_watch){ .session = session,
-		.link = peer.link, .kept = true, .options = &rig_options };
+		.link = peer.link, .keep_open = true, .options = &rig_options };
 	ck_assert_int_eq(app_init(&rig, &rig_page, &rig_watch, &peer.loop), 0);
 	rig_compose(80, 24, false);
 }

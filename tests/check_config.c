@@ -8,7 +8,7 @@
 #include "../src/base/base.h"
 #include "../src/pagek/cli/config.h"
 #include "../src/pagek/page/view.h"
-#include "../src/pagek/picture/style.h"
+#include "../src/pagek/picture/picture.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 

@@ -367,9 +367,9 @@ enter_offs(const char *digits)
 
 START_TEST(up_and_down_bring_back_what_was_typed_into_that_field)
 {
-	struct history *h = &app.asked.history;
+	struct history *h = &app.prompt.history;
 
-	app.asked.loaded = true;
+	app.prompt.loaded = true;
 	enter_offs("17\r");
 	enter_offs("25\r");
 	history_add(h, "listing", "/tmp/l");

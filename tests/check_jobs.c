@@ -12,12 +12,12 @@
 static void
 finish(void)
 {
-	for (int i = 0; i < CYCLES && app_jobs_one(&rig) != NULL; i++) {
+	for (int i = 0; i < CYCLES && jobs_running(&rig.jobs) != NULL; i++) {
 		uv_run(&peer.loop, UV_RUN_NOWAIT);
 		rig_cycle();
 		usleep(1000);
 	}
-	ck_assert_ptr_null(app_jobs_one(&rig));
+	ck_assert_ptr_null(jobs_running(&rig.jobs));
 }
 
 static size_t
@@ -64,7 +64,7 @@ START_TEST(a_listing_and_an_export_go_side_by_side)
 	rig_page.opts.listing = "./l.txt";
 	app_listing(&rig);
 	app_export(&rig, "b.csv");
-	ck_assert_str_eq(app_jobs_one(&rig), "a listing");
+	ck_assert_str_eq(jobs_running(&rig.jobs), "a listing");
 	finish();
 	ck_assert_uint_eq(lines_of("b.csv"), 1 + RIG_BLOCKS);
 	ck_assert_uint_gt(lines_of("l.txt"), RIG_BLOCKS);
@@ -76,12 +76,12 @@ START_TEST(a_cancelled_job_leaves_nothing)
 	rig_page.opts.listing = "./l.txt";
 	app_listing(&rig);
 	app_export(&rig, "b.csv");
-	ck_assert(app_jobs_cancel(&rig));
+	ck_assert(jobs_cancel(&rig.jobs));
 	ck_assert_str_eq(rig_page.message, "the listing was cancelled");
-	ck_assert_str_eq(app_jobs_one(&rig), "an export");
-	ck_assert(app_jobs_cancel(&rig));
+	ck_assert_str_eq(jobs_running(&rig.jobs), "an export");
+	ck_assert(jobs_cancel(&rig.jobs));
 	ck_assert_str_eq(rig_page.message, "the export was cancelled");
-	ck_assert(!app_jobs_cancel(&rig));
+	ck_assert(!jobs_cancel(&rig.jobs));
 	finish();
 	ck_assert_int_lt(access("l.txt", F_OK), 0);
 	ck_assert_int_lt(access("b.csv", F_OK), 0);
@@ -94,8 +94,8 @@ START_TEST(a_page_that_ends_waits_for_no_job)
 	rig_page.opts.listing = "./l.txt";
 	app_listing(&rig);
 	app_export(&rig, "b.csv");
-	app_jobs_fini(&rig);
-	ck_assert_ptr_null(app_jobs_one(&rig));
+	jobs_fini(&rig.jobs);
+	ck_assert_ptr_null(jobs_running(&rig.jobs));
 }
 END_TEST
 
@@ -105,7 +105,7 @@ START_TEST(leaving_asks_once_with_a_job_on_its_way)
 	app_leave(&rig);
 	ck_assert_msg(says("an export is on its way: quit again"), "%s",
 	    rig_page.message);
-	app_jobs_cancel(&rig);
+	jobs_cancel(&rig.jobs);
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(a_sink_that_cannot_be_is_told_at_once)
 	ck_assert_int_eq(system(refused[_i].command), 0);
 	app_export(&rig, refused[_i].path);
 	ck_assert_msg(says(refused[_i].why), "%s", rig_page.message);
-	ck_assert_ptr_null(app_jobs_one(&rig));
+	ck_assert_ptr_null(jobs_running(&rig.jobs));
 }
 END_TEST
 

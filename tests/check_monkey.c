@@ -18,7 +18,7 @@
 #include "../src/pagek/app/app.h"
 #include "../src/pagek/layout/layout.h"
 #include "../src/pagek/rows/rows.h"
-#include "../src/pagek/tui/paint.h"
+#include "../src/pagek/tui/tui.h"
 #include "chance.h"
 #include "harness.h"
 #include "session_one.h"
@@ -144,12 +144,12 @@ paint_now(struct paint *p, SCREEN *on)
 	set_term(on);
 	app.cols = COLS;
 	app.rows = LINES;
-	if (app.asks.repaint) {
-		app.asks.repaint = false;
-		paint_anew(p);
+	if (app.requests.repaint) {
+		app.requests.repaint = false;
+		paint_repaint(p);
 	}
 	paint_app(p, &app);
-	app_tell_view(&app);
+	app_request_blocks(&app);
 	drain();
 }
 
@@ -300,7 +300,7 @@ setup(void)
 	page_init(&page, &opts);
 	page.on_screen = true;
 	watch = (struct page_watch){ .session = session, .link = peer.link,
-		.kept = true };
+		.keep_open = true };
 	ck_assert_int_eq(app_init(&app, &page, &watch, &peer.loop), 0);
 	paint_colors(&paint, &page.opts);
 	set_size(80, 24);
@@ -327,9 +327,9 @@ cycle(void)
 	nodes_session_cycle(app.session);
 	peer_serve(&peer);
 	app_tick(&app);
-	app.over = app.asks.suspend = false;
-	if (app.asks.lend == APP_LEND_DUE)
-		app.asks.lend = APP_LEND_NO;
+	app.over = app.requests.suspend = false;
+	if (app.jobs.terminal == JOBS_TERMINAL_WANTED)
+		app.jobs.terminal = JOBS_TERMINAL_FREE;
 }
 
 /* What the screen does between keys. */
@@ -369,7 +369,7 @@ click(void)
 	set_term(used);
 	app_mouse(&app, (enum app_mouse)any(3), (int)any(ROWS_MAX + 2),
 	    (int)any(COLS_MAX + 2));
-	app.over = app.asks.suspend = false;
+	app.over = app.requests.suspend = false;
 }
 
 static void
@@ -378,7 +378,7 @@ press(int code)
 	last_keys[++nkeys % 16] = code;
 	set_term(used);
 	app_key(&app, code);
-	app.over = app.asks.suspend = false;
+	app.over = app.requests.suspend = false;
 }
 
 static void

@@ -81,7 +81,7 @@ static const struct {
 } overlays[] = {
 	{ open_sort, NULL, APP_SORT },
 	{ open_help, NULL, APP_HELP },
-	{ open_costs, NULL, APP_COSTS },
+	{ open_costs, NULL, APP_DIAGNOSTICS },
 	{ open_settings, NULL, APP_SETTINGS },
 	{ open_detail, NULL, APP_DETAIL },
 	{ open_targets, close_targets, APP_TARGETS },
@@ -187,7 +187,7 @@ START_TEST(y_shows_the_address_in_the_bottom_line)
 	rig_page.opts.clipboard = true;
 	rig_key('y');
 	ck_assert_str_eq(rig.clip.text, "");
-	rig.clip.taken = true;
+	rig.clip.available = true;
 	rig_key('y');
 	assert_bottom_line("address 0x7f3c04000000, sent to the clipboard");
 	ck_assert_str_eq(rig.clip.text, "0x7f3c04000000");

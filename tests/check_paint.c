@@ -11,9 +11,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "../src/pagek/picture/style.h"
-#include "../src/pagek/tui/gather.h"
-#include "../src/pagek/tui/paint.h"
+#include "../src/pagek/picture/picture.h"
+#include "../src/pagek/tui/terminal.h"
+#include "../src/pagek/tui/tui.h"
 #include "harness.h"
 
 #define COLS_HERE 60
@@ -40,7 +40,7 @@ open_terminal(void)
 	ck_assert_ptr_nonnull(screen);
 	cbreak();
 	noecho();
-	gather_open();
+	terminal_frame_open();
 }
 
 static void
@@ -48,7 +48,7 @@ close_terminal(void)
 {
 	endwin();
 	delscreen(screen);
-	gather_close();
+	terminal_frame_close();
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	close(in);
@@ -74,16 +74,16 @@ read_all(char *text, size_t cap)
 	return len;
 }
 
-/* --- gathering ------------------------------------------------------------ */
+/* --- frames ------------------------------------------------------------- */
 
 static uint64_t
 show(void)
 {
 	uint64_t bytes = 0;
 
-	gather_begin();
+	terminal_frame_begin();
 	refresh();
-	ck_assert(gather_end(&bytes));
+	ck_assert(terminal_frame_end(&bytes));
 	return bytes;
 }
 
@@ -95,12 +95,12 @@ START_TEST(nothing_comes_before_the_picture_is_whole)
 
 	show();
 	read_all(text, sizeof text);
-	gather_begin();
+	terminal_frame_begin();
 	for (y = 0; y < 9; y++)
 		mvaddstr(y, 3 * y, "here and there");
 	refresh();
 	ck_assert(!something_came());
-	ck_assert(gather_end(&bytes));
+	ck_assert(terminal_frame_end(&bytes));
 	ck_assert_uint_gt(bytes, 9 * strlen("here and there"));
 	ck_assert_uint_eq(read_all(text, sizeof text), bytes);
 	/* Nothing of it comes again with a smaller one. */
@@ -118,11 +118,11 @@ write_much(void)
 	int i;
 
 	alarm(60);
-	gather_begin();
+	terminal_frame_begin();
 	for (i = 0; i < 20000; i++)
 		putp("0123456789");
 	fflush(stdout);
-	_exit(gather_end(&bytes) && bytes == 200000 ? 0 : 1);
+	_exit(terminal_frame_end(&bytes) && bytes == 200000 ? 0 : 1);
 }
 
 /* More than is passed on at once, and than the terminal holds. */
@@ -153,7 +153,7 @@ END_TEST
 
 START_TEST(so_does_one_of_a_terminal_that_does_not_wait)
 {
-	ck_assert_int_eq(fcntl(gather_tty(), F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(fcntl(terminal_fd(), F_SETFL, O_NONBLOCK), 0);
 	read_much();
 }
 END_TEST
@@ -164,11 +164,11 @@ START_TEST(a_handler_reaches_the_terminal_meanwhile)
 	uint64_t bytes;
 
 	read_all(text, sizeof text);
-	gather_begin();
-	ck_assert(isatty(gather_tty()));
-	ck_assert_int_eq(write(gather_tty(), "now", 3), 3);
+	terminal_frame_begin();
+	ck_assert(isatty(terminal_fd()));
+	ck_assert_int_eq(write(terminal_fd(), "now", 3), 3);
 	ck_assert(something_came());
-	ck_assert(gather_end(&bytes));
+	ck_assert(terminal_frame_end(&bytes));
 	ck_assert_uint_eq(bytes, 0);
 }
 END_TEST
@@ -186,10 +186,10 @@ START_TEST(after_endwin_nothing_of_the_old_picture_comes)
 	tcgetattr(STDOUT_FILENO, &modes);
 	ck_assert_uint_ne(modes.c_lflag & ECHO, 0);
 	mvaddstr(3, 3, "new");
-	gather_begin();
+	terminal_frame_begin();
 	ck_assert(!something_came());
 	refresh();
-	ck_assert(!gather_end(&bytes));
+	ck_assert(!terminal_frame_end(&bytes));
 	tcgetattr(STDOUT_FILENO, &modes);
 	ck_assert_uint_eq(modes.c_lflag & ECHO, 0);
 	text[read_all(text, sizeof text - 1)] = '\0';
@@ -211,14 +211,14 @@ START_TEST(where_no_file_may_grow_the_terminal_has_its_pictures)
 	getrlimit(RLIMIT_FSIZE, &was);
 	none = was;
 	none.rlim_cur = 0;
-	gather_close();
+	terminal_frame_close();
 	/* No assertion while it holds, for Check writes files. */
 	setrlimit(RLIMIT_FSIZE, &none);
-	gather_open();
+	terminal_frame_open();
 	mvaddstr(3, 3, "to be seen");
-	gather_begin();
+	terminal_frame_begin();
 	refresh();
-	known = gather_end(&bytes);
+	known = terminal_frame_end(&bytes);
 	setrlimit(RLIMIT_FSIZE, &was);
 	ck_assert(!known);
 	text[read_all(text, sizeof text - 1)] = '\0';

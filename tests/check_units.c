@@ -2,7 +2,7 @@
  * Sizes in each unit.
  */
 #include "../src/pagek/layout/layout.h"
-#include "../src/pagek/picture/units.h"
+#include "../src/pagek/picture/picture.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -1,17 +1,20 @@
 /*
  * pagek: every memory block that a program holds, live.
  *
- * The rooms, each with the door of its name; an arrow points down only:
- *	picture		cells, lines, keys and fields of any row
- *	page		what one page looks at, and what it was told to show
- *	rows		which rows: order, filter, groups, frozen order, marks
- *	difference	what came and went since the mark
+ * The rooms, each with a header of its name; a room includes only rooms above it in
+ * this list:
+ *	picture		lines, keys and fields of rows
+ *	page		the state of a page
+ *	rows		the rows: order, filter, groups, frozen order
+ *	difference	the difference to the mark
  *	history		pause, and steps back
  *	layout		rows as lines: classic, wide, full; the columns
  *	panels		the text of the other pages and of what lies over a page
  *	cli		options, settings, words for a target, standard output
  *	documents	JSON, CSV, Prometheus, listings, exports
- *	app		keys, panels, prompts and jobs; app/pages is the table of pages
+ *	batch		sessions of commands, and pages as text
+ *	jobs		rows written to a file, a node or a pager
+ *	app		keys, panels and prompts; app/pages has the pages
  *	tui		the terminal; the only room with curses
  *	commands	one file for each command
  *	check		`pagek check`
@@ -25,66 +28,54 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "app/batch.h"
+#include "batch/batch.h"
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "documents/listing.h"
 #include "rows/row_filter.h"
 
+/* Unless the signal is ignored.  Handlers are reset by exec. */
 static void
-take_note(int sig)
+catch_signal(int sig, void (*handler)(int), int flags)
+{
+	struct sigaction sa = { .sa_handler = handler, .sa_flags = flags };
+	struct sigaction old;
+
+	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		sigaction(sig, &sa, NULL);
+}
+
+static void
+do_nothing(int sig)
 {
 	(void)sig;
 }
 
-/*
- * A reader that goes away, or a file that may not grow, is an error to be
- * counted, not a death.  A handler
- * does what ignoring would, and is gone after an exec: what we start finds
- * the signal as we found it.
- */
-static void
-survive_writes(void)
-{
-	static const int signals[] = { SIGPIPE, SIGXFSZ };
-	struct sigaction sa = { .sa_handler = take_note,
-	    .sa_flags = SA_RESTART }, old;
-
-	for (size_t i = 0; i < BASE_NELEM(signals); i++)
-		if (sigaction(signals[i], NULL, &old) == 0 &&
-		    old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &sa, NULL);
-}
-
-/* As the signal would have done, but for what we have started. */
 static void
 end_all(int sig)
 {
 	nodes_ssh_end_all();
-	/* It is blocked in its handler, and comes when that returns. */
+	/* The signal is blocked until this handler returns. */
 	signal(sig, SIG_DFL);
 	raise(sig);
 }
 
-/*
- * Where nobody else attends to it a signal ends us; an ssh that still waits for
- * its other end would not notice.  Handlers are gone after an exec.
- */
 static void
-leave_nothing_running(void)
+catch_signals(void)
 {
-	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-	struct sigaction sa = { .sa_handler = end_all }, old;
+	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
 
-	for (size_t i = 0; i < BASE_NELEM(signals); i++)
-		if (sigaction(signals[i], NULL, &old) == 0 &&
-		    old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &sa, NULL);
+	/* Writes fail instead; a program that we start gets the default. */
+	catch_signal(SIGPIPE, do_nothing, SA_RESTART);
+	catch_signal(SIGXFSZ, do_nothing, SA_RESTART);
+	/* An ssh that waits for its peer would not notice our end. */
+	for (size_t i = 0; i < BASE_NELEM(ending); i++)
+		catch_signal(ending[i], end_all, 0);
 }
 
 /*
- * No descriptor of ours may get a number that stands for a standard stream.
- * What was closed stays unusable: a write there fails as it would have.
+ * Opens closed standard streams, so that no other file gets their numbers.  Reads
+ * and writes fail as before.
  */
 static void
 fill_standard_streams(void)
@@ -109,7 +100,7 @@ end_by_signal(int sig)
 }
 
 static int
-dispatch(const struct options *o)
+run_command(const struct options *o)
 {
 	uv_loop_t loop;
 	int status, err;
@@ -127,7 +118,7 @@ dispatch(const struct options *o)
 
 /* Reports a mistake in the command line, and marks its position in a filter. */
 static void
-refuse(const struct options *o, const char *why)
+report_mistake(const struct options *o, const char *why)
 {
 	char lines[4096];
 
@@ -142,7 +133,7 @@ refuse(const struct options *o, const char *why)
 	fputs(lines, stderr);
 }
 
-/* The default of *L<>, unless options or files set it. */
+/* The default of *L<>. */
 static void
 choose_listing(struct options *o)
 {
@@ -150,7 +141,7 @@ choose_listing(struct options *o)
 
 	if (option_given(o, OPTION_LISTING))
 		return;
-	/* The note's page names the node that its listings went to. */
+	/* The node of the note. */
 	if (o->target.kind == TARGET_DEMO &&
 	    strcmp(o->target.rest, "note") == 0) {
 		o->page.listing = "0509";
@@ -160,9 +151,8 @@ choose_listing(struct options *o)
 	}
 }
 
-/* Applies the settings files and runs the command. */
 static int
-obey(struct options *o)
+run_with_settings(struct options *o)
 {
 	struct symbol_wrappers *wrappers = NULL;
 	struct page_style styles[PAGE_MARKS];
@@ -187,7 +177,7 @@ obey(struct options *o)
 		status = PAGEK_FAILED;
 	} else {
 		o->page.wrappers = wrappers;
-		status = dispatch(o);
+		status = run_command(o);
 	}
 	symbol_wrappers_free(wrappers);
 	config_fini(&config);
@@ -203,12 +193,11 @@ main(int argc, char **argv)
 
 	setlocale(LC_ALL, "");
 	fill_standard_streams();
-	survive_writes();
-	leave_nothing_running();
+	catch_signals();
 	blklist_begin_beside();
 	status = options_parse(&o, argc, argv, why, sizeof why);
 	if (status != 0) {
-		refuse(&o, why);
+		report_mistake(&o, why);
 		return status;
 	}
 	if (option_given(&o, OPTION_VERSION)) {
@@ -222,7 +211,7 @@ main(int argc, char **argv)
 	/* help reads no settings. */
 	if (o.command == COMMAND_HELP)
 		return cmd_help(&o, NULL);
-	status = obey(&o);
+	status = run_with_settings(&o);
 	if (status >= BY_SIGNAL(0))
 		end_by_signal(status - BY_SIGNAL(0));
 	return status;

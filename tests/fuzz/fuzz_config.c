@@ -9,7 +9,7 @@
  */
 #include "../../src/base/base.h"
 #include "../../src/pagek/cli/config.h"
-#include "../../src/pagek/picture/style.h"
+#include "../../src/pagek/picture/picture.h"
 #include "fuzz.h"
 #include "sentences.h"
 

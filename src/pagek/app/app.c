@@ -1,6 +1,6 @@
 /*
- * The app from its beginning to its end: what a cycle does, who gets a key, and
- * the target that is asked to end.
+ * Start and end, the cycle, dispatch of keys, the end of the target, and the
+ * blocks that the session brings.
  */
 #include <errno.h>
 #include <signal.h>
@@ -8,8 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../difference/marks.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
+#include "../rows/choice.h"
+#include "../rows/find.h"
+#include "../rows/free_blocks.h"
+#include "../rows/frozen_order.h"
+#include "../rows/rows.h"
 #include "app.h"
 #include "pages.h"
 
@@ -28,6 +34,8 @@ app_init(struct app *app, struct page *page, struct page_watch *watch,
 		.loop = loop,
 		.watch = watch,
 		.begun = mono_now(),
+		.jobs = { .page = page, .session = watch->session,
+		    .loop = loop },
 	};
 	page->on_screen = true;
 	page->prompt = NULL;
@@ -48,7 +56,7 @@ app_fini(struct app *app)
 	app_prompt_fini(app);
 	app_settings_fini(app);
 	app_panels_fini(app);
-	app_jobs_fini(app);
+	jobs_fini(&app->jobs);
 	app_go_fini(app);
 	page_fini(app->page);
 	if (app->wrappers != NULL)
@@ -71,6 +79,15 @@ app_say(struct app *app, const char *fmt, ...)
 	va_end(ap);
 }
 
+struct page_view
+app_view(const struct app *app)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	return v;
+}
+
 void
 app_quit(struct app *app, enum page_end end, int signal)
 {
@@ -84,7 +101,7 @@ static void
 set_mode(struct app *app, enum app_mode mode)
 {
 	app->mode = mode;
-	app->page->prompt = mode != APP_PAGE ? app->prompt : NULL;
+	app->page->prompt = mode != APP_PAGE ? app->question : NULL;
 }
 
 void
@@ -97,8 +114,9 @@ app_end_target(struct app *app)
 		app_say(app, "there is no live target to end");
 		return;
 	}
-	snprintf(app->prompt, sizeof app->prompt, "send SIGTERM to %.128s[%d]? y/n ",
-	    look->target_name, (int)look->pid);
+	snprintf(app->question, sizeof app->question,
+	    "send SIGTERM to %.128s[%d]? y/n ", look->target_name,
+	    (int)look->pid);
 	set_mode(app, APP_CONFIRM);
 }
 
@@ -118,7 +136,7 @@ end_target(struct app *app)
 	    (int)look->pid);
 }
 
-/* Q is done when the target has ended, not when it was asked to. */
+/* Q quits when the target has ended. */
 static void
 await_end(struct app *app)
 {
@@ -133,15 +151,24 @@ await_end(struct app *app)
 	}
 }
 
-/* Its time is over; what is on its way to a file or a node still gets there. */
+/* --duration is over, and no job runs. */
 static bool
-is_due(const struct app *app)
+is_time_over(const struct app *app)
 {
 	const struct options *o = app->watch->options;
 
 	return o != NULL && o->duration_ms > 0 &&
-	    app_jobs_one(app) == NULL && app->asks.lend == APP_LEND_NO &&
+	    jobs_running(&app->jobs) == NULL &&
 	    mono_ms_since(app->begun) >= o->duration_ms;
+}
+
+/* No panel, pending node or field takes Esc. */
+static bool
+esc_cancels_jobs(const struct app *app)
+{
+	return app_panel_top(app) == APP_PAGE_K &&
+	    app->places.pending.session == NULL &&
+	    app->page->fields.at == PAGE_NO_FIELD;
 }
 
 void
@@ -149,7 +176,7 @@ app_tick(struct app *app)
 {
 	struct page_view v;
 
-	/* With a cursor or anything open, the target stays the same. */
+	/* While the user looks at something, do not change the target. */
 	nodes_session_stay(app->session, app->page->cursor.on ||
 	    app->page->opened || app->page->frozen != NULL ||
 	    app_panel_top(app) != APP_PAGE_K || app->mode != APP_PAGE);
@@ -163,8 +190,8 @@ app_tick(struct app *app)
 	app_diag_tick(app);
 	app_pages_tick(app);
 	app_go_tick(app);
-	app_jobs_tick(app);
-	if (is_due(app))
+	jobs_tick(&app->jobs, esc_cancels_jobs(app));
+	if (is_time_over(app))
 		app_quit(app, PAGE_QUIT, 0);
 }
 
@@ -176,13 +203,13 @@ app_resumed(struct app *app, int64_t gap_ms)
 		    (long long)(gap_ms + 500) / 1000);
 	else
 		app_say(app, "resumed");
-	app->asks.repaint = true;
+	app->requests.repaint = true;
 }
 
 void
 app_leave(struct app *app)
 {
-	const char *job = app_jobs_one(app);
+	const char *job = jobs_running(&app->jobs);
 
 	if (job != NULL && !app->jobs.warned) {
 		app->jobs.warned = true;
@@ -200,7 +227,7 @@ app_interrupt(struct app *app)
 }
 
 void
-app_count_anew(struct app *app)
+app_reset_costs(struct app *app)
 {
 	struct page_view v;
 
@@ -211,7 +238,35 @@ app_count_anew(struct app *app)
 	app_say(app, "costs and maxima are counted anew, for this page alone");
 }
 
-/* --- typing ------------------------------------------------------------- */
+/* --- jobs --------------------------------------------------------------- */
+
+void
+app_listing(struct app *app)
+{
+	jobs_start_listing(&app->jobs);
+}
+
+static int
+begin_export(void *arg, const struct page_view *v, enum page_export_form form,
+    FILE *out, struct page_export **x)
+{
+	struct app *app = arg;
+	const struct page_ops *ops = app_page_shown(app);
+
+	if (ops->export_begin == NULL)
+		ops = pages[PAGE_K].ops;
+	if ((ops->needs & PAGE_NEEDS_LIST) != 0 && !jobs_have_list(v, false))
+		return -EAGAIN;
+	return ops->export_begin(app, v, form, out, x);
+}
+
+void
+app_export(struct app *app, const char *path)
+{
+	jobs_start_export(&app->jobs, path, begin_export, app);
+}
+
+/* --- keys --------------------------------------------------------------- */
 
 static void
 confirm_key(struct app *app, int code)
@@ -246,4 +301,64 @@ app_key(struct app *app, int code)
 		app_say(app, "stayed here");
 	else
 		app_panel_key(app, code);
+}
+
+/* --- blocks to bring ---------------------------------------------------- */
+
+/*
+ * Groups and sums need all blocks, and so do a job and a picture that is about to
+ * be paused.  A paused picture needs none.
+ */
+static bool
+needs_all(const struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+	bool large = look->keeper != NULL &&
+	    look->keeper[WIRE_N_LIVE_BLOCKS] > NODES_MAX;
+
+	if (app->waits.pause || app->waits.mark || app->waits.drain ||
+	    jobs_need_all(&app->jobs))
+		return true;
+	if (app->page->frozen != NULL)
+		return false;
+	if (app->page->group != 0 || app_panels_need(app, PANEL_BLOCKS_ALL) ||
+	    page_choice_on(app->page) || page_marked_wants_all(app->page) ||
+	    page_still_wants_all(app->page) || page_find_is_on(app->page))
+		return true;
+	if (app_panels_need(app, PANEL_BLOCKS_OF_FEW) && !large)
+		return true;
+	/* A free block is a gap between other blocks. */
+	return page_free_wanted(app->page, look) && !large;
+}
+
+/* The block under the cursor, or the top panel's, must be among the blocks. */
+static void
+want_block(const struct app *app, struct nodes_view *view)
+{
+	const struct page *page = app->page;
+
+	view->before = page->cursor.at > page->offs ?
+	    (uint32_t)(page->cursor.at - page->offs) : 0;
+	if (page->cursor.on && page->cursor.held) {
+		view->layer = page->cursor.layer;
+		view->addr = page->cursor.addr;
+		view->seq = page->cursor.seq;
+	}
+	app_panel_want(app, view);
+}
+
+void
+app_request_blocks(struct app *app)
+{
+	struct page *page = app->page;
+	struct nodes_view view = {
+		.order = page_list_order(&page->opts),
+		.reverse = page_list_reverse(&page->opts),
+		.offset = page->offs,
+		.rows = page->found.window > 0 ? (uint32_t)page->found.window : 1,
+	};
+
+	page->found.whole = needs_all(app);
+	want_block(app, &view);
+	nodes_session_view(app->session, page->found.whole ? NULL : &view);
 }

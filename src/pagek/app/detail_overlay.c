@@ -1,6 +1,6 @@
 /*
- * The overlays over one block and one function: detail.c and callers.c make their
- * lines, here is what keys do in them.
+ * The keys of the overlays for a block and for callers and callees; panels/detail.c
+ * and panels/callers.c make their lines.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 
 /* --- the block ---------------------------------------------------------- */
 
-#define TRAIL 16		/* blocks that Esc goes back to */
+#define TRAIL 16
 
 struct detail {
 	struct page_detail page;
-	struct blk trail[TRAIL];	/* blocks before this one, the last last */
+	struct blk trail[TRAIL];	/* blocks that Esc goes back to, newest last */
 	int ntrail;
 };
 
@@ -28,9 +28,9 @@ detail_of(const struct app *app)
 }
 
 static struct page_kin *
-kin_of(const struct app *app)
+callers_of(const struct app *app)
 {
-	return app_panel_state(app, APP_KIN);
+	return app_panel_state(app, APP_CALLERS);
 }
 
 static const struct blk *
@@ -40,20 +40,20 @@ block_of(const struct app *app)
 }
 
 static void
-show_block(struct app *app, const struct page_view *v, const struct blk *b)
+show_block(struct app *app, const struct blk *b)
 {
 	struct page_detail *d = &detail_of(app)->page;
+	struct page_view v = app_view(app);
 
-	page_detail_open(d, v, b);
+	page_detail_open(d, &v, b);
 	nodes_session_watch(app->session, d->layer, b->addr, b->seq);
 }
 
 void
-app_open_detail_of(struct app *app, const struct page_view *v,
-    const struct blk *b)
+app_open_detail_of(struct app *app, const struct blk *b)
 {
 	detail_of(app)->ntrail = 0;
-	show_block(app, v, b);
+	show_block(app, b);
 	app_panel_open(app, APP_DETAIL);
 }
 
@@ -61,11 +61,10 @@ void
 app_open_detail(struct app *app)
 {
 	struct page *page = app->page;
-	struct page_view v;
+	struct page_view v = app_view(app);
 	char what[200];
 	struct blk b;
 
-	page_view_shown(&v, page, app->session);
 	if (!page_block_at_cursor(page, &v, &b)) {
 		app_say(app, "there is no block here");
 		return;
@@ -77,15 +76,14 @@ app_open_detail(struct app *app)
 	}
 	if (!page->cursor.on)
 		page_move_to(page, page->offs);
-	app_open_detail_of(app, &v, &b);
+	app_open_detail_of(app, &b);
 }
 
 static int
 detail_compose(struct app *app, int rows, struct page_picture *pic)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
 	return page_detail_compose(&detail_of(app)->page, app->page, &v, app->cols,
 	    rows, pic);
 }
@@ -93,9 +91,8 @@ detail_compose(struct app *app, int rows, struct page_picture *pic)
 static void
 detail_move(struct app *app, int delta)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
 	page_detail_move(&detail_of(app)->page, &v, delta);
 }
 
@@ -106,26 +103,24 @@ detail_window(const struct app *app)
 }
 
 static void
-open_kin(struct app *app)
+open_callers(struct app *app)
 {
 	struct page_call call;
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
 	if (!page_detail_call(&detail_of(app)->page, &v, &call)) {
 		app_say(app, "there is no call here");
 		return;
 	}
-	page_kin_open(kin_of(app), block_of(app)->caller, &call);
-	app_panel_open(app, APP_KIN);
+	page_kin_open(callers_of(app), block_of(app)->caller, &call);
+	app_panel_open(app, APP_CALLERS);
 }
 
-/* Another block in the place of this one, which Esc comes back to. */
+/* Shows another block; Esc goes back. */
 static void
 go_to_block(struct app *app, const struct blk *b)
 {
 	struct detail *d = detail_of(app);
-	struct page_view v;
 
 	if (d->ntrail == TRAIL) {
 		memmove(d->trail, d->trail + 1,
@@ -133,20 +128,17 @@ go_to_block(struct app *app, const struct blk *b)
 		d->ntrail--;
 	}
 	d->trail[d->ntrail++] = d->page.blk;
-	page_view_shown(&v, app->page, app->session);
-	show_block(app, &v, b);
+	show_block(app, b);
 }
 
 static bool
 detail_back(struct app *app)
 {
 	struct detail *d = detail_of(app);
-	struct page_view v;
 
 	if (d->ntrail == 0)
 		return false;
-	page_view_shown(&v, app->page, app->session);
-	show_block(app, &v, &d->trail[--d->ntrail]);
+	show_block(app, &d->trail[--d->ntrail]);
 	return true;
 }
 
@@ -158,16 +150,15 @@ detail_enter(struct app *app)
 	if (page_detail_block(&detail_of(app)->page, &b))
 		go_to_block(app, &b);
 	else
-		open_kin(app);
+		open_callers(app);
 }
 
 static void
 go_to_neighbour(struct app *app, bool behind)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 	struct blk b;
 
-	page_view_shown(&v, app->page, app->session);
 	if (page_detail_neighbour(&detail_of(app)->page, &v, behind, &b))
 		go_to_block(app, &b);
 	else
@@ -204,7 +195,7 @@ static const struct panel_key detail_keys[] = {
 	{ .code = { '[' }, .run = go_before },
 	{ .code = { ']' }, .run = go_behind },
 	{ .names = "g", .help = "show callers and callees of the call under "
-	    "the cursor", .code = { 'g' }, .run = open_kin },
+	    "the cursor", .code = { 'g' }, .run = open_callers },
 };
 
 const struct panel_ops overlay_detail = {
@@ -212,7 +203,7 @@ const struct panel_ops overlay_detail = {
 	.keys = detail_keys,
 	.nkeys = BASE_NELEM(detail_keys),
 	.state_size = sizeof(struct detail),
-	/* What lies next to a block, in memory and in time, may be anywhere. */
+	/* Neighbours in memory and time may be anywhere in the list. */
 	.blocks = PANEL_BLOCKS_OF_FEW,
 	.compose = detail_compose,
 	.move = detail_move,
@@ -225,18 +216,17 @@ const struct panel_ops overlay_detail = {
 void
 app_show_address(struct app *app)
 {
-	bool copy = app->page->opts.clipboard && app->clip.taken;
+	bool copy = app->page->opts.clipboard && app->clip.available;
 	struct blk b = *block_of(app);
-	struct page_view v;
+	struct page_view v = app_view(app);
 	char text[24];
 
-	page_view_shown(&v, app->page, app->session);
 	if (app_panel_top(app) != APP_DETAIL &&
 	    !page_block_at_cursor(app->page, &v, &b)) {
 		app_say(app, "there is no block here");
 		return;
 	}
-	/* Digits alone: outside text never goes to the clipboard. */
+	/* Outside text must never go to the clipboard. */
 	snprintf(text, sizeof text, "0x%0*llx", v.look->classic ? 8 : 12,
 	    (unsigned long long)b.addr);
 	if (copy)
@@ -248,49 +238,47 @@ app_show_address(struct app *app)
 /* --- callers and callees ------------------------------------------------ */
 
 static int
-kin_compose(struct app *app, int rows, struct page_picture *pic)
+callers_compose(struct app *app, int rows, struct page_picture *pic)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
-	return page_kin_compose(kin_of(app), app->page, &v, app->cols, rows,
+	return page_kin_compose(callers_of(app), app->page, &v, app->cols, rows,
 	    pic);
 }
 
 static void
-kin_move(struct app *app, int delta)
+callers_move(struct app *app, int delta)
 {
-	page_kin_move(kin_of(app), delta);
+	page_kin_move(callers_of(app), delta);
 }
 
 static int
-kin_window(const struct app *app)
+callers_window(const struct app *app)
 {
-	return kin_of(app)->scroll.window;
+	return callers_of(app)->scroll.window;
 }
 
 static void
-kin_enter(struct app *app)
+callers_enter(struct app *app)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
-	if (!page_kin_go(kin_of(app), &v))
+	if (!page_kin_go(callers_of(app), &v))
 		app_say(app, "there is no function here");
 }
 
 static bool
-kin_back(struct app *app)
+callers_back(struct app *app)
 {
-	return page_kin_back(kin_of(app));
+	return page_kin_back(callers_of(app));
 }
 
-const struct panel_ops overlay_kin = {
+const struct panel_ops overlay_callers = {
 	.state_size = sizeof(struct page_kin),
 	.blocks = PANEL_BLOCKS_ALL,
-	.compose = kin_compose,
-	.move = kin_move,
-	.window = kin_window,
-	.enter = kin_enter,
-	.back = kin_back,
+	.compose = callers_compose,
+	.move = callers_move,
+	.window = callers_window,
+	.enter = callers_enter,
+	.back = callers_back,
 };

@@ -1,7 +1,6 @@
 /*
- * The prompt of the filter.  What is wrong stays there to be mended, with the
- * cursor at the place, and what was there before stays in force until there is
- * better.
+ * The filter prompt.  A wrong expression stays in the prompt, with the cursor at
+ * the mistake; the old filter applies until a correct one is submitted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +18,9 @@ has_filter(struct app *app)
 	return false;
 }
 
-/* 0, or -EINVAL with the place. */
+/* -EINVAL: *at is the byte of the mistake. */
 static int
-apply(struct app *app, const char *expression, size_t *at)
+apply_filter(struct app *app, const char *expression, size_t *at)
 {
 	struct filter_error e;
 	int r = page_choice_filter(app->page, expression, &e);
@@ -43,13 +42,13 @@ app_filter(struct app *app, const char *expression)
 {
 	size_t at;
 
-	return has_filter(app) && apply(app, expression, &at) == 0;
+	return has_filter(app) && apply_filter(app, expression, &at) == 0;
 }
 
 static bool
-submit(struct app *app, const char *text)
+submit_filter(struct app *app, const char *text)
 {
-	int r = apply(app, text, &app->asked.line.at);
+	int r = apply_filter(app, text, &app->prompt.line.at);
 
 	app->page->wrong = r == -EINVAL;
 	return r != -EINVAL;
@@ -63,7 +62,7 @@ app_filter_complete(struct app *app, const char *before, struct line_words *word
 
 	(void)app;
 	for (k = 0; (word = filter_complete(before, k, &from)) != NULL; k++) {
-		app_words_from(words, before, before + from);
+		app_complete_from(words, before, before + from);
 		line_words_add(words, word);
 	}
 }
@@ -71,7 +70,7 @@ app_filter_complete(struct app *app, const char *before, struct line_words *word
 static const struct app_prompt_ops filter_prompt = {
 	.label = "filter: ",
 	.history = "filter",
-	.submit = submit,
+	.submit = submit_filter,
 	.complete = app_filter_complete,
 };
 
@@ -79,5 +78,5 @@ void
 app_filter_open(struct app *app)
 {
 	if (has_filter(app))
-		app_prompt_open(app, &filter_prompt, NULL);
+		app_prompt_open(app, &filter_prompt);
 }

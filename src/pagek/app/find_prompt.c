@@ -1,6 +1,6 @@
 /*
- * The prompt of find, and what `n` and `N` do.  A search goes on from cycle to
- * cycle; the keys stay what they are, and Esc ends it.
+ * The find prompt, and the keys `n` and `N`.  A search takes a portion of each
+ * cycle; Esc cancels it.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,8 +28,8 @@ say_none(struct app *app)
 static void
 step_search(struct app *app)
 {
-	struct page_view v;
-	page_view_shown(&v, app->page, app->session);
+	struct page_view v = app_view(app);
+
 	switch (page_find_step(app->page, &v, STEP_NS)) {
 	case PAGE_FIND_OFF:
 		break;
@@ -47,15 +47,14 @@ step_search(struct app *app)
 	}
 }
 
-/* 0, or -EINVAL with the place. */
+/* -EINVAL: *at is the byte of the mistake. */
 static int
 begin_search(struct app *app, const char *text, bool back, size_t *at)
 {
 	struct filter_error e;
-	struct page_view v;
+	struct page_view v = app_view(app);
 	int r;
 
-	page_view_shown(&v, app->page, app->session);
 	r = page_find_begin(app->page, &v, text, back, &e);
 	if (r == 0) {
 		page_followed_stop(app->page);
@@ -75,11 +74,11 @@ begin_search(struct app *app, const char *text, bool back, size_t *at)
 }
 
 static bool
-submit(struct app *app, const char *text)
+submit_search(struct app *app, const char *text)
 {
 	bool again = text[0] == '\0' && page_find_text(app->page) != NULL;
 	int r = begin_search(app, again ? NULL : text, false,
-	    &app->asked.line.at);
+	    &app->prompt.line.at);
 
 	app->page->wrong = r == -EINVAL;
 	return r != -EINVAL;
@@ -88,14 +87,14 @@ submit(struct app *app, const char *text)
 static const struct app_prompt_ops find_prompt = {
 	.label = "/",
 	.history = "find",
-	.submit = submit,
+	.submit = submit_search,
 	.complete = app_filter_complete,
 };
 
 void
 app_find_open(struct app *app)
 {
-	app_prompt_open(app, &find_prompt, NULL);
+	app_prompt_open(app, &find_prompt);
 }
 
 void

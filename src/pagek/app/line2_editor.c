@@ -1,6 +1,5 @@
 /*
- * What becomes of the fields of line 2: Tab and Enter among them, and what is
- * done with what was typed.  An old value stands until there is a better one.
+ * Editing the fields of line 2: NODE, L and OFFS.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +11,14 @@
 #include "../rows/rows.h"
 #include "app.h"
 
-/* What Up and Down bring back is each field's own. */
+/* Kinds of their lines in the history. */
 static const char *const kinds[PAGE_FIELDS] = {
 	[PAGE_FIELD_NODE] = "node",
 	[PAGE_FIELD_LISTING] = "listing",
 	[PAGE_FIELD_OFFS] = "offs",
 };
 
-/* What the keys do now; the bottom line has room for it. */
+/* Explains the keys in the bottom line. */
 static void
 say_hint(struct app *app)
 {
@@ -54,7 +53,7 @@ app_field_next(struct app *app)
 }
 
 static void
-edit(struct app *app)
+edit_field(struct app *app)
 {
 	struct page *page = app->page;
 	char now[32] = "";
@@ -74,14 +73,14 @@ edit(struct app *app)
 	say_hint(app);
 }
 
-/* Keys among the fields; those that move rows lead out of them. */
+/* Keys that move rows leave the field. */
 bool
 app_field_key(struct app *app, enum page_action action)
 {
 	if (app->page->fields.at == PAGE_NO_FIELD)
 		return false;
 	if (action == PAGE_DO_OPEN) {
-		edit(app);
+		edit_field(app);
 		return true;
 	}
 	if (action == PAGE_DO_CLOSE || page_key_moves(action))
@@ -89,7 +88,7 @@ app_field_key(struct app *app, enum page_action action)
 	return action == PAGE_DO_CLOSE;
 }
 
-/* --- what was typed ----------------------------------------------------- */
+/* --- new values --------------------------------------------------------- */
 
 static bool
 set_listing(struct app *app, const char *typed)
@@ -124,10 +123,10 @@ set_offs(struct app *app, const char *typed)
 	}
 	page->offs = offs;
 	page_followed_stop(page);
-	/* The row under the cursor would take OFFS back to it. */
+	/* The cursor's row would scroll OFFS back. */
 	if (page->cursor.on) {
 		page_move_to(page, offs);
-		page_view_shown(&v, page, app->session);
+		v = app_view(app);
 		page_hold(page, &v);
 	}
 	return true;
@@ -150,7 +149,7 @@ submit_field(struct app *app)
 {
 	struct page_fields *f = &app->page->fields;
 	char typed[LINE_TEXT];
-	bool done = true;
+	bool accepted = true;
 
 	memcpy(typed, f->typed.text, sizeof typed);
 	if (f->touched)
@@ -160,19 +159,19 @@ submit_field(struct app *app)
 	else if (!f->touched)
 		app_say(app, "%s stays as it is", page_field_name(f->at));
 	else if (f->at == PAGE_FIELD_NODE)
-		done = set_node(app, typed);
+		accepted = set_node(app, typed);
 	else if (f->at == PAGE_FIELD_LISTING)
-		done = set_listing(app, typed);
+		accepted = set_listing(app, typed);
 	else
-		done = set_offs(app, typed);
-	/* After a mistake Enter edits it again. */
-	if (done)
+		accepted = set_offs(app, typed);
+	/* After a mistake the cursor stays in the field. */
+	if (accepted)
 		page_fields_leave(app->page);
 }
 
-/* A number is looked for in what else it was, not in what stands there. */
+/* An unchanged value is no prefix: Up shows all lines. */
 static void
-recall(struct app *app, bool back)
+recall_value(struct app *app, bool back)
 {
 	struct page_fields *f = &app->page->fields;
 	const char *text = app_history_step(app, kinds[f->at], f->touched ?
@@ -188,7 +187,7 @@ app_field_type(struct app *app, int code)
 {
 	if (code == PAGE_KEY_UP || code == PAGE_CTRL('P') ||
 	    code == PAGE_KEY_DOWN || code == PAGE_CTRL('N')) {
-		recall(app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
+		recall_value(app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
 		return;
 	}
 	switch (page_fields_type(app->page, code)) {

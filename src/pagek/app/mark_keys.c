@@ -1,6 +1,6 @@
 /*
- * What the keys for mark, difference and drain do.  When the session has but a
- * window of the list they wait for the whole of it, as a pause does.
+ * The keys for mark and drain.  If the session has only a part of the list, they
+ * wait for the whole list.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "../history/history.h"
 #include "app.h"
 
-/* True: it was put off, or could not be done, and that is said. */
+/* True, with a message: it waits for the list, or has failed. */
 static bool
-put_off(struct app *app, int r, const char *what, bool *due)
+wait_or_fail(struct app *app, int r, const char *what, bool *waits)
 {
-	*due = r == -EAGAIN;
+	*waits = r == -EAGAIN;
 	if (r == -EAGAIN)
 		app_say(app, "%s when the whole list is here", what);
 	else if (r == -ENOENT)
@@ -29,10 +29,9 @@ app_mark(struct app *app)
 	const struct page_marked *m;
 	char at[12], blocks[32], bytes[24];
 	const char *about;
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
-	if (put_off(app, page_mark_set(app->page, &v), "marks",
+	if (wait_or_fail(app, page_mark_set(app->page, &v), "marks",
 	    &app->waits.mark))
 		return;
 	m = app->page->marked;
@@ -48,7 +47,7 @@ app_mark(struct app *app)
 void
 app_drain(struct app *app)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
 	if (app->waits.drain) {
 		app->waits.drain = false;
@@ -60,8 +59,7 @@ app_drain(struct app *app)
 		app_say(app, "all blocks are listed again");
 		return;
 	}
-	page_view_shown(&v, app->page, app->session);
-	if (!put_off(app, page_drain_begin(app->page, &v), "drains",
+	if (!wait_or_fail(app, page_drain_begin(app->page, &v), "drains",
 	    &app->waits.drain))
 		app_say(app, "new blocks are not listed; D ends that");
 }

@@ -1,6 +1,5 @@
 /*
- * What a mouse does: it puts the cursor, presses the keys of the bar, turns the
- * list.  Which mark stands where is what the last picture has left in the page.
+ * The mouse: clicks move the cursor and press keys of the bar, the wheel scrolls.
  */
 #include "app.h"
 
@@ -18,7 +17,7 @@ app_click_is_double(struct app *app, int row)
 	return again;
 }
 
-/* The bar is hidden while something is said there. */
+/* A message hides the key bar. */
 static bool
 click_bar(struct app *app, int row, int col)
 {
@@ -52,7 +51,6 @@ turn_wheel(struct app *app, int code)
 		app_key(app, code);
 }
 
-/* While somebody types, the mouse is his terminal's. */
 void
 app_mouse(struct app *app, enum app_mouse what, int row, int col)
 {

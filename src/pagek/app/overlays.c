@@ -1,5 +1,5 @@
 /*
- * The help, made from the tables of keys, and the diagnostics.
+ * The overlays for help and diagnostics.
  */
 #include "../layout/layout.h"
 #include "app.h"
@@ -7,7 +7,6 @@
 
 /* --- help ----------------------------------------------------------------- */
 
-/* The panel below the help, if it has keys of its own. */
 static enum app_panel
 panel_below(const struct app *app)
 {
@@ -16,7 +15,6 @@ panel_below(const struct app *app)
 	return ps->n > 1 ? ps->stack[ps->n - 2] : APP_PAGE_K;
 }
 
-/* Keys of the panel below come first. */
 static void
 put_keys(struct page_picture *pic, enum app_panel first)
 {
@@ -98,7 +96,7 @@ app_diag_tick(struct app *app)
 }
 
 static int
-costs_compose(struct app *app, int rows, struct page_picture *pic)
+diagnostics_compose(struct app *app, int rows, struct page_picture *pic)
 {
 	struct nodes_effort effort;
 	struct page_diag_from from;
@@ -114,15 +112,15 @@ costs_compose(struct app *app, int rows, struct page_picture *pic)
 	return r;
 }
 
-static const struct panel_key costs_keys[] = {
+static const struct panel_key diagnostics_keys[] = {
 	{ .action = PAGE_DO_COSTS, .run = app_panel_close },
-	{ .action = PAGE_DO_COUNT_ANEW, .run = app_count_anew },
+	{ .action = PAGE_DO_COUNT_ANEW, .run = app_reset_costs },
 };
 
-const struct panel_ops overlay_costs = {
-	.keys = costs_keys,
-	.nkeys = BASE_NELEM(costs_keys),
-	.compose = costs_compose,
+const struct panel_ops overlay_diagnostics = {
+	.keys = diagnostics_keys,
+	.nkeys = BASE_NELEM(diagnostics_keys),
+	.compose = diagnostics_compose,
 	.move = app_panel_scroll,
 	.window = app_panel_scroll_window,
 	.enter = app_panel_close,

@@ -1,5 +1,6 @@
 /*
- * The stack of panels, and what keys mean in the top one.
+ * The tables of pages and overlays, the stack of panels, and the keys of the top
+ * one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,12 +11,29 @@
 
 _Static_assert((int)APP_HELP == (int)PAGES, "panels begin with the pages");
 
+#define PAGE(action, letter, key, bar, rank, name, title) \
+	extern const struct page_ops page_##name;
+#include "../picture/pages.def"
+#undef PAGE
+
+const struct page_row pages[PAGES] = {
+#define PAGE(action, letter_, key_, bar, rank, name, title_) \
+	[PAGE_##letter_] = { \
+		.letter = #letter_, \
+		.key = #key_, \
+		.title = title_, \
+		.ops = &page_##name, \
+	},
+#include "../picture/pages.def"
+#undef PAGE
+};
+
 static const struct panel_ops *const overlays[APP_PANELS] = {
 	[APP_HELP] = &overlay_help,
 	[APP_TARGETS] = &overlay_targets,
 	[APP_DETAIL] = &overlay_detail,
-	[APP_KIN] = &overlay_kin,
-	[APP_COSTS] = &overlay_costs,
+	[APP_CALLERS] = &overlay_callers,
+	[APP_DIAGNOSTICS] = &overlay_diagnostics,
 	[APP_SETTINGS] = &overlay_settings,
 	[APP_SORT] = &overlay_sort,
 };
@@ -145,6 +163,36 @@ app_panel_close_node(struct app *app)
 		app->panels.stack[app->panels.n++] = top;
 }
 
+/* --- pages ---------------------------------------------------------------- */
+
+void
+app_page_open(struct app *app, enum page_letter p, bool first)
+{
+	const struct page_ops *ops = pages[p].ops;
+
+	if (ops->open == NULL || ops->open(app, first))
+		app_panel_open(app, (enum app_panel)p);
+}
+
+static void
+open_page_of_key(struct app *app, enum page_letter p)
+{
+	if (app_panel_top(app) == (enum app_panel)p)
+		app_say(app, "this is page %s", pages[p].letter);
+	else
+		app_page_open(app, p, false);
+}
+
+void
+app_pages_tick(struct app *app)
+{
+	int p;
+
+	for (p = 0; p < PAGES; p++)
+		if (pages[p].ops->tick != NULL)
+			pages[p].ops->tick(app);
+}
+
 enum page_letter
 app_page_top(const struct app *app)
 {
@@ -171,7 +219,7 @@ app_panel_covers(const struct app *app)
 	return is_page(app_panel_top(app)) && app->panels.n > 1;
 }
 
-/* What is typed or said at the bottom goes before a key bar. */
+/* A prompt or a message covers the last row. */
 static int
 page_height(const struct app *app)
 {
@@ -220,12 +268,22 @@ app_panel_scroll_window(const struct app *app)
 	return app->panels.scroll.window;
 }
 
+void
+app_panel_select(size_t *selected, size_t n, int rows)
+{
+	int64_t at = (int64_t)*selected + rows;
+
+	if (at >= (int64_t)n)
+		at = (int64_t)n - 1;
+	*selected = at > 0 ? (size_t)at : 0;
+}
+
 /* --- keys ----------------------------------------------------------------- */
 
 #define FAR (1 << 24)		/* more rows than there are */
 
 static void
-enter(struct app *app)
+enter_panel(struct app *app)
 {
 	ops_of(app_panel_top(app))->enter(app);
 }
@@ -240,7 +298,7 @@ go_back(struct app *app)
 }
 
 static void
-help(struct app *app)
+toggle_help(struct app *app)
 {
 	if (app_panel_top(app) == APP_HELP)
 		app_panel_close(app);
@@ -249,7 +307,7 @@ help(struct app *app)
 }
 
 static void
-save(struct app *app)
+save_picture(struct app *app)
 {
 	char path[256];
 	int r = app_save(app, path, sizeof path);
@@ -261,15 +319,15 @@ save(struct app *app)
 }
 
 static void
-suspend(struct app *app)
+request_suspend(struct app *app)
 {
-	app->asks.suspend = true;
+	app->requests.suspend = true;
 }
 
 static void
-repaint(struct app *app)
+request_repaint(struct app *app)
 {
-	app->asks.repaint = true;
+	app->requests.repaint = true;
 }
 
 static bool
@@ -290,11 +348,11 @@ enum {
 	ON_ALL = ON_PAGES | ON_OVERLAYS,
 };
 
-/* What keys do that the top panel does not have as its own. */
+/* Keys that the top panel does not have as its own. */
 static const struct {
 	unsigned on;
-	int rows, windows;		/* moves by so many */
-	void (*deed)(struct app *);
+	int rows, windows;		/* to move by */
+	void (*run)(struct app *);
 	bool (*can)(const struct app *);	/* NULL: always */
 } meanings[PAGE_ACTIONS] = {
 	[PAGE_DO_DOWN] = { ON_ALL, .rows = 1 },
@@ -303,28 +361,27 @@ static const struct {
 	[PAGE_DO_PAGE_UP] = { ON_ALL, .windows = -1 },
 	[PAGE_DO_FIRST] = { ON_ALL, .rows = -FAR },
 	[PAGE_DO_LAST] = { ON_ALL, .rows = FAR },
-	[PAGE_DO_OPEN] = { ON_ALL, .deed = enter },
-	[PAGE_DO_CLOSE] = { ON_ALL, .deed = go_back },
-	[PAGE_DO_HELP] = { ON_ALL, .deed = help },
-	[PAGE_DO_QUIT] = { ON_ALL, .deed = app_leave },
-	[PAGE_DO_INTERRUPT] = { ON_ALL, .deed = app_interrupt },
-	[PAGE_DO_SUSPEND] = { ON_ALL, .deed = suspend },
-	[PAGE_DO_REPAINT] = { ON_ALL, .deed = repaint },
-	[PAGE_DO_PAUSE] = { ON_OVERLAYS, .deed = app_pause },
-	[PAGE_DO_COPY] = { ON_OVERLAYS, .deed = app_show_address },
-	[PAGE_DO_LISTING] = { ON_OVERLAYS, .deed = app_listing },
-	[PAGE_DO_COMMAND] = { ON_PAGES, .deed = app_command_open },
-	[PAGE_DO_SORT] = { ON_PAGES, .deed = app_sort_open, .can = can_sort },
-	[PAGE_DO_SORT_LEFT] = { ON_PAGES, .deed = app_sort_left,
+	[PAGE_DO_OPEN] = { ON_ALL, .run = enter_panel },
+	[PAGE_DO_CLOSE] = { ON_ALL, .run = go_back },
+	[PAGE_DO_HELP] = { ON_ALL, .run = toggle_help },
+	[PAGE_DO_QUIT] = { ON_ALL, .run = app_leave },
+	[PAGE_DO_INTERRUPT] = { ON_ALL, .run = app_interrupt },
+	[PAGE_DO_SUSPEND] = { ON_ALL, .run = request_suspend },
+	[PAGE_DO_REPAINT] = { ON_ALL, .run = request_repaint },
+	[PAGE_DO_PAUSE] = { ON_OVERLAYS, .run = app_pause },
+	[PAGE_DO_COPY] = { ON_OVERLAYS, .run = app_show_address },
+	[PAGE_DO_LISTING] = { ON_OVERLAYS, .run = app_listing },
+	[PAGE_DO_COMMAND] = { ON_PAGES, .run = app_command_open },
+	[PAGE_DO_SORT] = { ON_PAGES, .run = app_sort_open, .can = can_sort },
+	[PAGE_DO_SORT_LEFT] = { ON_PAGES, .run = app_sort_left,
 	    .can = can_sort },
-	[PAGE_DO_SORT_RIGHT] = { ON_PAGES, .deed = app_sort_right,
+	[PAGE_DO_SORT_RIGHT] = { ON_PAGES, .run = app_sort_right,
 	    .can = can_sort },
-	[PAGE_DO_REVERSE] = { ON_PAGES, .deed = app_sort_reverse,
+	[PAGE_DO_REVERSE] = { ON_PAGES, .run = app_sort_reverse,
 	    .can = can_sort },
-	[PAGE_DO_SAVE] = { ON_PAGES, .deed = save, .can = can_save },
+	[PAGE_DO_SAVE] = { ON_PAGES, .run = save_picture, .can = can_save },
 };
 
-/* Another page's keys do not act on page K, which is not seen. */
 static void
 say_no_meaning(struct app *app, int code)
 {
@@ -361,11 +418,11 @@ do_meaning(struct app *app, int code)
 	int rows = meanings[action].rows, windows = meanings[action].windows;
 
 	if (page_key_page(action) != PAGES)
-		app_page_key(app, page_key_page(action));
+		open_page_of_key(app, page_key_page(action));
 	else if (!has_meaning(app, action))
 		say_no_meaning(app, code);
-	else if (meanings[action].deed != NULL)
-		meanings[action].deed(app);
+	else if (meanings[action].run != NULL)
+		meanings[action].run(app);
 	else
 		ops->move(app, windows != 0 ? windows * ops->window(app) :
 		    rows);
@@ -389,7 +446,7 @@ own_key(const struct panel_ops *ops, int code)
 	return NULL;
 }
 
-/* q closes what lies over page K, for most would mean just that. */
+/* q closes a panel over page K. */
 void
 app_panel_key(struct app *app, int code)
 {

@@ -1,26 +1,22 @@
 /*
- * panel: what the screen shows and what keys go to: a page, or an overlay over
- * one.
+ * panel: what the screen shows and what takes the keys: a page, or an overlay.
  *
  * Vocabulary
- *	page	a row of pages.def.  It covers the whole screen; a line at the
- *		bottom stays for what is typed or said.
- *	overlay	help, targets, the detail of a block and their like.  Line 1 of
+ *	page	a row of pages.def.  It covers the screen, except a line of
+ *		typed text or a message at the bottom.
+ *	overlay	help, targets, the detail of a block and the like.  Line 1 of
  *		page K and the last line stay visible.
- *	stack	open panels, page K at the bottom.  The top one is shown and
- *		takes the keys; Esc closes it.  Each panel is there once at most.
- *	state	what a panel keeps between two keys: a struct of its own, all
- *		zeros at first, that no other file knows.
+ *	stack	the open panels, page K at the bottom.  The top one is shown and
+ *		takes the keys; Esc closes it.  Each panel is in it once at most.
+ *	state	a panel's own struct, zeroed at first; only its file knows it.
  *
- * A panel is a struct panel_ops in the file of its name.  That of a page is
- * part of its struct page_ops (pages.h); those of overlays are in the
- * table of panel.c.
+ * A panel is a struct panel_ops: that of a page is part of its struct page_ops
+ * (pages.h); those of overlays are in the table of panel.c.
  */
 #ifndef PAGEK_PANEL_H
 #define PAGEK_PANEL_H
 
 #include "../picture/keys.h"
-#include "../picture/scroll.h"
 
 struct app;
 
@@ -31,19 +27,19 @@ enum app_panel {
 	APP_HELP,
 	APP_TARGETS,
 	APP_DETAIL,
-	APP_KIN,
-	APP_COSTS,
+	APP_CALLERS,
+	APP_DIAGNOSTICS,
 	APP_SETTINGS,
-	APP_SORT,		/* the picker of orders */
+	APP_SORT,		/* the picker of sort keys */
 	APP_PANELS		/* one more than the last */
 };
 
-/* A key that means something else here than elsewhere. */
+/* A key that has another meaning in this panel. */
 struct panel_key {
-	const char *names;	/* as help and manual print them; NULL: they do not */
+	const char *names;	/* as help and manual print them; NULL: not listed */
 	const char *help;
-	enum page_action action;	/* the key that this is bound to ... */
-	int code[4];		/* ... or these, whatever they are bound to */
+	enum page_action action;	/* keys that are bound to this action */
+	int code[4];		/* or these keys, whatever they are bound to */
 	void (*run)(struct app *);
 };
 
@@ -54,27 +50,26 @@ enum panel_blocks {
 	PANEL_BLOCKS_ALL,
 };
 
-/* What a panel does; NULL: nothing. */
+/* Functions may be NULL, except compose, move, window and enter. */
 struct panel_ops {
 	const char *title;	/* of its keys in the help: "on page G" */
 	const struct panel_key *keys;
 	size_t nkeys;
 	size_t state_size;
 	enum panel_blocks blocks;
-	bool any_node;		/* stays open when another node is watched */
-	/* All of it in so many rows, its title the first.  -ENOMEM. */
+	bool any_node;		/* stays open when the page goes to another node */
+	/* In so many rows, the title first.  -ENOMEM. */
 	int (*compose)(struct app *, int rows, struct page_picture *);
-	/* The cursor, or the lines, by so many rows. */
 	void (*move)(struct app *, int rows);
-	int (*window)(const struct app *);	/* rows that PgDn goes */
+	int (*window)(const struct app *);	/* rows that PgDn moves */
 	void (*enter)(struct app *);
-	/* Esc: true when that led somewhere else within the panel. */
+	/* Esc: true if there was something to go back to within the panel. */
 	bool (*back)(struct app *);
-	/* Keys that no table can hold; false: not one of them. */
+	/* Before `keys`; false: not one of its keys. */
 	bool (*key)(struct app *, int code);
-	/* A click at that cell; else two clicks on one row are Enter. */
+	/* NULL: a double click is Enter. */
 	void (*click)(struct app *, int row, int col);
-	/* The block that the panel is about, for the session to bring. */
+	/* Sets the block that the session must bring. */
 	void (*want)(const struct app *, struct nodes_view *);
 	void (*fini)(struct app *);
 };
@@ -83,10 +78,10 @@ struct app_panels {
 	enum app_panel stack[APP_PANELS];	/* the top one last */
 	int n;				/* 1 at least */
 	struct page_scroll scroll;	/* of an overlay that is a list of lines */
-	void *state[APP_PANELS];	/* owned; NULL: it keeps nothing */
+	void *state[APP_PANELS];	/* owned; NULL: it has none */
 };
 
-/* Page K alone.  -ENOMEM. */
+/* -ENOMEM */
 int app_panels_init(struct app *);
 void app_panels_fini(struct app *);
 
@@ -94,31 +89,31 @@ enum app_panel app_panel_top(const struct app *);
 bool app_panel_is_open(const struct app *, enum app_panel);
 /* Borrowed until app_panels_fini(). */
 void *app_panel_state(const struct app *, enum app_panel);
-/* Some open panel needs so many blocks, or more. */
+/* An open panel needs at least those blocks. */
 bool app_panels_need(const struct app *, enum panel_blocks);
 
-/* On top of what is open; Esc goes back to that. */
+/* Pushes it; Esc returns to the panel below. */
 void app_panel_open(struct app *, enum app_panel);
 void app_panel_close(struct app *);
-/* Back to page K. */
 void app_panel_close_all(struct app *);
-/* The same, but what is of no node stays open. */
+/* The same, but a top panel of any_node stays open. */
 void app_panel_close_node(struct app *);
 
 void app_panel_key(struct app *, int code);
-/* False: the top one has no use for it. */
+/* False: the top panel takes no clicks. */
 bool app_panel_click(struct app *, int row, int col);
-/* Names the block that the top one is about, if it is about one. */
 void app_panel_want(const struct app *, struct nodes_view *);
-/* For overlays that are a list of lines: they share app->panels.scroll. */
+/* `move` and `window` of overlays that are a list of lines. */
 void app_panel_scroll(struct app *, int rows);
 int app_panel_scroll_window(const struct app *);
+/* Moves the cursor of a list of n rows. */
+void app_panel_select(size_t *selected, size_t n, int rows);
 
-/* The top one over page K's picture; false: page K is the top one. */
+/* The top panel, to be put over page K; false: page K is the top panel. */
 bool app_panel_compose(struct app *, struct page_picture *);
-/* The top one is a page other than K. */
+/* The top panel is a page other than K. */
 bool app_panel_covers(const struct app *);
-/* Lines of the help: keys that mean something else in that panel. */
+/* The panel's keys, as lines of the help. */
 void app_panel_keys_help(enum app_panel, struct page_picture *);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The paused picture: how it comes to be, and the steps through the minutes
- * before it.  What takes long is done in portions, one in each cycle, and the
- * keys stay what they are meanwhile.
+ * Pausing the picture, and stepping through the minutes before.  Both work in
+ * portions, one in each cycle.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,11 +8,10 @@
 #include "../history/history.h"
 #include "app.h"
 
-#define STEP_NS 16000000	/* of a cycle of 66 ms: somebody waits for it */
+#define STEP_NS 16000000	/* of a cycle of 66 ms: the user waits */
 
-/* A portion of the copy; a large list takes many of them. */
 static void
-pause_on(struct app *app)
+continue_pause(struct app *app)
 {
 	struct page_view v;
 	int r;
@@ -45,16 +43,15 @@ app_pause(struct app *app)
 		return;
 	}
 	app->waits.pause = true;
-	/* One could not scroll in the copy of a few rows. */
+	/* A copy of a few rows could not be scrolled. */
 	if (look->window)
 		app_say(app, "pauses when the whole list is here");
 	else
-		pause_on(app);
+		continue_pause(app);
 }
 
-/* A portion of the picture that was asked for; a large list takes many of them. */
 static void
-step_on(struct app *app)
+continue_step(struct app *app)
 {
 	unsigned percent;
 	char text[96];
@@ -76,9 +73,9 @@ app_step(struct app *app, bool back)
 	int r = page_step(app->page, back);
 
 	if (r == 0) {
-		step_on(app);
+		continue_step(app);
 	} else if (r == -EINVAL) {
-		app_say(app, "only what Space has paused can step");
+		app_say(app, "pause first (Space)");
 	} else {
 		app_say(app, back ? "nothing before this is kept" :
 		    "nothing after the pause");
@@ -104,7 +101,7 @@ app_pause_tick(struct app *app)
 
 	if (app->waits.pause && (app->page->freezing != NULL ||
 	    nodes_session_look(app->session)->settled))
-		pause_on(app);
+		continue_pause(app);
 	if (page_stepping(app->page, &percent))
-		step_on(app);
+		continue_step(app);
 }

@@ -1,6 +1,5 @@
 /*
- * The line at the bottom that somebody types into.  Who opens it says what
- * stands before it, what becomes of the text, and what Tab could put there.
+ * The prompt, and the history of typed lines.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,50 +13,50 @@ show_prompt(struct app *app, bool open)
 	struct page *page = app->page;
 
 	app->mode = open ? APP_PROMPT : APP_PAGE;
-	page->prompt = open ? app->asked.ops->label : NULL;
-	page->line = open ? &app->asked.line : NULL;
-	page->choices = open ? app->asked.choices : NULL;
-	app->asked.choices[0] = '\0';
-	app->asked.back = false;
+	page->prompt = open ? app->prompt.ops->label : NULL;
+	page->line = open ? &app->prompt.line : NULL;
+	page->choices = open ? app->prompt.choices : NULL;
+	app->prompt.choices[0] = '\0';
+	app->prompt.recalled = false;
 }
 
-/* --- what was typed before ---------------------------------------------- */
+/* --- history ------------------------------------------------------------ */
 
-/* Who never types needs none. */
+/* Reads the file before the first use. */
 static void
 load_history(struct app_prompt *p)
 {
 	if (p->loaded)
 		return;
 	p->loaded = true;
-	/* What cannot be read is said when it should be written. */
+	/* app_prompt_fini() reports errors. */
 	history_load(&p->history);
 }
 
 void
 app_history_begin(struct app *app)
 {
-	load_history(&app->asked);
-	app->asked.back = false;
+	load_history(&app->prompt);
+	app->prompt.recalled = false;
 }
 
 void
 app_history_add(struct app *app, const char *kind, const char *text)
 {
-	load_history(&app->asked);
-	history_add(&app->asked.history, kind, text);
+	load_history(&app->prompt);
+	history_add(&app->prompt.history, kind, text);
 }
 
 const char *
 app_history_step(struct app *app, const char *kind, const char *typed,
     bool back)
 {
-	struct app_prompt *p = &app->asked;
+	struct app_prompt *p = &app->prompt;
 	const char *text;
 
-	if (!back && !p->back)
+	if (!back && !p->recalled)
 		return NULL;
-	if (!p->back) {
+	if (!p->recalled) {
 		snprintf(p->begun, sizeof p->begun, "%s", typed);
 		p->at = p->history.n;
 	}
@@ -65,7 +64,7 @@ app_history_step(struct app *app, const char *kind, const char *typed,
 	    history_after(&p->history, kind, p->begun, &p->at);
 	if (text == NULL && back)
 		return NULL;
-	p->back = text != NULL;
+	p->recalled = text != NULL;
 	return text != NULL ? text : p->begun;
 }
 
@@ -74,7 +73,7 @@ app_history_step(struct app *app, const char *kind, const char *typed,
 void
 app_prompt_fini(struct app *app)
 {
-	struct history *h = &app->asked.history;
+	struct history *h = &app->prompt.history;
 	int r = history_save(h);
 
 	if (r < 0)
@@ -84,55 +83,36 @@ app_prompt_fini(struct app *app)
 }
 
 void
-app_prompt_open(struct app *app, const struct app_prompt_ops *ops,
-    const char *initial)
+app_prompt_open(struct app *app, const struct app_prompt_ops *ops)
 {
-	app->asked.ops = ops;
+	app->prompt.ops = ops;
 	if (ops->history != NULL)
-		load_history(&app->asked);
-	line_set(&app->asked.line, initial != NULL ? initial : "");
+		load_history(&app->prompt);
+	line_set(&app->prompt.line, "");
 	show_prompt(app, true);
 }
 
-void
-app_prompt_close(struct app *app)
-{
-	if (app->mode == APP_PROMPT)
-		show_prompt(app, false);
-}
-
-static void
-cancel(struct app *app)
-{
-	const struct app_prompt_ops *ops = app->asked.ops;
-
-	show_prompt(app, false);
-	if (ops->cancel != NULL)
-		ops->cancel(app);
-}
-
-/* What is done with it may open another prompt, which then stays. */
+/* submit() may open another prompt, which then stays open. */
 static void
 submit_line(struct app *app)
 {
-	const struct app_prompt_ops *ops = app->asked.ops;
+	const struct app_prompt_ops *ops = app->prompt.ops;
 	char text[LINE_TEXT];
 
-	memcpy(text, app->asked.line.text, sizeof text);
+	memcpy(text, app->prompt.line.text, sizeof text);
 	if (ops->history != NULL)
 		app_history_add(app, ops->history, text);
 	show_prompt(app, false);
 	if (!ops->submit(app, text) && app->mode == APP_PAGE) {
-		app->asked.ops = ops;
+		app->prompt.ops = ops;
 		show_prompt(app, true);
 	}
 }
 
-/* The line before or after that begins like what was typed. */
 static void
-go_back(struct app *app, bool back)
+recall_line(struct app *app, bool back)
 {
-	struct app_prompt *p = &app->asked;
+	struct app_prompt *p = &app->prompt;
 	const char *text = p->ops->history == NULL ? NULL :
 	    app_history_step(app, p->ops->history, p->line.text, back);
 
@@ -141,9 +121,9 @@ go_back(struct app *app, bool back)
 }
 
 static void
-complete(struct app *app)
+complete_word(struct app *app)
 {
-	struct app_prompt *p = &app->asked;
+	struct app_prompt *p = &app->prompt;
 	struct line_words words = { 0 };
 	char before[LINE_TEXT];
 
@@ -154,20 +134,20 @@ complete(struct app *app)
 	words.begun = before;
 	p->ops->complete(app, before, &words);
 	if (words.n == 0)
-		app_say(app, "nothing that is known begins like this");
+		app_say(app, "no completion");
 	line_complete(&p->line, &words, p->choices, sizeof p->choices);
 	line_words_fini(&words);
 }
 
 void
-app_words_from(struct line_words *words, const char *before, const char *at)
+app_complete_from(struct line_words *words, const char *before, const char *at)
 {
 	words->from = (size_t)(at - before);
 	words->begun = at;
 }
 
 void
-app_words_of(struct line_words *words, const char *text)
+app_complete_choices(struct line_words *words, const char *text)
 {
 	char word[64];
 	size_t n;
@@ -185,7 +165,7 @@ app_words_of(struct line_words *words, const char *text)
 void
 app_prompt_key(struct app *app, int code)
 {
-	struct app_prompt *p = &app->asked;
+	struct app_prompt *p = &app->prompt;
 
 	p->choices[0] = '\0';
 	switch (code) {
@@ -195,33 +175,30 @@ app_prompt_key(struct app *app, int code)
 		submit_line(app);
 		return;
 	case PAGE_CTRL('['):
-		cancel(app);
+		show_prompt(app, false);
 		return;
 	case '\t':
-		complete(app);
-		p->back = false;
+		complete_word(app);
+		p->recalled = false;
 		break;
 	case PAGE_KEY_UP:
 	case PAGE_CTRL('P'):
 	case PAGE_KEY_DOWN:
 	case PAGE_CTRL('N'):
-		go_back(app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
+		recall_line(app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
 		break;
 	case PAGE_KEY_BACKSPACE:
 	case PAGE_CTRL('H'):
 	case 0x7f:
-		/* Back out of an empty line. */
+		/* Backspace in an empty line closes it. */
 		if (p->line.text[0] == '\0') {
-			cancel(app);
+			show_prompt(app, false);
 			return;
 		}
 		/* FALLTHROUGH */
 	default:
-		if (line_key(&p->line, code) != LINE_CHANGED)
-			return;
-		p->back = false;
+		if (line_key(&p->line, code) == LINE_CHANGED)
+			p->recalled = false;
 		break;
 	}
-	if (p->ops->changed != NULL)
-		p->ops->changed(app, p->line.text);
 }

@@ -1,6 +1,5 @@
 /*
- * The command line of the page: what one types behind a `:`.  An unknown
- * command says so and changes nothing.
+ * The `:` prompt and its commands.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,53 +10,38 @@
 #include "pages.h"
 
 static void
-do_sort(struct app *app, const char *arg)
-{
-	app_sort(app, arg);
-}
-
-static void
 do_filter(struct app *app, const char *arg)
 {
 	app_filter(app, arg);
 }
 
 static void
-do_help(struct app *app, const char *arg)
+do_help(struct app *app)
 {
-	(void)arg;
 	app_panel_open(app, APP_HELP);
 }
 
-/* One for each page: do_page_K(). */
+/* do_page_K() ... */
 #define PAGE(action, letter, ...) \
 	static void \
-	do_page_##letter(struct app *app, const char *arg) \
+	do_page_##letter(struct app *app) \
 	{ \
-		(void)arg; \
 		app_page_open(app, PAGE_##letter, false); \
 	}
 #include "../picture/pages.def"
 #undef PAGE
 
+/* Callers change, so groups are summed again. */
 static void
-do_quit(struct app *app, const char *arg)
-{
-	(void)arg;
-	app_leave(app);
-}
-
-/* Who asked is another one from now on. */
-static void
-skip_anew(struct app *app)
+apply_wrappers(struct app *app)
 {
 	app->page->opts.wrappers = app->wrappers;
 	app->page->round++;
 }
 
-/* A list of the page's own: the options' one is not ours to change. */
+/* Copies the options' list, which must not be changed. */
 static int
-own_wrappers(struct app *app)
+copy_wrappers(struct app *app)
 {
 	const struct symbol_wrappers *given = app->page->opts.wrappers;
 	const char *pattern;
@@ -77,14 +61,14 @@ own_wrappers(struct app *app)
 }
 
 static void
-skip(struct app *app, const char *patterns)
+skip_wrappers(struct app *app, const char *patterns)
 {
-	int r = own_wrappers(app);
+	int r = copy_wrappers(app);
 
 	if (r == 0)
 		r = symbol_wrappers_add(app->wrappers, patterns);
 	if (app->wrappers != NULL)
-		skip_anew(app);
+		apply_wrappers(app);
 	if (r == -EINVAL)
 		app_say(app, "'%.64s' are no patterns; as in :skip "
 		    "zmalloc,my_*", patterns);
@@ -103,7 +87,7 @@ do_skip(struct app *app, const char *arg)
 	int r;
 
 	if (arg[0] != '\0') {
-		skip(app, arg);
+		skip_wrappers(app, arg);
 		return;
 	}
 	r = symbol_wrappers_new(&w);
@@ -111,24 +95,22 @@ do_skip(struct app *app, const char *arg)
 		app_say(app, "cannot skip: %s", strerror(-r));
 		return;
 	}
-	/* Before the old ones go, for the page looks at them. */
 	app->page->opts.wrappers = w;
 	symbol_wrappers_free(app->wrappers);
 	app->wrappers = w;
-	skip_anew(app);
+	apply_wrappers(app);
 	app_say(app, "skipping the wrappers that pagek knows");
 }
 
 static void
-do_noskip(struct app *app, const char *arg)
+do_noskip(struct app *app)
 {
-	(void)arg;
-	skip(app, "none");
+	skip_wrappers(app, "none");
 }
 
-/* What becomes of it is seen in the state. */
+/* The target's state will show the result. */
 static void
-arm(struct app *app, enum wire_arming arming)
+arm_target(struct app *app, enum wire_arming arming)
 {
 	bool off = arming == WIRE_ARM_OFF;
 	int r = nodes_session_arm(app->session, arming);
@@ -147,17 +129,15 @@ arm(struct app *app, enum wire_arming arming)
 }
 
 static void
-do_arm(struct app *app, const char *arg)
+do_arm(struct app *app)
 {
-	(void)arg;
-	arm(app, WIRE_ARM_HOLD);
+	arm_target(app, WIRE_ARM_HOLD);
 }
 
 static void
-do_disarm(struct app *app, const char *arg)
+do_disarm(struct app *app)
 {
-	(void)arg;
-	arm(app, WIRE_ARM_OFF);
+	arm_target(app, WIRE_ARM_OFF);
 }
 
 static void
@@ -171,79 +151,59 @@ do_node(struct app *app, const char *arg)
 }
 
 static void
-do_back(struct app *app, const char *arg)
+do_back(struct app *app)
 {
-	(void)arg;
 	app_go(app, "-");
 }
 
 static void
-do_mark(struct app *app, const char *arg)
+do_diff(struct app *app)
 {
-	(void)arg;
-	app_mark(app);
-}
-
-static void
-do_diff(struct app *app, const char *arg)
-{
-	(void)arg;
 	app_page_open(app, PAGE_H, false);
-}
-
-static void
-do_drain(struct app *app, const char *arg)
-{
-	(void)arg;
-	app_drain(app);
-}
-
-static void
-do_save(struct app *app, const char *arg)
-{
-	(void)arg;
-	app_save_settings(app);
 }
 
 static const struct page_command {
 	const char *name;
-	const char *args;	/* "" takes none */
+	const char *args;	/* "": none */
 	const char *help;
-	void (*run)(struct app *, const char *arg);
+	void (*run)(struct app *, const char *arg);	/* with args */
+	void (*act)(struct app *);			/* without */
 } commands[] = {
 	{ "target", "[PID|NAME]", "list the node's targets, or go to one",
-	    app_target },
+	    .run = app_target },
 	{ "node", "NODE[/TARGET]", "go to another node; - is the previous one",
-	    do_node },
-	{ "back", "", "go to the previous node", do_back },
-	{ "sort", "WORD|LETTERS", "sort by this column; s shows the list", do_sort },
+	    .run = do_node },
+	{ "back", "", "go to the previous node", .act = do_back },
+	{ "sort", "WORD|LETTERS", "sort by this column; s shows the list",
+	    .run = app_sort },
 	{ "group", "KIND[>KIND]", "group the blocks, on one or two levels; none "
-	    "ends it", app_group_by },
+	    "ends it", .run = app_group_by },
 	{ "filter", "[EXPRESSION]", "show only blocks that match, or "
-	    "all", do_filter },
+	    "all", .run = do_filter },
 	{ "skip", "[PATTERNS]", "treat these functions as allocation wrappers; "
-	    "without any, the default ones", do_skip },
+	    "without any, the default ones", .run = do_skip },
 	{ "noskip", "", "skip no wrappers: show the direct caller of "
-	    "malloc", do_noskip },
-	{ "arm", "", "start logging in a dormant target",
-	    do_arm },
+	    "malloc", .act = do_noskip },
+	{ "arm", "", "start logging in a dormant target", .act = do_arm },
 	{ "disarm", "", "stop logging and discard the list",
-	    do_disarm },
-	{ "mark", "", "set the mark", do_mark },
-	{ "diff", "", "page H: the difference to the mark", do_diff },
+	    .act = do_disarm },
+	{ "mark", "", "set the mark", .act = app_mark },
+	{ "diff", "", "page H: the difference to the mark", .act = do_diff },
 	{ "drain", "", "hide blocks allocated from now on, or show all",
-	    do_drain },
+	    .act = app_drain },
 	{ "export", "FILE", "write what is shown to FILE.txt, .json, .ndjson "
-	    "or .csv", app_export },
+	    "or .csv", .run = app_export },
 	{ "set", "[KEY VALUE]", "list the settings, or set one for this page",
-	    app_set },
-	{ "save", "", "write the changed settings to your settings file", do_save },
+	    .run = app_set },
+	{ "save", "", "write the changed settings to your settings file",
+	    .act = app_save_settings },
 #define PAGE(action, letter, key, bar, rank, name, title) \
-	{ #letter, "", "page " #letter ": " title, do_page_##letter },
+	{ #letter, "", "page " #letter ": " title, .act = do_page_##letter },
 #include "../picture/pages.def"
 #undef PAGE
-	{ "help", "", "show the help", do_help },
-	{ "q", "", "leave the page; target and node run on", do_quit },
+	{ "help", "", "show the help", .act = do_help },
+	{ "q", "", "leave the page; target and node run on",
+	    .act = app_leave },
 };
 
 void
@@ -294,10 +254,12 @@ app_command(struct app *app, const char *line)
 	for (i = 0; i < BASE_NELEM(commands); i++) {
 		if (strcmp(commands[i].name, word) != 0)
 			continue;
-		if (commands[i].args[0] == '\0' && *arg != '\0')
+		if (commands[i].run != NULL)
+			commands[i].run(app, arg);
+		else if (*arg != '\0')
 			app_say(app, ":%s takes no argument", word);
 		else
-			commands[i].run(app, arg);
+			commands[i].act(app);
 		return;
 	}
 	say_unknown(app, word);
@@ -312,7 +274,7 @@ complete_node(struct app *app, const char *before, const char *arg,
 	size_t i;
 
 	(void)app;
-	app_words_from(words, before, arg);
+	app_complete_from(words, before, arg);
 	if (nodes_table_load(&table, true, NULL, NULL) < 0)
 		return;
 	for (i = 0; i < table->n; i++) {
@@ -331,13 +293,13 @@ complete_group(struct app *app, const char *before, const char *arg,
 	unsigned i;
 
 	(void)app;
-	app_words_from(words, before, arg);
+	app_complete_from(words, before, arg);
 	line_words_add(words, "none");
 	for (i = 1; (k = page_group_kind(i)) != NULL; i++)
 		line_words_add(words, k->name);
 }
 
-/* Of other commands, the small words of their arguments. */
+/* Other commands complete the lower-case words of their `args`. */
 static const struct {
 	const char *name;
 	void (*complete)(struct app *, const char *before, const char *arg,
@@ -350,19 +312,19 @@ static const struct {
 };
 
 static void
-complete(struct app *app, const char *before, struct line_words *words)
+complete_command(struct app *app, const char *before, struct line_words *words)
 {
 	const char *word = before + strspn(before, " "), *arg;
 	size_t n = strcspn(word, " "), i;
 
 	if (word[n] == '\0') {
-		app_words_from(words, before, word);
+		app_complete_from(words, before, word);
 		for (i = 0; i < BASE_NELEM(commands); i++)
 			line_words_add(words, commands[i].name);
 		return;
 	}
 	arg = word + n + strspn(word + n, " ");
-	app_words_from(words, before, arg);
+	app_complete_from(words, before, arg);
 	for (i = 0; i < BASE_NELEM(completions); i++)
 		if (strlen(completions[i].name) == n &&
 		    strncmp(completions[i].name, word, n) == 0) {
@@ -372,25 +334,25 @@ complete(struct app *app, const char *before, struct line_words *words)
 	for (i = 0; i < BASE_NELEM(commands); i++)
 		if (strlen(commands[i].name) == n &&
 		    strncmp(commands[i].name, word, n) == 0)
-			app_words_of(words, commands[i].args);
+			app_complete_choices(words, commands[i].args);
 }
 
 static bool
-submit(struct app *app, const char *text)
+submit_command(struct app *app, const char *text)
 {
 	app_command(app, text);
 	return true;
 }
 
-static const struct app_prompt_ops prompt_ops = {
+static const struct app_prompt_ops command_prompt = {
 	.label = ":",
 	.history = "command",
-	.submit = submit,
-	.complete = complete,
+	.submit = submit_command,
+	.complete = complete_command,
 };
 
 void
 app_command_open(struct app *app)
 {
-	app_prompt_open(app, &prompt_ops, NULL);
+	app_prompt_open(app, &command_prompt);
 }

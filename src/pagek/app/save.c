@@ -1,6 +1,6 @@
 /*
- * The picture of a page as text into a new file in the current directory.  An
- * existing file is never touched, and a half-written one is removed.
+ * Saves the picture of a page as text in a new file of the current directory.  An
+ * existing file is never touched, and an incomplete one is removed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define TRIES 10
 
-/* A name that any file system and shell takes. */
+/* The target's name without characters that file systems or shells refuse. */
 static void
 plain_name(const struct nodes_look *look, char out[40])
 {
@@ -31,9 +31,9 @@ plain_name(const struct nodes_look *look, char out[40])
 		base_append(out, 40, &len, "%04X", look->node_number);
 }
 
-/* The i-th name that is tried, from 1 on. */
+/* The i-th name to try, from 1. */
 static void
-path_of(const struct nodes_look *look, time_t t, int i, char *path, size_t cap)
+make_path(const struct nodes_look *look, time_t t, int i, char *path, size_t cap)
 {
 	char name[40], stamp[32];
 	struct tm tm;
@@ -89,7 +89,7 @@ app_save(struct app *app, char *path, size_t cap)
 	snprintf(path, cap, "the picture");
 	r = app_page_shown(app)->save(app, &pic);
 	for (int i = 1; r == 0 || (r == -EEXIST && i <= TRIES); i++) {
-		path_of(look, now, i, path, cap);
+		make_path(look, now, i, path, cap);
 		r = save_as(path, &pic);
 		if (r == 0)
 			break;

@@ -1,9 +1,10 @@
 /*
- * :set and :save: settings of this page, and of later ones. Some settings take
- * effect at once; the others from the file that :save writes.
+ * :set and :save, and the list of settings.  Some settings take effect at once,
+ * others when a later page reads the file that :save writes.
  */
 #include <errno.h>
 #include <langinfo.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "../cli/config.h"
 #include "app.h"
 
-/* Options that settings files may not have are no settings. */
+/* OPTIONS: there is no such setting. */
 static unsigned
 find_setting(const char *key)
 {
@@ -33,8 +34,9 @@ say_unknown(struct app *app, const char *key)
 		    key);
 }
 
-struct config_value
-app_setting(const struct app *app, unsigned id)
+/* Borrowed until the value is set again. */
+static struct config_value
+get_setting(const struct app *app, unsigned id)
 {
 	const struct options *o = app->watch->options;
 
@@ -44,10 +46,10 @@ app_setting(const struct app *app, unsigned id)
 	return config_value(o->config, o, id);
 }
 
-/* --- what holds at once --------------------------------------------------- */
+/* --- settings that take effect at once ------------------------------------ */
 
 static void
-obey_command(struct app *app, const char *command, const char *arg)
+run_command(struct app *app, const char *command, const char *arg)
 {
 	char line[LINE_TEXT];
 
@@ -55,103 +57,87 @@ obey_command(struct app *app, const char *command, const char *arg)
 	app_command(app, line);
 }
 
-/* Without a layout, the width of the page decides. */
 static void
-obey_layout(struct app *app, const struct page_opts *opts)
+follow_layout(struct app *app)
 {
-	app->page->opts.layout = app->page->layout = opts->layout;
+	app->page->layout = app->page->opts.layout;
 }
 
 static void
-obey_ascii(struct app *app, const struct page_opts *opts)
+follow_units(struct app *app)
 {
-	app->page->opts.ascii = opts->ascii ||
-	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	app->page->units = app->page->opts.units;
 }
 
 static void
-obey_utc(struct app *app, const struct page_opts *opts)
+check_ascii(struct app *app)
 {
-	app->page->opts.utc = opts->utc;
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		app->page->opts.ascii = true;
 }
 
 static void
-obey_color(struct app *app, const struct page_opts *opts)
+request_restyle(struct app *app)
 {
-	app->page->opts.color = opts->color;
-	app->asks.restyle = true;
+	app->requests.restyle = true;
 }
 
+/* The option's text may end before the page. */
 static void
-obey_mouse(struct app *app, const struct page_opts *opts)
-{
-	app->page->opts.mouse = opts->mouse;
-}
-
-static void
-obey_clipboard(struct app *app, const struct page_opts *opts)
-{
-	app->page->opts.clipboard = opts->clipboard;
-}
-
-static void
-obey_fps(struct app *app, const struct page_opts *opts)
-{
-	app->page->opts.fps = opts->fps;
-}
-
-static void
-obey_units(struct app *app, const struct page_opts *opts)
-{
-	app->page->opts.units = app->page->units = opts->units;
-}
-
-static void
-obey_listing(struct app *app, const struct page_opts *opts)
+copy_listing(struct app *app)
 {
 	struct page_fields *f = &app->page->fields;
 
-	snprintf(f->listing, sizeof f->listing, "%s", opts->listing);
+	snprintf(f->listing, sizeof f->listing, "%s",
+	    app->page->opts.listing);
 	app->page->opts.listing = f->listing;
 }
 
-static void (*const obeyed[OPTIONS])(struct app *,
-    const struct page_opts *) = {
-	[OPTION_CLASSIC] = obey_layout,
-	[OPTION_WIDE] = obey_layout,
-	[OPTION_ASCII] = obey_ascii,
-	[OPTION_UTC] = obey_utc,
-	[OPTION_COLOR] = obey_color,
-	[OPTION_FPS] = obey_fps,
-	[OPTION_UNITS] = obey_units,
-	[OPTION_MOUSE] = obey_mouse,
-	[OPTION_CLIPBOARD] = obey_clipboard,
-	[OPTION_LISTING] = obey_listing,
+#define MEMBER(name) .at = offsetof(struct page_opts, name), \
+	.size = sizeof ((struct page_opts *)NULL)->name
+
+/* Members of struct page_opts that are copied, and what follows from them. */
+static const struct {
+	size_t at, size;	/* size 0: does not take effect at once */
+	void (*then)(struct app *);
+} applied[OPTIONS] = {
+	[OPTION_CLASSIC] = { MEMBER(layout), .then = follow_layout },
+	[OPTION_WIDE] = { MEMBER(layout), .then = follow_layout },
+	[OPTION_ASCII] = { MEMBER(ascii), .then = check_ascii },
+	[OPTION_UTC] = { MEMBER(utc) },
+	[OPTION_COLOR] = { MEMBER(color), .then = request_restyle },
+	[OPTION_FPS] = { MEMBER(fps) },
+	[OPTION_UNITS] = { MEMBER(units), .then = follow_units },
+	[OPTION_MOUSE] = { MEMBER(mouse) },
+	[OPTION_CLIPBOARD] = { MEMBER(clipboard) },
+	[OPTION_LISTING] = { MEMBER(listing), .then = copy_listing },
 };
 
-static const char *const commanded[OPTIONS] = {
+/* Settings that are commands too. */
+static const char *const commands[OPTIONS] = {
 	[OPTION_SORT] = "sort",
 	[OPTION_SKIP] = "skip",
 };
 
-/* Applies the setting to options that have no other. */
 static void
-obey(struct app *app, unsigned id, const char *value)
+apply_setting(struct app *app, unsigned id, const char *value)
 {
 	struct options o = { 0 };
 	char why[256];
 
 	app_say(app, "%s = %.128s%s", option_name(id), value,
-	    obeyed[id] != NULL || commanded[id] != NULL ? "" :
+	    applied[id].size > 0 || commands[id] != NULL ? "" :
 	    ": for what is begun later; :save keeps it");
 	o.page.listing = "";
 	options_set(&o, id, value, why, sizeof why);
-	if (obeyed[id] != NULL)
-		obeyed[id](app, &o.page);
-	else if (commanded[id] != NULL)
-		obey_command(app, commanded[id], value);
+	memcpy((char *)&app->page->opts + applied[id].at,
+	    (const char *)&o.page + applied[id].at, applied[id].size);
+	if (applied[id].then != NULL)
+		applied[id].then(app);
+	else if (commands[id] != NULL)
+		run_command(app, commands[id], value);
 	app->page->round++;
-	app->asks.repaint = true;
+	app->requests.repaint = true;
 }
 
 /* --- :set ----------------------------------------------------------------- */
@@ -174,20 +160,20 @@ is_off(const char *value)
 	return value == NULL || option_switch(value) == 0;
 }
 
-/* Of two layouts, the last one in the file would win. */
+/* Turns the other layout off: the last one in the file would apply. */
 static int
-set_aside(struct app *app, unsigned id, const char *value)
+set_other_layout(struct app *app, unsigned id, const char *value)
 {
 	unsigned other = id == OPTION_WIDE ? OPTION_CLASSIC : OPTION_WIDE;
 
 	if ((id != OPTION_WIDE && id != OPTION_CLASSIC) || is_off(value) ||
-	    is_off(app_setting(app, other).text))
+	    is_off(get_setting(app, other).text))
 		return 0;
 	return keep_value(app, other, "no");
 }
 
 static void
-set(struct app *app, unsigned id, const char *value)
+set_value(struct app *app, unsigned id, const char *value)
 {
 	struct options scratch = { 0 };
 	char why[256];
@@ -205,18 +191,18 @@ set(struct app *app, unsigned id, const char *value)
 	}
 	r = keep_value(app, id, value);
 	if (r == 0)
-		r = set_aside(app, id, value);
+		r = set_other_layout(app, id, value);
 	if (r < 0)
 		app_say(app, "cannot set %s: %s", option_name(id),
 		    strerror(-r));
 	else
-		obey(app, id, app->set[id]);
+		apply_setting(app, id, app->set[id]);
 }
 
 static void
 say_setting(struct app *app, unsigned id)
 {
-	struct config_value v = app_setting(app, id);
+	struct config_value v = get_setting(app, id);
 	char text[CONFIG_SHOW_TEXT];
 
 	config_show(text, option_name(id), option_argument(id), &v);
@@ -251,7 +237,7 @@ app_set(struct app *app, const char *arg)
 	else if (*arg == '\0')
 		say_setting(app, id);
 	else
-		set(app, id, arg);
+		set_value(app, id, arg);
 }
 
 void
@@ -263,7 +249,7 @@ app_set_complete(struct app *app, const char *before, const char *arg,
 	unsigned id;
 
 	(void)app;
-	app_words_from(words, before, arg);
+	app_complete_from(words, before, arg);
 	if (arg[n] == '\0') {
 		for (id = 0; id < OPTIONS; id++)
 			if (config_has(id))
@@ -274,10 +260,10 @@ app_set_complete(struct app *app, const char *before, const char *arg,
 	id = find_setting(key);
 	arg += n;
 	arg += strspn(arg, " =");
-	app_words_from(words, before, arg);
+	app_complete_from(words, before, arg);
 	if (id == OPTIONS)
 		return;
-	app_words_of(words, option_argument(id) != NULL &&
+	app_complete_choices(words, option_argument(id) != NULL &&
 	    option_argument(id)[0] != '[' ? option_argument(id) :
 	    id == OPTION_CLASSIC ? "yes|no|strict" : "yes|no");
 }
@@ -324,11 +310,11 @@ app_settings_fini(struct app *app)
 	memset(app->set, 0, sizeof app->set);
 }
 
-/* --- the list of them ----------------------------------------------------- */
+/* --- the list ------------------------------------------------------------- */
 
-/* On narrow screens, moves the origin close to the value. */
+/* Moves the origin close to the value, for narrow screens. */
 static void
-close_up(char text[CONFIG_SHOW_TEXT])
+move_origin(char text[CONFIG_SHOW_TEXT])
 {
 	char *end = strstr(text, "  "), *origin;
 
@@ -352,14 +338,14 @@ settings_compose(struct app *app, int rows, struct page_picture *pic)
 	for (id = 0; id < OPTIONS; id++) {
 		if (!config_has(id))
 			continue;
-		v = app_setting(app, id);
-		/* There is no room for the path of the file. */
+		v = get_setting(app, id);
+		/* Show the line without the path. */
 		if (v.line > 0)
 			v.from = NULL;
 		config_show(text, option_name(id),
 		    option_argument(id), &v);
 		if (picture_cols(pic, text) > pic->cols)
-			close_up(text);
+			move_origin(text);
 		picture_line(pic);
 		picture_text(pic, text, pic->cols, PICTURE_FREE);
 		if (v.origin == CONFIG_PAGE)

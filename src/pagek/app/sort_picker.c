@@ -1,15 +1,13 @@
 /*
- * What sorting keys do, on each page that has an order, and the picker: Enter
- * takes the key under the cursor, a letter its own at once.
+ * Sorting the top page, and the picker of sort keys.
  */
 #include <stdio.h>
 
 #include "app.h"
 #include "pages.h"
 
-/* --- by which key --------------------------------------------------------- */
+/* --- the sort key --------------------------------------------------------- */
 
-/* Of the page below overlays, as the picker is one. */
 const struct page_sort_ops *
 app_page_sorts(const struct app *app)
 {
@@ -32,20 +30,13 @@ sort_by(struct app *app, const struct page_sort_ops *ops,
 	    s->by[0].reverse ? ", reversed" : "");
 }
 
-/* As the key's word says. */
-static void
-sort_by_key(struct app *app, const struct page_sort_ops *ops, size_t key)
+void
+app_sort_by(struct app *app, size_t key)
 {
 	struct page_sorting s = { .n = 1 };
 
 	s.by[0].sort = (uint8_t)key;
-	sort_by(app, ops, &s);
-}
-
-void
-app_sort_by(struct app *app, size_t key)
-{
-	sort_by_key(app, app_page_sorts(app), key);
+	sort_by(app, app_page_sorts(app), &s);
 }
 
 void
@@ -87,7 +78,7 @@ app_sort_reverse(struct app *app)
 	sort_by(app, ops, &s);
 }
 
-/* To the next column that is shown, on its side; groups keep the direction. */
+/* Groups keep the direction. */
 static void
 sort_beside(struct app *app, bool right)
 {
@@ -117,11 +108,10 @@ app_sort_right(struct app *app)
 
 /* --- the picker ----------------------------------------------------------- */
 
-#define HELP_AT 16		/* behind letter and word */
+#define HELP_AT 16		/* column behind letter and word */
 
-/* The key under the cursor. */
 static size_t *
-selected(const struct app *app)
+selected_key(const struct app *app)
 {
 	return app_panel_state(app, APP_SORT);
 }
@@ -135,11 +125,11 @@ app_sort_open(struct app *app)
 		app_sort_right(app);
 		return;
 	}
-	*selected(app) = sorting_of(app, ops).by[0].sort;
+	*selected_key(app) = sorting_of(app, ops).by[0].sort;
 	app_panel_open(app, APP_SORT);
 }
 
-/* A key may take some lines: all of those are marked, and in sight. */
+/* A key may take several lines; all of them are marked and shown. */
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
 {
@@ -156,11 +146,11 @@ compose(struct app *app, int rows, struct page_picture *pic)
 	for (i = 0; i < ops->n; i++) {
 		snprintf(name, sizeof name, "%c  %s", ops->keys[i].letters[0],
 		    ops->keys[i].word);
-		/* The line that is open is not counted yet. */
-		if (i == *selected(app))
+		/* pic->rows does not count the open line. */
+		if (i == *selected_key(app))
 			from = pic->rows;
 		picture_entry(pic, name, HELP_AT, ops->keys[i].help);
-		if (i == *selected(app)) {
+		if (i == *selected_key(app)) {
 			to = pic->rows;
 			picture_mark_line(pic, PAGE_CURSOR);
 		}
@@ -177,17 +167,14 @@ compose(struct app *app, int rows, struct page_picture *pic)
 static void
 move(struct app *app, int rows)
 {
-	int64_t at = (int64_t)*selected(app) + rows;
-	int64_t last = (int64_t)app_page_sorts(app)->n - 1;
-
-	*selected(app) = (size_t)(at < 0 ? 0 : at > last ? last : at);
+	app_panel_select(selected_key(app), app_page_sorts(app)->n, rows);
 }
 
 static void
 enter(struct app *app)
 {
 	app_panel_close(app);
-	app_sort_by(app, *selected(app));
+	app_sort_by(app, *selected_key(app));
 }
 
 static void
@@ -197,7 +184,7 @@ reverse(struct app *app)
 	app_sort_reverse(app);
 }
 
-/* The letters of the keys; r is not one of them. */
+/* The sort keys' letters. */
 static bool
 key(struct app *app, int code)
 {

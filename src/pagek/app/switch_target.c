@@ -1,11 +1,8 @@
 /*
- * From one node to another.  The link and the session of the next one are
- * opened beside those that are watched, which go on until there is something
- * to show in their place: a list, or a state that waiting does not mend.
- *
- * A node that is left is left for good, so that it holds nothing for us.  Only
- * the caller's own, if it is to be kept, stands by: a session that makes no
- * cycles asks for nothing, and is as after a stop when one comes back.
+ * Going to another node or target.  The new link and session are opened while the
+ * old ones are still shown, until the new session has a list or a final state.
+ * Then the old ones are closed, except those of keep_open: a session without
+ * cycles requests nothing, and resumes as after a stop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,20 +10,21 @@
 #include <string.h>
 
 #include "../cli/target_word.h"
+#include "../difference/marks.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../rows/groups.h"
 #include "../rows/rows.h"
 #include "app.h"
 
-#define PARTLY_MS 2000	/* a list that takes longer is shown as it comes */
-#define SILENT_MS 10000	/* a node that has said nothing for so long is down */
-#define SEARCH_MS 1000	/* a node that has a process tells so at once */
+#define PARTLY_MS 2000	/* then an incomplete list is shown */
+#define SILENT_MS 10000	/* a node that is silent so long is down */
+#define SEARCH_MS 1000	/* a node that has the process answers within that */
 #define DIGITS 4	/* of a node number */
 
 /* --- words and places --------------------------------------------------- */
 
-/* "0509 linac-b", "node of ssh:host": for sentences. */
+/* "0509 linac-b", "node of ssh:host" */
 static void
 place_text(const struct app_place *place, char *out, size_t cap)
 {
@@ -34,7 +32,7 @@ place_text(const struct app_place *place, char *out, size_t cap)
 	char where[sizeof e->place + 8], safe[128];
 	size_t len = 0;
 
-	if (place->kept) {
+	if (place->initial) {
 		base_append(out, cap, &len, "where the page began");
 		return;
 	}
@@ -49,7 +47,7 @@ place_text(const struct app_place *place, char *out, size_t cap)
 	}
 }
 
-/* False for what has no place that one could come back to. */
+/* False: a demo or raw records, which cannot be opened again. */
 static bool
 place_of(struct app_place *place, const struct target *t)
 {
@@ -60,7 +58,7 @@ place_of(struct app_place *place, const struct target *t)
 	return true;
 }
 
-/* The first thing that is wrong with the table. */
+/* Keeps the first complaint about the table. */
 static void
 on_table(void *arg, const char *sentence)
 {
@@ -70,7 +68,7 @@ on_table(void *arg, const char *sentence)
 		snprintf(said, 256, "%s", sentence);
 }
 
-/* A number may be typed without the zeros before it. */
+/* Adds the leading zeros of a node number. */
 static bool
 pad_number(const char *word, char out[DIGITS + 1])
 {
@@ -84,9 +82,9 @@ pad_number(const char *word, char out[DIGITS + 1])
 	return nodes_parse_number(out, DIGITS, &number);
 }
 
-/* Where a number of four digits has something else; 0: it is not meant as one. */
+/* The position of the first wrong digit; 0: the word is no number. */
 static size_t
-slip_at(const char *word)
+wrong_digit(const char *word)
 {
 	size_t good = strspn(word, "0123456789abcdefABCDEF");
 
@@ -96,7 +94,7 @@ slip_at(const char *word)
 	return good + 1;
 }
 
-/* 0, or not, with a sentence in why. */
+/* 0, or nonzero with a sentence in why. */
 static int
 find_place(const char *word, struct app_place *place, char *why, size_t cap)
 {
@@ -110,10 +108,10 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 		r = target_parse_said(&t, padded, on_table, said, why, cap);
 	if (r != 0) {
 		len = 0;
-		if (slip_at(word) > 0)
+		if (wrong_digit(word) > 0)
 			base_append(why, cap, &len, "no node '%s': position %zu "
 			    "is no hexadecimal digit, if a number was meant",
-			    word, slip_at(word));
+			    word, wrong_digit(word));
 		len = strlen(why);
 		if (said[0] != '\0')
 			base_append(why, cap, &len, "; %s", said);
@@ -126,7 +124,7 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 	return -EINVAL;
 }
 
-/* --- on the way --------------------------------------------------------- */
+/* --- the pending node --------------------------------------------------- */
 
 static void
 close_both(struct nodes_session *session, struct nodes_link *link)
@@ -136,7 +134,7 @@ close_both(struct nodes_session *session, struct nodes_link *link)
 }
 
 static void
-free_paths(struct app_going *g)
+free_paths(struct app_pending *g)
 {
 	free(g->paths);
 	g->paths = NULL;
@@ -146,16 +144,16 @@ free_paths(struct app_going *g)
 bool
 app_go_stop(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	bool was = g->session != NULL;
 
 	close_both(g->session, g->link);
 	free_paths(g);
-	*g = (struct app_going){ 0 };
+	*g = (struct app_pending){ 0 };
 	return was;
 }
 
-/* It is on one of this user's nodes, and they tell which by not having it. */
+/* All nodes of this user are asked for the process, one after the other. */
 static bool
 is_searched(const struct app_place *place)
 {
@@ -163,9 +161,9 @@ is_searched(const struct app_place *place)
 }
 
 static int
-open_searched(struct app *app)
+connect_next_path(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	int r = -ENOENT;
 
 	while (r < 0 && g->next < g->npaths)
@@ -173,14 +171,11 @@ open_searched(struct app *app)
 	return r;
 }
 
-/*
- * As nodes_connect_entry(), where of several nodes there the one with the
- * target is meant.
- */
+/* As nodes_connect_entry(), to the node there that has the target. */
 static int
-open_ssh(struct app *app)
+connect_ssh(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	const struct nodes_entry *e = &g->place.entry;
 	struct nodes_ssh ssh = { .host = e->place,
 		.program = e->remote[0] != '\0' ? e->remote :
@@ -194,14 +189,14 @@ open_ssh(struct app *app)
 static int
 open_link(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	const struct nodes_entry *e = &g->place.entry;
 	int r;
 
 	if (is_searched(&g->place))
-		r = open_searched(app);
+		r = connect_next_path(app);
 	else if (e->at == NODES_AT_SSH)
-		r = open_ssh(app);
+		r = connect_ssh(app);
 	else
 		return nodes_connect_entry(&g->link, app->loop, e);
 	if (r == 0 && e->number != 0)
@@ -212,7 +207,7 @@ open_link(struct app *app)
 static int
 open_session(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	struct nodes_session_opts opts = app->page->opts.session;
 	struct page *page = app->page;
 	struct nodes_view view = {
@@ -232,9 +227,9 @@ open_session(struct app *app)
 }
 
 static int
-set_out(struct app *app)
+open_pending(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	int r;
 
 	g->tried = mono_now();
@@ -248,15 +243,14 @@ set_out(struct app *app)
 	return r;
 }
 
-/* Nobody listens there. */
 static bool
-is_none(int err)
+is_no_listener(int err)
 {
 	return err == -ENOENT || err == -ECONNREFUSED;
 }
 
 static void
-say_no_way(struct app *app, const struct app_place *place, int err)
+say_failed(struct app *app, const struct app_place *place, int err)
 {
 	char text[160], where[sizeof place->entry.place + 8], safe[160];
 
@@ -266,13 +260,13 @@ say_no_way(struct app *app, const struct app_place *place, int err)
 	if (place->entry.at == NODES_AT_SSH)
 		app_say(app, "cannot go to %s: ssh: %s", text, err == -ENOENT ?
 		    "is it installed?" : strerror(-err));
-	else if (is_searched(place) && is_none(err))
+	else if (is_searched(place) && is_no_listener(err))
 		app_say(app, "no node here watches process %ld",
 		    (long)place->pid);
 	else if (is_searched(place))
 		app_say(app, "cannot look for a node that watches process "
 		    "%ld: %s", (long)place->pid, strerror(-err));
-	else if (is_none(err))
+	else if (is_no_listener(err))
 		app_say(app, "%s is down: no node listens at %s", text, safe);
 	else
 		app_say(app, "cannot go to %s: %s: %s", text, safe,
@@ -284,14 +278,14 @@ say_going(struct app *app)
 {
 	char text[160];
 
-	place_text(&app->places.going.place, text, sizeof text);
+	place_text(&app->places.pending.place, text, sizeof text);
 	app_say(app, "going to %s ...  Esc stays here", text);
 }
 
 static bool
-go(struct app *app, const struct app_place *place)
+go_to_place(struct app *app, const struct app_place *place)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	int r = 0;
 
 	app_go_stop(app);
@@ -300,33 +294,55 @@ go(struct app *app, const struct app_place *place)
 	if (is_searched(place))
 		r = nodes_find(&g->paths, &g->npaths);
 	if (r == 0)
-		r = set_out(app);
+		r = open_pending(app);
 	if (r == 0) {
 		say_going(app);
 		return true;
 	}
-	say_no_way(app, place, r);
+	say_failed(app, place, r);
 	app_go_stop(app);
 	return false;
 }
 
 /* --- arrival ------------------------------------------------------------ */
 
-/* What is watched is left; it is where one can come back to. */
+void
+app_reset_stream(struct app *app)
+{
+	struct page *page = app->page;
+
+	page_thaw(page);
+	page_marked_lose(page);
+	page_set_group(page, page->group);
+	page->offs = page->flat_offs = 0;
+	page->round++;
+	page->numbers.counted = page->numbers.sampled = false;
+	page->numbers.rated = false;
+	page->state.opened_wall_ms = 0;
+	app->ending.on = app->waits.pause = false;
+	app->waits.mark = app->waits.drain = false;
+	/* The question was about the old target. */
+	if (app->mode == APP_CONFIRM) {
+		app->mode = APP_PAGE;
+		page->prompt = NULL;
+	}
+}
+
+/* Closes the current place, which becomes the previous one. */
 static void
-leave(struct app *app)
+leave_place(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 	struct app_place *here = &app->places.here;
 
-	/* What was most alive may not be, when one comes back. */
+	/* The node's default target may be another one later. */
 	if (here->pid == 0 && here->stream[0] == '\0' && look->pid > 0) {
 		here->pid = look->pid;
 		here->chosen = true;
 	}
 	app->places.before = *here;
-	app->places.was_elsewhere = true;
-	if (app->watch->kept && !app->places.away)
+	app->places.has_before = true;
+	if (app->watch->keep_open && !app->places.away)
 		return;
 	close_both(app->session, app->link);
 	if (!app->places.away)
@@ -334,20 +350,20 @@ leave(struct app *app)
 }
 
 static void
-take_place(struct app *app, struct nodes_session *session,
+enter_place(struct app *app, struct nodes_session *session,
     struct nodes_link *link, const struct app_place *place)
 {
 	struct page *page = app->page;
 
-	/* While there is something to look at: these look at it. */
+	/* These use the old session. */
 	page_thaw(page);
 	app_forget_targets(app);
-	leave(app);
-	app->session = session;
+	leave_place(app);
+	app->session = app->jobs.session = session;
 	app->link = link;
-	app->places.away = app->watch->kept && !place->kept;
+	app->places.away = app->watch->keep_open && !place->initial;
 	app->places.here = *place;
-	app_begin_anew(app);
+	app_reset_stream(app);
 	page_groups_free(page->groups);
 	page->groups = NULL;
 	page->state.known = false;
@@ -357,38 +373,39 @@ take_place(struct app *app, struct nodes_session *session,
 }
 
 static void
-arrive(struct app *app)
+show_pending(struct app *app)
 {
-	struct app_going g = app->places.going;
+	struct app_pending g = app->places.pending;
 	char text[160];
 
-	free_paths(&app->places.going);
-	app->places.going = (struct app_going){ 0 };
-	take_place(app, g.session, g.link, &g.place);
+	free_paths(&app->places.pending);
+	app->places.pending = (struct app_pending){ 0 };
+	enter_place(app, g.session, g.link, &g.place);
 	place_text(&g.place, text, sizeof text);
 	app_say(app, "this is %s; :back goes where you were", text);
 }
 
+/* The pending session has something to show. */
 static bool
-is_there(const struct app_going *g)
+is_ready(const struct app_pending *g)
 {
 	const struct nodes_look *look = nodes_session_look(g->session);
 
 	if (nodes_has_list(look->state))
 		return look->settled || look->window ||
 		    mono_ms_since(g->since) > PARTLY_MS;
-	/* One that is merely silent may be busy. */
+	/* A node that is silent may be busy. */
 	if (look->state == NODES_UNREACHABLE)
 		return !look->linked || mono_ms_since(g->since) > SILENT_MS;
 	return look->state != NODES_CONNECTING;
 }
 
 /*
- * This one does not have the process.  A node with a command of its own waits
- * for that to become it, and we do not.
+ * This node does not have the process.  A node that starts a command stays in
+ * CONNECTING, which is not worth waiting for.
  */
 static bool
-is_elsewhere(const struct app_going *g)
+is_elsewhere(const struct app_pending *g)
 {
 	enum nodes_state state = nodes_session_look(g->session)->state;
 
@@ -398,8 +415,9 @@ is_elsewhere(const struct app_going *g)
 	    mono_ms_since(g->tried) > SEARCH_MS));
 }
 
+/* Any target of the node will do. */
 static void
-forget_choice(struct app_place *place)
+drop_choice(struct app_place *place)
 {
 	place->pid = 0;
 	place->chosen = false;
@@ -408,44 +426,44 @@ forget_choice(struct app_place *place)
 static void
 try_next(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	struct app_place place = g->place;
 	int r;
 
 	close_both(g->session, g->link);
 	g->session = NULL;
 	g->link = NULL;
-	r = set_out(app);
+	r = open_pending(app);
 	if (r == 0)
 		return;
 	if (place.chosen) {
-		forget_choice(&place);
-		go(app, &place);
+		drop_choice(&place);
+		go_to_place(app, &place);
 		return;
 	}
 	app_go_stop(app);
-	say_no_way(app, &place, r);
+	say_failed(app, &place, r);
 }
 
-/* The process that was watched there before is gone: then whatever is there. */
+/* True: the process watched there before is gone, so another target is opened. */
 static bool
-choose_anew(struct app *app)
+replace_target(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 	struct app_place place;
 	int r;
 
 	if (!g->place.chosen ||
 	    nodes_session_look(g->session)->state != NODES_NO_ALLOCLOG)
 		return false;
-	forget_choice(&g->place);
+	drop_choice(&g->place);
 	nodes_session_close(g->session);
 	g->session = NULL;
 	r = open_session(app);
 	if (r < 0) {
 		place = g->place;
 		app_go_stop(app);
-		say_no_way(app, &place, r);
+		say_failed(app, &place, r);
 	}
 	return true;
 }
@@ -453,28 +471,28 @@ choose_anew(struct app *app)
 void
 app_go_tick(struct app *app)
 {
-	struct app_going *g = &app->places.going;
+	struct app_pending *g = &app->places.pending;
 
 	if (g->session == NULL)
 		return;
 	nodes_session_cycle(g->session);
 	if (is_elsewhere(g))
 		try_next(app);
-	else if (choose_anew(app))
+	else if (replace_target(app))
 		return;
-	else if (is_there(g))
-		arrive(app);
+	else if (is_ready(g))
+		show_pending(app);
 	else if (app->page->message[0] == '\0')
 		say_going(app);
 }
 
-/* --- the door ----------------------------------------------------------- */
+/* --- start, end, and words ---------------------------------------------- */
 
 void
 app_go_init(struct app *app)
 {
-	app->places.here.kept = app->watch->kept;
-	if (!app->watch->kept && app->watch->target != NULL)
+	app->places.here.initial = app->watch->keep_open;
+	if (!app->watch->keep_open && app->watch->target != NULL)
 		place_of(&app->places.here, app->watch->target);
 }
 
@@ -496,24 +514,24 @@ go_back(struct app *app)
 {
 	struct app_place place = app->places.before;
 
-	if (!app->places.was_elsewhere) {
+	if (!app->places.has_before) {
 		app_say(app, "the page was at no other node before");
 		return false;
 	}
-	if (!place.kept)
-		return go(app, &place);
+	if (!place.initial)
+		return go_to_place(app, &place);
 	app_go_stop(app);
-	take_place(app, app->watch->session, app->watch->link, &place);
+	enter_place(app, app->watch->session, app->watch->link, &place);
 	app_say(app, "back where the page began");
 	return true;
 }
 
-/* It was asked for by its number, or says of itself that this is its own. */
+/* The node that is shown, by its number. */
 static bool
 is_here(const struct app *app, const struct app_place *place)
 {
 	return place->entry.number != 0 && place->pid == 0 &&
-	    place->stream[0] == '\0' && !app->places.here.kept &&
+	    place->stream[0] == '\0' && !app->places.here.initial &&
 	    place->entry.number == app->places.here.entry.number;
 }
 
@@ -530,7 +548,7 @@ app_go(struct app *app, const char *word)
 		return false;
 	}
 	if (!is_here(app, &place))
-		return go(app, &place);
+		return go_to_place(app, &place);
 	app_go_stop(app);
 	app_panel_close_all(app);
 	nodes_link_retry(app->link);

@@ -1,21 +1,18 @@
 /*
- * The targets of the node that is watched: listed, looked for by word, and the
- * way from one to another.
+ * The node's targets: :target, its completion, and the list.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../difference/marks.h"
 #include "../history/history.h"
 #include "../panels/panels.h"
-#include "../rows/rows.h"
 #include "app.h"
 
 /*
- * Who waits for the node's answer.  It may come when the page has gone and
- * cannot be called off, so the answer looks here whether it is still wanted.
+ * A request cannot be cancelled, and its answer may come after the app has ended.
+ * NULL: the answer is not wanted any more.
  */
 static struct app *asking;
 static bool asked_quietly;
@@ -30,35 +27,13 @@ app_forget_targets(struct app *app)
 	app->targets.n = 0;
 }
 
-void
-app_begin_anew(struct app *app)
-{
-	struct page *page = app->page;
-
-	page_thaw(page);
-	page_marked_lose(page);
-	page_set_group(page, page->group);
-	page->offs = page->flat_offs = 0;
-	page->round++;
-	page->numbers.counted = page->numbers.sampled = false;
-	page->numbers.rated = false;
-	page->state.opened_wall_ms = 0;
-	app->ending.on = app->waits.pause = false;
-	app->waits.mark = app->waits.drain = false;
-	/* A yes to that question was meant for another target. */
-	if (app->mode == APP_CONFIRM) {
-		app->mode = APP_PAGE;
-		page->prompt = NULL;
-	}
-}
-
-void
-app_switch(struct app *app, const struct nodes_target *t)
+static void
+switch_to_target(struct app *app, const struct nodes_target *t)
 {
 	struct nodes_session_opts opts = app->page->opts.session;
 	int r;
 
-	/* Two images of one process differ by name only as far as they do. */
+	/* Images of one process differ only in their names. */
 	snprintf(app->targets.stream, sizeof app->targets.stream, "%s", t->name);
 	opts.stream = app->targets.stream;
 	opts.pid = t->pid;
@@ -69,7 +44,7 @@ app_switch(struct app *app, const struct nodes_target *t)
 		return;
 	}
 	app_panel_close_all(app);
-	app_begin_anew(app);
+	app_reset_stream(app);
 	app->places.here.pid = t->pid;
 	app->places.here.chosen = false;
 	app->places.here.stream[0] = '\0';
@@ -93,7 +68,7 @@ is_live(const struct nodes_target *t)
 	return t->state == WIRE_S_LIVE || t->state == WIRE_S_DORMANT;
 }
 
-/* The one that lives; of several, none: names are not guessed at. */
+/* Prefers a live target; several live ones are ambiguous. */
 static void
 go_to_wanted(struct app *app)
 {
@@ -118,10 +93,9 @@ go_to_wanted(struct app *app)
 		app_say(app, "%zu live targets are called '%.64s'; give the "
 		    "pid", live, app->targets.wanted);
 	else
-		app_switch(app, found);
+		switch_to_target(app, found);
 }
 
-/* With the cursor on the one that is watched. */
 void
 app_targets_open(struct app *app)
 {
@@ -142,7 +116,7 @@ on_targets(void *arg, int err, const struct nodes_target *targets, size_t n)
 	struct app *app = asking;
 	struct nodes_target *copy = NULL;
 
-	/* That of a node which was left is not what was asked for since. */
+	/* Ignore the answer of a node that was left. */
 	if (app == NULL || arg != app->link)
 		return;
 	asking = NULL;
@@ -171,7 +145,7 @@ on_targets(void *arg, int err, const struct nodes_target *targets, size_t n)
 		app_targets_open(app);
 }
 
-/* Quietly: nothing comes of it but that they are known. */
+/* quietly: for completion only. */
 static void
 ask_targets(struct app *app, bool quietly)
 {
@@ -200,7 +174,6 @@ app_target(struct app *app, const char *word)
 		app_say(app, "the node has not answered yet");
 }
 
-/* Of those that the node has listed when it was asked last. */
 void
 app_target_complete(struct app *app, const char *before, const char *arg,
     struct line_words *words)
@@ -208,7 +181,7 @@ app_target_complete(struct app *app, const char *before, const char *arg,
 	char pid[16];
 	size_t i;
 
-	app_words_from(words, before, arg);
+	app_complete_from(words, before, arg);
 	for (i = 0; i < app->targets.n; i++) {
 		snprintf(pid, sizeof pid, "%d", (int)app->targets.list[i].pid);
 		line_words_add(words, pid);
@@ -218,7 +191,7 @@ app_target_complete(struct app *app, const char *before, const char *arg,
 		ask_targets(app, true);
 }
 
-/* --- the list of them ----------------------------------------------------- */
+/* --- the list ------------------------------------------------------------- */
 
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
@@ -239,12 +212,7 @@ compose(struct app *app, int rows, struct page_picture *pic)
 static void
 move(struct app *app, int delta)
 {
-	struct app_targets *t = &app->targets;
-	int64_t at = (int64_t)t->selected + delta;
-
-	if (at >= (int64_t)t->n)
-		at = (int64_t)t->n - 1;
-	t->selected = at > 0 ? (size_t)at : 0;
+	app_panel_select(&app->targets.selected, app->targets.n, delta);
 }
 
 static void
@@ -252,7 +220,7 @@ enter(struct app *app)
 {
 	app_panel_close(app);
 	if (app->targets.n > 0)
-		app_switch(app, &app->targets.list[app->targets.selected]);
+		switch_to_target(app, &app->targets.list[app->targets.selected]);
 }
 
 const struct panel_ops overlay_targets = {

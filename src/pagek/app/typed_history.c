@@ -1,4 +1,3 @@
-/* See typed_history.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@ history_path(char path[PATH_MAX])
 }
 
 static void
-take_out(struct history *h, size_t i)
+remove_line(struct history *h, size_t i)
 {
 	free(h->line[i].text);
 	h->n--;
@@ -24,9 +23,9 @@ take_out(struct history *h, size_t i)
 	    (h->n - i) * sizeof h->line[0]);
 }
 
-/* A line as the file has it, the last from now on. */
+/* text: "kind text" */
 static int
-append(struct history *h, const char *text, bool typed)
+append_line(struct history *h, const char *text, bool typed)
 {
 	void *lines = h->line;
 	char *copy = strdup(text);
@@ -42,11 +41,11 @@ append(struct history *h, const char *text, bool typed)
 	h->line = lines;
 	for (i = 0; i < h->n; i++)
 		if (strcmp(h->line[i].text, text) == 0) {
-			take_out(h, i);
+			remove_line(h, i);
 			break;
 		}
 	if (h->n == HISTORY_MAX)
-		take_out(h, 0);
+		remove_line(h, 0);
 	h->line[h->n++] = (struct history_line){ .text = copy,
 	    .typed = typed };
 	return 0;
@@ -63,7 +62,7 @@ history_fini(struct history *h)
 	*h = (struct history){ 0 };
 }
 
-/* Lines that nobody can have typed are left out. */
+/* Skips malformed lines. */
 static int
 parse(struct history *h, const char *bytes, size_t len)
 {
@@ -76,7 +75,7 @@ parse(struct history *h, const char *bytes, size_t len)
 	while (r == 0 && base_lines_next(&lines, line, &why))
 		if (why == NULL && line[0] != ' ' &&
 		    strchr(line, ' ') != NULL)
-			r = append(h, line, false);
+			r = append_line(h, line, false);
 	return r;
 }
 
@@ -115,15 +114,16 @@ history_add(struct history *h, const char *kind, const char *text)
 	if (text[strspn(text, " ")] == '\0')
 		return;
 	base_append(line, sizeof line, &len, "%s %s", kind, text);
-	/* Half a line is not what was typed. */
+	/* Drop a line that is too long for the file. */
 	if (len == strlen(kind) + 1 + strlen(text) && len <= BASE_LINE_MAX)
-		append(h, line, true);
+		append_line(h, line, true);
 }
 
-/* --- looking back --------------------------------------------------------- */
+/* --- search --------------------------------------------------------------- */
 
+/* NULL: the line is of another kind, or begins differently. */
 static const char *
-text_of(const char *line, const char *kind, const char *begun)
+match_line(const char *line, const char *kind, const char *begun)
 {
 	size_t n = strlen(kind);
 
@@ -141,7 +141,7 @@ history_before(const struct history *h, const char *kind, const char *begun,
 	size_t i;
 
 	for (i = *at < h->n ? *at : h->n; i-- > 0;) {
-		text = text_of(h->line[i].text, kind, begun);
+		text = match_line(h->line[i].text, kind, begun);
 		if (text == NULL)
 			continue;
 		*at = i;
@@ -158,7 +158,7 @@ history_after(const struct history *h, const char *kind, const char *begun,
 	size_t i;
 
 	for (i = *at + 1; i < h->n; i++) {
-		text = text_of(h->line[i].text, kind, begun);
+		text = match_line(h->line[i].text, kind, begun);
 		if (text == NULL)
 			continue;
 		*at = i;
@@ -216,7 +216,7 @@ history_save(const struct history *h)
 		r = history_load(&all);
 	for (i = 0; r == 0 && i < h->n; i++)
 		if (h->line[i].typed)
-			r = append(&all, h->line[i].text, true);
+			r = append_line(&all, h->line[i].text, true);
 	if (r == 0)
 		r = write_file(&all, path);
 	history_fini(&all);

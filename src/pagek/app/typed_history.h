@@ -2,10 +2,9 @@
  * typed_history: lines typed in this page and in earlier ones.
  *
  * Vocabulary
- *	kind	a word for what a line was typed into: each prompt brings back
- *		its own lines.
- *	file	pagek/history of the user's state, a line "kind text" each, the
- *		last typed the last; not for others to read.
+ *	kind	a word for the prompt or field that a line was typed into.
+ *	file	pagek/history of the user's state: lines "kind text", the newest
+ *		last, with mode 0600.
  *
  * Example
  *	struct history h = { 0 };
@@ -16,8 +15,8 @@
  *	history_save(&h);
  *	history_fini(&h);
  *
- * A line that was typed again has the place of the last time only.  Several
- * pages may end at once: each adds its own lines to what is there by then.
+ * A line that is typed again moves to the end.  Several pages may end at once: each
+ * appends its own lines to the current file.
  */
 #ifndef PAGEK_TYPED_HISTORY_H
 #define PAGEK_TYPED_HISTORY_H
@@ -26,11 +25,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HISTORY_MAX 500		/* lines that are kept, of all kinds */
+#define HISTORY_MAX 500		/* lines of all kinds */
 
 struct history_line {
 	char *text;		/* "kind text"; owned */
-	bool typed;		/* since the file was read */
+	bool typed;		/* in this page */
 };
 
 /* All zeros is an empty one. */
@@ -39,33 +38,29 @@ struct history {
 	size_t n, cap;
 };
 
-/*
- * What pages before have left, in place of what is here.  0 also when there is
- * nothing; -ENOMEM, or what reading says.
- */
+/* Replaces the lines by those of the file; 0 without a file, or a negative errno. */
 int history_load(struct history *);
 void history_fini(struct history *);
 
-/* The last from now on.  An empty line is none; without memory it is lost. */
+/* Ignores empty lines; without memory, the line is dropped. */
 void history_add(struct history *, const char *kind, const char *text);
 
 /*
- * The text of the last line before *at that is of the kind and begins so, and
- * its place into *at; NULL: there is none.  Borrowed until one is added.
+ * The last line before *at, or the first one after it, of the kind and with the
+ * prefix `begun`; sets *at.  NULL: there is none.  Borrowed until the next
+ * history_add().
  */
 const char *history_before(const struct history *, const char *kind,
     const char *begun, size_t *at);
-/* Of the first one behind. */
 const char *history_after(const struct history *, const char *kind,
     const char *begun, size_t *at);
 
 /*
- * Adds what was typed to the file, which is made with the folders above it.
- * When nothing was, no file is touched.  0, or a negative errno: it is as it
- * was.
+ * Appends the typed lines to the file, which is created if needed, with its
+ * folders.  Without typed lines, no file is touched.  0 or a negative errno.
  */
 int history_save(const struct history *);
-/* Where that is: -ENOENT when the user has no place for it. */
+/* -ENOENT: the user has no folder for state. */
 int history_path(char path[PATH_MAX]);
 
 #endif

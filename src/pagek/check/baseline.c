@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../commands/moment.h"
 #include "check.h"
@@ -175,7 +175,7 @@ take_entries(struct judge *j, uv_loop_t *loop, struct entries *l)
 		    NULL);
 	if (r < 0)
 		return r;
-	r = batch_words(loop, j->session, m.profile, j->o->timeout_ms,
+	r = batch_await_names(loop, j->session, m.profile, j->o->timeout_ms,
 	    &m.lacking);
 	if (r == 0)
 		r = take_functions(l, &m);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../commands/commands.h"

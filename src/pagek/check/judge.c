@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/pump.h"
 #include "check.h"
 
@@ -334,7 +334,7 @@ count_named(struct judge *j, uv_loop_t *loop, struct finding *f)
 
 	if (!page_sieve_wants_names(f->sieve))
 		return 0;
-	r = batch_names(loop, j->session, &j->o->page, f->sieve, 0,
+	r = batch_profile(loop, j->session, &j->o->page, f->sieve, 0,
 	    j->o->timeout_ms, &p, &lacking);
 	if (r < 0)
 		return r;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../picture/style.h"
+#include "../picture/picture.h"
 #include "config.h"
 
 #define SYSTEM_FILE "/etc/pagek/config"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../layout/layout.h"

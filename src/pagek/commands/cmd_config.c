@@ -6,7 +6,7 @@
 #include "../../base/base.h"
 #include "../cli/cli.h"
 #include "../cli/config.h"
-#include "../picture/style.h"
+#include "../picture/picture.h"
 
 static void
 put_setting(FILE *out, const char *key, const char *argument,

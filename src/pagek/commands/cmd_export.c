@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../layout/layout.h"
 #include "moment.h"

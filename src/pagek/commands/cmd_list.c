@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../documents/documents.h"
@@ -108,16 +108,16 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		pump(loop, s, o->timeout_ms, regions_told, s);
 	page_init(&page, &o->page);
 	notice_first(o, &page, nodes_session_look(s));
-	err = batch_sieve(o, &sieve);
+	err = batch_filter(o, &sieve);
 	if (err == 0)
-		err = batch_names(loop, s, &page.opts, sieve, o->limit,
+		err = batch_profile(loop, s, &page.opts, sieve, o->limit,
 		    o->timeout_ms, &p, &lacking);
 	if (err < 0) {
 		complain("cannot list: %s", strerror(-err));
 		page_sieve_free(sieve);
 		return PAGEK_FAILED;
 	}
-	batch_tell_lacking(o, s, lacking, profile_callers(p));
+	batch_report_names(o, s, lacking, profile_callers(p));
 	batch_view(&v, &page, s);
 	/* No setting comes between these rows and a program that reads them. */
 	if (option_given(o, OPTION_UNITS))
@@ -126,7 +126,7 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	page_fini(&page);
 	profile_free(p);
 	page_sieve_free(sieve);
-	batch_tell_loss(o, nodes_session_look(s));
+	batch_report_loss(o, nodes_session_look(s));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
 }
@@ -144,9 +144,9 @@ metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	FILE *out;
 
 	page_init(&page, &o->page);
-	err = batch_sieve(o, &sieve);
+	err = batch_filter(o, &sieve);
 	if (err == 0 && sieve != NULL)
-		err = batch_names(loop, s, &page.opts, sieve, 0, o->timeout_ms,
+		err = batch_profile(loop, s, &page.opts, sieve, 0, o->timeout_ms,
 		    &p, &lacking);
 	profile_free(p);
 	out = err == 0 ? output_open(o->output) : NULL;

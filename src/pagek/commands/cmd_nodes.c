@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../documents/documents.h"
@@ -93,7 +93,7 @@ cmd_nodes(const struct options *o, uv_loop_t *loop)
 
 	r = nodes_table_load(&t, true, ask ? NULL : complain_said, NULL);
 	if (r == 0 && ask) {
-		r = ask_nodes(o, loop, &survey, &complete);
+		r = batch_ask_nodes(o, loop, &survey, &complete);
 		if (r < 0)
 			nodes_table_free(t);
 	}
@@ -110,7 +110,7 @@ cmd_nodes(const struct options *o, uv_loop_t *loop)
 	if (status == PAGEK_OK && t->n == 0)
 		say_empty(t);
 	if (status == PAGEK_OK && ask)
-		status = ask_status(survey);
+		status = batch_nodes_status(survey);
 	nodes_survey_close(survey);
 	nodes_table_free(t);
 	pump_down(loop, NULL, NULL);

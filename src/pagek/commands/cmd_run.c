@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../layout/layout.h"
@@ -281,7 +281,7 @@ run_text(struct run *r)
 
 	if (out == NULL)
 		return PAGEK_RUN_FAILED;
-	batch_tell_view(&r->page, r->session, batch_lines(out));
+	batch_request_rows(&r->page, r->session, batch_lines(out));
 	while (!pump(r->loop, r->session, r->o->interval_ms, knows_or_ended,
 	    r->session)) {
 		put_picture(r, out);
@@ -382,7 +382,7 @@ run_screen(struct run *r)
 {
 	struct page_result result = { .end = PAGE_QUIT };
 	struct page_watch watch = { .session = r->session, .link = r->link,
-		.kept = true, .remote = r->o->remote, .options = r->o };
+		.keep_open = true, .remote = r->o->remote, .options = r->o };
 	int err;
 
 	err = page_screen_run(r->loop, &watch, &r->page, &result);

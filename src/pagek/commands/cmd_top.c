@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../app/pages.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
@@ -83,10 +83,11 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 {
 	bool text = option_given(o, OPTION_ONCE) ||
 	    option_given(o, OPTION_BATCH);
-	bool aims = (pages[o->page.first].ops->needs & PAGE_NEEDS_TARGET) != 0;
+	const struct page_ops *ops = pages[o->page.first].ops;
+	bool aims = (ops->needs & PAGE_NEEDS_TARGET) != 0;
 	/* A node of our own ends when nobody looks at it any more. */
 	struct page_watch w = { .target = &o->target, .remote = o->remote, .options = o,
-		.kept = o->target.kind == TARGET_DEMO ||
+		.keep_open = o->target.kind == TARGET_DEMO ||
 		    o->target.kind == TARGET_RAW };
 	struct nodes_session_opts opts = { 0 };
 	int status, err;
@@ -94,7 +95,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	struct page page;
 
 	if (text && !aims) {
-		status = batch_top(o, loop, NULL);
+		status = batch_top(o, loop, NULL, &ops->text, ops->needs);
 		pump_down(loop, NULL, NULL);
 		return status;
 	}
@@ -118,7 +119,8 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		complain("cannot watch: %s", strerror(-err));
 		status = PAGEK_FAILED;
 	} else if (text) {
-		status = batch_top(o, loop, w.session);
+		status = batch_top(o, loop, w.session, &ops->text,
+		    ops->needs);
 	} else {
 		status = on_screen(loop, &w, &page);
 	}

@@ -9,12 +9,12 @@
 #include <time.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../documents/documents.h"
 #include "../layout/layout.h"
 #include "../page/view.h"
-#include "../picture/units.h"
+#include "../picture/picture.h"
 #include "../rows/rows.h"
 #include "moment.h"
 

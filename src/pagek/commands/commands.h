@@ -30,7 +30,7 @@
 
 #include <stdio.h>
 
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 
 /* --- a command that is run (cmd_run.c) ----------------------------------- */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../app/batch.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../documents/documents.h"
@@ -232,7 +232,7 @@ report(const struct options *o, struct moment *m,
 		return output_close(out, o->output, PAGEK_FAILED);
 	}
 	r = output_close(out, o->output, PAGEK_OK);
-	batch_tell_loss(o, &m->look);
+	batch_report_loss(o, &m->look);
 	return r != PAGEK_OK ? r : batch_status(o, &m->look);
 }
 
@@ -247,7 +247,7 @@ await_sieve(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 
 	if (!page_sieve_wants_names(sieve))
 		return 0;
-	r = batch_names(loop, s, &o->page, sieve, 0, (int)left_ms, &p,
+	r = batch_profile(loop, s, &o->page, sieve, 0, (int)left_ms, &p,
 	    &lacking);
 	profile_free(p);
 	return r;
@@ -280,7 +280,7 @@ take_moment(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 		if (r < 0)
 			return r;
 		left = o->timeout_ms - mono_ms_since(begun);
-		r = batch_words(loop, s, m->profile, (int)left, &m->lacking);
+		r = batch_await_names(loop, s, m->profile, (int)left, &m->lacking);
 		left = o->timeout_ms - mono_ms_since(begun);
 		if (r == 0 && m->cells != NULL && left > 0)
 			pump(loop, s, (int)left, no_names_pending, s);
@@ -313,7 +313,7 @@ report_caught(const struct options *o, uv_loop_t *loop,
 		    "started again, and has another list" : strerror(-r));
 		return r == -ESTALE ? PAGEK_TIMEOUT : PAGEK_FAILED;
 	}
-	batch_tell_lacking(o, s, m.lacking, profile_callers(m.profile));
+	batch_report_names(o, s, m.lacking, profile_callers(m.profile));
 	status = report(o, &m, put);
 	moment_fini(&m);
 	return status;
@@ -327,7 +327,7 @@ moment_report(const struct options *o, uv_loop_t *loop,
 	struct page_sieve *sieve;
 	int status = PAGEK_FAILED, r;
 
-	r = batch_sieve(o, &sieve);
+	r = batch_filter(o, &sieve);
 	if (r < 0)
 		complain("cannot report: %s", strerror(-r));
 	else

@@ -28,7 +28,7 @@
  * The parts, and who calls whom:
  *	listing.c	the copy and its text, with what stands above the rows;
  *			and what a word in *L<> means
- *	app/listing_job.c	app_listing(): all of it while the page goes on, as a job
+ *	jobs/listing_job.c	all of it while the page goes on, as a job
  */
 #ifndef PAGEK_LISTING_H
 #define PAGEK_LISTING_H

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../picture/units.h"
+#include "../picture/picture.h"
 #include "../rows/free_blocks.h"
 #include "../rows/order.h"
 #include "block_fields.h"

@@ -564,41 +564,31 @@ page_init(struct page *page, const struct page_opts *opts)
 		page->opts.ascii = true;
 }
 
-/*
- * All that a page owns, and what frees it: who gives it one more pointer adds a
- * line here.
- */
-#define OWNED(X) \
-	X(frozen, page_thaw(page)) \
-	X(freezing, page_thaw(page)) \
-	X(find, page_find_free(page->find)) \
-	X(groups, page_groups_free(page->groups)) \
-	X(marked, page_marked_free(page->marked)) \
-	X(drain, page_drain_free(page->drain)) \
-	X(choice, page_choice_free(page->choice)) \
-	X(gaps, page_free_fini(page)) \
-	X(trend, page_trend_free(page->trend)) \
-	X(leaving, page_leaving_free(page->leaving)) \
-	X(followed, page_followed_free(page->followed)) \
-	X(past, page_past_free(page->past)) \
-	X(still, page_still_free(page->still))
-
 void
 page_fini(struct page *page)
 {
-#define X(field, freed) \
-	freed; \
-	page->field = NULL;
-	OWNED(X)
-#undef X
-}
-
-void
-page_take_over(struct page *page, const struct page *copy)
-{
-#define X(field, freed) page->field = copy->field;
-	OWNED(X)
-#undef X
+	page_thaw(page);
+	page_find_free(page->find);
+	page_groups_free(page->groups);
+	page_marked_free(page->marked);
+	page_drain_free(page->drain);
+	page_choice_free(page->choice);
+	page_free_fini(page);
+	page_trend_free(page->trend);
+	page_leaving_free(page->leaving);
+	page_followed_free(page->followed);
+	page_past_free(page->past);
+	page_still_free(page->still);
+	page->find = NULL;
+	page->groups = NULL;
+	page->marked = NULL;
+	page->drain = NULL;
+	page->choice = NULL;
+	page->trend = NULL;
+	page->leaving = NULL;
+	page->followed = NULL;
+	page->past = NULL;
+	page->still = NULL;
 }
 
 void

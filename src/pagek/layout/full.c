@@ -8,7 +8,7 @@
 
 #include "../difference/marks.h"
 #include "../page/view.h"
-#include "../picture/sparkline.h"
+#include "../picture/picture.h"
 #include "../rows/free_blocks.h"
 #include "../rows/frozen_order.h"
 #include "../rows/groups.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../page/calls.h"
-#include "../picture/sparkline.h"
+#include "../picture/picture.h"
 #include "group_fields.h"
 
 #define BAR_COLS 12

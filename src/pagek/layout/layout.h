@@ -32,11 +32,6 @@
 /* Needs setlocale(3) done: without UTF-8 the page is ASCII. */
 void page_init(struct page *, const struct page_opts *);
 void page_fini(struct page *);
-/*
- * After a copy of the page has been composed in its place: what that has made
- * or let go of all that a page owns.  The copy is not to be used any more.
- */
-void page_take_over(struct page *, const struct page *copy);
 
 /*
  * The picture of `cols` by `rows` (rows 0: as many as there are blocks, for

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../picture/units.h"
+#include "../picture/picture.h"
 #include "calls.h"
 
 #define SIZE_COLUMNS 12		/* of `pagek list` */

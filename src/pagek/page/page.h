@@ -34,7 +34,6 @@
 #include "../picture/keys.h"
 #include "../picture/picture.h"
 #include "../picture/typed_line.h"
-#include "../picture/units.h"
 
 enum page_layout {
 	PAGE_AUTO,		/* classic below 80 columns, wide from there on */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../layout/layout.h"
-#include "../picture/scroll.h"
+#include "../picture/picture.h"
 #include "../rows/free_blocks.h"
 #include "cycle_costs.h"
 

@@ -20,7 +20,7 @@
 #ifndef PAGEK_DETAIL_H
 #define PAGEK_DETAIL_H
 
-#include "../picture/scroll.h"
+#include "../picture/picture.h"
 #include "../rows/births.h"
 #include "../rows/groups.h"
 

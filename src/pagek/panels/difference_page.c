@@ -9,7 +9,7 @@
 
 #include "../difference/difference.h"
 #include "../layout/layout.h"
-#include "../picture/scroll.h"
+#include "../picture/picture.h"
 #include "difference_page.h"
 
 static const char *const view_names[DIFF_VIEWS] = { "all", "new", "freed",

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../layout/layout.h"
-#include "../picture/scroll.h"
+#include "../picture/picture.h"
 #include "panels.h"
 
 #define KEYS "j k move  Enter go  Esc close"

@@ -1,6 +1,3 @@
-/*
- * Values of rows, in any format.
- */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -251,7 +248,7 @@ column_of_rank(const struct field_table *t, unsigned subset, int rank)
 	return NULL;
 }
 
-/* Behind those of lower places, and of the same place in the table. */
+/* Sorted by place, then by the table's order. */
 static void
 insert_column(struct field_plan *plan, const struct field *f)
 {
@@ -294,7 +291,7 @@ field_plan(const struct field_table *t, unsigned subset, int cols,
 
 /* --- chosen fields -------------------------------------------------------- */
 
-/* The next name of the list into out; what is left, NULL at the end. */
+/* Copies the next name, and returns the rest of the list; NULL: the list is empty. */
 static const char *
 next_name(const char *list, char out[FIELD_NAME])
 {
@@ -339,9 +336,9 @@ add_name(void *arg, const struct field *f, const char *name, const void *row)
 	names->n++;
 }
 
-/* The name that is nearest, or all of them. */
+/* Suggests the nearest name, or lists all names. */
 static void
-add_known(const struct names *names, const char *name, char *why, size_t cap)
+suggest_names(const struct names *names, const char *name, char *why, size_t cap)
 {
 	const char *near = *name == '\0' ? NULL : base_nearest(name,
 	    names->known, names->n);
@@ -370,7 +367,7 @@ field_list_check(const char *list, const struct field_table *t,
 		names.known[names.n++] = more;
 	if (*list == '\0') {
 		snprintf(why, cap, "--fields= names none");
-		add_known(&names, "", why, cap);
+		suggest_names(&names, "", why, cap);
 		return false;
 	}
 	for (; (rest = next_name(list, name)) != NULL; list = rest) {
@@ -380,7 +377,7 @@ field_list_check(const char *list, const struct field_table *t,
 		base_safe_text(safe, sizeof safe, name, strlen(name), false);
 		if (i == names.n) {
 			snprintf(why, cap, "--fields: no field '%s'", safe);
-			add_known(&names, name, why, cap);
+			suggest_names(&names, name, why, cap);
 			return false;
 		}
 		if (field_chosen(rest, name)) {

@@ -1,17 +1,14 @@
 /*
- * field_table: what the rows of one type have, in one table: JSON, NDJSON, CSV,
- * metrics, columns of text and panels of counters are functions over it.
+ * field_table: the fields of one type of row.  JSON, NDJSON, CSV, metrics, columns
+ * of text and panels of counters are made from the table.
  *
  * Vocabulary
  *	row	any struct; a table belongs to one type of row.
  *	field	one value of a row: its key, kind, and the function that gets it.
  *	table	the fields of a type of row, in the order of CSV.
- *	subset	of several types of row that share a table, the bits of those
- *		that have a field.
+ *	subset	a bit for each type of row, if several types share a table.
  *	column	how text shows a field.
- *	metric	how a monitoring system sees it.
- *
- * A new value is one more row of its table.
+ *	metric	how a monitoring system shows it.
  *
  * Example
  *	static const struct field fields[] = {
@@ -39,7 +36,7 @@
 struct page_picture;
 
 #define FIELD_NAME 64		/* bytes of a name in CSV */
-#define FIELD_TEXT_MAX 48	/* bytes of any value that is not an outside text */
+#define FIELD_TEXT_MAX 48	/* bytes of a value other than FIELD_TEXT */
 #define FIELD_CELL 1024		/* bytes of a cell of text */
 #define FIELD_LEAVES 40		/* values of a row, at most */
 
@@ -51,14 +48,14 @@ enum field_kind {
 	FIELD_SHARE,	/* share, as 0.250000 */
 	FIELD_BOOL,	/* n */
 	FIELD_TIME,	/* i, ms since 1970 */
-	FIELD_TEXT,	/* text, an outside one */
-	FIELD_OBJECT,	/* row of the table `sub`, under its own key; of CSV key_key */
+	FIELD_TEXT,	/* text, outside text */
+	FIELD_OBJECT,	/* row of the table `sub`, under its own key; in CSV key_key */
 	FIELD_INCLUDE,	/* row of the table `sub`, in place */
-	FIELD_LIST,	/* rows of the table `sub`; CSV leaves it out */
-	FIELD_HEAD,	/* CSV alone: the value of `head` that stands above the rows */
+	FIELD_LIST,	/* rows of the table `sub`; not in CSV */
+	FIELD_HEAD,	/* in CSV only: the value `head` of the document */
 };
 
-/* As its kind says; pointers are borrowed from the row, or into room. */
+/* The kind selects the member.  Pointers are borrowed from the row, or into room. */
 struct field_value {
 	union {
 		uint64_t n;
@@ -74,7 +71,7 @@ struct field_value {
 	char room[24];
 };
 
-/* False: the value is not known, and is null or empty. */
+/* False: the value is unknown: null or empty. */
 typedef bool (*field_get)(const void *row, size_t at, struct field_value *);
 
 enum field_unit {
@@ -84,56 +81,56 @@ enum field_unit {
 };
 
 struct field_column {
-	bool plain;		/* there is a column, as field_cell() writes the value */
-	const char *title;	/* NULL: none, though there may be a column */
-	const char *word;	/* names it as a sort key; NULL: it is none */
-	int sort;		/* what word stands for: the table's own enum */
-	const char *sampled;	/* the title for numbers of a sample; NULL: the same */
-	/* How text shows it in another way; NULL: plain. */
+	bool plain;		/* written by field_cell() */
+	const char *title;	/* NULL: a column without title */
+	const char *word;	/* its name as a sort key; NULL: it is none */
+	int sort;		/* the sort key, of the table's own enum */
+	const char *sampled;	/* title if sampled; NULL: the same */
+	/* Write it in another way than field_cell() does, or NULL. */
 	void (*cell)(const void *row, char out[FIELD_CELL]);
 	void (*put)(const void *row, int width, struct page_picture *);
-	unsigned subset;	/* rows whose text has it; 0: those that have the field */
+	unsigned subset;	/* rows that show it; 0: those that have the field */
 	int gap;		/* blanks before it */
-	int width;		/* 0: as long as the text */
+	int width;		/* 0: the text's width */
 	bool right;		/* text is right-aligned */
-	bool brief;		/* no gap either where its text is empty */
-	int place;		/* columns are in ascending places, and else in the table's order */
-	/* On a screen, whose width decides which columns there are. */
-	int rank;		/* the lowest is given room first */
-	int keep;		/* columns that must be left for the name; with fewer it is left out */
-	int least;		/* a width that is enough where it would be left out; 0: none */
-	unsigned need;		/* bits of what the picture must have */
-	bool figure;		/* of a sample one wider, for the mark of an estimate */
+	bool brief;		/* no gap if the text is empty */
+	int place;		/* order of columns; equal places: the table's order */
+	/* On a screen, whose width decides which columns are shown. */
+	int rank;		/* the lowest rank gets room first */
+	int keep;		/* hide it if fewer columns are left for the name */
+	int least;		/* the width to use before hiding it; 0: none */
+	unsigned need;		/* bits that the picture must have */
+	bool figure;		/* one column wider if sampled, for '~' */
 };
 
 /* How a number depends on sampling. */
 enum field_sampled {
-	FIELD_SAME,		/* it does not */
-	FIELD_ESTIMATE,		/* it is scaled up */
-	FIELD_SAMPLED,		/* it counts the sample alone */
+	FIELD_SAME,
+	FIELD_ESTIMATE,		/* scaled up */
+	FIELD_SAMPLED,		/* a count of the sample */
 };
 
 struct field_metric {
-	const char *name;	/* behind pagek_; NULL: there is none */
+	const char *name;	/* without pagek_; NULL: no metric */
 	const char *type, *help;
 	enum field_sampled sampled;
 };
 
 struct field {
-	const char *key;	/* NULL: in text or metrics alone */
+	const char *key;	/* NULL: only in text or metrics */
 	enum field_kind kind;
 	field_get get;
-	size_t at;		/* for get: one function serves several fields */
-	size_t via;		/* FIELD_VIA: get is given what the row points to; 0: the row */
+	size_t at;		/* argument of get */
+	size_t via;		/* FIELD_VIA: get takes the row pointed to; 0: the row */
 	unsigned subset;	/* 0: each row has it */
 	const struct field_table *sub;
 	const char *head;
-	int rank;		/* JSON writes those of a lower rank first, else the table's order */
-	bool optional;		/* JSON leaves the key out if it is not known */
-	bool lines;		/* of a list: JSON gives each row a line */
+	int rank;		/* order in JSON; equal ranks: the table's order */
+	bool optional;		/* JSON omits the key if the value is unknown */
+	bool lines;		/* of a list: one line for each row of JSON */
 	const char *name, *help;	/* in a panel of counters */
 	enum field_unit unit;
-	bool gauge;		/* moves all the time: a change says nothing */
+	bool gauge;		/* its changes are not highlighted */
 	struct field_column column;
 	struct field_metric metric;
 };
@@ -143,7 +140,7 @@ struct field_table {
 	size_t n;
 };
 
-/* What CSV shows of the head of a list behind each of its rows. */
+/* The values of a list's head that CSV repeats in each row. */
 #define FIELD_LOSS_COLUMNS \
 	{ .key = "complete", .kind = FIELD_HEAD, .head = "complete" }, \
 	{ .key = "lost", .kind = FIELD_HEAD, .head = "lost" }, \
@@ -151,23 +148,22 @@ struct field_table {
 
 #define FIELD_TABLE(array) { .field = (array), .n = BASE_NELEM(array) }
 
-/* A row of the subset has it; subset 0: a row of each. */
+/* subset 0: any row */
 static inline bool
 field_belongs(const struct field *f, unsigned subset)
 {
 	return f->subset == 0 || subset == 0 || (f->subset & subset) != 0;
 }
 
-/* The value of a row; false: it is not known. */
+/* False: the value is unknown. */
 bool field_value(const struct field *, const void *row, struct field_value *);
 
-/* A pointer of the row; where it is NULL the value is not known. */
+/* A pointer of the row; NULL: the value is unknown. */
 #define FIELD_VIA(type, member) (offsetof(struct type, member) + 1)
 
 /*
- * Define a getter for rows `r` of a struct: member of the value, an expression
- * for it, and whether it is known; or a text, which is not known where it is NULL
- * or "".  And a cell of text, which is printed.
+ * Define functions for rows `r` of a struct: a getter of a value with its member
+ * and condition, a getter of a text (NULL and "" are unknown), and a printed cell.
  */
 #define FIELD_GET(name, type, member, value, known) \
 	static bool \
@@ -198,9 +194,8 @@ bool field_value(const struct field *, const void *row, struct field_value *);
 	}
 
 /*
- * Members of the row at that offset: a uint64_t, a uint32_t, an int64_t or a
- * bool; a number or a time that is not known where it is 0; a text, which is
- * not known where it is NULL or "".
+ * Getters of members at that offset: numbers, a bool, numbers and times that are
+ * unknown if 0, texts that are unknown if NULL or "".
  */
 bool field_u64(const void *row, size_t at, struct field_value *);
 bool field_u32(const void *row, size_t at, struct field_value *);
@@ -211,17 +206,17 @@ bool field_u32_known(const void *row, size_t at, struct field_value *);
 bool field_i64_known(const void *row, size_t at, struct field_value *);
 bool field_pointer(const void *row, size_t at, struct field_value *);
 bool field_array(const void *row, size_t at, struct field_value *);
-/* Another row that the member is, or points to; NULL is not known. */
+/* Another row: the member, or what it points to; NULL is unknown. */
 bool field_member(const void *row, size_t at, struct field_value *);
 bool field_row(const void *row, size_t at, struct field_value *);
 
-/* A value that is no outside text, as every format writes it. */
+/* The text of a value in all formats; not for FIELD_TEXT. */
 void field_text(enum field_kind, const struct field_value *,
     char out[FIELD_TEXT_MAX]);
 
 /*
- * Calls leaf() for each value that CSV has of the row, in the table's order;
- * row NULL: none is known.  Values of nested rows are in place.
+ * Calls leaf() for each value of the row in CSV, nested rows in place; row NULL:
+ * all values are unknown.
  */
 typedef void (*field_leaf)(void *arg, const struct field *, const char *name,
     const void *row);
@@ -239,26 +234,23 @@ struct field_plan {
 };
 
 /*
- * Gives the columns of the subset their widths in the order of their ranks, as
- * long as the name keeps its share of `cols`.  have: bits that columns may need.
+ * Selects the columns that fit into `cols`, in the order of their ranks.  have:
+ * bits that columns may need.
  */
 void field_plan(const struct field_table *, unsigned subset, int cols,
     unsigned have, bool sampled, struct field_plan *);
 int field_width(const struct field *, bool sampled);
-/*
- * The text of its column: a number in groups of digits or in its unit, and "-"
- * where it is not known; a text.
- */
+/* The text of a column: a number in groups of digits or in its unit; "-": unknown. */
 void field_cell(const struct field *, const void *row, char out[FIELD_CELL]);
 bool field_has_column(const struct field *, unsigned subset);
 
 /* --- chosen fields -------------------------------------------------------- */
 
-/* Names with commas between: is that key one of them? */
+/* The list, separated by commas, has that key. */
 bool field_chosen(const char *list, const char *key);
 /*
- * All are names of CSV, or that one more; false, with a sentence, which names
- * all that there are where it has room.
+ * Checks that all names of the list are fields of CSV, or `more`.  False: `why`
+ * has a sentence.
  */
 bool field_list_check(const char *list, const struct field_table *,
     unsigned subset, const char *more, char *why, size_t cap);

@@ -1,6 +1,3 @@
-/*
- * Dispatch, help and key bar, from keys.def.
- */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +9,9 @@
 #define CODES 4
 
 struct key {
-	const char *group;	/* a heading, then all else is empty */
+	const char *group;	/* a heading of the help; then all else is empty */
 	enum page_action action;
-	const char *word;	/* as the table has it: PAGE_DOWN */
+	const char *word;	/* PAGE_DOWN */
 	const char *names;
 	const char *bar;
 	int rank;
@@ -39,7 +36,7 @@ static const struct key keys[] = {
 #undef GROUP
 };
 
-/* What somebody wants otherwise than the table has it. */
+/* Keys that the user has bound. */
 static struct {
 	int code;
 	enum page_action action;
@@ -49,9 +46,8 @@ static size_t nbound;
 #define BAR_TEXT 48
 
 /*
- * The words of the bar, in their order: help first, quit last, those of no key
- * left out.  Kept from picture to picture, for looking all of them up was half
- * of what a picture cost; made anew when a key is bound.
+ * Words of the key bar, help first, without actions that have no key.  A cache:
+ * looking all of them up took half the time of a picture.
  */
 static struct {
 	struct bar_word {
@@ -60,7 +56,7 @@ static struct {
 		char text[BAR_TEXT];
 	} word[BASE_NELEM(keys)];
 	size_t n;
-	bool made;
+	bool valid;
 } bar;
 
 static enum page_action
@@ -104,7 +100,7 @@ page_key_bind(int code, enum page_action action)
 	bound[i].action = action;
 	if (i == nbound)
 		nbound++;
-	bar.made = false;
+	bar.valid = false;
 	return true;
 }
 
@@ -112,10 +108,10 @@ void
 page_keys_unbind(void)
 {
 	nbound = 0;
-	bar.made = false;
+	bar.valid = false;
 }
 
-/* The keys that do it now: so many of them, or fewer. */
+/* At most max keys of an action. */
 static size_t
 codes_of(const struct key *k, int *out, size_t max)
 {
@@ -218,9 +214,9 @@ page_key_utf8(int code, char utf8[5])
 
 /* --- key bar ------------------------------------------------------------ */
 
-#define NAMES_TEXT 11		/* fits before what is told of them */
+#define NAMES_TEXT 11		/* fits before HELP_AT */
 
-/* "s sort", or with the key that does it now; "" where none does. */
+/* "s sort", with the key that is bound to it; "": there is none. */
 static void
 bar_text(const struct key *k, char out[BAR_TEXT])
 {
@@ -265,12 +261,12 @@ make_bar(void)
 	for (i = 0; i < BASE_NELEM(keys); i++)
 		if (keys[i].bar != NULL && keys[i].rank > 1)
 			add_bar_word(&keys[i]);
-	bar.made = true;
+	bar.valid = true;
 }
 
-/* Over the page q closes what lies there, which says so itself. */
+/* covered: keys that mean the same in an overlay. */
 static bool
-is_told(const struct bar_word *w, int rank, bool covered)
+is_in_bar(const struct bar_word *w, int rank, bool covered)
 {
 	enum page_action action = w->key->action;
 
@@ -285,18 +281,18 @@ bar_cols(int rank, bool covered)
 	size_t i;
 
 	for (i = 0; i < bar.n; i++)
-		if (is_told(&bar.word[i], rank, covered))
+		if (is_in_bar(&bar.word[i], rank, covered))
 			cols += bar.word[i].cols + (cols > 0 ? 2 : 0);
 	return cols;
 }
 
-/* The highest rank whose words fit, and all of lower ones; 0 none. */
+/* The highest rank so that all words up to it fit. */
 static int
 bar_rank(int cols, bool covered)
 {
 	int rank = 0;
 
-	if (!bar.made)
+	if (!bar.valid)
 		make_bar();
 	while (rank < (int)BASE_NELEM(keys) &&
 	    bar_cols(rank + 1, covered) <= cols)
@@ -311,7 +307,7 @@ page_key_bar(struct page_picture *pic, int cols, bool covered)
 	const struct bar_word *w;
 
 	for (w = bar.word; w < bar.word + bar.n; w++) {
-		if (!is_told(w, rank, covered))
+		if (!is_in_bar(w, rank, covered))
 			continue;
 		if (picture_col(pic) > 0)
 			picture_blanks(pic, 2);
@@ -326,7 +322,7 @@ page_key_bar_code(int cols, int col, bool covered)
 	const struct bar_word *w;
 
 	for (w = bar.word; w < bar.word + bar.n; w++) {
-		if (!is_told(w, rank, covered))
+		if (!is_in_bar(w, rank, covered))
 			continue;
 		if (col >= from && col < from + w->cols)
 			return codes_of(w->key, &code, 1) == 1 ? code :
@@ -338,11 +334,10 @@ page_key_bar_code(int cols, int col, bool covered)
 
 /* --- help --------------------------------------------------------------- */
 
-#define HELP_AT 13		/* behind the longest names */
+#define HELP_AT 13		/* column behind the names */
 
-/* Nobody wanted it otherwise. */
 static bool
-is_as_ever(const struct key *k)
+has_default_keys(const struct key *k)
 {
 	size_t i;
 
@@ -357,7 +352,7 @@ is_as_ever(const struct key *k)
 	return true;
 }
 
-/* As many as there is room for. */
+/* The names that fit. */
 static void
 make_names(const struct key *k, char out[NAMES_TEXT])
 {
@@ -398,7 +393,7 @@ help_key(struct page_picture *pic, const struct key *k)
 
 	if (k->group != NULL) {
 		page_keys_help_title(pic, k->group);
-	} else if (is_as_ever(k)) {
+	} else if (has_default_keys(k)) {
 		page_keys_help_line(pic, k->names, k->help);
 	} else {
 		make_names(k, text);
@@ -421,11 +416,7 @@ page_keys_help(struct page_picture *pic, enum page_keys group)
 
 /* --- names of keys -------------------------------------------------------- */
 
-/*
- * What keys are called: in messages, help and files, and back.
- */
-
-/* Of the keys without a character; the first name of a code is the one shown. */
+/* Keys without a printable character. */
 static const struct {
 	const char *name;
 	int code;
@@ -469,14 +460,14 @@ page_key_name(int code, char out[16])
 		base_append(out, 16, &len, "U+%04X", (unsigned)code);
 }
 
-/* All of the text is a number of that base, no more than max; else 0. */
+/* The number that the whole text is, 1 to max; 0: it is none. */
 static int
-number_of(const char *text, int base, long max)
+parse_number(const char *text, int base, long max)
 {
 	char *end;
 	long n = strtol(text, &end, base);
 
-	/* No sign and no blank before it. */
+	/* strtol(3) would take signs and blanks. */
 	return text[0] >= '0' && *end == '\0' && n > 0 && n <= max ? (int)n :
 	    0;
 }
@@ -499,17 +490,16 @@ page_key_parse(const char *name)
 	    name[1] <= '_') || (name[1] >= 'a' && name[1] <= 'z')))
 		return PAGE_CTRL(name[1]);
 	if (strncasecmp(name, "U+", 2) == 0) {
-		n = number_of(name + 2, 16, 0x10ffff);
+		n = parse_number(name + 2, 16, 0x10ffff);
 		return n > ' ' && n != 0x7f ? n : PAGE_KEY_NONE;
 	}
 	if (name[0] == 'F' || name[0] == 'f') {
-		n = number_of(name + 1, 10, PAGE_KEY_F_LAST - PAGE_KEY_F0);
+		n = parse_number(name + 1, 10, PAGE_KEY_F_LAST - PAGE_KEY_F0);
 		return n > 0 ? PAGE_KEY_F0 + n : PAGE_KEY_NONE;
 	}
 	return PAGE_KEY_NONE;
 }
 
-/* Several codes may come from one key. */
 int
 page_key_one(int code)
 {

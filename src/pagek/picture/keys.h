@@ -1,6 +1,6 @@
 /*
- * keys: what a key is called and what it does.  Codes are characters, or the
- * names below for keys without one; curses' own codes stay in screen.c.
+ * keys: names and actions of keys.  A code is a character or an enum page_key; the
+ * codes of curses stay in tui/screen.c.
  *
  * Example
  *	page_key_name(PAGE_CTRL('X'), name);	"^X"
@@ -36,7 +36,7 @@ enum page_key {
 	PAGE_KEY_DELETE,
 	PAGE_KEY_INSERT,
 	PAGE_KEY_ENTER,
-	PAGE_KEY_OTHER,			/* curses knows it, we do not */
+	PAGE_KEY_OTHER,			/* another key of curses */
 	PAGE_KEY_F0,			/* F1 to F63 follow */
 	PAGE_KEY_F1 = PAGE_KEY_F0 + 1,
 	PAGE_KEY_F10 = PAGE_KEY_F0 + 10,
@@ -64,53 +64,44 @@ enum page_keys {
 };
 
 enum page_action page_key_action(int code);
-/* It goes to another row. */
+/* The action moves to another row. */
 bool page_key_moves(enum page_action);
 
-/* The page that it opens; PAGES: it opens none. */
+/* The page that the action opens; PAGES: none. */
 enum page_letter page_key_page(enum page_action);
 
-/* A character's bytes. */
 void page_key_utf8(int code, char out[5]);
 
 /* "z", "^X", "F5", "Left", "U+00E4". */
 void page_key_name(int code, char out[16]);
-/* The code of such a name, or of a character; PAGE_KEY_NONE: it is none. */
+/* The code of a name or of a character; PAGE_KEY_NONE: there is none. */
 int page_key_parse(const char *name);
-/* The one code of a key that may send several: Enter, Backspace. */
+/* Maps all codes of Enter, and of Backspace, to one. */
 int page_key_one(int code);
 
 #define PAGE_ACTION_WORD 24
-/*
- * The word of the i-th action that keys can be bound to, "page-down" for
- * PAGE_DO_PAGE_DOWN; false: there are no more.
- */
+/* The word of the i-th action in settings: "page-down"; false: no more. */
 bool page_action_word(size_t i, enum page_action *, char out[PAGE_ACTION_WORD]);
 
 #define PAGE_KEYS_BOUND 128
-/*
- * From now on the key does that, in all of the program; PAGE_DO_NOTHING:
- * nothing.  False: too many are bound.
- */
+/* Binds the key in the whole program.  False: too many are bound. */
 bool page_key_bind(int code, enum page_action);
-/* All keys do again what the table says. */
+/* Restores the keys of keys.def. */
 void page_keys_unbind(void);
 
-/* Lines of the help: the keys of one group and what they do. */
+/* Lines of the help for a group of keys.def. */
 void page_keys_help(struct page_picture *, enum page_keys group);
-/* The heading of a group, and one key of it that is in no table of keys.def. */
+/* The heading of another group, and a key of it. */
 void page_keys_help_title(struct page_picture *, const char *title);
 void page_keys_help_line(struct page_picture *, const char *names,
     const char *help);
 
-/* --- the bottom (keys.c) ------------------------------------------------ */
-
 /*
- * The key bar, made from the key table: what fits into so many columns.  Where
- * something lies over the page it is of what means the same there.
+ * The key bar: the words that fit into `cols`.  covered: by an overlay, so only
+ * keys that mean the same there.
  */
 void page_key_bar(struct page_picture *, int cols, bool covered);
-/* The code of the key that stands at that column; 0: none does. */
+/* The code of the key at column `col`; PAGE_KEY_NONE: there is none. */
 int page_key_bar_code(int cols, int col, bool covered);
 
 #endif

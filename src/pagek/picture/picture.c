@@ -1,10 +1,7 @@
 /*
- * The lines of a picture and the store that they lie in.
- *
- * Texts lie in chunks that never move, so a line can be borrowed while the
- * next is written; the chunks are kept from picture to picture.  A line takes
- * at most four bytes a column, for every character that is not one column
- * wide or more is replaced.
+ * Texts are stored in chunks that never move, so a line can be borrowed while the
+ * next is written; the chunks are reused by the next picture.  A column takes at
+ * most four bytes, because characters of width 0 are replaced.
  */
 #include <stdio.h>
 #include <errno.h>
@@ -17,7 +14,7 @@
 #include "picture.h"
 
 #define CHUNK 65536
-#define FOLD_COLS 8	/* with less room, a line that goes on says nothing */
+#define FOLD_COLS 8	/* the least room for folded text */
 
 struct chunk {
 	struct chunk *next;
@@ -32,14 +29,14 @@ struct page_store {
 	bool ascii;
 	bool open;			/* a line is being written */
 	int col;
-	int fold;			/* column that the line goes on from below; 0: it does not */
+	int fold;			/* column of the next line; 0: do not fold */
 	size_t len;
 	char text[PAGE_COLS_MAX * 4 + 1];
 	struct page_span span[PICTURE_SPANS];
 	int nspan;
 };
 
-/* Eight-byte aligned room that stays where it is, or NULL. */
+/* Eight-byte aligned; NULL: no memory. */
 static void *
 store_room(struct page_store *s, size_t bytes)
 {
@@ -109,7 +106,6 @@ page_picture_fini(struct page_picture *pic)
 	*pic = (struct page_picture){ 0 };
 }
 
-/* What was written becomes a line of the picture. */
 static int
 store_line(struct page_picture *pic)
 {
@@ -204,7 +200,7 @@ picture_col(const struct page_picture *pic)
 	return pic->store != NULL && pic->store->open ? pic->store->col : 0;
 }
 
-/* Columns of one character of safe text; 0 when it cannot stand in a cell. */
+/* Columns of a character; 0: it is not printable. */
 static int
 char_cols(uint32_t cp)
 {
@@ -213,7 +209,7 @@ char_cols(uint32_t cp)
 	return w > 0 ? w : 0;
 }
 
-/* How many bytes from here on are ASCII, which takes a column each. */
+/* The number of leading ASCII bytes, one column each. */
 static size_t
 ascii_run(const char *text, size_t len)
 {
@@ -231,8 +227,8 @@ ascii_run(const char *text, size_t len)
 }
 
 /*
- * Adds safe text, `width` columns of it at most; returns the columns added.
- * Characters that take no column of their own become '?'.
+ * Adds at most `width` columns of safe text; returns the columns added.
+ * Characters of width 0 become '?'.
  */
 static int
 add_text(struct page_picture *pic, const char *text, size_t len, int width)
@@ -246,7 +242,6 @@ add_text(struct page_picture *pic, const char *text, size_t len, int width)
 		width = pic->cols - s->col;
 	end = from + width;
 	for (i = 0; i < len && s->col < end; i += n) {
-		/* Nearly all of nearly every line. */
 		n = ascii_run(text + i, len - i);
 		if (n > 0) {
 			if (n > (size_t)(end - s->col))
@@ -273,7 +268,7 @@ add_text(struct page_picture *pic, const char *text, size_t len, int width)
 	return s->col - from;
 }
 
-/* Bytes of safe text that go on a line of `cols`: up to the last blank. */
+/* Bytes of safe text that fit a line of `cols`, broken at a blank. */
 static size_t
 line_bytes(const char *text, size_t len, int cols)
 {
@@ -308,10 +303,7 @@ go_on_below(struct page_picture *pic)
 	pic->store->fold = at;
 }
 
-/*
- * The same in as many lines as it takes, broken at blanks; a word is broken only
- * where it has a line to itself.
- */
+/* As add_text() in several lines.  A word is broken if it fills a line. */
 static void
 add_folded(struct page_picture *pic, const char *text, size_t len)
 {
@@ -395,7 +387,6 @@ picture_blanks(struct page_picture *pic, int n)
 	picture_to(pic, picture_col(pic) + n);
 }
 
-/* Safe text and how many columns it takes, `limit` and a few at most. */
 static size_t
 make_safe(char *out, size_t cap, const char *text, bool ascii, int *cols)
 {
@@ -452,7 +443,7 @@ put_field(struct page_picture *pic, const char *text, int width,
 	if (s == NULL || !s->open)
 		return;
 	len = make_safe(safe, sizeof safe, text, s->ascii, &cols);
-	/* Whole below, if it can be: it may be a path, or a name. */
+	/* Keep a path or a name in one piece. */
 	if (s->fold > 0 && align == PICTURE_FREE && cols <= width &&
 	    cols > pic->cols - s->col && cols <= pic->cols - s->fold)
 		go_on_below(pic);
@@ -564,4 +555,199 @@ picture_entry(struct page_picture *pic, const char *name, int at,
 		picture_line(pic);
 		picture_to(pic, at);
 	}
+}
+
+/* --- lists longer than the screen ----------------------------------------- */
+
+void
+page_scroll_cut(struct page_scroll *s, struct page_picture *pic, int window)
+{
+	int i, most;
+
+	s->window = window > 1 ? window : 1;
+	s->lines = pic->rows - 1;
+	most = s->lines - s->window;
+	if (s->top > most)
+		s->top = most;
+	if (s->top < 0)
+		s->top = 0;
+	for (i = 0; i < s->window && s->top + i + 1 < pic->rows; i++)
+		pic->line[i + 1] = pic->line[s->top + i + 1];
+	if (pic->rows > i + 1)
+		pic->rows = i + 1;
+}
+
+void
+page_scroll_to(struct page_scroll *s, int at, int window)
+{
+	if (at < s->top)
+		s->top = at;
+	if (at >= s->top + window)
+		s->top = at - window + 1;
+}
+
+/* The last keys that fit; they are separated by two blanks. */
+static const char *
+fitting_keys(const char *keys, int room)
+{
+	const char *next;
+
+	while ((int)strlen(keys) > room && (next = strstr(keys, "  ")) != NULL)
+		keys = next + 2;
+	return (int)strlen(keys) <= room ? keys : "";
+}
+
+void
+page_overlay_title(const char *keys, struct page_picture *pic)
+{
+	keys = fitting_keys(keys, pic->cols - picture_col(pic) - 2);
+	if (keys[0] != '\0')
+		picture_to(pic, pic->cols - (int)strlen(keys));
+	picture_put(pic, keys);
+	picture_mark_line(pic, PAGE_HEADING);
+}
+
+void
+page_overlay_keys(const char *keys, struct page_picture *pic)
+{
+	picture_put(pic, fitting_keys(keys, pic->cols));
+}
+
+/* --- drawings ------------------------------------------------------------- */
+
+#define EIGHTHS 8
+
+/* Heights of a point, and lengths of a bar's last column. */
+static const char *const height[EIGHTHS + 1] = {
+	" ", "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
+	"\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88",
+};
+static const char *const length[EIGHTHS + 1] = {
+	"", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c",
+	"\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89", "\xe2\x96\x88",
+};
+static const char *const ascii_height[EIGHTHS] = {
+	" ", ".", ":", "-", "=", "+", "*", "#",
+};
+
+/* The fonts of the Linux console and of old terminals lack some blocks. */
+static bool
+has_blocks(const struct page_picture *pic)
+{
+	const char *term = getenv("TERM");
+
+	if (picture_is_ascii(pic))
+		return false;
+	return term == NULL || (strncmp(term, "linux", 5) != 0 &&
+	    strncmp(term, "vt", 2) != 0);
+}
+
+/* v as one of `steps` heights; 0 for 0 only. */
+static int
+height_step(uint64_t v, uint64_t max, int steps)
+{
+	int s;
+
+	if (v == 0)
+		return 0;
+	if (v >= max)
+		return steps;
+	s = (int)((double)v / (double)max * steps + 0.5);
+	return s < 1 ? 1 : s;
+}
+
+void
+picture_spark(struct page_picture *pic, const uint64_t *v, size_t n,
+    uint64_t max, int width)
+{
+	bool blocks = has_blocks(pic);
+	size_t i;
+
+	if (width <= 0)
+		return;
+	if (n > (size_t)width) {
+		v += n - (size_t)width;
+		n = (size_t)width;
+	}
+	if (max == 0)
+		for (i = 0; i < n; i++)
+			if (v[i] > max)
+				max = v[i];
+	picture_blanks(pic, width - (int)n);
+	for (i = 0; i < n; i++)
+		picture_put(pic, blocks ?
+		    height[height_step(v[i], max, EIGHTHS)] :
+		    ascii_height[height_step(v[i], max, EIGHTHS - 1)]);
+}
+
+void
+picture_bar(struct page_picture *pic, double share, int width)
+{
+	bool blocks = has_blocks(pic);
+	int eighths, end, i;
+
+	if (width <= 0)
+		return;
+	/* True for NaN too. */
+	if (!(share > 0))
+		share = 0;
+	if (share > 1)
+		share = 1;
+	end = picture_col(pic) + width;
+	eighths = (int)(share * width * EIGHTHS + 0.5);
+	if (!blocks)
+		eighths = (eighths + EIGHTHS / 2) / EIGHTHS * EIGHTHS;
+	for (i = 0; i < eighths / EIGHTHS; i++)
+		picture_put(pic, blocks ? length[EIGHTHS] : "#");
+	picture_put(pic, length[eighths % EIGHTHS]);
+	picture_to(pic, end);
+}
+
+/* --- sizes ---------------------------------------------------------------- */
+
+static void
+size_in_k(uint64_t bytes, int width, char out[PAGE_SIZE_TEXT])
+{
+	static const char letters[] = "KMGTPE";
+	uint64_t whole = bytes, tenths;
+	size_t i = 0;
+
+	if (bytes < 1024) {
+		snprintf(out, PAGE_SIZE_TEXT, "%u", (unsigned)bytes);
+		return;
+	}
+	/* Rounded down: a size below a limit must not look like the limit. */
+	while (i + 2 < sizeof letters && whole >= UINT64_C(1024) * 1024) {
+		whole /= 1024;
+		i++;
+	}
+	tenths = whole % 1024 * 10 / 1024;
+	snprintf(out, PAGE_SIZE_TEXT, "%llu.%u%c",
+	    (unsigned long long)(whole / 1024), (unsigned)tenths, letters[i]);
+	if ((int)strlen(out) > width)
+		snprintf(out, PAGE_SIZE_TEXT, "%llu%c",
+		    (unsigned long long)(whole / 1024), letters[i]);
+}
+
+void
+page_size_text(enum page_units units, uint64_t bytes, int width,
+    char out[PAGE_SIZE_TEXT])
+{
+	char text[PAGE_SIZE_TEXT];
+
+	if (units == PAGE_UNITS_EXACT) {
+		base_fit_bytes(out, width, bytes);
+		return;
+	}
+	snprintf(text, sizeof text, "%llX", (unsigned long long)bytes);
+	if (units == PAGE_UNITS_K || (int)strlen(text) > width)
+		size_in_k(bytes, width, text);
+	snprintf(out, PAGE_SIZE_TEXT, "%*s", width, text);
+}
+
+const char *
+page_units_name(enum page_units units)
+{
+	return units == PAGE_UNITS_EXACT ? "exact" :
+	    units == PAGE_UNITS_K ? "in K, M and G" : "in hex";
 }

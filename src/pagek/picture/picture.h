@@ -1,10 +1,20 @@
 /*
- * picture: lines of text that are known to fit, made without curses.
+ * picture: lines of text that fit the screen, made without curses.
  *
- * A picture is written top to bottom, each line from left to right, by the
- * functions below; they clip at the picture's width and never fail for their
- * caller.  Memory that could not be had is remembered and told once, by
- * picture_end(): the composers stay free of error paths.
+ * Vocabulary
+ *	picture	lines, written top to bottom, each from left to right; clipped at
+ *		the picture's width.  Columns are those of wcwidth(3).
+ *	mark	the meaning of a run of columns: new, lost, cursor.
+ *	style	what a mark looks like on a terminal, in words (style.c).
+ *	spark	numbers as a row of points, one column each, whose height shows
+ *		the value; the newest is the last one.
+ *	bar	a share of a whole as a length.
+ *
+ *	picture.c	lines, lists longer than the screen, drawings, sizes
+ *	style.c		marks and their styles
+ *	field_table.c	fields of rows: for text, JSON, CSV and metrics
+ *	keys.c		keys, their names and actions; keys.def, pages.def
+ *	typed_line.c	a line that the user types
  *
  * Example
  *	picture_begin(&pic, 80, ascii);
@@ -14,8 +24,8 @@
  *	picture_mark(&pic, 0, picture_col(&pic), PAGE_NEW);
  *	return picture_end(&pic);
  *
- * Columns are those of wcwidth(3).  Text that comes from outside goes through
- * picture_text(), picture_clip() or picture_wrap(), never through
+ * The functions do not fail: picture_end() returns the first error.  Outside text
+ * goes through picture_text(), picture_clip() or picture_wrap(), never through
  * picture_put() or picture_printf().
  */
 #ifndef PAGEK_PICTURE_H
@@ -27,16 +37,16 @@
 
 enum page_mark {
 	PAGE_PLAIN,
-	PAGE_HEADING,		/* reversed */
-	PAGE_CURSOR,		/* the selected row, reversed */
-	PAGE_NEW,		/* bold: younger than a second */
-	PAGE_WARN,		/* yellow, beside a word */
-	PAGE_BAD,		/* red, beside a word: lost, ended, corrupt */
-	PAGE_STALE,		/* dim */
-	PAGE_STATUS,		/* a counter that moved in the last 10 s: reversed */
-	PAGE_MARKS,		/* one more than those that files can name */
-	PAGE_AGE = PAGE_MARKS,	/* the glyph of an age, the youngest: coloured where there are 256 */
-	PAGE_AGE_LAST = PAGE_AGE + 5	/* ... and of the oldest */
+	PAGE_HEADING,
+	PAGE_CURSOR,		/* the selected row */
+	PAGE_NEW,		/* younger than a second */
+	PAGE_WARN,
+	PAGE_BAD,		/* lost, ended, corrupt */
+	PAGE_STALE,
+	PAGE_STATUS,		/* a counter that moved in the last 10 s */
+	PAGE_MARKS,		/* settings can name those above */
+	PAGE_AGE = PAGE_MARKS,	/* the youngest; coloured on terminals with 256 colours */
+	PAGE_AGE_LAST = PAGE_AGE + 5	/* the oldest */
 };
 
 enum page_attr {
@@ -46,10 +56,9 @@ enum page_attr {
 	PAGE_UNDERLINE = 8,
 };
 
-/* What a mark looks like; style.h has the words. */
 struct page_style {
 	unsigned attrs;			/* of enum page_attr */
-	int ink, ground;		/* 0 to 7 as a terminal counts; -1: its own */
+	int ink, ground;		/* 0 to 7, as in a terminal; -1: default */
 };
 
 struct page_span {
@@ -57,7 +66,7 @@ struct page_span {
 	enum page_mark mark;
 };
 
-#define PAGE_COLS_MAX 1000	/* a wider terminal is used up to here */
+#define PAGE_COLS_MAX 1000	/* the rest of a wider terminal stays blank */
 
 struct page_line {
 	const char *text;	/* UTF-8, safe for a terminal, no newline */
@@ -67,83 +76,166 @@ struct page_line {
 
 struct page_store;
 
-/* Starts as all zeros; each compose reuses its memory. */
+/* All zeros is an empty one.  picture_begin() reuses its memory. */
 struct page_picture {
 	struct page_line *line;		/* lines and texts: page_picture_fini() */
 	int rows;
 	size_t cap;
-	int cols;			/* no line is wider */
+	int cols;			/* width */
 	int cursor_row, cursor_col;	/* of the prompt; -1: no prompt */
-	int said;			/* of the last rows: what is typed or said there */
+	int said;			/* last rows that a message or prompt covers */
 	struct page_store *store;
 };
 
 enum picture_align {
-	PICTURE_LEFT,		/* padded on the right to the width */
+	PICTURE_LEFT,		/* padded to the width */
 	PICTURE_RIGHT,
-	PICTURE_FREE,		/* no wider than the width, not padded */
+	PICTURE_FREE,		/* not padded */
 };
 
-#define PICTURE_SPANS 32	/* of one line; more are left out */
+#define PICTURE_SPANS 32	/* of one line; more are dropped */
 
-/* Empties the picture; cols is cut to 1 to PAGE_COLS_MAX. */
+/* cols is clamped to 1 to PAGE_COLS_MAX. */
 void picture_begin(struct page_picture *, int cols, bool ascii);
 /* 0, or -ENOMEM: then the picture has no rows. */
 int picture_end(struct page_picture *);
 
-/* Memory could not be had: there will be no more rows, however many are begun. */
+/* Without memory: further rows are dropped. */
 bool picture_failed(const struct page_picture *);
 
-/* Ends the line before, if any, and begins the next. */
 void picture_line(struct page_picture *);
 /*
- * What has no room in this line goes on below it, from that column on: words of
- * ours broken at blanks, outside text whole if that fits.
+ * Text that does not fit this line continues on the next ones from that column
+ * on: our own words broken at blanks, outside text in one piece if it fits.
  */
 void picture_fold(struct page_picture *, int at);
-/* Takes the last line back, to write it anew. */
+/* Removes the last line. */
 void picture_unline(struct page_picture *);
 
-/* Words of ours: ASCII, and what sparkline.h draws with. */
+/* Our own words: ASCII, and the characters of sparks and bars. */
 void picture_put(struct page_picture *, const char *text);
-/* The same by a format, which costs as much as ten without. */
+/* The same with a format, which takes ten times as long. */
 void picture_printf(struct page_picture *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Outside text into a field; what is cut off leaves a '~'. */
+/* Outside text in a field; text that is cut ends with '~'. */
 void picture_text(struct page_picture *, const char *text, int width,
     enum picture_align);
-/* The same, cut without a trace, as the note's %-7.7s. */
+/* The same without the '~', as the note's %-7.7s. */
 void picture_clip(struct page_picture *, const char *text, int width,
     enum picture_align);
-/* Blanks up to column `col`; nothing when it is behind. */
 void picture_to(struct page_picture *, int col);
-/* So many blanks, as far as the width goes; none for 0 and less.  Never folded. */
+/* Blanks within the width, never folded. */
 void picture_blanks(struct page_picture *, int n);
 int picture_col(const struct page_picture *);
 void picture_mark(struct page_picture *, int from, int to, enum page_mark);
-/* All columns of the line, to the edge of the picture. */
 void picture_mark_line(struct page_picture *, enum page_mark);
 
 /*
- * Outside text over as many lines as it needs, `max` at most, broken at
- * blanks; returns the lines it took.
+ * Outside text in at most `max` lines, broken at blanks; returns the number of
+ * lines.
  */
 int picture_wrap(struct page_picture *, const char *text, int max,
     enum page_mark);
 
-/*
- * Of a list: what it is about, two columns from the edge, and from column `at`
- * on what is said of that, over as many lines as it needs.
- */
+/* A name, indented by two columns, and its text from column `at`, wrapped. */
 void picture_entry(struct page_picture *, const char *name, int at,
     const char *text);
 
-/* Columns that outside text takes once it is safe; cols: in this picture. */
+/* Columns of outside text once it is safe. */
 int picture_width(const char *text, bool ascii);
 int picture_cols(const struct page_picture *, const char *text);
-/* Nothing but ASCII may stand in it. */
 bool picture_is_ascii(const struct page_picture *);
 
 void page_picture_fini(struct page_picture *);
+
+/* --- lists longer than the screen ----------------------------------------- */
+
+/*
+ * Which lines of a list are shown below its title.
+ *	picture_line(pic);
+ *	page_overlay_title("j k move  Esc close", pic);
+ *	...					all lines
+ *	picture_end(pic);
+ *	page_scroll_cut(&scroll, pic, rows - 1);
+ */
+struct page_scroll {
+	int top, lines, window;
+};
+
+/* Keeps the first line and the lines [top, top + window) below it. */
+void page_scroll_cut(struct page_scroll *, struct page_picture *, int window);
+/* Scrolls until line `at` is shown. */
+void page_scroll_to(struct page_scroll *, int at, int window);
+
+/*
+ * Ends a title line with its keys, "g callers  Esc close", right-aligned.  If
+ * they do not fit, the first ones are dropped.
+ */
+void page_overlay_title(const char *keys, struct page_picture *);
+/* The keys as a line of their own. */
+void page_overlay_keys(const char *keys, struct page_picture *);
+
+/* --- drawings ------------------------------------------------------------- */
+
+/*
+ * Made of eighth blocks, or of " .:-=+*#" in ASCII and on consoles whose fonts
+ * lack blocks.  The number stands beside them.
+ *
+ *	picture_spark(pic, trend, 12, 0, 12);	" ▁▁▂▂▃▃▄▅▅▆▆▇"
+ *	picture_bar(pic, 0.37, 12);		"████▍       "
+ */
+
+/*
+ * The last `width` of n points, oldest first, right-aligned.  max: the value of a
+ * full block; 0: the greatest value shown.  Values above 0 are always visible.
+ */
+void picture_spark(struct page_picture *, const uint64_t *v, size_t n,
+    uint64_t max, int width);
+
+/* share, clamped to 0 to 1, padded to the width. */
+void picture_bar(struct page_picture *, double share, int width);
+
+/* --- sizes ---------------------------------------------------------------- */
+
+/* Sizes of blocks in the wide layout and in lists. */
+enum page_units {
+	PAGE_UNITS_EXACT,	/* bytes, in groups of digits if they fit: 65,536 */
+	PAGE_UNITS_K,		/* K, M or G of 1024: 64.0K; bytes below 1024 */
+	PAGE_UNITS_HEX,		/* bytes: 10000 */
+	PAGE_UNITS		/* one more than the last */
+};
+
+#define PAGE_SIZE_TEXT 32
+
+/* Right-aligned in `width` columns, 5 at least; in K, M or G if it does not fit. */
+void page_size_text(enum page_units, uint64_t bytes, int width,
+    char out[PAGE_SIZE_TEXT]);
+/* "in K, M and G" */
+const char *page_units_name(enum page_units);
+
+/* --- styles (style.c) ----------------------------------------------------- */
+
+/*
+ * A style is words: "bold yellow", "white on blue", "reverse".
+ *	attributes	bold, dim, reverse, underline; plain: none
+ *	colours		black, red, green, yellow, blue, magenta, cyan, white,
+ *			default; after "on": of the background
+ */
+
+/* The word of a mark in settings: "cursor"; NULL for PAGE_PLAIN. */
+const char *page_mark_word(enum page_mark);
+/* PAGE_PLAIN: no mark has that name. */
+enum page_mark page_mark_named(const char *word);
+struct page_style page_style_usual(enum page_mark);
+
+/* False: *wrong is the first wrong word, borrowed from text. */
+bool page_style_parse(struct page_style *, const char *text,
+    const char **wrong);
+
+#define PAGE_STYLE_TEXT 80
+void page_style_text(struct page_style, char out[PAGE_STYLE_TEXT]);
+
+/* The style without colours; a style of colours alone becomes the default. */
+struct page_style page_style_bare(enum page_mark, struct page_style);
 
 #endif

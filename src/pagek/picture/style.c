@@ -1,8 +1,7 @@
-/* See style.h. */
 #include <string.h>
 
 #include "../../base/base.h"
-#include "style.h"
+#include "picture.h"
 
 static const struct {
 	const char *word;
@@ -61,9 +60,9 @@ static const struct {
 	{ "plain", 0 },
 };
 
-/* One word; `ground`: a colour is that of the ground. */
+/* ground: a colour is that of the background. */
 static bool
-take_word(struct page_style *style, const char *at, size_t len, bool ground)
+parse_word(struct page_style *style, const char *at, size_t len, bool ground)
 {
 	size_t i;
 
@@ -94,7 +93,7 @@ page_style_parse(struct page_style *out, const char *text, const char **wrong)
 			ground = true;
 			continue;
 		}
-		if (!take_word(&style, text, len, ground))
+		if (!parse_word(&style, text, len, ground))
 			return false;
 		ground = false;
 	}

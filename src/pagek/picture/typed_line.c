@@ -1,4 +1,3 @@
-/* See typed_line.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -12,14 +11,12 @@ line_set(struct line *line, const char *text)
 {
 	size_t len = 0;
 
-	/* Whole characters only. */
 	base_append(line->text, sizeof line->text, &len, "%s", text);
 	line->at = len;
 }
 
 /* --- the cursor --------------------------------------------------------- */
 
-/* It combines with the character before it. */
 static bool
 combines(const char *text)
 {
@@ -37,9 +34,9 @@ char_len(const char *text)
 	return n > 0 ? n : 1;
 }
 
-/* Where the character before `at` begins, and where the one there ends. */
+/* The start of the character before `at`, and the end of the character there. */
 static size_t
-before(const struct line *line, size_t at)
+char_before(const struct line *line, size_t at)
 {
 	while (at > 0) {
 		do {
@@ -53,7 +50,7 @@ before(const struct line *line, size_t at)
 }
 
 static size_t
-after(const struct line *line, size_t at)
+char_after(const struct line *line, size_t at)
 {
 	if (line->text[at] == '\0')
 		return at;
@@ -77,7 +74,6 @@ word_before(const struct line *line)
 
 /* --- changes ------------------------------------------------------------ */
 
-/* The bytes from `from` to `to` go, and the cursor comes there. */
 static enum line_did
 cut_bytes(struct line *line, size_t from, size_t to)
 {
@@ -90,7 +86,7 @@ cut_bytes(struct line *line, size_t from, size_t to)
 }
 
 static enum line_did
-insert(struct line *line, const char *text)
+insert_text(struct line *line, const char *text)
 {
 	size_t len = strlen(line->text), n = strlen(text);
 
@@ -119,10 +115,10 @@ line_key(struct line *line, int code)
 	switch (code) {
 	case PAGE_KEY_LEFT:
 	case PAGE_CTRL('B'):
-		return move_to(line, before(line, line->at));
+		return move_to(line, char_before(line, line->at));
 	case PAGE_KEY_RIGHT:
 	case PAGE_CTRL('F'):
-		return move_to(line, after(line, line->at));
+		return move_to(line, char_after(line, line->at));
 	case PAGE_KEY_HOME:
 	case PAGE_CTRL('A'):
 		return move_to(line, 0);
@@ -132,10 +128,10 @@ line_key(struct line *line, int code)
 	case PAGE_KEY_BACKSPACE:
 	case PAGE_CTRL('H'):
 	case 0x7f:
-		return cut_bytes(line, before(line, line->at), line->at);
+		return cut_bytes(line, char_before(line, line->at), line->at);
 	case PAGE_KEY_DELETE:
 	case PAGE_CTRL('D'):
-		return cut_bytes(line, line->at, after(line, line->at));
+		return cut_bytes(line, line->at, char_after(line, line->at));
 	case PAGE_CTRL('U'):
 		return cut_bytes(line, 0, line->at);
 	case PAGE_CTRL('K'):
@@ -146,7 +142,7 @@ line_key(struct line *line, int code)
 		if (code < ' ' || code > 0x10ffff)
 			return LINE_NOT_MINE;
 		page_key_utf8(code, text);
-		return insert(line, text);
+		return insert_text(line, text);
 	}
 }
 
@@ -178,7 +174,7 @@ line_shown(const struct line *line, int cols, bool ascii)
 		behind = cols / 4;
 	/* The cursor takes a column too. */
 	while (from > 0) {
-		more = before(line, from);
+		more = char_before(line, from);
 		if (width_of(line, more, line->at, ascii) + behind >= cols)
 			break;
 		from = more;
@@ -220,9 +216,9 @@ by_word(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Bytes that all of them begin with, characters being whole. */
+/* The length of the common prefix, in whole characters. */
 static size_t
-in_common(const struct line_words *w)
+common_prefix(const struct line_words *w)
 {
 	const char *first = w->word[0];
 	size_t n = strlen(first), i, k;
@@ -258,16 +254,16 @@ line_complete(struct line *line, struct line_words *w, char *out, size_t cap)
 	if (w->n == 0)
 		return;
 	qsort(w->word, w->n, sizeof *w->word, by_word);
-	n = in_common(w);
+	n = common_prefix(w);
 	if (n > begun && n - begun < sizeof rest) {
 		memcpy(rest, w->word[0] + begun, n - begun);
 		rest[n - begun] = '\0';
-		insert(line, rest);
+		insert_text(line, rest);
 	}
 	if (w->n == 1) {
 		if (n > 0 && strchr("/=", w->word[0][n - 1]) == NULL &&
 		    line->text[line->at] != ' ')
-			insert(line, " ");
+			insert_text(line, " ");
 		return;
 	}
 	for (i = 0; i < w->n; i++)

@@ -1,14 +1,11 @@
 /*
- * typed_line: one line of text that is being typed, and what keys do to it.  It
- * knows of no screen and of no page; its user asks which part fits.
+ * typed_line: a line of text that the user types, and its editing keys.
  *
  * Vocabulary
  *	cursor	stands before the character at byte `at`, or behind the last;
- *		never inside a character, nor between one and the marks that
- *		combine with it.
- *	word	what ^W takes: up to the blank before it.
- *	words	what could stand at the cursor: a completion takes as much as
- *		all of them have in common.
+ *		never inside a character or between it and its combining marks.
+ *	word	characters up to a blank, for ^W.
+ *	words	candidates of a completion.
  *
  * Example
  *	struct line line;
@@ -17,7 +14,7 @@
  *	line_key(&line, PAGE_KEY_LEFT);		LINE_MOVED
  *	use(line.text);
  *
- * Nothing here can fail: what does not fit into the line is not taken.
+ * No function fails: a key that would make the line too long is ignored.
  */
 #ifndef PAGEK_TYPED_LINE_H
 #define PAGEK_TYPED_LINE_H
@@ -33,12 +30,12 @@ struct line {
 	size_t at;		/* of the cursor */
 };
 
-/* That text, as much of it as there is room for; the cursor behind it. */
+/* The text is cut if it is too long; the cursor is at its end. */
 void line_set(struct line *, const char *text);
 
 enum line_did {
-	LINE_NOT_MINE,		/* the key is none of an editor */
-	LINE_MOVED,		/* the text is as it was */
+	LINE_NOT_MINE,		/* not an editing key */
+	LINE_MOVED,		/* the text is unchanged */
 	LINE_CHANGED,
 };
 
@@ -46,9 +43,8 @@ enum line_did {
 enum line_did line_key(struct line *, int code);
 
 /*
- * The first byte to be shown where there are so many columns: from there on the
- * cursor is in sight, and some of what is behind it.  ascii: as picture_text()
- * will write it.
+ * The first byte to show in `cols` columns, so that the cursor and some of the
+ * text behind it are visible.  ascii: as picture_text() writes it.
  */
 size_t line_shown(const struct line *, int cols, bool ascii);
 /* Columns from that byte to the cursor. */
@@ -56,25 +52,22 @@ int line_cursor(const struct line *, size_t shown, bool ascii);
 
 /* --- completion --------------------------------------------------------- */
 
-/*
- * What may stand from byte `from` of the line on.  Starts as all zeros but for
- * `from` and `begun`; the words are owned, to be finished with.
- */
+/* All zeros but for `from` and `begun` is an empty list. */
 struct line_words {
-	size_t from;
-	const char *begun;	/* what stands there up to the cursor; borrowed */
-	char **word;		/* only those that go on from there */
+	size_t from;		/* byte of the line where the word begins */
+	const char *begun;	/* the word up to the cursor; borrowed */
+	char **word;		/* candidates that begin with it; owned */
 	size_t n, cap;
 };
 
-/* Copied if it goes on from what is there; without memory it is left out. */
+/* Copies the word if it begins with `begun`; without memory it is dropped. */
 void line_words_add(struct line_words *, const char *word);
 void line_words_fini(struct line_words *);
 
 /*
- * Puts as much into the line as all words have in common, and behind the only
- * one a blank, unless it ends with '/' or '='.  Of several, out lists them, of
- * paths the last part, as far as there is room.
+ * Inserts what all words have in common.  A single word gets a blank, unless it
+ * ends with '/' or '='.  Several words are listed in `out`, paths by their last
+ * part.
  */
 void line_complete(struct line *, struct line_words *, char *out, size_t cap);
 

@@ -1,15 +1,12 @@
-/* See paint.h. */
 #include <curses.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../layout/layout.h"
-#include "../picture/style.h"
-#include "gather.h"
-#include "paint.h"
 #include "terminal.h"
+#include "tui.h"
 
-#define GO_THERE 6		/* bytes that move the cursor */
+#define MOVE_BYTES 6		/* to move the cursor */
 
 /* From blue, the youngest, to yellow, in the cube of 256 colours. */
 #define RAMP_COLORS 256
@@ -25,7 +22,7 @@ paint_colors(struct paint *p, const struct page_opts *opts)
 	struct page_style style;
 	unsigned i;
 
-	p->anew = true;
+	p->repaint = true;
 	p->colors = terminal_colors(opts->color);
 	if (p->colors) {
 		start_color();
@@ -47,9 +44,9 @@ paint_colors(struct paint *p, const struct page_opts *opts)
 }
 
 void
-paint_anew(struct paint *p)
+paint_repaint(struct paint *p)
 {
-	p->anew = true;
+	p->repaint = true;
 	clearok(curscr, TRUE);
 }
 
@@ -124,12 +121,9 @@ same_line(const struct page_line *a, const struct page_line *b)
 	return strcmp(a->text, b->text) == 0 && same_marks(a, b);
 }
 
-/*
- * As many bytes, and each of either a column, for no line has control characters:
- * they stand one over the other.
- */
+/* Both are ASCII, without control characters: each byte is one column. */
 static bool
-in_step(const char *a, const char *b)
+are_aligned(const char *a, const char *b)
 {
 	while (*a != '\0' && *b != '\0' && (*a & 0x80) == 0 &&
 	    (*b & 0x80) == 0) {
@@ -139,9 +133,9 @@ in_step(const char *a, const char *b)
 	return *a == '\0' && *b == '\0';
 }
 
-/* Curses has a hundred instructions to spend on each character it is given. */
+/* Curses takes a hundred instructions for each character it is given. */
 static void
-add_news(int y, const char *was, const char *text)
+add_changes(int y, const char *was, const char *text)
 {
 	int i, end;
 
@@ -160,8 +154,8 @@ paint_row(const struct paint *p, int y, const struct page_line *was,
     const struct page_line *line)
 {
 	if (was != NULL && line != NULL && same_marks(was, line) &&
-	    in_step(was->text, line->text)) {
-		add_news(y, was->text, line->text);
+	    are_aligned(was->text, line->text)) {
+		add_changes(y, was->text, line->text);
 	} else {
 		move(y, 0);
 		clrtoeol();
@@ -173,8 +167,8 @@ paint_row(const struct paint *p, int y, const struct page_line *was,
 }
 
 /*
- * About what curses writes to make line a line b: the cells that differ, and
- * for each run of them how to get there.
+ * Estimates the bytes that curses writes to change line a into line b: the cells
+ * that differ, and for each run of them a move of the cursor.
  */
 static unsigned
 line_cost(const struct page_line *a, const struct page_line *b)
@@ -182,7 +176,7 @@ line_cost(const struct page_line *a, const struct page_line *b)
 	const char *from = a != NULL ? a->text : "";
 	const char *to = b != NULL ? b->text : "";
 	size_t before = strlen(from), after = strlen(to);
-	unsigned cost = 0, same = GO_THERE;
+	unsigned cost = 0, same = MOVE_BYTES;
 	size_t i;
 
 	for (i = 0; i < before || i < after; i++) {
@@ -190,7 +184,7 @@ line_cost(const struct page_line *a, const struct page_line *b)
 			same++;
 			continue;
 		}
-		cost += 1 + (same < GO_THERE ? same : GO_THERE);
+		cost += 1 + (same < MOVE_BYTES ? same : MOVE_BYTES);
 		same = 0;
 	}
 	return cost;
@@ -198,7 +192,7 @@ line_cost(const struct page_line *a, const struct page_line *b)
 
 /* --- frames ------------------------------------------------------------- */
 
-/* What stands in each row.  Line 1 and the last stay the page's. */
+/* Page K's first and last lines stay visible around an overlay. */
 static int
 lay_out(struct paint_frame *f, struct app *app)
 {
@@ -219,11 +213,11 @@ lay_out(struct paint_frame *f, struct app *app)
 	if (!app_panel_compose(app, &f->over))
 		return 0;
 	y = rows > 4 && !app_panel_covers(app) ? 1 : 0;
-	/* A list of what could be typed goes over an overlay too. */
+	/* A list of completions covers an overlay too. */
 	said = f->picture.said > 1 ? f->picture.said : 0;
 	for (i = 0; i < f->over.rows && y < rows - said; i++, y++)
 		f->line[y] = &f->over.line[i];
-	/* Rows of the page below a short list would be taken for its own. */
+	/* Hide the page's rows below a short overlay. */
 	for (; y < rows - (said > 0 ? said : 1); y++)
 		f->line[y] = NULL;
 	return 0;
@@ -240,19 +234,19 @@ put_cursor(const struct page_picture *pic)
 	}
 }
 
-/* How many bytes curses wrote for it, or about so many where nobody saw them. */
+/* Returns the bytes written, or an estimate if they are not known. */
 static uint64_t
-put_out(const struct paint *p, const struct paint_frame *f, int rows)
+write_picture(const struct paint *p, const struct paint_frame *f, int rows)
 {
 	uint64_t bytes = 0;
 	int y;
 
-	gather_begin();
+	terminal_frame_begin();
 	put_cursor(&f->picture);
 	refresh();
-	if (gather_end(&bytes))
+	if (terminal_frame_end(&bytes))
 		return bytes;
-	if (!p->anew)
+	if (!p->repaint)
 		return p->cost;
 	for (y = 0; y < rows; y++)
 		bytes += f->line[y] != NULL ? strlen(f->line[y]->text) : 0;
@@ -264,27 +258,27 @@ paint_app(struct paint *p, struct app *app)
 {
 	struct paint_frame *was = &p->frame[p->now];
 	struct paint_frame *f = &p->frame[1 - p->now];
-	/* After endwin(), refresh() may find another size, for the next picture. */
+	/* After endwin(), refresh() may change LINES and COLS. */
 	int cols = COLS, rows = LINES, y;
 	bool changed;
 
 	if (lay_out(f, app) < 0)
 		return;
 	if (p->cols != cols || p->rows != rows)
-		p->anew = true;
+		p->repaint = true;
 	p->cost = 0;
-	changed = p->anew || f->picture.cursor_row >= 0 ||
+	changed = p->repaint || f->picture.cursor_row >= 0 ||
 	    was->picture.cursor_row >= 0;
 	for (y = 0; y < rows; y++) {
-		if (!p->anew && same_line(was->line[y], f->line[y]))
+		if (!p->repaint && same_line(was->line[y], f->line[y]))
 			continue;
-		p->cost += p->anew ? 0 : line_cost(was->line[y], f->line[y]);
-		paint_row(p, y, p->anew ? NULL : was->line[y], f->line[y]);
+		p->cost += p->repaint ? 0 : line_cost(was->line[y], f->line[y]);
+		paint_row(p, y, p->repaint ? NULL : was->line[y], f->line[y]);
 		changed = true;
 	}
-	/* To find nothing to write, curses looks at each cell. */
-	p->sent = changed ? put_out(p, f, rows) : 0;
-	p->anew = false;
+	/* Without changes, refresh() would compare each cell. */
+	p->sent = changed ? write_picture(p, f, rows) : 0;
+	p->repaint = false;
 	p->cols = cols;
 	p->rows = rows;
 	p->now = 1 - p->now;

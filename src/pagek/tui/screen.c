@@ -1,14 +1,11 @@
 /*
- * The page on the screen: one loop, one place that paints.
+ * The event loop of the page.  The terminal, signals, the timer of cycles and the
+ * link wake it.  Callbacks change state and set `dirty`; before_sleep() paints if
+ * the state is dirty and a paint is due.  After a key a paint is always due.
  *
- * What wakes the loop: the terminal, signals, the cycle's timer and, in other
- * rooms, the link.  Callbacks change state and say `dirty`; before the loop
- * sleeps again, before_sleep() paints if something is dirty and a paint is due.
- * A key's paint is always due.
- *
- * Cycle n is due at start + n / NODES_HZ s of the monotonic clock.  The timer
- * is armed anew for each, so its rounding to milliseconds does not add up; a
- * cycle that comes too late is counted and skipped.
+ * Cycle n is due at start + n / NODES_HZ seconds.  The timer is set again for
+ * each cycle, so that rounding to milliseconds does not add up.  A cycle that is
+ * missed is counted and skipped.
  */
 #include <curses.h>
 #include <errno.h>
@@ -18,7 +15,6 @@
 #include <unistd.h>
 
 #include "../app/app.h"
-#include "paint.h"
 #include "terminal.h"
 #include "tui.h"
 
@@ -27,19 +23,17 @@
 #define SLACK_NS 5000000	/* a paint may be so much early */
 
 /*
- * What a terminal far away should bear.  Where each picture differs from the
- * last one in every row there is nothing to read at 15 Hz: when a second of that
- * has used up the allowance, pictures come only as often as it is refilled.
- * Each is whole, and of one moment.
+ * Limits the bytes sent to a remote terminal.  Pictures that change every row
+ * cannot be read at 15 Hz: they use up the allowance within a second, and then
+ * come only as often as it is refilled.
  */
-#define BYTES_A_SECOND 6000	/* by our own estimate, which is low */
+#define BYTES_A_SECOND 6000	/* as paint.c estimates them, which is low */
 #define ALLOWANCE 7000
 
 /*
- * The same for the time that a picture takes: so many times as long nothing is
- * painted after it, unless a key asks for it.  A list that is just being taken
- * is put into order for each picture, and would come the later the more often
- * one looked.
+ * After a picture that took t, nothing is painted for PAINT_REST * t, except
+ * after a key: each picture sorts a list that is still being received, and
+ * delays the rest of it.
  */
 #define PAINT_REST 4
 
@@ -55,18 +49,18 @@ struct screen {
 	int open;			/* handles to be closed */
 	bool dirty;
 	bool urgent;			/* paint whatever the rate */
-	bool mouse;			/* the terminal tells of it */
-	bool lent;			/* nothing is painted, no key is ours */
-	bool news;			/* some came since the last cycle */
-	uint64_t start, n;		/* first cycle, and which is next */
-	uint64_t cycled, painted;	/* when last, ns */
-	int64_t allowance;		/* bytes, below 0: to be waited for */
-	uint64_t hz_from;
+	bool mouse;			/* the terminal reports it */
+	bool lent;			/* another program has the terminal */
+	bool news;			/* replies came since the last cycle */
+	uint64_t start, n;		/* ns of the first cycle; number of the next */
+	uint64_t cycled, painted;	/* ns of the last cycle and picture */
+	int64_t allowance;		/* bytes; below 0: wait for it */
+	uint64_t hz_from;		/* ns: cycles are counted from here */
 	unsigned hz_cycles;
 	uint64_t waited;		/* idle time of the loop when the cycle began */
 	uint64_t took_ns;		/* the last picture */
-	uint64_t drawn_us;		/* of this cycle's pictures ... */
-	bool painted_now;		/* ... if it painted any */
+	uint64_t drawn_us;		/* this cycle's pictures */
+	bool painted_now;		/* this cycle painted one */
 	struct paint paint;
 };
 
@@ -77,7 +71,7 @@ static void on_input(uv_poll_t *, int status, int events);
 /* --- paint -------------------------------------------------------------- */
 
 static void
-paint(struct screen *s)
+paint_screen(struct screen *s)
 {
 	struct mono start = mono_now();
 	struct app *app = &s->app;
@@ -90,18 +84,18 @@ paint(struct screen *s)
 		terminal_copy(app->clip.text);
 		app->clip.text[0] = '\0';
 	}
-	if (app->asks.restyle) {
-		app->asks.restyle = false;
+	if (app->requests.restyle) {
+		app->requests.restyle = false;
 		paint_colors(&s->paint, &app->page->opts);
 	}
-	if (app->asks.repaint) {
-		app->asks.repaint = false;
-		paint_anew(&s->paint);
+	if (app->requests.repaint) {
+		app->requests.repaint = false;
+		paint_repaint(&s->paint);
 	}
 	app->cols = COLS;
 	app->rows = LINES;
 	paint_app(&s->paint, app);
-	app_tell_view(app);
+	app_request_blocks(app);
 	s->took_ns = (uint64_t)mono_diff_ns(mono_now(), start);
 	app->page->numbers.drawn_us = s->took_ns / 1000;
 	s->drawn_us += app->page->numbers.drawn_us;
@@ -116,7 +110,6 @@ paint_due(const struct screen *s)
 	uint64_t due = s->painted +
 	    SECOND_NS / (uint64_t)s->app.page->opts.fps - SLACK_NS;
 	uint64_t paid = s->painted;
-
 	uint64_t rested = s->painted + PAINT_REST * s->took_ns;
 
 	if (s->allowance < 0)
@@ -136,30 +129,29 @@ use_allowance(struct screen *s, uint64_t now)
 	if (s->allowance > ALLOWANCE)
 		s->allowance = ALLOWANCE;
 	s->painted = now;
-	paint(s);
+	paint_screen(s);
 	s->allowance -= s->paint.cost;
-	/* Keys are never waited for; what they cost is not for ever. */
+	/* Many keys must not delay later pictures by more than that. */
 	if (s->allowance < -ALLOWANCE / 4)
 		s->allowance = -ALLOWANCE / 4;
 }
 
-/* Another program wants the terminal, or has had it. */
 static void
 lend_or_take_back(struct screen *s)
 {
-	if (s->app.asks.lend == APP_LEND_DUE && !s->app.over) {
+	if (s->app.jobs.terminal == JOBS_TERMINAL_WANTED && !s->app.over) {
 		uv_poll_stop(&s->input);
 		terminal_lend();
 		s->lent = true;
-		s->app.asks.lend = APP_LENT;
-		app_lent(&s->app);
+		s->app.jobs.terminal = JOBS_TERMINAL_LENT;
+		jobs_lent(&s->app.jobs);
 	}
-	if (!s->lent || s->app.asks.lend != APP_LEND_NO)
+	if (!s->lent || s->app.jobs.terminal != JOBS_TERMINAL_FREE)
 		return;
 	s->lent = false;
 	terminal_take_back();
 	uv_poll_start(&s->input, UV_READABLE, on_input);
-	s->paint.anew = s->urgent = true;
+	s->paint.repaint = s->urgent = true;
 }
 
 static void
@@ -181,7 +173,7 @@ before_sleep(uv_prepare_t *prepare)
 	if (page->news) {
 		page->news = false;
 		s->news = s->dirty = true;
-		/* What one has been waiting for is shown at once. */
+		/* Show what the user is waiting for at once. */
 		if (page->found.lacking || (page->state.known &&
 		    page->state.is == NODES_CONNECTING &&
 		    nodes_session_look(s->app.session)->settled))
@@ -203,7 +195,7 @@ before_sleep(uv_prepare_t *prepare)
 
 static void on_cycle(uv_timer_t *);
 
-/* The time that passed while we were stopped is a gap, no missed cycles. */
+/* Cycles during the stop do not count as missed. */
 static void
 after_stop(struct screen *s, uint64_t stopped)
 {
@@ -220,7 +212,7 @@ after_stop(struct screen *s, uint64_t stopped)
 	app_resumed(&s->app, (int64_t)ms);
 }
 
-/* In a signal handler; uv_async_send() may be called there. */
+/* Called by signal handlers; uv_async_send() is async-signal-safe. */
 static void
 wake_running(void)
 {
@@ -229,32 +221,31 @@ wake_running(void)
 }
 
 static void
-stop(struct screen *s)
+stop_process(struct screen *s)
 {
 	uint64_t now = uv_hrtime();
 
-	s->app.asks.suspend = false;
+	s->app.requests.suspend = false;
 	terminal_stop();
-	s->paint.anew = true;
+	s->paint.repaint = true;
 	after_stop(s, now);
 }
 
-/* What signals have asked for; true when we had been stopped. */
+/* Does what signals have requested; true: the process had been stopped. */
 static bool
-attend(struct screen *s)
+handle_signals(struct screen *s)
 {
-	struct terminal_caught caught;
+	struct terminal_signals caught;
 	bool stopped = false;
 
-	terminal_take_caught(&caught);
+	terminal_take_signals(&caught);
 	if (caught.end == 0 && caught.stop) {
-		stop(s);
+		stop_process(s);
 		stopped = true;
-		/* What came while we were stopped. */
-		terminal_take_caught(&caught);
+		terminal_take_signals(&caught);
 	} else if (caught.resumed) {
 		terminal_retake();
-		s->paint.anew = true;
+		s->paint.repaint = true;
 		after_stop(s, s->cycled);
 		stopped = true;
 	}
@@ -262,7 +253,7 @@ attend(struct screen *s)
 		app_quit(&s->app, PAGE_INTERRUPTED, caught.end);
 	} else if (caught.resized) {
 		terminal_resize();
-		s->paint.anew = s->urgent = true;
+		s->paint.repaint = s->urgent = true;
 	}
 	return stopped;
 }
@@ -270,7 +261,7 @@ attend(struct screen *s)
 static void
 on_wake(uv_async_t *wake)
 {
-	attend(wake->data);
+	handle_signals(wake->data);
 }
 
 /* --- cycle -------------------------------------------------------------- */
@@ -299,7 +290,7 @@ count_hz(struct screen *s, uint64_t now)
 	s->hz_cycles = 0;
 }
 
-/* What the cycle that is over has cost; the session has summed up its own. */
+/* Counts the costs of the last cycle; the session has counted its own. */
 static void
 count_cost(struct screen *s, uint64_t now)
 {
@@ -323,8 +314,8 @@ on_cycle(uv_timer_t *timer)
 	struct screen *s = timer->data;
 	uint64_t now = uv_hrtime(), due;
 
-	/* Timers come first: a stop must not be taken for missed cycles. */
-	if (attend(s) || s->app.over)
+	/* libuv runs timers before on_wake(): a stop is no missed cycle. */
+	if (handle_signals(s) || s->app.over)
 		return;
 	s->n++;
 	while (due_at(s, s->n) <= now) {
@@ -336,10 +327,7 @@ on_cycle(uv_timer_t *timer)
 	count_cost(s, now);
 	s->cycled = now;
 	app_tick(&s->app);
-	/*
-	 * The replies of this cycle bring the news to paint; without any,
-	 * ages and clocks still move.
-	 */
+	/* Without replies, which would set news, ages and clocks still move. */
 	if (!s->news)
 		s->dirty = true;
 	s->news = false;
@@ -400,7 +388,7 @@ on_mouse(struct screen *s)
 		app_mouse(&s->app, APP_MOUSE_DOWN, e.y, e.x);
 }
 
-/* The terminal has hung up: reading it would say so for ever. */
+/* The terminal has hung up, and would be readable forever. */
 static bool
 hung_up(const struct screen *s)
 {
@@ -435,14 +423,14 @@ on_input(uv_poll_t *poll, int status, int events)
 		if (code != PAGE_KEY_NONE)
 			app_key(&s->app, code);
 		s->urgent = true;
-		if (s->app.asks.suspend)
-			stop(s);
+		if (s->app.requests.suspend)
+			stop_process(s);
 	}
 }
 
 /*
- * The terminal is watched through an epoll of its own: to watch it directly,
- * libuv would make it non-blocking, for the shell that shares it as well.
+ * Watches the terminal through an epoll descriptor: libuv would set O_NONBLOCK on
+ * the terminal itself, also for the shell that shares it.
  */
 static int
 watch_input(struct screen *s)
@@ -476,7 +464,7 @@ on_closed(uv_handle_t *handle)
 static void
 close_handle(uv_handle_t *handle)
 {
-	/* All zeros: it was never opened. */
+	/* NULL: it was never opened. */
 	if (handle->data != NULL)
 		uv_close(handle, on_closed);
 }
@@ -539,7 +527,6 @@ page_screen_run(uv_loop_t *loop, struct page_watch *watch, struct page *page,
 		return -ENOMEM;
 	s->loop = loop;
 	s->epoll = -1;
-	/* Whoever runs the loop before the page has nothing to wait for yet. */
 	uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
 	r = app_init(&s->app, page, watch, loop);
 	if (r == 0)
@@ -551,7 +538,7 @@ page_screen_run(uv_loop_t *loop, struct page_watch *watch, struct page *page,
 	if (r < 0)
 		goto out;
 	paint_colors(&s->paint, &page->opts);
-	s->app.clip.taken = terminal_copies();
+	s->app.clip.available = terminal_copies();
 	s->start = s->cycled = uv_hrtime();
 	s->urgent = true;
 	uv_update_time(loop);

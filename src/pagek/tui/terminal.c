@@ -1,25 +1,31 @@
-/* See terminal.h. */
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include "gather.h"
 #include "terminal.h"
 
-/* The last: it takes the word of every capability for itself. */
+/* The last one: it defines a macro for each capability. */
 #include <term.h>
 
 #define ESCAPE_DELAY_MS 25
 #define STUCK_SECONDS 2
+#define PIECE 65536
+#define FILE_MIN (UINT64_C(64) * PIECE)	/* no picture is longer */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
 
-static struct termios shell_modes;	/* as they were */
+static struct termios shell_modes;	/* before terminal_open() */
 static char restore[256];
 static size_t restore_len;
 static char mouse_off[64];
@@ -27,11 +33,147 @@ static size_t mouse_off_len;
 static volatile sig_atomic_t mouse_on;
 static SCREEN *screen;
 static bool foreign;		/* curses has given the terminal back */
-static volatile sig_atomic_t lent;	/* ... to another program of this job */
+static volatile sig_atomic_t lent;	/* another program of this job has it */
 static void (*wake_loop)(void);
 
 static volatile sig_atomic_t caught_end, caught_resize, caught_stop,
     caught_resume;
+
+/* --- the output of curses, a picture at a time ---------------------------- */
+
+static volatile sig_atomic_t tty = STDOUT_FILENO;
+static int frame_file = -1;	/* a frame is what lies before its offset */
+static bool in_frame;
+
+int
+terminal_fd(void)
+{
+	return tty;
+}
+
+/*
+ * Curses ignores failed writes.  So the file's memory is taken at once, and there
+ * is no file if RLIMIT_FSIZE is too low for a picture.
+ */
+static int
+make_frame_file(void)
+{
+	struct rlimit limit;
+	int fd;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0 ||
+	    limit.rlim_cur < FILE_MIN)
+		return -1;
+	fd = memfd_create("pagek-picture", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("pagek-picture", MFD_CLOEXEC);
+	if (fd >= 0 && posix_fallocate(fd, 0, PIECE) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+void
+terminal_frame_open(void)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (fd < 0)
+		return;
+	frame_file = make_frame_file();
+	if (frame_file < 0)
+		close(fd);
+	else
+		tty = fd;
+}
+
+void
+terminal_frame_close(void)
+{
+	int fd = tty;
+
+	if (frame_file < 0)
+		return;
+	tty = STDOUT_FILENO;
+	close(fd);
+	close(frame_file);
+	frame_file = -1;
+}
+
+static void
+replace_stdout(int fd)
+{
+	while (dup2(fd, STDOUT_FILENO) < 0 && (errno == EINTR ||
+	    errno == EBUSY))
+		continue;
+}
+
+/* Another program may have set O_NONBLOCK on the terminal. */
+static bool
+write_terminal(const char *bytes, size_t len)
+{
+	struct pollfd p = { .fd = tty, .events = POLLOUT };
+	ssize_t n;
+
+	while (len > 0) {
+		n = write(tty, bytes, len);
+		if (n > 0) {
+			bytes += n;
+			len -= (size_t)n;
+		} else if (n < 0 && errno == EAGAIN) {
+			poll(&p, 1, -1);
+		} else if (n == 0 || errno != EINTR) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+write_frame(off_t end)
+{
+	static char piece[PIECE];
+	off_t at = 0;
+	size_t len;
+	ssize_t n;
+
+	while (at < end) {
+		/* Bytes of older pictures may follow. */
+		len = end - at < PIECE ? (size_t)(end - at) : PIECE;
+		n = pread(frame_file, piece, len, at);
+		if (n <= 0 || !write_terminal(piece, (size_t)n))
+			return false;
+		at += n;
+	}
+	return true;
+}
+
+void
+terminal_frame_begin(void)
+{
+	in_frame = frame_file >= 0 && !isendwin();
+	if (!in_frame)
+		return;
+	lseek(frame_file, 0, SEEK_SET);
+	replace_stdout(frame_file);
+}
+
+bool
+terminal_frame_end(uint64_t *bytes)
+{
+	off_t end;
+
+	if (!in_frame)
+		return false;
+	in_frame = false;
+	replace_stdout(tty);
+	end = lseek(frame_file, 0, SEEK_CUR);
+	if (end < 0 || !write_frame(end))
+		return false;
+	*bytes = (uint64_t)end;
+	return true;
+}
 
 /* --- signals ------------------------------------------------------------ */
 
@@ -52,24 +194,24 @@ static const struct {
 	{ SIGILL, CRASHES },
 	{ SIGABRT, CRASHES },
 	{ SIGALRM, ALARM },
-	{ SIGPIPE, IGNORED },	/* of sockets: the write says so too */
+	{ SIGPIPE, IGNORED },	/* of sockets, whose writes return EPIPE */
 };
 
 static struct sigaction was[BASE_NELEM(signals)];
 static char crash_stack[64 * 1024];
 
-/* Only the job that has the terminal may change its modes. */
+/* A background job must not change the terminal's modes. */
 static bool
 in_foreground(void)
 {
-	return tcgetpgrp(gather_tty()) == getpgrp();
+	return tcgetpgrp(terminal_fd()) == getpgrp();
 }
 
 /* Async-signal-safe, and never waits for a terminal that takes no output. */
 static void
 restore_now(void)
 {
-	int out = gather_tty(), flags;
+	int out = terminal_fd(), flags;
 
 	if (foreign)
 		return;
@@ -78,15 +220,15 @@ restore_now(void)
 	if (flags >= 0)
 		fcntl(out, F_SETFL, flags | O_NONBLOCK);
 	if (mouse_on && write(out, mouse_off, mouse_off_len) < 0) {
-		/* The next one does not get through either. */
+		/* The next write fails too. */
 	}
 	if (write(out, restore, restore_len) < 0) {
-		/* Stopped by ^S, most likely: off and on lets it go on. */
+		/* ^S may have stopped it: restart the output. */
 		tcflush(out, TCOFLUSH);
 		tcflow(out, TCOOFF);
 		tcflow(out, TCOON);
 		if (write(out, restore, restore_len) < 0) {
-			/* There is nobody left to tell. */
+			/* No way is left to report it. */
 		}
 	}
 	if (flags >= 0)
@@ -116,12 +258,12 @@ on_crash(int sig)
 
 	restore_now();
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0) {
-		/* The signal says it too. */
+		/* The signal reports the crash too. */
 	}
 	act_by_default(sig);
 }
 
-/* The loop has not attended to the signal: it hangs in a write. */
+/* The loop has not handled the signal: it hangs in a write. */
 static void
 on_alarm(int sig)
 {
@@ -184,7 +326,7 @@ catch_signals(void)
 		} else if (signals[i].kind == IGNORED) {
 			sa.sa_handler = SIG_IGN;
 		}
-		/* nohup(1) and shells without job control mean what they set. */
+		/* nohup(1) and shells without job control ignore some signals. */
 		if ((signals[i].kind == ENDS || signals[i].kind == STOPS) &&
 		    was[i].sa_handler == SIG_IGN)
 			continue;
@@ -224,9 +366,9 @@ release_signals(void)
 }
 
 void
-terminal_take_caught(struct terminal_caught *c)
+terminal_take_signals(struct terminal_signals *c)
 {
-	*c = (struct terminal_caught){
+	*c = (struct terminal_signals){
 		.end = caught_end,
 		.resized = caught_resize,
 		.stop = caught_stop,
@@ -243,18 +385,18 @@ terminal_check(void)
 	const char *term = getenv("TERM"), *cup;
 	int err;
 
-	if (!isatty(STDIN_FILENO) || !isatty(gather_tty()))
+	if (!isatty(STDIN_FILENO) || !isatty(terminal_fd()))
 		return -ENOTTY;
-	/* initscr(3) would end the process: ask before it can. */
+	/* newterm(3) fails late, and initscr(3) ends the process. */
 	if (term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 ||
-	    setupterm(term, gather_tty(), &err) != OK)
+	    setupterm(term, terminal_fd(), &err) != OK)
 		return -ENODEV;
 	cup = tigetstr("cup");
 	del_curterm(cur_term);
 	return cup == NULL || cup == (char *)-1 ? -ENODEV : 0;
 }
 
-/* A capability without its padding, which is for tputs(3) to spell out. */
+/* Appends a capability without its padding ("$<5>"), which tputs(3) expands. */
 static void
 add_restore(const char *name)
 {
@@ -272,7 +414,7 @@ add_restore(const char *name)
 	}
 }
 
-/* As curses switches it; a terminal without the capability knows none. */
+/* The bytes by which curses turns the mouse off; none without the capability. */
 static void
 make_mouse_off(void)
 {
@@ -294,7 +436,7 @@ terminal_mouse(bool on)
 {
 	if (lent || screen == NULL)
 		return;
-	/* Presses alone: to wait for clicks would hold every one up. */
+	/* Report presses at once: curses would wait for a click's release. */
 	mouseinterval(0);
 	if (on)
 		mouse_on = 1;
@@ -307,7 +449,7 @@ terminal_mouse(bool on)
 
 /* --- the clipboard -------------------------------------------------------- */
 
-/* By its description; tmux, which takes it, is often called screen. */
+/* tmux takes OSC 52, but its TERM is often "screen", without Ms. */
 bool
 terminal_copies(void)
 {
@@ -319,9 +461,8 @@ terminal_copies(void)
 	    strncmp(term, "screen", 6) == 0;
 }
 
-/* Three bytes as four characters of base64. */
 static size_t
-encode(char *out, const char *text, size_t len)
+encode_base64(char *out, const char *text, size_t len)
 {
 	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	    "abcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -352,10 +493,10 @@ terminal_copy(const char *text)
 	if (lent || screen == NULL)
 		return;
 	memcpy(bytes, begin, n);
-	n += encode(bytes + n, text, len);
+	n += encode_base64(bytes + n, text, len);
 	bytes[n++] = '\a';
-	/* What does not get through is no loss: the address is on the screen. */
-	base_write_all(gather_tty(), bytes, n);
+	/* An error does no harm: the address is on the screen too. */
+	base_write_all(tty, bytes, n);
 }
 
 static void
@@ -369,7 +510,7 @@ make_restore(void)
 	add_restore("rmkx");
 	add_restore("cnorm");
 	add_restore("rmcup");
-	/* Without a screen of our own, the shell goes on below the picture. */
+	/* Without an alternate screen, the shell continues below the picture. */
 	if ((rmcup == NULL || rmcup == (char *)-1) &&
 	    restore_len + 2 < sizeof restore) {
 		restore[restore_len++] = '\r';
@@ -384,10 +525,7 @@ terminal_colors(enum page_color color)
 
 	if (color == PAGE_COLOR_NEVER || !has_colors())
 		return false;
-	/*
-	 * CLICOLOR_FORCE is for output that is no terminal; here there is one,
-	 * and it has colours or it has not.
-	 */
+	/* CLICOLOR_FORCE is for output that is no terminal. */
 	return color == PAGE_COLOR_ALWAYS || no_color == NULL ||
 	    no_color[0] == '\0';
 }
@@ -399,16 +537,16 @@ terminal_open(void (*wake)(void))
 
 	if (r < 0)
 		return r;
-	if (tcgetattr(gather_tty(), &shell_modes) < 0)
+	if (tcgetattr(terminal_fd(), &shell_modes) < 0)
 		return -errno;
 	remember_signals();
-	/* The size is the terminal's, not that of an old environment. */
+	/* The terminal's size, not that of LINES and COLUMNS. */
 	use_tioctl(TRUE);
 	set_escdelay(ESCAPE_DELAY_MS);
 	screen = newterm(NULL, stdout, stdin);
 	if (screen == NULL)
 		return -ENODEV;
-	gather_open();
+	terminal_frame_open();
 	foreign = false;
 	wake_loop = wake;
 	caught_end = caught_resize = caught_stop = caught_resume = 0;
@@ -433,18 +571,17 @@ terminal_close(void)
 {
 	if (screen == NULL)
 		return;
-	/* A stopped or background job must not fight for the modes. */
 	if (in_foreground() && !foreign) {
 		endwin();
 		foreign = true;
 	}
 	restore_now();
-	/* Whoever has it may be gone without having set its modes back. */
+	/* The other program may have ended without restoring the modes. */
 	if (lent && in_foreground())
-		tcsetattr(gather_tty(), TCSANOW, &shell_modes);
+		tcsetattr(terminal_fd(), TCSANOW, &shell_modes);
 	delscreen(screen);
 	screen = NULL;
-	gather_close();
+	terminal_frame_close();
 	lent = 0;
 	alarm(0);
 	release_signals();
@@ -455,7 +592,7 @@ terminal_retake(void)
 {
 	if (lent)
 		return;
-	/* endwin() first: only after it does refresh() set all modes again. */
+	/* refresh() sets all modes only after an endwin(). */
 	if (!isendwin())
 		endwin();
 	foreign = false;
@@ -473,7 +610,6 @@ terminal_stop(void)
 		endwin();
 	foreign = true;
 	act_by_default(SIGTSTP);
-	/* Here we are again, continued. */
 	catch_signals();
 	caught_stop = caught_resume = 0;
 	if (caught_end == 0)
@@ -502,8 +638,7 @@ terminal_resize(void)
 
 	if (lent)
 		return;
-
-	if (ioctl(gather_tty(), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
+	if (ioctl(terminal_fd(), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
 	    size.ws_col > 0)
 		resizeterm(size.ws_row, size.ws_col);
 }

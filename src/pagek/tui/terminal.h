@@ -1,73 +1,99 @@
 /*
- * terminal: taking a terminal over and giving it back as it was, whatever
- * happens.
+ * terminal: takes a terminal over and gives it back as it was.
  *
  * Vocabulary
- *	caught	what signals have asked for since last looked at; handlers only
- *		note it and wake the loop.
- *	restore	the bytes that undo what curses did, made while there is time,
- *		for the handlers that have none.
+ *	signals	what signals have requested since the last look.  Handlers only
+ *		set flags and wake the loop.
+ *	restore	the bytes that undo what curses did.  They are made in advance,
+ *		for signal handlers.
+ *	frame	the output of curses for one picture, written in one piece.
  *
- * Ways out, and who restores: a key or a signal that ends the page,
- * terminal_close(); a crash, the handler of the signal, which then lets it
- * act; a terminal that takes no output any more, an alarm two seconds after a
- * signal that nobody could attend to.
+ * terminal_close() restores the terminal when the page ends by a key or a signal.
+ * After a crash, the signal's handler does.  If a write to the terminal hangs, an
+ * alarm does, two seconds after the signal that asked the page to end.
  *
- * One terminal at a time: signals have no other place to tell than static
- * variables.
+ * There is one terminal at a time: its state is static, for the signal handlers.
  */
 #ifndef PAGEK_TERMINAL_H
 #define PAGEK_TERMINAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "../page/page.h"
 
-
-struct terminal_caught {
-	int end;		/* signal that ends the page; 0 none */
+struct terminal_signals {
+	int end;		/* signal that ends the page; 0: none */
 	bool resized;
 	bool stop;		/* ^Z */
-	bool resumed;		/* was stopped by a signal nobody catches */
+	bool resumed;		/* continued after SIGSTOP */
 };
 
-/* 0, -ENOTTY or -ENODEV as page_screen_run() says; writes nothing. */
+/* 0, -ENOTTY or -ENODEV, as page_screen_run(); writes nothing. */
 int terminal_check(void);
 
-/* `wake` is called by signal handlers, and must be fit for that. */
+/* Signal handlers call `wake`, which must be async-signal-safe. */
 int terminal_open(void (*wake)(void));
-/* Gives terminal and signals back; a signal may still be re-raised then. */
+/* Restores the terminal and the signal handlers. */
 void terminal_close(void);
 
-void terminal_take_caught(struct terminal_caught *);
+/* Returns what signals have requested, and clears it, except `end`. */
+void terminal_take_signals(struct terminal_signals *);
 
-/* Gives the terminal back, stops, and takes it again when continued. */
+/* Restores the terminal, stops, and takes the terminal again when continued. */
 void terminal_stop(void);
-/* Takes it again after somebody else has written on it. */
+/* Takes the terminal again after another program has changed it. */
 void terminal_retake(void);
 /*
- * Gives it to another program of this job: ^C and ^\ are for that one, and
- * what is asked of the terminal has to wait until it is taken back.
+ * Gives the terminal to another program of this job, until
+ * terminal_take_back().  Meanwhile, ^C and ^\ are for that program, and requests
+ * to change the terminal do nothing.
  */
 void terminal_lend(void);
 void terminal_take_back(void);
-/*
- * Clicks come as KEY_MOUSE from now on, or no longer; on all ways out it is as
- * it was.
- */
+/* Turns KEY_MOUSE on or off. */
 void terminal_mouse(bool);
 /*
- * Whether the terminal is known to take OSC 52, which sets the clipboard of the
- * machine that it is on, be that far away; and the text sent by it: plain ASCII,
- * TERMINAL_COPY_MAX bytes of it at most.  Between two paints.
+ * terminal_copies() returns whether the terminal is known to take OSC 52, which
+ * sets its clipboard.  terminal_copy() sends the text, plain ASCII, at most
+ * TERMINAL_COPY_MAX bytes of it; not inside a frame.
  */
 #define TERMINAL_COPY_MAX 64
 bool terminal_copies(void);
 void terminal_copy(const char *text);
-/* The size may have changed. */
+/* Reads the terminal's size again. */
 void terminal_resize(void);
 
-/* Whether this terminal is to have colours. */
 bool terminal_colors(enum page_color);
+
+/* --- frames --------------------------------------------------------------- */
+
+/*
+ * Curses calls write() after each move of its cursor: fifty times for a list in
+ * motion, each perhaps a packet to a remote terminal, so that a picture appears
+ * in parts.  Inside a frame, a file in memory takes the place of standard output;
+ * terminal_frame_end() writes it to the terminal, 64 KiB at a time.
+ *
+ * A picture after endwin() is not buffered, because curses first sets modes of
+ * the terminal; neither is what curses writes when it reads KEY_RESIZE.
+ */
+
+/*
+ * terminal_open() calls it.  Without a descriptor, memory or a sufficient
+ * RLIMIT_FSIZE, nothing is buffered.
+ */
+void terminal_frame_open(void);
+void terminal_frame_close(void);
+
+/* The terminal's descriptor, inside a frame too; async-signal-safe. */
+int terminal_fd(void);
+
+/*
+ * Inside a frame, curses may only refresh and move its cursor, and no thread may
+ * write to standard output or start a program.  False: the number of bytes
+ * written is not known.
+ */
+void terminal_frame_begin(void);
+bool terminal_frame_end(uint64_t *bytes);
 
 #endif

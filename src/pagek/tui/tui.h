@@ -1,10 +1,9 @@
 /*
- * tui: the page on a terminal.  curses is in this room alone.
+ * tui: the page on a terminal.  This room alone uses curses.
  *
- *	screen.c	the loop around one struct app
+ *	screen.c	the event loop around one struct app
  *	paint.c		a picture onto the terminal
- *	terminal.c	the terminal taken over, and given back as it was
- *	gather.c	what curses writes for a picture, in one piece
+ *	terminal.c	takes the terminal over and gives it back; frames
  *
  * Example
  *	if (page_screen_check() < 0)
@@ -20,20 +19,51 @@
 #include "../app/app.h"
 
 /*
- * Runs page K on the terminal until it is left.  Sets up and restores the
- * terminal itself, on every way out, a crash included.  Everything that the
- * user has to read afterwards is the caller's to print.
+ * Runs the page on the terminal until the user leaves it.  Restores the terminal
+ * on every way out, a crash included.  Prints nothing afterwards.
  *
- * -ENOTTY when standard output or input is no terminal, -ENODEV when TERM is
- * dumb, unset or unknown: nothing has been written then.
+ * -ENOTTY if standard output or input is no terminal, -ENODEV if TERM is dumb,
+ * unset or unknown: then nothing has been written.
  */
 int page_screen_run(uv_loop_t *, struct page_watch *, struct page *,
     struct page_result *);
 
-/*
- * What page_screen_run() would say of the terminal, 0, -ENOTTY or -ENODEV,
- * for who has to know before a target is started.  Writes nothing.
- */
+/* The same errors, before a target is started; writes nothing. */
 int page_screen_check(void);
+
+/* --- paint.c ---------------------------------------------------------------- */
+
+/*
+ * The last two pictures: the one on the terminal, and the next one.  Lines that
+ * are equal in both are skipped; curses compares the others cell by cell.
+ */
+struct paint {
+	bool colors;
+	bool ramp;			/* ages have colours */
+	struct page_style style[PAGE_MARKS];
+	bool repaint;			/* the terminal's contents are unknown */
+	int cols, rows;			/* of the picture on it */
+	unsigned now;			/* frame on the terminal, 0 or 1 */
+	struct paint_frame {
+		struct page_picture picture, over;
+		const struct page_line **line;	/* of each row; NULL: blank */
+		size_t cap;
+	} frame[2];
+	unsigned cost;		/* estimated bytes of the last picture */
+	uint64_t sent;		/* measured bytes, or the estimate */
+};
+
+/* After newterm(3), and when the colours change. */
+void paint_colors(struct paint *, const struct page_opts *);
+/* Writes the whole screen with the next picture. */
+void paint_repaint(struct paint *);
+void paint_app(struct paint *, struct app *);
+/*
+ * Writes one line into row y of curses' window, over the line `old`.  NULL: `old`
+ * is unknown, or the line is blank.
+ */
+void paint_row(const struct paint *, int y, const struct page_line *old,
+    const struct page_line *);
+void paint_fini(struct paint *);
 
 #endif

@@ -1,9 +1,6 @@
 /*
- * Page K: the blocks of a target, or their groups.  Its picture and its state
- * are those of src/page; here is what keys do with it, and its text.
- *
- * It is always there: the other pages and the overlays lie over it, and what
- * its rows are made of is kept up to date below them.
+ * Page K: the blocks of a target, or their groups.  It is always open, below the
+ * other pages and overlays.  Its picture is made by the room layout.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +10,7 @@
 #include "../../layout/block_fields.h"
 #include "../../layout/group_fields.h"
 #include "../../layout/layout.h"
-#include "../../picture/units.h"
+#include "../../picture/picture.h"
 #include "../../rows/choice.h"
 #include "../../rows/departures.h"
 #include "../../rows/follow.h"
@@ -22,7 +19,7 @@
 #include "../../rows/groups.h"
 #include "../../rows/rows.h"
 #include "../app.h"
-#include "../batch.h"
+#include "../../batch/batch.h"
 #include "../pages.h"
 
 /* --- moving --------------------------------------------------------------- */
@@ -39,31 +36,16 @@ window(const struct app *app)
 	return app->page->found.window > 1 ? app->page->found.window : 1;
 }
 
-/* A cursor that is moved does not follow anything. */
-static void
-say_left(struct app *app)
+/* Freezes the order.  False, with a message: there are no rows. */
+static bool
+begin_move(struct app *app, const struct page_view *v)
 {
+	if (app->page->found.total == 0) {
+		app_say(app, "there are no rows");
+		return false;
+	}
 	if (page_followed_stop(app->page))
 		app_say(app, "follows no longer: the cursor was moved");
-}
-
-/* False, and that is said: there are none to move among. */
-static bool
-has_rows(struct app *app)
-{
-	if (app->page->found.total == 0)
-		app_say(app, "there are no rows");
-	return app->page->found.total > 0;
-}
-
-/* Freezes the order for a move of the cursor.  False: there are no rows. */
-static bool
-begin_move(struct app *app, struct page_view *v)
-{
-	if (!has_rows(app))
-		return false;
-	page_view_shown(v, app->page, app->session);
-	say_left(app);
 	page_still_touch(app->page, v);
 	return true;
 }
@@ -71,7 +53,7 @@ begin_move(struct app *app, struct page_view *v)
 static void
 move_to(struct app *app, uint64_t offset)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
 	if (!begin_move(app, &v))
 		return;
@@ -82,7 +64,7 @@ move_to(struct app *app, uint64_t offset)
 static void
 move(struct app *app, int delta)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
 	if (!begin_move(app, &v))
 		return;
@@ -138,9 +120,8 @@ next_units(struct app *app)
 static void
 toggle_frozen(struct app *app)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
 	if (!page_still_toggle(app->page, &v))
 		app_say(app, "order: live");
 	else if (v.look->window)
@@ -153,10 +134,9 @@ static void
 toggle_followed(struct app *app)
 {
 	char what[PAGE_FOLLOWED_TEXT];
-	struct page_view v;
+	struct page_view v = app_view(app);
 	int r;
 
-	page_view_shown(&v, app->page, app->session);
 	r = page_followed_toggle(app->page, &v);
 	page_followed_text(app->page, what);
 	if (r > 0)
@@ -216,7 +196,6 @@ next_group(struct app *app)
 	say_kinds(app);
 }
 
-/* Grouped by what it is grouped by already, each group would have one. */
 static void
 next_group_below(struct app *app)
 {
@@ -229,6 +208,7 @@ next_group_below(struct app *app)
 		app_say(app, "B groups groups again: b makes them");
 		return;
 	}
+	/* Grouping twice by the same kind makes no sense. */
 	if (kind == page->group)
 		kind++;
 	page_set_group_below(page, kind);
@@ -250,7 +230,6 @@ toggle_flat(struct app *app)
 	say_kinds(app);
 }
 
-/* "type", or with a second level "site>type". */
 void
 app_group_by(struct app *app, const char *kinds)
 {
@@ -281,15 +260,14 @@ say_failed(struct app *app, int r)
 		app_say(app, "cannot open the group: %s", strerror(-r));
 }
 
-/* Where there is a second level, Enter opens and closes as Right and Left do. */
+/* With a second level, Enter expands and collapses as Right and Left do. */
 static void
 enter_group(struct app *app)
 {
 	struct page *page = app->page;
 	struct page_group_at at;
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, page, app->session);
 	if (page_group_below(page) != 0 && page_groups_at_hand(page, &v) &&
 	    page_groups_at(page->groups, page->cursor.on ? page->cursor.at :
 	    page->offs, &at) && at.what == ROW_GROUP) {
@@ -305,9 +283,8 @@ enter_group(struct app *app)
 static void
 unfold(struct app *app)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
 	say_failed(app, page_unfold(app->page, &v));
 }
 
@@ -324,24 +301,22 @@ fold(struct app *app)
 static void
 unfold_all(struct app *app)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
 	say_failed(app, page_unfold_all(app->page, &v));
 }
 
-/* Where nothing can be opened, Enter tries to connect again. */
+/* Without a link and a cursor, Enter tries to connect. */
 static void
 enter(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
-	struct page_view v;
+	struct page_view v = app_view(app);
 	struct blk b;
 
 	if (!look->linked && !app->page->cursor.on &&
 	    nodes_link_retry(app->link))
 		return;
-	page_view_shown(&v, app->page, app->session);
 	if (!page_shows_groups(app->page) ||
 	    page_block_at_cursor(app->page, &v, &b))
 		app_open_detail(app);
@@ -349,14 +324,11 @@ enter(struct app *app)
 		enter_group(app);
 }
 
-/*
- * What is on its way is cancelled first.  With no group open, Esc takes the
- * filter away, and then the cursor.
- */
+/* Esc undoes the first of these. */
 static void
-close_what_is_open(struct app *app)
+go_back(struct app *app)
 {
-	if (app_step_stop(app) || app_find_stop(app) || app_jobs_cancel(app))
+	if (app_step_stop(app) || app_find_stop(app) || jobs_cancel(&app->jobs))
 		return;
 	if (app->page->opened) {
 		page_close_group(app->page);
@@ -382,10 +354,9 @@ open_difference(struct app *app)
 static void
 open_diagnostics(struct app *app)
 {
-	app_panel_open(app, APP_COSTS);
+	app_panel_open(app, APP_DIAGNOSTICS);
 }
 
-/* A mouse that is the page's cannot select text for the terminal. */
 static void
 toggle_mouse(struct app *app)
 {
@@ -424,18 +395,17 @@ static const struct panel_key keys[] = {
 	{ .action = PAGE_DO_DIFF, .run = open_difference },
 	{ .action = PAGE_DO_DRAIN, .run = app_drain },
 	{ .action = PAGE_DO_COSTS, .run = open_diagnostics },
-	{ .action = PAGE_DO_COUNT_ANEW, .run = app_count_anew },
-	{ .action = PAGE_DO_CLOSE, .run = close_what_is_open },
+	{ .action = PAGE_DO_COUNT_ANEW, .run = app_reset_costs },
+	{ .action = PAGE_DO_CLOSE, .run = go_back },
 };
 
-/* With the cursor in a field of line 2. */
 static bool
 key(struct app *app, int code)
 {
 	return app_field_key(app, page_key_action(code));
 }
 
-/* --- how blocks are sorted ------------------------------------------------ */
+/* --- order of blocks ------------------------------------------------------ */
 
 static void
 blocks_get_sorting(const struct app *app, struct page_sorting *s)
@@ -449,7 +419,7 @@ blocks_set_sorting(struct app *app, const struct page_sorting *s)
 	page_choice_sort(app->page, s);
 }
 
-/* A narrow page shows no columns, but for its own few. */
+/* The column of a sort key is on the screen. */
 static bool
 is_shown(struct app *app, const struct page_view *v, size_t row)
 {
@@ -471,17 +441,16 @@ is_shown(struct app *app, const struct page_view *v, size_t row)
 static size_t
 block_key_beside(struct app *app, bool right)
 {
-	/* As they stand from left to right. */
+	/* From left to right. */
 	static const enum page_sort at[] = { PAGE_SORT_ADDRESS,
 		PAGE_SORT_SIZE, PAGE_SORT_USED, PAGE_SORT_TYPE,
 		PAGE_SORT_DESCR, PAGE_SORT_THREAD, PAGE_SORT_RNOD,
 		PAGE_SORT_AGE, PAGE_SORT_LEVEL, PAGE_SORT_FUNCTION };
-	struct page_view v;
+	struct page_view v = app_view(app);
 	enum page_sort now;
 	size_t i, n;
 	bool reverse;
 
-	page_view_shown(&v, app->page, app->session);
 	now = page_sorting_first(&app->page->opts, &reverse);
 	for (i = 0; i < BASE_NELEM(at) - 1 && at[i] != now; i++)
 		continue;
@@ -501,7 +470,7 @@ static const struct page_sort_ops block_sorts = {
 	.beside = block_key_beside,
 };
 
-/* --- how groups are sorted: a key is an enum profile_measure --------------- */
+/* --- order of groups: a key is an enum profile_measure --------------------- */
 
 static void
 groups_get_sorting(const struct app *app, struct page_sorting *s)
@@ -511,7 +480,6 @@ groups_get_sorting(const struct app *app, struct page_sorting *s)
 	s->by[0].reverse = app->page->group_reverse;
 }
 
-/* Without a cursor to follow, a new order is read from its top. */
 static void
 groups_set_sorting(struct app *app, const struct page_sorting *s)
 {
@@ -565,16 +533,15 @@ sorts(const struct app *app)
 
 /* --- clicks --------------------------------------------------------------- */
 
-/* By the column of the heading; where none can be meant, all are offered. */
+/* Sorts by the column, or opens the picker. */
 static void
 click_heading(struct app *app, int col)
 {
 	const char *title = NULL;
-	struct page_view v;
+	struct page_view v = app_view(app);
 	bool reverse;
 	size_t i;
 
-	page_view_shown(&v, app->page, app->session);
 	if (is_wide(app) && !page_shows_groups(app->page))
 		title = page_columns_title(&v, app->cols, col);
 	for (i = 0; title != NULL && i < PAGE_SORTS; i++)
@@ -594,13 +561,12 @@ static void
 click_row(struct app *app, int row)
 {
 	struct page *page = app->page;
-	struct page_view v;
+	struct page_view v = app_view(app);
 	uint64_t at;
 
 	if (!page_leaving_offset(page, (size_t)(row - page->found.spots.first),
 	    &at))
 		return;
-	page_view_shown(&v, page, app->session);
 	page_still_touch(page, &v);
 	page_move_to(page, at);
 	page_hold(page, &v);
@@ -624,12 +590,19 @@ click(struct app *app, int row, int col)
 static int
 save(struct app *app, struct page_picture *pic)
 {
-	struct page page = *app->page;
+	struct page *page = app->page;
+	struct page_cursor cursor = page->cursor;
+	struct page_found found = page->found;
+	uint64_t offs = page->offs;
 	int r;
 
-	page.bare = true;
-	r = page_compose(&page, app->session, app->cols, app->rows, pic);
-	page_take_over(app->page, &page);
+	page->bare = true;
+	r = page_compose(page, app->session, app->cols, app->rows, pic);
+	page->bare = false;
+	/* Without key bar there is room for other rows than on the screen. */
+	page->cursor = cursor;
+	page->found = found;
+	page->offs = offs;
 	return r;
 }
 
@@ -649,7 +622,7 @@ text_begin(struct batch *b)
 	return 0;
 }
 
-/* The groups of the first level, as :export writes them. */
+/* The groups of the first level, as :export does. */
 static int
 put_groups(struct page *page, const struct page_view *v, struct json *j)
 {
@@ -662,7 +635,6 @@ put_groups(struct page *page, const struct page_view *v, struct json *j)
 	    j, &sums);
 }
 
-/* All rows, with the names that are in the profile. */
 static int
 put_data(struct batch *b, struct profile *p, struct page_sieve *sieve)
 {
@@ -685,7 +657,7 @@ put_picture(struct batch *b, int rows)
 	return batch_print(b->out, b->loop, b->page, b->session, rows);
 }
 
-/* A picture of --once has all rows, one of -b as many as the screen. */
+/* --once prints all rows, -b as many as fit the screen. */
 static int
 text_print(struct batch *b)
 {
@@ -697,16 +669,16 @@ text_print(struct batch *b)
 
 	if (!b->once && !b->o->json)
 		return put_picture(b, batch_lines(b->out));
-	r = batch_sieve(b->o, &sieve);
+	r = batch_filter(b->o, &sieve);
 	if (r == 0)
-		r = batch_names(b->loop, b->session, &b->page->opts, sieve, 0,
+		r = batch_profile(b->loop, b->session, &b->page->opts, sieve, 0,
 		    batch_names_ms(b), &p, &lacking);
 	if (r < 0) {
 		page_sieve_free(sieve);
 		return r;
 	}
 	if (b->once)
-		batch_tell_lacking(b->o, b->session, lacking,
+		batch_report_names(b->o, b->session, lacking,
 		    profile_callers(p));
 	r = b->o->json ? put_data(b, p, sieve) :
 	    put_picture(b, look->listed ? 0 : batch_lines(b->out));

@@ -11,7 +11,7 @@
 #include "../../panels/difference_page.h"
 #include "../../rows/rows.h"
 #include "../app.h"
-#include "../batch.h"
+#include "../../batch/batch.h"
 #include "../pages.h"
 
 static struct page_diff *
@@ -41,9 +41,8 @@ open_page(struct app *app, bool first)
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
 {
-	struct page_view v;
+	struct page_view v = app_view(app);
 
-	page_view_shown(&v, app->page, app->session);
 	return page_diff_compose(diff_of(app), app->page, &v, app->cols, rows,
 	    pic);
 }
@@ -64,11 +63,10 @@ static void
 enter(struct app *app)
 {
 	struct page_diff *d = diff_of(app);
-	struct page_view v;
+	struct page_view v = app_view(app);
 	struct blk b;
 	bool live;
 
-	page_view_shown(&v, app->page, app->session);
 	if (page_diff_open(d, app->page, &v))
 		return;
 	if (!page_diff_block(d, app->page, &b, &live))
@@ -76,7 +74,7 @@ enter(struct app *app)
 	else if (!live)
 		app_say(app, "that block has been freed");
 	else
-		app_open_detail_of(app, &v, &b);
+		app_open_detail_of(app, &b);
 }
 
 static bool
@@ -92,13 +90,12 @@ next_view(struct app *app)
 	app_say(app, "view: %s", page_diff_view_name(diff_of(app)));
 }
 
-/* Page K's own, so that both pages show the same; blocks alone are t's. */
+/* Page K's kind of groups, so that both pages show the same. */
 static void
 next_kind(struct app *app)
 {
 	unsigned by = page_group_kind_called("function"), kind;
 
-	/* Where page K has no groups these are by function. */
 	kind = (app->page->group != 0 ? app->page->group : by) + 1;
 	if (page_group_kind(kind) == NULL)
 		kind = by;
@@ -114,7 +111,7 @@ toggle_blocks(struct app *app)
 }
 
 static void
-mark(struct app *app)
+set_mark(struct app *app)
 {
 	app_mark(app);
 	*diff_of(app) = (struct page_diff){ 0 };
@@ -136,7 +133,7 @@ static const struct panel_key keys[] = {
 	    .action = PAGE_DO_FLAT, .run = toggle_blocks },
 	{ .names = "Enter", .help = "show the blocks of the group, or open the "
 	    "block in detail" },
-	{ .action = PAGE_DO_MARK, .run = mark },
+	{ .action = PAGE_DO_MARK, .run = set_mark },
 	{ .action = PAGE_DO_FILTER, .run = app_filter_open },
 	{ .action = PAGE_DO_PAUSE, .run = app_pause },
 	{ .action = PAGE_DO_LISTING, .run = say_no_listing },
@@ -148,10 +145,9 @@ static int
 save(struct app *app, struct page_picture *pic)
 {
 	struct page_diff diff = *diff_of(app);
-	struct page_view v;
+	struct page_view v = app_view(app);
 
 	diff.plain = true;
-	page_view_shown(&v, app->page, app->session);
 	return page_diff_compose(&diff, app->page, &v, app->cols, app->rows,
 	    pic);
 }
@@ -166,15 +162,15 @@ export_begin(struct app *app, const struct page_view *v,
 
 /* --- text ----------------------------------------------------------------- */
 
-/* The mark is set, or never will be; for pump(). */
 struct marking {
 	struct page *page;
 	struct nodes_session *session;
 	int err;
 };
 
+/* For pump(): the mark is set, or cannot be set. */
 static bool
-is_marked(void *arg)
+try_mark(void *arg)
 {
 	struct marking *m = arg;
 	struct page_view v;
@@ -184,28 +180,25 @@ is_marked(void *arg)
 	return m->err != -EAGAIN;
 }
 
-/*
- * There is no key to set a mark with, so the list is marked as soon as it is
- * whole, and the first picture comes an interval later.
- */
+/* Marks the list when it is whole; the first picture comes an interval later. */
 static int
 text_begin(struct batch *b)
 {
 	struct marking m = { .page = b->page, .session = b->session };
 	struct page_view v;
 
-	if (!is_marked(&m))
-		pump(b->loop, b->session, b->o->timeout_ms, is_marked, &m);
-	/* Where there is nothing to mark, its state says why. */
+	if (!try_mark(&m))
+		pump(b->loop, b->session, b->o->timeout_ms, try_mark, &m);
+	/* Without a list, batch_status() reports the state. */
 	if (m.err < 0)
 		return m.err == -ENOENT ? -EAGAIN : m.err;
 	page_view_shown(&v, b->page, b->session);
 	return page_since_take(b->page, &v);
 }
 
-/* The last comparison, with the names that come in time. */
+/* Compares, and waits for names. */
 static int
-take(struct batch *b)
+take_difference(struct batch *b)
 {
 	struct page *page = b->page;
 	struct page_since *since;
@@ -218,12 +211,12 @@ take(struct batch *b)
 	since = page_since_get(page);
 	if (r < 0 || since == NULL)
 		return r;
-	r = batch_words(b->loop, b->session, since->profile,
+	r = batch_await_names(b->loop, b->session, since->profile,
 	    batch_names_ms(b), &lacking);
 	if (r < 0)
 		return r == -ESTALE ? 0 : r;
 	if (b->once)
-		batch_tell_lacking(b->o, b->session, lacking,
+		batch_report_names(b->o, b->session, lacking,
 		    profile_callers(since->profile));
 	page_view_shown(&v, page, b->session);
 	return page_since_name(page, &v);
@@ -236,7 +229,6 @@ print_data(struct page *page, const struct page_view *v,
 	struct page_export_sums sums = { 0 };
 	int r = page_export_diff(page, v, diff, EXPORT_NDJSON, j->out, j, &sums);
 
-	/* What cannot be said in rows is said in words. */
 	if (r == -EAGAIN)
 		complain("the list is not whole: nothing can be compared");
 	else if (r == -ENODATA)
@@ -251,7 +243,7 @@ text_print(struct batch *b)
 	struct page_view v;
 	int r;
 
-	r = take(b);
+	r = take_difference(b);
 	if (r < 0 && r != -EAGAIN && r != -ENODATA)
 		return r;
 	page_view_shown(&v, b->page, b->session);
@@ -260,7 +252,7 @@ text_print(struct batch *b)
 	    b->out);
 	if (r < 0 || page_is_marked(b->page))
 		return r;
-	/* The mark was lost, which the picture has said: a new one. */
+	/* The picture has reported that the mark was lost: set a new one. */
 	r = page_mark_set(b->page, &v);
 	return r == -EAGAIN || r == -ENOENT ? 0 : r;
 }

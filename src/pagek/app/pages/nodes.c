@@ -1,6 +1,5 @@
 /*
- * Page G: the nodes of the table, which are asked how they are while the page
- * is open.
+ * Page G: the nodes of the table, which are surveyed while the page is open.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,18 +9,18 @@
 #include "../../documents/documents.h"
 #include "../../panels/nodes_page.h"
 #include "../app.h"
-#include "../batch.h"
+#include "../../batch/batch.h"
 #include "../pages.h"
 
-#define GRACE_MS 10000	/* after the page was left they are asked for so long */
+#define GRACE_MS 10000	/* the survey goes on so long after the page was left */
 
-struct nodes_looked {
-	struct nodes_survey *survey;	/* NULL: nobody is asked */
+struct page_g {
+	struct nodes_survey *survey;	/* NULL: it does not run */
 	struct mono left;		/* when the page was open last */
 	struct page_nodes page;
 };
 
-static struct nodes_looked *
+static struct page_g *
 state_of(const struct app *app)
 {
 	return app_panel_state(app, APP_PAGE_G);
@@ -36,7 +35,7 @@ on_table(void *arg, const char *sentence)
 static const struct nodes_surveyed *const *
 rows_of(struct app *app, size_t *n)
 {
-	const struct nodes_looked *st = state_of(app);
+	const struct page_g *st = state_of(app);
 
 	*n = 0;
 	return st->survey != NULL ? nodes_survey_look(st->survey, n) : NULL;
@@ -48,7 +47,7 @@ open_page(struct app *app, bool first)
 	const struct nodes_look *look = nodes_session_look(app->session);
 	struct nodes_survey_opts opts = { .user = true, .say = on_table,
 		.arg = app, .remote = app->watch->remote };
-	struct nodes_looked *st = state_of(app);
+	struct page_g *st = state_of(app);
 	int r;
 
 	(void)first;
@@ -71,7 +70,7 @@ fini(struct app *app)
 static void
 tick(struct app *app)
 {
-	struct nodes_looked *st = state_of(app);
+	struct page_g *st = state_of(app);
 
 	if (st->survey == NULL || app_panel_is_open(app, APP_PAGE_G))
 		st->left = mono_now();
@@ -79,7 +78,7 @@ tick(struct app *app)
 		fini(app);
 }
 
-/* --- what keys do --------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------- */
 
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
@@ -141,9 +140,9 @@ retry(struct app *app)
 }
 
 static void
-say_unfolded(struct app *app, bool some)
+say_unfolded(struct app *app, bool unfolded)
 {
-	if (!some)
+	if (!unfolded)
 		app_say(app, "there are no targets to be shown");
 }
 
@@ -182,7 +181,8 @@ static const struct panel_key keys[] = {
 	    "the cursor" },
 	{ .names = "r", .help = "retry the node under the cursor now",
 	    .code = { 'r' }, .run = retry },
-	{ .names = "Right + *", .help = "expand the node; * expands all", .code = { PAGE_KEY_RIGHT, '+' }, .run = unfold },
+	{ .names = "Right + *", .help = "expand the node; * expands all",
+	    .code = { PAGE_KEY_RIGHT, '+' }, .run = unfold },
 	{ .names = "Left -", .help = "collapse the node",
 	    .code = { PAGE_KEY_LEFT, '-' }, .run = fold },
 	{ .code = { '*' }, .run = unfold_all },
@@ -191,7 +191,7 @@ static const struct panel_key keys[] = {
 
 /* --- text ----------------------------------------------------------------- */
 
-struct asked {
+struct survey {
 	struct nodes_survey *survey;
 	bool complete;			/* all nodes have answered */
 };
@@ -199,18 +199,18 @@ struct asked {
 static int
 text_begin(struct batch *b)
 {
-	struct asked *a = calloc(1, sizeof *a);
+	struct survey *a = calloc(1, sizeof *a);
 
 	if (a == NULL)
 		return -ENOMEM;
 	b->state = a;
-	return ask_nodes(b->o, b->loop, &a->survey, &a->complete);
+	return batch_ask_nodes(b->o, b->loop, &a->survey, &a->complete);
 }
 
 static void
 text_end(struct batch *b)
 {
-	struct asked *a = b->state;
+	struct survey *a = b->state;
 
 	if (a != NULL)
 		nodes_survey_close(a->survey);
@@ -218,7 +218,7 @@ text_end(struct batch *b)
 }
 
 static int
-print_picture(struct batch *b, const struct asked *a)
+print_picture(struct batch *b, const struct survey *a)
 {
 	struct page_nodes nodes = { .at = "" };
 	struct page_picture pic = { 0 };
@@ -236,7 +236,7 @@ print_picture(struct batch *b, const struct asked *a)
 }
 
 static int
-print_data(struct batch *b, const struct asked *a)
+print_data(struct batch *b, const struct survey *a)
 {
 	struct nodes_table *t;
 	int r;
@@ -252,7 +252,7 @@ print_data(struct batch *b, const struct asked *a)
 static int
 text_print(struct batch *b)
 {
-	struct asked *a = b->state;
+	struct survey *a = b->state;
 
 	if (b->n > 0)
 		a->complete = nodes_survey_settled(a->survey);
@@ -262,12 +262,11 @@ text_print(struct batch *b)
 static int
 text_status(const struct batch *b)
 {
-	const struct asked *a = b->state;
+	const struct survey *a = b->state;
 
-	return ask_status(a->survey);
+	return batch_nodes_status(a->survey);
 }
 
-/* Options of text of blocks. */
 static const enum option_id refuse[] = { OPTION_SORT, OPTION_REVERSE,
 	OPTION_SKIP, OPTION_NO_SKIP, OPTION_CLASSIC, OPTION_WIDE, OPTION_UTC,
 	OPTION_STRICT, OPTION_MAX, OPTION_SINCE, OPTION_LIST,
@@ -278,7 +277,7 @@ const struct page_ops page_nodes = {
 		.title = "on page G",
 		.keys = keys,
 		.nkeys = BASE_NELEM(keys),
-		.state_size = sizeof(struct nodes_looked),
+		.state_size = sizeof(struct page_g),
 		.compose = compose,
 		.move = move,
 		.window = window,

@@ -117,7 +117,7 @@ static bool
 did_something(const struct app *was)
 {
 	return app_panel_top(&rig) != app_panel_top(was) || rig.mode != was->mode ||
-	    rig.over || rig.asks.suspend || rig.asks.repaint || rig.waits.pause ||
+	    rig.over || rig.requests.suspend || rig.requests.repaint || rig.waits.pause ||
 	    rig.panels.n != was->panels.n || rig.page->prompt != NULL;
 }
 
@@ -164,9 +164,9 @@ START_TEST(key_that_does_nothing_says_why)
 END_TEST
 
 Suite *
-says_suite(void)
+key_messages_suite(void)
 {
-	Suite *s = suite_create("says");
+	Suite *s = suite_create("key_messages");
 	TCase *t = tcase_create("keys");
 
 	tcase_set_timeout(t, 60);

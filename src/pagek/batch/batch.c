@@ -1,6 +1,3 @@
-/*
- * The page as text: once, or again and again.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +14,14 @@
 #include "../rows/groups.h"
 #include "../rows/rows.h"
 #include "batch.h"
-#include "pages.h"
 
 #define COLUMNS_DEFAULT 80
 #define LINES_DEFAULT 24
 #define NAMES_WAIT_MS 300
-#define AGAIN_MS 100		/* what was not known is asked for again */
+#define AGAIN_MS 100		/* until names are requested again */
 
 static int
-from_environment(const char *name)
+number_in_environment(const char *name)
 {
 	const char *text = getenv(name);
 	char *end;
@@ -55,7 +51,7 @@ size_of(FILE *out, int *cols, int *lines)
 int
 batch_columns(FILE *out)
 {
-	int cols, lines, wanted = from_environment("COLUMNS");
+	int cols, lines, wanted = number_in_environment("COLUMNS");
 
 	size_of(out, &cols, &lines);
 	return wanted > 0 ? wanted : cols;
@@ -64,7 +60,7 @@ batch_columns(FILE *out)
 int
 batch_lines(FILE *out)
 {
-	int cols, lines, wanted = from_environment("LINES");
+	int cols, lines, wanted = number_in_environment("LINES");
 
 	size_of(out, &cols, &lines);
 	return wanted > 0 ? wanted : lines;
@@ -87,12 +83,12 @@ no_names_pending(void *arg)
 }
 
 int
-batch_sieve(const struct options *o, struct page_sieve **out)
+batch_filter(const struct options *o, struct page_sieve **out)
 {
 	struct filter_error e;
 
 	*out = NULL;
-	/* What is wrong was said when the command line was read. */
+	/* options_parse() has reported mistakes. */
 	return o->filter != NULL ? page_sieve_new(out, o->filter, &e) : 0;
 }
 
@@ -104,18 +100,18 @@ batch_view(struct page_view *v, const struct page *page,
 	v->wrappers = page->opts.wrappers;
 }
 
-/* What names are needed for, one row after the other. */
-struct taking {
+/* A scan of the rows that will be printed. */
+struct row_scan {
 	struct nodes_session *s;
 	const struct page_opts *opts;
 	struct page_sieve *sieve;
 	uint64_t limit;			/* 0: all */
-	bool named;			/* blocks that depend on a name, too */
-	uint64_t rows;			/* that will be printed, so far */
+	bool named;			/* add blocks that lack a name to be filtered */
+	uint64_t rows;			/* so far */
 };
 
 static int
-take_row(struct taking *t, const struct blk *b, struct profile *p)
+add_row(struct row_scan *t, const struct blk *b, struct profile *p)
 {
 	bool let = page_sieve_lets(t->sieve, b) &&
 	    (t->limit == 0 || t->rows < t->limit);
@@ -127,9 +123,9 @@ take_row(struct taking *t, const struct blk *b, struct profile *p)
 	return profile_add(p, b->caller, b->size, b->ms);
 }
 
-/* The rows that will be printed, and their threads' names. */
+/* Adds the rows to the profile, and requests their threads' names. */
 static int
-take_rows(struct taking *t, struct profile *p)
+scan_rows(struct row_scan *t, struct profile *p)
 {
 	const struct nodes_look *look = nodes_session_look(t->s);
 	struct page_view v;
@@ -146,19 +142,19 @@ take_rows(struct taking *t, struct profile *p)
 	while ((n = blklist_window(look->list, page_list_order(t->opts),
 	    page_list_reverse(t->opts), offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n; i++) {
-			r = take_row(t, &rows[i], p);
+			r = add_row(t, &rows[i], p);
 			if (r < 0)
 				return r;
 		}
 		offs += n;
-		/* What is behind the last row is still to be counted. */
+		/* With a filter, the remaining blocks are still counted. */
 		if (t->sieve == NULL && t->rows == t->limit && t->limit > 0)
 			break;
 	}
 	return 0;
 }
 
-/* Until what was asked for is answered, or is due to be asked again. */
+/* Waits for requested names, or until they are to be requested again. */
 static void
 await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
 {
@@ -169,9 +165,9 @@ await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
 		pump(loop, s, (int)left_ms, no_names_pending, s);
 }
 
-/* Until nothing is lacking, or no time left; rows of `t` are in p then. */
+/* Scans until no name is missing or the time is over; returns the missing ones. */
 static int
-await_rows(uv_loop_t *loop, struct taking *t, int timeout_ms,
+await_rows(uv_loop_t *loop, struct row_scan *t, int timeout_ms,
     struct profile *p)
 {
 	struct profile_words words = profile_session_words;
@@ -182,14 +178,13 @@ await_rows(uv_loop_t *loop, struct taking *t, int timeout_ms,
 
 	words.arg = t->s;
 	for (;;) {
-		/* The list of a node that came meanwhile is another one. */
+		/* After a reconnection, wait for the new list. */
 		left = timeout_ms - mono_ms_since(begun);
 		if (listed && !nodes_session_look(t->s)->listed && left > 0)
 			pump_settled(loop, t->s, (int)left);
-		r = take_rows(t, p);
+		r = scan_rows(t, p);
 		if (r == 0)
 			r = profile_resolve(p, &words);
-		/* A row with hex numbers for names is better than none. */
 		left = timeout_ms - mono_ms_since(begun);
 		if (r < 0 || (r == 0 && no_names_pending(t->s)) || left <= 0 ||
 		    is_gone(t->s))
@@ -198,15 +193,14 @@ await_rows(uv_loop_t *loop, struct taking *t, int timeout_ms,
 	}
 	if (r < 0 || !t->named)
 		return r;
-	/* Of the blocks that were asked for names only some are rows. */
+	/* Without the blocks that were added for the filter only. */
 	t->named = false;
-	r = take_rows(t, p);
+	r = scan_rows(t, p);
 	return r < 0 ? r : profile_resolve(p, &words);
 }
 
-/* An answer for want of a name is none that may go without a word. */
 static void
-tell_unsure(const struct page_sieve *sieve)
+report_unsure(const struct page_sieve *sieve)
 {
 	uint64_t unsure = page_sieve_caught(sieve).unsure;
 
@@ -218,12 +212,12 @@ tell_unsure(const struct page_sieve *sieve)
 }
 
 int
-batch_names(uv_loop_t *loop, struct nodes_session *s,
+batch_profile(uv_loop_t *loop, struct nodes_session *s,
     const struct page_opts *opts, struct page_sieve *sieve, uint64_t limit,
     int timeout_ms, struct profile **out, size_t *lacking)
 {
-	/* Where names decide which rows come first, all are needed. */
-	struct taking t = { .s = s, .opts = opts, .sieve = sieve,
+	/* If rows are sorted by name, all names are needed. */
+	struct row_scan t = { .s = s, .opts = opts, .sieve = sieve,
 	    .limit = page_sorting_native(opts) ? limit : 0,
 	    .named = page_sieve_wants_names(sieve) };
 	struct profile *p;
@@ -238,14 +232,14 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
 		profile_free(p);
 		return r;
 	}
-	tell_unsure(sieve);
+	report_unsure(sieve);
 	*out = p;
 	*lacking = (size_t)r;
 	return 0;
 }
 
 int
-batch_words(uv_loop_t *loop, struct nodes_session *s, struct profile *p,
+batch_await_names(uv_loop_t *loop, struct nodes_session *s, struct profile *p,
     int timeout_ms, size_t *lacking)
 {
 	struct profile_words words = profile_session_words;
@@ -272,7 +266,7 @@ batch_words(uv_loop_t *loop, struct nodes_session *s, struct profile *p,
 }
 
 void
-batch_tell_lacking(const struct options *o, struct nodes_session *s,
+batch_report_names(const struct options *o, struct nodes_session *s,
     size_t lacking, size_t of)
 {
 	const char *fetching = nodes_session_fetching(s);
@@ -288,14 +282,14 @@ batch_tell_lacking(const struct options *o, struct nodes_session *s,
 /* --- pictures ----------------------------------------------------------- */
 
 void
-batch_tell_view(const struct page *page, struct nodes_session *s, int rows)
+batch_request_rows(const struct page *page, struct nodes_session *s, int rows)
 {
 	struct nodes_view view = {
 		.order = page_list_order(&page->opts),
 		.reverse = page_list_reverse(&page->opts),
 		.rows = (uint32_t)rows,
 	};
-	/* What is free between blocks is known by all of them alone. */
+	/* Free blocks are the gaps between all blocks. */
 	bool all = page->group != 0 || page_choice_on(page) ||
 	    page_free_wanted(page, nodes_session_look(s));
 
@@ -318,12 +312,10 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 	struct page_picture pic = { 0 };
 	int cols = batch_columns(out), err;
 
-	/* The next one, too, is as tall as this one, as far as is known. */
 	if (rows > 0)
-		batch_tell_view(page, s, rows);
+		batch_request_rows(page, s, rows);
 	err = page_compose(page, s, cols, rows, &pic);
 	if (err == 0 && !no_names_pending(s)) {
-		/* Names of rows that are new in the picture: a moment's wait. */
 		pump(loop, s, NAMES_WAIT_MS, no_names_pending, s);
 		err = page_compose(page, s, cols, rows, &pic);
 	}
@@ -333,9 +325,9 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 	return err;
 }
 
-/* --- what has become of it ---------------------------------------------- */
+/* --- exit status -------------------------------------------------------- */
 
-/* Bytes of a file that are in no record. */
+/* A file has bytes that are no record. */
 static bool
 is_damaged(const struct options *o, const struct nodes_look *look)
 {
@@ -343,9 +335,9 @@ is_damaged(const struct options *o, const struct nodes_look *look)
 	    (page_lost(look) > 0 || look->full == 0);
 }
 
-/* Rows alone have no place for it; pictures, trees and objects say it. */
+/* The output cannot show that it is incomplete, as pictures and objects do. */
 static bool
-is_rows_alone(const struct options *o)
+has_only_rows(const struct options *o)
 {
 	return o->format == FORMAT_CSV || (o->format == FORMAT_TEXT &&
 	    command_in(o->command, GROUP_ROWS) &&
@@ -361,13 +353,13 @@ why_incomplete(const struct nodes_look *look)
 }
 
 void
-batch_tell_loss(const struct options *o, const struct nodes_look *look)
+batch_report_loss(const struct options *o, const struct nodes_look *look)
 {
 	char text[PAGE_LOST_TEXT];
 	struct page page;
 
-	/* With --strict, and of damage, it is said beside the status. */
-	if (!is_rows_alone(o) || !look->listed || look->complete ||
+	/* batch_status() reports the other cases. */
+	if (!has_only_rows(o) || !look->listed || look->complete ||
 	    option_on(o, OPTION_STRICT) || is_damaged(o, look))
 		return;
 	page_init(&page, &o->page);
@@ -442,11 +434,11 @@ batch_names_ms(const struct batch *b)
 }
 
 /*
- * Another picture would show nothing new.  A list that is just being mended is
- * still good, and a lost link is given time to come back.
+ * Further pictures would be the same.  First waits for a list that is being
+ * received again, or for a lost link.
  */
 static bool
-is_over(const struct batch *b)
+has_no_more(const struct batch *b)
 {
 	const struct nodes_look *look;
 	bool ended;
@@ -461,7 +453,7 @@ is_over(const struct batch *b)
 	return ended || !nodes_session_look(b->session)->linked;
 }
 
-/* Has its target ended, and has it told how?  That comes a moment later. */
+/* The target has ended, and how is known: that record comes later. */
 static bool
 has_ended(void *arg)
 {
@@ -479,21 +471,22 @@ batch_await_end(const struct options *o, uv_loop_t *loop,
 		pump(loop, s, o->timeout_ms, has_ended, s);
 }
 
-/* Pictures until their count, their time, the target's end or the reader's. */
+/* Until --count, --duration, or the end of the target or of the reader. */
 static int
-print_again_and_again(struct batch *b, const struct page_ops *ops)
+print_repeatedly(struct batch *b, const struct page_text_ops *text,
+    unsigned needs)
 {
 	const struct options *o = b->o;
 	struct pace pace;
 	int err;
 
 	pace_begin(&pace, o);
-	/* There is one, however short the duration. */
-	if ((ops->needs & PAGE_NEEDS_INTERVAL) != 0)
+	/* Print one picture, however short the duration. */
+	if ((needs & PAGE_NEEDS_INTERVAL) != 0)
 		(void)pace_wait(&pace, b->loop, b->session, NULL, NULL);
 	for (;;) {
-		err = ops->text.print(b);
-		if (err < 0 || !output_flush(b->out) || is_over(b))
+		err = text->print(b);
+		if (err < 0 || !output_flush(b->out) || has_no_more(b))
 			return err;
 		if (b->session != NULL)
 			tell_target(o, nodes_session_look(b->session));
@@ -503,37 +496,30 @@ print_again_and_again(struct batch *b, const struct page_ops *ops)
 		if (!o->json)
 			fputc('\n', b->out);
 	}
-	/* What is just being mended is no loss. */
+	/* A list that is being received again is no loss. */
 	if (b->session != NULL)
 		pump_settled(b->loop, b->session, o->timeout_ms);
 	return 0;
 }
 
 static int
-print_all(struct batch *b, const struct page_ops *ops)
+print_all(struct batch *b, const struct page_text_ops *text, unsigned needs)
 {
-	int err = ops->text.begin != NULL ? ops->text.begin(b) : 0;
+	int err = text->begin != NULL ? text->begin(b) : 0;
 
 	if (err < 0)
 		return err == -EAGAIN ? 0 : err;
 	if (!b->once)
-		return print_again_and_again(b, ops);
-	if ((ops->needs & PAGE_NEEDS_INTERVAL) != 0)
+		return print_repeatedly(b, text, needs);
+	if ((needs & PAGE_NEEDS_INTERVAL) != 0)
 		pump(b->loop, b->session, b->o->interval_ms, NULL, NULL);
-	return ops->text.print(b);
-}
-
-static int
-status_of(const struct batch *b, const struct page_ops *ops)
-{
-	return ops->text.status != NULL ? ops->text.status(b) :
-	    batch_status(b->o, nodes_session_look(b->session));
+	return text->print(b);
 }
 
 int
-batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    const struct page_text_ops *text, unsigned needs)
 {
-	const struct page_ops *ops = pages[o->page.first].ops;
 	struct page page;
 	struct json j;
 	struct batch b = { .o = o, .loop = loop, .session = s, .page = &page,
@@ -550,23 +536,24 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		pump_settled(loop, s, o->timeout_ms);
 		tell_target(o, nodes_session_look(s));
 	}
-	err = print_all(&b, ops);
+	err = print_all(&b, text, needs);
 	page_fini(&page);
 	if (err < 0)
-		complain("cannot %s: %s", ops->text.verb != NULL ?
-		    ops->text.verb : "make the picture", strerror(-err));
+		complain("cannot %s: %s", text->verb != NULL ?
+		    text->verb : "make the picture", strerror(-err));
 	status = output_close(b.out, o->output, err < 0 ? PAGEK_FAILED :
 	    PAGEK_OK);
-	if (err == 0 && (ops->needs & PAGE_NEEDS_LIST) != 0)
-		batch_tell_loss(o, nodes_session_look(s));
+	if (err == 0 && (needs & PAGE_NEEDS_LIST) != 0)
+		batch_report_loss(o, nodes_session_look(s));
 	if (status == PAGEK_OK)
-		status = status_of(&b, ops);
-	if (ops->text.end != NULL)
-		ops->text.end(&b);
+		status = text->status != NULL ? text->status(&b) :
+		    batch_status(o, nodes_session_look(s));
+	if (text->end != NULL)
+		text->end(&b);
 	return status;
 }
 
-/* --- a target, once ------------------------------------------------------ */
+/* --- sessions ------------------------------------------------------------ */
 
 static void
 no_news(void *arg)
@@ -621,7 +608,6 @@ batch_visit(const struct options *o, uv_loop_t *loop,
 	return status;
 }
 
-/* What nobody has logged is not an empty list. */
 bool
 batch_has_list(const struct nodes_look *look)
 {
@@ -635,18 +621,18 @@ batch_watch(const struct options *o, uv_loop_t *loop,
 	return batch_visit(o, loop, batch_has_list, run);
 }
 
-/* --- how the nodes are --------------------------------------------------- */
+/* --- nodes --------------------------------------------------------------- */
 
-#define EVERY_MS 1000		/* a rate is of so long */
+#define EVERY_MS 1000		/* rates are of that interval */
 
 static bool
-has_told(void *arg)
+have_answered(void *arg)
 {
 	return nodes_survey_settled(arg);
 }
 
 int
-ask_nodes(const struct options *o, uv_loop_t *loop, struct nodes_survey **out,
+batch_ask_nodes(const struct options *o, uv_loop_t *loop, struct nodes_survey **out,
     bool *complete)
 {
 	struct nodes_survey_opts opts = { .user = true, .remote = o->remote,
@@ -656,18 +642,18 @@ ask_nodes(const struct options *o, uv_loop_t *loop, struct nodes_survey **out,
 	r = nodes_survey_open(out, loop, &opts);
 	if (r < 0)
 		return r;
-	*complete = pump(loop, NULL, o->timeout_ms, has_told, *out);
+	*complete = pump(loop, NULL, o->timeout_ms, have_answered, *out);
 	return 0;
 }
 
 int
-ask_status(struct nodes_survey *survey)
+batch_nodes_status(struct nodes_survey *survey)
 {
 	size_t n, i;
 	const struct nodes_surveyed *const *row = nodes_survey_look(survey,
 	    &n);
 
-	/* One that is slow may have let us in and then said nothing at all. */
+	/* A slow node may have accepted the link without an answer. */
 	for (i = 0; i < n; i++)
 		if (page_how_answers(row[i]->how) && row[i]->seen_ms >= 0)
 			return PAGEK_OK;

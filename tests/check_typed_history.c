@@ -179,9 +179,9 @@ START_TEST(what_is_no_file_is_left_alone)
 END_TEST
 
 Suite *
-history_suite(void)
+typed_history_suite(void)
 {
-	Suite *s = suite_create("history");
+	Suite *s = suite_create("typed_history");
 	TCase *tc = tcase_create("History");
 
 	tcase_add_checked_fixture(tc, setup, teardown);

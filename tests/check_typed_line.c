@@ -299,9 +299,9 @@ START_TEST(nothing_is_put_there_when_nothing_fits)
 END_TEST
 
 Suite *
-line_suite(void)
+typed_line_suite(void)
 {
-	Suite *s = suite_create("line");
+	Suite *s = suite_create("typed_line");
 	TCase *tc = tcase_create("Line");
 
 	tcase_add_checked_fixture(tc, begin, teardown);

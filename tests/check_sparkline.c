@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/pagek/picture/sparkline.h"
+#include "../src/pagek/picture/picture.h"
 #include "harness.h"
 
 static struct page_picture pic;
@@ -124,9 +124,9 @@ START_TEST(drawing_ends_at_the_edge)
 END_TEST
 
 Suite *
-spark_suite(void)
+sparkline_suite(void)
 {
-	Suite *s = suite_create("spark");
+	Suite *s = suite_create("sparkline");
 	TCase *t = tcase_create("drawings");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -1,0 +1,158 @@
+/*
+ * batch: commands that open a target's session and wait for its list, and pages
+ * as text: once (--once) or repeatedly (-b).
+ *
+ * Example: a command that reads a list
+ *	static int
+ *	print(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+ *	...
+ *	return batch_watch(o, loop, print);
+ */
+#ifndef PAGEK_BATCH_H
+#define PAGEK_BATCH_H
+
+#include <stdio.h>
+
+#include "../cli/cli.h"
+#include "../page/view.h"
+#include "../rows/row_filter.h"
+
+/* --- sessions ------------------------------------------------------------- */
+
+/*
+ * Opens a session of the target, for pump_down() to close, and waits until it
+ * has settled.  PAGEK_OK, or the exit status after a complaint.
+ */
+int batch_open(const struct options *, uv_loop_t *, nodes_news_cb, void *arg,
+    struct nodes_link **, struct nodes_session **);
+/* There is a list; that of a dormant target does not count. */
+bool batch_has_list(const struct nodes_look *);
+
+/*
+ * Opens a session, waits for the end of input that ends, and calls `run`, which
+ * returns the exit status.  If the target's state does not fit, returns
+ * batch_status().
+ */
+int batch_visit(const struct options *, uv_loop_t *,
+    bool (*fits)(const struct nodes_look *),
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
+
+/* batch_visit() for commands that need a list. */
+int batch_watch(const struct options *, uv_loop_t *,
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
+
+/* The exit status for a session's state, after a complaint if it is not 0. */
+int batch_status(const struct options *, const struct nodes_look *);
+
+/*
+ * Reports, for output that has only rows (CSV and the text of `pagek list`), that
+ * the list is incomplete, since when and why.
+ */
+void batch_report_loss(const struct options *, const struct nodes_look *);
+
+/*
+ * Asks all nodes of the table for their state and waits for at most --timeout;
+ * *complete: all have answered.  The survey is the caller's.  0 or a negative
+ * errno.
+ */
+int batch_ask_nodes(const struct options *, uv_loop_t *, struct nodes_survey **,
+    bool *complete);
+
+/* The exit status of a survey: PAGEK_NO_TARGET if no node answers. */
+int batch_nodes_status(struct nodes_survey *);
+
+/* --- names ---------------------------------------------------------------- */
+
+/* Parses --filter; NULL: there is none.  The caller's.  -ENOMEM. */
+int batch_filter(const struct options *, struct page_sieve **);
+
+/* The view of the session, with the page's wrappers. */
+void batch_view(struct page_view *, const struct page *,
+    struct nodes_session *);
+
+/*
+ * Waits at most timeout_ms for the names of the first `limit` rows (0: all) and
+ * returns their profile, of the list at return; *lacking: callers without names.
+ * The profile is the caller's.  With a filter, it waits for the names that the
+ * filter needs too, and tests all blocks whatever the limit.  -ENOMEM.
+ */
+int batch_profile(uv_loop_t *, struct nodes_session *, const struct page_opts *,
+    struct page_sieve *, uint64_t limit, int timeout_ms, struct profile **,
+    size_t *lacking);
+
+/*
+ * Waits at most timeout_ms for the names of the profile; *lacking: callers without
+ * names.  The list changes meanwhile, the profile does not.  -ENOMEM; -ESTALE: the
+ * session has another stream, so the profile's callers are unknown.
+ */
+int batch_await_names(uv_loop_t *, struct nodes_session *, struct profile *,
+    int timeout_ms, size_t *lacking);
+
+/* Reports on standard error that names are missing, and why if known. */
+void batch_report_names(const struct options *, struct nodes_session *,
+    size_t lacking, size_t of);
+
+/* --- pages as text -------------------------------------------------------- */
+
+/* Lines of repeated pictures: LINES, the terminal's, or 24. */
+int batch_lines(FILE *);
+/* Columns of a picture: COLUMNS, the terminal's, or 80. */
+int batch_columns(FILE *);
+
+/*
+ * Tells the session that pictures of so many rows follow.  If they need no other
+ * blocks, the session may bring only those (nodes_session_view()).
+ */
+void batch_request_rows(const struct page *, struct nodes_session *, int rows);
+/*
+ * Prints a picture; rows 0: as many as there are blocks.  Waits NAMES_WAIT_MS at
+ * most for missing names.  0 or a negative errno.
+ */
+int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
+    int rows);
+
+/* Writes the picture's lines until the reader closes the output. */
+void batch_put(FILE *, const struct page_picture *);
+
+enum page_needs {
+	PAGE_NEEDS_TARGET = 1,		/* a target is watched */
+	PAGE_NEEDS_LIST = 2,		/* its block list is shown */
+	PAGE_NEEDS_INTERVAL = 4,	/* as text: one before the first picture */
+};
+
+/* State of a page as text. */
+struct batch {
+	const struct options *o;
+	uv_loop_t *loop;
+	struct nodes_session *session;	/* settled; NULL: the page needs no target */
+	struct page *page;
+	FILE *out;
+	struct json *json;		/* of --format, on `out` */
+	bool once;
+	uint64_t n;			/* pictures so far */
+	void *state;			/* the page's own */
+};
+
+/* A page as text.  Each function returns 0 or a negative errno. */
+struct page_text_ops {
+	int (*begin)(struct batch *);	/* NULL: nothing to prepare */
+	int (*print)(struct batch *);	/* a picture, or a document with --format */
+	void (*end)(struct batch *);	/* also after begin has failed */
+	/* The exit status; NULL: batch_status(). */
+	int (*status)(const struct batch *);
+	const char *verb;		/* cannot ...; NULL: "make the picture" */
+	const enum option_id *refuse;	/* options that do not apply */
+	size_t nrefuse;
+};
+
+/* How long to wait for names, in ms. */
+int batch_names_ms(const struct batch *);
+/* Waits at most --timeout for the end of input that ends. */
+void batch_await_end(const struct options *, uv_loop_t *,
+    struct nodes_session *);
+
+/* Prints a page: --once or -b.  session NULL: the page needs none. */
+int batch_top(const struct options *, uv_loop_t *, struct nodes_session *,
+    const struct page_text_ops *, unsigned needs);
+
+#endif

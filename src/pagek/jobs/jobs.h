@@ -1,0 +1,82 @@
+/*
+ * jobs: rows written to a file, a node or a pager while the page goes on.
+ *
+ * Vocabulary
+ *	job	a source and a sink.  At most one of each kind of source runs.
+ *	source	makes the rows, a portion in each cycle and the long parts in a
+ *		thread (job.h).
+ *	sink	takes the file of rows: a folder, a node, or a pager.  The file
+ *		has no name until all rows are written.
+ *
+ *	jobs.c		a job from its start to its sink
+ *	listing_job.c	the whole list as text
+ *	export_job.c	the rows shown, for other programs
+ *
+ * A job ends by itself or is cancelled, and reports it in the bottom line.
+ *
+ * Example
+ *	jobs_start_export(&jobs, "blocks.csv", begin, arg);
+ *	jobs_tick(&jobs, true);			once a cycle
+ *	jobs_fini(&jobs);
+ */
+#ifndef PAGEK_JOBS_H
+#define PAGEK_JOBS_H
+
+#include "../documents/export.h"
+#include "../page/view.h"
+
+enum job_kind {
+	JOB_LISTING,
+	JOB_EXPORT,
+	JOB_KINDS
+};
+
+/* The terminal, which a pager takes. */
+enum jobs_terminal {
+	JOBS_TERMINAL_FREE,	/* no pager needs it */
+	JOBS_TERMINAL_WANTED,
+	JOBS_TERMINAL_LENT,
+};
+
+struct job;
+
+struct jobs {
+	struct page *page;		/* its rows; its bottom line */
+	struct nodes_session *session;	/* the one shown */
+	uv_loop_t *loop;		/* NULL: no job can start */
+	struct job *job[JOB_KINDS];	/* NULL: none runs */
+	bool esc;			/* Esc cancels a job */
+	bool warned;			/* the user knows that leaving ends it */
+	enum jobs_terminal terminal;
+};
+
+/* Sends the whole list, in the order shown, to the place in *L<>. */
+void jobs_start_listing(struct jobs *);
+
+/*
+ * As page_export_begin(), of the page that is shown; -EAGAIN: the list is not
+ * there yet, -ENODATA: there are no rows.
+ */
+typedef int (*jobs_begin_export)(void *arg, const struct page_view *,
+    enum page_export_form, FILE *, struct page_export **);
+/* Writes what is shown into a file; its suffix selects the format. */
+void jobs_start_export(struct jobs *, const char *path, jobs_begin_export,
+    void *arg);
+
+/* Once a cycle.  esc: Esc cancels a job. */
+void jobs_tick(struct jobs *, bool esc);
+/* The screen has lent the terminal. */
+void jobs_lent(struct jobs *);
+/* "a listing"; NULL: none runs. */
+const char *jobs_running(const struct jobs *);
+/* False: none runs. */
+bool jobs_cancel(struct jobs *);
+/* A job waits for the whole list. */
+bool jobs_need_all(const struct jobs *);
+/* Cancels all jobs.  Their threads end while the loop runs. */
+void jobs_fini(struct jobs *);
+
+/* All rows are in the list, or in the paused picture.  window: a part will do. */
+bool jobs_have_list(const struct page_view *, bool window);
+
+#endif
