@@ -2,7 +2,7 @@
  * Debug files fetched by libdebuginfod from a server on this machine: the
  * look-up does not wait for it.
  */
-#include "words_rig.h"
+#include "symbol_rig.h"
 #include "harness.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,6 @@
 /*
  * What the kernel says of mappings, asked and read.
  */
-#include "../src/symbol/maps.h"
 #include "../src/symbol/symbol.h"
 #include "harness.h"
 

@@ -6,7 +6,7 @@
  * first argument it does what the real one does, except for files of certain
  * names.
  */
-#include "words_rig.h"
+#include "symbol_rig.h"
 
 #include "../src/symbol/packet.h"
 #include "../src/symbol/reader.h"

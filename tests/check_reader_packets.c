@@ -1,7 +1,7 @@
 /*
  * What goes between the reader and who asks it: whole packets, and no other way.
  */
-#include "words_rig.h"
+#include "symbol_rig.h"
 
 #include "../src/symbol/packet.h"
 

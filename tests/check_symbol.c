@@ -2,9 +2,9 @@
  * The module table, and what lies at its addresses: in this very process, in
  * children, in files that are exchanged and unlinked.
  */
-#include "../src/symbol/maps.h"
+#include "../src/symbol/symbol.h"
 #include "harness.h"
-#include "words_rig.h"
+#include "symbol_rig.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -4,7 +4,6 @@
  */
 #include "../src/base/base.h"
 #include "../src/symbol/symbol.h"
-#include "../src/symbol/wrappers.h"
 #include "harness.h"
 
 #include <errno.h>

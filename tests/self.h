@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../src/symbol/maps.h"
+#include "../src/symbol/symbol.h"
 #include "harness.h"
 
 #ifdef HAVE_ELFUTILS

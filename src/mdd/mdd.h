@@ -8,7 +8,7 @@
  *	line		a frame, or one function inlined in it: a stack of
  *			frames becomes a stack of lines, innermost first.
  *	origin		the innermost line that is not skipped (see
- *			symbol/wrappers.h): who asked.
+ *			symbol/symbol.h): who asked.
  *	group		entries of a profile under one key: by origin function,
  *			by origin line, by any frame (a function counts once in
  *			a stack, however often it recurs), by module.
@@ -49,7 +49,7 @@
 
 #include "../nodes/nodes.h"
 #include "../stream/ring.h"
-#include "../symbol/wrappers.h"
+#include "../symbol/symbol.h"
 
 struct profile;
 

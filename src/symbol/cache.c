@@ -1,8 +1,7 @@
 /*
- * The names that were found, by module and address.
- *
- * Names are stored first in, first out, limited by number and by bytes, for a
- * stranger's names can be long.  When there are too many modules all is forgotten.
+ * Words by module and address: first in, first out, limited by number and by
+ * bytes, for hostile names can be long.  With too many modules all is
+ * forgotten.
  */
 #include "client.h"
 
@@ -26,7 +25,7 @@ struct entry {
 };
 
 struct symcache {
-	struct intern keys;	/* of modules: a module has the number of its key */
+	struct intern keys;	/* of modules, in the order of `module` */
 	struct module_known *module;
 	size_t nmodule, cap;
 
@@ -37,12 +36,18 @@ struct symcache {
 };
 
 static void
-free_lines(struct symbol_line *line, unsigned n)
+free_texts(struct symbol_line *line, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		free(line[i].function);
 		free(line[i].file);
 	}
+}
+
+static void
+free_lines(struct symbol_line *line, unsigned n)
+{
+	free_texts(line, n);
 	free(line);
 }
 
@@ -97,10 +102,7 @@ symcache_free(struct symcache *c)
 
 /* --- modules ------------------------------------------------------------ */
 
-/*
- * A build id names the content, and the path says where it is read: a file
- * elsewhere that claims the same id must not lend it its names.
- */
+/* The path is in the key: another file may claim the same build id. */
 static int
 make_key(const struct symbol_place *p, char **key, size_t *len)
 {
@@ -148,7 +150,7 @@ symcache_module(struct symcache *c, const struct symbol_place *p, uint32_t *no)
 
 	if ((error = make_key(p, &key, &len)) < 0)
 		return error;
-	/* Room first: then each key has a module. */
+	/* Room first, so that each key has a module. */
 	error = base_grow(&array, &c->cap, c->nmodule + 1, sizeof(*m));
 	if (error < 0) {
 		free(key);
@@ -176,7 +178,7 @@ symcache_known(struct symcache *c, uint32_t no)
 
 /* --- words -------------------------------------------------------------- */
 
-/* Copies into `to`, which has room for n; -ENOMEM with nothing in it. */
+/* `to` has room for n; -ENOMEM with nothing in it. */
 static int
 copy_lines(struct symbol_line *to, const struct symbol_line *from, unsigned n)
 {
@@ -190,10 +192,7 @@ copy_lines(struct symbol_line *to, const struct symbol_line *from, unsigned n)
 		if (to[i].function != NULL &&
 		    (to[i].file != NULL || from[i].file == NULL))
 			continue;
-		for (unsigned k = 0; k <= i; k++) {
-			free(to[k].function);
-			free(to[k].file);
-		}
+		free_texts(to, i + 1);
 		return -ENOMEM;
 	}
 	return 0;
@@ -205,9 +204,9 @@ hash_of(uint32_t module, uint64_t address)
 	return hash_of_key(address ^ (uint64_t)module << 48);
 }
 
-/* The key is an entry of which no more is filled in. */
+/* The key is an entry with these members only. */
 static bool
-is_same(const void *of, uint32_t index, const void *key)
+is_same_entry(const void *of, uint32_t index, const void *key)
 {
 	const struct entry *a = (const struct entry *)of + index, *b = key;
 
@@ -226,7 +225,7 @@ symcache_get(struct symcache *c, uint32_t no, const struct symbol_place *p,
 		.by_offset = p->by_offset,
 	}, *e;
 	int64_t at = hashindex_find(&c->index, hash_of(no, p->address),
-	    is_same, c->entry, &key);
+	    is_same_entry, c->entry, &key);
 
 	if (at < 0)
 		return false;

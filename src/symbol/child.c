@@ -1,14 +1,12 @@
 /*
  * Runs of pagek-symbols, and pipes to them.
  *
- * Pipes and not a socket pair, for sockets live elsewhere; so a write to a
- * reader that is gone raises SIGPIPE, which is blocked in this thread and
- * taken back.  A handler or SIG_IGN would be the whole process's.
+ * Pipes, for sockets live elsewhere; a write to a reader that is gone raises
+ * SIGPIPE, which is blocked in this thread and taken back: a handler or SIG_IGN
+ * would be the whole process's.
  *
- * The child is known by its pidfd, not by its number: others in this process
- * wait for any child, and a number that was reaped may be a stranger's.  Those
- * who wait for any child with waitpid(-1) and __WNOTHREAD do not see it, as
- * long as the thread that has started it lives.
+ * A child is known by its pidfd: others in this process wait for any child, and
+ * the number of a reaped one may be a stranger's.
  */
 #include "client.h"
 
@@ -25,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long one that was killed may take to go. */
+/* for a killed one */
 #define GO_MS 2000
 
 extern char **environ;
@@ -50,9 +48,9 @@ ms_until(struct mono deadline)
 	    (int)((ns + 999999) / 1000000);
 }
 
-/* --- who does not go ---------------------------------------------------- */
+/* --- children that do not end -------------------------------------------- */
 
-/* They were killed, and wait for a dead disk, or for one who traces them. */
+/* Killed, but waiting for a dead disk or a tracer. */
 static pid_t lingering[16];
 static pthread_mutex_t lingering_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -74,7 +72,7 @@ reap_lingering(pid_t one_more)
 
 /* --- starting ----------------------------------------------------------- */
 
-/* Of ours, without what is not for the reader. */
+/* Ours, without what is not for the reader. */
 static char **
 child_environment(bool network)
 {
@@ -112,7 +110,7 @@ set_attributes(posix_spawnattr_t *attr)
 	for (size_t i = 0; i < BASE_NELEM(defaults); i++)
 		sigaddset(&set, defaults[i]);
 	posix_spawnattr_setsigdefault(attr, &set);
-	/* What a terminal says to us is not for it. */
+	/* A terminal's signals are not for it. */
 	posix_spawnattr_setpgroup(attr, 0);
 	return -posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK |
 	    POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
@@ -139,7 +137,7 @@ set_files(posix_spawn_file_actions_t *files, int in, int out)
 }
 
 static int
-spawn(pid_t *pid, char *const argv[], int in, int out)
+spawn_child(pid_t *pid, char *const argv[], int in, int out)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -163,10 +161,7 @@ free_env:
 	return error;
 }
 
-/*
- * A pipe whose ends are none of the standard descriptors: to dup2 one of them
- * onto itself would leave it closed on exec.
- */
+/* Neither end is a standard descriptor, for dup2 onto itself does nothing. */
 static int
 make_pipe(int end[2])
 {
@@ -208,7 +203,7 @@ symchild_start(struct child *c, char *const argv[], bool input)
 		return error;
 	if (input && (error = make_pipe(to)) < 0)
 		goto close_from;
-	if ((error = spawn(&pid, argv, to[0], from[1])) < 0)
+	if ((error = spawn_child(&pid, argv, to[0], from[1])) < 0)
 		goto close_to;
 	c->pid = pid;
 	c->pidfd = pidfd_open(pid, 0);
@@ -254,7 +249,7 @@ symchild_end(struct child *c)
 	do
 		n = poll(&gone, 1, ms_until(deadline));
 	while (n < 0 && errno == EINTR);
-	/* Another one in this process may have reaped it. */
+	/* Another part of this process may have reaped it. */
 	reap_lingering(n > 0 && waitpid(c->pid, NULL, WNOHANG) != 0 ? 0 :
 	    c->pid);
 	close(c->pidfd);
@@ -264,7 +259,7 @@ symchild_end(struct child *c)
 /* --- talking ------------------------------------------------------------ */
 
 static int
-wait_for(const struct child *c, int fd, short events, struct mono deadline)
+wait_for_io(const struct child *c, int fd, short events, struct mono deadline)
 {
 	struct pollfd p[] = {
 		{ .fd = fd, .events = events },
@@ -281,7 +276,7 @@ wait_for(const struct child *c, int fd, short events, struct mono deadline)
 	return n > 0 ? 0 : n == 0 ? -ETIMEDOUT : -EIO;
 }
 
-/* write(2) that says EPIPE and no more. */
+/* write(2) without SIGPIPE. */
 static ssize_t
 write_quietly(int fd, const void *p, size_t n)
 {
@@ -296,7 +291,7 @@ write_quietly(int fd, const void *p, size_t n)
 	pthread_sigmask(SIG_BLOCK, &pipe, &before);
 	put = write(fd, p, n);
 	error = errno;
-	/* One that was pending before is not ours to take. */
+	/* An earlier pending one stays. */
 	if (put < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE)) {
 		while (sigtimedwait(&pipe, NULL, &at_once) < 0 &&
 		    errno == EINTR)
@@ -317,7 +312,7 @@ symchild_write(struct child *c, const uint8_t *p, size_t n, struct mono deadline
 			p += put;
 			n -= (size_t)put;
 		} else if (put < 0 && errno == EAGAIN) {
-			int error = wait_for(c, c->to, POLLOUT, deadline);
+			int error = wait_for_io(c, c->to, POLLOUT, deadline);
 
 			if (error < 0)
 				return error;
@@ -328,34 +323,9 @@ symchild_write(struct child *c, const uint8_t *p, size_t n, struct mono deadline
 	return 0;
 }
 
-int
-symchild_read(struct child *c, uint8_t *p, size_t n, struct mono deadline)
-{
-	while (n > 0) {
-		ssize_t got = read(c->from, p, n);
-
-		if (got > 0) {
-			p += got;
-			n -= (size_t)got;
-		} else if (got == 0) {
-			return -EPIPE;
-		} else if (errno == EAGAIN) {
-			int error = wait_for(c, c->from, POLLIN, deadline);
-
-			if (error < 0)
-				return error;
-		} else if (errno != EINTR) {
-			return -EIO;
-		}
-	}
-	return 0;
-}
-
 ssize_t
-symchild_read_some(struct child *c, uint8_t *p, size_t n, int wait_ms)
+symchild_read_some(struct child *c, uint8_t *p, size_t n, struct mono deadline)
 {
-	struct mono deadline = symchild_deadline((unsigned)wait_ms);
-
 	for (;;) {
 		ssize_t got = read(c->from, p, n);
 		int error;
@@ -364,7 +334,21 @@ symchild_read_some(struct child *c, uint8_t *p, size_t n, int wait_ms)
 			return got;
 		if (errno != EAGAIN && errno != EINTR)
 			return -EIO;
-		if ((error = wait_for(c, c->from, POLLIN, deadline)) < 0)
+		if ((error = wait_for_io(c, c->from, POLLIN, deadline)) < 0)
 			return error;
 	}
+}
+
+int
+symchild_read(struct child *c, uint8_t *p, size_t n, struct mono deadline)
+{
+	while (n > 0) {
+		ssize_t got = symchild_read_some(c, p, n, deadline);
+
+		if (got <= 0)
+			return got == 0 ? -EPIPE : (int)got;
+		p += got;
+		n -= (size_t)got;
+	}
+	return 0;
 }

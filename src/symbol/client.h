@@ -1,12 +1,11 @@
 /*
- * client: the node's side of the reader: what asks it, keeps what it said, and
- * has debug files fetched.  Private to this room.
+ * client: the node's side of the reader.  Private to this room.
  *
  * Vocabulary
  *	child		a run of pagek-symbols, with pipes to it.
- *	module		what was learnt of one file: by build id and path, or by
- *			path, inode, the time it was mapped and whose root it is
- *			seen from.  Its number is part of the key of its words.
+ *	module		what is known of one file: by build id and path, or by
+ *			path, inode, time of mapping and process.  Its number is
+ *			part of the key of its words.
  *	bare		without debug information: worth fetching.
  */
 #ifndef SYMBOL_CLIENT_H
@@ -25,31 +24,27 @@ struct child {
 	int pidfd;
 	int to, from;		/* pipes, ours do not block; to is -1 without input */
 	unsigned answered;	/* packets it has answered */
-	bool has_stop;		/* nobody waits for it any longer ... */
-	int stop;		/* ... once there is something to be read here */
+	bool has_stop;		/* stop ends every wait ... */
+	int stop;		/* ... when it is readable */
 };
 
 /*
- * Starts argv[0], whose input is empty unless `input`.  It is a child of the
- * calling thread; it lives in a process group of its own.
+ * argv[0] becomes a child of the calling thread in a process group of its own.
  */
 int symchild_start(struct child *, char *const argv[], bool input);
 
-/* Ends it at once and reaps it if it goes; what does not go is left to later. */
+/* Kills and reaps it; if it does not go, it is reaped later. */
 void symchild_end(struct child *);
 
-/*
- * Both by the deadline: 0, -ETIMEDOUT, -ECANCELED when nobody waits any longer,
- * -EPIPE when it is gone, or -EIO.
- * SIGPIPE is not for the caller.
- */
+/* All n bytes, or -ETIMEDOUT, -ECANCELED (stop), -EPIPE (it is gone), -EIO. */
 int symchild_write(struct child *, const uint8_t *, size_t, struct mono deadline);
 int symchild_read(struct child *, uint8_t *, size_t, struct mono deadline);
 
-/* What is there, as read(2), waiting at most so long: -ETIMEDOUT; 0: its end. */
-ssize_t symchild_read_some(struct child *, uint8_t *, size_t, int wait_ms);
+/* As read(2), after waiting for something: the same errors. */
+ssize_t symchild_read_some(struct child *, uint8_t *, size_t,
+    struct mono deadline);
 
-/* The moment `ms` from now. */
+/* `ms` from now. */
 struct mono symchild_deadline(unsigned ms);
 
 /* --- what is known -------------------------------------------------------- */
@@ -69,19 +64,16 @@ int symcache_new(struct symcache **);
 void symcache_free(struct symcache *);
 
 /*
- * The number of a place's module, made when it is new; -ENOMEM.  Numbers are
- * good until the next symcache_begin(), modules borrowed until the next number.
+ * The number of a place's module, good until symcache_begin(); -ENOMEM.
+ * symcache_known() is borrowed until the next number.
  */
 int symcache_module(struct symcache *, const struct symbol_place *, uint32_t *no);
 struct module_known *symcache_known(struct symcache *, uint32_t no);
 
-/* So many modules may be new: forgets all there is when they are too many. */
+/* n modules may be new: forgets everything if there would be too many. */
 void symcache_begin(struct symcache *, size_t n);
 
-/*
- * Words are copied in and out; into words that are empty.  False: not kept, or
- * no memory.
- */
+/* Words are copied; `out` is empty.  False: not kept, or no memory. */
 bool symcache_get(struct symcache *, uint32_t no, const struct symbol_place *,
     struct symbol_words *);
 void symcache_put(struct symcache *, uint32_t no, const struct symbol_place *,
@@ -92,7 +84,7 @@ void symcache_put(struct symcache *, uint32_t no, const struct symbol_place *,
 struct fetches;
 
 enum fetch_state {
-	FETCH_NONE,		/* not asked for, or it could not be had */
+	FETCH_NONE,		/* not wanted, or failed */
 	FETCH_GOING,
 	FETCH_HERE,
 };
@@ -100,13 +92,10 @@ enum fetch_state {
 /* NULL with 0: fetching is not configured. */
 int fetches_new(struct fetches **, const char *reader);
 void fetches_free(struct fetches *);
-/* No more of them; the one that is on its way ends soon. */
+/* Ends the running one soon, and the queue. */
 void fetches_stop(struct fetches *);
 
-/*
- * Where the debug file of this build id is; asked for the first time it is
- * put in the queue.  `path` is a copy for the caller, with FETCH_HERE only.
- */
+/* FETCH_HERE: `path` is the caller's copy. */
 enum fetch_state fetches_want(struct fetches *, const uint8_t *build_id,
     unsigned len, const char *module, char **path);
 bool fetches_progress(struct fetches *, struct symbols_fetch *);

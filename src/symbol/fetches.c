@@ -1,9 +1,7 @@
 /*
- * Debug files on their way: one after the other, each in a run of
- * pagek-symbols, watched by a thread that lives as long as there may be more.
- *
- * What could not be had is not asked for again: libdebuginfod itself waits
- * minutes for a server that does not answer.
+ * Debug files are fetched one after the other, each in a run of pagek-symbols,
+ * watched by a thread.  A file that could not be had is not asked for again:
+ * libdebuginfod itself waits minutes for a silent server.
  */
 #include "client.h"
 
@@ -14,9 +12,9 @@
 #include <string.h>
 
 #define FETCHES_MAX 256
-/* Silence that no server explains: the library has limits of its own. */
+/* Longer than any server takes: the library has limits of its own. */
 #define SILENCE_MS 300000
-/* How soon one that is no longer wanted is ended. */
+/* How soon a fetch is ended after fetches_stop(). */
 #define LOOK_UP_MS 200
 
 struct fetch {
@@ -36,7 +34,7 @@ struct fetches {
 	pthread_t thread;
 	bool started, stop;
 	struct fetch fetch[FETCHES_MAX];
-	unsigned n, done;	/* those before are no longer going */
+	unsigned n, done;	/* those before have ended */
 };
 
 static bool
@@ -52,9 +50,9 @@ is_stopped(struct fetches *f)
 
 /* --- one file ----------------------------------------------------------- */
 
-/* A line of reader_fetch.c; true when it was the last. */
+/* A line of reader_fetch.c; true: the last. */
 static bool
-take_line(struct fetches *f, struct fetch *e, char *line)
+take_progress(struct fetches *f, struct fetch *e, char *line)
 {
 	unsigned long kb, of_kb;
 	bool last = true;
@@ -72,9 +70,9 @@ take_line(struct fetches *f, struct fetch *e, char *line)
 	return last;
 }
 
-/* Reads lines until the last, the end, silence or stop. */
+/* Until the last line, the end, silence or stop. */
 static void
-follow(struct fetches *f, struct fetch *e, struct child *c)
+read_progress(struct fetches *f, struct fetch *e, struct child *c)
 {
 	struct mono heard = mono_now();
 	char text[PACKET_PATH_MAX + 16];
@@ -82,7 +80,7 @@ follow(struct fetches *f, struct fetch *e, struct child *c)
 
 	while (!is_stopped(f) && mono_ms_since(heard) < SILENCE_MS) {
 		ssize_t got = symchild_read_some(c, (uint8_t *)text + len,
-		    sizeof(text) - 1 - len, LOOK_UP_MS);
+		    sizeof(text) - 1 - len, symchild_deadline(LOOK_UP_MS));
 		char *end;
 
 		if (got == -ETIMEDOUT)
@@ -94,7 +92,7 @@ follow(struct fetches *f, struct fetch *e, struct child *c)
 		text[len] = '\0';
 		while ((end = strchr(text, '\n')) != NULL) {
 			*end = '\0';
-			if (take_line(f, e, text))
+			if (take_progress(f, e, text))
 				return;
 			len -= (size_t)(end + 1 - text);
 			memmove(text, end + 1, len + 1);
@@ -105,7 +103,7 @@ follow(struct fetches *f, struct fetch *e, struct child *c)
 }
 
 static void
-fetch_one(struct fetches *f, struct fetch *e)
+run_fetch(struct fetches *f, struct fetch *e)
 {
 	char hex[2 * SYMBOL_BUILD_ID_MAX + 1] = "";
 	char word[] = "fetch", *reader = strdup(f->reader);
@@ -115,7 +113,7 @@ fetch_one(struct fetches *f, struct fetch *e)
 	for (unsigned i = 0; i < e->len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", e->build_id[i]);
 	if (reader != NULL && symchild_start(&c, argv, false) == 0) {
-		follow(f, e, &c);
+		read_progress(f, e, &c);
 		symchild_end(&c);
 	}
 	free(reader);
@@ -135,7 +133,7 @@ fetch_all(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&f->lock);
-		fetch_one(f, e);
+		run_fetch(f, e);
 		pthread_mutex_lock(&f->lock);
 		if (e->state == FETCH_GOING)
 			e->state = FETCH_NONE;
@@ -192,7 +190,7 @@ fetches_free(struct fetches *f)
 	free(f);
 }
 
-/* The entry, new ones in the queue; NULL when there is no room or thread. */
+/* NULL: no room or no thread. */
 static struct fetch *
 find_or_add(struct fetches *f, const uint8_t *build_id, unsigned len,
     const char *module)

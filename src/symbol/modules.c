@@ -1,11 +1,8 @@
 /*
- * The module table: where a target has code, and what lies there.
- *
- * Only executable mappings are kept; nothing returns into any other.  They
- * are sorted by address and do not overlap.
+ * Mappings of a process, and the table of its executable ones, sorted by
+ * address.
  */
 #include "symbol.h"
-#include "maps.h"
 
 #include "../base/base.h"
 
@@ -15,13 +12,145 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Longer than any path, as the kernel escapes it. */
+/* --- mappings --------------------------------------------------------------- */
+
+#define DELETED " (deleted)"
+
+/* PROCMAP_QUERY of linux/fs.h, which older headers lack. */
+struct query {
+	uint64_t size;
+	uint64_t flags;
+	uint64_t addr;
+	uint64_t start, end, vma_flags, page_size, offset, inode;
+	uint32_t dev_major, dev_minor;
+	uint32_t name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+#define QUERY _IOWR('f', 17, struct query)
+#define QUERY_EXECUTABLE 4
+#define QUERY_THIS_OR_NEXT 16
+
+/* A number and the character that ends it. */
+static bool
+take_number(char **at, int base, char end, uint64_t *n)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *after;
+
+	if (**at == '\0' || strchr(digits, **at) == NULL)
+		return false;
+	*n = strtoull(*at, &after, base);
+	if (*after != end)
+		return false;
+	*at = after + 1;
+	return true;
+}
+
+/* Turns \012 into newlines. */
+static void
+unescape(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from != '\0'; to++) {
+		if (strncmp(from, "\\012", 4) == 0) {
+			*to = '\n';
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+static bool
+cut_deleted(char *path)
+{
+	size_t len = strlen(path), tail = strlen(DELETED);
+
+	if (len <= tail || strcmp(path + len - tail, DELETED) != 0)
+		return false;
+	path[len - tail] = '\0';
+	return true;
+}
+
+int
+maps_parse(char *line, struct maps_line *out)
+{
+	struct maps_line m = { .path = "" };
+	uint64_t major, minor;
+	char *at = line, *perms;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (!take_number(&at, 16, '-', &m.start) ||
+	    !take_number(&at, 16, ' ', &m.end) || m.start >= m.end)
+		return -EBADMSG;
+	perms = at;
+	if (strlen(perms) < 5 || perms[4] != ' ')
+		return -EBADMSG;
+	m.executable = perms[2] == 'x';
+	at = perms + 5;
+	if (!take_number(&at, 16, ' ', &m.offset) ||
+	    !take_number(&at, 16, ':', &major) ||
+	    !take_number(&at, 16, ' ', &minor))
+		return -EBADMSG;
+	/* Without a path the line may end behind the inode. */
+	if (at[strspn(at, "0123456789")] == '\0') {
+		if (*at == '\0')
+			return -EBADMSG;
+		m.inode = strtoull(at, NULL, 10);
+	} else {
+		if (!take_number(&at, 10, ' ', &m.inode))
+			return -EBADMSG;
+		at += strspn(at, " ");
+		m.deleted = cut_deleted(at);
+		unescape(at);
+		m.path = at;
+	}
+	*out = m;
+	return 0;
+}
+
+int
+maps_next_code(int fd, uint64_t from, char path[PATH_MAX],
+    struct maps_line *out)
+{
+	struct query q = {
+		.size = sizeof(q),
+		.flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT,
+		.addr = from,
+		.name_size = PATH_MAX,
+		.name = (uintptr_t)path,
+	};
+
+	if (ioctl(fd, QUERY, &q) < 0)
+		return -errno;
+	/* The name's length with its end; 0: none. */
+	if (q.name_size == 0)
+		path[0] = '\0';
+	*out = (struct maps_line){
+		.start = q.start,
+		.end = q.end,
+		.offset = q.offset,
+		.inode = q.inode,
+		.executable = true,
+		.deleted = cut_deleted(path),
+		.path = path,
+	};
+	return 0;
+}
+
+/* --- the table -------------------------------------------------------------- */
+
+/* Longer than any path with the kernel's escapes. */
 #define LINE_MAX_BYTES (4 * PATH_MAX + 256)
-/* Beyond this a process has no more mappings worth reading. */
+/* More mappings are not worth reading. */
 #define LINES_MAX (1u << 20)
-/* Code without a file says little; it must not crowd out what has one. */
+/* Code without a file must not crowd out modules. */
 #define ANONYMOUS_MAX (SYMBOL_MODULES_MAX / 2)
 
 struct module {
@@ -100,9 +229,8 @@ fail:
 	return -ENOMEM;
 }
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------- */
 
-/* What is being read, and the modules so far. */
 struct reading {
 	struct module *module;
 	size_t n, cap;
@@ -110,9 +238,9 @@ struct reading {
 	int64_t now_ns;
 };
 
-/* Code without a file that goes on where the last one ended is one module. */
+/* Adjacent anonymous code is one module. */
 static bool
-goes_on(const struct module *last, const struct maps_line *line)
+extends_anonymous(const struct module *last, const struct maps_line *line)
 {
 	return line->path[0] == '\0' && last->inode == 0 &&
 	    last->end == line->start && strcmp(last->path, "[anon]") == 0;
@@ -126,11 +254,11 @@ note_code(struct reading *r, const struct maps_line *line)
 	struct module *m;
 	int error;
 
-	if (r->n > 0 && goes_on(&r->module[r->n - 1], line)) {
+	if (r->n > 0 && extends_anonymous(&r->module[r->n - 1], line)) {
 		r->module[r->n - 1].end = line->end;
 		return 0;
 	}
-	/* The kernel sorts them; a line out of order is a bad one. */
+	/* The kernel sorts them. */
 	if (r->n == SYMBOL_MODULES_MAX ||
 	    (anonymous && r->anonymous == ANONYMOUS_MAX) ||
 	    (r->n > 0 && line->start < r->module[r->n - 1].end))
@@ -155,7 +283,7 @@ note_code(struct reading *r, const struct maps_line *line)
 	return 0;
 }
 
-/* Reads one line; the rest of one that is too long is skipped. */
+/* Skips the rest of a line that is too long. */
 static bool
 get_line(FILE *f, char *line, size_t cap)
 {
@@ -170,7 +298,7 @@ get_line(FILE *f, char *line, size_t cap)
 	return true;
 }
 
-/* -ESRCH when there is nothing to be read: the process has no memory. */
+/* -ESRCH: nothing to read, the process has no memory. */
 static int
 read_lines(FILE *f, struct reading *r)
 {
@@ -228,7 +356,7 @@ read_maps(pid_t pid, struct reading *r)
 		close(fd);
 		return error;
 	}
-	/* What it answered, if anything, is in the text too. */
+	/* The text has what it answered. */
 	modules_fini(r->module, r->n);
 	*r = (struct reading){ .now_ns = r->now_ns };
 	f = fdopen(fd, "r");
@@ -241,9 +369,9 @@ read_maps(pid_t pid, struct reading *r)
 	return error;
 }
 
-/* Unlinked or not: what was read of the file while it had a name holds. */
+/* Unlinked or not: the file was read while it had a name. */
 static bool
-is_same(const struct module *a, const struct module *b)
+is_same_module(const struct module *a, const struct module *b)
 {
 	return a->start == b->start && a->end == b->end &&
 	    a->offset == b->offset && a->inode == b->inode &&
@@ -251,10 +379,9 @@ is_same(const struct module *a, const struct module *b)
 }
 
 /*
- * Joins what was known with what was read: both sorted, the new before the
- * old where they overlap, and where there is no room for both.  What is the
- * same stays as it was, with the names that were looked up and the time when
- * it was first seen.  Takes all modules of both, into `out`, which has room.
+ * Joins two sorted tables; new modules replace old ones where they overlap or
+ * there is no room.  Equal ones stay, with the time when they were first seen.
+ * Takes all modules of both into `out`, which has room.
  */
 static size_t
 join_tables(struct module *old, size_t nold, struct module *new, size_t nnew,
@@ -270,7 +397,7 @@ join_tables(struct module *old, size_t nold, struct module *new, size_t nnew,
 				module_fini(&old[i++]);
 		} else if (i == nold || new[j].end <= old[i].start) {
 			out[n++] = new[j++];
-		} else if (is_same(&old[i], &new[j])) {
+		} else if (is_same_module(&old[i], &new[j])) {
 			module_fini(&new[j++]);
 			out[n++] = old[i++];
 		} else {
@@ -310,8 +437,7 @@ fail:
 /* --- looking up --------------------------------------------------------- */
 
 /*
- * The module that the call which returns to addr lies in.  The call ends
- * where addr begins, which may be the module's end.
+ * The module of the call that returns to addr, which may be the module's end.
  */
 static const struct module *
 find_module(const struct symbol_modules *t, uint64_t addr)

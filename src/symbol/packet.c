@@ -1,6 +1,3 @@
-/*
- * Packets, written and read back; what is read is another's and checked.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +6,7 @@
 #include "packet.h"
 #include "symbol.h"
 
-/* Another one of either program refuses what it does not know. */
+/* Either program refuses other versions. */
 #define VERSION 1
 
 /* --- writing ------------------------------------------------------------ */
@@ -51,7 +48,7 @@ put_u64(struct packet_out *o, uint64_t n)
 	put_bytes(o, &n, sizeof(n));
 }
 
-/* The NUL goes along, so that the other end can use it where it lies. */
+/* The NUL goes along, so that the text can be used in place. */
 static void
 put_text(struct packet_out *o, const char *text, size_t max)
 {
@@ -145,7 +142,7 @@ packet_out_fini(struct packet_out *o)
 
 /* --- reading ------------------------------------------------------------ */
 
-/* Once a getter has failed all do, and give nothing. */
+/* Once a getter has failed all do, and return zeros. */
 struct in {
 	const uint8_t *at, *end;
 	bool failed;
@@ -190,7 +187,7 @@ get_u64(struct in *in)
 	return n;
 }
 
-/* A number that must be at most `max`. */
+/* A number of at most `max`. */
 static unsigned
 get_count(struct in *in, uint32_t n, uint32_t max)
 {
@@ -205,7 +202,7 @@ get_bool(struct in *in)
 	return get_count(in, get_u8(in), 1) == 1;
 }
 
-/* The text where it lies, with its NUL and no other; "" when it failed. */
+/* In place, with its NUL and no other; "" on failure. */
 static const char *
 get_text(struct in *in, size_t max)
 {

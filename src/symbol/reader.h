@@ -1,22 +1,27 @@
 /*
- * reader: the inside of pagek-symbols, the process that reads strangers'
- * files.
+ * reader: pagek-symbols, the process that reads files that may be hostile.
+ *
+ *	pagek-symbols.c	limits itself, serves requests
+ *	reader.c	answers, demangled names
+ *	reader_find.c	finds and verifies the module's and the debug file
+ *	reader_image.c	open files and their symbols
+ *	reader_dwarf.c	functions, lines and inlines of an address
+ *	reader_fetch.c	fetches a debug file
  *
  * Vocabulary
  *	image		one file with its symbols and debug information, open in
- *			libdwfl.  A few are kept, for requests come in bunches.
- *	debug file	a file of its own with what was stripped from another:
- *			found by build id or .gnu_debuglink, and believed only
- *			when the build id, or else the checksum, is right.
+ *			libdwfl.  A few stay open, for requests come in bunches.
+ *	debug file	a file with what was stripped from another: found by
+ *			build id or .gnu_debuglink, and believed only when the
+ *			build id, or else the checksum, agrees.
  *	roots		folders that hold debug files: PAGEK_SYMBOL_PATH, then
  *			/usr/lib/debug.
- *	pc		an address in the file's tables, in the call: one byte
- *			before the return address.
+ *	pc		an address in the file's tables, one byte before the
+ *			return address.
  *
- * The reader may be brought down by a file: libelf and libdw map what they
- * read, and a file that is cut meanwhile is a SIGBUS.  That is what it is a
- * process for.  It never asks a network; fetching is another run of the
- * program.
+ * A file may kill the reader: libelf and libdw map what they read, and a file
+ * that is cut meanwhile is a SIGBUS.  It never asks a network; fetching is
+ * another run of the program.
  */
 #ifndef SYMBOL_READER_H
 #define SYMBOL_READER_H
@@ -25,7 +30,7 @@
 
 #include <sys/stat.h>
 
-/* Answers the request; texts of the answer are heap. */
+/* Texts of the answer are heap. */
 void symread_look(const struct packet_request *, struct packet_answer *);
 
 /* Folders of PAGEK_SYMBOL_PATH, ':' between; borrowed for good. */
@@ -34,22 +39,22 @@ void symread_set_path(const char *);
 /* pagek-symbols fetch BUILD-ID: see reader_fetch.c. */
 int symread_fetch_main(const char *build_id);
 
-/* A demangled copy of the name, or a plain one; NULL: no memory. */
+/* Demangled if possible; heap, NULL: no memory. */
 char *symread_demangle(const char *name);
-/* Of C++, Rust, D: names that say what they are of. */
+/* Of C++, Rust, D: such names include their scopes. */
 bool symread_is_mangled(const char *name);
 
 #ifdef HAVE_ELFUTILS
 
 #include <elfutils/libdwfl.h>
 
-/* --- ranges: what lies around an address --------------------------------- */
+/* --- ranges -------------------------------------------------------------- */
 
 struct range {
 	uint64_t lo, hi;	/* hi beyond the last */
 	uint64_t reach;		/* the highest hi up to here */
 	uint32_t what;
-	uint32_t rank;		/* of those that begin alike the lowest is found */
+	uint32_t rank;		/* of equal ranges the lowest is found */
 };
 
 struct ranges {
@@ -57,28 +62,24 @@ struct ranges {
 	size_t n, cap;
 };
 
-/* Ignores what is empty or does not fit: a hostile file has a lot of it. */
+/* Ignores empty ones, and failures: a hostile file may have many. */
 void ranges_add(struct ranges *, uint64_t lo, uint64_t hi, uint32_t what,
     uint32_t rank);
-/* To be called between the last add and the first find. */
+/* Between the last add and the first find. */
 void ranges_sort(struct ranges *);
-/* The innermost that has the address; NULL none.  Borrowed. */
+/* The innermost range that contains addr, borrowed; NULL none. */
 const struct range *ranges_find(const struct ranges *, uint64_t addr);
 void ranges_fini(struct ranges *);
 
 /* --- files --------------------------------------------------------------- */
 
-/* A regular file, never waited for; -1. */
-int symread_open(const char *path, struct stat *);
-
-/* The file of the place, verified; SYMBOL_LINE, or why there is none. */
+/* Verified; SYMBOL_LINE, or why there is none. */
 enum symbol_known symread_module(const struct symbol_place *, int *fd,
     struct stat *);
 
 /*
- * The debug file of a build id, or by the name in .gnu_debuglink and its
- * checksum, around `path`; never the file `self` itself.  Its own path goes
- * into found, of PATH_MAX bytes.  -1.
+ * Finds a debug file by build id, or by .gnu_debuglink and checksum around
+ * `path`; not the file `self`.  found: its path, PATH_MAX bytes.  -1.
  */
 struct symread_debug {
 	const char *path;		/* of the module, as the target has it */
@@ -92,7 +93,7 @@ struct symread_debug {
 };
 int symread_debug(const struct symread_debug *, char *found);
 
-/* The supplementary file that dwz has made. */
+/* dwz's supplementary file. */
 int symread_alt(const char *name, const char *beside, const uint8_t *build_id,
     size_t build_id_len);
 
@@ -102,17 +103,17 @@ struct dwarf_index;
 
 struct image {
 	struct image *next;		/* less recently used */
-	char *path, *fetched;		/* with self: whether it is the one asked for */
+	char *path, *fetched;		/* with self: the image's key */
 	struct stat self;
 	off_t debug_size;
 	pid_t pid;
-	bool is_debug;			/* the file itself is a debug file */
+	bool is_debug;			/* the file is itself a debug file */
 
 	Dwfl *dwfl;
 	Dwfl_Module *mod;
 	Elf *elf;
 	GElf_Addr bias;			/* of libdwfl's addresses over the file's */
-	bool has_debug;			/* a file with .debug_info was found: the main one or another */
+	bool has_debug;			/* some file with .debug_info was found */
 	char debug_path[PACKET_PATH_MAX];
 	Dwarf *dwarf;			/* NULL: none, or damaged */
 	GElf_Addr dwarf_bias;
@@ -124,30 +125,24 @@ struct image {
 	struct dwarf_index *index;	/* NULL until it is needed */
 };
 
-/* The image of the place; NULL, and *why says.  Borrowed until the next. */
+/* NULL: *why says.  Borrowed until the next call. */
 struct image *symread_image(const struct symbol_place *, const char *fetched,
     enum symbol_known *why);
 
-/* The file's name for the function at pc, as it is in the table; NULL none. */
+/* The table's name for the function at pc; NULL none. */
 const char *symread_symbol(struct image *, uint64_t pc);
 
-/* Where the file's offset is in its tables; false when nowhere. */
+/* From an offset in the file to an address; false: none. */
 bool symread_offset(struct image *, uint64_t offset, uint64_t *addr);
 
 /* --- debug information --------------------------------------------------- */
 
-/*
- * Puts the lines of pc, innermost first; `symbol` is what the symbol table
- * calls the function, or NULL.  False when the debug information knows
- * neither function nor line there.
- */
+/* Adds the lines of pc, innermost first.  False: nothing is known. */
 bool symread_dwarf(struct image *, uint64_t pc, const char *symbol,
     struct symbol_words *);
 void symread_index_free(struct dwarf_index *);
 
-/* The function's name of a DIE, demangled, or with what it lies in; NULL none. */
-char *symread_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol);
-/* To be called when an image is closed: another may lie where it was. */
+/* When an image is closed: others may be mapped there. */
 void symread_forget_names(void);
 
 #endif

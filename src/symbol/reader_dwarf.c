@@ -1,9 +1,9 @@
 /*
- * From an address to the chain of functions that were inlined there.
+ * From an address to the functions inlined there.
  *
- * libdw finds a unit by .debug_aranges, which clang does not write, and walks
- * a whole unit for each address; so the units' ranges are read once, and the
- * functions of a unit when it is first met.
+ * libdw finds units by .debug_aranges, which clang does not write, and walks a
+ * whole unit for each address.  So the ranges of units are read once, and the
+ * functions of a unit at its first use.
  */
 #include "reader.h"
 
@@ -18,11 +18,7 @@
 
 /* --- names of functions ---------------------------------------------------- */
 
-/*
- * A mangled name says all.  Where the debug information has none the symbol
- * may; and what has neither, as inlined functions of an unnamed namespace, is
- * called by its own name and those of what it lies in.
- */
+/* By mangled name or symbol; if it has neither, by its name and scopes. */
 
 #define PARENTS_MAX 64
 #define QUALIFIED_MAX 16384
@@ -43,7 +39,7 @@ linkage_name(Dwarf_Die *die)
 	return name != NULL ? name : string_of(die, DW_AT_MIPS_linkage_name);
 }
 
-/* The DIE that was declared: it lies where the name belongs. */
+/* To the DIE that was declared, which lies in its scopes. */
 static void
 find_declaration(Dwarf_Die *die)
 {
@@ -102,7 +98,7 @@ scope_name(Dwarf_Die *die)
 }
 
 static char *
-qualified(Dwarf_Die *declaration, const char *name)
+qualify_name(Dwarf_Die *declaration, const char *name)
 {
 	char text[QUALIFIED_MAX];
 	Dwarf_Die *scopes = NULL;
@@ -122,41 +118,35 @@ qualified(Dwarf_Die *declaration, const char *name)
 	return strdup(text);
 }
 
-/*
- * Scopes are found by a walk through the whole unit: what was found last is
- * kept, by where the declaration stands in memory.
- */
+/* Finding scopes walks the unit: the last ones are kept, by their address. */
 static struct {
 	const void *where;
 	char *text;
-} kept[512];
+} name_cache[512];
 
 static char *
-qualified_once(Dwarf_Die *declaration, const char *name)
+cached_name(Dwarf_Die *declaration, const char *name)
 {
-	size_t i = ((uintptr_t)declaration->addr >> 1) % BASE_NELEM(kept);
+	size_t i = ((uintptr_t)declaration->addr >> 1) % BASE_NELEM(name_cache);
 
-	if (kept[i].text == NULL || kept[i].where != declaration->addr) {
-		free(kept[i].text);
-		kept[i].where = declaration->addr;
-		kept[i].text = qualified(declaration, name);
+	if (name_cache[i].text == NULL || name_cache[i].where != declaration->addr) {
+		free(name_cache[i].text);
+		name_cache[i].where = declaration->addr;
+		name_cache[i].text = qualify_name(declaration, name);
 	}
-	return kept[i].text == NULL ? NULL : strdup(kept[i].text);
+	return name_cache[i].text == NULL ? NULL : strdup(name_cache[i].text);
 }
 
 void
 symread_forget_names(void)
 {
-	for (size_t i = 0; i < BASE_NELEM(kept); i++) {
-		free(kept[i].text);
-		kept[i].text = NULL;
+	for (size_t i = 0; i < BASE_NELEM(name_cache); i++) {
+		free(name_cache[i].text);
+		name_cache[i].text = NULL;
 	}
 }
 
-/*
- * True when the symbol is another name for the same: "malloc" of what its
- * source calls __libc_malloc.  "f.cold" and "f.part.0" are f.
- */
+/* "malloc" for __libc_malloc; but "f.cold" and "f.part.0" are f. */
 static bool
 is_alias(const char *symbol, const char *name)
 {
@@ -166,8 +156,9 @@ is_alias(const char *symbol, const char *name)
 	    (symbol[len] != '\0' && symbol[len] != '.' && symbol[len] != '@');
 }
 
-char *
-symread_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
+/* Demangled, or with its scopes; NULL: none. */
+static char *
+function_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
 {
 	const char *name = linkage_name(die);
 	Dwarf_Die declaration = *die;
@@ -182,19 +173,19 @@ symread_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
 	if (!has_scopes(unit))
 		return symread_demangle(name);
 	find_declaration(&declaration);
-	return qualified_once(&declaration, name);
+	return cached_name(&declaration, name);
 }
 
 /* --- inlined functions ----------------------------------------------------- */
 
-/* Deeper than compilers nest; a hostile file might not end. */
+/* Deeper than compilers nest. */
 #define DEPTH_MAX 128
 #define INLINES_SEEN_MAX 128
 #define RANGES_OF_ONE_MAX 65536
 
 struct unit {
 	Dwarf_Die die;		/* has the lines */
-	Dwarf_Die scope;	/* has the functions: of the .dwo, where it is split */
+	Dwarf_Die scope;	/* has the functions: of the .dwo if it is split */
 	bool indexed;
 	struct ranges functions;	/* what: index in function */
 	Dwarf_Die *function;
@@ -305,7 +296,7 @@ add_unit(struct dwarf_index *x, Dwarf_Die *die, Dwarf_Die *split)
 	};
 	add_ranges(die, &x->ranges, (uint32_t)x->n);
 	if (x->ranges.n == before) {
-		/* It does not say where it is; its functions do. */
+		/* Without ranges of its own: those of its functions. */
 		index_unit(u);
 		for (size_t i = 0; i < u->functions.n; i++)
 			ranges_add(&x->ranges, u->functions.r[i].lo,
@@ -349,7 +340,7 @@ symread_index_free(struct dwarf_index *x)
 
 /* --- the chain at an address -------------------------------------------- */
 
-/* What is inlined at pc, outermost first. */
+/* Inlined at pc, outermost first. */
 struct chain {
 	Dwarf_Die die[INLINES_SEEN_MAX];
 	unsigned n;
@@ -367,7 +358,7 @@ find_inlines(Dwarf_Die *scope, uint64_t pc, struct chain *c)
 {
 	Dwarf_Die die = *scope, next;
 
-	/* One way down, however deep: siblings do not share an address. */
+	/* Siblings do not share an address. */
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
 		bool deeper = false;
 
@@ -422,7 +413,7 @@ put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
 		    number_of(inlined, DW_AT_call_file), NULL, NULL));
 }
 
-/* Where the address itself is. */
+/* Where the address is. */
 static void
 put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 {
@@ -436,9 +427,9 @@ put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 		line->line = (uint32_t)number;
 }
 
-/* Instead of so many functions; outside text like theirs. */
+/* In place of n functions. */
 static char *
-left_out(unsigned n)
+omitted_text(unsigned n)
 {
 	char text[64];
 
@@ -446,7 +437,7 @@ left_out(unsigned n)
 	return strdup(text);
 }
 
-/* The words of a function of a unit; `function` NULL: only lines are known. */
+/* `function` may be NULL: only lines are known. */
 static void
 put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
     const char *symbol, struct symbol_words *w)
@@ -456,22 +447,21 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 
 	if (function != NULL) {
 		find_inlines(function, pc, &c);
-		name = symread_name(function, &u->scope, symbol);
+		name = function_name(function, &u->scope, symbol);
 	}
 	put_line(u, pc, &w->line[0]);
 	/*
-	 * Innermost first; of a chain too long the middle is left out, with a
-	 * line that says so: the function itself is where it called the
-	 * outermost.
+	 * Innermost first.  If there are too many, one line stands for those in
+	 * the middle; the function itself called the outermost.
 	 */
 	while (c.n > 0 && w->n + 1 < SYMBOL_INLINES_MAX) {
 		Dwarf_Die *inlined = &c.die[--c.n];
 		struct symbol_line *line = &w->line[w->n++];
 
 		if (w->n + 1 < SYMBOL_INLINES_MAX || c.n == 0) {
-			line->function = symread_name(inlined, &u->scope, NULL);
+			line->function = function_name(inlined, &u->scope, NULL);
 		} else {
-			line->function = left_out(c.n + 1);
+			line->function = omitted_text(c.n + 1);
 			free(line->file);
 			line->file = NULL;
 			line->line = 0;

@@ -1,13 +1,13 @@
 /*
- * pagek-symbols fetch BUILD-ID: fetches a debug file, as DEBUGINFOD_URLS and
- * its kin say, and tells on its output how far it is, a line at a time:
+ * pagek-symbols fetch BUILD-ID: fetches a debug file by DEBUGINFOD_URLS, and
+ * reports on its output, a line at a time:
  *
  *	812 4096	kB so far, and in all; 0 not known
- *	= /path		here it is, and the end
- *	! 2		it could not be had, for this errno, and the end
+ *	= /path		the file, and the end
+ *	! 2		failed with this errno, and the end
  *
- * A process of its own, for a server may be slow, or silent; it can be ended
- * at any time.  libdebuginfod is loaded when it is needed: few have it.
+ * A process of its own, for servers may be slow or silent; it can be killed at
+ * any time.  libdebuginfod is loaded when needed: few have it.
  */
 #include "reader.h"
 
@@ -34,7 +34,7 @@ struct library {
 	    const unsigned char *, int, char **);
 };
 
-/* POSIX lets a function be found as an object, C does not say how. */
+/* C does not say how a function is found as an object. */
 static bool
 load_function(void *lib, const char *name, void *to)
 {
@@ -58,7 +58,7 @@ load_library(struct library *l)
 		&l->find_debuginfo);
 }
 
-/* Called many times a second, also while no server has answered. */
+/* Called many times a second, also without an answer. */
 static int
 progress(struct debuginfod_client *client, long so_far, long in_all)
 {
@@ -82,11 +82,9 @@ report_failure(int error)
 }
 
 /*
- * A node that is killed leaves nobody behind: its supervisor waits for an orphan
- * as for a process of the command.  The next line of progress would end us, too,
- * but that is when libdebuginfod has us write one.  The thread that has started
- * us stays until we have ended; the reader may have been started by any.
- * False when whoever reads from us is gone already.
+ * A killed node leaves none behind: its supervisor waits for orphans as for the
+ * command.  The thread that has started us stays until we end.  False: nothing
+ * reads from us any more.
  */
 static bool
 die_with_parent(void)
@@ -113,7 +111,7 @@ symread_fetch_main(const char *build_id)
 	if (!load_library(&l) || (client = l.begin()) == NULL)
 		return report_failure(ENOSYS);
 	l.set_progressfn(client, progress);
-	/* A length of 0: it is in hexadecimal. */
+	/* Length 0: it is in hexadecimal. */
 	fd = l.find_debuginfo(client, (const unsigned char *)build_id, 0,
 	    &path);
 	l.end(client);

@@ -1,6 +1,5 @@
 /*
- * Which file it is: the module's own, and the one that holds what was
- * stripped from it.
+ * Finds the module's file, and the file with what was stripped from it.
  */
 #include "reader.h"
 
@@ -21,7 +20,7 @@
 #include <unistd.h>
 
 #define DEBUG_ROOT "/usr/lib/debug"
-/* The largest file whose checksum is worth its reading. */
+/* The largest file to be checksummed. */
 #define CHECKSUM_MAX ((off_t)1 << 30)
 
 static const char *own_roots = "";
@@ -32,12 +31,9 @@ symread_set_path(const char *path)
 	own_roots = path;
 }
 
-/*
- * Looked at before it is opened, for to open a device can have effects; and
- * after, for it may have been exchanged between.
- */
-int
-symread_open(const char *path, struct stat *st)
+/* Opening a device can have effects, and files may be exchanged meanwhile. */
+static int
+open_regular(const char *path, struct stat *st)
 {
 	int fd;
 
@@ -79,10 +75,7 @@ stamp_ns(const struct timespec *ts)
 	return ts->tv_sec * INT64_C(1000000000) + ts->tv_nsec;
 }
 
-/*
- * A build id says it all.  Without one it is the inode that was mapped, and
- * not changed since: an inode alone could have been given to another file.
- */
+/* By build id, or by an inode that is unchanged since. */
 static bool
 is_mapped(const struct symbol_place *p, int fd, const struct stat *st,
     bool timed)
@@ -95,10 +88,7 @@ is_mapped(const struct symbol_place *p, int fd, const struct stat *st,
 	    stamp_ns(&st->st_ctim) <= p->mapped_ns;
 }
 
-/*
- * The kernel's own, which every process has alike, as a file.  Another kernel's
- * has another build id.
- */
+/* The kernel's vdso, which all processes share, as a file. */
 static enum symbol_known
 find_vdso(const struct symbol_place *p, int *fd, struct stat *st)
 {
@@ -127,7 +117,7 @@ find_vdso(const struct symbol_place *p, int *fd, struct stat *st)
 		close(*fd);
 		return SYMBOL_OTHER_FILE;
 	}
-	/* One for all, so that it is the same at the next request. */
+	/* The same at the next request. */
 	st->st_ino = 0;
 	st->st_dev = 0;
 	memset(&st->st_mtim, 0, sizeof(st->st_mtim));
@@ -135,9 +125,8 @@ find_vdso(const struct symbol_place *p, int *fd, struct stat *st)
 }
 
 /*
- * The places where the file may be: as the target sees it, which may live in
- * a container; as we do; and, where it has been unlinked or touched since, as
- * the program that the target runs.
+ * Where the target sees the file, perhaps in a container; where we do; and, if
+ * it was unlinked or touched, the program that the target runs.
  */
 enum symbol_known
 symread_module(const struct symbol_place *p, int *fd, struct stat *st)
@@ -165,15 +154,15 @@ symread_module(const struct symbol_place *p, int *fd, struct stat *st)
 
 		if (of_process && p->pid == 0)
 			continue;
-		/* Only an inode or an id says that it is not the program. */
+		/* Needs an inode or id: the module may not be the program. */
 		if (!places[i].timed && p->inode == 0 && p->build_id_len == 0)
 			continue;
-		if ((*fd = symread_open(places[i].path, st)) < 0)
+		if ((*fd = open_regular(places[i].path, st)) < 0)
 			continue;
 		if (is_mapped(p, *fd, st, places[i].timed))
 			return SYMBOL_LINE;
 		close(*fd);
-		/* That it is not the program says nothing of the module. */
+		/* The module itself may be there. */
 		if (places[i].timed)
 			why = SYMBOL_OTHER_FILE;
 	}
@@ -182,7 +171,7 @@ symread_module(const struct symbol_place *p, int *fd, struct stat *st)
 
 /* --- debug files -------------------------------------------------------- */
 
-/* CRC-32 as .gnu_debuglink has it, of the whole file. */
+/* CRC-32 of the whole file, as in .gnu_debuglink. */
 static bool
 checksum_is(int fd, uint32_t want)
 {
@@ -219,7 +208,7 @@ try_path(struct search *s, bool by_link, const char *path)
 	struct stat st;
 	int fd;
 
-	if (s->fd >= 0 || (fd = symread_open(path, &st)) < 0)
+	if (s->fd >= 0 || (fd = open_regular(path, &st)) < 0)
 		return;
 	if (w->self != NULL && st.st_dev == w->self->st_dev &&
 	    st.st_ino == w->self->st_ino)

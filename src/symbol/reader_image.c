@@ -1,6 +1,5 @@
 /*
- * Images: files open in libdwfl, one module in each, with its addresses as
- * the file has them.
+ * Images: files open in libdwfl, one module each, at the file's own addresses.
  */
 #include "reader.h"
 
@@ -15,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- ranges, which may overlap --------------------------------------------- */
+/* --- ranges -------------------------------------------------------------- */
 
 void
 ranges_add(struct ranges *t, uint64_t lo, uint64_t hi, uint32_t what,
@@ -34,7 +33,7 @@ ranges_add(struct ranges *t, uint64_t lo, uint64_t hi, uint32_t what,
 	};
 }
 
-/* Outer ones first, the best of those that are alike last. */
+/* Outer ones first; of equal ones the best last. */
 static int
 compare_ranges(const void *a, const void *b)
 {
@@ -68,7 +67,7 @@ ranges_find(const struct ranges *t, uint64_t addr)
 {
 	size_t lo = 0, hi = t->n;
 
-	/* The first that begins beyond it; those before it are candidates. */
+	/* The first that begins beyond addr; candidates are before. */
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -92,7 +91,7 @@ ranges_fini(struct ranges *t)
 	*t = (struct ranges) { 0 };
 }
 
-/* What is kept open, so that it stays within the reader's limits. */
+/* Open images; keeps the reader within its limits. */
 #define IMAGES_MAX 48
 #define IMAGES_BYTES_MAX ((off_t)768 << 20)
 
@@ -123,13 +122,9 @@ has_debug_sections(Elf *elf)
 	return false;
 }
 
-/*
- * libdwfl asks for what was stripped from the module, for its symbols and
- * again for its debug information; and, once there is that, for the file that
- * dwz has made, which it is given otherwise.
- */
+/* For symbols and again for debug information; dwz's file comes otherwise. */
 static int
-give_debug(Dwfl_Module *mod, void **userdata, const char *modname,
+give_debug_file(Dwfl_Module *mod, void **userdata, const char *modname,
     Dwarf_Addr base, const char *file, const char *link, GElf_Word checksum,
     char **debug_name)
 {
@@ -182,11 +177,11 @@ no_elf(Dwfl_Module *mod, void **userdata, const char *modname,
 
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = no_elf,
-	.find_debuginfo = give_debug,
+	.find_debuginfo = give_debug_file,
 	.section_address = dwfl_offline_section_address,
 };
 
-/* What dwz has moved out of several files, so that it is there once. */
+/* What dwz has moved out of several files. */
 static void
 open_alt(struct image *m)
 {
@@ -212,9 +207,9 @@ open_alt(struct image *m)
 /* --- symbols ------------------------------------------------------------ */
 
 /*
- * Of several names for one address the one without underscores in front is
- * the one that programs call ("malloc" and not "__libc_malloc"); then a
- * global name is better known than a weak one, and that than a local one.
+ * Of several names for an address, the one with fewest leading underscores is
+ * what programs call ("malloc", not "__libc_malloc"); then global before weak
+ * before local.
  */
 static uint32_t
 name_rank(const char *name, unsigned binding)
@@ -232,7 +227,7 @@ name_rank(const char *name, unsigned binding)
 	    (binding < BASE_NELEM(by_binding) ? by_binding[binding] : 3);
 }
 
-/* Where the section ends that the symbol is in, in its own file's addresses. */
+/* In the addresses of the symbol's file. */
 static uint64_t
 section_end(Elf *elf, GElf_Word index)
 {
@@ -245,8 +240,8 @@ section_end(Elf *elf, GElf_Word index)
 }
 
 /*
- * Functions written in assembler may have no size: they go on to where the
- * next one begins, or the section ends.  Ranked behind all that have one.
+ * Functions in assembler may have no size: they end at the next, or with the
+ * section.
  */
 static void
 end_sizeless(struct ranges *t, size_t first)
@@ -343,7 +338,7 @@ symread_offset(struct image *m, uint64_t offset, uint64_t *addr)
 {
 	size_t n;
 
-	/* The segments of a debug file point to what it does not have. */
+	/* A debug file lacks what its segments point to. */
 	if (m->is_debug || elf_getphdrnum(m->elf, &n) != 0)
 		return false;
 	for (size_t i = 0; i < n; i++) {
@@ -382,7 +377,7 @@ image_free(struct image *m)
 	free(m);
 }
 
-/* The section headers stand last: a file that was cut has lost them. */
+/* Section headers stand last: a cut file has lost them. */
 static bool
 is_cut(Elf *elf, off_t size)
 {
@@ -399,10 +394,7 @@ is_cut(Elf *elf, off_t size)
 	    n * eh.e_shentsize > (uint64_t)size - eh.e_shoff;
 }
 
-/*
- * At the addresses that the file itself has: its base is 0, and where it
- * would be moved all the same the bias says by how much.
- */
+/* At the file's addresses: base 0; the bias is what libdwfl adds. */
 static bool
 image_open(struct image *m, int fd)
 {
@@ -476,7 +468,7 @@ is_same_text(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* The image that is open already, moved to the front; NULL. */
+/* An open image, moved to the front; NULL. */
 static struct image *
 find_image(const struct symbol_place *p, const char *fetched,
     const struct stat *st, bool is_debug)
@@ -496,7 +488,7 @@ find_image(const struct symbol_place *p, const char *fetched,
 	return NULL;
 }
 
-/* Closes the least recently used until there is room for `size` more. */
+/* Closes the least recently used until `size` more fit. */
 static void
 make_room(off_t size)
 {
@@ -517,10 +509,7 @@ make_room(off_t size)
 	}
 }
 
-/*
- * Where the file is another one, or gone, the debug file of the build id has
- * the symbols too.
- */
+/* The debug file of the build id has symbols too. */
 static int
 find_instead(const struct symbol_place *p, const char *fetched,
     struct stat *st)

@@ -1,6 +1,6 @@
 /*
- * The short name of a function: what is left of a demangled one without its
- * return type, arguments, template arguments and clones.
+ * The short name of a function: a demangled one without its return type,
+ * arguments, template arguments and clones.
  *
  *	void std::vector<int>::push_back<int>(int&&)	std::vector::push_back
  *	operator new[](unsigned long)			operator new[]
@@ -9,15 +9,13 @@
  *	<alloc::vec::Vec<T> as core::ops::Drop>::drop	alloc::vec::Vec::drop
  *	zmalloc.constprop.0				zmalloc
  *
- * And the whole name where it has no room: with the innermost brackets empty, so
- * that it still says which function of which class, and with a number of all
- * that it was, so that no two functions become one.
+ * And a whole name that must fit: its innermost brackets are emptied, and a
+ * hash of all of it is added, so that no two functions become one.
  *
- * Names are strangers' text: one that follows no grammar comes out somehow,
- * within its room.
+ * Names are outside text: one that follows no grammar gives some name that
+ * fits.
  */
 #include "symbol.h"
-#include "wrappers.h"
 
 #include "../base/base.h"
 
@@ -45,10 +43,7 @@ is_word(char c)
 	    (unsigned char)c >= 0x80;
 }
 
-/*
- * Behind the bracket that closes the one at `p`, of any kind; the end of the
- * text when none does.  "->" closes nothing.
- */
+/* Behind the bracket that closes the one at `p`.  "->" closes nothing. */
 static const char *
 behind_group(const char *p)
 {
@@ -66,7 +61,7 @@ behind_group(const char *p)
 	return p;
 }
 
-/* Of the sign that makes an operator's name; 0: it is none with brackets. */
+/* Length of an operator's sign with brackets; 0: none. */
 static size_t
 sign_length(const char *p)
 {
@@ -84,10 +79,7 @@ sign_length(const char *p)
 	return 0;
 }
 
-/*
- * What follows "operator" is its name, whatever brackets are in it.  Returns
- * behind it.
- */
+/* An operator's name, with its brackets.  Returns behind it. */
 static const char *
 put_operator(struct writer *w, const char *p)
 {
@@ -127,7 +119,7 @@ is_operator(const char *start, const char *p)
 	    (p == start || !is_word(p[-1]));
 }
 
-/* Behind " const", " volatile", " &": what a member is for is not its name. */
+/* " const", " volatile", " &" are not part of the name. */
 static const char *
 behind_qualifiers(const char *p)
 {
@@ -146,14 +138,14 @@ behind_qualifiers(const char *p)
 	return p;
 }
 
-/* True where a part of the path begins, and a bracket is no argument list. */
+/* True where a part of the path begins: its bracket opens no arguments. */
 static bool
 begins_part(const char *start, const char *p)
 {
 	return p == start || p[-1] == ':' || p[-1] == '.' || p[-1] == ' ';
 }
 
-/* Rust's "<type as trait>": the type, with its own arguments left out. */
+/* Rust's "<type as trait>": the type without its arguments. */
 static const char *
 put_self(struct writer *w, const char *p)
 {
@@ -169,7 +161,7 @@ put_self(struct writer *w, const char *p)
 	return end;
 }
 
-/* "{lambda(int)#1}" without what is in its brackets. */
+/* "{lambda(int)#1}" without its brackets. */
 static const char *
 put_braces(struct writer *w, const char *p)
 {
@@ -194,7 +186,7 @@ put_group(struct writer *w, const char *p)
 	return end;
 }
 
-/* A return type in brackets, and no function of that name. */
+/* A return type in brackets, not a function. */
 static bool
 ends_in_decltype(const struct writer *w)
 {
@@ -202,7 +194,7 @@ ends_in_decltype(const struct writer *w)
 	    memcmp(w->out + w->len - 8, "decltype", 8) == 0;
 }
 
-/* Where the compiler's own endings begin: ".cold", ".isra.0". */
+/* Length without the compiler's endings: ".cold", ".isra.0". */
 static size_t
 without_clones(const char *name, size_t len)
 {
@@ -244,14 +236,14 @@ symbol_short_name(const char *function, char *out, size_t cap)
 
 		if (is_operator(function, p)) {
 			p = put_operator(&w, p);
-			/* A space keeps "operator<" and what it is of apart. */
+			/* The space between "operator<" and its arguments. */
 			if (p[0] == ' ' && p[1] == '<')
 				p++;
 		} else if (*p == '<' && p == function) {
 			p = put_self(&w, p);
 		} else if (*p == '<' || *p == '[') {
 			p = behind_group(p);
-			/* "f::<T>" has no part where its arguments are. */
+			/* In "f::<T>" no part follows. */
 			if (w.len >= 2 && memcmp(out + w.len - 2, "::", 2) == 0)
 				w.len -= 2;
 		} else if (*p == '{') {
@@ -263,14 +255,14 @@ symbol_short_name(const char *function, char *out, size_t cap)
 			if (strncmp(p, "::", 2) != 0 && !ends_in_decltype(&w))
 				break;
 		} else if (*p == ' ') {
-			/* What stood before was the type it returns. */
+			/* That was the return type. */
 			w.len = 0;
 			p++;
 		} else {
 			put_text(&w, p++, 1);
 		}
 	}
-	/* What is no name by any grammar is still what it is called. */
+	/* Not a name by any grammar. */
 	if (w.len == 0)
 		put_text(&w, function, strlen(function));
 	out[without_clones(out, w.len)] = '\0';
@@ -278,7 +270,7 @@ symbol_short_name(const char *function, char *out, size_t cap)
 
 /* --- names that fit ------------------------------------------------------ */
 
-#define DEEPEST 8		/* brackets in brackets: what is deeper is tried no more */
+#define DEEPEST 8		/* levels of brackets that are tried */
 #define EMPTIED 5		/* bytes of "<...>" */
 
 static uint32_t
@@ -291,7 +283,7 @@ number_of(const char *name)
 	return h;
 }
 
-/* The first one has the number. */
+/* The first one gets the number. */
 static const char *
 put_emptied(struct writer *w, const char *p, char *number)
 {
@@ -309,7 +301,7 @@ put_emptied(struct writer *w, const char *p, char *number)
 	return end;
 }
 
-/* The name with brackets to that depth; true when it has room. */
+/* Brackets to that depth; true when it fits. */
 static bool
 put_outer(struct writer *w, const char *name, unsigned limit, char *number)
 {
@@ -342,24 +334,21 @@ put_outer(struct writer *w, const char *name, unsigned limit, char *number)
 }
 
 static bool
-goes_on(char c)
+is_continuation(char c)
 {
 	return ((uint8_t)c & 0xc0) == 0x80;
 }
 
-/*
- * Both ends of what has no brackets to empty, in whole characters: three bytes
- * of one go on at most.
- */
+/* Both ends of a name without brackets, in whole characters. */
 static void
 put_ends(struct writer *w, const char *name, const char *number)
 {
 	size_t each = (SYMBOL_NAME_MAX - strlen(number) - 6) / 2, head = each;
 	const char *tail = name + strlen(name) - each;
 
-	while (goes_on(name[head]) && each - head < 3)
+	while (is_continuation(name[head]) && each - head < 3)
 		head--;
-	for (unsigned i = 0; i < 3 && goes_on(*tail); i++)
+	for (unsigned i = 0; i < 3 && is_continuation(*tail); i++)
 		tail++;
 	put_text(w, name, head);
 	put_text(w, "...", 3);

@@ -1,23 +1,33 @@
 /*
  * symbol: from a return address to the words that a person reads.
  *
+ *	symbols.c	looks places up: cache, reader, fetched debug files
+ *	cache.c		the names that were found
+ *	child.c		runs of pagek-symbols, and the pipes to them
+ *	fetches.c	the queue of debug files to be fetched
+ *	packet.c	messages between a node and its reader (packet.h)
+ *	modules.c	mappings of a process, and the table of its modules
+ *	wrappers.c, shortname.c		names to skip, names to show
+ *	pagek-symbols.c, reader*.c	the reader (reader.h)
+ *
  * Vocabulary
  *	module		code mapped into a target: a file, or "[vdso]", or
  *			"[anon]" for code made at run time.
- *	module table	where one process image has which modules, read from
+ *	module table	which modules a process has where, read from
  *			/proc/PID/maps while it lives: for plain return
  *			addresses.  Frames of a stack name their module
  *			themselves (stream_sites).
- *	place		a module's file and an address in its tables, or an
- *			offset in it: what the words are looked up by.  It stays
- *			good when the target has ended.
- *	words		function, file and line of a place, with what the
- *			compiler has inlined there; and how much of that is
- *			known, and why not more.
+ *	place		a module's file, and an address in its tables or an
+ *			offset in it; still good when the target has ended.
+ *	words		function, file and line of a place, with the functions
+ *			inlined there; or why they are not known.
  *	reader		the process that reads symbol tables and debug
- *			information, for they are strangers' files: pagek-symbols.
- *			When it dies or takes too long the file in question is
- *			damaged, and another reader goes on with the rest.
+ *			information, which may be hostile: pagek-symbols.  When
+ *			it dies or takes too long, the file is damaged, and
+ *			another reader goes on with the rest.
+ *	wrapper		a function that only passes a request for memory on.
+ *			Frames of wrappers are skipped from inside: shown, but
+ *			not counted as callers.
  *
  * Example, on a thread that may wait
  *	struct symbols *s;
@@ -27,15 +37,15 @@
  *	...
  *	symbol_words_fini(&words);
  *
- * Names from files are outside text: what comes out of here is not yet safe
- * for a terminal (base_safe_text).  Return addresses are looked up one byte
- * before, in the call.  Of the files none is kept open here; a reader that runs
- * costs two pipes and a pidfd.  Without elfutils at build time nothing more
- * than module and offset is known.
+ * Names from files are outside text, not yet safe for a terminal
+ * (base_safe_text).  Return addresses are looked up one byte before, in the
+ * call.  No file is kept open here; a running reader costs two pipes and a
+ * pidfd.  Without elfutils at build time only module and offset are known.
  */
 #ifndef SYMBOL_H
 #define SYMBOL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,14 +59,14 @@
 /* --- places -------------------------------------------------------------- */
 
 struct symbol_place {
-	const char *path;	/* of the module; "[vdso]", "[anon]"; NULL: in no module */
-	pid_t pid;		/* its file is seen from this process's root first; 0: from ours */
+	const char *path;	/* of the module; "[vdso]", "[anon]"; NULL: none */
+	pid_t pid;		/* its root is searched for the file first; 0: only ours */
 	bool by_offset;		/* address is an offset in the file */
 	uint64_t address;	/* of the return, in the file's tables */
-	unsigned build_id_len;	/* 0: not known; then: */
+	unsigned build_id_len;	/* 0: not known */
 	uint8_t build_id[SYMBOL_BUILD_ID_MAX];
-	uint64_t inode;		/* of the file as it was mapped; 0 not known */
-	int64_t mapped_ns;	/* wall clock when it was seen mapped: a file changed since is another; 0 not known */
+	uint64_t inode;		/* of the mapped file; 0 not known */
+	int64_t mapped_ns;	/* wall clock when it was mapped: a file changed since is another; 0 not known */
 };
 
 /* --- the module table ---------------------------------------------------- */
@@ -69,22 +79,49 @@ void symbol_modules_free(struct symbol_modules *);
 int symbol_modules_copy(const struct symbol_modules *, struct symbol_modules **);
 
 /*
- * Reads /proc/PID/maps; modules that are gone stay known until another takes
- * their place.  -ESRCH when the process is gone or has no memory any more,
- * -EACCES, -ENOMEM: the table is as it was.
+ * Reads /proc/PID/maps; modules that are gone stay until others take their
+ * place.  -ESRCH: the process or its memory is gone; -EACCES, -ENOMEM: the
+ * table is unchanged.
  */
 int symbol_modules_read(struct symbol_modules *, pid_t pid);
 
-/* True when a known module has the call that returns to the address. */
+/* True when a module contains the call that returns to the address. */
 bool symbol_modules_covers(const struct symbol_modules *, uint64_t addr);
 
-/* The place of a return address; path is borrowed from the table, NULL for none. */
+/* path is borrowed from the table; NULL: none. */
 void symbol_modules_place(const struct symbol_modules *, uint64_t addr,
     struct symbol_place *);
 
+/* --- mappings: /proc/PID/maps -------------------------------------------- */
+
+struct maps_line {
+	uint64_t start, end;	/* end beyond the last */
+	uint64_t offset;	/* in the file, of start */
+	uint64_t inode;		/* 0: no file */
+	bool executable;
+	bool deleted;
+	const char *path;	/* in the given line or buffer; "" for anonymous memory */
+};
+
+/*
+ * Takes "start-end perms offset dev inode  path" apart in place, with \012 for
+ * a newline and " (deleted)" behind an unlinked file's path.  -EBADMSG, *out
+ * untouched.
+ */
+int maps_parse(char *line, struct maps_line *out);
+
+/*
+ * Asks the kernel, since Linux 6.11, for the first mapping with code that ends
+ * behind `from`, which makes no text of the others.  fd: /proc/PID/maps; path
+ * takes its path.  [vsyscall] is only in the text.  -ENOENT: none; -ENOTTY: the
+ * kernel cannot be asked; -ESRCH: no memory; -ENAMETOOLONG; *out untouched.
+ */
+int maps_next_code(int fd, uint64_t from, char path[PATH_MAX],
+    struct maps_line *out);
+
 /* --- words --------------------------------------------------------------- */
 
-/* As enum wire_known, which is what goes to a page. */
+/* The same as enum wire_known. */
 enum symbol_known {
 	SYMBOL_PENDING,
 	SYMBOL_LINE,
@@ -98,7 +135,7 @@ enum symbol_known {
 };
 
 struct symbol_line {
-	char *function;		/* demangled; a long one as symbol_fit_name() has it */
+	char *function;		/* demangled; a long one shortened by symbol_fit_name() */
 	char *file;		/* NULL: not known */
 	uint32_t line;		/* 0: not known */
 };
@@ -106,7 +143,7 @@ struct symbol_line {
 /* Texts are heap, the holder's. */
 struct symbol_words {
 	enum symbol_known known;
-	bool fetching;		/* its debug file is on its way: look again later */
+	bool fetching;		/* its debug file is being fetched: look again later */
 	uint64_t address;	/* in the file's tables, of the return */
 	unsigned n;
 	struct symbol_line line[SYMBOL_INLINES_MAX];	/* innermost first; the last is the function itself */
@@ -118,45 +155,72 @@ void symbol_words_fini(struct symbol_words *);
 struct symbols_opts {
 	const char *reader;	/* path of pagek-symbols */
 	const char *path;	/* PAGEK_SYMBOL_PATH: folders with debug files, ':' between; NULL none */
-	bool fetch;		/* debuginfod, if it is configured (DEBUGINFOD_URLS) */
+	bool fetch;		/* by debuginfod, if DEBUGINFOD_URLS is set */
 	unsigned timeout_ms;	/* for one file; 0: 20 s */
 };
 
 struct symbols;
 
 /*
- * -ENOMEM.  The reader is started when it is first needed, as a child of the
- * thread that looks: who waits for any child with waitpid(-1) and __WNOTHREAD
- * in another thread does not meet it.  To free ends it; nobody may look then.
+ * The reader is a child of the thread that looks, started when needed: a
+ * waitpid(-1) with __WNOTHREAD in another thread does not see it.  To free ends
+ * it; no thread may look then.
  */
 int symbols_new(struct symbols **, const struct symbols_opts *);
 void symbols_free(struct symbols *);
 
-/*
- * From any thread: who looks does not wait for the reader any longer, and has
- * PENDING for what it has not said; nothing is asked from then on.
- */
+/* Ends look-ups from any thread: they get PENDING for what is not known yet. */
 void symbols_stop(struct symbols *);
 
 /*
- * The words of n places; waits for the reader, so keep it off a loop; any
- * thread may call, one is served at a time.  What was found is kept by build
- * id, path and address.  Never fails: what could not be had says why, with the
- * address as it was given.  PENDING: not now, for want of memory or because
- * readers went down too often of late.  DAMAGED may have a function all the
- * same, from the symbol table.
+ * Looks n places up.  Waits for the reader, so not on a loop; any thread may
+ * call, one is served at a time.  Never fails: words say why they are not
+ * known.  PENDING: not now, for want of memory or because readers failed too
+ * often.  DAMAGED may have a function all the same, from the symbol table.
  */
 void symbols_look(struct symbols *, const struct symbol_place *, size_t n,
     struct symbol_words *);
 
-/* What is being fetched: kB so far and in all (0 not known); false: nothing is. */
+/* What is being fetched, kB so far and in all (0 not known); false: nothing. */
 struct symbols_fetch {
 	char module[256];
 	uint32_t kb, of_kb;
 };
 bool symbols_fetching(struct symbols *, struct symbols_fetch *);
 
-/* The main of pagek-symbols: requests on fd 0, answers on fd 1. */
-int symbol_reader_main(int argc, char **argv);
+/* --- wrappers and short names -------------------------------------------- */
+
+struct symbol_wrappers;
+
+int symbol_wrappers_new(struct symbol_wrappers **);
+void symbol_wrappers_free(struct symbol_wrappers *);
+
+/*
+ * Adds fnmatch(3) patterns for demangled names without arguments and template
+ * arguments, such as "zmalloc,std::*allocate*".  ',' or blanks separate them,
+ * except the blank of "operator new"; "none" empties the list.  -ENOMEM,
+ * -EINVAL for an empty pattern: the list is unchanged.
+ */
+int symbol_wrappers_add(struct symbol_wrappers *, const char *patterns);
+
+bool symbol_wrappers_match(const struct symbol_wrappers *,
+    const char *function);
+
+/* NULL behind the last; borrowed. */
+const char *symbol_wrappers_pattern(const struct symbol_wrappers *, size_t k);
+
+/*
+ * The name without return type, arguments, template arguments and compiler's
+ * clones (".cold", ".constprop.0"), clipped: what patterns match and narrow
+ * columns show.
+ */
+void symbol_short_name(const char *function, char *out, size_t cap);
+
+/*
+ * Shortens a name of more than SYMBOL_NAME_MAX bytes in place.  Its short name
+ * stays if possible, and different names stay different:
+ *	A<std::map<...#9c41d2aa>, int>::f(int)
+ */
+void symbol_fit_name(char *function);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Looking words up: what is known already, else the reader, a file at a time.
+ * Looks words up: in the cache, else by the reader, a file at a time.
  */
 #include "client.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS 20000
-/* A hostile target may have a thousand files that bring a reader down. */
+/* A hostile target may have a thousand files that kill a reader. */
 #define STARTS_MAX 12
 #define STARTS_MS 60000
 
@@ -21,9 +21,9 @@ struct symbols {
 	unsigned timeout_ms;
 	struct fetches *fetches;
 	_Atomic bool stopped;
-	int stop_fd;		/* readable from then on */
+	int stop_fd;		/* readable once stopped */
 
-	pthread_mutex_t lock;	/* all below: one is served at a time */
+	pthread_mutex_t lock;	/* all below */
 	struct child child;
 	struct mono started[STARTS_MAX];	/* the last starts, round and round */
 	unsigned starts;
@@ -93,7 +93,7 @@ symbols_fetching(struct symbols *s, struct symbols_fetch *out)
 
 /* --- the reader --------------------------------------------------------- */
 
-/* -EAGAIN when it has been started too often of late, or nobody waits. */
+/* -EAGAIN: started too often of late, or stopped. */
 static int
 start_reader(struct symbols *s)
 {
@@ -116,9 +116,9 @@ start_reader(struct symbols *s)
 	return 0;
 }
 
-/* One request and its answer: 0, -ETIMEDOUT, or that the reader is at fault. */
+/* -ETIMEDOUT, or an error that is the reader's fault. */
 static int
-exchange(struct symbols *s)
+exchange_packets(struct symbols *s)
 {
 	struct mono deadline = symchild_deadline(s->timeout_ms);
 	uint8_t *bytes;
@@ -150,8 +150,8 @@ exchange(struct symbols *s)
 }
 
 /*
- * Asks, and asks a new reader if the one at hand goes down: it may have been
- * by what it had read before.  SYMBOL_LINE, with the answer, or why not.
+ * Asks again if a reader dies that had answered before: an earlier file may
+ * have killed it.  SYMBOL_LINE with the answer, or why not.
  */
 static enum symbol_known
 ask_reader(struct symbols *s)
@@ -165,7 +165,7 @@ ask_reader(struct symbols *s)
 			    error == -EMFILE || error == -ENFILE ?
 			    SYMBOL_PENDING : SYMBOL_NO_READER;
 		fresh = s->child.answered == 0;
-		if ((error = exchange(s)) == 0)
+		if ((error = exchange_packets(s)) == 0)
 			return SYMBOL_LINE;
 		symchild_end(&s->child);
 		if (error == -ENOMEM || error == -ECANCELED)
@@ -177,10 +177,7 @@ ask_reader(struct symbols *s)
 
 /* --- modules ------------------------------------------------------------ */
 
-/*
- * Where the debug file of a module that has none is: true while it is on its
- * way.  When it has come what was found without it is forgotten.
- */
+/* True while the debug file is being fetched; then words are forgotten. */
 static bool
 fetch_for(struct symbols *s, struct module_known *m,
     const struct symbol_place *p)
@@ -203,7 +200,7 @@ fetch_for(struct symbols *s, struct module_known *m,
 	}
 }
 
-/* A file of which nothing is there may have a debug file that is. */
+/* A missing file may have a debug file too. */
 static bool
 is_worth_fetching(const struct symbol_place *p, enum symbol_known file,
     bool bare)
@@ -214,7 +211,7 @@ is_worth_fetching(const struct symbol_place *p, enum symbol_known file,
 }
 
 static void
-learn(struct symbols *s, uint32_t no, const struct symbol_place *p,
+learn_module(struct symbols *s, uint32_t no, const struct symbol_place *p,
     enum symbol_known file)
 {
 	struct module_known *m = symcache_known(s->cache, no);
@@ -229,7 +226,7 @@ learn(struct symbols *s, uint32_t no, const struct symbol_place *p,
 
 /* --- looking up --------------------------------------------------------- */
 
-/* A look-up under way: which places still have no words. */
+/* A look-up in progress. */
 struct looking {
 	struct symbols *s;
 	const struct symbol_place *place;
@@ -240,7 +237,7 @@ struct looking {
 
 #define NONE UINT32_MAX
 
-/* Places that no file can say more about. */
+/* True when no file can say more about the place. */
 static bool
 is_answered(const struct symbol_place *p, struct symbol_words *w)
 {
@@ -258,7 +255,7 @@ is_answered(const struct symbol_place *p, struct symbol_words *w)
 	return false;
 }
 
-/* What is known already; the rest is left for the reader. */
+/* Fills in what is known; l->module tells what is not. */
 static void
 look_in_cache(struct looking *l, size_t i)
 {
@@ -283,9 +280,9 @@ look_in_cache(struct looking *l, size_t i)
 		l->module[i] = no;
 }
 
-/* The places of the module of place i, as many as one request holds. */
+/* The places of one module, as many as a request holds. */
 static unsigned
-gather(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX])
+gather_places(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX])
 {
 	const struct symbol_place *p = &l->place[i];
 	struct packet_request *r = &l->s->request;
@@ -304,7 +301,6 @@ gather(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX])
 	return r->n;
 }
 
-/* Asks for the module of place i and the others of it. */
 static enum symbol_known
 ask_file(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX],
     unsigned *n)
@@ -313,19 +309,19 @@ ask_file(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX],
 	uint32_t no = l->module[i];
 	enum symbol_known known;
 
-	*n = gather(l, i, index);
+	*n = gather_places(l, i, index);
 	known = packet_put_request(&s->out, &s->request) < 0 ?
 	    SYMBOL_PENDING : ask_reader(s);
 	if (known == SYMBOL_DAMAGED)
 		symcache_known(s->cache, no)->damaged = true;
 	if (known == SYMBOL_LINE) {
 		known = s->answer.file;
-		learn(s, no, &l->place[i], known);
+		learn_module(s, no, &l->place[i], known);
 	}
 	return known;
 }
 
-/* Asks for the module of place i, and gives out what is said. */
+/* Asks for the module of place i and fills in all its words. */
 static void
 look_in_file(struct looking *l, size_t i)
 {
@@ -339,10 +335,7 @@ look_in_file(struct looking *l, size_t i)
 
 	known = ask_file(l, i, index, &n);
 	fetching = fetch_for(s, m, &l->place[i]);
-	/*
-	 * It came while the reader looked without it: that answer is old, and
-	 * kept it would be the last.
-	 */
+	/* It came while the reader looked without it: ask again. */
 	if (!had_all && m->fetched != NULL) {
 		packet_answer_fini(&s->answer);
 		known = ask_file(l, i, index, &n);

@@ -1,10 +1,11 @@
 /*
- * The patterns we come with name what passes a request on and says nothing of
- * who asked.  A name that some other program gives to what does more must not
- * be among them: MyISAM's mi_open() is why mimalloc's functions are named one
- * by one.
+ * Functions that only pass a request for memory on.
+ *
+ * The built-in patterns name functions that pass a request on and say nothing
+ * of the caller.  A pattern must not match another program's function that does
+ * more: MyISAM's mi_open() is why mimalloc's functions are listed one by one.
  */
-#include "wrappers.h"
+#include "symbol.h"
 
 #include "../base/base.h"
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer than patterns are; a longer name is compared as far as this. */
+/* Names are compared up to this length. */
 #define SHORT_MAX 512
 
 static const char *const defaults[] = {
@@ -119,7 +120,7 @@ struct pattern {
 	char *text;
 	size_t literal;		/* bytes before the first special one */
 	enum { ALL_LITERAL, PREFIX, GLOB } kind;
-	char first;		/* of them, to tell most of two hundred apart by */
+	char first;		/* of text: tells most of two hundred apart */
 };
 
 struct symbol_wrappers {
@@ -128,7 +129,7 @@ struct symbol_wrappers {
 };
 
 static void
-clear(struct symbol_wrappers *w)
+clear_patterns(struct symbol_wrappers *w)
 {
 	for (size_t i = 0; i < w->n; i++)
 		free(w->pattern[i].text);
@@ -181,7 +182,7 @@ symbol_wrappers_free(struct symbol_wrappers *w)
 {
 	if (w == NULL)
 		return;
-	clear(w);
+	clear_patterns(w);
 	free(w->pattern);
 	free(w);
 }
@@ -190,10 +191,7 @@ symbol_wrappers_free(struct symbol_wrappers *w)
 
 #define BLANKS " \t\n"
 
-/*
- * The length of the pattern at text: to the next comma or blank, but that the
- * blank of "operator new" belongs to it.
- */
+/* To the next comma or blank, except the blank of "operator new". */
 static size_t
 pattern_length(const char *text)
 {
@@ -209,10 +207,7 @@ pattern_length(const char *text)
 	return len;
 }
 
-/*
- * The next pattern of the text, *len 0 at its end; false when one is empty:
- * between two commas, or where all of it is.
- */
+/* *len is 0 at the end; false when a pattern is empty. */
 static bool
 next_pattern(const char **text, const char **pattern, size_t *len)
 {
@@ -233,9 +228,9 @@ next_pattern(const char **text, const char **pattern, size_t *len)
 	return true;
 }
 
-/* -EINVAL unless all of the text is patterns, and there is one. */
+/* -EINVAL unless the text is one pattern or more. */
 static int
-check(const char *text)
+check_patterns(const char *text)
 {
 	const char *pattern;
 	size_t len, n = 0;
@@ -248,7 +243,7 @@ check(const char *text)
 	}
 }
 
-/* Moves all patterns of `from` behind those of `to`. */
+/* Appends all patterns of `from` to `to`. */
 static int
 move_wrappers(struct symbol_wrappers *to, struct symbol_wrappers *from)
 {
@@ -275,27 +270,27 @@ symbol_wrappers_add(struct symbol_wrappers *w, const char *patterns)
 	size_t len;
 	int error;
 
-	error = check(patterns);
+	error = check_patterns(patterns);
 	while (error == 0 && next_pattern(&text, &pattern, &len) && len > 0) {
 		if (len == 4 && memcmp(pattern, "none", 4) == 0) {
 			none = true;
-			clear(&more);
+			clear_patterns(&more);
 		} else {
 			error = add_wrapper(&more, pattern, len);
 		}
 	}
 	if (error == 0 && none)
-		clear(w);
+		clear_patterns(w);
 	if (error == 0)
 		error = move_wrappers(w, &more);
-	clear(&more);
+	clear_patterns(&more);
 	free(more.pattern);
 	return error;
 }
 
 /* --- asking ------------------------------------------------------------- */
 
-/* fnmatch(3) is slow and asked for every row: only where it is needed. */
+/* fnmatch(3) is slow, and every row asks. */
 static bool
 matches(const struct pattern *p, const char *name)
 {

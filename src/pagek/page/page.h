@@ -30,7 +30,7 @@
 
 #include "../../base/base.h"
 #include "../../nodes/nodes.h"
-#include "../../symbol/wrappers.h"
+#include "../../symbol/symbol.h"
 #include "../picture/keys.h"
 #include "../picture/picture.h"
 #include "../picture/typed_line.h"

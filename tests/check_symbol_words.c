@@ -2,7 +2,7 @@
  * Words of addresses in programs built here: which files are believed, what is
  * told of those that are not, and names.
  */
-#include "words_rig.h"
+#include "symbol_rig.h"
 #include "harness.h"
 
 #include "../src/symbol/reader.h"
@@ -430,9 +430,9 @@ START_TEST(vdso_is_read_from_our_own)
 END_TEST
 
 Suite *
-words_suite(void)
+symbol_words_suite(void)
 {
-	Suite *s = suite_create("words");
+	Suite *s = suite_create("symbol_words");
 
 	TCase *t = tcase_create("Files");
 	tcase_add_checked_fixture(t, words_setup, words_teardown);
@@ -483,9 +483,9 @@ START_TEST(without_elfutils_there_is_no_reader)
 END_TEST
 
 Suite *
-words_suite(void)
+symbol_words_suite(void)
 {
-	Suite *s = suite_create("words");
+	Suite *s = suite_create("symbol_words");
 	TCase *t = tcase_create("None");
 
 	tcase_add_checked_fixture(t, words_setup, words_teardown);

@@ -2,11 +2,11 @@
  * Words of addresses in programs built here: every call that they make, held
  * against llvm-addr2line.
  */
-#include "words_rig.h"
+#include "symbol_rig.h"
 #include "harness.h"
 
 #include "../src/symbol/reader.h"
-#include "../src/symbol/wrappers.h"
+#include "../src/symbol/symbol.h"
 
 #ifdef HAVE_ELFUTILS
 
@@ -286,9 +286,9 @@ START_TEST(every_call_of_a_program_is_where_the_oracle_has_it)
 END_TEST
 
 Suite *
-words_calls_suite(void)
+symbol_calls_suite(void)
 {
-	Suite *s = suite_create("words_calls");
+	Suite *s = suite_create("symbol_calls");
 	TCase *t = tcase_create("Programs");
 
 	tcase_add_checked_fixture(t, words_setup, words_teardown);
@@ -309,9 +309,9 @@ START_TEST(without_elfutils_no_call_has_words)
 END_TEST
 
 Suite *
-words_calls_suite(void)
+symbol_calls_suite(void)
 {
-	Suite *s = suite_create("words_calls");
+	Suite *s = suite_create("symbol_calls");
 	TCase *t = tcase_create("None");
 
 	tcase_add_checked_fixture(t, words_setup, words_teardown);

@@ -2,8 +2,8 @@
  * What tests of words share: the reader that was built with them, specimens
  * built in a directory of the test's own, and one look-up at a time.
  */
-#ifndef TESTS_WORDS_RIG_H
-#define TESTS_WORDS_RIG_H
+#ifndef TESTS_SYMBOL_RIG_H
+#define TESTS_SYMBOL_RIG_H
 
 #include "../src/base/base.h"
 #include "../src/symbol/symbol.h"
