@@ -91,8 +91,7 @@ PAGEK = $(sort $(wildcard src/pagek/*/*.c src/pagek/*/*/*.c))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.
 UNWIND = $(sort $(wildcard src/alloclog/unwind/*.c))
-PRODUCE = $(addprefix src/alloclog/,areas.c keeper_watch.c pools.c produce.c \
-	rings.c sample.c) $(UNWIND)
+PRODUCE = $(sort $(wildcard src/alloclog/produce/*.c)) src/alloclog/sample.c $(UNWIND)
 
 FILTER = $(sort $(wildcard src/filter/*.c))
 ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGEK)

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../src/alloclog/produce.h"
+#include "../src/alloclog/produce/produce.h"
 #include "../src/nodes/keeper/keeper.h"
 #include "../src/nodes/keeper/node.h"
 #include "../src/nodes/pageknode/pageknode.h"

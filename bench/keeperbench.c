@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../src/alloclog/produce.h"
+#include "../src/alloclog/produce/produce.h"
 #include "../src/base/base.h"
 #include "../src/nodes/keeper/keeper.h"
 #include "../src/nodes/keeper/node.h"

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "../src/alloclog/produce.h"
+#include "../src/alloclog/produce/produce.h"
 #include "../src/base/base.h"
 #include "../src/stream/stream.h"
 

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <link.h>
 
-#include "../src/alloclog/unwind/sites.h"
+#include "../src/alloclog/unwind/unwind.h"
 #include "target_rig.h"
 
 START_TEST(a_forked_child_inherits_what_its_parent_had)

@@ -367,7 +367,7 @@ START_TEST(what_a_dormant_target_loses_is_nobodys_loss)
 	ck_assert_int_ge(rig_pass(rig), 0);
 	arm(rig, false);
 	atomic_fetch_add(&a.ring->dropped, 5);
-	produce_sample_full();
+	produce_count_sample();
 	(void)hand_draw(rec_shard(rig_addr(7)));
 	event_now(&a, REC_ALLOC, 7);
 	rig_drain(rig);
@@ -376,8 +376,8 @@ START_TEST(what_a_dormant_target_loses_is_nobodys_loss)
 	ck_assert_uint_eq(dormant(rig), 5 + 1 + 1 + 1);
 	arm(rig, true);
 	atomic_fetch_add(&a.ring->dropped, 3);
-	produce_sample_full();
-	produce_sample_full();
+	produce_count_sample();
+	produce_count_sample();
 	rig_drain(rig);
 	ck_assert_uint_eq(rig->lost[STREAM_RING_FULL], 3);
 	ck_assert_uint_eq(rig->lost[STREAM_SAMPLE_FULL], 2);

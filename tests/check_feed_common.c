@@ -114,11 +114,11 @@ START_TEST(a_realloc_without_a_ring_ends_before_the_next_one_begins)
 	rig_drain(rig);
 	rig->nlog = 0;
 
-	produce_moving(&p, rig_addr(1), 40, 0);
+	produce_realloc_free(&p, rig_addr(1), 40, 0);
 	hand_inflight(&other, rig_shard_of(7));
 	ticket = hand_draw(rig_shard_of(7));
 	produce_alloc(&p, rig_addr(7), 40, 0, TYPE_REALLOC, 0, 0);
-	produce_moving(&p, rig_addr(2), 40, 0);
+	produce_realloc_free(&p, rig_addr(2), 40, 0);
 	ck_assert_int_ge(stream_feed_pass_some(rig->feed, 2000, 1), 0);
 	hand_write(&other, REC_ALLOC, rig_same_shard(7), ticket);
 	hand_publish(&other);

@@ -1,7 +1,7 @@
 /*
  * Rings that come after other rings: the records of a thread that has two stay
  * in its own order, and what a hostile target says of that harms nobody else.
- * Each thread here is made by hand; real ones are in check_room.
+ * Each thread here is made by hand; real ones are in check_thread_rings.
  */
 #include <errno.h>
 

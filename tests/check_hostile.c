@@ -6,7 +6,7 @@
 #include <link.h>
 #include <pthread.h>
 
-#include "../src/alloclog/unwind/sites.h"
+#include "../src/alloclog/unwind/unwind.h"
 #include "chance.h"
 #include "feed_rig.h"
 

@@ -296,7 +296,7 @@ START_TEST(what_tells_more_than_that_it_was_has_its_own_record)
 {
 	born(7);
 	if (_i == 0)
-		produce_moving(&t.p, rig_addr(7), 20, 0);
+		produce_realloc_free(&t.p, rig_addr(7), 20, 0);
 	else if (_i == 1) {
 		t.p.frees = true;
 		gone(7);

@@ -177,7 +177,7 @@ START_TEST(a_countdown_goes_on_from_stride_to_stride)
 	struct sampler s = begun(UINT64_C(1) << 24, 10);
 
 	for (int i = 0; i < 1000; i++) {
-		uint64_t bytes = s.left + s.rest, size = 1 + (uint64_t)i * 4001;
+		uint64_t bytes = s.left + s.after_stride, size = 1 + (uint64_t)i * 4001;
 		uint64_t met = 0;
 
 		ck_assert_uint_le(s.left, SAMPLE_STRIDE);
@@ -198,7 +198,7 @@ START_TEST(a_stride_without_a_period_is_skipped_and_nothing_behind_it)
 	ck_assert(sample_skips(&s, SAMPLE_STRIDE - 1));
 	ck_assert(!sample_skips(&s, 1));
 	ck_assert_uint_eq(s.period, 0);
-	ck_assert_uint_eq(s.rest, 0);
+	ck_assert_uint_eq(s.after_stride, 0);
 }
 END_TEST
 
@@ -228,15 +228,15 @@ block(uint64_t i)
 START_TEST(what_is_kept_is_found_once)
 {
 	for (uint64_t i = 0; i < MANY; i++)
-		ck_assert(sample_keep(block(i * 3)));
+		ck_assert(sample_add(block(i * 3)));
 	for (uint64_t i = 0; i < MANY; i++) {
-		ck_assert(sample_maybe(block(i * 3)));
+		ck_assert(sample_filter_has(block(i * 3)));
 		ck_assert(sample_has(block(i * 3)));
 		ck_assert(!sample_has(block(i * 3 + 1)));
-		ck_assert(!sample_forget(block(i * 3 + 1)));
-		ck_assert(sample_forget(block(i * 3)));
+		ck_assert(!sample_remove(block(i * 3 + 1)));
+		ck_assert(sample_remove(block(i * 3)));
 		ck_assert(!sample_has(block(i * 3)));
-		ck_assert(!sample_forget(block(i * 3)));
+		ck_assert(!sample_remove(block(i * 3)));
 	}
 }
 END_TEST
@@ -247,15 +247,15 @@ START_TEST(an_empty_set_asks_nobody_to_look)
 	unsigned maybe = 0;
 
 	for (uint64_t i = 0; i < 1000; i++)
-		ck_assert(sample_keep(block(i * 77)));
+		ck_assert(sample_add(block(i * 77)));
 	for (uint64_t i = 0; i < MANY; i++)
-		maybe += sample_maybe(block(i * 5 + 3));
+		maybe += sample_filter_has(block(i * 5 + 3));
 	/* A thousand counts in eight thousand: few of the others' blocks. */
 	ck_assert_uint_lt(maybe, MANY / 6);
 	for (uint64_t i = 0; i < 1000; i++)
-		ck_assert(sample_forget(block(i * 77)));
+		ck_assert(sample_remove(block(i * 77)));
 	for (uint64_t i = 0; i < MANY; i++)
-		ck_assert(!sample_maybe(block(i)));
+		ck_assert(!sample_filter_has(block(i)));
 }
 END_TEST
 
@@ -269,10 +269,10 @@ START_TEST(a_count_that_has_come_to_its_end_hides_nobody)
 		if (sample_bucket(block(i)) == bucket)
 			same[n++] = block(i);
 	for (unsigned k = 0; k < n; k++)
-		ck_assert(sample_keep(same[k]));
+		ck_assert(sample_add(same[k]));
 	for (unsigned k = 0; k < n; k++) {
-		ck_assert(sample_maybe(same[k]));
-		ck_assert(sample_forget(same[k]));
+		ck_assert(sample_filter_has(same[k]));
+		ck_assert(sample_remove(same[k]));
 	}
 }
 END_TEST
@@ -303,18 +303,18 @@ START_TEST(a_full_set_keeps_nothing_by_halves)
 	for (uint64_t i = 0; n < 64; i++)
 		if ((addr = addr_of_hash(line | i)) != 0)
 			same[n++] = (void *)(uintptr_t)addr;
-	while (kept < n && sample_keep(same[kept]))
+	while (kept < n && sample_add(same[kept]))
 		kept++;
 	ck_assert_uint_eq(kept, 40);
 	for (unsigned k = kept; k < n; k++)
-		ck_assert(!sample_forget(same[k]));
-	ck_assert(sample_forget(same[5]));
-	ck_assert(sample_keep(same[50]));
-	ck_assert(sample_forget(same[50]));
+		ck_assert(!sample_remove(same[k]));
+	ck_assert(sample_remove(same[5]));
+	ck_assert(sample_add(same[50]));
+	ck_assert(sample_remove(same[50]));
 	for (unsigned k = 0; k < kept; k++)
-		ck_assert(sample_forget(same[k]) == (k != 5));
+		ck_assert(sample_remove(same[k]) == (k != 5));
 	for (unsigned k = 0; k < n; k++)
-		ck_assert(!sample_maybe(same[k]));
+		ck_assert(!sample_filter_has(same[k]));
 }
 END_TEST
 
@@ -329,7 +329,7 @@ START_TEST(two_million_blocks_are_kept_however_they_lie)
 	for (unsigned i = 0; i < 2000000; i++) {
 		random = random * UINT64_C(6364136223846793005) + 1;
 		at += stride != 0 ? stride : 1 + (random >> 58);
-		refused += !sample_keep(block(at));
+		refused += !sample_add(block(at));
 	}
 	ck_assert_uint_eq(refused, 0);
 }
@@ -340,39 +340,39 @@ START_TEST(a_held_block_is_nobodys_until_it_is_put_back)
 	sample_place *place;
 
 	ck_assert_ptr_null(sample_hold(block(1)));
-	ck_assert(sample_keep(block(1)));
+	ck_assert(sample_add(block(1)));
 	place = sample_hold(block(1));
 	ck_assert_ptr_nonnull(place);
 	ck_assert(!sample_has(block(1)));
-	ck_assert(!sample_forget(block(1)));
+	ck_assert(!sample_remove(block(1)));
 	ck_assert_ptr_null(sample_hold(block(1)));
 	/* Meanwhile another's block lies there, begins and ends. */
-	ck_assert(sample_keep(block(1)));
-	ck_assert(sample_forget(block(1)));
-	sample_put_back(place);
-	ck_assert(sample_maybe(block(1)));
+	ck_assert(sample_add(block(1)));
+	ck_assert(sample_remove(block(1)));
+	sample_restore(place);
+	ck_assert(sample_filter_has(block(1)));
 	place = sample_hold(block(1));
 	ck_assert_ptr_nonnull(place);
-	sample_let_go(place);
-	ck_assert(!sample_forget(block(1)));
-	ck_assert(!sample_maybe(block(1)));
+	sample_release(place);
+	ck_assert(!sample_remove(block(1)));
+	ck_assert(!sample_filter_has(block(1)));
 }
 END_TEST
 
-START_TEST(a_suspect_is_looked_at_and_not_in_the_set)
+START_TEST(a_bootstrap_block_is_in_the_filter_and_not_in_the_set)
 {
-	ck_assert(!sample_maybe(block(1)));
-	sample_suspect(block(1));
-	ck_assert(sample_maybe(block(1)));
+	ck_assert(!sample_filter_has(block(1)));
+	sample_filter_add(block(1));
+	ck_assert(sample_filter_has(block(1)));
 	ck_assert(!sample_has(block(1)));
-	ck_assert(!sample_forget(block(1)));
-	ck_assert(sample_maybe(block(1)));
+	ck_assert(!sample_remove(block(1)));
+	ck_assert(sample_filter_has(block(1)));
 	/* One of the two is enough. */
-	ck_assert(sample_keep(block(1)));
-	sample_acquit(block(1));
-	ck_assert(sample_maybe(block(1)));
-	ck_assert(sample_forget(block(1)));
-	ck_assert(!sample_maybe(block(1)));
+	ck_assert(sample_add(block(1)));
+	sample_filter_remove(block(1));
+	ck_assert(sample_filter_has(block(1)));
+	ck_assert(sample_remove(block(1)));
+	ck_assert(!sample_filter_has(block(1)));
 }
 END_TEST
 
@@ -382,20 +382,20 @@ START_TEST(a_fork_has_a_set_of_its_own)
 	pid_t pid;
 
 	for (uint64_t i = 0; i < 10000; i++)
-		ck_assert(sample_keep(block(i)));
+		ck_assert(sample_add(block(i)));
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		for (uint64_t i = 0; i < 10000; i++)
-			if (!sample_maybe(block(i)) ||
-			    !sample_forget(block(i)))
+			if (!sample_filter_has(block(i)) ||
+			    !sample_remove(block(i)))
 				_exit(1);
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	for (uint64_t i = 0; i < 10000; i++)
-		ck_assert(sample_forget(block(i)));
+		ck_assert(sample_remove(block(i)));
 }
 END_TEST
 
@@ -415,9 +415,9 @@ let_go(uint32_t a)
 {
 	bool was = sampled[a];
 
-	if (was && !sample_maybe(block(a)))
+	if (was && !sample_filter_has(block(a)))
 		atomic_fetch_add(&wrong, 1);
-	if (sample_forget(block(a)) != was)
+	if (sample_remove(block(a)) != was)
 		atomic_fetch_add(&wrong, 1);
 	atomic_store(&taken[a], false);
 }
@@ -433,9 +433,9 @@ again(uint32_t a, uint64_t random)
 	if (place == NULL)
 		return;
 	if (random & 1) {
-		sample_put_back(place);
+		sample_restore(place);
 	} else {
-		sample_let_go(place);
+		sample_release(place);
 		sampled[a] = false;
 	}
 }
@@ -453,7 +453,7 @@ work(void *arg)
 		a = (uint32_t)(r >> 40) % ADDRESSES;
 		if (atomic_exchange(&taken[a], true))
 			continue;
-		sampled[a] = sample_due(&s, 32) && sample_keep(block(a));
+		sampled[a] = sample_due(&s, 32) && sample_add(block(a));
 		if (r >> 33 & 1)
 			again(a, r >> 34);
 		old = atomic_exchange(&cells[r >> 56], a + 1);
@@ -479,7 +479,7 @@ START_TEST(blocks_go_from_thread_to_thread_and_none_is_missed)
 			let_go(old - 1);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	for (unsigned a = 0; a < ADDRESSES; a++)
-		ck_assert(!sample_maybe(block(a)));
+		ck_assert(!sample_filter_has(block(a)));
 }
 END_TEST
 
@@ -515,7 +515,7 @@ sample_suite(void)
 	tcase_add_loop_test(tc, two_million_blocks_are_kept_however_they_lie,
 	    0, sizeof(strides) / sizeof(strides[0]));
 	tcase_add_test(tc, a_held_block_is_nobodys_until_it_is_put_back);
-	tcase_add_test(tc, a_suspect_is_looked_at_and_not_in_the_set);
+	tcase_add_test(tc, a_bootstrap_block_is_in_the_filter_and_not_in_the_set);
 	tcase_add_test(tc, a_fork_has_a_set_of_its_own);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("threads");

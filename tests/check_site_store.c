@@ -469,7 +469,7 @@ START_TEST(what_the_target_counts_is_told)
 	struct rig *rig = rig_with_store();
 
 	for (unsigned i = 0; i < 3; i++)
-		sites_walked();
+		sites_count_walk();
 	atomic_store(&rig->area->sites, RING_SITES);
 	ck_assert_uint_eq(sites_put(&(uint64_t){ 1 }, 1, RING_END_DEPTH), 0);
 	rig_drain(rig);

@@ -60,7 +60,7 @@ stands(struct ring_area *area, uint32_t no, uint64_t n, unsigned depth,
 START_TEST(nothing_is_put_without_an_area)
 {
 	ck_assert_uint_eq(put(1, 4, RING_END_DEPTH), 0);
-	sites_walked();
+	sites_count_walk();
 }
 END_TEST
 
@@ -151,8 +151,8 @@ START_TEST(walks_are_counted)
 {
 	struct ring_area *area = area_joined();
 
-	sites_walked();
-	sites_walked();
+	sites_count_walk();
+	sites_count_walk();
 	ck_assert_uint_eq(atomic_load(&area->walks), 2);
 }
 END_TEST
@@ -176,7 +176,7 @@ put_all(void *arg)
 		while (atomic_load(t->arrived) < THREADS * (n + 1))
 			sched_yield();
 		t->no[n] = put(n, 1 + n % 24, RING_END_DEPTH);
-		sites_walked();
+		sites_count_walk();
 	}
 	return NULL;
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../src/alloclog/produce.h"
+#include "../src/alloclog/produce/produce.h"
 #include "../src/stream/stream.h"
 #include "harness.h"
 
@@ -227,7 +227,7 @@ rig_next(void)
 {
 	struct rig *rig = rig_made(false);
 
-	rig_map_areas(rig, produce_again_at());
+	rig_map_areas(rig, produce_rejoin_address());
 	return rig;
 }
 

@@ -6,8 +6,8 @@
 
 #include <sys/mman.h>
 
-#include "../src/alloclog/produce.h"
-#include "../src/alloclog/unwind/sites.h"
+#include "../src/alloclog/produce/produce.h"
+#include "../src/alloclog/unwind/unwind.h"
 #include "harness.h"
 
 static inline struct ring_area *

@@ -28,7 +28,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "../src/alloclog/produce.h"
+#include "../src/alloclog/produce/produce.h"
 #include "node_harness.h"
 
 static char folder[] = "/tmp/check_target.XXXXXX";

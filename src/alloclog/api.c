@@ -1,18 +1,15 @@
 /*
- * alloclog.h: blocks that a program names itself.
- *
- * The layer's bit goes with every record of a block; level and requester are
- * kept with the thread as well as in its producer, for a fork wipes that.
+ * alloclog.h: blocks that a program names itself.  The thread keeps level and
+ * requester, for a fork wipes its producer.
  */
 #include <string.h>
 
 #include "alloclog.h"
 #include "hooks.h"
-#include "pools.h"
 
 #define TEXT_MAX 40	/* characters of a type's description */
 
-/* As thread_ready(), where no allocation need have come before. */
+/* thread_ready() where no allocation need have come before. */
 static bool
 ready(struct producer **p)
 {
@@ -21,9 +18,8 @@ ready(struct producer **p)
 }
 
 /*
- * For what must be known when the process is armed later: while it is dormant
- * this goes by the thread's ring, if it has one from before, else by the
- * common one.
+ * For what a later arming needs: while dormant by the common ring, or by one
+ * from before.
  */
 static bool
 ready_to_tell(struct producer **p)
@@ -40,7 +36,7 @@ ready_to_tell(struct producer **p)
 	return true;
 }
 
-/* Up to n bytes of text, the first in the lowest byte, padded with zeros. */
+/* Up to n bytes, the first in the lowest byte, padded with zeros. */
 static uint64_t
 packed(const char *text, size_t n)
 {
@@ -107,7 +103,7 @@ request_as(uint64_t w1, uint64_t w2)
 
 	t->requester[0] = w1;
 	t->requester[1] = w2;
-	t->named = true;
+	t->has_requester = true;
 	/* A thread without a ring says it when it opens one. */
 	if (ready_to_tell(&p) && p != NULL)
 		produce_control(p, REC_CTL_REQUESTER, w1, w2);
@@ -137,15 +133,12 @@ alloclog_level(unsigned level)
 		t->producer->level = (uint8_t)level;
 }
 
-/*
- * Half a region would make the other half of its gaps lies, so what cannot be
- * said as it is is not said at all.
- */
+/* A region is reported exactly or not at all: half of one shows wrong gaps. */
 EXPORT void
 alloclog_region(const void *base, size_t size, size_t head, size_t align,
     const char *name)
 {
-	struct pool_words w = {
+	struct region w = {
 		.base = (uintptr_t)base,
 		.size = size,
 		.name = name != NULL ? packed(name, 8) : 0,
@@ -159,7 +152,7 @@ alloclog_region(const void *base, size_t size, size_t head, size_t align,
 		return;
 	w.shape = rec_region_shape((uint16_t)head, (uint16_t)align, 0);
 	tell = ready_to_tell(&p);
-	pools_begin(tell ? p : NULL, tell, &w);
+	regions_begin(tell ? p : NULL, tell, &w);
 }
 
 EXPORT void
@@ -171,7 +164,7 @@ alloclog_region_end(const void *base)
 	if (base == NULL || atomic_load(&hook_inert))
 		return;
 	tell = ready_to_tell(&p);
-	pools_end(tell ? p : NULL, tell, (uintptr_t)base);
+	regions_end(tell ? p : NULL, tell, (uintptr_t)base);
 }
 
 static void
@@ -205,5 +198,5 @@ alloclog_mark(const char *text)
 	if (ready(&p))
 		produce_control(p, REC_CTL_MARK, 0, packed(text, 8));
 	else if (!atomic_load(&hook_inert))
-		produce_mark_untold();
+		produce_count_mark();
 }

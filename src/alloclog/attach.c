@@ -1,34 +1,26 @@
 /*
- * Saying hello: the one file of the target side that connects.
+ * Hello to a node: the only file of the target side that connects.
  *
- * One connection to the socket that PAGEK_NODE names or, without that, to the
- * node of this user or of the system, 50 ms at most in all, and every
- * descriptor is closed again before the program goes on.  When
- * anything is not as it should be the process is inert from then on, and so
- * are the children that it forks.
+ * The socket is PAGEK_NODE's or, without it, this user's or the system's
+ * node's; a process and its children keep to the one that answered.  One
+ * connection, 50 ms at most in all; every descriptor is closed before the
+ * program goes on.  If anything is wrong the process and its children are inert
+ * from then on.  Only system calls and no memory: this runs before the first
+ * allocation.
  *
- * Where.  PAGEK_NODE names the socket; without it the sockets of this user's
- * and of the system's node are tried.  A process keeps to the one that answered,
- * and so do its children.  Only system calls and no memory: this runs before the
- * program's first allocation.
+ * The first thread attaches, with all signals blocked; others sleep on a futex
+ * until it is done, or as long as it can take.  That cannot deadlock: the
+ * attaching thread takes no lock, asks for no memory and runs no handler; in a
+ * forked child the state reads zero, so that nobody waits for a thread that was
+ * not copied.
  *
- * Waiting.  The first thread that comes attaches, with all signals blocked;
- * others that come meanwhile sleep on a futex until it is done, or for as long
- * as it can take where it may make no system call.  That cannot deadlock: while
- * it attaches a thread takes no lock and asks for no memory, so it depends on
- * nothing that a sleeper holds; no handler of its own can come in between; and in
- * the child of a fork the state reads zero again, so that nobody waits there for
- * a thread that was not copied.
- *
- * Again.  When the keeper is gone (keeper_watch.h) a thread says hello to the same
- * place, in the middle of its program: nobody waits for that but who forks.
- * Where nobody listens it costs four system calls, once in a second; where
- * somebody listens and does not answer it costs up to 50 ms, and is tried less
+ * When the keeper is gone (keeper_watch.h) a thread says hello again in the
+ * middle of its program; only a fork waits for it.  Without a listener it costs
+ * four system calls a second; with one that does not answer up to 50 ms, less
  * and less often.
  *
- * Descriptors.  The socket is moved to a high number: a program that starts
- * with 0, 1 or 2 closed, or whose threads open and close by number, should
- * not meet it.  Two received ones exist for the time of two mappings.
+ * The socket is moved to a high number, away from programs that start with 0, 1
+ * or 2 closed, or open and close by number.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,20 +44,18 @@
 #include <unistd.h>
 
 #include "hooks.h"
-#include "keeper_watch.h"
-#include "pools.h"
+#include "produce/keeper_watch.h"
 #include "unwind/syscalls.h"
 
-/* --- where a node may listen ----------------------------------------------- */
+/* --- where a node may listen ------------------------------------------------ */
 
 #define PLACE_PATH sizeof(((struct sockaddr_un *)0)->sun_path)
 
 extern void *__libc_stack_end __attribute__((weak));
 
 /*
- * Before libc has set `environ`, in the program's own .preinit_array say, the
- * strings are still to be found where the kernel put them: argc, the
- * arguments, NULL, the environment.
+ * Before `environ` is set, as in .preinit_array: argc, arguments, NULL,
+ * environment, as the kernel put them.
  */
 static const char *
 early_getenv(const char *name)
@@ -90,10 +80,7 @@ get_env(const char *name)
 	return environ != NULL ? secure_getenv(name) : early_getenv(name);
 }
 
-/*
- * Appends to the path; false when it does not fit.  No stdio: it could ask for
- * memory.
- */
+/* False when it does not fit.  No stdio: it could ask for memory. */
 static bool
 append_text(char path[PLACE_PATH], const char *text)
 {
@@ -134,7 +121,7 @@ place_runtime(char *path)
 	    append_text(path, "/pagek/node.hello");
 }
 
-/* Where everybody may make folders only one that is ours alone is of use. */
+/* /tmp is everybody's: only a folder that is ours alone is used. */
 static bool
 place_tmp(char *path)
 {
@@ -146,7 +133,7 @@ place_tmp(char *path)
 	    (st.st_mode & 077) == 0 && append_text(path, "/node.hello");
 }
 
-/* Below a folder that is root's. */
+/* Below a folder of root's. */
 static bool
 place_system(char *path)
 {
@@ -167,9 +154,9 @@ static const struct place {
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-static const struct place *place;	/* the last one tried; kept by a fork, whatever the child unsets */
+static const struct place *place;	/* last tried; a fork keeps it */
 
-/* Fills in the next socket to try; false when there is none. */
+/* The next socket to try; false when there is none. */
 static bool
 next_place(struct sockaddr_un *to)
 {
@@ -193,7 +180,7 @@ next_place(struct sockaddr_un *to)
 
 /* --- address space ---------------------------------------------------------- */
 
-#define SHARES 8	/* of the address space that is left; the areas take one at most */
+#define SHARES 8	/* the areas take at most this part of what is left */
 
 /* Bytes of address space in use; UINT64_MAX: not known. */
 static uint64_t
@@ -215,10 +202,7 @@ address_space_used(void)
 	return pages != 0 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
 }
 
-/*
- * True when `bytes` are more than a share of the address space that RLIMIT_AS
- * leaves to the program.  Keeps errno.
- */
+/* True when `bytes` exceed a share of what RLIMIT_AS leaves.  Keeps errno. */
 static bool
 is_cramped(size_t bytes)
 {
@@ -237,11 +221,11 @@ is_cramped(size_t bytes)
 	return cramp;
 }
 
-/* --- hello ----------------------------------------------------------------- */
+/* --- hello ------------------------------------------------------------------ */
 
 #define ATTACH_MS 50
-#define AGAIN_PAUSE_MAX_MS 64000	/* after hellos that got no answer */
-#define WAIT_MS 60	/* for a thread that attaches; a little more than that */
+#define AGAIN_PAUSE_MAX_MS 64000	/* after hellos without an answer */
+#define WAIT_MS 60	/* for an attaching thread; a little longer */
 #define HIGH_FD 200
 
 _Atomic bool hook_inert;
@@ -252,30 +236,30 @@ _Atomic bool hook_foreign;
 
 /* On a page that fork wipes. */
 struct image {
-	_Atomic uint32_t state;		/* one of these, or the thread_number() that attaches; a futex */
-	_Atomic uint32_t again;		/* who says hello again, or forks; a futex; 0 nobody */
-	_Atomic uint32_t waiting;	/* for `again` */
-	uint32_t pause_ms;		/* before the next, after one without an answer */
-	pid_t pid;			/* whose hello it was; 0 where it was not asked */
+	_Atomic uint32_t state;		/* ATTACH_* or a thread_number(); a futex */
+	_Atomic uint32_t rejoin_owner;	/* thread that rejoins or forks; a futex; 0 none */
+	_Atomic uint32_t rejoin_waiters;
+	uint32_t pause_ms;		/* before the next hello, after one without an answer */
+	pid_t pid;			/* that said hello; 0 not asked */
 	struct ring_hello hello;	/* too large for a small stack */
 };
 
 static struct image *_Atomic image;
-static int sandbox = -1;	/* PR_GET_SECCOMP of who says hello */
-static _Atomic uint64_t missed;	/* events of threads that waited in vain */
+static int sandbox = -1;	/* PR_GET_SECCOMP at the hello */
+static _Atomic uint64_t missed;	/* of threads that waited in vain */
 
 /* Kept by a fork. */
 static struct sockaddr_un node;
 static struct ring_area *_Atomic ring;
 
 void
-attach_never(void)
+attach_disable(void)
 {
 	if (!atomic_exchange(&hook_inert, true))
-		produce_never();
+		produce_disable();
 }
 
-/* A number of the calling thread's own: its tid would be a system call. */
+/* A number for the calling thread: its tid would be a system call. */
 static uint32_t
 thread_number(void)
 {
@@ -297,7 +281,7 @@ now_ms(void)
 	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
 }
 
-/* --- the conversation --------------------------------------------------- */
+/* --- the conversation ------------------------------------------------------- */
 
 static void
 sleep_ms(int64_t ms)
@@ -307,7 +291,7 @@ sleep_ms(int64_t ms)
 	(void)call_ppoll(NULL, 0, &ts);
 }
 
-/* The socket, connected, or -1. */
+/* The connected socket, or -1. */
 static int
 connect_node(int64_t until)
 {
@@ -324,7 +308,7 @@ connect_node(int64_t until)
 	}
 	while (call_connect(fd, (struct sockaddr *)&node, sizeof(node)) ==
 	    -1) {
-		/* A full queue of connections; the node may yet get to it. */
+		/* The queue of connections is full; the node may yet accept. */
 		if (errno != EAGAIN || now_ms() >= until) {
 			call_close(fd);
 			return -1;
@@ -334,7 +318,7 @@ connect_node(int64_t until)
 	return fd;
 }
 
-/* A node is run by the same user or by root; the system's by whom root says. */
+/* A node runs as the same user or root; the system's path proves itself. */
 static bool
 peer_is_ours(int fd)
 {
@@ -357,10 +341,10 @@ fill_hello(struct ring_hello *h)
 	h->magic = RING_HELLO_MAGIC;
 	h->version = RING_VERSION;
 	memcpy(h->allocator, real.allocator, sizeof(h->allocator));
-	/* The node would read as much out of a long text while we wait. */
+	/* The node would need long to read it out of a text. */
 	h->flags = sandbox == 0 ? RING_HELLO_FREE : 0;
 	h->parent = parent;
-	/* A child that was forked maps its rings over those of its parent. */
+	/* A forked child maps its rings over its parent's. */
 	if (parent == 0) {
 		if (is_cramped(ring_area_size()))
 			h->flags |= RING_HELLO_CRAMPED;
@@ -376,10 +360,7 @@ fill_hello(struct ring_hello *h)
 		h->tickets[i] = atomic_load(&tickets[i].next);
 }
 
-/*
- * Takes the answer and the two descriptors that come with it.  Whatever comes,
- * no descriptor is left over.
- */
+/* Takes the answer and its two descriptors; any others are closed. */
 static bool
 take_welcome(int fd, struct ring_welcome *w, int fds[2])
 {
@@ -418,10 +399,7 @@ take_welcome(int fd, struct ring_welcome *w, int fds[2])
 	return false;
 }
 
-/*
- * Maps an area that cannot shrink under us, at `at` over what is there if that
- * is not NULL; NULL if it is not as it should.
- */
+/* Maps an area that cannot shrink, at `at` if not NULL.  NULL: failed. */
 static void *
 map_area(int fd, size_t size, int prot, void *at)
 {
@@ -437,12 +415,12 @@ map_area(int fd, size_t size, int prot, void *at)
 	return p != MAP_FAILED ? p : NULL;
 }
 
-/* The keeper may have come back while we talked to another. */
+/* The keeper may have come back meanwhile. */
 static bool
 join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 {
 	if (produce_attached())
-		return keeper_watch_gone() && produce_again(r, k, stream);
+		return keeper_watch_gone() && produce_rejoin(r, k, stream);
 	produce_attach(r, k, stream);
 	return true;
 }
@@ -451,8 +429,8 @@ static bool
 map_areas(int fds[2], uint64_t stream)
 {
 	bool bare = false, closed;
-	void *at = produce_attached() ? produce_again_at() :
-	    produce_first_at(&bare);
+	void *at = produce_attached() ? produce_rejoin_address() :
+	    produce_attach_address(&bare);
 	struct keeper_area *k = map_area(fds[1], sizeof(*k), PROT_READ, NULL);
 	struct ring_area *r = NULL;
 
@@ -466,15 +444,15 @@ map_areas(int fds[2], uint64_t stream)
 		r = NULL;
 	}
 	if (r != NULL) {
-		produce_next_over(r, !closed);
+		produce_set_mapped_over(r, !closed);
 		(void)call_madvise(r, ring_area_size(), MADV_DONTDUMP);
 		if (join_areas(r, k, stream)) {
-			stack_forget();
+			stack_forget_rules();
 			ring = r;
-			pools_tell();
+			regions_tell();
 			return true;
 		}
-		/* There is another era's event perhaps, however unlikely. */
+		/* An earlier era's event may still write there. */
 		if (r != at)
 			call_munmap(r, ring_area_size());
 	}
@@ -483,9 +461,9 @@ map_areas(int fds[2], uint64_t stream)
 	return false;
 }
 
-/* The socket of the first node that there is, connected, or -1. */
+/* The first node's socket, connected, or -1. */
 static int
-connect_some(int64_t until)
+connect_any(int64_t until)
 {
 	int fd;
 
@@ -499,7 +477,7 @@ connect_some(int64_t until)
 	return -1;
 }
 
-/* *heard: somebody has listened, whatever came of it. */
+/* *heard: a node listened, whatever came of it. */
 static bool
 say_hello(struct ring_hello *hello, bool *heard)
 {
@@ -510,12 +488,9 @@ say_hello(struct ring_hello *hello, bool *heard)
 	int fds[2];
 	bool joined = false;
 
-	/*
-	 * First: a node that a connection wakes finds the hello there when it
-	 * follows at once, and need not sleep to be woken by that once more.
-	 */
+	/* First: a node woken by the connection then finds the hello there. */
 	fill_hello(hello);
-	p.fd = connect_some(until);
+	p.fd = connect_any(until);
 	*heard = p.fd != -1 || now_ms() >= until;
 	if (p.fd == -1)
 		return false;
@@ -536,33 +511,26 @@ say_hello(struct ring_hello *hello, bool *heard)
 	return joined;
 }
 
-/* --- once --------------------------------------------------------------- */
+/* --- once ------------------------------------------------------------------- */
 
-static void attach_again(void);
+static void rejoin(void);
 
 static struct image *
 image_get(void)
 {
-	size_t len = sizeof(struct image);
 	struct image *m = atomic_load(&image), *none = NULL;
 
-	if (m != NULL)
+	if (m != NULL || (m = call_map_wiped(sizeof(*m), sizeof(*m))) == NULL)
 		return m;
-	m = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (m == MAP_FAILED)
-		return NULL;
-	/* Without such a page a fork could not be told: rather inert. */
-	if (call_madvise(m, len, MADV_WIPEONFORK) == 0 &&
-	    atomic_compare_exchange_strong(&image, &none, m))
+	if (atomic_compare_exchange_strong(&image, &none, m))
 		return m;
-	call_munmap(m, len);
+	call_munmap(m, sizeof(*m));
 	return none;
 }
 
-/* Events that nobody could log are lost ones: the common ring answers for them. */
+/* Adds events that nobody could log to the common ring's dropped ones. */
 static void
-settle_missed(void)
+count_missed(void)
 {
 	struct ring_area *r = ring;
 	uint64_t n;
@@ -574,12 +542,11 @@ settle_missed(void)
 }
 
 /*
- * A child of a process that has locked itself into a sandbox since it began
- * might be killed for its first socket.  This is to ask the kernel, for which
- * it might be killed too: only where the keeper has seen nothing of it.
+ * A child of a process that has locked itself in since might be killed for its
+ * socket, and for asking the kernel too: only if the keeper has seen nothing.
  */
 static bool
-sandboxed_since(void)
+is_newly_sandboxed(void)
 {
 	static int at_start = -1;
 
@@ -589,10 +556,7 @@ sandboxed_since(void)
 	return sandbox != at_start;
 }
 
-/*
- * malloc is no cancellation point, but what is called in between is full of
- * them; and no handler is to come in.
- */
+/* malloc is no cancellation point, and no handler is to interrupt. */
 struct quiet {
 	uint64_t signals;
 	int cancel;
@@ -601,10 +565,7 @@ struct quiet {
 static void
 quiet_begin(struct quiet *q)
 {
-	uint64_t all = ~UINT64_C(0);
-
-	/* The system call, for libc keeps two signals of its own out of it. */
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &q->signals, sizeof(all));
+	call_block_signals(&q->signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &q->cancel);
 }
 
@@ -612,8 +573,7 @@ static void
 quiet_end(const struct quiet *q)
 {
 	pthread_setcancelstate(q->cancel, NULL);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &q->signals, NULL,
-	    sizeof(q->signals));
+	call_restore_signals(&q->signals);
 }
 
 static void
@@ -622,20 +582,20 @@ attach_first(struct image *m)
 	struct quiet q;
 	bool heard;
 
-	if (!keeper_watch_child_may()) {
-		attach_never();
+	if (!keeper_watch_child_may_join()) {
+		attach_disable();
 		produce_orphan();
 		atomic_store(&m->state, ATTACH_DONE);
 		return;
 	}
 	quiet_begin(&q);
 	threads_begin();
-	keeper_watch_call = attach_again;
-	if (sandboxed_since() || !say_hello(&m->hello, &heard)) {
-		attach_never();
+	keeper_watch_callback = rejoin;
+	if (is_newly_sandboxed() || !say_hello(&m->hello, &heard)) {
+		attach_disable();
 		produce_orphan();
 	}
-	/* A filter might be there that kills for this call. */
+	/* A filter might kill for this call. */
 	if (sandbox == 0)
 		m->pid = (pid_t)syscall(SYS_getpid);
 	atomic_store(&m->state, ATTACH_DONE);
@@ -643,10 +603,7 @@ attach_first(struct image *m)
 	quiet_end(&q);
 }
 
-/*
- * Another thread attaches, or says hello again: false when it did not come to
- * an end in time.
- */
+/* Waits for another thread's hello; false: it did not end in time. */
 static bool
 wait_for(_Atomic uint32_t *word, uint32_t who)
 {
@@ -670,12 +627,12 @@ attach(void)
 	uint32_t me = thread_number(), who;
 	struct image *m;
 
-	/* What is to come would be system calls. */
+	/* The rest takes system calls. */
 	if (thread_self.silent)
 		return produce_attached();
 	m = image_get();
 	if (m == NULL)
-		attach_never();
+		attach_disable();
 	while (!atomic_load(&hook_inert) && !produce_attached()) {
 		who = ATTACH_NOT;
 		if (atomic_compare_exchange_strong(&m->state, &who, me)) {
@@ -690,53 +647,55 @@ attach(void)
 	errno = saved;
 	if (!produce_attached())
 		return false;
-	settle_missed();
+	count_missed();
 	return true;
 }
 
-/* --- again -------------------------------------------------------------- */
+/* --- the next node ---------------------------------------------------------- */
 
-/* One at a time; false: another thread does, or forks. */
+/* One at a time; false: another thread says hello or forks. */
 static bool
-begin_again(struct image *m, uint32_t me, bool wait)
+rejoin_lock(struct image *m, uint32_t me, bool wait)
 {
 	uint32_t who = 0;
 	bool done = true;
 
-	while (done && !atomic_compare_exchange_strong(&m->again, &who, me)) {
+	while (done &&
+	    !atomic_compare_exchange_strong(&m->rejoin_owner, &who, me)) {
 		if (!wait || who == me)
 			return false;
-		atomic_fetch_add(&m->waiting, 1);
-		done = wait_for(&m->again, who);
-		atomic_fetch_sub(&m->waiting, 1);
+		atomic_fetch_add(&m->rejoin_waiters, 1);
+		done = wait_for(&m->rejoin_owner, who);
+		atomic_fetch_sub(&m->rejoin_waiters, 1);
 		who = 0;
 	}
 	return done;
 }
 
-/* A program of one thread makes no system call more for each of its forks. */
+/* Without waiters a fork costs no system call. */
 static void
-end_again(struct image *m)
+rejoin_unlock(struct image *m)
 {
-	atomic_store(&m->again, 0);
-	if (atomic_load(&m->waiting) != 0)
-		syscall(SYS_futex, &m->again, FUTEX_WAKE_PRIVATE, INT32_MAX);
+	atomic_store(&m->rejoin_owner, 0);
+	if (atomic_load(&m->rejoin_waiters) != 0)
+		syscall(SYS_futex, &m->rejoin_owner, FUTEX_WAKE_PRIVATE,
+		    INT32_MAX);
 }
 
 /*
- * Pauses grow while hellos are heard and not answered, for each of them may
- * take its 50 ms: a node that is stopped, or that has another version.
+ * The pauses grow while hellos are heard but not answered, as by a stopped node
+ * or one of another version: each may take 50 ms.
  */
 static void
-say_hello_again(struct image *m)
+say_hello_to_next(struct image *m)
 {
 	bool heard = false;
 
-	if (sandboxed_since()) {
-		keeper_watch_call = NULL;
+	if (is_newly_sandboxed()) {
+		keeper_watch_callback = NULL;
 		return;
 	}
-	/* The node would take it for a child of vfork(2), in which we may be. */
+	/* In a child of vfork(2), which the node would take us for. */
 	if (m->pid != 0 && m->pid != (pid_t)syscall(SYS_getpid))
 		return;
 	if (say_hello(&m->hello, &heard) || !heard) {
@@ -750,7 +709,7 @@ say_hello_again(struct image *m)
 }
 
 static void
-attach_again(void)
+rejoin(void)
 {
 	struct image *m = atomic_load(&image);
 	int saved = errno;
@@ -759,54 +718,53 @@ attach_again(void)
 	if (m == NULL || atomic_load(&hook_inert))
 		return;
 	quiet_begin(&q);
-	if (begin_again(m, thread_number(), false)) {
-		say_hello_again(m);
-		end_again(m);
+	if (rejoin_lock(m, thread_number(), false)) {
+		say_hello_to_next(m);
+		rejoin_unlock(m);
 	}
 	quiet_end(&q);
 	errno = saved;
 }
 
 /*
- * Around fork(3): a child is to be its parent's that the parent's keeper
- * knows, and finds no descriptor of a conversation.  Forks in a handler of who
- * forks already are within the outer one.
+ * Around fork(3): the parent's keeper must know the parent, and the child must
+ * inherit no descriptor.  A handler's forks are within the outer one.
  */
 static _Thread_local unsigned forking;
 
 static void
-fork_begins(void)
+before_fork(void)
 {
 	struct image *m = atomic_load(&image);
 	int saved = errno;
 
 	if (forking++ != 0 || m == NULL)
 		return;
-	produce_look(thread_self.producer);
-	(void)begin_again(m, thread_number(), true);
+	produce_check_keeper(thread_self.producer);
+	(void)rejoin_lock(m, thread_number(), true);
 	errno = saved;
 }
 
 static void
-fork_ends(void)
+after_fork_in_parent(void)
 {
 	struct image *m = atomic_load(&image);
 	int saved = errno;
 
 	if (--forking != 0 || m == NULL)
 		return;
-	if (atomic_load(&m->again) == thread_number())
-		end_again(m);
+	if (atomic_load(&m->rejoin_owner) == thread_number())
+		rejoin_unlock(m);
 	errno = saved;
 }
 
 /*
- * fork(3) in the child: hello at once, so that the node sees the child before
- * it does anything.  Only system calls, as after a fork of several threads it
- * must be.  A child of _Fork(3) or clone(2) says hello with its first event.
+ * In the child: hello at once, so that the node sees it first; only system
+ * calls, as several threads may have run.  A child of _Fork(3) or clone(2) says
+ * hello with its first event.
  */
 static void
-after_fork(void)
+after_fork_in_child(void)
 {
 	forking = 0;
 	threads_forked();
@@ -821,13 +779,12 @@ begin(void)
 	if (!real_get() || atomic_load(&hook_inert))
 		return;
 	if (atomic_load(&hook_foreign) || attach())
-		(void)pthread_atfork(fork_begins, fork_ends, after_fork);
+		(void)pthread_atfork(before_fork, after_fork_in_parent,
+		    after_fork_in_child);
 }
 
 /*
- * libasan insists on being the first library and ends the program otherwise,
- * unless told so.  A program that has this function itself is told by
- * ASAN_OPTIONS.
+ * libasan ends programs in which it is not the first library, unless told so.
  */
 const char *__asan_default_options(void);
 
@@ -837,22 +794,21 @@ __asan_default_options(void)
 	return "verify_asan_link_order=0";
 }
 
-/* --- seccomp --------------------------------------------------------------- */
+/* --- seccomp ---------------------------------------------------------------- */
 
 /*
- * prctl(2), to see a process that is about to install a seccomp filter.
+ * prctl(2), to notice a seccomp filter that is about to be installed: without a
+ * keeper nobody else does, and the filter may kill for asking.  A process
+ * without privileges must first give up new ones by this call, and libseccomp
+ * always does; a privileged process that calls seccomp(2) by number goes
+ * unnoticed.
  *
- * While it has no keeper nobody else sees that, and asking the kernel may be
- * what the filter kills for.  A process without privileges must first give up
- * new ones by this call; libseccomp always does.  A privileged process that
- * calls seccomp(2) by its number is not seen.
- *
- * In strict mode a thread may read, write and end, and is killed for anything
- * else, a futex(2) of ours included: it is silent from then on.
+ * In strict mode a thread is killed for anything but read, write and exit, a
+ * futex(2) of ours included: it is silent from then on.
  *
  * A process that only gives up new privileges counts as locked in too: its
- * keeper goes on, and it says hello to no other.  Nor do children that it forks
- * before the keeper has looked often enough (keeper_watch_sandbox()).
+ * keeper goes on, but it says no other hello, nor do its children before the
+ * keeper has looked often enough (keeper_watch_sandbox()).
  */
 EXPORT int
 prctl(int option, ...)
@@ -864,7 +820,7 @@ prctl(int option, ...)
 	va_list ap;
 	int r;
 
-	/* As libc's own: whatever stands in the registers goes to the kernel. */
+	/* As in libc: whatever the registers hold goes to the kernel. */
 	va_start(ap, option);
 	for (unsigned i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
@@ -873,15 +829,15 @@ prctl(int option, ...)
 	/* Before the call: another thread may be about to say hello. */
 	if (locks) {
 		keeper_watch_sandbox();
-		produce_open_larger();
+		produce_open_large_rings();
 	}
 	if (strict)
 		p = thread_silence();
 	r = (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
-	/* All that the keeper has seen until now is of an earlier time. */
+	/* What the keeper has seen until now is older. */
 	if (locks)
 		keeper_watch_sandbox();
 	if (strict && r != 0)
-		thread_speak(p);
+		thread_unsilence(p);
 	return r;
 }

@@ -1,20 +1,16 @@
 /*
- * The malloc family: what a program calls instead of the real functions.
+ * The malloc family.
  *
- * A free is logged before the real call and an allocation after it: what can
- * follow on an address then always finds its predecessor logged.  errno is as
- * the real call left it.  realloc is both.
+ * A free is logged before the real call and an allocation after it, so that
+ * events at one address are logged in order; realloc is both.  errno is as the
+ * real call left it.
  *
- * Each hook is a straight line where its process is dormant or the thread has a
- * producer.  Where its event does not go straight, as in a process that samples,
- * the function of its name that ends in _closer asks whether there is anything
- * to log.  Everything else is in the slow path of the same name.
+ * Each hook is a straight line if its process is dormant or its thread has a
+ * producer.  Otherwise X_sampling() asks whether there is anything to log, and
+ * X_slow() does the rest.
  *
- * In a process that samples, which allocations are logged is said by their
- * thread's countdown and which frees by the set of what was; a request that
- * fails is logged in any case.  An event that finds its process dormant is
- * over; one that the arming meets in its middle may be logged or not, and the
- * keeper can tell (produce_armed()).
+ * In a sampling process the thread's countdown selects the allocations to log,
+ * and the set of sampled blocks the frees; failed requests are always logged.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -42,44 +38,43 @@ product(size_t n, size_t size)
 	return __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total;
 }
 
-/* The caller of a record, from a return address near the event's beginning. */
+/* w3 of a record, from a return address that the fast path takes. */
 static inline uint64_t
-near_w3(uintptr_t pc, unsigned overhead)
+fast_w3(uintptr_t pc, unsigned overhead)
 {
-	if (PRODUCE_NEAR >= REC_SITE_BASE)
+	if (PRODUCE_FAST_MAX >= REC_SITE_BASE)
 		pc = rec_plain_caller(pc);
 	return pc | (uint64_t)overhead << 48;
 }
 
-/* The same of any return address: one whose bits lie on the overhead's has none. */
+/* From any address; unknown if its bits reach the overhead's. */
 static inline uint64_t
-any_w3(uint64_t near, uintptr_t pc)
+any_w3(uint64_t w3, uintptr_t pc)
 {
-	if (pc <= PRODUCE_NEAR)
-		return near;
+	if (pc <= PRODUCE_FAST_MAX)
+		return w3;
 	return pc > REC_ADDR_MASK ? 0 :
-	    (near & ~REC_ADDR_MASK) | rec_plain_caller(pc);
+	    (w3 & ~REC_ADDR_MASK) | rec_plain_caller(pc);
 }
 
-/* The rest of alloc_by() where it is not straight.  Returns ptr. */
-static void *alloc_by_slow(struct producer *, void *ptr, uint64_t size, unsigned type,
-    uint64_t w3);
+static void *plain_alloc_slow(struct producer *, void *ptr, uint64_t size,
+    unsigned type, uint64_t w3);
 
 /*
- * An allocation without a stack.  Its level is looked at last, and its rare way
- * is a jump, so that little is kept across the steps.  Returns ptr.
+ * An allocation without a stack; returns ptr.  The level is read last and the
+ * rare path is a jump, so that few registers are kept.
  */
 static inline __attribute__((always_inline)) void *
-alloc_by(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
+plain_alloc(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
     unsigned type, uintptr_t pc)
 {
 	uint64_t more = size | pc;
-	uint64_t w3 = near_w3(pc, overhead);
+	uint64_t w3 = fast_w3(pc, overhead);
 	struct produce_event e;
 
 	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, more, false)))
-		return alloc_by_slow(p, ptr, size, type, any_w3(w3, pc));
-	produce_born(p, &e, size);
+		return plain_alloc_slow(p, ptr, size, type, any_w3(w3, pc));
+	produce_note_alloc(p, &e, size);
 	produce_end(&e, produce_kind(REC_ALLOC, type, p->level) |
 	    (uintptr_t)ptr, size, w3);
 	return ptr;
@@ -98,7 +93,7 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 		    origin_caller(p, origin));
 		return;
 	}
-	/* First, so that less is kept across the call. */
+	/* First, so that fewer registers are kept across the call. */
 	overhead = chunk_overhead(ptr, size, &real.usable[fn]);
 	produce_block(p, (uintptr_t)ptr, size, overhead, type, p->level,
 	    origin_caller(p, origin));
@@ -107,8 +102,7 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 /* --- logging one event, whatever the state ------------------------------ */
 
 /*
- * An allocator may allocate for itself the first time that it is asked for a
- * size (tcmalloc does); the block is logged, but not measured in its turn.
+ * The allocator may allocate meanwhile (tcmalloc does): logged, not measured.
  */
 static size_t
 measure(struct thread *t, void *ptr, size_t (*usable)(void *))
@@ -126,10 +120,7 @@ measure(struct thread *t, void *ptr, size_t (*usable)(void *))
 	return n;
 }
 
-/*
- * Whether this allocation is one to log.  Counted down before anything else:
- * also while the process is dormant, so that none is due when it is armed.
- */
+/* Also counts down while dormant, so that no sample is due at the arming. */
 static bool
 alloc_wanted(struct thread *t, struct producer **p, const void *ptr,
     uint64_t size)
@@ -162,23 +153,23 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 	if (ptr == NULL)
 		produce_failed(p, size, type, t->level,
 		    origin_caller(p, origin));
-	else if (thread_samples() && !sample_keep(ptr))
-		produce_sample_full();
+	else if (thread_samples() && !sample_add(ptr))
+		produce_count_sample();
 	else
 		produce_alloc(p, (uintptr_t)ptr, size, measure(t, ptr, usable),
 		    type, t->level, origin_caller(p, origin));
 	/* Rings that hold samples fill slowly. */
 	if (thread_samples())
-		produce_look(p);
+		produce_check_keeper(p);
 }
 
-/* Whether this free is; takes the block out of the set. */
+/* Removes the block from the set. */
 static bool
 free_wanted(struct producer **p, const void *ptr)
 {
 	if (hook_skips_free(ptr) || !thread_joined())
 		return false;
-	if (thread_samples() && !sample_forget(ptr))
+	if (thread_samples() && !sample_remove(ptr))
 		return false;
 	return *p != NULL || thread_ready(p);
 }
@@ -200,7 +191,7 @@ hook_freeing(void *ptr, unsigned type, uintptr_t origin)
 }
 
 static COLD void *
-alloc_by_slow(struct producer *p, void *ptr, uint64_t size, unsigned type,
+plain_alloc_slow(struct producer *p, void *ptr, uint64_t size, unsigned type,
     uint64_t w3)
 {
 	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_ALLOC, type, p->level),
@@ -210,10 +201,7 @@ alloc_by_slow(struct producer *p, void *ptr, uint64_t size, unsigned type,
 
 /* --- slow paths --------------------------------------------------------- */
 
-/*
- * What a lone operator new asks for: the commonest of the slow cases.  NULL
- * when it is not that.
- */
+/* The scope of a lone operator, the most common slow case; or NULL. */
 static inline const struct scope *
 lone_scope(const struct producer *p)
 {
@@ -223,9 +211,9 @@ lone_scope(const struct producer *p)
 	    likely(!thread_samples()) ? &t->scopes[0] : NULL;
 }
 
-/* For an operator new, under its name and its caller's. */
+/* Allocates for an operator new, logged under its name and caller. */
 static inline void *
-malloc_for(const struct scope *s, struct producer *p, size_t size,
+malloc_for_operator(const struct scope *s, struct producer *p, size_t size,
     uintptr_t origin)
 {
 	void *ptr = real.malloc(size);
@@ -237,7 +225,7 @@ malloc_for(const struct scope *s, struct producer *p, size_t size,
 	}
 	overhead = chunk_overhead(ptr, size, &real.usable[REAL_MALLOC]);
 	if (p->stack == NULL)
-		return alloc_by(p, ptr, size, overhead, s->type,
+		return plain_alloc(p, ptr, size, overhead, s->type,
 		    origin_pc(s->origin));
 	produce_block(p, (uintptr_t)ptr, size, overhead, s->type, p->level,
 	    origin_caller(p, s->origin));
@@ -252,8 +240,8 @@ malloc_slow(size_t size, uintptr_t origin)
 	void *ptr;
 
 	if (s != NULL && likely(scope_calls(s, origin_pc(origin))) &&
-	    likely(s->block == 0) && likely(!s->own) && likely(!stopped()))
-		return malloc_for(s, p, size, origin);
+	    likely(s->block == 0) && likely(!s->bypass) && likely(!stopped()))
+		return malloc_for_operator(s, p, size, origin);
 	if (!real_get())
 		return pool_alloc(16, size);
 	ptr = real.malloc(size);
@@ -278,29 +266,26 @@ calloc_slow(size_t n, size_t size, uintptr_t origin)
 }
 
 static COLD void
-free_by_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
+plain_free_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 {
 	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_FREE, type, 0), 0,
-	    any_w3(near_w3(pc, 0), pc));
+	    any_w3(fast_w3(pc, 0), pc));
 	real.free(ptr);
 }
 
-/*
- * A free without a stack, of a type that pairs have, and the real one.  Its
- * caller is needed where there is a record to put it into.
- */
+/* Logs a free without a stack, of a type that pairs have, and frees. */
 static inline __attribute__((always_inline)) void
-free_by(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
+plain_free(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 {
 	struct produce_event e;
 
 	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, pc, true))) {
-		free_by_slow(ptr, p, type, pc);
+		plain_free_slow(ptr, p, type, pc);
 		return;
 	}
 	if (!produce_pair(&e, (uintptr_t)ptr, type))
 		produce_end(&e, produce_kind(REC_FREE, type, 0) |
-		    (uintptr_t)ptr, 0, near_w3(pc, 0));
+		    (uintptr_t)ptr, 0, fast_w3(pc, 0));
 	real.free(ptr);
 }
 
@@ -311,10 +296,10 @@ free_slow(void *ptr, uintptr_t origin)
 	struct scope *s = &thread_self.scopes[0];
 
 	if (lone_scope(p) != NULL && likely(s->block == (uintptr_t)ptr) &&
-	    likely(!s->logged) && likely(!s->own)) {
+	    likely(!s->logged) && likely(!s->bypass)) {
 		s->logged = true;
 		if (p->stack == NULL) {
-			free_by(ptr, p, s->type, origin_pc(s->origin));
+			plain_free(ptr, p, s->type, origin_pc(s->origin));
 			return;
 		}
 		produce_free(p, (uintptr_t)ptr, s->type, 0,
@@ -326,7 +311,7 @@ free_slow(void *ptr, uintptr_t origin)
 		pool_free(ptr);
 		return;
 	}
-	/* A look-up may well free a block of before it: an old dlerror() text. */
+	/* A look-up may free a block from before it: an old dlerror() text. */
 	if (real_get() || real_known())
 		hook_freeing(ptr, TYPE_FREE, origin);
 	real.free(ptr);
@@ -344,7 +329,7 @@ malloc_logged(size_t size, struct producer *p)
 }
 
 OUTLINE void *
-malloc_other(size_t size)
+malloc_with_frame(size_t size)
 {
 	void *ptr = malloc_slow(size, FRAME);
 
@@ -352,25 +337,19 @@ malloc_other(size_t size)
 	return ptr;
 }
 
-/* The request has failed: logged though its like was not to be. */
+/* Logs a failed request, even if such an allocation would be skipped. */
 OUTLINE void *
 alloc_failed(uint64_t size, unsigned type)
 {
 	void *none = NULL;
 
 	hook_allocated(none, size, NULL, type, FRAME);
-	/*
-	 * A compiler that knew what this returns would return it by itself,
-	 * behind a call in the place of a jump.
-	 */
+	/* Hides the value: otherwise compilers call instead of jump. */
 	__asm__ volatile("" : "+r"(none) : : "memory");
 	return none;
 }
 
-/*
- * What a thread without stacks calls: nothing but the real functions, so that
- * hardly anything is to be kept across a call.
- */
+/* Calls only the real functions, so that hardly any register is kept. */
 OUTLINE HOT NONNULL(2) void *
 malloc_plain(size_t size, struct producer *p)
 {
@@ -382,17 +361,17 @@ malloc_plain(size_t size, struct producer *p)
 	if (unlikely(ptr == NULL))
 		return alloc_failed(size, TYPE_MALLOC);
 	overhead = chunk_overhead(ptr, size, &real.usable[REAL_MALLOC]);
-	return alloc_by(p, ptr, size, overhead, TYPE_MALLOC, RETURN);
+	return plain_alloc(p, ptr, size, overhead, TYPE_MALLOC, RETURN);
 }
 
-/* What does not go straight: as a rule of who samples. */
+/* The hook outside the fast path, mostly in a sampling process. */
 OUTLINE void *
-malloc_closer(size_t size)
+malloc_sampling(size_t size)
 {
 	void *ptr;
 
 	if (unlikely(!sample_skips(&thread_self.sampler, size)))
-		return malloc_other(size);
+		return malloc_with_frame(size);
 	ptr = real.malloc(size);
 	return likely(ptr != NULL) ? ptr : alloc_failed(size, TYPE_MALLOC);
 }
@@ -400,16 +379,16 @@ malloc_closer(size_t size)
 EXPORT void *
 malloc(size_t size)
 {
-	const struct keeper_area *way = produce_straight();
+	const struct keeper_area *area = produce_fast_area();
 	struct producer *p;
 
-	if (unlikely(way == NULL))
-		return malloc_closer(size);
-	if (produce_area_asleep(way))
+	if (unlikely(area == NULL))
+		return malloc_sampling(size);
+	if (produce_area_asleep(area))
 		return real.malloc(size);
-	p = thread_straight(way);
+	p = thread_producer_of(area);
 	if (unlikely(p == NULL))
-		return malloc_other(size);
+		return malloc_with_frame(size);
 	return p->stack == NULL ? malloc_plain(size, p) : malloc_logged(size, p);
 }
 
@@ -433,11 +412,11 @@ calloc_plain(size_t n, size_t size, struct producer *p)
 	if (unlikely(ptr == NULL))
 		return alloc_failed(product(n, size), TYPE_CALLOC);
 	overhead = chunk_overhead(ptr, n * size, &real.usable[REAL_CALLOC]);
-	return alloc_by(p, ptr, n * size, overhead, TYPE_CALLOC, RETURN);
+	return plain_alloc(p, ptr, n * size, overhead, TYPE_CALLOC, RETURN);
 }
 
 OUTLINE void *
-calloc_other(size_t n, size_t size)
+calloc_with_frame(size_t n, size_t size)
 {
 	void *ptr = calloc_slow(n, size, FRAME);
 
@@ -446,13 +425,13 @@ calloc_other(size_t n, size_t size)
 }
 
 OUTLINE void *
-calloc_closer(size_t n, size_t size)
+calloc_sampling(size_t n, size_t size)
 {
 	uint64_t bytes = product(n, size);
 	void *ptr;
 
 	if (unlikely(!sample_skips(&thread_self.sampler, bytes)))
-		return calloc_other(n, size);
+		return calloc_with_frame(n, size);
 	ptr = real.calloc(n, size);
 	return likely(ptr != NULL) ? ptr : alloc_failed(bytes, TYPE_CALLOC);
 }
@@ -460,16 +439,16 @@ calloc_closer(size_t n, size_t size)
 EXPORT void *
 calloc(size_t n, size_t size)
 {
-	const struct keeper_area *way = produce_straight();
+	const struct keeper_area *area = produce_fast_area();
 	struct producer *p;
 
-	if (unlikely(way == NULL))
-		return calloc_closer(n, size);
-	if (produce_area_asleep(way))
+	if (unlikely(area == NULL))
+		return calloc_sampling(n, size);
+	if (produce_area_asleep(area))
 		return real.calloc(n, size);
-	p = thread_straight(way);
+	p = thread_producer_of(area);
 	if (unlikely(p == NULL))
-		return calloc_other(n, size);
+		return calloc_with_frame(n, size);
 	return p->stack == NULL ? calloc_plain(n, size, p) :
 	    calloc_logged(n, size, p);
 }
@@ -477,10 +456,10 @@ calloc(size_t n, size_t size)
 OUTLINE HOT NONNULL(1) NONNULL(2) void
 free_plain(void *ptr, struct producer *p)
 {
-	free_by(ptr, p, TYPE_FREE, RETURN);
+	plain_free(ptr, p, TYPE_FREE, RETURN);
 }
 
-/* By the loader, or with a stack of its own. */
+/* Called by the loader, or when frees have stacks. */
 OUTLINE NONNULL(1) NONNULL(2) void
 free_traced(void *ptr, struct producer *p)
 {
@@ -494,57 +473,57 @@ free_logged(void *ptr, struct producer *p)
 	if (unlikely(p->frees) || unlikely(range_has(&real.loader, RETURN)))
 		free_traced(ptr, p);
 	else
-		free_by(ptr, p, TYPE_FREE, RETURN);
+		plain_free(ptr, p, TYPE_FREE, RETURN);
 }
 
 OUTLINE void
-free_other(void *ptr)
+free_with_frame(void *ptr)
 {
 	free_slow(ptr, FRAME);
 	FRAME_KEPT();
 }
 
-/* The filter means more blocks than the set has, and NULL is no block. */
+/* The filter has false positives, and NULL is no block. */
 OUTLINE void
-free_maybe(void *ptr)
+free_filtered(void *ptr)
 {
 	if (ptr == NULL)
 		return;
 	if (likely(!sample_has(ptr)) && likely(!pool_has(ptr)))
 		real.free(ptr);
 	else
-		free_other(ptr);
+		free_with_frame(ptr);
 }
 
-/* Whoever samples has the pool's blocks among the suspect. */
+/* In a sampling process the filter also has the pool's blocks. */
 OUTLINE void
-free_closer(void *ptr)
+free_sampling(void *ptr)
 {
 	if (likely(thread_self.sampler.left != 0)) {
-		if (likely(!sample_maybe(ptr)))
+		if (likely(!sample_filter_has(ptr)))
 			real.free(ptr);
 		else
-			free_maybe(ptr);
+			free_filtered(ptr);
 	} else if (likely(ptr != NULL)) {
-		free_other(ptr);
+		free_with_frame(ptr);
 	}
 }
 
 EXPORT void
 free(void *ptr)
 {
-	const struct keeper_area *way = produce_straight();
+	const struct keeper_area *area = produce_fast_area();
 	struct producer *p;
 
-	if (unlikely(way == NULL)) {
-		free_closer(ptr);
-	} else if (produce_area_asleep(way)) {
+	if (unlikely(area == NULL)) {
+		free_sampling(ptr);
+	} else if (produce_area_asleep(area)) {
 		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
 		chunk_fetch(ptr);
-		p = thread_straight(way);
+		p = thread_producer_of(area);
 		if (unlikely(p == NULL))
-			free_other(ptr);
+			free_with_frame(ptr);
 		else if (p->stack == NULL)
 			free_plain(ptr, p);
 		else
@@ -552,7 +531,7 @@ free(void *ptr)
 	}
 }
 
-/* The aligned family is called too seldom to be worth two paths. */
+/* The aligned family is called too rarely for two paths. */
 
 EXPORT int
 posix_memalign(void **out, size_t align, size_t size)
@@ -596,12 +575,11 @@ ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)
 /* --- realloc --------------------------------------------------------------- */
 
 /*
- * A free before the real call and an allocation after it: during the call the old
- * address may become anybody's.  A record of its own undoes the free of one that
- * fails.
+ * During the call the old address may be reused: so a free before it, an
+ * allocation after it, and a record that undoes the free if it fails.
  */
 
-/* A block of the pool moves out: to the program a plain allocation. */
+/* Moves a block out of the pool: for the program a plain allocation. */
 static COLD void *
 realloc_pool(void *old, size_t size, uintptr_t origin)
 {
@@ -622,10 +600,7 @@ realloc_pool(void *old, size_t size, uintptr_t origin)
 	return ptr;
 }
 
-/*
- * realloc(ptr, 0) that returns NULL has freed the block, unless errno says
- * that it has not; so errno must not be an older call's.
- */
+/* With size 0, NULL means that the block is freed unless errno is ENOMEM. */
 static void *
 realloc_telling(void *old, size_t size, bool *failed)
 {
@@ -645,10 +620,7 @@ realloc_telling(void *old, size_t size, bool *failed)
 	return ptr;
 }
 
-/*
- * A sampled block's place is held meanwhile: it may come to be another's, and
- * it may turn out to be still its own.
- */
+/* The place is held: the block may move, or the call may fail. */
 static COLD void *
 realloc_sampled(void *old, size_t size, uintptr_t origin)
 {
@@ -658,13 +630,13 @@ realloc_sampled(void *old, size_t size, uintptr_t origin)
 	void *ptr;
 
 	if (logged)
-		produce_moving(p, (uintptr_t)old, size,
+		produce_realloc_free(p, (uintptr_t)old, size,
 		    origin_freer(p, origin));
 	ptr = realloc_telling(old, size, &failed);
 	if (place != NULL && failed)
-		sample_put_back(place);
+		sample_restore(place);
 	else if (place != NULL)
-		sample_let_go(place);
+		sample_release(place);
 	if (logged && failed)
 		produce_undo(p, (uintptr_t)old, 0,
 		    rec_plain_caller(origin_pc(origin)));
@@ -688,7 +660,7 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 		return pool_alloc(16, size);
 	if (old == NULL) {
 		ptr = real.realloc(NULL, size);
-		/* By that type it would pass for a block that was moved. */
+		/* With TYPE_REALLOC it would look like a moved block. */
 		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
 		    TYPE_MALLOC, origin);
 		return ptr;
@@ -700,7 +672,7 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 	was_last = t->last == (uintptr_t)old;
 	if (was_last)
 		t->last = 0;
-	produce_moving(p, (uintptr_t)old, size, origin_freer(p, origin));
+	produce_realloc_free(p, (uintptr_t)old, size, origin_freer(p, origin));
 	ptr = realloc_telling(old, size, &failed);
 	if (failed) {
 		if (was_last)
@@ -718,10 +690,7 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 
 /* --- the hooks ---------------------------------------------------------- */
 
-/*
- * Without a fast producer: neither half of this realloc is of interest.  The
- * half that may be is asked about first, for asking for the other counts.
- */
+/* Neither half is logged.  The free first: the other question counts down. */
 static inline bool
 realloc_skips(const void *old, size_t size)
 {
@@ -744,7 +713,7 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 	if (unlikely(p == NULL || old == NULL || size == 0) ||
 	    unlikely(pool_has(old)))
 		return realloc_slow(old, size, origin);
-	produce_moving(p, (uintptr_t)old, size, origin_freer(p, origin));
+	produce_realloc_free(p, (uintptr_t)old, size, origin_freer(p, origin));
 	ptr = real.realloc(old, size);
 	if (unlikely(ptr == NULL))
 		produce_undo(p, (uintptr_t)old, 0,
@@ -754,7 +723,7 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 }
 
 OUTLINE void *
-realloc_other(void *old, size_t size)
+realloc_with_frame(void *old, size_t size)
 {
 	void *ptr = realloc_from(old, size, FRAME);
 
@@ -779,39 +748,38 @@ realloc_plain(void *old, size_t size, struct producer *p)
 	unsigned overhead;
 	void *ptr;
 
-	produce_moving(p, (uintptr_t)old, size, rec_plain_caller(RETURN));
+	produce_realloc_free(p, (uintptr_t)old, size, rec_plain_caller(RETURN));
 	ptr = real.realloc(old, size);
 	if (unlikely(ptr == NULL))
 		return realloc_plain_failed(old, size, p, RETURN);
 	if (stopped())
 		return ptr;
 	overhead = chunk_overhead(ptr, size, &real.usable[REAL_REALLOC]);
-	return alloc_by(p, ptr, size, overhead, TYPE_REALLOC, RETURN);
+	return plain_alloc(p, ptr, size, overhead, TYPE_REALLOC, RETURN);
 }
 
 EXPORT void *
 realloc(void *old, size_t size)
 {
-	const struct keeper_area *way = produce_straight();
+	const struct keeper_area *area = produce_fast_area();
 	struct producer *p;
 
-	if (likely(way != NULL)) {
-		if (produce_area_asleep(way))
+	if (likely(area != NULL)) {
+		if (produce_area_asleep(area))
 			return real.realloc(old, size);
 		chunk_fetch(old);
-		p = thread_straight(way);
+		p = thread_producer_of(area);
 		if (likely(p != NULL) && p->stack == NULL &&
 		    likely(old != NULL) && likely(size != 0))
 			return realloc_plain(old, size, p);
 	}
-	return realloc_other(old, size);
+	return realloc_with_frame(old, size);
 }
 
 /*
  * Passed on as a realloc: libc's own calls realloc by its public name, which
- * would come back here and be logged twice.  What overflows goes to the real
- * one, which refuses it, and everything where that name is another allocator's
- * who has no function like this one: the block is his.
+ * would be logged twice.  The real one gets overflows, and all if malloc is
+ * foreign.
  */
 EXPORT void *
 reallocarray(void *old, size_t n, size_t size)

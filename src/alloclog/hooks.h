@@ -2,49 +2,29 @@
  * hooks: what the files of the target side share.  Private to this room.
  *
  *	hooks.c, operators.c	the malloc family and the C++ operators
- *	api.c, pools.c		blocks and pools that a program names itself
- *	real.c			the functions that the hooks stand before
- *	produce.c		one record into a ring
- *	rings.c			the rings of a thread; a full ring: wait, drop, count
- *	areas.c			the shared memory of one arming
- *	sample.c		one allocation in so many bytes
- *	threads.c		what each thread has
- *	attach.c		hello to a node, and again to the next one
- *	keeper_watch.c		is the keeper gone (its node killed)? attach.c goes on
- *	unwind/			call stacks: unwind.h; walk.c walks
+ *	api.c			alloclog.h: blocks and pools that a program names
+ *	real.c			the real functions, the bootstrap pool, chunk heads
+ *	sample.c, threads.c	one allocation in so many bytes; a thread's state
+ *	attach.c		hello to a node and to the next one; fork; seccomp
+ *	produce/, unwind/	records into rings; call stacks
  *
  * Vocabulary
- *	real		the function that a hook stands before: the next of its
- *			name after us, libc's or another allocator's.
- *	pool		a few pages that serve this thread while it looks up
- *			the real functions, for dlsym(3) may allocate.
- *	fast		the producer to use when nothing special is going on.
- *			NULL means "look closer": no producer yet, dormant,
- *			sampled, inert, inside an operator, resolving.
- *	inert		nobody listens; for good, also in children.
- *	asleep		inert, or dormant and not sampling: the real call and
- *			nothing else.  A process that samples keeps account of
- *			its sampled blocks while it is dormant, or it would not
- *			know them when it is armed again.
- *	closer		how a hook looks at an event that does not go straight
- *			(produce_straight()).
- *	left		asleep, and the keeper has gone (ring.h): a thread looks
- *			for another one with each stride of what it allocates.
- *	origin		where the program called us: the frame address of the
- *			hook, by which return address and stack are found.
+ *	real		the function that a hook stands before: the next one of
+ *			its name, libc's or another allocator's.
+ *	bootstrap pool	serves a thread that looks up the real functions, for
+ *			dlsym(3) may allocate.
+ *	fast		the producer of a thread in its usual state.  NULL: none
+ *			yet, dormant, sampling, inert, in an operator, looking up.
+ *	inert		no node listens; for good, also in children.
+ *	asleep		inert, or dormant and not sampling.  A dormant process
+ *			that samples tracks its sampled blocks for the next arming.
+ *	origin		the frame address of the hook: leads to caller and stack.
  *	scope		one operator new or delete in progress on a thread.
- *			What the real operator itself asks of malloc or free
- *			goes under the operator's name; what a new_handler
- *			does in between is the program's own.
  *
- * The way of an event
- *	hook -> produce_straight() -> real call
- *	hook -> produce_straight() -> thread_straight() -> real call -> produce_*()
- *	hook -> produce_straight() -> slow path -> thread_ready()
- *	hook -> closer -> sample_skips() -> real call
- *	hook -> closer -> slow path -> real_get() -> thread_ready() -> attach()
- *
- * No lock is ever held here, and attach() is the only place that waits.
+ * An event goes from its hook to the real call, after produce_fast_area() and
+ * thread_producer_of() or, outside the fast path, by the slow path: real_get(),
+ * thread_ready(), attach().  No lock is ever held here, and only attach()
+ * waits.
  */
 #ifndef ALLOCLOG_HOOKS_H
 #define ALLOCLOG_HOOKS_H
@@ -54,20 +34,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "produce.h"
+#include "produce/produce.h"
 #include "sample.h"
 #include "unwind/unwind.h"
 
 /*
- * A program is watched by what it shares with its keeper, so its 64-bit words
- * must be whole without a lock: a lock would be this process's alone, and held
- * by whom a signal interrupts.  Callers and stacks want pointers of 64 bits.
+ * The 64-bit words that target and keeper share must be atomic without a lock:
+ * a lock would belong to one process, and a signal may interrupt its holder.
  */
 #if !defined(__LP64__) || ATOMIC_LLONG_LOCK_FREE != 2
 #error "liballoclog needs 64-bit pointers and lock-free 64-bit atomics; build the programs without it"
 #endif
 
-/* Within one object: no call and no load goes by way of its tables. */
+/* Calls and loads within one object bypass its tables. */
 #pragma GCC visibility push(hidden)
 
 #define EXPORT __attribute__((visibility("default")))
@@ -76,10 +55,8 @@
 #define NOINLINE __attribute__((noinline))
 #define NONNULL(i) __attribute__((nonnull(i)))
 /*
- * What a hook ends in by a jump: it stands on the hook's frame, so that its own
- * frame address is where the program called.  Hooks have no frame of their own
- * then, and pay for none when there is nothing to log.  Where calls are not
- * made into jumps it is a part of the hook.
+ * A function that a hook ends in by a jump.  It runs on the hook's frame, whose
+ * address is the origin, and a hook with nothing to log needs no frame.
  */
 #ifdef __OPTIMIZE__
 #define OUTLINE static NOINLINE
@@ -87,15 +64,9 @@
 #define OUTLINE static inline __attribute__((always_inline))
 #endif
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
-/*
- * Where the program called, for whom that is enough: in a hook, or in what a
- * hook ends in by a jump.  It needs no frame.
- */
+/* The caller's address, in a hook or in an OUTLINE function; needs no frame. */
 #define RETURN ((uintptr_t)__builtin_return_address(0))
-/*
- * Behind the last call that was given FRAME: a jump in its place would give the
- * frame away, and with it the caller's rbp.
- */
+/* Behind the last call that was given FRAME: a jump would give up the frame. */
 #define FRAME_KEPT() __asm__ volatile("" ::: "memory")
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -131,14 +102,14 @@ struct real {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	/*
-	 * malloc_usable_size() for blocks of that function; one that says 0,
-	 * not known, when the two lie in different objects.
+	 * malloc_usable_size(), or a function that returns 0 (not known) if it
+	 * lies in another object than that function.
 	 */
 	size_t (*usable[REAL_FNS])(void *);
-	struct range self;		/* the object that this code is in */
-	struct range heap[2];		/* those of malloc and of malloc_usable_size */
-	struct range loader;		/* ld.so: what it frees may be an object's */
-	char allocator[32];		/* file name of the first */
+	struct range self;		/* the object that contains this code */
+	struct range heap[2];		/* the objects of malloc and malloc_usable_size */
+	struct range loader;		/* ld.so: its frees may be of an object's description */
+	char allocator[32];		/* file name of heap[0] */
 	_Atomic bool ready;
 };
 
@@ -150,14 +121,8 @@ real_known(void)
 	return likely(atomic_load_explicit(&real.ready, memory_order_acquire));
 }
 
-/*
- * Makes sure of `real`.  False while this very thread is looking something up:
- * the pool serves it then.
- */
+/* Makes sure of `real`.  False while this thread looks it up: use the pool. */
 bool real_get(void);
-
-/* The object that an address lies in; size 0 if it lies in none. */
-struct range real_object(const void *addr);
 
 static inline bool
 range_has(const struct range *r, uintptr_t addr)
@@ -174,7 +139,7 @@ pool_has(const void *ptr)
 	return (uintptr_t)ptr - (uintptr_t)pool < POOL_SIZE;
 }
 
-/* NULL with ENOMEM when the pool is used up; memory is not cleared. */
+/* NULL with ENOMEM when the pool is full; memory is not cleared. */
 void *pool_alloc(size_t align, size_t size);
 void pool_free(void *);
 size_t pool_block_size(const void *);
@@ -183,26 +148,21 @@ size_t pool_block_size(const void *);
 
 /*
  * The size of a block is read from the chunk head: the word before a block of
- * glibc's malloc on x86-64, the block's bytes with the head itself, a multiple of
- * 16, and flags in the low bits.  malloc_usable_size(3) reads the next block's
- * head too, to find mistakes of the program; that line of cache is often another
- * core's.
+ * glibc's malloc on x86-64, with the block's bytes and flags in the low bits.
+ * malloc_usable_size(3) also reads the next head, whose cache line is often
+ * another core's.
  *
- * Heads are believed only after a trial: the first blocks are measured both ways,
- * and one difference ends it for good.  Later, blocks that begin in the middle of
- * a page are still checked against malloc_usable_size(); blocks at the beginning
- * of a page are always measured by it.  So only the page of the block itself is
- * read, whichever allocator made it.  What was listed before a difference was
- * found stays as it was listed.
- *
- * A head that cannot be that of a block of so many bytes has been overwritten by
- * the program.  The allocator would follow it anywhere, so nothing else is asked
- * about that block.
+ * Heads are trusted after a trial: the first blocks are measured both ways, and
+ * one difference ends it for good.  Later, blocks in the middle of a page are
+ * compared and blocks at its beginning always measured, so that only the
+ * block's own page is read, whichever allocator made it.  A head that cannot be
+ * right was overwritten by the program, and the allocator would follow it
+ * anywhere: nothing else is asked about that block.
  */
-#define CHUNK_MAPPED 2		/* flag: in a mapping of its own, whose head differs */
+#define CHUNK_MAPPED 2		/* flag: a mapping of its own, whose head differs */
 #define CHUNK_FLAGS 7
 #define CHUNK_ASKED 0x7f8	/* a block without these bits is measured both ways */
-#define CHUNK_ODD (UINT64_C(1) << 20)	/* no block has so many bytes beyond those wanted */
+#define CHUNK_ODD (UINT64_C(1) << 20)	/* no block is so many bytes larger than requested */
 
 enum {
 	CHUNK_UNSET,
@@ -213,23 +173,13 @@ enum {
 
 extern _Atomic int chunk_state;
 
-/*
- * Begins the trial; called where malloc, calloc, realloc and malloc_usable_size
- * are glibc's own.  Of two threads that call at once the second changes nothing.
- */
+/* Begins the trial, if all the functions involved are glibc's. */
 void chunk_begin(void);
 
-/*
- * The long way of chunk_overhead(): by malloc_usable_size(), compared with the
- * head; 0 when the head has been overwritten.
- */
+/* By malloc_usable_size(), compared with the head; 0: the head is damaged. */
 unsigned chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *));
 
-/*
- * The usable bytes of a new block beyond `size`, as produce_overhead() encodes
- * them; 0 is also "not known".  `usable` points at the function, for it is needed
- * seldom.
- */
+/* The bytes beyond `size`, as of produce_overhead(); 0 is also "not known". */
 static inline __attribute__((always_inline)) unsigned
 chunk_overhead(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 {
@@ -241,7 +191,7 @@ chunk_overhead(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 	    __builtin_expect(((uintptr_t)ptr & CHUNK_ASKED) == 0, 0) ||
 	    __builtin_expect((*head & CHUNK_MAPPED) != 0, 0))
 		return chunk_ask(ptr, size, usable);
-	/* Without the head's eight bytes, and with the eight of rounding. */
+	/* Less the head's eight bytes, plus eight to round. */
 	bytes = (*head & ~(uint64_t)CHUNK_FLAGS) - size;
 	if (__builtin_expect(bytes >= CHUNK_ODD, 0))
 		return chunk_ask(ptr, size, usable);
@@ -249,16 +199,14 @@ chunk_overhead(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 }
 
 /*
- * Prefetches the head of a block that is about to be freed: the allocator reads it
- * first.  Asked for here, before the 80 instructions of ours, a head that is in no
- * cache costs two fifths less (33 of 83 ns of a free).  Any pointer will do, also
- * NULL: a prefetch does not fault.
+ * Prefetches the head of a block that is about to be freed: an uncached one
+ * then costs 33 of 83 ns of a free less.  Any pointer will do.
  */
 static inline void
 chunk_fetch(const void *ptr)
 {
 #ifdef __x86_64__
-	/* For writing; where a processor does not know it, it does nothing. */
+	/* For writing; processors without it ignore it. */
 	__asm__ volatile("prefetchw -16(%0)"
 	    :
 	    : "r"(ptr));
@@ -270,40 +218,39 @@ chunk_fetch(const void *ptr)
 /* --- threads (threads.c) ------------------------------------------------ */
 
 struct scope {
-	uintptr_t real;		/* the real operator: it begins here */
-	uintptr_t frame;	/* the hook's frame: dead once the stack is above it */
-	uintptr_t origin;	/* of the outermost operator: who asked */
-	uintptr_t block;	/* what a delete frees; 0 for a new */
-	size_t size;		/* bytes asked of a new */
-	uint8_t type;		/* enum rec_type, of the outermost operator */
-	bool logged;		/* delete: its free; new: that it failed */
-	bool own;		/* this operator does not come to malloc or free */
-	bool inner;		/* part of the operator around it */
+	uintptr_t real;		/* the real operator's address */
+	uintptr_t frame;	/* the hook's frame: the scope is dead once the stack is above it */
+	uintptr_t origin;	/* of the outermost operator */
+	uintptr_t block;	/* the block that a delete frees; 0 for a new */
+	size_t size;		/* bytes requested of a new */
+	uint8_t type;		/* enum rec_type of the outermost operator */
+	bool logged;		/* delete: its free is logged; new: its failure is */
+	bool bypass;		/* the operator does not call malloc or free */
+	bool inner;		/* called by the operator around it */
 };
 
-#define SCOPES 8	/* deeper ones are counted; the last place is for them all */
+#define SCOPES 8	/* deeper ones are counted and share the last place */
 
 /*
- * What a thread keeps in its own storage.  A fork copies it.  All zeros is a
- * thread that has just begun: while the loader relocates the program, in a
- * thread by clone(2), it is that whatever initial values it had.
+ * A fork copies it.  All zeros is a valid new thread: while the loader
+ * relocates, or after clone(2), it may not have the initial values.
  */
 struct thread {
 	struct producer *fast;
 	struct sampler sampler;		/* left is 0 while looking */
-	struct producer *usual;		/* what fast is outside of everything */
-	struct producer *producer;	/* on a page that a fork wipes */
+	struct producer *usual;		/* `fast` outside operators and look-ups */
+	struct producer *producer;	/* on a page that fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
-	struct thread_slot *slot;		/* whose producer that is; kept while silent */
+	struct thread_slot *slot;	/* of that producer; kept while silent */
 	unsigned depth;			/* scopes in progress */
 	uint8_t level;			/* alloclog_level() */
 	bool looking;			/* for the real functions: the pool serves it */
-	bool opening;			/* inside thread_open() */
-	bool measuring;			/* inside malloc_usable_size() */
+	bool opening;			/* in thread_open() */
+	bool measuring;			/* in malloc_usable_size() */
 	bool ended;			/* past its destructors: the common ring */
-	bool standing;			/* found no slot: likewise, in this process */
+	bool no_slot;			/* found no slot in this process: the common ring */
 	bool silent;			/* may make no system call any more */
-	bool named;			/* alloclog_requester() was called: */
+	bool has_requester;		/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
 	struct scope scopes[SCOPES + 1];
 };
@@ -312,26 +259,25 @@ extern _Thread_local struct thread thread_self
     __attribute__((tls_model("initial-exec")));
 
 /*
- * True when somebody listens, dormant or not.  Attaches the process and begins
- * the thread's sampling if need be.  Keeps errno.
+ * True when a node listens, even if dormant.  Attaches and begins the thread's
+ * sampling if needed.  Keeps errno.
  */
 bool thread_joined(void);
 
 /*
- * The calling thread logs nothing from now on, for that may take a system call:
- * what it would have logged is counted as lost.  Returns what is to be given to
- * thread_speak() where it is to go on after all.
+ * The thread's events are counted as lost from now on: logging may take a
+ * system call.  thread_unsilence() takes the result.
  */
 struct producer *thread_silence(void);
-void thread_speak(struct producer *);
+void thread_unsilence(struct producer *);
 
 /*
- * True when this event is to be logged, with the producer for it (NULL: the
- * common ring).  Opens the thread's ring if need be.  Keeps errno.
+ * True when the event is to be logged, by *p (NULL: the common ring).  Opens
+ * the thread's ring if needed.  Keeps errno.
  */
 bool thread_ready(struct producer **);
 
-/* The same where all of that has been done; NULL if not. */
+/* The producer, if thread_ready() has nothing left to do; or NULL. */
 static inline struct producer *
 thread_producer(void)
 {
@@ -340,10 +286,10 @@ thread_producer(void)
 	return likely(p != NULL) && produce_armed(p) ? p : NULL;
 }
 
-/* Creates the key whose destructor closes a thread's ring; once. */
+/* Creates, once, the key whose destructor closes a thread's ring. */
 void threads_begin(void);
 
-/* In the child of a fork(3), before anything else is done there. */
+/* Called first in the child of a fork(3). */
 void threads_forked(void);
 
 static inline struct producer *
@@ -354,13 +300,13 @@ thread_fast(void)
 	return likely(p != NULL) && produce_armed(p) ? p : NULL;
 }
 
-/* The same of an event that goes straight, as that area says. */
+/* The fast producer if it belongs to that area; or NULL. */
 static inline struct producer *
-thread_straight(const struct keeper_area *way)
+thread_producer_of(const struct keeper_area *area)
 {
 	struct producer *p = thread_self.fast;
 
-	return likely(p != NULL) && likely(p->keeper == way) ? p : NULL;
+	return likely(p != NULL) && likely(p->keeper == area) ? p : NULL;
 }
 
 static inline bool
@@ -370,37 +316,33 @@ thread_samples(void)
 }
 
 /*
- * Without a fast producer: an allocation of which nobody will ask again.  The
- * real function is known then.  Where every event is to be logged a countdown is
- * that of another keeper's time, which sampled.
+ * Without a fast producer: true when an allocation is not logged.  A countdown
+ * in an unsampled process is an earlier keeper's.
  */
 static inline bool
 hook_skips(uint64_t size)
 {
-	const struct keeper_area *whole = produce_whole();
+	const struct keeper_area *whole = produce_unsampled_area();
 
 	return whole != NULL ? produce_area_asleep(whole) :
 	    sample_skips(&thread_self.sampler, size);
 }
 
-/* Without a fast producer: the free of a block that is not the pool's. */
+/* The same of the free of a block that is not the pool's. */
 static inline bool
 hook_skips_free(const void *ptr)
 {
-	const struct keeper_area *whole = produce_whole();
+	const struct keeper_area *whole = produce_unsampled_area();
 
 	if (whole != NULL)
 		return produce_area_asleep(whole);
 	return thread_self.sampler.left != 0 &&
-	    (likely(!sample_maybe(ptr)) || !sample_has(ptr));
+	    (likely(!sample_filter_has(ptr)) || !sample_has(ptr));
 }
 
-/* --- who asked (threads.c) ------------------------------------------------ */
+/* --- callers (threads.c) ------------------------------------------------- */
 
-/*
- * The caller of a thread that has no ring, and so no cache: of an allocation or
- * of a free.
- */
+/* The caller on a thread without a ring, and so without a cache of stacks. */
 uint64_t origin_walk(uintptr_t origin, bool freeing);
 
 static inline uintptr_t
@@ -409,7 +351,7 @@ origin_pc(uintptr_t origin)
 	return ((const uintptr_t *)origin)[1];
 }
 
-/* The caller of an allocation's record. */
+/* The caller of an allocation. */
 static inline uint64_t
 origin_caller(const struct producer *p, uintptr_t origin)
 {
@@ -420,9 +362,8 @@ origin_caller(const struct producer *p, uintptr_t origin)
 }
 
 /*
- * The caller of a free's.  The loader frees an object's description when it
- * has unmapped it and before anything else can be mapped there by dlopen(3):
- * from then on its addresses may be another's.
+ * The caller of a free.  The loader frees an object's description after it has
+ * unmapped the object, whose addresses may then be another's.
  */
 static inline uint64_t
 origin_freer(const struct producer *p, uintptr_t origin)
@@ -434,15 +375,14 @@ origin_freer(const struct producer *p, uintptr_t origin)
 	if (p->stack == NULL)
 		return rec_plain_caller(pc);
 	if (unlikely(range_has(&real.loader, pc)))
-		stack_forget();
-	return unlikely(stack_of_frees(p->stack)) ?
+		stack_forget_rules();
+	return unlikely(stack_has_frees(p->stack)) ?
 	    stack_caller(p->stack, origin) : rec_plain_caller(pc);
 }
 
 /*
- * The loader finds these n functions of ours no more: it passes over a symbol
- * without an address.  Once in a process; all or none, and none where there are
- * more than EXPORTS_MAX or the table cannot be written.
+ * Hides our n functions from the loader, which ignores symbols without an
+ * address.  Once; all, or none if they are too many or the table is read-only.
  */
 #define EXPORTS_MAX 32
 void exports_withdraw(const void *const fns[], unsigned n);
@@ -451,48 +391,35 @@ void exports_withdraw(const void *const fns[], unsigned n);
 
 extern _Atomic bool hook_inert;
 
-/*
- * The program's malloc is not ours.  Its image says hello only when the API is
- * used; an empty list would be a lie.
- */
+/* The program's malloc is not ours: only the API says hello. */
 extern _Atomic bool hook_foreign;
 
-/* Says hello if this image has not; false when nobody listens.  Keeps errno. */
+/* Says hello if needed; false when no node listens.  Keeps errno. */
 bool attach(void);
 
-/* Nobody is to listen, ever. */
-void attach_never(void);
+/* Makes the process inert. */
+void attach_disable(void);
 
 /* --- hooks (hooks.c) ---------------------------------------------------- */
 
-/* Between alloclog_stop() and alloclog_start(): allocations are not logged. */
+/* Between alloclog_stop() and alloclog_start(). */
 extern _Atomic bool hook_stopped;
 
-/*
- * Logs one allocation, or a failed one (ptr NULL), after the real call.  A
- * block of `usable` NULL has no known overhead.
- */
+/* After the real call; ptr NULL: it failed.  usable NULL: not known. */
 void hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
     unsigned type, uintptr_t origin);
-/* Logs one free, before the real call. */
+/* Logs a free before the real call. */
 void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
 
 /* --- operators (operators.c) -------------------------------------------- */
 
-/* Looks the operators up among what is loaded at the start. */
+/* Looks up the operators among the objects loaded at the start. */
 void operators_begin(void);
 
-/*
- * A real operator is some dozens of instructions: a call that returns within
- * these bytes of its beginning is its own.  Where that is wrong, a block goes
- * under the name of malloc instead of new; it is logged once in any case.
- */
+/* Calls that return within these bytes of a real operator are its own. */
 #define OP_REACH 256
 
-/*
- * Called by the real operator: from its code, or from ours when it ends in a
- * jump to the next function instead of a call.
- */
+/* By the real operator or, if that ends in a jump, by ours. */
 static inline bool
 scope_calls(const struct scope *s, uintptr_t ret)
 {
@@ -500,9 +427,8 @@ scope_calls(const struct scope *s, uintptr_t ret)
 }
 
 /*
- * The block is asked for (or freed) by a real operator itself: puts the name
- * and the origin of the operator in place of the hook's.  The second is false
- * when the free has been logged already.
+ * If a real operator itself allocates or frees the block, the type and origin
+ * become the operator's.  False: the free is logged already.
  */
 void scope_label_alloc(struct thread *, bool failed, unsigned *type,
     uintptr_t *origin);

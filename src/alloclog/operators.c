@@ -1,32 +1,24 @@
 /*
  * The replaceable operators of C++, under their mangled names.
  *
- * An operator asks malloc for its block, and delete frees it: seen twice, it
- * must be logged once, under the operator's name and with the operator's
- * caller.  So a hook opens a scope on its thread and calls the real operator;
- * when malloc or free is then called by the real operator itself, which the
- * return address tells, that call is logged as the operator.  Nothing is kept
- * back: what a new_handler allocates, frees, throws or hands to other threads
- * in between is logged where it happens, and an exception takes nothing with
- * it but the scope.
+ * An operator calls malloc or free, but is logged once, with its own name and
+ * caller: its hook opens a scope on the thread and calls the real operator, and
+ * a malloc or free whose return address lies there is logged as the operator.
+ * Nothing is held back: what a new_handler allocates, frees, throws or gives to
+ * other threads is logged where it happens, and an exception unwinds the scope
+ * only.
  *
- * Allocators that bring operators of their own (jemalloc, tcmalloc, mimalloc)
- * do not come to malloc: there the operator is logged by its hook, after the
- * real call for a new and before it for a delete.
- *
- * An operator that the program defines is found before ours, and those of the
- * library that forward to it end there: it is seen as the mallocs it makes.
- *
- * An operator of which nothing is to be logged, as far as one can tell before,
- * opens no scope.
+ * Operators of other allocators (jemalloc, tcmalloc, mimalloc) bypass malloc:
+ * their hook logs them, a new after and a delete before the real call.  An
+ * operator that the program defines is found before ours and is seen as the
+ * mallocs that it makes.
  *
  * Known limits
- *	In a process that samples, a small request that fails is logged as the
- *	malloc in which it did; by an allocator's own operators, which do not
- *	come there, it is not logged.
- *	An arming between an operator and its malloc leaves the name of malloc.
- *	Where no C++ library was there at the start, what a plugin's operators
- *	ask of malloc has that name, and goes by the place in the operator.
+ *	In a sampling process a small request that fails is logged as the malloc
+ *	that failed; if the allocator has its own operators, not at all.
+ *	After an arming between an operator and its malloc the name is malloc's.
+ *	If no C++ library was loaded at the start, a plugin's operators are
+ *	logged as malloc, with the operator as the caller.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -45,7 +37,7 @@ enum op {
 
 static struct op_real {
 	void *fn;	/* NULL: there is none */
-	bool own;	/* the allocator's: does not come to malloc */
+	bool bypass;	/* the allocator's: does not call malloc */
 } op_real[OPS];		/* set before real.ready is */
 
 _Static_assert(OPS <= EXPORTS_MAX, "all can be taken back");
@@ -68,7 +60,7 @@ scope_close(struct thread *t, unsigned depth)
 		t->fast = t->usual;
 }
 
-/* A longjmp out of a new_handler leaves scopes behind, above the stack's end. */
+/* A longjmp out of a new_handler leaves scopes above the stack's end. */
 static inline void
 scope_drop_dead(struct thread *t, uintptr_t frame)
 {
@@ -111,10 +103,7 @@ scope_label_free(struct thread *t, uintptr_t block, unsigned *type,
 	return true;
 }
 
-/*
- * An operator of the allocator's own has failed; the one that it is part of
- * need not say so again.
- */
+/* The operator around it does not log the failure again. */
 static void
 new_failed(struct thread *t, const struct scope *s, bool logged)
 {
@@ -127,9 +116,9 @@ new_failed(struct thread *t, const struct scope *s, bool logged)
 }
 
 /*
- * The unwinder calls this for each of the frames below that an exception
- * passes.  The usual way, a cleanup and the personality routine of libgcc,
- * would load libgcc_s into every watched process or mix two unwinders.
+ * The unwinder calls this for each frame below that an exception passes.  A
+ * cleanup with libgcc's routine would load libgcc_s into every process, or mix
+ * two unwinders.
  */
 _Unwind_Reason_Code operator_unwound(int version, _Unwind_Action actions,
     _Unwind_Exception_Class, struct _Unwind_Exception *,
@@ -141,7 +130,7 @@ operator_unwound(int version, _Unwind_Action actions,
     struct _Unwind_Context *context)
 {
 	struct thread *t = &thread_self;
-	struct scope s = { .own = false };
+	struct scope s = { .bypass = false };
 
 	(void)version;
 	(void)class;
@@ -152,7 +141,7 @@ operator_unwound(int version, _Unwind_Action actions,
 	if (scope_top(t) != NULL)
 		s = *scope_top(t);
 	scope_close(t, t->depth - 1);
-	if (s.own)
+	if (s.bypass)
 		new_failed(t, &s, s.logged);
 	return _URC_CONTINUE_UNWIND;
 }
@@ -161,19 +150,15 @@ operator_unwound(int version, _Unwind_Action actions,
 #define TELL_WHEN_UNWOUND() \
 	__asm__ volatile(".cfi_personality 0x1b, operator_unwound")
 
-/* One operator's hook at work. */
+/* A hook's call of a real operator. */
 struct call {
 	void *fn;	/* the real one; NULL if there was none at the start */
 	unsigned depth;	/* scopes around it */
-	bool own;
+	bool bypass;
 	bool opened;
 };
 
-/*
- * Of who samples: the real operator, when there is one and nothing to log of this
- * call: of what it will ask of malloc or free, or of itself where it does not come
- * there.
- */
+/* When sampling: the real operator, if it logs nothing; or NULL. */
 static inline void *
 op_unlogged(enum op op, size_t size, size_t align, const void *block)
 {
@@ -185,24 +170,21 @@ op_unlogged(enum op op, size_t size, size_t align, const void *block)
 		return NULL;
 	if (block != NULL)
 		skips = hook_skips_free(block);
-	else if (r->own)
+	else if (r->bypass)
 		skips = sample_skips(&thread_self.sampler, size);
-	else	/* what it asks for is rounded up, and 0 is 1 */
+	else	/* it rounds its request up, and 0 is 1 */
 		skips = left > size && left - size > align + 1;
 	return likely(skips) ? r->fn : NULL;
 }
 
-/* The same of a call that goes straight, where that area says no. */
+/* The real operator if the area is asleep; or NULL. */
 static inline void *
-op_asleep(enum op op, const struct keeper_area *way)
+op_asleep(enum op op, const struct keeper_area *area)
 {
-	return produce_area_asleep(way) ? op_real[op].fn : NULL;
+	return produce_area_asleep(area) ? op_real[op].fn : NULL;
 }
 
-/*
- * Opens the scope of a new (block 0) or a delete, unless nobody listens or it
- * is the inner part of a delete that has one.
- */
+/* Opens a scope, unless asleep or in the inner part of a delete. */
 static inline __attribute__((always_inline)) void
 call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
     unsigned type, uintptr_t origin)
@@ -217,7 +199,7 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	if (unlikely(!real_known()))
 		(void)real_get();
 	c->fn = r->fn;
-	c->own = r->own || unlikely(r->fn == NULL);
+	c->bypass = r->bypass || unlikely(r->fn == NULL);
 	c->opened = false;
 	if (unlikely(produce_asleep()))
 		return;
@@ -226,7 +208,7 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 		outer = scope_top(t);
 		if (outer != NULL && block != 0 && outer->block == block)
 			return;
-		/* new[] and the nothrow forms end in new: one request, one name. */
+		/* new[] and nothrow end in new: one request, one name. */
 		if (outer != NULL && block == 0 && outer->block == 0 &&
 		    scope_calls(outer, origin_pc(origin))) {
 			type = outer->type;
@@ -244,7 +226,7 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	s->size = size;
 	s->type = (uint8_t)type;
 	s->logged = false;
-	s->own = c->own;
+	s->bypass = c->bypass;
 	s->inner = inner;
 	t->depth = c->depth + 1;
 	t->fast = NULL;
@@ -252,7 +234,7 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 
 /* --- new ---------------------------------------------------------------- */
 
-/* Malloc may be the program's own, or a sanitiser's: nothing is logged then. */
+/* True when malloc is the program's own or a sanitizer's: nothing is logged. */
 static bool
 malloc_is_others(void)
 {
@@ -260,12 +242,11 @@ malloc_is_others(void)
 }
 
 /*
- * Who has found us before we were taken back gets malloc: by a weak reference,
- * or in a plugin that is loaded before our constructor has run.  It must be the
- * one whose free will be given the block.
+ * For callers bound to us before exports_withdraw(): weak references, early
+ * plugins.  Their free must know the block.
  */
 static void *
-new_without(size_t align, size_t size)
+new_fallback(size_t align, size_t size)
 {
 	size_t round = align == 0 ? size : (size + align - 1) & ~(align - 1);
 
@@ -276,7 +257,7 @@ new_without(size_t align, size_t size)
 	return align == 0 ? real.malloc(size) : real.aligned_alloc(align, round);
 }
 
-/* After an operator that did not come to malloc, or may not have. */
+/* After an operator that bypassed malloc, or may have. */
 static NOINLINE void
 new_own_end(const struct call *c, void *ptr)
 {
@@ -312,13 +293,13 @@ struct nothrow;
  \
 		TELL_WHEN_UNWOUND(); \
 		call_begin(&c, op, size, 0, type, FRAME); \
-		if (unlikely(c.own)) \
+		if (unlikely(c.bypass)) \
 			thread_self.last = 0; \
 		if (likely(c.fn != NULL)) \
 			ptr = ((void *(*) params)c.fn)args; \
 		else \
-			ptr = new_without(align, size); \
-		if (unlikely(c.opened && c.own)) \
+			ptr = new_fallback(align, size); \
+		if (unlikely(c.opened && c.bypass)) \
 			new_own_end(&c, ptr); \
 		else if (likely(c.opened)) \
 			scope_close(&thread_self, c.depth); \
@@ -326,11 +307,11 @@ struct nothrow;
 	} \
 	EXPORT void *symbol params \
 	{ \
-		const struct keeper_area *way = produce_straight(); \
+		const struct keeper_area *area = produce_fast_area(); \
 		void *fn = NULL; \
  \
-		if (likely(way != NULL)) \
-			fn = op_asleep(op, way); \
+		if (likely(area != NULL)) \
+			fn = op_asleep(op, area); \
 		else \
 			fn = op_unlogged(op, size, align, NULL); \
 		if (fn != NULL) \
@@ -357,7 +338,7 @@ NEW(_ZnamSt11align_val_tRKSt9nothrow_t, OP_NEW_ARRAY_AL_NT,
 /* --- delete ------------------------------------------------------------- */
 
 static void
-delete_without(void *ptr)
+delete_fallback(void *ptr)
 {
 	if (pool_has(ptr))
 		pool_free(ptr);
@@ -368,9 +349,8 @@ delete_without(void *ptr)
 }
 
 /*
- * An own operator is also logged as the inner part of another one: where the
- * program has some of them itself, the C++ library's others end there, and not in
- * free.  What the outer one has logged is not logged again.
+ * An operator that bypasses free is logged as the inner part of another too: if
+ * the program defines some, the library's others end there.
  */
 #define DELETE(symbol, op, type, params, args) \
 	EXPORT void symbol params; \
@@ -380,24 +360,24 @@ delete_without(void *ptr)
 		struct call c; \
  \
 		call_begin(&c, op, 0, (uintptr_t)ptr, type, FRAME); \
-		if (unlikely(c.own) && !pool_has(ptr)) \
+		if (unlikely(c.bypass) && !pool_has(ptr)) \
 			hook_freeing(ptr, type, FRAME); \
 		if (likely(c.fn != NULL)) \
 			((void (*) params)c.fn)args; \
 		else \
-			delete_without(ptr); \
+			delete_fallback(ptr); \
 		if (c.opened) \
 			scope_close(&thread_self, c.depth); \
 	} \
 	EXPORT void symbol params \
 	{ \
-		const struct keeper_area *way = produce_straight(); \
+		const struct keeper_area *area = produce_fast_area(); \
 		void *fn = NULL; \
  \
 		if (unlikely(ptr == NULL)) \
 			return; \
-		if (likely(way != NULL)) \
-			fn = op_asleep(op, way); \
+		if (likely(area != NULL)) \
+			fn = op_asleep(op, area); \
 		else \
 			fn = op_unlogged(op, 0, 0, ptr); \
 		if (fn != NULL) { \
@@ -461,7 +441,7 @@ static const struct {
 	[OP_DEL_ARRAY_AL_NT] = OP(_ZdaPvSt11align_val_tRKSt9nothrow_t),
 };
 
-/* Whether anybody defines operators: not all are looked up where nobody does. */
+/* True if any operators exist: otherwise few are looked up. */
 static bool
 is_cxx(void)
 {
@@ -486,16 +466,15 @@ operators_begin(void)
 		fn = any ? dlsym(RTLD_NEXT, ops[i].name) : NULL;
 		if (fn == NULL)
 			unknown[n++] = ops[i].ours;
-		op_real[i].own = range_has(&real.heap[0], (uintptr_t)fn) ||
+		op_real[i].bypass = range_has(&real.heap[0], (uintptr_t)fn) ||
 		    range_has(&real.heap[1], (uintptr_t)fn);
 		op_real[i].fn = fn;
 	}
 	/*
-	 * What a plugin would find without us goes by the place that dlopen(3) has
-	 * given each object, which nobody else can tell; and a wrong guess gives
-	 * blocks of one operator to another's delete.  So it finds what it would,
-	 * and what that asks of malloc is seen.  Only who was bound to us before
-	 * this has run keeps us.
+	 * Without us a plugin would find operators by the order of dlopen(3),
+	 * which only the loader knows; a wrong guess would give blocks to
+	 * another's delete.  So ours are hidden from it.  Callers bound before
+	 * keep us.
 	 */
 	exports_withdraw(unknown, n);
 }

@@ -1,11 +1,9 @@
 /*
- * The functions that the hooks stand before, the pool that serves while they are
- * looked up, and the symbols of ours that others find.
+ * The real functions, the bootstrap pool, and our exported symbols.
  *
- * They are looked up once, at the first allocation of the process, which may
- * come before any constructor has run.  Two threads that come first at once
- * both look them up, to the same result.  dlsym(3) takes the loader's lock, and
- * is never called later than this.
+ * The functions are looked up at the first allocation of the process, possibly
+ * before any constructor; two threads at once get the same result.  dlsym(3)
+ * takes the loader's lock and is never called later.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -20,20 +18,16 @@
 #include "hooks.h"
 #include "unwind/syscalls.h"
 
-#define GLIBC "libc.so.6"	/* what its file is called */
+#define GLIBC "libc.so.6"	/* the name of its file */
 
 struct real real;
 
-/* --- the pool ----------------------------------------------------------- */
+/* --- the bootstrap pool ----------------------------------------------------- */
 
-/*
- * A stack of blocks: the last one can be given back, others stay.  Blocks that
- * the loader keeps are few and small; messages of failed look-ups are given
- * back one after the other.
- */
+/* A stack of blocks: only the last one can be reused.  Few are kept. */
 struct pool_head {
 	size_t size;
-	size_t start;	/* where the pool ended before this block */
+	size_t start;	/* end of the pool before this block */
 };
 
 char pool[POOL_SIZE] __attribute__((aligned(16)));
@@ -59,9 +53,9 @@ pool_alloc(size_t align, size_t size)
 	head = (struct pool_head *)(void *)(pool + at) - 1;
 	head->size = size;
 	head->start = start;
-	/* Threads that sample ask the filter before anything else. */
-	sample_suspect(pool + at);
-	produce_alien();
+	/* Sampling threads ask the filter first. */
+	sample_filter_add(pool + at);
+	produce_bootstrap_block();
 	return pool + at;
 }
 
@@ -71,8 +65,8 @@ pool_free(void *ptr)
 	const struct pool_head *head = (const struct pool_head *)ptr - 1;
 	size_t end = (size_t)((char *)ptr - pool) + head->size;
 
-	sample_acquit(ptr);
-	produce_alien_gone();
+	sample_filter_remove(ptr);
+	produce_bootstrap_freed();
 	end = (end + 15) & ~(size_t)15;
 	atomic_compare_exchange_strong(&pool_used, &end, head->start);
 }
@@ -83,12 +77,11 @@ pool_block_size(const void *ptr)
 	return ((const struct pool_head *)ptr - 1)->size;
 }
 
-/* --- looking up --------------------------------------------------------- */
+/* --- looking up ------------------------------------------------------------- */
 
 /*
- * Between these two, what this thread allocates comes from the pool and is
- * not logged: look-ups of ours must leave no trace in the program's heap, nor
- * a message that its next dlerror() would show.
+ * In between this thread allocates from the pool and logs nothing: look-ups
+ * leave no trace in the program's heap, and no message for its next dlerror().
  */
 struct lookup {
 	struct producer *fast;
@@ -114,7 +107,7 @@ lookup_end(const struct lookup *l)
 {
 	struct thread *t = &thread_self;
 
-	/* The first call hands the message out, the second frees it. */
+	/* The first call returns the message, the second frees it. */
 	if (dlerror() != NULL)
 		(void)dlerror();
 	t->looking = false;
@@ -123,10 +116,7 @@ lookup_end(const struct lookup *l)
 	errno = l->error;
 }
 
-/*
- * The same by way of dladdr(3), which compares the address with every symbol
- * of the object: 20 us for one of libc's.
- */
+/* dladdr(3) compares every symbol of the object: 20 us for one of libc's. */
 static struct range
 object_by_symbol(const void *addr)
 {
@@ -153,8 +143,7 @@ object_by_symbol(const void *addr)
 }
 
 /*
- * The loader's own look-up by address, which glibc has since 2.35.  The path is
- * "" for the program itself.
+ * The loader's look-up by address, since glibc 2.35; the program's path is "".
  */
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 #pragma weak _dl_find_object
@@ -183,8 +172,9 @@ object_at(const void *addr, struct range *r, const char **path)
 }
 #endif
 
-struct range
-real_object(const void *addr)
+/* The object that contains the address; size 0 if none does. */
+static struct range
+object_of(const void *addr)
 {
 	const char *path;
 	struct range r;
@@ -216,13 +206,9 @@ name_allocator(void)
 	strncpy(real.allocator, base, sizeof(real.allocator) - 1);
 }
 
-/*
- * Sanitisers have an allocator of their own that keeps its own account.  Their
- * interceptors of libc may not work yet, so nothing of libc is called before
- * this but dlsym.
- */
+/* Their interceptors of libc may not work yet: only dlsym comes before this. */
 static bool
-sanitised(void)
+is_sanitized(void)
 {
 	static const char *const marks[] = {
 		"__asan_init", "__tsan_init", "__msan_init",
@@ -236,10 +222,9 @@ sanitised(void)
 }
 
 /*
- * Whether malloc is somebody else's, as in a program that has an allocator
- * linked in, so that what it allocates never comes here.  A program that is
- * not position independent and takes malloc's address has a stub of that name,
- * which leads to us.
+ * True when malloc is not ours, as with an allocator linked in.  A program that
+ * is not position independent and takes malloc's address has a stub of that
+ * name, which leads to us.
  */
 static bool
 foreign(void)
@@ -255,11 +240,8 @@ foreign(void)
 }
 
 /*
- * Of all the functions whose blocks are looked at.  Some of valgrind's tools put
- * theirs in the place of glibc's by rewriting these where they are, and what is
- * before such a block is nobody's to read: memcheck would call it an error of the
- * program's.  They bring a library along that has malloc by this name; callgrind
- * and others leave malloc alone.
+ * Some tools of valgrind rewrite glibc's functions in place, and memcheck would
+ * report a read before a block.  They bring a library with malloc by this name.
  */
 static bool
 chunks_are_glibcs(void)
@@ -273,17 +255,14 @@ chunks_are_glibcs(void)
 	    dlsym(RTLD_DEFAULT, valgrind) == NULL;
 }
 
-/*
- * Only where it is the same allocator's: malloc_usable_size() of one on a
- * block of another is undefined.
- */
+/* malloc_usable_size() on a block of another allocator is undefined. */
 static void
 look_up_usable(void *const fns[REAL_FNS])
 {
 	void *fn = dlsym(RTLD_NEXT, "malloc_usable_size");
 
 	if (fn != NULL)
-		real.heap[1] = real_object(fn);
+		real.heap[1] = object_of(fn);
 	for (int i = 0; i < REAL_FNS; i++)
 		if (fn != NULL &&
 		    range_has(&real.heap[1], (uintptr_t)fns[i]))
@@ -318,15 +297,15 @@ look_up(void)
 	*(void **)&real.memalign = fns[REAL_MEMALIGN];
 	*(void **)&real.valloc = fns[REAL_VALLOC];
 	*(void **)&real.pvalloc = fns[REAL_PVALLOC];
-	if (sanitised()) {
+	if (is_sanitized()) {
 		operators_begin();
-		attach_never();
+		attach_disable();
 		return;
 	}
-	real.self = real_object((void *)&real);
-	/* A function of the loader's in every version of libc. */
-	real.loader = real_object(dlsym(RTLD_DEFAULT, "__tls_get_addr"));
-	real.heap[0] = real_object((void *)real.malloc);
+	real.self = object_of((void *)&real);
+	/* The loader has this function in every version of libc. */
+	real.loader = object_of(dlsym(RTLD_DEFAULT, "__tls_get_addr"));
+	real.heap[0] = object_of((void *)real.malloc);
 	name_allocator();
 	look_up_usable(fns);
 	operators_begin();
@@ -350,7 +329,7 @@ real_get(void)
 	return true;
 }
 
-/* --- chunk heads ----------------------------------------------------------- */
+/* --- chunk heads ------------------------------------------------------------ */
 
 _Atomic int chunk_state;
 
@@ -366,7 +345,7 @@ chunk_begin(void)
 #endif
 }
 
-/* Reads a head of the usual kind that lies in a page of the block. */
+/* Reads an ordinary head that lies in the block's page. */
 static bool
 read_head(const void *ptr, uint64_t *head)
 {
@@ -376,7 +355,7 @@ read_head(const void *ptr, uint64_t *head)
 	return (*head & CHUNK_MAPPED) == 0;
 }
 
-/* Nothing leads away from CHUNK_NEVER. */
+/* CHUNK_NEVER is final. */
 unsigned
 chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 {
@@ -387,7 +366,7 @@ chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 		return produce_overhead(size, (*usable)(ptr));
 	head &= ~(uint64_t)CHUNK_FLAGS;
 	if (head - size >= CHUNK_ODD) {
-		/* Or it is no head: then other blocks have none either. */
+		/* Or it is no head: then no block has one. */
 		if (state > CHUNK_TRUSTED)
 			atomic_store(&chunk_state, CHUNK_NEVER);
 		return 0;
@@ -403,7 +382,7 @@ chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 
 /* --- our own table of symbols ----------------------------------------------- */
 
-/* The segment in which `at` lies, of the object at eh, loaded with `bias`; or NULL. */
+/* The segment that contains `at`, of the object at eh; or NULL. */
 static const ElfW(Phdr) *
 segment_at(const ElfW(Ehdr) *eh, uintptr_t bias, uintptr_t at)
 {
@@ -424,7 +403,7 @@ protection(const ElfW(Phdr) *ph)
 	    (ph->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* The segment that holds our table of symbols, and our entries of it. */
+/* The segment of our symbol table, and our entries in it. */
 struct found {
 	const ElfW(Phdr) *segment;
 	ElfW(Sym) *syms[EXPORTS_MAX];
@@ -439,11 +418,10 @@ is_of(const ElfW(Sym) *sym, uintptr_t bias, const void *fn)
 }
 
 /*
- * The symbols of our functions fns[i]; false if not all are there.  dladdr1(3)
- * goes through all of the table for each, which for twenty operators was a sixth
- * of the instructions of a program that does nothing: it is asked whose the
- * first is, and all are met on one way through.  The table has no length but by
- * its hash; the way ends with the last one, or with the segment.
+ * False unless all are found.  dladdr1(3) searches the whole table for each, a
+ * sixth of the instructions of a program that does nothing: so it finds the
+ * object, and one pass finds all.  The pass ends with the last symbol or with
+ * the segment, for the table has no length but in its hash.
  */
 static bool
 find_symbols(const void *const fns[], unsigned n, struct found *f)
@@ -460,7 +438,7 @@ find_symbols(const void *const fns[], unsigned n, struct found *f)
 			sym = (void *)d->d_un.d_ptr;
 	if (sym == NULL)
 		return false;
-	/* As in the file, where the loader cannot write there. */
+	/* Relative, where the loader cannot write to the dynamic section. */
 	if ((uintptr_t)sym < (uintptr_t)info.dli_fbase)
 		sym = (void *)((uintptr_t)sym + us->l_addr);
 	f->segment = segment_at(info.dli_fbase, us->l_addr, (uintptr_t)sym);
@@ -495,7 +473,7 @@ exports_withdraw(const void *const fns[], unsigned n)
 		if ((uintptr_t)(f.syms[i] + 1) > hi)
 			hi = (uintptr_t)(f.syms[i] + 1);
 	}
-	/* Two threads may come here first; one of them is to do it. */
+	/* Two threads may come first; one of them does it. */
 	if (atomic_exchange(&taken_back, true))
 		return;
 	prot = protection(f.segment);

@@ -1,15 +1,12 @@
 /*
- * The countdown's distribution, and the set of sampled blocks.
- *
  * The set is a row of tables, each eight times as large as the one before and
- * mapped when that one has no room; a block has one line of eight places in
- * each.  So nothing ever moves, a look-up is a few cache lines, and a program
- * with some hundred samples has one small table.
+ * mapped when that has no room; a block has one line of eight places in each.
+ * So nothing moves, a look-up is a few cache lines, and a few hundred samples
+ * need one small table.
  *
- * Lines do not fill evenly: by a quarter of what they have room for, some block
- * finds its own full in each of four tables.  The last table takes what those
- * refuse: it is as large as the one before it, and spreads by other bits the
- * blocks that crowd there.
+ * Lines fill unevenly: when a quarter of all is used, some block finds its line
+ * full in each of four tables.  The last table, as large as the one before it,
+ * takes those and spreads them by other bits.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -19,7 +16,7 @@
 
 /* --- the countdown -------------------------------------------------------- */
 
-/* splitmix64: any seed will do, and neighbours have nothing in common. */
+/* splitmix64: any seed will do. */
 static uint64_t
 random_next(struct sampler *s)
 {
@@ -30,7 +27,7 @@ random_next(struct sampler *s)
 	return z ^ (z >> 31);
 }
 
-/* a * b, the upper half of its 128 bits. */
+/* The upper half of the product's 128 bits. */
 static inline uint64_t
 product_high(uint64_t a, uint64_t b)
 {
@@ -46,9 +43,8 @@ product_high(uint64_t a, uint64_t b)
 }
 
 /*
- * -log2(u / 2^64) with 32 bits of fraction, for u of at least 1: a bit for each
- * time that the mantissa is squared.  A draw is rare enough for that, and libm
- * is not loaded into a program that did not ask for it.
+ * -log2(u / 2^64) with 32 bits of fraction, a bit for each squaring of the
+ * mantissa: draws are rare, and libm is not loaded into programs.
  */
 static uint64_t
 minus_log2(uint64_t u)
@@ -67,10 +63,7 @@ minus_log2(uint64_t u)
 
 #define LN2 UINT64_C(0xb17217f7d1cf79ab) /* in units of 2^-64 */
 
-/*
- * The whole bytes that an exponential draw begins: of s bytes, at least one is
- * met with 1 - exp(-s / period).
- */
+/* Of s bytes, one is met with 1 - exp(-s / period). */
 uint64_t
 sample_draw(struct sampler *s)
 {
@@ -84,7 +77,7 @@ static void
 count_from(struct sampler *s, uint64_t bytes)
 {
 	s->left = bytes < SAMPLE_STRIDE ? bytes : SAMPLE_STRIDE;
-	s->rest = bytes - s->left;
+	s->after_stride = bytes - s->left;
 }
 
 void
@@ -103,7 +96,7 @@ sample_begin(struct sampler *s, uint64_t period, uint64_t seed)
 		count_from(s, sample_draw(s));
 }
 
-/* What is left of the block behind the byte that was met goes for nothing. */
+/* The block's bytes beyond the one that was met do not count. */
 bool
 sample_due(struct sampler *s, uint64_t size)
 {
@@ -111,8 +104,8 @@ sample_due(struct sampler *s, uint64_t size)
 
 	if (sample_skips(s, size))
 		return false;
-	if (behind < s->rest) {
-		count_from(s, s->rest - behind);
+	if (behind < s->after_stride) {
+		count_from(s, s->after_stride - behind);
 		return false;
 	}
 	count_from(s, sample_draw(s));
@@ -137,13 +130,13 @@ filter_count(const void *ptr, int by)
 }
 
 void
-sample_suspect(const void *ptr)
+sample_filter_add(const void *ptr)
 {
 	filter_count(ptr, 1);
 }
 
 void
-sample_acquit(const void *ptr)
+sample_filter_remove(const void *ptr)
 {
 	filter_count(ptr, -1);
 }
@@ -153,7 +146,7 @@ sample_acquit(const void *ptr)
 #define LINE 8		/* places; a cache line */
 #define FIRST_BITS 9	/* lines of the first table */
 #define MORE_BITS 3
-#define TABLES 5	/* 4.5 million places in all; the first block is refused beyond 2.4 */
+#define TABLES 5	/* 4.5 million places; the first block is refused beyond 2.4 */
 #define LAST (TABLES - 1)
 #define HELD (UINT64_C(1) << 63)
 
@@ -202,9 +195,9 @@ line_of(sample_place *table, unsigned i, uint64_t addr)
 	return &table[(hash & (table_lines(i) - 1)) * LINE];
 }
 
-/* The filter first: whoever finds the block in the set finds it there too. */
+/* The filter first: blocks found in the set are found there too. */
 bool
-sample_keep(const void *ptr)
+sample_add(const void *ptr)
 {
 	uint64_t addr = (uintptr_t)ptr;
 
@@ -248,7 +241,7 @@ sample_has(const void *ptr)
 	return false;
 }
 
-/* Its place, which now holds `then`; NULL when nobody keeps it. */
+/* Its place, which now holds `then`; NULL: not in the set. */
 static sample_place *
 take_sample(uint64_t addr, uint64_t then)
 {
@@ -272,7 +265,7 @@ take_sample(uint64_t addr, uint64_t then)
 }
 
 bool
-sample_forget(const void *ptr)
+sample_remove(const void *ptr)
 {
 	uint64_t addr = (uintptr_t)ptr;
 
@@ -291,7 +284,7 @@ sample_hold(const void *ptr)
 }
 
 void
-sample_let_go(sample_place *place)
+sample_release(sample_place *place)
 {
 	uint64_t addr = atomic_exchange(place, 0) & ~HELD;
 
@@ -299,7 +292,7 @@ sample_let_go(sample_place *place)
 }
 
 void
-sample_put_back(sample_place *place)
+sample_restore(sample_place *place)
 {
 	atomic_fetch_and(place, ~HELD);
 }

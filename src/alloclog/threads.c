@@ -2,21 +2,17 @@
  * A producer for each thread.
  *
  * Vocabulary
- *	slot		of a thread: its producer and its cache of stacks.  It is
- *			ordinary memory, which a fork copies, so that the child's
- *			one thread keeps its slot and no other thread of the
- *			child gets that one.
- *	kept cache	of the first few slots: it stays there when its thread
- *			ends, for the next one.
+ *	slot		of a thread: its producer and its cache of stacks, in
+ *			ordinary memory, which a fork copies.
+ *	kept cache	the cache of one of the first slots: it stays when its
+ *			thread ends, for the next one.
  *
- * Producers lie on pages of our own that a fork wipes, whatever call made it: the
- * child's first event reads zeros where a ring should be, comes here, and attaches
- * the child as an image of its own.  A vfork child shares the memory and runs while its parent thread stands
- * still: its events are that thread's.
+ * Producers lie on pages that a fork wipes, whatever call made it: the child's
+ * first event reads zeros and attaches the child.  A vfork child runs while its
+ * parent thread stands still: its events are that thread's.
  *
- * A thread's ring is handed back by a key's destructor which puts itself off
- * until the last round, so that what other destructors free still goes there.
- * Events after that go by the common ring.
+ * A key's destructor returns the ring.  It postpones itself to the last round,
+ * for frees of other destructors; later events use the common ring.
  */
 #include <errno.h>
 #include <limits.h>
@@ -27,30 +23,28 @@
 #include <unistd.h>
 
 #include "hooks.h"
-#include "produce.h"
 #include "unwind/syscalls.h"
-#include "unwind/unwind.h"
 
 /* --- slots ----------------------------------------------------------------- */
 
 struct thread_slot {
 	_Atomic uint32_t taken;
 	struct producer *producer;	/* zeros in a free slot */
-	struct stack_cache *stack;	/* of this thread or the one before; NULL none yet */
+	struct stack_cache *stack;	/* of this or an earlier thread; NULL none yet */
 };
 
-#define SLOTS 512	/* of one slab */
+#define SLOTS 512	/* per slab */
 #define SLABS 64	/* threads beyond SLOTS * SLABS use the common ring */
 #define CACHES_KEPT 8		/* slots whose caches stay */
 
-/* No page is larger: wiped ones and others lie on pages of their own. */
+/* The largest page size: wiped and other memory share no page. */
 #define PAGE_MAX 65536
 #define WIPED ((SLOTS * sizeof(struct producer) + PAGE_MAX - 1) / \
 	PAGE_MAX * PAGE_MAX)
 
 /* The producers lie WIPED bytes before it. */
 struct slab {
-	_Atomic uint32_t used;		/* slots behind these were never used */
+	_Atomic uint32_t used;		/* slots from here on were never used */
 	struct thread_slot slot[SLOTS];
 };
 
@@ -59,17 +53,9 @@ static struct slab *_Atomic slabs[SLABS];
 static struct slab *
 slab_new(void)
 {
-	size_t len = WIPED + sizeof(struct slab);
-	int saved = errno;
-	char *at = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = call_map_wiped(WIPED + sizeof(struct slab), WIPED);
 
-	if (at != MAP_FAILED && call_madvise(at, WIPED, MADV_WIPEONFORK) != 0) {
-		call_munmap(at, len);
-		at = MAP_FAILED;
-	}
-	errno = saved;
-	return at != MAP_FAILED ? (struct slab *)(void *)(at + WIPED) : NULL;
+	return at != NULL ? (struct slab *)(void *)(at + WIPED) : NULL;
 }
 
 static struct slab *
@@ -109,7 +95,7 @@ note_used(struct slab *s, uint32_t n)
 		continue;
 }
 
-/* The first free slot.  NULL: there is none, or no memory for more. */
+/* The first free slot; NULL: none, or out of memory. */
 static struct thread_slot *
 take_slot(void)
 {
@@ -138,15 +124,13 @@ keeps_cache(const struct thread_slot *slot)
 }
 
 /*
- * Gives a slot back whose producer is closed.  A few caches stay: their mapping,
- * pages and the rules that a thread learns cost more than a short thread itself.
- * Not all of them: each has half a MiB.
+ * A few caches stay: they cost more than a short thread.  Each has half a MiB.
  */
 static void
 leave_slot(struct thread_slot *s)
 {
 	if (s->stack != NULL && keeps_cache(s)) {
-		stack_cache_hand_on(s->stack);
+		stack_cache_reset_thread(s->stack);
 	} else {
 		stack_cache_free(s->stack);
 		s->stack = NULL;
@@ -154,11 +138,7 @@ leave_slot(struct thread_slot *s)
 	atomic_store(&s->taken, 0);
 }
 
-/*
- * In the child of a fork(3), which has one thread: frees the slots of the others.
- * `mine` is the thread's own, NULL if it has none.  A child of _Fork(3) or
- * clone(2) goes without this.
- */
+/* After a fork(3), which leaves one thread.  Not after _Fork(3) or clone(2). */
 static void
 free_parents_slots(const struct thread_slot *mine)
 {
@@ -211,10 +191,7 @@ threads_begin(void)
 		key_made = pthread_key_create(&key, thread_end) == 0;
 }
 
-/*
- * The cache lies on pages that a fork wipes, as p does: in a child the thread
- * finds the one that it had, all zeros.
- */
+/* The cache lies on pages that a fork wipes: a child finds it all zeros. */
 static void
 thread_stacks(struct thread_slot *slot, struct producer *p)
 {
@@ -229,7 +206,7 @@ thread_stacks(struct thread_slot *slot, struct producer *p)
 	else
 		slot->stack = stack_cache_new(depth, frees);
 	p->stack = slot->stack;
-	/* Without memory for it there are no stacks of frees either. */
+	/* Without memory for it frees have no stacks either. */
 	p->frees = frees && slot->stack != NULL;
 }
 
@@ -245,10 +222,7 @@ origin_walk(uintptr_t origin, bool freeing)
 	    stack_walk(origin, depth);
 }
 
-/*
- * Its slot.  A thread whose end will not be heard of gets none, for it would not
- * be given back; once it has found none, it stands.
- */
+/* A thread whose end goes unnoticed gets none: it would never come back. */
 static struct thread_slot *
 thread_find_slot(struct thread *t)
 {
@@ -256,14 +230,13 @@ thread_find_slot(struct thread *t)
 		return t->slot;
 	if (key_made && pthread_setspecific(key, (void *)1) == 0)
 		t->slot = take_slot();
-	t->standing = t->slot == NULL;
+	t->no_slot = t->slot == NULL;
 	return t->slot;
 }
 
 /*
- * Opens this thread's ring, the first or, in another era, the next.  What comes
- * in between, from a signal handler or from pthread_setspecific(3) itself, goes
- * by the common ring.
+ * Opens the thread's ring, or that of a new era.  Events meanwhile, by a signal
+ * handler or pthread_setspecific(3), use the common ring.
  */
 static COLD struct producer *
 thread_open(struct thread *t)
@@ -272,9 +245,9 @@ thread_open(struct thread *t)
 	struct thread_slot *slot;
 	int saved = errno;
 
-	if (t->opening || t->ended || t->standing)
+	if (t->opening || t->ended || t->no_slot)
 		return NULL;
-	/* First: a handler must not open what is just being left. */
+	/* First: a handler must not open what is being left. */
 	t->opening = true;
 	p = t->producer;
 	if (p != NULL && p->thread != 0 && !produce_leave_era(p)) {
@@ -288,7 +261,7 @@ thread_open(struct thread *t)
 		produce_open(p, (uint32_t)syscall(SYS_gettid));
 		p->level = t->level;
 		thread_stacks(slot, p);
-		if (t->named)
+		if (t->has_requester)
 			produce_control(p, REC_CTL_REQUESTER, t->requester[0],
 			    t->requester[1]);
 		/* A child forked while stopped is stopped, and must say so. */
@@ -306,10 +279,10 @@ threads_forked(void)
 	struct thread *t = &thread_self;
 
 	free_parents_slots(t->slot);
-	t->standing = false;
+	t->no_slot = false;
 }
 
-/* A foreign image's first hello is the API's; its child's is the child's. */
+/* A foreign process says hello by the API only; its children do. */
 static bool
 hook_attach(void)
 {
@@ -318,10 +291,7 @@ hook_attach(void)
 	return attach();
 }
 
-/*
- * A thread's countdown is its image's: a child's period may be another, and
- * with its parent's random numbers it would sample the same blocks.
- */
+/* Its parent's random numbers would sample the same blocks. */
 static COLD void
 thread_sample(struct thread *t, uint64_t image)
 {
@@ -334,7 +304,7 @@ thread_sample(struct thread *t, uint64_t image)
 	t->sampler.image = image;
 }
 
-/* Its ring stays its own. */
+/* It keeps its ring. */
 struct producer *
 thread_silence(void)
 {
@@ -348,7 +318,7 @@ thread_silence(void)
 }
 
 void
-thread_speak(struct producer *p)
+thread_unsilence(struct producer *p)
 {
 	thread_self.silent = false;
 	thread_self.producer = p;
@@ -371,19 +341,16 @@ thread_joined(void)
 	return true;
 }
 
-/*
- * Looks for another keeper, where this one has gone while the process slept;
- * and not again before the next stride.
- */
+/* Checks a keeper that went while the process slept, once in a stride. */
 static COLD void
 thread_look(struct thread *t)
 {
-	if (!produce_left())
+	if (!produce_keeper_left())
 		return;
 	if (t->sampler.period == 0 && !t->looking)
 		sample_stride(&t->sampler);
 	if (!t->silent)
-		produce_look(t->producer);
+		produce_check_keeper(t->producer);
 }
 
 bool

@@ -42,7 +42,7 @@
  *
  * When a node is killed, its supervisor starts another process, whose takeover
  * takes up the targets.  A target that nobody takes up finds that out in
- * alloclog/keeper_watch.c and says hello to the next node (alloclog/attach.c).
+ * alloclog/produce/keeper_watch.c and says hello to the next node (alloclog/attach.c).
  * A session goes on with its stream in session/resume.c.
  */
 #ifndef NODES_H

@@ -42,7 +42,6 @@
 #include <libunwind.h>
 #endif
 
-#include "../../src/alloclog/unwind/sites.h"
 #include "../../src/alloclog/unwind/unwind.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -368,7 +367,7 @@ thread_ended(void *arg)
 	self.inside = true;
 	self.cache = NULL;
 	/* The next thread has it, and must not take its stack for this one's. */
-	stack_cache_hand_on(c);
+	stack_cache_reset_thread(c);
 	stack_cache_free(atomic_exchange(&handed_on, c));
 }
 
@@ -564,7 +563,7 @@ dlclose(void *handle)
 
 	(void)is_ready();
 	r = real_dlclose(handle);
-	stack_forget();
+	stack_forget_rules();
 	return r;
 }
 

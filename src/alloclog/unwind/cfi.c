@@ -1,11 +1,10 @@
 /*
- * Tables of unwind rules: numbers, entries, programs, and the object that an
- * address lies in.
+ * Tables of unwind rules.
  *
  * Vocabulary
- *	cursor		reads one piece of a table and never leaves it: past
- *			the end, or at a number that is damaged, it is bad,
- *			stands at its end and gives zeros.
+ *	cursor		reads one piece of a table and never leaves it: beyond
+ *			the end, or at a damaged number, it is bad, stands at its
+ *			end and gives zeros.
  *	entry		a piece of .eh_frame: an FDE, which describes one
  *			function, or a CIE, which holds what FDEs share.
  *	program		of an entry: how the places of registers change from
@@ -13,15 +12,13 @@
  *	row		the places of registers at one address.
  *
  * Known limits
- *	64-bit lengths of entries, which no x86-64 compiler writes: -ENOTSUP.
- *	An object without a search table is read through, at most WALK_MAX
- *	entries.
- *	A CFA that is computed from another register than rsp and rbp, or by an
- *	expression other than those of signal frames and realigned stacks:
- *	-ENOTSUP.  (The PLT has such, but no return address lies there.)
- *	An object stays loaded while a function of it is being called.  A number
- *	on a damaged stack that only looks like a return address may lead into
- *	an object that another thread is unloading.
+ *	64-bit lengths of entries, which no x86-64 compiler writes.
+ *	Without a search table WALK_MAX entries are read at most.
+ *	A CFA from registers other than rsp and rbp, or by an expression other
+ *	than those of signal frames and realigned stacks.  (The PLT has such,
+ *	but no return address lies there.)
+ *	An object stays loaded while a function of it is being called; a number
+ *	on a damaged stack may lead into one that another thread unloads.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -36,7 +33,7 @@
 
 /* --- numbers --------------------------------------------------------------- */
 
-/* DW_EH_PE_*: how a number is written, and what is added to it. */
+/* DW_EH_PE_*: format of a number, and what is added to it. */
 #define PE_ABSPTR 0x00
 #define PE_ULEB128 0x01
 #define PE_UDATA2 0x02
@@ -58,7 +55,7 @@ struct cursor {
 	bool bad;
 };
 
-/* Makes it bad.  Returns 0 in place of a number. */
+/* Returns 0 in place of a number. */
 static uint64_t
 cursor_spoil(struct cursor *c)
 {
@@ -67,7 +64,7 @@ cursor_spoil(struct cursor *c)
 	return 0;
 }
 
-/* Little-endian, of at most 8 bytes. */
+/* Little-endian, 8 bytes at most. */
 static uint64_t
 cursor_fixed(struct cursor *c, unsigned size)
 {
@@ -88,7 +85,7 @@ cursor_byte(struct cursor *c)
 	return (uint8_t)cursor_fixed(c, 1);
 }
 
-/* No number in a table has 63 bits: a longer one is damage. */
+/* No number in a table has 63 bits. */
 static uint64_t
 cursor_uleb(struct cursor *c)
 {
@@ -124,7 +121,7 @@ cursor_sleb(struct cursor *c)
 	return (int64_t)cursor_spoil(c);
 }
 
-/* The next `size` bytes, which the cursor skips. */
+/* The next `size` bytes, which are skipped. */
 static struct cursor
 cursor_piece(struct cursor *c, uint64_t size)
 {
@@ -140,7 +137,7 @@ cursor_piece(struct cursor *c, uint64_t size)
 	return piece;
 }
 
-/* A number in one of the PE_ formats, without its base. */
+/* Without its base. */
 static uint64_t
 cursor_encoded(struct cursor *c, uint8_t format)
 {
@@ -166,7 +163,7 @@ cursor_encoded(struct cursor *c, uint8_t format)
 	}
 }
 
-/* An encoded address.  `data` is the base of PE_DATAREL; NULL: it has none. */
+/* `data`: base of PE_DATAREL, or NULL. */
 static uintptr_t
 cursor_pointer(struct cursor *c, uint8_t encoding, const uint8_t *data)
 {
@@ -185,7 +182,7 @@ cursor_pointer(struct cursor *c, uint8_t encoding, const uint8_t *data)
 
 /* --- entries --------------------------------------------------------------- */
 
-/* Numbers of registers by the psABI. */
+/* Registers by the psABI. */
 #define DWARF_RBP 6
 #define DWARF_RSP 7
 #define DWARF_RA 16
@@ -198,8 +195,8 @@ struct cfi_table {
 struct cfi_cie {
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t encoding;	/* of addresses of code */
-	bool augmented;		/* FDEs say how long their extra data is */
+	uint8_t encoding;	/* of code addresses */
+	bool augmented;		/* FDEs have the length of their extra data */
 	bool signal;
 	struct cursor program;
 };
@@ -210,7 +207,7 @@ struct cfi_fde {
 	struct cursor program;
 };
 
-/* The entry at `at` without its length; empty at the last one. */
+/* Without its length; empty at the last entry. */
 static struct cursor
 entry_at(const struct cfi_table *t, uintptr_t at)
 {
@@ -226,10 +223,7 @@ entry_at(const struct cfi_table *t, uintptr_t at)
 	return cursor_piece(&c, c.bad || len == UINT32_MAX ? UINT64_MAX : len);
 }
 
-/*
- * The letters behind 'z', each with data of its own.  One that we do not know
- * may change what the program means.
- */
+/* The letters behind 'z'.  An unknown one may change the program's meaning. */
 static int
 read_augmentation(struct cursor *letters, struct cursor *data,
     struct cfi_cie *cie)
@@ -335,7 +329,7 @@ word_at(const uint8_t *p)
 	return (int32_t)cursor_fixed(&c, 4);
 }
 
-/* The last entry that starts at pc or before it. */
+/* The last entry that starts at or before pc. */
 static int
 search_table(const struct cfi_table *t, const struct cursor *c, uint64_t count,
     uintptr_t pc, struct cfi_fde *fde)
@@ -364,7 +358,7 @@ search_table(const struct cfi_table *t, const struct cursor *c, uint64_t count,
 	return fde_has(fde, pc) ? 0 : -ENOENT;
 }
 
-/* Without a search table: reads one entry after the other. */
+/* Without a search table: entry by entry. */
 static int
 walk_entries(const struct cfi_table *t, uintptr_t at, uintptr_t pc,
     struct cfi_fde *fde)
@@ -385,7 +379,7 @@ walk_entries(const struct cfi_table *t, uintptr_t at, uintptr_t pc,
 	return -ENOTSUP;
 }
 
-/* The entry of the function that pc lies in; 0, -ENOENT, -ENOTSUP. */
+/* 0, -ENOENT, -ENOTSUP. */
 static int
 find_fde(const struct cfi_table *t, uintptr_t pc, struct cfi_fde *fde)
 {
@@ -411,7 +405,7 @@ find_fde(const struct cfi_table *t, uintptr_t pc, struct cfi_fde *fde)
 
 #define REMEMBERED_MAX 8	/* nested; compilers write 1, rarely 2 */
 
-/* DW_OP_* of the expressions that are understood. */
+/* DW_OP_* of known expressions. */
 #define OP_DEREF 0x06
 #define OP_BREG0 0x70
 
@@ -424,9 +418,9 @@ enum how {
 	HOW_AT_CFA,	/* in memory, at CFA + off */
 	HOW_AT_RSP,
 	HOW_AT_RBP,
-	HOW_CFA,	/* it is CFA + off itself */
+	HOW_CFA,	/* it is CFA + off */
 	HOW_UNDEFINED,
-	HOW_LOST,	/* said in a way that we do not follow */
+	HOW_LOST,	/* by a rule that we do not follow */
 };
 
 enum cfa_how {
@@ -435,7 +429,7 @@ enum cfa_how {
 	CFA_DEREF,	/* *(reg + off) */
 };
 
-/* The registers that a rule is about; others are nobody's. */
+/* The registers of rules. */
 enum which {
 	RBP,
 	RSP,
@@ -448,7 +442,7 @@ struct saved {
 	int32_t off;
 };
 
-/* The rules between one address of a function and the next. */
+/* The places of registers at an address. */
 struct row {
 	uint8_t cfa_how;
 	uint8_t cfa_reg;	/* DWARF's number; others than rsp and rbp: UINT8_MAX */
@@ -459,7 +453,7 @@ struct row {
 struct machine {
 	const struct cfi_cie *cie;
 	uintptr_t pc;		/* the address that is asked for */
-	uintptr_t at;		/* where `now` begins to hold */
+	uintptr_t at;		/* where `now` begins */
 	bool past;		/* `now` holds for pc */
 	bool failed;
 	bool begun;		/* the CIE's program is done: `first` is set */
@@ -469,13 +463,13 @@ struct machine {
 
 enum operand {
 	NOTHING,
-	REG,		/* a register that the rest is about */
+	REG,		/* the register */
 	NUMBER,		/* unsigned */
-	SCALED,		/* unsigned, in units of the CIE's data alignment */
+	SCALED,		/* unsigned, in units of data alignment */
 	SIGNED_SCALED,
-	LESS_SCALED,	/* unsigned, to be taken negative, in the same units */
+	LESS_SCALED,	/* unsigned and negated, in those units */
 	BLOCK,		/* an expression */
-	DELTA1, DELTA2, DELTA4,	/* of addresses, in units of the code alignment */
+	DELTA1, DELTA2, DELTA4,	/* of addresses, in units of code alignment */
 	ADDRESS,
 };
 
@@ -531,7 +525,7 @@ static const struct op ops_high[] = {
 	[3] = { RESTORE, NOTHING, NOTHING },
 };
 
-/* An operation with what was read for it. */
+/* An operation with its operands. */
 struct step {
 	uint8_t act;
 	uint64_t reg;
@@ -607,10 +601,7 @@ take_step(struct cursor *c, const struct cfi_cie *cie)
 	return s;
 }
 
-/*
- * reg + off, as an expression that is nothing but that; *deref: it goes on to
- * what lies there.
- */
+/* reg + off, or with *deref what lies there; false: another expression. */
 static bool
 is_reg_plus(struct cursor c, uint8_t *reg, int64_t *off, bool *deref)
 {
@@ -672,7 +663,6 @@ set_block(struct machine *m, struct saved *to, struct cursor block)
 	to->off = (int32_t)off;
 }
 
-/* The register that an act is about, if it is one of ours. */
 static enum which
 which_of(uint64_t reg)
 {
@@ -720,7 +710,7 @@ set_register(struct machine *m, const struct step *s)
 	to->off = (int32_t)s->number;
 }
 
-/* Rows come in the order of their addresses. */
+/* Rows are sorted by address. */
 static void
 move_to(struct machine *m, uintptr_t at)
 {
@@ -834,7 +824,7 @@ rule_ra(const struct saved *ra, struct cfi_rule *rule)
 	return 0;
 }
 
-/* The CFA is the caller's rsp; a table that says otherwise is not followed. */
+/* The CFA is the caller's rsp; other tables are not followed. */
 static int
 rule_rsp(const struct saved *rsp, const struct cfi_rule *rule)
 {
@@ -895,7 +885,7 @@ make_rule(const struct cfi_fde *fde, uintptr_t pc, struct cfi_rule *rule)
 {
 	struct machine m;
 
-	/* Its stack is not worth clearing. */
+	/* m.stack is not worth clearing. */
 	m.cie = &fde->cie;
 	m.pc = pc;
 	m.at = fde->start;
@@ -908,6 +898,8 @@ make_rule(const struct cfi_fde *fde, uintptr_t pc, struct cfi_rule *rule)
 	run_program(&m, fde->program);
 	return m.failed ? -ENOTSUP : rule_of(&m.now, fde->cie.signal, rule);
 }
+
+#define FIRST_PAGE 4096	/* the smallest page: mapped where the header is */
 
 /* --- objects --------------------------------------------------------------- */
 
@@ -929,33 +921,30 @@ cfi_find_in(const uint8_t *hdr, const uint8_t *lo, const uint8_t *hi,
 	return rule_at(&t, exact ? pc : pc - 1, rule);
 }
 
-/* Since glibc 2.35; with another libc there is never a table. */
-#if defined(__x86_64__) && defined(__LP64__) && \
-    defined(DLFO_STRUCT_HAS_EH_DBASE)
-#pragma weak _dl_find_object
-
-/*
- * The program headers of a mapping that starts with an ELF header; NULL: it
- * does not.  Only headers in the first page, where they always are.
- */
-static const ElfW(Phdr) *
-headers_of(const struct dl_find_object *o, size_t *n)
+const ElfW(Phdr) *
+cfi_headers(uintptr_t start, uintptr_t end, unsigned *n)
 {
-	const ElfW(Ehdr) *eh = o->dlfo_map_start;
-	uintptr_t start = (uintptr_t)eh;
+	const ElfW(Ehdr) *eh = (const ElfW(Ehdr) *)start;
 
-	if ((uintptr_t)o->dlfo_map_end - start < sizeof(*eh) ||
+	if (start == 0 || start % FIRST_PAGE != 0 || end <= start ||
+	    end - start < sizeof(*eh) ||
 	    eh->e_ident[EI_MAG0] != ELFMAG0 ||
 	    eh->e_ident[EI_MAG1] != ELFMAG1 ||
 	    eh->e_ident[EI_MAG2] != ELFMAG2 ||
 	    eh->e_ident[EI_MAG3] != ELFMAG3 ||
-	    eh->e_phoff > 4096 || eh->e_phoff % _Alignof(ElfW(Phdr)) != 0 ||
 	    eh->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    eh->e_phnum > (4096 - eh->e_phoff) / sizeof(ElfW(Phdr)))
+	    eh->e_phoff % _Alignof(ElfW(Phdr)) != 0 ||
+	    eh->e_phoff > FIRST_PAGE ||
+	    eh->e_phnum > (FIRST_PAGE - eh->e_phoff) / sizeof(ElfW(Phdr)))
 		return NULL;
 	*n = eh->e_phnum;
 	return (const ElfW(Phdr) *)(start + eh->e_phoff);
 }
+
+/* Since glibc 2.35; without it there is never a table. */
+#if defined(__x86_64__) && defined(__LP64__) && \
+    defined(DLFO_STRUCT_HAS_EH_DBASE)
+#pragma weak _dl_find_object
 
 static bool
 has_table(const struct dl_find_object *o)
@@ -965,10 +954,10 @@ has_table(const struct dl_find_object *o)
 }
 
 /*
- * Of an object whose segments lie apart, as those that ask for large pages do,
- * some versions of the loader tell the segment alone that was asked for.  The
- * others are known from the first one, with the headers: it is at the object's
- * base, of a program at its place in the file's tables, which the kernel tells.
+ * If segments lie apart, as for large pages, some versions of the loader report
+ * only the one that contains the address.  The others follow from the first
+ * one's headers: it lies at the object's base or, for the program, where the
+ * kernel says.
  */
 static void
 extend_to_object(struct dl_find_object *o)
@@ -979,11 +968,12 @@ extend_to_object(struct dl_find_object *o)
 	struct dl_find_object first;
 	const ElfW(Phdr) *ph;
 	uintptr_t end = 0;
-	size_t n;
+	unsigned n;
 
 	if (_dl_find_object((void *)(program ? getauxval(AT_PHDR) :
 	    map->l_addr), &first) != 0 || first.dlfo_link_map != map ||
-	    (ph = headers_of(&first, &n)) == NULL)
+	    (ph = cfi_headers((uintptr_t)first.dlfo_map_start,
+		(uintptr_t)first.dlfo_map_end, &n)) == NULL)
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (ph[i].p_type == PT_LOAD &&
@@ -996,16 +986,16 @@ extend_to_object(struct dl_find_object *o)
 }
 
 /*
- * The object's mapping may have holes that cannot be read: what can is the
- * segment that the table lies in, which the ELF header at the start of the
- * mapping knows.  A mapping that does not start with one is taken whole.
+ * A mapping may have unreadable holes: the readable part is the table's
+ * segment, which the headers tell.  Without headers it is taken whole.
  */
 static bool
 table_limits(const struct dl_find_object *o, struct cfi_table *t)
 {
 	uintptr_t start = (uintptr_t)o->dlfo_map_start;
-	size_t n, size = (uintptr_t)o->dlfo_map_end - start;
-	const ElfW(Phdr) *ph = headers_of(o, &n);
+	uintptr_t end = (uintptr_t)o->dlfo_map_end;
+	unsigned n;
+	const ElfW(Phdr) *ph = cfi_headers(start, end, &n);
 	uintptr_t hdr = (uintptr_t)o->dlfo_eh_frame;
 
 	t->hdr = o->dlfo_eh_frame;
@@ -1020,7 +1010,7 @@ table_limits(const struct dl_find_object *o, struct cfi_table *t)
 		    hdr - at >= ph[i].p_filesz)
 			continue;
 		if ((ph[i].p_flags & PF_R) == 0 || at < start ||
-		    at - start > size || ph[i].p_filesz > size - (at - start))
+		    at > end || ph[i].p_filesz > end - at)
 			return false;
 		t->lo = (const uint8_t *)at;
 		t->hi = t->lo + ph[i].p_filesz;

@@ -1,13 +1,11 @@
 /*
- * cfi: from a return address to the rule that leads on to the caller.
+ * cfi: from a return address to the rule that leads to the caller.
  *
  * Vocabulary
- *	CFA		the stack pointer of the caller before its call pushed
- *			the return address.
+ *	CFA		the caller's stack pointer before its call pushed the
+ *			return address.
  *	rule		where the CFA, the return address and the caller's rbp
- *			are, given rsp and rbp as they are in the frame.  One
- *			rule holds for one address of code for as long as that
- *			code is mapped.
+ *			are, given a frame's rsp and rbp; for one address of code.
  *	table		.eh_frame_hdr and .eh_frame of a loaded object, found
  *			by _dl_find_object(3), which takes no lock.
  *
@@ -18,11 +16,10 @@
  *	case -ENOTSUP:	a rule that we do not follow
  *	}
  *
- * x86-64 only; elsewhere there is never a table.  Everything here may be
- * called from a signal handler: no lock, no allocation, no system call, a
- * fixed amount of stack (1 kB).  Tables are read where they are mapped and
- * believed only within the segment that they lie in, for an object's mapping
- * may have holes; damaged ones give -ENOTSUP.
+ * x86-64 only; elsewhere there is no table.  Callable from signal handlers: no
+ * lock, allocation or system call, 1 kB of stack.  Tables are read in place and
+ * only within their segment, for a mapping may have holes; damaged ones give
+ * -ENOTSUP.
  *
  * Written by hand because it runs inside malloc: no packaged unwinder gives
  * rules instead of steps, or does without locks and memory.
@@ -30,6 +27,7 @@
 #ifndef ALLOCLOG_CFI_H
 #define ALLOCLOG_CFI_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,27 +42,25 @@ enum cfi_base {
 };
 
 enum cfi_rbp {
-	CFI_RBP_SAME,		/* the caller's rbp is this one's */
+	CFI_RBP_SAME,		/* the caller's is this frame's */
 	CFI_RBP_AT_CFA,		/* *(CFA + rbp_off) */
 	CFI_RBP_AT_RSP,		/* *(rsp + rbp_off) */
 	CFI_RBP_AT_RBP,		/* *(rbp + rbp_off) */
-	CFI_RBP_LOST,		/* not to be had any more */
+	CFI_RBP_LOST,		/* not recoverable */
 };
 
 struct cfi_rule {
 	uint8_t base;		/* enum cfi_base */
 	uint8_t rbp;		/* enum cfi_rbp */
-	bool outermost;		/* nobody called this function: nothing else is set */
-	bool signal;		/* a signal frame: the address it leads to is exact, not behind a call */
-	bool ra_at_rsp;		/* return address at *(rsp + ra), else at *(CFA + ra) */
+	bool outermost;		/* a function that was not called: nothing else is set */
+	bool signal;		/* a signal frame: the next address is exact, not behind a call */
+	bool ra_at_rsp;		/* return address at *(rsp + ra), else *(CFA + ra) */
 	int32_t cfa;
 	int32_t rbp_off;
 	int32_t ra;		/* -8 nearly always */
 };
 
-struct link_map;
-
-/* The object that code lies in. */
+/* The object that contains code. */
 struct cfi_object {
 	uintptr_t start, end;
 	uintptr_t bias;			/* address minus that in the file's tables */
@@ -72,21 +68,21 @@ struct cfi_object {
 };
 
 /*
- * The rule for `pc`: of the call before it or, when exact, of pc itself.  0;
- * -ENOENT when pc lies in no object (then *object is untouched), the object
- * has no table, or its table no function there; -ENOTSUP.  The rule is
- * untouched by an error.  *object is set whenever pc lies in one: preset map
- * to NULL to tell.
+ * The rule for the call before `pc` or, when exact, for pc itself.  -ENOENT: pc
+ * lies in no object (*object is untouched), or has no table entry; -ENOTSUP.
+ * On error the rule is untouched; *object is set if pc lies in one.
  */
 int cfi_find(uintptr_t pc, bool exact, struct cfi_rule *, struct cfi_object *);
 
-/*
- * The same in tables of the caller's own: eh_frame_hdr lies at `hdr`, mapped
- * where the tables think they are, and nothing is read outside [lo, hi).  For
- * cfi_find() and the tests.
- */
+/* In the caller's tables: eh_frame_hdr at `hdr`, nothing outside [lo, hi). */
 int cfi_find_in(const uint8_t *hdr, const uint8_t *lo, const uint8_t *hi,
     uintptr_t pc, bool exact, struct cfi_rule *);
+
+/*
+ * The program headers of an object, if its mapping begins with its ELF header and
+ * they lie in the same page, as linkers put them; or NULL.
+ */
+const ElfW(Phdr) *cfi_headers(uintptr_t start, uintptr_t end, unsigned *n);
 
 #pragma GCC visibility pop
 

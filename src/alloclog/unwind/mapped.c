@@ -1,11 +1,10 @@
 /*
  * Asking which pages are mapped.
  *
- * A range that lasts is part of a stack that stays as long as its thread: the
- * program's own, which is one mapping from any frame up to where it began, and
- * a thread's, which libc lays out below the thread's descriptor.  Any other
- * stack, of a signal handler or a coroutine, and whatever lies beside it, may
- * be gone at the next event: what is known of it holds for one walk.
+ * A thread's own stack stays as long as the thread: the program's is one
+ * mapping from any frame up to where it began, and libc's lie below the
+ * thread's descriptor.  Any other stack, of a handler or coroutine, may be gone
+ * at the next event: what is known of it holds for one walk.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,16 +14,13 @@
 #include "mapped.h"
 
 #define PAGE ((uintptr_t)4096)
-#define MAIN_SIZE ((uintptr_t)8 << 20)	/* nothing else lies within that below its top */
-#define THREAD_PAGES 2048	/* of a thread's stack that are looked at */
-#define TRIES 8			/* to find that this is the thread's own */
+#define MAIN_SIZE ((uintptr_t)8 << 20)	/* nothing else lies that close below its top */
+#define THREAD_PAGES 2048	/* of a thread's stack that are tested */
+#define TRIES 8			/* to recognise the thread's own */
 
 extern void *__libc_stack_end __attribute__((weak));
 
-/*
- * True when the kernel can read 8 bytes there: it copies a signal set before
- * it refuses what to do with it.
- */
+/* The kernel copies the signal set before it refuses the rest. */
 static bool
 is_readable(uintptr_t at)
 {
@@ -53,7 +49,7 @@ on_main_stack(uintptr_t sp)
 	return sp < top && top - sp < MAIN_SIZE;
 }
 
-/* The thread's descriptor, which lies above its stack; 0 not known. */
+/* Lies above the thread's stack; 0 not known. */
 static uintptr_t
 descriptor(void)
 {
@@ -65,7 +61,7 @@ descriptor(void)
 	return tp;
 }
 
-/* Every page of [lo, hi) is mapped; false too when there are too many. */
+/* False too when there are too many pages. */
 static bool
 are_readable(uintptr_t lo, uintptr_t hi)
 {
@@ -77,18 +73,18 @@ are_readable(uintptr_t lo, uintptr_t hi)
 	return true;
 }
 
-/* Deeper on the thread's own stack than before: pages down to here are its too. */
+/* Pages from here to the known part of the stack are the thread's too. */
 static bool
-own_deeper(struct mapped *m, uintptr_t page)
+extend_stack(struct mapped *m, uintptr_t page)
 {
-	if (m->own_lo == 0 || page >= m->own_lo ||
-	    !are_readable(page, m->own_lo))
+	if (m->stack_lo == 0 || page >= m->stack_lo ||
+	    !are_readable(page, m->stack_lo))
 		return false;
-	m->own_lo = page;
+	m->stack_lo = page;
 	return true;
 }
 
-/* Of the program's first thread; 0 where we were loaded by another one. */
+/* Of the program's first thread; 0: another thread loaded us. */
 static uintptr_t first_descriptor;
 
 __attribute__((constructor)) static void
@@ -99,54 +95,53 @@ note_first(void)
 }
 
 /*
- * The thread's own stack reaches from here without a gap to its descriptor.
- * That of the first thread does not lie above its stack, though other mappings
- * may reach so far.  Which thread it is cannot be asked any more: a program may
- * have forbidden itself getpid(2), and be killed for it.
+ * The thread's own stack reaches to its descriptor without a gap, except for
+ * the first thread.  Not found by getpid(2), which a program may have forbidden
+ * itself.
  */
 static bool
-own_found(struct mapped *m, uintptr_t page)
+find_stack(struct mapped *m, uintptr_t page)
 {
 	uintptr_t top = descriptor();
 
-	if (m->own_lo != 0 || m->tries == TRIES)
+	if (m->stack_lo != 0 || m->tries == TRIES)
 		return false;
 	m->tries++;
 	if (first_descriptor == 0 || top == first_descriptor ||
 	    !are_readable(page, top))
 		return false;
-	m->own_lo = page;
-	m->own_hi = top;
+	m->stack_lo = page;
+	m->stack_hi = top;
 	return true;
 }
 
 void
-mapped_look(struct mapped *m, uintptr_t frame)
+mapped_begin_slow(struct mapped *m, uintptr_t frame)
 {
 	uintptr_t page = page_of(frame);
 
 	if (on_main_stack(frame)) {
-		m->own_lo = page;
-		m->own_hi = (uintptr_t)__libc_stack_end;
-	} else if (!own_deeper(m, page) && !own_found(m, page)) {
+		m->stack_lo = page;
+		m->stack_hi = (uintptr_t)__libc_stack_end;
+	} else if (!extend_stack(m, page) && !find_stack(m, page)) {
 		m->lo = page;
 		m->hi = page + PAGE;
 		return;
 	}
-	m->lo = m->own_lo;
-	m->hi = m->own_hi;
+	m->lo = m->stack_lo;
+	m->hi = m->stack_hi;
 }
 
 bool
-mapped_ask(struct mapped *m, uintptr_t at)
+mapped_has_slow(struct mapped *m, uintptr_t at)
 {
-	if (at - m->own_lo < m->own_hi - m->own_lo)
+	if (at - m->stack_lo < m->stack_hi - m->stack_lo)
 		return true;
-	/* Also below the program's stack: it might not be allowed to grow there. */
+	/* Also below the program's stack, which may not be allowed to grow. */
 	if (!is_readable(at))
 		return false;
-	/* The next page of a stack that is nobody's own. */
-	if (m->hi != m->own_hi && at - m->hi < PAGE)
+	/* The next page of a foreign stack. */
+	if (m->hi != m->stack_hi && at - m->hi < PAGE)
 		m->hi += PAGE;
 	return true;
 }

@@ -1,7 +1,6 @@
 /*
- * The table of rules: open addressing, an entry of two words.  The address is
- * stored last and looked at again after the word has been read, so that an
- * entry that is emptied and used anew in between is not believed.
+ * Open addressing, two words an entry.  The address is stored last and read
+ * again after the word, so that a reused entry is not believed.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -9,10 +8,10 @@
 
 #include "syscalls.h"
 #include "rules.h"
-#include "sites.h"
+#include "unwind.h"
 
 #define SLOTS (1u << 15)
-#define PROBES 16	/* an address that finds no place there is asked for each time */
+#define PROBES 16	/* an address without a place there is looked up each time */
 #define CLAIMED 1	/* no return address */
 
 struct entry {
@@ -20,7 +19,7 @@ struct entry {
 	_Atomic uint64_t word;
 };
 
-/* On pages that a fork wipes: modules have other numbers in the child's area. */
+/* On pages that a fork wipes: a child's modules have other numbers. */
 static _Atomic(struct entry *) table_page;
 _Atomic uint32_t rules_generation = 1;
 
@@ -28,20 +27,12 @@ static struct entry *
 table_map(void)
 {
 	size_t len = SLOTS * sizeof(struct entry);
-	struct entry *none = NULL;
-	int saved = errno;
-	void *p;
+	struct entry *p = call_map_wiped(len, len), *none = NULL;
 
-	p = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p != MAP_FAILED &&
-	    (call_madvise(p, len, MADV_WIPEONFORK) != 0 ||
-		!atomic_compare_exchange_strong(&table_page, &none, p))) {
-		call_munmap(p, len);
-		p = MAP_FAILED;
-	}
-	errno = saved;
-	return p != MAP_FAILED ? p : none;
+	if (p == NULL || atomic_compare_exchange_strong(&table_page, &none, p))
+		return p;
+	call_munmap(p, len);
+	return none;
 }
 
 static inline struct entry *
@@ -52,8 +43,7 @@ table_get(void)
 
 /*
  * A word: base 2 bits, rbp 3, outermost 1, offset of the CFA 21, of rbp 17,
- * both in units of 8, module 16.  Signal frames and what does not fit are not
- * remembered.
+ * both in units of 8, module 16.  Other rules are not remembered.
  */
 static bool
 fits_offset(int32_t offset, unsigned bits)
@@ -139,7 +129,7 @@ ask_cfi(uintptr_t pc, bool exact, struct rule *r)
 	return rc;
 }
 
-/* What the table has of an address: 0 nothing, for no word is 0. */
+/* 0: not in the table. */
 static uint64_t
 recall_rule(uintptr_t pc)
 {
@@ -165,7 +155,7 @@ recall_rule(uintptr_t pc)
 	return 0;
 }
 
-/* 0: not of the common kind. */
+/* 0: not a common rule. */
 static uint64_t
 near_word(uintptr_t pc, const struct rule *r)
 {
@@ -190,7 +180,7 @@ near_word(uintptr_t pc, const struct rule *r)
 	return near_key(pc) ^ rule;
 }
 
-/* A handler may have forked since the rule was found: then it is another's. */
+/* After a handler's fork the rule is another's. */
 static void
 near_remember(struct rules_near *near, uintptr_t pc, const struct rule *r,
     uint32_t generation)
@@ -237,10 +227,7 @@ rules_near_void(struct rules_near *near, uint32_t generation)
 	near->generation = generation;
 }
 
-/*
- * An entry that another thread is about to fill loses its word at most: then
- * it says nothing.
- */
+/* An entry that is being filled may lose its word: it is then no rule. */
 void
 rules_forget(void)
 {

@@ -1,15 +1,13 @@
 /*
- * rules: remembers the rules that cfi_find() has found.  Private to unwind.c and
- * walk.c.
+ * rules: remembers the rules that cfi_find() has found.  Private to this room.
  *
  * Vocabulary
  *	rule		as in cfi.h, and the number of the module.
  *	generation	counted up when all rules become void.
  *	near rules	those of one thread, each in one word.
  *
- * A table of fixed size, shared by all threads and signal handlers without a
- * lock.  An address without a rule is not remembered: code may be mapped there
- * later.
+ * A table of fixed size, shared by threads and signal handlers without a lock.
+ * Addresses without a rule are not remembered: code may be mapped later.
  */
 #ifndef ALLOCLOG_RULES_H
 #define ALLOCLOG_RULES_H
@@ -28,9 +26,8 @@ struct rule {
 };
 
 /*
- * The rules of the common kind that a thread has used lately.  Calls that lie side
- * by side share a line of cache.  All zeros: none.  Void when the generation has
- * changed.
+ * The common rules that a thread has used lately.  Neighbouring calls share a
+ * line of cache.  Void when the generation has changed.
  */
 #define RULES_SETS 4096		/* as many as 12 bits of an address tell apart */
 struct rules_near {
@@ -41,23 +38,21 @@ struct rules_near {
 };
 
 /*
- * What is known of a return address, in 29 bits: the offset of the CFA in
- * words, 13, or 0 where the address is the outermost; how far below the CFA rbp
- * is kept, in words, 5, or 0 where it is not touched; whether the CFA is
- * reckoned from rbp instead of rsp, 1; the module, 10, never 0.  From rsp, rbp is
- * not kept further down than that.
+ * A near rule has 29 bits: offset of the CFA in words (13; 0: outermost), of
+ * rbp below the CFA (5; 0: not saved), CFA from rbp instead of rsp (1), module
+ * (10, never 0).
  *
- * Bits 4 to 15 of an address are those of its set.  In a word of the table the
- * other 35 stand above the rule, which is xored with the rest of the key: with
- * the key of its own address a word is a rule, with that of any other address
- * of the set something is left above.
+ * Bits 4 to 15 of an address select the set.  In a word the other 35 stand
+ * above the rule, which is xored with the rest of the key: with its own
+ * address's key a word gives the rule, with another of the set bits above it
+ * are left.
  */
 #define NEAR_BITS 29
 #define NEAR_MODULE_BITS 10
 #define NEAR_MODULE ((UINT64_C(1) << NEAR_MODULE_BITS) - 1)
 #define NEAR_BY_RBP (UINT64_C(1) << NEAR_MODULE_BITS)
 
-/* True for addresses whose key is unique; others have no word. */
+/* True if the address's key is unique. */
 static inline bool
 near_may(uintptr_t pc)
 {
@@ -88,14 +83,14 @@ near_key(uintptr_t pc)
 	return (uint64_t)pc << 13 ^ (uint64_t)pc << 60;
 }
 
-/* True when the rule is known and not that of an outermost function. */
+/* True when the rule is known and not outermost. */
 static inline bool
 near_leads(uint64_t rule)
 {
 	return rule - (1 << 16) < (UINT64_C(1) << NEAR_BITS) - (1 << 16);
 }
 
-/* The near rule of an address for which near_may() is true. */
+/* Where near_may() is true. */
 static inline uint64_t
 rules_near(const struct rules_near *near, uintptr_t pc)
 {
@@ -105,17 +100,11 @@ rules_near(const struct rules_near *near, uintptr_t pc)
 	return a < b ? a : b;
 }
 
-/* Empties it, for this generation. */
 void rules_near_void(struct rules_near *, uint32_t generation);
 
-/*
- * The rule for a return address or, when exact, for an address itself.  As
- * cfi_find(); rule->module is set in any case.  `near`, which may be NULL, gets
- * it for the next time.
- */
+/* As cfi_find(); rule->module is always set.  `near` (or NULL) remembers it. */
 int rules_find(struct rules_near *, uintptr_t pc, bool exact, struct rule *);
 
-/* Forgets everything. */
 void rules_forget(void);
 
 extern _Atomic uint32_t rules_generation;

@@ -1,18 +1,19 @@
 /*
- * Stacks and modules, written down once.  See sites.h for what is promised.
+ * Stacks and modules, each stored once in the ring area.
  *
- * Both have an index of one kind: slots of one word, a tag and a number, found
- * by hashing and probing in a row.  A tag that agrees is only a hint: what is
- * compared is what stands in the ring area, in full.  So a slot that a fork, a
- * handler or another area has made meaningless is passed by, not believed.
+ * Two indexes of one-word slots, a tag and a number, hashed and probed in a
+ * row; on pages that a fork wipes, for a child has another area.  A tag that
+ * agrees is a hint: the ring area's content is compared in full, so a slot that
+ * a fork, a handler or another area has made meaningless is skipped.  Two
+ * threads that store one stack at once may both write it; one number is then
+ * never used.
  *
- * The area is the program's to damage like any of its memory: nothing that is
- * read there leads outside it.
+ * The program may damage the area like any of its memory: nothing that is read
+ * there leads outside it.
  *
  * Known limit
- *	A signal handler that forks where an event has its number already but
- *	not yet its place in a ring: in the child that event names a stack of the
- *	parent's area.
+ *	A handler that forks where an event has its number but no place in a
+ *	ring: in the child that event names a stack of the parent's area.
  */
 #include <errno.h>
 #include <link.h>
@@ -23,22 +24,18 @@
 #include <sys/single_threaded.h>
 
 #include "syscalls.h"
-#include "sites.h"
+#include "unwind.h"
 
-/* Twice as many slots as there can be numbers: half of them stay free. */
+/* Twice as many slots as numbers: half of them stay free. */
 #define SITE_SLOTS (2 * RING_SITES)
 #define MODULE_SLOTS (2 * RING_MODULES)
 #define PROBES 128
 
-/* What is read of an object without asking where its segments lie. */
-#define FIRST_PAGE 4096
-
 #define BUILD_ID_MAX sizeof(((struct ring_module *)0)->build_id)
 
-/* On pages that a fork wipes. */
 struct index {
 	_Atomic(struct ring_area *) area;	/* NULL: no sites */
-	_Atomic uint32_t used;			/* an area's numbers may stand here */
+	_Atomic uint32_t used;			/* may hold an area's numbers */
 	_Atomic uint64_t module[MODULE_SLOTS];
 	_Atomic uint64_t site[SITE_SLOTS];
 };
@@ -77,7 +74,7 @@ static void
 count_up(_Atomic uint64_t *n)
 {
 #ifdef __x86_64__
-	/* Whole against signal handlers, and that is all there are. */
+	/* Atomic for signal handlers, and there is nothing else. */
 	if (__libc_single_threaded) {
 		__asm__ volatile("incq %0" : "+m"(*n) : : "cc");
 		return;
@@ -86,10 +83,7 @@ count_up(_Atomic uint64_t *n)
 	atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
 }
 
-/*
- * `n` numbers in a row, of a table of `size`; 0: there are not so many.  A full
- * table is not counted on, or its counter would come round one day.
- */
+/* `n` numbers, or 0.  A full table's counter stays, or it would overflow. */
 static uint32_t
 take_room(_Atomic uint32_t *next, uint32_t n, uint32_t size)
 {
@@ -112,23 +106,21 @@ index_map(void)
 
 	if (index != NULL)
 		return index;
-	p = call_mmap(NULL, sizeof(*index), PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
+	p = call_map_wiped(sizeof(*index), sizeof(*index));
+	if (p == NULL)
 		return NULL;
-	if (call_madvise(p, sizeof(*index), MADV_WIPEONFORK) != 0 ||
-	    !atomic_compare_exchange_strong_explicit(&index_page, &index, p,
+	if (!atomic_compare_exchange_strong_explicit(&index_page, &index, p,
 		memory_order_acq_rel, memory_order_acquire)) {
 		call_munmap(p, sizeof(*index));
 		return index;
 	}
 	(void)call_madvise(p, sizeof(*index), MADV_DONTDUMP);
-	/* A program of few stacks is not to pay 2 MiB for its first. */
+	/* A program of few stacks must not pay 2 MiB for the first. */
 	(void)call_madvise(p, sizeof(*index), MADV_NOHUGEPAGE);
 	return p;
 }
 
-/* Number 0 and word 0 are never given: they say that there is none. */
+/* Number 0 and word 0 mean "none". */
 static void
 begin_at_one(_Atomic uint32_t *next)
 {
@@ -144,7 +136,7 @@ sites_attach(struct ring_area *area)
 	int saved = errno;
 	struct index *index = index_map();
 
-	/* Another area's numbers would only be in the way. */
+	/* Slots of another area would only be in the way. */
 	if (index != NULL && atomic_exchange(&index->used, 1) != 0) {
 		(void)call_madvise(index, sizeof(*index), MADV_DONTNEED);
 		atomic_store(&index->used, 1);
@@ -158,7 +150,7 @@ sites_attach(struct ring_area *area)
 	atomic_store_explicit(&index->area, area, memory_order_release);
 }
 
-/* No more numbers of that table; returns how many there are. */
+/* Ends the table; returns how many numbers it gave. */
 static uint32_t
 table_close(_Atomic uint32_t *next, uint32_t size)
 {
@@ -168,10 +160,7 @@ table_close(_Atomic uint32_t *next, uint32_t size)
 	return n < 1 ? 1 : n > size ? size : n;
 }
 
-/*
- * One whose writer is in the middle of it, perhaps for long, is of nothing: the
- * writer goes on in the old area.
- */
+/* One that is still being written becomes [unknown]. */
 static void
 module_move(struct ring_module *to, struct ring_module *from)
 {
@@ -205,9 +194,8 @@ site_move(struct ring_area *to, struct ring_area *from, uint32_t no,
 }
 
 /*
- * Whoever has a number has taken it before its table is closed, and what that
- * number rests on before: the frames before the site, the modules before the
- * frames.  So they are closed in this order.
+ * A number is taken before its table is closed, and what it rests on earlier:
+ * modules, then frames, then the site.  So they are closed in reverse.
  */
 void
 sites_move(struct ring_area *from, struct ring_area *to)
@@ -225,7 +213,7 @@ sites_move(struct ring_area *from, struct ring_area *to)
 	modules = table_close(&from->modules, RING_MODULES);
 	for (uint32_t i = 1; i < modules; i++)
 		module_move(&module_table(to)[i], &module_table(from)[i]);
-	/* A frame at address 0, for a number whose stack is not there yet. */
+	/* A frame at address 0, for numbers without a stack yet. */
 	for (uint32_t i = 1; i < sites; i++)
 		site_move(to, from, i, frames < RING_FRAMES ? frames : 1);
 	atomic_store_explicit(&to->modules, modules, memory_order_relaxed);
@@ -247,7 +235,7 @@ sites_detach(void)
 }
 
 void
-sites_walked(void)
+sites_count_walk(void)
 {
 	struct ring_area *area = area_of(atomic_load_explicit(&index_page,
 	    memory_order_acquire));
@@ -257,7 +245,7 @@ sites_walked(void)
 }
 
 void
-sites_left_out(void)
+sites_count_full(void)
 {
 	struct ring_area *area = area_of(atomic_load_explicit(&index_page,
 	    memory_order_acquire));
@@ -278,17 +266,14 @@ fold(uint64_t a, uint64_t b)
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 #else
-	/* Whatever this finds is compared in full. */
+	/* The result is compared in full anyway. */
 	uint64_t product = (a ^ b >> 32) * ((b ^ a << 32) | 1);
 
 	return product ^ product >> 32;
 #endif
 }
 
-/*
- * Each pair of words is multiplied with keys of its own place and the products
- * are added: none of the multiplications waits for another.
- */
+/* Multiplied in pairs with keys of their place: none waits for another. */
 static uint64_t
 hash(const uint64_t *word, unsigned n, uint64_t seed)
 {
@@ -306,7 +291,7 @@ hash(const uint64_t *word, unsigned n, uint64_t seed)
 	return fold(sum ^ GOLDEN, more ^ UINT64_C(0x8ebc6af09c88c6e3));
 }
 
-/* The tag is the upper half of a hash, the number is in the lower half. */
+/* Tag: upper half of the hash.  Number: lower half. */
 static bool
 tag_agrees(uint64_t slot, uint64_t hashed)
 {
@@ -348,14 +333,13 @@ stack_is(struct ring_area *area, uint32_t no, const struct stack *st)
 	return differ == 0;
 }
 
-/* A number of the stack's own; 0: there is no room. */
 static uint32_t
 stack_write(struct ring_area *area, const struct stack *st)
 {
 	uint64_t *kept;
 	uint32_t no, at;
 
-	/* Words that no number will name would be lost. */
+	/* Otherwise frames without a number would be lost. */
 	if (atomic_load_explicit(&area->sites, memory_order_relaxed) >=
 	    RING_SITES)
 		return 0;
@@ -373,11 +357,7 @@ stack_write(struct ring_area *area, const struct stack *st)
 	return no;
 }
 
-/*
- * The stack has been looked for in the slots before `probe`, and that one was
- * free.  Another thread, or a handler, may have come first: with the same
- * stack, then its number holds, or with another.
- */
+/* `probe` was free, but others may come first: with this stack or another. */
 static uint32_t
 stack_add(struct index *index, struct ring_area *area, const struct stack *st,
     uint64_t hashed, unsigned probe)
@@ -459,34 +439,7 @@ struct object {
 	uint32_t build_id_len;		/* 0: has none */
 };
 
-/*
- * The program headers, when the file's own header lies where the object begins
- * and they lie with it in the first page, as the linkers have it; else none.
- */
-static const ElfW(Phdr) *
-headers_of(const struct cfi_object *o, unsigned *n)
-{
-	const ElfW(Ehdr) *eh;
-	uintptr_t start = o->start;
-
-	if (start == 0 || start % FIRST_PAGE != 0 || o->end <= start ||
-	    o->end - start < sizeof(*eh))
-		return NULL;
-	eh = (const ElfW(Ehdr) *)start;
-	if (eh->e_ident[EI_MAG0] != ELFMAG0 ||
-	    eh->e_ident[EI_MAG1] != ELFMAG1 ||
-	    eh->e_ident[EI_MAG2] != ELFMAG2 ||
-	    eh->e_ident[EI_MAG3] != ELFMAG3 ||
-	    eh->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    eh->e_phoff % _Alignof(ElfW(Phdr)) != 0 ||
-	    eh->e_phoff > FIRST_PAGE ||
-	    eh->e_phnum > (FIRST_PAGE - eh->e_phoff) / sizeof(ElfW(Phdr)))
-		return NULL;
-	*n = eh->e_phnum;
-	return (const ElfW(Phdr) *)(start + eh->e_phoff);
-}
-
-/* Whether [vaddr, vaddr + size) of the file's addresses is there to be read. */
+/* [vaddr, vaddr + size) in the file's addresses. */
 static bool
 readable(const struct cfi_object *o, const ElfW(Phdr) *ph, unsigned n,
     uint64_t vaddr, uint64_t size)
@@ -504,7 +457,7 @@ readable(const struct cfi_object *o, const ElfW(Phdr) *ph, unsigned n,
 	return false;
 }
 
-/* The build id among the notes in [at, at + size); false: not there. */
+/* Finds the build id among the notes; false: none. */
 static bool
 find_note(uintptr_t at, uint64_t size, uint64_t align, struct object *ob)
 {
@@ -543,7 +496,7 @@ find_build_id(struct object *ob)
 {
 	const struct cfi_object *o = ob->at;
 	unsigned n;
-	const ElfW(Phdr) *ph = headers_of(o, &n);
+	const ElfW(Phdr) *ph = cfi_headers(o->start, o->end, &n);
 
 	if (ph == NULL)
 		return;
@@ -571,8 +524,8 @@ path_is(const char kept[RING_PATH], const char *path)
 }
 
 /*
- * Everything is compared: what is loaded where another object was unloaded may
- * have its place, its size and even its link_map.
+ * In full: an object loaded where another was unloaded may share place, size
+ * and even link_map.
  */
 static bool
 module_is(struct ring_area *area, uint32_t no, const struct object *ob)
@@ -618,8 +571,8 @@ module_write(struct ring_area *area, const struct object *ob)
 }
 
 /*
- * Of everything that is compared: plugins that follow one another in one place
- * differ in their build ids alone, and would all be looked for in a row.
+ * Of everything: plugins that follow one another in one place differ only in
+ * their build ids.
  */
 static uint64_t
 object_hash(const struct object *ob)

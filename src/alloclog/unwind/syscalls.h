@@ -1,23 +1,19 @@
 /*
- * syscalls: system calls by their numbers, so that no function of the program or
- * of another library comes between.  Private to the target side.
+ * syscalls: system calls by number, so that no function of the program or
+ * another library comes between.  Private to the target side.
  *
- * A program's own close(2) may take a lock, and the program may fork while another
- * thread holds it; a library before us may have a getuid(2) that returns another
- * user (fakeroot).  Where pointers have 32 bits, and nothing is watched, numbers
- * and structures are left to libc.
- *
- * Example
- *	fd = call_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
- *	if (fd == -1)
- *		return -1;		(errno as always)
- *	call_close(fd);
+ * A program's close(2) may take a lock that is held at a fork; a library before
+ * us may have a getuid(2) that lies (fakeroot).  With 32-bit pointers, where
+ * nothing is watched, some are left to libc.
  */
 #ifndef ALLOCLOG_SYSCALLS_H
 #define ALLOCLOG_SYSCALLS_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -68,14 +64,14 @@ call_recvmsg(int fd, struct msghdr *msg, int flags)
 	return syscall(SYS_recvmsg, fd, msg, flags);
 }
 
-/* The kernel writes into *ts what is left of it. */
+/* The kernel writes the rest into *ts. */
 static inline int
 call_ppoll(struct pollfd *fds, nfds_t n, struct timespec *ts)
 {
 	return (int)syscall(SYS_ppoll, fds, n, ts, NULL, 8);
 }
 
-/* Where the file ends; its position moves there. */
+/* The file's size; its position moves there. */
 static inline off_t
 call_end_of(int fd)
 {
@@ -108,6 +104,40 @@ static inline int
 call_mprotect(void *at, size_t size, int prot)
 {
 	return (int)syscall(SYS_mprotect, at, size, prot);
+}
+
+/*
+ * Memory whose first `wiped` bytes a fork wipes, however it is made; NULL: there
+ * is none.  Keeps errno.
+ */
+static inline void *
+call_map_wiped(size_t size, size_t wiped)
+{
+	int saved = errno;
+	void *p = call_mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p != MAP_FAILED && call_madvise(p, wiped, MADV_WIPEONFORK) != 0) {
+		call_munmap(p, size);
+		p = MAP_FAILED;
+	}
+	errno = saved;
+	return p != MAP_FAILED ? p : NULL;
+}
+
+/* libc's function would leave two of its own signals unblocked. */
+static inline void
+call_block_signals(uint64_t *old)
+{
+	const uint64_t all = ~UINT64_C(0);
+
+	(void)syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, old, sizeof(all));
+}
+
+static inline void
+call_restore_signals(const uint64_t *old)
+{
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, sizeof(*old));
 }
 
 static inline int

@@ -1,15 +1,14 @@
 /*
  * Recognising a stack.
  *
- * An event first looks at the one chain that its return address and stack
- * pointer lead to and verifies it, which costs a load and a comparison for
- * each slot.  When that fails it walks (walk.c), and looks for the frames' hash
- * among those that this thread has met lately; when it is not there either,
- * sites_put() is asked, which compares in full.
+ * An event verifies the one chain that its return address and stack pointer
+ * lead to, by a load and a comparison for each slot.  If that fails it walks
+ * (walk.c), and looks for the frames' hash among this thread's memos; if it is
+ * not there, it asks sites_put(), which compares in full.
  *
- * A handler that interrupts this finds the cache busy and walks by itself.
- * One that forks leaves the child a cache of zeros, and a generation that
- * what was under way does not have: nothing of it is kept.
+ * A handler that interrupts this finds the cache busy and walks by itself.  If
+ * it forks, the child has a cache of zeros and another generation: nothing
+ * under way is kept.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,10 +20,7 @@
 #include "syscalls.h"
 #include "walk.h"
 
-/*
- * A program's own assembler may call malloc on a stack that is aligned to 8
- * only, and live.  What recognises a chain keeps nothing on the stack.
- */
+/* A program's assembler may call malloc on a stack aligned to 8 only. */
 #ifdef __x86_64__
 #define REALIGNED __attribute__((noinline, force_align_arg_pointer))
 #else
@@ -33,34 +29,32 @@
 
 #define WORD sizeof(uintptr_t)
 
-/* Of a thread: */
+/* Of a thread. */
 #define CHAINS 512		/* a power of two */
 #define CHAIN_PAIRS 20
 #define CHAIN_SINGLES 34	/* a stack that needs more has no chain */
 
 /*
- * Chains are of use while at least half of the stacks are found among them.
- * Otherwise a walk from the trail costs less than they do, and they are tried
- * in one of so many periods only; a period is so many walks.
+ * Chains pay while half of the stacks are found among them; otherwise walks
+ * from the trail are cheaper, and chains are tried in one of TRIED periods.  A
+ * period is so many walks.
  */
 #define PERIOD 256
 #define TRIED 32
 
 /*
- * Slots, as words above the stack pointer, and what they held.  A saved rbp and
- * the return address right above it are a pair, compared as one.  The last of
- * each kind is repeated up to an even number.
- *
- * Chains are kept of a thread's own stack alone: there all slots may be read
- * at once, whatever they hold, and no branch waits for each of them.
+ * Slots, as words above the stack pointer, and their values.  A saved rbp and
+ * the return address above it are a pair, compared as one.  The last of each
+ * kind is repeated up to an even number.  Only of a thread's own stack, where
+ * all slots can be read at once, without a branch for each.
  */
 struct chain {
 	_Alignas(64) uintptr_t sp;	/* of the origin's caller */
 	uintptr_t pc;
 	uintptr_t rbp;
-	uintptr_t rbp_mask;	/* 0: the register at the origin does not matter; else all ones */
+	uintptr_t rbp_mask;	/* all ones, or 0 if the register does not matter */
 	uint32_t generation;
-	uint32_t site;		/* 0: there was no room for one */
+	uint32_t site;		/* 0: no room for one */
 	uint8_t npair, nsingle;
 	uint16_t pair_at[CHAIN_PAIRS];
 	uint16_t single_at[CHAIN_SINGLES];
@@ -74,19 +68,19 @@ struct stack_cache {
 	struct stack_cache_head head;
 	uint32_t depth;
 	uint32_t generation;
-	bool chains;		/* are looked for and kept */
-	bool known;		/* it has begun: its rules and memos go on for the next thread, too */
+	bool chains;		/* chains are in use */
+	bool known;		/* has begun: rules and memos stay for the next thread */
 	uint32_t hits;		/* in this period */
 	uint32_t walks;
 	struct walker walker;
 	uint64_t frame[RING_STACK_MAX];
-	uint64_t key[CHAINS];		/* of the chains: so that one that is not kept costs no line of its own */
+	uint64_t key[CHAINS];		/* of the chains: a miss reads no line of theirs */
 	struct chain chain[CHAINS];
 };
 
 /* --- chains -------------------------------------------------------------- */
 
-/* No place has 0. */
+/* Never 0. */
 static inline uint64_t
 chain_key(uintptr_t sp, uintptr_t pc)
 {
@@ -99,7 +93,7 @@ chain_index(uint64_t key, uintptr_t sp)
 	return (unsigned)((key >> 40) ^ (sp >> 4)) % CHAINS;
 }
 
-/* What two words at `at` have in common with a pair: nothing but zeros. */
+/* Adds to *sum how two words at `at` differ from a pair. */
 static inline void
 pair_differs(struct pair *sum, uintptr_t at, const struct pair *p)
 {
@@ -141,14 +135,14 @@ chain_verified(const struct chain *ch, uintptr_t sp, uintptr_t pc,
 	return (pairs.held[0] | pairs.held[1] | singles) == 0;
 }
 
-/* Of a chain in the making. */
+/* A chain that is being built. */
 struct making {
 	struct chain *ch;
 	uintptr_t sp;
 	uintptr_t hi;		/* slots from here on are not on this stack */
 };
 
-/* The distance of a slot in words; -1: it cannot be kept. */
+/* The slot's distance in words; -1: it cannot be kept. */
 static int
 chain_distance(const struct making *m, uintptr_t at)
 {
@@ -184,7 +178,7 @@ chain_pair(struct making *m, uintptr_t at, uintptr_t first, uintptr_t second)
 	return true;
 }
 
-/* The slots of the step that led to this level. */
+/* The slots of the step to this level. */
 static bool
 chain_level(struct making *m, const struct level *l)
 {
@@ -223,9 +217,9 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 	uint64_t key = chain_key(sp, first->pc);
 	unsigned at = chain_index(key, sp);
 	struct chain *ch = &c->chain[at];
-	struct making m = { .ch = ch, .sp = sp, .hi = mapped->own_hi - WORD };
+	struct making m = { .ch = ch, .sp = sp, .hi = mapped->stack_hi - WORD };
 
-	if (sp - mapped->own_lo >= mapped->own_hi - mapped->own_lo)
+	if (sp - mapped->stack_lo >= mapped->stack_hi - mapped->stack_lo)
 		return;
 	c->key[at] = 0;
 	ch->npair = ch->nsingle = 0;
@@ -252,7 +246,7 @@ site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
 	memo *set = walker_memo(&c->walker, hash);
 	uint32_t site;
 
-	/* Of the one that is meant nothing is left but its site. */
+	/* Of the right one nothing is left but its site. */
 	hash &= ~MEMO_SITE;
 #pragma GCC unroll 4
 	for (unsigned i = 0; i < MEMO_WAYS; i++)
@@ -272,7 +266,7 @@ site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
 
 /* --- the stack of an event ----------------------------------------------- */
 
-/* Chains and memos of another generation do not agree by themselves. */
+/* Chains and memos of another generation never agree. */
 static void
 cache_void(struct stack_cache *c, uint32_t generation)
 {
@@ -280,7 +274,7 @@ cache_void(struct stack_cache *c, uint32_t generation)
 	c->generation = generation;
 }
 
-/* Whether chains are of use; once for each walk. */
+/* Are chains worth it?  Once for each walk. */
 static inline void
 judge_chains(struct stack_cache *c)
 {
@@ -291,11 +285,7 @@ judge_chains(struct stack_cache *c)
 	c->hits = 0;
 }
 
-/*
- * A stack that no chain was verified for.  When a handler has forked in the
- * middle of it, cache and generation are not those that it began with, and
- * nothing is kept.  The cache is busy, and is not any more afterwards.
- */
+/* A stack without a verified chain.  After a handler's fork nothing is kept. */
 static REALIGNED uint64_t
 caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 {
@@ -305,7 +295,7 @@ caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 
 	if (c->generation != generation)
 		cache_void(c, generation);
-	sites_walked();
+	sites_count_walk();
 	depth = walker_walk(&c->walker, frame, c->depth, generation, &hash);
 	if (depth != 0) {
 		site = site_of(c, depth, hash, generation);
@@ -325,22 +315,22 @@ stack_walk(uintptr_t frame, unsigned depth)
 	struct stack_frames s;
 	uint32_t site;
 
-	sites_walked();
+	sites_count_walk();
 	walk_plain(frame, depth, &s);
 	site = sites_put(s.frame, s.depth, s.end);
 	return site != 0 ? rec_site_caller(site) :
 	    rec_plain_caller(mapped_peek(frame + WORD));
 }
 
-/* What is known of a stack that found no room when its chain was kept. */
+/* A chain that was kept without a site. */
 static __attribute__((noinline, cold)) uint64_t
-caller_alone(uintptr_t pc)
+caller_without_site(uintptr_t pc)
 {
-	sites_left_out();
+	sites_count_full();
 	return rec_plain_caller(pc);
 }
 
-/* The rare ways are jumps, so that nothing is saved for them. */
+/* The rare paths are jumps, so that nothing is saved for them. */
 uint64_t
 stack_caller(struct stack_cache *c, uintptr_t frame)
 {
@@ -359,7 +349,7 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 		return stack_walk(frame, c->depth);
 	atomic_store_explicit(&c->head.busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Else it is made out anew for each of its members. */
+	/* Otherwise it is computed anew for each member. */
 	__asm__("" : "+r"(ch));
 	if (!c->chains || __builtin_expect(c->key[at] != key, 0) ||
 	    __builtin_expect(!chain_verified(ch, sp, pc, rbp, generation), 0))
@@ -369,7 +359,7 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&c->head.busy, 0, memory_order_relaxed);
 	return __builtin_expect(site != 0, 1) ? rec_site_caller(site) :
-	    caller_alone(pc);
+	    caller_without_site(pc);
 }
 
 void
@@ -392,7 +382,7 @@ stack_frames(struct stack_cache *c, uintptr_t frame, unsigned depth,
 }
 
 void
-stack_forget(void)
+stack_forget_rules(void)
 {
 	rules_forget();
 }
@@ -415,7 +405,7 @@ stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 	c->chains = true;
 	c->depth = depth;
 	c->head.frees = frees;
-	/* Else it is zeros, as new pages are and those that a fork has wiped. */
+	/* Otherwise zeros, as new or wiped pages are. */
 	if (!c->known) {
 		walker_begin(&c->walker, atomic_load(&rules_generation));
 		c->generation = c->walker.near.generation;
@@ -425,28 +415,20 @@ stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 }
 
 void
-stack_cache_hand_on(struct stack_cache *c)
+stack_cache_reset_thread(struct stack_cache *c)
 {
 	memset(c->key, 0, sizeof(c->key));
-	walker_hand_on(&c->walker);
+	walker_reset_thread(&c->walker);
 	c->depth = 0;
 }
 
 struct stack_cache *
 stack_cache_new(unsigned depth, bool frees)
 {
-	int saved = errno;
-	struct stack_cache *c = call_mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct stack_cache *c = call_map_wiped(sizeof(*c), sizeof(*c));
 
-	if (c != MAP_FAILED && call_madvise(c, sizeof(*c), MADV_WIPEONFORK) != 0) {
-		call_munmap(c, sizeof(*c));
-		c = MAP_FAILED;
-	}
-	errno = saved;
-	if (c == MAP_FAILED)
-		return NULL;
-	stack_cache_renew(c, depth, frees);
+	if (c != NULL)
+		stack_cache_renew(c, depth, frees);
 	return c;
 }
 

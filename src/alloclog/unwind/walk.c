@@ -1,15 +1,12 @@
 /*
- * Walking.  Level by level by the rules, the common ones from one word each, and
- * at each level a look whether it is one of the trail: from there on the slots
- * of the trail are compared with what they held, innermost first and never
- * beyond the first that differs, so that only levels that have changed are
- * walked.
+ * Walking: level by level, by the rules of the thread, one word each.  Each
+ * level is looked up in the trail: from there on slots are only compared with
+ * their former values, innermost first, up to the first that differs.
  *
- * What a slot that agrees vouches for.  The place of the next one: a return
- * address determines the rule of its level, rule and registers of the level
- * determine the next slot.  rbp is a register like any other: where a rule
- * uses it, its value is compared too, where the walk joined or in the slot
- * from which it was reloaded since.
+ * A slot that agrees vouches for the place of the next: the return address
+ * determines the rule, rule and registers the next slot.  If a rule uses rbp
+ * its value is compared too, where the walk joined or where it was reloaded
+ * since.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,12 +15,12 @@
 
 #define WORD sizeof(uintptr_t)
 
-/* A walk: levels of w->fresh, then levels of the trail that hold. */
+/* Levels of w->fresh, then levels of the trail. */
 struct walk {
 	struct walker *w;
 	unsigned n;		/* levels in w->fresh */
-	unsigned join;		/* trail level that goes on from there; TRAIL: none */
-	unsigned verified;	/* so many levels from join on are known to hold */
+	unsigned join;		/* trail level that follows; TRAIL: none */
+	unsigned verified;	/* levels from join on that hold */
 };
 
 /* --- one step out -------------------------------------------------------- */
@@ -40,9 +37,7 @@ level_origin(struct level *l, uintptr_t frame)
 	l->via = 0;
 }
 
-/*
- * Finds sp of the next level: the CFA.  *l is marked if it hangs on rbp.
- */
+/* Computes next->sp, the CFA; notes in *l if it depends on rbp. */
 static enum ring_end
 step_cfa(struct level *l, const struct cfi_rule *r, struct mapped *m,
     struct level *next)
@@ -94,11 +89,7 @@ step_rbp(const struct level *l, const struct cfi_rule *r, struct mapped *m,
 	return mapped_fetch(m, next->reload, &next->rbp) ? 0 : RING_END_MEMORY;
 }
 
-/*
- * From *l to the level that called it.  0, or why there is none to be had.
- * Only a signal frame may lead to another stack; any other leads further out
- * on the same one.
- */
+/* To the caller: 0, or why not.  Only a signal frame leads to another stack. */
 static enum ring_end
 step_out(struct level *l, const struct cfi_rule *r, struct mapped *m,
     struct level *next)
@@ -129,9 +120,7 @@ step_out(struct level *l, const struct cfi_rule *r, struct mapped *m,
 	return (uint64_t)next->pc >> (REC_ADDR_BITS - 1) != 0 ? RING_END_STUCK : 0;
 }
 
-/*
- * Names the frame of a level and says why it is the last; 0: *r leads on.
- */
+/* Sets the module; why this level is the last, or 0: *r leads on. */
 static enum ring_end
 level_rule(struct rules_near *near, struct level *l, struct rule *r)
 {
@@ -151,11 +140,7 @@ level_rule(struct rules_near *near, struct level *l, struct rule *r)
 
 /* --- the trail ----------------------------------------------------------- */
 
-/*
- * Verifies the step to trail level i, the one inside of it being verified: if
- * this or any further step hangs on rbp, that has been compared where the walk
- * joined, or where it was reloaded since.
- */
+/* The long form: any memory, all slots of the step to trail level i. */
 static bool
 verified_more(struct walker *w, unsigned i)
 {
@@ -171,10 +156,7 @@ verified_more(struct walker *w, unsigned i)
 	    (mapped_has(m, l->reload) && mapped_peek(l->reload) == l->rbp);
 }
 
-/*
- * The commonest of what has to be compared besides a mark: the one place from
- * which rbp was read, on the thread's own stack.
- */
+/* The most common extra slot: one reload, on the thread's own stack. */
 static inline bool
 verified_reload(const struct walker *w, unsigned i)
 {
@@ -182,14 +164,14 @@ verified_reload(const struct walker *w, unsigned i)
 	const struct mapped *m = &w->mapped;
 
 	return (l->flags & LEVEL_FAR) == 0 && l->reload % WORD == 0 &&
-	    l->reload - m->own_lo < m->own_hi - m->own_lo &&
+	    l->reload - m->stack_lo < m->stack_hi - m->stack_lo &&
 	    mapped_peek(l->reload) == l->rbp;
 }
 
 /* A word that is 0. */
 static const uintptr_t mark_base;
 
-/* Every bit that is as it was. */
+/* The bits that are as before. */
 static inline uintptr_t
 mark_same(const struct mark *k)
 {
@@ -213,18 +195,18 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 	w->more[at] = (uint8_t)(l->flags & LEVEL_MORE);
 	k->from = l->slot - (uintptr_t)&mark_base;
 	k->not_pc = ~l->pc;
-	if (__builtin_expect(l->slot - m->own_lo >= m->own_hi - m->own_lo, 0))
+	if (__builtin_expect(l->slot - m->stack_lo >= m->stack_hi - m->stack_lo, 0))
 		k->from = k->not_pc = 0;
 }
 
-/* How many of the trail levels from `at` on agree with their marks, up to `count`. */
+/* How many of `count` trail levels from `at` on agree. */
 static inline unsigned
 marks_run(const struct walker *w, unsigned at, unsigned count)
 {
 	const struct mark *first = &w->mark[at], *k = first;
 	const struct mark *end = first + count;
 
-	/* In rounds, without a branch for each: where a stack differs cannot be foreseen. */
+	/* In rounds: where a stack differs cannot be predicted. */
 	for (; k < end; k += MARK_ROUND) {
 		uintptr_t same = mark_same(&k[0]) & mark_same(&k[1]);
 
@@ -237,7 +219,7 @@ marks_run(const struct walker *w, unsigned at, unsigned count)
 	return k < end ? (unsigned)(k - first) : count;
 }
 
-/* The first of the trail levels from `at` on that has MORE; `end` if none before. */
+/* The first trail level from `at` on with MORE; or `end`. */
 static inline unsigned
 more_next(const struct walker *w, unsigned at, unsigned end)
 {
@@ -252,7 +234,7 @@ more_next(const struct walker *w, unsigned at, unsigned end)
 	return at < end ? at : end;
 }
 
-/* How many of the `count` trail levels from `at` on are verified before one is not. */
+/* How many of `count` trail levels from `at` on are verified. */
 static unsigned
 verified_run(struct walker *w, unsigned at, unsigned count)
 {
@@ -266,7 +248,7 @@ verified_run(struct walker *w, unsigned at, unsigned count)
 			if (!verified_reload(w, i) && !verified_more(w, i))
 				return i - at;
 		n = end - at;
-		/* A level of another stack has the long way only. */
+		/* A level of another stack has no mark. */
 		if (n >= count || mark_is_set(&w->mark[end]) ||
 		    !verified_more(w, end))
 			return n;
@@ -274,7 +256,7 @@ verified_run(struct walker *w, unsigned at, unsigned count)
 	}
 }
 
-/* The trail level that a walk at *l has come to; TRAIL: none that is known of. */
+/* The trail level that *l is; TRAIL: none. */
 static inline unsigned
 joins(const struct walker *w, const struct level *l)
 {
@@ -322,10 +304,7 @@ power(unsigned n)
 	return p;
 }
 
-/*
- * The flags of a level with those that say whether it hangs on rbp.  *needs is
- * what lies outside of it asks of it, and becomes what it asks itself.
- */
+/* Adds the flags about rbp.  *needs: do the levels outside, and this one? */
 static inline uint64_t
 level_flags(const struct level *l, bool *needs)
 {
@@ -340,10 +319,7 @@ level_flags(const struct level *l, bool *needs)
 	return level_via(l) != 0 ? flags | LEVEL_MORE : flags;
 }
 
-/*
- * How a level was come to.  Word by word: a wide load of what has just been
- * stored by words would wait for it to reach the cache.
- */
+/* Word by word: a wide load of words just stored would wait for the cache. */
 static inline void
 level_copy(struct level *to, const struct level *l)
 {
@@ -355,14 +331,14 @@ level_copy(struct level *to, const struct level *l)
 	}
 }
 
-/* What a level asks of the one inside of it. */
+/* Needs rbp of the level inside. */
 static inline bool
 asks_rbp(const struct level *l)
 {
 	return (l->flags & LEVEL_NEEDS_RBP) != 0 && l->reload == 0;
 }
 
-/* Takes `count` levels that hold into the walk, with what rbp is in each of them now. */
+/* Copies `count` verified levels into the walk, with their rbp of now. */
 static void
 trail_take(struct walk *k, const struct level *l, unsigned count)
 {
@@ -391,9 +367,8 @@ trail_take(struct walk *k, const struct level *l, unsigned count)
 
 /*
  * The walk stands at fresh[k->n], which is trail level k->join, and has `want`
- * levels to go, that one included.  Verifies outwards; true when that is all
- * that was wanted or all there is.  Otherwise the levels that hold have been
- * taken into the walk, and fresh[k->n] is the outermost of them.
+ * levels to go.  Verifies outwards; false: the stack goes on differently behind
+ * fresh[k->n].
  */
 static inline bool
 trail_follow(struct walk *k, unsigned want)
@@ -404,7 +379,7 @@ trail_follow(struct walk *k, unsigned want)
 	unsigned most = TRAIL - k->join, i;
 	uint64_t flags;
 
-	/* How the walk came here is its own; what leads on is the trail's. */
+	/* The way in is the walk's, the way on the trail's. */
 	level_copy(t, l);
 	flags = (t->flags & ~(uint64_t)(LEVEL_RBP_LOST | LEVEL_MORE | LEVEL_FAR)) |
 	    (l->flags & (LEVEL_RBP_LOST | LEVEL_FAR));
@@ -428,10 +403,7 @@ trail_follow(struct walk *k, unsigned want)
 
 /* --- hashes -------------------------------------------------------------- */
 
-/*
- * Of the `depth` levels from trail level `first` on, or of as many that are
- * going to stand there, the sum of which is given.
- */
+/* `depth` levels from trail level `first` on, whose sum is given. */
 static inline uint64_t
 hash_of(struct walker *w, uint64_t sum, unsigned depth, unsigned first,
     enum ring_end end)
@@ -446,11 +418,7 @@ hash_of(struct walker *w, uint64_t sum, unsigned depth, unsigned first,
 	    (uint64_t)end << 8 | depth);
 }
 
-/*
- * The walk has come to trail level `join` after n others.  If all of the trail
- * holds, which is likely but takes a while to verify, then this will be looked
- * at.
- */
+/* Prefetches the memo of the stack in case all of the trail holds. */
 static inline void
 memo_soon(struct walker *w, unsigned depth, unsigned n, unsigned join,
     uint64_t sum)
@@ -464,26 +432,24 @@ memo_soon(struct walker *w, unsigned depth, unsigned n, unsigned join,
 
 /* --- a walk -------------------------------------------------------------- */
 
-/* A step from here may be had near, and goes by rsp or an rbp that is known. */
+/* The rule may be near, and rbp is known. */
 static inline bool
 is_near(const struct walker *w, const struct level *l)
 {
 	const struct mapped *m = &w->mapped;
 
-	return l->sp - m->own_lo < m->own_hi - m->own_lo &&
+	return l->sp - m->stack_lo < m->stack_hi - m->stack_lo &&
 	    l->sp % WORD == 0 && near_may(l->pc) &&
 	    (l->flags & (LEVEL_EXACT | LEVEL_RBP_LOST)) == 0;
 }
 
 /*
- * From fresh[k->n], which is near, outwards by what is known near, until the
- * walk has joined the trail at k->join.  Otherwise it stands where that does
- * not lead on, or at the last level.
+ * From fresh[k->n] outwards by near rules, until the walk joins the trail at
+ * k->join, a rule is missing, or the last level.
  *
- * These are the steps that level_rule() and step_out() would make, from as few
- * words as it takes.  All that is read lies between the level's sp, which is
- * on the thread's own stack, and that stack's end; whatever is unusual is left
- * to them.
+ * The same steps as level_rule() and step_out(), from as few words as possible.
+ * Reads only between the level's sp and the end of the thread's own stack, and
+ * leaves everything unusual to them.
  */
 static inline void
 walk_near(struct walk *k, unsigned depth)
@@ -491,7 +457,7 @@ walk_near(struct walk *k, unsigned depth)
 	struct walker *w = k->w;
 	struct level *l = &w->fresh[k->n];
 	const struct level *last = &w->fresh[depth - 1];
-	const uintptr_t own_hi = w->mapped.own_hi;
+	const uintptr_t stack_hi = w->mapped.stack_hi;
 	uintptr_t sp = l->sp, pc = l->pc, rbp = l->rbp;
 	uint64_t sum = 0, factor = 1;
 	unsigned join = TRAIL;
@@ -509,7 +475,7 @@ walk_near(struct walk *k, unsigned depth)
 				break;
 			uses = LEVEL_USES_RBP;
 		}
-		if (__builtin_expect(up > own_hi - sp, 0))
+		if (__builtin_expect(up > stack_hi - sp, 0))
 			break;
 		pc = mapped_peek(sp + up - WORD);
 		if (__builtin_expect(!near_may(pc), 0))
@@ -520,7 +486,7 @@ walk_near(struct walk *k, unsigned depth)
 		l->sum = mixed(l->pc | module);
 		sum += l->sum * factor;
 		factor *= FACTOR;
-		/* Whether rbp is kept there cannot be foreseen: no branch. */
+		/* Whether rbp is saved cannot be predicted: no branch. */
 		kept = -(uintptr_t)(below != 0);
 		__asm__("" : "+r"(kept));
 		rbp ^= (rbp ^ mapped_peek(sp - WORD -
@@ -541,7 +507,7 @@ walk_near(struct walk *k, unsigned depth)
 	k->join = join;
 }
 
-/* One step from fresh[k->n] by the long way.  0, or why there is none. */
+/* One step by the table of rules: 0, or why not. */
 static __attribute__((noinline)) enum ring_end
 walk_far(struct walk *k, unsigned depth)
 {
@@ -559,11 +525,7 @@ walk_far(struct walk *k, unsigned depth)
 	return step_out(l, &r.cfi, &w->mapped, l + 1);
 }
 
-/*
- * Levels come into w->fresh, and from k->join on they are the trail's.  The
- * first level is not looked for there: two stacks that differ do so in the
- * second, if not in the first.
- */
+/* The first level is not looked up: stacks differ in it or in the second. */
 static void
 walk_levels(struct walk *k, uintptr_t frame, unsigned depth)
 {
@@ -587,10 +549,7 @@ walk_levels(struct walk *k, uintptr_t frame, unsigned depth)
 	}
 }
 
-/*
- * When there is no room on the inside, the outermost levels go, and with them
- * what they were in the sums of the others.
- */
+/* Without room inside, the outermost levels go, also from the sums. */
 static __attribute__((noinline)) unsigned
 trail_make_room(struct walker *w, unsigned join)
 {
@@ -610,7 +569,7 @@ trail_make_room(struct walker *w, unsigned join)
 	return first;
 }
 
-/* What was walked becomes the innermost part of the trail. */
+/* The walk becomes the innermost part of the trail. */
 static inline void
 splice(struct walker *w, unsigned n, unsigned join)
 {

@@ -1,6 +1,5 @@
 /*
- * walk: a stack, level by level by the rules, and from where it is known.
- * Private to unwind.c; the vocabulary is that of unwind.h.
+ * walk: walks a stack by rules, from the trail.  Private to this room.
  *
  * Example
  *	walker_void(w, generation);		once
@@ -20,29 +19,29 @@
 
 #define TRAIL 192		/* levels that a thread remembers */
 
-/* The registers of a level, and how they were had. */
+/* A level's registers, and how they were found. */
 struct level {
 	_Alignas(64) uintptr_t slot;	/* where pc was read */
 	uintptr_t pc;
 	uintptr_t rbp;
-	uintptr_t reload;	/* where rbp was read in the step to here; 0: it is the inner level's */
-	uint64_t sum;		/* of the trail: a hash of this frame and those further out; else of it alone */
+	uintptr_t reload;	/* where the step to here read rbp; 0: it is the inner level's */
+	uint64_t sum;		/* hash of this frame, in the trail also of those further out */
 	uint64_t flags;		/* enum level_flags, and above them the module, 0 not known */
 	uintptr_t sp;		/* of LEVEL_FAR, and where the walk stands */
-	uintptr_t via;		/* of LEVEL_FAR: where sp was read in that step; 0: it was reckoned */
+	uintptr_t via;		/* of LEVEL_FAR: where the step read sp; 0: computed */
 };
 
 enum level_flags {
 	LEVEL_EXACT = 1,	/* pc is where a signal struck, not behind a call */
 	LEVEL_RBP_LOST = 2,
-	LEVEL_USES_RBP = 4,	/* the step from here does */
-	LEVEL_NEEDS_RBP = 8,	/* this step, or one further out before a reload */
+	LEVEL_USES_RBP = 4,	/* by the step from here */
+	LEVEL_NEEDS_RBP = 8,	/* by this step, or one further out before a reload */
 	LEVEL_OUTERMOST = 16,
 	LEVEL_FAR = 32,		/* has a via, or an sp that is not right above the slot */
-	LEVEL_MORE = 0x80,	/* more than its slot has to be compared; fits mores */
+	LEVEL_MORE = 0x80,	/* more than its slot is compared; fits mores */
 };
 
-#define LEVEL_MODULE 48		/* the module's bits begin here, as they do in a frame */
+#define LEVEL_MODULE 48		/* the module's first bit, as in a frame */
 
 static inline uint64_t
 level_frame(const struct level *l)
@@ -64,35 +63,32 @@ level_via(const struct level *l)
 }
 
 /*
- * What verifying a level takes.  Apart from the rest, so that a whole stack is
- * verified from a few lines of cache.  A mark is of the thread's own stack,
- * where any slot may be read in any order.  Zeros agree with nothing and lead
- * to no other memory: so are levels of any other stack, and pages that a
- * handler's fork has wiped under a walk.
+ * What verifies a level, apart, so that a whole stack takes few lines of cache.
+ * Only of the thread's own stack, where any slot may be read.  Zeros never
+ * agree and lead to no other memory, as in wiped pages.
  */
 struct mark {
 	uintptr_t from;		/* distance of the slot from mark_base */
-	uintptr_t not_pc;	/* every bit of what it held turned round */
+	uintptr_t not_pc;	/* its value, inverted */
 };
 
-#define MARK_ROUND 4		/* marks looked at in one go */
+#define MARK_ROUND 4		/* marks compared in one go */
 
-/* LEVEL_MORE of some levels in a row, the innermost the lowest byte. */
+/* LEVEL_MORE of levels in a row, the innermost in the lowest byte. */
 typedef uint64_t __attribute__((may_alias, aligned(1))) mores;
 #define MORE_ROUND sizeof(mores)
 
 /*
- * A stack met lately: its hash, and its site in place of the lowest bits.
- * With those that lead to the memo, 58 bits of a hash agree before two stacks
- * are taken for one: among 100,000 stacks that happens in one program of
- * twenty millions.
+ * A stack met lately: its hash, with the site in the lowest bits.  58 bits of
+ * hashes must agree for two stacks to be taken for one: among 100,000 stacks
+ * that happens in one program of twenty millions.
  */
 typedef uint64_t memo;
 #define MEMO_SITE ((uint64_t)RING_SITES - 1)
 #define MEMO_SETS 2048		/* a power of two: walker_memo() takes so many bits */
 #define MEMO_WAYS 4
 
-#define AT_SLOTS 1024		/* words of a stack that have a place of their own in w->at */
+#define AT_SLOTS 1024		/* words of a stack with a place of their own in w->at */
 
 static inline unsigned
 at_of(uintptr_t slot)
@@ -106,11 +102,11 @@ struct walker {
 	enum ring_end end;		/* of the last walk */
 	uint32_t trail_at;		/* trail[trail_at .. TRAIL) are levels, innermost first */
 	struct level fresh[RING_STACK_MAX + 1];
-	uint8_t at[AT_SLOTS];		/* where in the trail a level with such a slot was put last */
-	_Alignas(64) struct mark mark[TRAIL + MARK_ROUND];	/* of the trail's levels; what is behind never agrees */
-	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0, of them; what is behind is 0 */
-	unsigned power_of;		/* what hash_of() last needed, and ... */
-	uint64_t power;			/* ... FACTOR to the power of that */
+	uint8_t at[AT_SLOTS];		/* trail index at which such a slot was put last */
+	_Alignas(64) struct mark mark[TRAIL + MARK_ROUND];	/* of the trail; those behind never agree */
+	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0; those behind are 0 */
+	unsigned power_of;		/* for hash_of(): depth ... */
+	uint64_t power;			/* ... and FACTOR to its power */
 	struct level trail[TRAIL];
 	struct rules_near near;
 	_Alignas(64) memo memo[MEMO_SETS][MEMO_WAYS];	/* the latest first */
@@ -125,12 +121,9 @@ walker_memo(struct walker *w, uint64_t hash)
 /* Of zeros. */
 void walker_begin(struct walker *, uint32_t generation);
 
-/*
- * Forgets the thread, but no rule and no memo.  No mark may lead to a slot on a
- * stack that is gone.
- */
+/* Forgets the thread, whose stack is gone; not rules and memos. */
 static inline void
-walker_hand_on(struct walker *w)
+walker_reset_thread(struct walker *w)
 {
 	w->trail_at = TRAIL;
 	w->mapped = (struct mapped) { 0 };
@@ -143,17 +136,16 @@ walker_hand_on(struct walker *w)
 void walker_void(struct walker *, uint32_t generation);
 
 /*
- * Walks from the origin, at most `depth` levels, which become the innermost
- * part of the trail; returns their number.  0: a handler has forked meanwhile,
- * and the walker is not of this generation any more.
+ * Walks at most `depth` levels from the origin, which become the innermost part
+ * of the trail; returns their number.  0: a handler has forked.
  *
- * hash: 64 bits of all those frames, of why they end and of the generation.  It
- * comes from sums that the trail keeps, so that only what is fresh is reckoned.
+ * hash: of all those frames, why they end, and the generation.  From the
+ * trail's sums, so that only fresh levels are hashed.
  */
 unsigned walker_walk(struct walker *, uintptr_t frame, unsigned depth,
     uint32_t generation, uint64_t *hash);
 
-/* A level of the last walk. */
+/* Of the last walk. */
 static inline const struct level *
 walker_level(const struct walker *w, unsigned i)
 {

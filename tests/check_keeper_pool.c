@@ -125,9 +125,9 @@ START_TEST(no_descriptor_is_left_at_the_end)
 END_TEST
 
 Suite *
-spare_suite(void)
+keeper_pool_suite(void)
 {
-	Suite *s = suite_create("spare");
+	Suite *s = suite_create("keeper_pool");
 	TCase *t = tcase_create("spares");
 
 	tcase_add_test(t, the_one_that_was_made_first_is_taken_first);

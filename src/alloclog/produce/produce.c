@@ -1,24 +1,18 @@
 /*
- * Events by the long way, the common ring, and what is not an event of one
- * address.  The fast path is in produce.h, a thread's own rings are in rings.c,
- * and how the process comes to its areas is in areas.c.
+ * The slow path of events, the common ring, and records that are no event.
  *
  * Known limits
- *	A longjmp out of a handler that had interrupted an event leaves that
- *	event's in-flight word set: the thread's later events go by the common
- *	ring.
- *	A bare clone(2), without any of libc's handlers, in a signal handler that
- *	interrupts an event, whose child then returns from the handler before
- *	it allocates: the rest of that one event goes into the parent's ring.
- *	A handler that interrupts an event, forks twice, and whose grandchild
- *	allocates and returns from it: where its first ring lies over that of
- *	the event, the rest of the event goes into it, at a place of before.
- *	The grandchild's keeper finds a record that makes no sense there; the
- *	program finds nothing.
+ *	A longjmp out of a handler that interrupted an event leaves the event's
+ *	in-flight word set: the thread's later events use the common ring.
+ *	A bare clone(2) in such a handler, whose child returns from the handler
+ *	before it allocates: the rest of that event goes into the parent's ring.
+ *	Such a handler that forks twice, whose grandchild allocates and returns
+ *	from it: if its first ring lies over the event's, the rest of the event
+ *	goes into it.  The keeper finds a record that makes no sense.
  */
 #include "rings.h"
 
-/* Slots of the common ring that can lie between two rings of the bell. */
+/* Slots of the common ring between two bells. */
 #define COMMON_QUARTER (RING_COMMON_SLOTS / 4)
 
 static struct ring_slot *
@@ -35,7 +29,7 @@ common_slot(struct ring_area *area, uint64_t n)
 	return &common_slots(area)[n % RING_COMMON_SLOTS];
 }
 
-/* Whether the common ring drops without waiting, after a stall. */
+/* True when the common ring drops without waiting, after a stall. */
 static bool
 common_stalled(struct shared *sh, int64_t fill)
 {
@@ -48,8 +42,8 @@ common_stalled(struct shared *sh, int64_t fill)
 }
 
 /*
- * Claims `need` slots in a row: room first, then the claim.  A slot claimed
- * and not yet valid is in flight on every shard.  False: dropped, counted.
+ * Claims `need` slots after it has found room.  A claimed slot that is not yet
+ * valid is in flight on every shard.  False: dropped, counted.
  */
 static bool
 common_claim(const struct joined *j, uint64_t need, uint64_t *claim)
@@ -61,7 +55,7 @@ common_claim(const struct joined *j, uint64_t need, uint64_t *claim)
 	int64_t fill;
 
 	for (;;) {
-		/* Below 0 when n is the older of the two: the claim tells. */
+		/* Negative if n is too old: the exchange will fail. */
 		fill = (int64_t)(n - atomic_load_explicit(&tailp->tail,
 		    memory_order_acquire));
 		if (common_stalled(j->sh, fill))
@@ -96,19 +90,41 @@ common_publish(struct ring_area *area, uint64_t n, uint64_t more)
 	    memory_order_release);
 }
 
-/* Thread indices are an era's own. */
+/* A thread index belongs to an era. */
 static uint16_t
 thread_of(const struct producer *p, uint32_t era)
 {
 	return p == NULL || p->era != era ? 0 : p->thread;
 }
 
-/* --- events by the long way, and what is none of one address ------------- */
+/* --- claims -------------------------------------------------------------- */
 
-/*
- * Room for `need` slots, in flight with `word`.  False: nothing is logged, as
- * of an event that began in the era before.
- */
+/* The part of a producer that the slow path reads. */
+struct producer_view {
+	struct rec *recs;
+	uint64_t limit;
+	uint32_t mask;
+	uint16_t thread;
+};
+
+static struct ring_head *
+enter_ring(const struct producer *p, struct producer_view *v, uint32_t word)
+{
+	struct ring_head *ring = produce_occupy(p, word);
+
+	if (ring == NULL)
+		return NULL;
+	v->recs = p->recs;
+	v->limit = p->limit;
+	v->mask = p->mask;
+	v->thread = p->thread;
+	if (produce_is_unchanged(p, ring))
+		return ring;
+	produce_vacate(ring);
+	return NULL;
+}
+
+/* False: not logged, as an event that began in the era before. */
 static bool
 claim_get(struct claim *c, struct producer *p, uint32_t word, uint32_t need)
 {
@@ -118,9 +134,9 @@ claim_get(struct claim *c, struct producer *p, uint32_t word, uint32_t need)
 		return false;
 	c->need = need;
 	do {
-		struct produce_view v;
+		struct producer_view v;
 
-		c->ring = produce_enter(p, &v, word);
+		c->ring = enter_ring(p, &v, word);
 		if (c->ring == NULL) {
 			c->thread = thread_of(p, c->j.era);
 			return common_claim(&c->j, need, &c->at);
@@ -153,7 +169,7 @@ claim_rec(const struct claim *c, uint32_t i)
 	return &common_slot(c->j.area, c->at + i)->rec;
 }
 
-/* The first slot of the common ring last: it is what makes the rest valid. */
+/* The first slot of the common ring comes last: it makes the rest valid. */
 static void
 claim_publish(const struct claim *c)
 {
@@ -189,8 +205,8 @@ produce_slow(struct producer *p, uint64_t addr, uint64_t kind, uint64_t size,
 		    produce_ms(c.j.keeper));
 		claim_publish(&c);
 	}
-	/* It comes here when its view of the ring is old, or the ring full. */
-	produce_look(p);
+	/* The event is here because its limit is reached or the ring full. */
+	produce_check_keeper(p);
 }
 
 void
@@ -222,7 +238,7 @@ produce_lost(void)
 }
 
 void
-produce_sample_full(void)
+produce_count_sample(void)
 {
 	struct joined j;
 
@@ -232,7 +248,7 @@ produce_sample_full(void)
 }
 
 void
-produce_mark_untold(void)
+produce_count_mark(void)
 {
 	struct joined j;
 
@@ -256,13 +272,13 @@ produce_region(struct producer *p, unsigned control, uint64_t addr,
 	r->w[2] = w2;
 	r->w[3] = w3;
 	claim_publish(&c);
-	/* What lived at a mark is not to look as if it had not. */
+	/* Blocks that lived at a mark must not become pairs. */
 	if (control == REC_CTL_MARK && c.ring != NULL)
-		produce_unborn(p, c.at);
-	produce_look(p);
+		produce_pairs_from(p, c.at);
+	produce_check_keeper(p);
 }
 
-/* A thread's beginning has its tid where an event has its address. */
+/* For a new thread, w1 is its tid and stands in place of the address. */
 void
 produce_control(struct producer *p, unsigned control, uint64_t w1, uint64_t w2)
 {
@@ -271,7 +287,7 @@ produce_control(struct producer *p, unsigned control, uint64_t w1, uint64_t w2)
 	produce_region(p, control, begins ? w1 : 0, begins ? 0 : w1, w2, 0);
 }
 
-/* Draws the tickets of `set` into the slots behind the record; returns own's. */
+/* Draws the tickets of `set` into the slots behind the record. */
 static uint32_t
 range_draw(const struct claim *c, const uint64_t set[RING_RANGE_WORDS],
     unsigned own)

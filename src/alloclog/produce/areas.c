@@ -1,46 +1,42 @@
 /*
- * The eras of a process: how it joins the areas that its keeper gave, leaves
- * them to the next keeper's or to a forked child's own, and what it knows of
- * the one that it is in.  What is logged there is in produce.h and produce.c.
+ * The eras of a process: how it attaches to its keeper's areas, and leaves them
+ * for the next keeper's or for a forked child's own.
  *
- * System calls go by syscall(2) where libc's would be a cancellation point, and
- * errno is put back.
+ * System calls go by number where libc's would be a cancellation point; errno
+ * is put back.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "unwind/syscalls.h"
+#include "../unwind/syscalls.h"
 #include "rings.h"
-#include "unwind/sites.h"
+#include "../unwind/unwind.h"
 
 struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
 
-static const struct produce_gate nowhere;
-static struct keeper_area unarmed;
-static struct produce_gate shut = { .keeper = &unarmed };
+static const struct produce_gate gate_of_nobody;
+static struct keeper_area dormant_area;
+static struct produce_gate gate_disabled = { .keeper = &dormant_area };
 
-_Atomic(const struct produce_gate *) produce_gate = &nowhere;
+_Atomic(const struct produce_gate *) produce_gate = &gate_of_nobody;
 
 static _Atomic(struct shared *) shared_page;
 
-static _Atomic size_t aliens;
+static _Atomic size_t bootstrap_blocks;
 
-/*
- * Copied by fork: the areas that an orphan still has, and its parent's id.  An
- * image's ring areas stay mapped, the newest and those of the eras before.
- */
+/* Copied by fork: the areas of this and earlier eras, which stay mapped. */
 static struct ring_area *mapped_area[PRODUCE_ERAS];
-static bool mapped_over[PRODUCE_ERAS];	/* another, that somebody may write into yet */
-static bool next_over;
+static bool mapped_over[PRODUCE_ERAS];	/* over another area, that may still be written */
+static bool next_mapped_over;
 static const struct keeper_area *mapped_keeper;
 static unsigned mapped_now;
 
-/* Areas of parents, memory of our own by now. */
-static struct left {
+/* Areas of parents, replaced by private memory. */
+static struct parent_area {
 	struct ring_area *area;
 	bool bare;		/* the larger rings' has no access */
-} left[PRODUCE_ERAS];
+} parent_areas[PRODUCE_ERAS];
 static unsigned tickets_now;	/* of PRODUCE_ERAS */
 static uint32_t eras;		/* begun so far */
 static _Atomic uint64_t stream_id;
@@ -65,7 +61,7 @@ joined_get(struct joined *j)
 	j->area = era->area;
 	j->tickets = era->tickets;
 	j->era = era->number;
-	/* A handler that forks between these wipes what was left to read. */
+	/* A handler's fork in between wipes what was left to read. */
 	return j->keeper != NULL && j->area != NULL && j->tickets != NULL;
 }
 
@@ -77,64 +73,65 @@ produce_tickets_now(void)
 
 /* --- the gate ------------------------------------------------------------ */
 
-/* No producer is of these: who finds one here looks closer, by the slow path. */
-static const struct keeper_area undecided = { .armed = RING_ARMED };
-static const struct keeper_area alienated = { .armed = RING_ARMED };
+/* No producer belongs to these: events take the slow path. */
+static const struct keeper_area area_while_opening = { .armed = RING_ARMED };
+static const struct keeper_area area_of_bootstrap = { .armed = RING_ARMED };
 
 /*
- * Opens the straight way unless there is an alien: one that comes meanwhile
- * removes the area that the exchange expects.  By one caller at a time, for the
- * exchange would find another caller's area too.
+ * Opens the fast path unless there is a bootstrap block: one that comes
+ * meanwhile replaces the area that the exchange expects.  By one caller at a
+ * time.
  */
 static void
-gate_straighten(struct produce_gate *gate, const struct keeper_area *keeper)
+gate_open_fast_path(struct produce_gate *gate, const struct keeper_area *keeper)
 {
-	const struct keeper_area *way = &undecided;
+	const struct keeper_area *area = &area_while_opening;
 
-	atomic_store(&gate->straight, keeper != NULL ? way : NULL);
-	if (atomic_load(&aliens) != 0)
-		keeper = &alienated;
-	(void)atomic_compare_exchange_strong(&gate->straight, &way, keeper);
+	atomic_store(&gate->fast_path, keeper != NULL ? area : NULL);
+	if (atomic_load(&bootstrap_blocks) != 0)
+		keeper = &area_of_bootstrap;
+	(void)atomic_compare_exchange_strong(&gate->fast_path, &area, keeper);
 }
 
-/* A closed way stays closed: a process that samples checks its blocks anyway. */
+/* NULL stays: a sampling process checks its blocks anyway. */
 static void
-gate_alienate(struct produce_gate *gate)
+gate_close_fast_path(struct produce_gate *gate)
 {
-	const struct keeper_area *way = atomic_load(&gate->straight);
+	const struct keeper_area *area = atomic_load(&gate->fast_path);
 
-	while (way != NULL &&
-	    !atomic_compare_exchange_weak(&gate->straight, &way, &alienated))
+	while (area != NULL &&
+	    !atomic_compare_exchange_weak(&gate->fast_path, &area,
+		&area_of_bootstrap))
 		;
 }
 
-/* Changes neither another keeper's gate nor a way that an alien has closed. */
+/* Changes neither another keeper's gate nor a closed fast path. */
 static void
-gate_leave(struct produce_gate *gate, const struct keeper_area *keeper)
+gate_remove_keeper(struct produce_gate *gate, const struct keeper_area *keeper)
 {
-	const struct keeper_area *way = keeper;
+	const struct keeper_area *area = keeper;
 
-	(void)atomic_compare_exchange_strong(&gate->straight, &way, NULL);
-	way = keeper;
-	(void)atomic_compare_exchange_strong(&gate->keeper, &way, NULL);
+	(void)atomic_compare_exchange_strong(&gate->fast_path, &area, NULL);
+	area = keeper;
+	(void)atomic_compare_exchange_strong(&gate->keeper, &area, NULL);
 }
 
 void
-produce_alien(void)
+produce_bootstrap_block(void)
 {
 	struct shared *sh;
 
-	atomic_fetch_add(&aliens, 1);
-	gate_alienate(&shut);
+	atomic_fetch_add(&bootstrap_blocks, 1);
+	gate_close_fast_path(&gate_disabled);
 	(void)era_now(&sh);
 	if (sh != NULL)
-		gate_alienate(&sh->gate);
+		gate_close_fast_path(&sh->gate);
 }
 
 void
-produce_alien_gone(void)
+produce_bootstrap_freed(void)
 {
-	atomic_fetch_sub(&aliens, 1);
+	atomic_fetch_sub(&bootstrap_blocks, 1);
 }
 
 /* --- joining ------------------------------------------------------------- */
@@ -142,18 +139,10 @@ produce_alien_gone(void)
 static struct shared *
 shared_map(void)
 {
-	struct shared *sh;
-	void *page;
+	struct shared *sh = call_map_wiped(sizeof(*sh), sizeof(*sh));
 
-	page = call_mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
+	if (sh == NULL)
 		return NULL;
-	if (call_madvise(page, 4096, MADV_WIPEONFORK) != 0) {
-		call_munmap(page, 4096);
-		return NULL;
-	}
-	sh = page;
 	atomic_store_explicit(&shared_page, sh, memory_order_release);
 	atomic_store_explicit(&produce_gate, &sh->gate, memory_order_release);
 	return sh;
@@ -170,45 +159,44 @@ replace_mapping(void *addr, size_t size, int prot)
 }
 
 /*
- * Memory that this process never had access to stays without access; by mmap(2),
- * like the rest: a filter may kill for another call.  Areas beyond PRODUCE_ERAS are
- * not remembered.
+ * What never had access stays without it, by mmap(2): a filter may kill for
+ * another call.  Areas beyond PRODUCE_ERAS are not remembered.
  */
 static void
-leave_area(struct ring_area *area, bool over)
+replace_area(struct ring_area *area, bool over)
 {
-	bool hidden = !over && !rings_larger_taken(area);
+	bool hidden = !over && !rings_large_taken(area);
 	size_t offset, bytes = ring_larger(&offset);
 
-	/* An address that is free again may soon be another mapping's. */
+	/* An address that is free may soon be another mapping's. */
 	if (!replace_mapping(area, RING_ALIGN(ring_area_size()), READ_WRITE))
 		return;
 	hidden = hidden &&
 	    replace_mapping((char *)area + offset, bytes, PROT_NONE);
 	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
-		if (left[i].area == NULL) {
-			left[i] = (struct left){ area, hidden };
+		if (parent_areas[i].area == NULL) {
+			parent_areas[i] = (struct parent_area){ area, hidden };
 			return;
 		}
 }
 
 void
-produce_next_over(struct ring_area *area, bool over)
+produce_set_mapped_over(struct ring_area *area, bool over)
 {
-	next_over = over;
+	next_mapped_over = over;
 	if (over)
-		rings_is_open(area);
+		rings_set_open(area);
 }
 
 void *
-produce_first_at(bool *bare)
+produce_attach_address(bool *bare)
 {
-	struct left found = { .bare = true };
+	struct parent_area found = { .bare = true };
 
 	for (unsigned i = 0; found.area == NULL && i < PRODUCE_ERAS; i++)
-		if (left[i].area != NULL) {
-			found = left[i];
-			left[i].area = NULL;
+		if (parent_areas[i].area != NULL) {
+			found = parent_areas[i];
+			parent_areas[i].area = NULL;
 		}
 	*bare = found.bare;
 	return found.area;
@@ -225,9 +213,9 @@ produce_orphan(void)
 	sites_detach();
 	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
 		if (mapped_area[i] != NULL)
-			leave_area(mapped_area[i], mapped_over[i]);
+			replace_area(mapped_area[i], mapped_over[i]);
 	keeper = (struct keeper_area *)(uintptr_t)mapped_keeper;
-	/* An event that the fork interrupted must not take it for dormant. */
+	/* An interrupted event must not take it for dormant. */
 	if (replace_mapping(keeper, RING_ALIGN(sizeof(*keeper)), READ_WRITE))
 		atomic_store_explicit(&keeper->armed, RING_ARMED,
 		    memory_order_relaxed);
@@ -237,8 +225,8 @@ produce_orphan(void)
 }
 
 /*
- * Its last line begins the new era for all threads.  The gate comes first: the
- * free of a block that was logged in the new era must not find it shut.
+ * The last line begins the era.  The gate comes first: the free of a block
+ * logged in the new era must not find it shut.
  */
 static void
 era_begin(struct shared *sh, struct ring_area *area,
@@ -257,17 +245,17 @@ era_begin(struct shared *sh, struct ring_area *area,
 		.number = eras,
 	};
 	mapped_area[mapped_now] = area;
-	mapped_over[mapped_now] = next_over;
+	mapped_over[mapped_now] = next_mapped_over;
 	mapped_keeper = keeper;
 	atomic_store_explicit(&stream_id, stream, memory_order_relaxed);
 	atomic_store_explicit(&sh->stalled, 0, memory_order_relaxed);
 	gate = era->sample == 0 ? keeper : NULL;
 	atomic_store_explicit(&sh->gate.keeper, gate, memory_order_release);
-	gate_straighten(&sh->gate, gate);
+	gate_open_fast_path(&sh->gate, gate);
 	atomic_store_explicit(&sh->now, era, memory_order_release);
 }
 
-/* Tells the keeper that its area has been taken. */
+/* Tells the keeper that its area is in use. */
 static void
 area_begin(struct ring_area *area)
 {
@@ -283,12 +271,10 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 {
 	struct shared *sh = atomic_load_explicit(&shared_page,
 	    memory_order_acquire);
-	int saved = errno;
 
 	produce_orphan();
 	if (sh == NULL)
 		sh = shared_map();
-	errno = saved;
 	if (sh == NULL)
 		return;
 	memset(mapped_area, 0, sizeof(mapped_area));
@@ -298,17 +284,16 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 }
 
 /*
- * Nobody begins an event there any more.  A keeper that has only been stopped
- * finds another's area; the memory is given back, but for the heads: who is in
- * the middle of an event is known by them to his handlers.  Of memory without
- * access none is given back, nor of what lies behind it.
+ * No event begins here any more.  A keeper that was only stopped sees another's
+ * area.  The heads stay: by them handlers know of events under way.  Without
+ * access no memory would be returned.
  */
 static void
 area_end(struct ring_area *area)
 {
 	atomic_store_explicit(&area->magic, RING_MAGIC_LEFT,
 	    memory_order_release);
-	rings_show_larger(area);
+	rings_open_large(area);
 	(void)call_madvise((char *)area + RING_SLOTS_OFFSET,
 	    RING_ALIGN(ring_area_size()) - RING_SLOTS_OFFSET, MADV_REMOVE);
 }
@@ -325,13 +310,13 @@ tickets_next(void)
 }
 
 void *
-produce_again_at(void)
+produce_rejoin_address(void)
 {
 	return mapped_area[(mapped_now + 1) % PRODUCE_ERAS];
 }
 
 bool
-produce_again(struct ring_area *area, const struct keeper_area *keeper,
+produce_rejoin(struct ring_area *area, const struct keeper_area *keeper,
     uint64_t stream)
 {
 	int saved = errno;
@@ -368,7 +353,7 @@ produce_stream(void)
 	return atomic_load_explicit(&stream_id, memory_order_relaxed);
 }
 
-/* Of this process or, in a child that has not attached, of its parent. */
+/* In a child that has not attached, its parent's. */
 static const struct keeper_area *
 last_keeper(void)
 {
@@ -388,7 +373,7 @@ produce_sandbox(void)
 }
 
 uint64_t
-produce_looks(void)
+produce_keeper_looks(void)
 {
 	const struct keeper_area *k = last_keeper();
 
@@ -436,10 +421,11 @@ produce_sample_wanted(void)
 }
 
 void
-produce_never(void)
+produce_disable(void)
 {
-	gate_straighten(&shut, &unarmed);
-	atomic_store_explicit(&produce_gate, &shut, memory_order_release);
+	gate_open_fast_path(&gate_disabled, &dormant_area);
+	atomic_store_explicit(&produce_gate, &gate_disabled,
+	    memory_order_release);
 }
 
 bool
@@ -451,13 +437,13 @@ produce_wanted(void)
 }
 
 bool
-produce_left(void)
+produce_keeper_left(void)
 {
 	struct joined j;
 
 	if (!joined_get(&j) || atomic_load_explicit(&j.keeper->armed,
 		memory_order_relaxed) != RING_LEFT)
 		return false;
-	gate_leave(&j.sh->gate, j.keeper);
+	gate_remove_keeper(&j.sh->gate, j.keeper);
 	return true;
 }

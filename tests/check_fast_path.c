@@ -1,5 +1,5 @@
 /*
- * The straight way of an event: its area alone says whether it is logged, unless
+ * The fast path of an event: its area alone says whether it is logged, unless
  * something else has a say in it.
  */
 #include <pthread.h>
@@ -38,29 +38,29 @@ begin_era(uint64_t stream)
 {
 	struct rig *rig = with(rig_next());
 
-	ck_assert(produce_again(rig->area, rig->keeper, stream));
+	ck_assert(produce_rejoin(rig->area, rig->keeper, stream));
 }
 
 /* No producer can be of an area that no keeper has made. */
 static bool
-goes_straight(void)
+takes_fast_path(void)
 {
-	const struct keeper_area *way = produce_straight();
+	const struct keeper_area *way = produce_fast_area();
 
 	return way != NULL && (produce_area_asleep(way) ||
 	    atomic_load(&way->magic) == RING_MAGIC);
 }
 
-START_TEST(before_a_hello_no_event_goes_straight)
+START_TEST(before_a_hello_no_event_takes_the_fast_path)
 {
-	ck_assert(!goes_straight());
+	ck_assert(!takes_fast_path());
 }
 END_TEST
 
 START_TEST(the_area_is_the_one_that_is_armed)
 {
 	struct rig *rig = attach();
-	const struct keeper_area *way = produce_straight();
+	const struct keeper_area *way = produce_fast_area();
 
 	ck_assert_ptr_nonnull(way);
 	ck_assert(produce_area_armed(way));
@@ -77,49 +77,49 @@ START_TEST(a_producer_is_of_its_own_era_only)
 
 	attach();
 	produce_open(&p, 1);
-	ck_assert_ptr_eq(p.keeper, produce_straight());
-	ck_assert_ptr_ne(nobody.keeper, produce_straight());
+	ck_assert_ptr_eq(p.keeper, produce_fast_area());
+	ck_assert_ptr_ne(nobody.keeper, produce_fast_area());
 	begin_era(2);
-	ck_assert_ptr_ne(p.keeper, produce_straight());
+	ck_assert_ptr_ne(p.keeper, produce_fast_area());
 	ck_assert(produce_leave_era(&p));
 	produce_open(&p, 1);
-	ck_assert_ptr_eq(p.keeper, produce_straight());
+	ck_assert_ptr_eq(p.keeper, produce_fast_area());
 }
 END_TEST
 
-START_TEST(who_samples_never_goes_straight)
+START_TEST(a_sampling_process_never_takes_the_fast_path)
 {
 	struct rig *rig = with(rig_new(false));
 
 	stream_feed_want_sample(rig->feed, 4096);
 	produce_attach(rig->area, rig->keeper, 1);
 	ck_assert(produce_attached());
-	ck_assert(!goes_straight());
+	ck_assert(!takes_fast_path());
 }
 END_TEST
 
-START_TEST(an_alien_block_closes_the_way_for_the_rest_of_the_era)
+START_TEST(a_bootstrap_block_closes_the_fast_path_of_the_era)
 {
 	attach();
-	ck_assert(goes_straight());
-	produce_alien();
-	ck_assert(!goes_straight());
-	produce_alien_gone();
-	ck_assert(!goes_straight());
+	ck_assert(takes_fast_path());
+	produce_bootstrap_block();
+	ck_assert(!takes_fast_path());
+	produce_bootstrap_freed();
+	ck_assert(!takes_fast_path());
 	begin_era(2);
-	ck_assert(goes_straight());
+	ck_assert(takes_fast_path());
 }
 END_TEST
 
-START_TEST(an_era_that_begins_with_an_alien_block_has_no_straight_way)
+START_TEST(an_era_that_begins_with_a_bootstrap_block_has_no_fast_path)
 {
-	produce_alien();
-	produce_alien();
-	produce_alien_gone();
+	produce_bootstrap_block();
+	produce_bootstrap_block();
+	produce_bootstrap_freed();
 	attach();
-	ck_assert(!goes_straight());
+	ck_assert(!takes_fast_path());
 	begin_era(2);
-	ck_assert(!goes_straight());
+	ck_assert(!takes_fast_path());
 }
 END_TEST
 
@@ -130,31 +130,31 @@ START_TEST(a_forked_child_looks_closer_until_it_has_said_hello)
 	pid_t pid;
 
 	attach();
-	ck_assert(goes_straight());
+	ck_assert(takes_fast_path());
 	pid = fork();
 	if (pid == 0) {
-		if (goes_straight())
+		if (takes_fast_path())
 			_exit(1);
 		own = rig_new(false);
 		produce_attach(own->area, own->keeper, 2);
-		_exit(goes_straight() ? 0 : 2);
+		_exit(takes_fast_path() ? 0 : 2);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
-START_TEST(where_nobody_listens_nothing_is_logged_and_aliens_are_known)
+START_TEST(without_a_node_nothing_is_logged_and_bootstrap_blocks_count)
 {
-	produce_never();
-	ck_assert(goes_straight());
-	ck_assert(!produce_area_armed(produce_straight()));
-	produce_alien();
-	ck_assert(!goes_straight());
+	produce_disable();
+	ck_assert(takes_fast_path());
+	ck_assert(!produce_area_armed(produce_fast_area()));
+	produce_bootstrap_block();
+	ck_assert(!takes_fast_path());
 }
 END_TEST
 
-START_TEST(who_is_left_neither_goes_straight_nor_sleeps)
+START_TEST(after_the_keeper_has_left_no_event_is_fast_or_asleep)
 {
 	struct rig *rig = attach();
 
@@ -162,15 +162,15 @@ START_TEST(who_is_left_neither_goes_straight_nor_sleeps)
 	if (RIG_TSAN)
 		return;
 	stream_feed_arm(rig->feed, false, rig->now);
-	ck_assert(!produce_left() && produce_asleep() && goes_straight());
+	ck_assert(!produce_keeper_left() && produce_asleep() && takes_fast_path());
 	stream_feed_free(rig->feed);
 	rig->feed = NULL;
 	ck_assert(!produce_wanted());
-	ck_assert(produce_left());
-	ck_assert(!goes_straight() && !produce_asleep());
-	ck_assert_ptr_null(produce_whole());
+	ck_assert(produce_keeper_left());
+	ck_assert(!takes_fast_path() && !produce_asleep());
+	ck_assert_ptr_null(produce_unsampled_area());
 	begin_era(2);
-	ck_assert(!produce_left() && goes_straight() && produce_wanted());
+	ck_assert(!produce_keeper_left() && takes_fast_path() && produce_wanted());
 }
 END_TEST
 
@@ -184,23 +184,23 @@ static void *
 open_again(void *arg)
 {
 	while (!atomic_load(&end))
-		produce_never();
+		produce_disable();
 	return arg;
 }
 
-START_TEST(no_event_goes_straight_while_an_alien_block_is_about)
+START_TEST(no_event_is_fast_while_there_is_a_bootstrap_block)
 {
 	const struct keeper_area *way;
 	pthread_t thread;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, open_again, NULL), 0);
 	for (int i = 0; i < TIMES; i++) {
-		produce_alien();
+		produce_bootstrap_block();
 		for (int k = 0; k < 10; k++) {
-			way = produce_straight();
+			way = produce_fast_area();
 			ck_assert(way == NULL || produce_area_armed(way));
 		}
-		produce_alien_gone();
+		produce_bootstrap_freed();
 	}
 	atomic_store(&end, true);
 	pthread_join(thread, NULL);
@@ -208,23 +208,23 @@ START_TEST(no_event_goes_straight_while_an_alien_block_is_about)
 END_TEST
 
 Suite *
-straight_suite(void)
+fast_path_suite(void)
 {
-	Suite *s = suite_create("straight");
+	Suite *s = suite_create("fast_path");
 	TCase *tc = tcase_create("gate");
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, NULL, end_all);
-	tcase_add_test(tc, before_a_hello_no_event_goes_straight);
+	tcase_add_test(tc, before_a_hello_no_event_takes_the_fast_path);
 	tcase_add_test(tc, the_area_is_the_one_that_is_armed);
 	tcase_add_test(tc, a_producer_is_of_its_own_era_only);
-	tcase_add_test(tc, who_samples_never_goes_straight);
-	tcase_add_test(tc, an_alien_block_closes_the_way_for_the_rest_of_the_era);
-	tcase_add_test(tc, an_era_that_begins_with_an_alien_block_has_no_straight_way);
+	tcase_add_test(tc, a_sampling_process_never_takes_the_fast_path);
+	tcase_add_test(tc, a_bootstrap_block_closes_the_fast_path_of_the_era);
+	tcase_add_test(tc, an_era_that_begins_with_a_bootstrap_block_has_no_fast_path);
 	tcase_add_test(tc, a_forked_child_looks_closer_until_it_has_said_hello);
-	tcase_add_test(tc, where_nobody_listens_nothing_is_logged_and_aliens_are_known);
-	tcase_add_test(tc, who_is_left_neither_goes_straight_nor_sleeps);
-	tcase_add_test(tc, no_event_goes_straight_while_an_alien_block_is_about);
+	tcase_add_test(tc, without_a_node_nothing_is_logged_and_bootstrap_blocks_count);
+	tcase_add_test(tc, after_the_keeper_has_left_no_event_is_fast_or_asleep);
+	tcase_add_test(tc, no_event_is_fast_while_there_is_a_bootstrap_block);
 	suite_add_tcase(s, tc);
 	return s;
 }

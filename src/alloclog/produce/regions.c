@@ -1,22 +1,23 @@
 /*
- * The table of regions.
- *
- * The thread that sets an entry's number to BUSY writes it; a reader reads the
- * number before and after.  An end is reported even if its begin was not: that may
- * be on its way in another thread, and the keeper matches the two by number.
+ * The table of regions: ordinary memory, which a forked child reports to its
+ * own keeper.  The thread that sets an entry's number to BUSY writes it; a
+ * reader reads the number before and after.  An end is reported even if its
+ * begin was not: another thread may be about to, and the keeper matches them by
+ * number.  A fork while another thread writes an entry leaves that entry out of
+ * the child's table for good.
  */
-#include "pools.h"
+#include "produce.h"
 
 #define BUSY UINT32_MAX		/* in place of a number: being written */
 
 struct entry {
 	_Atomic uint32_t no;		/* 0: free */
-	_Atomic uint64_t told;		/* id of the stream */
+	_Atomic uint64_t told;		/* the stream it was reported to */
 	_Atomic uint64_t base, size, shape, name;
 };
 
-static struct entry table[POOLS_MAX];
-static _Atomic uint32_t numbers;	/* drawn so far, also by the processes that forked this one */
+static struct entry table[REGIONS_MAX];
+static _Atomic uint32_t numbers;	/* drawn so far, also before forks */
 
 static uint32_t
 draw_number(void)
@@ -30,9 +31,9 @@ draw_number(void)
 	return no;
 }
 
-/* A consistent copy of the entry; false: it holds no region. */
+/* A consistent copy; false: the entry holds no region. */
 static bool
-entry_read(const struct entry *e, struct pool_words *w, uint32_t *no)
+entry_read(const struct entry *e, struct region *w, uint32_t *no)
 {
 	uint32_t n = atomic_load_explicit(&e->no, memory_order_acquire);
 
@@ -47,11 +48,11 @@ entry_read(const struct entry *e, struct pool_words *w, uint32_t *no)
 	return atomic_load_explicit(&e->no, memory_order_relaxed) == n;
 }
 
-/* Reports a region to the current stream, once. */
+/* Once to each stream. */
 static void
 entry_tell(struct producer *p, struct entry *e)
 {
-	struct pool_words w;
+	struct region w;
 	uint64_t stream;
 	uint32_t no;
 
@@ -80,7 +81,7 @@ entry_end(struct producer *p, bool tell, struct entry *e, uint64_t base,
 static struct entry *
 entry_take(void)
 {
-	for (unsigned i = 0; i < POOLS_MAX; i++) {
+	for (unsigned i = 0; i < REGIONS_MAX; i++) {
 		uint32_t none = 0;
 
 		if (atomic_compare_exchange_strong(&table[i].no, &none, BUSY))
@@ -90,14 +91,14 @@ entry_take(void)
 }
 
 void
-pools_begin(struct producer *p, bool tell, const struct pool_words *w)
+regions_begin(struct producer *p, bool tell, const struct region *w)
 {
-	struct pool_words old;
+	struct region old;
 	struct entry *e;
 	uint32_t no;
 
 	/* A region that ended unreported, or that has grown. */
-	for (unsigned i = 0; i < POOLS_MAX; i++)
+	for (unsigned i = 0; i < REGIONS_MAX; i++)
 		if (entry_read(&table[i], &old, &no) &&
 		    old.base < w->base + w->size &&
 		    w->base < old.base + old.size)
@@ -116,12 +117,12 @@ pools_begin(struct producer *p, bool tell, const struct pool_words *w)
 }
 
 void
-pools_end(struct producer *p, bool tell, uint64_t base)
+regions_end(struct producer *p, bool tell, uint64_t base)
 {
-	struct pool_words w;
+	struct region w;
 	uint32_t no;
 
-	for (unsigned i = 0; i < POOLS_MAX; i++)
+	for (unsigned i = 0; i < REGIONS_MAX; i++)
 		if (entry_read(&table[i], &w, &no) && w.base == base) {
 			entry_end(p, tell, &table[i], base, no);
 			return;
@@ -129,10 +130,10 @@ pools_end(struct producer *p, bool tell, uint64_t base)
 }
 
 void
-pools_tell(void)
+regions_tell(void)
 {
 	if (atomic_load(&numbers) == 0)
 		return;
-	for (unsigned i = 0; i < POOLS_MAX; i++)
+	for (unsigned i = 0; i < REGIONS_MAX; i++)
 		entry_tell(NULL, &table[i]);
 }

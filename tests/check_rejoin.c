@@ -9,8 +9,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "../src/alloclog/keeper_watch.h"
-#include "../src/alloclog/unwind/sites.h"
+#include "../src/alloclog/produce/keeper_watch.h"
+#include "../src/alloclog/unwind/unwind.h"
 #include "feed_rig.h"
 
 #if RIG_TSAN
@@ -42,7 +42,7 @@ rig_again(struct rig *old, uint64_t stream)
 {
 	struct rig *rig = rig_next();
 
-	ck_assert(produce_again(rig->area, rig->keeper, stream));
+	ck_assert(produce_rejoin(rig->area, rig->keeper, stream));
 	if (old != NULL)
 		rig_forget(old);
 	return rig;
@@ -439,11 +439,11 @@ START_TEST(while_the_heart_beats_nobody_is_called)
 {
 	struct rig *rig = rig_attached(false);
 
-	atomic_store(&keeper_watch_call, call);
+	atomic_store(&keeper_watch_callback, call);
 	for (unsigned i = 0; i < 100000; i++) {
 		if (i % 100 == 0)
 			stream_feed_beat(rig->feed, ++rig->now);
-		produce_look(NULL);
+		produce_check_keeper(NULL);
 	}
 	ck_assert_uint_eq(calls, 0);
 	ck_assert(!keeper_watch_gone());
@@ -458,7 +458,7 @@ START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
 
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
 	take_large_rings(rig->area);
-	atomic_store(&keeper_watch_call, call);
+	atomic_store(&keeper_watch_callback, call);
 	produce_open(&p, 1);
 	while (calls == 0)
 		alloc_many(&p, 1000);
@@ -506,14 +506,14 @@ START_TEST(a_keeper_that_says_so_is_gone_at_once)
 
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
 	produce_open(&p, 1);
-	atomic_store(&keeper_watch_call, call);
+	atomic_store(&keeper_watch_callback, call);
 	atomic_store(&rig->area->magic, 1);
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	atomic_store(&p.ring->inflight, 1);
-	produce_look(&p);
+	produce_check_keeper(&p);
 	ck_assert_uint_eq(calls, 0);
 	atomic_store(&p.ring->inflight, 0);
-	produce_look(&p);
+	produce_check_keeper(&p);
 	ck_assert_uint_eq(calls, 1);
 	rig_forget(rig);
 }
@@ -529,10 +529,10 @@ START_TEST(a_target_that_is_not_known_to_be_free_does_nothing)
 
 	stream_feed_sandbox(rig->feed, words[_i], 0);
 	ck_assert_int_eq(produce_sandbox(), words[_i]);
-	atomic_store(&keeper_watch_call, call);
+	atomic_store(&keeper_watch_callback, call);
 	atomic_store(&rig->area->magic, 1);
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
-	produce_look(NULL);
+	produce_check_keeper(NULL);
 	ck_assert_uint_eq(calls, want);
 	rig_forget(rig);
 }
@@ -544,22 +544,22 @@ START_TEST(a_child_of_who_locks_itself_in_waits_for_three_looks)
 	struct rig *rig = rig_attached(false);
 
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 7);
-	ck_assert(keeper_watch_child_may());
+	ck_assert(keeper_watch_child_may_join());
 	keeper_watch_sandbox();
-	ck_assert(!keeper_watch_child_may());
+	ck_assert(!keeper_watch_child_may_join());
 	stream_feed_beat(rig->feed, 20000);
-	ck_assert(!keeper_watch_child_may());
+	ck_assert(!keeper_watch_child_may_join());
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 9);
-	ck_assert(!keeper_watch_child_may());
+	ck_assert(!keeper_watch_child_may_join());
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_LOCKED, 10);
-	ck_assert(!keeper_watch_child_may());
+	ck_assert(!keeper_watch_child_may_join());
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 10);
-	ck_assert(keeper_watch_child_may());
+	ck_assert(keeper_watch_child_may_join());
 	/* Nor is this one locked in for its own children. */
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
-	ck_assert(keeper_watch_child_may());
+	ck_assert(keeper_watch_child_may_join());
 	keeper_watch_sandbox();
-	ck_assert(!keeper_watch_child_may());
+	ck_assert(!keeper_watch_child_may_join());
 	rig_forget(rig);
 }
 END_TEST
@@ -576,7 +576,7 @@ START_TEST(a_child_that_locks_itself_in_before_its_hello_says_none)
 	if (pid == 0) {
 		keeper_watch_sandbox();
 		stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 1000);
-		_exit(keeper_watch_child_may());
+		_exit(keeper_watch_child_may_join());
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
@@ -585,9 +585,9 @@ START_TEST(a_child_that_locks_itself_in_before_its_hello_says_none)
 END_TEST
 
 Suite *
-again_suite(void)
+rejoin_suite(void)
 {
-	Suite *s = suite_create("again");
+	Suite *s = suite_create("rejoin");
 	TCase *tc = tcase_create("under load");
 
 	tcase_set_timeout(tc, 200);

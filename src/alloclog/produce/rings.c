@@ -1,7 +1,3 @@
-/*
- * The rings of a thread: claiming, giving back, changing from one to the other,
- * waiting for room, and the bell.
- */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -13,24 +9,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "unwind/syscalls.h"
+#include "../unwind/syscalls.h"
 #include "rings.h"
 
-/* A thread waits no longer for a keeper that takes nothing, though it beats. */
+/* The longest wait for a keeper that beats but takes nothing. */
 #define WAIT_MAX_MS 2000
 #define WAIT_SLICE_MS 20	/* between two looks at the heartbeat */
 
-/* Changing to the large ring and back costs tenths of a millisecond for pages. */
+/* A change of rings costs tenths of a millisecond for pages. */
 #define CALM_MS 1000
-#define CALM_LOOK 4096		/* records between two looks for it */
+#define CALM_LOOK 4096		/* records between two looks */
 #define LOOK_MS 500		/* between two looks of a thread that logs little */
-#define LOOK_FIRST 16		/* records; how fast it will log is not known */
+#define LOOK_FIRST 16		/* records; its rate is not known yet */
 
-/* The coarse clock is read without a system call, if the kernel maps its page. */
+/* The coarse clock needs no system call if the kernel maps its page. */
 bool
 rings_clock(int64_t *ms)
 {
-	static _Atomic int mapped;	/* 0 not asked yet, -1 not */
+	static _Atomic int mapped;	/* 0 not asked yet, -1 no */
 	int known = atomic_load_explicit(&mapped, memory_order_relaxed);
 	struct timespec ts;
 
@@ -55,7 +51,7 @@ thread_index(struct ring_area *area)
 	return (uint16_t)(n % UINT16_MAX + 1);
 }
 
-/* Moves the count of rings ever taken past ring i. */
+/* Moves the count of rings ever taken beyond ring i. */
 static void
 ring_taken(struct ring_area *area, unsigned i)
 {
@@ -81,7 +77,7 @@ tail_of(const struct joined *j, const struct ring_head *ring)
 	    memory_order_acquire);
 }
 
-/* True when all records of the ring, and pairs made since, are delivered. */
+/* True when all records and pairs of the ring are delivered. */
 static bool
 drained_records(const struct joined *j, const struct ring_head *ring)
 {
@@ -93,17 +89,17 @@ drained_records(const struct joined *j, const struct ring_head *ring)
 		memory_order_relaxed);
 }
 
-/* A fork copies it: what is locked in has children that are. */
+/* A fork copies it, as it does the sandbox. */
 static _Atomic bool all_open;
-static struct ring_area *_Atomic opened;	/* access to all of it has been given */
+static struct ring_area *_Atomic opened;	/* has access to all of it */
 
 void
-rings_is_open(struct ring_area *area)
+rings_set_open(struct ring_area *area)
 {
 	atomic_store(&opened, area);
 }
 
-/* To all pages that have some of it. */
+/* To all pages of the range. */
 static bool
 give_access(struct ring_area *area, size_t offset, size_t bytes)
 {
@@ -120,33 +116,33 @@ produce_open_area(struct ring_area *area)
 {
 	size_t offset, bytes = ring_larger(&offset), end = offset + bytes;
 
-	/* An ancestor may have had one that was open, at the same address. */
-	rings_is_open(NULL);
+	/* An ancestor's open area may have had the same address. */
+	rings_set_open(NULL);
 	if (!atomic_load(&all_open))
 		return give_access(area, 0, offset) &&
 		    give_access(area, end, ring_area_size() - end);
 	if (!give_access(area, 0, ring_area_size()))
 		return false;
-	rings_is_open(area);
+	rings_set_open(area);
 	return true;
 }
 
 void
-produce_open_larger(void)
+produce_open_large_rings(void)
 {
 	size_t offset, bytes = ring_larger(&offset);
 	struct joined j;
 	int saved = errno;
 
-	/* Once: the second time a filter may be there already. */
+	/* Once: later a filter may be there. */
 	if (!atomic_exchange(&all_open, true) && joined_get(&j) &&
 	    give_access(j.area, offset, bytes))
-		rings_is_open(j.area);
+		rings_set_open(j.area);
 	errno = saved;
 }
 
 void
-rings_show_larger(struct ring_area *area)
+rings_open_large(struct ring_area *area)
 {
 	size_t offset, bytes = ring_larger(&offset);
 
@@ -154,7 +150,7 @@ rings_show_larger(struct ring_area *area)
 }
 
 bool
-rings_larger_taken(const struct ring_area *area)
+rings_large_taken(const struct ring_area *area)
 {
 	size_t offset;
 	uint32_t next = atomic_load_explicit(&area->next_ring,
@@ -166,12 +162,9 @@ rings_larger_taken(const struct ring_area *area)
 	return false;
 }
 
-/*
- * Small rings always have access.  A target whose sandbox only the keeper has seen
- * takes no ring that may lack it: a filter may kill for giving access.
- */
+/* A sandbox that only the keeper has seen may kill for giving access. */
 static bool
-is_shown(struct ring_area *area, unsigned i)
+has_access(struct ring_area *area, unsigned i)
 {
 	size_t offset, records = ring_place(i, &offset);
 
@@ -183,8 +176,8 @@ is_shown(struct ring_area *area, unsigned i)
 }
 
 /*
- * A free ring of that many records, or NULL.  A thread's second ring must be
- * drained: it will follow the first, and follows no ring of its last owner's then.
+ * A free ring of that size, or NULL.  A second ring must be drained: it will
+ * follow the first, and no ring of its last owner's.
  */
 static struct ring_head *
 ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
@@ -209,9 +202,9 @@ ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
 				memory_order_acquire, memory_order_relaxed))
 				continue;
 			if (!second || drained_records(j, ring)) {
-				/* First: whom a fork finds in between has it. */
+				/* First: a fork in between finds it taken. */
 				ring_taken(area, i);
-				if (is_shown(area, i))
+				if (has_access(area, i))
 					return ring;
 			}
 			atomic_store_explicit(&ring->owner, 0,
@@ -230,13 +223,13 @@ ring_capacity(const struct ring_area *area, const struct ring_head *ring)
 }
 
 void
-produce_unborn(struct producer *p, uint64_t head)
+produce_pairs_from(struct producer *p, uint64_t head)
 {
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		p->born[s] = (uint8_t)head;
+		p->last_alloc[s] = (uint8_t)head;
 }
 
-/* From here on p writes into this ring, one of its own. */
+/* Makes `ring`, one of p's, the one that p writes into. */
 static void
 ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 {
@@ -258,9 +251,9 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->stalled = 0;
 	p->pair_below = atomic_load_explicit(&j->keeper->apart,
 	    memory_order_relaxed) != 0 ? 0 : RING_PAIR_SIZE;
-	/* What the ring holds may be of a thread that had it before. */
-	produce_unborn(p, head);
-	/* The pointer last: it is what makes the rest valid. */
+	/* Its records may be those of an earlier thread. */
+	produce_pairs_from(p, head);
+	/* The pointer last: it makes the rest valid. */
 	atomic_signal_fence(memory_order_seq_cst);
 	p->ring = ring;
 }
@@ -293,19 +286,19 @@ produce_open(struct producer *p, uint32_t tid)
 		ring_use(&j, p, ring);
 	}
 	produce_control(p, REC_CTL_THREAD, tid, 0);
-	/* A handler has forked in between, and half of what p has is the parent's. */
+	/* A handler has forked meanwhile: p is partly the parent's. */
 	if (!produce_current(p))
 		forget_rings(p);
 }
 
 static void
-ring_back(struct ring_head *ring)
+return_ring(struct ring_head *ring)
 {
 	if (ring == NULL)
 		return;
 	/*
-	 * Set if this thread was thrown out of an event: its ticket is lost, or
-	 * in a pair that has not been counted yet.  One too many does no harm.
+	 * The thread was thrown out of an event: its ticket is lost, or in a
+	 * pair not yet counted.  One too many does no harm.
 	 */
 	if (atomic_load_explicit(&ring->inflight, memory_order_relaxed) != 0) {
 		atomic_fetch_add_explicit(&ring->pairs, 1,
@@ -313,12 +306,12 @@ ring_back(struct ring_head *ring)
 		atomic_store_explicit(&ring->inflight, 0,
 		    memory_order_release);
 	}
-	/* Left over by a jump out of a handler: the thread waits no more. */
+	/* A jump out of a handler may have left it set. */
 	atomic_store_explicit(&ring->waiting, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->owner, 0, memory_order_release);
 }
 
-/* Rings of an era before are nobody's, or another era's by now. */
+/* Rings of an earlier era have no owner, or another's. */
 void
 produce_close(struct producer *p)
 {
@@ -328,8 +321,8 @@ produce_close(struct producer *p)
 	forget_rings(p);
 	if (!current)
 		return;
-	ring_back(small);
-	ring_back(large);
+	return_ring(small);
+	return_ring(large);
 }
 
 bool
@@ -356,7 +349,7 @@ rings_inflight(const struct producer *p)
 bool
 produce_leave_era(struct producer *p)
 {
-	/* What it has read of p it goes on with: p must stay as it is. */
+	/* The event goes on with what it has read: p must not change. */
 	if (rings_inflight(p))
 		return false;
 	forget_rings(p);
@@ -365,7 +358,7 @@ produce_leave_era(struct producer *p)
 
 /* --- changing rings ------------------------------------------------------ */
 
-/* The thread's second ring, taken now if it has none; NULL if there is none. */
+/* The thread's second ring, taken now if needed; NULL: there is none. */
 static struct ring_head *
 second_ring(const struct joined *j, struct producer *p)
 {
@@ -379,9 +372,9 @@ second_ring(const struct joined *j, struct producer *p)
 	return p->large;
 }
 
-/* What is published in `to` from now on comes after what there is in `from`. */
+/* Records of `to` from now on come after those that `from` has. */
 static void
-come_after(struct ring_area *area, struct ring_head *to,
+set_order_after(struct ring_area *area, struct ring_head *to,
     const struct ring_head *from)
 {
 	uint64_t end = atomic_load_explicit(&from->head, memory_order_relaxed);
@@ -394,19 +387,18 @@ come_after(struct ring_area *area, struct ring_head *to,
 	    memory_order_release);
 }
 
-/* Changes p to its other ring, with signals blocked: a handler's fork would wipe p. */
+/* Moves p to its other ring; signals blocked: a handler's fork would wipe p. */
 static bool
 change_ring(const struct joined *j, struct producer *p, struct ring_head *from)
 {
-	uint64_t all = ~UINT64_C(0), old;
 	struct ring_head *to = NULL;
 	int saved = errno;
+	uint64_t old;
 
-	/* The system call, for libc leaves two signals of its own unblocked. */
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
+	call_block_signals(&old);
 	if (p->ring == from)
 		to = from == p->small ? second_ring(j, p) : p->small;
-	/* It is when this handler has interrupted an event there. */
+	/* True if this handler has interrupted an event there. */
 	if (to != NULL && atomic_load_explicit(&to->inflight,
 		memory_order_relaxed) != 0)
 		to = NULL;
@@ -415,18 +407,18 @@ change_ring(const struct joined *j, struct producer *p, struct ring_head *from)
 		    memory_order_relaxed);
 		p->busy_ms = produce_ms(j->keeper);
 		p->large_used = true;
-		come_after(j->area, to, from);
+		set_order_after(j->area, to, from);
 		ring_use(j, p, to);
 	}
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
+	call_restore_signals(&old);
 	errno = saved;
 	return to != NULL;
 }
 
 /*
- * Gives back the pages of the large ring.  The thread is in flight in the small
- * one, so its handlers do not change rings; an event that this one interrupted may
- * still be in flight in the large one.
+ * Returns the pages of the large ring.  The thread is in flight in the small
+ * one, so handlers do not change rings, but an interrupted event may be in the
+ * large one.
  */
 static void
 clear_large(const struct joined *j, struct producer *p)
@@ -446,10 +438,7 @@ clear_large(const struct joined *j, struct producer *p)
 	errno = saved;
 }
 
-/*
- * True when a thread whose large ring has `held` undrained records may go back to
- * its small one, which must be drained: see ring_head.after.
- */
+/* Back to the small ring?  It must be drained: see ring_head.after. */
 static bool
 is_calm(const struct joined *j, struct producer *p, uint64_t held)
 {
@@ -474,7 +463,7 @@ rings_bell(struct ring_area *area)
 	errno = saved;
 }
 
-/* Time waited: the larger of two measures, for the clock may be missing or stop. */
+/* The larger of two measures, for the clock may be missing or stand still. */
 struct waited {
 	bool clock;
 	int64_t begun;
@@ -488,7 +477,7 @@ waited_begin(struct waited *w)
 	w->clock = rings_clock(&w->begun);
 }
 
-/* After a sleep that ended with this; one that was interrupted is not long. */
+/* After a sleep; an interrupted one counts as 1 ms. */
 static int64_t
 waited_ms(struct waited *w, int error)
 {
@@ -517,9 +506,9 @@ keeper_gone(const struct keeper_area *keeper)
 
 /*
  * Sleeps until the tail has reached `wanted`.  False when the keeper's state
- * forbids to wait or its heartbeat has stood for RING_STALL_MS.  The count of
- * waiting producers goes up before the tail is read, and the keeper reads it
- * after it has moved the tail: one of the two sees the other.
+ * forbids it or its heartbeat has stood for RING_STALL_MS.  The count of
+ * waiters rises before the tail is read, and the keeper reads it after moving
+ * the tail: one of them sees the other.
  */
 static bool
 wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
@@ -588,7 +577,7 @@ rings_wait(const struct joined *j, struct ring_head *ring,
 	return room;
 }
 
-/* Records that may be undrained at a time: those before them may be pairs yet. */
+/* Those before may still become pairs. */
 static uint64_t
 usable_records(const struct claim *c)
 {
@@ -596,8 +585,8 @@ usable_records(const struct claim *c)
 }
 
 /*
- * Records until the next look: as many as there were in LOOK_MS of late, so that a
- * thread that logs little finds out as soon as others that its keeper is gone.
+ * Records until the next look: as many as in the last LOOK_MS, so that threads
+ * that log little notice a dead keeper as soon as others.
  */
 static uint64_t
 look_pace(const struct claim *c, struct producer *p)
@@ -617,7 +606,7 @@ look_pace(const struct claim *c, struct producer *p)
 	return records > 0 ? records : 1;
 }
 
-/* Sets the next look: for the bell, a full ring, calm, or a keeper that is gone. */
+/* The next look: for the bell, a full ring, calm, or a dead keeper. */
 static void
 set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 {
@@ -639,7 +628,7 @@ set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 	p->limit = limit;
 }
 
-/* A full ring: the thread's other one, or room after a wait, or a drop. */
+/* The thread's other ring, or room after a wait, or a drop. */
 static enum room
 find_more(const struct claim *c, struct producer *p)
 {
@@ -661,8 +650,7 @@ find_more(const struct claim *c, struct producer *p)
 }
 
 /*
- * A handler may fork between any two steps: then p is all zeros, and what it
- * points to must come from the claim.
+ * A handler may fork at any step: p is zeros then, so places are the claim's.
  */
 enum room
 rings_find_room(const struct claim *c, struct producer *p)
@@ -671,7 +659,7 @@ rings_find_room(const struct claim *c, struct producer *p)
 	enum room room;
 
 	atomic_signal_fence(memory_order_seq_cst);
-	/* It has forked, and this event is not the child's; or changed rings. */
+	/* Forked: the event is not the child's.  Or rings were changed. */
 	if (p->ring != c->ring)
 		return p->thread == 0 ? ROOM_NONE : ROOM_ELSEWHERE;
 	tail = tail_of(&c->j, c->ring);

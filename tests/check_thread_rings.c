@@ -653,9 +653,9 @@ START_TEST(a_child_of_a_busy_thread_begins_with_a_small_ring)
 END_TEST
 
 Suite *
-room_suite(void)
+thread_rings_suite(void)
 {
-	Suite *s = suite_create("room");
+	Suite *s = suite_create("thread_rings");
 	TCase *tc = tcase_create("rings");
 
 	tcase_set_timeout(tc, 120);

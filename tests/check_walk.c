@@ -82,8 +82,8 @@ up(void)
 	ck_assert_int_eq(mprotect(guarded, GUARD, PROT_NONE), 0);
 	ck_assert_int_eq(mprotect(stack + WORDS, GUARD, PROT_NONE), 0);
 	/* As if it were the thread's own. */
-	w->mapped.own_lo = (uintptr_t)stack;
-	w->mapped.own_hi = (uintptr_t)(stack + WORDS);
+	w->mapped.stack_lo = (uintptr_t)stack;
+	w->mapped.stack_hi = (uintptr_t)(stack + WORDS);
 }
 
 static void
@@ -231,9 +231,9 @@ START_TEST(near_rule_is_of_no_other_address)
 END_TEST
 
 Suite *
-trail_suite(void)
+walk_suite(void)
 {
-	Suite *s = suite_create("trail");
+	Suite *s = suite_create("walk");
 	TCase *t = tcase_create("walks");
 
 	tcase_add_checked_fixture(t, up, down);

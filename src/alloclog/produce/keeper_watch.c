@@ -1,29 +1,22 @@
 /*
- * Finding out whether a keeper still drains the rings.
- *
- * The keeper's millisecond is not compared with our clock, which may be another
- * one in a namespace of the target's.  It is kept beside the time at which it was
- * first seen.
+ * The keeper's millisecond is not compared with our clock, which a namespace
+ * may shift, but kept with the time at which it was first seen.
  */
 #include "keeper_watch.h"
 #include "rings.h"
 
-#define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
+#define BEHIND_MS 1000		/* threads read the clock no further apart than this */
 /*
- * The first look may have begun before the call, the second begins after it, and
- * the third two seconds after it: a program gives up privileges some time before
- * it installs its filter.
+ * The first look may have begun before the call, the third is two seconds after
+ * it: programs give up privileges some time before they install a filter.
  */
 #define LOCK_LOOKS 3
 
-void (*_Atomic keeper_watch_call)(void);
+void (*_Atomic keeper_watch_callback)(void);
 static _Atomic bool locked;
-static _Atomic uint64_t looks_due;	/* before a child says hello */
+static _Atomic uint64_t looks_due;	/* before a child may say hello */
 
-/*
- * Heartbeat and time in one word, low halves of both: two threads that look at
- * once must not make a pair of what neither has seen.
- */
+/* Low halves in one word, so that two threads do not mix theirs. */
 static bool
 is_keeper_gone(const struct joined *j, int64_t now)
 {
@@ -41,7 +34,7 @@ is_keeper_gone(const struct joined *j, int64_t now)
 		    memory_order_relaxed);
 		return false;
 	}
-	/* Another thread's look may be a moment later than ours. */
+	/* Another thread may have read a later time. */
 	return (uint32_t)now - (uint32_t)seen + BEHIND_MS >=
 	    RING_GONE_MS + BEHIND_MS;
 }
@@ -62,7 +55,7 @@ keeper_watch_pause(int64_t ms)
 	int64_t now;
 
 	if (joined_get(&j) && rings_clock(&now))
-		atomic_store_explicit(&j.sh->again_ms, now + ms,
+		atomic_store_explicit(&j.sh->rejoin_ms, now + ms,
 		    memory_order_relaxed);
 }
 
@@ -71,9 +64,9 @@ keeper_watch_sandbox(void)
 {
 	uint64_t due = 0;
 
-	/* No keeper looks at a child that has said no hello: it never may. */
+	/* A child that has said no hello has no keeper that looks. */
 	if (produce_attached())
-		due = produce_looks() + LOCK_LOOKS;
+		due = produce_keeper_looks() + LOCK_LOOKS;
 	else if (produce_keeper_ms() != 0)
 		due = UINT64_MAX;
 	atomic_store(&looks_due, due);
@@ -81,23 +74,23 @@ keeper_watch_sandbox(void)
 }
 
 bool
-keeper_watch_child_may(void)
+keeper_watch_child_may_join(void)
 {
-	uint64_t looks = produce_looks();
+	uint64_t looks = produce_keeper_looks();
 	enum ring_sandbox seen = produce_sandbox();
 
-	/* Without a keeper, that of a parent too, it is the first hello. */
+	/* Without a keeper, even a parent's, it is the first hello. */
 	if (!atomic_load(&locked) || produce_keeper_ms() == 0)
 		return seen != RING_SANDBOX_LOCKED;
-	/* One that is gone does not look again. */
+	/* A dead keeper does not look again. */
 	if (seen != RING_SANDBOX_FREE || looks < atomic_load(&looks_due))
 		return false;
-	/* Seen for this child's own children too, whose keeper is another. */
+	/* For this child's own children too, whose keeper is another. */
 	atomic_store(&looks_due, 0);
 	return true;
 }
 
-/* For what may be done then needs system calls. */
+/* Acting takes system calls. */
 static bool
 free_to_act(const struct joined *j)
 {
@@ -107,9 +100,9 @@ free_to_act(const struct joined *j)
 }
 
 void
-produce_look(const struct producer *p)
+produce_check_keeper(const struct producer *p)
 {
-	void (*call)(void) = atomic_load_explicit(&keeper_watch_call,
+	void (*call)(void) = atomic_load_explicit(&keeper_watch_callback,
 	    memory_order_relaxed);
 	struct joined j;
 	int64_t now, due;
@@ -117,10 +110,10 @@ produce_look(const struct producer *p)
 	if (call == NULL || !joined_get(&j) || !rings_clock(&now) ||
 	    !is_keeper_gone(&j, now) || !free_to_act(&j))
 		return;
-	due = atomic_load_explicit(&j.sh->again_ms, memory_order_relaxed);
+	due = atomic_load_explicit(&j.sh->rejoin_ms, memory_order_relaxed);
 	if (now < due || rings_inflight(p))
 		return;
-	if (atomic_compare_exchange_strong_explicit(&j.sh->again_ms, &due,
+	if (atomic_compare_exchange_strong_explicit(&j.sh->rejoin_ms, &due,
 		now + KEEPER_WATCH_PAUSE_MS, memory_order_acquire,
 		memory_order_relaxed))
 		call();

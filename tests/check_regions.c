@@ -3,7 +3,7 @@
  * target's table, the ring, the node's set, REGIONS over the wire, and when
  * the answer is that none are known.
  */
-#include "../src/alloclog/pools.h"
+#include "../src/alloclog/produce/produce.h"
 #include "feed_rig.h"
 #include "node_harness.h"
 
@@ -175,7 +175,7 @@ deliver(void)
 static void
 pool_begins(uint64_t base, uint64_t size)
 {
-	pools_begin(NULL, true, &(struct pool_words){ .base = base,
+	regions_begin(NULL, true, &(struct region){ .base = base,
 	    .size = size, .shape = rec_region_shape(16, 32, 0),
 	    .name = 0x6c6f6f70 });
 }
@@ -205,12 +205,12 @@ START_TEST(a_pool_is_told_as_it_is)
 	ck_assert_uint_eq(got[0].align, 32);
 	ck_assert_str_eq(got[0].name, "pool");
 	/* In the middle of it none begins. */
-	pools_end(NULL, true, 0x7f0000123010);
+	regions_end(NULL, true, 0x7f0000123010);
 	ck_assert_uint_eq(deliver(), 0);
-	pools_end(NULL, true, 0x7f0000123000);
+	regions_end(NULL, true, 0x7f0000123000);
 	ck_assert_uint_eq(deliver(), 1);
 	ck_assert_uint_eq(region_set_get(kn, got), 0);
-	pools_end(NULL, true, 0x7f0000123000);
+	regions_end(NULL, true, 0x7f0000123000);
 	ck_assert_uint_eq(deliver(), 0);
 }
 END_TEST
@@ -226,19 +226,19 @@ START_TEST(a_pool_takes_the_place_of_those_that_it_overlaps)
 	ck_assert_uint_eq(got[0].base, 0x10800);
 	ck_assert_uint_eq(got[1].base, 0x13000);
 	/* They are gone from the table too. */
-	pools_end(NULL, true, 0x10000);
+	regions_end(NULL, true, 0x10000);
 	ck_assert_uint_eq(deliver(), 0);
 }
 END_TEST
 
 START_TEST(a_full_table_takes_no_more_and_forgets_nothing)
 {
-	for (unsigned i = 0; i < POOLS_MAX + 3; i++)
+	for (unsigned i = 0; i < REGIONS_MAX + 3; i++)
 		pool_begins(0x100000 + i * 0x1000, 0x1000);
-	ck_assert_uint_eq(deliver(), POOLS_MAX);
-	for (unsigned i = 0; i < POOLS_MAX + 3; i++)
-		pools_end(NULL, true, 0x100000 + i * 0x1000);
-	ck_assert_uint_eq(deliver(), POOLS_MAX);
+	ck_assert_uint_eq(deliver(), REGIONS_MAX);
+	for (unsigned i = 0; i < REGIONS_MAX + 3; i++)
+		regions_end(NULL, true, 0x100000 + i * 0x1000);
+	ck_assert_uint_eq(deliver(), REGIONS_MAX);
 	ck_assert_uint_eq(region_set_get(kn, got), 0);
 	ck_assert_uint_eq(kn->nended, 0);
 	pool_begins(0x100000, 0x1000);
@@ -254,19 +254,19 @@ START_TEST(another_stream_is_told_of_all_pools_once)
 
 	pool_begins(0x10000, 0x1000);
 	pool_begins(0x20000, 0x1000);
-	pools_end(NULL, true, 0x10000);
+	regions_end(NULL, true, 0x10000);
 	deliver();
-	pools_tell();
+	regions_tell();
 	ck_assert_uint_eq(deliver(), 0);
 	rig = rig_new(false);
-	ck_assert(produce_again(rig->area, rig->keeper, 2));
+	ck_assert(produce_rejoin(rig->area, rig->keeper, 2));
 	memset(kn, 0, sizeof *kn);
-	pools_tell();
-	pools_tell();
+	regions_tell();
+	regions_tell();
 	ck_assert_uint_eq(deliver(), 1);
 	ck_assert_uint_eq(region_set_get(kn, got), 1);
 	ck_assert_uint_eq(got[0].base, 0x20000);
-	pools_end(NULL, true, 0x20000);
+	regions_end(NULL, true, 0x20000);
 	deliver();
 	ck_assert_uint_eq(region_set_get(kn, got), 0);
 	rig_free(old);
@@ -283,7 +283,7 @@ churn(void *arg)
 	for (unsigned i = 0; i < 2000; i++) {
 		pool_begins(base, 0x1000 + i % 7 * 0x1000);
 		if (i % 3 == 0)
-			pools_end(NULL, true, base);
+			regions_end(NULL, true, base);
 	}
 	pool_begins(base, 0x2000);
 	atomic_fetch_sub(&churning, 1);
@@ -464,9 +464,9 @@ START_TEST(of_a_list_that_lacks_anything_no_regions_are_told)
 END_TEST
 
 Suite *
-known_suite(void)
+regions_suite(void)
 {
-	Suite *s = suite_create("known");
+	Suite *s = suite_create("regions");
 	TCase *tc = tcase_create("the node's set");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
