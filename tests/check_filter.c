@@ -25,7 +25,7 @@ text_of(void *arg, enum filter_field field)
 }
 
 /* 1.5 KiB that main() asked for, 90.4 s ago. */
-static struct filter_asked block;
+static struct filter_block block;
 
 static void
 begin(void)
@@ -42,7 +42,7 @@ begin(void)
 
 	memcpy(texts, known, sizeof texts);
 	asked_for = 0;
-	block = (struct filter_asked){ .text = text_of, .arg = texts };
+	block = (struct filter_block){ .text = text_of, .arg = texts };
 	block.number[FILTER_SIZE] = 1536;
 	block.number[FILTER_USED] = 1552;
 	block.number[FILTER_ADDR] = UINT64_C(0x7f12a0);

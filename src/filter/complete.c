@@ -1,28 +1,26 @@
-/*
- * What can stand at the end of an expression that is being typed.
- */
+/* Completion of an expression that is being typed. */
 #include <string.h>
 #include <strings.h>
 
 #include "expr.h"
 
-enum stands {
-	STANDS_TERM,		/* a field's name, or the beginning of one */
-	STANDS_SIGN,
-	STANDS_VALUE,
-	STANDS_JOINT,
-	STANDS_NOTHING,		/* in a value that can be anything */
+enum expected {
+	EXPECTED_TERM,		/* a field's name, or the beginning of one */
+	EXPECTED_SIGN,
+	EXPECTED_VALUE,
+	EXPECTED_JOINT,
+	EXPECTED_ANYTHING,	/* a text: no completion */
 };
 
 struct end {
-	enum stands what;
+	enum expected what;
 	size_t from;
 	int field;		/* of sign and value */
 };
 
-/* A field's name may be the beginning of another one's. */
+/* A longer name of a field begins with this text. */
 static bool
-is_begun(const char *typed, size_t len)
+begins_field(const char *typed, size_t len)
 {
 	for (size_t f = 0; f < FILTER_FIELDS; f++)
 		if (strlen(expr_fields[f].name) > len &&
@@ -31,23 +29,23 @@ is_begun(const char *typed, size_t len)
 	return false;
 }
 
-/* One term from *at on; false: it is what the text ends with. */
+/* Skips a term; false: the text ends with it. */
 static bool
-pass_term(const char *s, size_t *at, struct end *end)
+skip_term(const char *s, size_t *at, struct end *end)
 {
 	size_t len = *s == '"' ? expr_quoted(s) : expr_word(s), behind;
 	const struct expr_sign *sign;
 
 	end->field = expr_field_find(s, len);
 	end->from = *at;
-	end->what = *s == '"' ? STANDS_NOTHING : STANDS_TERM;
+	end->what = *s == '"' ? EXPECTED_ANYTHING : EXPECTED_TERM;
 	if (len == 0 || (s[len] == '\0' && (*s == '"' || end->field < 0 ||
-	    is_begun(s, len))))
+	    begins_field(s, len))))
 		return false;
 	behind = len + expr_blanks(s + len);
 	sign = expr_sign_at(s + behind);
 	if (sign == NULL && s[behind] == '\0' && end->field >= 0) {
-		end->what = STANDS_SIGN;
+		end->what = EXPECTED_SIGN;
 		end->from = *at + behind;
 		return false;
 	}
@@ -57,7 +55,7 @@ pass_term(const char *s, size_t *at, struct end *end)
 	}
 	behind += strlen(sign->text);
 	behind += expr_blanks(s + behind);
-	end->what = end->field >= 0 ? STANDS_VALUE : STANDS_NOTHING;
+	end->what = end->field >= 0 ? EXPECTED_VALUE : EXPECTED_ANYTHING;
 	end->from = *at + behind;
 	len = s[behind] == '"' ? expr_quoted(s + behind) :
 	    expr_value(s + behind);
@@ -69,7 +67,7 @@ static struct end
 find_end(const char *s)
 {
 	struct end end = { .field = -1 };
-	bool term = true;		/* one is due */
+	bool term = true;		/* a term comes next */
 	enum expr_joint joint;
 	size_t at = 0, len;
 
@@ -92,11 +90,11 @@ find_end(const char *s)
 			term = false;
 			continue;
 		}
-		if (!pass_term(s + at, &at, &end))
+		if (!skip_term(s + at, &at, &end))
 			return end;
 		term = false;
 	}
-	end.what = term ? STANDS_TERM : STANDS_JOINT;
+	end.what = term ? EXPECTED_TERM : EXPECTED_JOINT;
 	end.from = at;
 	return end;
 }
@@ -110,22 +108,22 @@ sign_word(enum expr_kind kind, size_t k)
 	return NULL;
 }
 
-/* The k-th of all words that could stand there, whatever is typed of it. */
+/* The k-th word that can stand at the end. */
 static const char *
 word_at(const struct end *end, size_t k)
 {
 	static const char *const joints[] = { "&", "|" };
 
 	switch (end->what) {
-	case STANDS_TERM:
+	case EXPECTED_TERM:
 		return k < FILTER_FIELDS ? expr_fields[k].name : NULL;
-	case STANDS_SIGN:
+	case EXPECTED_SIGN:
 		return sign_word(expr_fields[end->field].kind, k);
-	case STANDS_VALUE:
+	case EXPECTED_VALUE:
 		return expr_kind_word(expr_fields[end->field].kind, k);
-	case STANDS_JOINT:
+	case EXPECTED_JOINT:
 		return k < 2 ? joints[k] : NULL;
-	case STANDS_NOTHING:
+	case EXPECTED_ANYTHING:
 		break;
 	}
 	return NULL;

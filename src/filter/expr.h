@@ -1,11 +1,9 @@
 /*
- * expr: what an expression is compiled to, and the table of fields.  Private
- * to the room.
+ * expr: compiled expressions, and the table of fields.  Private to the room.
  *
- * A compiled expression is a row of terms without a stack.  Each says which
- * term is asked next when it holds and when it does not; the way ends at one
- * of two marks.  So !, & and | cost nothing when blocks are looked at, and
- * what the answer does not depend on is not asked.
+ * A compiled expression is an array of terms.  Each names the term to evaluate
+ * next when it is true and when it is false, or the result.  So !, & and | cost
+ * nothing, and terms that do not matter are not evaluated.
  */
 #ifndef FILTER_EXPR_H
 #define FILTER_EXPR_H
@@ -14,28 +12,28 @@
 
 enum expr_how {
 	EXPR_RANGE,		/* lo <= number <= hi */
-	EXPR_EQUAL,		/* the text is the word ... */
-	EXPR_PATTERN,		/* ... is like it ... */
-	EXPR_CONTAINS,		/* ... has it somewhere */
+	EXPR_EQUAL,		/* the text equals the word ... */
+	EXPR_PATTERN,		/* ... matches it ... */
+	EXPR_CONTAINS,		/* ... contains it */
 };
 
-#define EXPR_ANY FILTER_FIELDS	/* in place of a field: all that a row shows as text */
+#define EXPR_ANY FILTER_FIELDS	/* as a field: all texts of a row */
 
-#define EXPR_NO 0xfffe		/* in place of a term's number: the answer */
+#define EXPR_NO 0xfffe		/* as a term's number: the result */
 #define EXPR_YES 0xffff
 
 struct expr_term {
-	uint64_t lo, hi;	/* none: 1 and 0 */
-	uint16_t next[2];	/* [1] when it holds */
-	uint16_t word;		/* where in words */
+	uint64_t lo, hi;	/* no number: 1 and 0 */
+	uint16_t next[2];	/* [1]: if it is true */
+	uint16_t word;		/* offset in words */
 	uint8_t field;
 	uint8_t how;
 };
 
 struct filter {
-	char *text;		/* as it was given */
-	char *words;		/* of texts, each with its NUL */
-	uint32_t wants;		/* a bit for each field whose text is asked for */
+	char *text;		/* the expression */
+	char *words;		/* each with its NUL */
+	uint32_t wants;		/* a bit for each field whose text is used */
 	uint16_t first;		/* term */
 	uint16_t terms;
 	struct expr_term term[];
@@ -51,7 +49,7 @@ enum expr_kind {
 	EXPR_LAYER,
 	EXPR_TYPE,		/* a code, or a text */
 	EXPR_TEXT,
-	EXPR_PATH,		/* a text with folders, and perhaps a line */
+	EXPR_PATH,		/* a text with folders, with or without a line */
 };
 
 #define EXPR_ALIASES 3
@@ -60,17 +58,17 @@ struct expr_field {
 	const char *name;
 	const char *alias[EXPR_ALIASES];
 	enum expr_kind kind;
-	const char *as;		/* a value, for an example */
+	const char *example;	/* a value */
 	const char *help;
 };
 
 extern const struct expr_field expr_fields[FILTER_FIELDS];
 
-/* The field with this name, whatever its case, or -1. */
+/* The field with this name in any case, or -1. */
 int expr_field_find(const char *name, size_t len);
-/* The name nearest to what was typed, or NULL. */
+/* The nearest name, or NULL. */
 const char *expr_field_near(const char *name, size_t len);
-/* What the k-th value of a kind that has words is called; NULL behind the last. */
+/* The k-th word of a kind whose values are words; NULL: no more. */
 const char *expr_kind_word(enum expr_kind, size_t k);
 
 enum expr_op {
@@ -85,14 +83,13 @@ enum expr_op {
 	EXPR_OPS
 };
 
-/* One that people write; those that only look like one say what is meant. */
 struct expr_sign {
 	const char *text;
 	enum expr_op op;
-	bool meant;		/* it is not one: op is probably meant */
+	bool wrong;		/* no operator: op is probably meant */
 };
 
-/* The longest that stands at s, or NULL. */
+/* The longest sign at s, or NULL. */
 const struct expr_sign *expr_sign_at(const char *s);
 const char *expr_op_text(enum expr_op);
 bool expr_kind_takes(enum expr_kind, enum expr_op);
@@ -101,7 +98,6 @@ const char *expr_kind_ops(enum expr_kind);
 
 /* --- words (parse.c) ---------------------------------------------------- */
 
-/* Of an expression: between terms, or before the one at s. */
 enum expr_joint {
 	EXPR_NONE,
 	EXPR_AND,
@@ -109,24 +105,18 @@ enum expr_joint {
 	EXPR_NOT,
 };
 
-/* What stands at s as & && and, | || or, ! not; its length into *len. */
+/* & && and, | || or, ! not at s; its length into *len. */
 enum expr_joint expr_joint_at(const char *s, size_t *len);
 
-/* Blanks at s. */
+/* Lengths of what stands at s; 0: nothing. */
 size_t expr_blanks(const char *s);
-/* A word at s that may be a field's name or a text alone; 0: there is none. */
-size_t expr_word(const char *s);
-/* A word at s that is a value: it may have signs, and anything in parentheses. */
-size_t expr_value(const char *s);
-/* What is in quotes at s, quotes included; 0: the second one is missing. */
-size_t expr_quoted(const char *s);
+size_t expr_word(const char *s);	/* a field's name, or a text alone */
+size_t expr_value(const char *s);	/* may have signs, and anything in parentheses */
+size_t expr_quoted(const char *s);	/* with its quotes; 0: one is missing */
 
 /* --- values (values.c) -------------------------------------------------- */
 
-/*
- * The numbers that `text` stands for: one, or of an age those that are shown
- * alike.  0 or -EINVAL.
- */
+/* The numbers that are shown as `text`.  0 or -EINVAL. */
 int expr_range(enum expr_kind, const char *text, uint64_t *lo, uint64_t *hi);
 /* "no size, as in 12, 1k or 1.5M" */
 const char *expr_range_wrong(enum expr_kind);

@@ -1,6 +1,4 @@
-/*
- * The fields, and the signs between them and their values.
- */
+/* The fields and the operators. */
 #include <string.h>
 #include <strings.h>
 
@@ -38,7 +36,7 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	    "libssl.so*", "program or library that it is in" },
 };
 
-/* Longer signs go before those that they begin with. */
+/* A sign stands behind those that begin with it. */
 static const struct expr_sign signs[] = {
 	{ "!=", EXPR_NE, false },
 	{ "!~", EXPR_HAS_NOT, false },

@@ -1,19 +1,19 @@
 /*
- * filter: expressions that say which blocks are meant, as in
+ * filter: expressions that match blocks, as in
  *	size>=1k & type=ACREQ & age>10s
  *
  * Vocabulary
- *	field	what a block is asked about: a row of the table of fields, with
- *		its name and the kind of value it is compared with.
- *	term	FIELD OP VALUE, or a word alone, which is looked for in all
- *		that a row shows as text: description, thread, requesting
- *		node, function and file.
+ *	field	a property of a block: a row of the table of fields, with its
+ *		name and the kind of its values.
+ *	term	FIELD OP VALUE, or a word alone, which is searched for in all
+ *		texts of a row: description, thread, requesting node, function
+ *		and file.
  *	OP	= != < <= > >= and, for text, ~ (contains) and !~.  A text may
  *		be a pattern of * and ?.  Case does not matter in text.
  *	expression
  *		terms joined by & (and), | (or), with ! (not) and parentheses;
- *		& binds closer than |, and stands between two terms where
- *		nothing does.  && || and the words and, or, not are the same.
+ *		& binds closer than |, and may be omitted between two terms.
+ *		&& || and the words and, or, not are the same.
  *	value	of a size 12, 0x40, 1k, 1.5M, 2G (of 1024); of an age 10s, 5m,
  *		1h, 2d, or 1h30m, a number alone being of seconds; of a type
  *		its name or its code in hex; of an address hex with or without
@@ -21,10 +21,10 @@
  *		"quotes", where \\ and \" stand for \ and ", and * and ? for
  *		themselves.
  *
- * Ages are compared as they are shown, in whole seconds that have passed: of
- * 10.4 s age=10s is true and age>10s is not.  Only values with a part of a
- * second (500ms, 1.5s) are compared with the milliseconds.  A path is equal to
- * itself without its folders, without its line, and without both, too.
+ * Ages are compared as they are shown, in whole seconds: a block of 10.4 s
+ * matches age=10s, and not age>10s.  Only values with a fraction of a second
+ * (500ms, 1.5s) are compared by milliseconds.  A path also equals itself without
+ * its folders, without its line, and without both.
  *
  * Example
  *	struct filter *f;
@@ -34,12 +34,10 @@
  *	else if (filter_matches(f, &asked))
  *		...
  *
- * Knows nothing of sessions or pages: whoever asks brings a block's numbers,
- * and a function for its texts.
+ * The caller brings a block's numbers, and a function for its texts.
  *
- * The parts: fields.c has the fields and signs, parse.c splits text into words
- * and makes terms of them, values.c reads numbers, match.c evaluates terms,
- * complete.c completes what a user types.
+ * The files: fields.c has the fields and operators, parse.c compiles, values.c
+ * reads numbers, match.c evaluates, complete.c completes what a user types.
  */
 #ifndef FILTER_H
 #define FILTER_H
@@ -57,33 +55,32 @@ enum filter_field {
 	FILTER_TYPE,		/* its code as a number, its name as a text */
 	FILTER_LAYER,		/* 0 the allocator's, 1 the API's */
 	FILTER_TID,		/* thread index */
-	FILTER_NUMBERS,		/* those before have a number */
+	FILTER_NUMBERS,		/* the fields above have a number */
 	FILTER_DESCR = FILTER_NUMBERS,
 	FILTER_THREAD,		/* its name */
 	FILTER_RNOD,		/* four hex digits, "" none */
-	FILTER_FUNCTION,	/* who asked ... */
+	FILTER_FUNCTION,	/* of the caller */
 	FILTER_FILE,		/* a path, and its line if that is known: "/src/main.c:42" */
 	FILTER_MODULE,		/* a path */
 	FILTER_FIELDS
 };
 
 /*
- * What is known of the block that is asked about.  Terms joined by & or | are
- * asked in their order, but those of numbers first; text() is called only when
- * they have not decided.
+ * A block.  Terms joined by & or | are evaluated in their order, but those of
+ * numbers first; text() is called only if they do not decide.
  */
-struct filter_asked {
+struct filter_block {
 	uint64_t number[FILTER_NUMBERS];
 	/*
-	 * Borrowed until the next call; NULL or "": not known, which matches !=
-	 * and !~ alone, and ="".
+	 * Borrowed until the next call.  Unknown text, NULL or "", matches only
+	 * != and !~, and ="".
 	 */
 	const char *(*text)(void *arg, enum filter_field);
 	void *arg;
 };
 
 struct filter_error {
-	size_t at;		/* byte of the expression at which it went wrong */
+	size_t at;		/* byte of the expression with the error */
 	char why[128];		/* "no field is called 'sise'; did you mean 'size'?" */
 };
 
@@ -91,36 +88,26 @@ struct filter;
 
 #define FILTER_MAX 1024		/* bytes of an expression */
 
-/*
- * -EINVAL with *e filled; -ENOMEM.  An empty expression is one: it matches
- * everything.  Matching takes no memory, and time that grows with the terms
- * and the texts.
- */
+/* -EINVAL with *e filled; -ENOMEM.  An empty expression matches everything. */
 int filter_new(struct filter **, const char *text, struct filter_error *e);
 void filter_free(struct filter *);
 
-bool filter_matches(const struct filter *, const struct filter_asked *);
+bool filter_matches(const struct filter *, const struct filter_block *);
 
-/* As it was given; borrowed. */
+/* The expression; borrowed. */
 const char *filter_text(const struct filter *);
-/* Whether it asks for texts of this kind at all: names have to be fetched then. */
+/* It uses this text, which may have to be fetched. */
 bool filter_wants(const struct filter *, enum filter_field);
 
 /*
- * Words that may stand at the end of what is typed so far, for completion: the
- * k-th, or NULL.  *from gets the byte that it would begin at.
+ * Completion: the k-th word that may stand at the end of the text, or NULL.
+ * *from gets the offset at which it begins.
  */
 const char *filter_complete(const char *typed, size_t k, size_t *from);
-/*
- * The k-th field's line of help: "size   bytes requested, as in 1k"; NULL
- * behind the last.
- */
+/* The k-th field's line of help, "size   bytes requested, ..."; NULL: no more. */
 const char *filter_help(size_t k);
 
-/*
- * "1.5M", "0x40", "128.4 MiB" without its blank: bytes, rounded down; "1h30m":
- * milliseconds.  0 or -EINVAL.
- */
+/* "1.5M", "0x40": bytes, rounded down; "1h30m": milliseconds.  0 or -EINVAL. */
 int filter_size(const char *text, uint64_t *bytes);
 int filter_age(const char *text, uint64_t *ms);
 

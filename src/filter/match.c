@@ -1,12 +1,9 @@
-/*
- * Whether a block is meant.
- */
+/* Evaluates a compiled expression. */
 #include <string.h>
 
 #include "../base/base.h"
 #include "expr.h"
 
-/* A text or a part of one. */
 struct span {
 	const char *s, *end;
 };
@@ -17,7 +14,7 @@ lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* Words are in lower case. */
+/* The words of an expression are in lower case. */
 static bool
 is_equal(struct span text, const char *word)
 {
@@ -44,7 +41,6 @@ contains(struct span text, const char *word)
 	return false;
 }
 
-/* The character behind the one at s, which is before the end. */
 static const char *
 next_character(const char *s, const char *end)
 {
@@ -54,12 +50,9 @@ next_character(const char *s, const char *end)
 	return s;
 }
 
-/*
- * Only the last * has to be tried again: what stands before it has found the
- * earliest place that there is.
- */
+/* Backtracks to the last * only: the text before it is matched at its earliest. */
 static bool
-is_like(struct span text, const char *pattern)
+matches_pattern(struct span text, const char *pattern)
 {
 	const char *s = text.s, *star = NULL, *from = NULL;
 
@@ -92,7 +85,7 @@ compare_text(struct span text, enum expr_how how, const char *word)
 	case EXPR_EQUAL:
 		return is_equal(text, word);
 	case EXPR_PATTERN:
-		return is_like(text, word);
+		return matches_pattern(text, word);
 	case EXPR_CONTAINS:
 		return contains(text, word);
 	case EXPR_RANGE:
@@ -137,9 +130,9 @@ compare_path(struct span path, enum expr_how how, const char *word)
 
 /* --- terms --------------------------------------------------------------- */
 
-/* Rows show a path without its folders. */
+/* as_shown: a row shows a path without its folders. */
 static bool
-holds_text(const struct filter_asked *asked, enum filter_field field,
+text_matches(const struct filter_block *asked, enum filter_field field,
     enum expr_how how, const char *word, bool as_shown)
 {
 	const char *text = asked->text != NULL ?
@@ -147,7 +140,7 @@ holds_text(const struct filter_asked *asked, enum filter_field field,
 	bool path = expr_fields[field].kind == EXPR_PATH;
 	struct span all;
 
-	/* What is not known is like nothing, but as empty as "". */
+	/* Unknown text matches nothing except == "". */
 	if (text == NULL || text[0] == '\0')
 		return how == EXPR_EQUAL && word[0] == '\0';
 	all = (struct span){ text, text + strlen(text) };
@@ -157,8 +150,8 @@ holds_text(const struct filter_asked *asked, enum filter_field field,
 }
 
 static bool
-holds(const struct filter *f, const struct expr_term *t,
-    const struct filter_asked *asked)
+term_is_true(const struct filter *f, const struct expr_term *t,
+    const struct filter_block *asked)
 {
 	const char *word = f->words + t->word;
 
@@ -166,21 +159,21 @@ holds(const struct filter *f, const struct expr_term *t,
 		return asked->number[t->field] >= t->lo &&
 		    asked->number[t->field] <= t->hi;
 	if (t->field != EXPR_ANY)
-		return holds_text(asked, t->field, t->how, word, false);
+		return text_matches(asked, t->field, t->how, word, false);
 	for (unsigned field = FILTER_DESCR; field <= FILTER_FILE; field++)
-		if (holds_text(asked, field, t->how, word, true))
+		if (text_matches(asked, field, t->how, word, true))
 			return true;
 	return false;
 }
 
 bool
-filter_matches(const struct filter *f, const struct filter_asked *asked)
+filter_matches(const struct filter *f, const struct filter_block *asked)
 {
 	uint16_t at = f->first;
 
-	/* No way leads back: each term is asked once at most. */
+	/* `next` never leads back. */
 	while (at < f->terms)
-		at = f->term[at].next[holds(f, &f->term[at], asked)];
+		at = f->term[at].next[term_is_true(f, &f->term[at], asked)];
 	return at == EXPR_YES;
 }
 

@@ -1,5 +1,5 @@
 /*
- * From text to terms, by recursive descent:
+ * Compiles text to terms, by recursive descent:
  *
  *	or	and { | and }
  *	and	not { [&] not }
@@ -16,7 +16,7 @@
 #include "../base/base.h"
 #include "expr.h"
 
-#define DEPTH 32		/* parentheses in parentheses */
+#define DEPTH 32		/* nested parentheses */
 #define SHOWN 28		/* bytes of the expression in a sentence */
 
 struct parse {
@@ -30,14 +30,13 @@ struct parse {
 };
 
 /*
- * Some terms with one way in.  Its ways out are not joined to anything yet:
- * those of each answer are a list, threaded through the next[] that they will
- * be written to.
+ * Terms with one entry.  The exits that have no target yet are a list for each
+ * result, threaded through the next[] that will get the target.
  */
 struct part {
 	uint16_t first;
 	uint16_t out[2];
-	bool texts;			/* asks for some */
+	bool texts;			/* it uses texts */
 };
 
 #define OUT_END 0xfffd			/* of such a list */
@@ -54,9 +53,9 @@ out_slot(struct filter *f, uint16_t out)
 	return &f->term[out >> 1].next[out & 1];
 }
 
-/* All ways out of the list lead there. */
+/* Sets the target of all exits of the list. */
 static void
-lead(struct filter *f, uint16_t out, uint16_t there)
+set_target(struct filter *f, uint16_t out, uint16_t there)
 {
 	while (out != OUT_END) {
 		uint16_t *slot = out_slot(f, out);
@@ -67,7 +66,7 @@ lead(struct filter *f, uint16_t out, uint16_t there)
 }
 
 static uint16_t
-append_test(struct filter *f, uint16_t a, uint16_t b)
+append_exits(struct filter *f, uint16_t a, uint16_t b)
 {
 	uint16_t *slot;
 
@@ -79,18 +78,18 @@ append_test(struct filter *f, uint16_t a, uint16_t b)
 	return a;
 }
 
-/* b is asked where a has this answer; the other one stands. */
+/* Evaluates b if the result of a is `answer`. */
 static void
 join_parts(struct filter *f, struct part *a, const struct part *b, bool answer)
 {
-	lead(f, a->out[answer], b->first);
+	set_target(f, a->out[answer], b->first);
 	a->out[answer] = b->out[answer];
-	a->out[!answer] = append_test(f, a->out[!answer], b->out[!answer]);
+	a->out[!answer] = append_exits(f, a->out[!answer], b->out[!answer]);
 	a->texts |= b->texts;
 }
 
 static void
-turn(struct part *p)
+negate(struct part *p)
 {
 	uint16_t out = p->out[0];
 
@@ -98,7 +97,7 @@ turn(struct part *p)
 	p->out[1] = out;
 }
 
-/* Parts joined by & or by |: those that ask for no texts are asked first. */
+/* Parts joined by & or by |: those without texts are evaluated first. */
 struct chain {
 	bool answer;
 	bool any[2];
@@ -127,7 +126,7 @@ chain_end(struct filter *f, struct chain *c)
 	return c->part[0];
 }
 
-/* --- what is wrong ------------------------------------------------------- */
+/* --- errors -------------------------------------------------------------- */
 
 static int fail(struct parse *, size_t at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -143,12 +142,12 @@ fail(struct parse *p, size_t at, const char *fmt, ...)
 	vsnprintf(why, sizeof why, fmt, ap);
 	va_end(ap);
 	p->e->at = at;
-	/* Clips whole characters. */
+	/* Cuts whole characters. */
 	base_append(p->e->why, sizeof p->e->why, &len, "%s", why);
 	return -EINVAL;
 }
 
-/* A piece of the expression as it can stand in a sentence. */
+/* A part of the expression, as safe text. */
 struct shown {
 	char text[SHOWN + 4];
 };
@@ -164,9 +163,8 @@ shown(const char *s, size_t len)
 	return out;
 }
 
-/* Nothing that could be a term stands here. */
 static int
-no_term(struct parse *p)
+missing_term(struct parse *p)
 {
 	const char *s = p->text + p->at;
 	const struct expr_sign *sign = expr_sign_at(s);
@@ -203,7 +201,7 @@ unknown_field(struct parse *p, size_t len)
 
 /* --- terms --------------------------------------------------------------- */
 
-/* A term without its number, word and range. */
+/* The caller sets its word, or its range. */
 static struct expr_term *
 add_term(struct parse *p, unsigned field, enum expr_how how, struct part *out)
 {
@@ -227,10 +225,7 @@ put_byte(struct parse *p, char c)
 	p->f->words[p->words++] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/*
- * A text into the words, in lower case; of one in quotes what stands between
- * them.  A pattern that is looked for may have anything around it.
- */
+/* Stores a text in lower case, without its quotes; around: as *TEXT*. */
 static uint16_t
 put_word(struct parse *p, const char *s, size_t len, bool quoted, bool around)
 {
@@ -249,7 +244,6 @@ put_word(struct parse *p, const char *s, size_t len, bool quoted, bool around)
 	return (uint16_t)from;
 }
 
-/* Where the value at s ends, or 0: it is missing. */
 static int
 value_length(struct parse *p, const char *s, size_t *len, bool *quoted)
 {
@@ -272,9 +266,9 @@ is_pattern(const char *s, size_t len, bool quoted)
 	    memchr(s, '?', len) != NULL);
 }
 
-/* The text is looked for in that of the field, or compared with it. */
+/* inside: the field's text contains this one; else it equals it. */
 static int
-look_for(struct parse *p, unsigned field, bool inside, const char *s,
+add_text_term(struct parse *p, unsigned field, bool inside, const char *s,
     size_t len, bool quoted, struct part *out)
 {
 	bool pattern = is_pattern(s, len, quoted);
@@ -288,16 +282,16 @@ look_for(struct parse *p, unsigned field, bool inside, const char *s,
 	return 0;
 }
 
-/* lo to hi is what the value stands for; into what op says of it. */
+/* The range of numbers that are op lo..hi. */
 static void
-range_of(enum expr_op op, struct expr_term *t, uint64_t lo, uint64_t hi)
+set_range(enum expr_op op, struct expr_term *t, uint64_t lo, uint64_t hi)
 {
 	bool below = op == EXPR_LT || op == EXPR_LE;
 	bool above = op == EXPR_GT || op == EXPR_GE;
 
 	t->lo = below ? 0 : lo;
 	t->hi = above ? UINT64_MAX : hi;
-	/* Below the lowest, and above the highest, there is nothing. */
+	/* No number is below the lowest or above the highest. */
 	if ((op == EXPR_LT && lo == 0) || (op == EXPR_GT && hi == UINT64_MAX))
 		t->lo = 1, t->hi = 0;
 	else if (op == EXPR_LT)
@@ -306,7 +300,6 @@ range_of(enum expr_op op, struct expr_term *t, uint64_t lo, uint64_t hi)
 		t->lo = hi + 1;
 }
 
-/* What stands behind a field's sign. */
 struct value {
 	enum filter_field field;
 	enum expr_op op;
@@ -330,7 +323,7 @@ number_of(const struct value *v, uint64_t *lo, uint64_t *hi)
 static int
 text_term(struct parse *p, const struct value *v, struct part *out)
 {
-	return look_for(p, v->field, v->op == EXPR_HAS ||
+	return add_text_term(p, v->field, v->op == EXPR_HAS ||
 	    v->op == EXPR_HAS_NOT, v->s, v->len, v->quoted, out);
 }
 
@@ -343,11 +336,11 @@ number_term(struct parse *p, const struct value *v, struct part *out)
 	if (!number_of(v, &lo, &hi))
 		return fail(p, (size_t)(v->s - p->text), "'%s' is %s",
 		    shown(v->s, v->len).text, expr_range_wrong(kind));
-	range_of(v->op, add_term(p, v->field, EXPR_RANGE, out), lo, hi);
+	set_range(v->op, add_term(p, v->field, EXPR_RANGE, out), lo, hi);
 	return 0;
 }
 
-/* A code in hex may be a type's name as well: either will do. */
+/* A code in hex may be a type's name as well: both match. */
 static int
 type_term(struct parse *p, const struct value *v, struct part *out)
 {
@@ -375,7 +368,7 @@ field_term(struct parse *p, unsigned field, const struct expr_sign *sign,
 	struct value v = { .field = field, .op = sign->op };
 	int r;
 
-	if (sign->meant)
+	if (sign->wrong)
 		return fail(p, sign_at, "'%s' is none of the signs; did you "
 		    "mean '%s'?", sign->text, expr_op_text(sign->op));
 	if (!expr_kind_takes(kind, sign->op))
@@ -388,7 +381,7 @@ field_term(struct parse *p, unsigned field, const struct expr_sign *sign,
 	if (r == 0 && v.len == 0)
 		return fail(p, p->at, "a value is missing behind '%s', as in "
 		    "%s%s%s", sign->text, expr_fields[field].name, sign->text,
-		    expr_fields[field].as);
+		    expr_fields[field].example);
 	if (r < 0)
 		return r;
 	r = kind == EXPR_TYPE ? type_term(p, &v, out) :
@@ -396,7 +389,7 @@ field_term(struct parse *p, unsigned field, const struct expr_sign *sign,
 	    number_term(p, &v, out);
 	p->at += v.len;
 	if (v.op == EXPR_NE || v.op == EXPR_HAS_NOT)
-		turn(out);
+		negate(out);
 	return r;
 }
 
@@ -408,12 +401,12 @@ word_term(struct parse *p, const char *s, size_t len, bool quoted,
 	size_t colon = strcspn(s, ":");
 	int r;
 
-	/* Elsewhere they are written so; of names :: is a part. */
+	/* "size:1k" is an error; "a::b" is a name. */
 	if (!quoted && colon < len && s[colon + 1] != ':' &&
 	    expr_field_find(s, colon) >= 0)
 		return fail(p, p->at + colon, "':' is none of the signs; did "
 		    "you mean '%s=...'?", shown(s, colon).text);
-	r = look_for(p, EXPR_ANY, true, s, len, quoted, out);
+	r = add_text_term(p, EXPR_ANY, true, s, len, quoted, out);
 	p->at += len;
 	return r;
 }
@@ -433,7 +426,7 @@ parse_term(struct parse *p, struct part *out)
 		return r < 0 ? r : word_term(p, s, len, true, out);
 	}
 	if (len == 0 || expr_joint_at(s, &behind) != EXPR_NONE)
-		return no_term(p);
+		return missing_term(p);
 	behind = len + expr_blanks(s + len);
 	sign = expr_sign_at(s + behind);
 	if (sign == NULL)
@@ -451,9 +444,9 @@ skip_blanks(struct parse *p)
 	p->at += expr_blanks(p->text + p->at);
 }
 
-/* Takes what stands here; a term has to follow. */
+/* Skips a joint or a parenthesis; a term has to follow. */
 static void
-take_word(struct parse *p, size_t len)
+skip_joint(struct parse *p, size_t len)
 {
 	p->before = p->text + p->at;
 	p->before_len = len;
@@ -472,7 +465,7 @@ parse_group(struct parse *p, unsigned depth, struct part *out)
 	if (depth == DEPTH)
 		return fail(p, open, "there are more than %d parentheses in "
 		    "one another", DEPTH);
-	take_word(p, 1);
+	skip_joint(p, 1);
 	r = parse_or(p, depth + 1, out);
 	if (r < 0)
 		return r;
@@ -485,18 +478,18 @@ parse_group(struct parse *p, unsigned depth, struct part *out)
 static int
 parse_not(struct parse *p, unsigned depth, struct part *out)
 {
-	bool turned = false;
+	bool negated = false;
 	size_t len;
 	int r;
 
 	while (expr_joint_at(p->text + p->at, &len) == EXPR_NOT) {
-		turned = !turned;
-		take_word(p, len);
+		negated = !negated;
+		skip_joint(p, len);
 	}
 	r = p->text[p->at] == '(' ? parse_group(p, depth, out) :
 	    parse_term(p, out);
-	if (r == 0 && turned)
-		turn(out);
+	if (r == 0 && negated)
+		negate(out);
 	return r;
 }
 
@@ -517,7 +510,7 @@ parse_and(struct parse *p, unsigned depth, struct part *out)
 		skip_blanks(p);
 		joint = expr_joint_at(p->text + p->at, &len);
 		if (joint == EXPR_AND)
-			take_word(p, len);
+			skip_joint(p, len);
 		else if (joint == EXPR_OR || p->text[p->at] == ')' ||
 		    p->text[p->at] == '\0')
 			break;
@@ -541,7 +534,7 @@ parse_or(struct parse *p, unsigned depth, struct part *out)
 		chain_add(p->f, &c, &next);
 		if (expr_joint_at(p->text + p->at, &len) != EXPR_OR)
 			break;
-		take_word(p, len);
+		skip_joint(p, len);
 	}
 	*out = chain_end(p->f, &c);
 	return 0;
@@ -571,7 +564,7 @@ check_characters(struct parse *p)
 }
 
 static int
-parse(struct parse *p)
+parse_expression(struct parse *p)
 {
 	struct part all;
 	int r;
@@ -586,8 +579,8 @@ parse(struct parse *p)
 		return r;
 	if (p->text[p->at] == ')')
 		return fail(p, p->at, "there is no '(' before this ')'");
-	lead(p->f, all.out[true], EXPR_YES);
-	lead(p->f, all.out[false], EXPR_NO);
+	set_target(p->f, all.out[true], EXPR_YES);
+	set_target(p->f, all.out[false], EXPR_NO);
 	p->f->first = all.first;
 	return 0;
 }
@@ -608,10 +601,10 @@ filter_new(struct filter **out, const char *text, struct filter_error *e)
 	if (f == NULL)
 		return -ENOMEM;
 	f->text = strdup(text);
-	/* A word has its NUL, and perhaps a * on both sides. */
+	/* A word has its NUL, and may have a * on both sides. */
 	f->words = malloc(2 * len + 2);
 	p.f = f;
-	r = f->text != NULL && f->words != NULL ? parse(&p) : -ENOMEM;
+	r = f->text != NULL && f->words != NULL ? parse_expression(&p) : -ENOMEM;
 	if (r < 0) {
 		filter_free(f);
 		return r;
@@ -652,14 +645,13 @@ expr_value(const char *s)
 	unsigned open = 0;
 	size_t n = 0;
 
-	/* A parenthesis that the value has not opened closes a group. */
 	for (; s[n] != '\0' && s[n] != '"'; n++) {
 		if (open == 0 && strchr(BLANKS "&|)", s[n]) != NULL)
 			break;
 		open += s[n] == '(';
 		open -= s[n] == ')';
 	}
-	/* One that is never closed does not belong to the value. */
+	/* An open parenthesis does not belong to the value. */
 	return open == 0 ? n : strcspn(s, BLANKS "&|()\"");
 }
 
@@ -695,11 +687,11 @@ expr_joint_at(const char *s, size_t *len)
 		*len = 1;
 		return EXPR_NOT;
 	}
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+	for (size_t i = 0; i < BASE_NELEM(words); i++) {
 		if (strlen(words[i].word) != n ||
 		    strncasecmp(s, words[i].word, n) != 0)
 			continue;
-		/* In "not=5" it is a field, an unknown one. */
+		/* In "not=5" it is an unknown field. */
 		after = n + expr_blanks(s + n);
 		if (s[after] != '!' && expr_sign_at(s + after) != NULL)
 			break;

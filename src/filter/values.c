@@ -1,6 +1,4 @@
-/*
- * Numbers as people write them.
- */
+/* Sizes, ages and other numbers. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -14,9 +12,9 @@
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-/* Digits; -EINVAL when there is none, or too many.  Where they end into *end. */
+/* -EINVAL: no digit, or an overflow. */
 static int
-digits(const char *s, unsigned base, const char **end, uint64_t *out)
+parse_digits(const char *s, unsigned base, const char **end, uint64_t *out)
 {
 	const char *p = s;
 	uint64_t n = 0;
@@ -44,20 +42,17 @@ is_hex(const char *s)
 	return s[0] == '0' && (s[1] | 0x20) == 'x';
 }
 
-/*
- * A decimal number with a fraction, as so many millionths and whole ones.
- * Further digits are checked and dropped.
- */
 #define PARTS 1000000
 
+/* A decimal number; *parts: its fraction in millionths, further digits dropped. */
 static int
-decimal(const char *s, const char **end, uint64_t *whole, uint64_t *parts)
+parse_decimal(const char *s, const char **end, uint64_t *whole, uint64_t *parts)
 {
 	uint64_t unit = PARTS / 10;
 	int r;
 
 	*parts = 0;
-	r = digits(s, 10, end, whole);
+	r = parse_digits(s, 10, end, whole);
 	if (r < 0 || **end != '.')
 		return r;
 	s = ++*end;
@@ -66,11 +61,11 @@ decimal(const char *s, const char **end, uint64_t *whole, uint64_t *parts)
 	return *end == s ? -EINVAL : 0;
 }
 
-/* So many units, rounded down. */
+/* Rounded down. */
 static int
 scale(uint64_t whole, uint64_t parts, uint64_t unit, uint64_t *out)
 {
-	/* In two steps, of which none overflows. */
+	/* In two steps without an overflow. */
 	uint64_t part = unit / PARTS * parts + unit % PARTS * parts / PARTS, n;
 
 	if (__builtin_mul_overflow(whole, unit, &n) ||
@@ -82,7 +77,7 @@ scale(uint64_t whole, uint64_t parts, uint64_t unit, uint64_t *out)
 
 /* "k", "kB" and "KiB" are all 1024. */
 static int
-size_unit(const char *s, uint64_t *unit)
+parse_size_unit(const char *s, uint64_t *unit)
 {
 	static const char letters[] = "kmgtp";
 	const char *letter;
@@ -105,13 +100,13 @@ filter_size(const char *text, uint64_t *bytes)
 	const char *end;
 
 	if (is_hex(text)) {
-		if (digits(text + 2, 16, &end, &n) < 0 || *end != '\0')
+		if (parse_digits(text + 2, 16, &end, &n) < 0 || *end != '\0')
 			return -EINVAL;
 		*bytes = n;
 		return 0;
 	}
-	if (decimal(text, &end, &whole, &parts) < 0 ||
-	    size_unit(end, &unit) < 0)
+	if (parse_decimal(text, &end, &whole, &parts) < 0 ||
+	    parse_size_unit(end, &unit) < 0)
 		return -EINVAL;
 	/* There is no half of a byte. */
 	if (unit == 1 && memchr(text, '.', (size_t)(end - text)) != NULL)
@@ -133,7 +128,7 @@ static const struct age_unit {
 };
 
 static const struct age_unit *
-age_unit(const char *s)
+find_age_unit(const char *s)
 {
 	for (size_t i = 0; i < BASE_NELEM(age_units); i++)
 		if (strncasecmp(s, age_units[i].name,
@@ -153,10 +148,10 @@ filter_age(const char *text, uint64_t *ms)
 		const struct age_unit *unit;
 		bool alone;
 
-		if (decimal(s, &end, &whole, &parts) < 0)
+		if (parse_decimal(s, &end, &whole, &parts) < 0)
 			return -EINVAL;
 		alone = *end == '\0' && s == text;
-		unit = age_unit(alone ? "s" : end);
+		unit = find_age_unit(alone ? "s" : end);
 		/* Larger units stand before smaller ones, each once. */
 		if (unit == NULL || unit->ms >= last ||
 		    scale(whole, parts, unit->ms, &n) < 0 ||
@@ -169,12 +164,9 @@ filter_age(const char *text, uint64_t *ms)
 	return 0;
 }
 
-/*
- * Ages are shown in whole seconds that have passed, so 10s stands for all that
- * are shown as 10 seconds.
- */
+/* All ages that are shown as that number of seconds. */
 static int
-age_range(const char *text, uint64_t *lo, uint64_t *hi)
+parse_age_range(const char *text, uint64_t *lo, uint64_t *hi)
 {
 	if (filter_age(text, lo) < 0)
 		return -EINVAL;
@@ -185,7 +177,7 @@ age_range(const char *text, uint64_t *lo, uint64_t *hi)
 }
 
 static int
-number(const char *text, unsigned base, uint64_t max, uint64_t *out)
+parse_number(const char *text, unsigned base, uint64_t max, uint64_t *out)
 {
 	const char *end;
 	uint64_t n;
@@ -194,14 +186,14 @@ number(const char *text, unsigned base, uint64_t max, uint64_t *out)
 		text += 2;
 		base = 16;
 	}
-	if (digits(text, base, &end, &n) < 0 || *end != '\0' || n > max)
+	if (parse_digits(text, base, &end, &n) < 0 || *end != '\0' || n > max)
 		return -EINVAL;
 	*out = n;
 	return 0;
 }
 
 static int
-layer(const char *text, uint64_t *out)
+parse_layer(const char *text, uint64_t *out)
 {
 	const char *word;
 
@@ -210,7 +202,7 @@ layer(const char *text, uint64_t *out)
 			*out = k;
 			return 0;
 		}
-	return number(text, 10, 1, out);
+	return parse_number(text, 10, 1, out);
 }
 
 int
@@ -221,21 +213,21 @@ expr_range(enum expr_kind kind, const char *text, uint64_t *lo, uint64_t *hi)
 
 	switch (kind) {
 	case EXPR_AGE:
-		return age_range(text, lo, hi);
+		return parse_age_range(text, lo, hi);
 	case EXPR_SIZE:
 		r = filter_size(text, &n);
 		break;
 	case EXPR_ADDRESS:
-		r = number(text, 16, UINT64_MAX, &n);
+		r = parse_number(text, 16, UINT64_MAX, &n);
 		break;
 	case EXPR_NUMBER:
-		r = number(text, 10, UINT64_MAX, &n);
+		r = parse_number(text, 10, UINT64_MAX, &n);
 		break;
 	case EXPR_LAYER:
-		r = layer(text, &n);
+		r = parse_layer(text, &n);
 		break;
 	case EXPR_TYPE:
-		r = number(text, 16, UINT8_MAX, &n);
+		r = parse_number(text, 16, UINT8_MAX, &n);
 		break;
 	case EXPR_TEXT:
 	case EXPR_PATH:

@@ -41,7 +41,7 @@ meant(const struct filter *f, unsigned i)
 		[FILTER_MODULE] = "libz.so",
 	};
 	struct world w = { .f = f, .text = i % 2 ? texts : nobody };
-	struct filter_asked asked = { .text = text_of, .arg = &w };
+	struct filter_block asked = { .text = text_of, .arg = &w };
 
 	for (unsigned n = 0; n < FILTER_NUMBERS; n++)
 		asked.number[n] = i < 2 ? 0 : i < 4 ? n : UINT64_MAX;

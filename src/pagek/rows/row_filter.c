@@ -185,7 +185,7 @@ page_sieve_begin(struct page_sieve *s, const struct page_view *v)
 bool
 page_sieve_lets(struct page_sieve *s, const struct blk *b)
 {
-	struct filter_asked asked = { .text = text_of, .arg = s };
+	struct filter_block asked = { .text = text_of, .arg = s };
 	double weight;
 	bool let;
 
