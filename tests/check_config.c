@@ -296,17 +296,17 @@ START_TEST(values_arrive_and_are_not_given)
 	ck_assert(o.page.ascii && o.page.utc);
 	ck_assert_int_eq(o.page.color, PAGE_COLOR_NEVER);
 	ck_assert_int_eq(o.page.fps, 5);
-	ck_assert_int_eq(o.interval_ms, 500);
+	ck_assert_int_eq(o.repeat.interval_ms, 500);
 	ck_assert_int_eq(o.timeout_ms, 2500);
-	ck_assert_uint_eq(o.skips, 1);
-	ck_assert_str_eq(o.skip[0], "my_*,pool#1");
+	ck_assert_uint_eq(o.skip.n, 1);
+	ck_assert_str_eq(o.skip.pattern[0], "my_*,pool#1");
 	ck_assert(option_on(&o, OPTION_STRICT));
 	ck_assert(!option_given(&o, OPTION_STRICT));
 	ck_assert(!option_given(&o, OPTION_SORT));
 	/* Of tree alone. */
-	ck_assert(o.least < 0.02);
+	ck_assert(o.tree.least < 0.02);
 	run("tree demo:1");
-	ck_assert(o.least > 0.03 && o.least < 0.05);
+	ck_assert(o.tree.least > 0.03 && o.tree.least < 0.05);
 }
 END_TEST
 
@@ -348,10 +348,10 @@ START_TEST(what_is_given_sets_aside_what_it_excludes)
 	run("--wide --skip y demo:1");
 	ck_assert_int_eq(o.page.layout, PAGE_WIDE);
 	ck_assert(!option_on(&o, OPTION_NO_SKIP));
-	ck_assert_uint_eq(o.skips, 1);
-	ck_assert_str_eq(o.skip[0], "y");
+	ck_assert_uint_eq(o.skip.n, 1);
+	ck_assert_str_eq(o.skip.pattern[0], "y");
 	run("--no-skip demo:1");
-	ck_assert_uint_eq(o.skips, 0);
+	ck_assert_uint_eq(o.skip.n, 0);
 	file(CONFIG_USER, "wide = yes\n");
 	run("demo:1");
 	ck_assert_int_eq(o.page.layout, PAGE_WIDE);
@@ -363,7 +363,8 @@ START_TEST(no_file_makes_a_node_of_its_own_but_by_that_setting)
 	file(CONFIG_USER, "stack = 0\nfree-stack = yes\nno-wait = yes\n"
 	    "sample = 512k\n");
 	run("run true");
-	ck_assert_ptr_null(memchr(o.given, true, sizeof o.given));
+	for (unsigned id = 0; id < OPTIONS; id++)
+		ck_assert(!option_given(&o, id));
 	ck_assert_uint_eq(o.node.stack, 0);
 	ck_assert_uint_eq(o.node.sample, 512 * 1024);
 	ck_assert(option_on(&o, OPTION_NO_WAIT));
@@ -425,18 +426,19 @@ START_TEST(what_is_called_built_in_is_what_options_begin_with)
 			ck_assert_msg(options_set(&o, id, v.text, why,
 			    sizeof why) == 0, "%s", why);
 	}
-	ck_assert_ptr_null(memchr(o.filed, true, sizeof o.filed));
+	for (unsigned id = 0; id < OPTIONS; id++)
+		ck_assert(option_given(&o, id) || !option_on(&o, id));
 	ck_assert_int_eq(page_list_order(&o.page), page_list_order(&begun.page));
 	ck_assert_int_eq(o.page.layout, begun.page.layout);
 	ck_assert_int_eq(o.page.color, begun.page.color);
 	ck_assert_int_eq(o.page.fps, begun.page.fps == 0 ? NODES_HZ :
 	    begun.page.fps);
-	ck_assert_int_eq(o.interval_ms, begun.interval_ms);
+	ck_assert_int_eq(o.repeat.interval_ms, begun.repeat.interval_ms);
 	ck_assert_int_eq(o.timeout_ms, begun.timeout_ms);
 	ck_assert_uint_eq(o.node.stack, begun.node.stack);
 	ck_assert_uint_eq(o.node.sample, begun.node.sample);
 	ck_assert_uint_eq(o.node.max, begun.node.max);
-	ck_assert(o.least == begun.least);
+	ck_assert(o.tree.least == begun.tree.least);
 	ck_assert(!o.page.ascii && !o.page.utc);
 }
 END_TEST

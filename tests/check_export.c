@@ -36,7 +36,7 @@ end(void)
 
 /* With so little time at once that a portion is as small as can be. */
 static unsigned
-export(const struct page_diff *diff, enum page_export_form form)
+export(const struct page_diff *diff, enum text_format form)
 {
 	FILE *out = open_memstream(&text, &len);
 	struct page_export *x;
@@ -67,16 +67,16 @@ count(const char *what)
 
 START_TEST(the_ending_says_which_form)
 {
-	enum page_export_form form = EXPORT_CSV;
+	enum text_format form = FORMAT_CSV;
 
 	ck_assert_int_eq(page_export_form("a.txt", &form), 0);
-	ck_assert_int_eq(form, EXPORT_TEXT);
+	ck_assert_int_eq(form, FORMAT_TEXT);
 	ck_assert_int_eq(page_export_form("/x.y/a.ndjson", &form), 0);
-	ck_assert_int_eq(form, EXPORT_NDJSON);
+	ck_assert_int_eq(form, FORMAT_NDJSON);
 	ck_assert_int_eq(page_export_form("a.pdf", &form), -EINVAL);
 	ck_assert_int_eq(page_export_form(".csv", &form), -EINVAL);
 	ck_assert_int_eq(page_export_form("/x/.csv", &form), -EINVAL);
-	ck_assert_int_eq(form, EXPORT_NDJSON);
+	ck_assert_int_eq(form, FORMAT_NDJSON);
 }
 END_TEST
 
@@ -89,7 +89,7 @@ START_TEST(blocks_are_those_of_the_page_in_its_order)
 	page_set_order(&page, BLKLIST_BY_ADDRESS, true);
 	compose(124, 30);
 	ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, 0, &b, 1), 1);
-	export(NULL, EXPORT_CSV);
+	export(NULL, FORMAT_CSV);
 	ck_assert_uint_eq(count("\r\n"), page_view_total(&scene.view) + 1);
 	ck_assert_ptr_nonnull(strstr(text, "zmalloc"));
 	ck_assert_uint_eq(strtoull(strstr(text, "\r\n") + 2, NULL, 0), b.addr);
@@ -105,7 +105,7 @@ START_TEST(what_the_filter_keeps_back_is_not_exported)
 	compose(124, 30);
 	page_choice_sums(&page, &sums);
 	ck_assert_uint_gt(sums.blocks, 0);
-	export(NULL, EXPORT_NDJSON);
+	export(NULL, FORMAT_NDJSON);
 	ck_assert_uint_eq(count("\n"), sums.blocks + 1);
 	ck_assert_uint_eq(count("\"function\": \"zmalloc\", \"stack\""),
 	    sums.blocks);
@@ -122,12 +122,12 @@ START_TEST(a_paused_picture_is_exported_with_its_own_time)
 	later.now_ms += 90000;
 	later.node_wall_ms += 90000;
 	scene.view.live = &later;
-	export(NULL, EXPORT_NDJSON);
+	export(NULL, FORMAT_NDJSON);
 	ck_assert_ptr_nonnull(strstr(text, "\"time\": \"2026-11-20T15:02:24.000Z\""));
 	free(text);
 	page_set_group(&page, page_group_kind_called("function"));
 	compose(124, 30);
-	export(NULL, EXPORT_CSV);
+	export(NULL, FORMAT_CSV);
 	ck_assert_ptr_nonnull(strstr(text, ",2026-11-20T15:02:24.000Z\r\n"));
 }
 END_TEST
@@ -150,14 +150,14 @@ START_TEST(a_picture_of_before_the_pause_has_none_of_the_keepers_numbers)
 	}
 	pause_now();
 	page_view_frozen(&scene.view, &page);
-	export(NULL, EXPORT_JSON);
+	export(NULL, FORMAT_JSON);
 	ck_assert_uint_eq(count("\"records\": null"), 0);
 	free(text);
 	ck_assert_int_eq(page_step(&page, true), 0);
 	while (page_step_on(&page, INT64_MAX) == -EAGAIN)
 		;
 	page_view_frozen(&scene.view, &page);
-	export(NULL, EXPORT_JSON);
+	export(NULL, FORMAT_JSON);
 	ck_assert_uint_eq(count("\"records\": null"), 1);
 	ck_assert_uint_eq(count("\"skipped_bytes\": null"), 1);
 	ck_assert_uint_eq(count("\"aRecActive\": null"), 0);
@@ -179,7 +179,7 @@ START_TEST(no_row_is_cut_off)
 	ck_assert_int_eq(page_choice_filter(&page, "size<99", &wrong), 0);
 	compose(124, 30);
 	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
-	    EXPORT_JSON, out), 0);
+	    FORMAT_JSON, out), 0);
 	while (page_export_rows(x, &done) == 0)
 		page_export_go_on(x, &scene.view, 1);
 	ck_assert_uint_eq(page_export_rows(x, &done), 528055);
@@ -200,7 +200,7 @@ START_TEST(rows_are_those_of_one_moment)
 	struct blk b;
 
 	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
-	    EXPORT_TEXT, out), 0);
+	    FORMAT_TEXT, out), 0);
 	while (page_rows_blocks(&page, &scene.view, 0, &b, 1) == 1)
 		scene_free(&scene, b.addr);
 	scene_refresh(&scene);
@@ -239,7 +239,7 @@ START_TEST(rows_of_a_large_list_are_of_the_moment_it_began)
 	scene_refresh(&scene);
 	n = page_view_total(&scene.view);
 	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
-	    EXPORT_TEXT, out), 0);
+	    FORMAT_TEXT, out), 0);
 	ck_assert(page_export_copies(x));
 	while (page_export_rows(x, &done) == 0) {
 		portions++;
@@ -267,7 +267,7 @@ END_TEST
 
 START_TEST(a_long_list_is_written_in_portions)
 {
-	ck_assert_uint_gt(export(NULL, EXPORT_TEXT), 1);
+	ck_assert_uint_gt(export(NULL, FORMAT_TEXT), 1);
 }
 END_TEST
 
@@ -275,11 +275,11 @@ START_TEST(groups_are_exported_with_their_sums)
 {
 	page_set_group(&page, page_group_kind_called("function"));
 	compose(124, 30);
-	export(NULL, EXPORT_CSV);
+	export(NULL, FORMAT_CSV);
 	ck_assert_uint_eq(count("\r\n"), page.groups->nrow + 1);
 	ck_assert_ptr_nonnull(strstr(text, "zmalloc,"));
 	free(text);
-	export(NULL, EXPORT_TEXT);
+	export(NULL, FORMAT_TEXT);
 	ck_assert_uint_eq(count("\n"), page.groups->rows + 1);
 	ck_assert_ptr_nonnull(strstr(text, "zmalloc"));
 }
@@ -308,7 +308,7 @@ START_TEST(all_blocks_of_the_open_group_are_exported)
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view),
 	    PAGE_MEMBERS_MAX);
 	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
-	    EXPORT_TEXT, out), 0);
+	    FORMAT_TEXT, out), 0);
 	ck_assert_uint_eq(page_export_rows(x, &done), n);
 	ck_assert(!page_export_cut(x));
 	page_export_free(x);
@@ -353,14 +353,14 @@ compare(unsigned blocks)
 START_TEST(a_difference_is_exported_as_page_h_has_it)
 {
 	compare(7);
-	export(&diff, EXPORT_CSV);
+	export(&diff, FORMAT_CSV);
 	ck_assert_uint_eq(count("\r\nnew,"), 7);
 	free(text);
-	export(&diff, EXPORT_TEXT);
+	export(&diff, FORMAT_TEXT);
 	ck_assert_uint_eq(count("\nnew "), 7);
 	diff.view = DIFF_FREED;
 	free(text);
-	export(&diff, EXPORT_CSV);
+	export(&diff, FORMAT_CSV);
 	ck_assert_uint_eq(count("\r\n"), 1);
 }
 END_TEST
@@ -376,7 +376,7 @@ START_TEST(what_a_comparison_does_not_list_is_counted)
 	scene.look.keeper = keeper;
 	compare(PAGE_SINCE_BLOCKS + 17);
 	ck_assert_int_eq(page_export_begin_diff(&x, &page, &scene.view, &diff,
-	    EXPORT_NDJSON, out), 0);
+	    FORMAT_NDJSON, out), 0);
 	ck_assert(page_export_cut(x));
 	page_export_free(x);
 	fclose(out);
@@ -384,11 +384,11 @@ START_TEST(what_a_comparison_does_not_list_is_counted)
 	ck_assert_uint_eq(count("\"change\": \"new\""), PAGE_SINCE_BLOCKS);
 	free(text);
 	diff.view = DIFF_FREED;
-	export(&diff, EXPORT_NDJSON);
+	export(&diff, FORMAT_NDJSON);
 	ck_assert_ptr_nonnull(strstr(text, "\"omitted\": 0}"));
 	free(text);
 	diff.view = DIFF_GROWN;
-	export(&diff, EXPORT_NDJSON);
+	export(&diff, FORMAT_NDJSON);
 	ck_assert_ptr_nonnull(strstr(text, "\"omitted\": 0}"));
 }
 END_TEST

@@ -19,11 +19,11 @@ static size_t len;
 static void
 begin(enum text_format format, bool again, bool ascii)
 {
-	struct options o = { .format = format, .json = true };
+	struct options o = { .format = format };
 
 	o.page.ascii = ascii;
 	if (again)
-		o.given[OPTION_BATCH] = true;
+		o.source[OPTION_BATCH] = SOURCE_LINE;
 	json = (struct json){ 0 };
 	json_open(&json, open_memstream(&text, &len), &o);
 }
@@ -126,12 +126,9 @@ static void
 put_document(uint64_t lost, bool rows)
 {
 	json_document(&json, "t/1", &table, 0);
-	json_key(&json, "time");
-	json_time(&json, 1089725439007);
-	json_key(&json, "lost");
-	json_number(&json, lost);
-	json_key(&json, "size");
-	json_number(&json, 12345);		/* of the head: no column */
+	json_time(&json, "time", 1089725439007);
+	json_number(&json, "lost", lost);
+	json_number(&json, "size", 12345);		/* of the head: no column */
 	json_rows(&json, "rows");
 	if (rows) {
 		put_row("a", 7, 0);
@@ -280,8 +277,7 @@ START_TEST(a_text_that_is_too_long_is_cut_and_moves_no_cell)
 	memset(huge, 'x', sizeof huge - 1);
 	begin(FORMAT_CSV, false, false);
 	json_document(&json, "t/1", &table, 0);
-	json_key(&json, "lost");
-	json_number(&json, 3);
+	json_number(&json, "lost", 3);
 	json_rows(&json, "rows");
 	put_row(huge, 7, 1 << 8);
 	put_row("next", 8, 2 << 8);
@@ -304,16 +300,16 @@ START_TEST(numbers_are_the_same_in_every_locale)
 	/* One with a decimal comma, where the machine has it. */
 	setlocale(LC_ALL, "de_DE.UTF-8");
 	begin(FORMAT_NDJSON, false, false);
-	json_begin(&json, '[', false);
-	json_number(&json, UINT64_MAX);
-	json_signed(&json, INT64_MIN);
-	json_share(&json, 1, 3);
-	json_share(&json, 1, 0);
-	json_share(&json, 2, 1);
-	json_bool(&json, false);
-	json_known(&json, false, 5);
-	json_time(&json, -1);
-	json_time(&json, INT64_MAX);
+	json_begin(&json, NULL, '[', false);
+	json_number(&json, NULL, UINT64_MAX);
+	json_signed(&json, NULL, INT64_MIN);
+	json_share(&json, NULL, 1, 3);
+	json_share(&json, NULL, 1, 0);
+	json_share(&json, NULL, 2, 1);
+	json_bool(&json, NULL, false);
+	json_known(&json, NULL, false, 5);
+	json_time(&json, NULL, -1);
+	json_time(&json, NULL, INT64_MAX);
 	json_end(&json);
 	expect("[18446744073709551615, -9223372036854775808, 0.333333, null, "
 	    "2.000000, false, null, "

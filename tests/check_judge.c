@@ -22,21 +22,22 @@ setup_judge(void)
 	scene.look.node = node;
 	scene.look.listed = true;
 	scene.look.complete = true;
-	options = (struct options){ .tolerance = 0.1 };
+	options = (struct options){ .check.tolerance = 0.1 };
 }
 
 static void
 teardown_judge(void)
 {
 	judge_fini(&judge);
+	options_fini(&options);
 	teardown();
 }
 
 static void
 begin(enum budget_kind kind, double most, uint64_t ms)
 {
-	options.budget[options.budgets++] = (struct budget){ .kind = kind,
-		.most = most, .ms = ms, .text = "" };
+	options.check.budget[options.check.budgets++] = (struct budget){
+		.kind = kind, .most = most, .ms = ms, .text = "" };
 	ck_assert_int_eq(judge_init(&judge, &options), 0);
 	judge.look = &scene.look;
 }
@@ -88,7 +89,7 @@ START_TEST(as_much_as_is_allowed_is_within)
 	judge_news(&judge);
 	ck_assert_int_eq(end()->verdict, edges[_i].verdict);
 	ck_assert_int_eq(judge.verdict, edges[_i].verdict);
-	ck_assert(judge.finding[0].was == edges[_i].was);
+	ck_assert(judge.finding[0].worst == edges[_i].was);
 	ck_assert((judge.finding[0].over_ms >= 0) ==
 	    (edges[_i].verdict == CHECK_EXCEEDED));
 }
@@ -102,7 +103,7 @@ START_TEST(blocks_are_counted)
 	judge_news(&judge);
 	ck_assert_int_eq(end()->verdict, _i == 0 ? CHECK_WITHIN :
 	    CHECK_EXCEEDED);
-	ck_assert(judge.finding[0].was == 2 + _i);
+	ck_assert(judge.finding[0].worst == 2 + _i);
 }
 END_TEST
 
@@ -115,7 +116,7 @@ START_TEST(older_is_what_is_over_the_age)
 	alloc(3, 100, 4999);
 	alloc(4, 100, 0);
 	judge_news(&judge);
-	ck_assert(end()->was == 2);
+	ck_assert(end()->worst == 2);
 	ck_assert_int_eq(judge.verdict, CHECK_EXCEEDED);
 }
 END_TEST
@@ -129,7 +130,7 @@ START_TEST(the_worst_stays_though_it_is_over)
 	scene_free(&scene, 0x10000);
 	scene_free(&scene, 0x11000);
 	judge_news(&judge);
-	ck_assert(end()->was == 2);
+	ck_assert(end()->worst == 2);
 	ck_assert_int_eq(judge.verdict, CHECK_EXCEEDED);
 }
 END_TEST
@@ -142,10 +143,10 @@ START_TEST(a_peak_from_before_the_check_does_not_count)
 	keeper[WIRE_N_PEAK_BYTES] = 5000;
 	alloc(0, 300, 0);
 	judge_news(&judge);
-	ck_assert(judge.finding[0].was == 300);
+	ck_assert(judge.finding[0].worst == 300);
 	keeper[WIRE_N_PEAK_BYTES] = 5001;
 	judge_news(&judge);
-	ck_assert(end()->was == 5001);
+	ck_assert(end()->worst == 5001);
 	ck_assert_int_eq(judge.verdict, CHECK_EXCEEDED);
 }
 END_TEST
@@ -156,7 +157,7 @@ START_TEST(what_is_held_now_counts_beside_the_peak)
 	keeper[WIRE_N_PEAK_BYTES] = 10;
 	alloc(0, 1001, 0);
 	judge_news(&judge);
-	ck_assert(end()->was == 1001);
+	ck_assert(end()->worst == 1001);
 	ck_assert_int_eq(judge.verdict, CHECK_EXCEEDED);
 }
 END_TEST
@@ -340,20 +341,24 @@ START_TEST(totals_are_judged_without_a_list)
 	judge_news(&judge);
 	ck_assert_uint_eq(judge.looks, 1);
 	ck_assert_int_eq(end()->verdict, CHECK_WITHIN);
-	ck_assert(judge.finding[0].was == (_i == 0 ? 1000 : 2));
+	ck_assert(judge.finding[0].worst == (_i == 0 ? 1000 : 2));
 }
 END_TEST
 
 /* Of two limits one is enough, or the baseline. */
 START_TEST(where_blocks_are_asked_for_nothing_is_judged_without_a_list)
 {
+	struct budget *b = &options.check.budget[0];
+	struct filter_error e;
+
 	scene.look.window = true;
+	options.check.budgets = _i > 0;
 	if (_i == 0)
-		options.baseline = "a file";
+		options.check.baseline = "a file";
 	else
-		options.budget[options.budgets++] = (struct budget){
-			.kind = _i == 1 ? BUDGET_AGE : BUDGET_BLOCKS,
-			.text = "size>0", .expression = _i == 1 ? 0 : 6 };
+		b->kind = _i == 1 ? BUDGET_AGE : BUDGET_BLOCKS;
+	if (_i == 2)
+		ck_assert_int_eq(filter_new(&b->filter, "size>0", &e), 0);
 	begin_command(BUDGET_LIVE, 1000);
 	judge_news(&judge);
 	ck_assert_uint_eq(judge.looks, 0);
@@ -368,10 +373,10 @@ see(double (*bytes)(int64_t ms), size_t n)
 {
 	judge_news(&judge);
 	for (size_t i = 0; i < n; i++) {
-		judge.sample[i].ms = (int64_t)i * 100;
-		judge.sample[i].bytes = bytes((int64_t)i * 100);
+		judge.growth.sample[i].ms = (int64_t)i * 100;
+		judge.growth.sample[i].bytes = bytes((int64_t)i * 100);
 	}
-	judge.samples = n;
+	judge.growth.n = n;
 	/* What is looked at last is no sample. */
 	scene.look.state = NODES_ENDED;
 }
@@ -439,9 +444,9 @@ START_TEST(growth_is_that_of_the_last_two_thirds)
 	begin_command(BUDGET_GROWTH, 1e12);
 	see(growths[_i].bytes, 600);
 	end();
-	ck_assert_msg(judge.finding[0].was >= growths[_i].least &&
-	    judge.finding[0].was <= growths[_i].most, "%f",
-	    judge.finding[0].was);
+	ck_assert_msg(judge.finding[0].worst >= growths[_i].least &&
+	    judge.finding[0].worst <= growths[_i].most, "%f",
+	    judge.finding[0].worst);
 	ck_assert_int_eq(judge.verdict, CHECK_WITHIN);
 }
 END_TEST
@@ -469,7 +474,7 @@ START_TEST(growth_of_no_time_is_not_known)
 	begin_command(BUDGET_GROWTH, 1000);
 	see(steady, 600);
 	for (size_t i = 0; i < 600; i++)
-		judge.sample[i].ms = (int64_t)i / 10;
+		judge.growth.sample[i].ms = (int64_t)i / 10;
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 }
 END_TEST
@@ -481,7 +486,7 @@ START_TEST(another_stream_has_a_growth_of_its_own)
 	scene.look.state = NODES_LIVE;
 	scene.look.stream_no++;
 	judge_news(&judge);
-	ck_assert_uint_eq(judge.samples, 1);
+	ck_assert_uint_eq(judge.growth.n, 1);
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 }
 END_TEST
@@ -492,11 +497,11 @@ START_TEST(thirds_are_of_the_time_and_not_of_the_looks)
 	begin_command(BUDGET_GROWTH, 1e12);
 	see(flat, 600);
 	for (size_t i = 0; i < 600; i++) {
-		judge.sample[i].ms = i < 500 ? (int64_t)i * 40 :
+		judge.growth.sample[i].ms = i < 500 ? (int64_t)i * 40 :
 		    20000 + (int64_t)(i - 500) * 400;
-		judge.sample[i].bytes = only_at_first(judge.sample[i].ms);
+		judge.growth.sample[i].bytes = only_at_first(judge.growth.sample[i].ms);
 	}
-	ck_assert(end()->was == 0);
+	ck_assert(end()->worst == 0);
 }
 END_TEST
 
@@ -506,10 +511,10 @@ fill_samples(size_t more)
 {
 	judge_news(&judge);
 	for (size_t i = 0; i < CHECK_SAMPLES; i++)
-		judge.sample[i].ms = (int64_t)i * 67;
-	judge.samples = CHECK_SAMPLES;
+		judge.growth.sample[i].ms = (int64_t)i * 67;
+	judge.growth.n = CHECK_SAMPLES;
 	for (size_t i = 0; i < more; i++) {
-		judge.sampled_ms -= 67;
+		judge.growth.last_ms -= 67;
 		judge_news(&judge);
 	}
 }
@@ -527,9 +532,9 @@ START_TEST(a_long_check_keeps_every_second_sample)
 {
 	begin_command(BUDGET_GROWTH, 1e12);
 	fill_samples(thinned[_i].more);
-	ck_assert_uint_eq(judge.samples, thinned[_i].samples);
+	ck_assert_uint_eq(judge.growth.n, thinned[_i].samples);
 	if (_i > 0)
-		ck_assert_int_eq(judge.sample[3].ms, 6 * 67);
+		ck_assert_int_eq(judge.growth.sample[3].ms, 6 * 67);
 }
 END_TEST
 
@@ -538,9 +543,9 @@ START_TEST(news_of_one_cycle_are_one_sample)
 	begin_command(BUDGET_GROWTH, 1e12);
 	judge_news(&judge);
 	/* As if it had been now, however slow the machine is. */
-	judge.sampled_ms = INT64_MAX / 2;
+	judge.growth.last_ms = INT64_MAX / 2;
 	judge_news(&judge);
-	ck_assert_uint_eq(judge.samples, 1);
+	ck_assert_uint_eq(judge.growth.n, 1);
 	ck_assert_uint_eq(judge.looks, 2);
 }
 END_TEST

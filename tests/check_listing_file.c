@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "../src/pagek/documents/listing.h"
-#include "../src/pagek/documents/whole_file.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -23,7 +23,7 @@ parse(struct options *o, const char *line)
 {
 	static char copy[1024];
 	static char *argv[WORDS + 1];
-	int argc = 0;
+	int argc = 0, r;
 	char *word, *rest;
 
 	snprintf(copy, sizeof copy, "pagek %s", line);
@@ -32,7 +32,9 @@ parse(struct options *o, const char *line)
 		argv[argc++] = word;
 	argv[argc] = NULL;
 	why[0] = '\0';
-	return options_parse(o, argc, argv, why, sizeof why);
+	r = options_parse(o, argc, argv, why, sizeof why);
+	options_fini(o);
+	return r;
 }
 
 /* --- taken -------------------------------------------------------------- */
@@ -502,9 +504,9 @@ START_TEST(values_arrive)
 	    "--interval 0.25 --count 7 --timeout 2 --max 100 demo:1"), 0);
 	ck_assert_int_eq(page_list_order(&o.page), BLKLIST_BY_ADDRESS);
 	ck_assert(page_list_reverse(&o.page));
-	ck_assert_int_eq(o.interval_ms, 250);
+	ck_assert_int_eq(o.repeat.interval_ms, 250);
 	ck_assert_int_eq(o.timeout_ms, 2000);
-	ck_assert_uint_eq(o.count, 7);
+	ck_assert_uint_eq(o.repeat.count, 7);
 	ck_assert_uint_eq(o.node.max, 100);
 	ck_assert_int_eq(parse(&o, "--classic"), 0);
 	ck_assert_int_eq(o.page.layout, PAGE_CLASSIC);
@@ -513,19 +515,40 @@ START_TEST(values_arrive)
 }
 END_TEST
 
+START_TEST(a_page_is_chosen_by_its_letter)
+{
+	static const struct {
+		const char *words;
+		enum page_letter first;
+	} letters[] = {
+		{ "--page=K", PAGE_K },
+		{ "--once --page=H", PAGE_H },
+		{ "--once --page=G", PAGE_G },
+	};
+	struct options o;
+
+	for (size_t i = 0; i < BASE_NELEM(letters); i++) {
+		ck_assert_int_eq(parse(&o, letters[i].words), 0);
+		ck_assert_int_eq(o.page.first, letters[i].first);
+	}
+	ck_assert_int_eq(parse(&o, "--page=k"), PAGEK_USAGE);
+	ck_assert_str_eq(why, "--page=k: not one of K|H|G");
+}
+END_TEST
+
 START_TEST(measure_and_group_are_words_of_one_option)
 {
 	struct options o;
 
 	ck_assert_int_eq(parse(&o, "tree"), 0);
-	ck_assert_int_eq(o.measure, PROFILE_BYTES);
-	ck_assert(o.least > 0.0099 && o.least < 0.0101);
-	ck_assert_uint_eq(o.depth, 0);
+	ck_assert_int_eq(o.tree.measure, PROFILE_BYTES);
+	ck_assert(o.tree.least > 0.0099 && o.tree.least < 0.0101);
+	ck_assert_uint_eq(o.tree.depth, 0);
 	ck_assert_int_eq(parse(&o, "tree --flat --by age --by module "
 	    "--least 12.5"), 0);
-	ck_assert_int_eq(o.measure, PROFILE_AGE);
-	ck_assert_int_eq(o.by, PROFILE_MODULE);
-	ck_assert(o.least == 0.125);
+	ck_assert_int_eq(o.tree.measure, PROFILE_AGE);
+	ck_assert_int_eq(o.tree.by, PROFILE_MODULE);
+	ck_assert(o.tree.least == 0.125);
 	ck_assert_int_eq(parse(&o, "run -- true"), 0);
 	ck_assert_uint_eq(o.node.stack, 16);
 	ck_assert_int_eq(parse(&o, "run --stack 0 -- true"), 0);
@@ -641,6 +664,7 @@ options_suite(void)
 	tcase_add_test(tc, escapes_of_the_user_do_not_come_back_raw);
 	tcase_add_test(tc, words_of_the_command_are_its_own);
 	tcase_add_test(tc, values_arrive);
+	tcase_add_test(tc, a_page_is_chosen_by_its_letter);
 	tcase_add_test(tc, measure_and_group_are_words_of_one_option);
 	tcase_add_test(tc,
 	    patterns_are_added_to_those_known_or_stand_alone);

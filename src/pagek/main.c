@@ -122,13 +122,14 @@ report_mistake(const struct options *o, const char *why)
 {
 	char lines[4096];
 
-	if (!o->wrong) {
+	if (!o->filter.wrong) {
 		complain("%s%s try 'pagek --help'", why,
 		    why[strlen(why) - 1] == '?' ? "" : ";");
 		return;
 	}
 	complain("%s", why);
-	page_sieve_point(o->filter, o->wrong_at, batch_columns(stderr) - 1,
+	page_sieve_point(o->filter.text, o->filter.wrong_at,
+	    batch_columns(stderr) - 1,
 	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0, lines, sizeof lines);
 	fputs(lines, stderr);
 }
@@ -184,6 +185,21 @@ run_with_settings(struct options *o)
 	return status;
 }
 
+static int
+run(struct options *o)
+{
+	if (option_given(o, OPTION_VERSION)) {
+		printf("pagek %s\n", PAGEK_VERSION);
+		return output_close(stdout, NULL, PAGEK_OK);
+	}
+	if (option_given(o, OPTION_HELP)) {
+		o->topic = o->command_given ? o->command : COMMANDS;
+		return cmd_help(o, NULL);
+	}
+	/* help reads no settings. */
+	return o->command == COMMAND_HELP ? cmd_help(o, NULL) : run_with_settings(o);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -196,22 +212,11 @@ main(int argc, char **argv)
 	catch_signals();
 	blklist_begin_beside();
 	status = options_parse(&o, argc, argv, why, sizeof why);
-	if (status != 0) {
+	if (status == 0)
+		status = run(&o);
+	else
 		report_mistake(&o, why);
-		return status;
-	}
-	if (option_given(&o, OPTION_VERSION)) {
-		printf("pagek %s\n", PAGEK_VERSION);
-		return output_close(stdout, NULL, PAGEK_OK);
-	}
-	if (option_given(&o, OPTION_HELP)) {
-		o.topic = o.named ? o.command : COMMANDS;
-		return cmd_help(&o, NULL);
-	}
-	/* help reads no settings. */
-	if (o.command == COMMAND_HELP)
-		return cmd_help(&o, NULL);
-	status = run_with_settings(&o);
+	options_fini(&o);
 	if (status >= BY_SIGNAL(0))
 		end_by_signal(status - BY_SIGNAL(0));
 	return status;

@@ -46,7 +46,8 @@ comes_back(const char *key, unsigned id, const char *text)
 	add(&again, CONFIG_USER, (const uint8_t *)line, len);
 	claim(said == 0 && again.value[id].text != NULL &&
 	    strcmp(again.value[id].text, text) == 0 &&
-	    again.value[id].file == CONFIG_USER && again.value[id].line == 1,
+	    again.value[id].at.file == CONFIG_USER &&
+	    again.value[id].at.line == 1,
 	    "a setting can be written as a line, and comes back as it was");
 	config_fini(&again);
 	free(line);
@@ -70,9 +71,9 @@ look_at(const struct config *c)
 		if (text == NULL)
 			continue;
 		claim(config_has(id), "what is kept may stand in a file");
-		claim(c->value[id].line > 0 &&
-		    (c->value[id].file == CONFIG_SYSTEM ||
-		    c->value[id].file == CONFIG_USER),
+		claim(c->value[id].at.line > 0 &&
+		    (c->value[id].at.file == CONFIG_SYSTEM ||
+		    c->value[id].at.file == CONFIG_USER),
 		    "it is known where it stands");
 		comes_back(option_name(id), id, text);
 	}

@@ -157,9 +157,9 @@ is_time_over(const struct app *app)
 {
 	const struct options *o = app->watch->options;
 
-	return o != NULL && o->duration_ms > 0 &&
+	return o != NULL && o->repeat.duration_ms > 0 &&
 	    jobs_running(&app->jobs) == NULL &&
-	    mono_ms_since(app->begun) >= o->duration_ms;
+	    mono_ms_since(app->begun) >= o->repeat.duration_ms;
 }
 
 /* No panel, pending node or field takes Esc. */
@@ -247,7 +247,7 @@ app_listing(struct app *app)
 }
 
 static int
-begin_export(void *arg, const struct page_view *v, enum page_export_form form,
+begin_export(void *arg, const struct page_view *v, enum text_format form,
     FILE *out, struct page_export **x)
 {
 	struct app *app = arg;

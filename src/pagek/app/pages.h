@@ -63,7 +63,7 @@ struct page_ops {
 	int (*save)(struct app *, struct page_picture *);
 	/* As page_export_begin(); NULL: :export writes page K. */
 	int (*export_begin)(struct app *, const struct page_view *,
-	    enum page_export_form, FILE *, struct page_export **);
+	    enum text_format, FILE *, struct page_export **);
 	struct page_text_ops text;	/* print NULL: there is none */
 };
 

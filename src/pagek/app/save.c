@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "../../base/base.h"
-#include "../documents/whole_file.h"
+#include "../documents/listing.h"
 #include "app.h"
 #include "pages.h"
 

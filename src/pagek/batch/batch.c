@@ -85,11 +85,9 @@ no_names_pending(void *arg)
 int
 batch_filter(const struct options *o, struct page_sieve **out)
 {
-	struct filter_error e;
-
 	*out = NULL;
-	/* options_parse() has reported mistakes. */
-	return o->filter != NULL ? page_sieve_new(out, o->filter, &e) : 0;
+	return o->filter.compiled != NULL ?
+	    page_sieve_of(out, o->filter.compiled) : 0;
 }
 
 void
@@ -493,7 +491,7 @@ print_repeatedly(struct batch *b, const struct page_text_ops *text,
 		b->n = ++pace.n;
 		if (!pace_wait(&pace, b->loop, b->session, NULL, NULL))
 			break;
-		if (!o->json)
+		if (!options_as_data(o))
 			fputc('\n', b->out);
 	}
 	/* A list that is being received again is no loss. */
@@ -512,7 +510,7 @@ print_all(struct batch *b, const struct page_text_ops *text, unsigned needs)
 	if (!b->once)
 		return print_repeatedly(b, text, needs);
 	if ((needs & PAGE_NEEDS_INTERVAL) != 0)
-		pump(b->loop, b->session, b->o->interval_ms, NULL, NULL);
+		pump(b->loop, b->session, b->o->repeat.interval_ms, NULL, NULL);
 	return text->print(b);
 }
 

@@ -1,14 +1,14 @@
 /*
- * Baselines: what is held in the end, by type and function, in a file that
- * people can read, and what is more than that.
+ * Baselines: what is held at the end, by type and function, in a file that
+ * people can read, and the sums that exceed it.
  *
  *	pagek.baseline/1
  *	total BLOCKS BYTES
  *	type BLOCKS BYTES NAME
  *	function BLOCKS BYTES NAME
  *
- * Lines that begin with '#' say nothing.  Names are safe text and cut to their
- * first bytes, and entries that have one name then are one.
+ * Lines that begin with '#' are comments.  Names are safe text, and cut; entries
+ * whose cut names are the same are one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,13 +19,14 @@
 #include "../../base/base.h"
 #include "../batch/batch.h"
 #include "../cli/cli.h"
-#include "../commands/moment.h"
+#include "../commands/snapshot.h"
+#include "../documents/documents.h"
 #include "check.h"
 
 #define MAGIC "pagek.baseline/1"
 #define FILE_MAX (16 << 20)
 
-/* So little more is never too much, whatever the share says. */
+/* Allowed in any case. */
 #define SLACK_BYTES 4096
 #define SLACK_BLOCKS 10
 
@@ -82,12 +83,12 @@ add_entry(struct entries *l, enum kind kind, const char *name, uint64_t blocks,
 }
 
 static uint64_t
-sum(uint64_t a, uint64_t b)
+saturated_sum(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* In the order of names, no two of one name. */
+/* Sorts by name and adds entries of one name up. */
 static void
 merge_entries(struct entries *l)
 {
@@ -98,8 +99,10 @@ merge_entries(struct entries *l)
 	qsort(l->e, l->n, sizeof *l->e, by_name);
 	for (size_t i = 1; i < l->n; i++) {
 		if (by_name(&l->e[n], &l->e[i]) == 0) {
-			l->e[n].blocks = sum(l->e[n].blocks, l->e[i].blocks);
-			l->e[n].bytes = sum(l->e[n].bytes, l->e[i].bytes);
+			l->e[n].blocks = saturated_sum(l->e[n].blocks,
+			    l->e[i].blocks);
+			l->e[n].bytes = saturated_sum(l->e[n].bytes,
+			    l->e[i].bytes);
 		} else {
 			l->e[++n] = l->e[i];
 		}
@@ -107,43 +110,32 @@ merge_entries(struct entries *l)
 	l->n = n + 1;
 }
 
-/* --- what is held now ----------------------------------------------------- */
+/* --- the entries now ------------------------------------------------------ */
 
 static int
-take_types(struct entries *l, const struct nodes_look *look)
+add_types(struct entries *l, struct nodes_session *s)
 {
-	double blocks[256] = { 0 }, bytes[256] = { 0 };
-	struct blk b[256];
-	uint64_t offs = 0;
+	struct type_sums sum;
+	struct page_view v;
 	char code[8];
-	size_t n;
 	int r = 0;
 
-	while ((n = blklist_window(look->list, BLKLIST_BY_ADDRESS, false, offs,
-	    b, BASE_NELEM(b))) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			double weight = blklist_weight(look->list, &b[i]);
-
-			blocks[b[i].type] += weight;
-			bytes[b[i].type] += weight * (double)b[i].size;
-		}
-		offs += n;
-	}
+	page_view_live(&v, s);
+	prom_sum_types(&v, NULL, &sum);
 	for (unsigned t = 0; t < 256 && r == 0; t++) {
-		const char *name = look->types->by_code[t].name;
+		const char *name = or_null(v.look->types->by_code[t].name);
 
 		snprintf(code, sizeof code, "%02X", t);
-		if (blocks[t] > 0)
-			r = add_entry(l, KIND_TYPE,
-			    name != NULL && name[0] != '\0' ?
-			    name : code, (uint64_t)(blocks[t] + 0.5),
-			    (uint64_t)(bytes[t] + 0.5));
+		if (sum.blocks[t] > 0)
+			r = add_entry(l, KIND_TYPE, name != NULL ? name : code,
+			    (uint64_t)(sum.blocks[t] + 0.5),
+			    (uint64_t)(sum.bytes[t] + 0.5));
 	}
 	return r;
 }
 
 static int
-take_functions(struct entries *l, const struct moment *m)
+add_functions(struct entries *l, const struct snapshot *m)
 {
 	struct profile_sum total = profile_total(m->profile);
 	struct profile_group *g;
@@ -152,7 +144,7 @@ take_functions(struct entries *l, const struct moment *m)
 
 	r = add_entry(l, KIND_TOTAL, "", total.blocks, total.bytes);
 	if (r == 0)
-		r = moment_groups(m, PROFILE_FUNCTION, PROFILE_BYTES, 0, &g,
+		r = snapshot_groups(m, PROFILE_FUNCTION, PROFILE_BYTES, 0, &g,
 		    &n, &all);
 	if (r < 0)
 		return r;
@@ -164,35 +156,35 @@ take_functions(struct entries *l, const struct moment *m)
 }
 
 static int
-take_entries(struct judge *j, uv_loop_t *loop, struct entries *l)
+list_entries(struct judge *j, uv_loop_t *loop, struct entries *l)
 {
-	struct moment m;
+	struct snapshot m;
 	int r;
 
-	r = take_types(l, j->look);
+	r = add_types(l, j->session);
 	if (r == 0)
-		r = moment_init(&m, j->session, j->o->page.wrappers, NULL,
+		r = snapshot_init(&m, j->session, j->o->page.wrappers, NULL,
 		    NULL);
 	if (r < 0)
 		return r;
 	r = batch_await_names(loop, j->session, m.profile, j->o->timeout_ms,
 	    &m.lacking);
 	if (r == 0)
-		r = take_functions(l, &m);
+		r = add_functions(l, &m);
 	if (r == 0 && m.lacking > 0)
-		snprintf(j->baseline_why, sizeof j->baseline_why,
+		snprintf(j->baseline.why, sizeof j->baseline.why,
 		    "names of %zu of %zu stacks were not there", m.lacking,
 		    profile_callers(m.profile));
-	moment_fini(&m);
+	snapshot_fini(&m);
 	merge_entries(l);
 	return r;
 }
 
 /* --- the file ------------------------------------------------------------- */
 
-/* A word and the blank behind it, if there is one.  Where the rest begins. */
+/* Splits off the first word; returns the text behind its blank. */
 static const char *
-word(const char *line, char *out, size_t cap)
+split_word(const char *line, char *out, size_t cap)
 {
 	size_t len = strcspn(line, " ");
 
@@ -201,14 +193,14 @@ word(const char *line, char *out, size_t cap)
 }
 
 static int
-parse_baseline(struct entries *l, const char *line)
+parse_entry(struct entries *l, const char *line)
 {
 	char kind[16], blocks[24], bytes[24];
 	uint64_t n[2];
 
-	line = word(line, kind, sizeof kind);
-	line = word(line, blocks, sizeof blocks);
-	line = word(line, bytes, sizeof bytes);
+	line = split_word(line, kind, sizeof kind);
+	line = split_word(line, blocks, sizeof blocks);
+	line = split_word(line, bytes, sizeof bytes);
 	if (base_parse_count(blocks, UINT64_MAX, &n[0]) < 0 ||
 	    base_parse_count(bytes, UINT64_MAX, &n[1]) < 0)
 		return -EINVAL;
@@ -220,9 +212,9 @@ parse_baseline(struct entries *l, const char *line)
 
 /* 0, or an exit status after a complaint; *there: there is such a file. */
 static int
-load(const struct options *o, struct entries *l, bool *there)
+load_baseline(const struct options *o, struct entries *l, bool *there)
 {
-	const char *path = o->baseline;
+	const char *path = o->check.baseline;
 	char *bytes, line[BASE_LINE_MAX + 1];
 	struct base_lines lines;
 	const char *why;
@@ -247,7 +239,7 @@ load(const struct options *o, struct entries *l, bool *there)
 		else if (!magic)
 			r = strcmp(line, MAGIC) == 0 ? 0 : -EINVAL;
 		else
-			r = parse_baseline(l, line);
+			r = parse_entry(l, line);
 		magic = true;
 	}
 	free(bytes);
@@ -261,7 +253,7 @@ load(const struct options *o, struct entries *l, bool *there)
 }
 
 static void
-print(FILE *out, const struct entries *l, const struct nodes_look *look)
+put_baseline(FILE *out, const struct entries *l, const struct nodes_look *look)
 {
 	char name[4 * CHECK_NAME];
 
@@ -275,7 +267,7 @@ print(FILE *out, const struct entries *l, const struct nodes_look *look)
 		    l->e[i].name[0] != '\0' ? " " : "", l->e[i].name);
 }
 
-/* A file that may lie among others in a repository: its mode is as theirs. */
+/* The file has the mode of any new file, for it may lie in a repository. */
 static int
 save_baseline(const char *path, const struct entries *l,
     const struct nodes_look *look)
@@ -290,7 +282,7 @@ save_baseline(const char *path, const struct entries *l,
 	out = open_memstream(&bytes, &len);
 	if (out == NULL)
 		return -errno;
-	print(out, l, look);
+	put_baseline(out, l, look);
 	r = fclose(out) != 0 ? -errno : base_file_replace(path, bytes, len,
 	    0666 & ~mask);
 	free(bytes);
@@ -307,25 +299,25 @@ find_entry(const struct entries *l, const struct entry *like)
 }
 
 static int
-compare(struct judge *j, const struct entry *now, const struct entry *then,
+compare_sum(struct judge *j, const struct entry *now, const struct entry *then,
     bool bytes)
 {
 	double base = then == NULL ? 0 : (double)(bytes ? then->bytes :
 	    then->blocks);
 	double was = (double)(bytes ? now->bytes : now->blocks);
-	double most = base * (1 + j->o->tolerance) +
+	double most = base * (1 + j->o->check.tolerance) +
 	    (bytes ? SLACK_BYTES : SLACK_BLOCKS);
 	struct finding *rows;
 
 	if (was <= most)
 		return 0;
-	rows = reallocarray(j->row, j->rows + 1, sizeof *rows);
+	rows = reallocarray(j->baseline.row, j->baseline.rows + 1, sizeof *rows);
 	if (rows == NULL)
 		return -ENOMEM;
-	j->row = rows;
-	rows += j->rows++;
+	j->baseline.row = rows;
+	rows += j->baseline.rows++;
 	*rows = (struct finding){ .what = kinds[now->kind], .bytes = bytes,
-		.base = base, .most = most, .was = was, .seen = true,
+		.base = base, .most = most, .worst = was, .seen = true,
 		.at_ms = j->ms, .over_ms = j->ms, .verdict = CHECK_EXCEEDED };
 	snprintf(rows->name, sizeof rows->name, "%s", now->name);
 	return 0;
@@ -340,70 +332,72 @@ compare_all(struct judge *j, const struct entries *now,
 	for (size_t i = 0; i < now->n && r == 0; i++) {
 		const struct entry *e = find_entry(then, &now->e[i]);
 
-		/* Without its name it would be new, and have grown from none. */
+		/* Without its name, a function would be a new one. */
 		if (now->e[i].kind == KIND_FUNCTION && !named)
 			continue;
-		j->compared++;
-		r = compare(j, &now->e[i], e, true);
+		j->baseline.compared++;
+		r = compare_sum(j, &now->e[i], e, true);
 		if (r == 0)
-			r = compare(j, &now->e[i], e, false);
+			r = compare_sum(j, &now->e[i], e, false);
 	}
-	j->baseline = CHECK_COMPARED;
+	j->baseline.state = BASELINE_COMPARED;
 	if (r < 0)
 		complain("cannot compare: %s", strerror(-r));
 	return r;
 }
 
-/* What is not whole is no measure for anything. */
+static void
+set_why(struct judge *j, const char *why)
+{
+	snprintf(j->baseline.why, sizeof j->baseline.why, "%s", why);
+}
+
+/* Only complete data is saved. */
 static int
 save_whole(struct judge *j, const struct entries *now)
 {
 	int r;
 
-	if (j->baseline_why[0] != '\0')
+	if (j->baseline.why[0] != '\0')
 		return 0;
-	r = save_baseline(j->o->baseline, now, j->look);
+	r = save_baseline(j->o->check.baseline, now, j->look);
 	if (r == 0) {
-		j->baseline = CHECK_SAVED;
+		j->baseline.state = BASELINE_SAVED;
 		return 0;
 	}
-	snprintf(j->baseline_why, sizeof j->baseline_why, "%s",
-	    base_file_words(r));
+	set_why(j, base_file_words(r));
 	return check_failed(j->o);
 }
 
 static int
-check(struct judge *j, uv_loop_t *loop, struct entries *now,
+check_entries(struct judge *j, uv_loop_t *loop, struct entries *now,
     struct entries *then)
 {
 	bool there = false, named;
 	int r;
 
 	if (!option_given(j->o, OPTION_SAVE_BASELINE)) {
-		r = load(j->o, then, &there);
+		r = load_baseline(j->o, then, &there);
 		if (r != 0) {
-			snprintf(j->baseline_why, sizeof j->baseline_why,
-			    "it cannot be read");
+			set_why(j, "it cannot be read");
 			return r;
 		}
 	}
 	if (j->watched && !j->blind) {
-		r = take_entries(j, loop, now);
+		r = list_entries(j, loop, now);
 		if (r < 0) {
 			complain("cannot compare: %s", strerror(-r));
-			snprintf(j->baseline_why, sizeof j->baseline_why, "%s",
-			    strerror(-r));
+			set_why(j, strerror(-r));
 			return check_failed(j->o);
 		}
 	}
-	named = j->baseline_why[0] == '\0';
+	named = j->baseline.why[0] == '\0';
 	if (!j->watched)
-		snprintf(j->baseline_why, sizeof j->baseline_why,
-		    "nothing was watched");
+		set_why(j, "nothing was watched");
 	else if (j->blind)
-		snprintf(j->baseline_why, sizeof j->baseline_why, CHECK_BLIND);
+		set_why(j, CHECK_BLIND);
 	else if (named && !j->complete)
-		judge_loss(j, j->baseline_why);
+		judge_loss(j, j->baseline.why);
 	if (there && j->watched && !j->blind)
 		return compare_all(j, now, then, named) < 0 ?
 		    check_failed(j->o) : 0;
@@ -411,24 +405,24 @@ check(struct judge *j, uv_loop_t *loop, struct entries *now,
 }
 
 int
-baseline_look(const struct options *o)
+baseline_prepare(const struct options *o)
 {
 	struct entries then = { 0 };
 	bool there = false;
 	int r = 0;
 
-	if (o->baseline == NULL)
+	if (o->check.baseline == NULL)
 		return 0;
 	if (!option_given(o, OPTION_SAVE_BASELINE))
-		r = load(o, &then, &there);
+		r = load_baseline(o, &then, &there);
 	free(then.e);
 	if (r != 0 || there)
 		return r;
-	/* That it can be written is tried before a long test, not after it. */
-	r = base_file_replaceable(o->baseline);
+	/* An error of writing is reported before a long test. */
+	r = base_file_replaceable(o->check.baseline);
 	if (r == 0)
 		return 0;
-	complain("cannot write '%s': %s", o->baseline, base_file_words(r));
+	complain("cannot write '%s': %s", o->check.baseline, base_file_words(r));
 	return check_failed(o);
 }
 
@@ -438,9 +432,9 @@ baseline_check(struct judge *j, uv_loop_t *loop)
 	struct entries now = { 0 }, then = { 0 };
 	int r;
 
-	if (j->o->baseline == NULL)
+	if (j->o->check.baseline == NULL)
 		return 0;
-	r = check(j, loop, &now, &then);
+	r = check_entries(j, loop, &now, &then);
 	free(now.e);
 	free(then.e);
 	return r;

@@ -1,6 +1,5 @@
 /*
- * pagek check: budgets as a test for any program, one that is started or one
- * that is watched already.
+ * pagek check: limits as a test for a command that is started, or for a target.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../commands/commands.h"
-#include "../commands/forward.h"
 #include "check.h"
 
 #define NODE_ANSWER_MS 3000	/* for what the node should know at once */
@@ -22,10 +20,7 @@ check_failed(const struct options *o)
 	return o->argv != NULL ? PAGEK_RUN_FAILED : PAGEK_FAILED;
 }
 
-/*
- * The status: what was found goes before trouble of our own, and that before
- * how the command has ended.
- */
+/* An exceeded limit goes before an error of pagek, that before the command's. */
 static int
 status_of(const struct judge *j, int trouble, int status)
 {
@@ -35,7 +30,7 @@ status_of(const struct judge *j, int trouble, int status)
 		return trouble;
 	if (j->verdict == CHECK_NOT_KNOWN && option_on(j->o, OPTION_STRICT))
 		return PAGEK_INCOMPLETE;
-	/* A test that has tested nothing has not passed. */
+	/* A check that saw nothing has not passed. */
 	if (status == PAGEK_OK && !j->watched)
 		return check_failed(j->o);
 	return status;
@@ -57,7 +52,7 @@ ask_processes(struct judge *j, uv_loop_t *loop, struct nodes_link *link)
 	free(list);
 }
 
-/* The verdict, once all is seen; `run` is the node of a command.  The status. */
+/* Measures a last time and reports.  run: the node of a command; NULL. */
 static int
 conclude(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *out,
     int status)
@@ -74,7 +69,7 @@ conclude(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *out,
 	r = baseline_check(j, loop);
 	judge_end(j);
 	status = status_of(j, r, status);
-	check_tell(out, j, j->look, status);
+	check_report(out, j, j->look, status);
 	return status;
 }
 
@@ -88,13 +83,6 @@ open_output(const struct options *o)
 
 /* --- a command ------------------------------------------------------------ */
 
-static bool
-knows_or_ended(void *arg)
-{
-	forward_to(nodes_session_look(arg)->root_pid);
-	return run_has_ended(arg);
-}
-
 static int
 judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
     FILE *out)
@@ -102,12 +90,12 @@ judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
 	const struct nodes_look *look = j->look;
 	int status;
 
-	while (!pump(loop, j->session, ASK_MS, knows_or_ended, j->session))
+	while (!pump(loop, j->session, ASK_MS, run_forwards, j->session))
 		tell_target(j->o, look);
 	forward_close();
 	pump(loop, j->session, NODE_ANSWER_MS, run_is_read, j->session);
 	status = run_tell_end(look, j->o->argv[0]);
-	/* Of a node that is lost what was seen before still stands. */
+	/* If the node is lost, the values until then are judged. */
 	if (look->exec_error != 0 || (!look->linked && !j->watched))
 		return status;
 	return conclude(j, loop, link, out, status);
@@ -125,9 +113,9 @@ check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
 
 	options_session(o, &opts);
 	start.argv = o->argv;
-	/* A pair does not tell what else was held meanwhile. */
+	/* A pair of records does not say what was held in between. */
 	start.no_pairs = option_given(o, OPTION_MAX_LIVE);
-	/* First: a signal may come as soon as there is a command to send it to. */
+	/* Before the command starts: a signal may come at once. */
 	if (forward_open(loop) < 0)
 		complain("signals will not be passed on to the command");
 	tell_own_node();
@@ -157,35 +145,17 @@ is_over(void *arg)
 	    (!look->linked && !look->returns);
 }
 
-struct asked {
-	const struct nodes_look *look;
-	uint64_t told_no;
-};
-
-static bool
-is_told(void *arg)
-{
-	const struct asked *a = arg;
-
-	return a->look->told_no != a->told_no || !a->look->linked;
-}
-
-/* From now on, and to the last moment. */
 static int
 judge_target(const struct options *o, uv_loop_t *loop, struct judge *j,
     struct nodes_session *s, FILE *out)
 {
-	struct asked a = { .look = nodes_session_look(s) };
-
 	judge_watch(j, s);
 	j->begun = mono_now();
 	judge_news(j);
-	/* What comes to an end by itself is judged to it, as it is listed. */
+	/* A file is judged to its end, as it is listed. */
 	pump(loop, s, target_is_read_to_its_end(o) ? o->timeout_ms :
-	    o->duration_ms, is_over, s);
-	a.told_no = a.look->told_no;
-	nodes_session_ask(s);
-	pump(loop, s, o->timeout_ms, is_told, &a);
+	    o->repeat.duration_ms, is_over, s);
+	pump_counters(loop, s, o->timeout_ms);
 	return conclude(j, loop, NULL, out, PAGEK_OK);
 }
 
@@ -208,19 +178,18 @@ check_target(const struct options *o, uv_loop_t *loop, struct judge *j,
 	return status;
 }
 
-/* What is judged, and by which limits. */
 static int
 check_limits(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->argv != NULL && o->aimed)
+	if (o->argv != NULL && o->target_given)
 		return option_fail(p, "'pagek check' takes a TARGET or a "
 		    "command, not both");
-	if (o->argv == NULL && !o->aimed)
+	if (o->argv == NULL && !o->target_given)
 		return option_fail(p, "'pagek check' needs a command or a "
 		    "TARGET, as in 'pagek check --max-live 50M -- ls'");
-	if (o->budgets == 0 && o->baseline == NULL)
+	if (o->check.budgets == 0 && o->check.baseline == NULL)
 		return option_fail(p, "'pagek check' needs a limit, such as "
 		    "--max-live=50M, or --baseline");
 	return 0;
@@ -236,7 +205,7 @@ cmd_check_check(struct parse *p)
 	const struct options *o = p->o;
 	int r = check_limits(p);
 
-	if (r == 0 && o->baseline == NULL)
+	if (r == 0 && o->check.baseline == NULL)
 		r = option_none_of(p, compared, BASE_NELEM(compared),
 		    "needs --baseline");
 	if (r != 0)
@@ -244,7 +213,7 @@ cmd_check_check(struct parse *p)
 	if (o->argv == NULL)
 		return option_none_of(p, started, BASE_NELEM(started),
 		    "is for a command that is started");
-	if (o->duration_ms != 0)
+	if (o->repeat.duration_ms != 0)
 		return option_fail(p, "--duration is for a TARGET: a command "
 		    "is judged to its end");
 	return 0;
@@ -257,7 +226,7 @@ cmd_check(const struct options *o, uv_loop_t *loop)
 	FILE *out;
 	int status, err;
 
-	status = baseline_look(o);
+	status = baseline_prepare(o);
 	if (status != 0)
 		return status;
 	err = judge_init(&j, o);
@@ -273,7 +242,7 @@ cmd_check(const struct options *o, uv_loop_t *loop)
 	status = o->argv != NULL ? check_command(o, loop, &j, out) :
 	    check_target(o, loop, &j, out);
 	judge_fini(&j);
-	/* What was found goes before trouble with our text. */
+	/* An error of writing does not hide the verdict. */
 	if (output_close(out, o->output, PAGEK_OK) != PAGEK_OK &&
 	    status == PAGEK_OK)
 		status = check_failed(o);

@@ -1,12 +1,11 @@
 /*
- * What is seen of a target while it is judged.
+ * Measures a target against its limits.
  *
  * At each news of the session, fifteen times a second, live bytes and ages are
- * looked at, which costs next to nothing; and where totals are enough for all
- * limits, the node is not asked for blocks when they come fast.  Blocks that
- * match an expression are counted once a second, or less often where that takes
- * long; and all of it once more at the end.  The highest live bytes are the
- * keeper's own, which misses none between two looks.
+ * compared; if totals are enough for all limits, the node is not asked for
+ * blocks.  Blocks that match an expression are counted once a second, or less
+ * often if that takes long.  All of it is measured once more at the end.  The
+ * highest live bytes are the keeper's, which misses none between two looks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,22 +16,22 @@
 #include "../cli/pump.h"
 #include "check.h"
 
-#define PASS_MS 1000		/* between two counts by expression ... */
-#define PASS_SHARE 20		/* ... which take a twentieth of the time at most */
-#define GROWTH_SAMPLES 30	/* fewer say nothing, ... */
-#define GROWTH_THIRD 5		/* ... nor do fewer in a third of the time, ... */
-#define GROWTH_MS 1900		/* ... nor does less than two seconds, or so */
+#define COUNT_MS 1000		/* between two counts by expression ... */
+#define COUNT_SHARE 20		/* ... which take a twentieth of the time at most */
+#define GROWTH_SAMPLES 30	/* needed in all ... */
+#define GROWTH_THIRD 5		/* ... and in a third of the time */
+#define GROWTH_MS 1900		/* needed from the first to the last */
 #define SAMPLE_MS 40		/* news of one cycle are one sample */
 
 /* --- findings ------------------------------------------------------------- */
 
 static void
-found(struct judge *j, struct finding *f, double was)
+update_finding(struct judge *j, struct finding *f, double was)
 {
 	const struct nodes_look *look = j->look;
 
-	if (!f->seen || was > f->was) {
-		f->was = was;
+	if (!f->seen || was > f->worst) {
+		f->worst = was;
 		f->at_ms = mono_ms_since(j->begun);
 		f->pid = look->pid;
 		snprintf(f->comm, sizeof f->comm, "%s", look->target_name);
@@ -50,22 +49,25 @@ live_bytes(const struct nodes_look *look)
 	return (double)(look->sample != 0 ? n->est_bytes : n->live_bytes);
 }
 
-/* The keeper's highest; of a target that ran before only what came since. */
+/* Of counters. */
+static uint64_t
+peak_of(const uint64_t *n, bool sampled)
+{
+	return n[sampled ? WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES];
+}
+
+/* The keeper's peak, if the target reached it while it was judged; else 0. */
 static double
 peak_bytes(const struct judge *j, const struct nodes_look *look)
 {
-	uint64_t peak = look->keeper[look->sample != 0 ?
-	    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES];
+	uint64_t peak = peak_of(look->keeper, look->sample != 0);
 
-	return peak > j->peak_before ? (double)peak : 0;
+	return peak > j->bounds.peak_before ? (double)peak : 0;
 }
 
-/*
- * How many are older: in the order of age the oldest are first, so that it is
- * looked for by halves.
- */
+/* Blocks that are older, by binary search: in order of age the oldest are first. */
 static double
-older(const struct nodes_look *look, uint64_t ms)
+count_older(const struct nodes_look *look, uint64_t ms)
 {
 	uint64_t low = 0, high = blklist_counts(look->list)->aRecActive;
 	double weight = 0;
@@ -83,7 +85,6 @@ older(const struct nodes_look *look, uint64_t ms)
 	}
 	if (look->sample == 0)
 		return (double)low;
-	/* Each stands for a number of blocks. */
 	for (i = 0; i < low; i += n) {
 		n = blklist_window(look->list, BLKLIST_BY_AGE, false, i, b,
 		    low - i < BASE_NELEM(b) ? (size_t)(low - i) :
@@ -96,9 +97,9 @@ older(const struct nodes_look *look, uint64_t ms)
 	return weight;
 }
 
-/* As many for sure: of some a name that decides may not be there. */
+/* Without the blocks whose deciding name is not known. */
 static double
-caught(const struct finding *f)
+count_sure(const struct finding *f)
 {
 	struct page_caught c = page_sieve_caught(f->sieve);
 
@@ -106,9 +107,8 @@ caught(const struct finding *f)
 	    c.est_blocks - (double)c.unsure : 0;
 }
 
-/* All blocks of the list, with the names that are there. */
 static double
-pass(struct judge *j, struct finding *f)
+count_matches(struct judge *j, struct finding *f)
 {
 	const struct nodes_look *look = j->look;
 	struct mono begun = mono_now();
@@ -126,42 +126,40 @@ pass(struct judge *j, struct finding *f)
 			page_sieve_lets(f->sieve, &b[i]);
 		offs += n;
 	}
-	f->pass_at = mono_now();
-	f->pass_ms = mono_diff_ns(f->pass_at, begun) / 1000000;
-	return caught(f);
+	f->counted_at = mono_now();
+	f->count_ms = mono_diff_ns(f->counted_at, begun) / 1000000;
+	return count_sure(f);
 }
 
 static bool
-pass_is_due(const struct finding *f)
+count_is_due(const struct finding *f)
 {
-	int64_t wait = f->pass_ms * PASS_SHARE;
+	int64_t wait = f->count_ms * COUNT_SHARE;
 
-	return f->pass_at.ns == 0 || mono_ms_since(f->pass_at) >=
-	    (wait > PASS_MS ? wait : PASS_MS);
+	return f->counted_at.ns == 0 || mono_ms_since(f->counted_at) >=
+	    (wait > COUNT_MS ? wait : COUNT_MS);
 }
 
 /* --- growth --------------------------------------------------------------- */
 
-/* Of a full table every second one stays, and of what comes as many fewer. */
+/* A full table keeps every second sample, and from then on half as many. */
 static void
-keep_sample(struct judge *j, double bytes)
+add_sample(struct growth *g, int64_t now, double bytes)
 {
-	int64_t now = mono_ms_since(j->begun);
-
-	if (j->samples > 0 && now - j->sampled_ms < SAMPLE_MS)
+	if (g->n > 0 && now - g->last_ms < SAMPLE_MS)
 		return;
-	j->sampled_ms = now;
-	if (++j->skipped < j->each)
+	g->last_ms = now;
+	if (++g->skipped < g->each)
 		return;
-	j->skipped = 0;
-	if (j->samples == CHECK_SAMPLES) {
-		j->samples = 0;
+	g->skipped = 0;
+	if (g->n == CHECK_SAMPLES) {
+		g->n = 0;
 		for (size_t i = 0; i < CHECK_SAMPLES; i += 2)
-			j->sample[j->samples++] = j->sample[i];
-		j->each *= 2;
+			g->sample[g->n++] = g->sample[i];
+		g->each *= 2;
 	}
-	j->sample[j->samples].ms = now;
-	j->sample[j->samples++].bytes = bytes;
+	g->sample[g->n].ms = now;
+	g->sample[g->n++].bytes = bytes;
 }
 
 static int
@@ -173,43 +171,43 @@ by_value(const void *a, const void *b)
 }
 
 static double
-median(const struct judge *j, size_t from, size_t n, double *room)
+median(const struct growth *g, size_t from, size_t n, double *room)
 {
 	for (size_t i = 0; i < n; i++)
-		room[i] = j->sample[from + i].bytes;
+		room[i] = g->sample[from + i].bytes;
 	qsort(room, n, sizeof *room, by_value);
 	return room[n / 2];
 }
 
 /* The first sample at this time or later; there is one. */
 static size_t
-sample_at(const struct judge *j, int64_t ms)
+sample_at(const struct growth *g, int64_t ms)
 {
 	size_t i = 0;
 
-	while (j->sample[i].ms < ms)
+	while (g->sample[i].ms < ms)
 		i++;
 	return i;
 }
 
 /*
- * Bytes a minute: the middle of the last third of the time less that of the
- * third before it, over the time between these.  The first third is where a
- * program sets itself up; a peak, or what is freed at the very end, moves no
- * median.
+ * Bytes a minute: the median of the last third of the time less the median of
+ * the second third, over the time between their middles.  In the first third a
+ * program sets itself up.  Peaks, and a release at the very end, do not move a
+ * median.  Thirds are of time: the list may have been away for a while.
  */
 static int
-growth(struct judge *j, struct finding *f)
+measure_growth(struct judge *j, struct finding *f)
 {
-	size_t n = j->samples, second = 0, third = 0;
+	const struct growth *g = &j->growth;
+	size_t n = g->n, second = 0, third = 0;
 	double *room, minutes;
 	int64_t span = 0;
 
-	/* By time and not by number: the list may have been away for a while. */
 	if (n >= GROWTH_SAMPLES) {
-		span = j->sample[n - 1].ms - j->sample[0].ms;
-		second = sample_at(j, j->sample[0].ms + span / 3);
-		third = sample_at(j, j->sample[0].ms + span * 2 / 3);
+		span = g->sample[n - 1].ms - g->sample[0].ms;
+		second = sample_at(g, g->sample[0].ms + span / 3);
+		third = sample_at(g, g->sample[0].ms + span * 2 / 3);
 	}
 	if (span < GROWTH_MS || third - second < GROWTH_THIRD ||
 	    n - third < GROWTH_THIRD) {
@@ -220,76 +218,76 @@ growth(struct judge *j, struct finding *f)
 	room = malloc(n * sizeof *room);
 	if (room == NULL)
 		return -ENOMEM;
-	minutes = (double)(j->sample[third + (n - third) / 2].ms -
-	    j->sample[second + (third - second) / 2].ms) / 60000;
-	found(j, f, (median(j, third, n - third, room) -
-	    median(j, second, third - second, room)) / minutes);
+	minutes = (double)(g->sample[third + (n - third) / 2].ms -
+	    g->sample[second + (third - second) / 2].ms) / 60000;
+	update_finding(j, f, (median(g, third, n - third, room) -
+	    median(g, second, third - second, room)) / minutes);
 	free(room);
 	return 0;
 }
 
 /* --- looking -------------------------------------------------------------- */
 
-/* Another target of the tree is watched from now on. */
 static void
 begin_stream(struct judge *j, const struct nodes_look *look)
 {
 	if (!j->watched && j->o->argv == NULL) {
-		j->peak_before = look->keeper[look->sample != 0 ?
-		    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES];
-		j->most_before = look->keeper[WIRE_N_PEAK_MOST];
+		j->bounds.peak_before = peak_of(look->keeper,
+		    look->sample != 0);
+		j->bounds.most_before = look->keeper[WIRE_N_PEAK_MOST];
 	}
 	j->watched = true;
 	j->sample_period = look->sample;
 	j->stream_no = look->stream_no;
-	j->samples = 0;
-	j->each = 1;
-	j->skipped = 0;
+	j->growth.n = 0;
+	j->growth.each = 1;
+	j->growth.skipped = 0;
 }
 
-/* What was so before the judging began says nothing of what came since. */
+/* A bound of the time before the check does not count. */
 static void
-held_at_most(struct judge *j, uint64_t most)
+raise_bound(struct judge *j, uint64_t most)
 {
-	if (most > j->most_before && most > j->most)
-		j->most = most;
+	if (most > j->bounds.most_before && most > j->bounds.most)
+		j->bounds.most = most;
 }
 
 static void
-look_by_expression(struct judge *j, struct finding *f, bool all)
+judge_expression(struct judge *j, struct finding *f, bool all)
 {
 	const struct nodes_look *look = j->look;
 
 	if (f->sieve == NULL)
-		found(j, f, (double)blklist_counts(look->list)->est_blocks);
-	else if (all || pass_is_due(f))
-		found(j, f, pass(j, f));
+		update_finding(j, f,
+		    (double)blklist_counts(look->list)->est_blocks);
+	else if (all || count_is_due(f))
+		update_finding(j, f, count_matches(j, f));
 }
 
 static void
-look_at(struct judge *j, bool all)
+judge_list(struct judge *j, bool all)
 {
 	const struct nodes_look *look = j->look;
 	bool alive = look->state == NODES_LIVE;
 	double live = live_bytes(look), peak = peak_bytes(j, look);
 
 	j->looks++;
-	held_at_most(j, look->keeper[WIRE_N_PEAK_MOST]);
-	/* What it leaves behind is no growth. */
+	raise_bound(j, look->keeper[WIRE_N_PEAK_MOST]);
+	/* The blocks that a target leaves at its end are no growth. */
 	if (alive)
-		keep_sample(j, live);
+		add_sample(&j->growth, mono_ms_since(j->begun), live);
 	for (unsigned i = 0; i < j->findings; i++) {
 		struct finding *f = &j->finding[i];
 
 		switch (f->budget->kind) {
 		case BUDGET_LIVE:
-			found(j, f, peak > live ? peak : live);
+			update_finding(j, f, peak > live ? peak : live);
 			break;
 		case BUDGET_AGE:
-			found(j, f, older(look, f->budget->ms));
+			update_finding(j, f, count_older(look, f->budget->ms));
 			break;
 		case BUDGET_BLOCKS:
-			look_by_expression(j, f, all);
+			judge_expression(j, f, all);
 			break;
 		case BUDGET_GROWTH:
 			break;
@@ -297,7 +295,6 @@ look_at(struct judge *j, bool all)
 	}
 }
 
-/* All that it is judged by is there. */
 static bool
 has_all(const struct judge *j)
 {
@@ -318,14 +315,14 @@ judge_news(void *arg)
 		return;
 	if (!j->watched || look->stream_no != j->stream_no)
 		begin_stream(j, look);
-	look_at(j, false);
+	judge_list(j, false);
 }
 
 /* --- the end -------------------------------------------------------------- */
 
-/* What an expression asks of names is waited for. */
+/* Waits for the names that the expression asks for. */
 static int
-count_named(struct judge *j, uv_loop_t *loop, struct finding *f)
+count_with_names(struct judge *j, uv_loop_t *loop, struct finding *f)
 {
 	struct profile *p;
 	uint64_t unsure;
@@ -339,7 +336,7 @@ count_named(struct judge *j, uv_loop_t *loop, struct finding *f)
 	if (r < 0)
 		return r;
 	profile_free(p);
-	found(j, f, caught(f));
+	update_finding(j, f, count_sure(f));
 	unsure = page_sieve_caught(f->sieve).unsure;
 	if (unsure > 0)
 		snprintf(f->why, sizeof f->why, "of %llu %s the names that "
@@ -358,9 +355,9 @@ judge_last(struct judge *j, uv_loop_t *loop)
 	if (has_all(j)) {
 		if (!j->watched || look->stream_no != j->stream_no)
 			begin_stream(j, look);
-		look_at(j, true);
+		judge_list(j, true);
 	}
-	/* What has ended is known when all of it was read. */
+	/* After its end, a target is known once all of it was read. */
 	j->blind = !has_all(j) || (look->window && look->state != NODES_LIVE);
 	j->complete = look->complete && j->watched;
 	j->lost = page_lost(look);
@@ -369,24 +366,24 @@ judge_last(struct judge *j, uv_loop_t *loop)
 		struct finding *f = &j->finding[i];
 
 		if (f->budget->kind == BUDGET_GROWTH)
-			r = growth(j, f);
+			r = measure_growth(j, f);
 		else if (f->sieve != NULL && has_all(j))
-			r = count_named(j, loop, f);
+			r = count_with_names(j, loop, f);
 	}
 	return r;
 }
 
-/* A highest that is known at the end alone: when it was is not told. */
+/* A peak without a time. */
 static void
-held_once(struct judge *j, double peak, pid_t pid, const char *comm)
+note_peak(struct judge *j, double peak, pid_t pid, const char *comm)
 {
 	for (unsigned i = 0; i < j->findings; i++) {
 		struct finding *f = &j->finding[i];
 
 		if (f->budget->kind != BUDGET_LIVE || (f->seen &&
-		    peak <= f->was))
+		    peak <= f->worst))
 			continue;
-		f->was = peak;
+		f->worst = peak;
 		f->seen = true;
 		f->at_ms = -1;
 		f->pid = pid;
@@ -394,9 +391,8 @@ held_once(struct judge *j, double peak, pid_t pid, const char *comm)
 	}
 }
 
-/* What another process held may have been more than was counted. */
 static void
-count_lack(struct judge *j, uint64_t lost, uint64_t full, uint64_t unsure)
+add_losses(struct judge *j, uint64_t lost, uint64_t full, uint64_t unsure)
 {
 	if (lost > 0 || full > 0 || unsure > 0)
 		j->complete = false;
@@ -404,26 +400,26 @@ count_lack(struct judge *j, uint64_t lost, uint64_t full, uint64_t unsure)
 	j->full += full;
 }
 
-/* Of many processes the first have ended so long ago that none has a row. */
+/* Processes that ended so long ago that the node's table has no row of them. */
 static void
-judge_gone(struct judge *j, const uint64_t *n)
+judge_unlisted(struct judge *j, const uint64_t *n)
 {
 	if (n == NULL || n[WIRE_N_GONE] == 0)
 		return;
 	j->processes += n[WIRE_N_GONE];
 	j->unwatched += n[WIRE_N_GONE_MISSED];
 	if (n[WIRE_N_GONE] > n[WIRE_N_GONE_MISSED])
-		held_once(j, (double)n[WIRE_N_GONE_PEAK], 0, "");
-	held_at_most(j, n[WIRE_N_GONE_PEAK_MOST]);
-	count_lack(j, n[WIRE_N_GONE_LOST], n[WIRE_N_GONE_FULL], 0);
+		note_peak(j, (double)n[WIRE_N_GONE_PEAK], 0, "");
+	raise_bound(j, n[WIRE_N_GONE_PEAK_MOST]);
+	add_losses(j, n[WIRE_N_GONE_LOST], n[WIRE_N_GONE_FULL], 0);
 }
 
 void
 judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		double peak = (double)t[i].n[t[i].n[WIRE_N_SAMPLE] != 0 ?
-		    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES];
+		double peak = (double)peak_of(t[i].n,
+		    t[i].n[WIRE_N_SAMPLE] != 0);
 
 		if (t[i].pid == 0)
 			continue;
@@ -432,20 +428,20 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 			j->unwatched++;
 			continue;
 		}
-		held_once(j, peak, t[i].pid, t[i].comm);
-		held_at_most(j, t[i].n[WIRE_N_PEAK_MOST]);
-		/* Of the watched one it is known already. */
+		note_peak(j, peak, t[i].pid, t[i].comm);
+		raise_bound(j, t[i].n[WIRE_N_PEAK_MOST]);
+		/* The losses of the watched one are counted already. */
 		if ((pid_t)t[i].pid != j->look->pid)
-			count_lack(j, t[i].n[WIRE_N_LOST], t[i].n[WIRE_N_FULL],
+			add_losses(j, t[i].n[WIRE_N_LOST], t[i].n[WIRE_N_FULL],
 			    t[i].n[WIRE_N_UNSURE]);
 	}
-	judge_gone(j, j->look->node);
+	judge_unlisted(j, j->look->node);
 }
 
 void
 judge_loss(const struct judge *j, char why[CHECK_WHY])
 {
-	/* A target that ran before has the limit of its own node. */
+	/* A target of another node has that node's limit. */
 	bool ours = j->o->argv != NULL || j->o->node.max != 0;
 	size_t len = 0;
 
@@ -465,25 +461,25 @@ judge_loss(const struct judge *j, char why[CHECK_WHY])
 		    "all blocks are listed");
 }
 
-/* Between the events of two threads there is no order that is known. */
+/* The order of events in two threads is not known: the bound says how much. */
 static void
-tell_most(const struct judge *j, struct finding *f)
+compare_bound(const struct judge *j, struct finding *f)
 {
 	char most[24];
 
-	if ((double)j->most <= f->most)
+	if ((double)j->bounds.most <= f->most)
 		return;
-	base_human_bytes(most, sizeof most, j->most);
+	base_human_bytes(most, sizeof most, j->bounds.most);
 	snprintf(f->why, sizeof f->why, "what threads held together may have "
 	    "been up to %s: their order is not known", most);
 }
 
 static void
-decide(const struct judge *j, struct finding *f)
+decide_limit(const struct judge *j, struct finding *f)
 {
 	bool all = f->budget->kind == BUDGET_LIVE;
 
-	if (f->seen && f->was > f->most) {
+	if (f->seen && f->worst > f->most) {
 		f->verdict = CHECK_EXCEEDED;
 		return;
 	}
@@ -497,7 +493,7 @@ decide(const struct judge *j, struct finding *f)
 		snprintf(f->why, sizeof f->why, "%zu of %zu process images "
 		    "were not watched", j->unwatched, j->processes);
 	if (f->why[0] == '\0' && all)
-		tell_most(j, f);
+		compare_bound(j, f);
 	f->verdict = f->why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;
 }
 
@@ -506,56 +502,38 @@ judge_end(struct judge *j)
 {
 	j->verdict = CHECK_WITHIN;
 	for (unsigned i = 0; i < j->findings; i++) {
-		decide(j, &j->finding[i]);
+		decide_limit(j, &j->finding[i]);
 		if (j->finding[i].verdict > j->verdict)
 			j->verdict = j->finding[i].verdict;
 	}
-	if (j->rows > 0)
+	if (j->baseline.rows > 0)
 		j->verdict = CHECK_EXCEEDED;
-	else if (j->baseline_why[0] != '\0' && j->verdict < CHECK_NOT_KNOWN)
+	else if (j->baseline.why[0] != '\0' && j->verdict < CHECK_NOT_KNOWN)
 		j->verdict = CHECK_NOT_KNOWN;
 }
 
 /* --- beginning ------------------------------------------------------------ */
-
-static int
-make_sieve(const struct budget *b, struct page_sieve **out)
-{
-	char text[FILTER_MAX + 1];
-	struct filter_error e;
-
-	if (b->kind != BUDGET_BLOCKS || b->expression == 0)
-		return 0;
-	memcpy(text, b->text, b->expression);
-	text[b->expression] = '\0';
-	return page_sieve_new(out, text, &e);
-}
-
-/* Ages, expressions and a baseline are of the blocks themselves. */
-static bool
-wants_blocks(const struct budget *b)
-{
-	return b->kind == BUDGET_AGE ||
-	    (b->kind == BUDGET_BLOCKS && b->expression != 0);
-}
 
 int
 judge_init(struct judge *j, const struct options *o)
 {
 	int r;
 
-	*j = (struct judge){ .o = o, .begun = mono_now(), .each = 1,
-		.totals = o->baseline == NULL };
-	j->sample = calloc(CHECK_SAMPLES, sizeof *j->sample);
-	if (j->sample == NULL)
+	*j = (struct judge){ .o = o, .begun = mono_now(), .growth.each = 1,
+		.totals = o->check.baseline == NULL };
+	j->growth.sample = calloc(CHECK_SAMPLES, sizeof *j->growth.sample);
+	if (j->growth.sample == NULL)
 		return -ENOMEM;
-	for (; j->findings < o->budgets; j->findings++) {
+	for (; j->findings < o->check.budgets; j->findings++) {
 		struct finding *f = &j->finding[j->findings];
 
-		*f = (struct finding){ .budget = &o->budget[j->findings],
-			.most = o->budget[j->findings].most, .over_ms = -1 };
-		j->totals &= !wants_blocks(f->budget);
-		r = make_sieve(f->budget, &f->sieve);
+		f->budget = &o->check.budget[j->findings];
+		f->most = f->budget->most;
+		f->over_ms = -1;
+		j->totals &= f->budget->kind != BUDGET_AGE &&
+		    f->budget->filter == NULL;
+		r = f->budget->filter != NULL ?
+		    page_sieve_of(&f->sieve, f->budget->filter) : 0;
 		if (r < 0) {
 			judge_fini(j);
 			return r;
@@ -580,6 +558,6 @@ judge_fini(struct judge *j)
 {
 	for (unsigned i = 0; i < j->findings; i++)
 		page_sieve_free(j->finding[i].sieve);
-	free(j->sample);
-	free(j->row);
+	free(j->growth.sample);
+	free(j->baseline.row);
 }

@@ -1,12 +1,11 @@
-/*
- * The verdict of a check: sentences for people, and pagek.check/1.
- */
+/* The verdict of a check: sentences for people, and pagek.check/1. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "../../base/base.h"
 #include "../documents/documents.h"
+#include "../layout/target_fields.h"
 #include "check.h"
 
 static const char *const limits[] = {
@@ -16,8 +15,8 @@ static const char *const limits[] = {
 	[BUDGET_AGE] = "max-age",
 };
 
-const char *
-check_verdict_name(enum check_verdict v)
+static const char *
+verdict_name(enum check_verdict v)
 {
 	static const char *const names[] = {
 		[CHECK_WITHIN] = "within",
@@ -32,7 +31,6 @@ check_verdict_name(enum check_verdict v)
 
 #define AMOUNT 48
 
-/* Bytes that are nearly the same are written out, so that they differ. */
 static const char *
 amount(double n, bool bytes, bool exact, char out[AMOUNT])
 {
@@ -48,17 +46,17 @@ amount(double n, bool bytes, bool exact, char out[AMOUNT])
 	return out;
 }
 
-/* "50.0 MiB", "10,000 blocks": what is allowed and what was. */
+/* As "50.0 MiB"; written out if both would read the same. */
 static void
 amounts(const struct finding *f, bool bytes, char most[AMOUNT],
     char was[AMOUNT])
 {
 	amount(f->most, bytes, false, most);
-	amount(f->was, bytes, false, was);
+	amount(f->worst, bytes, false, was);
 	if (!bytes || strcmp(most, was) != 0)
 		return;
 	amount(f->most, bytes, true, most);
-	amount(f->was, bytes, true, was);
+	amount(f->worst, bytes, true, was);
 }
 
 /* What is allowed, as in "max-blocks 10,000 of type=80: ". */
@@ -89,7 +87,6 @@ put_when(FILE *out, const struct judge *j, const struct finding *f)
 
 	if (f->at_ms >= 0)
 		fprintf(out, " at %.1f s", (double)f->at_ms / 1000);
-	/* Whose it was, where there is more than one. */
 	if (j->processes > 1 && f->pid > 0) {
 		base_safe_text(safe, sizeof safe, f->comm, strlen(f->comm),
 		    false);
@@ -126,7 +123,7 @@ put_finding(FILE *out, const struct judge *j, const struct finding *f)
 		put_when(out, j, f);
 		break;
 	}
-	fprintf(out, ": %s%s%s\n", check_verdict_name(f->verdict),
+	fprintf(out, ": %s%s%s\n", verdict_name(f->verdict),
 	    f->verdict == CHECK_NOT_KNOWN ? ": " : "",
 	    f->verdict == CHECK_NOT_KNOWN ? f->why : "");
 }
@@ -151,21 +148,21 @@ put_baseline(FILE *out, const struct judge *j)
 {
 	char path[1024];
 
-	if (j->o->baseline == NULL)
+	if (j->o->check.baseline == NULL)
 		return;
-	base_safe_text(path, sizeof path, j->o->baseline,
-	    strlen(j->o->baseline), j->o->page.ascii);
-	for (size_t i = 0; i < j->rows; i++)
-		put_difference(out, j, &j->row[i]);
-	if (j->baseline_why[0] != '\0')
+	base_safe_text(path, sizeof path, j->o->check.baseline,
+	    strlen(j->o->check.baseline), j->o->page.ascii);
+	for (size_t i = 0; i < j->baseline.rows; i++)
+		put_difference(out, j, &j->baseline.row[i]);
+	if (j->baseline.why[0] != '\0')
 		fprintf(out, "pagek check: baseline %s: not known%s: %s\n",
-		    path, j->baseline == CHECK_COMPARED ? "" :
-		    ", and not written", j->baseline_why);
-	else if (j->baseline == CHECK_SAVED)
+		    path, j->baseline.state == BASELINE_COMPARED ? "" :
+		    ", and not written", j->baseline.why);
+	else if (j->baseline.state == BASELINE_SAVED)
 		fprintf(out, "pagek check: baseline %s: written\n", path);
-	else if (j->rows == 0)
+	else if (j->baseline.rows == 0)
 		fprintf(out, "pagek check: baseline %s: %zu sums compared: "
-		    "within\n", path, j->compared);
+		    "within\n", path, j->baseline.compared);
 }
 
 static void
@@ -180,14 +177,13 @@ put_text(FILE *out, const struct judge *j, const struct nodes_look *look)
 	base_safe_text(safe, sizeof safe, target, strlen(target),
 	    j->o->page.ascii);
 	fprintf(out, "pagek check: %s%s%s, judged for %.1f s%s\n", safe,
-	    safe[0] != '\0' ? ": " : "", check_verdict_name(j->verdict),
+	    safe[0] != '\0' ? ": " : "", verdict_name(j->verdict),
 	    (double)j->ms / 1000, j->complete || !j->watched ? "" :
 	    ", INCOMPLETE");
 }
 
 /* --- data ----------------------------------------------------------------- */
 
-/* A limit of the command line, or a sum that the baseline limits. */
 struct limit_row {
 	const struct finding *f;
 	const char *file;		/* of the baseline */
@@ -224,11 +220,11 @@ FIELD_GET(get_baseline, limit_row, i, rounded(r->f->base),
     r->f->budget == NULL && r->f->seen)
 FIELD_GET(get_most, limit_row, i, rounded(r->f->most),
     r->f->budget != NULL || r->f->seen)
-FIELD_GET(get_was, limit_row, i, rounded(r->f->was), r->f->seen)
+FIELD_GET(get_was, limit_row, i, rounded(r->f->worst), r->f->seen)
 FIELD_GET(get_at, limit_row, i, r->f->at_ms, r->f->seen && r->f->at_ms >= 0)
 FIELD_GET(get_exceeded_at, limit_row, i, r->f->over_ms, r->f->over_ms >= 0)
 FIELD_GET(get_pid, limit_row, i, r->f->pid, r->f->pid > 0)
-FIELD_GET(get_verdict, limit_row, text, check_verdict_name(r->f->verdict),
+FIELD_GET(get_verdict, limit_row, text, verdict_name(r->f->verdict),
     true)
 
 FIELD_GET_TEXT(get_reason, limit_row,
@@ -269,33 +265,29 @@ static void
 put_baseline_head(struct json *j, const struct judge *judge)
 {
 	static const char *const words[] = {
-		[CHECK_NO_BASELINE] = NULL,
-		[CHECK_SAVED] = "written",
-		[CHECK_COMPARED] = "compared",
+		[BASELINE_NONE] = NULL,
+		[BASELINE_SAVED] = "written",
+		[BASELINE_COMPARED] = "compared",
 	};
 
-	json_key(j, "baseline");
-	json_text(j, judge->o->baseline);
-	json_key(j, "baseline_was");
-	json_text(j, words[judge->baseline]);
-	json_key(j, "baseline_reason");
-	json_text(j, or_null(judge->baseline_why));
+	json_text(j, "baseline", judge->o->check.baseline);
+	json_text(j, "baseline_was", words[judge->baseline.state]);
+	json_text(j, "baseline_reason", or_null(judge->baseline.why));
 }
 
-/* The file as a whole, then what exceeds it. */
 static void
 put_baseline_rows(struct json *j, const struct judge *judge)
 {
 	struct finding all = { .what = "all", .over_ms = -1 };
 
-	if (judge->o->baseline == NULL)
+	if (judge->o->check.baseline == NULL)
 		return;
-	all.verdict = judge->rows > 0 ? CHECK_EXCEEDED :
-	    judge->baseline_why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;
-	snprintf(all.why, sizeof all.why, "%s", judge->baseline_why);
-	put_row(j, &all, judge->o->baseline);
-	for (size_t i = 0; i < judge->rows; i++)
-		put_row(j, &judge->row[i], judge->o->baseline);
+	all.verdict = judge->baseline.rows > 0 ? CHECK_EXCEEDED :
+	    judge->baseline.why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;
+	snprintf(all.why, sizeof all.why, "%s", judge->baseline.why);
+	put_row(j, &all, judge->o->check.baseline);
+	for (size_t i = 0; i < judge->baseline.rows; i++)
+		put_row(j, &judge->baseline.row[i], judge->o->check.baseline);
 }
 
 static void
@@ -306,28 +298,18 @@ put_data(FILE *out, const struct judge *judge, const struct nodes_look *look,
 
 	json_open(&j, out, judge->o);
 	json_document(&j, "pagek.check/1", &limit_table, 0);
-	json_key(&j, "time");
-	json_time(&j, base_wall_ms());
-	json_target(&j, look);
-	json_modes(&j, look);
-	json_key(&j, "verdict");
-	json_text(&j, check_verdict_name(judge->verdict));
-	json_key(&j, "exit");
-	json_signed(&j, status);
-	json_key(&j, "judged_ms");
-	json_signed(&j, judge->ms);
-	json_key(&j, "looks");
-	json_number(&j, judge->looks);
-	json_key(&j, "processes");
-	json_known(&j, judge->o->argv != NULL, judge->processes);
-	json_key(&j, "unwatched");
-	json_known(&j, judge->o->argv != NULL, judge->unwatched);
-	json_key(&j, "complete");
-	json_bool(&j, judge->complete);
-	json_key(&j, "lost");
-	json_number(&j, judge->lost);
-	json_key(&j, "full");
-	json_number(&j, judge->full);
+	json_time(&j, "time", base_wall_ms());
+	json_put(&j, &page_look_target, look);
+	json_put(&j, &page_look_modes, look);
+	json_text(&j, "verdict", verdict_name(judge->verdict));
+	json_signed(&j, "exit", status);
+	json_signed(&j, "judged_ms", judge->ms);
+	json_number(&j, "looks", judge->looks);
+	json_known(&j, "processes", judge->o->argv != NULL, judge->processes);
+	json_known(&j, "unwatched", judge->o->argv != NULL, judge->unwatched);
+	json_bool(&j, "complete", judge->complete);
+	json_number(&j, "lost", judge->lost);
+	json_number(&j, "full", judge->full);
 	put_baseline_head(&j, judge);
 	json_rows(&j, "limits");
 	for (unsigned i = 0; i < judge->findings; i++)
@@ -338,10 +320,10 @@ put_data(FILE *out, const struct judge *judge, const struct nodes_look *look,
 }
 
 void
-check_tell(FILE *out, const struct judge *j, const struct nodes_look *look,
+check_report(FILE *out, const struct judge *j, const struct nodes_look *look,
     int status)
 {
-	if (j->o->json)
+	if (options_as_data(j->o))
 		put_data(out, j, look, status);
 	else
 		put_text(out, j, look);

@@ -1,12 +1,12 @@
 /*
- * cli: the command line: options, settings files, TARGET words, and what the
- * program says beside its output.
+ * cli: the command line, settings files, and output beside the page.
  *
- * Vocabulary
- *	command	a row of commands.def (options.h).
- *	option	a row of options.def, or of the node's own table.
- *	TARGET	the word that says whose memory is looked at (target_word.h).
- *	settings	defaults from files (config.h).
+ *	options.h	commands and options: commands.def, options.def
+ *	target_word.h	the TARGET word, and the link to it
+ *	config.h	defaults of options from files
+ *	pump.h		waiting, in a command that is no page
+ *	output.c	standard output and messages
+ *	verbose.c	what -v tells
  *
  * Example
  *	FILE *out = output_open(o->output);
@@ -24,7 +24,7 @@
 
 struct parse;
 
-/* Beside exit statuses: main ends the program by this signal. */
+/* Added to the exit statuses: main ends the program by this signal. */
 #define BY_SIGNAL(n) (0x100 + (n))
 
 #define COMMAND(id, name, synopsis, words, run, check, groups, help) \
@@ -35,36 +35,35 @@ struct parse;
 
 /* --- output (output.c) -------------------------------------------------- */
 
-/*
- * "pagek: ..." on standard error, one line, outside text made safe.
- *
- *	complain	what went wrong
- *	notice		what is good to know and changes no status; not with
- *			--quiet
- *	tell		what is there to be looked at; with --verbose alone
- */
-void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* A complaint that is a whole sentence, for whoever calls back to say one. */
+enum voice {
+	VOICE_ERROR,
+	VOICE_NOTICE,		/* not with --quiet */
+	VOICE_DETAIL,		/* only with --verbose */
+};
+
+/* "pagek: ..." on standard error, one line of safe text. */
+void output_say(enum voice, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+#define complain(...) output_say(VOICE_ERROR, __VA_ARGS__)
+#define notice(...) output_say(VOICE_NOTICE, __VA_ARGS__)
+#define tell(...) output_say(VOICE_DETAIL, __VA_ARGS__)
+/* An error that is a whole sentence, as a callback. */
 void complain_said(void *arg, const char *sentence);
 
-/* From here on; notices without telling until then. */
+/* Until this call, notices are printed and details are not. */
 void output_voice(bool quiet, bool verbose);
-/* Is anybody told?  Who would have to find out what may leave it. */
+/* tell() prints. */
 bool output_tells(void);
 
-/*
- * Standard output, or the file of -o.  NULL after a complaint.
- */
+/* Standard output, or the file of -o.  NULL after a complaint. */
 FILE *output_open(const char *path);
 
 /*
- * False once a write has failed: then there is no use in going on.  Asked soon
- * after a write, it keeps the reason for output_close().
+ * False once a write has failed.  Called soon after the write, it keeps the
+ * error for output_close().
  */
 bool output_going(FILE *);
-/* Writes out what is waiting; as above. */
+/* Flushes; as above. */
 bool output_flush(FILE *);
 
 /*
@@ -77,26 +76,23 @@ void output_row(FILE *, const struct field_table *, unsigned subset,
     const void *row, bool ascii);
 
 /*
- * Flushes and closes; the status unless writing has failed.  A reader that
- * has gone away is no failure.
+ * Flushes and closes.  Returns the status, unless writing has failed; EPIPE is
+ * no failure.
  */
 int output_close(FILE *, const char *path, int status);
 
-/*
- * Says why there is no page, by what page_screen_check() found, and what to do
- * instead; the exit status.
- */
+/* Reports why there is no page, by the error of page_screen_check(). */
 int output_refuse_terminal(int err);
 
 /* --- what -v tells (verbose.c) ----------------------------------------------- */
 
 struct config;
 
-/* Which files were looked for. */
+/* The settings files that were looked for. */
 void tell_files(const struct config *);
-/* Which program the node is that is started. */
+/* The program of the node that is started. */
 void tell_own_node(void);
-/* What is watched, once for each stream that there is to be listed. */
+/* The target, once for each stream. */
 void tell_target(const struct options *, const struct nodes_look *);
 
 #endif

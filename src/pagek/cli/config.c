@@ -1,6 +1,4 @@
-/*
- * Settings files: read, shown, and edited.
- */
+/* Settings files: read, shown, and edited. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -16,7 +14,7 @@
 #define SETTING_COLUMNS 32
 #define FILE_VARIABLE "PAGEK_CONFIG"	/* replaces the user's file */
 
-/* Environment variables that override settings files. */
+/* They override settings files. */
 static const struct {
 	enum option_id id;
 	const char *name;
@@ -40,13 +38,60 @@ static const struct {
 /* A file that is being read. */
 struct reading {
 	struct config *c;
-	enum config_origin file;
+	struct config_at at;
 	config_say_cb say;
 	void *arg;
-	unsigned line, said;
-	enum { SETTINGS, SECTION, SKIPPED } among;
-	int section;
+	unsigned said;
+	const struct section *section;	/* NULL: an unknown one */
 };
+
+struct section {
+	const char *name;		/* NULL: the settings before all sections */
+	int (*take)(struct reading *, const char *key, const char *text);
+};
+
+static void complain_of(struct reading *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+complain_of(struct reading *r, const char *fmt, ...)
+{
+	char sentence[1024], path[256], text[512];
+	const char *from = r->c->path[r->at.file];
+	va_list ap;
+
+	if (++r->said > CONFIG_SAID_MAX)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	base_safe_text(path, sizeof path, from, strlen(from), false);
+	if (r->at.line > 0)
+		snprintf(sentence, sizeof sentence, "%s:%u: %s", path,
+		    r->at.line, text);
+	else
+		snprintf(sentence, sizeof sentence, "%s: %s", path, text);
+	r->say(r->arg, sentence);
+}
+
+/* The same file has set it before, in the line `there`. */
+static bool
+is_duplicate(struct reading *r, const char *key, struct config_at there)
+{
+	if (there.line == 0 || there.file != r->at.file)
+		return false;
+	complain_of(r, "'%s' stands in line %u already, which holds: take one "
+	    "of them out", base_shown(key), there.line);
+	return true;
+}
+
+static bool
+lacks_value(struct reading *r, const char *key, const char *text)
+{
+	if (text[0] == '\0')
+		complain_of(r, "'%s' has no value", base_shown(key));
+	return text[0] == '\0';
+}
 
 /* --- [keys] --------------------------------------------------------------- */
 
@@ -54,19 +99,18 @@ static bool
 action_of(const char *word, enum page_action *action)
 {
 	char name[PAGE_ACTION_WORD];
-	size_t i;
 
 	*action = PAGE_DO_NOTHING;
 	if (strcmp(word, "none") == 0)
 		return true;
-	for (i = 0; page_action_word(i, action, name); i++)
+	for (size_t i = 0; page_action_word(i, action, name); i++)
 		if (strcmp(name, word) == 0)
 			return true;
 	return false;
 }
 
-static bool
-no_action(const char *word, char *why, size_t cap)
+static void
+complain_of_action(struct reading *r, const char *word)
 {
 	static char names[PAGE_ACTIONS][PAGE_ACTION_WORD];
 	const char *list[PAGE_ACTIONS], *near;
@@ -77,155 +121,90 @@ no_action(const char *word, char *why, size_t cap)
 		list[n] = names[n];
 	near = base_nearest(word, list, n);
 	if (near != NULL)
-		snprintf(why, cap, "no key does '%s': did you mean '%s'?",
+		complain_of(r, "no key does '%s': did you mean '%s'?",
 		    base_shown(word), near);
 	else
-		snprintf(why, cap, "no key does '%s': see pagek.conf(5)",
+		complain_of(r, "no key does '%s': see pagek.conf(5)",
 		    base_shown(word));
-	return false;
 }
 
-static bool
-take_key(struct config *c, struct config_at at, const char *name,
-    const char *text, char *why, size_t cap)
+static int
+take_key(struct reading *r, const char *name, const char *text)
 {
 	int code = page_key_one(page_key_parse(name));
-	struct config_key *k;
+	struct config *c = r->c;
 	enum page_action action;
 	unsigned i;
 
+	if (lacks_value(r, name, text))
+		return 0;
 	if (code == PAGE_KEY_NONE) {
-		snprintf(why, cap, "no key is called '%s': write a character, "
+		complain_of(r, "no key is called '%s': write a character, "
 		    "or as in ^X, F5, PgUp", base_shown(name));
-		return false;
+		return 0;
 	}
-	if (!action_of(text, &action))
-		return no_action(text, why, cap);
+	if (!action_of(text, &action)) {
+		complain_of_action(r, text);
+		return 0;
+	}
 	for (i = 0; i < c->keys && c->key[i].code != code; i++)
 		;
-	if (i == CONFIG_KEYS) {
-		snprintf(why, cap, "%d keys are bound, and no more can be",
+	if (i == CONFIG_KEYS)
+		complain_of(r, "%d keys are bound, and no more can be",
 		    CONFIG_KEYS);
-		return false;
-	}
-	k = &c->key[i];
-	if (i < c->keys && k->at.file == at.file) {
-		snprintf(why, cap, "'%s' stands in line %u already, which "
-		    "holds: take one of them out", base_shown(name), k->at.line);
-		return false;
-	}
-	*k = (struct config_key){ .code = code, .action = action, .at = at };
-	if (i == c->keys)
-		c->keys++;
-	return true;
+	if (i == CONFIG_KEYS ||
+	    (i < c->keys && is_duplicate(r, name, c->key[i].at)))
+		return 0;
+	c->key[i] = (struct config_key){ .code = code, .action = action,
+		.at = r->at };
+	c->keys += i == c->keys;
+	return 0;
 }
 
 /* --- [colors] ------------------------------------------------------------- */
 
-static bool
-no_mark(const char *word, char *why, size_t cap)
+static void
+complain_of_mark(struct reading *r, const char *word)
 {
 	const char *list[PAGE_MARKS], *near;
-	size_t n = 0, i;
+	size_t n = 0;
 
-	for (i = PAGE_PLAIN + 1; i < PAGE_MARKS; i++)
+	for (size_t i = PAGE_PLAIN + 1; i < PAGE_MARKS; i++)
 		list[n++] = page_mark_word((enum page_mark)i);
 	near = base_nearest(word, list, n);
 	if (near != NULL)
-		snprintf(why, cap, "nothing that is coloured is called '%s': "
-		    "did you mean '%s'?", base_shown(word), near);
+		complain_of(r, "nothing that is coloured is called '%s': did "
+		    "you mean '%s'?", base_shown(word), near);
 	else
-		snprintf(why, cap, "nothing that is coloured is called '%s': "
-		    "see pagek.conf(5)", base_shown(word));
-	return false;
+		complain_of(r, "nothing that is coloured is called '%s': see "
+		    "pagek.conf(5)", base_shown(word));
 }
 
-static bool
-take_color(struct config *c, struct config_at at, const char *name,
-    const char *text, char *why, size_t cap)
+static int
+take_color(struct reading *r, const char *name, const char *text)
 {
 	enum page_mark mark = page_mark_named(name);
-	struct config_color *color = &c->color[mark];
+	struct config_color *color = &r->c->color[mark];
 	struct page_style style;
 	const char *wrong;
 
-	if (mark == PAGE_PLAIN)
-		return no_mark(name, why, cap);
-	if (color->at.line > 0 && color->at.file == at.file) {
-		snprintf(why, cap, "'%s' stands in line %u already, which "
-		    "holds: take one of them out", name, color->at.line);
-		return false;
-	}
-	if (!page_style_parse(&style, text, &wrong)) {
-		snprintf(why, cap, "'%s' is no colour, and neither bold, dim, "
+	if (lacks_value(r, name, text))
+		return 0;
+	if (mark == PAGE_PLAIN) {
+		complain_of_mark(r, name);
+	} else if (is_duplicate(r, name, color->at)) {
+		return 0;
+	} else if (!page_style_parse(&style, text, &wrong)) {
+		complain_of(r, "'%s' is no colour, and neither bold, dim, "
 		    "reverse nor underline", base_shown(wrong));
-		return false;
+	} else {
+		color->style = style;
+		color->at = r->at;
 	}
-	color->style = style;
-	color->at = at;
-	return true;
+	return 0;
 }
 
-/* --- sections ------------------------------------------------------------ */
-
-static const struct {
-	const char *name;
-	bool (*take)(struct config *, struct config_at, const char *name,
-	    const char *text, char *why, size_t cap);
-} sections[] = {
-	{ "[keys]", take_key },
-	{ "[colors]", take_color },
-};
-
-static int
-find_section(const char *line)
-{
-	unsigned i;
-
-	for (i = 0; i < BASE_NELEM(sections); i++)
-		if (strcmp(sections[i].name, line) == 0)
-			return (int)i;
-	return -1;
-}
-
-static bool
-take_in_section(struct config *c, int section, struct config_at at,
-    const char *name, const char *text, char *why, size_t cap)
-{
-	if (text[0] == '\0') {
-		snprintf(why, cap, "'%s' has no value", base_shown(name));
-		return false;
-	}
-	return sections[section].take(c, at, name, text, why, cap);
-}
-
-/* --- what is said --------------------------------------------------------- */
-
-static void complain_of(struct reading *, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void
-complain_of(struct reading *r, const char *fmt, ...)
-{
-	char sentence[1024], path[256], text[512];
-	va_list ap;
-
-	if (++r->said > CONFIG_SAID_MAX)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	base_safe_text(path, sizeof path, r->c->path[r->file],
-	    strlen(r->c->path[r->file]), false);
-	if (r->line > 0)
-		snprintf(sentence, sizeof sentence, "%s:%u: %s", path,
-		    r->line, text);
-	else
-		snprintf(sentence, sizeof sentence, "%s: %s", path, text);
-	r->say(r->arg, sentence);
-}
-
-/* --- lines ---------------------------------------------------------------- */
+/* --- settings -------------------------------------------------------------- */
 
 bool
 config_has(enum option_id id)
@@ -285,14 +264,14 @@ keep_value(struct reading *r, unsigned id, const char *text)
 		return -ENOMEM;
 	free(c->value[id].text);
 	c->value[id].text = copy;
-	c->value[id].file = r->file;
-	c->value[id].line = r->line;
+	c->value[id].at = r->at;
 	/* The last of two layouts wins. */
 	if ((id == OPTION_CLASSIC || id == OPTION_WIDE) &&
 	    option_switch(text) != 0) {
 		id = id == OPTION_WIDE ? OPTION_CLASSIC : OPTION_WIDE;
 		free(c->value[id].text);
 		c->value[id].text = NULL;
+		c->value[id].at.line = 0;
 	}
 	return 0;
 }
@@ -314,13 +293,10 @@ take_setting(struct reading *r, const char *key, const char *text)
 		    option_argument(id) : "yes");
 		return 0;
 	}
-	if (r->c->value[id].text != NULL && r->c->value[id].file == r->file) {
-		complain_of(r, "'%s' stands in line %u already, which holds: "
-		    "take one of them out", key, r->c->value[id].line);
+	if (is_duplicate(r, key, r->c->value[id].at))
 		return 0;
-	}
 	if (options_set(&scratch, id, text, why, sizeof why) != 0) {
-		/* In a settings file, the option has no "--". */
+		/* In a settings file, an option has no "--". */
 		complain_of(r, "%s", why + 2 * (strncmp(why, "--", 2) == 0));
 		return 0;
 	}
@@ -353,7 +329,16 @@ cut_comment(char *line)
 		}
 }
 
-/* True for a line that begins a section. */
+/* --- lines ----------------------------------------------------------------- */
+
+static const struct section settings = { NULL, take_setting };
+
+static const struct section sections[] = {
+	{ "[keys]", take_key },
+	{ "[colors]", take_color },
+};
+
+/* False: the line begins no section. */
 static bool
 take_section(struct reading *r, const char *line)
 {
@@ -361,23 +346,14 @@ take_section(struct reading *r, const char *line)
 
 	if (line[0] != '[' || len < 2 || line[len - 1] != ']')
 		return false;
-	r->section = find_section(line);
-	r->among = r->section >= 0 ? SECTION : SKIPPED;
-	if (r->section < 0)
+	r->section = NULL;
+	for (size_t i = 0; i < BASE_NELEM(sections); i++)
+		if (strcmp(sections[i].name, line) == 0)
+			r->section = &sections[i];
+	if (r->section == NULL)
 		complain_of(r, "there is no section %s, only [keys] and "
 		    "[colors]: it is skipped", base_shown(line));
 	return true;
-}
-
-static void
-take_of_section(struct reading *r, const char *key, const char *text)
-{
-	struct config_at at = { .file = r->file, .line = r->line };
-	char why[256];
-
-	if (!take_in_section(r->c, r->section, at, key, text, why,
-	    sizeof why))
-		complain_of(r, "%s", why);
 }
 
 static int
@@ -387,28 +363,25 @@ take_line(struct reading *r, char *line)
 
 	cut_comment(line);
 	line = trim_blanks(line);
-	if (line[0] == '\0' || take_section(r, line) || r->among == SKIPPED)
+	if (line[0] == '\0' || take_section(r, line) || r->section == NULL)
 		return 0;
 	/* In [keys], '=' itself may be a key. */
-	text = strchr(line + (r->among == SECTION), '=');
+	text = strchr(line + (r->section != &settings), '=');
 	if (text == NULL) {
 		complain_of(r, "'%s' is no setting: write 'KEY = VALUE'",
 		    base_shown(line));
 		return 0;
 	}
 	*text++ = '\0';
-	if (r->among == SECTION) {
-		take_of_section(r, trim_blanks(line), trim_blanks(text));
-		return 0;
-	}
-	return take_setting(r, trim_blanks(line), trim_blanks(text));
+	return r->section->take(r, trim_blanks(line), trim_blanks(text));
 }
 
 int
 config_parse(struct config *c, enum config_origin file, const char *bytes,
     size_t len, config_say_cb say, void *arg)
 {
-	struct reading r = { .c = c, .file = file, .say = say, .arg = arg };
+	struct reading r = { .c = c, .at.file = file, .say = say, .arg = arg,
+		.section = &settings };
 	char line[BASE_LINE_MAX + 1];
 	struct base_lines lines;
 	const char *why;
@@ -416,7 +389,7 @@ config_parse(struct config *c, enum config_origin file, const char *bytes,
 
 	base_lines_init(&lines, bytes, len);
 	while (err == 0 && base_lines_next(&lines, line, &why)) {
-		r.line = lines.no;
+		r.at.line = lines.no;
 		if (why != NULL)
 			complain_of(&r, "%s: write it anew", why);
 		else
@@ -425,7 +398,7 @@ config_parse(struct config *c, enum config_origin file, const char *bytes,
 	if (r.said > CONFIG_SAID_MAX) {
 		unsigned more = r.said - CONFIG_SAID_MAX;
 
-		r.line = r.said = 0;
+		r.at.line = r.said = 0;
 		complain_of(&r, "and %u lines more that cannot be read", more);
 	}
 	return err;
@@ -504,7 +477,7 @@ config_fini(struct config *c)
 		free(c->path[i]);
 }
 
-/* --- what holds ----------------------------------------------------------- */
+/* --- values in effect ----------------------------------------------------- */
 
 /* The command line sets the option, or gives one that cancels it. */
 static bool
@@ -554,9 +527,9 @@ config_value(const struct config *c, const struct options *o,
 		return v;
 	if (c->value[id].text != NULL) {
 		v.text = c->value[id].text;
-		v.origin = c->value[id].file;
+		v.origin = c->value[id].at.file;
 		v.from = c->path[v.origin];
-		v.line = c->value[id].line;
+		v.line = c->value[id].at.line;
 		return v;
 	}
 	v.origin = CONFIG_BUILT_IN;
@@ -653,7 +626,6 @@ config_show(char out[CONFIG_SHOW_TEXT], const char *key, const char *argument,
 
 /* --- editing: lines as they are -------------------------------------------- */
 
-/* One line of the text. */
 struct raw_line {
 	size_t from, to;	/* without its newline */
 	size_t begin, end;	/* without comment and outer blanks */
@@ -665,7 +637,6 @@ is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The line at `from`. */
 static struct raw_line
 line_at(const char *bytes, size_t len, size_t from)
 {
@@ -710,7 +681,6 @@ value_of(const char *bytes, struct raw_line l, const char *key)
 	return at;
 }
 
-/* As for the parser, a word that begins with '#' begins a comment. */
 bool
 config_can_hold(const char *value)
 {
@@ -728,7 +698,8 @@ config_can_hold(const char *value)
 
 /* Bytes [from, to) become `text`. */
 static int
-replace(char **bytes, size_t *len, size_t from, size_t to, const char *text)
+replace_bytes(char **bytes, size_t *len, size_t from, size_t to,
+    const char *text)
 {
 	size_t n = strlen(text), size = *len - (to - from) + n;
 	char *fresh = malloc(size + 1);
@@ -745,7 +716,7 @@ replace(char **bytes, size_t *len, size_t from, size_t to, const char *text)
 	return 0;
 }
 
-/* The first line begins behind a byte-order mark. */
+/* Offset of the first line, behind a byte-order mark. */
 static size_t
 first_line(const char *bytes, size_t len)
 {
@@ -770,7 +741,7 @@ config_edit(char **bytes, size_t *len, const char *key, const char *value)
 			break;
 		at = value_of(*bytes, l, key);
 		if (at > 0)
-			return replace(bytes, len, at, l.end, value);
+			return replace_bytes(bytes, len, at, l.end, value);
 		if (l.begin == l.end && behind > first)
 			continue;
 		/* A comment at the top belongs to the file. */
@@ -779,13 +750,13 @@ config_edit(char **bytes, size_t *len, const char *key, const char *value)
 	}
 	base_append(line, sizeof line, &n, "%s%s = %s\n", open ? "\n" : "",
 	    key, value);
-	return replace(bytes, len, behind, behind, line);
+	return replace_bytes(bytes, len, behind, behind, line);
 }
 
 /* --- editing: the file ----------------------------------------------------- */
 
 static void
-hear_nothing(void *arg, const char *sentence)
+ignore_sentence(void *arg, const char *sentence)
 {
 	(void)arg;
 	(void)sentence;
@@ -793,7 +764,7 @@ hear_nothing(void *arg, const char *sentence)
 
 /* Parses the result: it must yield the new values. */
 static int
-prove(const char *bytes, size_t len, const char *const value[OPTIONS])
+check_result(const char *bytes, size_t len, const char *const value[OPTIONS])
 {
 	struct config c = { 0 };
 	unsigned id;
@@ -801,7 +772,7 @@ prove(const char *bytes, size_t len, const char *const value[OPTIONS])
 
 	c.path[CONFIG_USER] = strdup("");
 	r = c.path[CONFIG_USER] == NULL ? -ENOMEM :
-	    config_parse(&c, CONFIG_USER, bytes, len, hear_nothing, NULL);
+	    config_parse(&c, CONFIG_USER, bytes, len, ignore_sentence, NULL);
 	for (id = 0; r == 0 && id < OPTIONS; id++)
 		if (value[id] != NULL && (c.value[id].text == NULL ||
 		    strcmp(c.value[id].text, value[id]) != 0) &&
@@ -831,7 +802,7 @@ config_save(const char *path, const char *const value[OPTIONS])
 	if (r == 0 && len > CONFIG_FILE_MAX)
 		r = -EFBIG;
 	if (r == 0)
-		r = prove(bytes, len, value);
+		r = check_result(bytes, len, value);
 	if (r == 0)
 		r = base_file_replace(path, bytes, len, 0600);
 	free(bytes);

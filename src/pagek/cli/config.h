@@ -1,10 +1,10 @@
 /*
- * config: what files say of options, and where each option's value is from.
+ * config: defaults of options from settings files, and the origin of each value.
  *
  * /etc/pagek/config, and over it the user's file, hold lines `key = value`; a
- * key is the name of a long option that the table of options lets stand there.
- * Behind them come sections, `[keys]` and `[colors]`: see pagek.conf(5).
- * No file is written but by config_save(), for :save.
+ * key is the name of a long option of the group FILE.  Behind them come the
+ * sections `[keys]` and `[colors]`: see pagek.conf(5).  Only config_save()
+ * writes a file, for :save.
  *
  * Example
  *	options_parse(&o, argc, argv, ...);
@@ -56,8 +56,7 @@ struct config_color {
 struct config {
 	struct {
 		char *text;		/* NULL: no file has it */
-		enum config_origin file;
-		unsigned line;
+		struct config_at at;
 	} value[OPTIONS];
 	char *path[CONFIG_USER + 1];	/* of the files that were looked for; NULL */
 	struct config_key key[CONFIG_KEYS];
@@ -88,24 +87,15 @@ void config_fini(struct config *);
 int config_parse(struct config *, enum config_origin, const char *bytes,
     size_t len, config_say_cb say, void *arg);
 
-/*
- * Sets options from the files, unless the command line or the environment
- * overrides them.
- */
+/* Sets options, unless the command line or the environment overrides them. */
 void config_apply(const struct config *, struct options *);
 
-/*
- * Path of the user's settings file, which may not exist. Fails as
- * base_config_path().
- */
+/* The user's file, which may not exist.  Fails as base_config_path(). */
 int config_user_path(const struct config *, char path[PATH_MAX]);
 
 /* The option may stand in a settings file. */
 bool config_has(enum option_id);
-/*
- * The option of that name, even if settings files may not have it; OPTIONS:
- * none.
- */
+/* The option of that name, whether or not config_has(); OPTIONS: none. */
 unsigned config_find(const char *key);
 /* The setting with the nearest name; NULL: none is near. */
 const char *config_nearest(const char *key);
@@ -114,7 +104,7 @@ const char *config_nearest(const char *key);
 struct config_value config_value(const struct config *,
     const struct options *, enum option_id);
 
-/* Binds the keys as the files say; other keys keep their action. */
+/* Binds the keys of the files; other keys keep their action. */
 void config_bind_keys(const struct config *);
 void config_styles(const struct config *, struct page_style out[PAGE_MARKS]);
 
@@ -122,26 +112,22 @@ void config_styles(const struct config *, struct page_style out[PAGE_MARKS]);
 
 #define CONFIG_SHOW_TEXT 1280
 
-/* A line of safe text; argument: what may stand there if there is no value. */
+/* A line of safe text; argument: shown in a comment if there is no value. */
 void config_show(char out[CONFIG_SHOW_TEXT], const char *key,
     const char *argument, const struct config_value *);
 
-/* --- settings into a file that a person has written ------------------------ */
+/* --- editing the user's file ----------------------------------------------- */
 
 /*
- * All that is not meant stays as it is, byte for byte.  A setting that stands
- * there gets its new value, and keeps its blanks and the comment behind it;
- * another one comes behind the last setting.
+ * All other bytes stay.  A setting that stands there gets its new value, and
+ * keeps its blanks and its comment; another one comes behind the last setting.
  *
  * Example
  *	const char *value[OPTIONS] = { [OPTION_SORT] = "address" };
  *	config_save(path, value);
  */
 
-/*
- * False: the line would be too long, or a '#' in the value would begin a
- * comment.
- */
+/* False: the line would be too long, or a '#' would begin a comment. */
 bool config_can_hold(const char *value);
 
 /*

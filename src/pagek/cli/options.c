@@ -1,6 +1,6 @@
 /*
- * The table of commands, from argv to struct options, what goes together, and
- * what is made of it.
+ * The table of commands, from argv to struct options, and the options that
+ * exclude each other.
  */
 #include <ctype.h>
 #include <getopt.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
+#include "../../filter/filter.h"
 #include "../rows/group_kinds.h"
 #include "cli.h"
 
@@ -30,7 +31,8 @@ const struct command_row command_rows[COMMANDS] = {
 #undef COMMAND
 };
 
-enum command
+/* The command of that name; COMMANDS: there is none. */
+static enum command
 command_find(const char *name)
 {
 	unsigned i;
@@ -41,7 +43,7 @@ command_find(const char *name)
 	return (enum command)i;
 }
 
-/* --- words that are no options -------------------------------------------- */
+/* --- words ---------------------------------------------------------------- */
 
 static void
 command_names(const char *names[COMMANDS])
@@ -57,15 +59,15 @@ take_target(struct parse *p, const char *word)
 	bool first = p->o->command == COMMAND_DEFAULT;
 	int r;
 
-	/* No command is suggested behind a command. */
+	/* Behind a command, no command is suggested. */
 	command_names(names);
-	p->o->aimed = true;
+	p->o->target_given = true;
 	r = target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
 	    p->why, p->cap);
 	if (r == 0 || r == PAGEK_USAGE)
 		return r;
-	/* Mistakes in the words behind it are reported first. */
-	p->missed = r;
+	/* Errors in later words are reported first. */
+	p->target_status = r;
 	return 0;
 }
 
@@ -85,7 +87,7 @@ take_topic(struct parse *p, const char *word)
 	    option_fail(p, "no command '%s'", base_shown(word));
 }
 
-/* A shell, or "targets", which its completion script asks for. */
+/* A shell, or "targets" for its completion script. */
 static int
 take_shell(struct parse *p, const char *word)
 {
@@ -108,7 +110,7 @@ take_shell(struct parse *p, const char *word)
 
 /* No target has a name of this form. */
 static bool
-is_listing(const char *word)
+is_listing_name(const char *word)
 {
 	static const char form[] = "dddddddd-dddddd-dddd";
 	size_t i;
@@ -120,17 +122,16 @@ is_listing(const char *word)
 	return form[i] == word[i];
 }
 
-/* A target, the name of a listing, or both. */
 static int
 take_listing(struct parse *p, const char *word)
 {
 	struct options *o = p->o;
 
-	if (o->name == NULL && (o->aimed || is_listing(word))) {
+	if (o->name == NULL && (o->target_given || is_listing_name(word))) {
 		o->name = word;
 		return 0;
 	}
-	if (!o->aimed && o->name == NULL)
+	if (!o->target_given && o->name == NULL)
 		return take_target(p, word);
 	return option_fail(p, "one word too many: '%s'", base_shown(word));
 }
@@ -142,25 +143,22 @@ take_no_word(struct parse *p, const char *word)
 	    "many", command_rows[p->o->command].name, base_shown(word));
 }
 
-/*
- * Takes the next word of the command line; `words` counts those behind the
- * command.
- */
+/* `words` counts the words behind the command. */
 static int
 take_word(struct parse *p, const char *word, unsigned *words)
 {
 	struct options *o = p->o;
 	enum command named = command_find(word);
 
-	if (!o->named && *words == 0 && named != COMMANDS) {
+	if (!o->command_given && *words == 0 && named != COMMANDS) {
 		o->command = named;
-		o->named = true;
+		o->command_given = true;
 		return 0;
 	}
 	if (command_rows[o->command].words == WORDS_LISTING)
 		return take_listing(p, word);
 	if (++*words > 1)
-		return option_fail(p, named != COMMANDS && !o->named ?
+		return option_fail(p, named != COMMANDS && !o->command_given ?
 		    "the command goes first: 'pagek %s ...'" :
 		    "one word too many: '%s'", base_shown(word));
 	switch (command_rows[o->command].words) {
@@ -183,10 +181,7 @@ make_tables(struct option longs[OPTIONS + 1], char shorts[3 + 2 * OPTIONS])
 	char *s = shorts;
 	int id;
 
-	/*
-	 * Return words in their places, and tell a missing argument from an
-	 * unknown option.
-	 */
+	/* Return words in their places, and ':' for a missing argument. */
 	*s++ = '-';
 	*s++ = ':';
 	for (id = 0; id < OPTIONS; id++) {
@@ -248,9 +243,8 @@ option_of_value(int value)
 	return -1;
 }
 
-/* Behind "--" stands a program. */
 static bool
-is_started(const struct options *o)
+takes_program(const struct options *o)
 {
 	enum command_words words = command_rows[o->command].words;
 
@@ -272,7 +266,7 @@ parse_words(struct parse *p, int argc, char **argv)
 	while (r == 0 &&
 	    (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (c == 1 && command_rows[o->command].words == WORDS_PROGRAM) {
-			/* The words of the program that is run are its own. */
+			/* All further words are the program's. */
 			o->argv = &argv[optind - 1];
 			return 0;
 		}
@@ -288,7 +282,7 @@ parse_words(struct parse *p, int argc, char **argv)
 			r = option_set(p, (enum option_id)option_of_value(c),
 			    optarg);
 	}
-	if (r == 0 && optind < argc && is_started(o)) {
+	if (r == 0 && optind < argc && takes_program(o)) {
 		o->argv = &argv[optind];
 		return 0;
 	}
@@ -297,7 +291,7 @@ parse_words(struct parse *p, int argc, char **argv)
 	return r;
 }
 
-/* --- what goes together --------------------------------------------------- */
+/* --- rules ---------------------------------------------------------------- */
 
 int
 command_unchecked(struct parse *p)
@@ -352,12 +346,6 @@ check_pairs(struct parse *p)
 }
 
 static int
-check_command(struct parse *p)
-{
-	return command_rows[p->o->command].check(p);
-}
-
-static int
 check_screen(struct parse *p)
 {
 	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS,
@@ -369,7 +357,6 @@ check_screen(struct parse *p)
 	    "on a terminal, not for text");
 }
 
-/* Units apply to text, and not to the note's classic rows. */
 static int
 check_units(struct parse *p)
 {
@@ -377,7 +364,7 @@ check_units(struct parse *p)
 
 	if (!option_given(o, OPTION_UNITS))
 		return 0;
-	if (o->json)
+	if (options_as_data(o))
 		return option_fail(p, "--units is for text: --format=%s has "
 		    "sizes in bytes", o->text[OPTION_FORMAT]);
 	if ((option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH)) &&
@@ -428,7 +415,7 @@ check_raw(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->node.baud != 0 && o->aimed && o->target.kind != TARGET_RAW)
+	if (o->node.baud != 0 && o->target_given && o->target.kind != TARGET_RAW)
 		return option_fail(p, "--baud is for serial lines, such as "
 		    "raw:/dev/ttyUSB0");
 	return 0;
@@ -454,7 +441,6 @@ check_prom(struct parse *p)
 	return 0;
 }
 
-/* The page compiles the filter with its first picture. */
 static int
 check_filter(struct parse *p)
 {
@@ -462,10 +448,10 @@ check_filter(struct parse *p)
 
 	if (!command_in(o->command, GROUP_SCREEN))
 		return 0;
-	if (o->filter != NULL && o->page.layout == PAGE_CLASSIC_STRICT)
+	if (o->filter.text != NULL && o->page.layout == PAGE_CLASSIC_STRICT)
 		return option_fail(p, "--filter has no meaning with "
 		    "--classic=strict, which shows all blocks");
-	o->page.filter = o->filter;
+	o->page.filter = o->filter.compiled;
 	return 0;
 }
 
@@ -480,12 +466,11 @@ check_group(struct parse *p)
 	if (o->page.layout == PAGE_CLASSIC_STRICT)
 		return option_fail(p, "--group has no meaning with "
 		    "--classic=strict, which has no groups");
-	return o->json && o->page.group_below != 0 ? option_fail(p,
+	return options_as_data(o) && o->page.group_below != 0 ? option_fail(p,
 	    "--format=%s has groups of one level: --group=%s, say",
 	    o->text[OPTION_FORMAT], kind->word) : 0;
 }
 
-/* Data has no layout. */
 static int
 check_layout(struct parse *p)
 {
@@ -493,7 +478,7 @@ check_layout(struct parse *p)
 	const struct options *o = p->o;
 	size_t i;
 
-	for (i = 0; o->json && i < BASE_NELEM(layouts); i++)
+	for (i = 0; options_as_data(o) && i < BASE_NELEM(layouts); i++)
 		if (option_given(o, layouts[i]))
 			return option_fail(p, "--%s is for text, not for "
 			    "--format=%s", option_name(layouts[i]),
@@ -501,14 +486,8 @@ check_layout(struct parse *p)
 	return 0;
 }
 
-/*
- * The first rule that fails is reported: first whether the command takes the
- * options, then its own rules.
- */
+/* The first rule that fails is reported, after those of the command. */
 static int (*const checks[])(struct parse *) = {
-	check_taken,
-	check_pairs,
-	check_command,
 	check_screen,
 	check_units,
 	check_demo,
@@ -524,10 +503,14 @@ static int (*const checks[])(struct parse *) = {
 static int
 check_all(struct parse *p)
 {
-	int r = 0;
+	int r = check_taken(p);
 
+	if (r == 0)
+		r = check_pairs(p);
 	/* Data has rows of blocks only. */
-	p->o->page.free = !p->o->json;
+	p->o->page.free = !options_as_data(p->o);
+	if (r == 0)
+		r = command_rows[p->o->command].check(p);
 	for (size_t i = 0; r == 0 && i < BASE_NELEM(checks); i++)
 		r = checks[i](p);
 	return r;
@@ -544,7 +527,7 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		.target = { .kind = TARGET_LOCAL, .word = "local",
 		    .rest = "" },
 		.topic = COMMANDS,
-		.by = PROFILE_FUNCTION,
+		.tree.by = PROFILE_FUNCTION,
 		.page = { .listing = "" },
 		.node = { NODE_OPTS_NONE },
 	};
@@ -556,22 +539,31 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		o->remote = getenv(REMOTE_VARIABLE);
 	if (o->remote != NULL && o->remote[0] == '\0')
 		o->remote = NULL;
-	/* --help and --version ignore all other mistakes. */
+	/* --help and --version ignore all other errors. */
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;
-	/* The rules below depend on the kind of target. */
-	return p.missed != 0 ? p.missed : check_all(&p);
+	return p.target_status != 0 ? p.target_status : check_all(&p);
 }
 
-/* --- what is made of them ----------------------------------------------- */
+void
+options_fini(struct options *o)
+{
+	filter_free(o->filter.compiled);
+	o->filter.compiled = NULL;
+	for (unsigned i = 0; i < o->check.budgets; i++) {
+		filter_free(o->check.budget[i].filter);
+		o->check.budget[i].filter = NULL;
+	}
+}
+
+/* --- sessions and wrappers ------------------------------------------------ */
 
 void
 options_session(const struct options *o, struct nodes_session_opts *s)
 {
 	/*
-	 * A page arms the target that it shows, for as long as it is shown. A
-	 * command that looks once arms nothing: it would see no blocks, and the
-	 * target would log for a minute.
+	 * Only a page arms its target, while it shows it. A command that looks
+	 * once would see no blocks, and the target would log for a minute.
 	 */
 	s->look_only = option_on(o, OPTION_LOOK_ONLY) ||
 	    option_given(o, OPTION_DORMANT) || option_given(o, OPTION_ONCE) ||
@@ -595,8 +587,8 @@ options_wrappers(const struct options *o, struct symbol_wrappers **out)
 	r = symbol_wrappers_new(&w);
 	if (r == 0 && option_on(o, OPTION_NO_SKIP))
 		r = symbol_wrappers_add(w, "none");
-	for (i = 0; i < o->skips && r == 0; i++)
-		r = symbol_wrappers_add(w, o->skip[i]);
+	for (i = 0; i < o->skip.n && r == 0; i++)
+		r = symbol_wrappers_add(w, o->skip.pattern[i]);
 	if (r < 0) {
 		symbol_wrappers_free(w);
 		return r;

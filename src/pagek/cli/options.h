@@ -2,13 +2,10 @@
  * options: the command line as data.
  *
  * Vocabulary
- *	command	what the first word names: a row of commands.def; the first row
- *		is the default.
- *	TARGET	a word that says whose memory: see target_word.h.
+ *	command	a row of commands.def; the first row is the default.
+ *	TARGET	the word that says whose memory: see target_word.h.
  *	group	options that belong together: a command takes whole groups, and
  *		options.def gives it single options beside them.
- *
- * Defaults come from files too: see config.h.
  *
  * No option is silently ignored: one that its command does not take, or that
  * has no effect beside the others, is an error of one sentence.
@@ -17,15 +14,14 @@
  *	options.def	the options
  *	options.c	from argv to struct options, and what goes together
  *	options_values.c	the table of options, and the value of each
- *	cmd_help.c	the help, made from the tables
+ *	config.h	defaults from files
  *
- * What goes together for one command alone is checked in its own file.
- *
- * Example: the rules of a command, as its row of commands.def names them
+ * Example: the rules of a command alone stand in its own file, and its row of
+ * commands.def names them
  *	int
  *	cmd_look_check(struct parse *p)
  *	{
- *		if (p->o->aimed)
+ *		if (p->o->target_given)
  *			return 0;
  *		return option_fail(p, "'pagek look' needs a TARGET");
  *	}
@@ -56,7 +52,7 @@ enum pagek_exit {
 	PAGEK_RUN_FAILED = 125,
 };
 
-#define OPTIONS_SKIPS 16	/* times that --skip may be given */
+/* --- commands ------------------------------------------------------------- */
 
 enum command {
 #define COMMAND(id, name, synopsis, words, run, check, groups, help) \
@@ -67,7 +63,7 @@ enum command {
 	COMMAND_DEFAULT = 0
 };
 
-/* What may follow a command that is no option. */
+/* The words that a command takes beside its options. */
 enum command_words {
 	WORDS_NONE,
 	WORDS_TARGET,		/* a TARGET */
@@ -96,16 +92,6 @@ enum option_group {
 #define TAKER(command) (UINT64_C(1) << (command))
 #define TAKER_GROUP(group) (UINT64_C(1) << (COMMANDS + (group)))
 
-enum option_id {
-#define OPT(id, name, letter, argument, value, standard, takers, help) \
-	OPTION_##id,
-#define HANDED(id, letter, standard, takers) OPTION_##id,
-#include "options.def"
-#undef OPT
-#undef HANDED
-	OPTIONS
-};
-
 struct options;
 struct parse;
 
@@ -120,6 +106,26 @@ struct command_row {
 	const char *help;
 };
 
+extern const struct command_row command_rows[COMMANDS];
+
+static inline bool
+command_in(enum command c, enum option_group group)
+{
+	return (command_rows[c].takes & TAKER_GROUP(group)) != 0;
+}
+
+/* --- the table of options (options_values.c) ------------------------------ */
+
+enum option_id {
+#define OPT(id, name, letter, argument, value, standard, takers, help) \
+	OPTION_##id,
+#define HANDED(id, letter, standard, takers) OPTION_##id,
+#include "options.def"
+#undef OPT
+#undef HANDED
+	OPTIONS
+};
+
 /* One row of options.def. */
 struct option_row {
 	struct base_option own;	/* unless the row is one of another table */
@@ -132,7 +138,6 @@ struct option_row {
 	uint64_t takers;
 };
 
-extern const struct command_row command_rows[COMMANDS];
 extern const struct option_row option_rows[OPTIONS];
 
 static inline const char *
@@ -154,14 +159,7 @@ option_taken(const struct option_row *row, enum command c)
 	return (row->takers & command_rows[c].takes) != 0;
 }
 
-static inline bool
-command_in(enum command c, enum option_group group)
-{
-	return (command_rows[c].takes & TAKER_GROUP(group)) != 0;
-}
-
-/* The command of that name; COMMANDS: there is none. */
-enum command command_find(const char *name);
+/* --- their values --------------------------------------------------------- */
 
 enum list_choice {
 	LIST_DEFAULT,
@@ -170,6 +168,7 @@ enum list_choice {
 	LIST_CHECK,
 };
 
+/* In the order of the words of --format. */
 enum text_format {
 	FORMAT_TEXT,
 	FORMAT_JSON,
@@ -178,7 +177,22 @@ enum text_format {
 	FORMAT_PROM,
 };
 
+/* The words of --by. */
+extern const char *const option_measures[];	/* by enum profile_measure */
+extern const char *const option_groupings[];	/* by enum profile_by */
+
+struct tree_options {
+	enum profile_measure measure;
+	enum profile_by by;		/* grouping of a flat table */
+	bool by_group;			/* --by named a grouping */
+	double least;			/* least share of the total that is shown */
+	unsigned depth;			/* 0: all */
+	const char *focus;		/* NULL: all stacks */
+};
+
 #define BUDGETS 16		/* maximum for one check */
+
+struct filter;
 
 enum budget_kind {
 	BUDGET_LIVE,		/* held bytes */
@@ -191,88 +205,113 @@ struct budget {
 	enum budget_kind kind;
 	const char *text;	/* as given */
 	size_t expression;	/* length of the expression in text; 0: none */
+	struct filter *filter;	/* the expression, compiled; NULL */
 	double most;
 	uint64_t ms;		/* of BUDGET_AGE: the age */
+};
+
+struct check_options {
+	struct budget budget[BUDGETS];
+	unsigned budgets;
+	const char *baseline;		/* file; NULL */
+	double tolerance;		/* share by which a baseline may be exceeded */
+};
+
+struct repeat_options {
+	uint64_t count;			/* 0: no end */
+	int interval_ms;
+	int duration_ms;		/* 0: no end; check: look at a target once */
+};
+
+struct filter_option {
+	const char *text;		/* an expression; NULL: all blocks */
+	struct filter *compiled;
+	bool wrong;			/* it has an error ... */
+	size_t wrong_at;		/* ... at this offset */
+};
+
+#define OPTIONS_SKIPS 16	/* times that --skip may be given */
+
+struct skip_options {
+	const char *pattern[OPTIONS_SKIPS];
+	unsigned n;
+};
+
+/* How an option came to be set. */
+enum option_source {
+	SOURCE_NONE,			/* not at all, or by its default */
+	SOURCE_FILE,			/* a settings file turned it on */
+	SOURCE_LINE,			/* it stands on the command line */
 };
 
 struct config;
 
 struct options {
 	enum command command;
-	bool named;			/* the command line names a command */
+	bool command_given;			/* the command line names a command */
 	struct target target;		/* of the TARGET word; `local` without one */
-	bool aimed;			/* a TARGET word was given */
+	bool target_given;			/* a TARGET word was given */
 	char *const *argv;		/* run, check: the command, NULL-ended; NULL */
 	const char *name;		/* listings: the listing to print; NULL: list them */
-	struct budget budget[BUDGETS];
-	unsigned budgets;
-	const char *baseline;		/* NULL */
-	double tolerance;		/* share by which a baseline may be exceeded */
-	int duration_ms;		/* 0: no end; check: look at a target once */
 	enum command topic;		/* help: the command to explain; COMMANDS: all */
 	const char *shell;		/* completion: the shell, or "targets"; NULL */
-	bool given[OPTIONS];		/* on the command line */
-	bool filed[OPTIONS];		/* not given, but on by a settings file */
-	const char *text[OPTIONS];	/* values as given; NULL */
+	enum option_source source[OPTIONS];
+	const char *text[OPTIONS];	/* values as given on the command line; NULL */
 	const char *config_file;	/* --config; NULL */
 	const struct config *config;	/* origin of each value; borrowed */
 
 	enum text_format format;
-	bool json;			/* any format but text */
 	const char *output;		/* NULL: standard output; run: standard error */
-	struct page_opts page;
-	bool backwards;			/* the order of --sort itself is reversed, as in Ns */
-	uint64_t limit;			/* 0: all */
 	const char *fields;		/* comma-separated names; NULL: all */
-	const char *filter;		/* an expression; NULL: all blocks */
-	size_t wrong_at;		/* offset of an error in filter ... */
-	bool wrong;			/* ... if there is one */
-	uint64_t count;			/* 0: no end */
-	int interval_ms;
-	int timeout_ms;
+	uint64_t limit;			/* 0: all */
+	struct page_opts page;
+	bool sort_reversed;			/* the order of --sort itself is reversed, as in Ns */
+	struct filter_option filter;
+	struct skip_options skip;
 	enum list_choice list;
+	int timeout_ms;
+	struct repeat_options repeat;
 	struct node_opts node;		/* options handed to the node that is started */
 	const char *remote;		/* path of pageknode on another machine; NULL: from PATH there */
-	enum profile_measure measure;
-	enum profile_by by;		/* grouping of a flat table */
-	bool by_group;			/* --by named a grouping */
-	double least;			/* least share of the total that is shown */
-	unsigned depth;			/* 0: all */
-	const char *focus;		/* NULL: all stacks */
-	const char *skip[OPTIONS_SKIPS];
-	unsigned skips;
+	struct tree_options tree;
+	struct check_options check;
 };
 
 static inline bool
 option_given(const struct options *o, enum option_id id)
 {
-	return o->given[id];
+	return o->source[id] == SOURCE_LINE;
 }
 
 /* Given on the command line, or on by a settings file. */
 static inline bool
 option_on(const struct options *o, enum option_id id)
 {
-	return o->given[id] || o->filed[id];
+	return o->source[id] != SOURCE_NONE;
 }
 
 /* A command that shows a page writes it as text. */
 static inline bool
 options_as_text(const struct options *o)
 {
-	return o->given[OPTION_ONCE] || o->given[OPTION_BATCH] ||
-	    o->given[OPTION_OUTPUT];
+	return option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH) ||
+	    option_given(o, OPTION_OUTPUT);
 }
 
-/* By its letter; PAGES: there is none. */
-enum page_letter page_called(const char *letter);
+/* Any format but text. */
+static inline bool
+options_as_data(const struct options *o)
+{
+	return o->format != FORMAT_TEXT;
+}
 
 /*
  * Parses argv, which is reordered and must outlive the options. 0, or the exit
- * status of an error with a sentence in why.
+ * status of an error with a sentence in why; options_fini() also then.
  */
 int options_parse(struct options *, int argc, char **argv, char *why,
     size_t cap);
+void options_fini(struct options *);
 
 /*
  * Sets an option as a settings file does; `text` is borrowed. 0, or an exit
@@ -302,7 +341,7 @@ struct parse {
 	struct options *o;
 	char *why;
 	size_t cap;
-	int missed;		/* exit status of a bad TARGET, with why; 0 */
+	int target_status;		/* exit status of a bad TARGET, with why; 0 */
 };
 
 /* Writes the sentence to why; returns PAGEK_USAGE. */
@@ -312,12 +351,6 @@ int option_fail(struct parse *, const char *fmt, ...)
 /* Fails with "--NAME WHY_NOT" for the first of n options that is given; or 0. */
 int option_none_of(struct parse *, const enum option_id *, size_t n,
     const char *why_not);
-
-/*
- * Writes "--NAME=ARG: CLAUSE" to why, with the clause of the option; returns
- * PAGEK_USAGE.
- */
-int option_wrong(struct parse *, enum option_id, const char *arg);
 
 /*
  * Stores a value of the command line; arg is NULL if the option takes none. 0,

@@ -1,6 +1,5 @@
 /*
- * The table of options: what the value of each may be, and where it goes in
- * struct options, from the command line and from files.
+ * The table of options, and their values from the command line and from files.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,7 +25,8 @@ option_fail(struct parse *p, const char *fmt, ...)
 	return PAGEK_USAGE;
 }
 
-int
+/* Fails with "--NAME=ARG: CLAUSE", where the clause is the option's. */
+static int
 option_wrong(struct parse *p, enum option_id id, const char *arg)
 {
 	char clause[160];
@@ -58,7 +58,7 @@ set_sort(struct parse *p, const char *arg)
 		    "letters for them such as Ns", base_shown(arg),
 		    option_argument(OPTION_SORT), PAGE_SORTINGS);
 	/* --reverse inverts it, before or behind --sort. */
-	p->o->backwards = sorting.by[0].reverse;
+	p->o->sort_reversed = sorting.by[0].reverse;
 	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
 	page_sorting_put(&sorting, &p->o->page);
 	return 0;
@@ -78,32 +78,6 @@ static const char pages_help[] = "start with this page"
 #undef PAGE
     ;
 
-enum page_letter
-page_called(const char *letter)
-{
-	static const char *const letters[] = {
-#define PAGE(action, letter, ...) #letter,
-#include "../picture/pages.def"
-#undef PAGE
-	};
-	int p = 0;
-
-	while (p < PAGES && strcmp(letters[p], letter) != 0)
-		p++;
-	return (enum page_letter)p;
-}
-
-static int
-set_page(struct parse *p, const char *arg)
-{
-	enum page_letter page = page_called(arg);
-
-	if (page == PAGES)
-		return option_wrong(p, OPTION_PAGE, arg);
-	p->o->page.first = page;
-	return 0;
-}
-
 static int
 set_classic(struct parse *p, const char *arg)
 {
@@ -116,70 +90,56 @@ set_classic(struct parse *p, const char *arg)
 }
 
 static int
-set_format(struct parse *p, const char *arg)
-{
-	static const char *const words[] = {
-		[FORMAT_TEXT] = "text",
-		[FORMAT_JSON] = "json",
-		[FORMAT_NDJSON] = "ndjson",
-		[FORMAT_CSV] = "csv",
-		[FORMAT_PROM] = "prom",
-	};
-	int i = find_word(arg, words, BASE_NELEM(words));
-
-	if (i < 0)
-		return option_wrong(p, OPTION_FORMAT, arg);
-	p->o->format = (enum text_format)i;
-	p->o->json = i != FORMAT_TEXT;
-	return 0;
-}
-
-static int
 set_since(struct parse *p, const char *arg)
 {
 	return strcmp(arg, "click") == 0 ? 0 : option_wrong(p, OPTION_SINCE, arg);
 }
 
-/* One option takes measures and kinds of groups: their words differ. */
+const char *const option_measures[] = {
+	[PROFILE_BYTES] = "bytes",
+	[PROFILE_BLOCKS] = "blocks",
+	[PROFILE_AGE] = "age",
+};
+
+const char *const option_groupings[] = {
+	[PROFILE_SITE] = "site",
+	[PROFILE_FUNCTION] = "function",
+	[PROFILE_LINE] = "line",
+	[PROFILE_FRAME] = "frame",
+	[PROFILE_MODULE] = "module",
+};
+
+/* A measure, or a grouping: their words differ. */
 static int
 set_by(struct parse *p, const char *arg)
 {
-	static const char *const measures[] = {
-		[PROFILE_BYTES] = "bytes",
-		[PROFILE_BLOCKS] = "blocks",
-		[PROFILE_AGE] = "age",
-	};
-	static const char *const groups[] = {
-		[PROFILE_SITE] = "site",
-		[PROFILE_FUNCTION] = "function",
-		[PROFILE_LINE] = "line",
-		[PROFILE_FRAME] = "frame",
-		[PROFILE_MODULE] = "module",
-	};
-	int i = find_word(arg, measures, BASE_NELEM(measures));
+	struct tree_options *tree = &p->o->tree;
+	int i = find_word(arg, option_measures, BASE_NELEM(option_measures));
 
 	if (i >= 0) {
-		p->o->measure = (enum profile_measure)i;
+		tree->measure = (enum profile_measure)i;
 		return 0;
 	}
-	i = find_word(arg, groups, BASE_NELEM(groups));
+	i = find_word(arg, option_groupings, BASE_NELEM(option_groupings));
 	if (i < 0)
 		return option_wrong(p, OPTION_BY, arg);
-	p->o->by = (enum profile_by)i;
-	p->o->by_group = true;
+	tree->by = (enum profile_by)i;
+	tree->by_group = true;
 	return 0;
 }
 
 static int
 set_skip(struct parse *p, const char *arg)
 {
+	struct skip_options *skip = &p->o->skip;
+
 	if (arg[strspn(arg, ", \t")] == '\0')
 		return option_fail(p, "--skip=%s: no pattern of function names",
 		    base_shown(arg));
-	if (p->o->skips == OPTIONS_SKIPS)
+	if (skip->n == OPTIONS_SKIPS)
 		return option_fail(p, "--skip is given more than %d times",
 		    OPTIONS_SKIPS);
-	p->o->skip[p->o->skips++] = arg;
+	skip->pattern[skip->n++] = arg;
 	return 0;
 }
 
@@ -196,20 +156,21 @@ set_group(struct parse *p, const char *arg)
 	    "site>type, not '%s'", list, base_shown(arg));
 }
 
-/* Only checked here; whoever filters compiles it again. */
 static int
 set_filter(struct parse *p, const char *arg)
 {
-	struct filter *f = NULL;
+	struct filter_option *o = &p->o->filter;
 	struct filter_error e;
-	int r = filter_new(&f, arg, &e);
+	int r;
 
-	filter_free(f);
-	p->o->filter = arg;
+	filter_free(o->compiled);
+	o->compiled = NULL;
+	o->text = arg;
+	r = filter_new(&o->compiled, arg, &e);
 	if (r != -EINVAL)
 		return r < 0 ? option_fail(p, "--filter: %s", strerror(-r)) : 0;
-	p->o->wrong = true;
-	p->o->wrong_at = e.at;
+	o->wrong = true;
+	o->wrong_at = e.at;
 	return option_fail(p, "--filter, column %zu: %s",
 	    page_sieve_column(arg, e.at), e.why);
 }
@@ -221,7 +182,7 @@ set_reverse(struct parse *p, const char *arg)
 
 	(void)arg;
 	page_sorting_get(&p->o->page, &sorting);
-	sorting.by[0].reverse = !p->o->backwards;
+	sorting.by[0].reverse = !p->o->sort_reversed;
 	page_sorting_put(&sorting, &p->o->page);
 	return 0;
 }
@@ -239,7 +200,7 @@ set_baseline(struct parse *p, const char *arg)
 {
 	if (arg[0] == '\0')
 		return option_fail(p, "--baseline= needs a file");
-	p->o->baseline = arg;
+	p->o->check.baseline = arg;
 	return 0;
 }
 
@@ -249,19 +210,19 @@ set_baseline(struct parse *p, const char *arg)
 static struct budget *
 add_budget(struct parse *p, enum budget_kind kind, const char *arg)
 {
-	struct options *o = p->o;
+	struct check_options *c = &p->o->check;
 	struct budget *b;
 
-	if (o->budgets == BUDGETS) {
+	if (c->budgets == BUDGETS) {
 		option_fail(p, "there are more than %d limits", BUDGETS);
 		return NULL;
 	}
-	b = &o->budget[o->budgets++];
+	b = &c->budget[c->budgets++];
 	*b = (struct budget){ .kind = kind, .text = arg };
 	return b;
 }
 
-/* Copies the text before `at`; false if it is too long for any value. */
+/* Copies the text before `at`; false if it is too long. */
 static bool
 copy_front(const char *arg, const char *at, char *out, size_t cap)
 {
@@ -356,7 +317,6 @@ set_max_blocks(struct parse *p, const char *arg)
 {
 	const char *colon = strrchr(arg, ':');
 	char text[FILTER_MAX + 1];
-	struct filter *f = NULL;
 	struct filter_error e;
 	struct budget *b = add_budget(p, BUDGET_BLOCKS, arg);
 	int r;
@@ -371,8 +331,7 @@ set_max_blocks(struct parse *p, const char *arg)
 		return option_fail(p, "--max-blocks: the expression is longer "
 		    "than %d bytes", FILTER_MAX);
 	b->expression = strlen(text);
-	r = filter_new(&f, text, &e);
-	filter_free(f);
+	r = filter_new(&b->filter, text, &e);
 	if (r == 0)
 		return 0;
 	return r == -EINVAL ? option_fail(p, "--max-blocks, column %zu: %s",
@@ -406,18 +365,24 @@ const struct option_row option_rows[OPTIONS] = {
 #undef HANDED
 };
 
-int
-option_set(struct parse *p, enum option_id id, const char *arg)
+static int
+store_value(struct parse *p, enum option_id id, const char *arg)
 {
 	const struct option_row *row = &option_rows[id];
 
-	p->o->given[id] = true;
-	p->o->text[id] = arg;
 	if (row->set != NULL)
 		return row->set(p, arg);
 	if (base_option_take(row->option, (char *)p->o + row->at, arg) < 0)
 		return option_wrong(p, id, arg);
 	return 0;
+}
+
+int
+option_set(struct parse *p, enum option_id id, const char *arg)
+{
+	p->o->source[id] = SOURCE_LINE;
+	p->o->text[id] = arg;
+	return store_value(p, id, arg);
 }
 
 void
@@ -441,36 +406,23 @@ option_switch(const char *text)
 	return i < 0 ? i : i % 2;
 }
 
-static int
-set_from_file(struct parse *p, enum option_id id, const char *text)
-{
-	const char *argument = option_argument(id);
-	int on;
-
-	if (argument != NULL && argument[0] != '[')
-		return option_set(p, id, text);
-	on = option_switch(text);
-	if (on < 0 && argument == NULL)
-		return option_fail(p, "--%s=%s: not one of yes|no",
-		    option_name(id), base_shown(text));
-	if (on == 0)
-		return 0;
-	p->o->filed[id] = true;
-	return option_set(p, id, on > 0 ? NULL : text);
-}
-
 int
 options_set(struct options *o, enum option_id id, const char *text, char *why,
     size_t cap)
 {
 	struct parse p = { .o = o, .why = why, .cap = cap };
-	const char *was = o->text[id];
-	bool given = o->given[id];
-	int r;
+	const char *argument = option_argument(id);
+	int on;
 
-	r = set_from_file(&p, id, text);
-	/* Only the command line gives options. */
-	o->given[id] = given;
-	o->text[id] = was;
-	return r;
+	if (argument != NULL && argument[0] != '[')
+		return store_value(&p, id, text);
+	on = option_switch(text);
+	if (on < 0 && argument == NULL)
+		return option_fail(&p, "--%s=%s: not one of yes|no",
+		    option_name(id), base_shown(text));
+	if (on == 0)
+		return 0;
+	if (o->source[id] == SOURCE_NONE)
+		o->source[id] = SOURCE_FILE;
+	return store_value(&p, id, on > 0 ? NULL : text);
 }

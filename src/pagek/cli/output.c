@@ -1,6 +1,4 @@
-/*
- * Where text goes, and what is said beside it.
- */
+/* Standard output and messages. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -25,46 +23,20 @@ output_tells(void)
 	return is_verbose;
 }
 
-static void __attribute__((format(printf, 1, 0)))
-say(const char *fmt, va_list ap)
+void
+output_say(enum voice voice, const char *fmt, ...)
 {
 	char line[1024], safe[2048];
+	va_list ap;
 
+	if ((voice == VOICE_NOTICE && is_quiet) ||
+	    (voice == VOICE_DETAIL && !is_verbose))
+		return;
+	va_start(ap, fmt);
 	vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
 	base_safe_text(safe, sizeof safe, line, strlen(line), false);
 	fprintf(stderr, "pagek: %s\n", safe);
-}
-
-void
-complain(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(fmt, ap);
-	va_end(ap);
-}
-
-void
-notice(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (!is_quiet)
-		say(fmt, ap);
-	va_end(ap);
-}
-
-void
-tell(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (is_verbose)
-		say(fmt, ap);
-	va_end(ap);
 }
 
 void
@@ -89,10 +61,7 @@ output_open(const char *path)
 
 /* --- rows ----------------------------------------------------------------- */
 
-/*
- * Calls put() for the columns of a row, from left to right: those of the lowest
- * place first.
- */
+/* Calls put() for the columns of a row in the order of their places. */
 static void
 each_column(FILE *out, const struct field_table *t, unsigned subset,
     const void *row, unsigned flags, void (*put)(FILE *, const struct field *,
@@ -165,7 +134,7 @@ output_row(FILE *out, const struct field_table *t, unsigned subset,
 	fputc('\n', out);
 }
 
-/* The stream itself forgets why a write failed; a pipe remembers. */
+/* The stream forgets the error of a write; the pipe does not. */
 static bool
 reader_is_gone(FILE *out)
 {

@@ -1,7 +1,4 @@
-/*
- * Waiting for answers, and for the next of what comes again and again, in a
- * program that is not the page.
- */
+/* See pump.h. */
 #include "options.h"
 #include "pump.h"
 
@@ -34,12 +31,12 @@ on_timer(uv_timer_t *timer)
 	struct waiting *w = timer->data;
 	int64_t now = mono_ms_since(w->begun);
 
-	/* One wait after another, each shorter than a cycle: they have theirs. */
+	/* A wait that is shorter than a cycle makes one, too. */
 	if (now >= (int64_t)CYCLE_MS(w->cycles) ||
 	    (now >= w->timeout_ms && w->cycles == 1)) {
 		if (w->session != NULL)
 			nodes_session_cycle(w->session);
-		/* What was missed is skipped. */
+		/* Missed cycles are skipped. */
 		while ((int64_t)CYCLE_MS(w->cycles) <= now)
 			w->cycles++;
 	}
@@ -73,7 +70,6 @@ pump(uv_loop_t *loop, struct nodes_session *session, int timeout_ms,
 	return is_done;
 }
 
-/* A silent node may yet speak, and a link that is tried again come back. */
 static bool
 is_gone(const struct nodes_look *look)
 {
@@ -100,6 +96,43 @@ pump_settled(uv_loop_t *loop, struct nodes_session *session, int timeout_ms)
 	return pump(loop, session, timeout_ms, is_settled, session);
 }
 
+static bool
+no_name_is_pending(void *arg)
+{
+	return nodes_session_symbols_pending(arg) == 0 ||
+	    is_gone(nodes_session_look(arg));
+}
+
+bool
+pump_names(uv_loop_t *loop, struct nodes_session *s, int timeout_ms)
+{
+	return pump(loop, s, timeout_ms, no_name_is_pending, s);
+}
+
+struct question {
+	const struct nodes_look *look;
+	uint64_t told_no;		/* the answer before it */
+};
+
+static bool
+is_told(void *arg)
+{
+	const struct question *q = arg;
+
+	return q->look->told_no != q->told_no || !q->look->linked;
+}
+
+bool
+pump_counters(uv_loop_t *loop, struct nodes_session *s, int timeout_ms)
+{
+	struct question q = { .look = nodes_session_look(s) };
+
+	q.told_no = q.look->told_no;
+	nodes_session_ask(s);
+	pump(loop, s, timeout_ms, is_told, &q);
+	return q.look->told_no != q.told_no;
+}
+
 void
 pump_down(uv_loop_t *loop, struct nodes_session *session,
     struct nodes_link *link)
@@ -110,7 +143,7 @@ pump_down(uv_loop_t *loop, struct nodes_session *session,
 		continue;
 }
 
-/* --- again and again ------------------------------------------------------ */
+/* --- repeated outputs ----------------------------------------------------- */
 
 void
 pace_begin(struct pace *p, const struct options *o)
@@ -125,7 +158,7 @@ left_ms(struct pace *p)
 	int64_t left;
 
 	do
-		p->due_ms += p->o->interval_ms;
+		p->due_ms += p->o->repeat.interval_ms;
 	while ((left = p->due_ms - mono_ms_since(p->begun)) <= 0);
 	return left;
 }
@@ -134,10 +167,10 @@ bool
 pace_wait(struct pace *p, uv_loop_t *loop, struct nodes_session *s,
     pump_done_cb done, void *arg)
 {
-	int duration_ms = p->o->duration_ms;
+	int duration_ms = p->o->repeat.duration_ms;
 	int64_t left;
 
-	if (p->n == p->o->count && p->n > 0)
+	if (p->n == p->o->repeat.count && p->n > 0)
 		return false;
 	left = left_ms(p);
 	if (duration_ms == 0 || p->due_ms <= duration_ms) {

@@ -1,6 +1,6 @@
 /*
- * pump: runs the loop while a command waits for something, never for ever, and
- * until the next of what comes again and again is due.
+ * pump: runs the loop while a command waits, for a limited time, or until the
+ * next of its repeated outputs is due.
  *
  * Example
  *	if (!pump_settled(loop, session, o->timeout_ms))
@@ -19,7 +19,7 @@
 
 struct options;
 
-/* What is waited for; true when it is there.  NULL: time alone. */
+/* True once the wait is over.  NULL: the timeout alone ends it. */
 typedef bool (*pump_done_cb)(void *arg);
 
 /*
@@ -30,20 +30,23 @@ bool pump(uv_loop_t *, struct nodes_session *, int timeout_ms, pump_done_cb,
     void *arg);
 
 /*
- * Waits until the session can say what it has to say: a whole list, or a
- * state that will not become one by waiting.  False: time is over.
+ * Waits for a whole list, or for a state in which none will come.  False: the
+ * timeout.
  */
 bool pump_settled(uv_loop_t *, struct nodes_session *, int timeout_ms);
+/* Waits until no name is pending or the link is lost for good. */
+bool pump_names(uv_loop_t *, struct nodes_session *, int timeout_ms);
+/* Asks for the keeper's counters as they are now; false: no answer. */
+bool pump_counters(uv_loop_t *, struct nodes_session *, int timeout_ms);
 
-/* Closes session and link and lets the loop take leave of their handles. */
+/* Closes session and link and runs the loop until their handles are closed. */
 void pump_down(uv_loop_t *, struct nodes_session *, struct nodes_link *);
 
-/* --- again and again ------------------------------------------------------ */
+/* --- repeated outputs ----------------------------------------------------- */
 
 /*
- * Each --interval one more of them, until --count have come or --duration is
- * over.  They are due by the start and not by each other, so that they do not
- * drift.
+ * One output each --interval, until there are --count or --duration is over.
+ * Each is due at a multiple of the interval from the start, so they do not drift.
  *
  *	pace_begin(&pace, o);
  *	do {
@@ -54,15 +57,15 @@ void pump_down(uv_loop_t *, struct nodes_session *, struct nodes_link *);
 struct pace {
 	const struct options *o;
 	struct mono begun;
-	int64_t due_ms;			/* the last one that was waited for, since begun */
-	uint64_t n;			/* how many there have been; the caller counts */
+	int64_t due_ms;			/* of the next one, since begun */
+	uint64_t n;			/* outputs so far; the caller counts */
 };
 
 void pace_begin(struct pace *, const struct options *);
 
 /*
- * Waits until the next one is due or done() is true; true: there is one more.
- * False: that was the last.
+ * Waits until the next one is due or done() is true.  False: there is no next
+ * one.
  */
 bool pace_wait(struct pace *, uv_loop_t *, struct nodes_session *,
     pump_done_cb done, void *arg);

@@ -1,6 +1,6 @@
 /*
  * TARGET words: forms, paths, and the numbers and names of the table of nodes;
- * and how a target becomes a link.
+ * and the link to a target.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,29 +19,47 @@
 #include "pump.h"
 #include "target_word.h"
 
-/* Time for a person to type a password or check a key; sshd waits no longer. */
+/* Time to type a password or check a key; sshd waits no longer. */
 #define ASKING_MS 120000
 
 #define STREAMS "ALLOCLOG"	/* prefix of all names of streams */
 #define HERE "local"
 #define BY_NUMBER "node:"
+#define DEMO "demo:"
 
-static const char *const demos[] = { "note", "1", "flood" };
-
-/* Forms of words that name no node, by prefix. */
-static const struct {
-	const char *prefix;
-	bool known;		/* false: a later version will have it */
-	enum target_kind kind;
-	const char *what;
-} forms[] = {
-	{ "pid:", true, TARGET_PID, NULL },
-	{ "demo:", true, TARGET_DEMO, NULL },
-	{ "raw:", true, TARGET_RAW, NULL },
-	{ "file:", false, TARGET_LOCAL, "capture files" },
+const struct target_form target_forms[] = {
+	{ HERE, HERE, "on your newest node, the live target that holds most",
+	    " (default)" },
+	{ "pid:N", "pid:", "the target with this process id", "" },
+	{ "NODE[/TARGET]", NULL, "a node of the table, by its name or its "
+	    "number of four hex digits", "" },
+	{ "ssh:[USER@]HOST[/TARGET]", "ssh:", "the node of another machine",
+	    "; TARGET is pid:N or the name of a stream" },
+	{ "unix:PATH", "unix:", "the node that listens at this socket",
+	    "; so does a path with a slash" },
+	{ "raw:PATH", "raw:",
+	    "16-byte records from a serial line, a FIFO, a file",
+	    " or, as raw:-, a pipe" },
+	{ DEMO "NAME", NULL, "a generator: note, 1, flood", "" },
+	{ NULL, DEMO "note", "the six blocks of the 2004 note", "" },
+	{ NULL, DEMO "1", "a fixed busy target", "" },
+	{ NULL, DEMO "flood", "a target that overruns its stream", "" },
+	{ NULL, NULL, NULL, NULL },
 };
 
-/* Where sentences go. */
+/* Prefixes of words that name no node. */
+static const struct {
+	const char *prefix;
+	enum target_kind kind;
+	const char *later;	/* what a later version will have there; NULL */
+} prefixes[] = {
+	{ "pid:", TARGET_PID, NULL },
+	{ DEMO, TARGET_DEMO, NULL },
+	{ "raw:", TARGET_RAW, NULL },
+	{ "file:", TARGET_LOCAL, "capture files" },
+};
+
+/* Sinks of sentences. */
 struct words {
 	char *why;
 	size_t cap;
@@ -64,31 +82,8 @@ words_fail(struct words *w, int status, const char *fmt, ...)
 	return status;
 }
 
-const char *
-target_fixed_word(size_t k, const char **what)
-{
-	static const struct {
-		const char *word, *what;
-	} fixed[] = {
-		{ HERE, "the live target here that holds most" },
-		{ "pid:", "a target by its process id" },
-		{ "unix:", "the node that listens at a socket" },
-		{ "ssh:", "the node of another machine" },
-		{ "raw:", "records from a serial line, a FIFO or a file" },
-		{ "demo:note", "the six blocks of the 2004 note" },
-		{ "demo:1", "a fixed busy target" },
-		{ "demo:flood", "a target that overruns its stream" },
-	};
-
-	if (k >= BASE_NELEM(fixed))
-		return NULL;
-	*what = fixed[k].what;
-	return fixed[k].word;
-}
-
 /* --- words -------------------------------------------------------------- */
 
-/* A process of any user has that id. */
 static bool
 is_alive(pid_t pid)
 {
@@ -163,16 +158,38 @@ parse_path(struct target *t, const char *path, struct words *w)
 }
 
 static int
-parse_form(struct target *t, size_t form, struct words *w)
+parse_demo(const char *name, struct words *w)
 {
-	const char *near;
-	size_t i;
+	const char *demos[BASE_NELEM(target_forms)], *near;
+	const size_t len = strlen(DEMO);
+	size_t n = 0;
 
-	t->kind = forms[form].kind;
-	t->rest = t->word + strlen(forms[form].prefix);
-	if (!forms[form].known)
-		return words_fail(w, PAGEK_NO_TARGET, "'%s': this version does not "
-		    "have %s yet", base_shown(t->word), forms[form].what);
+	for (size_t i = 0; i + 1 < BASE_NELEM(target_forms); i++) {
+		const char *word = target_forms[i].word;
+
+		if (word == NULL || strncmp(word, DEMO, len) != 0)
+			continue;
+		if (strcmp(name, word + len) == 0)
+			return 0;
+		demos[n++] = word + len;
+	}
+	near = base_nearest(name, demos, n);
+	if (near != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no demo '%s': did you "
+		    "mean '" DEMO "%s'?", base_shown(name), near);
+	return words_fail(w, PAGEK_NO_TARGET, "no demo '%s': there are "
+	    "demo:note, demo:1 and demo:flood", base_shown(name));
+}
+
+static int
+parse_prefixed(struct target *t, size_t form, struct words *w)
+{
+	t->kind = prefixes[form].kind;
+	t->rest = t->word + strlen(prefixes[form].prefix);
+	if (prefixes[form].later != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "'%s': this version does "
+		    "not have %s yet", base_shown(t->word),
+		    prefixes[form].later);
 	if (t->kind == TARGET_PID) {
 		if (!nodes_parse_pid(t->rest, &t->pid))
 			return words_fail(w, PAGEK_USAGE, "'%s': pid: needs a process "
@@ -184,17 +201,7 @@ parse_form(struct target *t, size_t form, struct words *w)
 		return words_fail(w, PAGEK_USAGE, "'%s': raw: needs the path of a device, "
 		    "a FIFO or a file, or - for standard input",
 		    base_shown(t->word));
-	if (t->kind != TARGET_DEMO)
-		return 0;
-	for (i = 0; i < BASE_NELEM(demos); i++)
-		if (strcmp(t->rest, demos[i]) == 0)
-			return 0;
-	near = base_nearest(t->rest, demos, BASE_NELEM(demos));
-	if (near != NULL)
-		return words_fail(w, PAGEK_NO_TARGET, "no demo '%s': did you mean "
-		    "'demo:%s'?", base_shown(t->rest), near);
-	return words_fail(w, PAGEK_NO_TARGET, "no demo '%s': there are demo:note, "
-	    "demo:1 and demo:flood", base_shown(t->rest));
+	return t->kind == TARGET_DEMO ? parse_demo(t->rest, w) : 0;
 }
 
 /* --- the table of nodes --------------------------------------------------- */
@@ -220,7 +227,7 @@ split_word(struct node_word *nw, const char *word)
 		memcpy(nw->name, word, len);
 }
 
-/* A word with a slash is a path unless a target stands behind the slash. */
+/* Such a word behind a slash is a target; else the whole word is a path. */
 static bool
 is_target_word(const char *there)
 {
@@ -229,7 +236,7 @@ is_target_word(const char *there)
 }
 
 static int
-take_entry(struct target *t, const struct nodes_entry *e,
+parse_entry(struct target *t, const struct nodes_entry *e,
     const struct node_word *nw, struct words *w)
 {
 	if (!parse_there(t, nw->there))
@@ -270,7 +277,7 @@ refuse_number(const struct nodes_table *table, const struct node_word *nw,
 	    "'pagek nodes' lists those that have one", nw->name);
 }
 
-/* A word of no form that names no node: suggests the nearest word. */
+/* Suggests the nearest word. */
 static int
 refuse_name(const struct nodes_table *table, const struct node_word *nw,
     const char *const *known, size_t n, struct words *w)
@@ -298,7 +305,7 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 	    base_shown(nw->name[0] != '\0' ? nw->name : "..."));
 }
 
-/* A word of no form: a node, or a path. */
+/* A node, or a path. */
 static int
 parse_node(struct target *t, const char *word, bool by_number,
     const char *const *known, size_t n, struct words *w)
@@ -320,7 +327,7 @@ parse_node(struct target *t, const char *word, bool by_number,
 	e = nw.numeric ? nodes_table_number(table, nw.number) :
 	    nodes_table_name(table, nw.name);
 	if (e != NULL)
-		r = take_entry(t, e, &nw, w);
+		r = parse_entry(t, e, &nw, w);
 	else if (nw.slash && !by_number && !is_target_word(nw.there))
 		r = parse_path(t, word, w);
 	else if (nw.numeric || (nodes_parse_pid(nw.name, &pid) && is_alive(pid)))
@@ -331,7 +338,6 @@ parse_node(struct target *t, const char *word, bool by_number,
 	return r;
 }
 
-/* What a shell takes for a path names no node. */
 static bool
 is_path(const char *word)
 {
@@ -340,8 +346,8 @@ is_path(const char *word)
 }
 
 static int
-parse(struct target *t, const char *word, const char *const *known, size_t n,
-    struct words *w)
+parse_word(struct target *t, const char *word, const char *const *known,
+    size_t n, struct words *w)
 {
 	size_t here = strlen(HERE);
 	enum nodes_at at;
@@ -356,10 +362,10 @@ parse(struct target *t, const char *word, const char *const *known, size_t n,
 	if (nodes_parse_place(word, &at, &place))
 		return at == NODES_AT_UNIX ? parse_path(t, place, w) :
 		    at == NODES_AT_SSH ? parse_ssh(t, place, w) : 0;
-	for (size_t i = 0; i < BASE_NELEM(forms); i++)
-		if (strncmp(word, forms[i].prefix,
-		    strlen(forms[i].prefix)) == 0)
-			return parse_form(t, i, w);
+	for (size_t i = 0; i < BASE_NELEM(prefixes); i++)
+		if (strncmp(word, prefixes[i].prefix,
+		    strlen(prefixes[i].prefix)) == 0)
+			return parse_prefixed(t, i, w);
 	if (is_path(word))
 		return parse_path(t, word, w);
 	if (strncmp(word, BY_NUMBER, strlen(BY_NUMBER)) == 0)
@@ -372,7 +378,7 @@ int
 target_parse(struct target *t, const char *word, const char *const *known,
     size_t n, char *why, size_t cap)
 {
-	return parse(t, word, known, n, &(struct words){ .why = why,
+	return parse_word(t, word, known, n, &(struct words){ .why = why,
 	    .cap = cap, .say = complain_said });
 }
 
@@ -380,7 +386,7 @@ int
 target_parse_said(struct target *t, const char *word, nodes_say_cb say,
     void *arg, char *why, size_t cap)
 {
-	return parse(t, word, NULL, 0, &(struct words){ .why = why,
+	return parse_word(t, word, NULL, 0, &(struct words){ .why = why,
 	    .cap = cap, .say = say, .arg = arg });
 }
 
@@ -388,7 +394,7 @@ target_parse_said(struct target *t, const char *word, nodes_say_cb say,
 
 struct enquiry {
 	bool done;
-	bool abandoned;		/* the caller has gone: the answer frees it */
+	bool abandoned;		/* the caller waits no more: the answer frees it */
 	int err;
 	struct nodes_target *list;
 	size_t n;
@@ -428,7 +434,7 @@ int
 target_enquire(uv_loop_t *loop, struct nodes_link *link, int timeout_ms,
     struct nodes_target **list, size_t *n)
 {
-	/* On the heap: a late answer still needs it. */
+	/* On the heap, for a late answer. */
 	struct enquiry *q = calloc(1, sizeof *q);
 	int err;
 
@@ -465,9 +471,9 @@ target_why(const struct nodes_link *link, int err)
 	return err == -ENOTCONN && reason[0] != '\0' ? reason : strerror(-err);
 }
 
-/* How well a node's targets match: 3 live, 2 dormant, 1 any, 0 not at all. */
+/* 3: a live target matches; 2: a dormant one; 1: any node will do; 0: none. */
 static int
-match(const struct target *t, const struct nodes_target *list, size_t n)
+match_targets(const struct target *t, const struct nodes_target *list, size_t n)
 {
 	bool any = t->kind == TARGET_LOCAL && t->rest[0] == '\0';
 	int best = any ? 1 : 0;
@@ -502,7 +508,7 @@ struct silent {
  * node that answered has the target.
  */
 static int
-search(const struct target *t, uv_loop_t *loop, int timeout_ms,
+search_nodes(const struct target *t, uv_loop_t *loop, int timeout_ms,
     struct nodes_link **out, struct silent *silent)
 {
 	struct nodes_link *link, *best = NULL;
@@ -528,7 +534,7 @@ search(const struct target *t, uv_loop_t *loop, int timeout_ms,
 			nodes_link_close(link);
 			continue;
 		}
-		m = match(t, list, n);
+		m = match_targets(t, list, n);
 		free(list);
 		if (m > have) {
 			nodes_link_close(best);
@@ -556,7 +562,7 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	struct silent silent = { 0 };
 	int err;
 
-	err = search(t, loop, o->timeout_ms, link, &silent);
+	err = search_nodes(t, loop, o->timeout_ms, link, &silent);
 	if (err == 0)
 		return 0;
 	if (err != -ENOENT)
@@ -619,7 +625,7 @@ can_ask(void)
 	return fd >= 0;
 }
 
-/* Until the page opens, ssh may use the terminal to ask. */
+/* ssh may ask on the terminal until the page opens. */
 static int
 wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     struct words *w)
@@ -707,7 +713,7 @@ open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 
 /* --- a device ----------------------------------------------------------- */
 
-/* Why a file of that kind cannot be read; NULL: it can. */
+/* Why a file of that kind is not read; NULL: it is. */
 static const char *
 refuse_kind(const struct stat *st, int fd)
 {
@@ -729,8 +735,8 @@ refuse_kind(const struct stat *st, int fd)
 }
 
 /*
- * Standard input shares its flags with the parent process; where it can be
- * opened anew it has its own.
+ * Standard input shares its flags with the parent process, unless it can be
+ * opened again.
  */
 static int
 open_path(const char *path)

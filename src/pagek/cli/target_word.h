@@ -1,22 +1,10 @@
 /*
- * target_word: the word that says whose memory is looked at, and the way from it
- * to a link.
+ * target_word: the TARGET of a command line, and the link to it.
  *
- *	local[/TARGET]	the newest node of this user that has a live target, or that one
- *	pid:N		the target with that process id, on any of his nodes
- *	NNNN, node:NNNN, NAME, each perhaps with /TARGET
- *			the node with that number or name in the table of nodes,
- *			and there what is most alive, pid:N or a stream's name
- *	unix:PATH	the node that listens there; also a path with a slash
- *			that does not begin with the name of a node
- *	ssh:[USER@]HOST[/TARGET]
- *			the node of another machine, and there what is most
- *			alive, pid:N, or a stream by its name in DSTRM
- *	raw:PATH	classic records from a device, a FIFO or a file, or with
- *			raw:- from standard input: a node of our own reads them
- *	demo:NAME	a generator: note, 1, flood
- *
- * The forms that later versions will have are known, and refused by name.
+ * target_forms has the forms of the word.  NODE is also node:NNNN; a path with a
+ * slash is unix:PATH unless it begins with the name of a node.  Behind a node,
+ * TARGET is pid:N or a stream by its name in DSTRM; without it, a live target of
+ * the node, else a dormant one.  raw: and demo: start a node of our own.
  */
 #ifndef PAGEK_TARGET_WORD_H
 #define PAGEK_TARGET_WORD_H
@@ -70,16 +58,10 @@ struct options;
 int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
     struct nodes_session_opts *, char *why, size_t cap);
 
-/*
- * The target is read to its end, for --timeout at most: only then its list is
- * whole.
- */
+/* The target is read to its end before its list is used. */
 bool target_is_read_to_its_end(const struct options *);
 
-/*
- * The target is a file of records or a pipe: damage there is no noise on a
- * line.
- */
+/* The target is a file of records or a pipe, where damage is no line noise. */
 bool target_is_file(const struct options *);
 
 /*
@@ -88,13 +70,18 @@ bool target_is_file(const struct options *);
 int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,
     struct nodes_target **, size_t *n);
 
-/* Why the node has not answered; call it before the link is closed. */
+/* The reason why the node did not answer; before the link is closed. */
 const char *target_why(const struct nodes_link *, int err);
 
-/*
- * The k-th word, or prefix of words, that is a TARGET on any machine, and what
- * it means; NULL behind the last.
- */
-const char *target_fixed_word(size_t k, const char **what);
+/* A form of TARGET words, for --help and for completion. */
+struct target_form {
+	const char *usage;	/* for --help; NULL: not there */
+	const char *word;	/* a word, or the prefix of words, to complete; NULL */
+	const char *what;
+	const char *more;	/* more of the help */
+};
+
+/* The last one has neither usage nor word. */
+extern const struct target_form target_forms[];
 
 #endif

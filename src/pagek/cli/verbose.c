@@ -1,7 +1,6 @@
 /*
- * What -v tells on standard error: which files, which node and which library
- * there are between a command line and what it shows.  It is what somebody who
- * helps would ask for first.
+ * What -v tells on standard error: files, node, target and library, for a bug
+ * report.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +52,7 @@ tell_own_node(void)
 	tell("node: of its own, %s", r < 0 ? strerror(-r) : path);
 }
 
-/* The path of the object in a line of /proc/PID/maps, cut off behind it; NULL. */
+/* The path in a line of /proc/PID/maps if it is our library; NULL: it is not. */
 static const char *
 library_in(char *line)
 {
@@ -64,7 +63,6 @@ library_in(char *line)
 	return strncmp(name, LIBRARY, strlen(LIBRARY)) == 0 ? path : NULL;
 }
 
-/* The object that is loaded, whoever preloaded it. */
 static void
 tell_library(pid_t pid)
 {
@@ -84,7 +82,7 @@ tell_library(pid_t pid)
 		any = true;
 		found = library_in(line);
 	}
-	/* There are no maps of a process that is about to be gone. */
+	/* A process that is ending has no maps. */
 	tell("library: %s", found != NULL ? found :
 	    any ? "none that is an object of its own" :
 	    "not known, the process has ended");
@@ -109,7 +107,7 @@ tell_target(const struct options *o, const struct nodes_look *look)
 	tell("target: %s, %s, of node %s%s%s", target[0] != '\0' ? target :
 	    "the node's own", page_state_name(look->state), number,
 	    named ? " " : "", named ? look->node_name : "");
-	/* Elsewhere a process of that number is another one. */
+	/* On another machine, that process id is of another process. */
 	if (o->target.kind != TARGET_SSH && !look->classic && look->pid > 0 &&
 	    (look->state == NODES_LIVE || look->state == NODES_DORMANT))
 		tell_library(look->pid);

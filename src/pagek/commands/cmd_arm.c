@@ -1,6 +1,4 @@
-/*
- * pagek arm, pagek disarm: lets a target log until it is told not to, and back.
- */
+/* pagek arm, pagek disarm: lets a target log until it is disarmed, and back. */
 #include <errno.h>
 #include <string.h>
 
@@ -20,9 +18,8 @@ is_answered(void *arg)
 	return !look->arming && (look->settled || look->arm_error != 0);
 }
 
-/* The state that the target has by then is what is told. */
 static int
-answer(const struct options *o, const struct nodes_look *look, bool arm)
+report_answer(const struct options *o, const struct nodes_look *look, bool arm)
 {
 	char name[64];
 
@@ -34,7 +31,7 @@ answer(const struct options *o, const struct nodes_look *look, bool arm)
 		    look->arm_error == -ENOTSUP ? PAGEK_NO_TARGET :
 		    PAGEK_FAILED;
 	}
-	/* Somebody may have been quicker. */
+	/* Another page may have changed it since. */
 	if (look->state != (arm ? NODES_LIVE : NODES_DORMANT)) {
 		complain("%s: %s", o->target.word,
 		    page_state_name(look->state));
@@ -49,9 +46,9 @@ answer(const struct options *o, const struct nodes_look *look, bool arm)
 }
 
 static int
-ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    bool arm)
+set_armed(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
+	bool arm = o->command == COMMAND_ARM;
 	int err;
 
 	if (nodes_session_look(s)->state == NODES_ENDED) {
@@ -68,22 +65,10 @@ ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 		complain("no answer within %d s", o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
 	}
-	return answer(o, nodes_session_look(s), arm);
+	return report_answer(o, nodes_session_look(s), arm);
 }
 
-static int
-ask_arm(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
-{
-	return ask(o, loop, s, true);
-}
-
-static int
-ask_disarm(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
-{
-	return ask(o, loop, s, false);
-}
-
-/* An end is no error elsewhere, but nothing can be done here. */
+/* An ended target has a message of its own. */
 static bool
 can_be_asked(const struct nodes_look *look)
 {
@@ -91,13 +76,13 @@ can_be_asked(const struct nodes_look *look)
 	    look->state == NODES_ENDED;
 }
 
-/* Nobody's target is sent to sleep because it happens to hold most. */
+/* No target is armed or disarmed by default. */
 int
 cmd_arm_check(struct parse *p)
 {
 	const char *name = command_rows[p->o->command].name;
 
-	if (!p->o->aimed)
+	if (!p->o->target_given)
 		return option_fail(p, "'pagek %s' needs a TARGET, as in "
 		    "'pagek %s pid:4711'", name, name);
 	return 0;
@@ -106,11 +91,5 @@ cmd_arm_check(struct parse *p)
 int
 cmd_arm(const struct options *o, uv_loop_t *loop)
 {
-	return batch_visit(o, loop, can_be_asked, ask_arm);
-}
-
-int
-cmd_disarm(const struct options *o, uv_loop_t *loop)
-{
-	return batch_visit(o, loop, can_be_asked, ask_disarm);
+	return batch_visit(o, loop, can_be_asked, set_armed);
 }

@@ -1,7 +1,6 @@
 /*
- * pagek completion: the completion scripts of bash, zsh and fish, made from the
- * tables of commands and options; and the list of targets that such a script
- * asks for.
+ * pagek completion: completion scripts for bash, zsh and fish, made from the
+ * tables of commands and options; and the list of targets for these scripts.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,13 +10,13 @@
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 
-#define PATIENCE_MS 300		/* for all nodes together: the user has pressed Tab and waits */
+#define NODES_MS 300		/* timeout for all nodes together */
 #define COMPLETION_WORDS_MAX 128
 
-/* --- what there is to complete --------------------------------------------- */
+/* --- kinds of words -------------------------------------------------------- */
 
 /* What completes the argument of an option, or the word of a command. */
-enum completion_of {
+enum completion {
 	COMPLETION_NOTHING,	/* no argument, or an unknown one */
 	COMPLETION_WORDS,	/* one of completion_words() */
 	COMPLETION_FILE,
@@ -26,28 +25,28 @@ enum completion_of {
 	COMPLETION_PROGRAM,	/* a program and its own arguments */
 };
 
-/* The name of a value is in capitals; alternatives are values themselves. */
+/* As "FILE"; else alternatives, as "text|json". */
 static bool
-is_name(const char *argument)
+is_placeholder(const char *argument)
 {
 	return strchr(argument, '|') == NULL &&
 	    isupper((unsigned char)argument[0]);
 }
 
-static enum completion_of
+static enum completion
 completion_of_option(const struct option_row *row)
 {
 	const char *argument = row->option->argument;
 
 	if (argument == NULL)
 		return COMPLETION_NOTHING;
-	if (!is_name(argument))
+	if (!is_placeholder(argument))
 		return COMPLETION_WORDS;
 	return strcmp(argument, "FILE") == 0 || strcmp(argument, "PATH") == 0 ?
 	    COMPLETION_FILE : COMPLETION_NOTHING;
 }
 
-static enum completion_of
+static enum completion
 completion_of_command(enum command c)
 {
 	switch (command_rows[c].words) {
@@ -64,13 +63,12 @@ completion_of_command(enum command c)
 	}
 }
 
-/* The words of "[strict]" or "text|json", blanks between. */
+/* The alternatives, separated by blanks; of a synopsis, those of its last word. */
 static void
 completion_words(const char *alternatives, char out[COMPLETION_WORDS_MAX])
 {
 	size_t n = 0;
 
-	/* In a synopsis, the last word. */
 	if (strrchr(alternatives, ' ') != NULL)
 		alternatives = strrchr(alternatives, ' ') + 1;
 	for (; *alternatives != '\0' && n + 1 < COMPLETION_WORDS_MAX;
@@ -83,18 +81,6 @@ completion_words(const char *alternatives, char out[COMPLETION_WORDS_MAX])
 	out[n] = '\0';
 }
 
-/* Writes the text with `escape` before each byte that is one of `which`. */
-static void
-completion_escape(FILE *out, const char *text, const char *which,
-    const char *escape)
-{
-	for (; *text != '\0'; text++) {
-		if (strchr(which, *text) != NULL)
-			fputs(escape, out);
-		fputc(*text, out);
-	}
-}
-
 static bool
 needs_argument(const struct option_row *row)
 {
@@ -103,10 +89,7 @@ needs_argument(const struct option_row *row)
 
 /* --- bash ------------------------------------------------------------------ */
 
-/*
- * bash splits a line at '=' and ':' too: joins the parts again; `at` has the
- * index of the first part of each word.
- */
+/* Joins what bash splits at '=' and ':'; `at` has the index of each first part. */
 static const char bash_words[] =
 "	local -a words=() at=()\n"
 "	local command=top named= program= option= glue= word cur i n\n"
@@ -126,7 +109,7 @@ static const char bash_words[] =
 "	n=$((${#words[@]} - 1))\n"
 "	cur=${words[n]}\n";
 
-/* Which command, and whether the last word belongs to an option. */
+/* The command, and the option that the last word belongs to. */
 static const char bash_walk[] =
 "	for ((i = 1; i < n; i++)); do\n"
 "		word=${words[i]}\n"
@@ -224,7 +207,6 @@ static const char bash_helpers[] =
 "	fi\n"
 "}\n";
 
-/* Options that need an argument, as the next word or behind '='. */
 static void
 put_bash_needs(FILE *out)
 {
@@ -253,7 +235,7 @@ put_bash_values(FILE *out)
 	    out);
 	for (int id = 0; id < OPTIONS; id++) {
 		const struct option_row *row = &option_rows[id];
-		enum completion_of of = completion_of_option(row);
+		enum completion of = completion_of_option(row);
 
 		if (of == COMPLETION_NOTHING)
 			continue;
@@ -299,7 +281,7 @@ put_bash_words(FILE *out)
 
 	fputs("\n# COMMAND CURRENT\n_pagek_word()\n{\n	case $1 in\n", out);
 	for (int c = 0; c < COMMANDS; c++) {
-		enum completion_of of = completion_of_command((enum command)c);
+		enum completion of = completion_of_command((enum command)c);
 
 		if (of == COMPLETION_NOTHING || of == COMPLETION_PROGRAM)
 			continue;
@@ -365,7 +347,9 @@ static void
 put_fish_quoted(FILE *out, const char *text)
 {
 	fputc('\'', out);
-	completion_escape(out, text, "'\\", "\\");
+	for (; *text != '\0'; text++)
+		fprintf(out, "%s%c", *text == '\'' || *text == '\\' ? "\\" : "",
+		    *text);
 	fputc('\'', out);
 }
 
@@ -403,29 +387,24 @@ put_fish_option(FILE *out, const struct option_row *row)
 static void
 put_fish_words(FILE *out, enum command c)
 {
-	char words[COMPLETION_WORDS_MAX];
+	static const char *const words[] = {
+		[COMPLETION_TARGET] = "-a '(__fish_pagek_targets)'",
+		[COMPLETION_PROGRAM] = "-F -a '(__fish_complete_command)'",
+		[COMPLETION_COMMAND] = "-a '$__fish_pagek_commands'",
+		[COMPLETION_WORDS] = "-a ",
+	};
+	enum completion of = completion_of_command(c);
+	char alternatives[COMPLETION_WORDS_MAX];
 
-	switch (completion_of_command(c)) {
-	case COMPLETION_TARGET:
-		fprintf(out, "complete -c pagek -n '__fish_pagek_in %s' -a "
-		    "'(__fish_pagek_targets)'\n", command_rows[c].name);
-		break;
-	case COMPLETION_PROGRAM:
-		fprintf(out, "complete -c pagek -n '__fish_pagek_in %s' -F -a "
-		    "'(__fish_complete_command)'\n", command_rows[c].name);
-		break;
-	case COMPLETION_COMMAND:
-		fprintf(out, "complete -c pagek -n '__fish_pagek_in %s' -a "
-		    "'$__fish_pagek_commands'\n", command_rows[c].name);
-		break;
-	case COMPLETION_WORDS:
-		completion_words(command_rows[c].synopsis, words);
-		fprintf(out, "complete -c pagek -n '__fish_pagek_in %s' -a "
-		    "'%s'\n", command_rows[c].name, words);
-		break;
-	default:
-		break;
+	if (of == COMPLETION_NOTHING)
+		return;
+	fprintf(out, "complete -c pagek -n '__fish_pagek_in %s' %s",
+	    command_rows[c].name, words[of]);
+	if (of == COMPLETION_WORDS) {
+		completion_words(command_rows[c].synopsis, alternatives);
+		put_fish_quoted(out, alternatives);
 	}
+	fputc('\n', out);
 }
 
 static void
@@ -468,7 +447,6 @@ static const char zsh_helpers[] =
 "	_pagek_targets\n"
 "}\n";
 
-/* Which command it is: the first word that is one. */
 static const char zsh_find[] =
 "	local command=top word\n"
 "	for word in ${words[2,CURRENT-1]}; do\n"
@@ -542,10 +520,7 @@ put_zsh_option(FILE *out, const struct option_row *row)
 	fputs("'\n", out);
 }
 
-/*
- * The words of a command: its name, which is optional for the default, and what
- * follows.
- */
+/* The name of a command, optional for the default one, and its words. */
 static void
 put_zsh_words(FILE *out, enum command c)
 {
@@ -610,9 +585,9 @@ put_zsh(FILE *out)
 	    "	_pagek \"$@\"\nelse\n	compdef _pagek pagek\nfi\n", out);
 }
 
-/* --- the targets that there are -------------------------------------------- */
+/* --- targets --------------------------------------------------------------- */
 
-/* A name that is one plain word in any shell. */
+/* No shell needs quotes for it. */
 static bool
 is_plain(const char *name)
 {
@@ -667,7 +642,7 @@ put_live(FILE *out, const struct nodes_target *t, size_t n)
 	}
 }
 
-/* Targets of this user's nodes that answer in time. */
+/* The targets of this user's nodes that answer in time. */
 static void
 put_pids(FILE *out, uv_loop_t *loop)
 {
@@ -678,7 +653,7 @@ put_pids(FILE *out, uv_loop_t *loop)
 	if (nodes_find(&paths, &n) < 0)
 		return;
 	for (i = 0; i < n; i++) {
-		int64_t left = PATIENCE_MS - mono_ms_since(begun);
+		int64_t left = NODES_MS - mono_ms_since(begun);
 		struct nodes_target *list = NULL;
 		struct nodes_link *link;
 		size_t got = 0;
@@ -698,10 +673,9 @@ put_pids(FILE *out, uv_loop_t *loop)
 static void
 put_targets(FILE *out, uv_loop_t *loop)
 {
-	const char *word, *what;
-
-	for (size_t k = 0; (word = target_fixed_word(k, &what)) != NULL; k++)
-		put_word(out, word, what);
+	for (const struct target_form *f = target_forms; f->what != NULL; f++)
+		if (f->word != NULL)
+			put_word(out, f->word, f->what);
 	put_nodes(out);
 	put_pids(out, loop);
 }

@@ -42,7 +42,7 @@ put_keys(FILE *out, const struct config *c)
 		for (k = 0; page_action_word(k, &action, word); k++)
 			if (action == c->key[i].action)
 				break;
-		/* That character would begin a comment. */
+		/* '#' would begin a comment. */
 		page_key_name(c->key[i].code, name);
 		put_line(out, c, strcmp(name, "#") == 0 ? "U+0023" : name,
 		    c->key[i].action == PAGE_DO_NOTHING ? "none" : word,

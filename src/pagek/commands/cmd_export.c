@@ -1,13 +1,10 @@
-/*
- * pagek export: what is held, in the forms of other programs.  There is one
- * yet: folded stacks.
- */
+/* pagek export: what is held, for other programs, as folded stacks. */
 #include <errno.h>
 
 #include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../layout/layout.h"
-#include "moment.h"
+#include "snapshot.h"
 
 static int
 put_line(void *arg, const char *line)
@@ -19,12 +16,12 @@ put_line(void *arg, const char *line)
 }
 
 static int
-put_folded(FILE *out, const struct options *o, const struct moment *m)
+put_folded(FILE *out, const struct options *o, const struct snapshot *m)
 {
 	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
 	int r;
 
-	/* The form has no place for it. */
+	/* Folded stacks have no place for notices. */
 	page_lack_text(&m->look, lack);
 	if (!m->look.complete)
 		notice("INCOMPLETE: %s", lack);
@@ -32,15 +29,15 @@ put_folded(FILE *out, const struct options *o, const struct moment *m)
 		page_sample_text(m->look.sample, sample);
 		notice("sampled %s: the figures are estimates", sample);
 	}
-	r = profile_folded(m->profile, o->measure, m->look.now_ms, put_line,
+	r = profile_folded(m->profile, o->tree.measure, m->look.now_ms, put_line,
 	    out);
 	return r == -EPIPE ? 0 : r;
 }
 
 static int
-export(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+export_folded(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	return moment_report(o, loop, s, put_folded);
+	return snapshot_report(o, loop, s, put_folded);
 }
 
 int
@@ -49,7 +46,7 @@ cmd_export_check(struct parse *p)
 	if (!option_given(p->o, OPTION_FOLDED))
 		return option_fail(p, "'pagek export' needs a format, and "
 		    "there is one: --folded");
-	if (p->o->by_group)
+	if (p->o->tree.by_group)
 		return option_fail(p, "folded stacks are by bytes, blocks or "
 		    "age");
 	return 0;
@@ -58,5 +55,5 @@ cmd_export_check(struct parse *p)
 int
 cmd_export(const struct options *o, uv_loop_t *loop)
 {
-	return batch_watch(o, loop, export);
+	return batch_watch(o, loop, export_folded);
 }

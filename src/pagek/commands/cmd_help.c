@@ -1,6 +1,6 @@
 /*
- * pagek help, and --help of any command: made from the tables of commands and
- * options.
+ * pagek help, and --help of any command: made from the tables of commands,
+ * options and TARGET words.
  */
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "../cli/cli.h"
 
 #define USAGE_COLUMNS 23
+#define TARGET_COLUMNS 12
 
 static void
 print_option(FILE *out, const struct option_row *row)
@@ -27,21 +28,17 @@ print_option(FILE *out, const struct option_row *row)
 static void
 print_targets(FILE *out)
 {
-	fputs("\nTARGET is one of\n"
-	    "  local        on your newest node, the live target that holds most "
-	    "(default)\n"
-	    "  pid:N        the target with this process id\n"
-	    "  NODE[/TARGET]\n"
-	    "               a node of the table, by its name or its number of "
-	    "four hex digits\n"
-	    "  ssh:[USER@]HOST[/TARGET]\n"
-	    "               the node of another machine; TARGET is pid:N or "
-	    "the name of a stream\n"
-	    "  unix:PATH    the node that listens at this socket; so does a "
-	    "path with a slash\n"
-	    "  raw:PATH     16-byte records from a serial line, a FIFO, a file "
-	    "or, as raw:-, a pipe\n"
-	    "  demo:NAME    a generator: note, 1, flood\n", out);
+	const struct target_form *f;
+
+	fputs("\nTARGET is one of\n", out);
+	for (f = target_forms; f->usage != NULL; f++) {
+		if (strlen(f->usage) > TARGET_COLUMNS)
+			fprintf(out, "  %s\n  %*s ", f->usage, TARGET_COLUMNS,
+			    "");
+		else
+			fprintf(out, "  %-*s ", TARGET_COLUMNS, f->usage);
+		fprintf(out, "%s%s\n", f->what, f->more);
+	}
 }
 
 static void

@@ -1,6 +1,4 @@
-/*
- * pagek list: a target's blocks, once, a row for each.
- */
+/* pagek list: a target's blocks, once, or their sums. */
 #include <string.h>
 
 #include "../../base/base.h"
@@ -8,7 +6,6 @@
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../documents/documents.h"
-#include "../documents/prom.h"
 #include "../layout/layout.h"
 #include "../rows/choice.h"
 #include "../rows/free_blocks.h"
@@ -44,7 +41,6 @@ list_rows(FILE *out, const struct page *page, const struct page_view *v,
 	json_block_rows(out, page, v, sieve, limit, put_text, &text);
 }
 
-/* The regions may have been told before the list was taken. */
 static bool
 regions_told(void *arg)
 {
@@ -53,7 +49,7 @@ regions_told(void *arg)
 	return look->regions_in || (!look->linked && !look->returns);
 }
 
-/* The rows are there before a file is. */
+/* A file is opened only when there are rows. */
 static int
 write_list(const struct options *o, struct page *page,
     const struct page_view *v, struct profile *p, struct page_sieve *sieve)
@@ -70,22 +66,21 @@ write_list(const struct options *o, struct page *page,
 	if (out == NULL)
 		return PAGEK_FAILED;
 	json_open(&j, out, o);
-	if (o->json)
+	if (options_as_data(o))
 		json_blocks(&j, page, v, p, sieve, false, o->limit);
 	else
 		list_rows(out, page, v, sieve, o->limit);
 	return output_close(out, o->output, PAGEK_OK);
 }
 
-/* What is to be known of the rows before one sees them. */
 static void
-notice_first(const struct options *o, const struct page *page,
+notice_modes(const struct options *o, const struct page *page,
     const struct nodes_look *look)
 {
 	const char *why = page_free_why(page, look);
 	char sample[PAGE_SAMPLE_TEXT];
 
-	if (look->sample != 0 && !o->json) {
+	if (look->sample != 0 && !options_as_data(o)) {
 		page_sample_text(look->sample, sample);
 		notice("sampled %s: each row stands for many blocks; "
 		    "--format=json has its weight", sample);
@@ -95,7 +90,7 @@ notice_first(const struct options *o, const struct page *page,
 }
 
 static int
-list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	struct page_sieve *sieve;
 	struct page_view v;
@@ -107,7 +102,7 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	if (o->page.free)
 		pump(loop, s, o->timeout_ms, regions_told, s);
 	page_init(&page, &o->page);
-	notice_first(o, &page, nodes_session_look(s));
+	notice_modes(o, &page, nodes_session_look(s));
 	err = batch_filter(o, &sieve);
 	if (err == 0)
 		err = batch_profile(loop, s, &page.opts, sieve, o->limit,
@@ -119,7 +114,7 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	}
 	batch_report_names(o, s, lacking, profile_callers(p));
 	batch_view(&v, &page, s);
-	/* No setting comes between these rows and a program that reads them. */
+	/* A setting of units does not change rows that programs may read. */
 	if (option_given(o, OPTION_UNITS))
 		v.units = page.opts.units;
 	status = write_list(o, &page, &v, p, sieve);
@@ -131,9 +126,9 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	    batch_status(o, nodes_session_look(s));
 }
 
-/* Sums need no names but those that a filter asks for. */
+/* Only the filter may need names. */
 static int
-metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+list_metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	struct page_sieve *sieve;
 	struct profile *p = NULL;
@@ -164,7 +159,6 @@ metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	    batch_status(o, nodes_session_look(s));
 }
 
-/* Sums have no rows. */
 static int
 check_sums(struct parse *p)
 {
@@ -185,7 +179,7 @@ check_free(struct parse *p)
 	o->page.free = option_given(o, OPTION_FREE);
 	if (!o->page.free)
 		return 0;
-	if (o->filter != NULL)
+	if (o->filter.text != NULL)
 		return option_fail(p, "--free has no meaning with --filter, "
 		    "which is about blocks");
 	if (!option_given(o, OPTION_SORT))
@@ -203,8 +197,7 @@ cmd_list_check(struct parse *p)
 
 	if (r != 0)
 		return r;
-	/* A row of text is one of the page, and has what that has. */
-	if (p->o->fields != NULL && !p->o->json)
+	if (p->o->fields != NULL && !options_as_data(p->o))
 		return option_fail(p, "--fields is for programs: give "
 		    "--format=json, ndjson or csv too");
 	return check_free(p);
@@ -219,5 +212,6 @@ cmd_list(const struct options *o, uv_loop_t *loop)
 		complain("%s", why);
 		return PAGEK_USAGE;
 	}
-	return batch_watch(o, loop, o->format == FORMAT_PROM ? metrics : list);
+	return batch_watch(o, loop, o->format == FORMAT_PROM ? list_metrics :
+	    list_blocks);
 }

@@ -1,10 +1,9 @@
 /*
- * pagek listings: what a node has stored, and one listing of it.
+ * pagek listings: the listings that a node has stored, or one of them.
  *
- * A listing is fetched whole before a byte of it is printed, so that what goes
- * out is all or nothing; of one that is damaged where it is stored it is what
- * could be read.  A file or a pipe gets its bytes as they were sent; a
- * terminal gets safe text.
+ * A listing is fetched whole before a byte of it is printed; of one that is
+ * damaged on the node's disk, the part that could be read.  A file or a pipe
+ * gets its bytes as they were sent; a terminal gets safe text.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,20 +20,20 @@
 
 /* --- answers -------------------------------------------------------------- */
 
-/* There until the link is down: an answer that comes too late needs a place. */
-struct asked {
+/* Lives until the link is closed, for a late answer. */
+struct request {
 	bool done;
 	int err;
 	char words[512];
-	struct nodes_stored *list;	/* those that have come */
+	struct nodes_stored *list;	/* answers so far */
 	size_t n, cap;
-	struct nodes_listing *listing;	/* one that is fetched instead; NULL */
+	struct nodes_listing *listing;	/* that is fetched; NULL */
 };
 
 static void
 on_done(void *arg, int err, const char *words)
 {
-	struct asked *q = arg;
+	struct request *q = arg;
 
 	q->done = true;
 	q->err = err;
@@ -44,7 +43,7 @@ on_done(void *arg, int err, const char *words)
 static void
 on_stored(void *arg, const struct nodes_stored *s, int err, const char *words)
 {
-	struct asked *q = arg;
+	struct request *q = arg;
 	void *array = q->list;
 
 	if (q->done)
@@ -65,30 +64,30 @@ on_stored(void *arg, const struct nodes_stored *s, int err, const char *words)
 static bool
 is_done(void *arg)
 {
-	const struct asked *q = arg;
+	const struct request *q = arg;
 
 	return q->done;
 }
 
 static uint64_t
-come_so_far(const struct asked *q)
+progress_of(const struct request *q)
 {
 	return q->listing != NULL ? nodes_listing_done(q->listing) : q->n;
 }
 
-/* As long as something comes it goes on; err is what asking has come to. */
+/* Waits while there is progress.  err: the error of sending the request. */
 static void
-await(const struct options *o, uv_loop_t *loop, const struct nodes_link *link,
-    struct asked *q, int err)
+await_answer(const struct options *o, uv_loop_t *loop,
+    const struct nodes_link *link, struct request *q, int err)
 {
 	uint64_t before;
 
 	if (err < 0)
 		on_done(q, err, target_why(link, err));
 	do
-		before = come_so_far(q);
+		before = progress_of(q);
 	while (!pump(loop, NULL, o->timeout_ms, is_done, q) &&
-	    come_so_far(q) != before);
+	    progress_of(q) != before);
 	if (!q->done)
 		on_done(q, -ETIMEDOUT, "it does not answer");
 }
@@ -114,7 +113,7 @@ status_of(int err)
 	}
 }
 
-/* --- which there are ---------------------------------------------------- */
+/* --- the table ---------------------------------------------------------- */
 
 struct stored_row {
 	const struct nodes_stored *stored;
@@ -124,14 +123,13 @@ struct stored_row {
 #define STORED(member) .via = FIELD_VIA(stored_row, stored), \
 	    .at = offsetof(struct nodes_stored, member)
 
-/* "" is a text as well. */
+/* Here "" is not unknown. */
 static bool
 get_text(const void *row, size_t at, struct field_value *v)
 {
 	field_array(row, at, v);
 	return true;
 }
-
 
 static void
 time_cell(const void *row, char out[FIELD_CELL])
@@ -181,7 +179,7 @@ static const struct field listings[] = {
 static const struct field_table listing_table = FIELD_TABLE(listings);
 
 static void
-put_text(FILE *out, const struct asked *q, const struct page_opts *o)
+put_text(FILE *out, const struct request *q, const struct page_opts *o)
 {
 	struct stored_row row = { .utc = o->utc };
 
@@ -194,7 +192,7 @@ put_text(FILE *out, const struct asked *q, const struct page_opts *o)
 }
 
 static void
-put_json(FILE *out, const struct asked *q, const struct options *o)
+put_json(FILE *out, const struct request *q, const struct options *o)
 {
 	struct stored_row row = { .utc = false };
 	struct json j;
@@ -211,13 +209,13 @@ put_json(FILE *out, const struct asked *q, const struct options *o)
 }
 
 static int
-put_all(const struct options *o, const struct asked *q)
+put_all(const struct options *o, const struct request *q)
 {
 	FILE *out = output_open(o->output);
 
 	if (out == NULL)
 		return PAGEK_FAILED;
-	if (o->json)
+	if (options_as_data(o))
 		put_json(out, q, o);
 	else
 		put_text(out, q, &o->page);
@@ -228,9 +226,9 @@ put_all(const struct options *o, const struct asked *q)
 
 static int
 list_all(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
-    struct asked *q)
+    struct request *q)
 {
-	await(o, loop, link, q, nodes_listings(link, on_stored, q));
+	await_answer(o, loop, link, q, nodes_listings(link, on_stored, q));
 	if (q->err == 0)
 		return put_all(o, q);
 	complain("%s: %s", o->target.word, q->err != -EPROTO ? q->words :
@@ -242,17 +240,17 @@ list_all(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 /* --- one of them -------------------------------------------------------- */
 
 static int
-fetch(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
-    FILE *to, struct asked *q)
+fetch_listing(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
+    FILE *to, struct request *q)
 {
 	int err = nodes_listing_get(&q->listing, link, o->name, fileno(to),
 	    on_done, q);
 
-	/* An empty one, or one too long to be sent. */
+	/* The name is empty, or too long to be sent. */
 	if (err == -EINVAL)
 		on_done(q, -ENOENT, "no such listing");
 	else
-		await(o, loop, link, q, err);
+		await_answer(o, loop, link, q, err);
 	nodes_listing_close(q->listing);
 	q->listing = NULL;
 	if (q->err < 0)
@@ -260,7 +258,6 @@ fetch(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	return status_of(q->err);
 }
 
-/* Bytes as they are, or on a terminal what it may see of them. */
 static void
 copy_out(FILE *in, FILE *out, bool ascii)
 {
@@ -286,7 +283,7 @@ copy_out(FILE *in, FILE *out, bool ascii)
 
 static int
 print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
-    struct asked *q)
+    struct request *q)
 {
 	FILE *held = tmpfile(), *out;
 	bool some;
@@ -296,7 +293,7 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 		complain("no place to keep the listing: %s", strerror(errno));
 		return PAGEK_FAILED;
 	}
-	status = fetch(o, loop, link, held, q);
+	status = fetch_listing(o, loop, link, held, q);
 	some = status == PAGEK_OK || (q->err == -EBADMSG &&
 	    lseek(fileno(held), 0, SEEK_END) > 0);
 	out = some ? output_open(o->output) : NULL;
@@ -313,7 +310,7 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 
 /* --- the node ----------------------------------------------------------- */
 
-/* Of this user's nodes the one that stands alone: no target is looked for. */
+/* This user's daemon, whether or not it has a target. */
 static int
 open_local(uv_loop_t *loop, struct nodes_link **link)
 {
@@ -345,7 +342,6 @@ open_node(const struct options *o, uv_loop_t *loop, struct nodes_link **link)
 	return status;
 }
 
-/* Of a target only its node matters, and demos and devices store nothing. */
 int
 cmd_listings_check(struct parse *p)
 {
@@ -354,7 +350,7 @@ cmd_listings_check(struct parse *p)
 	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
 		return option_fail(p, "'%s' is a node of the page's own, and "
 		    "stores no listings", o->target.word);
-	if (o->name != NULL && o->json)
+	if (o->name != NULL && options_as_data(o))
 		return option_fail(p, "--format has no meaning for one "
 		    "listing: it is printed as it was sent");
 	if (o->name != NULL && option_given(o, OPTION_UTC))
@@ -366,7 +362,7 @@ int
 cmd_listings(const struct options *o, uv_loop_t *loop)
 {
 	struct nodes_link *link = NULL;
-	struct asked q = { 0 };
+	struct request q = { 0 };
 	int status = open_node(o, loop, &link);
 
 	if (status == PAGEK_OK)

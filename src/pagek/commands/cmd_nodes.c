@@ -1,6 +1,6 @@
 /*
- * pagek nodes: the table of nodes, as it is in its files.  Nobody is asked,
- * unless --ask says so: then it is told how they are.
+ * pagek nodes: the table of nodes, as it is in its files; with --ask, the state
+ * of each node.
  */
 #include <string.h>
 
@@ -43,9 +43,8 @@ put_answers(FILE *out, const struct nodes_table *t,
 	}
 }
 
-/* What would fill it. */
 static void
-say_empty(const struct nodes_table *t)
+notice_empty(const struct nodes_table *t)
 {
 	const char *path = t->path[NODES_FILE_USER];
 
@@ -64,7 +63,7 @@ put_nodes(FILE *out, const struct options *o, const struct nodes_table *t,
 	struct json j;
 
 	json_open(&j, out, o);
-	if (o->json)
+	if (options_as_data(o))
 		json_nodes(&j, t, survey, complete);
 	else if (survey != NULL)
 		put_answers(out, t, survey, o->page.ascii);
@@ -108,7 +107,7 @@ cmd_nodes(const struct options *o, uv_loop_t *loop)
 		status = output_close(out, o->output, PAGEK_OK);
 	}
 	if (status == PAGEK_OK && t->n == 0)
-		say_empty(t);
+		notice_empty(t);
 	if (status == PAGEK_OK && ask)
 		status = batch_nodes_status(survey);
 	nodes_survey_close(survey);

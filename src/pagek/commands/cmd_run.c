@@ -1,6 +1,6 @@
 /*
- * pagek run: a command under watch, with the page on the terminal or as text
- * beside the command's own output.
+ * pagek run: starts a command and watches it, on the terminal or as text beside
+ * the command's own output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +18,10 @@
 #include "../layout/layout.h"
 #include "../tui/tui.h"
 #include "commands.h"
-#include "forward.h"
 
-#define NODE_ANSWER_MS 3000	/* for what the node should know at once */
-#define ASK_MS 1200		/* within that time it is asked how things are */
-#define SILENCE_MS 500		/* from then on it is said what is waited for */
+#define NODE_ANSWER_MS 3000	/* timeout for an answer of the node */
+#define ASK_MS 1200		/* the session asks the node within that time */
+#define SILENCE_MS 500		/* from then on the user is told what is waited for */
 #define TOTALS_MAX 24		/* lines of totals; the report has them all */
 
 struct run {
@@ -32,12 +31,12 @@ struct run {
 	struct nodes_link *runner;	/* NULL: the link's node runs the command too */
 	struct nodes_session *session;
 	struct page page;
-	bool unwatched;			/* the node never answered: said already */
+	bool unwatched;			/* the node never answered, as was reported */
 };
 
 /* --- the command's end -------------------------------------------------- */
 
-/* As a shell tells it; 125 when it is not known. */
+/* As of a shell; 125: not known. */
 static int
 exit_status(int32_t status)
 {
@@ -56,13 +55,19 @@ run_has_ended(void *arg)
 	return look->tree_ended || !look->run_linked;
 }
 
-/* The watched stream, too, is read to its end, or there is none. */
+bool
+run_forwards(void *arg)
+{
+	forward_to(nodes_session_look(arg)->root_pid);
+	return run_has_ended(arg);
+}
+
 bool
 run_is_read(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	/* How and when it ended comes a moment after the last record. */
+	/* The exit status comes a moment after the last record. */
 	if (look->state == NODES_ENDED && look->ended_wall_ms == 0)
 		return !look->linked;
 	return !look->linked || (look->state != NODES_CONNECTING &&
@@ -78,10 +83,7 @@ is_welcome(const struct run *r)
 	return nodes_link_state(r->link, &why) != NODES_CONNECTING;
 }
 
-/*
- * For the last that the node has to say.  One that is stopped is waited for in
- * plain words; one that has not even welcomed us has watched nothing.
- */
+/* Waits until the node has told the end; false, after a message: it does not. */
 static bool
 await_last(struct run *r, int timeout_ms)
 {
@@ -101,14 +103,14 @@ await_last(struct run *r, int timeout_ms)
 	return false;
 }
 
-/* Our own trouble; the command's, when it has some, goes before it. */
+/* For errors of pagek: those of the command go before. */
 static int
 failed_unless(int status)
 {
 	return status != PAGEK_OK ? status : PAGEK_RUN_FAILED;
 }
 
-/* Other trouble is less: a reader that is late, or no totals of some images. */
+/* Only this trouble changes the status. */
 static bool
 lacks_report(const struct nodes_look *look)
 {
@@ -116,10 +118,6 @@ lacks_report(const struct nodes_look *look)
 	    strlen(NODES_REPORT_MISSING)) == 0;
 }
 
-/*
- * What is to be said of the end, and the status.  A command that could not be
- * run is told as a shell tells it.
- */
 int
 run_tell_end(const struct nodes_look *look, const char *command)
 {
@@ -145,7 +143,7 @@ run_tell_end(const struct nodes_look *look, const char *command)
 
 #define FULL_TEXT 80
 
-/* Blocks and bytes are of the list: where that was full they are fewer. */
+/* Blocks and bytes are of the list, and lack what a full list refused. */
 static void
 full_text(const struct nodes_target *t, char out[FULL_TEXT])
 {
@@ -194,9 +192,9 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 	}
 }
 
-/* Those of our command to the front; how many they are. */
+/* Moves the targets of our command to the front; returns their number. */
 static size_t
-of_the_command(const struct run *r, struct nodes_target *list, size_t n)
+keep_own_targets(const struct run *r, struct nodes_target *list, size_t n)
 {
 	const struct nodes_look *look = nodes_session_look(r->session);
 	bool *ours = calloc(n + 1, sizeof *ours);
@@ -209,7 +207,7 @@ of_the_command(const struct run *r, struct nodes_target *list, size_t n)
 	for (i = 0; i < n; i++) {
 		if (!ours[i])
 			continue;
-		/* Its node is not its parent, and does not know. */
+		/* The watching node is not its parent and has no status. */
 		if (list[i].pid == look->root_pid && list[i].status < 0)
 			list[i].status = look->root_status;
 		list[kept++] = list[i];
@@ -218,23 +216,23 @@ of_the_command(const struct run *r, struct nodes_target *list, size_t n)
 	return kept;
 }
 
-/* One line for each process image, in the order of the node's table. */
+/* A line for each process image, in the order of the node's table. */
 static void
 put_totals(const struct run *r, FILE *out)
 {
 	struct nodes_target *list = NULL;
 	size_t n = 0, i, missed = 0;
 
-	/* One that was just waited for in vain is not asked again. */
+	/* A node that has just not answered is not asked again. */
 	if (nodes_session_look(r->session)->state == NODES_UNREACHABLE ||
 	    target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0) {
 		complain("the node does not answer: the totals are not "
 		    "known");
 		return;
 	}
-	/* A node that stands alone has others' targets too. */
+	/* A daemon has other targets too. */
 	if (r->runner != NULL)
-		n = of_the_command(r, list, n);
+		n = keep_own_targets(r, list, n);
 	for (i = 0; i < n && i < TOTALS_MAX; i++)
 		put_total(out, &list[i], r->page.opts.ascii);
 	if (n > i)
@@ -263,15 +261,6 @@ put_picture(struct run *r, FILE *out)
 	fflush(out);
 }
 
-static bool
-knows_or_ended(void *arg)
-{
-	const struct nodes_look *look = nodes_session_look(arg);
-
-	forward_to(look->root_pid);
-	return run_has_ended(arg);
-}
-
 static int
 run_text(struct run *r)
 {
@@ -282,7 +271,7 @@ run_text(struct run *r)
 	if (out == NULL)
 		return PAGEK_RUN_FAILED;
 	batch_request_rows(&r->page, r->session, batch_lines(out));
-	while (!pump(r->loop, r->session, r->o->interval_ms, knows_or_ended,
+	while (!pump(r->loop, r->session, r->o->repeat.interval_ms, run_forwards,
 	    r->session)) {
 		put_picture(r, out);
 		tell_target(r->o, nodes_session_look(r->session));
@@ -291,7 +280,7 @@ run_text(struct run *r)
 
 	await_last(r, NODE_ANSWER_MS);
 	look = nodes_session_look(r->session);
-	/* A long list that was left to the node is still being taken. */
+	/* A window becomes the whole list at the end. */
 	if (look->window)
 		pump(r->loop, r->session, r->o->timeout_ms, run_is_read,
 		    r->session);
@@ -307,9 +296,9 @@ run_text(struct run *r)
 
 /* --- on the terminal ---------------------------------------------------- */
 
-/* We, in the words that were found: our folder may not be in the PATH. */
+/* The program as it was called: its folder may not be in the PATH. */
 static void
-put_called(char name[256], bool ascii)
+own_name(char name[256], bool ascii)
 {
 	const char *word = program_invocation_name;
 
@@ -318,21 +307,21 @@ put_called(char name[256], bool ascii)
 	base_safe_text(name, 256, word, strlen(word), ascii);
 }
 
-/* How to come back, when there is something to come back to. */
+/* If the target goes on: how to return to it. */
 static void
 tell_return(const struct run *r, FILE *out)
 {
 	const struct nodes_look *look = nodes_session_look(r->session);
 	char name[64], path[256], pagek[256];
 
-	/* A node that has just died will be at the same place again. */
+	/* A node that was killed comes back at the same socket. */
 	if (look->tree_ended || (!look->linked && !look->returns))
 		return;
 	base_safe_text(name, sizeof name, look->target_name,
 	    strlen(look->target_name), r->page.opts.ascii);
 	base_safe_text(path, sizeof path, look->socket, strlen(look->socket),
 	    r->page.opts.ascii);
-	put_called(pagek, r->page.opts.ascii);
+	own_name(pagek, r->page.opts.ascii);
 	fprintf(out, "pagek: %s goes on%s", name[0] != '\0' ?
 	    name : "the command", look->linked ? " and is watched" : "");
 	if (look->pid > 0)
@@ -349,17 +338,7 @@ tell_return(const struct run *r, FILE *out)
 	}
 }
 
-/* While the page was at another node, nobody asked how the command is doing. */
-static void
-catch_up(struct run *r)
-{
-	pump(r->loop, r->session, ASK_MS, run_has_ended, r->session);
-}
-
-/*
- * It was asked to end; that is waited for, but not for ever.  One of another
- * node has ended by now, or the page would not have.
- */
+/* Waits for the end of the target, which has ended already if `away`. */
 static void
 tell_ending(struct run *r, bool away)
 {
@@ -390,8 +369,9 @@ run_screen(struct run *r)
 		tell_return(r, stderr);
 		return output_refuse_terminal(err);
 	}
+	/* While the page was at another node, ours was not asked. */
 	if (watch.away)
-		catch_up(r);
+		pump(r->loop, r->session, ASK_MS, run_has_ended, r->session);
 	switch (result.end) {
 	case PAGE_QUIT:
 		tell_return(r, stdout);
@@ -414,10 +394,7 @@ run_screen(struct run *r)
 
 /* --- start -------------------------------------------------------------- */
 
-/*
- * A file that cannot be written is said before anything is started.  A named
- * pipe is not tried: its reader would take our going for the end.
- */
+/* A named pipe is not tried: its reader would see an end of file. */
 static bool
 is_writable(const char *path)
 {
@@ -448,7 +425,7 @@ choose_form(const struct options *o)
 	return err == -ENOTTY ? 1 : err;
 }
 
-/* What is said of a node holds for all its targets: then it is our own. */
+/* Options of a node apply to all its targets. */
 static bool
 wants_own_node(const struct options *o)
 {
@@ -462,9 +439,9 @@ wants_own_node(const struct options *o)
 	return o->list == LIST_CHECK || option_on(o, OPTION_OWN_NODE);
 }
 
-/* This user's node, where it runs; else one of our own. */
+/* At this user's daemon if it runs, else at a node of our own. */
 static int
-start_somewhere(struct run *r, struct node_opts *start)
+start_command(struct run *r, struct node_opts *start)
 {
 	char hello[PATH_MAX];
 	int err;
@@ -521,10 +498,10 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	options_session(o, &opts);
 	page_init(&r.page, &o->page);
 	r.page.opts.session = opts;
-	/* First: a signal may come as soon as there is a command to send it to. */
+	/* Before the command starts: a signal may come at once. */
 	if (form == 1 && forward_open(loop) < 0)
 		complain("signals will not be passed on to the command");
-	err = start_somewhere(&r, &start);
+	err = start_command(&r, &start);
 	if (err < 0) {
 		complain("cannot start pageknode: %s", strerror(-err));
 		forward_close();

@@ -1,6 +1,4 @@
-/*
- * pagek targets: what can be watched.
- */
+/* pagek targets: the targets of a node, or of all nodes of this user. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +40,7 @@ put_row(const struct table *table, const struct nodes_target *t)
 	    table->o->page.ascii);
 }
 
-/* What lives, largest first; then what has ended, last in the table first. */
+/* Live ones first, the largest first; then ended ones, the last first. */
 static int
 by_interest(const void *a, const void *b)
 {
@@ -58,9 +56,8 @@ by_interest(const void *a, const void *b)
 }
 
 /*
- * The rows of one node.  A script leaves hundreds of ended images behind;
- * of them the last few are enough, and of an image that has gone on by exec
- * its successor.
+ * A script leaves hundreds of ended images behind: prints the last few of them,
+ * and of an image that called exec only its successor.
  */
 static void
 put_rows(const struct table *table, struct nodes_target *t, size_t n)
@@ -87,7 +84,7 @@ put_node(struct table *table, const char *socket,
 	struct page_target_row row;
 	char safe[256];
 
-	if (table->o->json) {
+	if (options_as_data(table->o)) {
 		for (size_t i = 0; i < n; i++) {
 			page_target_listed(&t[i], socket, &row);
 			json_row(&table->json, &row, PAGE_TARGET_LISTED);
@@ -107,7 +104,7 @@ put_node(struct table *table, const char *socket,
 }
 
 static int
-one_node(struct table *table, uv_loop_t *loop, const char *socket,
+list_node(struct table *table, uv_loop_t *loop, const char *socket,
     struct nodes_link *link, char *why, size_t cap)
 {
 	struct nodes_target *list = NULL;
@@ -131,12 +128,9 @@ status_of(int err)
 	return err == -ETIMEDOUT ? PAGEK_TIMEOUT : PAGEK_NO_TARGET;
 }
 
-/*
- * Every node of this user; one that does not answer is said and passed, but
- * when none does there is nothing to be told.
- */
+/* Nodes that do not answer are reported; it is an error if none does. */
 static int
-all_nodes(struct table *table, uv_loop_t *loop)
+list_all_nodes(struct table *table, uv_loop_t *loop)
 {
 	struct nodes_link *link;
 	char **paths = NULL, why[512];
@@ -153,7 +147,7 @@ all_nodes(struct table *table, uv_loop_t *loop)
 		if (err < 0)
 			snprintf(why, sizeof why, "%s", strerror(-err));
 		else
-			err = one_node(table, loop, paths[i], link, why,
+			err = list_node(table, loop, paths[i], link, why,
 			    sizeof why);
 		if (err < 0) {
 			complain("%s: %s", paths[i], why);
@@ -170,7 +164,7 @@ all_nodes(struct table *table, uv_loop_t *loop)
 }
 
 static int
-given_node(struct table *table, uv_loop_t *loop)
+list_given_node(struct table *table, uv_loop_t *loop)
 {
 	const struct target *target = &table->o->target;
 	struct nodes_session_opts opts = { 0 };
@@ -183,7 +177,7 @@ given_node(struct table *table, uv_loop_t *loop)
 		complain("%s", why);
 		return status;
 	}
-	err = one_node(table, loop, target->kind == TARGET_UNIX ?
+	err = list_node(table, loop, target->kind == TARGET_UNIX ?
 	    target->node.place : NULL, link, why, sizeof why);
 	if (err < 0) {
 		complain("%s: %s", target->word, why);
@@ -202,16 +196,15 @@ cmd_targets(const struct options *o, uv_loop_t *loop)
 	if (table.out == NULL)
 		return PAGEK_FAILED;
 	json_open(&table.json, table.out, o);
-	if (o->json) {
+	if (options_as_data(o)) {
 		json_document(&table.json, "pagek.targets/1",
 		    &page_target_fields, PAGE_TARGET_LISTED);
-		json_key(&table.json, "time");
-		json_time(&table.json, base_wall_ms());
+		json_time(&table.json, "time", base_wall_ms());
 		json_rows(&table.json, "targets");
 	}
-	status = o->target.kind == TARGET_LOCAL ? all_nodes(&table, loop) :
-	    given_node(&table, loop);
-	if (o->json) {
+	status = o->target.kind == TARGET_LOCAL ? list_all_nodes(&table, loop) :
+	    list_given_node(&table, loop);
+	if (options_as_data(o)) {
 		json_rows_end(&table.json);
 		json_end(&table.json);
 	}

@@ -1,6 +1,4 @@
-/*
- * pagek [TARGET]: the page.
- */
+/* pagek [TARGET]: the page. */
 #include <string.h>
 
 #include "../../base/base.h"
@@ -12,7 +10,7 @@
 #include "../tui/tui.h"
 
 static int
-on_screen(uv_loop_t *loop, struct page_watch *watch, struct page *page)
+show_on_terminal(uv_loop_t *loop, struct page_watch *watch, struct page *page)
 {
 	struct page_result result = { .end = PAGE_QUIT };
 	int err;
@@ -25,7 +23,7 @@ on_screen(uv_loop_t *loop, struct page_watch *watch, struct page *page)
 	return result.end == PAGE_FAILED ? PAGEK_FAILED : PAGEK_OK;
 }
 
-/* Options that the text of a page has no use for. */
+/* Options that have no effect on the text of the page. */
 static int
 check_page(struct parse *p)
 {
@@ -33,7 +31,7 @@ check_page(struct parse *p)
 	const struct page_text_ops *text = &page->ops->text;
 	char why[64];
 
-	if (p->o->aimed && (page->ops->needs & PAGE_NEEDS_TARGET) == 0)
+	if (p->o->target_given && (page->ops->needs & PAGE_NEEDS_TARGET) == 0)
 		return option_fail(p, "page %s shows %s, and as text it takes "
 		    "no TARGET", page->letter, page->title);
 	snprintf(why, sizeof why, "is for page K, and page %s alone is wanted",
@@ -41,7 +39,6 @@ check_page(struct parse *p)
 	return option_none_of(p, text->refuse, text->nrefuse, why);
 }
 
-/* One picture. */
 static int
 check_once(struct parse *p)
 {
@@ -85,9 +82,9 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	    option_given(o, OPTION_BATCH);
 	const struct page_ops *ops = pages[o->page.first].ops;
 	bool aims = (ops->needs & PAGE_NEEDS_TARGET) != 0;
-	/* A node of our own ends when nobody looks at it any more. */
-	struct page_watch w = { .target = &o->target, .remote = o->remote, .options = o,
-		.keep_open = o->target.kind == TARGET_DEMO ||
+	/* A node of our own ends with its last page. */
+	struct page_watch w = { .target = &o->target, .remote = o->remote,
+		.options = o, .keep_open = o->target.kind == TARGET_DEMO ||
 		    o->target.kind == TARGET_RAW };
 	struct nodes_session_opts opts = { 0 };
 	int status, err;
@@ -104,7 +101,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		return output_refuse_terminal(err);
 	options_session(o, &opts);
 	status = target_open(o, loop, &w.link, &opts, why, sizeof why);
-	if (status == PAGEK_NO_TARGET && !aims && !o->aimed &&
+	if (status == PAGEK_NO_TARGET && !aims && !o->target_given &&
 	    nodes_connect_later(&w.link, loop) == 0)
 		status = PAGEK_OK;
 	if (status != PAGEK_OK) {
@@ -122,7 +119,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		status = batch_top(o, loop, w.session, &ops->text,
 		    ops->needs);
 	} else {
-		status = on_screen(loop, &w, &page);
+		status = show_on_terminal(loop, &w, &page);
 	}
 	pump_down(loop, w.session, w.link);
 	return status;

@@ -1,6 +1,6 @@
 /*
- * pagek tree: who called whom for the memory that is held, as a tree or as a
- * flat table.
+ * pagek tree: the call tree of the memory that is held, or a flat table of
+ * groups.
  */
 #include <errno.h>
 #include <langinfo.h>
@@ -16,7 +16,7 @@
 #include "../page/view.h"
 #include "../picture/picture.h"
 #include "../rows/rows.h"
-#include "moment.h"
+#include "snapshot.h"
 
 #define NAME_BYTES 1100		/* of a name of the wire, each byte as \xNN */
 #define BYTES_COLUMNS 10
@@ -24,16 +24,10 @@
 struct tree_out {
 	FILE *out;
 	const struct options *o;
-	const struct moment *m;
+	const struct snapshot *m;
 	bool ascii;
-	int bytes_columns;			/* what the sum of all needs */
-	bool more[PROFILE_LINES_MAX + 1];	/* by depth: siblings are to come */
-};
-
-static const char *const measure_names[] = {
-	[PROFILE_BYTES] = "bytes",
-	[PROFILE_BLOCKS] = "blocks",
-	[PROFILE_AGE] = "age",
+	int bytes_columns;			/* width of the total */
+	bool more[PROFILE_LINES_MAX + 1];	/* by depth: siblings follow */
 };
 
 static const char *const group_names[] = {
@@ -50,10 +44,7 @@ about(const struct tree_out *t)
 	return page_about(t->m->look.sample);
 }
 
-/*
- * A sum in the units that were asked for, bare: a heading says that these are
- * bytes.  Without any it is as short as can be.
- */
+/* In the units of --units, without a suffix for bytes; else as "1.5 MiB". */
 static void
 bytes_text(const struct options *o, uint64_t bytes, char out[32])
 {
@@ -69,12 +60,12 @@ bytes_text(const struct options *o, uint64_t bytes, char out[32])
 	}
 }
 
-/* --- what stands above --------------------------------------------------- */
+/* --- the head ------------------------------------------------------------ */
 
 static void
 put_safe(const struct tree_out *t, const char *text)
 {
-	char safe[4 * MOMENT_TEXT];
+	char safe[4 * SNAPSHOT_TEXT];
 
 	base_safe_text(safe, sizeof safe, text, strlen(text), t->ascii);
 	fputs(safe, t->out);
@@ -126,7 +117,7 @@ put_total(const struct tree_out *t)
 	base_group_digits(stacks, sizeof stacks,
 	    profile_callers(t->m->profile));
 	page_lack_text(&t->m->look, lack);
-	page_cell_age(age, (uint64_t)moment_age(t->m, &total) / 1000);
+	page_cell_age(age, (uint64_t)snapshot_age(t->m, &total) / 1000);
 	put_sum(t, &total);
 	fprintf(t->out, " from %s %s, the oldest %s; ", stacks,
 	    profile_callers(t->m->profile) == 1 ? "stack" : "stacks", age);
@@ -136,7 +127,6 @@ put_total(const struct tree_out *t)
 		fprintf(t->out, "INCOMPLETE: %s\n", lack);
 }
 
-/* What is not in these sums, and what they are. */
 static void
 put_modes(const struct tree_out *t)
 {
@@ -156,7 +146,6 @@ put_modes(const struct tree_out *t)
 	    sample);
 }
 
-/* Which blocks they are of. */
 static void
 put_filter(const struct tree_out *t)
 {
@@ -171,29 +160,28 @@ put_filter(const struct tree_out *t)
 	fputc('\n', t->out);
 }
 
-/* How the rest came about, as far as it was not for the asking. */
 static void
 put_order(const struct tree_out *t)
 {
 	const struct options *o = t->o;
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 
-	fprintf(t->out, "by %s", measure_names[o->measure]);
+	fprintf(t->out, "by %s", option_measures[o->tree.measure]);
 	if (option_given(o, OPTION_FLAT))
 		fprintf(t->out, ", summed by %s", kind != NULL ? kind->name :
-		    group_names[o->by]);
+		    group_names[o->tree.by]);
 	else
 		fputs(page_list_reverse(&o->page) ? ", from who asked outwards" :
 		    ", from the outermost inwards", t->out);
-	if (o->least > 0)
+	if (o->tree.least > 0)
 		fprintf(t->out, "; less than %g %% of all is left out",
-		    o->least * 100);
-	if (o->depth != 0)
-		fprintf(t->out, "; no deeper than %u", o->depth);
+		    o->tree.least * 100);
+	if (o->tree.depth != 0)
+		fprintf(t->out, "; no deeper than %u", o->tree.depth);
 	fputc('\n', t->out);
 }
 
-/* What the stacks do not say. */
+/* Sums of stacks that are not whole, or have no names. */
 static int
 put_cuts(const struct tree_out *t)
 {
@@ -235,18 +223,18 @@ add_outer(void *arg, const struct profile_node *node)
 static int
 put_focus(const struct tree_out *t)
 {
-	struct profile_tree_opts opts = { .focus = t->o->focus, .depth = 1,
+	struct profile_tree_opts opts = { .focus = t->o->tree.focus, .depth = 1,
 	    .now_ms = t->m->look.now_ms };
 	struct profile_sum sum = { 0 };
 	int r;
 
-	if (t->o->focus == NULL)
+	if (t->o->tree.focus == NULL)
 		return 0;
 	r = profile_tree(t->m->profile, &opts, add_outer, &sum);
 	if (r < 0)
 		return r;
 	fputs("only stacks with ", t->out);
-	put_safe(t, t->o->focus);
+	put_safe(t, t->o->tree.focus);
 	fputs(": ", t->out);
 	put_sum(t, &sum);
 	fputc('\n', t->out);
@@ -271,11 +259,10 @@ put_head(const struct tree_out *t)
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* The oldest of a sample is not the oldest of all, and has no share of it. */
 static void
 put_share(const struct tree_out *t, const struct profile_sum *sum)
 {
-	double percent = 100 * moment_share(t->m, t->o->measure, sum);
+	double percent = 100 * snapshot_share(t->m, t->o->tree.measure, sum);
 	char text[16];
 
 	snprintf(text, sizeof text, "%.1f", percent);
@@ -292,7 +279,7 @@ put_figures(const struct tree_out *t, const struct profile_sum *sum)
 
 	bytes_text(t->o, sum->bytes, bytes);
 	base_group_digits(blocks, sizeof blocks, sum->blocks);
-	page_cell_age(age, (uint64_t)moment_age(t->m, sum) / 1000);
+	page_cell_age(age, (uint64_t)snapshot_age(t->m, sum) / 1000);
 	put_share(t, sum);
 	if (t->m->look.sample == 0)
 		fprintf(t->out, " %*s %11s %6s  ", t->bytes_columns, bytes,
@@ -303,11 +290,10 @@ put_figures(const struct tree_out *t, const struct profile_sum *sum)
 		    12 - (int)strlen(blocks), "~", blocks, age);
 }
 
-/* Each figure is one wider when it has a mark. */
 static void
 put_heading(const struct tree_out *t)
 {
-	int mark = t->m->look.sample != 0;
+	int mark = t->m->look.sample != 0;	/* columns of a "~" */
 
 	fprintf(t->out, "\n%*s %*s %*s OLDEST  ", 6 + mark, "SHARE",
 	    t->bytes_columns + mark, "BYTES", 11 + mark, "BLOCKS");
@@ -321,7 +307,7 @@ put_name(const struct tree_out *t, const char *name, const char *where)
 
 	base_safe_text(safe, sizeof safe, name, strlen(name), t->ascii);
 	fputs(safe, t->out);
-	/* "libfoo.so+0x1f30" says it already. */
+	/* "libfoo.so+0x1f30" has it already. */
 	if (len == 0 || (strncmp(name, where, len) == 0 && name[len] == '+'))
 		return;
 	base_safe_text(safe, sizeof safe, where, strlen(where), t->ascii);
@@ -343,7 +329,7 @@ put_branches(struct tree_out *t, const struct profile_node *node)
 {
 	unsigned d;
 
-	/* The first ones hang on nothing. */
+	/* Roots have no branch. */
 	for (d = 1; d < node->depth; d++)
 		fputs(!t->more[d] ? "  " : t->ascii ? "| " : "\u2502 ",
 		    t->out);
@@ -363,20 +349,19 @@ put_node(void *arg, const struct profile_node *node)
 	put_figures(t, &node->total);
 	put_branches(t, node);
 	if (node->omitted > 0) {
-		put_omitted(t, node->omitted, t->o->depth != 0 &&
-		    node->depth >= t->o->depth);
+		put_omitted(t, node->omitted, t->o->tree.depth != 0 &&
+		    node->depth >= t->o->tree.depth);
 	} else {
 		put_name(t, node->function, node->where);
 		if (node->skipped)
 			fputs("  (skipped)", t->out);
-		/* Above it is said how many were cut at the depth wanted. */
+		/* The head has the sum of the stacks cut at the depth. */
 		if (node->end == RING_END_DEPTH)
 			fputs("  (cut)", t->out);
 		else if (node->end != 0)
 			fprintf(t->out, "  (%s)", stream_end_text(node->end));
 	}
 	fputc('\n', t->out);
-	/* A reader that has gone away wants no more. */
 	return output_going(t->out) ? 0 : -EPIPE;
 }
 
@@ -384,12 +369,12 @@ static int
 put_tree(struct tree_out *t)
 {
 	struct profile_tree_opts opts = {
-		.measure = t->o->measure,
+		.measure = t->o->tree.measure,
 		.reversed = page_list_reverse(&t->o->page),
-		.least = t->o->least,
-		.depth = t->o->depth,
+		.least = t->o->tree.least,
+		.depth = t->o->tree.depth,
 		.now_ms = t->m->look.now_ms,
-		.focus = t->o->focus,
+		.focus = t->o->tree.focus,
 	};
 	int r;
 
@@ -408,12 +393,12 @@ put_group(const struct tree_out *t, const struct profile_group *g)
 	struct page_group_words words;
 
 	put_figures(t, &g->total);
-	if (t->o->by == PROFILE_FRAME) {
+	if (t->o->tree.by == PROFILE_FRAME) {
 		put_share(t, &g->self);
 		fputs("  ", t->out);
 	}
 	if (kind != NULL && kind->say != NULL) {
-		moment_group_say(t->m, &t->o->page, kind, g, &words);
+		snapshot_group_say(t->m, &t->o->page, kind, g, &words);
 		put_name(t, words.name, words.where);
 	} else {
 		put_name(t, g->name, g->where);
@@ -426,7 +411,7 @@ name_title(const struct options *o)
 {
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 
-	return kind != NULL ? kind->title : o->by == PROFILE_MODULE ?
+	return kind != NULL ? kind->title : o->tree.by == PROFILE_MODULE ?
 	    "MODULE" : "FUNCTION";
 }
 
@@ -437,16 +422,16 @@ put_groups(struct tree_out *t)
 	size_t n, all, i;
 	int r;
 
-	r = moment_groups(t->m, t->o->by, t->o->measure, t->o->limit, &rows,
+	r = snapshot_groups(t->m, t->o->tree.by, t->o->tree.measure, t->o->limit, &rows,
 	    &n, &all);
 	if (r < 0)
 		return r;
 	put_heading(t);
 	fprintf(t->out, "%s%s%s\n", t->m->look.sample != 0 &&
-	    t->o->by == PROFILE_FRAME ? " " : "",
-	    t->o->by == PROFILE_FRAME ? "  SELF  " : "", name_title(t->o));
-	for (i = 0; i < n && moment_share(t->m, t->o->measure,
-	    &rows[i].total) >= t->o->least && output_going(t->out); i++)
+	    t->o->tree.by == PROFILE_FRAME ? " " : "",
+	    t->o->tree.by == PROFILE_FRAME ? "  SELF  " : "", name_title(t->o));
+	for (i = 0; i < n && snapshot_share(t->m, t->o->tree.measure,
+	    &rows[i].total) >= t->o->tree.least && output_going(t->out); i++)
 		put_group(t, &rows[i]);
 	if (i < all && output_going(t->out)) {
 		fprintf(t->out, "%*s", t->bytes_columns +
@@ -461,7 +446,7 @@ put_groups(struct tree_out *t)
 /* --- the command --------------------------------------------------------- */
 
 static int
-put_text(FILE *out, const struct options *o, const struct moment *m)
+put_text(FILE *out, const struct options *o, const struct snapshot *m)
 {
 	struct tree_out t = { .out = out, .o = o, .m = m,
 	    .ascii = o->page.ascii ||
@@ -480,11 +465,11 @@ put_text(FILE *out, const struct options *o, const struct moment *m)
 }
 
 static int
-put(FILE *out, const struct options *o, const struct moment *m)
+put_report(FILE *out, const struct options *o, const struct snapshot *m)
 {
 	struct json j;
 
-	if (!o->json)
+	if (!options_as_data(o))
 		return put_text(out, o, m);
 	json_open(&j, out, o);
 	return option_given(o, OPTION_FLAT) ? json_groups(&j, o, m) :
@@ -492,9 +477,9 @@ put(FILE *out, const struct options *o, const struct moment *m)
 }
 
 static int
-tree(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+report_tree(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	return moment_report(o, loop, s, put);
+	return snapshot_report(o, loop, s, put_report);
 }
 
 static int
@@ -502,7 +487,7 @@ check_tree(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->by_group || o->page.group != 0)
+	if (o->tree.by_group || o->page.group != 0)
 		return option_fail(p, "groups are for a flat table: give "
 		    "--flat too, or a tree by bytes, blocks or age");
 	if (option_given(o, OPTION_LIMIT))
@@ -522,7 +507,7 @@ check_flat(struct parse *p)
 		return option_fail(p, "a flat table has groups of one level: "
 		    "--group=%s, say", kind->word);
 	if (kind != NULL)
-		p->o->by = kind->by;
+		p->o->tree.by = kind->by;
 	return option_none_of(p, of_trees, BASE_NELEM(of_trees), "has no "
 	    "meaning with --flat");
 }
@@ -532,7 +517,7 @@ cmd_tree_check(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->by_group && o->page.group != 0)
+	if (o->tree.by_group && o->page.group != 0)
 		return option_fail(p, "--group and --by=%s both say what goes "
 		    "together", o->text[OPTION_BY]);
 	return option_given(o, OPTION_FLAT) ? check_flat(p) : check_tree(p);
@@ -541,5 +526,5 @@ cmd_tree_check(struct parse *p)
 int
 cmd_tree(const struct options *o, uv_loop_t *loop)
 {
-	return batch_watch(o, loop, tree);
+	return batch_watch(o, loop, report_tree);
 }

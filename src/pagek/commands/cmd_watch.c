@@ -1,8 +1,7 @@
 /*
  * pagek watch: what a target holds, a line each interval.
  *
- * The numbers are the keeper's own, asked for when a line is due; of the list
- * nothing is wanted, so that a busy target sends none of it.
+ * The numbers are the keeper's counters; the list is not requested.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,28 +14,23 @@
 #include "../layout/layout.h"
 #include "../layout/target_fields.h"
 
-/*
- * What a line is made from: the numbers at one time, and those of the line
- * before.
- */
 struct watch {
 	const struct options *o;
 	struct nodes_session *session;
 	struct json json;
 	FILE *out;
 	uint64_t lines;
-	uint64_t told_no;		/* asked for before there was another */
-	unsigned failed;		/* lines that could not be taken, in a row ... */
+	unsigned failed;		/* successive lines without an answer ... */
 	struct mono failed_at;		/* ... since then */
-	struct mono at, last_at;
+	struct mono at, last_at;	/* of this line and of the one before */
 	int64_t wall_ms;
 	uint64_t allocs, frees;		/* since the line before */
 	uint64_t last_allocs, last_frees;
-	int64_t ms;			/* since then; 0: there is none of the same stream */
+	int64_t ms;			/* since then; 0: it was of another stream */
 	uint32_t stream_no;
 };
 
-/* --- taking them ---------------------------------------------------------- */
+/* --- counters ------------------------------------------------------------- */
 
 static bool
 has_ended(const struct nodes_look *look)
@@ -54,33 +48,21 @@ is_over(void *arg)
 	    (!look->linked && !look->returns);
 }
 
+/* False: the node does not answer. */
 static bool
-is_told(void *arg)
-{
-	const struct watch *w = arg;
-	const struct nodes_look *look = nodes_session_look(w->session);
-
-	return look->told_no != w->told_no || !look->linked;
-}
-
-/* The numbers as they are now: false when they are not to be had. */
-static bool
-take_counts(struct watch *w, uv_loop_t *loop)
+read_counters(struct watch *w, uv_loop_t *loop)
 {
 	const struct nodes_look *look = nodes_session_look(w->session);
 	bool first = w->lines == 0 || look->stream_no != w->stream_no;
 
-	w->told_no = look->told_no;
-	nodes_session_ask(w->session);
-	pump(loop, w->session, w->o->timeout_ms, is_told, w);
-	if (look->told_no == w->told_no)
+	if (!pump_counters(loop, w->session, w->o->timeout_ms))
 		return false;
 	w->at = mono_now();
 	w->wall_ms = base_wall_ms();
 	w->ms = first ? 0 : mono_diff_ns(w->at, w->last_at) / 1000000;
 	w->allocs = look->keeper[WIRE_N_ALLOCS] - w->last_allocs;
 	w->frees = look->keeper[WIRE_N_FREES] - w->last_frees;
-	/* A node that was started again counts anew. */
+	/* A node that was restarted counts from 0. */
 	if (look->keeper[WIRE_N_ALLOCS] < w->last_allocs ||
 	    look->keeper[WIRE_N_FREES] < w->last_frees)
 		w->ms = 0;
@@ -91,14 +73,14 @@ take_counts(struct watch *w, uv_loop_t *loop)
 	return true;
 }
 
-/* --- writing them --------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------- */
 
 static void
 put_row(struct watch *w)
 {
 	const struct nodes_look *look = nodes_session_look(w->session);
 	unsigned subset = PAGE_TARGET_WATCHED |
-	    (w->o->interval_ms % 1000 != 0 ? PAGE_TARGET_MS :
+	    (w->o->repeat.interval_ms % 1000 != 0 ? PAGE_TARGET_MS :
 	    PAGE_TARGET_SECONDS);
 	struct page_target_row row = {
 		.wall_ms = w->wall_ms,
@@ -118,7 +100,7 @@ put_row(struct watch *w)
 		.frees = w->frees,
 	};
 
-	if (w->o->json) {
+	if (options_as_data(w->o)) {
 		json_row(&w->json, &row, PAGE_TARGET_WATCHED);
 		return;
 	}
@@ -130,19 +112,18 @@ put_row(struct watch *w)
 }
 
 static void
-begin_rows(struct watch *w)
+put_head(struct watch *w)
 {
 	json_document(&w->json, "pagek.watch/1", &page_target_fields,
 	    PAGE_TARGET_WATCHED);
-	json_key(&w->json, "time");
-	json_time(&w->json, base_wall_ms());
-	json_target(&w->json, nodes_session_look(w->session));
+	json_time(&w->json, "time", base_wall_ms());
+	json_put(&w->json, &page_look_target, nodes_session_look(w->session));
 	json_rows(&w->json, "samples");
 }
 
 /* --- the command ---------------------------------------------------------- */
 
-/* What is still to come when its lines are over: how it has ended. */
+/* The exit status comes a moment after the end. */
 static bool
 has_told_end(void *arg)
 {
@@ -166,9 +147,8 @@ tell_end(const struct nodes_look *look)
 }
 
 /*
- * The node has answered nothing for as long as is waited for an answer, though
- * it may be connected, or again and again.  One line alone says nothing: this
- * program may have been stopped in the middle of it.
+ * No answer within --timeout, even if the link is up.  After two lines only:
+ * this program may have been stopped during the first.
  */
 static bool
 is_unanswered(struct watch *w, struct mono asked, bool taken)
@@ -181,9 +161,9 @@ is_unanswered(struct watch *w, struct mono asked, bool taken)
 	    mono_ms_since(w->failed_at) >= w->o->timeout_ms;
 }
 
-/* False when they end for want of an answer. */
+/* False: the node does not answer any more. */
 static bool
-lines(struct watch *w, uv_loop_t *loop)
+put_lines(struct watch *w, uv_loop_t *loop)
 {
 	const struct nodes_look *look = nodes_session_look(w->session);
 	bool over = false, taken;
@@ -192,13 +172,13 @@ lines(struct watch *w, uv_loop_t *loop)
 
 	pace_begin(&pace, w->o);
 	while (!over) {
-		/* The last one has what came since, and how it ended. */
+		/* The last line has all counters of the target. */
 		over = is_over(w->session);
 		if (over)
 			pump(loop, w->session, w->o->timeout_ms, has_told_end,
 			    w->session);
 		asked = mono_now();
-		taken = take_counts(w, loop);
+		taken = read_counters(w, loop);
 		if (taken) {
 			put_row(w);
 			pace.n = ++w->lines;
@@ -216,7 +196,7 @@ lines(struct watch *w, uv_loop_t *loop)
 }
 
 static int
-watch(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+watch_target(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	static const struct nodes_view none = { 0 };
 	const struct nodes_look *look = nodes_session_look(s);
@@ -229,10 +209,10 @@ watch(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		return PAGEK_FAILED;
 	nodes_session_view(s, &none);
 	json_open(&w.json, w.out, o);
-	if (o->json)
-		begin_rows(&w);
-	answered = lines(&w, loop);
-	if (o->json) {
+	if (options_as_data(o))
+		put_head(&w);
+	answered = put_lines(&w, loop);
+	if (options_as_data(o)) {
 		json_rows_end(&w.json);
 		json_end(&w.json);
 	}
@@ -250,5 +230,5 @@ watch(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 int
 cmd_watch(const struct options *o, uv_loop_t *loop)
 {
-	return batch_watch(o, loop, watch);
+	return batch_watch(o, loop, watch_target);
 }

@@ -1,16 +1,16 @@
 /*
  * commands: one function for each command of the command line, and what they
- * share.  Each returns the exit status of the program and has said on standard
- * error what went wrong.
+ * share.  A command reports errors on standard error and returns the exit status
+ * of the program.
  *
- *	cmd_NAME.c	a command each: cmd_top() and its like
- *	moment.c	what a target holds at one moment, for sums and trees
- *	forward.c	signals that go on to the command that is run
+ *	cmd_NAME.c	the command NAME
+ *	snapshot.c	what a target holds at one moment, for sums and trees
+ *	forward.c	signals for the command that is run
  *
  * `pagek check` has a room of its own, above this one.
  *
- * Example: all of a command that looks at a list, beside its row of commands.def,
- * rows of options.def for options of its own, and its place in pagek(1)
+ * Example: a command that lists blocks.  It needs a row of commands.def, rows of
+ * options.def for its own options, and a section of pagek(1)
  *	static int
  *	look(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
  *	{
@@ -28,10 +28,7 @@
 #ifndef PAGEK_COMMANDS_H
 #define PAGEK_COMMANDS_H
 
-#include <stdio.h>
-
 #include "../batch/batch.h"
-#include "../cli/cli.h"
 
 /* --- a command that is run (cmd_run.c) ----------------------------------- */
 
@@ -39,11 +36,28 @@
 bool run_has_ended(void *session);
 /* ... and the watched stream is read to its end, or there is none. */
 bool run_is_read(void *session);
+/*
+ * Until the end of the tree the signals of forward_open() go to its first
+ * process.  For pump(), with the session.
+ */
+bool run_forwards(void *session);
+
+/* Reports how the command ended.  Its status as of a shell; 125: not known. */
+int run_tell_end(const struct nodes_look *, const char *command);
+
+/* --- signals for the command (forward.c) ----------------------------------- */
 
 /*
- * Says what is to be said of the end, and the status: as a shell tells it, 125
- * when it is not known.
+ * Signals sent to `pagek run -b` go on to its command.  A signal of the terminal
+ * is not sent again, since it reaches the whole process group (si_code tells it
+ * apart); one that was ignored when pagek started stays ignored.
  */
-int run_tell_end(const struct nodes_look *, const char *command);
+
+/* One at a time in a process.  0 or a negative errno. */
+int forward_open(uv_loop_t *);
+/* The command's process, once it is known; earlier signals go to it then. */
+void forward_to(pid_t);
+/* Restores the handlers; the loop has then to run once more. */
+void forward_close(void);
 
 #endif

@@ -1,12 +1,10 @@
-/*
- * Signals on their way from a handler through the loop to another process.
- */
+/* Signals on their way from a handler through the loop to another process. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 
 #include "../../base/base.h"
-#include "forward.h"
+#include "commands.h"
 
 static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
 
@@ -25,7 +23,7 @@ handler(int sig, siginfo_t *info, void *context)
 	size_t i;
 
 	(void)context;
-	/* From the kernel: the terminal has sent it to the whole group. */
+	/* Sent by the kernel: the whole group has it. */
 	if (info->si_code > 0)
 		return;
 	for (i = 0; i < BASE_NELEM(forwarded); i++)

@@ -1,15 +1,10 @@
-/*
- * Documents: a target's blocks, call trees and groups, and the table of nodes.
- */
-#include <errno.h>
-#include <stdlib.h>
+/* The documents of a target's blocks and of the table of nodes. */
 #include <string.h>
 
 #include "../../base/base.h"
 #include "../cli/cli.h"
 #include "../cli/options.h"
 #include "../layout/block_fields.h"
-#include "../layout/group_fields.h"
 #include "../layout/target_fields.h"
 #include "../panels/node_fields.h"
 #include "../rows/choice.h"
@@ -20,31 +15,11 @@
 /* --- parts of heads ------------------------------------------------------- */
 
 void
-json_target(struct json *j, const struct nodes_look *look)
-{
-	json_put(j, &page_look_target, look);
-}
-
-void
-json_modes(struct json *j, const struct nodes_look *look)
-{
-	json_put(j, &page_look_modes, look);
-}
-
-void
-json_lost(struct json *j, const struct nodes_look *look)
-{
-	json_put(j, &page_look_loss, look);
-}
-
-/* A picture that is paused, or one of the past, has a time of its own. */
-void
-json_taken(struct json *j, const struct page_view *v)
+json_view_time(struct json *j, const struct page_view *v)
 {
 	bool paused = v->look != v->live && v->look->node_wall_ms != 0;
 
-	json_key(j, "time");
-	json_time(j, paused ? v->look->node_wall_ms : base_wall_ms());
+	json_time(j, "time", paused ? v->look->node_wall_ms : base_wall_ms());
 }
 
 void
@@ -63,11 +38,9 @@ json_filter(struct json *j, const char *expression,
 		{ "matched_unsure", caught->unsure },
 	};
 
-	json_key(j, "filter");
-	json_text(j, expression);
+	json_text(j, "filter", expression);
 	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
-		json_key(j, numbers[i].key);
-		json_known(j, expression != NULL, numbers[i].n);
+		json_known(j, numbers[i].key, expression != NULL, numbers[i].n);
 	}
 }
 
@@ -106,12 +79,11 @@ put_regions(struct json *j, const struct page *page, const struct page_view *v)
 {
 	struct region_row row;
 
-	json_key(j, "regions");
-	json_begin(j, '[', true);
+	json_begin(j, "regions", '[', true);
 	for (size_t i = 0; i < v->look->regions; i++) {
 		row.region = &v->look->region[i];
 		page_free_sum(page, v, i, &row.free);
-		json_begin(j, '{', false);
+		json_begin(j, NULL, '{', false);
 		json_put(j, &region_table, &row);
 		json_end(j);
 	}
@@ -130,7 +102,7 @@ subset_of(const struct page_opts *o)
 bool
 json_blocks_fields(const struct options *o, char *why, size_t cap)
 {
-	/* A list within a row has no column. */
+	/* CSV has no column for a list within a row. */
 	return o->fields == NULL || field_list_check(o->fields,
 	    &page_block_fields, subset_of(&o->page),
 	    o->format != FORMAT_CSV ? "stack" : NULL, why, cap);
@@ -161,20 +133,16 @@ json_blocks_head(struct json *j, const struct page_view *v,
 
 	json_document(j, "pagek.blocks/1", &page_block_fields,
 	    subset_of(opts));
-	json_taken(j, v);
-	json_target(j, look);
-	json_key(j, "format");
-	json_text(j, look->classic ? "classic" : "wide");
-	json_key(j, "since");
-	json_text(j, since_click ? "click" : look->armed_wall_ms != 0 ?
+	json_view_time(j, v);
+	json_put(j, &page_look_target, look);
+	json_text(j, "format", look->classic ? "classic" : "wide");
+	json_text(j, "since", since_click ? "click" : look->armed_wall_ms != 0 ?
 	    "arming" : "start");
-	json_modes(j, look);
-	json_key(j, "order");
-	json_text(j, page_sort_rows[page_sorting_first(opts,
+	json_put(j, &page_look_modes, look);
+	json_text(j, "order", page_sort_rows[page_sorting_first(opts,
 	    &reverse)].word);
-	json_key(j, "reverse");
-	json_bool(j, reverse);
-	json_lost(j, look);
+	json_bool(j, "reverse", reverse);
+	json_put(j, &page_look_loss, look);
 	json_put(j, &page_counts_fields, &counts);
 	json_filter(j, filter, caught, v->counts->aRecActive);
 }
@@ -236,7 +204,7 @@ json_blocks(struct json *j, const struct page *page,
 
 /* --- nodes ---------------------------------------------------------------- */
 
-/* NULL: the table did not have it yet, or no longer, when it was asked. */
+/* NULL: the table did not have it when it was asked. */
 static const struct nodes_surveyed *
 find_answer(struct nodes_survey *survey, const char *word)
 {
@@ -263,13 +231,10 @@ json_nodes(struct json *j, const struct nodes_table *t,
 
 	json_document(j, "pagek.nodes/1", &page_node_fields, subset);
 	if (survey != NULL) {
-		json_key(j, "time");
-		json_time(j, base_wall_ms());
-		json_key(j, "complete");
-		json_bool(j, complete);
+		json_time(j, "time", base_wall_ms());
+		json_bool(j, "complete", complete);
 	}
 	json_rows(j, "nodes");
-	/* This user's own node, which has no entry. */
 	if (own != NULL) {
 		page_node_row(&row, t, NULL, own);
 		json_row(j, &row, subset);

@@ -1,13 +1,6 @@
 /*
- * documents: rows and sums for other programs, as JSON, lines of JSON or CSV.
- * documents.c writes the list of blocks (json_blocks()) and of nodes; json.c is
- * the writer below it; export.c is the page's `:export`.
- * prom.h writes the format of Prometheus, listing.h rows of text, export.h
- * what the page shows; whole_file.h is a file that appears whole.
- *
- * Objects and arrays are written over many lines, an element on each, or in
- * one.  Unknown values are null, never 0.  Outside text becomes valid UTF-8
- * that no terminal takes for anything but text.
+ * documents: rows and sums for other programs, as JSON, lines of JSON, CSV or
+ * metrics of Prometheus.
  *
  * Vocabulary
  *	document	what a command writes under a schema: a head, and rows.
@@ -17,15 +10,25 @@
  *	form		how a document is written down: as one object, as lines,
  *			as CSV.
  *
+ * The files
+ *	json.c		the writer of documents, in each form
+ *	documents.c	the documents of blocks and of nodes
+ *	prom.c		the metrics of a target
+ *	listing.h	the whole list as text, and the files that it goes to
+ *	export.h	what the page shows, for `:export`
+ *	list_copy.h	the rows of both, as of one moment
+ *
  * Example: each value is given once, whatever the form
  *	json_open(&j, out, o);
  *	json_document(&j, "pagek.nodes/1", &fields, 0);
- *	json_key(&j, "complete");	the head
- *	json_bool(&j, true);
+ *	json_bool(&j, "complete", true);	the head
  *	json_rows(&j, "nodes");
  *	for each row:	json_row(&j, row, 0);
- *	json_rows_end(&j);		ends the head as well
+ *	json_rows_end(&j);			ends the head as well
  *	json_end(&j);
+ *
+ * Unknown values are null, never 0.  Outside text becomes valid UTF-8 without
+ * characters that control a terminal.
  */
 #ifndef PAGEK_DOCUMENTS_H
 #define PAGEK_DOCUMENTS_H
@@ -33,8 +36,11 @@
 #include <stdio.h>
 
 #include "../../mdd/mdd.h"
+#include "../cli/options.h"
 #include "../picture/field_table.h"
 #include "../rows/row_filter.h"
+
+/* --- the writer (json.c) -------------------------------------------------- */
 
 #define JSON_DEPTH 8
 #define JSON_CELLS 32768	/* bytes of a row's texts together */
@@ -46,28 +52,11 @@ enum json_form {
 	JSON_CSV,	/* a heading, then each row: RFC 4180 */
 };
 
-struct json {
-	FILE *out;
-	enum json_form form;
-	int depth;
-	struct {
-		char close;
-		bool lines;		/* an element on each line */
-		bool any;
-		const char *key;	/* the last one; borrowed */
-	} level[JSON_DEPTH];
-	bool keyed;			/* a key is written, its value is not */
-	bool ascii;			/* no character beyond ASCII */
-	int rows;			/* depth at which the rows are; 0: not there yet */
-	const char *chosen;		/* fields of a row to write; NULL: all */
-	bool over;			/* the rows are written */
-	const struct field_table *table;
-	unsigned subset;		/* of the document's rows */
-
-	/*
-	 * CSV.  A leaf is a value of field_walk().  The values of the head come
-	 * first in text and stay; the row's follow.
-	 */
+/*
+ * The columns of CSV.  A leaf is a value of field_walk().  The texts of the
+ * head come first and stay; each row's follow.
+ */
+struct json_csv {
 	bool headed;			/* the heading is written, once for all documents */
 	struct {
 		const char *head;	/* key of the head that has its value; NULL */
@@ -79,14 +68,30 @@ struct json {
 	size_t columns;
 	unsigned row_subset;
 	char text[JSON_CELLS];
-	size_t used, kept;		/* of it; by the head */
+	size_t used, head_used;
 };
 
-struct options;
+struct json {
+	FILE *out;
+	enum json_form form;
+	bool ascii;			/* no character beyond ASCII */
+	const char *chosen;		/* fields of a row to write; NULL: all */
+	int depth;
+	struct {
+		char close;
+		bool lines;		/* an element on each line */
+		bool any;
+	} level[JSON_DEPTH];
+	int rows;			/* depth at which the rows are; 0: not there yet */
+	bool over;			/* the rows are written */
+	const struct field_table *table;
+	unsigned subset;		/* of the document's rows */
+	struct json_csv csv;
+};
 
-/* A document in that form; out is not closed. */
-void json_open_form(struct json *, FILE *out, enum json_form, bool ascii);
-/* As the options want it. */
+/* A document in that format; out is not closed. */
+void json_open_format(struct json *, FILE *out, enum text_format, bool ascii);
+/* In the form of --format, with the fields of --fields. */
 void json_open(struct json *, FILE *out, const struct options *);
 /* Its rows are of these subsets of the table; 0: of all. */
 void json_document(struct json *, const char *schema,
@@ -96,25 +101,23 @@ void json_rows(struct json *, const char *key);
 void json_row(struct json *, const void *row, unsigned subset);
 void json_rows_end(struct json *);
 
-void json_begin(struct json *, char bracket, bool lines);
+/* A value under its key; key NULL: an element of an array. */
+void json_begin(struct json *, const char *key, char bracket, bool lines);
 void json_end(struct json *);
-void json_key(struct json *, const char *);
-void json_text(struct json *, const char *s);		/* NULL: null */
-void json_number(struct json *, uint64_t);
-void json_signed(struct json *, int64_t);
-void json_bool(struct json *, bool);
-void json_null(struct json *);
-void json_known(struct json *, bool known, uint64_t);	/* else null */
-void json_share(struct json *, double part, double whole);	/* 0.25; null of nothing */
-void json_time(struct json *, int64_t wall_ms);		/* RFC 3339, UTC */
+void json_text(struct json *, const char *key, const char *s);	/* NULL: null */
+void json_number(struct json *, const char *key, uint64_t);
+void json_signed(struct json *, const char *key, int64_t);
+void json_bool(struct json *, const char *key, bool);
+void json_null(struct json *, const char *key);
+/* The number if it is known, else null. */
+void json_known(struct json *, const char *key, bool known, uint64_t);
+/* part / whole, as 0.25; null if whole is 0. */
+void json_share(struct json *, const char *key, double part, double whole);
+void json_time(struct json *, const char *key, int64_t wall_ms); /* RFC 3339, UTC */
 /* All values of the row in place, each under its key: as a part of the head. */
 void json_put(struct json *, const struct field_table *, const void *row);
 
-/* The key time: now, or of what is paused or kept its own, on the node's clock. */
-struct page_view;
-void json_taken(struct json *, const struct page_view *);
-
-/* What is not known is null. */
+/* An empty text is unknown. */
 static inline const char *
 or_null(const char *s)
 {
@@ -123,17 +126,13 @@ or_null(const char *s)
 
 /* --- parts of heads (documents.c) ----------------------------------------- */
 
-/*
- * The keys node and target, those from armed to sample_period, and complete to
- * mended, of any look.
- */
-void json_target(struct json *, const struct nodes_look *);
-void json_modes(struct json *, const struct nodes_look *);
-void json_lost(struct json *, const struct nodes_look *);
+/* The key time: now, or of a paused view the time of the pause. */
+struct page_view;
+void json_view_time(struct json *, const struct page_view *);
 
 /*
- * The keys from filter to matched_unsure: how many of so many blocks listed
- * were caught.  All are null without an expression.
+ * The keys from filter to matched_unsure: of so many blocks listed, those that
+ * match.  All are null without an expression.
  */
 void json_filter(struct json *, const char *expression,
     const struct page_caught *, uint64_t of);
@@ -159,9 +158,8 @@ void json_block_rows(FILE *out, const struct page *, const struct page_view *,
     const struct blk *), void *arg);
 
 /*
- * The same in parts, for a caller that has not the time for all at once: the
- * head, then json_rows(), and each row; of a profile that has the block's
- * caller.
+ * The same in parts, for a caller that writes over several cycles: the head,
+ * then json_rows(), and each row; of a profile that has the block's caller.
  */
 void json_blocks_head(struct json *, const struct page_view *,
     const struct page_opts *, bool since_click, const char *filter,
@@ -169,7 +167,7 @@ void json_blocks_head(struct json *, const struct page_view *,
 void json_block(struct json *, const struct page_view *, struct profile *,
     const struct blk *);
 
-/* Is --fields of them good?  False, with a sentence. */
+/* Checks --fields; false, with a sentence in why, if one of them is unknown. */
 bool json_blocks_fields(const struct options *, char *why, size_t cap);
 
 /*
@@ -178,5 +176,30 @@ bool json_blocks_fields(const struct options *, char *why, size_t cap);
  */
 void json_nodes(struct json *, const struct nodes_table *,
     struct nodes_survey *, bool complete);
+
+/* --- sums by type, and metrics (prom.c) ----------------------------------- */
+
+/* By a type's code; of a sample, estimates. */
+struct type_sums {
+	double blocks[256], bytes[256];
+};
+/* Of the blocks that the sieve lets through; NULL: of all. */
+void prom_sum_types(const struct page_view *, struct page_sieve *,
+    struct type_sums *);
+
+/*
+ * What a target holds and has done, in the text format of Prometheus (exposition
+ * format 0.0.4), for the textfile collector of node_exporter or any program that
+ * scrapes a file.  A metric is a name under pagek_ with its HELP and TYPE; a
+ * counter's ends in _total, and a unit stands in the name.  Every sample has the
+ * labels node and target, and pid where there is one; none has a time, which the
+ * collector would refuse.  Unknown values are left out.
+ *
+ * Sums by type are of the blocks that the sieve lets through, of all if it is
+ * NULL; the target's own numbers are of all in any case.  Errors are the
+ * stream's, for output_close().
+ */
+void prom_write(FILE *, const struct page_view *, struct page_sieve *,
+    bool ascii);
 
 #endif

@@ -8,19 +8,17 @@
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../panels/difference_page.h"
-#include "../rows/choice.h"
-#include "../rows/rows.h"
 #include "export.h"
+#include "list_copy.h"
 
 #define ROW_BYTES 2048
 #define AT_ONCE 64		/* rows between two looks at the clock */
-#define TAKE_NS 1000000		/* of a take at least, or it would not go on */
-#define NAMES_MS 700		/* that names are waited for while none comes */
-#define NAMES_MOST_MS 5000	/* ... and at most */
+#define COPY_NS 1000000		/* of a portion of the copy, at least */
+#define NAMES_MS 700		/* timeout for the next name */
+#define NAMES_MOST_MS 5000	/* timeout for all of them */
 
 enum step {
-	STEP_COPY,		/* the list, as it was when this began */
-	STEP_TAKE,		/* those of its rows that are wanted, sorted */
+	STEP_COPY,		/* the rows, as of the moment when this began */
 	STEP_CALLERS,		/* the callers of all rows into the profile */
 	STEP_NAMES,
 	STEP_ROWS,
@@ -28,14 +26,10 @@ enum step {
 };
 
 struct page_export {
-	enum page_export_form form;
+	enum text_format form;
 	enum step step;
 	FILE *out;
-	/* Of its own: the options, and of a list in portions the paused copy. */
-	struct page page;
-	struct page_sieve *sieve;	/* of that copy; NULL: all of it */
-	struct page_take take;		/* its rows; else those of a short list, at once */
-	bool filtered;
+	struct list_copy copy;
 	struct nodes_look look;	/* the view's, at the moment of the copy */
 	int64_t now_ms, wall_ms;
 	bool past;		/* of a moment before the pause */
@@ -43,23 +37,25 @@ struct page_export {
 	uint64_t n, at;
 	bool cut;		/* sums: the first ones; there are more */
 	const char *what;
-	struct mono begun, got;	/* the names' step; when there were fewer to come */
-	int lacking;		/* then */
-	size_t round;		/* callers asked for in this round */
+	struct {
+		struct mono begun, got;	/* of the step; of the last name */
+		int lacking;
+		size_t round;		/* callers asked for in this round */
+	} names;
 	struct json json;
 };
 
 int
-page_export_form(const char *path, enum page_export_form *form)
+page_export_form(const char *path, enum text_format *form)
 {
 	static const struct {
 		const char *ending;
-		enum page_export_form form;
+		enum text_format form;
 	} endings[] = {
-		{ ".txt", EXPORT_TEXT },
-		{ ".json", EXPORT_JSON },
-		{ ".ndjson", EXPORT_NDJSON },
-		{ ".csv", EXPORT_CSV },
+		{ ".txt", FORMAT_TEXT },
+		{ ".json", FORMAT_JSON },
+		{ ".ndjson", FORMAT_NDJSON },
+		{ ".csv", FORMAT_CSV },
 	};
 	size_t len = strlen(path), n;
 
@@ -76,33 +72,15 @@ page_export_form(const char *path, enum page_export_form *form)
 
 /* --- the copy ------------------------------------------------------------- */
 
-/*
- * Of all that a filter leaves, for a screen's rows may be fewer; the list is
- * paused for it as the picture is, in portions.
- */
-static int
-begin_copy(struct page_export *x, struct page *page)
-{
-	const char *filter = page_choice_filter_text(page);
-	struct filter_error e;
-
-	x->step = STEP_COPY;
-	/* The strict page shows the list whole. */
-	if (!page_choice_on(page))
-		return 0;
-	return filter != NULL ? page_sieve_new(&x->sieve, filter, &e) : 0;
-}
-
-/* Of a group, where a screen may have fewer, or of a drain: in one turn. */
+/* The rows of an open group or of a drain are few: all at once. */
 static int
 copy_rows(struct page_export *x, struct page *page, const struct page_view *v)
 {
 	const struct page_rows_ops *ops = page_rows_ops(page);
-	struct page_taken *f = &x->take.found;
+	struct page_taken *f = &x->copy.take.found;
 	struct page_chosen sums;
 	double weight;
 
-	x->step = STEP_CALLERS;
 	if (ops == &page_rows_choice)
 		return page_choice_whole(page, v, f);
 	if (ops == &page_rows_members)
@@ -123,17 +101,19 @@ copy_rows(struct page_export *x, struct page *page, const struct page_view *v)
 	return 0;
 }
 
-/* The rows are known: what stands above them. */
+/* The rows are known. */
 static void
-put_head(struct page_export *x, const struct page_view *v, const char *filter)
+put_head(struct page_export *x, const struct page_view *v)
 {
-	const struct page_taken *f = &x->take.found;
+	const char *filter = page_sieve_text(x->copy.sieve);
+	const struct page_taken *f = &x->copy.take.found;
 	struct page_caught c = { 0 };
 	char text[256];
 
 	x->n = f->n;
-	if (x->form == EXPORT_TEXT) {
-		page_row_heading(&x->page, text, sizeof text);
+	x->step = STEP_CALLERS;
+	if (x->form == FORMAT_TEXT) {
+		page_row_heading(&x->copy.page, text, sizeof text);
 		fprintf(x->out, "%s\n", text);
 		return;
 	}
@@ -145,16 +125,53 @@ put_head(struct page_export *x, const struct page_view *v, const char *filter)
 			.est_bytes = f->est_bytes,
 			.unsure = f->unsure,
 		};
-	json_blocks_head(&x->json, v, &x->page.opts,
-	    x->page.opts.session.since_click, filter, &c);
+	json_blocks_head(&x->json, v, &x->copy.page.opts,
+	    x->copy.page.opts.session.since_click, filter, &c);
 	json_rows(&x->json, "blocks");
+}
+
+/*
+ * The view of the moment of the copy, with the names that are known now and
+ * sizes that a program can read.  The keeper's counters of a moment before the
+ * pause are not known.
+ */
+static struct page_view
+view_then(struct page_export *x, const struct page_view *v)
+{
+	struct page_view then = *v;
+
+	then.units = PAGE_UNITS_EXACT;
+	page_view_frozen(&then, &x->copy.page);
+	x->look = *then.look;
+	if (x->copy.page.frozen == NULL) {
+		x->look.now_ms = x->now_ms;
+		x->look.node_wall_ms = x->wall_ms;
+	}
+	if (x->past)
+		x->look.keeper = NULL;
+	then.look = &x->look;
+	return then;
+}
+
+/* 1: all rows are there; 0: another portion with the next picture. */
+static int
+copy_on(struct page_export *x, const struct page_view *v, int64_t budget_ns)
+{
+	struct page_view then = *v;
+	int r = list_copy_next(&x->copy, &then, budget_ns > COPY_NS ?
+	    budget_ns : COPY_NS);
+
+	if (r == 1) {
+		then = view_then(x, v);
+		put_head(x, &then);
+	}
+	return r;
 }
 
 static int
 begin_blocks(struct page_export *x, struct page *page,
     const struct page_view *v)
 {
-	bool at_once = page->opened || page_is_draining(page);
 	int64_t before;
 	int r;
 
@@ -162,60 +179,56 @@ begin_blocks(struct page_export *x, struct page *page,
 	x->now_ms = v->look->now_ms;
 	x->wall_ms = v->look->node_wall_ms;
 	x->past = page_stepped(page, &before);
-	x->page.opts = page->opts;
-	x->page.layout = PAGE_WIDE;
-	/* What is free is no block, and stands in no row of these. */
-	x->page.opts.free = false;
-	r = at_once ? copy_rows(x, page, v) : begin_copy(x, page);
+	r = list_copy_begin(&x->copy, page);
 	if (r == 0)
 		r = profile_new(&x->profile);
 	if (r < 0)
 		return r;
+	/* Only rows of blocks are exported. */
+	x->copy.page.opts.free = false;
 	profile_set_wrappers(x->profile, v->wrappers);
-	if (at_once) {
-		put_head(x, v, page_choice_filter_text(page));
-		return 0;
+	if (!page->opened && !page_is_draining(page)) {
+		r = copy_on(x, v, 0);
+		return r < 0 ? r : 0;
 	}
-	r = page_freeze(&x->page, v);
+	r = copy_rows(x, page, v);
 	if (r == 0)
-		x->step = STEP_TAKE;
-	return r == -EAGAIN || r == -ESTALE ? 0 : r;
+		put_head(x, v);
+	return r;
 }
 
 static int
-open_export(struct page_export **out, bool ascii, enum page_export_form form,
+open_export(struct page_export **out, bool ascii, enum text_format form,
     FILE *file)
 {
-	static const enum json_form forms[] = {
-		[EXPORT_TEXT] = JSON_WHOLE,
-		[EXPORT_JSON] = JSON_WHOLE,
-		[EXPORT_NDJSON] = JSON_LINES,
-		[EXPORT_CSV] = JSON_CSV,
-	};
 	struct page_export *x = calloc(1, sizeof *x);
 
 	if (x == NULL)
 		return -ENOMEM;
 	x->form = form;
 	x->out = file;
-	json_open_form(&x->json, file, forms[form], ascii);
+	json_open_format(&x->json, file, form, ascii);
 	*out = x;
 	return 0;
 }
 
-int
-page_export_begin_put(struct page_export **out, const char *what, bool ascii,
-    page_export_put put, void *arg, enum page_export_form form, FILE *file)
+/* Groups, or with diff the difference: few rows, written at once. */
+static int
+begin_sums(struct page_export **out, struct page *page,
+    const struct page_view *v, const struct page_diff *diff,
+    enum text_format form, FILE *file)
 {
 	struct page_export_sums sums = { 0 };
 	struct page_export *x;
-	int r = open_export(&x, ascii, form, file);
+	int r = open_export(&x, page->opts.ascii, form, file);
 
 	if (r < 0)
 		return r;
 	x->step = STEP_OVER;
-	x->what = what;
-	r = put(arg, form, file, &x->json, &sums);
+	x->what = diff != NULL && diff->by_block ? "block" : "group";
+	r = diff != NULL ? page_export_diff(page, v, diff, form, file,
+	    &x->json, &sums) : page_export_groups(page, v, form, file,
+	    &x->json, &sums);
 	if (r < 0) {
 		page_export_free(x);
 		return r;
@@ -226,43 +239,17 @@ page_export_begin_put(struct page_export **out, const char *what, bool ascii,
 	return 0;
 }
 
-struct shown {
-	struct page *page;
-	const struct page_view *v;
-	const struct page_diff *diff;
-};
-
-static int
-put_groups(void *arg, enum page_export_form form, FILE *out, struct json *j,
-    struct page_export_sums *sums)
-{
-	const struct shown *s = arg;
-
-	return page_export_groups(s->page, s->v, form, out, j, sums);
-}
-
-static int
-put_diff(void *arg, enum page_export_form form, FILE *out, struct json *j,
-    struct page_export_sums *sums)
-{
-	const struct shown *s = arg;
-
-	return page_export_diff(s->page, s->v, s->diff, form, out, j, sums);
-}
-
 int
 page_export_begin(struct page_export **out, struct page *page,
-    const struct page_view *v, enum page_export_form form, FILE *file)
+    const struct page_view *v, enum text_format form, FILE *file)
 {
-	struct shown s = { .page = page, .v = v };
 	struct page_export *x;
 	int r;
 
 	if (v->look->list == NULL)
 		return -ENODATA;
 	if (page_shows_groups(page))
-		return page_export_begin_put(out, "group", page->opts.ascii,
-		    put_groups, &s, form, file);
+		return begin_sums(out, page, v, NULL, form, file);
 	r = open_export(&x, page->opts.ascii, form, file);
 	if (r < 0)
 		return r;
@@ -277,14 +264,10 @@ page_export_begin(struct page_export **out, struct page *page,
 int
 page_export_begin_diff(struct page_export **out, struct page *page,
     const struct page_view *v, const struct page_diff *diff,
-    enum page_export_form form, FILE *file)
+    enum text_format form, FILE *file)
 {
-	struct shown s = { .page = page, .v = v, .diff = diff };
-
-	if (v->look->list == NULL)
-		return -ENODATA;
-	return page_export_begin_put(out, diff->by_block ? "block" : "group",
-	    page->opts.ascii, put_diff, &s, form, file);
+	return v->look->list == NULL ? -ENODATA :
+	    begin_sums(out, page, v, diff, form, file);
 }
 
 void
@@ -293,45 +276,11 @@ page_export_free(struct page_export *x)
 	if (x == NULL)
 		return;
 	profile_free(x->profile);
-	page_take_fini(&x->take);
-	page_sieve_free(x->sieve);
-	page_fini(&x->page);
+	list_copy_fini(&x->copy);
 	free(x);
 }
 
 /* --- the rows ------------------------------------------------------------- */
-
-/* 0: another portion of it with the next picture. */
-static int
-copy_on(struct page_export *x, const struct page_view *v)
-{
-	int r = page_freeze(&x->page, v);
-
-	/* Of another list that has come meanwhile: from its beginning. */
-	if (r == -EAGAIN || r == -ESTALE)
-		return 0;
-	if (r == 0)
-		x->step = STEP_TAKE;
-	return r < 0 ? r : 1;
-}
-
-static int
-take_on(struct page_export *x, const struct page_view *v, int64_t left_ns)
-{
-	int r;
-
-	if (x->take.walk.blocks == 0 && !x->take.walk.over)
-		page_take_begin(&x->take, &x->page, v, x->sieve,
-		    PAGE_TAKE_ALL);
-	r = page_take_next(&x->take, &x->page, v, left_ns > TAKE_NS ?
-	    left_ns : TAKE_NS);
-	if (r <= 0)
-		return r;
-	page_take_stop(&x->take);
-	put_head(x, v, x->sieve != NULL ? page_sieve_text(x->sieve) : NULL);
-	x->step = STEP_CALLERS;
-	return 1;
-}
 
 static int
 add_callers(struct page_export *x)
@@ -339,7 +288,7 @@ add_callers(struct page_export *x)
 	int r = 0;
 
 	for (int i = 0; i < AT_ONCE && x->at < x->n && r == 0; i++) {
-		const struct blk *b = page_taken_row(&x->take.found,
+		const struct blk *b = page_taken_row(&x->copy.take.found,
 		    x->at++);
 
 		if (b->caller != 0)
@@ -347,14 +296,14 @@ add_callers(struct page_export *x)
 	}
 	if (x->at == x->n) {
 		x->at = 0;
-		x->begun = x->got = mono_now();
-		x->lacking = INT_MAX;
+		x->names.begun = x->names.got = mono_now();
+		x->names.lacking = INT_MAX;
 		x->step = STEP_NAMES;
 	}
 	return r < 0 ? r : 1;
 }
 
-/* 0: those that are not there have been asked for, and this picture brings none. */
+/* 1: go on in this picture; 0: the session has been asked for all names. */
 static int
 get_names(struct page_export *x, const struct page_view *v)
 {
@@ -362,18 +311,18 @@ get_names(struct page_export *x, const struct page_view *v)
 
 	if (r < 0)
 		return r;
-	if (r < x->lacking)
-		x->got = mono_now();
-	x->lacking = r;
-	if (r == 0 || mono_ms_since(x->got) >= NAMES_MS ||
-	    mono_ms_since(x->begun) >= NAMES_MOST_MS) {
+	if (r < x->names.lacking)
+		x->names.got = mono_now();
+	x->names.lacking = r;
+	if (r == 0 || mono_ms_since(x->names.got) >= NAMES_MS ||
+	    mono_ms_since(x->names.begun) >= NAMES_MOST_MS) {
 		x->step = STEP_ROWS;
 		return 1;
 	}
-	x->round += AT_ONCE;
-	if (x->round < profile_callers(x->profile))
+	x->names.round += AT_ONCE;
+	if (x->names.round < profile_callers(x->profile))
 		return 1;
-	x->round = 0;
+	x->names.round = 0;
 	return 0;
 }
 
@@ -383,21 +332,21 @@ put_rows(struct page_export *x, const struct page_view *v)
 	char text[ROW_BYTES];
 
 	for (int i = 0; i < AT_ONCE && x->at < x->n; i++) {
-		const struct blk *b = page_taken_row(&x->take.found,
+		const struct blk *b = page_taken_row(&x->copy.take.found,
 		    x->at++);
 
-		if (x->form != EXPORT_TEXT) {
+		if (x->form != FORMAT_TEXT) {
 			json_block(&x->json, v, x->profile, b);
 			continue;
 		}
-		page_row_text_view(&x->page, v, b, text, sizeof text);
+		page_row_text_view(&x->copy.page, v, b, text, sizeof text);
 		fprintf(x->out, "%s\n", text);
 	}
 	if (ferror(x->out))
 		return -EIO;
 	if (x->at < x->n)
 		return 1;
-	if (x->form != EXPORT_TEXT) {
+	if (x->form != FORMAT_TEXT) {
 		json_rows_end(&x->json);
 		json_end(&x->json);
 	}
@@ -405,45 +354,17 @@ put_rows(struct page_export *x, const struct page_view *v)
 	return 1;
 }
 
-/*
- * The names are what is known now; all else is as it was, and sizes are those
- * that a program can read.  What the keeper had counted at a moment before the
- * pause is known to nobody, and its numbers of the pause are not of that moment.
- */
-static struct page_view
-view_then(struct page_export *x, const struct page_view *v)
-{
-	struct page_view then = *v;
-
-	then.units = PAGE_UNITS_EXACT;
-	if (x->page.frozen != NULL)
-		page_view_frozen(&then, &x->page);
-	x->look = *then.look;
-	if (x->page.frozen == NULL) {
-		x->look.now_ms = x->now_ms;
-		x->look.node_wall_ms = x->wall_ms;
-	}
-	if (x->past)
-		x->look.keeper = NULL;
-	then.look = &x->look;
-	return then;
-}
-
 static int
-export_portion(struct page_export *x, const struct page_view *v,
-    int64_t left_ns)
+export_portion(struct page_export *x, const struct page_view *v)
 {
 	switch (x->step) {
-	case STEP_COPY:
-		return 1;
-	case STEP_TAKE:
-		return take_on(x, v, left_ns);
 	case STEP_CALLERS:
 		return add_callers(x);
 	case STEP_NAMES:
 		return get_names(x, v);
 	case STEP_ROWS:
 		return put_rows(x, v);
+	case STEP_COPY:
 	case STEP_OVER:
 		break;
 	}
@@ -456,19 +377,17 @@ page_export_go_on(struct page_export *x, const struct page_view *v,
 {
 	struct mono begun = mono_now();
 	struct page_view then;
-	int64_t left;
 	int r = 1;
 
 	if (x->step == STEP_COPY)
-		r = copy_on(x, v);
+		r = copy_on(x, v, budget_ns);
 	if (r <= 0)
 		return r;
 	then = view_then(x, v);
-	/* However little time there is, it goes on. */
-	do {
-		left = budget_ns - mono_diff_ns(mono_now(), begun);
-		r = export_portion(x, &then, left);
-	} while (r == 1 && x->step != STEP_OVER &&
+	/* One portion at least, whatever the budget. */
+	do
+		r = export_portion(x, &then);
+	while (r == 1 && x->step != STEP_OVER &&
 	    mono_diff_ns(mono_now(), begun) < budget_ns);
 	if (r < 0)
 		return r;
@@ -478,7 +397,7 @@ page_export_go_on(struct page_export *x, const struct page_view *v,
 bool
 page_export_copies(const struct page_export *x)
 {
-	return x->step == STEP_COPY;
+	return x->step == STEP_COPY && x->copy.page.frozen == NULL;
 }
 
 uint64_t

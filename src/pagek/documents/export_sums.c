@@ -1,12 +1,12 @@
 /*
- * Groups, and the difference to the mark, as documents.  As text they are the
- * rows of the page.
+ * Groups, and the difference to the mark, as documents or as the page's text.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../layout/group_fields.h"
+#include "../layout/target_fields.h"
 #include "../panels/difference_page.h"
 #include "../rows/rows.h"
 #include "export.h"
@@ -68,7 +68,6 @@ diff_rows(struct page *page, const struct page_diff *d)
 	    s->shown.other.n + s->shown.went.n : s->ngroup;
 }
 
-/* Page H without the cursor and the key bar, as high as it takes. */
 int
 page_export_diff_text(struct page *page, const struct page_view *v,
     const struct page_diff *diff, int cols, FILE *out)
@@ -90,29 +89,15 @@ page_export_diff_text(struct page *page, const struct page_view *v,
 /* --- groups --------------------------------------------------------------- */
 
 static void
-put_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_text(j, or_null(text));
-}
-
-static void
-put_count(struct json *j, const char *key, uint64_t n)
-{
-	json_key(j, key);
-	json_number(j, n);
-}
-
-static void
 put_head(struct json *j, const struct page *page, const struct page_view *v,
     const char *by)
 {
-	json_taken(j, v);
-	json_target(j, v->look);
-	json_modes(j, v->look);
-	json_lost(j, v->look);
-	put_text(j, "filter", page_choice_filter_text(page));
-	put_text(j, "by", by);
+	json_view_time(j, v);
+	json_put(j, &page_look_target, v->look);
+	json_put(j, &page_look_modes, v->look);
+	json_put(j, &page_look_loss, v->look);
+	json_text(j, "filter", or_null(page_choice_filter_text(page)));
+	json_text(j, "by", or_null(by));
 }
 
 static void
@@ -141,7 +126,7 @@ put_group(struct json *j, const struct page *page, const struct page_view *v,
 
 int
 page_export_groups(struct page *page, const struct page_view *v,
-    enum page_export_form form, FILE *out, struct json *j,
+    enum text_format form, FILE *out, struct json *j,
     struct page_export_sums *sums)
 {
 	const struct page_group_kind *kind = page_group_kind(page->group);
@@ -151,12 +136,12 @@ page_export_groups(struct page *page, const struct page_view *v,
 		return -EAGAIN;
 	sums->n = g->nrow;
 	sums->omitted = g->all - g->nrow;
-	if (form == EXPORT_TEXT)
+	if (form == FORMAT_TEXT)
 		return groups_text(page, v, out);
 	json_document(j, "pagek.shown/1", &page_group_fields,
 	    PAGE_GROUP_SHOWN);
 	put_head(j, page, v, kind->word);
-	put_count(j, "omitted", sums->omitted);
+	json_number(j, "omitted", sums->omitted);
 	json_rows(j, "groups");
 	for (size_t i = 0; i < g->nrow; i++) {
 		const struct profile_group *row = page_groups_row(g, i);
@@ -265,7 +250,7 @@ put_diff_blocks(struct json *j, const struct page *page,
 
 int
 page_export_diff(struct page *page, const struct page_view *v,
-    const struct page_diff *d, enum page_export_form form, FILE *out,
+    const struct page_diff *d, enum text_format form, FILE *out,
     struct json *j, struct page_export_sums *sums)
 {
 	struct page_since *s = page_since_get(page);
@@ -277,7 +262,7 @@ page_export_diff(struct page *page, const struct page_view *v,
 	    s->shown.of_key != d->of.key)))
 		return -EAGAIN;
 	sums->omitted = page_diff_unlisted(d, s);
-	if (form == EXPORT_TEXT) {
+	if (form == FORMAT_TEXT) {
 		sums->n = d->rows;
 		return page_export_diff_text(page, v, d, TEXT_COLS, out);
 	}
@@ -285,10 +270,9 @@ page_export_diff(struct page *page, const struct page_view *v,
 	    &diff_block_table : &page_diff_fields, 0);
 	put_head(j, page, v, d->by_block ? "block" :
 	    page_since_kind(s)->word);
-	json_key(j, "mark");
-	json_time(j, page->marked->mark.wall_ms);
-	put_text(j, "view", page_diff_view_name(d));
-	put_count(j, "omitted", sums->omitted);
+	json_time(j, "mark", page->marked->mark.wall_ms);
+	json_text(j, "view", or_null(page_diff_view_name(d)));
+	json_number(j, "omitted", sums->omitted);
 	json_rows(j, d->by_block ? "blocks" : "groups");
 	if (d->by_block)
 		put_diff_blocks(j, page, v, d, &sums->n);

@@ -1,6 +1,6 @@
 /*
- * The writer: brackets, commas, text that is safe anywhere, and rows of fields
- * in each form.
+ * The writer of documents: brackets, commas, safe text, and rows of fields in
+ * each form.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -11,24 +11,12 @@
 #include "../cli/options.h"
 #include "documents.h"
 
-static void csv_value(struct json *, const char *text);
+static void csv_value(struct json *, const char *key, const char *text);
 static void csv_begin(struct json *);
 static void csv_row(struct json *, const void *row);
 
 void
-json_open_form(struct json *j, FILE *out, enum json_form form, bool ascii)
-{
-	j->out = out;
-	j->form = form;
-	j->depth = 0;
-	j->keyed = false;
-	j->ascii = ascii;
-	j->headed = false;
-	j->chosen = NULL;
-}
-
-void
-json_open(struct json *j, FILE *out, const struct options *o)
+json_open_format(struct json *j, FILE *out, enum text_format format, bool ascii)
 {
 	static const enum json_form forms[] = {
 		[FORMAT_TEXT] = JSON_WHOLE,
@@ -37,15 +25,26 @@ json_open(struct json *j, FILE *out, const struct options *o)
 		[FORMAT_CSV] = JSON_CSV,
 	};
 
-	assert(o->format < BASE_NELEM(forms));
-	json_open_form(j, out, forms[o->format], o->page.ascii);
-	/* Of documents that come again and again each has a line. */
+	assert(format < BASE_NELEM(forms));
+	j->out = out;
+	j->form = forms[format];
+	j->ascii = ascii;
+	j->chosen = NULL;
+	j->depth = 0;
+	j->csv.headed = false;
+}
+
+void
+json_open(struct json *j, FILE *out, const struct options *o)
+{
+	json_open_format(j, out, o->format, o->page.ascii);
+	/* With -b, each document is one line. */
 	if (j->form == JSON_LINES && option_given(o, OPTION_BATCH))
 		j->form = JSON_LINE;
 	j->chosen = o->fields;
 }
 
-/* Nothing is written as it comes: CSV, and after the rows of lines. */
+/* Nothing is written at once: CSV, and the head behind the rows of lines. */
 static bool
 is_mute(const struct json *j)
 {
@@ -58,17 +57,12 @@ indent(struct json *j)
 	fprintf(j->out, "\n%*s", 2 * j->depth, "");
 }
 
-/* What goes before a key or an element. */
+/* The comma before a key or an element; a row that is a line has none. */
 static void
 separate(struct json *j)
 {
 	int top = j->depth - 1;
 
-	if (j->keyed) {
-		j->keyed = false;
-		return;
-	}
-	/* A row that is a line stands alone. */
 	if (top < 0 || (j->form == JSON_LINES && j->depth == j->rows))
 		return;
 	if (j->level[top].any)
@@ -85,36 +79,7 @@ push_level(struct json *j, char bracket, bool lines)
 	j->level[j->depth].close = bracket == '{' ? '}' : ']';
 	j->level[j->depth].lines = lines && j->form == JSON_WHOLE;
 	j->level[j->depth].any = false;
-	j->level[j->depth].key = NULL;
 	j->depth++;
-}
-
-void
-json_begin(struct json *j, char bracket, bool lines)
-{
-	if (!is_mute(j)) {
-		separate(j);
-		fputc(bracket, j->out);
-	}
-	push_level(j, bracket, lines);
-}
-
-void
-json_end(struct json *j)
-{
-	bool whole;
-
-	assert(j->depth > 0);
-	j->depth--;
-	whole = j->depth == 0 ||
-	    (j->form == JSON_LINES && j->depth == j->rows);
-	if (is_mute(j))
-		return;
-	if (j->level[j->depth].lines && j->level[j->depth].any)
-		indent(j);
-	fputc(j->level[j->depth].close, j->out);
-	if (whole)
-		fputc('\n', j->out);
 }
 
 /* --- values --------------------------------------------------------------- */
@@ -179,107 +144,126 @@ put_string(struct json *j, const char *s)
 	fputc('"', j->out);
 }
 
-void
-json_key(struct json *j, const char *key)
+static void
+put_key(struct json *j, const char *key)
 {
-	assert(j->depth > 0);
-	j->level[j->depth - 1].key = key;
-	if (is_mute(j))
-		return;
 	separate(j);
+	if (key == NULL)
+		return;
 	put_string(j, key);
 	fputs(": ", j->out);
-	j->keyed = true;
-}
-
-/* A value that is written as it is, but perhaps between quotes. */
-static void
-put_plain(struct json *j, const char *text, bool quoted)
-{
-	if (j->form == JSON_CSV) {
-		csv_value(j, text);
-		return;
-	}
-	if (is_mute(j))
-		return;
-	separate(j);
-	fprintf(j->out, quoted ? "\"%s\"" : "%s", text);
-}
-
-static void
-put_value(struct json *j, enum field_kind kind, const struct field_value *v)
-{
-	char text[FIELD_TEXT_MAX];
-
-	field_text(kind, v, text);
-	if (text[0] == '\0')
-		json_null(j);
-	else
-		put_plain(j, text, kind == FIELD_HEX || kind == FIELD_NODE ||
-		    kind == FIELD_TIME);
 }
 
 void
-json_text(struct json *j, const char *s)
+json_begin(struct json *j, const char *key, char bracket, bool lines)
+{
+	if (!is_mute(j)) {
+		put_key(j, key);
+		fputc(bracket, j->out);
+	}
+	push_level(j, bracket, lines);
+}
+
+void
+json_end(struct json *j)
+{
+	bool whole;
+
+	assert(j->depth > 0);
+	j->depth--;
+	whole = j->depth == 0 ||
+	    (j->form == JSON_LINES && j->depth == j->rows);
+	if (is_mute(j))
+		return;
+	if (j->level[j->depth].lines && j->level[j->depth].any)
+		indent(j);
+	fputc(j->level[j->depth].close, j->out);
+	if (whole)
+		fputc('\n', j->out);
+}
+
+void
+json_null(struct json *j, const char *key)
+{
+	if (is_mute(j))
+		return;
+	put_key(j, key);
+	fputs("null", j->out);
+}
+
+void
+json_text(struct json *j, const char *key, const char *s)
 {
 	if (s == NULL) {
-		json_null(j);
+		json_null(j, key);
 	} else if (j->form == JSON_CSV) {
-		csv_value(j, s);
+		csv_value(j, key, s);
 	} else if (!is_mute(j)) {
-		separate(j);
+		put_key(j, key);
 		put_string(j, s);
 	}
 }
 
-void
-json_number(struct json *j, uint64_t n)
+static void
+put_value(struct json *j, const char *key, enum field_kind kind,
+    const struct field_value *v)
 {
-	put_value(j, FIELD_NUMBER, &(struct field_value){ .n = n });
+	bool quoted = kind == FIELD_HEX || kind == FIELD_NODE ||
+	    kind == FIELD_TIME;
+	char text[FIELD_TEXT_MAX];
+
+	field_text(kind, v, text);
+	if (text[0] == '\0') {
+		json_null(j, key);
+	} else if (j->form == JSON_CSV) {
+		csv_value(j, key, text);
+	} else if (!is_mute(j)) {
+		put_key(j, key);
+		fprintf(j->out, quoted ? "\"%s\"" : "%s", text);
+	}
 }
 
 void
-json_signed(struct json *j, int64_t n)
+json_number(struct json *j, const char *key, uint64_t n)
 {
-	put_value(j, FIELD_SIGNED, &(struct field_value){ .i = n });
+	put_value(j, key, FIELD_NUMBER, &(struct field_value){ .n = n });
 }
 
 void
-json_bool(struct json *j, bool b)
+json_signed(struct json *j, const char *key, int64_t n)
 {
-	put_value(j, FIELD_BOOL, &(struct field_value){ .n = b });
+	put_value(j, key, FIELD_SIGNED, &(struct field_value){ .i = n });
 }
 
 void
-json_null(struct json *j)
+json_bool(struct json *j, const char *key, bool b)
 {
-	if (j->form != JSON_CSV)
-		put_plain(j, "null", false);
+	put_value(j, key, FIELD_BOOL, &(struct field_value){ .n = b });
 }
 
 void
-json_known(struct json *j, bool known, uint64_t n)
+json_known(struct json *j, const char *key, bool known, uint64_t n)
 {
 	if (known)
-		json_number(j, n);
+		json_number(j, key, n);
 	else
-		json_null(j);
+		json_null(j, key);
 }
 
 void
-json_share(struct json *j, double part, double whole)
+json_share(struct json *j, const char *key, double part, double whole)
 {
 	if (whole > 0)
-		put_value(j, FIELD_SHARE,
+		put_value(j, key, FIELD_SHARE,
 		    &(struct field_value){ .share = part / whole });
 	else
-		json_null(j);
+		json_null(j, key);
 }
 
 void
-json_time(struct json *j, int64_t wall_ms)
+json_time(struct json *j, const char *key, int64_t wall_ms)
 {
-	put_value(j, FIELD_TIME, &(struct field_value){ .i = wall_ms });
+	put_value(j, key, FIELD_TIME, &(struct field_value){ .i = wall_ms });
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -292,9 +276,9 @@ put_list(struct json *j, const struct field *f, const struct field_value *v)
 {
 	const char *row = v->list.row;
 
-	json_begin(j, '[', f->lines);
+	json_begin(j, f->key, '[', f->lines);
 	for (size_t i = 0; i < v->list.rows; i++, row += v->list.size) {
-		json_begin(j, '{', false);
+		json_begin(j, NULL, '{', false);
 		put_fields(j, f->sub, 0, NULL, row);
 		json_end(j);
 	}
@@ -309,23 +293,22 @@ put_field(struct json *j, const struct field *f, const void *row)
 
 	if (!known && f->optional)
 		return;
-	json_key(j, f->key);
 	if (!known) {
-		json_null(j);
+		json_null(j, f->key);
 	} else if (f->kind == FIELD_TEXT) {
-		json_text(j, v.text);
+		json_text(j, f->key, v.text);
 	} else if (f->kind == FIELD_LIST) {
 		put_list(j, f, &v);
 	} else if (f->kind == FIELD_OBJECT) {
-		json_begin(j, '{', false);
+		json_begin(j, f->key, '{', false);
 		put_fields(j, f->sub, 0, NULL, v.row);
 		json_end(j);
 	} else {
-		put_value(j, f->kind, &v);
+		put_value(j, f->key, f->kind, &v);
 	}
 }
 
-/* Those of the lowest rank; the next rank there is, INT_MAX behind the last. */
+/* Writes the fields of that rank; returns the next rank, or INT_MAX. */
 static int
 put_rank(struct json *j, const struct field_table *t, unsigned subset,
     const char *chosen, const void *row, int rank)
@@ -368,11 +351,11 @@ void
 json_row(struct json *j, const void *row, unsigned subset)
 {
 	if (j->form == JSON_CSV) {
-		j->row_subset = subset;
+		j->csv.row_subset = subset;
 		csv_row(j, row);
 		return;
 	}
-	json_begin(j, '{', false);
+	json_begin(j, NULL, '{', false);
 	put_fields(j, j->table, subset, j->chosen, row);
 	json_end(j);
 }
@@ -390,17 +373,15 @@ json_document(struct json *j, const char *schema, const struct field_table *t,
 	j->subset = subset;
 	if (j->form == JSON_CSV)
 		csv_begin(j);
-	json_begin(j, '{', true);
-	json_key(j, "schema");
-	json_text(j, schema);
+	json_begin(j, NULL, '{', true);
+	json_text(j, "schema", schema);
 }
 
 void
 json_rows(struct json *j, const char *key)
 {
 	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
-		json_key(j, key);
-		json_begin(j, '[', true);
+		json_begin(j, key, '[', true);
 		return;
 	}
 	if (j->form == JSON_LINES)
@@ -424,31 +405,32 @@ json_rows_end(struct json *j)
 /* --- CSV (RFC 4180) ------------------------------------------------------- */
 
 static void
-keep_text(struct json *j, size_t leaf, const char *text)
+put_leaf(struct json *j, size_t leaf, const char *text)
 {
-	size_t left = sizeof j->text - j->used;
+	struct json_csv *c = &j->csv;
+	size_t left = sizeof c->text - c->used;
 
 	static_assert(JSON_CELLS <= UINT16_MAX, "a cell begins at 16 bits");
 	if (left < 2)
 		return;
-	j->leaf[leaf].cell = (uint16_t)(j->used + 1);
-	j->used += base_safe_text(j->text + j->used, left, text, strlen(text),
+	c->leaf[leaf].cell = (uint16_t)(c->used + 1);
+	c->used += base_safe_text(c->text + c->used, left, text, strlen(text),
 	    j->ascii) + 1;
 }
 
 /* A value of the head, which some columns show. */
 static void
-csv_value(struct json *j, const char *text)
+csv_value(struct json *j, const char *key, const char *text)
 {
-	const char *key = j->depth == 1 ? j->level[0].key : NULL;
+	struct json_csv *c = &j->csv;
 
-	if (key == NULL || j->over)
+	if (j->depth != 1 || key == NULL || j->over)
 		return;
-	for (size_t i = 0; i < j->leaves; i++)
-		if (j->leaf[i].head != NULL &&
-		    strcmp(j->leaf[i].head, key) == 0)
-			keep_text(j, i, text);
-	j->kept = j->used;
+	for (size_t i = 0; i < c->leaves; i++)
+		if (c->leaf[i].head != NULL &&
+		    strcmp(c->leaf[i].head, key) == 0)
+			put_leaf(j, i, text);
+	c->head_used = c->used;
 }
 
 struct heading {
@@ -460,34 +442,36 @@ static void
 add_leaf(void *arg, const struct field *f, const char *name, const void *row)
 {
 	struct heading *h = arg;
-	struct json *j = h->j;
+	struct json_csv *c = &h->j->csv;
+	const char *chosen = h->j->chosen;
 
 	(void)row;
-	assert(j->leaves < FIELD_LEAVES);
-	snprintf(h->name[j->leaves], FIELD_NAME, "%s", name);
-	j->leaf[j->leaves].head = f->kind == FIELD_HEAD ? f->head : NULL;
-	j->leaf[j->leaves].wanted = j->chosen == NULL ||
-	    field_chosen(j->chosen, name);
-	j->leaf[j->leaves++].cell = 0;
+	assert(c->leaves < FIELD_LEAVES);
+	snprintf(h->name[c->leaves], FIELD_NAME, "%s", name);
+	c->leaf[c->leaves].head = f->kind == FIELD_HEAD ? f->head : NULL;
+	c->leaf[c->leaves].wanted = chosen == NULL ||
+	    field_chosen(chosen, name);
+	c->leaf[c->leaves++].cell = 0;
 }
 
-/* All of them, or those chosen in the order in which they were named. */
+/* All leaves, or those of --fields in its order. */
 static void
 choose_columns(struct json *j, const struct heading *h)
 {
+	struct json_csv *c = &j->csv;
 	const char *list = j->chosen;
 	size_t len;
 
-	j->columns = 0;
-	for (size_t i = 0; i < j->leaves && list == NULL; i++)
-		j->column[j->columns++] = (uint8_t)i;
-	for (; list != NULL && *list != '\0' && j->columns < j->leaves;
+	c->columns = 0;
+	for (size_t i = 0; i < c->leaves && list == NULL; i++)
+		c->column[c->columns++] = (uint8_t)i;
+	for (; list != NULL && *list != '\0' && c->columns < c->leaves;
 	    list += len + (list[len] == ',')) {
 		len = strcspn(list, ",");
-		for (size_t i = 0; i < j->leaves; i++)
+		for (size_t i = 0; i < c->leaves; i++)
 			if (strlen(h->name[i]) == len &&
 			    memcmp(h->name[i], list, len) == 0)
-				j->column[j->columns++] = (uint8_t)i;
+				c->column[c->columns++] = (uint8_t)i;
 	}
 }
 
@@ -495,21 +479,22 @@ choose_columns(struct json *j, const struct heading *h)
 static void
 csv_begin(struct json *j)
 {
+	struct json_csv *c = &j->csv;
 	struct heading h = { .j = j };
 
-	j->used = j->kept = j->leaves = 0;
+	c->used = c->head_used = c->leaves = 0;
 	field_walk(j->table, j->subset, NULL, add_leaf, &h);
 	choose_columns(j, &h);
-	if (j->headed)
+	if (c->headed)
 		return;
-	for (size_t i = 0; i < j->columns; i++)
+	for (size_t i = 0; i < c->columns; i++)
 		fprintf(j->out, "%s%s", i == 0 ? "" : ",",
-		    h.name[j->column[i]]);
+		    h.name[c->column[i]]);
 	fputs("\r\n", j->out);
-	j->headed = true;
+	c->headed = true;
 }
 
-/* Safe text has no line in it that could end. */
+/* Safe text has no newline. */
 static void
 put_cell(FILE *out, const char *text)
 {
@@ -527,40 +512,44 @@ put_cell(FILE *out, const char *text)
 }
 
 static void
-take_leaf(void *arg, const struct field *f, const char *name, const void *row)
+fill_leaf(void *arg, const struct field *f, const char *name, const void *row)
 {
 	struct json *j = arg;
-	size_t leaf = j->leaves++;
+	struct json_csv *c = &j->csv;
+	size_t leaf = c->leaves++;
 	char text[FIELD_TEXT_MAX];
 	struct field_value v;
 
 	(void)name;
 	if (f->kind == FIELD_HEAD)
 		return;
-	j->leaf[leaf].cell = 0;
-	if (row == NULL || !j->leaf[leaf].wanted ||
-	    !field_belongs(f, j->row_subset) || !field_value(f, row, &v))
+	c->leaf[leaf].cell = 0;
+	if (row == NULL || !c->leaf[leaf].wanted ||
+	    !field_belongs(f, c->row_subset) || !field_value(f, row, &v))
 		return;
 	if (f->kind == FIELD_TEXT) {
-		keep_text(j, leaf, v.text);
+		put_leaf(j, leaf, v.text);
 		return;
 	}
 	field_text(f->kind, &v, text);
-	keep_text(j, leaf, text);
+	put_leaf(j, leaf, text);
 }
 
 static void
 csv_row(struct json *j, const void *row)
 {
-	j->used = j->kept;
-	j->leaves = 0;
-	field_walk(j->table, j->subset, row, take_leaf, j);
-	for (size_t i = 0; i < j->columns; i++) {
+	struct json_csv *c = &j->csv;
+	uint16_t cell;
+
+	c->used = c->head_used;
+	c->leaves = 0;
+	field_walk(j->table, j->subset, row, fill_leaf, j);
+	for (size_t i = 0; i < c->columns; i++) {
 		if (i > 0)
 			fputc(',', j->out);
-		if (j->leaf[j->column[i]].cell != 0)
-			put_cell(j->out, j->text +
-			    j->leaf[j->column[i]].cell - 1);
+		cell = c->leaf[c->column[i]].cell;
+		if (cell != 0)
+			put_cell(j->out, c->text + cell - 1);
 	}
 	fputs("\r\n", j->out);
 }

@@ -1,9 +1,8 @@
 /*
  * The copy of a list, and its rows as text.
  *
- * A row is mostly names that many rows share, and they are what takes time:
- * those of callers and threads are made once each.  So the copy is sorted
- * first: which ones are they?
+ * Rows share their names, and names take time: listing_sort() finds the callers
+ * and threads of all rows, so that the cell of each is made once.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -12,26 +11,24 @@
 #include <string.h>
 #include <time.h>
 
-#include "../difference/marks.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
-#include "../rows/choice.h"
+#include "../rows/drain.h"
 #include "../rows/order.h"
 #include "../rows/rows.h"
-
+#include "list_copy.h"
 #include "listing.h"
 
 #define HEAD_MAX 6144
 #define SPARE_ROWS 4096		/* a list may grow before it is copied */
-#define TAKE_NS 12000000		/* of a cycle, while rows are chosen */
+#define COPY_NS 12000000	/* of a cycle, while rows are chosen */
 #define THREADS 65536
 #define DESCR_BYTES 128
 #define THREAD_BYTES 160
 #define CALL_BYTES 2100
 #define ROW_BYTES 2600
-#define TOLD_EVERY 1024		/* rows between looks at who may want an end */
+#define STOP_EVERY 1024		/* rows between two looks at `stop` */
 
-/* Text on its way into a descriptor. */
 struct writer {
 	int fd;
 	int err;
@@ -42,32 +39,25 @@ struct writer {
 
 struct caller {
 	uint64_t key;
-	char *text;		/* as it stands in a row; NULL while not known */
-	bool settled;		/* no better one will come */
+	char *text;		/* cell of a row; NULL: not known yet */
+	bool settled;		/* no better text will come */
 };
 
 struct listing {
-	struct page page;	/* of its options, and paused while rows are chosen */
-	struct nodes_look look;	/* of what rows are made of, no more */
+	bool begun;
+	struct list_copy copy;	/* copy.take.found has the rows */
+	struct nodes_look look;	/* only what rows are made of */
 	struct stream_types types;
-	struct blklist *infos;	/* has the requesters, and no blocks */
-	struct blk *row;
-	uint32_t *place;	/* their order; NULL: as they stand */
-	size_t n, cap;
-	/* Rows on their way, where they are chosen from the list. */
-	bool choosing, taking;
-	unsigned filter_no;
-	struct page_sieve *sieve;	/* the filter of that number; NULL none */
-	struct page_take take;
+	struct blklist *infos;	/* requesters, and no blocks */
 	char head[HEAD_MAX];
 	char title[LISTING_TITLE];
 
 	struct caller *caller;	/* ascending */
 	size_t ncaller, lacking, next;
-	char **thread;		/* by index, as they stand in a row; NULL not known */
-	uint16_t *wanted;	/* threads there are */
+	char **thread;		/* cells by index; NULL: not known yet */
+	uint16_t *wanted;	/* indices of the threads of the rows */
 	size_t nwanted;
-	size_t nameless;	/* of them, where the name may still come */
+	size_t nameless;	/* threads whose name may still come */
 
 	_Atomic uint64_t written;
 	uint64_t bytes;
@@ -75,22 +65,18 @@ struct listing {
 
 /* --- the head ----------------------------------------------------------- */
 
-/*
- * Where it comes from, of which moment it is, and what is known of it: the
- * note's seven counters, and whether anything is missing.  Numbers are exact
- * and without grouping, for programs read them too.
- */
+/* Origin, moment, the note's seven counters, and what is missing. */
 struct head {
 	char *text;
 	size_t len;
 	const struct page *page;
 	const struct page_view *v;
+	const struct list_copy *copy;
 };
 
 static void line(struct head *, const char *word, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A line; what comes from outside is made safe. */
 static void
 line(struct head *h, const char *word, const char *fmt, ...)
 {
@@ -106,7 +92,6 @@ line(struct head *h, const char *word, const char *fmt, ...)
 	    safe);
 }
 
-/* A list that is just being taken anew is the last one that was whole. */
 static bool
 is_of_one_moment(const struct nodes_look *look)
 {
@@ -148,11 +133,11 @@ put_time(struct head *h)
 static void
 put_order(struct head *h)
 {
-	const struct page_opts *o = &h->page->opts;
+	const struct page_opts *o = &h->copy->page.opts;
 	bool reverse;
 	enum page_sort sort = page_sorting_first(o, &reverse);
 
-	/* The rows of a part of the list are in an order that the list has. */
+	/* A window is in one of the orders of the list itself. */
 	if (h->v->look->window) {
 		sort = page_list_order(o) == BLKLIST_BY_AGE ? PAGE_SORT_AGE :
 		    PAGE_SORT_ADDRESS;
@@ -169,25 +154,23 @@ put_order(struct head *h)
 		    ", reversed" : "");
 }
 
-/* Which of them are rows, where they are not all. */
 static void
-put_choice(struct head *h, const struct page_chosen *s, size_t rows)
+put_filter(struct head *h, const struct page_chosen *s)
 {
-	const char *filter = page_choice_filter_text(h->page);
+	const char *filter = page_sieve_text(h->copy->sieve);
 
-	if (!page_choice_filters(h->page))
+	if (filter == NULL)
 		return;
-	if (filter != NULL)
-		line(h, "filter", "%s", filter);
-	line(h, "rows", "%zu: %s%llu blocks of %s%llu", rows,
-	    page_about(h->v->look->sample), (unsigned long long)s->blocks,
+	line(h, "filter", "%s", filter);
+	line(h, "rows", "%zu: %s%llu blocks of %s%llu",
+	    h->copy->take.found.n, page_about(h->v->look->sample),
+	    (unsigned long long)s->blocks,
 	    page_about(h->v->look->sample), (unsigned long long)s->of);
 	if (s->unsure > 0)
 		line(h, "unsure", "names that the filter asks for are not "
 		    "there of %llu blocks", (unsigned long long)s->unsure);
 }
 
-/* Which blocks these are, and whether they are all. */
 static void
 put_extent(struct head *h, uint64_t first, uint64_t there)
 {
@@ -203,7 +186,8 @@ put_extent(struct head *h, uint64_t first, uint64_t there)
 	if (look->window)
 		line(h, "list", "NOT WHOLE: %llu of %llu blocks, from offset "
 		    "%llu on; records come faster than they can be read",
-		    (unsigned long long)there, (unsigned long long)total, (unsigned long long)first);
+		    (unsigned long long)there, (unsigned long long)total,
+		    (unsigned long long)first);
 	else
 		line(h, "list", "%s", is_of_one_moment(look) ? "whole" :
 		    "NOT OF ONE MOMENT");
@@ -221,7 +205,6 @@ put_extent(struct head *h, uint64_t first, uint64_t there)
 	    (unsigned long long)page_view_bytes(h->v));
 }
 
-/* The note's seven, and ours. */
 static void
 put_counters(struct head *h)
 {
@@ -257,23 +240,24 @@ put_lost(struct head *h, const struct page_state *st)
 }
 
 static void
-head_text(const struct page *page, const struct page_view *v,
-    uint64_t first, const struct page_chosen *chosen, size_t rows,
-    char out[HEAD_MAX])
+put_head(struct listing *l, const struct page *page,
+    const struct page_view *v, uint64_t first,
+    const struct page_chosen *chosen)
 {
-	struct head h = { .text = out, .page = page, .v = v };
+	struct head h = { .text = l->head, .page = page, .v = v,
+		.copy = &l->copy };
 	char target[PAGE_TARGET_TEXT];
 	struct page_view then = *v;
-	struct page still = *page;
+	struct page paused = *page;
 	struct page_state st;
 
-	out[0] = '\0';
-	/* Of a paused picture: how things were, and not how they are now. */
+	l->head[0] = '\0';
+	/* The state of a paused view is that of the pause. */
 	then.live = then.look;
-	still.numbers.hz = 0;
-	page_state_get(&still, &then, &st);
+	paused.numbers.hz = 0;
+	page_state_get(&paused, &then, &st);
 	page_target_text(v->look, target);
-	base_append(out, HEAD_MAX, &h.len, LISTING_HEAD_TITLE);
+	base_append(l->head, HEAD_MAX, &h.len, LISTING_HEAD_TITLE);
 	put_node(&h);
 	if (target[0] != '\0')
 		line(&h, "target", "%s", target);
@@ -281,18 +265,17 @@ head_text(const struct page *page, const struct page_view *v,
 	put_time(&h);
 	put_order(&h);
 	put_extent(&h, first, chosen->of);
-	put_choice(&h, chosen, rows);
+	put_filter(&h, chosen);
 	put_counters(&h);
 	put_lost(&h, &st);
-	base_append(out, HEAD_MAX, &h.len, "\n");
+	base_append(l->head, HEAD_MAX, &h.len, "\n");
+	snprintf(l->title, sizeof l->title, "%04X%s%s", v->look->node_number,
+	    target[0] != '\0' ? " " : "", target);
 }
 
 /* --- the copy ----------------------------------------------------------- */
 
-/*
- * All that the list has had, in their order: so they have the same numbers, and
- * no row has to be looked at for that.
- */
+/* In the same order, so that they keep their numbers. */
 static int
 copy_infos(struct listing *l, const struct blklist *from)
 {
@@ -305,22 +288,21 @@ copy_infos(struct listing *l, const struct blklist *from)
 	return 0;
 }
 
-/* Memory for so many rows; what was in it is of no use. */
+/* Memory for so many rows, whose contents are not kept. */
 static int
 make_room(struct listing *l, uint64_t rows)
 {
-	struct blk *row;
+	struct page_taken *f = &l->copy.take.found;
+	struct blk *blk;
 
-	if (rows <= l->cap)
+	if (rows <= f->cap)
 		return 0;
-	if (rows > SIZE_MAX / sizeof *row)
+	blk = reallocarray(NULL, (size_t)rows, sizeof *blk);
+	if (blk == NULL)
 		return -ENOMEM;
-	row = malloc((size_t)rows * sizeof *row);
-	if (row == NULL)
-		return -ENOMEM;
-	free(l->row);
-	l->row = row;
-	l->cap = (size_t)rows;
+	free(f->blk);
+	f->blk = blk;
+	f->cap = (size_t)rows;
 	return 0;
 }
 
@@ -329,9 +311,10 @@ listing_room(struct listing *l, uint64_t blocks)
 {
 	int r = make_room(l, blocks + blocks / 8 + SPARE_ROWS);
 
-	/* To take the pages themselves is half of what a copy costs. */
+	/* Page faults are half of what a copy costs. */
 	if (r == 0)
-		memset(l->row, 0, l->cap * sizeof *l->row);
+		memset(l->copy.take.found.blk, 0, l->copy.take.found.cap *
+		    sizeof *l->copy.take.found.blk);
 	return r;
 }
 
@@ -369,50 +352,32 @@ listing_new(struct listing **out)
 	return 0;
 }
 
-/* All rows, or of a window those that are there and the filter means. */
+/* All rows, or those of a window that match. */
 static int
 copy_rows(struct listing *l, const struct page *page,
     const struct page_view *v, uint64_t first, struct page_chosen *sums)
 {
 	const struct page_opts *o = &page->opts;
+	struct page_taken *f = &l->copy.take.found;
 	uint64_t n = v->look->window ? BLKLIST_WINDOW_MAX :
 	    page_view_total(v);
 	int r = make_room(l, n + 1);
 
 	if (r < 0)
 		return r;
-	l->n = blklist_window(v->look->list, page_list_order(o),
-	    page_list_reverse(o), first,
-	    l->row, (size_t)n);
-	sums->of = l->n;
+	f->n = blklist_window(v->look->list, page_list_order(o),
+	    page_list_reverse(o), first, f->blk, (size_t)n);
+	sums->of = f->n;
 	if (v->look->window) {
 		page_choice_begin(page, v);
-		l->n = page_choice_sift(page, l->row, l->n);
+		f->n = page_choice_sift(page, f->blk, f->n);
 		sums->unsure = page_choice_unsure(page);
 	}
-	sums->blocks = l->n;
-	return copy_infos(l, v->look->list);
+	sums->blocks = f->n;
+	return 1;
 }
 
-/* Those of the choice, all of them: a screen's may be fewer, and older. */
-static int
-copy_chosen(struct listing *l, struct page *page, const struct page_view *v,
-    struct page_chosen *sums)
-{
-	struct page_taken all;
-	int r = page_choice_whole(page, v, &all);
-
-	if (r < 0)
-		return r;
-	page_taken_sums(&all, sums);
-	r = make_room(l, all.n + 1);
-	if (r == 0)
-		l->n = page_taken_rows(&all, 0, l->row, all.n);
-	page_taken_fini(&all);
-	return r == 0 ? copy_infos(l, v->look->list) : r;
-}
-
-/* The same where a drain, or a list that never was whole, has to be at once. */
+/* A drain, or a list that was never whole, is filtered and sorted at once. */
 static bool
 is_at_once(const struct page *page, const struct page_view *v)
 {
@@ -420,76 +385,26 @@ is_at_once(const struct page *page, const struct page_view *v)
 	    (!v->look->settled || v->look->behind));
 }
 
-/* From the beginning: nobody has asked yet, or it was something else. */
-static int
-begin_choosing(struct listing *l, const struct page *page)
-{
-	const char *filter = page_choice_filter_text(page);
-	struct filter_error e;
-
-	if (l->choosing && l->filter_no == page_choice_filter_no(page) &&
-	    page_sorting_equal(&l->page.opts.sorting, &page->opts.sorting))
-		return 0;
-	page_thaw(&l->page);
-	page_take_stop(&l->take);
-	page_sieve_free(l->sieve);
-	l->sieve = NULL;
-	l->taking = false;
-	l->choosing = true;
-	l->filter_no = page_choice_filter_no(page);
-	l->page.opts = page->opts;
-	l->page.layout = PAGE_WIDE;
-	return filter != NULL ? page_sieve_new(&l->sieve, filter, &e) : 0;
-}
-
-/*
- * The list is paused for it, then filtered and sorted, all of it in portions.
- * -EAGAIN: there are more.
- */
-static int
-choose_on(struct listing *l, const struct page *page, struct page_view *v,
-    struct page_chosen *sums)
-{
-	struct page_taken *f = &l->take.found;
-	int r = begin_choosing(l, page);
-
-	if (r == 0 && l->page.frozen == NULL)
-		r = page_freeze(&l->page, v);
-	if (r < 0)
-		return r == -ESTALE ? -EAGAIN : r;
-	page_view_frozen(v, &l->page);
-	if (!l->taking) {
-		l->taking = true;
-		page_take_begin(&l->take, &l->page, v, l->sieve,
-		    PAGE_TAKE_ALL);
-	}
-	r = page_take_next(&l->take, &l->page, v, TAKE_NS);
-	if (r <= 0)
-		return r < 0 ? r : -EAGAIN;
-	page_take_stop(&l->take);
-	page_taken_sums(f, sums);
-	free(l->row);
-	l->row = f->blk;
-	l->place = f->place;
-	l->n = f->n;
-	l->cap = f->cap;
-	*f = (struct page_taken){ 0 };
-	return copy_infos(l, v->look->list);
-}
-
+/* 1: all rows are there; 0: with the next picture. */
 static int
 copy_list(struct listing *l, struct page *page, struct page_view *v,
     uint64_t first, struct page_chosen *sums)
 {
-	bool chosen = page_choice_on(page) && !v->look->window;
+	struct page_taken *f = &l->copy.take.found;
+	int r;
 
-	if (chosen && !is_at_once(page, v))
-		return choose_on(l, page, v, sums);
-	/* The rows of `pagek list`: no width is too small for them. */
-	l->page.opts = page->opts;
-	l->page.layout = PAGE_WIDE;
-	return chosen ? copy_chosen(l, page, v, sums) :
-	    copy_rows(l, page, v, first, sums);
+	if (l->copy.page.frozen == NULL &&
+	    (!page_choice_on(page) || v->look->window))
+		return copy_rows(l, page, v, first, sums);
+	if (l->copy.page.frozen == NULL && is_at_once(page, v)) {
+		page_taken_fini(f);
+		r = page_choice_whole(page, v, f);
+		r = r < 0 ? r : 1;
+	} else {
+		r = list_copy_next(&l->copy, v, COPY_NS);
+	}
+	page_taken_sums(f, sums);
+	return r;
 }
 
 int
@@ -498,20 +413,23 @@ listing_take(struct listing *l, struct page *page, const struct page_view *now)
 	struct page_view then = *now, *v = &then;
 	uint64_t first = v->look->window ? page->offs : 0;
 	struct page_chosen sums = { 0 };
-	char target[PAGE_TARGET_TEXT];
-	int r = 0;
+	int r = l->begun ? 0 : list_copy_begin(&l->copy, page);
 
-	if (v->look->list != NULL)
+	if (r < 0)
+		return r;
+	l->begun = true;
+	if (v->look->list != NULL) {
 		r = copy_list(l, page, v, first, &sums);
+		if (r == 1)
+			r = copy_infos(l, v->look->list);
+		else if (r == 0)
+			r = -EAGAIN;
+	}
 	if (r < 0)
 		return r;
 	copy_look(l, v);
-	head_text(page, v, first, &sums, l->n, l->head);
-	page_target_text(v->look, target);
-	snprintf(l->title, sizeof l->title, "%04X%s%s", v->look->node_number,
-	    target[0] != '\0' ? " " : "", target);
-	/* The copy is made. */
-	page_thaw(&l->page);
+	put_head(l, page, v, first, &sums);
+	page_thaw(&l->copy.page);
 	return 0;
 }
 
@@ -529,16 +447,12 @@ listing_free(struct listing *l)
 	free(l->caller);
 	free(l->thread);
 	free(l->wanted);
-	free(l->row);
-	free(l->place);
-	page_take_fini(&l->take);
-	page_sieve_free(l->sieve);
-	page_fini(&l->page);
+	list_copy_fini(&l->copy);
 	blklist_free(l->infos);
 	free(l);
 }
 
-/* --- whose names -------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static int
 by_number(const void *a, const void *b)
@@ -551,15 +465,16 @@ by_number(const void *a, const void *b)
 static int
 sort_threads(struct listing *l)
 {
+	const struct page_taken *f = &l->copy.take.found;
 	uint8_t *seen = calloc(THREADS, 1);
 	size_t i, n = 0;
 
 	l->thread = calloc(THREADS, sizeof *l->thread);
 	if (seen == NULL || l->thread == NULL)
 		goto fail;
-	for (i = 0; i < l->n; i++) {
-		n += !seen[l->row[i].thread];
-		seen[l->row[i].thread] = 1;
+	for (i = 0; i < f->n; i++) {
+		n += !seen[f->blk[i].thread];
+		seen[f->blk[i].thread] = 1;
 	}
 	l->wanted = calloc(n + 1, sizeof *l->wanted);
 	if (l->wanted == NULL)
@@ -578,17 +493,18 @@ fail:
 int
 listing_sort(struct listing *l, const atomic_bool *stop)
 {
-	uint64_t *key = malloc((l->n + 1) * sizeof *key);
+	const struct page_taken *f = &l->copy.take.found;
+	uint64_t *key = malloc((f->n + 1) * sizeof *key);
 	size_t i, n = 0;
 	int r;
 
 	if (key == NULL)
 		return -ENOMEM;
 	/* Blocks of one caller often lie side by side. */
-	for (i = 0; i < l->n; i++)
-		if (l->row[i].caller != 0 &&
-		    (n == 0 || key[n - 1] != l->row[i].caller))
-			key[n++] = l->row[i].caller;
+	for (i = 0; i < f->n; i++)
+		if (f->blk[i].caller != 0 &&
+		    (n == 0 || key[n - 1] != f->blk[i].caller))
+			key[n++] = f->blk[i].caller;
 	r = atomic_load(stop) ? -ECANCELED : sort_threads(l);
 	if (r < 0)
 		goto out;
@@ -623,10 +539,10 @@ name_threads(struct listing *l, const struct page_view *v)
 			n++;
 			continue;
 		}
-		page_row_thread(&l->page, name, cell, sizeof cell);
+		page_row_thread(&l->copy.page, name, cell, sizeof cell);
 		l->thread[l->wanted[i]] = strdup(cell);
 	}
-	/* A thread may have none: once all is answered no more will come. */
+	/* A thread without a name is not waited for once all is answered. */
 	l->nameless = v->pending > 0 ? n : 0;
 }
 
@@ -635,11 +551,11 @@ name_caller(struct listing *l, const struct page_view *v, struct caller *c)
 {
 	char cell[CALL_BYTES], *text;
 
-	c->settled = page_row_call(&l->page, v, c->key, cell, sizeof cell);
+	c->settled = page_row_call(&l->copy.page, v, c->key, cell, sizeof cell);
 	l->lacking -= c->settled;
 	if (cell[0] == '\0')
 		return;
-	/* Without memory for a name the row goes without. */
+	/* Without memory, the row has no name. */
 	text = strdup(cell);
 	free(c->text);
 	c->text = text;
@@ -729,7 +645,7 @@ thread_of(const struct listing *l, uint16_t thread, const char *none)
 	    l->thread[thread] : none;
 }
 
-/* A type's name stands in row after row; a requester's does not. */
+/* Many rows have the same type; a requester is rare. */
 static const char *
 descr_of(const struct listing *l, const struct blk *b,
     char (*types)[DESCR_BYTES], char own[DESCR_BYTES])
@@ -737,7 +653,7 @@ descr_of(const struct listing *l, const struct blk *b,
 	char *cell = b->info == 0 ? types[b->type] : own;
 
 	if (cell == own || cell[0] == '\0')
-		page_row_descr(&l->page, &l->look, b, cell, DESCR_BYTES);
+		page_row_descr(&l->copy.page, &l->look, b, cell, DESCR_BYTES);
 	return cell;
 }
 
@@ -747,16 +663,16 @@ put_rows(struct listing *l, struct writer *w, const atomic_bool *stop)
 	char (*types)[DESCR_BYTES] = calloc(256, sizeof *types);
 	char text[ROW_BYTES], none[THREAD_BYTES], own[DESCR_BYTES];
 	struct page_row_names names = { .units = PAGE_UNITS_EXACT };
+	const struct page_taken *f = &l->copy.take.found;
 	size_t i, len;
 
 	if (types == NULL)
 		return -ENOMEM;
-	page_row_thread(&l->page, "", none, sizeof none);
-	for (i = 0; i < l->n && w->err == 0; i++) {
-		const struct blk *b = &l->row[l->place != NULL ?
-		    l->place[i] : i];
+	page_row_thread(&l->copy.page, "", none, sizeof none);
+	for (i = 0; i < f->n && w->err == 0; i++) {
+		const struct blk *b = page_taken_row(f, i);
 
-		if (i % TOLD_EVERY == 0) {
+		if (i % STOP_EVERY == 0) {
 			atomic_store(&l->written, i);
 			if (atomic_load(stop))
 				break;
@@ -770,7 +686,7 @@ put_rows(struct listing *l, struct writer *w, const atomic_bool *stop)
 		put_bytes(w, text, len);
 	}
 	free(types);
-	if (i < l->n)
+	if (i < f->n)
 		return w->err < 0 ? w->err : -ECANCELED;
 	return 0;
 }
@@ -788,7 +704,7 @@ listing_write(struct listing *l, int fd, const atomic_bool *stop)
 	w->err = 0;
 	w->done = w->len = 0;
 	put_bytes(w, l->head, strlen(l->head));
-	page_row_heading(&l->page, text, sizeof text);
+	page_row_heading(&l->copy.page, text, sizeof text);
 	put_bytes(w, text, strlen(text));
 	put_bytes(w, "\n", 1);
 	r = put_rows(l, w, stop);
@@ -796,7 +712,7 @@ listing_write(struct listing *l, int fd, const atomic_bool *stop)
 		flush(w);
 	if (r == 0)
 		r = w->err;
-	atomic_store(&l->written, l->n);
+	atomic_store(&l->written, l->copy.take.found.n);
 	l->bytes = w->done;
 	free(w);
 	return r;
@@ -805,7 +721,7 @@ listing_write(struct listing *l, int fd, const atomic_bool *stop)
 uint64_t
 listing_rows(const struct listing *l)
 {
-	return l->n;
+	return l->copy.take.found.n;
 }
 
 uint64_t
@@ -824,128 +740,4 @@ void
 listing_title(const struct listing *l, char out[LISTING_TITLE])
 {
 	snprintf(out, LISTING_TITLE, "%s", l->title);
-}
-
-/* --- sinks ---------------------------------------------------------------- */
-
-#define OWN_NUMBER 0x0001	/* of a machine that its table does not name */
-
-/* Where nobody has said which: less is the better one, more is everywhere. */
-static const char usual_pager[] =
-	"if command -v less >/dev/null; then exec less; else exec more; fi";
-
-void
-listing_own_number(char out[5])
-{
-	const struct nodes_entry *local = NULL;
-	struct nodes_table *table = NULL;
-
-	if (nodes_table_load(&table, true, NULL, NULL) == 0)
-		local = nodes_table_local(table);
-	snprintf(out, 5, "%04X", local != NULL ? local->number : OWN_NUMBER);
-	nodes_table_free(table);
-}
-
-static int
-fail(char *why, size_t cap, const char *sentence)
-{
-	snprintf(why, cap, "%s", sentence);
-	return -EINVAL;
-}
-
-/* What a file's name may begin with, as a shell would have it. */
-static int
-take_path(struct listing_to *to, const char *word)
-{
-	const char *home = word[0] == '~' && word[1] == '/' ? getenv("HOME") :
-	    NULL;
-	int n;
-
-	to->kind = LISTING_FILE;
-	n = snprintf(to->text, sizeof to->text, "%s%s", home != NULL ? home :
-	    "", word + (home != NULL));
-	return n < 0 || (size_t)n >= sizeof to->text ? -ENAMETOOLONG : 0;
-}
-
-static int
-take_pager(struct listing_to *to, const char *command)
-{
-	to->kind = LISTING_PAGER;
-	if (command == NULL || command[0] == '\0')
-		command = usual_pager;
-	return (size_t)snprintf(to->text, sizeof to->text, "%s", command) >=
-	    sizeof to->text ? -ENAMETOOLONG : 0;
-}
-
-static int
-take_node(struct listing_to *to, const struct nodes_table *table,
-    const char *word, char *why, size_t cap)
-{
-	const struct nodes_entry *e, *near;
-	uint16_t number = 0;
-	bool numeric = nodes_parse_number(word, strlen(word), &number);
-
-	snprintf(to->text, sizeof to->text, "%s", word);
-	e = numeric ? nodes_table_number(table, number) :
-	    nodes_table_name(table, word);
-	if (e == NULL && strcmp(word, "local") == 0)
-		e = nodes_table_local(table);
-	if (e != NULL) {
-		to->kind = LISTING_NODE;
-		to->entry = *e;
-		return 0;
-	}
-	/* The number that stands for this machine while none is given to it. */
-	if (strcmp(word, "local") == 0 || (numeric && number == OWN_NUMBER &&
-	    nodes_table_local(table) == NULL)) {
-		to->kind = LISTING_NODE;
-		to->entry = (struct nodes_entry){ .number = OWN_NUMBER,
-			.name = "local", .at = NODES_AT_LOCAL };
-		return 0;
-	}
-	near = nodes_table_nearest(table, word);
-	if (near != NULL)
-		snprintf(why, cap, "no node %.64s in the table: nearest is "
-		    "%04X %s", word, near->number, near->name);
-	else
-		snprintf(why, cap, "no node %.64s in the table: 'pagek nodes' "
-		    "says where that is", word);
-	return -EINVAL;
-}
-
-int
-listing_to(struct listing_to *to, const char *word, char *why, size_t cap)
-{
-	struct nodes_table *table;
-	int r;
-
-	*to = (struct listing_to){ 0 };
-	if (word == NULL || word[0] == '\0')
-		return fail(why, cap, "*L<> is empty: it takes a node, a path "
-		    "with a slash, or 'pager'");
-	if (word[0] == '|') {
-		word += 1 + strspn(word + 1, " \t");
-		if (word[0] == '\0')
-			return fail(why, cap, "*L<|> has no command behind "
-			    "the bar");
-		r = take_pager(to, word);
-	} else if (strcmp(word, "pager") == 0) {
-		r = take_pager(to, getenv("PAGER"));
-	} else if (strchr(word, '/') != NULL) {
-		r = take_path(to, word);
-	} else {
-		r = nodes_table_load(&table, true, NULL, NULL);
-		if (r == 0) {
-			r = take_node(to, table, word, why, cap);
-			nodes_table_free(table);
-		}
-		if (r == -EINVAL)
-			return r;
-	}
-	if (r < 0) {
-		snprintf(why, cap, "cannot take %.64s: %s", word,
-		    strerror(-r));
-		return -EINVAL;
-	}
-	return 0;
 }

@@ -1,18 +1,17 @@
 /*
- * listing: the whole list as text, as of one sequence number, for who wants to
- * keep it: a node, a file, a pager.
+ * listing: the whole list as text, as of one sequence number, for a node, a file
+ * or a pager.
  *
  * Vocabulary
- *	listing	a copy of the list's rows in the order shown, of all that is
- *		said above them, and of the names that belong to them.
- *	names	who asked, and the threads: the session knows them or asks for
+ *	listing	a copy of the list's rows in the order shown, of the counters
+ *		above them, and of the names that belong to them.
+ *	names	of callers and threads: the session knows them or asks for
  *		them, so they come after the copy, bit by bit.
  *	whole	all blocks are in it, and they are the list after one record.
  *
- * The copy is made at once, between two batches, or in portions as a picture is
- * paused; after that the list goes on and the listing does not.  What takes
- * long is done elsewhere: the functions that may run in another thread touch
- * nothing but the listing.
+ * The copy is made at once, between two batches, or in portions (list_copy.h);
+ * after that the list goes on and the listing does not.  Functions "in any
+ * thread" touch nothing but the listing.
  *
  * Example
  *	listing_new(&l);
@@ -24,16 +23,12 @@
  *		make a cycle;
  *	listing_write(l, fd, &stop);			in any thread
  *	listing_free(l);
- *
- * The parts, and who calls whom:
- *	listing.c	the copy and its text, with what stands above the rows;
- *			and what a word in *L<> means
- *	jobs/listing_job.c	all of it while the page goes on, as a job
  */
 #ifndef PAGEK_LISTING_H
 #define PAGEK_LISTING_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "../page/view.h"
 
@@ -44,30 +39,29 @@ struct listing;
 int listing_new(struct listing **);
 void listing_free(struct listing *);
 /*
- * Takes memory for about so many blocks, so that the copy need not; for any
- * thread.  A copy that finds too little takes more.  -ENOMEM.
+ * Takes memory for about so many blocks before the copy; in any thread.  A copy
+ * that finds too little takes more.  -ENOMEM.
  */
 int listing_room(struct listing *, uint64_t blocks);
 
 /*
- * Copies what the view shows, in the page's order, once, or what a filter
- * leaves of it; of a session that
- * holds a window only, the rows that are there: the text says so.  -EAGAIN:
- * what is filtered or sorted takes more portions, so with the next picture
- * again; it will be of the first call's moment.  -ENOMEM.
+ * Copies once what the page lists, in its order and with its filter; of a
+ * session that holds a window only, the rows that are there: the text says so.
+ * -EAGAIN: filtering or sorting takes more portions, so again with the next
+ * picture; the rows will be those of the first call.  -ENOMEM.
  */
 int listing_take(struct listing *, struct page *, const struct page_view *);
 
-/* Whose names are wanted.  -ENOMEM, -ECANCELED once `stop` is true. */
+/* Finds the callers and threads.  -ENOMEM, -ECANCELED once `stop` is true. */
 int listing_sort(struct listing *, const atomic_bool *stop);
 
 /*
- * Goes through `most` of the callers whose names are not there yet and asks
- * the view for them; true when all are there.  After a whole round in vain
- * it begins anew.  A view of another stream knows none of them: true.
+ * Goes through `most` of the callers whose names are not there yet, in turn, and
+ * asks the view for them; true when all are there, or when the view is of
+ * another stream.
  */
 bool listing_names(struct listing *, const struct page_view *, size_t most);
-/* Callers whose names are not there yet, and how many there are. */
+/* Callers whose names are not there yet, and the number of all callers. */
 size_t listing_lacking(const struct listing *, size_t *all);
 /* Threads whose names are not there yet. */
 size_t listing_nameless(const struct listing *);
@@ -84,11 +78,11 @@ uint64_t listing_written(const struct listing *);
 /* Bytes of text, once it is written. */
 uint64_t listing_bytes(const struct listing *);
 
-/* "0590 redis-server[4711]", what it is filed under; outside text. */
+/* Node and target, as in "0590 redis-server[4711]"; outside text. */
 #define LISTING_TITLE 400
 void listing_title(const struct listing *, char out[LISTING_TITLE]);
 
-/* --- where to (listing.c) -------------------------------------------- */
+/* --- destinations (listing_to.c) ------------------------------------------ */
 
 #define LISTING_WORD 1024
 
@@ -101,17 +95,63 @@ enum listing_kind {
 struct listing_to {
 	enum listing_kind kind;
 	struct nodes_entry entry;	/* of a node */
-	char text[LISTING_WORD];	/* of a file or a pager: path or command; else what
-					   the node is called; outside text */
+	char text[LISTING_WORD];	/* the path of a file, the command of a pager,
+					   the word for a node; outside text */
 };
 
-/* What stands in *L<> when nobody has said: this machine's number. */
+/* The default of *L<>: this machine's number. */
 void listing_own_number(char out[5]);
 
 /*
- * The table of nodes is read anew for it.  0, or -EINVAL with a sentence of
- * outside text.
+ * Parses the word in *L<>, with the table of nodes as it is now.  0, or -EINVAL
+ * with a sentence of outside text.
  */
 int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
+
+/* --- files that appear whole or not at all (whole_file.c) ------------------ */
+
+/*
+ * A file without a name until it is published, so that nothing is left of it
+ * whatever ends this process.
+ *
+ *	whole_file_open(&f, "./blocks.csv", WHOLE_FILE_ANY);
+ *	write(f.fd, ...);
+ *	whole_file_publish(&f, true);
+ *	whole_file_close(&f);
+ */
+
+/* What may be replaced. */
+enum whole_file_place {
+	WHOLE_FILE_LISTING,	/* a listing or an empty file, in case the path is mistyped */
+	WHOLE_FILE_ANY,		/* any regular file */
+	WHOLE_FILE_NEW,		/* nothing */
+};
+
+struct whole_file {
+	int fd;			/* to write and read; -1 */
+	int folder;		/* of the file to be; -1: it is to have no name */
+	char name[256];		/* in that folder */
+	char temporary[64];	/* its name before it is published; "" none */
+	enum whole_file_place place;
+};
+
+#define WHOLE_FILE_NONE ((struct whole_file){ .fd = -1, .folder = -1 })
+
+/*
+ * With path NULL it is never published.  -EEXIST: there is a file that may not
+ * be replaced; -ENOTSUP: its place is not a regular file; -ENOLINK: a dangling
+ * symbolic link; -EISDIR, or what open() says.
+ */
+int whole_file_open(struct whole_file *, const char *path,
+    enum whole_file_place);
+/* The folder of a file without a path. */
+const char *whole_file_folder(void);
+/*
+ * Gives it its name; sync: once it is on the disk, which may take long.  The
+ * same errors again, since its place may have changed.
+ */
+int whole_file_publish(struct whole_file *, bool sync);
+/* Discards a file that was not published. */
+void whole_file_close(struct whole_file *);
 
 #endif

@@ -1,25 +1,21 @@
-/*
- * The metrics of a target, and sums of its blocks by type.
- */
+/* The metrics of a target, and the sums of its blocks by type. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "../../base/base.h"
 #include "../layout/layout.h"
 #include "../layout/target_fields.h"
-#include "prom.h"
+#include "documents.h"
 
-#define LABELS 4096		/* two names of 511 bytes, each behind a backslash, and the rest */
+#define LABELS 4096		/* at least two names of 511 bytes, each escaped */
 
-/* What every sample has in its braces. */
 struct prom {
 	FILE *out;
 	bool ascii;
 	bool sampled;		/* the target logs a sample */
-	char labels[LABELS];
+	char labels[LABELS];	/* of every sample */
 };
 
-/* Behind a backslash where the format has it so; all else is safe text. */
 static void
 add_label(struct prom *p, size_t *len, const char *name, const char *value)
 {
@@ -50,7 +46,6 @@ label_target(struct prom *p, const struct nodes_look *look)
 	}
 }
 
-/* The help says what sampling does to such a number. */
 static void
 put_help(const struct prom *p, const struct field_metric *m)
 {
@@ -67,7 +62,6 @@ put_help(const struct prom *p, const struct field_metric *m)
 
 /* --- the target's own numbers --------------------------------------------- */
 
-/* The state is a label: numbers for states would mean nothing. */
 static void
 put_info(const struct prom *p, const struct nodes_look *look)
 {
@@ -104,20 +98,17 @@ put_metrics(const struct prom *p, const struct nodes_look *look)
 	}
 }
 
-/* --- what it holds, by type ----------------------------------------------- */
+/* --- sums by type --------------------------------------------------------- */
 
-struct by_type {
-	double blocks[256], bytes[256];
-};
-
-static void
-sum_types(const struct page_view *v, struct page_sieve *sieve,
-    struct by_type *sum)
+void
+prom_sum_types(const struct page_view *v, struct page_sieve *sieve,
+    struct type_sums *sum)
 {
 	struct blk rows[256];
 	uint64_t offs = 0;
 	size_t n, i;
 
+	*sum = (struct type_sums){ 0 };
 	page_sieve_begin(sieve, v);
 	while ((n = blklist_window(v->look->list, BLKLIST_BY_ADDRESS, false,
 	    offs, rows, BASE_NELEM(rows))) > 0) {
@@ -137,7 +128,7 @@ sum_types(const struct page_view *v, struct page_sieve *sieve,
 
 static void
 put_types(const struct prom *p, const struct nodes_look *look,
-    const struct field_metric *metric, const struct by_type *sum,
+    const struct field_metric *metric, const struct type_sums *sum,
     const double value[256])
 {
 	char code[8];
@@ -168,12 +159,12 @@ prom_write(FILE *out, const struct page_view *v, struct page_sieve *sieve,
 		"gauge", "Bytes that it holds, by type.", FIELD_ESTIMATE };
 	struct prom p = { .out = out, .ascii = ascii,
 		.sampled = v->look->sample != 0 };
-	struct by_type sum = { 0 };
+	struct type_sums sum;
 
 	label_target(&p, v->look);
 	put_info(&p, v->look);
 	put_metrics(&p, v->look);
-	sum_types(v, sieve, &sum);
+	prom_sum_types(v, sieve, &sum);
 	put_types(&p, v->look, &blocks, &sum, sum.blocks);
 	put_types(&p, v->look, &bytes, &sum, sum.bytes);
 }

@@ -1,6 +1,6 @@
 /*
- * A file cannot be linked over another one: it gets a name of its own first and
- * is renamed then.
+ * A link cannot replace a file: the new file gets a temporary name first and is
+ * renamed then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,10 @@
 #include <unistd.h>
 
 #include "listing.h"
-#include "whole_file.h"
 
 #define TRIES 10
 
-/* A file that cannot be read is no listing. */
+/* 0: an empty file or a listing; a file that cannot be read is none. */
 static int
 check_contents(int folder, const char *name)
 {
@@ -59,7 +58,7 @@ check_place(int folder, const char *name, enum whole_file_place place)
 	return place == WHOLE_FILE_ANY ? 0 : check_contents(folder, name);
 }
 
-/* Where a link leads to, so that the link stays; a new file follows none. */
+/* A symbolic link stays and its target is replaced; a new file follows none. */
 static int
 follow_link(const char *path, enum whole_file_place place, char out[PATH_MAX])
 {
@@ -105,7 +104,7 @@ find_place(struct whole_file *f, const char *path)
 }
 
 static int
-make_name(char out[64])
+random_name(char out[64])
 {
 	uint64_t n;
 
@@ -115,27 +114,27 @@ make_name(char out[64])
 	return 0;
 }
 
-/* On a file system that has no files without a name. */
+/* For file systems without O_TMPFILE. */
 static int
 open_named(struct whole_file *f)
 {
 	int i, r = -EEXIST;
 
 	for (i = 0; i < TRIES && r == -EEXIST; i++) {
-		r = make_name(f->made);
+		r = random_name(f->temporary);
 		if (r < 0)
 			break;
-		f->fd = openat(f->folder, f->made, O_RDWR | O_CREAT | O_EXCL |
+		f->fd = openat(f->folder, f->temporary, O_RDWR | O_CREAT | O_EXCL |
 		    O_NOFOLLOW | O_CLOEXEC, 0600);
 		r = f->fd >= 0 ? 0 : -errno;
 	}
 	if (r < 0)
-		f->made[0] = '\0';
+		f->temporary[0] = '\0';
 	return r;
 }
 
 static bool
-has_no_nameless(int err)
+lacks_tmpfile(int err)
 {
 	return err == EOPNOTSUPP || err == EISDIR || err == EINVAL;
 }
@@ -173,7 +172,7 @@ whole_file_open(struct whole_file *f, const char *path,
 		f->fd = openat(f->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
 		    0600);
 		if (f->fd < 0)
-			r = has_no_nameless(errno) ? open_named(f) : -errno;
+			r = lacks_tmpfile(errno) ? open_named(f) : -errno;
 	}
 	if (r < 0)
 		whole_file_close(f);
@@ -187,24 +186,24 @@ link_name(struct whole_file *f, const char *name)
 	int r;
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
-	r = f->made[0] != '\0' ? linkat(f->folder, f->made, f->folder, name,
-	    0) : linkat(AT_FDCWD, path, f->folder, name, AT_SYMLINK_FOLLOW);
+	r = f->temporary[0] != '\0' ?
+	    linkat(f->folder, f->temporary, f->folder, name, 0) : linkat(AT_FDCWD, path, f->folder, name, AT_SYMLINK_FOLLOW);
 	return r < 0 ? -errno : 0;
 }
 
 static int
 give_name(struct whole_file *f)
 {
-	char name[sizeof f->made];
+	char name[sizeof f->temporary];
 	int i, r = -EEXIST;
 
 	for (i = 0; i < TRIES && r == -EEXIST; i++) {
-		r = make_name(name);
+		r = random_name(name);
 		if (r == 0)
 			r = link_name(f, name);
 	}
 	if (r == 0)
-		memcpy(f->made, name, sizeof f->made);
+		memcpy(f->temporary, name, sizeof f->temporary);
 	return r;
 }
 
@@ -213,28 +212,27 @@ whole_file_publish(struct whole_file *f, bool sync)
 {
 	int r = 0;
 
-	/* A full disk far away may say so only now. */
+	/* A remote disk may report only now that it is full. */
 	if (sync && fdatasync(f->fd) < 0 && errno != EINVAL)
 		return -errno;
-	/* A link replaces nothing. */
 	if (f->place == WHOLE_FILE_NEW)
 		return link_name(f, f->name);
-	if (f->made[0] == '\0')
+	if (f->temporary[0] == '\0')
 		r = give_name(f);
 	if (r == 0)
 		r = check_place(f->folder, f->name, f->place);
-	if (r == 0 && renameat(f->folder, f->made, f->folder, f->name) < 0)
+	if (r == 0 && renameat(f->folder, f->temporary, f->folder, f->name) < 0)
 		r = -errno;
 	if (r == 0)
-		f->made[0] = '\0';
+		f->temporary[0] = '\0';
 	return r;
 }
 
 void
 whole_file_close(struct whole_file *f)
 {
-	if (f->made[0] != '\0')
-		unlinkat(f->folder, f->made, 0);
+	if (f->temporary[0] != '\0')
+		unlinkat(f->folder, f->temporary, 0);
 	if (f->fd >= 0)
 		close(f->fd);
 	if (f->folder >= 0)

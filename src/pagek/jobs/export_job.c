@@ -12,7 +12,7 @@
 
 struct source {
 	struct page_export *x;	/* NULL: not begun */
-	enum page_export_form form;
+	enum text_format form;
 	FILE *out;
 	jobs_begin_export begin;
 	void *arg;

@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 
 #include "../documents/listing.h"
-#include "../documents/whole_file.h"
 #include "jobs.h"
 
 /* Results of begin() and go_on(); a negative errno: the job fails. */

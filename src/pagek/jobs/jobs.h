@@ -58,7 +58,7 @@ void jobs_start_listing(struct jobs *);
  * there yet, -ENODATA: there are no rows.
  */
 typedef int (*jobs_begin_export)(void *arg, const struct page_view *,
-    enum page_export_form, FILE *, struct page_export **);
+    enum text_format, FILE *, struct page_export **);
 /* Writes what is shown into a file; its suffix selects the format. */
 void jobs_start_export(struct jobs *, const char *path, jobs_begin_export,
     void *arg);

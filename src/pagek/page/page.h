@@ -62,7 +62,7 @@ struct page_sorting {
 struct page_opts {
 	enum page_layout layout;
 	struct page_sorting sorting;	/* of the rows */
-	const char *filter;		/* --filter; NULL none: choice.h takes it from here */
+	const struct filter *filter;	/* --filter, which outlives the page; NULL none: choice.h takes it from here */
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
 	enum page_letter first;		/* page that is shown first */

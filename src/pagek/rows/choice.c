@@ -54,25 +54,32 @@ ask_anew(struct page *page)
 		page->offs = 0;
 }
 
-int
-page_choice_filter(struct page *page, const char *expression,
-    struct filter_error *e)
+static int
+set_filter(struct page *page, struct page_sieve *filter)
 {
 	struct page_choice *c = get_choice(page);
-	struct page_sieve *filter = NULL;
-	int r = 0;
 
-	if (c == NULL)
+	if (c == NULL) {
+		page_sieve_free(filter);
 		return -ENOMEM;
-	if (expression[strspn(expression, " \t")] != '\0')
-		r = page_sieve_new(&filter, expression, e);
-	if (r < 0)
-		return r;
+	}
 	page_choice_none(page);
 	c->filter = filter;
 	if (filter != NULL)
 		ask_anew(page);
 	return 0;
+}
+
+int
+page_choice_filter(struct page *page, const char *expression,
+    struct filter_error *e)
+{
+	struct page_sieve *filter = NULL;
+	int r = 0;
+
+	if (expression[strspn(expression, " \t")] != '\0')
+		r = page_sieve_new(&filter, expression, e);
+	return r < 0 ? r : set_filter(page, filter);
 }
 
 void
@@ -286,10 +293,11 @@ go_on(const struct page *page, const struct page_view *v, int64_t most_ns)
 int
 page_choice_ready(struct page *page)
 {
-	const char *given = page->opts.filter;
-	struct filter_error e;
+	const struct filter *given = page->opts.filter;
+	struct page_sieve *filter;
+	int r = given != NULL ? page_sieve_of(&filter, given) : 0;
 
-	return given != NULL ? page_choice_filter(page, given, &e) : 0;
+	return given == NULL || r < 0 ? r : set_filter(page, filter);
 }
 
 /* The page's own, where there is something to choose; NULL: nothing is. */

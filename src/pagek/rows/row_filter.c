@@ -23,7 +23,8 @@ struct origin {
 };
 
 struct page_sieve {
-	struct filter *filter;
+	const struct filter *filter;
+	struct filter *own;	/* that one; NULL: it is borrowed */
 	const struct page_view *v;	/* of the pass */
 	uint32_t pass;
 	const struct blk *b;		/* that is looked at */
@@ -37,16 +38,27 @@ int
 page_sieve_new(struct page_sieve **out, const char *expression,
     struct filter_error *e)
 {
+	struct filter *filter;
+	int r = filter_new(&filter, expression, e);
+
+	if (r < 0)
+		return r;
+	r = page_sieve_of(out, filter);
+	if (r < 0)
+		filter_free(filter);
+	else
+		(*out)->own = filter;
+	return r;
+}
+
+int
+page_sieve_of(struct page_sieve **out, const struct filter *filter)
+{
 	struct page_sieve *s = calloc(1, sizeof *s);
-	int r;
 
 	if (s == NULL)
 		return -ENOMEM;
-	r = filter_new(&s->filter, expression, e);
-	if (r < 0) {
-		free(s);
-		return r;
-	}
+	s->filter = filter;
 	*out = s;
 	return 0;
 }
@@ -56,7 +68,7 @@ page_sieve_free(struct page_sieve *s)
 {
 	if (s == NULL)
 		return;
-	filter_free(s->filter);
+	filter_free(s->own);
 	free(s);
 }
 

@@ -31,6 +31,8 @@ struct page_sieve;
 /* -EINVAL with the error filled; -ENOMEM. */
 int page_sieve_new(struct page_sieve **, const char *expression,
     struct filter_error *);
+/* Of a filter that outlives it.  -ENOMEM. */
+int page_sieve_of(struct page_sieve **, const struct filter *);
 void page_sieve_free(struct page_sieve *);
 
 /* The expression as it was given; NULL of none. */

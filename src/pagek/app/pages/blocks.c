@@ -608,7 +608,7 @@ save(struct app *app, struct page_picture *pic)
 
 static int
 export_begin(struct app *app, const struct page_view *v,
-    enum page_export_form form, FILE *out, struct page_export **x)
+    enum text_format form, FILE *out, struct page_export **x)
 {
 	return page_export_begin(x, app->page, v, form, out);
 }
@@ -631,7 +631,7 @@ put_groups(struct page *page, const struct page_view *v, struct json *j)
 
 	if (r == 0)
 		r = page_groups_refresh(page, v);
-	return r < 0 ? r : page_export_groups(page, v, EXPORT_NDJSON, j->out,
+	return r < 0 ? r : page_export_groups(page, v, FORMAT_NDJSON, j->out,
 	    j, &sums);
 }
 
@@ -667,7 +667,7 @@ text_print(struct batch *b)
 	size_t lacking;
 	int r;
 
-	if (!b->once && !b->o->json)
+	if (!b->once && !options_as_data(b->o))
 		return put_picture(b, batch_lines(b->out));
 	r = batch_filter(b->o, &sieve);
 	if (r == 0)
@@ -680,7 +680,7 @@ text_print(struct batch *b)
 	if (b->once)
 		batch_report_names(b->o, b->session, lacking,
 		    profile_callers(p));
-	r = b->o->json ? put_data(b, p, sieve) :
+	r = options_as_data(b->o) ? put_data(b, p, sieve) :
 	    put_picture(b, look->listed ? 0 : batch_lines(b->out));
 	profile_free(p);
 	page_sieve_free(sieve);

@@ -154,7 +154,7 @@ save(struct app *app, struct page_picture *pic)
 
 static int
 export_begin(struct app *app, const struct page_view *v,
-    enum page_export_form form, FILE *out, struct page_export **x)
+    enum text_format form, FILE *out, struct page_export **x)
 {
 	return page_export_begin_diff(x, app->page, v, diff_of(app), form,
 	    out);
@@ -227,7 +227,7 @@ print_data(struct page *page, const struct page_view *v,
     const struct page_diff *diff, struct json *j)
 {
 	struct page_export_sums sums = { 0 };
-	int r = page_export_diff(page, v, diff, EXPORT_NDJSON, j->out, j, &sums);
+	int r = page_export_diff(page, v, diff, FORMAT_NDJSON, j->out, j, &sums);
 
 	if (r == -EAGAIN)
 		complain("the list is not whole: nothing can be compared");
@@ -247,7 +247,7 @@ text_print(struct batch *b)
 	if (r < 0 && r != -EAGAIN && r != -ENODATA)
 		return r;
 	page_view_shown(&v, b->page, b->session);
-	r = b->o->json ? print_data(b->page, &v, &diff, b->json) :
+	r = options_as_data(b->o) ? print_data(b->page, &v, &diff, b->json) :
 	    page_export_diff_text(b->page, &v, &diff, batch_columns(b->out),
 	    b->out);
 	if (r < 0 || page_is_marked(b->page))

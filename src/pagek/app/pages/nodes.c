@@ -256,7 +256,7 @@ text_print(struct batch *b)
 
 	if (b->n > 0)
 		a->complete = nodes_survey_settled(a->survey);
-	return b->o->json ? print_data(b, a) : print_picture(b, a);
+	return options_as_data(b->o) ? print_data(b, a) : print_picture(b, a);
 }
 
 static int

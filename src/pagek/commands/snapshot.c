@@ -1,6 +1,4 @@
-/*
- * A target at one moment.
- */
+/* A target at one moment, and its documents: call trees and groups. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +13,10 @@
 #include "../layout/layout.h"
 #include "../layout/target_fields.h"
 #include "../rows/rows.h"
-#include "moment.h"
+#include "snapshot.h"
 
-/* A block that counts. */
 static int
-add_block(struct moment *m, const struct page_view *v, const struct blk *b,
+add_block(struct snapshot *m, const struct page_view *v, const struct blk *b,
     const struct page_group_kind *kind)
 {
 	int r = profile_coming_add(m->profile, v->look->list, b, 1);
@@ -32,9 +29,9 @@ add_block(struct moment *m, const struct page_view *v, const struct blk *b,
 	return profile_cells_add(m->cells, v->look->list, b, tag);
 }
 
-/* Block by block: those that the sieve lets through. */
+/* Only the blocks that the sieve lets through. */
 static int
-take_blocks(struct moment *m, const struct symbol_wrappers *wrappers,
+take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
     struct page_sieve *sieve, const struct page_group_kind *kind)
 {
 	struct page_view v;
@@ -65,7 +62,7 @@ take_blocks(struct moment *m, const struct symbol_wrappers *wrappers,
 }
 
 static int
-take_all(struct moment *m, const struct symbol_wrappers *wrappers,
+take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
     struct page_sieve *sieve, const struct page_group_kind *kind)
 {
 	bool tags = kind != NULL && kind->tag != NULL;
@@ -81,18 +78,18 @@ take_all(struct moment *m, const struct symbol_wrappers *wrappers,
 }
 
 int
-moment_init(struct moment *m, struct nodes_session *s,
+snapshot_init(struct snapshot *m, struct nodes_session *s,
     const struct symbol_wrappers *wrappers, struct page_sieve *sieve,
     const struct page_group_kind *kind)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	int r;
 
-	*m = (struct moment){ .session = s, .look = *look,
+	*m = (struct snapshot){ .session = s, .look = *look,
 		.listed = blklist_counts(look->list)->aRecActive };
 	r = take_all(m, wrappers, sieve, kind);
 	if (r < 0) {
-		moment_fini(m);
+		snapshot_fini(m);
 		return r;
 	}
 	snprintf(m->node, sizeof m->node, "%s", look->node_name != NULL ?
@@ -103,7 +100,6 @@ moment_init(struct moment *m, struct nodes_session *s,
 	m->look.node_name = m->node;
 	m->look.target_name = m->target;
 	m->look.reason = m->reason;
-	/* What is not copied is not to be had. */
 	m->look.list = NULL;
 	m->look.types = NULL;
 	m->look.keeper = NULL;
@@ -112,7 +108,7 @@ moment_init(struct moment *m, struct nodes_session *s,
 }
 
 void
-moment_fini(struct moment *m)
+snapshot_fini(struct snapshot *m)
 {
 	profile_cells_free(m->cells);
 	m->cells = NULL;
@@ -121,7 +117,7 @@ moment_fini(struct moment *m)
 }
 
 void
-moment_group_say(const struct moment *m, const struct page_opts *opts,
+snapshot_group_say(const struct snapshot *m, const struct page_opts *opts,
     const struct page_group_kind *kind, const struct profile_group *g,
     struct page_group_words *out)
 {
@@ -136,21 +132,21 @@ moment_group_say(const struct moment *m, const struct page_opts *opts,
 }
 
 int64_t
-moment_age(const struct moment *m, const struct profile_sum *sum)
+snapshot_age(const struct snapshot *m, const struct profile_sum *sum)
 {
 	return sum->blocks > 0 && m->look.now_ms > sum->oldest_ms ?
 	    m->look.now_ms - sum->oldest_ms : 0;
 }
 
-double
-moment_measure(const struct moment *m, enum profile_measure by,
+static double
+measure_of(const struct snapshot *m, enum profile_measure by,
     const struct profile_sum *sum)
 {
 	switch (by) {
 	case PROFILE_BLOCKS:
 		return (double)sum->blocks;
 	case PROFILE_AGE:
-		return (double)moment_age(m, sum);
+		return (double)snapshot_age(m, sum);
 	case PROFILE_BYTES:
 	case PROFILE_SELF:
 	case PROFILE_NAME:
@@ -162,17 +158,17 @@ moment_measure(const struct moment *m, enum profile_measure by,
 }
 
 double
-moment_share(const struct moment *m, enum profile_measure by,
+snapshot_share(const struct snapshot *m, enum profile_measure by,
     const struct profile_sum *sum)
 {
 	struct profile_sum total = profile_total(m->profile);
-	double all = moment_measure(m, by, &total);
+	double all = measure_of(m, by, &total);
 
-	return all > 0 ? moment_measure(m, by, sum) / all : 0;
+	return all > 0 ? measure_of(m, by, sum) / all : 0;
 }
 
 static int
-rank(const struct moment *m, struct profile_ranking *ranking,
+rank_groups(const struct snapshot *m, struct profile_ranking *ranking,
     enum profile_by by, enum profile_measure measure, uint64_t limit,
     struct profile_group **out, size_t *n, size_t *all)
 {
@@ -203,7 +199,7 @@ rank(const struct moment *m, struct profile_ranking *ranking,
 }
 
 int
-moment_groups(const struct moment *m, enum profile_by by,
+snapshot_groups(const struct snapshot *m, enum profile_by by,
     enum profile_measure measure, uint64_t limit, struct profile_group **out,
     size_t *n, size_t *all)
 {
@@ -212,14 +208,14 @@ moment_groups(const struct moment *m, enum profile_by by,
 
 	if (r < 0)
 		return r;
-	r = rank(m, ranking, by, measure, limit, out, n, all);
+	r = rank_groups(m, ranking, by, measure, limit, out, n, all);
 	profile_ranking_free(ranking);
 	return r;
 }
 
 static int
-report(const struct options *o, struct moment *m,
-    int (*put)(FILE *, const struct options *, const struct moment *))
+write_report(const struct options *o, struct snapshot *m,
+    int (*put)(FILE *, const struct options *, const struct snapshot *))
 {
 	FILE *out = output_open(o->output);
 	int r;
@@ -236,10 +232,10 @@ report(const struct options *o, struct moment *m,
 	return r != PAGEK_OK ? r : batch_status(o, &m->look);
 }
 
-/* Until what the sieve asks for is known: then it lets the right ones through. */
+/* Waits for the names that the filter asks for. */
 static int
-await_sieve(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page_sieve *sieve, int64_t left_ms)
+await_filter_names(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s, struct page_sieve *sieve, int64_t left_ms)
 {
 	struct profile *p = NULL;
 	size_t lacking;
@@ -253,19 +249,10 @@ await_sieve(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	return r;
 }
 
-static bool
-no_names_pending(void *arg)
-{
-	const struct nodes_look *look = nodes_session_look(arg);
-
-	return nodes_session_symbols_pending(arg) == 0 ||
-	    (!look->linked && !look->returns);
-}
-
-/* Waits for names; anew when a node has come meanwhile that has another list. */
+/* Begins again if the node was restarted and has another list. */
 static int
-take_moment(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page_sieve *sieve, struct moment *m)
+take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct page_sieve *sieve, struct snapshot *m)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct mono begun = mono_now();
@@ -273,9 +260,9 @@ take_moment(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	int r;
 
 	for (;;) {
-		r = await_sieve(o, loop, s, sieve, left);
+		r = await_filter_names(o, loop, s, sieve, left);
 		if (r == 0)
-			r = moment_init(m, s, o->page.wrappers, sieve,
+			r = snapshot_init(m, s, o->page.wrappers, sieve,
 			    page_group_kind(o->page.group));
 		if (r < 0)
 			return r;
@@ -283,10 +270,10 @@ take_moment(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 		r = batch_await_names(loop, s, m->profile, (int)left, &m->lacking);
 		left = o->timeout_ms - mono_ms_since(begun);
 		if (r == 0 && m->cells != NULL && left > 0)
-			pump(loop, s, (int)left, no_names_pending, s);
+			pump_names(loop, s, (int)left);
 		if (r == 0)
 			return 0;
-		moment_fini(m);
+		snapshot_fini(m);
 		left = o->timeout_ms - mono_ms_since(begun);
 		if (r != -ESTALE || left <= 0)
 			return r;
@@ -298,14 +285,14 @@ take_moment(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 }
 
 static int
-report_caught(const struct options *o, uv_loop_t *loop,
+report_with_sieve(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s, struct page_sieve *sieve,
-    int (*put)(FILE *, const struct options *, const struct moment *))
+    int (*put)(FILE *, const struct options *, const struct snapshot *))
 {
-	struct moment m;
+	struct snapshot m;
 	int r, status;
 
-	r = take_moment(o, loop, s, sieve, &m);
+	r = take_snapshot(o, loop, s, sieve, &m);
 	if (r == -ESTALE && !nodes_session_look(s)->listed)
 		return batch_status(o, nodes_session_look(s));
 	if (r < 0) {
@@ -314,15 +301,15 @@ report_caught(const struct options *o, uv_loop_t *loop,
 		return r == -ESTALE ? PAGEK_TIMEOUT : PAGEK_FAILED;
 	}
 	batch_report_names(o, s, m.lacking, profile_callers(m.profile));
-	status = report(o, &m, put);
-	moment_fini(&m);
+	status = write_report(o, &m, put);
+	snapshot_fini(&m);
 	return status;
 }
 
 int
-moment_report(const struct options *o, uv_loop_t *loop,
+snapshot_report(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s,
-    int (*put)(FILE *, const struct options *, const struct moment *))
+    int (*put)(FILE *, const struct options *, const struct snapshot *))
 {
 	struct page_sieve *sieve;
 	int status = PAGEK_FAILED, r;
@@ -331,46 +318,15 @@ moment_report(const struct options *o, uv_loop_t *loop,
 	if (r < 0)
 		complain("cannot report: %s", strerror(-r));
 	else
-		status = report_caught(o, loop, s, sieve, put);
+		status = report_with_sieve(o, loop, s, sieve, put);
 	page_sieve_free(sieve);
 	return status;
 }
 
-/* --- trees and groups ----------------------------------------------------- */
-
-struct json_tree {
-	struct json *j;
-	const struct options *o;
-	const struct moment *m;
-	uint32_t n;				/* nodes so far */
-	uint32_t at[PROFILE_LINES_MAX + 1];	/* the last one of each depth */
-};
-
-static const char *const measures[] = {
-	[PROFILE_BYTES] = "bytes",
-	[PROFILE_BLOCKS] = "blocks",
-	[PROFILE_AGE] = "age",
-};
-
-static const char *const kinds[] = {
-	[PROFILE_SITE] = "site",
-	[PROFILE_FUNCTION] = "function",
-	[PROFILE_LINE] = "line",
-	[PROFILE_FRAME] = "frame",
-	[PROFILE_MODULE] = "module",
-};
-
-/* --- the parts ----------------------------------------------------------- */
-
-static void
-put_count(struct json *j, const char *key, uint64_t n)
-{
-	json_key(j, key);
-	json_number(j, n);
-}
+/* --- documents: the head -------------------------------------------------- */
 
 static struct page_weighed
-weighed(const struct moment *m, enum profile_measure by,
+weighed(const struct snapshot *m, enum profile_measure by,
     const struct profile_sum *sum)
 {
 	struct profile_sum total = profile_total(m->profile);
@@ -378,8 +334,8 @@ weighed(const struct moment *m, enum profile_measure by,
 	return (struct page_weighed){
 		.sum = sum,
 		.now_ms = m->look.now_ms,
-		.part = moment_measure(m, by, sum),
-		.whole = moment_measure(m, by, &total),
+		.part = measure_of(m, by, sum),
+		.whole = measure_of(m, by, &total),
 	};
 }
 
@@ -389,16 +345,15 @@ put_skip(struct json *j, const struct symbol_wrappers *w)
 	const char *pattern;
 	size_t k;
 
-	json_key(j, "skip");
-	json_begin(j, '[', false);
+	json_begin(j, "skip", '[', false);
 	for (k = 0; w != NULL &&
 	    (pattern = symbol_wrappers_pattern(w, k)) != NULL; k++)
-		json_text(j, pattern);
+		json_text(j, NULL, pattern);
 	json_end(j);
 }
 
 static int
-put_ends(struct json *j, const struct moment *m, enum profile_measure by)
+put_ends(struct json *j, const struct snapshot *m, enum profile_measure by)
 {
 	struct profile_sum ends[RING_ENDS];
 	struct page_weighed w;
@@ -408,14 +363,12 @@ put_ends(struct json *j, const struct moment *m, enum profile_measure by)
 	r = profile_ends(m->profile, ends);
 	if (r < 0)
 		return r;
-	json_key(j, "ends");
-	json_begin(j, '[', true);
+	json_begin(j, "ends", '[', true);
 	for (end = 0; end < RING_ENDS; end++) {
 		if (ends[end].blocks == 0)
 			continue;
-		json_begin(j, '{', false);
-		json_key(j, "end");
-		json_text(j, end != 0 ? stream_end_text(end) : NULL);
+		json_begin(j, NULL, '{', false);
+		json_text(j, "end", end != 0 ? stream_end_text(end) : NULL);
 		w = weighed(m, by, &ends[end]);
 		json_put(j, &page_weighed_fields, &w);
 		json_end(j);
@@ -424,39 +377,41 @@ put_ends(struct json *j, const struct moment *m, enum profile_measure by)
 	return 0;
 }
 
-/* What is said of all, but for the schema. */
 static int
-put_head(struct json *j, const struct options *o, const struct moment *m)
+put_head(struct json *j, const struct options *o, const struct snapshot *m)
 {
 	struct profile_sum total = profile_total(m->profile);
-	struct page_weighed w = weighed(m, o->measure, &total);
+	struct page_weighed w = weighed(m, o->tree.measure, &total);
 
-	json_key(j, "time");
-	json_time(j, base_wall_ms());
-	json_target(j, &m->look);
-	json_key(j, "at");
+	json_time(j, "time", base_wall_ms());
+	json_put(j, &page_look_target, &m->look);
 	if (m->look.node_wall_ms != 0)
-		json_time(j, m->look.node_wall_ms);
+		json_time(j, "at", m->look.node_wall_ms);
 	else
-		json_null(j);
-	json_modes(j, &m->look);
-	json_lost(j, &m->look);
+		json_null(j, "at");
+	json_put(j, &page_look_modes, &m->look);
+	json_put(j, &page_look_loss, &m->look);
 	json_filter(j, m->filter, &m->caught, m->listed);
-	json_key(j, "measure");
-	json_text(j, measures[o->measure]);
-	json_key(j, "least");
-	json_share(j, o->least, 1);
+	json_text(j, "measure", option_measures[o->tree.measure]);
+	json_share(j, "least", o->tree.least, 1);
 	put_skip(j, o->page.wrappers);
-	json_key(j, "total");
-	json_begin(j, '{', false);
+	json_begin(j, "total", '{', false);
 	json_put(j, &page_weighed_fields, &w);
 	json_end(j);
-	put_count(j, "stacks", profile_callers(m->profile));
-	put_count(j, "stacks_without_names", m->lacking);
-	return put_ends(j, m, o->measure);
+	json_number(j, "stacks", profile_callers(m->profile));
+	json_number(j, "stacks_without_names", m->lacking);
+	return put_ends(j, m, o->tree.measure);
 }
 
-/* --- trees --------------------------------------------------------------- */
+/* --- documents: trees ----------------------------------------------------- */
+
+struct json_tree {
+	struct json *j;
+	const struct options *o;
+	const struct snapshot *m;
+	uint32_t n;				/* nodes so far */
+	uint32_t at[PROFILE_LINES_MAX + 1];	/* the last one of each depth */
+};
 
 struct node_row {
 	const struct profile_node *node;
@@ -501,7 +456,7 @@ put_node(void *arg, const struct profile_node *node)
 	struct node_row row = {
 		.node = node,
 		.parent = node->depth > 0 ? &t->at[node->depth - 1] : NULL,
-		.weighed = weighed(t->m, t->o->measure, &node->total),
+		.weighed = weighed(t->m, t->o->tree.measure, &node->total),
 	};
 
 	json_row(t->j, &row, 0);
@@ -512,16 +467,16 @@ put_node(void *arg, const struct profile_node *node)
 }
 
 int
-json_tree(struct json *j, const struct options *o, const struct moment *m)
+json_tree(struct json *j, const struct options *o, const struct snapshot *m)
 {
 	struct json_tree t = { .j = j, .o = o, .m = m };
 	struct profile_tree_opts opts = {
-		.measure = o->measure,
+		.measure = o->tree.measure,
 		.reversed = page_list_reverse(&o->page),
-		.least = o->least,
-		.depth = o->depth,
+		.least = o->tree.least,
+		.depth = o->tree.depth,
 		.now_ms = m->look.now_ms,
-		.focus = o->focus,
+		.focus = o->tree.focus,
 	};
 	int r;
 
@@ -529,15 +484,9 @@ json_tree(struct json *j, const struct options *o, const struct moment *m)
 	r = put_head(j, o, m);
 	if (r < 0)
 		return r;
-	json_key(j, "from");
-	json_text(j, page_list_reverse(&o->page) ? "origin" : "outermost");
-	json_key(j, "depth");
-	if (o->depth != 0)
-		json_number(j, o->depth);
-	else
-		json_null(j);
-	json_key(j, "focus");
-	json_text(j, o->focus);
+	json_text(j, "from", page_list_reverse(&o->page) ? "origin" : "outermost");
+	json_known(j, "depth", o->tree.depth != 0, o->tree.depth);
+	json_text(j, "focus", o->tree.focus);
 	json_rows(j, "nodes");
 	r = profile_tree(m->profile, &opts, put_node, &t);
 	json_rows_end(j);
@@ -545,57 +494,57 @@ json_tree(struct json *j, const struct options *o, const struct moment *m)
 	return r == -EPIPE ? 0 : r;
 }
 
-/* --- groups -------------------------------------------------------------- */
+/* --- documents: groups ---------------------------------------------------- */
 
 static void
-put_group(struct json *j, const struct options *o, const struct moment *m,
+put_group(struct json *j, const struct options *o, const struct snapshot *m,
     const struct profile_group *g)
 {
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 	struct page_group_words words = { .name = "" };
 	struct page_sum row = {
 		.g = g,
-		.function = o->by == PROFILE_MODULE ? "" : g->name,
-		.weighed = weighed(m, o->measure, &g->total),
+		.function = o->tree.by == PROFILE_MODULE ? "" : g->name,
+		.weighed = weighed(m, o->tree.measure, &g->total),
 	};
 
 	if (kind != NULL && kind->say != NULL)
-		moment_group_say(m, &o->page, kind, g, &words);
+		snapshot_group_say(m, &o->page, kind, g, &words);
 	row.name = words.name[0] != '\0' ? words.name : g->name;
 	json_row(j, &row, PAGE_GROUP_COUNTED);
 }
 
-/* Of n groups, the heaviest first, those that have their least share. */
+/* Number of groups, the heaviest first, that have the least share. */
 static size_t
-large(const struct options *o, const struct moment *m,
+count_large(const struct options *o, const struct snapshot *m,
     const struct profile_group *rows, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n && moment_share(m, o->measure, &rows[i].total) >= o->least)
+	while (i < n && snapshot_share(m, o->tree.measure, &rows[i].total) >=
+	    o->tree.least)
 		i++;
 	return i;
 }
 
 int
-json_groups(struct json *j, const struct options *o, const struct moment *m)
+json_groups(struct json *j, const struct options *o, const struct snapshot *m)
 {
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 	struct profile_group *rows;
 	size_t n, all, i;
 	int r;
 
-	r = moment_groups(m, o->by, o->measure, o->limit, &rows, &n, &all);
+	r = snapshot_groups(m, o->tree.by, o->tree.measure, o->limit, &rows, &n, &all);
 	if (r < 0)
 		return r;
-	n = large(o, m, rows, n);
+	n = count_large(o, m, rows, n);
 	json_document(j, "pagek.groups/1", &page_group_fields,
 	    PAGE_GROUP_COUNTED);
 	r = put_head(j, o, m);
 	if (r == 0) {
-		json_key(j, "by");
-		json_text(j, kind != NULL ? kind->word : kinds[o->by]);
-		put_count(j, "omitted", all - n);
+		json_text(j, "by", kind != NULL ? kind->word : option_groupings[o->tree.by]);
+		json_number(j, "omitted", all - n);
 		json_rows(j, "groups");
 		for (i = 0; i < n && !ferror(j->out); i++)
 			put_group(j, o, m, &rows[i]);

@@ -1,0 +1,87 @@
+/*
+ * snapshot: what a target holds at one news, summed by caller, with the texts of
+ * its heading.  The session goes on while names are waited for; this does not.
+ *
+ * Example: a command that writes one
+ *	static int
+ *	put(FILE *out, const struct options *o, const struct snapshot *m)
+ *	{
+ *		r = snapshot_groups(m, PROFILE_FUNCTION, PROFILE_BYTES, 10,
+ *		    &rows, &n, &all);
+ *		...
+ *	}
+ *	...
+ *	return snapshot_report(o, loop, session, put);
+ */
+#ifndef PAGEK_SNAPSHOT_H
+#define PAGEK_SNAPSHOT_H
+
+#include <stdio.h>
+
+#include "../../mdd/mdd.h"
+#include "../rows/group_kinds.h"
+#include "../rows/row_filter.h"
+
+#define SNAPSHOT_TEXT 512
+
+struct snapshot {
+	struct profile *profile;
+	struct profile_cells *cells;	/* by the tags of a kind; NULL: of a kind without */
+	struct nodes_session *session;	/* that it was taken of */
+	struct nodes_look look;		/* a copy: texts are the snapshot's own, and there is no list */
+	size_t lacking;			/* callers that still lack names */
+	const char *filter;		/* expression of the sieve; NULL: all blocks */
+	struct page_caught caught;	/* blocks that it let through ... */
+	uint64_t listed;		/* ... of so many */
+	char node[SNAPSHOT_TEXT], target[SNAPSHOT_TEXT], reason[SNAPSHOT_TEXT];
+};
+
+/*
+ * Borrows the wrappers and the sieve, which may be NULL.  If groups of the kind
+ * are by a tag, their cells are taken as well; kind NULL: none.  -ENOMEM.
+ */
+int snapshot_init(struct snapshot *, struct nodes_session *,
+    const struct symbol_wrappers *, struct page_sieve *,
+    const struct page_group_kind *);
+void snapshot_fini(struct snapshot *);
+
+/* A sum's share of all, by this measure: 0 to 1. */
+double snapshot_share(const struct snapshot *, enum profile_measure,
+    const struct profile_sum *);
+
+/* The age of the oldest block of the sum, in milliseconds. */
+int64_t snapshot_age(const struct snapshot *, const struct profile_sum *);
+
+/*
+ * The page's words for a group of that kind.  Types and threads have their names
+ * from the session, so before it goes to another stream.
+ */
+void snapshot_group_say(const struct snapshot *, const struct page_opts *,
+    const struct page_group_kind *, const struct profile_group *,
+    struct page_group_words *);
+
+/*
+ * The heaviest groups, at most limit of them (0: all), freed with free().
+ * -ENOMEM.
+ */
+int snapshot_groups(const struct snapshot *, enum profile_by,
+    enum profile_measure, uint64_t limit, struct profile_group **, size_t *n,
+    size_t *all);
+
+/*
+ * A whole command: takes a snapshot, waits for its names, opens the file of -o,
+ * calls put(), which returns 0 or a negative errno, and returns the exit status.
+ */
+struct options;
+int snapshot_report(const struct options *, uv_loop_t *, struct nodes_session *,
+    int (*put)(FILE *, const struct options *, const struct snapshot *));
+
+struct json;
+/*
+ * A call tree, schema pagek.tree/1, or a flat table of groups, pagek.groups/1,
+ * as the options want it.  -ENOMEM.
+ */
+int json_tree(struct json *, const struct options *, const struct snapshot *);
+int json_groups(struct json *, const struct options *, const struct snapshot *);
+
+#endif
