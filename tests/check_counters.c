@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "../src/nodes/bridge/bridge.h"
-#include "../src/nodes/demo/device.h"
+#include "../src/nodes/demo/demo.h"
 #include "../src/nodes/keeper/node.h"
 #include "../src/nodes/pageknode/pageknode.h"
 #include "../src/nodes/serve/serve.h"

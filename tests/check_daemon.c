@@ -520,7 +520,7 @@ START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS);
 	/* The last of them stay; and after their time nobody does. */
 	ck_assert_int_eq(TAILQ_FIRST(&node.images->ended)->image.pid, 21);
-	TAILQ_FIRST(&node.images->ended)->image.ended_ms -= NODE_ENDED_MS + 1;
+	TAILQ_FIRST(&node.images->ended)->life.ended_ms -= NODE_ENDED_MS + 1;
 	images_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS - 1);
 	ck_assert_uint_eq(node.quota->n, 0);
@@ -625,7 +625,7 @@ START_TEST(a_users_many_lists_push_out_no_other_users)
 
 	node_up(&o);
 	theirs = end_one(1, OTHER);
-	for (uint32_t i = 2; i <= 2 * NODE_LISTS_KEPT; i++) {
+	for (uint32_t i = 2; i <= 2 * NODE_LISTS_SHELVED; i++) {
 		k = end_one(i, OWN);
 		first = first == NULL ? k : first;
 	}
@@ -633,7 +633,7 @@ START_TEST(a_users_many_lists_push_out_no_other_users)
 	ck_assert_ptr_null(first->list);
 	TAILQ_FOREACH(k, &node.images->ended, link)
 		kept += k->list != NULL;
-	ck_assert_uint_eq(kept, NODE_LISTS_KEPT);
+	ck_assert_uint_eq(kept, NODE_LISTS_SHELVED);
 	/* Nor is what somebody looks at dropped, nor the last one. */
 	TAILQ_FOREACH(k, &node.images->ended, link)
 		k->visits.read_ms = mono_ms(mono_now());

@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "../src/nodes/keeper/kept_memory.h"
+#include "../src/nodes/keeper/takeover_memory.h"
 #include "target_rig.h"
 
 /* --- rules -------------------------------------------------------------- */
@@ -45,7 +45,7 @@ START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 	end(&t);
 	until_ended(k);
 	ck_assert_ptr_eq(last_ended(), k);
-	ck_assert_int_eq(k->image.state, WIRE_S_ENDED);
+	ck_assert_int_eq(k->life.state, WIRE_S_ENDED);
 	ck_assert(keeper_complete(k));
 	down();
 }
@@ -97,7 +97,7 @@ START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
 		continue;
 	node.store.fds.fd = store[0];
 	last = atomic_load(&node.last_stream);
-	ck_assert_int_eq(hello_listen(node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello, path), 0);
 	ck_assert_int_eq(hello_start(node.hello), 0);
 	/* The first of them is made when the second has its number. */
 	while (atomic_load(&node.last_stream) < last + 2)
@@ -112,8 +112,8 @@ START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
 	until_stop(&t);
 	k = keeper_of(t.pid);
 	ck_assert_ptr_nonnull(k);
-	ck_assert_ptr_nonnull(k->memory.target);
-	ck_assert(k->memory.target->stored);
+	ck_assert_ptr_nonnull(k->takeover.memory);
+	ck_assert(k->takeover.memory->stored);
 	end(&t);
 	until_ended(k);
 	node_down();
@@ -244,7 +244,7 @@ some_are_held(void (*wait)(const struct target *), struct target *t, size_t n)
 
 	up();
 	begin_some(wait, t, n);
-	held = atomic_load(&node.hello->held) > 0;
+	held = atomic_load(&node.hello->delayed) > 0;
 	images_adopt_all(&node);
 	for (size_t i = 0; i < n; i++) {
 		ck_assert_ptr_nonnull(keeper_of(t[i].pid));
@@ -286,7 +286,7 @@ START_TEST(a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in)
 
 	up();
 	node.opts.argv = command;
-	node.command.deserted = true;
+	node.command.unsupervised = true;
 	if (begin(&t)) {
 		attach(false, &p);
 		stop_here(&t);
@@ -377,7 +377,7 @@ START_TEST(a_second_hello_of_a_pid_ends_its_image)
 	until_stop(&t);
 	second = keeper_of(t.pid);
 	ck_assert_ptr_ne(first, second);
-	ck_assert_int_eq(first->image.state, WIRE_S_EXECED);
+	ck_assert_int_eq(first->life.state, WIRE_S_EXECED);
 	/* What the first one did last is not lost, and not the second's. */
 	ck_assert_uint_eq(keeper_counts(first)->allocs, 2);
 	drain(second);
@@ -418,7 +418,7 @@ START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
 	snprintf(path, sizeof path, "%s/hello", folder);
 	node_up(NULL);
 	atomic_store(&node.last_stream, last);
-	ck_assert_int_eq(hello_listen(node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello, path), 0);
 	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
 	    .with_feed = true }, fds), 0);
 	k->stream = taken;
@@ -446,7 +446,7 @@ START_TEST(who_says_hello_again_waits_for_no_loop)
 	up();
 	begin_some(until_stop_without_loop, t, HELLO_BEHIND);
 	ck_assert_uint_ne(welcomed_again(7000), 0);
-	ck_assert_uint_eq(atomic_load(&node.hello->held), 0);
+	ck_assert_uint_eq(atomic_load(&node.hello->delayed), 0);
 	for (size_t i = 0; i < HELLO_BEHIND; i++)
 		end(&t[i]);
 	down();
@@ -480,18 +480,18 @@ START_TEST(a_target_that_damages_its_rings_is_detached_alone)
 	until_stop(&bad);
 	k = keeper_of(bad.pid);
 	drain(k);
-	ck_assert_int_eq(k->image.state, WIRE_S_CORRUPT);
+	ck_assert_int_eq(k->life.state, WIRE_S_CORRUPT);
 	ck_assert_ptr_null(k->feed);
 	ck_assert(!keeper_complete(k));
-	ck_assert_str_ne(k->image.reason, "");
+	ck_assert_str_ne(k->life.reason, "");
 	go_on(&good);
 	until_stop(&good);
 	drain(other);
-	ck_assert_int_eq(other->image.state, WIRE_S_LIVE);
+	ck_assert_int_eq(other->life.state, WIRE_S_LIVE);
 	ck_assert_uint_eq(keeper_counts(other)->allocs, 1);
 	end(&bad);
 	until_ended(k);
-	ck_assert_int_eq(k->image.state, WIRE_S_CORRUPT);
+	ck_assert_int_eq(k->life.state, WIRE_S_CORRUPT);
 	end(&good);
 	until_ended(other);
 	down();
@@ -531,8 +531,8 @@ START_TEST(threads_types_and_requesters_are_taken_from_the_stream)
 	until_stop(&t);
 	k = keeper_of(t.pid);
 	drain(k);
-	ck_assert_str_eq(k->types->by_code[0xc4].name, "CONN");
-	ck_assert_str_eq(k->types->by_code[0xc4].text, "a connection");
+	ck_assert_str_eq(k->declared.types->by_code[0xc4].name, "CONN");
+	ck_assert_str_eq(k->declared.types->by_code[0xc4].text, "a connection");
 	ck_assert_uint_eq(keeper_counts(k)->illegal_type, 0);
 	keeper_thread_name(k, 1, name, sizeof name);
 	ck_assert_str_eq(name, program_invocation_short_name);

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "../src/nodes/images/inherit.h"
+#include "../src/nodes/images/images.h"
 #include "chance.h"
 #include "node_harness.h"
 
@@ -133,10 +133,10 @@ child_of(struct keeper *parent, const uint32_t *cut)
 {
 	struct keeper *k = new_keeper("ALLOCLOG.child.2", 0);
 
-	k->image.cut = malloc(sizeof tickets);
-	memcpy(k->image.cut, cut, sizeof tickets);
-	inherit(k, parent);
-	ck_assert_ptr_null(k->image.cut);
+	k->process.cut = malloc(sizeof tickets);
+	memcpy(k->process.cut, cut, sizeof tickets);
+	images_inherit(k, parent);
+	ck_assert_ptr_null(k->process.cut);
 	return k;
 }
 
@@ -240,7 +240,7 @@ START_TEST(a_fork_deep_in_the_past_leaves_the_child_unsure)
 	memcpy(parent->last.due, tickets, sizeof tickets);
 	child = child_of(parent, cut);
 	ck_assert(!keeper_complete(child));
-	ck_assert_str_ne(child->image.reason, "");
+	ck_assert_str_ne(child->life.reason, "");
 	node_down();
 }
 END_TEST
@@ -252,7 +252,7 @@ START_TEST(the_child_of_an_unknown_parent_is_unsure)
 	node_up(NULL);
 	child = child_of(NULL, tickets);
 	ck_assert(!keeper_complete(child));
-	ck_assert_str_ne(child->image.reason, "");
+	ck_assert_str_ne(child->life.reason, "");
 	ck_assert_uint_eq(keeper_counts(child)->aRecActive, 0);
 	node_down();
 }
@@ -335,7 +335,7 @@ START_TEST(requesters_and_types_are_inherited)
 	node_up(NULL);
 	memset(tickets, 0, sizeof tickets);
 	parent = new_keeper("ALLOCLOG.parent.1", 0);
-	ck_assert_int_eq(stream_types_name(parent->types, 0xc3, "CONN",
+	ck_assert_int_eq(stream_types_name(parent->declared.types, 0xc3, "CONN",
 	    "a connection"), 0);
 	rec = make(REC_ALLOC, 3, 0xc3, 10);
 	keeper_take(parent, &rec, 1, 5000, NULL, &info, 1);
@@ -344,7 +344,7 @@ START_TEST(requesters_and_types_are_inherited)
 	child = child_of(parent, tickets);
 	ck_assert_int_eq(blklist_get(child->list, 1, addr_of(3), &b), 0);
 	ck_assert_str_eq(blklist_info_get(child->list, b.info)->name, "MEMB");
-	ck_assert_str_eq(child->types->by_code[0xc3].name, "CONN");
+	ck_assert_str_eq(child->declared.types->by_code[0xc3].name, "CONN");
 	node_down();
 }
 END_TEST

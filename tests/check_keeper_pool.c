@@ -1,5 +1,5 @@
 /*
- * Keepers that wait for their targets.
+ * Keepers made in advance for targets.
  */
 #include <sched.h>
 

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "../src/nodes/keeper/kept_memory.h"
+#include "../src/nodes/keeper/takeover_memory.h"
 #include "../src/nodes/takeover/takeover.h"
 #include "../src/stream/ring.h"
 #include "node_harness.h"
@@ -31,11 +31,11 @@ setup(void)
 	kept_by = store[1];
 	ck_assert_int_eq(keeper_new(&dead, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, fds), 0);
-	ck_assert_ptr_nonnull(dead->memory.target);
+	ck_assert_ptr_nonnull(dead->takeover.memory);
 	dead->stream = STREAM;
 	/* Which is the first commit. */
-	ck_assert_int_eq(keeper_kept_store(dead, fds), 0);
-	keeper_kept_assign(dead);
+	ck_assert_int_eq(takeover_store(dead, fds), 0);
+	takeover_assign(dead);
 }
 
 /* As after a kill of the process that had the dead one. */
@@ -44,22 +44,22 @@ try_take_up(struct keeper **k)
 {
 	const int areas[2] = { fds[0], fds[2] };
 	struct stream_sites *sites;
-	struct keeper_kept *kk;
-	struct kept_sites *ks;
+	struct takeover_memory *mem;
+	struct takeover_sites *ks;
 	int r;
 
 	ck_assert_int_eq(
-	    keeper_kept_open(&kk, dup(kept_fd(dead->memory.target->memory)),
-		dead->memory.target->generation),
+	    takeover_memory_open(&mem, dup(kept_fd(dead->takeover.memory->kept)),
+		dead->takeover.memory->generation),
 	    0);
-	ck_assert_ptr_nonnull(keeper_kept_slot(kk));
-	ck_assert_uint_eq(keeper_kept_slot(kk)->sites, STREAM);
-	ck_assert_int_eq(kept_sites_open(&ks, &node, STREAM,
-	    dup(kept_fd(dead->memory.sites->memory)), &sites), 0);
-	r = keeper_resume(k, &node, kk, areas, ks, sites);
+	ck_assert_ptr_nonnull(takeover_valid_slot(mem));
+	ck_assert_uint_eq(takeover_valid_slot(mem)->sites, STREAM);
+	ck_assert_int_eq(takeover_sites_open(&ks, &node, STREAM,
+	    dup(kept_fd(dead->takeover.sites->kept)), &sites), 0);
+	r = keeper_resume(k, &node, mem, areas, ks, sites);
 	if (r < 0) {
 		stream_sites_unref(sites);
-		kept_sites_unref(ks);
+		takeover_sites_unref(ks);
 	}
 	return r;
 }
@@ -111,10 +111,10 @@ START_TEST(memory_of_the_second_target_is_mapped_together)
 
 	ck_assert_int_eq(keeper_new(&second, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, its), 0);
-	ck_assert_uint_gt(mappings_of(dead->memory.target->memory), 2);
-	ck_assert_uint_gt(mappings_of(dead->memory.sites->memory), 2);
-	ck_assert_uint_eq(mappings_of(second->memory.target->memory), 1);
-	ck_assert_uint_eq(mappings_of(second->memory.sites->memory), 1);
+	ck_assert_uint_gt(mappings_of(dead->takeover.memory->kept), 2);
+	ck_assert_uint_gt(mappings_of(dead->takeover.sites->kept), 2);
+	ck_assert_uint_eq(mappings_of(second->takeover.memory->kept), 1);
+	ck_assert_uint_eq(mappings_of(second->takeover.sites->kept), 1);
 	keeper_unref(second);
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);
@@ -142,8 +142,8 @@ START_TEST(what_is_made_for_a_target_and_not_used_takes_little_memory)
 		ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
 		    .with_feed = true, .max = 4096 }, its), 0);
 		k->stream = STREAM + 1 + i;
-		ck_assert_int_eq(keeper_kept_store(k, its), 0);
-		keeper_kept_assign(k);
+		ck_assert_int_eq(takeover_store(k, its), 0);
+		takeover_assign(k);
 		keeper_unref(k);
 		for (size_t j = 0; j < BASE_NELEM(its); j++)
 			close(its[j]);
@@ -160,20 +160,20 @@ END_TEST
 static void
 tag(struct keeper *k, uint64_t seq, uint16_t info)
 {
-	k->threads.tag = k->memory.target->tag;
+	k->threads.tag = k->takeover.memory->tag;
 	k->threads.tag[seq % STREAM_QUEUE_RECORDS] = (struct keeper_tag){
 		.seq = (uint32_t)seq, .info = info };
 }
 
 START_TEST(a_requester_that_was_committed_is_there)
 {
-	uint64_t next = stream_queue_next(dead->queue);
+	uint64_t next = stream_queue_next(dead->queue.records);
 	struct rec rec = { { 0 } };
 	struct keeper *k;
 
-	stream_queue_put(dead->queue, &rec, 1);
+	stream_queue_put(dead->queue.records, &rec, 1);
 	tag(dead, next, 5);
-	keeper_kept_commit(dead, true);
+	takeover_commit(dead, true);
 	k = take_up();
 	ck_assert_uint_eq(keeper_info(k, next), 5);
 	keeper_unref(k);
@@ -183,14 +183,14 @@ END_TEST
 /* With no requester before it, and with one. */
 START_TEST(a_requester_that_no_commit_knows_is_nobodys)
 {
-	uint64_t next = stream_queue_next(dead->queue);
+	uint64_t next = stream_queue_next(dead->queue.records);
 	struct rec rec = { { 0 } };
 	struct keeper *k;
 
 	if (_i == 1) {
-		stream_queue_put(dead->queue, &rec, 1);
+		stream_queue_put(dead->queue.records, &rec, 1);
 		tag(dead, next++, 5);
-		keeper_kept_commit(dead, true);
+		takeover_commit(dead, true);
 	}
 	tag(dead, next, 6);
 	k = take_up();
@@ -211,24 +211,24 @@ START_TEST(regions_that_were_committed_are_there_and_no_others)
 	    REC_CTL_REGION), rec_w1(0x1000, 1), rec_region_shape(16, 8, 1) } };
 
 	for (int i = 0; i < _i; i++)
-		keeper_kept_commit(dead, true);
+		takeover_commit(dead, true);
 	keeper_control(dead, &rec);
-	keeper_kept_commit(dead, true);
+	takeover_commit(dead, true);
 	rec.w[0] = rec_w0(0x20000, REC_FLAGS(REC_CONTROL, 0), REC_CTL_REGION);
 	rec.w[2] = rec_region_shape(16, 8, 2);
 	keeper_control(dead, &rec);
 	k = take_up();
-	ck_assert_uint_eq(region_set_get(&k->regions, region), 1);
+	ck_assert_uint_eq(region_set_get(&k->declared.regions, region), 1);
 	ck_assert_uint_eq(region[0].base, 0x10000);
 	/* It is said again, from the rings. */
 	keeper_control(k, &rec);
-	ck_assert_uint_eq(region_set_get(&k->regions, region), 2);
-	keeper_kept_commit(dead, true);
-	keeper_kept_commit(dead, true);
+	ck_assert_uint_eq(region_set_get(&k->declared.regions, region), 2);
+	takeover_commit(dead, true);
+	takeover_commit(dead, true);
 	ck_assert_uint_eq(
-	    region_set_get(&dead->memory.target->slot[0].known, region), 2);
+	    region_set_get(&dead->takeover.memory->slot[0].regions, region), 2);
 	ck_assert_uint_eq(
-	    region_set_get(&dead->memory.target->slot[1].known, region), 2);
+	    region_set_get(&dead->takeover.memory->slot[1].regions, region), 2);
 	keeper_unref(k);
 }
 END_TEST
@@ -242,32 +242,38 @@ no_end(char *text, size_t cap)
 }
 
 static void
-spoil(struct kept_image *i, struct kept_slot *slot, int what)
+spoil(struct takeover_image *i, struct takeover_slot *slot, int what)
 {
 	switch (what) {
 	case 0:
 		slot->threads = KEEPER_THREADS_MAX + 2;
 		break;
 	case 1:
-		slot->state = 0;
+		slot->life.state = 0;
 		break;
 	case 2:
-		slot->state = WIRE_S_DORMANT + 1;
+		slot->life.state = WIRE_S_DORMANT + 1;
 		break;
 	case 3:
 		no_end(slot->name, sizeof slot->name);
 		break;
 	case 4:
-		no_end(slot->reason, sizeof slot->reason);
+		no_end(slot->life.reason, sizeof slot->life.reason);
 		break;
 	case 5:
-		no_end(i->comm, sizeof i->comm);
+		no_end(i->image.comm, sizeof i->image.comm);
 		break;
 	case 6:
 		no_end(i->exe, sizeof i->exe);
 		break;
 	case 7:
-		slot->known.n = REGION_SET_MAX + 1;
+		slot->regions.n = REGION_SET_MAX + 1;
+		break;
+	case 8:
+		slot->life.ended_ms = 1;
+		break;
+	case 9:
+		slot->arming = ARMING_HELD + 1;
 		break;
 	default:
 		no_end(i->cwd, sizeof i->cwd);
@@ -277,10 +283,10 @@ spoil(struct kept_image *i, struct kept_slot *slot, int what)
 
 START_TEST(what_no_kill_leaves_is_not_taken_up)
 {
-	struct keeper_kept *kk = dead->memory.target;
+	struct takeover_memory *mem = dead->takeover.memory;
 	struct keeper *k;
 
-	spoil(kk->image, &kk->slot[kk->image->committed & 1], _i);
+	spoil(mem->image, &mem->slot[mem->image->committed & 1], _i);
 	ck_assert_int_eq(try_take_up(&k), -EINVAL);
 }
 END_TEST
@@ -291,7 +297,7 @@ START_TEST(the_number_of_its_connection_is_kept)
 	struct keeper *k;
 
 	dead->image.arrival = 7;
-	keeper_kept_assign(dead);
+	takeover_assign(dead);
 	k = take_up();
 	ck_assert_uint_eq(k->image.arrival, 7);
 	keeper_unref(k);
@@ -305,7 +311,7 @@ be_the_target(void)
 	dead->image.pid = getpid();
 	sandbox_begin(dead, false);
 	ck_assert(dead->sandbox.known);
-	keeper_kept_assign(dead);
+	takeover_assign(dead);
 }
 
 /* Else a child of his would be let through for whom a filter kills. */
@@ -455,7 +461,7 @@ expect_stored(const char *stream)
 START_TEST(a_target_comes_and_goes_with_a_message_and_so_do_its_stacks)
 {
 	expect_stored("0000000000000007");
-	keeper_kept_forget(dead);
+	takeover_forget(dead);
 	expect_removed("pagek.t.0000000000000007");
 	expect_no_more();
 	images_drop(dead);
@@ -473,10 +479,10 @@ START_TEST(stacks_stay_for_those_who_outlive_their_image)
 	ck_assert_int_eq(keeper_new(&child, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, its), 0);
 	child->stream = STREAM + 1;
-	ck_assert_int_eq(keeper_kept_store(child, its), 0);
+	ck_assert_int_eq(takeover_store(child, its), 0);
 	expect_stored("0000000000000008");
 	keeper_share_sites(child, dead);
-	keeper_kept_commit(child, true);
+	takeover_commit(child, true);
 	expect_removed("pagek.s.0000000000000008");
 	images_drop(dead);
 	expect_removed("pagek.t.0000000000000007");
@@ -493,16 +499,16 @@ END_TEST
 /* The first one's file is with the target in the store until that has ended. */
 START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 {
-	struct kept_image *image;
+	struct takeover_image *image;
 	struct rec rec = { { 0 } };
 	struct stat before, after;
-	int memory = dup(kept_fd(dead->memory.target->memory));
+	int memory = dup(kept_fd(dead->takeover.memory->kept));
 
 	expect_stored("0000000000000007");
 	for (int i = 0; i < 1000; i++)
-		stream_queue_put(dead->queue, &rec, 1);
+		stream_queue_put(dead->queue.records, &rec, 1);
 	ck_assert_int_eq(fstat(memory, &before), 0);
-	ck_assert_int_eq(keeper_anew(dead), 0);
+	ck_assert_int_eq(keeper_restart_list(dead), 0);
 	expect_put("pagek.t.0000000000000007.kept.2", 1);
 	expect_no_more();
 	ck_assert_int_eq(fstat(memory, &after), 0);
@@ -515,10 +521,10 @@ START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 	ck_assert_uint_eq(image->stream, STREAM);
 	munmap(image, sizeof *image);
 	close(memory);
-	ck_assert_int_eq(keeper_anew(dead), 0);
+	ck_assert_int_eq(keeper_restart_list(dead), 0);
 	expect_put("pagek.t.0000000000000007.kept.3", 1);
 	expect_removed("pagek.t.0000000000000007.kept.2");
-	keeper_kept_forget(dead);
+	takeover_forget(dead);
 	expect_removed("pagek.t.0000000000000007.kept.3");
 	expect_removed("pagek.t.0000000000000007");
 	expect_no_more();
@@ -538,10 +544,10 @@ pass_on_target(struct keeper *k, const int its[3])
 {
 	char name[FDSTORE_NAME];
 
-	keeper_store_name(name, k->stream);
+	takeover_name_target(name, k->stream);
 	pass_on(name, its[0]);
 	pass_on(name, its[2]);
-	pass_on(name, kept_fd(k->memory.target->memory));
+	pass_on(name, kept_fd(k->takeover.memory->kept));
 }
 
 static struct keeper *
@@ -582,11 +588,11 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	ck_assert_int_eq(proc_stat(child->image.pid, &child->image.ppid,
 			     &child->image.start),
 	    0);
-	ck_assert_int_eq(keeper_kept_store(child, its), 0);
+	ck_assert_int_eq(takeover_store(child, its), 0);
 	keeper_share_sites(child, dead);
-	keeper_kept_assign(child);
-	keeper_kept_assign(dead);
-	dead->memory.target->slot[dead->memory.target->image->committed & 1]
+	takeover_assign(child);
+	takeover_assign(dead);
+	dead->takeover.memory->slot[dead->takeover.memory->image->committed & 1]
 	    .threads = KEEPER_THREADS_MAX + 2;
 	if (_i == 0)
 		pass_on_target(dead, fds);
@@ -594,19 +600,14 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	if (_i == 1)
 		pass_on_target(dead, fds);
 	pass_on("pagek.s.0000000000000007",
-	    kept_fd(dead->memory.sites->memory));
-	/* Who was not adopted is put there first. */
-	node.hello->node = &node;
-	TAILQ_INIT(&node.hello->arrived);
-	pthread_mutex_init(&node.hello->lock, NULL);
+	    kept_fd(dead->takeover.sites->kept));
 	takeover_targets(&node);
 	ck_assert_ptr_null(taken_over(STREAM));
 	k = taken_over(STREAM + 1);
 	ck_assert_ptr_nonnull(k);
-	ck_assert_uint_eq(k->memory.sites->id, STREAM);
+	ck_assert_uint_eq(k->takeover.sites->id, STREAM);
 	ck_assert(was_removed("pagek.t.0000000000000007"));
 	ck_assert(!was_removed("pagek.s.0000000000000007"));
-	hello_fini(node.hello);
 	keeper_unref(child);
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);
@@ -652,31 +653,31 @@ START_TEST(names_in_the_store_are_read_as_they_are_written)
 	unsigned generation;
 	uint64_t stream;
 
-	keeper_store_name(name, UINT64_MAX - 5);
-	ck_assert(keeper_store_parse(name, &stream, &generation));
+	takeover_name_target(name, UINT64_MAX - 5);
+	ck_assert(takeover_name_parse(name, &stream, &generation));
 	ck_assert_uint_eq(stream, UINT64_MAX - 5);
 	ck_assert_uint_eq(generation, 1);
-	keeper_store_memory(name, 12, 34);
-	ck_assert(keeper_store_parse(name, &stream, &generation));
+	takeover_name_memory(name, 12, 34);
+	ck_assert(takeover_name_parse(name, &stream, &generation));
 	ck_assert_uint_eq(stream, 12);
 	ck_assert_uint_eq(generation, 34);
-	keeper_store_sites(name, 12);
-	ck_assert(!keeper_store_parse(name, &stream, &generation));
-	ck_assert(!keeper_store_parse("pagek.t.000000000000000c.ring", &stream,
+	takeover_name_sites(name, 12);
+	ck_assert(!takeover_name_parse(name, &stream, &generation));
+	ck_assert(!takeover_name_parse("pagek.t.000000000000000c.ring", &stream,
 	    &generation));
-	ck_assert(!keeper_store_parse("pagek.t.000000000000000c.kept.",
+	ck_assert(!takeover_name_parse("pagek.t.000000000000000c.kept.",
 	    &stream, &generation));
-	ck_assert(!keeper_store_parse("pagek.t.000000000000000c.kept.2x",
+	ck_assert(!takeover_name_parse("pagek.t.000000000000000c.kept.2x",
 	    &stream, &generation));
-	ck_assert(!keeper_store_parse("pagek.t.", &stream, &generation));
-	ck_assert(!keeper_store_parse("pagek.node", &stream, &generation));
-	keeper_store_name(name, 12);
-	ck_assert(keeper_store_is_of(name, name));
-	ck_assert(!keeper_store_is_of("pagek.t.000000000000000d", name));
+	ck_assert(!takeover_name_parse("pagek.t.", &stream, &generation));
+	ck_assert(!takeover_name_parse("pagek.node", &stream, &generation));
+	takeover_name_target(name, 12);
+	ck_assert(takeover_name_is_of(name, name));
+	ck_assert(!takeover_name_is_of("pagek.t.000000000000000d", name));
 	/* As another build may have named its own. */
-	ck_assert(keeper_store_is_of("pagek.t.000000000000000c.ring", name));
-	ck_assert(!keeper_store_is_of("pagek.t.000000000000000cd", name));
-	ck_assert(!keeper_store_is_of("pagek.s.000000000000000c", name));
+	ck_assert(takeover_name_is_of("pagek.t.000000000000000c.ring", name));
+	ck_assert(!takeover_name_is_of("pagek.t.000000000000000cd", name));
+	ck_assert(!takeover_name_is_of("pagek.s.000000000000000c", name));
 }
 END_TEST
 
@@ -693,7 +694,7 @@ keeper_resume_suite(void)
 	    2);
 	tcase_add_loop_test(t,
 	    regions_that_were_committed_are_there_and_no_others, 0, 3);
-	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 9);
+	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 11);
 	tcase_add_test(t, the_number_of_its_connection_is_kept);
 	tcase_add_test(t, who_was_found_locked_in_stays_it);
 	tcase_add_test(t, looks_at_a_target_are_counted_on);

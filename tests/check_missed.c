@@ -25,7 +25,7 @@ up(void)
 	snprintf(path, sizeof path, "%s/hello", folder);
 	opts = (struct node_opts){ .fd = -1, .report = report };
 	node_up(&opts);
-	ck_assert_int_eq(hello_listen(node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello, path), 0);
 }
 
 static void
@@ -244,8 +244,8 @@ START_TEST(a_late_hello_does_not_end_the_image_after_it)
 	} while (k == NULL);
 	hello_stop(node.hello);
 	images_adopt_all(&node);
-	ck_assert_msg(k->image.state == WIRE_S_LIVE, "%d %s", k->image.state,
-	    k->image.reason);
+	ck_assert_msg(k->life.state == WIRE_S_LIVE, "%d %s", k->life.state,
+	    k->life.reason);
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.live), k);
 	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
 	ck_assert_uint_eq(lines, 1);
@@ -272,7 +272,7 @@ START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
 	ck_assert_ptr_nonnull(k->feed);
 	close(fd);
 	images_end_image(k, WIRE_S_ENDED, 0, NULL);
-	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
+	ck_assert_int_eq(k->life.state, WIRE_S_NO_DATA);
 	ck_assert_uint_eq(node.quota->n, 0);
 	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
 	ck_assert_uint_eq(lines, 1);
@@ -296,10 +296,10 @@ START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
 	k = TAILQ_FIRST(&node.live);
 	ck_assert_ptr_nonnull(k);
 	ck_assert_int_eq(k->image.pid, getpid());
-	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
-	ck_assert_ptr_nonnull(strstr(k->image.reason, "50 ms"));
+	ck_assert_int_eq(k->life.state, WIRE_S_NO_DATA);
+	ck_assert_ptr_nonnull(strstr(k->life.reason, "50 ms"));
 	images_end_image(k, WIRE_S_ENDED, 0, NULL);
-	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
+	ck_assert_int_eq(k->life.state, WIRE_S_NO_DATA);
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.images->ended), k);
 	down();
 }

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "../src/nodes/keeper/modules.h"
+#include "../src/nodes/keeper/keeper.h"
 #include "../src/nodes/host/proc.h"
 #include "node_harness.h"
 
@@ -72,7 +72,7 @@ START_TEST(the_program_itself_is_what_it_ran_at_the_start)
 
 	node_up(NULL);
 	k = new_keeper("ALLOCLOG.self.1", 0);
-	k->image.exe = strdup("/bin/prog");
+	k->process.exe = strdup("/bin/prog");
 	no = put(k, 0x400000, "", false);
 	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, no), "/bin/prog");
@@ -92,7 +92,7 @@ START_TEST(the_program_is_what_lies_where_it_was_loaded)
 	ck_assert_int_eq(proc_maps_path(getpid(), start, mapped), 0);
 	node_up(NULL);
 	k = new_keeper("ALLOCLOG.self.1", getpid());
-	k->image.exe = strdup("/lib/loader.so");
+	k->process.exe = strdup("/lib/loader.so");
 	there = put(k, start, "", false);
 	nowhere = put(k, 4096, "", false);
 	kernel = put(k, getauxval(AT_SYSINFO_EHDR), "", false);
@@ -167,7 +167,7 @@ START_TEST(a_relative_path_of_what_is_unloaded_is_one_from_its_folder)
 	ck_assert_str_eq(path_of(k, bare), "plugin.so");
 	ck_assert_int_eq(chdir(other), 0);
 	k = new_keeper("ALLOCLOG.self.2", getpid());
-	k->image.cwd = strdup(folder);
+	k->process.cwd = strdup(folder);
 	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	there = put(k, 4096, "././plugin.so", false);
 	modules_find_paths(k);
@@ -205,7 +205,7 @@ START_TEST(each_module_is_looked_at_once)
 	k = new_keeper("ALLOCLOG.self.1", 0);
 	no = put(k, 4096, "", false);
 	modules_find_paths(k);
-	k->image.exe = strdup("/bin/late");
+	k->process.exe = strdup("/bin/late");
 	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, no), "");
 	no = put(k, 8192, "", false);

@@ -509,7 +509,7 @@ START_TEST(what_a_dormant_image_did_is_null_in_the_report)
 	close(fd);
 	node_up(&opts);
 	k = new_keeper("ALLOCLOG.a.41", 41);
-	k->arming.asleep = true;
+	k->arming.mode = ARMING_DORMANT;
 	k->numbers.marks_untold = 1;
 	images_end_image(k, WIRE_S_EXECED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
@@ -564,7 +564,7 @@ END_TEST
 
 START_TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
 {
-	struct keeper *k[NODE_LISTS_KEPT + 3];
+	struct keeper *k[NODE_LISTS_SHELVED + 3];
 	size_t kept = 0;
 
 	node_up(NULL);
@@ -576,7 +576,7 @@ START_TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
 	}
 	for (size_t i = 0; i < BASE_NELEM(k); i++)
 		kept += k[i]->list != NULL;
-	ck_assert_uint_eq(kept, NODE_LISTS_KEPT);
+	ck_assert_uint_eq(kept, NODE_LISTS_SHELVED);
 	ck_assert_ptr_null(k[0]->list);
 	ck_assert_ptr_nonnull(k[BASE_NELEM(k) - 1]->list);
 	/* What was counted stays. */

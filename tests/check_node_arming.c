@@ -7,9 +7,9 @@
 
 #define T0 INT64_C(1000000)
 
-/* A target that joins, of a process or a forked child of `kin`. */
+/* A target that joins, of a process or a forked child of `origin`. */
 static struct keeper *
-join(const char *name, pid_t pid, bool forked, const struct keeper *kin,
+join(const char *name, pid_t pid, bool forked, const struct keeper *origin,
     bool *goes_on)
 {
 	const uint32_t magic = RING_MAGIC;
@@ -24,12 +24,12 @@ join(const char *name, pid_t pid, bool forked, const struct keeper *kin,
 	close(fds[0]);
 	close(fds[1]);
 	k->image.pid = pid;
-	k->image.forked = forked;
+	k->image.origin = forked ? IMAGE_FORKED : IMAGE_EXECUTED;
 	k->stream = atomic_fetch_add(&node.last_stream, 1) + 1;
 	strcpy(k->image.comm, "target");
 	arming_welcome(k);
 	ck_assert_int_eq(images_join(k, name), 0);
-	*goes_on = arming_join(k, kin);
+	*goes_on = arming_join(k, origin);
 	return k;
 }
 
@@ -257,7 +257,7 @@ START_TEST(target_logs_until_the_last_of_two_watchers_has_gone)
 	leave(&p);
 	arming_second(&node, T0 + 3 * ARMING_GRACE_MS);
 	arming_second(&node, T0 + 4 * ARMING_GRACE_MS);
-	ck_assert(k->arming.asleep);
+	ck_assert_int_eq(k->arming.mode, ARMING_DORMANT);
 	node_down();
 }
 END_TEST
@@ -299,7 +299,7 @@ START_TEST(target_that_logs_since_its_start_does_so_unwatched)
 	leave(&p);
 	arming_second(&node, T0);
 	arming_second(&node, T0 + 2 * ARMING_GRACE_MS);
-	ck_assert(!k->arming.asleep);
+	ck_assert_int_ne(k->arming.mode, ARMING_DORMANT);
 	ck_assert_uint_eq(keeper_counts(k)->aRecActive, 1);
 	node_down();
 }
@@ -341,8 +341,8 @@ START_TEST(child_of_an_armed_target_is_armed_and_inherits)
 	leave(&p);
 	arming_second(&node, T0);
 	arming_second(&node, T0 + ARMING_GRACE_MS);
-	ck_assert(child->arming.asleep);
-	ck_assert(parent->arming.asleep);
+	ck_assert_int_eq(child->arming.mode, ARMING_DORMANT);
+	ck_assert_int_eq(parent->arming.mode, ARMING_DORMANT);
 	node_down();
 }
 END_TEST
@@ -359,16 +359,16 @@ START_TEST(child_welcomed_before_its_parent_was_armed_begins_anew)
 	    .with_feed = true, .max = 4096 }, fds), 0);
 	close(fds[0]);
 	close(fds[1]);
-	child->image.forked = true;
+	child->image.origin = IMAGE_FORKED;
 	arming_welcome(child);
-	ck_assert(child->arming.asleep);
+	ck_assert_int_eq(child->arming.mode, ARMING_DORMANT);
 	arms(&p, parent, WIRE_ARM_HOLD);
 	ck_assert_int_eq(images_join(child, "ALLOCLOG.target.8"), 0);
 	goes_on = arming_join(child, parent);
 	ck_assert(!goes_on);
-	ck_assert(!child->arming.asleep);
-	ck_assert(child->arming.held);
-	ck_assert(child->since_click);
+	ck_assert_int_ne(child->arming.mode, ARMING_DORMANT);
+	ck_assert_int_eq(child->arming.mode, ARMING_HELD);
+	ck_assert(child->trust.since_click);
 	ck_assert_int_ne(child->arming.wall_ms, 0);
 	page_close(&p);
 	node_down();
@@ -385,7 +385,7 @@ START_TEST(image_after_an_exec_is_as_the_one_before)
 	arms(&p, before, WIRE_ARM_WATCH);
 	k = join("ALLOCLOG.next.7", 7, false, before, &goes_on);
 	state_is(&p, k, WIRE_S_LIVE);
-	ck_assert(k->arming.wished);
+	ck_assert_int_eq(k->arming.mode, ARMING_WATCHED);
 	ck_assert_uint_eq(k->arming.watchers, 1);
 	ck_assert_int_ne(k->arming.wall_ms, 0);
 	page_close(&p);
@@ -404,9 +404,9 @@ START_TEST(dormant_image_is_no_data_once_it_is_over)
 	execed = join("ALLOCLOG.next.8", 8, false, NULL, &goes_on);
 	images_end_image(ended, WIRE_S_ENDED, 0, NULL);
 	images_end_image(execed, WIRE_S_EXECED, -1, NULL);
-	ck_assert_int_eq(ended->image.state, WIRE_S_NO_DATA);
-	ck_assert_int_eq(execed->image.state, WIRE_S_NO_DATA);
-	ck_assert_ptr_nonnull(strstr(execed->image.reason, "exec"));
+	ck_assert_int_eq(ended->life.state, WIRE_S_NO_DATA);
+	ck_assert_int_eq(execed->life.state, WIRE_S_NO_DATA);
+	ck_assert_ptr_nonnull(strstr(execed->life.reason, "exec"));
 	ck_assert(!keeper_complete(execed));
 	page_close(&p);
 	node_down();
@@ -423,7 +423,7 @@ START_TEST(page_without_the_role_cannot_arm)
 	page_greet(&q, WIRE_ROLE_READ);
 	arm(&q, k, WIRE_ARM_WATCH, &r);
 	expect_error(&r, WIRE_E_AUTH);
-	ck_assert(k->arming.asleep);
+	ck_assert_int_eq(k->arming.mode, ARMING_DORMANT);
 	page_close(&p);
 	page_close(&q);
 	node_down();

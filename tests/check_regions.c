@@ -386,7 +386,7 @@ lose(struct keeper *k)
 static void
 doubt(struct keeper *k)
 {
-	k->unsure = true;
+	k->trust.unsure = true;
 }
 
 static void
@@ -401,13 +401,13 @@ stop(struct keeper *k)
 static void
 sample(struct keeper *k)
 {
-	k->sample = 4096;
+	k->format.sample = 4096;
 }
 
 static void
 sleep_now(struct keeper *k)
 {
-	k->arming.asleep = true;
+	k->arming.mode = ARMING_DORMANT;
 }
 
 static void

@@ -53,7 +53,7 @@ setup(void)
 	self[n] = '\0';
 	dl_iterate_phdr(take_bias, &bias);
 	node_up(NULL);
-	ck_assert_msg(node.lookup->symbols != NULL, "pagek-symbols is to be "
+	ck_assert_msg(node.serve->lookup.symbols != NULL, "pagek-symbols is to be "
 	    "built first");
 	keeper = new_keeper("ALLOCLOG", getpid());
 	page_open(&page);

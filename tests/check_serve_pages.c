@@ -200,7 +200,7 @@ START_TEST(the_page_that_a_node_was_started_for_keeps_its_place)
 	struct page p;
 
 	large_up(&p, &m);
-	turn_away(&p, &m)->given = true;
+	turn_away(&p, &m)->passed = true;
 	seconds(3 * SERVE_UNREAD_S);
 	ck_assert_uint_eq(node.serve->count, 1);
 	page_close(&p);

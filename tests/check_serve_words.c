@@ -124,7 +124,7 @@ setup(void)
 	uv_sem_init(&reader.begun, 0);
 	uv_sem_init(&reader.go, 0);
 	node_up(NULL);
-	node.lookup->symbols = &reader;
+	node.serve->lookup.symbols = &reader;
 	keeper = new_keeper("ALLOCLOG", 0);
 	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m,
 	    &with_id), 0);
@@ -353,7 +353,7 @@ START_TEST(without_a_reader_the_module_is_known)
 	struct wire_msg r;
 	struct wire_words w;
 
-	node.lookup->symbols = NULL;
+	node.serve->lookup.symbols = NULL;
 	w = words_of(frame_make(BIAS + 0x1234, with_id), &r);
 	ck_assert_uint_eq(w.known, WIRE_K_NO_READER);
 	ck_assert(is_text(w.module, "/lib/a.so"));
@@ -541,7 +541,7 @@ START_TEST(a_node_goes_although_pages_wait_for_words)
 	page_greet(&second, WIRE_ROLE_READ);
 	hold(&page);
 	page_send(&second, &m);
-	while (TAILQ_EMPTY(&node.lookup->queue))
+	while (TAILQ_EMPTY(&node.serve->lookup.queue))
 		uv_run(&loop, UV_RUN_NOWAIT);
 	node_close(&node);
 	let_go();

@@ -445,7 +445,7 @@ START_TEST(one_connection_has_few_listings_on_their_way)
 	}
 	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 50, 100), NULL),
 	    -EBUSY);
-	spool_gone(spool, 1);
+	spool_conn_closed(spool, 1);
 	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 50, 100), NULL), 0);
 }
 END_TEST
@@ -550,7 +550,7 @@ START_TEST(each_part_takes_room_however_short_it_is)
 	ck_assert_uint_eq(first()->room, PARTS * SPOOL_UNIT);
 	ck_assert_int_eq(put(&anna, piece("", 1, PARTS, 0, 0, 0), name), 0);
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 0, 0), NULL), -EDQUOT);
-	spool_gone(spool, anna.conn);
+	spool_conn_closed(spool, anna.conn);
 	reopen((struct spool_opts){ 0 });
 	ck_assert_uint_eq(first()->room, PARTS * SPOOL_UNIT);
 }

@@ -90,7 +90,7 @@ START_TEST(what_is_not_whole_stays_for_a_while_and_gives_its_room_back)
 	    WIRE_LISTING_PART), name), 0);
 	ck_assert_int_eq(put(&anna, piece(name, 2, 4, 0, 10,
 	    WIRE_LISTING_PART), NULL), 0);
-	spool_gone(spool, anna.conn);
+	spool_conn_closed(spool, anna.conn);
 	ck_assert_uint_eq(entries(), 1);
 	ck_assert(!spool_is_whole(first()));
 	ck_assert_uint_eq(first()->bytes, WIRE_LISTING_PART);

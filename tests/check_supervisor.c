@@ -191,11 +191,11 @@ always_die(void *arg, int fd)
 	/* It is put once, and dropped when it may be what they die of. */
 	MUST((got >= 0) == (n > 0 && n < SUPERVISOR_DEATHS));
 	/* Nobody reads a report, and it goes on. */
-	MUST((fdstore_take(&store, KEPT_REPORT) >= 0) == (n > 0));
+	MUST((fdstore_take(&store, STORED_REPORT) >= 0) == (n > 0));
 	/* What the supervisor was passed is not the child's, and stays. */
 	MUST(fdstore_take(&store, "pagek.passed") >= 0);
 	if (n == 0) {
-		MUST(fdstore_put(&store, KEPT_REPORT, file_of("x")) == 0);
+		MUST(fdstore_put(&store, STORED_REPORT, file_of("x")) == 0);
 		MUST(fdstore_put(&store, "pagek.deadly", file_of("x")) == 0);
 	}
 	die();

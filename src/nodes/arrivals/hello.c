@@ -1,6 +1,3 @@
-/*
- * The acceptor of targets.
- */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,20 +12,16 @@
 #include <unistd.h>
 
 #include "../host/proc.h"
-#include "../keeper/kept_memory.h"
 #include "../keeper/node.h"
+#include "../keeper/takeover_memory.h"
 #include "arrivals.h"
 #include "keeper_pool.h"
 
-/* --- hello queue ----------------------------------------------------------- */
+/* --- the queue ---------------------------------------------------------- */
 
-/*
- * Who has come in and waits for the loop to adopt him.
- */
-
-/* Each of them has a descriptor until it is adopted, and others need theirs. */
+/* Each has a descriptor until it is adopted: a quarter of them at most. */
 static size_t
-room_for_missed(void)
+missed_limit(void)
 {
 	struct rlimit r;
 
@@ -38,30 +31,31 @@ room_for_missed(void)
 }
 
 void
-hello_queue_init(struct hello *h)
+hello_init(struct hello *h, struct node *node)
 {
+	h->node = node;
+	h->listen_fd = -1;
+	h->missed_max = missed_limit();
 	pthread_mutex_init(&h->lock, NULL);
 	TAILQ_INIT(&h->arrived);
-	h->missed_max = room_for_missed();
 }
 
 static void
-count(struct hello *h, const struct keeper *k)
+count_arrived(struct hello *h, const struct keeper *k)
 {
-	h->waiting++;
-	h->behind += !k->missed;
+	h->narrived++;
+	h->nmissed += k->missed;
 }
 
 void
 hello_put(struct hello *h, struct keeper *k)
 {
 	TAILQ_INSERT_TAIL(&h->arrived, k, link);
-	count(h, k);
+	count_arrived(h, k);
 }
 
-/* With the lock held. */
 static unsigned
-behind_of(const struct hello *h, uid_t uid)
+welcomed_of(const struct hello *h, uid_t uid)
 {
 	const struct keeper *k;
 	unsigned n = 0;
@@ -74,13 +68,14 @@ behind_of(const struct hello *h, uid_t uid)
 bool
 hello_is_full(struct hello *h, uid_t uid)
 {
+	size_t n;
 	bool full;
 
 	pthread_mutex_lock(&h->lock);
-	full = h->behind >= NODE_TARGETS_MAX ||
-	    (h->node->access.system && uid != 0 &&
-	    h->behind >= NODE_USER_TARGETS &&
-	    behind_of(h, uid) >= NODE_USER_TARGETS);
+	n = h->narrived - h->nmissed;
+	full = n >= NODE_TARGETS_MAX ||
+	    (h->node->access.system && uid != 0 && n >= NODE_USER_TARGETS &&
+	    welcomed_of(h, uid) >= NODE_USER_TARGETS);
 	pthread_mutex_unlock(&h->lock);
 	return full;
 }
@@ -91,7 +86,7 @@ hello_has_room(struct hello *h)
 	bool room;
 
 	pthread_mutex_lock(&h->lock);
-	room = h->waiting - h->behind < h->missed_max;
+	room = h->nmissed < h->missed_max;
 	pthread_mutex_unlock(&h->lock);
 	return room;
 }
@@ -103,20 +98,18 @@ hello_put_missed(struct hello *h, struct keeper *k)
 	if (k != NULL)
 		hello_put(h, k);
 	else
-		h->untold++;
+		h->missed_beyond++;
 	pthread_mutex_unlock(&h->lock);
 }
 
 uint64_t
-hello_take_untold(struct hello *h)
+hello_take_missed(struct hello *h)
 {
 	uint64_t n;
 
-	if (h->node == NULL)
-		return 0;
 	pthread_mutex_lock(&h->lock);
-	n = h->untold;
-	h->untold = 0;
+	n = h->missed_beyond;
+	h->missed_beyond = 0;
 	pthread_mutex_unlock(&h->lock);
 	return n;
 }
@@ -133,7 +126,7 @@ hello_put_back(struct hello *h, struct keeper *k)
 		TAILQ_INSERT_BEFORE(other, k, link);
 	else
 		TAILQ_INSERT_TAIL(&h->arrived, k, link);
-	count(h, k);
+	count_arrived(h, k);
 }
 
 size_t
@@ -141,21 +134,18 @@ hello_waiting(struct hello *h)
 {
 	size_t n;
 
-	if (h->node == NULL)
-		return 0;
 	pthread_mutex_lock(&h->lock);
-	n = h->waiting;
+	n = h->narrived;
 	pthread_mutex_unlock(&h->lock);
 	return n;
 }
 
-/* With the lock held. */
 static void
-take(struct hello *h, struct keeper *k)
+remove_arrived(struct hello *h, struct keeper *k)
 {
 	TAILQ_REMOVE(&h->arrived, k, link);
-	h->waiting--;
-	h->behind -= !k->missed;
+	h->narrived--;
+	h->nmissed -= k->missed;
 }
 
 struct keeper *
@@ -163,12 +153,10 @@ hello_take(struct hello *h)
 {
 	struct keeper *k;
 
-	if (h->node == NULL)
-		return NULL;
 	pthread_mutex_lock(&h->lock);
 	k = TAILQ_FIRST(&h->arrived);
 	if (k != NULL)
-		take(h, k);
+		remove_arrived(h, k);
 	pthread_mutex_unlock(&h->lock);
 	return k;
 }
@@ -178,29 +166,27 @@ hello_take_image(struct hello *h, pid_t pid)
 {
 	struct keeper *k;
 
-	if (h->node == NULL)
-		return NULL;
 	pthread_mutex_lock(&h->lock);
 	TAILQ_FOREACH(k, &h->arrived, link)
 		if (k->image.pid == pid)
 			break;
-	/* A forked child's parent may stand before it. */
-	if (k != NULL && k->image.forked)
+	/* A forked child's parent may be before it in the queue. */
+	if (k != NULL && k->image.origin == IMAGE_FORKED)
 		k = NULL;
 	if (k != NULL)
-		take(h, k);
+		remove_arrived(h, k);
 	pthread_mutex_unlock(&h->lock);
 	return k;
 }
 
-#define WAITING_MAX 64		/* connected, not yet said hello */
-#define PATIENCE_MS 1000	/* for a hello; a target sends it at once */
-#define CROWDED_MS 20		/* the same when all places are taken: a target waits 50 for us */
-#define CROWDED_LOOK_MS 5
-#define HASTE -10		/* nice value of the acceptor's thread */
-#define ACCEPT_MAX 16		/* connections taken before those are attended to */
-#define HOLD_MS 30		/* so long a hello waits for a loop that is behind; a target waits 50 for us */
-#define HOLD_LOOK_MS 1
+#define WAITING_MAX 64		/* connections that are not answered yet */
+#define SILENT_MS 1000		/* for a hello; a target sends it at once */
+#define CROWDED_MS 20		/* the same when all places are taken */
+#define CROWDED_POLL_MS 5
+#define ACCEPTOR_NICE -10
+#define ACCEPT_MAX 16		/* connections accepted before those are answered */
+#define DELAY_MS 30		/* of hellos while the loop is behind; a target waits 50 */
+#define DELAY_POLL_MS 1
 
 _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
 
@@ -217,8 +203,8 @@ struct waiting {
 	int64_t since_ms;
 	uid_t uid;			/* -1 not known */
 	bool spoke;			/* its hello can be read ... */
-	bool held;			/* ... and has waited for the loop */
-	bool asked, again;		/* what it says, and that it says hello again */
+	bool delayed;			/* ... and has waited for the loop */
+	bool peeked, rejoins;		/* its hello's flags are known, and RING_HELLO_AGAIN */
 	bool hung_up;
 };
 
@@ -226,13 +212,24 @@ struct acceptor {
 	struct hello *hello;
 	struct waiting waiting[WAITING_MAX];
 	size_t n;
-	bool behind;			/* the loop is, at the last look */
-	bool holds;			/* somebody who spoke */
-	bool last;			/* nobody is held any more */
-	struct keeper_pool spares;
+	bool behind;			/* the loop is, when last checked */
+	bool delays;			/* some hellos */
+	bool ending;			/* no hello is delayed any more */
+	struct keeper_pool pool;
 };
 
 /* --- one target --------------------------------------------------------- */
+
+static enum image_origin
+origin_of(uint32_t flags)
+{
+	if ((flags & RING_HELLO_FORKED) != 0)
+		return IMAGE_FORKED;
+	if ((flags & RING_HELLO_AGAIN) == 0)
+		return IMAGE_EXECUTED;
+	return (flags & RING_HELLO_ARMED) != 0 ? IMAGE_REJOINED_ARMED :
+	    IMAGE_REJOINED_DORMANT;
+}
 
 static void
 name_image(struct keeper *k, int fd, const struct peer *peer,
@@ -243,61 +240,60 @@ name_image(struct keeper *k, int fd, const struct peer *peer,
 
 	k->image.pid = pid;
 	k->image.uid = peer->uid;
-	k->image.pidfd = access_pidfd(fd, peer);
+	k->process.pidfd = access_pidfd(fd, peer);
 	if (proc_stat_comm(pid, comm, &k->image.ppid, &k->image.start) < 0)
 		proc_comm(pid, comm);
 	base_safe_text(
 	    k->image.comm, sizeof k->image.comm, comm, strlen(comm), false);
-	k->image.forked = (h->flags & RING_HELLO_FORKED) != 0;
-	k->image.parent = k->image.forked ? h->parent : 0;
-	k->again = !k->image.forked && (h->flags & RING_HELLO_AGAIN) != 0;
-	k->was_armed = k->again && (h->flags & RING_HELLO_ARMED) != 0;
+	k->image.origin = origin_of(h->flags);
+	k->image.parent = k->image.origin == IMAGE_FORKED ? h->parent : 0;
 }
 
-/* The target waits for our answer meanwhile, so it is there to be looked at. */
+/* The target waits for our answer meanwhile, so /proc has it. */
 static int
-introduce(struct keeper *k, int fd, const struct peer *peer,
+describe_image(struct keeper *k, int fd, const struct peer *peer,
     const struct ring_hello *h, bool calm)
 {
 	pid_t pid = peer->pid;
 	char path[PROC_PATH];
 
 	name_image(k, fd, peer, h);
-	if (k->image.pidfd < 0)
+	if (k->process.pidfd < 0)
 		return -ESRCH;
-	sandbox_begin(k, !k->again && (h->flags & RING_HELLO_FREE) != 0);
+	sandbox_begin(k, k->image.origin < IMAGE_REJOINED_DORMANT &&
+	    (h->flags & RING_HELLO_FREE) != 0);
 	proc_exe(pid, &k->image.exe_dev, &k->image.exe_ino);
 	if (proc_exe_path(pid, path) == 0)
-		k->image.exe = strdup(path);
+		k->process.exe = strdup(path);
 	if (proc_cwd(pid, path) == 0)
-		k->image.cwd = strdup(path);
-	if (!k->image.forked) {
+		k->process.cwd = strdup(path);
+	if (k->image.origin != IMAGE_FORKED) {
 		/* A program may be over before anybody asks for its callers. */
 		if (calm && symbol_modules_new(&k->modules.table) == 0)
 			symbol_modules_read(k->modules.table, pid);
 		return 0;
 	}
-	k->image.cut = malloc(sizeof h->tickets);
-	if (k->image.cut == NULL)
+	k->process.cut = malloc(sizeof h->tickets);
+	if (k->process.cut == NULL)
 		return -ENOMEM;
-	memcpy(k->image.cut, h->tickets, sizeof h->tickets);
+	memcpy(k->process.cut, h->tickets, sizeof h->tickets);
 	return 0;
 }
 
-/* It is no target: the next one can have the keeper. */
+/* Makes the keeper ready for another target. */
 static void
 forget_image(struct keeper *k)
 {
-	if (k->image.pidfd >= 0)
-		close(k->image.pidfd);
-	k->image.pidfd = -1;
+	if (k->process.pidfd >= 0)
+		close(k->process.pidfd);
+	k->process.pidfd = -1;
 	k->image.pid = 0;
 	k->image.start = 0;
-	free(k->image.cut);
-	free(k->image.exe);
-	free(k->image.cwd);
-	k->image.cut = NULL;
-	k->image.exe = k->image.cwd = NULL;
+	free(k->process.cut);
+	free(k->process.exe);
+	free(k->process.cwd);
+	k->process.cut = NULL;
+	k->process.exe = k->process.cwd = NULL;
 	if (k->modules.table != NULL)
 		symbol_modules_free(k->modules.table);
 	k->modules.table = NULL;
@@ -332,26 +328,25 @@ send_welcome(int fd, uint64_t stream, const int *fds)
 }
 
 /*
- * The lock is held from before the answer until the keeper is in the queue:
- * who finds the queue empty under it knows that nobody has been answered.
+ * The lock is held from before the answer until the keeper is in the queue, so
+ * that an empty queue means that no target has been answered.
  */
 static int
-welcome(struct hello *h, int fd, const struct pooled_keeper *s)
+welcome_target(struct hello *h, int fd, const struct pooled_keeper *s)
 {
 	struct keeper *k = s->keeper;
 	int r;
 
 	arming_welcome(k);
-	/* What it logs before our next pass is of now, not of when this was made. */
 	keeper_beat(k, mono_ms(mono_now()));
-	if (k->image.cut != NULL)
-		stream_feed_start_at(k->feed, k->image.cut);
-	keeper_kept_assign(k);
+	if (k->process.cut != NULL)
+		stream_feed_start_at(k->feed, k->process.cut);
+	takeover_assign(k);
 	pthread_mutex_lock(&h->lock);
 	r = send_welcome(fd, k->stream, s->fds);
 	if (r == 0) {
-		if (k->stream > h->given)
-			h->given = k->stream;
+		if (k->stream > h->last_stream)
+			h->last_stream = k->stream;
 		quota_count(k);
 		hello_put(h, k);
 	}
@@ -361,13 +356,11 @@ welcome(struct hello *h, int fd, const struct pooled_keeper *s)
 	return r;
 }
 
-/* Why there is no place for one more target, or NULL. */
 static const char *
-no_place(struct node *node, const struct peer *peer)
+refuse_target(struct node *node, const struct peer *peer)
 {
 	unsigned all, own;
 
-	/* By then they are not of as many processes: each may say hello often. */
 	if (hello_is_full(node->hello, peer->uid))
 		return "more come at once than the node can take in";
 	quota_beside(node->quota, peer->pid, peer->uid, &all, &own);
@@ -379,7 +372,6 @@ no_place(struct node *node, const struct peer *peer)
 	return NULL;
 }
 
-/* NULL: out of memory. */
 static struct keeper *
 missed_image(struct acceptor *a, const struct waiting *w,
     const struct peer *peer, const struct ring_hello *hello, const char *why)
@@ -392,18 +384,16 @@ missed_image(struct acceptor *a, const struct waiting *w,
 	name_image(k, w->fd, peer, hello);
 	k->missed = true;
 	k->image.arrival = w->arrival;
-	snprintf(k->image.reason, sizeof k->image.reason, "%s", why);
+	snprintf(k->life.reason, sizeof k->life.reason, "%s", why);
 	return k;
 }
 
 /*
- * An image that said hello and got no stream is an image all the same: it has
- * a row that says why, and its line of the report when it has ended.  But it
- * costs whoever says hello nothing, and us a descriptor until the loop gets to
- * it: of a flood there is in the end nothing but the number.
+ * A missed image gets a row that says why, and its line of the report.  Each
+ * needs a descriptor until it is adopted, so in a flood the rest is only counted.
  */
 static void
-miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
+add_missed(struct acceptor *a, const struct waiting *w, const struct peer *peer,
     const struct ring_hello *hello, const char *why)
 {
 	struct hello *h = a->hello;
@@ -414,30 +404,22 @@ miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
 }
 
 /*
- * A target whose keeper is gone, in its own words.  It was with us if the loop
- * has stood still, and its list is here: it finds the heartbeat again.  Who has
- * hung up will come again.
+ * Does this node have the target's keeper?  A target says hello again, too, when
+ * the loop only stood still; it will find the heartbeat again.
  */
 static bool
-is_with_us(struct acceptor *a, const struct ring_hello *h)
+has_keeper_of(struct acceptor *a, const struct ring_hello *h)
 {
 	const struct hello *us = a->hello;
 
-	for (size_t i = 0; i < us->ntaken; i++)
-		if (h->parent == us->taken[i])
+	for (size_t i = 0; i < us->ntaken_over; i++)
+		if (h->parent == us->taken_over[i])
 			return true;
-	return h->parent > us->first_stream && h->parent <= us->given &&
-	    !keeper_pool_has(&a->spares, h->parent);
+	return h->parent > us->first_stream && h->parent <= us->last_stream &&
+	    !keeper_pool_has(&a->pool, h->parent);
 }
 
-static bool
-want_again(struct acceptor *a, const struct waiting *w,
-    const struct ring_hello *h)
-{
-	return !w->hung_up && !is_with_us(a, h);
-}
-
-/* Gives it a stream; else says why it has none. */
+/* Gives it a stream; else returns why it has none. */
 static const char *
 give_stream(struct acceptor *a, const struct waiting *w,
     const struct peer *peer, const struct ring_hello *h)
@@ -448,24 +430,23 @@ give_stream(struct acceptor *a, const struct waiting *w,
 
 	if (w->hung_up)
 		return TOO_LATE;
-	why = no_place(a->hello->node, peer);
+	why = refuse_target(a->hello->node, peer);
 	if (why != NULL)
 		return why;
-	if (keeper_pool_get(&a->spares, &s) < 0)
+	if (keeper_pool_get(&a->pool, &s) < 0)
 		return NO_ROOM;
 	s.keeper->image.arrival = w->arrival;
-	/* While others wait, the loop is left to read the modules. */
-	r = introduce(s.keeper, w->fd, peer, h, a->n == 1);
+	r = describe_image(s.keeper, w->fd, peer, h, a->n == 1);
 	if (r < 0) {
 		forget_image(s.keeper);
-		keeper_pool_put_back(&a->spares, &s);
-	} else if ((r = welcome(a->hello, w->fd, &s)) < 0) {
-		/* It is this target's by now, and no other's. */
+		keeper_pool_put_back(&a->pool, &s);
+	} else if ((r = welcome_target(a->hello, w->fd, &s)) < 0) {
+		/* Its memory names this target: no other one can have it. */
 		pooled_keeper_drop(&s);
 	} else {
 		pooled_keeper_close_fds(&s);
 	}
-	keeper_pool_refill(&a->spares);
+	keeper_pool_refill(&a->pool);
 	if (r == 0)
 		return NULL;
 	return r == -ENOMEM || r == -EMFILE ? NO_ROOM : TOO_LATE;
@@ -478,10 +459,9 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 	struct peer peer;
 	const char *why;
 	int fd = w->fd;
-	bool again;
+	bool rejoins;
 	ssize_t n;
 
-	/* MSG_TRUNC: the length that was sent, not what there was room for. */
 	n = recv(fd, &h, sizeof h, MSG_DONTWAIT | MSG_TRUNC);
 	if (n < (ssize_t)(2 * sizeof(uint32_t)) || h.magic != RING_HELLO_MAGIC)
 		return;
@@ -492,81 +472,79 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 		send_welcome(fd, 0, NULL);
 		return;
 	}
-	again = (h.flags & RING_HELLO_AGAIN) != 0;
-	if (again && !want_again(a, w, &h))
+	rejoins = (h.flags & RING_HELLO_AGAIN) != 0;
+	/* One that has hung up will try again. */
+	if (rejoins && (w->hung_up || has_keeper_of(a, &h)))
 		return;
 	why = (h.flags & RING_HELLO_CRAMPED) != 0 ? CRAMPED :
 	    give_stream(a, w, &peer, &h);
-	/* A row for each of its hellos would be too many. */
-	if (why != NULL && !again)
-		miss(a, w, &peer, &h, why);
+	/* It would get a row for each of its hellos. */
+	if (why != NULL && !rejoins)
+		add_missed(a, w, &peer, &h, why);
 }
 
 /* --- the thread --------------------------------------------------------- */
 
-/* False when there are no more. */
 static bool
-take_connection(struct acceptor *a)
+accept_connection(struct acceptor *a)
 {
 	int fd = accept4(a->hello->listen_fd, NULL, NULL,
 	    SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0) {
-		/* Out of descriptors: the listener stays readable, so breathe. */
+		/* The listener stays readable: do not spin. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
 			usleep(10000);
 		return false;
 	}
 	a->waiting[a->n++] = (struct waiting){ .fd = fd,
-		.arrival = ++a->hello->arrivals, .since_ms = mono_ms(mono_now()),
+		.arrival = ++a->hello->arrivals,
+		.since_ms = mono_ms(mono_now()),
 		.uid = access_uid(fd) };
 	return true;
 }
 
 static void
-take_connections(struct acceptor *a)
+accept_connections(struct acceptor *a)
 {
 	for (int i = 0; i < ACCEPT_MAX && a->n < WAITING_MAX; i++)
-		if (!take_connection(a))
+		if (!accept_connection(a))
 			break;
 }
 
 static void
-part_with(struct acceptor *a, struct waiting *w)
+close_waiting(struct acceptor *a, struct waiting *w)
 {
 	close(w->fd);
 	*w = a->waiting[--a->n];
 }
 
 /*
- * A storm of short programs comes in faster than the loop can follow, which has
- * the more to do for each.  Who is let in all the same keeps his place until the
- * loop gets to his end, and one day there is no place left: so the storm is
- * slowed down instead, by less than what its targets wait for.  Not where nobody
- * is to wait for us, and records are lost instead.
+ * Many short programs may come in faster than the loop can end them, until there
+ * is no place left.  So their hellos are delayed, by less than a target waits;
+ * not with --no-wait, nor while so many wait that none could connect.
  */
 static bool
-is_held(const struct acceptor *a, const struct waiting *w, int64_t now)
+is_delayed(const struct acceptor *a, const struct waiting *w, int64_t now)
 {
-	/* A crowd is not held, for then nobody listens at the door. */
-	return a->behind && !w->again && now - w->since_ms < HOLD_MS &&
+	return a->behind && !w->rejoins && now - w->since_ms < DELAY_MS &&
 	    a->n <= WAITING_MAX / 2;
 }
 
 static void
-look_at_loop(struct acceptor *a)
+check_loop(struct acceptor *a)
 {
 	struct hello *h = a->hello;
 
 	pthread_mutex_lock(&h->lock);
-	a->behind = !a->last && !h->node->opts.no_wait &&
-	    h->behind >= HELLO_BEHIND;
+	a->behind = !a->ending && !h->node->opts.no_wait &&
+	    h->narrived - h->nmissed >= HELLO_BEHIND;
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* A thread in the midst of its program, and one that we most likely dismiss. */
+/* Such a target runs already, and will most likely be refused. */
 static bool
-says_again(int fd)
+peek_rejoins(int fd)
 {
 	struct ring_hello h;
 	size_t least = offsetof(struct ring_hello, flags) + sizeof h.flags;
@@ -575,21 +553,21 @@ says_again(int fd)
 	return n >= (ssize_t)least && (h.flags & RING_HELLO_AGAIN) != 0;
 }
 
-/* The first to connect of those that can be answered; NULL: there are none. */
+/* The first to connect of those that can be answered, or NULL. */
 static struct waiting *
 first_to_answer(struct acceptor *a, int64_t now)
 {
 	struct waiting *first = NULL;
 
-	look_at_loop(a);
+	check_loop(a);
 	for (size_t i = 0; i < a->n; i++) {
 		struct waiting *w = &a->waiting[i];
 
-		if (w->spoke && a->behind && !w->asked) {
-			w->again = says_again(w->fd);
-			w->asked = true;
+		if (w->spoke && a->behind && !w->peeked) {
+			w->rejoins = peek_rejoins(w->fd);
+			w->peeked = true;
 		}
-		if (w->spoke && !w->hung_up && !is_held(a, w, now) &&
+		if (w->spoke && !w->hung_up && !is_delayed(a, w, now) &&
 		    (first == NULL || w->arrival < first->arrival))
 			first = w;
 	}
@@ -597,24 +575,23 @@ first_to_answer(struct acceptor *a, int64_t now)
 }
 
 static void
-note_held(struct acceptor *a)
+count_delayed(struct acceptor *a)
 {
-	a->holds = false;
+	a->delays = false;
 	for (size_t i = 0; i < a->n; i++) {
 		struct waiting *w = &a->waiting[i];
 
 		if (!w->spoke || w->hung_up)
 			continue;
-		a->holds = true;
-		if (!w->held)
-			atomic_fetch_add(&a->hello->held, 1);
-		w->held = true;
+		a->delays = true;
+		if (!w->delayed)
+			atomic_fetch_add(&a->hello->delayed, 1);
+		w->delayed = true;
 	}
 }
 
-/* The oldest of this user's who have said nothing yet, and how many they are. */
 static size_t
-silent_of(struct acceptor *a, uid_t uid, struct waiting **oldest)
+find_silent(struct acceptor *a, uid_t uid, struct waiting **oldest)
 {
 	size_t n = 0;
 
@@ -630,47 +607,44 @@ silent_of(struct acceptor *a, uid_t uid, struct waiting **oldest)
 }
 
 /*
- * One user's silence is not to keep the others' targets out: where all places are
- * taken he has no more than half of them.
+ * One user's silent connections must not keep out the targets of others: when
+ * all places are taken, they may have half of them.
  */
 static void
-part_with_crowd(struct acceptor *a)
+close_crowd(struct acceptor *a)
 {
 	struct waiting *oldest = NULL;
 	uid_t uid;
 
 	for (size_t i = a->n; i-- > 0; ) {
-		/* It may have been the last, in the place of one that is gone. */
+		/* Closing one moves the last into its place. */
 		if (i >= a->n || a->waiting[i].spoke)
 			continue;
 		uid = a->waiting[i].uid;
-		while (silent_of(a, uid, &oldest) > WAITING_MAX / 2)
-			part_with(a, oldest);
+		while (find_silent(a, uid, &oldest) > WAITING_MAX / 2)
+			close_waiting(a, oldest);
 	}
 }
 
 static void
-part_with_silent(struct acceptor *a, int64_t now)
+close_silent(struct acceptor *a, int64_t now)
 {
 	int64_t limit;
 
 	if (a->n == WAITING_MAX && a->hello->node->access.system)
-		part_with_crowd(a);
-	limit = a->n == WAITING_MAX ? CROWDED_MS : PATIENCE_MS;
+		close_crowd(a);
+	limit = a->n == WAITING_MAX ? CROWDED_MS : SILENT_MS;
 	for (size_t i = a->n; i-- > 0; ) {
 		struct waiting *w = &a->waiting[i];
 
 		if (!w->spoke && now - w->since_ms > limit)
-			part_with(a, w);
+			close_waiting(a, w);
 	}
 }
 
-/*
- * Those who spoke, and those who waited too long.  Who has hung up can wait for
- * us now: first come those who wait in earnest.
- */
+/* Answers hellos, first of those that still wait, and closes silent connections. */
 static void
-attend(struct acceptor *a, const struct pollfd *p)
+serve_waiting(struct acceptor *a, const struct pollfd *p)
 {
 	int64_t now = mono_ms(mono_now());
 	struct waiting *w;
@@ -681,48 +655,47 @@ attend(struct acceptor *a, const struct pollfd *p)
 	}
 	while ((w = first_to_answer(a, now)) != NULL) {
 		answer_hello(a, w);
-		part_with(a, w);
+		close_waiting(a, w);
 	}
-	note_held(a);
-	part_with_silent(a, now);
+	count_delayed(a);
+	close_silent(a, now);
 	for (size_t i = a->n; i-- > 0; ) {
 		if (a->waiting[i].hung_up) {
 			answer_hello(a, &a->waiting[i]);
-			part_with(a, &a->waiting[i]);
+			close_waiting(a, &a->waiting[i]);
 		}
 	}
 }
 
 /*
- * The tree has ended and nobody waits for an answer any more, but whoever
- * connected in its last moments is to be told of.
+ * The command's processes have ended.  Those that connected in their last moments
+ * are adopted, too, to be reported.
  */
 static void
-last_round(struct acceptor *a)
+serve_last(struct acceptor *a)
 {
 	struct pollfd p[WAITING_MAX];
 
-	a->last = true;
+	a->ending = true;
 	do {
-		take_connections(a);
+		accept_connections(a);
 		for (size_t i = 0; i < a->n; i++)
 			p[i] = (struct pollfd){ .fd = a->waiting[i].fd,
 				.events = POLLIN };
 		if (poll(p, a->n, 0) >= 0)
-			attend(a, p);
+			serve_waiting(a, p);
 		while (a->n > 0)
-			part_with(a, &a->waiting[0]);
-	} while (take_connection(a));
+			close_waiting(a, &a->waiting[0]);
+	} while (accept_connection(a));
 }
 
-/* How long to wait for a word, in milliseconds; -1 for ever. */
 static int
-patience(const struct acceptor *a)
+poll_timeout(const struct acceptor *a)
 {
-	if (a->holds)
-		return HOLD_LOOK_MS;
-	return a->n == 0 ? -1 : a->n == WAITING_MAX ? CROWDED_LOOK_MS :
-	    PATIENCE_MS;
+	if (a->delays)
+		return DELAY_POLL_MS;
+	return a->n == 0 ? -1 : a->n == WAITING_MAX ? CROWDED_POLL_MS :
+	    SILENT_MS;
 }
 
 static void *
@@ -731,18 +704,16 @@ acceptor_main(void *arg)
 	struct acceptor a = { .hello = arg };
 	struct pollfd p[WAITING_MAX + 2];
 
-	keeper_pool_start(&a.spares, a.hello->node);
+	keeper_pool_start(&a.pool, a.hello->node);
 	/*
-	 * A target that waits counts milliseconds, and this thread has only a
-	 * few system calls to do for it: it goes before what else is ready to
-	 * run, where that is allowed.  The one that makes spares, and has begun
-	 * as we are, does not.
+	 * Targets wait for milliseconds, and this thread has only a few system
+	 * calls to do for each.  After the pool's thread has been started, which
+	 * would inherit the priority.
 	 */
-	(void)setpriority(PRIO_PROCESS, 0, HASTE);
+	(void)setpriority(PRIO_PROCESS, 0, ACCEPTOR_NICE);
 	for (;;) {
 		size_t n = a.n;
 
-		/* Of who spoke already only that he hangs up is news. */
 		for (size_t i = 0; i < n; i++)
 			p[i] = (struct pollfd){ .fd = a.waiting[i].fd,
 				.events = a.waiting[i].spoke ? 0 : POLLIN };
@@ -751,32 +722,31 @@ acceptor_main(void *arg)
 		p[n + 1] = (struct pollfd){
 			.fd = n == WAITING_MAX ? -1 : a.hello->listen_fd,
 			.events = POLLIN };
-		if (poll(p, n + 2, patience(&a)) < 0)
+		if (poll(p, n + 2, poll_timeout(&a)) < 0)
 			continue;
 		if (p[n].revents != 0)
 			break;
-		attend(&a, p);
+		serve_waiting(&a, p);
 		if (p[n + 1].revents != 0)
-			take_connections(&a);
+			accept_connections(&a);
 	}
-	last_round(&a);
-	keeper_pool_stop(&a.spares);
+	serve_last(&a);
+	keeper_pool_stop(&a.pool);
 	return NULL;
 }
 
-/* --- its beginning and end ---------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 int
-hello_listen(struct hello *h, struct node *node, const char *path)
+hello_listen(struct hello *h, const char *path)
 {
 	int fd = socket_bind(path, SOCK_SEQPACKET);
 
-	return fd < 0 ? fd : hello_listen_fd(h, node, fd, path, false);
+	return fd < 0 ? fd : hello_listen_fd(h, fd, path, false);
 }
 
 int
-hello_listen_fd(struct hello *h, struct node *node, int fd, const char *path,
-    bool inherited)
+hello_listen_fd(struct hello *h, int fd, const char *path, bool inherited)
 {
 	h->stop_fd = !inherited && listen(fd, SOMAXCONN) < 0 ? -1 :
 	    eventfd(0, EFD_CLOEXEC);
@@ -788,19 +758,17 @@ hello_listen_fd(struct hello *h, struct node *node, int fd, const char *path,
 			unlink(path);
 		return r;
 	}
-	h->node = node;
-	h->first_stream = h->given = atomic_load(&node->last_stream);
+	h->first_stream = h->last_stream =
+	    atomic_load(&h->node->last_stream);
 	h->inherited = inherited;
 	h->file = socket_file(path);
 	h->listen_fd = fd;
 	strcpy(h->path, path);
-	hello_queue_init(h);
 	return 0;
 }
 
-/* The thread must not look at lists that are the loop's. */
 static int
-note_taken(struct hello *h)
+note_taken_over(struct hello *h)
 {
 	const struct keeper *k;
 	size_t n = 0;
@@ -812,12 +780,12 @@ note_taken(struct hello *h)
 	}
 	if (n == 0)
 		return 0;
-	h->taken = malloc(n * sizeof *h->taken);
-	if (h->taken == NULL)
+	h->taken_over = malloc(n * sizeof *h->taken_over);
+	if (h->taken_over == NULL)
 		return -ENOMEM;
 	TAILQ_FOREACH(k, &h->node->live, link)
 		if (k->feed != NULL)
-			h->taken[h->ntaken++] = k->stream;
+			h->taken_over[h->ntaken_over++] = k->stream;
 	return 0;
 }
 
@@ -827,7 +795,7 @@ hello_start(struct hello *h)
 	sigset_t all, old;
 	int r;
 
-	r = note_taken(h);
+	r = note_taken_over(h);
 	if (r < 0)
 		return r;
 	sigfillset(&all);
@@ -845,7 +813,7 @@ hello_stop(struct hello *h)
 
 	if (h->listen_fd < 0)
 		return;
-	/* First: who connects from here on is told at once that nobody is there. */
+	/* First: later targets are refused at once, and need not wait. */
 	if (!h->inherited)
 		socket_remove(h->path, &h->file);
 	if (h->running && write(h->stop_fd, &one, sizeof one) > 0)
@@ -866,8 +834,8 @@ hello_fini(struct hello *h)
 	while ((k = hello_take(h)) != NULL)
 		keeper_unref(k);
 	pthread_mutex_destroy(&h->lock);
-	free(h->taken);
-	h->taken = NULL;
-	h->ntaken = 0;
+	free(h->taken_over);
+	h->taken_over = NULL;
+	h->ntaken_over = 0;
 	h->node = NULL;
 }

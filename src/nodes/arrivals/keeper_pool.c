@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include "../../base/zeros.h"
-#include "../keeper/kept_memory.h"
 #include "../keeper/node.h"
+#include "../keeper/takeover_memory.h"
 #include "arrivals.h"
 #include "keeper_pool.h"
 
-#define LEAVE 16		/* descriptors, for viewers, names and files */
-
-/* --- one ------------------------------------------------------------------ */
+#define SPARED_FDS 16		/* descriptors left for viewers, names and files */
 
 void
 pooled_keeper_close_fds(const struct pooled_keeper *s)
@@ -30,7 +28,7 @@ pooled_keeper_drop(const struct pooled_keeper *s)
 }
 
 static int
-make(struct node *node, struct pooled_keeper *out)
+make_keeper(struct node *node, struct pooled_keeper *out)
 {
 	const struct keeper_opts o = { .with_feed = true,
 		.max = node->opts.max };
@@ -45,27 +43,24 @@ make(struct node *node, struct pooled_keeper *out)
 }
 
 static void
-number(struct pooled_keeper *s, struct node *node)
+assign_stream(struct pooled_keeper *s, struct node *node)
 {
 	s->keeper->stream = atomic_fetch_add(&node->last_stream, 1) + 1;
-	kept_node_number(node, s->keeper->stream);
+	takeover_node_number(node, s->keeper->stream);
 }
 
-/*
- * Whoever keeps descriptors may have had no room when it was made, and has some
- * by now: then another one is as good, and kept.
- */
+/* The store had no room for it, and may have some by now for another one. */
 static bool
-is_unkept(const struct node *node, const struct pooled_keeper *s)
+is_not_stored(const struct node *node, const struct pooled_keeper *s)
 {
-	const struct keeper_kept *kept = s->keeper->memory.target;
+	const struct takeover_memory *mem = s->keeper->takeover.memory;
 
-	return keeper_kept_wanted(node) && (kept == NULL || !kept->stored);
+	return takeover_is_wanted(node) && (mem == NULL || !mem->stored);
 }
 
-/* Where descriptors are few, targets that are there come before those to come. */
+/* If descriptors are few, live targets have precedence over future ones. */
 static bool
-leaves_room(const struct node *node)
+has_spare_fds(const struct node *node)
 {
 	int lowest = fcntl(node->hello->stop_fd, F_DUPFD_CLOEXEC, 0);
 	struct rlimit limit;
@@ -75,14 +70,12 @@ leaves_room(const struct node *node)
 	close(lowest);
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 	       (rlim_t)lowest + BASE_NELEM(((struct pooled_keeper *)0)->fds) +
-		       LEAVE <
+		       SPARED_FDS <
 		   limit.rlim_cur;
 }
 
-/* --- all of them ---------------------------------------------------------- */
-
 static void
-put(struct keeper_pool *all, size_t at, const struct pooled_keeper *s)
+insert_at(struct keeper_pool *all, size_t at, const struct pooled_keeper *s)
 {
 	memmove(all->spare + at + 1, all->spare + at,
 	    (all->n - at) * sizeof *s);
@@ -101,22 +94,21 @@ take_first(struct keeper_pool *all, struct pooled_keeper *out)
 	return true;
 }
 
-/* With the lock held, but not while it is stored, or dropped. */
+/* Stores it and puts it into the pool.  The lock is held, but not meanwhile. */
 static void
-finish(struct keeper_pool *all, struct pooled_keeper *s)
+add_keeper(struct keeper_pool *all, struct pooled_keeper *s)
 {
 	bool room;
 
-	number(s, all->node);
+	assign_stream(s, all->node);
 	all->making = s->keeper->stream;
 	pthread_mutex_unlock(&all->lock);
-	/* Without that it is watched all the same, by us alone. */
-	keeper_kept_store(s->keeper, s->fds);
+	takeover_store(s->keeper, s->fds);
 	pthread_mutex_lock(&all->lock);
 	all->making = 0;
 	room = all->n < KEEPER_POOL_SIZE;
 	if (room) {
-		put(all, all->n, s);
+		insert_at(all, all->n, s);
 		return;
 	}
 	pthread_mutex_unlock(&all->lock);
@@ -132,21 +124,21 @@ keeper_pool_main(void *arg)
 	struct pooled_keeper s;
 	bool made = true;
 
-	/* Woken, it takes nobody's processor. */
+	/* A batch thread preempts no other one when it wakes. */
 	(void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &normal);
 	pthread_mutex_lock(&all->lock);
 	while (!all->stop) {
-		/* What could not be made now is tried when one more is wanted. */
 		if (all->n >= KEEPER_POOL_SIZE || !made) {
-			pthread_cond_wait(&all->look, &all->lock);
+			pthread_cond_wait(&all->changed, &all->lock);
 			made = true;
 			continue;
 		}
 		pthread_mutex_unlock(&all->lock);
-		made = leaves_room(all->node) && make(all->node, &s) == 0;
+		made = has_spare_fds(all->node) &&
+		    make_keeper(all->node, &s) == 0;
 		pthread_mutex_lock(&all->lock);
 		if (made)
-			finish(all, &s);
+			add_keeper(all, &s);
 	}
 	pthread_mutex_unlock(&all->lock);
 	return NULL;
@@ -158,7 +150,7 @@ keeper_pool_start(struct keeper_pool *all, struct node *node)
 	*all = (struct keeper_pool){ .node = node };
 	zeros_keep();
 	pthread_mutex_init(&all->lock, NULL);
-	pthread_cond_init(&all->look, NULL);
+	pthread_cond_init(&all->changed, NULL);
 	all->running =
 	    pthread_create(&all->thread, NULL, keeper_pool_main, all) == 0;
 }
@@ -170,25 +162,25 @@ keeper_pool_stop(struct keeper_pool *all)
 
 	pthread_mutex_lock(&all->lock);
 	all->stop = true;
-	pthread_cond_signal(&all->look);
+	pthread_cond_signal(&all->changed);
 	pthread_mutex_unlock(&all->lock);
 	if (all->running)
 		pthread_join(all->thread, NULL);
 	while (take_first(all, &s))
 		pooled_keeper_drop(&s);
-	pthread_cond_destroy(&all->look);
+	pthread_cond_destroy(&all->changed);
 	pthread_mutex_destroy(&all->lock);
 }
 
 static int
 make_now(struct node *node, struct pooled_keeper *out)
 {
-	int r = make(node, out);
+	int r = make_keeper(node, out);
 
 	if (r < 0)
 		return r;
-	number(out, node);
-	keeper_kept_store(out->keeper, out->fds);
+	assign_stream(out, node);
+	takeover_store(out->keeper, out->fds);
 	return 0;
 }
 
@@ -204,7 +196,7 @@ keeper_pool_get(struct keeper_pool *all, struct pooled_keeper *out)
 		pthread_mutex_unlock(&all->lock);
 		if (!found)
 			return make_now(all->node, out);
-		if (!is_unkept(all->node, &s)) {
+		if (!is_not_stored(all->node, &s)) {
 			*out = s;
 			return 0;
 		}
@@ -220,7 +212,7 @@ keeper_pool_put_back(struct keeper_pool *all, const struct pooled_keeper *s)
 	pthread_mutex_lock(&all->lock);
 	room = all->n <= KEEPER_POOL_SIZE;
 	if (room)
-		put(all, 0, s);
+		insert_at(all, 0, s);
 	pthread_mutex_unlock(&all->lock);
 	if (!room)
 		pooled_keeper_drop(s);
@@ -243,6 +235,6 @@ void
 keeper_pool_refill(struct keeper_pool *all)
 {
 	pthread_mutex_lock(&all->lock);
-	pthread_cond_signal(&all->look);
+	pthread_cond_signal(&all->changed);
 	pthread_mutex_unlock(&all->lock);
 }

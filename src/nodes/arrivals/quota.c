@@ -18,7 +18,7 @@ quota_fini(struct quota *q)
 }
 
 static size_t
-find(const struct quota *q, pid_t pid)
+find_target(const struct quota *q, pid_t pid)
 {
 	size_t i;
 
@@ -34,7 +34,7 @@ quota_add(struct quota *q, pid_t pid, uid_t uid)
 	size_t i;
 
 	pthread_mutex_lock(&q->lock);
-	i = find(q, pid);
+	i = find_target(q, pid);
 	room = i < QUOTA_TARGETS;
 	if (room && i == q->n) {
 		q->target[i].pid = pid;
@@ -55,7 +55,7 @@ quota_remove(struct quota *q, pid_t pid)
 	size_t i;
 
 	pthread_mutex_lock(&q->lock);
-	i = find(q, pid);
+	i = find_target(q, pid);
 	assert(i < q->n);
 	if (--q->target[i].images == 0)
 		q->target[i] = q->target[--q->n];

@@ -1,6 +1,3 @@
-/*
- * The generators' table, and demo:note.
- */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,17 +11,19 @@
 #include "../keeper/node.h"
 #include "demo.h"
 
-/* --- busy ------------------------------------------------------------------ */
+/* --- the server ------------------------------------------------------------ */
 
 /*
- * A made-up busy target, the same in every run.
+ * The program that demo:1 pretends to watch: what it asks memory for, from where,
+ * and the words for that.
  *
- * Its clock stands until a page has read up to the end a number of times in a
- * row, as only a page that stays does: whoever takes one picture always takes
- * the same one.
+ * Vocabulary
+ *	asker	a function that asks for blocks of one kind.
+ *	spot	a place in the code that a return address points to.
+ *	chain	spots from the innermost outwards: the call chain of an asker.
  */
 
-#define SERVER_DEPTH 7		/* of a chain, with the 0 that may end it */
+#define SERVER_DEPTH 7		/* spots of a chain; NONE ends a shorter one */
 #define SERVER_WAYS 2		/* chains of an asker at most */
 #define SERVER_ASKERS 17
 #define SERVER_POOL (SERVER_ASKERS - 1)	/* the last asker: it has blocks of the API */
@@ -34,18 +33,6 @@ struct server_asker {
 	uint16_t min, max;	/* sizes; big blocks are 64 times as large */
 	uint8_t chain[SERVER_WAYS][SERVER_DEPTH];	/* the second may be empty */
 };
-
-/* --- server ---------------------------------------------------------------- */
-
-/*
- * The program that demo:1 pretends to watch: what it asks memory for,
- * from where, and the words for that.  Nothing of it exists.
- *
- * Vocabulary
- *	asker	a function that asks for blocks of one kind.
- *	spot	a place in the code that a return address points to.
- *	chain	spots from the innermost outwards: how an asker was come to.
- */
 
 enum module {
 	ANON,			/* code in no file */
@@ -201,7 +188,6 @@ address_of(enum spot s)
 	return modules[spots[s].module].bias + offset_of(s);
 }
 
-/* The return address of where blocks are freed. */
 static uint64_t
 server_free_caller(void)
 {
@@ -223,7 +209,7 @@ put_chain(struct stream_sites *sites, const uint8_t chain[SERVER_DEPTH],
 
 		frame[depth] = frame_make(address_of(s),
 		    numbers[spots[s].module]);
-		/* Code that was made at run time has no table. */
+		/* Generated code has no unwind table. */
 		if (spots[s].module == ANON)
 			end = RING_END_NO_TABLE;
 	}
@@ -235,7 +221,7 @@ put_chain(struct stream_sites *sites, const uint8_t chain[SERVER_DEPTH],
 	return r;
 }
 
-/* Puts modules and chains; the callers that records then have, by asker and way. */
+/* Puts modules and chains; sets the callers of records, by asker and way. */
 static int
 server_put(struct stream_sites *sites,
     uint64_t caller[SERVER_ASKERS][SERVER_WAYS])
@@ -260,7 +246,6 @@ server_put(struct stream_sites *sites,
 	return r;
 }
 
-/* A line more, outwards. */
 static void
 add_line(struct wire_words *w, const char *function, const char *file,
     uint32_t line)
@@ -272,7 +257,6 @@ add_line(struct wire_words *w, const char *function, const char *file,
 		.line = line };
 }
 
-/* What lies at a frame, or at a plain return address. */
 static void
 server_words(uint64_t frame, struct wire_words *w)
 {
@@ -293,6 +277,13 @@ server_words(uint64_t frame, struct wire_words *w)
 	add_line(w, spots[s].function, spots[s].file, spots[s].line);
 }
 
+/* --- a busy target ----------------------------------------------------------- */
+
+/*
+ * Its clock stands until a page has read up to the end a number of times in a
+ * row, as only a page that stays does: a single picture is always the same.
+ */
+
 #define SLOTS 8192		/* places where blocks can be */
 #define AT_START 3500		/* blocks there before the clock runs */
 #define SPAN_MS (3 * 3600 * 1000)	/* over which they came */
@@ -304,7 +295,7 @@ server_words(uint64_t frame, struct wire_words *w)
 #define BIG_STRIDE UINT64_C(0x40000)
 #define BIG_EVERY 64		/* one slot in so many holds big blocks */
 #define BUSY_SLOTS 256		/* the first ones: four events of five */
-#define KEPT_EVERY 4		/* one slot of so many behind them is never given back */
+#define LASTING_EVERY 4		/* one slot in so many of the others is never freed */
 #define PATIENT_READS NODES_HZ	/* a second of a page's reads */
 #define FLOOD_STEPS (3 * NODES_HZ)	/* between two floods */
 #define FLOOD_EVENTS (STREAM_QUEUE_RECORDS + 40000)
@@ -312,10 +303,7 @@ server_words(uint64_t frame, struct wire_words *w)
 enum manner {
 	USUAL,			/* a few slots are busy, most keep what they have */
 	GROWING,		/* allocations alone */
-	/*
-	 * Hardly a free has its allocation in the same batch, so neither the
-	 * queue nor its digest has room for what is left.
-	 */
+	/* Few frees have their allocation in the same batch: the queue overflows. */
 	FLOODING,
 };
 
@@ -341,7 +329,6 @@ struct busy {
 static uint64_t
 draw(struct busy *b, uint64_t below)
 {
-	/* xorshift64*, of a fixed seed. */
 	b->random ^= b->random >> 12;
 	b->random ^= b->random << 25;
 	b->random ^= b->random >> 27;
@@ -357,7 +344,7 @@ addr_of(unsigned slot)
 }
 
 static void
-flush(struct keeper *k, struct busy *b)
+take_batch(struct keeper *k, struct busy *b)
 {
 	keeper_take(
 	    k, b->rec, b->n, k->source.now_ms, b->ms, b->info, b->ninfo);
@@ -365,7 +352,7 @@ flush(struct keeper *k, struct busy *b)
 }
 
 static void
-emit(struct keeper *k, struct busy *b, unsigned op, unsigned slot,
+add_record(struct keeper *k, struct busy *b, unsigned op, unsigned slot,
     unsigned type, uint64_t size, unsigned thread, uint64_t caller,
     int64_t ms)
 {
@@ -375,7 +362,7 @@ emit(struct keeper *k, struct busy *b, unsigned op, unsigned slot,
 	unsigned shard = rec_shard(addr);
 
 	if (b->n == BATCH)
-		flush(k, b);
+		take_batch(k, b);
 	/* rx-0 works for another node: its blocks carry that requester. */
 	if (op == REC_ALLOC && thread == 2)
 		b->info[b->ninfo++] = (struct blklist_batch_info){
@@ -388,22 +375,19 @@ emit(struct keeper *k, struct busy *b, unsigned op, unsigned slot,
 		rec_w3(caller, 1) } };
 }
 
-/*
- * What a server has set up it keeps for as long as it runs: without such
- * blocks nothing here would get older than a minute.
- */
+/* Without lasting blocks, none would get older than a minute. */
 static unsigned
 draw_slot(struct busy *b, enum manner manner)
 {
 	unsigned slot = (unsigned)(draw(b, 5) != 0 && manner == USUAL ?
 	    draw(b, BUSY_SLOTS) : draw(b, SLOTS));
-	bool kept = slot >= BUSY_SLOTS && slot % KEPT_EVERY == 1;
+	bool lasting = slot >= BUSY_SLOTS && slot % LASTING_EVERY == 1;
 
-	return kept && manner != GROWING ? slot + 1 : slot;
+	return lasting && manner != GROWING ? slot + 1 : slot;
 }
 
 static void
-event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
+make_event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
 {
 	unsigned slot = draw_slot(b, manner);
 	unsigned thread = 1 +
@@ -412,7 +396,6 @@ event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
 	const struct server_asker *asker;
 	uint64_t size;
 
-	/* The pool has places of its own. */
 	if (slot % 251 == 0)
 		which = SERVER_POOL;
 	asker = &server_askers[which];
@@ -421,7 +404,7 @@ event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
 			return;
 		b->used[slot] = false;
 		b->live--;
-		emit(k, b, REC_FREE, slot, TYPE_FREE, 0, thread,
+		add_record(k, b, REC_FREE, slot, TYPE_FREE, 0, thread,
 		    server_free_caller(), ms);
 		return;
 	}
@@ -430,7 +413,7 @@ event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
 		size *= 64;
 	b->used[slot] = true;
 	b->live++;
-	emit(k, b, REC_ALLOC, slot, asker->type, size, thread,
+	add_record(k, b, REC_ALLOC, slot, asker->type, size, thread,
 	    b->caller[which][slot % SERVER_WAYS], ms);
 }
 
@@ -445,11 +428,11 @@ busy_source(struct keeper *k, int64_t mono)
 	b->step++;
 	k->source.now_ms = b->begun_ms + (int64_t)(b->step * 1000 / NODES_HZ);
 	for (int i = 0; i < STEP_EVENTS; i++)
-		event(k, b, k->source.now_ms, USUAL);
+		make_event(k, b, k->source.now_ms, USUAL);
 	if (b->flood && b->step % FLOOD_STEPS == FLOOD_STEPS / 2)
 		for (unsigned i = 0; i < FLOOD_EVENTS; i++)
-			event(k, b, k->source.now_ms, FLOODING);
-	flush(k, b);
+			make_event(k, b, k->source.now_ms, FLOODING);
+	take_batch(k, b);
 }
 
 static void
@@ -475,7 +458,7 @@ name_threads(struct keeper *k)
 	return 0;
 }
 
-/* flood: now and then more records at once than the queue retains. */
+/* flood: makes more records at once than the queue retains, now and then. */
 static int
 busy_start(struct keeper *k, bool flood)
 {
@@ -490,13 +473,13 @@ busy_start(struct keeper *k, bool flood)
 		r = server_put(k->sites, b->caller);
 	if (r < 0)
 		return r;
-	stream_types_name(k->types, TYPE_API_FIRST, "CONN",
+	stream_types_name(k->declared.types, TYPE_API_FIRST, "CONN",
 	    "connection of the pool");
 	keeper_types_changed(k);
 	b->random = UINT64_C(0x9e3779b97f4a7c15);
 	b->flood = flood;
 	b->begun_ms = mono_ms(mono_now());
-	/* More and more often towards now, as in a program that grows. */
+	/* Ever more often towards now, as in a program that grows. */
 	while (b->live < AT_START) {
 		int64_t left = SPAN_MS;
 
@@ -505,15 +488,17 @@ busy_start(struct keeper *k, bool flood)
 			left /= 2;
 		k->source.now_ms = b->begun_ms - left + left / 2 *
 		    (int64_t)(b->live % (AT_START / 8 + 1)) / (AT_START / 8);
-		event(k, b, k->source.now_ms, GROWING);
+		make_event(k, b, k->source.now_ms, GROWING);
 	}
 	k->source.now_ms = b->begun_ms;
-	flush(k, b);
+	take_batch(k, b);
 	k->source.make = busy_source;
 	k->source.on_read = busy_read;
 	k->source.words = server_words;
 	return 0;
 }
+
+/* --- the note ---------------------------------------------------------------- */
 
 /* 2004-07-13 13:30:00 of a clock without a zone, as milliseconds since 1970. */
 #define NOTE_BEGAN_MS INT64_C(1089725400000)
@@ -573,7 +558,6 @@ note_source(struct keeper *k, int64_t mono)
 	k->source.now_ms = NOTE_BEGAN_MS + clock;
 }
 
-/* "39s", "39", "2m", "1500ms" to milliseconds. */
 static int
 parse_time(const char *text, int64_t *ms)
 {
@@ -676,7 +660,7 @@ demo_start(struct node *node)
 		keeper_unref(k);
 		return r;
 	}
-	/* Its first picture is there before the first page can ask. */
+	/* The first picture is there before a page can ask. */
 	keeper_pass(k, mono_ms(mono_now()));
 	return 0;
 }

@@ -1,8 +1,3 @@
-/*
- * Bytes of a device into a keeper.
- */
-#include "device.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,53 +12,51 @@
 #include "../../stream/raw.h"
 #include "../images/images.h"
 #include "../keeper/node.h"
+#include "demo.h"
 
 #define PIECE 4096
 #define VISIT_BYTES (256u << 10)	/* of one visit at most; others wait meanwhile */
 #define VISIT_US 10000
-/* A sender of whole records that pauses for so long is between two. */
-#define QUIET_MS 150
+#define QUIET_MS 150		/* after this pause, bytes begin a record */
 
 struct device {
 	int fd;				/* -1: at its end */
 	bool fifo;			/* another writer may come ... */
 	bool once;			/* ... but is not waited for */
-	bool file;			/* its clock stands: nothing happens in it now */
-	bool terminal;			/* `before` is to be set again */
+	bool file;			/* its clock stands between records */
+	bool terminal;			/* `before` is to be restored */
 	struct termios before;
-	bool written;			/* somebody has it open for writing, as far as was seen */
+	bool has_writer;		/* as far as was seen */
 	int64_t heard_ms;		/* last bytes, of the monotonic clock */
 	int64_t ran_ms;			/* when now_ms was right */
-	uint64_t slips;			/* told so far */
+	uint64_t slips;			/* counted so far */
 	struct raw raw;
 };
 
-/* --- what is known of it ------------------------------------------------ */
-
-/* What was skipped held records that nobody will ever know. */
+/* Skipped bytes count as so many bad records. */
 static void
-tell(struct keeper *k, const struct device *d, const char *what)
+set_reason(struct keeper *k, const struct device *d, const char *what)
 {
 	const struct raw_counts *n = &d->raw.n;
 	size_t len = 0;
 
 	k->numbers.skipped = n->skipped;
 	k->numbers.bad = (n->skipped + REC_CLASSIC_SIZE - 1) / REC_CLASSIC_SIZE;
-	base_append(k->image.reason, sizeof k->image.reason, &len, "%s", what);
+	base_append(k->life.reason, sizeof k->life.reason, &len, "%s", what);
 	if (n->skipped > 0)
-		base_append(k->image.reason, sizeof k->image.reason, &len,
+		base_append(k->life.reason, sizeof k->life.reason, &len,
 		    "%s%" PRIu64 " of %" PRIu64 " bytes skipped",
 		    len > 0 ? "; " : "", n->skipped, n->bytes);
 	if (n->slips > 0)
-		base_append(k->image.reason, sizeof k->image.reason, &len,
+		base_append(k->life.reason, sizeof k->life.reason, &len,
 		    ", %" PRIu64 " slips", n->slips);
 	if (n->doubled > 0)
-		base_append(k->image.reason, sizeof k->image.reason, &len,
+		base_append(k->life.reason, sizeof k->life.reason, &len,
 		    ", %" PRIu64 " records doubled", n->doubled);
 }
 
 static void
-take(void *arg, const uint8_t rec[REC_CLASSIC_SIZE])
+take_record(void *arg, const uint8_t rec[REC_CLASSIC_SIZE])
 {
 	keeper_take_classic(arg, rec, NULL);
 }
@@ -78,7 +71,7 @@ count_slips(struct keeper *k, struct device *d)
 /* --- reading ------------------------------------------------------------ */
 
 static void
-let_go(struct device *d)
+close_device(struct device *d)
 {
 	if (d->fd < 0)
 		return;
@@ -88,61 +81,60 @@ let_go(struct device *d)
 	d->fd = -1;
 }
 
-/* Nothing comes any more: 0 at the end, else why. */
+/* err: 0 at the end of the input, else an errno. */
 static void
-end(struct keeper *k, struct device *d, int err)
+end_device(struct keeper *k, struct device *d, int err)
 {
 	char why[64] = "the input has ended";
 
 	if (err != 0)
 		snprintf(why, sizeof why, "the device is gone: %s",
 		    strerror(err));
-	raw_end(&d->raw, take, k);
+	raw_end(&d->raw, take_record, k);
 	count_slips(k, d);
-	tell(k, d, why);
-	let_go(d);
+	set_reason(k, d, why);
+	close_device(d);
 	images_end_image(k, WIRE_S_ENDED, -1, NULL);
 }
 
-enum heard {
-	NOTHING,
-	BYTES,
-	HANGUP,
+enum input {
+	INPUT_NONE,
+	INPUT_BYTES,
+	INPUT_HANGUP,
 };
 
-/* Never waits, whatever flags the descriptor has: others may share them. */
-static enum heard
-hear(struct device *d, uint8_t *buf, size_t *n, int *err)
+/* Never waits.  O_NONBLOCK is not set, for others may share the descriptor's flags. */
+static enum input
+read_input(struct device *d, uint8_t *buf, size_t *n, int *err)
 {
 	struct pollfd p = { .fd = d->fd, .events = POLLIN };
 	ssize_t got;
 
 	*err = 0;
 	if (poll(&p, 1, 0) <= 0 || p.revents == 0)
-		return NOTHING;
+		return INPUT_NONE;
 	got = read(d->fd, buf, PIECE);
 	if (got > 0) {
 		*n = (size_t)got;
-		return BYTES;
+		return INPUT_BYTES;
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return NOTHING;
+		return INPUT_NONE;
 	*err = got < 0 ? errno : 0;
-	return HANGUP;
+	return INPUT_HANGUP;
 }
 
 static void
 hang_up(struct keeper *k, struct device *d, int err)
 {
 	if (!d->fifo || d->once || err != 0) {
-		end(k, d, err);
+		end_device(k, d, err);
 		return;
 	}
-	/* The descriptor is good for the next writer, who begins with a record. */
-	if (!d->written)
+	if (!d->has_writer)
 		return;
-	raw_end(&d->raw, take, k);
-	d->written = false;
+	raw_end(&d->raw, take_record, k);
+	d->has_writer = false;
 }
 
 static void
@@ -151,33 +143,31 @@ device_source(struct keeper *k, int64_t mono)
 	struct device *d = k->node->device;
 	struct mono begun = mono_now();
 	uint8_t buf[PIECE];
-	enum heard heard = BYTES;
+	enum input input = INPUT_BYTES;
 	size_t sum = 0, n = 0;
 	int err = 0;
 
-	/* Between records its clock runs as ours does. */
 	if (k->source.now_ms != 0 && !d->file)
 		k->source.now_ms += mono - d->ran_ms;
 	d->ran_ms = mono;
 	while (sum < VISIT_BYTES &&
 	    mono_diff_ns(mono_now(), begun) < VISIT_US * 1000 &&
-	    (heard = hear(d, buf, &n, &err)) == BYTES) {
+	    (input = read_input(d, buf, &n, &err)) == INPUT_BYTES) {
 		d->heard_ms = mono;
-		d->written = true;
-		raw_put(&d->raw, buf, n, take, k);
+		d->has_writer = true;
+		raw_put(&d->raw, buf, n, take_record, k);
 		sum += n;
 	}
-	if (heard == HANGUP)
+	if (input == INPUT_HANGUP)
 		hang_up(k, d, err);
 	if (d->fd < 0)
 		return;
-	if (heard == NOTHING && mono - d->heard_ms >= QUIET_MS)
-		raw_quiet(&d->raw, take, k);
+	if (input == INPUT_NONE && mono - d->heard_ms >= QUIET_MS)
+		raw_quiet(&d->raw, take_record, k);
 	count_slips(k, d);
-	tell(k, d, d->fifo && !d->written ? "nobody writes to it" : "");
+	set_reason(k, d, d->fifo && !d->has_writer ? "nobody writes to it" :
+	    "");
 }
-
-/* --- the beginning ------------------------------------------------------ */
 
 static int
 set_terminal(struct device *d, unsigned baud)
@@ -201,7 +191,7 @@ set_terminal(struct device *d, unsigned baud)
 }
 
 static int
-look_at(struct device *d, const struct node_opts *o)
+set_up(struct device *d, const struct node_opts *o)
 {
 	struct stat st;
 
@@ -210,7 +200,7 @@ look_at(struct device *d, const struct node_opts *o)
 	d->fifo = S_ISFIFO(st.st_mode);
 	d->file = S_ISREG(st.st_mode);
 	d->once = o->device_once;
-	/* A line was there before us; the others begin with a record. */
+	/* Only a line may begin in the midst of a record. */
 	raw_init(&d->raw, !S_ISCHR(st.st_mode));
 	return isatty(d->fd) ? set_terminal(d, o->baud) : 0;
 }
@@ -230,7 +220,7 @@ device_start(struct node *node)
 	node->device = d;
 	d->fd = o->device;
 	fcntl(d->fd, F_SETFD, FD_CLOEXEC);
-	r = look_at(d, o);
+	r = set_up(d, o);
 	if (r == 0)
 		r = keeper_new(&k, node, &ko, NULL);
 	if (r < 0)
@@ -253,8 +243,7 @@ device_close(struct node *node)
 
 	if (d == NULL)
 		return;
-	let_go(d);
-	/* Its keeper has ended, and has no source any more. */
+	close_device(d);
 	free(d);
 	node->device = NULL;
 }

@@ -70,7 +70,7 @@ fdstore_follows(void)
 {
 	const char *names = secure_getenv("LISTEN_FDNAMES");
 
-	return names != NULL && strcmp(names, KEPT_PAGE) != 0 &&
+	return names != NULL && strcmp(names, STORED_PAGE) != 0 &&
 	    strstr(names, FDSTORE_OURS) != NULL;
 }
 

@@ -23,12 +23,12 @@
 
 #define FDSTORE_OURS "pagek."		/* all names of ours begin so */
 /* The first page's connection: of the process that starts, and kept by nobody. */
-#define KEPT_PAGE FDSTORE_OURS "page"
+#define STORED_PAGE FDSTORE_OURS "page"
 /*
  * Where the report goes: for whoever comes after us, whatever becomes of the
  * rest.
  */
-#define KEPT_REPORT FDSTORE_OURS "report"
+#define STORED_REPORT FDSTORE_OURS "report"
 #define FDSTORE_NAME 48			/* of a descriptor, with its NUL */
 #define FDSTORE_MESSAGE 512		/* the longest one */
 

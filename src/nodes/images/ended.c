@@ -1,6 +1,3 @@
-/*
- * Rows and lists of images that have ended, and which of them go first.
- */
 #include <string.h>
 
 #include "../keeper/node.h"
@@ -8,9 +5,9 @@
 
 #define READ_LATELY_MS 2000	/* a page is looking: its list is not dropped */
 
-/* --- whose turn it is --------------------------------------------------- */
+/* --- which list goes first ---------------------------------------------- */
 
-/* The last one's stays: its forked children may say hello yet. */
+/* The last one's list stays: its forked children may say hello yet. */
 static bool
 may_drop(const struct keeper *k)
 {
@@ -38,9 +35,8 @@ weigh_bytes(const struct keeper *k)
 }
 
 /*
- * The first list of the user who has the most: so nobody's are pushed out by
- * another's, however many children those have.  NULL when nothing weighs
- * anything.
+ * The first list of the user whose lists weigh most, so that one user's children
+ * do not push out the lists of others.  NULL: none weighs anything.
  */
 static struct keeper *
 first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
@@ -88,17 +84,16 @@ images_init(struct node *node)
 void
 images_forget_row(struct keeper *k)
 {
-	if (k->has_row)
-		dstrm_remove(&k->node->dstrm, k->index);
-	k->has_row = false;
+	dstrm_remove(&k->node->dstrm, k->index);
+	k->index = KEEPER_NO_ROW;
 }
 
-/* What a row has told must not be lost with it. */
 static void
 count_gone(struct node *node, const struct keeper *k)
 {
 	const struct blklist_counts *n = keeper_counts(k);
-	uint64_t peak = k->sample != 0 ? n->est_peak_bytes : n->peak_bytes;
+	uint64_t peak = k->format.sample != 0 ? n->est_peak_bytes :
+	    n->peak_bytes;
 
 	node->images->gone.images++;
 	node->images->gone.missed += k->missed;
@@ -111,7 +106,7 @@ count_gone(struct node *node, const struct keeper *k)
 }
 
 void
-images_count_untold(struct node *node, uint64_t images)
+images_count_missed(struct node *node, uint64_t images)
 {
 	node->images->gone.images += images;
 	node->images->gone.missed += images;
@@ -163,7 +158,7 @@ forget_ended(struct node *node, struct keeper *k)
 {
 	uint32_t *rows = rows_of(node, k->image.uid);
 
-	/* Of a user who came when there was no place, some are not counted. */
+	/* Rows may have come before their user was counted. */
 	if (rows != NULL && *rows > 0)
 		--*rows;
 	count_gone(node, k);
@@ -173,7 +168,7 @@ forget_ended(struct node *node, struct keeper *k)
 	keeper_unref(k);
 }
 
-/* With each program that a build starts: they are counted, not looked through. */
+/* Called for each program that a build starts, so rows are counted per user. */
 bool
 images_make_room(struct node *node)
 {
@@ -192,23 +187,20 @@ images_make_room(struct node *node)
 	return true;
 }
 
-/* --- how much is kept --------------------------------------------------- */
+/* --- limits ------------------------------------------------------------- */
 
 void
 images_shelve(struct keeper *k)
 {
-	if (k->list == NULL)
-		return;
-	TAILQ_INSERT_TAIL(&k->node->images->shelved, k, shelf);
-	k->is_shelved = true;
+	if (k->list != NULL)
+		TAILQ_INSERT_TAIL(&k->node->images->shelved, k, shelf);
 }
 
 void
 images_unshelve(struct keeper *k)
 {
-	if (k->is_shelved)
+	if (!keeper_is_live(k) && k->list != NULL)
 		TAILQ_REMOVE(&k->node->images->shelved, k, shelf);
-	k->is_shelved = false;
 }
 
 void
@@ -218,30 +210,27 @@ images_drop(struct keeper *k)
 	keeper_drop(k);
 }
 
-/*
- * With each image that ends: so it looks at the few that have lists, and not at
- * a thousand rows of a build's compilers.
- */
+/* Called for each image that ends, so it looks only at those with lists. */
 void
 images_trim(struct node *node)
 {
-	size_t bytes = 0, kept = 0;
+	size_t bytes = 0, shelved = 0;
 	struct keeper *k;
 
 	TAILQ_FOREACH(k, &node->images->shelved, shelf) {
 		bytes += list_bytes(k);
-		kept++;
+		shelved++;
 	}
-	while ((kept > NODE_LISTS_KEPT || bytes > NODE_LISTS_BYTES) &&
-	    (k = first_of_most(node, kept > NODE_LISTS_KEPT ? weigh_list :
+	while ((shelved > NODE_LISTS_SHELVED || bytes > NODE_LISTS_BYTES) &&
+	    (k = first_of_most(node, shelved > NODE_LISTS_SHELVED ? weigh_list :
 	    weigh_bytes)) != NULL) {
 		bytes -= list_bytes(k);
-		kept--;
+		shelved--;
 		images_drop(k);
 	}
 }
 
-/* All of them; each user's anew, for of many users some had no place. */
+/* Counts each user's rows again: with many users, some were not counted. */
 static unsigned
 count_rows(struct node *node)
 {
@@ -259,10 +248,6 @@ count_rows(struct node *node)
 	return all;
 }
 
-/*
- * A node of one command ends with it.  A daemon goes on, and rows are not to
- * be more and more: the oldest go, and those that nobody can want any more.
- */
 void
 images_forget_old(struct node *node)
 {
@@ -276,6 +261,6 @@ images_forget_old(struct node *node)
 	for (; rows > NODE_ENDED_ROWS; rows--)
 		images_make_room(node);
 	while ((k = TAILQ_FIRST(&node->images->ended)) != NULL &&
-	    now - k->image.ended_ms > NODE_ENDED_MS)
+	    now - k->life.ended_ms > NODE_ENDED_MS)
 		forget_ended(node, k);
 }

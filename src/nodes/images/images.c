@@ -1,6 +1,3 @@
-/*
- * Images that come and go.
- */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,16 +9,14 @@
 
 #include "../arrivals/arrivals.h"
 #include "../host/proc.h"
-#include "../keeper/modules.h"
 #include "../keeper/node.h"
 #include "../self_watch/self_watch.h"
 #include "images.h"
-#include "inherit.h"
 
-#define SILENT_MS 1000		/* rings silent for so long: is the image still there? */
-#define JOIN_MS 1000		/* from its adoption; a target waits 50 ms */
-#define FULL_LOOK_MS 8000	/* ... looked for in its maps even so, this often */
-#define MODULES_MS 10000	/* module table of a busy target read again, this often */
+#define SILENT_MS 1000		/* after this silence of its rings, an image is looked for */
+#define FULL_LOOK_MS 8000	/* ... in its maps, at most this often */
+#define JOIN_MS 1000		/* for taking the rings; a target waits 50 ms */
+#define MODULES_MS 10000	/* between readings of a busy target's module table */
 #define SCAN_MAX 1024		/* processes of the tree that a scan takes in */
 #define NO_DATA_MAX 256		/* rows for them */
 #define SETTLED_MS 500		/* a process this old would have said hello */
@@ -32,13 +27,12 @@ _Static_assert(QUOTA_TARGETS >= 2 * NODE_TARGETS_MAX, "a place for each");
 /* --- rows --------------------------------------------------------------- */
 
 static void
-join(struct keeper *k)
+join_live(struct keeper *k)
 {
-	k->has_row = true;
 	TAILQ_INSERT_TAIL(&k->node->live, k, link);
-	if (k->image.pid != 0 && k->image.state != WIRE_S_NO_DATA) {
+	if (k->image.pid != 0 && k->life.state != WIRE_S_NO_DATA) {
 		quota_count(k);
-		self_watch_app(k->node, OWN_MEMB);
+		self_watch_app(k->node, SELF_MEMB);
 	}
 	drain_join(k);
 }
@@ -54,16 +48,16 @@ images_join(struct keeper *k, const char *name)
 		continue;
 	if (r < 0)
 		return r;
-	join(k);
+	join_live(k);
 	return 0;
 }
 
 bool
-images_is_told_end_of(const struct node *node, pid_t pid)
+images_is_reaped_for_us(const struct node *node, pid_t pid)
 {
 	pid_t parent;
 
-	return node->opts.argv != NULL && !node->command.deserted &&
+	return node->opts.argv != NULL && !node->command.unsupervised &&
 	    proc_parent(pid, &parent) == 0 && parent == node->command.parent;
 }
 
@@ -75,26 +69,25 @@ on_death_closed(uv_handle_t *handle)
 	struct keeper *k = handle->data;
 
 	free(handle);
-	close(k->image.pidfd);
-	k->image.pidfd = -1;
+	close(k->process.pidfd);
+	k->process.pidfd = -1;
 	keeper_unref(k);
 }
 
 static void
 stop_watching(struct keeper *k)
 {
-	/* It had ended before it could be watched. */
-	if (k->image.death == NULL) {
-		if (k->image.pidfd >= 0)
-			close(k->image.pidfd);
-		k->image.pidfd = -1;
+	if (k->process.death == NULL) {
+		if (k->process.pidfd >= 0)
+			close(k->process.pidfd);
+		k->process.pidfd = -1;
 		return;
 	}
-	uv_close((uv_handle_t *)k->image.death, on_death_closed);
-	k->image.death = NULL;
+	uv_close((uv_handle_t *)k->process.death, on_death_closed);
+	k->process.death = NULL;
 }
 
-static void adopt_next_of(struct node *, pid_t);
+static void adopt_images_of(struct node *, pid_t);
 
 static void
 on_death(uv_poll_t *death, int status, int events)
@@ -105,19 +98,18 @@ on_death(uv_poll_t *death, int status, int events)
 	(void)status;
 	(void)events;
 	/*
-	 * It has ended as its next image perhaps, which has come in by now.  Not
-	 * all who have: in a storm nobody's end would ever be seen.
+	 * Its next image may have arrived and ended.  Only images of this process
+	 * are adopted: among many arrivals no end would ever be seen.
 	 */
-	adopt_next_of(node, k->image.pid);
+	adopt_images_of(node, k->image.pid);
 	if (!keeper_is_live(k))
 		return;
-	/* Its parent is told how it ended; if that tells us, it is waited for. */
-	if (images_is_told_end_of(node, k->image.pid)) {
+	/* The supervisor will tell its status. */
+	if (images_is_reaped_for_us(node, k->image.pid)) {
 		uv_poll_stop(death);
 		return;
 	}
-	/* Another parent may have reaped it already: then nothing is seen. */
-	images_look_back(node, k->image.pid);
+	images_check_ended(node, k->image.pid);
 	if (keeper_is_live(k))
 		images_end_image(k, WIRE_S_ENDED, -1, NULL);
 	node_check_done(node);
@@ -128,17 +120,16 @@ watch_death(struct keeper *k)
 {
 	uv_poll_t *death;
 
-	if (k->image.pidfd < 0)
+	if (k->process.pidfd < 0)
 		return;
 	death = calloc(1, sizeof *death);
 	if (death == NULL ||
-	    uv_poll_init(k->node->loop, death, k->image.pidfd) < 0) {
-		/* The looks at /proc find out as well, only later. */
+	    uv_poll_init(k->node->loop, death, k->process.pidfd) < 0) {
 		free(death);
 		return;
 	}
 	death->data = k;
-	k->image.death = death;
+	k->process.death = death;
 	keeper_ref(k);
 	uv_poll_start(death, UV_READABLE, on_death);
 }
@@ -148,7 +139,7 @@ images_end_image(struct keeper *k, enum wire_state state, int32_t status,
     const char *reason)
 {
 	struct node *node = k->node;
-	bool had_stream = k->image.state != WIRE_S_NO_DATA;
+	bool had_stream = k->life.state != WIRE_S_NO_DATA;
 	bool stays = had_stream || k->missed;
 
 	if (!keeper_is_live(k))
@@ -169,7 +160,7 @@ images_end_image(struct keeper *k, enum wire_state state, int32_t status,
 	images_shelve(k);
 	if (k->image.pid != 0) {
 		report_image(&node->images->report, k);
-		kept_node_ended(node);
+		takeover_node_ended(node);
 	}
 	images_trim(node);
 }
@@ -177,9 +168,9 @@ images_end_image(struct keeper *k, enum wire_state state, int32_t status,
 static bool
 is_dead(const struct keeper *k)
 {
-	struct pollfd p = { .fd = k->image.pidfd, .events = POLLIN };
+	struct pollfd p = { .fd = k->process.pidfd, .events = POLLIN };
 
-	return k->image.pidfd >= 0 && poll(&p, 1, 0) > 0;
+	return k->process.pidfd >= 0 && poll(&p, 1, 0) > 0;
 }
 
 static struct keeper *
@@ -223,7 +214,7 @@ images_end_all(struct node *node, bool gone)
 	images_adopt_all(node);
 	while ((k = TAILQ_FIRST(&node->live)) != NULL) {
 		if (!gone && !is_dead(k))
-			k->unsure = true;
+			k->trust.unsure = true;
 		images_end_image(k, WIRE_S_ENDED, -1, gone ? NULL :
 		    "the node was told to end");
 	}
@@ -232,11 +223,11 @@ images_end_all(struct node *node, bool gone)
 /* --- the beginning of an image ------------------------------------------ */
 
 static void
-take_modules(struct keeper *k, struct keeper *parent)
+find_modules(struct keeper *k, struct keeper *parent)
 {
-	bool known = k->modules.table != NULL;	/* at its hello */
+	bool known = k->modules.table != NULL;	/* read at its hello */
 
-	/* A worker may hold the parent's table for long: then read our own. */
+	/* If a worker holds the parent's table, the child reads its own. */
 	if (!known && parent != NULL &&
 	    pthread_mutex_trylock(&parent->modules.lock) == 0) {
 		known = parent->modules.table != NULL &&
@@ -250,14 +241,14 @@ take_modules(struct keeper *k, struct keeper *parent)
 }
 
 /*
- * Whose child it says it is.  Its word alone would open anybody's list to it: both
- * are of one user, or the kernel says so of a parent that lives.
+ * The parent that a forked image names.  To protect the lists of others, both
+ * must be of one user, or the kernel must confirm it for a parent that lives.
  */
 static struct keeper *
 parent_of(struct node *node, const struct keeper *k)
 {
-	struct keeper *parent = k->image.forked && k->image.parent != 0 ?
-	    images_find(node, k->image.parent) : NULL;
+	struct keeper *parent = k->image.origin == IMAGE_FORKED &&
+	    k->image.parent != 0 ? images_find(node, k->image.parent) : NULL;
 
 	if (parent == NULL || parent == k ||
 	    (parent->image.uid != k->image.uid &&
@@ -268,8 +259,8 @@ parent_of(struct node *node, const struct keeper *k)
 }
 
 /*
- * One that got no stream.  It may be told of late: then it has ended already,
- * or is over because its process runs the next image.
+ * An image that got no stream.  By now it may have ended, or its process may run
+ * the next image.
  */
 static void
 adopt_missed(struct node *node, struct keeper *k)
@@ -277,7 +268,7 @@ adopt_missed(struct node *node, struct keeper *k)
 	struct keeper *now = find_live(node, k->image.pid), *parent;
 	char name[DSTRM_NAME];
 
-	/* Who is gone already began under its parent's name. */
+	/* The process is gone: a child's first name was its parent's. */
 	parent = parent_of(node, k);
 	if (parent != NULL && strcmp(k->image.comm, "?") == 0)
 		memcpy(k->image.comm, parent->image.comm, sizeof k->image.comm);
@@ -290,7 +281,7 @@ adopt_missed(struct node *node, struct keeper *k)
 	if (images_join(k, name) < 0) {
 		report_image(&node->images->report, k);
 		keeper_unref(k);
-	} else if (now != NULL || k->image.pidfd < 0 || is_dead(k)) {
+	} else if (now != NULL || k->process.pidfd < 0 || is_dead(k)) {
 		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 	} else {
 		watch_death(k);
@@ -301,30 +292,32 @@ static void
 adopt(struct node *node, struct keeper *k)
 {
 	struct keeper *before = find_live(node, k->image.pid), *parent = NULL;
-	struct keeper *kin = before;
+	struct keeper *origin = before;
+	bool forked = k->image.origin == IMAGE_FORKED;
+	bool rejoined = k->image.origin >= IMAGE_REJOINED_DORMANT;
 	char name[DSTRM_NAME];
-	bool goes_on;
+	bool continues;
 
 	if (k->missed) {
 		adopt_missed(node, k);
 		return;
 	}
-	/* Seen by a scan before it could say hello: one image, and one line. */
+	/* A scan saw it before its hello: it is one image, and one line. */
 	if (before != NULL && before->image.arrival == 0 &&
-	    before->image.state == WIRE_S_NO_DATA &&
+	    before->life.state == WIRE_S_NO_DATA &&
 	    before->image.exe_dev == k->image.exe_dev &&
 	    before->image.exe_ino == k->image.exe_ino)
 		before->missed = false;
-	if (k->again)
-		arming_again(k, before);
+	if (rejoined)
+		arming_rejoin(k, before);
 	if (before != NULL)
-		images_end_image(before, is_dead(before) || k->again ?
-		    WIRE_S_ENDED : WIRE_S_EXECED, -1, k->again ?
+		images_end_image(before, is_dead(before) || rejoined ?
+		    WIRE_S_ENDED : WIRE_S_EXECED, -1, rejoined ?
 		    "it was not drained, and has said hello again" : NULL);
 	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->image.comm,
 	    (int)k->image.pid);
 	if (images_join(k, name) < 0) {
-		/* No row, and nobody will drain it: told as not watched. */
+		/* Without a row nobody drains it: reported as not watched. */
 		quota_uncount(k);
 		k->missed = true;
 		report_image(&node->images->report, k);
@@ -332,19 +325,19 @@ adopt(struct node *node, struct keeper *k)
 		return;
 	}
 	if (node->opts.check_list && keeper_check_list(k) < 0)
-		snprintf(k->image.reason, sizeof k->image.reason,
+		snprintf(k->life.reason, sizeof k->life.reason,
 		    "out of memory for the literal list: not checked");
-	if (k->image.forked)
-		kin = parent = parent_of(node, k);
-	goes_on = !k->again && arming_join(k, kin);
-	if (k->image.forked && goes_on)
-		inherit(k, parent);
+	if (forked)
+		origin = parent = parent_of(node, k);
+	continues = !rejoined && arming_join(k, origin);
+	if (forked && continues)
+		images_inherit(k, parent);
 	watch_death(k);
-	take_modules(k, parent);
+	find_modules(k, parent);
 }
 
 static void
-adopt_next_of(struct node *node, pid_t pid)
+adopt_images_of(struct node *node, pid_t pid)
 {
 	struct keeper *k;
 
@@ -363,12 +356,12 @@ images_rejoin(struct keeper *k, uint32_t index, const char *name,
 		return r;
 	}
 	k->index = index;
-	join(k);
-	if (!k->arming.asleep)
+	join_live(k);
+	if (k->arming.mode != ARMING_DORMANT)
 		atomic_store(&k->node->awake, true);
 	watch_death(k);
-	if (k->image.pidfd >= 0)
-		take_modules(k, NULL);
+	if (k->process.pidfd >= 0)
+		find_modules(k, NULL);
 	return 0;
 }
 
@@ -379,7 +372,7 @@ images_end_lost(struct node *node)
 
 	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
 		next = TAILQ_NEXT(k, link);
-		if (k->feed != NULL && k->image.pidfd < 0)
+		if (k->feed != NULL && k->process.pidfd < 0)
 			images_end_image(k, WIRE_S_ENDED, -1,
 			    "it ended while the node was started again");
 	}
@@ -391,12 +384,12 @@ images_adopt_all(struct node *node)
 	size_t n = hello_waiting(node->hello);
 	struct keeper *k;
 
-	/* Whoever comes meanwhile comes next: those who have ended wait, too. */
+	/* Later arrivals wait for the next call, so that ended images get their turn. */
 	while (n-- > 0 && (k = hello_take(node->hello)) != NULL) {
 		adopt(node, k);
 		drain_beat(node);
 	}
-	images_count_untold(node, hello_take_untold(node->hello));
+	images_count_missed(node, hello_take_missed(node->hello));
 }
 
 struct keeper *
@@ -440,19 +433,19 @@ images_fini(struct node *node)
 	}
 }
 
-/* --- images that left without a word ------------------------------------ */
+/* --- images that end unnoticed ------------------------------------------ */
 
 /*
  * An exec of a program that takes no preload ends the image, and no hello
- * follows.  The file behind /proc/PID/exe tells most cases for one call; the
- * same file run again without our environment is found in its maps.
+ * follows.  One call for /proc/PID/exe tells most cases; the same file run again
+ * without our environment shows in its maps.
  */
 static void
-look_after(struct keeper *k, int64_t now)
+check_image(struct keeper *k, int64_t now)
 {
 	uint64_t dev, ino;
 
-	if (k->image.pid == 0 || k->image.state == WIRE_S_NO_DATA ||
+	if (k->image.pid == 0 || k->life.state == WIRE_S_NO_DATA ||
 	    now - k->visits.silent_since_ms < SILENT_MS)
 		return;
 	if (proc_exe(k->image.pid, &dev, &ino) == 0 &&
@@ -462,17 +455,15 @@ look_after(struct keeper *k, int64_t now)
 	k->visits.looked_ms = now;
 	if (proc_maps_has(k->image.pid, RING_NAME) != 0 || is_dead(k))
 		return;
-	/* What came between the last pass and the exec is in the rings still. */
 	images_end_image(k, WIRE_S_EXECED, -1,
 	    "it runs a program without a stream now");
 }
 
-/* One that waits for its welcome takes it within moments, or never. */
 static void
-look_for_joining(struct keeper *k, int64_t now)
+check_joined(struct keeper *k, int64_t now)
 {
 	if (k->feed != NULL && !stream_feed_counts(k->feed)->joined &&
-	    now - k->visits.born_ms > JOIN_MS)
+	    now - k->visits.joined_ms > JOIN_MS)
 		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 }
 
@@ -482,9 +473,9 @@ refresh_modules(struct keeper *k, int64_t now)
 	if (k->feed == NULL ||
 	    k->visits.silent_since_ms <= k->visits.modules_ms)
 		return;
-	/* Soon after its start, when libraries come, and seldom from then on. */
+	/* Often after its start, when libraries are loaded, and seldom later. */
 	if (now - k->visits.modules_ms < MODULES_MS &&
-	    now - k->visits.born_ms > 3000)
+	    now - k->visits.joined_ms > 3000)
 		return;
 	k->visits.modules_ms = now;
 	modules_refresh(k);
@@ -517,7 +508,7 @@ by_pid(const void *a, const void *b)
 }
 
 static bool
-settled(uint64_t start_ticks)
+is_settled(uint64_t start_ticks)
 {
 	struct timespec now;
 	uint64_t ms;
@@ -529,16 +520,16 @@ settled(uint64_t start_ticks)
 }
 
 static void
-judge(struct scan *s, pid_t pid)
+check_process(struct scan *s, pid_t pid)
 {
 	struct found *f = &s->found[s->n];
 	uint64_t start;
 
 	if (bsearch(&pid, s->known, s->nknown, sizeof pid, by_pid) != NULL ||
-	    proc_stat(pid, &f->ppid, &start) < 0 || !settled(start) ||
+	    proc_stat(pid, &f->ppid, &start) < 0 || !is_settled(start) ||
 	    proc_comm(pid, f->comm) < 0)
 		return;
-	/* Forked and silent: it has its parent's mapping and needs no word yet. */
+	/* A forked child with its parent's mapping; it says hello at its first event. */
 	if (proc_maps_has(pid, RING_NAME) > 0)
 		return;
 	f->pid = pid;
@@ -557,16 +548,14 @@ scan_work(uv_work_t *work)
 	while (head < tail && s->n < NO_DATA_MAX) {
 		pid_t pid = queue[head++];
 
-		/* What is ours beside the command is not its. */
 		if (pid == self)
 			continue;
 		if (pid != s->top)
-			judge(s, pid);
+			check_process(s, pid);
 		tail += proc_children(pid, queue + tail, SCAN_MAX - tail);
 	}
 }
 
-/* A row for it; NULL when there is no memory, or no room for one more. */
 static struct keeper *
 add_no_data(struct node *node, const struct found *f)
 {
@@ -583,7 +572,7 @@ add_no_data(struct node *node, const struct found *f)
 	proc_exe(k->image.pid, &k->image.exe_dev, &k->image.exe_ino);
 	base_safe_text(k->image.comm, sizeof k->image.comm, f->comm,
 	    strlen(f->comm), false);
-	snprintf(k->image.reason, sizeof k->image.reason, "%s", f->why);
+	snprintf(k->life.reason, sizeof k->life.reason, "%s", f->why);
 	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm,
 	    (int)k->image.pid);
 	if (images_join(k, name) < 0) {
@@ -593,7 +582,6 @@ add_no_data(struct node *node, const struct found *f)
 	return k;
 }
 
-/* Gone by now, it is not told of: whose pid it was may be another's. */
 static void
 watch_no_data(struct node *node, const struct found *f)
 {
@@ -605,18 +593,17 @@ watch_no_data(struct node *node, const struct found *f)
 			close(pidfd);
 		return;
 	}
-	k->image.pidfd = pidfd;
+	k->process.pidfd = pidfd;
 	watch_death(k);
 }
 
 /*
- * An image that becomes another user and calls exec leaves without a word, and
- * what it then runs cannot reach us.  Of one that is over before anybody looks
- * the kernel still knows name and user.  A program that only takes another
- * name, or only another user, is what it was.
+ * After a change of user and an exec, the new program cannot reach us.  If it is
+ * over before a scan, the kernel still knows its name and user.  A program that
+ * changes only one of them is the same image.
  */
 void
-images_look_back(struct node *node, pid_t pid)
+images_check_ended(struct node *node, pid_t pid)
 {
 	struct keeper *k = find_live(node, pid);
 	struct found f = { .pid = pid, .why = "it ran as another user, who "
@@ -624,7 +611,7 @@ images_look_back(struct node *node, pid_t pid)
 	char comm[KEEPER_TEXT];
 	uid_t uid;
 
-	if (k == NULL || k->image.state == WIRE_S_NO_DATA ||
+	if (k == NULL || k->life.state == WIRE_S_NO_DATA ||
 	    proc_uid(pid, &uid) < 0 || uid == k->image.uid ||
 	    proc_comm(pid, f.comm) < 0)
 		return;
@@ -645,7 +632,6 @@ scan_done(uv_work_t *work, int status)
 
 	node->images->scanning = false;
 	if (status == 0 && !node->closing) {
-		/* Who said hello meanwhile has a stream. */
 		images_adopt_all(node);
 		for (size_t i = 0; i < s->n; i++)
 			if (find_live(node, s->found[i].pid) == NULL)
@@ -660,8 +646,8 @@ scan_start(struct node *node)
 	struct scan *s;
 	struct keeper *k;
 
-	if (node->images->scanning || node->opts.argv == NULL || node->command.ended ||
-	    node->command.deserted)
+	if (node->images->scanning || node->opts.argv == NULL ||
+	    node->command.ended || node->command.unsupervised)
 		return;
 	s = calloc(1, sizeof *s);
 	if (s == NULL)
@@ -689,9 +675,9 @@ images_second(struct node *node)
 		next = TAILQ_NEXT(k, link);
 		refresh_modules(k, now);
 		sandbox_look(k);
-		look_after(k, now);
+		check_image(k, now);
 		if (keeper_is_live(k))
-			look_for_joining(k, now);
+			check_joined(k, now);
 	}
 	arming_second(node, now);
 	images_forget_old(node);

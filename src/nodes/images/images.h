@@ -5,14 +5,19 @@
  * Vocabulary
  *	image	a process from its exec or fork to its next exec or its end.
  *	row	of an image in DSTRM; it stays when the image has ended.
- *	shelved	ended, and its list is kept: for pages that look at it, and for
- *		forked children that say hello after their parent's end.
- *	untold	images that had no stream and no room for a row.
+ *	shelved	ended, and its list is still there: for pages that look at it,
+ *		and for forked children that say hello after their parent's end.
+ *	missed	said hello and got no stream.
+ *	cut	the tickets of the parent at a fork: what drew its ticket before
+ *		the cut had happened in the child, too.
  *
  * An image has ended when its pidfd is readable, when the same pid says hello
- * again, or when its rings are no longer mapped.  images.c adopts images and
- * ends them, ended.c has the rows and lists of those that have ended, inherit.c
- * gives a forked child its parent's blocks, report.c writes a line for each end.
+ * again, or when its rings are no longer mapped.
+ *
+ *	images.c	adopts images and ends them; processes without a stream
+ *	ended.c		rows and lists of images that have ended
+ *	inherit.c	a forked child gets its parent's blocks as of the cut
+ *	report.c	one JSON object a line for each image that has ended
  *
  * Example
  *	images_init(node);
@@ -24,13 +29,21 @@
 #define NODES_IMAGES_H
 
 #include "../keeper/keeper.h"
-#include "report.h"
 
 #define NODE_ENDED_ROWS 256		/* of ended images that a daemon keeps */
 #define NODE_ENDED_MS (60 * 60 * 1000)	/* ... and for how long */
 #define NODE_ENDED_USERS 64		/* whose images are told apart; of more the first ones' */
-#define NODE_LISTS_KEPT 16		/* of ended targets */
+#define NODE_LISTS_SHELVED 16
 #define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
+#define REPORT_WAITING_MAX (1 << 20)	/* bytes; some 2,000 lines */
+
+struct report {
+	int fd;				/* -1: none was asked for */
+	int error;			/* errno of the first line that could not be written */
+	char *waiting;			/* lines that a reader has no room for yet */
+	size_t nwaiting;		/* bytes */
+	bool logged;			/* the error, by a node that stands alone */
+};
 
 struct images {
 	struct keepers ended;		/* with a row, first ended first */
@@ -38,29 +51,33 @@ struct images {
 		uid_t uid;
 		uint32_t rows;		/* of these */
 	} ended_user[NODE_ENDED_USERS];
-	struct keepers shelved;		/* of the ended the ones that still have their lists */
+	struct keepers shelved;
 	struct {
 		uint64_t images, peak, peak_most, lost, missed, full;
-	} gone;				/* ended, and their rows given up */
-	struct report report;		/* a line for each that has ended */
-	bool scanning;			/* a scan for processes without a stream is on */
+	} gone;				/* ended, and without a row */
+	struct report report;
+	bool scanning;			/* for processes without a stream */
 };
 
 void images_init(struct node *);
+/* Frees all rows. */
+void images_fini(struct node *);
 
-/* Everything that hello.c has taken in since the last call. */
+/* --- images.c --------------------------------------------------------- */
+
+/* Adopts the targets that have arrived since the last call. */
 void images_adopt_all(struct node *);
 
-/* A row for the keeper, which is live from now on; owns its reference. */
+/* A row for the keeper, which is live from now on; owns its reference on success. */
 int images_join(struct keeper *, const char *name);
 
 /*
- * The same with the row that it had in the process of the node before this
- * one.  It is freed on failure.
+ * The same with the row that it had in the process before.  Owns the reference,
+ * also on failure.
  */
 int images_rejoin(struct keeper *, uint32_t index, const char *name,
     const uint8_t epoch[WIRE_EPOCH]);
-/* Targets of which no process was found end now. */
+/* Ends taken over targets whose process was not found. */
 void images_end_lost(struct node *);
 
 /* The image is over: last drain, report line, row stays. */
@@ -68,60 +85,84 @@ void images_end_image(struct keeper *, enum wire_state, int32_t status,
     const char *reason);
 
 /*
- * The process `pid` has ended, and is not reaped yet: was it still the image
- * that is known?
+ * The process has ended and is not reaped yet.  Ends its image now if the
+ * process last ran another program, which could not say hello.
  */
-void images_look_back(struct node *, pid_t pid);
+void images_check_ended(struct node *, pid_t pid);
 /* It has been reaped. */
 void images_reaped(struct node *, pid_t pid, int32_t status);
 
-/* Those whose process is gone end now. */
+/* Ends images whose process is gone. */
 void images_end_dead(struct node *);
-/* Every image still live ends now: the last process is gone, or the node goes. */
+/* Ends all; gone: their processes are, else the node was told to end. */
 void images_end_all(struct node *, bool gone);
 
 /* Once a second. */
 void images_second(struct node *);
 
-/* By the id that its target was told, while its row stands; else NULL. */
+/* The keeper of that stream, while it has a row; else NULL. */
 struct keeper *images_find(struct node *, uint64_t stream);
 
 /*
- * Will our supervisor tell how that process has ended?  It is then not reaped
- * before we have looked at it.
+ * Will our supervisor tell how that process has ended?  Then it reaps it only
+ * after we have looked at it.
  */
-bool images_is_told_end_of(const struct node *, pid_t);
+bool images_is_reaped_for_us(const struct node *, pid_t);
 
 /* Processes and generators that live. */
 unsigned images_live(const struct node *);
-
-/* Frees all rows. */
-void images_fini(struct node *);
 
 /* --- ended.c --------------------------------------------------------- */
 
 /* Takes its row away, if it has one. */
 void images_forget_row(struct keeper *);
-/* It is among those that have ended from now on. */
+/* Puts it among those that have ended. */
 void images_put_ended(struct keeper *);
 /*
- * A row of one that has ended, the oldest of the user who has the most of them,
- * makes room for another; false: there is none.
+ * Removes the oldest row of the user who has most rows of ended images; false:
+ * there is none.
  */
 bool images_make_room(struct node *);
-/* Images that had no stream and never had a row. */
-void images_count_untold(struct node *, uint64_t images);
-/* The node's numbers of STATS, those of WIRE_N_GONE. */
+/* Counts images that had no stream and get no row. */
+void images_count_missed(struct node *, uint64_t images);
+/* Fills in the node's numbers of STATS that count images without a row. */
 void images_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
-/* An image that has just ended: its list counts among those of images_trim(). */
+/* Shelves an image that has just ended, if it has a list. */
 void images_shelve(struct keeper *);
-/* It is not there any more, or is nobody's to drop; nothing where it was not. */
+/* Takes it from the shelf, if it is there. */
 void images_unshelve(struct keeper *);
-/* Gives up the list of one that has ended; its row stays. */
+/* Gives up the list of an ended image; its row stays. */
 void images_drop(struct keeper *);
-/* Lists of ended images: the last few, and not more memory than agreed. */
+/* Gives up lists until those that are shelved are within the limits. */
 void images_trim(struct node *);
-/* Rows of ended images, likewise: once a second. */
+/* Removes rows of a daemon's ended images beyond the limits; once a second. */
 void images_forget_old(struct node *);
+
+/* --- inherit.c ------------------------------------------------------- */
+
+/*
+ * Fills the list of a forked child, which is empty and has its cut.  If the
+ * parent is not known, has lost records, or its queue does not reach back to
+ * the cut, the child is left unsure and its reason says why.
+ */
+void images_inherit(struct keeper *child, struct keeper *parent);
+
+/* --- report.c -------------------------------------------------------- */
+
+/*
+ * Opens the file, or empties it unless `append`; "-" is the standard output,
+ * NULL no report.  Negative errno.
+ */
+int report_open(struct report *, const char *path, bool append);
+/* Lines go to fd from now on; owns it. */
+void report_replace(struct report *, int fd);
+void report_close(struct report *);
+
+/* Writes the line of an image.  Never waits. */
+void report_image(struct report *, const struct keeper *);
+
+/* Writes waiting lines as far as the reader has room for them. */
+void report_flush(struct report *);
+bool report_waits(const struct report *);
 
 #endif

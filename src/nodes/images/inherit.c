@@ -1,12 +1,13 @@
 /*
- * From a parent's list of now to its list at the cut.
+ * The child's heap is its parent's as it was at the fork.  By the time the child
+ * says hello, the parent's list is past the cut, so it is copied with what came
+ * after the cut undone.
  *
  * The retained queue is walked backwards from its end.  A record after the cut
- * is undone: the block of an allocation goes, the block of a free comes back,
- * from the list's memory of what was taken out or, when allocation and free
- * cancelled each other in one batch, from the allocation's own record, which
- * the walk meets next.  Going backwards, the last word on an address is that
- * of its first record after the cut, which is what counts.
+ * is undone: the block of an allocation goes; the block of a free comes back,
+ * from the list's memory of removed blocks or, if allocation and free cancelled
+ * each other in one batch, from the allocation's record, which the walk meets
+ * next.  So the first record after the cut on an address decides.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,22 +16,21 @@
 
 #include "../../base/hashmap.h"
 #include "../keeper/node.h"
-#include "inherit.h"
+#include "images.h"
 
 #define COPY_BLOCKS 1024
-/* How long the parent's rings are drained for tickets drawn before the cut. */
 #define CATCH_UP_MS 10
 #define CATCH_UP_PASSES 2
 
-enum past {
-	PAST_ABSENT,		/* not listed at the cut */
-	PAST_LISTED,		/* listed: blk */
-	PAST_WANTED,		/* listed, if its allocation is found */
+enum at_cut {
+	CUT_ABSENT,		/* not listed at the cut */
+	CUT_LISTED,		/* listed: blk */
+	CUT_WANTED,		/* listed, if its allocation is found */
 };
 
 struct change {
 	uint64_t key;		/* address and layer */
-	enum past past;
+	enum at_cut at_cut;
 	struct blk blk;
 };
 
@@ -38,14 +38,12 @@ struct walk {
 	const struct keeper *parent;
 	const uint32_t *cut;
 	struct hashmap changes;	/* of struct change: what differs between now and the cut */
-	size_t wanted;		/* changes that are PAST_WANTED */
+	size_t wanted;		/* changes that are CUT_WANTED */
 	int64_t remaining;	/* tickets after the cut not yet met */
 	uint32_t removed;	/* place in the list's memory, from the last one back */
 	uint64_t last_after;	/* sequence number of the last record undone */
 	int err;
 };
-
-/* --- the table of changes ----------------------------------------------- */
 
 static uint64_t
 key_of(unsigned layer, uint64_t addr)
@@ -54,7 +52,8 @@ key_of(unsigned layer, uint64_t addr)
 }
 
 static void
-set_past(struct walk *w, uint64_t key, enum past past, const struct blk *blk)
+set_change(struct walk *w, uint64_t key, enum at_cut at_cut,
+    const struct blk *blk)
 {
 	struct change *ch;
 
@@ -65,11 +64,11 @@ set_past(struct walk *w, uint64_t key, enum past past, const struct blk *blk)
 		w->err = -ENOMEM;
 		return;
 	}
-	if (ch->past == PAST_WANTED)
+	if (ch->at_cut == CUT_WANTED)
 		w->wanted--;
-	if (past == PAST_WANTED)
+	if (at_cut == CUT_WANTED)
 		w->wanted++;
-	ch->past = past;
+	ch->at_cut = at_cut;
 	if (blk != NULL)
 		ch->blk = *blk;
 }
@@ -89,11 +88,11 @@ key_of_blk(const struct blk *b)
 }
 
 /*
- * What record `seq` took out of the parent's list comes back; true if it was
- * anything.  Both the walk and the list's memory go backwards, side by side.
+ * Restores the blocks that record `seq` took out of the parent's list; true if
+ * there were any.  The walk and the list's memory both go backwards.
  */
 static bool
-bring_back(struct walk *w, uint64_t seq)
+restore_removed(struct walk *w, uint64_t seq)
 {
 	const struct blklist_removed *r;
 	bool any = false;
@@ -102,13 +101,12 @@ bring_back(struct walk *w, uint64_t seq)
 	    r->seq > seq)
 		w->removed++;
 	for (; r != NULL && r->seq == seq; any = true) {
-		set_past(w, key_of_blk(&r->blk), PAST_LISTED, &r->blk);
+		set_change(w, key_of_blk(&r->blk), CUT_LISTED, &r->blk);
 		r = blklist_removed(w->parent->list, ++w->removed);
 	}
 	return any;
 }
 
-/* The block that an allocation record begins, as the list has it. */
 static void
 blk_of(const struct keeper *k, const struct rec *rec, uint64_t seq,
     struct blk *b)
@@ -130,7 +128,7 @@ blk_of(const struct keeper *k, const struct rec *rec, uint64_t seq,
 }
 
 static void
-undo(struct walk *w, const struct rec *rec, uint64_t seq)
+undo_record(struct walk *w, const struct rec *rec, uint64_t seq)
 {
 	uint64_t key = key_of_rec(rec), shards[RING_RANGE_WORDS];
 
@@ -138,41 +136,40 @@ undo(struct walk *w, const struct rec *rec, uint64_t seq)
 	w->remaining--;
 	switch (rec_op(rec)) {
 	case REC_ALLOC:
-		set_past(w, key, PAST_ABSENT, NULL);
-		bring_back(w, seq);	/* had it replaced a block */
+		set_change(w, key, CUT_ABSENT, NULL);
+		restore_removed(w, seq);	/* had it replaced a block */
 		break;
 	case REC_UNDO:
-		set_past(w, key, PAST_ABSENT, NULL);
+		set_change(w, key, CUT_ABSENT, NULL);
 		break;
 	case REC_FREE:
-		if (!bring_back(w, seq))
-			set_past(w, key, PAST_WANTED, NULL);
+		if (!restore_removed(w, seq))
+			set_change(w, key, CUT_WANTED, NULL);
 		break;
 	case REC_RANGE:
 		w->remaining -= ring_range_shards(rec_addr(rec), rec_size(rec),
 		    shards) - 1;
-		bring_back(w, seq);
+		restore_removed(w, seq);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Before the cut: only of interest as the other half of a cancelled pair. */
+/* A record before the cut matters only as the allocation of a cancelled pair. */
 static void
-look_back(struct walk *w, const struct rec *rec, uint64_t seq)
+find_wanted(struct walk *w, const struct rec *rec, uint64_t seq)
 {
 	const struct change *ch = hashmap_get(&w->changes, key_of_rec(rec));
 	struct blk b;
 
-	if (ch == NULL || ch->past != PAST_WANTED)
+	if (ch == NULL || ch->at_cut != CUT_WANTED)
 		return;
 	if (rec_op(rec) == REC_ALLOC) {
 		blk_of(w->parent, rec, seq, &b);
-		set_past(w, ch->key, PAST_LISTED, &b);
+		set_change(w, ch->key, CUT_LISTED, &b);
 	} else {
-		/* Freed before, too: the later free was of nothing. */
-		set_past(w, ch->key, PAST_ABSENT, NULL);
+		set_change(w, ch->key, CUT_ABSENT, NULL);
 	}
 }
 
@@ -189,7 +186,7 @@ takes_ticket(const struct rec *rec)
 static void
 walk_back(struct walk *w)
 {
-	const struct stream_queue *q = w->parent->queue;
+	const struct stream_queue *q = w->parent->queue.records;
 	uint64_t seq = stream_queue_next(q), oldest = stream_queue_oldest(q);
 
 	while (seq-- > oldest && w->err == 0) {
@@ -201,9 +198,9 @@ walk_back(struct walk *w)
 		if (rec == NULL || !takes_ticket(rec))
 			continue;
 		if (stream_after_cut(rec, w->cut))
-			undo(w, rec, seq);
+			undo_record(w, rec, seq);
 		else if (w->wanted > 0)
-			look_back(w, rec, seq);
+			find_wanted(w, rec, seq);
 		if (seq % 65536 == 0)
 			drain_beat(w->parent->node);
 	}
@@ -212,7 +209,7 @@ walk_back(struct walk *w)
 /* --- parent and child --------------------------------------------------- */
 
 static bool
-reached(struct stream_feed *feed, const uint32_t *cut)
+has_reached(struct stream_feed *feed, const uint32_t *cut)
 {
 	const uint32_t *due = stream_feed_due(feed);
 
@@ -223,17 +220,17 @@ reached(struct stream_feed *feed, const uint32_t *cut)
 }
 
 /*
- * What had its ticket at the fork is in the parent's rings or about to be; a
- * thread that stands between ticket and record is not waited for long, for
+ * Records with a ticket before the fork are in the parent's rings or about to
+ * be.  A thread that stands between ticket and record is not waited for long:
  * nothing on its address can follow before it goes on.
  */
 static void
-catch_up(struct keeper *parent, const uint32_t *cut)
+drain_up_to_cut(struct keeper *parent, const uint32_t *cut)
 {
 	int64_t begun = mono_ms(mono_now()), now = begun;
 	int passes = 0;
 
-	while (parent->feed != NULL && !reached(parent->feed, cut) &&
+	while (parent->feed != NULL && !has_reached(parent->feed, cut) &&
 	    (passes < CATCH_UP_PASSES || now - begun < CATCH_UP_MS)) {
 		keeper_pass(parent, now);
 		passes++;
@@ -258,7 +255,7 @@ tickets_after(const struct keeper *parent, const uint32_t *cut)
 }
 
 static int64_t
-owed_by(const struct keeper *parent)
+owed_tickets(const struct keeper *parent)
 {
 	return parent->feed == NULL ? 0 :
 	    (int64_t)stream_feed_counts(parent->feed)->owed;
@@ -267,10 +264,11 @@ owed_by(const struct keeper *parent)
 static void
 put_block(struct keeper *child, const struct keeper *parent, struct blk b)
 {
-	const struct blklist_info *info = blklist_info_get(parent->list, b.info);
+	const struct blklist_info *info =
+	    blklist_info_get(parent->list, b.info);
 
 	b.info = info != NULL ? blklist_info_intern(child->list, info) : 0;
-	/* Thread indices are the parent's: in the child they mean others. */
+	/* Thread indices mean other threads in the child. */
 	b.thread = 0;
 	blklist_put(child->list, &b);
 	if (child->oracle != NULL)
@@ -302,39 +300,36 @@ copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 	} while (n == COPY_BLOCKS);
 	ch = w->changes.item;
 	for (size_t i = 0; i < w->changes.n; i++)
-		if (ch[i].past == PAST_LISTED)
+		if (ch[i].at_cut == CUT_LISTED)
 			put_block(child, parent, ch[i].blk);
 }
 
 static void
-unsure(struct keeper *child, const char *why)
+set_unsure(struct keeper *child, const char *why)
 {
-	child->unsure = true;
-	snprintf(child->image.reason, sizeof child->image.reason, "%s", why);
+	child->trust.unsure = true;
+	snprintf(child->life.reason, sizeof child->life.reason, "%s", why);
 }
 
 static void
-copy(struct keeper *child, struct keeper *parent)
+copy_from(struct keeper *child, struct keeper *parent)
 {
-	struct walk w = { .parent = parent, .cut = child->image.cut,
+	struct walk w = { .parent = parent, .cut = child->process.cut,
 		.changes.size = sizeof(struct change) };
 	struct blk *blk = malloc(COPY_BLOCKS * sizeof *blk);
 
-	w.remaining = tickets_after(parent, child->image.cut);
-	w.last_after = stream_queue_next(parent->queue);
+	w.remaining = tickets_after(parent, child->process.cut);
+	w.last_after = stream_queue_next(parent->queue.records);
 	if (w.remaining > 0)
 		walk_back(&w);
 	if (blk == NULL || w.err < 0) {
-		unsure(child, "out of memory for what it inherited");
+		set_unsure(child, "out of memory for what it inherited");
 		goto out;
 	}
-	/*
-	 * Tickets still owed are of threads that stand still: not met, and
-	 * right so.
-	 */
-	if (w.remaining > owed_by(parent) &&
-	    stream_queue_oldest(parent->queue) > parent->first)
-		unsure(child,
+	/* Tickets still owed, by threads that stand still, have no records. */
+	if (w.remaining > owed_tickets(parent) &&
+	    stream_queue_oldest(parent->queue.records) > parent->queue.first)
+		set_unsure(child,
 		    "its parent's past did not reach back to the fork");
 	copy_list(&w, child, blk);
 out:
@@ -343,31 +338,35 @@ out:
 }
 
 void
-inherit(struct keeper *child, struct keeper *parent)
+images_inherit(struct keeper *child, struct keeper *parent)
 {
+	struct stream_types *types = child->declared.types;
+
 	if (parent == NULL || parent->list == NULL) {
-		unsure(child, "what it inherited from its parent is not known");
+		set_unsure(child,
+		    "what it inherited from its parent is not known");
 		goto out;
 	}
-	catch_up(parent, child->image.cut);
+	drain_up_to_cut(parent, child->process.cut);
 	if (parent->list == NULL) {
-		unsure(child, "its parent's stream was damaged");
+		set_unsure(child, "its parent's stream was damaged");
 		goto out;
 	}
 	keeper_share_sites(child, parent);
 	if (!keeper_complete(parent))
-		unsure(child, "its parent's list was incomplete at the fork");
+		set_unsure(child,
+		    "its parent's list was incomplete at the fork");
 	/* Blocks keep their numbers, so the child's begin above all of them. */
-	child->first = stream_queue_next(parent->queue);
-	stream_queue_start_at(child->queue, child->first);
-	if (memcmp(child->types, parent->types, sizeof *child->types) != 0) {
-		*child->types = *parent->types;
+	child->queue.first = stream_queue_next(parent->queue.records);
+	stream_queue_start_at(child->queue.records, child->queue.first);
+	if (memcmp(types, parent->declared.types, sizeof *types) != 0) {
+		*types = *parent->declared.types;
 		keeper_types_changed(child);
 	}
-	if (parent->since_click)
+	if (parent->trust.since_click)
 		keeper_expect_unlisted(child);
-	copy(child, parent);
+	copy_from(child, parent);
 out:
-	free(child->image.cut);
-	child->image.cut = NULL;
+	free(child->process.cut);
+	child->process.cut = NULL;
 }

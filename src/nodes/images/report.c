@@ -1,10 +1,9 @@
 /*
- * The report's lines.  Each goes out by one write(2) at the end of the file,
- * so that whatever reads along, and whoever kills us, sees whole lines.
+ * Each line of the report goes out by one write(2) at the end of the file, so
+ * that a reader sees whole lines, even of a node that was killed.
  *
- * The file may be a pipe whose reader has stopped.  Who writes the lines also
- * serves targets and pages, which must not stop with it: what finds no room is
- * kept, in order, and goes out later.
+ * The file may be a pipe whose reader has stopped, and the loop must not wait
+ * for it: lines that find no room are kept in order and go out later.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +17,12 @@
 
 #include "../../base/base.h"
 #include "../keeper/keeper.h"
-#include "report.h"
+#include "images.h"
 
 /*
- * O_NONBLOCK belongs to what was opened, and the command shares our standard
- * output: a pipe is opened once more.  Of a file that would lose the place up
- * to which all have written, and a file never lets anybody wait.
+ * The command shares our standard output, and O_NONBLOCK with it: so a pipe is
+ * opened once more.  A file is not, as its offset is shared, and it never makes
+ * a writer wait.
  */
 static int
 open_stdout(void)
@@ -38,7 +37,7 @@ open_stdout(void)
 }
 
 int
-report_open(struct report *rep, const char *path, bool again)
+report_open(struct report *rep, const char *path, bool append)
 {
 	int fd;
 
@@ -49,10 +48,10 @@ report_open(struct report *rep, const char *path, bool again)
 		fd = open_stdout();
 	else
 		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
-		    (again ? 0 : O_TRUNC), 0666);
+		    (append ? 0 : O_TRUNC), 0666);
 	if (fd < 0)
 		return -errno;
-	/* Only now: a named pipe waits for its reader, as it does in a shell. */
+	/* After open(), which waits for the reader of a named pipe as in a shell. */
 	if (strcmp(path, "-") != 0)
 		(void)fcntl(fd, F_SETFL, O_APPEND | O_NONBLOCK);
 	rep->fd = fd;
@@ -97,9 +96,9 @@ note_error(struct report *rep, int err)
 		rep->error = err;
 }
 
-/* What a pipe takes whole or not at all: lines, as far as they are whole. */
+/* Bytes of whole lines that a pipe takes whole or not at all. */
 static size_t
-portion(const char *text, size_t len)
+atomic_length(const char *text, size_t len)
 {
 	const char *end;
 
@@ -110,9 +109,8 @@ portion(const char *text, size_t len)
 }
 
 /*
- * How much of it is out; less than all, with errno, when there is no room or
- * will never be any.  Room is asked for first because not every terminal or
- * socket that was handed to us can be told not to let us wait.
+ * Returns the bytes written; if less than len, with errno.  Polls first, for not
+ * every terminal or socket that was handed to us can be made non-blocking.
  */
 static size_t
 write_some(const struct report *rep, const char *text, size_t len)
@@ -127,7 +125,7 @@ write_some(const struct report *rep, const char *text, size_t len)
 			break;
 		}
 		n = write(rep->fd, text + done,
-		    portion(text + done, len - done));
+		    atomic_length(text + done, len - done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -138,7 +136,7 @@ write_some(const struct report *rep, const char *text, size_t len)
 }
 
 static void
-keep(struct report *rep, const char *text, size_t len)
+append_waiting(struct report *rep, const char *text, size_t len)
 {
 	if (rep->waiting == NULL)
 		rep->waiting = malloc(REPORT_WAITING_MAX);
@@ -173,10 +171,6 @@ report_waits(const struct report *rep)
 	return rep->nwaiting > 0;
 }
 
-/*
- * A line that does not fit is taken back, as far as the file allows: a reader
- * meets whole lines only, and is told by other means that there are more.
- */
 static void
 write_line(struct report *rep, const char *line, size_t len)
 {
@@ -191,16 +185,16 @@ write_line(struct report *rep, const char *line, size_t len)
 		if (errno != EAGAIN) {
 			note_error(rep, errno);
 			if (done > 0 && fstat(rep->fd, &st) == 0 &&
-			    S_ISREG(st.st_mode) && ftruncate(rep->fd,
-			    st.st_size - (off_t)done) < 0)
-				return;
+			    S_ISREG(st.st_mode))
+				(void)!ftruncate(rep->fd,
+				    st.st_size - (off_t)done);
 			return;
 		}
 	}
-	keep(rep, line + done, len - done);
+	append_waiting(rep, line + done, len - done);
 }
 
-/* What nobody has counted is not 0. */
+/* null: it was not counted. */
 static void
 append_number(char *line, size_t cap, size_t *len, const char *key,
     bool counted, uint64_t n)
@@ -208,18 +202,6 @@ append_number(char *line, size_t cap, size_t *len, const char *key,
 	base_append(line, cap, len, ", \"%s\": ", key);
 	if (counted)
 		base_append(line, cap, len, "%" PRIu64, n);
-	else
-		base_append(line, cap, len, "null");
-}
-
-/* Whether est_* are estimates, and from what: null is no sample. */
-static void
-append_sample(char *line, size_t cap, size_t *len, uint64_t period)
-{
-	base_append(line, cap, len, ", \"estimated\": %s, \"sample_period\": ",
-	    period != 0 ? "true" : "false");
-	if (period != 0)
-		base_append(line, cap, len, "%" PRIu64, period);
 	else
 		base_append(line, cap, len, "null");
 }
@@ -252,6 +234,8 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "est_bytes", n->est_bytes },
 		{ "est_peak_bytes", n->est_peak_bytes },
 	};
+	bool dormant = k->arming.mode == ARMING_DORMANT;
+	uint64_t sample = k->format.sample;
 	char line[2048];	/* with the longest of all numbers, too */
 	size_t len = 0;
 
@@ -262,22 +246,20 @@ report_image(struct report *rep, const struct keeper *k)
 	append_string(line, sizeof line, &len, k->image.comm);
 	for (size_t i = 0; i < BASE_NELEM(numbers); i++)
 		append_number(line, sizeof line, &len, numbers[i].key,
-		    !k->missed && !k->arming.asleep, numbers[i].value);
-	/* A sleeper's own are counted too. */
+		    !k->missed && !dormant, numbers[i].value);
 	append_number(
 	    line, sizeof line, &len, "marks", !k->missed, k->numbers.marks);
 	append_number(line, sizeof line, &len, "marks_untold", !k->missed,
 	    k->numbers.marks_untold);
-	append_sample(line, sizeof line, &len, k->sample);
+	base_append(line, sizeof line, &len, ", \"estimated\": %s",
+	    sample != 0 ? "true" : "false");
+	append_number(line, sizeof line, &len, "sample_period", sample != 0,
+	    sample);
 	base_append(line, sizeof line, &len, ", \"dormant\": %s",
-	    k->arming.asleep ? "true" : "false");
-	base_append(line, sizeof line, &len, ", \"armed_ms\": ");
-	if (k->arming.wall_ms != 0)
-		base_append(line, sizeof line, &len, "%" PRId64,
-		    k->arming.wall_ms);
-	else
-		base_append(line, sizeof line, &len, "null");
+	    dormant ? "true" : "false");
+	append_number(line, sizeof line, &len, "armed_ms",
+	    k->arming.wall_ms != 0, (uint64_t)k->arming.wall_ms);
 	base_append(line, sizeof line, &len, ", \"complete\": %s}\n",
-	    keeper_complete(k) && !k->arming.asleep ? "true" : "false");
+	    keeper_complete(k) && !dormant ? "true" : "false");
 	write_line(rep, line, len);
 }

@@ -1,64 +1,55 @@
-/*
- * Targets that sleep until somebody looks.
- */
 #include <errno.h>
 
 #include "arming.h"
-#include "kept_memory.h"
 #include "node.h"
+#include "takeover_memory.h"
 
-/* --- to sleep, and to wake ---------------------------------------------- */
-
-/* Index and epoch mean another list from here on. */
-static void
-renew_epoch(struct keeper *k)
+static bool
+is_dormant(const struct keeper *k)
 {
-	if (k->has_row)
-		dstrm_renew(&k->node->dstrm, k->index);
+	return k->arming.mode == ARMING_DORMANT;
 }
 
-static int
-lull(struct keeper *k)
+static bool
+is_armed_by_page(const struct keeper *k)
 {
-	int r = keeper_anew(k);
-
-	if (r < 0)
-		return r;
-	stream_feed_arm(k->feed, false, mono_ms(mono_now()));
-	k->arming = (struct arming){ .asleep = true };
-	k->image.state = WIRE_S_DORMANT;
-	renew_epoch(k);
-	keeper_kept_commit(k, true);
-	return 0;
+	return k->arming.mode == ARMING_WATCHED ||
+	    k->arming.mode == ARMING_HELD;
 }
+
+/* --- changes ------------------------------------------------------------ */
 
 /*
- * The list is new before the feed is armed: what the next pass brings is all
+ * The list is new before the feed is armed, so all that the next pass brings is
  * from after this moment.
  */
 static int
-wake(struct keeper *k)
+set_mode(struct keeper *k, enum arming_mode mode)
 {
-	int r = keeper_anew(k);
+	bool dormant = mode == ARMING_DORMANT;
+	int r = keeper_restart_list(k);
 
 	if (r < 0)
 		return r;
-	keeper_expect_unlisted(k);
-	stream_feed_arm(k->feed, true, mono_ms(mono_now()));
-	k->arming = (struct arming){ .wished = true,
-		.wall_ms = base_wall_ms() };
-	k->image.state = WIRE_S_LIVE;
-	atomic_store(&k->node->awake, true);
-	renew_epoch(k);
-	keeper_kept_commit(k, true);
+	if (!dormant)
+		keeper_expect_unlisted(k);
+	stream_feed_arm(k->feed, !dormant, mono_ms(mono_now()));
+	k->arming = (struct arming){ .mode = mode,
+		.wall_ms = dormant ? 0 : base_wall_ms() };
+	k->life.state = dormant ? WIRE_S_DORMANT : WIRE_S_LIVE;
+	if (!dormant)
+		atomic_store(&k->node->awake, true);
+	/* Index and epoch mean another list from here on. */
+	dstrm_renew(&k->node->dstrm, k->index);
+	takeover_commit(k, true);
 	return 0;
 }
 
 /* --- watchers ----------------------------------------------------------- */
 
-/* Connections are closed in many places: who is gone is found out here. */
+/* Connections are closed in many places, so watchers are checked here. */
 static void
-prune(struct keeper *k)
+drop_closed_watchers(struct keeper *k)
 {
 	struct arming *a = &k->arming;
 	unsigned n = 0;
@@ -74,7 +65,7 @@ add_watcher(struct keeper *k, uint64_t conn)
 {
 	struct arming *a = &k->arming;
 
-	prune(k);
+	drop_closed_watchers(k);
 	for (unsigned i = 0; i < a->watchers; i++)
 		if (a->watcher[i] == conn)
 			return;
@@ -85,17 +76,18 @@ add_watcher(struct keeper *k, uint64_t conn)
 int
 arming_ask(struct keeper *k, uint64_t conn, enum wire_arming arming)
 {
-	int r;
+	int r = 0;
 
 	if (k->feed == NULL || !keeper_is_live(k))
 		return -ENOTSUP;
 	if (arming == WIRE_ARM_OFF)
-		return k->arming.asleep ? 0 : lull(k);
-	r = k->arming.asleep ? wake(k) : 0;
-	if (r < 0 || !k->arming.wished)
+		return is_dormant(k) ? 0 : set_mode(k, ARMING_DORMANT);
+	if (is_dormant(k))
+		r = set_mode(k, ARMING_WATCHED);
+	if (r < 0 || !is_armed_by_page(k))
 		return r;
 	if (arming == WIRE_ARM_HOLD)
-		k->arming.held = true;
+		k->arming.mode = ARMING_HELD;
 	else
 		add_watcher(k, conn);
 	return 0;
@@ -110,14 +102,15 @@ arming_second(struct node *node, int64_t now)
 	TAILQ_FOREACH(k, &node->live, link) {
 		struct arming *a = &k->arming;
 
-		if (k->feed == NULL || a->asleep)
+		if (k->feed == NULL || is_dormant(k))
 			continue;
-		prune(k);
-		if (!a->wished || a->held || a->watchers > 0)
+		drop_closed_watchers(k);
+		if (a->mode != ARMING_WATCHED || a->watchers > 0)
 			a->alone_ms = 0;
 		else if (a->alone_ms == 0)
 			a->alone_ms = now;
-		else if (now - a->alone_ms >= ARMING_GRACE_MS && lull(k) == 0)
+		else if (now - a->alone_ms >= ARMING_GRACE_MS &&
+		    set_mode(k, ARMING_DORMANT) == 0)
 			continue;
 		awake = true;
 	}
@@ -129,70 +122,66 @@ arming_second(struct node *node, int64_t now)
 void
 arming_welcome(struct keeper *k)
 {
-	bool asleep = k->node->opts.dormant && !k->was_armed &&
+	bool dormant = k->node->opts.dormant &&
+	    k->image.origin != IMAGE_REJOINED_ARMED &&
 	    !atomic_load(&k->node->awake);
 
-	if (asleep != k->arming.asleep)
-		stream_feed_arm(k->feed, !asleep, mono_ms(mono_now()));
-	k->arming.asleep = asleep;
-	k->image.state = asleep ? WIRE_S_DORMANT : WIRE_S_LIVE;
+	if (dormant != is_dormant(k))
+		stream_feed_arm(k->feed, !dormant, mono_ms(mono_now()));
+	k->arming.mode = dormant ? ARMING_DORMANT : ARMING_ALWAYS;
+	k->life.state = dormant ? WIRE_S_DORMANT : WIRE_S_LIVE;
 }
 
-/* Awake as its kin is, on the same wish, and seen by the same watchers. */
 static void
-follow(struct keeper *k, const struct keeper *kin)
+follow(struct keeper *k, const struct keeper *origin)
 {
-	int64_t since = k->arming.wall_ms;
+	int64_t armed_ms = k->arming.wall_ms;
 
-	k->arming = kin->arming;
-	if (since != 0 || (k->arming.wished && !k->image.forked))
-		k->arming.wall_ms = since != 0 ? since : base_wall_ms();
+	k->arming = origin->arming;
+	if (armed_ms != 0)
+		k->arming.wall_ms = armed_ms;
+	else if (is_armed_by_page(k) && k->image.origin != IMAGE_FORKED)
+		k->arming.wall_ms = base_wall_ms();
 }
 
 bool
-arming_join(struct keeper *k, const struct keeper *kin)
+arming_join(struct keeper *k, const struct keeper *origin)
 {
-	bool asleep = kin != NULL ? kin->arming.asleep : k->node->opts.dormant;
-	bool slept = k->arming.asleep;
+	bool dormant = origin != NULL ? is_dormant(origin) :
+	    k->node->opts.dormant;
+	bool was_dormant = is_dormant(k);
 
 	if (k->feed == NULL)
 		return true;
-	if (asleep) {
+	if (dormant)
 		/* Without memory for a new list it goes on with this one. */
-		if (!slept && lull(k) < 0)
-			return true;
+		return !was_dormant && set_mode(k, ARMING_DORMANT) < 0;
+	if (was_dormant && set_mode(k, ARMING_WATCHED) < 0)
 		return false;
-	}
-	if (slept && wake(k) < 0)
-		return false;
-	if (kin != NULL)
-		follow(k, kin);
-	return !slept;
+	if (origin != NULL)
+		follow(k, origin);
+	return !was_dormant;
 }
 
 void
-arming_again(struct keeper *k, const struct keeper *before)
+arming_rejoin(struct keeper *k, const struct keeper *earlier)
 {
-	bool wished = k->node->opts.dormant;
-
 	if (k->feed == NULL)
 		return;
-	if (before != NULL && before->feed == NULL)
-		before = NULL;
-	if (before != NULL && before->arming.asleep != k->arming.asleep) {
-		if (before->arming.asleep)
-			(void)lull(k);
-		else
-			(void)wake(k);
-	}
-	if (k->arming.asleep)
+	if (earlier != NULL && earlier->feed == NULL)
+		earlier = NULL;
+	if (earlier != NULL && is_dormant(earlier) != is_dormant(k))
+		(void)set_mode(k, is_dormant(earlier) ? ARMING_DORMANT :
+		    ARMING_WATCHED);
+	if (is_dormant(k))
 		return;
 	keeper_expect_unlisted(k);
-	if (before != NULL)
-		k->arming = before->arming;
+	if (earlier != NULL && !is_dormant(earlier))
+		k->arming = earlier->arming;
 	else
-		k->arming.wished = wished;
+		k->arming.mode = k->node->opts.dormant ? ARMING_WATCHED :
+		    ARMING_ALWAYS;
 	k->arming.wall_ms = base_wall_ms();
-	if (k->arming.wished)
+	if (is_armed_by_page(k))
 		atomic_store(&k->node->awake, true);
 }

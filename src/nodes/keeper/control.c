@@ -1,17 +1,13 @@
-/*
- * What a target's threads say of themselves: names, requesters, types, regions.
- */
 #include <string.h>
 
 #include "../../base/base.h"
 #include "../host/proc.h"
 #include "keeper.h"
-#include "kept_memory.h"
+#include "takeover_memory.h"
 
 /*
- * A thread's name costs three calls to read, and a program may begin threads
- * faster than that: so many are read in one pass, the others when somebody
- * asks.
+ * Names read in one pass; others are read when somebody asks.  Each takes three
+ * system calls, and a program may start threads faster than that.
  */
 #define NAME_READS 64
 
@@ -50,7 +46,7 @@ thread_begins(struct keeper *k, const struct rec *rec)
 	if (t == NULL)
 		return;
 	forget_requester(k, t);
-	keeper_kept_thread(k, rec_thread(rec));
+	takeover_thread_changed(k, rec_thread(rec));
 	t->tid = (uint32_t)rec_addr(rec);
 	t->name[0] = '\0';
 	if (k->image.pid != 0 && k->threads.name_reads < NAME_READS) {
@@ -68,7 +64,7 @@ thread_asks_for(struct keeper *k, const struct rec *rec)
 	if (t == NULL)
 		return;
 	forget_requester(k, t);
-	keeper_kept_thread(k, rec_thread(rec));
+	takeover_thread_changed(k, rec_thread(rec));
 	memset(&t->requester, 0, sizeof t->requester);
 	if (rec_size(rec) == 1) {
 		t->requester.node = (uint16_t)rec->w[2];
@@ -87,22 +83,22 @@ static void
 type_named(struct keeper *k, const struct rec *rec)
 {
 	unsigned code = rec_size(rec) & 0xff;
-	char name[9] = "", text[sizeof k->types->by_code[0].text];
+	char name[9] = "", text[sizeof k->declared.types->by_code[0].text];
 
 	memcpy(name, &rec->w[2], 8);
 	name[7] = '\0';
-	memcpy(text, k->types->by_code[code].text, sizeof text);
-	if (stream_types_name(k->types, code, name, text) == 0)
+	memcpy(text, k->declared.types->by_code[code].text, sizeof text);
+	if (stream_types_name(k->declared.types, code, name, text) == 0)
 		keeper_types_changed(k);
 }
 
-/* A description comes in pieces of eight bytes, each with its place. */
+/* A description comes in pieces of eight bytes, each with its position. */
 static void
 type_described(struct keeper *k, const struct rec *rec)
 {
 	unsigned code = rec_size(rec) & 0xff;
 	uint64_t part = rec_size(rec) >> 8;
-	struct stream_type type = k->types->by_code[code];
+	struct stream_type type = k->declared.types->by_code[code];
 
 	if (type.name[0] == '\0' || part >= (sizeof type.text - 1) / 8)
 		return;
@@ -110,15 +106,15 @@ type_described(struct keeper *k, const struct rec *rec)
 		memset(type.text, 0, sizeof type.text);
 	memcpy(type.text + 8 * part, &rec->w[2], 8);
 	type.text[sizeof type.text - 1] = '\0';
-	stream_types_name(k->types, code, type.name, type.text);
-	keeper_kept_types(k);
+	stream_types_name(k->declared.types, code, type.name, type.text);
+	takeover_types_changed(k);
 }
 
 void
 keeper_control(struct keeper *k, const struct rec *rec)
 {
 	k->numbers.controls++;
-	if (k->types == NULL)
+	if (k->declared.types == NULL)
 		return;
 	switch (rec_type(rec)) {
 	case REC_CTL_THREAD:
@@ -135,16 +131,15 @@ keeper_control(struct keeper *k, const struct rec *rec)
 		break;
 	case REC_CTL_REGION:
 	case REC_CTL_REGION_END:
-		region_set_control(&k->regions, rec);
-		keeper_kept_known(k);
+		region_set_control(&k->declared.regions, rec);
+		takeover_regions_changed(k);
 		break;
 	case REC_CTL_STOP:
 	case REC_CTL_START:
-		/* The blocks between are unlisted: their frees are no errors. */
+		/* Blocks of the time between are unlisted. */
 		keeper_expect_unlisted(k);
 		break;
 	case REC_CTL_MARK:
-		/* What it says is for readers of captures. */
 		k->numbers.marks++;
 		break;
 	default:
@@ -161,7 +156,6 @@ keeper_thread_name(struct keeper *k, unsigned thread, char *out, size_t cap)
 	if (thread == 0 || thread >= k->threads.n)
 		return;
 	t = &k->threads.at[thread];
-	/* A thread names itself after it began: what it is called now counts. */
 	if (k->image.pid != 0 && t->tid != 0 && keeper_is_live(k))
 		proc_thread_comm(k->image.pid, (pid_t)t->tid, t->name);
 	base_safe_text(out, cap, t->name, strnlen(t->name, sizeof t->name),

@@ -1,6 +1,3 @@
-/*
- * Visits to targets.
- */
 #include <errno.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -11,17 +8,18 @@
 #include "../../stream/stream.h"
 #include "drain.h"
 #include "keeper.h"
-#include "kept_memory.h"
 #include "node.h"
+#include "takeover_memory.h"
 
-/* --- bell ------------------------------------------------------------------ */
+#define VISIT_MUCH 16384	/* records of a visit: the next one at once */
+#define VISIT_SOME 512		/* the next one in a millisecond */
+#define CALM_MS 16		/* interval from which on a bell watches */
+#define FRESH_MS 10
+#define TURN_MS 2
+#define BEAT_MS 20		/* well below the 100 ms of RING_STALL_MS */
+#define SLEEP_MS 250		/* a closed bell may sleep so long in its feed */
 
-/*
- * The sleepers.
- */
-
-/* How long a closed bell may go on sleeping in its feed. */
-#define SLEEP_MS 250
+/* --- bells ------------------------------------------------------------------ */
 
 struct bell {
 	struct bells *all;
@@ -32,7 +30,7 @@ struct bell {
 	uv_async_t *wake;		/* NULL after close */
 };
 
-void
+static void
 bells_init(struct bells *all)
 {
 	pthread_mutex_init(&all->lock, NULL);
@@ -40,7 +38,7 @@ bells_init(struct bells *all)
 	all->open = 0;
 }
 
-void
+static void
 bells_fini(struct bells *all)
 {
 	pthread_mutex_lock(&all->lock);
@@ -86,7 +84,7 @@ sleeper(void *arg)
 	return NULL;
 }
 
-int
+static int
 bell_open(struct bell **out, struct bells *all, struct stream_feed *feed,
     uv_async_t *wake)
 {
@@ -117,14 +115,15 @@ bell_open(struct bell **out, struct bells *all, struct stream_feed *feed,
 	return 0;
 }
 
-void
+static void
 bell_arm(struct bell *b)
 {
 	if (!atomic_exchange(&b->is_armed, true))
 		sem_post(&b->armed);
 }
 
-bool
+/* True once after it has rung; it is then no longer armed. */
+static bool
 bell_rung(struct bell *b)
 {
 	return atomic_exchange(&b->rung, false);
@@ -142,12 +141,7 @@ bell_close(struct bell *b, struct stream_feed *feed)
 	sem_post(&b->armed);
 }
 
-#define MUCH 16384		/* records of a visit: the next one at once */
-#define SOME 512		/* the next one in a millisecond */
-#define CALM_MS 16		/* interval from which on a bell watches */
-#define FRESH_MS 10
-#define TURN_MS 2
-#define BEAT_MS 20		/* well below the 100 ms of RING_STALL_MS */
+/* --- visits ----------------------------------------------------------------- */
 
 void
 drain_beat(struct node *node)
@@ -167,9 +161,9 @@ next_visit(struct keeper *k, int found, int64_t now)
 {
 	if (k->source.make != NULL)
 		k->visits.interval_ms = DRAIN_CYCLE_MS;
-	else if (found >= MUCH || keeper_is_behind(k))
+	else if (found >= VISIT_MUCH || keeper_is_behind(k))
 		k->visits.interval_ms = 0;
-	else if (found >= SOME)
+	else if (found >= VISIT_SOME)
 		k->visits.interval_ms = 1;
 	else
 		k->visits.interval_ms = 2 * k->visits.interval_ms + 1;
@@ -184,11 +178,11 @@ watch_calm(struct keeper *k)
 	if (k->feed == NULL || k->visits.interval_ms < CALM_MS)
 		return;
 	/* Without a bell it is visited at 15 Hz all the same. */
-	if (k->bell == NULL &&
-	    bell_open(&k->bell, &k->node->bells, k->feed,
+	if (k->visits.bell == NULL &&
+	    bell_open(&k->visits.bell, &k->node->drain.bells, k->feed,
 	    &k->node->drain.wake) < 0)
 		return;
-	bell_arm(k->bell);
+	bell_arm(k->visits.bell);
 }
 
 static void
@@ -205,22 +199,18 @@ visit(struct keeper *k)
 
 static void on_timer(uv_timer_t *);
 
-/* Whose bell has rung is due now. */
 static void
-hear_bells(struct node *node, int64_t now)
+check_bells(struct node *node, int64_t now)
 {
 	struct keeper *k;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		if (k->bell != NULL && bell_rung(k->bell) &&
+		if (k->visits.bell != NULL && bell_rung(k->visits.bell) &&
 		    k->visits.due_ms > now)
 			k->visits.due_ms = now;
 }
 
-/*
- * Of those that this turn has not visited yet the one that has been due for
- * longest.
- */
+/* The target that has been due for longest and was not visited in this turn. */
 static struct keeper *
 most_due(struct node *node, int64_t now)
 {
@@ -247,12 +237,12 @@ next_due(struct node *node, int64_t now)
 }
 
 static void
-turn(struct node *node)
+visit_due(struct node *node)
 {
 	int64_t begun = mono_ms(mono_now()), now = begun, next;
 	struct keeper *k;
 
-	hear_bells(node, now);
+	check_bells(node, now);
 	node->drain.turn++;
 	while (now - begun < TURN_MS && (k = most_due(node, begun)) != NULL) {
 		k->visits.turn = node->drain.turn;
@@ -263,9 +253,9 @@ turn(struct node *node)
 	next = next_due(node, now);
 	if (next <= now) {
 		/*
-		 * By way of the poll: libuv before 1.45 runs a timer of 0 that
-		 * is started in its own callback again at once, and pages would
-		 * wait for as long as a target is busy.
+		 * Not by a timer of 0: libuv before 1.45 runs one that is started
+		 * in its own callback at once, and pages would wait for as long
+		 * as a target is busy.
 		 */
 		uv_timer_stop(&node->drain.timer);
 		uv_async_send(&node->drain.wake);
@@ -279,7 +269,7 @@ turn(struct node *node)
 static void
 on_timer(uv_timer_t *timer)
 {
-	turn(timer->data);
+	visit_due(timer->data);
 }
 
 static void
@@ -289,7 +279,7 @@ on_wake(uv_async_t *wake)
 
 	/* New targets first: a fork is cut from its parent's recent past. */
 	node->hooks->adopt(node);
-	turn(node);
+	visit_due(node);
 	node_check_done(node);
 }
 
@@ -305,6 +295,8 @@ drain_init(struct node *node)
 	r = uv_async_init(node->loop, &node->drain.wake, on_wake);
 	if (r < 0)
 		uv_close((uv_handle_t *)&node->drain.timer, NULL);
+	else
+		bells_init(&node->drain.bells);
 	return r;
 }
 
@@ -316,11 +308,17 @@ drain_close(struct node *node)
 }
 
 void
+drain_fini(struct node *node)
+{
+	bells_fini(&node->drain.bells);
+}
+
+void
 drain_join(struct keeper *k)
 {
 	int64_t now = mono_ms(mono_now());
 
-	k->visits.born_ms = k->visits.silent_since_ms = now;
+	k->visits.joined_ms = k->visits.silent_since_ms = now;
 	k->visits.due_ms = now;
 	k->visits.interval_ms = 0;
 	uv_timer_start(&k->node->drain.timer, on_timer, 0, 0);
@@ -335,5 +333,5 @@ drain_freshen(struct keeper *k)
 	if (k->feed != NULL &&
 	    now - (k->visits.due_ms - k->visits.interval_ms) >= FRESH_MS)
 		visit(k);
-	keeper_kept_show(k);
+	takeover_note_shown(k);
 }

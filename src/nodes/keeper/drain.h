@@ -5,8 +5,12 @@
  * after a millisecond; from then on the interval doubles up to the cycle of
  * 15 Hz, where a bell takes over.  A visit takes about a millisecond at most,
  * and a turn of the loop visits a target once at most and ends after TURN_MS,
- * so pages are served between visits however many targets are busy.  Who has
- * been due for longest is visited first.
+ * so pages are served between visits however many targets are busy.  The target
+ * that has been due for longest is visited first.
+ *
+ * A bell is a thread that sleeps until a calm target's ring fills, and wakes the
+ * loop.  It is opened when a target has become calm for the first time, for a
+ * busy one is visited anyway, and armed whenever it is calm again.
  */
 #ifndef NODES_KEEPER_DRAIN_H
 #define NODES_KEEPER_DRAIN_H
@@ -16,8 +20,10 @@
 #include <stdint.h>
 #include <uv.h>
 
+struct bell;
 struct keeper;
 struct node;
+struct stream_feed;
 
 #define DRAIN_CYCLE_MS 66	/* 1000 / NODES_HZ */
 
@@ -26,57 +32,33 @@ struct drain {
 	uv_async_t wake;		/* by bells and the acceptor */
 	unsigned turn;			/* counts them */
 	int64_t beat_ms;		/* last time all heartbeats were known to be fresh */
+	struct bells {
+		pthread_mutex_t lock;
+		pthread_cond_t none;
+		unsigned open;
+	} bells;
 };
 
 int drain_init(struct node *);
 void drain_close(struct node *);
+/* Waits until the threads of all bells are gone: a fraction of a second at most. */
+void drain_fini(struct node *);
 
 /* A keeper that has just joined the live ones: its first visit is now. */
 void drain_join(struct keeper *);
 
-/* A page is about to look: a visit, unless the last one was a moment ago. */
+/* A page is about to look: visits the target unless that was done a moment ago. */
 void drain_freshen(struct keeper *);
 
 /*
- * To be called every few milliseconds of any longer work on the loop's
- * thread: waiting producers take a heart that stands still for a dead keeper.
+ * To be called every few milliseconds of any longer work on the loop's thread:
+ * waiting producers take a heartbeat that stands still for a dead keeper.
  */
 void drain_beat(struct node *);
 
-/* --- bell ------------------------------------------------------------------ */
-
 /*
- * A thread that sleeps until a calm target's ring fills, and wakes the
- * loop.
- *
- * A busy target is drained every millisecond anyway and a target that ends at
- * once never needs one, so a bell is opened when a target has become calm,
- * and armed whenever it is calm again.
- */
-
-struct bell;
-struct stream_feed;
-struct uv_async_s;
-
-struct bells {
-	pthread_mutex_t lock;
-	pthread_cond_t none;
-	unsigned open;
-};
-
-void bells_init(struct bells *);
-/* Waits until every thread is gone: a fraction of a second at most. */
-void bells_fini(struct bells *);
-
-/* `wake` is sent when the armed bell has rung.  -EAGAIN, -ENOMEM. */
-int bell_open(struct bell **, struct bells *, struct stream_feed *,
-    struct uv_async_s *wake);
-void bell_arm(struct bell *);
-/* True once after it has rung; it is then no longer armed. */
-bool bell_rung(struct bell *);
-/*
- * The thread ends soon and frees the feed, which it may be asleep in; both
- * are out of the caller's hands.
+ * Ends the thread soon; it frees the feed, which it may sleep in.  The caller
+ * has neither any more.
  */
 void bell_close(struct bell *, struct stream_feed *);
 

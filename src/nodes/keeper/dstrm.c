@@ -8,7 +8,6 @@
 
 #include "dstrm.h"
 #include "keeper.h"
-#include "kept_memory.h"
 #include "node.h"
 
 static void
@@ -17,10 +16,6 @@ draw_epoch(struct dstrm_row *row)
 	uint8_t old[WIRE_EPOCH];
 
 	memcpy(old, row->epoch, sizeof old);
-	/*
-	 * 16 bytes come whole once the pool is up, and it is: we are a user's
-	 * program.
-	 */
 	if (getrandom(row->epoch, sizeof row->epoch, 0) !=
 	    (ssize_t)sizeof row->epoch ||
 	    memcmp(old, row->epoch, sizeof old) == 0)
@@ -72,7 +67,6 @@ dstrm_remove(struct dstrm *t, uint32_t index)
 		return;
 	t->row[index].keeper = NULL;
 	t->row[index].name[0] = '\0';
-	/* The old index must be stale at once, not only when it is used again. */
 	draw_epoch(&t->row[index]);
 }
 
@@ -85,7 +79,7 @@ newer(const struct dstrm_row *a, const struct dstrm_row *b)
 
 	if (live_a != live_b)
 		return live_a;
-	/* Spares overtake each other, connections do not. */
+	/* Keepers of the pool overtake each other, connections do not. */
 	if (a->keeper->image.arrival != b->keeper->image.arrival)
 		return a->keeper->image.arrival > b->keeper->image.arrival;
 	return a->keeper->stream > b->keeper->stream;

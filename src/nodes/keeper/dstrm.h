@@ -2,10 +2,9 @@
  * dstrm: the node's table of data streams and its generic name lookup.
  *
  * A row is a name, an index (its place), and an epoch: 16 random bytes drawn
- * whenever the row begins to mean another stream or gets another name, so
- * that an index kept by a page from before is stale and cannot be taken for
- * something else.  Rows of ended streams stay until the table is full; then
- * the one that ended first makes room.
+ * whenever the row gets another stream or another name, so that an index known
+ * to a page from before is stale.  Rows of ended streams stay until the table
+ * is full; then the one that ended first is removed.
  */
 #ifndef NODES_KEEPER_DSTRM_H
 #define NODES_KEEPER_DSTRM_H
@@ -34,14 +33,14 @@ struct dstrm {
 /* -ENOSPC when every row is taken: the caller then removes one. */
 int dstrm_add(struct dstrm *, const char *name, struct keeper *,
     uint32_t *index);
-/* A row as it was in the process before this one.  -EEXIST: it is another's. */
+/* A row as it was in the process before this one.  -EEXIST: it is taken. */
 int dstrm_restore(struct dstrm *, uint32_t index, const char *name,
     const uint8_t epoch[WIRE_EPOCH], struct keeper *);
 void dstrm_remove(struct dstrm *, uint32_t index);
 
 /*
  * The row of that name; of several (a pid used twice) a live one, else the
- * one that began last.  -ENOENT.
+ * newest.  -ENOENT.
  */
 int dstrm_find(const struct dstrm *, const char *name, size_t len,
     uint32_t *index);
@@ -49,7 +48,7 @@ int dstrm_find(const struct dstrm *, const char *name, size_t len,
 /* Another name, and so another epoch.  -ENOENT, -ENAMETOOLONG. */
 int dstrm_rename(struct dstrm *, uint32_t index, const char *name);
 
-/* The row begins to mean another list of the same stream: another epoch. */
+/* Another list of the same stream, and so another epoch. */
 void dstrm_renew(struct dstrm *, uint32_t index);
 
 /* The row behind an index, or NULL when there is none. */

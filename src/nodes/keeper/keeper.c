@@ -1,6 +1,3 @@
-/*
- * One target: beginning and end, and the passes between.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,32 +6,31 @@
 
 #include "drain.h"
 #include "keeper.h"
-#include "kept_memory.h"
-#include "modules.h"
 #include "node.h"
+#include "takeover_memory.h"
 
 static void keeper_free(struct keeper *);
 static void detach(struct keeper *);
 
-/* kept: where it is to be; NULL: in this process's own memory. */
+/* mem: where it is to be; NULL: in this process's own memory. */
 static int
-make_queue(struct keeper_kept *kept, struct stream_queue **out)
+make_queue(struct takeover_memory *mem, struct stream_queue **out)
 {
-	return kept != NULL ?
-	    stream_queue_new_kept(out, STREAM_QUEUE_RECORDS, kept->memory) :
+	return mem != NULL ?
+	    stream_queue_new_kept(out, STREAM_QUEUE_RECORDS, mem->kept) :
 	    stream_queue_new(out, STREAM_QUEUE_RECORDS);
 }
 
 static int
 make_list(const struct keeper *k, uint32_t max, bool forks,
-    struct keeper_kept *kept, struct blklist **out)
+    struct takeover_memory *mem, struct blklist **out)
 {
 	struct blklist *list;
 	int r;
 
-	r = kept != NULL ? blklist_new_kept(&list, max, kept->memory) :
+	r = mem != NULL ? blklist_new_kept(&list, max, mem->kept) :
 	    blklist_new_most(&list,
-	    k->classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
+	    k->format.classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
 	if (r < 0)
 		return r;
 	if (forks) {
@@ -44,8 +40,8 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 			return r;
 		}
 	}
-	blklist_set_opaque(list, !k->levels);
-	blklist_sample(list, k->sample);
+	blklist_set_opaque(list, !k->format.levels);
+	blklist_sample(list, k->format.sample);
 	r = k->node->opts.no_pairs ? blklist_follow_rises(list) : 0;
 	if (r < 0) {
 		blklist_free(list);
@@ -63,31 +59,31 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 
 	if (max == 0)
 		max = o->classic ? NODES_MAX_CLASSIC : NODES_MAX;
-	r = make_queue(k->memory.target, &k->queue);
+	r = make_queue(k->takeover.memory, &k->queue.records);
 	if (r < 0)
 		return r;
-	k->first = stream_queue_next(k->queue);
-	/* Any process may fork, and says so only afterwards. */
-	r = make_list(k, max, o->with_feed, k->memory.target, &k->list);
+	k->queue.first = stream_queue_next(k->queue.records);
+	/* Any process may fork, and it is known only afterwards. */
+	r = make_list(k, max, o->with_feed, k->takeover.memory, &k->list);
 	if (r < 0)
 		return r;
 	if (!o->classic) {
-		r = k->memory.target != NULL ?
-		    kept_sites_new(&k->memory.sites, k->node, &k->sites) :
+		r = k->takeover.memory != NULL ?
+		    takeover_sites_new(&k->takeover.sites, k->node, &k->sites) :
 		    stream_sites_new(&k->sites);
 		if (r < 0)
 			return r;
-		r = stream_digest_new(&k->digest);
+		r = stream_digest_new(&k->queue.digest);
 		if (r < 0)
 			return r;
 	}
-	k->types = malloc(sizeof *k->types);
-	if (k->types == NULL)
+	k->declared.types = malloc(sizeof *k->declared.types);
+	if (k->declared.types == NULL)
 		return -ENOMEM;
 	if (o->classic)
-		stream_types_init_classic(k->types);
+		stream_types_init_classic(k->declared.types);
 	else
-		stream_types_init(k->types);
+		stream_types_init(k->declared.types);
 	keeper_types_changed(k);
 	return 0;
 }
@@ -98,7 +94,7 @@ make_feed(struct keeper *k, int *fds)
 	const struct node_opts *o = &k->node->opts;
 	int r;
 
-	if (k->memory.target != NULL)
+	if (k->takeover.memory != NULL)
 		r = stream_feed_new_kept(&k->feed, fds, o->no_wait,
 		    &keeper_sink, k);
 	else
@@ -106,28 +102,27 @@ make_feed(struct keeper *k, int *fds)
 		    k);
 	if (r < 0)
 		return r;
-	if (k->memory.target != NULL)
+	if (k->takeover.memory != NULL)
 		stream_feed_hold(k->feed);
 	stream_feed_sites(k->feed, k->sites);
 	stream_feed_want_stacks(k->feed, o->stack, o->free_stacks);
 	stream_feed_want_apart(k->feed, o->no_pairs);
-	stream_feed_want_sample(k->feed, k->sample);
+	stream_feed_want_sample(k->feed, k->format.sample);
 	return 0;
 }
 
-/* What can outlive us is in memory of its own, if that can be had. */
 static int
 make_parts(struct keeper *k, const struct keeper_opts *o, int *fds)
 {
 	int r = 0;
 
-	if (o->with_feed && keeper_kept_wanted(k->node) &&
-	    keeper_kept_new(&k->memory.target, k->node, 1) == 0) {
+	if (o->with_feed && takeover_is_wanted(k->node) &&
+	    takeover_memory_new(&k->takeover.memory, k->node, 1) == 0) {
 		r = make_lists(k, o);
 		if (r == 0)
 			r = make_feed(k, fds);
 		if (r == 0) {
-			keeper_kept_made(k->memory.target, k->node);
+			takeover_memory_complete(k->takeover.memory, k->node);
 			return 0;
 		}
 		keeper_drop(k);
@@ -150,14 +145,15 @@ keeper_new(struct keeper **out, struct node *node,
 		return -ENOMEM;
 	k->node = node;
 	k->refs = 1;
+	k->index = KEEPER_NO_ROW;
 	k->image.uid = node->access.owner;
-	k->image.pidfd = -1;
-	k->image.status = -1;
-	k->image.state = o->no_list ? WIRE_S_NO_DATA : WIRE_S_LIVE;
-	k->classic = o->classic;
-	k->levels = !o->classic;
+	k->process.pidfd = -1;
+	k->life.status = -1;
+	k->life.state = o->no_list ? WIRE_S_NO_DATA : WIRE_S_LIVE;
+	k->format.classic = o->classic;
+	k->format.levels = !o->classic;
 	if (o->with_feed)
-		k->sample = node->opts.sample;
+		k->format.sample = node->opts.sample;
 	pthread_mutex_init(&k->modules.lock, NULL);
 	r = make_parts(k, o, fds);
 	if (r < 0) {
@@ -173,7 +169,7 @@ keeper_check_list(struct keeper *k)
 {
 	int r;
 
-	if (k->list == NULL || k->classic)
+	if (k->list == NULL || k->format.classic)
 		return 0;
 	r = blklist_new(&k->oracle, BLKLIST_LITERAL,
 	    blklist_counts(k->list)->aRecMax);
@@ -183,12 +179,12 @@ keeper_check_list(struct keeper *k)
 }
 
 static void
-begin_counting(struct keeper *k)
+restart_counts(struct keeper *k)
 {
 	memset(k->numbers.lost, 0, sizeof k->numbers.lost);
 	k->numbers.bad = k->numbers.mismatches = 0;
-	k->unsure = k->since_click = false;
-	k->image.reason[0] = '\0';
+	k->trust = (struct keeper_trust){ 0 };
+	k->life.reason[0] = '\0';
 	k->numbers.sites_full_then += k->numbers.sites_full;
 	k->numbers.walks_then += k->numbers.walks;
 	k->numbers.pairs_then += k->numbers.pairs;
@@ -198,87 +194,87 @@ begin_counting(struct keeper *k)
 static void
 free_tags(struct keeper *k)
 {
-	if (k->memory.target == NULL)
+	if (k->takeover.memory == NULL)
 		free(k->threads.tag);
 	k->threads.tag = NULL;
 }
 
 /*
- * All that goes by sequence numbers goes at once: what stayed would be taken
- * for that of the records which have the same numbers later.
+ * All that is found by sequence numbers goes at once, for other records will
+ * have these numbers.
  */
 static void
 free_tables(struct keeper *k)
 {
 	blklist_free(k->list);
 	blklist_free(k->oracle);
-	stream_queue_free(k->queue);
-	stream_digest_free(k->digest);
+	stream_queue_free(k->queue.records);
+	stream_digest_free(k->queue.digest);
 	free_tags(k);
 	k->list = NULL;
 	k->oracle = NULL;
-	k->queue = NULL;
-	k->digest = NULL;
+	k->queue.records = NULL;
+	k->queue.digest = NULL;
 }
 
 int
-keeper_anew(struct keeper *k)
+keeper_restart_list(struct keeper *k)
 {
 	uint32_t max = blklist_counts(k->list)->aRecMax;
 	bool checked = k->oracle != NULL;
-	struct keeper_kept *kept = NULL;
+	struct takeover_memory *mem = NULL;
 	struct stream_queue *queue = NULL;
 	struct stream_digest *digest = NULL;
 	struct blklist *list = NULL;
 	int r = 0;
 
-	if (k->memory.target != NULL)
-		r = keeper_kept_new(&kept, k->node,
-		    k->memory.target->generation + 1);
+	if (k->takeover.memory != NULL)
+		r = takeover_memory_new(&mem, k->node,
+		    k->takeover.memory->generation + 1);
 	if (r == 0)
-		r = make_queue(kept, &queue);
+		r = make_queue(mem, &queue);
 	if (r == 0)
-		r = make_list(k, max, k->feed != NULL, kept, &list);
-	if (r == 0 && !k->classic)
+		r = make_list(k, max, k->feed != NULL, mem, &list);
+	if (r == 0 && !k->format.classic)
 		r = stream_digest_new(&digest);
 	if (r < 0) {
 		blklist_free(list);
 		stream_queue_free(queue);
-		keeper_kept_free(kept);
+		takeover_memory_free(mem);
 		return r;
 	}
 	free_tables(k);
-	k->queue = queue;
-	k->digest = digest;
+	k->queue.records = queue;
+	k->queue.digest = digest;
 	k->list = list;
-	k->first = stream_queue_next(queue);
+	k->queue.first = stream_queue_next(queue);
 	k->peak = (struct peak){ 0 };
-	if (kept != NULL)
-		keeper_kept_replace(k, kept);
-	begin_counting(k);
+	if (mem != NULL)
+		takeover_replace(k, mem);
+	restart_counts(k);
 	keeper_types_changed(k);
 	if (checked && keeper_check_list(k) < 0)
-		snprintf(k->image.reason, sizeof k->image.reason,
+		snprintf(k->life.reason, sizeof k->life.reason,
 		    "out of memory for the literal list: not checked");
 	return 0;
 }
 
 int
-keeper_tables(struct keeper *k, struct keeper_kept *kept, uint32_t max,
-    uint64_t next)
+keeper_replace_tables(struct keeper *k, struct takeover_memory *mem,
+    uint32_t max, uint64_t next)
 {
 	int r;
 
 	blklist_free(k->list);
-	stream_queue_free(k->queue);
+	stream_queue_free(k->queue.records);
 	k->list = NULL;
-	k->queue = NULL;
-	r = make_queue(kept, &k->queue);
+	k->queue.records = NULL;
+	r = make_queue(mem, &k->queue.records);
 	if (r < 0)
 		return r;
-	stream_queue_start_at(k->queue, next);
-	k->first = next;
-	return make_list(k, max, true, kept, &k->list);
+	stream_queue_start_at(k->queue.records, next);
+	k->queue.first = next;
+	return make_list(k, max, true, mem, &k->list);
 }
 
 static void
@@ -289,11 +285,11 @@ keeper_free(struct keeper *k)
 	if (k->modules.table != NULL)
 		symbol_modules_free(k->modules.table);
 	pthread_mutex_destroy(&k->modules.lock);
-	if (k->image.pidfd >= 0)
-		close(k->image.pidfd);
-	free(k->image.cut);
-	free(k->image.exe);
-	free(k->image.cwd);
+	if (k->process.pidfd >= 0)
+		close(k->process.pidfd);
+	free(k->process.cut);
+	free(k->process.exe);
+	free(k->process.cwd);
 	free(k->source.arg);
 	free(k);
 }
@@ -314,22 +310,21 @@ keeper_unref(struct keeper *k)
 bool
 keeper_is_live(const struct keeper *k)
 {
-	return k->image.ended_ms == 0;
+	return k->life.ended_ms == 0;
 }
 
 /* --- passes ------------------------------------------------------------- */
 
-/* The feed is dead, by the target's doing or for want of memory. */
 static void
-corrupt(struct keeper *k, int err)
+give_up_feed(struct keeper *k, int err)
 {
-	/* What else was on its way cannot be known: one stands for "some". */
+	/* How many records were on their way is not known: 1 stands for "some". */
 	keeper_lose(k, STREAM_CORRUPT, 1);
-	k->image.state = WIRE_S_CORRUPT;
-	snprintf(k->image.reason, sizeof k->image.reason, "%s: detached",
+	k->life.state = WIRE_S_CORRUPT;
+	snprintf(k->life.reason, sizeof k->life.reason, "%s: detached",
 	    err == -ENOMEM ? "no memory left to order its records" :
 	    "its rings hold what no producer writes");
-	keeper_kept_forget(k);
+	takeover_forget(k);
 	detach(k);
 }
 
@@ -339,12 +334,11 @@ keeper_beat(struct keeper *k, int64_t ms)
 	if (k->feed == NULL)
 		return;
 	stream_feed_beat(k->feed, ms);
-	k->beat_ms = ms;
+	k->visits.beat_ms = ms;
 }
 
-/* What the feed has counted in the target outlives it. */
 static void
-count_asides(struct keeper *k)
+copy_feed_counts(struct keeper *k)
 {
 	const struct stream_feed_counts *n = stream_feed_counts(k->feed);
 
@@ -365,7 +359,7 @@ pass_source(struct keeper *k, int64_t ms)
 
 /*
  * Batch by batch, for only their number can be limited and not their time.  The
- * clock goes on with each: it is what the target's records get.
+ * clock goes on with each batch: records get their time from it.
  */
 static int
 pass_feed(struct keeper *k, int64_t ms, struct mono begun, int64_t limit_us)
@@ -375,15 +369,15 @@ pass_feed(struct keeper *k, int64_t ms, struct mono begun, int64_t limit_us)
 	int n, sum = 0;
 
 	do {
-		k->beat_ms = mono_ms(at) + clock_ahead;
-		n = stream_feed_pass_some(k->feed, k->beat_ms,
+		k->visits.beat_ms = mono_ms(at) + clock_ahead;
+		n = stream_feed_pass_some(k->feed, k->visits.beat_ms,
 		    limit_us > 0 ? KEEPER_BATCH : UINT64_MAX);
 		if (n < 0)
 			return n;
 		if (!stream_feed_is_behind(k->feed))
-			peak_looked(k);
+			peak_end_look(k);
 		sum += n;
-		keeper_kept_room(k);
+		takeover_commit_early(k);
 		at = mono_now();
 	} while (mono_diff_ns(at, begun) < limit_us * 1000 &&
 	    stream_feed_is_behind(k->feed));
@@ -400,7 +394,7 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 		n = pass_source(k, ms);
 	} else if (k->feed != NULL) {
 		n = pass_feed(k, ms, begun, limit_us);
-		count_asides(k);
+		copy_feed_counts(k);
 	} else {
 		return 0;
 	}
@@ -411,10 +405,10 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 	k->numbers.cycle_us =
 	    (uint32_t)(mono_diff_ns(mono_now(), begun) / 1000);
 	if (n < 0) {
-		corrupt(k, n);
+		give_up_feed(k, n);
 		return 0;
 	}
-	keeper_kept_commit(k, false);
+	takeover_commit(k, false);
 	return n;
 }
 
@@ -438,9 +432,9 @@ keeper_is_behind(const struct keeper *k)
 
 /* --- the end ------------------------------------------------------------ */
 
-/* A child forked before the end may say hello after it, and its cut is in these. */
+/* A child forked before the end may say hello after it, and needs these tickets. */
 static void
-keep_due(struct keeper *k)
+save_due(struct keeper *k)
 {
 	size_t bytes = REC_SHARDS * sizeof *k->last.due;
 
@@ -458,18 +452,18 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	if (k->feed != NULL) {
 		int n = stream_feed_finish(k->feed, mono_ms(mono_now()));
 
-		peak_looked(k);
-		count_asides(k);
+		peak_end_look(k);
+		copy_feed_counts(k);
 		modules_find_paths(k);
 		if (n < 0) {
-			corrupt(k, n);
+			give_up_feed(k, n);
 		} else if (!stream_feed_counts(k->feed)->joined) {
-			/* Silent rings of one that never had them say nothing. */
+			/* It never had the rings: silence means nothing. */
 			k->missed = true;
 			state = WIRE_S_NO_DATA;
 			reason = "it could not take the rings that it was "
 			    "given, or not in time";
-		} else if (k->arming.asleep) {
+		} else if (k->arming.mode == ARMING_DORMANT) {
 			/* An empty list would say that it held nothing. */
 			k->missed = true;
 			reason = state == WIRE_S_EXECED ?
@@ -478,30 +472,29 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 			    "it was dormant when it ended: nothing was logged";
 			state = WIRE_S_NO_DATA;
 		} else {
-			keep_due(k);
+			save_due(k);
 		}
 	}
-	keeper_kept_forget(k);
+	takeover_forget(k);
 	k->source.make = NULL;
-	if (k->image.state != WIRE_S_CORRUPT) {
-		k->image.state = state;
+	if (k->life.state != WIRE_S_CORRUPT) {
+		k->life.state = state;
 		if (k->numbers.mismatches == 0 && reason != NULL)
-			snprintf(k->image.reason, sizeof k->image.reason, "%s",
+			snprintf(k->life.reason, sizeof k->life.reason, "%s",
 			    reason);
 	}
-	k->image.status = status;
-	k->image.ended_ms = base_wall_ms();
+	k->life.status = status;
+	k->life.ended_ms = base_wall_ms();
 	detach(k);
 }
 
-/* The feed's end: rings unmapped, waiting producers told. */
 static void
 detach(struct keeper *k)
 {
-	if (k->bell != NULL) {
-		/* Its thread may be asleep in the feed: the feed goes with it. */
-		bell_close(k->bell, k->feed);
-		k->bell = NULL;
+	if (k->visits.bell != NULL) {
+		/* Its thread may sleep in the feed, and frees it. */
+		bell_close(k->visits.bell, k->feed);
+		k->visits.bell = NULL;
 	} else if (k->feed != NULL) {
 		stream_feed_free(k->feed);
 	}
@@ -511,33 +504,33 @@ detach(struct keeper *k)
 void
 keeper_drop(struct keeper *k)
 {
-	keeper_kept_forget(k);
+	takeover_forget(k);
 	if (k->list != NULL)
 		k->last.counts = *blklist_counts(k->list);
-	if (k->queue != NULL)
-		k->last.next = stream_queue_next(k->queue);
+	if (k->queue.records != NULL)
+		k->last.next = stream_queue_next(k->queue.records);
 	free_tables(k);
 	if (k->sites != NULL)
 		stream_sites_unref(k->sites);
-	kept_sites_unref(k->memory.sites);
-	kept_sites_unref(k->memory.sites_left);
+	takeover_sites_unref(k->takeover.sites);
+	takeover_sites_unref(k->takeover.old_sites);
 	k->sites = NULL;
-	k->memory.sites = k->memory.sites_left = NULL;
+	k->takeover.sites = k->takeover.old_sites = NULL;
 	free(k->last.due);
-	free(k->types);
+	free(k->declared.types);
 	free(k->threads.at);
 	free(k->threads.batch_info);
-	keeper_kept_free(k->memory.target);
-	k->memory.target = NULL;
+	takeover_memory_free(k->takeover.memory);
+	k->takeover.memory = NULL;
 	k->last.due = NULL;
-	k->types = NULL;
+	k->declared.types = NULL;
 	k->threads.at = NULL;
 	k->threads.n = k->threads.cap = 0;
 	k->threads.batch_info = NULL;
 	k->threads.requesters = 0;
 }
 
-/* --- what is known ------------------------------------------------------ */
+/* --- queries ------------------------------------------------------------ */
 
 const struct blklist_counts *
 keeper_counts(const struct keeper *k)
@@ -558,28 +551,30 @@ keeper_lost(const struct keeper *k)
 bool
 keeper_complete(const struct keeper *k)
 {
-	return !k->unsure && keeper_lost(k) == 0 &&
+	return !k->trust.unsure && keeper_lost(k) == 0 &&
 	       keeper_counts(k)->full == 0 &&
-	       k->image.state != WIRE_S_CORRUPT &&
-	       k->image.state != WIRE_S_NO_DATA;
+	       k->life.state != WIRE_S_CORRUPT &&
+	       k->life.state != WIRE_S_NO_DATA;
 }
 
 uint64_t
 keeper_oldest(const struct keeper *k)
 {
-	return k->queue != NULL ? stream_queue_oldest(k->queue) : k->last.next;
+	return k->queue.records != NULL ?
+	    stream_queue_oldest(k->queue.records) : k->last.next;
 }
 
 uint64_t
 keeper_next(const struct keeper *k)
 {
-	return k->queue != NULL ? stream_queue_next(k->queue) : k->last.next;
+	return k->queue.records != NULL ?
+	    stream_queue_next(k->queue.records) : k->last.next;
 }
 
 int64_t
 keeper_now_ms(const struct keeper *k)
 {
-	if (k->classic || k->source.words != NULL)
+	if (k->format.classic || k->source.words != NULL)
 		return k->source.now_ms;
 	return mono_ms(mono_now());
 }
@@ -591,10 +586,10 @@ keeper_share_sites(struct keeper *child, const struct keeper *parent)
 		return;
 	stream_sites_ref(parent->sites);
 	stream_sites_unref(child->sites);
-	kept_sites_ref(parent->memory.sites);
-	child->memory.sites_left = child->memory.sites;
+	takeover_sites_ref(parent->takeover.sites);
+	child->takeover.old_sites = child->takeover.sites;
 	child->sites = parent->sites;
-	child->memory.sites = parent->memory.sites;
+	child->takeover.sites = parent->takeover.sites;
 	if (child->feed != NULL)
 		stream_feed_sites(child->feed, child->sites);
 }
@@ -604,8 +599,8 @@ keeper_types_changed(struct keeper *k)
 {
 	uint8_t legal[32];
 
-	keeper_kept_types(k);
-	stream_types_legal(k->types, legal);
+	takeover_types_changed(k);
+	stream_types_legal(k->declared.types, legal);
 	blklist_set_legal(k->list, legal);
 	if (k->oracle != NULL)
 		blklist_set_legal(k->oracle, legal);
@@ -614,7 +609,7 @@ keeper_types_changed(struct keeper *k)
 void
 keeper_expect_unlisted(struct keeper *k)
 {
-	k->since_click = true;
+	k->trust.since_click = true;
 	blklist_set_since_click(k->list, true);
 	if (k->oracle != NULL)
 		blklist_set_since_click(k->oracle, true);

@@ -1,13 +1,14 @@
 /*
- * What the loader was told is the path of most modules.  It has none for the
- * program itself, a relative one for a library found by way of a relative
- * folder, and a long one is cut to fit the target's area.  What was executed is
- * not the program where that was given to the loader, as in "ld.so ./program".
+ * Paths of the modules that a target's stacks name.
  *
- * While the process lives and the module is loaded its maps say more.  A
- * relative path of what was unloaded meanwhile is one from where the process
- * is, or from where it was at the start, if there is such a file; whoever
- * reads that compares build ids.
+ * The target knows what the loader was told: the path of most modules, none for
+ * the program itself, a relative one for a library found by way of a relative
+ * folder, and a long one is cut.  /proc/PID/exe is the loader, not the program,
+ * after "ld.so ./program".
+ *
+ * While the process lives and the module is loaded, its maps say more.  The
+ * relative path of a module unloaded meanwhile is tried from the process's
+ * folder, and from that at its start; build ids are compared by the reader.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,26 +16,23 @@
 #include <unistd.h>
 
 #include "../host/proc.h"
-#include "modules.h"
+#include "keeper.h"
 #include "node.h"
 
-/* Without "./": a path of the kernel has none. */
+/* Skips "./", which paths of the kernel never have. */
 static const char *
-plain(const char *path)
+skip_dots(const char *path)
 {
 	while (strncmp(path, "./", 2) == 0)
 		path += 2;
 	return path;
 }
 
-/*
- * What lies at its place may be another object by now, so it has to be the
- * longer form of what was told.
- */
+/* The path must be a longer form of what was told: another object may be there now. */
 static bool
 is_longer(const char *path, const struct stream_module *m)
 {
-	const char *told = plain(m->path);
+	const char *told = skip_dots(m->path);
 	size_t len = strlen(path), n = strlen(told);
 
 	if (path[0] == '[')		/* "[vdso]": of no file, never unloaded */
@@ -50,13 +48,13 @@ is_file_in(const char *folder, const char *name, char out[PROC_PATH])
 {
 	int n;
 
-	name = plain(name);
+	name = skip_dots(name);
 	n = snprintf(out, PROC_PATH, "%s/%s", folder, name);
 	return n > 0 && n < PROC_PATH && access(out, R_OK) == 0;
 }
 
 static bool
-find(const struct keeper *k, const struct stream_module *m,
+find_path(const struct keeper *k, const struct stream_module *m,
     char out[PROC_PATH])
 {
 	bool lives = k->image.pid != 0 && keeper_is_live(k);
@@ -65,15 +63,15 @@ find(const struct keeper *k, const struct stream_module *m,
 	if (lives && proc_maps_path(k->image.pid, m->start, out) == 0 &&
 	    is_longer(out, m))
 		return true;
-	/* A bare name is none of the loader's, but "linux-vdso.so.1". */
+	/* The loader gives no bare names; "linux-vdso.so.1" is the kernel's. */
 	if (m->cut || m->path[0] == '/' || strchr(m->path, '/') == NULL)
 		return false;
 	return (lives && proc_cwd(k->image.pid, folder) == 0 &&
 	    is_file_in(folder, m->path, out)) ||
-	    (k->image.cwd != NULL && is_file_in(k->image.cwd, m->path, out));
+	    (k->process.cwd != NULL &&
+	    is_file_in(k->process.cwd, m->path, out));
 }
 
-/* What lies where the program was loaded. */
 static bool
 find_program(const struct keeper *k, const struct stream_module *m,
     char out[PROC_PATH])
@@ -94,9 +92,9 @@ name_one(struct keeper *k, unsigned no)
 	if (m.path[0] == '\0') {
 		if (find_program(k, &m, path))
 			stream_sites_set_path(k->sites, no, path);
-		else if (k->image.exe != NULL)
-			stream_sites_set_path(k->sites, no, k->image.exe);
-	} else if (find(k, &m, path)) {
+		else if (k->process.exe != NULL)
+			stream_sites_set_path(k->sites, no, k->process.exe);
+	} else if (find_path(k, &m, path)) {
 		stream_sites_set_path(k->sites, no, path);
 	}
 }
@@ -109,8 +107,6 @@ modules_find_paths(struct keeper *k)
 	while (k->modules.named < n)
 		name_one(k, ++k->modules.named);
 }
-
-/* --- the module table --------------------------------------------------- */
 
 struct reading {
 	uv_work_t work;

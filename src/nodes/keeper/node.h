@@ -4,9 +4,8 @@
  * (keeper_pool.c), a sleeping thread for each calm target (drain.c) and libuv's
  * workers (symbols, /proc).
  *
- * A room includes the headers of the rooms below it.  The state of a room above
- * the keepers is its own: here is only a pointer to it.  What a room below needs
- * of a room above goes through node_hooks.
+ * Rooms above the keepers define their own state; node has pointers to it.  A
+ * room calls those above it through node_hooks.
  */
 #ifndef NODES_KEEPER_NODE_H
 #define NODES_KEEPER_NODE_H
@@ -26,20 +25,16 @@
 #include "drain.h"
 #include "dstrm.h"
 #include "keeper.h"
-#include "kept_node.h"
+#include "takeover_memory.h"
 
 #define NODE_PATH SOCKET_PATH		/* of the folder, and of what is in it */
 #define NODE_TARGETS_MAX 480		/* live targets */
 #define NODE_USER_TARGETS 120		/* live targets of one user at a system's node */
 
-struct arrivals;
 struct daemon;
 struct device;
 struct hello;
 struct images;
-struct listings;
-struct lookup;
-struct node;
 struct self_watch;
 struct quota;
 struct run;
@@ -47,11 +42,11 @@ struct serve;
 
 /* Calls from a room to one above it. */
 struct node_hooks {
-	/* Takes in the targets that have arrived. */
+	/* Adopts the targets that have arrived. */
 	void (*adopt)(struct node *);
 	/* Stops the loop when there is nobody left to serve. */
 	void (*check_done)(struct node *);
-	/* Does a page's connection with that id still exist? */
+	/* Is that page's connection still open? */
 	bool (*is_connected)(struct node *, uint64_t conn);
 	/* Fills in the state of the node's command, as in STATS of the node. */
 	void (*stat_command)(struct node *, struct wire_stats *);
@@ -61,7 +56,7 @@ struct node_hooks {
 struct command_tree {
 	pid_t parent;			/* our supervisor, the command's parent */
 	bool ended;
-	bool deserted;			/* our supervisor is gone */
+	bool unsupervised;		/* our supervisor is gone */
 };
 
 struct node {
@@ -82,7 +77,6 @@ struct node {
 	struct keepers live;		/* with a row, not ended */
 	struct keeper *own_stream;	/* the node's own blocks; NULL none */
 	struct drain drain;
-	struct bells bells;
 	struct node_store store;
 	struct command_tree command;
 	_Atomic uint64_t last_stream;	/* last id given to a stream */
@@ -91,11 +85,9 @@ struct node {
 
 	struct self_watch *self_watch;
 	struct hello *hello;
-	struct quota *quota;		/* live targets that have a stream */
+	struct quota *quota;
 	struct images *images;
 	struct serve *serve;
-	struct lookup *lookup;
-	struct listings *listings;
 	struct device *device;		/* NULL: its records do not come from one */
 	struct run *run;
 	struct daemon *daemon;

@@ -1,12 +1,9 @@
-/*
- * One target: records into queue, digest and list, and losses.
- */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "keeper.h"
-#include "kept_memory.h"
 #include "node.h"
+#include "takeover_memory.h"
 
 #define TAGS STREAM_QUEUE_RECORDS
 
@@ -33,12 +30,11 @@ same_window(const struct keeper *k, enum blklist_order order, uint64_t offs)
 }
 
 /*
- * The lists hold the same blocks.  Only what they hold is compared: which
- * pairs were cancelled is each list's own affair, and with a full list that
- * decides what was refused, so from then on there is nothing to compare.
+ * Compares what the two lists hold.  Each cancels other pairs, and with a full
+ * list that decides what was refused: from then on they may differ.
  */
 static void
-compare(struct keeper *k)
+compare_lists(struct keeper *k)
 {
 	const struct blklist_counts *a = blklist_counts(k->list);
 	const struct blklist_counts *b = blklist_counts(k->oracle);
@@ -52,7 +48,7 @@ compare(struct keeper *k)
 	    same_window(k, BLKLIST_BY_ADDRESS, offs))
 		return;
 	k->numbers.mismatches++;
-	snprintf(k->image.reason, sizeof k->image.reason,
+	snprintf(k->life.reason, sizeof k->life.reason,
 	    "indexed and literal list differ (%llu times)",
 	    (unsigned long long)k->numbers.mismatches);
 }
@@ -63,6 +59,85 @@ set_tag(struct keeper *k, uint64_t seq, uint16_t info)
 	k->threads.tag[seq % TAGS] =
 	    (struct keeper_tag){ .seq = (uint32_t)seq, .info = info };
 }
+
+/* --- the peak ------------------------------------------------------------- */
+
+/*
+ * A list knows the highest of what its records come to in the order in which
+ * they are applied.  Records of one thread are in the order of its program;
+ * those of several are ordered on each address only, so that what two threads
+ * held at once may be applied one after the other.  Hence the estimate: a look
+ * is what a feed has found in the rings at one time, and its rise is by how much
+ * each thread's records of it have raised what was held, at most, summed over
+ * all threads.
+ *
+ * A record is found a look late if its ring was looked at before its thread had
+ * published it, and another look late if it waited for a ticket in flight.  So
+ * the rises of three looks are added to what was held before them.
+ */
+static void
+peak_begin(struct keeper *k)
+{
+	struct peak *p = &k->peak;
+
+	if (p->begun)
+		return;
+	p->begun = true;
+	/* What a fork has brought is there before the first record. */
+	for (unsigned i = 0; i < PEAK_LOOKS; i++)
+		p->base[i] = keeper_counts(k)->live_bytes;
+}
+
+static uint64_t
+rise_of_look(const struct keeper *k)
+{
+	return k->peak.rise[0] + (k->list != NULL ? blklist_rises(k->list) : 0);
+}
+
+void
+peak_end_look(struct keeper *k)
+{
+	struct peak *p = &k->peak;
+	uint64_t most = p->base[PEAK_LOOKS - 1];
+
+	if (k->list == NULL)
+		return;
+	p->rise[0] = rise_of_look(k);
+	blklist_rises_begin(k->list);
+	for (unsigned i = 0; i < PEAK_LOOKS; i++)
+		most += p->rise[i];
+	p->several |= k->threads.n > 2;
+	if (p->several && most > p->most)
+		p->most = most;
+	for (unsigned i = PEAK_LOOKS - 1; i > 0; i--) {
+		p->base[i] = p->base[i - 1];
+		p->rise[i] = p->rise[i - 1];
+	}
+	p->base[0] = keeper_counts(k)->live_bytes;
+	p->rise[0] = 0;
+}
+
+struct peak
+peak_save(const struct keeper *k)
+{
+	struct peak peak = k->peak;
+
+	peak.rise[0] = rise_of_look(k);
+	return peak;
+}
+
+/* Of one thread the order is known, and so is its highest. */
+uint64_t
+peak_most(const struct keeper *k)
+{
+	uint64_t peak = keeper_counts(k)->peak_bytes;
+
+	if (!k->node->opts.no_pairs || k->format.sample != 0)
+		return 0;
+	return k->peak.most > peak ? k->peak.most : peak;
+}
+
+/* --- into queue and list -------------------------------------------------- */
 
 static void
 apply(struct keeper *k, struct blklist_batch *b)
@@ -75,17 +150,16 @@ apply(struct keeper *k, struct blklist_batch *b)
 	b->left_out = NULL;
 	if (k->oracle != NULL) {
 		blklist_apply(k->oracle, b);
-		compare(k);
+		compare_lists(k);
 	}
 }
 
-/* Room for requesters, from the first one on. */
 static bool
-tags(struct keeper *k)
+make_tags(struct keeper *k)
 {
 	if (k->threads.tag == NULL)
-		k->threads.tag = k->memory.target != NULL
-				     ? k->memory.target->tag
+		k->threads.tag = k->takeover.memory != NULL
+				     ? k->takeover.memory->tag
 				     : calloc(TAGS, sizeof *k->threads.tag);
 	if (k->threads.batch_info == NULL)
 		k->threads.batch_info =
@@ -119,27 +193,27 @@ keeper_take(struct keeper *k, const struct rec *rec, size_t n,
 	struct blklist_batch b = { .rec = rec, .n = n, .near_ms = near_ms,
 		.ms = ms, .info = info, .ninfo = ninfo, .cancel = true };
 
-	if (n == 0 || k->queue == NULL)
+	if (n == 0 || k->queue.records == NULL)
 		return;
-	if (ninfo > 0 && !tags(k))
+	if (ninfo > 0 && !make_tags(k))
 		b.ninfo = 0;
-	if (k->digest != NULL && n <= KEEPER_BATCH)
+	if (k->queue.digest != NULL && n <= KEEPER_BATCH)
 		b.left_out = left_out;
-	b.seq = stream_queue_next(k->queue);
-	stream_queue_put(k->queue, rec, n);
+	b.seq = stream_queue_next(k->queue.records);
+	stream_queue_put(k->queue.records, rec, n);
 	apply(k, &b);
-	if (k->digest != NULL && n <= KEEPER_BATCH)
-		stream_digest_put(k->digest, b.seq, rec, n, left_out,
+	if (k->queue.digest != NULL && n <= KEEPER_BATCH)
+		stream_digest_put(k->queue.digest, b.seq, rec, n, left_out,
 		    k->threads.tag != NULL ? info_of : NULL, k);
 }
 
-/* The requesters of those threads that have one, beside their allocations. */
+/* Requesters of allocations by threads that have one; returns how many. */
 static size_t
 gather_requesters(struct keeper *k, const struct rec *rec, size_t n)
 {
 	size_t ninfo = 0;
 
-	if (k->threads.requesters == 0 || !tags(k))
+	if (k->threads.requesters == 0 || !make_tags(k))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		unsigned t = rec_thread(&rec[i]);
@@ -162,9 +236,9 @@ sink_records(void *arg, const struct rec *rec, size_t n, int64_t near_ms)
 		size_t m = n < KEEPER_BATCH ? n : KEEPER_BATCH;
 		size_t ninfo = gather_requesters(k, rec, m);
 
-		/* A later round of the pass has what was written meanwhile. */
-		if (near_ms < k->beat_ms)
-			near_ms = k->beat_ms;
+		/* A later round of the pass brings what was written meanwhile. */
+		if (near_ms < k->visits.beat_ms)
+			near_ms = k->visits.beat_ms;
 		keeper_take(
 		    k, rec, m, near_ms, NULL, k->threads.batch_info, ninfo);
 		rec += m;
@@ -207,7 +281,6 @@ keeper_take_classic(struct keeper *k, const uint8_t raw[REC_CLASSIC_SIZE],
 	}
 	if (requester != NULL)
 		info.info = *requester;
-	/* READ widens the low bits again, against the clock of this stream. */
 	rec.w[2] = rec_w2(0, (uint32_t)ms);
 	if (ms > k->source.now_ms)
 		k->source.now_ms = ms;
@@ -221,6 +294,6 @@ keeper_lose(struct keeper *k, unsigned cause, uint64_t count)
 	if (cause >= STREAM_CAUSES || count == 0)
 		return;
 	k->numbers.lost[cause] += count;
-	if (k->queue != NULL)
-		stream_queue_lose(k->queue, cause, count);
+	if (k->queue.records != NULL)
+		stream_queue_lose(k->queue.records, cause, count);
 }

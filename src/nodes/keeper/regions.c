@@ -1,47 +1,55 @@
 /*
- * The set of a target's regions, and when it may be told.
+ * The set of a target's regions: memory of which every block is in its stream,
+ * so that what lies between the blocks is free.
+ *
+ * The target says where a region begins and ends (alloclog_region(3)), each with
+ * the region's number.  The two come from different threads and so in any
+ * order: a beginning and the end of its number cancel each other.  Where regions
+ * overlap, the one with the highest number counts, for a program that forgets to
+ * end a pool's region lays the next one over it.
+ *
+ * A target that has declared more than there is room for has no regions any
+ * more: later ends might be of those that were left out.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/base.h"
 #include "keeper.h"
-#include "node.h"
-#include "regions.h"
 
 static void
-overrun(struct region_set *kn)
+set_overrun(struct region_set *set)
 {
-	kn->overrun = true;
-	kn->n = kn->nended = 0;
+	set->overrun = true;
+	set->n = set->nended = 0;
 }
 
-/* False: it is the end that came before this beginning, or there is none. */
+/* True if the region's end has come before; it is taken out. */
 static bool
-take_ended(struct region_set *kn, uint32_t no)
+take_ended(struct region_set *set, uint32_t no)
 {
-	for (unsigned i = 0; i < kn->nended; i++)
-		if (kn->ended[i] == no) {
-			kn->ended[i] = kn->ended[--kn->nended];
+	for (unsigned i = 0; i < set->nended; i++)
+		if (set->ended[i] == no) {
+			set->ended[i] = set->ended[--set->nended];
 			return true;
 		}
 	return false;
 }
 
 static void
-begins(struct region_set *kn, uint32_t no, const struct rec *rec)
+begin_region(struct region_set *set, uint32_t no, const struct rec *rec)
 {
 	struct wire_region *r;
 	char name[9] = "";
 
-	if (take_ended(kn, no) || rec_size(rec) == 0 ||
+	if (take_ended(set, no) || rec_size(rec) == 0 ||
 	    rec_size(rec) > REC_ADDR_MASK - rec_addr(rec))
 		return;
-	if (kn->n == REGION_SET_MAX) {
-		overrun(kn);
+	if (set->n == REGION_SET_MAX) {
+		set_overrun(set);
 		return;
 	}
-	r = &kn->at[kn->n].region;
+	r = &set->at[set->n].region;
 	*r = (struct wire_region){
 		.base = rec_addr(rec),
 		.size = rec_size(rec),
@@ -50,35 +58,35 @@ begins(struct region_set *kn, uint32_t no, const struct rec *rec)
 	};
 	memcpy(name, &rec->w[3], 8);
 	base_safe_text(r->name, sizeof r->name, name, strlen(name), false);
-	kn->at[kn->n++].no = no;
+	set->at[set->n++].no = no;
 }
 
 static void
-ends(struct region_set *kn, uint32_t no)
+end_region(struct region_set *set, uint32_t no)
 {
-	for (unsigned i = 0; i < kn->n; i++)
-		if (kn->at[i].no == no) {
-			kn->at[i] = kn->at[--kn->n];
+	for (unsigned i = 0; i < set->n; i++)
+		if (set->at[i].no == no) {
+			set->at[i] = set->at[--set->n];
 			return;
 		}
-	if (kn->nended == REGION_SET_MAX)
-		overrun(kn);
+	if (set->nended == REGION_SET_MAX)
+		set_overrun(set);
 	else
-		kn->ended[kn->nended++] = no;
+		set->ended[set->nended++] = no;
 }
 
 void
-region_set_control(struct region_set *kn, const struct rec *rec)
+region_set_control(struct region_set *set, const struct rec *rec)
 {
 	uint32_t no = (uint32_t)(rec->w[2] >> 32);
 
-	if (kn->overrun)
+	if (set->overrun)
 		return;
 	if (rec_type(rec) == REC_CTL_REGION)
-		begins(kn, no, rec);
+		begin_region(set, no, rec);
 	else
-		ends(kn, no);
-	kn->change++;
+		end_region(set, no);
+	set->change++;
 }
 
 static bool
@@ -87,14 +95,13 @@ overlap(const struct wire_region *a, const struct wire_region *b)
 	return a->base < b->base + b->size && b->base < a->base + a->size;
 }
 
-/* Another one lies over it that began later. */
 static bool
-is_covered(const struct region_set *kn, unsigned i)
+is_covered(const struct region_set *set, unsigned i)
 {
-	for (unsigned k = 0; k < kn->n; k++)
-		if (k != i && overlap(&kn->at[k].region, &kn->at[i].region) &&
-		    ((int32_t)(kn->at[k].no - kn->at[i].no) > 0 ||
-		    (kn->at[k].no == kn->at[i].no && k > i)))
+	for (unsigned k = 0; k < set->n; k++)
+		if (k != i && overlap(&set->at[k].region, &set->at[i].region) &&
+		    ((int32_t)(set->at[k].no - set->at[i].no) > 0 ||
+		    (set->at[k].no == set->at[i].no && k > i)))
 			return true;
 	return false;
 }
@@ -108,24 +115,25 @@ by_base(const void *a, const void *b)
 }
 
 size_t
-region_set_get(const struct region_set *kn, struct wire_region *out)
+region_set_get(const struct region_set *set, struct wire_region *out)
 {
 	size_t n = 0;
 
-	for (unsigned i = 0; i < kn->n && n < WIRE_REGIONS_MAX; i++)
-		if (!is_covered(kn, i))
-			out[n++] = kn->at[i].region;
+	for (unsigned i = 0; i < set->n && n < WIRE_REGIONS_MAX; i++)
+		if (!is_covered(set, i))
+			out[n++] = set->at[i].region;
 	if (n > 1)
 		qsort(out, n, sizeof *out, by_base);
 	return n;
 }
 
 bool
-region_set_is_valid(const struct region_set *kn)
+region_set_is_valid(const struct region_set *set)
 {
-	for (unsigned i = 0; i < kn->n && kn->n <= REGION_SET_MAX; i++)
-		if (kn->at[i].region.size == 0 || memchr(kn->at[i].region.name,
-		    '\0', sizeof kn->at[i].region.name) == NULL)
+	for (unsigned i = 0; i < set->n && set->n <= REGION_SET_MAX; i++)
+		if (set->at[i].region.size == 0 ||
+		    memchr(set->at[i].region.name, '\0',
+		    sizeof set->at[i].region.name) == NULL)
 			return false;
-	return kn->n <= REGION_SET_MAX && kn->nended <= REGION_SET_MAX;
+	return set->n <= REGION_SET_MAX && set->nended <= REGION_SET_MAX;
 }

@@ -1,14 +1,14 @@
 /*
- * One target: what the process before this one has left of it, read and taken
- * up.  The memory is of this very program, or it would not have been opened.
+ * A keeper made from the last commit of the process before.  This very program
+ * wrote the memory, or it would not have been opened.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kept_memory.h"
 #include "node.h"
+#include "takeover_memory.h"
 
 static char *
 text_or_null(const char *text)
@@ -17,61 +17,43 @@ text_or_null(const char *text)
 }
 
 static int
-read_image(struct keeper *k, const struct kept_image *i, bool adopted)
+read_image(struct keeper *k, const struct takeover_image *i, bool adopted)
 {
+	k->image = i->image;
 	k->stream = i->stream;
-	k->image.parent = i->parent;
-	k->image.arrival = i->arrival;
-	k->image.forked = i->forked != 0;
-	k->image.start = i->start;
-	k->image.exe_dev = i->exe_dev;
-	k->image.exe_ino = i->exe_ino;
-	k->sample = i->sample;
+	k->format.sample = i->sample;
 	k->sandbox.at_hello = i->sandbox;
-	k->sandbox.known = i->sandbox_known != 0;
+	k->sandbox.known = i->sandbox_known;
 	k->sandbox.looks = atomic_load(&i->looks);
 	k->sandbox.locked = atomic_load(&i->locked) != 0;
-	k->image.pid = i->pid;
-	k->image.ppid = i->ppid;
-	k->image.uid = i->uid;
-	memcpy(k->image.comm, i->comm, sizeof k->image.comm);
-	k->image.exe = text_or_null(i->exe);
-	k->image.cwd = text_or_null(i->cwd);
-	if (adopted || i->has_cut == 0)
+	k->process.exe = text_or_null(i->exe);
+	k->process.cwd = text_or_null(i->cwd);
+	if (adopted || !i->has_cut)
 		return 0;
-	k->image.cut = malloc(sizeof i->cut);
-	if (k->image.cut == NULL)
+	k->process.cut = malloc(sizeof i->cut);
+	if (k->process.cut == NULL)
 		return -ENOMEM;
-	memcpy(k->image.cut, i->cut, sizeof i->cut);
+	memcpy(k->process.cut, i->cut, sizeof i->cut);
 	return 0;
 }
 
+/* Watchers have lost their connections; they ask again when they are back. */
 static void
-read_slot(struct keeper *k, const struct kept_slot *slot)
+read_slot(struct keeper *k, const struct takeover_slot *slot)
 {
-	k->first = slot->first;
-	k->image.state = (enum wire_state)slot->state;
-	memcpy(k->image.reason, slot->reason, sizeof k->image.reason);
-	k->unsure = slot->unsure;
-	k->since_click = slot->since_click;
-	/* Who watched it has lost his connection, and says so when he is back. */
-	k->arming = (struct arming){ .asleep = slot->asleep,
-		.wished = slot->wished, .held = slot->held,
+	k->queue.first = slot->first;
+	k->life = slot->life;
+	k->trust = slot->trust;
+	k->arming = (struct arming){ .mode = slot->arming,
 		.wall_ms = slot->armed_wall_ms };
-	memcpy(k->numbers.lost, slot->lost, sizeof k->numbers.lost);
-	k->numbers.bad = slot->bad;
-	k->numbers.mismatches = slot->mismatches;
-	k->numbers.sites_full_then = slot->sites_full_then;
-	k->numbers.walks_then = slot->walks_then;
-	k->numbers.pairs_then = slot->pairs_then;
-	k->numbers.marks = slot->marks;
+	k->numbers = slot->numbers;
 	k->peak = slot->peak;
-	if (slot->has_known)
-		k->regions = slot->known;
+	if (slot->has_regions)
+		k->declared.regions = slot->regions;
 }
 
 static int
-read_threads(struct keeper *k, const struct kept_slot *slot,
+read_threads(struct keeper *k, const struct takeover_slot *slot,
     const struct keeper_thread *thread)
 {
 	if (slot->threads == 0)
@@ -83,23 +65,20 @@ read_threads(struct keeper *k, const struct kept_slot *slot,
 	k->threads.n = k->threads.cap = slot->threads;
 	for (size_t i = 0; i < k->threads.n; i++)
 		k->threads.requesters += k->threads.at[i].has_requester;
-	k->memory.target->to[0] = k->memory.target->to[1] = slot->threads;
+	k->takeover.memory->to[0] = k->takeover.memory->to[1] = slot->threads;
 	return 0;
 }
 
-/*
- * Those of records that the commit knows nothing of are wiped out, for others
- * will have their numbers.  Where it knows of none at all, that is the array.
- */
+/* Removes tags of records after the commit: others will get their numbers. */
 static void
-read_tags(struct keeper *k, const struct kept_slot *slot)
+read_tags(struct keeper *k, const struct takeover_slot *slot)
 {
 	if (!slot->has_tags) {
-		kept_zero(k->memory.target->memory, k->memory.target->tag,
-		    STREAM_QUEUE_RECORDS * sizeof *k->memory.target->tag);
+		kept_zero(k->takeover.memory->kept, k->takeover.memory->tag,
+		    STREAM_QUEUE_RECORDS * sizeof *k->takeover.memory->tag);
 		return;
 	}
-	k->threads.tag = k->memory.target->tag;
+	k->threads.tag = k->takeover.memory->tag;
 	for (uint32_t i = 0; i < STREAM_QUEUE_RECORDS; i++)
 		if ((int32_t)(k->threads.tag[i].seq - (uint32_t)slot->next) >=
 		    0)
@@ -107,75 +86,75 @@ read_tags(struct keeper *k, const struct kept_slot *slot)
 }
 
 static int
-resume_list(struct keeper *k, const struct kept_slot *slot, unsigned s)
+resume_list(struct keeper *k, const struct takeover_slot *slot, unsigned s)
 {
-	struct keeper_kept *kk = k->memory.target;
+	struct takeover_memory *mem = k->takeover.memory;
 	int r;
 
-	r = stream_queue_resume(&k->queue, STREAM_QUEUE_RECORDS, kk->memory,
-	    s);
-	if (r == 0 && stream_queue_next(k->queue) != slot->next)
+	r = stream_queue_resume(&k->queue.records, STREAM_QUEUE_RECORDS,
+	    mem->kept, s);
+	if (r == 0 && stream_queue_next(k->queue.records) != slot->next)
 		r = -ESTALE;
 	if (r == 0)
-		r = blklist_resume(&k->list, kk->image->max, KEEPER_REMEMBERED,
-		    kk->memory, s, slot->next);
+		r = blklist_resume(&k->list, mem->image->max, KEEPER_REMEMBERED,
+		    mem->kept, s, slot->next);
 	if (r == 0 && k->node->opts.no_pairs)
 		r = blklist_follow_rises(k->list);
 	return r;
 }
 
 /*
- * What stood in the list cannot be told any more: it begins at the commit.  One
- * that was not adopted yet had nothing in it by then; another one says since
- * when it is, as if it had been armed just now.
+ * The list is lost and starts again at the commit.  One that was not adopted yet
+ * was empty by then; any other one counts as armed just now.
  */
 static int
-begin_anew(struct keeper *k, const struct kept_slot *slot,
-    struct keeper_kept **anew)
+restart_list(struct keeper *k, const struct takeover_slot *slot,
+    struct takeover_memory **anew)
 {
 	int r;
 
-	r = keeper_kept_new(anew, k->node, k->memory.target->generation + 1);
+	r = takeover_memory_new(anew, k->node,
+	    k->takeover.memory->generation + 1);
 	if (r == 0)
-		r = keeper_tables(
-		    k, *anew, k->memory.target->image->max, slot->next);
+		r = keeper_replace_tables(
+		    k, *anew, k->takeover.memory->image->max, slot->next);
 	if (r < 0)
 		return r;
 	if (slot->name[0] == '\0')
 		return 0;
-	k->since_click = true;
+	k->trust.since_click = true;
 	blklist_set_since_click(k->list, true);
 	k->arming.wall_ms = base_wall_ms();
-	snprintf(k->image.reason, sizeof k->image.reason,
+	snprintf(k->life.reason, sizeof k->life.reason,
 	    "the node died while much "
 	    "happened: its list begins anew");
 	return 0;
 }
 
-/* anew: memory that its list is in now instead, to be freed after it. */
+/* anew: receives memory that its list is in instead, to be freed after it. */
 static int
-resume_tables(struct keeper *k, const struct kept_slot *slot, unsigned s,
-    struct keeper_kept **anew)
+resume_tables(struct keeper *k, const struct takeover_slot *slot, unsigned s,
+    struct takeover_memory **anew)
 {
-	struct keeper_kept *kk = k->memory.target;
+	struct takeover_memory *mem = k->takeover.memory;
 	int r;
 
 	r = resume_list(k, slot, s);
 	if (r == -ESTALE)
-		r = begin_anew(k, slot, anew);
+		r = restart_list(k, slot, anew);
 	if (r == 0)
-		r = read_threads(k, slot, kk->thread[s]);
+		r = read_threads(k, slot, mem->thread[s]);
 	if (r == 0)
-		r = stream_digest_new(&k->digest);
+		r = stream_digest_new(&k->queue.digest);
 	if (r < 0)
 		return r;
-	k->types = malloc(sizeof *k->types);
-	if (k->types == NULL)
+	k->declared.types = malloc(sizeof *k->declared.types);
+	if (k->declared.types == NULL)
 		return -ENOMEM;
 	if (slot->has_types)
-		*k->types = slot->types;
+		*k->declared.types = slot->types;
 	else
-		stream_types_init(k->types);
+		stream_types_init(k->declared.types);
 	read_tags(k, slot);
 	return 0;
 }
@@ -187,62 +166,66 @@ is_text(const char *text, size_t cap)
 }
 
 /*
- * No kill leaves it otherwise; but what killed the process may have spoilt it
- * first, and we are not to read on behind its end.
+ * A kill leaves valid memory.  But the fault that killed the process may have
+ * overwritten it first, and nothing is to be read beyond its end.
  */
 static bool
-is_whole(const struct kept_image *i, const struct kept_slot *slot)
+is_valid(const struct takeover_image *i, const struct takeover_slot *slot)
 {
+	const struct keeper_life *life = &slot->life;
+
 	return slot->threads <= KEEPER_THREADS_MAX + 1 &&
-	    region_set_is_valid(&slot->known) &&
-	    slot->state >= WIRE_S_LIVE && slot->state <= WIRE_S_DORMANT &&
+	    region_set_is_valid(&slot->regions) &&
+	    life->state >= WIRE_S_LIVE && life->state <= WIRE_S_DORMANT &&
+	    life->ended_ms == 0 && slot->arming <= ARMING_HELD &&
 	    is_text(slot->name, sizeof slot->name) &&
-	    is_text(slot->reason, sizeof slot->reason) &&
-	    is_text(i->comm, sizeof i->comm) &&
+	    is_text(life->reason, sizeof life->reason) &&
+	    is_text(i->image.comm, sizeof i->image.comm) &&
 	    is_text(i->exe, sizeof i->exe) && is_text(i->cwd, sizeof i->cwd);
 }
 
 int
-keeper_resume(struct keeper **out, struct node *node, struct keeper_kept *kk,
-    const int fds[2], struct kept_sites *ks, struct stream_sites *sites)
+keeper_resume(struct keeper **out, struct node *node,
+    struct takeover_memory *mem, const int fds[2], struct takeover_sites *ts,
+    struct stream_sites *sites)
 {
-	const struct kept_slot *slot = keeper_kept_slot(kk);
-	unsigned s = (unsigned)(slot - kk->slot);
-	struct keeper_kept *anew = NULL;
+	const struct takeover_slot *slot = takeover_valid_slot(mem);
+	unsigned s = (unsigned)(slot - mem->slot);
+	struct takeover_memory *anew = NULL;
 	struct keeper *k;
 	int r;
 
-	r = is_whole(kk->image, slot) ? keeper_new(&k, node,
+	r = is_valid(mem->image, slot) ? keeper_new(&k, node,
 	    &(struct keeper_opts){ .no_list = true }, NULL) : -EINVAL;
 	if (r < 0) {
-		keeper_kept_free(kk);
+		takeover_memory_free(mem);
 		return r;
 	}
-	k->memory.target = kk;
-	k->levels = true;
+	k->takeover.memory = mem;
+	k->format.levels = true;
 	read_slot(k, slot);
-	r = read_image(k, kk->image, slot->name[0] != '\0');
+	r = read_image(k, mem->image, slot->name[0] != '\0');
 	if (r == 0)
 		r = resume_tables(k, slot, s, &anew);
 	if (r == 0)
-		r = stream_feed_resume(&k->feed, fds, kk->state[s],
+		r = stream_feed_resume(&k->feed, fds, mem->state[s],
 		    &keeper_sink, k);
-	/* Armed, or sent to sleep, with no commit after it: another list. */
-	if (r == 0 && stream_feed_is_armed(k->feed) == k->arming.asleep)
+	/* No commit after it was armed or sent to sleep: the list is another one. */
+	if (r == 0 && stream_feed_is_armed(k->feed) ==
+	    (k->arming.mode == ARMING_DORMANT))
 		r = -ESTALE;
 	if (r < 0) {
 		keeper_unref(k);
-		keeper_kept_free(anew);
+		takeover_memory_free(anew);
 		return r;
 	}
 	k->sites = sites;
-	k->memory.sites = ks;
+	k->takeover.sites = ts;
 	stream_feed_sites(k->feed, sites);
 	keeper_types_changed(k);
 	if (anew != NULL) {
-		/* Requesters are of records that are in no queue now. */
 		k->threads.tag = NULL;
-		keeper_kept_replace(k, anew);
+		takeover_replace(k, anew);
 	}
 	*out = k;
 	return 0;

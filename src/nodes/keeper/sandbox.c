@@ -1,9 +1,13 @@
+/*
+ * Known limit
+ *	A look takes in SANDBOX_THREADS of a target's threads: a thread beyond
+ *	them that has locked itself in alone is found by a later look.
+ */
 #include <errno.h>
 
 #include "../host/proc.h"
 #include "keeper.h"
-#include "kept_memory.h"
-#include "sandbox.h"
+#include "takeover_memory.h"
 
 void
 sandbox_begin(struct keeper *k, bool free)
@@ -13,7 +17,7 @@ sandbox_begin(struct keeper *k, bool free)
 	*s = (struct sandbox){ 0 };
 	s->known = (free && k->image.start != 0) ||
 	    proc_seccomp(k->image.pid, k->image.pid, &s->at_hello) == 0;
-	/* Always, for another may have been meant to have this feed. */
+	/* Even if unknown: the feed may have been prepared for another target. */
 	stream_feed_sandbox(k->feed, s->known ? RING_SANDBOX_FREE :
 	    RING_SANDBOX_UNKNOWN, 0);
 }
@@ -25,20 +29,19 @@ look_at(struct keeper *k, pid_t tid)
 	uint64_t now;
 	int r = proc_seccomp(k->image.pid, tid, &now);
 
-	/* A thread that has ended meanwhile has locked nobody in. */
 	if (r == 0)
 		s->locked |= now != s->at_hello;
 	else if (r != -ENOENT && r != -ESRCH)
 		s->blind = true;
 }
 
-/* Kept first: who comes after us must not count a look twice. */
+/* Written first: the next process must not count a look twice. */
 static void
-tell(struct keeper *k)
+tell_target(struct keeper *k)
 {
 	struct sandbox *s = &k->sandbox;
 
-	keeper_kept_sandbox(k);
+	takeover_write_sandbox(k);
 	stream_feed_sandbox(k->feed, s->locked ? RING_SANDBOX_LOCKED :
 	    RING_SANDBOX_FREE, s->looks);
 }
@@ -58,10 +61,10 @@ sandbox_look(struct keeper *k)
 	s->blind |= n == 0;
 	for (size_t i = 0; i < n && !s->locked; i++)
 		look_at(k, tid[i]);
-	/* The first one, or all of them at once, is what most programs mean. */
+	/* Most programs lock in the first thread, or all at once. */
 	look_at(k, k->image.pid);
 	if (s->next == 0 && !s->blind)
 		s->looks++;
 	if (s->locked || s->next == 0)
-		tell(k);
+		tell_target(k);
 }

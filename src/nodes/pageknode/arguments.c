@@ -1,6 +1,3 @@
-/*
- * The arguments of pageknode: parsing and --help.
- */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -9,7 +6,7 @@
 #include "../bridge/bridge.h"
 #include "../keeper/node.h"
 #include "../serve/serve.h"
-#include "../spool/print.h"
+#include "../spool/spool.h"
 #include "pageknode.h"
 
 #define HELP_COLUMN 22
@@ -48,7 +45,6 @@ take_roles(void *into, const char *text)
 	return access_parse_roles(text, &o->roles);
 }
 
-/* Without a name, lp chooses the printer. */
 static int
 take_printer(void *into, const char *text)
 {
@@ -99,7 +95,6 @@ print_help(void)
 	}
 }
 
-/* Refuses options of another kind of node. */
 static int
 check_kind(uint64_t given, enum node_kind kind)
 {
@@ -117,7 +112,7 @@ check_kind(uint64_t given, enum node_kind kind)
 }
 
 static int
-settle(struct node_opts *o, uint64_t given)
+check_options(struct node_opts *o, uint64_t given)
 {
 	enum node_kind kind = node_kind(o);
 
@@ -187,5 +182,5 @@ node_options(int argc, char **argv, struct node_opts *o)
 	}
 	if (optind < argc)
 		o->argv = &argv[optind];
-	return settle(o, given) < 0 ? NODE_USAGE : -1;
+	return check_options(o, given) < 0 ? NODE_USAGE : -1;
 }

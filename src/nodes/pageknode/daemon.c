@@ -18,20 +18,19 @@
 #include "../serve/serve.h"
 #include "../supervisor/command.h"
 #include "../takeover/takeover.h"
-#include "daemon.h"
-#include "run.h"
+#include "pageknode.h"
 
 #define FOLDER_MODE 0755	/* of the system's folder, whatever the umask is */
 #define PAGES_MODE 0660		/* of the system's sockets: the group's */
 #define PAGES_MODE_ALONE 0600	/* ... where there is no such group */
 #define TARGETS_MODE 0666	/* anybody's; what a target sees is its own */
-#define LOCK ".lock"		/* behind the path of the pages' socket */
+#define LOCK ".lock"		/* after the path of the pages' socket */
 
-#define KEPT_LOCK FDSTORE_OURS "lock"
+#define STORED_LOCK FDSTORE_OURS "lock"
 
 /* --- places ------------------------------------------------------------- */
 
-/* /run is root's; nobody but root or us may have made what is below it. */
+/* The folder must be root's or ours. */
 static int
 system_folder(char *path, size_t cap)
 {
@@ -70,15 +69,14 @@ find_place(const struct node *node, char path[NODE_PATH])
 }
 
 /*
- * Who holds the lock owns both names.  The kernel lets go of it when the last
- * of a node and its supervisor is gone, and what they left behind is removed
- * without a doubt.
+ * The lock protects both socket names.  It ends with the last of a node and its
+ * supervisor, so what they have left can be removed.
  */
 static int
 lock_place(struct node *node, const char *path)
 {
 	char lock[NODE_PATH + sizeof LOCK];
-	int fd = fdstore_take(&node->store.fds, KEPT_LOCK);
+	int fd = fdstore_take(&node->store.fds, STORED_LOCK);
 
 	if (fd >= 0) {
 		node->daemon->lock_fd = fd;
@@ -99,7 +97,7 @@ lock_place(struct node *node, const char *path)
 		return -EADDRINUSE;
 	}
 	node->daemon->lock_fd = fd;
-	fdstore_put(&node->store.fds, KEPT_LOCK, fd);
+	fdstore_put(&node->store.fds, STORED_LOCK, fd);
 	return 0;
 }
 
@@ -114,20 +112,20 @@ bind_place(const struct node *node, const char *path, int type, mode_t mode)
 }
 
 /*
- * The socket of the node before us, on which connections wait; -1 none.  One
- * whose name somebody else has by now, since the folder was removed, goes on
- * without it: it is not ours to remove.
+ * The socket of the process before, on which connections wait; -1 none.  If the
+ * folder was removed and another node has the name by now, *stays is set: the
+ * name is not ours to remove.
  */
 static int
-socket_before(struct node *node, const char *kept, const char *path,
+stored_socket(struct node *node, const char *name, const char *path,
     bool *stays)
 {
 	struct fdstore *store = &node->store.fds;
-	const struct socket_file *file = kept_node_socket(node, kept);
+	const struct socket_file *file = takeover_node_socket(node, name);
 	char was[SOCKET_PATH];
 	int fd, is;
 
-	while ((fd = fdstore_take(store, kept)) >= 0) {
+	while ((fd = fdstore_take(store, name)) >= 0) {
 		is = file != NULL && file->ino != 0 ?
 		    socket_is_there(path, file) :
 		    access(path, F_OK) == 0 ? 1 : -ENOENT;
@@ -142,65 +140,55 @@ socket_before(struct node *node, const char *kept, const char *path,
 }
 
 static int
-socket_new(struct node *node, const char *kept, const char *path, int fd)
+store_socket(struct node *node, const char *name, const char *path, int fd)
 {
 	struct fdstore *store = &node->store.fds;
-	struct socket_file *file = kept_node_socket(node, kept);
+	struct socket_file *file = takeover_node_socket(node, name);
 
 	if (fd < 0)
 		return fd;
 	if (file != NULL)
 		*file = socket_file(path);
-	fdstore_remove(store, kept);
-	fdstore_put(store, kept, fd);
+	fdstore_remove(store, name);
+	fdstore_put(store, name, fd);
 	return fd;
 }
 
 static int
-socket_at(struct node *node, const char *kept, const char *path, int type,
+socket_at(struct node *node, const char *name, const char *path, int type,
     mode_t mode, bool *stays)
 {
-	int fd = socket_before(node, kept, path, stays);
+	int fd = stored_socket(node, name, path, stays);
 
-	return fd >= 0 ? fd : socket_new(node, kept, path,
+	return fd >= 0 ? fd : store_socket(node, name, path,
 	    bind_place(node, path, type, mode));
 }
 
 int
-daemon_socket(struct node *node, const char *kept, const char *path, int type,
-    bool *stays)
-{
-	int fd = socket_before(node, kept, path, stays);
-
-	return fd >= 0 ? fd : socket_new(node, kept, path,
-	    socket_bind(path, type));
-}
-
-/*
- * Targets first: from the moment on that a page is let in, who starts a
- * program is watched.
- */
-static int
-listen_own(struct node *node, const char *path)
+daemon_listen_targets(struct node *node, const char *path)
 {
 	char hello[NODE_PATH + sizeof DAEMON_HELLO];
 	bool stays = false;
-	int fd, r;
+	int r;
 
-	r = lock_place(node, path);
-	if (r < 0)
-		return r;
 	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
-	fd = socket_at(node, KEPT_TARGETS, hello, SOCK_SEQPACKET,
+	r = socket_at(node, STORED_TARGETS, hello, SOCK_SEQPACKET,
 	    TARGETS_MODE, &stays);
-	r = fd < 0 ? fd : hello_listen_fd(node->hello, node, fd, hello, stays);
-	if (r < 0)
-		return node_say(hello, r);
-	stays = false;
-	fd = socket_at(node, KEPT_PAGES, path, SOCK_STREAM,
+	if (r >= 0)
+		r = hello_listen_fd(node->hello, r, hello, stays);
+	return r < 0 ? node_say(hello, r) : 0;
+}
+
+int
+daemon_listen_pages(struct node *node, const char *path)
+{
+	bool stays = false;
+	int r = socket_at(node, STORED_PAGES, path, SOCK_STREAM,
 	    node->access.group != (gid_t)-1 ? PAGES_MODE : PAGES_MODE_ALONE,
 	    &stays);
-	r = fd < 0 ? fd : serve_listen_fd(node, fd, path, stays);
+
+	if (r >= 0)
+		r = serve_listen_fd(node, r, path, stays);
 	return r < 0 ? node_say(path, r) : 0;
 }
 
@@ -220,8 +208,7 @@ listen_inherited(struct node *node, struct inherited *pages,
 			close(targets->fd);
 		return -EINVAL;
 	}
-	r = hello_listen_fd(node->hello, node, targets->fd, targets->path,
-	    true);
+	r = hello_listen_fd(node->hello, targets->fd, targets->path, true);
 	if (r < 0) {
 		close(pages->fd);
 		return node_say(targets->path, r);
@@ -240,14 +227,17 @@ listen_somewhere(struct node *node, struct inherited *pages,
 	if (pages->fd >= 0 || targets->fd >= 0)
 		return listen_inherited(node, pages, targets);
 	r = find_place(node, path);
-	return r < 0 ? r : listen_own(node, path);
+	if (r == 0)
+		r = lock_place(node, path);
+	/* Targets first: once pages can come, programs must be watched. */
+	if (r == 0)
+		r = daemon_listen_targets(node, path);
+	return r < 0 ? r : daemon_listen_pages(node, path);
 }
 
-/* --- beginning and end -------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
-/*
- * Targets and files need descriptors too: pages have half of them at most.
- */
+/* Pages may have half of the descriptors: targets and files need some, too. */
 static void
 limit_pages(struct node *node)
 {
@@ -270,12 +260,10 @@ on_interrupt(uv_signal_t *sig, int signum)
 	struct node *node = sig->data;
 
 	(void)signum;
-	/* As by SIGTERM. */
 	images_end_all(node, false);
 	uv_stop(node->loop);
 }
 
-/* Its terminal may go, a reader of its words too; ^C ends it. */
 static int
 watch_signals(struct node *node)
 {
@@ -296,7 +284,6 @@ watch_signals(struct node *node)
 	return uv_signal_start(&node->daemon->interrupt, on_interrupt, SIGINT);
 }
 
-/* The note's ALLOCLOG: blocks of the node itself, in the classic format. */
 static int
 own_stream(struct node *node)
 {
@@ -323,20 +310,20 @@ on_above_closed(uv_handle_t *handle)
 	free(handle);
 }
 
-/* What it sends is of a command; all else that is to be read there is its end. */
+/* Messages of the supervisor are about a command; an end of file is its end. */
 static void
 on_above(uv_poll_t *above, int status, int events)
 {
 	struct node *node = above->data;
-	char word[FDSTORE_MESSAGE];
-	ssize_t n = recv(node->store.fds.fd, word, sizeof word - 1,
+	char text[FDSTORE_MESSAGE];
+	ssize_t n = recv(node->store.fds.fd, text, sizeof text - 1,
 	    MSG_DONTWAIT);
 
 	(void)status;
 	(void)events;
 	if (n > 0) {
-		word[n] = '\0';
-		run_told(node, word);
+		text[n] = '\0';
+		run_message(node, text);
 		return;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -346,10 +333,10 @@ on_above(uv_poll_t *above, int status, int events)
 	uv_close((uv_handle_t *)above, on_above_closed);
 	fprintf(stderr, "pageknode: its supervisor is gone: it runs on, and "
 	    "nobody starts it again\n");
-	run_deserted(node);
+	run_lost_supervisor(node);
 }
 
-/* Without memory for that, the next message that cannot be sent tells us. */
+/* If that fails, the next message that cannot be sent shows that it is gone. */
 static void
 watch_supervisor(struct node *node)
 {
@@ -369,30 +356,29 @@ watch_supervisor(struct node *node)
 }
 
 void
-daemon_store(struct node *node)
+daemon_open_store(struct node *node)
 {
 	fdstore_open(&node->store.fds, node->opts.supervised);
 	watch_supervisor(node);
 }
 
 /*
- * Its place may be our starter's standard output, which we let go of; and one
- * that begins anew would empty it, did it not know that it has lines.  Where
- * systemd starts us again, a file that was moved away meanwhile is begun anew.
+ * Only with a supervisor: the report may be the standard output, which we have
+ * released by then.  If systemd starts us again, the file is opened by its name.
  */
 void
-daemon_report(struct node *node)
+daemon_share_report(struct node *node)
 {
 	struct fdstore *store = &node->store.fds;
 	int fd;
 
 	if (node->opts.supervised < 0)
 		return;
-	fd = fdstore_take(store, KEPT_REPORT);
+	fd = fdstore_take(store, STORED_REPORT);
 	if (fd >= 0)
 		report_replace(&node->images->report, fd);
 	else if (node->images->report.fd >= 0)
-		fdstore_put(store, KEPT_REPORT, node->images->report.fd);
+		fdstore_put(store, STORED_REPORT, node->images->report.fd);
 }
 
 int
@@ -402,14 +388,14 @@ daemon_begin(struct node *node)
 	int r;
 
 	umask(077);
-	daemon_store(node);
+	daemon_open_store(node);
 	limit_pages(node);
 	r = inherited_take(&pages, &targets, fdstore_inherit,
 	    &node->store.fds);
 	if (r < 0)
 		return node_say("the sockets that were passed", r);
-	daemon_report(node);
-	kept_node_begin(node);
+	daemon_share_report(node);
+	takeover_node_begin(node);
 	r = own_stream(node);
 	if (r < 0)
 		return node_say(DAEMON_OWN_STREAM, r);
@@ -437,7 +423,7 @@ daemon_close(struct node *node)
 {
 	struct daemon *d = node->daemon;
 
-	/* A second word does not end us in the middle of our end. */
+	/* A second ^C must not interrupt our end. */
 	if (d->watching) {
 		uv_close((uv_handle_t *)&d->interrupt, NULL);
 		signal(SIGINT, SIG_IGN);
@@ -449,7 +435,7 @@ daemon_close(struct node *node)
 	d->above = NULL;
 	d->watching = false;
 	node->own_stream = NULL;
-	/* The lock file stays: who removed it could remove another's. */
+	/* The lock file stays: it could be another node's by now. */
 	if (d->lock_fd > 0)
 		close(d->lock_fd);
 	d->lock_fd = 0;

@@ -1,10 +1,3 @@
-/*
- * The node's parts together.
- *
- * A node that runs a command goes when the command's process tree has ended
- * and no page is connected; a generator goes with its last page; a daemon goes
- * when it is told to.
- */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +12,6 @@
 #include "../arrivals/arrivals.h"
 #include "../bridge/bridge.h"
 #include "../demo/demo.h"
-#include "../demo/device.h"
 #include "../host/workers.h"
 #include "../images/images.h"
 #include "../self_watch/self_watch.h"
@@ -49,16 +41,15 @@ name_node(struct node *node)
 }
 
 static void
-say_of_table(void *arg, const char *sentence)
+report_table_error(void *arg, const char *sentence)
 {
 	(void)arg;
 	fprintf(stderr, "pageknode: %s\n", sentence);
 }
 
 /*
- * The table's entry for this machine, if it has one.  A node that a page has
- * started leaves it to pages to say what is wrong with the table: its error
- * output may be their terminal.
+ * By the table's entry for this machine, if there is one.  Only a daemon reports
+ * errors of the table: the error output of others may be a page's terminal.
  */
 static void
 name_by_table(struct node *node)
@@ -67,7 +58,7 @@ name_by_table(struct node *node)
 	int r;
 
 	r = friendly_load(&node->friendly, !node->opts.system,
-	    node->opts.daemon ? say_of_table : NULL, NULL);
+	    node->opts.daemon ? report_table_error : NULL, NULL);
 	if (r < 0) {
 		node_say("table of nodes", r);
 		return;
@@ -88,16 +79,16 @@ first_stream(const uint8_t random[WIRE_EPOCH])
 	return n >> 16 << 12 | UINT64_C(1) << 60;
 }
 
-/* A node that stands alone has nobody but its log to tell. */
+/* A daemon logs the report's error; others tell their pages. */
 static void
-tend_report(struct node *node)
+check_report(struct node *node)
 {
 	struct report *rep = &node->images->report;
 
 	report_flush(rep);
-	if (rep->error == 0 || rep->told || !node->opts.daemon)
+	if (rep->error == 0 || rep->logged || !node->opts.daemon)
 		return;
-	rep->told = true;
+	rep->logged = true;
 	node_say(NODES_REPORT_MISSING, -rep->error);
 }
 
@@ -113,14 +104,13 @@ on_second(uv_timer_t *timer)
 	listings_second(node);
 	fdstore_second(&node->store.fds);
 	run_second(node);
-	tend_report(node);
+	check_report(node);
 	node_check_done(node);
 }
 
 static void
 check_done(struct node *node)
 {
-	/* A reader that takes its time gets its lines all the same. */
 	if (node->closing || node->opts.daemon || node->serve->count > 0 ||
 	    report_waits(&node->images->report) || run_awaits_page(node))
 		return;
@@ -128,15 +118,12 @@ check_done(struct node *node)
 		uv_stop(node->loop);
 }
 
-/* The states of the rooms, in one piece of the heap. */
 struct rooms {
 	struct self_watch self_watch;
 	struct hello hello;
 	struct quota quota;
 	struct images images;
 	struct serve serve;
-	struct lookup lookup;
-	struct listings listings;
 	struct run run;
 	struct daemon daemon;
 };
@@ -153,8 +140,6 @@ make_rooms(struct node *node)
 	node->quota = &rooms->quota;
 	node->images = &rooms->images;
 	node->serve = &rooms->serve;
-	node->lookup = &rooms->lookup;
-	node->listings = &rooms->listings;
 	node->run = &rooms->run;
 	node->daemon = &rooms->daemon;
 	return 0;
@@ -194,7 +179,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	node->hooks = &hooks;
 	node->opts = *opts;
 	node->begun = mono_now();
-	node->hello->listen_fd = -1;
+	hello_init(node->hello, node);
 	node->store.fds.fd = -1;
 	node->run->status = -1;
 	access_init(&node->access, opts->system, opts->roles);
@@ -208,8 +193,8 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 		goto no_report;
 	}
 	/*
-	 * A child may say hello to another node than its parent did: no number
-	 * of a daemon's is one of another's.
+	 * A child may say hello to another node than its parent did, so no two
+	 * daemons give the same number.
 	 */
 	if (opts->daemon)
 		node->last_stream = first_stream(node->boot);
@@ -225,16 +210,17 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 		goto no_serve;
 	lookup_init(node);
 	self_watch_init(node);
-	bells_init(&node->bells);
 	node->second.data = node;
 	uv_timer_init(loop, &node->second);
 	uv_timer_start(&node->second, on_second, 1000, 1000);
 	return 0;
 no_serve:
 	drain_close(node);
+	drain_fini(node);
 no_drain:
 	report_close(&node->images->report);
 no_report:
+	hello_fini(node->hello);
 	quota_fini(node->quota);
 	free_rooms(node);
 	return r;
@@ -251,7 +237,7 @@ node_close(struct node *node)
 	run_close(node);
 	images_end_all(node, node->command.ended);
 	device_close(node);
-	tend_report(node);
+	check_report(node);
 	uv_close((uv_handle_t *)&node->second, NULL);
 	drain_close(node);
 	listings_close(node);
@@ -261,9 +247,9 @@ void
 node_fini(struct node *node)
 {
 	images_fini(node);
-	kept_node_fini(node);
+	takeover_node_fini(node);
 	fdstore_close(&node->store.fds);
-	bells_fini(&node->bells);
+	drain_fini(node);
 	hello_fini(node->hello);
 	serve_fini(node);
 	self_watch_fini(node);
@@ -276,11 +262,9 @@ node_fini(struct node *node)
 
 /* --- the program -------------------------------------------------------- */
 
-/*
- * Takes away the sockets of nodes that were killed.
- */
+/* Removes the sockets of nodes that were killed. */
 static void
-sweep(const char *folder)
+remove_dead_sockets(const char *folder)
 {
 	DIR *dir = opendir(folder);
 	struct dirent *e;
@@ -304,12 +288,9 @@ sweep(const char *folder)
 		closedir(dir);
 }
 
-/*
- * A generator: it is nobody's newest target, and goes by another name than a
- * command.
- */
+/* A generator or a device.  Its socket's name is no command's. */
 static int
-begin_generator(struct node *node, const char *folder)
+begin_source(struct node *node, const char *folder)
 {
 	char path[NODE_PATH + 32];
 	int r;
@@ -331,9 +312,8 @@ begin_generator(struct node *node, const char *folder)
 	return r < 0 ? node_say(path, r) : 0;
 }
 
-/* The sockets for pages that come later and for targets; then whom to watch. */
 static int
-begin(struct node *node)
+begin_node(struct node *node)
 {
 	char folder[NODE_PATH];
 	int r;
@@ -343,9 +323,9 @@ begin(struct node *node)
 	r = nodes_folder(folder, sizeof folder);
 	if (r < 0)
 		return node_say_folder(r);
-	sweep(folder);
+	remove_dead_sockets(folder);
 	return node->opts.argv != NULL ? run_begin(node, folder) :
-	    begin_generator(node, folder);
+	    begin_source(node, folder);
 }
 
 static void
@@ -359,11 +339,11 @@ serve(struct node *node)
 }
 
 /*
- * Descriptors 0 to 2 that were closed: nothing of ours may land there, for the
- * node lets go of them later.  The command finds them closed again.
+ * Opens those of descriptors 0 to 2 that were closed: the node releases them
+ * later, so no file of ours may be there.  The command finds them closed again.
  */
 static void
-hold_stdio(void)
+open_closed_stdio(void)
 {
 	int fd;
 
@@ -375,8 +355,8 @@ hold_stdio(void)
 }
 
 /*
- * The node's own process: this program again, by the file that it is even if
- * that has been replaced, with a word more.
+ * The node's own process: the file of this program, even if it was replaced,
+ * with one more option.
  */
 static void
 become_node(void *arg, int fd)
@@ -399,7 +379,6 @@ become_node(void *arg, int fd)
 	node_say("/proc/self/exe", -errno);
 }
 
-/* Many descriptors are held, and none of a command's limits. */
 static int
 supervise(char **argv, const struct node_opts *opts)
 {
@@ -414,25 +393,59 @@ supervise(char **argv, const struct node_opts *opts)
 	return supervisor_run_command(become_node, argv, &command, opts->fd);
 }
 
+/* Returns an exit status. */
+static int
+run_node(const struct node_opts *opts, uv_loop_t *loop)
+{
+	int failed = opts->daemon ? DAEMON_FAILED : NODE_FAILED;
+	static struct node node;
+	int error, r;
+
+	r = nodes_workers(loop);
+	if (r < 0) {
+		node_say("a thread for what takes long", r);
+		return failed;
+	}
+	r = node_init(&node, loop, opts);
+	if (r < 0) {
+		node_say(opts->report != NULL ? opts->report : "node", r);
+		uv_run(loop, UV_RUN_DEFAULT);
+		return failed;
+	}
+	name_by_table(&node);
+	r = opts->daemon ? daemon_begin(&node) : begin_node(&node);
+	if (r == 0)
+		serve(&node);
+	node_close(&node);
+	uv_run(loop, UV_RUN_DEFAULT);
+	error = node.run->error;
+	node_fini(&node);
+	if (r < 0)
+		return failed;
+	/* A page shows the error itself. */
+	if (opts->fd >= 0 || error == 0)
+		return 0;
+	return error == ENOENT ? NODE_NOT_FOUND : NODE_NOT_RUN;
+}
+
 int
 nodes_main(int argc, char **argv)
 {
-	static struct node node;
 	struct node_opts opts;
 	uv_loop_t loop;
-	int error, r;
+	int r;
 
-	hold_stdio();
+	open_closed_stdio();
 	r = node_options(argc, argv, &opts);
 	if (r >= 0)
 		return r;
 	if (opts.bridge)
 		return bridge_run(&(struct bridge_opts){ .roles = opts.roles,
 		    .node = opts.page_node, .target = opts.target });
-	/* Its file was called by another name. */
+	/* It was executed as /proc/self/exe. */
 	if (opts.supervised >= 0)
 		prctl(PR_SET_NAME, "pageknode");
-	/* Before anything is forked: the page's link is not the target's. */
+	/* Before anything is forked: the target must not inherit the page's link. */
 	else if (opts.fd >= 0 && fcntl(opts.fd, F_SETFD, FD_CLOEXEC) < 0) {
 		node_say("--fd", -errno);
 		return NODE_USAGE;
@@ -445,32 +458,7 @@ nodes_main(int argc, char **argv)
 		node_say("loop", r);
 		return NODE_FAILED;
 	}
-	r = nodes_workers(&loop);
-	if (r < 0) {
-		node_say("a thread for what takes long", r);
-		uv_loop_close(&loop);
-		return opts.daemon ? DAEMON_FAILED : NODE_FAILED;
-	}
-	r = node_init(&node, &loop, &opts);
-	if (r < 0) {
-		node_say(opts.report != NULL ? opts.report : "node", r);
-		uv_run(&loop, UV_RUN_DEFAULT);
-		uv_loop_close(&loop);
-		return opts.daemon ? DAEMON_FAILED : NODE_FAILED;
-	}
-	name_by_table(&node);
-	r = opts.daemon ? daemon_begin(&node) : begin(&node);
-	if (r == 0)
-		serve(&node);
-	node_close(&node);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	error = node.run->error;
-	node_fini(&node);
+	r = run_node(&opts, &loop);
 	uv_loop_close(&loop);
-	/* With a page it is the page that says so. */
-	if (r == 0 && opts.fd < 0 && error != 0)
-		return error == ENOENT ? NODE_NOT_FOUND : NODE_NOT_RUN;
-	if (r == 0)
-		return 0;
-	return opts.daemon ? DAEMON_FAILED : NODE_FAILED;
+	return r;
 }

@@ -1,6 +1,3 @@
-/*
- * See run.h.
- */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,18 +14,16 @@
 #include "../serve/serve.h"
 #include "../supervisor/command.h"
 #include "../supervisor/supervisor.h"
-#include "../supervisor/reaper.h"
 #include "../takeover/takeover.h"
-#include "daemon.h"
-#include "run.h"
+#include "pageknode.h"
 
-/* A page that was connected to the process before us tries at least this often. */
+/* A page of the process before tries to connect at least this often. */
 #define PAGE_RETURNS_MS (2 * RETRY_MOST_LOCAL_MS)
 
 /* --- the command -------------------------------------------------------- */
 
 static void
-not_run(struct node *node, int err)
+note_not_run(struct node *node, int err)
 {
 	struct run *run = node->run;
 
@@ -45,18 +40,16 @@ name_command(struct node *node)
 
 	if (slash != NULL && slash[1] != '\0')
 		word = slash + 1;
-	/* A run is told by its name, even by one that names nothing. */
 	if (*word == '\0')
 		word = "?";
 	base_safe_text(node->run->comm, sizeof node->run->comm, word,
 	    strlen(word), false);
 }
 
-/* --- beginning ---------------------------------------------------------- */
+/* --- start -------------------------------------------------------------- */
 
-/* So many images ended in the processes of the node before this one. */
 static void
-tell_lack(struct node *node, uint64_t ended)
+note_lacks(struct node *node, uint64_t ended)
 {
 	if (node->opts.argv == NULL || ended == 0)
 		return;
@@ -66,7 +59,6 @@ tell_lack(struct node *node, uint64_t ended)
 	    node->images->report.fd >= 0 ? ", but the report has them" : "");
 }
 
-/* What whoever is above us has of the node's process before this one. */
 static int
 take_over(struct node *node)
 {
@@ -74,7 +66,7 @@ take_over(struct node *node)
 	struct fdstore *store = &node->store.fds;
 	int r;
 
-	daemon_store(node);
+	daemon_open_store(node);
 	r = inherited_take(&stream, &seqpacket, fdstore_inherit, store);
 	if (r < 0)
 		return node_say("descriptors that were passed", r);
@@ -82,45 +74,16 @@ take_over(struct node *node)
 		close(stream.fd);
 	if (seqpacket.fd >= 0)
 		close(seqpacket.fd);
-	node->opts.fd = fdstore_take(store, KEPT_PAGE);
+	node->opts.fd = fdstore_take(store, STORED_PAGE);
 	node->run->page_returns &= node->opts.fd < 0;
-	daemon_report(node);
-	tell_lack(node, kept_node_begin(node));
+	daemon_share_report(node);
+	note_lacks(node, takeover_node_begin(node));
 	return 0;
 }
 
-static int
-said(const char *what, int r)
-{
-	return r < 0 ? node_say(what, r) : 0;
-}
-
-static int
-listen_targets(struct node *node, const char *path)
-{
-	char hello[SOCKET_PATH + sizeof DAEMON_HELLO];
-	bool stays = false;
-	int fd;
-
-	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
-	fd = daemon_socket(node, KEPT_TARGETS, hello, SOCK_SEQPACKET, &stays);
-	return said(hello, fd < 0 ? fd :
-	    hello_listen_fd(node->hello, node, fd, hello, stays));
-}
-
-static int
-listen_pages(struct node *node, const char *path)
-{
-	bool stays = false;
-	int fd = daemon_socket(node, KEPT_PAGES, path, SOCK_STREAM, &stays);
-
-	return said(path, fd < 0 ? fd :
-	    serve_listen_fd(node, fd, path, stays));
-}
-
 /*
- * Names are by our supervisor's process: that stays.  One that runs a command
- * for another node is nothing that a user would look at, and has another name.
+ * Sockets have the supervisor's pid in their names, which stays.  A node that runs
+ * a command for another node has another name: users do not look at it.
  */
 int
 run_begin(struct node *node, const char *folder)
@@ -134,25 +97,24 @@ run_begin(struct node *node, const char *folder)
 	run->begun_ms = mono_ms(mono_now());
 	run->page_returns = node->opts.fd >= 0;
 	name_command(node);
-	if ((size_t)snprintf(path, sizeof path, "%s/%s.%d", folder, watches ?
-	    RUN_SOCKET : RUN_SOCKET_ALONE, (int)node->command.parent) >= sizeof path -
-	    strlen(DAEMON_HELLO))
+	if ((size_t)snprintf(path, sizeof path, "%s/%s.%d", folder,
+	    watches ? RUN_SOCKET : RUN_SOCKET_ALONE,
+	    (int)node->command.parent) >= sizeof path - strlen(DAEMON_HELLO))
 		return node_say(folder, -ENAMETOOLONG);
 	r = take_over(node);
 	if (r == 0 && node->opts.own_session)
 		r = command_output(run->output, sizeof run->output, folder,
 		    node->command.parent);
 	if (r == 0 && watches)
-		r = listen_targets(node, path);
+		r = daemon_listen_targets(node, path);
 	if (r == 0)
-		r = listen_pages(node, path);
+		r = daemon_listen_pages(node, path);
 	if (r < 0)
 		return r;
 	r = run_watch(node);
 	if (r < 0)
 		return node_say("signals", r);
 	takeover_targets(node);
-	/* From here on there is somebody who answers hellos. */
 	if (watches && hello_start(node->hello) < 0)
 		snprintf(run->reason, sizeof run->reason,
 		    "no thread left to answer targets");
@@ -173,59 +135,53 @@ tree_ended(struct node *node)
 	images_end_all(node, true);
 }
 
-/*
- * Who came in before it ended is adopted before it is ended.  The supervisor
- * shows no other end before it has our word for this one.
- */
+/* The supervisor tells of the next end after we have confirmed this one. */
 static void
 child_ended(struct node *node, pid_t pid, int32_t status)
 {
 	struct run *run = node->run;
-	char word[32];
+	char line[32];
 
 	images_adopt_all(node);
-	images_look_back(node, pid);
-	snprintf(word, sizeof word, REAPER_REAP "%d", (int)pid);
-	fdstore_insist(&node->store.fds, word);
+	images_check_ended(node, pid);
+	snprintf(line, sizeof line, REAPER_REAP "%d", (int)pid);
+	fdstore_insist(&node->store.fds, line);
 	images_reaped(node, pid, status);
 	if (pid == run->root || (run->root == 0 && run->status < 0))
 		run->status = status;
 }
 
 void
-run_told(struct node *node, const char *word)
+run_message(struct node *node, const char *text)
 {
 	struct run *run = node->run;
 	int pid, status;
 
 	if (node->opts.argv == NULL || node->command.ended)
 		return;
-	if (sscanf(word, REAPER_STARTED "%d %d", &pid, &status) == 2) {
+	if (sscanf(text, REAPER_STARTED "%d %d", &pid, &status) == 2) {
 		run->root = pid;
 		run->status = status;
 		command_release_stdio();
-	} else if (sscanf(word, REAPER_NOTRUN "%d %d", &pid, &status) == 2) {
-		not_run(node, pid);
+	} else if (sscanf(text, REAPER_NOTRUN "%d %d", &pid, &status) == 2) {
+		note_not_run(node, pid);
 		run->status = status;
 		command_release_stdio();
-	} else if (sscanf(word, REAPER_ENDED "%d %d", &pid, &status) == 2) {
+	} else if (sscanf(text, REAPER_ENDED "%d %d", &pid, &status) == 2) {
 		child_ended(node, pid, status);
-	} else if (strcmp(word, REAPER_OVER) == 0) {
+	} else if (strcmp(text, REAPER_OVER) == 0) {
 		tree_ended(node);
 	}
 	node_check_done(node);
 }
 
-/*
- * Nobody tells us any more how a process ends, nor when the last one has; but
- * that those whose rings we have do, we see.
- */
+/* From now on we see only that a target has ended, not how. */
 void
-run_deserted(struct node *node)
+run_lost_supervisor(struct node *node)
 {
 	if (node->opts.argv == NULL || node->command.ended)
 		return;
-	node->command.deserted = true;
+	node->command.unsupervised = true;
 	snprintf(node->run->reason, sizeof node->run->reason, "the process that "
 	    "waited for the command is gone: how it ends is not known");
 	images_end_dead(node);
@@ -235,9 +191,8 @@ run_deserted(struct node *node)
 void
 run_second(struct node *node)
 {
-	if (!node->command.deserted || node->command.ended)
+	if (!node->command.unsupervised || node->command.ended)
 		return;
-	/* Who has said hello by now lives, though nobody has adopted him yet. */
 	images_adopt_all(node);
 	if (images_live(node) == 0) {
 		tree_ended(node);
@@ -258,7 +213,6 @@ on_term(uv_signal_t *sig, int signum)
 	struct node *node = sig->data;
 
 	(void)signum;
-	/* Reported as far as they got; they go on without us. */
 	images_end_all(node, false);
 	uv_stop(node->loop);
 }
@@ -276,7 +230,6 @@ run_watch(struct node *node)
 	return uv_signal_start(&run->term, on_term, SIGTERM);
 }
 
-/* A file that nothing was written to is nobody's loss. */
 static void
 drop_empty_output(const struct run *run)
 {
@@ -310,8 +263,8 @@ run_stat(struct node *node, struct wire_stats *st)
 		snprintf(run->reason, sizeof run->reason,
 		    NODES_REPORT_MISSING ": %s",
 		    strerror(node->images->report.error));
-	/* For now: they go out when there is room. */
-	if (reason[0] == '\0' && node->command.ended && report_waits(&node->images->report))
+	if (reason[0] == '\0' && node->command.ended &&
+	    report_waits(&node->images->report))
 		reason = "lines of the report wait for their reader";
 	if (reason[0] == '\0')
 		reason = run->lacks;
@@ -322,6 +275,6 @@ run_stat(struct node *node, struct wire_stats *st)
 	st->state = node->command.ended ? WIRE_S_ENDED : WIRE_S_LIVE;
 	st->ended_ms = run->ended_ms;
 	st->output = wire_text(run->output);
-	/* One whose targets are another node's is none to look at. */
+	/* With --hello the targets are another node's. */
 	st->socket = wire_text(node->opts.hello == NULL ? node->serve->path : "");
 }

@@ -1,9 +1,9 @@
 /*
- * Pages that come in, and those for whom there is no place.
+ * Pages that come in, and those for which there is no place.
  *
- * We accept by ourselves: libuv, when it is out of descriptors, accepts and
- * closes without a word, and tells nobody.  Whoever cannot be served is told
- * why in one ERR, which a fresh socket always has room for.
+ * Not by libuv's accept, which closes connections without a word when it is out
+ * of descriptors.  A page that cannot be served is told why in one ERR, for which
+ * a fresh socket always has room.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +16,12 @@
 #include "../keeper/node.h"
 #include "serve.h"
 
-#define ACCEPT_MAX 16		/* connections taken before those are attended to */
-#define LATER_MS 50
-#define HASTE_MS 250		/* a hello that is later than this may cost the place */
+#define ACCEPT_MAX 16		/* connections accepted before those are served */
+#define PAUSE_MS 50
+#define HELLO_MS 250		/* without a hello for so long, a page may lose its place */
 #define RETRY_MS 1000
 
-/* --- turning away ------------------------------------------------------- */
+/* --- refusing ------------------------------------------------------- */
 
 static void
 refuse(int fd, enum wire_error code, const char *text)
@@ -45,8 +45,8 @@ refuse_busy(struct serve *s, int fd, const char *text)
 }
 
 /*
- * Without a descriptor one cannot even be refused, and the listener would stay
- * readable for ever: the spare one makes room for that.
+ * Without a free descriptor a page cannot even be refused, and the listener would
+ * stay readable: the spare one is closed for it.
  */
 static bool
 refuse_next(struct serve *s)
@@ -65,7 +65,7 @@ refuse_next(struct serve *s)
 
 /* --- places ------------------------------------------------------------- */
 
-/* The one that has asked for nothing for the longest, if that is too long. */
+/* Of the pages that are idle for too long, the one that is so for longest. */
 static struct conn *
 most_idle(struct serve *s, int64_t now)
 {
@@ -89,9 +89,8 @@ has_page(const struct serve *s, uid_t uid)
 	return false;
 }
 
-/* NULL when there is a place for it; else why there is none. */
 static const char *
-no_place(struct node *node, const struct peer *peer)
+refuse_page(struct node *node, const struct peer *peer)
 {
 	static char full[64];
 	struct serve *s = node->serve;
@@ -116,12 +115,11 @@ no_place(struct node *node, const struct peer *peer)
 }
 
 /*
- * Those who have not said hello cannot take more than their share: who has
- * been silent for longest goes, but everybody gets a moment.  To be asked when
- * somebody waits to be let in.
+ * Pages that have not said hello have SERVE_STRANGERS places.  The oldest one
+ * loses its place to the next, after HELLO_MS.
  */
 static bool
-may_accept(struct serve *s)
+make_place(struct serve *s)
 {
 	int64_t now = mono_ms(mono_now());
 	struct conn *c, *oldest = NULL;
@@ -132,7 +130,7 @@ may_accept(struct serve *s)
 		if (!c->greeted &&
 		    (oldest == NULL || c->begun_ms < oldest->begun_ms))
 			oldest = c;
-	if (oldest == NULL || now - oldest->begun_ms < HASTE_MS)
+	if (oldest == NULL || now - oldest->begun_ms < HELLO_MS)
 		return false;
 	conn_fail(oldest, 0, WIRE_E_BUSY, "no hello came, and others wait");
 	conn_close(oldest);
@@ -163,8 +161,7 @@ conn_new(struct node *node, const struct peer *peer)
 	c->page.pid = peer->pid;
 	c->limit = ACCESS_ROLES;
 	c->page.id = ++node->serve->last_id;
-	/* The listener comes after it. */
-	c->given = node->opts.fd >= 0 && c->page.id == 1;
+	c->passed = node->opts.fd >= 0 && c->page.id == 1;
 	c->since_ms = c->begun_ms = c->heard_ms = mono_ms(mono_now());
 	TAILQ_INSERT_TAIL(&node->serve->conns, c, link);
 	node->serve->count++;
@@ -185,7 +182,7 @@ serve_add(struct node *node, int fd)
 		refuse(fd, WIRE_E_AUTH, "this node is another user's");
 		return 0;
 	}
-	why = no_place(node, &peer);
+	why = refuse_page(node, &peer);
 	if (why != NULL) {
 		refuse_busy(node->serve, fd, why);
 		return 0;
@@ -199,26 +196,25 @@ serve_add(struct node *node, int fd)
 		return r;
 	}
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	conn_begin(c);
+	conn_read(c);
 	return 0;
 }
 
 static void on_listener(uv_poll_t *, int status, int events);
 
 static void
-on_later(uv_timer_t *later)
+on_resume(uv_timer_t *resume)
 {
-	struct node *node = later->data;
+	struct node *node = resume->data;
 
 	uv_poll_start(&node->serve->listener, UV_READABLE, on_listener);
 }
 
-/* Who waits in the listener's queue waits there a little longer. */
 static void
 pause_listener(struct serve *s)
 {
 	uv_poll_stop(&s->listener);
-	uv_timer_start(&s->later, on_later, LATER_MS, 0);
+	uv_timer_start(&s->resume, on_resume, PAUSE_MS, 0);
 }
 
 static void
@@ -232,10 +228,9 @@ on_listener(uv_poll_t *listener, int status, int events)
 	for (int i = 0; i < ACCEPT_MAX; i++) {
 		int fd;
 
-		/* If another one waits we are called again, and know that. */
 		if (i > 0 && s->strangers >= SERVE_STRANGERS)
 			return;
-		if (!may_accept(s)) {
+		if (!make_place(s)) {
 			pause_listener(s);
 			return;
 		}
@@ -276,8 +271,8 @@ serve_listen_fd(struct node *node, int fd, const char *path, bool inherited)
 			unlink(path);
 		return r;
 	}
-	uv_timer_init(node->loop, &s->later);
-	s->listener.data = s->later.data = node;
+	uv_timer_init(node->loop, &s->resume);
+	s->listener.data = s->resume.data = node;
 	s->listen_fd = fd;
 	s->inherited = inherited;
 	s->file = socket_file(path);
@@ -313,7 +308,7 @@ accept_close(struct node *node)
 	if (!s->inherited)
 		socket_remove(s->path, &s->file);
 	uv_close((uv_handle_t *)&s->listener, NULL);
-	uv_close((uv_handle_t *)&s->later, NULL);
+	uv_close((uv_handle_t *)&s->resume, NULL);
 	close(s->listen_fd);
 	if (s->spare_fd >= 0)
 		close(s->spare_fd);

@@ -1,7 +1,3 @@
-/*
- * Answers to requests of pages: the table of all, and those about streams that
- * have no file of their own.
- */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,13 +21,13 @@ void
 answer_fini(struct answer_scratch *s)
 {
 	if (s != NULL)
-		pairs_fini(&s->pairs);
+		hashindex_fini(&s->pairs.pending);
 	free(s);
 }
 
-/* False when the answer has been sent: it is another user's. */
+/* False after an error was sent: it is another user's. */
 static bool
-is_readable(struct conn *c, const struct wire_msg *m, const struct keeper *k)
+may_read(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 {
 	if (access_reads(&c->node->access, &c->peer, k->image.uid))
 		return true;
@@ -41,7 +37,7 @@ is_readable(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 }
 
 static bool
-is_controlled(struct conn *c, const struct wire_msg *m, const struct keeper *k)
+may_control(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 {
 	if (access_controls(&c->node->access, &c->peer, k->image.uid))
 		return true;
@@ -50,9 +46,9 @@ is_controlled(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 	return false;
 }
 
-/* The row at an index, or NULL when the answer, an error, has been sent. */
+/* The row at an index, or NULL after an error was sent. */
 static const struct dstrm_row *
-row_meant(struct conn *c, const struct wire_msg *m, uint32_t index)
+find_row(struct conn *c, const struct wire_msg *m, uint32_t index)
 {
 	const struct dstrm_row *row = dstrm_at(&c->node->dstrm, index);
 
@@ -60,11 +56,11 @@ row_meant(struct conn *c, const struct wire_msg *m, uint32_t index)
 		conn_error(c, m->id, WIRE_E_NAME, "no such stream");
 		return NULL;
 	}
-	return is_readable(c, m, row->keeper) ? row : NULL;
+	return may_read(c, m, row->keeper) ? row : NULL;
 }
 
 struct keeper *
-answer_meant(struct conn *c, const struct wire_msg *m, uint32_t index,
+answer_keeper(struct conn *c, const struct wire_msg *m, uint32_t index,
     const uint8_t epoch[WIRE_EPOCH], bool need_list)
 {
 	struct dstrm *t = &c->node->dstrm;
@@ -72,7 +68,7 @@ answer_meant(struct conn *c, const struct wire_msg *m, uint32_t index,
 	struct keeper *k = NULL;
 	int r = dstrm_get(t, index, epoch, &k);
 
-	if (r == 0 && !is_readable(c, m, k))
+	if (r == 0 && !may_read(c, m, k))
 		return NULL;
 	if (r == 0 && (k->list != NULL || !need_list))
 		return k;
@@ -82,7 +78,7 @@ answer_meant(struct conn *c, const struct wire_msg *m, uint32_t index,
 		memcpy(err.err.epoch, t->row[index].epoch, WIRE_EPOCH);
 	} else if (r < 0) {
 		err.err.text = wire_text("no such stream");
-	} else if (k->image.state == WIRE_S_NO_DATA) {
+	} else if (k->life.state == WIRE_S_NO_DATA) {
 		err.err.text = wire_text("this process has no stream");
 	} else {
 		err.err.text = wire_text(
@@ -103,9 +99,8 @@ answer_name(struct conn *c, const struct wire_msg *m)
 		conn_error(c, m->id, WIRE_E_NAME, "no such name");
 		return;
 	}
-	/* Only streams have a format, and streams have an owner. */
 	if (reply.named.format != 0 &&
-	    row_meant(c, m, reply.named.index) == NULL)
+	    find_row(c, m, reply.named.index) == NULL)
 		return;
 	conn_reply(c, &reply);
 }
@@ -140,9 +135,9 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_SITES_FULL] = k->numbers.sites_full;
 	out[WIRE_N_WALKS] = k->numbers.walks;
 	out[WIRE_N_PAIRS] = k->numbers.pairs;
-	out[WIRE_N_UNSURE] = k->unsure;
+	out[WIRE_N_UNSURE] = k->trust.unsure;
 	out[WIRE_N_PEAK_MOST] = peak_most(k);
-	out[WIRE_N_SAMPLE] = k->sample;
+	out[WIRE_N_SAMPLE] = k->format.sample;
 	out[WIRE_N_EST_BLOCKS] = n->est_blocks;
 	out[WIRE_N_EST_BYTES] = n->est_bytes;
 	out[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;
@@ -157,10 +152,10 @@ stat_stream(const struct keeper *k, struct wire_stats *st)
 	st->pid = (uint32_t)k->image.pid;
 	st->ppid = (uint32_t)k->image.ppid;
 	st->comm = wire_text(k->image.comm);
-	st->state = k->image.state;
-	st->status = k->image.status;
-	st->reason = wire_text(k->image.reason);
-	st->ended_ms = k->image.ended_ms;
+	st->state = k->life.state;
+	st->status = k->life.status;
+	st->reason = wire_text(k->life.reason);
+	st->ended_ms = k->life.ended_ms;
 	answer_numbers(k, st->n);
 }
 
@@ -181,7 +176,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		reply.stats.n[WIRE_N_UP_S] =
 		    (uint64_t)mono_ms_since(c->node->begun) / 1000;
 	} else {
-		row = row_meant(c, m, m->stat.index);
+		row = find_row(c, m, m->stat.index);
 		if (row == NULL)
 			return;
 		stat_stream(row->keeper, &reply.stats);
@@ -194,7 +189,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 void
 answer_sym(struct conn *c, const struct wire_msg *m)
 {
-	const struct dstrm_row *row = row_meant(c, m, m->sym.index);
+	const struct dstrm_row *row = find_row(c, m, m->sym.index);
 
 	if (row == NULL)
 		return;
@@ -209,7 +204,7 @@ answer_site(struct conn *c, const struct wire_msg *m)
 {
 	struct keeper *k;
 
-	k = answer_meant(c, m, m->site.index, m->site.epoch, false);
+	k = answer_keeper(c, m, m->site.index, m->site.epoch, false);
 	if (k != NULL)
 		lookup_sites(c, m, k);
 }
@@ -219,7 +214,7 @@ answer_frame(struct conn *c, const struct wire_msg *m)
 {
 	struct keeper *k;
 
-	k = answer_meant(c, m, m->frame.index, m->frame.epoch, false);
+	k = answer_keeper(c, m, m->frame.index, m->frame.epoch, false);
 	if (k != NULL)
 		lookup_frames(c, m, k);
 }
@@ -229,7 +224,7 @@ answer_frame(struct conn *c, const struct wire_msg *m)
 void
 answer_types(struct conn *c, const struct wire_msg *m)
 {
-	const struct dstrm_row *row = row_meant(c, m, m->types.index);
+	const struct dstrm_row *row = find_row(c, m, m->types.index);
 	struct answer_scratch *s = c->node->serve->scratch;
 	struct wire_msg reply = { .type = WIRE_TYPED, .id = m->id };
 	const struct stream_types *types;
@@ -237,8 +232,9 @@ answer_types(struct conn *c, const struct wire_msg *m)
 
 	if (row == NULL)
 		return;
-	types = row->keeper->types != NULL ? row->keeper->types :
-	    &c->node->types;
+	types = row->keeper->declared.types;
+	if (types == NULL)
+		types = &c->node->types;
 	for (unsigned code = 0; code < 256; code++) {
 		const struct stream_type *t = &types->by_code[code];
 
@@ -266,7 +262,7 @@ answer_regions(struct conn *c, const struct wire_msg *m)
 	struct keeper *k;
 	size_t n;
 
-	k = answer_meant(c, m, m->regions.index, m->regions.epoch, true);
+	k = answer_keeper(c, m, m->regions.index, m->regions.epoch, true);
 	if (k == NULL)
 		return;
 	n = tables_regions(k, region, &reply.regioned.no, &why);
@@ -287,8 +283,8 @@ answer_end(struct conn *c, const struct wire_msg *m)
 	struct wire_msg reply = { .type = WIRE_ENDED, .id = m->id };
 	struct keeper *k;
 
-	k = answer_meant(c, m, m->end.index, m->end.epoch, false);
-	if (k == NULL || !is_controlled(c, m, k))
+	k = answer_keeper(c, m, m->end.index, m->end.epoch, false);
+	if (k == NULL || !may_control(c, m, k))
 		return;
 	if (k == c->node->own_stream) {
 		conn_error(c, m->id, WIRE_E_NAME,
@@ -298,11 +294,10 @@ answer_end(struct conn *c, const struct wire_msg *m)
 	if (keeper_is_live(k) && k->image.pid == 0) {
 		images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	} else if (keeper_is_live(k) &&
-		   (k->image.pidfd < 0 ||
-		       syscall(SYS_pidfd_send_signal, k->image.pidfd, SIGTERM,
+		   (k->process.pidfd < 0 ||
+		       syscall(SYS_pidfd_send_signal, k->process.pidfd, SIGTERM,
 			   NULL, 0) < 0)) {
-		/* The pid alone could be another process by now. */
-		conn_error(c, m->id, k->image.pidfd >= 0 && errno == EPERM ?
+		conn_error(c, m->id, k->process.pidfd >= 0 && errno == EPERM ?
 		    WIRE_E_AUTH : WIRE_E_INTERNAL,
 		    "the target could not be told to end");
 		return;
@@ -322,8 +317,8 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 	struct keeper *k;
 	int r;
 
-	k = answer_meant(c, m, m->arm.index, m->arm.epoch, false);
-	if (k == NULL || !is_controlled(c, m, k))
+	k = answer_keeper(c, m, m->arm.index, m->arm.epoch, false);
+	if (k == NULL || !may_control(c, m, k))
 		return;
 	r = arming_ask(k, c->page.id, (enum wire_arming)m->arm.arming);
 	if (r == -ENOTSUP)
@@ -338,7 +333,6 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 
 /* --- the table ---------------------------------------------------------- */
 
-/* What wire.def has as a request is answered here. */
 static const struct request {
 	uint32_t role;
 	void (*answer)(struct conn *, const struct wire_msg *);
@@ -352,7 +346,7 @@ static void
 refuse_role(struct conn *c, const struct wire_msg *m, uint32_t role)
 {
 	if (role == WIRE_ROLE_LIST_PUT)
-		listings_refused(c->node);
+		listings_count_refused(c->node);
 	conn_error(c, m->id, WIRE_E_AUTH, role == WIRE_ROLE_CONTROL ?
 	    "this page was not granted the role control" :
 	    role == WIRE_ROLE_LIST_PUT ?

@@ -1,17 +1,15 @@
 /*
- * Answers to requests of pages, which are in several files: what they share.
+ * answer: what the files that answer requests of pages share.
  *
  * Each request of wire.def has a function answer_NAME, which sends the reply or
- * an error; answer.c calls it when the page has the role that wire.def
- * names.  greeting.c answers the greeting, read.c READ, blocks.c
- * SNAP and WINDOW, listings.c what is about listings, answer.c the
- * rest.  Every answer costs a bounded amount.
+ * an error; answer.c calls it if the page has the role that wire.def names.
+ * Every answer costs a bounded amount.
  */
 #ifndef NODES_SERVE_ANSWER_H
 #define NODES_SERVE_ANSWER_H
 
+#include "../../base/hashmap.h"
 #include "../../blklist/blklist.h"
-#include "pairs.h"
 #include "serve.h"
 
 #define ANSWER_CHUNK 4096	/* records that are looked at in one go */
@@ -21,6 +19,27 @@ _Static_assert(WIRE_READ_MAX * ANSWER_BLOCK_MAX + 8192 < WIRE_REPLY_MAX,
     "a part and its requesters fit a reply");
 _Static_assert(WIRE_WINDOW_MAX <= WIRE_READ_MAX,
     "a window is no longer than a part");
+
+#define PAIRS_ROOM 4096		/* entries, cancelled ones too, until they are swept */
+
+struct pairs_entry {
+	struct rec rec;
+	uint64_t seq;
+	uint16_t info;		/* requester; 0 none */
+	bool cancelled;
+};
+
+/* A READ's records without the pairs that cancel each other; see read.c. */
+struct pairs {
+	struct pairs_entry entry[PAIRS_ROOM];
+	size_t n;		/* entries in use */
+	size_t live;		/* of them not cancelled */
+	size_t infos;		/* of the live ones with a requester */
+	size_t max, max_infos;	/* of the live ones */
+	uint64_t cancelled;	/* records left out */
+	bool whole;		/* cancel nothing */
+	struct hashindex pending;	/* allocations that a free may still cancel */
+};
 
 /* Buffers for one answer at a time. */
 struct answer_scratch {
@@ -40,10 +59,10 @@ struct answer_scratch {
 /* --- answer.c ------------------------------------------------------- */
 
 /*
- * The keeper that a request means, borrowed, or NULL when the answer, an
- * error, has been sent.  need_list: one whose list is still kept.
+ * The keeper that a request names, borrowed, or NULL after an error was sent.
+ * need_list: its list must still be there.
  */
-struct keeper *answer_meant(struct conn *, const struct wire_msg *,
+struct keeper *answer_keeper(struct conn *, const struct wire_msg *,
     uint32_t index, const uint8_t epoch[WIRE_EPOCH], bool need_list);
 
 /* All numbers of a stream, as in STATS and ROWS. */
@@ -52,33 +71,32 @@ void answer_numbers(const struct keeper *, uint64_t out[WIRE_STATS_COUNT]);
 /* --- tables.c ------------------------------------------------------- */
 
 /*
- * The generic lookup: name (or, with an empty name, index) in one of the
+ * The generic lookup: by name or, with an empty name, by index in one of the
  * node's tables DSTRM, types, LATBL.  Fills in all of *named; its texts are
  * borrowed from the table.  -ENOENT.
  */
 int tables_find(struct node *, const struct wire_name *, struct wire_named *);
 
 /*
- * The regions that a page may be told, and how many.  There are none where the
- * list lacks some of their blocks, and then *why says what it lacks; else that
- * is "".  *no changes with the regions.
+ * The regions that a page may be told; returns how many.  None if the list lacks
+ * some of their blocks: *why says why, else it is "".  *no changes with them.
  */
 size_t tables_regions(const struct keeper *, struct wire_region *out,
     uint32_t *no, const char **why);
 
 /* --- read.c --------------------------------------------------------- */
 
-/* The records, or blocks, of one reply when that many are asked for; 0: all. */
+/* Records or blocks of one reply if so many are asked for; 0: as many as fit. */
 size_t answer_max(uint32_t asked);
 
-/* One record as on the wire, at out; the bytes it takes. */
+/* Writes one record as on the wire; returns its bytes. */
 size_t answer_put_record(const struct keeper *, const struct rec *, int64_t ms,
     uint8_t *out);
 
 /*
- * Appends the requester of that index, of what is at place `at` of the reply;
- * nothing for index 0, for one that the list does not know, and beyond
- * WIRE_INFO_MAX.  Its name is borrowed from the list.
+ * Appends a requester of the list, for item `at` of the reply; nothing for
+ * index 0, for an unknown one, and beyond WIRE_INFO_MAX.  Its name is borrowed
+ * from the list.
  */
 void answer_put_info(struct wire_info *, size_t *ninfo, const struct keeper *,
     uint16_t index, size_t at);

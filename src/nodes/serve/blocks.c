@@ -19,7 +19,6 @@ rec_of(const struct blk *b, struct rec *rec)
 	rec->w[3] = rec_w3(b->caller, b->overhead);
 }
 
-/* One block as on the wire, at out; the bytes it takes. */
 static size_t
 put_block(const struct keeper *k, const struct blk *b, uint8_t *out)
 {
@@ -33,7 +32,7 @@ put_block(const struct keeper *k, const struct blk *b, uint8_t *out)
 	return len + WIRE_BLOCK_TAIL;
 }
 
-/* The blocks into the part: as many as their requesters leave room for. */
+/* Returns how many blocks went into the part: requesters may fill it first. */
 static size_t
 put_blocks(struct answer_scratch *s, const struct keeper *k, size_t n,
     struct wire_part *p)
@@ -62,7 +61,7 @@ answer_snap(struct conn *c, const struct wire_msg *m)
 	size_t max = answer_max(m->snap.max), n, put;
 	struct keeper *k;
 
-	k = answer_meant(c, m, m->snap.index, m->snap.epoch, true);
+	k = answer_keeper(c, m, m->snap.index, m->snap.epoch, true);
 	if (k == NULL)
 		return;
 	self_watch_asked(c->node, &c->page, k);
@@ -88,9 +87,9 @@ answer_snap(struct conn *c, const struct wire_msg *m)
 
 /* --- WINDOW -------------------------------------------------------------- */
 
-/* The place of a requester among those of the rows, from 1 on; 0 for none. */
+/* Number of a requester among those of the rows, from 1 on; 0 none. */
 static size_t
-place_of(struct wire_rows *r, const struct keeper *k, uint16_t index,
+requester_of(struct wire_rows *r, const struct keeper *k, uint16_t index,
     uint16_t known[WIRE_INFO_MAX], size_t row)
 {
 	size_t i, n = r->ninfo;
@@ -117,7 +116,7 @@ put_rows(struct answer_scratch *s, const struct keeper *k, size_t n,
 	for (i = 0; i < n; i++) {
 		const struct blk *b = &s->blk[i];
 
-		s->who[i] = (uint8_t)place_of(r, k, b->info, known, i);
+		s->who[i] = (uint8_t)requester_of(r, k, b->info, known, i);
 		if (b->info != 0 && s->who[i] == 0 &&
 		    r->ninfo == WIRE_INFO_MAX)
 			break;
@@ -130,8 +129,8 @@ put_rows(struct answer_scratch *s, const struct keeper *k, size_t n,
 }
 
 /*
- * Where the window begins: it goes with the block that is wanted, and is moved
- * into the list as far as there are rows for it.
+ * First row of the window: it follows the block that the request names, and is
+ * moved into the list if it lies beyond the end.
  */
 static uint64_t
 first_row(const struct keeper *k, const struct wire_window *w,
@@ -164,7 +163,7 @@ answer_window(struct conn *c, const struct wire_msg *m)
 	struct keeper *k;
 	size_t n;
 
-	k = answer_meant(c, m, w->index, w->epoch, true);
+	k = answer_keeper(c, m, w->index, w->epoch, true);
 	if (k == NULL)
 		return;
 	self_watch_asked(c->node, &c->page, k);
@@ -180,7 +179,7 @@ answer_window(struct conn *c, const struct wire_msg *m)
 		    (struct wire_lost){ .count = k->numbers.lost[cause],
 			    .exact = cause != STREAM_CORRUPT };
 	r->now_ms = keeper_now_ms(k);
-	r->state = k->image.state;
+	r->state = k->life.state;
 	conn_reply(c, &reply);
 	if (k->source.on_read != NULL)
 		k->source.on_read(k, true);

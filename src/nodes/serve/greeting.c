@@ -1,16 +1,14 @@
 /*
- * A page's first words: who stands between, who it is, and where.
+ * The greeting of a page: who it is, and where.
  *
- * What a page says of itself is believed as far as something else says so too.
- * Its user is the kernel's word.  That it comes from another machine, and from
- * which, is the word of the bridge, which speaks first; whatever is said behind
- * the bridge can add to that and change nothing.  Its node's number is its own
- * word, unless the bridge was told the number by whoever wrote the line of the
- * key; but a number whose place the table knows has to come from there.
+ * A page's user is the kernel's word.  That it comes from another machine, and
+ * from which, is the word of the bridge, which speaks first; LIMITs from behind
+ * the bridge can restrict that and change nothing.  The number of its node is the
+ * page's own word, unless the bridge was told the number by the line of the key;
+ * but a number whose place the table knows has to come from there.
  *
- * That the bridge is one nobody proves: whoever of that user can run another
- * program here may speak first in its place.  So nothing is granted for a
- * number or a place.
+ * Nothing proves that the bridge is one: another program of that user here may
+ * speak first in its place.  So nothing is granted for a number or a place.
  */
 #include <pwd.h>
 #include <stdarg.h>
@@ -43,7 +41,7 @@ answer_limit(struct conn *c, const struct wire_msg *m)
 	const struct wire_limit *l = &m->limit;
 
 	c->limit &= l->roles;
-	/* The first is of whoever is nearest to us, and alone knows the way. */
+	/* The first is of the bridge nearest to us, which alone knows the way. */
 	if (!c->limited && l->origin.len > 0)
 		base_safe_text(c->origin, sizeof c->origin, l->origin.s,
 		    l->origin.len, false);
@@ -60,16 +58,14 @@ answer_limit(struct conn *c, const struct wire_msg *m)
 
 /* --- HELLO ---------------------------------------------------------------- */
 
-/* By way of ssh, but from this machine: it may be where a local page is. */
 static bool
 is_loop(const struct conn *c)
 {
 	return strcmp(c->origin, BRIDGE_LOOP) == 0;
 }
 
-/* False: it was refused. */
 static bool
-take_number(struct conn *c, const struct wire_msg *m)
+check_number(struct conn *c, const struct wire_msg *m)
 {
 	const struct nodes_entry *e;
 	uint16_t number = m->hello.node;
@@ -84,16 +80,17 @@ take_number(struct conn *c, const struct wire_msg *m)
 	if (number == 0)
 		number = c->page.from;
 	e = friendly_entry(&c->node->friendly, number);
-	if (e != NULL && !is_loop(c) && (e->at == NODES_AT_SSH) != c->page.away) {
+	if (e != NULL && !is_loop(c) &&
+	    (e->at == NODES_AT_SSH) != c->page.away) {
 		nodes_entry_where(e, where, sizeof where);
 		refuse(c, m, "this connection cannot be node %04X's: it is at "
 		    "%s, and the page came %s%s; one of the tables of nodes "
-		    "is wrong", number, where, !c->page.away ? "from this machine" :
+		    "is wrong", number, where,
+		    !c->page.away ? "from this machine" :
 		    c->origin[0] != '\0' ? "from " : "from another machine",
 		    c->page.away ? c->origin : "");
 		return false;
 	}
-	/* This machine, by whatever number it went when the node began. */
 	if (e != NULL && e->at == NODES_AT_LOCAL)
 		number = c->node->number;
 	c->page.from = number;
@@ -111,7 +108,7 @@ answer_hello(struct conn *c, const struct wire_msg *m)
 		    "this node speaks version 1");
 		return;
 	}
-	if (!take_number(c, m))
+	if (!check_number(c, m))
 		return;
 	c->roles = access_roles(&node->access, m->hello.roles) & c->limit;
 	c->greeted = true;
@@ -127,12 +124,9 @@ answer_hello(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &w);
 }
 
-/* --- who it is ------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------- */
 
-/*
- * From the file alone: other sources of users may be behind a network, and the
- * loop does not wait for one.
- */
+/* From the file only: the loop does not wait for a network of users. */
 static void
 put_user(char *out, size_t cap, size_t *len, uid_t uid)
 {
@@ -156,7 +150,8 @@ put_user(char *out, size_t cap, size_t *len, uid_t uid)
 static void
 put_number(const struct conn *c, char *out, size_t cap, size_t *len)
 {
-	const struct nodes_entry *e = friendly_entry(&c->node->friendly, c->page.from);
+	const struct nodes_entry *e =
+	    friendly_entry(&c->node->friendly, c->page.from);
 
 	base_append(out, cap, len, "%04X", c->page.from);
 	if (e != NULL)
@@ -166,13 +161,14 @@ put_number(const struct conn *c, char *out, size_t cap, size_t *len)
 }
 
 /*
- * A number that is nothing but the page's word stands last, and only if the
- * table has it: anybody could have a new origin each time he wanted one.
+ * A number that only the page says comes last, and only if the table has it:
+ * otherwise a user could have any number of origins.
  */
 const char *
 conn_origin(const struct conn *c, char *out, size_t cap)
 {
-	bool sure = c->bound || (!c->page.away && c->page.from == c->node->number);
+	bool sure = c->bound ||
+	    (!c->page.away && c->page.from == c->node->number);
 	size_t len = 0;
 
 	out[0] = '\0';

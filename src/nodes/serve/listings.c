@@ -1,29 +1,28 @@
 /*
- * Listings: what pages send to be stored, and what is stored.
+ * Listings: those that pages send, and those that are stored.
  *
- * The loop's thread does it all.  Pieces are small, and on a disk of this
- * machine they go no further than the kernel's memory; on one that is behind a
- * network a close may wait for it, and targets with it: the manual says where a
- * spool belongs.  The folder is read in turns, for there may be many files.
+ * All of it is done by the loop's thread.  Pieces are small, and on a disk of
+ * this machine they go no further than the kernel's memory; with a folder behind
+ * a network, a close may make the loop wait, as the manual says.  The folder is
+ * read in turns, for there may be many files.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../keeper/node.h"
-#include "../spool/print.h"
 #include "../spool/spool.h"
 #include "answer.h"
 
 #define TURN_MS 2		/* of reading the folder: as of visits to targets */
-#define TURNS_ASKED 10		/* at once, when somebody waits for it */
+#define REQUEST_TURNS 10	/* at once, for a request that needs it */
 
 /* --- the spool ---------------------------------------------------------- */
 
 static void
 on_idle(uv_idle_t *idle)
 {
-	struct listings *l = ((struct node *)idle->data)->listings;
+	struct listings *l = &((struct node *)idle->data)->serve->listings;
 
 	if (l->spool != NULL)
 		spool_turn(l->spool);
@@ -31,58 +30,51 @@ on_idle(uv_idle_t *idle)
 		uv_idle_stop(idle);
 }
 
-/* The folder is being read: so between all else, until that is done. */
 static void
-read_on(struct node *node)
+read_in_turns(struct node *node)
 {
-	struct listings *l = node->listings;
+	struct listings *l = &node->serve->listings;
 
 	if (l->spool == NULL || !spool_is_reading(l->spool))
 		return;
-	if (!l->reads) {
+	if (!l->has_idle) {
 		uv_idle_init(node->loop, &l->idle);
 		l->idle.data = node;
-		l->reads = true;
+		l->has_idle = true;
 	}
 	uv_idle_start(&l->idle, on_idle);
 }
 
-/* Most spools are read within the time that one question may take. */
+/* Reads the folder on for a request, which most spools allow to the end. */
 static bool
-is_known(struct node *node)
+read_for_request(struct node *node)
 {
-	struct spool *s = node->listings->spool;
+	struct spool *s = node->serve->listings.spool;
 
-	for (int i = 0; i < TURNS_ASKED && !spool_is_known(s); i++) {
+	for (int i = 0; i < REQUEST_TURNS && !spool_is_known(s); i++) {
 		spool_turn(s);
 		drain_beat(node);
 	}
 	return spool_is_known(s);
 }
 
-/*
- * What was in a folder that is removed is lost, and what was on its way there
- * is refused with it.
- */
+/* Closes the spool of a folder that was removed; listings on their way are refused. */
 static void
 drop_removed(struct listings *l)
 {
 	if (l->spool == NULL || spool_is_there(l->spool))
 		return;
-	print_from(l->print, NULL);
+	print_set_spool(l->print, NULL);
 	l->refused += spool_arriving(l->spool);
 	spool_close(l->spool);
 	l->spool = NULL;
 }
 
-/*
- * A negative errno with the sentence why there is none; with `existing` -ENOENT
- * where one is made by the first listing.
- */
+/* Negative errno with a sentence in why; with `existing` -ENOENT if none was made yet. */
 static int
 open_spool(struct node *node, bool existing, char *why, size_t cap)
 {
-	struct listings *l = node->listings;
+	struct listings *l = &node->serve->listings;
 	char path[SPOOL_PATH];
 	struct spool_opts opts = { .existing = existing, .turn_ms = TURN_MS };
 	int r = 0;
@@ -104,8 +96,8 @@ open_spool(struct node *node, bool existing, char *why, size_t cap)
 	r = spool_open(&l->spool, &opts, why, cap);
 	if (r < 0)
 		return r;
-	print_from(l->print, l->spool);
-	read_on(node);
+	print_set_spool(l->print, l->spool);
+	read_in_turns(node);
 	return 0;
 }
 
@@ -122,43 +114,43 @@ listings_begin(struct node *node)
 void
 listings_second(struct node *node)
 {
-	if (node->listings->spool != NULL)
-		spool_second(node->listings->spool);
-	read_on(node);
+	if (node->serve->listings.spool != NULL)
+		spool_second(node->serve->listings.spool);
+	read_in_turns(node);
 }
 
 void
-listings_gone(struct conn *c)
+listings_conn_closed(struct conn *c)
 {
-	if (c->node->listings->spool != NULL)
-		spool_gone(c->node->listings->spool, c->page.id);
+	if (c->node->serve->listings.spool != NULL)
+		spool_conn_closed(c->node->serve->listings.spool, c->page.id);
 }
 
 void
-listings_refused(struct node *node)
+listings_count_refused(struct node *node)
 {
-	node->listings->refused++;
+	node->serve->listings.refused++;
 }
 
 void
 listings_stat(struct node *node, struct wire_stats *st)
 {
-	st->n[WIRE_N_LISTINGS] = node->listings->stored;
-	st->n[WIRE_N_LISTINGS_REFUSED] = node->listings->refused;
+	st->n[WIRE_N_LISTINGS] = node->serve->listings.stored;
+	st->n[WIRE_N_LISTINGS_REFUSED] = node->serve->listings.refused;
 }
 
 void
 listings_close(struct node *node)
 {
-	struct listings *l = node->listings;
+	struct listings *l = &node->serve->listings;
 
 	print_close(l->print);
 	spool_close(l->spool);
 	l->print = NULL;
 	l->spool = NULL;
-	if (l->reads)
+	if (l->has_idle)
 		uv_close((uv_handle_t *)&l->idle, NULL);
-	l->reads = false;
+	l->has_idle = false;
 }
 
 /* --- LPUT --------------------------------------------------------------- */
@@ -181,9 +173,9 @@ code_of(int err)
 }
 
 static void
-print_it(struct node *node, const struct spool_entry *e)
+print_listing(struct node *node, const struct spool_entry *e)
 {
-	struct listings *l = node->listings;
+	struct listings *l = &node->serve->listings;
 	int r = 0;
 
 	if (!node->opts.print)
@@ -208,21 +200,20 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 	struct spool_ack ack;
 	int r;
 
-	self_watch_app(node, OWN_LIST);
-	/* To tell it the file of users is read. */
+	self_watch_app(node, SELF_LIST);
+	/* Only for the first piece: this reads the file of users. */
 	if (m->lput.name.len == 0)
 		who.origin = conn_origin(c, origin, sizeof origin);
 	r = open_spool(node, false, why, sizeof why);
 	if (r < 0) {
 		r = -EIO;
 	} else {
-		(void)is_known(node);
-		r = spool_put(node->listings->spool, &who, &m->lput, &ack, why,
-		    sizeof why);
+		(void)read_for_request(node);
+		r = spool_put(node->serve->listings.spool, &who, &m->lput,
+		    &ack, why, sizeof why);
 	}
 	if (r < 0) {
-		/* Pieces of one that was refused before are no others. */
-		node->listings->refused += r != -ENOENT;
+		node->serve->listings.refused += r != -ENOENT;
 		conn_error(c, m->id, code_of(r), why);
 		return;
 	}
@@ -232,8 +223,8 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &reply);
 	if (!ack.whole)
 		return;
-	node->listings->stored++;
-	print_it(node, ack.entry);
+	node->serve->listings.stored++;
+	print_listing(node, ack.entry);
 }
 
 /* --- LISTINGS, LGET ------------------------------------------------------- */
@@ -246,18 +237,15 @@ is_for(const void *arg, const struct spool_entry *e)
 	return access_reads(&c->node->access, &c->peer, e->uid);
 }
 
-/*
- * False when the answer, an error, has been sent.  Where nothing was ever
- * stored there is no spool, which is no error: *s is NULL.
- */
+/* False after an error was sent.  *s is NULL if nothing was ever stored. */
 static bool
-spool_of(struct conn *c, const struct wire_msg *m, struct spool **s)
+find_spool(struct conn *c, const struct wire_msg *m, struct spool **s)
 {
 	char why[SPOOL_PATH + 128];
 	int r = open_spool(c->node, true, why, sizeof why);
 
-	*s = c->node->listings->spool;
-	if (*s != NULL && !is_known(c->node)) {
+	*s = c->node->serve->listings.spool;
+	if (*s != NULL && !read_for_request(c->node)) {
 		conn_error(c, m->id, WIRE_E_BUSY, "the node still reads what "
 		    "it has stored: ask again in a moment");
 		return false;
@@ -275,11 +263,11 @@ answer_listings(struct conn *c, const struct wire_msg *m)
 	const struct spool_entry *e = NULL;
 	struct spool *s;
 
-	if (!spool_of(c, m, &s))
+	if (!find_spool(c, m, &s))
 		return;
 	if (s != NULL && m->listings.after.len == 0)
 		spool_refresh(s);
-	read_on(c->node);
+	read_in_turns(c->node);
 	if (s != NULL)
 		e = spool_after(s, m->listings.after.s, m->listings.after.len,
 		    is_for, c);
@@ -306,7 +294,7 @@ answer_lget(struct conn *c, const struct wire_msg *m)
 	struct spool *s;
 	ssize_t n;
 
-	if (!spool_of(c, m, &s))
+	if (!find_spool(c, m, &s))
 		return;
 	if (s != NULL)
 		e = spool_find(s, m->lget.name.s, m->lget.name.len);

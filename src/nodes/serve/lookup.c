@@ -1,17 +1,16 @@
 /*
  * Words for threads, stacks and frames.
  *
- * Threads' names and the frames of sites are in memory: the loop answers.
- * What lies at a frame has to be read from files, by a reader that may take
- * its time: a worker waits for it, for one FRAME at a time, as the reader
- * serves one at a time anyway and other work needs libuv's few workers too.
- * A worker that has been at it for LOOK_MS answers with what it has; the page
- * asks for the rest, and whoever waited has a turn before that.
+ * Threads' names and the frames of sites are in memory: the loop answers.  The
+ * words of a frame are read from files, by a reader that may take its time: a
+ * worker waits for it, for one FRAME at a time, for the reader serves one at a
+ * time anyway.  After LOOK_MS it answers with what it has; the page asks for the
+ * rest, and other pages have their turn before that.
  *
  * A frame of a stack names its module, which the keeper's sites know for ever.
- * A plain return address is looked up in the target's module table, behind its
- * lock; an address that no known module covers makes the worker read the table
- * anew, for the target may have loaded something since.
+ * A plain return address is looked up in the target's module table, under its
+ * lock.  If no known module covers an address, the worker reads the table anew,
+ * for the target may have loaded something since.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,10 +22,9 @@
 
 #define READER "pagek-symbols"
 #define LOOK_MS 200
-#define LOOK_AT_ONCE 8		/* frames that the reader is asked about together */
-#define BUSY_MS 250		/* after which a page may come again */
+#define LOOK_FRAMES 8		/* frames of one question to the reader */
+#define BUSY_MS 250		/* after which a page may ask again */
 
-/* enum symbol_known goes to the page as it is. */
 _Static_assert((int)SYMBOL_PENDING == (int)WIRE_K_PENDING &&
     (int)SYMBOL_LINE == (int)WIRE_K_LINE &&
     (int)SYMBOL_NO_LINE == (int)WIRE_K_NO_LINE &&
@@ -38,7 +36,7 @@ _Static_assert((int)SYMBOL_PENDING == (int)WIRE_K_PENDING &&
     (int)SYMBOL_NO_READER == (int)WIRE_K_NO_READER &&
     SYMBOL_INLINES_MAX <= WIRE_INLINES_MAX &&
     SYMBOL_NAME_MAX <= WIRE_TEXT_MAX,
-    "what is known is said in one way");
+    "the enums of reader and wire agree");
 
 /* One FRAME, from the request to its answer. */
 struct look {
@@ -52,7 +50,7 @@ struct look {
 	struct wire_frame frame;
 	struct symbol_place place[WIRE_SYMS_MAX];
 	char *path[WIRE_SYMS_MAX];	/* of the place; NULL none */
-	bool unsure[WIRE_SYMS_MAX];	/* more than one module was there: which is not known */
+	bool unsure[WIRE_SYMS_MAX];	/* several modules have lain there */
 	uint32_t n;			/* frames answered so far */
 	uint8_t packed[WIRE_PACKED_MAX];
 	size_t len;
@@ -65,7 +63,7 @@ struct look {
 void
 lookup_init(struct node *node)
 {
-	struct lookup *lk = node->lookup;
+	struct lookup *lk = &node->serve->lookup;
 	char reader[PATH_MAX];
 	struct symbols_opts opts = {
 		.reader = reader,
@@ -91,11 +89,10 @@ look_free(struct look *l)
 void
 lookup_close(struct node *node)
 {
-	struct lookup *lk = node->lookup;
+	struct lookup *lk = &node->serve->lookup;
 	struct look *l;
 
 	lk->stop = true;
-	/* A reader that is stopped, or thinks for long, is not waited for. */
 	if (lk->symbols != NULL)
 		symbols_stop(lk->symbols);
 	while ((l = TAILQ_FIRST(&lk->queue)) != NULL) {
@@ -107,15 +104,15 @@ lookup_close(struct node *node)
 void
 lookup_fini(struct node *node)
 {
-	if (node->lookup->symbols != NULL)
-		symbols_free(node->lookup->symbols);
+	if (node->serve->lookup.symbols != NULL)
+		symbols_free(node->serve->lookup.symbols);
 }
 
 /* --- places ------------------------------------------------------------- */
 
 /*
- * Whether several modules have lain at an address, one after the other.  Then
- * what lies there now says nothing of an address whose module is not known.
+ * Have several modules lain at an address, one after the other?  Then the one
+ * that is there now may not be the frame's.
  */
 static bool
 was_shared(const struct stream_sites *sites, uint64_t pc)
@@ -123,16 +120,15 @@ was_shared(const struct stream_sites *sites, uint64_t pc)
 	struct stream_module m;
 	unsigned n = 0;
 
-	/* A return address may be the end of its module. */
 	for (unsigned no = 1; n < 2 && no <= stream_sites_modules(sites); no++)
 		n += stream_sites_get_module(sites, no, &m) && pc > m.start &&
 		    pc <= m.end;
 	return n == 2;
 }
 
-/* Where a frame of a stack lies, as far as its module is known by number. */
+/* Places a frame whose module is known by number.  -ENOMEM. */
 static int
-place_frame(struct look *l, size_t i)
+place_by_site(struct look *l, size_t i)
 {
 	uint64_t frame = l->frame.frame[i];
 	struct symbol_place *p = &l->place[i];
@@ -161,18 +157,16 @@ place_frame(struct look *l, size_t i)
 	return 0;
 }
 
-/* 0 is not known. */
 static int64_t
-earlier(int64_t a, int64_t b)
+earlier_of(int64_t a, int64_t b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
 /*
- * By the module table: a frame without a module, and what a module without a
- * build id needs so that a file changed since is not taken for it.  What was
- * unloaded is not in the table, and something newer of that path may be: when
- * the module was first seen holds for it either way.
+ * Places a frame without a module by the module table.  A module without a build
+ * id gets inode and time from there, so that a file changed since is not taken
+ * for it.
  */
 static void
 place_by_table(struct look *l, const struct symbol_modules *modules, size_t i)
@@ -191,7 +185,7 @@ place_by_table(struct look *l, const struct symbol_modules *modules, size_t i)
 		p->pid = l->pid;
 	} else if (strcmp(p->path, t.path) == 0) {
 		p->inode = t.inode;
-		p->mapped_ns = earlier(p->mapped_ns, t.mapped_ns);
+		p->mapped_ns = earlier_of(p->mapped_ns, t.mapped_ns);
 	}
 }
 
@@ -206,7 +200,7 @@ table_covers(const struct look *l, const struct symbol_modules *modules)
 }
 
 static void
-place_others(struct look *l)
+place_by_tables(struct look *l)
 {
 	struct keeper *k = l->keeper;
 
@@ -225,7 +219,7 @@ place_others(struct look *l)
 
 /* --- words -------------------------------------------------------------- */
 
-/* A path too long for the wire keeps its end, where the file's name is. */
+/* Cuts the beginning of a path that is too long for the wire. */
 static struct wire_text
 path_text(const char *path)
 {
@@ -267,11 +261,11 @@ is_file(const struct symbol_place *p)
 	return p->path != NULL && strcmp(p->path, "[anon]") != 0;
 }
 
-/* The words of n places of one file; of no file, without a reader. */
+/* The words of n places of one file.  There may be no file, or no reader. */
 static void
-look_at(const struct look *l, size_t at, size_t n, struct symbol_words *out)
+read_words(const struct look *l, size_t at, size_t n, struct symbol_words *out)
 {
-	struct symbols *symbols = l->node->lookup->symbols;
+	struct symbols *symbols = l->node->serve->lookup.symbols;
 	const struct symbol_place *p = &l->place[at];
 
 	if (symbols != NULL && is_file(p)) {
@@ -283,28 +277,26 @@ look_at(const struct look *l, size_t at, size_t n, struct symbol_words *out)
 			SYMBOL_NO_READER : SYMBOL_NO_MODULE };
 }
 
-/* How many of the next frames are of one file: it may be a slow one. */
 static size_t
-of_one_file(const struct look *l)
+count_of_file(const struct look *l)
 {
 	const struct symbol_place *p = &l->place[l->n];
 	size_t n = 1, max = l->frame.n - l->n;
 
-	while (n < max && n < LOOK_AT_ONCE && is_file(&p[n]) == is_file(p) &&
+	while (n < max && n < LOOK_FRAMES && is_file(&p[n]) == is_file(p) &&
 	    (!is_file(p) || strcmp(p[n].path, p->path) == 0))
 		n++;
 	return n;
 }
 
-/* False when the answer is full. */
 static bool
-look_some(struct look *l)
+add_words(struct look *l)
 {
-	struct symbol_words words[LOOK_AT_ONCE];
-	size_t at = l->n, n = of_one_file(l);
+	struct symbol_words words[LOOK_FRAMES];
+	size_t at = l->n, n = count_of_file(l);
 	bool room = true;
 
-	look_at(l, at, n, words);
+	read_words(l, at, n, words);
 	for (size_t i = 0; i < n; i++) {
 		room = room && put_words(l, at + i, &words[i]);
 		l->n += room;
@@ -314,14 +306,14 @@ look_some(struct look *l)
 }
 
 static void
-look_up(uv_work_t *work)
+look_work(uv_work_t *work)
 {
 	struct look *l = work->data;
-	struct lookup *lk = l->node->lookup;
+	struct lookup *lk = &l->node->serve->lookup;
 	struct mono begun = mono_now();
 
-	place_others(l);
-	while (l->n < l->frame.n && !lk->stop && look_some(l) &&
+	place_by_tables(l);
+	while (l->n < l->frame.n && !lk->stop && add_words(l) &&
 	    mono_ms_since(begun) < LOOK_MS)
 		;
 	if (lk->symbols != NULL)
@@ -347,10 +339,10 @@ send_framed(struct conn *c, const struct look *l)
 	conn_reply(c, &reply);
 }
 
-static void look_next(struct node *);
+static void start_next_look(struct node *);
 
 static void
-looked_up(uv_work_t *work, int status)
+look_done(uv_work_t *work, int status)
 {
 	struct look *l = work->data;
 	struct node *node = l->node;
@@ -362,26 +354,24 @@ looked_up(uv_work_t *work, int status)
 		send_framed(c, l);
 	}
 	look_free(l);
-	node->lookup->working = false;
-	look_next(node);
+	node->serve->lookup.working = false;
+	start_next_look(node);
 }
 
 static void
-look_next(struct node *node)
+start_next_look(struct node *node)
 {
-	struct lookup *lk = node->lookup;
+	struct lookup *lk = &node->serve->lookup;
 	struct look *l = TAILQ_FIRST(&lk->queue);
 
 	if (lk->working || l == NULL)
 		return;
 	TAILQ_REMOVE(&lk->queue, l, link);
 	lk->working = true;
-	self_watch_app(node, OWN_SYMB);
-	/* It fails only without a function to call. */
-	uv_queue_work(node->loop, &l->work, look_up, looked_up);
+	self_watch_app(node, SELF_SYMB);
+	uv_queue_work(node->loop, &l->work, look_work, look_done);
 }
 
-/* What needs no file, for there is none: a generator's frames. */
 static void
 send_source_words(struct conn *c, const struct wire_msg *m,
     const struct keeper *k)
@@ -427,14 +417,14 @@ queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	l->len = 0;
 	l->fetching = false;
 	for (size_t i = 0; i < l->frame.n && r == 0; i++)
-		r = place_frame(l, i);
+		r = place_by_site(l, i);
 	if (r < 0) {
 		look_free(l);
 		return r;
 	}
 	c->looking = true;
-	TAILQ_INSERT_TAIL(&c->node->lookup->queue, l, link);
-	look_next(c->node);
+	TAILQ_INSERT_TAIL(&c->node->serve->lookup.queue, l, link);
+	start_next_look(c->node);
 	return 0;
 }
 

@@ -3,6 +3,11 @@
  *
  * An answer looks at READ_SCAN records, and may be shorter than what was asked
  * for; it says where it ends.
+ *
+ * Pairs that cancel each other within an answer are left out and counted: an
+ * allocation and the free of the same block with no other record of that block
+ * between them.  The keeper's list does the same, batch by batch.  Frees by
+ * realloc stay, for the undo of a failed realloc has to find what it undoes.
  */
 #include <string.h>
 
@@ -12,17 +17,138 @@
 
 #define READ_SCAN 65536		/* records looked at for one DATA */
 
+/* --- pairs --------------------------------------------------------------- */
+
+static uint64_t
+key_of(const struct rec *rec)
+{
+	return rec_addr(rec) | (uint64_t)rec_layer(rec) << 63;
+}
+
+static bool
+has_key(const void *of, uint32_t number, const void *key)
+{
+	const struct pairs_entry *entry = of;
+
+	return key_of(&entry[number].rec) == *(const uint64_t *)key;
+}
+
+/* Removes the pending allocation of that block; its entry, or -1. */
+static int64_t
+take_pending(struct pairs *p, const struct rec *rec)
+{
+	uint64_t key = key_of(rec);
+	uint32_t hash = hash_of_key(key);
+	int64_t at = hashindex_find(&p->pending, hash, has_key, p->entry,
+	    &key);
+
+	if (at >= 0)
+		hashindex_remove(&p->pending, hash, (uint32_t)at);
+	return at;
+}
+
+static void
+pairs_begin(struct pairs *p, size_t max, size_t max_infos, bool whole)
+{
+	p->n = p->live = p->infos = 0;
+	p->max = max;
+	p->max_infos = max_infos;
+	p->cancelled = 0;
+	p->whole = whole;
+	hashindex_clear(&p->pending);
+}
+
+static void
+sweep_pairs(struct pairs *p)
+{
+	uint32_t place[PAIRS_ROOM] = { 0 };
+	size_t to = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->entry[i].cancelled)
+			continue;
+		place[i] = (uint32_t)to;
+		if (to != i)
+			p->entry[to] = p->entry[i];
+		to++;
+	}
+	hashindex_renumber(&p->pending, place);
+	p->n = to;
+}
+
+/* True if the record freed a pending allocation: both are cancelled. */
+static bool
+cancel_pending(struct pairs *p, const struct rec *rec)
+{
+	int64_t at = take_pending(p, rec);
+	struct pairs_entry *e;
+
+	if (at < 0)
+		return false;
+	e = &p->entry[at];
+	if (rec_type(rec) == TYPE_BY_REALLOC ||
+	    (int32_t)(rec_ticket(rec) - rec_ticket(&e->rec)) < 0)
+		return false;
+	e->cancelled = true;
+	p->live--;
+	if (e->info != 0)
+		p->infos--;
+	p->cancelled += 2;
+	return true;
+}
+
+/*
+ * False if there is no room: the reply ends before this record.  An allocation
+ * for which the index has no memory is not cancelled.
+ */
+static bool
+pairs_add(struct pairs *p, const struct rec *rec, uint64_t seq, uint16_t info)
+{
+	unsigned op = rec_op(rec);
+
+	if (!p->whole && op == REC_FREE && cancel_pending(p, rec))
+		return true;
+	if (p->live == p->max || (info != 0 && p->infos == p->max_infos))
+		return false;
+	if (p->n == PAIRS_ROOM)
+		sweep_pairs(p);
+	p->entry[p->n] =
+	    (struct pairs_entry){ .rec = *rec, .seq = seq, .info = info };
+	p->n++;
+	p->live++;
+	p->infos += info != 0;
+	if (p->whole)
+		return true;
+	if (op == REC_ALLOC && rec_addr(rec) != 0) {
+		take_pending(p, rec);
+		(void)hashindex_put(&p->pending, hash_of_key(key_of(rec)),
+		    (uint32_t)p->n - 1);
+	} else if (op == REC_UNDO) {
+		take_pending(p, rec);
+	} else if (op == REC_RANGE) {
+		/* A free of a range cancels nothing before it; such frees are rare. */
+		hashindex_clear(&p->pending);
+	}
+	return true;
+}
+
+/* Is there room for n more of any kind, `infos` of them with a requester? */
+static bool
+pairs_have_room(const struct pairs *p, size_t n, size_t infos)
+{
+	return n <= p->max - p->live && infos <= p->max_infos - p->infos;
+}
+
 /* --- onto the wire ------------------------------------------------------ */
 
 size_t
 answer_put_record(const struct keeper *k, const struct rec *rec, int64_t ms,
     uint8_t *out)
 {
-	if (!k->classic) {
+	if (!k->format.classic) {
 		stream_wide_encode(rec, 1, out);
 		return REC_WIDE_SIZE;
 	}
-	/* It came as a classic record, so it is one again. */
 	if (stream_classic_encode(rec, ms, out) < 0)
 		memset(out, 0, REC_CLASSIC_SIZE);
 	return REC_CLASSIC_SIZE;
@@ -59,8 +185,8 @@ add_lost(uint64_t sum[STREAM_CAUSES], const struct stream_range *range)
 }
 
 /*
- * A chunk's records that fit, and the range that they cover with the losses
- * between them.  False when the reply ends here.
+ * Adds a chunk's records as far as they fit, and sets the range that they cover
+ * with the losses between them.  False: the reply ends here.
  */
 static bool
 gather_chunk(struct answer_scratch *s, const struct keeper *k, uint64_t first,
@@ -69,7 +195,8 @@ gather_chunk(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	uint64_t at = range->next;
 	size_t n, i;
 
-	n = stream_queue_read(k->queue, at, s->rec, s->seq, want, range);
+	n = stream_queue_read(k->queue.records, at, s->rec, s->seq, want,
+	    range);
 	for (i = 0; i < n; i++) {
 		if (s->seq[i] - first > UINT32_MAX ||
 		    !pairs_add(&s->pairs, &s->rec[i], s->seq[i],
@@ -80,23 +207,19 @@ gather_chunk(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	if (i == n)
 		return n > 0;
 	if (i > 0) {
-		/* Again, for the losses among just these. */
-		stream_queue_read(k->queue, at, s->rec, s->seq, i, range);
+		stream_queue_read(k->queue.records, at, s->rec, s->seq, i,
+		    range);
 		return false;
 	}
 	/*
-	 * Not even the first: either there is no room for it, or what was
-	 * lost before it is more than an offset can say.  The reply then ends
-	 * with those losses.
+	 * There is no room for the first, or more was lost before it than an
+	 * offset can say: the reply ends with those losses.
 	 */
-	stream_queue_read(k->queue, at, NULL, NULL, 0, range);
+	stream_queue_read(k->queue.records, at, NULL, NULL, 0, range);
 	return false;
 }
 
-/*
- * A batch of which only what is left is looked at.  False when it has no room:
- * some of it must not go into a reply without the rest.
- */
+/* Adds what a batch leaves after cancelling; all of it, or false. */
 static bool
 gather_batch(struct answer_scratch *s, const struct keeper *k, uint64_t first,
     const struct stream_digest_batch *b)
@@ -104,12 +227,13 @@ gather_batch(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	size_t infos = 0;
 
 	for (unsigned i = 0; i < b->n && k->threads.tag != NULL; i++)
-		infos += stream_digest_at(k->digest, b, i)->tag != 0;
-	if (b->end - first > UINT32_MAX || !pairs_fit(&s->pairs, b->n, infos))
+		infos += stream_digest_at(k->queue.digest, b, i)->tag != 0;
+	if (b->end - first > UINT32_MAX ||
+	    !pairs_have_room(&s->pairs, b->n, infos))
 		return false;
 	for (unsigned i = 0; i < b->n; i++) {
 		const struct stream_digest_entry *e =
-		    stream_digest_at(k->digest, b, i);
+		    stream_digest_at(k->queue.digest, b, i);
 
 		pairs_add(&s->pairs, &e->rec, e->seq, e->tag);
 	}
@@ -118,14 +242,14 @@ gather_batch(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 }
 
 /*
- * By batches of the digest where one begins at the cursor, from the queue
- * otherwise, up to where the next batch begins.
+ * By batches of the digest where one begins at the cursor, else from the queue
+ * up to the next batch.
  */
 static uint64_t
 gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
     uint64_t lost[STREAM_CAUSES])
 {
-	bool digest = k->digest != NULL && !s->pairs.whole;
+	bool digest = k->queue.digest != NULL && !s->pairs.whole;
 	struct stream_range range = { .next = first };
 	struct stream_digest_batch b;
 	size_t scanned = 0, taken;
@@ -134,15 +258,14 @@ gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	while (more && scanned < READ_SCAN) {
 		size_t want = READ_SCAN - scanned;
 
-		digest = digest && stream_digest_find(k->digest, range.next,
-		    &b);
+		digest = digest && stream_digest_find(k->queue.digest,
+		    range.next, &b);
 		if (digest && b.seq == range.next) {
 			if (gather_batch(s, k, first, &b)) {
 				range.next = b.end;
 				scanned += b.n + 1;
 				continue;
 			}
-			/* A reply of its own has room for as many. */
 			if (range.next != first)
 				break;
 		} else if (digest && b.seq < keeper_oldest(k)) {
@@ -152,7 +275,6 @@ gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 		} else if (digest && b.seq - range.next < want) {
 			want = b.seq - range.next;
 		}
-		/* Where nothing is cancelled, no more of them have room. */
 		if (s->pairs.whole && want > s->pairs.max - s->pairs.live)
 			want = s->pairs.max - s->pairs.live;
 		if (want == 0)
@@ -162,7 +284,7 @@ gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 		add_lost(lost, &range);
 		scanned += taken;
 	}
-	pairs_finish(&s->pairs);
+	sweep_pairs(&s->pairs);
 	return range.next;
 }
 
@@ -179,8 +301,8 @@ put_entries(struct answer_scratch *s, const struct keeper *k,
 	for (size_t i = 0; i < s->pairs.live; i++) {
 		const struct pairs_entry *e = &s->pairs.entry[i];
 
-		len += answer_put_record(k, &e->rec, rec_ms_near(&e->rec, now_ms),
-		    s->bytes + len);
+		len += answer_put_record(k, &e->rec,
+		    rec_ms_near(&e->rec, now_ms), s->bytes + len);
 		base_put_le(s->offsets + 4 * i, e->seq - d->first, 4);
 		consecutive &= e->seq == d->first + i;
 		answer_put_info(d->info, &d->ninfo, k, e->info, i);
@@ -201,7 +323,7 @@ answer_read(struct conn *c, const struct wire_msg *m)
 	uint64_t lost[STREAM_CAUSES] = { 0 };
 	struct keeper *k;
 
-	k = answer_meant(c, m, m->read.index, m->read.epoch, true);
+	k = answer_keeper(c, m, m->read.index, m->read.epoch, true);
 	if (k == NULL)
 		return;
 	self_watch_asked(c->node, &c->page, k);
@@ -219,7 +341,7 @@ answer_read(struct conn *c, const struct wire_msg *m)
 		d->lost[cause] = (struct wire_lost){ .count = lost[cause],
 			.exact = cause != STREAM_CORRUPT };
 	d->now_ms = keeper_now_ms(k);
-	d->state = k->image.state;
+	d->state = k->life.state;
 	conn_reply(c, &reply);
 	if (k->source.on_read != NULL)
 		k->source.on_read(k, d->next == keeper_next(k));

@@ -1,6 +1,3 @@
-/*
- * Connections of pages.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,21 +5,18 @@
 #include "../keeper/node.h"
 #include "serve.h"
 
-#define REQUESTS_A_TURN 8
+#define TURN_REQUESTS 8
 #define READ_BYTES 8192
-/* From here on a page's requests wait; one more reply still fits the limit. */
+/* With more waiting bytes requests wait; one more reply still fits the limit. */
 #define QUEUE_FULL (SERVE_QUEUE_MAX / 2)
 
-/*
- * Replies to the requests of one turn go out together, for each write wakes the
- * page; with more bytes than that they do not wait for each other.
- */
-#define TOGETHER 16384
+/* Replies of one turn go out together up to so many bytes: each write wakes the page. */
+#define TURN_BYTES 16384
 
 static struct {
-	struct conn *conn;		/* whose turn it is; NULL: nobody's */
+	struct conn *conn;		/* NULL: no connection has its turn */
 	size_t len;
-	uint8_t bytes[TOGETHER + WIRE_LENGTH_SIZE + WIRE_REPLY_MAX];
+	uint8_t bytes[TURN_BYTES + WIRE_LENGTH_SIZE + WIRE_REPLY_MAX];
 } turn;
 
 struct reply {
@@ -52,7 +46,7 @@ conn_close(struct conn *c)
 	if (turn.conn == c)
 		turn.len = 0;
 	self_watch_gone(node, &c->page);
-	listings_gone(c);
+	listings_conn_closed(c);
 	if (!c->greeted)
 		node->serve->strangers--;
 	TAILQ_REMOVE(&node->serve->conns, c, link);
@@ -77,7 +71,7 @@ on_written(uv_write_t *req, int status)
 	free(req);
 	if (c->closed)
 		return;
-	c->unread_for = 0;
+	c->unread_s = 0;
 	if (status < 0 || (c->ending && queued(c) == 0)) {
 		conn_close(c);
 		return;
@@ -88,7 +82,6 @@ on_written(uv_write_t *req, int status)
 	}
 }
 
-/* What does not go out at once is copied and waits. */
 static void
 send_bytes(struct conn *c, uint8_t *bytes, size_t len)
 {
@@ -123,7 +116,7 @@ send_bytes(struct conn *c, uint8_t *bytes, size_t len)
 }
 
 static void
-send_together(struct conn *c)
+send_turn(struct conn *c)
 {
 	size_t len = turn.len;
 
@@ -137,7 +130,6 @@ send_together(struct conn *c)
 void
 conn_reply(struct conn *c, const struct wire_msg *m)
 {
-	/* Behind those that wait, also when it is somebody else's. */
 	uint8_t *frame = turn.bytes + turn.len;
 	size_t cap = WIRE_LENGTH_SIZE + WIRE_REPLY_MAX;
 	struct wire_msg err = { .type = WIRE_ERR, .id = m->id, .err = {
@@ -157,8 +149,8 @@ conn_reply(struct conn *c, const struct wire_msg *m)
 		return;
 	}
 	turn.len += len;
-	if (turn.len > TOGETHER)
-		send_together(c);
+	if (turn.len > TURN_BYTES)
+		send_turn(c);
 }
 
 void
@@ -184,7 +176,7 @@ conn_fail(struct conn *c, uint32_t request, enum wire_error code,
 	uv_read_stop((uv_stream_t *)&c->pipe);
 	c->ending = true;
 	conn_reply(c, &m);
-	send_together(c);
+	send_turn(c);
 	if (!c->closed && queued(c) == 0)
 		conn_close(c);
 }
@@ -192,13 +184,12 @@ conn_fail(struct conn *c, uint32_t request, enum wire_error code,
 /* --- requests ----------------------------------------------------------- */
 
 static void
-take_request(struct conn *c, const uint8_t *map, size_t len)
+serve_frame(struct conn *c, const uint8_t *map, size_t len)
 {
 	struct wire_msg m;
 	int r = wire_decode(map, len, &m);
 
 	if (r == -ENOMSG && c->greeted) {
-		/* Of a later version: refused, but no reason to part. */
 		conn_error(c, m.id, WIRE_E_FRAME, "no such request");
 		return;
 	}
@@ -211,15 +202,15 @@ take_request(struct conn *c, const uint8_t *map, size_t len)
 		conn_fail(c, m.id, WIRE_E_BIG, "a frame is too long");
 	else
 		answer(c, &m);
-	/* Pieces of listings are the one thing that may be longer. */
+	/* Only pieces of listings may be longer. */
 	if ((c->roles & WIRE_ROLE_LIST_PUT) != 0)
 		c->in.limit = WIRE_REPLY_MAX;
 }
 
 static void
-on_again(uv_idle_t *again)
+on_more(uv_idle_t *more)
 {
-	struct node *node = again->data;
+	struct node *node = more->data;
 	struct conn *c, *next;
 	bool any = false;
 
@@ -233,7 +224,7 @@ on_again(uv_idle_t *again)
 	TAILQ_FOREACH(c, &node->serve->conns, link)
 		any |= c->more;
 	if (!any)
-		uv_idle_stop(again);
+		uv_idle_stop(more);
 }
 
 static void
@@ -264,21 +255,21 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 }
 
 void
-conn_begin(struct conn *c)
+conn_read(struct conn *c)
 {
 	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
 }
 
-/* What is left gets its turn after the others. */
+/* Requests beyond TURN_REQUESTS wait for the next turn. */
 static void
-take_requests(struct conn *c)
+answer_some(struct conn *c)
 {
 	const uint8_t *map;
 	size_t len;
 
 	if (c->closed || c->ending)
 		return;
-	for (int i = 0; i < REQUESTS_A_TURN; i++) {
+	for (int i = 0; i < TURN_REQUESTS; i++) {
 		int r;
 
 		if (queued(c) + turn.len >= QUEUE_FULL) {
@@ -294,15 +285,15 @@ take_requests(struct conn *c)
 		}
 		if (r == 0) {
 			if (!c->greeted)
-				;		/* since the connection came */
+				;		/* since_ms is of the connection */
 			else if (c->in.len == 0)
 				c->since_ms = 0;
 			else if (c->since_ms == 0)
 				c->since_ms = mono_ms(mono_now());
-			conn_begin(c);
+			conn_read(c);
 			return;
 		}
-		take_request(c, map, len);
+		serve_frame(c, map, len);
 		if (c->closed || c->ending)
 			return;
 		if (c->greeted)
@@ -310,25 +301,24 @@ take_requests(struct conn *c)
 	}
 	c->more = true;
 	uv_read_stop((uv_stream_t *)&c->pipe);
-	uv_idle_start(&c->node->serve->again, on_again);
+	uv_idle_start(&c->node->serve->more, on_more);
 }
 
-/* A bounded number of requests. */
 static void
 serve_requests(struct conn *c)
 {
 	turn.conn = c;
-	take_requests(c);
-	send_together(c);
+	answer_some(c);
+	send_turn(c);
 	turn.conn = NULL;
 }
 
-/* --- all of them ------------------------------------------------------- */
+/* --- all connections --------------------------------------------------- */
 
 /*
- * Counted in our own seconds: a node that was stopped must not blame a page.
- * One that is stopped in the middle of a snapshot looks the same, and comes
- * again when it goes on, unless it was handed to us and cannot.
+ * Counted in seconds of this process, which may have been stopped itself.  A page
+ * that was stopped in the middle of a snapshot connects again, unless it was
+ * passed with --fd and cannot.
  */
 static bool
 takes_nothing(struct conn *c)
@@ -336,11 +326,11 @@ takes_nothing(struct conn *c)
 	size_t waits = queued(c);
 
 	if (waits == 0 || waits < c->unread)
-		c->unread_for = 0;
+		c->unread_s = 0;
 	else if (c->unread > 0)
-		c->unread_for++;
+		c->unread_s++;
 	c->unread = waits;
-	return !c->given && c->unread_for >= SERVE_UNREAD_S;
+	return !c->passed && c->unread_s >= SERVE_UNREAD_S;
 }
 
 void
@@ -387,8 +377,8 @@ serve_init(struct node *node)
 	r = answer_init(&s->scratch);
 	if (r < 0)
 		return r;
-	s->again.data = node;
-	r = uv_idle_init(node->loop, &s->again);
+	s->more.data = node;
+	r = uv_idle_init(node->loop, &s->more);
 	if (r < 0)
 		answer_fini(s->scratch);
 	return r;
@@ -401,7 +391,7 @@ serve_close(struct node *node)
 
 	while (!TAILQ_EMPTY(&s->conns))
 		conn_close(TAILQ_FIRST(&s->conns));
-	uv_close((uv_handle_t *)&s->again, NULL);
+	uv_close((uv_handle_t *)&s->more, NULL);
 	accept_close(node);
 }
 

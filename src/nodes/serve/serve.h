@@ -1,15 +1,26 @@
 /*
  * serve: the pages' end of the node: connections, frames, requests.
  *
- * Limits: so many pages as the node was told, SERVE_CONNS unless told
- * otherwise, and SERVE_STRANGERS of them that have not said hello; a hello
- * within SERVE_PATIENCE_MS, and every frame whole as soon after its first
- * byte; frames as wire.h says; a few requests a turn for each page; no further
- * request is read from a page that does not take its replies, so what waits
- * for it is never more than SERVE_QUEUE_MAX, and when it takes not one byte of
- * that for SERVE_UNREAD_S it is closed.  A page that has asked for nothing
- * for SERVE_IDLE_MS, because it is stopped perhaps, stays until somebody else
- * needs its place.
+ *	accept.c	pages that come in
+ *	serve.c		connections, replies
+ *	greeting.c	LIMIT and HELLO; who a page is
+ *	answer.c	the table of requests, and those without a file of their own
+ *	read.c		READ
+ *	blocks.c	SNAP and WINDOW
+ *	lookup.c	SYM, SITE and FRAME
+ *	listings.c	LPUT, LISTINGS and LGET
+ *	tables.c	NAME's tables, and regions
+ *
+ * Limits
+ *	connections	as many as the node was told, else SERVE_CONNS; at most
+ *			SERVE_STRANGERS of them have not said hello
+ *	time		SERVE_PATIENCE_MS for a hello, and for the rest of a frame
+ *	requests	a few a turn for each page; none is read from a page that
+ *			does not take its replies
+ *	replies		SERVE_QUEUE_MAX bytes wait for a page; one that takes none
+ *			of them for SERVE_UNREAD_S is closed
+ *	idle pages	one that asks for nothing for SERVE_IDLE_MS loses its
+ *			place when somebody else needs it
  */
 #ifndef NODES_SERVE_H
 #define NODES_SERVE_H
@@ -45,17 +56,17 @@ struct conn {
 	uv_pipe_t pipe;
 	struct wire_frames in;
 	struct peer peer;
-	uint32_t limit;			/* of roles, as whoever stands between says */
+	uint32_t limit;			/* roles that bridges allow */
 	uint32_t roles;
-	bool limited;			/* somebody has said a LIMIT */
-	bool bound;			/* ... and first of all that it is node `from`'s */
-	char origin[72];		/* that one, as sshd says; safe text, "" not known */
+	bool limited;			/* a bridge has sent a LIMIT */
+	bool bound;			/* ... and the first one names the page's node */
+	char origin[72];		/* machine that the first one names; safe text, "" unknown */
 	int64_t begun_ms, heard_ms;	/* its connecting; its last request */
 	int64_t since_ms;		/* waits for a hello, or the rest of a frame; 0 no */
-	size_t unread;			/* bytes that waited to be taken a second ago */
-	unsigned unread_for;		/* seconds that it has taken none of them */
+	size_t unread;			/* bytes of replies that waited a second ago */
+	unsigned unread_s;		/* seconds that it has taken none of them */
 	bool greeted;
-	bool given;			/* by whoever started the node: it cannot come again */
+	bool passed;			/* with --fd: it cannot connect again */
 	bool more;			/* has requests that wait for their turn */
 	bool paused;			/* not read: too much waits to be written */
 	bool looking;			/* a FRAME of it is not answered yet */
@@ -63,22 +74,49 @@ struct conn {
 	bool closed;
 };
 
+struct spool;
+struct print;
+
+struct listings {
+	struct spool *spool;		/* NULL: not opened yet */
+	struct print *print;		/* NULL: nothing was printed yet */
+	uv_idle_t idle;			/* while the spool's folder is read */
+	bool has_idle;
+	uint64_t stored, refused;	/* ever */
+};
+
+struct look;
+struct symbols;
+
+/*
+ * FRAMEs: one of all pages is worked on at a time, and each page has one at
+ * most, for it takes a reader of files, and time.
+ */
+struct lookup {
+	struct symbols *symbols;	/* NULL: there is no reader */
+	TAILQ_HEAD(, look) queue;
+	bool working;
+	_Atomic bool stop;		/* the worker ends soon */
+};
+
 struct serve {
 	TAILQ_HEAD(, conn) conns;
 	unsigned count, max;
 	unsigned strangers;		/* of count: have not said hello yet */
 	uint64_t last_id;
-	uint64_t refused;		/* told to come later, ever */
+	uint64_t refused;		/* connections, ever */
 	uint32_t last_snapshot;
 	int listen_fd;			/* -1: pages cannot come in */
-	int spare_fd;			/* given up to refuse one when there is no other; -1 none */
+	int spare_fd;			/* closed to refuse a page when there is no other; -1 none */
 	uv_poll_t listener;
-	uv_timer_t later;		/* until the listener is heard again */
+	uv_timer_t resume;		/* of a paused listener */
 	bool inherited;			/* the socket is not ours to remove */
 	char path[SOCKET_PATH];		/* of the listening socket; "" none */
 	struct socket_file file;	/* what we have bound there */
-	uv_idle_t again;
+	uv_idle_t more;			/* while a connection has more requests */
 	struct answer_scratch *scratch;
+	struct lookup lookup;
+	struct listings listings;
 };
 
 int serve_init(struct node *);
@@ -93,27 +131,27 @@ void accept_close(struct node *);
 /* Listens for pages at the path.  The socket is removed by serve_close(). */
 int serve_listen(struct node *, const char *path);
 /*
- * The same with a bound socket, which is serve's from now on, also on failure.
- * inherited: it listens already, and stays where it is.
+ * The same with a bound socket; owns fd, also on failure.  inherited: it listens
+ * already, and stays where it is.
  */
 int serve_listen_fd(struct node *, int fd, const char *path, bool inherited);
 
 /*
- * Serves the page at the connected descriptor, which is serve's from now on
- * unless this fails.  One that is turned away, with a word, is no failure.
+ * Serves the page at the connected descriptor; owns it unless this fails.  It is
+ * no failure to refuse the page, which is told why.
  */
 int serve_add(struct node *, int fd);
 
 /* --- serve.c -------------------------------------------------------------- */
 
-/* Once a second: connections that do not speak. */
+/* Once a second: closes connections that are too slow. */
 void serve_second(struct node *);
 
 /* The connection with that id, or NULL when it is gone. */
 struct conn *serve_find(struct node *, uint64_t id);
 
 /* Reads from it from now on. */
-void conn_begin(struct conn *);
+void conn_read(struct conn *);
 void conn_close(struct conn *);
 
 void conn_reply(struct conn *, const struct wire_msg *);
@@ -127,7 +165,7 @@ void conn_fail(struct conn *, uint32_t request, enum wire_error,
 
 /*
  * Names a page in safe text, for listings and logs: "0590 linac-a, anna" on
- * this machine, "0A12 gw-2, anna from 192.0.2.7" where the key is bound to that
+ * this machine, "0A12 gw-2, anna from 192.0.2.7" if its key is bound to that
  * number, else "anna from 192.0.2.7, says 0A12 gw-2".  Returns out, of
  * SERVE_ORIGIN_MAX bytes.
  */
@@ -135,48 +173,24 @@ const char *conn_origin(const struct conn *, char *out, size_t cap);
 
 /* --- answer.c ------------------------------------------------------- */
 
-/* Answers one request; before the greeting only LIMIT and HELLO are any. */
+/* Answers one request; only LIMIT and HELLO are allowed before the greeting. */
 void answer(struct conn *, const struct wire_msg *);
 int answer_init(struct answer_scratch **);
 void answer_fini(struct answer_scratch *);
 
 /* --- listings.c ------------------------------------------------------ */
 
-struct spool;
-struct print;
-
-struct listings {
-	struct spool *spool;		/* NULL: not opened yet */
-	struct print *print;		/* NULL: nothing was printed yet */
-	uv_idle_t idle;			/* while the spool's folder is read */
-	bool reads;			/* that has been made */
-	uint64_t stored, refused;	/* ever */
-};
-
-/* Opens the spool if there is one; otherwise the first who wants it does. */
+/* Opens the spool if it exists; otherwise the first listing makes it. */
 void listings_begin(struct node *);
 void listings_second(struct node *);
-void listings_gone(struct conn *);
-void listings_refused(struct node *);	/* before anybody looked at it */
+/* The connection is closed. */
+void listings_conn_closed(struct conn *);
+/* Counts one that was refused for want of a role. */
+void listings_count_refused(struct node *);
 void listings_stat(struct node *, struct wire_stats *);
 void listings_close(struct node *);
 
 /* --- lookup.c ------------------------------------------------------ */
-
-struct look;
-struct symbols;
-
-/*
- * Looking up what lies at frames takes a reader of files, and time: one FRAME
- * of all pages is worked on at a time, the others wait for their turn, and
- * each page has one of them at most.
- */
-struct lookup {
-	struct symbols *symbols;	/* NULL: there is no reader */
-	TAILQ_HEAD(, look) queue;
-	bool working;
-	_Atomic bool stop;		/* whoever works comes to an end soon */
-};
 
 void lookup_init(struct node *);
 void lookup_close(struct node *);
@@ -185,7 +199,7 @@ void lookup_fini(struct node *);
 /* SYM and SITE: answered at once. */
 void lookup_threads(struct conn *, const struct wire_msg *, struct keeper *);
 void lookup_sites(struct conn *, const struct wire_msg *, struct keeper *);
-/* FRAME: answered by a worker, but at once where there is nothing to read. */
+/* FRAME: answered by a worker, or at once if no file has to be read. */
 void lookup_frames(struct conn *, const struct wire_msg *, struct keeper *);
 
 #endif

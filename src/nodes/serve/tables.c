@@ -1,15 +1,10 @@
-/*
- * The node's tables that pages look up by name, and the regions of a stream.
- */
 #include <errno.h>
 #include <string.h>
 
-#include "../keeper/kept_memory.h"
 #include "../keeper/node.h"
+#include "../keeper/takeover_memory.h"
 #include "../self_watch/self_watch.h"
 #include "answer.h"
-
-/* --- the tables that a name can be looked up in ------------------------- */
 
 static int
 streams_find(const struct node *node, const char *name, size_t len,
@@ -27,17 +22,18 @@ streams_at(const struct node *node, uint32_t index, struct wire_named *named)
 	if (row == NULL)
 		return -ENOENT;
 	k = row->keeper;
-	keeper_kept_show(k);
+	takeover_note_shown(k);
 	memcpy(named->epoch, row->epoch, WIRE_EPOCH);
-	named->format = k->classic ? WIRE_CLASSIC : WIRE_WIDE;
-	named->record_size = k->classic ? REC_CLASSIC_SIZE : REC_WIDE_SIZE;
+	named->format = k->format.classic ? WIRE_CLASSIC : WIRE_WIDE;
+	named->record_size = k->format.classic ? REC_CLASSIC_SIZE :
+	    REC_WIDE_SIZE;
 	named->oldest = keeper_oldest(k);
 	named->next = keeper_next(k);
-	named->address_bits = k->classic ? 32 : REC_ADDR_BITS;
-	named->state = k->image.state;
+	named->address_bits = k->format.classic ? 32 : REC_ADDR_BITS;
+	named->state = k->life.state;
 	named->name = wire_text(row->name);
 	named->entries = node->dstrm.entries;
-	named->levels = k->levels;
+	named->levels = k->format.levels;
 	return 0;
 }
 
@@ -84,7 +80,7 @@ latbl_at(const struct node *node, uint32_t index, struct wire_named *named)
 		return -ENOENT;
 	memcpy(named->epoch, node->boot, WIRE_EPOCH);
 	named->name = wire_text(name);
-	named->entries = OWN_APPS;
+	named->entries = SELF_APPS;
 	return 0;
 }
 
@@ -126,25 +122,25 @@ tables_find(struct node *node, const struct wire_name *ask,
 	return 0;
 }
 
-/* --- regions ------------------------------------------------------------ */
-
-/* Why a block since the start may not be listed, or one that is none; "". */
+/* Why the list may lack blocks or have wrong ones; else "". */
 static const char *
 lack_of(const struct keeper *k)
 {
 	if (k->list == NULL)
 		return "its list is gone";
-	if (k->arming.asleep)
+	if (k->arming.mode == ARMING_DORMANT)
 		return "it is not logged";
-	if (k->sample != 0)
+	if (k->format.sample != 0)
 		return "only a sample of it is logged";
 	if (keeper_counts(k)->full != 0)
 		return "the node's list was full";
 	if (keeper_lost(k) != 0 || k->numbers.bad != 0)
 		return "records were lost";
-	if (k->since_click || !keeper_complete(k))
+	if (k->trust.since_click || !keeper_complete(k))
 		return "some of its blocks may not be listed";
-	return k->regions.overrun ? "it has registered too many regions" : "";
+	if (k->declared.regions.overrun)
+		return "it has registered too many regions";
+	return "";
 }
 
 size_t
@@ -152,10 +148,10 @@ tables_regions(const struct keeper *k, struct wire_region *out, uint32_t *no,
     const char **why)
 {
 	*why = lack_of(k);
-	*no = k->regions.change << 1 | (*why[0] == '\0');
+	*no = k->declared.regions.change << 1 | (*why[0] == '\0');
 	if (*why[0] != '\0')
 		return 0;
 	return k == k->node->own_stream ?
 	    self_watch_regions(k->node, out, WIRE_REGIONS_MAX) :
-	    region_set_get(&k->regions, out);
+	    region_set_get(&k->declared.regions, out);
 }

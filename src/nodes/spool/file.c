@@ -62,7 +62,7 @@ spool_file_parse(const char *file, char name[SPOOL_NAME], unsigned *part,
 /* --- the header --------------------------------------------------------- */
 
 static void
-put_time(char *out, size_t cap, int64_t wall_ms)
+format_time(char *out, size_t cap, int64_t wall_ms)
 {
 	time_t s = (time_t)(wall_ms / 1000);
 	struct tm tm = { 0 };
@@ -74,7 +74,7 @@ put_time(char *out, size_t cap, int64_t wall_ms)
 }
 
 static int
-get_time(const char *text, int64_t *wall_ms)
+parse_time(const char *text, int64_t *wall_ms)
 {
 	struct tm tm = { 0 };
 	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -89,7 +89,7 @@ get_time(const char *text, int64_t *wall_ms)
 }
 
 static int
-get_sum(const char *text, uint8_t sum[WIRE_SHA256])
+parse_sum(const char *text, uint8_t sum[WIRE_SHA256])
 {
 	uint8_t bytes[BASE16_DECODE_LENGTH(SUM_DIGITS)];
 	struct base16_decode_ctx ctx;
@@ -110,7 +110,7 @@ spool_head_make(char out[SPOOL_HEAD_MAX], const struct spool_head *h)
 	char when[48], sum[SUM_DIGITS];
 	size_t len = 0;
 
-	put_time(when, sizeof when, h->wall_ms);
+	format_time(when, sizeof when, h->wall_ms);
 	base16_encode_update(sum, WIRE_SHA256, h->sum);
 	base_append(out, SPOOL_HEAD_MAX, &len, MAGIC "\n"
 	    "name: %s\n" "part: %u of %u\n" "from: %s\n" "uid: %" PRIu32 "\n"
@@ -121,7 +121,7 @@ spool_head_make(char out[SPOOL_HEAD_MAX], const struct spool_head *h)
 }
 
 static int
-get_number(const char *text, uint32_t *out)
+parse_number(const char *text, uint32_t *out)
 {
 	uint64_t n;
 
@@ -132,17 +132,16 @@ get_number(const char *text, uint32_t *out)
 }
 
 static int
-get_text(const char *text, char *out, size_t cap)
+parse_text(const char *text, char *out, size_t cap)
 {
 	if (strlen(text) >= cap)
 		return -EBADMSG;
-	/* Whoever wrote into our file does not write on a terminal. */
 	base_safe_text(out, cap, text, strlen(text), false);
 	return 0;
 }
 
 static int
-get_part(const char *text, struct spool_head *h)
+parse_part(const char *text, struct spool_head *h)
 {
 	char again[32];
 
@@ -157,7 +156,7 @@ get_part(const char *text, struct spool_head *h)
 enum line { KIND, NAME, PART, FROM, UID, TIME, TITLE, BYTES, SUM, END, LINES };
 
 static int
-get_line(struct spool_head *h, enum line line, const char *value)
+parse_line(struct spool_head *h, enum line line, const char *value)
 {
 	switch (line) {
 	case KIND:
@@ -165,21 +164,21 @@ get_line(struct spool_head *h, enum line line, const char *value)
 		return value[0] == '\0' ? 0 : -EBADMSG;
 	case NAME:
 		return spool_name_ok(value, strlen(value)) ?
-		    get_text(value, h->name, sizeof h->name) : -EBADMSG;
+		    parse_text(value, h->name, sizeof h->name) : -EBADMSG;
 	case PART:
-		return get_part(value, h);
+		return parse_part(value, h);
 	case FROM:
-		return get_text(value, h->origin, sizeof h->origin);
+		return parse_text(value, h->origin, sizeof h->origin);
 	case UID:
-		return get_number(value, &h->uid);
+		return parse_number(value, &h->uid);
 	case TIME:
-		return get_time(value, &h->wall_ms);
+		return parse_time(value, &h->wall_ms);
 	case TITLE:
-		return get_text(value, h->title, sizeof h->title);
+		return parse_text(value, h->title, sizeof h->title);
 	case BYTES:
-		return get_number(value, &h->bytes);
+		return parse_number(value, &h->bytes);
 	case SUM:
-		return get_sum(value, h->sum);
+		return parse_sum(value, h->sum);
 	case LINES:
 		break;
 	}
@@ -203,7 +202,7 @@ spool_head_parse(const char *bytes, size_t len, struct spool_head *out)
 
 		if (!base_lines_next(&lines, line, &why) || why != NULL ||
 		    strncmp(line, keys[i], key) != 0 ||
-		    get_line(&h, (enum line)i, line + key) < 0)
+		    parse_line(&h, (enum line)i, line + key) < 0)
 			return -EBADMSG;
 	}
 	if (h.bytes > WIRE_LISTING_PART)
@@ -215,7 +214,7 @@ spool_head_parse(const char *bytes, size_t len, struct spool_head *out)
 /* --- files -------------------------------------------------------------- */
 
 static int
-look_at(int fd, const char *name, unsigned part, bool writing,
+check_file(int fd, const char *name, unsigned part, bool writing,
     struct spool_head *h, size_t *head_len)
 {
 	char bytes[SPOOL_HEAD_MAX];
@@ -247,12 +246,11 @@ spool_file_open(int dir, const char *name, unsigned part, bool writing,
 	int fd, r;
 
 	spool_file_name(file, name, part, writing);
-	/* Not blocking: what lies there may be a FIFO. */
 	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
 	    O_CLOEXEC);
 	if (fd < 0)
 		return errno == ELOOP ? -EBADMSG : -errno;
-	r = look_at(fd, name, part, writing, h, head_len);
+	r = check_file(fd, name, part, writing, h, head_len);
 	if (r < 0) {
 		close(fd);
 		return r;

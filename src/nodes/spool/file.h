@@ -13,8 +13,8 @@
  *	bytes: 1048576
  *	sha256: e3b0c442...
  *
- * The file of part 2 is called 20261121-163501-0007.2, and has a ~ behind it
- * until all its bytes are there and their sum is right.
+ * The file of part 2 is 20261121-163501-0007.2, and has a ~ at the end of its
+ * name until all its bytes are there and their sum is right.
  */
 #ifndef NODES_SPOOL_FILE_H
 #define NODES_SPOOL_FILE_H
@@ -40,30 +40,30 @@ struct spool_head {
 	uint8_t sum[WIRE_SHA256];
 };
 
-/* "20261121-163501-0007": 8, 6 and 4 digits.  No other name is ever looked for. */
+/* "20261121-163501-0007": 8, 6 and 4 digits.  Other names are never looked up. */
 bool spool_name_ok(const char *text, size_t len);
 
 /* The file of a part, while it is being written or after. */
 void spool_file_name(char out[SPOOL_FILE_NAME], const char *name,
     unsigned part, bool writing);
-/* The other way round; false: it is the file of no part. */
+/* Name, part and state of a file name; false: it is no part's. */
 bool spool_file_parse(const char *file, char name[SPOOL_NAME],
     unsigned *part, bool *writing);
 
-/* The header; its length, as long for one sum as for another. */
+/* Writes the header; its length does not depend on the sum. */
 size_t spool_head_make(char out[SPOOL_HEAD_MAX], const struct spool_head *);
-/* Parses the head at the beginning of len bytes; returns its length, or -EBADMSG. */
+/* Parses a header; returns its length, or -EBADMSG. */
 ssize_t spool_head_parse(const char *bytes, size_t len, struct spool_head *);
 
 /*
- * Opens the file of that part to be read, after it has been looked at: a
- * regular file, whose header tells of this part, as long as it says.  A
- * descriptor, with the header's length in *head_len; -ENOENT, -EBADMSG, ...
+ * Opens the file of a part for reading.  It must be a regular file whose header
+ * is of this part, and as long as that says.  Returns a descriptor, with the
+ * header's length in *head_len; -ENOENT, -EBADMSG, ...
  */
 int spool_file_open(int dir, const char *name, unsigned part, bool writing,
     struct spool_head *, size_t *head_len);
 
-/* All of it, or a negative errno. */
+/* Writes all of it; 0 or a negative errno. */
 int spool_write_all(int fd, const void *bytes, size_t len, off_t at);
 
 #endif

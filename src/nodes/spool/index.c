@@ -11,11 +11,10 @@
 
 #define NUMBER_MAX 9999
 #define FRESH_S 2
-#define FILES_LEAST 32		/* of a turn, however long they take */
+#define TURN_FILES 32		/* at least, however long they take */
 
 /* --- names -------------------------------------------------------------- */
 
-/* The name's time, and its number; what comes later is greater than both. */
 static void
 note_name(struct spool *s, const char *name)
 {
@@ -34,10 +33,7 @@ note_name(struct spool *s, const char *name)
 	s->last_number = number;
 }
 
-/*
- * In UTC, which is never set back by an hour; where the clock itself was, the
- * last name's second goes on, for the order of names is that of their coming.
- */
+/* Names are in UTC.  If the clock was set back, the last name's second goes on. */
 void
 spool_next_name(struct spool *s, char name[SPOOL_NAME])
 {
@@ -68,7 +64,6 @@ spool_skip_names(struct spool *s, unsigned n)
 
 /* --- entries ------------------------------------------------------------ */
 
-/* The first entry that is not less than the name. */
 static size_t
 place_of(const struct spool *s, const char *name)
 {
@@ -86,7 +81,7 @@ place_of(const struct spool *s, const char *name)
 }
 
 static struct spool_entry *
-find(const struct spool *s, const char *name)
+find_entry(const struct spool *s, const char *name)
 {
 	size_t i = place_of(s, name);
 
@@ -103,7 +98,7 @@ spool_find(const struct spool *s, const char *name, size_t len)
 		return NULL;
 	memcpy(word, name, len);
 	word[len] = '\0';
-	return find(s, word);
+	return find_entry(s, word);
 }
 
 const struct spool_entry *
@@ -113,7 +108,7 @@ spool_after(const struct spool *s, const char *name, size_t len,
 	char word[SPOOL_NAME] = "";
 	size_t i;
 
-	/* No name of ours is longer; what is cut off makes it no greater. */
+	/* A longer name is cut: no name of ours is between the two. */
 	if (len >= sizeof word)
 		len = sizeof word - 1;
 	if (len > 0)
@@ -147,7 +142,8 @@ spool_entry_add(struct spool *s, const struct spool_head *h,
 	e->origin = strdup(h->origin);
 	e->title = strdup(h->title);
 	if (e->origin == NULL || e->title == NULL ||
-	    base_grow(&array, &s->cap, s->n + 1, sizeof(struct spool_entry *)) < 0) {
+	    base_grow(&array, &s->cap, s->n + 1,
+	    sizeof(struct spool_entry *)) < 0) {
 		entry_free(e);
 		return -ENOMEM;
 	}
@@ -202,7 +198,7 @@ spool_part_room(uint32_t bytes)
 }
 
 static bool
-is_same(const char *a, const char *b)
+is_same_origin(const char *a, const char *b)
 {
 	const char *claim_a = strstr(a, SPOOL_CLAIM);
 	const char *claim_b = strstr(b, SPOOL_CLAIM);
@@ -227,7 +223,7 @@ spool_taken(const struct spool *s, const struct spool_entry *but,
 		if (e->uid != uid)
 			continue;
 		taken.user += e->room;
-		if (is_same(e->origin, origin))
+		if (is_same_origin(e->origin, origin))
 			taken.peer += e->room;
 	}
 	return taken;
@@ -235,12 +231,9 @@ spool_taken(const struct spool *s, const struct spool_entry *but,
 
 /* --- the folder --------------------------------------------------------- */
 
-/*
- * A file that is not known yet.  One that makes no sense is left alone: it is
- * not ours, or is being begun.
- */
+/* Adds a new file.  Ignores invalid ones: they are not ours, or just begun. */
 static int
-take_file(struct spool *s, const char *name, unsigned part, bool writing,
+add_file(struct spool *s, const char *name, unsigned part, bool writing,
     struct spool_entry *e)
 {
 	struct spool_head h;
@@ -277,7 +270,7 @@ take_file(struct spool *s, const char *name, unsigned part, bool writing,
 }
 
 static int
-look_at(struct spool *s, const char *file)
+read_entry(struct spool *s, const char *file)
 {
 	char name[SPOOL_NAME];
 	struct spool_entry *e;
@@ -286,22 +279,22 @@ look_at(struct spool *s, const char *file)
 
 	if (!spool_file_parse(file, name, &part, &writing))
 		return 0;
-	e = find(s, name);
+	e = find_entry(s, name);
 	if (e != NULL && e->arriving)
 		return 0;
 	if (e != NULL && !writing && (e->have >> (part - 1) & 1) != 0) {
 		e->seen |= UINT64_C(1) << (part - 1);
 		return 0;
 	}
-	/* Another node is at it, and has told us so far what it takes. */
+	/* Another node is writing it; its room is counted already. */
 	if (e != NULL && writing)
 		return 0;
-	return take_file(s, name, part, writing, e);
+	return add_file(s, name, part, writing, e);
 }
 
-/* Entries with files that are gone are taken anew, if any of them are left. */
+/* Removes entries whose files are gone; true if some files of one are left. */
 static bool
-drop_gone(struct spool *s)
+drop_missing(struct spool *s)
 {
 	bool any = false;
 
@@ -317,7 +310,7 @@ drop_gone(struct spool *s)
 }
 
 static int
-scan_begin(struct spool *s)
+begin_scan(struct spool *s)
 {
 	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 	struct stat st;
@@ -330,11 +323,11 @@ scan_begin(struct spool *s)
 		close(fd);
 		return r;
 	}
-	/* The clock of files is coarse: what is this new may change unseen. */
+	/* The clock of files is coarse: a recent change may hide a later one. */
 	s->changed = base_wall_ms() / 1000 - st.st_mtim.tv_sec > FRESH_S ?
 	    st.st_mtim : (struct timespec){ 0 };
 	s->begun_ms = mono_ms(mono_now());
-	s->again = false;
+	s->reads_again = false;
 	for (size_t i = 0; i < s->n; i++)
 		s->entry[i]->seen = 0;
 	return 0;
@@ -350,14 +343,14 @@ read_one(struct spool *s)
 	errno = 0;
 	d = readdir(s->reading);
 	if (d != NULL) {
-		r = look_at(s, d->d_name);
+		r = read_entry(s, d->d_name);
 		return r < 0 ? r : 1;
 	}
 	if (errno != 0)
 		return -errno;
-	if (s->again || !drop_gone(s))
+	if (s->reads_again || !drop_missing(s))
 		return 0;
-	s->again = true;
+	s->reads_again = true;
 	rewinddir(s->reading);
 	return 1;
 }
@@ -370,19 +363,18 @@ spool_scan(struct spool *s)
 	int r = 0;
 
 	if (s->reading == NULL)
-		r = scan_begin(s);
+		r = begin_scan(s);
 	if (r < 0)
 		return r;
 	do
 		r = read_one(s);
-	while (r > 0 && (s->turn_ms == 0 || ++n < FILES_LEAST ||
+	while (r > 0 && (s->turn_ms == 0 || ++n < TURN_FILES ||
 	    mono_ms(mono_now()) - begun < s->turn_ms));
 	if (r > 0)
 		return 0;
 	closedir(s->reading);
 	s->reading = NULL;
 	if (r < 0) {
-		/* It stays as it was known, and is read anew next time. */
 		s->changed = (struct timespec){ 0 };
 		return r;
 	}

@@ -6,33 +6,33 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "print.h"
+#include "spool.h"
 
 #define LP "lp"
-#define CUT LP " did not read all of it"
+#define LP_UNFINISHED LP " did not read all of it"
 #define PIECE 16384
 
 struct print {
 	uv_loop_t *loop;
-	const struct spool *spool;	/* NULL: there is none just now */
+	const struct spool *spool;	/* NULL: it is closed */
 	char printer[128];		/* "" lp's own choice */
 	char (*waiting)[SPOOL_NAME];	/* PRINT_WAITING of them, a ring */
 	size_t first, n;
-	uint64_t left_out;		/* for which there was no place */
+	uint64_t skipped;		/* listings for which there was no place */
 
 	/* The one that is being printed. */
 	char name[SPOOL_NAME];		/* "" none */
 	unsigned part;
 	uint32_t at;
-	size_t kept;			/* bytes of a line that goes on */
-	char bytes[BASE_SAFE_LINE + PIECE];	/* they, and what was read behind them */
+	size_t pending;			/* bytes of an incomplete line */
+	char bytes[BASE_SAFE_LINE + PIECE];	/* they, and what was read after them */
 	char safe[4 * (BASE_SAFE_LINE + PIECE) + 64];
 	uv_process_t process;
 	uv_pipe_t in;
 	uv_write_t req;
 	unsigned handles;		/* that are open */
 	bool running;			/* lp is */
-	bool failed;			/* and it was said */
+	bool failed;			/* and that was logged */
 	bool closing;
 };
 
@@ -52,7 +52,7 @@ print_name_ok(const char *name)
 }
 
 static void
-say(struct print *p, const char *why)
+log_failure(struct print *p, const char *why)
 {
 	if (!p->failed)
 		fprintf(stderr, "pageknode: listing %s was not printed: %s\n",
@@ -60,7 +60,7 @@ say(struct print *p, const char *why)
 	p->failed = true;
 }
 
-static void next(struct print *);
+static void print_next(struct print *);
 
 static void
 on_closed(uv_handle_t *handle)
@@ -75,19 +75,17 @@ on_closed(uv_handle_t *handle)
 		free(p);
 		return;
 	}
-	next(p);
+	print_next(p);
 }
 
-/* All has been given to lp, or nothing more will be. */
 static bool
 is_fed(const struct print *p)
 {
 	return uv_is_closing((const uv_handle_t *)&p->in) != 0;
 }
 
-/* It ends when lp has, and lp when it has read all. */
 static void
-close_in(struct print *p)
+close_input(struct print *p)
 {
 	if (!is_fed(p))
 		uv_close((uv_handle_t *)&p->in, on_closed);
@@ -107,22 +105,19 @@ on_lp_exit(uv_process_t *process, int64_t status, int sig)
 		else
 			snprintf(why, sizeof why, LP " ended with status %d",
 			    (int)status);
-		say(p, why);
+		log_failure(p, why);
 	} else if (!is_fed(p)) {
-		say(p, CUT);
+		log_failure(p, LP_UNFINISHED);
 	}
-	close_in(p);
+	close_input(p);
 	uv_close((uv_handle_t *)process, on_closed);
 }
 
-/* --- its bytes ---------------------------------------------------------- */
+/* --- bytes for lp ------------------------------------------------------- */
 
 static void feed(struct print *);
 
-/*
- * A write that was done with before the pipe was closed is told behind that,
- * and as a success: the spool may be no more by then.
- */
+/* May be called after the pipe was closed, even as a success: the spool may be gone. */
 static void
 on_fed(uv_write_t *req, int status)
 {
@@ -131,49 +126,47 @@ on_fed(uv_write_t *req, int status)
 	if (status == UV_ECANCELED || p->closing || is_fed(p))
 		return;
 	if (status < 0) {
-		say(p, CUT);
-		close_in(p);
+		log_failure(p, LP_UNFINISHED);
+		close_input(p);
 		return;
 	}
 	feed(p);
 }
 
-/* What stands in p->safe. */
 static void
-give(struct print *p, size_t len)
+write_safe(struct print *p, size_t len)
 {
 	uv_buf_t buf = uv_buf_init(p->safe, (unsigned)len);
 
 	p->req.data = p;
 	if (uv_write(&p->req, (uv_stream_t *)&p->in, &buf, 1, on_fed) < 0) {
-		say(p, CUT);
-		close_in(p);
+		log_failure(p, LP_UNFINISHED);
+		close_input(p);
 	}
 }
 
 static const struct spool_entry *
-entry(const struct print *p)
+find_entry(const struct print *p)
 {
 	return p->spool == NULL ? NULL :
 	    spool_find(p->spool, p->name, strlen(p->name));
 }
 
-/* The next bytes of the listing, behind what is kept; 0 at its end. */
 static ssize_t
-read_on(struct print *p)
+read_more(struct print *p)
 {
 	const struct spool_entry *e;
 	struct spool_part of;
 	ssize_t n;
 
 	for (;;) {
-		e = entry(p);
+		e = find_entry(p);
 		if (e == NULL)
 			return -ENOENT;
 		if (p->part > e->parts)
 			return 0;
 		n = spool_read(p->spool, e, p->part, p->at,
-		    p->bytes + p->kept, PIECE, &of);
+		    p->bytes + p->pending, PIECE, &of);
 		if (n != 0)
 			break;
 		p->part++;
@@ -187,27 +180,25 @@ read_on(struct print *p)
 static void
 feed(struct print *p)
 {
-	ssize_t n = read_on(p);
+	ssize_t n = read_more(p);
 	size_t len, used;
 
 	if (n < 0) {
-		say(p, strerror((int)-n));
-		/* Half a listing is not printed as if it were one. */
+		log_failure(p, strerror((int)-n));
 		uv_process_kill(&p->process, SIGTERM);
 	}
-	if (n < 0 || (n == 0 && p->kept == 0)) {
-		close_in(p);
+	if (n < 0 || (n == 0 && p->pending == 0)) {
+		close_input(p);
 		return;
 	}
-	p->kept += (size_t)n;
-	len = base_safe_lines(p->safe, sizeof p->safe, p->bytes, p->kept,
+	p->pending += (size_t)n;
+	len = base_safe_lines(p->safe, sizeof p->safe, p->bytes, p->pending,
 	    n == 0, false, &used);
-	p->kept -= used;
-	memmove(p->bytes, p->bytes + used, p->kept);
-	give(p, len);
+	p->pending -= used;
+	memmove(p->bytes, p->bytes + used, p->pending);
+	write_safe(p, len);
 }
 
-/* Who sent it, and what it is. */
 static void
 feed_head(struct print *p, const struct spool_entry *e)
 {
@@ -215,13 +206,13 @@ feed_head(struct print *p, const struct spool_entry *e)
 
 	base_append(p->safe, sizeof p->safe, &len,
 	    "listing %s from %s\n%s\n\n", e->name, e->origin, e->title);
-	give(p, len);
+	write_safe(p, len);
 }
 
 /* --- lp ----------------------------------------------------------------- */
 
 static int
-start(struct print *p, const struct spool_entry *e)
+start_lp(struct print *p, const struct spool_entry *e)
 {
 	char lp[] = LP, to[] = "-d", title[] = "-t", name[SPOOL_NAME];
 	char *args[8];
@@ -255,9 +246,9 @@ start(struct print *p, const struct spool_entry *e)
 	p->handles = 2;
 	r = uv_spawn(p->loop, &p->process, &options);
 	if (r < 0) {
-		say(p, r == UV_ENOENT ? "there is no program lp" :
+		log_failure(p, r == UV_ENOENT ? "there is no program lp" :
 		    uv_strerror(r));
-		close_in(p);
+		close_input(p);
 		uv_close((uv_handle_t *)&p->process, on_closed);
 		return r;
 	}
@@ -266,33 +257,32 @@ start(struct print *p, const struct spool_entry *e)
 }
 
 static void
-next(struct print *p)
+print_next(struct print *p)
 {
 	const struct spool_entry *e;
 
 	if (p->name[0] != '\0' || p->n == 0)
 		return;
-	if (p->left_out > 0) {
+	if (p->skipped > 0) {
 		fprintf(stderr, "pageknode: %llu listings were not printed: "
-		    "%d others waited\n", (unsigned long long)p->left_out,
+		    "%d others waited\n", (unsigned long long)p->skipped,
 		    PRINT_WAITING);
-		p->left_out = 0;
+		p->skipped = 0;
 	}
 	strcpy(p->name, p->waiting[p->first]);
 	p->first = (p->first + 1) % PRINT_WAITING;
 	p->n--;
 	p->part = 1;
 	p->at = 0;
-	p->kept = 0;
+	p->pending = 0;
 	p->failed = false;
-	e = entry(p);
+	e = find_entry(p);
 	if (e == NULL) {
-		/* Whoever has removed it knows. */
 		p->name[0] = '\0';
-		next(p);
+		print_next(p);
 		return;
 	}
-	if (start(p, e) == 0)
+	if (start_lp(p, e) == 0)
 		feed_head(p, e);
 }
 
@@ -318,7 +308,7 @@ print_new(struct print **out, uv_loop_t *loop, const struct spool *spool,
 }
 
 void
-print_from(struct print *p, const struct spool *spool)
+print_set_spool(struct print *p, const struct spool *spool)
 {
 	if (p != NULL)
 		p->spool = spool;
@@ -328,12 +318,12 @@ void
 print_add(struct print *p, const struct spool_entry *e)
 {
 	if (p->n == PRINT_WAITING) {
-		p->left_out++;
+		p->skipped++;
 		return;
 	}
 	strcpy(p->waiting[(p->first + p->n) % PRINT_WAITING], e->name);
 	p->n++;
-	next(p);
+	print_next(p);
 }
 
 void
@@ -349,10 +339,9 @@ print_close(struct print *p)
 		return;
 	}
 	if (p->running) {
-		say(p, "the node ends");
+		log_failure(p, "the node ends");
 		uv_process_kill(&p->process, SIGTERM);
-		/* Whether it goes is not waited for. */
 		uv_close((uv_handle_t *)&p->process, on_closed);
 	}
-	close_in(p);
+	close_input(p);
 }

@@ -24,9 +24,9 @@ spool_path(bool system, char out[SPOOL_PATH])
 	return 0;
 }
 
-/* -ENOENT, or why the folder, which is not there, could not be made either. */
+/* -ENOENT, or why a missing folder could not be made. */
 static int
-why_none(const char *path)
+why_missing(const char *path)
 {
 	char above[SPOOL_PATH], *up = above;
 
@@ -40,7 +40,6 @@ why_none(const char *path)
 	}
 }
 
-/* Why it could not be made, which need not mean that it is not there. */
 static int
 make_folder(const char *path)
 {
@@ -51,7 +50,6 @@ make_folder(const char *path)
 	return r;
 }
 
-/* NULL, or why nothing is stored in what was opened. */
 static const char *
 refuse_folder(int fd)
 {
@@ -67,8 +65,8 @@ refuse_folder(int fd)
 }
 
 /*
- * The last word of the path is no link; what is before it may be.  Where it is
- * not there, `made` tells why it could not be made; 0: nobody has tried.
+ * The last part of the path must not be a link.  `made`: the error of making the
+ * folder; 0: it was made, or not tried.
  */
 static int
 open_folder(const char *path, int made, char *why, size_t cap)
@@ -80,7 +78,7 @@ open_folder(const char *path, int made, char *why, size_t cap)
 
 	if (fd < 0) {
 		if (err == -ENOENT)
-			err = made < 0 ? made : why_none(path);
+			err = made < 0 ? made : why_missing(path);
 		reason = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ?
 		    "it is a symbolic link" : strerror(-err);
 	} else {
@@ -110,7 +108,7 @@ spool_open(struct spool **out, const struct spool_opts *o, char *why,
 		return -ENAMETOOLONG;
 	}
 	strcpy(path, o->path);
-	/* With a slash behind it a link would be followed. */
+	/* With a slash at the end, a link would be followed. */
 	for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
 		path[len - 1] = '\0';
 	if (!o->existing)
@@ -157,7 +155,7 @@ spool_arriving(const struct spool *s)
 	return s->narrivals;
 }
 
-/* --- what is there ------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------ */
 
 void
 spool_refresh(struct spool *s)

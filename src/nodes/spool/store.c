@@ -1,8 +1,8 @@
 /*
- * Listings on their way into the spool, piece by piece.
+ * Listings on their way into the spool.
  *
- * A part is written under a name of its own and renamed when all of it is
- * there and its sum is right, so that no reader ever finds half of one.
+ * A part is written under a name of its own and renamed when all of it is there
+ * and its sum is right, so no reader finds half of one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "../../base/base.h"
 #include "index.h"
 
-#define NAMES_NEAR 16		/* tried one after the other */
+#define NAMES_IN_ORDER 16	/* tried without gaps */
 #define NAMES_TRIED 40
 
 struct arrival {
@@ -34,7 +34,6 @@ struct arrival {
 	int64_t heard_ms;
 };
 
-/* Where the sentence goes. */
 struct why {
 	char *text;
 	size_t cap;
@@ -54,7 +53,7 @@ fail(const struct why *why, int err, const char *fmt, ...)
 	return err;
 }
 
-/* Of the disk's errors only a quota is the sender's affair. */
+/* Of the disk's errors only a quota is named to the sender. */
 static int
 fail_disk(const struct why *why, int err)
 {
@@ -74,7 +73,6 @@ arrival_free(struct spool *s, struct arrival *a)
 	free(a);
 }
 
-/* It comes to nothing: no byte of it stays. */
 static void
 abandon(struct spool *s, struct arrival *a)
 {
@@ -84,28 +82,27 @@ abandon(struct spool *s, struct arrival *a)
 	spool_entry_remove(s, e, true);
 }
 
-/* Nothing more comes of it; what is there waits for somebody to look at it. */
 static void
-leave(struct spool *s, struct arrival *a)
+end_arrival(struct spool *s, struct arrival *a)
 {
 	struct spool_entry *e = a->entry;
 
 	e->arriving = false;
-	/* The folder may be half read, and these were passed over. */
+	/* A reading of the folder that is under way has skipped these. */
 	e->seen = e->have;
 	spool_entry_wait(s, e);
 	arrival_free(s, a);
 }
 
 void
-spool_gone(struct spool *s, uint64_t conn)
+spool_conn_closed(struct spool *s, uint64_t conn)
 {
 	struct arrival *a, *next;
 
 	for (a = TAILQ_FIRST(&s->arrivals); a != NULL; a = next) {
 		next = TAILQ_NEXT(a, link);
 		if (a->conn == conn)
-			leave(s, a);
+			end_arrival(s, a);
 	}
 }
 
@@ -137,16 +134,15 @@ check_room(const struct spool *s, const struct spool_head *h,
 }
 
 /*
- * What the listing may take in all is set aside when it begins: parts before
- * the last are taken to be full ones.
+ * Reserves what the listing may take in all when it begins: parts before the last
+ * count as full.
  */
 static int
-set_aside(struct spool *s, const struct spool_head *h,
+reserve_room(struct spool *s, const struct spool_head *h,
     const struct spool_entry *e, uint64_t room, const struct why *why)
 {
 	if (check_room(s, h, e, room, why) == 0)
 		return 0;
-	/* Somebody may have made room. */
 	spool_refresh(s);
 	return check_room(s, h, e, room, why);
 }
@@ -173,7 +169,7 @@ exists(const struct spool *s, const char *name, unsigned part)
 
 /* The file of a part that begins; -EEXIST when there is one of that name. */
 static int
-file_make(struct spool *s, const char *name, unsigned part)
+create_file(struct spool *s, const char *name, unsigned part)
 {
 	char file[SPOOL_FILE_NAME];
 	int fd;
@@ -183,7 +179,6 @@ file_make(struct spool *s, const char *name, unsigned part)
 	    O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* Another node may have been quicker, and be done. */
 	if (exists(s, name, part)) {
 		close(fd);
 		unlinkat(s->dir, file, 0);
@@ -192,9 +187,9 @@ file_make(struct spool *s, const char *name, unsigned part)
 	return fd;
 }
 
-/* A full disk is met before the first byte. */
+/* Finds a full disk before the first byte. */
 static int
-claim(int fd, off_t len)
+allocate(int fd, off_t len)
 {
 	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, len) == 0)
 		return 0;
@@ -203,7 +198,7 @@ claim(int fd, off_t len)
 }
 
 static int
-part_begin(struct arrival *a, const struct wire_lput *l, const struct why *why)
+begin_part(struct arrival *a, const struct wire_lput *l, const struct why *why)
 {
 	char head[SPOOL_HEAD_MAX];
 	int r;
@@ -214,26 +209,25 @@ part_begin(struct arrival *a, const struct wire_lput *l, const struct why *why)
 	a->head_len = spool_head_make(head, &a->head);
 	a->at = 0;
 	sha256_init(&a->sum);
-	r = claim(a->fd, (off_t)a->head_len + l->total);
+	r = allocate(a->fd, (off_t)a->head_len + l->total);
 	if (r == 0)
 		r = spool_write_all(a->fd, head, a->head_len, 0);
 	return r < 0 ? fail_disk(why, r) : 0;
 }
 
 static int
-file_rename(const struct spool *s, const char *from, const char *to)
+rename_file(const struct spool *s, const char *from, const char *to)
 {
 	if (renameat2(s->dir, from, s->dir, to, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* The file system has no such thing; the folder is ours alone. */
+	/* Not supported by the file system; the folder is ours alone. */
 	return renameat(s->dir, from, s->dir, to) < 0 ? -errno : 0;
 }
 
-/* All bytes are there. */
 static int
-part_end(struct spool *s, struct arrival *a, const struct wire_lput *l,
+finish_part(struct spool *s, struct arrival *a, const struct wire_lput *l,
     const struct why *why)
 {
 	char head[SPOOL_HEAD_MAX], from[SPOOL_FILE_NAME], to[SPOOL_FILE_NAME];
@@ -254,7 +248,7 @@ part_end(struct spool *s, struct arrival *a, const struct wire_lput *l,
 	spool_file_name(from, e->name, a->part, true);
 	spool_file_name(to, e->name, a->part, false);
 	if (r == 0)
-		r = file_rename(s, from, to);
+		r = rename_file(s, from, to);
 	if (r < 0)
 		return fail_disk(why, r);
 	e->have |= UINT64_C(1) << (a->part - 1);
@@ -279,7 +273,6 @@ check_many(const struct spool *s, uint64_t conn, const struct why *why)
 	return 0;
 }
 
-/* Who has how much of it is known when all of it was read. */
 static int
 check_known(struct spool *s, const struct why *why)
 {
@@ -292,23 +285,22 @@ check_known(struct spool *s, const struct why *why)
 }
 
 /*
- * A name that nothing has yet, and its file.  Where another node is far ahead
- * within this second, steps get longer: it is passed sooner than the folder is
- * read.
+ * Finds an unused name and creates its file.  If another node is far ahead within
+ * this second, steps get longer, which is faster than reading the folder.
  */
 static int
-make_first(struct spool *s, struct arrival *a)
+create_first(struct spool *s, struct arrival *a)
 {
 	unsigned step = 1;
 	int fd = -EEXIST;
 
 	for (int i = 0; i < NAMES_TRIED && fd == -EEXIST; i++) {
-		if (i >= NAMES_NEAR) {
+		if (i >= NAMES_IN_ORDER) {
 			spool_skip_names(s, step);
 			step *= 2;
 		}
 		spool_next_name(s, a->head.name);
-		fd = file_make(s, a->head.name, 1);
+		fd = create_file(s, a->head.name, 1);
 	}
 	if (fd < 0)
 		return fd;
@@ -317,7 +309,7 @@ make_first(struct spool *s, struct arrival *a)
 }
 
 static void
-unmake_first(struct spool *s, struct arrival *a)
+remove_first(struct spool *s, struct arrival *a)
 {
 	char file[SPOOL_FILE_NAME];
 
@@ -327,9 +319,8 @@ unmake_first(struct spool *s, struct arrival *a)
 	unlinkat(s->dir, file, 0);
 }
 
-/* A listing begins. */
 static int
-begin(struct spool *s, const struct spool_sender *who,
+begin_listing(struct spool *s, const struct spool_sender *who,
     const struct wire_lput *l, struct arrival **out, const struct why *why)
 {
 	struct spool_head head = { .parts = l->parts, .uid = who->uid,
@@ -348,7 +339,7 @@ begin(struct spool *s, const struct spool_sender *who,
 	if (r == 0)
 		r = check_many(s, who->conn, why);
 	if (r == 0)
-		r = set_aside(s, &head, NULL, room_wanted(l), why);
+		r = reserve_room(s, &head, NULL, room_wanted(l), why);
 	if (r < 0)
 		return r;
 	a = calloc(1, sizeof *a);
@@ -356,14 +347,14 @@ begin(struct spool *s, const struct spool_sender *who,
 		return fail(why, -ENOMEM, "the node is out of memory");
 	a->conn = who->conn;
 	a->head = head;
-	r = make_first(s, a);
+	r = create_first(s, a);
 	if (r < 0) {
 		free(a);
 		return fail_disk(why, r);
 	}
 	r = spool_entry_add(s, &a->head, &a->entry);
 	if (r < 0) {
-		unmake_first(s, a);
+		remove_first(s, a);
 		free(a);
 		return fail(why, r, "the node is out of memory");
 	}
@@ -371,7 +362,7 @@ begin(struct spool *s, const struct spool_sender *who,
 	a->entry->room = room_wanted(l);
 	TAILQ_INSERT_TAIL(&s->arrivals, a, link);
 	s->narrivals++;
-	r = part_begin(a, l, why);
+	r = begin_part(a, l, why);
 	if (r < 0) {
 		abandon(s, a);
 		return r;
@@ -381,7 +372,7 @@ begin(struct spool *s, const struct spool_sender *who,
 }
 
 static struct arrival *
-meant(const struct spool *s, const struct spool_sender *who,
+find_arrival(const struct spool *s, const struct spool_sender *who,
     struct wire_text name)
 {
 	struct arrival *a;
@@ -394,9 +385,9 @@ meant(const struct spool *s, const struct spool_sender *who,
 	return NULL;
 }
 
-/* The next part, if that is what comes. */
+/* Checks that the piece is the next one; begins the next part if need be. */
 static int
-go_on(struct spool *s, struct arrival *a, const struct wire_lput *l,
+continue_listing(struct spool *s, struct arrival *a, const struct wire_lput *l,
     const struct why *why)
 {
 	struct spool_entry *e = a->entry;
@@ -413,20 +404,20 @@ go_on(struct spool *s, struct arrival *a, const struct wire_lput *l,
 	room = a->taken + (uint64_t)(e->parts - l->part) * WIRE_LISTING_PART +
 	    spool_part_room(l->total);
 	if (room > e->room) {
-		r = set_aside(s, &a->head, e, room, why);
+		r = reserve_room(s, &a->head, e, room, why);
 		if (r < 0)
 			return r;
 		e->room = room;
 	}
-	r = file_make(s, e->name, l->part);
+	r = create_file(s, e->name, l->part);
 	if (r < 0)
 		return fail_disk(why, r);
 	a->fd = r;
-	return part_begin(a, l, why);
+	return begin_part(a, l, why);
 }
 
 static int
-take_bytes(struct spool *s, struct arrival *a, const struct wire_lput *l,
+store_bytes(struct spool *s, struct arrival *a, const struct wire_lput *l,
     const struct why *why)
 {
 	int r;
@@ -439,7 +430,7 @@ take_bytes(struct spool *s, struct arrival *a, const struct wire_lput *l,
 	if (l->bytes.len > 0)
 		sha256_update(&a->sum, l->bytes.len, l->bytes.p);
 	a->at += (uint32_t)l->bytes.len;
-	return a->at == l->total ? part_end(s, a, l, why) : 0;
+	return a->at == l->total ? finish_part(s, a, l, why) : 0;
 }
 
 int
@@ -451,17 +442,17 @@ spool_put(struct spool *s, const struct spool_sender *who,
 	int r;
 
 	if (l->name.len == 0) {
-		r = begin(s, who, l, &a, &why);
+		r = begin_listing(s, who, l, &a, &why);
 	} else {
-		a = meant(s, who, l->name);
+		a = find_arrival(s, who, l->name);
 		if (a == NULL)
 			return fail(&why, -ENOENT,
 			    "no listing of that name comes over this "
 			    "connection");
-		r = go_on(s, a, l, &why);
+		r = continue_listing(s, a, l, &why);
 	}
 	if (r == 0)
-		r = take_bytes(s, a, l, &why);
+		r = store_bytes(s, a, l, &why);
 	if (r < 0) {
 		if (a != NULL)
 			abandon(s, a);
@@ -470,16 +461,13 @@ spool_put(struct spool *s, const struct spool_sender *who,
 	*ack = (struct spool_ack){ .entry = a->entry, .stored = a->at,
 		.whole = spool_is_whole(a->entry) };
 	if (ack->whole) {
-		/* Parts need not be full. */
 		a->entry->room = a->taken;
-		leave(s, a);
+		end_arrival(s, a);
 	}
 	return 0;
 }
 
-/* --- time --------------------------------------------------------------- */
-
-/* When anything of it was last written to: by another node, perhaps. */
+/* When any file of it was last written to, perhaps by another node. */
 static int64_t
 touched_ms(const struct spool *s, const struct spool_entry *e)
 {
@@ -502,10 +490,7 @@ is_due(const struct spool_entry *e, int64_t now)
 	return !e->arriving && e->due_ms != 0 && now >= e->due_ms;
 }
 
-/*
- * What another node has been writing may be whole since it was looked at: none
- * is removed before the folder has been read again.
- */
+/* Reads the folder first: another node may have completed a listing meanwhile. */
 static void
 drop_due(struct spool *s, int64_t now)
 {
@@ -549,7 +534,7 @@ spool_close(struct spool *s)
 	if (s == NULL)
 		return;
 	while (!TAILQ_EMPTY(&s->arrivals))
-		leave(s, TAILQ_FIRST(&s->arrivals));
+		end_arrival(s, TAILQ_FIRST(&s->arrivals));
 	while (s->n > 0)
 		spool_entry_remove(s, s->entry[s->n - 1], false);
 	free(s->entry);

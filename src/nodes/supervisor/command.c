@@ -15,14 +15,14 @@
 static const int ignored[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN,
 	SIGTTOU, SIGPIPE, SIGXFSZ };
 
-/* What a user grants the command is no measure for who watches it. */
+/* Limits of the command, which the node's rings and lists would exceed. */
 static const int lifted[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE,
 	RLIMIT_NOFILE };
 
 _Static_assert(BASE_NELEM(ignored) == COMMAND_IGNORED, "one place for each");
 _Static_assert(BASE_NELEM(lifted) == COMMAND_LIFTED, "one place for each");
 
-/* --- manners ------------------------------------------------------------- */
+/* --- signals, limits, descriptors ---------------------------------------- */
 
 void
 command_ignore_terminal(struct sigaction before[COMMAND_IGNORED])
@@ -34,7 +34,6 @@ command_ignore_terminal(struct sigaction before[COMMAND_IGNORED])
 		    NULL);
 }
 
-/* As far as we may: root has no limits, others their hard ones. */
 void
 command_lift_limits(struct rlimit limits[COMMAND_LIFTED])
 {
@@ -115,7 +114,6 @@ make_loadable(char *path, size_t cap, const char *folder)
 
 /* --- the child ---------------------------------------------------------- */
 
-/* Puts `value` before what the variable has, with the separator between. */
 static int
 prepend_env(const char *name, const char *value)
 {
@@ -140,7 +138,7 @@ restore_signals(const struct command *c)
 		sigaction(ignored[i], &c->before[i], NULL);
 }
 
-/* Last of all: what we still open or allocate is not to be counted. */
+/* Last of all: they must not limit our own preparations. */
 static int
 restore_limits(const struct command *c)
 {
@@ -150,7 +148,6 @@ restore_limits(const struct command *c)
 	return 0;
 }
 
-/* The target of a page that has the terminal: it must not read or write there. */
 static int
 leave_terminal(int output_fd)
 {
@@ -161,13 +158,12 @@ leave_terminal(int output_fd)
 	if (null < 0 || dup2(null, 0) < 0 || dup2(output_fd, 1) < 0 ||
 	    dup2(output_fd, 2) < 0)
 		return -1;
-	/* What stood at 0 to 2 before has lost its flag by dup2, as it should. */
 	return 0;
 }
 
 /* report_fd: CLOEXEC; errno goes there when exec fails. */
 static _Noreturn void
-become(const struct command *c, int report_fd)
+become_command(const struct command *c, int report_fd)
 {
 	int err;
 
@@ -176,12 +172,12 @@ become(const struct command *c, int report_fd)
 	if ((c->output_fd < 0 || leave_terminal(c->output_fd) == 0) &&
 	    prepend_env("LD_PRELOAD", c->library) == 0 &&
 	    setenv("PAGEK_NODE", c->hello, 1) == 0 &&
-	    /* Else a sanitised child ends at once because it is not first. */
+	    /* Else a sanitized child ends because it is not loaded first. */
 	    prepend_env("ASAN_OPTIONS", "verify_asan_link_order=0") == 0 &&
 	    restore_limits(c) == 0)
 		execvp(c->argv[0], c->argv);
 	err = errno;
-	if (c->tell)
+	if (c->reports)
 		fprintf(stderr, "pageknode: cannot run %s: %s\n", c->argv[0],
 		    strerror(err));
 	while (write(report_fd, &err, sizeof err) < 0 && errno == EINTR)
@@ -235,10 +231,9 @@ command_prepare(struct command *c, const struct node_opts *opts)
 	char folder[SOCKET_PATH];
 	int r;
 
-	*c = (struct command){ .argv = opts->argv, .tell = opts->fd < 0,
+	*c = (struct command){ .argv = opts->argv, .reports = opts->fd < 0,
 		.output_fd = -1 };
 	sigprocmask(SIG_SETMASK, NULL, &c->mask);
-	/* Who ignores it is not told how his children end. */
 	sigaction(SIGCHLD, &dfl, &c->chld);
 	command_ignore_terminal(c->before);
 	command_lift_limits(c->limits);
@@ -262,7 +257,7 @@ command_prepare(struct command *c, const struct node_opts *opts)
 
 /* The child's end of the pipe closes by exec, or brings the errno. */
 static void
-hear_of_exec(struct command *c, int fd)
+read_exec_error(struct command *c, int fd)
 {
 	ssize_t n;
 	int err;
@@ -286,12 +281,12 @@ command_start(struct command *c)
 		return -errno;
 	pid = fork();
 	if (pid == 0)
-		become(c, fds[1]);
+		become_command(c, fds[1]);
 	r = pid < 0 ? -errno : 0;
 	close(fds[1]);
 	if (r == 0) {
 		c->pid = pid;
-		hear_of_exec(c, fds[0]);
+		read_exec_error(c, fds[0]);
 	}
 	close(fds[0]);
 	if (c->output_fd >= 0)

@@ -1,9 +1,18 @@
 /*
- * command: the command that a node runs, from its arguments to its process.
+ * command: the command that a node runs, from its arguments to its process, and
+ * the process tree of it.
  *
- * It is started by the node's supervisor (reaper.h), whose child it is.  What a
- * user and his shell meant for it, signals that are ignored, limits, closed
- * descriptors, is kept from us and given back to it.
+ * Signals that are ignored, limits and closed descriptors are meant for the
+ * command: we set our own and restore the user's for it.
+ *
+ * An orphan's new parent can only be a process above it, so the supervisor starts
+ * the command and reaps its tree, and not the node's process, which may die and
+ * be followed by another.  The tree is over when the supervisor has no other
+ * child than the node's process.
+ *
+ * One message each tells the node's process what it would see as a parent; a
+ * process that has ended is reaped after the node's process has looked at it.
+ * The next process of the node is told everything again.
  */
 #ifndef NODES_SUPERVISOR_COMMAND_H
 #define NODES_SUPERVISOR_COMMAND_H
@@ -11,6 +20,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -23,48 +33,75 @@ struct node_opts;
 
 struct command {
 	char *const *argv;
-	bool tell;			/* there is no page that would */
+	bool reports;			/* errors itself, for there is no page */
 	char hello[SOCKET_PATH + 32];	/* where its processes say hello */
 	char library[PATH_MAX];
-	struct sigaction before[COMMAND_IGNORED];	/* as they were for our starter */
+	struct sigaction before[COMMAND_IGNORED];	/* as they were at our start */
 	struct sigaction chld;		/* likewise, SIGCHLD */
 	struct rlimit limits[COMMAND_LIFTED];	/* likewise */
 	sigset_t mask;			/* likewise */
-	int output_fd;			/* -1: its own three descriptors */
+	int output_fd;			/* -1: our standard descriptors */
 	pid_t pid;			/* 0: not started, or it could not be run */
 	int error;			/* errno of a command that could not be run */
 };
 
 /*
- * All that can be done before there is a node; what fails is said.  From then
- * on signals and limits are as we need them.
+ * Prepares the command before there is a node, and sets signals and limits as the
+ * node needs them.  Reports errors.
  */
 int command_prepare(struct command *, const struct node_opts *);
 
 /*
- * Forks it; the child becomes the command once its environment is set.  Called
- * while the process has one thread, and when its hello is answered.  A command
- * that cannot be executed is no failure of this call: it is told by `error`,
- * and the child's status.
+ * Forks a child that becomes the command.  Called while the process has one
+ * thread, and when hellos are answered.  A command that cannot be executed is no
+ * failure: `error` and the child's status tell it.
  */
 int command_start(struct command *);
 
-/* Where its output goes if it must not go to the terminal. */
+/* The path of the file for its output, if that must not go to the terminal. */
 int command_output(char *path, size_t cap, const char *folder, pid_t);
 
 /*
- * Ignores the terminal's signals: the node outlives ^C and ^Z.  NULL:
- * nobody wants to know how it was.
+ * Ignores the terminal's signals: the node outlives ^C and ^Z.  before: receives
+ * the earlier actions; may be NULL.
  */
 void command_ignore_terminal(struct sigaction before[COMMAND_IGNORED]);
 
-/*
- * A limit on memory, time, file sizes or descriptors is meant for the command;
- * our rings and lists would not fit.
- */
+/* Lifts limits on memory, time, file sizes and descriptors; was: may be NULL. */
 void command_lift_limits(struct rlimit was[COMMAND_LIFTED]);
 
-/* A reader of the target's or the page's pipe must not wait for our end too. */
+/* Releases descriptors 0 to 2: their readers must not wait for our end. */
 void command_release_stdio(void);
+
+/* --- reaper.c -------------------------------------------------------------- */
+
+/* To the node's process. */
+#define REAPER_STARTED "STARTED="		/* the command's pid, its wait status or -1 */
+#define REAPER_NOTRUN "NOTRUN="		/* errno, status of its child or -1 */
+#define REAPER_ENDED "ENDED="		/* pid, wait status: it waits to be reaped */
+#define REAPER_OVER "OVER=1"		/* no process is left */
+
+/* From it. */
+#define REAPER_RUN "RUN=1"		/* targets are answered: the command may start */
+#define REAPER_REAP "REAP="		/* pid: it has been looked at */
+
+struct reaper {
+	struct command *command;	/* NULL: the node has none */
+	pid_t node;			/* the node's process */
+	int channel;			/* socket to that; -1 none */
+	pid_t shown;			/* process whose end it was told and has not confirmed; 0 none */
+	int32_t status;			/* of the command; -1 it lives */
+	bool run;			/* the command was started, or failed to */
+	bool over;
+};
+
+/* Orphans of the tree become our children from now on. */
+int reaper_begin(struct reaper *, struct command *);
+/* The node has another process. */
+void reaper_set_node(struct reaper *, pid_t node, int channel);
+/* Handles a line of a message.  Negative errno: the command cannot be started. */
+int reaper_take_line(struct reaper *, const char *line);
+/* Looks for processes that have ended; after a SIGCHLD. */
+void reaper_look(struct reaper *);
 
 #endif

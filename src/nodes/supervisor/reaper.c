@@ -9,17 +9,13 @@
 
 #include "../host/proc.h"
 #include "command.h"
-#include "reaper.h"
 
-static void tell(struct reaper *, const char *, ...)
+static void send_line(struct reaper *, const char *, ...)
     __attribute__((format(printf, 2, 3)));
 
-/*
- * There are never more than a few on their way, and one that does not arrive
- * had a reader that is dead: the next is told all of it.
- */
+/* A message is lost only if its reader is dead; the next one is told everything. */
 static void
-tell(struct reaper *w, const char *format, ...)
+send_line(struct reaper *w, const char *format, ...)
 {
 	char text[64];
 	va_list ap;
@@ -39,9 +35,10 @@ tell_start(struct reaper *w)
 	const struct command *c = w->command;
 
 	if (c->error != 0)
-		tell(w, REAPER_NOTRUN "%d %d", c->error, (int)w->status);
+		send_line(w, REAPER_NOTRUN "%d %d", c->error, (int)w->status);
 	else
-		tell(w, REAPER_STARTED "%d %d", (int)c->pid, (int)w->status);
+		send_line(w, REAPER_STARTED "%d %d", (int)c->pid,
+		    (int)w->status);
 }
 
 int
@@ -62,7 +59,7 @@ reaper_set_node(struct reaper *w, pid_t node, int channel)
 	if (w->run)
 		tell_start(w);
 	if (w->over)
-		tell(w, REAPER_OVER);
+		send_line(w, REAPER_OVER);
 	reaper_look(w);
 }
 
@@ -82,8 +79,8 @@ wait_status(const siginfo_t *info)
 }
 
 /*
- * The list of our children is exact: nobody but us takes one from it, and who is
- * orphaned is on it before its parent can be waited for.
+ * The list of our children is exact: only we reap them, and an orphan is on it
+ * before its parent can be reaped.
  */
 static bool
 is_alone(const struct reaper *w)
@@ -91,7 +88,7 @@ is_alone(const struct reaper *w)
 	pid_t pid[2];
 	size_t n = proc_first_children(getpid(), pid, 2);
 
-	/* A kernel without the list: then the command's own end has to do. */
+	/* Without the kernel's list, the command's own end counts. */
 	if (n == 0)
 		return w->status >= 0;
 	return n == 1 && pid[0] == w->node;
@@ -106,15 +103,14 @@ reaper_look(struct reaper *w)
 		return;
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	    info.si_pid != 0) {
-		/* The node's own comes with a signal of its own. */
 		if (info.si_pid == w->node)
 			return;
 		w->shown = info.si_pid;
-		tell(w, REAPER_ENDED "%d %d", (int)info.si_pid,
+		send_line(w, REAPER_ENDED "%d %d", (int)info.si_pid,
 		    (int)wait_status(&info));
 	} else if (is_alone(w)) {
 		w->over = true;
-		tell(w, REAPER_OVER);
+		send_line(w, REAPER_OVER);
 	}
 }
 

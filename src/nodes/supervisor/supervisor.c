@@ -1,6 +1,5 @@
 /*
- * See supervisor.h.  One thread, no handler of signals, no memory but what is
- * declared here.
+ * One thread, no signal handler, no memory but what is declared here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,155 +22,153 @@
 #include "../host/inherited.h"
 #include "command.h"
 #include "supervisor.h"
-#include "reaper.h"
 
-struct held_entry {
+#define SENT_MAX 16		/* descriptors of one message, at most */
+#define GIVEN_UP 1
+#define CANNOT_RUN 125
+#define BY_SIGNAL 128
+#define READY_MS 2000		/* for a child that is to end, before it gets the signal */
+#define PASS_POLL_MS 100
+#define UNSAID_POLL_MS 1000
+#define START_TRIES 60		/* one in a second */
+
+_Static_assert(FDSTORE_FDS <= SENT_MAX, "what is put in one message is taken");
+
+struct stored_fd {
 	int fd;
 	char name[FDSTORE_NAME];
 };
 
-struct held {
-	struct held_entry entry[INHERITED_MAX];
+struct store {
+	struct stored_fd entry[INHERITED_MAX];
 	int n;
 	int passed;			/* of them, to ourselves: they stay */
-	int max;			/* half of what we may have: a child needs as many of its own */
+	int max;			/* half of our limit: a child needs as many of its own */
 	size_t names;			/* bytes of all names, with a separator each */
 };
 
-/* --- held descriptors ------------------------------------------------------ */
+/* --- the store ------------------------------------------------------------- */
 
-/*
- * The descriptors that a supervisor holds for its child.
- */
-
-/* Its own from now on; more than can be passed on, or than is good, is closed. */
+/* Owns fd; closes what cannot be passed on, or is too much. */
 static void
-held_add(struct held *h, int fd, const char *name)
+store_add(struct store *s, int fd, const char *name)
 {
 	size_t len = strlen(name) + 1;
 
-	/* More than can be passed on cannot be held. */
-	if (len > FDSTORE_NAME || h->n == h->max ||
-	    h->names + len > INHERITED_NAMES) {
+	if (len > FDSTORE_NAME || s->n == s->max ||
+	    s->names + len > INHERITED_NAMES) {
 		close(fd);
 		return;
 	}
-	h->entry[h->n].fd = fd;
-	memcpy(h->entry[h->n++].name, name, len);
-	h->names += len;
+	s->entry[s->n].fd = fd;
+	memcpy(s->entry[s->n++].name, name, len);
+	s->names += len;
 }
 
 static bool
-is_named(const struct held_entry *e, const char *name)
+is_named(const struct stored_fd *e, const char *name)
 {
 	return strcmp(e->name, name) == 0;
 }
 
 static bool
-is_other(const struct held_entry *e, const char *name)
+is_other(const struct stored_fd *e, const char *name)
 {
 	return !is_named(e, name);
 }
 
 static void
-drop(struct held *h, bool (*goes)(const struct held_entry *, const char *),
+drop_if(struct store *s, bool (*goes)(const struct stored_fd *, const char *),
     const char *name)
 {
-	int kept = h->passed;
+	int n = s->passed;
 
-	for (int i = h->passed; i < h->n; i++) {
-		struct held_entry *e = &h->entry[i];
+	for (int i = s->passed; i < s->n; i++) {
+		struct stored_fd *e = &s->entry[i];
 
 		if (goes(e, name)) {
 			close(e->fd);
-			h->names -= strlen(e->name) + 1;
+			s->names -= strlen(e->name) + 1;
 		} else {
-			h->entry[kept++] = *e;
+			s->entry[n++] = *e;
 		}
 	}
-	h->n = kept;
+	s->n = n;
 }
 
-/* Closes what has that name, but not what we were passed. */
 static void
-held_drop(struct held *h, const char *name)
+store_drop(struct store *s, const char *name)
 {
-	drop(h, is_named, name);
+	drop_if(s, is_named, name);
 }
 
-/*
- * Closes all that the child may die of: nobody reads its report, and whoever
- * began it anew would lose what it has.
- */
+/* Closes all that the child may die of.  The report is not read, and must not be emptied. */
 static void
-held_drop_deadly(struct held *h)
+store_drop_deadly(struct store *s)
 {
-	drop(h, is_other, KEPT_REPORT);
+	drop_if(s, is_other, STORED_REPORT);
 }
 
 static void
 take_passed(void *arg, const char *name, int fd)
 {
-	held_add(arg, fd, name);
+	store_add(arg, fd, name);
 }
 
-/* Nothing was passed to us. */
 static void
-held_limit(struct held *h)
+store_limit(struct store *s)
 {
 	struct rlimit limit;
 
-	h->max = INHERITED_MAX;
+	s->max = INHERITED_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 	    limit.rlim_cur / 2 < INHERITED_MAX)
-		h->max = (int)(limit.rlim_cur / 2);
-	if (h->max < h->n)
-		h->max = h->n;
+		s->max = (int)(limit.rlim_cur / 2);
+	if (s->max < s->n)
+		s->max = s->n;
 }
 
-/* What was passed to us.  A negative errno. */
 static int
-held_begin(struct held *h)
+store_begin(struct store *s)
 {
 	int r;
 
-	h->max = INHERITED_MAX;
-	r = inherited_each(take_passed, h);
-	h->passed = h->n;
-	held_limit(h);
+	s->max = INHERITED_MAX;
+	r = inherited_each(take_passed, s);
+	s->passed = s->n;
+	store_limit(s);
 	return r;
 }
 
-/* Whoever has a descriptor where another is to be. */
 static int
-move_away(struct held *h, int from, int place)
+move_away(struct store *s, int from, int place)
 {
-	for (int i = from; i < h->n; i++) {
-		if (h->entry[i].fd != place)
+	for (int i = from; i < s->n; i++) {
+		if (s->entry[i].fd != place)
 			continue;
-		h->entry[i].fd = fcntl(place, F_DUPFD_CLOEXEC,
-		    INHERITED_FIRST + h->n + 1);
-		return h->entry[i].fd;
+		s->entry[i].fd = fcntl(place, F_DUPFD_CLOEXEC,
+		    INHERITED_FIRST + s->n + 1);
+		return s->entry[i].fd;
 	}
 	return 0;
 }
 
+/* Puts all descriptors in order; the number of `channel` behind them, or -1. */
 static int
-arrange(struct held *h, int channel)
+arrange(struct store *s, int channel)
 {
-	int last = INHERITED_FIRST + h->n;
+	int last = INHERITED_FIRST + s->n;
 
-	/* Out of the way of them all. */
 	channel = fcntl(channel, F_DUPFD_CLOEXEC, last + 1);
-	for (int i = 0; channel >= 0 && i < h->n; i++) {
-		int place = INHERITED_FIRST + i, fd = h->entry[i].fd;
+	for (int i = 0; channel >= 0 && i < s->n; i++) {
+		int place = INHERITED_FIRST + i, fd = s->entry[i].fd;
 
 		if (fd == place) {
 			if (fcntl(fd, F_SETFD, 0) < 0)
 				return -1;
 			continue;
 		}
-		if (move_away(h, i + 1, place) < 0 || dup2(fd, place) < 0)
+		if (move_away(s, i + 1, place) < 0 || dup2(fd, place) < 0)
 			return -1;
 		close(fd);
 	}
@@ -179,18 +176,18 @@ arrange(struct held *h, int channel)
 }
 
 static int
-tell_passed(const struct held *h)
+set_environment(const struct store *s)
 {
 	static char names[INHERITED_NAMES];
 	char number[16];
 	size_t len = 0;
 
-	for (int i = 0; i < h->n; i++)
+	for (int i = 0; i < s->n; i++)
 		base_append(names, sizeof names, &len, "%s%s",
-		    i > 0 ? ":" : "", h->entry[i].name);
-	if (h->n == 0)
+		    i > 0 ? ":" : "", s->entry[i].name);
+	if (s->n == 0)
 		return 0;
-	snprintf(number, sizeof number, "%d", h->n);
+	snprintf(number, sizeof number, "%d", s->n);
 	if (setenv("LISTEN_FDS", number, 1) < 0 ||
 	    setenv("LISTEN_FDNAMES", names, 1) < 0)
 		return -1;
@@ -199,46 +196,35 @@ tell_passed(const struct held *h)
 }
 
 /*
- * In a child: puts them from INHERITED_FIRST on and says so in the environment.
- * The number of `fd` then, which comes behind them; -1 when it cannot be done.
+ * In a child: puts all descriptors from INHERITED_FIRST on and says so in the
+ * environment.  Returns the number of `fd`, which comes after them, or -1.
  */
 static int
-held_pass(struct held *h, int fd)
+store_pass(struct store *s, int fd)
 {
-	fd = arrange(h, fd);
-	return fd >= 0 && tell_passed(h) == 0 ? fd : -1;
+	fd = arrange(s, fd);
+	return fd >= 0 && set_environment(s) == 0 ? fd : -1;
 }
 
-#define SENT_MAX 16		/* descriptors of one message, at most */
-#define GIVEN_UP 1
-#define CANNOT_RUN 125
-#define BY_SIGNAL 128
-#define PATIENCE_MS 2000		/* with a child that is to end and not ready */
-#define PASS_LOOK_MS 100
-#define SAY_AGAIN_MS 1000
-#define TRIES 60		/* to start a child, one in a second */
-
-_Static_assert(FDSTORE_FDS <= SENT_MAX, "what is put in one message is taken");
-
 static struct supervisor {
-	struct held held;
+	struct store store;
 	struct reaper reaper;
 	int signals, channel;		/* -1 none */
 	sigset_t mask;			/* as it was */
-	struct fdstore above;		/* whoever watches over us */
+	struct fdstore above;		/* to systemd, if it started us */
 	pid_t child;
-	bool ready;			/* a child has said so */
-	int give_up;			/* status where it is we who failed */
-	int failed;			/* errno of a command that cannot be started; 0 it can */
-	int told;			/* to end, by this signal; 0 not */
+	bool ready;			/* some child was */
+	int give_up;			/* our status if we fail */
+	int failed;			/* errno of a command that cannot be started; 0 */
+	int told;			/* signal by which we were told to end; 0 none */
 	bool child_ready;
 	bool follows;			/* there was a child before this one */
-	bool cleans;			/* this one is to end for one that was killed */
+	bool cleans;			/* this one is to end in place of one that was killed */
 	int to_pass;			/* signal for a child that is not ready yet; 0 none ... */
-	int64_t pass_ms;		/* ... and until when that is waited for */
-	int64_t born_ms, died_ms[SUPERVISOR_DEATHS];
+	int64_t pass_ms;		/* ... which is sent then at the latest */
+	int64_t started_ms, died_ms[SUPERVISOR_DEATHS];
 	unsigned deaths;
-	bool dropped;
+	bool dropped;			/* the store, since the last storm of deaths */
 } sup;
 
 /* --- messages of the child ---------------------------------------------- */
@@ -272,7 +258,6 @@ take_control(struct message *m, struct msghdr *msg)
 	}
 }
 
-/* False when there is none, or never again. */
 static bool
 receive(struct message *m)
 {
@@ -310,26 +295,22 @@ static void
 child_is_ready(void)
 {
 	sup.ready = sup.child_ready = true;
-	/* Whoever is above us waits for that, and would end us without it. */
+	/* systemd waits for that, and would end us without it. */
 	fdstore_insist(&sup.above, "READY=1");
 	if (sup.to_pass != 0)
 		pass_on(sup.to_pass);
 }
 
-/*
- * A child that follows another one has what that has left, and may be in the
- * midst of taking it up: it can remove it when it is ready, and not before.
- */
+/* A child that takes over what another has left can remove it only when it is ready. */
 static void
 pass_when_ready(int sig)
 {
 	sup.to_pass = sig;
-	sup.pass_ms = mono_ms(mono_now()) + PATIENCE_MS;
+	sup.pass_ms = mono_ms(mono_now()) + READY_MS;
 }
 
-/* Without a command there is nothing to watch. */
 static void
-hear_of_command(const char *line)
+run_command_line(const char *line)
 {
 	int r = reaper_take_line(&sup.reaper, line);
 
@@ -341,9 +322,9 @@ hear_of_command(const char *line)
 }
 
 static void
-obey(struct message *m)
+handle_message(struct message *m)
 {
-	const char *name = "stored";	/* systemd's word for what has none */
+	const char *name = "stored";	/* systemd's default */
 	bool store = false, drop = false;
 	char *line, *rest = m->text;
 
@@ -358,24 +339,24 @@ obey(struct message *m)
 			child_is_ready();
 		else if (strncmp(line, "STATUS=", 7) == 0)
 			fdstore_say(&sup.above, line);
-		hear_of_command(line);
+		run_command_line(line);
 	}
 	if (drop)
-		held_drop(&sup.held, name);
+		store_drop(&sup.store, name);
 	for (int i = 0; store && i < m->nfds; i++)
-		held_add(&sup.held, m->fd[i], name);
+		store_add(&sup.store, m->fd[i], name);
 	if (store)
 		m->nfds = 0;
 }
 
 static void
-listen_to_child(void)
+read_messages(void)
 {
 	struct message m;
 
 	while (sup.channel >= 0 && receive(&m)) {
 		if (m.from_child)
-			obey(&m);
+			handle_message(&m);
 		for (int i = 0; i < m.nfds; i++)
 			close(m.fd[i]);
 	}
@@ -398,7 +379,7 @@ make_channel(int fds[2])
 }
 
 static int
-start(void (*become)(void *arg, int fd), void *arg)
+start_child(void (*become)(void *arg, int fd), void *arg)
 {
 	int fds[2], r = make_channel(fds);
 
@@ -407,21 +388,21 @@ start(void (*become)(void *arg, int fd), void *arg)
 	if (sup.channel >= 0)
 		close(sup.channel);
 	sup.channel = fds[0];
-	sup.born_ms = mono_ms(mono_now());
+	sup.started_ms = mono_ms(mono_now());
 	sup.child_ready = false;
 	sup.child = fork();
 	if (sup.child == 0) {
 		sigprocmask(SIG_SETMASK, &sup.mask, NULL);
 		close(sup.signals);
 		close(fds[0]);
-		fds[1] = held_pass(&sup.held, fds[1]);
+		fds[1] = store_pass(&sup.store, fds[1]);
 		if (fds[1] >= 0)
 			become(arg, fds[1]);
 		_exit(sup.give_up);
 	}
 	r = sup.child < 0 ? -errno : 0;
 	close(fds[1]);
-	/* No signal of ours may go to all processes. */
+	/* kill() must not see -1: that is all processes. */
 	if (r < 0)
 		sup.child = 0;
 	else
@@ -442,7 +423,7 @@ say(const char *what)
 	fdstore_say(&sup.above, line);
 }
 
-/* Too many within too short a time? */
+/* Counts a death; true: there were too many within the window. */
 static bool
 is_storm(void)
 {
@@ -452,15 +433,15 @@ is_storm(void)
 
 	sup.died_ms[i] = now;
 	first = sup.died_ms[sup.deaths % SUPERVISOR_DEATHS];
-	if (now - sup.born_ms >= SUPERVISOR_WINDOW_MS)
+	if (now - sup.started_ms >= SUPERVISOR_WINDOW_MS)
 		sup.dropped = false;
 	return sup.deaths >= SUPERVISOR_DEATHS &&
 	    now - first < SUPERVISOR_WINDOW_MS;
 }
 
-/* Is there to be another one?  Else *status is ours. */
+/* Is another child to be started?  Else *status is ours. */
 static bool
-goes_on(int wait_status, int *status)
+needs_child(int wait_status, int *status)
 {
 	char what[128];
 
@@ -468,7 +449,7 @@ goes_on(int wait_status, int *status)
 	    BY_SIGNAL + WTERMSIG(wait_status);
 	if (sup.failed != 0)
 		*status = sup.give_up;
-	/* What it has left is not to stay: the next one ends in its place. */
+	/* The next one removes what it has left. */
 	if (sup.told && sup.ready && sup.failed == 0 && !sup.cleans &&
 	    WIFSIGNALED(wait_status) && *status != BY_SIGNAL + sup.told) {
 		sup.cleans = true;
@@ -486,7 +467,7 @@ goes_on(int wait_status, int *status)
 		}
 		say("the node dies again and again: what was kept of its "
 		    "targets is dropped");
-		held_drop_deadly(&sup.held);
+		store_drop_deadly(&sup.store);
 		sup.dropped = true;
 		sup.deaths = 0;
 		return true;
@@ -498,20 +479,18 @@ goes_on(int wait_status, int *status)
 	return true;
 }
 
-/* False when it lives. */
 static bool
-is_over(int *wait_status)
+has_ended(int *wait_status)
 {
 	if (waitpid(sup.child, wait_status, WNOHANG) != sup.child)
 		return false;
-	/* What it has sent before it died counts. */
-	listen_to_child();
+	read_messages();
 	return true;
 }
 
-/* True when processes have ended: more of them may have than there are signals. */
+/* True if processes have ended: one SIGCHLD may stand for several. */
 static bool
-hear_signals(void)
+read_signals(void)
 {
 	struct signalfd_siginfo info;
 	bool ended = false;
@@ -522,11 +501,11 @@ hear_signals(void)
 		ended |= sig == SIGCHLD;
 		if (sig == SIGCHLD || sig == SIGPIPE)
 			continue;
-		/* A second time it is meant. */
+		/* A second signal is passed on at once. */
 		if (sig != SIGHUP && sup.told == 0 && sup.follows &&
 		    !sup.child_ready)
 			pass_when_ready(sig);
-		/* What a terminal sends, the child has already. */
+		/* The child gets a terminal's signals itself. */
 		else if (info.ssi_code != SI_KERNEL)
 			pass_on(sig);
 		if (sig != SIGHUP)
@@ -535,36 +514,35 @@ hear_signals(void)
 	return ended;
 }
 
-/* A machine that has no room for a process now may have some soon. */
+/* Tries again for a while: there may be no room for a process just now. */
 static int
-start_again(void (*become)(void *arg, int fd), void *arg)
+restart_child(void (*become)(void *arg, int fd), void *arg)
 {
 	struct pollfd p = { .fd = sup.signals, .events = POLLIN };
 	int r;
 
 	sup.follows = true;
-	r = start(become, arg);
-	for (int i = 1; r < 0 && i < TRIES; i++) {
+	r = start_child(become, arg);
+	for (int i = 1; r < 0 && i < START_TRIES; i++) {
 		if (poll(&p, 1, 1000) > 0)
-			(void)hear_signals();
+			(void)read_signals();
 		if (sup.told != 0)
 			return r;
-		r = start(become, arg);
+		r = start_child(become, arg);
 	}
 	return r;
 }
 
-/* Milliseconds until something is to be done that nothing tells us of; -1 never. */
 static int
-until_look(void)
+poll_timeout(void)
 {
 	if (sup.to_pass != 0)
-		return PASS_LOOK_MS;
-	return sup.above.unsaid[0] != '\0' ? SAY_AGAIN_MS : -1;
+		return PASS_POLL_MS;
+	return sup.above.unsaid[0] != '\0' ? UNSAID_POLL_MS : -1;
 }
 
 static int
-watch(void (*become)(void *arg, int fd), void *arg)
+watch_child(void (*become)(void *arg, int fd), void *arg)
 {
 	int status, wait_status, r;
 	bool ended;
@@ -575,27 +553,26 @@ watch(void (*become)(void *arg, int fd), void *arg)
 			{ .fd = sup.channel, .events = POLLIN },
 		};
 
-		(void)poll(p, BASE_NELEM(p), until_look());
+		(void)poll(p, BASE_NELEM(p), poll_timeout());
 		fdstore_second(&sup.above);
 		if (sup.to_pass != 0 && mono_ms(mono_now()) >= sup.pass_ms)
 			pass_on(sup.to_pass);
-		listen_to_child();
-		ended = hear_signals();
-		if (!is_over(&wait_status)) {
-			/* It closed its end, and is on its way out. */
+		read_messages();
+		ended = read_signals();
+		if (!has_ended(&wait_status)) {
+			/* It closed its end: it is about to end. */
 			if ((p[1].revents & POLLHUP) != 0 &&
 			    (p[1].revents & POLLIN) == 0) {
 				close(sup.channel);
 				sup.channel = sup.reaper.channel = -1;
 			}
-			/* Not with each message: a node sends four for a target. */
 			if (ended)
 				reaper_look(&sup.reaper);
 			continue;
 		}
-		if (!goes_on(wait_status, &status))
+		if (!needs_child(wait_status, &status))
 			return status;
-		r = start_again(become, arg);
+		r = restart_child(become, arg);
 		if (r < 0) {
 			say("the node cannot be started again");
 			return sup.give_up;
@@ -604,7 +581,7 @@ watch(void (*become)(void *arg, int fd), void *arg)
 }
 
 static int
-begin(const int *heard, size_t n)
+open_signals(const int *heard, size_t n)
 {
 	sigset_t set;
 
@@ -633,17 +610,16 @@ supervisor_run(void (*become)(void *arg, int fd), void *arg)
 	int r;
 
 	sup.give_up = GIVEN_UP;
-	r = begin(heard, BASE_NELEM(heard));
+	r = open_signals(heard, BASE_NELEM(heard));
 	if (r == 0) {
 		fdstore_open(&sup.above, -1);
-		r = held_begin(&sup.held);
+		r = store_begin(&sup.store);
 	}
 	if (r == 0)
-		r = start(become, arg);
-	return r < 0 ? cannot_start(r) : watch(become, arg);
+		r = start_child(become, arg);
+	return r < 0 ? cannot_start(r) : watch_child(become, arg);
 }
 
-/* What systemd says in the environment is for the command, if for anybody. */
 int
 supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
     struct command *command, int page)
@@ -653,20 +629,20 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 
 	sup.give_up = CANNOT_RUN;
 	sup.above.fd = -1;
-	r = begin(heard, BASE_NELEM(heard));
+	r = open_signals(heard, BASE_NELEM(heard));
 	if (r == 0)
 		r = reaper_begin(&sup.reaper, command);
 	if (r < 0)
 		return cannot_start(r);
-	held_limit(&sup.held);
+	store_limit(&sup.store);
 	if (page >= 0)
-		held_add(&sup.held, page, KEPT_PAGE);
-	r = start(become, arg);
-	/* A page sees by its end that the node is gone: nobody else has it open. */
-	held_drop(&sup.held, KEPT_PAGE);
+		store_add(&sup.store, page, STORED_PAGE);
+	r = start_child(become, arg);
+	/* Only the child has it open, so the page sees when the node is gone. */
+	store_drop(&sup.store, STORED_PAGE);
 	if (r < 0)
 		return cannot_start(r);
-	status = watch(become, arg);
+	status = watch_child(become, arg);
 	if (sup.failed != 0)
 		fprintf(stderr, "pageknode: %s: %s\n", command->argv[0],
 		    strerror(sup.failed));

@@ -1,16 +1,20 @@
 /*
- * supervisor: the process that starts the node's and starts it again.
+ * supervisor: the process that starts the node's process and starts it again.
+ *
+ *	supervisor.c	the process
+ *	reaper.c	the process tree of the node's command (command.h)
+ *	command.c	the command
  *
  * It does next to nothing, so that nothing can happen to it: it waits for its
- * child and holds the descriptors that this sends it, by the protocol of
- * systemd's file descriptor store (fdstore.h), over a socket that nobody else
- * has.  A child that dies is followed by another at once, which finds all of
- * them as LISTEN_FDS and LISTEN_FDNAMES; listening sockets among them take
- * connections meanwhile.  So does what the supervisor itself was passed.
+ * child and stores the descriptors that the child sends by the protocol of
+ * systemd's file descriptor store (host/fdstore.h), over a socket of their own.
+ * A child that dies is followed by another at once, which gets all of them as
+ * LISTEN_FDS and LISTEN_FDNAMES; listening sockets among them take connections
+ * meanwhile.  So does what was passed to the supervisor itself.
  *
- * What it holds may be what the child dies of.  After SUPERVISOR_DEATHS of them
- * within SUPERVISOR_WINDOW_MS it lets go of all that the child has sent but its
- * report, and after as many again it gives up.
+ * The child may die of what is stored.  After SUPERVISOR_DEATHS deaths within
+ * SUPERVISOR_WINDOW_MS all that the child has sent is dropped but its report, and
+ * after as many again the supervisor gives up.
  */
 #ifndef NODES_SUPERVISOR_H
 #define NODES_SUPERVISOR_H
@@ -22,21 +26,19 @@ struct command;
 
 /*
  * Runs `become` in a child, and in another one each time that it dies, with the
- * number of its socket to us; it does not return.  The child's environment is
- * as it is to be.  Returns the status to end with, all being said:
- * the child's own, if it ended by itself with 0, before it was ever ready, or
- * after SIGTERM or SIGINT, which are passed on to it as SIGHUP is; 128 and the
- * signal, where one had ended it all the same; 1 when it was given up.  A child
- * that is killed when it was to end is followed by one that is to end at once
- * and takes away what that has left.
+ * number of its socket to us and the environment as it is.  Returns the status to
+ * end with, after a message: the child's own if it ended with 0, before it was
+ * ever ready, or after SIGTERM or SIGINT; 128 and the signal if it ended by one
+ * then; 1 if it was given up.  SIGTERM, SIGINT and SIGHUP are passed on to the
+ * child.  If it is killed while it is to end, another one is started that ends at
+ * once and removes what was left.
  */
 int supervisor_run(void (*become)(void *arg, int fd), void *arg);
 
 /*
- * The same for a node that runs a command (reaper.h), and is over when its child
- * is, once no process of that is left; 125 stands for 1.  page: a page's
- * connection, of which the first child alone has the other end, as KEPT_PAGE;
- * -1 none.
+ * The same for a node that runs a command.  It is over when its child is and no
+ * process of the command is left; 125 stands for 1.  page: a page's connection,
+ * passed to the first child only, as STORED_PAGE; -1 none.
  */
 int supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
     struct command *, int page);

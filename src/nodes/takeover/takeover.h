@@ -1,21 +1,22 @@
 /*
- * takeover: what the process of this node before us has left, taken up.
+ * takeover: this process of the node goes on where the one before was killed.
  *
- * The node is the same one for its pages: it has the same id and boot, its
- * targets' streams the same indexes, epochs and sequence numbers; its own stream
- * begins anew, for its blocks are gone with the process.  Each target whose
- * memory, rings and stacks are all there goes on from its last commit, and
- * nothing is lost or counted twice; one that has ended meanwhile is drained to
- * its end, and one that was welcomed and no more is adopted.  Of what cannot be
- * taken up exactly nothing is: its rings say that nobody drains them, so that
- * its target finds this node by itself.
+ * For its pages the node is the same one: it has the same id and boot, and its
+ * targets' streams have the same indexes, epochs and sequence numbers.  Only the
+ * node's own stream starts again, for its blocks are gone with the process.
+ *
+ * A target whose memory, rings and stacks are all there goes on from its last
+ * commit: nothing is lost or counted twice.  One that has ended meanwhile is
+ * drained to its end, and one that was only welcomed is adopted.  A target that
+ * cannot be taken over exactly is not taken over: its rings are marked as
+ * abandoned, and it says hello again.
  */
 #ifndef NODES_TAKEOVER_H
 #define NODES_TAKEOVER_H
 
 struct node;
 
-/* Takes up all targets, before any new one comes in. */
+/* Takes over all targets, before any new one comes in. */
 void takeover_targets(struct node *);
 
 #endif

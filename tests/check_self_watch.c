@@ -2,7 +2,7 @@
  * The node that watches itself: what each request of a page leaves in the
  * node's own ALLOCLOG, and when that is freed.
  */
-#include "own_rig.h"
+#include "self_watch_rig.h"
 
 /* --- requests ------------------------------------------------------------ */
 
@@ -206,7 +206,7 @@ START_TEST(another_stream_ends_the_request_and_begins_one)
 	expect_numbers(1, 0);
 	ck_assert_uint_eq(listed(blk, 2), 1);
 	ck_assert_uint_eq(blk[0].seq, 3);
-	ck_assert_uint_eq(stream_queue_read(own->queue, 1, rec, seq, 4,
+	ck_assert_uint_eq(stream_queue_read(own->queue.records, 1, rec, seq, 4,
 	    &range), 3);
 	ck_assert_uint_eq(rec_op(&rec[0]), REC_ALLOC);
 	ck_assert_uint_eq(rec_op(&rec[1]), REC_FREE);
@@ -325,12 +325,12 @@ START_TEST(a_request_lapses_when_nothing_is_asked_and_begins_anew)
 	page_from(&p, _i == 0 ? 0 : THERE);
 	ask_data(&p, k);
 	now = mono_ms(mono_now());
-	self_watch_second(&node, now + OWN_LAPSE_MS - 10000);
+	self_watch_second(&node, now + SELF_LAPSE_MS - 10000);
 	expect_numbers(1, 0);
-	self_watch_second(&node, now + OWN_LAPSE_MS + 1);
+	self_watch_second(&node, now + SELF_LAPSE_MS + 1);
 	expect_numbers(0, 1);
 	expect_empty();
-	self_watch_second(&node, now + 3 * OWN_LAPSE_MS);
+	self_watch_second(&node, now + 3 * SELF_LAPSE_MS);
 	expect_numbers(0, 1);
 	/* Questions of other kinds do not bring it back. */
 	ask_anything(&p, k, WIRE_STAT);
@@ -358,7 +358,7 @@ START_TEST(each_question_puts_the_lapse_off)
 	while (mono_ms(mono_now()) == now)
 		;
 	ask_data(&p, k);
-	self_watch_second(&node, now + OWN_LAPSE_MS);
+	self_watch_second(&node, now + SELF_LAPSE_MS);
 	expect_numbers(1, 0);
 	gone(&p);
 	node_down();
@@ -390,9 +390,9 @@ START_TEST(pages_that_the_node_closes_leave_nothing_behind)
 END_TEST
 
 Suite *
-own_suite(void)
+self_watch_suite(void)
 {
-	Suite *s = suite_create("own");
+	Suite *s = suite_create("self_watch");
 	TCase *tc = tcase_create("requests");
 
 	tcase_add_loop_test(tc, a_local_page_is_one_LOCREQ_as_long_as_it_asks,

@@ -2,7 +2,7 @@
  * The node that watches itself: the memory that its own blocks lie in, regions,
  * and the blocks of local applications.
  */
-#include "own_rig.h"
+#include "self_watch_rig.h"
 
 /* --- memory -------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ START_TEST(without_room_a_page_is_served_and_the_failure_is_counted)
 	expect_numbers(0, 0);
 	while (n > 0)
 		FreeP(node.self_watch->memory, blocks[--n]);
-	TAILQ_FIRST(&node.serve->conns)->page.again_ms = 0;
+	TAILQ_FIRST(&node.serve->conns)->page.retry_ms = 0;
 	ask_data(&p, k);
 	expect_numbers(1, 0);
 	gone(&p);
@@ -129,12 +129,12 @@ START_TEST(an_overwritten_header_is_told_and_the_node_goes_on)
 	memset((void *)(uintptr_t)(b[0].addr - ALLOCP_HEAD), 0x77,
 	    ALLOCP_HEAD);
 	self_watch_second(&node, mono_ms(mono_now()));
-	ck_assert_str_eq(own->image.reason, "");
+	ck_assert_str_eq(own->life.reason, "");
 	gone(&p);
 	expect_numbers(0, 0);
 	ck_assert_uint_eq(blklist_counts(own->list)->aRecActive, 0);
 	self_watch_second(&node, mono_ms(mono_now()));
-	ck_assert_ptr_nonnull(strstr(own->image.reason, "overwritten: 1"));
+	ck_assert_ptr_nonnull(strstr(own->life.reason, "overwritten: 1"));
 	page_from(&p, 0);
 	ask_data(&p, k);
 	expect_numbers(1, 0);
@@ -220,7 +220,7 @@ START_TEST(blocks_are_freed_when_their_page_has_gone_and_not_before)
 	node.self_watch->clock_ms += 39000;
 	gone(&p);
 	ck_assert_int_ge(own->source.now_ms, then + 39000);
-	ck_assert_uint_eq(stream_queue_read(own->queue, 1, rec, seq, 2,
+	ck_assert_uint_eq(stream_queue_read(own->queue.records, 1, rec, seq, 2,
 	    &range), 2);
 	ck_assert_uint_ge(rec_ms(&rec[1]) - rec_ms(&rec[0]), 39000);
 	node_down();
@@ -307,7 +307,7 @@ START_TEST(the_node_counts_its_requests_in_its_own_stats)
 		ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS_LAPSED], 0);
 		ask_data(&p, k);
 	}
-	self_watch_second(&node, mono_ms(mono_now()) + OWN_LAPSE_MS);
+	self_watch_second(&node, mono_ms(mono_now()) + SELF_LAPSE_MS);
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS], 0);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS_LAPSED], 1);
@@ -322,7 +322,7 @@ static const struct {
 	enum self_watch_app app;
 	const char *name;
 } apps[] = {
-	{ OWN_MEMB, "MEMB" }, { OWN_SYMB, "SYMB" }, { OWN_LIST, "LIST" },
+	{ SELF_MEMB, "MEMB" }, { SELF_SYMB, "SYMB" }, { SELF_LIST, "LIST" },
 };
 
 START_TEST(an_application_has_one_LASTAT_described_by_its_name)
@@ -354,8 +354,8 @@ START_TEST(an_application_has_one_LASTAT_described_by_its_name)
 	ck_assert_uint_eq(r.type, WIRE_NAMED);
 	ck_assert_uint_eq(r.named.name.len, 4);
 	ck_assert_int_eq(memcmp(r.named.name.s, apps[_i].name, 4), 0);
-	ck_assert_uint_eq(r.named.entries, OWN_APPS);
-	m.name.index = OWN_APPS;
+	ck_assert_uint_eq(r.named.entries, SELF_APPS);
+	m.name.index = SELF_APPS;
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
 	gone(&p);
@@ -380,9 +380,9 @@ START_TEST(MEMB_begins_with_the_first_target)
 END_TEST
 
 Suite *
-own_memory_suite(void)
+self_watch_memory_suite(void)
 {
-	Suite *s = suite_create("own_memory");
+	Suite *s = suite_create("self_watch_memory");
 	TCase *tc = tcase_create("memory");
 
 	tcase_add_loop_test(tc,

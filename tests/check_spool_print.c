@@ -1,5 +1,5 @@
 /*
- * Listings on paper, with an lp that is ours.
+ * Printed listings, with the test's own lp.
  */
 #include "listing_rig.h"
 
@@ -174,7 +174,7 @@ START_TEST(a_node_that_ends_while_it_prints_reads_nothing_more)
 		text[i] = '\n';
 	client_open(&c);
 	send_text(&c, "t", text);
-	ck_assert_ptr_nonnull(node.listings->print);
+	ck_assert_ptr_nonnull(node.serve->listings.print);
 	snprintf(want, sizeof want, "listing %s was not printed: the node "
 	    "ends", c.words);
 	client_close(&c);
@@ -184,9 +184,9 @@ START_TEST(a_node_that_ends_while_it_prints_reads_nothing_more)
 END_TEST
 
 Suite *
-listing_paper_suite(void)
+spool_print_suite(void)
 {
-	Suite *s = suite_create("listing_paper");
+	Suite *s = suite_create("spool_print");
 	TCase *t;
 
 	t = tcase_create("paper");

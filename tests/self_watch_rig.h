@@ -2,8 +2,8 @@
  * A node that watches itself, pages that ask it, and what its own ALLOCLOG has
  * of them.  Shared by the tests of the node's own blocks.
  */
-#ifndef TESTS_OWN_RIG_H
-#define TESTS_OWN_RIG_H
+#ifndef TESTS_SELF_WATCH_RIG_H
+#define TESTS_SELF_WATCH_RIG_H
 
 #include <stdio.h>
 

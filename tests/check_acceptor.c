@@ -1,5 +1,5 @@
 /*
- * Who comes to the door of a node and says nothing, or nothing that it knows.
+ * Connections to the acceptor that say nothing, or no valid hello.
  */
 #include "target_rig.h"
 
@@ -120,9 +120,9 @@ START_TEST(a_crowd_of_one_user_that_says_nothing_takes_no_place_of_others)
 END_TEST
 
 Suite *
-door_suite(void)
+acceptor_suite(void)
 {
-	Suite *s = suite_create("door");
+	Suite *s = suite_create("acceptor");
 	TCase *t = tcase_create("strangers");
 
 	tcase_add_loop_test(t, strangers_are_hung_up_on, 0,

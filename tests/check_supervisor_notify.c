@@ -1,6 +1,6 @@
 /*
- * Whoever is above a child and its supervisor: what systemd is told, and what
- * becomes of that while one of them takes nothing.
+ * What systemd is told of a child and its supervisor, and what happens to such
+ * messages while one of them does not read.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -240,9 +240,9 @@ END_TEST
 /* --- suite -------------------------------------------------------------- */
 
 Suite *
-supervisor_above_suite(void)
+supervisor_notify_suite(void)
 {
-	Suite *s = suite_create("supervisor_above");
+	Suite *s = suite_create("supervisor_notify");
 	TCase *t = tcase_create("above");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -1,5 +1,5 @@
 /*
- * Of whom a stored listing is, and who may see it.
+ * Owners of stored listings, and who may see them.
  */
 #include "../src/nodes/spool/file.h"
 #include "listing_rig.h"
@@ -157,9 +157,9 @@ up_system(void)
 }
 
 Suite *
-listings_who_suite(void)
+listings_access_suite(void)
 {
-	Suite *s = suite_create("listings_who");
+	Suite *s = suite_create("listings_access");
 	TCase *t = tcase_create("who has sent it");
 
 	tcase_add_checked_fixture(t, up, down);

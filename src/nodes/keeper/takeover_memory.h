@@ -1,0 +1,250 @@
+/*
+ * takeover memory: what of a keeper, and of the node itself, the next process
+ * of the node takes over.
+ *
+ * Queue, list and whatever cannot be found out again lie in one memory file
+ * (base/kept.h), the stacks of a family in another one, the node's own words in
+ * a third.  Their descriptors and those of rings and sockets are in the store
+ * of the supervisor or of systemd (host/fdstore.h), under names with the
+ * stream's number.  So the next process is the same node for its pages: it has
+ * the same id, boot, streams, epochs and sequence numbers.
+ *
+ * Vocabulary
+ *	slot	one of two places that commits are written to in turn.
+ *	commit	the point to which the next process rolls all of it back.  It
+ *		is written into the slot that is not valid, and becomes valid
+ *		by one store of its number.  The rings give room back only
+ *		after that, so that what comes later can be read again.
+ *	shown	a page may know of records up to here.  If they are not
+ *		committed, others get their numbers: the row then gets another
+ *		epoch, and pages take the list anew.
+ *	void	said of memory that was replaced, or whose target has ended.
+ *
+ * The names in the store are
+ *	pagek.node		the node's own words
+ *	pagek.pages, .targets	the listening sockets
+ *	pagek.t.STREAM		what a target has at first: the ring area, the keeper
+ *				area as it was made, and the memory file
+ *	pagek.t.STREAM.kept.N	a memory file in place of that; N counts up from 2
+ *				when a list starts again, and there may be two for a
+ *				moment.  The first stays, and is empty
+ *	pagek.s.ID		the stacks of a family
+ *
+ * Only a target of a node whose descriptors are stored has such memory.  Lists
+ * of ended targets, the digest and the oracle are not taken over.
+ *
+ *	takeover_memory.c	memory files and commits
+ *	takeover_store.c	names in the store, stacks of a family
+ *	takeover_node.c		the node itself
+ *	resume.c		a keeper made from a commit
+ */
+#ifndef NODES_KEEPER_TAKEOVER_MEMORY_H
+#define NODES_KEEPER_TAKEOVER_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../base/kept.h"
+#include "../host/fdstore.h"
+#include "../host/proc.h"
+#include "dstrm.h"
+#include "keeper.h"
+
+#define STORED_PAGES FDSTORE_OURS "pages"
+#define STORED_TARGETS FDSTORE_OURS "targets"
+
+/* So many records after a commit, the target may soon need their room. */
+#define TAKEOVER_RECORDS 16384		/* an eighth of the largest ring */
+
+struct socket_file;
+
+/* The program that wrote the memory; no other one reads it. */
+struct takeover_build {
+	uint64_t dev, ino, size, mtime_ns;
+	uint32_t layout[6];		/* sizes of what is read as a whole */
+};
+
+/* First piece.  All but the last words are written before the first commit. */
+struct takeover_image {
+	struct takeover_build build;
+	uint64_t stream;
+	struct keeper_image image;	/* pid 0: no target has it yet */
+	uint64_t sample;
+	uint64_t sandbox;		/* at its hello */
+	bool sandbox_known, has_cut;
+	uint32_t max;			/* aRecMax */
+	char exe[PROC_PATH], cwd[PROC_PATH];	/* "" not known */
+	uint32_t cut[REC_SHARDS];	/* of its tickets, at the fork */
+	_Atomic uint32_t is_void;
+	_Atomic uint64_t committed;	/* number of the last commit; 0 none */
+	_Atomic uint64_t shown;		/* sequence number after the last one shown */
+	_Atomic uint64_t looks;		/* see struct sandbox */
+	_Atomic uint32_t locked;
+};
+
+struct takeover_slot {
+	uint64_t next, first;		/* of the queue */
+	uint64_t sites;			/* ID of its stacks; 0: not stored */
+	uint32_t index;			/* in DSTRM */
+	uint8_t epoch[WIRE_EPOCH];
+	char name[DSTRM_NAME];		/* "": welcomed, and it has no row yet */
+	struct keeper_life life;
+	struct keeper_trust trust;
+	bool has_tags, has_types, has_regions;	/* false: not as written here, but empty */
+	enum arming_mode arming;
+	int64_t armed_wall_ms;
+	struct keeper_numbers numbers;
+	struct peak peak;
+	uint32_t threads;
+	struct stream_types types;
+	struct region_set regions;
+};
+
+struct takeover_memory {
+	struct kept *kept;
+	struct takeover_image *image;
+	struct takeover_slot *slot;	/* two, and so are the next */
+	char *state[2];			/* of the feed */
+	struct keeper_thread *thread[2];
+	struct keeper_tag *tag;
+	unsigned generation;
+	bool stored;
+	bool fresh;			/* no commit of this process so far */
+	unsigned from[2], to[2];	/* threads that changed since the slot was written */
+	bool types_changed[2], regions_changed[2];
+	uint64_t seen;			/* by the feed, at the last commit */
+};
+
+/* Memory of a family's stacks.  Freed with its last reference. */
+struct takeover_sites {
+	struct node *node;
+	struct kept *kept;
+	uint64_t id;			/* 0: not stored */
+	unsigned refs;
+};
+
+/* What the node itself holds of all this. */
+struct node_store {
+	struct fdstore fds;
+	_Atomic size_t target_bytes;	/* size of the last target's memory; 0 unknown ... */
+	_Atomic size_t sites_bytes;	/* ... and of the last stacks' */
+	struct kept *kept;		/* memory of the next; NULL none */
+	struct takeover_node *words;	/* NULL: nothing is stored */
+};
+
+/* --- memory files and commits ---------------------------------------------- */
+
+/* Does anybody store descriptors for this node? */
+bool takeover_is_wanted(const struct node *);
+
+/* Memory for a new list; queue and list take their pieces next. */
+int takeover_memory_new(struct takeover_memory **, struct node *,
+    unsigned generation);
+/*
+ * All pieces are taken, types and regions are empty and need not be written.
+ * The node learns how large memory for the next one has to be.
+ */
+void takeover_memory_complete(struct takeover_memory *, struct node *);
+/* Opens the memory of a process that has died; owns fd.  -EINVAL: it is none. */
+int takeover_memory_open(struct takeover_memory **, int fd,
+    unsigned generation);
+/* Queue and list must be gone. */
+void takeover_memory_free(struct takeover_memory *);
+
+/* The valid slot, or NULL. */
+const struct takeover_slot *takeover_valid_slot(const struct takeover_memory *);
+
+/*
+ * After a pass.  Does nothing if the feed cannot be saved or, unless `must`, if
+ * nothing was seen since the last commit.
+ */
+void takeover_commit(struct keeper *, bool must);
+
+/* Within a pass: commits if TAKEOVER_RECORDS have come since the last commit. */
+void takeover_commit_early(struct keeper *);
+
+/* A page is about to be told of what is there. */
+void takeover_note_shown(struct keeper *);
+
+/* The next commit writes these again. */
+void takeover_thread_changed(struct keeper *, unsigned index);
+void takeover_types_changed(struct keeper *);
+void takeover_regions_changed(struct keeper *);
+
+/* --- names in the store ----------------------------------------------------- */
+
+void takeover_name_target(char name[FDSTORE_NAME], uint64_t stream);
+void takeover_name_memory(char name[FDSTORE_NAME], uint64_t stream,
+    unsigned generation);
+void takeover_name_sites(char name[FDSTORE_NAME], uint64_t id);
+/*
+ * Stream and generation of a name that a target's memory may have, else false.
+ * The areas have the name of the first generation, too.
+ */
+bool takeover_name_parse(const char *name, uint64_t *stream,
+    unsigned *generation);
+/* Is it a name of that target, by any build? */
+bool takeover_name_is_of(const char *name, const char *target);
+
+/* --- a target in the store --------------------------------------------------- */
+
+/*
+ * Stores memory and descriptors, with a first commit, as nobody's so far.  fds
+ * are those of stream_feed_new_kept().  On failure the target is watched, and
+ * not taken over.
+ */
+int takeover_store(struct keeper *, const int fds[3]);
+/*
+ * It is its target's from now on, as the keeper says.  To be called before the
+ * target gets its areas; makes no system call.
+ */
+void takeover_assign(struct keeper *);
+/* Writes what is known of its sandbox; needs no commit. */
+void takeover_write_sandbox(struct keeper *);
+/* Takes its names out of the store and makes its memory void. */
+void takeover_forget(struct keeper *);
+/* Takes one memory file out; that of generation 1 goes with its target. */
+void takeover_drop_memory(struct node *, uint64_t stream,
+    unsigned generation);
+/* This memory, which holds a new queue and list, replaces the keeper's. */
+void takeover_replace(struct keeper *, struct takeover_memory *);
+
+/* --- stacks of a family ------------------------------------------------------ */
+
+int takeover_sites_new(struct takeover_sites **, struct node *,
+    struct stream_sites **);
+/* Owns fd. */
+int takeover_sites_open(struct takeover_sites **, struct node *, uint64_t id,
+    int fd, struct stream_sites **);
+void takeover_sites_ref(struct takeover_sites *);
+void takeover_sites_unref(struct takeover_sites *);
+
+/* --- the next process --------------------------------------------------------- */
+
+/*
+ * A keeper as it was at the last commit.  Owns the memory, also on failure.
+ * fds, the two areas, stay the caller's.  References to the stacks of
+ * slot->sites become its own on success.
+ */
+int keeper_resume(struct keeper **, struct node *, struct takeover_memory *,
+    const int fds[2], struct takeover_sites *, struct stream_sites *);
+
+/* --- the node itself ----------------------------------------------------------- */
+
+/*
+ * Takes over id, boot and last stream number, or stores them for the first
+ * time.  Returns how many images ended in the processes before this one.
+ */
+uint64_t takeover_node_begin(struct node *);
+void takeover_node_fini(struct node *);
+
+/* The file of the socket stored under that name; NULL: nothing is stored. */
+struct socket_file *takeover_node_socket(struct node *, const char *name);
+
+/* A stream's number is never given twice.  Any thread. */
+void takeover_node_number(struct node *, uint64_t last_stream);
+
+/* One more image has ended. */
+void takeover_node_ended(struct node *);
+
+#endif
