@@ -32,7 +32,7 @@
 #include <string.h>
 
 #include "../src/pagek/layout/layout.h"
-#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/groups/groups.h"
 #include "../src/pagek/rows/rows.h"
 #include "../src/stream/record.h"
 
@@ -189,7 +189,7 @@ all_named(const struct bench *b)
 {
 	const struct page_groups *g = b->page.groups;
 
-	return g != NULL && g->taken && g->missing == 0 &&
+	return g != NULL && g->started && g->missing == 0 &&
 	    nodes_session_symbols_pending(b->session) == 0;
 }
 

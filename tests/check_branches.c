@@ -3,7 +3,7 @@
  * row is, and where the cursor is when all that changes.
  */
 #include "../src/pagek/history/history.h"
-#include "../src/pagek/rows/expanded_groups.h"
+#include "../src/pagek/groups/expanded_groups.h"
 #include "../src/pagek/rows/rows.h"
 #include "chance.h"
 #include "golden.h"
@@ -24,7 +24,7 @@ setup_branches(void)
 
 	setup();
 	scene_target(&scene, 0);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	for (i = 0; i < BLOCKS; i++) {
 		chance_next(&x);
 		scene_alloc(&scene, 0x10000 + i * 0x100u, 1 + x % 5000,
@@ -65,14 +65,14 @@ static void
 cursor_to(uint64_t at)
 {
 	page_move_to(&page, at);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 }
 
 static void
 open_at(uint64_t at)
 {
 	cursor_to(at);
-	ck_assert_int_eq(page_unfold(&page, &scene.view), 0);
+	ck_assert_int_eq(page_expand_group(&page, &scene.view), 0);
 	settle();
 }
 
@@ -105,7 +105,7 @@ START_TEST(groups_of_the_second_level_are_those_of_the_blocks_in_the_first)
 	uint64_t blocks, bytes;
 
 	group_by(kinds[0], kinds[1]);
-	ck_assert_int_eq(page_unfold_all(&page, &scene.view), 0);
+	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 0);
 	settle();
 	ck_assert_uint_eq(page.groups->nrow, 4);
 	for (k = 0; k < page.groups->nrow; k++) {
@@ -140,7 +140,7 @@ START_TEST(group_by_any_frame_has_all_of_its_blocks_in_the_second_level)
 	size_t k, j;
 
 	group_by(kind_frame, _i ? kind_type : kind_function);
-	ck_assert_int_eq(page_unfold_all(&page, &scene.view), 0);
+	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 0);
 	settle();
 	for (k = 0; k < page.groups->nrow; k++) {
 		row = page_groups_row(page.groups, k);
@@ -199,8 +199,8 @@ START_TEST(what_is_not_listed_of_an_open_group_is_counted)
 	ck_assert_int_eq(row.what, ROW_BLOCK);
 	ck_assert_uint_eq(row.left, PAGE_BRANCH_ROWS);
 	row = row_at(1 + PAGE_BRANCH_ROWS);
-	ck_assert_int_eq(row.what, ROW_REST);
-	ck_assert_uint_eq(row.rest, page_groups_row(page.groups,
+	ck_assert_int_eq(row.what, ROW_OMITTED);
+	ck_assert_uint_eq(row.omitted, page_groups_row(page.groups,
 	    0)->total.blocks - PAGE_BRANCH_ROWS);
 	cursor_to(1 + PAGE_BRANCH_ROWS);
 	compose(100, 40);
@@ -303,15 +303,15 @@ START_TEST(closing_goes_back_to_the_group_that_it_was)
 	open_at(3);
 	cursor_to(7);
 	ck_assert_int_eq(row_at(7).what, ROW_BLOCK);
-	ck_assert(page_fold(&page));
+	ck_assert(page_collapse_group(&page));
 	settle();
 	ck_assert_uint_eq(page.cursor.at, 3);
 	ck_assert_uint_eq(page.groups->rows, 4 + 4);
-	ck_assert(page_fold(&page));
+	ck_assert(page_collapse_group(&page));
 	settle();
 	ck_assert_uint_eq(page.cursor.at, 1);
 	ck_assert_uint_eq(page.groups->rows, 4);
-	ck_assert(!page_fold(&page));
+	ck_assert(!page_collapse_group(&page));
 }
 END_TEST
 
@@ -323,7 +323,7 @@ START_TEST(what_was_closed_opens_again_at_once)
 	open_at(0);
 	rows = page.groups->rows;
 	cursor_to(0);
-	ck_assert(page_fold(&page));
+	ck_assert(page_collapse_group(&page));
 	open_at(0);
 	ck_assert_uint_eq(page.groups->rows, rows);
 }
@@ -332,8 +332,7 @@ END_TEST
 /* Text has no keys to open anything with, and no time between. */
 START_TEST(text_has_both_levels_in_one_picture)
 {
-	page.text = true;
-	page.on_screen = false;
+	page.medium = PAGE_WHOLE;
 	page_set_group(&page, kind_thread);
 	page_set_group_below(&page, kind_type);
 	compose(100, 0);
@@ -345,10 +344,10 @@ END_TEST
 START_TEST(all_open_are_all_closed_by_the_next)
 {
 	group_by(kind_thread, 0);
-	ck_assert_int_eq(page_unfold_all(&page, &scene.view), 0);
+	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 0);
 	settle();
 	ck_assert_uint_eq(page.groups->rows, 4 + BLOCKS);
-	ck_assert_int_eq(page_unfold_all(&page, &scene.view), 1);
+	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 1);
 	settle();
 	ck_assert_uint_eq(page.groups->rows, 4);
 }
@@ -365,14 +364,14 @@ START_TEST(no_more_are_open_than_can_be)
 	group_by(kind_thread, 0);
 	for (i = 0; i < PAGE_BRANCHES_MAX; i++) {
 		cursor_to(page.groups->rows - 1 - i * 2);
-		ck_assert_int_eq(page_unfold(&page, &scene.view), 0);
+		ck_assert_int_eq(page_expand_group(&page, &scene.view), 0);
 		settle();
 	}
 	cursor_to(0);
-	ck_assert_int_eq(page_unfold(&page, &scene.view), -ENOSPC);
+	ck_assert_int_eq(page_expand_group(&page, &scene.view), -ENOSPC);
 	settle();
-	ck_assert_int_eq(page_unfold_all(&page, &scene.view), 1);
-	ck_assert_int_eq(page_unfold(&page, &scene.view), 0);
+	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 1);
+	ck_assert_int_eq(page_expand_group(&page, &scene.view), 0);
 }
 END_TEST
 
@@ -409,13 +408,13 @@ START_TEST(open_group_follows_its_name)
 
 	scene_late = 1u << SCENE_F_DICT | 1u << SCENE_F_ZMALLOC;
 	group_by(kind_function, kind_type);
-	ck_assert_int_eq(page_unfold_all(&page, &scene.view), 0);
+	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 0);
 	settle();
 	scene_late = 0;
 	later();
 	settle();
 	for (i = 0; i < page.groups->nrow; i++)
-		ck_assert(page_group_is_open(&page, i));
+		ck_assert(page_group_is_expanded(&page, i));
 	/* Two that have become one are open once. */
 	ck_assert_uint_eq(page.groups->branches->n, page.groups->nrow);
 }
@@ -424,7 +423,7 @@ END_TEST
 START_TEST(pause_and_another_stream_leave_nothing_dangling)
 {
 	group_by(kind_thread, kind_type);
-	ck_assert_int_eq(page_unfold_all(&page, &scene.view), 0);
+	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 0);
 	settle();
 	open_at(1);
 	pause_now();
@@ -449,7 +448,7 @@ START_TEST(rows_fit_whatever_is_open)
 	int cols;
 
 	group_by(kind_function, kind_thread);
-	ck_assert_int_eq(page_unfold_all(&page, &scene.view), 0);
+	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 0);
 	settle();
 	open_at(2);
 	for (cols = 33; cols < 140; cols++) {

@@ -3,10 +3,10 @@
  * list chooses; and when they are taken.
  */
 #include "../src/pagek/layout/layout.h"
-#include "../src/pagek/rows/choice.h"
-#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/blocks/choice.h"
+#include "../src/pagek/groups/groups.h"
 #include "../src/pagek/difference/marks.h"
-#include "../src/pagek/rows/order.h"
+#include "../src/pagek/blocks/order.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -23,8 +23,7 @@ filter(const char *expression)
 static void
 on_screen(void)
 {
-	page.on_screen = true;
-	page.text = false;
+	page.medium = PAGE_SCREEN;
 }
 
 /* Many blocks of random sizes, ages and threads, some freed and some anew. */
@@ -34,7 +33,7 @@ setup_random(void)
 	unsigned i;
 
 	setup();
-	page.text = true;
+	page.medium = PAGE_WHOLE;
 	scene_target(&scene, 0);
 	srand(17);
 	for (i = 0; i < 3000; i++) {
@@ -315,7 +314,7 @@ START_TEST(cursor_stays_on_its_block)
 	ck_assert_uint_eq(blklist_window(scene.list, BLKLIST_BY_AGE, false,
 	    300, &b, 1), 1);
 	page_move_to(&page, 300);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 	filter(is_large(&b) ? "size>=1k" : "size<1k");
 	compose(80, 24);
 	ck_assert(page_block_at_cursor(&page, &scene.view, &now));
@@ -446,7 +445,7 @@ START_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them)
 {
 	struct page_sorting by_size;
 	struct page_chosen sums;
-	struct page_taken all;
+	struct page_collection all;
 	struct blk b;
 	size_t i;
 
@@ -463,11 +462,11 @@ START_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them)
 	ck_assert_int_eq(page_choice_whole(&page, &scene.view, &all), 0);
 	ck_assert_uint_eq(all.n, MANY);
 	ck_assert_uint_eq(all.all, MANY);
-	page_taken_sums(&all, &sums);
+	page_collection_sums(&all, &sums);
 	ck_assert(!sums.cut);
 	for (i = 1; i < all.n && _i == 0; i++)
-		ck_assert_uint_ge(page_taken_row(&all, i - 1)->size,
-		    page_taken_row(&all, i)->size);
+		ck_assert_uint_ge(page_collection_row(&all, i - 1)->size,
+		    page_collection_row(&all, i)->size);
 	/* The screen's rows are what they were. */
 	page_choice_sums(&page, &sums);
 	ck_assert(sums.cut);
@@ -476,9 +475,9 @@ START_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them)
 	for (i = 0; i < PAGE_CHOICE_MAX; i += 1000) {
 		ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, i, &b,
 		    1), 1);
-		ck_assert_mem_eq(&b, page_taken_row(&all, i), sizeof b);
+		ck_assert_mem_eq(&b, page_collection_row(&all, i), sizeof b);
 	}
-	page_taken_fini(&all);
+	page_collection_fini(&all);
 }
 END_TEST
 

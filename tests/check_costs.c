@@ -14,7 +14,7 @@ static void
 setup_costs(void)
 {
 	setup_target();
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 }
 
 START_TEST(cost_is_right_to_a_sixteenth)

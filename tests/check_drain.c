@@ -4,10 +4,10 @@
  */
 #include "../src/pagek/history/history.h"
 #include "../src/pagek/layout/layout.h"
-#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/rows/frozen_order.h"
-#include "../src/pagek/rows/groups.h"
-#include "../src/pagek/rows/order.h"
+#include "../src/pagek/groups/groups.h"
+#include "../src/pagek/blocks/order.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "naive.h"
@@ -65,7 +65,7 @@ START_TEST(cursor_stays_on_its_block_while_others_drain)
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
 	compose(80, 24);
 	page_move_to(&page, 50);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
 	for (unsigned i = 0; i < 40; i++) {
 		take(i);
@@ -74,7 +74,7 @@ START_TEST(cursor_stays_on_its_block_while_others_drain)
 	}
 	later();
 	compose(80, 24);
-	ck_assert(page_holds_block(&page, &b));
+	ck_assert(page_cursor_is_on(&page, &b));
 	ck_assert_uint_eq(page.cursor.at, 10);
 	ck_assert_uint_eq(page.found.total, 20);
 }
@@ -234,7 +234,7 @@ static void
 with_still(void)
 {
 	compose(80, 60);
-	page_still_toggle(&page, &scene.view);
+	page_freeze_toggle(&page, &scene.view);
 }
 
 static void
@@ -299,7 +299,7 @@ START_TEST(a_drain_lists_no_new_block_whatever_else_is_asked_for)
 		}
 	ck_assert_uint_le(drained, 60);
 	/* And they stand in the order that the heading names. */
-	for (i = 1; i < n && page.group == 0 && !page_still_on(&page); i++)
+	for (i = 1; i < n && page.group.kind == 0 && !page_rows_are_frozen(&page); i++)
 		if (!page_sorting_native(&page.opts))
 			ck_assert_uint_ge(b[i - 1].size, b[i].size);
 		else if (page_list_order(&page.opts) == BLKLIST_BY_ADDRESS)

@@ -7,8 +7,8 @@
 #include "../src/pagek/documents/export.h"
 #include "../src/pagek/history/history.h"
 #include "../src/pagek/panels/difference_page.h"
-#include "../src/pagek/rows/choice.h"
-#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/blocks/choice.h"
+#include "../src/pagek/groups/groups.h"
 #include "../src/pagek/difference/marks.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
@@ -138,7 +138,7 @@ START_TEST(a_picture_of_before_the_pause_has_none_of_the_keepers_numbers)
 	int64_t ns = scene.view.now.ns;
 
 	ck_assert_int_eq(blklist_remember(scene.list, 1024), 0);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	for (unsigned i = 0; i < 3; i++) {
 		scene_alloc(&scene, 0x770000 + 64 * i, 32, TYPE_MALLOC, 1, 0,
 		    scene.look.now_ms);
@@ -175,7 +175,7 @@ START_TEST(no_row_is_cut_off)
 	scene_fini(&scene);
 	scene_many(&scene, PAGE_CHOICE_MAX + 9100);
 	scene.look.keeper = keeper;
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	ck_assert_int_eq(page_choice_filter(&page, "size<99", &wrong), 0);
 	compose(124, 30);
 	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
@@ -296,7 +296,7 @@ START_TEST(all_blocks_of_the_open_group_are_exported)
 	scene_fini(&scene);
 	scene_many(&scene, 2 * PAGE_MEMBERS_MAX + 1000);
 	scene.look.keeper = keeper;
-	page.text = true;
+	page.medium = PAGE_WHOLE;
 	page_set_group(&page, page_group_kind_called("type"));
 	compose(124, 30);
 	g = page_groups_row(page.groups, 0);
@@ -330,7 +330,7 @@ compare(unsigned blocks)
 	unsigned i;
 
 	diff = (struct page_diff){ .by_block = true };
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	ck_assert_int_eq(page_mark_set(&page, &scene.view), 0);
 	for (i = 0; i < blocks; i++)
 		scene_alloc(&scene, UINT64_C(0x7f3d00000000) + i * 0x100u, 64,

@@ -302,7 +302,7 @@ setup_app(void)
 {
 	setup_target();
 	compose(80, 24);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	app = (struct app){ .page = &page, .cols = 80, .rows = 24 };
 	ck_assert_int_eq(app_panels_init(&app), 0);
 }

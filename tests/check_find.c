@@ -2,10 +2,10 @@
  * The next row that is meant, against a plain loop over the rows; and a search
  * in a list that changes meanwhile.
  */
-#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/rows/find.h"
-#include "../src/pagek/rows/groups.h"
-#include "../src/pagek/rows/order.h"
+#include "../src/pagek/groups/groups.h"
+#include "../src/pagek/blocks/order.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -34,7 +34,7 @@ setup_many(void)
 		    rec_site_caller(1 + i % 5),
 		    scene.look.now_ms - (int64_t)(BLOCKS - i) * 10);
 	scene_refresh(&scene);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 }
 
 static enum page_find_state

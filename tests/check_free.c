@@ -3,7 +3,7 @@
  * rows, and how they look.
  */
 #include "../src/pagek/history/history.h"
-#include "../src/pagek/rows/free_blocks.h"
+#include "../src/pagek/blocks/free_blocks.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -386,7 +386,7 @@ START_TEST(the_cursor_stays_on_what_is_free)
 {
 	compose(80, 24);
 	page_move_to(&page, 4);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 	compose(80, 24);
 	ck_assert(marked(3 + 4, PAGE_CURSOR));
 	ck_assert(strstr(pic.line[3 + 4].text, "7f0000010600") ==
@@ -413,7 +413,7 @@ START_TEST(the_cursor_stays_on_its_block_when_gaps_come)
 {
 	compose(80, 24);
 	page_move_to(&page, 5);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 	compose(80, 24);
 	ck_assert(strstr(pic.line[3 + 5].text, "7f0000010e10") ==
 	    pic.line[3 + 5].text);
@@ -434,7 +434,7 @@ START_TEST(every_row_can_be_reached)
 
 	for (at = 0; at < 6; at++) {
 		page_move_to(&page, at);
-		page_hold(&page, &scene.view);
+		page_remember_cursor(&page, &scene.view);
 		compose(40, 10);
 		assert_fits(40, 10);
 		ck_assert_uint_eq(page.cursor.at, at);

@@ -4,7 +4,7 @@
  */
 #include "../src/pagek/history/history.h"
 #include "../src/pagek/layout/layout.h"
-#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/groups/groups.h"
 #include "../src/pagek/rows/rows.h"
 #include "golden.h"
 #include "harness.h"
@@ -21,7 +21,7 @@ setup_groups(void)
 	setup_stacks();
 	ck_assert_int_eq(symbol_wrappers_new(&wrappers), 0);
 	scene.view.wrappers = page.opts.wrappers = wrappers;
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 }
 
 static void
@@ -66,11 +66,11 @@ START_TEST(kinds_follow_each_other_and_end_in_none)
 	for (i = 1; i < KINDS; i++) {
 		ck_assert_ptr_nonnull(page_group_kind(i));
 		page_set_group(&page, i);
-		ck_assert_uint_eq(page.group, i);
+		ck_assert_uint_eq(page.group.kind, i);
 	}
 	ck_assert_ptr_null(page_group_kind(KINDS));
 	page_set_group(&page, KINDS);
-	ck_assert_uint_eq(page.group, NONE);
+	ck_assert_uint_eq(page.group.kind, NONE);
 	compose(80, 24);
 	ck_assert(shows("ADDRESS"));
 }
@@ -146,7 +146,7 @@ START_TEST(cursor_stays_on_its_group)
 	compose(80, 24);
 	ck_assert(row_is(1, "processCommand"));
 	page_move_to(&page, 1);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 	for (i = 0; i < 20; i++)
 		scene_alloc(&scene, 0x10000 + i * 0x1000u, 5000, TYPE_MALLOC,
 		    1, rec_site_caller(1 + i % 3), scene.look.now_ms);
@@ -177,7 +177,7 @@ START_TEST(names_that_come_late_do_not_make_the_cursor_jump)
 	    "0x55d0c2a01000"); at++)
 		ck_assert_uint_lt(at, page.groups->nrow);
 	page_move_to(&page, at);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 	compose(80, 24);
 	scene_late = 0;
 	later();
@@ -312,7 +312,7 @@ static void
 open_row(uint64_t at)
 {
 	page_move_to(&page, at);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 	ck_assert(page_open_group(&page, &scene.view));
 	compose(80, 24);
 }
@@ -351,10 +351,10 @@ START_TEST(group_opened_ahead_of_its_picture_is_of_the_kind_wanted)
 	ck_assert(shows("8 of 40 blocks"));
 	page_set_group(&page, BY_TYPE);
 	page_move_to(&page, 0);
-	page_hold(&page, &scene.view);
-	ck_assert(!page.cursor.held);
-	ck_assert_int_eq(page_unfold(&page, &scene.view), 0);
-	ck_assert_uint_eq(page.groups->kind, BY_TYPE);
+	page_remember_cursor(&page, &scene.view);
+	ck_assert(!page.cursor.known);
+	ck_assert_int_eq(page_expand_group(&page, &scene.view), 0);
+	ck_assert_uint_eq(page.groups->shown.kind, BY_TYPE);
 }
 END_TEST
 

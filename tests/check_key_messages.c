@@ -118,7 +118,7 @@ did_something(const struct app *was)
 {
 	return app_panel_top(&rig) != app_panel_top(was) || rig.mode != was->mode ||
 	    rig.over || rig.requests.suspend || rig.requests.repaint || rig.waits.pause ||
-	    rig.panels.n != was->panels.n || rig.page->prompt != NULL;
+	    rig.panels.n != was->panels.n || rig.page->prompt.text != NULL;
 }
 
 static void

@@ -3,8 +3,8 @@
  * ones were born together.  All sums against ones that are made the simple way.
  */
 #include "../src/pagek/layout/group_fields.h"
-#include "../src/pagek/rows/births.h"
-#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/groups/siblings.h"
+#include "../src/pagek/groups/groups.h"
 #include "../src/pagek/rows/rows.h"
 #include "chance.h"
 #include "harness.h"
@@ -24,7 +24,7 @@ setup_kinds(void)
 
 	setup();
 	scene_target(&scene, 0);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	for (i = 0; i < BLOCKS; i++) {
 		chance_next(&x);
 		scene_alloc(&scene, 0x10000 + i * 0x100u, x % 5000,
@@ -55,7 +55,7 @@ tag_of(const char *word, const struct blk *b)
 	if (strcmp(word, "thread") == 0)
 		return b->thread;
 	if (strcmp(word, "born") == 0)
-		return page_born_key(b);
+		return page_sibling_key(b);
 	return s >= 3600 ? 0 : s >= 600 ? 1 : s >= 60 ? 2 : s >= 10 ? 3 :
 	    s >= 1 ? 4 : 5;
 }
@@ -69,7 +69,7 @@ START_TEST(sums_are_those_of_the_blocks_with_that_tag)
 	int64_t oldest;
 
 	page_set_group(&page, page_group_kind_called(words[_i]));
-	ck_assert_uint_ne(page.group, 0);
+	ck_assert_uint_ne(page.group.kind, 0);
 	compose(80, 24);
 	for (k = 0; k < page.groups->nrow; k++) {
 		row = page_groups_row(page.groups, k);
@@ -183,9 +183,9 @@ START_TEST(groups_are_in_the_order_of_the_column_asked_for)
 
 	page_set_group(&page, page_group_kind_called("function"));
 	ck_assert_int_eq(page_sum_called(sorts[_i], &by), 0);
-	page.group_sort = by;
+	page.group.sort = by;
 	for (turn = 0; turn < 2; turn++) {
-		page.group_reverse = turn;
+		page.group.reverse = turn;
 		compose(124, 24);
 		ck_assert_uint_gt(page.groups->nrow, 2);
 		for (k = 0; k < page.groups->nrow; k++) {
@@ -343,7 +343,7 @@ START_TEST(kind_that_changes_amid_a_walk_is_the_last_one_asked_for)
 	for (i = 0; i < 200 && page.groups->step != GROUPS_IDLE; i++)
 		compose(80, 24);
 	compose(80, 24);
-	ck_assert_uint_eq(page.groups->kind, page.group);
+	ck_assert_uint_eq(page.groups->shown.kind, page.group.kind);
 	ck_assert_uint_le(page.groups->nrow, 4);
 	ck_assert(shows("new  "));
 }

@@ -8,10 +8,10 @@
 #include "../src/pagek/history/history.h"
 #include "../src/pagek/layout/block_fields.h"
 #include "../src/pagek/layout/layout.h"
-#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/rows/frozen_order.h"
-#include "../src/pagek/rows/groups.h"
-#include "../src/pagek/rows/order.h"
+#include "../src/pagek/groups/groups.h"
+#include "../src/pagek/blocks/order.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -63,7 +63,7 @@ static void
 setup_layouts(void)
 {
 	setup_target();
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	page.numbers.hz = 15;
 	page.numbers.rated = page.numbers.sampled = true;
 	page.numbers.sample_at = scene.view.now;
@@ -74,7 +74,7 @@ static void
 setup_groups(void)
 {
 	setup_stacks();
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	page_set_group(&page, 1);
 }
 
@@ -374,7 +374,7 @@ static void
 frozen(void)
 {
 	compose(80, 12);
-	page_still_toggle(&page, &scene.view);
+	page_freeze_toggle(&page, &scene.view);
 }
 
 static void

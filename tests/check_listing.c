@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "../src/pagek/documents/listing.h"
-#include "../src/pagek/rows/choice.h"
-#include "../src/pagek/rows/order.h"
+#include "../src/pagek/blocks/choice.h"
+#include "../src/pagek/blocks/order.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -139,7 +139,7 @@ START_TEST(no_row_is_cut_off)
 
 	scene_fini(&scene);
 	scene_many(&scene, PAGE_CHOICE_MAX + 9100);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	ck_assert_int_eq(page_choice_filter(&page, "size<99", &wrong), 0);
 	compose(124, 30);
 	take();

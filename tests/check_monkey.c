@@ -298,7 +298,7 @@ setup(void)
 	used = new_screen();
 
 	page_init(&page, &opts);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	watch = (struct page_watch){ .session = session, .link = peer.link,
 		.keep_open = true };
 	ck_assert_int_eq(app_init(&app, &page, &watch, &peer.loop), 0);

@@ -4,8 +4,8 @@
  */
 #include "../src/pagek/layout/block_fields.h"
 #include "../src/pagek/page/calls.h"
-#include "../src/pagek/rows/choice.h"
-#include "../src/pagek/rows/order.h"
+#include "../src/pagek/blocks/choice.h"
+#include "../src/pagek/blocks/order.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -199,10 +199,10 @@ START_TEST(cursor_stays_on_its_block_in_every_order)
 	struct blk b, now;
 	unsigned i;
 
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	compose(80, 24);
 	page_move_to(&page, 1234);
-	page_hold(&page, &scene.view);
+	page_remember_cursor(&page, &scene.view);
 	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
 	for (i = 0; i < PAGE_SORTS; i++) {
 		sort_by(page_sort_rows[i].word);
@@ -229,7 +229,7 @@ START_TEST(first_rows_of_many_are_kept)
 		scene_alloc(&scene, 0x100000 + i * 32,
 		    1 + i * 7919 % n, TYPE_MALLOC, 1, 0, 1000);
 	scene_refresh(&scene);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	sort_by("size");
 	do {
 		compose(80, 24);

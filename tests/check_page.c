@@ -28,7 +28,7 @@ START_TEST(hostile_names_are_escaped_and_clipped)
 	scene.look.state = NODES_NO_DATA;
 	scene.look.reason = "because\033]0;title\007 of\nthis";
 	scene_refresh(&scene);
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	snprintf(page.message, sizeof page.message, "no target x\033[2Jy");
 	compose(124, 20);
 	assert_fits(124, 20);
@@ -273,7 +273,7 @@ START_TEST(what_is_said_is_told_to_its_end_on_a_narrow_screen)
 	char all[512];
 	int cols, i;
 
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	snprintf(page.message, sizeof page.message, "follow 7f3c04106dc0: until "
 	    "it ends, F or the cursor is moved");
 	for (cols = 33; cols < 100; cols++) {
@@ -609,7 +609,7 @@ START_TEST(an_age_changes_when_its_next_step_begins)
 	char text[16];
 	struct blk b;
 
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	compose(80, 24);
 	ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, 0, &b, 1), 1);
 	scene.look.now_ms = b.ms + age_steps[_i].s * 1000 - 1;

@@ -5,7 +5,7 @@
 #include <signal.h>
 
 #include "../src/pagek/history/history.h"
-#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/groups/groups.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -141,7 +141,7 @@ START_TEST(groups_of_a_sample_add_up_to_its_estimate)
 	ck_assert_uint_eq(page.groups->total.blocks,
 	    scene.view.counts->est_blocks);
 	for (i = 0; i < page.groups->nrow; i++)
-		sum += page.groups->row[i].total.blocks;
+		sum += page.groups->window.row[i].total.blocks;
 	ck_assert_uint_ge(sum + page.groups->nrow,
 	    page.groups->total.blocks);
 	ck_assert_uint_le(sum, page.groups->total.blocks +

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/pagek/rows/list_walk.h"
+#include "../src/pagek/blocks/list_walk.h"
 #include "blklist_recs.h"
 #include "harness.h"
 

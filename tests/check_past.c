@@ -220,7 +220,7 @@ END_TEST
 
 START_TEST(text_output_has_no_past)
 {
-	page.on_screen = false;
+	page.medium = PAGE_READY;
 	note(1000);
 	ck_assert_ptr_null(page.past);
 	ck_assert_int_eq(step(true), -EINVAL);

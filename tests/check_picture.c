@@ -103,25 +103,25 @@ static const struct {
 	const char *name;
 	int cols, rows;
 	enum page_layout layout;
-	bool on_screen;
+	enum page_medium medium;
 } golden_note[] = {
-	{ "note-strict-80", 80, 24, PAGE_CLASSIC_STRICT, true },
-	{ "note-33", 33, 24, PAGE_AUTO, true },
-	{ "note-33x7", 33, 7, PAGE_AUTO, true },
-	{ "note-40", 40, 12, PAGE_AUTO, true },
-	{ "note-80", 80, 24, PAGE_AUTO, true },
-	{ "note-80-classic", 80, 24, PAGE_CLASSIC, true },
-	{ "note-124", 124, 30, PAGE_AUTO, true },
-	{ "note-20x5", 20, 5, PAGE_AUTO, true },
-	{ "note-6x3", 6, 3, PAGE_AUTO, true },
-	{ "note-1x1", 1, 1, PAGE_AUTO, true },
-	{ "note-text", 80, 0, PAGE_AUTO, false },
+	{ "note-strict-80", 80, 24, PAGE_CLASSIC_STRICT, PAGE_SCREEN },
+	{ "note-33", 33, 24, PAGE_AUTO, PAGE_SCREEN },
+	{ "note-33x7", 33, 7, PAGE_AUTO, PAGE_SCREEN },
+	{ "note-40", 40, 12, PAGE_AUTO, PAGE_SCREEN },
+	{ "note-80", 80, 24, PAGE_AUTO, PAGE_SCREEN },
+	{ "note-80-classic", 80, 24, PAGE_CLASSIC, PAGE_SCREEN },
+	{ "note-124", 124, 30, PAGE_AUTO, PAGE_SCREEN },
+	{ "note-20x5", 20, 5, PAGE_AUTO, PAGE_SCREEN },
+	{ "note-6x3", 6, 3, PAGE_AUTO, PAGE_SCREEN },
+	{ "note-1x1", 1, 1, PAGE_AUTO, PAGE_SCREEN },
+	{ "note-text", 80, 0, PAGE_AUTO, PAGE_READY },
 };
 
 START_TEST(picture_of_the_note_is_golden)
 {
 	page.layout = golden_note[_i].layout;
-	page.on_screen = golden_note[_i].on_screen;
+	page.medium = golden_note[_i].medium;
 	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	compose(golden_note[_i].cols, golden_note[_i].rows);
 	assert_fits(golden_note[_i].cols, golden_note[_i].rows);
@@ -146,7 +146,7 @@ static const struct {
 START_TEST(picture_of_a_target_is_golden)
 {
 	page.layout = golden_target[_i].layout;
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	page.numbers.hz = 15;
 	page.numbers.rated = page.numbers.sampled = true;
 	page.numbers.rate = 8123;
@@ -170,7 +170,7 @@ START_TEST(no_line_is_wider_than_the_terminal)
 	int cols = _i;
 	size_t l;
 
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	page.numbers.hz = 15;
 	page.numbers.rated = page.numbers.sampled = true;
 	page.numbers.sample_at = scene.view.now;
@@ -194,12 +194,12 @@ START_TEST(no_line_is_wider_than_the_terminal)
 		    "and says little else that one would have to know");
 		compose(cols, 24);
 		assert_fits(cols, 24);
-		page.prompt = ":target \xe6\xbc\xa2\xe5\xad\x97 and so on and "
+		page.prompt.text = ":target \xe6\xbc\xa2\xe5\xad\x97 and so on and "
 		    "so on and so on, longer than the line it is typed on";
 		compose(cols, 24);
 		assert_fits(cols, 24);
 		ck_assert_int_lt(pic.cursor_col, cols);
-		page.prompt = NULL;
+		page.prompt.text = NULL;
 		page.message[0] = '\0';
 	}
 }
@@ -209,7 +209,7 @@ START_TEST(every_height_is_filled_exactly)
 {
 	size_t l;
 
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	for (l = 0; l < BASE_NELEM(layouts); l++) {
 		page.layout = layouts[l];
 		compose(80, _i);

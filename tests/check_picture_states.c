@@ -115,7 +115,7 @@ START_TEST(state_word_is_in_line_1)
 	const struct state_case *c = &state_cases[_i];
 	char file[64];
 
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	set_state(c);
 	compose(80, 16);
 	ck_assert_msg(strstr(pic.line[0].text, c->word) != NULL,
@@ -164,7 +164,7 @@ START_TEST(state_is_told_at_every_size)
 	struct page_state st;
 	int cols;
 
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	set_state(c);
 	page_state_get(&page, &scene.view, &st);
 	for (cols = 1; cols < 150; cols += cols < 40 ? 1 : 13) {

@@ -2,7 +2,7 @@
  * Groups of a list so large that a picture has no time for all of it: what is
  * shown while they are taken portion by portion.
  */
-#include "../src/pagek/rows/groups.h"
+#include "../src/pagek/groups/groups.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -33,7 +33,7 @@ setup_many(void)
 	scene_refresh(&scene);
 	ck_assert_int_eq(symbol_wrappers_new(&wrappers), 0);
 	scene.view.wrappers = page.opts.wrappers = wrappers;
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 }
 
 static void
@@ -144,7 +144,7 @@ START_TEST(another_kind_is_never_shown_under_the_heading_of_one)
 	compose(80, 24);
 	ck_assert_uint_eq(page.found.total, 0);
 	settle();
-	ck_assert_uint_eq(page.groups->kind, BY_MODULE);
+	ck_assert_uint_eq(page.groups->shown.kind, BY_MODULE);
 	ck_assert_uint_gt(page.found.total, 0);
 }
 END_TEST

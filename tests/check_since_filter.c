@@ -4,7 +4,7 @@
  */
 
 #include "../src/pagek/panels/difference_page.h"
-#include "../src/pagek/rows/choice.h"
+#include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/rows/rows.h"
 #include "since_rig.h"
 

@@ -247,7 +247,7 @@ END_TEST
 START_TEST(full_page_shows_the_minute_and_the_wide_one_does_not)
 {
 	scene.look.keeper = keeper;
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	after(0);
 	asked(8123, 7900);
 	after(1000);

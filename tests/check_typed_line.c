@@ -195,10 +195,10 @@ START_TEST(a_prompt_fits_into_every_screen)
 	};
 	int cols = sizes[_i].cols, rows = sizes[_i].rows;
 
-	page.on_screen = true;
-	page.prompt = ":";
-	page.line = &line;
-	page.choices = "age  address  and\x1b[2J so many more that they do not "
+	page.medium = PAGE_SCREEN;
+	page.prompt.text = ":";
+	page.prompt.line = &line;
+	page.prompt.choices = "age  address  and\x1b[2J so many more that they do not "
 	    "stand in one line of this screen, whatever its size may be, "
 	    "I should think";
 	line_set(&line, "target \xe6\xbc\xa2\xe5\xad\x97 and so on and so on "
@@ -218,9 +218,9 @@ START_TEST(a_prompt_fits_into_every_screen)
 	ck_assert_int_eq(pic.cursor_col, cols > 2 ? 1 : 0);
 	if (cols >= 20)
 		ck_assert(strncmp(pic.line[rows - 1].text, ":target", 7) == 0);
-	page.prompt = NULL;
-	page.line = NULL;
-	page.choices = NULL;
+	page.prompt.text = NULL;
+	page.prompt.line = NULL;
+	page.prompt.choices = NULL;
 }
 END_TEST
 

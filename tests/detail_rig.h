@@ -18,7 +18,7 @@ setup_detail(void)
 	setup_stacks();
 	ck_assert_int_eq(symbol_wrappers_new(&wrappers), 0);
 	scene.view.wrappers = page.opts.wrappers = wrappers;
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 }
 
 static inline void

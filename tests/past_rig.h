@@ -45,7 +45,7 @@ setup_past_of(uint32_t remembered)
 	scene.look.list = scene.list;
 	scene_refresh(&scene);
 	live = scene.view;
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 	copies = 0;
 	memset(born, 0, sizeof born);
 	srandom((unsigned)check_seed(11));

@@ -17,7 +17,7 @@ setup_since(void)
 {
 	setup_naive();
 	diff = (struct page_diff){ 0 };
-	page.on_screen = true;
+	page.medium = PAGE_SCREEN;
 }
 
 /* A picture of page K below, and of page H over it. */

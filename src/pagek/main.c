@@ -32,7 +32,7 @@
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "documents/listing.h"
-#include "rows/row_filter.h"
+#include "blocks/row_filter.h"
 
 /* Unless the signal is ignored.  Handlers are reset by exec. */
 static void
@@ -128,7 +128,7 @@ report_mistake(const struct options *o, const char *why)
 		return;
 	}
 	complain("%s", why);
-	page_sieve_point(o->filter.text, o->filter.wrong_at,
+	page_filter_error_lines(o->filter.text, o->filter.wrong_at,
 	    batch_columns(stderr) - 1,
 	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0, lines, sizeof lines);
 	fputs(lines, stderr);

@@ -11,9 +11,9 @@
 #include "../difference/marks.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
-#include "../rows/choice.h"
+#include "../blocks/choice.h"
 #include "../rows/find.h"
-#include "../rows/free_blocks.h"
+#include "../blocks/free_blocks.h"
 #include "../rows/frozen_order.h"
 #include "../rows/rows.h"
 #include "app.h"
@@ -37,10 +37,8 @@ app_init(struct app *app, struct page *page, struct page_watch *watch,
 		.jobs = { .page = page, .session = watch->session,
 		    .loop = loop },
 	};
-	page->on_screen = true;
-	page->prompt = NULL;
-	page->line = NULL;
-	page->choices = NULL;
+	page->medium = PAGE_SCREEN;
+	page->prompt = (struct page_prompt){ 0 };
 	app_go_init(app);
 	page_costs_begin(&app->costs, page, nodes_session_look(app->session));
 	r = app_panels_init(app);
@@ -62,10 +60,8 @@ app_fini(struct app *app)
 	if (app->wrappers != NULL)
 		app->page->opts.wrappers = NULL;
 	symbol_wrappers_free(app->wrappers);
-	app->page->on_screen = false;
-	app->page->prompt = NULL;
-	app->page->line = NULL;
-	app->page->choices = NULL;
+	app->page->medium = PAGE_READY;
+	app->page->prompt = (struct page_prompt){ 0 };
 	app->page->message[0] = '\0';
 }
 
@@ -101,7 +97,7 @@ static void
 set_mode(struct app *app, enum app_mode mode)
 {
 	app->mode = mode;
-	app->page->prompt = mode != APP_PAGE ? app->question : NULL;
+	app->page->prompt.text = mode != APP_PAGE ? app->question : NULL;
 }
 
 void
@@ -178,7 +174,7 @@ app_tick(struct app *app)
 
 	/* While the user looks at something, do not change the target. */
 	nodes_session_stay(app->session, app->page->cursor.on ||
-	    app->page->opened || app->page->frozen != NULL ||
+	    app->page->group.opened || app->page->frozen != NULL ||
 	    app_panel_top(app) != APP_PAGE_K || app->mode != APP_PAGE);
 	app_pause_tick(app);
 	app_mark_tick(app);
@@ -288,7 +284,7 @@ app_key(struct app *app, int code)
 	enum page_action action = page_key_action(code);
 
 	app->page->message[0] = '\0';
-	app->page->wrong = false;
+	app->page->prompt.wrong = false;
 	if (app->mode == APP_PROMPT && code != PAGE_CTRL('C'))
 		app_prompt_key(app, code);
 	else if (app->mode == APP_CONFIRM)
@@ -321,9 +317,10 @@ needs_all(const struct app *app)
 		return true;
 	if (app->page->frozen != NULL)
 		return false;
-	if (app->page->group != 0 || app_panels_need(app, PANEL_BLOCKS_ALL) ||
+	if (app->page->group.kind != 0 ||
+	    app_panels_need(app, PANEL_BLOCKS_ALL) ||
 	    page_choice_on(app->page) || page_marked_wants_all(app->page) ||
-	    page_still_wants_all(app->page) || page_find_is_on(app->page))
+	    page_freeze_wants_all(app->page) || page_find_is_on(app->page))
 		return true;
 	if (app_panels_need(app, PANEL_BLOCKS_OF_FEW) && !large)
 		return true;
@@ -339,7 +336,7 @@ want_block(const struct app *app, struct nodes_view *view)
 
 	view->before = page->cursor.at > page->offs ?
 	    (uint32_t)(page->cursor.at - page->offs) : 0;
-	if (page->cursor.on && page->cursor.held) {
+	if (page->cursor.on && page->cursor.known) {
 		view->layer = page->cursor.layer;
 		view->addr = page->cursor.addr;
 		view->seq = page->cursor.seq;
@@ -355,7 +352,8 @@ app_request_blocks(struct app *app)
 		.order = page_list_order(&page->opts),
 		.reverse = page_list_reverse(&page->opts),
 		.offset = page->offs,
-		.rows = page->found.window > 0 ? (uint32_t)page->found.window : 1,
+		.rows =
+		    page->found.window > 0 ? (uint32_t)page->found.window : 1,
 	};
 
 	page->found.whole = needs_all(app);

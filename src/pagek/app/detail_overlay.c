@@ -7,7 +7,7 @@
 
 #include "../history/history.h"
 #include "../panels/detail.h"
-#include "../rows/free_blocks.h"
+#include "../blocks/free_blocks.h"
 #include "../rows/rows.h"
 #include "app.h"
 
@@ -84,8 +84,8 @@ detail_compose(struct app *app, int rows, struct page_picture *pic)
 {
 	struct page_view v = app_view(app);
 
-	return page_detail_compose(&detail_of(app)->page, app->page, &v, app->cols,
-	    rows, pic);
+	return page_detail_compose(
+	    &detail_of(app)->page, app->page, &v, app->cols, rows, pic);
 }
 
 static void

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../rows/choice.h"
+#include "../blocks/choice.h"
 #include "app.h"
 
 static bool
@@ -28,7 +28,7 @@ apply_filter(struct app *app, const char *expression, size_t *at)
 	if (r == -EINVAL) {
 		*at = e.at;
 		app_say(app, "column %zu: %s",
-		    page_sieve_column(expression, e.at), e.why);
+		    page_filter_error_column(expression, e.at), e.why);
 	} else if (r < 0) {
 		app_say(app, "no filter: %s", strerror(-r));
 	} else if (page_choice_filter_text(app->page) == NULL) {
@@ -50,12 +50,13 @@ submit_filter(struct app *app, const char *text)
 {
 	int r = apply_filter(app, text, &app->prompt.line.at);
 
-	app->page->wrong = r == -EINVAL;
+	app->page->prompt.wrong = r == -EINVAL;
 	return r != -EINVAL;
 }
 
 void
-app_filter_complete(struct app *app, const char *before, struct line_words *words)
+app_filter_complete(
+    struct app *app, const char *before, struct line_words *words)
 {
 	const char *word;
 	size_t k, from;

@@ -57,12 +57,12 @@ begin_search(struct app *app, const char *text, bool back, size_t *at)
 
 	r = page_find_begin(app->page, &v, text, back, &e);
 	if (r == 0) {
-		page_followed_stop(app->page);
+		page_follow_stop(app->page);
 		step_search(app);
 	} else if (r == -EINVAL) {
 		*at = e.at;
-		app_say(app, "column %zu: %s", page_sieve_column(text, e.at),
-		    e.why);
+		app_say(app, "column %zu: %s",
+		    page_filter_error_column(text, e.at), e.why);
 	} else if (r == -ENOENT) {
 		app_say(app, "nothing was looked for yet; / does");
 	} else if (r == -ENOTSUP) {
@@ -80,7 +80,7 @@ submit_search(struct app *app, const char *text)
 	int r = begin_search(app, again ? NULL : text, false,
 	    &app->prompt.line.at);
 
-	app->page->wrong = r == -EINVAL;
+	app->page->prompt.wrong = r == -EINVAL;
 	return r != -EINVAL;
 }
 

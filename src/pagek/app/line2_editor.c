@@ -117,17 +117,18 @@ set_offs(struct app *app, const char *typed)
 	uint64_t offs;
 	char why[256];
 
-	if (!page_field_offs(typed, page->found.total, &offs, why, sizeof why)) {
+	if (!page_field_offs(
+		typed, page->found.total, &offs, why, sizeof why)) {
 		app_say(app, "%s", why);
 		return false;
 	}
 	page->offs = offs;
-	page_followed_stop(page);
+	page_follow_stop(page);
 	/* The cursor's row would scroll OFFS back. */
 	if (page->cursor.on) {
 		page_move_to(page, offs);
 		v = app_view(app);
-		page_hold(page, &v);
+		page_remember_cursor(page, &v);
 	}
 	return true;
 }
@@ -187,7 +188,8 @@ app_field_type(struct app *app, int code)
 {
 	if (code == PAGE_KEY_UP || code == PAGE_CTRL('P') ||
 	    code == PAGE_KEY_DOWN || code == PAGE_CTRL('N')) {
-		recall_value(app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
+		recall_value(
+		    app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
 		return;
 	}
 	switch (page_fields_type(app->page, code)) {

@@ -26,7 +26,8 @@ click_bar(struct app *app, int row, int col)
 
 	if (row != page->found.spots.bar || page->message[0] != '\0')
 		return false;
-	code = page_key_bar_code(page->found.spots.bar_cols, col, page->covered);
+	code =
+	    page_key_bar_code(page->found.spots.bar_cols, col, page->covered);
 	if (code != PAGE_KEY_NONE)
 		app_key(app, code);
 	return true;

@@ -31,7 +31,7 @@
 
 #include "../batch/batch.h"
 #include "../documents/export.h"
-#include "../rows/order.h"
+#include "../blocks/order.h"
 #include "panel.h"
 
 /* The order of a page's rows.  A key is an index into `keys`. */

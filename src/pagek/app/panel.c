@@ -223,7 +223,8 @@ app_panel_covers(const struct app *app)
 static int
 page_height(const struct app *app)
 {
-	bool said = app->page->prompt != NULL || app->page->message[0] != '\0';
+	bool said =
+	    app->page->prompt.text != NULL || app->page->message[0] != '\0';
 
 	return said && app->rows > 1 ? app->rows - 1 : app->rows;
 }

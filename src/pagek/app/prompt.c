@@ -13,9 +13,9 @@ show_prompt(struct app *app, bool open)
 	struct page *page = app->page;
 
 	app->mode = open ? APP_PROMPT : APP_PAGE;
-	page->prompt = open ? app->prompt.ops->label : NULL;
-	page->line = open ? &app->prompt.line : NULL;
-	page->choices = open ? app->prompt.choices : NULL;
+	page->prompt.text = open ? app->prompt.ops->label : NULL;
+	page->prompt.line = open ? &app->prompt.line : NULL;
+	page->prompt.choices = open ? app->prompt.choices : NULL;
 	app->prompt.choices[0] = '\0';
 	app->prompt.recalled = false;
 }

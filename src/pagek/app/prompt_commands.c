@@ -176,23 +176,32 @@ static const struct page_command {
 	{ "back", "", "go to the previous node", .act = do_back },
 	{ "sort", "WORD|LETTERS", "sort by this column; s shows the list",
 	    .run = app_sort },
-	{ "group", "KIND[>KIND]", "group the blocks, on one or two levels; none "
-	    "ends it", .run = app_group_by },
-	{ "filter", "[EXPRESSION]", "show only blocks that match, or "
-	    "all", .run = do_filter },
-	{ "skip", "[PATTERNS]", "treat these functions as allocation wrappers; "
-	    "without any, the default ones", .run = do_skip },
-	{ "noskip", "", "skip no wrappers: show the direct caller of "
-	    "malloc", .act = do_noskip },
+	{ "group", "KIND[>KIND]",
+	    "group the blocks, on one or two levels; none "
+	    "ends it",
+	    .run = app_group_by },
+	{ "filter", "[EXPRESSION]",
+	    "show only blocks that match, or "
+	    "all",
+	    .run = do_filter },
+	{ "skip", "[PATTERNS]",
+	    "treat these functions as allocation wrappers; "
+	    "without any, the default ones",
+	    .run = do_skip },
+	{ "noskip", "",
+	    "skip no wrappers: show the direct caller of "
+	    "malloc",
+	    .act = do_noskip },
 	{ "arm", "", "start logging in a dormant target", .act = do_arm },
-	{ "disarm", "", "stop logging and discard the list",
-	    .act = do_disarm },
+	{ "disarm", "", "stop logging and discard the list", .act = do_disarm },
 	{ "mark", "", "set the mark", .act = app_mark },
 	{ "diff", "", "page H: the difference to the mark", .act = do_diff },
 	{ "drain", "", "hide blocks allocated from now on, or show all",
 	    .act = app_drain },
-	{ "export", "FILE", "write what is shown to FILE.txt, .json, .ndjson "
-	    "or .csv", .run = app_export },
+	{ "export", "FILE",
+	    "write what is shown to FILE.txt, .json, .ndjson "
+	    "or .csv",
+	    .run = app_export },
 	{ "set", "[KEY VALUE]", "list the settings, or set one for this page",
 	    .run = app_set },
 	{ "save", "", "write the changed settings to your settings file",
@@ -202,8 +211,7 @@ static const struct page_command {
 #include "../picture/pages.def"
 #undef PAGE
 	{ "help", "", "show the help", .act = do_help },
-	{ "q", "", "leave the page; target and node run on",
-	    .act = app_leave },
+	{ "q", "", "leave the page; target and node run on", .act = app_leave },
 };
 
 void

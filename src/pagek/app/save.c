@@ -33,7 +33,8 @@ plain_name(const struct nodes_look *look, char out[40])
 
 /* The i-th name to try, from 1. */
 static void
-make_path(const struct nodes_look *look, time_t t, int i, char *path, size_t cap)
+make_path(
+    const struct nodes_look *look, time_t t, int i, char *path, size_t cap)
 {
 	char name[40], stamp[32];
 	struct tm tm;

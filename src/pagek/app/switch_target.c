@@ -13,7 +13,7 @@
 #include "../difference/marks.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
-#include "../rows/groups.h"
+#include "../groups/groups.h"
 #include "../rows/rows.h"
 #include "app.h"
 
@@ -109,7 +109,8 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 	if (r != 0) {
 		len = 0;
 		if (wrong_digit(word) > 0)
-			base_append(why, cap, &len, "no node '%s': position %zu "
+			base_append(why, cap, &len,
+			    "no node '%s': position %zu "
 			    "is no hexadecimal digit, if a number was meant",
 			    word, wrong_digit(word));
 		len = strlen(why);
@@ -213,7 +214,8 @@ open_session(struct app *app)
 	struct nodes_view view = {
 		.order = page_list_order(&page->opts),
 		.reverse = page_list_reverse(&page->opts),
-		.rows = page->found.window > 0 ? (uint32_t)page->found.window : 1,
+		.rows =
+		    page->found.window > 0 ? (uint32_t)page->found.window : 1,
 	};
 	int r;
 
@@ -221,7 +223,7 @@ open_session(struct app *app)
 	opts.pid = g->place.pid;
 	opts.stream = g->place.stream[0] != '\0' ? g->place.stream : NULL;
 	r = nodes_session_open(&g->session, g->link, &opts, page_news, page);
-	if (r == 0 && page->group == 0)
+	if (r == 0 && page->group.kind == 0)
 		nodes_session_view(g->session, &view);
 	return r;
 }
@@ -313,8 +315,8 @@ app_reset_stream(struct app *app)
 
 	page_thaw(page);
 	page_marked_lose(page);
-	page_set_group(page, page->group);
-	page->offs = page->flat_offs = 0;
+	page_set_group(page, page->group.kind);
+	page->offs = page->group.flat_offs = 0;
 	page->round++;
 	page->numbers.counted = page->numbers.sampled = false;
 	page->numbers.rated = false;
@@ -324,7 +326,7 @@ app_reset_stream(struct app *app)
 	/* The question was about the old target. */
 	if (app->mode == APP_CONFIRM) {
 		app->mode = APP_PAGE;
-		page->prompt = NULL;
+		page->prompt.text = NULL;
 	}
 }
 

@@ -34,7 +34,8 @@ switch_to_target(struct app *app, const struct nodes_target *t)
 	int r;
 
 	/* Images of one process differ only in their names. */
-	snprintf(app->targets.stream, sizeof app->targets.stream, "%s", t->name);
+	snprintf(
+	    app->targets.stream, sizeof app->targets.stream, "%s", t->name);
 	opts.stream = app->targets.stream;
 	opts.pid = t->pid;
 	page_thaw(app->page);
@@ -165,7 +166,8 @@ ask_targets(struct app *app, bool quietly)
 void
 app_target(struct app *app, const char *word)
 {
-	snprintf(app->targets.wanted, sizeof app->targets.wanted, "%.127s", word);
+	snprintf(
+	    app->targets.wanted, sizeof app->targets.wanted, "%.127s", word);
 	if (asking == NULL)
 		ask_targets(app, false);
 	else if (asked_quietly)
@@ -220,7 +222,8 @@ enter(struct app *app)
 {
 	app_panel_close(app);
 	if (app->targets.n > 0)
-		switch_to_target(app, &app->targets.list[app->targets.selected]);
+		switch_to_target(
+		    app, &app->targets.list[app->targets.selected]);
 }
 
 const struct panel_ops overlay_targets = {

@@ -9,9 +9,9 @@
 #include "../documents/documents.h"
 #include "../layout/layout.h"
 #include "../panels/nodes_page.h"
-#include "../rows/choice.h"
-#include "../rows/free_blocks.h"
-#include "../rows/groups.h"
+#include "../blocks/choice.h"
+#include "../blocks/free_blocks.h"
+#include "../groups/groups.h"
 #include "../rows/rows.h"
 #include "batch.h"
 
@@ -83,11 +83,11 @@ no_names_pending(void *arg)
 }
 
 int
-batch_filter(const struct options *o, struct page_sieve **out)
+batch_filter(const struct options *o, struct page_row_filter **out)
 {
 	*out = NULL;
 	return o->filter.compiled != NULL ?
-	    page_sieve_of(out, o->filter.compiled) : 0;
+	    page_row_filter_borrow(out, o->filter.compiled) : 0;
 }
 
 void
@@ -102,7 +102,7 @@ batch_view(struct page_view *v, const struct page *page,
 struct row_scan {
 	struct nodes_session *s;
 	const struct page_opts *opts;
-	struct page_sieve *sieve;
+	struct page_row_filter *sieve;
 	uint64_t limit;			/* 0: all */
 	bool named;			/* add blocks that lack a name to be filtered */
 	uint64_t rows;			/* so far */
@@ -111,11 +111,11 @@ struct row_scan {
 static int
 add_row(struct row_scan *t, const struct blk *b, struct profile *p)
 {
-	bool let = page_sieve_lets(t->sieve, b) &&
+	bool let = page_row_filter_matches(t->sieve, b) &&
 	    (t->limit == 0 || t->rows < t->limit);
 
 	t->rows += let;
-	if (!let && !(t->named && page_sieve_named(t->sieve)))
+	if (!let && !(t->named && page_row_filter_used_name(t->sieve)))
 		return 0;
 	nodes_session_thread(t->s, b->thread);
 	return profile_add(p, b->caller, b->size, b->ms);
@@ -134,7 +134,7 @@ scan_rows(struct row_scan *t, struct profile *p)
 
 	page_view_live(&v, t->s);
 	v.wrappers = t->opts->wrappers;
-	page_sieve_begin(t->sieve, &v);
+	page_row_filter_begin(t->sieve, &v);
 	t->rows = 0;
 	profile_restart(p);
 	while ((n = blklist_window(look->list, page_list_order(t->opts),
@@ -198,9 +198,9 @@ await_rows(uv_loop_t *loop, struct row_scan *t, int timeout_ms,
 }
 
 static void
-report_unsure(const struct page_sieve *sieve)
+report_unsure(const struct page_row_filter *sieve)
 {
-	uint64_t unsure = page_sieve_caught(sieve).unsure;
+	uint64_t unsure = page_row_filter_sums(sieve).unsure;
 
 	if (unsure > 0)
 		notice("names that the filter asks for are not there of "
@@ -211,13 +211,13 @@ report_unsure(const struct page_sieve *sieve)
 
 int
 batch_profile(uv_loop_t *loop, struct nodes_session *s,
-    const struct page_opts *opts, struct page_sieve *sieve, uint64_t limit,
+    const struct page_opts *opts, struct page_row_filter *sieve, uint64_t limit,
     int timeout_ms, struct profile **out, size_t *lacking)
 {
 	/* If rows are sorted by name, all names are needed. */
 	struct row_scan t = { .s = s, .opts = opts, .sieve = sieve,
 	    .limit = page_sorting_native(opts) ? limit : 0,
-	    .named = page_sieve_wants_names(sieve) };
+	    .named = page_row_filter_wants_names(sieve) };
 	struct profile *p;
 	int r;
 
@@ -288,7 +288,7 @@ batch_request_rows(const struct page *page, struct nodes_session *s, int rows)
 		.rows = (uint32_t)rows,
 	};
 	/* Free blocks are the gaps between all blocks. */
-	bool all = page->group != 0 || page_choice_on(page) ||
+	bool all = page->group.kind != 0 || page_choice_on(page) ||
 	    page_free_wanted(page, nodes_session_look(s));
 
 	nodes_session_view(s, all ? NULL : &view);
@@ -528,7 +528,7 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	if (b.out == NULL)
 		return PAGEK_FAILED;
 	page_init(&page, &o->page);
-	page.text = true;
+	page.medium = PAGE_WHOLE;
 	json_open(&j, b.out, o);
 	if (s != NULL) {
 		pump_settled(loop, s, o->timeout_ms);

@@ -15,7 +15,7 @@
 
 #include "../cli/cli.h"
 #include "../page/view.h"
-#include "../rows/row_filter.h"
+#include "../blocks/row_filter.h"
 
 /* --- sessions ------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ int batch_nodes_status(struct nodes_survey *);
 /* --- names ---------------------------------------------------------------- */
 
 /* Parses --filter; NULL: there is none.  The caller's.  -ENOMEM. */
-int batch_filter(const struct options *, struct page_sieve **);
+int batch_filter(const struct options *, struct page_row_filter **);
 
 /* The view of the session, with the page's wrappers. */
 void batch_view(struct page_view *, const struct page *,
@@ -77,7 +77,7 @@ void batch_view(struct page_view *, const struct page *,
  * filter needs too, and tests all blocks whatever the limit.  -ENOMEM.
  */
 int batch_profile(uv_loop_t *, struct nodes_session *, const struct page_opts *,
-    struct page_sieve *, uint64_t limit, int timeout_ms, struct profile **,
+    struct page_row_filter *, uint64_t limit, int timeout_ms, struct profile **,
     size_t *lacking);
 
 /*

@@ -24,7 +24,7 @@
 
 #include "../cli/options.h"
 #include "../commands/snapshot.h"
-#include "../rows/row_filter.h"
+#include "../blocks/row_filter.h"
 
 #define CHECK_NAME 64
 #define CHECK_WHY 200
@@ -53,7 +53,7 @@ struct finding {
 	char why[CHECK_WHY];		/* why it is not known; "" it is */
 	enum check_verdict verdict;
 
-	struct page_sieve *sieve;	/* of an expression */
+	struct page_row_filter *sieve;	/* of an expression */
 	struct mono counted_at;		/* last count by the sieve */
 	int64_t count_ms;		/* time that it took */
 };

@@ -101,7 +101,7 @@ count_older(const struct nodes_look *look, uint64_t ms)
 static double
 count_sure(const struct finding *f)
 {
-	struct page_caught c = page_sieve_caught(f->sieve);
+	struct page_row_filter_sums c = page_row_filter_sums(f->sieve);
 
 	return c.est_blocks > (double)c.unsure ?
 	    c.est_blocks - (double)c.unsure : 0;
@@ -119,11 +119,11 @@ count_matches(struct judge *j, struct finding *f)
 
 	page_view_live(&v, j->session);
 	v.wrappers = j->o->page.wrappers;
-	page_sieve_begin(f->sieve, &v);
+	page_row_filter_begin(f->sieve, &v);
 	while ((n = blklist_window(look->list, BLKLIST_BY_ADDRESS, false, offs,
 	    b, BASE_NELEM(b))) > 0) {
 		for (size_t i = 0; i < n; i++)
-			page_sieve_lets(f->sieve, &b[i]);
+			page_row_filter_matches(f->sieve, &b[i]);
 		offs += n;
 	}
 	f->counted_at = mono_now();
@@ -329,7 +329,7 @@ count_with_names(struct judge *j, uv_loop_t *loop, struct finding *f)
 	size_t lacking;
 	int r;
 
-	if (!page_sieve_wants_names(f->sieve))
+	if (!page_row_filter_wants_names(f->sieve))
 		return 0;
 	r = batch_profile(loop, j->session, &j->o->page, f->sieve, 0,
 	    j->o->timeout_ms, &p, &lacking);
@@ -337,7 +337,7 @@ count_with_names(struct judge *j, uv_loop_t *loop, struct finding *f)
 		return r;
 	profile_free(p);
 	update_finding(j, f, count_sure(f));
-	unsure = page_sieve_caught(f->sieve).unsure;
+	unsure = page_row_filter_sums(f->sieve).unsure;
 	if (unsure > 0)
 		snprintf(f->why, sizeof f->why, "of %llu %s the names that "
 		    "decide were not there", (unsigned long long)unsure,
@@ -533,7 +533,7 @@ judge_init(struct judge *j, const struct options *o)
 		j->totals &= f->budget->kind != BUDGET_AGE &&
 		    f->budget->filter == NULL;
 		r = f->budget->filter != NULL ?
-		    page_sieve_of(&f->sieve, f->budget->filter) : 0;
+		    page_row_filter_borrow(&f->sieve, f->budget->filter) : 0;
 		if (r < 0) {
 			judge_fini(j);
 			return r;
@@ -557,7 +557,7 @@ void
 judge_fini(struct judge *j)
 {
 	for (unsigned i = 0; i < j->findings; i++)
-		page_sieve_free(j->finding[i].sieve);
+		page_row_filter_free(j->finding[i].sieve);
 	free(j->growth.sample);
 	free(j->baseline.row);
 }

@@ -9,7 +9,7 @@
 
 #include "../../base/base.h"
 #include "../../filter/filter.h"
-#include "../rows/group_kinds.h"
+#include "../groups/group_kinds.h"
 #include "cli.h"
 
 #define VALUE_BASE 1000		/* getopt's values: above every letter */

@@ -9,9 +9,9 @@
 
 #include "../../base/base.h"
 #include "../../filter/filter.h"
-#include "../rows/group_kinds.h"
-#include "../rows/order.h"
-#include "../rows/row_filter.h"
+#include "../groups/group_kinds.h"
+#include "../blocks/order.h"
+#include "../blocks/row_filter.h"
 #include "options.h"
 
 int
@@ -172,7 +172,7 @@ set_filter(struct parse *p, const char *arg)
 	o->wrong = true;
 	o->wrong_at = e.at;
 	return option_fail(p, "--filter, column %zu: %s",
-	    page_sieve_column(arg, e.at), e.why);
+	    page_filter_error_column(arg, e.at), e.why);
 }
 
 static int

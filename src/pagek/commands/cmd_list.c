@@ -7,8 +7,8 @@
 #include "../cli/pump.h"
 #include "../documents/documents.h"
 #include "../layout/layout.h"
-#include "../rows/choice.h"
-#include "../rows/free_blocks.h"
+#include "../blocks/choice.h"
+#include "../blocks/free_blocks.h"
 #include "../rows/rows.h"
 
 #define ROW_BYTES 2048
@@ -31,7 +31,7 @@ put_text(void *arg, const struct blk *b)
 
 static void
 list_rows(FILE *out, const struct page *page, const struct page_view *v,
-    struct page_sieve *sieve, uint64_t limit)
+    struct page_row_filter *sieve, uint64_t limit)
 {
 	struct text text = { .out = out, .page = page, .v = v };
 	char row[ROW_BYTES];
@@ -52,7 +52,7 @@ regions_told(void *arg)
 /* A file is opened only when there are rows. */
 static int
 write_list(const struct options *o, struct page *page,
-    const struct page_view *v, struct profile *p, struct page_sieve *sieve)
+    const struct page_view *v, struct profile *p, struct page_row_filter *sieve)
 {
 	int r = page_choice_text_begin(page, v);
 	struct json j;
@@ -92,7 +92,7 @@ notice_modes(const struct options *o, const struct page *page,
 static int
 list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	struct page_sieve *sieve;
+	struct page_row_filter *sieve;
 	struct page_view v;
 	struct profile *p;
 	struct page page;
@@ -109,7 +109,7 @@ list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		    o->timeout_ms, &p, &lacking);
 	if (err < 0) {
 		complain("cannot list: %s", strerror(-err));
-		page_sieve_free(sieve);
+		page_row_filter_free(sieve);
 		return PAGEK_FAILED;
 	}
 	batch_report_names(o, s, lacking, profile_callers(p));
@@ -120,7 +120,7 @@ list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	status = write_list(o, &page, &v, p, sieve);
 	page_fini(&page);
 	profile_free(p);
-	page_sieve_free(sieve);
+	page_row_filter_free(sieve);
 	batch_report_loss(o, nodes_session_look(s));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
@@ -130,7 +130,7 @@ list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 static int
 list_metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	struct page_sieve *sieve;
+	struct page_row_filter *sieve;
 	struct profile *p = NULL;
 	struct page_view v;
 	struct page page;
@@ -154,7 +154,7 @@ list_metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		status = output_close(out, o->output, PAGEK_OK);
 	}
 	page_fini(&page);
-	page_sieve_free(sieve);
+	page_row_filter_free(sieve);
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
 }

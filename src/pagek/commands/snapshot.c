@@ -32,7 +32,7 @@ add_block(struct snapshot *m, const struct page_view *v, const struct blk *b,
 /* Only the blocks that the sieve lets through. */
 static int
 take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
-    struct page_sieve *sieve, const struct page_group_kind *kind)
+    struct page_row_filter *sieve, const struct page_group_kind *kind)
 {
 	struct page_view v;
 	struct blk rows[256];
@@ -42,28 +42,28 @@ take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
 
 	page_view_live(&v, m->session);
 	v.wrappers = wrappers;
-	page_sieve_begin(sieve, &v);
+	page_row_filter_begin(sieve, &v);
 	profile_coming_begin(m->profile);
 	if (m->cells != NULL)
 		profile_cells_begin(m->cells, true);
 	while (r == 0 && (n = blklist_window(v.look->list, BLKLIST_BY_AGE,
 	    false, offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && r == 0; i++)
-			if (page_sieve_lets(sieve, &rows[i]))
+			if (page_row_filter_matches(sieve, &rows[i]))
 				r = add_block(m, &v, &rows[i], kind);
 		offs += n;
 	}
 	profile_coming_end(m->profile);
 	if (m->cells != NULL)
 		profile_cells_end(m->cells);
-	m->filter = page_sieve_text(sieve);
-	m->caught = page_sieve_caught(sieve);
+	m->filter = page_row_filter_text(sieve);
+	m->caught = page_row_filter_sums(sieve);
 	return r;
 }
 
 static int
 take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
-    struct page_sieve *sieve, const struct page_group_kind *kind)
+    struct page_row_filter *sieve, const struct page_group_kind *kind)
 {
 	bool tags = kind != NULL && kind->tag != NULL;
 	int r = profile_new(&m->profile);
@@ -79,7 +79,7 @@ take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
 
 int
 snapshot_init(struct snapshot *m, struct nodes_session *s,
-    const struct symbol_wrappers *wrappers, struct page_sieve *sieve,
+    const struct symbol_wrappers *wrappers, struct page_row_filter *sieve,
     const struct page_group_kind *kind)
 {
 	const struct nodes_look *look = nodes_session_look(s);
@@ -235,13 +235,13 @@ write_report(const struct options *o, struct snapshot *m,
 /* Waits for the names that the filter asks for. */
 static int
 await_filter_names(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s, struct page_sieve *sieve, int64_t left_ms)
+    struct nodes_session *s, struct page_row_filter *sieve, int64_t left_ms)
 {
 	struct profile *p = NULL;
 	size_t lacking;
 	int r;
 
-	if (!page_sieve_wants_names(sieve))
+	if (!page_row_filter_wants_names(sieve))
 		return 0;
 	r = batch_profile(loop, s, &o->page, sieve, 0, (int)left_ms, &p,
 	    &lacking);
@@ -252,7 +252,7 @@ await_filter_names(const struct options *o, uv_loop_t *loop,
 /* Begins again if the node was restarted and has another list. */
 static int
 take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page_sieve *sieve, struct snapshot *m)
+    struct page_row_filter *sieve, struct snapshot *m)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct mono begun = mono_now();
@@ -286,7 +286,7 @@ take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 
 static int
 report_with_sieve(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s, struct page_sieve *sieve,
+    struct nodes_session *s, struct page_row_filter *sieve,
     int (*put)(FILE *, const struct options *, const struct snapshot *))
 {
 	struct snapshot m;
@@ -311,7 +311,7 @@ snapshot_report(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s,
     int (*put)(FILE *, const struct options *, const struct snapshot *))
 {
-	struct page_sieve *sieve;
+	struct page_row_filter *sieve;
 	int status = PAGEK_FAILED, r;
 
 	r = batch_filter(o, &sieve);
@@ -319,7 +319,7 @@ snapshot_report(const struct options *o, uv_loop_t *loop,
 		complain("cannot report: %s", strerror(-r));
 	else
 		status = report_with_sieve(o, loop, s, sieve, put);
-	page_sieve_free(sieve);
+	page_row_filter_free(sieve);
 	return status;
 }
 

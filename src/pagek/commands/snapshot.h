@@ -19,8 +19,8 @@
 #include <stdio.h>
 
 #include "../../mdd/mdd.h"
-#include "../rows/group_kinds.h"
-#include "../rows/row_filter.h"
+#include "../groups/group_kinds.h"
+#include "../blocks/row_filter.h"
 
 #define SNAPSHOT_TEXT 512
 
@@ -31,7 +31,7 @@ struct snapshot {
 	struct nodes_look look;		/* a copy: texts are the snapshot's own, and there is no list */
 	size_t lacking;			/* callers that still lack names */
 	const char *filter;		/* expression of the sieve; NULL: all blocks */
-	struct page_caught caught;	/* blocks that it let through ... */
+	struct page_row_filter_sums caught;	/* blocks that it let through ... */
 	uint64_t listed;		/* ... of so many */
 	char node[SNAPSHOT_TEXT], target[SNAPSHOT_TEXT], reason[SNAPSHOT_TEXT];
 };
@@ -41,7 +41,7 @@ struct snapshot {
  * are by a tag, their cells are taken as well; kind NULL: none.  -ENOMEM.
  */
 int snapshot_init(struct snapshot *, struct nodes_session *,
-    const struct symbol_wrappers *, struct page_sieve *,
+    const struct symbol_wrappers *, struct page_row_filter *,
     const struct page_group_kind *);
 void snapshot_fini(struct snapshot *);
 

@@ -188,7 +188,7 @@ begin_anew(struct page_since *s, const struct page *page)
 		memset(s->cell[i].sum, 0, sizeof s->cell[i].sum);
 		memset(s->cell[i].net, 0, sizeof s->cell[i].net);
 	}
-	s->tags = is_tagged ? page_group_kind(page->group) : NULL;
+	s->tags = is_tagged ? page_group_kind(page->group.kind) : NULL;
 	/* What was told apart by something else is no cell of this. */
 	if (is_tagged) {
 		s->ncell = 1;
@@ -211,11 +211,11 @@ begin_due_step(struct page_since *s, struct page *page,
     const struct page_view *v)
 {
 	unsigned kind = since_kind_for(s, page);
-	bool looked = s->watched || (s->tags == NULL && page->group == kind);
+	bool looked = s->watched || (s->tags == NULL && page->group.kind == kind);
 	bool due = scan_is_due(&s->scan, v->now);
 
 	if (s->filter_no != page_choice_filter_no(page) ||
-	    (s->tags != NULL && s->tags != page_group_kind(page->group)))
+	    (s->tags != NULL && s->tags != page_group_kind(page->group.kind)))
 		begin_anew(s, page);
 	if (s->step != SINCE_IDLE)
 		return 0;
@@ -251,7 +251,7 @@ since_new(struct page *page, bool is_tagged)
 		return NULL;
 	}
 	s->round = page->round - 1;
-	s->tags = is_tagged ? page_group_kind(page->group) : NULL;
+	s->tags = is_tagged ? page_group_kind(page->group.kind) : NULL;
 	begin_anew(s, page);
 	return s;
 }
@@ -434,7 +434,7 @@ page_since_known(const struct page *page, const struct page_since *s)
 {
 	return s->taken && s->filter_no == page_choice_filter_no(page) &&
 	    s->shown_kind == since_kind_for(s, page) &&
-	    (s->tags == NULL || s->tags == page_group_kind(page->group));
+	    (s->tags == NULL || s->tags == page_group_kind(page->group.kind));
 }
 
 void
@@ -523,7 +523,7 @@ lets_old(struct page_since *s, const struct page *page,
 	if (s->filter_no != 0) {
 		then = *b;
 		then.ms += v->look->now_ms - page->marked->mark.ms;
-		if (!page_choice_lets(page, &then))
+		if (!page_choice_matches(page, &then))
 			return false;
 	}
 	s->next.was += weight;
@@ -649,7 +649,7 @@ come(struct page_since *s, const struct page *page, const struct page_view *v,
 	int64_t cell;
 
 	s->next.of += page_view_weight(v, b);
-	if (!page_choice_lets(page, b))
+	if (!page_choice_matches(page, b))
 		return 0;
 	count_now(s, v, b);
 	cell = sum_block(s, v, b, true);
@@ -738,7 +738,7 @@ moved(struct page_since *s, const struct page *page, const struct page_view *v,
 		return 0;
 	t->met = s->asked;
 	s->next.of += page_view_weight(v, b);
-	if (left ? !t->chosen : !page_choice_lets(page, b))
+	if (left ? !t->chosen : !page_choice_matches(page, b))
 		return 0;
 	count_now(s, v, b);
 	cell = sum_block(s, v, b, true);
@@ -912,7 +912,7 @@ since_add_sum(struct page_since_sum *to, const struct page_since_sum *of)
 static bool
 since_by_time(const struct page *page)
 {
-	const struct page_group_kind *k = page_group_kind(page->group);
+	const struct page_group_kind *k = page_group_kind(page->group.kind);
 
 	return k != NULL && k->by_time;
 }
@@ -920,8 +920,8 @@ since_by_time(const struct page *page)
 static unsigned
 since_kind_for(const struct page_since *s, const struct page *page)
 {
-	return page->group != 0 && since_by_time(page) == (s->tags != NULL) ?
-	    page->group : page_group_kind_called("function");
+	return page->group.kind != 0 && since_by_time(page) == (s->tags != NULL) ?
+	    page->group.kind : page_group_kind_called("function");
 }
 
 static bool
@@ -1166,7 +1166,7 @@ page_marked_change(const struct page *page, uint64_t key, enum profile_by by,
 	const struct page_since_group *g;
 
 	if (s == NULL || !page_since_known(page, s) || s->step == SINCE_FOLD ||
-	    s->kind != page->group || page_group_kind(s->kind)->by != by)
+	    s->kind != page->group.kind || page_group_kind(s->kind)->by != by)
 		return false;
 	g = hashmap_get(&s->coming, key);
 	*sum = g != NULL ? g->sum : (struct page_since_sum){ 0 };

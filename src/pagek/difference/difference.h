@@ -43,8 +43,8 @@
 #define PAGEK_DIFFERENCE_H
 
 #include "../../base/hashmap.h"
-#include "../rows/choice.h"
-#include "../rows/groups.h"
+#include "../blocks/choice.h"
+#include "../groups/groups.h"
 #include "marks.h"
 
 #define PAGE_SINCE_CELLS 32768	/* what does not fit is summed in one without a name */

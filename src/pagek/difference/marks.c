@@ -120,7 +120,7 @@ page_mark_set(struct page *page, const struct page_view *v)
 {
 	struct page_moment now;
 	struct page_marked *m;
-	int r = page_moment_take(&now, v);
+	int r = page_moment_set(&now, v);
 
 	if (r < 0)
 		return r;
@@ -164,9 +164,9 @@ page_mark_counts(const struct page *page, const struct page_view *v,
 	uint64_t old;
 
 	if (!page_is_marked(page) || !is_whole(v) ||
-	    page_moment_is_later(&m->mark, v))
+	    page_moment_is_ahead(&m->mark, v))
 		return false;
-	old = page_moment_old(&m->mark, v);
+	old = page_moment_count_old(&m->mark, v);
 	*c = (struct page_mark_counts){
 		.blocks = page_view_total(v),
 		.bytes = v->counts->live_bytes,
@@ -196,7 +196,7 @@ page_mark_say(const struct page *page, const struct page_view *v,
 		base_group_digits(went, sizeof went, c.went);
 		base_append(out, PAGE_MARK_TEXT, &len, " +%s -%s%s", came,
 		    went, v->look->sample != 0 ? " sampled" : "");
-	} else if (page_moment_is_later(&page->marked->mark, v)) {
+	} else if (page_moment_is_ahead(&page->marked->mark, v)) {
 		base_append(out, PAGE_MARK_TEXT, &len, ", later");
 	}
 	if (page_moment_is_incomplete(&page->marked->mark, v))
@@ -222,9 +222,9 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 	struct page_marked *m = page->marked;
 	const char *what;
 
-	what = m != NULL && page_moment_is_past(&m->mark, v->look) ? "mark" :
+	what = m != NULL && page_moment_is_void(&m->mark, v->look) ? "mark" :
 	    page_is_draining(page) &&
-	    page_moment_is_past(&page->drain->from, v->look) ? "drain" : NULL;
+	    page_moment_is_void(&page->drain->from, v->look) ? "drain" : NULL;
 	if (what != NULL) {
 		page_marked_lose(page);
 		snprintf(page->message, sizeof page->message, "the %s is lost: "
@@ -235,7 +235,7 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 	if (m->chains != NULL && v->live->stream_no == m->mark.stream_no)
 		page_chains_read(m->chains, v->live->list);
 	/* What has been freed by the mark is no part of it. */
-	if (page_moment_is_later(&m->mark, v))
+	if (page_moment_is_ahead(&m->mark, v))
 		return;
 	if (m->copying && is_whole(v))
 		copy_on(m, v);

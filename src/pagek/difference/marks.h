@@ -36,8 +36,8 @@
 #define PAGEK_MARKS_H
 
 #include "../page/view.h"
-#include "../rows/drain.h"
-#include "../rows/list_walk.h"
+#include "../blocks/drain.h"
+#include "../blocks/list_walk.h"
 #include "../rows/rows.h"
 #include "realloc_chains.h"
 
@@ -119,7 +119,7 @@ bool page_marked_wants_all(const struct page *);
 void page_old_block(const struct page_marked *, const struct page_old *,
     const struct blklist *, struct blk *);
 /*
- * What the group of that key of page->group has gained and lost since the mark,
+ * What the group of that key of page->group.kind has gained and lost since the mark,
  * by the last comparison.  False: there is no mark, nothing was compared yet, or
  * groups of that kind are not.  `by` is the kind's.
  */

@@ -7,9 +7,9 @@
 #include "../layout/block_fields.h"
 #include "../layout/target_fields.h"
 #include "../panels/node_fields.h"
-#include "../rows/choice.h"
-#include "../rows/free_blocks.h"
-#include "../rows/order.h"
+#include "../blocks/choice.h"
+#include "../blocks/free_blocks.h"
+#include "../blocks/order.h"
 #include "documents.h"
 
 /* --- parts of heads ------------------------------------------------------- */
@@ -24,7 +24,7 @@ json_view_time(struct json *j, const struct page_view *v)
 
 void
 json_filter(struct json *j, const char *expression,
-    const struct page_caught *caught, uint64_t of)
+    const struct page_row_filter_sums *caught, uint64_t of)
 {
 	const struct {
 		const char *key;
@@ -125,7 +125,7 @@ json_block(struct json *j, const struct page_view *v, struct profile *p,
 void
 json_blocks_head(struct json *j, const struct page_view *v,
     const struct page_opts *opts, bool since_click, const char *filter,
-    const struct page_caught *caught)
+    const struct page_row_filter_sums *caught)
 {
 	const struct nodes_look *look = v->look;
 	struct page_counts_row counts = { .look = look, .counts = v->counts };
@@ -163,18 +163,18 @@ put_row(void *arg, const struct blk *b)
 
 void
 json_block_rows(FILE *out, const struct page *page, const struct page_view *v,
-    struct page_sieve *sieve, uint64_t limit, void (*put)(void *arg,
+    struct page_row_filter *sieve, uint64_t limit, void (*put)(void *arg,
     const struct blk *), void *arg)
 {
 	struct blk rows[256];
 	uint64_t offs = 0, done = 0;
 	size_t n, i;
 
-	page_sieve_begin(sieve, v);
+	page_row_filter_begin(sieve, v);
 	while ((n = page_choice_text(page, v, offs, rows,
 	    BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n; i++) {
-			if (!page_sieve_lets(sieve, &rows[i]))
+			if (!page_row_filter_matches(sieve, &rows[i]))
 				continue;
 			put(arg, &rows[i]);
 			if (!output_going(out) || ++done == limit)
@@ -186,14 +186,14 @@ json_block_rows(FILE *out, const struct page *page, const struct page_view *v,
 
 void
 json_blocks(struct json *j, const struct page *page,
-    const struct page_view *v, struct profile *p, struct page_sieve *sieve,
+    const struct page_view *v, struct profile *p, struct page_row_filter *sieve,
     bool since_click, uint64_t limit)
 {
-	struct page_caught caught = page_sieve_caught(sieve);
+	struct page_row_filter_sums caught = page_row_filter_sums(sieve);
 	struct rows rows = { .j = j, .v = v, .p = p };
 
 	json_blocks_head(j, v, &page->opts, since_click,
-	    page_sieve_text(sieve), &caught);
+	    page_row_filter_text(sieve), &caught);
 	if (page->opts.free)
 		put_regions(j, page, v);
 	json_rows(j, "blocks");

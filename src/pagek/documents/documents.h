@@ -38,7 +38,7 @@
 #include "../../mdd/mdd.h"
 #include "../cli/options.h"
 #include "../picture/field_table.h"
-#include "../rows/row_filter.h"
+#include "../blocks/row_filter.h"
 
 /* --- the writer (json.c) -------------------------------------------------- */
 
@@ -135,7 +135,7 @@ void json_view_time(struct json *, const struct page_view *);
  * match.  All are null without an expression.
  */
 void json_filter(struct json *, const char *expression,
-    const struct page_caught *, uint64_t of);
+    const struct page_row_filter_sums *, uint64_t of);
 
 /* --- documents (documents.c) ---------------------------------------------- */
 
@@ -146,7 +146,7 @@ void json_filter(struct json *, const char *expression,
  * lets through, and it has caught all of them.
  */
 void json_blocks(struct json *, const struct page *, const struct page_view *,
-    struct profile *, struct page_sieve *, bool since_click, uint64_t limit);
+    struct profile *, struct page_row_filter *, bool since_click, uint64_t limit);
 
 /*
  * Calls put() for each row of the page's text that the sieve lets through, at
@@ -154,7 +154,7 @@ void json_blocks(struct json *, const struct page *, const struct page_view *,
  * has begun with this view (page_choice_text_begin()).
  */
 void json_block_rows(FILE *out, const struct page *, const struct page_view *,
-    struct page_sieve *, uint64_t limit, void (*put)(void *arg,
+    struct page_row_filter *, uint64_t limit, void (*put)(void *arg,
     const struct blk *), void *arg);
 
 /*
@@ -163,7 +163,7 @@ void json_block_rows(FILE *out, const struct page *, const struct page_view *,
  */
 void json_blocks_head(struct json *, const struct page_view *,
     const struct page_opts *, bool since_click, const char *filter,
-    const struct page_caught *);
+    const struct page_row_filter_sums *);
 void json_block(struct json *, const struct page_view *, struct profile *,
     const struct blk *);
 
@@ -184,7 +184,7 @@ struct type_sums {
 	double blocks[256], bytes[256];
 };
 /* Of the blocks that the sieve lets through; NULL: of all. */
-void prom_sum_types(const struct page_view *, struct page_sieve *,
+void prom_sum_types(const struct page_view *, struct page_row_filter *,
     struct type_sums *);
 
 /*
@@ -199,7 +199,7 @@ void prom_sum_types(const struct page_view *, struct page_sieve *,
  * NULL; the target's own numbers are of all in any case.  Errors are the
  * stream's, for output_close().
  */
-void prom_write(FILE *, const struct page_view *, struct page_sieve *,
+void prom_write(FILE *, const struct page_view *, struct page_row_filter *,
     bool ascii);
 
 #endif

@@ -77,7 +77,7 @@ static int
 copy_rows(struct page_export *x, struct page *page, const struct page_view *v)
 {
 	const struct page_rows_ops *ops = page_rows_ops(page);
-	struct page_taken *f = &x->copy.take.found;
+	struct page_collection *f = &x->copy.take.found;
 	struct page_chosen sums;
 	double weight;
 
@@ -105,9 +105,9 @@ copy_rows(struct page_export *x, struct page *page, const struct page_view *v)
 static void
 put_head(struct page_export *x, const struct page_view *v)
 {
-	const char *filter = page_sieve_text(x->copy.sieve);
-	const struct page_taken *f = &x->copy.take.found;
-	struct page_caught c = { 0 };
+	const char *filter = page_row_filter_text(x->copy.sieve);
+	const struct page_collection *f = &x->copy.take.found;
+	struct page_row_filter_sums c = { 0 };
 	char text[256];
 
 	x->n = f->n;
@@ -118,7 +118,7 @@ put_head(struct page_export *x, const struct page_view *v)
 		return;
 	}
 	if (filter != NULL)
-		c = (struct page_caught){
+		c = (struct page_row_filter_sums){
 			.blocks = f->n,
 			.bytes = f->bytes,
 			.est_blocks = f->est_blocks,
@@ -187,7 +187,7 @@ begin_blocks(struct page_export *x, struct page *page,
 	/* Only rows of blocks are exported. */
 	x->copy.page.opts.free = false;
 	profile_set_wrappers(x->profile, v->wrappers);
-	if (!page->opened && !page_is_draining(page)) {
+	if (!page->group.opened && !page_is_draining(page)) {
 		r = copy_on(x, v, 0);
 		return r < 0 ? r : 0;
 	}
@@ -288,7 +288,7 @@ add_callers(struct page_export *x)
 	int r = 0;
 
 	for (int i = 0; i < AT_ONCE && x->at < x->n && r == 0; i++) {
-		const struct blk *b = page_taken_row(&x->copy.take.found,
+		const struct blk *b = page_collection_row(&x->copy.take.found,
 		    x->at++);
 
 		if (b->caller != 0)
@@ -332,7 +332,7 @@ put_rows(struct page_export *x, const struct page_view *v)
 	char text[ROW_BYTES];
 
 	for (int i = 0; i < AT_ONCE && x->at < x->n; i++) {
-		const struct blk *b = page_taken_row(&x->copy.take.found,
+		const struct blk *b = page_collection_row(&x->copy.take.found,
 		    x->at++);
 
 		if (x->form != FORMAT_TEXT) {

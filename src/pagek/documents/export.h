@@ -25,8 +25,8 @@
 #include "../cli/options.h"
 #include "../difference/difference.h"
 #include "../panels/difference_page.h"
-#include "../rows/choice.h"
-#include "../rows/groups.h"
+#include "../blocks/choice.h"
+#include "../groups/groups.h"
 #include "documents.h"
 
 struct page_export;

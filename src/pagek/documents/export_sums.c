@@ -129,10 +129,10 @@ page_export_groups(struct page *page, const struct page_view *v,
     enum text_format form, FILE *out, struct json *j,
     struct page_export_sums *sums)
 {
-	const struct page_group_kind *kind = page_group_kind(page->group);
+	const struct page_group_kind *kind = page_group_kind(page->group.kind);
 	struct page_groups *g = page->groups;
 
-	if (g == NULL || !g->taken || g->kind != page->group)
+	if (g == NULL || !g->started || g->shown.kind != page->group.kind)
 		return -EAGAIN;
 	sums->n = g->nrow;
 	sums->omitted = g->all - g->nrow;

@@ -11,19 +11,19 @@
  *	while ((r = list_copy_next(&c, &view, 4000000)) == 0)
  *		...				a picture, and another view
  *	for (i = 0; i < c.take.found.n; i++)
- *		use(page_taken_row(&c.take.found, i));
+ *		use(page_collection_row(&c.take.found, i));
  *	list_copy_fini(&c);
  */
 #ifndef PAGEK_LIST_COPY_H
 #define PAGEK_LIST_COPY_H
 
-#include "../rows/choice.h"
+#include "../blocks/choice.h"
 
 /* All zeros before it begins. */
 struct list_copy {
 	struct page page;		/* the page's options, and the copy as its pause */
-	struct page_sieve *sieve;	/* of the page's filter; NULL: none */
-	struct page_take take;		/* take.found has the rows */
+	struct page_row_filter *sieve;	/* of the page's filter; NULL: none */
+	struct page_collector take;		/* take.found has the rows */
 	bool taking;
 };
 

@@ -13,8 +13,8 @@
 
 #include "../history/history.h"
 #include "../layout/layout.h"
-#include "../rows/drain.h"
-#include "../rows/order.h"
+#include "../blocks/drain.h"
+#include "../blocks/order.h"
 #include "../rows/rows.h"
 #include "list_copy.h"
 #include "listing.h"
@@ -157,7 +157,7 @@ put_order(struct head *h)
 static void
 put_filter(struct head *h, const struct page_chosen *s)
 {
-	const char *filter = page_sieve_text(h->copy->sieve);
+	const char *filter = page_row_filter_text(h->copy->sieve);
 
 	if (filter == NULL)
 		return;
@@ -292,7 +292,7 @@ copy_infos(struct listing *l, const struct blklist *from)
 static int
 make_room(struct listing *l, uint64_t rows)
 {
-	struct page_taken *f = &l->copy.take.found;
+	struct page_collection *f = &l->copy.take.found;
 	struct blk *blk;
 
 	if (rows <= f->cap)
@@ -358,7 +358,7 @@ copy_rows(struct listing *l, const struct page *page,
     const struct page_view *v, uint64_t first, struct page_chosen *sums)
 {
 	const struct page_opts *o = &page->opts;
-	struct page_taken *f = &l->copy.take.found;
+	struct page_collection *f = &l->copy.take.found;
 	uint64_t n = v->look->window ? BLKLIST_WINDOW_MAX :
 	    page_view_total(v);
 	int r = make_room(l, n + 1);
@@ -370,7 +370,7 @@ copy_rows(struct listing *l, const struct page *page,
 	sums->of = f->n;
 	if (v->look->window) {
 		page_choice_begin(page, v);
-		f->n = page_choice_sift(page, f->blk, f->n);
+		f->n = page_choice_keep(page, f->blk, f->n);
 		sums->unsure = page_choice_unsure(page);
 	}
 	sums->blocks = f->n;
@@ -390,20 +390,20 @@ static int
 copy_list(struct listing *l, struct page *page, struct page_view *v,
     uint64_t first, struct page_chosen *sums)
 {
-	struct page_taken *f = &l->copy.take.found;
+	struct page_collection *f = &l->copy.take.found;
 	int r;
 
 	if (l->copy.page.frozen == NULL &&
 	    (!page_choice_on(page) || v->look->window))
 		return copy_rows(l, page, v, first, sums);
 	if (l->copy.page.frozen == NULL && is_at_once(page, v)) {
-		page_taken_fini(f);
+		page_collection_fini(f);
 		r = page_choice_whole(page, v, f);
 		r = r < 0 ? r : 1;
 	} else {
 		r = list_copy_next(&l->copy, v, COPY_NS);
 	}
-	page_taken_sums(f, sums);
+	page_collection_sums(f, sums);
 	return r;
 }
 
@@ -465,7 +465,7 @@ by_number(const void *a, const void *b)
 static int
 sort_threads(struct listing *l)
 {
-	const struct page_taken *f = &l->copy.take.found;
+	const struct page_collection *f = &l->copy.take.found;
 	uint8_t *seen = calloc(THREADS, 1);
 	size_t i, n = 0;
 
@@ -493,7 +493,7 @@ fail:
 int
 listing_sort(struct listing *l, const atomic_bool *stop)
 {
-	const struct page_taken *f = &l->copy.take.found;
+	const struct page_collection *f = &l->copy.take.found;
 	uint64_t *key = malloc((f->n + 1) * sizeof *key);
 	size_t i, n = 0;
 	int r;
@@ -663,14 +663,14 @@ put_rows(struct listing *l, struct writer *w, const atomic_bool *stop)
 	char (*types)[DESCR_BYTES] = calloc(256, sizeof *types);
 	char text[ROW_BYTES], none[THREAD_BYTES], own[DESCR_BYTES];
 	struct page_row_names names = { .units = PAGE_UNITS_EXACT };
-	const struct page_taken *f = &l->copy.take.found;
+	const struct page_collection *f = &l->copy.take.found;
 	size_t i, len;
 
 	if (types == NULL)
 		return -ENOMEM;
 	page_row_thread(&l->copy.page, "", none, sizeof none);
 	for (i = 0; i < f->n && w->err == 0; i++) {
-		const struct blk *b = page_taken_row(f, i);
+		const struct blk *b = page_collection_row(f, i);
 
 		if (i % STOP_EVERY == 0) {
 			atomic_store(&l->written, i);

@@ -101,7 +101,7 @@ put_metrics(const struct prom *p, const struct nodes_look *look)
 /* --- sums by type --------------------------------------------------------- */
 
 void
-prom_sum_types(const struct page_view *v, struct page_sieve *sieve,
+prom_sum_types(const struct page_view *v, struct page_row_filter *sieve,
     struct type_sums *sum)
 {
 	struct blk rows[256];
@@ -109,14 +109,14 @@ prom_sum_types(const struct page_view *v, struct page_sieve *sieve,
 	size_t n, i;
 
 	*sum = (struct type_sums){ 0 };
-	page_sieve_begin(sieve, v);
+	page_row_filter_begin(sieve, v);
 	while ((n = blklist_window(v->look->list, BLKLIST_BY_ADDRESS, false,
 	    offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n; i++) {
 			double weight = blklist_weight(v->look->list,
 			    &rows[i]);
 
-			if (!page_sieve_lets(sieve, &rows[i]))
+			if (!page_row_filter_matches(sieve, &rows[i]))
 				continue;
 			sum->blocks[rows[i].type] += weight;
 			sum->bytes[rows[i].type] += weight *
@@ -150,7 +150,7 @@ put_types(const struct prom *p, const struct nodes_look *look,
 }
 
 void
-prom_write(FILE *out, const struct page_view *v, struct page_sieve *sieve,
+prom_write(FILE *out, const struct page_view *v, struct page_row_filter *sieve,
     bool ascii)
 {
 	static const struct field_metric blocks = { "type_live_blocks",

@@ -259,7 +259,7 @@ page_past_note(struct page *page, const struct page_view *v)
 {
 	struct page_past *p = page->past;
 
-	if (!page->on_screen || page->frozen != NULL ||
+	if (!page_is_on_screen(page) || page->frozen != NULL ||
 	    page->freezing != NULL || v->look != v->live)
 		return;
 	if (p == NULL) {

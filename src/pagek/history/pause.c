@@ -385,7 +385,7 @@ page_step_on(struct page *page, int64_t budget_ns)
 	if (f->steps.at == was)
 		return r;
 	show_state(f);
-	page_still_loosen(page);
+	page_freeze_end_brief(page);
 	page->round++;
 	return r;
 }

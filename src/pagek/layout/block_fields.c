@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "../picture/picture.h"
-#include "../rows/free_blocks.h"
-#include "../rows/order.h"
+#include "../blocks/free_blocks.h"
+#include "../blocks/order.h"
 #include "block_fields.h"
 
 /* --- columns -------------------------------------------------------------- */
@@ -136,9 +136,9 @@ static void
 put_born(const void *row, int width, struct page_picture *pic)
 {
 	const struct page_block_row *r = row;
-	char text[PAGE_BORN_TEXT];
+	char text[PAGE_CLOCK_TEXT];
 
-	page_cell_born(r->v, r->b, text);
+	page_cell_allocated(r->v, r->b, text);
 	picture_printf(pic, "%-*s", width, text);
 }
 

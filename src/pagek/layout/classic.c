@@ -113,7 +113,7 @@ classic_node(struct page *page, const struct page_view *v,
 	page_fields_put_offs(page, offs, pic);
 	if (strict(page))
 		return;
-	for (form = 0; page_still_text(page, v, form, still, sizeof still);
+	for (form = 0; page_freeze_text(page, v, form, still, sizeof still);
 	    form++)
 		if (picture_col(pic) + 2 + (int)strlen(still) <= pic->cols) {
 			picture_printf(pic, "  %s", still);
@@ -127,7 +127,7 @@ static void
 classic_heading(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	bool still = (page_still_on(page) || page_still_keeps_groups(page,
+	bool still = (page_rows_are_frozen(page) || page_groups_are_frozen(page,
 	    v)) && !strict(page);
 
 	/* There is always room for the key that lets the order go. */

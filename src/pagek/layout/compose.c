@@ -8,13 +8,13 @@
 #include "../difference/marks.h"
 #include "../history/history.h"
 #include "../picture/typed_line.h"
-#include "../rows/choice.h"
-#include "../rows/departures.h"
+#include "../blocks/choice.h"
+#include "../rows/freed_rows.h"
 #include "../rows/find.h"
 #include "../rows/follow.h"
-#include "../rows/free_blocks.h"
+#include "../blocks/free_blocks.h"
 #include "../rows/frozen_order.h"
-#include "../rows/groups.h"
+#include "../groups/groups.h"
 #include "../rows/rows.h"
 #include "group_fields.h"
 #include "layout.h"
@@ -64,9 +64,9 @@ static bool
 is_gone(const struct page *page, const struct page_view *v,
     const struct blk *b)
 {
-	if (page_still_on(page))
-		return page_still_gone(page, v, b);
-	if (page->group == 0 && !page_choice_on(page))
+	if (page_rows_are_frozen(page))
+		return page_row_is_freed(page, v, b);
+	if (page->group.kind == 0 && !page_choice_on(page))
 		return false;
 	return !blklist_has(v->look->list, b, NULL);
 }
@@ -147,14 +147,15 @@ static bool
 put_shown(struct page *page, const struct row_put *r, uint64_t count,
     int room, struct page_picture *pic)
 {
-	const struct page_shown *shown;
+	const struct page_shown_row *shown;
 	size_t n, i;
 
-	n = page_leaving_rows(page, r->v, (size_t)count, (size_t)room, &shown);
+	n = page_freed_rows_merge(
+	    page, r->v, (size_t)count, (size_t)room, &shown);
 	for (i = 0; i < n; i++)
-		put_marked_row(page, r, &shown[i].blk, shown[i].left ||
+		put_marked_row(page, r, &shown[i].blk, shown[i].freed ||
 		    is_gone(page, r->v, &shown[i].blk), page->cursor.on &&
-		    !shown[i].left && shown[i].at == page->cursor.at, pic);
+		    !shown[i].freed && shown[i].at == page->cursor.at, pic);
 	if (n > 0)
 		page->found.spots.rows = (int)n;
 	return n > 0;
@@ -219,10 +220,10 @@ plan_foot(const struct page *page, const struct page_layout_ops *ops,
 		return foot;
 	foot.status = rows == 0 || rows >= FOOT_ROWS ||
 	    total < (uint64_t)room;
-	foot.bar = page->on_screen && !page->bare && rows >= FOOT_ROWS &&
+	foot.bar = page->medium == PAGE_SCREEN && rows >= FOOT_ROWS &&
 	    cols >= FOOT_COLS;
 	foot.trend = ops->trend != NULL;
-	foot.about = ops->about != NULL && page->on_screen && !page->bare;
+	foot.about = ops->about != NULL && page->medium == PAGE_SCREEN;
 	return foot;
 }
 
@@ -230,9 +231,9 @@ plan_foot(const struct page *page, const struct page_layout_ops *ops,
 static void
 put_prompt(const struct page *page, int rows, struct page_picture *pic)
 {
-	const struct line *line = page->line;
+	const struct line *line = page->prompt.line;
 	bool ascii = page->opts.ascii;
-	const char *label = page->prompt;
+	const char *label = page->prompt.text;
 	size_t from;
 	int label_cols;
 
@@ -271,8 +272,10 @@ put_over(const char *text, int max, struct page_picture *pic)
 static int
 put_above(const struct page *page, int rows, struct page_picture *pic)
 {
-	const char *text = page->choices != NULL && page->choices[0] != '\0' ?
-	    page->choices : page->message;
+	const char *text =
+	    page->prompt.choices != NULL && page->prompt.choices[0] != '\0'
+		? page->prompt.choices
+		: page->message;
 	int max = (rows - 1) / 2;
 
 	return text[0] != '\0' && max > 0 ? put_over(text, max, pic) : 0;
@@ -282,11 +285,13 @@ put_above(const struct page *page, int rows, struct page_picture *pic)
 static void
 put_wrong(const struct page *page, struct page_picture *pic)
 {
-	int label = picture_width(page->prompt, page->opts.ascii), at;
+	int label = picture_width(page->prompt.text, page->opts.ascii), at;
 
 	picture_line(pic);
-	at = label + line_cursor(page->line, line_shown(page->line,
-	    pic->cols - label, page->opts.ascii), page->opts.ascii);
+	at = label + line_cursor(page->prompt.line,
+			 line_shown(page->prompt.line, pic->cols - label,
+			     page->opts.ascii),
+			 page->opts.ascii);
 	picture_printf(pic, "%*sv", at, "");
 	picture_mark(pic, at, at + 1, PAGE_WARN);
 }
@@ -295,15 +300,16 @@ put_wrong(const struct page *page, struct page_picture *pic)
 static void
 put_last_word(const struct page *page, int rows, struct page_picture *pic)
 {
-	const char *say = page->prompt != NULL ? page->prompt : page->message;
+	const char *say =
+	    page->prompt.text != NULL ? page->prompt.text : page->message;
 	bool wrong;
 
 	pic->said = 0;
-	if (!page->on_screen || page->bare || rows == 0 ||
-	    (say[0] == '\0' && page->line == NULL))
+	if (page->medium != PAGE_SCREEN || rows == 0 ||
+	    (say[0] == '\0' && page->prompt.line == NULL))
 		return;
 	/* A sentence is worth more than the rows that it covers for a while. */
-	if (page->prompt == NULL && page->line == NULL &&
+	if (page->prompt.text == NULL && page->prompt.line == NULL &&
 	    picture_cols(pic, say) > pic->cols && rows >= PAGE_MIN_ROWS) {
 		pic->said = put_over(say, rows - 3 < SAID_LINES ? rows - 3 :
 		    SAID_LINES, pic);
@@ -311,17 +317,19 @@ put_last_word(const struct page *page, int rows, struct page_picture *pic)
 	}
 	picture_unline(pic);
 	pic->said = 1;
-	wrong = page->wrong && page->line != NULL && rows >= FOOT_ROWS &&
-	    2 * picture_width(page->prompt, page->opts.ascii) < pic->cols;
+	wrong =
+	    page->prompt.wrong && page->prompt.line != NULL &&
+	    rows >= FOOT_ROWS &&
+	    2 * picture_width(page->prompt.text, page->opts.ascii) < pic->cols;
 	if (wrong)
 		picture_unline(pic);
-	if (page->line != NULL)
+	if (page->prompt.line != NULL)
 		pic->said += put_above(page, rows, pic);
 	if (wrong)
 		put_wrong(page, pic);
 	pic->said += wrong;
 	picture_line(pic);
-	if (page->prompt != NULL) {
+	if (page->prompt.text != NULL) {
 		put_prompt(page, rows, pic);
 		return;
 	}
@@ -339,7 +347,7 @@ symbols_text(const struct page *page, const struct page_view *v, char *out,
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (page->group != 0 && g != NULL)
+	if (page->group.kind != 0 && g != NULL)
 		page_groups_waiting(g, out, cap);
 	else
 		page_choice_waiting(page, out, cap);
@@ -348,7 +356,7 @@ symbols_text(const struct page *page, const struct page_view *v, char *out,
 	if (v->fetching[0] != '\0') {
 		base_append(out, cap, &len, "symbols: fetching %s",
 		    v->fetching);
-	} else if (page->group != 0 && g != NULL && g->missing > 0 &&
+	} else if (page->group.kind != 0 && g != NULL && g->missing > 0 &&
 	    v->pending > 0) {
 		base_group_digits(n, sizeof n, g->missing);
 		base_append(out, cap, &len, "symbols: of %s stack%s to come",
@@ -429,7 +437,7 @@ put_extent(const struct page *page, const struct page_view *v, int rows,
 		page_choice_put(page, v, pic);
 		lines++;
 	}
-	if (page->opened && page->groups != NULL &&
+	if (page->group.opened && page->groups != NULL &&
 	    (rows == 0 || rows >= FOOT_ROWS)) {
 		picture_line(pic);
 		page_members_put(page, pic);
@@ -475,7 +483,7 @@ compose_full(struct page *page, const struct page_view *v,
 	picture_begin(pic, pic->cols, page->opts.ascii);
 	foot = plan_foot(page, ops, pic->cols, rows, room, total);
 	room -= foot.trend + foot_lines(&foot);
-	page_follow(page, v, rows == 0 ? -1 : room);
+	page_update_cursor(page, v, rows == 0 ? -1 : room);
 
 	picture_line(pic);
 	ops->title(page, v, st, pic);
@@ -521,7 +529,7 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 	page->found.spots = (struct page_spots){ .heading = -1, .first = -1,
 	    .bar = -1 };
 	r = page_choice_refresh(page, v);
-	if (r < 0 && !page->on_screen)
+	if (r < 0 && !page_is_on_screen(page))
 		return r;
 	if (r < 0) {
 		page_choice_none(page);
@@ -530,17 +538,17 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 	}
 	page_marked_refresh(page, v);
 	/* Without memory for groups there are still the blocks. */
-	if (page->group != 0 && page_groups_refresh(page, v) < 0) {
+	if (page->group.kind != 0 && page_groups_refresh(page, v) < 0) {
 		page_set_group(page, 0);
 		snprintf(page->message, sizeof page->message,
 		    "no memory for groups");
 	}
-	page_followed_begin(page, v);
-	page_still_begin(page, v);
+	page_follow_refresh(page, v);
+	page_freeze_refresh(page, v);
 	page_state_get(page, v, &st);
 	picture_begin(pic, cols, page->opts.ascii);
 	if (pic->cols < PAGE_MIN_COLS || (rows > 0 && rows < PAGE_MIN_ROWS)) {
-		page_follow(page, v, 1);
+		page_update_cursor(page, v, 1);
 		page_compose_tiny(page, v, &st, rows, pic);
 		put_last_word(page, rows, pic);
 	} else {
@@ -556,8 +564,8 @@ page_init(struct page *page, const struct page_opts *opts)
 {
 	*page = (struct page){ .opts = *opts, .layout = opts->layout,
 		.units = opts->units,
-		.group = opts->group, .group_below = opts->group_below,
-		.group_last = opts->group };
+		.group = { .kind = opts->group, .below = opts->group_below,
+		    .last = opts->group } };
 	if (page->opts.fps < 1 || page->opts.fps > NODES_HZ)
 		page->opts.fps = NODES_HZ;
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
@@ -575,20 +583,20 @@ page_fini(struct page *page)
 	page_choice_free(page->choice);
 	page_free_fini(page);
 	page_trend_free(page->trend);
-	page_leaving_free(page->leaving);
-	page_followed_free(page->followed);
+	page_freed_rows_free(page->freed_rows);
+	page_follow_free(page->follow);
 	page_past_free(page->past);
-	page_still_free(page->still);
+	page_frozen_order_free(page->freeze.order);
 	page->find = NULL;
 	page->groups = NULL;
 	page->marked = NULL;
 	page->drain = NULL;
 	page->choice = NULL;
 	page->trend = NULL;
-	page->leaving = NULL;
-	page->followed = NULL;
+	page->freed_rows = NULL;
+	page->follow = NULL;
 	page->past = NULL;
-	page->still = NULL;
+	page->freeze.order = NULL;
 }
 
 void

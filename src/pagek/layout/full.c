@@ -9,10 +9,10 @@
 #include "../difference/marks.h"
 #include "../page/view.h"
 #include "../picture/picture.h"
-#include "../rows/free_blocks.h"
+#include "../blocks/free_blocks.h"
 #include "../rows/frozen_order.h"
-#include "../rows/groups.h"
-#include "../rows/order.h"
+#include "../groups/groups.h"
+#include "../blocks/order.h"
 #include "../rows/rows.h"
 #include "block_fields.h"
 #include "edit_fields.h"
@@ -261,13 +261,13 @@ say_sort(const struct page *page, const struct page_view *v,
     char out[PAGE_HEAD_TEXT])
 {
 	bool groups = page_shows_groups(page);
-	char arrow[] = { ' ', groups ? page->group_reverse ? '^' : 'v' :
+	char arrow[] = { ' ', groups ? page->group.reverse ? '^' : 'v' :
 		page_sorting_arrow(&page->opts), '\0' };
 	size_t len = 0;
 
 	(void)v;
 	base_append_text(out, PAGE_HEAD_TEXT, &len, groups ?
-	    page_sum_title(page->group_sort) : page_sort_title(&page->opts));
+	    page_sum_title(page->group.sort) : page_sort_title(&page->opts));
 	base_append_text(out, PAGE_HEAD_TEXT, &len, arrow);
 }
 
@@ -275,7 +275,7 @@ static void
 say_still(const struct page *page, const struct page_view *v,
     char out[PAGE_HEAD_TEXT])
 {
-	page_still_text(page, v, 0, out, PAGE_HEAD_TEXT);
+	page_freeze_text(page, v, 0, out, PAGE_HEAD_TEXT);
 }
 
 static const struct page_head_word words[] = {

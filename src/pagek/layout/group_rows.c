@@ -7,8 +7,8 @@
 
 #include "../difference/difference.h"
 #include "../difference/marks.h"
-#include "../rows/choice.h"
-#include "../rows/expanded_groups.h"
+#include "../blocks/choice.h"
+#include "../groups/expanded_groups.h"
 #include "../rows/frozen_order.h"
 #include "group_fields.h"
 
@@ -43,11 +43,11 @@ say_common(const struct page_view *v, const struct profile_group *row,
 static struct page_sum_form
 form_of(const struct page *page)
 {
-	const struct page_group_kind *k = page_group_kind(page->group);
+	const struct page_group_kind *k = page_group_kind(page->group.kind);
 
 	return (struct page_sum_form){ .self = k->by == PROFILE_FRAME,
 		.whole = true, .since = page_is_marked(page), .sorted = true,
-		.by = page->group_sort, .reverse = page->group_reverse };
+		.by = page->group.sort, .reverse = page->group.reverse };
 }
 
 /*
@@ -59,14 +59,14 @@ since_text(const struct page *page, const struct page_view *v,
     const struct profile_group *row, const struct page_branch *in,
     char out[32])
 {
-	const struct page_group_kind *k = page_group_kind(page->group);
+	const struct page_group_kind *k = page_group_kind(page->group.kind);
 	struct page_since_sum sum;
 	int64_t bytes;
 	char text[24];
 
 	/* Page H's sums are of those a drain leaves out as well. */
 	if (in != NULL || page_is_draining(page) || !page_is_marked(page) ||
-	    page_moment_is_later(&page->marked->mark, v) ||
+	    page_moment_is_ahead(&page->marked->mark, v) ||
 	    !page_marked_change(page, row->key, k->by, &sum))
 		return NULL;
 	bytes = (int64_t)page_since_net(&sum);
@@ -87,7 +87,7 @@ put_group(const struct page *page, const struct page_view *v,
     bool open, struct page_picture *pic)
 {
 	const struct page_group_kind *k = page_group_kind(in == NULL ?
-	    page->group : page_group_below(page));
+	    page->group.kind : page_group_below(page));
 	const struct page_groups *g = page->groups;
 	uint64_t point[PAGE_TREND_POINTS];
 	struct page_sum_form form = form_of(page);
@@ -141,17 +141,17 @@ put_block(const struct page *page, const struct page_view *v,
 }
 
 static void
-put_rest(const struct page_group_at *at, int indent, struct page_picture *pic)
+put_omitted(const struct page_group_at *at, int indent, struct page_picture *pic)
 {
 	char n[32];
 
 	if (pic->cols >= MARK_COLS)
 		picture_printf(pic, "%*s", indent, "");
-	if (at->rest == 0) {
+	if (at->omitted == 0) {
 		picture_put(pic, "looking for them ...");
 		return;
 	}
-	base_group_digits(n, sizeof n, at->rest);
+	base_group_digits(n, sizeof n, at->omitted);
 	picture_printf(pic, "+ %s more", n);
 }
 
@@ -196,11 +196,11 @@ page_group_row(const struct page *page, const struct page_view *v,
 	case ROW_BLOCK:
 		put_block(page, v, &at.branch->blk[at.index], indent + INDENT,
 		    pic);
-		if (page_still_gone(page, v, &at.branch->blk[at.index]))
+		if (page_row_is_freed(page, v, &at.branch->blk[at.index]))
 			picture_mark_line(pic, PAGE_STALE);
 		break;
-	case ROW_REST:
-		put_rest(&at, indent + INDENT, pic);
+	case ROW_OMITTED:
+		put_omitted(&at, indent + INDENT, pic);
 		break;
 	}
 }

@@ -441,7 +441,7 @@ say_unreachable(const struct page *page, const struct page_view *v,
 	if (look->tries > 0)
 		base_append(st->word, sizeof st->word, &len, " (%u)",
 		    look->tries);
-	if (!page->cursor.on && page->on_screen && !page->bare &&
+	if (!page->cursor.on && page->medium == PAGE_SCREEN &&
 	    look->retry_ms > 0)
 		append_notice(st, "Enter tries now");
 }
@@ -546,7 +546,7 @@ page_state_get(const struct page *page, const struct page_view *v,
 	const struct nodes_look *look = v->live;
 	enum nodes_state s = look->state;
 	uint64_t total = page_view_total(v);
-	char follow[PAGE_FOLLOWED_TEXT];
+	char follow[PAGE_FOLLOW_TEXT];
 	bool live, mending;
 	size_t len;
 
@@ -592,7 +592,7 @@ page_state_get(const struct page *page, const struct page_view *v,
 		append_notice(st, look->reason);
 	if (v->look != v->live)
 		say_paused(page, v, st);
-	page_followed_text(page, follow);
+	page_follow_text(page, follow);
 	if (follow[0] != '\0') {
 		len = strlen(st->word);
 		base_append(st->word, sizeof st->word, &len, "  %s", follow);

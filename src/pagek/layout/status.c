@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../rows/free_blocks.h"
+#include "../blocks/free_blocks.h"
 #include "../rows/rows.h"
 #include "layout.h"
 
@@ -518,7 +518,7 @@ drawn_text(const struct page *page, int cols, char out[32])
 	uint64_t kb = (page->numbers.drawn_rate + 500) / 1000;
 
 	out[0] = '\0';
-	if (!page->on_screen || cols < PAGE_FULL_COLS)
+	if (!page_is_on_screen(page) || cols < PAGE_FULL_COLS)
 		return;
 	if (kb == 0)
 		snprintf(out, 32, "  drawn <1 kB/s");

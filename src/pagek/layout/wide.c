@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "../difference/marks.h"
-#include "../rows/choice.h"
+#include "../blocks/choice.h"
 #include "../rows/frozen_order.h"
-#include "../rows/groups.h"
-#include "../rows/order.h"
+#include "../groups/groups.h"
+#include "../blocks/order.h"
 #include "../rows/rows.h"
 #include "block_fields.h"
 #include "edit_fields.h"
@@ -241,7 +241,7 @@ put_frozen(const struct page *page, const struct page_view *v,
 	char text[80];
 	int form, at;
 
-	for (form = 0; page_still_text(page, v, form, text, sizeof text);
+	for (form = 0; page_freeze_text(page, v, form, text, sizeof text);
 	    form++) {
 		if (!fits(pic, 3 + (int)strlen(text)))
 			continue;
@@ -287,7 +287,7 @@ wide_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	bool editing = page->fields.editing;
-	bool frozen = page_still_on(page) || page_still_keeps_groups(page, v);
+	bool frozen = page_rows_are_frozen(page) || page_groups_are_frozen(page, v);
 	char offs[8];
 	int at;
 

@@ -3,10 +3,8 @@
 
 #include "calls.h"
 
-#define FUNCTION_KEEP 12	/* columns below which the file gives way */
+#define FUNCTION_KEEP 12	/* columns of the name: else the file is dropped */
 #define CALL_GAP 2
-
-/* --- texts -------------------------------------------------------------- */
 
 void
 page_text_copy(char *out, size_t cap, struct wire_text t)
@@ -35,7 +33,7 @@ page_text_base(struct wire_text t)
 
 	while (i > 0 && t.s[i - 1] != '/')
 		i--;
-	/* A path that ends in a slash is shown as it is. */
+	/* A path that ends in a slash stays as it is. */
 	if (i < t.len) {
 		t.s += i;
 		t.len -= i;
@@ -86,8 +84,6 @@ page_call_where(const struct page_call *c, bool whole, char *out, size_t cap)
 		base_append(out, cap, &len, ":%u", (unsigned)c->line->line);
 }
 
-/* --- calls -------------------------------------------------------------- */
-
 bool
 page_calls_begin(struct page_calls *it, const struct page_view *v,
     uint64_t caller)
@@ -97,7 +93,6 @@ page_calls_begin(struct page_calls *it, const struct page_view *v,
 	    v->words.stack(v->words.arg, caller, &it->stack);
 }
 
-/* Only a name can say that a call passes requests on. */
 static bool
 is_skipped(const struct page_calls *it, const struct page_call *c)
 {
@@ -157,8 +152,6 @@ page_calls_origin(const struct page_view *v, uint64_t caller,
 	return true;
 }
 
-/* --- in a row ----------------------------------------------------------- */
-
 void
 page_put_name(const char *function, const char *where, int width,
     struct page_picture *pic)
@@ -168,7 +161,7 @@ page_put_name(const char *function, const char *where, int width,
 	size_t len = strlen(where);
 	int room, cols;
 
-	/* "libfoo.so+0x1f30" says which module it is. */
+	/* "libfoo.so+0x1f30" contains the module. */
 	if (len > 0 && strncmp(function, where, len) == 0 &&
 	    function[len] == '+')
 		where = "";
@@ -178,7 +171,7 @@ page_put_name(const char *function, const char *where, int width,
 		symbol_short_name(function, brief, sizeof brief);
 		name = brief;
 	}
-	/* A file without a function would say less than the function alone. */
+	/* The function alone says more than the file alone. */
 	if (room < FUNCTION_KEEP && picture_cols(pic, name) > room) {
 		picture_text(pic, name, width, PICTURE_FREE);
 		return;

@@ -1,20 +1,19 @@
 /*
- * calls: a block's stack as the lines that a person reads.
+ * calls: a block's stack as lines to read.
  *
  * Vocabulary
- *	call	a line of a stack: a frame's function, or one that was inlined
- *		in it.  A frame of which nothing is known is a call as well.
- *	origin	the innermost call that is not skipped: who asked.  When all
- *		of them are, the outermost: somebody did.
- *	place	where a frame lies in its module: "libfoo.so+0x1f30".
+ *	call	a line of a stack: a frame's function, one that was inlined in it,
+ *		or a frame without a name.
+ *	origin	the innermost call that is not skipped, or the outermost if all
+ *		are.
+ *	place	a frame's address in its module: "libfoo.so+0x1f30".
  *
  * Example
  *	if (page_calls_begin(&calls, v, b->caller))
  *		while (page_calls_next(&calls, &call))
  *			page_call_function(&call, name, sizeof name);
  *
- * All texts are outside text.  What a call borrows is good until the next
- * news.
+ * All texts are outside text.  A call borrows from the view until the next news.
  */
 #ifndef PAGEK_CALLS_H
 #define PAGEK_CALLS_H
@@ -25,21 +24,21 @@
 
 struct page_call {
 	unsigned frame;			/* number in the stack, 0 the innermost */
-	unsigned outer;			/* calls from here to the frame's own: 0 is it */
+	unsigned outer;			/* calls out to the frame's own; 0: this is it */
 	uint64_t at;			/* the frame as the stack has it */
 	bool inlined;			/* into the call that follows */
 	bool skipped;
-	const struct wire_words *words;	/* NULL: nothing is known yet */
+	const struct wire_words *words;	/* NULL: not known yet */
 	const struct wire_inline *line;	/* NULL: no symbol */
 };
 
 struct page_calls {
 	const struct page_view *v;
 	struct nodes_stack stack;
-	const struct wire_words *words;	/* of the frame begun */
+	const struct wire_words *words;	/* of the current frame */
 	unsigned frame;
-	unsigned line;			/* next one of it */
-	bool outside;			/* a call that is not skipped has been met */
+	unsigned line;			/* its next one */
+	bool outside;			/* a call was not skipped */
 };
 
 /* False: the stack is not known yet. */
@@ -47,26 +46,26 @@ bool page_calls_begin(struct page_calls *, const struct page_view *,
     uint64_t caller);
 bool page_calls_next(struct page_calls *, struct page_call *);
 
-/* The function's name; without one the place; "" while nothing is known. */
+/* The function's name, or the place; "": not known. */
 void page_call_function(const struct page_call *, char *out, size_t cap);
-/* "zmalloc.c:112"; with `whole` the path instead of the base name; "" not known. */
+/* "zmalloc.c:112", with `whole` the path; "": not known. */
 void page_call_where(const struct page_call *, bool whole, char *out,
     size_t cap);
-/* "libfoo.so+0x1f30", the address where there is no module; "" not known. */
+/* "libfoo.so+0x1f30", or the address without a module; "": not known. */
 void page_call_place(const struct page_call *, char *out, size_t cap);
 
-/* A text of the wire as a string: clipped to whole characters, NUL as '?'. */
+/* Copies a text of the wire: cut at whole characters, NUL bytes become '?'. */
 void page_text_copy(char *out, size_t cap, struct wire_text);
 /* The name behind the last slash. */
 struct wire_text page_text_base(struct wire_text);
 
-/* False while the origin is not known. */
+/* False: the origin is not known. */
 bool page_calls_origin(const struct page_view *, uint64_t caller,
     struct page_call *);
 
 /*
- * "function  file:line" in `width` columns: when it is too long, first without
- * what the function takes, then cut, then without the place.
+ * Writes "function  file:line" in `width` columns.  If it is too long, drops the
+ * parameters, then cuts the name, then drops the place.
  */
 void page_put_name(const char *function, const char *where, int width,
     struct page_picture *);

@@ -1,6 +1,4 @@
-/*
- * The cells of a block's row, shared by both layouts and by `pagek list`.
- */
+/* Cells of a block's row, for both layouts and `pagek list`. */
 #include <string.h>
 #include <time.h>
 
@@ -46,7 +44,6 @@ page_cell_rnod(char out[8], const struct nodes_look *look,
 		base_append(out, 8, &len, "%04X", info->node);
 }
 
-/* A clock that goes back makes no block younger than new. */
 uint64_t
 page_cell_seconds(const struct nodes_look *look, const struct blk *b)
 {
@@ -80,7 +77,6 @@ page_cell_age(char out[8], uint64_t s)
 		base_append(out, 8, &len, "%us", (unsigned)s);
 }
 
-/* Youngest first. */
 static const unsigned age_from[] = { 0, 1, 10, MINUTE, 10 * MINUTE, HOUR };
 static const char age_glyphs[] = ".:-=+#";
 
@@ -194,8 +190,8 @@ page_wall_ms(const struct nodes_look *look, int64_t ms)
 #define DAY_MS (DAY * INT64_C(1000))
 
 void
-page_cell_born(const struct page_view *v, const struct blk *b,
-    char out[PAGE_BORN_TEXT])
+page_cell_allocated(const struct page_view *v, const struct blk *b,
+    char out[PAGE_CLOCK_TEXT])
 {
 	int64_t ms = page_wall_ms(v->look, b->ms);
 	size_t len = 0;
@@ -206,14 +202,14 @@ page_cell_born(const struct page_view *v, const struct blk *b,
 		return;
 	wall(v->utc, v->look, ms, &tm);
 	if (v->look->now_ms - b->ms < DAY_MS)
-		base_append(out, PAGE_BORN_TEXT, &len, "%02d:%02d:%02d.%03d",
+		base_append(out, PAGE_CLOCK_TEXT, &len, "%02d:%02d:%02d.%03d",
 		    tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
 	else
-		base_append(out, PAGE_BORN_TEXT, &len, "%02d/%02d %02d:%02d",
+		base_append(out, PAGE_CLOCK_TEXT, &len, "%02d/%02d %02d:%02d",
 		    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min);
 }
 
-/* As TZ has it, when that is a word. */
+/* The zone's name if it is one word. */
 static const char *
 zone_name(const struct tm *tm)
 {
@@ -232,7 +228,6 @@ page_date(const struct page *page, const struct page_view *v, bool seconds,
 	size_t len = 0;
 
 	out[0] = '\0';
-	/* Until the node has told its time there is none to show. */
 	if (!page_time_known(v->look)) {
 		base_append(out, 20, &len, "--/--/-- ----%s",
 		    seconds ? "--" : "");
@@ -262,7 +257,7 @@ page_date_full(const struct page *page, const struct page_view *v,
 	if (v->look->classic)
 		return;
 	base_append_text(out, 40, &len, " ");
-	/* Of a zone's name eight letters. */
+	/* Eight letters of the zone's name at most. */
 	base_append_text(out, len + 9, &len, page->opts.utc ? "UTC" :
 	    zone_name(&tm));
 }
@@ -301,7 +296,7 @@ page_row_heading(const struct page *page, char *out, size_t cap)
 	    "   AGE  FUNCTION");
 }
 
-/* Safe text padded to `cols`; names of one column a character suffice here. */
+/* Appends safe text, padded to `cols`. */
 static void
 append_name(const struct page *page, char *out, size_t cap, size_t *len,
     const char *name, int cols)
@@ -338,7 +333,7 @@ put_address(const struct nodes_look *look, const struct blk *b, char *out,
 	    (unsigned long long)b->addr);
 }
 
-/* Digits are in no groups: a program may read them. */
+/* Exact sizes have no digit groups, for programs. */
 static void
 put_size(enum page_units units, uint64_t size, char *out, size_t cap,
     size_t *len)
@@ -352,7 +347,7 @@ put_size(enum page_units units, uint64_t size, char *out, size_t cap,
 	base_append(out, cap, len, " %*s", SIZE_COLUMNS, text);
 }
 
-/* The columns of what is free are those of a block, empty where it has none. */
+/* The columns of a block's row. */
 static void
 free_row_text(const struct page *page, const struct page_view *v,
     const struct blk *b, char *out, size_t cap)
@@ -448,17 +443,6 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 	page_row_call(page, v, b->caller, call, sizeof call);
 	page_row_put(v->look, b, &(struct page_row_names){ .descr = descr,
 	    .thread = thread, .call = call, .units = v->units }, out, cap);
-}
-
-void
-page_row_text(const struct page *page, struct nodes_session *session,
-    const struct blk *b, char *out, size_t cap)
-{
-	struct page_view v;
-
-	page_view_live(&v, session);
-	v.wrappers = page->opts.wrappers;
-	page_row_text_view(page, &v, b, out, cap);
 }
 
 const struct wire_region *

@@ -1,25 +1,28 @@
 /*
- * page: what a person looks at, as text: the state of one viewer's pages and
- * the pictures that are made of it.  It knows no terminal and acts on no key.
+ * page: the state of one viewer's pages.  It knows no terminal and handles no
+ * key.
  *
  * Vocabulary
- *	page	what a person looks at: K, memory blocks; over it G, the nodes
- *		of the table, and H, the difference to the mark.
- *	layout	classic (the note's 33 columns) or wide (flat, from 80 on, with
- *		more about all of it from 120 on).
- *	groups	the blocks summed by who asked for them, or by what else they
- *		have in common: rows of the page instead of blocks.
- *	picture	the text of a page, line by line, made without curses: the
- *		screen, --once, -b and the tests show the same one.
- *	span	a run of columns of a line with a meaning (new, lost, cursor);
- *		the screen gives it an attribute, text output leaves it out.
- *	OFFS	offset of the first row shown, counted in the current order.
- *	key table	keys.def: key, name, help text, action; it feeds
- *		dispatch, help screen and key bar.  What an action does is the
- *		program's.
+ *	page	what a person looks at: K, memory blocks; over it G, the nodes of
+ *		the table, and H, the difference to the mark.
+ *	layout	classic (the note's 33 columns) or wide (from 80 columns on; more
+ *		from 120 on).
+ *	groups	blocks summed by what they have in common: rows instead of blocks.
+ *	picture	the text of a page, line by line, made without curses: screen,
+ *		--once, -b and the tests show the same one.
+ *	mark	of a run of columns: its meaning (new, lost, cursor).  The screen
+ *		gives it an attribute.
+ *	OFFS	offset of the first row shown, in the current order.
  *
- * struct page is the state of one viewer; view.h is what a picture is made of.
- * The rooms above make rows of it, and pictures of the rows.
+ * Files
+ *	page.h	the state
+ *	view.h	what a picture is made from: a session, or a paused one; cells
+ *	calls.h	call stacks as lines
+ *
+ * Example
+ *	page_init(&page, &opts);
+ *	page_compose(&page, session, 80, 24, &picture);
+ *	page_fini(&page);
  */
 #ifndef PAGEK_PAGE_H
 #define PAGEK_PAGE_H
@@ -48,9 +51,9 @@ enum page_color {
 	PAGE_COLOR_NEVER,
 };
 
-#define PAGE_SORTINGS 4		/* sorts that decide one after the other */
+#define PAGE_SORTINGS 4		/* sort keys */
 
-/* What rows are sorted by (order.h).  All zeros: by age, the oldest first. */
+/* What rows are sorted by (blocks/order.h).  All zeros: by age, the oldest first. */
 struct page_sorting {
 	unsigned n;		/* 0 is as 1 */
 	struct {
@@ -62,24 +65,24 @@ struct page_sorting {
 struct page_opts {
 	enum page_layout layout;
 	struct page_sorting sorting;	/* of the rows */
-	const struct filter *filter;	/* --filter, which outlives the page; NULL none: choice.h takes it from here */
+	const struct filter *filter;	/* --filter, borrowed; NULL: none */
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
-	enum page_letter first;		/* page that is shown first */
-	unsigned group, group_below;	/* kinds of groups that the page begins with; 0: blocks */
-	bool free;			/* free blocks of known regions are rows, in address order */
+	enum page_letter first;		/* page to begin with */
+	unsigned group, group_below;	/* kinds of groups to begin with; 0: blocks */
+	bool free;			/* in address order free blocks are rows */
 	enum page_color color;
-	const struct page_style *style;	/* of each mark; NULL: as usual */
-	bool mouse;			/* clicks and the wheel are the page's */
-	bool clipboard;			/* an address shown is sent to the terminal's */
-	enum page_units units;		/* that the page begins with */
-	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
-	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */
-	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
-	struct nodes_session_opts session;	/* what :target keeps of how the session was opened: list, max, click */
+	const struct page_style *style;	/* of each mark; NULL: the default */
+	bool mouse;			/* the page handles clicks and the wheel */
+	bool clipboard;			/* copy an address that is shown */
+	enum page_units units;		/* to begin with */
+	int fps;			/* paints a second, 1 to NODES_HZ; 0: NODES_HZ */
+	struct symbol_wrappers *wrappers;	/* functions to skip; NULL: none */
+	const char *listing;		/* between *L< and >: "0509"; "": none */
+	struct nodes_session_opts session;	/* for sessions that :target opens: list, max, click */
 };
 
-/* The fields of line 2 that can be edited (edit_fields.c). */
+/* The fields of line 2 that can be edited. */
 enum page_field {
 	PAGE_NO_FIELD,
 	PAGE_FIELD_NODE,
@@ -89,27 +92,25 @@ enum page_field {
 };
 
 struct page_fields {
-	enum page_field at;	/* the cursor is in it */
+	enum page_field at;	/* with the cursor */
 	bool editing;
-	bool anew;		/* a character takes the place of all that stands there */
-	bool touched;		/* what is typed is not what stood there */
+	bool anew;		/* the next character replaces the whole text */
+	bool touched;		/* the text was changed */
 	struct line typed;
-	char listing[LINE_TEXT];	/* opts.listing, once it was edited */
+	char listing[LINE_TEXT];	/* opts.listing once it was edited */
 };
 
 struct page_choice;
-struct options;
 struct page_drain;
 struct page_find;
 struct page_frozen;
 struct page_gaps;
 struct page_groups;
 struct page_marked;
-struct page_still;
+struct page_frozen_order;
 struct page_past;
-struct page_followed;
-struct target;
-struct page_leaving;
+struct page_follow;
+struct page_freed_rows;
 struct page_trend;
 
 #define PAGE_COUNTERS 16
@@ -119,27 +120,60 @@ struct page_place {
 	uint64_t offs, cursor;
 };
 
-/*
- * Where things stand in the last picture, for a mouse: lines from 0; -1:
- * nowhere.
- */
+/* How blocks are grouped.  Kinds are rows of the table of groups/group_kinds.c, 0: none. */
+struct page_grouping {
+	unsigned kind;			/* of the groups that are rows; 0: rows are blocks */
+	unsigned below;			/* of the groups within each of them */
+	unsigned last;			/* that `t` goes back to */
+	unsigned sort;			/* enum profile_measure */
+	bool reverse;
+	bool opened;			/* rows are the blocks of one group */
+	struct page_place back;		/* among the groups, while one is open */
+	uint64_t flat_offs;		/* OFFS among the blocks, while groups are rows */
+};
+
+/* A question in the bottom line.  All pointers are borrowed. */
+struct page_prompt {
+	const char *text;		/* NULL: none */
+	const struct line *line;	/* the answer so far; NULL: a key answers */
+	const char *choices;		/* completions, shown above; NULL or "": none; outside text */
+	bool wrong;			/* the answer is wrong at the line's cursor */
+};
+
+/* What pictures are made for. */
+enum page_medium {
+	PAGE_READY,			/* text of what is ready */
+	PAGE_WHOLE,			/* text of all rows, however long that takes */
+	PAGE_SCREEN,			/* with key bar, messages and prompt */
+	PAGE_SCREEN_COPY,		/* what the screen shows, without these */
+};
+
+/* When rows keep their places while their values change. */
+struct page_freeze {
+	bool held;			/* `z`: until the next z */
+	struct mono until;		/* a cursor key: until then, on the view's clock */
+	unsigned round;			/* rises when other rows or another order are asked for */
+	struct page_frozen_order *order;	/* the rows; NULL: none so far */
+};
+
+/* Lines of the last picture, for the mouse; -1: not in it. */
 struct page_spots {
 	int heading;
 	int first, rows;		/* of the list */
-	int bar, bar_cols;		/* keys, and how many columns they could have */
+	int bar, bar_cols;		/* key bar, and columns that it may use */
 };
 
-/* The selected row, and the block in it, so that the cursor stays on it. */
+/* The selected row, and the block in it, which the cursor stays on. */
 struct page_cursor {
-	bool on;			/* there is one */
+	bool on;			/* there is a cursor */
 	uint64_t at;			/* offset of its row */
-	bool held;			/* what follows is known */
-	bool free;			/* the block is a free one */
+	bool known;			/* what it is on is known */
+	bool free;			/* it is on a free block */
 	unsigned layer;
 	uint64_t addr, seq;
 };
 
-/* The session's state, and since when it is what it is. */
+/* The session's state, and since when. */
 struct page_state_since {
 	bool known;
 	enum nodes_state is;
@@ -147,115 +181,102 @@ struct page_state_since {
 	int64_t opened_wall_ms;		/* node's clock when first seen live */
 };
 
-/* What the status lines and the diagnostics count (status.c). */
+/* What status lines and diagnostics count. */
 struct page_numbers {
-	/* Counters that moved: last values and when (node ms). */
+	/* Counters: last values, and when they changed (the node's ms). */
 	bool counted;
 	uint64_t last[PAGE_COUNTERS];
 	int64_t moved_ms[PAGE_COUNTERS];
 
-	/* Taken once a second, so that the digits can be read. */
+	/* Sampled once a second, so that the digits can be read. */
 	bool sampled, rated;
 	struct mono sample_at;
 	uint64_t sample_records;
 	uint64_t rate;			/* records a second */
-	uint64_t drawn_before, drawn_rate;	/* bytes that the terminal had been sent; a second */
+	uint64_t drawn_before, drawn_rate;	/* drawn_bytes at the sample; a second */
 
-	bool peak_anew;			/* the highest since x is shown, and not the target's own ... */
-	uint64_t peak_bytes;		/* ... this, of that stream */
-	uint32_t peak_stream;
+	bool peak_anew;			/* show the peak since `x`, not the target's */
+	uint64_t peak_bytes;
+	uint32_t peak_stream;		/* the stream that it belongs to */
 
 	uint64_t cost_us, cost_max_us;	/* of a cycle: session, compose, paint */
-	uint64_t session_max_us;	/* the session's longest before that was counted anew */
+	uint64_t session_max_us;	/* the session's maximum before it was reset */
 	uint64_t drawn_us;		/* cost of the last compose and paint */
-	uint64_t drawn_bytes;		/* that the terminal was sent so far */
-	uint64_t missed;		/* cycles that the page's own timer came too late for */
-	unsigned hz;			/* cycles made in the last second; 0 not known */
+	uint64_t drawn_bytes;		/* sent to the terminal */
+	uint64_t missed;		/* cycles whose timer was late */
+	unsigned hz;			/* cycles in the last second; 0: not known */
 };
 
-/* What the last compose found, for the keys that move. */
+/* Results of the last compose, for keys. */
 struct page_found {
-	uint64_t total;			/* rows in the list */
-	int window;			/* rows of it shown */
-	bool lacking;			/* some of them are still to come */
-	bool whole;			/* the session was told that all blocks are wanted */
+	uint64_t total;			/* rows */
+	int window;			/* of them visible */
+	bool lacking;			/* some of these are still to come */
+	bool whole;			/* the session was asked for all blocks */
 	struct page_spots spots;
 };
 
-/* State of one viewer's page K. */
+/* All pointers are owned, and NULL until they are needed, unless said otherwise. */
 struct page {
 	struct page_opts opts;
-	enum page_units units;		/* as u or :set set them */
-	enum page_layout layout;	/* as `c` set it; PAGE_AUTO follows the width */
-	unsigned group;			/* kind of groups shown, 0: blocks */
-	unsigned group_below;		/* kind that each of them is grouped by once more, 0: none */
-	unsigned group_last;		/* kind that t goes back to; 0: none so far */
-	unsigned group_sort;		/* enum profile_measure: what groups are sorted by, bytes at first */
-	bool group_reverse;
-	bool opened;			/* the blocks of one group are shown */
+	enum page_units units;
+	enum page_layout layout;	/* PAGE_AUTO follows the width */
+	enum page_medium medium;
+	struct page_grouping group;
 	uint64_t offs;
 	struct page_cursor cursor;
-	bool text;			/* a picture is made whole, however long that takes, and open */
-	bool on_screen;			/* key bar, messages and prompt are wanted ... */
-	bool bare;			/* ... but not in this picture of what is on the screen */
-	bool covered;			/* something lies over it, and most keys mean nothing */
-	char message[256];		/* said in the bottom line until the next key */
-	const char *prompt;		/* what is asked there; borrowed, NULL: nothing */
-	const struct line *line;	/* ... and what is typed behind it; borrowed, NULL: nothing is */
-	const char *choices;		/* ... and could be: stands above; borrowed, NULL or "" none; outside text */
-	bool wrong;			/* ... and is, where the line's cursor stands */
+	bool covered;			/* another page or a panel lies over it: most keys do nothing */
+	char message[256];		/* in the bottom line until the next key */
+	struct page_prompt prompt;	/* in the bottom line */
 	struct page_fields fields;
 
 	struct page_found found;
 	struct page_state_since state;
 	struct page_numbers numbers;
 
-	struct page_find *find;		/* what was looked for; NULL nothing */
+	struct page_find *find;
 	struct page_frozen *frozen;	/* paused: what the picture shows */
 	struct page_frozen *freezing;	/* what it is going to show; NULL: it is not pausing */
-	struct page_followed *followed;	/* what the cursor stays with; NULL: nothing so far */
+	struct page_follow *follow;
 	struct page_past *past;		/* what the list was; NULL: nothing so far */
-	struct page_still *still;	/* rows that keep their places; NULL: none so far */
+	struct page_freeze freeze;
 
-	struct page_gaps *gaps;		/* free blocks among the rows; NULL: none so far */
-	unsigned round;			/* counts up when groups must be taken anew at once */
-	struct page_groups *groups;	/* the last ones taken; NULL none */
-	struct page_choice *choice;	/* filter and the rows that it leaves; NULL none */
-	struct page_leaving *leaving;	/* rows of the last picture; NULL none so far */
-	struct page_trend *trend;	/* the last minute; NULL none so far */
-	struct page_drain *drain;	/* NULL: none so far */
-	struct page_marked *marked;	/* the mark; NULL: none so far */
-	struct page_place back;		/* among them, while one is open */
-	uint64_t flat_offs;		/* of the blocks, while groups are shown */
+	unsigned round;			/* rises when groups and choice must begin again at once */
+	struct page_gaps *gaps;		/* free blocks among the rows */
+	struct page_groups *groups;
+	struct page_choice *choice;	/* filter, and the rows that match */
+	struct page_freed_rows *freed_rows;
+	struct page_drain *drain;
+	struct page_trend *trend;	/* the last minute */
+	struct page_marked *marked;	/* the mark */
 
 	bool news;			/* see page_news() */
 };
 
-/*
- * One row of the flat list as text (pagek list): no more than cap bytes, the
- * NUL included.  heading: the line above such rows.  Sizes are exact, names
- * whole; with a classic layout it is the note's row.
- */
-void page_row_text(const struct page *, struct nodes_session *,
-    const struct blk *, char *out, size_t cap);
+static inline bool
+page_is_on_screen(const struct page *page)
+{
+	return page->medium >= PAGE_SCREEN;
+}
+
+/* The heading of rows as page_row_text_view() makes them. */
 void page_row_heading(const struct page *, char *out, size_t cap);
 
 /*
- * What DESCR shows: the requester's name if it has one, else the name of the
- * block's type, "?" for a type that the stream does not have.  Not yet safe
- * for a terminal; borrowed until the next apply.
+ * Column DESCR: the requester's name, or the name of the block's type, or "?".
+ * Outside text, borrowed until the next apply.
  */
 const char *page_descr(const struct nodes_look *, const struct blk *);
 
 #define PAGE_SAMPLE_TEXT 24
 /* "1/512k": a sampling period; "1/100" when it is no round number. */
 void page_sample_text(uint64_t period, char out[PAGE_SAMPLE_TEXT]);
-/* What goes before a total: "~" when it is estimated from a sample, else "". */
+/* Prefix of a total: "~" if it is estimated from a sample, else "". */
 const char *page_about(uint64_t sample);
 
-/* Records lost, of all causes. */
+/* Lost records, of all causes. */
 uint64_t page_lost(const struct nodes_look *);
-/* ... and not made good by a list that was taken anew. */
+/* The same without those that a list sent later has replaced. */
 uint64_t page_lost_for_good(const struct nodes_look *);
 
 #endif

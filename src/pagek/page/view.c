@@ -1,7 +1,4 @@
-/*
- * The view of a session, and what it says of the whole list.  Totals of a
- * sample are estimates.
- */
+/* See view.h. */
 #include <stdio.h>
 
 #include "view.h"
@@ -33,7 +30,7 @@ page_view_total(const struct page_view *v)
 uint64_t
 page_view_changes(const struct page_view *v)
 {
-	/* Blocks also go without a record, when a list is being merged. */
+	/* A merge of lists removes blocks without a record. */
 	return v->counts->records + v->counts->inherited +
 	    ((uint64_t)v->counts->aRecActive << 36);
 }
@@ -48,7 +45,20 @@ page_view_known(const struct page_view *v)
 bool
 page_paints_little(const struct page *page)
 {
-	return page->on_screen && page->opts.fps == 1;
+	return page_is_on_screen(page) && page->opts.fps == 1;
+}
+
+bool
+page_freeze_is_wanted(const struct page *page, const struct page_view *v)
+{
+	return page->freeze.held ||
+	    mono_diff_ns(page->freeze.until, v->now) > 0;
+}
+
+void
+page_refreeze(struct page *page)
+{
+	page->freeze.round++;
 }
 
 uint64_t
@@ -70,8 +80,6 @@ page_lost_for_good(const struct nodes_look *look)
 	return lost > look->mended ? lost - look->mended : 0;
 }
 
-/* --- of a session -------------------------------------------------------- */
-
 static const char *
 live_thread(void *arg, uint16_t thread)
 {
@@ -92,8 +100,6 @@ page_view_live(struct page_view *v, struct nodes_session *session)
 	v->freed = nodes_session_freed(session);
 	v->lives = nodes_session_lives(session);
 }
-
-/* --- of a sample --------------------------------------------------------- */
 
 void
 page_sample_text(uint64_t period, char out[PAGE_SAMPLE_TEXT])

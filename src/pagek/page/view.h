@@ -1,15 +1,14 @@
 /*
- * view: what a picture is made of.
+ * view: what a picture is made from.
  *
- * A session is opaque, so the page looks at it through this narrow interface:
- * the look, the list's counters, and functions for stacks, words and names.
- * The tests build one by hand around a block list of their own;
- * page_view_live() builds it from a session, and page_view_frozen() puts the
- * copy of a paused picture behind it.
+ * Pages read a session through this struct: the look, the list's counters, and
+ * functions for stacks, words and names.  page_view_live() fills it from a
+ * session, page_view_frozen() from the copy of a paused picture, and tests from
+ * a block list of their own.
  *
- * Example: a picture of a list that no session has
+ * Example: a picture of a list without a session
  *	page_view_init(&v, &look);
- *	v.words = words;			and who has names of threads
+ *	v.words = words;			and the names of threads
  *	v.thread = thread;
  *	r = page_compose_view(&page, &v, 80, 24, &pic);
  */
@@ -22,20 +21,20 @@
 
 struct page_view {
 	const struct nodes_look *look;	/* what the picture shows */
-	const struct nodes_look *live;	/* as it is now: the same unless paused */
+	const struct nodes_look *live;	/* the session of now: the same unless paused */
 	const struct blklist_counts *counts;	/* of the picture; never NULL */
 	struct mono now;		/* the page's own clock */
-	struct profile_words words;	/* stacks and what lies at their frames */
-	/* The name of a thread; "" while not known. */
+	struct profile_words words;	/* stacks, and the names of their frames */
+	/* The name of a thread; "" until it is known. */
 	const char *(*thread)(void *arg, uint16_t thread);
 	void *arg;
-	const char *fetching;		/* a debug file on its way; "" when none is; outside text */
-	size_t pending;			/* names asked for and not answered yet */
-	uint64_t names_no;		/* another one when names may be others */
-	bool gone;			/* of a row that is made: its block is in the list no more */
-	const struct nodes_freed *freed;	/* how the block in detail ended; NULL not seen */
-	const struct nodes_lives *lives;	/* who has had its address; NULL not known */
-	const struct symbol_wrappers *wrappers;	/* are skipped; NULL: none */
+	const char *fetching;		/* debug file being fetched; "": none; outside text */
+	size_t pending;			/* requested names */
+	uint64_t names_no;		/* changes when names may have changed */
+	bool gone;			/* of the current row: its block was freed */
+	const struct nodes_freed *freed;	/* how the block in detail was freed; NULL: not seen */
+	const struct nodes_lives *lives;	/* blocks that had its address; NULL: not known */
+	const struct symbol_wrappers *wrappers;	/* functions to skip; NULL: none */
 	enum page_units units;		/* of the sizes in rows */
 	bool utc;			/* of clocks in rows */
 };
@@ -43,32 +42,32 @@ struct page_view {
 /* Fills counts from the look's list, and live and now. */
 void page_view_init(struct page_view *, const struct nodes_look *);
 
-/* Blocks in the picture's list: as many rows as it can have. */
+/* Blocks in the list: as many rows as it can have. */
 uint64_t page_view_total(const struct page_view *);
-/* How many blocks a listed one stands for: 1, unless they are a sample's. */
+/* How many blocks a listed one stands for: 1, unless the list is a sample. */
 double page_view_weight(const struct page_view *, const struct blk *);
-/* Blocks and bytes that the target holds: of a sample they are estimates. */
+/* Blocks and bytes that the target holds; of a sample estimates. */
 uint64_t page_view_blocks(const struct page_view *);
 uint64_t page_view_bytes(const struct page_view *);
-/* Another number when blocks have come or gone in the picture's list. */
+/* Changes when blocks have come or gone. */
 uint64_t page_view_changes(const struct page_view *);
-/* False when there is nothing to count: that is shown as "-", never as 0. */
+/* False: nothing can be counted, which is shown as "-", not as 0. */
 bool page_view_known(const struct page_view *);
 
 /* --- cells (cells.c) ----------------------------------------------------- */
 
-#define PAGE_MIN_COLS 33	/* the note's rows need as many */
+#define PAGE_MIN_COLS 33	/* of the note's rows */
 
 #define PAGE_FREE_WORD "free"	/* in DESCR */
 
-/* A row of free memory, not a block of the list. */
+/* The row is free memory, not a block of the list. */
 static inline bool
 page_is_free(const struct blk *b)
 {
 	return b->flags >> 4 == REC_FREE;
 }
 
-/* The region that an address lies in; NULL. */
+/* The region of an address; NULL: none. */
 const struct wire_region *page_free_region(const struct nodes_look *,
     uint64_t addr);
 
@@ -76,53 +75,55 @@ const struct wire_region *page_free_region(const struct nodes_look *,
 void page_cell_classic(const struct page_view *, const struct blk *,
     int addr_cols, struct page_picture *);
 
-/* Friendly node number of the requester: "AB86", or "". */
+/* Node number of the requester: "AB86", or "". */
 void page_cell_rnod(char out[8], const struct nodes_look *,
     const struct blk *);
 /* Five columns at most: "13s", "2m07s", "1h12m", "3d04h", "412d". */
 void page_cell_age(char out[8], uint64_t seconds);
-#define PAGE_BORN_TEXT 16
+#define PAGE_CLOCK_TEXT 16
 /*
- * When it came, on the node's clock, in 12 columns: "15:04:09.200", after a day
- * "11/17 15:04"; "" where no clock is known.
+ * When it was allocated, on the node's clock, in 12 columns: "15:04:09.200",
+ * after a day "11/17 15:04"; "" if no clock is known.
  */
-void page_cell_born(const struct page_view *, const struct blk *,
-    char out[PAGE_BORN_TEXT]);
-/* One glyph for the age, for who sees no colour: . : - = + # */
+void page_cell_allocated(const struct page_view *, const struct blk *,
+    char out[PAGE_CLOCK_TEXT]);
+/* One glyph for the age, for screens without colour: . : - = + # */
 char page_cell_age_glyph(uint64_t seconds);
-/* What that glyph is marked with. */
+/* The mark of that glyph. */
 enum page_mark page_cell_age_mark(uint64_t seconds);
-/* The age by the node's clock; 0 if that clock was set back. */
+/* The age by the node's clock; 0 if the clock was set back. */
 uint64_t page_cell_seconds(const struct nodes_look *, const struct blk *);
-/*
- * Who asked: "function  file:line" in so many columns behind `gap` blanks;
- * nothing while it is not known.
- */
+/* The origin: "function  file:line" in `width` columns behind `gap` blanks; "". */
 void page_cell_function(const struct page_view *, const struct blk *, int gap,
     int width, struct page_picture *);
 const char *page_cell_thread(const struct page_view *, const struct blk *);
 
-/* One picture a second, for a slow link: what only helps the eye is left out. */
+/* Rows are to keep their places. */
+bool page_freeze_is_wanted(const struct page *, const struct page_view *);
+/* Other rows or another order are asked for: a frozen order is frozen again. */
+void page_refreeze(struct page *);
+
+/* One picture a second, for a slow link: it omits what only helps the eye. */
 bool page_paints_little(const struct page *);
 
-/* page_row_text() on the near side of the seam. */
+/*
+ * One row of `pagek list`, cut to cap bytes with the NUL.  Sizes are exact, names
+ * are not cut; a classic layout has the note's row.
+ */
 void page_row_text_view(const struct page *, const struct page_view *,
     const struct blk *, char *out, size_t cap);
 
-/*
- * The same in parts, for who writes so many rows that names are worth keeping:
- * each as it stands in a row, with the blanks that belong to it.
- */
+/* The same in parts, to cache names over many rows: each is padded as in a row. */
 struct page_row_names {
 	const char *descr, *thread;
-	const char *call;		/* "" while nothing is known */
+	const char *call;		/* "": not known */
 	enum page_units units;		/* of the size */
 };
 void page_row_descr(const struct page *, const struct nodes_look *,
     const struct blk *, char *out, size_t cap);
 void page_row_thread(const struct page *, const char *name, char *out,
     size_t cap);
-/* False while better words may come. */
+/* False: the words may still improve. */
 bool page_row_call(const struct page *, const struct page_view *,
     uint64_t caller, char *out, size_t cap);
 void page_row_put(const struct nodes_look *, const struct blk *,
@@ -133,13 +134,13 @@ bool page_time_known(const struct nodes_look *);
 /* The node's wall clock, in ms, at a time `ms` of the clock that ages use. */
 int64_t page_wall_ms(const struct nodes_look *, int64_t ms);
 
-/* A node's wall clock as the page writes it: classic clocks have no zone. */
+/* A time of the node's wall clock as the page shows it; classic clocks have no zone. */
 struct tm;
 void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
     struct tm *);
 
 #define PAGE_TARGET_TEXT 300
-/* "acqd[4711]", "" when there is none; outside text. */
+/* "acqd[4711]", or ""; outside text. */
 void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);
 
 /* "2026-11-20 15:04:22 UTC"; a classic clock has no zone. */
@@ -149,7 +150,6 @@ void page_date_full(const struct page *, const struct page_view *,
 void page_date(const struct page *, const struct page_view *, bool seconds,
     char out[20]);
 
-/* --- the session's side (view.c) ---------------------------------------- */
-
+/* The view of a session (view.c). */
 void page_view_live(struct page_view *, struct nodes_session *);
 #endif

@@ -23,7 +23,7 @@ page_kin_open(struct page_kin *k, uint64_t caller, const struct page_call *c)
 	page_call_where(c, false, where, sizeof where);
 	base_append(k->step[0].name, sizeof k->step[0].name, &len, "%s%s%s",
 	    name, where[0] != '\0' ? "  " : "", where);
-	k->step[0].of = (struct page_group_hold){
+	k->step[0].of = (struct page_group_ref){
 		.key = profile_key(c->at, c->words, c->words != NULL &&
 		    c->words->n > 0 ? c->words->n - 1 - c->outer : 0),
 		.caller = caller,
@@ -78,7 +78,7 @@ page_kin_go(struct page_kin *k, const struct page_view *v)
 		k->steps--;
 	}
 	memset(&k->step[k->steps], 0, sizeof k->step[0]);
-	page_group_hold(v, PROFILE_FRAME, row, &k->step[k->steps].of);
+	page_group_ref_set(v, PROFILE_FRAME, row, &k->step[k->steps].of);
 	page_group_name(row, k->step[k->steps].name,
 	    sizeof k->step[0].name);
 	k->steps++;
@@ -107,12 +107,12 @@ page_kin_back(struct page_kin *k)
 static int
 fill_lines(struct page_kin *k, struct page_groups *g, const struct page_view *v)
 {
-	struct page_group_hold *of = &k->step[k->steps - 1].of;
+	struct page_group_ref *of = &k->step[k->steps - 1].of;
 	int r;
 
 	k->callers = k->callees = 0;
 	k->self = (struct profile_group){ 0 };
-	page_group_find(g, v, PROFILE_FRAME, of);
+	page_group_ref_find(g, v, PROFILE_FRAME, of);
 	/* Wrappers belong to no group; callers they have. */
 	r = profile_group(g->profile, PROFILE_FRAME, of->key, PROFILE_BYTES,
 	    g->now_ms, &k->self);

@@ -3,7 +3,7 @@
 
 #include "../layout/layout.h"
 #include "../picture/picture.h"
-#include "../rows/free_blocks.h"
+#include "../blocks/free_blocks.h"
 #include "cycle_costs.h"
 
 /* Up to COST_STEPS each microsecond has a bucket, then they double in width. */

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "../difference/marks.h"
-#include "../rows/free_blocks.h"
+#include "../blocks/free_blocks.h"
 #include "detail.h"
 
 #define LABEL_COLS 12
@@ -87,7 +87,7 @@ page_detail_open(struct page_detail *d, const struct page_view *v,
 		.stream_no = v->look->stream_no,
 	};
 	requester(v->look, b, d->info);
-	page_born_begin(&d->born, b);
+	page_siblings_begin(&d->born, b);
 }
 
 /* Whether the block is in the list still; its number says that it is the same. */
@@ -180,7 +180,7 @@ among_at(const struct page_detail *d)
 	int i;
 
 	for (i = 0; d->among; i++) {
-		b = page_born_nth(&d->born.shown, (size_t)i);
+		b = page_siblings_nth(&d->born.shown, (size_t)i);
 		if (b == NULL)
 			break;
 		if (b->seq == d->among_seq && b->addr == d->among_addr)
@@ -196,7 +196,7 @@ page_detail_block(const struct page_detail *d, struct blk *b)
 
 	if (i < 0)
 		return false;
-	*b = *page_born_nth(&d->born.shown, (size_t)i);
+	*b = *page_siblings_nth(&d->born.shown, (size_t)i);
 	return true;
 }
 
@@ -209,7 +209,7 @@ put_cursor_at(struct page_detail *d, const struct page_view *v, int at,
 
 	d->among = at >= calls;
 	if (d->among) {
-		b = page_born_nth(&d->born.shown, (size_t)(at - calls));
+		b = page_siblings_nth(&d->born.shown, (size_t)(at - calls));
 		d->among_seq = b->seq;
 		d->among_addr = b->addr;
 		return;
@@ -340,7 +340,7 @@ look_for_others(struct page_detail *d, const struct page_view *v)
 {
 	if (d->stream_no == v->look->stream_no && v->look->list != NULL &&
 	    !v->look->window)
-		page_born_next(&d->born, v->look->list, v->look->now_ms);
+		page_siblings_next(&d->born, v->look->list, v->look->now_ms);
 	if (among_at(d) < 0)
 		d->among = false;
 }
@@ -1164,7 +1164,7 @@ static void
 detail_put_born(struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
-	const struct page_born_found *f = &d->born.shown;
+	const struct page_siblings_found *f = &d->born.shown;
 	size_t i;
 
 	d->first_born = 0;

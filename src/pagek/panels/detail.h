@@ -21,8 +21,8 @@
 #define PAGEK_DETAIL_H
 
 #include "../picture/picture.h"
-#include "../rows/births.h"
-#include "../rows/groups.h"
+#include "../groups/siblings.h"
+#include "../groups/groups.h"
 
 /* --- one block (detail.c) ----------------------------------------------- */
 
@@ -37,7 +37,7 @@ struct page_detail {
 	unsigned frame, outer;	/* the call under the cursor ... */
 	bool among;		/* ... or it is on one of those born with it ... */
 	uint64_t among_seq, among_addr;	/* ... this one */
-	struct page_born born;
+	struct page_siblings born;
 	int at;			/* what is under the cursor is so many lines down ... */
 	int last_call, first_born;	/* ... and so are these; 0 there is none */
 	bool placed;		/* all that is so: a picture was made since the last move */
@@ -72,7 +72,7 @@ bool page_detail_neighbour(const struct page_detail *,
 
 struct page_kin {
 	struct {
-		struct page_group_hold of;	/* the function looked at */
+		struct page_group_ref of;	/* the function looked at */
 		char name[256];		/* "zmalloc  zmalloc.c:112"; outside text */
 		int selected;
 	} step[PAGE_KIN_DEPTH];

@@ -238,7 +238,7 @@ void
 page_diff_toggle(struct page_diff *d)
 {
 	d->by_block = !d->by_block;
-	d->of = (struct page_group_hold){ 0 };
+	d->of = (struct page_group_ref){ 0 };
 	if (d->view == DIFF_GROWN)
 		d->view = DIFF_ALL;
 	to_top(d);
@@ -248,7 +248,7 @@ void
 page_diff_regroup(struct page_diff *d)
 {
 	d->by_block = false;
-	d->of = (struct page_group_hold){ 0 };
+	d->of = (struct page_group_ref){ 0 };
 	to_top(d);
 }
 
@@ -261,7 +261,7 @@ page_diff_back(struct page_diff *d)
 	d->key = d->of.key;
 	d->selected = d->top = 0;
 	d->by_block = false;
-	d->of = (struct page_group_hold){ 0 };
+	d->of = (struct page_group_ref){ 0 };
 	return true;
 }
 
@@ -306,7 +306,7 @@ page_diff_open(struct page_diff *d, struct page *page,
 	base_append(d->of_name, sizeof d->of_name, &len, "%s%s%s",
 	    words->name, words->where[0] != '\0' ? "  " : "", words->where);
 	free(words);
-	page_group_hold(v, page_since_kind(s)->by, &as, &d->of);
+	page_group_ref_set(v, page_since_kind(s)->by, &as, &d->of);
 	d->by_block = true;
 	if (d->view == DIFF_GROWN)
 		d->view = DIFF_NEW;
@@ -430,7 +430,7 @@ put_none(const struct page *page, struct page_picture *pic)
 	    page->marked != NULL && page->marked->was_lost ?
 	    "The mark is lost: the list has begun anew." :
 	    "There is no mark.",
-	    page->on_screen ? " m sets one, Esc closes this" : "");
+	    page_is_on_screen(page) ? " m sets one, Esc closes this" : "");
 	picture_wrap(pic, text, 3, PAGE_NEW);
 }
 
@@ -496,13 +496,13 @@ look_for(struct page_diff *d, struct page *page, const struct page_view *v)
 		to_top(d);
 		d->mark_no = page->marked->mark_no;
 	}
-	if (d->kind != page->group) {
+	if (d->kind != page->group.kind) {
 		page_diff_back(d);
 		to_top(d);
-		d->kind = page->group;
+		d->kind = page->group.kind;
 	}
 	if (d->of.key != 0 && page_since_known(page, s))
-		page_group_find_in(s->profile, v, page_since_kind(s)->by,
+		page_group_ref_find_in(s->profile, v, page_since_kind(s)->by,
 		    s->names, &d->of);
 	s->watched = true;
 	s->by_block = d->by_block;
@@ -525,7 +525,7 @@ page_diff_compose(struct page_diff *d, struct page *page,
 	picture_begin(pic, cols, page->opts.ascii);
 	if (s == NULL)
 		put_none(page, pic);
-	else if (page_moment_is_later(&page->marked->mark, v))
+	else if (page_moment_is_ahead(&page->marked->mark, v))
 		put_later(page, v, pic);
 	else
 		compose(d, page, v, s, rows, pic);

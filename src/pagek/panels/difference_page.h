@@ -26,9 +26,9 @@ enum page_diff_view {
 struct page_diff {
 	enum page_diff_view view;
 	unsigned mark_no;	/* of the mark that all else is about ... */
-	unsigned kind;		/* ... and page->group */
+	unsigned kind;		/* ... and page->group.kind */
 	bool by_block;		/* rows are blocks ... */
-	struct page_group_hold of;	/* ... of that group; its key 0: all */
+	struct page_group_ref of;	/* ... of that group; its key 0: all */
 	char of_name[256];	/* that it had when it was opened; outside text */
 	bool held;		/* the cursor is on a row: of the group ... */
 	uint64_t key;		/* ... or of the block with that number */

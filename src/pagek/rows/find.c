@@ -5,31 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choice.h"
+#include "../blocks/choice.h"
 #include "find.h"
 #include "frozen_order.h"
 #include "rows.h"
 
 #define CHUNK 64
-#define ADDRESS_DIGITS 6	/* less are a word */
-#define ROUNDS 75		/* while names are on their way: some 5 s of cycles */
+#define ADDRESS_DIGITS 6	/* fewer digits are a word */
+#define ROUNDS 75		/* of waiting for names: about 5 s of cycles */
 
 struct page_find {
-	struct page_sieve *sieve;
+	struct page_row_filter *filter;
 	char text[FILTER_MAX];	/* as it was typed */
 	bool back, on, round;
-	uint64_t at;		/* the next row, or going back, behind it */
+	uint64_t at;		/* the next row; going back, one behind it */
 	uint64_t looked, of;	/* rows, of about so many */
-	uint64_t most;		/* that are looked at: one end of the list may grow for ever */
-	uint64_t before;	/* rows on the other side of where it began ... */
-	uint64_t again;		/* ... and those of them looked at by now */
-	uint64_t unsure;	/* rows of this round whose name has not come */
+	uint64_t most;		/* rows to look at: the list may grow for ever */
+	uint64_t before;	/* rows on the other side of the start */
+	uint64_t again;		/* those of them that were looked at */
+	uint64_t unsure;	/* rows of this round whose name is not known */
 	unsigned rounds;
-	struct blk seen[CHUNK];	/* the last rows, in the order they were seen */
+	struct blk seen[CHUNK];	/* the last rows, in the order of the search */
 	size_t nseen;
 };
 
-/* --- what is looked for --------------------------------------------------- */
+/* --- the text ------------------------------------------------------------- */
 
 static bool
 is_address(const char *text)
@@ -56,7 +56,8 @@ quote(const char *text, char *out, size_t cap)
 }
 
 static int
-new_sieve(struct page_sieve **out, const char *text, struct filter_error *e)
+new_filter(
+    struct page_row_filter **out, const char *text, struct filter_error *e)
 {
 	char other[2 * FILTER_MAX];
 	struct filter_error unused;
@@ -64,20 +65,20 @@ new_sieve(struct page_sieve **out, const char *text, struct filter_error *e)
 
 	if (is_address(text)) {
 		snprintf(other, sizeof other, "%s | addr=%s", text, text);
-		return page_sieve_new(out, other, e);
+		return page_row_filter_new(out, other, e);
 	}
-	r = page_sieve_new(out, text, e);
+	r = page_row_filter_new(out, text, e);
 	if (r != -EINVAL || strpbrk(text, "=<>&|!~") != NULL ||
 	    strlen(text) >= FILTER_MAX / 2)
 		return r;
 	quote(text, other, sizeof other);
-	return page_sieve_new(out, other, &unused) == 0 ? 0 : r;
+	return page_row_filter_new(out, other, &unused) == 0 ? 0 : r;
 }
 
 static int
-look_for(struct page *page, const char *text, struct filter_error *e)
+set_text(struct page *page, const char *text, struct filter_error *e)
 {
-	struct page_sieve *sieve;
+	struct page_row_filter *filter;
 	int r;
 
 	if (page->find == NULL)
@@ -91,46 +92,28 @@ look_for(struct page *page, const char *text, struct filter_error *e)
 		snprintf(e->why, sizeof e->why, "there is nothing to look for");
 		return -EINVAL;
 	}
-	r = new_sieve(&sieve, text, e);
+	r = new_filter(&filter, text, e);
 	if (r < 0)
 		return r;
-	page_sieve_free(page->find->sieve);
-	page->find->sieve = sieve;
+	page_row_filter_free(page->find->filter);
+	page->find->filter = filter;
 	snprintf(page->find->text, sizeof page->find->text, "%s", text);
 	return 0;
 }
 
-/* --- where it is ---------------------------------------------------------- */
+/* --- the place ------------------------------------------------------------ */
 
-/* The row that the block has by now. */
-static bool
-row_of(struct page *page, const struct page_view *v, const struct blk *b,
-    uint64_t *at)
-{
-	const struct page_rows_ops *rows = page_rows_ops(page);
-	unsigned layer = page->cursor.layer;
-	uint64_t addr = page->cursor.addr, seq = page->cursor.seq;
-	bool is_free = page->cursor.free, found;
-
-	page_hold_block(page, b);
-	found = rows->held(page, v, rows->total(page, v), at);
-	page->cursor.layer = layer;
-	page->cursor.addr = addr;
-	page->cursor.seq = seq;
-	page->cursor.free = is_free;
-	return found;
-}
-
-/* The list may have changed since the last step. */
+/* Finds the place again: the list may have changed since the last step. */
 static void
-resume(struct page *page, const struct page_view *v, uint64_t total)
+find_place(struct page *page, const struct page_view *v, uint64_t total)
 {
 	struct page_find *f = page->find;
 	uint64_t row;
 	size_t i;
 
 	for (i = f->nseen; i > 0; i--)
-		if (row_of(page, v, &f->seen[i - 1], &row)) {
+		if (page_rows_find_block(page_rows_ops(page), page, v,
+		    &f->seen[i - 1], &row)) {
 			f->at = f->back ? row : row + 1;
 			break;
 		}
@@ -138,7 +121,6 @@ resume(struct page *page, const struct page_view *v, uint64_t total)
 		f->at = total;
 }
 
-/* From the cursor on. */
 static void
 begin_round(struct page *page, const struct page_view *v)
 {
@@ -150,8 +132,8 @@ begin_round(struct page *page, const struct page_view *v)
 	f->looked = f->again = f->unsure = 0;
 	f->nseen = 0;
 	f->at = page->offs;
-	if (page->cursor.on && page->cursor.held && v->look->list != NULL &&
-	    rows->held(page, v, rows->total(page, v), &row))
+	if (page->cursor.on && page->cursor.known && v->look->list != NULL &&
+	    rows->locate(page, v, rows->total(page, v), &row))
 		f->at = f->back ? row : row + 1;
 	else if (page->cursor.on)
 		f->at = f->back ? page->cursor.at : page->cursor.at + 1;
@@ -168,12 +150,12 @@ page_find_begin(struct page *page, const struct page_view *v, const char *text,
 	int r;
 
 	if (text != NULL) {
-		r = look_for(page, text, e);
+		r = set_text(page, text, e);
 		if (r < 0)
 			return r;
 	}
 	f = page->find;
-	if (f == NULL || f->sieve == NULL)
+	if (f == NULL || f->filter == NULL)
 		return -ENOENT;
 	if (page_shows_groups(page))
 		return -ENOTSUP;
@@ -187,22 +169,22 @@ page_find_begin(struct page *page, const struct page_view *v, const char *text,
 /* --- a step --------------------------------------------------------------- */
 
 static void
-arrive(struct page *page, const struct page_view *v, const struct blk *b,
+move_cursor(struct page *page, const struct page_view *v, const struct blk *b,
     uint64_t row)
 {
 	page->find->on = false;
-	/* Rows that stand still are of another moment than this row's number. */
-	page_still_anew(page);
+	/* The row's number is that of now, not of a frozen order. */
+	page_refreeze(page);
 	page->found.total = page_rows_ops(page)->total(page, v);
 	page_move_to(page, row);
-	page_hold_block(page, b);
-	page->cursor.held = page->cursor.on;
-	page_still_touch(page, v);
+	page_cursor_set(page, b);
+	page->cursor.known = page->cursor.on;
+	page_freeze_briefly(page, v);
 }
 
-/* Rows from `lo` on, in the order of the search; true: one matches. */
+/* Looks at n rows from `lo` on; true: one matches. */
 static bool
-look_at(struct page *page, const struct page_view *v, uint64_t lo,
+look_at_rows(struct page *page, const struct page_view *v, uint64_t lo,
     const struct blk *b, size_t n)
 {
 	struct page_find *f = page->find;
@@ -214,8 +196,8 @@ look_at(struct page *page, const struct page_view *v, uint64_t lo,
 		f->seen[f->nseen++] = b[k];
 		f->looked++;
 		f->again += f->round;
-		if (page_sieve_lets(f->sieve, &b[k])) {
-			arrive(page, v, &b[k], lo + k);
+		if (page_row_filter_matches(f->filter, &b[k])) {
+			move_cursor(page, v, &b[k], lo + k);
 			return true;
 		}
 	}
@@ -223,9 +205,8 @@ look_at(struct page *page, const struct page_view *v, uint64_t lo,
 	return false;
 }
 
-/* Round the end, when it has been reached. */
 static void
-turn_round(struct page_find *f, uint64_t total)
+wrap_at_end(struct page_find *f, uint64_t total)
 {
 	if (f->back ? f->at > 0 : f->at < total)
 		return;
@@ -233,16 +214,13 @@ turn_round(struct page_find *f, uint64_t total)
 	f->round = true;
 }
 
-/*
- * No row has matched.  A name is asked for when a row is looked at, and some
- * have not come yet: then once more, as long as it takes names to come.
- */
+/* No row has matched.  Looking has requested names: another round may find one. */
 static enum page_find_state
 end_round(struct page *page, const struct page_view *v)
 {
 	struct page_find *f = page->find;
 
-	f->unsure += page_sieve_caught(f->sieve).unsure;
+	f->unsure += page_row_filter_sums(f->filter).unsure;
 	if (f->unsure > 0 && ++f->rounds < ROUNDS) {
 		begin_round(page, v);
 		return PAGE_FIND_ON;
@@ -271,10 +249,10 @@ page_find_step(struct page *page, const struct page_view *v, int64_t ns)
 		return PAGE_FIND_OFF;
 	}
 	total = rows->total(page, v);
-	resume(page, v, total);
-	page_sieve_begin(f->sieve, v);
+	find_place(page, v, total);
+	page_row_filter_begin(f->filter, v);
 	do {
-		turn_round(f, total);
+		wrap_at_end(f, total);
 		if (f->looked > f->most || (f->round && f->again >= f->before))
 			return end_round(page, v);
 		lo = f->back ? (f->at > CHUNK ? f->at - CHUNK : 0) : f->at;
@@ -282,14 +260,14 @@ page_find_step(struct page *page, const struct page_view *v, int64_t ns)
 		n = rows->window(page, v, lo, b, n);
 		if (n == 0)
 			return end_round(page, v);
-		if (look_at(page, v, lo, b, n))
+		if (look_at_rows(page, v, lo, b, n))
 			return PAGE_FIND_HERE;
 	} while (mono_now().ns - begun.ns < ns);
-	f->unsure += page_sieve_caught(f->sieve).unsure;
+	f->unsure += page_row_filter_sums(f->filter).unsure;
 	return PAGE_FIND_ON;
 }
 
-/* --- what is asked of it -------------------------------------------------- */
+/* --- state ---------------------------------------------------------------- */
 
 void
 page_find_stop(struct page *page)
@@ -329,7 +307,7 @@ page_find_unsure(const struct page *page)
 const char *
 page_find_text(const struct page *page)
 {
-	return page->find != NULL && page->find->sieve != NULL ?
+	return page->find != NULL && page->find->filter != NULL ?
 	    page->find->text : NULL;
 }
 
@@ -338,6 +316,6 @@ page_find_free(struct page_find *f)
 {
 	if (f == NULL)
 		return;
-	page_sieve_free(f->sieve);
+	page_row_filter_free(f->filter);
 	free(f);
 }

@@ -1,15 +1,13 @@
 /*
- * find: the cursor goes to the next row that an expression means; no row is
- * hidden.
+ * find: moves the cursor to the next row that matches; no row is hidden.
  *
  * Vocabulary
- *	search	rows looked through from the cursor on, forward or back, round
- *		the end once, until one matches.  In a large list that takes many
- *		steps; between two of them the list may change, and the search
- *		goes on behind the last row that it saw and that is still there.
- *	text	an expression (filter.h); one that is none, but holds no sign
- *		either, is looked for as it is.  Digits that can be an address
- *		are one, too.
+ *	search	looks at rows from the cursor on, forward or back, once round the
+ *		end, until one matches.  In a large list that takes many steps;
+ *		after each it continues behind the last row that is still there.
+ *	text	an expression (filter.h).  A text that is none, but has no operator
+ *		either, is searched for literally; so are digits that may be an
+ *		address.
  *
  * Example
  *	r = page_find_begin(page, v, "size>=1k", false, &e);
@@ -20,33 +18,34 @@
 #define PAGEK_FIND_H
 
 #include "../page/view.h"
-#include "row_filter.h"
+#include "../blocks/row_filter.h"
 
 enum page_find_state {
-	PAGE_FIND_OFF,		/* no search is on its way */
+	PAGE_FIND_OFF,		/* no search runs */
 	PAGE_FIND_ON,
 	PAGE_FIND_HERE,		/* the cursor is on a row that matches */
 	PAGE_FIND_NONE,		/* no row matches */
 };
 
 /*
- * Begins a search; text NULL: for what was looked for last.  -EINVAL with the
- * error filled: the text is wrong, and the last one stays; -ENOENT: there is no
- * last one; -ENOTSUP: the rows are groups; -ENOMEM.
+ * Begins a search; text NULL: for the last text.  -EINVAL with the error filled:
+ * the text is wrong, and the last one stays; -ENOENT: there is no last text;
+ * -ENOTSUP: the rows are groups; -ENOMEM.
  */
 int page_find_begin(struct page *, const struct page_view *, const char *text,
     bool back, struct filter_error *);
-/* Looks at rows for so long, and at some at least. */
+/* Looks at rows for about `ns` nanoseconds, and at 64 at least. */
 enum page_find_state page_find_step(struct page *, const struct page_view *,
     int64_t ns);
 void page_find_stop(struct page *);
 bool page_find_is_on(const struct page *);
-/* The search went round the end; and how far it has come. */
+/* The search went round the end. */
 bool page_find_went_round(const struct page *);
+/* Progress; 0 after the first round. */
 unsigned page_find_percent(const struct page *);
-/* Blocks whose name would have decided, and has not come. */
+/* Blocks whose deciding name is not known. */
 uint64_t page_find_unsure(const struct page *);
-/* What was looked for last; NULL: nothing. */
+/* The last text; NULL: none. */
 const char *page_find_text(const struct page *);
 void page_find_free(struct page_find *);
 

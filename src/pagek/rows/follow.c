@@ -5,41 +5,41 @@
 #include <time.h>
 
 #include "follow.h"
-#include "free_blocks.h"
-#include "groups.h"
+#include "../blocks/free_blocks.h"
+#include "../groups/groups.h"
 #include "rows.h"
 
-struct page_followed {
+struct page_follow {
 	bool on;
-	bool group;		/* ... and no block */
-	bool free;		/* a free one, known by where it lies */
+	bool group;		/* else a block */
+	bool free;		/* a free block, known by its address */
 	struct blk blk;
-	struct page_group_hold hold;
-	char name[PAGE_NAME_MAX];	/* the group's; outside text */
+	struct page_group_ref ref;
+	char name[PAGE_NAME_MAX];	/* of the group; outside text */
 	uint32_t stream_no;
 };
 
 void
-page_followed_free(struct page_followed *f)
+page_follow_free(struct page_follow *f)
 {
 	free(f);
 }
 
 bool
-page_followed_stop(struct page *page)
+page_follow_stop(struct page *page)
 {
-	if (page->followed == NULL || !page->followed->on)
+	if (page->follow == NULL || !page->follow->on)
 		return false;
-	page->followed->on = false;
+	page->follow->on = false;
 	return true;
 }
 
 static int
-take_group(struct page *page, const struct page_view *v,
-    struct page_followed *f)
+follow_group(struct page *page, const struct page_view *v,
+    struct page_follow *f)
 {
 	struct page_groups *g = page->groups;
-	const struct page_group_kind *k = page_group_kind(page->group);
+	const struct page_group_kind *k = page_group_kind(page->group.kind);
 	const struct profile_group *row;
 	struct page_group_words w;
 	struct page_group_at at;
@@ -47,34 +47,34 @@ take_group(struct page *page, const struct page_view *v,
 	if (g == NULL || !page_groups_at(g, page->cursor.on ? page->cursor.at :
 	    page->offs, &at))
 		return -ENOENT;
-	/* A group of the second level is followed with the one that it is in. */
+	/* In an expanded group that group is followed. */
 	row = page_groups_row(g, at.what == ROW_GROUP ? at.index :
 	    page_branch_rank(g, at.branch));
 	if (row == NULL || k == NULL)
 		return -ENOENT;
 	f->group = true;
-	f->hold = (struct page_group_hold){ 0 };
-	page_group_hold(v, k->by, row, &f->hold);
+	f->ref = (struct page_group_ref){ 0 };
+	page_group_ref_set(v, k->by, row, &f->ref);
 	page_group_say(page, v, k, row, &w);
 	snprintf(f->name, sizeof f->name, "%s", w.name);
 	return 0;
 }
 
 int
-page_followed_toggle(struct page *page, const struct page_view *v)
+page_follow_toggle(struct page *page, const struct page_view *v)
 {
-	struct page_followed *f = page->followed;
+	struct page_follow *f = page->follow;
 	int r = 0;
 
-	if (page_followed_stop(page))
+	if (page_follow_stop(page))
 		return 0;
 	if (f == NULL)
-		f = page->followed = calloc(1, sizeof *f);
+		f = page->follow = calloc(1, sizeof *f);
 	if (f == NULL)
 		return -ENOMEM;
 	f->group = false;
 	if (!page_block_at_cursor(page, v, &f->blk))
-		r = page_shows_groups(page) ? take_group(page, v, f) :
+		r = page_shows_groups(page) ? follow_group(page, v, f) :
 		    -ENOENT;
 	if (r < 0)
 		return r;
@@ -83,46 +83,44 @@ page_followed_toggle(struct page *page, const struct page_view *v)
 	f->on = true;
 	if (!page->cursor.on) {
 		page_move_to(page, page->offs);
-		page_hold(page, v);
+		page_remember_cursor(page, v);
 	}
 	return 1;
 }
 
 void
-page_followed_text(const struct page *page, char out[PAGE_FOLLOWED_TEXT])
+page_follow_text(const struct page *page, char out[PAGE_FOLLOW_TEXT])
 {
-	const struct page_followed *f = page->followed;
+	const struct page_follow *f = page->follow;
 	char *c;
 
 	out[0] = '\0';
 	if (f == NULL || !f->on)
 		return;
 	if (f->group) {
-		snprintf(out, PAGE_FOLLOWED_TEXT, "follow %.24s", f->name);
+		snprintf(out, PAGE_FOLLOW_TEXT, "follow %.24s", f->name);
 		for (c = out; *c != '\0'; c++)
 			if (*c < ' ' || *c > '~')
 				*c = '?';
 	} else {
-		snprintf(out, PAGE_FOLLOWED_TEXT, "follow %08llx",
+		snprintf(out, PAGE_FOLLOW_TEXT, "follow %08llx",
 		    (unsigned long long)f->blk.addr);
 	}
 }
 
-/* --- its end ------------------------------------------------------------ */
-
-/* What is not in some rows of a list may well be in the list. */
+/* The list has to be complete to tell. */
 static bool
-has_ended(const struct page_followed *f, const struct page_view *v)
+was_freed(const struct page_follow *f, const struct page_view *v)
 {
 	if (f->group || f->free || v->look != v->live || v->look->window ||
 	    !v->look->settled || v->look->list == NULL)
 		return false;
-	return !blklist_has(v->look->list, &f->blk, NULL);
+	return !page_is_listed(v, &f->blk);
 }
 
 static void
-say_end(struct page *page, const struct page_view *v,
-    const struct page_followed *f)
+report_free(struct page *page, const struct page_view *v,
+    const struct page_follow *f)
 {
 	char when[16] = "";
 	struct tm tm;
@@ -134,15 +132,14 @@ say_end(struct page *page, const struct page_view *v,
 	    (unsigned long long)f->blk.addr, when);
 }
 
-/* --- where it is -------------------------------------------------------- */
-
-/* In the middle, unless it is to be seen where it is. */
+/* Scrolls it to the middle unless it is visible. */
 static void
 put_cursor(struct page *page, uint64_t at)
 {
-	uint64_t rows = page->found.window > 0 ? (uint64_t)page->found.window : 1;
+	uint64_t rows =
+	    page->found.window > 0 ? (uint64_t)page->found.window : 1;
 
-	page->cursor.on = page->cursor.held = true;
+	page->cursor.on = page->cursor.known = true;
 	page->cursor.at = at;
 	if (at < page->offs || at - page->offs >= rows)
 		page->offs = at > rows / 2 ? at - rows / 2 : 0;
@@ -150,83 +147,80 @@ put_cursor(struct page *page, uint64_t at)
 
 static void
 seek_block(struct page *page, const struct page_view *v,
-    const struct page_followed *f)
+    const struct page_follow *f)
 {
-	const struct page_rows_ops *rows = page_rows_ops(page);
-	struct page probe;
 	uint64_t at;
 
-	if (page->cursor.on && page->cursor.held &&
-	    page_holds_block(page, &f->blk))
+	if (page->cursor.on && page->cursor.known &&
+	    page_cursor_is_on(page, &f->blk))
 		return;
-	probe = *page;
-	page_hold_block(&probe, &f->blk);
-	if (!rows->held(&probe, v, rows->total(page, v), &at))
+	if (!page_rows_find_block(page_rows_ops(page), page, v, &f->blk, &at))
 		return;
-	page_hold_block(page, &f->blk);
+	page_cursor_set(page, &f->blk);
 	put_cursor(page, at);
 }
 
-/* The group of this kind that it is in. */
+/* The key of the group of this kind that it is in. */
 static bool
 find_group(const struct page_groups *g, const struct page_view *v,
-    struct page_followed *f, uint64_t *key)
+    struct page_follow *f, uint64_t *key)
 {
-	const struct page_group_kind *k = page_group_kind(g->kind);
-	struct page_group_hold hold = f->hold;
+	const struct page_group_kind *k = page_group_kind(g->shown.kind);
+	struct page_group_ref ref = f->ref;
 
 	if (f->group) {
-		if (k->tag != NULL ? profile_ranking_find(g->shown,
-		    hold.key) < 0 : !page_group_find(g, v, k->by, &hold))
+		if (k->tag != NULL ? profile_ranking_find(g->shown.groups,
+		    ref.key) < 0 : !page_group_ref_find(g, v, k->by, &ref))
 			return false;
-		*key = hold.key;
+		*key = ref.key;
 		return true;
 	}
 	if (k->tag != NULL) {
 		*key = profile_tag_key(k->tag(v, g->now_ms, &f->blk));
 		return true;
 	}
-	/* By any frame it is in several: that of who asked is meant. */
+	/* By any frame it is in several groups: that of the origin is meant. */
 	return profile_key_of(g->profile, k->by == PROFILE_FRAME ?
 	    PROFILE_FUNCTION : k->by, f->blk.caller, key) == 0;
 }
 
 static void
 seek_group(struct page *page, const struct page_view *v,
-    struct page_followed *f)
+    struct page_follow *f)
 {
 	struct page_groups *g = page->groups;
 	const struct profile_group *row;
 	uint64_t key, offset;
 	int64_t at;
 
-	if (g == NULL || g->nrow == 0 || g->kind != page->group ||
+	if (g == NULL || g->nrow == 0 || g->shown.kind != page->group.kind ||
 	    !find_group(g, v, f, &key))
 		return;
-	if (page->cursor.on && page->cursor.held && g->cursor.key == key)
+	if (page->cursor.on && page->cursor.known && g->cursor.group.key == key)
 		return;
-	at = profile_ranking_find(g->shown, key);
+	at = profile_ranking_find(g->shown.groups, key);
 	row = at >= 0 ? page_groups_row(g, (size_t)at) : NULL;
 	if (row == NULL)
 		return;
-	page_group_hold(v, page_group_kind(g->kind)->by, row, &g->cursor);
-	g->cursor_on = ROW_GROUP;
+	page_group_ref_set(v, page_group_kind(g->shown.kind)->by, row,
+	    &g->cursor.group);
+	g->cursor.what = ROW_GROUP;
 	if (page_groups_offset(g, ROW_GROUP, NULL, (size_t)at, &offset))
 		put_cursor(page, offset);
 }
 
 void
-page_followed_begin(struct page *page, const struct page_view *v)
+page_follow_refresh(struct page *page, const struct page_view *v)
 {
-	struct page_followed *f = page->followed;
+	struct page_follow *f = page->follow;
 
-	if (f == NULL || !f->on || !page->on_screen || page->bare)
+	if (f == NULL || !f->on || page->medium != PAGE_SCREEN)
 		return;
 	if (f->stream_no != v->look->stream_no) {
 		f->on = false;
-	} else if (has_ended(f, v)) {
+	} else if (was_freed(f, v)) {
 		f->on = false;
-		say_end(page, v, f);
+		report_free(page, v, f);
 	} else if (page_shows_groups(page)) {
 		seek_group(page, v, f);
 	} else if (!f->group && v->look->list != NULL) {

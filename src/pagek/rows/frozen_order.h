@@ -1,74 +1,61 @@
 /*
- * frozen_order: rows that keep their places while their values go on.
+ * frozen_order: rows keep their places while their values change.
  *
  * Vocabulary
- *	still	the order of rows is frozen: each keeps its place, what is freed
- *		keeps its row, dimmed, and what is new does not push in.
- *	held	... until it is let go (z); else for PAGE_STILL_MS after the last
- *		key that moved the cursor.
- *	band	the rows known by now: those around the window, a bounded number
- *		of them.  One that is scrolled towards is taken to it; who goes
- *		farther than that has the order of that moment frozen anew.
+ *	frozen	each row keeps its place: a block that is freed keeps its row,
+ *		dimmed, and new blocks get none.
+ *	held	frozen by `z` until the next `z`.  A key that moves the cursor
+ *		freezes the order for PAGE_FREEZE_MS.
+ *	band	the frozen rows: those around the window, PAGE_FROZEN_ROWS at
+ *		most.  Scrolling extends it; a jump beyond it freezes the order
+ *		of that moment.
  *
- * It is laid over whatever rows are shown (page_rows_ops()): what stands in the
- * band are identities, looked up with each picture.  A picture that is paused
- * meanwhile keeps it; in one that is paused already nothing moves.
+ * The band holds the identities of blocks; each picture looks their values up.
+ * It works on any rows that are blocks (page_rows_ops()).  Groups freeze their
+ * own order (page_groups_are_frozen()).  A paused picture keeps the band.
  *
  * Example
- *	page_still_touch(page, v);	a cursor key: before the cursor moves
+ *	page_freeze_briefly(page, v);	a cursor key, before the cursor moves
  *	page_move(page, 1);
- *	page_hold(page, v);
+ *	page_remember_cursor(page, v);
  *	...
- *	page_still_begin(page, v);	with each picture, before its rows
+ *	page_freeze_refresh(page, v);	each picture, before its rows
  */
 #ifndef PAGEK_FROZEN_ORDER_H
 #define PAGEK_FROZEN_ORDER_H
 
-#include "../page/view.h"
 #include "rows.h"
 
-#define PAGE_STILL_MS 5000
-#define PAGE_STILL_BAND 16384	/* rows at most */
+#define PAGE_FREEZE_MS 5000
+#define PAGE_FROZEN_ROWS 16384
 
-struct page_still;
-
-/* A key that moves the cursor: the rows of now stay where they are for a while. */
-void page_still_touch(struct page *, const struct page_view *);
+/* A key that moves the cursor freezes the rows of now for PAGE_FREEZE_MS. */
+void page_freeze_briefly(struct page *, const struct page_view *);
 /*
- * Holds the order, or lets it go; true: it is held.  Where not all blocks are
- * there it begins as soon as they are.
+ * Freezes the order, or releases it; true: it is frozen.  It begins as soon as
+ * the session has all blocks.
  */
-bool page_still_toggle(struct page *, const struct page_view *);
-/* Somebody asks for other rows or another order: that one is frozen now. */
-void page_still_anew(struct page *);
-/* Another moment is looked at: only what is held still stands still. */
-void page_still_loosen(struct page *);
-/* For each picture, before its rows are counted. */
-void page_still_begin(struct page *, const struct page_view *);
-/* Rows up to the cursor are known, wherever it was moved to. */
-void page_still_reach(struct page *, const struct page_view *);
-void page_still_free(struct page_still *);
+bool page_freeze_toggle(struct page *, const struct page_view *);
+/* The picture shows another moment: only an order that is held stays frozen. */
+void page_freeze_end_brief(struct page *);
+/* For each picture, before its rows are counted.  Without memory nothing is frozen. */
+void page_freeze_refresh(struct page *, const struct page_view *);
+void page_frozen_order_free(struct page_frozen_order *);
 
-/*
- * Groups keep the order of the take before, with what they sum to by now; how
- * many are new they count themselves (groups.h).
- */
-bool page_still_keeps_groups(const struct page *, const struct page_view *);
-/* Rows stand still in this picture. */
-bool page_still_on(const struct page *);
-/* All blocks are needed: the order is held, or stands still. */
-bool page_still_wants_all(const struct page *);
-/* A row of the picture, or among its groups, whose block is in the list no more. */
-bool page_still_gone(const struct page *, const struct page_view *,
+/* The rows of this picture are frozen ones. */
+bool page_rows_are_frozen(const struct page *);
+/* The session has to have all blocks: the order is held or frozen. */
+bool page_freeze_wants_all(const struct page *);
+/* A frozen row, or a row of an expanded group, whose block is no longer listed. */
+bool page_row_is_freed(const struct page *, const struct page_view *,
     const struct blk *);
 /*
- * "order: frozen 4s  +312 new"; form 0 is the longest, each next one shorter,
- * down to "z".
- * "" when nothing stands still.  False: there is no such form.
+ * "order: frozen 4s  +312 new"; form 0 is the longest, 3 the shortest ("z").
+ * False, and "": nothing is frozen, or there is no such form.
  */
-bool page_still_text(const struct page *, const struct page_view *, int form,
+bool page_freeze_text(const struct page *, const struct page_view *, int form,
     char *out, size_t cap);
 
-extern const struct page_rows_ops page_rows_still;
+extern const struct page_rows_ops page_rows_frozen;
 
 #endif

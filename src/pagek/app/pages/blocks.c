@@ -11,12 +11,12 @@
 #include "../../layout/group_fields.h"
 #include "../../layout/layout.h"
 #include "../../picture/picture.h"
-#include "../../rows/choice.h"
-#include "../../rows/departures.h"
+#include "../../blocks/choice.h"
+#include "../../rows/freed_rows.h"
 #include "../../rows/follow.h"
-#include "../../rows/free_blocks.h"
+#include "../../blocks/free_blocks.h"
 #include "../../rows/frozen_order.h"
-#include "../../rows/groups.h"
+#include "../../groups/groups.h"
 #include "../../rows/rows.h"
 #include "../app.h"
 #include "../../batch/batch.h"
@@ -44,9 +44,9 @@ begin_move(struct app *app, const struct page_view *v)
 		app_say(app, "there are no rows");
 		return false;
 	}
-	if (page_followed_stop(app->page))
+	if (page_follow_stop(app->page))
 		app_say(app, "follows no longer: the cursor was moved");
-	page_still_touch(app->page, v);
+	page_freeze_briefly(app->page, v);
 	return true;
 }
 
@@ -58,7 +58,7 @@ move_to(struct app *app, uint64_t offset)
 	if (!begin_move(app, &v))
 		return;
 	page_move_to(app->page, offset);
-	page_hold(app->page, &v);
+	page_remember_cursor(app->page, &v);
 }
 
 static void
@@ -69,7 +69,7 @@ move(struct app *app, int delta)
 	if (!begin_move(app, &v))
 		return;
 	page_move(app->page, delta);
-	page_hold(app->page, &v);
+	page_remember_cursor(app->page, &v);
 }
 
 static void
@@ -122,7 +122,7 @@ toggle_frozen(struct app *app)
 {
 	struct page_view v = app_view(app);
 
-	if (!page_still_toggle(app->page, &v))
+	if (!page_freeze_toggle(app->page, &v))
 		app_say(app, "order: live");
 	else if (v.look->window)
 		app_say(app, "order: frozen as soon as the whole list is here");
@@ -133,12 +133,12 @@ toggle_frozen(struct app *app)
 static void
 toggle_followed(struct app *app)
 {
-	char what[PAGE_FOLLOWED_TEXT];
+	char what[PAGE_FOLLOW_TEXT];
 	struct page_view v = app_view(app);
 	int r;
 
-	r = page_followed_toggle(app->page, &v);
-	page_followed_text(app->page, what);
+	r = page_follow_toggle(app->page, &v);
+	page_follow_text(app->page, what);
 	if (r > 0)
 		app_say(app, "%s: until it ends, F or the cursor is moved",
 		    what);
@@ -177,7 +177,8 @@ has_groups(struct app *app)
 static void
 say_kinds(struct app *app)
 {
-	const struct page_group_kind *k = page_group_kind(app->page->group);
+	const struct page_group_kind *k =
+	    page_group_kind(app->page->group.kind);
 	const struct page_group_kind *k2 = page_group_kind(
 	    page_group_below(app->page));
 
@@ -192,7 +193,7 @@ next_group(struct app *app)
 
 	if (!has_groups(app))
 		return;
-	page_set_group(page, page->group + 1);
+	page_set_group(page, page->group.kind + 1);
 	say_kinds(app);
 }
 
@@ -204,12 +205,12 @@ next_group_below(struct app *app)
 
 	if (!has_groups(app))
 		return;
-	if (page->group == 0) {
+	if (page->group.kind == 0) {
 		app_say(app, "B groups groups again: b makes them");
 		return;
 	}
 	/* Grouping twice by the same kind makes no sense. */
-	if (kind == page->group)
+	if (kind == page->group.kind)
 		kind++;
 	page_set_group_below(page, kind);
 	say_kinds(app);
@@ -222,9 +223,9 @@ toggle_flat(struct app *app)
 
 	if (!has_groups(app))
 		return;
-	if (page->group == 0)
-		page_set_group(page, page->group_last != 0 ?
-		    page->group_last : page_group_kind_called("site"));
+	if (page->group.kind == 0)
+		page_set_group(page, page->group.last != 0 ?
+		    page->group.last : page_group_kind_called("site"));
 	else
 		page_set_group(page, 0);
 	say_kinds(app);
@@ -252,8 +253,9 @@ static void
 say_failed(struct app *app, int r)
 {
 	if (r == -ENOENT)
-		app_say(app, app->page->group != 0 ? "there is no group here" :
-		    "these are no groups: b makes them");
+		app_say(app, app->page->group.kind != 0
+				 ? "there is no group here"
+				 : "these are no groups: b makes them");
 	else if (r == -ENOSPC)
 		app_say(app, "so many groups are open: close some");
 	else if (r < 0)
@@ -271,10 +273,10 @@ enter_group(struct app *app)
 	if (page_group_below(page) != 0 && page_groups_at_hand(page, &v) &&
 	    page_groups_at(page->groups, page->cursor.on ? page->cursor.at :
 	    page->offs, &at) && at.what == ROW_GROUP) {
-		if (page_group_is_open(page, at.index))
-			page_fold(page);
+		if (page_group_is_expanded(page, at.index))
+			page_collapse_group(page);
 		else
-			say_failed(app, page_unfold(page, &v));
+			say_failed(app, page_expand_group(page, &v));
 	} else if (!page_open_group(page, &v)) {
 		say_failed(app, -ENOENT);
 	}
@@ -285,17 +287,18 @@ unfold(struct app *app)
 {
 	struct page_view v = app_view(app);
 
-	say_failed(app, page_unfold(app->page, &v));
+	say_failed(app, page_expand_group(app->page, &v));
 }
 
 static void
 fold(struct app *app)
 {
-	if (app->page->opened)
+	if (app->page->group.opened)
 		page_close_group(app->page);
-	else if (!page_fold(app->page))
-		app_say(app, app->page->group != 0 ? "nothing is open here" :
-		    "these are no groups: b makes them");
+	else if (!page_collapse_group(app->page))
+		app_say(app, app->page->group.kind != 0
+				 ? "nothing is open here"
+				 : "these are no groups: b makes them");
 }
 
 static void
@@ -303,7 +306,7 @@ unfold_all(struct app *app)
 {
 	struct page_view v = app_view(app);
 
-	say_failed(app, page_unfold_all(app->page, &v));
+	say_failed(app, page_expand_all_groups(app->page, &v));
 }
 
 /* Without a link and a cursor, Enter tries to connect. */
@@ -330,7 +333,7 @@ go_back(struct app *app)
 {
 	if (app_step_stop(app) || app_find_stop(app) || jobs_cancel(&app->jobs))
 		return;
-	if (app->page->opened) {
+	if (app->page->group.opened) {
 		page_close_group(app->page);
 		return;
 	}
@@ -338,7 +341,7 @@ go_back(struct app *app)
 		app_filter(app, "");
 		return;
 	}
-	if (!page_followed_stop(app->page) && !app->page->cursor.on)
+	if (!page_follow_stop(app->page) && !app->page->cursor.on)
 		app_say(app, "nothing is open: q quits");
 	app->page->cursor.on = false;
 }
@@ -476,8 +479,8 @@ static void
 groups_get_sorting(const struct app *app, struct page_sorting *s)
 {
 	*s = (struct page_sorting){ .n = 1 };
-	s->by[0].sort = (uint8_t)app->page->group_sort;
-	s->by[0].reverse = app->page->group_reverse;
+	s->by[0].sort = (uint8_t)app->page->group.sort;
+	s->by[0].reverse = app->page->group.reverse;
 }
 
 static void
@@ -485,20 +488,21 @@ groups_set_sorting(struct app *app, const struct page_sorting *s)
 {
 	struct page *page = app->page;
 
-	page->group_sort = s->by[0].sort;
-	page->group_reverse = s->by[0].reverse;
+	page->group.sort = s->by[0].sort;
+	page->group.reverse = s->by[0].reverse;
 	if (!page->cursor.on)
 		page->offs = 0;
-	app_say(app, "groups by %s%s", page_sum_word(page->group_sort),
-	    page->group_reverse ? ", reversed" : "");
+	app_say(app, "groups by %s%s", page_sum_word(page->group.sort),
+	    page->group.reverse ? ", reversed" : "");
 }
 
 static size_t
 group_key_beside(struct app *app, bool right)
 {
-	const struct page_group_kind *k = page_group_kind(app->page->group);
+	const struct page_group_kind *k =
+	    page_group_kind(app->page->group.kind);
 
-	return page_sum_next(app->page->group_sort, right ? 1 : -1,
+	return page_sum_next(app->page->group.sort, right ? 1 : -1,
 	    k->by == PROFILE_FRAME);
 }
 
@@ -564,12 +568,12 @@ click_row(struct app *app, int row)
 	struct page_view v = app_view(app);
 	uint64_t at;
 
-	if (!page_leaving_offset(page, (size_t)(row - page->found.spots.first),
-	    &at))
+	if (!page_freed_rows_offset(
+		page, (size_t)(row - page->found.spots.first), &at))
 		return;
-	page_still_touch(page, &v);
+	page_freeze_briefly(page, &v);
 	page_move_to(page, at);
-	page_hold(page, &v);
+	page_remember_cursor(page, &v);
 	if (app_click_is_double(app, row))
 		app_key(app, PAGE_KEY_ENTER);
 }
@@ -596,9 +600,9 @@ save(struct app *app, struct page_picture *pic)
 	uint64_t offs = page->offs;
 	int r;
 
-	page->bare = true;
+	page->medium = PAGE_SCREEN_COPY;
 	r = page_compose(page, app->session, app->cols, app->rows, pic);
-	page->bare = false;
+	page->medium = PAGE_SCREEN;
 	/* Without key bar there is room for other rows than on the screen. */
 	page->cursor = cursor;
 	page->found = found;
@@ -636,13 +640,13 @@ put_groups(struct page *page, const struct page_view *v, struct json *j)
 }
 
 static int
-put_data(struct batch *b, struct profile *p, struct page_sieve *sieve)
+put_data(struct batch *b, struct profile *p, struct page_row_filter *sieve)
 {
 	struct page_view v;
 	int r;
 
 	batch_view(&v, b->page, b->session);
-	if (b->page->group != 0)
+	if (b->page->group.kind != 0)
 		return put_groups(b->page, &v, b->json);
 	r = page_choice_text_begin(b->page, &v);
 	if (r == 0)
@@ -662,7 +666,7 @@ static int
 text_print(struct batch *b)
 {
 	const struct nodes_look *look = nodes_session_look(b->session);
-	struct page_sieve *sieve;
+	struct page_row_filter *sieve;
 	struct profile *p;
 	size_t lacking;
 	int r;
@@ -674,7 +678,7 @@ text_print(struct batch *b)
 		r = batch_profile(b->loop, b->session, &b->page->opts, sieve, 0,
 		    batch_names_ms(b), &p, &lacking);
 	if (r < 0) {
-		page_sieve_free(sieve);
+		page_row_filter_free(sieve);
 		return r;
 	}
 	if (b->once)
@@ -683,7 +687,7 @@ text_print(struct batch *b)
 	r = options_as_data(b->o) ? put_data(b, p, sieve) :
 	    put_picture(b, look->listed ? 0 : batch_lines(b->out));
 	profile_free(p);
-	page_sieve_free(sieve);
+	page_row_filter_free(sieve);
 	return r;
 }
 

@@ -96,7 +96,7 @@ next_kind(struct app *app)
 {
 	unsigned by = page_group_kind_called("function"), kind;
 
-	kind = (app->page->group != 0 ? app->page->group : by) + 1;
+	kind = (app->page->group.kind != 0 ? app->page->group.kind : by) + 1;
 	if (page_group_kind(kind) == NULL)
 		kind = by;
 	page_set_group(app->page, kind);

@@ -86,8 +86,8 @@ compose(struct app *app, int rows, struct page_picture *pic)
 	size_t n;
 	const struct nodes_surveyed *const *row = rows_of(app, &n);
 
-	return page_nodes_compose(&state_of(app)->page, row, n, &app->page->opts,
-	    app->cols, rows, pic);
+	return page_nodes_compose(&state_of(app)->page, row, n,
+	    &app->page->opts, app->cols, rows, pic);
 }
 
 static void
@@ -134,7 +134,8 @@ retry(struct app *app)
 	}
 	nodes_survey_retry(state_of(app)->survey, r->word);
 	if (page_how_answers(r->how))
-		app_say(app, "%s answers: it is asked again and again", r->word);
+		app_say(
+		    app, "%s answers: it is asked again and again", r->word);
 	else
 		app_say(app, "trying %s", r->word);
 }

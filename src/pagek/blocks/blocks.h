@@ -1,0 +1,53 @@
+/*
+ * blocks: the blocks of a list that are rows, and their order.
+ *
+ * Vocabulary
+ *	rows	what a page lists: blocks of the list, groups, or the blocks of
+ *		one group.  Each is a struct page_rows_ops.
+ *	choice	the blocks that a filter lets through, sorted (choice.h).
+ *	filter	an expression over the fields of a block (row_filter.h).
+ *	order	what blocks are sorted by (order.h, sorts.def).
+ *	walk	a block list read in portions while it changes (list_walk.h).
+ *	collection	what a walk and a sort have found (collection.h).
+ *	drain	only blocks that existed at one moment (drain.h).
+ *	free block	memory between blocks, as a row (free_blocks.h).
+ *
+ * Example: the first 20 blocks that match an expression
+ *	page_choice_filter(page, "size>=1k", &error);
+ *	page_choice_refresh(page, v);
+ *	n = page_rows_choice.window(page, v, 0, blks, 20);
+ */
+#ifndef PAGEK_BLOCKS_H
+#define PAGEK_BLOCKS_H
+
+#include "../page/view.h"
+
+struct page_rows_ops {
+	uint64_t (*total)(const struct page *, const struct page_view *);
+	/* Copies out the blocks from offset `at` on; NULL: rows are no blocks. */
+	size_t (*window)(const struct page *, const struct page_view *,
+	    uint64_t at, struct blk *out, size_t n);
+	/* Remembers what is at the cursor; NULL: the block there.  False: nothing is. */
+	bool (*remember)(struct page *, const struct page_view *);
+	/* The offset of that now, among `total` rows; false: it is gone. */
+	bool (*locate)(struct page *, const struct page_view *, uint64_t total,
+	    uint64_t *offset);
+};
+
+extern const struct page_rows_ops page_rows_list;	/* the whole list, with free blocks */
+
+/* Remembers what is at the cursor; false: nothing is. */
+bool page_rows_remember(const struct page_rows_ops *, struct page *,
+    const struct page_view *);
+/* The cursor is on this block. */
+void page_cursor_set(struct page *, const struct blk *);
+bool page_cursor_is_on(const struct page *, const struct blk *);
+
+/* A block with the same address, sequence number and layer. */
+bool page_same_block(const struct blk *, const struct blk *);
+/* The block is in the view's list. */
+bool page_is_listed(const struct page_view *, const struct blk *);
+/* Blocks of the list up to that sequence number: the first ones by age. */
+uint64_t page_blocks_until(const struct page_view *, uint64_t seq);
+
+#endif
