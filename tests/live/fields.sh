@@ -252,13 +252,13 @@ nameless() {
 	node_s=$!
 	until_true 20 test -S "$tmp/s/pagek/node" && watch s "$tmp/gamma" 7 9999
 }
-callers='callers? to come'
+waiting='waiting for .* of .* names'
 without="listing written to $tmp/blank \(.* blocks\); without the names? of [0-9]+"
 blank() {
 	nameless && open 124 30 --listing "$tmp/blank" \
 	    "unix:$tmp/s/pagek/node" && wait_for 'gamma.*LIVE' && keys l &&
-	    wait_for "names of .* $callers" && wait_for "$without" &&
-	    keys l && wait_for "names of .* $callers" &&
+	    wait_for "$waiting" && wait_for "$without" &&
+	    keys l && wait_for "$waiting" &&
 	    goes 0590 0590 "alpha.*LIVE" && wait_for "$without" && ends 0
 	r=$?
 	kill_node "$node_s"
