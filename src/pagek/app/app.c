@@ -195,7 +195,7 @@ void
 app_resumed(struct app *app, int64_t gap_ms)
 {
 	if (gap_ms >= 500)
-		app_say(app, "resumed, %lld s shown as gap",
+		app_say(app, "resumed; graphs have a gap of %lld s",
 		    (long long)(gap_ms + 500) / 1000);
 	else
 		app_say(app, "resumed");
@@ -231,7 +231,7 @@ app_reset_costs(struct app *app)
 	    nodes_session_look(app->session));
 	page_view_live(&v, app->session);
 	page_peak_anew(app->page, &v);
-	app_say(app, "costs and maxima are counted anew, for this page alone");
+	app_say(app, "timings and peaks of this page are counted anew");
 }
 
 /* --- jobs --------------------------------------------------------------- */

@@ -41,7 +41,7 @@ app_mark(struct app *app)
 	base_human_bytes(bytes, sizeof bytes, m->mark.est_bytes);
 	app_say(app, "marked %s, %s%s block%s, %s%s%s", at, about, blocks,
 	    m->mark.est_blocks == 1 ? "" : "s", about, bytes, m->uncopied ?
-	    ": too many for it to be known which are freed" : "");
+	    ": too many to know which are freed" : "");
 }
 
 void
@@ -51,7 +51,7 @@ app_drain(struct app *app)
 
 	if (app->waits.drain) {
 		app->waits.drain = false;
-		app_say(app, "will not drain");
+		app_say(app, "drain cancelled");
 		return;
 	}
 	if (page_is_draining(app->page)) {

@@ -21,7 +21,7 @@ continue_pause(struct app *app)
 		return;
 	r = page_freeze(app->page, &v);
 	if (r == -EAGAIN)
-		app_say(app, "pauses as it was at the key: %u %% copied",
+		app_say(app, "pausing: %u %% copied",
 		    page_freezing(app->page));
 	if (r == -EAGAIN || r == -ESTALE)
 		return;
@@ -77,7 +77,7 @@ app_step(struct app *app, bool back)
 	} else if (r == -EINVAL) {
 		app_say(app, "pause first (Space)");
 	} else {
-		app_say(app, back ? "nothing before this is kept" :
+		app_say(app, back ? "there is no earlier picture" :
 		    "nothing after the pause");
 	}
 }

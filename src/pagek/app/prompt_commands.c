@@ -121,7 +121,7 @@ arm_target(struct app *app, enum wire_arming arming)
 		app_say(app, "there is no live target to %s",
 		    off ? "disarm" : "arm");
 	else if (nodes_session_look(app->session)->state == NODES_LIVE)
-		app_say(app, off ? "asked the node to let it sleep" :
+		app_say(app, off ? "asked the node to disarm it" :
 		    "it logs already, and will until it is disarmed");
 	else
 		app_say(app, off ? "it is dormant already" :

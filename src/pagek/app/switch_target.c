@@ -109,9 +109,8 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 	if (r != 0) {
 		len = 0;
 		if (wrong_digit(word) > 0)
-			base_append(why, cap, &len,
-			    "no node '%s': position %zu "
-			    "is no hexadecimal digit, if a number was meant",
+			base_append(why, cap, &len, "no node '%s': position %zu "
+			    "is no hexadecimal digit",
 			    word, wrong_digit(word));
 		len = strlen(why);
 		if (said[0] != '\0')
@@ -517,7 +516,7 @@ go_back(struct app *app)
 	struct app_place place = app->places.before;
 
 	if (!app->places.has_before) {
-		app_say(app, "the page was at no other node before");
+		app_say(app, "there is no previous node");
 		return false;
 	}
 	if (!place.initial)

@@ -203,8 +203,8 @@ report_unsure(const struct page_row_filter *sieve)
 	uint64_t unsure = page_row_filter_sums(sieve).unsure;
 
 	if (unsure > 0)
-		notice("names that the filter asks for are not there of "
-		    "%llu %s, which count as having none",
+		notice("the filter needs names that are unknown for %llu %s; "
+		    "they count as blocks without a name",
 		    (unsigned long long)unsure, unsure == 1 ? "block" :
 		    "blocks");
 }
@@ -271,8 +271,8 @@ batch_report_names(const struct options *o, struct nodes_session *s,
 
 	if (lacking == 0)
 		return;
-	notice("names or lines of %zu of %zu stacks were not there within "
-	    "%g s%s%s: what has no name stands as module+offset", lacking, of,
+	notice("names of %zu of %zu stacks are missing after %g s%s%s; they are "
+	    "shown as module+offset", lacking, of,
 	    o->timeout_ms / 1000.0, fetching[0] != '\0' ? ", fetching " : "",
 	    fetching);
 }

@@ -37,7 +37,7 @@ int batch_visit(const struct options *, uv_loop_t *,
     bool (*fits)(const struct nodes_look *),
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
 
-/* batch_visit() for commands that need a list. */
+/* If there is a list. */
 int batch_watch(const struct options *, uv_loop_t *,
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
 
@@ -58,7 +58,7 @@ void batch_report_loss(const struct options *, const struct nodes_look *);
 int batch_ask_nodes(const struct options *, uv_loop_t *, struct nodes_survey **,
     bool *complete);
 
-/* The exit status of a survey: PAGEK_NO_TARGET if no node answers. */
+/* PAGEK_NO_TARGET: no node answers. */
 int batch_nodes_status(struct nodes_survey *);
 
 /* --- names ---------------------------------------------------------------- */
@@ -66,7 +66,6 @@ int batch_nodes_status(struct nodes_survey *);
 /* Parses --filter; NULL: there is none.  The caller's.  -ENOMEM. */
 int batch_filter(const struct options *, struct page_row_filter **);
 
-/* The view of the session, with the page's wrappers. */
 void batch_view(struct page_view *, const struct page *,
     struct nodes_session *);
 
@@ -111,7 +110,6 @@ void batch_request_rows(const struct page *, struct nodes_session *, int rows);
 int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
     int rows);
 
-/* Writes the picture's lines until the reader closes the output. */
 void batch_put(FILE *, const struct page_picture *);
 
 enum page_needs {
@@ -120,7 +118,6 @@ enum page_needs {
 	PAGE_NEEDS_INTERVAL = 4,	/* as text: one before the first picture */
 };
 
-/* State of a page as text. */
 struct batch {
 	const struct options *o;
 	uv_loop_t *loop;

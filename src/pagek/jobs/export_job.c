@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "job.h"
@@ -43,7 +42,7 @@ begin_export(struct job *j, const struct page_view *v, bool late)
 	if (r == 0)
 		r = s->begin(s->arg, v, s->form, s->out, &s->x);
 	if (r == -ENODATA) {
-		job_fail(j, "there is nothing to be counted");
+		job_fail(j, "there are no rows");
 		return JOB_FAILED;
 	}
 	return r < 0 ? r : JOB_BEGUN;
@@ -81,7 +80,7 @@ progress(const void *source, char *out, size_t cap)
 	uint64_t done, n = page_export_rows(s->x, &done);
 
 	if (n == 0)
-		snprintf(out, cap, "takes the rows as they were at the key");
+		snprintf(out, cap, "copies the rows");
 	else
 		snprintf(out, cap, "%u%% written", (unsigned)(done * 100 / n));
 }
@@ -111,6 +110,7 @@ free_source(void *source)
 
 static const struct job_ops export_job = {
 	.kind = JOB_EXPORT,
+	.source_size = sizeof(struct source),
 	.name = "export",
 	.one = "an export",
 	.done = "exported to",
@@ -145,16 +145,12 @@ jobs_start_export(struct jobs *jobs, const char *path, jobs_begin_export begin,
 	}
 	snprintf(refusal, sizeof refusal, "no export to %.200s", path);
 	snprintf(to.text, sizeof to.text, "%s", path);
-	s = calloc(1, sizeof *s);
-	if (s == NULL) {
-		jobs_say(jobs, "%s: %s", refusal, strerror(ENOMEM));
-		return;
-	}
-	s->begin = begin;
-	s->arg = arg;
-	j = job_new(jobs, &export_job, s, refusal);
+	j = job_new(jobs, &export_job, refusal);
 	if (j == NULL)
 		return;
+	s = j->source;
+	s->begin = begin;
+	s->arg = arg;
 	if (page_export_form(path, &s->form) < 0)
 		job_fail(j, "its name has to end in .txt, .json, .ndjson or "
 		    ".csv");

@@ -22,6 +22,7 @@ enum job_portion {
 
 struct job_ops {
 	enum job_kind kind;
+	size_t source_size;
 	const char *name, *one;		/* "listing", "a listing" */
 	const char *done;		/* "listing written to" */
 	bool names_path;		/* job.refusal has the path */
@@ -63,7 +64,7 @@ enum job_step {
 struct job {
 	struct jobs *jobs;	/* NULL: cancelled, but its thread works on */
 	const struct job_ops *ops;
-	void *source;
+	void *source;		/* owned; zeroed at first */
 	char refusal[LINE_TEXT + 32];	/* "no export to b.csv", before the reason */
 	enum job_step step;
 	struct mono begun, step_at;
@@ -91,10 +92,10 @@ struct job {
 };
 
 /*
- * A job that owns the source.  refusal begins the message of a failure.  NULL,
- * with a message: no memory or no loop; the source is freed.
+ * refusal begins the message of a failure.  NULL, with a message: no memory or no
+ * loop.
  */
-struct job *job_new(struct jobs *, const struct job_ops *, void *source,
+struct job *job_new(struct jobs *, const struct job_ops *,
     const char *refusal);
 /* Opens the sink and starts. */
 void job_start(struct job *, const struct listing_to *, enum whole_file_place);

@@ -159,16 +159,17 @@ fail_file(struct job *j, int err)
 }
 
 struct job *
-job_new(struct jobs *jobs, const struct job_ops *ops, void *source,
-    const char *refusal)
+job_new(struct jobs *jobs, const struct job_ops *ops, const char *refusal)
 {
-	struct job *j = jobs->loop != NULL ? calloc(1, sizeof *j) : NULL;
+	struct job *j = calloc(1, sizeof *j);
+	void *source = calloc(1, ops->source_size);
 	struct page_view v;
 
-	if (j == NULL) {
+	if (j == NULL || source == NULL || jobs->loop == NULL) {
 		jobs_say(jobs, "%.240s: %s", refusal, jobs->loop == NULL ?
 		    "there is no loop to send it by" : strerror(ENOMEM));
-		ops->free(source);
+		free(j);
+		free(source);
 		return NULL;
 	}
 	j->jobs = jobs;

@@ -211,6 +211,7 @@ free_source(void *source)
 
 static const struct job_ops listing_job = {
 	.kind = JOB_LISTING,
+	.source_size = sizeof(struct source),
 	.name = "listing",
 	.one = "a listing",
 	.done = "listing written to",
@@ -240,18 +241,15 @@ jobs_start_listing(struct jobs *jobs)
 		job_say_progress(j);
 		return;
 	}
-	s = calloc(1, sizeof *s);
-	if (s == NULL || listing_new(&s->l) < 0) {
-		jobs_say(jobs, "no listing: %s", strerror(ENOMEM));
-		free(s);
-		return;
-	}
-	page_view_shown(&v, jobs->page, jobs->session);
-	s->room = page_view_total(&v);
-	j = job_new(jobs, &listing_job, s, "no listing");
+	j = job_new(jobs, &listing_job, "no listing");
 	if (j == NULL)
 		return;
-	if (listing_to(&to, jobs->page->opts.listing, why, sizeof why) < 0)
+	s = j->source;
+	page_view_shown(&v, jobs->page, jobs->session);
+	s->room = page_view_total(&v);
+	if (listing_new(&s->l) < 0)
+		job_fail(j, "%s", strerror(ENOMEM));
+	else if (listing_to(&to, jobs->page->opts.listing, why, sizeof why) < 0)
 		job_fail(j, "%s", why);
 	else
 		job_start(j, &to, WHOLE_FILE_LISTING);

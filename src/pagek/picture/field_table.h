@@ -3,12 +3,10 @@
  * of text and panels of counters are made from the table.
  *
  * Vocabulary
- *	row	any struct; a table belongs to one type of row.
- *	field	one value of a row: its key, kind, and the function that gets it.
- *	table	the fields of a type of row, in the order of CSV.
+ *	row	any struct.
+ *	field	a value of a row; the table is in the order of CSV.
  *	subset	a bit for each type of row, if several types share a table.
- *	column	how text shows a field.
- *	metric	how a monitoring system shows it.
+ *	column	a field in text; metric: in a monitoring system.
  *
  * Example
  *	static const struct field fields[] = {
@@ -18,10 +16,6 @@
  *		{ .key = "taken", .kind = FIELD_HEAD, .head = "time" },
  *	};
  *	const struct field_table blocks = FIELD_TABLE(fields);
- *
- *	json_document(&j, "pagek.blocks/1", &blocks, 0);
- *	...
- *	json_row(&j, &row, 0);
  */
 #ifndef PAGEK_FIELD_TABLE_H
 #define PAGEK_FIELD_TABLE_H
@@ -35,7 +29,7 @@
 
 struct page_picture;
 
-#define FIELD_NAME 64		/* bytes of a name in CSV */
+#define FIELD_NAME 64
 #define FIELD_TEXT_MAX 48	/* bytes of a value other than FIELD_TEXT */
 #define FIELD_CELL 1024		/* bytes of a cell of text */
 #define FIELD_LEAVES 40		/* values of a row, at most */
@@ -90,20 +84,19 @@ struct field_column {
 	void (*cell)(const void *row, char out[FIELD_CELL]);
 	void (*put)(const void *row, int width, struct page_picture *);
 	unsigned subset;	/* rows that show it; 0: those that have the field */
-	int gap;		/* blanks before it */
+	int gap;
 	int width;		/* 0: the text's width */
-	bool right;		/* text is right-aligned */
+	bool right;		/* right-aligned */
 	bool brief;		/* no gap if the text is empty */
 	int place;		/* order of columns; equal places: the table's order */
-	/* On a screen, whose width decides which columns are shown. */
+	/* On a screen: */
 	int rank;		/* the lowest rank gets room first */
 	int keep;		/* hide it if fewer columns are left for the name */
 	int least;		/* the width to use before hiding it; 0: none */
 	unsigned need;		/* bits that the picture must have */
-	bool figure;		/* one column wider if sampled, for '~' */
+	bool figure;		/* wider if sampled, for '~' */
 };
 
-/* How a number depends on sampling. */
 enum field_sampled {
 	FIELD_SAME,
 	FIELD_ESTIMATE,		/* scaled up */
@@ -128,7 +121,7 @@ struct field {
 	int rank;		/* order in JSON; equal ranks: the table's order */
 	bool optional;		/* JSON omits the key if the value is unknown */
 	bool lines;		/* of a list: one line for each row of JSON */
-	const char *name, *help;	/* in a panel of counters */
+	const char *name, *help;	/* of a counter */
 	enum field_unit unit;
 	bool gauge;		/* its changes are not highlighted */
 	struct field_column column;
@@ -158,7 +151,6 @@ field_belongs(const struct field *f, unsigned subset)
 /* False: the value is unknown. */
 bool field_value(const struct field *, const void *row, struct field_value *);
 
-/* A pointer of the row; NULL: the value is unknown. */
 #define FIELD_VIA(type, member) (offsetof(struct type, member) + 1)
 
 /*
@@ -225,7 +217,7 @@ void field_walk(const struct field_table *, unsigned subset, const void *row,
 
 /* --- columns on a screen -------------------------------------------------- */
 
-#define FIELD_COLUMNS 16	/* of a screen, at most */
+#define FIELD_COLUMNS 16
 
 struct field_plan {
 	const struct field *column[FIELD_COLUMNS];	/* from left to right */
@@ -246,12 +238,9 @@ bool field_has_column(const struct field *, unsigned subset);
 
 /* --- chosen fields -------------------------------------------------------- */
 
-/* The list, separated by commas, has that key. */
+/* list: names separated by commas. */
 bool field_chosen(const char *list, const char *key);
-/*
- * Checks that all names of the list are fields of CSV, or `more`.  False: `why`
- * has a sentence.
- */
+/* All names are fields of CSV, or `more`; false: with a sentence in `why`. */
 bool field_list_check(const char *list, const struct field_table *,
     unsigned subset, const char *more, char *why, size_t cap);
 

@@ -2,12 +2,11 @@
  * picture: lines of text that fit the screen, made without curses.
  *
  * Vocabulary
- *	picture	lines, written top to bottom, each from left to right; clipped at
+ *	picture	lines, written top to bottom, each from left to right, clipped at
  *		the picture's width.  Columns are those of wcwidth(3).
  *	mark	the meaning of a run of columns: new, lost, cursor.
- *	style	what a mark looks like on a terminal, in words (style.c).
- *	spark	numbers as a row of points, one column each, whose height shows
- *		the value; the newest is the last one.
+ *	style	what a mark looks like on a terminal.
+ *	spark	numbers as points whose height shows the value, the newest last.
  *	bar	a share of a whole as a length.
  *
  *	picture.c	lines, lists longer than the screen, drawings, sizes
@@ -81,7 +80,7 @@ struct page_picture {
 	struct page_line *line;		/* lines and texts: page_picture_fini() */
 	int rows;
 	size_t cap;
-	int cols;			/* width */
+	int cols;
 	int cursor_row, cursor_col;	/* of the prompt; -1: no prompt */
 	int said;			/* last rows that a message or prompt covers */
 	struct page_store *store;
@@ -137,7 +136,7 @@ void picture_mark_line(struct page_picture *, enum page_mark);
 int picture_wrap(struct page_picture *, const char *text, int max,
     enum page_mark);
 
-/* A name, indented by two columns, and its text from column `at`, wrapped. */
+/* A name, and its text from column `at` on, wrapped. */
 void picture_entry(struct page_picture *, const char *name, int at,
     const char *text);
 
@@ -162,7 +161,7 @@ struct page_scroll {
 	int top, lines, window;
 };
 
-/* Keeps the first line and the lines [top, top + window) below it. */
+/* Keeps the title and the lines [top, top + window). */
 void page_scroll_cut(struct page_scroll *, struct page_picture *, int window);
 /* Scrolls until line `at` is shown. */
 void page_scroll_to(struct page_scroll *, int at, int window);
@@ -172,7 +171,6 @@ void page_scroll_to(struct page_scroll *, int at, int window);
  * they do not fit, the first ones are dropped.
  */
 void page_overlay_title(const char *keys, struct page_picture *);
-/* The keys as a line of their own. */
 void page_overlay_keys(const char *keys, struct page_picture *);
 
 /* --- drawings ------------------------------------------------------------- */
@@ -210,7 +208,6 @@ enum page_units {
 /* Right-aligned in `width` columns, 5 at least; in K, M or G if it does not fit. */
 void page_size_text(enum page_units, uint64_t bytes, int width,
     char out[PAGE_SIZE_TEXT]);
-/* "in K, M and G" */
 const char *page_units_name(enum page_units);
 
 /* --- styles (style.c) ----------------------------------------------------- */

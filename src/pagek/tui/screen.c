@@ -45,12 +45,12 @@ struct screen {
 	uv_async_t wake;
 	uv_poll_t input;
 	uv_prepare_t prepare;
-	int epoll;			/* of the terminal; see watch_input() */
-	int open;			/* handles to be closed */
+	int epoll;			/* see watch_input() */
+	int open;			/* handles */
 	bool dirty;
 	bool urgent;			/* paint whatever the rate */
-	bool mouse;			/* the terminal reports it */
-	bool lent;			/* another program has the terminal */
+	bool mouse;
+	bool lent;			/* to a pager */
 	bool news;			/* replies came since the last cycle */
 	uint64_t start, n;		/* ns of the first cycle; number of the next */
 	uint64_t cycled, painted;	/* ns of the last cycle and picture */
@@ -60,7 +60,7 @@ struct screen {
 	uint64_t waited;		/* idle time of the loop when the cycle began */
 	uint64_t took_ns;		/* the last picture */
 	uint64_t drawn_us;		/* this cycle's pictures */
-	bool painted_now;		/* this cycle painted one */
+	bool painted_now;		/* in this cycle */
 	struct paint paint;
 };
 
@@ -496,7 +496,6 @@ open_handles(struct screen *s)
 		return r;
 	s->wake.data = s;
 	s->open++;
-	/* These three never fail. */
 	uv_timer_init(s->loop, &s->cycle);
 	uv_timer_init(s->loop, &s->late);
 	uv_prepare_init(s->loop, &s->prepare);

@@ -29,12 +29,11 @@ struct terminal_signals {
 	bool resumed;		/* continued after SIGSTOP */
 };
 
-/* 0, -ENOTTY or -ENODEV, as page_screen_run(); writes nothing. */
+/* As page_screen_run(); writes nothing. */
 int terminal_check(void);
 
 /* Signal handlers call `wake`, which must be async-signal-safe. */
 int terminal_open(void (*wake)(void));
-/* Restores the terminal and the signal handlers. */
 void terminal_close(void);
 
 /* Returns what signals have requested, and clears it, except `end`. */
@@ -51,7 +50,6 @@ void terminal_retake(void);
  */
 void terminal_lend(void);
 void terminal_take_back(void);
-/* Turns KEY_MOUSE on or off. */
 void terminal_mouse(bool);
 /*
  * terminal_copies() returns whether the terminal is known to take OSC 52, which
@@ -61,7 +59,6 @@ void terminal_mouse(bool);
 #define TERMINAL_COPY_MAX 64
 bool terminal_copies(void);
 void terminal_copy(const char *text);
-/* Reads the terminal's size again. */
 void terminal_resize(void);
 
 bool terminal_colors(enum page_color);

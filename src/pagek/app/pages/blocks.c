@@ -206,7 +206,7 @@ next_group_below(struct app *app)
 	if (!has_groups(app))
 		return;
 	if (page->group.kind == 0) {
-		app_say(app, "B groups groups again: b makes them");
+		app_say(app, "B needs groups; b makes them");
 		return;
 	}
 	/* Grouping twice by the same kind makes no sense. */
@@ -241,7 +241,7 @@ app_group_by(struct app *app, const char *kinds)
 		return;
 	if (page_group_kinds_parse(kinds, &kind, &below) < 0) {
 		page_group_kinds_list(list, sizeof list);
-		app_say(app, "group by what? there are none, %s", list);
+		app_say(app, "group by what? none, %s", list);
 		return;
 	}
 	page_set_group(app->page, kind);
@@ -253,11 +253,10 @@ static void
 say_failed(struct app *app, int r)
 {
 	if (r == -ENOENT)
-		app_say(app, app->page->group.kind != 0
-				 ? "there is no group here"
-				 : "these are no groups: b makes them");
+		app_say(app, app->page->group.kind != 0 ? "there is no group here" :
+		    "there are no groups; b makes them");
 	else if (r == -ENOSPC)
-		app_say(app, "so many groups are open: close some");
+		app_say(app, "too many groups are open; close some");
 	else if (r < 0)
 		app_say(app, "cannot open the group: %s", strerror(-r));
 }
@@ -296,9 +295,8 @@ fold(struct app *app)
 	if (app->page->group.opened)
 		page_close_group(app->page);
 	else if (!page_collapse_group(app->page))
-		app_say(app, app->page->group.kind != 0
-				 ? "nothing is open here"
-				 : "these are no groups: b makes them");
+		app_say(app, app->page->group.kind != 0 ? "nothing is open here" :
+		    "there are no groups; b makes them");
 }
 
 static void
