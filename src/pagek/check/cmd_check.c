@@ -54,7 +54,7 @@ ask_processes(struct judge *j, uv_loop_t *loop, struct nodes_link *link)
 
 /* Measures a last time and reports.  run: the node of a command; NULL. */
 static int
-conclude(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *out,
+report_verdict(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *out,
     int status)
 {
 	int r;
@@ -98,7 +98,7 @@ judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
 	/* If the node is lost, the values until then are judged. */
 	if (look->exec_error != 0 || (!look->linked && !j->watched))
 		return status;
-	return conclude(j, loop, link, out, status);
+	return report_verdict(j, loop, link, out, status);
 }
 
 static int
@@ -156,7 +156,7 @@ judge_target(const struct options *o, uv_loop_t *loop, struct judge *j,
 	pump(loop, s, target_is_read_to_its_end(o) ? o->timeout_ms :
 	    o->repeat.duration_ms, is_over, s);
 	pump_counters(loop, s, o->timeout_ms);
-	return conclude(j, loop, NULL, out, PAGEK_OK);
+	return report_verdict(j, loop, NULL, out, PAGEK_OK);
 }
 
 static int

@@ -316,20 +316,38 @@ trim_blanks(char *text)
 	return text;
 }
 
-/* A comment begins at a word that begins with '#'. */
-static void
-cut_comment(char *line)
-{
-	char *c;
+/* --- lines ----------------------------------------------------------------- */
 
-	for (c = line; (c = strchr(c, '#')) != NULL; c++)
-		if (c == line || c[-1] == ' ' || c[-1] == '\t') {
-			*c = '\0';
-			return;
-		}
+/* A comment begins at a word that begins with '#'. */
+struct raw_line {
+	size_t from, to;	/* without its newline */
+	size_t begin, end;	/* without comment and outer blanks */
+};
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* --- lines ----------------------------------------------------------------- */
+static struct raw_line
+line_at(const char *bytes, size_t len, size_t from)
+{
+	const char *nl = memchr(bytes + from, '\n', len - from);
+	struct raw_line l = { .from = from, .begin = from };
+	size_t i;
+
+	l.to = nl != NULL ? (size_t)(nl - bytes) : len;
+	for (i = from; i < l.to; i++)
+		if (bytes[i] == '#' && (i == from || is_blank(bytes[i - 1])))
+			break;
+	l.end = i;
+	while (l.begin < l.end && is_blank(bytes[l.begin]))
+		l.begin++;
+	while (l.end > l.begin && is_blank(bytes[l.end - 1]))
+		l.end--;
+	return l;
+}
 
 static const struct section settings = { NULL, take_setting };
 
@@ -359,10 +377,11 @@ take_section(struct reading *r, const char *line)
 static int
 take_line(struct reading *r, char *line)
 {
+	struct raw_line l = line_at(line, strlen(line), 0);
 	char *text;
 
-	cut_comment(line);
-	line = trim_blanks(line);
+	line[l.end] = '\0';
+	line += l.begin;
 	if (line[0] == '\0' || take_section(r, line) || r->section == NULL)
 		return 0;
 	/* In [keys], '=' itself may be a key. */
@@ -624,37 +643,7 @@ config_show(char out[CONFIG_SHOW_TEXT], const char *key, const char *argument,
 	put_origin(out, &len, v);
 }
 
-/* --- editing: lines as they are -------------------------------------------- */
-
-struct raw_line {
-	size_t from, to;	/* without its newline */
-	size_t begin, end;	/* without comment and outer blanks */
-};
-
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
-static struct raw_line
-line_at(const char *bytes, size_t len, size_t from)
-{
-	const char *nl = memchr(bytes + from, '\n', len - from);
-	struct raw_line l = { .from = from, .begin = from };
-	size_t i;
-
-	l.to = nl != NULL ? (size_t)(nl - bytes) : len;
-	for (i = from; i < l.to; i++)
-		if (bytes[i] == '#' && (i == from || is_blank(bytes[i - 1])))
-			break;
-	l.end = i;
-	while (l.begin < l.end && is_blank(bytes[l.begin]))
-		l.begin++;
-	while (l.end > l.begin && is_blank(bytes[l.end - 1]))
-		l.end--;
-	return l;
-}
+/* --- editing --------------------------------------------------------------- */
 
 static bool
 begins_section(const char *bytes, struct raw_line l)
@@ -693,8 +682,6 @@ config_can_hold(const char *value)
 			return false;
 	return true;
 }
-
-/* --- editing: changes ------------------------------------------------------ */
 
 /* Bytes [from, to) become `text`. */
 static int
@@ -752,8 +739,6 @@ config_edit(char **bytes, size_t *len, const char *key, const char *value)
 	    key, value);
 	return replace_bytes(bytes, len, behind, behind, line);
 }
-
-/* --- editing: the file ----------------------------------------------------- */
 
 static void
 ignore_sentence(void *arg, const char *sentence)

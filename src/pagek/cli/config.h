@@ -121,27 +121,19 @@ void config_show(char out[CONFIG_SHOW_TEXT], const char *key,
 /*
  * All other bytes stay.  A setting that stands there gets its new value, and
  * keeps its blanks and its comment; another one comes behind the last setting.
- *
- * Example
- *	const char *value[OPTIONS] = { [OPTION_SORT] = "address" };
- *	config_save(path, value);
  */
 
 /* False: the line would be too long, or a '#' would begin a comment. */
 bool config_can_hold(const char *value);
 
-/*
- * Replaces the text by one with that setting; config_can_hold() is true of the
- * value. -ENOMEM: the text is unchanged.
- */
+/* Edits the text; config_can_hold() is true.  -ENOMEM: it is unchanged. */
 int config_edit(char **bytes, size_t *len, const char *key,
     const char *value);
 
 /*
- * The same for a file and each value that is not NULL. A missing file is
- * created, with its folders; a symbolic link stays. -EINVAL: a line of the file
- * would hide one of the settings; or errors of reading and writing. The file is
- * unchanged then.
+ * Edits a file for each value that is not NULL. A missing file is created, with
+ * its folders; a symbolic link stays. -EINVAL: a line of the file would hide one
+ * of the settings; or errors of reading and writing. The file is unchanged then.
  */
 int config_save(const char *path, const char *const value[OPTIONS]);
 

@@ -313,10 +313,7 @@ int options_parse(struct options *, int argc, char **argv, char *why,
     size_t cap);
 void options_fini(struct options *);
 
-/*
- * Sets an option as a settings file does; `text` is borrowed. 0, or an exit
- * status with a sentence in why.
- */
+/* Sets an option as a settings file does; `text` is borrowed.  Returns as above. */
 int options_set(struct options *, enum option_id, const char *text, char *why,
     size_t cap);
 
@@ -326,10 +323,7 @@ void options_session(const struct options *, struct nodes_session_opts *);
 /* The functions to skip (--skip, --no-skip); the caller frees them. -ENOMEM. */
 int options_wrappers(const struct options *, struct symbol_wrappers **);
 
-/*
- * A word of a settings file for an option without a value: 1 on, 0 off, -1
- * neither.
- */
+/* The value of a switch in a settings file: 1 on, 0 off, -1 neither. */
 int option_switch(const char *text);
 
 /* Prints the help of one command, or of all with COMMANDS (cmd_help.c). */
@@ -352,10 +346,7 @@ int option_fail(struct parse *, const char *fmt, ...)
 int option_none_of(struct parse *, const enum option_id *, size_t n,
     const char *why_not);
 
-/*
- * Stores a value of the command line; arg is NULL if the option takes none. 0,
- * or the exit status.
- */
+/* Stores a value of the command line; NULL: none.  0, or the exit status. */
 int option_set(struct parse *, enum option_id, const char *arg);
 
 /* Sets all defaults. */

@@ -59,8 +59,6 @@ output_open(const char *path)
 	return out;
 }
 
-/* --- rows ----------------------------------------------------------------- */
-
 /* Calls put() for the columns of a row in the order of their places. */
 static void
 each_column(FILE *out, const struct field_table *t, unsigned subset,

@@ -15,7 +15,7 @@ struct waiting {
 
 /* The next cycle, or the end of the wait if that is sooner. */
 static void
-arm(struct waiting *w, int64_t now, uv_timer_cb cb)
+start_timer(struct waiting *w, int64_t now, uv_timer_cb cb)
 {
 	int64_t due = (int64_t)CYCLE_MS(w->cycles);
 
@@ -40,7 +40,7 @@ on_timer(uv_timer_t *timer)
 		while ((int64_t)CYCLE_MS(w->cycles) <= now)
 			w->cycles++;
 	}
-	arm(w, now, on_timer);
+	start_timer(w, now, on_timer);
 }
 
 static void
@@ -60,7 +60,7 @@ pump(uv_loop_t *loop, struct nodes_session *session, int timeout_ms,
 	uv_timer_init(loop, &w.timer);
 	w.timer.data = &w;
 	uv_update_time(loop);
-	arm(&w, 0, on_timer);
+	start_timer(&w, 0, on_timer);
 	while (!(is_done = done != NULL && done(arg)) &&
 	    mono_ms_since(w.begun) < timeout_ms)
 		uv_run(loop, UV_RUN_ONCE);
@@ -142,8 +142,6 @@ pump_down(uv_loop_t *loop, struct nodes_session *session,
 	while (uv_run(loop, UV_RUN_DEFAULT) != 0)
 		continue;
 }
-
-/* --- repeated outputs ----------------------------------------------------- */
 
 void
 pace_begin(struct pace *p, const struct options *o)

@@ -680,8 +680,6 @@ put_targets(FILE *out, uv_loop_t *loop)
 	put_pids(out, loop);
 }
 
-/* --- the command ----------------------------------------------------------- */
-
 int
 cmd_completion_check(struct parse *p)
 {

@@ -308,8 +308,6 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	return status;
 }
 
-/* --- the node ----------------------------------------------------------- */
-
 /* This user's daemon, whether or not it has a target. */
 static int
 open_local(uv_loop_t *loop, struct nodes_link **link)

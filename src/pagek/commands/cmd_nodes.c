@@ -54,8 +54,6 @@ notice_empty(const struct nodes_table *t)
 	    "the like into %s; see nodes(5)", path);
 }
 
-/* --- the command ---------------------------------------------------------- */
-
 static void
 put_nodes(FILE *out, const struct options *o, const struct nodes_table *t,
     struct nodes_survey *survey, bool complete)

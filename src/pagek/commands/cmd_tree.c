@@ -443,8 +443,6 @@ put_groups(struct tree_out *t)
 	return 0;
 }
 
-/* --- the command --------------------------------------------------------- */
-
 static int
 put_text(FILE *out, const struct options *o, const struct snapshot *m)
 {

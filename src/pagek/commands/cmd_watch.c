@@ -121,8 +121,6 @@ put_head(struct watch *w)
 	json_rows(&w->json, "samples");
 }
 
-/* --- the command ---------------------------------------------------------- */
-
 /* The exit status comes a moment after the end. */
 static bool
 has_told_end(void *arg)

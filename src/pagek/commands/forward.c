@@ -17,7 +17,7 @@ static struct {
 } forward;
 
 static void
-handler(int sig, siginfo_t *info, void *context)
+on_signal(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	size_t i;
@@ -34,7 +34,7 @@ handler(int sig, siginfo_t *info, void *context)
 }
 
 static void
-deliver(uv_async_t *wake)
+send_pending(uv_async_t *wake)
 {
 	size_t i;
 
@@ -49,12 +49,12 @@ deliver(uv_async_t *wake)
 int
 forward_open(uv_loop_t *loop)
 {
-	struct sigaction sa = { .sa_sigaction = handler,
+	struct sigaction sa = { .sa_sigaction = on_signal,
 	    .sa_flags = SA_SIGINFO | SA_RESTART };
 	size_t i;
 	int err;
 
-	err = uv_async_init(loop, &forward.wake, deliver);
+	err = uv_async_init(loop, &forward.wake, send_pending);
 	if (err < 0)
 		return err;
 	/* The loop must be able to end while nobody sends signals. */
@@ -76,7 +76,7 @@ forward_to(pid_t pid)
 	if (forward.pid == pid)
 		return;
 	forward.pid = pid;
-	deliver(&forward.wake);
+	send_pending(&forward.wake);
 }
 
 void

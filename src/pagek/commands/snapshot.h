@@ -60,10 +60,7 @@ void snapshot_group_say(const struct snapshot *, const struct page_opts *,
     const struct page_group_kind *, const struct profile_group *,
     struct page_group_words *);
 
-/*
- * The heaviest groups, at most limit of them (0: all), freed with free().
- * -ENOMEM.
- */
+/* The heaviest groups, at most limit (0: all), freed with free().  -ENOMEM. */
 int snapshot_groups(const struct snapshot *, enum profile_by,
     enum profile_measure, uint64_t limit, struct profile_group **, size_t *n,
     size_t *all);

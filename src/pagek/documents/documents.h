@@ -10,13 +10,10 @@
  *	form		how a document is written down: as one object, as lines,
  *			as CSV.
  *
- * The files
- *	json.c		the writer of documents, in each form
- *	documents.c	the documents of blocks and of nodes
- *	prom.c		the metrics of a target
- *	listing.h	the whole list as text, and the files that it goes to
- *	export.h	what the page shows, for `:export`
- *	list_copy.h	the rows of both, as of one moment
+ * Here are the writer, the documents of blocks and of nodes, and metrics;
+ * listing.h has the whole list as text, and the files that it goes to; export.h
+ * what the page shows, for `:export`; list_copy.h the rows of both, as of one
+ * moment.
  *
  * Example: each value is given once, whatever the form
  *	json_open(&j, out, o);
@@ -140,27 +137,20 @@ void json_filter(struct json *, const char *expression,
 /* --- documents (documents.c) ---------------------------------------------- */
 
 /*
- * A target's blocks, schema pagek.blocks/1: the rows of the page's text, which
- * has begun with this view (page_choice_text_begin()), limit blocks at most
- * (0: all); the profile is of these blocks.  With a sieve they are those that it
- * lets through, and it has caught all of them.
+ * A target's blocks, schema pagek.blocks/1: of the page's text, which has begun
+ * with this view (page_choice_text_begin()), the rows that the sieve lets
+ * through, at most limit (0: all).  The profile is of these blocks, and the sieve
+ * has caught all of them.
  */
 void json_blocks(struct json *, const struct page *, const struct page_view *,
     struct profile *, struct page_row_filter *, bool since_click, uint64_t limit);
 
-/*
- * Calls put() for each row of the page's text that the sieve lets through, at
- * most limit of them (0: all) and only while writing to `out` works.  The text
- * has begun with this view (page_choice_text_begin()).
- */
+/* Calls put() for each of these rows, while writing to `out` works. */
 void json_block_rows(FILE *out, const struct page *, const struct page_view *,
     struct page_row_filter *, uint64_t limit, void (*put)(void *arg,
     const struct blk *), void *arg);
 
-/*
- * The same in parts, for a caller that writes over several cycles: the head,
- * then json_rows(), and each row; of a profile that has the block's caller.
- */
+/* In parts, for a caller that writes over several cycles. */
 void json_blocks_head(struct json *, const struct page_view *,
     const struct page_opts *, bool since_click, const char *filter,
     const struct page_row_filter_sums *);
@@ -188,16 +178,11 @@ void prom_sum_types(const struct page_view *, struct page_row_filter *,
     struct type_sums *);
 
 /*
- * What a target holds and has done, in the text format of Prometheus (exposition
- * format 0.0.4), for the textfile collector of node_exporter or any program that
- * scrapes a file.  A metric is a name under pagek_ with its HELP and TYPE; a
- * counter's ends in _total, and a unit stands in the name.  Every sample has the
- * labels node and target, and pid where there is one; none has a time, which the
- * collector would refuse.  Unknown values are left out.
- *
- * Sums by type are of the blocks that the sieve lets through, of all if it is
- * NULL; the target's own numbers are of all in any case.  Errors are the
- * stream's, for output_close().
+ * The target's counters and its sums by type in the text format of Prometheus
+ * (exposition format 0.0.4).  Names begin with pagek_ and have their unit; every
+ * sample has the labels node and target, and pid where there is one, and no
+ * time, which the textfile collector would refuse.  Unknown values are left out.
+ * Errors are the stream's, for output_close().
  */
 void prom_write(FILE *, const struct page_view *, struct page_row_filter *,
     bool ascii);

@@ -74,11 +74,11 @@ struct head {
 	const struct list_copy *copy;
 };
 
-static void line(struct head *, const char *word, const char *fmt, ...)
+static void put_line(struct head *, const char *word, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 static void
-line(struct head *h, const char *word, const char *fmt, ...)
+put_line(struct head *h, const char *word, const char *fmt, ...)
 {
 	char text[1024], safe[2048];
 	va_list ap;
@@ -107,9 +107,9 @@ put_node(struct head *h)
 	snprintf(number, sizeof number, "%04X", look->node_number);
 	if (look->node_name == NULL || look->node_name[0] == '\0' ||
 	    strcmp(look->node_name, number) == 0)
-		line(h, "node", "%s", number);
+		put_line(h, "node", "%s", number);
 	else
-		line(h, "node", "%s %s", number, look->node_name);
+		put_line(h, "node", "%s %s", number, look->node_name);
 }
 
 static void
@@ -120,14 +120,14 @@ put_time(struct head *h)
 	struct tm tm;
 
 	if (look->node_wall_ms == 0) {
-		line(h, "time", "not known");
+		put_line(h, "time", "not known");
 		return;
 	}
 	page_wall(h->page, look, look->node_wall_ms, &tm);
 	if (strftime(text, sizeof text, look->classic ?
 	    "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M:%S %z", &tm) == 0)
 		text[0] = '\0';
-	line(h, "time", "%s", text);
+	put_line(h, "time", "%s", text);
 }
 
 static void
@@ -144,13 +144,13 @@ put_order(struct head *h)
 		reverse = page_list_reverse(o);
 	}
 	if (sort == PAGE_SORT_AGE)
-		line(h, "order", "age, %s first", reverse ? "youngest" :
+		put_line(h, "order", "age, %s first", reverse ? "youngest" :
 		    "oldest");
 	else if (sort == PAGE_SORT_ADDRESS)
-		line(h, "order", "address, %s first", reverse ? "highest" :
+		put_line(h, "order", "address, %s first", reverse ? "highest" :
 		    "lowest");
 	else
-		line(h, "order", "%s%s", page_sort_rows[sort].word, reverse ?
+		put_line(h, "order", "%s%s", page_sort_rows[sort].word, reverse ?
 		    ", reversed" : "");
 }
 
@@ -161,13 +161,13 @@ put_filter(struct head *h, const struct page_chosen *s)
 
 	if (filter == NULL)
 		return;
-	line(h, "filter", "%s", filter);
-	line(h, "rows", "%zu: %s%llu blocks of %s%llu",
+	put_line(h, "filter", "%s", filter);
+	put_line(h, "rows", "%zu: %s%llu blocks of %s%llu",
 	    h->copy->take.found.n, page_about(h->v->look->sample),
 	    (unsigned long long)s->blocks,
 	    page_about(h->v->look->sample), (unsigned long long)s->of);
 	if (s->unsure > 0)
-		line(h, "unsure", "names that the filter asks for are not "
+		put_line(h, "unsure", "names that the filter asks for are not "
 		    "there of %llu blocks", (unsigned long long)s->unsure);
 }
 
@@ -179,29 +179,29 @@ put_extent(struct head *h, uint64_t first, uint64_t there)
 	char sample[PAGE_SAMPLE_TEXT];
 
 	if (is_of_one_moment(look))
-		line(h, "as of", "record %llu", (unsigned long long)
+		put_line(h, "as of", "record %llu", (unsigned long long)
 		    look->as_of);
 	else
-		line(h, "as of", "no one record: the list was being taken");
+		put_line(h, "as of", "no one record: the list was being taken");
 	if (look->window)
-		line(h, "list", "NOT WHOLE: %llu of %llu blocks, from offset "
+		put_line(h, "list", "NOT WHOLE: %llu of %llu blocks, from offset "
 		    "%llu on; records come faster than they can be read",
 		    (unsigned long long)there, (unsigned long long)total,
 		    (unsigned long long)first);
 	else
-		line(h, "list", "%s", is_of_one_moment(look) ? "whole" :
+		put_line(h, "list", "%s", is_of_one_moment(look) ? "whole" :
 		    "NOT OF ONE MOMENT");
 	if (look->sample == 0) {
-		line(h, "blocks", "%llu", (unsigned long long)total);
-		line(h, "bytes", "%llu", (unsigned long long)
+		put_line(h, "blocks", "%llu", (unsigned long long)total);
+		put_line(h, "bytes", "%llu", (unsigned long long)
 		    h->v->counts->live_bytes);
 		return;
 	}
 	page_sample_text(look->sample, sample);
-	line(h, "sample", "%s: %llu blocks listed stand for about %llu",
+	put_line(h, "sample", "%s: %llu blocks listed stand for about %llu",
 	    sample, (unsigned long long)total,
 	    (unsigned long long)page_view_blocks(h->v));
-	line(h, "bytes", "about %llu",
+	put_line(h, "bytes", "about %llu",
 	    (unsigned long long)page_view_bytes(h->v));
 }
 
@@ -213,11 +213,11 @@ put_counters(struct head *h)
 	char cost[12];
 
 	page_cost_text(cost, h->page->numbers.cost_us);
-	line(h, "cycle", "%s, %llu records", cost,
+	put_line(h, "cycle", "%s, %llu records", cost,
 	    (unsigned long long)look->cycle_records);
-	line(h, "entries", "%u active, %u free", (unsigned)c->aRecActive,
+	put_line(h, "entries", "%u active, %u free", (unsigned)c->aRecActive,
 	    (unsigned)(c->aRecMax - c->aRecActive));
-	line(h, "errors", "%llu illegal types, %llu duplicates, %llu times "
+	put_line(h, "errors", "%llu illegal types, %llu duplicates, %llu times "
 	    "full, %llu unknown frees, %llu bad records",
 	    (unsigned long long)c->illegal_type,
 	    (unsigned long long)c->duplicate, (unsigned long long)look->full,
@@ -231,12 +231,12 @@ put_lost(struct head *h, const struct page_state *st)
 	const struct nodes_look *look = h->v->look;
 	char lack[PAGE_LACK_TEXT];
 
-	line(h, "lost", "%llu", (unsigned long long)page_lost_for_good(look));
+	put_line(h, "lost", "%llu", (unsigned long long)page_lost_for_good(look));
 	page_lack_text(look, lack);
-	line(h, "complete", "%s%s", look->complete ? "yes" : "NO: ",
+	put_line(h, "complete", "%s%s", look->complete ? "yes" : "NO: ",
 	    look->complete ? "" : lack);
 	if (st->notice[0] != '\0')
-		line(h, "notice", "%s", st->notice);
+		put_line(h, "notice", "%s", st->notice);
 }
 
 static void
@@ -260,8 +260,8 @@ put_head(struct listing *l, const struct page *page,
 	base_append(l->head, HEAD_MAX, &h.len, LISTING_HEAD_TITLE);
 	put_node(&h);
 	if (target[0] != '\0')
-		line(&h, "target", "%s", target);
-	line(&h, "state", "%s", st.word);
+		put_line(&h, "target", "%s", target);
+	put_line(&h, "state", "%s", st.word);
 	put_time(&h);
 	put_order(&h);
 	put_extent(&h, first, chosen->of);
@@ -597,7 +597,7 @@ listing_nameless(const struct listing *l)
 /* --- text --------------------------------------------------------------- */
 
 static void
-flush(struct writer *w)
+flush_writer(struct writer *w)
 {
 	if (w->err == 0)
 		w->err = base_write_all(w->fd, w->text, w->len);
@@ -612,7 +612,7 @@ put_bytes(struct writer *w, const char *text, size_t len)
 
 	for (; len > 0; text += n, len -= n) {
 		if (w->len == sizeof w->text)
-			flush(w);
+			flush_writer(w);
 		n = sizeof w->text - w->len;
 		n = n < len ? n : len;
 		memcpy(w->text + w->len, text, n);
@@ -709,7 +709,7 @@ listing_write(struct listing *l, int fd, const atomic_bool *stop)
 	put_bytes(w, "\n", 1);
 	r = put_rows(l, w, stop);
 	if (r == 0)
-		flush(w);
+		flush_writer(w);
 	if (r == 0)
 		r = w->err;
 	atomic_store(&l->written, l->copy.take.found.n);

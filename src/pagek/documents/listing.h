@@ -38,10 +38,7 @@ struct listing;
 
 int listing_new(struct listing **);
 void listing_free(struct listing *);
-/*
- * Takes memory for about so many blocks before the copy; in any thread.  A copy
- * that finds too little takes more.  -ENOMEM.
- */
+/* Takes memory for about so many blocks before the copy; in any thread.  -ENOMEM. */
 int listing_room(struct listing *, uint64_t blocks);
 
 /*
@@ -66,10 +63,7 @@ size_t listing_lacking(const struct listing *, size_t *all);
 /* Threads whose names are not there yet. */
 size_t listing_nameless(const struct listing *);
 
-/*
- * Writes heading and rows.  0, or what write() said; -ECANCELED once `stop`
- * is true.
- */
+/* Heading and rows.  0, or an error of write(); -ECANCELED once `stop` is true. */
 int listing_write(struct listing *, int fd, const atomic_bool *stop);
 
 /* Rows, and how many of them are written; in any thread. */
@@ -102,10 +96,7 @@ struct listing_to {
 /* The default of *L<>: this machine's number. */
 void listing_own_number(char out[5]);
 
-/*
- * Parses the word in *L<>, with the table of nodes as it is now.  0, or -EINVAL
- * with a sentence of outside text.
- */
+/* Parses the word in *L<>.  0, or -EINVAL with a sentence of outside text. */
 int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
 
 /* --- files that appear whole or not at all (whole_file.c) ------------------ */
@@ -113,11 +104,6 @@ int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
 /*
  * A file without a name until it is published, so that nothing is left of it
  * whatever ends this process.
- *
- *	whole_file_open(&f, "./blocks.csv", WHOLE_FILE_ANY);
- *	write(f.fd, ...);
- *	whole_file_publish(&f, true);
- *	whole_file_close(&f);
  */
 
 /* What may be replaced. */

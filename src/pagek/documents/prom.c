@@ -60,8 +60,6 @@ put_help(const struct prom *p, const struct field_metric *m)
 	    m->type);
 }
 
-/* --- the target's own numbers --------------------------------------------- */
-
 static void
 put_info(const struct prom *p, const struct nodes_look *look)
 {
