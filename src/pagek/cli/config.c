@@ -80,8 +80,8 @@ is_duplicate(struct reading *r, const char *key, struct config_at there)
 {
 	if (there.line == 0 || there.file != r->at.file)
 		return false;
-	complain_of(r, "'%s' stands in line %u already, which holds: take one "
-	    "of them out", base_shown(key), there.line);
+	complain_of(r, "'%s' stands in line %u already, which wins: remove one "
+	    "of them", base_shown(key), there.line);
 	return true;
 }
 
@@ -242,8 +242,8 @@ tell_unknown(struct reading *r, const char *key)
 	const char *near = config_nearest(key);
 
 	if (config_find(key) < OPTIONS) {
-		complain_of(r, "'%s' is for the command line alone: take it "
-		    "out", base_shown(key));
+		complain_of(r, "'%s' is for the command line alone: remove "
+		    "it", base_shown(key));
 		return;
 	}
 	if (near != NULL)
@@ -410,7 +410,7 @@ config_parse(struct config *c, enum config_origin file, const char *bytes,
 	while (err == 0 && base_lines_next(&lines, line, &why)) {
 		r.at.line = lines.no;
 		if (why != NULL)
-			complain_of(&r, "%s: write it anew", why);
+			complain_of(&r, "%s: retype it", why);
 		else
 			err = take_line(&r, line);
 	}
@@ -442,7 +442,7 @@ load_file(struct config *c, enum config_origin file, const char *path,
 	if (r < 0) {
 		base_safe_text(safe, sizeof safe, path, strlen(path), false);
 		snprintf(sentence, sizeof sentence, "cannot read '%s': %s; "
-		    "its settings do not hold", safe, base_file_words(r));
+		    "its settings are ignored", safe, base_file_words(r));
 		say(arg, sentence);
 		return 0;
 	}

@@ -485,7 +485,7 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	if (form < 0)
 		return output_refuse_terminal(form);
 	if (form == 0 && o->node.report != NULL && strcmp(o->node.report, "-") == 0) {
-		complain("the page has the terminal: with '--report -' goes "
+		complain("the page has the terminal: '--report -' needs "
 		    "option -b");
 		return PAGEK_USAGE;
 	}
