@@ -31,13 +31,11 @@
  *	struct filter_error e;
  *	if (filter_new(&f, "size>=1k & type=ACREQ", &e) < 0)
  *		printf("%s at column %zu\n", e.why, e.at + 1);
- *	else if (filter_matches(f, &asked))
+ *	else if (filter_matches(f, &block))
  *		...
  *
- * The caller brings a block's numbers, and a function for its texts.
- *
- * The files: fields.c has the fields and operators, parse.c compiles, values.c
- * reads numbers, match.c evaluates, complete.c completes what a user types.
+ * fields.c has the fields and operators, parse.c compiles, values.c reads
+ * numbers, match.c evaluates, complete.c completes what a user types.
  */
 #ifndef FILTER_H
 #define FILTER_H
@@ -99,10 +97,7 @@ const char *filter_text(const struct filter *);
 /* It uses this text, which may have to be fetched. */
 bool filter_wants(const struct filter *, enum filter_field);
 
-/*
- * Completion: the k-th word that may stand at the end of the text, or NULL.
- * *from gets the offset at which it begins.
- */
+/* The k-th word that may stand at the end, from *from on; NULL: no more. */
 const char *filter_complete(const char *typed, size_t k, size_t *from);
 /* The k-th field's line of help, "size   bytes requested, ..."; NULL: no more. */
 const char *filter_help(size_t k);

@@ -132,11 +132,11 @@ compare_path(struct span path, enum expr_how how, const char *word)
 
 /* as_shown: a row shows a path without its folders. */
 static bool
-text_matches(const struct filter_block *asked, enum filter_field field,
+text_matches(const struct filter_block *block, enum filter_field field,
     enum expr_how how, const char *word, bool as_shown)
 {
-	const char *text = asked->text != NULL ?
-	    asked->text(asked->arg, field) : NULL;
+	const char *text = block->text != NULL ?
+	    block->text(block->arg, field) : NULL;
 	bool path = expr_fields[field].kind == EXPR_PATH;
 	struct span all;
 
@@ -151,29 +151,29 @@ text_matches(const struct filter_block *asked, enum filter_field field,
 
 static bool
 term_is_true(const struct filter *f, const struct expr_term *t,
-    const struct filter_block *asked)
+    const struct filter_block *block)
 {
 	const char *word = f->words + t->word;
 
 	if (t->how == EXPR_RANGE)
-		return asked->number[t->field] >= t->lo &&
-		    asked->number[t->field] <= t->hi;
+		return block->number[t->field] >= t->lo &&
+		    block->number[t->field] <= t->hi;
 	if (t->field != EXPR_ANY)
-		return text_matches(asked, t->field, t->how, word, false);
+		return text_matches(block, t->field, t->how, word, false);
 	for (unsigned field = FILTER_DESCR; field <= FILTER_FILE; field++)
-		if (text_matches(asked, field, t->how, word, true))
+		if (text_matches(block, field, t->how, word, true))
 			return true;
 	return false;
 }
 
 bool
-filter_matches(const struct filter *f, const struct filter_block *asked)
+filter_matches(const struct filter *f, const struct filter_block *block)
 {
 	uint16_t at = f->first;
 
 	/* `next` never leads back. */
 	while (at < f->terms)
-		at = f->term[at].next[term_is_true(f, &f->term[at], asked)];
+		at = f->term[at].next[term_is_true(f, &f->term[at], block)];
 	return at == EXPR_YES;
 }
 

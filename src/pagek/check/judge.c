@@ -1,11 +1,7 @@
 /*
- * Measures a target against its limits.
- *
- * At each news of the session, fifteen times a second, live bytes and ages are
- * compared; if totals are enough for all limits, the node is not asked for
- * blocks.  Blocks that match an expression are counted once a second, or less
- * often if that takes long.  All of it is measured once more at the end.  The
- * highest live bytes are the keeper's, which misses none between two looks.
+ * Measures a target against its limits: live bytes and ages at each news of the
+ * session, matching blocks once a second or less often, and all of it at the
+ * end.  The highest live bytes are the keeper's, which misses none in between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +61,7 @@ peak_bytes(const struct judge *j, const struct nodes_look *look)
 	return peak > j->bounds.peak_before ? (double)peak : 0;
 }
 
-/* Blocks that are older, by binary search: in order of age the oldest are first. */
+/* By binary search: in order of age the oldest blocks are first. */
 static double
 count_older(const struct nodes_look *look, uint64_t ms)
 {

@@ -58,27 +58,18 @@ bool output_tells(void);
 /* Standard output, or the file of -o.  NULL after a complaint. */
 FILE *output_open(const char *path);
 
-/*
- * False once a write has failed.  Called soon after the write, it keeps the
- * error for output_close().
- */
+/* False once a write has failed, whose error it keeps for output_close(). */
 bool output_going(FILE *);
 /* Flushes; as above. */
 bool output_flush(FILE *);
 
-/*
- * The columns of a table as text: a line of their titles, and one of a row.
- * Only those of the subset; characters are counted, not their bytes.
- */
+/* A line of the titles, or of a row: the columns of the subset as text. */
 void output_heading(FILE *, const struct field_table *, unsigned subset,
     bool sampled);
 void output_row(FILE *, const struct field_table *, unsigned subset,
     const void *row, bool ascii);
 
-/*
- * Flushes and closes.  Returns the status, unless writing has failed; EPIPE is
- * no failure.
- */
+/* Flushes and closes.  The status, unless writing has failed; EPIPE is ignored. */
 int output_close(FILE *, const char *path, int status);
 
 /* Reports why there is no page, by the error of page_screen_check(). */

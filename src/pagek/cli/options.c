@@ -561,10 +561,7 @@ options_fini(struct options *o)
 void
 options_session(const struct options *o, struct nodes_session_opts *s)
 {
-	/*
-	 * Only a page arms its target, while it shows it. A command that looks
-	 * once would see no blocks, and the target would log for a minute.
-	 */
+	/* Only a page arms its target: a single look would see no blocks. */
 	s->look_only = option_on(o, OPTION_LOOK_ONLY) ||
 	    option_given(o, OPTION_DORMANT) || option_given(o, OPTION_ONCE) ||
 	    !command_in(o->command, GROUP_SCREEN);

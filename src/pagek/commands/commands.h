@@ -36,10 +36,7 @@
 bool run_has_ended(void *session);
 /* ... and the watched stream is read to its end, or there is none. */
 bool run_is_read(void *session);
-/*
- * Until the end of the tree the signals of forward_open() go to its first
- * process.  For pump(), with the session.
- */
+/* The same; meanwhile signals go to the first process. */
 bool run_forwards(void *session);
 
 /* Reports how the command ended.  Its status as of a shell; 125: not known. */
@@ -48,12 +45,10 @@ int run_tell_end(const struct nodes_look *, const char *command);
 /* --- signals for the command (forward.c) ----------------------------------- */
 
 /*
- * Signals sent to `pagek run -b` go on to its command.  A signal of the terminal
- * is not sent again, since it reaches the whole process group (si_code tells it
- * apart); one that was ignored when pagek started stays ignored.
+ * Signals sent to `pagek run -b` go on to its command; not those of the terminal
+ * (by si_code), which reach the whole process group, nor those that were ignored
+ * when pagek started.  One at a time in a process.  0 or a negative errno.
  */
-
-/* One at a time in a process.  0 or a negative errno. */
 int forward_open(uv_loop_t *);
 /* The command's process, once it is known; earlier signals go to it then. */
 void forward_to(pid_t);

@@ -49,10 +49,7 @@ enum json_form {
 	JSON_CSV,	/* a heading, then each row: RFC 4180 */
 };
 
-/*
- * The columns of CSV.  A leaf is a value of field_walk().  The texts of the
- * head come first and stay; each row's follow.
- */
+/* A leaf is a value of field_walk().  Texts of the head come first and stay. */
 struct json_csv {
 	bool headed;			/* the heading is written, once for all documents */
 	struct {
@@ -127,10 +124,7 @@ or_null(const char *s)
 struct page_view;
 void json_view_time(struct json *, const struct page_view *);
 
-/*
- * The keys from filter to matched_unsure: of so many blocks listed, those that
- * match.  All are null without an expression.
- */
+/* The keys from filter to matched_unsure; all are null without an expression. */
 void json_filter(struct json *, const char *expression,
     const struct page_row_filter_sums *, uint64_t of);
 

@@ -131,9 +131,8 @@ put_head(struct page_export *x, const struct page_view *v)
 }
 
 /*
- * The view of the moment of the copy, with the names that are known now and
- * sizes that a program can read.  The keeper's counters of a moment before the
- * pause are not known.
+ * The moment of the copy, with the names that are known now and exact sizes.  At
+ * a moment before the pause, the keeper's counters are not known.
  */
 static struct page_view
 view_then(struct page_export *x, const struct page_view *v)
