@@ -26,12 +26,49 @@
 
 #include "hooks.h"
 
+/* symbol, type, alignment (of a new), parameters, arguments */
+#define NEWS(X) \
+	X(_Znwm, TYPE_NEW, 0, (size_t size), (size)) \
+	X(_Znam, TYPE_NEW_ARRAY, 0, (size_t size), (size)) \
+	X(_ZnwmRKSt9nothrow_t, TYPE_NEW_NOTHROW, 0, \
+	    (size_t size, const struct nothrow *nt), (size, nt)) \
+	X(_ZnamRKSt9nothrow_t, TYPE_NEW_ARRAY_NOTHROW, 0, \
+	    (size_t size, const struct nothrow *nt), (size, nt)) \
+	X(_ZnwmSt11align_val_t, TYPE_NEW, al, \
+	    (size_t size, size_t al), (size, al)) \
+	X(_ZnamSt11align_val_t, TYPE_NEW_ARRAY, al, \
+	    (size_t size, size_t al), (size, al)) \
+	X(_ZnwmSt11align_val_tRKSt9nothrow_t, TYPE_NEW_NOTHROW, al, \
+	    (size_t size, size_t al, const struct nothrow *nt), (size, al, nt)) \
+	X(_ZnamSt11align_val_tRKSt9nothrow_t, TYPE_NEW_ARRAY_NOTHROW, al, \
+	    (size_t size, size_t al, const struct nothrow *nt), (size, al, nt))
+
+#define DELETES(X) \
+	X(_ZdlPv, TYPE_DELETE, (void *ptr), (ptr)) \
+	X(_ZdaPv, TYPE_DELETE_ARRAY, (void *ptr), (ptr)) \
+	X(_ZdlPvm, TYPE_DELETE, (void *ptr, size_t size), (ptr, size)) \
+	X(_ZdaPvm, TYPE_DELETE_ARRAY, (void *ptr, size_t size), (ptr, size)) \
+	X(_ZdlPvRKSt9nothrow_t, TYPE_DELETE, \
+	    (void *ptr, const struct nothrow *nt), (ptr, nt)) \
+	X(_ZdaPvRKSt9nothrow_t, TYPE_DELETE_ARRAY, \
+	    (void *ptr, const struct nothrow *nt), (ptr, nt)) \
+	X(_ZdlPvSt11align_val_t, TYPE_DELETE, \
+	    (void *ptr, size_t al), (ptr, al)) \
+	X(_ZdaPvSt11align_val_t, TYPE_DELETE_ARRAY, \
+	    (void *ptr, size_t al), (ptr, al)) \
+	X(_ZdlPvmSt11align_val_t, TYPE_DELETE, \
+	    (void *ptr, size_t size, size_t al), (ptr, size, al)) \
+	X(_ZdaPvmSt11align_val_t, TYPE_DELETE_ARRAY, \
+	    (void *ptr, size_t size, size_t al), (ptr, size, al)) \
+	X(_ZdlPvSt11align_val_tRKSt9nothrow_t, TYPE_DELETE, \
+	    (void *ptr, size_t al, const struct nothrow *nt), (ptr, al, nt)) \
+	X(_ZdaPvSt11align_val_tRKSt9nothrow_t, TYPE_DELETE_ARRAY, \
+	    (void *ptr, size_t al, const struct nothrow *nt), (ptr, al, nt))
+
 enum op {
-	OP_NEW, OP_NEW_ARRAY, OP_NEW_NT, OP_NEW_ARRAY_NT,
-	OP_NEW_AL, OP_NEW_ARRAY_AL, OP_NEW_AL_NT, OP_NEW_ARRAY_AL_NT,
-	OP_DEL, OP_DEL_ARRAY, OP_DEL_SZ, OP_DEL_ARRAY_SZ,
-	OP_DEL_NT, OP_DEL_ARRAY_NT, OP_DEL_AL, OP_DEL_ARRAY_AL,
-	OP_DEL_SZ_AL, OP_DEL_ARRAY_SZ_AL, OP_DEL_AL_NT, OP_DEL_ARRAY_AL_NT,
+#define OP_OF(symbol, ...) OP##symbol,
+	NEWS(OP_OF)
+	DELETES(OP_OF)
 	OPS
 };
 
@@ -259,7 +296,7 @@ new_fallback(size_t align, size_t size)
 
 /* After an operator that bypassed malloc, or may have. */
 static NOINLINE void
-new_own_end(const struct call *c, void *ptr)
+new_bypassed_end(const struct call *c, void *ptr)
 {
 	struct thread *t = &thread_self;
 	struct scope s = t->scopes[c->depth < SCOPES ? c->depth : SCOPES];
@@ -283,7 +320,7 @@ struct nothrow;
 	extern __typeof__(symbol) ours##symbol \
 	    __attribute__((alias(#symbol), visibility("hidden")))
 
-#define NEW(symbol, op, type, align, params, args) \
+#define NEW(symbol, type, align, params, args) \
 	EXPORT void *symbol params; \
 	OURS(symbol); \
 	OUTLINE void *logged##symbol params \
@@ -292,7 +329,7 @@ struct nothrow;
 		void *ptr; \
  \
 		TELL_WHEN_UNWOUND(); \
-		call_begin(&c, op, size, 0, type, FRAME); \
+		call_begin(&c, OP##symbol, size, 0, type, FRAME); \
 		if (unlikely(c.bypass)) \
 			thread_self.last = 0; \
 		if (likely(c.fn != NULL)) \
@@ -300,7 +337,7 @@ struct nothrow;
 		else \
 			ptr = new_fallback(align, size); \
 		if (unlikely(c.opened && c.bypass)) \
-			new_own_end(&c, ptr); \
+			new_bypassed_end(&c, ptr); \
 		else if (likely(c.opened)) \
 			scope_close(&thread_self, c.depth); \
 		return ptr; \
@@ -311,29 +348,15 @@ struct nothrow;
 		void *fn = NULL; \
  \
 		if (likely(area != NULL)) \
-			fn = op_asleep(op, area); \
+			fn = op_asleep(OP##symbol, area); \
 		else \
-			fn = op_unlogged(op, size, align, NULL); \
+			fn = op_unlogged(OP##symbol, size, align, NULL); \
 		if (fn != NULL) \
 			return ((void *(*) params)fn)args; \
 		return logged##symbol args; \
 	}
 
-NEW(_Znwm, OP_NEW, TYPE_NEW, 0, (size_t size), (size))
-NEW(_Znam, OP_NEW_ARRAY, TYPE_NEW_ARRAY, 0, (size_t size), (size))
-NEW(_ZnwmRKSt9nothrow_t, OP_NEW_NT, TYPE_NEW_NOTHROW, 0,
-    (size_t size, const struct nothrow *nt), (size, nt))
-NEW(_ZnamRKSt9nothrow_t, OP_NEW_ARRAY_NT, TYPE_NEW_ARRAY_NOTHROW, 0,
-    (size_t size, const struct nothrow *nt), (size, nt))
-NEW(_ZnwmSt11align_val_t, OP_NEW_AL, TYPE_NEW, al,
-    (size_t size, size_t al), (size, al))
-NEW(_ZnamSt11align_val_t, OP_NEW_ARRAY_AL, TYPE_NEW_ARRAY, al,
-    (size_t size, size_t al), (size, al))
-NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, OP_NEW_AL_NT, TYPE_NEW_NOTHROW, al,
-    (size_t size, size_t al, const struct nothrow *nt), (size, al, nt))
-NEW(_ZnamSt11align_val_tRKSt9nothrow_t, OP_NEW_ARRAY_AL_NT,
-    TYPE_NEW_ARRAY_NOTHROW, al,
-    (size_t size, size_t al, const struct nothrow *nt), (size, al, nt))
+NEWS(NEW)
 
 /* --- delete ------------------------------------------------------------- */
 
@@ -352,14 +375,14 @@ delete_fallback(void *ptr)
  * An operator that bypasses free is logged as the inner part of another too: if
  * the program defines some, the library's others end there.
  */
-#define DELETE(symbol, op, type, params, args) \
+#define DELETE(symbol, type, params, args) \
 	EXPORT void symbol params; \
 	OURS(symbol); \
 	OUTLINE void logged##symbol params \
 	{ \
 		struct call c; \
  \
-		call_begin(&c, op, 0, (uintptr_t)ptr, type, FRAME); \
+		call_begin(&c, OP##symbol, 0, (uintptr_t)ptr, type, FRAME); \
 		if (unlikely(c.bypass) && !pool_has(ptr)) \
 			hook_freeing(ptr, type, FRAME); \
 		if (likely(c.fn != NULL)) \
@@ -377,9 +400,9 @@ delete_fallback(void *ptr)
 		if (unlikely(ptr == NULL)) \
 			return; \
 		if (likely(area != NULL)) \
-			fn = op_asleep(op, area); \
+			fn = op_asleep(OP##symbol, area); \
 		else \
-			fn = op_unlogged(op, 0, 0, ptr); \
+			fn = op_unlogged(OP##symbol, 0, 0, ptr); \
 		if (fn != NULL) { \
 			((void (*) params)fn)args; \
 		} else { \
@@ -388,65 +411,25 @@ delete_fallback(void *ptr)
 		} \
 	}
 
-DELETE(_ZdlPv, OP_DEL, TYPE_DELETE, (void *ptr), (ptr))
-DELETE(_ZdaPv, OP_DEL_ARRAY, TYPE_DELETE_ARRAY, (void *ptr), (ptr))
-DELETE(_ZdlPvm, OP_DEL_SZ, TYPE_DELETE, (void *ptr, size_t size), (ptr, size))
-DELETE(_ZdaPvm, OP_DEL_ARRAY_SZ, TYPE_DELETE_ARRAY,
-    (void *ptr, size_t size), (ptr, size))
-DELETE(_ZdlPvRKSt9nothrow_t, OP_DEL_NT, TYPE_DELETE,
-    (void *ptr, const struct nothrow *nt), (ptr, nt))
-DELETE(_ZdaPvRKSt9nothrow_t, OP_DEL_ARRAY_NT, TYPE_DELETE_ARRAY,
-    (void *ptr, const struct nothrow *nt), (ptr, nt))
-DELETE(_ZdlPvSt11align_val_t, OP_DEL_AL, TYPE_DELETE,
-    (void *ptr, size_t al), (ptr, al))
-DELETE(_ZdaPvSt11align_val_t, OP_DEL_ARRAY_AL, TYPE_DELETE_ARRAY,
-    (void *ptr, size_t al), (ptr, al))
-DELETE(_ZdlPvmSt11align_val_t, OP_DEL_SZ_AL, TYPE_DELETE,
-    (void *ptr, size_t size, size_t al), (ptr, size, al))
-DELETE(_ZdaPvmSt11align_val_t, OP_DEL_ARRAY_SZ_AL, TYPE_DELETE_ARRAY,
-    (void *ptr, size_t size, size_t al), (ptr, size, al))
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, OP_DEL_AL_NT, TYPE_DELETE,
-    (void *ptr, size_t al, const struct nothrow *nt), (ptr, al, nt))
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, OP_DEL_ARRAY_AL_NT,
-    TYPE_DELETE_ARRAY, (void *ptr, size_t al, const struct nothrow *nt),
-    (ptr, al, nt))
+DELETES(DELETE)
 
 /* --- at the start ------------------------------------------------------- */
-
-#define OP(symbol) { #symbol, (void *)ours##symbol }
 
 static const struct {
 	const char *name;
 	void *ours;
 } ops[OPS] = {
-	[OP_NEW] = OP(_Znwm),
-	[OP_NEW_ARRAY] = OP(_Znam),
-	[OP_NEW_NT] = OP(_ZnwmRKSt9nothrow_t),
-	[OP_NEW_ARRAY_NT] = OP(_ZnamRKSt9nothrow_t),
-	[OP_NEW_AL] = OP(_ZnwmSt11align_val_t),
-	[OP_NEW_ARRAY_AL] = OP(_ZnamSt11align_val_t),
-	[OP_NEW_AL_NT] = OP(_ZnwmSt11align_val_tRKSt9nothrow_t),
-	[OP_NEW_ARRAY_AL_NT] = OP(_ZnamSt11align_val_tRKSt9nothrow_t),
-	[OP_DEL] = OP(_ZdlPv),
-	[OP_DEL_ARRAY] = OP(_ZdaPv),
-	[OP_DEL_SZ] = OP(_ZdlPvm),
-	[OP_DEL_ARRAY_SZ] = OP(_ZdaPvm),
-	[OP_DEL_NT] = OP(_ZdlPvRKSt9nothrow_t),
-	[OP_DEL_ARRAY_NT] = OP(_ZdaPvRKSt9nothrow_t),
-	[OP_DEL_AL] = OP(_ZdlPvSt11align_val_t),
-	[OP_DEL_ARRAY_AL] = OP(_ZdaPvSt11align_val_t),
-	[OP_DEL_SZ_AL] = OP(_ZdlPvmSt11align_val_t),
-	[OP_DEL_ARRAY_SZ_AL] = OP(_ZdaPvmSt11align_val_t),
-	[OP_DEL_AL_NT] = OP(_ZdlPvSt11align_val_tRKSt9nothrow_t),
-	[OP_DEL_ARRAY_AL_NT] = OP(_ZdaPvSt11align_val_tRKSt9nothrow_t),
+#define ROW_OF(symbol, ...) { #symbol, (void *)ours##symbol },
+	NEWS(ROW_OF)
+	DELETES(ROW_OF)
 };
 
 /* True if any operators exist: otherwise few are looked up. */
 static bool
 is_cxx(void)
 {
-	static const enum op first[] = { OP_NEW, OP_NEW_ARRAY, OP_DEL,
-		OP_DEL_ARRAY };
+	static const enum op first[] = { OP_Znwm, OP_Znam, OP_ZdlPv,
+		OP_ZdaPv };
 
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		if (dlsym(RTLD_NEXT, ops[first[i]].name) != NULL)

@@ -11,6 +11,7 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -227,7 +228,7 @@ is_sanitized(void)
  * name, which leads to us.
  */
 static bool
-foreign(void)
+malloc_is_foreign(void)
 {
 	void *first = dlsym(RTLD_DEFAULT, "malloc");
 	ElfW(Sym) *sym = NULL;
@@ -255,9 +256,33 @@ chunks_are_glibcs(void)
 	    dlsym(RTLD_DEFAULT, valgrind) == NULL;
 }
 
+#define FN(name) { #name, offsetof(struct real, name) }
+
+static const struct {
+	const char *name;
+	size_t at;	/* in `real` */
+} functions[] = {
+	[REAL_MALLOC] = FN(malloc),
+	[REAL_CALLOC] = FN(calloc),
+	[REAL_REALLOC] = FN(realloc),
+	[REAL_POSIX_MEMALIGN] = FN(posix_memalign),
+	[REAL_ALIGNED_ALLOC] = FN(aligned_alloc),
+	[REAL_MEMALIGN] = FN(memalign),
+	[REAL_VALLOC] = FN(valloc),
+	[REAL_PVALLOC] = FN(pvalloc),
+	FN(reallocarray),
+	FN(free),
+};
+
+static void **
+function_at(size_t i)
+{
+	return (void **)(void *)((char *)&real + functions[i].at);
+}
+
 /* malloc_usable_size() on a block of another allocator is undefined. */
 static void
-look_up_usable(void *const fns[REAL_FNS])
+look_up_usable(void)
 {
 	void *fn = dlsym(RTLD_NEXT, "malloc_usable_size");
 
@@ -265,7 +290,7 @@ look_up_usable(void *const fns[REAL_FNS])
 		real.heap[1] = object_of(fn);
 	for (int i = 0; i < REAL_FNS; i++)
 		if (fn != NULL &&
-		    range_has(&real.heap[1], (uintptr_t)fns[i]))
+		    range_has(&real.heap[1], (uintptr_t)*function_at((size_t)i)))
 			*(void **)&real.usable[i] = fn;
 		else
 			real.usable[i] = usable_unknown;
@@ -276,27 +301,8 @@ look_up_usable(void *const fns[REAL_FNS])
 static void
 look_up(void)
 {
-	void *fns[REAL_FNS] = {
-		[REAL_MALLOC] = dlsym(RTLD_NEXT, "malloc"),
-		[REAL_CALLOC] = dlsym(RTLD_NEXT, "calloc"),
-		[REAL_REALLOC] = dlsym(RTLD_NEXT, "realloc"),
-		[REAL_POSIX_MEMALIGN] = dlsym(RTLD_NEXT, "posix_memalign"),
-		[REAL_ALIGNED_ALLOC] = dlsym(RTLD_NEXT, "aligned_alloc"),
-		[REAL_MEMALIGN] = dlsym(RTLD_NEXT, "memalign"),
-		[REAL_VALLOC] = dlsym(RTLD_NEXT, "valloc"),
-		[REAL_PVALLOC] = dlsym(RTLD_NEXT, "pvalloc"),
-	};
-
-	*(void **)&real.malloc = fns[REAL_MALLOC];
-	*(void **)&real.calloc = fns[REAL_CALLOC];
-	*(void **)&real.realloc = fns[REAL_REALLOC];
-	*(void **)&real.reallocarray = dlsym(RTLD_NEXT, "reallocarray");
-	*(void **)&real.free = dlsym(RTLD_NEXT, "free");
-	*(void **)&real.posix_memalign = fns[REAL_POSIX_MEMALIGN];
-	*(void **)&real.aligned_alloc = fns[REAL_ALIGNED_ALLOC];
-	*(void **)&real.memalign = fns[REAL_MEMALIGN];
-	*(void **)&real.valloc = fns[REAL_VALLOC];
-	*(void **)&real.pvalloc = fns[REAL_PVALLOC];
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		*function_at(i) = dlsym(RTLD_NEXT, functions[i].name);
 	if (is_sanitized()) {
 		operators_begin();
 		attach_disable();
@@ -307,9 +313,9 @@ look_up(void)
 	real.loader = object_of(dlsym(RTLD_DEFAULT, "__tls_get_addr"));
 	real.heap[0] = object_of((void *)real.malloc);
 	name_allocator();
-	look_up_usable(fns);
+	look_up_usable();
 	operators_begin();
-	if (foreign())
+	if (malloc_is_foreign())
 		atomic_store(&hook_foreign, true);
 }
 
@@ -404,13 +410,13 @@ protection(const ElfW(Phdr) *ph)
 }
 
 /* The segment of our symbol table, and our entries in it. */
-struct found {
+struct own_symbols {
 	const ElfW(Phdr) *segment;
 	ElfW(Sym) *syms[EXPORTS_MAX];
 };
 
 static bool
-is_of(const ElfW(Sym) *sym, uintptr_t bias, const void *fn)
+is_symbol_of(const ElfW(Sym) *sym, uintptr_t bias, const void *fn)
 {
 	return bias + sym->st_value == (uintptr_t)fn &&
 	    sym->st_shndx != SHN_UNDEF &&
@@ -424,7 +430,7 @@ is_of(const ElfW(Sym) *sym, uintptr_t bias, const void *fn)
  * the segment, for the table has no length but in its hash.
  */
 static bool
-find_symbols(const void *const fns[], unsigned n, struct found *f)
+find_symbols(const void *const fns[], unsigned n, struct own_symbols *f)
 {
 	struct link_map *us = NULL;
 	ElfW(Sym) *sym = NULL;
@@ -449,7 +455,7 @@ find_symbols(const void *const fns[], unsigned n, struct found *f)
 	    f->segment->p_vaddr <= f->segment->p_filesz; sym++)
 		for (unsigned i = 0; i < n; i++)
 			if (f->syms[i] == NULL &&
-			    is_of(sym, us->l_addr, fns[i])) {
+			    is_symbol_of(sym, us->l_addr, fns[i])) {
 				f->syms[i] = sym;
 				left--;
 				break;
@@ -462,7 +468,7 @@ exports_withdraw(const void *const fns[], unsigned n)
 {
 	static _Atomic bool taken_back;
 	uintptr_t lo = UINTPTR_MAX, hi = 0, page = (uintptr_t)getpagesize();
-	struct found f;
+	struct own_symbols f;
 	int prot;
 
 	if (n > EXPORTS_MAX || !find_symbols(fns, n, &f))

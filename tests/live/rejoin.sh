@@ -1,28 +1,28 @@
 #!/bin/sh
 # A node that dies without a supervisor, and another one later: its targets run
 # on, harm nothing meanwhile, and come to the new one by themselves.
-# long_again.sh has more rounds.
+# long_rejoin.sh has more rounds.
 set -u
 . "$(dirname "$0")/lib.sh"
 
-again() {
-	timeout 300 python3 "$top/tests/live/again.py" "$B" "$@" 2>"$tmp/said"
+rejoin() {
+	timeout 300 python3 "$top/tests/live/rejoin.py" "$B" "$@" 2>"$tmp/said"
 }
 rule "eight threads go over to each new node; its list and counts are exact" \
-    again "rounds:${ROUNDS:-2}:8:0"
+    rejoin "rounds:${ROUNDS:-2}:8:0"
 rule "so they do with stacks" \
-    again "rounds:${ROUNDS:-1}:8:0" --stack 16 --free-stack
-rule "so they do when they seldom allocate" again rounds:1:2:2000
+    rejoin "rounds:${ROUNDS:-1}:8:0" --stack 16 --free-stack
+rule "so they do when they seldom allocate" rejoin rounds:1:2:2000
 rule "a node that was only stopped keeps its targets and what it knows" \
-    again stopped
+    rejoin stopped
 rule "a dormant target comes back when it forks, an armed one armed" \
-    again dormant --dormant
+    rejoin dormant --dormant
 rule "a target that has locked itself in is not killed for a node that dies" \
-    again locked
-rule "nor is one that does so when no node is left" again alone
+    rejoin locked
+rule "nor is one that does so when no node is left" rejoin alone
 rule "who gives up privileges has children that are watched, after a while" \
-    again children
+    rejoin children
 rule "a real program runs on without a node, and comes back to the next" \
-    again program
+    rejoin program
 
 say_result

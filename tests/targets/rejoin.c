@@ -1,5 +1,5 @@
 /*
- * again [THREADS [PAUSE_US]]: threads that put blocks into shared slots and free
+ * rejoin [THREADS [PAUSE_US]]: threads that put blocks into shared slots and free
  * what they find there, for as long as input comes.  Each block carries a
  * pattern that is checked before it is freed: 3 is the exit status when one was
  * damaged.

@@ -1,8 +1,8 @@
 """A node that is killed and started again under a target that goes on.
 
-again.py BUILD WHAT [OPTION ...]: under pageknode with these options.  Says what
+rejoin.py BUILD WHAT [OPTION ...]: under pageknode with these options.  Says what
 was wrong, or nothing.
-    rounds:N:THREADS:PAUSE_US	tests/targets/again, with N more nodes
+    rounds:N:THREADS:PAUSE_US	tests/targets/rejoin, with N more nodes
     stopped			the node is stopped and goes on
     dormant			the node arms nobody by itself
     locked			the target locks itself in first; it is killed for a socket
@@ -47,7 +47,7 @@ class Target:
     def __init__(self, threads, pause):
         # Or libc would look for the number of processors, at some time.
         env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so", MALLOC_ARENA_MAX="8")
-        self.p = subprocess.Popen([build + "/tests/targets/again", threads, pause], env=env, stdin=subprocess.PIPE,
+        self.p = subprocess.Popen([build + "/tests/targets/rejoin", threads, pause], env=env, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True)
         self.line()
 

@@ -1,3 +1,0 @@
-#!/bin/sh
-# again.sh with twelve nodes, one after the other.
-ROUNDS=12 exec sh "$(dirname "$0")/again.sh"
