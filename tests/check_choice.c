@@ -383,7 +383,7 @@ START_TEST(window_of_a_list_waits_for_all_of_it)
 	compose(80, 24);
 	page_choice_sums(&page, &sums);
 	ck_assert(!sums.known && page_choice_waits(&page));
-	ck_assert(shows("looked through 0 %"));
+	ck_assert(shows("searched 0 %"));
 	scene.look.window = false;
 	compose(80, 24);
 	assert_rows(is_large);
@@ -429,7 +429,7 @@ START_TEST(large_list_is_looked_through_in_portions)
 		page_choice_sums(&page, &sums);
 		if (!sums.known)
 			ck_assert(page_choice_waits(&page) &&
-			    shows("looked through"));
+			    shows("searched"));
 	} while (!sums.known && ++pictures < 10000);
 	ck_assert_uint_gt(pictures, 0);
 	ck_assert_uint_eq(sums.of, 300000);

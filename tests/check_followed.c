@@ -131,7 +131,7 @@ START_TEST(end_is_told_with_its_time)
 	scene_free(&scene, addr);
 	again();
 	ck_assert_str_eq(page.message,
-	    "7f3c04006040 was freed at 15:02:24: it is followed no longer");
+	    "7f3c04006040 was freed at 15:02:24: it is no longer followed");
 	ck_assert(!shows("follow 7f"));
 	ck_assert(!page_follow_stop(&page));
 }

@@ -505,7 +505,7 @@ START_TEST(a_row_as_text_has_the_columns_of_a_block)
 	page_row_text_view(&page, &scene.view, &rows[2], row, sizeof row);
 	ck_assert_uint_eq(strlen(row), 33);
 	page_free_sentence(&scene.look, &rows[2], row, sizeof row);
-	ck_assert_str_eq(row, "free: 768 bytes of nobody's, in a region: "
+	ck_assert_str_eq(row, "free: 768 bytes, in a region: "
 	    "4096 bytes from 7f0000010000");
 }
 END_TEST

@@ -39,13 +39,11 @@ extern const struct page_rows_ops page_rows_list;	/* the whole list, with free b
 /* Remembers what is at the cursor; false: nothing is. */
 bool page_rows_remember(const struct page_rows_ops *, struct page *,
     const struct page_view *);
-/* The cursor is on this block. */
 void page_cursor_set(struct page *, const struct blk *);
 bool page_cursor_is_on(const struct page *, const struct blk *);
 
 /* A block with the same address, sequence number and layer. */
 bool page_same_block(const struct blk *, const struct blk *);
-/* The block is in the view's list. */
 bool page_is_listed(const struct page_view *, const struct blk *);
 /* Blocks of the list up to that sequence number: the first ones by age. */
 uint64_t page_blocks_until(const struct page_view *, uint64_t seq);

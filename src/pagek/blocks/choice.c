@@ -497,7 +497,7 @@ sums_text(const struct page_chosen *s, const char *about, int form, char *out,
 	out[0] = '\0';
 	if (!s->known) {
 		base_append(out, cap, &len, "%s%u %%", form == 0 ?
-		    "looked through " : "", s->percent);
+		    "searched " : "", s->percent);
 		return;
 	}
 	base_group_digits(n, sizeof n, s->blocks);

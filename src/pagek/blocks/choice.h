@@ -39,11 +39,9 @@ int page_choice_filter(struct page *, const char *expression,
 void page_choice_none(struct page *);
 /* The expression; NULL: no filter. */
 const char *page_choice_filter_text(const struct page *);
-/* A filter applies. */
 bool page_choice_filters(const struct page *);
 /* The rows are a choice, not those of the list. */
 bool page_choice_on(const struct page *);
-/* Sorts the rows by other keys. */
 void page_choice_sort(struct page *, const struct page_sorting *);
 void page_set_order(struct page *, enum blklist_order, bool reverse);
 
@@ -57,7 +55,6 @@ int page_choice_ready(struct page *);
 void page_choice_begin(const struct page *, const struct page_view *);
 bool page_choice_matches(const struct page *, const struct blk *);
 size_t page_choice_keep(const struct page *, struct blk *rows, size_t n);
-/* Unsure blocks since begin. */
 uint64_t page_choice_unsure(const struct page *);
 /* Changes with the filter; 0: there is none. */
 unsigned page_choice_filter_no(const struct page *);

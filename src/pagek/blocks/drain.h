@@ -54,12 +54,10 @@ bool page_moment_is_incomplete(const struct page_moment *,
 /* The picture shows an earlier time (history). */
 bool page_moment_is_ahead(const struct page_moment *,
     const struct page_view *);
-/* The block was allocated later. */
 bool page_moment_is_new(const struct page_moment *, const struct blk *);
 /* Blocks of the list that existed then: the first ones by age. */
 uint64_t page_moment_count_old(
     const struct page_moment *, const struct page_view *);
-/* "14:50:03" */
 void page_moment_text(const struct page *, const struct page_view *,
     const struct page_moment *, char out[12]);
 

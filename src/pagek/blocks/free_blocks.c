@@ -403,7 +403,7 @@ page_free_sentence(const struct nodes_look *look, const struct blk *b,
 	size_t len = 0;
 
 	base_group_digits(size, sizeof size, b->size);
-	base_append(out, cap, &len, "free: %s bytes of nobody's", size);
+	base_append(out, cap, &len, "free: %s bytes", size);
 	if (r == NULL)
 		return;
 	base_append(out, cap, &len, ", in %s: %llu bytes from %llx",

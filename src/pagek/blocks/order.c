@@ -204,7 +204,6 @@ rank_texts(struct intern *texts, uint32_t **out)
 
 /* --- sorting ------------------------------------------------------------ */
 
-/* A caller's function. */
 struct named {
 	uint64_t caller;
 	uint32_t number;	/* of its name among the texts */
@@ -232,9 +231,9 @@ struct page_order {
 	size_t run;		/* length of sorted runs */
 	struct item *item, *other;
 	struct intern texts;
-	uint32_t *rank;		/* of each text */
+	uint32_t *rank;
 	uint64_t unsure;
-	struct hashmap named;	/* of struct named */
+	struct hashmap named;	/* struct named by caller */
 };
 
 int
@@ -361,7 +360,6 @@ text_number(struct page_order *o, const struct page_view *v,
 	}
 }
 
-/* The key of this pass. */
 static unsigned
 key_of(const struct page_order *o)
 {

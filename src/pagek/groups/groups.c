@@ -178,7 +178,7 @@ begin_rank(struct page_groups *g, const struct page *page,
 		return r;
 	g->missing = (size_t)r;
 	g->step = GROUPS_RANK;
-	g->left = g->of = profile_cells_count(g->cells);
+	g->callers.left = g->callers.of = profile_cells_count(g->cells);
 	g->coming.kind = page->group.kind;
 	g->coming.measure = page->group.sort;
 	g->coming.reverse = page->group.reverse;
@@ -271,7 +271,7 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v)
 	const struct page_group_kind *k = page_group_kind(g->coming.kind);
 	int64_t each = k != NULL && k->by == PROFILE_FRAME ? FRAMES_UNITS :
 	    CALLER_UNITS;
-	size_t some = (size_t)(g->scan.units / each) + 1, left = g->left;
+	size_t some = (size_t)(g->scan.units / each) + 1, left = g->callers.left;
 	int r;
 
 	if (g->coming.kind != page->group.kind ||
@@ -282,9 +282,9 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v)
 		r = profile_ranking_count(g->coming.groups, some, &left);
 		if (r < 0)
 			return r;
-		scan_spend(&g->scan, each * (int64_t)(some < g->left ? some :
-		    g->left));
-		g->left = left;
+		scan_spend(&g->scan, each * (int64_t)(some < g->callers.left ?
+		    some : g->callers.left));
+		g->callers.left = left;
 		if (left > 0)
 			return 0;
 	}
@@ -502,9 +502,9 @@ page_groups_waiting(const struct page_groups *g, char *out, size_t cap)
 	if (g->step == GROUPS_WALK && g->walk.blocks > 0) {
 		done = g->walk.passed;
 		of = g->walk.blocks;
-	} else if (g->step == GROUPS_RANK && g->of > 0) {
-		done = g->of - g->left;
-		of = g->of;
+	} else if (g->step == GROUPS_RANK && g->callers.of > 0) {
+		done = g->callers.of - g->callers.left;
+		of = g->callers.of;
 	}
 	base_append(out, cap, &len, "groups: %u %%", scan_percent(done, of));
 }

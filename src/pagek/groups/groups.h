@@ -4,26 +4,19 @@
  *
  * Vocabulary
  *	kind	what makes a group (group_kinds.h); 0: the rows are blocks.
- *	pass	the blocks are summed again: walked through (list_walk.h), named
- *		and ranked.  In a large list a pass takes many pictures; each
- *		does a portion, and until the end the rows are those of the pass
- *		before.  At most a tenth of the time goes into passes.
- *	portion	a bound on the work for the groups in one picture, in units of
- *		about a nanosecond.
- *	ref	a group that is found again after names have come, even if it
- *		was renamed or merged with another one.
+ *	pass	walks through the blocks (list_walk.h), sums, names and ranks them.
+ *		In a large list it takes many pictures; each does a portion, and
+ *		until the end the rows are those of the pass before.  At most a
+ *		tenth of the time goes into passes.
+ *	ref	a group that is found again when names have renamed it or merged
+ *		it with another one.
  *	members	the blocks of the open group.
  *	branch	a group that is expanded in its place (expanded_groups.h).
  *
- * Files
- *	groups.c	passes
- *	group_kinds.c	what blocks can be grouped by
- *	group_cursor.c	the cursor among the rows; the open group
- *	group_members.c	which blocks are in a group
- *	group_trends.c	bytes of the last minute
- *	expanded_groups.c	branches, and what each row is
- *	expand.c	expanding and collapsing
- *	siblings.c	blocks that were allocated together
+ * Files: groups.c passes; group_cursor.c refs, the cursor and the open group;
+ * group_members.c blocks of groups; group_kinds.c what blocks can be grouped by;
+ * group_trends.c the last minute; expanded_groups.c and expand.c branches;
+ * siblings.c blocks that were allocated together.
  *
  * Example: the heaviest group
  *	page_set_group(page, page_group_kind_called("type"));
@@ -116,10 +109,10 @@ struct page_groups_source {
 
 struct page_groups {
 	struct profile *profile;
-	struct profile_cells *cells;	/* sums by the tags */
+	struct profile_cells *cells;
 	struct page_group_tags tags, coming_tags;
 	struct page_group_ranking shown, coming;	/* of the rows; of the pass */
-	struct page_group_window window;	/* of the rows */
+	struct page_group_window window;
 	struct profile_sum total;
 	size_t nrow;		/* groups of the first level that have rows */
 	size_t all;		/* groups */
@@ -137,14 +130,17 @@ struct page_groups {
 	struct page_walk walk;
 	struct page_groups_source source;
 	uint64_t changes;	/* of the list that was summed last */
-	size_t left, of;	/* callers to be ranked, of so many */
+	struct {
+		size_t left, of;
+	} callers;		/* to be ranked */
 
 	struct page_group_place cursor;
 	struct page_group_place open;
 	struct page_group_words open_words;	/* name of the open group */
-	struct page_members *members;	/* NULL: none so far */
-	struct page_branches *branches;	/* NULL: none so far */
-	struct page_trends *trends;	/* NULL: none so far */
+	/* Owned, and NULL until they are needed. */
+	struct page_members *members;
+	struct page_branches *branches;
+	struct page_trends *trends;
 };
 
 /*
@@ -192,9 +188,8 @@ extern const struct page_rows_ops page_rows_members;	/* group_members.c */
 bool page_shows_groups(const struct page *);
 /* The order of groups is frozen: they keep it, with the sums of now. */
 bool page_groups_are_frozen(const struct page *, const struct page_view *);
-/* Groups the blocks by a row of the table of kinds; 0: not at all. */
+/* Groups the blocks by a kind, and each of these groups by another one; 0: not. */
 void page_set_group(struct page *, unsigned kind);
-/* Groups each of these groups once more; 0: not. */
 void page_set_group_below(struct page *, unsigned kind);
 /* The kind of the second level; 0: there is none. */
 unsigned page_group_below(const struct page *);
@@ -207,7 +202,6 @@ void page_groups_title(const struct page *, const char *between,
     char out[PAGE_GROUPS_TITLE]);
 /* Makes the blocks of the group under the cursor the rows; false: no group. */
 bool page_open_group(struct page *, const struct page_view *);
-/* Makes the groups the rows again, with the cursor on that group. */
 void page_close_group(struct page *);
 
 /* --- expanded groups (expanded_groups.c, expand.c) -------------------------- */

@@ -229,7 +229,6 @@ struct page {
 	char message[256];		/* in the bottom line until the next key */
 	struct page_prompt prompt;	/* in the bottom line */
 	struct page_fields fields;
-
 	struct page_found found;
 	struct page_state_since state;
 	struct page_numbers numbers;
@@ -259,7 +258,6 @@ page_is_on_screen(const struct page *page)
 	return page->medium >= PAGE_SCREEN;
 }
 
-/* The heading of rows as page_row_text_view() makes them. */
 void page_row_heading(const struct page *, char *out, size_t cap);
 
 /*

@@ -42,7 +42,7 @@ struct page_view {
 /* Fills counts from the look's list, and live and now. */
 void page_view_init(struct page_view *, const struct nodes_look *);
 
-/* Blocks in the list: as many rows as it can have. */
+/* Blocks in the list. */
 uint64_t page_view_total(const struct page_view *);
 /* How many blocks a listed one stands for: 1, unless the list is a sample. */
 double page_view_weight(const struct page_view *, const struct blk *);
@@ -60,14 +60,12 @@ bool page_view_known(const struct page_view *);
 
 #define PAGE_FREE_WORD "free"	/* in DESCR */
 
-/* The row is free memory, not a block of the list. */
 static inline bool
 page_is_free(const struct blk *b)
 {
 	return b->flags >> 4 == REC_FREE;
 }
 
-/* The region of an address; NULL: none. */
 const struct wire_region *page_free_region(const struct nodes_look *,
     uint64_t addr);
 
@@ -89,7 +87,6 @@ void page_cell_allocated(const struct page_view *, const struct blk *,
     char out[PAGE_CLOCK_TEXT]);
 /* One glyph for the age, for screens without colour: . : - = + # */
 char page_cell_age_glyph(uint64_t seconds);
-/* The mark of that glyph. */
 enum page_mark page_cell_age_mark(uint64_t seconds);
 /* The age by the node's clock; 0 if the clock was set back. */
 uint64_t page_cell_seconds(const struct nodes_look *, const struct blk *);
@@ -129,7 +126,6 @@ bool page_row_call(const struct page *, const struct page_view *,
 void page_row_put(const struct nodes_look *, const struct blk *,
     const struct page_row_names *, char *out, size_t cap);
 
-/* The node has sent its time. */
 bool page_time_known(const struct nodes_look *);
 /* The node's wall clock, in ms, at a time `ms` of the clock that ages use. */
 int64_t page_wall_ms(const struct nodes_look *, int64_t ms);

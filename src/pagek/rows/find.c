@@ -16,7 +16,7 @@
 
 struct page_find {
 	struct page_row_filter *filter;
-	char text[FILTER_MAX];	/* as it was typed */
+	char text[FILTER_MAX];
 	bool back, on, round;
 	uint64_t at;		/* the next row; going back, one behind it */
 	uint64_t looked, of;	/* rows, of about so many */
@@ -182,7 +182,6 @@ move_cursor(struct page *page, const struct page_view *v, const struct blk *b,
 	page_freeze_briefly(page, v);
 }
 
-/* Looks at n rows from `lo` on; true: one matches. */
 static bool
 look_at_rows(struct page *page, const struct page_view *v, uint64_t lo,
     const struct blk *b, size_t n)

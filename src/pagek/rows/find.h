@@ -21,7 +21,7 @@
 #include "../blocks/row_filter.h"
 
 enum page_find_state {
-	PAGE_FIND_OFF,		/* no search runs */
+	PAGE_FIND_OFF,
 	PAGE_FIND_ON,
 	PAGE_FIND_HERE,		/* the cursor is on a row that matches */
 	PAGE_FIND_NONE,		/* no row matches */
@@ -39,7 +39,6 @@ enum page_find_state page_find_step(struct page *, const struct page_view *,
     int64_t ns);
 void page_find_stop(struct page *);
 bool page_find_is_on(const struct page *);
-/* The search went round the end. */
 bool page_find_went_round(const struct page *);
 /* Progress; 0 after the first round. */
 unsigned page_find_percent(const struct page *);

@@ -128,7 +128,7 @@ report_free(struct page *page, const struct page_view *v,
 	page_wall(page, v->look, v->look->node_wall_ms, &tm);
 	strftime(when, sizeof when, "%H:%M:%S", &tm);
 	snprintf(page->message, sizeof page->message,
-	    "%08llx was freed at %s: it is followed no longer",
+	    "%08llx was freed at %s: it is no longer followed",
 	    (unsigned long long)f->blk.addr, when);
 }
 

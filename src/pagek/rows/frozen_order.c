@@ -12,7 +12,7 @@
 #define TRIES 16		/* portions of new rows alone that are skipped */
 
 struct page_frozen_order {
-	bool on;		/* there is a band */
+	bool on;
 	const struct page_rows_ops *rows;	/* whose rows are frozen */
 	unsigned round;		/* page->freeze.round then */
 	uint32_t stream_no;
@@ -126,7 +126,7 @@ new_are_last(
 	    page_list_reverse(&page->opts) == front;
 }
 
-/* Adds up to PORTION rows at the end; false: there are no more. */
+/* Up to PORTION rows; false: there are no more. */
 static bool
 extend_down(struct page *page, const struct page_view *v,
     struct page_frozen_order *s)
@@ -256,7 +256,6 @@ ensure_rows(struct page *page, const struct page_view *v,
 		trim_rows(s, lo);
 	while (hi + MARGIN / 2 > s->at + s->n && extend_down(page, v, s))
 		trim_rows(s, hi);
-	/* Too many rows came or went in between. */
 	if (lo < s->at || (hi > s->at + s->n && s->at + s->n < s->total))
 		freeze_rows(page, v, s, lo);
 }
@@ -271,7 +270,6 @@ reach_cursor(struct page *page, const struct page_view *v)
 
 	if (!page_rows_are_frozen(page))
 		return;
-	/* OFFS will follow the cursor. */
 	if (page->cursor.on && (page->cursor.at < lo ||
 	    page->cursor.at >= lo + rows))
 		lo = page->cursor.at < lo ? page->cursor.at :
