@@ -81,9 +81,9 @@ VERSION = 0.1
 LIBS = $(PKG_LIBS) -lm -pthread $(if $(filter locked,$(MACHINE)),-latomic)
 
 BASE = $(sort $(wildcard src/base/*.c))
-STREAM = $(sort $(wildcard src/stream/*.c src/stream/wire/*.c))
+STREAM = $(sort $(wildcard src/stream/*.c src/stream/*/*.c))
 ALLOCP = $(sort $(wildcard src/allocp/*.c))
-BLKLIST = $(sort $(wildcard src/blklist/*.c))
+BLKLIST = $(sort $(wildcard src/blklist/*.c src/blklist/*/*.c))
 SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
 NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.c)))
 MDD = $(sort $(wildcard src/mdd/*.c))

@@ -394,7 +394,7 @@ main(int argc, char **argv)
 {
 	bool failed = false;
 
-	blklist_begin_beside();
+	blklist_start_prefault_thread();
 	for (int i = 1; i < argc; i++) {
 		json |= strcmp(argv[i], "--json") == 0;
 		quick |= strcmp(argv[i], "--quick") == 0;

@@ -9,7 +9,7 @@
  *	B/block		memory as the list itself counts it, and as the kernel
  *	growth		from nothing to the live ones, allocations only: the
  *			longest 66,667 of them (one cycle at 1 M events/s), and
- *			all together; beside it what blklist_ahead() took, which
+ *			all together; beside it what blklist_prefault() took, which
  *			is called after each batch as by a keeper with a moment
  *			("alone": never)
  *	cycle		the longest 666,667 records of the timed ones: a cycle
@@ -34,7 +34,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../src/base/kept.h"
+#include "../src/base/pmem.h"
 #include "list_trace.h"
 #include "list_judy.h"
 
@@ -56,7 +56,7 @@ struct list {
 	enum blklist_kind kind;
 	bool pairs;
 	bool judy;
-	bool alone;		/* without blklist_ahead() */
+	bool alone;		/* without blklist_prefault() */
 	bool remembers;		/* removed blocks, as of a target that may fork */
 	bool kept;		/* and in memory that outlives the process, as a node's */
 	uint64_t most;		/* live blocks that it is worth waiting for */
@@ -118,7 +118,7 @@ struct bench {
 	struct judy judy;
 #endif
 	uint64_t at;		/* next event */
-	uint64_t ahead;		/* what blklist_ahead() took */
+	uint64_t ahead;		/* what blklist_prefault() took */
 	struct rec rec[BATCH];
 };
 
@@ -176,7 +176,7 @@ apply(struct bench *b, uint64_t n)
 		b->at += batch.n;
 		if (b->list != NULL && !b->of->alone) {
 			begin = now_ns();
-			blklist_ahead(b->list);
+			blklist_prefault(b->list);
 			b->ahead += now_ns() - begin;
 		}
 	}
@@ -325,10 +325,10 @@ steady(struct bench *b, uint64_t end, struct result *r)
 static void
 make_kept(struct bench *b)
 {
-	struct kept *memory;
+	struct pmem *memory;
 
-	if (kept_new(&memory, "listbench", 0) != 0 ||
-	    blklist_new_kept(&b->list, MAX, memory) != 0)
+	if (pmem_new(&memory, "listbench", 0) != 0 ||
+	    blklist_new_persistent(&b->list, MAX, memory) != 0)
 		abort();
 }
 
@@ -508,7 +508,7 @@ main(int argc, char **argv)
 	bool first = true;
 	int c, err = 0;
 
-	blklist_begin_beside();
+	blklist_start_prefault_thread();
 	while ((c = getopt(argc, argv, "qje:l:k:n:f:")) != -1)
 		switch (c) {
 		case 'q': o.quick = true; o.events = 2000000; break;

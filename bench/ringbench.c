@@ -16,7 +16,7 @@
 
 #include "../src/alloclog/produce/produce.h"
 #include "../src/base/base.h"
-#include "../src/stream/stream.h"
+#include "../src/stream/feed/feed.h"
 
 #define EVENTS 40000000u
 #define LIVE 64

@@ -32,83 +32,83 @@ struct fit_case {
 };
 
 static const struct fit_case fit_cases[] = {
-	{ base_fit_count, 4, 0, "   0" },
-	{ base_fit_count, 4, 9999, "9999" },
-	{ base_fit_count, 4, 10000, " 10K" },
-	{ base_fit_count, 4, 10499, " 10K" },
-	{ base_fit_count, 4, 10500, " 11K" },
-	{ base_fit_count, 4, 999499, "999K" },
-	{ base_fit_count, 4, 999500, "1.0M" },
-	{ base_fit_count, 4, 1204331, "1.2M" },
-	{ base_fit_count, 4, 9949999, "9.9M" },
-	{ base_fit_count, 4, 9950000, " 10M" },
-	{ base_fit_count, 4, UINT64_C(999500000), "1.0G" },
-	{ base_fit_count, 4, UINT64_C(999500000000), "1.0T" },
-	{ base_fit_count, 4, UINT64_C(999500000000000), "1.0P" },
-	{ base_fit_count, 4, UINT64_C(999499999999999999), "999P" },
-	{ base_fit_count, 4, UINT64_MAX, "   *" },
-	{ base_fit_count, 6, UINT64_MAX, "18447P" },
-	{ base_fit_count, 20, UINT64_MAX, "18446744073709551615" },
-	{ base_fit_count, 2, 99, "99" },
-	{ base_fit_count, 2, 100, " *" },
-	{ base_fit_count, 2, 1000, "1K" },
-	{ base_fit_count, 2, 9499, "9K" },
-	{ base_fit_count, 2, 9500, " *" },
-	{ base_fit_count, 5, 123456, " 123K" },
-	{ base_fit_count, 6, 1234567, " 1235K" },
-	{ base_fit_count, 7, 12345678, " 12346K" },
+	{ base_format_count, 4, 0, "   0" },
+	{ base_format_count, 4, 9999, "9999" },
+	{ base_format_count, 4, 10000, " 10K" },
+	{ base_format_count, 4, 10499, " 10K" },
+	{ base_format_count, 4, 10500, " 11K" },
+	{ base_format_count, 4, 999499, "999K" },
+	{ base_format_count, 4, 999500, "1.0M" },
+	{ base_format_count, 4, 1204331, "1.2M" },
+	{ base_format_count, 4, 9949999, "9.9M" },
+	{ base_format_count, 4, 9950000, " 10M" },
+	{ base_format_count, 4, UINT64_C(999500000), "1.0G" },
+	{ base_format_count, 4, UINT64_C(999500000000), "1.0T" },
+	{ base_format_count, 4, UINT64_C(999500000000000), "1.0P" },
+	{ base_format_count, 4, UINT64_C(999499999999999999), "999P" },
+	{ base_format_count, 4, UINT64_MAX, "   *" },
+	{ base_format_count, 6, UINT64_MAX, "18447P" },
+	{ base_format_count, 20, UINT64_MAX, "18446744073709551615" },
+	{ base_format_count, 2, 99, "99" },
+	{ base_format_count, 2, 100, " *" },
+	{ base_format_count, 2, 1000, "1K" },
+	{ base_format_count, 2, 9499, "9K" },
+	{ base_format_count, 2, 9500, " *" },
+	{ base_format_count, 5, 123456, " 123K" },
+	{ base_format_count, 6, 1234567, " 1235K" },
+	{ base_format_count, 7, 12345678, " 12346K" },
 
-	{ base_fit_size, 4, 0, "0000" },
-	{ base_fit_size, 4, 0x40, "0040" },
-	{ base_fit_size, 4, 0xffff, "FFFF" },
-	{ base_fit_size, 4, 0x10000, " 64K" },
-	{ base_fit_size, 4, 999 * KIB + 511, "999K" },
-	{ base_fit_size, 4, 999 * KIB + 512, "1.0M" },
-	{ base_fit_size, 4, 1229 * KIB, "1.2M" },
-	{ base_fit_size, 4, 64 * MIB, " 64M" },
-	{ base_fit_size, 4, GIB, "1.0G" },
-	{ base_fit_size, 4, TIB, "1.0T" },
-	{ base_fit_size, 4, 256 * TIB, "256T" },
-	{ base_fit_size, 4, PIB, "1.0P" },
-	{ base_fit_size, 4, UINT64_MAX, "   *" },
-	{ base_fit_size, 5, UINT64_MAX, "    *" },
-	{ base_fit_size, 6, UINT64_MAX, "16384P" },
-	{ base_fit_size, 6, 0x40, "  0040" },
-	{ base_fit_size, 6, 0x10000, " 64.0K" },
-	{ base_fit_size, 3, 0x40, "  *" },
-	{ base_fit_size, 3, 0x10000, "64K" },
+	{ base_format_size, 4, 0, "0000" },
+	{ base_format_size, 4, 0x40, "0040" },
+	{ base_format_size, 4, 0xffff, "FFFF" },
+	{ base_format_size, 4, 0x10000, " 64K" },
+	{ base_format_size, 4, 999 * KIB + 511, "999K" },
+	{ base_format_size, 4, 999 * KIB + 512, "1.0M" },
+	{ base_format_size, 4, 1229 * KIB, "1.2M" },
+	{ base_format_size, 4, 64 * MIB, " 64M" },
+	{ base_format_size, 4, GIB, "1.0G" },
+	{ base_format_size, 4, TIB, "1.0T" },
+	{ base_format_size, 4, 256 * TIB, "256T" },
+	{ base_format_size, 4, PIB, "1.0P" },
+	{ base_format_size, 4, UINT64_MAX, "   *" },
+	{ base_format_size, 5, UINT64_MAX, "    *" },
+	{ base_format_size, 6, UINT64_MAX, "16384P" },
+	{ base_format_size, 6, 0x40, "  0040" },
+	{ base_format_size, 6, 0x10000, " 64.0K" },
+	{ base_format_size, 3, 0x40, "  *" },
+	{ base_format_size, 3, 0x10000, "64K" },
 
-	{ base_fit_bytes, 6, 65536, "65,536" },
-	{ base_fit_bytes, 5, 65536, "65536" },
-	{ base_fit_bytes, 4, 65536, " 64K" },
-	{ base_fit_bytes, 6, 999999, "999999" },
-	{ base_fit_bytes, 6, 1000000, "976.6K" },
-	{ base_fit_bytes, 6, UINT64_MAX, "16384P" },
-	{ base_fit_bytes, 3, 564, "564" },
-	{ base_fit_bytes, 3, 1536, "2K" },
+	{ base_format_bytes, 6, 65536, "65,536" },
+	{ base_format_bytes, 5, 65536, "65536" },
+	{ base_format_bytes, 4, 65536, " 64K" },
+	{ base_format_bytes, 6, 999999, "999999" },
+	{ base_format_bytes, 6, 1000000, "976.6K" },
+	{ base_format_bytes, 6, UINT64_MAX, "16384P" },
+	{ base_format_bytes, 3, 564, "564" },
+	{ base_format_bytes, 3, 1536, "2K" },
 
-	{ base_fit_age, 3, 0, "  0" },
-	{ base_fit_age, 3, 999, "999" },
-	{ base_fit_age, 3, 1000, "16m" },
-	{ base_fit_age, 3, 1020, "17m" },
-	{ base_fit_age, 3, 3599, "59m" },
-	{ base_fit_age, 3, 3600, " 1h" },
-	{ base_fit_age, 3, 5 * 3600 + 3599, " 5h" },
-	{ base_fit_age, 3, DAY - 1, "23h" },
-	{ base_fit_age, 3, DAY, " 1d" },
-	{ base_fit_age, 3, 3 * DAY, " 3d" },
-	{ base_fit_age, 3, 100 * DAY - 1, "99d" },
-	{ base_fit_age, 3, 100 * DAY, "14w" },
-	{ base_fit_age, 3, 700 * DAY - 1, "99w" },
-	{ base_fit_age, 3, 700 * DAY, " 1y" },
-	{ base_fit_age, 3, 730 * DAY, " 2y" },
-	{ base_fit_age, 3, 36500 * DAY - 1, "99y" },
-	{ base_fit_age, 3, 36500 * DAY, "  *" },
-	{ base_fit_age, 3, UINT64_MAX, "  *" },
-	{ base_fit_age, 4, 9999, "9999" },
-	{ base_fit_age, 2, 100, "1m" },
-	{ base_fit_age, 2, 600, " *" },
-	{ base_fit_age, 2, 3600, "1h" },
+	{ base_format_age, 3, 0, "  0" },
+	{ base_format_age, 3, 999, "999" },
+	{ base_format_age, 3, 1000, "16m" },
+	{ base_format_age, 3, 1020, "17m" },
+	{ base_format_age, 3, 3599, "59m" },
+	{ base_format_age, 3, 3600, " 1h" },
+	{ base_format_age, 3, 5 * 3600 + 3599, " 5h" },
+	{ base_format_age, 3, DAY - 1, "23h" },
+	{ base_format_age, 3, DAY, " 1d" },
+	{ base_format_age, 3, 3 * DAY, " 3d" },
+	{ base_format_age, 3, 100 * DAY - 1, "99d" },
+	{ base_format_age, 3, 100 * DAY, "14w" },
+	{ base_format_age, 3, 700 * DAY - 1, "99w" },
+	{ base_format_age, 3, 700 * DAY, " 1y" },
+	{ base_format_age, 3, 730 * DAY, " 2y" },
+	{ base_format_age, 3, 36500 * DAY - 1, "99y" },
+	{ base_format_age, 3, 36500 * DAY, "  *" },
+	{ base_format_age, 3, UINT64_MAX, "  *" },
+	{ base_format_age, 4, 9999, "9999" },
+	{ base_format_age, 2, 100, "1m" },
+	{ base_format_age, 2, 600, " *" },
+	{ base_format_age, 2, 3600, "1h" },
 };
 
 START_TEST(number_in_columns_reads)
@@ -126,8 +126,8 @@ END_TEST
 
 START_TEST(number_is_never_wider_than_its_columns)
 {
-	static fit_fn *const fits[] = { base_fit_count, base_fit_size,
-		base_fit_bytes, base_fit_age };
+	static fit_fn *const fits[] = { base_format_count, base_format_size,
+		base_format_bytes, base_format_age };
 	char out[32];
 
 	for (size_t f = 0; f < BASE_NELEM(fits); f++) {
@@ -147,8 +147,8 @@ END_TEST
 
 START_TEST(something_is_never_shown_as_nothing)
 {
-	static fit_fn *const fits[] = { base_fit_count, base_fit_size,
-		base_fit_bytes, base_fit_age };
+	static fit_fn *const fits[] = { base_format_count, base_format_size,
+		base_format_bytes, base_format_age };
 	char out[32];
 
 	for (size_t f = 0; f < BASE_NELEM(fits); f++) {
@@ -469,20 +469,6 @@ START_TEST(array_that_cannot_grow_is_untouched)
 	ck_assert_ptr_eq(a, was);
 	ck_assert_uint_eq(cap, was_cap);
 	free(a);
-}
-END_TEST
-
-START_TEST(overflow_leaves_the_result_untouched)
-{
-	size_t r = 7;
-
-	ck_assert(base_add_overflows(SIZE_MAX, 1, &r));
-	ck_assert(base_mul_overflows(SIZE_MAX / 2, 3, &r));
-	ck_assert_uint_eq(r, 7);
-	ck_assert(!base_add_overflows(SIZE_MAX - 1, 1, &r));
-	ck_assert_uint_eq(r, SIZE_MAX);
-	ck_assert(!base_mul_overflows(6, 7, &r));
-	ck_assert_uint_eq(r, 42);
 }
 END_TEST
 
@@ -894,7 +880,6 @@ base_suite(void)
 	t = tcase_create("Arrays");
 	tcase_add_test(t, array_grows_and_keeps_what_it_has);
 	tcase_add_test(t, array_that_cannot_grow_is_untouched);
-	tcase_add_test(t, overflow_leaves_the_result_untouched);
 	tcase_add_test(t, append_clips_and_ends_with_nul);
 	tcase_add_test(t, append_cuts_no_character_in_two);
 	tcase_add_test(t, monotonic_points_differ_by_what_has_passed);

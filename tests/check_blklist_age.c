@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/blklist/age_sort.h"
-#include "../src/blklist/indexed.h"
+#include "../src/blklist/indexed/indexed.h"
 #include "blklist_both.h"
 
 /* Numbers as a kind of stream has them. */
@@ -254,7 +253,7 @@ START_TEST(age_order_is_the_same_when_it_is_mended_in_parts)
 	plain_new(&p, &numbers[_i / (int)NELEM(works)]);
 	put_by_address(&p);
 	for (int round = 0; round < 3; round++) {
-		while (!blklist_mend(p.list, work)) {
+		while (!blklist_restore_order(p.list, work)) {
 			parts++;
 			begun += inside(&p)->age.parts != NULL;
 			for (unsigned i = below(4); i > 0; i--)
@@ -265,10 +264,10 @@ START_TEST(age_order_is_the_same_when_it_is_mended_in_parts)
 			if (parts == 40)
 				put_free_slot(&p);
 		}
-		ck_assert(!age_is_mixed(&inside(&p)->age));
+		ck_assert(!age_is_unsorted(&inside(&p)->age));
 		sound(p.list);
 		same_as_plain(&p);
-		ck_assert(!age_is_mixed(&inside(&p)->age));
+		ck_assert(!age_is_unsorted(&inside(&p)->age));
 		/* From the second area back to the first, half of the times. */
 		for (unsigned i = below(2) * 2 * p.slots; i > 0; i--)
 			any_change(&p);
@@ -294,7 +293,7 @@ START_TEST(parts_may_be_left_at_any_step)
 			if (p.blk[i].size == 0)
 				put(&p, i, p.of->of(i / 2));
 		for (int i = 0; i < left; i++)
-			if (blklist_mend(p.list, work))
+			if (blklist_restore_order(p.list, work))
 				break;
 		if (_i == 1) {
 			while (p.live > 0)
@@ -325,7 +324,7 @@ START_TEST(positions_never_run_out_while_order_is_mended)
 	plain_new(&p, &numbers[2]);
 	put_by_address(&p);
 	while (rounds++ < 400) {
-		done += blklist_mend(p.list, 1 + _i * 50);
+		done += blklist_restore_order(p.list, 1 + _i * 50);
 		for (unsigned i = 0; i < 1000; i++)
 			any_change(&p);
 		if (rounds % 50 == 0)
@@ -348,7 +347,7 @@ START_TEST(memory_of_the_second_area_is_given_back)
 	same_as_plain(&p);
 	in_order = blklist_memory(p.list);
 	put_free_slot(&p);
-	while (!blklist_mend(p.list, 1000))
+	while (!blklist_restore_order(p.list, 1000))
 		continue;
 	ck_assert_uint_lt(blklist_memory(p.list), in_order + in_order / 8);
 	for (unsigned i = 0; i < 2 * p.slots; i++)
@@ -366,13 +365,13 @@ START_TEST(address_order_does_not_wait_for_the_order_of_age)
 
 	plain_new(&p, &numbers[0]);
 	put_by_address(&p);
-	ck_assert(inside(&p)->age.mixed);
+	ck_assert(inside(&p)->age.unsorted);
 	ck_assert_int_eq(blklist_rank(p.list, BLKLIST_BY_ADDRESS, 0,
 	    p.blk[2 * 77].addr), 77);
 	ck_assert_int_eq(blklist_rank(p.list, BLKLIST_BY_AGE, 0, 1), -ENOENT);
 	ck_assert_uint_eq(blklist_window(p.list, BLKLIST_BY_ADDRESS, false, 5,
 	    &row, 1), 1);
-	ck_assert(inside(&p)->age.mixed);
+	ck_assert(inside(&p)->age.unsorted);
 	plain_free(&p);
 }
 END_TEST

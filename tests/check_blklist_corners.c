@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../src/blklist/indexed.h"
+#include "../src/blklist/indexed/indexed.h"
 #include "blklist_both.h"
 
 static const struct indexed *
@@ -122,14 +122,14 @@ START_TEST(old_numbers_in_no_order_are_put_into_order)
 		for (uint64_t i = 0; i < 100; i++)
 			one(&l, ALLOC(0x7f0000000000 + (part * 100 + i) * 16),
 			    &seq);
-		ck_assert(inside(&l)->age.mixed);
+		ck_assert(inside(&l)->age.unsorted);
 		same_ends(&l);
-		ck_assert(!inside(&l)->age.mixed);
+		ck_assert(!inside(&l)->age.unsorted);
 		sound_both(&l);
 	}
 	one(&l, FREE(0), &seq);
 	one(&l, ALLOC(0), &seq);
-	ck_assert(!inside(&l)->age.mixed);
+	ck_assert(!inside(&l)->age.unsorted);
 	same_ends(&l);
 	both_free(&l);
 }
@@ -150,7 +150,7 @@ START_TEST(high_number_that_has_gone_keeps_no_later_one_out_of_order)
 	one(&l, ALLOC(0x2000), &seq);
 	same_ends(&l);
 	one(&l, ALLOC(0x3000), &seq);
-	ck_assert(!inside(&l)->age.mixed);
+	ck_assert(!inside(&l)->age.unsorted);
 	same_ends(&l);
 	both_free(&l);
 }

@@ -11,7 +11,7 @@
 #include "chance.h"
 #include "harness.h"
 
-#include "../src/blklist/hash.h"
+#include "../src/blklist/indexed/hash.h"
 
 #define KEYS 3000
 #define BUCKETS 1024		/* of a table that is not moved at once */
@@ -86,7 +86,7 @@ all_found(const struct table *t)
 		if ((*s != 0) != t->in[i] || (t->in[i] && hash_index(s) != i))
 			break;
 	}
-	ck_assert_msg(i == KEYS, "key %u, %d of %u left", i, t->hash.left,
+	ck_assert_msg(i == KEYS, "key %u, %d of %u left", i, t->hash.unmoved,
 	    t->hash.old.n);
 }
 
@@ -162,7 +162,7 @@ moved_apart(const struct table *t)
 			uint32_t tag = h->now.bucket[p].word[e];
 
 			apart &= tag == 0 ||
-			    hash_passed(h, tag) == (p >= h->left);
+			    hash_passed(h, tag) == (p >= h->unmoved);
 		}
 	ck_assert(apart);
 }
@@ -275,7 +275,7 @@ START_TEST(what_is_moved_never_comes_down_to_what_is_not)
 	ck_assert_uint_eq(t->hash.now.n, BUCKETS + BUCKETS / 8);
 	hash_move(&t->hash);
 	while (t->hash.old.bucket != NULL) {
-		give_key(t, i, &t->hash.old, (uint32_t)t->hash.left, 1);
+		give_key(t, i, &t->hash.old, (uint32_t)t->hash.unmoved, 1);
 		insert(t, i++);
 		moved_apart(t);
 		all_found(t);
@@ -309,7 +309,7 @@ START_TEST(long_table_of_any_size_grows_to_whole_huge_pages)
 		ck_assert_int_eq(hash_resize(&h, true), 0);
 		/* Each insertion moves a bucket, or three of four do. */
 		ck_assert_uint_ge(UINT64_C(6) * (h.now.n - n),
-		    h.calm ? UINT64_C(4) * n / 3 : n);
+		    h.lazy ? UINT64_C(4) * n / 3 : n);
 		ck_assert_uint_le(h.now.n, n + n / 5 * 3);
 		ck_assert_uint_eq(h.now.n % page, 0);
 		/* Nothing is in it. */
@@ -357,14 +357,14 @@ START_TEST(memory_of_the_next_table_is_there_before_the_table)
 
 		ck_assert(hash_room(&h));
 		if (h.now.n != was && was >= BUCKETS_AHEAD) {
-			ck_assert_uint_ge(h.ready,
+			ck_assert_uint_ge(h.present,
 			    h.now.n * sizeof(struct hash_bucket));
 			tables++;
 		}
 		hash_insert(&h, hash_find(&h, tag, &none, key, LIST_KEY_MASK),
 		    tag, 0);
 		if (i % LIST_CHUNK == 0)
-			(void)hash_ahead(&h);
+			(void)hash_prefault_ahead(&h);
 	}
 	ck_assert_uint_gt(tables, 3);
 	hash_fini(&h);

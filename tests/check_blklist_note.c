@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "../src/blklist/literal.h"
+#include "../src/blklist/list.h"
 #include "blklist_recs.h"
 
 static const struct literal *

@@ -4,7 +4,7 @@
  */
 #include "harness.h"
 
-#include "../src/blklist/regions.h"
+#include "../src/blklist/indexed/regions.h"
 
 #define LAYER (UINT64_C(1) << LIST_LAYER_BIT)
 #define REGIONS 40

@@ -22,13 +22,13 @@ struct batch {
 #define SMALL_RING 16
 
 static struct blklist *
-small_list(struct kept **kept)
+small_list(struct pmem **kept)
 {
 	struct blklist *l;
 
 	next_seq = 1;
-	ck_assert_int_eq(kept_new(kept, "test", 0), 0);
-	ck_assert_int_eq(blklist_new_kept(&l, SMALL_MAX, *kept), 0);
+	ck_assert_int_eq(pmem_new(kept, "test", 0), 0);
+	ck_assert_int_eq(blklist_new_persistent(&l, SMALL_MAX, *kept), 0);
 	ck_assert_int_eq(blklist_remember(l, SMALL_RING), 0);
 	for (uint64_t i = 1; i <= 40; i++)
 		APPLY(l, ALLOC(0x1000 * i, .ticket = (uint32_t)i));
@@ -37,7 +37,7 @@ small_list(struct kept **kept)
 }
 
 static int
-small_resume(struct blklist **l, struct kept *kept, uint64_t next)
+small_resume(struct blklist **l, struct pmem *kept, uint64_t next)
 {
 	return blklist_resume(l, SMALL_MAX, SMALL_RING, kept, 0, next);
 }
@@ -100,7 +100,7 @@ static const struct {
 
 START_TEST(what_cannot_be_exact_is_stale)
 {
-	struct kept *kept, *copy;
+	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
 
 	stale[_i].spoil(l);
@@ -113,15 +113,15 @@ START_TEST(what_cannot_be_exact_is_stale)
 		ck_assert_uint_eq(COUNT(next, aRecActive), 40);
 		blklist_free(next);
 	}
-	kept_free(copy);
+	pmem_free(copy);
 	blklist_free(l);
-	kept_free(kept);
+	pmem_free(kept);
 }
 END_TEST
 
 START_TEST(what_no_record_did_is_kept_by_the_next_commit)
 {
-	struct kept *kept, *copy;
+	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
 
 	spoil_put(l);
@@ -135,16 +135,16 @@ START_TEST(what_no_record_did_is_kept_by_the_next_commit)
 	ck_assert(!listed(next, 0, 0x1000));
 	ck_assert_uint_eq(COUNT(next, inherited), 1);
 	blklist_free(next);
-	kept_free(copy);
+	pmem_free(copy);
 	blklist_free(l);
-	kept_free(kept);
+	pmem_free(kept);
 }
 END_TEST
 
 /* What was written over by those that have been taken back is not known. */
 START_TEST(removed_blocks_that_were_overwritten_are_not_told)
 {
-	struct kept *kept, *copy;
+	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
 
 	free_some(l, SMALL_RING);
@@ -159,29 +159,29 @@ START_TEST(removed_blocks_that_were_overwritten_are_not_told)
 		    0x1000 * (SMALL_RING - k));
 	ck_assert_ptr_null(blklist_removed(next, SMALL_RING - 6));
 	blklist_free(next);
-	kept_free(copy);
+	pmem_free(copy);
 	blklist_free(l);
-	kept_free(kept);
+	pmem_free(kept);
 }
 END_TEST
 
 START_TEST(used_memory_takes_no_new_list)
 {
-	struct kept *kept, *copy;
+	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
 
 	copy = kept_copy(kept);
-	ck_assert_int_eq(blklist_new_kept(&next, SMALL_MAX, copy), -EINVAL);
-	kept_free(copy);
+	ck_assert_int_eq(blklist_new_persistent(&next, SMALL_MAX, copy), -EINVAL);
+	pmem_free(copy);
 	blklist_free(l);
-	kept_free(kept);
+	pmem_free(kept);
 }
 END_TEST
 
 /* Whoever wrote it was a process like us, with a bug perhaps. */
 START_TEST(spoilt_memory_does_no_harm)
 {
-	struct kept *kept, *copy;
+	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
 	unsigned taken = 0;
 
@@ -194,9 +194,9 @@ START_TEST(spoilt_memory_does_no_harm)
 
 		copy = kept_copy(kept);
 		do {
-			at = lseek(kept_fd(copy), at, SEEK_DATA);
+			at = lseek(pmem_fd(copy), at, SEEK_DATA);
 			if (at < 0)
-				at = lseek(kept_fd(copy), 0, SEEK_DATA);
+				at = lseek(pmem_fd(copy), 0, SEEK_DATA);
 			end = at;
 			at += 4096;
 		} while (page-- > 0);
@@ -204,7 +204,7 @@ START_TEST(spoilt_memory_does_no_harm)
 		word = below(2) == 0 ? rng() : below(100);
 		end += below(512) / (1 + below(100)) * 8;
 		if (end >= 4096)
-			ck_assert_int_eq(pwrite(kept_fd(copy), &word,
+			ck_assert_int_eq(pwrite(pmem_fd(copy), &word,
 			    sizeof(word), end), sizeof(word));
 		if (small_resume(&next, copy, 41) == 0) {
 			sound(next);
@@ -213,12 +213,12 @@ START_TEST(spoilt_memory_does_no_harm)
 			blklist_free(next);
 			taken++;
 		}
-		kept_free(copy);
+		pmem_free(copy);
 	}
 	ck_assert_uint_gt(taken, 0);
 	ck_assert_uint_lt(taken, 2000);
 	blklist_free(l);
-	kept_free(kept);
+	pmem_free(kept);
 }
 END_TEST
 
@@ -230,12 +230,12 @@ START_TEST(a_million_blocks_are_taken_up)
 {
 	static struct batch batch;
 	struct timespec begin, end;
-	struct kept *kept, *old;
+	struct pmem *kept, *old;
 	struct blklist *l;
 	uint64_t seq = 1;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
-	ck_assert_int_eq(blklist_new_kept(&l, 1 << 24, kept), 0);
+	ck_assert_int_eq(pmem_new(&kept, "test", 0), 0);
+	ck_assert_int_eq(blklist_new_persistent(&l, 1 << 24, kept), 0);
 	ck_assert_int_eq(blklist_remember(l, 1 << 16), 0);
 	batch.b = (struct blklist_batch){ .rec = batch.rec };
 	while (seq <= MANY) {
@@ -248,9 +248,9 @@ START_TEST(a_million_blocks_are_taken_up)
 		if (seq <= MANY && seq + BATCH > MANY)
 			blklist_commit(l, 0);
 	}
-	ck_assert_int_eq(kept_open(&old, dup(kept_fd(kept))), 0);
+	ck_assert_int_eq(pmem_open(&old, dup(pmem_fd(kept))), 0);
 	blklist_free(l);
-	kept_free(kept);
+	pmem_free(kept);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	ck_assert_int_eq(blklist_resume(&l, 1 << 24, 1 << 16, old, 0,
 	    seq - BATCH), 0);
@@ -260,7 +260,7 @@ START_TEST(a_million_blocks_are_taken_up)
 	    (end.tv_nsec - begin.tv_nsec) / 1000000);
 	sound(l);
 	blklist_free(l);
-	kept_free(old);
+	pmem_free(old);
 }
 END_TEST
 

@@ -252,7 +252,7 @@ START_TEST(a_list_begun_anew_leaves_a_gap_that_is_said)
 	events(300);
 	settle();
 	ck_assert(!shows("not seen"));
-	ck_assert_int_eq(blklist_follow(scene.list, SCENE_MOVES), 0);
+	ck_assert_int_eq(blklist_follow_reallocs(scene.list, SCENE_MOVES), 0);
 	events(100);
 	s = settle();
 	assert_moved(&s->shown.grown, true);

@@ -49,13 +49,13 @@ try_take_up(struct keeper **k)
 	int r;
 
 	ck_assert_int_eq(
-	    takeover_memory_open(&mem, dup(kept_fd(dead->takeover.memory->kept)),
+	    takeover_memory_open(&mem, dup(pmem_fd(dead->takeover.memory->kept)),
 		dead->takeover.memory->generation),
 	    0);
 	ck_assert_ptr_nonnull(takeover_valid_slot(mem));
 	ck_assert_uint_eq(takeover_valid_slot(mem)->sites, STREAM);
 	ck_assert_int_eq(takeover_sites_open(&ks, &node, STREAM,
-	    dup(kept_fd(dead->takeover.sites->kept)), &sites), 0);
+	    dup(pmem_fd(dead->takeover.sites->kept)), &sites), 0);
 	r = keeper_resume(k, &node, mem, areas, ks, sites);
 	if (r < 0) {
 		stream_sites_unref(sites);
@@ -86,7 +86,7 @@ teardown(void)
 
 /* Mappings of the memory file. */
 static unsigned
-mappings_of(const struct kept *memory)
+mappings_of(const struct pmem *memory)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
 	unsigned long inode;
@@ -95,7 +95,7 @@ mappings_of(const struct kept *memory)
 	struct stat st;
 
 	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(fstat(kept_fd(memory), &st), 0);
+	ck_assert_int_eq(fstat(pmem_fd(memory), &st), 0);
 	while (fgets(line, sizeof(line), f) != NULL)
 		n += sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 &&
 		    inode == st.st_ino;
@@ -502,7 +502,7 @@ START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 	struct takeover_image *image;
 	struct rec rec = { { 0 } };
 	struct stat before, after;
-	int memory = dup(kept_fd(dead->takeover.memory->kept));
+	int memory = dup(pmem_fd(dead->takeover.memory->kept));
 
 	expect_stored("0000000000000007");
 	for (int i = 0; i < 1000; i++)
@@ -547,7 +547,7 @@ pass_on_target(struct keeper *k, const int its[3])
 	takeover_name_target(name, k->stream);
 	pass_on(name, its[0]);
 	pass_on(name, its[2]);
-	pass_on(name, kept_fd(k->takeover.memory->kept));
+	pass_on(name, pmem_fd(k->takeover.memory->kept));
 }
 
 static struct keeper *
@@ -600,7 +600,7 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	if (_i == 1)
 		pass_on_target(dead, fds);
 	pass_on("pagek.s.0000000000000007",
-	    kept_fd(dead->takeover.sites->kept));
+	    pmem_fd(dead->takeover.sites->kept));
 	takeover_targets(&node);
 	ck_assert_ptr_null(taken_over(STREAM));
 	k = taken_over(STREAM + 1);

@@ -274,11 +274,11 @@ START_TEST(whatever_kills_a_keeper_no_event_is_lost_or_counted_twice)
 	shared = shared_map(sizeof(*shared));
 	state[0] = shared_map(stream_feed_state_size());
 	state[1] = shared_map(stream_feed_state_size());
-	ck_assert_int_eq(stream_feed_new_kept(&feed, fds, false, &log_sink,
+	ck_assert_int_eq(stream_feed_new_persistent(&feed, fds, false, &log_sink,
 			     NULL), 0);
 	stream_feed_hold(feed);
 	commit();
-	stream_feed_leave(feed);
+	stream_feed_detach(feed);
 	if ((pid = fork()) == 0)
 		target();
 	for (bool last = false; !last; kills++) {

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "../src/stream/order.h"
+#include "../src/stream/feed/order.h"
 #include "feed_rig.h"
 
 /* A target of one thread, its keeper, and the thread's ring. */
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(there_are_none_where_the_keeper_wants_each_event_apart)
 {
 	produce_close(&t.p);
-	stream_feed_want_apart(t.rig->feed, true);
+	stream_feed_forbid_pairs(t.rig->feed, true);
 	produce_open(&t.p, 1);
 	born(7);
 	gone(7);

@@ -282,14 +282,14 @@ START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 	ck_assert_uint_eq(total.listed, n->aRecActive);
 	ck_assert_uint_eq(total.listed_bytes, n->live_bytes);
 	/* In portions it is the same. */
-	profile_coming_begin(p);
+	profile_pending_begin(p);
 	n_rows = blklist_window(list, BLKLIST_BY_AGE, false, 0, portion,
 	    BASE_NELEM(portion));
 	ck_assert_uint_eq(n_rows, n->aRecActive);
-	ck_assert_int_eq(profile_coming_add(p, list, portion, 1), 0);
-	ck_assert_int_eq(profile_coming_add(p, list, portion + 1, n_rows - 1),
+	ck_assert_int_eq(profile_pending_add(p, list, portion, 1), 0);
+	ck_assert_int_eq(profile_pending_add(p, list, portion + 1, n_rows - 1),
 	    0);
-	profile_coming_end(p);
+	profile_pending_end(p);
 	ck_assert_uint_eq(profile_total(p).blocks, n->est_blocks);
 	ck_assert_uint_eq(profile_total(p).bytes, n->est_bytes);
 	ck_assert_uint_eq(profile_total(p).listed, n->aRecActive);

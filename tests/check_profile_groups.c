@@ -147,14 +147,12 @@ START_TEST(window_of_groups_is_cut_from_the_whole)
 	put_all();
 	profile_resolve(p, &words);
 	group(PROFILE_FRAME, PROFILE_BYTES);
-	ck_assert_int_eq(profile_groups(p, PROFILE_FRAME, PROFILE_BYTES, NOW,
-	    2, part, 3, &n, &all), 0);
+	all = group_rows(PROFILE_FRAME, PROFILE_BYTES, 2, part, 3, &n);
 	ck_assert_uint_eq(n, 3);
 	ck_assert_uint_eq(all, groups);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_uint_eq(part[i].key, rows[2 + i].key);
-	ck_assert_int_eq(profile_groups(p, PROFILE_FRAME, PROFILE_BYTES, NOW,
-	    1000, part, 3, &n, &all), 0);
+	(void)group_rows(PROFILE_FRAME, PROFILE_BYTES, 1000, part, 3, &n);
 	ck_assert_uint_eq(n, 0);
 }
 END_TEST
@@ -245,15 +243,15 @@ START_TEST(sums_that_come_do_not_show_before_the_end)
 
 	ck_assert_int_eq(blklist_new(&list, BLKLIST_INDEXED, 64), 0);
 	put(4, 3, 1000);
-	profile_coming_begin(p);
-	ck_assert_int_eq(profile_coming_add(p, list, blk, 2), 0);
+	profile_pending_begin(p);
+	ck_assert_int_eq(profile_pending_add(p, list, blk, 2), 0);
 	/* Called off, and begun again. */
-	profile_coming_begin(p);
-	ck_assert_int_eq(profile_coming_add(p, list, blk, 1), 0);
-	ck_assert_int_eq(profile_coming_add(p, list, blk + 1, 2), 0);
+	profile_pending_begin(p);
+	ck_assert_int_eq(profile_pending_add(p, list, blk, 1), 0);
+	ck_assert_int_eq(profile_pending_add(p, list, blk + 1, 2), 0);
 	ck_assert_uint_eq(profile_total(p).bytes, 3000);
 	ck_assert_uint_eq(profile_callers(p), 1);
-	profile_coming_end(p);
+	profile_pending_end(p);
 	profile_resolve(p, &words);
 
 	ck_assert_int_eq(profile_new(&other), 0);

@@ -3,7 +3,6 @@
  * sent, and every byte is in a record or counted as skipped.
  */
 #include "../src/base/base.h"
-#include "../src/stream/raw.h"
 #include "../src/stream/stream.h"
 #include "harness.h"
 

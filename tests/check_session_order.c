@@ -24,7 +24,7 @@ setup(void)
 	ck_assert(look()->settled);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, BLOCKS);
 	/* Shown while it came, and put in order by the first picture. */
-	while (!blklist_mend(session->intake.list, 1000))
+	while (!blklist_restore_order(session->intake.list, 1000))
 		continue;
 }
 
@@ -60,7 +60,7 @@ START_TEST(a_list_that_was_taken_by_address_is_in_order_when_it_is_shown)
 	}
 	ck_assert_ptr_ne(look()->list, before);
 	ck_assert(look()->settled);
-	ck_assert(blklist_mend(session->intake.list, 0));
+	ck_assert(blklist_restore_order(session->intake.list, 0));
 	peer_serve(&peer);
 	assert_same(session, &model, "taken anew", 0);
 }
@@ -87,7 +87,7 @@ START_TEST(as_long_as_it_is_not_in_order_the_one_before_is_shown)
 	nodes_session_cycle(session);
 	ck_assert_ptr_ne(look()->list, before);
 	ck_assert(look()->settled);
-	ck_assert(blklist_mend(session->intake.list, 0));
+	ck_assert(blklist_restore_order(session->intake.list, 0));
 	assert_same(session, &model, "taken anew", 0);
 }
 END_TEST

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "../src/base/base.h"
-#include "../src/base/zeros.h"
 #include "harness.h"
 
 #define BYTES ((size_t)5 << 20)

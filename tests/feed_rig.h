@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../src/alloclog/produce/produce.h"
-#include "../src/stream/stream.h"
+#include "../src/stream/feed/feed.h"
 #include "harness.h"
 
 #ifndef __has_feature

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include "../src/blklist/blklist.h"
-#include "../src/stream/stream.h"
+#include "../src/stream/feed/feed.h"
 #include "harness.h"
 
 enum hello_manner {

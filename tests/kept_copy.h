@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../src/base/kept.h"
+#include "../src/base/pmem.h"
 #include "harness.h"
 
 static inline void
@@ -28,11 +28,11 @@ kept_copy_range(int to, int from, off_t at, off_t end)
 }
 
 /* The memory as it is now, in a file of its own. */
-static inline struct kept *
-kept_copy(const struct kept *kept)
+static inline struct pmem *
+kept_copy(const struct pmem *kept)
 {
-	int from = kept_fd(kept), to = memfd_create("copy", MFD_ALLOW_SEALING);
-	struct kept *copy;
+	int from = pmem_fd(kept), to = memfd_create("copy", MFD_ALLOW_SEALING);
+	struct pmem *copy;
 	struct stat st;
 	off_t end = 0, at;
 
@@ -44,7 +44,7 @@ kept_copy(const struct kept *kept)
 		end = lseek(from, at, SEEK_HOLE);
 		kept_copy_range(to, from, at, end);
 	}
-	ck_assert_int_eq(kept_open(&copy, to), 0);
+	ck_assert_int_eq(pmem_open(&copy, to), 0);
 	return copy;
 }
 

@@ -10,7 +10,7 @@
  * that they are made at once or in any order.
  *
  * Each piece is to have a mapping of its own, the first with the words that
- * count: of kept_new() nothing may be expected.
+ * count: of pmem_new() nothing may be expected.
  *
  * It replaces two functions of the C library, so it is included once, by the
  * test itself.

@@ -238,7 +238,7 @@ world_new(uint64_t seed)
 	w->state[1] = calloc(1, stream_feed_state_size());
 	ck_assert(w->made != NULL && w->log != NULL && w->state[0] != NULL &&
 	    w->state[1] != NULL);
-	ck_assert_int_eq(stream_feed_new_kept(&w->feed, w->fds, false,
+	ck_assert_int_eq(stream_feed_new_persistent(&w->feed, w->fds, false,
 			     &world_sink_fns, w), 0);
 	stream_feed_hold(w->feed);
 	w->area = rig_map(NULL, RING_ALIGN(ring_area_size()),

@@ -248,7 +248,7 @@ scene_init(struct scene *s, enum blklist_kind kind, uint32_t aRecMax)
 	};
 	r = blklist_new(&s->list, kind, aRecMax);
 	ck_assert_int_eq(r, 0);
-	ck_assert_int_eq(blklist_follow(s->list, SCENE_MOVES), 0);
+	ck_assert_int_eq(blklist_follow_reallocs(s->list, SCENE_MOVES), 0);
 	s->look.list = s->list;
 	s->look.types = &s->types;
 }

@@ -2,28 +2,29 @@
  * base: what every other room may use.  Nothing here knows what a memory block
  * is.
  *
- *	base.h		time, checked arithmetic, arrays, text, numbers in
- *			columns, files
- *	hashmap.h	hash table: items by key, or an index of the caller's own
- *	intern.h	intern table: texts that are stored once and have numbers
- *	scan.h		the budgeted scan: work in portions, a tenth of the time
- *	zeros.h		address space that reads as zeros until it is used
- *	kept.h		memory that outlives its process
+ *	base.c		clocks, threads, growing arrays, clipping buffers
+ *	format.c	numbers in a fixed number of columns
+ *	text.c		safe text, UTF-8, suggestions, numbers and lines read
+ *	file.c		small files, read and replaced
+ *	zeros.c		mappings of zeros
+ *	hashmap.h	hash tables: items by key, an index of the caller's own,
+ *			interned texts
+ *	option.h	options of a program as data
+ *	pmem.h		memory that outlives its process
+ *	scan.h		long work in portions, a tenth of the time
  *
  * Vocabulary
  *	mono	a point on the machine's monotonic clock, in nanoseconds,
  *		wrapped in a struct so that it cannot be mixed up with a
  *		duration, a wall-clock time or a count.
- *	fit	to print a number into a fixed number of columns: the exact
- *		value when it fits, else a coarser unit, else '*'; never wider.
  *	safe	text that can go to any terminal: valid UTF-8 without control,
  *		bidirectional or zero-width characters.
  *
  * Example
  *	char cell[8];
  *	struct mono t = mono_now();
- *	base_fit_size(cell, 4, nbytes);		"FFFF", " 64K", "1.2M"
- *	base_fit_age(cell, 3, mono_ms_since(t) / 1000);
+ *	base_format_size(cell, 4, nbytes);		"FFFF", " 64K", "1.2M"
+ *	base_format_age(cell, 3, mono_ms_since(t) / 1000);
  *
  * Functions that can fail return 0 or a negative errno and leave their
  * results untouched on failure.
@@ -39,6 +40,8 @@
 #define BASE_NELEM(a) (sizeof(a) / sizeof((a)[0]))
 #define BASE_HUGE ((size_t)2 << 20)	/* bytes of a huge page */
 
+/* --- clocks and threads --------------------------------------------------- */
+
 /* A point in monotonic time. */
 struct mono {
 	int64_t ns;
@@ -49,24 +52,17 @@ int64_t mono_ms(struct mono);		/* whole milliseconds of the clock */
 int64_t mono_diff_ns(struct mono later, struct mono earlier);
 int64_t mono_ms_since(struct mono);
 
-/* Milliseconds since 1970 of the wall clock. */
+/* Since 1970, of the wall clock. */
 int64_t base_wall_ms(void);
-/* Nanoseconds: a file may have been written just before it was mapped. */
 int64_t base_wall_ns(void);
 
 /*
- * Runs beside until it returns, and nobody waits for that.  Its stack has
- * 64 KiB, and signals are left to the program's other threads.  0 or a negative
- * errno.
+ * Starts a detached thread with a stack of 64 KiB and all signals blocked.
+ * 0 or a negative errno.
  */
 int base_thread_start(void *(*run)(void *), void *arg);
 
-/*
- * Checked arithmetic: true when the result does not fit, as the compiler's
- * own builtins say it; the result is then untouched.
- */
-bool base_add_overflows(size_t, size_t, size_t *);
-bool base_mul_overflows(size_t, size_t, size_t *);
+/* --- bytes, arrays, buffers ----------------------------------------------- */
 
 /* The low `bytes` bytes of v, the lowest first, written and read. */
 static inline void
@@ -93,23 +89,55 @@ base_get_le(const uint8_t *in, size_t bytes)
  */
 int base_grow(void **array, size_t *cap, size_t want, size_t size);
 
-/* Appends text as base_append() would with "%s", at a tenth of its cost. */
-void base_append_text(char *buf, size_t cap, size_t *len, const char *text);
-
-/* The same into an empty one: a copy, clipped where it must be. */
-void base_copy_text(char *buf, size_t cap, const char *text);
-
 /*
- * Appends printf-like into buf of `cap` bytes at *len; clips whole characters
- * of UTF-8, always ends with NUL.
+ * Append text to buf of `cap` bytes at *len: clip whole characters of UTF-8,
+ * always end with NUL.  The first one costs a tenth of the second with "%s".
  */
+void base_append_text(char *buf, size_t cap, size_t *len, const char *text);
 void base_append(char *buf, size_t cap, size_t *len, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Copies the text, clipped in the same way. */
+void base_copy_text(char *buf, size_t cap, const char *text);
+
+/* --- mappings of zeros (zeros.c) ------------------------------------------ */
+
 /*
- * Numbers into exactly `cols` columns, right-aligned, NUL-terminated; `out`
- * holds cols + 1 bytes.  cols is 2 to 20.  Units are rounded to the nearest,
- * with one decimal where it fits; ages are whole units that have passed.
+ * Address space that reads as zeros, as large as a table may ever get; pages
+ * are taken as they are used.  For any thread.
+ *
+ * Mappings that are given back are reused: where targets of a few milliseconds
+ * come and go, mapping and unmapping would take a third of a node's time for
+ * them.  A page that is read before it is written costs an interrupt of all
+ * processors later, so write first what is sure to be written.
+ *
+ *	struct table *t = zeros_map(sizeof *t, ZEROS_SMALL);
+ *	zeros_unmap(t, sizeof *t, ZEROS_SMALL);
+ */
+#define ZEROS_SMALL ((size_t)-1)	/* no huge pages */
+
+/*
+ * From the byte `huge` on the mapping may have huge pages, and begins where one
+ * can.  NULL for want of memory.
+ */
+void *zeros_map(size_t bytes, size_t huge);
+/* With the numbers given to zeros_map(); p may be NULL. */
+void zeros_unmap(void *p, size_t bytes, size_t huge);
+/* Rounds up to whole pages. */
+size_t zeros_pages(size_t bytes);
+/*
+ * Turns the reuse of mappings on, unless a limit on address space or data would
+ * count those that are idle.
+ */
+void zeros_keep(void);
+
+/* --- numbers in columns (format.c) ---------------------------------------- */
+
+/*
+ * Numbers into exactly `cols` columns, right-aligned, NUL-terminated: the exact
+ * value if it fits, else a coarser unit, else '*'.  `out` holds cols + 1 bytes;
+ * cols is 2 to 20.  Units are rounded to the nearest, with one decimal where it
+ * fits; ages are whole units that have passed.
  *
  * count	decimal; then K, M, G, T, P of 1000.
  * size		classic SIZE: hexadecimal of four digits up to FFFF, then K, M,
@@ -119,10 +147,10 @@ void base_append(char *buf, size_t cap, size_t *len, const char *fmt, ...)
  * age		seconds as a plain number while they fit, then 17m, 5h, 3d, and
  *		14w, 2y when the days do not fit.
  */
-void base_fit_count(char *out, int cols, uint64_t n);
-void base_fit_size(char *out, int cols, uint64_t bytes);
-void base_fit_bytes(char *out, int cols, uint64_t bytes);
-void base_fit_age(char *out, int cols, uint64_t seconds);
+void base_format_count(char *out, int cols, uint64_t n);
+void base_format_size(char *out, int cols, uint64_t bytes);
+void base_format_bytes(char *out, int cols, uint64_t bytes);
+void base_format_age(char *out, int cols, uint64_t seconds);
 
 /* "1,204,331" into out of `cap` bytes (27 are always enough). */
 void base_group_digits(char *out, size_t cap, uint64_t n);
@@ -130,15 +158,14 @@ void base_group_digits(char *out, size_t cap, uint64_t n);
 /* "128.4 MiB" into out of `cap` bytes (16 are always enough). */
 void base_human_bytes(char *out, size_t cap, uint64_t bytes);
 
-/*
- * A number in decimal digits and nothing else, without a sign too: strtoull()
- * takes "-1" for the largest there is.  At most max.  -EINVAL.
- */
+/* --- text (text.c) -------------------------------------------------------- */
+
+/* A number of decimal digits alone, without a sign, at most max.  -EINVAL. */
 int base_parse_count(const char *text, uint64_t max, uint64_t *out);
 
 /*
- * A number of bytes as people write it: "4096", "512k", "1M", "2G", "1T", in
- * units of 1024, small and capital letters alike; at most max.  -EINVAL.
+ * A number of bytes: "4096", "512k", "1M", "2G", "1T", in units of 1024, small
+ * and capital letters alike; at most max.  -EINVAL.
  */
 int base_parse_size(const char *text, uint64_t max, uint64_t *out);
 
@@ -159,11 +186,11 @@ size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
 const char *base_shown(const char *word);
 
 /*
- * A text that comes piece by piece, as safe text line by line: copies the
- * lines that are whole and, with `end`, the rest; one longer than
- * BASE_SAFE_LINE bytes is cut in two.  *used of the bytes are done with then,
- * less than BASE_SAFE_LINE + 1 are not.  `cap` is at least 4 * len + 64, which
- * is enough; returns the bytes written, and no NUL ends them.
+ * Text that comes in pieces, as safe text line by line: copies the lines that
+ * are complete and, with `end`, the remainder; a line longer than
+ * BASE_SAFE_LINE bytes is cut in two.  *used gets the bytes consumed; at most
+ * BASE_SAFE_LINE are left.  `cap` is at least 4 * len + 64, which is enough;
+ * returns the bytes written, not NUL-terminated.
  */
 #define BASE_SAFE_LINE 1024
 size_t base_safe_lines(char *out, size_t cap, const char *in, size_t len,
@@ -176,66 +203,64 @@ size_t base_safe_lines(char *out, size_t cap, const char *in, size_t len,
 size_t base_utf8_char(const char *s, size_t len, uint32_t *codepoint);
 
 /*
- * The word of `words` (n of them) nearest to `word` by edit distance, whatever
- * the case of its letters, the first of equals, or NULL if none is near enough
- * to be worth suggesting.  Borrowed from `words`.
+ * The word of `words` (n of them) nearest to `word` by edit distance, ignoring
+ * case, the first of equals; NULL if none is near enough to be worth
+ * suggesting.  Borrowed from `words`.
  */
 const char *base_nearest(const char *word, const char *const *words, size_t n);
 
-/* --- files, most of them written by people -------------------------------- */
+/* --- files (file.c) ------------------------------------------------------- */
 
 /*
- * The whole of a regular file, which symbolic links may lead to, of `max`
- * bytes at most.  Waits for nothing, whatever lies there.  *bytes is the
- * caller's, to be freed with free(); behind *len of them is a NUL.  Beside
- * what open() and read() say: -ENOENT nothing is there, -ENOLINK a link leads
- * nowhere, -EISDIR, -ENOTSUP no file (a FIFO, a device), -EFBIG.
+ * Reads a regular file of at most `max` bytes; follows symbolic links and never
+ * blocks.  *bytes is the caller's, to be freed with free(), with a NUL behind
+ * *len of them.  Errors of open() and read(), and: -ENOENT no such file,
+ * -ENOLINK a dangling link, -EISDIR, -ENOTSUP not a regular file, -EFBIG.
  */
 int base_file_read(const char *path, size_t max, char **bytes, size_t *len);
 
-/* All of it, however many calls that takes; or a negative errno. */
+/* Writes all of it, in as many calls as that takes. */
 int base_write_all(int fd, const void *bytes, size_t len);
 
-/* What that error means, to stand behind "cannot read PATH: ". */
+/* The error as text, to follow "cannot read PATH: ". */
 const char *base_file_words(int err);
 
 /*
- * Where this user's file of that name is: in $XDG_CONFIG_HOME, else in
- * $HOME/.config.  -ENOENT when neither is the path of a folder, -ENAMETOOLONG.
+ * The path of this user's file of that name in $XDG_CONFIG_HOME, else in
+ * $HOME/.config.  -ENOENT when neither is an absolute path, -ENAMETOOLONG.
  */
 int base_config_path(char *path, size_t cap, const char *name);
 /* The same in $XDG_STATE_HOME, else in $HOME/.local/state. */
 int base_state_path(char *path, size_t cap, const char *name);
 
-/* Makes the folders above that path, which is absolute, of mode 0700. */
+/* Makes the folders above that absolute path, of mode 0700. */
 int base_folders_above(const char *path);
 
 /*
- * The file has these bytes afterwards, or is as it was: they are written beside
- * it, and renamed.  Symbolic links are followed and stay; only a regular file
+ * Replaces the contents of a file, all or nothing: writes a new file beside it
+ * and renames that.  Symbolic links are followed and stay; only a regular file
  * is replaced, and keeps its mode; a new one gets `mode`.  Errors are those of
  * base_file_read(), and what writing says.
  */
 int base_file_replace(const char *path, const void *bytes, size_t len,
     mode_t mode);
-/* What that would say before it writes, for who would learn it too late. */
+/* Whether that could begin: 0, or the error it would return before it writes. */
 int base_file_replaceable(const char *path);
 
 /*
- * A text line by line.  A line that is too long, or holds what no text does,
- * comes with the reason in *why, which is NULL for a good one; a good one is
- * valid UTF-8 of at most BASE_LINE_MAX bytes, without its end and without
- * control characters but tabs.
+ * A text line by line.  Each good line is valid UTF-8 of at most BASE_LINE_MAX
+ * bytes, without its end and without control characters but tabs; *why is then
+ * NULL, else the reason as text.
  */
 #define BASE_LINE_MAX 1000
 
 struct base_lines {
 	const char *at, *end;
-	unsigned no;		/* of the line that came last; the first is 1 */
+	unsigned no;		/* of the last line returned; the first is 1 */
 };
 
 void base_lines_init(struct base_lines *, const char *bytes, size_t len);
-/* Copies the next line, its NUL included; false at the end. */
+/* Copies the next line with a NUL; false at the end. */
 bool base_lines_next(struct base_lines *, char line[BASE_LINE_MAX + 1],
     const char **why);
 

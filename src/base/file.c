@@ -1,6 +1,5 @@
 /*
- * Small files that people write by hand, and other things that lie in their
- * place.
+ * Small files: read whole, replaced whole.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +12,7 @@
 
 #include "base.h"
 
-/*
- * Not every file knows its size, and one may grow under us: what counts is
- * how much there is to read.
- */
+/* Reads to the end: a file's size may be unknown or change meanwhile. */
 static int
 read_all(int fd, size_t max, char **bytes, size_t *len)
 {
@@ -73,15 +69,14 @@ base_file_read(const char *path, size_t max, char **bytes, size_t *len)
 	struct stat st;
 	int fd, r;
 
-	/* Without O_NONBLOCK a FIFO would be waited for. */
+	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0) {
 		r = -errno;
 		if (r == -ENOENT && lstat(path, &st) == 0 &&
 		    S_ISLNK(st.st_mode))
 			return -ENOLINK;
-		/* A socket. */
-		return r == -ENXIO ? -ENOTSUP : r;
+		return r == -ENXIO ? -ENOTSUP : r;	/* a socket */
 	}
 	if (fstat(fd, &st) < 0)
 		r = -errno;
@@ -114,7 +109,7 @@ base_file_words(int err)
 	}
 }
 
-/* In the folder that the variable names, else in that one of the home. */
+/* In the variable's folder, else in `within` of the home folder. */
 static int
 user_path(char *path, size_t cap, const char *variable, const char *within,
     const char *name)
@@ -122,7 +117,7 @@ user_path(char *path, size_t cap, const char *variable, const char *within,
 	const char *folder = secure_getenv(variable);
 	size_t len;
 
-	/* A relative path there counts as none, says the specification. */
+	/* The specification: ignore a relative path. */
 	if (folder == NULL || folder[0] != '/')
 		folder = secure_getenv("HOME");
 	else
@@ -150,10 +145,6 @@ base_state_path(char *path, size_t cap, const char *name)
 
 /* --- replacing a file ------------------------------------------------------ */
 
-/*
- * Files that are written whole or not at all.
- */
-
 int
 base_folders_above(const char *path)
 {
@@ -168,7 +159,7 @@ base_folders_above(const char *path)
 	for (p = folder + 1; (p = strchr(p, '/')) != NULL; p++) {
 		*p = '\0';
 		err = mkdir(folder, 0700) < 0 ? -errno : 0;
-		/* One of a folder that may only be passed is there, too. */
+		/* An existing folder may refuse mkdir and let us pass. */
 		if (err < 0 && err != -EEXIST &&
 		    faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) < 0)
 			return err;
@@ -177,86 +168,86 @@ base_folders_above(const char *path)
 	return 0;
 }
 
-/* A file that is written beside the one that it will replace. */
-struct beside {
-	char real[PATH_MAX];		/* where all links lead to */
-	char made[PATH_MAX + 8];
-	mode_t mode;			/* of the file that is there, else as it was */
+/* A new file beside the one that it will replace. */
+struct replacement {
+	char target[PATH_MAX];		/* what is replaced, links followed */
+	char temporary[PATH_MAX + 8];
+	mode_t mode;			/* the target's, if it exists */
 	int fd;
 };
 
 static int
-find_place(struct beside *b, const char *path)
+find_target(struct replacement *new, const char *path)
 {
 	struct stat st;
 
 	if (lstat(path, &st) < 0) {
 		if (errno != ENOENT)
 			return -errno;
-		if (strlen(path) >= sizeof b->real)
+		if (strlen(path) >= sizeof new->target)
 			return -ENAMETOOLONG;
-		strcpy(b->real, path);
+		strcpy(new->target, path);
 		return 0;
 	}
-	if (realpath(path, b->real) == NULL)
+	if (realpath(path, new->target) == NULL)
 		return errno == ENOENT ? -ENOLINK : -errno;
-	if (stat(b->real, &st) < 0)
+	if (stat(new->target, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
 		return -ENOTSUP;
-	/* A user who may not write the file must not replace it either. */
-	if (faccessat(AT_FDCWD, b->real, W_OK, AT_EACCESS) < 0)
+	/* Who may not write a file must not replace it. */
+	if (faccessat(AT_FDCWD, new->target, W_OK, AT_EACCESS) < 0)
 		return -errno;
-	b->mode = st.st_mode & 0777;
+	new->mode = st.st_mode & 0777;
 	return 0;
 }
 
 static int
-open_beside(struct beside *b, const char *path)
+open_replacement(struct replacement *new, const char *path)
 {
-	int r = find_place(b, path);
+	int r = find_target(new, path);
 
 	if (r < 0)
 		return r;
-	snprintf(b->made, sizeof b->made, "%s.XXXXXX", b->real);
-	b->fd = mkostemp(b->made, O_CLOEXEC);
-	return b->fd < 0 ? -errno : 0;
+	snprintf(new->temporary, sizeof new->temporary, "%s.XXXXXX", new->target);
+	new->fd = mkostemp(new->temporary, O_CLOEXEC);
+	return new->fd < 0 ? -errno : 0;
 }
 
 int
 base_file_replaceable(const char *path)
 {
-	struct beside b;
-	int r = open_beside(&b, path);
+	struct replacement new;
+	int r = open_replacement(&new, path);
 
 	if (r < 0)
 		return r;
-	close(b.fd);
-	return unlink(b.made) < 0 ? -errno : 0;
+	close(new.fd);
+	return unlink(new.temporary) < 0 ? -errno : 0;
 }
 
 int
 base_file_replace(const char *path, const void *bytes, size_t len,
     mode_t mode)
 {
-	struct beside b = { .mode = mode };
-	int r = open_beside(&b, path);
+	struct replacement new = { .mode = mode };
+	int r = open_replacement(&new, path);
 
 	if (r < 0)
 		return r;
-	r = base_write_all(b.fd, bytes, len);
-	if (r == 0 && fchmod(b.fd, b.mode) < 0)
+	r = base_write_all(new.fd, bytes, len);
+	if (r == 0 && fchmod(new.fd, new.mode) < 0)
 		r = -errno;
-	/* A full disk far away may say so only now. */
-	if (r == 0 && fsync(b.fd) < 0 && errno != EINVAL)
+	/* Network file systems report a full disk only now. */
+	if (r == 0 && fsync(new.fd) < 0 && errno != EINVAL)
 		r = -errno;
-	if (close(b.fd) < 0 && r == 0)
+	if (close(new.fd) < 0 && r == 0)
 		r = -errno;
-	if (r == 0 && rename(b.made, b.real) < 0)
+	if (r == 0 && rename(new.temporary, new.target) < 0)
 		r = -errno;
 	if (r < 0)
-		unlink(b.made);
+		unlink(new.temporary);
 	return r;
 }

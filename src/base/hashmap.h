@@ -1,17 +1,18 @@
 /*
- * hashmap: from a key to what is stored under it.
+ * hashmap: hash tables.
  *
  * Vocabulary
- *	hash	32 bits that are made of a key; equal keys have equal hashes.
- *	map	items in an array, in the order in which they were put, each
+ *	hash	32 bits made of a key; equal keys have equal hashes.
+ *	index	numbers that are found by hash.  What they number is the
+ *		caller's, whose function compares it with the key.
+ *	map	an array of items in the order in which they were put, each
  *		beginning with its key, a uint64_t, and an index over the keys.
- *	index	numbers, to be found by hash.  What they number, and where that
- *		is stored, is up to the caller, whose function compares it with
- *		the key.
+ *	intern	a table of texts, or bytes of any kind, each stored once and
+ *		numbered from 0 in the order in which they were put.
  *
- * Both use open addressing and are at most half full.  A slot has the hash
- * beside the number, so that growth and removal look at no key, and a search
- * only at keys whose hash is the same.
+ * Both tables use open addressing and are at most half full.  A slot has the
+ * hash beside the number, so that growth and removal read no key, and a search
+ * only keys of the same hash.
  *
  * Example
  *	struct thread { uint64_t key; unsigned blocks; };
@@ -25,10 +26,17 @@
  *		show(hashmap_item(&map, i));
  *	hashmap_fini(&map);
  *
- * Without memory a function changes nothing that can be seen.
+ *	struct intern names = { 0 };
  *
- * Whoever chooses the keys can choose such as collide.  Where that is a stranger
- * a number that he does not know goes into the key or the hash.
+ *	no = intern_put(&names, name, strlen(name));
+ *	if (no < 0)
+ *		return -ENOMEM;
+ *	puts(intern_text(&names, no));
+ *	intern_fini(&names);
+ *
+ * A function that fails for want of memory changes nothing visible.  Mix a
+ * secret number into keys or hashes that a stranger can choose: he could make
+ * them collide.
  */
 #ifndef BASE_HASHMAP_H
 #define BASE_HASHMAP_H
@@ -45,15 +53,12 @@ hash_of_key(uint64_t key)
 	return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-/*
- * FNV-1a of 64 bits: a number that is the same from run to run.  An index takes
- * hash_of_key() of it.
- */
+/* FNV-1a of 64 bits, the same in every run.  An index takes hash_of_key() of it. */
 uint64_t hash_of_bytes(uint64_t seed, const void *bytes, size_t len);
 
 /* --- index ---------------------------------------------------------------- */
 
-/* All zeros is an empty one. */
+/* Empty when all zeros. */
 struct hashindex {
 	struct hashindex_slot {
 		uint32_t hash;
@@ -63,7 +68,7 @@ struct hashindex {
 	unsigned bits;			/* of the number of slots; 0: none yet */
 };
 
-/* Is the key that of the number?  `of` is what hashindex_find() was given. */
+/* Whether the number has that key; `of` as given to hashindex_find(). */
 typedef bool hashindex_same(const void *of, uint32_t number, const void *key);
 
 static inline size_t
@@ -89,22 +94,22 @@ hashindex_find(const struct hashindex *x, uint32_t hash, hashindex_same *same,
 	return -1;
 }
 
-/* Adds a number, less than HASHMAP_MAX, that is not there.  -ENOMEM. */
+/* Adds a number below HASHMAP_MAX that is not in it.  -ENOMEM. */
 int hashindex_put(struct hashindex *, uint32_t hash, uint32_t number);
-/* The next numbers, up to n in all, are put without memory.  -ENOMEM. */
+/* Takes memory for n numbers in all.  -ENOMEM. */
 int hashindex_reserve(struct hashindex *, size_t n);
-/* Removes a number that is there. */
+/* Removes a number that is in it. */
 void hashindex_remove(struct hashindex *, uint32_t hash, uint32_t number);
 /* Number n becomes to[n]. */
 void hashindex_renumber(struct hashindex *, const uint32_t *to);
 void hashindex_clear(struct hashindex *);
-/* Frees its memory; it is empty then, and may be used again. */
+/* Frees the memory and leaves it empty. */
 void hashindex_fini(struct hashindex *);
 size_t hashindex_memory(const struct hashindex *);
 
 /* --- map ------------------------------------------------------------------ */
 
-/* All zeros but for the size is an empty one. */
+/* Empty when all zeros but for the size. */
 struct hashmap {
 	void *item;
 	size_t n, cap;
@@ -113,10 +118,10 @@ struct hashmap {
 };
 
 void hashmap_clear(struct hashmap *);
-/* Frees its memory; it is empty then, and may be used again. */
+/* Frees the memory and leaves it empty. */
 void hashmap_fini(struct hashmap *);
 
-/* Borrowed until the next put or removal, which may move items. */
+/* Borrowed until the next put or removal. */
 static inline void *
 hashmap_item(const struct hashmap *m, size_t i)
 {
@@ -157,8 +162,8 @@ hashmap_get(const struct hashmap *m, uint64_t key)
 }
 
 /*
- * The place of the item with that key; one that is added is zeros behind its
- * key.  `added` may be NULL.  -ENOMEM, also when there are HASHMAP_MAX items.
+ * The place of the item with that key, added with zeros behind the key if it is
+ * not in the map.  `added` may be NULL.  -ENOMEM, also beyond HASHMAP_MAX items.
  */
 int64_t hashmap_put(struct hashmap *, uint64_t key, bool *added);
 /* The same item itself, borrowed as above, or NULL for want of memory. */
@@ -172,5 +177,32 @@ hashmap_add(struct hashmap *m, uint64_t key)
 
 /* Removes the item at that place.  The last item takes the place. */
 void hashmap_remove(struct hashmap *, size_t at);
+
+/* --- interned texts -------------------------------------------------------- */
+
+struct intern_chunk;
+
+/* Empty when all zeros. */
+struct intern {
+	struct intern_text {
+		char *bytes;
+		size_t len;
+	} *text;		/* by number */
+	size_t n, cap;
+	struct hashindex index;
+	struct intern_chunk *chunk;
+};
+
+/* The number of that text, added if need be.  -ENOMEM. */
+int64_t intern_put(struct intern *, const void *bytes, size_t len);
+/* The copy, with a NUL behind it; number < n.  Borrowed until intern_fini(). */
+static inline const char *
+intern_text(const struct intern *t, size_t number)
+{
+	return t->text[number].bytes;
+}
+
+/* Frees the memory and leaves it empty. */
+void intern_fini(struct intern *);
 
 #endif

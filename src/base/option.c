@@ -33,7 +33,7 @@ base_option_usage(const struct base_option *o, char between, char *out,
 		snprintf(out, cap, "--%s%c%s", o->name, between, o->argument);
 }
 
-/* No blank and no sign, as strtod() would have them. */
+/* Unlike strtod(): no blank, no sign. */
 static int
 parse_real(const char *text, double min, double max, double *out)
 {
@@ -49,7 +49,7 @@ parse_real(const char *text, double min, double max, double *out)
 	return 0;
 }
 
-/* Which of "auto|always|never" it is; -EINVAL. */
+/* The place of the text in "auto|always|never", or -EINVAL. */
 static int
 find_word(const char *words, const char *text)
 {

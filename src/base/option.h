@@ -1,12 +1,17 @@
 /*
  * option: an option of a program as data: its name, its argument, its help, and
- * the field of a struct that its value fills.  The same row puts the field back
- * into words, for the command line of another program.
+ * the field of a struct that its value fills.  The same row turns the field into
+ * text again, for the command line of another program.
+ *
+ * A file with a table of options defines ROW_STRUCT as the struct with the
+ * fields before it includes this one, and writes values with the macros at the
+ * end.
  *
  * Example
+ *	#define ROW_STRUCT struct opts
+ *	#include "option.h"
  *	static const struct base_option stack = { .name = "stack",
- *	    .argument = "N", .value = { .kind = BASE_NUMBER,
- *	    .at = offsetof(struct opts, stack), .max = 64 },
+ *	    .argument = "N", .value = NUMBER(stack, 0, 64),
  *	    .help = "record N frames of each stack" };
  *	struct opts o;
  *	char text[BASE_OPTION_TEXT];
@@ -23,16 +28,16 @@
 
 /* The form of a value's text, and the type of the field that it fills. */
 enum base_kind {
-	BASE_NO_FIELD,		/* none: it is enough that it was given */
-	BASE_FLAG,		/* bool: true once it was given */
-	BASE_TEXT,		/* const char *: any text, which is not copied */
+	BASE_NO_FIELD,		/* none: only whether it is given matters */
+	BASE_FLAG,		/* bool: true when it is given */
+	BASE_TEXT,		/* const char *: any text, borrowed */
 	BASE_NUMBER,		/* unsigned: a number from min to max */
 	BASE_COUNT,		/* uint64_t: likewise */
 	BASE_SIZE,		/* uint64_t: bytes, as in 512k, at most max */
 	BASE_DESCRIPTOR,	/* int: a number up to max; -1: not given */
 	BASE_SECONDS,		/* int: milliseconds; 0.05 s to a day */
 	BASE_PERCENT,		/* double: a share of 1; 0 to max percent */
-	BASE_WORD,		/* an enum: min and which word of the argument it is */
+	BASE_WORD,		/* an enum: min + the word's place in the argument */
 	BASE_OTHER,		/* take() fills it */
 };
 
@@ -40,9 +45,9 @@ struct base_value {
 	enum base_kind kind;
 	size_t at;			/* offset of the field */
 	uint64_t min, max;
-	bool (*ok)(const char *text);	/* what else it must be; NULL: nothing */
+	bool (*ok)(const char *text);	/* a further check, or NULL */
 	int (*take)(void *into, const char *text);	/* 0 or -EINVAL */
-	const char *wrong;		/* clause about a bad value; NULL: as its kind has it */
+	const char *wrong;		/* clause about a bad value; NULL: that of the kind */
 };
 
 struct base_option {
@@ -60,20 +65,45 @@ void base_option_usage(const struct base_option *, char between, char *out,
     size_t cap);
 
 /*
- * The text, NULL where there is none, into the field of the struct `into`.
- * -EINVAL: it is no such value.
+ * Stores the value of the text (NULL: none) in the field of the struct `into`.
+ * -EINVAL for a bad value.
  */
 int base_option_take(const struct base_option *, void *into, const char *text);
 
-/* The clause for such a text: "not a number from 1 to 15". */
+/* The clause about a bad value: "not a number from 1 to 15". */
 void base_option_wrong(const struct base_option *, char *out, size_t cap);
 
 /*
- * The field as text, of a flag "": number is room for it.  NULL: it is as if the
- * option had not been given (false, NULL, 0, no descriptor), or it has no field
- * that could be written.
+ * The field as text, of a flag "", of a number in `number`.  NULL for the value
+ * of an option that is not given (false, NULL, 0, no descriptor) and for kinds
+ * that cannot be written.
  */
 const char *base_option_text(const struct base_option *, const void *from,
     char number[BASE_OPTION_TEXT]);
 
+#endif	/* BASE_OPTION_H */
+
+#if defined(ROW_STRUCT) && !defined(AT)
+#define AT(field) .at = offsetof(ROW_STRUCT, field)
+
+#define GIVEN { .kind = BASE_NO_FIELD }
+#define FLAG(field) { .kind = BASE_FLAG, AT(field) }
+#define TEXT(field) { .kind = BASE_TEXT, AT(field) }
+#define TEXT_OK(field, f, clause) \
+	{ .kind = BASE_TEXT, AT(field), .ok = f, .wrong = clause }
+#define NUMBER(field, least, most) \
+	{ .kind = BASE_NUMBER, AT(field), .min = least, .max = most }
+#define NUMBER_OK(field, f, clause) \
+	{ .kind = BASE_NUMBER, AT(field), .max = UINT32_MAX, .ok = f, \
+	    .wrong = clause }
+#define COUNT(field, least, most) \
+	{ .kind = BASE_COUNT, AT(field), .min = least, .max = most }
+#define SIZE(field, most, clause) \
+	{ .kind = BASE_SIZE, AT(field), .max = most, .wrong = clause }
+#define DESCRIPTOR(field) \
+	{ .kind = BASE_DESCRIPTOR, AT(field), .max = 1 << 20 }
+#define SECONDS(field) { .kind = BASE_SECONDS, AT(field) }
+#define PERCENT(field, most) { .kind = BASE_PERCENT, AT(field), .max = most }
+#define WORD(field, first) { .kind = BASE_WORD, AT(field), .min = first }
+#define OTHER(f, clause) { .kind = BASE_OTHER, .take = f, .wrong = clause }
 #endif

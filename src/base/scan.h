@@ -1,17 +1,16 @@
 /*
- * scan: work on something long that is done in portions, beside all else.
+ * scan: long work that is done in portions, beside all else.
  *
  * Vocabulary
- *	portion		what is done at once: so many units at most, or for so
- *			long.
+ *	portion		what is done at once, limited in units or in time.
  *	unit		the caller's: a block, a row, a nanosecond by estimate.
  *	budget		what is left of the portion.
  *	cost		the time that all portions of a scan took together.
- *	due		said of the next scan.  It is due when the last one has cost
- *			no more than one part in SCAN_BUSY of the time since.
+ *	due		the next scan is due when the last one has cost no more
+ *			than one part in SCAN_BUSY of the time since.
  *
- * Something that changes meanwhile is the caller's affair: it goes on from
- * where it was, or begins anew.
+ * If the data changes meanwhile, the caller decides whether to go on from where
+ * it was or to begin anew.
  *
  * Example
  *	if (!s.runs && has_changed(list) && scan_is_due(&s, now)) {
@@ -36,15 +35,15 @@
 
 #define SCAN_BUSY 10
 
-/* All zeros: there was none yet. */
+/* All zeros: no scan yet. */
 struct scan {
 	bool runs;		/* it has begun and is not done */
-	int64_t units;		/* budget: so many ... */
-	struct mono until;	/* ... and until then */
-	struct mono begun;	/* the portion */
+	int64_t units;		/* budget of the portion */
+	struct mono until;	/* its end in time */
+	struct mono begun;	/* its beginning */
 	int64_t spent_ns;	/* by the portions of this scan */
-	int64_t cost_ns;	/* of the last scan ... */
-	struct mono ended;	/* ... and when it was done */
+	int64_t cost_ns;	/* of the last scan */
+	struct mono ended;	/* when that was done */
 };
 
 static inline void
@@ -70,7 +69,7 @@ scan_spend(struct scan *s, int64_t units)
 	s->units -= units;
 }
 
-/* Looks at the clock only where the portion is limited in time. */
+/* Reads the clock only if the portion is limited in time. */
 static inline bool
 scan_has_budget(const struct scan *s)
 {
@@ -78,7 +77,7 @@ scan_has_budget(const struct scan *s)
 	    (s->until.ns == INT64_MAX || mono_now().ns < s->until.ns);
 }
 
-/* The end of a portion: its time is counted. */
+/* Ends a portion: counts its time. */
 static inline void
 scan_pause(struct scan *s)
 {
@@ -86,8 +85,8 @@ scan_pause(struct scan *s)
 }
 
 /*
- * All of it is done, or given up.  `now` is on the clock of scan_is_due(), and
- * may be the time when the portion began.
+ * Ends the scan, done or given up.  `now` is on the clock of scan_is_due(), and
+ * may be when the portion began.
  */
 static inline void
 scan_done(struct scan *s, struct mono now)

@@ -1,6 +1,5 @@
 /*
- * Text that others wrote, made fit for a terminal, and words that people
- * mistyped.
+ * Safe text for a terminal, suggestions for mistyped words, numbers and lines.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -53,11 +52,10 @@ base_utf8_char(const char *s, size_t len, uint32_t *codepoint)
 }
 
 /*
- * What can reorder, hide or split a line without being seen: bidirectional
+ * Characters that can reorder, hide or split a line unseen: bidirectional
  * controls, zero-width and invisible formatting, blank fillers, variation
- * selectors and tags, line and paragraph separators, noncharacters.  Libraries
- * agree that these have no width, or even one column, so their width cannot
- * tell them from an honest accent or letter.
+ * selectors and tags, line and paragraph separators, noncharacters.  Their
+ * width does not tell them from accents and letters.
  */
 static const struct {
 	uint32_t first, last;
@@ -101,9 +99,8 @@ utf8_locale_init(void)
 }
 
 /*
- * Columns of a character above ASCII: 0 for a combining mark, -1 when the C
- * library knows no such character.  Without a UTF-8 locale it knows none, and
- * everything is hidden: the safe side.
+ * Columns of a character above ASCII: 0 for a combining mark, -1 for one that
+ * the C library does not know.  Without a UTF-8 locale that is all of them.
  */
 static int
 columns_of(uint32_t c)
@@ -127,7 +124,7 @@ enum safe_class {
 	SAFE_HIDE,	/* as '?' */
 };
 
-/* Classifies what stands at s, whose length goes into *n. */
+/* Classifies the character or byte at s; its length into *n. */
 static enum safe_class
 classify(const char *s, size_t len, bool ascii, size_t *n)
 {
@@ -147,10 +144,7 @@ classify(const char *s, size_t len, bool ascii, size_t *n)
 	return columns > 0 ? SAFE_PLAIN : SAFE_MARK;
 }
 
-/*
- * How many bytes from here on are printable ASCII, looked at by eights: nearly
- * all that comes from outside, and it goes through as it is.
- */
+/* How many bytes from here on are printable ASCII, the common case, by eights. */
 static size_t
 plain_run(const char *s, size_t len)
 {
@@ -161,9 +155,9 @@ plain_run(const char *s, size_t len)
 	for (n = 0; len - n >= sizeof eight; n += sizeof eight) {
 		memcpy(&eight, s + n, sizeof eight);
 		/*
-		 * The sum has the high bit of DEL and of what is not ASCII, the
-		 * difference that of control characters and of 0xff; carries
-		 * and borrows come from those alone.
+		 * The sum sets the high bit for DEL and above, the difference
+		 * for control characters and 0xff.  Only such bytes carry or
+		 * borrow.
 		 */
 		if ((((eight + ones) | (eight - ones * ' ')) & high) != 0)
 			break;
@@ -173,7 +167,7 @@ plain_run(const char *s, size_t len)
 	return n;
 }
 
-/* Writes one piece whole, or not at all when it does not fit. */
+/* Writes the piece; false, and nothing is written, if it does not fit. */
 static bool
 put_piece(char *out, size_t cap, size_t *at, const char *piece, size_t n)
 {
@@ -235,9 +229,9 @@ base_safe_text(char *out, size_t cap, const char *in, size_t len, bool ascii)
 	return at;
 }
 
-/* The first bytes of a line that goes on, without half of a character. */
+/* The length of a line's first piece, in whole characters. */
 static size_t
-cut(const char *line, size_t len)
+cut_line(const char *line, size_t len)
 {
 	size_t n = len < BASE_SAFE_LINE ? len : BASE_SAFE_LINE;
 
@@ -257,7 +251,7 @@ base_safe_lines(char *out, size_t cap, const char *in, size_t len, bool end,
 		const char *line = in + at;
 		const char *stop = memchr(line, '\n', len - at);
 		size_t all = stop != NULL ? (size_t)(stop - line) : len - at;
-		size_t take = cut(line, all);
+		size_t take = cut_line(line, all);
 
 		if (stop == NULL && !end && all <= BASE_SAFE_LINE)
 			break;
@@ -266,15 +260,13 @@ base_safe_lines(char *out, size_t cap, const char *in, size_t len, bool end,
 			break;
 		out[n++] = '\n';
 		at += take;
-		/* The end of the line goes with its last piece. */
 		at += take == all && stop != NULL;
 	}
 	*used = at;
 	return n;
 }
 
-/* Longer words are no typing mistakes of short ones. */
-#define WORD_MAX 64
+#define WORD_MAX 64	/* longer words have no suggestion */
 
 static int
 least_of(int a, int b, int c)
@@ -290,10 +282,7 @@ lower(const char *word, size_t i)
 	return tolower((unsigned char)word[i]);
 }
 
-/*
- * Insertions, deletions, replacements and swaps of neighbours between two
- * words of at most WORD_MAX bytes.
- */
+/* Insertions, deletions, replacements and swaps of neighbours, ignoring case. */
 static int
 distance(const char *a, size_t na, const char *b, size_t nb)
 {
@@ -341,7 +330,7 @@ base_nearest(const char *word, const char *const *words, size_t n)
 		if (other > WORD_MAX)
 			continue;
 		d = distance(word, len, words[i], other);
-		/* A third of it mistyped is a mistake, more is another word. */
+		/* At most a third of the word may be mistyped. */
 		if ((size_t)d * 3 > longer + 1)
 			continue;
 		if (nearest == NULL || d < least) {
@@ -354,9 +343,9 @@ base_nearest(const char *word, const char *const *words, size_t n)
 
 /* --- numbers as people write them ---------------------------------------- */
 
-/* One digit or more, and where they end. */
+/* One digit or more; *at moves behind them. */
 static int
-digits(const char **at, uint64_t *out)
+read_digits(const char **at, uint64_t *out)
 {
 	const char *text = *at;
 	uint64_t n = 0, digit;
@@ -379,7 +368,7 @@ base_parse_count(const char *text, uint64_t max, uint64_t *out)
 {
 	uint64_t n;
 
-	if (digits(&text, &n) < 0 || *text != '\0' || n > max)
+	if (read_digits(&text, &n) < 0 || *text != '\0' || n > max)
 		return -EINVAL;
 	*out = n;
 	return 0;
@@ -393,7 +382,7 @@ base_parse_size(const char *text, uint64_t max, uint64_t *out)
 	uint64_t n;
 	unsigned shift = 0;
 
-	if (digits(&text, &n) < 0)
+	if (read_digits(&text, &n) < 0)
 		return -EINVAL;
 	if (*text != '\0') {
 		unit = strchr(units, *text | 0x20);

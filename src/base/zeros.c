@@ -1,4 +1,6 @@
-/* See zeros.h. */
+/*
+ * Mappings of zeros, and the idle ones that are reused.
+ */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -7,21 +9,20 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "zeros.h"
 
 /*
- * Empty ones that are kept, no more than a few targets of the usual size have:
- * it is address space alone, but a system may count it as if it were used.
+ * Idle mappings: about as much as a few targets of the usual size have.  They
+ * are address space alone, but a system may count it as if it were used.
  */
 #define IDLE 32
 #define IDLE_BYTES ((size_t)256 << 20)
 
 static struct idle {
-	void *p;			/* NULL: there is none */
+	void *p;			/* NULL: empty */
 	size_t bytes, huge;
 } idle[IDLE];
 
-static _Atomic bool keeps;
+static _Atomic bool reuse;
 static size_t idle_bytes;
 static unsigned oldest;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,7 +45,7 @@ take_idle(size_t bytes, size_t huge)
 }
 
 static void
-drop(struct idle *one)
+drop_one(struct idle *one)
 {
 	if (one->p != NULL)
 		munmap(one->p, one->bytes);
@@ -52,21 +53,21 @@ drop(struct idle *one)
 	*one = (struct idle){ 0 };
 }
 
-/* In place of the oldest, and of more where there would be too much. */
+/* Replaces the oldest, and drops more while there would be too many bytes. */
 static void
 put_idle(void *p, size_t bytes, size_t huge)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < IDLE && bytes > IDLE_BYTES - idle_bytes; i++)
-		drop(&idle[(oldest + i) % IDLE]);
-	drop(&idle[oldest]);
+		drop_one(&idle[(oldest + i) % IDLE]);
+	drop_one(&idle[oldest]);
 	idle[oldest] = (struct idle){ p, bytes, huge };
 	oldest = (oldest + 1) % IDLE;
 	idle_bytes += bytes;
 	pthread_mutex_unlock(&lock);
 }
 
-/* False: there was none. */
+/* False if there was none. */
 static bool
 drop_idle(void)
 {
@@ -75,7 +76,7 @@ drop_idle(void)
 	pthread_mutex_lock(&lock);
 	any = idle_bytes > 0;
 	for (size_t i = 0; i < IDLE; i++)
-		drop(&idle[i]);
+		drop_one(&idle[i]);
 	pthread_mutex_unlock(&lock);
 	return any;
 }
@@ -89,7 +90,7 @@ zeros_pages(size_t bytes)
 }
 
 static void *
-map(size_t bytes)
+map_small(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -100,7 +101,7 @@ map(size_t bytes)
 static void *
 map_huge(size_t bytes, size_t huge)
 {
-	char *p = map(bytes + BASE_HUGE);
+	char *p = map_small(bytes + BASE_HUGE);
 	size_t head;
 
 	if (p == NULL)
@@ -110,7 +111,7 @@ map_huge(size_t bytes, size_t huge)
 		munmap(p, head);
 	munmap(p + head + bytes, BASE_HUGE - head);
 	p += head;
-	/* Without them it is as good, and slower. */
+	/* Only faster: failure does no harm. */
 	(void)madvise(p + huge, bytes - huge, MADV_HUGEPAGE);
 	return p;
 }
@@ -126,7 +127,7 @@ is_limited(int what)
 void
 zeros_keep(void)
 {
-	keeps = !is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA);
+	reuse = !is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA);
 }
 
 void *
@@ -140,9 +141,10 @@ zeros_map(size_t bytes, size_t huge)
 	p = take_idle(bytes, huge);
 	if (p != NULL)
 		return p;
-	/* Where address space is limited, what is kept may be what is lacking. */
+	/* Where address space is limited, idle mappings may be what is lacking. */
 	do
-		p = huge == ZEROS_SMALL ? map(bytes) : map_huge(bytes, huge);
+		p = huge == ZEROS_SMALL ? map_small(bytes) :
+		    map_huge(bytes, huge);
 	while (p == NULL && drop_idle());
 	return p;
 }
@@ -156,7 +158,7 @@ zeros_unmap(void *p, size_t bytes, size_t huge)
 	if (huge >= bytes)
 		huge = ZEROS_SMALL;
 	/* Locked memory cannot be emptied. */
-	if (!keeps || bytes > IDLE_BYTES ||
+	if (!reuse || bytes > IDLE_BYTES ||
 	    madvise(p, bytes, MADV_DONTNEED) != 0)
 		munmap(p, bytes);
 	else

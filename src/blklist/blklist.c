@@ -1,5 +1,5 @@
 /*
- * The door: what is the same for all kinds of list.
+ * What is the same for all kinds of list.
  */
 #include <assert.h>
 #include <errno.h>
@@ -7,24 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commit.h"
 #include "list.h"
 
 /*
  * Pairs are looked for when at least this part of the records is in one.  To look
- * costs about 7 ns of each record, and each that is in a pair saves about 10 where
- * there are few blocks, 30 where there are many: this lies between, and loses 4 ns
- * of a record with few blocks at most, 2 with many.  After a verdict against it,
- * it is tried again after a while: a program's habits change.
+ * costs about 7 ns for each record, and each record in a pair saves about 10 with
+ * few blocks, 30 with many.  After ADAPT_SKIP records it is tried again.
  */
 #define ADAPT_PERCENT 30
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
 #define ADAPT_SKIP (32 * LIST_CHUNK)
 
 /*
- * Address space for a record with all that belongs to it, and seven times as
- * much for the rest of the program: a bound where pointers have 32 bits, below
- * which no size of ours wraps.
+ * Address space for a record with all tables, and seven times as much for the rest
+ * of the program: below this bound no size wraps where pointers have 32 bits.
  */
 #define RECORD_SPACE 512
 
@@ -38,22 +34,22 @@ static int
 take_memory(struct blklist *l)
 {
 	if (l->memory != NULL)
-		return list_kept_take(l);
-	l->limbo = list_map(LIST_THREADS * sizeof(*l->limbo));
-	return l->limbo == NULL ? -ENOMEM : 0;
+		return list_persistent_take(l);
+	l->undo.of = list_map(LIST_THREADS * sizeof(*l->undo.of));
+	return l->undo.of == NULL ? -ENOMEM : 0;
 }
 
-/* What is kept stays. */
+/* Persistent memory stays. */
 static void
 give_memory(struct blklist *l)
 {
 	if (l->memory == NULL)
-		list_unmap(l->limbo, LIST_THREADS * sizeof(*l->limbo));
+		list_unmap(l->undo.of, LIST_THREADS * sizeof(*l->undo.of));
 }
 
 int
 list_begin(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax,
-    struct kept *memory)
+    struct pmem *memory)
 {
 	struct blklist *l;
 	int err;
@@ -101,7 +97,7 @@ blklist_new_most(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 	return err;
 }
 
-/* The estimates in whole blocks and bytes, for whoever looks. */
+/* Rounds the estimates to whole blocks and bytes. */
 static void
 publish_counts(struct blklist *l)
 {
@@ -133,13 +129,13 @@ void
 list_set_plain(struct blklist *l)
 {
 	memcpy(l->plain, l->legal, sizeof(l->plain));
-	if (l->moves != NULL)
+	if (l->reallocs != NULL)
 		l->plain[TYPE_REALLOC / 64] &=
 		    ~(UINT64_C(1) << TYPE_REALLOC % 64);
 }
 
 void
-list_odd_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
+list_special_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
 	unsigned type = rec_type(&c->rec[i]);
 
@@ -167,10 +163,10 @@ void
 blklist_sample(struct blklist *l, uint64_t period_bytes)
 {
 	assert(l->counts.aRecActive == 0);
-	/* With it a block of any size, in parts, is below 2^58. */
+	/* So a block of any size, in parts, is below 2^58. */
 	l->period = period_bytes > BLKLIST_SAMPLE_MAX ? BLKLIST_SAMPLE_MAX :
 	    period_bytes;
-	l->aside |= l->period != 0;
+	l->extra |= l->period != 0;
 	l->est = (struct list_estimate){ 0 };
 	publish_counts(l);
 }
@@ -215,84 +211,81 @@ estimate_sub(struct blklist *l, uint64_t key, uint64_t size)
 	l->est.bytes -= (uint64_t)(weight * (double)size);
 }
 
-/* --- rises by thread ------------------------------------------------------- */
+/* --- peaks by thread ------------------------------------------------------- */
 
 /*
- * By how much each thread's records have raised the bytes held.
- *
- * Where events of several threads have no order, the bytes that they held at once
- * are not known; they were at most the bytes held before plus each thread's own
- * peak.
+ * Events of several threads without an order do not tell the bytes held at once:
+ * at most the bytes held before plus each thread's own peak.
  */
 
 int
-blklist_follow_rises(struct blklist *l)
+blklist_follow_thread_peaks(struct blklist *l)
 {
-	if (l->rises == NULL)
-		l->rises = calloc(1, sizeof *l->rises);
-	if (l->rises == NULL)
+	if (l->peaks == NULL)
+		l->peaks = calloc(1, sizeof *l->peaks);
+	if (l->peaks == NULL)
 		return -ENOMEM;
-	l->rises->round = 1;
-	l->aside = true;
+	l->peaks->round = 1;
+	l->extra = true;
 	return 0;
 }
 
 uint64_t
-blklist_rises(const struct blklist *l)
+blklist_thread_peaks(const struct blklist *l)
 {
-	return l->rises != NULL ? l->rises->all : 0;
+	return l->peaks != NULL ? l->peaks->sum : 0;
 }
 
 void
-blklist_rises_begin(struct blklist *l)
+blklist_thread_peaks_begin(struct blklist *l)
 {
-	if (l->rises == NULL)
+	if (l->peaks == NULL)
 		return;
-	l->rises->all = 0;
-	l->rises->round++;
+	l->peaks->sum = 0;
+	l->peaks->round++;
 }
 
-/* A false record may make a sum wrap. */
+/* False records may make the sum wrap. */
 static void
-add_to_rise(struct list_rises *rises, unsigned thread, int64_t bytes)
+add_to_peak(struct list_thread_peaks *peaks, unsigned thread, int64_t bytes)
 {
 	int64_t sum;
 
-	if (rises->of[thread].round != rises->round) {
-		rises->of[thread].round = rises->round;
-		rises->of[thread].sum = rises->of[thread].highest = 0;
+	if (peaks->of[thread].round != peaks->round) {
+		peaks->of[thread].round = peaks->round;
+		peaks->of[thread].sum = peaks->of[thread].peak = 0;
 	}
-	sum = (int64_t)((uint64_t)rises->of[thread].sum + (uint64_t)bytes);
-	rises->of[thread].sum = sum;
-	if (sum <= rises->of[thread].highest)
+	sum = (int64_t)((uint64_t)peaks->of[thread].sum + (uint64_t)bytes);
+	peaks->of[thread].sum = sum;
+	if (sum <= peaks->of[thread].peak)
 		return;
-	rises->all += (uint64_t)(sum - rises->of[thread].highest);
-	rises->of[thread].highest = sum;
+	peaks->sum += (uint64_t)(sum - peaks->of[thread].peak);
+	peaks->of[thread].peak = sum;
 }
 
-/* --- what only some lists count -------------------------------------------- */
+/* --- extra sums ------------------------------------------------------------- */
 
 void
-list_aside_add(struct blklist *l, const struct rec *r, uint64_t key,
+list_extra_add(struct blklist *l, const struct rec *r, uint64_t key,
     uint64_t size)
 {
 	if (l->period != 0)
 		estimate_add(l, key, size);
-	if (l->rises != NULL && r != NULL)
-		add_to_rise(l->rises, rec_thread(r), (int64_t)size);
+	if (l->peaks != NULL && r != NULL)
+		add_to_peak(l->peaks, rec_thread(r), (int64_t)size);
 }
 
 void
-list_aside_sub(struct blklist *l, const struct rec *r, uint64_t key,
+list_extra_sub(struct blklist *l, const struct rec *r, uint64_t key,
     uint64_t size)
 {
 	if (l->period != 0)
 		estimate_sub(l, key, size);
-	if (l->rises != NULL && r != NULL)
-		add_to_rise(l->rises, rec_thread(r), -(int64_t)size);
+	if (l->peaks != NULL && r != NULL)
+		add_to_peak(l->peaks, rec_thread(r), -(int64_t)size);
 }
 
-/* Whether to look for pairs in the next n records. */
+/* True if pairs are to be looked for in the next n records. */
 static bool
 adapt_try(struct list_adapt *a, unsigned n)
 {
@@ -334,8 +327,8 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 		c.seq = b->seq + at;
 		c.seqs = b->seqs != NULL ? b->seqs + at : NULL;
 		c.ms = b->ms != NULL ? b->ms + at : NULL;
-		/* The two halves of a pair may be two threads'. */
-		c.cancel = b->cancel && l->rises == NULL &&
+		/* The halves of a pair may be of two threads. */
+		c.cancel = b->cancel && l->peaks == NULL &&
 		    adapt_try(&l->adapt, c.n);
 		unsigned pairs = l->ops->apply(l, &c);
 		if (c.cancel)
@@ -346,16 +339,16 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 }
 
 void
-blklist_ahead(struct blklist *l)
+blklist_prefault(struct blklist *l)
 {
-	if (l->ops->ahead != NULL)
-		l->ops->ahead(l);
+	if (l->ops->prefault != NULL)
+		l->ops->prefault(l);
 }
 
 bool
-blklist_mend(struct blklist *l, uint32_t work)
+blklist_restore_order(struct blklist *l, uint32_t work)
 {
-	return l->ops->mend == NULL || l->ops->mend(l, work);
+	return l->ops->restore_order == NULL || l->ops->restore_order(l, work);
 }
 
 static void
@@ -427,13 +420,13 @@ blklist_rank(const struct blklist *l, enum blklist_order order,
 	return l->ops->rank(l, order, list_key_of(l, layer, addr));
 }
 
-/* What no record did has no number by which it could be taken back. */
+/* A change without a record has no number by which it could be reverted. */
 static void
-say_outside(struct blklist *l)
+note_unrecorded(struct blklist *l)
 {
-	if (l->kept == NULL)
+	if (l->persistent == NULL)
 		return;
-	l->kept->outside++;
+	l->persistent->unrecorded++;
 	list_in_order();
 }
 
@@ -442,7 +435,7 @@ blklist_put(struct blklist *l, const struct blk *b)
 {
 	int err;
 
-	say_outside(l);
+	note_unrecorded(l);
 	err = l->ops->put(l, list_blk_key(l, b), b);
 	if (err == 0) {
 		l->counts.inherited++;
@@ -459,7 +452,7 @@ blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 	uint64_t key = list_key_of(l, layer, addr), size;
 	int err;
 
-	say_outside(l);
+	note_unrecorded(l);
 	err = l->ops->take(l, key, &size);
 	if (err == 0) {
 		list_live_sub(l, NULL, key, size);
@@ -472,34 +465,36 @@ static void
 removed_free(struct blklist *l)
 {
 	if (l->memory == NULL)
-		list_unmap(l->removed, l->removed_cap * sizeof(*l->removed));
-	l->removed = NULL;
-	l->removed_cap = 0;
-	l->removed_n = 0;
+		list_unmap(l->removed.ring,
+		    l->removed.cap * sizeof(*l->removed.ring));
+	l->removed.ring = NULL;
+	l->removed.cap = 0;
+	l->removed.n = 0;
 }
 
 void
 blklist_clear(struct blklist *l)
 {
-	size_t limbos = LIST_THREADS * sizeof(*l->limbo);
+	size_t bytes = LIST_THREADS * sizeof(*l->undo.of);
 	uint32_t max = l->counts.aRecMax;
 
-	say_outside(l);
+	note_unrecorded(l);
 	l->ops->clear(l);
 	l->counts = (struct blklist_counts){ .aRecMax = max };
 	l->est = (struct list_estimate){ 0 };
 	l->adapt = (struct list_adapt){ 0 };
-	l->removed_n = 0;
+	l->removed.n = 0;
 	list_reallocs_clear(l);
-	l->limbo_used = 0;
-	if (l->kept == NULL) {
-		list_zero(l->limbo, limbos);
+	l->undo.used = 0;
+	if (l->persistent == NULL) {
+		list_zero(l->undo.of, bytes);
 		return;
 	}
-	l->kept->limbo_used = 0;
-	l->kept->removed_from = 0;
-	kept_zero(l->memory, l->limbo, limbos);
-	kept_zero(l->memory, l->removed, l->removed_cap * sizeof(*l->removed));
+	l->persistent->undo_used = 0;
+	l->persistent->removed_from = 0;
+	pmem_zero(l->memory, l->undo.of, bytes);
+	pmem_zero(l->memory, l->removed.ring,
+	    l->removed.cap * sizeof(*l->removed.ring));
 }
 
 void
@@ -511,7 +506,7 @@ blklist_free(struct blklist *l)
 	removed_free(l);
 	list_reallocs_fini(l);
 	list_infos_fini(l);
-	free(l->rises);
+	free(l->peaks);
 	give_memory(l);
 	free(l);
 }
@@ -523,15 +518,15 @@ list_removed_take(struct blklist *l, uint32_t n)
 	size_t bytes;
 
 	assert(n != 0 && (n & (n - 1)) == 0);
-	assert(l->memory == NULL || l->removed == NULL);
+	assert(l->memory == NULL || l->removed.ring == NULL);
 	bytes = n * sizeof(*removed);
-	removed = l->memory != NULL ? kept_take(l->memory, bytes) :
+	removed = l->memory != NULL ? pmem_take(l->memory, bytes) :
 	    list_map(bytes);
 	if (removed == NULL)
 		return -ENOMEM;
 	removed_free(l);
-	l->removed = removed;
-	l->removed_cap = n;
+	l->removed.ring = removed;
+	l->removed.cap = n;
 	return 0;
 }
 
@@ -540,8 +535,8 @@ blklist_remember(struct blklist *l, uint32_t n)
 {
 	int err = list_removed_take(l, n);
 
-	if (err == 0 && l->kept != NULL)
-		l->kept->removed_cap = n;
+	if (err == 0 && l->persistent != NULL)
+		l->persistent->removed_cap = n;
 	return err;
 }
 
@@ -585,13 +580,13 @@ int
 blklist_removed_get(const struct blklist *l, uint32_t k,
     struct blklist_removed *out)
 {
-	uint64_t from = l->kept != NULL ? l->kept->removed_from : 0;
+	uint64_t from = l->persistent != NULL ? l->persistent->removed_from : 0;
 	const struct list_removed *r;
 
-	if (k >= l->removed_cap || l->removed_n < from ||
-	    k >= l->removed_n - from)
+	if (k >= l->removed.cap || l->removed.n < from ||
+	    k >= l->removed.n - from)
 		return -ENOENT;
-	r = &l->removed[(l->removed_n - 1 - k) & (l->removed_cap - 1)];
+	r = &l->removed.ring[(l->removed.n - 1 - k) & (l->removed.cap - 1)];
 	out->seq = r->seq;
 	list_removed_blk(r, &out->blk);
 	return 0;
@@ -600,13 +595,14 @@ blklist_removed_get(const struct blklist *l, uint32_t k,
 const struct blklist_removed *
 blklist_removed(struct blklist *l, uint32_t k)
 {
-	return blklist_removed_get(l, k, &l->asked) == 0 ? &l->asked : NULL;
+	return blklist_removed_get(l, k, &l->removed.last) == 0 ?
+	    &l->removed.last : NULL;
 }
 
 uint64_t
 blklist_removals(const struct blklist *l)
 {
-	return l->removed_n;
+	return l->removed.n;
 }
 
 const struct blklist_counts *
@@ -618,11 +614,12 @@ blklist_counts(const struct blklist *l)
 size_t
 blklist_memory(const struct blklist *l)
 {
-	uint64_t kept = l->removed_n < l->removed_cap ? l->removed_n :
-	    l->removed_cap;
+	uint64_t removed = l->removed.n < l->removed.cap ? l->removed.n :
+	    l->removed.cap;
 
-	return sizeof(*l) + l->ops->memory(l) + kept * sizeof(*l->removed) +
-	    l->limbo_used * sizeof(*l->limbo) + list_reallocs_memory(l) +
+	return sizeof(*l) + l->ops->memory(l) +
+	    removed * sizeof(*l->removed.ring) +
+	    l->undo.used * sizeof(*l->undo.of) + list_reallocs_memory(l) +
 	    list_infos_memory(&l->infos);
 }
 
@@ -632,56 +629,56 @@ blklist_check(const struct blklist *l, char *why, size_t cap)
 	return l->ops->check(l, why, cap);
 }
 
-/* Of a kept list how it was at the commit is written down before it changes. */
-static struct limbo *
-limbo_to_change(struct blklist *l, unsigned thread)
+/* The thread's undo; of a persistent list its committed state is saved first. */
+static struct list_undo *
+undo_to_change(struct blklist *l, unsigned thread)
 {
-	struct limbo *limbo = &l->limbo[thread];
+	struct list_undo *undo = &l->undo.of[thread];
 
-	if (thread >= l->limbo_used)
-		l->limbo_used = thread + 1;
-	if (l->kept == NULL)
-		return limbo;
-	l->kept->limbo_used = l->limbo_used;
-	if (limbo->generation != l->kept->generation) {
-		l->limbo_was[thread] = *limbo;
+	if (thread >= l->undo.used)
+		l->undo.used = thread + 1;
+	if (l->persistent == NULL)
+		return undo;
+	l->persistent->undo_used = l->undo.used;
+	if (undo->generation != l->persistent->generation) {
+		l->undo.committed[thread] = *undo;
 		list_in_order();
-		limbo->generation = l->kept->generation;
+		undo->generation = l->persistent->generation;
 	}
 	list_in_order();
-	return limbo;
+	return undo;
 }
 
 void
-list_limbo_keep(struct blklist *l, const struct rec *r, uint64_t key,
-    enum limbo_state state, const struct blk *b)
+list_undo_store(struct blklist *l, const struct rec *r, uint64_t key,
+    enum undo_state state, const struct blk *b)
 {
-	struct limbo *limbo = limbo_to_change(l, rec_thread(r));
+	struct list_undo *undo = undo_to_change(l, rec_thread(r));
 
-	limbo->key = key;
-	limbo->state = state;
-	if (state == LIMBO_BLOCK)
-		limbo->blk = *b;
-	list_reallocs_free(l, r, state == LIMBO_BLOCK ? b : NULL);
+	undo->key = key;
+	undo->state = state;
+	if (state == UNDO_BLOCK)
+		undo->blk = *b;
+	list_reallocs_free(l, r, state == UNDO_BLOCK ? b : NULL);
 }
 
-enum limbo_state
-list_limbo_take(struct blklist *l, const struct rec *undo, uint64_t key,
+enum undo_state
+list_undo_take(struct blklist *l, const struct rec *undo, uint64_t key,
     struct blk *b)
 {
-	struct limbo *limbo = &l->limbo[rec_thread(undo)];
-	enum limbo_state state = limbo->state;
+	struct list_undo *last = &l->undo.of[rec_thread(undo)];
+	enum undo_state state = last->state;
 
-	if (state == LIMBO_NONE || limbo->key != key)
-		return LIMBO_NONE;
-	limbo_to_change(l, rec_thread(undo))->state = LIMBO_NONE;
+	if (state == UNDO_NONE || last->key != key)
+		return UNDO_NONE;
+	undo_to_change(l, rec_thread(undo))->state = UNDO_NONE;
 	list_reallocs_undo(l, undo);
 	l->counts.frees--;
-	if (state == LIMBO_BLOCK)
-		*b = limbo->blk;
-	else if (state == LIMBO_UNKNOWN)
+	if (state == UNDO_BLOCK)
+		*b = last->blk;
+	else if (state == UNDO_UNKNOWN)
 		l->counts.unknown_free--;
-	else if (state == LIMBO_EARLIER)
+	else if (state == UNDO_EARLIER)
 		l->counts.earlier--;
 	else
 		l->counts.late--;
@@ -690,11 +687,7 @@ list_limbo_take(struct blklist *l, const struct rec *undo, uint64_t key,
 
 /* --- requesters ------------------------------------------------------------ */
 
-/*
- * Requesters, each once: aInfo of a block is an index into this table.
- */
-
-/* A target cannot know which names collide: the table lies anywhere. */
+/* The seed is the table's address: a target cannot know which names collide. */
 static uint32_t
 info_hash(const struct list_infos *t, const struct blklist_info *info)
 {
@@ -709,7 +702,7 @@ info_same(const void *of, uint32_t number, const void *key)
 	    sizeof(struct blklist_info)) == 0;
 }
 
-/* A copy for memcmp: zeros behind the name's end. */
+/* A copy for memcmp(): zeros behind the name's end. */
 static struct blklist_info
 info_plain(const struct blklist_info *info)
 {

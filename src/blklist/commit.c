@@ -1,42 +1,42 @@
 /*
- * Lists that outlive their process: new ones, commits, and what is the same
- * for all that is taken up again.
+ * Persistent lists: new ones, commits, and resuming.
  */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "commit.h"
+#include "list.h"
 
 int
-list_kept_take(struct blklist *l)
+list_persistent_take(struct blklist *l)
 {
-	size_t limbos = LIST_THREADS * sizeof(*l->limbo);
+	size_t bytes = LIST_THREADS * sizeof(*l->undo.of);
 
-	l->kept = kept_take(l->memory, sizeof(*l->kept));
-	l->limbo = kept_take(l->memory, limbos);
-	l->limbo_was = kept_take(l->memory, limbos);
-	l->infos.entry = kept_take(l->memory, LIST_INFO_MAX *
+	l->persistent = pmem_take(l->memory, sizeof(*l->persistent));
+	l->undo.of = pmem_take(l->memory, bytes);
+	l->undo.committed = pmem_take(l->memory, bytes);
+	l->infos.entry = pmem_take(l->memory, LIST_INFO_MAX *
 	    sizeof(*l->infos.entry));
-	return l->kept == NULL || l->limbo == NULL || l->limbo_was == NULL ||
-	    l->infos.entry == NULL ? -ENOMEM : 0;
+	return l->persistent == NULL || l->undo.of == NULL ||
+	    l->undo.committed == NULL || l->infos.entry == NULL ? -ENOMEM : 0;
 }
 
 int
-blklist_new_kept(struct blklist **out, uint32_t aRecMax, struct kept *memory)
+blklist_new_persistent(struct blklist **out, uint32_t aRecMax,
+    struct pmem *memory)
 {
 	struct blklist *l;
 	int r = list_begin(&l, BLKLIST_INDEXED, aRecMax, memory);
 
 	if (r != 0)
 		return r;
-	if (l->kept->layout != 0) {
+	if (l->persistent->layout != 0) {
 		blklist_free(l);
 		return -EINVAL;
 	}
 	list_in_order();
-	l->kept->layout = LIST_LAYOUT;
+	l->persistent->layout = LIST_LAYOUT;
 	*out = l;
 	return 0;
 }
@@ -44,13 +44,13 @@ blklist_new_kept(struct blklist **out, uint32_t aRecMax, struct kept *memory)
 void
 blklist_commit(struct blklist *l, unsigned slot)
 {
-	struct list_kept *k = l->kept;
+	struct list_persistent *k = l->persistent;
 
 	assert(k != NULL && slot < 2);
 	k->slot[slot] = (struct list_slot){
 		.generation = k->generation + 1,
-		.outside = k->outside,
-		.removed_n = l->removed_n,
+		.unrecorded = k->unrecorded,
+		.removed_n = l->removed.n,
 		.period = l->period,
 		.counts = l->counts,
 		.est = l->est,
@@ -64,31 +64,28 @@ blklist_commit(struct blklist *l, unsigned slot)
 	k->generation++;
 }
 
-/* --- taking a list up again ----------------------------------------------- */
+/* --- resuming --------------------------------------------------------------- */
 
-/*
- * Before a commit is known to be good the one before it may be asked for, and
- * limbo knows no more than that.
- */
+/* True for the latest commit and the one before, which undos can go back to. */
 static bool
-slot_serves(const struct blklist *l, const struct list_slot *s,
+slot_is_usable(const struct blklist *l, const struct list_slot *s,
     uint32_t remember)
 {
-	const struct list_kept *k = l->kept;
+	const struct list_persistent *k = l->persistent;
 
 	return k->layout == LIST_LAYOUT && s->generation != 0 &&
-	    k->generation - s->generation <= 1 && s->outside == k->outside &&
+	    k->generation - s->generation <= 1 && s->unrecorded == k->unrecorded &&
 	    s->counts.aRecMax == l->counts.aRecMax &&
-	    k->ready <= l->counts.aRecMax &&
-	    k->removed_cap == remember && k->limbo_used <= LIST_THREADS &&
+	    k->present <= l->counts.aRecMax &&
+	    k->removed_cap == remember && k->undo_used <= LIST_THREADS &&
 	    s->infos <= LIST_INFO_MAX && s->period <= BLKLIST_SAMPLE_MAX;
 }
 
 static void
-set_scalars(struct blklist *l, const struct list_slot *s)
+restore_settings(struct blklist *l, const struct list_slot *s)
 {
 	l->period = s->period;
-	l->aside |= l->period != 0;
+	l->extra |= l->period != 0;
 	l->since_click = s->since_click != 0;
 	l->opaque = s->opaque != 0;
 	l->key_mask = s->opaque ? REC_ADDR_MASK : LIST_KEY_MASK;
@@ -96,14 +93,14 @@ set_scalars(struct blklist *l, const struct list_slot *s)
 	list_set_plain(l);
 }
 
-/* What changed after the commit becomes what it was before. */
+/* Undos that changed after the commit become what they were. */
 static void
-limbo_back(struct blklist *l, const struct list_slot *s)
+revert_undo(struct blklist *l, const struct list_slot *s)
 {
-	l->limbo_used = l->kept->limbo_used;
-	for (unsigned i = 0; i < l->limbo_used; i++) {
-		struct limbo *now = &l->limbo[i];
-		const struct limbo *was = &l->limbo_was[i];
+	l->undo.used = l->persistent->undo_used;
+	for (unsigned i = 0; i < l->undo.used; i++) {
+		struct list_undo *now = &l->undo.of[i];
+		const struct list_undo *was = &l->undo.committed[i];
 
 		if (now->generation < s->generation)
 			continue;
@@ -114,14 +111,14 @@ limbo_back(struct blklist *l, const struct list_slot *s)
 		now->generation = s->generation - 1;
 	}
 	list_in_order();
-	l->kept->generation = s->generation;
+	l->persistent->generation = s->generation;
 }
 
-/* The ring's entry of removal number n. */
+/* The entry of removal number n. */
 static struct list_removed *
 removed_at(const struct blklist *l, uint64_t n)
 {
-	return &l->removed[n & (l->removed_cap - 1)];
+	return &l->removed.ring[n & (l->removed.cap - 1)];
 }
 
 uint32_t
@@ -130,7 +127,7 @@ list_removed_since(const struct blklist *l, const struct list_slot *s,
 {
 	uint32_t n = 0;
 
-	for (; n < l->removed_cap; n++) {
+	for (; n < l->removed.cap; n++) {
 		const struct list_removed *r = removed_at(l, s->removed_n + n);
 
 		if (r->w[0] == 0 || (int64_t)r->seq < (int64_t)next)
@@ -140,23 +137,23 @@ list_removed_since(const struct blklist *l, const struct list_slot *s,
 }
 
 /*
- * The last one first: those that are still there after another kill are put
- * back again, which changes nothing.  One more than are there may have been
- * begun, over another.
+ * Forgets removals after the commit, the last one first: after another kill those
+ * left are restored again, which changes nothing.  One more entry may have been
+ * begun, over an older one.
  */
 static void
 removed_forget(struct blklist *l, const struct list_slot *s, uint32_t n)
 {
 	uint64_t end = s->removed_n + n;
-	uint64_t from = end >= l->removed_cap ? end + 1 - l->removed_cap : 0;
+	uint64_t from = end >= l->removed.cap ? end + 1 - l->removed.cap : 0;
 
-	if (l->kept->removed_from < from)
-		l->kept->removed_from = from;
+	if (l->persistent->removed_from < from)
+		l->persistent->removed_from = from;
 	for (uint64_t i = end; i > s->removed_n; i--) {
 		list_in_order();
 		*removed_at(l, i - 1) = (struct list_removed){ 0 };
 	}
-	l->removed_n = s->removed_n;
+	l->removed.n = s->removed_n;
 }
 
 static int
@@ -165,14 +162,14 @@ resume(struct blklist *l, const struct list_slot *s, uint64_t next)
 	uint32_t since;
 	int r;
 
-	set_scalars(l, s);
-	limbo_back(l, s);
+	restore_settings(l, s);
+	revert_undo(l, s);
 	r = list_infos_reopen(l, s->infos);
 	if (r != 0)
 		return r;
 	since = list_removed_since(l, s, next);
-	/* Then it may have gone round, over some that would be needed. */
-	if (since > 0 && since == l->removed_cap)
+	/* A full ring may have overwritten blocks that are needed. */
+	if (since > 0 && since == l->removed.cap)
 		return -ESTALE;
 	r = l->ops->reopen(l, s, since, next);
 	if (r != 0)
@@ -189,7 +186,7 @@ resume(struct blklist *l, const struct list_slot *s, uint64_t next)
 
 int
 blklist_resume(struct blklist **out, uint32_t aRecMax, uint32_t remember,
-    struct kept *memory, unsigned slot, uint64_t next)
+    struct pmem *memory, unsigned slot, uint64_t next)
 {
 	struct blklist *l;
 	int r = list_begin(&l, BLKLIST_INDEXED, aRecMax, memory);
@@ -197,12 +194,12 @@ blklist_resume(struct blklist **out, uint32_t aRecMax, uint32_t remember,
 	assert(slot < 2);
 	if (r != 0)
 		return r;
-	if (!slot_serves(l, &l->kept->slot[slot], remember))
+	if (!slot_is_usable(l, &l->persistent->slot[slot], remember))
 		r = -ESTALE;
 	if (r == 0 && remember != 0)
 		r = list_removed_take(l, remember);
 	if (r == 0)
-		r = resume(l, &l->kept->slot[slot], next);
+		r = resume(l, &l->persistent->slot[slot], next);
 	if (r != 0) {
 		blklist_free(l);
 		return r;

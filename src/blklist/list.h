@@ -1,19 +1,20 @@
 /*
- * The struct and functions that blklist.c and the kinds of list share.  Private to
- * this room.
+ * list: the struct and functions that blklist.c and the kinds of list share.
+ * Private to this room and to blklist/indexed.
  *
  * Vocabulary
- *	key	a block's address with its layer in bit 51, as both stand in
- *		the first word of a record: ascending keys are address order.
+ *	key	a block's address with its layer in bit 51, as both are in the
+ *		first word of a record: ascending keys are address order.
  *	chunk	at most LIST_CHUNK records of a batch, applied at a time so that
  *		records and marks stay in the cache.
  *	pair	an allocation and its free that cancel each other.
- *	limbo	for each thread the block that its last free-by-realloc took
- *		out, or how that free was counted, until the realloc has
- *		succeeded: REC_UNDO takes back all that the free did.
- *	plain	said of a type whose allocations are only counted and listed.
- *		One look decides, so that rules for few types cost the others
- *		nothing.
+ *	undo	for each thread the block that its last free by realloc removed,
+ *		or how that free was counted: REC_UNDO takes back all that the
+ *		free did.
+ *	plain	a type whose allocations are only counted and listed.  One test
+ *		decides, so that rules for few types cost the others nothing.
+ *	extra	sums that few lists have: estimates from a sample, peaks by
+ *		thread.
  *
  * The rules of counting are written twice, once in each kind, for one is the
  * oracle of the other; this file has no rule in it.
@@ -28,7 +29,7 @@
 #include <stdatomic.h>
 
 #include "../base/hashmap.h"
-#include "../base/kept.h"
+#include "../base/pmem.h"
 #include "blklist.h"
 #include "memory.h"
 
@@ -39,7 +40,6 @@
 #define LIST_INFO_MAX 65536	/* requesters; entry 0 is none */
 
 struct list_slot;
-struct list_kept;
 
 struct list_chunk {
 	const struct rec *rec;
@@ -48,26 +48,26 @@ struct list_chunk {
 	const uint64_t *seqs;		/* or NULL */
 	int64_t near_ms;
 	const int64_t *ms;		/* or NULL */
-	const struct blklist_batch_info *info;	/* not yet passed, ninfo of them */
+	const struct blklist_batch_info *info;	/* ninfo of them, not yet passed */
 	size_t ninfo;
 	size_t at;			/* of rec[0] in the batch */
 	bool cancel;
 	uint64_t *left_out;		/* of the batch; or NULL */
 };
 
-/* A kind of list.  Keys are masked already; windows are inside the list. */
+/* A kind of list.  Keys are masked, windows are inside the list. */
 struct list_ops {
 	int (*open)(struct blklist *);
 	void (*close)(struct blklist *);
 	/* Applies the chunk; returns the pairs left out.  NULL: takes no records. */
 	unsigned (*apply)(struct blklist *, struct list_chunk *);
 	/* Takes memory ahead; NULL: it has all from the start. */
-	void (*ahead)(struct blklist *);
-	/* Mends the order of age, in parts; NULL: it is always right. */
-	bool (*mend)(struct blklist *, uint32_t work);
+	void (*prefault)(struct blklist *);
+	/* Restores the order of age, in parts; NULL: it is always right. */
+	bool (*restore_order)(struct blklist *, uint32_t work);
 	/*
-	 * Cuts rows [*first, *first + *n) to those that are held, without a gap
-	 * from the end that is shown first.  NULL: all are held.
+	 * Cuts rows [*first, *first + *n) to those that it has, without a gap
+	 * from the end that is shown first.  NULL: it has all.
 	 */
 	void (*clip)(const struct blklist *, enum blklist_order, bool reverse,
 	    uint32_t *first, size_t *n);
@@ -85,8 +85,8 @@ struct list_ops {
 	size_t (*memory)(const struct blklist *);
 	int (*check)(const struct blklist *, char *why, size_t cap);
 	/*
-	 * Resumes from kept memory, without the changes of records from `next`
-	 * on, which removed `since` blocks.  -ESTALE, -ENOMEM.  NULL: not kept.
+	 * Resumes from persistent memory, without the changes of records from
+	 * `next` on, which removed `since` blocks.  -ESTALE, -ENOMEM.
 	 */
 	int (*reopen)(struct blklist *, const struct list_slot *,
 	    uint32_t since, uint64_t next);
@@ -96,43 +96,49 @@ extern const struct list_ops list_literal;
 extern const struct list_ops list_indexed;
 extern const struct list_ops list_windowed;
 
-enum limbo_state {
-	LIMBO_NONE,
-	LIMBO_BLOCK,			/* took blk out */
-	LIMBO_UNKNOWN,
-	LIMBO_EARLIER,
-	LIMBO_LATE,
+enum undo_state {
+	UNDO_NONE,
+	UNDO_BLOCK,			/* removed blk */
+	UNDO_UNKNOWN,
+	UNDO_EARLIER,
+	UNDO_LATE,
 };
 
-struct limbo {
+struct list_undo {
 	struct blk blk;
 	uint64_t key;
-	enum limbo_state state;
-	uint64_t generation;		/* kept: of the commit before it was last changed */
+	enum undo_state state;
+	uint64_t generation;		/* persistent: of the commit before its last change */
 };
 
-/* What a thread's last free-by-realloc began; see reallocs.c. */
+struct list_undos {
+	struct list_undo *of;		/* LIST_THREADS of them, pages as used */
+	struct list_undo *committed;	/* persistent: as of the last commit, where changed since */
+	unsigned used;			/* one more than the highest thread in it */
+};
+
+/* A thread's free by realloc whose allocation is expected; see reallocs.c. */
 struct list_pending {
-	uint64_t seq, size;		/* of the block that it took out */
+	uint64_t seq, size;		/* of the block that it removed */
 	uint32_t told;			/* as in the record */
 	bool open;			/* its allocation has not come yet */
-	bool block;			/* it took one out */
+	bool block;			/* it removed one */
 };
 
 struct list_reallocs {
 	struct list_pending *pending;	/* LIST_THREADS of them, pages as used */
 	unsigned used;			/* one more than the highest thread in it */
-	struct blklist_move *ring;
+	struct blklist_realloc *ring;
 	uint32_t cap;			/* a power of two */
 	uint64_t n;			/* ever */
-	uint64_t untold;
+	uint64_t unmatched;
 	int64_t since_ns;
 	bool gaps;			/* in the batch that is being applied */
 };
 
 /* When looking for pairs is worth it; counted in records. */
 struct list_adapt {
-	unsigned tried;			/* since the last verdict */
+	unsigned tried;			/* since the last decision */
 	unsigned paired;		/* of them */
 	unsigned skip;			/* still to pass without looking */
 };
@@ -151,9 +157,9 @@ struct list_estimate {
 };
 
 /*
- * A block that a record took out, in one line of the cache: each free writes one,
- * and it is read only when the target forks or a kept list's process dies.  An
- * entry whose w[0] is 0 is empty.
+ * A block that a record removed, in one cache line: each free writes one, and it
+ * is read only when the target forks or a persistent list is resumed.  An entry
+ * whose w[0] is 0 is empty.
  */
 struct list_removed {
 	_Alignas(64) uint64_t seq;	/* of the record */
@@ -166,13 +172,20 @@ struct list_removed {
 
 _Static_assert(sizeof(struct list_removed) == 64, "written past the cache, line by line");
 
-/* What each thread's records of this round add up to. */
-struct list_rises {
-	uint64_t all;			/* of their highest */
+struct list_removed_ring {
+	struct list_removed *ring;
+	uint32_t cap;			/* a power of two; 0: none are remembered */
+	uint64_t n;			/* ever */
+	struct blklist_removed last;	/* the result of the last blklist_removed() */
+};
+
+/* The sum and the peak of each thread's records. */
+struct list_thread_peaks {
+	uint64_t sum;			/* of all peaks */
 	uint32_t round;			/* from 1 on */
 	struct {
-		int64_t sum, highest;
-		uint32_t round;		/* another: both are 0 */
+		int64_t sum, peak;
+		uint32_t round;		/* another one: both are 0 */
 	} of[LIST_THREADS];
 };
 
@@ -182,36 +195,79 @@ struct list_infos {
 	uint32_t n;			/* in use, entry[0] too */
 };
 
+/* --- commit.c: a persistent list's words beside its records ---------------- */
+
+/*
+ * They are the first piece of persistent memory.  A commit writes into a slot what
+ * the listed records do not tell; the words before the slots are true at every
+ * instruction.  So a successor has nothing to do again, only to revert: records
+ * tell by their sequence numbers that they came after the commit, and the ring of
+ * removed blocks has what was removed after it.
+ *
+ * Pieces are taken in this order: this one, undos twice, requesters, records,
+ * their requesters, runs twice, the journal of ages, the ring of the removed.
+ */
+
+/* Changes when the meaning of a persistent word does; sizes are checked. */
+#define LIST_LAYOUT UINT64_C(0x506b4c6973740001)
+
+struct list_slot {
+	uint64_t generation;		/* of the commit; 0: none yet */
+	uint64_t unrecorded;
+	uint64_t removed_n;
+	uint64_t period;
+	uint64_t legal[4];
+	struct blklist_counts counts;
+	struct list_estimate est;
+	struct list_adapt adapt;
+	uint32_t infos;
+	uint32_t since_click;		/* a bool */
+	uint32_t opaque;		/* a bool */
+};
+
+struct list_persistent {
+	uint64_t layout;		/* of a new list: written last */
+	uint64_t generation;		/* of the latest commit */
+	uint64_t unrecorded;		/* changes by no record, which cannot be reverted */
+	uint64_t removed_from;		/* removed blocks before this one are overwritten */
+	uint64_t runs;			/* which runs of ages count, and how many: age.c */
+	uint32_t removed_cap;
+	uint32_t present;		/* no record from this one on is listed */
+	uint32_t undo_used;
+	uint32_t any_info;		/* a record may have one */
+	struct list_slot slot[2];
+};
+
+/* Takes the first pieces.  -ENOMEM, -ESTALE when they are not such a list's. */
+int list_persistent_take(struct blklist *);
+
+/* --- a list ----------------------------------------------------------------- */
+
 struct blklist {
 	const struct list_ops *ops;
 	void *impl;			/* the kind's own */
 	struct blklist_counts counts;
 	uint64_t key_mask;		/* LIST_KEY_MASK, without the layer if opaque */
-	uint64_t legal[4];		/* a bit for each type code ... */
-	uint64_t plain[4];		/* ... and without those that want more than a count */
+	uint64_t legal[4];		/* a bit for each type code */
+	uint64_t plain[4];		/* those of them that are plain */
 	uint64_t period;		/* of the sample; 0: none */
 	struct list_estimate est;
-	struct list_rises *rises;	/* NULL: not counted */
-	bool aside;			/* there is one of these two */
+	struct list_thread_peaks *peaks;	/* NULL: not counted */
+	bool extra;			/* a sample, or peaks */
 	bool since_click;
-	bool opaque;			/* the low nibble says nothing */
+	bool opaque;			/* the low nibble has no meaning */
 	struct list_adapt adapt;
-	struct limbo *limbo;		/* LIST_THREADS of them, pages as used */
-	unsigned limbo_used;		/* one more than the highest thread in it */
-	struct limbo *limbo_was;	/* kept: at the last commit, where it changed since */
-	struct list_removed *removed;
-	uint32_t removed_cap;		/* a power of two; 0: none kept */
-	struct blklist_removed asked;	/* the result of the last blklist_removed() */
-	uint64_t removed_n;		/* ever */
-	struct list_reallocs *moves;	/* NULL: they are not followed */
+	struct list_undos undo;
+	struct list_removed_ring removed;
+	struct list_reallocs *reallocs;	/* NULL: not followed */
 	struct list_infos infos;
-	struct kept *memory;		/* borrowed; NULL: not a kept list ... */
-	struct list_kept *kept;		/* ... or what is written in it: commit.h */
+	struct pmem *memory;		/* of a persistent list, borrowed, or NULL */
+	struct list_persistent *persistent;	/* its first piece */
 };
 
 /*
- * Orders stores before it before those after it, as seen in memory that a kill has
- * left.  A barrier for the compiler only: a kill stops at an instruction.
+ * Orders stores for a successor.  A barrier for the compiler only: a kill stops
+ * at an instruction.
  */
 static inline void
 list_in_order(void)
@@ -219,12 +275,12 @@ list_in_order(void)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* A list without commits and blocks, in kept memory if that is not NULL. */
+/* An empty list, in persistent memory if that is not NULL. */
 int list_begin(struct blklist **, enum blklist_kind, uint32_t aRecMax,
-    struct kept *);
+    struct pmem *);
 
 void list_infos_fini(struct blklist *);
-/* Resumes the first n kept requesters.  -ESTALE, -ENOMEM. */
+/* Resumes the first n persistent requesters.  -ESTALE, -ENOMEM. */
 int list_infos_reopen(struct blklist *, uint32_t n);
 size_t list_infos_memory(const struct list_infos *);
 
@@ -256,7 +312,7 @@ list_blk_key(const struct blklist *l, const struct blk *b)
 	return rec_w0(b->addr, b->flags, 0) & l->key_mask;
 }
 
-/* Sizes are kept in the 48 bits that a record has for them. */
+/* Sizes have 48 bits, as in a record. */
 static inline uint64_t
 list_blk_size(const struct blk *b)
 {
@@ -277,7 +333,7 @@ list_ms(const struct list_chunk *c, unsigned i)
 	return rec_ms_near(&c->rec[i], c->near_ms);
 }
 
-/* True when ticket a was drawn before ticket b; both wrap. */
+/* True if ticket a was drawn before ticket b; both wrap. */
 static inline bool
 list_older(uint32_t a, uint32_t b)
 {
@@ -290,18 +346,18 @@ list_is_failed(const struct blklist *l, const struct rec *r)
 	return rec_level(r) == REC_LEVEL_FAILED && !l->opaque;
 }
 
-/* After each change of `legal` or `moves`. */
+/* Call it after each change of `legal` or `reallocs`. */
 void list_set_plain(struct blklist *);
 /* Handles an allocation of a type that is not plain. */
-void list_odd_alloc(struct blklist *, const struct list_chunk *, unsigned i);
+void list_special_alloc(struct blklist *, const struct list_chunk *, unsigned i);
 
 static inline void
-list_odd_alloc_too(struct blklist *l, const struct list_chunk *c, unsigned i)
+list_alloc_type(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
 	unsigned type = rec_type(&c->rec[i]);
 
 	if (__builtin_expect(!(l->plain[type >> 6] >> (type & 63) & 1), 0))
-		list_odd_alloc(l, c, i);
+		list_special_alloc(l, c, i);
 }
 
 /* Counts an allocation that succeeded, listed or not. */
@@ -309,16 +365,16 @@ static inline void
 list_count_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
 	l->counts.allocs++;
-	list_odd_alloc_too(l, c, i);
+	list_alloc_type(l, c, i);
 }
 
-/* Counts in estimates and rises, which few lists have.  r: the record, or NULL. */
-void list_aside_add(struct blklist *, const struct rec *r, uint64_t key,
+/* Count in estimates and peaks.  r: the record, or NULL. */
+void list_extra_add(struct blklist *, const struct rec *r, uint64_t key,
     uint64_t size);
-void list_aside_sub(struct blklist *, const struct rec *r, uint64_t key,
+void list_extra_sub(struct blklist *, const struct rec *r, uint64_t key,
     uint64_t size);
 
-/* A block of this key and size is live from here on. */
+/* A block of this key and size becomes live. */
 static inline void
 list_live_add(struct blklist *l, const struct rec *r, uint64_t key,
     uint64_t size)
@@ -326,23 +382,23 @@ list_live_add(struct blklist *l, const struct rec *r, uint64_t key,
 	l->counts.live_bytes += size;
 	if (l->counts.live_bytes > l->counts.peak_bytes)
 		l->counts.peak_bytes = l->counts.live_bytes;
-	if (__builtin_expect(l->aside, 0))
-		list_aside_add(l, r, key, size);
+	if (__builtin_expect(l->extra, 0))
+		list_extra_add(l, r, key, size);
 }
 
-/* And no longer. */
+/* The reverse. */
 static inline void
 list_live_sub(struct blklist *l, const struct rec *r, uint64_t key,
     uint64_t size)
 {
 	l->counts.live_bytes -= size;
-	if (__builtin_expect(l->aside, 0))
-		list_aside_sub(l, r, key, size);
+	if (__builtin_expect(l->extra, 0))
+		list_extra_sub(l, r, key, size);
 }
 
 /*
- * The two halves of a pair.  Its bytes are live in between, so that the peak
- * is the same whether pairs are looked for or not.
+ * The two halves of a pair.  Its bytes are live in between: the peak does not
+ * depend on whether pairs are looked for.
  */
 static inline void
 list_pair_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
@@ -362,9 +418,8 @@ list_pair_free(struct blklist *l, const struct rec *alloc)
 }
 
 /*
- * As many whole pairs, each free right behind its allocation, as stand in a row
- * from i on, before `end`; returns where the row ends.  All the while the same
- * bytes are live but for the one block, so that the largest of them tells.
+ * Counts the row of adjacent pairs from i on, before `end`; returns where it ends.
+ * Only one block of them is live at a time: the largest makes the peak.
  */
 static inline unsigned
 list_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
@@ -375,10 +430,10 @@ list_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
 	for (; i + 1 < end && mate[i] == i + 1; i += 2, n++) {
 		const struct rec *alloc = &c->rec[i];
 
-		list_odd_alloc_too(l, c, i);
+		list_alloc_type(l, c, i);
 		if (rec_size(alloc) > most)
 			most = rec_size(alloc);
-		if (__builtin_expect(l->aside, 0)) {
+		if (__builtin_expect(l->extra, 0)) {
 			list_live_add(l, alloc, list_key(l, alloc), rec_size(alloc));
 			list_live_sub(l, alloc, list_key(l, alloc), rec_size(alloc));
 		}
@@ -401,21 +456,21 @@ list_stream(uint64_t *to, uint64_t low, uint64_t high)
 #endif
 
 /*
- * Past the cache where that can be: a busy target's frees would push out what
- * the list needs.  Number and address come last: a killed list's successor
- * knows the entry by them.
+ * Stores the removed block past the cache, where the machine can: a busy target's
+ * frees would push out what the list needs.  Number and address come last: they
+ * make the entry valid for a successor.
  */
 static inline void
 list_removed(struct blklist *l, const struct list_removed *r)
 {
 	struct list_removed *to;
 
-	/* Counted all the same: who asks is to see that it was forgotten. */
-	if (l->removed_cap == 0) {
-		l->removed_n++;
+	/* Counted all the same, so that a reader notices the gap. */
+	if (l->removed.cap == 0) {
+		l->removed.n++;
 		return;
 	}
-	to = &l->removed[l->removed_n++ & (l->removed_cap - 1)];
+	to = &l->removed.ring[l->removed.n++ & (l->removed.cap - 1)];
 #ifdef __SSE2__
 	list_stream(&to->w[1], r->w[1], r->w3);
 	list_stream(&to->blk_seq, r->blk_seq, (uint64_t)r->ms);
@@ -440,35 +495,55 @@ list_removed(struct blklist *l, const struct list_removed *r)
 void list_removed_blk(const struct list_removed *, struct blk *);
 /* The ring's memory.  -ENOMEM. */
 int list_removed_take(struct blklist *, uint32_t n);
-/* How many in it are from records that came after the commit. */
+/* How many of them were removed by records after the commit. */
 uint32_t list_removed_since(const struct blklist *, const struct list_slot *,
     uint64_t next);
 
-/* The same of a row; `seq` is the record's. */
+/* As list_removed(), of a row; `seq` is the record's. */
 void list_removed_row(struct blklist *, uint64_t seq, const struct blk *);
 
-/* What a free-by-realloc did; blk only with LIMBO_BLOCK. */
-void list_limbo_keep(struct blklist *, const struct rec *, uint64_t key,
-    enum limbo_state, const struct blk *);
+/* Stores what a free by realloc did; blk only with UNDO_BLOCK. */
+void list_undo_store(struct blklist *, const struct rec *, uint64_t key,
+    enum undo_state, const struct blk *);
 /*
- * Takes back the counts of the free that `undo` is for and hands out what it
- * did; LIMBO_NONE when this thread's last free-by-realloc was of another block.
+ * Reverts the counts of the free that `undo` is for and returns what it did;
+ * UNDO_NONE when this thread's last free by realloc was of another block.
  */
-enum limbo_state list_limbo_take(struct blklist *, const struct rec *undo,
+enum undo_state list_undo_take(struct blklist *, const struct rec *undo,
     uint64_t key, struct blk *);
 
-/* --- reallocs.c: nothing while moves are not followed --------------------- */
+/* --- reallocs.c: no effect while reallocs are not followed ----------------- */
 
-/* A free-by-realloc took that block out; NULL: none. */
+/* A free by realloc removed that block; NULL: none. */
 void list_reallocs_free(struct blklist *, const struct rec *, const struct blk *);
-/* That allocation was made by a realloc. */
+/* An allocation by realloc. */
 void list_reallocs_alloc(struct blklist *, const struct list_chunk *, unsigned i);
-/* And that one has failed. */
+/* A realloc has failed. */
 void list_reallocs_undo(struct blklist *, const struct rec *);
-/* A batch begins: with gaps nothing in it is tied to anything before it. */
+/* A batch begins: with gaps it is tied to nothing before it. */
 void list_reallocs_batch(struct blklist *, bool gaps);
 void list_reallocs_clear(struct blklist *);
 void list_reallocs_fini(struct blklist *);
 size_t list_reallocs_memory(const struct blklist *);
+
+/* --- literal.c ------------------------------------------------------------ */
+
+#define LITERAL_MAX (UINT32_C(1) << 22)	/* all records are written at once */
+
+struct arec {
+	struct arec *aFwd;	/* next in ascending key, or next free one */
+	uint64_t aKey;		/* what the list is ordered by */
+	struct blk blk;		/* aInfo, aAddr, aSize, aFlag, aType, time ... */
+};
+
+struct literal {
+	struct arec *aRec;	/* the array, aRecMax of them */
+	struct arec *aHead;	/* active, ascending; NULL: none */
+	struct arec *fHead;	/* free, last freed first */
+	struct arec *aRecPtr;	/* the latest record processed, or NULL */
+	uint32_t aRecFree;	/* on fHead */
+	bool paired[LIST_CHUNK];	/* a free that cancels the allocation ... */
+	unsigned mate[LIST_CHUNK];	/* ... with this index */
+};
 
 #endif

@@ -1,14 +1,13 @@
 /*
  * The list of the 2004 note: an array of records, singly linked in address
- * order, with the hint aRecPtr.  It is slow where the list is long and says
- * so; it is here to be read beside the note, and to be what the indexed list
- * is compared with.
+ * order, with the hint aRecPtr.  It is slow, can be read beside the note, and is
+ * the oracle for the indexed list.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "literal.h"
+#include "list.h"
 
 /* Initially every record is free and its aFwd points to the next. */
 static void
@@ -92,8 +91,8 @@ find_record(const struct literal *lit, uint64_t key)
 }
 
 /*
- * Takes the head of the free list and links it in where its key belongs; the
- * caller has seen that the key is not listed.  -ENOSPC when none is free.
+ * Takes the head of the free list and links it in where its key belongs, which is
+ * not listed.  -ENOSPC when none is free.
  */
 static int
 ARecInsert(struct blklist *l, uint64_t key, const struct blk *b)
@@ -119,12 +118,11 @@ ARecInsert(struct blklist *l, uint64_t key, const struct blk *b)
 }
 
 /*
- * Takes a listed record out; it becomes the head of the free list.  The
- * record before it is needed even when aRecPtr is the very one, for links go
- * one way.
+ * Removes a listed record; it becomes the head of the free list.  The record
+ * before it is needed even if aRecPtr is the record, for links go one way.
  */
 static void
-delete(struct blklist *l, struct arec *a)
+delete_record(struct blklist *l, struct arec *a)
 {
 	struct literal *lit = l->impl;
 	struct arec *prev;
@@ -199,27 +197,27 @@ apply_free(struct blklist *l, struct list_chunk *c, unsigned i)
 	const struct rec *r = &c->rec[i];
 	uint64_t key = list_key(l, r);
 	struct arec *a = find_record(l->impl, key);
-	enum limbo_state did;
+	enum undo_state did;
 
 	l->counts.frees++;
 	if (a != NULL && !list_older(rec_ticket(r), a->blk.ticket)) {
-		did = LIMBO_BLOCK;
+		did = UNDO_BLOCK;
 		list_live_sub(l, r, key, a->blk.size);
 		list_removed_row(l, list_seq(c, i), &a->blk);
-		delete(l, a);
+		delete_record(l, a);
 	} else if (a != NULL) {
-		did = LIMBO_LATE;
+		did = UNDO_LATE;
 		l->counts.late++;
 	} else if (l->since_click) {
-		did = LIMBO_EARLIER;
+		did = UNDO_EARLIER;
 		l->counts.earlier++;
 	} else {
-		did = LIMBO_UNKNOWN;
+		did = UNDO_UNKNOWN;
 		l->counts.unknown_free++;
 	}
-	/* A record just freed keeps its contents. */
+	/* A record just freed still has its contents. */
 	if (rec_type(r) == TYPE_BY_REALLOC)
-		list_limbo_keep(l, r, key, did, a != NULL ? &a->blk : NULL);
+		list_undo_store(l, r, key, did, a != NULL ? &a->blk : NULL);
 }
 
 static void
@@ -236,11 +234,11 @@ apply_undo(struct blklist *l, const struct rec *r)
 			l->counts.unknown_undo++;
 		return;
 	}
-	switch (list_limbo_take(l, r, key, &b)) {
-	case LIMBO_NONE:
+	switch (list_undo_take(l, r, key, &b)) {
+	case UNDO_NONE:
 		l->counts.unknown_undo++;
 		break;
-	case LIMBO_BLOCK:
+	case UNDO_BLOCK:
 		if (ARecInsert(l, key, &b) == 0)
 			list_live_add(l, r, key, b.size);
 		else
@@ -265,11 +263,11 @@ apply_range(struct blklist *l, struct list_chunk *c, unsigned i)
 		l->counts.frees++;
 		list_live_sub(l, r, a->aKey, a->blk.size);
 		list_removed_row(l, list_seq(c, i), &a->blk);
-		delete(l, a);
+		delete_record(l, a);
 	}
 }
 
-/* Whether a record says something of the block that its key names. */
+/* True for a record about the block of its key. */
 static bool
 is_event(const struct blklist *l, const struct rec *r)
 {
@@ -285,10 +283,10 @@ is_event(const struct blklist *l, const struct rec *r)
 }
 
 /*
- * The free that cancels the allocation at i, found by scanning the rest of
- * the buffer; 0 if there is none.  The first record of the same block
- * decides.  A free-by-realloc cancels nothing, for it may yet be undone, and
- * nothing cancels across the free of a range.
+ * The free that cancels the allocation at i, by scanning the rest of the chunk;
+ * 0 if there is none.  The first record of the same block decides.  A free by
+ * realloc cancels nothing, for it may be undone, and nothing cancels across the
+ * free of a range.
  */
 static unsigned
 scan_ahead(const struct blklist *l, const struct list_chunk *c, unsigned i)
@@ -317,7 +315,7 @@ literal_apply(struct blklist *l, struct list_chunk *c)
 	unsigned pairs = 0, f;
 
 	for (unsigned i = 0; i < c->n; i++)
-		lit->gone[i] = false;
+		lit->paired[i] = false;
 	for (unsigned i = 0; i < c->n; i++) {
 		const struct rec *r = &c->rec[i];
 
@@ -333,12 +331,12 @@ literal_apply(struct blklist *l, struct list_chunk *c)
 				break;
 			}
 			list_pair_alloc(l, c, i);
-			lit->gone[f] = true;
+			lit->paired[f] = true;
 			lit->mate[f] = i;
 			pairs++;
 			break;
 		case REC_FREE:
-			if (lit->gone[i])
+			if (lit->paired[i])
 				list_pair_free(l, &c->rec[lit->mate[i]]);
 			else
 				apply_free(l, c, i);
@@ -472,7 +470,7 @@ literal_take(struct blklist *l, uint64_t key, uint64_t *size)
 	if (a == NULL)
 		return -ENOENT;
 	*size = a->blk.size;
-	delete(l, a);
+	delete_record(l, a);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Mappings, and the thread that makes their pages present before they are used.
+ * Mappings, and the thread that prefaults them.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -9,16 +9,15 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "../base/kept.h"
+#include "../base/pmem.h"
 #include "blklist.h"
 #include "memory.h"
 
 /* --- making pages present -------------------------------------------------- */
 
 /*
- * The owner of the memory may write to it at the same time: only an atomic
- * operation leaves every byte as it is.  clang makes a load of one that adds 0,
- * which takes no page.
+ * The owner of the memory may write to it meanwhile: an atomic operation leaves
+ * every byte as it is.  Not one that adds 0, which clang makes a load.
  */
 void
 populate_touch(void *piece, size_t bytes)
@@ -33,27 +32,27 @@ populate_touch(void *piece, size_t bytes)
 	}
 }
 
-/* Makes a piece present; all bytes in it stay as they are. */
+/* Makes a piece present; all bytes in it stay unchanged. */
 static void
-populate_now(void *piece, size_t bytes, bool kept)
+populate_now(void *piece, size_t bytes, bool persistent)
 {
 	int had = errno;
 
-	if (kept)
-		kept_populate(piece, bytes);
-	/* Before Linux 5.14.  Without memory, the pages come when they are used. */
+	if (persistent)
+		pmem_populate(piece, bytes);
+	/* Before Linux 5.14. */
 	else if (madvise(piece, bytes, MADV_POPULATE_WRITE) != 0 &&
 	    errno == EINVAL)
 		populate_touch(piece, bytes);
 	errno = had;
 }
 
-#define PIECES 16		/* asked for and not there yet, at most */
+#define PIECES 16		/* requests that wait, at most */
 
 struct piece {
 	char *at;		/* NULL: none */
 	size_t bytes;
-	bool kept;
+	bool persistent;
 };
 
 enum thread_state {
@@ -90,7 +89,7 @@ run_thread(void *arg)
 		for (unsigned i = 0; i < presence.n; i++)
 			presence.wanted[i] = presence.wanted[i + 1];
 		pthread_mutex_unlock(&presence.lock);
-		populate_now(presence.busy.at, presence.busy.bytes, presence.busy.kept);
+		populate_now(presence.busy.at, presence.busy.bytes, presence.busy.persistent);
 		pthread_mutex_lock(&presence.lock);
 		presence.busy = (struct piece){ 0 };
 		pthread_cond_broadcast(&presence.done);
@@ -98,7 +97,7 @@ run_thread(void *arg)
 	return NULL;
 }
 
-/* A child has only the thread that forked. */
+/* In a forked child, which has no such thread. */
 static void
 reset_child(void)
 {
@@ -126,7 +125,7 @@ start_thread(void)
 }
 
 static bool
-ask_thread(void *piece, size_t bytes, bool kept)
+ask_thread(void *piece, size_t bytes, bool persistent)
 {
 	bool taken;
 
@@ -135,7 +134,7 @@ ask_thread(void *piece, size_t bytes, bool kept)
 		presence.thread = start_thread() ? THREAD_RUNS : THREAD_REFUSED;
 	taken = presence.thread == THREAD_RUNS && presence.n < PIECES;
 	if (taken) {
-		presence.wanted[presence.n++] = (struct piece){ piece, bytes, kept };
+		presence.wanted[presence.n++] = (struct piece){ piece, bytes, persistent };
 		pthread_cond_signal(&presence.asked);
 	}
 	pthread_mutex_unlock(&presence.lock);
@@ -143,10 +142,10 @@ ask_thread(void *piece, size_t bytes, bool kept)
 }
 
 void
-populate_ask(void *piece, size_t bytes, bool kept)
+populate_ask(void *piece, size_t bytes, bool persistent)
 {
-	if (!threaded || !ask_thread(piece, bytes, kept))
-		populate_now(piece, bytes, kept);
+	if (!threaded || !ask_thread(piece, bytes, persistent))
+		populate_now(piece, bytes, persistent);
 }
 
 static bool
@@ -183,7 +182,7 @@ populate_wait(void)
 }
 
 void
-blklist_begin_beside(void)
+blklist_start_prefault_thread(void)
 {
 	threaded = true;
 }
@@ -191,16 +190,15 @@ blklist_begin_beside(void)
 /* --- mappings -------------------------------------------------------------- */
 
 /*
- * Pages that are not huge are taken a sixteenth of the table at a time, and at
- * most READY_MAX bytes.  In tables from READY_THREAD bytes on the thread takes
- * them, which may need milliseconds: it is asked while a part is left, half a
- * megabyte at most.
+ * Small pages are taken a sixteenth of the table at a time, PREFAULT_MAX bytes at
+ * most.  In tables from PREFAULT_THREAD bytes on the thread takes them, which may
+ * need milliseconds: hence the margin.
  */
-#define READY_PART 16
-#define READY_MAX (UINT32_C(256) << 10)
-#define READY_THREAD LIST_HUGE
-#define READY_EARLY_PART 64
-#define READY_EARLY_MAX (UINT32_C(512) << 10)
+#define PREFAULT_PART 16
+#define PREFAULT_MAX (UINT32_C(256) << 10)
+#define PREFAULT_THREAD LIST_HUGE
+#define PREFAULT_MARGIN_PART 64
+#define PREFAULT_MARGIN_MAX (UINT32_C(512) << 10)
 
 void *
 list_map(size_t bytes)
@@ -214,56 +212,45 @@ list_map_huge(size_t bytes, size_t huge)
 	return zeros_map(bytes, huge);
 }
 
-/* Bytes to take next: a part of the table, or the rest of a huge page. */
+/* Bytes to take next: a part of the table, or up to the next huge page. */
 static size_t
-ready_more(size_t bytes, size_t huge, size_t ready)
+prefault_more(size_t bytes, size_t huge, size_t present)
 {
 	size_t more;
 
-	if (ready >= huge) {
-		more = LIST_HUGE - (ready & (LIST_HUGE - 1));
+	if (present >= huge) {
+		more = LIST_HUGE - (present & (LIST_HUGE - 1));
 	} else {
-		more = ready / READY_PART;
-		if (more > READY_MAX)
-			more = READY_MAX;
+		more = present / PREFAULT_PART;
+		if (more > PREFAULT_MAX)
+			more = PREFAULT_MAX;
 		more = zeros_pages(more);
 	}
-	return more < bytes - ready ? more : bytes - ready;
+	return more < bytes - present ? more : bytes - present;
 }
 
-/* Small pieces take no time; large ones are left to the thread. */
-static size_t
-make_ready(void *p, size_t bytes, size_t huge, size_t ready, bool kept)
+size_t
+list_prefault(void *p, size_t bytes, size_t huge, size_t present,
+    bool persistent)
 {
 	size_t more;
 
-	ready = zeros_pages(ready);
-	more = ready_more(zeros_pages(bytes), huge, ready);
+	present = zeros_pages(present);
+	more = prefault_more(zeros_pages(bytes), huge, present);
 	if (more == 0)
-		return ready;
-	(ready < READY_THREAD ? populate_now : populate_ask)((char *)p + ready, more,
-	    kept);
-	return ready + more;
-}
-
-size_t
-list_make_ready(void *p, size_t bytes, size_t huge, size_t ready)
-{
-	return make_ready(p, bytes, huge, ready, false);
-}
-
-size_t
-list_make_ready_kept(void *piece, size_t bytes, size_t huge, size_t ready)
-{
-	return make_ready(piece, bytes, huge, ready, true);
+		return present;
+	/* Large pieces are left to the thread. */
+	(present < PREFAULT_THREAD ? populate_now : populate_ask)(
+	    (char *)p + present, more, persistent);
+	return present + more;
 }
 
 uint64_t
-list_ready_early(size_t ready)
+list_prefault_margin(size_t present)
 {
-	size_t early = ready / READY_EARLY_PART;
+	size_t early = present / PREFAULT_MARGIN_PART;
 
-	return early < READY_EARLY_MAX ? early : READY_EARLY_MAX;
+	return early < PREFAULT_MARGIN_MAX ? early : PREFAULT_MARGIN_MAX;
 }
 
 void
@@ -280,7 +267,7 @@ list_unmap(void *p, size_t bytes)
 	list_unmap_huge(p, bytes, ZEROS_SMALL);
 }
 
-/* Locked memory cannot be given back, and must read as zeros all the same. */
+/* Locked memory cannot be given back, but must read as zeros. */
 void
 list_zero(void *p, size_t bytes)
 {

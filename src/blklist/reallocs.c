@@ -1,13 +1,13 @@
 /*
- * Moves: which block realloc() has made of which.
+ * Which block realloc() has made of which.
  *
  * A thread logs a free before the real call and an allocation after it, so in
- * its own order nothing by realloc stands between the two.  The allocation may
+ * its own order no other record by realloc is between the two.  The allocation may
  * be missing: its block was freed at once and both were left out as a pair, or
  * realloc(p, 0) made none.  Then the next record by realloc of that thread is a
- * free again, for an allocation of that type never comes without one.  The size
- * that the free has told is compared with the allocation's all the same: that
- * finds threads whose records are not in order, and targets that tell nothing.
+ * free again.  The size that the free tells is compared with the allocation's all
+ * the same: that finds threads whose records are not in order, and targets that
+ * tell nothing.
  *
  * Known limits
  *	A signal handler that interrupts a realloc between two steps of its
@@ -28,7 +28,7 @@ pending_bytes(void)
 }
 
 int
-blklist_follow(struct blklist *l, uint32_t n)
+blklist_follow_reallocs(struct blklist *l, uint32_t n)
 {
 	struct list_reallocs *m;
 
@@ -41,7 +41,7 @@ blklist_follow(struct blklist *l, uint32_t n)
 	m->pending = list_map(pending_bytes());
 	m->ring = list_map(n * sizeof(*m->ring));
 	m->since_ns = mono_now().ns;
-	l->moves = m;
+	l->reallocs = m;
 	list_set_plain(l);
 	if (m->pending != NULL && m->ring != NULL)
 		return 0;
@@ -52,18 +52,18 @@ blklist_follow(struct blklist *l, uint32_t n)
 void
 list_reallocs_fini(struct blklist *l)
 {
-	struct list_reallocs *m = l->moves;
+	struct list_reallocs *m = l->reallocs;
 
 	if (m == NULL)
 		return;
 	list_unmap(m->pending, pending_bytes());
 	list_unmap(m->ring, m->cap * sizeof(*m->ring));
 	free(m);
-	l->moves = NULL;
+	l->reallocs = NULL;
 	list_set_plain(l);
 }
 
-/* Forgets the reallocs that threads have begun. */
+/* Forgets frees whose allocations are expected. */
 static void
 forget_pending(struct list_reallocs *m)
 {
@@ -75,19 +75,19 @@ forget_pending(struct list_reallocs *m)
 void
 list_reallocs_clear(struct blklist *l)
 {
-	struct list_reallocs *m = l->moves;
+	struct list_reallocs *m = l->reallocs;
 
 	if (m == NULL)
 		return;
 	forget_pending(m);
-	m->n = m->untold = 0;
+	m->n = m->unmatched = 0;
 	m->since_ns = mono_now().ns;
 }
 
 void
 list_reallocs_batch(struct blklist *l, bool gaps)
 {
-	struct list_reallocs *m = l->moves;
+	struct list_reallocs *m = l->reallocs;
 
 	if (m == NULL)
 		return;
@@ -99,7 +99,7 @@ list_reallocs_batch(struct blklist *l, bool gaps)
 void
 list_reallocs_free(struct blklist *l, const struct rec *r, const struct blk *b)
 {
-	struct list_reallocs *m = l->moves;
+	struct list_reallocs *m = l->reallocs;
 	unsigned thread = rec_thread(r);
 	struct list_pending *p;
 
@@ -120,14 +120,14 @@ list_reallocs_free(struct blklist *l, const struct rec *r, const struct blk *b)
 void
 list_reallocs_undo(struct blklist *l, const struct rec *r)
 {
-	if (l->moves != NULL)
-		l->moves->pending[rec_thread(r)].open = false;
+	if (l->reallocs != NULL)
+		l->reallocs->pending[rec_thread(r)].open = false;
 }
 
 void
 list_reallocs_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
-	struct list_reallocs *m = l->moves;
+	struct list_reallocs *m = l->reallocs;
 	const struct rec *r = &c->rec[i];
 	unsigned thread = rec_thread(r);
 	struct list_pending *p;
@@ -140,13 +140,13 @@ list_reallocs_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 	p->open = false;
 	if (!p->block)
 		return;
-	/* Threads without a number of their own share 0. */
+	/* Threads without an index of their own share 0. */
 	if (thread == 0 || m->gaps || p->told == 0 ||
 	    p->told != rec_told(rec_size(r))) {
-		m->untold++;
+		m->unmatched++;
 		return;
 	}
-	m->ring[m->n++ & (m->cap - 1)] = (struct blklist_move){
+	m->ring[m->n++ & (m->cap - 1)] = (struct blklist_realloc){
 		.from = p->seq,
 		.to = list_seq(c, i),
 		.from_size = p->size,
@@ -156,9 +156,9 @@ list_reallocs_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 }
 
 int
-blklist_move_get(const struct blklist *l, uint32_t k, struct blklist_move *out)
+blklist_realloc_get(const struct blklist *l, uint32_t k, struct blklist_realloc *out)
 {
-	const struct list_reallocs *m = l->moves;
+	const struct list_reallocs *m = l->reallocs;
 
 	if (m == NULL || k >= m->cap || k >= m->n)
 		return -ENOENT;
@@ -167,27 +167,27 @@ blklist_move_get(const struct blklist *l, uint32_t k, struct blklist_move *out)
 }
 
 uint64_t
-blklist_moves(const struct blklist *l)
+blklist_reallocs(const struct blklist *l)
 {
-	return l->moves != NULL ? l->moves->n : 0;
+	return l->reallocs != NULL ? l->reallocs->n : 0;
 }
 
 uint64_t
-blklist_moves_untold(const struct blklist *l)
+blklist_reallocs_unmatched(const struct blklist *l)
 {
-	return l->moves != NULL ? l->moves->untold : 0;
+	return l->reallocs != NULL ? l->reallocs->unmatched : 0;
 }
 
 int64_t
-blklist_follows_since(const struct blklist *l)
+blklist_reallocs_since(const struct blklist *l)
 {
-	return l->moves != NULL ? l->moves->since_ns : 0;
+	return l->reallocs != NULL ? l->reallocs->since_ns : 0;
 }
 
 size_t
 list_reallocs_memory(const struct blklist *l)
 {
-	const struct list_reallocs *m = l->moves;
+	const struct list_reallocs *m = l->reallocs;
 
 	if (m == NULL)
 		return 0;

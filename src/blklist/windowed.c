@@ -1,10 +1,9 @@
 /*
- * The windowed list: some rows of a list that is kept elsewhere, and what
- * counts all of it.  It is replaced as a whole, never told of records.
+ * The windowed list: some rows of a list that is elsewhere, and the counters of
+ * all of it.  It is replaced as a whole and takes no records.
  *
- * Rows lie in the order of the window, not reversed; those of the other order
- * are not known, nor is what lies before or behind.  A block can be looked up
- * when it is one of the rows.
+ * Rows are in the order of the window, never reversed.  A block can be looked up
+ * if it is one of the rows.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +40,7 @@ windowed_clear(struct blklist *l)
 	w->n = 0;
 }
 
-/* From the end that is looked at first: what is shown stands where it belongs. */
+/* Clips at the far end only: what is shown is at its place. */
 static void
 windowed_clip(const struct blklist *l, enum blklist_order order, bool reverse,
     uint32_t *first, size_t *n)
@@ -175,7 +174,7 @@ blklist_set_window(struct blklist *l, const struct blklist_counts *counts,
 	struct windowed *w = l->impl;
 	uint32_t active = counts->aRecActive;
 
-	/* Whoever counts them elsewhere may be wrong. */
+	/* The counters come from outside. */
 	if (offs > active)
 		offs = active;
 	if (n > active - offs)

@@ -1,9 +1,7 @@
 /*
- * Stacks laid over each other: the call tree, and the same tree as folded
- * lines.
- *
- * The tree is built whole, then its nodes are sorted so that the children of
- * one lie together; what is left out is left out while it is printed.
+ * The call tree, and the same tree as folded lines.  The tree is built whole, then
+ * its nodes are sorted so that siblings are adjacent; printing leaves out small
+ * branches.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -24,7 +22,7 @@ struct node {
 	struct place place;
 	struct sums total, self;
 	unsigned end;
-	uint64_t end_weight;	/* of the heaviest stack that ends so */
+	uint64_t end_weight;	/* of the heaviest such stack */
 	uint64_t value;
 	bool skipped;
 };
@@ -53,9 +51,9 @@ node_key(uint32_t parent, uint32_t function, bool skipped)
 	return (uint64_t)(parent + 1) << 32 | (uint64_t)function << 1 | skipped;
 }
 
-/* One level in, or out; the node's index or -ENOMEM. */
+/* Adds to the child of `parent`; the node's index or -ENOMEM. */
 static int64_t
-step_into(struct tree *t, uint32_t parent, const struct line *l, bool skipped,
+add_to_child(struct tree *t, uint32_t parent, const struct line *l, bool skipped,
     const struct sums *sums)
 {
 	struct node *node;
@@ -75,7 +73,7 @@ step_into(struct tree *t, uint32_t parent, const struct line *l, bool skipped,
 	return i;
 }
 
-/* The stack stops at the node, and not because nobody called it. */
+/* Notes why a stack is cut at the node. */
 static void
 note_end(struct tree *t, uint32_t at, unsigned end, uint64_t weight)
 {
@@ -88,28 +86,28 @@ note_end(struct tree *t, uint32_t at, unsigned end, uint64_t weight)
 }
 
 static int
-lay(struct tree *t, size_t caller, const uint32_t *lines, size_t n)
+add_stack(struct tree *t, size_t caller, const uint32_t *lines, size_t n)
 {
 	const struct sums *sums = &profile_caller(t->p, caller)->sums;
 	uint64_t weight = sums_measure(sums, t->o->measure, t->o->now_ms);
 	size_t origin = profile_origin(t->p, lines, n);
 	size_t many = t->o->reversed ? n - origin : n;
-	uint32_t parent = NO_NODE, own = NO_NODE, outermost = NO_NODE;
+	uint32_t parent = NO_NODE, self = NO_NODE, outermost = NO_NODE;
 	int64_t at;
 
 	for (size_t k = 0; k < many; k++) {
 		size_t i = t->o->reversed ? origin + k : n - 1 - k;
 
-		at = step_into(t, parent, &t->p->line[lines[i]], i < origin, sums);
+		at = add_to_child(t, parent, &t->p->line[lines[i]], i < origin, sums);
 		if (at < 0)
 			return -ENOMEM;
 		parent = (uint32_t)at;
 		if (i == n - 1)
 			outermost = parent;
 		if (t->o->reversed ? i == n - 1 : i == origin)
-			own = parent;
+			self = parent;
 	}
-	sums_add(&node_at(t, own)->self, sums);
+	sums_add(&node_at(t, self)->self, sums);
 	note_end(t, outermost, t->p->stack[caller].end, weight);
 	return 0;
 }
@@ -147,7 +145,7 @@ find_matches(struct tree *t)
 }
 
 static int
-build(struct tree *t)
+build_nodes(struct tree *t)
 {
 	uint32_t lines[PROFILE_LINES_MAX];
 	int r = profile_prepare(t->p);
@@ -161,14 +159,14 @@ build(struct tree *t)
 			continue;
 		n = profile_lines(t->p, i, lines);
 		if (is_focus(t, lines, n))
-			r = lay(t, i, lines, n);
+			r = add_stack(t, i, lines, n);
 	}
 	return r;
 }
 
 /* --- sorting -------------------------------------------------------------- */
 
-/* Of one name, what is skipped before what is not; no two are equal. */
+/* Skipped ones of a name come first; no two nodes are equal. */
 static int
 by_name(const struct tree *t, const struct node *a, const struct node *b)
 {
@@ -200,7 +198,7 @@ compare(const void *va, const void *vb, void *arg)
 	return by_name(t, a, b);
 }
 
-/* A node of no value is like any other here: by their names alone. */
+/* Siblings together, by name. */
 static int
 compare_names(const void *va, const void *vb, void *arg)
 {
@@ -214,7 +212,7 @@ compare_names(const void *va, const void *vb, void *arg)
 }
 
 static int
-sort(struct tree *t, int (*how)(const void *, const void *, void *))
+sort_nodes(struct tree *t, int (*how)(const void *, const void *, void *))
 {
 	uint32_t n = (uint32_t)t->nodes.n;
 
@@ -243,9 +241,9 @@ sort(struct tree *t, int (*how)(const void *, const void *, void *))
 static int
 tree_make(struct tree *t, int (*how)(const void *, const void *, void *))
 {
-	int r = build(t);
+	int r = build_nodes(t);
 
-	return r == 0 ? sort(t, how) : r;
+	return r == 0 ? sort_nodes(t, how) : r;
 }
 
 static void
@@ -370,7 +368,7 @@ struct folder {
 	size_t len, cap;
 };
 
-/* Behind what stands there; the line's end is where the name ends. */
+/* Appends a name to the line. */
 static int
 push_name(struct folder *f, const char *name, bool first)
 {
@@ -399,7 +397,7 @@ weight_of(const struct tree *t, const struct sums *self)
 }
 
 static int
-fold(struct folder *f, uint32_t child, uint32_t children, bool first)
+fold_children(struct folder *f, uint32_t child, uint32_t children, bool first)
 {
 	size_t len = f->len;
 	int r = 0;
@@ -419,7 +417,7 @@ fold(struct folder *f, uint32_t child, uint32_t children, bool first)
 			r = f->put(f->arg, f->line);
 		}
 		if (r == 0)
-			r = fold(f, node->child, node->children, false);
+			r = fold_children(f, node->child, node->children, false);
 		f->len = len;
 	}
 	return r;
@@ -437,7 +435,7 @@ profile_folded(struct profile *p, enum profile_measure measure,
 
 	r = tree_make(&t, compare_names);
 	if (r == 0)
-		r = fold(&f, t.child, t.children, true);
+		r = fold_children(&f, t.child, t.children, true);
 	tree_fini(&t);
 	free(f.line);
 	return r;

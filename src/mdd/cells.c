@@ -1,9 +1,6 @@
 /*
- * Sums by more than the caller: each block has up to two tags beside.
- *
- * Cells are made anew by each take, unlike callers: tags come and go with the
- * blocks (of each cycle its own, for those born together), and nobody has to
- * find one again.
+ * Sums by caller and up to two tags.  Unlike callers, cells are made anew by each
+ * take.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +15,7 @@ profile_cells_new(struct profile_cells **out, struct profile *p)
 	if (c == NULL)
 		return -ENOMEM;
 	c->p = p;
-	c->shown.size = c->coming.size = sizeof(struct cell);
+	c->shown.size = c->pending.size = sizeof(struct cell);
 	*out = c;
 	return 0;
 }
@@ -29,7 +26,7 @@ profile_cells_free(struct profile_cells *c)
 	if (c == NULL)
 		return;
 	hashmap_fini(&c->shown);
-	hashmap_fini(&c->coming);
+	hashmap_fini(&c->pending);
 	free(c);
 }
 
@@ -37,17 +34,17 @@ void
 profile_cells_clear(struct profile_cells *c)
 {
 	hashmap_clear(&c->shown);
-	hashmap_clear(&c->coming);
+	hashmap_clear(&c->pending);
 }
 
 void
 profile_cells_begin(struct profile_cells *c, bool by_caller)
 {
-	hashmap_clear(&c->coming);
+	hashmap_clear(&c->pending);
 	c->by_caller = by_caller;
 }
 
-/* Spread over all numbers, so that two cells with one key are not met. */
+/* Spreads keys over all numbers: two cells never have the same in practice. */
 static uint64_t
 mix(uint64_t h, uint64_t with)
 {
@@ -72,13 +69,13 @@ profile_cells_add(struct profile_cells *c, const struct blklist *list,
 	key = mix(mix(mix(1, c->by_caller ? (uint64_t)caller : 0), tag[0]),
 	    tag[1]);
 	/* Blocks come in runs. */
-	if (c->coming.n == 0 || hashmap_key(&c->coming, c->last) != key) {
-		at = hashmap_put(&c->coming, key, &added);
+	if (c->pending.n == 0 || hashmap_key(&c->pending, c->last) != key) {
+		at = hashmap_put(&c->pending, key, &added);
 		if (at < 0)
 			return -ENOMEM;
 		c->last = (uint32_t)at;
 	}
-	to = hashmap_item(&c->coming, c->last);
+	to = hashmap_item(&c->pending, c->last);
 	if (to->sums.blocks == 0) {
 		to->caller = (uint32_t)caller;
 		to->tag[0] = tag[0];
@@ -96,9 +93,9 @@ profile_cells_end(struct profile_cells *c)
 {
 	struct hashmap was = c->shown;
 
-	c->shown = c->coming;
-	c->coming = was;
-	hashmap_clear(&c->coming);
+	c->shown = c->pending;
+	c->pending = was;
+	hashmap_clear(&c->pending);
 }
 
 size_t

@@ -1,9 +1,8 @@
 /*
- * Entries under one key, and who stands next to a function.
+ * Groups, rankings of them, and the neighbours of a function.
  *
- * Groups are counted first, then put into the order of their measure as far as it
- * is looked at: the rows of a window are selected from all of them, and only those
- * are sorted.
+ * Groups are counted first, then sorted only as far as they are looked at: the rows
+ * of a window are selected from all of them, and only those are sorted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,10 +20,10 @@ struct group {
 	uint32_t stacks;
 	uint32_t type, thread;	/* as a cell has them; 0 of callers */
 	uint64_t tag;
-	uint64_t caller;	/* the heaviest ... */
-	uint64_t heaviest;	/* ... and how heavy it is */
-	uint64_t value;		/* what groups are sorted by */
-	bool kept;		/* it has its place from the ranking before */
+	uint64_t caller;	/* the heaviest */
+	uint64_t heaviest;	/* its measure */
+	uint64_t value;		/* groups are sorted by it */
+	bool placed;		/* it has the place that it had in the model */
 };
 
 struct grouping {
@@ -33,15 +32,27 @@ struct grouping {
 	enum profile_by by;
 	enum profile_measure measure;
 	int64_t now_ms;
-	const struct profile_cells *cells;	/* counted instead of callers; NULL */
-	const struct profile_ranking_below *below;	/* groups that are grouped once more */
-	size_t nbelow;
+	const struct profile_cells *cells;	/* counted instead of callers, or NULL */
+	const struct profile_subgroups *subgroups;
+	size_t nsubgroups;
 	bool one;		/* only the group of that key */
 	uint64_t key;
 };
 
+struct profile_ranking {
+	struct grouping g;
+	size_t next, count;	/* the next caller or cell to be counted, of so many */
+	const struct profile_ranking *model;	/* whose order is kept, until that is copied */
+	size_t copied;		/* groups of the model */
+	bool has_model;		/* also after that */
+	size_t nnew;		/* groups that the model did not have */
+	uint32_t *order;	/* groups; sorted as far as they were asked for */
+	size_t cap;
+	bool reverse;
+	bool ordered;		/* order has all groups, with their values */
+};
+
 static int grouping_count(struct grouping *, size_t at);
-static struct grouping *ranking_grouping(struct profile_ranking *);
 static int grouping_rows(struct grouping *, size_t offs,
     struct profile_group *out, size_t n, size_t *got);
 
@@ -72,22 +83,22 @@ place_where(struct profile *p, const struct place *place, const char **out)
 	int n;
 
 	if (place->file[0] == '\0')
-		return text_keep(&p->texts, text_base(place->module),
+		return text_intern(&p->texts, text_base(place->module),
 		    strlen(text_base(place->module)), out);
 	if (place->line == 0)
-		return text_keep(&p->texts, text_base(place->file),
+		return text_intern(&p->texts, text_base(place->file),
 		    strlen(text_base(place->file)), out);
 	n = snprintf(text, sizeof text, "%s:%u", text_base(place->file),
 	    place->line);
-	return text_keep(&p->texts, text, (size_t)n < sizeof text ?
+	return text_intern(&p->texts, text, (size_t)n < sizeof text ?
 	    (size_t)n : sizeof text - 1, out);
 }
 
 /* --- keys ----------------------------------------------------------------- */
 
-/* The key and the name that a line has in such groups. */
+/* The key and the name of a line's group. */
 static uint64_t
-key_of(const struct profile *p, enum profile_by by, uint64_t caller,
+group_key(const struct profile *p, enum profile_by by, uint64_t caller,
     const struct line *l, const char **name)
 {
 	const struct function *f = profile_function(p, l->function);
@@ -95,7 +106,7 @@ key_of(const struct profile *p, enum profile_by by, uint64_t caller,
 	*name = f->name;
 	switch (by) {
 	case PROFILE_SITE:
-		/* Every number is a key of its own, and none is a function's. */
+		/* A key for each number, unlike those of functions. */
 		return caller * UINT64_C(0xff51afd7ed558ccd);
 	case PROFILE_LINE:
 		return l->key;
@@ -106,7 +117,7 @@ key_of(const struct profile *p, enum profile_by by, uint64_t caller,
 	case PROFILE_FUNCTION:
 	case PROFILE_FRAME:
 	case PROFILE_TAG:		/* of no line */
-	case PROFILE_TAG_BELOW:
+	case PROFILE_TAG_SECOND:
 		break;
 	}
 	return f->key;
@@ -115,10 +126,9 @@ key_of(const struct profile *p, enum profile_by by, uint64_t caller,
 static bool
 is_by_tag(enum profile_by by)
 {
-	return by == PROFILE_TAG || by == PROFILE_TAG_BELOW;
+	return by == PROFILE_TAG || by == PROFILE_TAG_SECOND;
 }
 
-/* Not the tag itself: keys are spread over all numbers. */
 uint64_t
 profile_tag_key(uint64_t tag)
 {
@@ -139,7 +149,7 @@ profile_key_of(struct profile *p, enum profile_by by, uint64_t caller,
 	if (profile_prepare(p) < 0)
 		return -ENOMEM;
 	n = profile_lines(p, (size_t)at, lines);
-	*key = key_of(p, by, caller,
+	*key = group_key(p, by, caller,
 	    &p->line[lines[profile_origin(p, lines, n)]], &name);
 	return 0;
 }
@@ -169,7 +179,7 @@ profile_keys_of(struct profile *p, enum profile_by by, uint64_t caller,
 		    p->line[lines[i]].function);
 
 		if (f->mark != mark)
-			key[got++] = key_of(p, by, caller,
+			key[got++] = group_key(p, by, caller,
 			    &p->line[lines[i]], &name);
 		f->mark = mark;
 	}
@@ -189,7 +199,7 @@ profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
 		return false;
 	n = profile_lines(p, (size_t)at, lines);
 	for (i = profile_origin(p, lines, n); i < n; i++) {
-		if (key_of(p, by, caller, &p->line[lines[i]], &name) == key)
+		if (group_key(p, by, caller, &p->line[lines[i]], &name) == key)
 			return true;
 		if (by != PROFILE_FRAME)
 			break;
@@ -199,7 +209,7 @@ profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
 
 /* --- filling -------------------------------------------------------------- */
 
-/* What is counted: a caller's blocks, or those of one of its cells. */
+/* A caller's blocks, or those of one of its cells. */
 struct entry {
 	size_t at;
 	size_t caller;
@@ -220,15 +230,8 @@ entry_at(const struct grouping *g, size_t at)
 		.sums = &cell->sums, .cell = cell };
 }
 
-static struct entry
-entry_of(const struct profile *p, size_t caller)
-{
-	return (struct entry){ .at = caller, .caller = caller,
-		.sums = &profile_caller(p, caller)->sums };
-}
-
 static int
-add_to(struct grouping *g, const struct entry *e, uint64_t key,
+add_to_group(struct grouping *g, const struct entry *e, uint64_t key,
     const char *name, bool self, struct group **out)
 {
 	uint64_t heavy = sums_measure(e->sums, g->measure, g->now_ms);
@@ -249,7 +252,7 @@ add_to(struct grouping *g, const struct entry *e, uint64_t key,
 		to->type = mixed(to->type, e->cell->type);
 		to->thread = mixed(to->thread, e->cell->thread);
 	}
-	/* Of two that are as heavy, the same one each time. */
+	/* Of two equals always the same one. */
 	if (added || heavy > to->heaviest ||
 	    (heavy == to->heaviest && caller < to->caller)) {
 		to->heaviest = heavy;
@@ -265,13 +268,13 @@ count_entry(struct grouping *g, const struct entry *e, const struct line *l,
 {
 	struct group *to;
 	const char *name;
-	uint64_t key = key_of(g->p, g->by, profile_caller(g->p,
+	uint64_t key = group_key(g->p, g->by, profile_caller(g->p,
 	    e->caller)->caller, l, &name);
 	int r;
 
 	if (g->one && key != g->key)
 		return 0;
-	r = add_to(g, e, key, name, self, &to);
+	r = add_to_group(g, e, key, name, self, &to);
 	if (r == 0)
 		place_add(g->p, &to->place, l);
 	return r;
@@ -282,9 +285,9 @@ count_tag(struct grouping *g, const struct entry *e)
 {
 	static const struct place nowhere = { .any = true, .module = "",
 		.file = "" };
-	uint64_t tag = e->cell->tag[g->by == PROFILE_TAG_BELOW];
+	uint64_t tag = e->cell->tag[g->by == PROFILE_TAG_SECOND];
 	struct group *to;
-	int r = add_to(g, e, profile_tag_key(tag), "", true, &to);
+	int r = add_to_group(g, e, profile_tag_key(tag), "", true, &to);
 
 	if (r < 0)
 		return r;
@@ -293,18 +296,18 @@ count_tag(struct grouping *g, const struct entry *e)
 	return 0;
 }
 
-/* A function that has been counted stands at one more place. */
+/* Adds a further place of a function that has been counted. */
 static void
 add_place(struct grouping *g, const struct function *f, const struct line *l)
 {
 	struct group *to = hashmap_get(&g->groups, f->key);
 
-	/* NULL: it is not the one group that is counted. */
+	/* NULL: only another group is counted. */
 	if (to != NULL)
 		place_add(g->p, &to->place, l);
 }
 
-/* Each function of the stack, once, as far out as wrappers end. */
+/* Counts each function of the stack once, from the origin outwards. */
 static int
 count_frames(struct grouping *g, const struct entry *e, const uint32_t *lines,
     size_t n, size_t origin)
@@ -326,18 +329,18 @@ count_frames(struct grouping *g, const struct entry *e, const uint32_t *lines,
 	return r;
 }
 
-/* Once more in the group of that key, if that is wanted. */
+/* Counts the entry in the subgroups of that key, if any. */
 static int
-count_below(struct grouping *g, const struct entry *e, uint64_t key)
+count_in_subgroup(struct grouping *g, const struct entry *e, uint64_t key)
 {
-	size_t lo = 0, hi = g->nbelow, mid;
+	size_t lo = 0, hi = g->nsubgroups, mid;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (g->below[mid].key == key)
-			return grouping_count(ranking_grouping(
-			    g->below[mid].ranking), e->at);
-		if (g->below[mid].key < key)
+		if (g->subgroups[mid].key == key)
+			return grouping_count(&g->subgroups[mid].ranking->g,
+			    e->at);
+		if (g->subgroups[mid].key < key)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -345,7 +348,7 @@ count_below(struct grouping *g, const struct entry *e, uint64_t key)
 	return 0;
 }
 
-/* A function that recurs is one group all the same. */
+/* True if line i is the first of its function, from line `from` on. */
 static bool
 is_first(const struct profile *p, const uint32_t *lines, size_t from, size_t i)
 {
@@ -357,7 +360,7 @@ is_first(const struct profile *p, const uint32_t *lines, size_t from, size_t i)
 }
 
 static int
-count_all_below(struct grouping *g, const struct entry *e,
+count_in_subgroups(struct grouping *g, const struct entry *e,
     const uint32_t *lines, size_t n, size_t origin)
 {
 	uint64_t caller = profile_caller(g->p, e->caller)->caller;
@@ -366,7 +369,7 @@ count_all_below(struct grouping *g, const struct entry *e,
 
 	for (size_t i = origin; i < n && r == 0; i++) {
 		if (is_first(g->p, lines, origin, i))
-			r = count_below(g, e, key_of(g->p, g->by, caller,
+			r = count_in_subgroup(g, e, group_key(g->p, g->by, caller,
 			    &g->p->line[lines[i]], &name));
 		if (g->by != PROFILE_FRAME)
 			break;
@@ -386,8 +389,8 @@ grouping_count(struct grouping *g, size_t i)
 		return 0;
 	if (is_by_tag(g->by)) {
 		r = count_tag(g, &e);
-		return r == 0 && g->nbelow > 0 ? count_below(g, &e,
-		    profile_tag_key(e.cell->tag[g->by == PROFILE_TAG_BELOW])) :
+		return r == 0 && g->nsubgroups > 0 ? count_in_subgroup(g, &e,
+		    profile_tag_key(e.cell->tag[g->by == PROFILE_TAG_SECOND])) :
 		    r;
 	}
 	n = profile_lines(g->p, e.caller, lines);
@@ -396,9 +399,9 @@ grouping_count(struct grouping *g, size_t i)
 		r = count_frames(g, &e, lines, n, origin);
 	else
 		r = count_entry(g, &e, &g->p->line[lines[origin]], true);
-	/* Behind all of them: functions have one mark. */
-	if (r == 0 && g->nbelow > 0)
-		r = count_all_below(g, &e, lines, n, origin);
+	/* After the others: a function has one mark. */
+	if (r == 0 && g->nsubgroups > 0)
+		r = count_in_subgroups(g, &e, lines, n, origin);
 	return r;
 }
 
@@ -415,7 +418,7 @@ fill_groups(struct grouping *g)
 /* --- out ------------------------------------------------------------------ */
 
 static int
-common(uint32_t all)
+value_or_none(uint32_t all)
 {
 	return all == 0 || all == MIXED ? -1 : (int)(all - 1);
 }
@@ -427,7 +430,7 @@ grouping_row(struct grouping *g, const struct group *from,
 	bool frames = g->by == PROFILE_FRAME;
 	struct place place = from->place;
 
-	/* A module's place is the module. */
+	/* The place of a module's group is the module. */
 	if (g->by == PROFILE_MODULE) {
 		place.file = "";
 		place.line = 0;
@@ -443,8 +446,8 @@ grouping_row(struct grouping *g, const struct group *from,
 		.key = from->key,
 		.caller = from->caller,
 		.tag = from->tag,
-		.type = common(from->type),
-		.thread = common(from->thread),
+		.type = value_or_none(from->type),
+		.thread = value_or_none(from->thread),
 	};
 	if (g->by != PROFILE_MODULE)
 		return place_where(g->p, &place, &out->where);
@@ -452,25 +455,7 @@ grouping_row(struct grouping *g, const struct group *from,
 	return 0;
 }
 
-/* --- all at once ---------------------------------------------------------- */
-
-int
-profile_groups(struct profile *p, enum profile_by by,
-    enum profile_measure measure, int64_t now_ms, size_t offs,
-    struct profile_group *out, size_t n, size_t *got, size_t *groups)
-{
-	struct grouping g = { .p = p, .groups.size = sizeof(struct group),
-	    .by = by, .measure = measure, .now_ms = now_ms };
-	int r;
-
-	r = fill_groups(&g);
-	if (r == 0)
-		r = grouping_rows(&g, offs, out, n, got);
-	if (r == 0)
-		*groups = g.groups.n;
-	hashmap_fini(&g.groups);
-	return r;
-}
+/* --- one group --------------------------------------------------------------- */
 
 int
 profile_group(struct profile *p, enum profile_by by, uint64_t key,
@@ -492,7 +477,7 @@ profile_group(struct profile *p, enum profile_by by, uint64_t key,
 
 /* --- neighbours ----------------------------------------------------------- */
 
-/* Where the function stands in the stack, n if nowhere. */
+/* The function's index in the stack, or n. */
 static size_t
 find_in(const struct profile *p, const uint32_t *lines, size_t n,
     uint64_t key, bool outermost)
@@ -518,11 +503,11 @@ count_neighbour(struct grouping *g, size_t caller, uint64_t key, bool outwards)
 	size_t n = profile_lines(g->p, caller, lines);
 	size_t origin = profile_origin(g->p, lines, n);
 	size_t at = find_in(g->p, lines, n, key, outwards);
-	struct entry e = entry_of(g->p, caller);
+	struct entry e = entry_at(g, caller);
 
 	if (at == n || (outwards && at + 1 == n))
 		return 0;
-	/* What an origin calls to get memory is its own asking. */
+	/* Allocation functions are no callees of an origin. */
 	if (!outwards && (at == 0 || at == origin))
 		return 0;
 	at = outwards ? at + 1 : at - 1;
@@ -570,27 +555,14 @@ profile_ends(struct profile *p, struct profile_sum out[RING_ENDS])
 
 /* --- ranking --------------------------------------------------------------- */
 
-struct profile_ranking {
-	struct grouping g;
-	size_t next, of;	/* caller that is counted next, of so many ... */
-	size_t kept;		/* ... and then group of the other one */
-	const struct profile_ranking *keep;	/* whose order this one has ... */
-	bool keeps;		/* ... or had, when all were counted */
-	size_t nlate;
-	uint32_t *order;	/* groups; in their places as far as they were asked for */
-	size_t cap;
-	bool reverse;
-	bool ordered;		/* order has all groups, and their values are made */
-};
-
 static int
 compare(const struct profile_ranking *r, const struct group *a,
     const struct group *b)
 {
 	int c;
 
-	if (a->kept != b->kept)
-		return a->kept ? -1 : 1;
+	if (a->placed != b->placed)
+		return a->placed ? -1 : 1;
 	if (a->value != b->value)
 		return (a->value > b->value) != r->reverse ? -1 : 1;
 	c = strcmp(a->name, b->name);
@@ -598,7 +570,7 @@ compare(const struct profile_ranking *r, const struct group *a,
 		c = a->tag < b->tag ? -1 : 1;
 	if (c == 0)
 		c = a->key < b->key ? -1 : a->key > b->key;
-	/* Where names alone say the order it is theirs that is reversed. */
+	/* An order by names is reversed, too. */
 	return r->reverse && r->g.measure == PROFILE_NAME ? -c : c;
 }
 
@@ -617,7 +589,7 @@ swap(uint32_t *a, uint32_t *b)
 	*b = was;
 }
 
-/* The middle one of three, so that what is sorted already is no worst case. */
+/* The middle one of three, so that a sorted row is no worst case. */
 static size_t
 pivot_of(const struct profile_ranking *r, size_t from, size_t to)
 {
@@ -633,9 +605,9 @@ pivot_of(const struct profile_ranking *r, size_t from, size_t to)
 	return compare(r, ranked(r, c), ranked(r, b)) < 0 ? c : b;
 }
 
-/* Those before one of them to its left, those behind to its right: where it is. */
+/* Partitions [from, to) at a pivot, whose place is returned. */
 static size_t
-part(struct profile_ranking *r, size_t from, size_t to)
+partition(struct profile_ranking *r, size_t from, size_t to)
 {
 	size_t at = from, i;
 
@@ -647,7 +619,7 @@ part(struct profile_ranking *r, size_t from, size_t to)
 	return at;
 }
 
-/* [from, to) of [lo, hi) get the groups that belong there, in their order. */
+/* Sorts [lo, hi) until [from, to) of it is in order. */
 static void
 sort_part(struct profile_ranking *r, size_t lo, size_t hi, size_t from,
     size_t to)
@@ -655,8 +627,8 @@ sort_part(struct profile_ranking *r, size_t lo, size_t hi, size_t from,
 	size_t at;
 
 	while (hi - lo > 1 && from < hi && to > lo) {
-		at = part(r, lo, hi);
-		/* The smaller side first: no deeper than there are bits. */
+		at = partition(r, lo, hi);
+		/* The smaller side first: the depth is logarithmic. */
 		if (at - lo < hi - at - 1) {
 			sort_part(r, lo, at, from, to);
 			lo = at + 1;
@@ -686,9 +658,9 @@ value_of(const struct profile_ranking *r, const struct group *g)
 	return sums_measure(&g->total, r->g.measure, r->g.now_ms);
 }
 
-/* What the group is called by now. */
+/* The key by now of a group of the model. */
 static uint64_t
-heir_of(const struct profile_ranking *r, const struct group *old)
+current_key(const struct profile_ranking *r, const struct group *old)
 {
 	uint64_t key;
 
@@ -699,19 +671,19 @@ heir_of(const struct profile_ranking *r, const struct group *old)
 	return key;
 }
 
-/* A group of the other one gets the place that it has there. */
+/* Gives a group of the model the same place here. */
 static int
-keep_place(struct profile_ranking *r, const struct group *old)
+copy_place(struct profile_ranking *r, const struct group *old)
 {
 	struct group *g;
 	uint64_t key;
 	bool added;
 	int64_t at;
 
-	/* It was late there. */
-	if (r->keep->keeps && !old->kept)
+	/* A new group there has no place. */
+	if (r->model->has_model && !old->placed)
 		return 0;
-	key = heir_of(r, old);
+	key = current_key(r, old);
 	at = hashmap_put(&r->g.groups, key, &added);
 	if (at < 0)
 		return -ENOMEM;
@@ -720,28 +692,28 @@ keep_place(struct profile_ranking *r, const struct group *old)
 		*g = *old;
 		g->key = key;
 		g->total = g->self = (struct sums){ 0 };
-	} else if (g->kept && (old->value > g->value) == r->reverse) {
-		/* Of two that have become one the first place counts. */
+	} else if (g->placed && (old->value > g->value) == r->reverse) {
+		/* Two groups have become one: the first place counts. */
 		return 0;
 	}
-	g->kept = true;
+	g->placed = true;
 	g->value = old->value;
 	return 0;
 }
 
-/* Up to at_most of them; 1 when these were all. */
+/* Copies up to at_most places; 1 when these were all. */
 static int
-keep_places(struct profile_ranking *r, size_t at_most)
+copy_places(struct profile_ranking *r, size_t at_most)
 {
-	const struct hashmap *were = &r->keep->g.groups;
+	const struct hashmap *were = &r->model->g.groups;
 	int err = 0;
 
-	for (; r->kept < were->n && at_most > 0 && err == 0; at_most--)
-		err = keep_place(r, hashmap_item(were, r->kept++));
-	return err < 0 ? err : r->kept == were->n;
+	for (; r->copied < were->n && at_most > 0 && err == 0; at_most--)
+		err = copy_place(r, hashmap_item(were, r->copied++));
+	return err < 0 ? err : r->copied == were->n;
 }
 
-/* All groups are counted: they get their values, and are in no order yet. */
+/* Gives all groups their values, after counting; they are not sorted yet. */
 static int
 make_order(struct profile_ranking *r)
 {
@@ -752,8 +724,8 @@ make_order(struct profile_ranking *r)
 
 	if (r->ordered)
 		return 0;
-	if (r->keep != NULL)
-		err = keep_places(r, SIZE_MAX);
+	if (r->model != NULL)
+		err = copy_places(r, SIZE_MAX);
 	if (err < 0)
 		return err;
 	all = r->g.groups.item;
@@ -764,11 +736,11 @@ make_order(struct profile_ranking *r)
 	r->order = order;
 	for (i = 0; i < n; i++) {
 		r->order[i] = (uint32_t)i;
-		if (!all[i].kept)
+		if (!all[i].placed)
 			all[i].value = value_of(r, &all[i]);
-		r->nlate += r->keeps && !all[i].kept;
+		r->nnew += r->has_model && !all[i].placed;
 	}
-	r->keep = NULL;
+	r->model = NULL;
 	r->ordered = true;
 	return 0;
 }
@@ -807,31 +779,25 @@ profile_ranking_begin(struct profile_ranking *r, struct profile *p,
 	r->g = (struct grouping){ .p = p, .groups = r->g.groups, .by = by,
 	    .measure = measure, .now_ms = now_ms };
 	r->next = 0;
-	r->of = p->callers.n;
-	r->ordered = r->reverse = r->keeps = false;
-	r->keep = NULL;
-	r->kept = r->nlate = 0;
+	r->count = p->callers.n;
+	r->ordered = r->reverse = r->has_model = false;
+	r->model = NULL;
+	r->copied = r->nnew = 0;
 	return 0;
 }
 
 void
-profile_ranking_keep(struct profile_ranking *r,
-    const struct profile_ranking *keep)
+profile_ranking_keep_order(struct profile_ranking *r,
+    const struct profile_ranking *model)
 {
-	r->keep = keep;
-	r->keeps = true;
+	r->model = model;
+	r->has_model = true;
 }
 
 size_t
-profile_ranking_late(const struct profile_ranking *r)
+profile_ranking_new_groups(const struct profile_ranking *r)
 {
-	return r->nlate;
-}
-
-static struct grouping *
-ranking_grouping(struct profile_ranking *r)
-{
-	return &r->g;
+	return r->nnew;
 }
 
 void
@@ -844,50 +810,49 @@ void
 profile_ranking_cells(struct profile_ranking *r, const struct profile_cells *c)
 {
 	r->g.cells = c;
-	r->of = c->shown.n;
+	r->count = c->shown.n;
 }
 
 void
-profile_ranking_below(struct profile_ranking *r,
-    const struct profile_ranking_below *below, size_t n)
+profile_ranking_subgroups(struct profile_ranking *r,
+    const struct profile_subgroups *subgroups, size_t n)
 {
-	r->g.below = below;
-	r->g.nbelow = n;
+	r->g.subgroups = subgroups;
+	r->g.nsubgroups = n;
 }
 
-/* All are counted. */
 static int
 end_ranking(struct profile_ranking *r)
 {
 	int err = make_order(r);
 	size_t i;
 
-	for (i = 0; i < r->g.nbelow && err == 0; i++)
-		err = make_order(r->g.below[i].ranking);
+	for (i = 0; i < r->g.nsubgroups && err == 0; i++)
+		err = make_order(r->g.subgroups[i].ranking);
 	if (err == 0)
-		r->g.nbelow = 0;
+		r->g.nsubgroups = 0;
 	return err;
 }
 
 int
 profile_ranking_count(struct profile_ranking *r, size_t at_most, size_t *left)
 {
-	size_t until = r->of - r->next > at_most ? r->next + at_most : r->of;
+	size_t until = r->count - r->next > at_most ? r->next + at_most : r->count;
 	int err = 0;
 
 	for (; r->next < until && err == 0; r->next++)
 		err = grouping_count(&r->g, r->next);
-	if (err == 0 && r->next == r->of && r->keep != NULL) {
-		err = keep_places(r, at_most);
+	if (err == 0 && r->next == r->count && r->model != NULL) {
+		err = copy_places(r, at_most);
 		if (err == 0) {
-			*left = r->keep->g.groups.n - r->kept;
+			*left = r->model->g.groups.n - r->copied;
 			return 0;
 		}
 	}
-	if (err >= 0 && r->next == r->of)
+	if (err >= 0 && r->next == r->count)
 		err = end_ranking(r);
 	if (err >= 0)
-		*left = r->of - r->next;
+		*left = r->count - r->next;
 	return err < 0 ? err : 0;
 }
 
@@ -899,9 +864,9 @@ profile_ranking_size(const struct profile_ranking *r)
 
 #define AT_ONCE 256
 
-/* Places of the first that come behind the group. */
+/* How many of the n groups in order come before the group, or are it. */
 static size_t
-behind(const struct profile_ranking *r, const struct group *g,
+rank_in(const struct profile_ranking *r, const struct group *g,
     const uint32_t *order, size_t n)
 {
 	const struct group *all = r->g.groups.item;
@@ -930,14 +895,14 @@ find_some(const struct profile_ranking *r, const uint64_t *key, size_t n,
 		at[i] = r->ordered ? hashmap_find(&r->g.groups, key[i]) : -1;
 		if (at[i] < 0)
 			continue;
-		k = behind(r, &all[at[i]], order, have++);
+		k = rank_in(r, &all[at[i]], order, have++);
 		memmove(&order[k + 1], &order[k],
 		    (have - 1 - k) * sizeof *order);
 		order[k] = (uint32_t)at[i];
 	}
 	for (i = 0; i < r->g.groups.n && have > 0; i++)
-		before[behind(r, &all[i], order, have)]++;
-	/* Those that are before the k-th one: itself is counted behind. */
+		before[rank_in(r, &all[i], order, have)]++;
+	/* The groups before the k-th one; itself is not among them. */
 	for (k = 0; k < have; k++) {
 		sum += (int64_t)before[k];
 		for (i = 0; i < n; i++)

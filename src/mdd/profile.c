@@ -9,12 +9,12 @@
 #include "profile.h"
 
 #define TAKE_ROWS 256
-#define AGE_MAX 1e18		/* of all blocks together, whatever a node says */
+#define AGE_MAX 1e18		/* of all blocks together */
 
 /* --- texts ---------------------------------------------------------------- */
 
 int
-text_keep(struct intern *t, const char *s, size_t len, const char **out)
+text_intern(struct intern *t, const char *s, size_t len, const char **out)
 {
 	int64_t no;
 
@@ -56,7 +56,7 @@ sums_add(struct sums *to, const struct sums *s)
 	to->bytes += s->bytes;
 	to->listed += s->listed;
 	to->listed_bytes += s->listed_bytes;
-	to->since += s->since;
+	to->ms_sum += s->ms_sum;
 }
 
 uint64_t
@@ -82,7 +82,6 @@ sums_measure(const struct sums *s, enum profile_measure by, int64_t now_ms)
 	case PROFILE_BLOCKS:
 		return s->blocks;
 	case PROFILE_AGE:
-		/* A block as old as now is still older than none. */
 		return now_ms > s->oldest_ms ?
 		    (uint64_t)now_ms - (uint64_t)s->oldest_ms : 0;
 	case PROFILE_NAME:
@@ -100,9 +99,9 @@ uint64_t
 sums_age(const struct profile *p, const struct sums *s, int64_t now_ms)
 {
 	double age = (double)s->blocks / PROFILE_PART *
-	    ((double)now_ms - (double)p->base_ms) - s->since;
+	    ((double)now_ms - (double)p->base_ms) - s->ms_sum;
 
-	/* Blocks that are newer than the moment are no younger than new. */
+	/* Blocks may be newer than the moment. */
 	if (!(age > 0))
 		return 0;
 	return age < AGE_MAX ? (uint64_t)(age + 0.5) : (uint64_t)AGE_MAX;
@@ -131,7 +130,7 @@ profile_clear(struct profile *p)
 	hashmap_clear(&p->frames);
 	hashmap_clear(&p->functions);
 	intern_fini(&p->texts);
-	p->total = p->coming = (struct sums){ 0 };
+	p->total = p->pending = (struct sums){ 0 };
 	p->ncaller = 0;
 	p->nstack = p->nframe_of = p->nline = 0;
 	p->next = 0;
@@ -209,7 +208,7 @@ profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
 
 	if (p->total.blocks == 0)
 		p->base_ms = ms;
-	one.since = (double)ms - (double)p->base_ms;
+	one.ms_sum = (double)ms - (double)p->base_ms;
 	return add_entry(p, caller, &one);
 }
 
@@ -224,7 +223,7 @@ sums_of(const struct blk *b, const struct blklist *list, bool sampled,
 		.listed = 1,
 		.listed_bytes = b->size,
 		.oldest_ms = b->ms,
-		.since = weight * ((double)b->ms - (double)base_ms),
+		.ms_sum = weight * ((double)b->ms - (double)base_ms),
 	};
 
 	if (sampled) {
@@ -263,49 +262,49 @@ profile_take(struct profile *p, const struct blklist *list)
 /* --- in portions ---------------------------------------------------------- */
 
 void
-profile_coming_begin(struct profile *p)
+profile_pending_begin(struct profile *p)
 {
-	if (p->coming.blocks > 0)
+	if (p->pending.blocks > 0)
 		for (size_t i = 0; i < p->callers.n; i++)
-			profile_caller(p, i)->coming = (struct sums){ 0 };
-	p->coming = (struct sums){ 0 };
+			profile_caller(p, i)->pending = (struct sums){ 0 };
+	p->pending = (struct sums){ 0 };
 }
 
 int
-profile_coming_add(struct profile *p, const struct blklist *list,
+profile_pending_add(struct profile *p, const struct blklist *list,
     const struct blk *blk, size_t n)
 {
 	bool sampled = blklist_is_sample(list);
 	struct sums one;
 	int64_t at;
 
-	if (n > 0 && p->coming.blocks == 0)
-		p->coming_base_ms = blk->ms;
+	if (n > 0 && p->pending.blocks == 0)
+		p->pending_base_ms = blk->ms;
 	for (size_t i = 0; i < n; i++) {
 		at = index_of(p, blk[i].caller);
 		if (at < 0)
 			return -ENOMEM;
-		one = sums_of(&blk[i], list, sampled, p->coming_base_ms);
-		sums_add(&profile_caller(p, (size_t)at)->coming, &one);
-		sums_add(&p->coming, &one);
+		one = sums_of(&blk[i], list, sampled, p->pending_base_ms);
+		sums_add(&profile_caller(p, (size_t)at)->pending, &one);
+		sums_add(&p->pending, &one);
 	}
 	return 0;
 }
 
 void
-profile_coming_end(struct profile *p)
+profile_pending_end(struct profile *p)
 {
 	p->ncaller = 0;
 	for (size_t i = 0; i < p->callers.n; i++) {
 		struct caller *c = profile_caller(p, i);
 
-		c->sums = c->coming;
-		c->coming = (struct sums){ 0 };
+		c->sums = c->pending;
+		c->pending = (struct sums){ 0 };
 		p->ncaller += c->sums.blocks > 0;
 	}
-	p->total = p->coming;
-	p->base_ms = p->coming_base_ms;
-	p->coming = (struct sums){ 0 };
+	p->total = p->pending;
+	p->base_ms = p->pending_base_ms;
+	p->pending = (struct sums){ 0 };
 }
 
 /* --- what there is -------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * profile: what the files of this room share; private to it.
+ * profile: the tables of a profile.  Private to this room.
  *
  * Vocabulary
  *	caller	a block's caller as its record has it, with the sums over its
@@ -8,7 +8,7 @@
  *	frame	a frame by itself, shared by all stacks that have it, and the
  *		lines that it stands for, innermost first.
  *	line	a function at a place in its source.
- *	sums	what a profile_sum says, and what ages are made from.
+ *	sums	a profile_sum in parts, and what ages are made from.
  *
  * Nothing is removed before the profile is cleared: indexes into the tables
  * stay valid, and equal texts have equal pointers.
@@ -17,13 +17,12 @@
 #define MDD_PROFILE_H
 
 #include "../base/hashmap.h"
-#include "../base/intern.h"
 #include "mdd.h"
 
 /* --- texts (profile.c) --------------------------------------------------- */
 
-/* The one copy of s, which ends at a NUL in it.  -ENOMEM. */
-int text_keep(struct intern *, const char *s, size_t len, const char **out);
+/* The one copy of s up to a NUL in it.  -ENOMEM. */
+int text_intern(struct intern *, const char *s, size_t len, const char **out);
 
 /* A hash that is the same from run to run. */
 uint64_t text_hash(uint64_t seed, const char *s);
@@ -34,8 +33,8 @@ const char *text_base(const char *path);
 /* --- what a profile holds ------------------------------------------------ */
 
 /*
- * Blocks and bytes are in whole parts, PROFILE_PART of them to one, for a
- * block of a sample stands for a number of blocks that is not whole.
+ * Blocks and bytes are in parts, PROFILE_PART of them to one, for weights of a
+ * sample are not whole numbers.
  */
 #define PROFILE_SHIFT 8
 #define PROFILE_PART (1 << PROFILE_SHIFT)
@@ -43,16 +42,16 @@ const char *text_base(const char *path);
 struct sums {
 	uint64_t bytes;
 	uint64_t blocks;
-	uint64_t listed;	/* blocks, and their bytes: whole and not scaled */
+	uint64_t listed;	/* blocks and bytes without weights, not in parts */
 	uint64_t listed_bytes;
 	int64_t oldest_ms;
-	double since;		/* sum over the blocks of ms - base_ms */
+	double ms_sum;		/* sum over the blocks of ms - base_ms */
 };
 
 struct caller {
 	uint64_t caller;	/* the key */
 	struct sums sums;
-	struct sums coming;	/* of a take that is not over */
+	struct sums pending;	/* of a take in progress */
 };
 
 /* A sum by more than its caller (cells.c). */
@@ -60,13 +59,13 @@ struct cell {
 	uint64_t key;		/* of caller and tags */
 	uint64_t tag[2];
 	uint32_t caller;	/* index */
-	uint32_t type, thread;	/* one more than all of its blocks have, or MIXED */
+	uint32_t type, thread;	/* of all its blocks, plus one; MIXED if they differ */
 	struct sums sums;
 };
 
 #define MIXED UINT32_MAX
 
-/* What all have, of what one has and what those before had, 0 none. */
+/* The common value of one more and all before; 0: none before. */
 static inline uint32_t
 mixed(uint32_t all, uint32_t one)
 {
@@ -75,14 +74,14 @@ mixed(uint32_t all, uint32_t one)
 
 struct profile_cells {
 	struct profile *p;
-	struct hashmap shown, coming;	/* struct cell */
+	struct hashmap shown, pending;	/* struct cell */
 	bool by_caller;
 	uint32_t last;			/* cell of the last block added */
 };
 
 struct stack {
 	uint32_t first;		/* of its frames in profile.frame_of */
-	uint8_t depth;		/* 0: nothing stands there yet */
+	uint8_t depth;
 	uint8_t end;		/* enum ring_end; 0: the stack is not known yet */
 	bool settled;		/* it and the words of all its frames are final */
 };
@@ -90,11 +89,11 @@ struct stack {
 struct frame {
 	uint64_t frame;		/* the key */
 	uint32_t first, n;	/* in profile.line */
-	uint32_t round;		/* of resolving that asked last */
+	uint32_t round;		/* profile.round when its words were last asked for */
 	uint64_t offset;
 	const char *module;
-	uint8_t known;		/* enum wire_known of what the lines were made from */
-	uint8_t words;		/* lines that came with the words */
+	uint8_t known;		/* enum wire_known of the words behind the lines */
+	uint8_t words;		/* lines in these words */
 	bool fetching;
 	bool settled;		/* no better words will come */
 };
@@ -103,8 +102,8 @@ struct function {
 	uint64_t key;		/* of name and module */
 	const char *name;
 	const char *module;	/* its path, "" not known */
-	uint32_t mark;		/* stamp of who saw it last */
-	bool named;		/* it is a function's name, not made up here */
+	uint32_t mark;		/* of the last pass that met it */
+	bool named;		/* the name is a function's, not a substitute */
 	bool wrapper;
 };
 
@@ -118,16 +117,16 @@ struct line {
 
 struct profile {
 	const struct symbol_wrappers *wrappers;
-	struct hashmap callers;		/* struct caller; those of before a restart have no blocks */
-	size_t ncaller;			/* that have */
+	struct hashmap callers;		/* struct caller; those from before a restart have no blocks */
+	size_t ncaller;			/* that have blocks */
 	uint32_t last;			/* caller of the last block added */
 	int64_t base_ms;		/* of the first block added */
 	struct sums total;
-	int64_t coming_base_ms;		/* both of them for the take that is coming */
-	struct sums coming;
-	struct stack *stack;		/* beside the callers: those asked for so far */
+	int64_t pending_base_ms;	/* of a take in progress, as is pending */
+	struct sums pending;
+	struct stack *stack;		/* of the first nstack callers */
 	size_t nstack, capstack;
-	size_t next;			/* caller that the next resolving begins with */
+	size_t next;			/* caller to be resolved next */
 	uint32_t *frame_of;
 	size_t nframe_of, capframe_of;
 	struct hashmap frames;		/* struct frame */
@@ -160,15 +159,12 @@ profile_function(const struct profile *p, size_t i)
 int64_t profile_caller_index(struct profile *, uint64_t caller);
 
 void sums_add(struct sums *, const struct sums *);
-/* A block of the list; of a sample in the parts that the list itself adds up. */
+/* A block of the list, weighted if that is a sample. */
 struct sums sums_of(const struct blk *, const struct blklist *, bool sampled,
     int64_t base_ms);
 uint64_t sums_whole(uint64_t parts);
 struct profile_sum sums_out(const struct sums *);
-/*
- * What is compared, blocks and bytes in parts.  The age of a sum is that of
- * its oldest block.
- */
+/* The measure, blocks and bytes in parts; an age is that of the oldest block. */
 uint64_t sums_measure(const struct sums *, enum profile_measure,
     int64_t now_ms);
 /* The blocks' ages together, in milliseconds. */
@@ -177,21 +173,18 @@ uint64_t sums_age(const struct profile *, const struct sums *,
 
 /* --- lines of a stack (resolve.c) ---------------------------------------- */
 
-/* Gives callers that nothing is known of a line of their own.  -ENOMEM. */
+/* Gives new callers a stack of themselves alone.  -ENOMEM. */
 int profile_prepare(struct profile *);
 
 /* The lines of a caller's stack, innermost first; 1 at least. */
 size_t profile_lines(const struct profile *, size_t caller,
     uint32_t out[PROFILE_LINES_MAX]);
 
-/*
- * Which of them asked: the innermost that is no wrapper, and when all are, the
- * outermost: somebody did.
- */
+/* The index of the origin: the innermost that is no wrapper, else the outermost. */
 size_t profile_origin(const struct profile *, const uint32_t *lines,
     size_t n);
 
-/* A number that no function is marked with.  Marks are kept in functions. */
+/* A number that no function is marked with. */
 uint32_t profile_next_mark(struct profile *);
 
 /* --- places (groups.c) --------------------------------------------------- */

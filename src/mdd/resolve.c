@@ -1,10 +1,8 @@
 /*
  * From callers to lines: stacks and words as they become known.
  *
- * A frame's lines are made anew when better words for it have come; the old
- * ones stay where they are until the profile is cleared.  Words are made known
- * step by step (nothing, the module, a name, a line), so that is a few times
- * for each frame at most.
+ * A frame's lines are made anew when better words for it have come, a few times at
+ * most (the module, a name, a line); old ones stay until the profile is cleared.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +12,7 @@
 #include "mdd.h"
 #include "profile.h"
 
-#define NAME_MAX_BYTES 512	/* of a name made here; a text of the wire has 255 */
+#define NAME_MAX_BYTES 512	/* of a substitute */
 
 /* --- names ---------------------------------------------------------------- */
 
@@ -37,7 +35,7 @@ copy_text(struct wire_text t, char *out, size_t cap)
 	out[n] = '\0';
 }
 
-/* What stands for a frame, or for a caller, that has no function's name. */
+/* The substitute for the name of a frame, or of a caller. */
 static void
 name_place(uint64_t frame, const struct wire_words *w, char out[NAME_MAX_BYTES])
 {
@@ -82,7 +80,7 @@ profile_key(uint64_t frame, const struct wire_words *w, size_t line)
 
 /* Index of the function, or -ENOMEM. */
 static int64_t
-keep_function(struct profile *p, const char *name, const char *module,
+intern_function(struct profile *p, const char *name, const char *module,
     bool named)
 {
 	uint64_t key = function_key(name, module);
@@ -90,7 +88,7 @@ keep_function(struct profile *p, const char *name, const char *module,
 	int64_t i;
 	bool added;
 
-	/* Two names of one hash are still two functions. */
+	/* Two functions may have the same hash. */
 	for (;; key++) {
 		i = hashmap_put(&p->functions, key, &added);
 		if (i < 0)
@@ -110,7 +108,7 @@ keep_function(struct profile *p, const char *name, const char *module,
 }
 
 static int
-keep_line(struct profile *p, struct wire_text function, bool named,
+add_line(struct profile *p, struct wire_text function, bool named,
     const char *module, struct wire_text file, uint32_t line)
 {
 	const char *name, *path;
@@ -120,10 +118,10 @@ keep_line(struct profile *p, struct wire_text function, bool named,
 	if (base_grow(&lines, &p->capline, p->nline + 1, sizeof *p->line) < 0)
 		return -ENOMEM;
 	p->line = lines;
-	if (text_keep(&p->texts, function.s, function.len, &name) < 0 ||
-	    text_keep(&p->texts, file.s, file.len, &path) < 0)
+	if (text_intern(&p->texts, function.s, function.len, &name) < 0 ||
+	    text_intern(&p->texts, file.s, file.len, &path) < 0)
 		return -ENOMEM;
-	f = keep_function(p, name, module, named);
+	f = intern_function(p, name, module, named);
 	if (f < 0)
 		return -ENOMEM;
 	p->line[p->nline++] = (struct line){
@@ -160,7 +158,7 @@ make_lines(struct profile *p, uint64_t frame, const struct wire_words *w,
 			name_place(frame, w, made);
 		text = named ? w->line[i].function :
 		    (struct wire_text){ made, strlen(made) };
-		r = keep_line(p, text, named, module, placed ?
+		r = add_line(p, text, named, module, placed ?
 		    w->line[i].file : none, placed ? w->line[i].line : 0);
 		if (r == 0)
 			p->line[p->nline - 1].inlined = i + 1 < count;
@@ -188,7 +186,7 @@ fill_frame(struct profile *p, size_t at, const struct wire_words *w)
 	const char *module = f->module != NULL ? f->module : "";
 	uint32_t first, n;
 
-	if (w != NULL && text_keep(&p->texts, w->module.s, w->module.len,
+	if (w != NULL && text_intern(&p->texts, w->module.s, w->module.len,
 	    &module) < 0)
 		return -ENOMEM;
 	if (is_better(f, w, module)) {
@@ -212,7 +210,7 @@ fill_frame(struct profile *p, size_t at, const struct wire_words *w)
 
 /* Index of the frame, with a line at least, or -ENOMEM. */
 static int64_t
-keep_frame(struct profile *p, uint64_t frame)
+intern_frame(struct profile *p, uint64_t frame)
 {
 	bool added;
 	int64_t i;
@@ -225,7 +223,7 @@ keep_frame(struct profile *p, uint64_t frame)
 }
 
 static int
-keep_stack(struct profile *p, size_t caller, const uint64_t *frame,
+set_stack(struct profile *p, size_t caller, const uint64_t *frame,
     unsigned depth, unsigned end)
 {
 	struct stack *st = &p->stack[caller];
@@ -240,7 +238,7 @@ keep_stack(struct profile *p, size_t caller, const uint64_t *frame,
 		return -ENOMEM;
 	p->frame_of = room;
 	for (i = 0; i < depth; i++) {
-		at = keep_frame(p, frame[i]);
+		at = intern_frame(p, frame[i]);
 		if (at < 0)
 			return -ENOMEM;
 		p->frame_of[p->nframe_of + i] = (uint32_t)at;
@@ -252,7 +250,6 @@ keep_stack(struct profile *p, size_t caller, const uint64_t *frame,
 	return 0;
 }
 
-/* A stack of nothing but the caller stands until more is known. */
 int
 profile_prepare(struct profile *p)
 {
@@ -266,14 +263,14 @@ profile_prepare(struct profile *p)
 	p->stack = stack;
 	for (; p->nstack < p->callers.n; p->nstack++) {
 		p->stack[p->nstack] = (struct stack){ 0 };
-		if (keep_stack(p, p->nstack,
+		if (set_stack(p, p->nstack,
 		    &profile_caller(p, p->nstack)->caller, 1, 0) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* Asks for the words of a frame, once in a round.  -ENOMEM. */
+/* Asks for a frame's words, once in a round.  -ENOMEM. */
 static int
 ask_words(struct profile *p, size_t at, const struct profile_words *from)
 {
@@ -303,7 +300,7 @@ resolve_caller(struct profile *p, size_t i, const struct profile_words *from)
 		if (!from->stack(from->arg, caller, &known) ||
 		    known.depth == 0)
 			return 0;
-		r = keep_stack(p, i, known.frame, known.depth, known.end != 0 ?
+		r = set_stack(p, i, known.frame, known.depth, known.end != 0 ?
 		    known.end : RING_END_DEPTH);
 		if (r < 0)
 			return r;
@@ -320,9 +317,9 @@ resolve_caller(struct profile *p, size_t i, const struct profile_words *from)
 	return 0;
 }
 
-/* Callers with blocks that lack something. */
+/* Counts callers with blocks that lack something. */
 static size_t
-lacking(const struct profile *p)
+count_unsettled(const struct profile *p)
 {
 	size_t n = 0;
 
@@ -354,7 +351,7 @@ profile_resolve_some(struct profile *p, const struct profile_words *from,
 			return r;
 		at_most--;
 	}
-	return (int)lacking(p);
+	return (int)count_unsettled(p);
 }
 
 int

@@ -210,7 +210,7 @@ main(int argc, char **argv)
 	setlocale(LC_ALL, "");
 	fill_standard_streams();
 	catch_signals();
-	blklist_begin_beside();
+	blklist_start_prefault_thread();
 	status = options_parse(&o, argc, argv, why, sizeof why);
 	if (status == 0)
 		status = run(&o);

@@ -1,11 +1,10 @@
 /*
- * The digest.  Records that are left lie in one circular array, batches in
- * another that is ordered by their sequence numbers; a batch is there as long
- * as its records are.
+ * The digest: one circular array of entries, and one of batches, in the order of
+ * their sequence numbers.  A batch is dropped before its entries are overwritten.
  */
 #include <errno.h>
 
-#include "../base/zeros.h"
+#include "../base/base.h"
 #include "stream.h"
 
 #define RECORDS STREAM_DIGEST_RECORDS
@@ -13,7 +12,8 @@
 
 struct stream_digest {
 	uint64_t entries;	/* ever put */
-	uint64_t first, batches;	/* the oldest that is there; ever put */
+	uint64_t batches;	/* ever put */
+	uint64_t first;		/* oldest batch still held */
 	struct stream_digest_batch batch[BATCHES];
 	struct stream_digest_entry entry[RECORDS];
 };
@@ -45,9 +45,9 @@ batch_at(const struct stream_digest *d, uint64_t i)
 	return &d->batch[i & (BATCHES - 1)];
 }
 
-/* How many of n records have no bit; none beyond n has one. */
+/* How many of n records are not left out; no bit beyond n is set. */
 static size_t
-count_left(const uint64_t *left_out, size_t n)
+count_kept(const uint64_t *left_out, size_t n)
 {
 	size_t left = n;
 
@@ -56,7 +56,7 @@ count_left(const uint64_t *left_out, size_t n)
 	return left;
 }
 
-/* Forgets the batches whose room is needed for `n` entries and a batch more. */
+/* Drops batches until there is room for `n` entries and a batch more. */
 static void
 make_room(struct stream_digest *d, size_t n)
 {
@@ -71,7 +71,7 @@ stream_digest_put(struct stream_digest *d, uint64_t seq, const struct rec *recs,
     size_t n, const uint64_t *left_out,
     uint16_t (*tag)(const void *arg, uint64_t seq), const void *arg)
 {
-	size_t left = count_left(left_out, n);
+	size_t left = count_kept(left_out, n);
 
 	if (n == 0 || left > STREAM_DIGEST_MOST ||
 	    (left > n / 2 && left > STREAM_DIGEST_FEW))

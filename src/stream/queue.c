@@ -1,23 +1,19 @@
 /*
  * The retained queue.  Records lie in one circular array, addressed by entry
  * number: how many records were ever put before this one.  A loss takes
- * sequence numbers but no entry; the side table of gaps says where, so that a
+ * sequence numbers but no entry; a side table of gaps has them, so that a
  * sequence number is found by a binary search among gaps and one subtraction.
  *
- * The appending path is a copy: gaps that have left the queue are dropped by
- * looking at the first of them only.
- *
- * Of a kept queue the array is in kept memory.  A process that dies has put
- * more than it has committed, over the oldest, so each put says before it
- * begins how far it will have written: what the next process may still read
- * begins one capacity before that.  The mark never goes back, for an older
- * commit may still be the one that counts.  So after a process that had put
- * more than a whole queue since its commit, what the next one puts below the
- * mark would be taken for overwritten if that dies too: less than is there, and
- * never more.
+ * Of a persistent queue the array is in persistent memory.  A process that dies
+ * has put more than it has committed, over the oldest records.  So each put
+ * stores before it begins how far it will write, and a successor reads what
+ * begins one capacity before that mark.  The mark never goes back, for an older
+ * commit may still be the one that counts.  After more than a whole queue was put
+ * without a commit, records that the successor puts below the mark would count as
+ * overwritten if it dies too: the queue then has less than it could, never more.
  */
 #include "../base/base.h"
-#include "../base/kept.h"
+#include "../base/pmem.h"
 #include "stream.h"
 
 #include <assert.h>
@@ -30,12 +26,9 @@
 #include <emmintrin.h>
 #endif
 
-#define PAST_MIN 256		/* records: 8 KiB */
+#define STREAMING_MIN 256	/* records: 8 KiB */
 
-/*
- * Sequence numbers end here.  No machine counts so far, but a target can
- * claim any number of losses, and a sequence number must never wrap.
- */
+/* A target can claim any number of losses; sequence numbers must not wrap. */
 #define SEQ_MAX (UINT64_C(1) << 62)
 
 struct gap {
@@ -51,28 +44,25 @@ struct stream_queue {
 	uint64_t entries;	/* records ever put */
 	uint64_t next;		/* sequence number to come */
 
-	/*
-	 * Before the first gap, sequence number and entry go in step from
-	 * here; entries before this one are not read any more.
-	 */
+	/* The oldest entry that may be read, and its number, unless a gap comes first. */
 	uint64_t base_seq, base_entry;
 
-	uint64_t *written;	/* entries that the array holds, or is about to; never less */
-	uint64_t written_here;	/* of a queue that is not kept */
-	struct commit *commits;	/* two; NULL: not kept */
+	uint64_t *written;	/* the mark: the end of entries written or being written */
+	uint64_t written_here;	/* of a queue that is not persistent */
+	struct commit *commits;	/* two; NULL: not persistent */
 
 	struct gap gaps[STREAM_QUEUE_LOSSES];	/* circular, in order */
 	size_t first_gap, ngaps;
 };
 
-/* What the next process has to know. */
+/* The state for a successor. */
 struct commit {
 	uint64_t entries, next, base_seq, base_entry;
 	uint64_t ngaps;
 	struct gap gaps[STREAM_QUEUE_LOSSES];	/* from the first on */
 };
 
-/* The piece beside the records. */
+/* The piece of persistent memory beside the records. */
 struct commits {
 	uint64_t written;
 	struct commit slot[2];
@@ -81,7 +71,7 @@ struct commits {
 _Static_assert((STREAM_QUEUE_LOSSES & (STREAM_QUEUE_LOSSES - 1)) == 0,
     "gaps are addressed by a mask");
 
-/* Without its array yet. */
+/* A queue without its array. */
 static int
 queue_alloc(struct stream_queue **out, uint32_t records, size_t *bytes)
 {
@@ -89,7 +79,7 @@ queue_alloc(struct stream_queue **out, uint32_t records, size_t *bytes)
 
 	if (records == 0 || (records & (records - 1)) != 0)
 		return -EINVAL;
-	if (base_mul_overflows(records, sizeof(struct rec), bytes) ||
+	if (__builtin_mul_overflow(records, sizeof(struct rec), bytes) ||
 	    (q = calloc(1, sizeof(*q))) == NULL)
 		return -ENOMEM;
 	q->mask = records - 1;
@@ -109,7 +99,7 @@ stream_queue_new(struct stream_queue **out, uint32_t records)
 
 	if ((err = queue_alloc(&q, records, &bytes)) != 0)
 		return err;
-	/* Reserved whole, taken page by page as it fills. */
+	/* Pages are taken as it fills. */
 	recs = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (recs == MAP_FAILED) {
@@ -122,8 +112,8 @@ stream_queue_new(struct stream_queue **out, uint32_t records)
 }
 
 int
-stream_queue_new_kept(struct stream_queue **out, uint32_t records,
-    struct kept *kept)
+stream_queue_new_persistent(struct stream_queue **out, uint32_t records,
+    struct pmem *memory)
 {
 	struct commits *commits;
 	struct stream_queue *q;
@@ -132,8 +122,8 @@ stream_queue_new_kept(struct stream_queue **out, uint32_t records,
 
 	if ((err = queue_alloc(&q, records, &bytes)) != 0)
 		return err;
-	q->recs = kept_take(kept, bytes);
-	commits = kept_take(kept, sizeof(*commits));
+	q->recs = pmem_take(memory, bytes);
+	commits = pmem_take(memory, sizeof(*commits));
 	if (q->recs == NULL || commits == NULL) {
 		free(q);
 		return -ENOMEM;
@@ -168,7 +158,7 @@ gap_at(const struct stream_queue *q, size_t i)
 	return &q->gaps[(q->first_gap + i) & (STREAM_QUEUE_LOSSES - 1)];
 }
 
-/* The oldest record that can be read is this entry, if there is any. */
+/* The entry of the oldest record that can be read. */
 static uint64_t
 oldest_entry(const struct stream_queue *q)
 {
@@ -177,7 +167,7 @@ oldest_entry(const struct stream_queue *q)
 	return held > q->base_entry ? held : q->base_entry;
 }
 
-/* The first gap joins what has left the queue, and all before it with it. */
+/* Drops the first gap and all before it. */
 static void
 drop_first_gap(struct stream_queue *q)
 {
@@ -190,17 +180,15 @@ drop_first_gap(struct stream_queue *q)
 }
 
 /*
- * A batch goes past the caches where that can be said.  The array is larger
- * than they are and is read much later, if at all: each of its lines would be
- * fetched only to be overwritten, and would push out what the list is about to
- * need.  A few records are what somebody reads next.  The array begins with a
- * page, as such stores ask for.
+ * Copies a batch past the caches, where the machine can: the array is larger than
+ * they are and read much later, if at all, and would push out what the list needs.
+ * A few records may be read next, and are copied as usual.
  */
 static void
-copy_past(struct rec *to, const struct rec *from, size_t n)
+copy_streaming(struct rec *to, const struct rec *from, size_t n)
 {
 #ifdef __SSE2__
-	if (n >= PAST_MIN) {
+	if (n >= STREAMING_MIN) {
 		for (size_t i = 0; i < n; i++) {
 			const __m128i *half = (const __m128i *)&from[i];
 
@@ -209,7 +197,7 @@ copy_past(struct rec *to, const struct rec *from, size_t n)
 			_mm_stream_si128((__m128i *)&to[i] + 1,
 			    _mm_loadu_si128(half + 1));
 		}
-		/* A commit that is seen has its records before it. */
+		/* Records are stored before a commit of them. */
 		_mm_sfence();
 		return;
 	}
@@ -217,9 +205,9 @@ copy_past(struct rec *to, const struct rec *from, size_t n)
 	memcpy(to, from, n * sizeof(*to));
 }
 
-/* Copies n records to where entry number `entry` lies. */
+/* Stores n records from that entry number on. */
 static void
-store(struct stream_queue *q, uint64_t entry, const struct rec *recs, size_t n)
+store_records(struct stream_queue *q, uint64_t entry, const struct rec *recs, size_t n)
 {
 	size_t at = entry & q->mask;
 	size_t run = q->mask + 1 - at;
@@ -229,11 +217,11 @@ store(struct stream_queue *q, uint64_t entry, const struct rec *recs, size_t n)
 	atomic_signal_fence(memory_order_seq_cst);
 	if (run > n)
 		run = n;
-	copy_past(q->recs + at, recs, run);
-	copy_past(q->recs, recs + run, n - run);
+	copy_streaming(q->recs + at, recs, run);
+	copy_streaming(q->recs, recs + run, n - run);
 }
 
-/* The reverse, from where entry number `entry` lies. */
+/* The reverse. */
 static void
 fetch_records(const struct stream_queue *q, uint64_t entry, struct rec *out,
     size_t n)
@@ -254,7 +242,7 @@ stream_queue_put(struct stream_queue *q, const struct rec *recs, size_t n)
 
 	if (n == 0)
 		return;
-	store(q, q->entries + skip, recs + skip, n - skip);
+	store_records(q, q->entries + skip, recs + skip, n - skip);
 	q->entries += n;
 	q->next += n;
 	while (q->ngaps > 0 && gap_at(q, 0)->entry < oldest_entry(q))
@@ -328,7 +316,7 @@ find_gap(const struct stream_queue *q, uint64_t seq)
 	return lo;
 }
 
-/* The entry of a sequence number that lies before gap i and after gap i - 1. */
+/* The entry of a sequence number between gaps i - 1 and i. */
 static uint64_t
 entry_of(const struct stream_queue *q, size_t i, uint64_t seq)
 {
@@ -412,9 +400,9 @@ stream_queue_commit(struct stream_queue *q, unsigned slot)
 		c->gaps[i] = *gap_at(q, i);
 }
 
-/* From the base on, records and gaps in turn make up all sequence numbers. */
+/* True if records and gaps in turn make up all sequence numbers from the base on. */
 static bool
-is_whole(const struct commit *c)
+is_consistent(const struct commit *c)
 {
 	uint64_t seq = c->base_seq, entry = c->base_entry;
 
@@ -435,7 +423,7 @@ is_whole(const struct commit *c)
 	return c->next - seq == c->entries - entry;
 }
 
-/* Entries before this one have been overwritten, by what was not committed. */
+/* Drops entries before this one: records put after the commit overwrote them. */
 static void
 drop_before(struct stream_queue *q, uint64_t entry)
 {
@@ -451,17 +439,17 @@ drop_before(struct stream_queue *q, uint64_t entry)
 
 int
 stream_queue_resume(struct stream_queue **out, uint32_t records,
-    struct kept *kept, unsigned slot)
+    struct pmem *memory, unsigned slot)
 {
 	const struct commit *c;
 	struct stream_queue *q;
 	int err;
 
 	assert(slot < 2);
-	if ((err = stream_queue_new_kept(&q, records, kept)) != 0)
+	if ((err = stream_queue_new_persistent(&q, records, memory)) != 0)
 		return err;
 	c = &q->commits[slot];
-	if (!is_whole(c) || c->entries > *q->written) {
+	if (!is_consistent(c) || c->entries > *q->written) {
 		stream_queue_free(q);
 		return -EINVAL;
 	}

@@ -1,19 +1,17 @@
 /*
- * Where records begin.
+ * Classic records out of a damaged byte stream.
  */
-#include "raw.h"
+#include "stream.h"
 
 #include <string.h>
 
-#include "stream.h"
-
 #define SIZE REC_CLASSIC_SIZE
 
-/* A run, and what else could be one. */
+/* Bytes of a run, and of one at each other alignment. */
 #define DECIDED (RAW_RUN * SIZE + SIZE - 1)
 
 _Static_assert(RAW_HELD > SIZE + DECIDED,
-    "there is room for what is asked for");
+    "a decision's bytes fit");
 
 void
 raw_init(struct raw *r, bool aligned)
@@ -24,6 +22,9 @@ raw_init(struct raw *r, bool aligned)
 
 /* --- what the bytes look like ------------------------------------------- */
 
+#define DAY_MS INT64_C(86400000)
+#define EVER INT64_MAX
+
 static bool
 valid_at(const struct raw *r, size_t at, int64_t *ms)
 {
@@ -33,13 +34,9 @@ valid_at(const struct raw *r, size_t at, int64_t *ms)
 	    stream_classic_decode(r->buf + at, &rec, ms) == 0;
 }
 
-/* Where nothing is known to be right, records are believed to be busy. */
-#define DAY_MS INT64_C(86400000)
-#define EVER INT64_MAX
-
 /*
- * n valid records from here on, each at the time of the one before or later by
- * `ahead` at most?  *ms: the first's.
+ * True for n valid records from here on, each at the time of the one before or
+ * at most `ahead` later.  *ms: the first's.
  */
 static bool
 run_at(const struct raw *r, size_t at, size_t n, int64_t ahead, int64_t *ms)
@@ -65,7 +62,7 @@ is_soon(int64_t before, int64_t after)
 	return after >= before && after - before <= RAW_AHEAD_MS;
 }
 
-/* Does the time of the record at the front go on from the last one's? */
+/* Whether that time is soon after the last record's. */
 static bool
 goes_on(const struct raw *r, int64_t ms)
 {
@@ -73,9 +70,9 @@ goes_on(const struct raw *r, int64_t ms)
 }
 
 /*
- * Does no other alignment look as good, by a run, or by one record that goes
- * on from where we were?  A type of A0 or above can pass for a
- * flag, and the numbers of a clock that was never set for another date.
+ * Whether no other alignment has a run, or a record soon after the last one.  A
+ * type of A0 or above can pass for a flag, and the numbers of a clock that was
+ * never set for another date.
  */
 static bool
 is_unique(const struct raw *r, size_t at, int64_t ahead)
@@ -106,12 +103,9 @@ skip(struct raw *r, size_t n)
 	drop_bytes(r, n);
 }
 
-/*
- * Bytes without a lock.  A loss is counted once, though nothing was ever found
- * before them: of what stood there nobody knows.
- */
+/* Skips bytes without a lock; counts one slip for all of them. */
 static void
-pass(struct raw *r, size_t n)
+skip_unlocked(struct raw *r, size_t n)
 {
 	if (!r->lost && n > r->spare) {
 		r->lost = true;
@@ -122,7 +116,7 @@ pass(struct raw *r, size_t n)
 }
 
 static void
-take_records(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
+take_record(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
 {
 	if (memcmp(r->last, r->buf, SIZE) == 0) {
 		r->n.doubled++;
@@ -146,14 +140,14 @@ is_free(const struct raw *r)
 
 /* --- with a lock -------------------------------------------------------- */
 
-enum word {
+enum answer {
 	NO,
 	YES,
 	WAIT,			/* for more bytes */
 };
 
-/* A run at a time that nothing led to. */
-static enum word
+/* Whether a run here is alone. */
+static enum answer
 is_alone(const struct raw *r, size_t at, int64_t ahead)
 {
 	int64_t ms;
@@ -165,10 +159,10 @@ is_alone(const struct raw *r, size_t at, int64_t ahead)
 }
 
 /*
- * Does a record follow the one at the front?  One whose time is another may be
- * of a clock that was set, or of bytes that came twice.
+ * Whether a record follows the one at the front.  An earlier time may come from
+ * a clock that was set, or from bytes that came twice.
  */
-static enum word
+static enum answer
 is_followed(const struct raw *r, int64_t ms)
 {
 	int64_t next;
@@ -181,7 +175,7 @@ is_followed(const struct raw *r, int64_t ms)
 }
 
 static void
-slip(struct raw *r)
+lose_lock(struct raw *r)
 {
 	r->locked = false;
 	r->lost = true;
@@ -189,14 +183,14 @@ slip(struct raw *r)
 }
 
 /*
- * The record at the front looks valid and nothing follows it: if its end was
- * cut, then the first bytes of the next one stand there.
+ * Leaves a record that looks valid and that nothing follows.  If its end was cut,
+ * the next record begins within it: of an allocation only one byte is skipped.
  */
 static void
-leave_bad_bytes(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
+leave_doubtful(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
 {
 	if (is_free(r)) {
-		take_records(r, ms, fn, arg);
+		take_record(r, ms, fn, arg);
 		r->adjoins = false;
 	} else {
 		r->n.left_out++;
@@ -208,19 +202,18 @@ leave_bad_bytes(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
 static bool
 step_locked(struct raw *r, raw_take_fn fn, void *arg)
 {
-	enum word good = NO;
+	enum answer good = NO;
 	int64_t ms;
 
 	if (r->held < SIZE)
 		return false;
 	if (!valid_at(r, 0, &ms) || ms < r->ms) {
-		slip(r);
+		lose_lock(r);
 		return true;
 	}
-	/* After a long silence, or another slip. */
 	good = goes_on(r, ms) ? YES : is_alone(r, 0, EVER);
 	if (good == NO) {
-		slip(r);
+		lose_lock(r);
 		return true;
 	}
 	if (good == YES)
@@ -228,28 +221,28 @@ step_locked(struct raw *r, raw_take_fn fn, void *arg)
 	if (good == WAIT)
 		return false;
 	if (good == YES) {
-		take_records(r, ms, fn, arg);
+		take_record(r, ms, fn, arg);
 		return true;
 	}
-	slip(r);
-	leave_bad_bytes(r, ms, fn, arg);
+	lose_lock(r);
+	leave_doubtful(r, ms, fn, arg);
 	return true;
 }
 
 /* --- without one -------------------------------------------------------- */
 
-/* Where records begin is known again, from the one at the front on. */
+/* Locks at the record at the front. */
 static void
-lock(struct raw *r, int64_t ms, bool certain, raw_take_fn fn, void *arg)
+lock_at_front(struct raw *r, int64_t ms, bool certain, raw_take_fn fn, void *arg)
 {
-	/* In doubt it may be the end of a record whose front is damaged. */
+	/* In doubt: it may be the end of a record whose front is damaged. */
 	if (certain || is_free(r)) {
-		take_records(r, ms, fn, arg);
+		take_record(r, ms, fn, arg);
 	} else {
 		r->n.left_out++;
 		skip(r, SIZE);
 	}
-	/* Left out or not, it says where the next one begins, and when. */
+	/* Even one left out says where the next one begins, and when. */
 	r->adjoins = r->timed = r->locked = true;
 	r->lost = false;
 	r->spare = 0;
@@ -265,23 +258,23 @@ step_hunting(struct raw *r, raw_take_fn fn, void *arg)
 	if (r->held < RAW_RUN * SIZE)
 		return false;
 	if (!run_at(r, 0, RAW_RUN, first ? EVER : DAY_MS, &ms)) {
-		pass(r, 1);
+		skip_unlocked(r, 1);
 		return true;
 	}
 	if (!goes_on(r, ms) && !first) {
 		if (r->held < DECIDED)
 			return false;
 		if (!is_unique(r, 0, DAY_MS)) {
-			pass(r, 1);
+			skip_unlocked(r, 1);
 			return true;
 		}
 	}
-	lock(r, ms, r->adjoins && (first || goes_on(r, ms)), fn, arg);
+	lock_at_front(r, ms, r->adjoins && (first || goes_on(r, ms)), fn, arg);
 	return true;
 }
 
 static void
-settle_format(struct raw *r, raw_take_fn fn, void *arg)
+step_all(struct raw *r, raw_take_fn fn, void *arg)
 {
 	while (r->locked ? step_locked(r, fn, arg) : step_hunting(r, fn, arg))
 		continue;
@@ -299,15 +292,15 @@ raw_put(struct raw *r, const uint8_t *p, size_t n, raw_take_fn fn, void *arg)
 		r->held += m;
 		p += m;
 		n -= m;
-		settle_format(r, fn, arg);
+		step_all(r, fn, arg);
 	}
 }
 
 /* --- nothing follows ---------------------------------------------------- */
 
 /*
- * Where records begin that end with the last byte and need no run: those that
- * adjoin, or two that go on from the last one known.  False: nowhere.
+ * Where records begin that end with the last byte and need no run: records that
+ * adjoin, or two that are soon after the last one known.  False if nowhere.
  */
 static bool
 quiet_at(const struct raw *r, size_t *at)
@@ -338,10 +331,10 @@ raw_quiet(struct raw *r, raw_take_fn fn, void *arg)
 	if (!quiet_at(r, &at))
 		return;
 	if (at > 0)
-		pass(r, at);
+		skip_unlocked(r, at);
 	certain = r->adjoins;
 	for (; valid_at(r, 0, &ms); certain = true)
-		lock(r, ms, certain, fn, arg);
+		lock_at_front(r, ms, certain, fn, arg);
 }
 
 void
@@ -352,7 +345,7 @@ raw_end(struct raw *r, raw_take_fn fn, void *arg)
 	raw_quiet(r, fn, arg);
 	if (r->held > 0) {
 		if (r->locked && valid_at(r, 0, &ms) && goes_on(r, ms))
-			leave_bad_bytes(r, ms, fn, arg);
+			leave_doubtful(r, ms, fn, arg);
 		if (!r->lost)
 			r->n.slips++;
 		skip(r, r->held);

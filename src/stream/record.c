@@ -1,14 +1,10 @@
 /*
  * Records as bytes, in both formats.
  *
- * Classic is the 2004 note's record: 16 bytes, big-endian, its time in BCD as
- * yr mo da hr mn sc, the 15 Hz cycle of the second, and the millisecond of
- * the cycle.
- *
- * Cycle n of a second begins at its millisecond n * 1000 / 15 rounded down,
- * so a cycle is 66 or 67 ms long and its last millisecond is 65 or 66.  A
- * foreign clock that counts to 66 in a short cycle is believed: the time is
- * then the first of the next one.
+ * The time of a classic record is BCD: yr mo da hr mn sc, the 15 Hz cycle of the
+ * second, and the millisecond of the cycle.  Cycle n begins at millisecond
+ * n * 1000 / 15 rounded down, so its last millisecond is 65 or 66.  66 in a short
+ * cycle is accepted as the first millisecond of the next one.
  */
 #include "stream.h"
 
@@ -72,7 +68,7 @@ time_decode(const uint8_t in[T_FIELDS], int64_t *ms)
 		.tm_sec = f[T_SECOND],
 	};
 	s = timegm(&tm);
-	/* A day that its month does not have comes back as another. */
+	/* timegm() normalises a day that its month does not have. */
 	if (tm.tm_mday != f[T_DAY])
 		return -EILSEQ;
 	*ms = (int64_t)s * 1000 + cycle_start(f[T_CYCLE]) + f[T_MS];
@@ -153,10 +149,6 @@ stream_classic_encode(const struct rec *r, int64_t ms,
 
 /* --- wide records --------------------------------------------------------- */
 
-/*
- * The four words, little-endian.  On a little-endian machine the compiler makes
- * a copy of both loops.
- */
 #define WORDS (REC_WIDE_SIZE / 8)
 
 _Static_assert(sizeof(struct rec) == REC_WIDE_SIZE, "a record is its words");

@@ -1,14 +1,12 @@
 /*
- * The records of a data stream.
+ * record: the records of a data stream, in two formats.
  *
  * Vocabulary
  *	classic	16 bytes, big-endian, the 2004 note's: rAddr 4, rSize 2,
  *		rFlag 1, rType 1, rTime 8 in BCD.
  *	wide	32 bytes, four words, little-endian on the wire and in the
  *		machine's own order in memory (struct rec).
- *	op	what happened, the high nibble of rFlag: A an allocation, F a
- *		free, and in wide streams D, E, C and 0 below; in rings pairs,
- *		too.
+ *	op	what happened, the high nibble of rFlag: enum rec_op.
  *	level	low three bits of the low nibble: which attempt of the
  *		allocator succeeded, 1 to 5; 6 a request that failed; 0 not
  *		known.
@@ -16,11 +14,12 @@
  *		through the API.  Both may hold a block at one address.
  *	ticket	the number that the record drew in the shard of its address;
  *		per shard, tickets are the true order.
- *	caller	who asked: a return address or, with stacks, a site.
- *	site	the number of a call stack that its target has written down
- *		once (ring.h).  It stands where a return address would, in a
- *		window of 4 GiB at 2^47 where x86-64 has no user code and
- *		nobody else maps any; a return address in there is not known.
+ *	caller	who asked for the block: a return address or, with stacks, a
+ *		site.
+ *	site	the number of a call stack that the target has stored once
+ *		(ring.h).  Sites are a window of 4 GiB of addresses at 2^47,
+ *		where no user code is mapped; a return address in there counts
+ *		as not known.
  *
  * Words of a wide record, from bit 0:
  *	w[0]	address 48, flags 8 (level 3, layer 1, op 4), type 8
@@ -42,8 +41,8 @@
 
 enum rec_op {
 	REC_LOSS = 0x0,		/* never in a ring: size records of cause type are lost here */
-	REC_PAIR = 0x4,		/* in a ring alone, and so are the next two: an allocation, and the
-				   free of it with the next ticket, of type TYPE_FREE + op - REC_PAIR */
+	REC_PAIR = 0x4,		/* this and the next two only in a ring: an allocation, and its free
+				   with the next ticket, of type TYPE_FREE + op - REC_PAIR */
 	REC_PAIR_LAST = 0x6,
 	REC_ALLOC = 0xa,
 	REC_CONTROL = 0xc,	/* type is one of rec_control; takes no ticket */
@@ -57,28 +56,28 @@ enum rec_op {
 #define REC_LEVEL_MASK 0x7
 #define REC_LAYER_API 0x8
 
-/* What a control record says; its words are free for it, but for op and type. */
+/* Types of control records, which use all other bits as they like. */
 enum rec_control {
 	REC_CTL_THREAD = 1,	/* a thread begins: address is its tid */
 	REC_CTL_REQUESTER = 2,	/* w[2]: up to 8 bytes of name, or w[1] size 1: number in w[2] */
 	REC_CTL_MARK = 3,	/* w[2]: up to 8 bytes of text */
-	REC_CTL_STOP = 4,	/* allocations are not logged from here ... */
-	REC_CTL_START = 5,	/* ... to here */
+	REC_CTL_STOP = 4,	/* allocations are not logged from here on */
+	REC_CTL_START = 5,	/* allocations are logged again */
 	REC_CTL_TYPE = 6,	/* size: type code; w[2]: its name, up to 7 bytes */
 	REC_CTL_TYPE_TEXT = 7,	/* size: code | part << 8; w[2]: 8 bytes of its description */
 	REC_CTL_REGION = 8,	/* address and size of memory that is wholly known; w[2]: its
 				   number and shape; w[3]: up to 8 bytes of name */
-	REC_CTL_REGION_END = 9,	/* the region with that number in w[2] is none any more */
+	REC_CTL_REGION_END = 9,	/* the region with that number in w[2] has ended */
 };
 
-/* w[2] of the two: head 16, align 16, number 32. */
+/* w[2] of the two above: head 16, align 16, number 32. */
 static inline uint64_t
 rec_region_shape(uint16_t head, uint16_t align, uint32_t no)
 {
 	return head | (uint64_t)align << 16 | (uint64_t)no << 32;
 }
 
-/* Block types, one byte.  See rec_types[] in types.c for their names. */
+/* Block types, one byte; types.c has their names. */
 enum rec_type {
 	TYPE_LOCREQ = 0x01,
 	TYPE_AHDRMSG = 0x09,
@@ -115,7 +114,7 @@ rec_is_site(uint64_t caller)
 	return caller >> 32 == REC_SITE_BASE >> 32;
 }
 
-/* A return address as a record has it: one that looks like a site is not known. */
+/* A return address as a caller; 0 if it looks like a site. */
 static inline uint64_t
 rec_plain_caller(uint64_t pc)
 {
@@ -139,14 +138,14 @@ static inline uint32_t rec_ms(const struct rec *r) { return (uint32_t)(r->w[2] >
 static inline uint64_t rec_caller(const struct rec *r) { return r->w[3] & REC_ADDR_MASK; }
 static inline unsigned rec_overhead(const struct rec *r) { return (unsigned)(r->w[3] >> 48); }
 
-/* In full: the latest time with the record's low bits that is not after near_ms. */
+/* The record's time in full: the latest with its low bits that is not after near_ms. */
 static inline int64_t
 rec_ms_near(const struct rec *r, int64_t near_ms)
 {
 	return (int64_t)((uint64_t)near_ms - ((uint32_t)near_ms - rec_ms(r)));
 }
 
-/* op << 4 | layer | level, as it stands in w[0]. */
+/* The flags of w[0]: op << 4 | layer | level. */
 #define REC_FLAGS(op, low) (((unsigned)(op) << 4) | (unsigned)(low))
 
 static inline uint64_t
@@ -156,7 +155,7 @@ rec_w0(uint64_t addr, unsigned flags, unsigned type)
 	    (uint64_t)type << 56;
 }
 
-/* What an op is in w[0]. */
+/* The bits of an op in w[0]. */
 static inline uint64_t
 rec_op_bits(enum rec_op op)
 {
@@ -171,9 +170,8 @@ rec_w1(uint64_t size, unsigned thread)
 }
 
 /*
- * What the free of a realloc has for a size: by it the thread's next allocation
- * by realloc is known as the other half.  0 of a target that tells nothing; of
- * a size next to a multiple of 4 GiB it is 0, too.
+ * The size field of a free by realloc: it ties the thread's next allocation by
+ * realloc to it.  0: not told, as of a size just below a multiple of 4 GiB.
  */
 static inline uint32_t
 rec_told(uint64_t size)
@@ -194,9 +192,8 @@ rec_w3(uint64_t caller, unsigned overhead)
 }
 
 /*
- * Shards: 1,024 ticket counters; an address always falls into the same one,
- * whatever its layer.  A multiplicative hash of the address without its four
- * low bits, so that neighbours of any stride spread evenly.
+ * Shards: 1,024 ticket counters.  An address always falls into the same one,
+ * whatever its layer; neighbours of any stride spread evenly.
  */
 #define REC_SHARDS 1024
 

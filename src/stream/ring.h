@@ -1,13 +1,13 @@
 /*
- * The shared memory between a target and its keeper: layout only.  This is
- * the one header of this room that the target side includes.
+ * ring: the shared memory between a target and its keeper, layout only.  The
+ * target side includes this header and no other of the room but record.h.
  *
  * Vocabulary
  *	ring area	one memfd, sealed against shrinking, growing and further
  *			sealing.  The target writes it; the keeper maps it
  *			read-only, copies every word once and checks the copy.
  *	keeper area	a second memfd, written by the keeper alone.  Sealed with
- *			F_SEAL_FUTURE_WRITE or, where the next keeper is to write
+ *			F_SEAL_FUTURE_WRITE or, where the next keeper must write
  *			it too, given to the target by a descriptor that can only
  *			read.
  *	ring		a single-producer, single-consumer queue of struct rec.
@@ -17,42 +17,38 @@
  *	common ring	the one ring with many producers, of struct ring_slot:
  *			for re-entry from a signal handler, for threads past
  *			their destructors and when every ring is taken.
- *	frame		one return address of a call stack, and the module it
- *			was in: frame_pc(), frame_module().  What a signal has
- *			interrupted stands there plus one, so that the byte
- *			before a frame's address is always in the instruction.
- *	site		a call stack written down once: its frames lie in a row,
+ *	frame		one return address of a call stack, and its module:
+ *			frame_pc(), frame_module().  An address that a signal has
+ *			interrupted is stored plus one, so that the byte before a
+ *			frame's address is always in the instruction.
+ *	site		a call stack stored once: its frames lie in a row,
  *			innermost first, and end for a reason.
  *	module		an object that had code mapped when one of its frames
- *			was first seen; known by number from then on, so that
- *			an address keeps its meaning when another object comes
- *			to lie there.
+ *			was first seen.  It keeps its number, so that an address
+ *			keeps its meaning when another object is mapped there.
  *	dormant		a target that has joined and logs nothing until its
- *			keeper arms it: keeper_area.armed is 0.  A producer looks
- *			at that word when an event begins and reads the
- *			millisecond when it logs it; a keeper that arms sets the
- *			word first and then publishes a millisecond that no
- *			record has yet.
- *	left		said of a dormant target whose keeper has gone, and has
- *			been able to say so in the same word.  Who sleeps does
- *			not look whether his keeper is gone; who is left does.
+ *			keeper arms it: keeper_area.armed is 0.  A producer reads
+ *			that word when an event begins and the millisecond when
+ *			it logs it; a keeper that arms sets the word first and
+ *			then publishes a millisecond that no record has yet.
+ *	left		a dormant target whose keeper has gone and has said so in
+ *			the same word: unlike other dormant ones it looks for a
+ *			new keeper.
  *	sampled		only one allocation in so many bytes is logged, each byte
  *			being equally likely to be met, and the frees of those.
- *	gone		said of a keeper whose state says so, or whose heartbeat
- *			stands still for RING_GONE_MS by the target's own clock.
- *			Its target says hello again when it comes to look: it
- *			goes over to two new areas, and to tickets that begin at
- *			0.  An event that is in the middle then ends in the old
- *			areas or nowhere: it began before the new stream, of
- *			which nothing is missing and to which nothing is added,
- *			however long its thread is stopped there.
- *	locked		said of a target one of whose threads has entered a
- *			seccomp(2) filter since the target said hello.  It may
- *			be killed for a system call that it did not make before,
- *			and to ask would be such a call: so its keeper looks, as
- *			it says hello unless that says so itself, and then about
- *			once a second, and the target says hello again only when
- *			the last word was that it is free.
+ *	gone		a keeper whose state says so, or whose heartbeat has not
+ *			moved for RING_GONE_MS by the target's own clock.  Its
+ *			target says hello again, and goes over to two new areas
+ *			and to tickets that begin at 0.  An event in progress
+ *			ends in the old areas or nowhere: it began before the new
+ *			stream, which misses nothing by that.
+ *	locked		a target one of whose threads has entered a seccomp(2)
+ *			filter since the target said hello.  It may be killed for
+ *			a system call that it did not make before, and to ask the
+ *			kernel would be such a call.  So its keeper looks, at the
+ *			hello unless that tells, and then about once a second;
+ *			the target says hello again only when the last look found
+ *			it free.
  *	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.
@@ -61,17 +57,15 @@
  * (release), inflight 0.  An allocation does all of it after the real call, a
  * free all of it before.
  *
- * Most blocks of most programs are freed soon by who got them.  So instead of a
- * record the free may change that of the allocation into a pair, by one store of
- * its first word and then ring_head.pairs; it has drawn its ticket as ever, and
- * does so only where that is the next one of the shard.  The keeper may have
- * read the record or not: as long as it can become a pair, which is for the
- * next RING_PAIRS records, it is neither written over nor forgotten.  The
- * pair's two tickets are one record's, so the order of each address, a fork's
- * cut and what a killed thread leaves are as with two.  What it does not tell is
- * what else was held when the free came.  So large blocks make none, and the
- * highest of what a target holds is too low by RING_PAIRS times RING_PAIR_SIZE
- * for a thread at most; where that is too much the keeper asks for none at all.
+ * Pairs: most blocks are freed soon by the thread that got them.  If the free's
+ * ticket is the next one of its shard, the free may change the allocation's
+ * record into a pair, by one store of its first word and then ring_head.pairs.
+ * The keeper may have read the record or not: for the next RING_PAIRS records it
+ * is neither overwritten nor forgotten.  The pair has both tickets, so the order
+ * of each address, a fork's cut and the records of a killed thread are as without
+ * pairs.  It does not tell what else was held when the free came.  So large
+ * blocks make no pairs, and the peak of a target is too low by at most RING_PAIRS
+ * times RING_PAIR_SIZE for each thread; keeper_area.no_pairs avoids that.
  *
  * Layout of the ring area, from offset 0: struct ring_area, then the slots of
  * the common ring, then the records of ring 0, 1, 2 ... in the order of
@@ -80,19 +74,17 @@
  * memory.
  *
  * Sites, frames and modules are only ever added, from number 1 on (entry 0 of
- * each is not used), each by whichever thread met it first: numbers and room
- * are taken by counting up, the content is written, and the word that makes it
- * valid is stored last with release, before any record names it.  A number
- * may stay unused for ever.  A table that is full takes no more: without room
- * for its stack an event carries its return address alone, and sites_full
- * counts it; without room for its module a frame has number 0.
+ * each is not used), by the thread that meets them first: it takes numbers and
+ * room by counting up, writes the content and stores the word that makes it valid
+ * last, with release, before any record names it.  A number may stay unused.
+ * Without room for its stack an event carries its return address alone, and
+ * sites_full counts it; without room for its module a frame has number 0.
  *
- * A REC_RANGE is followed, in the slots right behind it, by the tickets that
- * it drew: ring_range_shards() says in which shards, and RING_RANGE_TICKETS of
- * them stand in a slot, in ascending order of the shards, low half of a word
- * first.  Such a slot is no record.  All of them become visible at once, by
- * the one store of the head; in the common ring by the lap of the REC_RANGE,
- * which is stored last, while the laps behind it carry RING_LAP_MORE.
+ * The tickets of a REC_RANGE are in the slots right behind it, RING_RANGE_TICKETS
+ * in each, in ascending order of the shards of ring_range_shards(), low half of a
+ * word first.  Such a slot is no record.  All become visible at once, by the one
+ * store of the head; in the common ring by the lap of the REC_RANGE, which is
+ * stored last, while the laps behind it carry RING_LAP_MORE.
  */
 #ifndef STREAM_RING_H
 #define STREAM_RING_H
@@ -107,24 +99,23 @@
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
 #define RING_VERSION 6
 
-/* Instead of RING_MAGIC: its target has gone over to another keeper. */
+/* Instead of RING_MAGIC: the target has gone over to another keeper. */
 #define RING_MAGIC_LEFT UINT32_C(0x506b5230) /* "PkR0" */
 
-/* Of the ring area's memfd: by it a mapping is known in /proc/PID/maps. */
+/* Of the ring area's memfd, as /proc/PID/maps shows it. */
 #define RING_AREA_NAME "pagek-ring"
 
 /*
  * The rings of one target, 64 MiB of records in all.  A thread begins with a
- * small one, which is all that most threads ever need, and takes a larger one
- * beside it when that is full; both are its own until it ends.  It writes into
- * one of them at a time, and ring_head.after ties the two together: tickets
- * order the records of an address, but a failed realloc is undone by what its
- * thread did last, and a control record has no ticket at all.
+ * small one, and takes a larger one beside it when that is full; both are its own
+ * until it ends.  It writes into one of them at a time, and ring_head.after ties
+ * the two together: an undo needs the order of its thread, and a control record
+ * has no ticket at all.
  *
  * Pages are taken only as they are used, and given back by a thread that has
- * become calm.  Small ones first, for a keeper looks at each ring up to the
+ * become calm.  Small rings come first, for a keeper looks at each ring up to the
  * last that has ever been taken.  There are four times as many small ones as
- * others, for a thread that has two must not leave another without any.
+ * others: a thread with two must not leave another without any.
  */
 #define RING_SMALL 2048		/* records: 64 KiB */
 #define RING_MIDDLE 32768	/* 1 MiB */
@@ -137,9 +128,8 @@
 	X(120, RING_SMALL)
 
 /*
- * A free may make a pair of its allocation if that is among the last so many
- * records of the thread's ring.  They stay as they are for as long: of a ring's
- * capacity so many records are not used.
+ * A free may make a pair of one of the last so many records of its thread's ring.
+ * They are not overwritten: that part of a ring's capacity is not used.
  */
 #define RING_PAIRS 256
 #define RING_PAIR_SIZE 1024	/* and is of a block with fewer bytes than this */
@@ -169,18 +159,15 @@ static const struct ring_class ring_classes[] = {
 enum ring_end {
 	RING_END_OUTERMOST = 1,	/* nobody called the last one: the stack is whole */
 	RING_END_DEPTH,		/* no more were asked for */
-	RING_END_NO_TABLE,	/* code that has no unwind table, made at run time perhaps */
-	RING_END_RULE,		/* its table says what we do not follow */
+	RING_END_NO_TABLE,	/* code without an unwind table, made at run time perhaps */
+	RING_END_RULE,		/* a table with a rule that we do not follow */
 	RING_END_MEMORY,	/* the stack goes on where there is no memory */
 	RING_END_STUCK,		/* a frame that does not lie further out: a damaged stack */
-	RING_END_ALONE,		/* a return address and no site: of a viewer, never in a site */
+	RING_END_ALONE,		/* a return address without a site; for a viewer, never in a site */
 	RING_ENDS		/* one more than the last */
 };
 
-/*
- * ring_site.word: where its frames begin, how many, and why they end; 0: not
- * valid.
- */
+/* word: where its frames begin, how many, and why they end; 0: not valid. */
 struct ring_site {
 	_Atomic uint64_t word;
 };
@@ -206,9 +193,8 @@ static inline uint64_t frame_pc(uint64_t frame) { return frame & REC_ADDR_MASK; 
 static inline unsigned frame_module(uint64_t frame) { return (unsigned)(frame >> 48); }
 
 /*
- * A module.  An address less `bias` is the address that its file's tables
- * have.  path is what the loader was told: "" the program itself; cut when
- * there is no NUL in it.
+ * A module.  An address less `bias` is the address in its file's tables.  path is
+ * what the loader was told: "" the program itself; cut if it has no NUL.
  */
 struct ring_module {
 	_Atomic uint32_t valid;		/* 1, stored last */
@@ -222,8 +208,8 @@ struct ring_module {
 #define RING_INFLIGHT_ALL (REC_SHARDS + 1)
 
 /*
- * What a ring's records come after: those of another ring of the same thread,
- * up to the count at which the thread left it.
+ * ring_head.after: another ring of the same thread, and the count up to which
+ * its records come before this ring's.
  */
 #define RING_AFTER_SHIFT 48
 
@@ -249,21 +235,20 @@ ring_after_end(uint64_t after)
 /*
  * Written by the producer of one ring.  A cache line of its own.
  *
- * `from` and then `after` are written before the first record that they are
- * about is published, and only when what they said before is done with: all
- * that its owner had before in the ring that it leaves has been delivered, and
- * nobody takes over a second ring in which anything is left.
+ * `from` and then `after` are written before the first record that they concern
+ * is published, and only when all records that their old values concern have been
+ * delivered.
  */
 struct ring_head {
 	_Alignas(64) _Atomic uint64_t head;	/* records published; common ring: slots claimed */
 	_Atomic uint32_t inflight;		/* shard + 1, RING_INFLIGHT_ALL, or 0 */
-	_Atomic uint32_t owner;			/* tid of the owner; 0: to be had */
+	_Atomic uint32_t owner;			/* tid of the owner; 0: free */
 	_Atomic uint64_t dropped;		/* records this ring had no room for, ever */
 	_Atomic uint32_t waiting;		/* producers that sleep on ring_tail.space */
 	_Atomic uint32_t thread;		/* thread index of the owner */
 	_Atomic uint64_t after;			/* ring_after(), or 0: no other ring's */
 	_Atomic uint64_t from;			/* the first count that comes after those */
-	_Atomic uint32_t pairs;			/* allocations made pairs, ever; stored behind the record */
+	_Atomic uint32_t pairs;			/* allocations made pairs, ever; stored after the record */
 };
 
 /* Written by the target. */
@@ -280,7 +265,7 @@ struct ring_area {
 	_Atomic uint64_t sites_full;	/* events whose stack found no room */
 	_Atomic uint64_t walks;		/* stacks that were walked, not recognised */
 	_Atomic uint64_t sample_full;	/* sampled blocks that could not be remembered, and are not logged */
-	_Atomic uint64_t marks_untold;	/* alloclog_mark() while dormant */
+	_Atomic uint64_t marks_untold;	/* calls of alloclog_mark() while dormant */
 	_Atomic uint32_t knows_left;	/* 0: to this library RING_LEFT would mean armed */
 	struct ring_head rings[RING_COUNT + 1];
 };
@@ -301,7 +286,7 @@ struct ring_slot {
 struct ring_tail {
 	_Alignas(64) _Atomic uint64_t tail;	/* records delivered */
 	_Atomic uint32_t space;			/* futex; counted up when a waiting producer has room */
-	_Atomic uint32_t pairs;			/* of ring_head.pairs: those that have been delivered */
+	_Atomic uint32_t pairs;			/* of ring_head.pairs: delivered */
 };
 
 enum ring_keeper_state {
@@ -311,7 +296,7 @@ enum ring_keeper_state {
 };
 
 enum ring_sandbox {
-	RING_SANDBOX_UNKNOWN = 0,	/* nobody has looked, or could */
+	RING_SANDBOX_UNKNOWN = 0,	/* no look yet, or it failed */
 	RING_SANDBOX_FREE = 1,		/* as it was when it said hello */
 	RING_SANDBOX_LOCKED = 2,
 };
@@ -331,14 +316,14 @@ struct keeper_area {
 	_Atomic uint64_t sample;	/* mean bytes between samples, 0: every event; set once, at first */
 	_Atomic uint64_t armings;	/* changes of `armed`, counted before each; for the next keeper */
 	_Atomic uint32_t sandbox;	/* enum ring_sandbox: of the target, when last looked at */
-	_Atomic uint64_t looks;		/* at all of its threads, counted after the word; that at its hello is none */
-	_Atomic uint32_t apart;		/* no pairs are to be made; set once, at first */
+	_Atomic uint64_t looks;		/* at all of its threads since the hello; stored after `sandbox` */
+	_Atomic uint32_t no_pairs;	/* make no pairs; set once, at first */
 	struct ring_tail tails[RING_COUNT + 1];
 };
 
 #define RING_STACK_FREES 0x100	/* in keeper_area.stack: those of frees too */
 
-/* The futex call that takes the struct timespec we are built with. */
+/* The futex call for our struct timespec. */
 #ifdef SYS_futex_time64
 #define RING_SYS_FUTEX SYS_futex_time64
 #else
@@ -351,12 +336,10 @@ struct keeper_area {
  */
 #define RING_STALL_MS 100
 
-/*
- * A keeper that is slow, or stopped for a moment, beats again before that.
- */
+/* A keeper without a heartbeat for so long is gone. */
 #define RING_GONE_MS 2000
 
-/* The same for a target and a keeper of other compilers and pointers. */
+/* The same for targets and keepers of all compilers and pointer sizes. */
 _Static_assert(sizeof(struct ring_head) == 64 &&
     sizeof(struct ring_tail) == 64 && sizeof(struct ring_slot) == 64 &&
     sizeof(struct ring_module) == 64 + RING_PATH &&
@@ -368,7 +351,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     offsetof(struct keeper_area, armings) == 32 &&
     offsetof(struct keeper_area, sandbox) == 40 &&
     offsetof(struct keeper_area, looks) == 48 &&
-    offsetof(struct keeper_area, apart) == 56 &&
+    offsetof(struct keeper_area, no_pairs) == 56 &&
     offsetof(struct keeper_area, tails) == 64, "layout of shared memory");
 
 #define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)
@@ -395,7 +378,7 @@ ring_place(unsigned i, size_t *offset)
 	return capacity;
 }
 
-/* The rings that are larger than RING_SMALL lie together: so many bytes. */
+/* Bytes of the rings larger than RING_SMALL, which lie together. */
 static inline size_t
 ring_larger(size_t *offset)
 {
@@ -418,7 +401,7 @@ enum {
 #undef X
 };
 
-/* Where the sites begin: behind the records of the last ring. */
+/* The sites begin behind the records of the last ring. */
 static inline size_t
 ring_sites_offset(void)
 {
@@ -451,8 +434,8 @@ ring_area_size(void)
 
 /*
  * Marks in `set` the shards that an address in [addr, addr + len) can fall
- * into and returns their number; a superset costs only tickets, so a long
- * range marks all of them unseen.  len is not 0.
+ * into and returns their number.  A long range marks all of them: a superset
+ * costs only tickets.  len is not 0.
  */
 static inline unsigned
 ring_range_shards(uint64_t addr, uint64_t len, uint64_t set[RING_RANGE_WORDS])
@@ -486,9 +469,9 @@ ring_range_shards(uint64_t addr, uint64_t len, uint64_t set[RING_RANGE_WORDS])
 enum ring_hello_flags {
 	RING_HELLO_FORKED = 1,	/* tickets[] and parent are set */
 	RING_HELLO_AGAIN = 2,	/* its keeper is gone; parent is the stream that it had */
-	RING_HELLO_ARMED = 4,	/* with that: it was armed */
-	RING_HELLO_FREE = 8,	/* without that: who says it is in no sandbox (seccomp) */
-	RING_HELLO_CRAMPED = 16,	/* it may not have so many addresses, and wants no rings */
+	RING_HELLO_ARMED = 4,	/* with AGAIN: it was armed */
+	RING_HELLO_FREE = 8,	/* without AGAIN: it is in no sandbox (seccomp) */
+	RING_HELLO_CRAMPED = 16,	/* its address space is limited: it wants no rings */
 };
 
 struct ring_hello {

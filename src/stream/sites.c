@@ -1,18 +1,14 @@
 /*
- * The store of stacks and modules that a family of images shares, and the map of
- * each target's numbers to it.
+ * The store of stacks and modules that a family of images shares.
  *
- * It takes, at most, 64 MiB of frames (STREAM_SITES_FRAMES words), 4 MiB of
- * sites, 8 MiB of index and 4,096 modules, 19 MiB if every path is as long as a
- * path can be: below 96 MiB in all, and half of that again where arrays have
- * just grown.  A target can bring no more than its own area holds, 16 MiB of
- * frames; it takes a family to fill this.  The common case is some thousand
- * stacks in some hundred kilobytes.
+ * It takes at most 64 MiB of frames, 4 MiB of sites, 8 MiB of index and 19 MiB of
+ * modules: below 96 MiB in all, and half of that again where arrays have just
+ * grown.  One target brings 16 MiB of frames at most.  The common case is some
+ * thousand stacks in some hundred kilobytes.
  *
- * In kept memory the arrays have their full size from the beginning, and paths
- * are offsets into one text.  All is written behind what is there, and the
- * count that makes it be there last: that count is the log's end for the next
- * process, which reckons the rest from what lies before it.
+ * In persistent memory the arrays have their full size from the beginning, and
+ * paths are offsets into one text.  Everything is appended, and counted last: a
+ * successor finds the rest from the counts.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,25 +19,21 @@
 
 #include "../base/base.h"
 #include "../base/hashmap.h"
-#include "../base/kept.h"
-#include "sites.h"
+#include "../base/pmem.h"
 #include "stream.h"
 
-struct kept_site {
+struct stored_site {
 	uint32_t at;			/* of its first frame */
 	uint8_t depth, end;
 };
 
-struct kept_module {
+struct stored_module {
 	struct stream_module m;		/* but for its path */
-	char *told;			/* the path that it came with, by which it is known */
-	char *path;			/* what became known later; NULL: told */
+	char *told;			/* the path that the target told, part of its identity */
+	char *path;			/* set later; NULL: told */
 };
 
-/*
- * In kept memory.  Every count is of what is whole: whoever adds writes first
- * and counts then.
- */
+/* In persistent memory.  An entry is counted when it is complete. */
 struct sites_log {
 	uint32_t magic;
 	uint32_t nsite, nmodule;
@@ -51,7 +43,7 @@ struct sites_log {
 		int64_t seen_ns;
 		uint32_t build_id_len, cut;
 		uint8_t build_id[32];
-		uint32_t told;		/* where in the text it begins */
+		uint32_t told;		/* offset in the text */
 		_Atomic uint32_t path;	/* likewise; 0: told */
 	} module[STREAM_MODULES_MAX];
 };
@@ -64,12 +56,12 @@ struct stream_sites {
 	uint64_t seed;			/* targets choose what is hashed */
 	uint64_t *frame;
 	size_t nframe, frame_cap;
-	struct kept_site *site;		/* that of number n at n - 1 */
+	struct stored_site *site;		/* that of number n at n - 1 */
 	size_t nsite, site_cap;
 	struct hashindex index;		/* of the sites, by their frames */
-	struct kept_module *module;	/* as site */
+	struct stored_module *module;	/* as site */
 	size_t nmodule, module_cap;
-	/* In kept memory, with frame and site; NULL: not kept. */
+	/* In persistent memory, as are frame and site; NULL: not persistent. */
 	struct sites_log *log;
 	char *text;
 	size_t ntext;			/* byte 0 is not used */
@@ -137,7 +129,7 @@ stream_sites_memory(const struct stream_sites *s)
 
 /* --- stacks -------------------------------------------------------------- */
 
-/* Both halves of the product, by halves: not every machine has 128 bits. */
+/* Both halves of the product; not every machine has 128 bits. */
 static uint64_t
 mix(uint64_t a, uint64_t b)
 {
@@ -149,7 +141,6 @@ mix(uint64_t a, uint64_t b)
 	return (a * b) ^ high;
 }
 
-/* A stack that is looked for. */
 struct stack_key {
 	const uint64_t *frame;
 	unsigned depth, end;
@@ -170,7 +161,7 @@ static bool
 is_same(const void *of, uint32_t at, const void *sought)
 {
 	const struct stream_sites *s = of;
-	const struct kept_site *site = &s->site[at];
+	const struct stored_site *site = &s->site[at];
 	const struct stack_key *key = sought;
 
 	return site->depth == key->depth && site->end == key->end &&
@@ -219,7 +210,7 @@ stream_sites_put(struct stream_sites *s, const uint64_t *frame,
 	    (err = hashindex_put(&s->index, hash, (uint32_t)s->nsite)) != 0)
 		return err;
 	memcpy(s->frame + s->nframe, frame, depth * sizeof(*frame));
-	s->site[s->nsite++] = (struct kept_site){
+	s->site[s->nsite++] = (struct stored_site){
 		.at = (uint32_t)s->nframe,
 		.depth = (uint8_t)depth,
 		.end = (uint8_t)end,
@@ -237,14 +228,14 @@ bool
 stream_sites_get(const struct stream_sites *s, uint32_t no,
     struct stream_site *out)
 {
-	const struct kept_site *kept;
+	const struct stored_site *stored;
 
 	if (no == 0 || no > s->nsite)
 		return false;
-	kept = &s->site[no - 1];
-	out->frame = s->frame + kept->at;
-	out->depth = kept->depth;
-	out->end = kept->end;
+	stored = &s->site[no - 1];
+	out->frame = s->frame + stored->at;
+	out->depth = stored->depth;
+	out->end = stored->end;
 	return true;
 }
 
@@ -257,16 +248,16 @@ stream_sites_count(const struct stream_sites *s)
 /* --- modules ------------------------------------------------------------- */
 
 static bool
-same_module(const struct kept_module *kept, const struct stream_module *m)
+same_module(const struct stored_module *stored, const struct stream_module *m)
 {
-	return kept->m.start == m->start && kept->m.end == m->end &&
-	    kept->m.bias == m->bias &&
-	    kept->m.build_id_len == m->build_id_len &&
-	    memcmp(kept->m.build_id, m->build_id, m->build_id_len) == 0 &&
-	    strcmp(kept->told, m->path) == 0;
+	return stored->m.start == m->start && stored->m.end == m->end &&
+	    stored->m.bias == m->bias &&
+	    stored->m.build_id_len == m->build_id_len &&
+	    memcmp(stored->m.build_id, m->build_id, m->build_id_len) == 0 &&
+	    strcmp(stored->told, m->path) == 0;
 }
 
-/* A copy of a path, borrowed in kept memory: NULL for want of room there. */
+/* A copy of a path, in the text if that is persistent, or NULL. */
 static char *
 copy_path(struct stream_sites *s, const char *path)
 {
@@ -288,23 +279,23 @@ no_path(const struct stream_sites *s)
 	return s->log == NULL ? -ENOMEM : -ENOSPC;
 }
 
-/* The module behind the last one, whole before it is counted. */
+/* Appends the module to the log. */
 static void
-log_module(struct stream_sites *s, const struct kept_module *kept)
+log_module(struct stream_sites *s, const struct stored_module *stored)
 {
 	struct logged_module *logged;
 
 	if (s->log == NULL)
 		return;
 	logged = &s->log->module[s->log->nmodule];
-	logged->start = kept->m.start;
-	logged->end = kept->m.end;
-	logged->bias = kept->m.bias;
-	logged->seen_ns = kept->m.seen_ns;
-	logged->build_id_len = kept->m.build_id_len;
-	logged->cut = kept->m.cut;
-	memcpy(logged->build_id, kept->m.build_id, sizeof(logged->build_id));
-	logged->told = (uint32_t)(kept->told - s->text);
+	logged->start = stored->m.start;
+	logged->end = stored->m.end;
+	logged->bias = stored->m.bias;
+	logged->seen_ns = stored->m.seen_ns;
+	logged->build_id_len = stored->m.build_id_len;
+	logged->cut = stored->m.cut;
+	memcpy(logged->build_id, stored->m.build_id, sizeof(logged->build_id));
+	logged->told = (uint32_t)(stored->told - s->text);
 	atomic_store_explicit(&logged->path, 0, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	s->log->nmodule++;
@@ -314,7 +305,7 @@ int
 stream_sites_put_module(struct stream_sites *s, const struct stream_module *m,
     unsigned *no)
 {
-	struct kept_module *kept;
+	struct stored_module *stored;
 	char *told;
 	void *array;
 	int err;
@@ -337,10 +328,10 @@ stream_sites_put_module(struct stream_sites *s, const struct stream_module *m,
 	told = copy_path(s, m->path);
 	if (told == NULL)
 		return no_path(s);
-	kept = &s->module[s->nmodule++];
-	*kept = (struct kept_module){ .m = *m, .told = told };
-	kept->m.path = NULL;		/* told, or path */
-	log_module(s, kept);
+	stored = &s->module[s->nmodule++];
+	*stored = (struct stored_module){ .m = *m, .told = told };
+	stored->m.path = NULL;		/* told, or path */
+	log_module(s, stored);
 	*no = (unsigned)s->nmodule;
 	return 0;
 }
@@ -348,27 +339,27 @@ stream_sites_put_module(struct stream_sites *s, const struct stream_module *m,
 int
 stream_sites_set_path(struct stream_sites *s, unsigned no, const char *path)
 {
-	struct kept_module *kept;
+	struct stored_module *stored;
 	char *copy;
 
 	if (no == 0 || no > s->nmodule)
 		return -EINVAL;
-	kept = &s->module[no - 1];
-	/* Said again, it must not fill a text that only grows. */
-	if (kept->path != NULL && strcmp(kept->path, path) == 0)
+	stored = &s->module[no - 1];
+	/* The same path again must not fill the text. */
+	if (stored->path != NULL && strcmp(stored->path, path) == 0)
 		return 0;
 	copy = copy_path(s, path);
 	if (copy == NULL)
 		return no_path(s);
 	if (s->log == NULL) {
-		free(kept->path);
+		free(stored->path);
 	} else {
 		atomic_signal_fence(memory_order_seq_cst);
 		atomic_store_explicit(&s->log->module[no - 1].path,
 		    (uint32_t)(copy - s->text), memory_order_relaxed);
 	}
-	kept->path = copy;
-	kept->m.cut = false;
+	stored->path = copy;
+	stored->m.cut = false;
 	return 0;
 }
 
@@ -376,13 +367,13 @@ bool
 stream_sites_get_module(const struct stream_sites *s, unsigned no,
     struct stream_module *out)
 {
-	const struct kept_module *kept;
+	const struct stored_module *stored;
 
 	if (no == 0 || no > s->nmodule)
 		return false;
-	kept = &s->module[no - 1];
-	*out = kept->m;
-	out->path = kept->path != NULL ? kept->path : kept->told;
+	stored = &s->module[no - 1];
+	*out = stored->m;
+	out->path = stored->path != NULL ? stored->path : stored->told;
 	return true;
 }
 
@@ -392,20 +383,20 @@ stream_sites_modules(const struct stream_sites *s)
 	return (unsigned)s->nmodule;
 }
 
-/* --- in kept memory ------------------------------------------------------- */
+/* --- in persistent memory -------------------------------------------------- */
 
-/* Its pieces, in the order in which the next process takes them too. */
+/* Takes the pieces; their order is part of the format. */
 static int
-sites_map(struct stream_sites **sitesp, struct kept *kept)
+sites_map(struct stream_sites **sitesp, struct pmem *memory)
 {
 	struct stream_sites *s = sites_alloc();
 
 	if (s == NULL)
 		return -ENOMEM;
-	s->log = kept_take(kept, sizeof(*s->log));
-	s->site = kept_take(kept, STREAM_SITES_MAX * sizeof(*s->site));
-	s->frame = kept_take(kept, STREAM_SITES_FRAMES * sizeof(*s->frame));
-	s->text = kept_take(kept, LOG_TEXT);
+	s->log = pmem_take(memory, sizeof(*s->log));
+	s->site = pmem_take(memory, STREAM_SITES_MAX * sizeof(*s->site));
+	s->frame = pmem_take(memory, STREAM_SITES_FRAMES * sizeof(*s->frame));
+	s->text = pmem_take(memory, LOG_TEXT);
 	if (s->log == NULL || s->site == NULL || s->frame == NULL ||
 	    s->text == NULL) {
 		free(s);
@@ -417,16 +408,16 @@ sites_map(struct stream_sites **sitesp, struct kept *kept)
 }
 
 int
-stream_sites_new_kept(struct stream_sites **sitesp, struct kept *kept)
+stream_sites_new_persistent(struct stream_sites **sitesp, struct pmem *memory)
 {
-	int err = sites_map(sitesp, kept);
+	int err = sites_map(sitesp, memory);
 
 	if (err == 0)
 		(*sitesp)->log->magic = LOG_MAGIC;
 	return err;
 }
 
-/* Frames lie in a row, those of each site behind those of the one before. */
+/* Frames of sites lie in a row without gaps. */
 static int
 resume_sites(struct stream_sites *s)
 {
@@ -437,7 +428,7 @@ resume_sites(struct stream_sites *s)
 	if (n > STREAM_SITES_MAX)
 		return -EINVAL;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct kept_site *site = &s->site[i];
+		const struct stored_site *site = &s->site[i];
 
 		if (site->at != s->nframe || site->depth == 0 ||
 		    site->depth > RING_STACK_MAX || site->end == 0 ||
@@ -455,7 +446,7 @@ resume_sites(struct stream_sites *s)
 	return 0;
 }
 
-/* A path of the log; NULL when none ends there. */
+/* A path in the text, or NULL. */
 static char *
 text_at(struct stream_sites *s, uint32_t at)
 {
@@ -485,9 +476,9 @@ resume_modules(struct stream_sites *s)
 		const struct logged_module *logged = &s->log->module[i];
 		uint32_t path = atomic_load_explicit(&logged->path,
 		    memory_order_relaxed);
-		struct kept_module *kept = &s->module[i];
+		struct stored_module *stored = &s->module[i];
 
-		*kept = (struct kept_module){
+		*stored = (struct stored_module){
 			.m.start = logged->start,
 			.m.end = logged->end,
 			.m.bias = logged->bias,
@@ -497,10 +488,10 @@ resume_modules(struct stream_sites *s)
 			.told = text_at(s, logged->told),
 			.path = path != 0 ? text_at(s, path) : NULL,
 		};
-		memcpy(kept->m.build_id, logged->build_id,
-		    sizeof(kept->m.build_id));
-		if (kept->told == NULL || (path != 0 && kept->path == NULL) ||
-		    logged->build_id_len > sizeof(kept->m.build_id))
+		memcpy(stored->m.build_id, logged->build_id,
+		    sizeof(stored->m.build_id));
+		if (stored->told == NULL || (path != 0 && stored->path == NULL) ||
+		    logged->build_id_len > sizeof(stored->m.build_id))
 			return -EINVAL;
 		s->nmodule++;
 	}
@@ -508,12 +499,12 @@ resume_modules(struct stream_sites *s)
 }
 
 int
-stream_sites_resume(struct stream_sites **sitesp, struct kept *kept)
+stream_sites_resume(struct stream_sites **sitesp, struct pmem *memory)
 {
 	struct stream_sites *s;
 	int err;
 
-	if ((err = sites_map(&s, kept)) != 0)
+	if ((err = sites_map(&s, memory)) != 0)
 		return err;
 	if (s->log->magic != LOG_MAGIC)
 		err = -EINVAL;
@@ -542,122 +533,4 @@ stream_end_text(unsigned end)
 	};
 
 	return end < RING_ENDS && text[end] != NULL ? text[end] : "?";
-}
-
-/* --- a target's numbers ---------------------------------------------------- */
-
-#define GROW_AT_LEAST 1024
-
-void
-sitemap_init(struct sitemap *m, const struct reader *reader)
-{
-	m->reader = reader;
-}
-
-void
-sitemap_fini(struct sitemap *m)
-{
-	if (m->sites != NULL)
-		stream_sites_unref(m->sites);
-	free(m->caller);
-	m->sites = NULL;
-	m->caller = NULL;
-	m->ncaller = 0;
-}
-
-/* Room for number `no`, one that the reader has found to be a site's. */
-static int
-make_map_room(struct sitemap *m, uint32_t no)
-{
-	size_t want = m->ncaller < GROW_AT_LEAST ? GROW_AT_LEAST : m->ncaller;
-	uint64_t *grown;
-
-	while (want <= no)
-		want *= 2;
-	if (want == m->ncaller)
-		return 0;
-	grown = realloc(m->caller, want * sizeof(*grown));
-	if (grown == NULL)
-		return -ENOMEM;
-	memset(grown + m->ncaller, 0, (want - m->ncaller) * sizeof(*grown));
-	m->caller = grown;
-	m->ncaller = want;
-	return 0;
-}
-
-/* A module that the store does not take is not known. */
-static int
-learn_module(struct sitemap *m, unsigned no)
-{
-	struct reader_module got;
-	struct stream_module put;
-	unsigned stored = 0;
-	int err;
-
-	if ((err = reader_module(m->reader, no, &got)) != 0)
-		return err;
-	put = (struct stream_module){
-		.start = got.start,
-		.end = got.end,
-		.bias = got.bias,
-		.build_id_len = got.build_id_len,
-		.path = got.path,
-		.cut = got.cut,
-		.seen_ns = base_wall_ns(),
-	};
-	memcpy(put.build_id, got.build_id, got.build_id_len);
-	(void)stream_sites_put_module(m->sites, &put, &stored);
-	m->module[no] = (uint16_t)stored;
-	m->module_known[no] = true;
-	return 0;
-}
-
-/* The frames as the store has them: its numbers for their modules. */
-static int
-translate(struct sitemap *m, struct reader_site *site)
-{
-	int err;
-
-	for (unsigned i = 0; i < site->depth; i++) {
-		unsigned no = frame_module(site->frame[i]);
-
-		if (no != 0 && !m->module_known[no] &&
-		    (err = learn_module(m, no)) != 0)
-			return err;
-		site->frame[i] = frame_make(frame_pc(site->frame[i]),
-		    m->module[no]);
-	}
-	return 0;
-}
-
-/* The innermost return address, unless it could be taken for a site. */
-static uint64_t
-innermost(const struct reader_site *site)
-{
-	uint64_t pc = frame_pc(site->frame[0]);
-
-	return rec_is_site(pc) ? 0 : pc;
-}
-
-int
-sitemap_learn(struct sitemap *m, uint32_t no)
-{
-	struct reader_site site;
-	uint64_t caller;
-	uint32_t stored;
-	int err;
-
-	if ((err = reader_site(m->reader, no, &site)) != 0 ||
-	    (err = make_map_room(m, no)) != 0)
-		return err;
-	caller = innermost(&site);
-	if (m->sites != NULL) {
-		if ((err = translate(m, &site)) != 0)
-			return err;
-		if (stream_sites_put(m->sites, site.frame, site.depth,
-			site.end, &stored) == 0)
-			caller = rec_site_caller(stored);
-	}
-	m->caller[no] = SITEMAP_KNOWN | caller;
-	return 0;
 }

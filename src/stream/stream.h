@@ -1,13 +1,23 @@
 /*
- * stream: from raw bytes of memory, line or socket to records in true order,
- * and back to bytes for whoever reads them.
+ * stream: records in true order, the queues that hold them for readers, and
+ * their forms as bytes.
  *
- * Vocabulary (record.h and ring.h have more; wire/ has the messages between node
- * and page)
+ *	record.h	the two record formats
+ *	ring.h		the shared memory between a target and its keeper
+ *	queue.c		the retained queue
+ *	digest.c	its batches without the pairs within each
+ *	sites.c		the store of call stacks and modules
+ *	record.c	records as bytes
+ *	raw.c		classic records out of a damaged byte stream
+ *	types.c		names of block types and causes of loss
+ *	feed/		one target's rings, drained and put in order
+ *	wire/		messages between node and page
+ *
+ * Vocabulary (record.h and ring.h have more)
  *	keeper		the node's side of one target.
  *	ticket		a number that a record draws from the counter of its
  *			shard; an address always falls into the same shard, so
- *			its records have a true order (order.c restores it).
+ *			its records have a true order (feed/order.c restores it).
  *	data stream	a bounded queue of records with a running sequence
  *			number, from 1; ALLOCLOG is one.
  *	queue		the retained queue: the last records of a data stream,
@@ -17,41 +27,7 @@
  *	loss		records that are known to have been and are gone; they
  *			have sequence numbers too, so that
  *			next - from == count + cancelled + lost.
- *	cause		why: enum stream_cause.
- *	feed		the keeper's side of one target's shared memory: drains
- *			its rings and puts the records in order.
- *	pass		one or two rounds over all rings of a feed, or a part of
- *			one when it is to take only some.
- *	hold-back	records seen but not yet due, waiting for an earlier
- *			ticket of their shard.  They wait in the rings, whose
- *			capacity bounds them.
- *	sink		the table of functions that takes what a feed delivers.
- *			This room knows nothing of what is behind it.
- *
- * Example: a keeper
- *	struct stream_feed *feed;
- *	int fds[2];
- *	stream_feed_new(&feed, fds, false, &sink, session);
- *	... send fds to the target, close them ...
- *	n = stream_feed_pass(feed, now_ms);	n records went to sink->records
- *	if (n == -EPROTO)			the target lied: CORRUPT
- *		stream_feed_free(feed);
- *
- * Example: a keeper that can be replaced at any instruction
- *	stream_feed_new_kept(&feed, fds, false, &sink, session);
- *	stream_feed_hold(feed);
- *	stream_feed_save(feed, state) and so on, as below
- *	... send fds[0] and fds[1] to the target, keep fds[0] and fds[2] where
- *	    they outlive this process ...
- *	n = stream_feed_pass(feed, now_ms);
- *	if (stream_feed_save(feed, state)) {
- *		stream_queue_commit(q, slot);
- *		... make that slot the one that counts ...
- *		stream_feed_commit(feed);
- *	}
- * and in the process that comes after it, with kept memory opened
- *	stream_queue_resume(&q, STREAM_QUEUE_RECORDS, kept, slot);
- *	stream_feed_resume(&feed, fds, state, &sink, session);
+ *	cause		why records are lost: enum stream_cause.
  *
  * Example: the retained queue
  *	stream_queue_new(&q, STREAM_QUEUE_RECORDS);
@@ -69,9 +45,9 @@
 #include "record.h"
 #include "ring.h"
 
-struct kept;			/* base/kept.h */
+struct pmem;			/* base/pmem.h */
 
-/* --- causes of loss ----------------------------------------------------- */
+/* --- causes of loss (types.c) --------------------------------------------- */
 
 enum stream_cause {
 	STREAM_RING_FULL = 1,		/* the target had no room for it */
@@ -80,58 +56,55 @@ enum stream_cause {
 	STREAM_CORRUPT = 4,		/* made no sense */
 	STREAM_RESTART = 5,		/* the keeper was restarted */
 	STREAM_LINK = 6,		/* the link dropped it */
-	STREAM_SAMPLE_FULL = 7,		/* the target could not remember the block as sampled: its free will not be told either */
-	STREAM_OTHER = 8,		/* never sent: a node named a cause that is none of these */
+	STREAM_SAMPLE_FULL = 7,		/* the target had no room to remember a sampled block; its free is lost too */
+	STREAM_OTHER = 8,		/* a cause that this version does not know; never sent */
 	STREAM_CAUSES			/* one more than the last */
 };
 
 /* "ring full", "overwritten", ...  A static string; "?" for no cause. */
 const char *stream_cause_text(unsigned cause);
 
-/* --- types -------------------------------------------------------------- */
+/* --- types of blocks (types.c) -------------------------------------------- */
 
 struct stream_type {
 	uint8_t code;
 	char name[8];		/* as the page's DESCR shows it */
-	char text[41];		/* a description in plain words */
+	char text[41];		/* description */
 };
 
 /*
- * A stream's own table of (code, name, description), for the types of blocks.
- * A block whose code has no name here is of an illegal type: it is counted,
- * and shown all the same.  The codes of free records say how a block was
- * freed; no block is of such a type, so they are not legal here.
+ * A stream's own table of block types.  A block whose code has no name here is
+ * of an illegal type: it is counted, and shown all the same.  The codes of free
+ * records say how a block was freed and are not legal here.
  */
 struct stream_types {
 	struct stream_type by_code[256];	/* name "" : not legal */
 };
 
 /*
- * Fills the table that streams of ours begin with: the note's types, the
- * node's own, malloc's and new's.  The API's codes are not legal before
- * their program has named them.
+ * The table that streams of ours begin with: the note's types, the node's own,
+ * malloc's and new's.  A program adds codes of the API by naming them.
  */
 void stream_types_init(struct stream_types *);
-/* The four types of the 2004 note and no more. */
+/* The four types of the 2004 note alone. */
 void stream_types_init_classic(struct stream_types *);
 /*
- * Adds or renames one of the API's codes; name and text (NULL: none) are
- * copied as they are and clipped to whole characters.  -EINVAL for any other
- * code and for an empty name.
+ * Adds or renames one of the API's codes; copies name and text (NULL: none),
+ * clipped to whole characters.  -EINVAL for any other code and an empty name.
  */
 int stream_types_name(struct stream_types *, unsigned code, const char *name,
     const char *text);
 /* The legal codes, a bit each: bit code % 8 of byte code / 8. */
 void stream_types_legal(const struct stream_types *, uint8_t legal[32]);
 
-/* --- classic records ---------------------------------------------------- */
+/* --- records as bytes (record.c) ------------------------------------------ */
 
 /*
  * A classic record from 16 bytes: address, size, flags and type go into the
  * words of a wide one, the time into *ms as milliseconds since 1970 of the
- * node's own clock (BCD has no zone).  -EILSEQ when the high nibble of rFlag
- * is neither A nor F or the BCD is no date: a bad record, to be counted.  The
- * low nibble is opaque in a classic stream and kept as it is.
+ * node's own clock (BCD has no zone).  The low nibble of rFlag is kept as it
+ * is.  -EILSEQ for a bad record: the high nibble is neither A nor F, or the BCD
+ * is no date.
  */
 int stream_classic_decode(const uint8_t in[REC_CLASSIC_SIZE], struct rec *,
     int64_t *ms);
@@ -144,17 +117,96 @@ int stream_classic_decode(const uint8_t in[REC_CLASSIC_SIZE], struct rec *,
 int stream_classic_encode(const struct rec *, int64_t ms,
     uint8_t out[REC_CLASSIC_SIZE]);
 
-/* Wide records to and from their little-endian wire form, n of them. */
+/* n wide records to and from their little-endian form. */
 void stream_wide_encode(const struct rec *, size_t n, uint8_t *out);
 void stream_wide_decode(const uint8_t *in, size_t n, struct rec *);
 
-/* --- the retained queue ------------------------------------------------- */
+/* --- classic records out of a damaged byte stream (raw.c) ------------------ */
+
+/*
+ * From a serial line, a pipe or a file.  A classic record has no mark where it
+ * begins and no checksum.  It looks valid when its high nibble is A or F and its
+ * time is a date; beyond that its neighbours tell: records follow each other
+ * without a gap, and their times go on.
+ *
+ * Vocabulary
+ *	run	RAW_RUN valid records in a row, each at the time of the one
+ *		before or later; after a slip, by a day at most.
+ *	locked	the next record begins where the last one ended.
+ *	slip	the loss of the lock: bytes are skipped until a run begins.  So
+ *		are those before the first run, but for the end of a record that
+ *		began before ours.
+ *	doubt	a byte too many or too few inside a record leaves its end looking
+ *		like a whole record with another address.  So the first record
+ *		after a slip may be wrong, and the time of the last one before.
+ *	alone	a run at no time soon after the last record's (RAW_AHEAD_MS)
+ *		counts only where no other alignment has one.
+ *	quiet	nothing came for a while: the last record needs no successor.
+ *
+ * A record is believed when it adjoins a believed one and is followed by a
+ * record or by quiet.  In doubt an allocation is left out, for the block may not
+ * be there; a free is taken, for without it a freed block would stay listed.  A
+ * record that is the same as the one before was sent twice and is skipped.
+ *
+ * Known limits: bytes that are changed in place and still make a date, and a
+ * loss whose length is a multiple of 16, are not noticed.
+ *
+ *	raw_init(&r, true);
+ *	while ((n = read(fd, buf, sizeof buf)) > 0)
+ *		raw_put(&r, buf, n, take, arg);
+ *	raw_end(&r, take, arg);
+ *
+ * At any time bytes == 16 * records + skipped + held.
+ */
+#define RAW_RUN 3
+#define RAW_AHEAD_MS (60 * 60 * 1000)
+#define RAW_HELD (2 * (RAW_RUN + 1) * REC_CLASSIC_SIZE)	/* enough for any decision */
+
+struct raw_counts {
+	uint64_t bytes;			/* received */
+	uint64_t records;		/* taken */
+	uint64_t skipped;		/* bytes that are in no record */
+	uint64_t slips;			/* losses of the lock, or of its first search */
+	uint64_t doubled;		/* records skipped as repeated */
+	uint64_t left_out;		/* allocations in doubt; their bytes are skipped ones */
+};
+
+struct raw {
+	uint8_t buf[RAW_HELD];
+	size_t held;			/* bytes in buf, not yet decided on */
+	bool locked;
+	bool adjoins;			/* buf begins where a believed record or the stream began */
+	bool lost;			/* the slip that skips now has been counted */
+	size_t spare;			/* bytes that may be skipped before the first lock */
+	bool timed;			/* some record was believed; ms is valid */
+	int64_t ms;			/* of the last believed record */
+	uint8_t last[REC_CLASSIC_SIZE];	/* record taken; zeroes: none */
+	struct raw_counts n;
+};
+
+/* Takes a record that is believed. */
+typedef void (*raw_take_fn)(void *arg, const uint8_t rec[REC_CLASSIC_SIZE]);
+
+/*
+ * aligned: the first byte begins a record.  Otherwise the stream had begun
+ * before, and its first record is as after a slip.
+ */
+void raw_init(struct raw *, bool aligned);
+void raw_put(struct raw *, const uint8_t *, size_t n, raw_take_fn, void *arg);
+
+/* Nothing has come for a while: takes what is certain by now. */
+void raw_quiet(struct raw *, raw_take_fn, void *arg);
+
+/* The end: as quiet, and skips the rest.  Another, aligned stream may begin. */
+void raw_end(struct raw *, raw_take_fn, void *arg);
+
+/* --- the retained queue (queue.c) ----------------------------------------- */
 
 #define STREAM_QUEUE_RECORDS (1u << 18)
 
 /*
- * Gaps remembered apart.  When there are more, the oldest one and what lies
- * before it have left the queue, as if overwritten.
+ * The most gaps in a queue.  When there are more, the oldest gap and all before
+ * it leave the queue, as if overwritten.
  */
 #define STREAM_QUEUE_LOSSES 1024
 
@@ -173,74 +225,69 @@ int stream_queue_new(struct stream_queue **, uint32_t records);
 void stream_queue_free(struct stream_queue *);
 
 /*
- * One whose records lie in kept memory, which has to be there as long as it
- * is.  -ENOMEM, -EINVAL; -ENOMEM also for no room for two more pieces.
+ * A queue whose records lie in persistent memory, which must outlive it.
+ * -EINVAL; -ENOMEM, also when there is no room for two more pieces.
  */
-int stream_queue_new_kept(struct stream_queue **, uint32_t records,
-    struct kept *);
+int stream_queue_new_persistent(struct stream_queue **, uint32_t records,
+    struct pmem *);
 /*
- * Writes what the next process has to know into slot 0 or 1.  A process that
- * dies while it does has spoilt that slot: the caller uses them in turn and
- * knows which is whole.
+ * Writes the queue's state into slot 0 or 1.  A process that dies meanwhile has
+ * spoilt that slot: the caller uses them in turn and knows which is whole.
  */
 void stream_queue_commit(struct stream_queue *, unsigned slot);
 /*
  * The queue of a process that has died, as it was when that slot was committed.
- * What was put after that does not exist, and has overwritten as many of the
- * oldest as it was: exactly those are gone.  -EINVAL when nothing that can be
- * stands there, -ENOMEM.
+ * Records put after that are gone, and so are as many of the oldest as they had
+ * overwritten.  -EINVAL for an impossible state, -ENOMEM.
  */
 int stream_queue_resume(struct stream_queue **, uint32_t records,
-    struct kept *, unsigned slot);
+    struct pmem *, unsigned slot);
 
 /*
- * The first record will have this number instead of 1: the stream of a forked
- * child goes on from its parent's.  Only before anything was put or lost.
+ * The first record gets this number instead of 1: the stream of a forked child
+ * goes on from its parent's.  Only before anything was put or lost.
  */
 void stream_queue_start_at(struct stream_queue *, uint64_t seq);
 
-/* Appends; the oldest fall out.  Never fails. */
+/* Appends; the oldest fall out. */
 void stream_queue_put(struct stream_queue *, const struct rec *, size_t n);
 /*
  * The next `count` sequence numbers are lost by `cause`.  Sequence numbers
- * saturate at 2^62, whatever a target claims to have lost.
+ * saturate at 2^62.
  */
 void stream_queue_lose(struct stream_queue *, unsigned cause, uint64_t count);
 
-uint64_t stream_queue_next(const struct stream_queue *);	/* of the next record to come */
+uint64_t stream_queue_next(const struct stream_queue *);	/* number of the next record */
 uint64_t stream_queue_oldest(const struct stream_queue *);	/* still readable */
 
 /*
  * Copies up to max records from sequence `from` on, oldest first, their
- * sequence numbers into seqs (max of them, or NULL).  What `from` asks for and
- * the queue no longer has is counted in range->lost[STREAM_OVERWRITTEN].  A
- * `from` beyond next reads nothing, at stream_queue_next().  Returns the
- * number copied; always range->next - range->from == that + all lost.
+ * sequence numbers into seqs (max of them, or NULL).  Records that have left the
+ * queue count in range->lost[STREAM_OVERWRITTEN].  A `from` beyond next reads
+ * nothing, at stream_queue_next().  Returns the number copied; always
+ * range->next - range->from == that + all lost.
  */
 size_t stream_queue_read(const struct stream_queue *, uint64_t from,
     struct rec *out, uint64_t *seqs, size_t max, struct stream_range *);
 
-/*
- * One record by its sequence number, borrowed until the next put; NULL if it
- * is lost or no longer held.
- */
+/* One record, borrowed until the next put; NULL if lost or no longer held. */
 const struct rec *stream_queue_at(const struct stream_queue *, uint64_t seq);
 
-/* --- the digest ---------------------------------------------------------- */
+/* --- the digest (digest.c) ------------------------------------------------- */
 
 /*
- * What is left of the batches of a data stream when the pairs within each are
- * left out, for readers that want no more: it goes back further than the queue
- * and takes less to read.  A batch is had whole or not at all, so that nobody
- * gets the allocation of a pair and not its free; a reader that stands within
- * one reads on in the queue.  Belongs to one thread.
+ * The batches of a data stream without the pairs within each, for readers that
+ * do not want pairs: it goes back further than the queue and is faster to read.
+ * A batch is read whole or not at all, so that nobody gets the allocation of a
+ * pair without its free; a reader whose cursor is within one reads on in the
+ * queue.  Belongs to one thread.
  */
 struct stream_digest;
 
 #define STREAM_DIGEST_RECORDS (1u << 17)
 #define STREAM_DIGEST_BATCHES (1u << 12)
-#define STREAM_DIGEST_MOST 512		/* records left of a batch that is kept */
-#define STREAM_DIGEST_FEW 128		/* so few are kept in any case: they would be a gap */
+#define STREAM_DIGEST_MOST 512		/* records of one batch */
+#define STREAM_DIGEST_FEW 128		/* so few are always stored */
 
 struct stream_digest_entry {
 	struct rec rec;
@@ -251,8 +298,8 @@ struct stream_digest_entry {
 /* A batch: records [seq, end) of the stream. */
 struct stream_digest_batch {
 	uint64_t seq, end;
-	uint64_t entry;		/* the first that is left; private */
-	unsigned n;		/* that are left */
+	uint64_t entry;		/* of its first record; private */
+	unsigned n;		/* records in no pair */
 };
 
 /* -ENOMEM. */
@@ -260,33 +307,31 @@ int stream_digest_new(struct stream_digest **);
 void stream_digest_free(struct stream_digest *);
 
 /*
- * Records [seq, seq + n), those left out with a bit in left_out.  Nothing is
- * kept of a batch of which more than half (and STREAM_DIGEST_FEW), or more than
- * STREAM_DIGEST_MOST, are left.  tag (NULL: all are 0) tells the tag of each
- * that is kept.
+ * Adds the batch [seq, seq + n) but for records with a bit in left_out.  Stores
+ * nothing of a batch with more than STREAM_DIGEST_MOST others, or more than half
+ * and STREAM_DIGEST_FEW.  tag (NULL: all are 0) returns each stored record's.
  */
 void stream_digest_put(struct stream_digest *, uint64_t seq,
     const struct rec *, size_t n, const uint64_t *left_out,
     uint16_t (*tag)(const void *arg, uint64_t seq), const void *arg);
 
-/* The first batch that begins at `from` or later; false when none is kept. */
+/* The first batch that begins at `from` or later; false if there is none. */
 bool stream_digest_find(const struct stream_digest *, uint64_t from,
     struct stream_digest_batch *);
 
-/* Record i of those left of a batch; borrowed until the next put. */
+/* Record i of a batch; borrowed until the next put. */
 const struct stream_digest_entry *stream_digest_at(
     const struct stream_digest *, const struct stream_digest_batch *,
     unsigned i);
 
-/* --- sites: call stacks, kept once --------------------------------------- */
+/* --- sites: the store of call stacks (sites.c) ----------------------------- */
 
 /*
- * The stacks and modules of one family of process images: an image and the
- * children that it forked, whose heaps hold each other's blocks.  Numbered
- * from 1 in an order of its own: a target's numbers are put into these as its
- * records are drained (stream_feed_sites()), so nothing that a target writes
- * later changes what is in here.  Shared by counting references; one thread at
- * a time.
+ * The stacks and modules of an image and the children that it forked, whose
+ * heaps hold each other's blocks.  Numbered from 1 in an order of its own: a
+ * target's numbers are translated as its records are drained
+ * (stream_feed_sites()), so nothing that a target writes later changes the
+ * store.  Shared by counting references; one thread at a time.
  */
 struct stream_sites;
 
@@ -299,7 +344,7 @@ struct stream_module {
 	uint64_t bias;		/* address minus the address in its file's tables */
 	unsigned build_id_len;	/* 0: has none */
 	uint8_t build_id[32];
-	const char *path;	/* "" the program itself, as long as nobody knows better; outside text */
+	const char *path;	/* outside text; "" the program itself, unless its path is set */
 	bool cut;		/* path is not all of it */
 	int64_t seen_ns;	/* wall clock when it was first put; 0 not known */
 };
@@ -312,290 +357,45 @@ struct stream_site {
 
 int stream_sites_new(struct stream_sites **);	/* with one reference */
 /*
- * One in kept memory, which has to be there until the last reference is gone.
- * It only ever grows, so there is nothing to commit: the next process finds
- * all that was put, under the numbers that were given.  Of what was being put
- * when a process died there is nothing.  It takes some 100 MiB of address space,
- * and memory as it fills.
+ * A store in persistent memory, which must outlive its last reference.  It only
+ * grows, so there is nothing to commit: a successor finds every stack and module
+ * under its number, but for one that was being put.  Takes some 100 MiB of
+ * address space, and memory as it fills.
  */
-int stream_sites_new_kept(struct stream_sites **, struct kept *);
+int stream_sites_new_persistent(struct stream_sites **, struct pmem *);
 /* -EINVAL for what no process of ours has left there; -ENOMEM. */
-int stream_sites_resume(struct stream_sites **, struct kept *);
+int stream_sites_resume(struct stream_sites **, struct pmem *);
 void stream_sites_ref(struct stream_sites *);
 void stream_sites_unref(struct stream_sites *);
 
 /*
- * The number of a stack, of a module: the one it has if it is known already.
- * The content is copied.  -ENOMEM; -ENOSPC when the table, or kept memory for
- * paths, is full.
+ * The number of a stack, of a module, added if need be; the content is copied.
+ * -ENOMEM; -ENOSPC when the table, or persistent memory for paths, is full.
  */
 int stream_sites_put(struct stream_sites *, const uint64_t *frame,
     unsigned depth, enum ring_end end, uint32_t *no);
 int stream_sites_put_module(struct stream_sites *,
     const struct stream_module *, unsigned *no);
 /*
- * What became known of a module later: its path, all of it.  Who puts it as
- * the target told it gets the same number still.  -EINVAL for a number that
- * there is not, -ENOMEM, -ENOSPC.
+ * Sets a module's full path when it has become known.  The module as the target
+ * tells it still has the same number.  -EINVAL for an unknown number, -ENOMEM,
+ * -ENOSPC.
  */
 int stream_sites_set_path(struct stream_sites *, unsigned no,
     const char *path);
 
-/* False when there is none of that number.  Borrowed until the next put. */
+/* False for an unknown number.  Borrowed until the next put. */
 bool stream_sites_get(const struct stream_sites *, uint32_t no,
     struct stream_site *);
 bool stream_sites_get_module(const struct stream_sites *, unsigned no,
     struct stream_module *);
-/* How many there are: numbers go up to this. */
+/* The highest number. */
 uint32_t stream_sites_count(const struct stream_sites *);
 unsigned stream_sites_modules(const struct stream_sites *);
-/* Bytes that it takes, shared out among those who hold a reference. */
+/* Bytes of memory, divided by the number of references. */
 size_t stream_sites_memory(const struct stream_sites *);
 
 /* "the stack is whole", "no more were asked for", ...; "?" for none. */
 const char *stream_end_text(unsigned end);
-
-/* --- the feed: one target's rings, in order ----------------------------- */
-
-struct stream_feed;
-
-#define STREAM_SINK_MAX 4096	/* records in one call */
-
-/* What it does ends in the keeper's tables: no feed is saved or armed from here. */
-struct stream_sink {
-	/* n records in true order; `near_ms` widens their milliseconds. */
-	void (*records)(void *arg, const struct rec *, size_t n,
-	    int64_t near_ms);
-	/* A control record of a thread, in its place among that thread's own. */
-	void (*control)(void *arg, const struct rec *, int64_t near_ms);
-	/* `count` records are lost by `cause`, from here on the list may lie. */
-	void (*lost)(void *arg, unsigned cause, uint64_t count);
-};
-
-/* Numbers about a feed, for the diagnostics. */
-struct stream_feed_counts {
-	uint64_t records;	/* delivered to the sink */
-	uint64_t held;		/* held back now */
-	uint64_t held_max;
-	uint64_t owed;		/* tickets skipped and still expected */
-	uint64_t late;		/* owed records that turned up */
-	uint64_t far_addresses;
-	uint64_t lost[STREAM_CAUSES];
-	unsigned rings;		/* in use */
-	uint64_t sites_full;	/* events whose stack the target or the store had no room for */
-	uint64_t walks;		/* events whose stack the target had to walk, not recognised */
-	uint64_t pairs;		/* allocations and their frees that shared a record */
-	uint64_t marks_untold;	/* marks that a dormant target was to make */
-	uint64_t dormant;	/* records dropped because they were made while the target was dormant */
-	bool joined;		/* the target has mapped them: silence means no events */
-};
-
-/*
- * Makes and seals both areas and maps them.  fds[0] is the ring area, fds[1]
- * the keeper area: the caller sends them to the target and closes them.
- * `no_wait`: producers drop at once when a ring is full.
- * -ENOMEM, -EMFILE, or what memfd_create(2) and mmap(2) say.
- */
-int stream_feed_new(struct stream_feed **, int fds[2], bool no_wait,
-    const struct stream_sink *, void *arg);
-
-/* --- a feed that outlives its keeper -------------------------------------- */
-
-/*
- * A feed that another process can go on with.  fds[0] is the ring area, fds[1]
- * the keeper area as the target gets it: the caller sends these.  fds[0] and
- * fds[2], the keeper area as it was made, are what stream_feed_resume() wants.
- * All three are the caller's, who closes them, and keeps fds[2] from the target.
- *
- * The next keeper must be able to write the keeper area, so it is not sealed
- * against new writable mappings as stream_feed_new()'s is.  fds[1] is open for
- * reading alone, and the system maps nothing writable of it.  Through /proc it
- * can be opened for writing by no other user: the file's mode is 0400.  A
- * process of the keeper's own user could change that first; it could trace the
- * keeper as well, so nothing is lost by it, and as a keeper reads nothing of
- * this area while it drains, whoever does harms his own stream only.
- *
- * As stream_feed_new(); also what open(2) says, where there is no /proc.
- */
-int stream_feed_new_kept(struct stream_feed **, int fds[3], bool no_wait,
-    const struct stream_sink *, void *arg);
-
-/*
- * Room is given back to producers by stream_feed_commit() alone from now on.
- * Before the first pass; a feed that was resumed is on hold already.  The first
- * state is wanted before the descriptors are sent, or there is nothing to go on
- * from yet.
- */
-void stream_feed_hold(struct stream_feed *);
-
-/*
- * Bytes of a state: some MiB of address space, of which some 20 KiB are
- * written as a rule, and more only as far as a target has threads that are
- * stopped in flight.
- */
-size_t stream_feed_state_size(void);
-
-/*
- * Writes what the next process has to know into the caller's memory, aligned
- * for 64-bit words; whether it is whole if a process dies meanwhile is for the
- * caller to know.  False, and nothing is written, for a feed that is dead, and
- * in the middle of a round (stream_feed_is_behind()) where more than tickets of
- * single records is under way.
- *
- * A state holds until the next one has been committed: what a feed delivers
- * after it, it delivers again when it is resumed from there.
- */
-bool stream_feed_save(struct stream_feed *, void *state);
-
-/* What was saved last is where it is safe: gives back the room behind it. */
-void stream_feed_commit(struct stream_feed *);
-
-/*
- * Goes on exactly where a state was saved by a feed that is no more.  It was
- * committed, or at least no other one has been since; it counts as committed
- * now.  The descriptors stay the caller's, also on success; the state is not
- * looked at any more.  stream_feed_sites() is wanted as for a new feed.
- *
- * An arming or disarming that was not saved has had its effect on the target
- * and cannot be undone: the feed is then resumed disarmed, whatever it was, and
- * stream_feed_is_armed() says so.  What had been asked for is asked for still.
- *
- * -EINVAL for areas that are not ours (seals and sizes are checked) and for a
- * state that cannot be, as of another build; -ESTALE when room behind it has
- * been given back; -EPROTO when the target has spoilt the records that it
- * speaks of; -ENOMEM, and then it may be tried again.  On failure nothing has
- * changed for the target, which is told by stream_feed_abandon() if nobody will
- * take it over.
- */
-int stream_feed_resume(struct stream_feed **, const int fds[2],
-    const void *state, const struct stream_sink *, void *arg);
-
-/* Whether the target has been told to log. */
-bool stream_feed_is_armed(const struct stream_feed *);
-
-/* Unmaps and frees and tells the target nothing: another process goes on. */
-void stream_feed_leave(struct stream_feed *);
-
-/*
- * Which of the two that stream_feed_resume() wants a descriptor is: 0 or 1, or
- * -EINVAL for neither.
- */
-int stream_feed_area(int fd);
-
-/*
- * Tells the target of these areas, whose keeper has died and has no successor,
- * that nobody drains them: producers wait no more.  -EINVAL for other areas.
- */
-int stream_feed_abandon(const int fds[2]);
-
-/*
- * Where the stacks of this target are put; the feed takes a reference.  What
- * it delivers has the store's numbers; a stack that the store has no room for
- * is delivered as its innermost return address.  Before the first pass.
- */
-void stream_feed_sites(struct stream_feed *, struct stream_sites *);
-
-/* Asks the target for stacks: frames of each, and whether frees have them too. */
-void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
-
-/*
- * Asks the target for a record of each event: no allocation and its free share
- * one, and so what is held is known at each event.  Before the descriptors are
- * sent.
- */
-void stream_feed_want_apart(struct stream_feed *, bool apart);
-
-/*
- * Asks the target to log one allocation in `period` bytes, and its free; 0:
- * every one.  Before the descriptors are sent.
- */
-void stream_feed_want_sample(struct stream_feed *, uint64_t period);
-
-/*
- * Tells the target what has been seen of its sandbox: see "locked" in ring.h.
- * RING_SANDBOX_UNKNOWN until the first time.  looks counts those at all of its
- * threads since its hello, this one too: by the count, and by nothing that has a
- * clock, a target tells a look from what it did before or after it.
- */
-void stream_feed_sandbox(struct stream_feed *, enum ring_sandbox,
-    uint64_t looks);
-
-/*
- * Arms the target, or sends it to sleep; a feed is born armed.  What it is
- * already it stays, and nothing happens.
- *
- * A thread may have looked at the word long before it publishes, so records
- * come from a dormant target too: they are drained, dropped and counted, and so
- * are its losses.  To arm sets the word and then publishes a new millisecond.
- * Records that have an older one are from before the arming and are dropped
- * also later: the block may have been freed while nobody logged.  Who has read
- * the new one finds the word set when he frees.  So
- *
- *	an allocation that begins after this has returned is delivered;
- *	the free of one that has been delivered is delivered too;
- *	other frees may be, also of blocks from before: those are the list's
- *	affair (since_click).
- *
- * Control records are delivered in any state.  The pass goes on in any state,
- * or producers that wait for room would wait in vain.
- */
-void stream_feed_arm(struct stream_feed *, bool armed, int64_t now_ms);
-
-/* --- its passes ----------------------------------------------------------- */
-
-/* Tells waiting producers that nobody drains any more, unmaps, frees. */
-void stream_feed_free(struct stream_feed *);
-
-/* Tickets of a forked child's shards begin where its parent's stood. */
-void stream_feed_start_at(struct stream_feed *,
-    const uint32_t tickets[REC_SHARDS]);
-
-/*
- * One pass: publishes now_ms, reads the in-flight words, then all heads, then
- * drains; delivers what is due, in order.  When something is not due, or a
- * ticket is owed, it does so once more: what the first round has seen is then
- * delivered whatever is missing.  At most two capacities of each ring.  Returns
- * the number of records delivered (INT_MAX at most), or -EPROTO when the target
- * wrote what no producer writes (-ENOMEM when the keeper itself is out of
- * memory): the feed is then dead, its producers wait no more, and it only
- * repeats that.
- */
-int stream_feed_pass(struct stream_feed *, int64_t now_ms);
-
-/*
- * The same, but it leaves off after about `max` records.  The next pass goes on
- * from there before it looks for more; until then the feed is behind.
- */
-int stream_feed_pass_some(struct stream_feed *, int64_t now_ms, uint64_t max);
-bool stream_feed_is_behind(const struct stream_feed *);
-
-/*
- * The target is gone and nothing more will come: drains to the end, applies
- * all that is held back, counts tickets that never came as
- * STREAM_WRITER_DIED, also those passed over that a thread still had in flight.
- * Returns as stream_feed_pass().
- */
-int stream_feed_finish(struct stream_feed *, int64_t now_ms);
-
-/* Publishes the millisecond without draining: the heartbeat of an idle keeper. */
-void stream_feed_beat(struct stream_feed *, int64_t now_ms);
-
-/*
- * Sleeps until a ring is a quarter full or timeout_ms has passed; for the
- * keeper's helper thread.  0 rung, -ETIMEDOUT; may be called beside a pass of
- * another thread, until stream_feed_free().
- */
-int stream_feed_wait_bell(struct stream_feed *, int timeout_ms);
-
-const struct stream_feed_counts *stream_feed_counts(struct stream_feed *);
-
-/*
- * The next ticket due of each shard, REC_SHARDS of them; borrowed until asked
- * again.
- */
-const uint32_t *stream_feed_due(struct stream_feed *);
-
-/* True when the record drew its ticket at or after the cut; false without one. */
-bool stream_after_cut(const struct rec *, const uint32_t cut[REC_SHARDS]);
 
 #endif

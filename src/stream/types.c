@@ -1,5 +1,5 @@
 /*
- * What codes are called: block types, causes of loss.
+ * Names of block types and of causes of loss.
  */
 #include "../base/base.h"
 #include "stream.h"
@@ -51,13 +51,13 @@ stream_types_init(struct stream_types *types)
 	add_all(types, own_types, BASE_NELEM(own_types));
 }
 
-/* Copies what fits of `from`, without cutting a character in two. */
+/* Copies whole characters that fit, and zeros behind them. */
 static void
 copy_text(char *out, size_t cap, const char *from)
 {
 	size_t len = 0;
 
-	base_append(out, cap, &len, "%s", from);
+	base_append_text(out, cap, &len, from);
 	memset(out + len, 0, cap - len);
 }
 

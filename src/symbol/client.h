@@ -15,7 +15,6 @@
 
 #include "../base/base.h"
 #include "../base/hashmap.h"
-#include "../base/intern.h"
 
 /* --- a child -------------------------------------------------------------- */
 

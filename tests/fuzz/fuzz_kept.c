@@ -14,9 +14,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "../../src/base/kept.h"
+#include "../../src/base/pmem.h"
 #include "../../src/blklist/blklist.h"
-#include "../../src/stream/stream.h"
+#include "../../src/stream/feed/feed.h"
 #include "fuzz.h"
 
 #define BLOCKS 512		/* aRecMax */
@@ -85,34 +85,34 @@ spoil_file(struct input *in, int fd)
 	}
 }
 
-static struct kept *
+static struct pmem *
 make(void)
 {
-	struct kept *kept;
+	struct pmem *kept;
 
-	claim(kept_new(&kept, "fuzz", 0) == 0, "there is memory");
+	claim(pmem_new(&kept, "fuzz", 0) == 0, "there is memory");
 	return kept;
 }
 
 /* The process is dead: what it mapped is gone, the file is not. */
 static int
-left_by(struct kept *kept)
+left_by(struct pmem *kept)
 {
-	int fd = dup(kept_fd(kept));
+	int fd = dup(pmem_fd(kept));
 
 	claim(fd >= 0, "there are descriptors");
-	kept_free(kept);
+	pmem_free(kept);
 	return fd;
 }
 
-static struct kept *
+static struct pmem *
 open_spoilt(struct input *in, int fd)
 {
-	struct kept *kept;
+	struct pmem *kept;
 	int r;
 
 	spoil_file(in, fd);
-	r = kept_open(&kept, fd);
+	r = pmem_open(&kept, fd);
 	claim(r == 0 || r == -EINVAL, "memory is opened, or is none");
 	return r == 0 ? kept : NULL;
 }
@@ -169,12 +169,12 @@ static void
 fuzz_list(struct input *in, unsigned many)
 {
 	static const struct blklist_info info = { .name = "RX" };
-	struct kept *kept = make();
+	struct pmem *kept = make();
 	struct blklist *l;
 	unsigned at = 3 * many, more = take8(in) % 100, slot = many & 1;
 	int r;
 
-	claim(blklist_new_kept(&l, BLOCKS, kept) == 0 &&
+	claim(blklist_new_persistent(&l, BLOCKS, kept) == 0 &&
 	    blklist_remember(l, REMEMBERED) == 0, "a list is made");
 	apply_all(l, 0, at / 2);
 	blklist_info_intern(l, &info);
@@ -198,7 +198,7 @@ fuzz_list(struct input *in, unsigned many)
 		look_at_list(l);
 		blklist_free(l);
 	}
-	kept_free(kept);
+	pmem_free(kept);
 }
 
 /* --- the queue --------------------------------------------------------------- */
@@ -240,12 +240,12 @@ read_queue(const struct stream_queue *q)
 static void
 fuzz_queue(struct input *in, unsigned many)
 {
-	struct kept *kept = make();
+	struct pmem *kept = make();
 	struct stream_queue *q;
 	unsigned slot = many & 1;
 	int r;
 
-	claim(stream_queue_new_kept(&q, RECORDS, kept) == 0, "one is made");
+	claim(stream_queue_new_persistent(&q, RECORDS, kept) == 0, "one is made");
 	fill_queue(q, many);
 	stream_queue_commit(q, slot);
 	fill_queue(q, take8(in) % 64);
@@ -263,7 +263,7 @@ fuzz_queue(struct input *in, unsigned many)
 		read_queue(q);
 		stream_queue_free(q);
 	}
-	kept_free(kept);
+	pmem_free(kept);
 }
 
 /* --- stacks -------------------------------------------------------------------- */
@@ -320,11 +320,11 @@ look_at_sites(const struct stream_sites *s)
 static void
 fuzz_sites(struct input *in, unsigned many)
 {
-	struct kept *kept = make();
+	struct pmem *kept = make();
 	struct stream_sites *s;
 	int r;
 
-	claim(stream_sites_new_kept(&s, kept) == 0, "one is made");
+	claim(stream_sites_new_persistent(&s, kept) == 0, "one is made");
 	fill_modules(s);
 	fill_sites(s, 0, many);
 	stream_sites_unref(s);
@@ -340,7 +340,7 @@ fuzz_sites(struct input *in, unsigned many)
 		look_at_sites(s);
 		stream_sites_unref(s);
 	}
-	kept_free(kept);
+	pmem_free(kept);
 }
 
 /* --- a feed ---------------------------------------------------------------------- */
@@ -442,7 +442,7 @@ fuzz_feed(struct input *in, unsigned many)
 	int fds[3], r;
 
 	memset(ticket, 0, sizeof(ticket));
-	claim(state != NULL && stream_feed_new_kept(&feed, fds, false, &sink,
+	claim(state != NULL && stream_feed_new_persistent(&feed, fds, false, &sink,
 	    NULL) == 0, "a feed is made");
 	stream_feed_hold(feed);
 	area = mmap(NULL, RING_ALIGN(ring_area_size()), PROT_READ | PROT_WRITE,
@@ -459,7 +459,7 @@ fuzz_feed(struct input *in, unsigned many)
 	(void)stream_feed_pass(feed, 1500);
 	if (stream_feed_save(feed, state))
 		stream_feed_commit(feed);
-	stream_feed_leave(feed);
+	stream_feed_detach(feed);
 	spoil_state(in, state, size);
 	spoil_file(in, fds[0]);
 	r = stream_feed_resume(&feed, (const int[]){ fds[0], fds[2] }, state,

@@ -5,7 +5,6 @@
  * Claims: whatever comes, bytes are records, skipped or held; what is taken is
  * a valid record that stands in the bytes, in their order; little is held.
  */
-#include "../../src/stream/raw.h"
 #include "../../src/stream/stream.h"
 #include "fuzz.h"
 

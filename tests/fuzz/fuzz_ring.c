@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "../../src/stream/stream.h"
+#include "../../src/stream/feed/feed.h"
 #include "fuzz.h"
 #include "fuzz_ring.h"
 

@@ -17,6 +17,6 @@ rule "10 x $of_cuts events, connections cut at any byte" sums "$of_cuts" session
 rule "2 x $of_kills events, nodes and pages killed at any point" \
     sums "$of_kills" session restart
 rule "6 x $of_points points at which a list's process is killed" \
-    sums "$of_points" blklist_kept blklist_kept
+    sums "$of_points" blklist_persistent blklist_persistent
 
 say_result

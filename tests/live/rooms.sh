@@ -5,7 +5,8 @@ set -u
 
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
-rooms='base stream stream/wire alloclog/unwind alloclog/produce alloclog filter allocp blklist symbol
+rooms='base stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog filter
+allocp blklist blklist/indexed symbol
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
 nodes/keeper nodes/self_watch nodes/arrivals nodes/images nodes/takeover

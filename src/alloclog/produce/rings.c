@@ -249,7 +249,7 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->looked_ms = 0;
 	p->bell_at = head + capacity / 4;
 	p->stalled = 0;
-	p->pair_below = atomic_load_explicit(&j->keeper->apart,
+	p->pair_below = atomic_load_explicit(&j->keeper->no_pairs,
 	    memory_order_relaxed) != 0 ? 0 : RING_PAIR_SIZE;
 	/* Its records may be those of an earlier thread. */
 	produce_pairs_from(p, head);

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../base/zeros.h"
+#include "../../base/base.h"
 #include "../keeper/node.h"
 #include "../keeper/takeover_memory.h"
 #include "arrivals.h"

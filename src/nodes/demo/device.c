@@ -9,7 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "../../stream/raw.h"
+#include "../../stream/stream.h"
 #include "../images/images.h"
 #include "../keeper/node.h"
 #include "demo.h"

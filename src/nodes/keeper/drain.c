@@ -5,7 +5,7 @@
 #include <uv.h>
 
 #include "../../base/base.h"
-#include "../../stream/stream.h"
+#include "../../stream/feed/feed.h"
 #include "drain.h"
 #include "keeper.h"
 #include "node.h"

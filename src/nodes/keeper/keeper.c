@@ -17,7 +17,7 @@ static int
 make_queue(struct takeover_memory *mem, struct stream_queue **out)
 {
 	return mem != NULL ?
-	    stream_queue_new_kept(out, STREAM_QUEUE_RECORDS, mem->kept) :
+	    stream_queue_new_persistent(out, STREAM_QUEUE_RECORDS, mem->kept) :
 	    stream_queue_new(out, STREAM_QUEUE_RECORDS);
 }
 
@@ -28,7 +28,7 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 	struct blklist *list;
 	int r;
 
-	r = mem != NULL ? blklist_new_kept(&list, max, mem->kept) :
+	r = mem != NULL ? blklist_new_persistent(&list, max, mem->kept) :
 	    blklist_new_most(&list,
 	    k->format.classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
 	if (r < 0)
@@ -42,7 +42,7 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 	}
 	blklist_set_opaque(list, !k->format.levels);
 	blklist_sample(list, k->format.sample);
-	r = k->node->opts.no_pairs ? blklist_follow_rises(list) : 0;
+	r = k->node->opts.no_pairs ? blklist_follow_thread_peaks(list) : 0;
 	if (r < 0) {
 		blklist_free(list);
 		return r;
@@ -95,7 +95,7 @@ make_feed(struct keeper *k, int *fds)
 	int r;
 
 	if (k->takeover.memory != NULL)
-		r = stream_feed_new_kept(&k->feed, fds, o->no_wait,
+		r = stream_feed_new_persistent(&k->feed, fds, o->no_wait,
 		    &keeper_sink, k);
 	else
 		r = stream_feed_new(&k->feed, fds, o->no_wait, &keeper_sink,
@@ -106,7 +106,7 @@ make_feed(struct keeper *k, int *fds)
 		stream_feed_hold(k->feed);
 	stream_feed_sites(k->feed, k->sites);
 	stream_feed_want_stacks(k->feed, o->stack, o->free_stacks);
-	stream_feed_want_apart(k->feed, o->no_pairs);
+	stream_feed_forbid_pairs(k->feed, o->no_pairs);
 	stream_feed_want_sample(k->feed, k->format.sample);
 	return 0;
 }
@@ -401,7 +401,7 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 	k->threads.name_reads = 0;
 	modules_find_paths(k);
 	if (k->list != NULL)
-		blklist_ahead(k->list);
+		blklist_prefault(k->list);
 	k->numbers.cycle_us =
 	    (uint32_t)(mono_diff_ns(mono_now(), begun) / 1000);
 	if (n < 0) {

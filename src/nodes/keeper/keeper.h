@@ -46,7 +46,7 @@
 #include <uv.h>
 
 #include "../../blklist/blklist.h"
-#include "../../stream/stream.h"
+#include "../../stream/feed/feed.h"
 #include "../../stream/wire/wire.h"
 #include "../../symbol/symbol.h"
 #include "arming.h"
@@ -295,7 +295,7 @@ struct keeper_opts {
 
 /*
  * Makes one with one reference.  With a feed, fds receives its three
- * descriptors as stream_feed_new_kept() gives them, or the first two alone when
+ * descriptors as stream_feed_new_persistent() gives them, or the first two alone when
  * there is no memory to be taken over.  Any thread.
  */
 int keeper_new(struct keeper **, struct node *, const struct keeper_opts *,

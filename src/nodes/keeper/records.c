@@ -91,7 +91,7 @@ peak_begin(struct keeper *k)
 static uint64_t
 rise_of_look(const struct keeper *k)
 {
-	return k->peak.rise[0] + (k->list != NULL ? blklist_rises(k->list) : 0);
+	return k->peak.rise[0] + (k->list != NULL ? blklist_thread_peaks(k->list) : 0);
 }
 
 void
@@ -103,7 +103,7 @@ peak_end_look(struct keeper *k)
 	if (k->list == NULL)
 		return;
 	p->rise[0] = rise_of_look(k);
-	blklist_rises_begin(k->list);
+	blklist_thread_peaks_begin(k->list);
 	for (unsigned i = 0; i < PEAK_LOOKS; i++)
 		most += p->rise[i];
 	p->several |= k->threads.n > 2;

@@ -74,7 +74,7 @@ static void
 read_tags(struct keeper *k, const struct takeover_slot *slot)
 {
 	if (!slot->has_tags) {
-		kept_zero(k->takeover.memory->kept, k->takeover.memory->tag,
+		pmem_zero(k->takeover.memory->kept, k->takeover.memory->tag,
 		    STREAM_QUEUE_RECORDS * sizeof *k->takeover.memory->tag);
 		return;
 	}
@@ -99,7 +99,7 @@ resume_list(struct keeper *k, const struct takeover_slot *slot, unsigned s)
 		r = blklist_resume(&k->list, mem->image->max, KEEPER_REMEMBERED,
 		    mem->kept, s, slot->next);
 	if (r == 0 && k->node->opts.no_pairs)
-		r = blklist_follow_rises(k->list);
+		r = blklist_follow_thread_peaks(k->list);
 	return r;
 }
 

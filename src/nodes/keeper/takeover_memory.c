@@ -61,12 +61,12 @@ take_pieces(struct takeover_memory *mem)
 	size_t state = (stream_feed_state_size() + 63) & ~(size_t)63;
 	char *states;
 
-	mem->image = kept_take(mem->kept, sizeof *mem->image);
-	mem->slot = kept_take(mem->kept, 2 * sizeof *mem->slot);
-	states = kept_take(mem->kept, 2 * state);
-	mem->thread[0] = kept_take(mem->kept,
+	mem->image = pmem_take(mem->kept, sizeof *mem->image);
+	mem->slot = pmem_take(mem->kept, 2 * sizeof *mem->slot);
+	states = pmem_take(mem->kept, 2 * state);
+	mem->thread[0] = pmem_take(mem->kept,
 	    2 * THREADS * sizeof *mem->thread[0]);
-	mem->tag = kept_take(mem->kept,
+	mem->tag = pmem_take(mem->kept,
 	    STREAM_QUEUE_RECORDS * sizeof *mem->tag);
 	if (mem->image == NULL || mem->slot == NULL || states == NULL ||
 	    mem->thread[0] == NULL || mem->tag == NULL)
@@ -100,7 +100,7 @@ takeover_memory_new(struct takeover_memory **out, struct node *node,
 
 	if (mem == NULL)
 		return -ENOMEM;
-	r = kept_new(&mem->kept, "pagek-kept", node->store.target_bytes);
+	r = pmem_new(&mem->kept, "pagek-kept", node->store.target_bytes);
 	if (r == 0)
 		r = take_pieces(mem);
 	if (r == 0)
@@ -118,7 +118,7 @@ takeover_memory_complete(struct takeover_memory *mem, struct node *node)
 {
 	mem->types_changed[0] = mem->types_changed[1] = false;
 	mem->regions_changed[0] = mem->regions_changed[1] = false;
-	node->store.target_bytes = kept_size(mem->kept);
+	node->store.target_bytes = pmem_size(mem->kept);
 }
 
 int
@@ -132,7 +132,7 @@ takeover_memory_open(struct takeover_memory **out, int fd, unsigned generation)
 		close(fd);
 		return -ENOMEM;
 	}
-	r = kept_open(&mem->kept, fd);
+	r = pmem_open(&mem->kept, fd);
 	pieces = r == 0 ? take_pieces(mem) : 0;
 	if (r == 0)
 		r = get_build(&ours);
@@ -156,7 +156,7 @@ takeover_memory_free(struct takeover_memory *mem)
 {
 	if (mem == NULL)
 		return;
-	kept_free(mem->kept);
+	pmem_free(mem->kept);
 	free(mem);
 }
 
@@ -288,9 +288,9 @@ takeover_commit(struct keeper *k, bool must)
 	if (!mem->fresh)
 		return;
 	mem->fresh = false;
-	kept_well(mem->kept);
+	pmem_reset_opens(mem->kept);
 	if (k->takeover.sites != NULL)
-		kept_well(k->takeover.sites->kept);
+		pmem_reset_opens(k->takeover.sites->kept);
 }
 
 void

@@ -3,7 +3,7 @@
  * of the node takes over.
  *
  * Queue, list and whatever cannot be found out again lie in one memory file
- * (base/kept.h), the stacks of a family in another one, the node's own words in
+ * (base/pmem.h), the stacks of a family in another one, the node's own words in
  * a third.  Their descriptors and those of rings and sockets are in the store
  * of the supervisor or of systemd (host/fdstore.h), under names with the
  * stream's number.  So the next process is the same node for its pages: it has
@@ -44,7 +44,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../base/kept.h"
+#include "../../base/pmem.h"
 #include "../host/fdstore.h"
 #include "../host/proc.h"
 #include "dstrm.h"
@@ -101,7 +101,7 @@ struct takeover_slot {
 };
 
 struct takeover_memory {
-	struct kept *kept;
+	struct pmem *kept;
 	struct takeover_image *image;
 	struct takeover_slot *slot;	/* two, and so are the next */
 	char *state[2];			/* of the feed */
@@ -118,7 +118,7 @@ struct takeover_memory {
 /* Memory of a family's stacks.  Freed with its last reference. */
 struct takeover_sites {
 	struct node *node;
-	struct kept *kept;
+	struct pmem *kept;
 	uint64_t id;			/* 0: not stored */
 	unsigned refs;
 };
@@ -128,7 +128,7 @@ struct node_store {
 	struct fdstore fds;
 	_Atomic size_t target_bytes;	/* size of the last target's memory; 0 unknown ... */
 	_Atomic size_t sites_bytes;	/* ... and of the last stacks' */
-	struct kept *kept;		/* memory of the next; NULL none */
+	struct pmem *kept;		/* memory of the next; NULL none */
 	struct takeover_node *words;	/* NULL: nothing is stored */
 };
 
@@ -190,7 +190,7 @@ bool takeover_name_is_of(const char *name, const char *target);
 
 /*
  * Stores memory and descriptors, with a first commit, as nobody's so far.  fds
- * are those of stream_feed_new_kept().  On failure the target is watched, and
+ * are those of stream_feed_new_persistent().  On failure the target is watched, and
  * not taken over.
  */
 int takeover_store(struct keeper *, const int fds[3]);

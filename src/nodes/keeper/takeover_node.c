@@ -21,12 +21,12 @@ open_words(struct node *node)
 	struct node_store *d = &node->store;
 	int fd = fdstore_take(&d->fds, STORED_NODE);
 
-	if (fd < 0 || kept_open(&d->kept, fd) < 0)
+	if (fd < 0 || pmem_open(&d->kept, fd) < 0)
 		return false;
-	d->words = kept_take(d->kept, sizeof *d->words);
+	d->words = pmem_take(d->kept, sizeof *d->words);
 	if (d->words != NULL && d->words->size == sizeof *d->words)
 		return true;
-	kept_free(d->kept);
+	pmem_free(d->kept);
 	d->kept = NULL;
 	d->words = NULL;
 	fdstore_remove(&d->fds, STORED_NODE);
@@ -38,12 +38,12 @@ make_words(struct node *node)
 {
 	struct node_store *d = &node->store;
 
-	if (kept_new(&d->kept, "pagek-node", 0) < 0)
+	if (pmem_new(&d->kept, "pagek-node", 0) < 0)
 		return;
-	d->words = kept_take(d->kept, sizeof *d->words);
+	d->words = pmem_take(d->kept, sizeof *d->words);
 	if (d->words == NULL ||
-	    fdstore_put(&d->fds, STORED_NODE, kept_fd(d->kept)) < 0) {
-		kept_free(d->kept);
+	    fdstore_put(&d->fds, STORED_NODE, pmem_fd(d->kept)) < 0) {
+		pmem_free(d->kept);
 		d->kept = NULL;
 		d->words = NULL;
 		return;
@@ -76,7 +76,7 @@ takeover_node_begin(struct node *node)
 void
 takeover_node_fini(struct node *node)
 {
-	kept_free(node->store.kept);
+	pmem_free(node->store.kept);
 	node->store.kept = NULL;
 	node->store.words = NULL;
 }

@@ -88,7 +88,7 @@ store_memory(struct keeper *k, const struct takeover_memory *mem)
 	char name[FDSTORE_NAME];
 
 	takeover_name_memory(name, k->stream, mem->generation);
-	return fdstore_put(&k->node->store.fds, name, kept_fd(mem->kept));
+	return fdstore_put(&k->node->store.fds, name, pmem_fd(mem->kept));
 }
 
 /* --- stacks ------------------------------------------------------------- */
@@ -96,13 +96,13 @@ store_memory(struct keeper *k, const struct takeover_memory *mem)
 /* Owns stacks and memory, also on failure. */
 static int
 make_sites(struct takeover_sites **out, struct node *node, uint64_t id,
-    struct kept *kept, struct stream_sites *sites)
+    struct pmem *kept, struct stream_sites *sites)
 {
 	struct takeover_sites *s = calloc(1, sizeof *s);
 
 	if (s == NULL) {
 		stream_sites_unref(sites);
-		kept_free(kept);
+		pmem_free(kept);
 		return -ENOMEM;
 	}
 	*s = (struct takeover_sites){ .node = node, .kept = kept, .id = id,
@@ -115,17 +115,17 @@ int
 takeover_sites_new(struct takeover_sites **out, struct node *node,
     struct stream_sites **sites)
 {
-	struct kept *kept;
-	int r = kept_new(&kept, "pagek-sites", node->store.sites_bytes);
+	struct pmem *kept;
+	int r = pmem_new(&kept, "pagek-sites", node->store.sites_bytes);
 
 	if (r < 0)
 		return r;
-	r = stream_sites_new_kept(sites, kept);
+	r = stream_sites_new_persistent(sites, kept);
 	if (r < 0) {
-		kept_free(kept);
+		pmem_free(kept);
 		return r;
 	}
-	node->store.sites_bytes = kept_size(kept);
+	node->store.sites_bytes = pmem_size(kept);
 	return make_sites(out, node, 0, kept, *sites);
 }
 
@@ -133,14 +133,14 @@ int
 takeover_sites_open(struct takeover_sites **out, struct node *node, uint64_t id,
     int fd, struct stream_sites **sites)
 {
-	struct kept *kept;
-	int r = kept_open(&kept, fd);
+	struct pmem *kept;
+	int r = pmem_open(&kept, fd);
 
 	if (r < 0)
 		return r;
 	r = stream_sites_resume(sites, kept);
 	if (r < 0) {
-		kept_free(kept);
+		pmem_free(kept);
 		return r;
 	}
 	return make_sites(out, node, id, kept, *sites);
@@ -164,7 +164,7 @@ takeover_sites_unref(struct takeover_sites *s)
 		takeover_name_sites(name, s->id);
 		fdstore_remove(&s->node->store.fds, name);
 	}
-	kept_free(s->kept);
+	pmem_free(s->kept);
 	free(s);
 }
 
@@ -221,7 +221,7 @@ store_sites(struct keeper *k)
 	int r;
 
 	takeover_name_sites(name, k->stream);
-	r = fdstore_put(&k->node->store.fds, name, kept_fd(s->kept));
+	r = fdstore_put(&k->node->store.fds, name, pmem_fd(s->kept));
 	if (r == 0)
 		s->id = k->stream;
 	return r;
@@ -234,7 +234,7 @@ store_sites(struct keeper *k)
 static int
 store_descriptors(struct keeper *k, const int fds[3])
 {
-	const int all[] = { fds[0], fds[2], kept_fd(k->takeover.memory->kept) };
+	const int all[] = { fds[0], fds[2], pmem_fd(k->takeover.memory->kept) };
 	char name[FDSTORE_NAME];
 
 	takeover_name_target(name, k->stream);
@@ -303,6 +303,6 @@ takeover_replace(struct keeper *k, struct takeover_memory *mem)
 	if (mem->stored)
 		takeover_drop_memory(k->node, k->stream, old->generation);
 	/* The first one's file stays in the store, its memory need not. */
-	kept_give_back(old->kept, old->slot);
+	pmem_discard_from(old->kept, old->slot);
 	takeover_memory_free(old);
 }

@@ -66,7 +66,7 @@ is_demo_time(const char *text)
 /* --- the table ------------------------------------------------------------ */
 
 #define ROW_STRUCT struct node_opts
-#include "../../base/option_rows.h"
+#include "../../base/option.h"
 
 const struct node_option node_handed[NODE_OPTIONS] = {
 #define HANDED(id, name_, argument_, value_, kinds_, help_) \

@@ -60,7 +60,7 @@ take_printer(void *into, const char *text)
 /* --- the table ------------------------------------------------------------ */
 
 #define ROW_STRUCT struct node_opts
-#include "../../base/option_rows.h"
+#include "../../base/option.h"
 
 static const struct node_option own[NODE_OPTIONS] = {
 #define HANDED(id, name, argument, value, kinds, help)

@@ -7,6 +7,6 @@
 int
 main(int argc, char **argv)
 {
-	blklist_begin_beside();
+	blklist_start_prefault_thread();
 	return nodes_main(argc, argv);
 }

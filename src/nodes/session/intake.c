@@ -115,7 +115,7 @@ void
 lists_follow(struct nodes_session *s)
 {
 	if (!s->look.classic)
-		(void)blklist_follow(s->intake.build, MOVES);
+		(void)blklist_follow_reallocs(s->intake.build, MOVES);
 }
 
 /*
@@ -202,10 +202,10 @@ is_in_order(struct nodes_session *s)
 
 	while (!done && s->clock.order_ns < ORDER_PER_CYCLE_NS) {
 		begin = mono_now();
-		done = blklist_mend(s->intake.build, ORDER_PART);
+		done = blklist_restore_order(s->intake.build, ORDER_PART);
 		s->clock.order_ns += mono_diff_ns(mono_now(), begin);
 	}
-	return done || blklist_mend(s->intake.build, 0);
+	return done || blklist_restore_order(s->intake.build, 0);
 }
 
 /* Every part is in, and what records have done since the first one. */

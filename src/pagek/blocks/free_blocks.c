@@ -348,7 +348,7 @@ page_free_sum(const struct page *page, const struct page_view *v, size_t i,
 static const char *
 bytes_text(char out[16], int cols, uint64_t bytes)
 {
-	base_fit_bytes(out, cols, bytes);
+	base_format_bytes(out, cols, bytes);
 	return out + strspn(out, " ");
 }
 

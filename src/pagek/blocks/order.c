@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "../../base/hashmap.h"
-#include "../../base/intern.h"
 #include "../page/calls.h"
 #include "order.h"
 

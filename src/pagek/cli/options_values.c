@@ -346,7 +346,7 @@ set_max_blocks(struct parse *p, const char *arg)
 #define ANY (TAKER(COMMANDS) - 1)
 
 #define ROW_STRUCT struct options
-#include "../../base/option_rows.h"
+#include "../../base/option.h"
 #define BY(f) { .kind = BASE_OTHER }, .set = f
 #define BY_ELSE(f, clause) { .kind = BASE_OTHER, .wrong = clause }, .set = f
 

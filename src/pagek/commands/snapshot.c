@@ -19,7 +19,7 @@ static int
 add_block(struct snapshot *m, const struct page_view *v, const struct blk *b,
     const struct page_group_kind *kind)
 {
-	int r = profile_coming_add(m->profile, v->look->list, b, 1);
+	int r = profile_pending_add(m->profile, v->look->list, b, 1);
 	uint64_t tag[2] = { 0, 0 };
 
 	if (r < 0 || m->cells == NULL)
@@ -43,7 +43,7 @@ take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
 	page_view_live(&v, m->session);
 	v.wrappers = wrappers;
 	page_row_filter_begin(sieve, &v);
-	profile_coming_begin(m->profile);
+	profile_pending_begin(m->profile);
 	if (m->cells != NULL)
 		profile_cells_begin(m->cells, true);
 	while (r == 0 && (n = blklist_window(v.look->list, BLKLIST_BY_AGE,
@@ -53,7 +53,7 @@ take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
 				r = add_block(m, &v, &rows[i], kind);
 		offs += n;
 	}
-	profile_coming_end(m->profile);
+	profile_pending_end(m->profile);
 	if (m->cells != NULL)
 		profile_cells_end(m->cells);
 	m->filter = page_row_filter_text(sieve);

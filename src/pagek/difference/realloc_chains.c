@@ -44,7 +44,7 @@ is_after(const struct page_chains *c, uint64_t seq)
 }
 
 static int
-begin_chain(struct page_chains *c, const struct blklist_move *m)
+begin_chain(struct page_chains *c, const struct blklist_realloc *m)
 {
 	void *chains = c->chain;
 
@@ -83,7 +83,7 @@ put_past(struct page_chains *c, uint64_t seq)
 }
 
 static int
-follow_move(struct page_chains *c, const struct blklist_move *m)
+follow_move(struct page_chains *c, const struct blklist_realloc *m)
 {
 	struct page_chain *chain = page_chains_find(c, m->from);
 	int r;
@@ -114,11 +114,11 @@ follow_move(struct page_chains *c, const struct blklist_move *m)
 static void
 read_last(struct page_chains *c, const struct blklist *list, uint64_t n)
 {
-	struct blklist_move m;
+	struct blklist_realloc m;
 
 	for (; n > 0; n--) {
 		if (n > UINT32_MAX ||
-		    blklist_move_get(list, (uint32_t)n - 1, &m) < 0 ||
+		    blklist_realloc_get(list, (uint32_t)n - 1, &m) < 0 ||
 		    (is_after(c, m.to) && follow_move(c, &m) < 0))
 			c->missed++;
 	}
@@ -131,11 +131,11 @@ page_chains_read(struct page_chains *c, const struct blklist *list)
 
 	if (list == NULL)
 		return;
-	moves = blklist_moves(list);
-	untold = blklist_moves_untold(list);
-	if (blklist_follows_since(list) != c->since_ns) {
+	moves = blklist_reallocs(list);
+	untold = blklist_reallocs_unmatched(list);
+	if (blklist_reallocs_since(list) != c->since_ns) {
 		c->blind = true;
-		c->since_ns = blklist_follows_since(list);
+		c->since_ns = blklist_reallocs_since(list);
 		c->read = c->untold = 0;
 	}
 	read_last(c, list, moves - c->read);
@@ -150,17 +150,17 @@ page_chains_read(struct page_chains *c, const struct blklist *list)
 static void
 begin_moves(struct page_chains *c, const struct blklist *list)
 {
-	struct blklist_move m;
+	struct blklist_realloc m;
 	uint64_t n = 0;
 
-	c->since_ns = blklist_follows_since(list);
+	c->since_ns = blklist_reallocs_since(list);
 	c->blind = c->since_ns == 0;
-	c->read = blklist_moves(list);
-	c->untold = blklist_moves_untold(list);
-	while (n < c->read && blklist_move_get(list, (uint32_t)n, &m) == 0 &&
+	c->read = blklist_reallocs(list);
+	c->untold = blklist_reallocs_unmatched(list);
+	while (n < c->read && blklist_realloc_get(list, (uint32_t)n, &m) == 0 &&
 	    is_after(c, m.to))
 		n++;
-	if (n < c->read && blklist_move_get(list, (uint32_t)n, &m) < 0)
+	if (n < c->read && blklist_realloc_get(list, (uint32_t)n, &m) < 0)
 		c->blind = true;
 	read_last(c, list, n);
 }

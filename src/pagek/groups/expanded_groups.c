@@ -47,7 +47,7 @@ static size_t
 group_rows(const struct page_branch *b)
 {
 	size_t n = profile_ranking_size(b->shown) -
-	    profile_ranking_late(b->shown);
+	    profile_ranking_new_groups(b->shown);
 
 	return n < PAGE_BRANCH_ROWS ? n : PAGE_BRANCH_ROWS;
 }
@@ -380,7 +380,7 @@ update_refs(struct page_groups *g, const struct page *page,
 static int
 by_key(const void *a, const void *b)
 {
-	const struct profile_ranking_below *x = a, *y = b;
+	const struct profile_subgroups *x = a, *y = b;
 
 	return x->key < y->key ? -1 : x->key > y->key;
 }
@@ -407,19 +407,19 @@ page_branches_rank(struct page_groups *g, const struct page *page,
 		if (b->leaf)
 			continue;
 		r = profile_ranking_begin(b->ranking, g->profile,
-		    k2->by == PROFILE_TAG ? PROFILE_TAG_BELOW : k2->by,
+		    k2->by == PROFILE_TAG ? PROFILE_TAG_SECOND : k2->by,
 		    g->coming.measure, g->now_ms);
 		if (r < 0)
 			return r;
 		profile_ranking_reverse(b->ranking, g->coming.reverse);
 		profile_ranking_cells(b->ranking, g->cells);
 		if (g->coming.frozen && profile_ranking_size(b->shown) > 0)
-			profile_ranking_keep(b->ranking, b->shown);
-		bs->below[n++] = (struct profile_ranking_below){
+			profile_ranking_keep_order(b->ranking, b->shown);
+		bs->below[n++] = (struct profile_subgroups){
 			.key = b->of.key, .ranking = b->ranking };
 	}
 	qsort(bs->below, n, sizeof *bs->below, by_key);
-	profile_ranking_below(g->coming.groups, bs->below, n);
+	profile_ranking_subgroups(g->coming.groups, bs->below, n);
 	return 0;
 }
 

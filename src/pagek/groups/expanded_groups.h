@@ -55,7 +55,7 @@ struct page_branches {
 	size_t n;
 	struct page_run run[3 * PAGE_BRANCHES_MAX + 1];
 	size_t nrun;
-	struct profile_ranking_below below[PAGE_BRANCHES_MAX];
+	struct profile_subgroups below[PAGE_BRANCHES_MAX];
 	bool walking;			/* for the blocks of leaves */
 	struct page_walk walk;
 };

@@ -214,7 +214,7 @@ page_open_group(struct page *page, const struct page_view *v)
 	/* The list of now is searched: a pass on its way is given up. */
 	if (page_members_begin(page, v, true) < 0)
 		return false;
-	profile_coming_begin(g->profile);
+	profile_pending_begin(g->profile);
 	g->step = GROUPS_MEMBERS;
 	g->scan.runs = false;
 	g->hasty = true;

@@ -145,7 +145,7 @@ begin_walk(struct page_groups *g, const struct page *page,
 	/* Matching all functions is slow: only when the patterns may have changed. */
 	if (fresh)
 		profile_set_wrappers(g->profile, v->wrappers);
-	profile_coming_begin(g->profile);
+	profile_pending_begin(g->profile);
 	g->coming_tags = tags_of(page);
 	profile_cells_begin(g->cells, g->coming_tags.by_caller);
 	g->step = GROUPS_WALK;
@@ -188,7 +188,7 @@ begin_rank(struct page_groups *g, const struct page *page,
 	profile_ranking_reverse(g->coming.groups, g->coming.reverse);
 	profile_ranking_cells(g->coming.groups, g->cells);
 	if (g->coming.frozen)
-		profile_ranking_keep(g->coming.groups, g->shown.groups);
+		profile_ranking_keep_order(g->coming.groups, g->shown.groups);
 	return r == 0 ? page_branches_rank(g, page, v) : r;
 }
 
@@ -227,7 +227,7 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v)
 	    WALK_ROWS)) > 0) {
 		kept = page_choice_keep(page, rows, page_drain_keep(page,
 		    rows, n));
-		r = profile_coming_add(g->profile, v->look->list, rows, kept);
+		r = profile_pending_add(g->profile, v->look->list, rows, kept);
 		if (r == 0)
 			r = add_cells(g, v, rows, kept);
 		if (r < 0)
@@ -236,7 +236,7 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v)
 	}
 	if (!g->walk.over)
 		return 0;
-	profile_coming_end(g->profile);
+	profile_pending_end(g->profile);
 	profile_cells_end(g->cells);
 	g->tags = g->coming_tags;
 	g->total = profile_total(g->profile);
@@ -255,7 +255,7 @@ show_ranking(struct page_groups *g)
 	g->all = g->shown.kind != 0 ?
 	    profile_ranking_size(g->shown.groups) : 0;
 	g->nnew = g->shown.kind != 0 ?
-	    profile_ranking_late(g->shown.groups) : 0;
+	    profile_ranking_new_groups(g->shown.groups) : 0;
 	g->nrow = g->all - g->nnew;
 	if (g->nrow > PAGE_GROUPS_MAX)
 		g->nrow = PAGE_GROUPS_MAX;
@@ -446,7 +446,7 @@ page_groups_fill(struct page *page, const struct page_view *v)
 	int r;
 
 	if (g->step == GROUPS_WALK) {
-		profile_coming_begin(g->profile);
+		profile_pending_begin(g->profile);
 		g->scan.runs = false;
 	}
 	g->hasty = true;

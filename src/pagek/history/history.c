@@ -296,7 +296,7 @@ page_past_note(struct page *page, const struct page_view *v)
 
 #define SOME 256		/* blocks, between two looks at the clock */
 #define SOME_GONE 2048		/* the same of those that are only looked at */
-#define ORDER_PART 16384	/* of blklist_mend(), likewise */
+#define ORDER_PART 16384	/* of blklist_restore_order(), likewise */
 #define ORDER_LOOKS 8		/* that it takes at each block, at most */
 
 void
@@ -497,7 +497,7 @@ static int
 order(struct page_steps *st)
 {
 	st->done += ORDER_PART / ORDER_LOOKS;
-	if (blklist_mend(st->next, ORDER_PART))
+	if (blklist_restore_order(st->next, ORDER_PART))
 		show_next(st);
 	return 0;
 }

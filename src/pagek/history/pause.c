@@ -41,7 +41,7 @@ static void page_kept_behind(struct page_kept *, struct page_view *, bool same);
 #define PORTION 65536		/* blocks that are copied for one picture ... */
 #define PORTION_NS INT64_C(7000000)	/* ... fewer where they take longer */
 #define MORE 1024		/* for frees that are taken back meanwhile */
-#define ORDER_PART 65536	/* of blklist_mend() at once ... */
+#define ORDER_PART 65536	/* of blklist_restore_order() at once ... */
 #define ORDER_NS INT64_C(4000000)	/* ... again and again, in one picture */
 
 struct page_frozen {
@@ -118,7 +118,7 @@ static bool
 order_on(struct page_frozen *f)
 {
 	scan_portion(&f->scan, 0, ORDER_NS);
-	while (!blklist_mend(f->list, ORDER_PART))
+	while (!blklist_restore_order(f->list, ORDER_PART))
 		if (!scan_has_budget(&f->scan))
 			return false;
 	return true;

@@ -127,7 +127,7 @@ put_seq(const void *row, int width, struct page_picture *pic)
 	const struct page_block_row *r = row;
 	char text[24];
 
-	base_fit_count(text, width, r->b->seq);
+	base_format_count(text, width, r->b->seq);
 	picture_put(pic, text);
 }
 

@@ -100,12 +100,12 @@ classic_node(struct page *page, const struct page_view *v,
 
 	page_fields_put(page, v, W_NODE, W_LISTING, PAGE_FIELD_CLIP, pic);
 	pad = W_COUNT_END - picture_col(pic);
-	base_fit_count(count, sampled ? 4 : 5, page_view_blocks(v));
+	base_format_count(count, sampled ? 4 : 5, page_view_blocks(v));
 	while (*digits == ' ')
 		digits++;
 	if (sampled && page_view_known(v))
 		pad--;
-	base_fit_count(offs, W_OFFS, page->offs);
+	base_format_count(offs, W_OFFS, page->offs);
 	pad -= (int)strlen(page_view_known(v) ? digits : "-");
 	picture_printf(pic, "%*s%s%s", pad, "",
 	    page_view_known(v) ? page_about(v->look->sample) : "",

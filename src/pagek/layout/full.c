@@ -136,7 +136,7 @@ full_node(struct page *page, const struct page_view *v,
 	    editing ? LISTING_EDITED : LISTING_COLS, PAGE_FIELD_TILDE, pic);
 	picture_put(pic, " ");
 	page_head_put(page, v, pic->cols - picture_col(pic) - OFFS_COLS, pic);
-	base_fit_count(offs, 6, page->offs);
+	base_format_count(offs, 6, page->offs);
 	picture_to(pic, pic->cols - OFFS_COLS - 1);
 	page_fields_put_offs(page, offs, pic);
 }

@@ -69,7 +69,7 @@ put_count(const void *row, int width, struct page_picture *pic)
 
 	base_group_digits(text, sizeof text, r->g->total.blocks);
 	if ((int)strlen(text) > digit_cols(r, width))
-		base_fit_count(text, digit_cols(r, width),
+		base_format_count(text, digit_cols(r, width),
 		    r->g->total.blocks);
 	put_figure(r, width, text, pic);
 }
@@ -80,7 +80,7 @@ put_bytes(const void *row, int width, struct page_picture *pic)
 	const struct page_sum *r = row;
 	char text[24];
 
-	base_fit_bytes(text, digit_cols(r, width), r->g->total.bytes);
+	base_format_bytes(text, digit_cols(r, width), r->g->total.bytes);
 	put_figure(r, width, text, pic);
 }
 
@@ -90,7 +90,7 @@ put_self(const void *row, int width, struct page_picture *pic)
 	const struct page_sum *r = row;
 	char text[24];
 
-	base_fit_bytes(text, digit_cols(r, width), r->g->self.bytes);
+	base_format_bytes(text, digit_cols(r, width), r->g->self.bytes);
 	put_figure(r, width, text, pic);
 }
 

@@ -477,7 +477,7 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	for (unsigned i = 0; i < STREAM_CAUSES; i++)
 		bound = bound || (look->lost[i] > 0 && is_bound(look, i));
 	base_group_digits(exact, sizeof exact, lost);
-	base_fit_count(fit, 5, lost);
+	base_format_count(fit, 5, lost);
 	while (*digits == ' ')
 		digits++;
 	if (lost > 0)
@@ -510,7 +510,7 @@ say_paused(const struct page *page, const struct page_view *v,
 	if (v->live->total_records < v->look->total_records)
 		since = 0;
 	base_group_digits(count, sizeof count, since);
-	base_fit_count(fit, 5, since);
+	base_format_count(fit, 5, since);
 	while (*digits == ' ')
 		digits++;
 	memcpy(word, st->word, sizeof word);

@@ -321,9 +321,9 @@ number_text(char out[32], int digits, bool bytes, uint64_t n)
 		return;
 	}
 	if (bytes)
-		base_fit_bytes(fit, digits, n);
+		base_format_bytes(fit, digits, n);
 	else
-		base_fit_count(fit, digits, n);
+		base_format_count(fit, digits, n);
 	while (*p == ' ')
 		p++;
 	base_copy_text(out, 32, p);

@@ -21,7 +21,7 @@ facts_get(const struct page_view *v, const struct page_state *st,
 {
 	char fit[8], *digits = fit;
 
-	base_fit_count(fit, v->look->sample != 0 ? 4 : 5,
+	base_format_count(fit, v->look->sample != 0 ? 4 : 5,
 	    page_view_blocks(v));
 	while (*digits == ' ')
 		digits++;

@@ -169,8 +169,8 @@ count_text(const struct page *page, uint64_t total, const char *about,
 		return;
 	}
 	*bytes = chosen.bytes;
-	base_fit_count(n, 5, chosen.blocks);
-	base_fit_count(of, 5, chosen.of);
+	base_format_count(n, 5, chosen.blocks);
+	base_format_count(of, 5, chosen.of);
 	out[0] = '\0';
 	base_append(out, 40, &len, "%s of %s%s", n + strspn(n, " "), about,
 	    of + strspn(of, " "));
@@ -305,7 +305,7 @@ wide_node(struct page *page, const struct page_view *v,
 	else
 		put_order(page, pic);
 	put_mark(page, v, pic);
-	base_fit_count(offs, 6, page->offs);
+	base_format_count(offs, 6, page->offs);
 	/* At one place as long as the rest is short enough. */
 	at = picture_col(pic) + 2;
 	if (pic->cols >= OFFS_AT + OFFS_COLS && at < OFFS_AT)

@@ -140,7 +140,7 @@ page_cell_classic(const struct page_view *v, const struct blk *b,
 {
 	char size[5], rnod[8], age[4];
 
-	base_fit_size(size, 4, b->size);
+	base_format_size(size, 4, b->size);
 	if (addr_cols > 8)
 		picture_printf(pic, "%0*llX", addr_cols,
 		    (unsigned long long)b->addr);
@@ -151,7 +151,7 @@ page_cell_classic(const struct page_view *v, const struct blk *b,
 		return;
 	}
 	page_cell_rnod(rnod, v->look, b);
-	base_fit_age(age, 3, page_cell_seconds(v->look, b));
+	base_format_age(age, 3, page_cell_seconds(v->look, b));
 	picture_printf(pic, " %s %02X ", size, b->type);
 	picture_clip(pic, page_descr(v->look, b), 7, PICTURE_LEFT);
 	picture_printf(pic, " %4s %3s", rnod, v->gone ? "-" : age);

@@ -325,7 +325,7 @@ number_text(enum field_unit unit, uint64_t n, char out[32])
 	} else {
 		base_group_digits(out, 32, n);
 		if (strlen(out) > NUMBER_COLS)
-			base_fit_count(out, NUMBER_COLS, n);
+			base_format_count(out, NUMBER_COLS, n);
 	}
 }
 

@@ -353,9 +353,9 @@ put_block(const struct page_view *v, const struct page_since_block *row,
 	const struct blk *b = &row->blk;
 	char size[12], was[12] = "", age[8] = "";
 
-	base_fit_bytes(size, 7, b->size);
+	base_format_bytes(size, 7, b->size);
 	if (row->change != SINCE_NEW && row->change != SINCE_FREED)
-		base_fit_bytes(was, 7, row->was);
+		base_format_bytes(was, 7, row->was);
 	if (row->change != SINCE_FREED)
 		page_cell_age(age, page_cell_seconds(v->look, b));
 	picture_printf(pic, "%-6s %012llx %s %7s ",

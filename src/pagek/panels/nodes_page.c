@@ -173,7 +173,7 @@ put_blocks(const struct entry *l, int width, struct page_picture *pic)
 	char fit[24], text[32] = "";
 
 	if (t != NULL ? target_counts(t) : is_counted(l->row)) {
-		base_fit_count(fit, width - about, t != NULL ? t->blocks :
+		base_format_count(fit, width - about, t != NULL ? t->blocks :
 		    l->row->blocks);
 		snprintf(text, sizeof text, "%s%s", about ? "~" : "",
 		    fit + strspn(fit, " "));
@@ -189,7 +189,7 @@ put_rate(const struct entry *l, int width, struct page_picture *pic)
 
 	if (t != NULL ? t->rated && target_counts(t) :
 	    is_counted(l->row) && l->row->rated)
-		base_fit_count(fit, width, t != NULL ? t->rate : l->row->rate);
+		base_format_count(fit, width, t != NULL ? t->rate : l->row->rate);
 	put_word(pic, fit, width, PICTURE_RIGHT);
 }
 

@@ -736,7 +736,7 @@ page_size_text(enum page_units units, uint64_t bytes, int width,
 	char text[PAGE_SIZE_TEXT];
 
 	if (units == PAGE_UNITS_EXACT) {
-		base_fit_bytes(out, width, bytes);
+		base_format_bytes(out, width, bytes);
 		return;
 	}
 	snprintf(text, sizeof text, "%llX", (unsigned long long)bytes);

@@ -16,7 +16,7 @@
 #define STORE 60000
 #define TEXT 65536
 
-struct kept {
+struct pmem {
 	void *block;
 	const char *name;
 	int at, n;	/* its lines in store[] */
@@ -25,7 +25,7 @@ struct kept {
 
 static struct chain_way ways[WAYS];
 static int ways_used;
-static struct kept kept[BLOCKS];
+static struct pmem kept[BLOCKS];
 static int kept_used;
 static struct chain_line store[STORE];
 static int store_used;
@@ -122,7 +122,7 @@ chain_keep(void *block)
 
 	must(block != NULL, "an allocation failed");
 	must(i < BLOCKS && at + n <= STORE, "too much to keep");
-	kept[i] = (struct kept) { block, case_name, at, n, forks };
+	kept[i] = (struct pmem) { block, case_name, at, n, forks };
 	for (int l = 0; l < n; l++) {
 		store[at + l] = chain_now->line[l];
 		store[at + l].function = copy(store[at + l].function);
@@ -159,7 +159,7 @@ chain_tell(void)
 	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	must(fd != -1, "cannot write what is kept");
 	for (int i = 0; i < kept_used; i++) {
-		struct kept *k = &kept[i];
+		struct pmem *k = &kept[i];
 
 		dprintf(fd,
 		    "{\"address\":\"0x%lx\",\"case\":\"%s\",\"inherited\":%s,\"way\":[",
