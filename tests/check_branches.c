@@ -429,10 +429,10 @@ START_TEST(pause_and_another_stream_leave_nothing_dangling)
 	pause_now();
 	scene_free(&scene, 0x10000);
 	later();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	settle();
 	ck_assert_uint_gt(page.groups->rows, 20);
-	page_thaw(&page);
+	page_resume(&page);
 	later();
 	settle();
 	ck_assert_uint_gt(page.groups->rows, 20);

@@ -188,7 +188,7 @@ static void
 pause_page(void)
 {
 	pause_now();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 }
 
 START_TEST(paused_picture_keeps_stacks_and_words_that_it_shows)
@@ -227,10 +227,10 @@ START_TEST(another_stream_is_not_asked_for_a_paused_picture)
 	pause_page();
 	scene.look.stream_no++;
 	scene_refresh(&scene);
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	compose(80, 24);
 	ck_assert(!shows("dictAdd"));
-	page_thaw(&page);
+	page_resume(&page);
 	scene_refresh(&scene);
 	scene.view.wrappers = wrappers;
 	compose(80, 24);

@@ -2,7 +2,7 @@
  * What realloc has made of the mark's blocks, on page H by block, against a
  * test's own copy of the list in which blocks keep who they are.
  */
-#include "since_rig.h"
+#include "difference_rig.h"
 
 /* Who a block is: its number at the mark, or 0 of a new one. */
 struct self {
@@ -17,7 +17,7 @@ static struct self marked_self[PLACES];
 static void
 setup_chains(void)
 {
-	setup_since();
+	setup_difference();
 	memset(self, 0, sizeof self);
 }
 
@@ -134,40 +134,40 @@ place_of(const struct blk *b)
 
 /* Each row is true: none is invented, whatever could not be followed. */
 static void
-assert_moved(const struct page_since_blocks *rows, bool grown)
+assert_moved(const struct difference_blocks *rows, bool grown)
 {
 	size_t i;
 
 	for (i = 0; i < rows->n; i++) {
-		const struct page_since_block *b = &rows->blk[i];
+		const struct difference_block *b = &rows->blk[i];
 		const struct self *it = &self[place_of(&b->blk)];
 
 		ck_assert(it->live && it->root == b->root && it->root != 0);
 		ck_assert_uint_eq(it->size, b->blk.size);
 		ck_assert_uint_eq(it->was, b->was);
-		ck_assert_int_eq(b->change, it->size > it->was ? SINCE_GROWN :
-		    it->size < it->was ? SINCE_SHRUNK : SINCE_MOVED);
-		ck_assert_int_eq(b->change == SINCE_GROWN, grown);
+		ck_assert_int_eq(b->change, it->size > it->was ? CHANGE_GROWN :
+		    it->size < it->was ? CHANGE_SHRUNK : CHANGE_MOVED);
+		ck_assert_int_eq(b->change == CHANGE_GROWN, grown);
 	}
 }
 
 static void
-assert_adds_up(const struct page_since *s)
+assert_adds_up(const struct difference *s)
 {
-	const struct page_since_found *f = &s->shown;
+	const struct difference_found *f = &s->shown;
 
 	ck_assert_uint_eq(f->moved.blocks, f->grown.all + f->other.all);
 	ck_assert_uint_eq(f->moved.grown, f->grown.all);
-	ck_assert_double_eq(f->total.came,
-	    (double)(f->came.all + f->moved.blocks));
-	ck_assert_double_eq(f->total.went, (double)(f->went.all +
+	ck_assert_double_eq(f->total.new.blocks,
+	    (double)(f->new.all + f->moved.blocks));
+	ck_assert_double_eq(f->total.freed.blocks, (double)(f->freed.all +
 	    f->moved.blocks - f->moved.early));
-	ck_assert_uint_eq(page.marked->mark.blocks - f->went.all -
-	    page_since_early(&page) + f->came.all, f->blocks);
+	ck_assert_uint_eq(page.marked->mark.blocks - f->freed.all -
+	    difference_freed_early(&page) + f->new.all, f->blocks);
 }
 
 static void
-assert_all(const struct page_since *s)
+assert_all(const struct difference *s)
 {
 	uint64_t came = 0, went = 0, grown = 0, other = 0;
 	struct blk b;
@@ -189,19 +189,19 @@ assert_all(const struct page_since *s)
 		grown += it->size > it->was;
 		other += it->size <= it->was;
 	}
-	ck_assert_uint_eq(s->shown.came.n, came);
-	ck_assert_uint_eq(s->shown.went.n, went);
+	ck_assert_uint_eq(s->shown.new.n, came);
+	ck_assert_uint_eq(s->shown.freed.n, went);
 	ck_assert_uint_eq(s->shown.grown.n, grown);
 	ck_assert_uint_eq(s->shown.other.n, other);
 	assert_moved(&s->shown.grown, true);
 	assert_moved(&s->shown.other, false);
-	for (i = 0; i < s->shown.came.n; i++)
+	for (i = 0; i < s->shown.new.n; i++)
 		ck_assert_uint_eq(
-		    self[place_of(&s->shown.came.blk[i].blk)].root, 0);
-	for (i = 0; i < s->shown.went.n; i++) {
-		ck_assert(!is_there(s->shown.went.blk[i].root));
-		ck_assert(i == 0 || s->shown.went.blk[i - 1].root <
-		    s->shown.went.blk[i].root);
+		    self[place_of(&s->shown.new.blk[i].blk)].root, 0);
+	for (i = 0; i < s->shown.freed.n; i++) {
+		ck_assert(!is_there(s->shown.freed.blk[i].root));
+		ck_assert(i == 0 || s->shown.freed.blk[i - 1].root <
+		    s->shown.freed.blk[i].root);
 	}
 	assert_adds_up(s);
 }
@@ -225,7 +225,7 @@ END_TEST
 /* More between two pictures than the list remembers. */
 START_TEST(what_was_not_followed_is_said_and_never_invented)
 {
-	struct page_since *s;
+	struct difference *s;
 	unsigned round;
 
 	events(700);
@@ -245,7 +245,7 @@ END_TEST
 
 START_TEST(a_list_begun_anew_leaves_a_gap_that_is_said)
 {
-	struct page_since *s;
+	struct difference *s;
 
 	events(300);
 	mark_all();
@@ -263,8 +263,8 @@ END_TEST
 
 START_TEST(rows_and_views_say_what_has_become_of_each)
 {
-	struct page_since *s;
-	const struct page_since_block *row;
+	struct difference *s;
+	const struct difference_block *row;
 
 	comes(0, 1000);
 	comes(1, 1000);
@@ -286,7 +286,7 @@ START_TEST(rows_and_views_say_what_has_become_of_each)
 	ck_assert(shows("grown  7f3c04001b00   5,000   1,000") ||
 	    shows("grown  7f3c04001b00"));
 	row = page_diff_row(&diff, &page);
-	ck_assert_int_eq(row->change, SINCE_NEW);
+	ck_assert_int_eq(row->change, CHANGE_NEW);
 	ck_assert_uint_eq(row->blk.size, 99);
 	page_diff_next_view(&diff);
 	settle();
@@ -294,7 +294,7 @@ START_TEST(rows_and_views_say_what_has_become_of_each)
 	page_diff_next_view(&diff);
 	settle();
 	ck_assert_uint_eq(diff.rows, 1);
-	ck_assert_int_eq(page_diff_row(&diff, &page)->change, SINCE_FREED);
+	ck_assert_int_eq(page_diff_row(&diff, &page)->change, CHANGE_FREED);
 	page_diff_next_view(&diff);
 	ck_assert_str_eq(page_diff_view_name(&diff), "grown");
 	settle();
@@ -312,7 +312,7 @@ END_TEST
 START_TEST(a_filter_lets_a_moved_block_through_as_it_was_at_the_mark)
 {
 	struct filter_error e;
-	struct page_since *s;
+	struct difference *s;
 
 	comes(0, 1000);
 	comes(1, 3000);
@@ -323,7 +323,7 @@ START_TEST(a_filter_lets_a_moved_block_through_as_it_was_at_the_mark)
 	s = settle();
 	ck_assert_uint_eq(s->shown.grown.n, 1);
 	ck_assert_uint_eq(s->shown.other.n, 0);
-	ck_assert_uint_eq(s->shown.came.n + s->shown.went.n, 0);
+	ck_assert_uint_eq(s->shown.new.n + s->shown.freed.n, 0);
 	ck_assert_uint_eq(s->shown.was, 1);
 	ck_assert_uint_eq(s->shown.blocks, 1);
 }
@@ -333,7 +333,7 @@ END_TEST
 START_TEST(blocks_that_move_behind_a_walk_are_one_each)
 {
 	enum { MANY = 150000, GROW = 2000 };
-	struct page_since *s;
+	struct difference *s;
 	uint64_t was = UINT64_C(0x100000000);
 	unsigned i, round;
 
@@ -361,7 +361,7 @@ START_TEST(blocks_that_move_behind_a_walk_are_one_each)
 	s = settle();
 	ck_assert_uint_eq(page.marked->chains->missed, 0);
 	ck_assert_uint_eq(s->shown.grown.n, GROW / 4);
-	ck_assert_uint_eq(s->shown.came.n + s->shown.went.n +
+	ck_assert_uint_eq(s->shown.new.n + s->shown.freed.n +
 	    s->shown.other.n, 0);
 	ck_assert_uint_gt(s->shown.moved.early, 0);
 	ck_assert(!shows("freed before the mark was copied"));
@@ -388,7 +388,7 @@ START_TEST(a_walk_takes_a_block_for_one_whenever_it_moves)
 {
 	enum { MANY = 150000 };
 	uint64_t base = UINT64_C(0x100000000), last = base + (MANY - 1) * 0x100ul;
-	struct page_since *s;
+	struct difference *s;
 	unsigned i;
 
 	for (i = 0; i < MANY; i++)
@@ -402,12 +402,12 @@ START_TEST(a_walk_takes_a_block_for_one_whenever_it_moves)
 	do {
 		later();
 		look(124, 24);
-		s = page_since_get(&page);
-	} while (s->step != SINCE_WALK);
+		s = difference_ensure(&page);
+	} while (s->step != COMPARE_WALK);
 	for (i = 0; i < 10; i++)
 		grow_at(base + i * 0x100ul, 50);
 	grow_at(last, 60);
-	while (s->step == SINCE_WALK) {
+	while (s->step == COMPARE_WALK) {
 		later();
 		look(124, 24);
 	}
@@ -416,9 +416,9 @@ START_TEST(a_walk_takes_a_block_for_one_whenever_it_moves)
 	ck_assert_uint_eq(s->shown.grown.n, 1);
 	ck_assert_uint_eq(s->shown.grown.blk[0].blk.addr, last);
 	ck_assert_uint_eq(s->shown.grown.blk[0].blk.size, 60);
-	ck_assert_uint_eq(s->shown.came.n + s->shown.went.n, 0);
+	ck_assert_uint_eq(s->shown.new.n + s->shown.freed.n, 0);
 	s = settle();
-	ck_assert_uint_eq(s->shown.came.n + s->shown.went.n, 0);
+	ck_assert_uint_eq(s->shown.new.n + s->shown.freed.n, 0);
 }
 END_TEST
 

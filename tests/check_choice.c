@@ -5,7 +5,7 @@
 #include "../src/pagek/layout/layout.h"
 #include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/groups/groups.h"
-#include "../src/pagek/difference/marks.h"
+#include "../src/pagek/difference/difference.h"
 #include "../src/pagek/blocks/order.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"

@@ -3,7 +3,7 @@
  * reset.
  */
 #include "../src/pagek/layout/layout.h"
-#include "../src/pagek/panels/cycle_costs.h"
+#include "../src/pagek/panels/diagnostics.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"

@@ -43,7 +43,7 @@ START_TEST(classic_block_is_told_without_what_its_stream_lacks)
 	ck_assert(!shows("used"));
 	ck_assert(shows("node AB86"));
 	ck_assert(shows("since 2004-07-13 13:30:26"));
-	ck_assert(shows("nobody knows who asked"));
+	ck_assert(shows("no stack recorded"));
 	ck_assert(shows("flags 0"));
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(words_that_are_missing_have_a_reason)
 	scene_late = 1u << SCENE_F_OBJECT;
 	look(124, 40);
 	ck_assert(shows("fetching debug file: redis-server 812 of 4,096 kB"));
-	ck_assert(shows("the words of 1 frame are on their way"));
+	ck_assert(shows("waiting for the names of 1 frame"));
 	ck_assert(shows("not known yet"));
 }
 END_TEST
@@ -181,12 +181,12 @@ START_TEST(block_of_a_paused_picture_tells_that_it_is_freed_since)
 {
 	open_site(2);
 	pause_now();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	look(80, 22);
 	ck_assert(shows("state     live"));
 	scene_free(&scene, detail.blk.addr);
 	later();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	scene_deaf = true;
 	look(80, 22);
 	ck_assert(shows("live in the paused picture, freed since"));
@@ -199,7 +199,7 @@ START_TEST(block_of_another_stream_keeps_its_record_and_no_stack)
 	open_site(2);
 	scene.look.stream_no++;
 	look(80, 22);
-	ck_assert(shows("another stream is watched by now"));
+	ck_assert(shows("the page watches another stream now"));
 	ck_assert(shows("200 asked"));
 	ck_assert(!shows("dictAdd"));
 }

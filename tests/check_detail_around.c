@@ -2,7 +2,7 @@
  * Around one block: who was born with it, who is beside it in memory, who had
  * its address before, and which side of the mark it is on.
  */
-#include "../src/pagek/difference/marks.h"
+#include "../src/pagek/difference/difference.h"
 #include "detail_rig.h"
 
 /* Three that one request made, and one of another thread. */
@@ -162,8 +162,8 @@ START_TEST(rows_alone_are_not_taken_for_all_blocks)
 	scene.look.window = true;
 	later();
 	look(80, 60);
-	ck_assert(shows("its neighbours are not known: the list is not here"));
-	ck_assert(shows("together  not known: the list is not here whole"));
+	ck_assert(shows("neighbours are not known: not all blocks are here"));
+	ck_assert(shows("together  not known: not all blocks are here"));
 	ck_assert(!page_detail_neighbour(&detail, &scene.view, true, &b));
 }
 END_TEST
@@ -209,9 +209,9 @@ START_TEST(history_tells_who_had_the_address_and_what_is_not_known)
 	look(100, 60);
 	ck_assert(shows("records were lost or skipped since"));
 	ck_assert(shows("1,000 earlier ones are left out"));
-	ck_assert(shows("this block, nobody saw its end"));
+	ck_assert(shows("this block, its free was not seen"));
 	look(40, 60);
-	ck_assert(shows("this block, nobody saw its end"));
+	ck_assert(shows("this block, its free was not seen"));
 	scene.look.stream_no++;
 	look(100, 60);
 	ck_assert(!shows("history"));

@@ -205,7 +205,7 @@ START_TEST(every_width_holds_the_panel)
 	small = pic.line[line_of("tries", 0)].text;
 	great = pic.line[line_of("walks", 0)].text;
 	ck_assert_int_eq(strstr(great, "events whose stack") - great,
-	    strstr(small, "to come back, in vain") - small);
+	    strstr(small, "failed reconnects") - small);
 }
 END_TEST
 

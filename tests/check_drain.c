@@ -134,7 +134,7 @@ START_TEST(counts_of_a_sample_that_are_no_estimates_are_called_sampled)
 		take(i);
 	put(3, 77);
 	later();
-	page_mark_say(&page, &scene.view, text);
+	page_mark_text(&page, &scene.view, text);
 	ck_assert_str_eq(text, "15:02:24 +1 -4 sampled");
 	for (size_t f = 0; f < BASE_NELEM(forms); f++) {
 		compose(forms[f].cols, 24);
@@ -360,11 +360,11 @@ START_TEST(paused_picture_drains_and_is_marked_as_it_stands)
 		take(i);
 	later();
 	v = scene.view;
-	page_view_frozen(&v, &page);
+	page_view_paused(&v, &page);
 	ck_assert_uint_eq(page_rows_total(&page, &v), 90);
 	ck_assert(page_mark_counts(&page, &v, &c));
-	ck_assert_uint_eq(c.went, 10);
-	page_thaw(&page);
+	ck_assert_uint_eq(c.freed, 10);
+	page_resume(&page);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view), 70);
 }
 END_TEST
@@ -386,9 +386,9 @@ START_TEST(picture_of_before_a_mark_has_no_difference_to_it)
 	mark();
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
 	v = scene.view;
-	page_view_frozen(&v, &page);
+	page_view_paused(&v, &page);
 	ck_assert(!page_mark_counts(&page, &v, &c));
-	page_mark_say(&page, &v, text);
+	page_mark_text(&page, &v, text);
 	ck_assert_ptr_nonnull(strstr(text, ", later"));
 	page_set_group(&page, 1);
 	ck_assert_int_eq(page_compose_view(&page, &v, 120, 24, &pic), 0);
@@ -400,9 +400,9 @@ START_TEST(picture_of_before_a_mark_has_no_difference_to_it)
 		    0);
 	ck_assert(shows("SINCE MK"));
 	ck_assert(!shows("KiB  0s"));
-	page_thaw(&page);
+	page_resume(&page);
 	ck_assert(page_mark_counts(&page, &scene.view, &c));
-	ck_assert_uint_eq(c.went, 0);
+	ck_assert_uint_eq(c.freed, 0);
 }
 END_TEST
 

@@ -9,7 +9,7 @@
 #include "../src/pagek/panels/difference_page.h"
 #include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/groups/groups.h"
-#include "../src/pagek/difference/marks.h"
+#include "../src/pagek/difference/difference.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -146,17 +146,17 @@ START_TEST(a_picture_of_before_the_pause_has_none_of_the_keepers_numbers)
 		scene.look.as_of = scene.look.total_records;
 		scene_refresh(&scene);
 		scene.view.now.ns = ns += 1000000000;
-		page_past_note(&page, &scene.view);
+		page_history_update(&page, &scene.view);
 	}
 	pause_now();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	export(NULL, FORMAT_JSON);
 	ck_assert_uint_eq(count("\"records\": null"), 0);
 	free(text);
 	ck_assert_int_eq(page_step(&page, true), 0);
-	while (page_step_on(&page, INT64_MAX) == -EAGAIN)
+	while (page_step_advance(&page, INT64_MAX) == -EAGAIN)
 		;
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	export(NULL, FORMAT_JSON);
 	ck_assert_uint_eq(count("\"records\": null"), 1);
 	ck_assert_uint_eq(count("\"skipped_bytes\": null"), 1);
@@ -326,7 +326,7 @@ static struct page_diff diff;
 static void
 compare(unsigned blocks)
 {
-	struct page_since *s;
+	struct difference *s;
 	unsigned i;
 
 	diff = (struct page_diff){ .by_block = true };
@@ -341,9 +341,9 @@ compare(unsigned blocks)
 		compose(124, 30);
 		ck_assert_int_eq(page_diff_compose(&diff, &page, &scene.view,
 		    124, 30, &pic), 0);
-		s = page_since_get(&page);
-		if (i > 50 && s->taken && s->shown.by_block &&
-		    s->shown.came.all == blocks)
+		s = difference_ensure(&page);
+		if (i > 50 && s->known && s->shown.by_block &&
+		    s->shown.new.all == blocks)
 			return;
 	}
 	ck_abort_msg("no comparison");
@@ -374,14 +374,14 @@ START_TEST(what_a_comparison_does_not_list_is_counted)
 	scene_fini(&scene);
 	scene_many(&scene, 0);
 	scene.look.keeper = keeper;
-	compare(PAGE_SINCE_BLOCKS + 17);
+	compare(DIFFERENCE_BLOCKS + 17);
 	ck_assert_int_eq(page_export_begin_diff(&x, &page, &scene.view, &diff,
 	    FORMAT_NDJSON, out), 0);
 	ck_assert(page_export_cut(x));
 	page_export_free(x);
 	fclose(out);
 	ck_assert_ptr_nonnull(strstr(text, "\"omitted\": 17}"));
-	ck_assert_uint_eq(count("\"change\": \"new\""), PAGE_SINCE_BLOCKS);
+	ck_assert_uint_eq(count("\"change\": \"new\""), DIFFERENCE_BLOCKS);
 	free(text);
 	diff.view = DIFF_FREED;
 	export(&diff, FORMAT_NDJSON);

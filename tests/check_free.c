@@ -516,11 +516,11 @@ START_TEST(a_paused_picture_keeps_its_gaps)
 	pause_now();
 	region[0].size = 0x800;
 	drop_block(1, POOL + 0x410);
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	compose(80, 24);
 	ck_assert_uint_eq(page.found.total, 6);
 	ck_assert(shows("7f0000010100     768    free"));
-	page_thaw(&page);
+	page_resume(&page);
 	scene_refresh(&scene);
 	compose(80, 24);
 	ck_assert(!shows("7f0000010100     768    free"));

@@ -7,7 +7,7 @@
 #include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/rows/frozen_order.h"
 #include "../src/pagek/groups/groups.h"
-#include "../src/pagek/difference/marks.h"
+#include "../src/pagek/difference/difference.h"
 #include "../src/pagek/rows/rows.h"
 #include "harness.h"
 #include "scene.h"
@@ -267,11 +267,11 @@ START_TEST(paused_picture_stands_as_it_stood)
 	push_in(0);
 	go_by(100);
 	pause_now();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	scene.view.now.ns += INT64_C(60000000000);
 	compose(100, ROWS);
 	assert_same_places(n);
-	page_thaw(&page);
+	page_resume(&page);
 }
 END_TEST
 
@@ -281,7 +281,7 @@ START_TEST(step_shows_what_was_there_unless_the_order_is_held)
 	size_t n;
 
 	scene.look.as_of = scene.look.total_records;
-	page_past_note(&page, &scene.view);
+	page_history_update(&page, &scene.view);
 	n = rows_of(was);
 	scene_free(&scene, was[1].addr);
 	scene.look.as_of = scene.look.total_records;
@@ -293,15 +293,15 @@ START_TEST(step_shows_what_was_there_unless_the_order_is_held)
 	go_by(100);
 	pause_now();
 	ck_assert_int_eq(page_step(&page, true), 0);
-	ck_assert_int_eq(page_step_on(&page, INT64_MAX), 0);
-	page_view_frozen(&scene.view, &page);
+	ck_assert_int_eq(page_step_advance(&page, INT64_MAX), 0);
+	page_view_paused(&scene.view, &page);
 	compose(100, ROWS);
 	ck_assert_int_eq(page_rows_are_frozen(&page), _i == 1);
 	ck_assert_uint_eq(rows_of(is), n);
 	ck_assert_uint_eq(is[1].seq, was[_i == 0 ? 1 : 2].seq);
 	page_freeze_briefly(&page, &scene.view);
 	ck_assert_int_eq(page_rows_are_frozen(&page), _i == 1);
-	page_thaw(&page);
+	page_resume(&page);
 }
 END_TEST
 

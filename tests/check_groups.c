@@ -271,13 +271,13 @@ START_TEST(pause_stops_groups_too)
 	pause_now();
 	scene_free(&scene, UINT64_C(0x7f3c04001040));
 	later();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	compose(80, 24);
 	ck_assert_uint_eq(page.groups->total.blocks, 40);
 	page_set_group(&page, BY_MODULE);
 	compose(80, 24);
 	ck_assert_uint_eq(page.groups->total.blocks, 40);
-	page_thaw(&page);
+	page_resume(&page);
 	later();
 	compose(80, 24);
 	ck_assert_uint_eq(page.groups->total.blocks, 39);
@@ -524,10 +524,10 @@ START_TEST(names_to_come_are_counted_where_groups_wait_for_them)
 	scene.view.pending = 8;
 	page_set_group(&page, BY_FUNCTION);
 	compose(80, 24);
-	ck_assert(shows("symbols: of 5 stacks to come"));
+	ck_assert(shows("symbols: waiting for 5 stacks"));
 	scene.view.pending = 0;
 	compose(80, 24);
-	ck_assert(!shows("to come"));
+	ck_assert(!shows("waiting for"));
 }
 END_TEST
 

@@ -2,7 +2,7 @@
  * Groups by what a block itself says: its type, its thread, its age, and which
  * ones were born together.  All sums against ones that are made the simple way.
  */
-#include "../src/pagek/layout/group_fields.h"
+#include "../src/pagek/layout/fields.h"
 #include "../src/pagek/groups/siblings.h"
 #include "../src/pagek/groups/groups.h"
 #include "../src/pagek/rows/rows.h"

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "../src/pagek/history/history.h"
-#include "../src/pagek/layout/block_fields.h"
+#include "../src/pagek/layout/fields.h"
 #include "../src/pagek/layout/layout.h"
 #include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/rows/frozen_order.h"
@@ -367,7 +367,7 @@ paused(void)
 {
 	pause_now();
 	scene_refresh(&scene);
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 }
 
 static void

@@ -25,8 +25,8 @@ assert_counts(void)
 	unsigned still = still_in(marked_place);
 
 	ck_assert(page_mark_counts(&page, &scene.view, &c));
-	ck_assert_uint_eq(c.came, live_in(place) - still);
-	ck_assert_uint_eq(c.went, live_in(marked_place) - still);
+	ck_assert_uint_eq(c.new, live_in(place) - still);
+	ck_assert_uint_eq(c.freed, live_in(marked_place) - still);
 	ck_assert_uint_eq(c.blocks, live_in(place));
 	ck_assert_uint_eq(c.early, 0);
 }
@@ -56,8 +56,8 @@ START_TEST(mark_of_an_empty_list_has_all_blocks_new)
 	live_on(100);
 	assert_counts();
 	ck_assert(page_mark_counts(&page, &scene.view, &c));
-	ck_assert_uint_eq(c.came, c.blocks);
-	ck_assert_uint_eq(c.went, 0);
+	ck_assert_uint_eq(c.new, c.blocks);
+	ck_assert_uint_eq(c.freed, 0);
 }
 END_TEST
 
@@ -79,9 +79,9 @@ START_TEST(inherited_blocks_are_older_than_any_mark)
 	put(1, 100);
 	later();
 	ck_assert(page_mark_counts(&page, &scene.view, &c));
-	ck_assert_uint_eq(c.came, 1);
-	ck_assert_uint_eq(c.went, 0);
-	ck_assert_uint_eq(page.marked->nold, 10);
+	ck_assert_uint_eq(c.new, 1);
+	ck_assert_uint_eq(c.freed, 0);
+	ck_assert_uint_eq(page.marked->ncopy, 10);
 }
 END_TEST
 
@@ -94,9 +94,9 @@ START_TEST(copy_has_what_was_there_oldest_first)
 	mark();
 	refresh();
 	ck_assert(!page.marked->copying);
-	ck_assert_uint_eq(page.marked->nold, live_in(place));
-	for (i = 0; i < page.marked->nold; i++) {
-		const struct page_old *o = &page.marked->old[i];
+	ck_assert_uint_eq(page.marked->ncopy, live_in(place));
+	for (i = 0; i < page.marked->ncopy; i++) {
+		const struct page_copied *o = &page.marked->copy[i];
 
 		at = (unsigned)(((o->w0 & REC_ADDR_MASK) - addr_of(0)) /
 		    0x100);
@@ -145,10 +145,10 @@ START_TEST(large_list_is_copied_in_portions_and_early_frees_are_counted)
 	ck_assert_uint_ge(pictures, 2);
 	ck_assert(!page_marked_wants_all(&page));
 	ck_assert(page_mark_counts(&page, &scene.view, &c));
-	ck_assert_uint_eq(c.came, 5);
-	ck_assert_uint_eq(c.went, 40);
+	ck_assert_uint_eq(c.new, 5);
+	ck_assert_uint_eq(c.freed, 40);
 	ck_assert_uint_eq(c.early, 30);
-	ck_assert_uint_eq(page.marked->nold, MANY - 30);
+	ck_assert_uint_eq(page.marked->ncopy, MANY - 30);
 }
 END_TEST
 
@@ -174,7 +174,7 @@ START_TEST(copy_goes_on_in_another_list_of_the_same_stream)
 	later();
 	while (page.marked->copying)
 		refresh();
-	ck_assert_uint_eq(page.marked->nold, MANY);
+	ck_assert_uint_eq(page.marked->ncopy, MANY);
 }
 END_TEST
 
@@ -216,7 +216,7 @@ START_TEST(mark_of_another_stream_is_lost_and_that_is_said)
 	else if (_i == 1)
 		scene.look.state = NODES_DORMANT;
 	else
-		page_marked_lose(&page);
+		page_mark_lose(&page);
 	compose(80, 24);
 	ck_assert(!page_is_marked(&page) && !page_is_draining(&page));
 	ck_assert(page.marked->was_lost);
@@ -279,7 +279,7 @@ START_TEST(without_memory_for_a_copy_blocks_are_counted_all_the_same)
 	scene_free(&scene, 0x100000000);
 	later();
 	ck_assert(page_mark_counts(&page, &scene.view, &c));
-	ck_assert_uint_eq(c.went, 1);
+	ck_assert_uint_eq(c.freed, 1);
 	ck_assert_uint_eq(c.early, 0);
 }
 END_TEST

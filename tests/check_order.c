@@ -2,7 +2,7 @@
  * Orders of rows, against qsort over a copy of the list, and what words and
  * letters mean.
  */
-#include "../src/pagek/layout/block_fields.h"
+#include "../src/pagek/layout/fields.h"
 #include "../src/pagek/page/calls.h"
 #include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/blocks/order.h"

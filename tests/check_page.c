@@ -176,7 +176,7 @@ START_TEST(paused_picture_stands_still_and_counts)
 		    (unsigned)i * 0x10020ul);
 	scene.look.now_ms += 60000;
 	scene_refresh(&scene);
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	compose(80, 24);
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "PAUSED +30"));
 	for (i = 1; i < 24; i++)
@@ -184,7 +184,7 @@ START_TEST(paused_picture_stands_still_and_counts)
 	page_set_order(&page, BLKLIST_BY_ADDRESS, true);
 	compose(80, 24);
 	ck_assert(strncmp(pic.line[3].text, "7f3c043b", 8) == 0);
-	page_thaw(&page);
+	page_resume(&page);
 	scene_refresh(&scene);
 	compose(80, 24);
 	ck_assert_ptr_null(strstr(pic.line[0].text, "PAUSED"));
@@ -197,7 +197,7 @@ START_TEST(paused_picture_keeps_its_requesters)
 	pause_now();
 	scene_free(&scene, 0x008e66b8);
 	scene_refresh(&scene);
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	page.layout = PAGE_CLASSIC;
 	compose(40, 16);
 	ck_assert(shows("008E66B8 0048 0C ACREQ   AB86  13"));
@@ -222,14 +222,14 @@ START_TEST(paused_or_stale_picture_is_live_on_no_line)
 	ck_assert_ptr_nonnull(strstr(status_line(40, 24), "LIVE "));
 	pause_now();
 	scene_refresh(&scene);
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	ck_assert_ptr_nonnull(strstr(status_line(40, 24), "PAUSED "));
 	for (i = 0; i < BASE_NELEM(cols); i++) {
 		compose(cols[i], 24);
 		ck_assert(shows("PAUSED"));
 		ck_assert(!shows("LIVE"));
 	}
-	page_thaw(&page);
+	page_resume(&page);
 	scene.look.stale_ms = 12000;
 	scene_refresh(&scene);
 	ck_assert_ptr_nonnull(strstr(status_line(40, 24), "STALE "));
@@ -248,7 +248,7 @@ START_TEST(end_of_a_target_shows_through_a_pause)
 	scene.look.status = 9;
 	scene.look.ended_wall_ms = INT64_C(1795187038000);
 	scene_refresh(&scene);
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	compose(80, 24);
 	ck_assert(shows("PAUSED +0  ENDED 15:03:58 signal 9"));
 }
@@ -260,7 +260,7 @@ START_TEST(end_while_paused_tells_what_was_live_in_the_end)
 	scene_free(&scene, UINT64_C(0x7f3c04001040));
 	scene.look.state = NODES_ENDED;
 	scene_refresh(&scene);
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	compose(80, 24);
 	ck_assert(shows("; 59 blocks were live"));
 }

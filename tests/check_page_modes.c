@@ -118,7 +118,7 @@ START_TEST(paused_picture_of_a_sample_has_its_estimates)
 	blocks = page_view_blocks(&scene.view);
 	bytes = page_view_bytes(&scene.view);
 	pause_now();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	ck_assert_uint_eq(page_view_blocks(&scene.view), blocks);
 	ck_assert_uint_eq(page_view_bytes(&scene.view), bytes);
 	/* Groups are made from the copy. */

@@ -3,7 +3,7 @@
  * paused picture keeps its own.
  */
 #include "../src/pagek/history/history.h"
-#include "../src/pagek/layout/trend.h"
+#include "../src/pagek/layout/layout.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -210,11 +210,11 @@ START_TEST(paused_picture_keeps_its_minute)
 	asked(1000, 0);
 	after(1000);
 	pause_now();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	asked(7, 0);
 	after(1000);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 1000);
-	page_thaw(&page);
+	page_resume(&page);
 	scene.view.look = scene.view.live;
 	page_trend_sample(&page, &scene.view);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 7);
@@ -230,14 +230,14 @@ START_TEST(paused_picture_keeps_its_minute_when_the_list_is_lost)
 	asked(1000, 0);
 	after(1000);
 	pause_now();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	if (_i == 0)
 		scene.look.list = NULL;
 	else
 		scene.look.stream_no++;
 	after(1000);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 1000);
-	page_thaw(&page);
+	page_resume(&page);
 	scene.view.look = scene.view.live;
 	page_trend_sample(&page, &scene.view);
 	ck_assert(!page_trend_last(page.trend, TREND_ALLOCS, &n));

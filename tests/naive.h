@@ -5,7 +5,7 @@
 #ifndef TESTS_NAIVE_H
 #define TESTS_NAIVE_H
 
-#include "../src/pagek/difference/marks.h"
+#include "../src/pagek/difference/difference.h"
 #include "scene.h"
 
 #define PLACES 400		/* addresses, each with a block or none */

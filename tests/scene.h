@@ -481,7 +481,7 @@ pause_now(void)
 	int r;
 
 	do
-		r = page_freeze(&page, &scene.view);
+		r = page_pause(&page, &scene.view);
 	while (r == -EAGAIN);
 	ck_assert_int_eq(r, 0);
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../blocks/choice.h"
@@ -174,13 +174,13 @@ app_tick(struct app *app)
 
 	/* While the user looks at something, do not change the target. */
 	nodes_session_stay(app->session, app->page->cursor.on ||
-	    app->page->group.opened || app->page->frozen != NULL ||
+	    app->page->group.opened || app->page->paused != NULL ||
 	    app_panel_top(app) != APP_PAGE_K || app->mode != APP_PAGE);
 	app_pause_tick(app);
 	app_mark_tick(app);
 	app_find_tick(app);
 	page_view_live(&v, app->session);
-	page_past_note(app->page, &v);
+	page_history_update(app->page, &v);
 	if (app->ending.on)
 		await_end(app);
 	app_diag_tick(app);
@@ -315,7 +315,7 @@ needs_all(const struct app *app)
 	if (app->waits.pause || app->waits.mark || app->waits.drain ||
 	    jobs_need_all(&app->jobs))
 		return true;
-	if (app->page->frozen != NULL)
+	if (app->page->paused != NULL)
 		return false;
 	if (app->page->group.kind != 0 ||
 	    app_panels_need(app, PANEL_BLOCKS_ALL) ||

@@ -28,7 +28,6 @@
 #include "../cli/config.h"
 #include "../jobs/jobs.h"
 #include "../page/view.h"
-#include "../panels/cycle_costs.h"
 #include "../panels/diagnostics.h"
 #include "../picture/keys.h"
 #include "../picture/typed_line.h"

@@ -27,7 +27,7 @@ detail_of(const struct app *app)
 	return app_panel_state(app, APP_DETAIL);
 }
 
-static struct page_kin *
+static struct page_callers *
 callers_of(const struct app *app)
 {
 	return app_panel_state(app, APP_CALLERS);
@@ -112,7 +112,7 @@ open_callers(struct app *app)
 		app_say(app, "there is no call here");
 		return;
 	}
-	page_kin_open(callers_of(app), block_of(app)->caller, &call);
+	page_callers_open(callers_of(app), block_of(app)->caller, &call);
 	app_panel_open(app, APP_CALLERS);
 }
 
@@ -242,14 +242,14 @@ callers_compose(struct app *app, int rows, struct page_picture *pic)
 {
 	struct page_view v = app_view(app);
 
-	return page_kin_compose(callers_of(app), app->page, &v, app->cols, rows,
+	return page_callers_compose(callers_of(app), app->page, &v, app->cols, rows,
 	    pic);
 }
 
 static void
 callers_move(struct app *app, int delta)
 {
-	page_kin_move(callers_of(app), delta);
+	page_callers_move(callers_of(app), delta);
 }
 
 static int
@@ -263,18 +263,18 @@ callers_enter(struct app *app)
 {
 	struct page_view v = app_view(app);
 
-	if (!page_kin_go(callers_of(app), &v))
+	if (!page_callers_go(callers_of(app), &v))
 		app_say(app, "there is no function here");
 }
 
 static bool
 callers_back(struct app *app)
 {
-	return page_kin_back(callers_of(app));
+	return page_callers_back(callers_of(app));
 }
 
 const struct panel_ops overlay_callers = {
-	.state_size = sizeof(struct page_kin),
+	.state_size = sizeof(struct page_callers),
 	.blocks = PANEL_BLOCKS_ALL,
 	.compose = callers_compose,
 	.move = callers_move,

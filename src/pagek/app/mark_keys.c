@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "../history/history.h"
 #include "app.h"
 

@@ -19,10 +19,10 @@ continue_pause(struct app *app)
 	page_view_live(&v, app->session);
 	if (v.live->window)
 		return;
-	r = page_freeze(app->page, &v);
+	r = page_pause(app->page, &v);
 	if (r == -EAGAIN)
 		app_say(app, "pausing: %u %% copied",
-		    page_freezing(app->page));
+		    page_pause_percent(app->page));
 	if (r == -EAGAIN || r == -ESTALE)
 		return;
 	app->waits.pause = false;
@@ -37,8 +37,8 @@ app_pause(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 
-	if (app->page->frozen != NULL || app->waits.pause) {
-		page_thaw(app->page);
+	if (app->page->paused != NULL || app->waits.pause) {
+		page_resume(app->page);
 		app->waits.pause = false;
 		return;
 	}
@@ -55,12 +55,12 @@ continue_step(struct app *app)
 {
 	unsigned percent;
 	char text[96];
-	int r = page_step_on(app->page, STEP_NS);
+	int r = page_step_advance(app->page, STEP_NS);
 
 	page_step_text(app->page, text, sizeof text);
 	if (r == 0)
 		app_say(app, "%s", text);
-	else if (r == -EAGAIN && page_stepping(app->page, &percent))
+	else if (r == -EAGAIN && page_step_percent(app->page, &percent))
 		app_say(app, "stepping %u %% to %s; Esc stays", percent, text);
 	else
 		app_say(app, "cannot step: %s; the picture stays",
@@ -99,9 +99,9 @@ app_pause_tick(struct app *app)
 {
 	unsigned percent;
 
-	if (app->waits.pause && (app->page->freezing != NULL ||
+	if (app->waits.pause && (app->page->pausing != NULL ||
 	    nodes_session_look(app->session)->settled))
 		continue_pause(app);
-	if (page_stepping(app->page, &percent))
+	if (page_step_percent(app->page, &percent))
 		continue_step(app);
 }

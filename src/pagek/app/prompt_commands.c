@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "app.h"
 #include "pages.h"
 

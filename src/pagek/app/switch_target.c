@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../cli/target_word.h"
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../groups/groups.h"
@@ -312,8 +312,8 @@ app_reset_stream(struct app *app)
 {
 	struct page *page = app->page;
 
-	page_thaw(page);
-	page_marked_lose(page);
+	page_resume(page);
+	page_mark_lose(page);
 	page_set_group(page, page->group.kind);
 	page->offs = page->group.flat_offs = 0;
 	page->round++;
@@ -357,7 +357,7 @@ enter_place(struct app *app, struct nodes_session *session,
 	struct page *page = app->page;
 
 	/* These use the old session. */
-	page_thaw(page);
+	page_resume(page);
 	app_forget_targets(app);
 	leave_place(app);
 	app->session = app->jobs.session = session;

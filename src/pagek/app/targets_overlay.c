@@ -38,7 +38,7 @@ switch_to_target(struct app *app, const struct nodes_target *t)
 	    app->targets.stream, sizeof app->targets.stream, "%s", t->name);
 	opts.stream = app->targets.stream;
 	opts.pid = t->pid;
-	page_thaw(app->page);
+	page_resume(app->page);
 	r = nodes_session_switch(app->session, &opts);
 	if (r < 0) {
 		app_say(app, "cannot go to %.64s: %s", t->name, strerror(-r));

@@ -5,7 +5,7 @@
 
 #include "../../base/base.h"
 #include "../documents/documents.h"
-#include "../layout/target_fields.h"
+#include "../layout/fields.h"
 #include "check.h"
 
 static const char *const limits[] = {

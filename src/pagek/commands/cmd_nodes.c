@@ -9,7 +9,7 @@
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../documents/documents.h"
-#include "../panels/node_fields.h"
+#include "../panels/nodes_page.h"
 
 static void
 put_table(FILE *out, const struct nodes_table *t, bool ascii)

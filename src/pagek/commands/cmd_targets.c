@@ -9,7 +9,7 @@
 #include "../cli/pump.h"
 #include "../documents/documents.h"
 #include "../layout/layout.h"
-#include "../layout/target_fields.h"
+#include "../layout/fields.h"
 
 #define ENDED_ROWS 4
 

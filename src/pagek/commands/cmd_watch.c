@@ -12,7 +12,7 @@
 #include "../cli/pump.h"
 #include "../documents/documents.h"
 #include "../layout/layout.h"
-#include "../layout/target_fields.h"
+#include "../layout/fields.h"
 
 struct watch {
 	const struct options *o;

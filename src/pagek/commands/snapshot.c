@@ -9,9 +9,8 @@
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../documents/documents.h"
-#include "../layout/group_fields.h"
+#include "../layout/fields.h"
 #include "../layout/layout.h"
-#include "../layout/target_fields.h"
 #include "../rows/rows.h"
 #include "snapshot.h"
 

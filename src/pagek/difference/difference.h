@@ -1,42 +1,48 @@
 /*
- * difference: the difference between the mark and now, by group and by block.
+ * difference: a mark, and what has changed in the list since, by group and by
+ * block.
  *
  * Vocabulary
- *	comparison	the list walked through by age beside the mark's copy, a
- *		portion a picture: what the copy has and the list has not is
- *		gone, what is above the mark has come.  The rows are those of
- *		the comparison before until all of it is done; a tenth of the
- *		time at most goes into it, and nearly nothing while nobody looks.
- *	cell	the sums of what came and went by one caller, type and thread:
- *		whatever the groups are made by, they are made of cells.
- *	by time	groups by age and by birth are made of cells of their own, in a
- *		comparison of their own, for they would split the others: of
- *		what was freed the age is that at the mark.
- *	net	what came less what went.
- *	moved	said of a block that is there, and was there at the mark as
- *		another one: realloc() has made it grow or shrink or has put it
- *		elsewhere (realloc_chains.h).  By group it is one that went and one that
- *		came, of who asked for either; by block it is neither.  A filter
- *		lets it through if it would have at the mark.
- *	chosen	what the page's filter lets through: the difference is of those
- *		blocks alone.  What was there at the mark is judged as it was
- *		then, and what has come as it is now.  Another filter is
- *		another difference, whose points begin anew.
- *	point	the net of each cell at a moment, taken at intervals that
- *		double when there is no room for more points.  A group whose net
- *		was higher at each point than at the one before does not only
- *		hold memory, it goes on taking it: LEAK?
+ *	mark	a moment of the stream: the number of its last record.  A block
+ *		with a higher number is new.
+ *	copy	the blocks of the list at the mark, copied in portions behind it.
+ *		A block of the copy that the list has no more was freed.
+ *	early	a block that was freed between the mark and the copy.  Early
+ *		blocks are counted; nothing else is known of them.
+ *	comparison	a walk through list and copy side by side, by age, a
+ *		portion a picture.  The rows are those of the comparison before
+ *		until it is done.  Comparisons take a tenth of the time at most.
+ *	cell	the sums of new and freed blocks of one caller, type and thread.
+ *		Groups of any kind are folded of cells.
+ *	by time	groups by age and by birth have a comparison of their own, whose
+ *		cells are also by that.  A freed block has its age at the mark.
+ *	net	new bytes less freed bytes.
+ *	moved	a block of the mark that realloc() has made another block of the
+ *		list.  By group it is one freed and one new, by block neither.
+ *	chosen	what the page's filter lets through; the difference is of that
+ *		alone.  Blocks of the mark are judged as they were then, new
+ *		ones as they are now.  Another filter begins anew.
+ *	point	the net of each cell at a moment, at intervals that double when
+ *		there is no room for more.  A group whose net has risen from
+ *		each point to the next is marked LEAK?
  *
- * Beside it
- *	marks.h		the mark, and the copy that the list is compared with
- *	realloc_chains.h	what realloc() has made of blocks of the mark
+ * A stream never uses a record number again, so the place of the mark in the
+ * order of age gives exact counts of new, old and freed blocks, through lost
+ * links, snapshots and reused addresses.  Only which blocks were freed takes the
+ * copy, 48 bytes a block.  A block whose free was lost for good counts as live.
+ * With a sample all sums are estimates, except those called listed.
  *
- * Of a sample all sums are estimates, but for what is called listed.
+ * Files
+ *	marks.c		the mark and its copy
+ *	difference.c	comparisons, and groups of them
+ *	realloc_chains.h	moved blocks
  *
  * Example
- *	page_since_refresh(page, v);		with each picture
- *	s = page_since_get(page);
- *	for (i = 0; (g = page_since_row(s, i)) != NULL; i++)
+ *	page_mark_set(page, v);
+ *	...
+ *	page_marked_refresh(page, v);		with each picture
+ *	s = difference_get(page);
+ *	for (i = 0; (g = difference_group(s, i)) != NULL; i++)
  *		...
  */
 #ifndef PAGEK_DIFFERENCE_H
@@ -44,192 +50,288 @@
 
 #include "../../base/hashmap.h"
 #include "../blocks/choice.h"
+#include "../blocks/drain.h"
 #include "../groups/groups.h"
-#include "marks.h"
+#include "../blocks/list_walk.h"
+#include "../rows/rows.h"
+#include "realloc_chains.h"
 
-#define PAGE_SINCE_CELLS 32768	/* what does not fit is summed in one without a name */
-#define PAGE_SINCE_BLOCKS 65536	/* that are listed, of those that came and those that went */
-#define PAGE_SINCE_POINTS 16
+/* --- the mark (marks.c) --------------------------------------------------- */
 
-struct page_since_sum {
-	double came, came_bytes;	/* of a sample what is listed stands for so many */
-	double went, went_bytes;
-	uint64_t came_listed, came_listed_bytes;
-	uint64_t went_listed, went_listed_bytes;
-	int64_t oldest_ms;	/* of what came and is there; 0 none */
+#define PAGE_MARKED_MAX (UINT32_C(1) << 22)	/* blocks; a longer list is not copied */
+
+/* A block of the copy. */
+struct page_copied {
+	uint64_t seq;
+	uint64_t w0, w1;	/* address, flags, type; size and thread: as in a record */
+	uint64_t caller;
+	int64_t ms;		/* when it was allocated, on the node's clock */
+	uint16_t overhead;	/* as in a block */
+	uint16_t info;		/* its requester's number in the copied list */
 };
 
-struct page_since_cell {
+struct difference;
+
+struct page_marked {
+	struct page_moment mark;
+	unsigned mark_no;	/* another one with each mark */
+	bool was_lost;		/* there was a mark, of another stream */
+
+	struct page_copied *copy;	/* by ascending numbers; owned */
+	const struct blklist *list;	/* the copied list; compared, never read */
+	size_t ncopy, copy_cap;
+	double copy_blocks, copy_bytes;	/* that it stands for */
+	bool copying;
+	bool uncopied;		/* there is no copy: the list is too long, or no memory */
+	struct page_walk walk;
+
+	struct page_chains *chains;	/* moved blocks; NULL: no memory */
+
+	struct difference *difference;	/* NULL: nobody has asked yet */
+	struct difference *by_time;	/* likewise, for groups by time */
+};
+
+/* From the mark to this picture; of a sample as listed. */
+struct page_mark_counts {
+	uint64_t blocks, bytes;		/* in the list now */
+	uint64_t new, freed;
+	uint64_t early;			/* of the freed ones; 0 until the copy is made */
+};
+
+/*
+ * Marks what the view shows, in place of the last mark.  -EAGAIN: the list is
+ * not complete.  -ENOENT: there is no list.  -ENOMEM.  Without memory for the
+ * copy the mark is set all the same.
+ */
+int page_mark_set(struct page *, const struct page_view *);
+void page_mark_clear(struct page *);
+bool page_is_marked(const struct page *);
+/* False: no mark, a picture from before it, or not all blocks are here. */
+bool page_mark_counts(const struct page *, const struct page_view *,
+    struct page_mark_counts *);
+
+#define PAGE_MARK_TEXT 64
+/*
+ * "14:50:03 +1,331 -1,391": new and freed; of a sample "+471 -459 sampled", as
+ * listed; "14:50:03, later" in a picture from before it; "" without a mark.
+ */
+void page_mark_text(const struct page *, const struct page_view *,
+    char out[PAGE_MARK_TEXT]);
+
+/* With each picture: a portion of the copy, then of the comparison. */
+void page_marked_refresh(struct page *, const struct page_view *);
+/* The page looks at another stream. */
+void page_mark_lose(struct page *);
+void page_marked_free(struct page_marked *);
+/* The session must bring all blocks. */
+bool page_marked_wants_all(const struct page *);
+
+/* Its requester is known in the copied list alone. */
+void page_copied_block(const struct page_marked *, const struct page_copied *,
+    const struct blklist *, struct blk *);
+
+/* --- sums ----------------------------------------------------------------- */
+
+#define DIFFERENCE_CELLS 32768	/* what does not fit is summed in one without a name */
+#define DIFFERENCE_BLOCKS 65536	/* listed of each kind */
+#define DIFFERENCE_POINTS 16
+
+struct difference_part {
+	double blocks, bytes;	/* that the listed ones stand for */
+	uint64_t listed, listed_bytes;
+};
+
+struct difference_sum {
+	struct difference_part new, freed;
+	int64_t oldest_ms;	/* of the new ones; 0 none */
+};
+
+struct difference_cell {
 	uint64_t caller;
 	uint16_t thread;
 	uint8_t type;
 	uint64_t tag;		/* of a comparison by time; else 0 */
 	int64_t ms;		/* when a block of it was allocated */
 	bool named;		/* the profile knows the caller */
-	bool in;		/* the group whose blocks are listed, by any frame ... */
-	unsigned asked;		/* ... as of that walk */
+	bool listed;		/* it is in the group whose blocks are listed ... */
+	unsigned listed_walk;	/* ... in that walk; of groups by any frame */
 	uint64_t key;		/* of its group in the last fold; 0 none yet, or many */
-	struct page_since_sum sum[2];	/* of the last comparison, and of the next */
-	double net[PAGE_SINCE_POINTS];
+	struct difference_sum sum[2];	/* of the last comparison, and of the next */
+	double net[DIFFERENCE_POINTS];
 };
 
-struct page_since_group {
+struct difference_group {
 	uint64_t key;
 	uint64_t caller, tag;	/* of one of its cells: for its name */
-	int64_t born_ms;	/* of the oldest block, be it there or not */
-	int type, thread;	/* of all of it; -1 several */
-	struct page_since_sum sum;
-	double net[PAGE_SINCE_POINTS];
+	int64_t born_ms;	/* of the oldest block, freed or not */
+	int type, thread;	/* of all its blocks; -1 several */
+	struct difference_sum sum;
+	double net[DIFFERENCE_POINTS];
 };
 
-enum page_since_change {
-	SINCE_NEW,
-	SINCE_GROWN,
-	SINCE_SHRUNK,
-	SINCE_MOVED,		/* and is as large as it was */
-	SINCE_FREED,
+enum difference_change {
+	CHANGE_NEW,
+	CHANGE_GROWN,
+	CHANGE_SHRUNK,
+	CHANGE_MOVED,		/* of the same size */
+	CHANGE_FREED,
 };
 
-struct page_since_block {
-	struct blk blk;		/* of one that is gone the time is not known */
+struct difference_block {
+	struct blk blk;		/* of a freed one the time is not known */
 	uint32_t cell;
 	uint64_t root;		/* its number at the mark, or its own */
-	uint64_t was;		/* bytes at the mark; of a new one 0 */
-	enum page_since_change change;
+	uint64_t was;		/* bytes at the mark; 0 if it is new */
+	enum difference_change change;
 };
 
-/* Those that came, or grew, or went, as far as they are listed. */
-struct page_since_blocks {
-	struct page_since_block *blk;
+struct difference_blocks {
+	struct difference_block *blk;
 	size_t n, cap;
-	uint64_t all;
+	uint64_t all;		/* listed or not */
 };
 
-enum page_since_step {
-	SINCE_IDLE,
-	SINCE_WALK,		/* through list and copy, into cells */
-	SINCE_FOLD,		/* cells into groups */
-};
-
-/* Blocks that were moved; in the sums they have come, and went if not early. */
-struct page_since_moved {
+/* Moved blocks.  In the sums each is new, and freed unless it is early. */
+struct difference_moved {
 	uint64_t blocks;
-	uint64_t grown, shrunk;	/* of them */
-	uint64_t early, early_bytes;	/* moved before they were copied; at the mark */
+	uint64_t grown, shrunk;
+	uint64_t early, early_bytes;	/* moved before they were copied; bytes at the mark */
 };
 
-/* What one comparison has found. */
-struct page_since_found {
-	struct page_since_sum total;
-	struct page_since_moved moved;
+/* The result of a comparison. */
+struct difference_found {
+	struct difference_sum total;
+	struct difference_moved moved;
 	bool by_block;		/* blocks were listed ... */
 	uint64_t of_key;	/* ... of one group; 0 all */
-	bool missed;		/* ... and some were not, for nobody knew yet where they belong */
-	struct page_since_blocks came, grown, other, went;	/* other: moved, not grown */
-	double was, was_bytes;	/* that were there at the mark, as far as it was copied ... */
+	bool missed;		/* ... and some were not: their cells had no group yet */
+	struct difference_blocks new, grown, other, freed;	/* other: shrunk or moved */
+	double was, was_bytes;	/* chosen blocks at the mark, as far as they were copied ... */
 	double blocks, bytes;	/* ... and now */
-	double of;		/* that came or went, with those the filter keeps back */
+	double of;		/* new and freed blocks, chosen or not */
 	uint64_t unsure;	/* see choice.h */
 	int64_t ms, wall_ms;	/* on the node's clocks, when it began */
 };
 
-/* A chain in the walk with that number, as s->asked has it. */
-struct page_since_trail {
-	unsigned left;		/* its root was not in the list any more ... */
-	unsigned met;		/* ... and one of its blocks was */
-	uint32_t cell;		/* its root's */
-	uint32_t row;		/* its root's among those that went, from 1 on; 0: none */
-	bool chosen;		/* the filter lets its root through ... */
-	bool listed;		/* ... and it counts among those that went */
+/* --- comparisons (difference.c) -------------------------------------------- */
+
+enum difference_step {
+	COMPARE_IDLE,
+	COMPARE_WALK,		/* list and copy into cells */
+	COMPARE_FOLD,		/* cells into groups */
 };
 
-struct page_since {
+/* A moved block in the walk with that number. */
+struct difference_visit {
+	unsigned freed;		/* its root is not in the list ... */
+	unsigned met;		/* ... and its block is */
+	uint32_t row;		/* the root's among the freed, from 1 on; 0: none */
+	bool chosen;		/* the root ... */
+	bool listed;		/* ... and it counts among the freed */
+};
+
+struct difference {
 	const struct page_group_kind *tags;	/* cells are by these; NULL: not by time */
+	unsigned filter_no;	/* of the chosen blocks */
 	int64_t mark_ms;
-	struct profile *profile;	/* names and keys of the callers ... */
-	struct profile_ranking *names;	/* ... and of groups of what differs */
-	struct profile_ranking *coming_names;
-	struct page_since_cell *cell;
-	size_t ncell, cap;
-	struct hashindex cells;	/* of the cells */
-	int at;			/* which of a cell's sums is the last comparison's */
-	bool cut;		/* there are more cells than have room */
+	struct profile *profile;	/* names and keys of the callers */
+	struct difference_cells {
+		struct difference_cell *cell;
+		size_t n, cap;
+		struct hashindex index;
+		int at;		/* which sum of a cell is the last comparison's */
+		bool cut;	/* there are more cells than have room */
+	} cells;
+	struct difference_points {
+		unsigned n;
+		int64_t interval_ms;
+		int64_t last_ms;	/* when the last one was due */
+	} points;
 
-	struct page_since_group *group;	/* by net, the highest first; owned */
-	size_t ngroup;
-	struct hashmap coming;	/* struct page_since_group, while cells are folded into them */
-	unsigned kind;		/* groups that are folded are of that kind ... */
-	unsigned shown_kind;	/* ... and those that are shown */
-	size_t folded;		/* cells, so far */
-
-	struct page_since_found shown, next;
-	enum page_since_step step;
-	struct page_walk walk;
-	struct blk rows[256];	/* of the walk, not all looked at yet */
-	size_t nrows, row;
-	size_t old;		/* so far in the copy ... */
-	size_t chain;		/* ... and among the chains, at the end */
-	struct page_since_trail *trail;	/* of each chain that was met; owned */
-	size_t ntrail, trail_cap;
-	unsigned asked;		/* counts up with each walk */
-	bool taken;		/* there has been one comparison */
-
-	unsigned npoints;
-	int64_t interval_ms, point_ms;	/* between points; when the last one was due */
-
-	/* What is looked at, as far as it says what is to be found. */
-	bool watched;		/* somebody looks, cleared by each refresh */
-	bool by_block;		/* at blocks ... */
-	uint64_t of_key;	/* ... of one group; 0 all */
-
-	unsigned filter_no;	/* that blocks are chosen by */
-	uint64_t changes;	/* of the list, at the last one's beginning ... */
-	uint64_t asked_names_no;	/* ... and of the names */
-	uint64_t names_no;
-	unsigned round;
+	enum difference_step step;
 	struct scan scan;	/* walk and fold; runs while there is a step */
+	struct difference_walk {
+		unsigned no;	/* counts up */
+		struct page_walk list;
+		struct blk block[256];	/* of the list; the next one is: */
+		size_t nblock, at;
+		size_t copied;	/* passed in the copy ... */
+		size_t chain;	/* ... and among the chains, at the end */
+		struct difference_visit *visit;	/* of the chains met so far; owned */
+		size_t nvisit, visit_cap;
+	} walk;
+	struct difference_fold {
+		unsigned kind;
+		size_t cells;	/* folded so far */
+		struct hashmap groups;	/* of struct difference_group */
+		struct profile_ranking *names;
+	} fold;
+
+	bool known;		/* there has been a comparison */
+	struct difference_found shown, next;
+	struct difference_groups {
+		unsigned kind;
+		struct difference_group *row;	/* by net, the highest first; owned */
+		size_t n;
+		struct profile_ranking *names;
+	} groups;
+
+	struct difference_request {
+		bool watched;	/* somebody looks; each refresh clears it */
+		bool by_block;	/* at blocks ... */
+		uint64_t of_key;	/* ... of one group; 0 all */
+	} wanted;
+	struct difference_inputs {
+		uint64_t changes, walk_names_no;	/* list and names, at the last walk ... */
+		uint64_t names_no;	/* ... and at the last fold */
+		unsigned round;
+	} seen;
 };
 
 /* A portion of what is due; nothing without a mark.  -ENOMEM. */
-int page_since_refresh(struct page *, const struct page_view *);
+int difference_refresh(struct page *, const struct page_view *);
 /*
- * All of one at once, for a page that is text: of the list as it is now.
- * -EAGAIN: that is not whole; -ENODATA: there is no mark; -ENOMEM.
+ * A whole comparison of the list as it is now, for text output.  -EAGAIN: the
+ * list is not complete.  -ENODATA: there is no mark.  -ENOMEM.
  */
-int page_since_take(struct page *, const struct page_view *);
-/* Its groups once more, with the names that have come since. */
-int page_since_name(struct page *, const struct page_view *);
+int difference_compare(struct page *, const struct page_view *);
+/* Folds the last comparison again, with new names. */
+int difference_update_names(struct page *, const struct page_view *);
 /*
- * The page's own for the kind of its groups, made when there is none yet; NULL:
- * no mark, or no memory.  The other one makes none: NULL then.
+ * The page's, for the kind of its groups: ensure creates one that does not
+ * exist.  NULL: no mark, or no memory; get: none exists.
  */
-struct page_since *page_since_get(struct page *);
-struct page_since *page_since_made(const struct page *);
-void page_since_free(struct page_since *);
+struct difference *difference_ensure(struct page *);
+struct difference *difference_get(const struct page *);
+void difference_free(struct difference *);
 
-/* There has been a comparison, of what the page's filter means. */
-bool page_since_known(const struct page *, const struct page_since *);
-/* What the filter has let through of what came and went. */
-void page_since_chosen(const struct page *, const struct page_since *,
+/* There has been a comparison, with the page's filter and kind of groups. */
+bool difference_is_current(const struct page *, const struct difference *);
+/* New and freed blocks that the filter has let through. */
+void difference_filter_sums(const struct page *, const struct difference *,
     struct page_chosen *);
-/* Blocks that were freed behind the mark before they were copied. */
-uint64_t page_since_early(const struct page *);
-/* Borrowed until the next refresh; NULL behind the last. */
-const struct page_since_group *page_since_row(const struct page_since *,
+uint64_t difference_freed_early(const struct page *);
+/* The group in that row; borrowed until the next refresh; NULL behind the last. */
+const struct difference_group *difference_group(const struct difference *,
     size_t at);
-/* The kind of the groups: that of the page, or one in its place. */
-const struct page_group_kind *page_since_kind(const struct page_since *);
-/* What page K would say of it: its name and place, for page_group_say(). */
-bool page_since_named(const struct page_since *,
-    const struct page_since_group *, struct profile_group *);
-double page_since_net(const struct page_since_sum *);
-/* Likewise of what is listed, whatever that stands for. */
-int64_t page_since_net_listed(const struct page_since_sum *);
-int64_t page_since_rounded(double);
-/* So many of n intervals in which the group's net has risen. */
-unsigned page_since_ups(const struct page_since *,
-    const struct page_since_group *, unsigned *n);
-/* In percent, of the first comparison. */
-unsigned page_since_done(const struct page *, const struct page_since *);
+const struct page_group_kind *difference_group_kind(const struct difference *);
+/* Its name and place, for page_group_say(); false: not known. */
+bool difference_name_group(const struct difference *,
+    const struct difference_group *, struct profile_group *);
+/*
+ * The sums of the group of page->group.kind with that key; `by` is its kind's.
+ * False: there is no comparison of such groups.
+ */
+bool difference_of_group(const struct page *, uint64_t key,
+    enum profile_by by, struct difference_sum *);
+double difference_net(const struct difference_sum *);
+/* Of the listed blocks. */
+int64_t difference_net_listed(const struct difference_sum *);
+int64_t difference_round(double);
+/* In how many of *n intervals the group's net has risen. */
+unsigned difference_rises(const struct difference *,
+    const struct difference_group *, unsigned *n);
+/* Progress of the comparison. */
+unsigned difference_percent(const struct page *, const struct difference *);
 
 #endif

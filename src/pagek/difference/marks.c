@@ -1,18 +1,16 @@
-/* See marks.h. */
+/* The mark, and the copy of the blocks that were in the list at it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "difference.h"
 
-#define PORTION 40000	/* blocks that are copied for one picture: some ms at most */
+#define PORTION 40000	/* blocks copied for one picture: some ms at most */
 #define WALK_ROWS 256
 
-/* --- moments ------------------------------------------------------------ */
-
-/* The list is one of all blocks, of one moment: the last, or one of before. */
+/* The list has all blocks of one moment. */
 static bool
-is_whole(const struct page_view *v)
+is_complete(const struct page_view *v)
 {
 	return v->look->list != NULL && !v->look->window &&
 	    (v->look->settled || v->look->listed);
@@ -21,50 +19,50 @@ is_whole(const struct page_view *v)
 /* --- the copy ----------------------------------------------------------- */
 
 static void
-no_copy(struct page_marked *m)
+drop_copy(struct page_marked *m)
 {
-	page_since_free(m->since);
-	page_since_free(m->by_time);
-	m->since = m->by_time = NULL;
+	difference_free(m->difference);
+	difference_free(m->by_time);
+	m->difference = m->by_time = NULL;
 	page_chains_free(m->chains);
 	m->chains = NULL;
-	free(m->old);
-	m->old = NULL;
-	m->nold = m->cap = 0;
-	m->old_est = m->old_est_bytes = 0;
+	free(m->copy);
+	m->copy = NULL;
+	m->ncopy = m->copy_cap = 0;
+	m->copy_blocks = m->copy_bytes = 0;
 	m->copying = m->uncopied = false;
 }
 
-/* In the order of age, so that those of after the mark come last. */
+/* The walk is by age, so that new blocks come last. */
 static void
 begin_copy(struct page_marked *m, const struct page_view *v)
 {
-	no_copy(m);
+	drop_copy(m);
 	if (m->mark.blocks == 0)
 		return;
 	(void)page_chains_new(&m->chains, v->live->list != NULL ?
 	    v->live->list : v->look->list, m->mark.seq);
 	if (m->mark.blocks <= PAGE_MARKED_MAX)
-		m->old = malloc(m->mark.blocks * sizeof *m->old);
-	m->uncopied = m->old == NULL;
+		m->copy = malloc(m->mark.blocks * sizeof *m->copy);
+	m->uncopied = m->copy == NULL;
 	if (m->uncopied)
 		return;
-	m->cap = (size_t)m->mark.blocks;
+	m->copy_cap = (size_t)m->mark.blocks;
 	m->list = v->look->list;
 	m->copying = true;
 	page_walk_begin(&m->walk, v->look->list, BLKLIST_BY_AGE, false);
 }
 
-/* False: that was the last one. */
+/* False: it is new, or there is no room; the copy is complete. */
 static bool
 copy_block(struct page_marked *m, const struct page_view *v,
     const struct blk *b)
 {
 	double weight = page_view_weight(v, b);
 
-	if (page_moment_is_new(&m->mark, b) || m->nold == m->cap)
+	if (page_moment_is_new(&m->mark, b) || m->ncopy == m->copy_cap)
 		return false;
-	m->old[m->nold++] = (struct page_old){
+	m->copy[m->ncopy++] = (struct page_copied){
 		.seq = b->seq,
 		.w0 = rec_w0(b->addr, b->flags, b->type),
 		.w1 = rec_w1(b->size, b->thread),
@@ -73,13 +71,13 @@ copy_block(struct page_marked *m, const struct page_view *v,
 		.overhead = b->overhead,
 		.info = b->info,
 	};
-	m->old_est += weight;
-	m->old_est_bytes += weight * (double)b->size;
+	m->copy_blocks += weight;
+	m->copy_bytes += weight * (double)b->size;
 	return true;
 }
 
 void
-page_old_block(const struct page_marked *m, const struct page_old *o,
+page_copied_block(const struct page_marked *m, const struct page_copied *o,
     const struct blklist *list, struct blk *b)
 {
 	struct rec r = { .w = { o->w0, o->w1 } };
@@ -99,7 +97,7 @@ page_old_block(const struct page_marked *m, const struct page_old *o,
 }
 
 static void
-copy_on(struct page_marked *m, const struct page_view *v)
+copy_portion(struct page_marked *m, const struct page_view *v)
 {
 	struct blk rows[WALK_ROWS];
 	size_t n, i;
@@ -134,20 +132,33 @@ page_mark_set(struct page *page, const struct page_view *v)
 	m->was_lost = false;
 	begin_copy(m, v);
 	if (m->copying)
-		copy_on(m, v);
+		copy_portion(m, v);
 	return 0;
+}
+
+static void
+forget_mark(struct page_marked *m, bool lost)
+{
+	m->was_lost = lost;
+	m->mark = (struct page_moment){ 0 };
+	drop_copy(m);
 }
 
 void
 page_mark_clear(struct page *page)
 {
+	if (page->marked != NULL)
+		forget_mark(page->marked, false);
+}
+
+void
+page_mark_lose(struct page *page)
+{
 	struct page_marked *m = page->marked;
 
-	if (m == NULL)
-		return;
-	no_copy(m);
-	m->mark = (struct page_moment){ 0 };
-	m->was_lost = false;
+	page_drain_end(page);
+	if (m != NULL)
+		forget_mark(m, m->mark.set || m->was_lost);
 }
 
 bool
@@ -163,27 +174,27 @@ page_mark_counts(const struct page *page, const struct page_view *v,
 	const struct page_marked *m = page->marked;
 	uint64_t old;
 
-	if (!page_is_marked(page) || !is_whole(v) ||
+	if (!page_is_marked(page) || !is_complete(v) ||
 	    page_moment_is_ahead(&m->mark, v))
 		return false;
 	old = page_moment_count_old(&m->mark, v);
 	*c = (struct page_mark_counts){
 		.blocks = page_view_total(v),
 		.bytes = v->counts->live_bytes,
-		.came = page_view_total(v) - old,
-		.went = m->mark.blocks > old ? m->mark.blocks - old : 0,
+		.new = page_view_total(v) - old,
+		.freed = m->mark.blocks > old ? m->mark.blocks - old : 0,
 		.early = m->copying || m->uncopied ? 0 :
-		    m->mark.blocks - m->nold,
+		    m->mark.blocks - m->ncopy,
 	};
 	return true;
 }
 
 void
-page_mark_say(const struct page *page, const struct page_view *v,
+page_mark_text(const struct page *page, const struct page_view *v,
     char out[PAGE_MARK_TEXT])
 {
 	struct page_mark_counts c;
-	char at[12], came[32], went[32];
+	char at[12], new[32], freed[32];
 	size_t len = 0;
 
 	out[0] = '\0';
@@ -192,28 +203,15 @@ page_mark_say(const struct page *page, const struct page_view *v,
 	page_moment_text(page, v, &page->marked->mark, at);
 	base_append(out, PAGE_MARK_TEXT, &len, "%s", at);
 	if (page_mark_counts(page, v, &c)) {
-		base_group_digits(came, sizeof came, c.came);
-		base_group_digits(went, sizeof went, c.went);
-		base_append(out, PAGE_MARK_TEXT, &len, " +%s -%s%s", came,
-		    went, v->look->sample != 0 ? " sampled" : "");
+		base_group_digits(new, sizeof new, c.new);
+		base_group_digits(freed, sizeof freed, c.freed);
+		base_append(out, PAGE_MARK_TEXT, &len, " +%s -%s%s", new,
+		    freed, v->look->sample != 0 ? " sampled" : "");
 	} else if (page_moment_is_ahead(&page->marked->mark, v)) {
 		base_append(out, PAGE_MARK_TEXT, &len, ", later");
 	}
 	if (page_moment_is_incomplete(&page->marked->mark, v))
 		base_append(out, PAGE_MARK_TEXT, &len, " INCOMPLETE");
-}
-
-void
-page_marked_lose(struct page *page)
-{
-	struct page_marked *m = page->marked;
-
-	page_drain_end(page);
-	if (m == NULL)
-		return;
-	m->was_lost = m->mark.set || m->was_lost;
-	no_copy(m);
-	m->mark = (struct page_moment){ 0 };
 }
 
 void
@@ -226,7 +224,7 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 	    page_is_draining(page) &&
 	    page_moment_is_void(&page->drain->from, v->look) ? "drain" : NULL;
 	if (what != NULL) {
-		page_marked_lose(page);
+		page_mark_lose(page);
 		snprintf(page->message, sizeof page->message, "the %s is lost: "
 		    "the list has begun anew", what);
 	}
@@ -234,13 +232,13 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 		return;
 	if (m->chains != NULL && v->live->stream_no == m->mark.stream_no)
 		page_chains_read(m->chains, v->live->list);
-	/* What has been freed by the mark is no part of it. */
+	/* An older picture has blocks that were freed before the mark. */
 	if (page_moment_is_ahead(&m->mark, v))
 		return;
-	if (m->copying && is_whole(v))
-		copy_on(m, v);
-	else if (m->mark.set && is_whole(v))
-		page_since_refresh(page, v);
+	if (m->copying && is_complete(v))
+		copy_portion(m, v);
+	else if (m->mark.set && is_complete(v))
+		difference_refresh(page, v);
 }
 
 bool
@@ -255,6 +253,6 @@ page_marked_free(struct page_marked *m)
 {
 	if (m == NULL)
 		return;
-	no_copy(m);
+	drop_copy(m);
 	free(m);
 }

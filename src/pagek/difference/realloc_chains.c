@@ -1,4 +1,3 @@
-/* See realloc_chains.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +7,7 @@
 /* --- the numbers ---------------------------------------------------------- */
 
 static int
-put_number(struct page_chains *c, uint64_t seq, uint32_t chain)
+add_number(struct page_chains *c, uint64_t seq, uint32_t chain)
 {
 	struct page_chain_number *number = hashmap_add(&c->numbers, seq);
 
@@ -44,7 +43,7 @@ is_after(const struct page_chains *c, uint64_t seq)
 }
 
 static int
-begin_chain(struct page_chains *c, const struct blklist_realloc *m)
+add_chain(struct page_chains *c, const struct blklist_realloc *m)
 {
 	void *chains = c->chain;
 
@@ -52,7 +51,7 @@ begin_chain(struct page_chains *c, const struct blklist_realloc *m)
 	    base_grow(&chains, &c->cap, c->n + 1, sizeof *c->chain) < 0)
 		return -ENOMEM;
 	c->chain = chains;
-	if (put_number(c, m->from, (uint32_t)c->n) < 0)
+	if (add_number(c, m->from, (uint32_t)c->n) < 0)
 		return -ENOMEM;
 	c->chain[c->n++] = (struct page_chain){
 		.root = m->from,
@@ -62,23 +61,23 @@ begin_chain(struct page_chains *c, const struct blklist_realloc *m)
 	return 0;
 }
 
-/* The oldest one of the past makes room. */
+/* Drops the oldest earlier number when there is no room. */
 static int
-put_past(struct page_chains *c, uint64_t seq)
+add_earlier(struct page_chains *c, uint64_t seq)
 {
 	uint64_t *at;
 
-	if (c->past == NULL)
-		c->past = calloc(PAGE_CHAINS_PAST, sizeof *c->past);
-	if (c->past == NULL)
+	if (c->earlier == NULL)
+		c->earlier = calloc(PAGE_CHAINS_EARLIER, sizeof *c->earlier);
+	if (c->earlier == NULL)
 		return -ENOMEM;
-	at = &c->past[c->npast % PAGE_CHAINS_PAST];
-	if (c->npast >= PAGE_CHAINS_PAST) {
+	at = &c->earlier[c->nearlier % PAGE_CHAINS_EARLIER];
+	if (c->nearlier >= PAGE_CHAINS_EARLIER) {
 		forget_number(c, *at);
 		c->forgot = true;
 	}
 	*at = seq;
-	c->npast++;
+	c->nearlier++;
 	return 0;
 }
 
@@ -91,17 +90,17 @@ follow_move(struct page_chains *c, const struct blklist_realloc *m)
 	if (chain == NULL && is_after(c, m->from))
 		return 0;
 	if (chain == NULL) {
-		r = begin_chain(c, m);
+		r = add_chain(c, m);
 		if (r < 0)
 			return r;
 		chain = &c->chain[c->n - 1];
 	}
-	/* Told once more, by a list that has read it anew. */
+	/* A list that was read anew tells the move once more. */
 	if (chain->now != m->from)
 		return 0;
-	r = put_number(c, m->to, (uint32_t)(chain - c->chain));
+	r = add_number(c, m->to, (uint32_t)(chain - c->chain));
 	if (r == 0 && chain->now != chain->root)
-		r = put_past(c, chain->now);
+		r = add_earlier(c, chain->now);
 	if (r < 0)
 		return r;
 	chain->now = m->to;
@@ -146,9 +145,9 @@ page_chains_read(struct page_chains *c, const struct blklist *list)
 
 /* --- life ----------------------------------------------------------------- */
 
-/* What an older picture was marked for has been followed already. */
+/* Reads the moves after the mark: an older picture may have been marked. */
 static void
-begin_moves(struct page_chains *c, const struct blklist *list)
+begin_reading(struct page_chains *c, const struct blklist *list)
 {
 	struct blklist_realloc m;
 	uint64_t n = 0;
@@ -175,7 +174,7 @@ page_chains_new(struct page_chains **out, const struct blklist *list,
 		return -ENOMEM;
 	c->numbers.size = sizeof(struct page_chain_number);
 	c->mark = mark;
-	begin_moves(c, list);
+	begin_reading(c, list);
 	*out = c;
 	return 0;
 }
@@ -187,6 +186,6 @@ page_chains_free(struct page_chains *c)
 		return;
 	free(c->chain);
 	hashmap_fini(&c->numbers);
-	free(c->past);
+	free(c->earlier);
 	free(c);
 }

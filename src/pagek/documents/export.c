@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../panels/difference_page.h"
@@ -140,9 +140,9 @@ view_then(struct page_export *x, const struct page_view *v)
 	struct page_view then = *v;
 
 	then.units = PAGE_UNITS_EXACT;
-	page_view_frozen(&then, &x->copy.page);
+	page_view_paused(&then, &x->copy.page);
 	x->look = *then.look;
-	if (x->copy.page.frozen == NULL) {
+	if (x->copy.page.paused == NULL) {
 		x->look.now_ms = x->now_ms;
 		x->look.node_wall_ms = x->wall_ms;
 	}
@@ -177,7 +177,7 @@ begin_blocks(struct page_export *x, struct page *page,
 	x->what = "block";
 	x->now_ms = v->look->now_ms;
 	x->wall_ms = v->look->node_wall_ms;
-	x->past = page_stepped(page, &before);
+	x->past = page_step_age(page, &before);
 	r = list_copy_begin(&x->copy, page);
 	if (r == 0)
 		r = profile_new(&x->profile);
@@ -396,7 +396,7 @@ page_export_go_on(struct page_export *x, const struct page_view *v,
 bool
 page_export_copies(const struct page_export *x)
 {
-	return x->step == STEP_COPY && x->copy.page.frozen == NULL;
+	return x->step == STEP_COPY && x->copy.page.paused == NULL;
 }
 
 uint64_t

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../layout/group_fields.h"
-#include "../layout/target_fields.h"
+#include "../layout/fields.h"
+#include "../layout/fields.h"
 #include "../panels/difference_page.h"
 #include "../rows/rows.h"
 #include "export.h"
@@ -60,12 +60,12 @@ groups_text(struct page *page, const struct page_view *v, FILE *out)
 static size_t
 diff_rows(struct page *page, const struct page_diff *d)
 {
-	const struct page_since *s = page_since_get(page);
+	const struct difference *s = difference_ensure(page);
 
 	if (s == NULL)
 		return 0;
-	return d->by_block ? s->shown.came.n + s->shown.grown.n +
-	    s->shown.other.n + s->shown.went.n : s->ngroup;
+	return d->by_block ? s->shown.new.n + s->shown.grown.n +
+	    s->shown.other.n + s->shown.freed.n : s->groups.n;
 }
 
 int
@@ -105,7 +105,7 @@ put_group(struct json *j, const struct page *page, const struct page_view *v,
     const struct page_group_kind *kind, const struct profile_group *g)
 {
 	struct page_group_words words;
-	struct page_since_sum since = { 0 };
+	struct difference_sum since = { 0 };
 	struct page_sum row = {
 		.g = g,
 		.name = words.name,
@@ -118,7 +118,7 @@ put_group(struct json *j, const struct page *page, const struct page_view *v,
 		},
 	};
 
-	if (page_marked_change(page, g->key, kind->by, &since))
+	if (difference_of_group(page, g->key, kind->by, &since))
 		row.change = &since;
 	page_group_say(page, v, kind, g, &words);
 	json_row(j, &row, PAGE_GROUP_SHOWN);
@@ -159,15 +159,15 @@ page_export_groups(struct page *page, const struct page_view *v,
 static int
 put_diff_groups(struct json *j, const struct page *page,
     const struct page_view *v, const struct page_diff *d,
-    const struct page_since *s, uint64_t *n)
+    const struct difference *s, uint64_t *n)
 {
 	struct page_group_words *words = malloc(sizeof *words);
 	struct page_diff_row row = { .v = v, .s = s, .words = words };
-	const struct page_since_group *g;
+	const struct difference_group *g;
 
 	if (words == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+	for (size_t i = 0; (g = difference_group(s, i)) != NULL; i++) {
 		if (!page_diff_lets(d, g))
 			continue;
 		++*n;
@@ -181,25 +181,25 @@ put_diff_groups(struct json *j, const struct page *page,
 
 struct diff_block {
 	const struct page_view *v;
-	const struct page_since_block *row;
+	const struct difference_block *row;
 	const char *thread;
 	char function[PAGE_NAME_MAX], where[PAGE_NAME_MAX];
 };
 
 #define ROW(member) offsetof(struct diff_block, member)
 #define BLOCK(member) .via = FIELD_VIA(diff_block, row), \
-	    .at = offsetof(struct page_since_block, blk.member)
+	    .at = offsetof(struct difference_block, blk.member)
 
-FIELD_GET(get_change, diff_block, text, page_since_change_word(r->row->change),
+FIELD_GET(get_change, diff_block, text, page_diff_change_word(r->row->change),
     true)
 
 FIELD_GET(get_size_at_mark, diff_block, n, r->row->was,
-    r->row->change != SINCE_NEW)
+    r->row->change != CHANGE_NEW)
 FIELD_GET(get_type, diff_block, n, r->row->blk.type, true)
 FIELD_GET_TEXT(get_type_name, diff_block, page_descr(r->v->look, &r->row->blk))
 FIELD_GET(get_age, diff_block, n,
     page_cell_seconds(r->v->look, &r->row->blk) * 1000,
-    r->row->change != SINCE_FREED)
+    r->row->change != CHANGE_FREED)
 
 static const struct field diff_blocks[] = {
 	{ .key = "change", .kind = FIELD_TEXT, .get = get_change },
@@ -222,7 +222,7 @@ static const struct field_table diff_block_table = FIELD_TABLE(diff_blocks);
 
 static void
 put_diff_block(struct json *j, const struct page_view *v,
-    const struct page_since_block *block)
+    const struct difference_block *block)
 {
 	struct diff_block row = { .v = v, .row = block };
 	struct page_call call;
@@ -240,7 +240,7 @@ static void
 put_diff_blocks(struct json *j, const struct page *page,
     const struct page_view *v, const struct page_diff *diff, uint64_t *n)
 {
-	const struct page_since_block *row;
+	const struct difference_block *row;
 	struct page_diff d = *diff;
 
 	for (d.selected = 0; (row = page_diff_row(&d, page)) != NULL;
@@ -253,13 +253,12 @@ page_export_diff(struct page *page, const struct page_view *v,
     const struct page_diff *d, enum text_format form, FILE *out,
     struct json *j, struct page_export_sums *sums)
 {
-	struct page_since *s = page_since_get(page);
+	struct difference *s = difference_ensure(page);
 	int r = 0;
 
 	if (s == NULL)
 		return -ENODATA;
-	if (!page_since_known(page, s) || (d->by_block && (!s->shown.by_block ||
-	    s->shown.of_key != d->of.key)))
+	if (page_diff_is_pending(d, page, s))
 		return -EAGAIN;
 	sums->omitted = page_diff_unlisted(d, s);
 	if (form == FORMAT_TEXT) {
@@ -269,7 +268,7 @@ page_export_diff(struct page *page, const struct page_view *v,
 	json_document(j, "pagek.difference/1", d->by_block ?
 	    &diff_block_table : &page_diff_fields, 0);
 	put_head(j, page, v, d->by_block ? "block" :
-	    page_since_kind(s)->word);
+	    difference_group_kind(s)->word);
 	json_time(j, "mark", page->marked->mark.wall_ms);
 	json_text(j, "view", or_null(page_diff_view_name(d)));
 	json_number(j, "omitted", sums->omitted);

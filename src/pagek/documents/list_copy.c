@@ -22,12 +22,12 @@ list_copy_next(struct list_copy *c, struct page_view *v, int64_t most_ns)
 {
 	int r = 0;
 
-	if (c->page.frozen == NULL)
-		r = page_freeze(&c->page, v);
+	if (c->page.paused == NULL)
+		r = page_pause(&c->page, v);
 	/* -ESTALE: another list has come; it is copied from its beginning. */
 	if (r < 0)
 		return r == -EAGAIN || r == -ESTALE ? 0 : r;
-	page_view_frozen(v, &c->page);
+	page_view_paused(v, &c->page);
 	if (!c->taking)
 		page_collector_begin(&c->take, &c->page, v, c->sieve,
 		    PAGE_COLLECT_ALL);

@@ -2,7 +2,7 @@
  * list_copy: the blocks that the page shows, as rows of one moment; all of them,
  * where a screen may have fewer.
  *
- * The list is copied as for a pause (page_freeze()), then the copy is filtered
+ * The list is copied as for a pause (page_pause()), then the copy is filtered
  * and sorted.  Both go on in portions, and the list goes on meanwhile.
  *
  * Example

@@ -393,10 +393,10 @@ copy_list(struct listing *l, struct page *page, struct page_view *v,
 	struct page_collection *f = &l->copy.take.found;
 	int r;
 
-	if (l->copy.page.frozen == NULL &&
+	if (l->copy.page.paused == NULL &&
 	    (!page_choice_on(page) || v->look->window))
 		return copy_rows(l, page, v, first, sums);
-	if (l->copy.page.frozen == NULL && is_at_once(page, v)) {
+	if (l->copy.page.paused == NULL && is_at_once(page, v)) {
 		page_collection_fini(f);
 		r = page_choice_whole(page, v, f);
 		r = r < 0 ? r : 1;
@@ -429,7 +429,7 @@ listing_take(struct listing *l, struct page *page, const struct page_view *now)
 		return r;
 	copy_look(l, v);
 	put_head(l, page, v, first, &sums);
-	page_thaw(&l->copy.page);
+	page_resume(&l->copy.page);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include "../../base/base.h"
 #include "../layout/layout.h"
-#include "../layout/target_fields.h"
+#include "../layout/fields.h"
 #include "documents.h"
 
 #define LABELS 4096		/* at least two names of 511 bytes, each escaped */

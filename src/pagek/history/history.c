@@ -1,5 +1,5 @@
-/* See history.h. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,152 +7,152 @@
 
 #define SECOND INT64_C(1000000000)
 #define SPAN 120		/* seconds that states should reach back */
-#define APART_MAX 32		/* seconds */
-#define GONE_MAX (PAGE_PAST_BYTES / sizeof(struct blk))
+#define INTERVAL_MAX 32		/* seconds */
+#define FREED_MAX (PAGE_HISTORY_BYTES / sizeof(struct blk))
 
-struct page_past {
-	const struct blklist *list;	/* never looked into: is it another one? */
+struct page_history {
+	const struct blklist *list;	/* of the states; compared, never read */
 	uint32_t stream_no;
 	uint64_t inherited;
-	uint64_t seen;			/* removals of the list */
-	struct page_past_state state[PAGE_PAST_STATES];	/* a ring */
+	uint64_t seen;			/* removals of the list that were read */
+	struct page_history_state state[PAGE_HISTORY_STATES];	/* a ring */
 	size_t from, n;
-	uint64_t ngone;			/* of all states */
-	unsigned apart;
-	struct mono last;		/* when the last state was kept */
-	struct blklist *names;		/* requesters, as that list numbers them */
+	uint64_t nfreed;		/* of all states */
+	unsigned interval;		/* to the next state, seconds */
+	struct mono last;		/* time of the last state */
+	struct blklist *requesters;	/* of freed blocks */
 };
 
 void
-page_past_free(struct page_past *p)
+page_history_free(struct page_history *p)
 {
 	size_t i;
 
 	if (p == NULL)
 		return;
-	for (i = 0; i < PAGE_PAST_STATES; i++)
-		free(p->state[i].gone);
-	blklist_free(p->names);
+	for (i = 0; i < PAGE_HISTORY_STATES; i++)
+		free(p->state[i].freed);
+	blklist_free(p->requesters);
 	free(p);
 }
 
 size_t
-page_past_states(const struct page_past *p)
+page_history_count(const struct page_history *p)
 {
 	return p != NULL ? p->n : 0;
 }
 
-static const struct page_past_state *
-nth(const struct page_past *p, size_t i)
-{
-	return &p->state[(p->from + i) % PAGE_PAST_STATES];
-}
-
-struct page_past_state *
-page_past_state(struct page_past *p, size_t i)
+struct page_history_state *
+page_history_state(struct page_history *p, size_t i)
 {
 	return p != NULL && i < p->n ?
-	    &p->state[(p->from + i) % PAGE_PAST_STATES] : NULL;
+	    &p->state[(p->from + i) % PAGE_HISTORY_STATES] : NULL;
 }
 
-/* Of those that are there: `apart` is what the next one will be. */
 bool
-page_past_apart(const struct page_past *p, unsigned *least, unsigned *most)
+page_history_interval(struct page_history *p, unsigned *shortest,
+    unsigned *longest)
 {
-	unsigned low = 0, high = 0, s;
+	unsigned low = UINT_MAX, high = 0, s;
 	size_t i;
 
-	if (p == NULL || p->n < 2)
+	if (page_history_count(p) < 2)
 		return false;
 	for (i = 1; i < p->n; i++) {
-		s = (unsigned)((nth(p, i)->now_ms - nth(p, i - 1)->now_ms +
-		    500) / 1000);
-		if (i == 1 || s < low)
+		s = (unsigned)((page_history_state(p, i)->now_ms -
+		    page_history_state(p, i - 1)->now_ms + 500) / 1000);
+		if (s < low)
 			low = s;
 		if (s > high)
 			high = s;
 	}
-	*least = low;
-	*most = high;
+	*shortest = low;
+	*longest = high;
 	return true;
 }
 
 const struct blklist *
-page_past_names(const struct page_past *p)
+page_history_requesters(const struct page_history *p)
 {
-	return p->names;
+	return p->requesters;
 }
 
 uint64_t
-page_past_gone(const struct page_past *p)
+page_history_freed(const struct page_history *p)
 {
-	return p != NULL ? p->ngone : 0;
+	return p != NULL ? p->nfreed : 0;
 }
 
 uint64_t
-page_past_bytes(const struct page_past *p)
+page_history_bytes(const struct page_history *p)
 {
 	uint64_t bytes = sizeof *p;
 	size_t i;
 
-	for (i = 0; i < PAGE_PAST_STATES; i++)
-		bytes += p->state[i].cap * sizeof *p->state[i].gone;
+	for (i = 0; i < PAGE_HISTORY_STATES; i++)
+		bytes += p->state[i].cap * sizeof *p->state[i].freed;
 	return bytes;
 }
 
-/* --- states come and go ------------------------------------------------- */
+uint16_t
+page_copy_requester(const struct blklist *from, struct blklist *to,
+    uint16_t info)
+{
+	const struct blklist_info *entry = blklist_info_get(from, info);
+
+	return entry != NULL ? blklist_info_intern(to, entry) : 0;
+}
+
+/* --- states ------------------------------------------------------------- */
 
 static void
-drop_oldest(struct page_past *p)
+drop_oldest_state(struct page_history *p)
 {
-	struct page_past_state *s = page_past_state(p, 0);
+	struct page_history_state *s = page_history_state(p, 0);
 
-	p->ngone -= s->ngone;
-	free(s->gone);
-	*s = (struct page_past_state){ 0 };
-	p->from = (p->from + 1) % PAGE_PAST_STATES;
+	p->nfreed -= s->nfreed;
+	free(s->freed);
+	*s = (struct page_history_state){ 0 };
+	p->from = (p->from + 1) % PAGE_HISTORY_STATES;
 	p->n--;
 }
 
 static void
-forget_states(struct page_past *p)
+drop_states(struct page_history *p)
 {
 	while (p->n > 0)
-		drop_oldest(p);
+		drop_oldest_state(p);
 }
 
-/* What is kept reaches back less far than it should. */
 static bool
-is_short(const struct page_past *p)
+is_short(const struct page_history *p)
 {
-	return p->n * p->apart < SPAN && p->apart < APART_MAX;
+	return p->n * p->interval < SPAN && p->interval < INTERVAL_MAX;
 }
 
-/* Nothing is added to it any more. */
+/* Gives back the memory that a complete state does not need. */
 static void
-fit(struct page_past_state *s)
+trim_state(struct page_history_state *s)
 {
-	void *gone;
+	void *freed;
 
-	if (s == NULL || s->ngone == 0 || s->ngone == s->cap)
+	if (s == NULL || s->nfreed == 0 || s->nfreed == s->cap)
 		return;
-	gone = realloc(s->gone, s->ngone * sizeof *s->gone);
-	if (gone == NULL)
+	freed = realloc(s->freed, s->nfreed * sizeof *s->freed);
+	if (freed == NULL)
 		return;
-	s->gone = gone;
-	s->cap = s->ngone;
+	s->freed = freed;
+	s->cap = s->nfreed;
 }
 
 static void
-keep_state(struct page_past *p, const struct page_view *v)
+add_state(struct page_history *p, const struct page_view *v)
 {
-	struct page_past_state *s;
-
-	fit(page_past_state(p, p->n - 1));
-	if (p->n == PAGE_PAST_STATES)
-		drop_oldest(p);
-	s = &p->state[(p->from + p->n++) % PAGE_PAST_STATES];
-	*s = (struct page_past_state){
+	trim_state(page_history_state(p, p->n - 1));
+	if (p->n == PAGE_HISTORY_STATES)
+		drop_oldest_state(p);
+	p->n++;
+	*page_history_state(p, p->n - 1) = (struct page_history_state){
 		.as_of = v->look->as_of,
 		.now_ms = v->look->now_ms,
 		.node_wall_ms = v->look->node_wall_ms,
@@ -160,67 +160,57 @@ keep_state(struct page_past *p, const struct page_view *v)
 		.counts = *v->counts,
 	};
 	p->last = v->now;
-	if (p->apart > 1 && p->n * p->apart > 2 * SPAN &&
-	    p->ngone < GONE_MAX / 4)
-		p->apart /= 2;
+	if (p->interval > 1 && p->n * p->interval > 2 * SPAN &&
+	    p->nfreed < FREED_MAX / 4)
+		p->interval /= 2;
 }
 
-/* --- what is freed ------------------------------------------------------ */
+/* --- freed blocks ------------------------------------------------------- */
 
-/* Requesters are numbered by each list for itself. */
-static uint16_t
-name_of(struct page_past *p, const struct blklist *list, uint16_t info)
-{
-	const struct blklist_info *entry = blklist_info_get(list, info);
-
-	if (entry == NULL || (p->names == NULL &&
-	    blklist_new(&p->names, BLKLIST_INDEXED, 1) < 0))
-		return 0;
-	return blklist_info_intern(p->names, entry);
-}
-
-/* False: without memory the states before know too little. */
+/* Drops states until there is room for one more; false: none is left. */
 static bool
-keep_gone(struct page_past *p, const struct blklist *list,
-    const struct blklist_removed *r)
+make_room(struct page_history *p)
 {
-	struct page_past_state *s = page_past_state(p, p->n - 1);
-	bool spread = false;
-	void *gone;
-	int err;
+	bool doubled = false;
 
-	/* It came after the last state: no state has it. */
-	if (s == NULL || (int64_t)(r->blk.seq - s->as_of) > 0)
-		return true;
-	while (p->ngone >= GONE_MAX) {
-		/* Once: what one block drops says one time that it is so. */
-		if (!spread && is_short(p)) {
-			p->apart *= 2;
-			spread = true;
+	for (; p->nfreed >= FREED_MAX; drop_oldest_state(p))
+		if (!doubled && is_short(p)) {
+			p->interval *= 2;
+			doubled = true;
 		}
-		drop_oldest(p);
-		if (p->n == 0)
-			return true;
-	}
-	gone = s->gone;
-	err = base_grow(&gone, &s->cap, s->ngone + 1, sizeof *s->gone);
-	s->gone = gone;
-	if (err < 0)
+	return p->n > 0;
+}
+
+/* False: no memory, so that earlier states lack the block. */
+static bool
+add_freed(struct page_history *p, const struct blklist *list,
+    const struct blk *b)
+{
+	struct page_history_state *s = page_history_state(p, p->n - 1);
+	void *freed;
+	int r;
+
+	/* No state has a block that was allocated after the last one. */
+	if (s == NULL || (int64_t)(b->seq - s->as_of) > 0 || !make_room(p))
+		return true;
+	freed = s->freed;
+	r = base_grow(&freed, &s->cap, s->nfreed + 1, sizeof *s->freed);
+	s->freed = freed;
+	if (r < 0)
 		return false;
-	s->gone[s->ngone] = r->blk;
-	if (r->blk.info != 0)
-		s->gone[s->ngone].info = name_of(p, list, r->blk.info);
-	s->ngone++;
-	p->ngone++;
+	s->freed[s->nfreed] = *b;
+	if (b->info != 0)
+		s->freed[s->nfreed].info = p->requesters != NULL ||
+		    blklist_new(&p->requesters, BLKLIST_INDEXED, 1) == 0 ?
+		    page_copy_requester(list, p->requesters, b->info) : 0;
+	s->nfreed++;
+	p->nfreed++;
 	return true;
 }
 
-/*
- * All that the list has dropped since the last time; false: it has forgotten
- * some.
- */
+/* Reads what the list has removed since the last call; false: some is missing. */
 static bool
-keep_freed(struct page_past *p, const struct blklist *list)
+read_removals(struct page_history *p, const struct blklist *list)
 {
 	uint64_t all = blklist_removals(list), k;
 	struct blklist_removed r;
@@ -230,7 +220,7 @@ keep_freed(struct page_past *p, const struct blklist *list)
 	for (k = all - p->seen; k-- > 0 && p->n > 0;) {
 		if (k > UINT32_MAX ||
 		    blklist_removed_get(list, (uint32_t)k, &r) < 0 ||
-		    !keep_gone(p, list, &r))
+		    !add_freed(p, list, &r.blk))
 			return false;
 	}
 	p->seen = all;
@@ -247,7 +237,7 @@ is_whole(const struct page_view *v)
 }
 
 static bool
-is_same(const struct page_past *p, const struct page_view *v)
+is_same(const struct page_history *p, const struct page_view *v)
 {
 	return p->list == v->look->list &&
 	    p->stream_no == v->look->stream_no &&
@@ -255,68 +245,65 @@ is_same(const struct page_past *p, const struct page_view *v)
 }
 
 void
-page_past_note(struct page *page, const struct page_view *v)
+page_history_update(struct page *page, const struct page_view *v)
 {
-	struct page_past *p = page->past;
+	struct page_history *p = page->history;
 
-	if (!page_is_on_screen(page) || page->frozen != NULL ||
-	    page->freezing != NULL || v->look != v->live)
+	if (!page_is_on_screen(page) || page->paused != NULL ||
+	    page->pausing != NULL || v->look != v->live)
 		return;
 	if (p == NULL) {
-		p = page->past = calloc(1, sizeof *p);
+		p = page->history = calloc(1, sizeof *p);
 		if (p == NULL)
 			return;
-		p->apart = 1;
+		p->interval = 1;
 	}
 	if (!is_whole(v)) {
-		forget_states(p);
+		drop_states(p);
 		p->list = NULL;
 		return;
 	}
-	if (!is_same(p, v) || !keep_freed(p, v->look->list)) {
-		forget_states(p);
+	if (!is_same(p, v) || !read_removals(p, v->look->list)) {
+		drop_states(p);
 		p->list = v->look->list;
 		p->stream_no = v->look->stream_no;
 		p->inherited = v->counts->inherited;
 		p->seen = blklist_removals(v->look->list);
 	}
 	if (p->n == 0 ||
-	    mono_diff_ns(v->now, p->last) >= (int64_t)p->apart * SECOND)
-		keep_state(p, v);
+	    mono_diff_ns(v->now, p->last) >= (int64_t)p->interval * SECOND)
+		add_state(p, v);
 }
 
-/* --- the list as it was at a state ---------------------------------------- */
+/* --- steps -------------------------------------------------------------- */
 
 /*
- * The list as it was at a state, made anew beside the one that is shown: first
- * what the paused list has of that time, in the order of age, then what has
- * been freed since.  The first is nearly all of it and goes in as it comes; what
- * the other leaves out of order is mended at the end.
+ * The list of a state has the paused list's blocks of that time, by age, then
+ * the blocks freed since, which blklist_restore_order() sorts in at the end.
  */
 
-#define SOME 256		/* blocks, between two looks at the clock */
-#define SOME_GONE 2048		/* the same of those that are only looked at */
-#define ORDER_PART 16384	/* of blklist_restore_order(), likewise */
+#define COPY_PORTION 256	/* blocks between two looks at the clock */
+#define SKIP_PORTION 2048	/* blocks that are only looked at, likewise */
+#define ORDER_PORTION 16384	/* of blklist_restore_order(), likewise */
 #define ORDER_LOOKS 8		/* that it takes at each block, at most */
 
 void
-page_steps_begin(struct page_steps *st, struct page_past *past,
+page_steps_begin(struct page_steps *st, struct page_history *history,
     const struct blklist *paused, uint64_t sample)
 {
 	*st = (struct page_steps){
-		.past = past,
+		.history = history,
 		.paused = paused,
 		.sample = sample,
-		.at = page_past_states(past),
-		.to = page_past_states(past),
+		.at = page_history_count(history),
+		.to = page_history_count(history),
 	};
 }
 
 static void
 drop_next(struct page_steps *st)
 {
-	if (st->next != NULL)
-		blklist_free(st->next);
+	blklist_free(st->next);
 	st->next = NULL;
 	st->done = 0;
 }
@@ -324,8 +311,7 @@ drop_next(struct page_steps *st)
 static void
 drop_shown(struct page_steps *st)
 {
-	if (st->list != NULL)
-		blklist_free(st->list);
+	blklist_free(st->list);
 	st->list = NULL;
 }
 
@@ -356,9 +342,9 @@ unsigned
 page_steps_percent(const struct page_steps *st)
 {
 	uint64_t all = blklist_counts(st->paused)->aRecActive +
-	    page_past_gone(st->past);
+	    page_history_freed(st->history);
 
-	/* To put it into order is a third of the work. */
+	/* Sorting is a third of the work. */
 	all += all / 2;
 	return all > 0 && st->done < all ? (unsigned)(st->done * 100 / all) :
 	    99;
@@ -370,33 +356,31 @@ static int
 begin_next(struct page_steps *st)
 {
 	const struct blklist_counts *counts = blklist_counts(st->paused);
-	uint64_t room = counts->aRecActive + page_past_gone(st->past) + 1;
+	uint64_t room;
 	int r;
 
+	room = counts->aRecActive + page_history_freed(st->history) + 1;
 	if (room > BLKLIST_MAX)
 		room = BLKLIST_MAX;
 	r = blklist_new(&st->next, BLKLIST_INDEXED, (uint32_t)room);
 	if (r < 0)
 		return r;
 	blklist_sample(st->next, st->sample);
-	st->part = PAGE_STEPS_NAMES;
+	st->part = PAGE_STEPS_REQUESTERS;
 	st->next_at = st->to;
 	st->row = 0;
 	st->done = 0;
 	return 0;
 }
 
-/*
- * All that the paused list has, in their order: so requesters have the same
- * numbers in each list of these, whichever is shown.
- */
+/* In the paused list's order, so that all lists number requesters alike. */
 static int
-copy_names(struct page_steps *st)
+copy_requesters(struct page_steps *st)
 {
 	const struct blklist_info *entry;
 	unsigned i;
 
-	for (i = 0; i < SOME; i++) {
+	for (i = 0; i < COPY_PORTION; i++) {
 		entry = blklist_info_get(st->paused,
 		    (uint16_t)(st->row + 1));
 		if (entry == NULL) {
@@ -410,17 +394,17 @@ copy_names(struct page_steps *st)
 	return 0;
 }
 
-/* The oldest first, up to what came after that state. */
+/* The oldest first, up to the first block that was allocated after the state. */
 static int
-copy_paused(struct page_steps *st)
+copy_paused_blocks(struct page_steps *st)
 {
-	uint64_t as_of = page_past_state(st->past, st->next_at)->as_of;
-	struct blk some[SOME];
+	uint64_t as_of = page_history_state(st->history, st->next_at)->as_of;
+	struct blk some[COPY_PORTION];
 	size_t n, i;
 	int r;
 
 	n = blklist_window(st->paused, BLKLIST_BY_AGE, false, st->row, some,
-	    SOME);
+	    COPY_PORTION);
 	for (i = 0; i < n && (int64_t)(some[i].seq - as_of) <= 0; i++) {
 		r = blklist_put(st->next, &some[i]);
 		if (r < 0)
@@ -428,46 +412,38 @@ copy_paused(struct page_steps *st)
 	}
 	st->row += i;
 	st->done += i;
-	if (i == SOME)
+	if (i == COPY_PORTION)
 		return 0;
 	st->done = blklist_counts(st->paused)->aRecActive;
-	st->part = PAGE_STEPS_GONE;
-	st->state = page_past_states(st->past) - 1;
-	st->row = page_past_state(st->past, st->state)->ngone;
+	st->part = PAGE_STEPS_FREED;
+	st->state = page_history_count(st->history) - 1;
+	st->row = page_history_state(st->history, st->state)->nfreed;
 	return 0;
 }
 
-/* Requesters of what is gone have numbers of their own. */
-static uint16_t
-name_in(struct page_steps *st, uint16_t info)
-{
-	const struct blklist *names = page_past_names(st->past);
-	const struct blklist_info *entry = names != NULL && info != 0 ?
-	    blklist_info_get(names, info) : NULL;
-
-	return entry != NULL ? blklist_info_intern(st->next, entry) : 0;
-}
-
-/* The last one that went first; what was there at that state. */
+/* The last freed first; only those that the state has. */
 static int
-copy_gone(struct page_steps *st)
+copy_freed_blocks(struct page_steps *st)
 {
-	uint64_t as_of = page_past_state(st->past, st->next_at)->as_of;
-	const struct page_past_state *s = page_past_state(st->past,
+	uint64_t as_of = page_history_state(st->history, st->next_at)->as_of;
+	const struct page_history_state *s = page_history_state(st->history,
 	    st->state);
+	const struct blklist *requesters = page_history_requesters(st->history);
 	unsigned looked, put = 0;
 	struct blk b;
 	int r;
 
-	for (looked = 0; looked < SOME_GONE && put < SOME && st->row > 0;
-	    looked++) {
-		b = s->gone[--st->row];
+	for (looked = 0; looked < SKIP_PORTION && put < COPY_PORTION &&
+	    st->row > 0; looked++) {
+		b = s->freed[--st->row];
 		st->done++;
 		if ((int64_t)(b.seq - as_of) > 0)
 			continue;
-		b.info = name_in(st, b.info);
+		if (b.info != 0)
+			b.info = page_copy_requester(requesters, st->next,
+			    b.info);
 		r = blklist_put(st->next, &b);
-		/* Its end was taken back: it has been there all the time. */
+		/* -EEXIST: the free was undone, the paused list has the block. */
 		if (r < 0 && r != -EEXIST)
 			return r;
 		put++;
@@ -476,7 +452,7 @@ copy_gone(struct page_steps *st)
 		return 0;
 	if (st->state > st->next_at) {
 		st->state--;
-		st->row = page_past_state(st->past, st->state)->ngone;
+		st->row = page_history_state(st->history, st->state)->nfreed;
 	} else {
 		st->part = PAGE_STEPS_ORDER;
 	}
@@ -494,10 +470,10 @@ show_next(struct page_steps *st)
 }
 
 static int
-order(struct page_steps *st)
+sort_next(struct page_steps *st)
 {
-	st->done += ORDER_PART / ORDER_LOOKS;
-	if (blklist_restore_order(st->next, ORDER_PART))
+	st->done += ORDER_PORTION / ORDER_LOOKS;
+	if (blklist_restore_order(st->next, ORDER_PORTION))
 		show_next(st);
 	return 0;
 }
@@ -506,70 +482,68 @@ static int
 step_portion(struct page_steps *st)
 {
 	static int (*const parts[])(struct page_steps *) = {
-		[PAGE_STEPS_NAMES] = copy_names,
-		[PAGE_STEPS_PAUSED] = copy_paused,
-		[PAGE_STEPS_GONE] = copy_gone,
-		[PAGE_STEPS_ORDER] = order,
+		[PAGE_STEPS_REQUESTERS] = copy_requesters,
+		[PAGE_STEPS_PAUSED] = copy_paused_blocks,
+		[PAGE_STEPS_FREED] = copy_freed_blocks,
+		[PAGE_STEPS_ORDER] = sort_next,
 	};
 
 	return parts[st->part](st);
 }
 
-/* --- where to ----------------------------------------------------------- */
+/* --- which state ----------------------------------------------------------- */
 
 int
 page_steps_ask(struct page_steps *st, bool back)
 {
-	if (back ? st->to == 0 : st->to >= page_past_states(st->past))
+	if (back ? st->to == 0 : st->to >= page_history_count(st->history))
 		return -ENOENT;
 	st->to += back ? (size_t)-1 : 1;
 	return 0;
 }
 
-/*
- * The list that is on its way is as good for that state: it has nothing yet
- * that came later.
- */
+/* The list being built has no block yet that is too young for the state asked for. */
 static bool
-can_turn(const struct page_steps *st)
+can_retarget(const struct page_steps *st)
 {
 	struct blk last;
 
-	if (st->part == PAGE_STEPS_NAMES ||
+	if (st->part == PAGE_STEPS_REQUESTERS ||
 	    (st->part == PAGE_STEPS_PAUSED && st->row == 0))
 		return true;
 	return st->part == PAGE_STEPS_PAUSED &&
 	    blklist_window(st->paused, BLKLIST_BY_AGE, false, st->row - 1,
 	    &last, 1) == 1 &&
-	    (int64_t)(last.seq - page_past_state(st->past, st->to)->as_of) <=
-	    0;
+	    (int64_t)(last.seq -
+	    page_history_state(st->history, st->to)->as_of) <= 0;
 }
 
 /*
- * One that cannot be made to lead there is made to its end and shown, so that
- * somebody who holds the key down sees that he goes back.
+ * A list that does not suit the state asked for is completed and shown all the
+ * same: while the key is held down, the picture moves.
  */
 static void
-turn_round(struct page_steps *st)
+retarget_next(struct page_steps *st)
 {
-	if (st->to == page_past_states(st->past)) {
+	if (st->to == page_history_count(st->history)) {
 		drop_next(st);
 		drop_shown(st);
 		st->at = st->to;
 	} else if (st->to == st->at) {
 		drop_next(st);
-	} else if (st->next != NULL && st->next_at != st->to && can_turn(st)) {
+	} else if (st->next != NULL && st->next_at != st->to &&
+	    can_retarget(st)) {
 		st->next_at = st->to;
 	}
 }
 
 int
-page_steps_on(struct page_steps *st, int64_t budget_ns)
+page_steps_advance(struct page_steps *st, int64_t budget_ns)
 {
 	struct mono begun = mono_now();
 	int r = 0;
 
-	turn_round(st);
+	retarget_next(st);
 	while (st->at != st->to) {
 		if (st->next == NULL)
 			r = begin_next(st);

@@ -1,16 +1,10 @@
 /*
- * The paused picture: a copy of all it can show, so that one may scroll and
- * sort it while the session goes on collecting.
+ * The copy is a block list as large as the original, until the pause ends.
  *
- * The copy is a block list of its own.  It costs as much memory as the list
- * holds blocks, for as long as the pause lasts.  Steps put lists in its place
- * that are made of it, as it was before (history.h).
- *
- * A large list is copied in portions, from picture to picture, while it goes on
- * changing.  The copy is of the moment when the pause was asked for all the
- * same: blocks that came since are left out by their sequence numbers, and
- * those that are freed before the copy comes to them are among what the list
- * has removed last.
+ * A large list changes while it is copied, a portion a picture.  The copy is of
+ * the first portion's moment all the same: younger blocks are left out by their
+ * sequence numbers, and blocks that were freed before they were copied are
+ * among the list's last removals.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,49 +14,24 @@
 
 #include "../../base/hashmap.h"
 #include "../../base/scan.h"
-
 #include "../page/view.h"
-#include "history.h"
 #include "../rows/frozen_order.h"
-
-struct page_kept;
-
-static int page_kept_new(struct page_kept **);
-static void page_kept_free(struct page_kept *);
-
-/*
- * Puts the copies behind the view.  Not `same`: the view looks at another
- * stream by now, where the numbers mean something else, and is not asked.
- */
-static void page_kept_behind(struct page_kept *, struct page_view *, bool same);
+#include "history.h"
 
 #define TEXT_MAX 256
 #define COPY_ROWS 256
-#define PORTION 65536		/* blocks that are copied for one picture ... */
-#define PORTION_NS INT64_C(7000000)	/* ... fewer where they take longer */
-#define MORE 1024		/* for frees that are taken back meanwhile */
-#define ORDER_PART 65536	/* of blklist_restore_order() at once ... */
-#define ORDER_NS INT64_C(4000000)	/* ... again and again, in one picture */
+#define COPY_PORTION 65536	/* blocks copied for one picture ... */
+#define COPY_NS INT64_C(7000000)	/* ... fewer where they take longer */
+#define MORE 1024		/* room for frees that are undone meanwhile */
+#define ORDER_PORTION 65536	/* of blklist_restore_order() at once ... */
+#define ORDER_NS INT64_C(4000000)	/* ... and time for it in one picture */
 
-struct page_frozen {
-	struct nodes_look look;
-	struct blklist_counts counts;
+/* Own copies of what a look points to. */
+struct look_copy {
 	uint64_t keeper[WIRE_STATS_COUNT];
 	uint64_t node[WIRE_STATS_COUNT];
-	struct blklist *list;
-	const struct blklist *from;	/* copied from, and of what it was then: */
-	uint64_t inherited, youngest, removals;
-	unsigned layer;			/* the last block copied; `any`: there is one */
-	uint64_t addr;
-	bool any, copied;
-	uint64_t passed;
-	struct scan scan;
 	struct stream_types types;
 	struct wire_region region[WIRE_REGIONS_MAX];
-	struct page_kept *kept;
-	struct page_steps steps;
-	struct nodes_look paused;	/* `look`, before any step ... */
-	struct blklist_counts paused_counts;	/* ... and `counts` */
 	char node_name[TEXT_MAX];
 	char target_name[TEXT_MAX];
 	char reason[TEXT_MAX];
@@ -70,115 +39,152 @@ struct page_frozen {
 	char socket[TEXT_MAX];
 };
 
-/* Requesters are numbered by each list for itself. */
-static uint16_t
-copy_info(const struct blklist *from, struct blklist *to, uint16_t info)
-{
-	const struct blklist_info *entry = NULL;
+struct list_copy {
+	struct blklist *list;		/* owned; NULL: the view has none */
+	const struct blklist *from;	/* the view's, and at the first portion its: */
+	uint64_t inherited, youngest, removals;
+	unsigned layer;			/* of the last block copied ... */
+	uint64_t addr;			/* ... and its address */
+	uint64_t passed;		/* blocks copied or left out */
+	bool passed_all;
+	struct scan scan;
+};
 
-	if (info != 0)
-		entry = blklist_info_get(from, info);
-	return entry != NULL ? blklist_info_intern(to, entry) : 0;
-}
+enum name_kind { STACK, WORDS, THREAD, NAME_KINDS };
 
-/* 0 as well for one that is there already, or that has come since. */
+struct cached_name {
+	uint64_t key;
+	void *copy;		/* one piece of memory; owned */
+};
+
+/* Names that were shown during the pause, before the view drops them. */
+struct name_cache {
+	struct hashmap copies[NAME_KINDS];	/* of struct cached_name */
+	bool same;		/* the view still has the paused stream */
+	struct profile_words live;
+	const char *(*live_thread)(void *arg, uint16_t thread);
+	void *live_arg;
+};
+
+struct page_paused {
+	struct nodes_look look;		/* of the picture shown */
+	struct blklist_counts counts;
+	struct nodes_look paused_look;	/* of the pause */
+	struct blklist_counts paused_counts;
+	struct look_copy fields;
+	struct list_copy copy;
+	struct name_cache names;
+	struct page_steps steps;
+};
+
+/* --- the list ----------------------------------------------------------- */
+
+/* Leaves out blocks that are there already or are younger than the pause. */
 static int
-copy_block(struct page_frozen *f, const struct blklist *from, struct blk *b)
+copy_block(struct list_copy *c, struct blk *b)
 {
 	int r;
 
-	if ((int64_t)(b->seq - f->youngest) > 0)
+	if ((int64_t)(b->seq - c->youngest) > 0)
 		return 0;
-	b->info = copy_info(from, f->list, b->info);
-	r = blklist_put(f->list, b);
+	b->info = page_copy_requester(c->from, c->list, b->info);
+	r = blklist_put(c->list, b);
 	return r == -EEXIST ? 0 : r;
 }
 
-/* What has been freed since the last portion, be it copied or not. */
+/* Blocks freed since the last portion, copied or not. */
 static int
-copy_removed(struct page_frozen *f, const struct blklist *from)
+copy_removed(struct list_copy *c)
 {
-	uint64_t all = blklist_removals(from);
-	struct blklist_removed gone;
+	uint64_t all = blklist_removals(c->from);
+	struct blklist_removed freed;
 	int r = 0;
 
-	for (; r == 0 && f->removals < all; f->removals++) {
-		uint64_t k = all - f->removals - 1;
+	for (; r == 0 && c->removals < all; c->removals++) {
+		uint64_t k = all - c->removals - 1;
 
 		if (k > UINT32_MAX ||
-		    blklist_removed_get(from, (uint32_t)k, &gone) < 0)
+		    blklist_removed_get(c->from, (uint32_t)k, &freed) < 0)
 			return -ESTALE;
-		r = copy_block(f, from, &gone.blk);
+		r = copy_block(c, &freed.blk);
 	}
 	return r;
 }
 
-/* They were put in by address; false: the order of age takes longer. */
+/* Blocks were put in by address; false: the order of age takes longer. */
 static bool
-order_on(struct page_frozen *f)
+sort_portion(struct list_copy *c)
 {
-	scan_portion(&f->scan, 0, ORDER_NS);
-	while (!blklist_restore_order(f->list, ORDER_PART))
-		if (!scan_has_budget(&f->scan))
+	scan_portion(&c->scan, 0, ORDER_NS);
+	while (!blklist_restore_order(c->list, ORDER_PORTION))
+		if (!scan_has_budget(&c->scan))
 			return false;
 	return true;
 }
 
-/* -EAGAIN: there are more. */
+/* -EAGAIN: there is more to copy. */
 static int
-copy_on(struct page_frozen *f, const struct blklist *from)
+copy_portion(struct list_copy *c)
 {
 	struct blk rows[COPY_ROWS];
 	size_t n, i;
 	int r;
 
-	scan_portion(&f->scan, PORTION, PORTION_NS);
-	r = copy_removed(f, from);
-	while (r == 0 && !f->copied) {
-		n = blklist_after(from, !f->any, f->layer, f->addr, rows,
-		    COPY_ROWS);
-		f->copied = n == 0;
+	scan_portion(&c->scan, COPY_PORTION, COPY_NS);
+	r = copy_removed(c);
+	while (r == 0 && !c->passed_all) {
+		n = blklist_after(c->from, c->passed == 0, c->layer, c->addr,
+		    rows, COPY_ROWS);
+		c->passed_all = n == 0;
 		if (n == 0)
 			break;
-		f->any = true;
-		f->layer = blk_layer(&rows[n - 1]);
-		f->addr = rows[n - 1].addr;
-		f->passed += n;
+		c->layer = blk_layer(&rows[n - 1]);
+		c->addr = rows[n - 1].addr;
+		c->passed += n;
 		for (i = 0; i < n && r == 0; i++)
-			r = copy_block(f, from, &rows[i]);
-		scan_spend(&f->scan, (int64_t)n);
-		if (!scan_has_budget(&f->scan))
+			r = copy_block(c, &rows[i]);
+		scan_spend(&c->scan, (int64_t)n);
+		if (!scan_has_budget(&c->scan))
 			break;
 	}
 	if (r < 0)
 		return r;
-	return f->copied && order_on(f) ? 0 : -EAGAIN;
+	return c->passed_all && sort_portion(c) ? 0 : -EAGAIN;
 }
 
 static int
-copy_begin(struct page_frozen *f, const struct page_view *v)
+begin_copy(struct list_copy *c, const struct page_view *v)
 {
-	const struct blklist *from = v->look->list;
 	uint64_t room = (uint64_t)v->counts->aRecActive + MORE;
 	struct blk youngest;
 	int r;
 
-	if (room > BLKLIST_MAX)
-		room = BLKLIST_MAX;
-	r = blklist_new(&f->list, BLKLIST_INDEXED, (uint32_t)room);
+	r = blklist_new(&c->list, BLKLIST_INDEXED,
+	    (uint32_t)(room < BLKLIST_MAX ? room : BLKLIST_MAX));
 	if (r < 0)
 		return r;
-	blklist_sample(f->list, v->look->sample);
-	f->look.list = f->list;
-	f->from = from;
-	f->inherited = v->counts->inherited;
-	f->removals = blklist_removals(from);
-	f->copied = blklist_window(from, BLKLIST_BY_AGE, true, 0, &youngest,
-	    1) != 1;
-	if (!f->copied)
-		f->youngest = youngest.seq;
+	blklist_sample(c->list, v->look->sample);
+	c->from = v->look->list;
+	c->inherited = v->counts->inherited;
+	c->removals = blklist_removals(c->from);
+	c->passed_all = blklist_window(c->from, BLKLIST_BY_AGE, true, 0,
+	    &youngest, 1) != 1;
+	if (!c->passed_all)
+		c->youngest = youngest.seq;
 	return 0;
 }
+
+/* Blocks that were put in without a record are not told by their numbers. */
+static bool
+is_same_list(const struct page_paused *f, const struct page_view *v)
+{
+	return v->look->list == f->copy.from && !v->look->window &&
+	    v->look->stream_no == f->look.stream_no &&
+	    v->counts->inherited == f->copy.inherited &&
+	    blklist_removals(v->look->list) >= f->copy.removals;
+}
+
+/* --- the look ----------------------------------------------------------- */
 
 static const char *
 copy_text(char out[TEXT_MAX], const char *text)
@@ -187,149 +193,246 @@ copy_text(char out[TEXT_MAX], const char *text)
 	return out;
 }
 
+/* The look without its list. */
 static void
-frozen_free(struct page_frozen *f)
+copy_look(struct page_paused *f, const struct nodes_look *look)
+{
+	struct look_copy *to = &f->fields;
+
+	f->look = *look;
+	f->look.list = NULL;
+	if (look->regions > 0)
+		memcpy(to->region, look->region,
+		    look->regions * sizeof *to->region);
+	f->look.region = to->region;
+	if (look->types != NULL) {
+		to->types = *look->types;
+		f->look.types = &to->types;
+	}
+	if (look->keeper != NULL) {
+		memcpy(to->keeper, look->keeper, sizeof to->keeper);
+		f->look.keeper = to->keeper;
+	}
+	if (look->node != NULL) {
+		memcpy(to->node, look->node, sizeof to->node);
+		f->look.node = to->node;
+	}
+	f->look.node_name = copy_text(to->node_name, look->node_name);
+	f->look.target_name = copy_text(to->target_name, look->target_name);
+	f->look.reason = copy_text(to->reason, look->reason);
+	f->look.output = copy_text(to->output, look->output);
+	f->look.socket = copy_text(to->socket, look->socket);
+}
+
+/* --- names -------------------------------------------------------------- */
+
+static void *
+find_name(const struct name_cache *c, enum name_kind kind, uint64_t key)
+{
+	const struct cached_name *name = hashmap_get(&c->copies[kind], key);
+
+	return name != NULL ? name->copy : NULL;
+}
+
+/* Takes over the copy.  Without memory the view is asked each time. */
+static void
+add_name(struct name_cache *c, enum name_kind kind, uint64_t key, void *copy)
+{
+	struct cached_name *name = NULL;
+
+	if (copy != NULL)
+		name = hashmap_add(&c->copies[kind], key);
+	if (name != NULL)
+		name->copy = copy;
+	else
+		free(copy);
+}
+
+static bool
+cached_stack(void *arg, uint64_t caller, struct nodes_stack *out)
+{
+	struct name_cache *c = arg;
+	const struct nodes_stack *copy = find_name(c, STACK, caller);
+
+	if (copy != NULL) {
+		*out = *copy;
+		return true;
+	}
+	if (!c->same || !c->live.stack(c->live.arg, caller, out))
+		return false;
+	add_name(c, STACK, caller, nodes_stack_copy(out));
+	return true;
+}
+
+/* Words that are not final are passed on and not copied. */
+static const struct wire_words *
+cached_words(void *arg, uint64_t frame)
+{
+	struct name_cache *c = arg;
+	const struct wire_words *w = find_name(c, WORDS, frame);
+
+	if (w != NULL)
+		return w;
+	w = c->same ? c->live.words(c->live.arg, frame) : NULL;
+	if (w != NULL && w->known != WIRE_K_PENDING && !w->fetching)
+		add_name(c, WORDS, frame, nodes_words_copy(w));
+	return w;
+}
+
+static const char *
+cached_thread(void *arg, uint16_t thread)
+{
+	struct name_cache *c = arg;
+	const char *name = find_name(c, THREAD, thread);
+
+	if (name != NULL)
+		return name;
+	name = c->same ? c->live_thread(c->live_arg, thread) : "";
+	if (name[0] != '\0')
+		add_name(c, THREAD, thread, strdup(name));
+	return name;
+}
+
+static void
+use_names(struct name_cache *c, struct page_view *v)
+{
+	c->live = v->words;
+	c->live_thread = v->thread;
+	c->live_arg = v->arg;
+	v->words = (struct profile_words){
+		.stack = cached_stack,
+		.words = cached_words,
+		.arg = c,
+	};
+	v->thread = cached_thread;
+	v->arg = c;
+}
+
+static void
+free_names(struct name_cache *c)
+{
+	for (int i = 0; i < NAME_KINDS; i++) {
+		const struct cached_name *name = c->copies[i].item;
+
+		for (size_t j = 0; j < c->copies[i].n; j++)
+			free(name[j].copy);
+		hashmap_fini(&c->copies[i]);
+	}
+}
+
+/* --- pause -------------------------------------------------------------- */
+
+static void
+free_paused(struct page_paused *f)
 {
 	if (f == NULL)
 		return;
 	page_steps_fini(&f->steps);
-	if (f->list != NULL)
-		blklist_free(f->list);
-	page_kept_free(f->kept);
+	blklist_free(f->copy.list);
+	free_names(&f->names);
 	free(f);
 }
 
-/* All but the blocks. */
 static int
-freeze_begin(struct page *page, const struct page_view *v)
+begin_pause(struct page *page, const struct page_view *v)
 {
-	struct page_frozen *f;
-	int r;
+	struct page_paused *f;
+	int r = 0, i;
 
-	page_past_note(page, v);
+	page_history_update(page, v);
 	f = calloc(1, sizeof *f);
 	if (f == NULL)
 		return -ENOMEM;
-	f->look = *v->look;
-	f->look.list = NULL;
+	for (i = 0; i < NAME_KINDS; i++)
+		f->names.copies[i].size = sizeof(struct cached_name);
+	copy_look(f, v->look);
 	f->counts = *v->counts;
-	f->copied = true;
-	r = page_kept_new(&f->kept);
-	if (r == 0 && v->look->list != NULL)
-		r = copy_begin(f, v);
+	if (v->look->list != NULL)
+		r = begin_copy(&f->copy, v);
 	if (r < 0) {
-		frozen_free(f);
+		free_paused(f);
 		return r;
 	}
-	if (v->look->regions > 0)
-		memcpy(f->region, v->look->region,
-		    v->look->regions * sizeof *f->region);
-	f->look.region = f->region;
-	if (v->look->types != NULL) {
-		f->types = *v->look->types;
-		f->look.types = &f->types;
-	}
-	if (v->look->keeper != NULL) {
-		memcpy(f->keeper, v->look->keeper, sizeof f->keeper);
-		f->look.keeper = f->keeper;
-	}
-	if (v->look->node != NULL) {
-		memcpy(f->node, v->look->node, sizeof f->node);
-		f->look.node = f->node;
-	}
-	f->look.node_name = copy_text(f->node_name, v->look->node_name);
-	f->look.target_name = copy_text(f->target_name, v->look->target_name);
-	f->look.reason = copy_text(f->reason, v->look->reason);
-	f->look.output = copy_text(f->output, v->look->output);
-	f->look.socket = copy_text(f->socket, v->look->socket);
-	page_thaw(page);
-	page->freezing = f;
+	f->look.list = f->copy.list;
+	page_resume(page);
+	page->pausing = f;
 	return 0;
 }
 
-/* Blocks that were put in without a record are none that came since. */
-static bool
-is_same(const struct page_frozen *f, const struct page_view *v)
-{
-	return v->look->list == f->from && !v->look->window &&
-	    v->look->stream_no == f->look.stream_no &&
-	    v->counts->inherited == f->inherited &&
-	    blklist_removals(v->look->list) >= f->removals;
-}
-
 int
-page_freeze(struct page *page, const struct page_view *v)
+page_pause(struct page *page, const struct page_view *v)
 {
-	struct page_frozen *f;
+	struct page_paused *f;
 	int r = 0;
 
-	if (page->freezing == NULL)
-		r = freeze_begin(page, v);
+	if (page->pausing == NULL)
+		r = begin_pause(page, v);
 	if (r < 0)
 		return r;
-	f = page->freezing;
-	if (f->list != NULL)
-		r = is_same(f, v) ? copy_on(f, f->from) : -ESTALE;
+	f = page->pausing;
+	if (f->copy.list != NULL)
+		r = is_same_list(f, v) ? copy_portion(&f->copy) : -ESTALE;
 	if (r == -EAGAIN)
 		return r;
-	page->freezing = NULL;
+	page->pausing = NULL;
 	if (r < 0) {
-		frozen_free(f);
+		free_paused(f);
 		return r;
 	}
 	page->round++;
-	f->paused = f->look;
+	f->paused_look = f->look;
 	f->paused_counts = f->counts;
-	page_steps_begin(&f->steps, page->past, f->list, f->look.sample);
-	page->frozen = f;
+	page_steps_begin(&f->steps, page->history, f->copy.list,
+	    f->look.sample);
+	page->paused = f;
 	return 0;
 }
 
 unsigned
-page_freezing(const struct page *page)
+page_pause_percent(const struct page *page)
 {
-	const struct page_frozen *f = page->freezing;
+	const struct page_paused *f = page->pausing;
 
 	if (f == NULL || f->counts.aRecActive == 0)
 		return 0;
-	return scan_percent(f->passed, f->counts.aRecActive);
+	return scan_percent(f->copy.passed, f->counts.aRecActive);
 }
 
 void
-page_thaw(struct page *page)
+page_resume(struct page *page)
 {
-	frozen_free(page->freezing);
-	page->freezing = NULL;
-	if (page->frozen == NULL)
+	free_paused(page->pausing);
+	page->pausing = NULL;
+	if (page->paused == NULL)
 		return;
-	frozen_free(page->frozen);
-	page->frozen = NULL;
+	free_paused(page->paused);
+	page->paused = NULL;
 	page->round++;
 }
 
 void
-page_view_frozen(struct page_view *v, const struct page *page)
+page_view_paused(struct page_view *v, const struct page *page)
 {
-	struct page_frozen *f = page->frozen;
+	struct page_paused *f = page->paused;
 
 	if (f == NULL)
 		return;
 	v->look = &f->look;
 	v->counts = &f->counts;
-	page_kept_behind(f->kept, v,
-	    v->live->stream_no == f->look.stream_no);
+	f->names.same = v->live->stream_no == f->look.stream_no;
+	use_names(&f->names, v);
 }
 
 /* --- steps -------------------------------------------------------------- */
 
-/* All that the picture says of the moment is of the state's. */
+/* The picture's list, times and counters become those of the state. */
 static void
-show_state(struct page_frozen *f)
+show_state(struct page_paused *f)
 {
-	const struct page_past_state *s = page_past_state(f->steps.past,
-	    f->steps.at);
+	const struct page_history_state *s =
+	    page_history_state(f->steps.history, f->steps.at);
 
-	f->look = f->paused;
+	f->look = f->paused_look;
 	f->counts = f->paused_counts;
 	if (s == NULL)
 		return;
@@ -340,30 +443,30 @@ show_state(struct page_frozen *f)
 	f->look.total_records = s->total_records;
 	f->counts = s->counts;
 	f->counts.aRecActive = blklist_counts(f->look.list)->aRecActive;
-	/* Which memory was wholly known then is not. */
+	/* Regions that were known completely at the state are not known now. */
 	f->look.regions = 0;
 }
 
-/* The pause may have come in the same moment as the last state. */
+/* The last state may be of the same moment as the pause. */
 static bool
-is_paused_one(const struct page_frozen *f)
+asks_for_pause(const struct page_paused *f)
 {
-	const struct page_past_state *s = page_past_state(f->steps.past,
-	    f->steps.to);
+	const struct page_history_state *s =
+	    page_history_state(f->steps.history, f->steps.to);
 
-	return s != NULL && s->as_of == f->paused.as_of;
+	return s != NULL && s->as_of == f->paused_look.as_of;
 }
 
 int
 page_step(struct page *page, bool back)
 {
-	struct page_frozen *f = page->frozen;
+	struct page_paused *f = page->paused;
 	int r;
 
-	if (f == NULL || f->list == NULL)
+	if (f == NULL || f->copy.list == NULL)
 		return -EINVAL;
 	r = page_steps_ask(&f->steps, back);
-	if (r < 0 || !is_paused_one(f))
+	if (r < 0 || !asks_for_pause(f))
 		return r;
 	r = page_steps_ask(&f->steps, back);
 	if (r < 0)
@@ -372,16 +475,16 @@ page_step(struct page *page, bool back)
 }
 
 int
-page_step_on(struct page *page, int64_t budget_ns)
+page_step_advance(struct page *page, int64_t budget_ns)
 {
-	struct page_frozen *f = page->frozen;
+	struct page_paused *f = page->paused;
 	size_t was;
 	int r;
 
 	if (f == NULL)
 		return -EINVAL;
 	was = f->steps.at;
-	r = page_steps_on(&f->steps, budget_ns);
+	r = page_steps_advance(&f->steps, budget_ns);
 	if (f->steps.at == was)
 		return r;
 	show_state(f);
@@ -393,13 +496,13 @@ page_step_on(struct page *page, int64_t budget_ns)
 bool
 page_step_stop(struct page *page)
 {
-	return page->frozen != NULL && page_steps_stop(&page->frozen->steps);
+	return page->paused != NULL && page_steps_stop(&page->paused->steps);
 }
 
 bool
-page_stepping(const struct page *page, unsigned *percent)
+page_step_percent(const struct page *page, unsigned *percent)
 {
-	const struct page_frozen *f = page->frozen;
+	const struct page_paused *f = page->paused;
 
 	if (f == NULL || f->steps.to == f->steps.at)
 		return false;
@@ -408,177 +511,51 @@ page_stepping(const struct page *page, unsigned *percent)
 }
 
 bool
-page_stepped(const struct page *page, int64_t *ms)
+page_step_age(const struct page *page, int64_t *ms)
 {
-	const struct page_frozen *f = page->frozen;
+	const struct page_paused *f = page->paused;
 
-	if (f == NULL || f->steps.at >= page_past_states(f->steps.past))
+	if (f == NULL || f->steps.at >= page_history_count(f->steps.history))
 		return false;
-	*ms = f->paused.now_ms - f->look.now_ms;
+	*ms = f->paused_look.now_ms - f->look.now_ms;
 	return true;
 }
 
 void
 page_step_text(const struct page *page, char *out, size_t cap)
 {
-	const struct page_frozen *f = page->frozen;
-	const struct page_past_state *s;
-	char when[16] = "", apart[48] = "";
-	unsigned least, most;
+	const struct page_paused *f = page->paused;
+	const struct page_history_state *s;
+	char when[16] = "", interval[48] = "";
+	unsigned shortest, longest;
 	struct tm tm;
 	size_t len = 0;
 
 	out[0] = '\0';
 	if (f == NULL)
 		return;
-	s = page_past_state(f->steps.past, f->steps.to);
-	page_wall(page, &f->paused, s != NULL ? s->node_wall_ms :
-	    f->paused.node_wall_ms, &tm);
+	s = page_history_state(f->steps.history, f->steps.to);
+	page_wall(page, &f->paused_look, s != NULL ? s->node_wall_ms :
+	    f->paused_look.node_wall_ms, &tm);
 	strftime(when, sizeof when, "%H:%M:%S", &tm);
-	if (page_past_apart(f->steps.past, &least, &most))
-		base_append(apart, sizeof apart, &len, least == most ?
-		    ", %u s apart" : ", %u to %u s apart", least, most);
+	if (page_history_interval(f->steps.history, &shortest, &longest))
+		base_append(interval, sizeof interval, &len,
+		    shortest == longest ? ", %u s apart" :
+		    ", %u to %u s apart", shortest, longest);
 	len = 0;
 	base_append(out, cap, &len, "picture of %s, %zu of %zu%s", when,
-	    f->steps.to + 1, page_past_states(f->steps.past) + 1, apart);
+	    f->steps.to + 1, page_history_count(f->steps.history) + 1,
+	    interval);
 }
 
-/* --- names ---------------------------------------------------------------- */
-
-enum kind { STACK, WORDS, THREAD, KINDS };
-
-struct kept_item {
-	uint64_t key;
-	void *copy;		/* one piece of memory; owned */
-};
-
-struct page_kept {
-	struct hashmap copies[KINDS];	/* of struct kept_item */
-	bool same;
-	struct profile_words live;
-	const char *(*live_thread)(void *arg, uint16_t thread);
-	void *live_arg;
-};
-
-static void *
-find_copy(const struct page_kept *k, enum kind kind, uint64_t key)
-{
-	const struct kept_item *item = hashmap_get(&k->copies[kind], key);
-
-	return item != NULL ? item->copy : NULL;
-}
-
-/* Takes over the copy.  Without memory the live view is asked again. */
-static void
-keep_copy(struct page_kept *k, enum kind kind, uint64_t key, void *copy)
-{
-	struct kept_item *item = NULL;
-
-	if (copy != NULL)
-		item = hashmap_add(&k->copies[kind], key);
-	if (item != NULL)
-		item->copy = copy;
-	else
-		free(copy);
-}
-
-static bool
-kept_stack(void *arg, uint64_t caller, struct nodes_stack *out)
-{
-	struct page_kept *k = arg;
-	const struct nodes_stack *copy = find_copy(k, STACK, caller);
-
-	if (copy != NULL) {
-		*out = *copy;
-		return true;
-	}
-	if (!k->same || !k->live.stack(k->live.arg, caller, out))
-		return false;
-	keep_copy(k, STACK, caller, nodes_stack_copy(out));
-	return true;
-}
-
-/* Words that get better yet are passed on as they are. */
-static const struct wire_words *
-kept_words(void *arg, uint64_t frame)
-{
-	struct page_kept *k = arg;
-	const struct wire_words *w = find_copy(k, WORDS, frame);
-
-	if (w != NULL)
-		return w;
-	w = k->same ? k->live.words(k->live.arg, frame) : NULL;
-	if (w != NULL && w->known != WIRE_K_PENDING && !w->fetching)
-		keep_copy(k, WORDS, frame, nodes_words_copy(w));
-	return w;
-}
-
-static const char *
-kept_thread(void *arg, uint16_t thread)
-{
-	struct page_kept *k = arg;
-	const char *name = find_copy(k, THREAD, thread);
-
-	if (name != NULL)
-		return name;
-	name = k->same ? k->live_thread(k->live_arg, thread) : "";
-	if (name[0] != '\0')
-		keep_copy(k, THREAD, thread, strdup(name));
-	return name;
-}
-
-/* --- life --------------------------------------------------------------- */
-
-static int
-page_kept_new(struct page_kept **out)
-{
-	struct page_kept *k = calloc(1, sizeof *k);
-
-	if (k == NULL)
-		return -ENOMEM;
-	for (int i = 0; i < KINDS; i++)
-		k->copies[i].size = sizeof(struct kept_item);
-	*out = k;
-	return 0;
-}
-
-static void
-page_kept_free(struct page_kept *k)
-{
-	if (k == NULL)
-		return;
-	for (int i = 0; i < KINDS; i++) {
-		const struct kept_item *item = k->copies[i].item;
-
-		for (size_t j = 0; j < k->copies[i].n; j++)
-			free(item[j].copy);
-		hashmap_fini(&k->copies[i]);
-	}
-	free(k);
-}
-
-static void
-page_kept_behind(struct page_kept *k, struct page_view *v, bool same)
-{
-	k->same = same;
-	k->live = v->words;
-	k->live_thread = v->thread;
-	k->live_arg = v->arg;
-	v->words = (struct profile_words){
-		.stack = kept_stack,
-		.words = kept_words,
-		.arg = k,
-	};
-	v->thread = kept_thread;
-	v->arg = k;
-}
+/* --- the view ----------------------------------------------------------- */
 
 void
 page_view_shown(struct page_view *v, const struct page *page,
     struct nodes_session *session)
 {
 	page_view_live(v, session);
-	page_view_frozen(v, page);
+	page_view_paused(v, page);
 	v->units = page->units;
 	v->utc = page->opts.utc;
 	v->wrappers = page->opts.wrappers;

@@ -1,13 +1,10 @@
-/*
- * The fields of blocks, and rows of blocks on a screen.
- */
 #include <stdio.h>
 #include <string.h>
 
 #include "../picture/picture.h"
 #include "../blocks/free_blocks.h"
 #include "../blocks/order.h"
-#include "block_fields.h"
+#include "fields.h"
 
 /* --- columns -------------------------------------------------------------- */
 
@@ -34,7 +31,6 @@ put_size(const void *row, int width, struct page_picture *pic)
 	picture_put(pic, text);
 }
 
-/* What the allocator reserved, as far as the record can say. */
 static void
 put_used(const void *row, int width, struct page_picture *pic)
 {
@@ -46,30 +42,13 @@ put_used(const void *row, int width, struct page_picture *pic)
 	picture_put(pic, text);
 }
 
-static void
-put_type(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_block_row *r = row;
-
-	picture_printf(pic, "%0*X", width, r->b->type);
-}
-
-static void
-put_descr(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_block_row *r = row;
-
-	picture_text(pic, page_is_free(r->b) ? PAGE_FREE_WORD :
-	    page_descr(r->v->look, r->b), width, PICTURE_LEFT);
-}
-
-static void
-put_thread(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_block_row *r = row;
-
-	picture_text(pic, page_cell_thread(r->v, r->b), width, PICTURE_LEFT);
-}
+FIELD_PUT(put_type, page_block_row,
+    picture_printf(pic, "%0*X", width, r->b->type))
+FIELD_PUT(put_descr, page_block_row,
+    picture_text(pic, page_is_free(r->b) ? PAGE_FREE_WORD :
+    page_descr(r->v->look, r->b), width, PICTURE_LEFT))
+FIELD_PUT(put_thread, page_block_row,
+    picture_text(pic, page_cell_thread(r->v, r->b), width, PICTURE_LEFT))
 
 static void
 put_rnod(const void *row, int width, struct page_picture *pic)
@@ -81,11 +60,7 @@ put_rnod(const void *row, int width, struct page_picture *pic)
 	picture_printf(pic, "%*s", width, text);
 }
 
-/*
- * From one minute on, ages advance in steps of ten seconds: rows that all change
- * every second would be most of the output for an idle target.  The detail shows
- * the exact second.
- */
+/* From one minute on in steps of ten seconds, to spare the terminal. */
 static void
 put_age(const void *row, int width, struct page_picture *pic)
 {
@@ -97,16 +72,10 @@ put_age(const void *row, int width, struct page_picture *pic)
 	picture_printf(pic, "%*s", width, r->v->gone ? "freed" : text);
 }
 
-static void
-put_glyph(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_block_row *r = row;
+FIELD_PUT(put_glyph, page_block_row, picture_printf(pic, "%*c", width,
+    page_cell_age_glyph(page_cell_seconds(r->v->look, r->b))))
 
-	picture_printf(pic, "%*c", width,
-	    page_cell_age_glyph(page_cell_seconds(r->v->look, r->b)));
-}
-
-/* Of a stream that declares no levels the nibble is shown as it is. */
+/* Without levels the nibble is shown as it is. */
 static void
 put_level(const void *row, int width, struct page_picture *pic)
 {
@@ -131,7 +100,6 @@ put_seq(const void *row, int width, struct page_picture *pic)
 	picture_put(pic, text);
 }
 
-/* What the age counts from; it stands still, as the age does not. */
 static void
 put_born(const void *row, int width, struct page_picture *pic)
 {
@@ -161,7 +129,6 @@ FIELD_GET_TEXT(get_region, page_block_row, region_name(r))
 #define BLK(member) .via = FIELD_VIA(page_block_row, b), \
 	    .at = offsetof(struct blk, member)
 
-/* How many blocks of its kind and size it stands for. */
 FIELD_GET(get_weight, page_block_row, share,
     blklist_weight(r->v->look->list, r->b), true)
 FIELD_GET(get_overhead, page_block_row, n, (uint64_t)r->b->overhead * 16,
@@ -212,7 +179,7 @@ page_stack_get(struct profile *p, uint64_t caller, struct page_stack *s)
 		s->n = 0;
 }
 
-/* A site is a number of this stream's: the caller is its innermost frame. */
+/* The innermost frame: a site's number means nothing outside the stream. */
 FIELD_GET(get_caller, page_stack, n, r->line[0].address,
     r->n > 0 && r->line[0].address != 0)
 FIELD_GET(get_function, page_stack, text, r->line[r->origin].name,
@@ -259,12 +226,12 @@ static const struct field_table line_table = FIELD_TABLE(line_fields);
 #define FUNCTION_TITLE 8	/* columns: with fewer there is none */
 #define KEEP(cols) (FUNCTION_GAP + (cols))	/* for the function */
 #define STACK FIELD_VIA(page_block_row, stack)
-#define NEED_WIDE 1		/* a classic stream knows nothing of it */
+#define NEED_WIDE 1		/* classic streams do not have it */
 
 static const struct field blocks[] = {
 	{ .key = "kind", .kind = FIELD_TEXT, .get = get_kind,
 	    .subset = PAGE_BLOCK_KIND },
-	/* In JSON what is free has it last. */
+	/* The last field of free memory in JSON. */
 	{ .key = "region", .kind = FIELD_TEXT, .get = get_region,
 	    .subset = PAGE_BLOCK_FREE, .rank = 1 },
 	{ .key = "address", .kind = FIELD_HEX, .get = field_u64,
@@ -308,7 +275,7 @@ static const struct field blocks[] = {
 	{ .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "H", .gap = 1, .width = 1, .rank = 7,
 	    .keep = KEEP(40), .put = put_glyph } },
-	/* By birth or by age is the same order. */
+	/* The order by birth is that by age. */
 	{ .key = "time", .kind = FIELD_TIME, .get = get_time,
 	    .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "BORN", .word = "AGE", .gap = 1, .width = 12,
@@ -340,7 +307,6 @@ struct plan {
 	int function;		/* columns; 0: no room for it */
 };
 
-/* The function has what the columns leave. */
 static void
 plan_columns(const struct page_view *v, int cols, struct plan *plan)
 {
@@ -391,10 +357,7 @@ page_columns_title(const struct page_view *v, int cols, int at)
 	return plan.function > 0 ? "FUNCTION" : NULL;
 }
 
-/*
- * The function's title, and to the right of it what is free.  Where both do not
- * fit, that a function is one is plain to see.
- */
+/* The function's title if there is room for both, and free memory on the right. */
 static void
 put_right_heading(const struct page *page, const struct page_view *v,
     bool function, struct page_picture *pic)
@@ -427,8 +390,8 @@ put_right_heading(const struct page *page, const struct page_view *v,
 }
 
 /*
- * The title with its arrow: within the column's width if it can, else in the
- * blank behind it, which every column has.
+ * The title with its arrow, which may take the blank before the next column;
+ * returns how many columns of that are taken.
  */
 static int
 put_sorted(const struct field_column *c, char arrow, struct page_picture *pic)
@@ -464,7 +427,7 @@ page_columns_heading(const struct page *page, const struct page_view *v,
 	const char *sorted = page_sort_title(&page->opts);
 	char arrow = page_sorting_arrow(&page->opts);
 	struct plan plan;
-	int gone = 0;		/* of the next one's gap */
+	int taken = 0;		/* of the gap */
 	size_t i;
 
 	picture_mark_line(pic, PAGE_HEADING);
@@ -472,10 +435,10 @@ page_columns_heading(const struct page *page, const struct page_view *v,
 	for (i = 0; i < plan.of.n; i++) {
 		const struct field_column *c = &plan.of.column[i]->column;
 
-		picture_blanks(pic, c->gap - gone);
-		gone = 0;
+		picture_blanks(pic, c->gap - taken);
+		taken = 0;
 		if (is_title(c->title, sorted))
-			gone = put_sorted(c, arrow, pic);
+			taken = put_sorted(c, arrow, pic);
 		else
 			put_title(c, pic);
 	}
@@ -506,7 +469,6 @@ page_columns_row(const struct page *page, const struct page_view *v,
 		page_cell_function(v, b, FUNCTION_GAP, plan.function, pic);
 }
 
-/* The glyph of the age has the colour of its step. */
 void
 page_columns_mark(const struct page_view *v, const struct blk *b,
     struct page_picture *pic)

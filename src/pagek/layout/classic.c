@@ -1,10 +1,7 @@
 /*
- * Page K as the 2004 note prints it, 33 columns wide.
- *
- * All widths are in the table below: if the glass was 32 columns wide after
- * all, as the title alone suggests, only it changes.  In a wider terminal the
- * address of a 64-bit target is shown whole, and what is left after the row
- * names the function that asked; the note's own streams know neither.
+ * Page K as the 2004 note prints it, 33 columns wide.  A wider terminal shows
+ * the whole address of a 64-bit target, and after the row the function that
+ * requested the block; classic streams have neither.
  */
 #include <string.h>
 
@@ -17,11 +14,9 @@ enum {
 	W_TITLE = 32,
 	W_ADDR = 8,		/* hexadecimal digits of a classic address */
 	W_ADDR_WIDE = 12,	/* ... of one of 48 bits */
-	W_NODE = 4,
-	W_LISTING = 4,
 	W_COUNT_END = 24,	/* where the count of line 2 ends */
 	W_OFFS = 3,
-	W_FUNCTION = 12,	/* below that a function is not worth its column */
+	W_FUNCTION = 12,	/* a narrower function is left out */
 };
 
 static const char heading[] = "  ADDRESS SIZE TY DESCR  RNOD AGE";
@@ -42,7 +37,7 @@ addr_cols(const struct page *page, const struct page_view *v,
 	return W_ADDR_WIDE;
 }
 
-/* Columns for the function, 0 when the row has none. */
+/* Columns for the function; 0: the row has none. */
 static int
 function_cols(const struct page *page, const struct page_view *v,
     const struct page_picture *pic)
@@ -54,10 +49,7 @@ function_cols(const struct page *page, const struct page_view *v,
 	return room;
 }
 
-/*
- * Line 1 stays the note's as long as there is nothing to add, or room to add
- * it behind; else the date makes way for the state.
- */
+/* The state stands after the date if there is room, else in its place. */
 static void
 classic_title(struct page *page, const struct page_view *v,
     const struct page_state *state, struct page_picture *pic)
@@ -95,21 +87,20 @@ classic_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	bool sampled = v->look->sample != 0;
-	char count[8], offs[W_OFFS + 1], still[80], *digits = count;
+	char count[8], offs[W_OFFS + 1], still[80];
+	const char *digits;
 	int pad, form;
 
-	page_fields_put(page, v, W_NODE, W_LISTING, PAGE_FIELD_CLIP, pic);
+	page_fields_put(page, v, PAGE_FIELD_CLASSIC, pic);
 	pad = W_COUNT_END - picture_col(pic);
 	base_format_count(count, sampled ? 4 : 5, page_view_blocks(v));
-	while (*digits == ' ')
-		digits++;
+	digits = page_view_known(v) ? count + strspn(count, " ") : "-";
 	if (sampled && page_view_known(v))
 		pad--;
 	base_format_count(offs, W_OFFS, page->offs);
-	pad -= (int)strlen(page_view_known(v) ? digits : "-");
+	pad -= (int)strlen(digits);
 	picture_printf(pic, "%*s%s%s", pad, "",
-	    page_view_known(v) ? page_about(v->look->sample) : "",
-	    page_view_known(v) ? digits : "-");
+	    page_view_known(v) ? page_about(v->look->sample) : "", digits);
 	page_fields_put_offs(page, offs, pic);
 	if (strict(page))
 		return;
@@ -130,7 +121,7 @@ classic_heading(const struct page *page, const struct page_view *v,
 	bool still = (page_rows_are_frozen(page) || page_groups_are_frozen(page,
 	    v)) && !strict(page);
 
-	/* There is always room for the key that lets the order go. */
+	/* The key that releases a frozen order. */
 	picture_printf(pic, "%s%*s%s", still ? "z" : " ",
 	    addr_cols(page, v, pic) - W_ADDR, "", heading + 1);
 	if (function_cols(page, v, pic) > 0)

@@ -1,11 +1,8 @@
-/*
- * Puts a picture together: layout by width, then title, node line, notices,
- * heading, as many rows as there is room for, and the bottom.
- */
+#include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "../history/history.h"
 #include "../picture/typed_line.h"
 #include "../blocks/choice.h"
@@ -16,15 +13,13 @@
 #include "../rows/frozen_order.h"
 #include "../groups/groups.h"
 #include "../rows/rows.h"
-#include "group_fields.h"
+#include "fields.h"
 #include "layout.h"
-#include "trend.h"
-#include <langinfo.h>
 
-#define SAID_LINES 4	/* of what is said in the bottom line, where it is too long for that */
-#define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
+#define SAID_LINES 4	/* of a message that is too long for the bottom line */
+#define FOOT_ROWS 8	/* a lower page has rows in place of a key bar */
 #define FOOT_COLS 40
-#define FULL_ROWS 16	/* ... than what the full page has more than the wide one */
+#define FULL_ROWS 16	/* ... and in place of the full page's extra lines */
 #define NOTICE_LINES 3
 #define CHUNK_ROWS 64
 
@@ -34,7 +29,6 @@ is_strict(const struct page *page)
 	return page->layout == PAGE_CLASSIC_STRICT;
 }
 
-/* The full page has more lines around its rows, which a low screen lacks. */
 static const struct page_layout_ops *
 wide_ops(int cols, int rows)
 {
@@ -59,9 +53,9 @@ layout_ops(const struct page *page, int cols, int rows)
 
 /* --- rows --------------------------------------------------------------- */
 
-/* Blocks of a large list are looked for now and then: some are freed by now. */
+/* The rows of a large list are not renewed in each picture: some are freed. */
 static bool
-is_gone(const struct page *page, const struct page_view *v,
+is_freed(const struct page *page, const struct page_view *v,
     const struct blk *b)
 {
 	if (page_rows_are_frozen(page))
@@ -87,18 +81,17 @@ put_row(const struct page *page, const struct page_view *v,
     const struct page_layout_ops *ops, const struct blk *b, bool gone,
     struct page_picture *pic)
 {
-	struct page_view past;
+	struct page_view then;
 
 	picture_line(pic);
 	if (gone) {
-		past = *v;
-		past.gone = true;
-		v = &past;
+		then = *v;
+		then.gone = true;
+		v = &then;
 	}
 	ops->row(page, v, b, pic);
 }
 
-/* What rows are put with. */
 struct row_put {
 	const struct page_view *v;
 	const struct page_state *st;
@@ -136,13 +129,13 @@ put_rows(struct page *page, const struct row_put *r, uint64_t count,
 			break;
 		}
 		for (i = 0; i < n; i++, at++)
-			put_marked_row(page, r, &rows[i], is_gone(page, r->v,
+			put_marked_row(page, r, &rows[i], is_freed(page, r->v,
 			    &rows[i]), page->cursor.on && at == page->cursor.at,
 			    pic);
 	}
 }
 
-/* The same on a screen, where what has just been freed stays for a second. */
+/* On a screen a freed block stays for a second; false: nothing was put. */
 static bool
 put_shown(struct page *page, const struct row_put *r, uint64_t count,
     int room, struct page_picture *pic)
@@ -150,18 +143,17 @@ put_shown(struct page *page, const struct row_put *r, uint64_t count,
 	const struct page_shown_row *shown;
 	size_t n, i;
 
-	n = page_freed_rows_merge(
-	    page, r->v, (size_t)count, (size_t)room, &shown);
+	n = page_freed_rows_merge(page, r->v, (size_t)count, (size_t)room, &shown);
 	for (i = 0; i < n; i++)
 		put_marked_row(page, r, &shown[i].blk, shown[i].freed ||
-		    is_gone(page, r->v, &shown[i].blk), page->cursor.on &&
+		    is_freed(page, r->v, &shown[i].blk), page->cursor.on &&
 		    !shown[i].freed && shown[i].at == page->cursor.at, pic);
 	if (n > 0)
 		page->found.spots.rows = (int)n;
 	return n > 0;
 }
 
-/* room 0: text output, which has no second to show what has left. */
+/* room 0: text output. */
 static void
 put_blocks(struct page *page, const struct page_view *v,
     const struct page_state *st, const struct page_layout_ops *ops,
@@ -187,7 +179,7 @@ put_groups(const struct page *page, const struct page_view *v,
 			picture_mark_line(pic, PAGE_CURSOR);
 		else if (page_rows_blocks(page, v, at, &b, 1) == 1)
 			picture_mark_line(pic, row_mark(v, st, &b,
-			    is_gone(page, v, &b)));
+			    is_freed(page, v, &b)));
 		else if (st->stale)
 			picture_mark_line(pic, PAGE_STALE);
 	}
@@ -195,7 +187,7 @@ put_groups(const struct page *page, const struct page_view *v,
 
 /* --- the bottom --------------------------------------------------------- */
 
-/* Which lines there are around the rows. */
+/* The lines around the rows. */
 struct foot {
 	bool trend;		/* above them */
 	bool about;
@@ -227,7 +219,7 @@ plan_foot(const struct page *page, const struct page_layout_ops *ops,
 	return foot;
 }
 
-/* A question, and what is typed behind it, as far as the cursor is in sight. */
+/* The prompt and the typed line, scrolled so that the cursor is in sight. */
 static void
 put_prompt(const struct page *page, int rows, struct page_picture *pic)
 {
@@ -237,7 +229,7 @@ put_prompt(const struct page *page, int rows, struct page_picture *pic)
 	size_t from;
 	int label_cols;
 
-	/* Where there is no room for both it is what one types. */
+	/* The prompt is cut at its beginning, to at most half of the line. */
 	while (picture_width(label, ascii) >= (line != NULL && pic->cols > 1 ?
 	    (pic->cols + 1) / 2 : pic->cols) && label[0] != '\0')
 		do {
@@ -255,60 +247,55 @@ put_prompt(const struct page *page, int rows, struct page_picture *pic)
 	pic->cursor_col += line_cursor(line, from, ascii);
 }
 
-/* In the place of the last rows, as many as it takes. */
+/* Replaces as many of the last rows as the text takes. */
 static int
 put_over(const char *text, int max, struct page_picture *pic)
 {
 	int n, i;
 
-	/* How many rows it takes is known when it stands there. */
+	/* Put it once to count its rows, then remove both. */
 	n = picture_wrap(pic, text, max, PAGE_NEW);
 	for (i = 0; i < 2 * n; i++)
 		picture_unline(pic);
 	return picture_wrap(pic, text, n, PAGE_NEW);
 }
 
-/* What one should read before going on typing, in the rows above. */
+/* Choices or the message, in the rows above the typed line. */
 static int
 put_above(const struct page *page, int rows, struct page_picture *pic)
 {
-	const char *text =
-	    page->prompt.choices != NULL && page->prompt.choices[0] != '\0'
-		? page->prompt.choices
-		: page->message;
+	const char *text = page->prompt.choices != NULL && page->prompt.choices[0] != '\0' ?
+	    page->prompt.choices : page->message;
 	int max = (rows - 1) / 2;
 
 	return text[0] != '\0' && max > 0 ? put_over(text, max, pic) : 0;
 }
 
-/* A mark over the cursor: the place where what is typed is wrong. */
+/* A mark over the cursor: the typed line is wrong there. */
 static void
 put_wrong(const struct page *page, struct page_picture *pic)
 {
 	int label = picture_width(page->prompt.text, page->opts.ascii), at;
 
 	picture_line(pic);
-	at = label + line_cursor(page->prompt.line,
-			 line_shown(page->prompt.line, pic->cols - label,
-			     page->opts.ascii),
-			 page->opts.ascii);
+	at = label + line_cursor(page->prompt.line, line_shown(page->prompt.line,
+	    pic->cols - label, page->opts.ascii), page->opts.ascii);
 	picture_printf(pic, "%*sv", at, "");
 	picture_mark(pic, at, at + 1, PAGE_WARN);
 }
 
-/* What was typed or must be read takes the bottom lines, whatever is there. */
+/* The prompt or the message takes the bottom lines. */
 static void
 put_last_word(const struct page *page, int rows, struct page_picture *pic)
 {
-	const char *say =
-	    page->prompt.text != NULL ? page->prompt.text : page->message;
+	const char *say = page->prompt.text != NULL ? page->prompt.text : page->message;
 	bool wrong;
 
 	pic->said = 0;
 	if (page->medium != PAGE_SCREEN || rows == 0 ||
 	    (say[0] == '\0' && page->prompt.line == NULL))
 		return;
-	/* A sentence is worth more than the rows that it covers for a while. */
+	/* A long message covers rows. */
 	if (page->prompt.text == NULL && page->prompt.line == NULL &&
 	    picture_cols(pic, say) > pic->cols && rows >= PAGE_MIN_ROWS) {
 		pic->said = put_over(say, rows - 3 < SAID_LINES ? rows - 3 :
@@ -317,9 +304,7 @@ put_last_word(const struct page *page, int rows, struct page_picture *pic)
 	}
 	picture_unline(pic);
 	pic->said = 1;
-	wrong =
-	    page->prompt.wrong && page->prompt.line != NULL &&
-	    rows >= FOOT_ROWS &&
+	wrong = page->prompt.wrong && page->prompt.line != NULL && rows >= FOOT_ROWS &&
 	    2 * picture_width(page->prompt.text, page->opts.ascii) < pic->cols;
 	if (wrong)
 		picture_unline(pic);
@@ -337,7 +322,7 @@ put_last_word(const struct page *page, int rows, struct page_picture *pic)
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 
-/* Names that are not there yet, when one waits for them. */
+/* Names that the picture waits for. */
 static void
 symbols_text(const struct page *page, const struct page_view *v, char *out,
     size_t cap)
@@ -359,12 +344,12 @@ symbols_text(const struct page *page, const struct page_view *v, char *out,
 	} else if (page->group.kind != 0 && g != NULL && g->missing > 0 &&
 	    v->pending > 0) {
 		base_group_digits(n, sizeof n, g->missing);
-		base_append(out, cap, &len, "symbols: of %s stack%s to come",
+		base_append(out, cap, &len, "symbols: waiting for %s stack%s",
 		    n, g->missing == 1 ? "" : "s");
 	}
 }
 
-/* The keys, and to the right of them what is being waited for. */
+/* The keys, and to their right the names that the picture waits for. */
 static void
 put_bar(struct page *page, const struct page_view *v,
     struct page_picture *pic)
@@ -420,7 +405,7 @@ put_foot(struct page *page, const struct page_view *v,
 
 /* --- the whole ---------------------------------------------------------- */
 
-/* Which blocks these are, when they are not all. */
+/* Lines that say which blocks the rows are, if not all. */
 static int
 put_extent(const struct page *page, const struct page_view *v, int rows,
     struct page_picture *pic)
@@ -446,10 +431,7 @@ put_extent(const struct page *page, const struct page_view *v, int rows,
 	return lines;
 }
 
-/*
- * The strict page is the note's and no more, unless there is nothing on it.
- * `extent` lines beside it say which blocks these are.
- */
+/* The strict page has a notice only while it has no rows. */
 static int
 put_notice(const struct page *page, const struct page_view *v,
     const struct page_state *st, int rows, int extent,
@@ -460,7 +442,7 @@ put_notice(const struct page *page, const struct page_view *v,
 	if (st->notice[0] == '\0' ||
 	    (is_strict(page) && page_view_total(v) > 0))
 		return 0;
-	/* Rows are what people came for: half of a low screen stays theirs. */
+	/* Half of a low screen stays for rows. */
 	if (rows > 0 && max > (rows - 3) / 2 - extent)
 		max = (rows - 3) / 2 - extent;
 	return picture_wrap(pic, st->notice, max,
@@ -476,7 +458,7 @@ compose_full(struct page *page, const struct page_view *v,
 	struct foot foot;
 	int extent, room;
 
-	/* OFFS stands above the rows it counts: move before writing. */
+	/* OFFS stands above its rows: follow the cursor first. */
 	extent = put_extent(page, v, rows, pic);
 	room = rows - 3 - extent -
 	    put_notice(page, v, st, rows, extent, pic);
@@ -575,7 +557,7 @@ page_init(struct page *page, const struct page_opts *opts)
 void
 page_fini(struct page *page)
 {
-	page_thaw(page);
+	page_resume(page);
 	page_find_free(page->find);
 	page_groups_free(page->groups);
 	page_marked_free(page->marked);
@@ -585,7 +567,7 @@ page_fini(struct page *page)
 	page_trend_free(page->trend);
 	page_freed_rows_free(page->freed_rows);
 	page_follow_free(page->follow);
-	page_past_free(page->past);
+	page_history_free(page->history);
 	page_frozen_order_free(page->freeze.order);
 	page->find = NULL;
 	page->groups = NULL;
@@ -595,7 +577,7 @@ page_fini(struct page *page)
 	page->trend = NULL;
 	page->freed_rows = NULL;
 	page->follow = NULL;
-	page->past = NULL;
+	page->history = NULL;
 	page->freeze.order = NULL;
 }
 

@@ -1,4 +1,3 @@
-/* See edit_fields.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +56,7 @@ page_fields_recall(struct page *page, const char *text)
 	page->fields.touched = true;
 }
 
-/* Who moves the cursor first means to change what stands there. */
+/* A character replaces the value, unless the cursor was moved before. */
 static void
 edit_key(struct page_fields *f, int code)
 {
@@ -112,7 +111,6 @@ page_field_offs(const char *typed, uint64_t rows, uint64_t *offs, char *why,
 		    typed, good + 1);
 		return false;
 	}
-	/* So many digits are past the end of everything. */
 	n = len < 20 ? strtoull(typed, NULL, 10) : UINT64_MAX;
 	if (n >= rows && n > 0) {
 		base_group_digits(text, sizeof text, rows);
@@ -141,7 +139,7 @@ page_field_word(enum page_field field, const char *typed, char *why,
 		    what[field]);
 		return false;
 	}
-	/* A path may have blanks, and a pager's command its options. */
+	/* Paths and commands may have blanks. */
 	if (field == PAGE_FIELD_LISTING && strpbrk(typed, "/|") != NULL)
 		return true;
 	at = strcspn(typed, " \t");
@@ -154,7 +152,7 @@ page_field_word(enum page_field field, const char *typed, char *why,
 
 /* --- the line ----------------------------------------------------------- */
 
-/* Behind the last character the cursor stands on what follows the field. */
+/* After the last character the cursor stands on what follows the field. */
 static void
 put_typed(const struct line *typed, int cols, struct page_picture *pic)
 {
@@ -171,7 +169,7 @@ put_typed(const struct line *typed, int cols, struct page_picture *pic)
 
 static void
 put_value(const struct page *page, enum page_field field, const char *value,
-    int cols, enum page_field_cut cut, struct page_picture *pic)
+    int cols, enum page_field_form form, struct page_picture *pic)
 {
 	const struct page_fields *f = &page->fields;
 	bool here = f->at == field;
@@ -181,7 +179,7 @@ put_value(const struct page *page, enum page_field field, const char *value,
 		put_typed(&f->typed, cols, pic);
 		return;
 	}
-	if (cut == PAGE_FIELD_CLIP)
+	if (form == PAGE_FIELD_CLASSIC)
 		picture_clip(pic, value, cols, PICTURE_FREE);
 	else
 		picture_text(pic, value, cols, PICTURE_FREE);
@@ -189,24 +187,33 @@ put_value(const struct page *page, enum page_field field, const char *value,
 		picture_mark(pic, from, picture_col(pic), PAGE_CURSOR);
 }
 
-/* No column before NODE is free: it moves over, and back. */
+/* Columns of values, while they are shown and while they are edited. */
+static const struct {
+	int node[2], listing[2];
+} value_cols[] = {
+	[PAGE_FIELD_CLASSIC] = { { 4, 4 }, { 4, 4 } },
+	[PAGE_FIELD_WIDE] = { { 4, 20 }, { 8, 24 } },
+};
+
+/* There is no column for a "*" before NODE: NODE moves one to the right. */
 void
 page_fields_put(const struct page *page, const struct page_view *v,
-    int node_cols, int listing_cols, enum page_field_cut cut,
-    struct page_picture *pic)
+    enum page_field_form form, struct page_picture *pic)
 {
+	bool editing = page->fields.editing;
 	enum page_field at = page->fields.at;
 	const char *listing = page->opts.listing;
 	char number[8];
 
 	snprintf(number, sizeof number, "%04X", v->look->node_number);
 	picture_put(pic, at == PAGE_FIELD_NODE ? "*NODE<" : "NODE<");
-	put_value(page, PAGE_FIELD_NODE, number, node_cols, cut, pic);
+	put_value(page, PAGE_FIELD_NODE, number,
+	    value_cols[form].node[editing], form, pic);
 	picture_put(pic, at == PAGE_FIELD_NODE ? ">" : "> ");
 	picture_put(pic, at == PAGE_FIELD_LISTING || at == PAGE_NO_FIELD ?
 	    "*L<" : " L<");
 	put_value(page, PAGE_FIELD_LISTING, listing != NULL ? listing : "",
-	    listing_cols, cut, pic);
+	    value_cols[form].listing[editing], form, pic);
 	picture_put(pic, ">");
 }
 
@@ -217,5 +224,5 @@ page_fields_put_offs(const struct page *page, const char *offs,
 	picture_put(pic, page->fields.at == PAGE_FIELD_OFFS ? "*OFFS=" :
 	    " OFFS=");
 	put_value(page, PAGE_FIELD_OFFS, offs, (int)strlen(offs),
-	    PAGE_FIELD_CLIP, pic);
+	    PAGE_FIELD_CLASSIC, pic);
 }

@@ -1,12 +1,11 @@
 /*
- * The full page K, on 120 columns and more: the wide one with the last minute
- * above the rows, every word about what is shown, and below them what the
- * cursor is on.
+ * The full page K, from 120 columns on: the wide page with the last minute and
+ * all words of line 2 above the rows, and the cursor's block below them.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "../page/view.h"
 #include "../picture/picture.h"
 #include "../blocks/free_blocks.h"
@@ -14,35 +13,11 @@
 #include "../groups/groups.h"
 #include "../blocks/order.h"
 #include "../rows/rows.h"
-#include "block_fields.h"
+#include "fields.h"
 #include "edit_fields.h"
-#include "group_fields.h"
 #include "layout.h"
-#include "trend.h"
 
-#define PAGE_HEAD_TEXT 64
-
-struct page_head_word {
-	const char *label;	/* "sort " */
-	int rank;		/* the lowest is left out last */
-	/* How it stands; outside text is welcome.  "" leaves it out. */
-	void (*text)(const struct page *, const struct page_view *,
-	    char out[PAGE_HEAD_TEXT]);
-};
-
-/* Those that fit into so many columns, two blanks before each. */
-static void page_head_put(const struct page *, const struct page_view *, int cols,
-    struct page_picture *);
-
-/* A word has more room while it is typed. */
-enum {
-	NODE_COLS = 4,
-	NODE_EDITED = 20,
-	LISTING_COLS = 8,
-	LISTING_EDITED = 24,
-};
-
-#define RATES_AT 46		/* behind the longest numbers of bytes */
+#define RATES_AT 46		/* after the longest numbers of bytes */
 #define RATE_COLS 8
 #define OFFS_COLS 11
 #define NAME_COLS 32		/* of outside text in the line below the rows */
@@ -103,7 +78,7 @@ full_trend(struct page *page, const struct page_view *v,
 	put_bytes(v, "live", page_view_bytes(v), pic);
 	put_spark(page, TREND_LIVE, pic);
 	put_bytes(v, " peak", page_view_peak(page, v), pic);
-	/* What was freed has no size any more to scale it by. */
+	/* A free has no size to scale it by. */
 	picture_to(pic, RATES_AT);
 	put_rate(page, TREND_ALLOCS, v->look->sample != 0 ? "sampled" :
 	    "allocs", pic);
@@ -123,25 +98,131 @@ full_trend(struct page *page, const struct page_view *v,
 	picture_put(pic, text);
 }
 
-/* --- the words ---------------------------------------------------------- */
+/* --- line 2 --------------------------------------------------------------- */
+
+#define GAP 2			/* before each word */
+#define WORD_TEXT 64
+
+struct word {
+	const char *label;	/* "sort " */
+	int rank;		/* the highest is left out first */
+	/* Its text, which may be outside text; "" leaves it out. */
+	void (*text)(const struct page *, const struct page_view *,
+	    char out[WORD_TEXT]);
+};
+
+static void
+say_group(const struct page *page, const struct page_view *v,
+    char out[WORD_TEXT])
+{
+	char title[PAGE_GROUPS_TITLE];
+
+	(void)v;
+	page_groups_title(page, ">", title);
+	base_copy_text(out, WORD_TEXT, title[0] != '\0' ? title :
+	    "none");
+}
+
+static void
+say_sort(const struct page *page, const struct page_view *v,
+    char out[WORD_TEXT])
+{
+	bool groups = page_shows_groups(page);
+	char arrow[] = { ' ', groups ? page->group.reverse ? '^' : 'v' :
+		page_sorting_arrow(&page->opts), '\0' };
+	size_t len = 0;
+
+	(void)v;
+	base_append_text(out, WORD_TEXT, &len, groups ?
+	    page_sum_title(page->group.sort) : page_sort_title(&page->opts));
+	base_append_text(out, WORD_TEXT, &len, arrow);
+}
+
+static void
+say_still(const struct page *page, const struct page_view *v,
+    char out[WORD_TEXT])
+{
+	page_freeze_text(page, v, 0, out, WORD_TEXT);
+}
+
+static const struct word words[] = {
+	{ "group ", 1, say_group },
+	{ "sort ", 0, say_sort },
+	{ "mark: ", 2, page_mark_text },
+	{ "", 0, say_still },
+};
+
+#define NWORDS BASE_NELEM(words)
+
+struct said {
+	char text[NWORDS][WORD_TEXT];
+	int cols[NWORDS];		/* 0: left out */
+};
+
+/* The word with the highest rank; NWORDS: all are left out. */
+static size_t
+last_rank(const struct said *s)
+{
+	size_t i, found = NWORDS;
+
+	for (i = 0; i < NWORDS; i++)
+		if (s->cols[i] > 0 && (found == NWORDS ||
+		    words[i].rank > words[found].rank))
+			found = i;
+	return found;
+}
+
+static int
+all_cols(const struct said *s)
+{
+	int cols = 0;
+	size_t i;
+
+	for (i = 0; i < NWORDS; i++)
+		cols += s->cols[i];
+	return cols;
+}
+
+/* The words that fit into so many columns. */
+static void
+put_words(const struct page *page, const struct page_view *v, int cols,
+    struct page_picture *pic)
+{
+	struct said s = { 0 };
+	size_t i;
+
+	for (i = 0; i < NWORDS; i++) {
+		words[i].text(page, v, s.text[i]);
+		if (s.text[i][0] != '\0')
+			s.cols[i] = GAP + (int)strlen(words[i].label) +
+			    picture_cols(pic, s.text[i]);
+	}
+	while (all_cols(&s) > cols && (i = last_rank(&s)) < NWORDS)
+		s.cols[i] = 0;
+	for (i = 0; i < NWORDS; i++) {
+		if (s.cols[i] == 0)
+			continue;
+		picture_blanks(pic, GAP);
+		picture_put(pic, words[i].label);
+		picture_text(pic, s.text[i], pic->cols, PICTURE_FREE);
+	}
+}
 
 static void
 full_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	bool editing = page->fields.editing;
 	char offs[8];
 
-	page_fields_put(page, v, editing ? NODE_EDITED : NODE_COLS,
-	    editing ? LISTING_EDITED : LISTING_COLS, PAGE_FIELD_TILDE, pic);
+	page_fields_put(page, v, PAGE_FIELD_WIDE, pic);
 	picture_put(pic, " ");
-	page_head_put(page, v, pic->cols - picture_col(pic) - OFFS_COLS, pic);
+	put_words(page, v, pic->cols - picture_col(pic) - OFFS_COLS, pic);
 	base_format_count(offs, 6, page->offs);
 	picture_to(pic, pic->cols - OFFS_COLS - 1);
 	page_fields_put_offs(page, offs, pic);
 }
 
-/* --- what the cursor is on ---------------------------------------------- */
+/* --- the cursor's row --------------------------------------------------- */
 
 static void
 put_name(const char *before, const char *name, struct page_picture *pic)
@@ -152,7 +233,6 @@ put_name(const char *before, const char *name, struct page_picture *pic)
 	picture_text(pic, name, NAME_COLS, PICTURE_FREE);
 }
 
-/* When it came, on the node's clock. */
 static void
 put_birth(const struct page *page, const struct page_view *v,
     const struct blk *b, struct page_picture *pic)
@@ -201,7 +281,7 @@ put_block(const struct page *page, const struct page_view *v,
 	put_birth(page, v, b, pic);
 }
 
-/* A group's name may be longer than its column. */
+/* The name in full, which may be longer than its column. */
 static void
 put_group(const struct page *page, struct page_picture *pic)
 {
@@ -238,104 +318,3 @@ const struct page_layout_ops page_full = {
 	.status = page_status_wide,
 	.about = full_about,
 };
-
-/* --- what is shown, and how ----------------------------------------------- */
-
-#define GAP 2
-
-static void
-say_group(const struct page *page, const struct page_view *v,
-    char out[PAGE_HEAD_TEXT])
-{
-	char title[PAGE_GROUPS_TITLE];
-
-	(void)v;
-	page_groups_title(page, ">", title);
-	base_copy_text(out, PAGE_HEAD_TEXT, title[0] != '\0' ? title :
-	    "none");
-}
-
-/* v: from the top down, as the column's own name says. */
-static void
-say_sort(const struct page *page, const struct page_view *v,
-    char out[PAGE_HEAD_TEXT])
-{
-	bool groups = page_shows_groups(page);
-	char arrow[] = { ' ', groups ? page->group.reverse ? '^' : 'v' :
-		page_sorting_arrow(&page->opts), '\0' };
-	size_t len = 0;
-
-	(void)v;
-	base_append_text(out, PAGE_HEAD_TEXT, &len, groups ?
-	    page_sum_title(page->group.sort) : page_sort_title(&page->opts));
-	base_append_text(out, PAGE_HEAD_TEXT, &len, arrow);
-}
-
-static void
-say_still(const struct page *page, const struct page_view *v,
-    char out[PAGE_HEAD_TEXT])
-{
-	page_freeze_text(page, v, 0, out, PAGE_HEAD_TEXT);
-}
-
-static const struct page_head_word words[] = {
-	{ "group ", 1, say_group },
-	{ "sort ", 0, say_sort },
-	{ "mark: ", 2, page_mark_say },
-	{ "", 0, say_still },
-};
-
-#define NWORDS BASE_NELEM(words)
-
-struct said {
-	char text[NWORDS][PAGE_HEAD_TEXT];
-	int cols[NWORDS];		/* 0: it is left out */
-};
-
-/* The word that is most easily done without; NWORDS: none is left. */
-static size_t
-least(const struct said *s)
-{
-	size_t i, found = NWORDS;
-
-	for (i = 0; i < NWORDS; i++)
-		if (s->cols[i] > 0 && (found == NWORDS ||
-		    words[i].rank > words[found].rank))
-			found = i;
-	return found;
-}
-
-static int
-all_cols(const struct said *s)
-{
-	int cols = 0;
-	size_t i;
-
-	for (i = 0; i < NWORDS; i++)
-		cols += s->cols[i];
-	return cols;
-}
-
-static void
-page_head_put(const struct page *page, const struct page_view *v, int cols,
-    struct page_picture *pic)
-{
-	struct said s = { 0 };
-	size_t i;
-
-	for (i = 0; i < NWORDS; i++) {
-		words[i].text(page, v, s.text[i]);
-		if (s.text[i][0] != '\0')
-			s.cols[i] = GAP + (int)strlen(words[i].label) +
-			    picture_cols(pic, s.text[i]);
-	}
-	while (all_cols(&s) > cols && (i = least(&s)) < NWORDS)
-		s.cols[i] = 0;
-	for (i = 0; i < NWORDS; i++) {
-		if (s.cols[i] == 0)
-			continue;
-		picture_blanks(pic, GAP);
-		picture_put(pic, words[i].label);
-		picture_text(pic, s.text[i], pic->cols, PICTURE_FREE);
-	}
-}

@@ -1,17 +1,14 @@
-/*
- * The fields of groups, and their rows on a screen.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../page/calls.h"
 #include "../picture/picture.h"
-#include "group_fields.h"
+#include "fields.h"
 
 #define BAR_COLS 12
 #define TREND_COLS 12
-/* The name has no column: it has what is left. */
+/* The name has no column of its own. */
 #define NAME_WORD "name"
 #define NAME_TITLE "NAME"
 
@@ -19,7 +16,7 @@
 
 #define SUM(member) offsetof(struct profile_sum, member)
 
-/* What is listed, and what it stands for: the same unless it is a sample. */
+/* Listed, and estimated: the same unless it is a sample. */
 static const struct field sums[] = {
 	{ .key = "blocks", .get = field_u64, .at = SUM(listed) },
 	{ .key = "bytes", .get = field_u64, .at = SUM(listed_bytes) },
@@ -42,7 +39,7 @@ const struct field_table page_weighed_fields = FIELD_TABLE(weighed);
 
 /* --- columns -------------------------------------------------------------- */
 
-/* Right-aligned, what it is an estimate of behind its mark. */
+/* Right-aligned, an estimate with its mark. */
 static void
 put_figure(const struct page_sum *r, int width, const char *text,
     struct page_picture *pic)
@@ -75,26 +72,19 @@ put_count(const void *row, int width, struct page_picture *pic)
 }
 
 static void
-put_bytes(const void *row, int width, struct page_picture *pic)
+put_size(const struct page_sum *r, uint64_t bytes, int width,
+    struct page_picture *pic)
 {
-	const struct page_sum *r = row;
 	char text[24];
 
-	base_format_bytes(text, digit_cols(r, width), r->g->total.bytes);
+	base_format_bytes(text, digit_cols(r, width), bytes);
 	put_figure(r, width, text, pic);
 }
 
-static void
-put_self(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_sum *r = row;
-	char text[24];
+FIELD_PUT(put_bytes, page_sum, put_size(r, r->g->total.bytes, width, pic))
+FIELD_PUT(put_self, page_sum, put_size(r, r->g->self.bytes, width, pic))
 
-	base_format_bytes(text, digit_cols(r, width), r->g->self.bytes);
-	put_figure(r, width, text, pic);
-}
-
-/* Something is never shown as nothing. */
+/* A share that is not 0 is not shown as 0. */
 static void
 put_share(const void *row, int width, struct page_picture *pic)
 {
@@ -110,14 +100,8 @@ put_share(const void *row, int width, struct page_picture *pic)
 	put_figure(r, width, text, pic);
 }
 
-static void
-put_bar(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_sum *r = row;
-
-	picture_bar(pic, r->of > 0 ? (double)r->g->total.bytes /
-	    (double)r->of : 0, width);
-}
+FIELD_PUT(put_bar, page_sum, picture_bar(pic, r->of > 0 ?
+    (double)r->g->total.bytes / (double)r->of : 0, width))
 
 static uint64_t
 seconds_of(const struct page_sum *r)
@@ -137,30 +121,11 @@ put_oldest(const void *row, int width, struct page_picture *pic)
 	picture_printf(pic, "%*s", width, r->g->total.blocks > 0 ? text : "");
 }
 
-static void
-put_glyph(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_sum *r = row;
-
-	picture_printf(pic, "%*c", width, r->g->total.blocks > 0 ?
-	    page_cell_age_glyph(seconds_of(r)) : ' ');
-}
-
-static void
-put_type(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_sum *r = row;
-
-	picture_text(pic, r->type, width, PICTURE_LEFT);
-}
-
-static void
-put_thread(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_sum *r = row;
-
-	picture_text(pic, r->thread, width, PICTURE_LEFT);
-}
+FIELD_PUT(put_glyph, page_sum, picture_printf(pic, "%*c", width,
+    r->g->total.blocks > 0 ? page_cell_age_glyph(seconds_of(r)) : ' '))
+FIELD_PUT(put_type, page_sum, picture_text(pic, r->type, width, PICTURE_LEFT))
+FIELD_PUT(put_thread, page_sum,
+    picture_text(pic, r->thread, width, PICTURE_LEFT))
 
 static void
 put_trend(const void *row, int width, struct page_picture *pic)
@@ -173,14 +138,8 @@ put_trend(const void *row, int width, struct page_picture *pic)
 	picture_to(pic, end);
 }
 
-static void
-put_since(const void *row, int width, struct page_picture *pic)
-{
-	const struct page_sum *r = row;
-
-	picture_text(pic, r->since != NULL ? r->since : "-", width,
-	    PICTURE_RIGHT);
-}
+FIELD_PUT(put_change, page_sum, picture_text(pic,
+    r->change_text != NULL ? r->change_text : "-", width, PICTURE_RIGHT))
 
 /* --- groups --------------------------------------------------------------- */
 
@@ -205,16 +164,16 @@ get_part(const void *row, size_t at, struct field_value *v)
 }
 
 #define CHANGE .via = FIELD_VIA(page_sum, change)
-FIELD_GET(get_change_bytes, page_since_sum, i, page_since_net_listed(r), true)
-FIELD_GET(get_change_blocks, page_since_sum, i,
-    (int64_t)(r->came_listed - r->went_listed), true)
-FIELD_GET(get_est_change_bytes, page_since_sum, i,
-    page_since_rounded(page_since_net(r)), true)
-FIELD_GET(get_est_change_blocks, page_since_sum, i,
-    page_since_rounded(r->came - r->went), true)
+FIELD_GET(get_change_bytes, difference_sum, i, difference_net_listed(r), true)
+FIELD_GET(get_change_blocks, difference_sum, i,
+    (int64_t)(r->new.listed - r->freed.listed), true)
+FIELD_GET(get_est_change_bytes, difference_sum, i,
+    difference_round(difference_net(r)), true)
+FIELD_GET(get_est_change_blocks, difference_sum, i,
+    difference_round(r->new.blocks - r->freed.blocks), true)
 
-/* What a column needs of the form. */
-enum { NEED_SELF = 1, NEED_WHOLE = 2, NEED_SINCE = 4 };
+/* Parts of the form that a column needs. */
+enum { NEED_SELF = 1, NEED_WHOLE = 2, NEED_CHANGE = 4 };
 
 #define SHOWN PAGE_GROUP_SHOWN
 #define COUNTED PAGE_GROUP_COUNTED
@@ -271,8 +230,8 @@ static const struct field groups[] = {
 	{ .key = "est_since_mark_bytes", .kind = FIELD_SIGNED,
 	    .get = get_est_change_bytes, CHANGE, .subset = SHOWN,
 	    .column = { .title = "SINCE MK", .gap = 1, .width = 11,
-	    .right = true, .rank = 5, .keep = 16, .need = NEED_SINCE,
-	    .put = put_since } },
+	    .right = true, .rank = 5, .keep = 16, .need = NEED_CHANGE,
+	    .put = put_change } },
 	{ .key = "est_since_mark_blocks", .kind = FIELD_SIGNED,
 	    .get = get_est_change_blocks, CHANGE, .subset = SHOWN },
 	{ .column = { .title = "H", .gap = 1, .width = 1, .place = 1,
@@ -286,20 +245,19 @@ const struct field_table page_group_fields = FIELD_TABLE(groups);
 
 /* --- rows on a screen ----------------------------------------------------- */
 
-/* The columns that there are; the name has what they leave. */
 static void
 plan_columns(int cols, const struct page_sum_form *form, bool sampled,
     struct field_plan *plan)
 {
 	unsigned have = (form->self ? NEED_SELF : 0) |
-	    (form->whole ? NEED_WHOLE : 0) | (form->since ? NEED_SINCE : 0);
+	    (form->whole ? NEED_WHOLE : 0) | (form->change ? NEED_CHANGE : 0);
 
 	field_plan(&page_group_fields, SHOWN, cols, have, sampled, plan);
 }
 
-/* "BYTES v": from the top down. */
+/* "BYTES v" */
 static void
-title_of(const char *title, const struct page_sum_form *form, bool here,
+say_title(const char *title, const struct page_sum_form *form, bool here,
     int width, char *out, size_t cap)
 {
 	size_t len = 0;
@@ -318,14 +276,14 @@ page_sum_heading(const char *title, const struct page_view *v,
 	char text[80];
 
 	plan_columns(pic->cols, form, sampled, &plan);
-	title_of(title, form, form->sorted && form->by == PROFILE_NAME,
+	say_title(title, form, form->sorted && form->by == PROFILE_NAME,
 	    plan.left, text, sizeof text);
 	picture_text(pic, text, plan.left, PICTURE_LEFT);
 	for (size_t i = 0; i < plan.n; i++) {
 		const struct field_column *c = &plan.column[i]->column;
 		int width = field_width(plan.column[i], sampled);
 
-		title_of(c->title, form, form->sorted && c->word != NULL &&
+		say_title(c->title, form, form->sorted && c->word != NULL &&
 		    c->sort == (int)form->by, width, text, sizeof text);
 		picture_put(pic, " ");
 		picture_text(pic, text, width, c->right ? PICTURE_RIGHT :
@@ -355,14 +313,14 @@ page_sum_put(const struct page_sum *r, const struct page_sum_form *form,
 	}
 }
 
-/* --- what rows are sorted by ---------------------------------------------- */
+/* --- sort keys ------------------------------------------------------------ */
 
 /* The name first, then the columns from left to right. */
 static size_t
-sorts(bool self, enum profile_measure out[FIELD_COLUMNS + 1])
+sort_keys(bool self, enum profile_measure out[FIELD_COLUMNS + 1])
 {
 	struct page_sum_form all = { .self = self, .whole = true,
-		.since = true };
+		.change = true };
 	struct field_plan plan;
 	size_t n = 0;
 
@@ -379,7 +337,7 @@ enum profile_measure
 page_sum_next(enum profile_measure by, int step, bool self)
 {
 	enum profile_measure all[FIELD_COLUMNS + 1];
-	size_t n = sorts(self, all), i = 0;
+	size_t n = sort_keys(self, all), i = 0;
 
 	while (i < n - 1 && all[i] != by)
 		i++;
@@ -388,7 +346,7 @@ page_sum_next(enum profile_measure by, int step, bool self)
 
 /* NULL: the name, which has no column. */
 static const struct field_column *
-sorted_with(enum profile_measure by)
+column_by(enum profile_measure by)
 {
 	for (size_t i = 0; i < BASE_NELEM(groups); i++)
 		if (groups[i].column.word != NULL &&
@@ -400,7 +358,7 @@ sorted_with(enum profile_measure by)
 const char *
 page_sum_word(enum profile_measure by)
 {
-	const struct field_column *c = sorted_with(by);
+	const struct field_column *c = column_by(by);
 
 	return c != NULL ? c->word : NAME_WORD;
 }
@@ -408,7 +366,7 @@ page_sum_word(enum profile_measure by)
 const char *
 page_sum_title(enum profile_measure by)
 {
-	const struct field_column *c = sorted_with(by);
+	const struct field_column *c = column_by(by);
 
 	return c != NULL ? c->title : NAME_TITLE;
 }

@@ -1,21 +1,17 @@
-/*
- * The groups' rows: groups of both levels, the blocks of what is open, and how
- * much of that is not listed.
- */
+/* Rows of page K's groups: of both levels, and the blocks of expanded groups. */
 #include <stdio.h>
 #include <string.h>
 
 #include "../difference/difference.h"
-#include "../difference/marks.h"
 #include "../blocks/choice.h"
 #include "../groups/expanded_groups.h"
 #include "../rows/frozen_order.h"
-#include "group_fields.h"
+#include "fields.h"
 
-#define MARK_COLS 40	/* narrower than that nothing says what is open */
+#define MARK_COLS 40	/* narrower pages have no - and + */
 #define INDENT 2
 
-/* What all blocks of a group have: "*" where there is more than one. */
+/* Of all blocks of a group; "*" if there are several. */
 struct common {
 	char type[24], thread[64];
 };
@@ -46,30 +42,27 @@ form_of(const struct page *page)
 	const struct page_group_kind *k = page_group_kind(page->group.kind);
 
 	return (struct page_sum_form){ .self = k->by == PROFILE_FRAME,
-		.whole = true, .since = page_is_marked(page), .sorted = true,
+		.whole = true, .change = page_is_marked(page), .sorted = true,
 		.by = page->group.sort, .reverse = page->group.reverse };
 }
 
-/*
- * "+1.2 MiB", or "0"; it is not known of groups below others, nor of a part of
- * their blocks.
- */
+/* "+1.2 MiB" or "0"; NULL: not known, as of groups of the second level. */
 static const char *
-since_text(const struct page *page, const struct page_view *v,
+say_change(const struct page *page, const struct page_view *v,
     const struct profile_group *row, const struct page_branch *in,
     char out[32])
 {
 	const struct page_group_kind *k = page_group_kind(page->group.kind);
-	struct page_since_sum sum;
+	struct difference_sum sum;
 	int64_t bytes;
 	char text[24];
 
-	/* Page H's sums are of those a drain leaves out as well. */
+	/* The difference is not of the drain's blocks alone. */
 	if (in != NULL || page_is_draining(page) || !page_is_marked(page) ||
 	    page_moment_is_ahead(&page->marked->mark, v) ||
-	    !page_marked_change(page, row->key, k->by, &sum))
+	    !difference_of_group(page, row->key, k->by, &sum))
 		return NULL;
-	bytes = (int64_t)page_since_net(&sum);
+	bytes = (int64_t)difference_net(&sum);
 	base_human_bytes(text, sizeof text, (uint64_t)(bytes < 0 ? -bytes :
 	    bytes));
 	if (bytes == 0)
@@ -80,7 +73,7 @@ since_text(const struct page *page, const struct page_view *v,
 	return out;
 }
 
-/* "- ring_grow": it is open, or "+ ring_grow". */
+/* "- ring_grow" if it is expanded, else "+ ring_grow" */
 static void
 put_group(const struct page *page, const struct page_view *v,
     const struct profile_group *row, const struct page_branch *in,
@@ -92,7 +85,7 @@ put_group(const struct page *page, const struct page_view *v,
 	uint64_t point[PAGE_TREND_POINTS];
 	struct page_sum_form form = form_of(page);
 	struct page_group_words words;
-	char since[32];
+	char change[32];
 	struct common common;
 	struct page_sum sum = { .v = v, .g = row, .of = g->total.bytes,
 		.type = common.type, .thread = common.thread,
@@ -100,7 +93,7 @@ put_group(const struct page *page, const struct page_view *v,
 
 	page_group_say(page, v, k, row, &words);
 	say_common(v, row, &common);
-	sum.since = since_text(page, v, row, in, since);
+	sum.change_text = say_change(page, v, row, in, change);
 	sum.npoint = page_trends_get(g->trends, in == NULL ? row->key :
 	    page_trends_below(in->of.key, row->key), row->total.bytes, point);
 	if (pic->cols >= MARK_COLS)
@@ -112,7 +105,7 @@ put_group(const struct page *page, const struct page_view *v,
 	    NULL, pic);
 }
 
-/* "7f3c04001040 = 65,536": a sum of one. */
+/* "7f3c04001040 = 65,536": a sum of one block */
 static void
 put_block(const struct page *page, const struct page_view *v,
     const struct blk *b, int indent, struct page_picture *pic)
@@ -129,7 +122,7 @@ put_block(const struct page *page, const struct page_view *v,
 	char name[64], size[32];
 
 	one.self = one.total;
-	sum.since = page_is_marked(page) &&
+	sum.change_text = page_is_marked(page) &&
 	    page_moment_is_new(&page->marked->mark, b) ? "new" : "";
 	say_common(v, &one, &common);
 	base_group_digits(size, sizeof size, b->size);
@@ -148,7 +141,7 @@ put_omitted(const struct page_group_at *at, int indent, struct page_picture *pic
 	if (pic->cols >= MARK_COLS)
 		picture_printf(pic, "%*s", indent, "");
 	if (at->omitted == 0) {
-		picture_put(pic, "looking for them ...");
+		picture_put(pic, "searching ...");
 		return;
 	}
 	base_group_digits(n, sizeof n, at->omitted);

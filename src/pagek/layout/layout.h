@@ -1,14 +1,23 @@
 /*
- * layout: pictures of page K, of the difference, of the nodes and of what lies
- * over them, made of rows.
+ * layout: pictures of page K, made of its rows.
  *
  * Vocabulary
- *	layout	a struct page_layout_ops: classic (33 columns), wide (from 80 on)
- *		or full (from 120 on).  Each writes lines that picture_line() has
- *		begun.
- *	state	the word of line 1, and the sentence below it.
+ *	layout	a struct page_layout_ops: classic (33 columns), wide (from 80
+ *		on) or full (from 120 on).  Its functions write the line that
+ *		picture_line() has begun.
+ *	state	the word of line 1, and the sentences below it.
  *	notice	a sentence above the rows that the reader has to know.
- *	detail	all that is known of one block.
+ *	sample	of a trend: bytes held at the end of one second, and the
+ *		requests and frees within it.
+ *	point	the mean of TREND_FOLD samples.
+ *
+ * Files
+ *	compose.c	chooses the layout by the width, puts the lines together
+ *	classic.c	(and wide.c, full.c, tiny.c) a layout's lines around the
+ *			rows
+ *	fields.h	columns of rows
+ *	edit_fields.h	the parts of line 2 that can be edited
+ *	states.c	(and status.c, trend.c) state, counters, the last minute
  *
  * Example: a page as text
  *	struct page_picture pic = { 0 };
@@ -16,49 +25,41 @@
  *	page_compose(&page, session, 80, 24, &pic);
  *	for (i = 0; i < pic.rows; i++)
  *		puts(pic.line[i].text);
- *
- * compose.c chooses the layout by the width and puts the lines together: title,
- * node line, notices, heading, as many rows as there is room for, and the
- * bottom.  The columns of a row (address, size, age, ...) are made in
- * block_fields.c, those of groups and targets in group_fields.c and
- * target_fields.c; classic.c has the note's own row; wide.c and full.c have what
- * stands around the rows.
  */
 #ifndef PAGEK_LAYOUT_H
 #define PAGEK_LAYOUT_H
 
 #include "../page/view.h"
 
-/* Needs setlocale(3) done: without UTF-8 the page is ASCII. */
+/* After setlocale(3): without UTF-8 the page is ASCII. */
 void page_init(struct page *, const struct page_opts *);
 void page_fini(struct page *);
 
 /*
- * The picture of `cols` by `rows` (rows 0: as many as there are blocks, for
- * text output) of what the session looks at now.  -ENOMEM.
+ * The picture of what the session looks at now; rows 0: as many as there are
+ * blocks, for text output.  -ENOMEM.
  */
 int page_compose(struct page *, struct nodes_session *, int cols, int rows,
     struct page_picture *);
 
 /*
- * For nodes_session_open(), with the page as its argument: the next paint
- * comes when the replies of a cycle are in, not one cycle later.
+ * For nodes_session_open(), with the page as its argument: the next paint comes
+ * when the replies of a cycle are in, not one cycle later.
  */
 void page_news(void *page);
 
-/* page_compose() on the near side of the seam. */
+/* The same of a view. */
 int page_compose_view(struct page *, const struct page_view *, int cols,
     int rows, struct page_picture *);
 
-/* The highest of those bytes: the target's own, or the page's since x. */
+/* The peak of bytes: the target's, or the page's since page_peak_anew(). */
 uint64_t page_view_peak(const struct page *, const struct page_view *);
-/* It is counted from here on, for this page alone. */
 void page_peak_anew(struct page *, const struct page_view *);
+
 /* --- layouts ------------------------------------------------------------ */
 
 struct page_state;
 
-/* Each writes one line that picture_line() has begun. */
 struct page_layout_ops {
 	void (*title)(struct page *, const struct page_view *,
 	    const struct page_state *, struct page_picture *);
@@ -76,7 +77,7 @@ struct page_layout_ops {
 	    struct page_picture *);
 	void (*status)(struct page *, const struct page_view *,
 	    const struct page_state *, struct page_picture *);
-	/* A line above that, about what the cursor is on; NULL: none. */
+	/* A line above that, about the cursor's row; NULL: none. */
 	void (*about)(struct page *, const struct page_view *,
 	    struct page_picture *);
 };
@@ -92,7 +93,7 @@ extern const struct page_layout_ops page_full;
 #define PAGE_WIDE_COLS 80	/* from here on PAGE_AUTO is the wide layout */
 #define PAGE_FULL_COLS 120	/* from here on the wide layout is the full one */
 
-/* Less room than that: node, state and count in what fits. */
+/* For less room than that. */
 void page_compose_tiny(const struct page *, const struct page_view *,
     const struct page_state *, int rows, struct page_picture *);
 
@@ -101,9 +102,9 @@ void page_compose_tiny(const struct page *, const struct page_view *,
 struct page_state {
 	char word[96];		/* for a wide line 1: "ENDED 15:03:58 signal 11" */
 	char brief[24];		/* at most 17 columns: "ENDED signal 11" */
-	const char *name;	/* that of line 1 which matters most: "ENDED", "PAUSED" */
+	const char *name;	/* the word that matters most: "ENDED", "PAUSED" */
 	enum page_mark mark;	/* of the word */
-	bool stale;		/* rows are the last that were known */
+	bool stale;		/* the rows are the last known ones */
 	bool plain;		/* live, and nothing to add */
 	char notice[768];	/* sentences for the reader; "" none; outside text */
 };
@@ -113,10 +114,10 @@ void page_state_get(const struct page *, const struct page_view *,
 
 /* --- counters (status.c) ------------------------------------------------ */
 
-/* Once for each compose: what moved, the rate and the cost of a cycle. */
+/* Once for each picture: changed counters, the rate and the cost of a cycle. */
 void page_sample(struct page *, const struct page_view *);
 
-/* The help's lines: what the letters and words of the status line count. */
+/* Lines of the help: the counters of the status line. */
 void page_counters_help(struct page_picture *);
 
 void page_status_classic(struct page *, const struct page_view *,
@@ -129,7 +130,7 @@ void page_cost_text(char out[12], uint64_t us);
 /* "8.1 k/s" */
 void page_rate_text(char out[16], uint64_t per_second);
 
-/* --- words for states, and for what was lost (states.c) ----------------- */
+/* --- words for states and losses (states.c) ------------------------------ */
 
 /* "NO ALLOCLOG": a session's state in a word.  NULL for no state. */
 const char *page_state_name(enum nodes_state);
@@ -142,25 +143,51 @@ void page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT]);
 
 #define PAGE_LOST_TEXT 320
 /*
- * "lost: 12 ring full.  INCOMPLETE since 12:00:05: blocks listed may be freed",
- * of a list from which records were lost, or were and are being made good.
+ * "lost: 12 ring full.  INCOMPLETE since 12:00:05: blocks listed may be freed";
+ * records have been lost, even if a snapshot makes them good.
  */
 void page_lost_text(const struct page *, const struct nodes_look *,
     char out[PAGE_LOST_TEXT]);
 
-/* What that means for the list: "blocks are missing", "blocks listed may be freed" ... */
+/* What lost records mean for the list: "blocks are missing" */
 const char *page_lost_means(const struct nodes_look *);
 #define PAGE_LACK_TEXT 192
-/*
- * What a list that is not complete lacks, as in "12 records were lost: blocks
- * listed may be freed" or "the list was full, 951,424 blocks are not in it".
- */
+/* Why a list is incomplete: "12 records were lost: blocks listed may be freed" */
 void page_lack_text(const struct nodes_look *, char out[PAGE_LACK_TEXT]);
 
 bool page_target_is_complete(const struct nodes_target *);
 #define PAGE_REMARKS_TEXT 320
-/* "INCOMPLETE: 12 lost; " where its counts are not right, and its reason. */
+/* "INCOMPLETE: 12 lost; " if its counts are not right, and its reason */
 void page_target_remarks(const struct nodes_target *,
     char out[PAGE_REMARKS_TEXT]);
+
+/* --- the last minute (trend.c) ---------------------------------------------- */
+
+#define TREND_SAMPLES 60
+#define TREND_FOLD 5
+#define TREND_POINTS (TREND_SAMPLES / TREND_FOLD)
+
+enum page_trend_of {
+	TREND_LIVE,		/* bytes */
+	TREND_ALLOCS,		/* a second */
+	TREND_FREES,
+	TRENDS			/* one more than the last */
+};
+
+/*
+ * Once for each picture.  While it is paused, samples are taken and the trend
+ * shown stays.  Without memory there are no trends.
+ */
+void page_trend_sample(struct page *, const struct page_view *);
+/*
+ * The points shown, oldest first; returns how many.  They are cut at the same
+ * seconds each time, so that only the newest changes.  NULL has none.
+ */
+size_t page_trend_points(const struct page_trend *, enum page_trend_of,
+    uint64_t out[TREND_POINTS]);
+/* The last second's; false: there is none. */
+bool page_trend_last(const struct page_trend *, enum page_trend_of,
+    uint64_t *out);
+void page_trend_free(struct page_trend *);
 
 #endif

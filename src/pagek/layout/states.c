@@ -1,11 +1,10 @@
 /*
- * How the watched stream is doing, in a word for line 1 and in sentences for
- * the lines below it.
+ * The state of the stream, in a word for line 1 and in sentences below it.
  *
- * An empty list and a lost link must never look alike, and what was lost is
- * said for as long as it matters: records lost before the node's list make it
- * INCOMPLETE to the end of the stream.
+ * An empty list and a lost link must never look alike.  Records that were lost
+ * before the node's list make it INCOMPLETE to the end of the stream.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,7 +14,7 @@
 #include "../rows/follow.h"
 #include "layout.h"
 
-#define STALE_MS 2000	/* a picture that is older than this is said to be */
+#define STALE_MS 2000	/* an older picture is marked STALE */
 
 static const struct {
 	const char *name;
@@ -93,7 +92,7 @@ page_lack_text(const struct nodes_look *look, char out[PAGE_LACK_TEXT])
 		base_append(out, PAGE_LACK_TEXT, &len, "%sthe list was full, "
 		    "%s block%s not in it", lost > 0 ? ", and " : "", count,
 		    look->full == 1 ? " is" : "s are");
-	/* What refused blocks mean is said by then. */
+	/* Blocks that are not in the list need no further explanation. */
 	if (lost > 0 || look->unsure || look->full == 0)
 		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
 		    len > 0 ? ": " : "", page_lost_means(look));
@@ -144,6 +143,31 @@ page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT])
 		    WTERMSIG(status));
 }
 
+static void append_word(struct page_state *, const char *, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+append_word(struct page_state *st, const char *format, ...)
+{
+	size_t len = strlen(st->word);
+	char text[sizeof st->word];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	base_append_text(st->word, sizeof st->word, &len, text);
+}
+
+/* The state needs attention: `brief` stands for it in a narrow line 1. */
+static void
+set_warning(struct page_state *st, const char *brief)
+{
+	base_copy_text(st->brief, sizeof st->brief, brief);
+	st->mark = PAGE_WARN;
+	st->plain = false;
+}
+
 static void
 append_notice(struct page_state *st, const char *sentence)
 {
@@ -155,8 +179,8 @@ append_notice(struct page_state *st, const char *sentence)
 }
 
 /*
- * Behind damage, or after a keeper's end, nobody knows how many there were; so
- * it is of a damaged device before this page came.
+ * The number is a lower bound: after damage or the end of a keeper, and of a
+ * damaged device before this session, nobody has counted all of them.
  */
 static bool
 is_bound(const struct nodes_look *look, unsigned cause)
@@ -167,8 +191,8 @@ is_bound(const struct nodes_look *look, unsigned cause)
 }
 
 /*
- * Of the blocks that a target cannot remember as sampled neither end is logged;
- * whatever else is lost may have been a free.
+ * A block that a target cannot remember as sampled has neither its allocation
+ * nor its free logged.  Any other lost record may have been a free.
  */
 const char *
 page_lost_means(const struct nodes_look *look)
@@ -182,7 +206,7 @@ page_lost_means(const struct nodes_look *look)
 		stale = stale || (i != STREAM_SAMPLE_FULL && look->lost[i] > 0);
 	if (stale || (look->sample == 0 && look->lost[0] > 0))
 		return look->full > 0 ? either : "blocks listed may be freed";
-	/* What was lost before this page came may be of either kind. */
+	/* Records lost before this session may be of either kind. */
 	if (look->lost[0] > 0 || look->unsure ||
 	    (look->lost[STREAM_SAMPLE_FULL] == 0 && look->full == 0))
 		return either;
@@ -204,8 +228,8 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 			continue;
 		base_group_digits(count, sizeof count, look->lost[i]);
 		base_append(by, sizeof by, &len, "%s%s%s %s",
-		    len > 0 ? ", " : "lost: ",
-		    is_bound(look, i) ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
+		    len > 0 ? ", " : "lost: ", is_bound(look, i) ? ">= " : "",
+		    count, i > 0 ? stream_cause_text(i) :
 		    "before this page came");
 	}
 	base_group_digits(count, sizeof count, look->mended);
@@ -245,18 +269,17 @@ say_ended(const struct page *page, const struct page_view *v,
 	char when[16] = "", how[PAGE_EXIT_TEXT], root[PAGE_EXIT_TEXT];
 	char count[32], text[320];
 	const char *name;
-	size_t len = strlen(st->word), n = 0;
+	size_t len = strlen(st->brief), n = 0;
 
 	if (look->ended_wall_ms != 0)
 		clock_text(page, look, look->ended_wall_ms, when);
 	page_exit_text(look->status, how);
-	base_append(st->word, sizeof st->word, &len, "%s%s%s%s",
-	    when[0] != '\0' ? " " : "", when, how[0] != '\0' ? " " : "", how);
-	len = strlen(st->brief);
+	append_word(st, "%s%s%s%s", when[0] != '\0' ? " " : "", when,
+	    how[0] != '\0' ? " " : "", how);
 	base_append(st->brief, sizeof st->brief, &len, "%s%s",
 	    how[0] != '\0' ? " " : "", how);
 
-	/* In the end: a paused picture may have had more or fewer. */
+	/* At its end, not in the paused picture. */
 	if (v->look != look)
 		page_view_init(&now, look);
 	total = page_view_blocks(&now);
@@ -290,32 +313,30 @@ say_ended(const struct page *page, const struct page_view *v,
 		append_notice(st, text);
 }
 
-/* The totals are exact, and the rows: but there are no others to be had. */
+/* Totals and visible rows are exact; the session has no other rows. */
 static void
 say_window(const struct page *page, struct page_state *st)
 {
 	const char *word = page->found.whole ? "LOADING" : "WINDOW";
-	size_t len = strlen(st->word), n = 0;
 	char rate[16], text[160];
+	size_t n = 0;
 
-	base_append(st->word, sizeof st->word, &len, "  %s", word);
-	snprintf(st->brief, sizeof st->brief, "%s", word);
-	st->mark = PAGE_WARN;
-	st->plain = false;
+	append_word(st, "  %s", word);
+	set_warning(st, word);
 	if (page->found.whole) {
 		append_notice(st, "the whole list is being taken");
 		return;
 	}
 	page_rate_text(rate, page->numbers.rate);
-	base_append(text, sizeof text, &n, "more records than are read here%s%s"
-	    ": visible rows and totals only", page->numbers.rated ? ", " : "",
-	    page->numbers.rated ? rate : "");
+	base_append(text, sizeof text, &n, "%s%stoo many records for the whole "
+	    "list: visible rows and totals only",
+	    page->numbers.rated ? rate : "", page->numbers.rated ? ", " : "");
 	append_notice(st, text);
 }
 
-/* Nothing lives any more, but a large list takes its time to come. */
+/* The target has ended, and its list is still on its way. */
 static void
-say_rest(const struct page *page, const struct nodes_look *look,
+say_last_list(const struct page *page, const struct nodes_look *look,
     struct page_state *st)
 {
 	char when[16], how[PAGE_EXIT_TEXT];
@@ -325,10 +346,9 @@ say_rest(const struct page *page, const struct nodes_look *look,
 	snprintf(st->word, sizeof st->word, "%s %s%s%s  LOADING",
 	    states[NODES_ENDED].name, when, how[0] != '\0' ? " " : "", how);
 	st->name = states[NODES_ENDED].name;
-	snprintf(st->brief, sizeof st->brief, "%s", st->name);
-	st->mark = PAGE_WARN;
-	st->plain = false;
-	append_notice(st, "the target has ended: the whole list is being taken");
+	set_warning(st, st->name);
+	append_notice(st,
+	    "the target has ended: the whole list is being taken");
 }
 
 static void
@@ -336,45 +356,41 @@ say_live(const struct page *page, const struct nodes_look *look,
     uint64_t total, struct page_state *st)
 {
 	char when[16], text[96];
-	size_t n = 0, len = strlen(st->word);
+	size_t n = 0;
 
 	if (look->ended_wall_ms != 0 && (look->window || !look->settled)) {
-		say_rest(page, look, st);
+		say_last_list(page, look, st);
 		return;
 	}
 	if (page->numbers.hz > 0)
-		base_append(st->word, sizeof st->word, &len, " %u Hz",
-		    page->numbers.hz);
+		append_word(st, " %u Hz", page->numbers.hz);
 	if (look->window) {
 		say_window(page, st);
 	} else if (!look->settled) {
-		base_append(st->word, sizeof st->word, &len, "  LOADING");
-		snprintf(st->brief, sizeof st->brief, "LOADING");
-		st->mark = PAGE_WARN;
-		st->plain = false;
+		append_word(st, "  LOADING");
+		set_warning(st, "LOADING");
 		append_notice(st, "the list is being taken: not all of its "
 		    "blocks are here yet");
 	} else if (total == 0) {
-		base_append(st->word, sizeof st->word, &len, "  EMPTY");
-		snprintf(st->brief, sizeof st->brief, "EMPTY");
-		st->mark = PAGE_WARN;
-		st->plain = false;
+		append_word(st, "  EMPTY");
+		set_warning(st, "EMPTY");
 		base_append(text, sizeof text, &n, "connected, 0 blocks");
 		if (page->state.opened_wall_ms != 0) {
-			clock_text(page, look, page->state.opened_wall_ms, when);
+			clock_text(page, look, page->state.opened_wall_ms,
+			    when);
 			base_append(text, sizeof text, &n, " since %s", when);
 		}
 		append_notice(st, text);
 	}
 }
 
-/* What the list does not have, and what its totals are. */
+/* How the target logs: armed late, or a sample. */
 static void
 say_modes(const struct page *page, const struct nodes_look *look,
     struct page_state *st)
 {
 	char when[16], text[80], sample[PAGE_SAMPLE_TEXT];
-	size_t len = strlen(st->word), n = 0;
+	size_t n = 0;
 
 	if (look->armed_wall_ms != 0) {
 		clock_text(page, look, look->armed_wall_ms, when);
@@ -385,19 +401,15 @@ say_modes(const struct page *page, const struct nodes_look *look,
 	if (look->sample == 0)
 		return;
 	page_sample_text(look->sample, sample);
-	base_append(st->word, sizeof st->word, &len, "  sampled %s", sample);
-	/* A word that is there already has more to say, and ~ says this. */
+	append_word(st, "  sampled %s", sample);
+	/* Another brief word matters more; ~ marks estimates. */
 	if (!st->plain)
 		return;
-	snprintf(st->brief, sizeof st->brief, "SAMPLED %.9s", sample);
-	st->mark = PAGE_WARN;
-	st->plain = false;
+	snprintf(text, sizeof text, "SAMPLED %.9s", sample);
+	set_warning(st, text);
 }
 
-/*
- * How old the picture is; of one that has never been there, how long it has
- * been waited for.
- */
+/* The age of the picture, or how long the first one has been waited for. */
 static uint64_t
 stale_seconds(const struct page *page, const struct page_view *v)
 {
@@ -408,7 +420,7 @@ stale_seconds(const struct page *page, const struct page_view *v)
 	return s > 0 ? (uint64_t)s : 0;
 }
 
-/* The last picture that there was, and when the next one may come. */
+/* How old the last picture is, and when the next try is. */
 static void
 say_unreachable(const struct page *page, const struct page_view *v,
     struct page_state *st)
@@ -421,82 +433,72 @@ say_unreachable(const struct page *page, const struct page_view *v,
 
 	page_cell_age(age, s);
 	if (s > 0 && look->state == NODES_UNREACHABLE) {
-		len = strlen(st->word);
-		base_append(st->word, sizeof st->word, &len, " %s", age);
+		append_word(st, " %s", age);
 		len = strlen(st->brief);
 		base_append(st->brief, sizeof st->brief, &len, " %s", age);
 	}
-	if (v->live->stale_ms >= 1000) {
+	if (look->stale_ms >= 1000) {
 		base_append(text, sizeof text, &n, "picture is %s old", age);
 		append_notice(st, text);
 	}
 	if (!look->returns)
 		return;
-	len = strlen(st->word);
 	if (look->retry_ms > 0)
-		base_append(st->word, sizeof st->word, &len,
-		    "  retry in %ds", (int)in);
+		append_word(st, "  retry in %ds", (int)in);
 	else
-		base_append(st->word, sizeof st->word, &len, "  trying");
+		append_word(st, "  trying");
 	if (look->tries > 0)
-		base_append(st->word, sizeof st->word, &len, " (%u)",
-		    look->tries);
+		append_word(st, " (%u)", look->tries);
 	if (!page->cursor.on && page->medium == PAGE_SCREEN &&
 	    look->retry_ms > 0)
 		append_notice(st, "Enter tries now");
 }
 
-/* The list is just being taken anew, or the page itself had been stopped. */
+/* A snapshot is on its way, or the page itself was stopped. */
 static void
 say_stale(const struct page *page, const struct page_view *v,
     struct page_state *st)
 {
-	size_t len = strlen(st->word), n = 0;
 	char text[64], age[8];
 
 	st->stale = true;
-	st->plain = false;
 	st->name = "STALE";
-	st->mark = PAGE_WARN;
 	page_cell_age(age, stale_seconds(page, v));
-	base_append(st->word, sizeof st->word, &len, "  STALE %s", age);
-	snprintf(st->brief, sizeof st->brief, "STALE %s", age);
-	base_append(text, sizeof text, &n, "picture is %s old", age);
+	append_word(st, "  STALE %s", age);
+	snprintf(text, sizeof text, "STALE %s", age);
+	set_warning(st, text);
+	snprintf(text, sizeof text, "picture is %s old", age);
 	append_notice(st, text);
 }
 
-/* What a list taken anew has made good is in the sentence alone. */
+/* Records that a snapshot has made good are in the notice alone. */
 static void
 say_loss_word(const struct nodes_look *look, struct page_state *st)
 {
 	uint64_t lost = page_lost_for_good(look);
-	char exact[32], fit[8], *digits = fit;
-	size_t len = strlen(st->word);
+	char exact[32], fit[8];
 	bool bound = false;
 
 	for (unsigned i = 0; i < STREAM_CAUSES; i++)
 		bound = bound || (look->lost[i] > 0 && is_bound(look, i));
 	base_group_digits(exact, sizeof exact, lost);
 	base_format_count(fit, 5, lost);
-	while (*digits == ' ')
-		digits++;
 	if (lost > 0)
-		base_append(st->word, sizeof st->word, &len,
-		    "  LOSSY %s%s lost", bound ? ">=" : "+", exact);
+		append_word(st, "  LOSSY %s%s lost", bound ? ">=" : "+", exact);
 	else
-		base_append(st->word, sizeof st->word, &len, "  INCOMPLETE");
+		append_word(st, "  INCOMPLETE");
 	if (st->stale)
 		return;
 	if (lost > 0)
 		snprintf(st->brief, sizeof st->brief, "LOSSY %.5s lost",
-		    digits);
+		    fit + strspn(fit, " "));
 	else
 		snprintf(st->brief, sizeof st->brief, "INCOMPLETE");
 	st->mark = PAGE_BAD;
 	st->plain = false;
 }
 
-/* Paused: what came since is counted, for the picture does not show it. */
+/* Records since the pause are counted; the picture does not show them. */
 static void
 say_paused(const struct page *page, const struct page_view *v,
     struct page_state *st)
@@ -504,17 +506,15 @@ say_paused(const struct page *page, const struct page_view *v,
 	int64_t ms;
 	struct tm tm;
 	uint64_t since = v->live->total_records - v->look->total_records;
-	char count[32], fit[8], *digits = fit, word[sizeof st->word];
+	char count[32], fit[8], word[sizeof st->word];
 	size_t len = 0;
 
 	if (v->live->total_records < v->look->total_records)
 		since = 0;
 	base_group_digits(count, sizeof count, since);
 	base_format_count(fit, 5, since);
-	while (*digits == ' ')
-		digits++;
 	memcpy(word, st->word, sizeof word);
-	if (page_stepped(page, &ms)) {
+	if (page_step_age(page, &ms)) {
 		page_wall(page, v->look, v->look->node_wall_ms, &tm);
 		strftime(count, sizeof count, "%H:%M:%S", &tm);
 		base_append(st->word, sizeof st->word, &len,
@@ -529,9 +529,9 @@ say_paused(const struct page *page, const struct page_view *v,
 		    count, st->plain ? "" : "  ", st->plain ? "" : word);
 		if (!st->stale)
 			snprintf(st->brief, sizeof st->brief, "PAUSED +%.5s",
-			    digits);
+			    fit + strspn(fit, " "));
 	}
-	/* Of a picture that is no longer true at all, that is said first. */
+	/* A stale picture is called that. */
 	if (!st->stale)
 		st->name = "PAUSED";
 	if (st->mark == PAGE_PLAIN)
@@ -548,7 +548,6 @@ page_state_get(const struct page *page, const struct page_view *v,
 	uint64_t total = page_view_total(v);
 	char follow[PAGE_FOLLOW_TEXT];
 	bool live, mending;
-	size_t len;
 
 	if ((size_t)s >= BASE_NELEM(states) || states[s].name == NULL)
 		s = NODES_CONNECTING;
@@ -581,7 +580,7 @@ page_state_get(const struct page *page, const struct page_view *v,
 	if (s != NODES_CONNECTING && s != NODES_DORMANT &&
 	    s != NODES_NO_DATA && look->list != NULL)
 		say_modes(page, look, st);
-	/* Losses after the node's list are mended by taking the list anew. */
+	/* A snapshot makes good what was lost after the node's list. */
 	mending = live && !look->settled && page_lost_for_good(look) > 0;
 	if (s != NODES_CONNECTING && (!look->complete || mending) &&
 	    (look->list != NULL || page_lost(look) > 0)) {
@@ -593,8 +592,6 @@ page_state_get(const struct page *page, const struct page_view *v,
 	if (v->look != v->live)
 		say_paused(page, v, st);
 	page_follow_text(page, follow);
-	if (follow[0] != '\0') {
-		len = strlen(st->word);
-		base_append(st->word, sizeof st->word, &len, "  %s", follow);
-	}
+	if (follow[0] != '\0')
+		append_word(st, "  %s", follow);
 }

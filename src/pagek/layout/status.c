@@ -1,11 +1,6 @@
 /*
- * The status line: the note's seven counters and ours, and what the page
- * itself costs.
- *
- * One table says what is counted; the line is written with the longest form
- * of the numbers that fits.  Digits that change fifteen times a second cannot
- * be read and cost the terminal more than all the rest, so the cycle's cost
- * is taken once a second.
+ * The status line: counters, in the longest form that fits, and the cost of a
+ * cycle, taken once a second: digits that change more often cannot be read.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,108 +14,38 @@ struct counter {
 	const char *word;	/* in the wide one */
 	uint64_t (*value)(const struct page *, const struct page_view *);
 	const char *help;
-	bool after;		/* the word stands behind the number */
+	bool after;		/* the word stands after the number */
 	bool begins;		/* a group, set off by a second blank */
 	bool alarm;		/* shown reversed when it has moved */
-	bool spare;		/* may be left out while it is zero */
+	bool spare;		/* left out while it is zero */
 	bool list;		/* counted by the list: not known without one */
 	bool bytes;
 	bool classic;		/* the wide layout has it in another line */
 };
 
-static uint64_t
-n_records(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->look->cycle_records;
-}
+#define COUNTER(name, value) \
+	static uint64_t \
+	name(const struct page *page, const struct page_view *v) \
+	{ \
+		(void)page; \
+		return value; \
+	}
 
-static uint64_t
-n_active(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->counts->aRecActive;
-}
+COUNTER(n_records, v->look->cycle_records)
+COUNTER(n_active, v->counts->aRecActive)
+COUNTER(n_free, v->counts->aRecMax - v->counts->aRecActive)
+COUNTER(n_illegal, v->counts->illegal_type)
+COUNTER(n_duplicate, v->counts->duplicate)
+COUNTER(n_full, v->look->full)
+COUNTER(n_lost, page_lost_for_good(v->look))
+COUNTER(n_unknown, v->counts->unknown_free)
+COUNTER(n_bad, v->look->bad_records)
+COUNTER(n_earlier, v->counts->earlier)
+COUNTER(n_failed, v->counts->failed)
+COUNTER(n_missed, page->numbers.missed + v->look->missed_cycles)
+COUNTER(n_stackless,
+    v->look->keeper != NULL ? v->look->keeper[WIRE_N_SITES_FULL] : 0)
 
-static uint64_t
-n_free(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->counts->aRecMax - v->counts->aRecActive;
-}
-
-static uint64_t
-n_illegal(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->counts->illegal_type;
-}
-
-static uint64_t
-n_duplicate(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->counts->duplicate;
-}
-
-static uint64_t
-n_full(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->look->full;
-}
-
-static uint64_t
-n_lost(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return page_lost_for_good(v->look);
-}
-
-static uint64_t
-n_unknown(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->counts->unknown_free;
-}
-
-static uint64_t
-n_bad(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->look->bad_records;
-}
-
-static uint64_t
-n_earlier(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->counts->earlier;
-}
-
-static uint64_t
-n_failed(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->counts->failed;
-}
-
-static uint64_t
-n_missed(const struct page *page, const struct page_view *v)
-{
-	return page->numbers.missed + v->look->missed_cycles;
-}
-
-/* The keeper's own count: what it has left out, the page cannot see. */
-static uint64_t
-n_stackless(const struct page *page, const struct page_view *v)
-{
-	(void)page;
-	return v->look->keeper != NULL ?
-	    v->look->keeper[WIRE_N_SITES_FULL] : 0;
-}
-
-/* What one could ask for, where that is known. */
 static uint64_t
 n_largest(const struct page *page, const struct page_view *v)
 {
@@ -203,13 +128,13 @@ sample_second(struct page *page, const struct page_view *v)
 	struct page_numbers *numbers = &page->numbers;
 	int64_t ns = mono_diff_ns(v->now, numbers->sample_at);
 	uint64_t records = v->look->total_records;
-	/* The session's share is of this cycle, the other of the last picture. */
+	/* Of this cycle, and of the last picture. */
 	uint64_t cost = v->look->cycle_us + numbers->drawn_us;
 
 	raise_worst_cost(page, v, cost);
 	if (numbers->sampled && ns < SAMPLE_NS)
 		return;
-	/* Records that nobody reads are not to be taken for none. */
+	/* While records are skipped there is no rate. */
 	numbers->rated = numbers->sampled && v->look->settled &&
 	    !v->look->behind && records >= numbers->sample_records;
 	if (numbers->rated)
@@ -238,7 +163,6 @@ sample_peak(struct page *page, const struct page_view *v)
 		numbers->peak_bytes = n;
 }
 
-/* What the target's own was is known there, and no other viewer is asked. */
 void
 page_peak_anew(struct page *page, const struct page_view *v)
 {
@@ -249,7 +173,7 @@ page_peak_anew(struct page *page, const struct page_view *v)
 	numbers->peak_stream = v->look->stream_no;
 }
 
-/* The list's begins when the page comes; what was before that the keeper knows. */
+/* The list's peak begins with the session; the keeper's has what was before. */
 uint64_t
 page_view_peak(const struct page *page, const struct page_view *v)
 {
@@ -373,7 +297,7 @@ page_rate_text(char out[16], uint64_t n)
 		base_append(out, 16, &len, "*");
 }
 
-/* Counters that have just moved are marked; those that always do are not. */
+/* Marks an alarm counter that has moved in the last seconds. */
 static void
 mark_moved(const struct page *page, const struct page_view *v, size_t i,
     size_t from, struct strip *out)
@@ -447,8 +371,8 @@ put_strip(const struct strip *s, struct page_picture *pic)
 }
 
 /*
- * Of a 64-bit address the classic row shows the low eight digits; the high
- * ones of the row under the cursor, or of the first, stand here.
+ * The high digits of the cursor's or the first block's 64-bit address, of which
+ * a narrow row shows only the low eight.
  */
 static void
 high_text(const struct page *page, const struct page_view *v, int cols,
@@ -470,10 +394,7 @@ void
 page_status_classic(struct page *page, const struct page_view *v,
     const struct page_state *state, struct page_picture *pic)
 {
-	/*
-	 * What goes first when it is narrow: digits down to the four of "119K",
-	 * then the cost, more digits, and the state's word.
-	 */
+	/* Digits go first, then the cost, more digits, and the state. */
 	static const struct {
 		struct form form;
 		bool word, cost;
@@ -511,7 +432,7 @@ page_status_classic(struct page *page, const struct page_view *v,
 	put_strip(&s, pic);
 }
 
-/* What a terminal far away has to bear; digits below that change too often. */
+/* Output to the terminal, in whole kB/s. */
 static void
 drawn_text(const struct page *page, int cols, char out[32])
 {
@@ -542,7 +463,6 @@ page_status_wide(struct page *page, const struct page_view *v,
 	size_t i;
 
 	drawn_text(page, pic->cols, drawn);
-
 	page_cost_text(cost, page->numbers.cost_us);
 	page_cost_text(max, page->numbers.cost_max_us);
 	for (i = 0; i < BASE_NELEM(forms); i++) {
@@ -563,7 +483,7 @@ page_status_wide(struct page *page, const struct page_view *v,
 	page_status_classic(page, v, state, pic);
 }
 
-#define HELP_AT 15		/* behind the longest word */
+#define HELP_AT 15		/* after the longest word */
 
 void
 page_counters_help(struct page_picture *pic)

@@ -1,15 +1,12 @@
-/*
- * The fields of targets and of the counters of their keepers and nodes.
- */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "layout.h"
-#include "target_fields.h"
+#include "fields.h"
 
-/* --- parts that several rows have ----------------------------------------- */
+/* --- parts of several rows ------------------------------------------------ */
 
 static bool
 get_exit(const void *row, size_t at, struct field_value *v)
@@ -39,7 +36,6 @@ static const struct field status_fields[] = {
 };
 static const struct field_table status_table = FIELD_TABLE(status_fields);
 
-/* A wait status at that offset: exit, signal, or not known. */
 static bool
 get_status(const void *row, size_t at, struct field_value *v)
 {
@@ -49,7 +45,7 @@ get_status(const void *row, size_t at, struct field_value *v)
 	return *status >= 0 && (WIFEXITED(*status) || WIFSIGNALED(*status));
 }
 
-/* Is there a sampling period at that offset, and which? */
+/* There is a sampling period at that offset. */
 static bool
 get_estimated(const void *row, size_t at, struct field_value *v)
 {
@@ -90,9 +86,9 @@ static const struct field keeper_counters[] = {
 	    .help = "in the keeper's list", .get = get_counter,
 	    .at = WIRE_N_LIVE_BYTES, .gauge = true, .unit = FIELD_BYTES },
 	{ .key = "peak_bytes", .name = "peak bytes",
-	    .help = "the highest that was", .get = get_counter,
+	    .help = "the highest so far", .get = get_counter,
 	    .at = WIRE_N_PEAK_BYTES, .unit = FIELD_BYTES },
-	{ .name = "at most", .help = "no more was held at once; by threads",
+	{ .name = "at most", .help = "no more was held at once, by threads",
 	    .get = get_counter, .at = WIRE_N_PEAK_MOST, .unit = FIELD_BYTES },
 	{ .name = "room for blocks", .help = "aRecMax of the keeper's list",
 	    .get = get_counter, .at = WIRE_N_MAX, .gauge = true },
@@ -108,12 +104,12 @@ static const struct field keeper_counters[] = {
 	{ .key = "earlier", .name = "earlier",
 	    .help = "frees of blocks older than the list", .get = get_counter,
 	    .at = WIRE_N_EARLIER, .rank = 3 },
-	{ .name = "illegal type", .help = "records of a type that is none",
+	{ .name = "illegal type", .help = "records of an unknown type",
 	    .get = get_counter, .at = WIRE_N_ILLEGAL_TYPE },
 	{ .key = "full", .name = "full",
 	    .help = "allocations not inserted: the list was full",
 	    .get = get_counter, .at = WIRE_N_FULL, .rank = 2 },
-	{ .name = "bad records", .help = "skipped: they make no sense",
+	{ .name = "bad records", .help = "skipped: malformed",
 	    .get = get_counter, .at = WIRE_N_BAD },
 	{ .name = "last pass", .help = "of the keeper over the rings",
 	    .get = get_counter, .at = WIRE_N_CYCLE_US, .gauge = true,
@@ -130,7 +126,7 @@ static const struct field keeper_counters[] = {
 	    .help = "allocations and frees in one record", .get = get_counter,
 	    .at = WIRE_N_PAIRS, .rank = 3 },
 	{ .name = "not sure",
-	    .help = "1: the list began with what may not be right",
+	    .help = "1: the list may have begun with wrong blocks",
 	    .get = get_counter, .at = WIRE_N_UNSURE, .gauge = true },
 	{ .name = "sample period",
 	    .help = "mean bytes between samples; 0: every event",
@@ -157,19 +153,19 @@ static const struct field keeper_counters[] = {
 const struct field_table page_keeper_counters = FIELD_TABLE(keeper_counters);
 
 static const struct field node_counters[] = {
-	{ .name = "numbers known", .help = "of nodes: translated before",
+	{ .name = "numbers known", .help = "of nodes: found in the cache",
 	    .get = get_counter, .at = WIRE_N_FRIENDLY_HITS },
 	{ .name = "numbers asked", .help = "of nodes: looked up",
 	    .get = get_counter, .at = WIRE_N_FRIENDLY_MISSES },
-	{ .name = "numbers unknown", .help = "looked up in vain: shown raw",
+	{ .name = "numbers unknown", .help = "not found: shown raw",
 	    .get = get_counter, .at = WIRE_N_FRIENDLY_UNKNOWN },
 	{ .name = "oldest number",
 	    .help = "seconds since the oldest was looked up",
 	    .get = get_counter, .at = WIRE_N_FRIENDLY_OLDEST_S,
 	    .gauge = true },
-	{ .name = "requests", .help = "for data that are served now",
+	{ .name = "requests", .help = "for data, being served",
 	    .get = get_counter, .at = WIRE_N_REQUESTS },
-	{ .name = "requests lapsed", .help = "nothing more was asked",
+	{ .name = "requests lapsed", .help = "not renewed in time",
 	    .get = get_counter, .at = WIRE_N_REQUESTS_LAPSED },
 	{ .name = "listings", .help = "stored there", .get = get_counter,
 	    .at = WIRE_N_LISTINGS },
@@ -193,7 +189,7 @@ static const struct field node_counters[] = {
 };
 const struct field_table page_node_counters = FIELD_TABLE(node_counters);
 
-/* --- what a session sees -------------------------------------------------- */
+/* --- of a session --------------------------------------------------------- */
 
 #define LOOK(member) offsetof(struct nodes_look, member)
 
@@ -269,7 +265,7 @@ static const struct field look_loss[] = {
 };
 const struct field_table page_look_loss = FIELD_TABLE(look_loss);
 
-/* --- what list and keeper have counted ------------------------------------ */
+/* --- counts of list and keeper -------------------------------------------- */
 
 #define COUNTS(member) .via = FIELD_VIA(page_counts_row, counts), \
 	    .at = offsetof(struct blklist_counts, member)
@@ -322,7 +318,7 @@ get_counted(const void *row, size_t at, struct field_value *v)
 
 FIELD_GET(get_complete, page_target_row, n, r->complete, r->judged)
 
-/* A dormant target holds blocks, and no one knows which. */
+/* Losses of a dormant target are not known. */
 static bool
 get_loss(const void *row, size_t at, struct field_value *v)
 {
@@ -340,9 +336,9 @@ peak_of(const struct page_target_row *r)
 
 FIELD_GET(get_peak, page_target_row, n, peak_of(r), true)
 
-/* What was logged since the row before: which, and how many a second. */
+/* Logged since the row before. */
 static bool
-get_since(const void *row, size_t at, struct field_value *v)
+get_logged(const void *row, size_t at, struct field_value *v)
 {
 	const struct page_target_row *r = row;
 
@@ -426,7 +422,6 @@ bytes_cell(const char *about, uint64_t n, char out[FIELD_CELL])
 	snprintf(out, FIELD_CELL, "%s%s", about, bytes);
 }
 
-/* Blocks and bytes of a process that no one has logged are not known. */
 static bool
 is_counted(const struct page_target_row *r)
 {
@@ -455,7 +450,6 @@ held_bytes_cell(const void *row, char out[FIELD_CELL])
 		    out);
 }
 
-
 static void
 peak_cell(const void *row, char out[FIELD_CELL])
 {
@@ -464,7 +458,7 @@ peak_cell(const void *row, char out[FIELD_CELL])
 	bytes_cell(page_about(r->sample), peak_of(r), out);
 }
 
-/* The state, unless it is the usual one, and whether records are missing. */
+/* The state unless it is LIVE, and INCOMPLETE. */
 static void
 state_and_complete_cell(const void *row, char out[FIELD_CELL])
 {
@@ -551,14 +545,14 @@ static const struct field targets[] = {
 	    .subset = LISTED | MEASURED,
 	    .metric = { "records_total", "counter",
 	    "Events that it has logged.", FIELD_SAMPLED } },
-	{ .key = "interval_ms", .get = get_since, .at = ROW(ms),
+	{ .key = "interval_ms", .get = get_logged, .at = ROW(ms),
 	    .subset = WATCHED },
-	/* No size scales these numbers: they are the sample's own. */
-	{ .key = "allocs", .get = get_since, .at = ROW(allocs),
+	/* These are of the sample: there is no size to scale them by. */
+	{ .key = "allocs", .get = get_logged, .at = ROW(allocs),
 	    .subset = WATCHED,
 	    .column = { .title = "ALLOCS", .sampled = "SMP-ALLOCS", .gap = 1,
 	    .width = 10, .right = true, .plain = true } },
-	{ .key = "frees", .get = get_since, .at = ROW(frees),
+	{ .key = "frees", .get = get_logged, .at = ROW(frees),
 	    .subset = WATCHED,
 	    .column = { .title = "FREES", .sampled = "SMP-FREES", .gap = 1,
 	    .width = 10, .right = true, .plain = true } },
@@ -586,7 +580,7 @@ static const struct field targets[] = {
 	    .right = true, .cell = peak_cell },
 	    .metric = { "peak_bytes", "gauge",
 	    "Most bytes that it ever held.", FIELD_ESTIMATE } },
-	/* In JSON a listed target has it last. */
+	/* The last field of a listed target in JSON. */
 	{ .key = "complete", .kind = FIELD_BOOL, .get = get_complete,
 	    .subset = LISTED, .rank = 1 },
 	{ .key = "complete", .kind = FIELD_BOOL, .get = get_complete,

@@ -1,10 +1,13 @@
-/* See trend.h. */
+/*
+ * Bytes held, requests and frees, second by second over the last minute.  The
+ * keeper's counts also have requests that were undone before they were listed.
+ */
 #include <stdlib.h>
 
-#include "trend.h"
+#include "layout.h"
 
 #define SECOND_NS INT64_C(1000000000)
-/* Numbers that are told once a second may come a little early. */
+/* The keeper's numbers, once a second, may come a little early. */
 #define EARLY_NS (SECOND_NS / 2)
 
 struct samples {
@@ -14,7 +17,7 @@ struct samples {
 
 struct page_trend {
 	struct samples taken, shown;
-	bool begun;		/* there is something to take differences to */
+	bool begun;		/* there is a last sample: of these */
 	uint32_t stream_no;
 	uint64_t told_no;
 	struct mono at;
@@ -26,7 +29,7 @@ struct counted {
 };
 
 static void
-count(const struct nodes_look *look, struct counted *c)
+read_counts(const struct nodes_look *look, struct counted *c)
 {
 	const struct blklist_counts *list;
 
@@ -39,9 +42,8 @@ count(const struct nodes_look *look, struct counted *c)
 	*c = (struct counted){ list->allocs, list->frees };
 }
 
-/* Bytes held now, whatever the picture shows. */
 static uint64_t
-held(const struct nodes_look *look)
+live_bytes(const struct nodes_look *look)
 {
 	const struct blklist_counts *list = blklist_counts(look->list);
 
@@ -86,7 +88,7 @@ push_sample(struct samples *s, const uint64_t v[TRENDS])
 	s->n++;
 }
 
-/* As many samples as seconds have passed: who was stopped sees a plain there. */
+/* One sample for each second that has passed: a stopped page shows a plain. */
 static void
 take_samples(struct page_trend *t, const struct page_view *v,
     const struct counted *c)
@@ -94,7 +96,7 @@ take_samples(struct page_trend *t, const struct page_view *v,
 	int64_t ns = mono_diff_ns(v->now, t->at);
 	int64_t seconds = (ns + SECOND_NS / 2) / SECOND_NS;
 	const uint64_t now[TRENDS] = {
-		[TREND_LIVE] = held(v->live),
+		[TREND_LIVE] = live_bytes(v->live),
 		[TREND_ALLOCS] = a_second(c->allocs - t->allocs, ns),
 		[TREND_FREES] = a_second(c->frees - t->frees, ns),
 	};
@@ -107,7 +109,6 @@ take_samples(struct page_trend *t, const struct page_view *v,
 	begin_samples(t, v, c);
 }
 
-/* What is not counted now has not stood still. */
 static bool
 is_counted(const struct nodes_look *look)
 {
@@ -129,7 +130,7 @@ page_trend_sample(struct page *page, const struct page_view *v)
 		t->taken.n = 0;
 		t->begun = false;
 	} else if (is_counted(look)) {
-		count(look, &c);
+		read_counts(look, &c);
 		if (!t->begun || t->stream_no != look->stream_no ||
 		    c.allocs < t->allocs || c.frees < t->frees) {
 			t->taken.n = 0;
@@ -153,7 +154,7 @@ page_trend_points(const struct page_trend *t, enum page_trend_of of,
 	if (t == NULL)
 		return 0;
 	s = &t->shown;
-	/* Of the oldest point a few samples may be gone by now. */
+	/* The oldest point may have lost samples: it is left out. */
 	from = s->n > TREND_SAMPLES ? s->n - TREND_SAMPLES : 0;
 	from = (from + TREND_FOLD - 1) / TREND_FOLD * TREND_FOLD;
 	for (at = from; at < s->n; at = end) {

@@ -1,17 +1,14 @@
-/*
- * The flat wide page K, on 80 columns and more: what stands above the rows.
- * Heading and rows are made of columns (block_fields.h).
- */
+/* The lines above the rows of the wide page K, from 80 columns on. */
 #include <stdio.h>
 #include <string.h>
 
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "../blocks/choice.h"
 #include "../rows/frozen_order.h"
 #include "../groups/groups.h"
 #include "../blocks/order.h"
 #include "../rows/rows.h"
-#include "block_fields.h"
+#include "fields.h"
 #include "edit_fields.h"
 #include "layout.h"
 
@@ -19,7 +16,7 @@
 
 struct title {
 	char node[16];		/* "0590" */
-	char name[256];		/* "linac-a"; "" when it is the number again */
+	char name[256];		/* "linac-a"; "" if it is the number again */
 	char target[PAGE_TARGET_TEXT];	/* "acqd[4711]" */
 	char date[40];
 	const char *word;
@@ -63,7 +60,7 @@ title_cols(const struct page *page, const struct title *t, unsigned with)
 	return cols;
 }
 
-/* State first, then the target, the date, the node's name. */
+/* The node's name is left out first, then the date, then the target. */
 static unsigned
 title_choice(const struct page *page, const struct title *t, int cols)
 {
@@ -91,7 +88,7 @@ page_wide_title(struct page *page, const struct page_view *v,
 
 	title_parts(page, v, state, pic->cols, &t);
 	with = title_choice(page, &t, pic->cols);
-	/* The note's line has the state in short. */
+	/* The classic line has a brief state. */
 	if (title_cols(page, &t, 0) > pic->cols) {
 		page_classic.title(page, v, state, pic);
 		return;
@@ -102,7 +99,7 @@ page_wide_title(struct page *page, const struct page_view *v,
 		picture_put(pic, " ");
 		picture_text(pic, t.name, pic->cols, PICTURE_FREE);
 	}
-	/* A target whose name is too long is cut rather than left out. */
+	/* A long name is cut, not left out. */
 	room = pic->cols - picture_col(pic) - 4 - (int)strlen(t.word);
 	if (t.target[0] != '\0' && room >= 4) {
 		picture_put(pic, "  ");
@@ -120,41 +117,29 @@ page_wide_title(struct page *page, const struct page_view *v,
 
 /* --- line 2 ------------------------------------------------------------- */
 
-/* A word has more room while it is typed. */
-enum {
-	NODE_COLS = 4,
-	NODE_EDITED = 20,
-	LISTING_COLS = 8,
-	LISTING_EDITED = 24,
-};
-
 #define OFFS_AT 69
 #define OFFS_COLS 11
-#define MARK_AT 9	/* blanks and a word before it */
+#define MARK_AT 9	/* "   mark: " */
 
-/* There is room for so much more, and for OFFS. */
+/* There is room for `cols` more, and for OFFS. */
 static bool
 fits(const struct page_picture *pic, int cols)
 {
 	return picture_col(pic) + cols + 2 + OFFS_COLS <= pic->cols;
 }
 
-/* The mark, if there is room for it. */
 static void
 put_mark(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	char text[PAGE_MARK_TEXT];
 
-	page_mark_say(page, v, text);
+	page_mark_text(page, v, text);
 	if (text[0] != '\0' && fits(pic, MARK_AT + (int)strlen(text)))
 		picture_printf(pic, "   mark: %s", text);
 }
 
-/*
- * "1,204,331", or of a filtered page "312 of 1.2M", whose bytes are those of the
- * 312; "about" is put before it.
- */
+/* "1,204,331"; with a filter "312 of ~1.2M", and *bytes becomes that of the 312. */
 static void
 count_text(const struct page *page, uint64_t total, const char *about,
     char out[40], uint64_t *bytes)
@@ -184,7 +169,7 @@ enum {
 	HELD_FORMS
 };
 
-/* What is held, in as many words as the form has. */
+/* Blocks, bytes and rate of the target, in one of the forms. */
 static void
 held_text(const struct page *page, const struct page_view *v, int form,
     char out[96])
@@ -207,13 +192,13 @@ held_text(const struct page *page, const struct page_view *v, int form,
 		    known ? bytes : "- B");
 	if (form <= HELD_RATE && page->numbers.rated) {
 		page_rate_text(rate, page->numbers.rate);
-		/* What was freed has no size any more to scale it by. */
+		/* A free has no size to scale it by. */
 		base_append(out, 96, &len, "  %s%s", rate,
 		    v->look->sample != 0 ? " sampled" : "");
 	}
 }
 
-/* False: OFFS would have no room beside the shortest of them and so much more. */
+/* The longest form that leaves room for `more` columns and OFFS; false: none. */
 static bool
 put_held(const struct page *page, const struct page_view *v, int more,
     struct page_picture *pic)
@@ -231,9 +216,8 @@ put_held(const struct page *page, const struct page_view *v, int more,
 	return false;
 }
 
-#define FROZEN_COLS 4	/* of its shortest form, blanks before it */
+#define FROZEN_COLS 4	/* of the shortest form, with its blanks */
 
-/* That the order is frozen, as far as there is room for that. */
 static void
 put_frozen(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
@@ -253,7 +237,7 @@ put_frozen(const struct page *page, const struct page_view *v,
 	}
 }
 
-/* Groups, or the order of the blocks; in short where it must be. */
+/* The kind of groups, or the order of the blocks. */
 static void
 put_order(const struct page *page, struct page_picture *pic)
 {
@@ -281,19 +265,16 @@ put_order(const struct page *page, struct page_picture *pic)
 	}
 }
 
-/* No word is cut: too narrow for the shortest of them, the line is the note's. */
+/* Without room for the shortest form the line is the classic one. */
 static void
 wide_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	bool editing = page->fields.editing;
 	bool frozen = page_rows_are_frozen(page) || page_groups_are_frozen(page, v);
 	char offs[8];
 	int at;
 
-	page_fields_put(page, v, editing ? NODE_EDITED : NODE_COLS,
-	    editing ? LISTING_EDITED : LISTING_COLS, PAGE_FIELD_TILDE,
-	    pic);
+	page_fields_put(page, v, PAGE_FIELD_WIDE, pic);
 	if (!put_held(page, v, frozen ? FROZEN_COLS : 0, pic)) {
 		picture_unline(pic);
 		picture_line(pic);
@@ -306,7 +287,7 @@ wide_node(struct page *page, const struct page_view *v,
 		put_order(page, pic);
 	put_mark(page, v, pic);
 	base_format_count(offs, 6, page->offs);
-	/* At one place as long as the rest is short enough. */
+	/* OFFS keeps its column if the line is short enough. */
 	at = picture_col(pic) + 2;
 	if (pic->cols >= OFFS_AT + OFFS_COLS && at < OFFS_AT)
 		at = OFFS_AT;

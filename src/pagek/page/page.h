@@ -103,12 +103,12 @@ struct page_fields {
 struct page_choice;
 struct page_drain;
 struct page_find;
-struct page_frozen;
+struct page_paused;
 struct page_gaps;
 struct page_groups;
 struct page_marked;
 struct page_frozen_order;
-struct page_past;
+struct page_history;
 struct page_follow;
 struct page_freed_rows;
 struct page_trend;
@@ -234,10 +234,10 @@ struct page {
 	struct page_numbers numbers;
 
 	struct page_find *find;
-	struct page_frozen *frozen;	/* paused: what the picture shows */
-	struct page_frozen *freezing;	/* what it is going to show; NULL: it is not pausing */
+	struct page_paused *paused;	/* what the picture shows */
+	struct page_paused *pausing;	/* what it is going to show; NULL: it is not pausing */
 	struct page_follow *follow;
-	struct page_past *past;		/* what the list was; NULL: nothing so far */
+	struct page_history *history;	/* earlier states of the list; NULL: none so far */
 	struct page_freeze freeze;
 
 	unsigned round;			/* rises when groups and choice must begin again at once */

@@ -3,7 +3,7 @@
  *
  * Pages read a session through this struct: the look, the list's counters, and
  * functions for stacks, words and names.  page_view_live() fills it from a
- * session, page_view_frozen() from the copy of a paused picture, and tests from
+ * session, page_view_paused() from the copy of a paused picture, and tests from
  * a block list of their own.
  *
  * Example: a picture of a list without a session

@@ -1,19 +1,18 @@
 /*
- * Callers and callees of a function, by the bytes that were asked for through
- * both.  From one to the next and back again.
- *
- * The sums are those of the groups' last take, whatever the page groups by.
+ * Callers and callees of a function, by the bytes requested through both.  The
+ * sums are those of the last take of the groups, of whatever kind.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "../layout/group_fields.h"
+#include "../layout/fields.h"
 #include "detail.h"
 
 #define INDENT 2
 
 void
-page_kin_open(struct page_kin *k, uint64_t caller, const struct page_call *c)
+page_callers_open(struct page_callers *k, uint64_t caller,
+    const struct page_call *c)
 {
 	char where[PAGE_NAME_MAX], name[PAGE_NAME_MAX];
 	size_t len = 0;
@@ -35,13 +34,13 @@ page_kin_open(struct page_kin *k, uint64_t caller, const struct page_call *c)
 /* --- moving ------------------------------------------------------------- */
 
 static int
-rows_of(const struct page_kin *k)
+rows_of(const struct page_callers *k)
 {
 	return (int)(k->callers + k->callees);
 }
 
 void
-page_kin_move(struct page_kin *k, int delta)
+page_callers_move(struct page_callers *k, int delta)
 {
 	int *at = &k->step[k->steps - 1].selected;
 
@@ -53,27 +52,36 @@ page_kin_move(struct page_kin *k, int delta)
 }
 
 static const struct profile_group *
-selected(const struct page_kin *k)
+selected(const struct page_callers *k)
 {
 	int at = k->step[k->steps - 1].selected;
 
 	if (at >= rows_of(k))
 		return NULL;
 	return at < (int)k->callers ? &k->row[at] :
-	    &k->row[PAGE_KIN_ROWS + at - (int)k->callers];
+	    &k->row[PAGE_CALLERS_ROWS + at - (int)k->callers];
+}
+
+/* The next picture reads those of the last step. */
+static void
+drop_rows(struct page_callers *k)
+{
+	k->callers = k->callees = 0;
+	k->self = (struct profile_group){ 0 };
+	k->serial = 0;
 }
 
 bool
-page_kin_go(struct page_kin *k, const struct page_view *v)
+page_callers_go(struct page_callers *k, const struct page_view *v)
 {
 	const struct profile_group *row = selected(k);
 	int i;
 
 	if (row == NULL)
 		return false;
-	/* Who goes round in circles forgets where he began. */
-	if (k->steps == PAGE_KIN_DEPTH) {
-		for (i = 1; i < PAGE_KIN_DEPTH; i++)
+	/* The first step is forgotten. */
+	if (k->steps == PAGE_CALLERS_DEPTH) {
+		for (i = 1; i < PAGE_CALLERS_DEPTH; i++)
 			k->step[i - 1] = k->step[i];
 		k->steps--;
 	}
@@ -83,56 +91,52 @@ page_kin_go(struct page_kin *k, const struct page_view *v)
 	    sizeof k->step[0].name);
 	k->steps++;
 	k->scroll.top = 0;
-	/* The rows are another function's until the next compose. */
-	k->callers = k->callees = 0;
-	k->self = (struct profile_group){ 0 };
-	k->serial = 0;
+	drop_rows(k);
 	return true;
 }
 
 bool
-page_kin_back(struct page_kin *k)
+page_callers_back(struct page_callers *k)
 {
 	if (k->steps <= 1)
 		return false;
 	k->steps--;
-	k->self = (struct profile_group){ 0 };
-	k->callers = k->callees = 0;
-	k->serial = 0;
+	drop_rows(k);
 	return true;
 }
 
-/* --- lines -------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------- */
 
 static int
-fill_lines(struct page_kin *k, struct page_groups *g, const struct page_view *v)
+read_rows(struct page_callers *k, struct page_groups *g,
+    const struct page_view *v)
 {
 	struct page_group_ref *of = &k->step[k->steps - 1].of;
 	int r;
 
-	k->callers = k->callees = 0;
-	k->self = (struct profile_group){ 0 };
+	drop_rows(k);
 	page_group_ref_find(g, v, PROFILE_FRAME, of);
-	/* Wrappers belong to no group; callers they have. */
+	/* -ENOENT: a wrapper is in no group, but has callers. */
 	r = profile_group(g->profile, PROFILE_FRAME, of->key, PROFILE_BYTES,
 	    g->now_ms, &k->self);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	r = profile_neighbours(g->profile, of->key, true, PROFILE_BYTES,
-	    g->now_ms, k->row, PAGE_KIN_ROWS, &k->callers);
+	    g->now_ms, k->row, PAGE_CALLERS_ROWS, &k->callers);
 	if (r < 0)
 		return r;
 	return profile_neighbours(g->profile, of->key, false, PROFILE_BYTES,
-	    g->now_ms, k->row + PAGE_KIN_ROWS, PAGE_KIN_ROWS, &k->callees);
+	    g->now_ms, k->row + PAGE_CALLERS_ROWS, PAGE_CALLERS_ROWS,
+	    &k->callees);
 }
 
-/* The cursor stays on its function, wherever that stands by now. */
+/* The cursor stays on its function, wherever that has moved. */
 static void
-follow_function(struct page_kin *k, uint64_t key, bool callee)
+follow_function(struct page_callers *k, uint64_t key, bool callee)
 {
 	int *at = &k->step[k->steps - 1].selected;
 	size_t n = callee ? k->callees : k->callers, i;
-	const struct profile_group *row = callee ? k->row + PAGE_KIN_ROWS :
+	const struct profile_group *row = callee ? k->row + PAGE_CALLERS_ROWS :
 	    k->row;
 
 	for (i = 0; i < n; i++)
@@ -140,13 +144,14 @@ follow_function(struct page_kin *k, uint64_t key, bool callee)
 			*at = (int)(callee ? k->callers + i : i);
 }
 
-/* As often as the groups are taken, and no more. */
+/* Once for each take of the groups. */
 static int
-refresh_sums(struct page_kin *k, struct page *page, const struct page_view *v)
+refresh_sums(struct page_callers *k, struct page *page,
+    const struct page_view *v)
 {
 	const struct profile_group *was = selected(k);
 	uint64_t key = was != NULL ? was->key : 0;
-	bool callee = was >= k->row + PAGE_KIN_ROWS;
+	bool callee = was >= k->row + PAGE_CALLERS_ROWS;
 	struct mono start;
 	int r;
 
@@ -154,7 +159,7 @@ refresh_sums(struct page_kin *k, struct page *page, const struct page_view *v)
 	if (r < 0 || k->serial == page->groups->serial)
 		return r;
 	start = mono_now();
-	r = fill_lines(k, page->groups, v);
+	r = read_rows(k, page->groups, v);
 	scan_charge(&page->groups->scan, mono_diff_ns(mono_now(), start));
 	if (r < 0)
 		return r;
@@ -184,9 +189,9 @@ put_heading(const char *text, struct page_picture *pic)
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 
-/* Lines of callers, or callees, of which the first has that number. */
+/* Rows of callers or of callees; `first` is the first one's number. */
 static void
-put_kin(struct page_kin *k, const struct page_view *v, uint64_t of,
+put_callers(struct page_callers *k, const struct page_view *v, uint64_t of,
     const struct profile_group *row, size_t n, int first, int *line,
     struct page_picture *pic)
 {
@@ -209,7 +214,7 @@ put_kin(struct page_kin *k, const struct page_view *v, uint64_t of,
 }
 
 int
-page_kin_compose(struct page_kin *k, struct page *page,
+page_callers_compose(struct page_callers *k, struct page *page,
     const struct page_view *v, int cols, int rows, struct page_picture *pic)
 {
 	uint64_t of;
@@ -218,7 +223,7 @@ page_kin_compose(struct page_kin *k, struct page *page,
 	r = refresh_sums(k, page, v);
 	if (r < 0)
 		return r;
-	page_kin_move(k, 0);
+	page_callers_move(k, 0);
 	of = page->groups->total.bytes;
 	picture_begin(pic, cols, page->opts.ascii);
 	picture_line(pic);
@@ -234,15 +239,15 @@ page_kin_compose(struct page_kin *k, struct page *page,
 		    PICTURE_FREE);
 	picture_mark_line(pic, PAGE_NEW);
 	put_heading("callers", pic);
-	put_kin(k, v, of, k->row, k->callers, 0, &line, pic);
+	put_callers(k, v, of, k->row, k->callers, 0, &line, pic);
 	put_heading("callees", pic);
-	put_kin(k, v, of, k->row + PAGE_KIN_ROWS, k->callees,
+	put_callers(k, v, of, k->row + PAGE_CALLERS_ROWS, k->callees,
 	    (int)k->callers, &line, pic);
 	r = picture_end(pic);
 	if (r < 0)
 		return r;
 	page_scroll_to(&k->scroll, line, rows - 1 > 1 ? rows - 1 : 1);
-	/* With the first row its headings are seen. */
+	/* The headings above the first row are shown with it. */
 	if (k->step[k->steps - 1].selected == 0)
 		k->scroll.top = 0;
 	page_scroll_cut(&k->scroll, pic, rows - 1);

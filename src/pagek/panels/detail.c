@@ -1,64 +1,28 @@
 /*
- * All that is known of one block, put together: its record, its stacks, and
- * where the cursor is among them.
- *
- * The detail stays on its block: when that is freed it says so, and goes on
- * showing what was known.
+ * All that is known of one block.  The detail stays on its block: when that is
+ * freed it says so and goes on showing what was known.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "../difference/marks.h"
+#include "../difference/difference.h"
 #include "../blocks/free_blocks.h"
 #include "detail.h"
 
 #define LABEL_COLS 12
-#define FOLD_AT 6		/* where a line below a label goes on that is too long */
-#define ONE_LINE_COLS 80	/* below that what is long has two */
+#define FOLD_AT 6		/* where a long line below a label continues */
+#define ONE_LINE_COLS 80	/* narrower pages have two lines for a call or a life */
 
-/*
- * Whether the block is in the list still; its number says that it is the same.
- * again: another one has its address.
- */
-static bool detail_is_listed(const struct page_detail *, const struct nodes_look *,
-    bool *again);
-
-/* Begins a line with what it is about. */
-static void detail_put_label(const char *label, struct page_picture *);
-/* Outside text in a line of its own below such a one. */
-static void detail_put_sentence(const char *text, struct page_picture *);
-
-static void detail_put_block(const struct page_detail *, const struct page *,
-    const struct page_view *, struct page_picture *);
-/* What a block's free was: " by realloc in thread rx-0". */
-static void detail_put_end(const struct page_view *, const struct nodes_freed *,
-    struct page_picture *);
-#define DETAIL_CLOCK 16
-/* "15:04:09.200", or how long ago where no clock is known. */
-static void detail_clock(const struct page *, const struct nodes_look *, int64_t ms,
-    char out[DETAIL_CLOCK]);
-/* Bytes from its address on that are its own, as far as they are known. */
-static uint64_t detail_used(const struct nodes_look *, const struct blk *);
-
-/* Also notes in which line the cursor is, as those do that follow. */
-static void detail_put_stack(struct page_detail *, const struct page_view *,
-    struct page_picture *);
-/* Nothing unless it is known who freed it. */
-static void detail_put_freeing_stack(const struct page_detail *,
-    const struct page_view *, struct page_picture *);
-/* Pages, region and neighbours. */
-static void detail_put_memory(const struct page_detail *, const struct page_view *,
-    struct page_picture *);
-/* Who has had its address. */
-static void detail_put_history(const struct page_detail *, const struct page *,
-    const struct page_view *, struct page_picture *);
-/* Who was born together with it. */
-static void detail_put_born(struct page_detail *, const struct page_view *,
-    struct page_picture *);
-
-#define FOOT_ROWS 14		/* from so many on the call under the cursor is told in full */
+#define CLOCK_TEXT 16
+#define PLACE_COLS 24
+#define PLACE_COLS_WIDE 34
+#define WIDE_COLS 120
+#define REASONS_MAX 6
+#define PAGE_BITS 12
+#define PAGE_BYTES (UINT64_C(1) << PAGE_BITS)
+#define FOOT_ROWS 14		/* from here on the foot has the cursor's call in full */
 #define FOOT_LINES 3
 #define TO_THE_END (1 << 20)
 
@@ -90,9 +54,9 @@ page_detail_open(struct page_detail *d, const struct page_view *v,
 	page_siblings_begin(&d->born, b);
 }
 
-/* Whether the block is in the list still; its number says that it is the same. */
+/* The block is still in the list; again: another block has its address. */
 static bool
-detail_is_listed(const struct page_detail *d, const struct nodes_look *look,
+is_in_list(const struct page_detail *d, const struct nodes_look *look,
     bool *again)
 {
 	struct blk now;
@@ -105,7 +69,7 @@ detail_is_listed(const struct page_detail *d, const struct nodes_look *look,
 	return !*again;
 }
 
-/* A paused picture has the block for as long as it is paused. */
+/* Notes whether the block was freed; in a paused picture it is not. */
 static void
 follow_block(struct page_detail *d, const struct page_view *v)
 {
@@ -113,7 +77,7 @@ follow_block(struct page_detail *d, const struct page_view *v)
 
 	if (d->stream_no != v->look->stream_no || v->look->list == NULL)
 		return;
-	if (detail_is_listed(d, v->look, &again)) {
+	if (is_in_list(d, v->look, &again)) {
 		d->freed = d->again = false;
 		return;
 	}
@@ -126,7 +90,7 @@ follow_block(struct page_detail *d, const struct page_view *v)
 
 /* --- the cursor ---------------------------------------------------------- */
 
-/* How many calls there are, and in *at the number of the cursor's. */
+/* The number of calls, and in *at that of the cursor's call. */
 static int
 count_calls(const struct page_detail *d, const struct page_view *v, int *at)
 {
@@ -148,7 +112,7 @@ count_calls(const struct page_detail *d, const struct page_view *v, int *at)
 	return i;
 }
 
-/* The call with that number: there is one. */
+/* Call number n, which must exist. */
 static void
 nth_call(const struct page_detail *d, const struct page_view *v, int n,
     struct page_call *c)
@@ -172,7 +136,7 @@ page_detail_call(const struct page_detail *d, const struct page_view *v,
 	return true;
 }
 
-/* Its number among those born with it; -1: it is none of them by now. */
+/* The cursor's number among the blocks born with this one; -1: none of them. */
 static int
 among_at(const struct page_detail *d)
 {
@@ -219,10 +183,7 @@ put_cursor_at(struct page_detail *d, const struct page_view *v, int at,
 	d->outer = c.outer;
 }
 
-/*
- * Lines that are above what the cursor can reach, and below it, are read as
- * well.
- */
+/* Scrolls towards the cursor when that is out of sight, before it moves. */
 static bool
 scroll_to_cursor(struct page_detail *d, int delta)
 {
@@ -239,7 +200,7 @@ scroll_to_cursor(struct page_detail *d, int delta)
 	return true;
 }
 
-/* Between the calls and the blocks behind them there are lines as well. */
+/* Scrolls through the lines between the calls and the blocks below them. */
 static bool
 scroll_between(struct page_detail *d, int delta, int to, int calls)
 {
@@ -285,111 +246,10 @@ page_detail_move(struct page_detail *d, const struct page_view *v, int delta)
 	put_cursor_at(d, v, to, calls);
 }
 
-/* --- the whole ---------------------------------------------------------- */
-
-/* The call under the cursor, with nothing cut but what no line can hold. */
-static void
-put_foot(const struct page_detail *d, const struct page_view *v,
-    struct page_picture *pic)
-{
-	char text[PAGE_NAME_MAX];
-	struct page_call c;
-	struct blk b;
-	int last = pic->rows + FOOT_LINES;	/* the line being written is not in rows */
-
-	if (page_detail_block(d, &b)) {
-		picture_line(pic);
-		picture_printf(pic, "born with this block: Enter opens "
-		    "it");
-	} else if (page_detail_call(d, v, &c)) {
-		page_call_function(&c, text, sizeof text);
-		if (picture_wrap(pic, text, FOOT_LINES - 1, PAGE_NEW) > 0) {
-			page_call_where(&c, true, text, sizeof text);
-			if (text[0] == '\0' && c.words != NULL)
-				page_text_copy(text, sizeof text,
-				    c.words->module);
-			picture_wrap(pic, text, 1, PAGE_PLAIN);
-		}
-	}
-	while (!picture_failed(pic) && pic->rows < last)
-		picture_line(pic);
-}
-
-/* The scrolled lines, then the foot, which stays. */
-static void
-cut_lines(struct page_detail *d, struct page_picture *pic, int window, int foot)
-{
-	struct page_line last[FOOT_LINES];
-	int i;
-
-	if (picture_failed(pic))
-		return;
-	for (i = 0; i < foot; i++)
-		last[i] = pic->line[pic->rows - foot + i];
-	pic->rows -= foot;
-	if (d->seek)
-		page_scroll_to(&d->scroll, d->at, window);
-	page_scroll_cut(&d->scroll, pic, window);
-	for (i = 0; i < foot; i++)
-		pic->line[pic->rows++] = last[i];
-}
-
-/* Those born together: a portion of the search; the cursor stays where it can. */
-static void
-look_for_others(struct page_detail *d, const struct page_view *v)
-{
-	if (d->stream_no == v->look->stream_no && v->look->list != NULL &&
-	    !v->look->window)
-		page_siblings_next(&d->born, v->look->list, v->look->now_ms);
-	if (among_at(d) < 0)
-		d->among = false;
-}
-
-int
-page_detail_compose(struct page_detail *d, const struct page *page,
-    const struct page_view *v, int cols, int rows, struct page_picture *pic)
-{
-	int foot = rows >= FOOT_ROWS ? FOOT_LINES : 0;
-	int window = rows - 1 - foot > 1 ? rows - 1 - foot : 1, r;
-	struct page_call c;
-
-	follow_block(d, v);
-	look_for_others(d, v);
-	/* Inlined calls that came with the words may have moved the cursor's. */
-	if (page_detail_call(d, v, &c)) {
-		d->frame = c.frame;
-		d->outer = c.outer;
-	}
-	picture_begin(pic, cols, page->opts.ascii);
-	picture_line(pic);
-	picture_printf(pic, "BLOCK %0*llx", v->look->classic ? 8 : 12,
-	    (unsigned long long)d->blk.addr);
-	page_overlay_title("j k move  g callers  [ ] neighbours  Esc close", pic);
-	detail_put_block(d, page, v, pic);
-	detail_put_stack(d, v, pic);
-	detail_put_freeing_stack(d, v, pic);
-	detail_put_memory(d, v, pic);
-	detail_put_history(d, page, v, pic);
-	detail_put_born(d, v, pic);
-	while (!picture_failed(pic) && foot > 0 && pic->rows < window)
-		picture_line(pic);
-	if (foot > 0)
-		put_foot(d, v, pic);
-	r = picture_end(pic);
-	if (r == 0)
-		cut_lines(d, pic, window, foot);
-	d->placed = r == 0;
-	return r;
-}
-
 /* --- its record ----------------------------------------------------------- */
 
-/*
- * The lines of the detail that its record fills, and what has become of it.
- */
-
 static void
-detail_put_label(const char *label, struct page_picture *pic)
+put_label(const char *label, struct page_picture *pic)
 {
 	picture_line(pic);
 	picture_printf(pic, "  %-*s", LABEL_COLS - 2, label);
@@ -404,9 +264,9 @@ age_of(const struct page_view *v, int64_t ms, char out[8])
 	return out;
 }
 
-/* By what and in which thread, when its record was seen. */
+/* What a block's free was: " by realloc in thread rx-0". */
 static void
-detail_put_end(const struct page_view *v, const struct nodes_freed *how,
+put_end(const struct page_view *v, const struct nodes_freed *how,
     struct page_picture *pic)
 {
 	static const struct {
@@ -442,7 +302,7 @@ put_freed(const struct page_detail *d, const struct page_view *v,
 	if (v->freed != NULL) {
 		picture_printf(pic, "freed %s ago", age_of(v, v->freed->ms,
 		    age));
-		detail_put_end(v, v->freed, pic);
+		put_end(v, v->freed, pic);
 	} else {
 		picture_printf(pic, "freed, seen %s ago", age_of(v,
 		    d->freed_ms, age));
@@ -457,12 +317,12 @@ put_state(const struct page_detail *d, const struct page_view *v,
 {
 	bool again;
 
-	detail_put_label("state", pic);
+	put_label("state", pic);
 	if (d->stream_no != v->look->stream_no) {
-		picture_put(pic, "another stream is watched by now");
+		picture_put(pic, "the page watches another stream now");
 	} else if (d->freed) {
 		put_freed(d, v, pic);
-	} else if (v->live != v->look && !detail_is_listed(d, v->live, &again)) {
+	} else if (v->live != v->look && !is_in_list(d, v->live, &again)) {
 		picture_put(pic, "live in the paused picture, freed since");
 	} else {
 		picture_put(pic, "live");
@@ -471,14 +331,15 @@ put_state(const struct page_detail *d, const struct page_view *v,
 	picture_mark(pic, LABEL_COLS, picture_col(pic), PAGE_WARN);
 }
 
+/* Bytes from its address on that are its own, as far as they are known. */
 static uint64_t
-detail_used(const struct nodes_look *look, const struct blk *b)
+used_bytes(const struct nodes_look *look, const struct blk *b)
 {
 	return look->classic ? b->size : b->size +
 	    (uint64_t)b->overhead * 16;
 }
 
-/* Of a sample each block is there for many. */
+/* With a sample each block stands for many. */
 static void
 put_weight(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
@@ -493,14 +354,13 @@ put_weight(const struct page_detail *d, const struct page_view *v,
 	base_human_bytes(bytes, sizeof bytes,
 	    (uint64_t)(weight * (double)d->blk.size + 0.5));
 	page_sample_text(v->look->sample, period);
-	detail_put_label("sample", pic);
+	put_label("sample", pic);
 	picture_printf(pic, "stands for ~%s blocks, ~%s; sample %s", blocks,
 	    bytes, period);
 }
 
-/* By its own number, whoever has had its address. */
 static void
-put_since(const struct page_detail *d, const struct page *page,
+put_mark(const struct page_detail *d, const struct page *page,
     const struct page_view *v, struct page_picture *pic)
 {
 	const struct page_moment *m;
@@ -510,7 +370,7 @@ put_since(const struct page_detail *d, const struct page *page,
 		return;
 	m = &page->marked->mark;
 	page_moment_text(page, v, m, at);
-	detail_put_label("mark", pic);
+	put_label("mark", pic);
 	picture_printf(pic, page_moment_is_new(m, &d->blk) ?
 	    "new since %s" : "there before %s", at);
 }
@@ -521,9 +381,9 @@ put_size(const struct page_detail *d, const struct page_view *v,
 {
 	char asked[32], used[32];
 
-	detail_put_label("size", pic);
+	put_label("size", pic);
 	base_group_digits(asked, sizeof asked, d->blk.size);
-	base_group_digits(used, sizeof used, detail_used(v->look, &d->blk));
+	base_group_digits(used, sizeof used, used_bytes(v->look, &d->blk));
 	if (v->look->classic)
 		picture_printf(pic, "%s asked", asked);
 	else
@@ -538,7 +398,7 @@ put_type(const struct page_detail *d, const struct page_view *v,
 	const struct stream_type *t = v->look->types != NULL ?
 	    &v->look->types->by_code[d->blk.type] : NULL;
 
-	detail_put_label("type", pic);
+	put_label("type", pic);
 	picture_printf(pic, "%02X ", d->blk.type);
 	if (t == NULL || t->name[0] == '\0') {
 		picture_put(pic, "not a type of this stream");
@@ -557,7 +417,7 @@ put_thread(const struct page_detail *d, const struct page_view *v,
 {
 	const char *name = page_cell_thread(v, &d->blk);
 
-	detail_put_label("thread", pic);
+	put_label("thread", pic);
 	if (d->blk.thread == 0) {
 		picture_put(pic, "not known");
 		return;
@@ -569,9 +429,10 @@ put_thread(const struct page_detail *d, const struct page_view *v,
 	picture_printf(pic, "index %u", d->blk.thread);
 }
 
+/* "15:04:09.200"; "12s ago" if the node's wall clock is not known. */
 static void
-detail_clock(const struct page *page, const struct nodes_look *look,
-    int64_t ms, char out[DETAIL_CLOCK])
+clock_text(const struct page *page, const struct nodes_look *look,
+    int64_t ms, char out[CLOCK_TEXT])
 {
 	int64_t wall = look->node_wall_ms - (look->now_ms - ms);
 	char age[8];
@@ -582,11 +443,11 @@ detail_clock(const struct page *page, const struct nodes_look *look,
 	if (look->node_wall_ms == 0 || wall < 0) {
 		page_cell_age(age, look->now_ms > ms ?
 		    (uint64_t)(look->now_ms - ms) / 1000 : 0);
-		base_append(out, DETAIL_CLOCK, &len, "%s ago", age);
+		base_append(out, CLOCK_TEXT, &len, "%s ago", age);
 		return;
 	}
 	page_wall(page, look, wall, &tm);
-	base_append(out, DETAIL_CLOCK, &len, "%02d:%02d:%02d.%03d",
+	base_append(out, CLOCK_TEXT, &len, "%02d:%02d:%02d.%03d",
 	    tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(wall % 1000));
 }
 
@@ -599,7 +460,7 @@ put_time(const struct page_detail *d, const struct page *page,
 	char age[8], when[32] = "";
 	struct tm tm;
 
-	detail_put_label("age", pic);
+	put_label("age", pic);
 	if (d->freed) {
 		end = v->freed != NULL ? v->freed->ms : d->freed_ms;
 		page_cell_age(age, end > d->blk.ms ?
@@ -618,13 +479,13 @@ put_time(const struct page_detail *d, const struct page *page,
 }
 
 static void
-detail_put_block(const struct page_detail *d, const struct page *page,
+put_record(const struct page_detail *d, const struct page *page,
     const struct page_view *v, struct page_picture *pic)
 {
 	unsigned level = d->blk.flags & REC_LEVEL_MASK;
 	char seq[32];
 
-	detail_put_label("address", pic);
+	put_label("address", pic);
 	picture_printf(pic, "%0*llx", v->look->classic ? 8 : 12,
 	    (unsigned long long)d->blk.addr);
 	if (d->layer != 0)
@@ -634,13 +495,13 @@ detail_put_block(const struct page_detail *d, const struct page *page,
 	put_weight(d, v, pic);
 	put_type(d, v, pic);
 	put_thread(d, v, pic);
-	detail_put_label("requester", pic);
+	put_label("requester", pic);
 	picture_text(pic, d->info[0] != '\0' ? d->info : "none", 16,
 	    PICTURE_FREE);
 	put_time(d, page, v, pic);
-	put_since(d, page, v, pic);
+	put_mark(d, page, v, pic);
 	base_group_digits(seq, sizeof seq, d->blk.seq);
-	detail_put_label("sequence", pic);
+	put_label("sequence", pic);
 	picture_put(pic, seq);
 	if (!v->look->levels) {
 		picture_printf(pic, ", flags %X", d->blk.flags & 0xf);
@@ -650,16 +511,6 @@ detail_put_block(const struct page_detail *d, const struct page *page,
 }
 
 /* --- its stacks ----------------------------------------------------------- */
-
-/*
- * The stacks of the detail, a line for each call, with why there are no more
- * and why words are missing.
- */
-
-#define PLACE_COLS 24
-#define PLACE_COLS_WIDE 34
-#define WIDE_COLS 120
-#define REASONS_MAX 6
 
 static const char *
 suffix(const struct page_call *c)
@@ -675,7 +526,7 @@ put_function(const struct page_call *c, struct page_picture *pic)
 	const char *after = suffix(c);
 	int room = pic->cols - picture_col(pic) - (int)strlen(after);
 
-	/* Where it lies stands beside it. */
+	/* put_place() writes where it lies. */
 	if (c->line != NULL)
 		page_put_call(c, room, pic);
 	else
@@ -689,13 +540,13 @@ put_place(const struct page_call *c, int width, struct page_picture *pic)
 	char place[PAGE_NAME_MAX] = "";
 
 	picture_printf(pic, "%012llx ", (unsigned long long)frame_pc(c->at));
-	/* The address stands there already. */
+	/* Without a module the place is the address, which is there already. */
 	if (c->words != NULL && c->words->module.len > 0)
 		page_call_place(c, place, sizeof place);
 	picture_text(pic, place, width, PICTURE_FREE);
 }
 
-/* Inlined calls have the address of the one that they are in. */
+/* An inlined call has no address of its own. */
 static void
 put_call(const struct page_call *c, struct page_picture *pic)
 {
@@ -715,7 +566,7 @@ put_call(const struct page_call *c, struct page_picture *pic)
 	put_function(c, pic);
 }
 
-/* The cursor is in the stack of the allocation; d NULL: this is another. */
+/* d NULL: not the stack of the allocation, so that the cursor is not in it. */
 static enum page_mark
 call_mark(const struct page_detail *d, const struct page_call *c)
 {
@@ -750,19 +601,19 @@ put_calls(struct page_detail *d, struct page_calls *calls,
 	}
 }
 
-/* --- why there are no more words ---------------------------------------- */
+/* --- why names are missing ---------------------------------------------- */
 
 static const struct {
 	const char *before, *after;
 } reasons[WIRE_KNOWN] = {
-	[WIRE_K_PENDING] = { "the node does not say what lies in ", "" },
+	[WIRE_K_PENDING] = { "the node has not yet resolved ", "" },
 	[WIRE_K_NO_LINE] = { "no line for code in ", "" },
 	[WIRE_K_NO_SYMBOL] = { "no symbol for it in ", "" },
 	[WIRE_K_NO_MODULE] = { "code in no file: made at run time, or "
 	    "unmapped", NULL },
 	[WIRE_K_NO_FILE] = { "", " is not there, or not to be read" },
 	[WIRE_K_OTHER_FILE] = { "another build of ", " lies there now" },
-	[WIRE_K_DAMAGED] = { "the tables of ", " make no sense" },
+	[WIRE_K_DAMAGED] = { "the symbol tables of ", " are damaged" },
 	[WIRE_K_NO_READER] = { "the node has no reader of symbols", NULL },
 };
 
@@ -799,8 +650,9 @@ was_said(char (*said)[PAGE_NAME_MAX], size_t n, const char *text)
 	return false;
 }
 
+/* Outside text in a line of its own below a label. */
 static void
-detail_put_sentence(const char *text, struct page_picture *pic)
+put_sentence(const char *text, struct page_picture *pic)
 {
 	picture_line(pic);
 	picture_put(pic, "    ");
@@ -825,19 +677,19 @@ put_reasons(const struct page_detail *d, const struct page_view *v,
 		    was_said(said, n, text))
 			continue;
 		memcpy(said[n++], text, sizeof text);
-		detail_put_sentence(text, pic);
+		put_sentence(text, pic);
 	}
 	if (v->fetching[0] != '\0') {
 		base_append(text, sizeof text, &len,
 		    "fetching debug file: %s", v->fetching);
-		detail_put_sentence(text, pic);
+		put_sentence(text, pic);
 	}
 	if (unknown > 0) {
 		len = 0;
 		base_append(text, sizeof text, &len,
-		    "the words of %zu frame%s are on their way", unknown,
+		    "waiting for the names of %zu frame%s", unknown,
 		    unknown == 1 ? "" : "s");
-		detail_put_sentence(text, pic);
+		put_sentence(text, pic);
 	}
 }
 
@@ -849,15 +701,15 @@ end_text(uint64_t caller, const struct page_calls *calls)
 }
 
 static void
-detail_put_stack(struct page_detail *d, const struct page_view *v,
+put_stack(struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
 	struct page_calls calls;
 
-	detail_put_label("stack", pic);
+	put_label("stack", pic);
 	d->at = d->last_call = 0;
 	if (d->blk.caller == 0) {
-		picture_put(pic, "nobody knows who asked for it");
+		picture_put(pic, "no stack recorded");
 		return;
 	}
 	if (d->stream_no != v->look->stream_no ||
@@ -868,13 +720,13 @@ detail_put_stack(struct page_detail *d, const struct page_view *v,
 	picture_printf(pic, "%u frame%s, innermost first", calls.stack.depth,
 	    calls.stack.depth == 1 ? "" : "s");
 	put_calls(d, &calls, pic);
-	detail_put_sentence(end_text(d->blk.caller, &calls), pic);
+	put_sentence(end_text(d->blk.caller, &calls), pic);
 	put_reasons(d, v, pic);
 }
 
-/* Frees have a stack when it was asked for, else their caller. */
+/* A free has a stack if stacks of frees are recorded, else its caller. */
 static void
-detail_put_freeing_stack(const struct page_detail *d, const struct page_view *v,
+put_freeing_stack(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
 	struct page_calls calls;
@@ -882,7 +734,7 @@ detail_put_freeing_stack(const struct page_detail *d, const struct page_view *v,
 	if (!d->freed || v->freed == NULL || v->freed->caller == 0 ||
 	    d->stream_no != v->look->stream_no)
 		return;
-	detail_put_label("freed by", pic);
+	put_label("freed by", pic);
 	if (!page_calls_begin(&calls, v, v->freed->caller)) {
 		picture_put(pic, "not known yet");
 		return;
@@ -890,18 +742,10 @@ detail_put_freeing_stack(const struct page_detail *d, const struct page_view *v,
 	picture_printf(pic, "%u frame%s", calls.stack.depth,
 	    calls.stack.depth == 1 ? "" : "s");
 	put_calls(NULL, &calls, pic);
-	detail_put_sentence(end_text(v->freed->caller, &calls), pic);
+	put_sentence(end_text(v->freed->caller, &calls), pic);
 }
 
 /* --- its neighbours in memory and in time --------------------------------- */
-
-/*
- * What lies around a block: before and behind it in memory, before and after it
- * at its address, and beside it in time.
- */
-
-#define PAGE_BITS 12
-#define PAGE_BYTES (UINT64_C(1) << PAGE_BITS)
 
 static int
 addr_cols(const struct page_view *v)
@@ -944,13 +788,13 @@ page_detail_neighbour(const struct page_detail *d, const struct page_view *v,
 	return true;
 }
 
-/* A heap's own words lie between blocks, so that no gap is often 16 bytes. */
+/* A heap keeps words of its own between blocks, often 16 bytes. */
 static void
 put_gap(const struct page_view *v, const struct blk *lower,
     const struct blk *upper, struct page_picture *pic)
 {
 	uint64_t apart = upper->addr - lower->addr;
-	uint64_t used = detail_used(v->look, lower);
+	uint64_t used = used_bytes(v->look, lower);
 	char gap[32];
 
 	if (used > apart) {
@@ -983,7 +827,7 @@ static void
 put_pages(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
-	uint64_t used = detail_used(v->look, &d->blk);
+	uint64_t used = used_bytes(v->look, &d->blk);
 	uint64_t first = d->blk.addr >> PAGE_BITS;
 	uint64_t last = (d->blk.addr + (used > 0 ? used - 1 : 0)) >>
 	    PAGE_BITS;
@@ -998,15 +842,15 @@ put_pages(const struct page_detail *d, const struct page_view *v,
 }
 
 static void
-detail_put_memory(const struct page_detail *d, const struct page_view *v,
+put_memory(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
 	const struct wire_region *region = d->stream_no ==
 	    v->look->stream_no ? page_free_region(v->look, d->blk.addr) :
 	    NULL;
 
-	detail_put_label("memory", pic);
-	/* The machines of classic streams have none that we know. */
+	put_label("memory", pic);
+	/* The page size of a classic stream's machine is not known. */
 	if (!v->look->classic)
 		put_pages(d, v, pic);
 	if (region != NULL) {
@@ -1016,8 +860,8 @@ detail_put_memory(const struct page_detail *d, const struct page_view *v,
 		    "without a name", WIRE_REGION_NAME + 4, PICTURE_FREE);
 	}
 	if (v->look->window) {
-		detail_put_sentence("its neighbours are not known: the list "
-		    "is not here whole", pic);
+		put_sentence("neighbours are not known: not all blocks are "
+		    "here", pic);
 		return;
 	}
 	put_neighbour(d, v, false, pic);
@@ -1038,7 +882,7 @@ put_life_end(const struct page_detail *d, const struct page_view *v,
 		if (last && l->blk.seq != d->blk.seq)
 			picture_put(pic, "lives now");
 		else if (!last)
-			picture_printf(pic, "%snobody saw its end",
+			picture_printf(pic, "%sits free was not seen",
 			    l->blk.seq == d->blk.seq ? ", " : "");
 		return;
 	}
@@ -1050,7 +894,7 @@ put_life_end(const struct page_detail *d, const struct page_view *v,
 		    (uint64_t)(l->end.ms - l->blk.ms) / 1000 : 0);
 		picture_printf(pic, " after %s", age);
 	}
-	detail_put_end(v, &l->end, pic);
+	put_end(v, &l->end, pic);
 }
 
 static void
@@ -1058,10 +902,10 @@ put_life(const struct page_detail *d, const struct page *page,
     const struct page_view *v, const struct nodes_life *l, bool last,
     struct page_picture *pic)
 {
-	char clock[DETAIL_CLOCK], size[32];
+	char clock[CLOCK_TEXT], size[32];
 	const char *thread = page_cell_thread(v, &l->blk);
 
-	detail_clock(page, v->look, l->blk.ms, clock);
+	clock_text(page, v->look, l->blk.ms, clock);
 	base_group_digits(size, sizeof size, l->blk.size);
 	picture_line(pic);
 	picture_printf(pic, "    %-12s %9s ", clock, size);
@@ -1079,14 +923,13 @@ put_life(const struct page_detail *d, const struct page *page,
 	put_life_end(d, v, l, last, pic);
 }
 
-/* How far what is told can be relied on. */
 static void
-put_history_since(const struct page *page, const struct page_view *v,
+put_history_head(const struct page *page, const struct page_view *v,
     const struct nodes_lives *l, struct page_picture *pic)
 {
-	char clock[DETAIL_CLOCK], left_out[32];
+	char clock[CLOCK_TEXT], left_out[32];
 
-	detail_clock(page, v->look, l->since_ms, clock);
+	clock_text(page, v->look, l->since_ms, clock);
 	picture_printf(pic, "of this address, watched since %s", clock);
 	if (l->left_out > 0) {
 		base_group_digits(left_out, sizeof left_out, l->left_out);
@@ -1096,12 +939,12 @@ put_history_since(const struct page *page, const struct page_view *v,
 		    left_out);
 	}
 	if (l->gaps || v->look->window)
-		detail_put_sentence("records were lost or skipped since: "
+		put_sentence("records were lost or skipped since: "
 		    "others may have been there", pic);
 }
 
 static void
-detail_put_history(const struct page_detail *d, const struct page *page,
+put_history(const struct page_detail *d, const struct page *page,
     const struct page_view *v, struct page_picture *pic)
 {
 	const struct nodes_lives *l = v->lives;
@@ -1109,8 +952,8 @@ detail_put_history(const struct page_detail *d, const struct page *page,
 
 	if (l == NULL || d->stream_no != v->look->stream_no)
 		return;
-	detail_put_label("history", pic);
-	put_history_since(page, v, l, pic);
+	put_label("history", pic);
+	put_history_head(page, v, l, pic);
 	for (i = 0; i < l->n; i++)
 		put_life(d, page, v, &l->life[i], i + 1 == l->n, pic);
 }
@@ -1161,7 +1004,7 @@ put_count(uint64_t all, size_t listed, const char *what,
 }
 
 static void
-detail_put_born(struct page_detail *d, const struct page_view *v,
+put_born(struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
 	const struct page_siblings_found *f = &d->born.shown;
@@ -1170,10 +1013,11 @@ detail_put_born(struct page_detail *d, const struct page_view *v,
 	d->first_born = 0;
 	if (d->stream_no != v->look->stream_no || v->look->list == NULL)
 		return;
-	detail_put_label("together", pic);
+	put_label("together", pic);
 	if (!d->born.known) {
-		picture_printf(pic, v->look->window ? "not known: the list is "
-		    "not here whole" : "looking for who was born with it");
+		picture_put(pic, v->look->window ?
+		    "not known: not all blocks are here" :
+		    "searching for blocks born with it");
 		return;
 	}
 	put_count(f->all, f->n, v->look->classic ? "born in its cycle" :
@@ -1182,9 +1026,107 @@ detail_put_born(struct page_detail *d, const struct page_view *v,
 		put_other(d, v, &f->blk[i], false, pic);
 	if (f->all_beside == 0)
 		return;
-	detail_put_label("beside", pic);
+	put_label("beside", pic);
 	put_count(f->all_beside, f->nbeside,
 	    "of that cycle and thread, by other callers", pic);
 	for (i = 0; i < f->nbeside; i++)
 		put_other(d, v, &f->beside[i], true, pic);
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+/* The call under the cursor in full. */
+static void
+put_foot(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char text[PAGE_NAME_MAX];
+	struct page_call c;
+	struct blk b;
+	int last = pic->rows + FOOT_LINES;	/* the line being written is not in rows */
+
+	if (page_detail_block(d, &b)) {
+		picture_line(pic);
+		picture_printf(pic, "born with this block: Enter opens "
+		    "it");
+	} else if (page_detail_call(d, v, &c)) {
+		page_call_function(&c, text, sizeof text);
+		if (picture_wrap(pic, text, FOOT_LINES - 1, PAGE_NEW) > 0) {
+			page_call_where(&c, true, text, sizeof text);
+			if (text[0] == '\0' && c.words != NULL)
+				page_text_copy(text, sizeof text,
+				    c.words->module);
+			picture_wrap(pic, text, 1, PAGE_PLAIN);
+		}
+	}
+	while (!picture_failed(pic) && pic->rows < last)
+		picture_line(pic);
+}
+
+/* Cuts the picture to the window; the foot stays. */
+static void
+cut_lines(struct page_detail *d, struct page_picture *pic, int window, int foot)
+{
+	struct page_line last[FOOT_LINES];
+	int i;
+
+	if (picture_failed(pic))
+		return;
+	for (i = 0; i < foot; i++)
+		last[i] = pic->line[pic->rows - foot + i];
+	pic->rows -= foot;
+	if (d->seek)
+		page_scroll_to(&d->scroll, d->at, window);
+	page_scroll_cut(&d->scroll, pic, window);
+	for (i = 0; i < foot; i++)
+		pic->line[pic->rows++] = last[i];
+}
+
+/* A portion of the search for blocks born with this one. */
+static void
+search_born(struct page_detail *d, const struct page_view *v)
+{
+	if (d->stream_no == v->look->stream_no && v->look->list != NULL &&
+	    !v->look->window)
+		page_siblings_next(&d->born, v->look->list, v->look->now_ms);
+	if (among_at(d) < 0)
+		d->among = false;
+}
+
+int
+page_detail_compose(struct page_detail *d, const struct page *page,
+    const struct page_view *v, int cols, int rows, struct page_picture *pic)
+{
+	int foot = rows >= FOOT_ROWS ? FOOT_LINES : 0;
+	int window = rows - 1 - foot > 1 ? rows - 1 - foot : 1, r;
+	struct page_call c;
+
+	follow_block(d, v);
+	search_born(d, v);
+	/* New names may have inlined calls, so that the cursor's has moved. */
+	if (page_detail_call(d, v, &c)) {
+		d->frame = c.frame;
+		d->outer = c.outer;
+	}
+	picture_begin(pic, cols, page->opts.ascii);
+	picture_line(pic);
+	picture_printf(pic, "BLOCK %0*llx", v->look->classic ? 8 : 12,
+	    (unsigned long long)d->blk.addr);
+	page_overlay_title("j k move  g callers  [ ] neighbours  Esc close",
+	    pic);
+	put_record(d, page, v, pic);
+	put_stack(d, v, pic);
+	put_freeing_stack(d, v, pic);
+	put_memory(d, v, pic);
+	put_history(d, page, v, pic);
+	put_born(d, v, pic);
+	while (!picture_failed(pic) && foot > 0 && pic->rows < window)
+		picture_line(pic);
+	if (foot > 0)
+		put_foot(d, v, pic);
+	r = picture_end(pic);
+	if (r == 0)
+		cut_lines(d, pic, window, foot);
+	d->placed = r == 0;
+	return r;
 }

@@ -1,7 +1,3 @@
-/*
- * The tables say which numbers there are and where they come from; the rest
- * samples them, remembers when they moved, and writes them.
- */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,15 +7,163 @@
 #include <unistd.h>
 
 #include "../layout/layout.h"
-#include "../layout/target_fields.h"
+#include "../layout/fields.h"
+#include "../picture/picture.h"
+#include "../blocks/free_blocks.h"
 #include "diagnostics.h"
 
 #define NAME_COLS 17
 #define NUMBER_COLS 13
 #define MOVED_COLS 5
-#define WHAT_FOLD 4	/* where what a number is goes on below it */
-#define MOVED_NS INT64_C(10000000000)	/* for so long it is marked */
+#define MOVED_NS INT64_C(10000000000)	/* for so long a change is marked */
 #define WEIGH_NS INT64_C(1000000000)
+#define WHAT_AT 33	/* column after the three costs */
+#define FOLD_AT 4	/* where an explanation continues below its line */
+#define ROOMY_COLS 60	/* has room for explanations */
+
+/* --- costs ---------------------------------------------------------------- */
+
+/* Up to COST_STEPS each microsecond has a bucket, then they double in width. */
+static size_t
+bucket_of(uint64_t us)
+{
+	unsigned power;
+	size_t i;
+
+	if (us < COST_STEPS)
+		return (size_t)us;
+	power = 63 - (unsigned)__builtin_clzll(us);
+	i = (power - 3) * COST_STEPS + (size_t)(us >> (power - 4)) -
+	    COST_STEPS;
+	return i < COST_BUCKETS ? i : COST_BUCKETS - 1;
+}
+
+/* The highest value in it. */
+static uint64_t
+bucket_top(size_t i)
+{
+	unsigned shift;
+
+	if (i < COST_STEPS)
+		return i;
+	shift = (unsigned)(i / COST_STEPS) - 1;
+	return ((uint64_t)(COST_STEPS + i % COST_STEPS + 1) << shift) - 1;
+}
+
+void
+cost_add(struct cost *c, uint64_t us)
+{
+	c->n++;
+	c->bucket[bucket_of(us)]++;
+	if (us > c->worst_us)
+		c->worst_us = us;
+}
+
+uint64_t
+cost_at(const struct cost *c, unsigned per_mille)
+{
+	/* Rounded up, so that of few cycles the worst counts. */
+	uint64_t rank = (c->n * per_mille + 999) / 1000, seen = 0, top;
+	size_t i;
+
+	if (c->n == 0)
+		return 0;
+	for (i = 0; i + 1 < COST_BUCKETS; i++) {
+		seen += c->bucket[i];
+		if (seen >= rank && seen > 0)
+			break;
+	}
+	top = bucket_top(i);
+	return top < c->worst_us ? top : c->worst_us;
+}
+
+void
+page_costs_begin(struct page_costs *c, struct page *page,
+    const struct nodes_look *look)
+{
+	memset(c, 0, sizeof *c);
+	c->since = mono_now();
+	c->missed = page->numbers.missed + look->missed_cycles;
+	page->numbers.cost_max_us = 0;
+	page->numbers.session_max_us = look->cycle_us_max;
+}
+
+static void
+put_cost(const char *name, const struct cost *c, const char *what,
+    struct page_picture *pic)
+{
+	char median[12], p99[12], worst[12];
+
+	page_cost_text(median, cost_at(c, 500));
+	page_cost_text(p99, cost_at(c, 990));
+	page_cost_text(worst, c->worst_us);
+	picture_line(pic);
+	picture_printf(pic, "  %-8s %6s %6s %6s  ", name, median, p99, worst);
+	picture_fold(pic, FOLD_AT);
+	picture_put(pic, what);
+}
+
+/* The node's numbers, as they came last. */
+static void
+put_keeper(const struct nodes_look *look, struct page_picture *pic)
+{
+	char pass[12], held[32];
+
+	if (look->keeper == NULL)
+		return;
+	page_cost_text(pass, look->keeper[WIRE_N_CYCLE_US]);
+	base_group_digits(held, sizeof held, look->keeper[WIRE_N_HELD]);
+	picture_line(pic);
+	picture_printf(pic, "  keeper   %6s  ", pass);
+	if (pic->cols >= ROOMY_COLS)
+		picture_to(pic, WHAT_AT);
+	picture_fold(pic, FOLD_AT);
+	picture_printf(pic, "its last pass; %s records wait for their turn",
+	    held);
+}
+
+/* Why free memory is not among the rows. */
+static void
+put_no_free(const char *why, struct page_picture *pic)
+{
+	if (why[0] == '\0')
+		return;
+	picture_line(pic);
+	picture_put(pic, "  free     ");
+	picture_fold(pic, FOLD_AT);
+	picture_printf(pic, "not shown: %s", why);
+}
+
+void
+page_costs_put(const struct page_costs *c, const struct page *page,
+    const struct nodes_look *look, struct page_picture *pic)
+{
+	static const char *const names[COST_KINDS][2] = {
+		[COST_SESSION] = { "session", "taking records and blocks in" },
+		[COST_PICTURE] = { "picture", "making and painting it" },
+		[COST_CYCLE] = { "cycle", "all that the page does" },
+	};
+	char cycles[32], painted[32], missed[32];
+	int i;
+
+	picture_line(pic);
+	picture_put(pic, "DIAGNOSTICS");
+	page_overlay_title("j k move  x reset  Esc close", pic);
+	base_group_digits(cycles, sizeof cycles, c->of[COST_CYCLE].n);
+	base_group_digits(painted, sizeof painted, c->of[COST_PICTURE].n);
+	base_group_digits(missed, sizeof missed, page->numbers.missed +
+	    look->missed_cycles - c->missed);
+	picture_line(pic);
+	picture_printf(pic, "  %s cycles in %lld s, %s painted, %s missed",
+	    cycles, (long long)(mono_ms_since(c->since) / 1000), painted,
+	    missed);
+	picture_line(pic);
+	picture_put(pic, "           median    p99  worst");
+	for (i = 0; i < COST_KINDS; i++)
+		put_cost(names[i][0], &c->of[i], names[i][1], pic);
+	put_keeper(look, pic);
+	put_no_free(page_free_why(page, look), pic);
+}
 
 /* --- the page, its link and its names ----------------------------------- */
 
@@ -77,7 +221,7 @@ get_stale(const void *row, size_t at, struct field_value *v)
 #define EFFORT(member) offsetof(struct nodes_effort, member)
 
 static const struct field page_fields[] = {
-	{ .name = "cycles", .help = "since they were counted anew",
+	{ .name = "cycles", .help = "since the counters were reset",
 	    .get = get_cost, .at = COST_CYCLE, .gauge = true },
 	{ .name = "cycles painted",
 	    .help = "that drew; the others waited for a slow terminal",
@@ -98,7 +242,7 @@ static const struct field link_fields[] = {
 	    .at = EFFORT(received), .gauge = true, .unit = FIELD_BYTES },
 	{ .name = "sent", .help = "bytes to the node", .get = get_effort,
 	    .at = EFFORT(sent), .gauge = true, .unit = FIELD_BYTES },
-	{ .name = "tries", .help = "to come back, in vain", .get = get_tries },
+	{ .name = "tries", .help = "failed reconnects", .get = get_tries },
 	{ .name = "stale for", .help = "ms since the list was up to date",
 	    .get = get_stale, .gauge = true },
 };
@@ -106,13 +250,13 @@ static const struct field_table link_table = FIELD_TABLE(link_fields);
 
 static const struct field names_fields[] = {
 	{ .name = "name hits",
-	    .help = "names, stacks and words that were there",
+	    .help = "names, stacks and words found in the cache",
 	    .get = get_effort, .at = EFFORT(hits), .gauge = true },
-	{ .name = "name misses", .help = "that were not, or not yet",
+	{ .name = "name misses", .help = "not in the cache",
 	    .get = get_effort, .at = EFFORT(misses) },
-	{ .name = "names kept", .help = "names, stacks and words",
+	{ .name = "names kept", .help = "names, stacks and words in the cache",
 	    .get = get_effort, .at = EFFORT(kept) },
-	{ .name = "names pending", .help = "asked for and not answered",
+	{ .name = "names pending", .help = "requested and not answered",
 	    .get = get_pending, .gauge = true },
 };
 static const struct field_table names_table = FIELD_TABLE(names_fields);
@@ -126,7 +270,7 @@ FIELD_GET(get_free_entries, blklist_counts, n, r->aRecMax - r->aRecActive,
 #define IN_LIST(member) offsetof(struct blklist_counts, member)
 
 static const struct field session_fields[] = {
-	{ .name = "records", .help = "taken in, with pairs that were left out",
+	{ .name = "records", .help = "read, with pairs that were left out",
 	    .get = field_u64, .at = LOOK(total_records) },
 	{ .name = "last cycle", .help = "records captured in it",
 	    .get = field_u64, .at = LOOK(cycle_records), .gauge = true },
@@ -138,9 +282,9 @@ static const struct field session_fields[] = {
 	{ .name = "answers missed",
 	    .help = "cycles whose answer came too late", .get = field_u64,
 	    .at = LOOK(missed_cycles) },
-	{ .name = "bad records", .help = "skipped: they make no sense",
+	{ .name = "bad records", .help = "skipped: malformed",
 	    .get = field_u64, .at = LOOK(bad_records) },
-	{ .name = "mended", .help = "lost after the keeper, and made good",
+	{ .name = "mended", .help = "lost after the keeper, made good",
 	    .get = field_u64, .at = LOOK(mended) },
 	{ .name = "lost before", .help = "by the keeper, before this session",
 	    .get = field_u64, .at = LOOK(lost[0]) },
@@ -151,11 +295,11 @@ static const struct field session_fields[] = {
 	    .get = field_u64, .at = LOOK(lost[STREAM_OVERWRITTEN]) },
 	{ .name = "lost: writer died", .help = "or stalled in the middle",
 	    .get = field_u64, .at = LOOK(lost[STREAM_WRITER_DIED]) },
-	{ .name = "lost: corrupt", .help = "they made no sense",
+	{ .name = "lost: corrupt", .help = "malformed",
 	    .get = field_u64, .at = LOOK(lost[STREAM_CORRUPT]) },
 	{ .name = "lost: restart", .help = "of the keeper", .get = field_u64,
 	    .at = LOOK(lost[STREAM_RESTART]) },
-	{ .name = "lost: link", .help = "it dropped them", .get = field_u64,
+	{ .name = "lost: link", .help = "dropped on the link", .get = field_u64,
 	    .at = LOOK(lost[STREAM_LINK]) },
 	{ .name = "lost: sample",
 	    .help = "blocks that could not be remembered", .get = field_u64,
@@ -189,7 +333,7 @@ static const struct field list_fields[] = {
 	    .help = "allocations of a listed address: replaced",
 	    .get = field_u64, .at = IN_LIST(duplicate) },
 	{ .name = "illegal type",
-	    .help = "records of a type that is none; listed", .get = field_u64,
+	    .help = "records of an unknown type; listed", .get = field_u64,
 	    .at = IN_LIST(illegal_type) },
 	{ .name = "full",
 	    .help = "allocations not inserted: the list was full",
@@ -197,14 +341,14 @@ static const struct field list_fields[] = {
 	{ .name = "late",
 	    .help = "records older than the block they would undo",
 	    .get = field_u64, .at = IN_LIST(late) },
-	{ .name = "unknown undos", .help = "of frees that nobody saw",
+	{ .name = "unknown undos", .help = "of frees that were not seen",
 	    .get = field_u64, .at = IN_LIST(unknown_undo) },
 	{ .name = "taken over", .help = "blocks put in without a record",
 	    .get = field_u64, .at = IN_LIST(inherited) },
 	{ .name = "live bytes", .help = "of the blocks that are listed",
 	    .get = field_u64, .at = IN_LIST(live_bytes), .gauge = true,
 	    .unit = FIELD_BYTES },
-	{ .name = "peak bytes", .help = "the highest that was",
+	{ .name = "peak bytes", .help = "the highest so far",
 	    .get = field_u64, .at = IN_LIST(peak_bytes), .unit = FIELD_BYTES },
 };
 static const struct field_table list_table = FIELD_TABLE(list_fields);
@@ -329,7 +473,7 @@ number_text(enum field_unit unit, uint64_t n, char out[32])
 	}
 }
 
-/* Without room for its time a change is shown by its mark. */
+/* There is room for the time of a change; without it the mark says so. */
 static bool
 has_moved(const struct page_picture *pic)
 {
@@ -354,7 +498,7 @@ put_number(const struct page_diag *d, size_t i, const struct field *f,
 		picture_printf(pic, " %*s", MOVED_COLS, age);
 	if (age[0] != '\0' && ns < MOVED_NS)
 		picture_mark(pic, 2, picture_col(pic), PAGE_STATUS);
-	picture_fold(pic, WHAT_FOLD);
+	picture_fold(pic, FOLD_AT);
 	picture_printf(pic, "  %s", f->help);
 }
 

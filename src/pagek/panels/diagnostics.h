@@ -1,67 +1,110 @@
 /*
- * diagnostics: every number that node, keeper, list, session and page count,
- * with its last change.
+ * diagnostics: what the page's cycles cost, and all counters of page, session,
+ * list, keeper and node, each with the time of its last change.
  *
  * Vocabulary
- *	number	a field of one of its tables; one that is not known is "-".
- *	gauge	a number that says how it is now, and moves all the time: its
- *		changes say nothing.
- *	moved	when a number was last seen to change; nobody knows of the time
- *		before it was first seen.
+ *	cycle	what the page's loop does from one tick to the next without
+ *		waiting: session, picture, link, terminal, kernel.  Time in
+ *		which the processor had other work is part of it.
+ *	session	the session's work on the replies of a cycle.
+ *	picture	composing and painting all pictures of a cycle, those after keys
+ *		too.  A cycle that paints nothing is not counted: with --fps, on
+ *		a slow terminal, after a slow picture (screen.c).
+ *	cost	how many cycles took how long, to a sixteenth of the value, and
+ *		the exact worst.
+ *	number	a field of one of the tables; "-" if it is not known.
+ *	gauge	a number that moves all the time, so that its changes say
+ *		nothing.
+ *	moved	when a number was last seen to change.
  *
  * Example
+ *	cost_add(&costs.of[COST_CYCLE], us);
+ *	p99 = cost_at(&costs.of[COST_CYCLE], 990);
+ *
  *	struct page_diag diag = { 0 };
- *	each cycle:	page_diag_sample(&diag, &from);
- *	the panel:	page_diag_put(&diag, &from, pic);
+ *	page_diag_sample(&diag, &from);		each cycle
+ *	page_costs_put(&costs, page, look, pic);
+ *	page_diag_put(&diag, &from, pic);
  */
 #ifndef PAGEK_DIAGNOSTICS_H
 #define PAGEK_DIAGNOSTICS_H
 
 #include "../page/view.h"
-#include "cycle_costs.h"
+
+/* --- costs ---------------------------------------------------------------- */
+
+#define COST_STEPS 16			/* buckets for each power of two */
+#define COST_BUCKETS (COST_STEPS * 30)	/* the last is above an hour */
+
+struct cost {
+	uint64_t n;
+	uint64_t worst_us;
+	uint32_t bucket[COST_BUCKETS];
+};
+
+enum cost_of {
+	COST_SESSION,
+	COST_PICTURE,
+	COST_CYCLE,
+	COST_KINDS		/* one more than the last */
+};
+
+struct page_costs {
+	struct cost of[COST_KINDS];
+	struct mono since;
+	uint64_t missed;	/* the page's count at that time */
+};
+
+void cost_add(struct cost *, uint64_t us);
+/* The cost that `per_mille` of a thousand cycles did not exceed; 0 of none. */
+uint64_t cost_at(const struct cost *, unsigned per_mille);
+
+/* Counts anew, and resets the page's highest cost. */
+void page_costs_begin(struct page_costs *, struct page *,
+    const struct nodes_look *);
+
+/* The panel's title, and a line for each cost. */
+void page_costs_put(const struct page_costs *, const struct page *,
+    const struct nodes_look *, struct page_picture *);
+
+/* --- numbers -------------------------------------------------------------- */
 
 #define PAGE_DIAG_MAX 128	/* numbers */
 
-/* What they are taken from; all borrowed. */
+/* Where they come from; all borrowed. */
 struct page_diag_from {
 	const struct page *page;
 	const struct nodes_look *look;
 	const struct blklist_counts *counts;	/* of its list; NULL: it has none */
 	const struct nodes_effort *effort;
 	const struct page_costs *costs;
-	size_t pending;		/* names asked for and not answered */
+	size_t pending;		/* names requested and not answered */
 	struct mono now;
 };
 
 struct page_diag {
-	uint32_t stream_no;	/* of the numbers ... */
-	bool sampled;		/* ... if there are any ... */
-	struct mono sampled_at;	/* ... of that time */
+	bool sampled;		/* the numbers are known: of this stream and time */
+	uint32_t stream_no;
+	struct mono sampled_at;
 	struct {
 		bool known;
 		bool moved;
 		uint64_t value;
 		struct mono at;
 	} number[PAGE_DIAG_MAX];
-	bool looked;		/* somebody has, since: memory is looked up then ... */
-	bool weighed;		/* ... and once a second at most */
+	bool looked;		/* the panel was shown: read the memory next time ... */
+	bool weighed;		/* ... if that was not done in the last second */
 	struct mono weighed_at;
-	uint64_t memory;	/* 0: not known */
+	uint64_t memory;	/* bytes; 0: not known */
 };
 
-/* Another stream's numbers are others, and have not moved. */
+/* The numbers of another stream are other numbers, and have not moved. */
 void page_diag_sample(struct page_diag *, const struct page_diag_from *);
-/*
- * A line for each as it was sampled last, in groups; 40 columns hold name,
- * number and change.
- */
+/* A line for each number, in groups; 40 columns hold name, number and change. */
 void page_diag_put(struct page_diag *, const struct page_diag_from *,
     struct page_picture *);
 
-/*
- * Bytes of memory that this process has now, as the kernel counts it.  A
- * negative errno where /proc is not there or does not say.
- */
+/* Memory of this process, as the kernel counts it.  Negative errno. */
 int own_use_memory(uint64_t *bytes);
 
 #endif

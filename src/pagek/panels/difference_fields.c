@@ -1,6 +1,6 @@
 /*
- * What groups of the difference have, in every format, and the rows of page H
- * that are groups.  On a screen the name takes what the numbers leave.
+ * The fields of a group of the difference, in every format, and its row on page
+ * H.  On a screen the name takes the columns that the numbers leave.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,19 +8,19 @@
 #include "../difference/difference.h"
 #include "difference_page.h"
 
-#define LEAST_POINTS 3	/* that say anything about a leak */
+#define LEAST_POINTS 3	/* fewer say nothing about a leak */
 
 void
 page_diff_name(const struct page *page, const struct page_view *v,
-    const struct page_since *s, const struct page_since_group *g,
+    const struct difference *s, const struct difference_group *g,
     struct page_group_words *out)
 {
 	struct profile_group as;
 
 	out->name[0] = out->where[0] = '\0';
-	/* It is one of the fold's: only memory may lack for its place. */
-	if (page_since_named(s, g, &as))
-		page_group_say(page, v, page_since_kind(s), &as, out);
+	/* Fails only for want of memory. */
+	if (difference_name_group(s, g, &as))
+		page_group_say(page, v, difference_group_kind(s), &as, out);
 }
 
 /* --- figures -------------------------------------------------------------- */
@@ -59,45 +59,20 @@ type_cell(const void *row, char out[FIELD_CELL])
 		    types->by_code[r->g->type].name : "?");
 }
 
-static void
-came_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct page_diff_row *r = row;
+#define CELL(name, text) \
+	static void \
+	name(const void *row, char out[FIELD_CELL]) \
+	{ \
+		const struct page_diff_row *r = row; \
+		\
+		text; \
+	}
 
-	page_diff_count(out, r->v, r->g->sum.came);
-}
-
-static void
-came_bytes_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct page_diff_row *r = row;
-
-	bytes_text(out, r->v, r->g->sum.came_bytes, false);
-}
-
-static void
-went_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct page_diff_row *r = row;
-
-	page_diff_count(out, r->v, r->g->sum.went);
-}
-
-static void
-went_bytes_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct page_diff_row *r = row;
-
-	bytes_text(out, r->v, r->g->sum.went_bytes, false);
-}
-
-static void
-net_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct page_diff_row *r = row;
-
-	bytes_text(out, r->v, page_since_net(&r->g->sum), true);
-}
+CELL(new_cell, page_diff_count(out, r->v, r->g->sum.new.blocks))
+CELL(new_bytes_cell, bytes_text(out, r->v, r->g->sum.new.bytes, false))
+CELL(freed_cell, page_diff_count(out, r->v, r->g->sum.freed.blocks))
+CELL(freed_bytes_cell, bytes_text(out, r->v, r->g->sum.freed.bytes, false))
+CELL(net_cell, bytes_text(out, r->v, difference_net(&r->g->sum), true))
 
 static void
 net_min_cell(const void *row, char out[FIELD_CELL])
@@ -105,7 +80,7 @@ net_min_cell(const void *row, char out[FIELD_CELL])
 	const struct page_diff_row *r = row;
 
 	if (r->minutes > 0)
-		bytes_text(out, r->v, page_since_net(&r->g->sum) / r->minutes,
+		bytes_text(out, r->v, difference_net(&r->g->sum) / r->minutes,
 		    true);
 	else
 		snprintf(out, FIELD_CELL, "-");
@@ -118,7 +93,7 @@ oldest_cell(const void *row, char out[FIELD_CELL])
 	int64_t ms = r->v->look->now_ms - r->g->sum.oldest_ms;
 
 	out[0] = '\0';
-	if (r->g->sum.came > 0)
+	if (r->g->sum.new.blocks > 0)
 		page_cell_age(out, ms > 0 ? (uint64_t)ms / 1000 : 0);
 }
 
@@ -126,7 +101,7 @@ static void
 verdict_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct page_diff_row *r = row;
-	unsigned n, ups = page_since_ups(r->s, r->g, &n);
+	unsigned n, ups = difference_rises(r->s, r->g, &n);
 
 	out[0] = '\0';
 	if (n >= LEAST_POINTS && ups * 4 >= n * 3)
@@ -137,7 +112,7 @@ verdict_cell(const void *row, char out[FIELD_CELL])
 /* --- the table ------------------------------------------------------------ */
 
 #define GROUP(member) .via = FIELD_VIA(page_diff_row, g), \
-	    .at = offsetof(struct page_since_group, member)
+	    .at = offsetof(struct difference_group, member)
 #define WORDS(member) .via = FIELD_VIA(page_diff_row, words), \
 	    .at = offsetof(struct page_group_words, member)
 
@@ -146,13 +121,13 @@ get_rounded(const void *row, size_t at, struct field_value *v)
 {
 	const double *n = (const void *)((const char *)row + at);
 
-	v->i = page_since_rounded(*n);
+	v->i = difference_round(*n);
 	return true;
 }
 
-FIELD_GET(get_net, page_diff_row, i, page_since_net_listed(&r->g->sum), true)
+FIELD_GET(get_net, page_diff_row, i, difference_net_listed(&r->g->sum), true)
 FIELD_GET(get_est_net, page_diff_row, i,
-    page_since_rounded(page_since_net(&r->g->sum)), true)
+    difference_round(difference_net(&r->g->sum)), true)
 
 #define KEEP .keep = PAGE_DIFF_NAME_MIN
 
@@ -163,31 +138,31 @@ static const struct field groups[] = {
 	    WORDS(where) },
 	{ .column = { .title = "TYPE", .gap = 1, .width = 8, .rank = 7, KEEP,
 	    .cell = type_cell } },
-	{ .key = "new_blocks", .get = field_u64, GROUP(sum.came_listed) },
-	{ .key = "new_bytes", .get = field_u64, GROUP(sum.came_listed_bytes) },
-	{ .key = "freed_blocks", .get = field_u64, GROUP(sum.went_listed) },
+	{ .key = "new_blocks", .get = field_u64, GROUP(sum.new.listed) },
+	{ .key = "new_bytes", .get = field_u64, GROUP(sum.new.listed_bytes) },
+	{ .key = "freed_blocks", .get = field_u64, GROUP(sum.freed.listed) },
 	{ .key = "freed_bytes", .get = field_u64,
-	    GROUP(sum.went_listed_bytes) },
+	    GROUP(sum.freed.listed_bytes) },
 	{ .key = "net_bytes", .kind = FIELD_SIGNED, .get = get_net },
 	{ .key = "est_new_blocks", .kind = FIELD_SIGNED, .get = get_rounded,
-	    GROUP(sum.came),
+	    GROUP(sum.new.blocks),
 	    .column = { .title = "NEW", .gap = 1, .width = 9, .right = true,
-	    .rank = 1, KEEP, .figure = true, .cell = came_cell } },
+	    .rank = 1, KEEP, .figure = true, .cell = new_cell } },
 	{ .key = "est_new_bytes", .kind = FIELD_SIGNED, .get = get_rounded,
-	    GROUP(sum.came_bytes),
+	    GROUP(sum.new.bytes),
 	    .column = { .title = "BYTES", .gap = 1, .width = 9,
 	    .right = true, .rank = 4, KEEP, .figure = true,
-	    .cell = came_bytes_cell } },
+	    .cell = new_bytes_cell } },
 	{ .key = "est_freed_blocks", .kind = FIELD_SIGNED,
-	    .get = get_rounded, GROUP(sum.went),
+	    .get = get_rounded, GROUP(sum.freed.blocks),
 	    .column = { .title = "FREED", .gap = 1, .width = 9,
 	    .right = true, .rank = 2, KEEP, .figure = true,
-	    .cell = went_cell } },
+	    .cell = freed_cell } },
 	{ .key = "est_freed_bytes", .kind = FIELD_SIGNED, .get = get_rounded,
-	    GROUP(sum.went_bytes),
+	    GROUP(sum.freed.bytes),
 	    .column = { .title = "BYTES", .gap = 1, .width = 9,
 	    .right = true, .rank = 5, KEEP, .figure = true,
-	    .cell = went_bytes_cell } },
+	    .cell = freed_bytes_cell } },
 	{ .key = "est_net_bytes", .kind = FIELD_SIGNED, .get = get_est_net,
 	    .column = { .title = "NET", .gap = 1, .width = 10, .right = true,
 	    .rank = 0, KEEP, .figure = true, .cell = net_cell } },
@@ -196,7 +171,7 @@ static const struct field groups[] = {
 	    .cell = net_min_cell } },
 	{ .column = { .title = "OLDEST", .gap = 1, .width = 6, .right = true,
 	    .rank = 8, KEEP, .cell = oldest_cell } },
-	/* The word for a leak is worth more than the numbers behind it. */
+	/* The word matters more than the numbers after it. */
 	{ .column = { .title = "", .gap = 1, .width = 24, .rank = 3, KEEP,
 	    .least = 5, .cell = verdict_cell } },
 	FIELD_LOSS_COLUMNS,
@@ -221,14 +196,15 @@ put_cell(const struct field *f, const struct page_view *v, const char *text,
 }
 
 void
-page_diff_heading(const struct page_view *v, const struct page_since *s,
+page_diff_heading(const struct page_view *v, const struct difference *s,
     struct page_picture *pic)
 {
 	struct field_plan plan;
 
 	field_plan(&page_diff_fields, 0, pic->cols, 0, v->look->sample != 0,
 	    &plan);
-	picture_text(pic, page_since_kind(s)->title, plan.left, PICTURE_LEFT);
+	picture_text(pic, difference_group_kind(s)->title, plan.left,
+	    PICTURE_LEFT);
 	for (size_t i = 0; i < plan.n; i++)
 		put_cell(plan.column[i], v, plan.column[i]->column.title,
 		    pic);
@@ -237,7 +213,7 @@ page_diff_heading(const struct page_view *v, const struct page_since *s,
 
 void
 page_diff_group(const struct page *page, const struct page_view *v,
-    const struct page_since *s, const struct page_since_group *g,
+    const struct difference *s, const struct difference_group *g,
     struct page_group_words *words, struct page_picture *pic)
 {
 	struct page_diff_row r = { .v = v, .s = s, .g = g, .minutes =

@@ -1,7 +1,7 @@
 /*
  * Page H: the difference to the mark.  Its rows are groups, the highest net
- * first, or blocks: those that came, the oldest first, then those that realloc
- * has made grow, or has moved, then those that went.
+ * first, or blocks: new ones, the oldest first, then grown, other moved and
+ * freed ones.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,57 +18,45 @@ static const char *const view_names[DIFF_VIEWS] = { "all", "new", "freed",
 /* --- which rows ----------------------------------------------------------- */
 
 bool
-page_diff_lets(const struct page_diff *d, const struct page_since_group *g)
+page_diff_lets(const struct page_diff *d, const struct difference_group *g)
 {
 	switch (d->view) {
 	case DIFF_NEW:
-		return g->sum.came > 0;
+		return g->sum.new.blocks > 0;
 	case DIFF_FREED:
-		return g->sum.went > 0;
+		return g->sum.freed.blocks > 0;
 	case DIFF_GROWN:
-		return page_since_net(&g->sum) > 0;
+		return difference_net(&g->sum) > 0;
 	default:
 		return true;
 	}
 }
 
-/* The blocks of the view, one list behind the other; returns how many lists. */
 #define LISTS 4
 
+/* The lists of blocks that the view has; returns how many. */
 static int
-lists_of(const struct page_diff *d, const struct page_since *s,
-    const struct page_since_blocks *list[LISTS])
+lists_of(const struct page_diff *d, const struct difference *s,
+    const struct difference_blocks *list[LISTS])
 {
-	const struct page_since_found *f = &s->shown;
+	const struct difference_found *f = &s->shown;
 	int n = 0;
 
 	if (d->view == DIFF_ALL || d->view == DIFF_NEW)
-		list[n++] = &f->came;
+		list[n++] = &f->new;
 	if (d->view == DIFF_ALL || d->view == DIFF_GROWN)
 		list[n++] = &f->grown;
 	if (d->view == DIFF_ALL)
 		list[n++] = &f->other;
 	if (d->view == DIFF_ALL || d->view == DIFF_FREED)
-		list[n++] = &f->went;
-	return n;
-}
-
-static size_t
-blocks_of(const struct page_diff *d, const struct page_since *s)
-{
-	const struct page_since_blocks *list[LISTS];
-	int i, lists = lists_of(d, s, list);
-	size_t n = 0;
-
-	for (i = 0; i < lists; i++)
-		n += list[i]->n;
+		list[n++] = &f->freed;
 	return n;
 }
 
 uint64_t
-page_diff_unlisted(const struct page_diff *d, const struct page_since *s)
+page_diff_unlisted(const struct page_diff *d, const struct difference *s)
 {
-	const struct page_since_blocks *list[LISTS];
+	const struct difference_blocks *list[LISTS];
 	int i, lists = d->by_block ? lists_of(d, s, list) : 0;
 	uint64_t n = 0;
 
@@ -78,39 +66,40 @@ page_diff_unlisted(const struct page_diff *d, const struct page_since *s)
 }
 
 static size_t
-rows_of(const struct page_diff *d, const struct page_since *s)
+count_rows(const struct page_diff *d, const struct difference *s)
 {
+	const struct difference_blocks *list[LISTS];
+	int lists = d->by_block ? lists_of(d, s, list) : 0;
 	size_t i, n = 0;
 
-	if (d->by_block)
-		return blocks_of(d, s);
-	for (i = 0; i < s->ngroup; i++)
-		n += page_diff_lets(d, &s->group[i]);
+	for (i = 0; i < (size_t)lists; i++)
+		n += list[i]->n;
+	for (i = 0; !d->by_block && i < s->groups.n; i++)
+		n += page_diff_lets(d, &s->groups.row[i]);
 	return n;
 }
 
-/* What is asked for is not what the last comparison has listed. */
-static bool
-is_coming(const struct page_diff *d, const struct page *page,
-    const struct page_since *s)
+bool
+page_diff_is_pending(const struct page_diff *d, const struct page *page,
+    const struct difference *s)
 {
-	return !page_since_known(page, s) || (d->by_block && (!s->shown.by_block ||
-	    s->shown.of_key != d->of.key));
+	return !difference_is_current(page, s) || (d->by_block &&
+	    (!s->shown.by_block || s->shown.of_key != d->of.key));
 }
 
-/* The first one from *i on that is shown; NULL: none is. */
-static const struct page_since_group *
-next_group(const struct page_diff *d, const struct page_since *s, size_t *i)
+/* The first group from *i on that the view has; NULL: none. */
+static const struct difference_group *
+next_group(const struct page_diff *d, const struct difference *s, size_t *i)
 {
-	while (*i < s->ngroup && !page_diff_lets(d, &s->group[*i]))
+	while (*i < s->groups.n && !page_diff_lets(d, &s->groups.row[*i]))
 		++*i;
-	return *i < s->ngroup ? &s->group[*i] : NULL;
+	return *i < s->groups.n ? &s->groups.row[*i] : NULL;
 }
 
-static const struct page_since_group *
-group_at(const struct page_diff *d, const struct page_since *s, size_t at)
+static const struct difference_group *
+group_at(const struct page_diff *d, const struct difference *s, size_t at)
 {
-	const struct page_since_group *g;
+	const struct difference_group *g;
 	size_t i = 0;
 
 	while ((g = next_group(d, s, &i)) != NULL && at-- > 0)
@@ -118,10 +107,10 @@ group_at(const struct page_diff *d, const struct page_since *s, size_t at)
 	return g;
 }
 
-static const struct page_since_block *
-block_at(const struct page_diff *d, const struct page_since *s, size_t at)
+static const struct difference_block *
+block_at(const struct page_diff *d, const struct difference *s, size_t at)
 {
-	const struct page_since_blocks *list[LISTS];
+	const struct difference_blocks *list[LISTS];
 	int i, lists = lists_of(d, s, list);
 
 	for (i = 0; i < lists; i++) {
@@ -132,13 +121,13 @@ block_at(const struct page_diff *d, const struct page_since *s, size_t at)
 	return NULL;
 }
 
-/* What tells the row at the cursor from the others; false: there is none. */
+/* The key of row `at`; false: there is none. */
 static bool
-key_at(const struct page_diff *d, const struct page_since *s, size_t at,
+key_at(const struct page_diff *d, const struct difference *s, size_t at,
     uint64_t *key)
 {
-	const struct page_since_group *g;
-	const struct page_since_block *b;
+	const struct difference_group *g;
+	const struct difference_block *b;
 
 	if (d->by_block) {
 		b = block_at(d, s, at);
@@ -152,12 +141,12 @@ key_at(const struct page_diff *d, const struct page_since *s, size_t at,
 	return g != NULL;
 }
 
-/* The row with the held key, or as many as there are rows. */
+/* The row with the cursor's key, or as many as there are rows. */
 static size_t
-find_held(const struct page_diff *d, const struct page_since *s)
+find_key(const struct page_diff *d, const struct difference *s)
 {
-	const struct page_since_group *g;
-	const struct page_since_block *b;
+	const struct difference_group *g;
+	const struct difference_block *b;
 	size_t i, at = 0;
 
 	if (d->by_block) {
@@ -172,53 +161,59 @@ find_held(const struct page_diff *d, const struct page_since *s)
 }
 
 static void
-hold_row(struct page_diff *d, const struct page_since *s)
+note_key(struct page_diff *d, const struct difference *s)
 {
-	d->held = key_at(d, s, d->selected, &d->key);
+	d->has_key = key_at(d, s, d->selected, &d->key);
 }
 
-/* The cursor stays on what it is on, wherever that is by now. */
 static void
-follow_row(struct page_diff *d, const struct page_since *s)
+clamp_cursor(struct page_diff *d)
+{
+	if (d->selected >= d->rows)
+		d->selected = d->rows > 0 ? d->rows - 1 : 0;
+}
+
+/* The cursor stays on its group or block, wherever that has moved. */
+static void
+follow_row(struct page_diff *d, const struct difference *s)
 {
 	uint64_t key;
 	size_t at;
 
-	d->rows = rows_of(d, s);
-	if (d->held && !(key_at(d, s, d->selected, &key) && key == d->key)) {
-		at = find_held(d, s);
+	d->rows = count_rows(d, s);
+	if (d->has_key && !(key_at(d, s, d->selected, &key) && key == d->key)) {
+		at = find_key(d, s);
 		if (at < d->rows)
 			d->selected = at;
 	}
-	if (d->selected >= d->rows)
-		d->selected = d->rows > 0 ? d->rows - 1 : 0;
-	if (d->held && d->rows > 0)
-		hold_row(d, s);
+	clamp_cursor(d);
+	if (d->has_key && d->rows > 0)
+		note_key(d, s);
 }
 
-/* --- what keys do --------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------- */
 
 static void
 to_top(struct page_diff *d)
 {
 	d->selected = d->top = 0;
-	d->held = false;
+	d->has_key = false;
 }
 
 void
 page_diff_move(struct page_diff *d, const struct page *page, int delta)
 {
+	const struct difference *s = difference_get(page);
 	size_t by = (size_t)abs(delta);
 
-	if (page_since_made(page) == NULL)
+	if (s == NULL)
 		return;
 	if (delta < 0)
 		d->selected = d->selected > by ? d->selected - by : 0;
 	else
 		d->selected += by;
-	if (d->selected >= d->rows)
-		d->selected = d->rows > 0 ? d->rows - 1 : 0;
-	hold_row(d, page_since_made(page));
+	clamp_cursor(d);
+	note_key(d, s);
 }
 
 void
@@ -235,16 +230,6 @@ page_diff_view_name(const struct page_diff *d)
 }
 
 void
-page_diff_toggle(struct page_diff *d)
-{
-	d->by_block = !d->by_block;
-	d->of = (struct page_group_ref){ 0 };
-	if (d->view == DIFF_GROWN)
-		d->view = DIFF_ALL;
-	to_top(d);
-}
-
-void
 page_diff_regroup(struct page_diff *d)
 {
 	d->by_block = false;
@@ -252,23 +237,34 @@ page_diff_regroup(struct page_diff *d)
 	to_top(d);
 }
 
+void
+page_diff_toggle(struct page_diff *d)
+{
+	bool by_block = !d->by_block;
+
+	page_diff_regroup(d);
+	d->by_block = by_block;
+	if (d->view == DIFF_GROWN)
+		d->view = DIFF_ALL;
+}
+
 bool
 page_diff_back(struct page_diff *d)
 {
-	if (d->of.key == 0)
+	uint64_t key = d->of.key;
+
+	if (key == 0)
 		return false;
-	d->held = true;
-	d->key = d->of.key;
-	d->selected = d->top = 0;
-	d->by_block = false;
-	d->of = (struct page_group_ref){ 0 };
+	page_diff_regroup(d);
+	d->has_key = true;
+	d->key = key;
 	return true;
 }
 
-const struct page_since_block *
+const struct difference_block *
 page_diff_row(const struct page_diff *d, const struct page *page)
 {
-	const struct page_since *s = page_since_made(page);
+	const struct difference *s = difference_get(page);
 
 	return d->by_block && s != NULL ? block_at(d, s, d->selected) : NULL;
 }
@@ -277,12 +273,12 @@ bool
 page_diff_block(const struct page_diff *d, const struct page *page,
     struct blk *b, bool *live)
 {
-	const struct page_since_block *found = page_diff_row(d, page);
+	const struct difference_block *found = page_diff_row(d, page);
 
 	if (found == NULL)
 		return false;
 	*b = found->blk;
-	*live = found->change != SINCE_FREED;
+	*live = found->change != CHANGE_FREED;
 	return true;
 }
 
@@ -290,14 +286,14 @@ bool
 page_diff_open(struct page_diff *d, struct page *page,
     const struct page_view *v)
 {
-	const struct page_since *s = page_since_made(page);
-	const struct page_since_group *g = s != NULL && !d->by_block ?
+	const struct difference *s = difference_get(page);
+	const struct difference_group *g = s != NULL && !d->by_block ?
 	    group_at(d, s, d->selected) : NULL;
 	struct page_group_words *words;
 	struct profile_group as;
 	size_t len = 0;
 
-	if (g == NULL || !page_since_named(s, g, &as))
+	if (g == NULL || !difference_name_group(s, g, &as))
 		return false;
 	words = malloc(sizeof *words);
 	if (words == NULL)
@@ -306,7 +302,7 @@ page_diff_open(struct page_diff *d, struct page *page,
 	base_append(d->of_name, sizeof d->of_name, &len, "%s%s%s",
 	    words->name, words->where[0] != '\0' ? "  " : "", words->where);
 	free(words);
-	page_group_ref_set(v, page_since_kind(s)->by, &as, &d->of);
+	page_group_ref_set(v, difference_group_kind(s)->by, &as, &d->of);
 	d->by_block = true;
 	if (d->view == DIFF_GROWN)
 		d->view = DIFF_NEW;
@@ -316,17 +312,17 @@ page_diff_open(struct page_diff *d, struct page *page,
 
 /* --- blocks --------------------------------------------------------------- */
 
-#define BLOCK_COLS 55	/* in front of the function */
+#define BLOCK_COLS 55	/* before the function */
 
 const char *
-page_since_change_word(enum page_since_change change)
+page_diff_change_word(enum difference_change change)
 {
 	static const char *const words[] = {
-		[SINCE_NEW] = "new",
-		[SINCE_GROWN] = "grown",
-		[SINCE_SHRUNK] = "shrunk",
-		[SINCE_MOVED] = "moved",
-		[SINCE_FREED] = "freed",
+		[CHANGE_NEW] = "new",
+		[CHANGE_GROWN] = "grown",
+		[CHANGE_SHRUNK] = "shrunk",
+		[CHANGE_MOVED] = "moved",
+		[CHANGE_FREED] = "freed",
 	};
 
 	return words[change];
@@ -347,19 +343,19 @@ put_block_heading(struct page_picture *pic)
 }
 
 static void
-put_block(const struct page_view *v, const struct page_since_block *row,
+put_block(const struct page_view *v, const struct difference_block *row,
     struct page_picture *pic)
 {
 	const struct blk *b = &row->blk;
 	char size[12], was[12] = "", age[8] = "";
 
 	base_format_bytes(size, 7, b->size);
-	if (row->change != SINCE_NEW && row->change != SINCE_FREED)
+	if (row->change != CHANGE_NEW && row->change != CHANGE_FREED)
 		base_format_bytes(was, 7, row->was);
-	if (row->change != SINCE_FREED)
+	if (row->change != CHANGE_FREED)
 		page_cell_age(age, page_cell_seconds(v->look, b));
 	picture_printf(pic, "%-6s %012llx %s %7s ",
-	    page_since_change_word(row->change),
+	    page_diff_change_word(row->change),
 	    (unsigned long long)b->addr, size, was);
 	picture_text(pic, page_descr(v->look, b), 8, PICTURE_LEFT);
 	picture_put(pic, " ");
@@ -370,16 +366,16 @@ put_block(const struct page_view *v, const struct page_since_block *row,
 		    pic);
 }
 
-/* --- the whole ------------------------------------------------------------ */
+/* --- rows ----------------------------------------------------------------- */
 
 static void
 put_rows(struct page_diff *d, const struct page *page,
-    const struct page_view *v, const struct page_since *s, int room,
+    const struct page_view *v, const struct difference *s, int room,
     struct page_picture *pic)
 {
 	struct page_group_words *words = malloc(sizeof *words);
-	const struct page_since_group *g = NULL;
-	const struct page_since_block *b;
+	const struct difference_group *g = NULL;
+	const struct difference_block *b;
 	size_t at, i;
 
 	d->window = room > 0 ? room : 1;
@@ -389,13 +385,13 @@ put_rows(struct page_diff *d, const struct page *page,
 		d->top = d->selected - (size_t)d->window + 1;
 	if (!d->by_block && d->top > 0)
 		g = group_at(d, s, d->top);
-	i = g != NULL ? (size_t)(g - s->group) : 0;
+	i = g != NULL ? (size_t)(g - s->groups.row) : 0;
 	for (at = d->top; words != NULL && room-- > 0 && at < d->rows; at++) {
 		picture_line(pic);
 		if (d->by_block) {
 			b = block_at(d, s, at);
 			put_block(v, b, pic);
-			if (b->change == SINCE_FREED)
+			if (b->change == CHANGE_FREED)
 				picture_mark_line(pic, PAGE_STALE);
 		} else {
 			g = next_group(d, s, &i);
@@ -407,6 +403,257 @@ put_rows(struct page_diff *d, const struct page *page,
 	}
 	free(words);
 }
+
+/* --- above the rows ------------------------------------------------------- */
+
+#define SUM_TEXT 64
+#define STATE_TEXT (sizeof ((struct page_state *)NULL)->word + 2)
+
+/* "1,496 KiB/2,543", of a sample "~1,496 KiB/~2,543". */
+static void
+sum_text(const struct page_view *v, double blocks, double bytes,
+    char out[SUM_TEXT])
+{
+	char size[24], n[32];
+
+	base_human_bytes(size, sizeof size, (uint64_t)(bytes + 0.5));
+	page_diff_count(n, v, blocks);
+	snprintf(out, SUM_TEXT, "%s%s/%s", page_about(v->look->sample), size,
+	    n);
+}
+
+/*
+ * Blocks at the mark: "1,496 KiB/2,543".  With a filter ">=" if some were freed
+ * before it could judge them, and "?" if it judged none.
+ */
+static void
+was_text(const struct page *page, const struct page_view *v,
+    const struct difference *s, char out[SUM_TEXT + 2])
+{
+	const struct page_moment *m = &page->marked->mark;
+	bool all = !page_choice_filters(page);
+	size_t len = 0;
+
+	if (!all && page->marked->uncopied) {
+		snprintf(out, SUM_TEXT, "?");
+		return;
+	}
+	out[0] = '\0';
+	if (!all && difference_freed_early(page) > 0)
+		base_append_text(out, SUM_TEXT, &len, ">=");
+	if (all)
+		sum_text(v, (double)m->est_blocks, (double)m->est_bytes,
+		    out + len);
+	else
+		sum_text(v, s->shown.was, s->shown.was_bytes, out + len);
+}
+
+/* By group a moved block is one new and one freed, by block it is neither. */
+static void
+counts_text(const struct page_diff *d, const struct page *page,
+    const struct page_view *v, const struct difference *s, char *out,
+    size_t cap, size_t *len)
+{
+	const struct difference_moved *moved = &s->shown.moved;
+	double new = s->shown.total.new.blocks;
+	double freed = s->shown.total.freed.blocks;
+	char n[32], m[32];
+
+	if (d->by_block) {
+		new -= (double)moved->blocks;
+		freed -= (double)(moved->blocks - moved->early);
+	}
+	page_diff_count(n, v, new);
+	page_diff_count(m, v, freed);
+	base_append(out, cap, len, "%s new  %s freed", n,
+	    page->marked->uncopied ? "?" : m);
+	if (moved->blocks == 0)
+		return;
+	base_group_digits(n, sizeof n, d->by_block ? moved->grown :
+	    moved->blocks);
+	base_group_digits(m, sizeof m, moved->blocks - moved->grown);
+	if (!d->by_block)
+		base_append(out, cap, len, "  %s by realloc", n);
+	else if (moved->grown > 0)
+		base_append(out, cap, len, "  %s grown", n);
+	if (d->by_block && moved->blocks > moved->grown)
+		base_append(out, cap, len, "  %s %s", m,
+		    moved->blocks - moved->grown == moved->shrunk ? "shrunk" :
+		    "shrunk or moved");
+}
+
+/* "  ENDED 15:03:58 signal 11"; "" while the target is live. */
+static void
+state_text(const struct page *page, const struct page_view *v, int cols,
+    char out[STATE_TEXT])
+{
+	struct page_state st;
+
+	page_state_get(page, v, &st);
+	out[0] = '\0';
+	if (!st.plain)
+		snprintf(out, STATE_TEXT, "  %s",
+		    cols < PAGE_WIDE_COLS ? st.brief : st.word);
+}
+
+static void
+title_text(const struct page_diff *d, const struct page *page,
+    const struct page_view *v, const struct difference *s, int cols,
+    char *out, size_t cap)
+{
+	const struct page_moment *m = &page->marked->mark;
+	const char *part = page_choice_filters(page) ? ", filtered" : "";
+	struct page_moment now = { .wall_ms = s->shown.wall_ms };
+	bool known = difference_is_current(page, s);
+	char from[12], to[12], was[SUM_TEXT + 2], is[SUM_TEXT];
+	char state[STATE_TEXT];
+	size_t len = 0;
+
+	state_text(page, v, cols, state);
+	page_moment_text(page, v, m, from);
+	page_moment_text(page, v, &now, to);
+	if (known && cols < PAGE_WIDE_COLS) {
+		base_append(out, cap, &len, "H DIFF%s  %s  ", state, from);
+		counts_text(d, page, v, s, out, cap, &len);
+		base_append(out, cap, &len, "  %s%s", page_diff_view_name(d),
+		    part);
+		return;
+	}
+	base_append(out, cap, &len, "H DIFF%s  mark %s", state, from);
+	if (known) {
+		was_text(page, v, s, was);
+		sum_text(v, s->shown.blocks, s->shown.bytes, is);
+		base_append(out, cap, &len, " -> now %s   %s -> %s blocks   ",
+		    to, was, is);
+		counts_text(d, page, v, s, out, cap, &len);
+	}
+	base_append(out, cap, &len, "   view: %s%s", page_diff_view_name(d),
+	    part);
+}
+
+/* Why a moved block may be listed as one freed and one new. */
+static void
+moves_notice(const struct page *page, const struct page_view *v, char *out,
+    size_t cap, size_t *len)
+{
+	const struct page_chains *c = page->marked->chains;
+	const char *so = "is one freed and one new. ";
+	char n[32];
+
+	if (page->marked->mark.blocks == 0 || v->look->classic)
+		return;
+	if (v->look->sample != 0) {
+		base_append(out, cap, len, "Of a sample no realloc is "
+		    "followed: its block %s", so);
+	} else if (c == NULL || c->blind) {
+		base_append(out, cap, len, "Some reallocs since the mark were "
+		    "not seen: a block of theirs %s", so);
+	} else if (c->missed > 0) {
+		base_group_digits(n, sizeof n, c->missed);
+		base_append(out, cap, len, "%s reallocs were not followed: "
+		    "a block of theirs %s", n, so);
+	} else if (c->forgot && v->look != v->live) {
+		base_append(out, cap, len, "Of an older picture not all "
+		    "reallocs are known: a block of theirs %s", so);
+	}
+}
+
+/* A sentence for each reason not to take the numbers as they are. */
+static void
+notices_text(const struct page_diff *d, const struct page *page,
+    const struct page_view *v, const struct difference *s, char *out,
+    size_t cap)
+{
+	const struct page_marked *m = page->marked;
+	double more = (double)m->mark.est_bytes - m->copy_bytes -
+	    (double)s->shown.moved.early_bytes;
+	uint64_t lost = page_lost_for_good(v->look);
+	char n[32], bytes[24];
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (page_moment_is_incomplete(&m->mark, v)) {
+		base_group_digits(n, sizeof n, lost > m->mark.lost ?
+		    lost - m->mark.lost : 0);
+		base_append(out, cap, &len, lost > m->mark.lost ?
+		    "INCOMPLETE: %s records were lost since the mark. " :
+		    "INCOMPLETE: the list was full. ", n);
+	}
+	if (m->uncopied)
+		base_append(out, cap, &len, "Too many blocks at the mark: "
+		    "which are freed is not known. ");
+	else if (difference_freed_early(page) > 0) {
+		page_diff_count(n, v, (double)difference_freed_early(page));
+		base_human_bytes(bytes, sizeof bytes, more > 0 ?
+		    (uint64_t)(more + 0.5) : 0);
+		base_append(out, cap, &len, "%s more, %s%s, were freed before "
+		    "the mark was copied: they are in no row. ", n,
+		    page_about(v->look->sample), bytes);
+	}
+	if (d->by_block)
+		moves_notice(page, v, out, cap, &len);
+	if (s->cells.cut)
+		base_append(out, cap, &len, "Too many callers: some are "
+		    "summed as one without a name. ");
+}
+
+static void
+listed_text(const struct page_diff *d, const struct page_view *v,
+    const struct difference *s, char *out, size_t cap)
+{
+	const struct difference_found *f = &s->shown;
+	uint64_t left = f->new.all - f->new.n + f->grown.all - f->grown.n +
+	    f->other.all - f->other.n + f->freed.all - f->freed.n;
+	char n[32], m[32];
+	size_t len = 0;
+
+	page_diff_count(n, v, (double)f->new.all);
+	page_diff_count(m, v, (double)f->freed.all);
+	base_append(out, cap, &len, "%s%s%s new, %s freed",
+	    d->of.key != 0 ? d->of_name : "", d->of.key != 0 ? ": " : "",
+	    n, m);
+	base_group_digits(n, sizeof n, f->grown.all);
+	base_group_digits(m, sizeof m, f->other.all);
+	if (f->grown.all > 0)
+		base_append(out, cap, &len, ", %s grown", n);
+	if (f->other.all > 0)
+		base_append(out, cap, &len, ", %s shrunk or moved", m);
+	if (left > 0) {
+		page_diff_count(n, v, (double)left);
+		base_append(out, cap, &len, ", %s of them not listed", n);
+	}
+}
+
+static void
+put_head(const struct page_diff *d, const struct page *page,
+    const struct page_view *v, const struct difference *s, int rows,
+    struct page_picture *pic)
+{
+	char text[768];
+	int max = rows >= 2 * PAGE_DIFF_BAR_ROWS ? 3 :
+	    rows >= PAGE_DIFF_BAR_ROWS ? 2 : 1;
+	struct page_chosen chosen;
+
+	title_text(d, page, v, s, pic->cols, text, sizeof text);
+	picture_wrap(pic, text, max, PAGE_NEW);
+	if (rows < PAGE_DIFF_BAR_ROWS)
+		return;
+	if (page_choice_filters(page)) {
+		difference_filter_sums(page, s, &chosen);
+		picture_line(pic);
+		page_choice_put_sums(page, v, &chosen, pic);
+	}
+	notices_text(d, page, v, s, text, sizeof text);
+	if (text[0] != '\0')
+		picture_wrap(pic, text, max, PAGE_WARN);
+	if (!d->by_block)
+		return;
+	listed_text(d, v, s, text, sizeof text);
+	picture_line(pic);
+	picture_text(pic, text, pic->cols, PICTURE_FREE);
+}
+
+/* --- the whole ------------------------------------------------------------ */
 
 static void
 put_bar(const struct page_diff *d, struct page_picture *pic)
@@ -434,7 +681,7 @@ put_none(const struct page *page, struct page_picture *pic)
 	picture_wrap(pic, text, 3, PAGE_NEW);
 }
 
-/* One has stepped back behind it. */
+/* The picture is from before the mark. */
 static void
 put_later(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
@@ -449,15 +696,14 @@ put_later(const struct page *page, const struct page_view *v,
 	picture_wrap(pic, text, 4, PAGE_NEW);
 }
 
-/* What there is to be seen by now. */
 static void
 compose(struct page_diff *d, struct page *page, const struct page_view *v,
-    const struct page_since *s, int rows, struct page_picture *pic)
+    const struct difference *s, int rows, struct page_picture *pic)
 {
 	int foot = rows >= PAGE_DIFF_BAR_ROWS && !d->plain;
 
 	follow_row(d, s);
-	page_diff_head(d, page, v, s, rows, pic);
+	put_head(d, page, v, s, rows, pic);
 	if (rows < 2)
 		return;
 	picture_line(pic);
@@ -465,9 +711,9 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 		picture_put(pic, "the mark is being copied");
 		return;
 	}
-	if (is_coming(d, page, s)) {
+	if (page_diff_is_pending(d, page, s)) {
 		picture_printf(pic, "comparing: %u %%",
-		    page_since_done(page, s));
+		    difference_percent(page, s));
 		return;
 	}
 	if (d->by_block)
@@ -483,36 +729,32 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 	put_bar(d, pic);
 }
 
-/* What is looked for; a mark may turn out to be lost meanwhile. */
-static struct page_since *
-look_for(struct page_diff *d, struct page *page, const struct page_view *v)
+/* Tells the comparison which rows are wanted.  NULL: there is no mark (any more). */
+static struct difference *
+request_rows(struct page_diff *d, struct page *page, const struct page_view *v)
 {
-	struct page_since *s = page_since_get(page);
+	struct difference *s = difference_ensure(page);
 
 	if (s == NULL)
 		return NULL;
-	if (d->mark_no != page->marked->mark_no) {
+	if (d->mark_no != page->marked->mark_no || d->kind != page->group.kind) {
 		page_diff_back(d);
 		to_top(d);
 		d->mark_no = page->marked->mark_no;
-	}
-	if (d->kind != page->group.kind) {
-		page_diff_back(d);
-		to_top(d);
 		d->kind = page->group.kind;
 	}
-	if (d->of.key != 0 && page_since_known(page, s))
-		page_group_ref_find_in(s->profile, v, page_since_kind(s)->by,
-		    s->names, &d->of);
-	s->watched = true;
-	s->by_block = d->by_block;
-	s->of_key = d->of.key;
-	/* It goes on with the next picture; this is not to wait for one. */
-	if (is_coming(d, page, s) && s->step == SINCE_IDLE)
+	if (d->of.key != 0 && difference_is_current(page, s))
+		page_group_ref_find_in(s->profile, v, difference_group_kind(s)->by,
+		    s->groups.names, &d->of);
+	s->wanted.watched = true;
+	s->wanted.by_block = d->by_block;
+	s->wanted.of_key = d->of.key;
+	/* Another portion now, so that this picture may already have the rows. */
+	if (page_diff_is_pending(d, page, s) && s->step == COMPARE_IDLE)
 		page_marked_refresh(page, v);
-	s = page_since_get(page);
+	s = difference_ensure(page);
 	if (s != NULL)
-		s->watched = true;
+		s->wanted.watched = true;
 	return s;
 }
 
@@ -520,7 +762,7 @@ int
 page_diff_compose(struct page_diff *d, struct page *page,
     const struct page_view *v, int cols, int rows, struct page_picture *pic)
 {
-	const struct page_since *s = look_for(d, page, v);
+	const struct difference *s = request_rows(d, page, v);
 
 	picture_begin(pic, cols, page->opts.ascii);
 	if (s == NULL)
@@ -530,259 +772,4 @@ page_diff_compose(struct page_diff *d, struct page *page,
 	else
 		compose(d, page, v, s, rows, pic);
 	return picture_end(pic);
-}
-
-/* --- above the rows ------------------------------------------------------- */
-
-/*
- * What stands above the rows of page H: the title, what has to be known
- * besides, and how many blocks there are of each kind.
- */
-
-#define SUM_TEXT 64
-#define STATE_TEXT (sizeof ((struct page_state *)NULL)->word + 2)
-
-/* "1,496 KiB/2,543", of a sample "~1,496 KiB/~2,543". */
-static void
-sum_text(const struct page_view *v, double blocks, double bytes,
-    char out[SUM_TEXT])
-{
-	char size[24], n[32];
-
-	base_human_bytes(size, sizeof size, (uint64_t)(bytes + 0.5));
-	page_diff_count(n, v, blocks);
-	snprintf(out, SUM_TEXT, "%s%s/%s", page_about(v->look->sample), size,
-	    n);
-}
-
-/*
- * At the mark: "1,496 KiB/2,543"; under a filter ">=" when some of them had been
- * freed before they could be judged, and "?" when nobody judged them.
- */
-static void
-was_text(const struct page *page, const struct page_view *v,
-    const struct page_since *s, char out[SUM_TEXT + 2])
-{
-	const struct page_moment *m = &page->marked->mark;
-	bool all = !page_choice_filters(page);
-	size_t len = 0;
-
-	if (!all && page->marked->uncopied) {
-		snprintf(out, SUM_TEXT, "?");
-		return;
-	}
-	out[0] = '\0';
-	if (!all && page_since_early(page) > 0)
-		base_append_text(out, SUM_TEXT, &len, ">=");
-	if (all)
-		sum_text(v, (double)m->est_blocks, (double)m->est_bytes,
-		    out + len);
-	else
-		sum_text(v, s->shown.was, s->shown.was_bytes, out + len);
-}
-
-/*
- * What came and what went.  By block what realloc has moved is neither; the
- * groups have it as one of each, which is said.
- */
-static void
-counts_text(const struct page_diff *d, const struct page *page,
-    const struct page_view *v, const struct page_since *s, char *out,
-    size_t cap, size_t *len)
-{
-	const struct page_since_moved *moved = &s->shown.moved;
-	double came = s->shown.total.came, went = s->shown.total.went;
-	char n[32], m[32];
-
-	if (d->by_block) {
-		came -= (double)moved->blocks;
-		went -= (double)(moved->blocks - moved->early);
-	}
-	page_diff_count(n, v, came);
-	page_diff_count(m, v, went);
-	base_append(out, cap, len, "%s new  %s freed", n,
-	    page->marked->uncopied ? "?" : m);
-	if (moved->blocks == 0)
-		return;
-	base_group_digits(n, sizeof n, d->by_block ? moved->grown :
-	    moved->blocks);
-	base_group_digits(m, sizeof m, moved->blocks - moved->grown);
-	if (!d->by_block)
-		base_append(out, cap, len, "  %s by realloc", n);
-	else if (moved->grown > 0)
-		base_append(out, cap, len, "  %s grown", n);
-	if (d->by_block && moved->blocks > moved->grown)
-		base_append(out, cap, len, "  %s %s", m,
-		    moved->blocks - moved->grown == moved->shrunk ? "shrunk" :
-		    "shrunk or moved");
-}
-
-/* "  ENDED 15:03:58 signal 11": a picture of what goes on needs no word for it. */
-static void
-state_text(const struct page *page, const struct page_view *v, int cols,
-    char out[STATE_TEXT])
-{
-	struct page_state st;
-
-	page_state_get(page, v, &st);
-	out[0] = '\0';
-	if (!st.plain)
-		snprintf(out, STATE_TEXT, "  %s", cols < PAGE_WIDE_COLS ? st.brief : st.word);
-}
-
-static void
-title_text(const struct page_diff *d, const struct page *page,
-    const struct page_view *v, const struct page_since *s, int cols,
-    char *out, size_t cap)
-{
-	const struct page_moment *m = &page->marked->mark;
-	const char *part = page_choice_filters(page) ? ", filtered" : "";
-	struct page_moment now = { .wall_ms = s->shown.wall_ms };
-	bool known = page_since_known(page, s);
-	char from[12], to[12], was[SUM_TEXT + 2], is[SUM_TEXT];
-	char state[STATE_TEXT];
-	size_t len = 0;
-
-	state_text(page, v, cols, state);
-	page_moment_text(page, v, m, from);
-	page_moment_text(page, v, &now, to);
-	if (known && cols < PAGE_WIDE_COLS) {
-		base_append(out, cap, &len, "H DIFF%s  %s  ", state, from);
-		counts_text(d, page, v, s, out, cap, &len);
-		base_append(out, cap, &len, "  %s%s", page_diff_view_name(d),
-		    part);
-		return;
-	}
-	base_append(out, cap, &len, "H DIFF%s  mark %s", state, from);
-	if (known) {
-		was_text(page, v, s, was);
-		sum_text(v, s->shown.blocks, s->shown.bytes, is);
-		base_append(out, cap, &len, " -> now %s   %s -> %s blocks   ",
-		    to, was, is);
-		counts_text(d, page, v, s, out, cap, &len);
-	}
-	base_append(out, cap, &len, "   view: %s%s", page_diff_view_name(d),
-	    part);
-}
-
-/* Why what realloc has moved may be one block freed and one new all the same. */
-static void
-moves_notice(const struct page *page, const struct page_view *v, char *out,
-    size_t cap, size_t *len)
-{
-	const struct page_chains *c = page->marked->chains;
-	const char *so = "is one freed and one new. ";
-	char n[32];
-
-	if (page->marked->mark.blocks == 0 || v->look->classic)
-		return;
-	if (v->look->sample != 0) {
-		base_append(out, cap, len, "Of a sample no realloc is "
-		    "followed: its block %s", so);
-	} else if (c == NULL || c->blind) {
-		base_append(out, cap, len, "Some reallocs since the mark were "
-		    "not seen: a block of theirs %s", so);
-	} else if (c->missed > 0) {
-		base_group_digits(n, sizeof n, c->missed);
-		base_append(out, cap, len, "%s reallocs were not followed: "
-		    "a block of theirs %s", n, so);
-	} else if (c->forgot && v->look != v->live) {
-		base_append(out, cap, len, "Of an older picture not all "
-		    "reallocs are known: a block of theirs %s", so);
-	}
-}
-
-/* What has to be known besides, a sentence each. */
-static void
-notices(const struct page_diff *d, const struct page *page,
-    const struct page_view *v, const struct page_since *s, char *out,
-    size_t cap)
-{
-	const struct page_marked *m = page->marked;
-	double more = (double)m->mark.est_bytes - m->old_est_bytes -
-	    (double)s->shown.moved.early_bytes;
-	uint64_t lost = page_lost_for_good(v->look);
-	char n[32], bytes[24];
-	size_t len = 0;
-
-	out[0] = '\0';
-	if (page_moment_is_incomplete(&m->mark, v)) {
-		base_group_digits(n, sizeof n, lost > m->mark.lost ?
-		    lost - m->mark.lost : 0);
-		base_append(out, cap, &len, lost > m->mark.lost ?
-		    "INCOMPLETE: %s records were lost since the mark. " :
-		    "INCOMPLETE: the list was full. ", n);
-	}
-	if (m->uncopied)
-		base_append(out, cap, &len, "Too many blocks at the mark: "
-		    "which are freed is not known. ");
-	else if (page_since_early(page) > 0) {
-		page_diff_count(n, v, (double)page_since_early(page));
-		base_human_bytes(bytes, sizeof bytes, more > 0 ?
-		    (uint64_t)(more + 0.5) : 0);
-		base_append(out, cap, &len, "%s more, %s%s, were freed before "
-		    "the mark was copied: they are in no row. ", n,
-		    page_about(v->look->sample), bytes);
-	}
-	if (d->by_block)
-		moves_notice(page, v, out, cap, &len);
-	if (s->cut)
-		base_append(out, cap, &len, "Too many callers: some are "
-		    "summed as one without a name. ");
-}
-
-static void
-listed_text(const struct page_diff *d, const struct page_view *v,
-    const struct page_since *s, char *out, size_t cap)
-{
-	const struct page_since_found *f = &s->shown;
-	uint64_t left = f->came.all - f->came.n + f->grown.all - f->grown.n +
-	    f->other.all - f->other.n + f->went.all - f->went.n;
-	char n[32], m[32];
-	size_t len = 0;
-
-	page_diff_count(n, v, (double)f->came.all);
-	page_diff_count(m, v, (double)f->went.all);
-	base_append(out, cap, &len, "%s%s%s new, %s freed",
-	    d->of.key != 0 ? d->of_name : "", d->of.key != 0 ? ": " : "",
-	    n, m);
-	base_group_digits(n, sizeof n, f->grown.all);
-	base_group_digits(m, sizeof m, f->other.all);
-	if (f->grown.all > 0)
-		base_append(out, cap, &len, ", %s grown", n);
-	if (f->other.all > 0)
-		base_append(out, cap, &len, ", %s shrunk or moved", m);
-	if (left > 0) {
-		page_diff_count(n, v, (double)left);
-		base_append(out, cap, &len, ", %s of them not listed", n);
-	}
-}
-
-void
-page_diff_head(const struct page_diff *d, const struct page *page,
-    const struct page_view *v, const struct page_since *s, int rows,
-    struct page_picture *pic)
-{
-	char text[768];
-	int max = rows >= 2 * PAGE_DIFF_BAR_ROWS ? 3 :
-	    rows >= PAGE_DIFF_BAR_ROWS ? 2 : 1;
-	struct page_chosen chosen;
-
-	title_text(d, page, v, s, pic->cols, text, sizeof text);
-	picture_wrap(pic, text, max, PAGE_NEW);
-	if (rows < PAGE_DIFF_BAR_ROWS)
-		return;
-	if (page_choice_filters(page)) {
-		page_since_chosen(page, s, &chosen);
-		picture_line(pic);
-		page_choice_put_sums(page, v, &chosen, pic);
-	}
-	notices(d, page, v, s, text, sizeof text);
-	if (text[0] != '\0')
-		picture_wrap(pic, text, max, PAGE_WARN);
-	if (!d->by_block)
-		return;
-	listed_text(d, v, s, text, sizeof text);
-	picture_line(pic);
-	picture_text(pic, text, pic->cols, PICTURE_FREE);
 }

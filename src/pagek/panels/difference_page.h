@@ -1,6 +1,6 @@
 /*
- * difference_page: page H, the difference to the mark, as text and as rows that
- * the cursor moves among.  Rows are groups or blocks.
+ * difference_page: page H, the difference to the mark, as text.  Its rows are
+ * groups or blocks; a cursor moves among them.
  *
  * Example
  *	page_diff_compose(&diff, page, v, 80, 24, &pic);
@@ -12,8 +12,6 @@
 #include "../difference/difference.h"
 #include "../picture/field_table.h"
 
-/* --- page H (difference_page.c) ------------------------------------------------ */
-
 enum page_diff_view {
 	DIFF_ALL,
 	DIFF_NEW,
@@ -22,80 +20,75 @@ enum page_diff_view {
 	DIFF_VIEWS		/* one more than the last */
 };
 
-/* How one looks at the difference; starts as all zeros. */
+/* All zeros at the start. */
 struct page_diff {
 	enum page_diff_view view;
-	unsigned mark_no;	/* of the mark that all else is about ... */
-	unsigned kind;		/* ... and page->group.kind */
+	unsigned mark_no, kind;	/* page->marked->mark_no and page->group.kind of all else */
 	bool by_block;		/* rows are blocks ... */
 	struct page_group_ref of;	/* ... of that group; its key 0: all */
-	char of_name[256];	/* that it had when it was opened; outside text */
-	bool held;		/* the cursor is on a row: of the group ... */
-	uint64_t key;		/* ... or of the block with that number */
+	char of_name[256];	/* its name when it was opened; outside text */
+	bool has_key;		/* the cursor stays on a row: on the group with ... */
+	uint64_t key;		/* ... that key, or the block with that number */
 	size_t selected, top;	/* rows */
 	int window;
 	size_t rows;		/* in the last picture */
-	bool plain;		/* no key bar: a picture for a file, no higher than its rows */
+	bool plain;		/* for a file: no key bar, no higher than its rows */
 };
 
-/* `rows` lines, of a plain one as many at most.  -ENOMEM. */
+/* `rows` lines; at most so many if it is plain.  -ENOMEM. */
 int page_diff_compose(struct page_diff *, struct page *,
     const struct page_view *, int cols, int rows, struct page_picture *);
 void page_diff_move(struct page_diff *, const struct page *, int delta);
-/* The next view of what is shown. */
 void page_diff_next_view(struct page_diff *);
-/* Blocks instead of groups, or the other way round. */
+const char *page_diff_view_name(const struct page_diff *);
+/* The view has that group. */
+bool page_diff_lets(const struct page_diff *, const struct difference_group *);
+/* Blocks instead of groups, or groups instead of blocks. */
 void page_diff_toggle(struct page_diff *);
-/* The groups, when they have become other ones. */
+/* All groups, from the first on: the page groups by another kind. */
 void page_diff_regroup(struct page_diff *);
 /* The blocks of the group under the cursor; false: there is none. */
 bool page_diff_open(struct page_diff *, struct page *,
     const struct page_view *);
-/* Back among the groups; false: one was there. */
+/* From the blocks of a group back to all groups; false: all were shown. */
 bool page_diff_back(struct page_diff *);
-/* The block under the cursor, with whether it is there; false: there is none. */
+/* The block under the cursor, and whether it is live; false: there is none. */
 bool page_diff_block(const struct page_diff *, const struct page *,
     struct blk *, bool *live);
-/* The same with what has become of it; borrowed until the next refresh. */
-const struct page_since_block *page_diff_row(const struct page_diff *,
+/* The same with its change; borrowed until the next refresh. */
+const struct difference_block *page_diff_row(const struct page_diff *,
     const struct page *);
-/* Blocks of the view that the comparison has counted and not kept. */
+/* The last comparison does not have the rows that are wanted. */
+bool page_diff_is_pending(const struct page_diff *, const struct page *,
+    const struct difference *);
+/* Blocks of the view that were counted and not listed. */
 uint64_t page_diff_unlisted(const struct page_diff *,
-    const struct page_since *);
+    const struct difference *);
 /* "new", "grown", "shrunk", "moved", "freed" */
-const char *page_since_change_word(enum page_since_change);
-/* The view has that group. */
-bool page_diff_lets(const struct page_diff *, const struct page_since_group *);
-const char *page_diff_view_name(const struct page_diff *);
+const char *page_diff_change_word(enum difference_change);
 
-/* --- above its rows ---------------------------------------- */
-
-void page_diff_head(const struct page_diff *, const struct page *,
-    const struct page_view *, const struct page_since *, int rows,
-    struct page_picture *);
-
-/* --- its groups (difference_fields.c) ----------------------------------------- */
+/* --- groups (difference_fields.c) ----------------------------------------- */
 
 #define PAGE_DIFF_NAME_MIN 12	/* columns that a name keeps */
-#define PAGE_DIFF_BAR_ROWS 8	/* lower than that, rows are worth more than a key bar */
+#define PAGE_DIFF_BAR_ROWS 8	/* a lower page has rows in place of a key bar */
 
 void page_diff_name(const struct page *, const struct page_view *,
-    const struct page_since *, const struct page_since_group *,
+    const struct difference *, const struct difference_group *,
     struct page_group_words *);
-/* The heading and a row, in the line begun; words is room for the name. */
 struct page_diff_row {
 	const struct page_view *v;
-	const struct page_since *s;
-	const struct page_since_group *g;
+	const struct difference *s;
+	const struct difference_group *g;
 	const struct page_group_words *words;	/* NULL for text */
 	double minutes;		/* since the mark */
 };
 extern const struct field_table page_diff_fields;
 
-void page_diff_heading(const struct page_view *, const struct page_since *,
+/* Both write the line begun; `words` is room for the name. */
+void page_diff_heading(const struct page_view *, const struct difference *,
     struct page_picture *);
 void page_diff_group(const struct page *, const struct page_view *,
-    const struct page_since *, const struct page_since_group *,
+    const struct difference *, const struct difference_group *,
     struct page_group_words *, struct page_picture *);
 /* "1,331", of a sample "~1,331" */
 void page_diff_count(char out[32], const struct page_view *, double n);

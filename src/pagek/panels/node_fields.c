@@ -1,11 +1,8 @@
-/*
- * The fields of nodes, and of the targets that they list when they are asked.
- */
+/* The fields of nodes, and of the targets in their answers. */
 #include <stdio.h>
 #include <string.h>
 
 #include "../layout/layout.h"
-#include "node_fields.h"
 #include "nodes_page.h"
 
 /* --- targets of a node ---------------------------------------------------- */
@@ -17,9 +14,9 @@ FIELD_GET_TEXT(get_target_state, nodes_surveyed_target,
     page_target_state(r->state))
 FIELD_GET(get_estimated, nodes_surveyed_target, n, r->sample != 0, true)
 
-/* A dormant target holds blocks, and no one knows which. */
+/* Nobody has counted the blocks of a dormant target. */
 static bool
-get_held(const void *row, size_t at, struct field_value *v)
+get_counted(const void *row, size_t at, struct field_value *v)
 {
 	const struct nodes_surveyed_target *t = row;
 
@@ -43,8 +40,8 @@ static const struct field targets[] = {
 	{ .key = "state", .kind = FIELD_TEXT, .get = get_target_state },
 	{ .key = "estimated", .kind = FIELD_BOOL, .get = get_estimated },
 	{ .key = "sample_period", .get = field_u64_known, .at = TARGET(sample) },
-	{ .key = "est_blocks", .get = get_held, .at = TARGET(blocks) },
-	{ .key = "est_bytes", .get = get_held, .at = TARGET(bytes) },
+	{ .key = "est_blocks", .get = get_counted, .at = TARGET(blocks) },
+	{ .key = "est_bytes", .get = get_counted, .at = TARGET(bytes) },
 	{ .key = "records_per_second", .get = get_target_rate,
 	    .at = TARGET(rate) },
 	{ .key = "lost", .get = field_u64, .at = TARGET(lost) },
@@ -93,9 +90,9 @@ FIELD_GET_TEXT(get_state, nodes_surveyed, page_how_name(r->how))
 FIELD_GET(get_live, nodes_surveyed, n, r->live, is_counted(r))
 FIELD_GET(get_rate, nodes_surveyed, n, r->rate, is_counted(r) && r->rated)
 
-/* A time, which is not known below 0. */
+/* A negative time is not known. */
 static bool
-get_past(const void *row, size_t at, struct field_value *v)
+get_time(const void *row, size_t at, struct field_value *v)
 {
 	return field_i64(row, at, v) && v->i >= 0;
 }
@@ -218,9 +215,9 @@ static const struct field nodes[] = {
 	    .cell = state_cell } },
 	{ .key = "state_ms", .kind = FIELD_SIGNED, .get = field_i64,
 	    ANSWER(how_ms), .subset = PAGE_NODE_ASKED },
-	{ .key = "seen_ms", .kind = FIELD_SIGNED, .get = get_past,
+	{ .key = "seen_ms", .kind = FIELD_SIGNED, .get = get_time,
 	    ANSWER(seen_ms), .subset = PAGE_NODE_ASKED },
-	{ .key = "round_trip_us", .kind = FIELD_SIGNED, .get = get_past,
+	{ .key = "round_trip_us", .kind = FIELD_SIGNED, .get = get_time,
 	    ANSWER(trip_us), .subset = PAGE_NODE_ASKED },
 	{ .key = "reason", .kind = FIELD_TEXT, .get = field_pointer,
 	    ANSWER(reason), .subset = PAGE_NODE_ASKED,

@@ -1,25 +1,22 @@
-/*
- * Page G as text.
- */
 #include <stdio.h>
 #include <string.h>
 
 #include "../layout/layout.h"
 #include "nodes_page.h"
 
-#define SEEN_MS 15000		/* what was told before that is said to be old */
+#define SEEN_MS 15000		/* an older answer is shown with its age */
 #define TITLE_COL 18		/* of the counts in line 1, if there is room */
 #define WIDE_WORDS 60		/* columns from which line 1 has whole words */
-#define FOOT_ROWS 8		/* from so many on there is a line about the cursor's node ... */
+#define FOOT_ROWS 8		/* from here on there is a line about the cursor's node ... */
 #define TALL_ROWS 16		/* ... and from here on two */
 
 /* --- how a node is -------------------------------------------------------- */
 
 static const struct {
 	const char *name;
-	const char *counted, *briefly;	/* behind a number, in line 1 */
+	const char *counted, *briefly;	/* after a number, in line 1 */
 	enum page_mark mark;
-	bool aged;			/* how long is told */
+	bool aged;			/* shown with its time */
 } hows[NODES_HOWS] = {
 	[NODES_HOW_UP] = { "up", "up", "up", PAGE_PLAIN, true },
 	[NODES_HOW_SLOW] = { "slow", "slow", "slow", PAGE_WARN, true },
@@ -77,7 +74,7 @@ page_how_text(const struct nodes_surveyed *r, char out[PAGE_HOW_TEXT])
 
 /* --- cells ---------------------------------------------------------------- */
 
-/* A line of the page: a node, or of one that is open a target. */
+/* A line of the page: a node, or a target of an open node. */
 struct entry {
 	const struct nodes_surveyed *row;
 	const struct nodes_surveyed_target *target;	/* NULL: the node */
@@ -226,7 +223,7 @@ put_how(const struct entry *l, int width, struct page_picture *pic)
 	    hows[l->row->how].mark);
 }
 
-/* Where it is, or why nothing comes from there. */
+/* Where the node is, or why it does not answer. */
 static void
 put_where(const struct entry *l, int width, struct page_picture *pic)
 {
@@ -238,8 +235,8 @@ put_where(const struct entry *l, int width, struct page_picture *pic)
 /* --- columns -------------------------------------------------------------- */
 
 /*
- * Which columns there are from which width on, the widest first; each is the
- * last one's end and a blank away.  Width 0: what is left.
+ * The columns from each width on, the widest first, with a blank between them.
+ * Width 0: the rest of the line.
  */
 static const struct layout {
 	int cols;
@@ -291,7 +288,7 @@ static const struct layout {
 	    { "STATE", 0, false, put_how } } },
 };
 
-/* The narrow ones have no column for it: a target's name stands for the node's. */
+/* Without a column for targets, their names stand in that of nodes. */
 static bool
 has_targets(const struct layout *l)
 {
@@ -341,7 +338,8 @@ put_line(const struct layout *lay, const struct entry *l, bool cursor,
 	char name[160];
 
 	picture_line(pic);
-	picture_put(pic, cursor ? ">" : l->target == NULL && l->open ? "-" : " ");
+	picture_put(pic, cursor ? ">" :
+	    l->target == NULL && l->open ? "-" : " ");
 	for (size_t i = 0; i < BASE_NELEM(lay->col) &&
 	    lay->col[i].title != NULL; i++) {
 		picture_put(pic, " ");
@@ -388,7 +386,7 @@ count_lines(const struct page_nodes *p, const struct nodes_surveyed *const *row,
 	return lines;
 }
 
-/* Line `at`, which there is. */
+/* Line `at`, which must exist. */
 static struct entry
 line_at(const struct page_nodes *p, const struct nodes_surveyed *const *row,
     size_t at)
@@ -404,7 +402,7 @@ line_at(const struct page_nodes *p, const struct nodes_surveyed *const *row,
 }
 
 static void
-hold_row(struct page_nodes *p, const struct entry *l, size_t at)
+note_row(struct page_nodes *p, const struct entry *l, size_t at)
 {
 	memcpy(p->at, l->row->word, sizeof p->at);
 	snprintf(p->target, sizeof p->target, "%s", l->target != NULL ?
@@ -413,8 +411,8 @@ hold_row(struct page_nodes *p, const struct entry *l, size_t at)
 }
 
 /*
- * The line of what the cursor is on: a target that has gone leaves it on its
- * node, a node that has gone on the line where it was.
+ * The cursor's line.  If its target is gone it is on the node, if its node is
+ * gone on the line where it was.
  */
 static size_t
 find_line(const struct page_nodes *p, const struct nodes_surveyed *const *row,
@@ -456,7 +454,7 @@ page_nodes_move(struct page_nodes *p, const struct nodes_surveyed *const *row,
 	if (all == 0)
 		return;
 	l = line_at(p, row, (size_t)at);
-	hold_row(p, &l, (size_t)at);
+	note_row(p, &l, (size_t)at);
 }
 
 const struct nodes_surveyed *
@@ -518,19 +516,19 @@ page_nodes_fold(struct page_nodes *p, const struct nodes_surveyed *const *row,
     size_t n)
 {
 	const struct nodes_surveyed *r = page_nodes_row(p, row, n);
-	size_t i, kept = 0, was = p->nopen;
+	size_t i, n_open = 0, was = p->nopen;
 
 	if (r == NULL)
 		return false;
 	for (i = 0; i < was; i++)
 		if (strcmp(p->open[i], r->word) != 0)
-			memmove(p->open[kept++], p->open[i],
+			memmove(p->open[n_open++], p->open[i],
 			    sizeof p->open[0]);
-	p->nopen = kept;
-	/* From one of them to where they were. */
+	p->nopen = n_open;
+	/* The cursor moves from a target to its node. */
 	memcpy(p->at, r->word, sizeof p->at);
 	p->target[0] = '\0';
-	return kept < was;
+	return n_open < was;
 }
 
 void
@@ -547,7 +545,6 @@ static void
 put_title(const struct nodes_surveyed *const *row, size_t n,
     struct page_picture *pic)
 {
-	/* What is well first, what needs somebody next. */
 	static const enum nodes_how order[] = { NODES_HOW_UP, NODES_HOW_SLOW,
 		NODES_HOW_NO_NODE, NODES_HOW_UNREACHABLE, NODES_HOW_DENIED,
 		NODES_HOW_VERSION, NODES_HOW_ASKED, NODES_HOW_WAITING };
@@ -572,13 +569,13 @@ put_title(const struct nodes_surveyed *const *row, size_t n,
 	picture_text(pic, text, pic->cols - picture_col(pic), PICTURE_FREE);
 }
 
-/* All about the cursor's node that its row has no room for. */
+/* The parts of the cursor's node that its row has no room for. */
 static void
 about_text(const struct nodes_surveyed *r, char *text, size_t cap)
 {
 	size_t len = 0;
 
-	/* The sentence says where as well, if that matters. */
+	/* A reason names the place if that matters. */
 	if (r->reason[0] != '\0')
 		base_append(text, cap, &len, "%s %s: %s", r->word, r->name,
 		    r->reason);
@@ -610,7 +607,7 @@ put_about(const struct nodes_surveyed *r, int lines, struct page_picture *pic)
 		picture_line(pic);
 }
 
-/* As many as fit, the first ones and the last. */
+/* As many keys as fit. */
 static void
 put_bar(struct page_picture *pic)
 {

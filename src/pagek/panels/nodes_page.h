@@ -1,12 +1,10 @@
 /*
- * nodes_page: page G, the nodes of the table, as text and as rows that one
- * moves among; without curses and without a survey of its own: it is given the
- * rows.  app.h knows when it is shown.
+ * nodes_page: page G, the nodes of the table, as text, and the fields of a node
+ * in every format (node_fields.c).  The caller surveys the nodes.
  *
  * Vocabulary
  *	row	a node as the survey has it (nodes.h).
- *	line	of the page: a node, or one of the targets of a node that is
- *		open.
+ *	line	of the page: a node, or a target of an open node.
  *
  * Example
  *	rows = nodes_survey_look(survey, &n);
@@ -18,32 +16,30 @@
 #ifndef PAGEK_NODES_PAGE_H
 #define PAGEK_NODES_PAGE_H
 
-#include "detail.h"
+#include "../page/page.h"
+#include "../picture/field_table.h"
+#include "../picture/picture.h"
 
-#define PAGE_NODES_OPEN 64	/* nodes whose targets are shown at a time */
+#define PAGE_NODES_OPEN 64	/* nodes that can be open at a time */
 #define PAGE_NODES_WORD 160	/* a TARGET: "0590/ALLOCLOG.acqd.4711" */
 
 struct page_nodes {
-	char at[8];		/* word of the row under the cursor; "" the first one */
-	char target[128];	/* and the stream there; "" the node */
-	size_t line;		/* where that was */
+	char at[8];		/* word of the cursor's row; "" the first one */
+	char target[128];	/* the stream under the cursor; "" the node */
+	size_t line;		/* the cursor's, in the last picture */
 	char open[PAGE_NODES_OPEN][8];
 	size_t nopen;
 	struct page_scroll scroll;
 };
 
-/* With the cursor on the node of that number, if it is there. */
+/* Puts the cursor on the node of that number, if it is there. */
 void page_nodes_begin(struct page_nodes *, uint16_t number);
 
-/*
- * The whole page; rows 0: as text, with all lines and neither cursor nor key
- * bar.  -ENOMEM.
- */
+/* rows 0: as text, with all lines, without cursor and key bar.  -ENOMEM. */
 int page_nodes_compose(struct page_nodes *,
     const struct nodes_surveyed *const *row, size_t n,
     const struct page_opts *, int cols, int rows, struct page_picture *);
 
-/* The cursor by so many lines. */
 void page_nodes_move(struct page_nodes *,
     const struct nodes_surveyed *const *row, size_t n, int delta);
 
@@ -51,14 +47,14 @@ void page_nodes_move(struct page_nodes *,
 const struct nodes_surveyed *page_nodes_row(struct page_nodes *,
     const struct nodes_surveyed *const *row, size_t n);
 
-/* What is under the cursor, as a TARGET; false: there is nothing. */
+/* The node or target under the cursor as a TARGET; false: there is none. */
 bool page_nodes_word(struct page_nodes *,
     const struct nodes_surveyed *const *row, size_t n,
     char out[PAGE_NODES_WORD]);
 
 /*
- * Shows the targets of the node under the cursor, or shows them no longer.
- * False: there are none, or as many are open as can be.
+ * Opens the node under the cursor, or closes it.  False: it has no targets, or
+ * no more nodes can be open.
  */
 bool page_nodes_unfold(struct page_nodes *,
     const struct nodes_surveyed *const *row, size_t n);
@@ -68,11 +64,32 @@ void page_nodes_unfold_all(struct page_nodes *,
     const struct nodes_surveyed *const *row, size_t n);
 
 #define PAGE_HOW_TEXT 32
-/* "slow 900ms"; 17 columns, or with when it was last seen a few more. */
+/* "slow 900ms"; 17 columns, a few more with the time when it was last seen. */
 void page_how_text(const struct nodes_surveyed *, char out[PAGE_HOW_TEXT]);
-/* "unreachable": the first word of that. */
+/* Its first word: "unreachable". */
 const char *page_how_name(enum nodes_how);
-/* It answers, and what was counted is so. */
+/* It answers, so that its counts are right. */
 bool page_how_answers(enum nodes_how);
+
+/* --- fields (node_fields.c) ------------------------------------------------ */
+
+/* Subsets of page_node_fields. */
+enum {
+	PAGE_NODE_LISTED = 1 << 0,	/* as in its file */
+	PAGE_NODE_ASKED = 1 << 1,	/* with its answer */
+};
+
+struct page_node_row {
+	const struct nodes_entry *entry;	/* NULL: not in the table */
+	const char *file;			/* the entry's */
+	const struct nodes_surveyed *asked;	/* NULL: not asked */
+	char where[272];
+};
+
+extern const struct field_table page_node_fields;
+
+/* Borrows all; entry or answer may be NULL. */
+void page_node_row(struct page_node_row *, const struct nodes_table *,
+    const struct nodes_entry *, const struct nodes_surveyed *);
 
 #endif

@@ -1,15 +1,14 @@
 /*
- * panels: what is shown over page K or in its place, as text: without curses,
+ * panels: what is shown over page K or in its place, as text, without curses
  * and without keys.
  *
  * Vocabulary
  *	page G	the nodes of the table (nodes_page.h).
  *	page H	the difference to the mark (difference_page.h).
- *	detail	all that is known of one block (detail.h), and one function with
- *		its callers and callees.
- *	diagnostics	all counters (diagnostics.h), and where the time of a
- *		cycle goes (cycle_costs.h).
- *	targets	the targets of a node, to go to one (below).
+ *	detail	all that is known of one block, and the callers and callees of a
+ *		function (detail.h).
+ *	diagnostics	all counters, and the costs of a cycle (diagnostics.h).
+ *	targets	the targets of a node, to choose one (below).
  *
  * Example
  *	picture_begin(pic, cols, ascii);
@@ -21,7 +20,7 @@
 
 #include "../page/view.h"
 
-/* A title line with its keys, then a line each; whole columns, as many as fit. */
+/* A title with its keys, then a line each; as many whole columns as fit. */
 void page_targets_put(const struct nodes_target *, size_t n, size_t selected,
     struct page_picture *);
 

@@ -1,4 +1,3 @@
-/* The targets of a node as a list. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +26,6 @@ put_name(const struct nodes_target *t, int width, struct page_picture *pic)
 	picture_text(pic, t->comm, width, PICTURE_LEFT);
 }
 
-/* Of a sample it is an estimate. */
 static void
 put_number(const struct nodes_target *t, const char *digits, int width,
     struct page_picture *pic)
@@ -67,7 +65,7 @@ put_state(const struct nodes_target *t, int width, struct page_picture *pic)
 	picture_printf(pic, "%-*s", width, state != NULL ? state : "?");
 }
 
-/* As they stand; the lowest ranks have room first, and the name what is left. */
+/* From left to right.  The lowest ranks get room first, the name the rest too. */
 static const struct column {
 	const char *title;
 	int width, rank;
@@ -84,9 +82,9 @@ static const struct column {
 
 #define NCOLUMNS BASE_NELEM(columns)
 
-/* Widths with the blank before each; 0: no room. */
+/* Widths, with the blank before each; 0: no room. */
 static void
-plan(int cols, int width[NCOLUMNS])
+plan_columns(int cols, int width[NCOLUMNS])
 {
 	int left = cols, need, rank;
 	size_t i, name = 0;
@@ -147,7 +145,7 @@ page_targets_put(const struct nodes_target *targets, size_t n,
 	int width[NCOLUMNS];
 	size_t i;
 
-	plan(pic->cols, width);
+	plan_columns(pic->cols, width);
 	put_title(width, pic);
 	for (i = 0; i < n; i++) {
 		put_target(&targets[i], width, pic);

@@ -185,6 +185,16 @@ bool field_value(const struct field *, const void *row, struct field_value *);
 		snprintf(out, FIELD_CELL, __VA_ARGS__); \
 	}
 
+/* A cell that a statement writes into `pic`, `width` columns wide. */
+#define FIELD_PUT(name, type, statement) \
+	static void \
+	name(const void *row, int width, struct page_picture *pic) \
+	{ \
+		const struct type *r = row; \
+		\
+		statement; \
+	}
+
 /*
  * Getters of members at that offset: numbers, a bool, numbers and times that are
  * unknown if 0, texts that are unknown if NULL or "".

@@ -7,8 +7,7 @@
 
 #include "../../documents/documents.h"
 #include "../../history/history.h"
-#include "../../layout/block_fields.h"
-#include "../../layout/group_fields.h"
+#include "../../layout/fields.h"
 #include "../../layout/layout.h"
 #include "../../picture/picture.h"
 #include "../../blocks/choice.h"

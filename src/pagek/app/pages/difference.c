@@ -6,7 +6,6 @@
 #include "../../cli/cli.h"
 #include "../../cli/pump.h"
 #include "../../difference/difference.h"
-#include "../../difference/marks.h"
 #include "../../history/history.h"
 #include "../../panels/difference_page.h"
 #include "../../rows/rows.h"
@@ -193,7 +192,7 @@ text_begin(struct batch *b)
 	if (m.err < 0)
 		return m.err == -ENOENT ? -EAGAIN : m.err;
 	page_view_shown(&v, b->page, b->session);
-	return page_since_take(b->page, &v);
+	return difference_compare(b->page, &v);
 }
 
 /* Compares, and waits for names. */
@@ -201,25 +200,25 @@ static int
 take_difference(struct batch *b)
 {
 	struct page *page = b->page;
-	struct page_since *since;
+	struct difference *s;
 	struct page_view v;
 	size_t lacking = 0;
 	int r;
 
 	page_view_shown(&v, page, b->session);
-	r = page_since_take(page, &v);
-	since = page_since_get(page);
-	if (r < 0 || since == NULL)
+	r = difference_compare(page, &v);
+	s = difference_ensure(page);
+	if (r < 0 || s == NULL)
 		return r;
-	r = batch_await_names(b->loop, b->session, since->profile,
+	r = batch_await_names(b->loop, b->session, s->profile,
 	    batch_names_ms(b), &lacking);
 	if (r < 0)
 		return r == -ESTALE ? 0 : r;
 	if (b->once)
 		batch_report_names(b->o, b->session, lacking,
-		    profile_callers(since->profile));
+		    profile_callers(s->profile));
 	page_view_shown(&v, page, b->session);
-	return page_since_name(page, &v);
+	return difference_update_names(page, &v);
 }
 
 static int

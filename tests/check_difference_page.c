@@ -5,29 +5,29 @@
 #include "../src/pagek/history/history.h"
 #include "../src/pagek/panels/difference_page.h"
 #include "../src/pagek/rows/rows.h"
-#include "since_rig.h"
+#include "difference_rig.h"
 
 /* --- blocks --------------------------------------------------------------- */
 
 static void
-assert_blocks(const struct page_since *s, bool (*in)(unsigned, uint64_t),
+assert_blocks(const struct difference *s, bool (*in)(unsigned, uint64_t),
     uint64_t of)
 {
 	struct sums want = naive_sums(in, of);
 	size_t i;
 	unsigned at;
 
-	ck_assert_double_eq((double)s->shown.came.n, want.came);
-	ck_assert_double_eq((double)s->shown.went.n, want.went);
-	for (i = 0; i < s->shown.came.n; i++) {
-		const struct blk *b = &s->shown.came.blk[i].blk;
+	ck_assert_double_eq((double)s->shown.new.n, want.came);
+	ck_assert_double_eq((double)s->shown.freed.n, want.went);
+	for (i = 0; i < s->shown.new.n; i++) {
+		const struct blk *b = &s->shown.new.blk[i].blk;
 
 		at = (unsigned)((b->addr - addr_of(0)) / 0x100);
 		ck_assert(in(at, of) && place[at].live &&
 		    place[at].seq == b->seq);
 	}
-	for (i = 0; i < s->shown.went.n; i++) {
-		const struct blk *b = &s->shown.went.blk[i].blk;
+	for (i = 0; i < s->shown.freed.n; i++) {
+		const struct blk *b = &s->shown.freed.blk[i].blk;
 
 		at = (unsigned)((b->addr - addr_of(0)) / 0x100);
 		ck_assert(in(at, of) && marked_place[at].live &&
@@ -55,7 +55,7 @@ END_TEST
 
 START_TEST(enter_lists_the_blocks_of_the_group)
 {
-	struct page_since *s;
+	struct difference *s;
 	uint64_t caller;
 	struct blk b;
 	bool live;
@@ -66,7 +66,7 @@ START_TEST(enter_lists_the_blocks_of_the_group)
 	live_on(700);
 	s = settle();
 	page_diff_move(&diff, &page, 1);
-	caller = page_since_row(s, 1)->caller;
+	caller = difference_group(s, 1)->caller;
 	ck_assert(page_diff_open(&diff, &page, &scene.view));
 	assert_blocks(settle(), has_caller, caller);
 	ck_assert(page_diff_block(&diff, &page, &b, &live));
@@ -82,7 +82,7 @@ END_TEST
 
 START_TEST(views_show_what_they_say)
 {
-	struct page_since *s;
+	struct difference *s;
 	size_t all, i;
 
 	page_set_group(&page, page_group_kind_called("site"));
@@ -113,13 +113,13 @@ START_TEST(views_show_what_they_say)
 	page_diff_next_view(&diff);
 	settle();
 	ck_assert_uint_eq(diff.rows, 2);
-	ck_assert_uint_eq(s->shown.came.n, 2);
+	ck_assert_uint_eq(s->shown.new.n, 2);
 }
 END_TEST
 
 START_TEST(cursor_stays_on_its_group_while_others_pass_it)
 {
-	struct page_since *s;
+	struct difference *s;
 	uint64_t key;
 	unsigned i;
 
@@ -129,18 +129,18 @@ START_TEST(cursor_stays_on_its_group_while_others_pass_it)
 		put(i, 1000 - i);
 	s = settle();
 	page_diff_move(&diff, &page, 1);
-	key = page_since_row(s, 1)->key;
+	key = difference_group(s, 1)->key;
 	for (i = 0; i < 5; i++)
 		put(100 + 5 * i + 4, 2000);
 	s = settle();
 	ck_assert_uint_eq(diff.selected, 2);
-	ck_assert_uint_eq(page_since_row(s, 2)->key, key);
+	ck_assert_uint_eq(difference_group(s, 2)->key, key);
 }
 END_TEST
 
 START_TEST(an_open_group_stays_open_when_its_names_come)
 {
-	struct page_since *s;
+	struct difference *s;
 	uint64_t key;
 
 	scene_late = ~0u;
@@ -148,14 +148,14 @@ START_TEST(an_open_group_stays_open_when_its_names_come)
 	put(0, 100);
 	put(2, 100);
 	s = settle();
-	key = s->group[0].key;
-	ck_assert_uint_eq(s->group[0].caller, caller_of(0));
+	key = s->groups.row[0].key;
+	ck_assert_uint_eq(s->groups.row[0].caller, caller_of(0));
 	ck_assert(page_diff_open(&diff, &page, &scene.view));
 	s = settle();
-	ck_assert_uint_eq(s->shown.came.n, 1);
+	ck_assert_uint_eq(s->shown.new.n, 1);
 	names_come();
 	ck_assert_uint_ne(diff.of.key, key);
-	ck_assert_uint_eq(s->shown.came.n, 1);
+	ck_assert_uint_eq(s->shown.new.n, 1);
 	ck_assert(!shows("comparing"));
 }
 END_TEST
@@ -163,7 +163,7 @@ END_TEST
 /* Whose group it is was not known when the list was looked through. */
 START_TEST(a_new_callers_blocks_are_listed_at_once)
 {
-	struct page_since *s;
+	struct difference *s;
 
 	page_set_group(&page, page_group_kind_called("thread"));
 	mark();
@@ -171,13 +171,13 @@ START_TEST(a_new_callers_blocks_are_listed_at_once)
 	settle();
 	ck_assert(page_diff_open(&diff, &page, &scene.view));
 	s = settle();
-	ck_assert_uint_eq(s->shown.came.n, 1);
+	ck_assert_uint_eq(s->shown.new.n, 1);
 	put(1, 100);
 	later();
 	look(124, 24);
 	for (int i = 0; i < 3; i++)
 		look(124, 24);
-	ck_assert_uint_eq(s->shown.came.n, 2);
+	ck_assert_uint_eq(s->shown.new.n, 2);
 }
 END_TEST
 
@@ -190,7 +190,7 @@ START_TEST(another_mark_begins_anew)
 	ck_assert(page_diff_open(&diff, &page, &scene.view));
 	settle();
 	mark();
-	ck_assert_double_eq(settle()->shown.total.came, 0);
+	ck_assert_double_eq(settle()->shown.total.new.blocks, 0);
 	ck_assert(!diff.by_block && diff.of.key == 0);
 	ck_assert(shows("0 new  0 freed"));
 }
@@ -266,7 +266,7 @@ START_TEST(what_does_not_go_on_is_said_in_line_1)
 	scene.look.state = NODES_LIVE;
 	scene_refresh(&scene);
 	pause_now();
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	look(cols, 24);
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "PAUSED"));
 }
@@ -299,12 +299,12 @@ START_TEST(page_h_fits_any_terminal)
 END_TEST
 
 Suite *
-since_page_suite(void)
+difference_page_suite(void)
 {
-	Suite *s = suite_create("since_page");
+	Suite *s = suite_create("difference_page");
 	TCase *tc = tcase_create("page H");
 
-	tcase_add_checked_fixture(tc, setup_since, teardown);
+	tcase_add_checked_fixture(tc, setup_difference, teardown);
 	tcase_add_test(tc, blocks_are_those_that_came_and_those_that_went);
 	tcase_add_test(tc, enter_lists_the_blocks_of_the_group);
 	tcase_add_test(tc, views_show_what_they_say);

@@ -2,8 +2,8 @@
  * since: a difference to a mark on page H, and the sums of it by a test's own
  * copy of the list.  Shared by the tests of the comparison and of the page.
  */
-#ifndef TESTS_SINCE_RIG_H
-#define TESTS_SINCE_RIG_H
+#ifndef TESTS_DIFFERENCE_RIG_H
+#define TESTS_DIFFERENCE_RIG_H
 
 #include "../src/pagek/panels/difference_page.h"
 #include "../src/pagek/difference/difference.h"
@@ -13,7 +13,7 @@
 static struct page_diff diff;
 
 static inline void
-setup_since(void)
+setup_difference(void)
 {
 	setup_naive();
 	diff = (struct page_diff){ 0 };
@@ -30,17 +30,17 @@ look(int cols, int rows)
 }
 
 /* As often as it takes for all of it to be there. */
-static inline struct page_since *
+static inline struct difference *
 settle(void)
 {
-	struct page_since *s;
+	struct difference *s;
 	int i;
 
 	for (i = 0; i < 100; i++) {
 		later();
 		look(124, 24);
-		s = page_since_get(&page);
-		if (i > 1 && s->step == SINCE_IDLE && s->taken)
+		s = difference_ensure(&page);
+		if (i > 1 && s->step == COMPARE_IDLE && s->known)
 			return s;
 	}
 	ck_abort_msg("no end of comparing");
@@ -102,20 +102,20 @@ has_caller(unsigned at, uint64_t of)
 }
 
 static inline void
-assert_sums(const struct page_since_sum *is, struct sums want)
+assert_sums(const struct difference_sum *is, struct sums want)
 {
-	ck_assert_double_eq(is->came, want.came);
-	ck_assert_double_eq(is->came_bytes, want.came_bytes);
-	ck_assert_double_eq(is->went, want.went);
-	ck_assert_double_eq(is->went_bytes, want.went_bytes);
-	ck_assert_uint_eq(is->came_listed, want.came);
-	ck_assert_uint_eq(is->came_listed_bytes, want.came_bytes);
-	ck_assert_uint_eq(is->went_listed, want.went);
-	ck_assert_uint_eq(is->went_listed_bytes, want.went_bytes);
+	ck_assert_double_eq(is->new.blocks, want.came);
+	ck_assert_double_eq(is->new.bytes, want.came_bytes);
+	ck_assert_double_eq(is->freed.blocks, want.went);
+	ck_assert_double_eq(is->freed.bytes, want.went_bytes);
+	ck_assert_uint_eq(is->new.listed, want.came);
+	ck_assert_uint_eq(is->new.listed_bytes, want.came_bytes);
+	ck_assert_uint_eq(is->freed.listed, want.went);
+	ck_assert_uint_eq(is->freed.listed_bytes, want.went_bytes);
 }
 
 /* More than one portion of a comparison. */
-#define SINCE_MANY 150000u
+#define MANY_BLOCKS 150000u
 
 static inline uint64_t
 many_addr(unsigned i)
@@ -126,7 +126,7 @@ many_addr(unsigned i)
 static inline void
 mark_many(void)
 {
-	for (unsigned i = 0; i < SINCE_MANY; i++)
+	for (unsigned i = 0; i < MANY_BLOCKS; i++)
 		scene_alloc(&scene, many_addr(i), 32, TYPE_MALLOC, 1,
 		    rec_site_caller(1 + i % 5), scene.look.now_ms);
 	later();

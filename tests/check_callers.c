@@ -4,12 +4,12 @@
 #include "detail_rig.h"
 #include "golden.h"
 
-static struct page_kin kin;
+static struct page_callers callers;
 
 static void
-look_kin(int cols, int rows)
+look_callers(int cols, int rows)
 {
-	ck_assert_int_eq(page_kin_compose(&kin, &page, &scene.view, cols,
+	ck_assert_int_eq(page_callers_compose(&callers, &page, &scene.view, cols,
 	    rows, &pic), 0);
 	assert_fits(cols, 0);
 	ck_assert_int_le(pic.rows, rows > 2 ? rows : 2);
@@ -17,14 +17,14 @@ look_kin(int cols, int rows)
 
 /* Of the call so many lines down the stack of the site. */
 static void
-open_kin(unsigned site, int at)
+open_callers(unsigned site, int at)
 {
 	struct page_call c;
 
 	open_site(site);
 	page_detail_move(&detail, &scene.view, at);
 	ck_assert(page_detail_call(&detail, &scene.view, &c));
-	page_kin_open(&kin, detail.blk.caller, &c);
+	page_callers_open(&callers, detail.blk.caller, &c);
 }
 
 static int
@@ -40,18 +40,18 @@ line_with(const char *text)
 
 START_TEST(picture_of_kin_is_golden)
 {
-	open_kin(2, 2);
-	look_kin(100, 22);
-	assert_golden(&pic, "kin-100");
-	look_kin(40, 8);
-	assert_golden(&pic, "kin-40");
+	open_callers(2, 2);
+	look_callers(100, 22);
+	assert_golden(&pic, "callers-100");
+	look_callers(40, 8);
+	assert_golden(&pic, "callers-40");
 }
 END_TEST
 
-START_TEST(kin_are_callers_above_and_callees_below)
+START_TEST(callers_stand_above_and_callees_below)
 {
-	open_kin(2, 2);
-	look_kin(100, 22);
+	open_callers(2, 2);
+	look_callers(100, 22);
 	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
 	ck_assert_int_lt(line_with("callers"), line_with("main"));
 	ck_assert_int_lt(line_with("main"), line_with("callees"));
@@ -65,22 +65,22 @@ END_TEST
 
 START_TEST(one_goes_from_kin_to_kin_and_back)
 {
-	open_kin(2, 2);
-	look_kin(100, 22);
-	page_kin_move(&kin, 3);
-	ck_assert(page_kin_go(&kin, &scene.view));
-	look_kin(100, 22);
+	open_callers(2, 2);
+	look_callers(100, 22);
+	page_callers_move(&callers, 3);
+	ck_assert(page_callers_go(&callers, &scene.view));
+	look_callers(100, 22);
 	ck_assert(strstr(pic.line[2].text, "createObject") != NULL ||
 	    strstr(pic.line[2].text, "dictAdd") != NULL);
-	ck_assert(page_kin_go(&kin, &scene.view));
-	look_kin(100, 22);
+	ck_assert(page_callers_go(&callers, &scene.view));
+	look_callers(100, 22);
 	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
-	ck_assert(page_kin_back(&kin));
-	ck_assert(page_kin_back(&kin));
-	look_kin(100, 22);
+	ck_assert(page_callers_back(&callers));
+	ck_assert(page_callers_back(&callers));
+	look_callers(100, 22);
 	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
-	ck_assert_int_eq(kin.step[0].selected, 3);
-	ck_assert(!page_kin_back(&kin));
+	ck_assert_int_eq(callers.step[0].selected, 3);
+	ck_assert(!page_callers_back(&callers));
 }
 END_TEST
 
@@ -88,25 +88,25 @@ START_TEST(who_walks_in_circles_is_not_stopped)
 {
 	int i, back = 0;
 
-	open_kin(2, 2);
-	for (i = 0; i < 5 * PAGE_KIN_DEPTH; i++) {
-		look_kin(100, 22);
-		page_kin_move(&kin, 1);
-		if (!page_kin_go(&kin, &scene.view))
+	open_callers(2, 2);
+	for (i = 0; i < 5 * PAGE_CALLERS_DEPTH; i++) {
+		look_callers(100, 22);
+		page_callers_move(&callers, 1);
+		if (!page_callers_go(&callers, &scene.view))
 			break;
 	}
-	while (page_kin_back(&kin)) {
-		look_kin(100, 22);
+	while (page_callers_back(&callers)) {
+		look_callers(100, 22);
 		back++;
 	}
-	ck_assert_int_le(back, PAGE_KIN_DEPTH - 1);
+	ck_assert_int_le(back, PAGE_CALLERS_DEPTH - 1);
 }
 END_TEST
 
 START_TEST(wrapper_has_kin_too)
 {
-	open_kin(2, 0);
-	look_kin(100, 22);
+	open_callers(2, 0);
+	look_callers(100, 22);
 	ck_assert(strstr(pic.line[2].text, "zmalloc") != NULL);
 	ck_assert_int_lt(line_with("callers"), line_with("dictAdd"));
 	ck_assert_int_eq(strcmp(pic.line[pic.rows - 1].text, "  none"), 0);
@@ -117,29 +117,29 @@ START_TEST(function_of_which_nothing_lives_has_no_kin)
 {
 	unsigned i;
 
-	open_kin(2, 1);
+	open_callers(2, 1);
 	for (i = 1; i < 40; i += 5)
 		scene_free(&scene, UINT64_C(0x7f3c04001040) + i * 0x1000);
 	later();
-	look_kin(100, 22);
+	look_callers(100, 22);
 	ck_assert(shows("dictAdd"));
-	ck_assert(!page_kin_go(&kin, &scene.view));
+	ck_assert(!page_callers_go(&callers, &scene.view));
 }
 END_TEST
 
 START_TEST(cursor_stays_on_its_kin)
 {
-	open_kin(2, 2);
-	look_kin(100, 22);
+	open_callers(2, 2);
+	look_callers(100, 22);
 	while (!marked(line_with("dictAdd"), PAGE_CURSOR)) {
-		ck_assert_int_lt(kin.step[0].selected, 9);
-		page_kin_move(&kin, 1);
-		look_kin(100, 22);
+		ck_assert_int_lt(callers.step[0].selected, 9);
+		page_callers_move(&callers, 1);
+		look_callers(100, 22);
 	}
 	scene_alloc(&scene, 0x1000, 1 << 20, TYPE_MALLOC, 1,
 	    rec_site_caller(1), scene.look.now_ms);
 	later();
-	look_kin(100, 22);
+	look_callers(100, 22);
 	ck_assert(marked(line_with("dictAdd"), PAGE_CURSOR));
 }
 END_TEST
@@ -147,26 +147,26 @@ END_TEST
 START_TEST(kin_of_a_name_that_comes_late_are_its_own)
 {
 	scene_late = 1u << SCENE_F_COMMAND;
-	open_kin(2, 2);
-	look_kin(100, 22);
+	open_callers(2, 2);
+	look_callers(100, 22);
 	ck_assert(shows("0x55d0c2a01300"));
 	scene_late = 0;
 	later();
-	look_kin(100, 22);
+	look_callers(100, 22);
 	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
 	ck_assert(shows("dictAdd"));
 }
 END_TEST
 
 Suite *
-kin_suite(void)
+callers_suite(void)
 {
-	Suite *s = suite_create("kin");
-	TCase *related = tcase_create("kin");
+	Suite *s = suite_create("callers");
+	TCase *related = tcase_create("callers");
 
 	tcase_add_checked_fixture(related, setup_detail, teardown_detail);
 	tcase_add_test(related, picture_of_kin_is_golden);
-	tcase_add_test(related, kin_are_callers_above_and_callees_below);
+	tcase_add_test(related, callers_stand_above_and_callees_below);
 	tcase_add_test(related, one_goes_from_kin_to_kin_and_back);
 	tcase_add_test(related, who_walks_in_circles_is_not_stopped);
 	tcase_add_test(related, wrapper_has_kin_too);

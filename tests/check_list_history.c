@@ -3,7 +3,7 @@
  * was made at that moment.
  */
 #include "../src/pagek/history/history.h"
-#include "past_rig.h"
+#include "history_rig.h"
 
 START_TEST(each_step_is_the_list_as_it_was)
 {
@@ -20,7 +20,7 @@ START_TEST(each_step_is_the_list_as_it_was)
 	scene.look.as_of = scene.look.total_records;
 	scene_refresh(&scene);
 	pause_now();
-	ck_assert_uint_eq(page_past_states(page.past), copies);
+	ck_assert_uint_eq(page_history_count(page.history), copies);
 	for (i = copies; i-- > 0;) {
 		ck_assert_int_eq(step(true), 0);
 		assert_is(&copy[i]);
@@ -57,11 +57,11 @@ START_TEST(past_begins_where_nothing_was_forgotten)
 	note_and_copy(1000);
 	churn(3000);
 	note_and_copy(1000);
-	ck_assert_uint_eq(page_past_states(page.past), 2);
+	ck_assert_uint_eq(page_history_count(page.history), 2);
 	churn(60000);
 	first = copies;
 	note_and_copy(1000);
-	ck_assert_uint_eq(page_past_states(page.past), 1);
+	ck_assert_uint_eq(page_history_count(page.history), 1);
 	churn(1000);
 	note_and_copy(1000);
 	churn(10);
@@ -86,7 +86,7 @@ START_TEST(list_that_remembers_nothing_has_no_past)
 	note_and_copy(1000);
 	churn(3000);
 	note_and_copy(1000);
-	ck_assert_uint_eq(page_past_states(page.past), 1);
+	ck_assert_uint_eq(page_history_count(page.history), 1);
 }
 END_TEST
 
@@ -94,12 +94,12 @@ START_TEST(list_that_is_not_whole_has_no_past)
 {
 	churn(100);
 	note_and_copy(1000);
-	ck_assert_uint_eq(page_past_states(page.past), 1);
+	ck_assert_uint_eq(page_history_count(page.history), 1);
 	scene.look.settled = _i != 0;
 	scene.look.window = _i == 1;
 	scene.look.behind = _i == 2;
 	note(1000);
-	ck_assert_uint_eq(page_past_states(page.past), 0);
+	ck_assert_uint_eq(page_history_count(page.history), 0);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(what_lives_shorter_than_a_state_costs_nothing)
 			note(10);
 	}
 	note(2000);
-	ck_assert_uint_eq(page_past_gone(page.past), 0);
+	ck_assert_uint_eq(page_history_freed(page.history), 0);
 }
 END_TEST
 
@@ -140,14 +140,14 @@ START_TEST(too_much_change_makes_fewer_states_and_none_is_wrong)
 			    scene.look.now_ms);
 		}
 		note_and_copy(1000);
-		ck_assert_uint_le(page_past_bytes(page.past),
-		    PAGE_PAST_BYTES * 3 / 2);
+		ck_assert_uint_le(page_history_bytes(page.history),
+		    PAGE_HISTORY_BYTES * 3 / 2);
 	}
-	ck_assert(page_past_apart(page.past, &least, &most));
+	ck_assert(page_history_interval(page.history, &least, &most));
 	ck_assert_uint_ge(least, 1);
 	ck_assert_uint_gt(most, 1);
 	ck_assert_uint_ge(most, least);
-	ck_assert_uint_lt(page_past_states(page.past), copies);
+	ck_assert_uint_lt(page_history_count(page.history), copies);
 	for (i = 0; i < 100; i++, next++)
 		scene_alloc(&scene, addr_of(next), 1, TYPE_NEW, 1, 0, 1);
 	note(10);
@@ -155,7 +155,7 @@ START_TEST(too_much_change_makes_fewer_states_and_none_is_wrong)
 	k = copies;
 	while (step(true) == 0)
 		assert_is(&copy[--k]);
-	ck_assert_uint_eq(copies - k, page_past_states(page.past));
+	ck_assert_uint_eq(copies - k, page_history_count(page.history));
 	while (step(false) == 0)
 		if (++k < copies)
 			assert_is(&copy[k]);
@@ -205,7 +205,7 @@ START_TEST(past_goes_on_after_a_pause)
 	ck_assert_int_eq(step(true), 0);
 	churn(500);
 	note(1000);
-	page_thaw(&page);
+	page_resume(&page);
 	ck_assert_int_eq(step(true), -EINVAL);
 	note_and_copy(1000);
 	churn(10);
@@ -222,7 +222,7 @@ START_TEST(text_output_has_no_past)
 {
 	page.medium = PAGE_READY;
 	note(1000);
-	ck_assert_ptr_null(page.past);
+	ck_assert_ptr_null(page.history);
 	ck_assert_int_eq(step(true), -EINVAL);
 	pause_now();
 	ck_assert_int_eq(step(true), -ENOENT);
@@ -246,10 +246,10 @@ START_TEST(a_large_list_pauses_in_portions_as_it_was_when_asked)
 	scene.look.as_of = scene.look.total_records;
 	note_and_copy(1000);
 	ck_assert_uint_eq(copies, 1);
-	for (pictures = 1; (r = page_freeze(&page, &scene.view)) == -EAGAIN;
+	for (pictures = 1; (r = page_pause(&page, &scene.view)) == -EAGAIN;
 	    pictures++) {
-		ck_assert_ptr_null(page.frozen);
-		ck_assert_uint_lt(page_freezing(&page), 101);
+		ck_assert_ptr_null(page.paused);
+		ck_assert_uint_lt(page_pause_percent(&page), 101);
 		churn(500);
 		/* What is behind the copy, what is before it, and what is new. */
 		for (i = 0; i < 200; i++) {
@@ -262,7 +262,7 @@ START_TEST(a_large_list_pauses_in_portions_as_it_was_when_asked)
 	}
 	ck_assert_int_eq(r, 0);
 	ck_assert_uint_ge(pictures, 3);
-	ck_assert_uint_eq(page_past_states(page.past), 1);
+	ck_assert_uint_eq(page_history_count(page.history), 1);
 	assert_is(&copy[0]);
 }
 END_TEST
@@ -277,26 +277,26 @@ START_TEST(a_pause_begins_anew_when_the_list_is_another)
 		scene_alloc(&scene, addr_of(SLOTS + 1 + (size_t)i), 48,
 		    TYPE_NEW, 1, 0, scene.look.now_ms);
 	note(1000);
-	ck_assert_int_eq(page_freeze(&page, &scene.view), -EAGAIN);
+	ck_assert_int_eq(page_pause(&page, &scene.view), -EAGAIN);
 	ck_assert_int_eq(blklist_put(scene.list, &b), 0);
 	note(10);
-	ck_assert_int_eq(page_freeze(&page, &scene.view), -ESTALE);
-	ck_assert_ptr_null(page.frozen);
-	ck_assert_int_eq(page_freeze(&page, &scene.view), -EAGAIN);
-	page_thaw(&page);
-	ck_assert_uint_eq(page_freezing(&page), 0);
+	ck_assert_int_eq(page_pause(&page, &scene.view), -ESTALE);
+	ck_assert_ptr_null(page.paused);
+	ck_assert_int_eq(page_pause(&page, &scene.view), -EAGAIN);
+	page_resume(&page);
+	ck_assert_uint_eq(page_pause_percent(&page), 0);
 	/* Nothing is left of it. */
-	ck_assert_ptr_null(page.freezing);
+	ck_assert_ptr_null(page.pausing);
 }
 END_TEST
 
 Suite *
-past_suite(void)
+list_history_suite(void)
 {
-	Suite *s = suite_create("past");
+	Suite *s = suite_create("list_history");
 	TCase *t = tcase_create("steps");
 
-	tcase_add_checked_fixture(t, setup_past, teardown_past);
+	tcase_add_checked_fixture(t, setup_history, teardown_history);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, each_step_is_the_list_as_it_was);
 	tcase_add_test(t, past_begins_where_nothing_was_forgotten);
@@ -308,7 +308,7 @@ past_suite(void)
 	tcase_add_test(t, text_output_has_no_past);
 	suite_add_tcase(s, t);
 	t = tcase_create("large");
-	tcase_add_checked_fixture(t, setup_large, teardown_past);
+	tcase_add_checked_fixture(t, setup_large, teardown_history);
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t,
 	    too_much_change_makes_fewer_states_and_none_is_wrong);

@@ -5,14 +5,14 @@
 #include <sys/resource.h>
 
 #include "../src/pagek/history/history.h"
-#include "past_rig.h"
+#include "history_rig.h"
 
 #define PORTION 0		/* ns: the smallest that there is */
 
 static int
 on(void)
 {
-	return page_step_on(&page, PORTION);
+	return page_step_advance(&page, PORTION);
 }
 
 static const struct blklist *looked_at;
@@ -87,21 +87,21 @@ START_TEST(in_portions_as_at_once_and_the_old_picture_until_then)
 		r = page_step(&page, back);
 		if (r == -ENOENT) {
 			ck_assert(back ? at == 0 : at == copies);
-			ck_assert(!page_stepping(&page, &percent));
+			ck_assert(!page_step_percent(&page, &percent));
 			continue;
 		}
 		ck_assert_int_eq(r, 0);
 		at += back ? (size_t)-1 : 1;
 		before = 0;
 		for (portions = 1; (r = on()) == -EAGAIN; portions++) {
-			ck_assert(page_stepping(&page, &percent));
+			ck_assert(page_step_percent(&page, &percent));
 			ck_assert_uint_ge(percent, before);
 			ck_assert_uint_lt(percent, 100);
 			before = percent;
 			assert_shows(was);
 		}
 		ck_assert_int_eq(r, 0);
-		ck_assert(!page_stepping(&page, &percent));
+		ck_assert(!page_step_percent(&page, &percent));
 		looked_at = NULL;
 		assert_shows(at);
 		if (portions > most)
@@ -159,7 +159,7 @@ START_TEST(every_order_of_keys_ends_where_they_lead)
 	/* Space, in the middle of one. */
 	if (page_step(&page, true) == 0)
 		on();
-	page_thaw(&page);
+	page_resume(&page);
 	ck_assert_int_eq(on(), -EINVAL);
 	shown();
 	ck_assert_ptr_eq(scene.view.look->list, scene.list);
@@ -191,7 +191,7 @@ START_TEST(who_goes_on_and_on_sees_that_he_moves)
 		seen += now != last;
 	}
 	ck_assert_uint_le(seen, 1);
-	ck_assert(!page_stepping(&page, &percent));
+	ck_assert(!page_step_percent(&page, &percent));
 	assert_shows(0);
 }
 END_TEST
@@ -204,7 +204,7 @@ START_TEST(back_to_what_is_shown_is_no_way_at_all)
 	ck_assert_int_eq(page_step(&page, true), 0);
 	ck_assert_int_eq(on(), -EAGAIN);
 	ck_assert_int_eq(page_step(&page, false), 0);
-	ck_assert(!page_stepping(&page, &percent));
+	ck_assert(!page_step_percent(&page, &percent));
 	ck_assert_int_eq(on(), 0);
 	assert_shows(copies);
 	ck_assert_int_eq(page_step(&page, false), -ENOENT);
@@ -253,7 +253,7 @@ START_TEST(without_memory_the_picture_stays)
 	while ((r = on()) == -EAGAIN)
 		continue;
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &was), 0);
-	ck_assert(!page_stepping(&page, &percent));
+	ck_assert(!page_step_percent(&page, &percent));
 	if (r < 0) {
 		ck_assert_int_eq(on(), 0);
 		assert_shows(at);
@@ -289,12 +289,12 @@ START_TEST(requesters_keep_their_numbers)
 END_TEST
 
 Suite *
-past_steps_suite(void)
+history_steps_suite(void)
 {
-	Suite *s = suite_create("past_steps");
+	Suite *s = suite_create("history_steps");
 	TCase *t = tcase_create("portions");
 
-	tcase_add_checked_fixture(t, setup_past, teardown_past);
+	tcase_add_checked_fixture(t, setup_history, teardown_history);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t,
 	    in_portions_as_at_once_and_the_old_picture_until_then);
@@ -308,7 +308,7 @@ past_steps_suite(void)
 #ifndef SANITIZED
 	t = tcase_create("memory");
 	tcase_set_tags(t, TAG_KERNEL);
-	tcase_add_checked_fixture(t, setup_past, teardown_past);
+	tcase_add_checked_fixture(t, setup_history, teardown_history);
 	tcase_add_loop_test(t, without_memory_the_picture_stays, 0, 25);
 	suite_add_tcase(s, t);
 #endif

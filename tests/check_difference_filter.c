@@ -6,7 +6,7 @@
 #include "../src/pagek/panels/difference_page.h"
 #include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/rows/rows.h"
-#include "since_rig.h"
+#include "difference_rig.h"
 
 /* --- filters -------------------------------------------------------------- */
 
@@ -99,10 +99,10 @@ naive_chosen(bool (*means)(unsigned at, const struct naive *, int64_t age),
 
 START_TEST(the_difference_is_of_what_the_filter_means)
 {
-	const struct page_since_group *g;
+	const struct difference_group *g;
 	struct page_chosen sums;
 	struct filter_error e;
-	struct page_since *s;
+	struct difference *s;
 	struct sums all;
 	struct chosen want;
 	unsigned round;
@@ -125,13 +125,13 @@ START_TEST(the_difference_is_of_what_the_filter_means)
 		ck_assert_uint_eq(s->shown.bytes, want.is_bytes);
 		ck_assert_uint_eq(want.is, want.was +
 		    (uint64_t)want.sums.came - (uint64_t)want.sums.went);
-		page_since_chosen(&page, s, &sums);
+		difference_filter_sums(&page, s, &sums);
 		all = naive_sums(is_any, 0);
 		ck_assert(sums.known && sums.unsure == 0);
 		ck_assert_uint_eq(sums.blocks, (uint64_t)(want.sums.came +
 		    want.sums.went));
 		ck_assert_uint_eq(sums.of, (uint64_t)(all.came + all.went));
-		for (i = 0; (g = page_since_row(s, i)) != NULL; i++)
+		for (i = 0; (g = difference_group(s, i)) != NULL; i++)
 			assert_sums(&g->sum, naive_chosen(filters[_i].means,
 			    has_caller, g->caller).sums);
 		ck_assert(shows(filters[_i].filter) && shows(", filtered"));
@@ -144,7 +144,7 @@ END_TEST
 START_TEST(another_filter_is_another_difference_at_once)
 {
 	struct filter_error e;
-	struct page_since *s;
+	struct difference *s;
 	struct blk b;
 	bool live;
 
@@ -153,26 +153,26 @@ START_TEST(another_filter_is_another_difference_at_once)
 	put(0, 1000);
 	put(5, 3000);
 	s = settle();
-	ck_assert_double_eq(s->shown.total.came, 2);
+	ck_assert_double_eq(s->shown.total.new.blocks, 2);
 	scene.look.now_ms += 30000;
 	s = settle();
-	ck_assert_uint_gt(s->npoints, 0);
+	ck_assert_uint_gt(s->points.n, 0);
 	page_diff_toggle(&diff);
 	settle();
 	ck_assert_int_eq(page_choice_filter(&page, "size>2k", &e), 0);
-	ck_assert(!page_since_known(&page, s));
+	ck_assert(!difference_is_current(&page, s));
 	compose(124, 24);
-	s = page_since_get(&page);
+	s = difference_ensure(&page);
 	ck_assert(!page_diff_block(&diff, &page, &b, &live) ||
 	    b.size == 3000);
 	settle();
-	ck_assert_double_eq(s->shown.total.came, 1);
-	ck_assert_double_eq(s->group[0].net[0], 3000);
+	ck_assert_double_eq(s->shown.total.new.blocks, 1);
+	ck_assert_double_eq(s->groups.row[0].net[0], 3000);
 	ck_assert(page_diff_block(&diff, &page, &b, &live) &&
 	    b.size == 3000);
 	page_choice_none(&page);
 	settle();
-	ck_assert_double_eq(s->shown.total.came, 2);
+	ck_assert_double_eq(s->shown.total.new.blocks, 2);
 	ck_assert(!shows("filter size") && !shows("filtered"));
 }
 END_TEST
@@ -180,7 +180,7 @@ END_TEST
 START_TEST(names_on_their_way_are_unsure_and_judged_when_they_come)
 {
 	struct filter_error e;
-	struct page_since *s;
+	struct difference *s;
 
 	scene_late = ~0u;
 	put(0, 1000);
@@ -194,11 +194,11 @@ START_TEST(names_on_their_way_are_unsure_and_judged_when_they_come)
 	s = settle();
 	ck_assert_uint_ge(s->shown.unsure, 2);
 	ck_assert(shows(" unsure"));
-	ck_assert_double_eq(s->shown.total.went, 0);
+	ck_assert_double_eq(s->shown.total.freed.blocks, 0);
 	names_come();
 	ck_assert_uint_eq(s->shown.unsure, 0);
-	ck_assert_double_eq(s->shown.total.went, 1);
-	ck_assert_double_eq(s->shown.total.came, 0);
+	ck_assert_double_eq(s->shown.total.freed.blocks, 1);
+	ck_assert_double_eq(s->shown.total.new.blocks, 0);
 }
 END_TEST
 
@@ -208,15 +208,15 @@ START_TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
 {
 	struct page_chosen sums;
 	struct filter_error e;
-	struct page_since *s;
+	struct difference *s;
 	unsigned i;
 
 	mark_many();
-	for (i = SINCE_MANY - 100; i < SINCE_MANY; i++)
+	for (i = MANY_BLOCKS - 100; i < MANY_BLOCKS; i++)
 		scene_free(&scene, many_addr(i));
 	ck_assert_int_eq(page_choice_filter(&page, "size=32", &e), 0);
 	s = settle();
-	page_since_chosen(&page, s, &sums);
+	difference_filter_sums(&page, s, &sums);
 	ck_assert_uint_eq(sums.of, 100);
 	ck_assert_uint_eq(sums.unsure, 100);
 	ck_assert(shows("0 of 100 new and freed, 0 B, 100 unsure"));
@@ -259,12 +259,12 @@ START_TEST(groups_of_the_page_have_the_change_of_what_the_filter_means)
 END_TEST
 
 Suite *
-since_filter_suite(void)
+difference_filter_suite(void)
 {
-	Suite *s = suite_create("since_filter");
+	Suite *s = suite_create("difference_filter");
 	TCase *tc = tcase_create("sums");
 
-	tcase_add_checked_fixture(tc, setup_since, teardown);
+	tcase_add_checked_fixture(tc, setup_difference, teardown);
 	tcase_add_test(tc,
 	    groups_of_the_page_have_the_change_of_what_the_filter_means);
 	tcase_add_loop_test(tc, the_difference_is_of_what_the_filter_means, 0,

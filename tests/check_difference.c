@@ -7,7 +7,7 @@
 #include "../src/pagek/panels/difference_page.h"
 #include "../src/pagek/blocks/choice.h"
 #include "../src/pagek/rows/rows.h"
-#include "since_rig.h"
+#include "difference_rig.h"
 
 static bool
 has_type(unsigned at, uint64_t of)
@@ -47,10 +47,10 @@ static const struct {
 
 START_TEST(groups_sum_what_came_and_went_whatever_addresses_are_used_again)
 {
-	const struct page_since_group *g;
-	struct page_since *s;
+	const struct difference_group *g;
+	struct difference *s;
 	unsigned round;
-	struct page_since_sum since;
+	struct difference_sum change;
 	size_t i;
 
 	page_set_group(&page, page_group_kind_called(kinds[_i].kind));
@@ -61,44 +61,44 @@ START_TEST(groups_sum_what_came_and_went_whatever_addresses_are_used_again)
 		s = settle();
 		assert_sums(&s->shown.total, naive_sums(is_any, 0));
 		ck_assert_uint_eq(s->shown.blocks, live_in(place));
-		for (i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+		for (i = 0; (g = difference_group(s, i)) != NULL; i++) {
 			assert_sums(&g->sum, naive_sums(kinds[_i].in,
 			    g->tag != 0 ? g->tag : g->caller));
-			ck_assert(i == 0 || page_since_net(&g->sum) <=
-			    page_since_net(&s->group[i - 1].sum));
-			ck_assert(page_marked_change(&page, g->key,
-			    page_since_kind(s)->by, &since));
-			ck_assert_mem_eq(&since, &g->sum, sizeof since);
+			ck_assert(i == 0 || difference_net(&g->sum) <=
+			    difference_net(&s->groups.row[i - 1].sum));
+			ck_assert(difference_of_group(&page, g->key,
+			    difference_group_kind(s)->by, &change));
+			ck_assert_mem_eq(&change, &g->sum, sizeof change);
 		}
 		ck_assert_uint_ge(i, 1);
 	}
-	ck_assert(!page_marked_change(&page, 1, PROFILE_FRAME, &since));
-	ck_assert(page_marked_change(&page, 12345, page_since_kind(s)->by,
-	    &since) && since.came == 0 && since.went == 0);
+	ck_assert(!difference_of_group(&page, 1, PROFILE_FRAME, &change));
+	ck_assert(difference_of_group(&page, 12345, difference_group_kind(s)->by,
+	    &change) && change.new.blocks == 0 && change.freed.blocks == 0);
 }
 END_TEST
 
 START_TEST(functions_sum_to_the_whole)
 {
-	const struct page_since_group *g;
-	struct page_since_sum sum = { 0 };
-	struct page_since *s;
+	const struct difference_group *g;
+	struct difference_sum sum = { 0 };
+	struct difference *s;
 	size_t i;
 
 	live_on(500);
 	mark();
 	live_on(500);
 	s = settle();
-	ck_assert_str_eq(page_since_kind(s)->word, "function");
-	for (i = 0; (g = page_since_row(s, i)) != NULL; i++) {
-		sum.came += g->sum.came;
-		sum.came_bytes += g->sum.came_bytes;
-		sum.went += g->sum.went;
-		sum.went_bytes += g->sum.went_bytes;
-		sum.came_listed += g->sum.came_listed;
-		sum.came_listed_bytes += g->sum.came_listed_bytes;
-		sum.went_listed += g->sum.went_listed;
-		sum.went_listed_bytes += g->sum.went_listed_bytes;
+	ck_assert_str_eq(difference_group_kind(s)->word, "function");
+	for (i = 0; (g = difference_group(s, i)) != NULL; i++) {
+		sum.new.blocks += g->sum.new.blocks;
+		sum.new.bytes += g->sum.new.bytes;
+		sum.freed.blocks += g->sum.freed.blocks;
+		sum.freed.bytes += g->sum.freed.bytes;
+		sum.new.listed += g->sum.new.listed;
+		sum.new.listed_bytes += g->sum.new.listed_bytes;
+		sum.freed.listed += g->sum.freed.listed;
+		sum.freed.listed_bytes += g->sum.freed.listed_bytes;
 	}
 	ck_assert_uint_gt(i, 1);
 	assert_sums(&sum, naive_sums(is_any, 0));
@@ -114,10 +114,10 @@ START_TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
 	} functions[] = {
 		{ "main", is_below_main }, { "zmalloc", is_by_zmalloc },
 	};
-	const struct page_since_group *g;
+	const struct difference_group *g;
 	struct page_group_words words;
-	struct page_since *s;
-	struct page_since_sum since;
+	struct difference *s;
+	struct difference_sum change;
 	unsigned round, k, met;
 	size_t i;
 
@@ -127,9 +127,9 @@ START_TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
 	for (round = 0; round < 10; round++) {
 		live_on(50);
 		s = settle();
-		ck_assert_str_eq(page_since_kind(s)->word, "frame");
+		ck_assert_str_eq(difference_group_kind(s)->word, "frame");
 		met = 0;
-		for (i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+		for (i = 0; (g = difference_group(s, i)) != NULL; i++) {
 			page_diff_name(&page, &scene.view, s, g, &words);
 			for (k = 0; k < BASE_NELEM(functions); k++)
 				if (strcmp(words.name, functions[k].name) ==
@@ -138,9 +138,9 @@ START_TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
 					assert_sums(&g->sum, naive_sums(
 					    functions[k].in, 0));
 				}
-			ck_assert(page_marked_change(&page, g->key,
-			    PROFILE_FRAME, &since));
-			ck_assert_mem_eq(&since, &g->sum, sizeof since);
+			ck_assert(difference_of_group(&page, g->key,
+			    PROFILE_FRAME, &change));
+			ck_assert_mem_eq(&change, &g->sum, sizeof change);
 		}
 		ck_assert_uint_eq(met, BASE_NELEM(functions));
 		assert_sums(&s->shown.total, naive_sums(is_any, 0));
@@ -189,10 +189,10 @@ START_TEST(by_time_groups_have_a_comparison_of_their_own)
 	static const char *const words[] = { "age", "born" };
 	const struct page_group_kind *k = page_group_kind(
 	    page_group_kind_called(words[_i]));
-	const struct page_since_group *g;
-	struct page_since_sum sum;
-	struct page_since *s;
-	struct page_since_sum since;
+	const struct difference_group *g;
+	struct difference_sum sum;
+	struct difference *s;
+	struct difference_sum change;
 	unsigned round, n;
 	size_t i;
 
@@ -207,25 +207,25 @@ START_TEST(by_time_groups_have_a_comparison_of_their_own)
 		scene.look.now_ms += 3000;
 		live_on(40);
 		s = settle();
-		ck_assert_str_eq(page_since_kind(s)->word, words[_i]);
-		sum = (struct page_since_sum){ 0 };
-		for (i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+		ck_assert_str_eq(difference_group_kind(s)->word, words[_i]);
+		sum = (struct difference_sum){ 0 };
+		for (i = 0; (g = difference_group(s, i)) != NULL; i++) {
 			assert_sums(&g->sum, naive_by_time(k, g->tag));
-			sum.came += g->sum.came;
-			sum.went += g->sum.went;
-			page_since_ups(s, g, &n);
+			sum.new.blocks += g->sum.new.blocks;
+			sum.freed.blocks += g->sum.freed.blocks;
+			difference_rises(s, g, &n);
 			ck_assert_uint_eq(n, 0);
-			ck_assert(!page_marked_change(&page, g->key,
-			    PROFILE_TAG, &since));
+			ck_assert(!difference_of_group(&page, g->key,
+			    PROFILE_TAG, &change));
 		}
 		ck_assert_uint_gt(i, 1);
-		ck_assert_double_eq(sum.came, s->shown.total.came);
-		ck_assert_double_eq(sum.went, s->shown.total.went);
+		ck_assert_double_eq(sum.new.blocks, s->shown.total.new.blocks);
+		ck_assert_double_eq(sum.freed.blocks, s->shown.total.freed.blocks);
 	}
 	/* Meanwhile the other one has taken its points. */
 	page_set_group(&page, page_group_kind_called("site"));
 	s = settle();
-	ck_assert_uint_ge(s->npoints, 4);
+	ck_assert_uint_ge(s->points.n, 4);
 	assert_sums(&s->shown.total, naive_sums(is_any, 0));
 }
 END_TEST
@@ -233,7 +233,7 @@ END_TEST
 /* What those have in common that differ no more is no place of a group. */
 START_TEST(names_are_of_the_callers_that_differ)
 {
-	struct page_since *s;
+	struct difference *s;
 
 	mark();
 	put(0, 100);
@@ -253,8 +253,8 @@ START_TEST(groups_are_called_as_on_page_k)
 		"module", "frame", "type", "thread", "born" };
 	const struct profile_group *row;
 	struct page_group_words here, there;
-	const struct page_since_group *g;
-	struct page_since *s;
+	const struct difference_group *g;
+	struct difference *s;
 	size_t i, k, met = 0;
 
 	scene_late = _i % 2 == 0 ? 0 : ~0u;
@@ -262,7 +262,7 @@ START_TEST(groups_are_called_as_on_page_k)
 	mark();
 	live_on(300);
 	s = settle();
-	for (i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+	for (i = 0; (g = difference_group(s, i)) != NULL; i++) {
 		page_diff_name(&page, &scene.view, s, g, &here);
 		ck_assert(here.name[0] != '\0' && here.name[0] != '?');
 		for (k = 0; (row = page_groups_row(page.groups, k)) != NULL;
@@ -270,7 +270,7 @@ START_TEST(groups_are_called_as_on_page_k)
 			if (row->key != g->key)
 				continue;
 			page_group_say(&page, &scene.view,
-			    page_since_kind(s), row, &there);
+			    difference_group_kind(s), row, &there);
 			ck_assert_str_eq(here.name, there.name);
 			ck_assert_str_eq(here.where, there.where);
 			met++;
@@ -306,11 +306,11 @@ END_TEST
 
 START_TEST(large_lists_are_compared_in_portions)
 {
-	struct page_since *s;
+	struct difference *s;
 	unsigned i, pictures = 0;
 
 	mark_many();
-	for (i = 0; i < SINCE_MANY; i += 3)
+	for (i = 0; i < MANY_BLOCKS; i += 3)
 		scene_free(&scene, many_addr(i));
 	for (i = 0; i < 1000; i++)
 		scene_alloc(&scene, 0x200000000 + i * 0x10ul, 64, TYPE_MALLOC,
@@ -318,16 +318,16 @@ START_TEST(large_lists_are_compared_in_portions)
 	later();
 	do {
 		look(80, 24);
-		s = page_since_get(&page);
+		s = difference_ensure(&page);
 		ck_assert_uint_lt(++pictures, 50);
-		ck_assert(s->taken || shows("comparing: ") ||
+		ck_assert(s->known || shows("comparing: ") ||
 		    shows("being copied"));
-	} while (!s->taken);
+	} while (!s->known);
 	ck_assert_uint_ge(pictures, 4);
-	ck_assert_double_eq(s->shown.total.came, 1000);
+	ck_assert_double_eq(s->shown.total.new.blocks, 1000);
 	/* Those at the end were freed before they were copied. */
-	ck_assert_uint_eq(s->shown.total.went + (double)(SINCE_MANY -
-	    page.marked->nold), SINCE_MANY / 3);
+	ck_assert_uint_eq(s->shown.total.freed.blocks + (double)(MANY_BLOCKS -
+	    page.marked->ncopy), MANY_BLOCKS / 3);
 	look(80, 24);
 	ck_assert(shows("freed before the mark was copied"));
 }
@@ -336,30 +336,30 @@ END_TEST
 /* Rows before the one that it has come to go, and it is still there. */
 START_TEST(comparison_goes_on_where_it_was_while_blocks_go)
 {
-	struct page_since *s;
+	struct difference *s;
 	unsigned i;
 
 	mark_many();
 	while (page.marked->copying)
 		compose(80, 24);
-	s = page_since_get(&page);
-	s->watched = true;
+	s = difference_ensure(&page);
+	s->wanted.watched = true;
 	compose(80, 24);
-	ck_assert_int_eq(s->step, SINCE_WALK);
+	ck_assert_int_eq(s->step, COMPARE_WALK);
 	for (i = 0; i < 1000; i++)
 		scene_free(&scene, many_addr(i));
 	later();
-	while (s->step == SINCE_WALK)
+	while (s->step == COMPARE_WALK)
 		compose(80, 24);
 	/* They had been passed by then. */
-	ck_assert_double_eq(s->shown.total.went, 0);
-	ck_assert_double_eq(settle()->shown.total.went, 1000);
+	ck_assert_double_eq(s->shown.total.freed.blocks, 0);
+	ck_assert_double_eq(settle()->shown.total.freed.blocks, 1000);
 }
 END_TEST
 
 START_TEST(a_sample_is_scaled)
 {
-	struct page_since *s;
+	struct difference *s;
 
 	setup_sample();
 	put(0, 100);
@@ -368,11 +368,11 @@ START_TEST(a_sample_is_scaled)
 	put(1, 100);
 	take(0);
 	s = settle();
-	ck_assert_double_gt(s->shown.total.came, 10000);
-	ck_assert_double_eq(s->shown.total.came, s->shown.total.went);
-	ck_assert_uint_eq(s->shown.total.came_listed, 1);
-	ck_assert_uint_eq(s->shown.total.came_listed_bytes, 100);
-	ck_assert_uint_eq(s->shown.total.went_listed, 1);
+	ck_assert_double_gt(s->shown.total.new.blocks, 10000);
+	ck_assert_double_eq(s->shown.total.new.blocks, s->shown.total.freed.blocks);
+	ck_assert_uint_eq(s->shown.total.new.listed, 1);
+	ck_assert_uint_eq(s->shown.total.new.listed_bytes, 100);
+	ck_assert_uint_eq(s->shown.total.freed.listed, 1);
 }
 END_TEST
 
@@ -408,36 +408,36 @@ START_TEST(early_frees_of_a_sample_are_estimates)
 	page.marked->mark.est_blocks += 10486;
 	page.marked->mark.est_bytes += 1048576;
 	(void)settle();
-	ck_assert_uint_eq(page_since_early(&page), 10486);
+	ck_assert_uint_eq(difference_freed_early(&page), 10486);
 	ck_assert(shows("~10,486 more, ~1.0 MiB, were freed before"));
 }
 END_TEST
 
 /* --- points --------------------------------------------------------------- */
 
-static const struct page_since_group *
-group_called_by(const struct page_since *s, uint64_t caller)
+static const struct difference_group *
+group_called_by(const struct difference *s, uint64_t caller)
 {
 	size_t i;
 
-	for (i = 0; i < s->ngroup; i++)
-		if (s->group[i].caller == caller)
-			return &s->group[i];
+	for (i = 0; i < s->groups.n; i++)
+		if (s->groups.row[i].caller == caller)
+			return &s->groups.row[i];
 	return NULL;
 }
 
 /* Site 1 leaks, site 2 goes up and down, site 3 is as it was after a while. */
 START_TEST(only_what_grows_in_each_interval_is_called_a_leak)
 {
-	const struct page_since_group *g;
-	struct page_since *s;
+	const struct difference_group *g;
+	struct difference *s;
 	unsigned i, k, n, points;
 	int64_t interval = 5000;
-	double held = 0, at[PAGE_SINCE_POINTS + 1];
+	double held = 0, at[DIFFERENCE_POINTS + 1];
 
 	page_set_group(&page, page_group_kind_called("site"));
 	mark();
-	s = page_since_get(&page);
+	s = difference_ensure(&page);
 	put(2, 100);
 	for (i = 0; i < 60; i++) {
 		put(5 * i, 100 + i);
@@ -446,31 +446,31 @@ START_TEST(only_what_grows_in_each_interval_is_called_a_leak)
 			put(1, 100);
 		else
 			take(1);
-		points = s->npoints;
-		scene.look.now_ms += s->interval_ms;
+		points = s->points.n;
+		scene.look.now_ms += s->points.interval_ms;
 		s = settle();
-		ck_assert_uint_le(s->npoints, PAGE_SINCE_POINTS);
-		ck_assert(s->npoints == points + 1 ||
-		    s->npoints == PAGE_SINCE_POINTS / 2 + 1);
-		for (k = 0; s->npoints <= points &&
-		    k < PAGE_SINCE_POINTS / 2; k++)
+		ck_assert_uint_le(s->points.n, DIFFERENCE_POINTS);
+		ck_assert(s->points.n == points + 1 ||
+		    s->points.n == DIFFERENCE_POINTS / 2 + 1);
+		for (k = 0; s->points.n <= points &&
+		    k < DIFFERENCE_POINTS / 2; k++)
 			at[k] = at[2 * k + 1];
-		at[s->npoints - 1] = held;
+		at[s->points.n - 1] = held;
 		g = group_called_by(s, caller_of(0));
-		for (k = 0; k < s->npoints; k++)
+		for (k = 0; k < s->points.n; k++)
 			ck_assert_double_eq(g->net[k], at[k]);
-		ck_assert_uint_eq(page_since_ups(s, g, &n), s->npoints);
-		ck_assert_uint_eq(n, s->npoints);
-		if (s->npoints >= 4) {
+		ck_assert_uint_eq(difference_rises(s, g, &n), s->points.n);
+		ck_assert_uint_eq(n, s->points.n);
+		if (s->points.n >= 4) {
 			g = group_called_by(s, caller_of(2));
-			ck_assert_uint_le(page_since_ups(s, g, &n), 1);
+			ck_assert_uint_le(difference_rises(s, g, &n), 1);
 			g = group_called_by(s, caller_of(1));
 			ck_assert(g == NULL ||
-			    page_since_ups(s, g, &n) * 4 < n * 3);
+			    difference_rises(s, g, &n) * 4 < n * 3);
 		}
-		if (s->interval_ms > interval)
+		if (s->points.interval_ms > interval)
 			interval *= 2;
-		ck_assert_int_eq(s->interval_ms, interval);
+		ck_assert_int_eq(s->points.interval_ms, interval);
 	}
 	ck_assert_int_gt(interval, 10000);
 	look(124, 24);
@@ -492,12 +492,12 @@ START_TEST(points_are_taken_while_nobody_looks)
 		later();
 		compose(80, 24);
 	}
-	ck_assert_uint_eq(page_since_get(&page)->npoints, 5);
+	ck_assert_uint_eq(difference_ensure(&page)->points.n, 5);
 	/* And nothing else is compared. */
 	put(50, 100);
 	later();
 	compose(80, 24);
-	ck_assert_double_eq(page_since_get(&page)->shown.total.came, 5);
+	ck_assert_double_eq(difference_ensure(&page)->shown.total.new.blocks, 5);
 }
 END_TEST
 
@@ -505,7 +505,7 @@ END_TEST
 START_TEST(without_memory_there_is_no_comparison_until_there_is_some)
 {
 	struct rlimit all, none;
-	struct page_since *s;
+	struct difference *s;
 	unsigned i;
 
 	mark();
@@ -515,32 +515,32 @@ START_TEST(without_memory_there_is_no_comparison_until_there_is_some)
 		scene_alloc(&scene, many_addr(i), 32, TYPE_MALLOC, 1,
 		    0x400000 + i, scene.look.now_ms);
 	later();
-	s = page_since_get(&page);
-	s->watched = true;
+	s = difference_ensure(&page);
+	s->wanted.watched = true;
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &all), 0);
 	none = all;
 	none.rlim_cur = 1 << 20;
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
 	i = 0;
-	while (page_since_refresh(&page, &scene.view) == 0 && i < 10)
+	while (difference_refresh(&page, &scene.view) == 0 && i < 10)
 		i++;
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &all), 0);
 	ck_assert_uint_lt(i, 10);
-	ck_assert(!s->taken && s->ngroup == 0);
+	ck_assert(!s->known && s->groups.n == 0);
 	s = settle();
-	ck_assert_double_eq(s->shown.total.came, 60001);
-	ck_assert(s->cut && shows("Too many callers"));
+	ck_assert_double_eq(s->shown.total.new.blocks, 60001);
+	ck_assert(s->cells.cut && shows("Too many callers"));
 }
 END_TEST
 #endif
 
 Suite *
-since_suite(void)
+difference_suite(void)
 {
-	Suite *s = suite_create("since");
+	Suite *s = suite_create("difference");
 	TCase *tc = tcase_create("sums");
 
-	tcase_add_checked_fixture(tc, setup_since, teardown);
+	tcase_add_checked_fixture(tc, setup_difference, teardown);
 	tcase_add_loop_test(tc,
 	    groups_sum_what_came_and_went_whatever_addresses_are_used_again, 0,
 	    BASE_NELEM(kinds));
@@ -564,7 +564,7 @@ since_suite(void)
 #ifndef SANITIZED
 	tc = tcase_create("limits");
 	tcase_set_tags(tc, TAG_KERNEL);
-	tcase_add_checked_fixture(tc, setup_since, teardown);
+	tcase_add_checked_fixture(tc, setup_difference, teardown);
 	tcase_add_test(tc,
 	    without_memory_there_is_no_comparison_until_there_is_some);
 	suite_add_tcase(s, tc);

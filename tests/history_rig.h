@@ -1,17 +1,17 @@
 /*
  * A list that changes at random and notes its states, and a full copy of it at
- * each of them, for a picture of the past to be held against.
+ * each of them, for a picture of the history to be held against.
  *
  * Example
- *	tcase_add_checked_fixture(t, setup_past, teardown_past);
+ *	tcase_add_checked_fixture(t, setup_history, teardown_history);
  *	churn(100);
  *	note_and_copy(1000);
  *	pause_now();
  *	step(true);
  *	assert_is(&copy[0]);
  */
-#ifndef TESTS_PAST_RIG_H
-#define TESTS_PAST_RIG_H
+#ifndef TESTS_HISTORY_RIG_H
+#define TESTS_HISTORY_RIG_H
 
 #include <errno.h>
 
@@ -29,12 +29,12 @@ struct copy {
 };
 
 static struct page_view live;	/* as it is before a picture stands behind it */
-static struct copy copy[PAGE_PAST_STATES + 1];
+static struct copy copy[PAGE_HISTORY_STATES + 1];
 static size_t copies;
 static uint64_t born[SLOTS];	/* 0: free */
 
 static inline void
-setup_past_of(uint32_t remembered)
+setup_history_of(uint32_t remembered)
 {
 	setup();
 	scene_target(&scene, 0);
@@ -52,19 +52,19 @@ setup_past_of(uint32_t remembered)
 }
 
 static inline void
-setup_past(void)
+setup_history(void)
 {
-	setup_past_of(1u << 14);
+	setup_history_of(1u << 14);
 }
 
 static inline void
 setup_large(void)
 {
-	setup_past_of(1u << 20);
+	setup_history_of(1u << 20);
 }
 
 static inline void
-teardown_past(void)
+teardown_history(void)
 {
 	size_t i;
 
@@ -95,18 +95,18 @@ note(int64_t ms)
 	scene.look.as_of = scene.look.total_records;
 	scene_refresh(&scene);
 	scene.view.now.ns = ns;
-	page_past_note(&page, &scene.view);
+	page_history_update(&page, &scene.view);
 }
 
 /* When a state was kept: all of the list, for later. */
 static inline void
 note_and_copy(int64_t ms)
 {
-	struct page_past_state *s;
+	struct page_history_state *s;
 	struct copy *c;
 
 	note(ms);
-	s = page_past_state(page.past, page_past_states(page.past) - 1);
+	s = page_history_state(page.history, page_history_count(page.history) - 1);
 	if (s == NULL || s->as_of != scene.look.as_of ||
 	    (copies > 0 && copy[copies - 1].as_of == s->as_of))
 		return;
@@ -187,7 +187,7 @@ shown(void)
 	scene.view = live;
 	scene_refresh(&scene);
 	scene.view.now.ns = ns;
-	page_view_frozen(&scene.view, &page);
+	page_view_paused(&scene.view, &page);
 	return scene.view.look->list;
 }
 
@@ -224,7 +224,7 @@ step(bool back)
 {
 	int r = page_step(&page, back);
 
-	while (r == 0 && (r = page_step_on(&page, INT64_MAX)) == -EAGAIN)
+	while (r == 0 && (r = page_step_advance(&page, INT64_MAX)) == -EAGAIN)
 		r = 0;
 	return r;
 }
