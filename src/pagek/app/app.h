@@ -38,8 +38,8 @@
 enum page_end {
 	PAGE_QUIT,		/* q */
 	PAGE_QUIT_TARGET,	/* Q */
-	PAGE_INTERRUPTED,	/* by .signal, to be raised again after cleaning up */
-	PAGE_FAILED,		/* no terminal: nothing was drawn */
+	PAGE_INTERRUPTED,	/* by .signal, to be raised again */
+	PAGE_FAILED,		/* no terminal */
 };
 
 struct page_result {
@@ -59,10 +59,10 @@ struct page_watch {
 	 * ends with its link, or the caller needs its final state.
 	 */
 	bool keep_open;
-	bool away;		/* output: with keep_open, the last node was another */
+	bool away;		/* result: keep_open, and the last node is another */
 	const struct target *target;	/* of the command line, or NULL */
-	const char *remote;	/* pageknode on other machines; NULL: in their PATH */
-	const struct options *options;	/* the source of settings; NULL: there are none */
+	const char *remote;	/* path of pageknode on other machines, or NULL */
+	const struct options *options;	/* settings, or NULL */
 };
 
 enum app_mode {
@@ -99,7 +99,7 @@ struct app_place {
 	bool initial;			/* page_watch's, with keep_open */
 	struct nodes_entry entry;	/* number 0: not in the table */
 	pid_t pid;			/* 0: by stream */
-	bool chosen;			/* the node's default target: another will do */
+	bool chosen;			/* by the node: another target will do */
 	char stream[128];		/* "": the node's default target */
 };
 
@@ -109,12 +109,12 @@ struct app_pending {
 	struct nodes_link *link;
 	struct app_place place;
 	struct mono since, tried;	/* start, and start of the current path */
-	char **paths;			/* sockets that may have the process; owned, one block */
+	char **paths;			/* sockets to try; owned, one block */
 	size_t npaths, next;
 };
 
 struct app_places {
-	bool away;			/* not at the initial place, which is kept open */
+	bool away;			/* the initial place is kept open, and not shown */
 	struct app_place here, before;
 	bool has_before;
 	struct app_pending pending;
@@ -137,7 +137,7 @@ struct app_ending {
 
 struct app_clip {
 	bool available;			/* the terminal has a clipboard */
-	char text[32];			/* for it, at the next paint; "": nothing */
+	char text[32];			/* to copy with the next paint, or "" */
 };
 
 struct app_click {
@@ -173,7 +173,7 @@ struct app {
 
 	struct page_costs costs;
 	struct page_diag diag;
-	struct symbol_wrappers *wrappers;	/* of :skip; owned, NULL: the options' */
+	struct symbol_wrappers *wrappers;	/* of :skip; owned, or NULL */
 	char *set[OPTIONS];		/* values of :set; owned, NULL: none */
 
 	struct app_ending ending;
@@ -193,7 +193,7 @@ void app_key(struct app *, int code);
 void app_tick(struct app *);
 /* After the process was stopped for gap_ms. */
 void app_resumed(struct app *, int64_t gap_ms);
-/* Of the list, or of the paused picture. */
+/* The list, or the paused picture. */
 struct page_view app_view(const struct app *);
 void app_quit(struct app *, enum page_end, int signal);
 void app_interrupt(struct app *);	/* ^C */
@@ -284,10 +284,7 @@ void app_field_type(struct app *, int code);
 
 /* --- sort_picker.c ---------------------------------------------------------- */
 
-/*
- * The order of the top page.  app_sort() takes words or letters as --sort does, and
- * is for page K if the top page has no order.  A key is an index as in pages.h.
- */
+/* Words or letters as --sort takes them; a key is an index as in pages.h. */
 void app_sort(struct app *, const char *text);
 void app_sort_by(struct app *, size_t key);
 void app_sort_open(struct app *);

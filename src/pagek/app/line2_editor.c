@@ -1,6 +1,4 @@
-/*
- * Editing the fields of line 2: NODE, L and OFFS.
- */
+/* Editing the fields of line 2: NODE, L and OFFS. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
-/*
- * The overlays for help and diagnostics.
- */
+/* The overlays for help and diagnostics. */
 #include "../layout/layout.h"
 #include "app.h"
 #include "pages.h"
@@ -64,7 +62,7 @@ const struct panel_ops overlay_help = {
 	.enter = app_panel_close,
 };
 
-/* --- diagnostics -------------------------------------------------------------- */
+/* --- diagnostics ---------------------------------------------------------- */
 
 static void
 diag_from(const struct app *app, struct nodes_effort *effort,

@@ -36,30 +36,27 @@
 
 /* The order of a page's rows.  A key is an index into `keys`. */
 struct page_sort_ops {
-	const struct page_sort_row *keys;	/* the picker's; NULL: `s` selects the next column */
+	const struct page_sort_row *keys;	/* of the picker; NULL: none */
 	size_t n;
 	void (*get)(const struct app *, struct page_sorting *);
 	void (*set)(struct app *, const struct page_sorting *);
-	/* The key of the next column on the screen, or of the previous; n: none. */
+	/* The key of the next or previous column; n: none. */
 	size_t (*beside)(struct app *, bool right);
-	/* Sorts by a word that is no key; false: unknown.  NULL: no such words. */
+	/* Sorts by another word; false: unknown. */
 	bool (*named)(struct app *, const char *word);
 	const struct page_sort_ops *others;	/* of other rows, for `:sort` */
 };
 
+/* Functions may be NULL. */
 struct page_ops {
 	struct panel_ops panel;
 	unsigned needs;			/* of enum page_needs */
-	/*
-	 * Prepares the page; first: --page opens it.  False: it cannot be opened,
-	 * and has said why.  NULL: always ready.
-	 */
+	/* first: --page opens it.  False, with a message: it cannot be opened. */
 	bool (*open)(struct app *, bool first);
 	/* Once a cycle, open or not. */
 	void (*tick)(struct app *);
-	/* NULL: its rows cannot be sorted. */
 	const struct page_sort_ops *(*sorts)(const struct app *);
-	/* Its picture for a file; NULL: e does not save it. */
+	/* Its picture for a file. */
 	int (*save)(struct app *, struct page_picture *);
 	/* As page_export_begin(); NULL: :export writes page K. */
 	int (*export_begin)(struct app *, const struct page_view *,

@@ -36,7 +36,7 @@ enum app_panel {
 
 /* A key that has another meaning in this panel. */
 struct panel_key {
-	const char *names;	/* as help and manual print them; NULL: not listed */
+	const char *names;	/* for help and manual, or NULL */
 	const char *help;
 	enum page_action action;	/* keys that are bound to this action */
 	int code[4];		/* or these keys, whatever they are bound to */
@@ -57,7 +57,7 @@ struct panel_ops {
 	size_t nkeys;
 	size_t state_size;
 	enum panel_blocks blocks;
-	bool any_node;		/* stays open when the page goes to another node */
+	bool any_node;		/* shows nothing of the node */
 	/* In so many rows, the title first.  -ENOMEM. */
 	int (*compose)(struct app *, int rows, struct page_picture *);
 	void (*move)(struct app *, int rows);
@@ -77,7 +77,7 @@ struct panel_ops {
 struct app_panels {
 	enum app_panel stack[APP_PANELS];	/* the top one last */
 	int n;				/* 1 at least */
-	struct page_scroll scroll;	/* of an overlay that is a list of lines */
+	struct page_scroll scroll;	/* of an overlay of lines */
 	void *state[APP_PANELS];	/* owned; NULL: it has none */
 };
 

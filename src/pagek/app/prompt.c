@@ -1,6 +1,4 @@
-/*
- * The prompt, and the history of typed lines.
- */
+/* The prompt, and the history of typed lines. */
 #include <stdio.h>
 #include <string.h>
 

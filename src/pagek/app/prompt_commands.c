@@ -1,6 +1,4 @@
-/*
- * The `:` prompt and its commands.
- */
+/* The `:` prompt and its commands. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

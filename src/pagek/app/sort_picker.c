@@ -1,6 +1,4 @@
-/*
- * Sorting the top page, and the picker of sort keys.
- */
+/* Sorting the top page, and the picker of sort keys. */
 #include <stdio.h>
 
 #include "app.h"

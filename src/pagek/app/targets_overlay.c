@@ -1,6 +1,4 @@
-/*
- * The node's targets: :target, its completion, and the list.
- */
+/* The node's targets: :target, its completion, and the list. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,8 +15,8 @@
  *	history_save(&h);
  *	history_fini(&h);
  *
- * A line that is typed again moves to the end.  Several pages may end at once: each
- * appends its own lines to the current file.
+ * A line that is typed again moves to the end.  Several pages may end at once:
+ * each appends its own lines.
  */
 #ifndef PAGEK_TYPED_HISTORY_H
 #define PAGEK_TYPED_HISTORY_H
@@ -28,7 +28,7 @@
 #define HISTORY_MAX 500		/* lines of all kinds */
 
 struct history_line {
-	char *text;		/* "kind text"; owned */
+	char *text;		/* "kind text" */
 	bool typed;		/* in this page */
 };
 
@@ -38,7 +38,7 @@ struct history {
 	size_t n, cap;
 };
 
-/* Replaces the lines by those of the file; 0 without a file, or a negative errno. */
+/* Replaces the lines by those of the file, if there is one. */
 int history_load(struct history *);
 void history_fini(struct history *);
 

@@ -104,7 +104,7 @@ struct row_scan {
 	const struct page_opts *opts;
 	struct page_row_filter *sieve;
 	uint64_t limit;			/* 0: all */
-	bool named;			/* add blocks that lack a name to be filtered */
+	bool named;			/* add blocks whose names the filter needs */
 	uint64_t rows;			/* so far */
 };
 
@@ -163,7 +163,7 @@ await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
 		pump(loop, s, (int)left_ms, no_names_pending, s);
 }
 
-/* Scans until no name is missing or the time is over; returns the missing ones. */
+/* Waits for the rows' names; returns how many are missing. */
 static int
 await_rows(uv_loop_t *loop, struct row_scan *t, int timeout_ms,
     struct profile *p)
@@ -630,8 +630,8 @@ have_answered(void *arg)
 }
 
 int
-batch_ask_nodes(const struct options *o, uv_loop_t *loop, struct nodes_survey **out,
-    bool *complete)
+batch_ask_nodes(const struct options *o, uv_loop_t *loop,
+    struct nodes_survey **out, bool *complete)
 {
 	struct nodes_survey_opts opts = { .user = true, .remote = o->remote,
 		.every_ms = EVERY_MS, .say = complain_said };

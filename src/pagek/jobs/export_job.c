@@ -1,6 +1,4 @@
-/*
- * An export: the rows shown, a few milliseconds in each cycle.
- */
+/* An export: the rows shown, a few milliseconds in each cycle. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -291,7 +291,7 @@ field_plan(const struct field_table *t, unsigned subset, int cols,
 
 /* --- chosen fields -------------------------------------------------------- */
 
-/* Copies the next name, and returns the rest of the list; NULL: the list is empty. */
+/* Copies the next name; returns the rest, NULL at the end. */
 static const char *
 next_name(const char *list, char out[FIELD_NAME])
 {

@@ -49,7 +49,7 @@ enum field_kind {
 	FIELD_HEAD,	/* in CSV only: the value `head` of the document */
 };
 
-/* The kind selects the member.  Pointers are borrowed from the row, or into room. */
+/* The kind selects the member.  Borrowed from the row, or into room. */
 struct field_value {
 	union {
 		uint64_t n;
@@ -76,8 +76,8 @@ enum field_unit {
 
 struct field_column {
 	bool plain;		/* written by field_cell() */
-	const char *title;	/* NULL: a column without title */
-	const char *word;	/* its name as a sort key; NULL: it is none */
+	const char *title;	/* or NULL */
+	const char *word;	/* its name as a sort key, or NULL */
 	int sort;		/* the sort key, of the table's own enum */
 	const char *sampled;	/* title if sampled; NULL: the same */
 	/* Write it in another way than field_cell() does, or NULL. */
@@ -88,10 +88,10 @@ struct field_column {
 	int width;		/* 0: the text's width */
 	bool right;		/* right-aligned */
 	bool brief;		/* no gap if the text is empty */
-	int place;		/* order of columns; equal places: the table's order */
+	int place;		/* order of columns, before the table's order */
 	/* On a screen: */
 	int rank;		/* the lowest rank gets room first */
-	int keep;		/* hide it if fewer columns are left for the name */
+	int keep;		/* columns that must be left for the name */
 	int least;		/* the width to use before hiding it; 0: none */
 	unsigned need;		/* bits that the picture must have */
 	bool figure;		/* wider if sampled, for '~' */
@@ -118,7 +118,7 @@ struct field {
 	unsigned subset;	/* 0: each row has it */
 	const struct field_table *sub;
 	const char *head;
-	int rank;		/* order in JSON; equal ranks: the table's order */
+	int rank;		/* order in JSON, before the table's order */
 	bool optional;		/* JSON omits the key if the value is unknown */
 	bool lines;		/* of a list: one line for each row of JSON */
 	const char *name, *help;	/* of a counter */
@@ -242,7 +242,7 @@ struct field_plan {
 void field_plan(const struct field_table *, unsigned subset, int cols,
     unsigned have, bool sampled, struct field_plan *);
 int field_width(const struct field *, bool sampled);
-/* The text of a column: a number in groups of digits or in its unit; "-": unknown. */
+/* A number in groups of digits or in its unit, a text, or "-": unknown. */
 void field_cell(const struct field *, const void *row, char out[FIELD_CELL]);
 bool field_has_column(const struct field *, unsigned subset);
 

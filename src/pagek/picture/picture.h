@@ -44,8 +44,8 @@ enum page_mark {
 	PAGE_STALE,
 	PAGE_STATUS,		/* a counter that moved in the last 10 s */
 	PAGE_MARKS,		/* settings can name those above */
-	PAGE_AGE = PAGE_MARKS,	/* the youngest; coloured on terminals with 256 colours */
-	PAGE_AGE_LAST = PAGE_AGE + 5	/* the oldest */
+	PAGE_AGE = PAGE_MARKS,	/* the youngest; needs 256 colours */
+	PAGE_AGE_LAST = PAGE_AGE + 5
 };
 
 enum page_attr {
@@ -82,7 +82,7 @@ struct page_picture {
 	size_t cap;
 	int cols;
 	int cursor_row, cursor_col;	/* of the prompt; -1: no prompt */
-	int said;			/* last rows that a message or prompt covers */
+	int said;			/* rows of the message or prompt */
 	struct page_store *store;
 };
 
@@ -205,7 +205,7 @@ enum page_units {
 
 #define PAGE_SIZE_TEXT 32
 
-/* Right-aligned in `width` columns, 5 at least; in K, M or G if it does not fit. */
+/* Right-aligned, 5 columns at least; in K, M or G if it does not fit. */
 void page_size_text(enum page_units, uint64_t bytes, int width,
     char out[PAGE_SIZE_TEXT]);
 const char *page_units_name(enum page_units);

@@ -252,7 +252,8 @@ static void
 say_failed(struct app *app, int r)
 {
 	if (r == -ENOENT)
-		app_say(app, app->page->group.kind != 0 ? "there is no group here" :
+		app_say(app, app->page->group.kind != 0 ?
+		    "there is no group here" :
 		    "there are no groups; b makes them");
 	else if (r == -ENOSPC)
 		app_say(app, "too many groups are open; close some");

@@ -1,6 +1,4 @@
-/*
- * Page H: the difference to the mark.
- */
+/* Page H: the difference to the mark. */
 #include <errno.h>
 
 #include "../../cli/cli.h"

@@ -1,6 +1,4 @@
-/*
- * Page G: the nodes of the table, which are surveyed while the page is open.
- */
+/* Page G: the nodes of the table, which are surveyed while the page is open. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
