@@ -39,7 +39,6 @@ enum page_end {
 	PAGE_QUIT,		/* q */
 	PAGE_QUIT_TARGET,	/* Q */
 	PAGE_INTERRUPTED,	/* by .signal, to be raised again */
-	PAGE_FAILED,		/* no terminal */
 };
 
 struct page_result {
@@ -60,7 +59,7 @@ struct page_watch {
 	 */
 	bool keep_open;
 	bool away;		/* result: keep_open, and the last node is another */
-	const struct target *target;	/* of the command line, or NULL */
+	const struct target *target;	/* of the command line; unless keep_open */
 	const char *remote;	/* path of pageknode on other machines, or NULL */
 	const struct options *options;	/* settings, or NULL */
 };

@@ -64,7 +64,7 @@ edit_field(struct app *app)
 		snprintf(now, sizeof now, "%llu",
 		    (unsigned long long)page->offs);
 	else
-		value = page->opts.listing != NULL ? page->opts.listing : "";
+		value = page->opts.listing;
 	page_fields_edit(page, value);
 	app_history_begin(app);
 	app->mode = APP_FIELD;

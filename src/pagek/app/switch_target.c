@@ -493,7 +493,7 @@ void
 app_go_init(struct app *app)
 {
 	app->places.here.initial = app->watch->keep_open;
-	if (!app->watch->keep_open && app->watch->target != NULL)
+	if (!app->watch->keep_open)
 		place_of(&app->places.here, app->watch->target);
 }
 

@@ -383,13 +383,10 @@ run_screen(struct run *r)
 		tell_ending(r, watch.away);
 		return PAGEK_OK;
 	case PAGE_INTERRUPTED:
-		tell_return(r, stderr);
-		return BY_SIGNAL(result.signal);
-	case PAGE_FAILED:
 		break;
 	}
 	tell_return(r, stderr);
-	return PAGEK_RUN_FAILED;
+	return BY_SIGNAL(result.signal);
 }
 
 /* --- start -------------------------------------------------------------- */

@@ -18,9 +18,8 @@ show_on_terminal(uv_loop_t *loop, struct page_watch *watch, struct page *page)
 	err = page_screen_run(loop, watch, page, &result);
 	if (err < 0)
 		return output_refuse_terminal(err);
-	if (result.end == PAGE_INTERRUPTED)
-		return BY_SIGNAL(result.signal);
-	return result.end == PAGE_FAILED ? PAGEK_FAILED : PAGEK_OK;
+	return result.end == PAGE_INTERRUPTED ? BY_SIGNAL(result.signal) :
+	    PAGEK_OK;
 }
 
 /* Options that have no effect on the text of the page. */

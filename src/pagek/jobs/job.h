@@ -91,10 +91,7 @@ struct job {
 	char progress[256];	/* the last message about it */
 };
 
-/*
- * refusal begins the message of a failure.  NULL, with a message: no memory or no
- * loop.
- */
+/* refusal begins the message of a failure.  NULL, with a message: no memory. */
 struct job *job_new(struct jobs *, const struct job_ops *,
     const char *refusal);
 /* Opens the sink and starts. */

@@ -165,9 +165,8 @@ job_new(struct jobs *jobs, const struct job_ops *ops, const char *refusal)
 	void *source = calloc(1, ops->source_size);
 	struct page_view v;
 
-	if (j == NULL || source == NULL || jobs->loop == NULL) {
-		jobs_say(jobs, "%.240s: %s", refusal, jobs->loop == NULL ?
-		    "there is no loop to send it by" : strerror(ENOMEM));
+	if (j == NULL || source == NULL) {
+		jobs_say(jobs, "%.240s: %s", refusal, strerror(ENOMEM));
 		free(j);
 		free(source);
 		return NULL;

@@ -43,7 +43,7 @@ struct job;
 struct jobs {
 	struct page *page;		/* its rows; its bottom line */
 	struct nodes_session *session;	/* the one shown */
-	uv_loop_t *loop;		/* NULL: no job can start */
+	uv_loop_t *loop;
 	struct job *job[JOB_KINDS];	/* NULL: none runs */
 	bool esc;			/* Esc cancels a job */
 	bool warned;			/* the user knows that leaving ends it */

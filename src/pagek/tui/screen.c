@@ -216,8 +216,7 @@ after_stop(struct screen *s, uint64_t stopped)
 static void
 wake_running(void)
 {
-	if (running != NULL)
-		uv_async_send(&running->wake);
+	uv_async_send(&running->wake);
 }
 
 static void

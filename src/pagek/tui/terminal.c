@@ -434,8 +434,6 @@ make_mouse_off(void)
 void
 terminal_mouse(bool on)
 {
-	if (lent || screen == NULL)
-		return;
 	/* Report presses at once: curses would wait for a click's release. */
 	mouseinterval(0);
 	if (on)
@@ -490,8 +488,6 @@ terminal_copy(const char *text)
 	char bytes[sizeof begin + 4 * (TERMINAL_COPY_MAX / 3 + 1) + 1];
 	size_t len = strnlen(text, TERMINAL_COPY_MAX), n = sizeof begin - 1;
 
-	if (lent || screen == NULL)
-		return;
 	memcpy(bytes, begin, n);
 	n += encode_base64(bytes + n, text, len);
 	bytes[n++] = '\a';
@@ -533,10 +529,6 @@ terminal_colors(enum page_color color)
 int
 terminal_open(void (*wake)(void))
 {
-	int r = terminal_check();
-
-	if (r < 0)
-		return r;
 	if (tcgetattr(terminal_fd(), &shell_modes) < 0)
 		return -errno;
 	remember_signals();
@@ -569,8 +561,6 @@ terminal_open(void (*wake)(void))
 void
 terminal_close(void)
 {
-	if (screen == NULL)
-		return;
 	if (in_foreground() && !foreign) {
 		endwin();
 		foreign = true;
@@ -580,7 +570,6 @@ terminal_close(void)
 	if (lent && in_foreground())
 		tcsetattr(terminal_fd(), TCSANOW, &shell_modes);
 	delscreen(screen);
-	screen = NULL;
 	terminal_frame_close();
 	lent = 0;
 	alarm(0);

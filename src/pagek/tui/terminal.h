@@ -32,7 +32,10 @@ struct terminal_signals {
 /* As page_screen_run(); writes nothing. */
 int terminal_check(void);
 
-/* Signal handlers call `wake`, which must be async-signal-safe. */
+/*
+ * After terminal_check().  Signal handlers call `wake`, which must be
+ * async-signal-safe.
+ */
 int terminal_open(void (*wake)(void));
 void terminal_close(void);
 
@@ -45,8 +48,8 @@ void terminal_stop(void);
 void terminal_retake(void);
 /*
  * Gives the terminal to another program of this job, until
- * terminal_take_back().  Meanwhile, ^C and ^\ are for that program, and requests
- * to change the terminal do nothing.
+ * terminal_take_back().  Meanwhile, ^C and ^\ are for that program, and only
+ * signals may be handled.
  */
 void terminal_lend(void);
 void terminal_take_back(void);
