@@ -83,13 +83,13 @@ static const struct case_of cases[] = {
 	    "0A12 gw-2, %s from 192.0.2.7" },
 	{ BRIDGE(0x1234), NOBODY, 0x1234, NULL, 0x1234,
 	    "1234, %s from 192.0.2.7" },
-	{ BRIDGE(0xa12), NOBODY, 0x1234, "this way is node 0A12's, and the "
-	    "page says that it is on 1234", 0, NULL },
+	{ BRIDGE(0xa12), NOBODY, 0x1234, "this connection is bound to node "
+	    "0A12, but the page says it is on 1234", 0, NULL },
 	{ BRIDGE(0x509), NOBODY, 0, "cannot be node 0509's: it is at "
 	    "unix:/run/b", 0, NULL },
 	/* A page that plays the bridge behind the bridge. */
 	{ BRIDGE(0xa12), { true, 0x1234, true, "198.51.100.1" }, 0x1234,
-	    "this way is node 0A12's, and it was said to be 1234's", 0, NULL },
+	    "this connection is bound to node 0A12, not 1234", 0, NULL },
 	{ BRIDGE(0xa12), { true, 0, false, "198.51.100.1" }, 0, NULL, 0xa12,
 	    "0A12 gw-2, %s from 192.0.2.7" },
 	{ BRIDGE(0), { true, 0xa12, false, NULL }, 0, NULL, 0xa12,

@@ -97,7 +97,8 @@ START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
 		continue;
 	node.store.fds.fd = store[0];
 	last = atomic_load(&node.last_stream);
-	ck_assert_int_eq(hello_listen(node.hello, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello,
+	    socket_bind(path, SOCK_SEQPACKET), path, false), 0);
 	ck_assert_int_eq(hello_start(node.hello), 0);
 	/* The first of them is made when the second has its number. */
 	while (atomic_load(&node.last_stream) < last + 2)
@@ -418,7 +419,8 @@ START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
 	snprintf(path, sizeof path, "%s/hello", folder);
 	node_up(NULL);
 	atomic_store(&node.last_stream, last);
-	ck_assert_int_eq(hello_listen(node.hello, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello,
+	    socket_bind(path, SOCK_SEQPACKET), path, false), 0);
 	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
 	    .with_feed = true }, fds), 0);
 	k->stream = taken;

@@ -25,7 +25,8 @@ up(void)
 	snprintf(path, sizeof path, "%s/hello", folder);
 	opts = (struct node_opts){ .fd = -1, .report = report };
 	node_up(&opts);
-	ck_assert_int_eq(hello_listen(node.hello, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello,
+	    socket_bind(path, SOCK_SEQPACKET), path, false), 0);
 }
 
 static void

@@ -46,7 +46,8 @@ up(void)
 	node.opts.free_stacks = true;
 	/* Before there is a thread that reads it. */
 	node.access.system = of_all_users;
-	ck_assert_int_eq(hello_listen(node.hello, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello,
+	    socket_bind(path, SOCK_SEQPACKET), path, false), 0);
 	if (of_all_users) {
 		ck_assert_int_eq(chmod(folder, 0755), 0);
 		ck_assert_int_eq(chmod(path, 0666), 0);

@@ -238,7 +238,7 @@ rule "one that dies again and again is given up, and that is told as of a run" \
 
 deserted() {
 	looping 0 3 && kill -9 "$supervisor" && kill -0 "$keeper" && over
-	[ $? = 125 ] && grep -q 'how it ends is not known' "$tmp/why" &&
+	[ $? = 125 ] && grep -q 'how the command ends is not known' "$tmp/why" &&
 	    until_true 10 is_gone "$keeper"
 }
 rule "without its supervisor a node watches to the end, and says what it cannot know" \

@@ -195,7 +195,7 @@ refuses() {
 }
 rule "a page that is on the node of its key is let in" let_in 0A12 gate
 rule "one that says that it is on another node is not" refuses \
-    "this way is node 0A12's, and the page says that it is on 0590" 0590 gate
+    "this connection is bound to node 0A12, but the page says it is on 0590" 0590 gate
 rule "one that comes back to its own machine may say so" let_in 0590 page
 known() {
 	until_true 10 refuses "cannot be node 0590's: it is at local, and the \

@@ -291,7 +291,7 @@ alone() {
 	stand_still && child=$(node_of "$daemon") && kill -9 "$daemon" || return 1
 	wait "$daemon" 2>/dev/null
 	daemon=
-	until_true 10 grep -q 'supervisor is gone: it runs on' "$tmp/said$n" &&
+	until_true 10 grep -q 'supervisor is gone; the node goes on' "$tmp/said$n" &&
 	    all_there && kill -9 "$child" && sleep 0.2 && kill -0 "$program"
 }
 rule "without its supervisor a node runs on, without both a program does" alone

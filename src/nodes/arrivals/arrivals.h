@@ -18,7 +18,7 @@
  *
  * Example: a node that is started
  *	hello_init(node->hello, node);
- *	hello_listen(node->hello, path);
+ *	hello_listen(node->hello, fd, path, false);
  *	hello_start(node->hello);
  *	...
  *	hello_stop(node->hello);
@@ -64,13 +64,11 @@ struct hello {
 
 /* An empty queue; targets cannot come in yet. */
 void hello_init(struct hello *, struct node *);
-/* Binds the socket; nobody is answered yet. */
-int hello_listen(struct hello *, const char *path);
 /*
- * The same with a bound socket; owns fd, also on failure.  inherited: it listens
- * already, and stays where it is.
+ * Listens at a bound socket; owns fd, also on failure.  Nobody is answered yet.
+ * inherited: it listens already, and stays where it is.
  */
-int hello_listen_fd(struct hello *, int fd, const char *path, bool inherited);
+int hello_listen(struct hello *, int fd, const char *path, bool inherited);
 /* Starts the thread, after streams were taken over. */
 int hello_start(struct hello *);
 /* Answers those who have connected, ends the thread, removes the socket. */
@@ -80,8 +78,6 @@ void hello_fini(struct hello *);
 
 /* --- the queue of targets that have arrived, in the order of their welcome --- */
 
-/* Appends; with the lock held. */
-void hello_put(struct hello *, struct keeper *);
 /*
  * Inserts a target that the process before has welcomed, by the number of its
  * connection: parents come before their children.  Before hello_start().
@@ -91,16 +87,7 @@ void hello_put_back(struct hello *, struct keeper *);
 size_t hello_waiting(struct hello *);
 /* The next one, or NULL.  It may have ended by now. */
 struct keeper *hello_take(struct hello *);
-/*
- * As many targets are in the queue as there may be live ones, of all or, at the
- * system's node, of this user.
- */
-bool hello_is_full(struct hello *, uid_t);
-/* Is there room for one more missed image?  Only the acceptor adds any. */
-bool hello_has_room(struct hello *);
-/* Appends a missed image; NULL: it is only counted. */
-void hello_put_missed(struct hello *, struct keeper *);
-/* How many have only been counted since the last call. */
+/* How many missed images have only been counted since the last call. */
 uint64_t hello_take_missed(struct hello *);
 /* The first image of this process, out of turn, unless it was forked; else NULL. */
 struct keeper *hello_take_image(struct hello *, pid_t);

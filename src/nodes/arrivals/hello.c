@@ -47,8 +47,9 @@ count_arrived(struct hello *h, const struct keeper *k)
 	h->nmissed += k->missed;
 }
 
-void
-hello_put(struct hello *h, struct keeper *k)
+/* With the lock held. */
+static void
+append_arrived(struct hello *h, struct keeper *k)
 {
 	TAILQ_INSERT_TAIL(&h->arrived, k, link);
 	count_arrived(h, k);
@@ -65,8 +66,12 @@ welcomed_of(const struct hello *h, uid_t uid)
 	return n;
 }
 
-bool
-hello_is_full(struct hello *h, uid_t uid)
+/*
+ * As many targets are in the queue as there may be live ones, of all or, at the
+ * system's node, of this user.
+ */
+static bool
+is_full(struct hello *h, uid_t uid)
 {
 	size_t n;
 	bool full;
@@ -80,8 +85,8 @@ hello_is_full(struct hello *h, uid_t uid)
 	return full;
 }
 
-bool
-hello_has_room(struct hello *h)
+static bool
+has_room_for_missed(struct hello *h)
 {
 	bool room;
 
@@ -91,12 +96,13 @@ hello_has_room(struct hello *h)
 	return room;
 }
 
-void
-hello_put_missed(struct hello *h, struct keeper *k)
+/* NULL: the image is only counted. */
+static void
+append_missed(struct hello *h, struct keeper *k)
 {
 	pthread_mutex_lock(&h->lock);
 	if (k != NULL)
-		hello_put(h, k);
+		append_arrived(h, k);
 	else
 		h->missed_beyond++;
 	pthread_mutex_unlock(&h->lock);
@@ -348,7 +354,7 @@ welcome_target(struct hello *h, int fd, const struct pooled_keeper *s)
 		if (k->stream > h->last_stream)
 			h->last_stream = k->stream;
 		quota_count(k);
-		hello_put(h, k);
+		append_arrived(h, k);
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (r == 0)
@@ -361,7 +367,7 @@ refuse_target(struct node *node, const struct peer *peer)
 {
 	unsigned all, own;
 
-	if (hello_is_full(node->hello, peer->uid))
+	if (is_full(node->hello, peer->uid))
 		return "more come at once than the node can take in";
 	quota_beside(node->quota, peer->pid, peer->uid, &all, &own);
 	if (all >= NODE_TARGETS_MAX)
@@ -398,7 +404,7 @@ add_missed(struct acceptor *a, const struct waiting *w, const struct peer *peer,
 {
 	struct hello *h = a->hello;
 
-	hello_put_missed(h, hello_has_room(h) ?
+	append_missed(h, has_room_for_missed(h) ?
 	    missed_image(a, w, peer, hello, why) : NULL);
 	uv_async_send(&h->node->drain.wake);
 }
@@ -738,15 +744,7 @@ acceptor_main(void *arg)
 /* --- start and end ------------------------------------------------------ */
 
 int
-hello_listen(struct hello *h, const char *path)
-{
-	int fd = socket_bind(path, SOCK_SEQPACKET);
-
-	return fd < 0 ? fd : hello_listen_fd(h, fd, path, false);
-}
-
-int
-hello_listen_fd(struct hello *h, int fd, const char *path, bool inherited)
+hello_listen(struct hello *h, int fd, const char *path, bool inherited)
 {
 	h->stop_fd = !inherited && listen(fd, SOMAXCONN) < 0 ? -1 :
 	    eventfd(0, EFD_CLOEXEC);

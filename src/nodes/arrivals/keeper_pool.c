@@ -77,9 +77,9 @@ has_spare_fds(const struct node *node)
 static void
 insert_at(struct keeper_pool *all, size_t at, const struct pooled_keeper *s)
 {
-	memmove(all->spare + at + 1, all->spare + at,
+	memmove(all->ready + at + 1, all->ready + at,
 	    (all->n - at) * sizeof *s);
-	all->spare[at] = *s;
+	all->ready[at] = *s;
 	all->n++;
 }
 
@@ -88,9 +88,9 @@ take_first(struct keeper_pool *all, struct pooled_keeper *out)
 {
 	if (all->n == 0)
 		return false;
-	*out = all->spare[0];
+	*out = all->ready[0];
 	all->n--;
-	memmove(all->spare, all->spare + 1, all->n * sizeof *out);
+	memmove(all->ready, all->ready + 1, all->n * sizeof *out);
 	return true;
 }
 
@@ -226,7 +226,7 @@ keeper_pool_has(struct keeper_pool *all, uint64_t stream)
 	pthread_mutex_lock(&all->lock);
 	have = stream == all->making && stream != 0;
 	for (size_t i = 0; i < all->n; i++)
-		have |= all->spare[i].keeper->stream == stream;
+		have |= all->ready[i].keeper->stream == stream;
 	pthread_mutex_unlock(&all->lock);
 	return have;
 }

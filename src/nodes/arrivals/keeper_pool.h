@@ -35,7 +35,7 @@ struct keeper_pool {
 	pthread_cond_t changed;
 	bool stop;
 	uint64_t making;		/* number of the one that is being stored; 0 none */
-	struct pooled_keeper spare[KEEPER_POOL_SIZE + 1];	/* the next one first; one may be put back */
+	struct pooled_keeper ready[KEEPER_POOL_SIZE + 1];	/* the next one first; one may be put back */
 	size_t n;
 };
 

@@ -188,12 +188,6 @@ address_of(enum spot s)
 	return modules[spots[s].module].bias + offset_of(s);
 }
 
-static uint64_t
-server_free_caller(void)
-{
-	return address_of(CLOSE);
-}
-
 static int
 put_chain(struct stream_sites *sites, const uint8_t chain[SERVER_DEPTH],
     const unsigned numbers[MODULES], uint64_t *caller)
@@ -405,7 +399,7 @@ make_event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
 		b->used[slot] = false;
 		b->live--;
 		add_record(k, b, REC_FREE, slot, TYPE_FREE, 0, thread,
-		    server_free_caller(), ms);
+		    address_of(CLOSE), ms);
 		return;
 	}
 	size = asker->min + draw(b, (uint64_t)(asker->max - asker->min) + 1);

@@ -106,18 +106,6 @@ dstrm_find(const struct dstrm *t, const char *name, size_t len,
 	return 0;
 }
 
-int
-dstrm_rename(struct dstrm *t, uint32_t index, const char *name)
-{
-	if (dstrm_at(t, index) == NULL)
-		return -ENOENT;
-	if (strlen(name) >= DSTRM_NAME)
-		return -ENAMETOOLONG;
-	strcpy(t->row[index].name, name);
-	draw_epoch(&t->row[index]);
-	return 0;
-}
-
 void
 dstrm_renew(struct dstrm *t, uint32_t index)
 {

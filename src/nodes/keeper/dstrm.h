@@ -2,8 +2,8 @@
  * dstrm: the node's table of data streams and its generic name lookup.
  *
  * A row is a name, an index (its place), and an epoch: 16 random bytes drawn
- * whenever the row gets another stream or another name, so that an index known
- * to a page from before is stale.  Rows of ended streams stay until the table
+ * whenever the row gets another stream or list, so that an index known to a page
+ * from before is stale.  Rows of ended streams stay until the table
  * is full; then the one that ended first is removed.
  */
 #ifndef NODES_KEEPER_DSTRM_H
@@ -44,9 +44,6 @@ void dstrm_remove(struct dstrm *, uint32_t index);
  */
 int dstrm_find(const struct dstrm *, const char *name, size_t len,
     uint32_t *index);
-
-/* Another name, and so another epoch.  -ENOENT, -ENAMETOOLONG. */
-int dstrm_rename(struct dstrm *, uint32_t index, const char *name);
 
 /* Another list of the same stream, and so another epoch. */
 void dstrm_renew(struct dstrm *, uint32_t index);

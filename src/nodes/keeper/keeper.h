@@ -90,7 +90,7 @@ struct keeper_image {
 	char comm[KEEPER_TEXT];		/* safe text */
 };
 
-/* Handles on the process, and what is kept of it on the heap. */
+/* Handles on the process, and its texts. */
 struct keeper_process {
 	int pidfd;			/* -1 none */
 	uv_poll_t *death;		/* on pidfd; NULL none */
@@ -98,7 +98,6 @@ struct keeper_process {
 	uint32_t *cut;			/* tickets at the fork, until inherited */
 };
 
-/* Whether it lives, and how it ended. */
 struct keeper_life {
 	enum wire_state state;
 	int32_t status;			/* wait status; -1 unknown */
@@ -172,7 +171,7 @@ struct region_set {
 	uint32_t ended[REGION_SET_MAX];	/* numbers of ends whose beginning has not come */
 };
 
-/* What the program has declared with alloclog.h. */
+/* Declared by the program with alloclog.h. */
 struct keeper_declared {
 	struct stream_types *types;	/* comes and goes with the list */
 	struct region_set regions;
@@ -387,7 +386,7 @@ uint16_t keeper_info(const struct keeper *, uint64_t seq);
 
 /* All that a look at the rings has found is applied. */
 void peak_end_look(struct keeper *);
-/* What the next process of the node needs, at any time. */
+/* The peak as the next process of the node needs it. */
 struct peak peak_save(const struct keeper *);
 /*
  * The target has never held more bytes than this at once, except for what pairs

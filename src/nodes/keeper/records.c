@@ -83,7 +83,7 @@ peak_begin(struct keeper *k)
 	if (p->begun)
 		return;
 	p->begun = true;
-	/* What a fork has brought is there before the first record. */
+	/* Inherited blocks are there before the first record. */
 	for (unsigned i = 0; i < PEAK_LOOKS; i++)
 		p->base[i] = keeper_counts(k)->live_bytes;
 }
@@ -126,7 +126,7 @@ peak_save(const struct keeper *k)
 	return peak;
 }
 
-/* Of one thread the order is known, and so is its highest. */
+/* With one thread the list knows the peak. */
 uint64_t
 peak_most(const struct keeper *k)
 {

@@ -123,7 +123,6 @@ struct takeover_sites {
 	unsigned refs;
 };
 
-/* What the node itself holds of all this. */
 struct node_store {
 	struct fdstore fds;
 	_Atomic size_t target_bytes;	/* size of the last target's memory; 0 unknown ... */

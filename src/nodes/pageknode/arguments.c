@@ -83,7 +83,7 @@ print_help(void)
 	printf("usage: pageknode [OPTIONS]\n"
 	    "       pageknode [OPTIONS] -- COMMAND [ARGUMENT ...]\n"
 	    "       pageknode --stdio [--target TARGET] [--role ROLES] [--node NNNN]\n"
-	    "Keeps what programs hold in memory, and serves it to pagek.\n\n");
+	    "Lists the memory blocks of programs, and serves them to pagek.\n\n");
 	for (unsigned i = 0; i < NODE_OPTIONS; i++) {
 		const struct base_option *e = &row_of(i)->option;
 		char usage[40];
@@ -117,15 +117,16 @@ check_options(struct node_opts *o, uint64_t given)
 	enum node_kind kind = node_kind(o);
 
 	if (o->bridge && o->argv != NULL) {
-		fprintf(stderr, "pageknode: one of a command and --stdio\n");
+		fprintf(stderr, "pageknode: --stdio takes no command\n");
 		return -EINVAL;
 	}
 	if (o->argv != NULL && o->demo != NULL) {
-		fprintf(stderr, "pageknode: one of a command and --demo\n");
+		fprintf(stderr, "pageknode: --demo takes no command\n");
 		return -EINVAL;
 	}
 	if (o->device >= 0 && (o->argv != NULL || o->demo != NULL)) {
-		fprintf(stderr, "pageknode: --device is a target of its own\n");
+		fprintf(stderr, "pageknode: --device takes no command and "
+		    "no --demo\n");
 		return -EINVAL;
 	}
 	if (check_kind(given, kind) < 0)

@@ -175,7 +175,7 @@ daemon_listen_targets(struct node *node, const char *path)
 	r = socket_at(node, STORED_TARGETS, hello, SOCK_SEQPACKET,
 	    TARGETS_MODE, &stays);
 	if (r >= 0)
-		r = hello_listen_fd(node->hello, r, hello, stays);
+		r = hello_listen(node->hello, r, hello, stays);
 	return r < 0 ? node_say(hello, r) : 0;
 }
 
@@ -199,16 +199,16 @@ listen_inherited(struct node *node, struct inherited *pages,
 	int r;
 
 	if (pages->fd < 0 || targets->fd < 0) {
-		fprintf(stderr, "pageknode: of the two sockets that were "
-		    "passed one must be a stream socket, for pages, and one "
-		    "a sequential-packet socket, for targets\n");
+		fprintf(stderr, "pageknode: the passed sockets must be one "
+		    "stream socket, for pages, and one sequential-packet "
+		    "socket, for targets\n");
 		if (pages->fd >= 0)
 			close(pages->fd);
 		if (targets->fd >= 0)
 			close(targets->fd);
 		return -EINVAL;
 	}
-	r = hello_listen_fd(node->hello, targets->fd, targets->path, true);
+	r = hello_listen(node->hello, targets->fd, targets->path, true);
 	if (r < 0) {
 		close(pages->fd);
 		return node_say(targets->path, r);
@@ -249,8 +249,8 @@ limit_pages(struct node *node)
 		return;
 	node->serve->max = limit.rlim_cur >= 4 ?
 	    (unsigned)(limit.rlim_cur / 2) : 2;
-	fprintf(stderr, "pageknode: %llu descriptors are allowed: no more "
-	    "than %u pages at a time\n",
+	fprintf(stderr, "pageknode: only %llu descriptors are allowed: at "
+	    "most %u pages at a time\n",
 	    (unsigned long long)limit.rlim_cur, node->serve->max);
 }
 
@@ -331,8 +331,8 @@ on_above(uv_poll_t *above, int status, int events)
 	node->store.fds.gone = true;
 	node->daemon->above = NULL;
 	uv_close((uv_handle_t *)above, on_above_closed);
-	fprintf(stderr, "pageknode: its supervisor is gone: it runs on, and "
-	    "nobody starts it again\n");
+	fprintf(stderr, "pageknode: the supervisor is gone; the node goes on, "
+	    "but is not restarted if it dies\n");
 	run_lost_supervisor(node);
 }
 
@@ -411,8 +411,8 @@ daemon_begin(struct node *node)
 	if (r < 0)
 		return node_say("the thread that answers targets", r);
 	if (geteuid() == 0)
-		fprintf(stderr, "pageknode: it runs as root and need not: any "
-		    "user will do\n");
+		fprintf(stderr, "pageknode: root is not needed; any user can "
+		    "run it\n");
 	fprintf(stderr, "pageknode: listening at %s\n", node->serve->path);
 	fdstore_insist(&node->store.fds, "READY=1");
 	return 0;

@@ -182,8 +182,8 @@ run_lost_supervisor(struct node *node)
 	if (node->opts.argv == NULL || node->command.ended)
 		return;
 	node->command.unsupervised = true;
-	snprintf(node->run->reason, sizeof node->run->reason, "the process that "
-	    "waited for the command is gone: how it ends is not known");
+	snprintf(node->run->reason, sizeof node->run->reason, "the supervisor "
+	    "is gone; how the command ends is not known");
 	images_end_dead(node);
 	run_second(node);
 }

@@ -65,7 +65,7 @@ refuse_next(struct serve *s)
 
 /* --- places ------------------------------------------------------------- */
 
-/* Of the pages that are idle for too long, the one that is so for longest. */
+/* The page that has been idle for longest, if it is too long; or NULL. */
 static struct conn *
 most_idle(struct serve *s, int64_t now)
 {

@@ -50,8 +50,8 @@ answer_limit(struct conn *c, const struct wire_msg *m)
 	c->limited = true;
 	c->page.away |= l->away;
 	if (c->page.from != 0 && l->node != 0 && l->node != c->page.from)
-		refuse(c, m, "this way is node %04X's, and it was said to be "
-		    "%04X's", c->page.from, l->node);
+		refuse(c, m, "this connection is bound to node %04X, not "
+		    "%04X", c->page.from, l->node);
 	else if (l->node != 0)
 		c->page.from = l->node;
 }
@@ -72,9 +72,9 @@ check_number(struct conn *c, const struct wire_msg *m)
 	char where[90];
 
 	if (number != 0 && c->page.from != 0 && number != c->page.from) {
-		refuse(c, m, "this way is node %04X's, and the page says that "
-		    "it is on %04X: mend its table of nodes, or the --node of "
-		    "its key", c->page.from, number);
+		refuse(c, m, "this connection is bound to node %04X, but the "
+		    "page says it is on %04X: correct its table of nodes, or "
+		    "the --node of its key", c->page.from, number);
 		return false;
 	}
 	if (number == 0)

@@ -246,8 +246,8 @@ find_spool(struct conn *c, const struct wire_msg *m, struct spool **s)
 
 	*s = c->node->serve->listings.spool;
 	if (*s != NULL && !read_for_request(c->node)) {
-		conn_error(c, m->id, WIRE_E_BUSY, "the node still reads what "
-		    "it has stored: ask again in a moment");
+		conn_error(c, m->id, WIRE_E_BUSY, "the node is still reading "
+		    "its spool: try again in a moment");
 		return false;
 	}
 	if (r == 0 || r == -ENOENT)

@@ -53,7 +53,7 @@ fail(const struct why *why, int err, const char *fmt, ...)
 	return err;
 }
 
-/* Of the disk's errors only a quota is named to the sender. */
+/* The sender sees only a quota of the disk's errors. */
 static int
 fail_disk(const struct why *why, int err)
 {
@@ -114,8 +114,8 @@ fail_quota(const struct why *why, const char *who, uint64_t max)
 	char text[32];
 
 	base_human_bytes(text, sizeof text, max);
-	return fail(why, -EDQUOT, "beyond the quota: listings of %s may take "
-	    "%s here, and none is removed for another one", who, text);
+	return fail(why, -EDQUOT, "over the quota: listings of %s may take "
+	    "%s here, and none is removed to make room", who, text);
 }
 
 static int
@@ -268,7 +268,7 @@ check_many(const struct spool *s, uint64_t conn, const struct why *why)
 	TAILQ_FOREACH(a, &s->arrivals, link)
 		n += a->conn == conn;
 	if (n >= SPOOL_CONN_ARRIVALS || s->narrivals >= SPOOL_ARRIVALS)
-		return fail(why, -EBUSY, "%u listings come at the same time "
+		return fail(why, -EBUSY, "%u listings are on their way "
 		    "already", n >= SPOOL_CONN_ARRIVALS ? n : s->narrivals);
 	return 0;
 }
@@ -280,8 +280,8 @@ check_known(struct spool *s, const struct why *why)
 
 	if (r < 0)
 		return fail_disk(why, r);
-	return s->known ? 0 : fail(why, -EBUSY, "the node still reads what "
-	    "it has stored: it takes listings in a moment");
+	return s->known ? 0 : fail(why, -EBUSY, "the node is still reading its "
+	    "spool: try again in a moment");
 }
 
 /*
@@ -447,7 +447,7 @@ spool_put(struct spool *s, const struct spool_sender *who,
 		a = find_arrival(s, who, l->name);
 		if (a == NULL)
 			return fail(&why, -ENOENT,
-			    "no listing of that name comes over this "
+			    "no listing of that name is on its way over this "
 			    "connection");
 		r = continue_listing(s, a, l, &why);
 	}

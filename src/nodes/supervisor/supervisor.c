@@ -65,28 +65,16 @@ store_add(struct store *s, int fd, const char *name)
 	s->names += len;
 }
 
-static bool
-is_named(const struct stored_fd *e, const char *name)
-{
-	return strcmp(e->name, name) == 0;
-}
-
-static bool
-is_other(const struct stored_fd *e, const char *name)
-{
-	return !is_named(e, name);
-}
-
+/* Closes what has that name or, others, what has not; never what we were passed. */
 static void
-drop_if(struct store *s, bool (*goes)(const struct stored_fd *, const char *),
-    const char *name)
+drop_stored(struct store *s, const char *name, bool others)
 {
 	int n = s->passed;
 
 	for (int i = s->passed; i < s->n; i++) {
 		struct stored_fd *e = &s->entry[i];
 
-		if (goes(e, name)) {
+		if ((strcmp(e->name, name) == 0) != others) {
 			close(e->fd);
 			s->names -= strlen(e->name) + 1;
 		} else {
@@ -99,14 +87,7 @@ drop_if(struct store *s, bool (*goes)(const struct stored_fd *, const char *),
 static void
 store_drop(struct store *s, const char *name)
 {
-	drop_if(s, is_named, name);
-}
-
-/* Closes all that the child may die of.  The report is not read, and must not be emptied. */
-static void
-store_drop_deadly(struct store *s)
-{
-	drop_if(s, is_other, STORED_REPORT);
+	drop_stored(s, name, false);
 }
 
 static void
@@ -461,18 +442,19 @@ needs_child(int wait_status, int *status)
 		return false;
 	if (is_storm()) {
 		if (sup.dropped) {
-			say("the node died again and again: given up");
+			say("the node died again and again: giving up");
 			*status = sup.give_up;
 			return false;
 		}
-		say("the node dies again and again: what was kept of its "
-		    "targets is dropped");
-		store_drop_deadly(&sup.store);
+		say("the node dies again and again: dropping its targets' "
+		    "lists");
+		/* It may die of all but its report, which it only appends to. */
+		drop_stored(&sup.store, STORED_REPORT, true);
 		sup.dropped = true;
 		sup.deaths = 0;
 		return true;
 	}
-	snprintf(what, sizeof what, "the node ended by %s %d: started again",
+	snprintf(what, sizeof what, "the node ended by %s %d: restarting it",
 	    WIFEXITED(wait_status) ? "status" : "signal",
 	    WIFEXITED(wait_status) ? *status : WTERMSIG(wait_status));
 	say(what);

@@ -98,11 +98,11 @@ loss_text(const struct found_memory *f)
 {
 	switch (f->state) {
 	case MEMORY_INCOMPLETE:
-		return "it was not whole yet";
+		return "it was incomplete";
 	case MEMORY_FATAL:
 		return "nodes that took it over died";
 	case MEMORY_WITHOUT_RINGS:
-		return "its rings are not there";
+		return "its rings are missing";
 	case MEMORY_ERROR:
 		return strerror(-f->err);
 	case MEMORY_VALID:
@@ -332,7 +332,7 @@ take_over_target(struct node *node, uint64_t stream)
 	}
 	why = loss_text(&f);
 	if (why != NULL)
-		fprintf(stderr, "pageknode: what is known of process %d "
+		fprintf(stderr, "pageknode: the list of process %d "
 		    "cannot be taken over: %s\n", (int)f.pid, why);
 	if (f.state != MEMORY_VALID)
 		remove_names(store, stream);
@@ -382,9 +382,9 @@ takeover_targets(struct node *node)
 		drain_beat(node);
 	}
 	if (others > 0)
-		fprintf(stderr, "pageknode: the node before this one was of "
-		    "another build: its %u lists, those it had ready "
-		    "included, cannot be taken over\n", others);
+		fprintf(stderr, "pageknode: the node before was another "
+		    "build: its %u lists, prepared ones included, cannot "
+		    "be taken over\n", others);
 	drop_unused(store);
 	images_adopt_all(node);
 	images_end_lost(node);
