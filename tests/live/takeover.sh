@@ -384,7 +384,7 @@ storm() {
 		until_true 10 serves_again || return 1
 	done
 	kill -9 "$(node_of "$daemon")"
-	until_true 10 grep -q 'of its targets is dropped' "$tmp/said$n" &&
+	until_true 10 grep -q "dropping its targets' lists" "$tmp/said$n" &&
 	    until_true 10 keeps_nothing_of "$had" && kill -0 "$program" || return 1
 	old=$program
 	stand_still && kill "$old" && grep -q '"true"' "$tmp/r$n"
