@@ -113,19 +113,15 @@ static void
 complain_of_action(struct reading *r, const char *word)
 {
 	static char names[PAGE_ACTIONS][PAGE_ACTION_WORD];
-	const char *list[PAGE_ACTIONS], *near;
+	const char *list[PAGE_ACTIONS];
+	char clause[NEAREST_CLAUSE];
 	enum page_action action;
 	size_t n;
 
 	for (n = 0; page_action_word(n, &action, names[n]); n++)
 		list[n] = names[n];
-	near = base_nearest(word, list, n);
-	if (near != NULL)
-		complain_of(r, "no key does '%s': did you mean '%s'?",
-		    base_shown(word), near);
-	else
-		complain_of(r, "no key does '%s': see pagek.conf(5)",
-		    base_shown(word));
+	complain_of(r, "no key does '%s'%s", base_shown(word),
+	    nearest_clause(clause, word, list, n, ": see pagek.conf(5)"));
 }
 
 static int
@@ -166,18 +162,15 @@ take_key(struct reading *r, const char *name, const char *text)
 static void
 complain_of_mark(struct reading *r, const char *word)
 {
-	const char *list[PAGE_MARKS], *near;
+	const char *list[PAGE_MARKS];
+	char clause[NEAREST_CLAUSE];
 	size_t n = 0;
 
 	for (size_t i = PAGE_PLAIN + 1; i < PAGE_MARKS; i++)
 		list[n++] = page_mark_word((enum page_mark)i);
-	near = base_nearest(word, list, n);
-	if (near != NULL)
-		complain_of(r, "nothing that is coloured is called '%s': did "
-		    "you mean '%s'?", base_shown(word), near);
-	else
-		complain_of(r, "nothing that is coloured is called '%s': see "
-		    "pagek.conf(5)", base_shown(word));
+	complain_of(r, "nothing that is coloured is called '%s'%s",
+	    base_shown(word), nearest_clause(clause, word, list, n,
+	    ": see pagek.conf(5)"));
 }
 
 static int

@@ -74,17 +74,15 @@ take_target(struct parse *p, const char *word)
 static int
 take_topic(struct parse *p, const char *word)
 {
-	const char *names[COMMANDS], *near;
+	const char *names[COMMANDS];
+	char clause[NEAREST_CLAUSE];
 
 	p->o->topic = command_find(word);
 	if (p->o->topic != COMMANDS)
 		return 0;
 	command_names(names);
-	near = base_nearest(word, names, COMMANDS);
-	return near != NULL ? option_fail(p,
-	    "no command '%s': did you mean '%s'?",
-	    base_shown(word), near) :
-	    option_fail(p, "no command '%s'", base_shown(word));
+	return option_fail(p, "no command '%s'%s", base_shown(word),
+	    nearest_clause(clause, word, names, COMMANDS, ""));
 }
 
 /* A shell, or "targets" for its completion script. */
@@ -93,19 +91,16 @@ take_shell(struct parse *p, const char *word)
 {
 	static const char *const names[] = { "bash", "zsh", "fish",
 		"targets" };
-	const char *near;
-	size_t i;
+	char clause[NEAREST_CLAUSE];
 
-	for (i = 0; i < BASE_NELEM(names); i++)
+	for (size_t i = 0; i < BASE_NELEM(names); i++)
 		if (strcmp(word, names[i]) == 0) {
 			p->o->shell = names[i];
 			return 0;
 		}
-	near = base_nearest(word, names, BASE_NELEM(names));
-	return near != NULL ? option_fail(p,
-	    "no completion for '%s': did you mean '%s'?", base_shown(word),
-	    near) : option_fail(p, "no completion for '%s': there is bash, zsh "
-	    "and fish", base_shown(word));
+	return option_fail(p, "no completion for '%s'%s", base_shown(word),
+	    nearest_clause(clause, word, names, BASE_NELEM(names),
+	    ": there is bash, zsh and fish"));
 }
 
 /* No target has a name of this form. */

@@ -342,6 +342,11 @@ struct parse {
 int option_fail(struct parse *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* ": did you mean 'NAME'?", of the nearest of n names; or `none`. */
+#define NEAREST_CLAUSE 96
+const char *nearest_clause(char out[NEAREST_CLAUSE], const char *word,
+    const char *const *names, size_t n, const char *none);
+
 /* Fails with "--NAME WHY_NOT" for the first of n options that is given; or 0. */
 int option_none_of(struct parse *, const enum option_id *, size_t n,
     const char *why_not);

@@ -25,6 +25,17 @@ option_fail(struct parse *p, const char *fmt, ...)
 	return PAGEK_USAGE;
 }
 
+const char *
+nearest_clause(char out[NEAREST_CLAUSE], const char *word,
+    const char *const *names, size_t n, const char *none)
+{
+	const char *near = base_nearest(word, names, n);
+
+	snprintf(out, NEAREST_CLAUSE, near != NULL ? ": did you mean '%s'?" :
+	    "%s", near != NULL ? near : none);
+	return out;
+}
+
 /* Fails with "--NAME=ARG: CLAUSE", where the clause is the option's. */
 static int
 option_wrong(struct parse *p, enum option_id id, const char *arg)

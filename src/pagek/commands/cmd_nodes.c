@@ -11,35 +11,23 @@
 #include "../documents/documents.h"
 #include "../panels/nodes_page.h"
 
+/* The entries of the table; with a survey, the nodes that were asked. */
 static void
-put_table(FILE *out, const struct nodes_table *t, bool ascii)
+put_text(FILE *out, const struct nodes_table *t, struct nodes_survey *survey,
+    bool ascii)
 {
+	unsigned subset = survey != NULL ? PAGE_NODE_ASKED : PAGE_NODE_LISTED;
+	size_t n = t->n;
+	const struct nodes_surveyed *const *asked = survey != NULL ?
+	    nodes_survey_look(survey, &n) : NULL;
 	struct page_node_row row;
 
-	if (t->n > 0)
-		output_heading(out, &page_node_fields, PAGE_NODE_LISTED,
-		    false);
-	for (size_t i = 0; i < t->n && output_going(out); i++) {
-		page_node_row(&row, t, &t->entry[i], NULL);
-		output_row(out, &page_node_fields, PAGE_NODE_LISTED, &row,
-		    ascii);
-	}
-}
-
-static void
-put_answers(FILE *out, const struct nodes_table *t,
-    struct nodes_survey *survey, bool ascii)
-{
-	size_t n;
-	const struct nodes_surveyed *const *asked = nodes_survey_look(survey,
-	    &n);
-	struct page_node_row row;
-
-	output_heading(out, &page_node_fields, PAGE_NODE_ASKED, false);
+	if (n > 0 || survey != NULL)
+		output_heading(out, &page_node_fields, subset, false);
 	for (size_t i = 0; i < n && output_going(out); i++) {
-		page_node_row(&row, t, NULL, asked[i]);
-		output_row(out, &page_node_fields, PAGE_NODE_ASKED, &row,
-		    ascii);
+		page_node_row(&row, t, asked == NULL ? &t->entry[i] : NULL,
+		    asked != NULL ? asked[i] : NULL);
+		output_row(out, &page_node_fields, subset, &row, ascii);
 	}
 }
 
@@ -63,10 +51,8 @@ put_nodes(FILE *out, const struct options *o, const struct nodes_table *t,
 	json_open(&j, out, o);
 	if (options_as_data(o))
 		json_nodes(&j, t, survey, complete);
-	else if (survey != NULL)
-		put_answers(out, t, survey, o->page.ascii);
 	else
-		put_table(out, t, o->page.ascii);
+		put_text(out, t, survey, o->page.ascii);
 }
 
 int
