@@ -173,7 +173,7 @@ list_entries(struct judge *j, uv_loop_t *loop, struct entries *l)
 		r = add_functions(l, &m);
 	if (r == 0 && m.lacking > 0)
 		snprintf(j->baseline.why, sizeof j->baseline.why,
-		    "names of %zu of %zu stacks were not there", m.lacking,
+		    "names of %zu of %zu stacks are not known", m.lacking,
 		    profile_callers(m.profile));
 	snapshot_fini(&m);
 	merge_entries(l);

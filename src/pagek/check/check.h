@@ -53,8 +53,8 @@ struct finding {
 	char why[CHECK_WHY];		/* why it is not known; "" it is */
 	enum check_verdict verdict;
 
-	struct page_row_filter *sieve;	/* of an expression */
-	struct mono counted_at;		/* last count by the sieve */
+	struct page_row_filter *filter;	/* of an expression */
+	struct mono counted_at;		/* last count by the filter */
 	int64_t count_ms;		/* time that it took */
 };
 

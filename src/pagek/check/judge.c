@@ -97,7 +97,7 @@ count_older(const struct nodes_look *look, uint64_t ms)
 static double
 count_sure(const struct finding *f)
 {
-	struct page_row_filter_sums c = page_row_filter_sums(f->sieve);
+	struct page_row_filter_sums c = page_row_filter_sums(f->filter);
 
 	return c.est_blocks > (double)c.unsure ?
 	    c.est_blocks - (double)c.unsure : 0;
@@ -115,11 +115,11 @@ count_matches(struct judge *j, struct finding *f)
 
 	page_view_live(&v, j->session);
 	v.wrappers = j->o->page.wrappers;
-	page_row_filter_begin(f->sieve, &v);
+	page_row_filter_begin(f->filter, &v);
 	while ((n = blklist_window(look->list, BLKLIST_BY_ADDRESS, false, offs,
 	    b, BASE_NELEM(b))) > 0) {
 		for (size_t i = 0; i < n; i++)
-			page_row_filter_matches(f->sieve, &b[i]);
+			page_row_filter_matches(f->filter, &b[i]);
 		offs += n;
 	}
 	f->counted_at = mono_now();
@@ -253,7 +253,7 @@ judge_expression(struct judge *j, struct finding *f, bool all)
 {
 	const struct nodes_look *look = j->look;
 
-	if (f->sieve == NULL)
+	if (f->filter == NULL)
 		update_finding(j, f,
 		    (double)blklist_counts(look->list)->est_blocks);
 	else if (all || count_is_due(f))
@@ -325,18 +325,18 @@ count_with_names(struct judge *j, uv_loop_t *loop, struct finding *f)
 	size_t lacking;
 	int r;
 
-	if (!page_row_filter_wants_names(f->sieve))
+	if (!page_row_filter_wants_names(f->filter))
 		return 0;
-	r = batch_profile(loop, j->session, &j->o->page, f->sieve, 0,
+	r = batch_profile(loop, j->session, &j->o->page, f->filter, 0,
 	    j->o->timeout_ms, &p, &lacking);
 	if (r < 0)
 		return r;
 	profile_free(p);
 	update_finding(j, f, count_sure(f));
-	unsure = page_row_filter_sums(f->sieve).unsure;
+	unsure = page_row_filter_sums(f->filter).unsure;
 	if (unsure > 0)
-		snprintf(f->why, sizeof f->why, "of %llu %s the names that "
-		    "decide were not there", (unsigned long long)unsure,
+		snprintf(f->why, sizeof f->why, "names that decide on "
+		    "%llu %s are not known", (unsigned long long)unsure,
 		    unsure == 1 ? "block" : "blocks");
 	return 0;
 }
@@ -363,7 +363,7 @@ judge_last(struct judge *j, uv_loop_t *loop)
 
 		if (f->budget->kind == BUDGET_GROWTH)
 			r = measure_growth(j, f);
-		else if (f->sieve != NULL && has_all(j))
+		else if (f->filter != NULL && has_all(j))
 			r = count_with_names(j, loop, f);
 	}
 	return r;
@@ -529,7 +529,7 @@ judge_init(struct judge *j, const struct options *o)
 		j->totals &= f->budget->kind != BUDGET_AGE &&
 		    f->budget->filter == NULL;
 		r = f->budget->filter != NULL ?
-		    page_row_filter_borrow(&f->sieve, f->budget->filter) : 0;
+		    page_row_filter_borrow(&f->filter, f->budget->filter) : 0;
 		if (r < 0) {
 			judge_fini(j);
 			return r;
@@ -553,7 +553,7 @@ void
 judge_fini(struct judge *j)
 {
 	for (unsigned i = 0; i < j->findings; i++)
-		page_row_filter_free(j->finding[i].sieve);
+		page_row_filter_free(j->finding[i].filter);
 	free(j->growth.sample);
 	free(j->baseline.row);
 }

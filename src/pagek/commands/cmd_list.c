@@ -31,14 +31,14 @@ put_text(void *arg, const struct blk *b)
 
 static void
 list_rows(FILE *out, const struct page *page, const struct page_view *v,
-    struct page_row_filter *sieve, uint64_t limit)
+    struct page_row_filter *filter, uint64_t limit)
 {
 	struct text text = { .out = out, .page = page, .v = v };
 	char row[ROW_BYTES];
 
 	page_row_heading(page, row, sizeof row);
 	fprintf(out, "%s\n", row);
-	json_block_rows(out, page, v, sieve, limit, put_text, &text);
+	json_block_rows(out, page, v, filter, limit, put_text, &text);
 }
 
 static bool
@@ -52,7 +52,7 @@ regions_told(void *arg)
 /* A file is opened only when there are rows. */
 static int
 write_list(const struct options *o, struct page *page,
-    const struct page_view *v, struct profile *p, struct page_row_filter *sieve)
+    const struct page_view *v, struct profile *p, struct page_row_filter *filter)
 {
 	int r = page_choice_text_begin(page, v);
 	struct json j;
@@ -67,9 +67,9 @@ write_list(const struct options *o, struct page *page,
 		return PAGEK_FAILED;
 	json_open(&j, out, o);
 	if (options_as_data(o))
-		json_blocks(&j, page, v, p, sieve, false, o->limit);
+		json_blocks(&j, page, v, p, filter, false, o->limit);
 	else
-		list_rows(out, page, v, sieve, o->limit);
+		list_rows(out, page, v, filter, o->limit);
 	return output_close(out, o->output, PAGEK_OK);
 }
 
@@ -92,7 +92,7 @@ notice_modes(const struct options *o, const struct page *page,
 static int
 list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	struct page_row_filter *sieve;
+	struct page_row_filter *filter;
 	struct page_view v;
 	struct profile *p;
 	struct page page;
@@ -103,13 +103,13 @@ list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		pump(loop, s, o->timeout_ms, regions_told, s);
 	page_init(&page, &o->page);
 	notice_modes(o, &page, nodes_session_look(s));
-	err = batch_filter(o, &sieve);
+	err = batch_filter(o, &filter);
 	if (err == 0)
-		err = batch_profile(loop, s, &page.opts, sieve, o->limit,
+		err = batch_profile(loop, s, &page.opts, filter, o->limit,
 		    o->timeout_ms, &p, &lacking);
 	if (err < 0) {
 		complain("cannot list: %s", strerror(-err));
-		page_row_filter_free(sieve);
+		page_row_filter_free(filter);
 		return PAGEK_FAILED;
 	}
 	batch_report_names(o, s, lacking, profile_callers(p));
@@ -117,10 +117,10 @@ list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	/* A setting of units does not change rows that programs may read. */
 	if (option_given(o, OPTION_UNITS))
 		v.units = page.opts.units;
-	status = write_list(o, &page, &v, p, sieve);
+	status = write_list(o, &page, &v, p, filter);
 	page_fini(&page);
 	profile_free(p);
-	page_row_filter_free(sieve);
+	page_row_filter_free(filter);
 	batch_report_loss(o, nodes_session_look(s));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
@@ -130,7 +130,7 @@ list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 static int
 list_metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	struct page_row_filter *sieve;
+	struct page_row_filter *filter;
 	struct profile *p = NULL;
 	struct page_view v;
 	struct page page;
@@ -139,9 +139,9 @@ list_metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	FILE *out;
 
 	page_init(&page, &o->page);
-	err = batch_filter(o, &sieve);
-	if (err == 0 && sieve != NULL)
-		err = batch_profile(loop, s, &page.opts, sieve, 0, o->timeout_ms,
+	err = batch_filter(o, &filter);
+	if (err == 0 && filter != NULL)
+		err = batch_profile(loop, s, &page.opts, filter, 0, o->timeout_ms,
 		    &p, &lacking);
 	profile_free(p);
 	out = err == 0 ? output_open(o->output) : NULL;
@@ -150,11 +150,11 @@ list_metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	status = PAGEK_FAILED;
 	if (out != NULL) {
 		batch_view(&v, &page, s);
-		prom_write(out, &v, sieve, page.opts.ascii);
+		prom_write(out, &v, filter, page.opts.ascii);
 		status = output_close(out, o->output, PAGEK_OK);
 	}
 	page_fini(&page);
-	page_row_filter_free(sieve);
+	page_row_filter_free(filter);
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
 }

@@ -241,8 +241,8 @@ put_totals(const struct run *r, FILE *out)
 	for (i = 0; i < n; i++)
 		missed += list[i].state == WIRE_S_NO_DATA;
 	if (missed > 0)
-		fprintf(out, "pagek: %zu process images were not watched: NO "
-		    "DATA\n", missed);
+		fprintf(out, "pagek: %zu process image%s could not be watched "
+		    "(NO DATA)\n", missed, missed == 1 ? "" : "s");
 	free(list);
 }
 
@@ -271,8 +271,8 @@ run_text(struct run *r)
 	if (out == NULL)
 		return PAGEK_RUN_FAILED;
 	batch_request_rows(&r->page, r->session, batch_lines(out));
-	while (!pump(r->loop, r->session, r->o->repeat.interval_ms, run_forwards,
-	    r->session)) {
+	while (!pump(r->loop, r->session, r->o->repeat.interval_ms,
+	    run_forwards, r->session)) {
 		put_picture(r, out);
 		tell_target(r->o, nodes_session_look(r->session));
 	}

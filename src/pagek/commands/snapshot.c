@@ -28,10 +28,10 @@ add_block(struct snapshot *m, const struct page_view *v, const struct blk *b,
 	return profile_cells_add(m->cells, v->look->list, b, tag);
 }
 
-/* Only the blocks that the sieve lets through. */
+/* Only the blocks that the filter lets through. */
 static int
 take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
-    struct page_row_filter *sieve, const struct page_group_kind *kind)
+    struct page_row_filter *filter, const struct page_group_kind *kind)
 {
 	struct page_view v;
 	struct blk rows[256];
@@ -41,28 +41,28 @@ take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
 
 	page_view_live(&v, m->session);
 	v.wrappers = wrappers;
-	page_row_filter_begin(sieve, &v);
+	page_row_filter_begin(filter, &v);
 	profile_pending_begin(m->profile);
 	if (m->cells != NULL)
 		profile_cells_begin(m->cells, true);
 	while (r == 0 && (n = blklist_window(v.look->list, BLKLIST_BY_AGE,
 	    false, offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && r == 0; i++)
-			if (page_row_filter_matches(sieve, &rows[i]))
+			if (page_row_filter_matches(filter, &rows[i]))
 				r = add_block(m, &v, &rows[i], kind);
 		offs += n;
 	}
 	profile_pending_end(m->profile);
 	if (m->cells != NULL)
 		profile_cells_end(m->cells);
-	m->filter = page_row_filter_text(sieve);
-	m->caught = page_row_filter_sums(sieve);
+	m->filter = page_row_filter_text(filter);
+	m->caught = page_row_filter_sums(filter);
 	return r;
 }
 
 static int
 take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
-    struct page_row_filter *sieve, const struct page_group_kind *kind)
+    struct page_row_filter *filter, const struct page_group_kind *kind)
 {
 	bool tags = kind != NULL && kind->tag != NULL;
 	int r = profile_new(&m->profile);
@@ -72,13 +72,13 @@ take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
 	if (r < 0)
 		return r;
 	profile_set_wrappers(m->profile, wrappers);
-	return sieve != NULL || tags ? take_blocks(m, wrappers, sieve, kind) :
+	return filter != NULL || tags ? take_blocks(m, wrappers, filter, kind) :
 	    profile_take(m->profile, m->look.list);
 }
 
 int
 snapshot_init(struct snapshot *m, struct nodes_session *s,
-    const struct symbol_wrappers *wrappers, struct page_row_filter *sieve,
+    const struct symbol_wrappers *wrappers, struct page_row_filter *filter,
     const struct page_group_kind *kind)
 {
 	const struct nodes_look *look = nodes_session_look(s);
@@ -86,7 +86,7 @@ snapshot_init(struct snapshot *m, struct nodes_session *s,
 
 	*m = (struct snapshot){ .session = s, .look = *look,
 		.listed = blklist_counts(look->list)->aRecActive };
-	r = take_all(m, wrappers, sieve, kind);
+	r = take_all(m, wrappers, filter, kind);
 	if (r < 0) {
 		snapshot_fini(m);
 		return r;
@@ -234,15 +234,15 @@ write_report(const struct options *o, struct snapshot *m,
 /* Waits for the names that the filter asks for. */
 static int
 await_filter_names(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s, struct page_row_filter *sieve, int64_t left_ms)
+    struct nodes_session *s, struct page_row_filter *filter, int64_t left_ms)
 {
 	struct profile *p = NULL;
 	size_t lacking;
 	int r;
 
-	if (!page_row_filter_wants_names(sieve))
+	if (!page_row_filter_wants_names(filter))
 		return 0;
-	r = batch_profile(loop, s, &o->page, sieve, 0, (int)left_ms, &p,
+	r = batch_profile(loop, s, &o->page, filter, 0, (int)left_ms, &p,
 	    &lacking);
 	profile_free(p);
 	return r;
@@ -251,7 +251,7 @@ await_filter_names(const struct options *o, uv_loop_t *loop,
 /* Begins again if the node was restarted and has another list. */
 static int
 take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page_row_filter *sieve, struct snapshot *m)
+    struct page_row_filter *filter, struct snapshot *m)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct mono begun = mono_now();
@@ -259,9 +259,9 @@ take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	int r;
 
 	for (;;) {
-		r = await_filter_names(o, loop, s, sieve, left);
+		r = await_filter_names(o, loop, s, filter, left);
 		if (r == 0)
-			r = snapshot_init(m, s, o->page.wrappers, sieve,
+			r = snapshot_init(m, s, o->page.wrappers, filter,
 			    page_group_kind(o->page.group));
 		if (r < 0)
 			return r;
@@ -284,14 +284,14 @@ take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 }
 
 static int
-report_with_sieve(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s, struct page_row_filter *sieve,
+report_with_filter(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s, struct page_row_filter *filter,
     int (*put)(FILE *, const struct options *, const struct snapshot *))
 {
 	struct snapshot m;
 	int r, status;
 
-	r = take_snapshot(o, loop, s, sieve, &m);
+	r = take_snapshot(o, loop, s, filter, &m);
 	if (r == -ESTALE && !nodes_session_look(s)->listed)
 		return batch_status(o, nodes_session_look(s));
 	if (r < 0) {
@@ -310,15 +310,15 @@ snapshot_report(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s,
     int (*put)(FILE *, const struct options *, const struct snapshot *))
 {
-	struct page_row_filter *sieve;
+	struct page_row_filter *filter;
 	int status = PAGEK_FAILED, r;
 
-	r = batch_filter(o, &sieve);
+	r = batch_filter(o, &filter);
 	if (r < 0)
 		complain("cannot report: %s", strerror(-r));
 	else
-		status = report_with_sieve(o, loop, s, sieve, put);
-	page_row_filter_free(sieve);
+		status = report_with_filter(o, loop, s, filter, put);
+	page_row_filter_free(filter);
 	return status;
 }
 

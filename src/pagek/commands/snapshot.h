@@ -30,14 +30,14 @@ struct snapshot {
 	struct nodes_session *session;	/* that it was taken of */
 	struct nodes_look look;		/* a copy: texts are the snapshot's own, and there is no list */
 	size_t lacking;			/* callers that still lack names */
-	const char *filter;		/* expression of the sieve; NULL: all blocks */
+	const char *filter;		/* expression of the filter; NULL: all blocks */
 	struct page_row_filter_sums caught;	/* blocks that it let through ... */
 	uint64_t listed;		/* ... of so many */
 	char node[SNAPSHOT_TEXT], target[SNAPSHOT_TEXT], reason[SNAPSHOT_TEXT];
 };
 
 /*
- * Borrows the wrappers and the sieve, which may be NULL.  If groups of the kind
+ * Borrows the wrappers and the filter, which may be NULL.  If groups of the kind
  * are by a tag, their cells are taken as well; kind NULL: none.  -ENOMEM.
  */
 int snapshot_init(struct snapshot *, struct nodes_session *,

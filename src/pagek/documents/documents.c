@@ -163,18 +163,18 @@ put_row(void *arg, const struct blk *b)
 
 void
 json_block_rows(FILE *out, const struct page *page, const struct page_view *v,
-    struct page_row_filter *sieve, uint64_t limit, void (*put)(void *arg,
+    struct page_row_filter *filter, uint64_t limit, void (*put)(void *arg,
     const struct blk *), void *arg)
 {
 	struct blk rows[256];
 	uint64_t offs = 0, done = 0;
 	size_t n, i;
 
-	page_row_filter_begin(sieve, v);
+	page_row_filter_begin(filter, v);
 	while ((n = page_choice_text(page, v, offs, rows,
 	    BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n; i++) {
-			if (!page_row_filter_matches(sieve, &rows[i]))
+			if (!page_row_filter_matches(filter, &rows[i]))
 				continue;
 			put(arg, &rows[i]);
 			if (!output_going(out) || ++done == limit)
@@ -186,18 +186,18 @@ json_block_rows(FILE *out, const struct page *page, const struct page_view *v,
 
 void
 json_blocks(struct json *j, const struct page *page,
-    const struct page_view *v, struct profile *p, struct page_row_filter *sieve,
+    const struct page_view *v, struct profile *p, struct page_row_filter *filter,
     bool since_click, uint64_t limit)
 {
-	struct page_row_filter_sums caught = page_row_filter_sums(sieve);
+	struct page_row_filter_sums caught = page_row_filter_sums(filter);
 	struct rows rows = { .j = j, .v = v, .p = p };
 
 	json_blocks_head(j, v, &page->opts, since_click,
-	    page_row_filter_text(sieve), &caught);
+	    page_row_filter_text(filter), &caught);
 	if (page->opts.free)
 		put_regions(j, page, v);
 	json_rows(j, "blocks");
-	json_block_rows(j->out, page, v, sieve, limit, put_row, &rows);
+	json_block_rows(j->out, page, v, filter, limit, put_row, &rows);
 	json_rows_end(j);
 	json_end(j);
 }

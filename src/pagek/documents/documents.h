@@ -132,8 +132,8 @@ void json_filter(struct json *, const char *expression,
 
 /*
  * A target's blocks, schema pagek.blocks/1: of the page's text, which has begun
- * with this view (page_choice_text_begin()), the rows that the sieve lets
- * through, at most limit (0: all).  The profile is of these blocks, and the sieve
+ * with this view (page_choice_text_begin()), the rows that the filter lets
+ * through, at most limit (0: all).  The profile is of these blocks, and the filter
  * has caught all of them.
  */
 void json_blocks(struct json *, const struct page *, const struct page_view *,
@@ -167,7 +167,7 @@ void json_nodes(struct json *, const struct nodes_table *,
 struct type_sums {
 	double blocks[256], bytes[256];
 };
-/* Of the blocks that the sieve lets through; NULL: of all. */
+/* Of the blocks that the filter lets through; NULL: of all. */
 void prom_sum_types(const struct page_view *, struct page_row_filter *,
     struct type_sums *);
 

@@ -105,7 +105,7 @@ copy_rows(struct page_export *x, struct page *page, const struct page_view *v)
 static void
 put_head(struct page_export *x, const struct page_view *v)
 {
-	const char *filter = page_row_filter_text(x->copy.sieve);
+	const char *filter = page_row_filter_text(x->copy.filter);
 	const struct page_collection *f = &x->copy.take.found;
 	struct page_row_filter_sums c = { 0 };
 	char text[256];

@@ -14,7 +14,7 @@ list_copy_begin(struct list_copy *c, const struct page *page)
 
 	c->page.opts = page->opts;
 	c->page.layout = PAGE_WIDE;
-	return filter != NULL ? page_row_filter_new(&c->sieve, filter, &e) : 0;
+	return filter != NULL ? page_row_filter_new(&c->filter, filter, &e) : 0;
 }
 
 int
@@ -29,7 +29,7 @@ list_copy_next(struct list_copy *c, struct page_view *v, int64_t most_ns)
 		return r == -EAGAIN || r == -ESTALE ? 0 : r;
 	page_view_paused(v, &c->page);
 	if (!c->taking)
-		page_collector_begin(&c->take, &c->page, v, c->sieve,
+		page_collector_begin(&c->take, &c->page, v, c->filter,
 		    PAGE_COLLECT_ALL);
 	c->taking = true;
 	r = page_collector_next(&c->take, &c->page, v, most_ns);
@@ -42,6 +42,6 @@ void
 list_copy_fini(struct list_copy *c)
 {
 	page_collector_fini(&c->take);
-	page_row_filter_free(c->sieve);
+	page_row_filter_free(c->filter);
 	page_fini(&c->page);
 }

@@ -22,7 +22,7 @@
 /* All zeros before it begins. */
 struct list_copy {
 	struct page page;		/* the page's options, and the copy as its pause */
-	struct page_row_filter *sieve;	/* of the page's filter; NULL: none */
+	struct page_row_filter *filter;	/* of the page's filter; NULL: none */
 	struct page_collector take;		/* take.found has the rows */
 	bool taking;
 };

@@ -157,7 +157,7 @@ put_order(struct head *h)
 static void
 put_filter(struct head *h, const struct page_chosen *s)
 {
-	const char *filter = page_row_filter_text(h->copy->sieve);
+	const char *filter = page_row_filter_text(h->copy->filter);
 
 	if (filter == NULL)
 		return;

@@ -99,7 +99,7 @@ put_metrics(const struct prom *p, const struct nodes_look *look)
 /* --- sums by type --------------------------------------------------------- */
 
 void
-prom_sum_types(const struct page_view *v, struct page_row_filter *sieve,
+prom_sum_types(const struct page_view *v, struct page_row_filter *filter,
     struct type_sums *sum)
 {
 	struct blk rows[256];
@@ -107,14 +107,14 @@ prom_sum_types(const struct page_view *v, struct page_row_filter *sieve,
 	size_t n, i;
 
 	*sum = (struct type_sums){ 0 };
-	page_row_filter_begin(sieve, v);
+	page_row_filter_begin(filter, v);
 	while ((n = blklist_window(v->look->list, BLKLIST_BY_ADDRESS, false,
 	    offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n; i++) {
 			double weight = blklist_weight(v->look->list,
 			    &rows[i]);
 
-			if (!page_row_filter_matches(sieve, &rows[i]))
+			if (!page_row_filter_matches(filter, &rows[i]))
 				continue;
 			sum->blocks[rows[i].type] += weight;
 			sum->bytes[rows[i].type] += weight *
@@ -148,7 +148,7 @@ put_types(const struct prom *p, const struct nodes_look *look,
 }
 
 void
-prom_write(FILE *out, const struct page_view *v, struct page_row_filter *sieve,
+prom_write(FILE *out, const struct page_view *v, struct page_row_filter *filter,
     bool ascii)
 {
 	static const struct field_metric blocks = { "type_live_blocks",
@@ -162,7 +162,7 @@ prom_write(FILE *out, const struct page_view *v, struct page_row_filter *sieve,
 	label_target(&p, v->look);
 	put_info(&p, v->look);
 	put_metrics(&p, v->look);
-	prom_sum_types(v, sieve, &sum);
+	prom_sum_types(v, filter, &sum);
 	put_types(&p, v->look, &blocks, &sum, sum.blocks);
 	put_types(&p, v->look, &bytes, &sum, sum.bytes);
 }
