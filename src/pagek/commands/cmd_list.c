@@ -52,7 +52,8 @@ regions_told(void *arg)
 /* A file is opened only when there are rows. */
 static int
 write_list(const struct options *o, struct page *page,
-    const struct page_view *v, struct profile *p, struct page_row_filter *filter)
+    const struct page_view *v, struct profile *p,
+    struct page_row_filter *filter)
 {
 	int r = page_choice_text_begin(page, v);
 	struct json j;

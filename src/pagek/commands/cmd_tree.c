@@ -422,8 +422,8 @@ put_groups(struct tree_out *t)
 	size_t n, all, i;
 	int r;
 
-	r = snapshot_groups(t->m, t->o->tree.by, t->o->tree.measure, t->o->limit, &rows,
-	    &n, &all);
+	r = snapshot_groups(t->m, t->o->tree.by, t->o->tree.measure,
+	    t->o->limit, &rows, &n, &all);
 	if (r < 0)
 		return r;
 	put_heading(t);

@@ -186,8 +186,8 @@ json_block_rows(FILE *out, const struct page *page, const struct page_view *v,
 
 void
 json_blocks(struct json *j, const struct page *page,
-    const struct page_view *v, struct profile *p, struct page_row_filter *filter,
-    bool since_click, uint64_t limit)
+    const struct page_view *v, struct profile *p,
+    struct page_row_filter *filter, bool since_click, uint64_t limit)
 {
 	struct page_row_filter_sums caught = page_row_filter_sums(filter);
 	struct rows rows = { .j = j, .v = v, .p = p };

@@ -187,7 +187,8 @@ link_name(struct whole_file *f, const char *name)
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
 	r = f->temporary[0] != '\0' ?
-	    linkat(f->folder, f->temporary, f->folder, name, 0) : linkat(AT_FDCWD, path, f->folder, name, AT_SYMLINK_FOLLOW);
+	    linkat(f->folder, f->temporary, f->folder, name, 0) :
+	    linkat(AT_FDCWD, path, f->folder, name, AT_SYMLINK_FOLLOW);
 	return r < 0 ? -errno : 0;
 }
 
