@@ -69,24 +69,35 @@ list_total(const struct page *page, const struct page_view *v)
 	return page_view_total(v) + page_free_rows(page, v);
 }
 
+bool
+page_cursor_rank(const struct page *page, const struct page_view *v,
+    enum blklist_order order, uint64_t *rank)
+{
+	int64_t at;
+	struct blk b;
+
+	if (blklist_get(v->look->list, page->cursor.layer, page->cursor.addr,
+	    &b) < 0 || b.seq != page->cursor.seq)
+		return false;
+	at = blklist_rank(v->look->list, order, page->cursor.layer,
+	    page->cursor.addr);
+	*rank = (uint64_t)at;
+	return at >= 0;
+}
+
 static bool
 list_locate(struct page *page, const struct page_view *v, uint64_t total,
     uint64_t *offset)
 {
-	struct blk b;
-	int64_t rank;
+	uint64_t rank;
 
 	/* A free block has no number: its address identifies it. */
 	if (page->cursor.free)
 		return page_free_row_at(page, v, page->cursor.addr, offset);
-	if (blklist_get(v->look->list, page->cursor.layer, page->cursor.addr,
-	    &b) < 0 || b.seq != page->cursor.seq)
+	if (!page_cursor_rank(page, v, page_list_order(&page->opts), &rank) ||
+	    rank >= total)
 		return false;
-	rank = blklist_rank(v->look->list, page_list_order(&page->opts),
-	    page->cursor.layer, page->cursor.addr);
-	if (rank < 0 || (uint64_t)rank >= total)
-		return false;
-	*offset = page_free_row_of(page, v, (uint64_t)rank);
+	*offset = page_free_row_of(page, v, rank);
 	return *offset < total;
 }
 

@@ -41,6 +41,9 @@ bool page_rows_remember(const struct page_rows_ops *, struct page *,
     const struct page_view *);
 void page_cursor_set(struct page *, const struct blk *);
 bool page_cursor_is_on(const struct page *, const struct blk *);
+/* The rank of the cursor's block in the list; false: it is not listed. */
+bool page_cursor_rank(const struct page *, const struct page_view *,
+    enum blklist_order, uint64_t *rank);
 
 /* A block with the same address, sequence number and layer. */
 bool page_same_block(const struct blk *, const struct blk *);

@@ -46,12 +46,17 @@ page_collection_empty(struct page_collection *f, uint64_t sample)
 }
 
 int
-page_collection_add(
-    struct page_collection *f, const struct blk *b, double weight, size_t most)
+page_collection_add(struct page_collection *f, const struct blklist *list,
+    const struct blk *b, bool matches, size_t most)
 {
+	double weight = f->sample != 0 ? blklist_weight(list, b) : 1;
 	void *blks = f->blk;
 	int r;
 
+	f->of++;
+	f->est_of += weight;
+	if (!matches)
+		return 0;
 	f->all++;
 	f->bytes += b->size;
 	f->est_blocks += weight;
@@ -94,36 +99,9 @@ page_collector_begin(struct page_collector *t, const struct page *page,
 	page_collection_empty(&t->found, v->look->sample);
 	t->filter = filter;
 	t->most = most;
-	if (v->look->list != NULL)
-		page_walk_begin(&t->walk, v->look->list,
-		    page_list_order(&page->opts),
-		    page_sorting_native(&page->opts) &&
-		    page_list_reverse(&page->opts));
-	else
-		t->walk = (struct page_walk){ .over = true };
-}
-
-static int
-add_matching(struct page_collector *t, const struct page_view *v, size_t room,
-    const struct blk *rows, size_t n)
-{
-	struct page_collection *f = &t->found;
-	double weight = 1;
-	size_t i;
-	int r;
-
-	for (i = 0; i < n; i++) {
-		if (f->sample != 0)
-			weight = blklist_weight(v->look->list, &rows[i]);
-		f->of++;
-		f->est_of += weight;
-		if (!page_row_filter_matches(t->filter, &rows[i]))
-			continue;
-		r = page_collection_add(f, &rows[i], weight, room);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	page_walk_begin(&t->walk, v->look->list, page_list_order(&page->opts),
+	    page_sorting_native(&page->opts) &&
+	    page_list_reverse(&page->opts));
 }
 
 /* Ends with the walk, the time, or when what was found has to be sorted. */
@@ -132,13 +110,12 @@ walk_portion(struct page_collector *t, const struct page *page,
     const struct page_view *v)
 {
 	bool sorts = !page_sorting_native(&page->opts);
-	size_t n, room = t->most;
+	size_t i, n, room = t->most;
 	struct blk rows[WALK_ROWS];
 	int r = 0;
 
 	page_row_filter_begin(t->filter, v);
-	if (!t->walk.over)
-		page_walk_resume(&t->walk, v->look->list);
+	page_walk_resume(&t->walk, v->look->list);
 	/* Sorts now and then, and drops the rows beyond `most`. */
 	if (sorts && t->most < PAGE_COLLECT_ALL)
 		room += t->most / 2;
@@ -146,8 +123,11 @@ walk_portion(struct page_collector *t, const struct page *page,
 		if (sorts && t->found.n + WALK_ROWS > room)
 			break;
 		n = page_walk_next(&t->walk, v->look->list, rows, WALK_ROWS);
-		r = add_matching(
-		    t, v, room, rows, page_drain_keep(page, rows, n));
+		n = page_drain_keep(page, rows, n);
+		for (i = 0; i < n && r == 0; i++)
+			r = page_collection_add(&t->found, v->look->list,
+			    &rows[i], page_row_filter_matches(t->filter,
+			    &rows[i]), room);
 		if (!scan_has_budget(&t->scan))
 			break;
 	}

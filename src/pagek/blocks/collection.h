@@ -45,9 +45,12 @@ const struct blk *page_collection_row(
 /* Copies out up to n rows from `at` on. */
 size_t page_collection_rows(const struct page_collection *, uint64_t at,
     struct blk *out, size_t n);
-/* Counts a block, and makes it a row unless there are `most`.  -ENOMEM. */
-int page_collection_add(
-    struct page_collection *, const struct blk *, double weight, size_t most);
+/*
+ * Counts a block of the list, and if it matches makes it a row, unless there are
+ * `most`.  -ENOMEM.
+ */
+int page_collection_add(struct page_collection *, const struct blklist *,
+    const struct blk *, bool matches, size_t most);
 /* Empties it for a list with that sampling period; keeps the memory. */
 void page_collection_empty(struct page_collection *, uint64_t sample);
 /* The row of the block under the page's cursor; false: it is none of them. */

@@ -224,18 +224,11 @@ static bool
 drained_locate(struct page *page, const struct page_view *v, uint64_t total,
     uint64_t *offset)
 {
-	struct blk b;
-	int64_t rank;
+	uint64_t rank;
 
-	if (blklist_get(v->look->list, page->cursor.layer, page->cursor.addr,
-	    &b) < 0 || !page_cursor_is_on(page, &b))
+	if (!page_cursor_rank(page, v, BLKLIST_BY_AGE, &rank) || rank >= total)
 		return false;
-	rank = blklist_rank(v->look->list, BLKLIST_BY_AGE,
-	    page->cursor.layer, page->cursor.addr);
-	if (rank < 0 || (uint64_t)rank >= total)
-		return false;
-	*offset = page_list_reverse(&page->opts) ? total - 1 - (uint64_t)rank :
-	    (uint64_t)rank;
+	*offset = page_list_reverse(&page->opts) ? total - 1 - rank : rank;
 	return true;
 }
 

@@ -28,7 +28,7 @@ page_walk_begin(struct page_walk *w, const struct blklist *list,
 	*w = (struct page_walk){
 		.order = order,
 		.reverse = reverse,
-		.blocks = blklist_counts(list)->aRecActive,
+		.blocks = list != NULL ? blklist_counts(list)->aRecActive : 0,
 	};
 	w->over = w->blocks == 0;
 }
@@ -46,11 +46,13 @@ page_walk_begin_behind(struct page_walk *w, const struct blklist *list,
 void
 page_walk_resume(struct page_walk *w, const struct blklist *list)
 {
-	uint64_t lo = 0, hi = blklist_counts(list)->aRecActive, mid;
+	uint64_t lo = 0, hi, mid;
 	struct blk b;
 
+	w->over = w->over || list == NULL;
 	if (!w->any || w->over)
 		return;
+	hi = blklist_counts(list)->aRecActive;
 	if (w->offs > 0 && w->offs <= hi && blklist_window(list, w->order,
 	    w->reverse, w->offs - 1, &b, 1) == 1 && b.seq == w->last.seq &&
 	    b.addr == w->last.addr && blk_layer(&b) == blk_layer(&w->last))

@@ -34,6 +34,7 @@ struct page_walk {
 	bool over;
 };
 
+/* Without a list (NULL) the walk is over, here and below. */
 void page_walk_begin(struct page_walk *, const struct blklist *,
     enum blklist_order, bool reverse);
 /* The same from the first block behind that one, which need not be in the list. */

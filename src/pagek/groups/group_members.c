@@ -125,31 +125,22 @@ search_portion(const struct page *page, const struct page_view *v,
     struct membership *in, const struct search *l, size_t at_most,
     bool *over)
 {
-	struct page_collection *to = l->to;
 	const struct blklist *list = v->look->list;
 	struct blk rows[WALK_ROWS];
 	size_t n, kept, i;
-	double weight = 1;
-	int r;
+	int r = 0;
 
 	page_walk_portion(l->walk, list, at_most);
-	while ((n = page_walk_next(l->walk, list, rows, WALK_ROWS)) > 0) {
+	while (r == 0 &&
+	    (n = page_walk_next(l->walk, list, rows, WALK_ROWS)) > 0) {
 		kept = page_drain_keep(page, rows, n);
-		for (i = 0; i < kept; i++) {
-			if (to->sample != 0)
-				weight = blklist_weight(list, &rows[i]);
-			to->est_of += weight;
-			if (!is_member(in, page->groups, &rows[i]) ||
-			    !page_choice_matches(page, &rows[i]))
-				continue;
-			r = page_collection_add(to, &rows[i], weight, l->most);
-			if (r < 0)
-				return r;
-		}
-		to->of += kept;
+		for (i = 0; i < kept && r == 0; i++)
+			r = page_collection_add(l->to, list, &rows[i],
+			    is_member(in, page->groups, &rows[i]) &&
+			    page_choice_matches(page, &rows[i]), l->most);
 	}
 	*over = l->walk->over;
-	return 0;
+	return r;
 }
 
 static int
@@ -193,10 +184,8 @@ page_members_begin(struct page *page, const struct page_view *v, bool bare)
 	m->bare = bare;
 	page_collection_empty(bare ? &m->shown : &m->coming, v->look->sample);
 	update_open(page, v);
-	if (v->look->list != NULL)
-		page_walk_begin(&m->walk, v->look->list,
-		    page_list_order(&page->opts),
-		    page_list_reverse(&page->opts));
+	page_walk_begin(&m->walk, v->look->list, page_list_order(&page->opts),
+	    page_list_reverse(&page->opts));
 	return 0;
 }
 
@@ -207,15 +196,12 @@ page_members_next(struct page *page, const struct page_view *v, size_t at_most,
 	struct page_groups *g = page->groups;
 	struct page_members *m = g->members;
 	struct page_collection was;
-	struct search l;
-	int r = 0;
+	const struct search l = { &m->walk, m->bare ? &m->shown : &m->coming,
+		PAGE_MEMBERS_MAX };
+	int r;
 
 	*over = true;
-	if (v->look->list != NULL) {
-		l = (struct search){ &m->walk, m->bare ? &m->shown :
-		    &m->coming, PAGE_MEMBERS_MAX };
-		r = search_list(page, v, &l, at_most, over);
-	}
+	r = search_list(page, v, &l, at_most, over);
 	if (r < 0 || !*over || m->bare)
 		return r;
 	was = m->shown;

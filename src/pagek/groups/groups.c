@@ -153,11 +153,7 @@ begin_walk(struct page_groups *g, const struct page *page,
 	g->source.list = v->look->list;
 	g->source.ms = v->look->now_ms;
 	g->source.changes = page_view_changes(v);
-	if (v->look->list != NULL)
-		page_walk_begin(&g->walk, v->look->list, BLKLIST_BY_AGE,
-		    false);
-	else
-		g->walk = (struct page_walk){ .over = true };
+	page_walk_begin(&g->walk, v->look->list, BLKLIST_BY_AGE, false);
 	return 0;
 }
 
@@ -219,9 +215,8 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v)
 	size_t n, kept;
 	int r;
 
-	if (v->look->list != NULL)
-		page_walk_portion(&g->walk, v->look->list,
-		    (uint64_t)g->scan.units / BLOCK_UNITS + 1);
+	page_walk_portion(&g->walk, v->look->list,
+	    (uint64_t)g->scan.units / BLOCK_UNITS + 1);
 	page_choice_begin(page, v);
 	while ((n = page_walk_next(&g->walk, v->look->list, rows,
 	    WALK_ROWS)) > 0) {
