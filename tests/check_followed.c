@@ -1,7 +1,4 @@
-/*
- * What the cursor follows: a block or a group, across orders and groups, and
- * until its end.
- */
+/* The cursor follows a block or a group, in any order, until it is freed. */
 #include <errno.h>
 
 #include "../src/pagek/rows/follow.h"

@@ -1,7 +1,6 @@
 /*
- * Rows of what has just been freed: they stay a second where they were, have no
- * offset, leave the cursor in sight, and are made of nothing that only was
- * scrolled away.
+ * Freed rows: they stay for a second, have no offset, and leave the cursor in
+ * sight; scrolling makes none.
  */
 #include "../src/pagek/rows/freed_rows.h"
 #include "../src/pagek/rows/rows.h"
@@ -15,7 +14,7 @@
 #define BLOCK(i) (UINT64_C(0x7f3c04001040) + (i) * 0x10020ul)
 
 static void
-setup_leaving(void)
+setup_freed(void)
 {
 	setup_target();
 	page.medium = PAGE_SCREEN;
@@ -152,7 +151,7 @@ START_TEST(cursor_is_never_pushed_out_of_sight)
 }
 END_TEST
 
-START_TEST(no_more_than_a_quarter_is_leaving)
+START_TEST(at_most_a_quarter_are_freed_rows)
 {
 	unsigned i, n = 0;
 
@@ -275,13 +274,13 @@ freed_rows_suite(void)
 	Suite *s = suite_create("freed_rows");
 	TCase *t = tcase_create("rows");
 
-	tcase_add_checked_fixture(t, setup_leaving, teardown);
+	tcase_add_checked_fixture(t, setup_freed, teardown);
 	tcase_add_test(t, freed_row_stays_a_second_where_it_was);
 	tcase_add_test(t, first_and_last_row_stay_too);
 	tcase_add_test(t, what_has_left_has_no_offset);
 	tcase_add_test(t, row_of_what_has_left_is_none_of_the_list);
 	tcase_add_test(t, cursor_is_never_pushed_out_of_sight);
-	tcase_add_test(t, no_more_than_a_quarter_is_leaving);
+	tcase_add_test(t, at_most_a_quarter_are_freed_rows);
 	tcase_add_test(t, what_is_scrolled_away_has_not_left);
 	tcase_add_test(t, window_shows_what_left_between_its_rows);
 	tcase_add_test(t, address_that_is_used_again_has_two_rows);

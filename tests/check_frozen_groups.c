@@ -1,7 +1,4 @@
-/*
- * Groups whose order is frozen: what they sum goes on, their rows stand, and
- * what is new does not push in.
- */
+/* Groups in a frozen order: sums change, rows stay, new groups get no rows. */
 #include "../src/pagek/groups/expanded_groups.h"
 #include "../src/pagek/rows/frozen_order.h"
 #include "../src/pagek/rows/rows.h"
@@ -21,7 +18,7 @@ addr_of(unsigned type, unsigned i)
 
 /* The first types have the largest blocks. */
 static void
-setup_still_groups(void)
+setup_frozen(void)
 {
 	unsigned t, i;
 
@@ -209,7 +206,7 @@ START_TEST(another_order_is_taken_as_it_is_by_then)
 END_TEST
 
 /* Both levels, and the blocks in them. */
-START_TEST(what_is_open_stands_still_too)
+START_TEST(expanded_groups_are_frozen_too)
 {
 	const struct profile_group *row;
 	struct page_branch *second, *leaf;
@@ -293,14 +290,14 @@ frozen_groups_suite(void)
 	Suite *s = suite_create("frozen_groups");
 	TCase *tc = tcase_create("order");
 
-	tcase_add_checked_fixture(tc, setup_still_groups, teardown);
+	tcase_add_checked_fixture(tc, setup_frozen, teardown);
 	tcase_add_test(tc, sums_go_on_in_the_order_of_then);
 	tcase_add_test(tc, new_groups_do_not_push_in_and_are_counted);
 	tcase_add_test(tc,
 	    a_group_that_is_empty_keeps_its_row_until_the_order_goes_on);
 	tcase_add_test(tc, groups_that_get_their_names_keep_their_places);
 	tcase_add_test(tc, another_order_is_taken_as_it_is_by_then);
-	tcase_add_test(tc, what_is_open_stands_still_too);
+	tcase_add_test(tc, expanded_groups_are_frozen_too);
 	tcase_add_test(tc, a_frozen_page_of_groups_fits_whatever_comes);
 	suite_add_tcase(s, tc);
 	return s;

@@ -1,6 +1,6 @@
 /*
- * Rows that keep their places: what a frozen order shows while blocks come and
- * go, and what comes back when it is let go.
+ * A frozen order: rows keep their places while blocks come and go, and follow
+ * the list again when it is released.
  */
 #include "../src/pagek/history/history.h"
 #include "../src/pagek/layout/layout.h"
@@ -18,7 +18,7 @@
 static struct blk was[64], is[64];
 
 static void
-setup_still(void)
+setup_frozen(void)
 {
 	setup_target();
 	page.medium = PAGE_SCREEN;
@@ -238,7 +238,7 @@ START_TEST(cursor_stays_on_its_line_when_the_order_goes_on)
 }
 END_TEST
 
-START_TEST(another_order_is_taken_and_then_stands_still)
+START_TEST(another_order_is_frozen_in_turn)
 {
 	size_t n;
 
@@ -305,7 +305,7 @@ START_TEST(step_shows_what_was_there_unless_the_order_is_held)
 }
 END_TEST
 
-START_TEST(groups_that_stand_still_get_the_names_that_come)
+START_TEST(frozen_groups_get_the_names_that_come)
 {
 	scene_deaf = true;
 	page.medium = PAGE_SCREEN;
@@ -359,7 +359,7 @@ START_TEST(groups_keep_their_order_and_then_go_on)
 END_TEST
 
 /* As e does it: what is saved is what was seen, and goes on to be. */
-START_TEST(a_picture_saved_has_the_rows_that_stand_still)
+START_TEST(a_saved_picture_has_the_frozen_rows)
 {
 	unsigned i;
 	size_t n;
@@ -386,7 +386,7 @@ START_TEST(a_picture_saved_has_the_rows_that_stand_still)
 }
 END_TEST
 
-START_TEST(text_is_never_still)
+START_TEST(text_is_never_frozen)
 {
 	page.medium = PAGE_READY;
 	page_freeze_toggle(&page, &scene.view);
@@ -397,7 +397,7 @@ START_TEST(text_is_never_still)
 }
 END_TEST
 
-START_TEST(rows_of_a_part_of_the_list_do_not_stand_still)
+START_TEST(a_window_of_the_list_is_not_frozen)
 {
 	scene.look.window = true;
 	cursor_key(1);
@@ -540,7 +540,7 @@ frozen_order_suite(void)
 	Suite *s = suite_create("frozen_order");
 	TCase *t = tcase_create("order");
 
-	tcase_add_checked_fixture(t, setup_still, teardown);
+	tcase_add_checked_fixture(t, setup_frozen, teardown);
 	tcase_add_loop_test(t,
 	    rows_keep_their_places_while_blocks_come_and_go, 0, 4);
 	tcase_add_test(t, what_is_freed_keeps_its_row_and_is_told);
@@ -552,14 +552,14 @@ frozen_order_suite(void)
 	tcase_add_test(t, order_that_is_held_goes_on_when_it_is_let_go);
 	tcase_add_loop_test(t,
 	    cursor_stays_on_its_line_when_the_order_goes_on, 0, 2);
-	tcase_add_test(t, another_order_is_taken_and_then_stands_still);
+	tcase_add_test(t, another_order_is_frozen_in_turn);
 	tcase_add_test(t, paused_picture_stands_as_it_stood);
 	tcase_add_loop_test(t,
 	    step_shows_what_was_there_unless_the_order_is_held, 0, 2);
 	tcase_add_loop_test(t, groups_keep_their_order_and_then_go_on, 0, 2);
-	tcase_add_test(t, a_picture_saved_has_the_rows_that_stand_still);
-	tcase_add_test(t, text_is_never_still);
-	tcase_add_test(t, rows_of_a_part_of_the_list_do_not_stand_still);
+	tcase_add_test(t, a_saved_picture_has_the_frozen_rows);
+	tcase_add_test(t, text_is_never_frozen);
+	tcase_add_test(t, a_window_of_the_list_is_not_frozen);
 	tcase_add_test(t, list_that_empties_leaves_its_rows);
 	tcase_add_test(t, every_size_is_told_in_its_room);
 	suite_add_tcase(s, t);
@@ -573,6 +573,6 @@ frozen_order_suite(void)
 	t = tcase_create("names");
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(t, setup_stacks, teardown);
-	tcase_add_test(t, groups_that_stand_still_get_the_names_that_come);
+	tcase_add_test(t, frozen_groups_get_the_names_that_come);
 	return s;
 }

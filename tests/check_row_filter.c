@@ -1,6 +1,4 @@
-/*
- * The filter: what a filter finds of a block, and where an expression is wrong.
- */
+/* Which blocks match an expression, and where an expression is wrong. */
 #include <errno.h>
 
 #include "../src/pagek/blocks/free_blocks.h"

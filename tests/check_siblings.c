@@ -1,6 +1,4 @@
-/*
- * Which blocks were born together, and whether their key says so.
- */
+/* Which blocks are siblings, and their key. */
 #include <stdlib.h>
 
 #include "../src/nodes/nodes.h"
@@ -8,7 +6,7 @@
 #include "harness.h"
 
 static struct blk
-born(int64_t ms, unsigned thread, uint64_t caller)
+allocated(int64_t ms, unsigned thread, uint64_t caller)
 {
 	return (struct blk){ .ms = ms, .thread = (uint16_t)thread,
 		.caller = caller };
@@ -16,9 +14,9 @@ born(int64_t ms, unsigned thread, uint64_t caller)
 
 START_TEST(second_has_as_many_cycles_as_the_page)
 {
-	struct blk a = born(_i * INT64_C(1000), 0, 0);
-	struct blk b = born(_i * INT64_C(1000) + 999, 0, 0);
-	struct blk c = born(_i * INT64_C(1000) + 1000, 0, 0);
+	struct blk a = allocated(_i * INT64_C(1000), 0, 0);
+	struct blk b = allocated(_i * INT64_C(1000) + 999, 0, 0);
+	struct blk c = allocated(_i * INT64_C(1000) + 1000, 0, 0);
 
 	ck_assert_int_eq(page_alloc_cycle(&b) - page_alloc_cycle(&a),
 	    NODES_HZ - 1);
@@ -32,7 +30,7 @@ START_TEST(cycle_is_a_fifteenth_of_a_second_on_either_side_of_0)
 	struct blk b;
 
 	for (ms = -2000; ms < 2000; ms++) {
-		b = born(ms, 0, 0);
+		b = allocated(ms, 0, 0);
 		if (ms > -2000 && page_alloc_cycle(&b) != last) {
 			ck_assert_int_eq(page_alloc_cycle(&b), last + 1);
 			ck_assert(ms - began == 66 || ms - began == 67);
@@ -45,7 +43,7 @@ END_TEST
 
 START_TEST(no_time_is_too_far_away)
 {
-	struct blk a = born(INT64_MAX, 0, 0), b = born(INT64_MIN, 0, 0);
+	struct blk a = allocated(INT64_MAX, 0, 0), b = allocated(INT64_MIN, 0, 0);
 
 	/* .807 s behind the second, and .192 s. */
 	ck_assert_int_eq(page_alloc_cycle(&a), INT64_MAX / 1000 * NODES_HZ +
@@ -55,9 +53,9 @@ START_TEST(no_time_is_too_far_away)
 }
 END_TEST
 
-START_TEST(cycle_thread_and_caller_make_those_that_were_born_together)
+START_TEST(siblings_share_cycle_thread_and_caller)
 {
-	struct blk a = born(100000, 3, 0x401000), b = a, c;
+	struct blk a = allocated(100000, 3, 0x401000), b = a, c;
 
 	b.addr = 0x1000;
 	b.size = 77;
@@ -78,7 +76,7 @@ START_TEST(cycle_thread_and_caller_make_those_that_were_born_together)
 END_TEST
 
 /* Threads and callers are small numbers side by side, cycles too. */
-START_TEST(key_tells_apart_what_was_not_born_together)
+START_TEST(the_key_differs_for_other_blocks)
 {
 	enum { CYCLES = 24, THREADS = 24, CALLERS = 24 };
 	static uint64_t seen[CYCLES * THREADS * CALLERS];
@@ -89,7 +87,7 @@ START_TEST(key_tells_apart_what_was_not_born_together)
 	for (c = 0; c < CYCLES; c++)
 		for (t = 0; t < THREADS; t++)
 			for (s = 0; s < CALLERS; s++) {
-				b = born(1000 + c * 67, (unsigned)t, s % 2 ?
+				b = allocated(1000 + c * 67, (unsigned)t, s % 2 ?
 				    rec_site_caller((uint32_t)s) :
 				    0x401000u + (unsigned)s);
 				seen[n++] = page_sibling_key(&b);
@@ -127,7 +125,7 @@ teardown_list(void)
 static void
 put(uint64_t n, int64_t ms, unsigned thread, uint64_t caller)
 {
-	struct blk b = born(ms, thread, caller);
+	struct blk b = allocated(ms, thread, caller);
 
 	b.addr = 0x10000 + n * 32;
 	b.seq = n + 1;
@@ -188,7 +186,7 @@ assert_found(const struct blk *of)
 	ck_assert_uint_eq(at, found.shown.n);
 }
 
-START_TEST(all_that_were_born_together_are_found)
+START_TEST(all_siblings_are_found)
 {
 	struct blk of;
 	int i;
@@ -287,12 +285,12 @@ siblings_suite(void)
 	    cycle_is_a_fifteenth_of_a_second_on_either_side_of_0);
 	tcase_add_test(key, no_time_is_too_far_away);
 	tcase_add_test(key,
-	    cycle_thread_and_caller_make_those_that_were_born_together);
-	tcase_add_test(key, key_tells_apart_what_was_not_born_together);
+	    siblings_share_cycle_thread_and_caller);
+	tcase_add_test(key, the_key_differs_for_other_blocks);
 	suite_add_tcase(s, key);
 
 	tcase_add_checked_fixture(others, setup_list, teardown_list);
-	tcase_add_loop_test(others, all_that_were_born_together_are_found, 0,
+	tcase_add_loop_test(others, all_siblings_are_found, 0,
 	    6);
 	tcase_add_test(others,
 	    those_of_a_block_that_was_freed_are_found_as_well);
