@@ -1,13 +1,12 @@
 /*
  * alloclog: name your own blocks in the node's ALLOCLOG.
  *
- * liballoclog logs malloc and friends by being preloaded; this is for what
- * malloc cannot see: pools, arenas, handles with a life of their own.  Blocks
- * named here are a layer of their own: the first object of an arena may have
- * the arena's address.  Link with -lalloclog, as alloclog(3) says, or
- * make the names weak and call what is not NULL, as examples/pool.c does: then
- * no library is needed.  Every call is cheap and does nothing while no node
- * listens.
+ * liballoclog logs malloc and its family by being preloaded; this is for what
+ * malloc cannot see: pools, arenas, handles with a lifetime of their own.
+ * Named blocks are a layer of their own: an arena's first object may have the
+ * arena's address.  Link with -lalloclog as alloclog(3) says, or declare the
+ * functions weak and call those that are not NULL, as examples/pool.c does:
+ * then no library is needed.  Calls are cheap and do nothing without a node.
  *
  * Example
  *	alloclog_type(0xC4, "CONN", "connection of the pool");
@@ -17,9 +16,9 @@
  *	alloclog_free(c);
  *	pool_take_back(&pool, c);
  *
- * Call alloclog_alloc() after the block is yours, alloclog_free() before it
- * can be anybody else's.  All functions are thread-safe, async-signal-safe,
- * keep errno, and never block longer than a full ring allows.
+ * Call alloclog_alloc() after the block is yours, alloclog_free() before it can
+ * be anybody else's.  All functions are thread-safe, async-signal-safe, keep
+ * errno, and never block longer than a full ring allows.
  */
 #ifndef ALLOCLOG_H
 #define ALLOCLOG_H
@@ -44,47 +43,46 @@ void alloclog_free_range(const void *ptr, size_t len);
 void alloclog_type(unsigned type, const char *name, const char *description);
 
 /*
- * Who asks for this thread's blocks from now on: a name of up to 8 bytes, or
- * NULL for nobody.  Shown as RNOD or DESCR.
+ * Sets the requester of this thread's blocks from now on: a name of up to 8
+ * bytes, or NULL for none.  Shown as RNOD or DESCR.
  */
 void alloclog_requester(const char *name);
 /* The same with a friendly node number, as 0xAB86. */
 void alloclog_requester_node(uint16_t node);
 
 /*
- * The level (1 to 5) at which this thread's next blocks are satisfied; 0 not
+ * Sets the level (1 to 5) that satisfies this thread's next blocks; 0 not
  * known.
  */
 void alloclog_level(unsigned level);
 
 /*
- * A pool: every block of these `size` bytes is named by alloclog_alloc() and
- * alloclog_free(), so that what lies between them is free, and is shown as
- * that.  Up to 64 at once; one that overlaps others takes their place.
+ * A pool: all its blocks are named by alloclog_alloc() and alloclog_free(), so
+ * that the rest of these `size` bytes is shown as free.  Up to 64 at once; one
+ * that overlaps others replaces them.
  *
- * head		bytes before each block that are the allocator's own
+ * head	bytes before each block that are the allocator's own
  * align	to which a block's size is rounded up; 0 not at all
- * name		up to 8 bytes, or NULL
+ * name	up to 8 bytes, or NULL
  *
- * Call it before the first block is taken, and the end after the last one has
- * been given back.  A region of whose blocks some may have gone unlogged (it
- * was registered before the process was armed, records were lost) is not shown
- * as free anywhere.
+ * Call it before the first block is allocated, and the end after the last one
+ * is freed.  If blocks may have gone unlogged (the region was registered before
+ * the process was armed, or records were lost) nothing in it is shown as free.
  */
 void alloclog_region(const void *base, size_t size, size_t head, size_t align,
     const char *name);
 void alloclog_region_end(const void *base);
 
 /*
- * Between stop and start the process logs no allocation, only frees; blocks
- * that come in between stay unlisted and their frees count as earlier.
+ * Between stop and start the process logs frees only; blocks that are allocated
+ * meanwhile are not listed, and their frees count as earlier.
  */
 void alloclog_stop(void);
 void alloclog_start(void);
 
 /*
- * A mark of up to 8 bytes in the stream, for the people who read it.  While the
- * process is dormant it is counted and not told.
+ * A mark of up to 8 bytes in the stream, for its readers.  In a dormant process
+ * it is counted, not sent.
  */
 void alloclog_mark(const char *text);
 
@@ -92,5 +90,4 @@ void alloclog_mark(const char *text);
 }
 #endif
 
-/* hooks.h tells the files of this room from each other. */
 #endif

@@ -47,7 +47,7 @@
 #include "produce/keeper_watch.h"
 #include "unwind/syscalls.h"
 
-/* --- where a node may listen ------------------------------------------------ */
+/* --- where a node may listen --------------------------------------------- */
 
 #define PLACE_PATH sizeof(((struct sockaddr_un *)0)->sun_path)
 
@@ -178,7 +178,7 @@ next_place(struct sockaddr_un *to)
 	return false;
 }
 
-/* --- address space ---------------------------------------------------------- */
+/* --- address space ------------------------------------------------------- */
 
 #define SHARES 8	/* the areas take at most this part of what is left */
 
@@ -221,7 +221,7 @@ is_cramped(size_t bytes)
 	return cramp;
 }
 
-/* --- hello ------------------------------------------------------------------ */
+/* --- hello --------------------------------------------------------------- */
 
 #define ATTACH_MS 50
 #define AGAIN_PAUSE_MAX_MS 64000	/* after hellos without an answer */
@@ -281,7 +281,7 @@ now_ms(void)
 	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
 }
 
-/* --- the conversation ------------------------------------------------------- */
+/* --- the conversation ---------------------------------------------------- */
 
 static void
 sleep_ms(int64_t ms)
@@ -511,7 +511,7 @@ say_hello(struct ring_hello *hello, bool *heard)
 	return joined;
 }
 
-/* --- once ------------------------------------------------------------------- */
+/* --- once ---------------------------------------------------------------- */
 
 static void rejoin(void);
 
@@ -528,7 +528,7 @@ image_get(void)
 	return none;
 }
 
-/* Adds events that nobody could log to the common ring's dropped ones. */
+/* Counts the events that no thread could log as dropped by the common ring. */
 static void
 count_missed(void)
 {
@@ -651,7 +651,7 @@ attach(void)
 	return true;
 }
 
-/* --- the next node ---------------------------------------------------------- */
+/* --- the next node ------------------------------------------------------- */
 
 /* One at a time; false: another thread says hello or forks. */
 static bool
@@ -794,7 +794,7 @@ __asan_default_options(void)
 	return "verify_asan_link_order=0";
 }
 
-/* --- seccomp ---------------------------------------------------------------- */
+/* --- seccomp ------------------------------------------------------------- */
 
 /*
  * prctl(2), to notice a seccomp filter that is about to be installed: without a
@@ -834,7 +834,7 @@ prctl(int option, ...)
 	if (strict)
 		p = thread_silence();
 	r = (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
-	/* What the keeper has seen until now is older. */
+	/* The keeper has looked before that only. */
 	if (locks)
 		keeper_watch_sandbox();
 	if (strict && r != 0)

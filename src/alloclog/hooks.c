@@ -21,7 +21,7 @@
 
 _Atomic bool hook_stopped;
 
-/* --- logging in line ------------------------------------------------------- */
+/* --- logging in line ----------------------------------------------------- */
 
 static inline bool
 stopped(void)
@@ -47,7 +47,7 @@ fast_w3(uintptr_t pc, unsigned overhead)
 	return pc | (uint64_t)overhead << 48;
 }
 
-/* From any address; unknown if its bits reach the overhead's. */
+/* Takes any address; none is told if its bits reach the overhead's. */
 static inline uint64_t
 any_w3(uint64_t w3, uintptr_t pc)
 {
@@ -99,7 +99,7 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 	    origin_caller(p, origin));
 }
 
-/* --- logging one event, whatever the state ------------------------------ */
+/* --- logging one event, whatever the state ------------------------------- */
 
 /*
  * The allocator may allocate meanwhile (tcmalloc does): logged, not measured.
@@ -199,7 +199,7 @@ plain_alloc_slow(struct producer *p, void *ptr, uint64_t size, unsigned type,
 	return ptr;
 }
 
-/* --- slow paths --------------------------------------------------------- */
+/* --- slow paths ---------------------------------------------------------- */
 
 /* The scope of a lone operator, the most common slow case; or NULL. */
 static inline const struct scope *
@@ -317,7 +317,7 @@ free_slow(void *ptr, uintptr_t origin)
 	real.free(ptr);
 }
 
-/* --- the hooks ---------------------------------------------------------- */
+/* --- the hooks ----------------------------------------------------------- */
 
 OUTLINE HOT NONNULL(2) void *
 malloc_logged(size_t size, struct producer *p)
@@ -572,7 +572,7 @@ ALIGNED(memalign, REAL_MEMALIGN, (size_t align, size_t size), (align, size), ali
 ALIGNED(valloc, REAL_VALLOC, (size_t size), (size), PAGE)
 ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)
 
-/* --- realloc --------------------------------------------------------------- */
+/* --- realloc ------------------------------------------------------------- */
 
 /*
  * During the call the old address may be reused: so a free before it, an
@@ -600,7 +600,7 @@ realloc_pool(void *old, size_t size, uintptr_t origin)
 	return ptr;
 }
 
-/* With size 0, NULL means that the block is freed unless errno is ENOMEM. */
+/* realloc(ptr, 0): NULL means freed, unless errno is ENOMEM. */
 static void *
 realloc_telling(void *old, size_t size, bool *failed)
 {
@@ -688,7 +688,7 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 	return ptr;
 }
 
-/* --- the hooks ---------------------------------------------------------- */
+/* --- the hooks ----------------------------------------------------------- */
 
 /* Neither half is logged.  The free first: the other question counts down. */
 static inline bool

@@ -71,7 +71,7 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* --- the real functions (real.c) ---------------------------------------- */
+/* --- the real functions (real.c) ----------------------------------------- */
 
 enum real_fn {
 	REAL_MALLOC,
@@ -176,7 +176,7 @@ extern _Atomic int chunk_state;
 /* Begins the trial, if all the functions involved are glibc's. */
 void chunk_begin(void);
 
-/* By malloc_usable_size(), compared with the head; 0: the head is damaged. */
+/* Asks malloc_usable_size(), compares the head; 0: the head is damaged. */
 unsigned chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *));
 
 /* The bytes beyond `size`, as of produce_overhead(); 0 is also "not known". */
@@ -215,7 +215,7 @@ chunk_fetch(const void *ptr)
 #endif
 }
 
-/* --- threads (threads.c) ------------------------------------------------ */
+/* --- threads (threads.c) ------------------------------------------------- */
 
 struct scope {
 	uintptr_t real;		/* the real operator's address */
@@ -387,7 +387,7 @@ origin_freer(const struct producer *p, uintptr_t origin)
 #define EXPORTS_MAX 32
 void exports_withdraw(const void *const fns[], unsigned n);
 
-/* --- attaching (attach.c) ----------------------------------------------- */
+/* --- attaching (attach.c) ------------------------------------------------ */
 
 extern _Atomic bool hook_inert;
 
@@ -400,7 +400,7 @@ bool attach(void);
 /* Makes the process inert. */
 void attach_disable(void);
 
-/* --- hooks (hooks.c) ---------------------------------------------------- */
+/* --- hooks (hooks.c) ----------------------------------------------------- */
 
 /* Between alloclog_stop() and alloclog_start(). */
 extern _Atomic bool hook_stopped;
@@ -411,7 +411,7 @@ void hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 /* Logs a free before the real call. */
 void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
 
-/* --- operators (operators.c) -------------------------------------------- */
+/* --- operators (operators.c) --------------------------------------------- */
 
 /* Looks up the operators among the objects loaded at the start. */
 void operators_begin(void);
@@ -419,7 +419,7 @@ void operators_begin(void);
 /* Calls that return within these bytes of a real operator are its own. */
 #define OP_REACH 256
 
-/* By the real operator or, if that ends in a jump, by ours. */
+/* True when the real operator calls, or ours that it jumps to. */
 static inline bool
 scope_calls(const struct scope *s, uintptr_t ret)
 {

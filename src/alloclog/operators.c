@@ -79,7 +79,7 @@ static struct op_real {
 
 _Static_assert(OPS <= EXPORTS_MAX, "all can be taken back");
 
-/* --- scopes ------------------------------------------------------------- */
+/* --- scopes -------------------------------------------------------------- */
 
 static inline struct scope *
 scope_top(struct thread *t)
@@ -269,7 +269,7 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	t->fast = NULL;
 }
 
-/* --- new ---------------------------------------------------------------- */
+/* --- new ----------------------------------------------------------------- */
 
 /* True when malloc is the program's own or a sanitizer's: nothing is logged. */
 static bool
@@ -358,7 +358,7 @@ struct nothrow;
 
 NEWS(NEW)
 
-/* --- delete ------------------------------------------------------------- */
+/* --- delete -------------------------------------------------------------- */
 
 static void
 delete_fallback(void *ptr)
@@ -413,7 +413,7 @@ delete_fallback(void *ptr)
 
 DELETES(DELETE)
 
-/* --- at the start ------------------------------------------------------- */
+/* --- at the start -------------------------------------------------------- */
 
 static const struct {
 	const char *name;

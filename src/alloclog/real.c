@@ -23,7 +23,7 @@
 
 struct real real;
 
-/* --- the bootstrap pool ----------------------------------------------------- */
+/* --- the bootstrap pool -------------------------------------------------- */
 
 /* A stack of blocks: only the last one can be reused.  Few are kept. */
 struct pool_head {
@@ -78,7 +78,7 @@ pool_block_size(const void *ptr)
 	return ((const struct pool_head *)ptr - 1)->size;
 }
 
-/* --- looking up ------------------------------------------------------------- */
+/* --- looking up ---------------------------------------------------------- */
 
 /*
  * In between this thread allocates from the pool and logs nothing: look-ups
@@ -335,7 +335,7 @@ real_get(void)
 	return true;
 }
 
-/* --- chunk heads ------------------------------------------------------------ */
+/* --- chunk heads --------------------------------------------------------- */
 
 _Atomic int chunk_state;
 
@@ -386,7 +386,7 @@ chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 	return produce_overhead(size, bytes);
 }
 
-/* --- our own table of symbols ----------------------------------------------- */
+/* --- our own table of symbols -------------------------------------------- */
 
 /* The segment that contains `at`, of the object at eh; or NULL. */
 static const ElfW(Phdr) *

@@ -14,7 +14,7 @@
 #include "unwind/syscalls.h"
 #include "sample.h"
 
-/* --- the countdown -------------------------------------------------------- */
+/* --- the countdown ------------------------------------------------------- */
 
 /* splitmix64: any seed will do. */
 static uint64_t
@@ -63,7 +63,7 @@ minus_log2(uint64_t u)
 
 #define LN2 UINT64_C(0xb17217f7d1cf79ab) /* in units of 2^-64 */
 
-/* Of s bytes, one is met with 1 - exp(-s / period). */
+/* An exponential draw: of s bytes one is met with 1 - exp(-s / period). */
 uint64_t
 sample_draw(struct sampler *s)
 {
@@ -112,7 +112,7 @@ sample_due(struct sampler *s, uint64_t size)
 	return true;
 }
 
-/* --- the filter ----------------------------------------------------------- */
+/* --- the filter ---------------------------------------------------------- */
 
 _Atomic uint8_t sample_filter[1 << SAMPLE_FILTER_BITS];
 
@@ -141,7 +141,7 @@ sample_filter_remove(const void *ptr)
 	filter_count(ptr, -1);
 }
 
-/* --- the set -------------------------------------------------------------- */
+/* --- the set ------------------------------------------------------------- */
 
 #define LINE 8		/* places; a cache line */
 #define FIRST_BITS 9	/* lines of the first table */

@@ -78,14 +78,14 @@ bool sample_due(struct sampler *, uint64_t size);
 /* Bytes to the next sample: 1 or more. */
 uint64_t sample_draw(struct sampler *);
 
-/* --- the sampled blocks --------------------------------------------------- */
+/* --- the sampled blocks -------------------------------------------------- */
 
 #define SAMPLE_FILTER_BITS 13
 
 /* A count at its maximum stays there. */
 extern _Atomic uint8_t sample_filter[1 << SAMPLE_FILTER_BITS];
 
-/* By the low half, where blocks of one heap differ: two instructions. */
+/* Hashes the low half, where blocks of one heap differ: two instructions. */
 static inline uint32_t
 sample_bucket(const void *ptr)
 {

@@ -25,7 +25,7 @@
 #include "hooks.h"
 #include "unwind/syscalls.h"
 
-/* --- slots ----------------------------------------------------------------- */
+/* --- slots --------------------------------------------------------------- */
 
 struct thread_slot {
 	_Atomic uint32_t taken;
@@ -155,7 +155,7 @@ free_parents_slots(const struct thread_slot *mine)
 	}
 }
 
-/* --- threads --------------------------------------------------------------- */
+/* --- threads ------------------------------------------------------------- */
 
 _Thread_local struct thread thread_self;
 

@@ -100,7 +100,7 @@ symcache_free(struct symcache *c)
 	free(c);
 }
 
-/* --- modules ------------------------------------------------------------ */
+/* --- modules ------------------------------------------------------------- */
 
 /* The path is in the key: another file may claim the same build id. */
 static int
@@ -176,7 +176,7 @@ symcache_known(struct symcache *c, uint32_t no)
 	return &c->module[no];
 }
 
-/* --- words -------------------------------------------------------------- */
+/* --- words --------------------------------------------------------------- */
 
 /* `to` has room for n; -ENOMEM with nothing in it. */
 static int

@@ -70,7 +70,7 @@ reap_lingering(pid_t one_more)
 	pthread_mutex_unlock(&lingering_lock);
 }
 
-/* --- starting ----------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------ */
 
 /* Ours, without what is not for the reader. */
 static char **
@@ -231,7 +231,7 @@ close_from:
 	return error;
 }
 
-/* --- ending ------------------------------------------------------------- */
+/* --- ending -------------------------------------------------------------- */
 
 void
 symchild_end(struct child *c)
@@ -256,7 +256,7 @@ symchild_end(struct child *c)
 	c->pid = 0;
 }
 
-/* --- talking ------------------------------------------------------------ */
+/* --- talking ------------------------------------------------------------- */
 
 static int
 wait_for_io(const struct child *c, int fd, short events, struct mono deadline)

@@ -16,7 +16,7 @@
 #include "../base/base.h"
 #include "../base/hashmap.h"
 
-/* --- a child -------------------------------------------------------------- */
+/* --- a child ------------------------------------------------------------- */
 
 struct child {
 	pid_t pid;		/* 0: none runs */
@@ -39,14 +39,14 @@ void symchild_end(struct child *);
 int symchild_write(struct child *, const uint8_t *, size_t, struct mono deadline);
 int symchild_read(struct child *, uint8_t *, size_t, struct mono deadline);
 
-/* As read(2), after waiting for something: the same errors. */
+/* Like read(2), but waits for data: the same errors. */
 ssize_t symchild_read_some(struct child *, uint8_t *, size_t,
     struct mono deadline);
 
 /* `ms` from now. */
 struct mono symchild_deadline(unsigned ms);
 
-/* --- what is known -------------------------------------------------------- */
+/* --- what is known ------------------------------------------------------- */
 
 struct module_known {
 	uint32_t generation;	/* grows when a debug file has come */
@@ -78,7 +78,7 @@ bool symcache_get(struct symcache *, uint32_t no, const struct symbol_place *,
 void symcache_put(struct symcache *, uint32_t no, const struct symbol_place *,
     const struct symbol_words *);
 
-/* --- fetching ------------------------------------------------------------- */
+/* --- fetching ------------------------------------------------------------ */
 
 struct fetches;
 

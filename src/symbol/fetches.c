@@ -48,7 +48,7 @@ is_stopped(struct fetches *f)
 	return stop;
 }
 
-/* --- one file ----------------------------------------------------------- */
+/* --- one file ------------------------------------------------------------ */
 
 /* A line of reader_fetch.c; true: the last. */
 static bool
@@ -143,7 +143,7 @@ fetch_all(void *arg)
 	return NULL;
 }
 
-/* --- all ---------------------------------------------------------------- */
+/* --- all ----------------------------------------------------------------- */
 
 int
 fetches_new(struct fetches **out, const char *reader)

@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* --- mappings --------------------------------------------------------------- */
+/* --- mappings ------------------------------------------------------------ */
 
 #define DELETED " (deleted)"
 
@@ -144,7 +144,7 @@ maps_next_code(int fd, uint64_t from, char path[PATH_MAX],
 	return 0;
 }
 
-/* --- the table -------------------------------------------------------------- */
+/* --- the table ----------------------------------------------------------- */
 
 /* Longer than any path with the kernel's escapes. */
 #define LINE_MAX_BYTES (4 * PATH_MAX + 256)
@@ -434,7 +434,7 @@ fail:
 	return error;
 }
 
-/* --- looking up --------------------------------------------------------- */
+/* --- looking up ---------------------------------------------------------- */
 
 /*
  * The module of the call that returns to addr, which may be the module's end.

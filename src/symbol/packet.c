@@ -9,7 +9,7 @@
 /* Either program refuses other versions. */
 #define VERSION 1
 
-/* --- writing ------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------- */
 
 static void
 put_bytes(struct packet_out *o, const void *bytes, size_t n)
@@ -140,7 +140,7 @@ packet_out_fini(struct packet_out *o)
 	*o = (struct packet_out) { 0 };
 }
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------- */
 
 /* Once a getter has failed all do, and return zeros. */
 struct in {
@@ -317,7 +317,7 @@ packet_answer_fini(struct packet_answer *a)
 	a->n = 0;
 }
 
-/* --- words ----------------------------------------------------------------- */
+/* --- words --------------------------------------------------------------- */
 
 void
 symbol_words_fini(struct symbol_words *w)

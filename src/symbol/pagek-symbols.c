@@ -23,7 +23,7 @@
 /* It writes no file but a copy of the vdso. */
 #define FILE_SIZE_MAX ((rlim_t)1 << 20)
 
-/* --- limits --------------------------------------------------------------- */
+/* --- limits -------------------------------------------------------------- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -62,7 +62,7 @@ limit_self(void)
 	unsetenv("DEBUGINFOD_URLS");
 }
 
-/* --- time ----------------------------------------------------------------- */
+/* --- time ---------------------------------------------------------------- */
 
 static volatile sig_atomic_t seconds_left;
 static pid_t parent;
@@ -101,7 +101,7 @@ watch_time(void)
 	sigaction(SIGALRM, &sa, NULL);
 }
 
-/* --- requests ------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------ */
 
 /* All of it, or false at the end of the input. */
 static bool

@@ -65,7 +65,7 @@ symread_demangle(const char *name)
 	return plain;
 }
 
-/* --- answers --------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------- */
 
 #ifndef HAVE_ELFUTILS
 

@@ -41,7 +41,7 @@ int symread_fetch_main(const char *build_id);
 
 /* Demangled if possible; heap, NULL: no memory. */
 char *symread_demangle(const char *name);
-/* Of C++, Rust, D: such names include their scopes. */
+/* True for C++, Rust, D: such names include their scopes. */
 bool symread_is_mangled(const char *name);
 
 #ifdef HAVE_ELFUTILS
@@ -132,7 +132,7 @@ struct image *symread_image(const struct symbol_place *, const char *fetched,
 /* The table's name for the function at pc; NULL none. */
 const char *symread_symbol(struct image *, uint64_t pc);
 
-/* From an offset in the file to an address; false: none. */
+/* Turns an offset in the file into an address; false: there is none. */
 bool symread_offset(struct image *, uint64_t offset, uint64_t *addr);
 
 /* --- debug information --------------------------------------------------- */

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- names of functions ---------------------------------------------------- */
+/* --- names of functions -------------------------------------------------- */
 
-/* By mangled name or symbol; if it has neither, by its name and scopes. */
+/* A function has a mangled name or a symbol, or else its name and scopes. */
 
 #define PARENTS_MAX 64
 #define QUALIFIED_MAX 16384
@@ -176,7 +176,7 @@ function_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
 	return cached_name(&declaration, name);
 }
 
-/* --- inlined functions ----------------------------------------------------- */
+/* --- inlined functions --------------------------------------------------- */
 
 /* Deeper than compilers nest. */
 #define DEPTH_MAX 128
@@ -212,7 +212,7 @@ add_ranges(Dwarf_Die *die, struct ranges *to, uint32_t what)
 	}
 }
 
-/* --- functions of a unit ------------------------------------------------ */
+/* --- functions of a unit ------------------------------------------------- */
 
 static void
 add_function(struct unit *u, Dwarf_Die *die)
@@ -230,7 +230,7 @@ add_function(struct unit *u, Dwarf_Die *die)
 	u->function[u->n++] = *die;
 }
 
-/* Where functions may be defined. */
+/* Functions may be defined in these. */
 static bool
 holds_functions(int tag)
 {
@@ -277,7 +277,7 @@ index_unit(struct unit *u)
 	ranges_sort(&u->functions);
 }
 
-/* --- units -------------------------------------------------------------- */
+/* --- units --------------------------------------------------------------- */
 
 static void
 add_unit(struct dwarf_index *x, Dwarf_Die *die, Dwarf_Die *split)
@@ -338,7 +338,7 @@ symread_index_free(struct dwarf_index *x)
 	free(x);
 }
 
-/* --- the chain at an address -------------------------------------------- */
+/* --- the chain at an address --------------------------------------------- */
 
 /* Inlined at pc, outermost first. */
 struct chain {
@@ -400,7 +400,7 @@ copy_text(const char *text)
 	return text == NULL ? NULL : strndup(text, PACKET_TEXT_MAX);
 }
 
-/* Where the inlined function was called. */
+/* The line of the call. */
 static void
 put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
 {
@@ -413,7 +413,7 @@ put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
 		    number_of(inlined, DW_AT_call_file), NULL, NULL));
 }
 
-/* Where the address is. */
+/* The line of the address. */
 static void
 put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 {
@@ -427,7 +427,7 @@ put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 		line->line = (uint32_t)number;
 }
 
-/* In place of n functions. */
+/* The text in place of n functions. */
 static char *
 omitted_text(unsigned n)
 {

@@ -67,7 +67,7 @@ has_build_id(int fd, const uint8_t *want, size_t len)
 	return same;
 }
 
-/* --- the module --------------------------------------------------------- */
+/* --- the module ---------------------------------------------------------- */
 
 static int64_t
 stamp_ns(const struct timespec *ts)
@@ -75,7 +75,7 @@ stamp_ns(const struct timespec *ts)
 	return ts->tv_sec * INT64_C(1000000000) + ts->tv_nsec;
 }
 
-/* By build id, or by an inode that is unchanged since. */
+/* Checks the build id, or the inode if unchanged since. */
 static bool
 is_mapped(const struct symbol_place *p, int fd, const struct stat *st,
     bool timed)
@@ -169,7 +169,7 @@ symread_module(const struct symbol_place *p, int *fd, struct stat *st)
 	return why;
 }
 
-/* --- debug files -------------------------------------------------------- */
+/* --- debug files --------------------------------------------------------- */
 
 /* CRC-32 of the whole file, as in .gnu_debuglink. */
 static bool
@@ -194,7 +194,7 @@ checksum_is(int fd, uint32_t want)
 	return at < CHECKSUM_MAX && ~crc == want;
 }
 
-/* What is looked for, and what has been found. */
+/* A search and its result. */
 struct search {
 	const struct symread_debug *want;
 	char *found;		/* PATH_MAX */

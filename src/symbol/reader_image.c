@@ -97,7 +97,7 @@ ranges_fini(struct ranges *t)
 
 static struct image *images;	/* most recently used first */
 
-/* --- debug files -------------------------------------------------------- */
+/* --- debug files --------------------------------------------------------- */
 
 static bool
 has_debug_sections(Elf *elf)
@@ -122,7 +122,7 @@ has_debug_sections(Elf *elf)
 	return false;
 }
 
-/* For symbols and again for debug information; dwz's file comes otherwise. */
+/* libdwfl calls it for symbols and for debug information, not for dwz's. */
 static int
 give_debug_file(Dwfl_Module *mod, void **userdata, const char *modname,
     Dwarf_Addr base, const char *file, const char *link, GElf_Word checksum,
@@ -181,7 +181,7 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
-/* What dwz has moved out of several files. */
+/* The parts that dwz has moved out of several files. */
 static void
 open_alt(struct image *m)
 {
@@ -204,7 +204,7 @@ open_alt(struct image *m)
 		dwarf_setalt(m->dwarf, m->alt);
 }
 
-/* --- symbols ------------------------------------------------------------ */
+/* --- symbols ------------------------------------------------------------- */
 
 /*
  * Of several names for an address, the one with fewest leading underscores is
@@ -227,7 +227,7 @@ name_rank(const char *name, unsigned binding)
 	    (binding < BASE_NELEM(by_binding) ? by_binding[binding] : 3);
 }
 
-/* In the addresses of the symbol's file. */
+/* The end in the addresses of the symbol's file. */
 static uint64_t
 section_end(Elf *elf, GElf_Word index)
 {
@@ -354,7 +354,7 @@ symread_offset(struct image *m, uint64_t offset, uint64_t *addr)
 	return false;
 }
 
-/* --- images ------------------------------------------------------------- */
+/* --- images -------------------------------------------------------------- */
 
 static void
 image_free(struct image *m)

@@ -181,7 +181,7 @@ void symbols_stop(struct symbols *);
 void symbols_look(struct symbols *, const struct symbol_place *, size_t n,
     struct symbol_words *);
 
-/* What is being fetched, kB so far and in all (0 not known); false: nothing. */
+/* The running fetch, kB so far and in all (0 not known); false: none. */
 struct symbols_fetch {
 	char module[256];
 	uint32_t kb, of_kb;

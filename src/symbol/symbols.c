@@ -91,7 +91,7 @@ symbols_fetching(struct symbols *s, struct symbols_fetch *out)
 	return fetches_progress(s->fetches, out);
 }
 
-/* --- the reader --------------------------------------------------------- */
+/* --- the reader ---------------------------------------------------------- */
 
 /* -EAGAIN: started too often of late, or stopped. */
 static int
@@ -175,7 +175,7 @@ ask_reader(struct symbols *s)
 	}
 }
 
-/* --- modules ------------------------------------------------------------ */
+/* --- modules ------------------------------------------------------------- */
 
 /* True while the debug file is being fetched; then words are forgotten. */
 static bool
@@ -224,7 +224,7 @@ learn_module(struct symbols *s, uint32_t no, const struct symbol_place *p,
 	}
 }
 
-/* --- looking up --------------------------------------------------------- */
+/* --- looking up ---------------------------------------------------------- */
 
 /* A look-up in progress. */
 struct looking {

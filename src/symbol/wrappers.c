@@ -187,7 +187,7 @@ symbol_wrappers_free(struct symbol_wrappers *w)
 	free(w);
 }
 
-/* --- adding ------------------------------------------------------------- */
+/* --- adding -------------------------------------------------------------- */
 
 #define BLANKS " \t\n"
 
@@ -288,7 +288,7 @@ symbol_wrappers_add(struct symbol_wrappers *w, const char *patterns)
 	return error;
 }
 
-/* --- asking ------------------------------------------------------------- */
+/* --- asking -------------------------------------------------------------- */
 
 /* fnmatch(3) is slow, and every row asks. */
 static bool

@@ -15,11 +15,11 @@
 
 struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
 
-static const struct produce_gate gate_of_nobody;
+static const struct produce_gate gate_unattached;
 static struct keeper_area dormant_area;
 static struct produce_gate gate_disabled = { .keeper = &dormant_area };
 
-_Atomic(const struct produce_gate *) produce_gate = &gate_of_nobody;
+_Atomic(const struct produce_gate *) produce_gate = &gate_unattached;
 
 static _Atomic(struct shared *) shared_page;
 
@@ -159,7 +159,7 @@ replace_mapping(void *addr, size_t size, int prot)
 }
 
 /*
- * What never had access stays without it, by mmap(2): a filter may kill for
+ * Memory without access stays without it, by mmap(2): a filter may kill for
  * another call.  Areas beyond PRODUCE_ERAS are not remembered.
  */
 static void
@@ -353,7 +353,7 @@ produce_stream(void)
 	return atomic_load_explicit(&stream_id, memory_order_relaxed);
 }
 
-/* In a child that has not attached, its parent's. */
+/* This process's keeper; in an unattached child its parent's. */
 static const struct keeper_area *
 last_keeper(void)
 {

@@ -48,7 +48,7 @@ void keeper_watch_sandbox(void);
  */
 bool keeper_watch_child_may_join(void);
 
-/* By the callback: no further call for so long. */
+/* Called by the callback: no further call for so long. */
 void keeper_watch_pause(int64_t ms);
 
 /* True when the keeper is still gone. */

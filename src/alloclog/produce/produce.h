@@ -49,7 +49,7 @@
 /* Calls and loads within one object bypass its tables. */
 #pragma GCC visibility push(hidden)
 
-/* --- the gate -------------------------------------------------------------- */
+/* --- the gate ------------------------------------------------------------ */
 
 /*
  * On a page that fork wipes.  NULL: a sampling process, or the keeper has left.
@@ -114,7 +114,7 @@ bool produce_keeper_left(void);
 /* Asleep for good, also in children.  By one thread at a time. */
 void produce_disable(void);
 
-/* --- producers ------------------------------------------------------------- */
+/* --- producers ----------------------------------------------------------- */
 
 /*
  * All zeros: has no rings.  An event only reads it, but for last_alloc:
@@ -229,7 +229,7 @@ bool produce_attached(void);
 /* The id of the stream; in an unattached child its parent's; 0 none. */
 uint64_t produce_stream(void);
 
-/* As the keeper last saw it; in an unattached child, its parent's keeper. */
+/* The keeper's last view of it; in an unattached child, of its parent. */
 enum ring_sandbox produce_sandbox(void);
 /* How often the keeper has looked for one. */
 uint64_t produce_keeper_looks(void);

@@ -489,7 +489,7 @@ waited_ms(struct waited *w, int error)
 	return now - w->begun;
 }
 
-/* In one order with the count of waiting producers, see reader_gone(). */
+/* Ordered with the count of waiting producers, see reader_gone(). */
 static bool
 keeper_ready(const struct keeper_area *keeper)
 {

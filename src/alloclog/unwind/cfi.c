@@ -31,7 +31,7 @@
 
 #include "cfi.h"
 
-/* --- numbers --------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------- */
 
 /* DW_EH_PE_*: format of a number, and what is added to it. */
 #define PE_ABSPTR 0x00
@@ -137,7 +137,7 @@ cursor_piece(struct cursor *c, uint64_t size)
 	return piece;
 }
 
-/* Without its base. */
+/* Reads a number without adding its base. */
 static uint64_t
 cursor_encoded(struct cursor *c, uint8_t format)
 {
@@ -180,7 +180,7 @@ cursor_pointer(struct cursor *c, uint8_t encoding, const uint8_t *data)
 	return base + (uintptr_t)cursor_encoded(c, encoding);
 }
 
-/* --- entries --------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------- */
 
 /* Registers by the psABI. */
 #define DWARF_RBP 6
@@ -207,7 +207,7 @@ struct cfi_fde {
 	struct cursor program;
 };
 
-/* Without its length; empty at the last entry. */
+/* The entry without its length; empty at the last entry. */
 static struct cursor
 entry_at(const struct cfi_table *t, uintptr_t at)
 {
@@ -358,7 +358,7 @@ search_table(const struct cfi_table *t, const struct cursor *c, uint64_t count,
 	return fde_has(fde, pc) ? 0 : -ENOENT;
 }
 
-/* Without a search table: entry by entry. */
+/* Reads entry by entry: there is no search table. */
 static int
 walk_entries(const struct cfi_table *t, uintptr_t at, uintptr_t pc,
     struct cfi_fde *fde)
@@ -901,7 +901,7 @@ make_rule(const struct cfi_fde *fde, uintptr_t pc, struct cfi_rule *rule)
 
 #define FIRST_PAGE 4096	/* the smallest page: mapped where the header is */
 
-/* --- objects --------------------------------------------------------------- */
+/* --- objects ------------------------------------------------------------- */
 
 static int
 rule_at(const struct cfi_table *t, uintptr_t pc, struct cfi_rule *rule)

@@ -74,7 +74,7 @@ struct cfi_object {
  */
 int cfi_find(uintptr_t pc, bool exact, struct cfi_rule *, struct cfi_object *);
 
-/* In the caller's tables: eh_frame_hdr at `hdr`, nothing outside [lo, hi). */
+/* Reads the caller's tables: eh_frame_hdr at `hdr`, all within [lo, hi). */
 int cfi_find_in(const uint8_t *hdr, const uint8_t *lo, const uint8_t *hi,
     uintptr_t pc, bool exact, struct cfi_rule *);
 

@@ -84,7 +84,7 @@ extend_stack(struct mapped *m, uintptr_t page)
 	return true;
 }
 
-/* Of the program's first thread; 0: another thread loaded us. */
+/* The descriptor of the first thread; 0: another thread loaded us. */
 static uintptr_t first_descriptor;
 
 __attribute__((constructor)) static void

@@ -90,7 +90,7 @@ near_leads(uint64_t rule)
 	return rule - (1 << 16) < (UINT64_C(1) << NEAR_BITS) - (1 << 16);
 }
 
-/* Where near_may() is true. */
+/* Valid if near_may() is true. */
 static inline uint64_t
 rules_near(const struct rules_near *near, uintptr_t pc)
 {
@@ -102,7 +102,7 @@ rules_near(const struct rules_near *near, uintptr_t pc)
 
 void rules_near_void(struct rules_near *, uint32_t generation);
 
-/* As cfi_find(); rule->module is always set.  `near` (or NULL) remembers it. */
+/* Like cfi_find(); always sets rule->module.  `near` (or NULL) remembers it. */
 int rules_find(struct rules_near *, uintptr_t pc, bool exact, struct rule *);
 
 void rules_forget(void);

@@ -29,7 +29,7 @@
 
 #define WORD sizeof(uintptr_t)
 
-/* Of a thread. */
+/* Limits of a thread. */
 #define CHAINS 512		/* a power of two */
 #define CHAIN_PAIRS 20
 #define CHAIN_SINGLES 34	/* a stack that needs more has no chain */

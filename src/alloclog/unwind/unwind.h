@@ -109,10 +109,10 @@ void stack_frames(struct stack_cache *, uintptr_t frame, unsigned depth,
 void sites_attach(struct ring_area *);
 /* Numbers of the old area hold in the new one; the old gives no more. */
 void sites_move(struct ring_area *from, struct ring_area *to);
-/* In a forked child that has not attached. */
+/* A forked child that has not attached has no sites. */
 void sites_detach(void);
 
-/* Of 1 to RING_STACK_MAX frames; 0: no room, which is counted, or no area. */
+/* Stores 1 to RING_STACK_MAX frames; 0: no room (counted), or no area. */
 uint32_t sites_put(const uint64_t *frame, unsigned depth, enum ring_end);
 
 /* NULL: there is no such site. */

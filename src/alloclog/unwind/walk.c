@@ -486,7 +486,7 @@ walk_near(struct walk *k, unsigned depth)
 		l->sum = mixed(l->pc | module);
 		sum += l->sum * factor;
 		factor *= FACTOR;
-		/* Whether rbp is saved cannot be predicted: no branch. */
+		/* No branch, for it cannot be predicted if rbp is saved. */
 		kept = -(uintptr_t)(below != 0);
 		__asm__("" : "+r"(kept));
 		rbp ^= (rbp ^ mapped_peek(sp - WORD -
@@ -549,7 +549,7 @@ walk_levels(struct walk *k, uintptr_t frame, unsigned depth)
 	}
 }
 
-/* Without room inside, the outermost levels go, also from the sums. */
+/* Drops the outermost levels, also from the sums: there is no room inside. */
 static __attribute__((noinline)) unsigned
 trail_make_room(struct walker *w, unsigned join)
 {

@@ -63,7 +63,7 @@ level_via(const struct level *l)
 }
 
 /*
- * What verifies a level, apart, so that a whole stack takes few lines of cache.
+ * Verifies a level; apart, so that a whole stack takes few lines of cache.
  * Only of the thread's own stack, where any slot may be read.  Zeros never
  * agree and lead to no other memory, as in wiped pages.
  */
@@ -96,7 +96,7 @@ at_of(uintptr_t slot)
 	return (unsigned)(slot / sizeof(slot)) % AT_SLOTS;
 }
 
-/* What a thread remembers of its walks. */
+/* The memory of a thread's walks. */
 struct walker {
 	struct mapped mapped;
 	enum ring_end end;		/* of the last walk */
@@ -118,7 +118,7 @@ walker_memo(struct walker *w, uint64_t hash)
 	return w->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 53];
 }
 
-/* Of zeros. */
+/* Begins with zeros. */
 void walker_begin(struct walker *, uint32_t generation);
 
 /* Forgets the thread, whose stack is gone; not rules and memos. */
@@ -145,7 +145,7 @@ void walker_void(struct walker *, uint32_t generation);
 unsigned walker_walk(struct walker *, uintptr_t frame, unsigned depth,
     uint32_t generation, uint64_t *hash);
 
-/* Of the last walk. */
+/* Level i of the last walk. */
 static inline const struct level *
 walker_level(const struct walker *w, unsigned i)
 {
