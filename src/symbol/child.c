@@ -269,7 +269,7 @@ wait_for_io(const struct child *c, int fd, short events, struct mono deadline)
 
 	do {
 		ms = ms_until(deadline);
-		n = poll(p, c->has_stop ? 2 : 1, ms);
+		n = poll(p, 2, ms);
 	} while ((n < 0 && errno == EINTR) || (n == 0 && ms > 0));
 	if (n > 0 && p[1].revents != 0)
 		return -ECANCELED;

@@ -23,12 +23,12 @@ struct child {
 	int pidfd;
 	int to, from;		/* pipes, ours do not block; to is -1 without input */
 	unsigned answered;	/* packets it has answered */
-	bool has_stop;		/* stop ends every wait ... */
-	int stop;		/* ... when it is readable */
+	int stop;		/* readable: every wait ends; -1 none */
 };
 
 /*
- * argv[0] becomes a child of the calling thread in a process group of its own.
+ * Starts argv[0], a child of the calling thread in a process group of its own.
+ * Its input is empty unless `input`.
  */
 int symchild_start(struct child *, char *const argv[], bool input);
 

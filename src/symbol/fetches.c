@@ -28,25 +28,15 @@ struct fetch {
 
 struct fetches {
 	const char *reader;
+	_Atomic bool stop;	/* changes under the lock */
 
 	pthread_mutex_t lock;	/* all below */
 	pthread_cond_t more;
 	pthread_t thread;
-	bool started, stop;
+	bool started;
 	struct fetch fetch[FETCHES_MAX];
 	unsigned n, done;	/* those before have ended */
 };
-
-static bool
-is_stopped(struct fetches *f)
-{
-	bool stop;
-
-	pthread_mutex_lock(&f->lock);
-	stop = f->stop;
-	pthread_mutex_unlock(&f->lock);
-	return stop;
-}
 
 /* --- one file ------------------------------------------------------------ */
 
@@ -78,7 +68,7 @@ read_progress(struct fetches *f, struct fetch *e, struct child *c)
 	char text[PACKET_PATH_MAX + 16];
 	size_t len = 0;
 
-	while (!is_stopped(f) && mono_ms_since(heard) < SILENCE_MS) {
+	while (!f->stop && mono_ms_since(heard) < SILENCE_MS) {
 		ssize_t got = symchild_read_some(c, (uint8_t *)text + len,
 		    sizeof(text) - 1 - len, symchild_deadline(LOOK_UP_MS));
 		char *end;
@@ -108,7 +98,7 @@ run_fetch(struct fetches *f, struct fetch *e)
 	char hex[2 * SYMBOL_BUILD_ID_MAX + 1] = "";
 	char word[] = "fetch", *reader = strdup(f->reader);
 	char *argv[] = { reader, word, hex, NULL };
-	struct child c = { .pid = 0 };
+	struct child c = { .stop = -1 };
 
 	for (unsigned i = 0; i < e->len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", e->build_id[i]);

@@ -103,12 +103,6 @@ symbol_words(const char *symbol, struct symbol_words *w)
 	w->known = SYMBOL_NO_LINE;
 }
 
-static char *
-unknown_name(void)
-{
-	return strdup("??");
-}
-
 /* False: no name.  An inlined function may have none. */
 static bool
 name_all(struct symbol_words *w, const char *symbol)
@@ -121,7 +115,7 @@ name_all(struct symbol_words *w, const char *symbol)
 		return false;
 	for (unsigned k = 0; k + 1 < w->n; k++) {
 		if (w->line[k].function == NULL &&
-		    (w->line[k].function = unknown_name()) == NULL)
+		    (w->line[k].function = strdup("??")) == NULL)
 			return false;
 	}
 	return true;

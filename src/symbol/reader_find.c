@@ -9,7 +9,6 @@
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,15 +91,16 @@ is_mapped(const struct symbol_place *p, int fd, const struct stat *st,
 static enum symbol_known
 find_vdso(const struct symbol_place *p, int *fd, struct stat *st)
 {
-	uintptr_t start = getauxval(AT_SYSINFO_EHDR), from, to = 0;
+	uintptr_t start = getauxval(AT_SYSINFO_EHDR), to = 0;
+	struct maps_line map;
 	char line[256];
 	FILE *f;
 
 	if (start == 0 || (f = fopen("/proc/self/maps", "re")) == NULL)
 		return SYMBOL_NO_FILE;
 	while (to == 0 && fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) != 2 || from != start)
-			to = 0;
+		if (maps_parse(line, &map) == 0 && map.start == start)
+			to = (uintptr_t)map.end;
 	}
 	fclose(f);
 	if (to <= start)

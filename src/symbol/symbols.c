@@ -44,7 +44,6 @@ symbols_new(struct symbols **out, const struct symbols_opts *o)
 	pthread_mutex_init(&s->lock, NULL);
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
 	s->child.stop = s->stop_fd;
-	s->child.has_stop = true;
 	s->timeout_ms = o->timeout_ms != 0 ? o->timeout_ms : TIMEOUT_MS;
 	s->reader = strdup(o->reader != NULL ? o->reader : "");
 	s->path = strdup(o->path != NULL ? o->path : "");
