@@ -49,13 +49,13 @@ try_take_up(struct keeper **k)
 	int r;
 
 	ck_assert_int_eq(
-	    takeover_memory_open(&mem, dup(pmem_fd(dead->takeover.memory->kept)),
+	    takeover_memory_open(&mem, dup(pmem_fd(dead->takeover.memory->pmem)),
 		dead->takeover.memory->generation),
 	    0);
 	ck_assert_ptr_nonnull(takeover_valid_slot(mem));
 	ck_assert_uint_eq(takeover_valid_slot(mem)->sites, STREAM);
 	ck_assert_int_eq(takeover_sites_open(&ks, &node, STREAM,
-	    dup(pmem_fd(dead->takeover.sites->kept)), &sites), 0);
+	    dup(pmem_fd(dead->takeover.sites->pmem)), &sites), 0);
 	r = keeper_resume(k, &node, mem, areas, ks, sites);
 	if (r < 0) {
 		stream_sites_unref(sites);
@@ -111,10 +111,10 @@ START_TEST(memory_of_the_second_target_is_mapped_together)
 
 	ck_assert_int_eq(keeper_new(&second, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, its), 0);
-	ck_assert_uint_gt(mappings_of(dead->takeover.memory->kept), 2);
-	ck_assert_uint_gt(mappings_of(dead->takeover.sites->kept), 2);
-	ck_assert_uint_eq(mappings_of(second->takeover.memory->kept), 1);
-	ck_assert_uint_eq(mappings_of(second->takeover.sites->kept), 1);
+	ck_assert_uint_gt(mappings_of(dead->takeover.memory->pmem), 2);
+	ck_assert_uint_gt(mappings_of(dead->takeover.sites->pmem), 2);
+	ck_assert_uint_eq(mappings_of(second->takeover.memory->pmem), 1);
+	ck_assert_uint_eq(mappings_of(second->takeover.sites->pmem), 1);
 	keeper_unref(second);
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);
@@ -502,7 +502,7 @@ START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 	struct takeover_image *image;
 	struct rec rec = { { 0 } };
 	struct stat before, after;
-	int memory = dup(pmem_fd(dead->takeover.memory->kept));
+	int memory = dup(pmem_fd(dead->takeover.memory->pmem));
 
 	expect_stored("0000000000000007");
 	for (int i = 0; i < 1000; i++)
@@ -547,7 +547,7 @@ pass_on_target(struct keeper *k, const int its[3])
 	takeover_name_target(name, k->stream);
 	pass_on(name, its[0]);
 	pass_on(name, its[2]);
-	pass_on(name, pmem_fd(k->takeover.memory->kept));
+	pass_on(name, pmem_fd(k->takeover.memory->pmem));
 }
 
 static struct keeper *
@@ -600,7 +600,7 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	if (_i == 1)
 		pass_on_target(dead, fds);
 	pass_on("pagek.s.0000000000000007",
-	    pmem_fd(dead->takeover.sites->kept));
+	    pmem_fd(dead->takeover.sites->pmem));
 	takeover_targets(&node);
 	ck_assert_ptr_null(taken_over(STREAM));
 	k = taken_over(STREAM + 1);

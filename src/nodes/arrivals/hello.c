@@ -66,10 +66,7 @@ welcomed_of(const struct hello *h, uid_t uid)
 	return n;
 }
 
-/*
- * As many targets are in the queue as there may be live ones, of all or, at the
- * system's node, of this user.
- */
+/* Are there as many in the queue as may live, of all or of this user? */
 static bool
 is_full(struct hello *h, uid_t uid)
 {
@@ -409,10 +406,7 @@ add_missed(struct acceptor *a, const struct waiting *w, const struct peer *peer,
 	uv_async_send(&h->node->drain.wake);
 }
 
-/*
- * Does this node have the target's keeper?  A target says hello again, too, when
- * the loop only stood still; it will find the heartbeat again.
- */
+/* Is the target's keeper here, whose loop only stood still for a while? */
 static bool
 has_keeper_of(struct acceptor *a, const struct ring_hello *h)
 {
@@ -673,10 +667,7 @@ serve_waiting(struct acceptor *a, const struct pollfd *p)
 	}
 }
 
-/*
- * The command's processes have ended.  Those that connected in their last moments
- * are adopted, too, to be reported.
- */
+/* Processes that connected just before their end are adopted to be reported. */
 static void
 serve_last(struct acceptor *a)
 {
@@ -711,11 +702,7 @@ acceptor_main(void *arg)
 	struct pollfd p[WAITING_MAX + 2];
 
 	keeper_pool_start(&a.pool, a.hello->node);
-	/*
-	 * Targets wait for milliseconds, and this thread has only a few system
-	 * calls to do for each.  After the pool's thread has been started, which
-	 * would inherit the priority.
-	 */
+	/* Targets wait for it.  The pool's thread must not inherit this. */
 	(void)setpriority(PRIO_PROCESS, 0, ACCEPTOR_NICE);
 	for (;;) {
 		size_t n = a.n;

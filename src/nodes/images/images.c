@@ -258,10 +258,7 @@ parent_of(struct node *node, const struct keeper *k)
 	return parent;
 }
 
-/*
- * An image that got no stream.  By now it may have ended, or its process may run
- * the next image.
- */
+/* By now it may have ended, or its process may run the next image. */
 static void
 adopt_missed(struct node *node, struct keeper *k)
 {

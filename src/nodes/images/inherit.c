@@ -87,10 +87,7 @@ key_of_blk(const struct blk *b)
 	return key_of(blk_layer(b), b->addr);
 }
 
-/*
- * Restores the blocks that record `seq` took out of the parent's list; true if
- * there were any.  The walk and the list's memory both go backwards.
- */
+/* Restores what record `seq` took out of the parent's list; true if it took any. */
 static bool
 restore_removed(struct walk *w, uint64_t seq)
 {

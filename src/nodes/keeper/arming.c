@@ -19,10 +19,7 @@ is_armed_by_page(const struct keeper *k)
 
 /* --- changes ------------------------------------------------------------ */
 
-/*
- * The list is new before the feed is armed, so all that the next pass brings is
- * from after this moment.
- */
+/* The new list comes before the arming: it holds only what is logged from now on. */
 static int
 set_mode(struct keeper *k, enum arming_mode mode)
 {

@@ -5,11 +5,7 @@
 #include "keeper.h"
 #include "takeover_memory.h"
 
-/*
- * Names read in one pass; others are read when somebody asks.  Each takes three
- * system calls, and a program may start threads faster than that.
- */
-#define NAME_READS 64
+#define NAME_READS 64		/* of one pass, by three system calls each; others later */
 
 static struct keeper_thread *
 thread_at(struct keeper *k, unsigned index)

@@ -1,6 +1,3 @@
-/*
- * The table DSTRM, and the lookup by name over all tables of the node.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -17,7 +17,7 @@ static int
 make_queue(struct takeover_memory *mem, struct stream_queue **out)
 {
 	return mem != NULL ?
-	    stream_queue_new_persistent(out, STREAM_QUEUE_RECORDS, mem->kept) :
+	    stream_queue_new_persistent(out, STREAM_QUEUE_RECORDS, mem->pmem) :
 	    stream_queue_new(out, STREAM_QUEUE_RECORDS);
 }
 
@@ -28,7 +28,7 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 	struct blklist *list;
 	int r;
 
-	r = mem != NULL ? blklist_new_persistent(&list, max, mem->kept) :
+	r = mem != NULL ? blklist_new_persistent(&list, max, mem->pmem) :
 	    blklist_new_most(&list,
 	    k->format.classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
 	if (r < 0)

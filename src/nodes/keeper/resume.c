@@ -74,7 +74,7 @@ static void
 read_tags(struct keeper *k, const struct takeover_slot *slot)
 {
 	if (!slot->has_tags) {
-		pmem_zero(k->takeover.memory->kept, k->takeover.memory->tag,
+		pmem_zero(k->takeover.memory->pmem, k->takeover.memory->tag,
 		    STREAM_QUEUE_RECORDS * sizeof *k->takeover.memory->tag);
 		return;
 	}
@@ -92,12 +92,12 @@ resume_list(struct keeper *k, const struct takeover_slot *slot, unsigned s)
 	int r;
 
 	r = stream_queue_resume(&k->queue.records, STREAM_QUEUE_RECORDS,
-	    mem->kept, s);
+	    mem->pmem, s);
 	if (r == 0 && stream_queue_next(k->queue.records) != slot->next)
 		r = -ESTALE;
 	if (r == 0)
 		r = blklist_resume(&k->list, mem->image->max, KEEPER_REMEMBERED,
-		    mem->kept, s, slot->next);
+		    mem->pmem, s, slot->next);
 	if (r == 0 && k->node->opts.no_pairs)
 		r = blklist_follow_thread_peaks(k->list);
 	return r;
@@ -131,7 +131,7 @@ restart_list(struct keeper *k, const struct takeover_slot *slot,
 	return 0;
 }
 
-/* anew: receives memory that its list is in instead, to be freed after it. */
+/* anew: receives the memory of a restarted list. */
 static int
 resume_tables(struct keeper *k, const struct takeover_slot *slot, unsigned s,
     struct takeover_memory **anew)
@@ -165,10 +165,7 @@ is_text(const char *text, size_t cap)
 	return memchr(text, '\0', cap) != NULL;
 }
 
-/*
- * A kill leaves valid memory.  But the fault that killed the process may have
- * overwritten it first, and nothing is to be read beyond its end.
- */
+/* A kill leaves valid memory, but the fault behind it may have overwritten any. */
 static bool
 is_valid(const struct takeover_image *i, const struct takeover_slot *slot)
 {

@@ -1,6 +1,3 @@
-/*
- * Memory of one target that the next process takes over, and its commits.
- */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -61,12 +58,12 @@ take_pieces(struct takeover_memory *mem)
 	size_t state = (stream_feed_state_size() + 63) & ~(size_t)63;
 	char *states;
 
-	mem->image = pmem_take(mem->kept, sizeof *mem->image);
-	mem->slot = pmem_take(mem->kept, 2 * sizeof *mem->slot);
-	states = pmem_take(mem->kept, 2 * state);
-	mem->thread[0] = pmem_take(mem->kept,
+	mem->image = pmem_take(mem->pmem, sizeof *mem->image);
+	mem->slot = pmem_take(mem->pmem, 2 * sizeof *mem->slot);
+	states = pmem_take(mem->pmem, 2 * state);
+	mem->thread[0] = pmem_take(mem->pmem,
 	    2 * THREADS * sizeof *mem->thread[0]);
-	mem->tag = pmem_take(mem->kept,
+	mem->tag = pmem_take(mem->pmem,
 	    STREAM_QUEUE_RECORDS * sizeof *mem->tag);
 	if (mem->image == NULL || mem->slot == NULL || states == NULL ||
 	    mem->thread[0] == NULL || mem->tag == NULL)
@@ -100,7 +97,7 @@ takeover_memory_new(struct takeover_memory **out, struct node *node,
 
 	if (mem == NULL)
 		return -ENOMEM;
-	r = pmem_new(&mem->kept, "pagek-kept", node->store.target_bytes);
+	r = pmem_new(&mem->pmem, "pagek-kept", node->store.target_bytes);
 	if (r == 0)
 		r = take_pieces(mem);
 	if (r == 0)
@@ -118,7 +115,7 @@ takeover_memory_complete(struct takeover_memory *mem, struct node *node)
 {
 	mem->types_changed[0] = mem->types_changed[1] = false;
 	mem->regions_changed[0] = mem->regions_changed[1] = false;
-	node->store.target_bytes = pmem_size(mem->kept);
+	node->store.target_bytes = pmem_size(mem->pmem);
 }
 
 int
@@ -132,7 +129,7 @@ takeover_memory_open(struct takeover_memory **out, int fd, unsigned generation)
 		close(fd);
 		return -ENOMEM;
 	}
-	r = pmem_open(&mem->kept, fd);
+	r = pmem_open(&mem->pmem, fd);
 	pieces = r == 0 ? take_pieces(mem) : 0;
 	if (r == 0)
 		r = get_build(&ours);
@@ -156,7 +153,7 @@ takeover_memory_free(struct takeover_memory *mem)
 {
 	if (mem == NULL)
 		return;
-	pmem_free(mem->kept);
+	pmem_free(mem->pmem);
 	free(mem);
 }
 
@@ -288,9 +285,9 @@ takeover_commit(struct keeper *k, bool must)
 	if (!mem->fresh)
 		return;
 	mem->fresh = false;
-	pmem_reset_opens(mem->kept);
+	pmem_reset_opens(mem->pmem);
 	if (k->takeover.sites != NULL)
-		pmem_reset_opens(k->takeover.sites->kept);
+		pmem_reset_opens(k->takeover.sites->pmem);
 }
 
 void

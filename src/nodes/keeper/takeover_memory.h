@@ -101,7 +101,7 @@ struct takeover_slot {
 };
 
 struct takeover_memory {
-	struct pmem *kept;
+	struct pmem *pmem;
 	struct takeover_image *image;
 	struct takeover_slot *slot;	/* two, and so are the next */
 	char *state[2];			/* of the feed */
@@ -118,7 +118,7 @@ struct takeover_memory {
 /* Memory of a family's stacks.  Freed with its last reference. */
 struct takeover_sites {
 	struct node *node;
-	struct pmem *kept;
+	struct pmem *pmem;
 	uint64_t id;			/* 0: not stored */
 	unsigned refs;
 };
@@ -127,7 +127,7 @@ struct node_store {
 	struct fdstore fds;
 	_Atomic size_t target_bytes;	/* size of the last target's memory; 0 unknown ... */
 	_Atomic size_t sites_bytes;	/* ... and of the last stacks' */
-	struct pmem *kept;		/* memory of the next; NULL none */
+	struct pmem *pmem;		/* memory of the next; NULL none */
 	struct takeover_node *words;	/* NULL: nothing is stored */
 };
 

@@ -21,13 +21,13 @@ open_words(struct node *node)
 	struct node_store *d = &node->store;
 	int fd = fdstore_take(&d->fds, STORED_NODE);
 
-	if (fd < 0 || pmem_open(&d->kept, fd) < 0)
+	if (fd < 0 || pmem_open(&d->pmem, fd) < 0)
 		return false;
-	d->words = pmem_take(d->kept, sizeof *d->words);
+	d->words = pmem_take(d->pmem, sizeof *d->words);
 	if (d->words != NULL && d->words->size == sizeof *d->words)
 		return true;
-	pmem_free(d->kept);
-	d->kept = NULL;
+	pmem_free(d->pmem);
+	d->pmem = NULL;
 	d->words = NULL;
 	fdstore_remove(&d->fds, STORED_NODE);
 	return false;
@@ -38,13 +38,13 @@ make_words(struct node *node)
 {
 	struct node_store *d = &node->store;
 
-	if (pmem_new(&d->kept, "pagek-node", 0) < 0)
+	if (pmem_new(&d->pmem, "pagek-node", 0) < 0)
 		return;
-	d->words = pmem_take(d->kept, sizeof *d->words);
+	d->words = pmem_take(d->pmem, sizeof *d->words);
 	if (d->words == NULL ||
-	    fdstore_put(&d->fds, STORED_NODE, pmem_fd(d->kept)) < 0) {
-		pmem_free(d->kept);
-		d->kept = NULL;
+	    fdstore_put(&d->fds, STORED_NODE, pmem_fd(d->pmem)) < 0) {
+		pmem_free(d->pmem);
+		d->pmem = NULL;
 		d->words = NULL;
 		return;
 	}
@@ -76,8 +76,8 @@ takeover_node_begin(struct node *node)
 void
 takeover_node_fini(struct node *node)
 {
-	pmem_free(node->store.kept);
-	node->store.kept = NULL;
+	pmem_free(node->store.pmem);
+	node->store.pmem = NULL;
 	node->store.words = NULL;
 }
 

@@ -88,7 +88,7 @@ store_memory(struct keeper *k, const struct takeover_memory *mem)
 	char name[FDSTORE_NAME];
 
 	takeover_name_memory(name, k->stream, mem->generation);
-	return fdstore_put(&k->node->store.fds, name, pmem_fd(mem->kept));
+	return fdstore_put(&k->node->store.fds, name, pmem_fd(mem->pmem));
 }
 
 /* --- stacks ------------------------------------------------------------- */
@@ -96,16 +96,16 @@ store_memory(struct keeper *k, const struct takeover_memory *mem)
 /* Owns stacks and memory, also on failure. */
 static int
 make_sites(struct takeover_sites **out, struct node *node, uint64_t id,
-    struct pmem *kept, struct stream_sites *sites)
+    struct pmem *pmem, struct stream_sites *sites)
 {
 	struct takeover_sites *s = calloc(1, sizeof *s);
 
 	if (s == NULL) {
 		stream_sites_unref(sites);
-		pmem_free(kept);
+		pmem_free(pmem);
 		return -ENOMEM;
 	}
-	*s = (struct takeover_sites){ .node = node, .kept = kept, .id = id,
+	*s = (struct takeover_sites){ .node = node, .pmem = pmem, .id = id,
 		.refs = 1 };
 	*out = s;
 	return 0;
@@ -115,35 +115,35 @@ int
 takeover_sites_new(struct takeover_sites **out, struct node *node,
     struct stream_sites **sites)
 {
-	struct pmem *kept;
-	int r = pmem_new(&kept, "pagek-sites", node->store.sites_bytes);
+	struct pmem *pmem;
+	int r = pmem_new(&pmem, "pagek-sites", node->store.sites_bytes);
 
 	if (r < 0)
 		return r;
-	r = stream_sites_new_persistent(sites, kept);
+	r = stream_sites_new_persistent(sites, pmem);
 	if (r < 0) {
-		pmem_free(kept);
+		pmem_free(pmem);
 		return r;
 	}
-	node->store.sites_bytes = pmem_size(kept);
-	return make_sites(out, node, 0, kept, *sites);
+	node->store.sites_bytes = pmem_size(pmem);
+	return make_sites(out, node, 0, pmem, *sites);
 }
 
 int
 takeover_sites_open(struct takeover_sites **out, struct node *node, uint64_t id,
     int fd, struct stream_sites **sites)
 {
-	struct pmem *kept;
-	int r = pmem_open(&kept, fd);
+	struct pmem *pmem;
+	int r = pmem_open(&pmem, fd);
 
 	if (r < 0)
 		return r;
-	r = stream_sites_resume(sites, kept);
+	r = stream_sites_resume(sites, pmem);
 	if (r < 0) {
-		pmem_free(kept);
+		pmem_free(pmem);
 		return r;
 	}
-	return make_sites(out, node, id, kept, *sites);
+	return make_sites(out, node, id, pmem, *sites);
 }
 
 void
@@ -164,7 +164,7 @@ takeover_sites_unref(struct takeover_sites *s)
 		takeover_name_sites(name, s->id);
 		fdstore_remove(&s->node->store.fds, name);
 	}
-	pmem_free(s->kept);
+	pmem_free(s->pmem);
 	free(s);
 }
 
@@ -221,20 +221,17 @@ store_sites(struct keeper *k)
 	int r;
 
 	takeover_name_sites(name, k->stream);
-	r = fdstore_put(&k->node->store.fds, name, pmem_fd(s->kept));
+	r = fdstore_put(&k->node->store.fds, name, pmem_fd(s->pmem));
 	if (r == 0)
 		s->id = k->stream;
 	return r;
 }
 
-/*
- * A full store may take some of them.  Without the memory nothing is taken
- * over, and a missing area is reported then.
- */
+/* A full store may take only some of them; the takeover finds out. */
 static int
 store_descriptors(struct keeper *k, const int fds[3])
 {
-	const int all[] = { fds[0], fds[2], pmem_fd(k->takeover.memory->kept) };
+	const int all[] = { fds[0], fds[2], pmem_fd(k->takeover.memory->pmem) };
 	char name[FDSTORE_NAME];
 
 	takeover_name_target(name, k->stream);
@@ -303,6 +300,6 @@ takeover_replace(struct keeper *k, struct takeover_memory *mem)
 	if (mem->stored)
 		takeover_drop_memory(k->node, k->stream, old->generation);
 	/* The first one's file stays in the store, its memory need not. */
-	pmem_discard_from(old->kept, old->slot);
+	pmem_discard_from(old->pmem, old->slot);
 	takeover_memory_free(old);
 }

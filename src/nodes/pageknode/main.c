@@ -1,6 +1,3 @@
-/*
- * pageknode: the node as a program.
- */
 #include "../../blklist/blklist.h"
 #include "pageknode.h"
 

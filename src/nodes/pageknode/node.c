@@ -192,10 +192,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 		r = -errno;
 		goto no_report;
 	}
-	/*
-	 * A child may say hello to another node than its parent did, so no two
-	 * daemons give the same number.
-	 */
+	/* A child may say hello to another daemon than its parent: no number is equal. */
 	if (opts->daemon)
 		node->last_stream = first_stream(node->boot);
 	stream_types_init(&node->types);
@@ -354,10 +351,7 @@ open_closed_stdio(void)
 		close(fd);
 }
 
-/*
- * The node's own process: the file of this program, even if it was replaced,
- * with one more option.
- */
+/* Executes this program's file, even if it was replaced, with one more option. */
 static void
 become_node(void *arg, int fd)
 {

@@ -81,10 +81,7 @@ take_over(struct node *node)
 	return 0;
 }
 
-/*
- * Sockets have the supervisor's pid in their names, which stays.  A node that runs
- * a command for another node has another name: users do not look at it.
- */
+/* Sockets are named by the supervisor's pid, which stays. */
 int
 run_begin(struct node *node, const char *folder)
 {

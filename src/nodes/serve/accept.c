@@ -44,10 +44,7 @@ refuse_busy(struct serve *s, int fd, const char *text)
 	refuse(fd, WIRE_E_BUSY, text);
 }
 
-/*
- * Without a free descriptor a page cannot even be refused, and the listener would
- * stay readable: the spare one is closed for it.
- */
+/* Out of descriptors: closes the spare one to accept and refuse a page. */
 static bool
 refuse_next(struct serve *s)
 {

@@ -1,7 +1,3 @@
-/*
- * SNAP and WINDOW: blocks of a stream's list, in parts from its beginning, or
- * some rows of it and all its totals.
- */
 #include <string.h>
 
 #include "../keeper/keeper.h"
@@ -128,10 +124,7 @@ put_rows(struct answer_scratch *s, const struct keeper *k, size_t n,
 		r->who = (struct wire_bytes){ .p = s->who, .len = i };
 }
 
-/*
- * First row of the window: it follows the block that the request names, and is
- * moved into the list if it lies beyond the end.
- */
+/* The window follows the block that the request names, and stays in the list. */
 static uint64_t
 first_row(const struct keeper *k, const struct wire_window *w,
     enum blklist_order order)

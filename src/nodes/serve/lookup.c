@@ -110,10 +110,7 @@ lookup_fini(struct node *node)
 
 /* --- places ------------------------------------------------------------- */
 
-/*
- * Have several modules lain at an address, one after the other?  Then the one
- * that is there now may not be the frame's.
- */
+/* Have several modules lain there, so that the present one may not be meant? */
 static bool
 was_shared(const struct stream_sites *sites, uint64_t pc)
 {

@@ -211,10 +211,7 @@ gather_chunk(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 		    range);
 		return false;
 	}
-	/*
-	 * There is no room for the first, or more was lost before it than an
-	 * offset can say: the reply ends with those losses.
-	 */
+	/* No room even for the first: the reply ends with the losses before it. */
 	stream_queue_read(k->queue.records, at, NULL, NULL, 0, range);
 	return false;
 }
@@ -241,10 +238,6 @@ gather_batch(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	return true;
 }
 
-/*
- * By batches of the digest where one begins at the cursor, else from the queue
- * up to the next batch.
- */
 static uint64_t
 gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
     uint64_t lost[STREAM_CAUSES])

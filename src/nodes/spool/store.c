@@ -133,10 +133,7 @@ check_room(const struct spool *s, const struct spool_head *h,
 	return 0;
 }
 
-/*
- * Reserves what the listing may take in all when it begins: parts before the last
- * count as full.
- */
+/* Reserves what the listing may take in all, with parts before the last full. */
 static int
 reserve_room(struct spool *s, const struct spool_head *h,
     const struct spool_entry *e, uint64_t room, const struct why *why)

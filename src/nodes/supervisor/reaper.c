@@ -78,10 +78,7 @@ wait_status(const siginfo_t *info)
 	}
 }
 
-/*
- * The list of our children is exact: only we reap them, and an orphan is on it
- * before its parent can be reaped.
- */
+/* Exact: only we reap, and an orphan is our child before its parent is reaped. */
 static bool
 is_alone(const struct reaper *w)
 {

@@ -1,6 +1,3 @@
-/*
- * One thread, no signal handler, no memory but what is declared here.
- */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -120,7 +120,7 @@ judge_memory(const struct takeover_memory *mem, uint64_t stream)
 		return MEMORY_UNUSED;
 	if (takeover_valid_slot(mem) == NULL || mem->image->stream != stream)
 		return MEMORY_INCOMPLETE;
-	if (pmem_opens(mem->kept) > OPENS_MAX)
+	if (pmem_opens(mem->pmem) > OPENS_MAX)
 		return MEMORY_FATAL;
 	return MEMORY_VALID;
 }
@@ -131,7 +131,7 @@ drop_memory(struct node *node, uint64_t stream, struct takeover_memory *mem)
 	if (mem == NULL)
 		return;
 	atomic_store(&mem->image->is_void, 1);
-	pmem_discard_from(mem->kept, mem->slot);
+	pmem_discard_from(mem->pmem, mem->slot);
 	takeover_drop_memory(node, stream, mem->generation);
 	takeover_memory_free(mem);
 }
@@ -206,10 +206,7 @@ find_sites(struct node *node, uint64_t id, struct takeover_sites **ts,
 	return fd < 0 ? -ENOENT : takeover_sites_open(ts, node, id, fd, sites);
 }
 
-/*
- * Gives a reference back.  If it is the last, because a target could not be taken
- * over, the stacks stay for others of the family.
- */
+/* Unreferences them; if nobody has them now, others of the family still may. */
 static void
 put_back_sites(struct node *node, struct takeover_sites *ts)
 {
@@ -222,7 +219,7 @@ put_back_sites(struct node *node, struct takeover_sites *ts)
 
 		if (e->fd >= 0 || strcmp(e->name, name) != 0)
 			continue;
-		e->fd = fcntl(pmem_fd(ts->kept), F_DUPFD_CLOEXEC, 0);
+		e->fd = fcntl(pmem_fd(ts->pmem), F_DUPFD_CLOEXEC, 0);
 		if (e->fd >= 0)
 			ts->id = 0;
 		break;
