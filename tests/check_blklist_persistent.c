@@ -21,8 +21,8 @@
 #include "../src/blklist/list.h"
 #include "../src/blklist/indexed/indexed.h"
 #include "blklist_both.h"
-#include "kept_copy.h"
-#include "kept_stores.h"
+#include "pmem_copy.h"
+#include "pmem_stores.h"
 #include "harness.h"
 
 #if STORES
@@ -419,7 +419,7 @@ look(struct watch *w)
 	if (latest == 0)
 		return;
 	catch_up(w, &w->life.told->commit[latest - 1]);
-	copy = kept_copy(w->life.kept);
+	copy = pmem_copy(w->life.kept);
 	ck_assert_msg(blklist_resume(&l, w->plan->max, w->plan->remember, copy,
 	    latest - 1, w->at.next) == 0, "%s: life %u, point %u",
 	    w->plan->name, w->life.number, w->points);

@@ -9,7 +9,7 @@
 #include "../src/blklist/blklist.h"
 #include "blklist_both.h"
 #include "harness.h"
-#include "kept_copy.h"
+#include "pmem_copy.h"
 
 #define BATCH 4096
 
@@ -104,7 +104,7 @@ START_TEST(what_cannot_be_exact_is_stale)
 	struct blklist *l = small_list(&kept), *next;
 
 	stale[_i].spoil(l);
-	copy = kept_copy(kept);
+	copy = pmem_copy(kept);
 	ck_assert_msg(blklist_resume(&next, stale[_i].max, stale[_i].remember,
 	    copy, stale[_i].slot, 41) == stale[_i].result, "%s",
 	    stale[_i].what);
@@ -127,7 +127,7 @@ START_TEST(what_no_record_did_is_kept_by_the_next_commit)
 	spoil_put(l);
 	spoil_take(l);
 	blklist_commit(l, 1);
-	copy = kept_copy(kept);
+	copy = pmem_copy(kept);
 	ck_assert_int_eq(blklist_resume(&next, SMALL_MAX, SMALL_RING, copy, 1,
 	    next_seq), 0);
 	sound(next);
@@ -151,7 +151,7 @@ START_TEST(removed_blocks_that_were_overwritten_are_not_told)
 	blklist_commit(l, 0);
 	for (uint64_t i = 0; i < 5; i++)
 		APPLY(l, FREE(0x1000 * (i + 20), .ticket = 100));
-	copy = kept_copy(kept);
+	copy = pmem_copy(kept);
 	ck_assert_int_eq(small_resume(&next, copy, next_seq - 5), 0);
 	/* Nor is the one where the next would have begun. */
 	for (uint32_t k = 0; k < SMALL_RING - 6; k++)
@@ -170,7 +170,7 @@ START_TEST(used_memory_takes_no_new_list)
 	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
 
-	copy = kept_copy(kept);
+	copy = pmem_copy(kept);
 	ck_assert_int_eq(blklist_new_persistent(&next, SMALL_MAX, copy), -EINVAL);
 	pmem_free(copy);
 	blklist_free(l);
@@ -192,7 +192,7 @@ START_TEST(spoilt_memory_does_no_harm)
 		unsigned page = below(40);
 		uint64_t word;
 
-		copy = kept_copy(kept);
+		copy = pmem_copy(kept);
 		do {
 			at = lseek(pmem_fd(copy), at, SEEK_DATA);
 			if (at < 0)

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "kept_world.h"
+#include "feed_world.h"
 
 #define SEEDS (RIG_SLOW ? 8 : 20)	/* of each run */
 #define RUNS 10

@@ -7,7 +7,7 @@
 
 #include "../src/base/base.h"
 #include "harness.h"
-#include "wire_kept.h"
+#include "wire_copy.h"
 #include "wire_same.h"
 #include "wire_samples.h"
 
@@ -33,7 +33,7 @@ round_trip(const struct wire_msg *m)
 	size_t len = encoded(m, frame);
 	struct wire_msg out;
 
-	ck_assert_int_eq(wire_decode_kept(frame + 4, len - 4, &out), 0);
+	ck_assert_int_eq(wire_decode_copy(frame + 4, len - 4, &out), 0);
 	ck_assert_msg(wire_difference(m, &out) == NULL, "%s",
 	    wire_difference(m, &out));
 	ck_assert_uint_eq(encoded(&out, again), len);
@@ -94,7 +94,7 @@ START_TEST(last_part_has_no_next)
 	sample_get_some(WIRE_PART, &m);
 	m.part.last = true;
 	len = encoded(&m, frame);
-	ck_assert_int_eq(wire_decode_kept(frame + 4, len - 4, &out), 0);
+	ck_assert_int_eq(wire_decode_copy(frame + 4, len - 4, &out), 0);
 	ck_assert_int_eq(out.part.last, true);
 	ck_assert_uint_eq(out.part.next, 0);
 }
@@ -108,7 +108,7 @@ START_TEST(message_cut_at_any_byte_is_refused)
 	sample_get_some(sample_types[_i], &m);
 	len = encoded(&m, frame);
 	for (n = 0; n < len - 4; n++)
-		ck_assert_int_eq(wire_decode_kept(frame + 4, n, &out), -EBADMSG);
+		ck_assert_int_eq(wire_decode_copy(frame + 4, n, &out), -EBADMSG);
 }
 END_TEST
 
@@ -120,7 +120,7 @@ START_TEST(largest_message_cut_at_any_byte_is_refused)
 	sample_get_most(sample_types[_i], &m);
 	len = encoded(&m, frame);
 	for (n = 0; n < len - 4; n += n < 512 || len - n < 2048 ? 1 : 61)
-		ck_assert_int_eq(wire_decode_kept(frame + 4, n, &out), -EBADMSG);
+		ck_assert_int_eq(wire_decode_copy(frame + 4, n, &out), -EBADMSG);
 }
 END_TEST
 
@@ -234,7 +234,7 @@ verdict_on(const struct pair *pairs, size_t n, size_t at, const uint8_t *value,
 	bytes[0] = pairs[at].p[0];
 	memcpy(bytes + 1, value, len);
 	changed[at] = (struct pair) { bytes, len + 1 };
-	return wire_decode_kept(again, join(changed, n, n, 0), &m);
+	return wire_decode_copy(again, join(changed, n, n, 0), &m);
 }
 
 START_TEST(keys_may_come_in_any_order)
@@ -249,7 +249,7 @@ START_TEST(keys_may_come_in_any_order)
 	for (i = 0; i < 2 * n; i++) {
 		size_t len = join(i < n ? pairs : back, n, n, i % n);
 
-		ck_assert_int_eq(wire_decode_kept(again, len, &out), 0);
+		ck_assert_int_eq(wire_decode_copy(again, len, &out), 0);
 		ck_assert_msg(wire_difference(&m, &out) == NULL, "%s",
 		    wire_difference(&m, &out));
 	}
@@ -274,7 +274,7 @@ START_TEST(fields_that_must_be_there_must_be_there_and_no_others)
 		for (size_t k = 0; k < BASE_NELEM(needed); k++)
 			must |= strcmp(f->name, needed[k]) == 0;
 		len = join(pairs, n - 1, n, i + 1);
-		ck_assert_msg(wire_decode_kept(again, len, &m) ==
+		ck_assert_msg(wire_decode_copy(again, len, &m) ==
 		    (must ? -EBADMSG : 0), "%s", f->name);
 	}
 }
@@ -457,7 +457,7 @@ START_TEST(shape_without_a_message_is_refused)
 	size_t len = sample_raw_get(&sample_wrong[_i], frame);
 	struct wire_msg m = { .type = 99 };
 
-	ck_assert_msg(wire_decode_kept(frame, len, &m) == -EBADMSG, "%s",
+	ck_assert_msg(wire_decode_copy(frame, len, &m) == -EBADMSG, "%s",
 	    sample_wrong[_i].name);
 	ck_assert_uint_eq(m.type, 99);
 }
@@ -468,7 +468,7 @@ START_TEST(unknown_type_can_be_answered)
 	size_t len = sample_raw_get(&sample_unknown[_i], frame);
 	struct wire_msg m;
 
-	ck_assert_int_eq(wire_decode_kept(frame, len, &m), -ENOMSG);
+	ck_assert_int_eq(wire_decode_copy(frame, len, &m), -ENOMSG);
 	ck_assert_uint_eq(m.id, 1);
 	ck_assert_int_eq(wire_encode(&m, frame, sizeof frame, &len), -EINVAL);
 }
@@ -480,7 +480,7 @@ START_TEST(unknown_key_is_skipped)
 	size_t len = sample_raw_get(&sample_edges[_i], frame);
 	struct wire_msg m;
 
-	ck_assert_msg(wire_decode_kept(frame, len, &m) == 0, "%s",
+	ck_assert_msg(wire_decode_copy(frame, len, &m) == 0, "%s",
 	    sample_edges[_i].name);
 	ck_assert_uint_eq(m.hello.min, 1);
 	ck_assert_uint_eq(m.hello.roles, 1);
@@ -497,7 +497,7 @@ START_TEST(key_without_must_may_be_absent)
 	size_t len = sample_raw_get(&stats, frame);
 	struct wire_msg m;
 
-	ck_assert_int_eq(wire_decode_kept(frame, len, &m), 0);
+	ck_assert_int_eq(wire_decode_copy(frame, len, &m), 0);
 	ck_assert_uint_eq(m.stats.n[WIRE_STATS_FIRST - 1], 5);
 	ck_assert_uint_eq(m.stats.comm.len, 0);
 	ck_assert_int_eq(m.stats.status, 0);
@@ -513,7 +513,7 @@ START_TEST(numbers_of_a_later_version_are_skipped)
 	size_t len = sample_raw_get(&stats, frame);
 	struct wire_msg m;
 
-	ck_assert_int_eq(wire_decode_kept(frame, len, &m), 0);
+	ck_assert_int_eq(wire_decode_copy(frame, len, &m), 0);
 	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 5);
 }
 END_TEST
@@ -526,11 +526,11 @@ START_TEST(numbers_that_an_earlier_version_does_not_have_are_0)
 	size_t len = sample_raw_get(&stats, frame);
 	struct wire_msg m;
 
-	ck_assert_int_eq(wire_decode_kept(frame, len, &m), 0);
+	ck_assert_int_eq(wire_decode_copy(frame, len, &m), 0);
 	ck_assert_uint_eq(m.stats.n[WIRE_STATS_FIRST], 0);
 	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 0);
 	frame[10]--;	/* 19 numbers, then a byte too many */
-	ck_assert_int_eq(wire_decode_kept(frame, len - 1, &m), -EBADMSG);
+	ck_assert_int_eq(wire_decode_copy(frame, len - 1, &m), -EBADMSG);
 }
 END_TEST
 
@@ -544,7 +544,7 @@ START_TEST(loss_of_unknown_cause_is_still_counted)
 	size_t len = sample_raw_get(&data, frame);
 	struct wire_msg m;
 
-	ck_assert_int_eq(wire_decode_kept(frame, len, &m), 0);
+	ck_assert_int_eq(wire_decode_copy(frame, len, &m), 0);
 	ck_assert_uint_eq(m.data.lost[0].count, 8);
 	ck_assert(!m.data.lost[0].exact);
 	ck_assert_uint_eq(m.data.lost[1].count, 2);
@@ -561,7 +561,7 @@ START_TEST(losses_beyond_64_bits_are_not_exact)
 	size_t len = sample_raw_get(&data, frame);
 	struct wire_msg m;
 
-	ck_assert_int_eq(wire_decode_kept(frame, len, &m), 0);
+	ck_assert_int_eq(wire_decode_copy(frame, len, &m), 0);
 	ck_assert(m.data.lost[0].count == UINT64_MAX);
 	ck_assert(!m.data.lost[0].exact);
 }
@@ -648,7 +648,7 @@ START_TEST(name_that_is_no_utf8_does_not_spoil_its_message)
 	sample_get_some(WIRE_STATS, &m);
 	m.stats.comm = wire_text("a\xff" "b\xc3");
 	len = encoded(&m, frame);
-	ck_assert_int_eq(wire_decode_kept(frame + 4, len - 4, &out), 0);
+	ck_assert_int_eq(wire_decode_copy(frame + 4, len - 4, &out), 0);
 	ck_assert_uint_eq(out.stats.comm.len, 4);
 	ck_assert_mem_eq(out.stats.comm.s, "a?b?", 4);
 }
@@ -719,7 +719,7 @@ START_TEST(stored_messages_mean_what_they_meant)
 		if (e->d_name[0] == '.')
 			continue;
 		len = read_file(e->d_name);
-		err = wire_decode_kept(frame, len, &m);
+		err = wire_decode_copy(frame, len, &m);
 		if (strncmp(e->d_name, "bomb-", 5) == 0 ||
 		    strncmp(e->d_name, "wrong-", 6) == 0)
 			ck_assert_msg(err == -EBADMSG, "%s: %d", e->d_name, err);

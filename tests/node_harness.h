@@ -19,7 +19,7 @@
 #include "../src/nodes/serve/serve.h"
 #include "../src/nodes/images/images.h"
 #include "harness.h"
-#include "wire_kept.h"
+#include "wire_copy.h"
 
 /* --- a node in this process, and a page of it --------------------------- */
 
@@ -109,7 +109,7 @@ page_receive(struct page *p, struct wire_msg *reply)
 
 		ck_assert_int_ge(r, 0);
 		if (r == 1) {
-			ck_assert_int_eq(wire_decode_kept(map, len, reply), 0);
+			ck_assert_int_eq(wire_decode_copy(map, len, reply), 0);
 			return true;
 		}
 		if (p->closed)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "model.h"
-#include "wire_kept.h"
+#include "wire_copy.h"
 
 #define PEER_ASKED 256
 #define PEER_MODELS 4
@@ -89,7 +89,7 @@ peer_listen(struct peer *p)
 	wire_frames_add(&p->in, (size_t)n);
 	while (wire_frames_next(&p->in, &map, &len) == 1) {
 		ck_assert_uint_lt(p->n, PEER_ASKED);
-		ck_assert_int_eq(wire_decode_kept(map, len,
+		ck_assert_int_eq(wire_decode_copy(map, len,
 		    &p->asked[p->n]), 0);
 		any = true;
 		if (p->asked[p->n].type != WIRE_REGIONS) {

@@ -1,5 +1,5 @@
 /*
- * A process that stops where it has stored into kept memory: between two such
+ * A process that stops where it has stored into persistent memory: between two such
  * stores a kill leaves the same memory behind, so these are all the points
  * there are.
  *
@@ -15,8 +15,8 @@
  * It replaces two functions of the C library, so it is included once, by the
  * test itself.
  */
-#ifndef TESTS_KEPT_STORES_H
-#define TESTS_KEPT_STORES_H
+#ifndef TESTS_PMEM_STORES_H
+#define TESTS_PMEM_STORES_H
 
 #ifdef __x86_64__
 

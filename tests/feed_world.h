@@ -7,8 +7,8 @@
  * What is kept in mind of a record stands under its number, which it carries as
  * its caller or, a control record, as its size.
  */
-#ifndef TESTS_KEPT_WORLD_H
-#define TESTS_KEPT_WORLD_H
+#ifndef TESTS_FEED_WORLD_H
+#define TESTS_FEED_WORLD_H
 
 #include "feed_rig.h"
 

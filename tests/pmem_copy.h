@@ -1,8 +1,8 @@
 /*
- * Kept memory as a process that is killed now would leave it.
+ * Persistent memory as a process that is killed now would leave it.
  */
-#ifndef TESTS_KEPT_COPY_H
-#define TESTS_KEPT_COPY_H
+#ifndef TESTS_PMEM_COPY_H
+#define TESTS_PMEM_COPY_H
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include "harness.h"
 
 static inline void
-kept_copy_range(int to, int from, off_t at, off_t end)
+pmem_copy_range(int to, int from, off_t at, off_t end)
 {
 	static char buf[1 << 16];
 
@@ -29,7 +29,7 @@ kept_copy_range(int to, int from, off_t at, off_t end)
 
 /* The memory as it is now, in a file of its own. */
 static inline struct pmem *
-kept_copy(const struct pmem *kept)
+pmem_copy(const struct pmem *kept)
 {
 	int from = pmem_fd(kept), to = memfd_create("copy", MFD_ALLOW_SEALING);
 	struct pmem *copy;
@@ -42,7 +42,7 @@ kept_copy(const struct pmem *kept)
 	ck_assert_int_eq(fcntl(to, F_ADD_SEALS, F_SEAL_SHRINK), 0);
 	while ((at = lseek(from, end, SEEK_DATA)) >= 0) {
 		end = lseek(from, at, SEEK_HOLE);
-		kept_copy_range(to, from, at, end);
+		pmem_copy_range(to, from, at, end);
 	}
 	ck_assert_int_eq(pmem_open(&copy, to), 0);
 	return copy;
