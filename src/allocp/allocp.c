@@ -22,7 +22,8 @@
 /*
  * Addresses below 4 GiB fit a classic record.  MAP_32BIT is x86-64's alone.
  * Elsewhere places are tried in turn: MAP_FIXED_NOREPLACE takes none that is in
- * use, and an older kernel takes the address as a hint, so the result is checked.
+ * use, and an older kernel takes the address as a hint, so the result is
+ * checked.
  */
 
 #define BELOW_LIMIT (UINT64_C(1) << 32)
@@ -48,7 +49,7 @@ map_below_at(uint64_t hint, size_t bytes, int flags)
 	return NULL;
 }
 
-/* Zeroed pages below 4 GiB; NULL when there is no room.  Given back with munmap(). */
+/* Zeroed pages below 4 GiB, for munmap(), or NULL. */
 static void *
 below_map(size_t bytes)
 {
@@ -60,7 +61,8 @@ below_map(size_t bytes)
 	/* Every address of a 32-bit process. */
 	p = map_below_at(0, bytes, 0);
 #endif
-	for (uint64_t at = BELOW_FIRST; p == NULL && at + bytes < BELOW_LIMIT; at += BELOW_STEP)
+	for (uint64_t at = BELOW_FIRST; p == NULL && at + bytes < BELOW_LIMIT;
+	    at += BELOW_STEP)
 		p = map_below_at(at, bytes, MAP_FIXED_NOREPLACE);
 	return p;
 }
@@ -71,7 +73,9 @@ below_map(size_t bytes)
 #define UNITS_MAX (ALLOCP_REGION_MAX / UNIT)
 #define WORD 64
 
-/* High nibble of a header's mark, as in rFlag; the low one is a block's slack. */
+/*
+ * High nibble of a header's mark, as in rFlag; the low one is a block's slack.
+ */
 #define MARK_BLOCK 0xa0
 #define MARK_FREE 0xf0
 
@@ -138,7 +142,6 @@ end_of(const struct region *r, uint32_t at)
 	return r->units;
 }
 
-/* The segment before the one at `at`, which is not the first. */
 static uint32_t
 before(const struct region *r, uint32_t at)
 {
@@ -332,7 +335,6 @@ AllocP(struct allocp *a, size_t size, uint8_t type)
 
 /* --- FreeP -------------------------------------------------------------- */
 
-/* The region and unit of the block at p; NULL: there is none. */
 static struct region *
 find_block(struct allocp *a, const void *p, uint32_t *at)
 {

@@ -76,18 +76,12 @@ struct allocp_counts {
 	uint64_t wrong;			/* frees of what is no block */
 };
 
-/*
- * -EINVAL for sizes of 0 or beyond ALLOCP_REGION_MAX, -ENOMEM also where there
- * is no room below 4 GiB.
- */
+/* -EINVAL for a size of 0 or above ALLOCP_REGION_MAX; -ENOMEM. */
 int allocp_new(struct allocp **, const struct allocp_opts *);
 /* Blocks and all; nothing is told. */
 void allocp_free(struct allocp *);
 
-/*
- * A block of `size` bytes, aligned to ALLOCP_ALIGN, its bytes zero; NULL when
- * neither region has room, or no block is so large.
- */
+/* A block of zeros, aligned to ALLOCP_ALIGN, or NULL. */
 void *AllocP(struct allocp *, size_t size, uint8_t type);
 /* NULL is nothing to free.  -EINVAL for what is no block: counted, not told. */
 int FreeP(struct allocp *, void *);

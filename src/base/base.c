@@ -1,6 +1,4 @@
-/*
- * Clocks, threads, checked arithmetic, growing arrays and clipping buffers.
- */
+/* Clocks, threads, checked arithmetic, growing arrays and clipping buffers. */
 #include "base.h"
 
 #include <assert.h>

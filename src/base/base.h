@@ -56,10 +56,7 @@ int64_t mono_ms_since(struct mono);
 int64_t base_wall_ms(void);
 int64_t base_wall_ns(void);
 
-/*
- * Starts a detached thread with a stack of 64 KiB and all signals blocked.
- * 0 or a negative errno.
- */
+/* Starts a detached thread with 64 KiB of stack and all signals blocked. */
 int base_thread_start(void *(*run)(void *), void *arg);
 
 /* --- bytes, arrays, buffers ----------------------------------------------- */
@@ -116,19 +113,13 @@ void base_copy_text(char *buf, size_t cap, const char *text);
  */
 #define ZEROS_SMALL ((size_t)-1)	/* no huge pages */
 
-/*
- * From the byte `huge` on the mapping may have huge pages, and begins where one
- * can.  NULL for want of memory.
- */
+/* From the byte `huge` on it may have huge pages.  NULL for want of memory. */
 void *zeros_map(size_t bytes, size_t huge);
 /* With the numbers given to zeros_map(); p may be NULL. */
 void zeros_unmap(void *p, size_t bytes, size_t huge);
 /* Rounds up to whole pages. */
 size_t zeros_pages(size_t bytes);
-/*
- * Turns the reuse of mappings on, unless a limit on address space or data would
- * count those that are idle.
- */
+/* Turns reuse on, unless address space or data is limited. */
 void zeros_keep(void);
 
 /* --- numbers in columns (format.c) ---------------------------------------- */
@@ -179,10 +170,7 @@ int base_parse_size(const char *text, uint64_t max, uint64_t *out);
 size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
     bool ascii);
 
-/*
- * A word as safe text, cut if it is long, to quote it in a message. Valid until
- * the second next call in this thread.
- */
+/* A word as safe text, clipped; valid until the thread's second next call. */
 const char *base_shown(const char *word);
 
 /*
@@ -244,7 +232,9 @@ int base_folders_above(const char *path);
  */
 int base_file_replace(const char *path, const void *bytes, size_t len,
     mode_t mode);
-/* Whether that could begin: 0, or the error it would return before it writes. */
+/*
+ * Whether that could begin: 0, or the error it would return before it writes.
+ */
 int base_file_replaceable(const char *path);
 
 /*

@@ -1,6 +1,4 @@
-/*
- * Small files: read whole, replaced whole.
- */
+/* Small files: read whole, replaced whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -109,7 +107,6 @@ base_file_words(int err)
 	}
 }
 
-/* In the variable's folder, else in `within` of the home folder. */
 static int
 user_path(char *path, size_t cap, const char *variable, const char *within,
     const char *name)
@@ -168,7 +165,6 @@ base_folders_above(const char *path)
 	return 0;
 }
 
-/* A new file beside the one that it will replace. */
 struct replacement {
 	char target[PATH_MAX];		/* what is replaced, links followed */
 	char temporary[PATH_MAX + 8];

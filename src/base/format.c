@@ -1,6 +1,4 @@
-/*
- * Numbers in a fixed number of columns.
- */
+/* Numbers in a fixed number of columns. */
 #include "base.h"
 
 #include <assert.h>
@@ -13,7 +11,9 @@
 /* No E (10^18): it would read as a hexadecimal digit or an exponent. */
 static const char unit_letters[] = "KMGTP";
 
-/* Puts `text` right-aligned into out; false, with out untouched, if too long. */
+/*
+ * Puts `text` right-aligned into out; false, with out untouched, if too long.
+ */
 static bool
 put_text(char *out, int cols, const char *text)
 {
@@ -44,10 +44,7 @@ rounded(uint64_t n, uint64_t unit)
 	return n / unit + (rest >= unit - rest);
 }
 
-/*
- * The finest unit that fits, with one decimal where there is room for it.
- * A number that would round to 0 is '*', too.
- */
+/* The finest unit that fits; '*' for a number that would round to 0. */
 static void
 put_units(char *out, int cols, uint64_t n, uint64_t step)
 {

@@ -1,6 +1,4 @@
-/*
- * Hash tables by open addressing.
- */
+/* Hash tables by open addressing. */
 #include "hashmap.h"
 
 #include <assert.h>
@@ -212,7 +210,6 @@ is_same(const void *of, uint32_t number, const void *key)
 	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* A copy with a NUL behind it, or NULL. */
 static char *
 copy_bytes(struct intern *t, const void *bytes, size_t len)
 {

@@ -53,7 +53,7 @@ hash_of_key(uint64_t key)
 	return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-/* FNV-1a of 64 bits, the same in every run.  An index takes hash_of_key() of it. */
+/* FNV-1a, the same in every run; an index takes hash_of_key() of it. */
 uint64_t hash_of_bytes(uint64_t seed, const void *bytes, size_t len);
 
 /* --- index ---------------------------------------------------------------- */
@@ -163,7 +163,8 @@ hashmap_get(const struct hashmap *m, uint64_t key)
 
 /*
  * The place of the item with that key, added with zeros behind the key if it is
- * not in the map.  `added` may be NULL.  -ENOMEM, also beyond HASHMAP_MAX items.
+ * not in the map.  `added` may be NULL.  -ENOMEM, also beyond HASHMAP_MAX
+ * items.
  */
 int64_t hashmap_put(struct hashmap *, uint64_t key, bool *added);
 /* The same item itself, borrowed as above, or NULL for want of memory. */

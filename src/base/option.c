@@ -1,6 +1,4 @@
-/*
- * Options as data.
- */
+/* Options as data. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>

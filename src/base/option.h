@@ -1,7 +1,7 @@
 /*
  * option: an option of a program as data: its name, its argument, its help, and
- * the field of a struct that its value fills.  The same row turns the field into
- * text again, for the command line of another program.
+ * the field of a struct that its value fills.  The same row turns the field
+ * into text again, for the command line of another program.
  *
  * A file with a table of options defines ROW_STRUCT as the struct with the
  * fields before it includes this one, and writes values with the macros at the
@@ -64,10 +64,7 @@ int base_option_has_arg(const struct base_option *);
 void base_option_usage(const struct base_option *, char between, char *out,
     size_t cap);
 
-/*
- * Stores the value of the text (NULL: none) in the field of the struct `into`.
- * -EINVAL for a bad value.
- */
+/* Stores the text's value (NULL: none) in its field of `into`.  -EINVAL. */
 int base_option_take(const struct base_option *, void *into, const char *text);
 
 /* The clause about a bad value: "not a number from 1 to 15". */

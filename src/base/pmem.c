@@ -170,7 +170,6 @@ pmem_open(struct pmem **out, int fd)
 	return 0;
 }
 
-/* True for an address in the mapping of all that was expected. */
 static bool
 is_in_all(const struct pmem *memory, const char *at)
 {
@@ -214,7 +213,6 @@ pmem_reset_opens(struct pmem *memory)
 
 /* --- pieces --------------------------------------------------------------- */
 
-/* Makes the file long enough; false if that fails. */
 static bool
 extend_file(const struct pmem *memory, off_t end)
 {
@@ -230,7 +228,6 @@ pmem_size(const struct pmem *memory)
 	return (size_t)memory->end;
 }
 
-/* The address of a piece, or NULL. */
 static char *
 place_piece(const struct pmem *memory, size_t bytes, off_t offset, size_t align)
 {

@@ -42,16 +42,13 @@
 struct pmem;
 
 /*
- * Makes an empty one; `name` is for /proc.  -ENOMEM, -EMFILE and their like.
- * If it can, it maps `expected` bytes at once (what pmem_size() said of one like
+ * Makes an empty one; `name` is for /proc.  -ENOMEM, -EMFILE and their like. If
+ * it can, it maps `expected` bytes at once (what pmem_size() said of one like
  * it; 0: none), because each piece mapped by itself costs some system calls.
  */
 int pmem_new(struct pmem **, const char *name, size_t expected);
 
-/*
- * Opens one that another process has made, and owns fd from now on, also on
- * failure.  -EINVAL when it is none, or could shrink.
- */
+/* Opens another process's; owns fd, also on failure.  -EINVAL if it is none. */
 int pmem_open(struct pmem **, int fd);
 
 /* Bytes of the file that have been taken. */

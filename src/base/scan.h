@@ -84,10 +84,7 @@ scan_pause(struct scan *s)
 	s->spent_ns += mono_diff_ns(mono_now(), s->begun);
 }
 
-/*
- * Ends the scan, done or given up.  `now` is on the clock of scan_is_due(), and
- * may be when the portion began.
- */
+/* Ends the scan; `now`, of scan_is_due(), may be the portion's beginning. */
 static inline void
 scan_done(struct scan *s, struct mono now)
 {

@@ -98,10 +98,7 @@ utf8_locale_init(void)
 	utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }
 
-/*
- * Columns of a character above ASCII: 0 for a combining mark, -1 for one that
- * the C library does not know.  Without a UTF-8 locale that is all of them.
- */
+/* 0 for a combining mark, -1 if not known (all without a UTF-8 locale). */
 static int
 columns_of(uint32_t c)
 {
@@ -124,7 +121,6 @@ enum safe_class {
 	SAFE_HIDE,	/* as '?' */
 };
 
-/* Classifies the character or byte at s; its length into *n. */
 static enum safe_class
 classify(const char *s, size_t len, bool ascii, size_t *n)
 {
@@ -144,7 +140,9 @@ classify(const char *s, size_t len, bool ascii, size_t *n)
 	return columns > 0 ? SAFE_PLAIN : SAFE_MARK;
 }
 
-/* How many bytes from here on are printable ASCII, the common case, by eights. */
+/*
+ * How many bytes from here on are printable ASCII, the common case, by eights.
+ */
 static size_t
 plain_run(const char *s, size_t len)
 {
@@ -229,7 +227,6 @@ base_safe_text(char *out, size_t cap, const char *in, size_t len, bool ascii)
 	return at;
 }
 
-/* The length of a line's first piece, in whole characters. */
 static size_t
 cut_line(const char *line, size_t len)
 {
@@ -282,7 +279,9 @@ lower(const char *word, size_t i)
 	return tolower((unsigned char)word[i]);
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours, ignoring case. */
+/*
+ * Insertions, deletions, replacements and swaps of neighbours, ignoring case.
+ */
 static int
 distance(const char *a, size_t na, const char *b, size_t nb)
 {

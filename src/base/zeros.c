@@ -1,6 +1,4 @@
-/*
- * Mappings of zeros, and the idle ones that are reused.
- */
+/* Mappings of zeros, and the idle ones that are reused. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,10 +8,7 @@
 
 #include "base.h"
 
-/*
- * Idle mappings: about as much as a few targets of the usual size have.  They
- * are address space alone, but a system may count it as if it were used.
- */
+/* Idle mappings are only address space, but some systems count it as used. */
 #define IDLE 32
 #define IDLE_BYTES ((size_t)256 << 20)
 
@@ -67,7 +62,6 @@ put_idle(void *p, size_t bytes, size_t huge)
 	pthread_mutex_unlock(&lock);
 }
 
-/* False if there was none. */
 static bool
 drop_idle(void)
 {
@@ -141,7 +135,9 @@ zeros_map(size_t bytes, size_t huge)
 	p = take_idle(bytes, huge);
 	if (p != NULL)
 		return p;
-	/* Where address space is limited, idle mappings may be what is lacking. */
+	/*
+	 * Where address space is limited, idle mappings may be what is lacking.
+	 */
 	do
 		p = huge == ZEROS_SMALL ? map_small(bytes) :
 		    map_huge(bytes, huge);

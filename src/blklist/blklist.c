@@ -1,6 +1,4 @@
-/*
- * What is the same for all kinds of list.
- */
+/* What is the same for all kinds of list. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -10,17 +8,19 @@
 #include "list.h"
 
 /*
- * Pairs are looked for when at least this part of the records is in one.  To look
- * costs about 7 ns for each record, and each record in a pair saves about 10 with
- * few blocks, 30 with many.  After ADAPT_SKIP records it is tried again.
+ * Pairs are looked for when at least this part of the records is in one.  To
+ * look costs about 7 ns for each record, and each record in a pair saves about
+ * 10 with few blocks, 30 with many.  After ADAPT_SKIP records it is tried
+ * again.
  */
 #define ADAPT_PERCENT 30
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
 #define ADAPT_SKIP (32 * LIST_CHUNK)
 
 /*
- * Address space for a record with all tables, and seven times as much for the rest
- * of the program: below this bound no size wraps where pointers have 32 bits.
+ * Address space for a record with all tables, and seven times as much for the
+ * rest of the program: below this bound no size wraps where pointers have 32
+ * bits.
  */
 #define RECORD_SPACE 512
 
@@ -97,7 +97,6 @@ blklist_new_most(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 	return err;
 }
 
-/* Rounds the estimates to whole blocks and bytes. */
 static void
 publish_counts(struct blklist *l)
 {
@@ -214,8 +213,8 @@ estimate_sub(struct blklist *l, uint64_t key, uint64_t size)
 /* --- peaks by thread ------------------------------------------------------- */
 
 /*
- * Events of several threads without an order do not tell the bytes held at once:
- * at most the bytes held before plus each thread's own peak.
+ * Events of several threads without an order do not tell the bytes held at
+ * once: at most the bytes held before plus each thread's own peak.
  */
 
 int
@@ -285,7 +284,6 @@ list_extra_sub(struct blklist *l, const struct rec *r, uint64_t key,
 		add_to_peak(l->peaks, rec_thread(r), -(int64_t)size);
 }
 
-/* True if pairs are to be looked for in the next n records. */
 static bool
 adapt_try(struct list_adapt *a, unsigned n)
 {
@@ -629,7 +627,9 @@ blklist_check(const struct blklist *l, char *why, size_t cap)
 	return l->ops->check(l, why, cap);
 }
 
-/* The thread's undo; of a persistent list its committed state is saved first. */
+/*
+ * The thread's undo; of a persistent list its committed state is saved first.
+ */
 static struct list_undo *
 undo_to_change(struct blklist *l, unsigned thread)
 {

@@ -1,8 +1,8 @@
 /*
  * blklist: which blocks are active, from records, in two orders.
  *
- * The names of the design note of Page K of 2004 ("the note") are used for what is
- * in it: aHead is the first active record, fHead the first free one.
+ * The names of the design note of Page K of 2004 ("the note") are used for what
+ * is in it: aHead is the first active record, fHead the first free one.
  *
  *	blklist.c	what is the same for all kinds of list
  *	indexed/	the list that the program uses
@@ -159,19 +159,16 @@ struct blklist;
 
 #define BLKLIST_MAX (UINT32_C(1) << 28)	/* the highest aRecMax */
 
-/*
- * -ENOMEM; -EINVAL for aRecMax 0 or above BLKLIST_MAX, of a literal list above
- * 2^22.
- */
+/* -ENOMEM; -EINVAL for aRecMax 0 or above BLKLIST_MAX (literal: 2^22). */
 int blklist_new(struct blklist **, enum blklist_kind, uint32_t aRecMax);
 /* The same, with fewer records if the address space has no room. */
 int blklist_new_most(struct blklist **, enum blklist_kind, uint32_t aRecMax);
 void blklist_free(struct blklist *);
 
 /*
- * An indexed list in unused persistent memory, which blklist_free() leaves.  Call
- * blklist_remember() once: without a ring of removed blocks no free can be undone.
- * -ENOMEM, -EINVAL.
+ * An indexed list in unused persistent memory, which blklist_free() leaves.
+ * Call blklist_remember() once: without a ring of removed blocks no free can be
+ * undone. -ENOMEM, -EINVAL.
  */
 int blklist_new_persistent(struct blklist **, uint32_t aRecMax, struct pmem *);
 /*
@@ -181,14 +178,14 @@ int blklist_new_persistent(struct blklist **, uint32_t aRecMax, struct pmem *);
 void blklist_commit(struct blklist *, unsigned slot);
 /*
  * The list of a dead process as it was at the commit of that slot, with all
- * counters and settings.  `next` is the sequence number of the first record after
- * the commit: all before it had lower numbers, all after it none lower.
+ * counters and settings.  `next` is the sequence number of the first record
+ * after the commit: all before it had lower numbers, all after it none lower.
  * `remember` is what blklist_remember() was given, or 0.  If this process is
  * killed, too, the next one may do the same.
  *
- * -ESTALE when that cannot be done exactly: no such commit, another version's, more
- * blocks removed since than are remembered, or changes since without a record (put,
- * take, clear).  The memory is then of no use.  -ENOMEM, -EINVAL.
+ * -ESTALE when that cannot be done exactly: no such commit, another version's,
+ * more blocks removed since than are remembered, or changes since without a
+ * record (put, take, clear).  The memory is then of no use.  -ENOMEM, -EINVAL.
  */
 int blklist_resume(struct blklist **, uint32_t aRecMax, uint32_t remember,
     struct pmem *, unsigned slot, uint64_t next);
@@ -196,9 +193,9 @@ int blklist_resume(struct blklist **, uint32_t aRecMax, uint32_t remember,
 /* Which type codes are legal, a bit each; all are until this is called. */
 void blklist_set_legal(struct blklist *, const uint8_t legal[32]);
 /*
- * For an empty list of a stream without levels (classic ones of foreign nodes): the
- * low nibble of the flags has no meaning, so there is one layer and no failed
- * request.
+ * For an empty list of a stream without levels (classic ones of foreign nodes):
+ * the low nibble of the flags has no meaning, so there is one layer and no
+ * failed request.
  */
 void blklist_set_opaque(struct blklist *, bool);
 /* From here on unknown frees count as earlier (--since click, after a stop). */
@@ -208,25 +205,25 @@ void blklist_set_since_click(struct blklist *, bool);
 
 /*
  * For an empty list of a target that logs a sample: an allocation of layer 0 is
- * logged with the probability 1 - exp(-size / period) (one byte for a size of 0),
- * whose reciprocal is the block's weight.  0, the default: it logs all.
+ * logged with the probability 1 - exp(-size / period) (one byte for a size of
+ * 0), whose reciprocal is the block's weight.  0, the default: it logs all.
  */
 void blklist_sample(struct blklist *, uint64_t period_bytes);
 bool blklist_is_sample(const struct blklist *);
 double blklist_weight(const struct blklist *, const struct blk *);
 
 /*
- * Applies the batch record by record.  Bad data is counted, never fatal.  A free,
- * undo or replacement whose ticket is older (signed difference) than the listed
- * block's does not touch it and counts as late; records without tickets (classic)
- * have 0.
+ * Applies the batch record by record.  Bad data is counted, never fatal.  A
+ * free, undo or replacement whose ticket is older (signed difference) than the
+ * listed block's does not touch it and counts as late; records without tickets
+ * (classic) have 0.
  */
 void blklist_apply(struct blklist *, const struct blklist_batch *);
 
 /*
- * For streams without an order between threads: follows from now on how high each
- * thread's records alone have raised the bytes held, and looks for no pairs.
- * -ENOMEM: it does not.
+ * For streams without an order between threads: follows from now on how high
+ * each thread's records alone have raised the bytes held, and looks for no
+ * pairs. -ENOMEM: it does not.
  */
 int blklist_follow_thread_peaks(struct blklist *);
 /* The sum of all threads' peaks, in bytes; 0 if they are not followed. */
@@ -236,28 +233,22 @@ void blklist_thread_peaks_begin(struct blklist *);
 
 /*
  * Takes the memory that a growing list will need next, at most a huge page for
- * each of its tables, so that no batch waits for it.  Call it after a batch, when
- * nothing else is due.
+ * each of its tables, so that no batch waits for it.  Call it after a batch,
+ * when nothing else is due.
  */
 void blklist_prefault(struct blklist *);
-/*
- * From now on larger lists leave that to one thread of this process, started when
- * first needed.  For programs to call at their start.
- */
+/* A thread does that for larger lists from now on; call it at the start. */
 void blklist_start_prefault_thread(void);
 
 /*
  * Blocks that were put in by address are sorted by age when that order is first
  * asked for: 0.1 s for a million.  This does it before, in parts, between which
- * the list may be used: each call looks at blocks about `work` times, 0 at none.
- * True when they are in order.
+ * the list may be used: each call looks at blocks about `work` times, 0 at
+ * none. True when they are in order.
  */
 bool blklist_restore_order(struct blklist *, uint32_t work);
 
-/*
- * Rows [offs, offs + n) of the order into out; with `reverse` counted from
- * the other end.  Returns how many there were.
- */
+/* Rows from offs on, counted from the other end with `reverse`; how many. */
 size_t blklist_window(const struct blklist *, enum blklist_order,
     bool reverse, uint64_t offs, struct blk *out, size_t n);
 
@@ -274,14 +265,13 @@ void blklist_set_window(struct blklist *, const struct blklist_counts *,
     enum blklist_order, bool reverse, uint64_t offs, const struct blk *,
     size_t n);
 
-/*
- * Up to n blocks in address order, the first the one after (layer, addr), or
- * the very first with `from_start`: how a snapshot is cut into parts.
- */
+/* Up to n blocks in address order after (layer, addr), or from the start. */
 size_t blklist_after(const struct blklist *, bool from_start, unsigned layer,
     uint64_t addr, struct blk *out, size_t n);
 
-/* True if that block is still listed; its row into *now, unless that is NULL. */
+/*
+ * True if that block is still listed; its row into *now, unless that is NULL.
+ */
 bool blklist_has(const struct blklist *, const struct blk *, struct blk *now);
 
 /* 0 with *out filled, or -ENOENT. */
@@ -294,9 +284,9 @@ int64_t blklist_rank(const struct blklist *, enum blklist_order,
 
 /*
  * One block in or out without a record: snapshot parts and what a fork
- * inherits.  A block put in has its own sequence number, which may be lower than
- * those of others, and counts in `inherited`.  -EEXIST, -ENOSPC (counted in full);
- * -ENOENT.
+ * inherits.  A block put in has its own sequence number, which may be lower
+ * than those of others, and counts in `inherited`.  -EEXIST, -ENOSPC (counted
+ * in full); -ENOENT.
  */
 int blklist_put(struct blklist *, const struct blk *);
 int blklist_take(struct blklist *, unsigned layer, uint64_t addr);
@@ -319,8 +309,9 @@ const struct blklist_removed *blklist_removed(struct blklist *, uint32_t k);
 int blklist_removed_get(const struct blklist *, uint32_t k,
     struct blklist_removed *);
 /*
- * How many were ever removed, remembered or not, since the list was made, cleared,
- * or told to remember.  The difference between two calls is how many are new.
+ * How many were ever removed, remembered or not, since the list was made,
+ * cleared, or told to remember.  The difference between two calls is how many
+ * are new.
  */
 uint64_t blklist_removals(const struct blklist *);
 
@@ -344,14 +335,15 @@ struct blklist_realloc {
 	uint8_t layer;
 };
 /* The k-th last one (0 the last): 0, or -ENOENT. */
-int blklist_realloc_get(const struct blklist *, uint32_t k, struct blklist_realloc *);
+int blklist_realloc_get(const struct blklist *, uint32_t k,
+    struct blklist_realloc *);
 /* How many there have been, remembered or not, since they are followed. */
 uint64_t blklist_reallocs(const struct blklist *);
 /* Reallocs since then whose new block is not known. */
 uint64_t blklist_reallocs_unmatched(const struct blklist *);
 /*
- * Since when they are followed, on the monotonic clock in nanoseconds; 0: not.  A
- * new value means another list, or one that was cleared.
+ * Since when they are followed, on the monotonic clock in nanoseconds; 0: not.
+ * A new value means another list, or one that was cleared.
  */
 int64_t blklist_reallocs_since(const struct blklist *);
 

@@ -1,6 +1,4 @@
-/*
- * Persistent lists: new ones, commits, and resuming.
- */
+/* Persistent lists: new ones, commits, and resuming. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +72,8 @@ slot_is_usable(const struct blklist *l, const struct list_slot *s,
 	const struct list_persistent *k = l->persistent;
 
 	return k->layout == LIST_LAYOUT && s->generation != 0 &&
-	    k->generation - s->generation <= 1 && s->unrecorded == k->unrecorded &&
+	    k->generation - s->generation <= 1 &&
+	    s->unrecorded == k->unrecorded &&
 	    s->counts.aRecMax == l->counts.aRecMax &&
 	    k->present <= l->counts.aRecMax &&
 	    k->removed_cap == remember && k->undo_used <= LIST_THREADS &&
@@ -93,7 +92,6 @@ restore_settings(struct blklist *l, const struct list_slot *s)
 	list_set_plain(l);
 }
 
-/* Undos that changed after the commit become what they were. */
 static void
 revert_undo(struct blklist *l, const struct list_slot *s)
 {
@@ -114,7 +112,6 @@ revert_undo(struct blklist *l, const struct list_slot *s)
 	l->persistent->generation = s->generation;
 }
 
-/* The entry of removal number n. */
 static struct list_removed *
 removed_at(const struct blklist *l, uint64_t n)
 {
@@ -137,9 +134,9 @@ list_removed_since(const struct blklist *l, const struct list_slot *s,
 }
 
 /*
- * Forgets removals after the commit, the last one first: after another kill those
- * left are restored again, which changes nothing.  One more entry may have been
- * begun, over an older one.
+ * Forgets removals after the commit, the last one first: after another kill
+ * those left are restored again, which changes nothing.  One more entry may
+ * have been begun, over an older one.
  */
 static void
 removed_forget(struct blklist *l, const struct list_slot *s, uint32_t n)

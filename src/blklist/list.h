@@ -59,16 +59,13 @@ struct list_chunk {
 struct list_ops {
 	int (*open)(struct blklist *);
 	void (*close)(struct blklist *);
-	/* Applies the chunk; returns the pairs left out.  NULL: takes no records. */
+	/* Applies the chunk; returns its pairs.  NULL: takes no records. */
 	unsigned (*apply)(struct blklist *, struct list_chunk *);
 	/* Takes memory ahead; NULL: it has all from the start. */
 	void (*prefault)(struct blklist *);
 	/* Restores the order of age, in parts; NULL: it is always right. */
 	bool (*restore_order)(struct blklist *, uint32_t work);
-	/*
-	 * Cuts rows [*first, *first + *n) to those that it has, without a gap
-	 * from the end that is shown first.  NULL: it has all.
-	 */
+	/* Cuts rows to those that it has, at the far end.  NULL: it has all. */
 	void (*clip)(const struct blklist *, enum blklist_order, bool reverse,
 	    uint32_t *first, size_t *n);
 	size_t (*window)(const struct blklist *, enum blklist_order,
@@ -144,9 +141,9 @@ struct list_adapt {
 };
 
 /*
- * The estimate from a sample, in whole parts of a block and of a byte, so that a
- * free subtracts what its allocation added and an empty list estimates 0.  False
- * records may make it wrap.
+ * The estimate from a sample, in whole parts of a block and of a byte, so that
+ * a free subtracts what its allocation added and an empty list estimates 0.
+ * False records may make it wrap.
  */
 #define LIST_EST_SHIFT 8
 
@@ -157,9 +154,9 @@ struct list_estimate {
 };
 
 /*
- * A block that a record removed, in one cache line: each free writes one, and it
- * is read only when the target forks or a persistent list is resumed.  An entry
- * whose w[0] is 0 is empty.
+ * A block that a record removed, in one cache line: each free writes one, and
+ * it is read only when the target forks or a persistent list is resumed.  An
+ * entry whose w[0] is 0 is empty.
  */
 struct list_removed {
 	_Alignas(64) uint64_t seq;	/* of the record */
@@ -170,7 +167,7 @@ struct list_removed {
 	uint64_t zero;
 };
 
-_Static_assert(sizeof(struct list_removed) == 64, "written past the cache, line by line");
+_Static_assert(sizeof(struct list_removed) == 64, "a cache line");
 
 struct list_removed_ring {
 	struct list_removed *ring;
@@ -198,11 +195,11 @@ struct list_infos {
 /* --- commit.c: a persistent list's words beside its records ---------------- */
 
 /*
- * They are the first piece of persistent memory.  A commit writes into a slot what
- * the listed records do not tell; the words before the slots are true at every
- * instruction.  So a successor has nothing to do again, only to revert: records
- * tell by their sequence numbers that they came after the commit, and the ring of
- * removed blocks has what was removed after it.
+ * They are the first piece of persistent memory.  A commit writes into a slot
+ * what the listed records do not tell; the words before the slots are true at
+ * every instruction.  So a successor has nothing to do again, only to revert:
+ * records tell by their sequence numbers that they came after the commit, and
+ * the ring of removed blocks has what was removed after it.
  *
  * Pieces are taken in this order: this one, undos twice, requesters, records,
  * their requesters, runs twice, the journal of ages, the ring of the removed.
@@ -265,10 +262,7 @@ struct blklist {
 	struct list_persistent *persistent;	/* its first piece */
 };
 
-/*
- * Orders stores for a successor.  A barrier for the compiler only: a kill stops
- * at an instruction.
- */
+/* Orders stores for a successor: a kill stops at an instruction. */
 static inline void
 list_in_order(void)
 {
@@ -396,10 +390,7 @@ list_live_sub(struct blklist *l, const struct rec *r, uint64_t key,
 		list_extra_sub(l, r, key, size);
 }
 
-/*
- * The two halves of a pair.  Its bytes are live in between: the peak does not
- * depend on whether pairs are looked for.
- */
+/* Halves of a pair.  Its bytes are live in between, for the peak. */
 static inline void
 list_pair_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
@@ -417,10 +408,7 @@ list_pair_free(struct blklist *l, const struct rec *alloc)
 	list_live_sub(l, alloc, list_key(l, alloc), rec_size(alloc));
 }
 
-/*
- * Counts the row of adjacent pairs from i on, before `end`; returns where it ends.
- * Only one block of them is live at a time: the largest makes the peak.
- */
+/* Counts adjacent pairs from i on; only one block is live at a time. */
 static inline unsigned
 list_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
     unsigned i, unsigned end)
@@ -434,8 +422,10 @@ list_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
 		if (rec_size(alloc) > most)
 			most = rec_size(alloc);
 		if (__builtin_expect(l->extra, 0)) {
-			list_live_add(l, alloc, list_key(l, alloc), rec_size(alloc));
-			list_live_sub(l, alloc, list_key(l, alloc), rec_size(alloc));
+			list_live_add(l, alloc, list_key(l, alloc),
+			    rec_size(alloc));
+			list_live_sub(l, alloc, list_key(l, alloc),
+			    rec_size(alloc));
 		}
 	}
 	l->counts.allocs += n;
@@ -456,9 +446,9 @@ list_stream(uint64_t *to, uint64_t low, uint64_t high)
 #endif
 
 /*
- * Stores the removed block past the cache, where the machine can: a busy target's
- * frees would push out what the list needs.  Number and address come last: they
- * make the entry valid for a successor.
+ * Stores the removed block past the cache, where the machine can: a busy
+ * target's frees would push out what the list needs.  Number and address come
+ * last: they make the entry valid for a successor.
  */
 static inline void
 list_removed(struct blklist *l, const struct list_removed *r)

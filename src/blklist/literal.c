@@ -1,7 +1,7 @@
 /*
  * The list of the 2004 note: an array of records, singly linked in address
- * order, with the hint aRecPtr.  It is slow, can be read beside the note, and is
- * the oracle for the indexed list.
+ * order, with the hint aRecPtr.  It is slow, can be read beside the note, and
+ * is the oracle for the indexed list.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,10 +90,7 @@ find_record(const struct literal *lit, uint64_t key)
 	return a != NULL && a->aKey == key ? a : NULL;
 }
 
-/*
- * Takes the head of the free list and links it in where its key belongs, which is
- * not listed.  -ENOSPC when none is free.
- */
+/* Links the head of the free list in; the key is not listed.  -ENOSPC. */
 static int
 ARecInsert(struct blklist *l, uint64_t key, const struct blk *b)
 {
@@ -117,10 +114,7 @@ ARecInsert(struct blklist *l, uint64_t key, const struct blk *b)
 	return 0;
 }
 
-/*
- * Removes a listed record; it becomes the head of the free list.  The record
- * before it is needed even if aRecPtr is the record, for links go one way.
- */
+/* Links go one way: the record before it is needed even at aRecPtr. */
 static void
 delete_record(struct blklist *l, struct arec *a)
 {
@@ -267,7 +261,6 @@ apply_range(struct blklist *l, struct list_chunk *c, unsigned i)
 	}
 }
 
-/* True for a record about the block of its key. */
 static bool
 is_event(const struct blklist *l, const struct rec *r)
 {
@@ -354,7 +347,6 @@ literal_apply(struct blklist *l, struct list_chunk *c)
 	return pairs;
 }
 
-/* By age, ties by key. */
 static int
 compare_age(const void *va, const void *vb)
 {

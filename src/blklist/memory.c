@@ -1,6 +1,4 @@
-/*
- * Mappings, and the thread that prefaults them.
- */
+/* Mappings, and the thread that prefaults them. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -15,10 +13,7 @@
 
 /* --- making pages present -------------------------------------------------- */
 
-/*
- * The owner of the memory may write to it meanwhile: an atomic operation leaves
- * every byte as it is.  Not one that adds 0, which clang makes a load.
- */
+/* Atomic, as the owner may write; adding 0 would be a load with clang. */
 void
 populate_touch(void *piece, size_t bytes)
 {
@@ -190,9 +185,9 @@ blklist_start_prefault_thread(void)
 /* --- mappings -------------------------------------------------------------- */
 
 /*
- * Small pages are taken a sixteenth of the table at a time, PREFAULT_MAX bytes at
- * most.  In tables from PREFAULT_THREAD bytes on the thread takes them, which may
- * need milliseconds: hence the margin.
+ * Small pages are taken a sixteenth of the table at a time, PREFAULT_MAX bytes
+ * at most.  In tables from PREFAULT_THREAD bytes on the thread takes them,
+ * which may need milliseconds: hence the margin.
  */
 #define PREFAULT_PART 16
 #define PREFAULT_MAX (UINT32_C(256) << 10)

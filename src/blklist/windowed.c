@@ -2,8 +2,8 @@
  * The windowed list: some rows of a list that is elsewhere, and the counters of
  * all of it.  It is replaced as a whole and takes no records.
  *
- * Rows are in the order of the window, never reversed.  A block can be looked up
- * if it is one of the rows.
+ * Rows are in the order of the window, never reversed.  A block can be looked
+ * up if it is one of the rows.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -72,7 +72,6 @@ windowed_window(const struct blklist *l, enum blklist_order order,
 	return n;
 }
 
-/* The row of that key, or n. */
 static size_t
 row_of(const struct blklist *l, uint64_t key)
 {

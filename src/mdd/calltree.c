@@ -1,7 +1,7 @@
 /*
- * The call tree, and the same tree as folded lines.  The tree is built whole, then
- * its nodes are sorted so that siblings are adjacent; printing leaves out small
- * branches.
+ * The call tree, and the same tree as folded lines.  The tree is built whole,
+ * then its nodes are sorted so that siblings are adjacent; printing leaves out
+ * small branches.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -198,7 +198,6 @@ compare(const void *va, const void *vb, void *arg)
 	return by_name(t, a, b);
 }
 
-/* Siblings together, by name. */
 static int
 compare_names(const void *va, const void *vb, void *arg)
 {
@@ -368,7 +367,6 @@ struct folder {
 	size_t len, cap;
 };
 
-/* Appends a name to the line. */
 static int
 push_name(struct folder *f, const char *name, bool first)
 {

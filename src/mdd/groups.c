@@ -1,8 +1,8 @@
 /*
  * Groups, rankings of them, and the neighbours of a function.
  *
- * Groups are counted first, then sorted only as far as they are looked at: the rows
- * of a window are selected from all of them, and only those are sorted.
+ * Groups are counted first, then sorted only as far as they are looked at: the
+ * rows of a window are selected from all of them, and only those are sorted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -96,7 +96,6 @@ place_where(struct profile *p, const struct place *place, const char **out)
 
 /* --- keys ----------------------------------------------------------------- */
 
-/* The key and the name of a line's group. */
 static uint64_t
 group_key(const struct profile *p, enum profile_by by, uint64_t caller,
     const struct line *l, const char **name)
@@ -296,7 +295,6 @@ count_tag(struct grouping *g, const struct entry *e)
 	return 0;
 }
 
-/* Adds a further place of a function that has been counted. */
 static void
 add_place(struct grouping *g, const struct function *f, const struct line *l)
 {
@@ -307,7 +305,6 @@ add_place(struct grouping *g, const struct function *f, const struct line *l)
 		place_add(g->p, &to->place, l);
 }
 
-/* Counts each function of the stack once, from the origin outwards. */
 static int
 count_frames(struct grouping *g, const struct entry *e, const uint32_t *lines,
     size_t n, size_t origin)
@@ -329,7 +326,6 @@ count_frames(struct grouping *g, const struct entry *e, const uint32_t *lines,
 	return r;
 }
 
-/* Counts the entry in the subgroups of that key, if any. */
 static int
 count_in_subgroup(struct grouping *g, const struct entry *e, uint64_t key)
 {
@@ -477,7 +473,6 @@ profile_group(struct profile *p, enum profile_by by, uint64_t key,
 
 /* --- neighbours ----------------------------------------------------------- */
 
-/* The function's index in the stack, or n. */
 static size_t
 find_in(const struct profile *p, const uint32_t *lines, size_t n,
     uint64_t key, bool outermost)
@@ -671,7 +666,6 @@ current_key(const struct profile_ranking *r, const struct group *old)
 	return key;
 }
 
-/* Gives a group of the model the same place here. */
 static int
 copy_place(struct profile_ranking *r, const struct group *old)
 {

@@ -1,6 +1,6 @@
 /*
- * mdd: sums of the live blocks by where they were asked for: profiles, groups and
- * call trees.
+ * mdd: sums of the live blocks by where they were asked for: profiles, groups
+ * and call trees.
  *
  *	profile.c	sums by caller
  *	cells.c		sums by caller and tags
@@ -91,27 +91,23 @@ int profile_new(struct profile **);
 void profile_free(struct profile *);
 void profile_clear(struct profile *);
 
-/*
- * Removes the blocks, not what is resolved, for the next take of the same stream.
- * For another stream, whose sites differ, use profile_clear().
- */
+/* Removes the blocks only.  For another stream use profile_clear(). */
 void profile_restart(struct profile *);
 
-/* Which functions are skipped; NULL: none.  Borrowed while the profile lives. */
+/*
+ * Which functions are skipped; NULL: none.  Borrowed while the profile lives.
+ */
 void profile_set_wrappers(struct profile *, const struct symbol_wrappers *);
 
 /* Adds a block; ms: when it was allocated.  -ENOMEM. */
 int profile_add(struct profile *, uint64_t caller, uint64_t bytes,
     int64_t ms);
-/*
- * Adds all blocks of the list (10 ns each, 100 in a list beyond all caches), in a
- * sample with their weights.  -ENOMEM.
- */
+/* Adds all blocks of the list, with their weights (10 ns each).  -ENOMEM. */
 int profile_take(struct profile *, const struct blklist *);
 
 /*
- * The same in portions: the blocks added since the begin replace the profile's at
- * the end.  A begin discards what was added since the last one.  -ENOMEM.
+ * The same in portions: the blocks added since the begin replace the profile's
+ * at the end.  A begin discards what was added since the last one.  -ENOMEM.
  */
 void profile_pending_begin(struct profile *);
 int profile_pending_add(struct profile *, const struct blklist *,
@@ -119,12 +115,14 @@ int profile_pending_add(struct profile *, const struct blklist *,
 void profile_pending_end(struct profile *);
 
 /*
- * Turns callers into lines and asks for what is missing; returns how many callers
- * still lack a stack or words, or expect better ones, or -ENOMEM.  Cheap to call
- * again: results stay until clear.
+ * Turns callers into lines and asks for what is missing; returns how many
+ * callers still lack a stack or words, or expect better ones, or -ENOMEM.
+ * Cheap to call again: results stay until clear.
  */
 int profile_resolve(struct profile *, const struct profile_words *);
-/* The same for at most so many such callers; the next call goes on behind them. */
+/*
+ * The same for at most so many such callers; the next call goes on behind them.
+ */
 int profile_resolve_some(struct profile *, const struct profile_words *,
     size_t at_most);
 
@@ -195,10 +193,10 @@ int profile_ranking_group(struct profile_ranking *, uint64_t key,
 void profile_ranking_reverse(struct profile_ranking *, bool);
 /*
  * Keeps the order of another ranking, by the same kind and measure and counted
- * before, whatever the groups sum to now.  Groups that are empty or have a new name
- * keep their places; groups that are not in the other ranking come last.  Call it
- * after profile_ranking_cells(); the other one is borrowed, and must not change,
- * until all are counted.
+ * before, whatever the groups sum to now.  Groups that are empty or have a new
+ * name keep their places; groups that are not in the other ranking come last.
+ * Call it after profile_ranking_cells(); the other one is borrowed, and must
+ * not change, until all are counted.
  */
 void profile_ranking_keep_order(struct profile_ranking *,
     const struct profile_ranking *);
@@ -208,9 +206,9 @@ size_t profile_ranking_new_groups(const struct profile_ranking *);
 /* --- cells --------------------------------------------------------------- */
 
 /*
- * Cells beside a profile that takes the same blocks in portions, replaced at the
- * end like the profile.  With by_caller each caller has cells of its own; without,
- * a cell's caller is one of those in it.
+ * Cells beside a profile that takes the same blocks in portions, replaced at
+ * the end like the profile.  With by_caller each caller has cells of its own;
+ * without, a cell's caller is one of those in it.
  */
 struct profile_cells;
 int profile_cells_new(struct profile_cells **, struct profile *);
@@ -230,9 +228,9 @@ uint64_t profile_tag_key(uint64_t tag);
 void profile_ranking_cells(struct profile_ranking *,
     const struct profile_cells *);
 /*
- * Groups the groups of these keys once more as they are counted, each in a ranking
- * of its own that has begun in the same way and is not counted by itself.  The
- * array is ascending by key, and borrowed until all are counted.
+ * Groups the groups of these keys once more as they are counted, each in a
+ * ranking of its own that has begun in the same way and is not counted by
+ * itself.  The array is ascending by key, and borrowed until all are counted.
  */
 struct profile_subgroups {
 	uint64_t key;
@@ -247,18 +245,15 @@ int profile_group(struct profile *, enum profile_by, uint64_t key,
 
 /*
  * The direct callers (outwards) or callees of the function of that key, the
- * heaviest first.  Of a function that recurs, callers are those of its outermost
- * call, callees those of its innermost: so its callers and the stacks that begin
- * with it make up its total, and so do its callees and its self.
+ * heaviest first.  Of a function that recurs, callers are those of its
+ * outermost call, callees those of its innermost: so its callers and the stacks
+ * that begin with it make up its total, and so do its callees and its self.
  */
 int profile_neighbours(struct profile *, uint64_t key, bool outwards,
     enum profile_measure, int64_t now_ms, struct profile_group *out,
     size_t n, size_t *got);
 
-/*
- * The key of groups by PROFILE_FUNCTION and PROFILE_FRAME for the function of that
- * line of a frame; words NULL: not known yet.
- */
+/* The key of a line's function, of a frame; words NULL: not known. */
 uint64_t profile_key(uint64_t frame, const struct wire_words *, size_t line);
 
 /* The key of the group of the caller's origin.  -ENOENT, -ENOMEM. */
@@ -314,9 +309,10 @@ struct profile_tree_opts {
 };
 
 /*
- * A node's self and the totals of its children, without those skipped, make up its
- * total.  Skipped lines are inside of their origin, whose self has them; a reversed
- * tree leaves them out.  self in a reversed tree: of the stacks that end there.
+ * A node's self and the totals of its children, without those skipped, make up
+ * its total.  Skipped lines are inside of their origin, whose self has them; a
+ * reversed tree leaves them out.  self in a reversed tree: of the stacks that
+ * end there.
  */
 struct profile_node {
 	unsigned depth;		/* 0: the first */
@@ -338,10 +334,11 @@ int profile_tree(struct profile *, const struct profile_tree_opts *,
     int (*print)(void *arg, const struct profile_node *), void *arg);
 
 /*
- * A line for each stack, as flame graph programs read it: names, outermost first,
- * with ';' between, a blank and the measure; of PROFILE_AGE the sum over the
- * blocks.  Sorted by name.  Skipped lines and stacks that measure 0 are left out.
- * Names are safe for a terminal and have no ';'.  -ENOMEM or what put returned.
+ * A line for each stack, as flame graph programs read it: names, outermost
+ * first, with ';' between, a blank and the measure; of PROFILE_AGE the sum over
+ * the blocks.  Sorted by name.  Skipped lines and stacks that measure 0 are
+ * left out. Names are safe for a terminal and have no ';'.  -ENOMEM or what put
+ * returned.
  */
 int profile_folded(struct profile *, enum profile_measure, int64_t now_ms,
     int (*put)(void *arg, const char *line), void *arg);

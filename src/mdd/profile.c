@@ -1,6 +1,4 @@
-/*
- * Sums by caller.
- */
+/* Sums by caller. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,10 +32,7 @@ const char *text_base(const char *path);
 
 /* --- what a profile holds ------------------------------------------------ */
 
-/*
- * Blocks and bytes are in parts, PROFILE_PART of them to one, for weights of a
- * sample are not whole numbers.
- */
+/* Blocks and bytes are in parts: weights of a sample are no whole numbers. */
 #define PROFILE_SHIFT 8
 #define PROFILE_PART (1 << PROFILE_SHIFT)
 
@@ -164,7 +161,9 @@ struct sums sums_of(const struct blk *, const struct blklist *, bool sampled,
     int64_t base_ms);
 uint64_t sums_whole(uint64_t parts);
 struct profile_sum sums_out(const struct sums *);
-/* The measure, blocks and bytes in parts; an age is that of the oldest block. */
+/*
+ * The measure, blocks and bytes in parts; an age is that of the oldest block.
+ */
 uint64_t sums_measure(const struct sums *, enum profile_measure,
     int64_t now_ms);
 /* The blocks' ages together, in milliseconds. */
@@ -180,7 +179,7 @@ int profile_prepare(struct profile *);
 size_t profile_lines(const struct profile *, size_t caller,
     uint32_t out[PROFILE_LINES_MAX]);
 
-/* The index of the origin: the innermost that is no wrapper, else the outermost. */
+/* The origin's index: the innermost that is no wrapper, else the outermost. */
 size_t profile_origin(const struct profile *, const uint32_t *lines,
     size_t n);
 

@@ -1,8 +1,9 @@
 /*
  * From callers to lines: stacks and words as they become known.
  *
- * A frame's lines are made anew when better words for it have come, a few times at
- * most (the module, a name, a line); old ones stay until the profile is cleared.
+ * A frame's lines are made anew when better words for it have come, a few times
+ * at most (the module, a name, a line); old ones stay until the profile is
+ * cleared.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +36,6 @@ copy_text(struct wire_text t, char *out, size_t cap)
 	out[n] = '\0';
 }
 
-/* The substitute for the name of a frame, or of a caller. */
 static void
 name_place(uint64_t frame, const struct wire_words *w, char out[NAME_MAX_BYTES])
 {
@@ -317,7 +317,6 @@ resolve_caller(struct profile *p, size_t i, const struct profile_words *from)
 	return 0;
 }
 
-/* Counts callers with blocks that lack something. */
 static size_t
 count_unsettled(const struct profile *p)
 {

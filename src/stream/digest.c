@@ -1,6 +1,7 @@
 /*
- * The digest: one circular array of entries, and one of batches, in the order of
- * their sequence numbers.  A batch is dropped before its entries are overwritten.
+ * The digest: one circular array of entries, and one of batches, in the order
+ * of their sequence numbers.  A batch is dropped before its entries are
+ * overwritten.
  */
 #include <errno.h>
 
@@ -45,7 +46,6 @@ batch_at(const struct stream_digest *d, uint64_t i)
 	return &d->batch[i & (BATCHES - 1)];
 }
 
-/* How many of n records are not left out; no bit beyond n is set. */
 static size_t
 count_kept(const uint64_t *left_out, size_t n)
 {

@@ -8,9 +8,10 @@
  * has put more than it has committed, over the oldest records.  So each put
  * stores before it begins how far it will write, and a successor reads what
  * begins one capacity before that mark.  The mark never goes back, for an older
- * commit may still be the one that counts.  After more than a whole queue was put
- * without a commit, records that the successor puts below the mark would count as
- * overwritten if it dies too: the queue then has less than it could, never more.
+ * commit may still be the one that counts.  After more than a whole queue was
+ * put without a commit, records that the successor puts below the mark would
+ * count as overwritten if it dies too: the queue then has less than it could,
+ * never more.
  */
 #include "../base/base.h"
 #include "../base/pmem.h"
@@ -44,7 +45,7 @@ struct stream_queue {
 	uint64_t entries;	/* records ever put */
 	uint64_t next;		/* sequence number to come */
 
-	/* The oldest entry that may be read, and its number, unless a gap comes first. */
+	/* The oldest entry that may be read, and its sequence number. */
 	uint64_t base_seq, base_entry;
 
 	uint64_t *written;	/* the mark: the end of entries written or being written */
@@ -55,14 +56,12 @@ struct stream_queue {
 	size_t first_gap, ngaps;
 };
 
-/* The state for a successor. */
 struct commit {
 	uint64_t entries, next, base_seq, base_entry;
 	uint64_t ngaps;
 	struct gap gaps[STREAM_QUEUE_LOSSES];	/* from the first on */
 };
 
-/* The piece of persistent memory beside the records. */
 struct commits {
 	uint64_t written;
 	struct commit slot[2];
@@ -71,7 +70,6 @@ struct commits {
 _Static_assert((STREAM_QUEUE_LOSSES & (STREAM_QUEUE_LOSSES - 1)) == 0,
     "gaps are addressed by a mask");
 
-/* A queue without its array. */
 static int
 queue_alloc(struct stream_queue **out, uint32_t records, size_t *bytes)
 {
@@ -180,9 +178,9 @@ drop_first_gap(struct stream_queue *q)
 }
 
 /*
- * Copies a batch past the caches, where the machine can: the array is larger than
- * they are and read much later, if at all, and would push out what the list needs.
- * A few records may be read next, and are copied as usual.
+ * Copies a batch past the caches, where the machine can: the array is larger
+ * than they are and read much later, if at all, and would push out what the
+ * list needs. A few records may be read next, and are copied as usual.
  */
 static void
 copy_streaming(struct rec *to, const struct rec *from, size_t n)
@@ -205,7 +203,6 @@ copy_streaming(struct rec *to, const struct rec *from, size_t n)
 	memcpy(to, from, n * sizeof(*to));
 }
 
-/* Stores n records from that entry number on. */
 static void
 store_records(struct stream_queue *q, uint64_t entry, const struct rec *recs, size_t n)
 {
@@ -221,7 +218,6 @@ store_records(struct stream_queue *q, uint64_t entry, const struct rec *recs, si
 	copy_streaming(q->recs, recs + run, n - run);
 }
 
-/* The reverse. */
 static void
 fetch_records(const struct stream_queue *q, uint64_t entry, struct rec *out,
     size_t n)
@@ -400,7 +396,7 @@ stream_queue_commit(struct stream_queue *q, unsigned slot)
 		c->gaps[i] = *gap_at(q, i);
 }
 
-/* True if records and gaps in turn make up all sequence numbers from the base on. */
+/* True if records and gaps make up all sequence numbers. */
 static bool
 is_consistent(const struct commit *c)
 {
@@ -423,7 +419,9 @@ is_consistent(const struct commit *c)
 	return c->next - seq == c->entries - entry;
 }
 
-/* Drops entries before this one: records put after the commit overwrote them. */
+/*
+ * Drops entries before this one: records put after the commit overwrote them.
+ */
 static void
 drop_before(struct stream_queue *q, uint64_t entry)
 {

@@ -1,6 +1,4 @@
-/*
- * Classic records out of a damaged byte stream.
- */
+/* Classic records out of a damaged byte stream. */
 #include "stream.h"
 
 #include <string.h>
@@ -34,10 +32,7 @@ valid_at(const struct raw *r, size_t at, int64_t *ms)
 	    stream_classic_decode(r->buf + at, &rec, ms) == 0;
 }
 
-/*
- * True for n valid records from here on, each at the time of the one before or
- * at most `ahead` later.  *ms: the first's.
- */
+/* True for n valid records, each at most `ahead` later; *ms: the first's. */
 static bool
 run_at(const struct raw *r, size_t at, size_t n, int64_t ahead, int64_t *ms)
 {
@@ -146,7 +141,6 @@ enum answer {
 	WAIT,			/* for more bytes */
 };
 
-/* Whether a run here is alone. */
 static enum answer
 is_alone(const struct raw *r, size_t at, int64_t ahead)
 {
@@ -158,10 +152,7 @@ is_alone(const struct raw *r, size_t at, int64_t ahead)
 	    is_unique(r, at, ahead) ? YES : NO;
 }
 
-/*
- * Whether a record follows the one at the front.  An earlier time may come from
- * a clock that was set, or from bytes that came twice.
- */
+/* An earlier time may be of a clock that was set, or of repeated bytes. */
 static enum answer
 is_followed(const struct raw *r, int64_t ms)
 {
@@ -183,8 +174,9 @@ lose_lock(struct raw *r)
 }
 
 /*
- * Leaves a record that looks valid and that nothing follows.  If its end was cut,
- * the next record begins within it: of an allocation only one byte is skipped.
+ * Leaves a record that looks valid and that nothing follows.  If its end was
+ * cut, the next record begins within it: of an allocation only one byte is
+ * skipped.
  */
 static void
 leave_doubtful(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
@@ -298,10 +290,7 @@ raw_put(struct raw *r, const uint8_t *p, size_t n, raw_take_fn fn, void *arg)
 
 /* --- nothing follows ---------------------------------------------------- */
 
-/*
- * Where records begin that end with the last byte and need no run: records that
- * adjoin, or two that are soon after the last one known.  False if nowhere.
- */
+/* Where records begin that end with the last byte and adjoin or go on. */
 static bool
 quiet_at(const struct raw *r, size_t *at)
 {

@@ -138,7 +138,7 @@ static inline uint32_t rec_ms(const struct rec *r) { return (uint32_t)(r->w[2] >
 static inline uint64_t rec_caller(const struct rec *r) { return r->w[3] & REC_ADDR_MASK; }
 static inline unsigned rec_overhead(const struct rec *r) { return (unsigned)(r->w[3] >> 48); }
 
-/* The record's time in full: the latest with its low bits that is not after near_ms. */
+/* In full: the latest time with its low bits that is not after near_ms. */
 static inline int64_t
 rec_ms_near(const struct rec *r, int64_t near_ms)
 {

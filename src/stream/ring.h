@@ -60,12 +60,13 @@
  * Pairs: most blocks are freed soon by the thread that got them.  If the free's
  * ticket is the next one of its shard, the free may change the allocation's
  * record into a pair, by one store of its first word and then ring_head.pairs.
- * The keeper may have read the record or not: for the next RING_PAIRS records it
- * is neither overwritten nor forgotten.  The pair has both tickets, so the order
- * of each address, a fork's cut and the records of a killed thread are as without
- * pairs.  It does not tell what else was held when the free came.  So large
- * blocks make no pairs, and the peak of a target is too low by at most RING_PAIRS
- * times RING_PAIR_SIZE for each thread; keeper_area.no_pairs avoids that.
+ * The keeper may have read the record or not: for the next RING_PAIRS records
+ * it is neither overwritten nor forgotten.  The pair has both tickets, so the
+ * order of each address, a fork's cut and the records of a killed thread are as
+ * without pairs.  It does not tell what else was held when the free came.  So
+ * large blocks make no pairs, and the peak of a target is too low by at most
+ * RING_PAIRS times RING_PAIR_SIZE for each thread; keeper_area.no_pairs avoids
+ * that.
  *
  * Layout of the ring area, from offset 0: struct ring_area, then the slots of
  * the common ring, then the records of ring 0, 1, 2 ... in the order of
@@ -75,16 +76,17 @@
  *
  * Sites, frames and modules are only ever added, from number 1 on (entry 0 of
  * each is not used), by the thread that meets them first: it takes numbers and
- * room by counting up, writes the content and stores the word that makes it valid
- * last, with release, before any record names it.  A number may stay unused.
- * Without room for its stack an event carries its return address alone, and
- * sites_full counts it; without room for its module a frame has number 0.
+ * room by counting up, writes the content and stores the word that makes it
+ * valid last, with release, before any record names it.  A number may stay
+ * unused. Without room for its stack an event carries its return address alone,
+ * and sites_full counts it; without room for its module a frame has number 0.
  *
- * The tickets of a REC_RANGE are in the slots right behind it, RING_RANGE_TICKETS
- * in each, in ascending order of the shards of ring_range_shards(), low half of a
- * word first.  Such a slot is no record.  All become visible at once, by the one
- * store of the head; in the common ring by the lap of the REC_RANGE, which is
- * stored last, while the laps behind it carry RING_LAP_MORE.
+ * The tickets of a REC_RANGE are in the slots right behind it,
+ * RING_RANGE_TICKETS in each, in ascending order of the shards of
+ * ring_range_shards(), low half of a word first.  Such a slot is no record.
+ * All become visible at once, by the one store of the head; in the common ring
+ * by the lap of the REC_RANGE, which is stored last, while the laps behind it
+ * carry RING_LAP_MORE.
  */
 #ifndef STREAM_RING_H
 #define STREAM_RING_H
@@ -107,15 +109,15 @@
 
 /*
  * The rings of one target, 64 MiB of records in all.  A thread begins with a
- * small one, and takes a larger one beside it when that is full; both are its own
- * until it ends.  It writes into one of them at a time, and ring_head.after ties
- * the two together: an undo needs the order of its thread, and a control record
- * has no ticket at all.
+ * small one, and takes a larger one beside it when that is full; both are its
+ * own until it ends.  It writes into one of them at a time, and ring_head.after
+ * ties the two together: an undo needs the order of its thread, and a control
+ * record has no ticket at all.
  *
  * Pages are taken only as they are used, and given back by a thread that has
- * become calm.  Small rings come first, for a keeper looks at each ring up to the
- * last that has ever been taken.  There are four times as many small ones as
- * others: a thread with two must not leave another without any.
+ * become calm.  Small rings come first, for a keeper looks at each ring up to
+ * the last that has ever been taken.  There are four times as many small ones
+ * as others: a thread with two must not leave another without any.
  */
 #define RING_SMALL 2048		/* records: 64 KiB */
 #define RING_MIDDLE 32768	/* 1 MiB */
@@ -128,8 +130,8 @@
 	X(120, RING_SMALL)
 
 /*
- * A free may make a pair of one of the last so many records of its thread's ring.
- * They are not overwritten: that part of a ring's capacity is not used.
+ * A free may make a pair of one of the last so many records of its thread's
+ * ring. They are not overwritten: that part of a ring's capacity is not used.
  */
 #define RING_PAIRS 256
 #define RING_PAIR_SIZE 1024	/* and is of a block with fewer bytes than this */
@@ -193,8 +195,8 @@ static inline uint64_t frame_pc(uint64_t frame) { return frame & REC_ADDR_MASK; 
 static inline unsigned frame_module(uint64_t frame) { return (unsigned)(frame >> 48); }
 
 /*
- * A module.  An address less `bias` is the address in its file's tables.  path is
- * what the loader was told: "" the program itself; cut if it has no NUL.
+ * A module.  An address less `bias` is the address in its file's tables.  path
+ * is what the loader was told: "" the program itself; cut if it has no NUL.
  */
 struct ring_module {
 	_Atomic uint32_t valid;		/* 1, stored last */
@@ -207,10 +209,7 @@ struct ring_module {
 
 #define RING_INFLIGHT_ALL (REC_SHARDS + 1)
 
-/*
- * ring_head.after: another ring of the same thread, and the count up to which
- * its records come before this ring's.
- */
+/* ring_head.after: a ring of the same thread, first up to a count. */
 #define RING_AFTER_SHIFT 48
 
 static inline uint64_t
@@ -236,8 +235,8 @@ ring_after_end(uint64_t after)
  * Written by the producer of one ring.  A cache line of its own.
  *
  * `from` and then `after` are written before the first record that they concern
- * is published, and only when all records that their old values concern have been
- * delivered.
+ * is published, and only when all records that their old values concern have
+ * been delivered.
  */
 struct ring_head {
 	_Alignas(64) _Atomic uint64_t head;	/* records published; common ring: slots claimed */
@@ -330,10 +329,7 @@ struct keeper_area {
 #define RING_SYS_FUTEX SYS_futex
 #endif
 
-/*
- * How long a producer waits for room: while the heartbeat moves, and at most
- * this long after it last moved, once per stall.
- */
+/* How long a producer waits for room after the heartbeat last moved. */
 #define RING_STALL_MS 100
 
 /* A keeper without a heartbeat for so long is gone. */

@@ -1,10 +1,10 @@
 /*
  * The store of stacks and modules that a family of images shares.
  *
- * It takes at most 64 MiB of frames, 4 MiB of sites, 8 MiB of index and 19 MiB of
- * modules: below 96 MiB in all, and half of that again where arrays have just
- * grown.  One target brings 16 MiB of frames at most.  The common case is some
- * thousand stacks in some hundred kilobytes.
+ * It takes at most 64 MiB of frames, 4 MiB of sites, 8 MiB of index and 19 MiB
+ * of modules: below 96 MiB in all, and half of that again where arrays have
+ * just grown.  One target brings 16 MiB of frames at most.  The common case is
+ * some thousand stacks in some hundred kilobytes.
  *
  * In persistent memory the arrays have their full size from the beginning, and
  * paths are offsets into one text.  Everything is appended, and counted last: a
@@ -279,7 +279,6 @@ no_path(const struct stream_sites *s)
 	return s->log == NULL ? -ENOMEM : -ENOSPC;
 }
 
-/* Appends the module to the log. */
 static void
 log_module(struct stream_sites *s, const struct stored_module *stored)
 {
@@ -446,7 +445,6 @@ resume_sites(struct stream_sites *s)
 	return 0;
 }
 
-/* A path in the text, or NULL. */
 static char *
 text_at(struct stream_sites *s, uint32_t at)
 {

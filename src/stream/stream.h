@@ -125,9 +125,9 @@ void stream_wide_decode(const uint8_t *in, size_t n, struct rec *);
 
 /*
  * From a serial line, a pipe or a file.  A classic record has no mark where it
- * begins and no checksum.  It looks valid when its high nibble is A or F and its
- * time is a date; beyond that its neighbours tell: records follow each other
- * without a gap, and their times go on.
+ * begins and no checksum.  It looks valid when its high nibble is A or F and
+ * its time is a date; beyond that its neighbours tell: records follow each
+ * other without a gap, and their times go on.
  *
  * Vocabulary
  *	run	RAW_RUN valid records in a row, each at the time of the one
@@ -144,9 +144,10 @@ void stream_wide_decode(const uint8_t *in, size_t n, struct rec *);
  *	quiet	nothing came for a while: the last record needs no successor.
  *
  * A record is believed when it adjoins a believed one and is followed by a
- * record or by quiet.  In doubt an allocation is left out, for the block may not
- * be there; a free is taken, for without it a freed block would stay listed.  A
- * record that is the same as the one before was sent twice and is skipped.
+ * record or by quiet.  In doubt an allocation is left out, for the block may
+ * not be there; a free is taken, for without it a freed block would stay
+ * listed.  A record that is the same as the one before was sent twice and is
+ * skipped.
  *
  * Known limits: bytes that are changed in place and still make a date, and a
  * loss whose length is a multiple of 16, are not noticed.
@@ -187,10 +188,7 @@ struct raw {
 /* Takes a record that is believed. */
 typedef void (*raw_take_fn)(void *arg, const uint8_t rec[REC_CLASSIC_SIZE]);
 
-/*
- * aligned: the first byte begins a record.  Otherwise the stream had begun
- * before, and its first record is as after a slip.
- */
+/* aligned: the first byte begins a record; else as after a slip. */
 void raw_init(struct raw *, bool aligned);
 void raw_put(struct raw *, const uint8_t *, size_t n, raw_take_fn, void *arg);
 
@@ -204,10 +202,7 @@ void raw_end(struct raw *, raw_take_fn, void *arg);
 
 #define STREAM_QUEUE_RECORDS (1u << 18)
 
-/*
- * The most gaps in a queue.  When there are more, the oldest gap and all before
- * it leave the queue, as if overwritten.
- */
+/* The most gaps; the oldest leave the queue, with all before them. */
 #define STREAM_QUEUE_LOSSES 1024
 
 /* Belongs to one thread. */
@@ -251,10 +246,7 @@ void stream_queue_start_at(struct stream_queue *, uint64_t seq);
 
 /* Appends; the oldest fall out. */
 void stream_queue_put(struct stream_queue *, const struct rec *, size_t n);
-/*
- * The next `count` sequence numbers are lost by `cause`.  Sequence numbers
- * saturate at 2^62.
- */
+/* The next `count` numbers are lost by `cause`; they saturate at 2^62. */
 void stream_queue_lose(struct stream_queue *, unsigned cause, uint64_t count);
 
 uint64_t stream_queue_next(const struct stream_queue *);	/* number of the next record */
@@ -262,9 +254,9 @@ uint64_t stream_queue_oldest(const struct stream_queue *);	/* still readable */
 
 /*
  * Copies up to max records from sequence `from` on, oldest first, their
- * sequence numbers into seqs (max of them, or NULL).  Records that have left the
- * queue count in range->lost[STREAM_OVERWRITTEN].  A `from` beyond next reads
- * nothing, at stream_queue_next().  Returns the number copied; always
+ * sequence numbers into seqs (max of them, or NULL).  Records that have left
+ * the queue count in range->lost[STREAM_OVERWRITTEN].  A `from` beyond next
+ * reads nothing, at stream_queue_next().  Returns the number copied; always
  * range->next - range->from == that + all lost.
  */
 size_t stream_queue_read(const struct stream_queue *, uint64_t from,
@@ -308,8 +300,9 @@ void stream_digest_free(struct stream_digest *);
 
 /*
  * Adds the batch [seq, seq + n) but for records with a bit in left_out.  Stores
- * nothing of a batch with more than STREAM_DIGEST_MOST others, or more than half
- * and STREAM_DIGEST_FEW.  tag (NULL: all are 0) returns each stored record's.
+ * nothing of a batch with more than STREAM_DIGEST_MOST others, or more than
+ * half and STREAM_DIGEST_FEW.  tag (NULL: all are 0) returns each stored
+ * record's.
  */
 void stream_digest_put(struct stream_digest *, uint64_t seq,
     const struct rec *, size_t n, const uint64_t *left_out,
@@ -358,9 +351,9 @@ struct stream_site {
 int stream_sites_new(struct stream_sites **);	/* with one reference */
 /*
  * A store in persistent memory, which must outlive its last reference.  It only
- * grows, so there is nothing to commit: a successor finds every stack and module
- * under its number, but for one that was being put.  Takes some 100 MiB of
- * address space, and memory as it fills.
+ * grows, so there is nothing to commit: a successor finds every stack and
+ * module under its number, but for one that was being put.  Takes some 100 MiB
+ * of address space, and memory as it fills.
  */
 int stream_sites_new_persistent(struct stream_sites **, struct pmem *);
 /* -EINVAL for what no process of ours has left there; -ENOMEM. */

@@ -1,6 +1,4 @@
-/*
- * Names of block types and of causes of loss.
- */
+/* Names of block types and of causes of loss. */
 #include "../base/base.h"
 #include "stream.h"
 
@@ -51,7 +49,6 @@ stream_types_init(struct stream_types *types)
 	add_all(types, own_types, BASE_NELEM(own_types));
 }
 
-/* Copies whole characters that fit, and zeros behind them. */
 static void
 copy_text(char *out, size_t cap, const char *from)
 {

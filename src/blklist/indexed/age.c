@@ -1,6 +1,4 @@
-/*
- * The order of age: sweeping, finding the k-th, restoring the order.
- */
+/* The order of age: sweeping, finding the k-th, restoring the order. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +10,6 @@
 #define AGE_AHEAD 16		/* records fetched ahead */
 #define AGE_PREFAULT_GRAIN UINT32_C(1024)	/* a page of ord[] */
 
-/* What age_restore() sorts and the journal has. */
 struct age_entry {
 	int64_t seq;
 	int64_t ms;
@@ -32,7 +29,6 @@ age_chunks(const struct age *a)
 	return a->end >> AGE_CHUNK_SHIFT;
 }
 
-/* Prefetches the records of a word. */
 static inline __attribute__((always_inline)) void
 age_fetch_word(const struct age *a, const struct store_node *node,
     uint32_t from)
@@ -46,7 +42,9 @@ static void age_parts_drop(struct age *);
 static bool age_parts_pass(struct age *, struct store_node *);
 static size_t age_parts_memory(const struct age *);
 
-/* Pages go back when there are so many above four times the positions in use. */
+/*
+ * Pages go back when there are so many above four times the positions in use.
+ */
 #define RELEASE_SLACK 65536
 
 static size_t
@@ -55,7 +53,9 @@ ord_bytes(const struct age *a)
 	return (size_t)a->end * sizeof(*a->ord);
 }
 
-/* One mapping for three tables: to unmap costs more than a short program uses. */
+/*
+ * One mapping for three tables: to unmap costs more than a short program uses.
+ */
 static size_t
 tables_bytes(const struct age *a, size_t *bits, size_t *chunk)
 {
@@ -93,7 +93,9 @@ runs_bytes(const struct age *a)
 	return (size_t)a->cap * sizeof(struct age_run);
 }
 
-/* Stores which runs of a persistent list count, and how many; or the journal. */
+/*
+ * Stores which runs of a persistent list count, and how many; or the journal.
+ */
 static void
 set_runs(struct age *a, unsigned which, uint32_t n)
 {
@@ -175,7 +177,8 @@ age_init(struct age *a, const struct blklist *l)
 void
 age_fini(struct age *a)
 {
-	age_parts_drop(a);
+	if (a->parts != NULL)
+		age_parts_drop(a);
 	unmap_tables(a);
 	if (a->memory == NULL)
 		list_unmap(a->run, runs_bytes(a));
@@ -289,7 +292,6 @@ move_runs(struct age *a, uint32_t from)
 		a->run[a->run_from++].first = a->to;
 }
 
-/* Drops runs without live positions. */
 static void
 close_runs(struct age *a)
 {
@@ -312,7 +314,8 @@ close_runs(struct age *a)
 void
 age_restart(struct age *a)
 {
-	age_parts_drop(a);
+	if (a->parts != NULL)
+		age_parts_drop(a);
 	if (a->next > a->top)
 		a->top = a->next;
 	a->next = 0;
@@ -326,7 +329,8 @@ age_restart(struct age *a)
 void
 age_clear(struct age *a)
 {
-	age_parts_drop(a);
+	if (a->parts != NULL)
+		age_parts_drop(a);
 	list_zero(a->ord, ord_bytes(a));
 	list_zero(a->bits, a->end / 8);
 	list_zero(a->chunk, age_chunks(a) * sizeof(*a->chunk));
@@ -350,10 +354,10 @@ move_down(struct age *a, struct store_node *node, uint32_t pos)
 }
 
 /*
- * Begins where a sweep moves the fewest blocks for each position that it wins, and
- * wins at least a quarter of all.  There are 3/8 as many empty positions as live
- * ones, so it moves at most 8/3 for each; little more than half a position is
- * taken meanwhile.
+ * Begins where a sweep moves the fewest blocks for each position that it wins,
+ * and wins at least a quarter of all.  There are 3/8 as many empty positions as
+ * live ones, so it moves at most 8/3 for each; little more than half a position
+ * is taken meanwhile.
  */
 static void
 begin_sweep(struct age *a)
@@ -432,7 +436,6 @@ age_select(const struct age *a, uint32_t k)
 	    bits_select(a->bits + ((size_t)c << (AGE_CHUNK_SHIFT - 6)), k);
 }
 
-/* Skips empty chunks. */
 uint32_t
 age_next(const struct age *a, uint32_t pos)
 {
@@ -475,7 +478,9 @@ age_memory(const struct age *a)
 
 /* --- sorting by sequence number -------------------------------------------- */
 
-/* In small pages: keys go to two thousand places, each of which would take one. */
+/*
+ * In small pages: keys go to two thousand places, each of which would take one.
+ */
 int
 age_sort_init(struct age_sort *s, uint32_t max)
 {
@@ -527,7 +532,6 @@ move_keys(struct age_sort *s, uint32_t end)
 	}
 }
 
-/* Turns counts of digits into the places of their first keys. */
 static void
 end_counting(struct age_sort *s)
 {
@@ -576,10 +580,11 @@ age_sort_step(struct age_sort *s, uint32_t *work)
 /* --- restoring the order in parts ------------------------------------------ */
 
 /*
- * Blocks come and go meanwhile.  No position is given twice: old ones, all in the
- * first area, are only left, and new blocks take positions in the second one.  So
- * an old position that is still live is of the same block.  Every record says its
- * position, in whichever area: but for the order all is valid at any moment.
+ * Blocks come and go meanwhile.  No position is given twice: old ones, all in
+ * the first area, are only left, and new blocks take positions in the second
+ * one.  So an old position that is still live is of the same block.  Every
+ * record says its position, in whichever area: but for the order all is valid
+ * at any moment.
  */
 
 #define LOOKS 8			/* at each block, all in all; at the most */
@@ -614,8 +619,6 @@ age_parts_drop(struct age *a)
 {
 	struct age_parts *p = a->parts;
 
-	if (p == NULL)
-		return;
 	/* New blocks may be before old ones. */
 	if (p->step > STEP_SWEEP)
 		a->unsorted = true;
@@ -634,8 +637,9 @@ age_parts_memory(const struct age *a)
 }
 
 /*
- * A sweep out of the second area needs room for an eighth of what it passes.  If
- * blocks come so fast that there may be none, restores at once.  False: sweep.
+ * A sweep out of the second area needs room for an eighth of what it passes.
+ * If blocks come so fast that there may be none, restores at once.  False:
+ * sweep.
  */
 static bool
 age_parts_pass(struct age *a, struct store_node *node)
@@ -649,10 +653,7 @@ age_parts_pass(struct age *a, struct store_node *node)
 	return true;
 }
 
-/*
- * False if it is not worth it, or the runs might find no room: in the second area
- * each position that age_parts_pass() allows may begin one.
- */
+/* False if it is not worth it, or runs (one a position at worst) lack room. */
 static bool
 begin_parts(struct age *a, uint64_t key_mask, uint32_t work)
 {
@@ -1018,10 +1019,7 @@ place_position(struct age *a, struct store_node *node, uint32_t pos,
 	a->newest = one->seq;
 }
 
-/*
- * Merges two rows, each in order, into positions.  In a persistent list the
- * journal has both, and counts until every position is written.
- */
+/* Merges two rows; meanwhile the journal of a persistent list counts. */
 static void
 merge(struct age *a, struct store_node *node, struct age_keys *keys,
     const struct age_entry *all, uint32_t sorted, uint32_t n)
@@ -1061,7 +1059,8 @@ age_restore(struct age *a, struct store_node *node, uint64_t key_mask)
 
 	if (n == 0)
 		return;
-	age_parts_drop(a);
+	if (a->parts != NULL)
+		age_parts_drop(a);
 	all = a->persistent != NULL ? a->journal : list_map(n * sizeof(*all));
 	if (all == NULL)
 		return;
@@ -1075,7 +1074,9 @@ age_restore(struct age *a, struct store_node *node, uint64_t key_mask)
 
 /* --- after a kill --------------------------------------------------------- */
 
-/* The length of the journal's first sorted row; 0 unless there are two at most. */
+/*
+ * The length of the journal's first sorted row; 0 unless there are two at most.
+ */
 static uint32_t
 first_row(const struct age *a, struct age_keys *keys, uint32_t n)
 {

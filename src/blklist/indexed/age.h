@@ -26,9 +26,9 @@
  *
  * In a persistent list the runs are persistent, and the records say their
  * positions: with both a successor knows every record's number and time, at any
- * instruction.  A run is written before the first position that is in it.  A table
- * of runs is replaced by writing another one and then the word that says which
- * counts.  While all positions are given anew a journal counts instead.
+ * instruction.  A run is written before the first position that is in it.  A
+ * table of runs is replaced by writing another one and then the word that says
+ * which counts.  While all positions are given anew a journal counts instead.
  */
 #ifndef BLKLIST_AGE_H
 #define BLKLIST_AGE_H
@@ -88,10 +88,7 @@ bool age_prefault_ahead(struct age *);
 void age_sweep(struct age *, struct store_node *);
 /* Puts positions into order at once, without gaps. */
 void age_restore(struct age *, struct store_node *, uint64_t key_mask);
-/*
- * The same in parts, each of which looks at about `work` blocks; true when they
- * are in order.  In between the list may be used and changed.
- */
+/* The same in parts of about `work` blocks; true when they are in order. */
 bool age_restore_part(struct age *, struct store_node *, uint64_t key_mask,
     uint32_t work);
 /* Begins a run for this number and time at the next position. */
@@ -105,8 +102,8 @@ uint32_t age_rank(const struct age *, uint32_t pos);
 size_t age_memory(const struct age *);
 
 /*
- * In the memory of a killed list: resumes its runs, so that age_seq() works for the
- * first `present` records, and completes a killed age_restore().  -ESTALE.
+ * In the memory of a killed list: resumes its runs, so that age_seq() works for
+ * the first `present` records, and completes a killed age_restore().  -ESTALE.
  */
 int age_reopen(struct age *, struct store_node *, uint32_t present,
     uint64_t key_mask);
@@ -194,7 +191,9 @@ age_append(struct age *a, struct store_node *node, uint32_t index,
 		return;
 	if (__builtin_expect(pos + 1 == a->present, 0))
 		age_prefault(a);
-	/* Sweeping eight positions for each one taken, next never reaches cap. */
+	/*
+	 * Sweeping eight positions for each one taken, next never reaches cap.
+	 */
 	if (a->sweeping ||
 	    a->next > a->live + (uint64_t)a->live * 3 / 8 + AGE_SLACK)
 		age_sweep(a, node);
@@ -242,7 +241,9 @@ int age_sort_init(struct age_sort *, uint32_t max);
 void age_sort_fini(struct age_sort *, uint32_t max);
 /* After the sort: gives the memory of these keys back. */
 void age_sort_release(struct age_sort *, uint32_t from, uint32_t to);
-/* Looks at up to *work keys, less these afterwards; true when all are in order. */
+/*
+ * Looks at up to *work keys, less these afterwards; true when all are in order.
+ */
 bool age_sort_step(struct age_sort *, uint32_t *work);
 
 static inline uint64_t

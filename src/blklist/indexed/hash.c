@@ -1,15 +1,10 @@
-/*
- * The hash's tables: making, moving and dropping them.
- */
+/* The hash's tables: making, moving and dropping them. */
 #include <errno.h>
 #include <string.h>
 
 #include "hash.h"
 
-/*
- * Buckets.  A small table is filled to a half, a larger one to three quarters, and
- * then doubled; a large one grows by a quarter, to whole huge pages.
- */
+/* Buckets: up to SMALL it is half full, up to LARGE it doubles. */
 #define SMALL 8192
 #define LARGE 65536
 
@@ -17,8 +12,8 @@
  * An insertion fills an eighth of a bucket and moves one.  So in a table that
  * grows by at least an eighth, a run of full buckets among those moved does not
  * reach those not moved; but for the last AT_ONCE, which are moved all at once.
- * One that grows by about a quarter has at least 1.4 insertions before its limit
- * for each bucket that it had, so three of four suffice.
+ * One that grows by about a quarter has at least 1.4 insertions before its
+ * limit for each bucket that it had, so three of four suffice.
  */
 #define LEAST_PART HASH_WIDTH
 #define MOVED_PART (HASH_WIDTH / 4 * 3)	/* an insertion for each bucket */
@@ -67,7 +62,7 @@ set_size(struct hash *h, uint32_t n)
 	h->now.n = n;
 	h->resized_at = h->n;
 	h->limit = n <= SMALL ? n * (HASH_WIDTH / 2) : n * (HASH_WIDTH / 4 * 3);
-	/* So low that a program which drops and rebuilds its data finds the table. */
+	/* So low that a list which is dropped and rebuilt finds its table. */
 	h->low = n > HASH_MIN ? n * HASH_WIDTH / 32 : 0;
 }
 
@@ -185,8 +180,9 @@ hash_prefault_ahead(struct hash *h)
 {
 	size_t now = table_bytes(h->now.n);
 	size_t next = table_bytes(size_after(h, true)), need;
-	uint32_t half = h->limit > h->resized_at ? (h->limit - h->resized_at) / 2 : 0;
-	uint32_t come = h->n > h->resized_at + half ? h->n - h->resized_at - half : 0;
+	uint32_t from = h->resized_at;
+	uint32_t half = h->limit > from ? (h->limit - from) / 2 : 0;
+	uint32_t come = h->n > from + half ? h->n - from - half : 0;
 
 	if (h->now.n < SMALL || come == 0)
 		return false;
@@ -206,7 +202,6 @@ hash_prefault_ahead(struct hash *h)
 
 /* --- moving --------------------------------------------------------------- */
 
-/* Puts a key into the first of the free entries. */
 static void
 put_in_bucket(struct hash_bucket *b, unsigned free, uint32_t tag, uint32_t index)
 {
@@ -290,10 +285,7 @@ move_bucket(struct hash *h, struct hash_bucket *from)
 	return full;
 }
 
-/*
- * Gives back the pages of a table that shrinks piece by piece: to unmap a long
- * table at once would be a pause.
- */
+/* Piece by piece: to unmap a long table at once would be a pause. */
 static void
 release_passed(const struct hash_table *t, uint32_t from, uint32_t to)
 {
@@ -344,8 +336,8 @@ is_displaced(const struct hash_table *t, const struct hash_bucket *q,
 }
 
 /*
- * No key may be below a bucket that ends its search: an entry from below fills the
- * gap, and leaves one, until a bucket with a free entry.
+ * No key may be below a bucket that ends its search: an entry from below fills
+ * the gap, and leaves one, until a bucket with a free entry.
  */
 void
 hash_close(struct hash_table *t, struct hash_bucket *p, unsigned gap)
@@ -368,7 +360,6 @@ hash_close(struct hash_table *t, struct hash_bucket *p, unsigned gap)
 	p->word[gap] = p->word[HASH_WIDTH + gap] = 0;
 }
 
-/* Counts the unmoved part of an old table elsewhere. */
 size_t
 hash_memory(const struct hash *h)
 {

@@ -24,10 +24,10 @@
  *
  * A table grows in place, in reserved address space, and takes memory only for
  * what it grows by.  The higher the tag the higher the home in both tables, and
- * the new home is never below the old one: so buckets are moved from the highest
- * down, into room that is empty by then; the last of them, for which that room is
- * too small, all at once.  A table that shrinks moves to other memory, in the same
- * order.
+ * the new home is never below the old one: so buckets are moved from the
+ * highest down, into room that is empty by then; the last of them, for which
+ * that room is too small, all at once.  A table that shrinks moves to other
+ * memory, in the same order.
  *
  * A step ends only behind a bucket with a free entry, so no run of full
  * buckets is ever cut in two.
@@ -82,10 +82,7 @@ int hash_resize(struct hash *, bool larger);
 void hash_move(struct hash *);
 /* Closes the gap that the removal of an entry leaves in a full bucket. */
 void hash_close(struct hash_table *, struct hash_bucket *, unsigned entry);
-/*
- * Prefaults what the table will grow by, a piece at a time, as keys come nearer to
- * its limit.  False when there is nothing to do.
- */
+/* Prefaults what it will grow by, in pieces; false if nothing is to do. */
 bool hash_prefault_ahead(struct hash *);
 size_t hash_memory(const struct hash *);
 
@@ -126,10 +123,7 @@ hash_match(const struct hash_bucket *b, uint32_t tag)
 #endif
 }
 
-/*
- * The entry of the key, or the free one where the search for it ends.  It points to
- * the entry's index + 1; 0 is a free one.
- */
+/* The key's entry, or the free one (0) where its search ends. */
 static inline uint32_t *
 hash_search(const struct hash_table *t, uint32_t tag,
     const struct store_node *node, uint64_t key, uint64_t key_mask)
@@ -171,10 +165,7 @@ hash_table(const struct hash *h, uint32_t tag)
 	return &h->now;
 }
 
-/*
- * The entry of the key, or a free one, which hash_insert() may fill if the table
- * has not been changed in between.
- */
+/* The key's entry, or a free one for hash_insert() if nothing changes. */
 static inline uint32_t *
 hash_find(const struct hash *h, uint32_t tag, const struct store_node *node,
     uint64_t key, uint64_t key_mask)
@@ -195,8 +186,9 @@ hash_likely(const struct hash *h, uint32_t tag)
 }
 
 /*
- * The bucket where a search usually ends: the home, which has been fetched, or the
- * one below if that is full.  By arithmetic: the branch would be unpredictable.
+ * The bucket where a search usually ends: the home, which has been fetched, or
+ * the one below if that is full.  By arithmetic: the branch would be
+ * unpredictable.
  */
 static inline const struct hash_bucket *
 hash_ends_in(const struct hash *h, uint32_t tag)
@@ -214,10 +206,7 @@ hash_index(const uint32_t *e)
 	return *e - 1;
 }
 
-/*
- * Makes room for one more key, or false.  A table that cannot grow fills beyond
- * its limit, but not to the last entry.
- */
+/* Room for one more key?  A table that cannot grow fills beyond its limit. */
 static inline bool
 hash_room(struct hash *h)
 {

@@ -1,6 +1,5 @@
 /*
- * The indexed list: pairs of a chunk, records in, windows out, checks, memory given
- * back, and resuming.
+ * The indexed list.
  */
 #include <assert.h>
 #include <errno.h>
@@ -17,8 +16,9 @@ static void indexed_trim(struct blklist *, struct indexed *);
 /* --- pairs ----------------------------------------------------------------- */
 
 /*
- * The rules of literal.c: a free cancels the allocation that is the latest record of
- * the same block, unless it is by realloc or older; a range ends a generation.
+ * The rules of literal.c: a free cancels the allocation that is the latest
+ * record of the same block, unless it is by realloc or older; a range ends a
+ * generation.
  */
 
 #define INDEX_BITS 12
@@ -56,9 +56,9 @@ is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
 }
 
 /*
- * Marks pairs of adjacent records from i on, as they come out of a ring; returns
- * the first record that is in none.  A function of its own: most records of a busy
- * target are such pairs.
+ * Marks pairs of adjacent records from i on, as they come out of a ring;
+ * returns the first record that is in none.  A function of its own: most
+ * records of a busy target are such pairs.
  */
 static __attribute__((noinline)) unsigned
 adjacent_pairs(uint16_t *mate, const struct blklist *l, const struct rec *rec,
@@ -132,9 +132,9 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 }
 
 /*
- * From this many blocks on the tables do not fit the near caches and prefetching
- * pays.  It has three steps, each needing what the one before has fetched; the
- * constants are records ahead.
+ * From this many blocks on the tables do not fit the near caches and
+ * prefetching pays.  It has three steps, each needing what the one before has
+ * fetched; the constants are records ahead.
  */
 #define DEEP 65536
 #define DEEPER (UINT32_C(1) << 21)	/* nor do the bits of ages */
@@ -142,7 +142,9 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 #define FETCH_NODE 14
 #define FETCH_AGE 7
 
-/* gcc 12 drops calls of functions that only prefetch, unless they are inlined. */
+/*
+ * gcc 12 drops calls of functions that only prefetch, unless they are inlined.
+ */
 #define FETCH static inline __attribute__((always_inline)) void
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -212,10 +214,7 @@ find_record(const struct blklist *l, const struct indexed *ix, uint64_t key,
 	return hash_find(&ix->hash, tag, ix->store.node, key, l->key_mask);
 }
 
-/*
- * Takes a record for this key, to be filled before link_in(), and adds the key to
- * the order of address.  STORE_NONE if there is none.
- */
+/* Takes a record, to be filled before link_in(), and enters the key. */
 static inline uint32_t
 claim_record(struct indexed *ix, uint64_t key)
 {
@@ -269,8 +268,8 @@ indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
 }
 
 static inline void
-fill_record(struct blklist *l, struct indexed *ix, struct list_chunk *c, unsigned at,
-    uint32_t i)
+fill_record(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned at, uint32_t i)
 {
 	struct store_node *n = &ix->store.node[i];
 	const struct rec *r = &c->rec[at];
@@ -284,7 +283,6 @@ fill_record(struct blklist *l, struct indexed *ix, struct list_chunk *c, unsigne
 	store_set_info(&ix->store, i, list_info_at(l, c, at));
 }
 
-/* An allocation of a key that is listed. */
 static __attribute__((noinline)) void
 replace_record(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 {
@@ -337,7 +335,6 @@ apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	list_live_add(l, r, key, rec_size(r));
 }
 
-/* A free that finds no block, or a younger one. */
 static __attribute__((noinline)) void
 free_nothing(struct blklist *l, const struct rec *r, uint64_t key, bool late)
 {
@@ -357,7 +354,6 @@ free_nothing(struct blklist *l, const struct rec *r, uint64_t key, bool late)
 		list_undo_store(l, r, key, did, NULL);
 }
 
-/* Puts the block into the ring of removed blocks. */
 static inline void
 remember_removed(struct blklist *l, const struct indexed *ix, uint64_t seq,
     uint32_t i)
@@ -376,7 +372,6 @@ remember_removed(struct blklist *l, const struct indexed *ix, uint64_t seq,
 	list_removed(l, &r);
 }
 
-/* The realloc that this free begins may be undone. */
 static __attribute__((noinline)) void
 store_undo(struct blklist *l, const struct rec *r, uint64_t key, uint32_t i)
 {
@@ -489,7 +484,7 @@ apply_one(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	}
 }
 
-/* Applies halves of pairs from `at` on, before `end`; returns the first other one. */
+/* Applies halves of pairs from `at` on; returns the first other record. */
 static inline unsigned
 apply_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
     unsigned at, unsigned end)
@@ -543,10 +538,7 @@ fetch_slot(const struct blklist *l, struct indexed *ix, const struct rec *r,
 	regions_prefetch(&ix->regions, list_key(l, r));
 }
 
-/*
- * The record, if the home bucket has it, or any other.  An allocation has none yet:
- * record 0, by arithmetic, for the branch would be unpredictable.
- */
+/* The record in the home bucket, or any; by arithmetic, without a branch. */
 static inline const struct store_node *
 likely_node(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
@@ -608,10 +600,7 @@ apply_prefetching(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		(void)apply_pairs(l, c, mate, at, c->n);
 }
 
-/*
- * A bit for each of four records that is in a pair.  CANCEL_NONE has the high bit,
- * an index has not; a multiplication brings the four bits together.
- */
+/* A bit for each of four in a pair: only CANCEL_NONE has the high bit. */
 static uint64_t
 pair_bits(const uint16_t mate[4])
 {
@@ -687,7 +676,6 @@ indexed_restore_order(struct blklist *l, uint32_t work)
 
 /* --- windows and checks ---------------------------------------------------- */
 
-/* A listed record as a row. */
 static void
 indexed_row(const struct indexed *ix, uint32_t i, struct blk *out)
 {
@@ -709,7 +697,6 @@ indexed_row(const struct indexed *ix, uint32_t i, struct blk *out)
 	};
 }
 
-/* Restores the order of age when it is asked for. */
 static struct indexed *
 in_order(const struct blklist *l)
 {
@@ -781,7 +768,6 @@ keys_from(const struct indexed *ix, uint64_t *key, uint64_t *out, size_t n)
 	return i;
 }
 
-/* Up to n rows of keys from `key` on. */
 static size_t
 rows_from(const struct blklist *l, uint64_t key, struct blk *out, size_t n)
 {
@@ -997,7 +983,6 @@ check_bucket(const struct hash *h, const struct hash_bucket *p, uint32_t *n)
 	return NULL;
 }
 
-/* The table and the used part of its pad. */
 static const char *
 check_table(const struct hash *h, const struct hash_table *t, uint32_t *n)
 {
@@ -1047,9 +1032,9 @@ indexed_check(const struct blklist *l, char *why, size_t cap)
 /* --- giving memory back ---------------------------------------------------- */
 
 /*
- * When a long list has become short, the records in use move to the front of the
- * store and positions close up, and the pages behind them are given back: at most
- * one move for 31 frees.
+ * When a long list has become short, the records in use move to the front of
+ * the store and positions close up, and the pages behind them are given back:
+ * at most one move for 31 frees.
  */
 
 static bool
@@ -1062,7 +1047,8 @@ in_use(const struct indexed *ix, uint32_t i)
 }
 
 static void
-move_record(const struct blklist *l, struct indexed *ix, uint32_t from, uint32_t to)
+move_record(const struct blklist *l, struct indexed *ix, uint32_t from,
+    uint32_t to)
 {
 	struct store_node *node = ix->store.node, moved = node[from];
 	uint64_t key = node[from].w[0] & l->key_mask;
@@ -1105,10 +1091,10 @@ indexed_trim(struct blklist *l, struct indexed *ix)
 /*
  * Brings the list of a killed process back to its commit.
  *
- * Records tell whether they are listed, at any instruction: one that is being filled
- * is not yet; one that is being replaced or removed is in the ring of removed blocks
- * already.  The rest is done as in any list, so a kill while resuming leaves a list
- * that can be resumed in the same way.
+ * Records tell whether they are listed, at any instruction: one that is being
+ * filled is not yet; one that is being replaced or removed is in the ring of
+ * removed blocks already.  The rest is done as in any list, so a kill while
+ * resuming leaves a list that can be resumed in the same way.
  */
 #define RESUME_AHEAD 16		/* records fetched ahead */
 

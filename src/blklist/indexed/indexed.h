@@ -29,9 +29,9 @@
 #define CANCEL_NONE UINT16_MAX
 
 /*
- * The pairs of a chunk.  The table maps a key to its latest record in the chunk; an
- * entry is valid if it has the current generation, so that nothing is cleared
- * between chunks.
+ * The pairs of a chunk.  The table maps a key to its latest record in the
+ * chunk; an entry is valid if it has the current generation, so that nothing is
+ * cleared between chunks.
  */
 struct cancel {
 	uint32_t generation;
@@ -51,7 +51,7 @@ struct indexed {
 	uint32_t tag[LIST_CHUNK];	/* their tags in the hash, in that order */
 };
 
-/* A list is loose when 16 MiB or more of records were in use and few of them are. */
+/* Loose: 16 MiB of records or more were in use, and few of them are. */
 #define INDEXED_LOOSE (UINT32_C(16) * 1024 * 1024 / sizeof(struct store_node))
 #define INDEXED_LOOSE_PART 32
 

@@ -1,6 +1,4 @@
-/*
- * Regions: making them, changing their form, finding keys.
- */
+/* Regions: making them, changing their form, finding keys. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +8,9 @@
 
 /* --- bits ------------------------------------------------------------------ */
 
-/* Nearly all machines have the instruction; each call counts hundreds of words. */
+/*
+ * Nearly all machines have the instruction; each call counts hundreds of words.
+ */
 static inline __attribute__((always_inline)) uint32_t
 select_in(const uint64_t *w, uint32_t k)
 {
@@ -74,7 +74,6 @@ bits_rank(const uint64_t *w, uint32_t end)
 
 #define GRANULE_COARSE 4
 
-/* Both tables of the top, in one mapping. */
 #define TOPS_BYTES (TOP_MIDDLES * (sizeof(struct middle *) + sizeof(uint32_t)))
 
 /* The first bitmaps and regions are kept even if they become empty. */
@@ -87,10 +86,7 @@ bitmap_bytes(unsigned granule)
 	return (size_t)(REGION_BYTES >> granule) / 8;
 }
 
-/*
- * How many offsets a vector takes before a bitmap is better.  Blocks of 64 KiB and
- * more never need one.
- */
+/* Offsets that a vector takes; large blocks never need a bitmap. */
 static uint32_t
 vector_limit(unsigned granule)
 {
@@ -161,7 +157,6 @@ region_free(struct regions *g, struct region *r, bool zero)
 	free(r);
 }
 
-/* Widens the range to have `at` in it. */
 static void
 widen(uint32_t *from, uint32_t *end, uint32_t at)
 {
@@ -228,7 +223,9 @@ region_set(struct region *r, uint32_t offset)
 	r->part[offset >> REGION_PART_SHIFT]++;
 }
 
-/* The first offset of a bitmap that is at least `offset`; REGION_BYTES: none. */
+/*
+ * The first offset of a bitmap that is at least `offset`; REGION_BYTES: none.
+ */
 static uint32_t
 bitmap_next(const struct region *r, uint32_t offset)
 {
@@ -539,7 +536,6 @@ count_before(const uint32_t *count, unsigned end)
 	return sum;
 }
 
-/* Words of a bitmap in one part. */
 static size_t
 part_words(const struct region *r)
 {

@@ -1,6 +1,4 @@
-/*
- * The array of records.
- */
+/* The array of records. */
 #include <errno.h>
 
 #include "store.h"

@@ -1,27 +1,24 @@
 /*
  * store: the records of the indexed list.
  *
- * An array of aRecMax records, mapped whole, so that a record's index is its name
- * everywhere.  Records move only when a long list has become short, between two
- * chunks (indexed.c).  Those once used and now free are chained, last freed first
- * reused; behind them are those never used.
+ * An array of aRecMax records, mapped whole, so that a record's index is its
+ * name everywhere.  Records move only when a long list has become short,
+ * between two chunks (indexed.c).  Those once used and now free are chained,
+ * last freed first reused; behind them are those never used.
  */
 #ifndef BLKLIST_STORE_H
 #define BLKLIST_STORE_H
 
 #include "../list.h"
 
-/*
- * In a persistent list `pos` tells a successor whether the record is listed: it is
- * written last.  No position is as high as STORE_FREE.
- */
+/* In `pos`, which is written last: it tells a successor what is listed. */
 #define STORE_FREE (UINT32_C(1) << 31)	/* in pos, with the index of the next free one */
 #define STORE_NONE UINT32_MAX		/* for an index: there is none */
 
 /*
- * A record: its allocation, and its place in the order of age, which has the high
- * halves of the sequence number and of the time (age.h).  Words that its free
- * reads come first, as a rule in one cache line.
+ * A record: its allocation, and its place in the order of age, which has the
+ * high halves of the sequence number and of the time (age.h).  Words that its
+ * free reads come first, as a rule in one cache line.
  */
 struct store_node {
 	uint64_t w[2];		/* as in struct rec */

@@ -32,7 +32,6 @@ sitemap_fini(struct sitemap *m)
 	free(m->caller);
 }
 
-/* Makes room for number `no`, below RING_SITES. */
 static int
 make_map_room(struct sitemap *m, uint32_t no)
 {
@@ -79,7 +78,6 @@ learn_module(struct sitemap *m, unsigned no)
 	return 0;
 }
 
-/* Replaces the frames' module numbers by the store's. */
 static int
 translate_frames(struct sitemap *m, struct reader_site *site)
 {
@@ -140,7 +138,6 @@ feed_alloc(struct stream_feed **feedp, const struct stream_sink *sink,
 	return 0;
 }
 
-/* Hands the feed out, or frees it if err is not 0. */
 static int
 feed_opened(struct stream_feed **feedp, struct stream_feed *feed, int err)
 {
@@ -343,7 +340,6 @@ stream_feed_start_at(struct stream_feed *feed,
 
 /* --- passes --------------------------------------------------------------- */
 
-/* The result of a pass. */
 static int
 pass_result(struct stream_feed *feed, uint64_t before, int err)
 {

@@ -53,9 +53,11 @@ struct stream_sink {
 	/* n records in true order; `near_ms` widens their milliseconds. */
 	void (*records)(void *arg, const struct rec *, size_t n,
 	    int64_t near_ms);
-	/* A thread's control record, in its place among that thread's records. */
+	/*
+	 * A thread's control record, in its place among that thread's records.
+	 */
 	void (*control)(void *arg, const struct rec *, int64_t near_ms);
-	/* `count` records are lost by `cause`; from here on the list may be wrong. */
+	/* `count` records are lost by `cause`: the list may be wrong. */
 	void (*lost)(void *arg, unsigned cause, uint64_t count);
 };
 
@@ -122,10 +124,7 @@ int stream_feed_new_persistent(struct stream_feed **, int fds[3], bool no_wait,
  */
 void stream_feed_hold(struct stream_feed *);
 
-/*
- * Bytes of a state: some MiB of address space, of which about 20 KiB are
- * written, and more only for threads that are stopped in flight.
- */
+/* Bytes of a state: some MiB, of which about 20 KiB are written. */
 size_t stream_feed_state_size(void);
 
 /*
@@ -139,18 +138,20 @@ size_t stream_feed_state_size(void);
  */
 bool stream_feed_save(struct stream_feed *, void *state);
 
-/* The state saved last is safe: gives back the room of the records before it. */
+/*
+ * The state saved last is safe: gives back the room of the records before it.
+ */
 void stream_feed_commit(struct stream_feed *);
 
 /*
  * Goes on exactly where a feed that is no more had saved a state, the last one
- * that was committed or the one saved after it; it counts as committed now.  The
- * descriptors stay the caller's, also on success; the state is not needed any
- * more.  Call stream_feed_sites() as for a new feed.
+ * that was committed or the one saved after it; it counts as committed now.
+ * The descriptors stay the caller's, also on success; the state is not needed
+ * any more.  Call stream_feed_sites() as for a new feed.
  *
  * An arming or disarming that was not saved has had its effect on the target:
- * the feed is then resumed disarmed, whatever it was, and stream_feed_is_armed()
- * says so.  All other requests to the target stand.
+ * the feed is then resumed disarmed, whatever it was, and
+ * stream_feed_is_armed() says so.  All other requests to the target stand.
  *
  * -EINVAL for areas that are not ours (seals and sizes are checked) and for an
  * impossible state, as of another build; -ESTALE when room behind it has been
@@ -161,10 +162,7 @@ void stream_feed_commit(struct stream_feed *);
 int stream_feed_resume(struct stream_feed **, const int fds[2],
     const void *state, const struct stream_sink *, void *arg);
 
-/*
- * Which of the two descriptors for stream_feed_resume() this is: 0 or 1, or
- * -EINVAL for neither.
- */
+/* Which of the descriptors of stream_feed_resume(): 0, 1, or -EINVAL. */
 int stream_feed_area(int fd);
 
 /*
@@ -191,10 +189,7 @@ void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
  */
 void stream_feed_forbid_pairs(struct stream_feed *, bool forbid);
 
-/*
- * Asks for one allocation in `period` bytes, and its free; 0: every one.  Before
- * the descriptors are sent.
- */
+/* Asks for a sample; 0: every event.  Before the descriptors are sent. */
 void stream_feed_want_sample(struct stream_feed *, uint64_t period);
 
 /*
@@ -260,7 +255,9 @@ bool stream_feed_is_behind(const struct stream_feed *);
  */
 int stream_feed_finish(struct stream_feed *, int64_t now_ms);
 
-/* Publishes the millisecond without draining: the heartbeat of an idle keeper. */
+/*
+ * Publishes the millisecond without draining: the heartbeat of an idle keeper.
+ */
 void stream_feed_beat(struct stream_feed *, int64_t now_ms);
 
 /*
@@ -275,7 +272,9 @@ const struct stream_feed_counts *stream_feed_counts(struct stream_feed *);
 /* The next ticket due of each shard; borrowed until the next call. */
 const uint32_t *stream_feed_due(struct stream_feed *);
 
-/* True when the record drew its ticket at or after the cut; false without one. */
+/*
+ * True when the record drew its ticket at or after the cut; false without one.
+ */
 bool stream_after_cut(const struct rec *, const uint32_t cut[REC_SHARDS]);
 
 #endif

@@ -48,7 +48,6 @@ order_touch(struct order *o, unsigned s)
 	order_set(o, s, order_due(o, s));
 }
 
-/* The record at a source's front. */
 static inline const struct rec *
 order_front(const struct order *o, unsigned id)
 {
@@ -86,10 +85,7 @@ clock_ms(void)
 	return mono_ms(mono_now());
 }
 
-/*
- * The heartbeat moves within a pass too, so that a keeper with much to deliver
- * does not look dead.  It goes on from the caller's milliseconds.
- */
+/* The heartbeat moves within a pass too, on from the caller's milliseconds. */
 static void
 begin_pass(struct order *o, int64_t now_ms, uint64_t max)
 {
@@ -119,7 +115,6 @@ flush_full(struct order *o)
 		flush_batch(o);
 }
 
-/* Replaces a site's number by the store's. */
 static inline __attribute__((always_inline)) int
 translate_caller(struct order *o, uint64_t *w3)
 {
@@ -145,10 +140,7 @@ deliver(struct order *o, const struct rec *rec)
 	return 0;
 }
 
-/*
- * Both halves of a pair, written to their destination without a copy: nearly all
- * of a busy target's records are pairs.
- */
+/* Without a copy: nearly all of a busy target's records are pairs. */
 static inline __attribute__((always_inline)) int
 deliver_pair(struct order *o, const struct rec *rec)
 {
@@ -238,7 +230,6 @@ note_owed(struct order *o, unsigned s, uint32_t ticket)
 	return 0;
 }
 
-/* Takes a ticket that has come: due, or owed and late. */
 static int
 order_take_ticket(struct order *o, unsigned s, uint32_t ticket)
 {
@@ -263,7 +254,6 @@ order_take_ticket(struct order *o, unsigned s, uint32_t ticket)
 	return 0;
 }
 
-/* Takes the ticket whose turn it is. */
 static int
 order_take_turn(struct order *o, unsigned s, uint32_t ticket)
 {
@@ -276,7 +266,6 @@ order_take_turn(struct order *o, unsigned s, uint32_t ticket)
 	return err;
 }
 
-/* The source waits for the turn of this ticket. */
 static int
 order_wait_turn(struct order *o, unsigned id, unsigned s, uint32_t ticket)
 {
@@ -294,10 +283,7 @@ order_wait_turn(struct order *o, unsigned id, unsigned s, uint32_t ticket)
 	return 0;
 }
 
-/*
- * Makes the source ready that waits for the next turn of the shard.  If that is
- * a range, notes it and goes on with the turn after it.
- */
+/* Makes the source of the next turn ready; notes ranges on the way. */
 static int
 order_wake(struct order *o, unsigned s)
 {
@@ -369,10 +355,7 @@ deliver_one(struct order *o, const struct rec *rec)
 	return err != 0 ? err : 1;
 }
 
-/*
- * Runs one record that is not on the fast path: 1 done, 0 its source waits.
- * Never inlined, so that the fast path keeps its registers.
- */
+/* 1 done, 0 its source waits.  Not inlined, for the fast path's registers. */
 static __attribute__((noinline)) int
 order_run(struct order *o, unsigned id, const struct rec *rec)
 {
@@ -519,10 +502,7 @@ run_ring(struct order *o, unsigned i)
 	}
 }
 
-/*
- * Runs all that is ready, and what that makes ready.  Ends early when the pass
- * may take no more.
- */
+/* Runs all that is ready, until the pass may take no more. */
 static int
 merge_sources(struct order *o)
 {
@@ -544,7 +524,6 @@ merge_sources(struct order *o)
 
 /* --- rounds -------------------------------------------------------------- */
 
-/* Records seen and not delivered. */
 static uint64_t
 order_held(const struct order *o)
 {
@@ -583,10 +562,7 @@ start_round(struct order *o)
 	return common_offer(o);
 }
 
-/*
- * One step of a round.  A merge that was cut short repeats its step: only at its
- * end is it known what is missing.
- */
+/* One step of a round; a merge that was cut short repeats its step. */
 static int
 run_step(struct order *o)
 {
@@ -614,7 +590,6 @@ run_step(struct order *o)
 	}
 }
 
-/* A round, or the rest of one, as far as this pass may go. */
 static int
 run_round(struct order *o)
 {
@@ -644,10 +619,7 @@ account_losses(struct order *o)
 	c->marks_untold = o->reader->marks_untold;
 }
 
-/*
- * What the first round leaves is old in the second: nothing waits longer for a
- * thread that is stopped in flight.
- */
+/* What the first round leaves is old in the second: nothing waits longer. */
 int
 order_pass(struct order *o, int64_t now_ms, uint64_t max)
 {
@@ -750,9 +722,9 @@ order_fini(struct order *o)
 
 /*
  * Each slot of the common ring is a source of its own, for slots are not in the
- * order of their tickets.  Two kinds of records need more order than tickets give:
- * a control record has its place among those of its thread, and the frees,
- * allocations and undos of a thread's reallocs stay in its own order.
+ * order of their tickets.  Two kinds of records need more order than tickets
+ * give: a control record has its place among those of its thread, and the
+ * frees, allocations and undos of a thread's reallocs stay in its own order.
  *
  * Known limits
  *	When a handler interrupts a claim before its ticket is drawn, and both are
@@ -760,10 +732,7 @@ order_fini(struct order *o)
  *	other: the stream stops, and its end counts them.
  */
 
-/*
- * Copies the slots behind a range, which are done as soon as it is.  -EPROTO for
- * one that had been read as a record.
- */
+/* Copies the slots behind a range; -EPROTO for one read as a record. */
 static int
 read_more(struct order *o, uint64_t n)
 {
@@ -786,7 +755,9 @@ read_more(struct order *o, uint64_t n)
 	return 0;
 }
 
-/* The list relates a thread's allocation or undo to its last free by realloc. */
+/*
+ * The list relates a thread's allocation or undo to its last free by realloc.
+ */
 static bool
 is_realloc(const struct rec *rec)
 {
@@ -935,10 +906,7 @@ common_offer_rest(struct order *o)
 	return 0;
 }
 
-/*
- * Offers what has been read, in the order of the claims.  A control record stops
- * the offer while earlier records of its thread wait.
- */
+/* Offers in the order of claims; a control record waits for its thread. */
 static int
 common_offer(struct order *o)
 {
@@ -951,7 +919,6 @@ common_offer(struct order *o)
 	return common_offer_rest(o);
 }
 
-/* Gives back the slots before the first that is still needed. */
 static void
 common_release(struct order *o)
 {
@@ -1104,7 +1071,6 @@ range_open_front(struct order *o, unsigned id)
 	return range_open(o, rec, payload);
 }
 
-/* The source's range under way, or NULL. */
 static struct order_range *
 range_of(struct order *o, unsigned id)
 {
@@ -1157,7 +1123,6 @@ add_range(struct order *o, unsigned id, struct order_range **out)
 	return 0;
 }
 
-/* Waits for a turn in each of its shards. */
 static int
 begin_range(struct order *o, unsigned id)
 {
@@ -1187,7 +1152,6 @@ begin_range(struct order *o, unsigned id)
 	return 0;
 }
 
-/* Resumes the range at the source's front. */
 static int
 range_resume(struct order *o, unsigned id,
     const uint64_t noted[REC_SHARDS / 64])
@@ -1237,7 +1201,6 @@ end_range(struct order *o, unsigned id)
 	return 0;
 }
 
-/* 1 done, 0 the source waits, or an error. */
 static int
 range_run(struct order *o, unsigned id)
 {
@@ -1306,7 +1269,6 @@ change_copy(struct order *o, unsigned i, const struct reader_pair *pair)
 		    rec_op(&pair->rec)) << 52;
 }
 
-/* Deals with records that have become pairs since they were taken. */
 static int
 pair_read(struct order *o)
 {
@@ -1348,16 +1310,15 @@ pair_run(struct order *o, const struct rec *pair, unsigned s)
 /* --- holes ----------------------------------------------------------------- */
 
 /*
- * When the merge has stopped, the records in hand are counted, and shards in which
- * an old record waits for a hole or an owed ticket get a script for the rest of
- * the round.
+ * When the merge has stopped, the records in hand are counted, and shards in
+ * which an old record waits for a hole or an owed ticket get a script for the
+ * rest of the round.
  *
- * Records not taken yet are peeked at for this, to decide on the order only; they
- * are copied and checked when their turn comes.  A target that changes them in
- * between stops its own stream until the next round.
+ * Records not taken yet are peeked at for this, to decide on the order only;
+ * they are copied and checked when their turn comes.  A target that changes
+ * them in between stops its own stream until the next round.
  */
 
-/* A function for each ticket in hand. */
 typedef int ticket_fn(struct order *, unsigned s, uint32_t ticket, bool old);
 
 /* --- walking over what is in hand ---------------------------------------- */
@@ -1428,7 +1389,6 @@ each_of_peeked_range(struct order *o, unsigned i, uint64_t at,
 	return (int)n;
 }
 
-/* Records taken from ring i and not delivered. */
 static int
 each_of_chunk(struct order *o, unsigned i, uint64_t old_end, ticket_fn *fn)
 {
@@ -1601,10 +1561,7 @@ compare_tickets(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/*
- * Chooses the shards that need a script: an old record is in hand, and a ticket
- * below it is missing or was passed over before.  False if there are none.
- */
+/* Shards with an old record in hand and a hole, or an owed ticket, below it. */
 static bool
 choose_shards(struct order *o)
 {
@@ -1620,7 +1577,6 @@ choose_shards(struct order *o)
 	return any;
 }
 
-/* Turns sorted distances into each shard's row of tickets. */
 static int
 write_scripts(struct order *o)
 {
@@ -1647,7 +1603,6 @@ write_scripts(struct order *o)
 	return 0;
 }
 
-/* Gives scripts to the shards whose old records wait for a hole. */
 static int
 holes_script(struct order *o)
 {
@@ -1680,7 +1635,6 @@ holes_script(struct order *o)
 	return err;
 }
 
-/* A script is valid for one round. */
 static void
 holes_end_scripts(struct order *o)
 {
@@ -1696,9 +1650,9 @@ holes_end_scripts(struct order *o)
 /* --- owed tickets -------------------------------------------------------- */
 
 /*
- * True for a ticket that was passed over in an earlier round, is not in hand, and
- * whose shard had no thread in flight when this round began: its thread will not
- * publish it any more.
+ * True for a ticket that was passed over in an earlier round, is not in hand,
+ * and whose shard had no thread in flight when this round began: its thread
+ * will not publish it any more.
  */
 static bool
 is_lost(const struct order *o, const struct ticketmap_entry *e)
@@ -1735,9 +1689,10 @@ holes_settle(struct order *o)
 /* --- the state that outlives a keeper -------------------------------------- */
 
 /*
- * Saved are: what is due, what is owed, which ranges are noted where, and how far
- * each source has been delivered.  Records in hand are read again, for their room
- * has not been given back; running them finds out which source waits for what.
+ * Saved are: what is due, what is owed, which ranges are noted where, and how
+ * far each source has been delivered.  Records in hand are read again, for
+ * their room has not been given back; running them finds out which source waits
+ * for what.
  */
 void
 order_save(const struct order *o, struct order_state *s,
@@ -1789,10 +1744,7 @@ resume_owed(struct order *o, const struct order_state *s)
 	return 0;
 }
 
-/*
- * Takes again what had been taken and not delivered.  The last look had seen it,
- * so that look's times bound it.
- */
+/* Takes again what had been taken, bounded by the last look's times. */
 static int
 resume_ring(struct order *o, unsigned i, const struct ring_state *s)
 {
@@ -1840,7 +1792,9 @@ resume_ranges(struct order *o, const struct order_state *s)
 		if (id < ORDER_COMMON)
 			o->source[id].waits = true;
 	}
-	/* In a state of ours no turn has come; in another it would be missed. */
+	/*
+	 * In a state of ours no turn has come; in another it would be missed.
+	 */
 	for (unsigned k = 0; k < REC_SHARDS; k++)
 		if ((err = order_wake(o, k)) != 0)
 			return err;

@@ -198,7 +198,9 @@ ticketmap_remove(struct ticketmap *m, struct ticketmap_entry *entry)
 		i = (i + 1) & m->mask;
 		if (m->entries[i].value == 0)
 			break;
-		/* An entry moves into the gap unless its home lies behind it. */
+		/*
+		 * An entry moves into the gap unless its home lies behind it.
+		 */
 		if (((i - ticketmap_home(m, m->entries[i].key)) & m->mask) <
 		    ((i - gap) & m->mask))
 			continue;
@@ -315,10 +317,7 @@ enum order_target {
 	ORDER_FINISHED,		/* and tickets that never came are counted */
 };
 
-/*
- * Words that every pass uses come first: arrays that a program with few records
- * never uses then cost no page.
- */
+/* Words of every pass come first: unused arrays then cost no page. */
 struct order {
 	struct reader *reader;
 	struct sitemap *sites;
@@ -365,18 +364,15 @@ void order_start_at(struct order *, const uint32_t tickets[REC_SHARDS]);
 /* The target is disarmed: makes taken, undelivered records void. */
 void order_void(struct order *);
 
-/*
- * At most two rounds, or what is left of one, and about `max` records.
- * 0, -EPROTO or -ENOMEM.
- */
+/* Two rounds at most, and about `max` records.  0, -EPROTO or -ENOMEM. */
 int order_pass(struct order *, int64_t now_ms, uint64_t max);
 /* Delivers the rest of a dead target's records and counts what never came. */
 int order_finish(struct order *, int64_t now_ms);
 
 /*
- * The state that outlives a keeper.  It is saved between two rounds, or within a
- * merge without ranges and common slots: the next round finds out again what each
- * source waits for.  Arrays are filled as far as their counts say.
+ * The state that outlives a keeper.  It is saved between two rounds, or within
+ * a merge without ranges and common slots: the next round finds out again what
+ * each source waits for.  Arrays are filled as far as their counts say.
  */
 struct order_range_state {
 	uint64_t noted[REC_SHARDS / 64];

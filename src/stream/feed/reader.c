@@ -27,7 +27,6 @@
 
 /* --- words for the target ------------------------------------------------- */
 
-/* Wakes all that sleep for room in ring i. */
 static void
 wake_producers(struct reader *r, unsigned i)
 {
@@ -76,10 +75,11 @@ reader_beat(struct reader *r, int64_t now_ms)
 
 /*
  * Armed first, then a millisecond that no record has yet: a thread that reads
- * that one finds the target armed.  The other way round, a thread that found the
- * target armed before could read the new millisecond, hand its block out and have
- * it freed before the word is set; the block would be listed for ever.  The count
- * comes before both, so that the next keeper learns of a change not saved.
+ * that one finds the target armed.  The other way round, a thread that found
+ * the target armed before could read the new millisecond, hand its block out
+ * and have it freed before the word is set; the block would be listed for ever.
+ * The count comes before both, so that the next keeper learns of a change not
+ * saved.
  */
 bool
 reader_arm(struct reader *r, bool armed, int64_t now_ms)
@@ -147,10 +147,7 @@ look_inflight(struct reader *r, const struct ring_head *head)
 	return 0;
 }
 
-/*
- * Records seen since the last visit were written since; those left then are older
- * and keep their bound.
- */
+/* New records were written since the last visit; older ones have a bound. */
 static int
 look_head(struct reader *r, unsigned i)
 {
@@ -168,10 +165,7 @@ look_head(struct reader *r, unsigned i)
 		ring->not_before = r->visit;
 	ring->before = ring->seen;
 	ring->seen = head;
-	/*
-	 * Read after the head: a record too far back to become a pair is one by
-	 * now, or never will be.
-	 */
+	/* After the head: a record too far back is a pair by now, or never. */
 	ring->pairs_now = atomic_load_explicit(&shared->pairs,
 	    memory_order_acquire);
 	r->dropped += dropped - ring->dropped;
@@ -179,7 +173,6 @@ look_head(struct reader *r, unsigned i)
 	return 0;
 }
 
-/* True if the leader of a ring that follows has come to the end. */
 static bool
 leader_done(const struct reader *r, const struct reader_ring *ring)
 {
@@ -188,8 +181,8 @@ leader_done(const struct reader *r, const struct reader_ring *ring)
 
 /*
  * Both words may be newer than the head that was seen, and `from` newer than
- * `after`, without harm: they are written anew only when the leader is done, and
- * what a ring followed at the look before has been published at this one.
+ * `after`, without harm: they are written anew only when the leader is done,
+ * and what a ring followed at the look before has been published at this one.
  */
 static int
 look_after(struct reader *r, unsigned i)
@@ -246,7 +239,9 @@ reader_look(struct reader *r)
 	unsigned nrings, threads;
 	int err;
 
-	/* Records have 32 bits of a millisecond: the arming stays comparable. */
+	/*
+	 * Records have 32 bits of a millisecond: the arming stays comparable.
+	 */
 	if (r->armed_at != 0 && r->latest - r->armed_at > READER_MS_NEAR)
 		r->armed_at = r->latest - READER_MS_NEAR;
 	r->visit = r->now;
@@ -316,10 +311,7 @@ reader_void(const struct reader *r, struct rec *rec)
 	}
 }
 
-/*
- * The earliest time that a record of the ring can have.  An earlier one is from
- * before the arming, and void, or of a slow thread.
- */
+/* The earliest time of a record: an earlier one is void, or slow. */
 static uint32_t
 earliest_ms(const struct reader *r, const struct reader_ring *ring)
 {
@@ -329,7 +321,9 @@ earliest_ms(const struct reader *r, const struct reader_ring *ring)
 	    armed_at : ring->not_before;
 }
 
-/* Brings the millisecond of a slow thread's record between the bound and now. */
+/*
+ * Brings the millisecond of a slow thread's record between the bound and now.
+ */
 static inline void
 settle_time(const struct reader *r, uint32_t not_before, struct rec *rec)
 {
@@ -351,10 +345,7 @@ thread_known(const struct reader *r, const struct rec *rec)
 	return rec_thread(rec) <= r->threads;
 }
 
-/*
- * Takes records up to `end` and notes which are pairable; far enough behind what
- * has been seen none is.
- */
+/* Takes records up to `end`; those far behind are not pairable. */
 static inline void
 note_pairable(struct reader_ring *ring, uint64_t end, const struct rec *rec)
 {
@@ -394,7 +385,6 @@ take_range(struct reader *r, unsigned i, const struct rec *rec,
 	return 1;
 }
 
-/* Gives room back, and wakes producers that sleep for it. */
 static void
 show_tail(struct reader *r, unsigned i, uint64_t tail)
 {
@@ -442,7 +432,7 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 	uint32_t span = r->now - not_before;
 	unsigned threads = r->threads;
 	int n = left < (uint64_t)max ? (int)left : max, k, err;
-	/* Lines come one by one from another core's cache.  Unseen ones may still be written. */
+	/* Lines come from another core's cache; unseen ones are left alone. */
 	uint64_t ahead = pos + (left < FETCH_AHEAD + (uint64_t)n ? 0 :
 	    FETCH_AHEAD);
 
@@ -778,7 +768,6 @@ fail:
 	return err;
 }
 
-/* A second descriptor of the file, which can only read. */
 static int
 open_to_read(int fd)
 {
@@ -973,7 +962,6 @@ reader_which(int fd)
 	return size == AREA_SIZE ? 0 : size == KEEPER_SIZE ? 1 : -EINVAL;
 }
 
-/* Maps an area that has our size and seals. */
 static int
 area_map(int fd, size_t size, int prot, void **map)
 {
@@ -1029,8 +1017,8 @@ room_was_given(const struct reader *r)
 
 /*
  * Two things that the dead keeper did after its save cannot be undone: a
- * millisecond stays published, and a change of `armed` has had its effect.  After
- * such a change the target is disarmed.
+ * millisecond stays published, and a change of `armed` has had its effect.
+ * After such a change the target is disarmed.
  */
 static void
 resume_arming(struct reader *r, const struct reader_state *s)

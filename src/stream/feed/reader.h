@@ -1,7 +1,7 @@
 /*
  * reader: the keeper's side of the shared memory.  Private to this room, and
- * the one place that touches what a target can write.  Each shared word is
- * read once into the keeper's own memory; only the copy is checked and used, and
+ * the one place that touches what a target can write.  Each shared word is read
+ * once into the keeper's own memory; only the copy is checked and used, and
  * indexes are masked with sizes that the keeper knows itself.
  *
  * Vocabulary
@@ -142,10 +142,7 @@ struct reader {
 	uint8_t class[256];			/* by flags */
 };
 
-/*
- * Makes, seals and maps the areas.  fds[0] is the ring area, fds[1] the
- * keeper's; they are the caller's, and untouched on failure.
- */
+/* fds[0] the ring area, fds[1] the keeper's: the caller's. */
 int reader_open(struct reader *, int fds[2], bool no_wait);
 /* The same for a keeper with successors: see stream_feed_new_persistent(). */
 int reader_open_persistent(struct reader *, int fds[3], bool no_wait);
@@ -216,37 +213,31 @@ void reader_forbid_pairs(struct reader *, bool forbid);
 void reader_void(const struct reader *, struct rec *);
 
 
-/*
- * Reads in-flight words, then heads and counts of dropped records, then which
- * ring follows which.
- */
+/* Reads in-flight words, then heads and drops, then who follows whom. */
 int reader_look(struct reader *);
 
 /*
- * Records of ring i that have become pairs since they were taken as allocations;
- * returns their number.  Call it for each ring after each look, before anything
- * is taken; deliver the pairs, or store them as pairs, before room is given back
- * or a state saved.
+ * Records of ring i that have become pairs since they were taken as
+ * allocations; returns their number.  Call it for each ring after each look,
+ * before anything is taken; deliver the pairs, or store them as pairs, before
+ * room is given back or a state saved.
  */
 int reader_pairs(struct reader *, unsigned i,
     struct reader_pair out[RING_PAIRS]);
 
-/*
- * How many records of ring i may be taken: up to where it begins to follow, if
- * it does.  0: its leader must come to the end first.
- */
+/* Records of ring i that may be taken; 0: its leader must come to the end. */
 uint64_t reader_may_take(struct reader *, unsigned i);
 
 /*
- * Copies up to max records of ring i that have been seen, checks them and brings
- * their milliseconds between the last visit and now.  All taken before must have
- * been delivered.  A range comes alone, with the slots behind it in payload
- * (RING_RANGE_SLOTS of room).  Returns the number of records.
+ * Copies up to max records of ring i that have been seen, checks them and
+ * brings their milliseconds between the last visit and now.  All taken before
+ * must have been delivered.  A range comes alone, with the slots behind it in
+ * payload (RING_RANGE_SLOTS of room).  Returns the number of records.
  */
 int reader_take(struct reader *, unsigned i, struct rec *out, int max,
     struct rec *payload);
 
-/* Copies n records from `at` on, seen and not taken, unchecked.  Not of the common ring. */
+/* Copies n seen records unchecked, without taking; not of the common ring. */
 void reader_peek(const struct reader *, unsigned i, uint64_t at, int n,
     struct rec *out);
 
@@ -271,7 +262,9 @@ reader_done(struct reader *r, unsigned i, unsigned left)
 /* Tells producers of free room and of pairs read, and wakes those that wait. */
 void reader_release(struct reader *);
 
-/* Copy site and module `no` out: -EPROTO for one that no target of ours writes. */
+/*
+ * Copy site and module `no` out: -EPROTO for one that no target of ours writes.
+ */
 int reader_site(const struct reader *, uint32_t no, struct reader_site *);
 int reader_module(const struct reader *, unsigned no, struct reader_module *);
 
@@ -292,8 +285,8 @@ reader_class_raw(enum rec_class class)
 }
 
 /*
- * The two halves of a pair that is not void.  Word by word: a wider load of what
- * has just been stored in other pieces would wait for the stores.
+ * The two halves of a pair that is not void.  Word by word: a wider load of
+ * what has just been stored in other pieces would wait for the stores.
  */
 static inline void
 reader_split_live(const struct rec *pair, struct rec *alloc, struct rec *free)
@@ -305,7 +298,9 @@ reader_split_live(const struct rec *pair, struct rec *alloc, struct rec *free)
 	alloc->w[1] = w1;
 	alloc->w[2] = w2;
 	alloc->w[3] = pair->w[3];
-	/* The level is the allocation's.  Four bits up, the op says which type. */
+	/*
+	 * The level is the allocation's.  Four bits up, the op says which type.
+	 */
 	free->w[0] = (w0 & REC_ADDR_MASK) + (op << 4) +
 	    rec_w0(0, REC_FLAGS(REC_FREE, 0), TYPE_FREE - REC_PAIR);
 	free->w[1] = w1 & ~REC_ADDR_MASK;

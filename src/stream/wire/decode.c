@@ -559,7 +559,6 @@ get_value(struct in *in, const struct wire_field *f, struct wire_msg *m)
 
 #define BODY offsetof(struct wire_msg, hello)
 
-/* One pass over a map. */
 struct pass {
 	struct in in;
 	const struct wire_layout *layout;	/* NULL: not known (yet) */
@@ -617,7 +616,6 @@ take_pair(struct pass *p, uint64_t key)
 	return get_value(&p->in, f, p->m);
 }
 
-/* Whether all that must be there is. */
 static bool
 has_all(const struct wire_layout *l, uint32_t found)
 {

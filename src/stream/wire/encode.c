@@ -103,10 +103,7 @@ put_bytes(struct out *o, const uint8_t *p, size_t len)
 	put_raw(o, p, len);
 }
 
-/*
- * Names come from strangers too: what is not UTF-8 in them goes out as '?', a
- * byte for a byte, rather than as a message that its receiver must refuse.
- */
+/* Outside text: bytes that are no UTF-8 go out as '?'. */
 static void
 put_text(struct out *o, const struct wire_text *t)
 {

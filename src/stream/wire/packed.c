@@ -45,10 +45,7 @@ put_le(struct writer *w, uint64_t v, size_t bytes)
 	w->left -= bytes;
 }
 
-/*
- * At most WIRE_TEXT_MAX bytes of whole characters; what is no UTF-8 goes out
- * as '?', a byte for a byte.
- */
+/* Clipped to whole characters; bytes that are no UTF-8 become '?'. */
 static void
 put_text(struct writer *w, const struct wire_text *t)
 {

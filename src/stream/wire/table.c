@@ -1,6 +1,5 @@
 /*
- * The table of messages, made from wire.def, and the checks of a message that
- * go across its fields.
+ * The table of messages, and checks across fields.
  */
 #include <errno.h>
 #include <string.h>

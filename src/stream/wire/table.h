@@ -19,12 +19,11 @@
  * Members, and how size, n, max and at2 are meant:
  *
  * UINT		an unsigned member of size bytes, at most max
- * INT		a signed member of size bytes
- * BOOL		a bool
- * TEXT		struct wire_text of at most max bytes
- * BYTES	struct wire_bytes of at most max bytes
- * ID		an array of size bytes
- * UINTS	n neighbouring unsigned members of size bytes, `least` of them at
+ * INT		a signed member of size bytes BOOL		a bool
+ * TEXT		struct wire_text of at most max bytes BYTES	struct
+ * wire_bytes of at most max bytes ID		an array of size bytes
+ * UINTS	n neighbouring unsigned members of size bytes, `least` of them
+ * at
  *		least
  * LIST		an array of up to n unsigned of size bytes; at2 counts them
  * TEXTS	an array of up to n struct wire_text; at2 counts them

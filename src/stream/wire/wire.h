@@ -111,10 +111,7 @@ enum wire_state {
 	WIRE_S_DORMANT = 6,	/* joined, and logs nothing until it is armed */
 };
 
-/*
- * The numbers of STATS and ROWS, in this order.  A new one comes last: those
- * that an older node does not send are 0.
- */
+/* In the order of STATS and ROWS.  A new one comes last; 0 if not sent. */
 enum wire_number {
 	WIRE_N_RECORDS,
 	WIRE_N_ALLOCS,
@@ -238,7 +235,9 @@ struct wire_inline {
 	uint32_t line;			/* 0: not known */
 };
 
-/* What lies at a frame: the call's function last, what is inlined in it before. */
+/*
+ * What lies at a frame: the call's function last, what is inlined in it before.
+ */
 struct wire_words {
 	uint64_t frame;
 	uint32_t known;			/* enum wire_known */
@@ -249,10 +248,7 @@ struct wire_words {
 	struct wire_inline line[WIRE_INLINES_MAX];	/* innermost first */
 };
 
-/*
- * Memory of which every block is in the stream, so that what lies between them
- * is free.
- */
+/* Memory whose blocks are all in the stream: the rest of it is free. */
 struct wire_region {
 	uint64_t base, size;
 	uint16_t head;			/* bytes before each block that are the allocator's */
@@ -296,7 +292,9 @@ struct wire_msg {
 	};
 };
 
-/* Borrows s; clipped to whole characters of WIRE_TEXT_MAX bytes. NULL: empty. */
+/*
+ * Borrows s; clipped to whole characters of WIRE_TEXT_MAX bytes. NULL: empty.
+ */
 struct wire_text wire_text(const char *s);
 
 /*
