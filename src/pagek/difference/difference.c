@@ -135,7 +135,6 @@ difference_group_kind(const struct difference *s)
 	return page_group_kind(s->groups.kind);
 }
 
-/* Whether the blocks of the cell are to be listed. */
 static bool
 is_listed(struct difference *s, struct difference_cell *c)
 {
@@ -330,7 +329,6 @@ by_net(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* The groups of this fold become the rows. */
 static int
 end_fold(struct difference *s)
 {
@@ -736,7 +734,6 @@ walk_step(struct difference *s, const struct page *page,
 	return 0;
 }
 
-/* The walk's result is shown from now on. */
 static void
 end_walk(struct difference *s, const struct page_view *v)
 {

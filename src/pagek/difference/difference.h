@@ -5,7 +5,7 @@
  * Vocabulary
  *	mark	a moment of the stream: the number of its last record.  A block
  *		with a higher number is new.
- *	copy	the blocks of the list at the mark, copied in portions behind it.
+ *	copy	the blocks of the list at the mark, copied in portions after it.
  *		A block of the copy that the list has no more was freed.
  *	early	a block that was freed between the mark and the copy.  Early
  *		blocks are counted; nothing else is known of them.
@@ -28,8 +28,8 @@
  *
  * A stream never uses a record number again, so the place of the mark in the
  * order of age gives exact counts of new, old and freed blocks, through lost
- * links, snapshots and reused addresses.  Only which blocks were freed takes the
- * copy, 48 bytes a block.  A block whose free was lost for good counts as live.
+ * links, snapshots and reused addresses.  Only which blocks were freed takes
+ * the copy, 48 bytes a block.  A block whose free was lost counts as live.
  * With a sample all sums are estimates, except those called listed.
  *
  * Files

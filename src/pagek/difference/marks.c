@@ -16,8 +16,6 @@ is_complete(const struct page_view *v)
 	    (v->look->settled || v->look->listed);
 }
 
-/* --- the copy ----------------------------------------------------------- */
-
 static void
 drop_copy(struct page_marked *m)
 {
@@ -110,8 +108,6 @@ copy_portion(struct page_marked *m, const struct page_view *v)
 	if (m->walk.over)
 		m->copying = false;
 }
-
-/* --- the mark ----------------------------------------------------------- */
 
 int
 page_mark_set(struct page *page, const struct page_view *v)

@@ -4,8 +4,6 @@
 #include "../../base/base.h"
 #include "realloc_chains.h"
 
-/* --- the numbers ---------------------------------------------------------- */
-
 static int
 add_number(struct page_chains *c, uint64_t seq, uint32_t chain)
 {
@@ -33,8 +31,6 @@ page_chains_find(const struct page_chains *c, uint64_t seq)
 
 	return number != NULL ? &c->chain[number->chain] : NULL;
 }
-
-/* --- moves ---------------------------------------------------------------- */
 
 static bool
 is_after(const struct page_chains *c, uint64_t seq)
@@ -142,8 +138,6 @@ page_chains_read(struct page_chains *c, const struct blklist *list)
 	c->read = moves;
 	c->untold = untold;
 }
-
-/* --- life ----------------------------------------------------------------- */
 
 /* Reads the moves after the mark: an older picture may have been marked. */
 static void

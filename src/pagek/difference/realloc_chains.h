@@ -4,7 +4,7 @@
  * Vocabulary
  *	move	one realloc(): a block has become another one in the list, with
  *		another number (blklist.h).
- *	chain	a block of the mark with all its moves: one block to the program,
+ *	chain	a block of the mark with all its moves: one to the program,
  *		several to the list.
  *	root	its number at the mark.
  *	earlier	numbers that a chain has had since the mark and has no more: a

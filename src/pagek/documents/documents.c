@@ -5,7 +5,6 @@
 #include "../cli/cli.h"
 #include "../cli/options.h"
 #include "../layout/fields.h"
-#include "../layout/fields.h"
 #include "../panels/nodes_page.h"
 #include "../blocks/choice.h"
 #include "../blocks/free_blocks.h"

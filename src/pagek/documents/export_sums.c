@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../layout/fields.h"
-#include "../layout/fields.h"
 #include "../panels/difference_page.h"
 #include "../rows/rows.h"
 #include "export.h"

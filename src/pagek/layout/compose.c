@@ -143,7 +143,8 @@ put_shown(struct page *page, const struct row_put *r, uint64_t count,
 	const struct page_shown_row *shown;
 	size_t n, i;
 
-	n = page_freed_rows_merge(page, r->v, (size_t)count, (size_t)room, &shown);
+	n = page_freed_rows_merge(page, r->v, (size_t)count, (size_t)room,
+	    &shown);
 	for (i = 0; i < n; i++)
 		put_marked_row(page, r, &shown[i].blk, shown[i].freed ||
 		    is_freed(page, r->v, &shown[i].blk), page->cursor.on &&
@@ -187,7 +188,6 @@ put_groups(const struct page *page, const struct page_view *v,
 
 /* --- the bottom --------------------------------------------------------- */
 
-/* The lines around the rows. */
 struct foot {
 	bool trend;		/* above them */
 	bool about;
@@ -264,8 +264,9 @@ put_over(const char *text, int max, struct page_picture *pic)
 static int
 put_above(const struct page *page, int rows, struct page_picture *pic)
 {
-	const char *text = page->prompt.choices != NULL && page->prompt.choices[0] != '\0' ?
-	    page->prompt.choices : page->message;
+	const char *choices = page->prompt.choices;
+	const char *text = choices != NULL && choices[0] != '\0' ? choices :
+	    page->message;
 	int max = (rows - 1) / 2;
 
 	return text[0] != '\0' && max > 0 ? put_over(text, max, pic) : 0;
@@ -275,28 +276,28 @@ put_above(const struct page *page, int rows, struct page_picture *pic)
 static void
 put_wrong(const struct page *page, struct page_picture *pic)
 {
+	const struct line *line = page->prompt.line;
 	int label = picture_width(page->prompt.text, page->opts.ascii), at;
 
 	picture_line(pic);
-	at = label + line_cursor(page->prompt.line, line_shown(page->prompt.line,
-	    pic->cols - label, page->opts.ascii), page->opts.ascii);
+	at = label + line_cursor(line, line_shown(line, pic->cols - label,
+	    page->opts.ascii), page->opts.ascii);
 	picture_printf(pic, "%*sv", at, "");
 	picture_mark(pic, at, at + 1, PAGE_WARN);
 }
 
-/* The prompt or the message takes the bottom lines. */
 static void
 put_last_word(const struct page *page, int rows, struct page_picture *pic)
 {
-	const char *say = page->prompt.text != NULL ? page->prompt.text : page->message;
+	const struct page_prompt *prompt = &page->prompt;
+	const char *say = prompt->text != NULL ? prompt->text : page->message;
 	bool wrong;
 
 	pic->said = 0;
 	if (page->medium != PAGE_SCREEN || rows == 0 ||
-	    (say[0] == '\0' && page->prompt.line == NULL))
+	    (say[0] == '\0' && prompt->line == NULL))
 		return;
-	/* A long message covers rows. */
-	if (page->prompt.text == NULL && page->prompt.line == NULL &&
+	if (prompt->text == NULL && prompt->line == NULL &&
 	    picture_cols(pic, say) > pic->cols && rows >= PAGE_MIN_ROWS) {
 		pic->said = put_over(say, rows - 3 < SAID_LINES ? rows - 3 :
 		    SAID_LINES, pic);
@@ -304,17 +305,17 @@ put_last_word(const struct page *page, int rows, struct page_picture *pic)
 	}
 	picture_unline(pic);
 	pic->said = 1;
-	wrong = page->prompt.wrong && page->prompt.line != NULL && rows >= FOOT_ROWS &&
-	    2 * picture_width(page->prompt.text, page->opts.ascii) < pic->cols;
+	wrong = prompt->wrong && prompt->line != NULL && rows >= FOOT_ROWS &&
+	    2 * picture_width(prompt->text, page->opts.ascii) < pic->cols;
 	if (wrong)
 		picture_unline(pic);
-	if (page->prompt.line != NULL)
+	if (prompt->line != NULL)
 		pic->said += put_above(page, rows, pic);
 	if (wrong)
 		put_wrong(page, pic);
 	pic->said += wrong;
 	picture_line(pic);
-	if (page->prompt.text != NULL) {
+	if (prompt->text != NULL) {
 		put_prompt(page, rows, pic);
 		return;
 	}

@@ -18,8 +18,6 @@ page_field_name(enum page_field field)
 	return names[field];
 }
 
-/* --- the keys ----------------------------------------------------------- */
-
 void
 page_fields_next(struct page *page)
 {
@@ -149,8 +147,6 @@ page_field_word(enum page_field field, const char *typed, char *why,
 	    page_field_name(field), typed, at + 1);
 	return false;
 }
-
-/* --- the line ----------------------------------------------------------- */
 
 /* After the last character the cursor stands on what follows the field. */
 static void

@@ -19,8 +19,6 @@
 
 #include "../page/view.h"
 
-/* --- the keys ----------------------------------------------------------- */
-
 /* "NODE", "L", "OFFS". */
 const char *page_field_name(enum page_field);
 
@@ -46,8 +44,6 @@ bool page_field_offs(const char *typed, uint64_t rows, uint64_t *offs,
 /* A node, a listing's place, or a path; false, likewise. */
 bool page_field_word(enum page_field, const char *typed, char *why,
     size_t cap);
-
-/* --- the line ----------------------------------------------------------- */
 
 enum page_field_form {
 	PAGE_FIELD_CLASSIC,	/* values of four columns, clipped as the note's */

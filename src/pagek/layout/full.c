@@ -22,8 +22,6 @@
 #define OFFS_COLS 11
 #define NAME_COLS 32		/* of outside text in the line below the rows */
 
-/* --- the last minute ---------------------------------------------------- */
-
 static void
 put_spark(const struct page *page, enum page_trend_of of,
     struct page_picture *pic)
@@ -97,8 +95,6 @@ full_trend(struct page *page, const struct page_view *v,
 	picture_to(pic, pic->cols - (int)len);
 	picture_put(pic, text);
 }
-
-/* --- line 2 --------------------------------------------------------------- */
 
 #define GAP 2			/* before each word */
 #define WORD_TEXT 64
@@ -183,7 +179,6 @@ all_cols(const struct said *s)
 	return cols;
 }
 
-/* The words that fit into so many columns. */
 static void
 put_words(const struct page *page, const struct page_view *v, int cols,
     struct page_picture *pic)
@@ -221,8 +216,6 @@ full_node(struct page *page, const struct page_view *v,
 	picture_to(pic, pic->cols - OFFS_COLS - 1);
 	page_fields_put_offs(page, offs, pic);
 }
-
-/* --- the cursor's row --------------------------------------------------- */
 
 static void
 put_name(const char *before, const char *name, struct page_picture *pic)

@@ -134,7 +134,8 @@ put_block(const struct page *page, const struct page_view *v,
 }
 
 static void
-put_omitted(const struct page_group_at *at, int indent, struct page_picture *pic)
+put_omitted(const struct page_group_at *at, int indent,
+    struct page_picture *pic)
 {
 	char n[32];
 

@@ -92,7 +92,6 @@ page_lack_text(const struct nodes_look *look, char out[PAGE_LACK_TEXT])
 		base_append(out, PAGE_LACK_TEXT, &len, "%sthe list was full, "
 		    "%s block%s not in it", lost > 0 ? ", and " : "", count,
 		    look->full == 1 ? " is" : "s are");
-	/* Blocks that are not in the list need no further explanation. */
 	if (lost > 0 || look->unsure || look->full == 0)
 		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
 		    len > 0 ? ": " : "", page_lost_means(look));
@@ -334,7 +333,6 @@ say_window(const struct page *page, struct page_state *st)
 	append_notice(st, text);
 }
 
-/* The target has ended, and its list is still on its way. */
 static void
 say_last_list(const struct page *page, const struct nodes_look *look,
     struct page_state *st)
@@ -420,7 +418,6 @@ stale_seconds(const struct page *page, const struct page_view *v)
 	return s > 0 ? (uint64_t)s : 0;
 }
 
-/* How old the last picture is, and when the next try is. */
 static void
 say_unreachable(const struct page *page, const struct page_view *v,
     struct page_state *st)
@@ -531,7 +528,6 @@ say_paused(const struct page *page, const struct page_view *v,
 			snprintf(st->brief, sizeof st->brief, "PAUSED +%.5s",
 			    fit + strspn(fit, " "));
 	}
-	/* A stale picture is called that. */
 	if (!st->stale)
 		st->name = "PAUSED";
 	if (st->mark == PAGE_PLAIN)

@@ -128,7 +128,6 @@ sample_second(struct page *page, const struct page_view *v)
 	struct page_numbers *numbers = &page->numbers;
 	int64_t ns = mono_diff_ns(v->now, numbers->sample_at);
 	uint64_t records = v->look->total_records;
-	/* Of this cycle, and of the last picture. */
 	uint64_t cost = v->look->cycle_us + numbers->drawn_us;
 
 	raise_worst_cost(page, v, cost);
@@ -297,7 +296,6 @@ page_rate_text(char out[16], uint64_t n)
 		base_append(out, 16, &len, "*");
 }
 
-/* Marks an alarm counter that has moved in the last seconds. */
 static void
 mark_moved(const struct page *page, const struct page_view *v, size_t i,
     size_t from, struct strip *out)
@@ -432,7 +430,6 @@ page_status_classic(struct page *page, const struct page_view *v,
 	put_strip(&s, pic);
 }
 
-/* Output to the terminal, in whole kB/s. */
 static void
 drawn_text(const struct page *page, int cols, char out[32])
 {

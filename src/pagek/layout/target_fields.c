@@ -45,7 +45,6 @@ get_status(const void *row, size_t at, struct field_value *v)
 	return *status >= 0 && (WIFEXITED(*status) || WIFSIGNALED(*status));
 }
 
-/* There is a sampling period at that offset. */
 static bool
 get_estimated(const void *row, size_t at, struct field_value *v)
 {
@@ -336,7 +335,6 @@ peak_of(const struct page_target_row *r)
 
 FIELD_GET(get_peak, page_target_row, n, peak_of(r), true)
 
-/* Logged since the row before. */
 static bool
 get_logged(const void *row, size_t at, struct field_value *v)
 {
@@ -458,7 +456,6 @@ peak_cell(const void *row, char out[FIELD_CELL])
 	bytes_cell(page_about(r->sample), peak_of(r), out);
 }
 
-/* The state unless it is LIVE, and INCOMPLETE. */
 static void
 state_and_complete_cell(const void *row, char out[FIELD_CELL])
 {

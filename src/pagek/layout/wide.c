@@ -12,8 +12,6 @@
 #include "edit_fields.h"
 #include "layout.h"
 
-/* --- line 1 ------------------------------------------------------------- */
-
 struct title {
 	char node[16];		/* "0590" */
 	char name[256];		/* "linac-a"; "" if it is the number again */
@@ -99,7 +97,6 @@ page_wide_title(struct page *page, const struct page_view *v,
 		picture_put(pic, " ");
 		picture_text(pic, t.name, pic->cols, PICTURE_FREE);
 	}
-	/* A long name is cut, not left out. */
 	room = pic->cols - picture_col(pic) - 4 - (int)strlen(t.word);
 	if (t.target[0] != '\0' && room >= 4) {
 		picture_put(pic, "  ");
@@ -114,8 +111,6 @@ page_wide_title(struct page *page, const struct page_view *v,
 		picture_put(pic, t.date);
 	}
 }
-
-/* --- line 2 ------------------------------------------------------------- */
 
 #define OFFS_AT 69
 #define OFFS_COLS 11
@@ -169,7 +164,6 @@ enum {
 	HELD_FORMS
 };
 
-/* Blocks, bytes and rate of the target, in one of the forms. */
 static void
 held_text(const struct page *page, const struct page_view *v, int form,
     char out[96])
@@ -237,7 +231,6 @@ put_frozen(const struct page *page, const struct page_view *v,
 	}
 }
 
-/* The kind of groups, or the order of the blocks. */
 static void
 put_order(const struct page *page, struct page_picture *pic)
 {
@@ -270,7 +263,8 @@ static void
 wide_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	bool frozen = page_rows_are_frozen(page) || page_groups_are_frozen(page, v);
+	bool frozen = page_rows_are_frozen(page) ||
+	    page_groups_are_frozen(page, v);
 	char offs[8];
 	int at;
 

@@ -31,8 +31,6 @@ page_callers_open(struct page_callers *k, uint64_t caller,
 	k->steps = 1;
 }
 
-/* --- moving ------------------------------------------------------------- */
-
 static int
 rows_of(const struct page_callers *k)
 {
@@ -104,8 +102,6 @@ page_callers_back(struct page_callers *k)
 	drop_rows(k);
 	return true;
 }
-
-/* --- rows --------------------------------------------------------------- */
 
 static int
 read_rows(struct page_callers *k, struct page_groups *g,

@@ -339,7 +339,6 @@ used_bytes(const struct nodes_look *look, const struct blk *b)
 	    (uint64_t)b->overhead * 16;
 }
 
-/* With a sample each block stands for many. */
 static void
 put_weight(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
@@ -526,7 +525,6 @@ put_function(const struct page_call *c, struct page_picture *pic)
 	const char *after = suffix(c);
 	int room = pic->cols - picture_col(pic) - (int)strlen(after);
 
-	/* put_place() writes where it lies. */
 	if (c->line != NULL)
 		page_put_call(c, room, pic);
 	else
@@ -650,7 +648,6 @@ was_said(char (*said)[PAGE_NAME_MAX], size_t n, const char *text)
 	return false;
 }
 
-/* Outside text in a line of its own below a label. */
 static void
 put_sentence(const char *text, struct page_picture *pic)
 {
@@ -1035,7 +1032,6 @@ put_born(struct page_detail *d, const struct page_view *v,
 
 /* --- the whole ---------------------------------------------------------- */
 
-/* The call under the cursor in full. */
 static void
 put_foot(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
@@ -1082,7 +1078,6 @@ cut_lines(struct page_detail *d, struct page_picture *pic, int window, int foot)
 		pic->line[pic->rows++] = last[i];
 }
 
-/* A portion of the search for blocks born with this one. */
 static void
 search_born(struct page_detail *d, const struct page_view *v)
 {

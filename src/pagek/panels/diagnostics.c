@@ -38,7 +38,6 @@ bucket_of(uint64_t us)
 	return i < COST_BUCKETS ? i : COST_BUCKETS - 1;
 }
 
-/* The highest value in it. */
 static uint64_t
 bucket_top(size_t i)
 {
@@ -103,7 +102,6 @@ put_cost(const char *name, const struct cost *c, const char *what,
 	picture_put(pic, what);
 }
 
-/* The node's numbers, as they came last. */
 static void
 put_keeper(const struct nodes_look *look, struct page_picture *pic)
 {
@@ -122,7 +120,6 @@ put_keeper(const struct nodes_look *look, struct page_picture *pic)
 	    held);
 }
 
-/* Why free memory is not among the rows. */
 static void
 put_no_free(const char *why, struct page_picture *pic)
 {

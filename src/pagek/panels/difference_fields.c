@@ -23,8 +23,6 @@ page_diff_name(const struct page *page, const struct page_view *v,
 		page_group_say(page, v, difference_group_kind(s), &as, out);
 }
 
-/* --- figures -------------------------------------------------------------- */
-
 void
 page_diff_count(char out[32], const struct page_view *v, double n)
 {
@@ -109,8 +107,6 @@ verdict_cell(const void *row, char out[FIELD_CELL])
 		    "LEAK? " : "", ups, n);
 }
 
-/* --- the table ------------------------------------------------------------ */
-
 #define GROUP(member) .via = FIELD_VIA(page_diff_row, g), \
 	    .at = offsetof(struct difference_group, member)
 #define WORDS(member) .via = FIELD_VIA(page_diff_row, words), \
@@ -177,8 +173,6 @@ static const struct field groups[] = {
 	FIELD_LOSS_COLUMNS,
 };
 const struct field_table page_diff_fields = FIELD_TABLE(groups);
-
-/* --- rows ----------------------------------------------------------------- */
 
 static void
 put_cell(const struct field *f, const struct page_view *v, const char *text,

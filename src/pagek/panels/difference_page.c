@@ -558,7 +558,6 @@ moves_notice(const struct page *page, const struct page_view *v, char *out,
 	}
 }
 
-/* A sentence for each reason not to take the numbers as they are. */
 static void
 notices_text(const struct page_diff *d, const struct page *page,
     const struct page_view *v, const struct difference *s, char *out,
@@ -681,7 +680,6 @@ put_none(const struct page *page, struct page_picture *pic)
 	picture_wrap(pic, text, 3, PAGE_NEW);
 }
 
-/* The picture is from before the mark. */
 static void
 put_later(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
@@ -737,15 +735,16 @@ request_rows(struct page_diff *d, struct page *page, const struct page_view *v)
 
 	if (s == NULL)
 		return NULL;
-	if (d->mark_no != page->marked->mark_no || d->kind != page->group.kind) {
+	if (d->mark_no != page->marked->mark_no ||
+	    d->kind != page->group.kind) {
 		page_diff_back(d);
 		to_top(d);
 		d->mark_no = page->marked->mark_no;
 		d->kind = page->group.kind;
 	}
 	if (d->of.key != 0 && difference_is_current(page, s))
-		page_group_ref_find_in(s->profile, v, difference_group_kind(s)->by,
-		    s->groups.names, &d->of);
+		page_group_ref_find_in(s->profile, v,
+		    difference_group_kind(s)->by, s->groups.names, &d->of);
 	s->wanted.watched = true;
 	s->wanted.by_block = d->by_block;
 	s->wanted.of_key = d->of.key;

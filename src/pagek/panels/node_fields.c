@@ -5,8 +5,6 @@
 #include "../layout/layout.h"
 #include "nodes_page.h"
 
-/* --- targets of a node ---------------------------------------------------- */
-
 #define TARGET(member) offsetof(struct nodes_surveyed_target, member)
 
 FIELD_GET(get_pid, nodes_surveyed_target, i, r->pid, r->pid > 0)
@@ -49,8 +47,6 @@ static const struct field targets[] = {
 };
 static const struct field_table target_table = FIELD_TABLE(targets);
 
-/* --- the entry of the table ----------------------------------------------- */
-
 #define OF_ENTRY .via = FIELD_VIA(page_node_row, entry)
 #define ENTRY(member) OF_ENTRY, .at = offsetof(struct nodes_entry, member)
 
@@ -74,8 +70,6 @@ get_acnet(const void *row, size_t at, struct field_value *v)
 	v->text = v->room;
 	return e->port == NODES_PORT_ACNET;
 }
-
-/* --- its answer ----------------------------------------------------------- */
 
 #define OF_ANSWER .via = FIELD_VIA(page_node_row, asked)
 #define ANSWER(member) OF_ANSWER, .at = offsetof(struct nodes_surveyed, member)
@@ -114,8 +108,6 @@ get_targets(const void *row, size_t at, struct field_value *v)
 	v->list.size = sizeof r->target[0];
 	return is_counted(r);
 }
-
-/* --- cells ---------------------------------------------------------------- */
 
 static void
 number_cell(const void *row, char out[FIELD_CELL])
@@ -182,8 +174,6 @@ bytes_cell(const void *row, char out[FIELD_CELL])
 	base_human_bytes(n, sizeof n, r->asked->bytes);
 	snprintf(out, FIELD_CELL, "%s%s", r->asked->sampled ? "~" : "", n);
 }
-
-/* --- the table of nodes --------------------------------------------------- */
 
 static const struct field nodes[] = {
 	{ .key = "number", .kind = FIELD_NODE, .get = get_number,

@@ -186,7 +186,8 @@ put_rate(const struct entry *l, int width, struct page_picture *pic)
 
 	if (t != NULL ? t->rated && target_counts(t) :
 	    is_counted(l->row) && l->row->rated)
-		base_format_count(fit, width, t != NULL ? t->rate : l->row->rate);
+		base_format_count(fit, width,
+		    t != NULL ? t->rate : l->row->rate);
 	put_word(pic, fit, width, PICTURE_RIGHT);
 }
 
@@ -223,7 +224,6 @@ put_how(const struct entry *l, int width, struct page_picture *pic)
 	    hows[l->row->how].mark);
 }
 
-/* Where the node is, or why it does not answer. */
 static void
 put_where(const struct entry *l, int width, struct page_picture *pic)
 {
@@ -607,7 +607,6 @@ put_about(const struct nodes_surveyed *r, int lines, struct page_picture *pic)
 		picture_line(pic);
 }
 
-/* As many keys as fit. */
 static void
 put_bar(struct page_picture *pic)
 {
