@@ -11,8 +11,6 @@
 #include "../rows/rows.h"
 #include "app.h"
 
-/* --- the block ---------------------------------------------------------- */
-
 #define TRAIL 16
 
 struct detail {
@@ -234,8 +232,6 @@ app_show_address(struct app *app)
 	app_say(app, "address %s%s", text, copy ?
 	    ", sent to the clipboard" : "");
 }
-
-/* --- callers and callees ------------------------------------------------ */
 
 static int
 callers_compose(struct app *app, int rows, struct page_picture *pic)

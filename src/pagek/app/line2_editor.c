@@ -86,8 +86,6 @@ app_field_key(struct app *app, enum page_action action)
 	return action == PAGE_DO_CLOSE;
 }
 
-/* --- new values --------------------------------------------------------- */
-
 static bool
 set_listing(struct app *app, const char *typed)
 {

@@ -3,8 +3,6 @@
 #include "app.h"
 #include "pages.h"
 
-/* --- help ----------------------------------------------------------------- */
-
 static enum app_panel
 panel_below(const struct app *app)
 {
@@ -61,8 +59,6 @@ const struct panel_ops overlay_help = {
 	.window = app_panel_scroll_window,
 	.enter = app_panel_close,
 };
-
-/* --- diagnostics ---------------------------------------------------------- */
 
 static void
 diag_from(const struct app *app, struct nodes_effort *effort,

@@ -18,8 +18,6 @@ show_prompt(struct app *app, bool open)
 	app->prompt.recalled = false;
 }
 
-/* --- history ------------------------------------------------------------ */
-
 /* Reads the file before the first use. */
 static void
 load_history(struct app_prompt *p)
@@ -65,8 +63,6 @@ app_history_step(struct app *app, const char *kind, const char *typed,
 	p->recalled = text != NULL;
 	return text != NULL ? text : p->begun;
 }
-
-/* --- the line ----------------------------------------------------------- */
 
 void
 app_prompt_fini(struct app *app)

@@ -4,8 +4,6 @@
 #include "app.h"
 #include "pages.h"
 
-/* --- the sort key --------------------------------------------------------- */
-
 const struct page_sort_ops *
 app_page_sorts(const struct app *app)
 {
@@ -103,8 +101,6 @@ app_sort_right(struct app *app)
 {
 	sort_beside(app, true);
 }
-
-/* --- the picker ----------------------------------------------------------- */
 
 #define HELP_AT 16		/* column behind letter and word */
 

@@ -191,8 +191,6 @@ app_target_complete(struct app *app, const char *before, const char *arg,
 		ask_targets(app, true);
 }
 
-/* --- the list ------------------------------------------------------------- */
-
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
 {

@@ -119,8 +119,6 @@ history_add(struct history *h, const char *kind, const char *text)
 		append_line(h, line, true);
 }
 
-/* --- search --------------------------------------------------------------- */
-
 /* NULL: the line is of another kind, or begins differently. */
 static const char *
 match_line(const char *line, const char *kind, const char *begun)
@@ -166,8 +164,6 @@ history_after(const struct history *h, const char *kind, const char *begun,
 	}
 	return NULL;
 }
-
-/* --- the file ------------------------------------------------------------- */
 
 static int
 write_file(const struct history *h, const char *path)

@@ -25,8 +25,6 @@ struct source {
 	struct mono names_at;	/* when `lacking` last shrank */
 };
 
-/* --- the copy and its names --------------------------------------------- */
-
 /* This state will not become a list. */
 static bool
 is_final_state(const struct nodes_look *look)
@@ -92,8 +90,6 @@ request_names(struct job *j, struct source *s, const struct page_view *v)
 	return mono_ms_since(s->names_at) >= NAMES_MS ||
 	    mono_ms_since(s->names_from) >= NAMES_MOST_MS;
 }
-
-/* --- the source --------------------------------------------------------- */
 
 static int
 go_on(struct job *j, const struct page_view *v, bool worked)

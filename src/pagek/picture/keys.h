@@ -1,11 +1,6 @@
 /*
  * keys: names and actions of keys.  A code is a character or an enum page_key; the
  * codes of curses stay in tui/screen.c.
- *
- * Example
- *	page_key_name(PAGE_CTRL('X'), name);	"^X"
- *	if (page_key_action('q') == PAGE_DO_QUIT)
- *		...				unless it is bound otherwise
  */
 #ifndef PAGEK_KEYS_H
 #define PAGEK_KEYS_H

@@ -7,13 +7,6 @@
  *	word	characters up to a blank, for ^W.
  *	words	candidates of a completion.
  *
- * Example
- *	struct line line;
- *	line_set(&line, "sort ");
- *	line_key(&line, 'a');			LINE_CHANGED
- *	line_key(&line, PAGE_KEY_LEFT);		LINE_MOVED
- *	use(line.text);
- *
  * No function fails: a key that would make the line too long is ignored.
  */
 #ifndef PAGEK_TYPED_LINE_H

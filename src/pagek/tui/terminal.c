@@ -387,7 +387,7 @@ terminal_check(void)
 
 	if (!isatty(STDIN_FILENO) || !isatty(terminal_fd()))
 		return -ENOTTY;
-	/* newterm(3) fails late, and initscr(3) ends the process. */
+	/* newterm(3) would write to the terminal. */
 	if (term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 ||
 	    setupterm(term, terminal_fd(), &err) != OK)
 		return -ENODEV;

@@ -76,8 +76,6 @@ tick(struct app *app)
 		fini(app);
 }
 
-/* --- keys ----------------------------------------------------------------- */
-
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
 {
@@ -187,8 +185,6 @@ static const struct panel_key keys[] = {
 	{ .code = { '*' }, .run = unfold_all },
 	{ .code = { 'q' }, .run = app_leave },
 };
-
-/* --- text ----------------------------------------------------------------- */
 
 struct survey {
 	struct nodes_survey *survey;
