@@ -40,11 +40,11 @@ START_TEST(lines_come_back_last_first_and_forth_again)
 	add("one");
 	add("two");
 	at = h.n;
-	ck_assert_str_eq(history_before(&h, "command", "", &at), "two");
-	ck_assert_str_eq(history_before(&h, "command", "", &at), "one");
-	ck_assert_ptr_null(history_before(&h, "command", "", &at));
-	ck_assert_str_eq(history_after(&h, "command", "", &at), "two");
-	ck_assert_ptr_null(history_after(&h, "command", "", &at));
+	ck_assert_str_eq(history_find(&h, "command", "", true, &at), "two");
+	ck_assert_str_eq(history_find(&h, "command", "", true, &at), "one");
+	ck_assert_ptr_null(history_find(&h, "command", "", true, &at));
+	ck_assert_str_eq(history_find(&h, "command", "", false, &at), "two");
+	ck_assert_ptr_null(history_find(&h, "command", "", false, &at));
 }
 END_TEST
 
@@ -56,11 +56,11 @@ START_TEST(only_those_of_the_kind_that_begin_so)
 	history_add(&h, "find", "sort it");
 	add("target 1");
 	at = h.n;
-	ck_assert_str_eq(history_before(&h, "command", "sort", &at),
+	ck_assert_str_eq(history_find(&h, "command", "sort", true, &at),
 	    "sort age");
-	ck_assert_ptr_null(history_before(&h, "command", "sort", &at));
+	ck_assert_ptr_null(history_find(&h, "command", "sort", true, &at));
 	/* A kind is not one that begins like it. */
-	ck_assert_ptr_null(history_before(&h, "com", "", &at));
+	ck_assert_ptr_null(history_find(&h, "com", "", true, &at));
 }
 END_TEST
 
@@ -74,7 +74,7 @@ START_TEST(a_line_typed_again_is_there_once_as_the_last)
 	add("  ");
 	ck_assert_uint_eq(h.n, 2);
 	at = h.n;
-	ck_assert_str_eq(history_before(&h, "command", "", &at), "one");
+	ck_assert_str_eq(history_find(&h, "command", "", true, &at), "one");
 }
 END_TEST
 
@@ -131,7 +131,7 @@ START_TEST(no_more_lines_are_kept_than_the_limit)
 	ck_assert_int_eq(history_load(&h), 0);
 	ck_assert_uint_eq(h.n, HISTORY_MAX);
 	at = 1;
-	ck_assert_str_eq(history_before(&h, "command", "", &at), "line 10");
+	ck_assert_str_eq(history_find(&h, "command", "", true, &at), "line 10");
 }
 END_TEST
 

@@ -77,8 +77,8 @@ look_at(const struct history *h)
 			    "no line is there twice");
 	}
 	for (size_t k = 0; k < BASE_NELEM(kinds); k++)
-		for (at = h->n; (text = history_before(h, kinds[k], "s",
-		    &at)) != NULL;) {
+		for (at = h->n; (text = history_find(h, kinds[k], "s",
+		    true, &at)) != NULL;) {
 			claim(at < h->n && text[0] == 's', "it begins so");
 			claim(text == h->line[at].text + strlen(kinds[k]) + 1 &&
 			    strncmp(h->line[at].text, kinds[k],

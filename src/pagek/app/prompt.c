@@ -56,8 +56,7 @@ app_history_step(struct app *app, const char *kind, const char *typed,
 		snprintf(p->begun, sizeof p->begun, "%s", typed);
 		p->at = p->history.n;
 	}
-	text = back ? history_before(&p->history, kind, p->begun, &p->at) :
-	    history_after(&p->history, kind, p->begun, &p->at);
+	text = history_find(&p->history, kind, p->begun, back, &p->at);
 	if (text == NULL && back)
 		return NULL;
 	p->recalled = text != NULL;

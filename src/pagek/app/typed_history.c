@@ -132,35 +132,19 @@ match_line(const char *line, const char *kind, const char *begun)
 }
 
 const char *
-history_before(const struct history *h, const char *kind, const char *begun,
-    size_t *at)
+history_find(const struct history *h, const char *kind, const char *begun,
+    bool back, size_t *at)
 {
+	size_t i = *at < h->n ? *at : h->n;
 	const char *text;
-	size_t i;
 
-	for (i = *at < h->n ? *at : h->n; i-- > 0;) {
+	while (back ? i > 0 : i + 1 < h->n) {
+		i = back ? i - 1 : i + 1;
 		text = match_line(h->line[i].text, kind, begun);
-		if (text == NULL)
-			continue;
-		*at = i;
-		return text;
-	}
-	return NULL;
-}
-
-const char *
-history_after(const struct history *h, const char *kind, const char *begun,
-    size_t *at)
-{
-	const char *text;
-	size_t i;
-
-	for (i = *at + 1; i < h->n; i++) {
-		text = match_line(h->line[i].text, kind, begun);
-		if (text == NULL)
-			continue;
-		*at = i;
-		return text;
+		if (text != NULL) {
+			*at = i;
+			return text;
+		}
 	}
 	return NULL;
 }

@@ -11,7 +11,7 @@
  *	history_load(&h);
  *	history_add(&h, "command", "sort age");
  *	size_t at = h.n;
- *	history_before(&h, "command", "so", &at);	"sort age"
+ *	history_find(&h, "command", "so", true, &at);	"sort age"
  *	history_save(&h);
  *	history_fini(&h);
  *
@@ -46,14 +46,11 @@ void history_fini(struct history *);
 void history_add(struct history *, const char *kind, const char *text);
 
 /*
- * The last line before *at, or the first one after it, of the kind and with the
- * prefix `begun`; sets *at.  NULL: there is none.  Borrowed until the next
- * history_add().
+ * The next line before *at (back), or after it, of the kind and with the prefix
+ * `begun`; sets *at.  NULL: there is none.  Borrowed until the next history_add().
  */
-const char *history_before(const struct history *, const char *kind,
-    const char *begun, size_t *at);
-const char *history_after(const struct history *, const char *kind,
-    const char *begun, size_t *at);
+const char *history_find(const struct history *, const char *kind,
+    const char *begun, bool back, size_t *at);
 
 /*
  * Appends the typed lines to the file, which is created if needed, with its
