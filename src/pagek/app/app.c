@@ -15,7 +15,6 @@
 #include "../rows/find.h"
 #include "../blocks/free_blocks.h"
 #include "../rows/frozen_order.h"
-#include "../rows/rows.h"
 #include "app.h"
 #include "pages.h"
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../history/history.h"
 #include "../panels/detail.h"
 #include "../blocks/free_blocks.h"
 #include "../rows/rows.h"

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../history/history.h"
 #include "../rows/find.h"
 #include "../rows/follow.h"
 #include "app.h"

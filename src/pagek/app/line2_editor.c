@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "../documents/listing.h"
-#include "../history/history.h"
 #include "../layout/edit_fields.h"
 #include "../rows/follow.h"
 #include "../rows/rows.h"

@@ -14,7 +14,6 @@
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../groups/groups.h"
-#include "../rows/rows.h"
 #include "app.h"
 
 #define PARTLY_MS 2000	/* then an incomplete list is shown */

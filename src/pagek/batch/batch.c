@@ -12,7 +12,6 @@
 #include "../blocks/choice.h"
 #include "../blocks/free_blocks.h"
 #include "../groups/groups.h"
-#include "../rows/rows.h"
 #include "batch.h"
 
 #define COLUMNS_DEFAULT 80

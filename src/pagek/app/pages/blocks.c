@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "../../documents/documents.h"
-#include "../../history/history.h"
 #include "../../layout/fields.h"
 #include "../../layout/layout.h"
 #include "../../picture/picture.h"
 #include "../../blocks/choice.h"
 #include "../../rows/freed_rows.h"
 #include "../../rows/follow.h"
-#include "../../blocks/free_blocks.h"
 #include "../../rows/frozen_order.h"
 #include "../../groups/groups.h"
 #include "../../rows/rows.h"

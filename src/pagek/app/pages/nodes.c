@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../cli/pump.h"
 #include "../../documents/documents.h"
 #include "../../panels/nodes_page.h"
 #include "../app.h"
