@@ -497,61 +497,72 @@ match_targets(const struct target *t, const struct nodes_target *list, size_t n)
 	return best;
 }
 
-/* A node that did not answer may have the target. */
-struct silent {
-	int err;		/* 0: all have answered */
+int
+target_each_node(uv_loop_t *loop, int each_ms, int all_ms,
+    bool (*visit)(void *arg, struct target_node *), void *arg)
+{
+	struct mono begun = mono_now();
+	char **paths = NULL;
+	size_t n = 0;
+	bool more = true;
+	int err;
+
+	err = nodes_find(&paths, &n);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < n && more; i++) {
+		struct target_node node = { .socket = paths[i] };
+		int64_t left = all_ms - mono_ms_since(begun);
+
+		if (all_ms > 0 && left <= 0)
+			break;
+		node.err = nodes_connect(&node.link, loop, paths[i]);
+		if (node.err == 0) {
+			node.err = target_enquire(loop, node.link, all_ms > 0 &&
+			    left < each_ms ? (int)left : each_ms, &node.targets,
+			    &node.n);
+			node.why = node.err < 0 ?
+			    target_why(node.link, node.err) : NULL;
+		}
+		more = visit(arg, &node);
+		nodes_link_close(node.link);
+		free(node.targets);
+	}
+	free(paths);
+	return (int)n;
+}
+
+struct search {
+	const struct target *t;
+	struct nodes_link *best;
+	int match;
+	char socket[256];
+	int err;		/* of a node that did not answer; 0 */
 	char why[512];
 };
 
-/*
- * Asks this user's nodes, newest first, and keeps the best link. -ENOENT: no
- * node that answered has the target.
- */
-static int
-search_nodes(const struct target *t, uv_loop_t *loop, int timeout_ms,
-    struct nodes_link **out, struct silent *silent)
+static bool
+visit_node(void *arg, struct target_node *node)
 {
-	struct nodes_link *link, *best = NULL;
-	struct nodes_target *list;
-	const char *at = "";
-	char **paths = NULL;
-	size_t npaths = 0, n, i;
-	int have = 0, m, err;
+	struct search *s = arg;
+	int match;
 
-	err = nodes_find(&paths, &npaths);
-	if (err < 0)
-		return err;
-	for (i = 0; i < npaths && have < 3; i++) {
-		if (nodes_connect(&link, loop, paths[i]) < 0)
-			continue;
-		list = NULL;
-		n = 0;
-		err = target_enquire(loop, link, timeout_ms, &list, &n);
-		if (err < 0) {
-			silent->err = err;
-			snprintf(silent->why, sizeof silent->why, "%s: %s",
-			    paths[i], target_why(link, err));
-			nodes_link_close(link);
-			continue;
-		}
-		m = match_targets(t, list, n);
-		free(list);
-		if (m > have) {
-			nodes_link_close(best);
-			best = link;
-			at = paths[i];
-			have = m;
-		} else {
-			nodes_link_close(link);
-		}
+	if (node->err < 0 && node->why != NULL) {
+		s->err = node->err;
+		snprintf(s->why, sizeof s->why, "%s: %s", node->socket,
+		    node->why);
 	}
-	if (best != NULL)
-		tell("node: %s", at);
-	free(paths);
-	if (best == NULL)
-		return -ENOENT;
-	*out = best;
-	return 0;
+	if (node->err < 0)
+		return true;
+	match = match_targets(s->t, node->targets, node->n);
+	if (match > s->match) {
+		nodes_link_close(s->best);
+		s->best = node->link;
+		node->link = NULL;
+		s->match = match;
+		snprintf(s->socket, sizeof s->socket, "%s", node->socket);
+	}
+	return s->match < 3;
 }
 
 static int
@@ -559,18 +570,21 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)
 {
 	const struct target *t = &o->target;
-	struct silent silent = { 0 };
-	int err;
+	struct search s = { .t = t };
+	int r = target_each_node(loop, o->timeout_ms, 0, visit_node, &s);
 
-	err = search_nodes(t, loop, o->timeout_ms, link, &silent);
-	if (err == 0)
-		return 0;
-	if (err != -ENOENT)
+	if (r < 0)
 		return words_fail(w, PAGEK_NO_TARGET, "cannot look for nodes: %s",
-		    strerror(-err));
-	if (silent.err < 0 && (t->pid == 0 || is_alive(t->pid)))
-		return words_fail(w, silent.err == -ETIMEDOUT ? PAGEK_TIMEOUT :
-		    PAGEK_NO_TARGET, "%s", silent.why);
+		    strerror(-r));
+	if (s.best != NULL) {
+		tell("node: %s", s.socket);
+		*link = s.best;
+		return 0;
+	}
+	/* The node that did not answer may have the target. */
+	if (s.err < 0 && (t->pid == 0 || is_alive(t->pid)))
+		return words_fail(w, s.err == -ETIMEDOUT ? PAGEK_TIMEOUT :
+		    PAGEK_NO_TARGET, "%s", s.why);
 	if (t->rest[0] != '\0')
 		return words_fail(w, PAGEK_NO_TARGET, "no node here has a stream "
 		    "'%s': 'pagek targets' lists what there is",

@@ -70,6 +70,24 @@ bool target_is_file(const struct options *);
 int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,
     struct nodes_target **, size_t *n);
 
+/* A node of this user, and its answer. */
+struct target_node {
+	const char *socket;
+	struct nodes_link *link;	/* closed after the visit, unless it is set to NULL */
+	struct nodes_target *targets;
+	size_t n;
+	int err;			/* 0, or a negative errno ... */
+	const char *why;		/* ... and the reason; NULL: it could not be reached */
+};
+
+/*
+ * Asks the nodes of this user for their targets, newest first, until visit()
+ * returns false: each for each_ms at most, all of them for all_ms (0: no limit).
+ * Returns the number of nodes, or a negative errno.
+ */
+int target_each_node(uv_loop_t *, int each_ms, int all_ms,
+    bool (*visit)(void *arg, struct target_node *), void *arg);
+
 /* The reason why the node did not answer; before the link is closed. */
 const char *target_why(const struct nodes_link *, int err);
 

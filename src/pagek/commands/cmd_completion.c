@@ -628,46 +628,21 @@ put_nodes(FILE *out)
 	nodes_table_free(t);
 }
 
-static void
-put_live(FILE *out, const struct nodes_target *t, size_t n)
+static bool
+put_pids(void *arg, struct target_node *node)
 {
+	const struct nodes_target *t = node->targets;
+	FILE *out = arg;
 	char word[24];
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < node->n; i++) {
 		if (t[i].pid <= 0 || t[i].ended ||
 		    (t[i].state != WIRE_S_LIVE && t[i].state != WIRE_S_DORMANT))
 			continue;
 		snprintf(word, sizeof word, "pid:%ld", (long)t[i].pid);
 		put_word(out, word, t[i].comm);
 	}
-}
-
-/* The targets of this user's nodes that answer in time. */
-static void
-put_pids(FILE *out, uv_loop_t *loop)
-{
-	struct mono begun = mono_now();
-	char **paths = NULL;
-	size_t n = 0, i;
-
-	if (nodes_find(&paths, &n) < 0)
-		return;
-	for (i = 0; i < n; i++) {
-		int64_t left = NODES_MS - mono_ms_since(begun);
-		struct nodes_target *list = NULL;
-		struct nodes_link *link;
-		size_t got = 0;
-
-		if (left <= 0)
-			break;
-		if (nodes_connect(&link, loop, paths[i]) < 0)
-			continue;
-		if (target_enquire(loop, link, (int)left, &list, &got) == 0)
-			put_live(out, list, got);
-		nodes_link_close(link);
-		free(list);
-	}
-	free(paths);
+	return true;
 }
 
 static void
@@ -677,7 +652,7 @@ put_targets(FILE *out, uv_loop_t *loop)
 		if (f->word != NULL)
 			put_word(out, f->word, f->what);
 	put_nodes(out);
-	put_pids(out, loop);
+	(void)target_each_node(loop, NODES_MS, NODES_MS, put_pids, out);
 }
 
 int

@@ -17,7 +17,9 @@ struct table {
 	const struct options *o;
 	FILE *out;
 	struct json json;
-	unsigned nodes;
+	unsigned nodes;		/* with rows of text so far */
+	unsigned answered;
+	int failed;		/* error of a node that did not answer */
 };
 
 static bool
@@ -104,63 +106,43 @@ put_node(struct table *table, const char *socket,
 }
 
 static int
-list_node(struct table *table, uv_loop_t *loop, const char *socket,
-    struct nodes_link *link, char *why, size_t cap)
-{
-	struct nodes_target *list = NULL;
-	size_t n = 0;
-	int err;
-
-	err = target_enquire(loop, link, table->o->timeout_ms, &list, &n);
-	if (err < 0)
-		snprintf(why, cap, "%s", target_why(link, err));
-	nodes_link_close(link);
-	if (err < 0)
-		return err;
-	put_node(table, socket, list, n);
-	free(list);
-	return 0;
-}
-
-static int
 status_of(int err)
 {
 	return err == -ETIMEDOUT ? PAGEK_TIMEOUT : PAGEK_NO_TARGET;
+}
+
+static bool
+visit_node(void *arg, struct target_node *node)
+{
+	struct table *table = arg;
+
+	if (node->err < 0) {
+		complain("%s: %s", node->socket, node->why != NULL ?
+		    node->why : strerror(-node->err));
+		table->failed = node->err;
+		return true;
+	}
+	put_node(table, node->socket, node->targets, node->n);
+	table->answered++;
+	return true;
 }
 
 /* Nodes that do not answer are reported; it is an error if none does. */
 static int
 list_all_nodes(struct table *table, uv_loop_t *loop)
 {
-	struct nodes_link *link;
-	char **paths = NULL, why[512];
-	size_t n = 0, i, answered = 0;
-	int err, failed = 0;
+	int n = target_each_node(loop, table->o->timeout_ms, 0, visit_node,
+	    table);
 
-	err = nodes_find(&paths, &n);
-	if (err < 0) {
-		complain("cannot look for nodes: %s", strerror(-err));
+	if (n < 0) {
+		complain("cannot look for nodes: %s", strerror(-n));
 		return PAGEK_FAILED;
-	}
-	for (i = 0; i < n; i++) {
-		err = nodes_connect(&link, loop, paths[i]);
-		if (err < 0)
-			snprintf(why, sizeof why, "%s", strerror(-err));
-		else
-			err = list_node(table, loop, paths[i], link, why,
-			    sizeof why);
-		if (err < 0) {
-			complain("%s: %s", paths[i], why);
-			failed = err;
-		} else {
-			answered++;
-		}
 	}
 	if (n == 0)
 		notice("nothing is being watched: start it with "
 		    "'pagek run -- COMMAND'");
-	free(paths);
-	return n == 0 || answered > 0 ? PAGEK_OK : status_of(failed);
+	return n == 0 || table->answered > 0 ? PAGEK_OK :
+	    status_of(table->failed);
 }
 
 static int
@@ -169,7 +151,9 @@ list_given_node(struct table *table, uv_loop_t *loop)
 	const struct target *target = &table->o->target;
 	struct nodes_session_opts opts = { 0 };
 	struct nodes_link *link = NULL;
+	struct nodes_target *list = NULL;
 	char why[512];
+	size_t n = 0;
 	int status, err;
 
 	status = target_open(table->o, loop, &link, &opts, why, sizeof why);
@@ -177,13 +161,15 @@ list_given_node(struct table *table, uv_loop_t *loop)
 		complain("%s", why);
 		return status;
 	}
-	err = list_node(table, loop, target->kind == TARGET_UNIX ?
-	    target->node.place : NULL, link, why, sizeof why);
-	if (err < 0) {
-		complain("%s: %s", target->word, why);
-		return status_of(err);
-	}
-	return PAGEK_OK;
+	err = target_enquire(loop, link, table->o->timeout_ms, &list, &n);
+	if (err < 0)
+		complain("%s: %s", target->word, target_why(link, err));
+	else
+		put_node(table, target->kind == TARGET_UNIX ?
+		    target->node.place : NULL, list, n);
+	nodes_link_close(link);
+	free(list);
+	return err < 0 ? status_of(err) : PAGEK_OK;
 }
 
 int
