@@ -179,9 +179,9 @@ enters() {
 		ups=$((ups - 1))
 	done
 	t send-keys -t p Enter
-	wait_for 'free: [0-9,]+ bytes of nobody.s, in buffers: 32768 bytes from'
+	wait_for 'free: [0-9,]+ bytes, in buffers: 32768 bytes from'
 }
-rule "Enter on one says what it is" enters
+rule "Enter on one describes it" enters
 
 row='^[0-9a-f]{12} .*  free  '
 # LETTER WORD

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Pictures that stand still: the paused one, the frozen order, what is followed,
-# and the steps back, over a real program that never rests.  Needs tmux.
+# The paused picture, the frozen order, a followed block and steps back, with a
+# program that never rests.  Needs tmux.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_terminal.sh"
