@@ -126,7 +126,7 @@ drain(struct stream_feed *feed)
 {
 	double start = seconds();
 
-	stream_feed_pass(feed, mono_ms(mono_now()));
+	stream_feed_pass(feed, mono_ms(mono_now()), UINT64_MAX);
 	return seconds() - start;
 }
 

@@ -38,7 +38,7 @@ START_TEST(a_pass_that_takes_some_is_behind_until_all_that_was_seen_is_taken)
 		hand_event(&b, REC_FREE, 7);
 	}
 	do {
-		int some = stream_feed_pass_some(rig->feed, ++rig->now, 300);
+		int some = stream_feed_pass(rig->feed, ++rig->now, 300);
 
 		ck_assert_int_ge(some, 0);
 		ck_assert_int_le(some, 300 + 2 * 64);	/* a chunk each */
@@ -67,7 +67,7 @@ START_TEST(the_end_takes_what_a_pass_left)
 	}
 	hand_draw(rig_shard_of(7));		/* and its thread died */
 	hand_event(&a, REC_ALLOC, 7);
-	ck_assert_int_gt(stream_feed_pass_some(rig->feed, ++rig->now, 1), 0);
+	ck_assert_int_gt(stream_feed_pass(rig->feed, ++rig->now, 1), 0);
 	ck_assert(stream_feed_is_behind(rig->feed));
 	ck_assert_int_gt(stream_feed_finish(rig->feed, ++rig->now), 0);
 	ck_assert_uint_eq(rig->records, 2001);
@@ -328,14 +328,14 @@ START_TEST(a_record_is_no_older_than_the_last_visit_and_not_of_the_future)
 		{ 9999, 2066 }, { UINT32_MAX, 2000 },
 	};
 
-	stream_feed_pass(rig->feed, 2000);
+	stream_feed_pass(rig->feed, 2000, UINT64_MAX);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		hand_write(&a, REC_ALLOC, (unsigned)i, 0);
 		a.recs[i].w[2] = rec_w2(
 		    hand_draw(rig_shard_of((unsigned)i)), times[i].written);
 	}
 	hand_publish(&a);
-	stream_feed_pass(rig->feed, 2066);
+	stream_feed_pass(rig->feed, 2066, UINT64_MAX);
 	ck_assert_uint_eq(rig->nlog, sizeof(times) / sizeof(times[0]));
 	for (size_t i = 0; i < rig->nlog; i++)
 		ck_assert_uint_eq(rec_ms(&rig->log[i]), times[i].shown);

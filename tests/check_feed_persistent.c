@@ -71,7 +71,7 @@ save_in_vain(struct world *w)
 static void
 pass(struct world *w, uint64_t some)
 {
-	ck_assert_int_ge(stream_feed_pass_some(w->feed, ++w->now, some), 0);
+	ck_assert_int_ge(stream_feed_pass(w->feed, ++w->now, some), 0);
 }
 
 /* A pass, and what may become of its keeper. */
@@ -626,7 +626,7 @@ survives(struct world *w, const void *state)
 	if (stream_feed_resume(&feed, fds, state, &ignore, NULL) != 0)
 		return false;
 	for (int i = 0; i < 3; i++)
-		(void)stream_feed_pass_some(feed, ++w->now, 500);
+		(void)stream_feed_pass(feed, ++w->now, 500);
 	if (!stream_feed_is_behind(feed))
 		(void)stream_feed_save(feed, w->state[w->slot == 0]);
 	(void)stream_feed_finish(feed, ++w->now);

@@ -73,7 +73,7 @@ START_TEST(what_a_thread_did_in_its_second_ring_comes_after_its_first)
 	change(&small, &large);
 	hand_event(&large, REC_ALLOC, 3);
 	/* A merge of what is due alone: the small ring waits, so does the large. */
-	ck_assert_int_eq(stream_feed_pass_some(rig->feed, 1001, 1), 1);
+	ck_assert_int_eq(stream_feed_pass(rig->feed, 1001, 1), 1);
 	thaw(&other, ticket);
 	rig_drain(rig);
 	expect_slots(rig, slots, 5);
@@ -94,7 +94,7 @@ START_TEST(what_was_seen_before_its_leader_waits_for_the_next_look)
 	hand_write(&small, REC_ALLOC, 1, hand_draw(rec_shard(rig_addr(1))));
 	change(&small, &large);
 	hand_event(&large, REC_ALLOC, 2);
-	ck_assert_int_eq(stream_feed_pass_some(rig->feed, 1001, 1), 1);
+	ck_assert_int_eq(stream_feed_pass(rig->feed, 1001, 1), 1);
 	hand_publish(&small);
 	rig_drain(rig);
 	expect_slots(rig, slots, 3);
@@ -156,7 +156,7 @@ START_TEST(what_a_ring_came_after_once_holds_no_new_thread)
 	(void)freeze(&other);
 	hand_event(&large, REC_ALLOC, same_shard());
 	hand_event(&small, REC_ALLOC, 3);
-	ck_assert_int_eq(stream_feed_pass_some(rig->feed, 1005, 1), 1);
+	ck_assert_int_eq(stream_feed_pass(rig->feed, 1005, 1), 1);
 	ck_assert_uint_eq(rig_log_slot(rig, 2), 3);
 	rig_free(rig);
 }
@@ -308,7 +308,7 @@ START_TEST(who_comes_after_something_else_before_it_may_is_refused)
 	atomic_store(&large.ring->after, ring_after(SMALL, 3));
 	hand_event(&large, REC_ALLOC, 2);
 	hand_event(&small, REC_ALLOC, 1);
-	(void)stream_feed_pass_some(rig->feed, 1001, 1);
+	(void)stream_feed_pass(rig->feed, 1001, 1);
 	atomic_store(&large.ring->after, ring_after(SMALL, 1));
 	for (int i = 0; i < 2; i++)
 		if (rig_pass(rig) < 0)

@@ -212,7 +212,7 @@ keep(unsigned kill)
 		uint64_t some = draw_random(&seed) % 3 == 0 ?
 		    UINT64_MAX : 1 + draw_random(&seed) % 400;
 
-		if (stream_feed_pass_some(feed, mono_ms(mono_now()), some) < 0)
+		if (stream_feed_pass(feed, mono_ms(mono_now()), some) < 0)
 			_exit(3);
 		if (draw_random(&seed) % 2 == 0)
 			commit();

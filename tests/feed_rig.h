@@ -260,7 +260,7 @@ rig_pass(struct rig *rig)
 {
 	uint64_t some = 1 + (uint64_t)++rig->now % 5 * 50;
 
-	return stream_feed_pass_some(rig->feed, rig->now,
+	return stream_feed_pass(rig->feed, rig->now,
 	    rig->piecemeal ? some : UINT64_MAX);
 }
 

@@ -149,8 +149,8 @@ hello_inherit(struct hello *h, struct hello_image *im)
 	unsigned layer = 0;
 
 	stream_feed_start_at(im->feed, im->hello.tickets);
-	stream_feed_pass(parent->feed, hello_now());
-	stream_feed_pass(parent->feed, hello_now());
+	stream_feed_pass(parent->feed, hello_now(), UINT64_MAX);
+	stream_feed_pass(parent->feed, hello_now(), UINT64_MAX);
 	while (blklist_after(parent->list, start, layer, addr, &b, 1) == 1) {
 		start = false;
 		layer = (b.flags & REC_LAYER_API) != 0;
@@ -307,7 +307,7 @@ hello_thread(void *arg)
 			}
 		}
 		for (unsigned i = 0; i < h->n; i++)
-			stream_feed_pass(h->images[i].feed, hello_now());
+			stream_feed_pass(h->images[i].feed, hello_now(), UINT64_MAX);
 		if (h->turn != NULL)
 			h->turn(h);
 	}

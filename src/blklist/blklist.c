@@ -385,7 +385,7 @@ size_t
 blklist_after(const struct blklist *l, bool from_start, unsigned layer,
     uint64_t addr, struct blk *out, size_t n)
 {
-	if (n == 0)
+	if (n == 0 || l->ops->after == NULL)
 		return 0;
 	return l->ops->after(l, from_start, list_key_of(l, layer, addr), out,
 	    n);
@@ -433,6 +433,8 @@ blklist_put(struct blklist *l, const struct blk *b)
 {
 	int err;
 
+	if (l->ops->put == NULL)
+		return -ENOTSUP;
 	note_unrecorded(l);
 	err = l->ops->put(l, list_blk_key(l, b), b);
 	if (err == 0) {
@@ -450,6 +452,8 @@ blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 	uint64_t key = list_key_of(l, layer, addr), size;
 	int err;
 
+	if (l->ops->take == NULL)
+		return -ENOTSUP;
 	note_unrecorded(l);
 	err = l->ops->take(l, key, &size);
 	if (err == 0) {

@@ -70,6 +70,7 @@ struct list_ops {
 	    uint32_t *first, size_t *n);
 	size_t (*window)(const struct blklist *, enum blklist_order,
 	    uint32_t first, struct blk *out, size_t n);
+	/* This, put and take may be NULL: not supported. */
 	size_t (*after)(const struct blklist *, bool from_start, uint64_t key,
 	    struct blk *out, size_t n);
 	int (*get)(const struct blklist *, uint64_t key, struct blk *out);

@@ -106,36 +106,6 @@ windowed_rank(const struct blklist *l, enum blklist_order order, uint64_t key)
 }
 
 static size_t
-windowed_after(const struct blklist *l, bool from_start, uint64_t key,
-    struct blk *out, size_t n)
-{
-	(void)l;
-	(void)from_start;
-	(void)key;
-	(void)out;
-	(void)n;
-	return 0;
-}
-
-static int
-windowed_put(struct blklist *l, uint64_t key, const struct blk *b)
-{
-	(void)l;
-	(void)key;
-	(void)b;
-	return -ENOTSUP;
-}
-
-static int
-windowed_take(struct blklist *l, uint64_t key, uint64_t *size)
-{
-	(void)l;
-	(void)key;
-	(void)size;
-	return -ENOTSUP;
-}
-
-static size_t
 windowed_memory(const struct blklist *l)
 {
 	(void)l;
@@ -193,11 +163,8 @@ const struct list_ops list_windowed = {
 	.close = windowed_close,
 	.clip = windowed_clip,
 	.window = windowed_window,
-	.after = windowed_after,
 	.get = windowed_get,
 	.rank = windowed_rank,
-	.put = windowed_put,
-	.take = windowed_take,
 	.clear = windowed_clear,
 	.memory = windowed_memory,
 	.check = windowed_check,

@@ -422,7 +422,7 @@ static void
 pass_some(struct stream_feed *feed)
 {
 	for (int64_t ms = 2000; ms < 4000; ms += 500) {
-		int r = stream_feed_pass(feed, ms);
+		int r = stream_feed_pass(feed, ms, UINT64_MAX);
 
 		claim(r >= 0 || r == -EPROTO, "a pass ends");
 		if (r < 0)
@@ -454,9 +454,9 @@ fuzz_feed(struct input *in, unsigned many)
 	atomic_store(&area->magic, RING_MAGIC);
 	write_ring(area, 0, many, ticket, 0);
 	write_ring(area, 1, many / 2, ticket, 7);
-	(void)stream_feed_pass(feed, 1000);
+	(void)stream_feed_pass(feed, 1000, UINT64_MAX);
 	write_ring(area, 2, many / 3, ticket, 5);
-	(void)stream_feed_pass(feed, 1500);
+	(void)stream_feed_pass(feed, 1500, UINT64_MAX);
 	if (stream_feed_save(feed, state))
 		stream_feed_commit(feed);
 	stream_feed_detach(feed);

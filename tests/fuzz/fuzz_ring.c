@@ -474,7 +474,7 @@ passed(struct rig *rig, int r)
 static void
 do_pass(struct rig *rig)
 {
-	passed(rig, stream_feed_pass(rig->feed, tick(rig)));
+	passed(rig, stream_feed_pass(rig->feed, tick(rig), UINT64_MAX));
 }
 
 static void
@@ -482,7 +482,7 @@ do_pass_some(struct rig *rig)
 {
 	unsigned max = take8(&rig->in) + 1;
 
-	passed(rig, stream_feed_pass_some(rig->feed, tick(rig), max));
+	passed(rig, stream_feed_pass(rig->feed, tick(rig), max));
 }
 
 static void

@@ -370,7 +370,7 @@ pass_feed(struct keeper *k, int64_t ms, struct mono begun, int64_t limit_us)
 
 	do {
 		k->visits.beat_ms = mono_ms(at) + clock_ahead;
-		n = stream_feed_pass_some(k->feed, k->visits.beat_ms,
+		n = stream_feed_pass(k->feed, k->visits.beat_ms,
 		    limit_us > 0 ? KEEPER_BATCH : UINT64_MAX);
 		if (n < 0)
 			return n;

@@ -300,19 +300,22 @@ stream_feed_want_stacks(struct stream_feed *feed, unsigned depth, bool frees)
 
 	if (stack != 0 && frees)
 		stack |= RING_STACK_FREES;
-	reader_want_stacks(&feed->reader, stack);
+	atomic_store_explicit(&feed->reader.keeper->stack, stack,
+	    memory_order_relaxed);
 }
 
 void
 stream_feed_forbid_pairs(struct stream_feed *feed, bool forbid)
 {
-	reader_forbid_pairs(&feed->reader, forbid);
+	atomic_store_explicit(&feed->reader.keeper->no_pairs, forbid,
+	    memory_order_relaxed);
 }
 
 void
 stream_feed_want_sample(struct stream_feed *feed, uint64_t period)
 {
-	reader_want_sample(&feed->reader, period);
+	atomic_store_explicit(&feed->reader.keeper->sample, period,
+	    memory_order_relaxed);
 }
 
 void
@@ -355,13 +358,7 @@ pass_result(struct stream_feed *feed, uint64_t before, int err)
 }
 
 int
-stream_feed_pass(struct stream_feed *feed, int64_t now_ms)
-{
-	return stream_feed_pass_some(feed, now_ms, UINT64_MAX);
-}
-
-int
-stream_feed_pass_some(struct stream_feed *feed, int64_t now_ms, uint64_t max)
+stream_feed_pass(struct stream_feed *feed, int64_t now_ms, uint64_t max)
 {
 	uint64_t before = feed->counts.records;
 

@@ -19,8 +19,8 @@
  *	int fds[2];
  *	stream_feed_new(&feed, fds, false, &sink, session);
  *	... send fds to the target, close them ...
- *	n = stream_feed_pass(feed, now_ms);	n records went to sink->records
- *	if (n == -EPROTO)			the target lied: CORRUPT
+ *	n = stream_feed_pass(feed, now_ms, UINT64_MAX);
+ *	if (n == -EPROTO)		the target lied: CORRUPT
  *		stream_feed_free(feed);
  *
  * Example: a keeper that can be replaced at any instruction
@@ -29,7 +29,7 @@
  *	stream_feed_save(feed, state) and so on, as below
  *	... send fds[0] and fds[1] to the target, store fds[0] and fds[2] where
  *	    they outlive this process ...
- *	n = stream_feed_pass(feed, now_ms);
+ *	n = stream_feed_pass(feed, now_ms, UINT64_MAX);
  *	if (stream_feed_save(feed, state)) {
  *		stream_queue_commit(q, slot);
  *		... make that slot the one that counts ...
@@ -233,19 +233,16 @@ void stream_feed_start_at(struct stream_feed *,
  * One pass: publishes now_ms, reads the in-flight words, then all heads, then
  * drains; delivers what is due, in order.  When something is not due, or a
  * ticket is owed, it does so once more: what the first round has seen is then
- * delivered whatever is missing.  At most two capacities of each ring.  Returns
- * the number of records delivered (INT_MAX at most), or -EPROTO when the target
- * wrote what no producer writes (-ENOMEM when the keeper itself is out of
+ * delivered whatever is missing.  At most two capacities of each ring.  It stops
+ * after about `max` records; the next pass goes on from there before it looks
+ * for more, and until then the feed is behind.
+ *
+ * Returns the number of records delivered (INT_MAX at most), or -EPROTO when the
+ * target wrote what no producer writes (-ENOMEM when the keeper itself is out of
  * memory): the feed is then dead, its producers wait no more, and each call
  * returns that error.
  */
-int stream_feed_pass(struct stream_feed *, int64_t now_ms);
-
-/*
- * The same, but stops after about `max` records.  The next pass goes on from
- * there before it looks for more; until then the feed is behind.
- */
-int stream_feed_pass_some(struct stream_feed *, int64_t now_ms, uint64_t max);
+int stream_feed_pass(struct stream_feed *, int64_t now_ms, uint64_t max);
 bool stream_feed_is_behind(const struct stream_feed *);
 
 /*

@@ -109,25 +109,6 @@ reader_sandbox(struct reader *r, enum ring_sandbox what, uint64_t looks)
 	atomic_store_explicit(&r->keeper->looks, looks, memory_order_release);
 }
 
-void
-reader_want_sample(struct reader *r, uint64_t period)
-{
-	atomic_store_explicit(&r->keeper->sample, period,
-	    memory_order_relaxed);
-}
-
-void
-reader_want_stacks(struct reader *r, uint32_t stack)
-{
-	atomic_store_explicit(&r->keeper->stack, stack, memory_order_relaxed);
-}
-
-void
-reader_forbid_pairs(struct reader *r, bool forbid)
-{
-	atomic_store_explicit(&r->keeper->no_pairs, forbid, memory_order_relaxed);
-}
-
 /* --- a look -------------------------------------------------------------- */
 
 static int

@@ -204,11 +204,6 @@ void reader_sandbox(struct reader *, enum ring_sandbox, uint64_t looks);
 /* See stream_feed_arm(); true if that changes anything. */
 bool reader_arm(struct reader *, bool armed, int64_t now_ms);
 
-/* Requests to the target, as in struct keeper_area. */
-void reader_want_sample(struct reader *, uint64_t period);
-void reader_want_stacks(struct reader *, uint32_t stack);
-void reader_forbid_pairs(struct reader *, bool forbid);
-
 /* Makes a copy void, unless it is of a control record. */
 void reader_void(const struct reader *, struct rec *);
 

@@ -64,53 +64,21 @@ is_string(void *arg, enum item_kind kind, const uint8_t *p, size_t len)
 	*(struct item *)arg = (struct item) { .kind = kind, .n = len, .p = p };
 }
 
-static void
-on_uint8(void *arg, uint8_t n)
-{
-	is_number(arg, ITEM_UINT, n);
-}
-
-static void
-on_uint16(void *arg, uint16_t n)
-{
-	is_number(arg, ITEM_UINT, n);
-}
-
-static void
-on_uint32(void *arg, uint32_t n)
-{
-	is_number(arg, ITEM_UINT, n);
-}
-
-static void
-on_uint64(void *arg, uint64_t n)
-{
-	is_number(arg, ITEM_UINT, n);
-}
-
-static void
-on_negint8(void *arg, uint8_t n)
-{
-	is_number(arg, ITEM_NEGINT, n);
-}
-
-static void
-on_negint16(void *arg, uint16_t n)
-{
-	is_number(arg, ITEM_NEGINT, n);
-}
-
-static void
-on_negint32(void *arg, uint32_t n)
-{
-	is_number(arg, ITEM_NEGINT, n);
-}
-
-static void
-on_negint64(void *arg, uint64_t n)
-{
-	is_number(arg, ITEM_NEGINT, n);
-}
+#define ON_NUMBER(name, type, kind) \
+	static void \
+	on_##name(void *arg, type n) \
+	{ \
+		is_number(arg, kind, n); \
+	}
+ON_NUMBER(uint8, uint8_t, ITEM_UINT)
+ON_NUMBER(uint16, uint16_t, ITEM_UINT)
+ON_NUMBER(uint32, uint32_t, ITEM_UINT)
+ON_NUMBER(uint64, uint64_t, ITEM_UINT)
+ON_NUMBER(negint8, uint8_t, ITEM_NEGINT)
+ON_NUMBER(negint16, uint16_t, ITEM_NEGINT)
+ON_NUMBER(negint32, uint32_t, ITEM_NEGINT)
+ON_NUMBER(negint64, uint64_t, ITEM_NEGINT)
+ON_NUMBER(bool, bool, ITEM_BOOL)
 
 /* Lengths and counts: size_t before libcbor 0.9. */
 #if CBOR_MAJOR_VERSION == 0 && CBOR_MINOR_VERSION < 9
@@ -131,23 +99,8 @@ on_text(void *arg, cbor_data p, cbor_count len)
 	is_string(arg, ITEM_TEXT, p, len);
 }
 
-static void
-on_array(void *arg, cbor_count n)
-{
-	is_number(arg, ITEM_ARRAY, n);
-}
-
-static void
-on_map(void *arg, cbor_count n)
-{
-	is_number(arg, ITEM_MAP, n);
-}
-
-static void
-on_bool(void *arg, bool v)
-{
-	is_number(arg, ITEM_BOOL, v);
-}
+ON_NUMBER(array, cbor_count, ITEM_ARRAY)
+ON_NUMBER(map, cbor_count, ITEM_MAP)
 
 static void
 on_null(void *arg)
