@@ -197,16 +197,16 @@ take_tally(const struct bench *b)
 
 	for (unsigned cause = 0; cause < STREAM_CAUSES; cause++)
 		if (cause != STREAM_OVERWRITTEN && cause != STREAM_LINK)
-			before += look->lost[cause];
+			before += look->loss.lost[cause];
 	return (struct tally){
 		.bytes = bytes_read(),
 		.page_s = cpu_of(getpid()),
 		.node_s = cpu_of(node_pid()),
-		.events = look->total_records,
+		.events = look->work.total_records,
 		.lost = before,
-		.mended = look->lost[STREAM_OVERWRITTEN] +
-		    look->lost[STREAM_LINK],
-		.missed = look->missed_cycles,
+		.mended = look->loss.lost[STREAM_OVERWRITTEN] +
+		    look->loss.lost[STREAM_LINK],
+		.missed = look->work.missed_cycles,
 	};
 }
 
@@ -228,7 +228,7 @@ look_around(struct bench *b)
 {
 	const struct nodes_look *look = nodes_session_look(b->session);
 
-	b->ended = !look->linked || look->tree_ended;
+	b->ended = !look->link.up || look->command.tree_ended;
 	if (!b->counting && (look->settled ||
 	    mono_ms_since(b->begun) > SETTLE_S * 1000)) {
 		b->counting = true;
@@ -240,8 +240,8 @@ look_around(struct bench *b)
 	b->cycles++;
 	b->unsettled += !look->settled;
 	/* What the first ones tell of is the snapshot before. */
-	if (b->cycles > 2 && look->cycle_us > b->longest_us)
-		b->longest_us = look->cycle_us;
+	if (b->cycles > 2 && look->work.cycle_us > b->longest_us)
+		b->longest_us = look->work.cycle_us;
 	b->done = mono_ms_since(b->counted_from) >= b->seconds * 1000;
 }
 

@@ -155,7 +155,7 @@ begin_naming(struct bench *b)
 	}
 	page_set_group(&b->page, BY_FUNCTION);
 	b->from = b->n;
-	b->missed = nodes_session_look(b->session)->missed_cycles;
+	b->missed = nodes_session_look(b->session)->work.missed_cycles;
 	b->late_from = b->late;
 	b->turn_ns = b->compose_ns = 0;
 	b->session_us = b->keeper_us = 0;
@@ -199,11 +199,11 @@ look_around(struct bench *b)
 	const struct nodes_look *look = nodes_session_look(b->session);
 	struct nodes_stack st;
 
-	if (look->cycle_us > b->session_us)
-		b->session_us = look->cycle_us;
+	if (look->work.cycle_us > b->session_us)
+		b->session_us = look->work.cycle_us;
 	if (look->keeper[WIRE_N_CYCLE_US] > b->keeper_us)
 		b->keeper_us = look->keeper[WIRE_N_CYCLE_US];
-	b->failed = b->failed || !look->linked;
+	b->failed = b->failed || !look->link.up;
 	if (b->list != NULL)
 		b->done = all_named(b);
 	else if (look->settled && nodes_session_stack(b->session,
@@ -211,7 +211,7 @@ look_around(struct bench *b)
 	    rec_site_caller(b->wanted + (uint32_t)(b->n / NODES_HZ)), &st))
 		begin_naming(b);
 	else
-		b->failed = b->failed || look->tree_ended;
+		b->failed = b->failed || look->command.tree_ended;
 }
 
 static void
@@ -256,7 +256,7 @@ print(const struct bench *b, const struct probe *p)
 	    b->wanted, (unsigned long long)(b->n - b->from), ms(b->turn_ns),
 	    ms(b->compose_ns), (double)b->session_us / 1e3, ms(p->longest_ns),
 	    p->answers, (double)b->keeper_us / 1e3,
-	    (unsigned long long)(look->missed_cycles - b->missed),
+	    (unsigned long long)(look->work.missed_cycles - b->missed),
 	    (unsigned long long)(b->late - b->late_from));
 }
 
@@ -269,9 +269,9 @@ watch(struct bench *b, struct probe *p)
 	while (!b->done && !b->failed && mono_ms_since(b->begun) < LIMIT_S * 1000) {
 		turn(b);
 		look = nodes_session_look(b->session);
-		if (probing || b->list == NULL || look->socket[0] == '\0')
+		if (probing || b->list == NULL || look->node.socket[0] == '\0')
 			continue;
-		snprintf(p->path, sizeof p->path, "%s", look->socket);
+		snprintf(p->path, sizeof p->path, "%s", look->node.socket);
 		probing = uv_thread_create(&p->thread, probe_run, p) == 0;
 	}
 	atomic_store(&p->stop, true);

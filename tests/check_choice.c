@@ -216,7 +216,7 @@ END_TEST
 START_TEST(drained_page_is_asked_for_blocks_of_the_drain)
 {
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
-	drained = scene.look.total_records;
+	drained = scene.look.work.total_records;
 	scene_alloc(&scene, 0x1000, 4096, TYPE_NEW, 1, 0, scene.look.now_ms);
 	scene_refresh(&scene);
 	filter("size>=1k");
@@ -395,7 +395,7 @@ START_TEST(low_screen_has_no_more_lines_than_rows)
 {
 	on_screen();
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
-	drained = scene.look.total_records;
+	drained = scene.look.work.total_records;
 	scene_alloc(&scene, 0x1000, 4096, TYPE_NEW, 1, 0, scene.look.now_ms);
 	scene.look.state = NODES_UNREACHABLE;
 	scene_refresh(&scene);

@@ -66,14 +66,14 @@ START_TEST(counting_anew_forgets_the_maximum)
 {
 	static struct page_costs costs;
 
-	scene.look.cycle_us = 10;
-	scene.look.cycle_us_max = 5000;
+	scene.look.work.cycle_us = 10;
+	scene.look.work.cycle_us_max = 5000;
 	compose(COLS, 24);
 	ck_assert_uint_eq(page.numbers.cost_max_us, 5000);
 	page_costs_begin(&costs, &page, &scene.look);
 	compose(COLS, 24);
 	ck_assert_uint_eq(page.numbers.cost_max_us, 10);
-	scene.look.cycle_us_max = 6000;
+	scene.look.work.cycle_us_max = 6000;
 	compose(COLS, 24);
 	ck_assert_uint_eq(page.numbers.cost_max_us, 6000);
 }
@@ -136,9 +136,9 @@ START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 	static struct page_costs costs;
 
 	page.numbers.missed = 3;
-	scene.look.missed_cycles = 4;
+	scene.look.work.missed_cycles = 4;
 	page_costs_begin(&costs, &page, &scene.look);
-	scene.look.missed_cycles = 6;
+	scene.look.work.missed_cycles = 6;
 	cost_add(&costs.of[COST_CYCLE], 1200);
 	cost_add(&costs.of[COST_CYCLE], 12);
 	cost_add(&costs.of[COST_PICTURE], 1100);
@@ -165,7 +165,7 @@ panel(void)
 /* Where rows of free memory are looked for, and nowhere else. */
 START_TEST(why_free_memory_is_not_shown_stands_there_in_address_order)
 {
-	strcpy(scene.look.regions_why, "records were lost");
+	strcpy(scene.look.regions.why, "records were lost");
 	page.opts.free = true;
 	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	panel();
@@ -174,7 +174,7 @@ START_TEST(why_free_memory_is_not_shown_stands_there_in_address_order)
 	panel();
 	ck_assert(!shows("not shown"));
 	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
-	scene.look.regions_why[0] = '\0';
+	scene.look.regions.why[0] = '\0';
 	panel();
 	ck_assert(!shows("not shown"));
 }

@@ -158,19 +158,19 @@ cycle(void)
 	}
 	do
 		uv_run(&loop, UV_RUN_ONCE);
-	while (session_is_asking(session) ||
-	    session_waits(session, SESSION_ASK_DATA) > 0 ||
-	    session_waits(session, SESSION_ASK_PART) > 0);
+	while (session_is_resolving(session) ||
+	    session_in_flight(session, SESSION_ASK_DATA) > 0 ||
+	    session_in_flight(session, SESSION_ASK_PART) > 0);
 }
 
 static void
 cycles_until(uint64_t records)
 {
-	uint64_t known = nodes_session_look(session)->total_records, now;
+	uint64_t known = nodes_session_look(session)->work.total_records, now;
 
 	while (known < records) {
 		cycle();
-		now = nodes_session_look(session)->total_records;
+		now = nodes_session_look(session)->work.total_records;
 		/* Until the node looks at its device again. */
 		if (now == known)
 			uv_run(&loop, UV_RUN_ONCE);
@@ -209,7 +209,7 @@ up(bool away)
 	device = in[1];
 	ck_assert_int_eq(uv_loop_init(&loop), 0);
 	ck_assert_int_eq(node_init(&node, &loop, &(struct node_opts){
-		.fd = -1, .device = in[0], .max = LIST_MAX }), 0);
+		.fd = -1, .device.fd = in[0], .max = LIST_MAX }), 0);
 	ck_assert_int_eq(device_start(&node), 0);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
 	    fds), 0);
@@ -357,7 +357,7 @@ START_TEST(garbage_moves_none_of_the_seven)
 	ck_assert_int_eq(write(device, "\377\377\377\377\377", 5), 5);
 	for (unsigned i = 0; i < 6; i++)
 		put(i % 2 == 0 ? REC_ALLOC : REC_FREE, 0x3000 + i / 2, 0x01);
-	while (nodes_session_look(session)->total_records < 2 + sent - 1)
+	while (nodes_session_look(session)->work.total_records < 2 + sent - 1)
 		cycle();
 	/* The numbers of STATS come once a second. */
 	do {
@@ -416,10 +416,10 @@ START_TEST(numbers_of_the_node_reach_the_page)
 	do {
 		cycle();
 		look = nodes_session_look(session);
-	} while (look->node[WIRE_N_FRIENDLY_HITS] == 0);
-	ck_assert_uint_eq(look->node[WIRE_N_FRIENDLY_HITS], 2);
-	ck_assert_uint_eq(look->node[WIRE_N_FRIENDLY_MISSES], 1);
-	ck_assert_uint_eq(look->node[WIRE_N_FRIENDLY_UNKNOWN], 1);
+	} while (look->node.numbers[WIRE_N_FRIENDLY_HITS] == 0);
+	ck_assert_uint_eq(look->node.numbers[WIRE_N_FRIENDLY_HITS], 2);
+	ck_assert_uint_eq(look->node.numbers[WIRE_N_FRIENDLY_MISSES], 1);
+	ck_assert_uint_eq(look->node.numbers[WIRE_N_FRIENDLY_UNKNOWN], 1);
 	down();
 }
 END_TEST

@@ -182,9 +182,9 @@ records_seen(void)
 static void
 wait_for_reads(void)
 {
-	while (session_waits(session, SESSION_ASK_DATA) > 0 ||
-	    session_waits(session, SESSION_ASK_STREAM) > 0 ||
-	    session_waits(session, SESSION_ASK_NODE) > 0)
+	while (session_in_flight(session, SESSION_ASK_DATA) > 0 ||
+	    session_in_flight(session, SESSION_ASK_STREAM) > 0 ||
+	    session_in_flight(session, SESSION_ASK_NODE) > 0)
 		uv_run(&loop, UV_RUN_NOWAIT);
 }
 
@@ -234,7 +234,7 @@ START_TEST(no_cycle_waits_for_the_names_of_ten_thousand_stacks)
 			uv_sem_post(&reader.go);
 		}
 	} while (lacking > 0);
-	ck_assert_uint_eq(nodes_session_look(session)->missed_cycles, 0);
+	ck_assert_uint_eq(nodes_session_look(session)->work.missed_cycles, 0);
 	ck_assert_uint_eq(reader.places, SITES + 500 + 1);
 	ck_assert_uint_ge(held, reader.places / WIRE_SYMS_MAX);
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "../src/nodes/host/inherited.h"
+#include "../src/nodes/host/host.h"
 #include "node_harness.h"
 
 #define OWN 1000
@@ -112,12 +112,12 @@ START_TEST(options_are_remembered_in_their_places)
 	ck_assert(o.supervised == 7 && o.fd == 8 && o.own_session);
 	ck_assert_str_eq(o.hello, "/h");
 	ck_assert_int_eq(options_of(device, &o), -1);
-	ck_assert(o.device == 6 && o.baud == 115200 && o.device_once);
-	ck_assert_str_eq(o.device_name, "tty");
+	ck_assert(o.device.fd == 6 && o.device.baud == 115200 && o.device.once);
+	ck_assert_str_eq(o.device.name, "tty");
 	ck_assert_int_eq(options_of(demo, &o), -1);
-	ck_assert_str_eq(o.demo, "note");
-	ck_assert_str_eq(o.demo_at, "39s");
-	ck_assert_str_eq(o.demo_stream, "X");
+	ck_assert_str_eq(o.demo.name, "note");
+	ck_assert_str_eq(o.demo.at, "39s");
+	ck_assert_str_eq(o.demo.stream, "X");
 	ck_assert_int_eq(options_of(bridge, &o), -1);
 	ck_assert(o.bridge && o.page_node == 0x0590);
 	ck_assert_str_eq(o.target, "pid:5");
@@ -161,27 +161,27 @@ START_TEST(options_that_a_page_hands_on_arrive)
 		.no_wait = true, .own_session = true, .check_list = true,
 		.stack = 3, .free_stacks = true, .no_pairs = true,
 		.dormant = true, .sample = UINT64_C(1) << 40, .report = "/r",
-		.hello = "/h", .demo_at = "39s", .device = -1,
-		.baud = 9600, .supervised = -1 };
+		.hello = "/h", .demo.at = "39s", .device.fd = -1,
+		.device.baud = 9600, .supervised = -1 };
 	struct node_opts got;
 
 	hand(&all, &got);
-	ck_assert_ptr_null(got.demo_at);
-	ck_assert_uint_eq(got.baud, 0);
+	ck_assert_ptr_null(got.demo.at);
+	ck_assert_uint_eq(got.device.baud, 0);
 	ck_assert(got.sample == all.sample && got.fd == 7);
 	all.argv = NULL;
-	all.device = 6;
-	all.device_name = "-x";
-	all.device_once = true;
+	all.device.fd = 6;
+	all.device.name = "-x";
+	all.device.once = true;
 	hand(&all, &got);
-	ck_assert(got.baud == 9600 && got.stack == 0 && got.device == 6);
-	all.device = -1;
-	all.device_name = NULL;
-	all.device_once = false;
-	all.demo = "note";
-	all.demo_stream = "X";
+	ck_assert(got.device.baud == 9600 && got.stack == 0 && got.device.fd == 6);
+	all.device.fd = -1;
+	all.device.name = NULL;
+	all.device.once = false;
+	all.demo.name = "note";
+	all.demo.stream = "X";
 	hand(&all, &got);
-	hand(&(struct node_opts){ NODE_OPTS_NONE, .demo = "1" }, &got);
+	hand(&(struct node_opts){ NODE_OPTS_NONE, .demo.name = "1" }, &got);
 }
 END_TEST
 

@@ -21,7 +21,7 @@ setup_diag(void)
 	memset(keeper, 0, sizeof keeper);
 	memset(node, 0, sizeof node);
 	scene.look.keeper = keeper;
-	scene.look.node = node;
+	scene.look.node.numbers = node;
 	from = (struct page_diag_from){
 		.page = &page,
 		.look = &scene.look,
@@ -115,7 +115,7 @@ END_TEST
 
 START_TEST(each_cause_of_a_loss_is_shown)
 {
-	assert_is_shown(&scene.look.lost[_i]);
+	assert_is_shown(&scene.look.loss.lost[_i]);
 }
 END_TEST
 
@@ -170,7 +170,7 @@ START_TEST(what_is_not_known_is_no_zero)
 {
 	int i;
 
-	scene.look.keeper = scene.look.node = NULL;
+	scene.look.keeper = scene.look.node.numbers = NULL;
 	scene.look.list = NULL;
 	from.counts = NULL;
 	from.effort = NULL;

@@ -213,7 +213,7 @@ START_TEST(losses_are_told)
 {
 	live_on(300);
 	mark();
-	scene.look.lost[1] = 1234;
+	scene.look.loss.lost[1] = 1234;
 	settle();
 	ck_assert(shows("INCOMPLETE: 1,234 records were lost since the mark"));
 }
@@ -222,11 +222,11 @@ END_TEST
 START_TEST(a_list_that_was_full_since_is_told)
 {
 	live_on(300);
-	scene.look.full = 5;
+	scene.look.loss.full = 5;
 	mark();
 	settle();
 	ck_assert(!shows("INCOMPLETE"));
-	scene.look.full = 6;
+	scene.look.loss.full = 6;
 	settle();
 	ck_assert(shows("INCOMPLETE: the list was full"));
 }

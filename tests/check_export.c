@@ -143,7 +143,7 @@ START_TEST(a_picture_of_before_the_pause_has_none_of_the_keepers_numbers)
 		scene_alloc(&scene, 0x770000 + 64 * i, 32, TYPE_MALLOC, 1, 0,
 		    scene.look.now_ms);
 		scene.look.now_ms += 1000;
-		scene.look.as_of = scene.look.total_records;
+		scene.look.as_of = scene.look.work.total_records;
 		scene_refresh(&scene);
 		scene.view.now.ns = ns += 1000000000;
 		page_history_update(&page, &scene.view);

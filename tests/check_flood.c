@@ -56,20 +56,20 @@ START_TEST(an_overrun_is_counted_and_the_list_is_then_the_generators)
 	uint64_t base, sum = 0;
 
 	UNTIL(look()->state == NODES_LIVE && look()->settled);
-	base = keeper_next(k) - look()->total_records;
-	UNTIL(look()->mended > 0 && look()->settled);
+	base = keeper_next(k) - look()->work.total_records;
+	UNTIL(look()->loss.mended > 0 && look()->settled);
 	ck_assert_uint_gt(keeper_next(k) - base, STREAM_QUEUE_RECORDS);
 	ck_assert(look()->complete);
 	/* Read up to its end, and nothing written since. */
 	k->source.make = NULL;
-	UNTIL(look()->settled && look()->cycle_records == 0);
+	UNTIL(look()->settled && look()->work.cycle_records == 0);
 	nodes_session_cycle(session);
-	UNTIL(look()->settled && look()->cycle_records == 0);
+	UNTIL(look()->settled && look()->work.cycle_records == 0);
 	assert_same(look()->list, k->list);
 	for (unsigned c = 1; c < STREAM_CAUSES; c++)
-		sum += look()->lost[c];
+		sum += look()->loss.lost[c];
 	ck_assert_uint_gt(sum, 0);
-	ck_assert_uint_eq(look()->total_records + sum, keeper_next(k) - base);
+	ck_assert_uint_eq(look()->work.total_records + sum, keeper_next(k) - base);
 	ck_assert_uint_eq(keeper_lost(k), 0);
 }
 END_TEST

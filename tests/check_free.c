@@ -14,7 +14,7 @@ static void
 put_region(uint64_t base, uint64_t size, unsigned head, unsigned align,
     const char *name)
 {
-	struct wire_region *r = &region[scene.look.regions++];
+	struct wire_region *r = &region[scene.look.regions.n++];
 
 	memset(r, 0, sizeof *r);
 	r->base = base;
@@ -22,7 +22,7 @@ put_region(uint64_t base, uint64_t size, unsigned head, unsigned align,
 	r->head = (uint16_t)head;
 	r->align = (uint16_t)align;
 	snprintf(r->name, sizeof r->name, "%s", name);
-	scene.look.region = region;
+	scene.look.regions.at = region;
 }
 
 static void
@@ -186,7 +186,7 @@ model_rows(struct model *m)
 {
 	m->n = blklist_window(scene.list, BLKLIST_BY_ADDRESS, false, 0, m->row,
 	    ROWS);
-	for (size_t i = 0; i < scene.look.regions; i++) {
+	for (size_t i = 0; i < scene.look.regions.n; i++) {
 		const struct wire_region *r = &region[i];
 		uint64_t size = 0;
 
@@ -259,7 +259,7 @@ START_TEST(rows_are_those_of_a_model_in_both_directions)
 	model_rows(m);
 	page_free_begin(&page, &scene.view);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view), m->n);
-	page_free_sum(&page, &scene.view, scene.look.regions, &f);
+	page_free_sum(&page, &scene.view, scene.look.regions.n, &f);
 	ck_assert_uint_eq(f.bytes, m->sum);
 	ck_assert_uint_eq(f.largest, m->largest);
 	for (int reverse = 0; reverse < 2; reverse++) {
@@ -334,7 +334,7 @@ START_TEST(they_are_rows_in_address_order_alone)
 	compose(80, 24);
 	ck_assert_uint_eq(page.found.total, 4);
 	scene.look.window = false;
-	scene.look.regions = 0;
+	scene.look.regions.n = 0;
 	compose(80, 24);
 	ck_assert_uint_eq(page.found.total, 4);
 }
@@ -466,10 +466,10 @@ START_TEST(a_wide_row_says_free_and_where)
 	assert_fits(124, 24);
 	ck_assert(shows("FUNCTION"));
 	ck_assert(shows("free 2,816, largest 2,048"));
-	scene.look.regions = 0;
+	scene.look.regions.n = 0;
 	compose(80, 24);
 	ck_assert(shows(" AGE   FUNCTION"));
-	scene.look.regions = 1;
+	scene.look.regions.n = 1;
 	compose(80, 10);
 	assert_fits(80, 10);
 }

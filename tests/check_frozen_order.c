@@ -280,11 +280,11 @@ START_TEST(step_shows_what_was_there_unless_the_order_is_held)
 {
 	size_t n;
 
-	scene.look.as_of = scene.look.total_records;
+	scene.look.as_of = scene.look.work.total_records;
 	page_history_update(&page, &scene.view);
 	n = rows_of(was);
 	scene_free(&scene, was[1].addr);
-	scene.look.as_of = scene.look.total_records;
+	scene.look.as_of = scene.look.work.total_records;
 	go_by(100);
 	if (_i == 0)
 		cursor_key(1);

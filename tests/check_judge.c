@@ -19,7 +19,7 @@ setup_judge(void)
 	memset(keeper, 0, sizeof keeper);
 	memset(node, 0, sizeof node);
 	scene.look.keeper = keeper;
-	scene.look.node = node;
+	scene.look.node.numbers = node;
 	scene.look.listed = true;
 	scene.look.complete = true;
 	options = (struct options){ .check.tolerance = 0.1 };
@@ -272,7 +272,7 @@ START_TEST(a_loss_is_never_within)
 	begin_command(BUDGET_LIVE, 1000);
 	judge_news(&judge);
 	scene.look.complete = false;
-	scene.look.lost[1] = 7;
+	scene.look.loss.lost[1] = 7;
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 	ck_assert_str_eq(judge.finding[0].why, "7 records were lost");
 }
@@ -284,7 +284,7 @@ START_TEST(a_list_that_was_full_is_never_within)
 	begin_command(_i == 0 ? BUDGET_LIVE : BUDGET_BLOCKS, 1000);
 	judge_news(&judge);
 	scene.look.complete = false;
-	scene.look.full = 7;
+	scene.look.loss.full = 7;
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 	ck_assert_str_eq(judge.finding[0].why, "the list was full, 7 blocks "
 	    "are not in it: give --max=N");

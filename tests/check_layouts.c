@@ -51,8 +51,8 @@ static void
 set_name(const char *name)
 {
 	name_now = scene_symbol_override = name;
-	scene.look.target_name = name;
-	scene.look.node_name = name;
+	scene.look.target.name = name;
+	scene.look.node.name = name;
 	scene.look.reason = name;
 	scene.view.thread = thread_name;
 	scene.view.fetching = name;
@@ -226,7 +226,7 @@ START_TEST(what_the_page_says_leaves_the_size_as_it_is)
 	snprintf(page.message, sizeof page.message, "%s", names[_i]);
 	scene.look.state = NODES_UNREACHABLE;
 	scene.look.stale_ms = 12345;
-	scene.look.retry_ms = 3000;
+	scene.look.link.retry_ms = 3000;
 	set_name(names[_i]);
 	for (l = 0; l < BASE_NELEM(layouts); l++) {
 		page.layout = layouts[l];
@@ -381,10 +381,10 @@ static void
 ended(void)
 {
 	scene.look.state = NODES_ENDED;
-	scene.look.status = 9;
-	scene.look.ended_wall_ms = INT64_C(1795187038000);
+	scene.look.target.status = 9;
+	scene.look.target.ended_wall_ms = INT64_C(1795187038000);
 	scene.look.complete = false;
-	scene.look.lost[STREAM_RING_FULL] = 412345;
+	scene.look.loss.lost[STREAM_RING_FULL] = 412345;
 }
 
 static void

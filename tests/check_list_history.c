@@ -17,7 +17,7 @@ START_TEST(each_step_is_the_list_as_it_was)
 	churn(77);
 	note_and_copy(100);
 	ck_assert_uint_ge(copies, 48);
-	scene.look.as_of = scene.look.total_records;
+	scene.look.as_of = scene.look.work.total_records;
 	scene_refresh(&scene);
 	pause_now();
 	ck_assert_uint_eq(page_history_count(page.history), copies);
@@ -243,7 +243,7 @@ START_TEST(a_large_list_pauses_in_portions_as_it_was_when_asked)
 	for (i = 0; i < 150000; i++)
 		scene_alloc(&scene, addr + (uint64_t)i * 64, 48, TYPE_NEW, 1,
 		    0, scene.look.now_ms);
-	scene.look.as_of = scene.look.total_records;
+	scene.look.as_of = scene.look.work.total_records;
 	note_and_copy(1000);
 	ck_assert_uint_eq(copies, 1);
 	for (pictures = 1; (r = page_pause(&page, &scene.view)) == -EAGAIN;

@@ -183,14 +183,14 @@ START_TEST(what_comes_after_the_copy_is_not_in_it)
 {
 	char *was;
 
-	scene.look.as_of = scene.look.total_records;
+	scene.look.as_of = scene.look.work.total_records;
 	was = strdup(rows_of_list());
 	take();
 	scene_free(&scene, UINT64_C(0x7f3c04001040));
 	scene_alloc(&scene, 0x1000, 1, TYPE_MALLOC, 1, 0,
 	    scene.look.now_ms);
 	scene.look.now_ms += 60000;
-	scene.look.as_of = scene.look.total_records;
+	scene.look.as_of = scene.look.work.total_records;
 	scene_refresh(&scene);
 	ck_assert_int_eq(listing_sort(listing, &stop), 0);
 	ck_assert(listing_names(listing, &scene.view, 1000));
@@ -274,7 +274,7 @@ END_TEST
 START_TEST(what_was_lost_is_said)
 {
 	scene.look.complete = false;
-	scene.look.lost[STREAM_RING_FULL] = 412;
+	scene.look.loss.lost[STREAM_RING_FULL] = 412;
 	scene_refresh(&scene);
 	make();
 	ck_assert(says("lost      412"));
@@ -361,8 +361,8 @@ END_TEST
 
 START_TEST(outside_text_is_safe)
 {
-	scene.look.node_name = "a\033[2Jb";
-	scene.look.target_name = "x\ny";
+	scene.look.node.name = "a\033[2Jb";
+	scene.look.target.name = "x\ny";
 	scene_symbol_override = "f\033]0;t\007(int)";
 	scene_refresh(&scene);
 	make();

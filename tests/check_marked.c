@@ -230,13 +230,13 @@ START_TEST(mark_outlives_the_news_of_its_arming_and_not_another_one)
 {
 	live_on(100);
 	mark();
-	scene.look.armed_wall_ms = TARGET_MS;
+	scene.look.arming.since_wall_ms = TARGET_MS;
 	refresh();
 	ck_assert(page_is_marked(&page));
-	scene.look.armed_wall_ms = 0;
+	scene.look.arming.since_wall_ms = 0;
 	refresh();
 	ck_assert(page_is_marked(&page));
-	scene.look.armed_wall_ms = TARGET_MS + 5000;
+	scene.look.arming.since_wall_ms = TARGET_MS + 5000;
 	refresh();
 	ck_assert(!page_is_marked(&page));
 }
@@ -244,16 +244,16 @@ END_TEST
 
 START_TEST(losses_since_the_mark_make_it_incomplete)
 {
-	scene.look.lost[0] = 5;
+	scene.look.loss.lost[0] = 5;
 	live_on(100);
 	mark();
 	ck_assert(!page_moment_is_incomplete(&page.marked->mark,
 	    &scene.view));
-	scene.look.lost[1] = 1;
+	scene.look.loss.lost[1] = 1;
 	ck_assert(page_moment_is_incomplete(&page.marked->mark,
 	    &scene.view));
 	/* Numbers tell what is new and old in a list that was taken anew. */
-	scene.look.mended = 1;
+	scene.look.loss.mended = 1;
 	ck_assert(!page_moment_is_incomplete(&page.marked->mark,
 	    &scene.view));
 }

@@ -88,7 +88,7 @@ run_schedule(uint32_t schedule, uint32_t read_max, bool newest_first)
 	ck_assert(nodes_session_look(s)->settled);
 	assert_same(s, m, newest_first ? "newest first" : "in order",
 	    schedule);
-	ck_assert_uint_eq(nodes_session_look(s)->lost[STREAM_LINK], 0);
+	ck_assert_uint_eq(nodes_session_look(s)->loss.lost[STREAM_LINK], 0);
 	nodes_session_close(s);
 	peer_close(&p);
 	model_fini(m);

@@ -23,8 +23,8 @@ START_TEST(hostile_names_are_escaped_and_clipped)
 	memset(symbol, 'x', sizeof symbol - 1);
 	memcpy(symbol, "a\033[2Jb\n\r\t\xff", 10);
 	scene_symbol_override = symbol;
-	scene.look.node_name = "a\033[2Jb";
-	scene.look.target_name = "\xe2\x80\xae" "evil\x9b";
+	scene.look.node.name = "a\033[2Jb";
+	scene.look.target.name = "\xe2\x80\xae" "evil\x9b";
 	scene.look.state = NODES_NO_DATA;
 	scene.look.reason = "because\033]0;title\007 of\nthis";
 	scene_refresh(&scene);
@@ -67,7 +67,7 @@ START_TEST(ascii_page_is_pure_ascii)
 
 	page.opts.ascii = true;
 	scene_symbol_override = "caf\xc3\xa9 \xe6\xbc\xa2";
-	scene.look.target_name = "\xe6\xbc\xa2";
+	scene.look.target.name = "\xe6\xbc\xa2";
 	compose(124, 20);
 	for (i = 0; i < pic.rows; i++)
 		ck_assert_int_eq(strlen(pic.line[i].text),
@@ -245,8 +245,8 @@ START_TEST(end_of_a_target_shows_through_a_pause)
 {
 	pause_now();
 	scene.look.state = NODES_ENDED;
-	scene.look.status = 9;
-	scene.look.ended_wall_ms = INT64_C(1795187038000);
+	scene.look.target.status = 9;
+	scene.look.target.ended_wall_ms = INT64_C(1795187038000);
 	scene_refresh(&scene);
 	page_view_paused(&scene.view, &page);
 	compose(80, 24);
@@ -321,8 +321,8 @@ START_TEST(rate_and_cost_are_taken_once_a_second)
 	page.layout = PAGE_WIDE;
 	scene.view.now.ns = 5000000000;
 	compose(80, 24);
-	scene.look.total_records += 4000;
-	scene.look.cycle_us = 999;
+	scene.look.work.total_records += 4000;
+	scene.look.work.cycle_us = 999;
 	scene.view.now.ns += 500000000;
 	compose(80, 24);
 	ck_assert(!shows("999us"));
@@ -338,7 +338,7 @@ START_TEST(rate_is_not_told_while_records_are_skipped)
 {
 	page.layout = PAGE_WIDE;
 	compose(80, 24);
-	scene.look.total_records += 4000;
+	scene.look.work.total_records += 4000;
 	scene.look.behind = true;
 	scene.view.now.ns += 1000000000;
 	compose(80, 24);

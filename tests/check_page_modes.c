@@ -58,7 +58,7 @@ START_TEST(armed_target_says_since_when)
 {
 	int cols = sizes[_i].cols, rows = sizes[_i].rows;
 
-	scene.look.armed_wall_ms = TARGET_MS - 1000;
+	scene.look.arming.since_wall_ms = TARGET_MS - 1000;
 	scene_refresh(&scene);
 	compose(cols, rows);
 	assert_fits(cols, rows);
@@ -234,8 +234,8 @@ END_TEST
 START_TEST(a_target_that_has_ended_is_not_live_while_its_list_comes)
 {
 	window(BLKLIST_BY_ADDRESS, 0, 64);
-	scene.look.ended_wall_ms = INT64_C(1795187038000);
-	scene.look.status = SIGKILL;
+	scene.look.target.ended_wall_ms = INT64_C(1795187038000);
+	scene.look.target.status = SIGKILL;
 	compose(80, 24);
 	ck_assert(shows("ENDED ") && shows("signal 9  LOADING"));
 	ck_assert(!shows("LIVE") && !shows("WINDOW"));

@@ -175,10 +175,10 @@ START_TEST(no_line_is_wider_than_the_terminal)
 	page.numbers.rated = page.numbers.sampled = true;
 	page.numbers.sample_at = scene.view.now;
 	page.numbers.rate = UINT64_MAX;
-	scene.look.cycle_records = UINT64_MAX;
-	scene.look.cycle_us = UINT32_MAX;
-	scene.look.bad_records = UINT64_MAX;
-	scene.look.lost[STREAM_LINK] = UINT64_MAX;
+	scene.look.work.cycle_records = UINT64_MAX;
+	scene.look.work.cycle_us = UINT32_MAX;
+	scene.look.loss.bad_records = UINT64_MAX;
+	scene.look.loss.lost[STREAM_LINK] = UINT64_MAX;
 	for (l = 0; l < BASE_NELEM(layouts); l++) {
 		page.layout = layouts[l];
 		compose(cols, 24);
@@ -187,7 +187,7 @@ START_TEST(no_line_is_wider_than_the_terminal)
 		assert_fits(cols, 5);
 		compose(cols, 0);
 		assert_fits(cols, 0);
-		scene.look.target_name = "a target with a very long name "
+		scene.look.target.name = "a target with a very long name "
 		    "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97";
 		snprintf(page.message, sizeof page.message,
 		    "a message that is longer than many terminals are wide, "

@@ -76,31 +76,31 @@ set_state(const struct state_case *c)
 
 	look->state = c->state;
 	look->reason = c->reason != NULL ? c->reason : "";
-	look->status = c->status;
-	look->exec_error = c->exec_error;
+	look->target.status = c->status;
+	look->command.exec_error = c->exec_error;
 	look->settled = !c->unsettled;
 	if (c->state == NODES_ENDED)
-		look->ended_wall_ms = INT64_C(1795187038000);
+		look->target.ended_wall_ms = INT64_C(1795187038000);
 	if (c->incomplete) {
 		look->complete = false;
-		look->incomplete_wall_ms = INT64_C(1795187060000);
-		look->lost[STREAM_RING_FULL] = 400;
-		look->lost[STREAM_WRITER_DIED] = 12;
+		look->loss.since_wall_ms = INT64_C(1795187060000);
+		look->loss.lost[STREAM_RING_FULL] = 400;
+		look->loss.lost[STREAM_WRITER_DIED] = 12;
 	}
 	if (c->forgetful) {
 		look->complete = false;
-		look->incomplete_wall_ms = INT64_C(1795187060000);
-		look->lost[STREAM_SAMPLE_FULL] = 7;
+		look->loss.since_wall_ms = INT64_C(1795187060000);
+		look->loss.lost[STREAM_SAMPLE_FULL] = 7;
 	}
 	if (c->unknown) {
 		look->complete = false;
-		look->incomplete_wall_ms = INT64_C(1795187060000);
+		look->loss.since_wall_ms = INT64_C(1795187060000);
 	}
 	look->stale_ms = c->stale_ms;
-	look->retry_ms = c->retry_ms;
-	look->tries = c->tries;
-	look->linked = c->state != NODES_UNREACHABLE;
-	look->returns = c->tries > 0;
+	look->link.retry_ms = c->retry_ms;
+	look->link.tries = c->tries;
+	look->link.up = c->state != NODES_UNREACHABLE;
+	look->link.returns = c->tries > 0;
 	if (c->no_list)
 		look->list = NULL;
 	scene_refresh(&scene);
@@ -150,9 +150,9 @@ START_TEST(what_was_lost_means_no_more_than_its_causes)
 	for (size_t i = 0; i < BASE_NELEM(cases); i++) {
 		struct nodes_look look = { .sample = cases[i].sample };
 
-		look.lost[0] = cases[i].before;
-		look.lost[STREAM_SAMPLE_FULL] = cases[i].full;
-		look.lost[STREAM_RING_FULL] = cases[i].other;
+		look.loss.lost[0] = cases[i].before;
+		look.loss.lost[STREAM_SAMPLE_FULL] = cases[i].full;
+		look.loss.lost[STREAM_RING_FULL] = cases[i].other;
 		ck_assert_str_eq(page_lost_means(&look), cases[i].means);
 	}
 }
@@ -257,7 +257,7 @@ END_TEST
 START_TEST(mended_loss_says_that_the_list_is_taken_anew)
 {
 	scene.look.settled = false;
-	scene.look.lost[STREAM_OVERWRITTEN] = 2031;
+	scene.look.loss.lost[STREAM_OVERWRITTEN] = 2031;
 	compose(80, 24);
 	ck_assert(shows("LOSSY +2,031 lost"));
 	ck_assert(shows("taken anew"));
@@ -268,12 +268,12 @@ END_TEST
 /* As the counter of the status line has it. */
 START_TEST(what_was_made_good_is_not_among_what_is_lost)
 {
-	scene.look.lost[STREAM_OVERWRITTEN] = 2031;
-	scene.look.mended = 2031;
+	scene.look.loss.lost[STREAM_OVERWRITTEN] = 2031;
+	scene.look.loss.mended = 2031;
 	scene.look.settled = _i == 0;
 	compose(240, 24);
 	ck_assert(!shows("LOSSY") && !shows("INCOMPLETE"));
-	scene.look.lost[STREAM_RING_FULL] = 412;
+	scene.look.loss.lost[STREAM_RING_FULL] = 412;
 	scene.look.complete = false;
 	compose(240, 24);
 	ck_assert(shows("LOSSY +412 lost"));
@@ -289,7 +289,7 @@ START_TEST(of_damage_it_is_said_that_there_may_be_more)
 	keeper[WIRE_N_SKIPPED] = _i == 0 ? 0 : 7702;
 	scene.look.keeper = keeper;
 	scene.look.complete = false;
-	scene.look.lost[0] = 174;
+	scene.look.loss.lost[0] = 174;
 	compose(120, 24);
 	ck_assert(shows(_i == 0 ? "LOSSY +174 lost" : "LOSSY >=174 lost"));
 	ck_assert(shows(_i == 0 ? "lost: 174 before" : "lost: >= 174 before"));
@@ -328,10 +328,10 @@ START_TEST(what_is_lacking_is_told_with_its_cause)
 
 	page.opts.utc = true;
 	scene.look.complete = false;
-	scene.look.incomplete_wall_ms = INT64_C(1795187060000);
-	scene.look.lost[STREAM_RING_FULL] = lacks[_i].lost;
-	scene.look.full = lacks[_i].full;
-	scene.look.unsure = lacks[_i].unsure;
+	scene.look.loss.since_wall_ms = INT64_C(1795187060000);
+	scene.look.loss.lost[STREAM_RING_FULL] = lacks[_i].lost;
+	scene.look.loss.full = lacks[_i].full;
+	scene.look.loss.unsure = lacks[_i].unsure;
 	page_lost_text(&page, &scene.look, text);
 	ck_assert_msg(strstr(text, lacks[_i].told) != NULL, "%s", text);
 	page_lack_text(&scene.look, lack);
@@ -370,10 +370,10 @@ END_TEST
 
 START_TEST(what_was_made_good_is_not_lost)
 {
-	scene.look.lost[STREAM_OVERWRITTEN] = 2031;
+	scene.look.loss.lost[STREAM_OVERWRITTEN] = 2031;
 	compose(124, 24);
 	ck_assert(shows("lost 2,031"));
-	scene.look.mended = 2000;
+	scene.look.loss.mended = 2000;
 	compose(124, 24);
 	ck_assert(shows("lost 31"));
 }

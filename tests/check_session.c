@@ -16,11 +16,11 @@ START_TEST(records_arrive_each_cycle)
 	peer_cycles(&peer, session, 1);
 	assert_same(session, &model, "cycle", 0);
 	/* The pair was cancelled by the node, and is captured all the same. */
-	ck_assert_uint_eq(nodes_session_look(session)->total_records, 4);
-	ck_assert_uint_eq(nodes_session_look(session)->cycle_records, 4);
+	ck_assert_uint_eq(nodes_session_look(session)->work.total_records, 4);
+	ck_assert_uint_eq(nodes_session_look(session)->work.cycle_records, 4);
 	peer_cycles(&peer, session, 1);
-	ck_assert_uint_eq(nodes_session_look(session)->cycle_records, 0);
-	ck_assert_uint_eq(nodes_session_look(session)->missed_cycles, 0);
+	ck_assert_uint_eq(nodes_session_look(session)->work.cycle_records, 0);
+	ck_assert_uint_eq(nodes_session_look(session)->work.missed_cycles, 0);
 }
 END_TEST
 
@@ -71,7 +71,7 @@ START_TEST(a_long_row_is_read_ahead)
 
 	ck_assert_uint_ge(read_long_row(0), 4);
 	assert_same(session, &model, "ahead", 0);
-	ck_assert_uint_eq(nodes_session_look(session)->total_records, 3000);
+	ck_assert_uint_eq(nodes_session_look(session)->work.total_records, 3000);
 	ck_assert_uint_eq(peer.snaps, snaps);
 }
 END_TEST
@@ -82,7 +82,7 @@ START_TEST(wrong_guesses_ahead_are_read_again)
 
 	ck_assert_uint_ge(read_long_row((unsigned)_i), 2);
 	assert_same(session, &model, "guess", (unsigned)_i);
-	ck_assert_uint_eq(nodes_session_look(session)->total_records,
+	ck_assert_uint_eq(nodes_session_look(session)->work.total_records,
 	    model.n - 2);
 	ck_assert_uint_eq(peer.snaps, snaps);
 }
@@ -145,7 +145,7 @@ START_TEST(overwritten_records_are_mended_by_a_new_snapshot)
 	peer_turn(&peer);
 	look = nodes_session_look(session);
 	ck_assert(!look->settled);
-	ck_assert_uint_eq(look->lost[STREAM_OVERWRITTEN], 2);
+	ck_assert_uint_eq(look->loss.lost[STREAM_OVERWRITTEN], 2);
 	/* The picture before stands until the new one is whole. */
 	ck_assert_uint_eq(blklist_window(look->list, BLKLIST_BY_AGE, false, 0,
 	    rows, 8), 2);
@@ -154,7 +154,7 @@ START_TEST(overwritten_records_are_mended_by_a_new_snapshot)
 	look = nodes_session_look(session);
 	ck_assert(look->settled);
 	ck_assert(look->complete);
-	ck_assert_uint_eq(look->mended, 2);
+	ck_assert_uint_eq(look->loss.mended, 2);
 	ck_assert_str_ne(look->reason, "");
 	ck_assert_uint_eq(peer.snaps, snaps + 1);
 	assert_same(session, &model, "mended", 0);
@@ -196,8 +196,8 @@ START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 	ck_assert(look->listed);
 	ck_assert(look->behind);
 	ck_assert_int_eq(look->state, NODES_LIVE);
-	ck_assert_uint_gt(look->lost[STREAM_OVERWRITTEN], 0);
-	ck_assert_str_eq(nodes_session_look(session)->regions_why,
+	ck_assert_uint_gt(look->loss.lost[STREAM_OVERWRITTEN], 0);
+	ck_assert_str_eq(nodes_session_look(session)->regions.why,
 	    "the list's parts are of several moments");
 	/* What lives throughout is there, and nothing that is not. */
 	ck_assert_uint_eq(blklist_window(look->list, BLKLIST_BY_ADDRESS, false,
@@ -207,7 +207,7 @@ START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 	peer_cycles(&peer, session, 4);
 	ck_assert(look->settled);
 	ck_assert(!look->behind);
-	ck_assert_str_eq(nodes_session_look(session)->regions_why, "");
+	ck_assert_str_eq(nodes_session_look(session)->regions.why, "");
 	assert_same(session, &model, "followed again", 0);
 }
 END_TEST
@@ -235,10 +235,10 @@ START_TEST(loss_before_the_keeper_makes_the_list_incomplete)
 	peer_cycles(&peer, session, 20);
 	look = nodes_session_look(session);
 	ck_assert(!look->complete);
-	ck_assert(look->incomplete_wall_ms != 0);
+	ck_assert(look->loss.since_wall_ms != 0);
 	for (unsigned c = 1; c < STREAM_CAUSES; c++)
-		ck_assert_uint_eq(look->lost[c], c == before_keeper[_i].page);
-	ck_assert_uint_eq(look->lost[0], 0);
+		ck_assert_uint_eq(look->loss.lost[c], c == before_keeper[_i].page);
+	ck_assert_uint_eq(look->loss.lost[0], 0);
 	ck_assert_uint_eq(peer.snaps, snaps);
 }
 END_TEST
@@ -253,8 +253,8 @@ START_TEST(loss_before_the_session_is_told_as_a_sum)
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 2);
 	ck_assert(!nodes_session_look(session)->complete);
-	ck_assert_uint_eq(nodes_session_look(session)->lost[0], 412);
-	ck_assert_int_eq(nodes_session_look(session)->incomplete_wall_ms, 0);
+	ck_assert_uint_eq(nodes_session_look(session)->loss.lost[0], 412);
+	ck_assert_int_eq(nodes_session_look(session)->loss.since_wall_ms, 0);
 }
 END_TEST
 
@@ -265,7 +265,7 @@ START_TEST(link_loss_keeps_the_picture)
 	nodes_session_cycle(session);
 	ck_assert_int_eq(nodes_session_look(session)->state,
 	    NODES_UNREACHABLE);
-	ck_assert(!nodes_session_look(session)->linked);
+	ck_assert(!nodes_session_look(session)->link.up);
 	ck_assert_str_ne(nodes_session_look(session)->reason, "");
 	assert_same(session, &model, "link", 0);
 }
@@ -297,8 +297,8 @@ START_TEST(a_silent_node_is_unreachable_until_it_speaks)
 	}
 	ck_assert_int_eq(nodes_session_look(session)->state,
 	    NODES_UNREACHABLE);
-	ck_assert(nodes_session_look(session)->linked);
-	ck_assert_uint_gt(nodes_session_look(session)->missed_cycles, 10);
+	ck_assert(nodes_session_look(session)->link.up);
+	ck_assert_uint_gt(nodes_session_look(session)->work.missed_cycles, 10);
 	model_alloc(&model, 0x3000, 30);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 2);
@@ -367,7 +367,7 @@ START_TEST(exec_is_followed_to_the_newer_image)
 	model.state = WIRE_S_EXECED;
 	peer_cycles(&peer, session, 3);
 	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
-	ck_assert_str_eq(nodes_session_look(session)->target_name, "next");
+	ck_assert_str_eq(nodes_session_look(session)->target.name, "next");
 	assert_same(session, &second, "exec", 0);
 }
 END_TEST
@@ -402,7 +402,7 @@ START_TEST(exec_of_a_dormant_image_is_followed)
 	second.state = WIRE_S_DORMANT;
 	peer_cycles(&peer, session, 60);
 	ck_assert_int_eq(look->state, NODES_DORMANT);
-	ck_assert_str_eq(look->target_name, "next");
+	ck_assert_str_eq(look->target.name, "next");
 }
 END_TEST
 
@@ -423,7 +423,7 @@ START_TEST(when_all_has_ended_no_newer_image_is_waited_for)
 	model.state = WIRE_S_EXECED;
 	peer_cycles(&peer, session, 6);
 	ck_assert_int_ne(look->state, NODES_ENDED);
-	session->look.tree_ended = true;
+	session->look.command.tree_ended = true;
 	peer_cycles(&peer, session, 6);
 	ck_assert_int_eq(look->state, NODES_ENDED);
 }
@@ -438,16 +438,16 @@ START_TEST(the_target_with_most_live_bytes_is_chosen)
 	model.live_bytes = 10;
 	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
 	peer_serve(&peer);
-	ck_assert_int_eq(nodes_session_look(session)->pid, 43);
+	ck_assert_int_eq(nodes_session_look(session)->target.pid, 43);
 	/* What lives goes before what was larger and has ended. */
 	second.state = WIRE_S_ENDED;
 	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
 	peer_serve(&peer);
-	ck_assert_int_eq(nodes_session_look(session)->pid, 42);
+	ck_assert_int_eq(nodes_session_look(session)->target.pid, 42);
 	opts.pid = 43;
 	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
 	peer_serve(&peer);
-	ck_assert_int_eq(nodes_session_look(session)->pid, 43);
+	ck_assert_int_eq(nodes_session_look(session)->target.pid, 43);
 }
 END_TEST
 

@@ -17,8 +17,8 @@ START_TEST(dormant_target_is_armed_by_being_opened)
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_HOLD], 0);
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 	ck_assert(look()->settled);
-	ck_assert(!look()->arming);
-	ck_assert_int_eq(look()->armed_wall_ms, (int64_t)model.armed_ms);
+	ck_assert(!look()->arming.pending);
+	ck_assert_int_eq(look()->arming.since_wall_ms, (int64_t)model.armed_ms);
 	model_alloc(&model, 0x1000, 10);
 	peer_cycles(&peer, session, 1);
 	assert_same(session, &model, "armed", 0);
@@ -48,7 +48,7 @@ START_TEST(who_only_looks_arms_nothing)
 	model_alloc(&model, 0x1000, 10);
 	peer_cycles(&peer, session, 40);
 	ck_assert_int_eq(look()->state, NODES_LIVE);
-	ck_assert_int_ne(look()->armed_wall_ms, 0);
+	ck_assert_int_ne(look()->arming.since_wall_ms, 0);
 	assert_same(session, &model, "armed by another", 0);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], 0);
 }
@@ -71,7 +71,7 @@ START_TEST(target_that_logs_since_its_start_is_not_armed)
 	one_open(&plain, 1);
 	peer_cycles(&peer, session, 20);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], 0);
-	ck_assert_int_eq(look()->armed_wall_ms, 0);
+	ck_assert_int_eq(look()->arming.since_wall_ms, 0);
 	assert_same(session, &model, "live", 0);
 }
 END_TEST
@@ -89,7 +89,7 @@ START_TEST(target_sent_to_sleep_by_another_is_not_armed_again)
 	peer_cycles(&peer, session, 40);
 	ck_assert_int_eq(look()->state, NODES_DORMANT);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, 0);
-	ck_assert_int_eq(look()->armed_wall_ms, 0);
+	ck_assert_int_eq(look()->arming.since_wall_ms, 0);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], before);
 }
 END_TEST
@@ -99,15 +99,15 @@ START_TEST(wish_is_asked_for_again_when_another_was_first)
 	model_arm(&model, false);
 	one_open(&looking, 1);
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_HOLD), 0);
-	ck_assert(look()->arming);
+	ck_assert(look()->arming.pending);
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_OFF), -EBUSY);
 	peer_turn(&peer);
 	model_arm(&model, true);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 3);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_HOLD], 1);
-	ck_assert(!look()->arming);
-	ck_assert_int_eq(look()->arm_error, 0);
+	ck_assert(!look()->arming.pending);
+	ck_assert_int_eq(look()->arming.error, 0);
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 }
 END_TEST
@@ -122,7 +122,7 @@ START_TEST(hold_and_sleep_are_said_by_their_states)
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_OFF), 0);
 	peer_serve(&peer);
 	ck_assert_int_eq(look()->state, NODES_DORMANT);
-	ck_assert(!look()->arming);
+	ck_assert(!look()->arming.pending);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_OFF], 1);
 }
 END_TEST
@@ -134,8 +134,8 @@ START_TEST(refusal_is_told_and_the_target_sleeps_on)
 	one_open(&looking, 1);
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_HOLD), 0);
 	peer_serve(&peer);
-	ck_assert(!look()->arming);
-	ck_assert_int_eq(look()->arm_error, -EPERM);
+	ck_assert(!look()->arming.pending);
+	ck_assert_int_eq(look()->arming.error, -EPERM);
 	ck_assert_int_eq(look()->state, NODES_DORMANT);
 }
 END_TEST
@@ -149,8 +149,8 @@ START_TEST(lost_link_ends_the_waiting_for_an_answer)
 	peer_hang_up(&peer);
 	peer_turn(&peer);
 	nodes_session_cycle(session);
-	ck_assert(!look()->arming);
-	ck_assert_int_ne(look()->arm_error, 0);
+	ck_assert(!look()->arming.pending);
+	ck_assert_int_ne(look()->arming.error, 0);
 }
 END_TEST
 

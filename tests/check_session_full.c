@@ -27,8 +27,8 @@ holds(uint32_t max)
 START_TEST(a_list_that_had_room_for_all_is_complete)
 {
 	one_open(&plain, 2);
-	ck_assert(look()->complete && !look()->unsure);
-	ck_assert_uint_eq(look()->full, 0);
+	ck_assert(look()->complete && !look()->loss.unsure);
+	ck_assert_uint_eq(look()->loss.full, 0);
 }
 END_TEST
 
@@ -36,9 +36,9 @@ START_TEST(what_the_node_refused_is_missing_here_too)
 {
 	model.full = 7;
 	one_open(&plain, 2);
-	ck_assert(!look()->complete && !look()->unsure);
-	ck_assert_uint_eq(look()->full, 7);
-	ck_assert_int_eq(look()->incomplete_wall_ms, 0);
+	ck_assert(!look()->complete && !look()->loss.unsure);
+	ck_assert_uint_eq(look()->loss.full, 7);
+	ck_assert_int_eq(look()->loss.since_wall_ms, 0);
 }
 END_TEST
 
@@ -48,8 +48,8 @@ START_TEST(it_is_told_within_a_second)
 	model.full = 7;
 	peer_cycles(&peer, session, NODES_HZ + 1);
 	ck_assert(!look()->complete);
-	ck_assert_uint_eq(look()->full, 7);
-	ck_assert_int_ne(look()->incomplete_wall_ms, 0);
+	ck_assert_uint_eq(look()->loss.full, 7);
+	ck_assert_int_ne(look()->loss.since_wall_ms, 0);
 }
 END_TEST
 
@@ -66,11 +66,11 @@ START_TEST(a_part_tells_it_before_the_numbers_do)
 	model.full = 7;
 	peer_serve(&peer);
 	ck_assert(look()->settled);
-	ck_assert_uint_eq(look()->full, 0);
+	ck_assert_uint_eq(look()->loss.full, 0);
 	ck_assert(!look()->complete);
 	peer_cycles(&peer, session, NODES_HZ + 1);
-	ck_assert_uint_eq(look()->full, 7);
-	ck_assert(!look()->complete && !look()->unsure);
+	ck_assert_uint_eq(look()->loss.full, 7);
+	ck_assert(!look()->complete && !look()->loss.unsure);
 }
 END_TEST
 
@@ -78,8 +78,8 @@ START_TEST(a_list_of_an_unsure_beginning_is_not_complete)
 {
 	model.unsure = 1;
 	one_open(&plain, 2);
-	ck_assert(!look()->complete && look()->unsure);
-	ck_assert_uint_eq(look()->full, 0);
+	ck_assert(!look()->complete && look()->loss.unsure);
+	ck_assert_uint_eq(look()->loss.full, 0);
 }
 END_TEST
 
@@ -90,7 +90,7 @@ START_TEST(what_this_list_has_no_room_for_is_missing)
 	one_open(&opts, 2);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, 20);
 	ck_assert(!look()->complete);
-	ck_assert_uint_eq(look()->full, BLOCKS - 20);
+	ck_assert_uint_eq(look()->loss.full, BLOCKS - 20);
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(blocks_that_the_node_refused_are_others)
 
 	model.full = 7;
 	one_open(&opts, 2);
-	ck_assert_uint_eq(look()->full, BLOCKS - 20 + 7);
+	ck_assert_uint_eq(look()->loss.full, BLOCKS - 20 + 7);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(records_that_both_refused_are_counted_once)
 	model.full = 9;
 	peer_cycles(&peer, session, NODES_HZ + 1);
 	ck_assert_uint_eq(blklist_counts(look()->list)->full, 9);
-	ck_assert_uint_eq(look()->full, 9);
+	ck_assert_uint_eq(look()->loss.full, 9);
 	ck_assert(!look()->complete);
 }
 END_TEST
@@ -136,7 +136,7 @@ START_TEST(a_list_taken_anew_with_room_for_all_is_complete_again)
 	peer_cycles(&peer, session, 4);
 	ck_assert(look()->settled);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, BLOCKS);
-	ck_assert_uint_eq(look()->full, 0);
+	ck_assert_uint_eq(look()->loss.full, 0);
 	ck_assert(look()->complete);
 }
 END_TEST
@@ -150,7 +150,7 @@ START_TEST(since_the_click_the_node_refusals_are_no_matter)
 	model.full = 7;
 	one_open(&opts, 2);
 	ck_assert(look()->complete);
-	ck_assert_uint_eq(look()->full, 0);
+	ck_assert_uint_eq(look()->loss.full, 0);
 }
 END_TEST
 

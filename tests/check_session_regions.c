@@ -25,17 +25,17 @@ setup(void)
 START_TEST(they_are_there_with_the_list)
 {
 	session = open_session(&peer, &plain);
-	ck_assert_uint_eq(look()->regions, 0);
-	ck_assert(!look()->regions_in);
+	ck_assert_uint_eq(look()->regions.n, 0);
+	ck_assert(!look()->regions.known);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 2);
-	ck_assert(look()->settled && look()->regions_in);
-	ck_assert_uint_eq(look()->regions, 2);
-	ck_assert_str_eq(look()->regions_why, "");
-	ck_assert_uint_eq(look()->region[0].base, 0x100000);
-	ck_assert_uint_eq(look()->region[1].base, 0x200000);
-	ck_assert_uint_eq(look()->region[1].head, 16);
-	ck_assert_str_eq(look()->region[1].name, "pool");
+	ck_assert(look()->settled && look()->regions.known);
+	ck_assert_uint_eq(look()->regions.n, 2);
+	ck_assert_str_eq(look()->regions.why, "");
+	ck_assert_uint_eq(look()->regions.at[0].base, 0x100000);
+	ck_assert_uint_eq(look()->regions.at[1].base, 0x200000);
+	ck_assert_uint_eq(look()->regions.at[1].head, 16);
+	ck_assert_str_eq(look()->regions.at[1].name, "pool");
 }
 END_TEST
 
@@ -49,11 +49,11 @@ START_TEST(an_answer_of_before_the_list_was_whole_is_not_enough)
 	peer.holds_regions = false;
 	peer_serve(&peer);
 	ck_assert_uint_eq(peer.regions_asked, 1);
-	ck_assert_uint_eq(look()->regions, 2);
-	ck_assert(!look()->regions_in);
+	ck_assert_uint_eq(look()->regions.n, 2);
+	ck_assert(!look()->regions.known);
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(peer.regions_asked, 2);
-	ck_assert(look()->regions_in);
+	ck_assert(look()->regions.known);
 }
 END_TEST
 
@@ -67,7 +67,7 @@ START_TEST(they_are_asked_for_once_a_second)
 	model.regions = 1;
 	peer_cycles(&peer, session, 3 * NODES_HZ);
 	ck_assert_uint_eq(peer.regions_asked, asked + 3);
-	ck_assert_uint_eq(look()->regions, 1);
+	ck_assert_uint_eq(look()->regions.n, 1);
 }
 END_TEST
 
@@ -75,11 +75,11 @@ START_TEST(a_node_that_knows_none_is_not_asked_again)
 {
 	peer.has_no_regions = true;
 	one_open(&plain, 2);
-	ck_assert(look()->regions_in);
+	ck_assert(look()->regions.known);
 	peer.has_no_regions = false;
 	peer_cycles(&peer, session, 3 * NODES_HZ);
 	ck_assert_uint_eq(peer.regions_asked, 0);
-	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert_uint_eq(look()->regions.n, 0);
 }
 END_TEST
 
@@ -89,9 +89,9 @@ START_TEST(since_the_click_nothing_is_wholly_known)
 
 	opts.since_click = true;
 	one_open(&opts, 2);
-	ck_assert(look()->regions_in);
-	ck_assert_uint_eq(look()->regions, 0);
-	ck_assert_str_eq(look()->regions_why, "blocks of before the click are not listed");
+	ck_assert(look()->regions.known);
+	ck_assert_uint_eq(look()->regions.n, 0);
+	ck_assert_str_eq(look()->regions.why, "blocks of before the click are not listed");
 	ck_assert_uint_eq(peer.regions_asked, 0);
 }
 END_TEST
@@ -104,20 +104,20 @@ START_TEST(a_list_that_was_too_small_has_none)
 	opts.max = 20;
 	one_open(&opts, 2);
 	ck_assert_uint_gt(blklist_counts(look()->list)->full, 0);
-	ck_assert_uint_eq(look()->regions, 0);
-	ck_assert_str_eq(look()->regions_why, "the page's list was full");
+	ck_assert_uint_eq(look()->regions.n, 0);
+	ck_assert_str_eq(look()->regions.why, "the page's list was full");
 }
 END_TEST
 
 START_TEST(once_records_are_lost_there_are_none)
 {
 	one_open(&plain, 2);
-	ck_assert_uint_eq(look()->regions, 2);
+	ck_assert_uint_eq(look()->regions.n, 2);
 	model.lost = 1;
 	peer_cycles(&peer, session, 2 * NODES_HZ);
 	ck_assert(!look()->complete);
-	ck_assert_uint_eq(look()->regions, 0);
-	ck_assert_str_eq(look()->regions_why, "records were lost");
+	ck_assert_uint_eq(look()->regions.n, 0);
+	ck_assert_str_eq(look()->regions.why, "records were lost");
 }
 END_TEST
 
@@ -125,8 +125,8 @@ START_TEST(of_a_sample_there_are_none)
 {
 	model.sample = 4096;
 	one_open(&plain, 2);
-	ck_assert_uint_eq(look()->regions, 0);
-	ck_assert_str_eq(look()->regions_why, "only a sample of it is logged");
+	ck_assert_uint_eq(look()->regions.n, 0);
+	ck_assert_str_eq(look()->regions.why, "only a sample of it is logged");
 }
 END_TEST
 
@@ -134,14 +134,14 @@ START_TEST(why_there_are_none_is_said_in_the_nodes_words)
 {
 	model.regions = 0;
 	one_open(&plain, 2);
-	ck_assert_str_eq(look()->regions_why, "");
+	ck_assert_str_eq(look()->regions.why, "");
 	model.regions_why = "it is not\033 logged";
 	peer_cycles(&peer, session, 2 * NODES_HZ);
-	ck_assert_ptr_nonnull(strstr(look()->regions_why, " logged"));
-	ck_assert_ptr_null(strchr(look()->regions_why, '\033'));
+	ck_assert_ptr_nonnull(strstr(look()->regions.why, " logged"));
+	ck_assert_ptr_null(strchr(look()->regions.why, '\033'));
 	model.regions_why = NULL;
 	peer_cycles(&peer, session, 2 * NODES_HZ);
-	ck_assert_str_eq(look()->regions_why, "");
+	ck_assert_str_eq(look()->regions.why, "");
 }
 END_TEST
 
@@ -159,9 +159,9 @@ START_TEST(regions_that_make_no_sense_are_none)
 	model.region[1].base = second[_i][0];
 	model.region[1].size = second[_i][1];
 	one_open(&plain, 2);
-	ck_assert(look()->regions_in);
-	ck_assert_uint_eq(look()->regions, 0);
-	ck_assert_ptr_nonnull(strstr(look()->regions_why, "makes no sense"));
+	ck_assert(look()->regions.known);
+	ck_assert_uint_eq(look()->regions.n, 0);
+	ck_assert_ptr_nonnull(strstr(look()->regions.why, "makes no sense"));
 }
 END_TEST
 
@@ -180,8 +180,8 @@ START_TEST(a_window_has_them_for_who_would_take_the_list)
 	model.overwritten = model.n - 2;
 	peer_cycles(&peer, session, 4);
 	ck_assert(look()->window);
-	ck_assert_uint_eq(look()->regions, 2);
-	ck_assert(!look()->regions_in);
+	ck_assert_uint_eq(look()->regions.n, 2);
+	ck_assert(!look()->regions.known);
 	asked = peer.regions_asked;
 	peer_cycles(&peer, session, 2 * NODES_HZ);
 	ck_assert_uint_le(peer.regions_asked, asked + 2);
@@ -200,12 +200,12 @@ START_TEST(another_stream_has_its_own)
 	peer.models = 2;
 	opts.pid = 43;
 	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
-	ck_assert_uint_eq(look()->regions, 0);
-	ck_assert(!look()->regions_in);
+	ck_assert_uint_eq(look()->regions.n, 0);
+	ck_assert(!look()->regions.known);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 2);
-	ck_assert(look()->regions_in);
-	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert(look()->regions.known);
+	ck_assert_uint_eq(look()->regions.n, 0);
 	model_fini(&other);
 }
 END_TEST

@@ -111,7 +111,7 @@ START_TEST(it_begins_when_a_cycle_brings_too_many_records)
 	ck_assert(look()->settled && look()->listed && !look()->behind);
 	assert_view(&by_age);
 	ck_assert_uint_eq(peer.snaps, snaps);
-	ck_assert_uint_eq(look()->total_records, model.n - BLOCKS);
+	ck_assert_uint_eq(look()->work.total_records, model.n - BLOCKS);
 }
 END_TEST
 
@@ -138,14 +138,14 @@ START_TEST(it_begins_when_records_were_overwritten)
 	assert_view(&by_age);
 	ck_assert(look()->complete);
 	/* The node has them, so they are not lost. */
-	ck_assert_uint_eq(look()->lost[STREAM_OVERWRITTEN], 0);
-	ck_assert_uint_eq(look()->total_records, 10);
+	ck_assert_uint_eq(look()->loss.lost[STREAM_OVERWRITTEN], 0);
+	ck_assert_uint_eq(look()->work.total_records, 10);
 	/* Each cycle brings what is there then. */
 	model_alloc(&model, 0x200000, 77);
 	model_release(&model, 0x100000);
 	peer_cycles(&peer, session, 1);
 	assert_view(&by_age);
-	ck_assert_uint_eq(look()->cycle_records, 2);
+	ck_assert_uint_eq(look()->work.cycle_records, 2);
 }
 END_TEST
 
@@ -327,7 +327,7 @@ START_TEST(it_ends_when_few_records_have_come_for_a_second)
 	ck_assert_uint_le(n, NODES_HZ + 3);
 	ck_assert(look()->settled && !look()->behind);
 	assert_same(session, &model, "whole again", 0);
-	ck_assert_uint_eq(look()->mended, 0);
+	ck_assert_uint_eq(look()->loss.mended, 0);
 	/* Records are read again, and none is missing. */
 	model_alloc(&model, 0x300000, 5);
 	peer_cycles(&peer, session, 1);
@@ -369,10 +369,10 @@ START_TEST(a_large_list_is_not_taken)
 	come_late(LARGE);
 	ck_assert(look()->window && look()->settled);
 	/* What was there before is not what this session has captured. */
-	ck_assert_uint_eq(look()->total_records, 0);
+	ck_assert_uint_eq(look()->work.total_records, 0);
 	model_alloc(&model, 0x300000, 5);
 	ck_assert_uint_eq(until_whole(0, 200), 200);
-	ck_assert_uint_eq(look()->total_records, 1);
+	ck_assert_uint_eq(look()->work.total_records, 1);
 	/* It has become small enough. */
 	model.unseen = 0;
 	ck_assert_uint_lt(until_whole(0, 200), 200);
@@ -474,11 +474,11 @@ START_TEST(losses_before_the_node_are_told_by_cause)
 	model.lost = 5;
 	enter();
 	ck_assert(!look()->complete);
-	ck_assert_uint_eq(look()->lost[STREAM_RING_FULL], 5);
-	ck_assert_uint_eq(look()->lost[0], 0);
+	ck_assert_uint_eq(look()->loss.lost[STREAM_RING_FULL], 5);
+	ck_assert_uint_eq(look()->loss.lost[0], 0);
 	model.lost = 9;
 	peer_cycles(&peer, session, 1);
-	ck_assert_uint_eq(look()->lost[STREAM_RING_FULL], 9);
+	ck_assert_uint_eq(look()->loss.lost[STREAM_RING_FULL], 9);
 }
 END_TEST
 

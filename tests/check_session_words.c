@@ -25,7 +25,7 @@ setup(void)
 	session = open_session(&peer, &plain);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 1);
-	ck_assert_uint_eq(nodes_session_look(session)->pid, 42);
+	ck_assert_uint_eq(nodes_session_look(session)->target.pid, 42);
 }
 
 static void
@@ -215,7 +215,7 @@ START_TEST(another_stream_begins_without_stacks_and_words)
 	peer_answer(&peer, (size_t)at);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 1);
-	ck_assert_uint_eq(nodes_session_look(session)->pid, 43);
+	ck_assert_uint_eq(nodes_session_look(session)->target.pid, 43);
 	ck_assert(!nodes_session_stack(session, caller, &st));
 	ck_assert_ptr_null(nodes_session_words(session, frame));
 	ck_assert_ptr_null(nodes_session_words(session,

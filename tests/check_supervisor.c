@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/host/socket.h"
+#include "../src/nodes/host/host.h"
 #include "supervisor_rig.h"
 
 #define MANY 1500

@@ -29,7 +29,7 @@ asked(uint64_t allocs, uint64_t frees)
 {
 	keeper[WIRE_N_ALLOCS] += allocs;
 	keeper[WIRE_N_FREES] += frees;
-	scene.look.told_no++;
+	scene.look.keeper_no++;
 }
 
 static uint64_t

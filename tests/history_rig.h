@@ -92,7 +92,7 @@ note(int64_t ms)
 
 	scene.look.now_ms += ms;
 	scene.look.node_wall_ms += ms;
-	scene.look.as_of = scene.look.total_records;
+	scene.look.as_of = scene.look.work.total_records;
 	scene_refresh(&scene);
 	scene.view.now.ns = ns;
 	page_history_update(&page, &scene.view);
@@ -164,14 +164,14 @@ churn(unsigned times)
 			    "R%zu", slot % 7);
 			scene_apply(&scene, &rec, scene.look.now_ms,
 			    what < 4 ? &info : NULL);
-			born[slot] = scene.look.total_records;
+			born[slot] = scene.look.work.total_records;
 		} else if (what == 0) {
 			free_and_undo(addr_of(slot));
 		} else if (what == 1) {
 			/* Its address is taken again, and no free was seen. */
 			scene_alloc(&scene, addr_of(slot), slot + 2, TYPE_NEW,
 			    1, 0, scene.look.now_ms);
-			born[slot] = scene.look.total_records;
+			born[slot] = scene.look.work.total_records;
 		} else {
 			scene_free(&scene, addr_of(slot));
 			born[slot] = 0;

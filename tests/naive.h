@@ -87,7 +87,7 @@ put(unsigned at, uint64_t size)
 {
 	scene_alloc(&scene, addr_of(at), size, type_of_place(at),
 	    thread_of_place(at), caller_of(at), scene.look.now_ms);
-	place[at] = (struct naive){ true, scene.look.total_records, size,
+	place[at] = (struct naive){ true, scene.look.work.total_records, size,
 		scene.look.now_ms };
 }
 

@@ -165,8 +165,8 @@ expect_error(const struct wire_msg *reply, enum wire_error code)
 static inline struct node_opts
 demo_opts(const char *demo, const char *at, const char *stream)
 {
-	return (struct node_opts){ .fd = -1, .demo = demo, .demo_at = at,
-		.demo_stream = stream };
+	return (struct node_opts){ .fd = -1, .demo.name = demo, .demo.at = at,
+		.demo.stream = stream };
 }
 
 /* A page of a node that shows a generator, greeted. */

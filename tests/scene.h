@@ -235,13 +235,13 @@ scene_init(struct scene *s, enum blklist_kind kind, uint32_t aRecMax)
 	*s = (struct scene){
 		.look = {
 			.state = NODES_LIVE,
-			.node_name = "",
-			.target_name = "",
+			.node.name = "",
+			.target.name = "",
 			.reason = "",
-			.output = "",
-			.socket = "",
-			.status = -1,
-			.root_status = -1,
+			.command.output = "",
+			.node.socket = "",
+			.target.status = -1,
+			.command.status = -1,
 			.settled = true,
 			.complete = true,
 		},
@@ -266,7 +266,7 @@ scene_apply(struct scene *s, const struct rec *rec, int64_t ms,
 	struct blklist_batch batch = {
 		.rec = rec,
 		.n = 1,
-		.seq = ++s->look.total_records,
+		.seq = ++s->look.work.total_records,
 		.near_ms = ms,
 		.ms = &ms,
 		.info = info,
@@ -324,11 +324,11 @@ scene_note(struct scene *s)
 	scene_init(s, BLKLIST_LITERAL, 2048);
 	stream_types_init_classic(&s->types);
 	s->look.classic = true;
-	s->look.node_number = 0x0590;
-	s->look.node_name = "0590";
+	s->look.node.number = 0x0590;
+	s->look.node.name = "0590";
 	s->look.now_ms = s->look.node_wall_ms = SCENE_NOTE_MS;
-	s->look.cycle_records = 9;
-	s->look.cycle_us = 82;
+	s->look.work.cycle_records = 9;
+	s->look.work.cycle_us = 82;
 	for (i = 0; i < BASE_NELEM(blocks); i++) {
 		rec = (struct rec){ .w = {
 			rec_w0(blocks[i].addr, REC_FLAGS(REC_ALLOC, 0),
@@ -357,15 +357,15 @@ scene_target(struct scene *s, unsigned blocks)
 	scene_init(s, BLKLIST_LITERAL, 2048);
 	stream_types_init(&s->types);
 	s->look.levels = true;
-	s->look.node_number = 0x0590;
-	s->look.node_name = "linac-a";
-	s->look.target_name = "redis-server";
-	s->look.pid = 4711;
+	s->look.node.number = 0x0590;
+	s->look.node.name = "linac-a";
+	s->look.target.name = "redis-server";
+	s->look.target.pid = 4711;
 	s->look.now_ms = 400000000;
 	s->look.node_wall_ms = TARGET_MS;
-	s->look.cycle_records = 1067;
-	s->look.cycle_us = 82;
-	s->look.cycle_us_max = 1100;
+	s->look.work.cycle_records = 1067;
+	s->look.work.cycle_us = 82;
+	s->look.work.cycle_us_max = 1100;
 	for (i = 0; i < blocks; i++) {
 		ms = s->look.now_ms - ages[i * BASE_NELEM(ages) / blocks];
 		scene_alloc(s, UINT64_C(0x7f3c04001040) + i * 0x10020ul,

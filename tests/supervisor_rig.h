@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "../src/nodes/host/fdstore.h"
-#include "../src/nodes/host/inherited.h"
+#include "../src/nodes/host/host.h"
 #include "../src/nodes/supervisor/supervisor.h"
 #include "harness.h"
 

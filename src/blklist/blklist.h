@@ -97,6 +97,24 @@ struct blk {
 	uint32_t zero;		/* always 0: rows can be compared bytewise */
 };
 
+/* The block of an allocation record, without its requester. */
+static inline struct blk
+blk_of_rec(const struct rec *r, uint64_t seq, int64_t ms)
+{
+	return (struct blk){
+		.addr = rec_addr(r),
+		.size = rec_size(r),
+		.seq = seq,
+		.ms = ms,
+		.caller = rec_caller(r),
+		.ticket = rec_ticket(r),
+		.thread = (uint16_t)rec_thread(r),
+		.overhead = (uint16_t)rec_overhead(r),
+		.flags = (uint8_t)rec_flags(r),
+		.type = (uint8_t)rec_type(r),
+	};
+}
+
 /* Each layer has addresses of its own: 1 blocks of the API, 0 all others. */
 static inline unsigned
 blk_layer(const struct blk *b)

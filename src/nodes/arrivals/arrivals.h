@@ -33,7 +33,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "../host/socket.h"
+#include "../host/host.h"
 #include "../keeper/keeper.h"
 
 #define HELLO_BEHIND 32		/* so many targets not adopted: the loop is behind */

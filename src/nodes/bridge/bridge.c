@@ -1,9 +1,6 @@
 /*
- * See bridge.h.
- *
- * poll() by hand: what standard input and output are is not ours to choose, a
- * file or a terminal is no stream to libuv, and a page that has gone must be
- * noticed also while nothing more is read of it.
+ * Uses poll(): standard input may be a file, which is no stream for libuv, and a
+ * page that ends must be noticed while nothing is read from it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,22 +15,15 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "../host/socket.h"
+#include "../host/host.h"
 #include "../link/link.h"
 #include "../node_options/node_options.h"
 #include "../places/places.h"
 #include "bridge.h"
 
-/* --- choose ---------------------------------------------------------------- */
+/* --- the node with the target ----------------------------------------------- */
 
-/*
- * Which of several nodes a page is brought to: that of its target.
- *
- * Each is asked for what it has, as a page would ask.  One that is stopped
- * must not keep the page from the others for long.
- */
-
-#define PATIENCE_MS 1000
+#define TIMEOUT_MS 1000		/* for the targets of a node, which may be stopped */
 
 struct enquiry {
 	uv_loop_t loop;
@@ -41,7 +31,7 @@ struct enquiry {
 	const char *target;
 	pid_t pid;		/* 0: by the stream's name */
 	bool done;
-	unsigned has;		/* 2: it lives there; 1: it did */
+	unsigned has;		/* 2: live; 1: ended; 0: not there */
 };
 
 static void
@@ -70,7 +60,7 @@ on_timer(uv_timer_t *timer)
 }
 
 static unsigned
-ask(struct enquiry *q, const char *path)
+ask_node(struct enquiry *q, const char *path)
 {
 	struct nodes_link *link;
 
@@ -79,19 +69,23 @@ ask(struct enquiry *q, const char *path)
 	if (nodes_connect(&link, &q->loop, path) < 0)
 		return 0;
 	uv_update_time(&q->loop);
-	uv_timer_start(&q->timer, on_timer, PATIENCE_MS, 0);
+	uv_timer_start(&q->timer, on_timer, TIMEOUT_MS, 0);
 	if (nodes_targets(link, on_targets, q) == 0)
 		while (!q->done)
 			uv_run(&q->loop, UV_RUN_ONCE);
 	uv_timer_stop(&q->timer);
 	nodes_link_close(link);
-	/* No callback comes any more; its handles are closed. */
+	/* Closes the link's handles. */
 	uv_run(&q->loop, UV_RUN_DEFAULT);
 	return q->has;
 }
 
-size_t
-bridge_choose(char *const *paths, size_t n, size_t usual, const char *target)
+/*
+ * Index of the node that has the target, live rather than ended; `usual` if that has
+ * it too, or none.
+ */
+static size_t
+choose_node(char *const *paths, size_t n, size_t usual, const char *target)
 {
 	struct enquiry q = { .target = target };
 	size_t best = usual, i;
@@ -102,9 +96,9 @@ bridge_choose(char *const *paths, size_t n, size_t usual, const char *target)
 	uv_timer_init(&q.loop, &q.timer);
 	q.timer.data = &q;
 	nodes_parse_target(target, &q.pid);
-	most = ask(&q, paths[usual]);
+	most = ask_node(&q, paths[usual]);
 	for (i = 0; i < n && most < 2; i++) {
-		has = i == usual ? 0 : ask(&q, paths[i]);
+		has = i == usual ? 0 : ask_node(&q, paths[i]);
 		if (has > most) {
 			most = has;
 			best = i;
@@ -118,26 +112,26 @@ bridge_choose(char *const *paths, size_t n, size_t usual, const char *target)
 
 #define SYSTEM_NODE DAEMON_SYSTEM_FOLDER "/" DAEMON_SOCKET
 
-/* --- passing on --------------------------------------------------------- */
+/* --- copying ------------------------------------------------------------ */
 
-/* One direction: bytes [at, end) have come and not gone yet. */
+/* One direction: bytes [at, end) are read and not written yet. */
 struct pass {
 	int from, to;
 	size_t at, end;
-	bool deaf;		/* nobody takes them any more */
+	bool closed;		/* the reader has gone */
 	uint8_t bytes[BRIDGE_BUFFER];
 };
 
-/* More is read only when all has been written: that bounds what waits. */
+/* Only then more is read. */
 static bool
 is_empty(const struct pass *p)
 {
 	return p->at == p->end;
 }
 
-/* 1: its end has come; 0; or a negative errno. */
+/* 1 at the end, 0, or a negative errno. */
 static int
-take(struct pass *p)
+read_some(struct pass *p)
 {
 	ssize_t n = read(p->from, p->bytes, sizeof p->bytes);
 
@@ -152,7 +146,7 @@ take(struct pass *p)
 }
 
 static int
-give(struct pass *p)
+write_some(struct pass *p)
 {
 	ssize_t n = write(p->to, p->bytes + p->at, p->end - p->at);
 
@@ -161,7 +155,7 @@ give(struct pass *p)
 		return 0;
 	}
 	if (errno == EPIPE || errno == ECONNRESET) {
-		p->deaf = true;
+		p->closed = true;
 		p->at = p->end;
 		return 0;
 	}
@@ -176,10 +170,9 @@ await(struct pollfd *p, int fd, bool in, bool out)
 }
 
 /*
- * One turn; 1 at the end.  Input and output are watched also while nothing is
- * wanted of them: a node that is stopped must not keep us when its page has
- * gone.  The node is not: what it said before it went is passed on first, be
- * it the reason why it went.
+ * One turn; 1 at the end. Input and output are always watched, so that the end of
+ * the page is noticed while the node is stopped. The node is not: its last
+ * bytes, perhaps the reason of its end, go out first.
  */
 static int
 pass_turn(struct pass *up, struct pass *down)
@@ -187,7 +180,7 @@ pass_turn(struct pass *up, struct pass *down)
 	struct pollfd fds[3], *in = &fds[0], *out = &fds[1], *node = &fds[2];
 	int r = 0;
 
-	await(in, up->from, is_empty(up) && !up->deaf, false);
+	await(in, up->from, is_empty(up) && !up->closed, false);
 	await(out, down->to, false, !is_empty(down));
 	await(node, up->to, is_empty(down), !is_empty(up));
 	if (node->events == 0)
@@ -197,16 +190,16 @@ pass_turn(struct pass *up, struct pass *down)
 	if (((in->revents | out->revents) & POLLNVAL) != 0)
 		return -EBADF;
 	if (node->revents != 0 && !is_empty(up))
-		r = give(up);
+		r = write_some(up);
 	if (r == 0 && out->revents != 0 && !is_empty(down))
-		r = give(down);
+		r = write_some(down);
 	if (r == 0 && node->revents != 0 && (node->events & POLLIN) != 0)
-		r = take(down);
+		r = read_some(down);
 	if (r == 0 && in->revents != 0 && (in->events & POLLIN) != 0)
-		r = take(up);
+		r = read_some(up);
 	if (r != 0)
 		return r;
-	if ((out->revents & (POLLERR | POLLHUP)) != 0 || down->deaf)
+	if ((out->revents & (POLLERR | POLLHUP)) != 0 || down->closed)
 		return 1;
 	return (in->revents & (POLLERR | POLLHUP)) != 0 &&
 	    (in->events & POLLIN) == 0;
@@ -249,10 +242,11 @@ bridge_pass(int in, int out, int node, const uint8_t *first, size_t len)
 	return r < 0 ? r : 0;
 }
 
-/* --- which node --------------------------------------------------------- */
+/* --- finding a node ----------------------------------------------------- */
 
+/* This user's daemon. */
 static bool
-stands_alone(const char *path)
+is_daemon(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
@@ -261,8 +255,8 @@ stands_alone(const char *path)
 }
 
 /*
- * A connected descriptor, or a negative errno: -ENOENT when there is no node,
- * -EACCES when there is the system's alone, for others.
+ * A connected descriptor, or a negative errno: -ENOENT if there is no node, -EACCES
+ * if only the system's, which refuses this user.
  */
 static int
 find_node(const char *target)
@@ -274,12 +268,12 @@ find_node(const char *target)
 	r = nodes_find(&paths, &n);
 	if (r < 0)
 		return r;
-	for (i = 0; i < n && !stands_alone(paths[i]); i++)
+	for (i = 0; i < n && !is_daemon(paths[i]); i++)
 		continue;
 	if (i == n)
 		i = 0;
 	if (target != NULL)
-		i = bridge_choose(paths, n, i, target);
+		i = choose_node(paths, n, i, target);
 	if (n > 0)
 		r = socket_connect(paths[i]);
 	else
@@ -325,7 +319,7 @@ say_why(int err)
 	}
 }
 
-/* Of sshd's first word; 0 where that is UNKNOWN, as without a network. */
+/* Length of sshd's first word; 0 if that is UNKNOWN, as without a network. */
 static size_t
 address_len(const char *words)
 {
@@ -334,7 +328,7 @@ address_len(const char *words)
 	return strcspn(words, ".:") < len ? len : 0;
 }
 
-/* Four words: the client's address and port, the server's address and port. */
+/* SSH_CONNECTION: client's address and port, server's address and port. */
 void
 bridge_origin(const char *connection, const char *client, char *out,
     size_t cap)

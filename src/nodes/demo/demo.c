@@ -592,8 +592,8 @@ note_start(struct node *node, struct keeper *k)
 	k->source.make = note_source;
 	n->clock_ms = NOTE_SHOWN_S * 1000;
 	n->begun_mono_ms = mono_ms(mono_now());
-	if (node->opts.demo_at != NULL) {
-		r = parse_time(node->opts.demo_at, &n->clock_ms);
+	if (node->opts.demo.at != NULL) {
+		r = parse_time(node->opts.demo.at, &n->clock_ms);
 		n->stopped = true;
 	}
 	node->number = NOTE_NODE;
@@ -604,7 +604,7 @@ note_start(struct node *node, struct keeper *k)
 static int
 busy_start_plain(struct node *node, struct keeper *k)
 {
-	if (node->opts.demo_at != NULL)
+	if (node->opts.demo.at != NULL)
 		return -EINVAL;		/* its clock is its own */
 	return busy_start(k, false);
 }
@@ -612,7 +612,7 @@ busy_start_plain(struct node *node, struct keeper *k)
 static int
 busy_start_flood(struct node *node, struct keeper *k)
 {
-	if (node->opts.demo_at != NULL)
+	if (node->opts.demo.at != NULL)
 		return -EINVAL;
 	return busy_start(k, true);
 }
@@ -632,13 +632,13 @@ int
 demo_start(struct node *node)
 {
 	const struct demo *d = NULL;
-	const char *name = node->opts.demo_stream;
+	const char *name = node->opts.demo.stream;
 	struct keeper_opts o = { .max = node->opts.max };
 	struct keeper *k;
 	int r;
 
 	for (size_t i = 0; i < BASE_NELEM(demos); i++)
-		if (strcmp(demos[i].name, node->opts.demo) == 0)
+		if (strcmp(demos[i].name, node->opts.demo.name) == 0)
 			d = &demos[i];
 	if (d == NULL)
 		return -ENOENT;

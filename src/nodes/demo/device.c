@@ -199,10 +199,10 @@ set_up(struct device *d, const struct node_opts *o)
 		return -errno;
 	d->fifo = S_ISFIFO(st.st_mode);
 	d->file = S_ISREG(st.st_mode);
-	d->once = o->device_once;
+	d->once = o->device.once;
 	/* Only a line may begin in the midst of a record. */
 	raw_init(&d->raw, !S_ISCHR(st.st_mode));
-	return isatty(d->fd) ? set_terminal(d, o->baud) : 0;
+	return isatty(d->fd) ? set_terminal(d, o->device.baud) : 0;
 }
 
 int
@@ -211,14 +211,14 @@ device_start(struct node *node)
 	const struct node_opts *o = &node->opts;
 	struct keeper_opts ko = { .classic = true, .max = o->max };
 	struct device *d = calloc(1, sizeof *d);
-	const char *name = o->device_name != NULL ? o->device_name : "raw";
+	const char *name = o->device.name != NULL ? o->device.name : "raw";
 	struct keeper *k;
 	int r;
 
 	if (d == NULL)
 		return -ENOMEM;
 	node->device = d;
-	d->fd = o->device;
+	d->fd = o->device.fd;
 	fcntl(d->fd, F_SETFD, FD_CLOEXEC);
 	r = set_up(d, o);
 	if (r == 0)

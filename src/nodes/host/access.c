@@ -8,12 +8,12 @@
 #include "../../base/base.h"
 #include "access.h"
 
-/* Newer than the headers of some systems; so on all but sparc and parisc. */
+/* Missing in older headers; other values on sparc and parisc. */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
-#define GROUPS_MAX 1024		/* of one peer; one with more counts as no member */
+#define GROUPS_MAX 1024		/* a peer with more is no member */
 
 static const struct {
 	const char *word;
@@ -37,7 +37,7 @@ access_init(struct access *a, bool system, uint32_t roles)
 	};
 }
 
-/* By the groups that it had when it connected, not by what a file says now. */
+/* By its groups when it connected, not by the group file. */
 static bool
 is_member(int fd, gid_t primary, gid_t group)
 {

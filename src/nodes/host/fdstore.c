@@ -13,9 +13,9 @@
 #include "../../base/base.h"
 #include "fdstore.h"
 
-#define PATIENCE_MS 20		/* a target may wait for us meanwhile, for 50 */
+#define TIMEOUT_MS 20		/* a target may be waiting for us, for 50 */
 
-/* --- to whom ------------------------------------------------------------ */
+/* --- the store ---------------------------------------------------------- */
 
 static int
 connect_notify(const char *path)
@@ -28,7 +28,7 @@ connect_notify(const char *path)
 	    (len = strlen(path)) >= sizeof sa.sun_path)
 		return -1;
 	memcpy(sa.sun_path, path, len);
-	/* By the custom of systemd this is how an abstract name is written. */
+	/* '@' is systemd's notation of an abstract name. */
 	if (path[0] == '@')
 		sa.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -82,11 +82,7 @@ fdstore_keeps(const struct fdstore *s)
 
 /* --- messages ----------------------------------------------------------- */
 
-/*
- * A queue that is full is emptied within moments, or its reader is stopped: that
- * is waited for once, and not again before there has been room, for many may
- * have something to send then.
- */
+/* Waits once for room in a full queue, and not again until there has been some. */
 static int
 send_soon(struct fdstore *s, const struct msghdr *msg)
 {
@@ -108,7 +104,7 @@ send_soon(struct fdstore *s, const struct msghdr *msg)
 			return -errno;
 		if (waited)
 			break;
-		(void)poll(&p, 1, PATIENCE_MS);
+		(void)poll(&p, 1, TIMEOUT_MS);
 	}
 	s->full = true;
 	return -EAGAIN;
@@ -118,7 +114,6 @@ static int
 send_text(struct fdstore *s, const int *fds, size_t nfds, const char *format,
     ...) __attribute__((format(printf, 4, 5)));
 
-/* The descriptors go along. */
 static int
 send_text(struct fdstore *s, const int *fds, size_t nfds, const char *format,
     ...)
@@ -158,7 +153,7 @@ fdstore_put_all(struct fdstore *s, const char *name, const int *fds, size_t n)
 {
 	if (strlen(name) >= FDSTORE_NAME)
 		return -ENAMETOOLONG;
-	/* FDPOLL: nobody is to let go of one because of what happens to it. */
+	/* FDPOLL=0: keep it after a hang-up. */
 	return send_text(s, fds, n, "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
 }
 
@@ -180,7 +175,7 @@ fdstore_say(struct fdstore *s, const char *state)
 	return send_text(s, NULL, 0, "%s", state);
 }
 
-/* A message is lines: what waits goes with what comes after it. */
+/* Sends all waiting lines in one message. */
 static int
 say_unsaid(struct fdstore *s)
 {
@@ -210,7 +205,7 @@ fdstore_second(struct fdstore *s)
 		say_unsaid(s);
 }
 
-/* --- what was passed ---------------------------------------------------- */
+/* --- inherited descriptors ---------------------------------------------- */
 
 bool
 fdstore_inherit(void *store, const char *name, int fd)

@@ -8,10 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "inherited.h"
+#include "host.h"
 
+/* The positive number in a variable; 0: none. */
 static int
-number(const char *name)
+get_number(const char *name)
 {
 	const char *text = secure_getenv(name);
 	char *end;
@@ -58,12 +59,12 @@ inherited_path(int fd, char path[SOCKET_PATH])
 int
 inherited_each(void (*one)(void *arg, const char *name, int fd), void *arg)
 {
-	int n = number("LISTEN_PID") == (int)getpid() ? number("LISTEN_FDS") :
+	int n = get_number("LISTEN_PID") == (int)getpid() ? get_number("LISTEN_FDS") :
 	    0;
 	const char *all = secure_getenv("LISTEN_FDNAMES");
-	char *names = strdup(all != NULL ? all : ""), *rest = names;
+	char *names = strdup(all != NULL ? all : ""), *next = names;
 
-	/* Not for whoever we start. */
+	/* Not for our children. */
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");
@@ -74,7 +75,7 @@ inherited_each(void (*one)(void *arg, const char *name, int fd), void *arg)
 		return -EINVAL;
 	}
 	for (int fd = INHERITED_FIRST; fd < INHERITED_FIRST + n; fd++) {
-		const char *name = strsep(&rest, ":");
+		const char *name = strsep(&next, ":");
 
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 		one(arg, name != NULL ? name : "", fd);

@@ -1,6 +1,5 @@
 /*
- * Reading /proc: small files into buffers on the stack, no stdio, so that it
- * may be done from any thread and costs what the calls cost.
+ * /proc without stdio, for any thread.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -17,18 +16,38 @@
 
 #include "proc.h"
 
-#define TASKS_MAX 256		/* threads of one process whose children are looked for */
+#define TASKS_MAX 256		/* threads whose children are looked for */
 
-/* Reads up to cap - 1 bytes and a NUL; the bytes read, or -errno. */
-static ssize_t
-read_file(const char *path, char *buf, size_t cap)
+#define PATH_SIZE (64 + NAME_MAX)
+
+/* Writes "/proc/PID/name". */
+static const char *
+proc_path(char out[PATH_SIZE], pid_t pid, const char *name)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(out, PATH_SIZE, "/proc/%d/%s", (int)pid, name);
+	return out;
+}
+
+/* Opens /proc/PID/name; -errno. */
+static int
+open_proc(pid_t pid, const char *name)
+{
+	char path[PATH_SIZE];
+	int fd = open(proc_path(path, pid, name), O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Reads up to cap - 1 bytes of it and a NUL; the bytes read, or -errno. */
+static ssize_t
+read_proc(pid_t pid, const char *name, char *buf, size_t cap)
+{
+	int fd = open_proc(pid, name);
 	size_t len = 0;
 	ssize_t n = 0;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	while (len < cap - 1) {
 		n = read(fd, buf + len, cap - 1 - len);
 		if (n < 0 && errno == EINTR)
@@ -45,10 +64,10 @@ read_file(const char *path, char *buf, size_t cap)
 }
 
 static int
-read_comm(const char *path, char out[16])
+read_comm(pid_t pid, const char *name, char out[16])
 {
 	char buf[64];
-	ssize_t n = read_file(path, buf, sizeof buf);
+	ssize_t n = read_proc(pid, name, buf, sizeof buf);
 
 	if (n < 0)
 		return (int)n;
@@ -64,41 +83,34 @@ read_comm(const char *path, char out[16])
 int
 proc_comm(pid_t pid, char out[16])
 {
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-	return read_comm(path, out);
+	return read_comm(pid, "comm", out);
 }
 
 int
 proc_thread_comm(pid_t pid, pid_t tid, char out[16])
 {
-	char path[64];
+	char name[32];
 
-	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid,
-	    (int)tid);
-	return read_comm(path, out);
+	snprintf(name, sizeof name, "task/%d/comm", (int)tid);
+	return read_comm(pid, name, out);
 }
 
 /*
- * What stands behind the name in /proc/PID/stat, in buf: where, or a negative
- * errno.  The name may hold anything, a closing bracket too: the last one counts.
+ * Reads /proc/PID/stat into buf; returns the offset behind the name, or -errno.
+ * The name may contain ')': the last one counts.
  */
 static ssize_t
 read_stat(pid_t pid, char *buf, size_t cap)
 {
-	char path[64], *p;
-	ssize_t n;
+	ssize_t n = read_proc(pid, "stat", buf, cap);
+	char *p;
 
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	n = read_file(path, buf, cap);
 	if (n < 0)
 		return n;
 	p = strrchr(buf, ')');
 	return p != NULL ? p + 1 - buf : -EIO;
 }
 
-/* What proc_stat() has, from what read_stat() has read. */
 static int
 parse_stat(const char *behind, pid_t *ppid, uint64_t *start)
 {
@@ -164,7 +176,7 @@ proc_parent(pid_t pid, pid_t *ppid)
 	return 0;
 }
 
-/* The number behind a line's name; false when there is no such line. */
+/* The number of a line of that name; false: none. */
 static bool
 status_number(const char *status, const char *name, uint32_t *out)
 {
@@ -177,17 +189,14 @@ status_number(const char *status, const char *name, uint32_t *out)
 int
 proc_seccomp(pid_t pid, pid_t tid, uint64_t *out)
 {
-	char path[64], buf[8192];
+	char name[32] = "status", buf[8192];
 	uint32_t mode, filters = 0;
 	ssize_t n;
 
-	/* The kernel makes a name for each part of a path that is new to it. */
-	if (tid == pid)
-		snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	else
-		snprintf(path, sizeof path, "/proc/%d/task/%d/status",
-		    (int)pid, (int)tid);
-	n = read_file(path, buf, sizeof buf);
+	/* The shorter path costs the kernel fewer directory entries. */
+	if (tid != pid)
+		snprintf(name, sizeof name, "task/%d/status", (int)tid);
+	n = read_proc(pid, name, buf, sizeof buf);
 	if (n < 0)
 		return (int)n;
 	if (!status_number(buf, "\nSeccomp:", &mode))
@@ -202,11 +211,9 @@ proc_threads(pid_t pid, size_t *from, pid_t *out, size_t max)
 {
 	size_t place = 0, n = 0;
 	struct dirent *e = NULL;
-	char path[64];
-	DIR *dir;
+	char path[PATH_SIZE];
+	DIR *dir = opendir(proc_path(path, pid, "task"));
 
-	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	dir = opendir(path);
 	while (dir != NULL && n < max && (e = readdir(dir)) != NULL) {
 		int tid = atoi(e->d_name);
 
@@ -222,18 +229,17 @@ proc_threads(pid_t pid, size_t *from, pid_t *out, size_t max)
 int
 proc_exe(pid_t pid, uint64_t *dev, uint64_t *ino)
 {
-	char path[64];
+	char path[PATH_SIZE];
 	struct stat st;
 
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	if (stat(path, &st) < 0)
+	if (stat(proc_path(path, pid, "exe"), &st) < 0)
 		return -errno;
 	*dev = st.st_dev;
 	*ino = st.st_ino;
 	return 0;
 }
 
-/* The kernel's word behind the path of a file that is no more. */
+/* Removes the kernel's suffix for an unlinked file. */
 static void
 cut_deleted(char *path)
 {
@@ -247,11 +253,9 @@ cut_deleted(char *path)
 static int
 read_link(pid_t pid, const char *name, char out[PROC_PATH])
 {
-	char path[64];
-	ssize_t n;
+	char path[PATH_SIZE];
+	ssize_t n = readlink(proc_path(path, pid, name), out, PROC_PATH - 1);
 
-	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-	n = readlink(path, out, PROC_PATH - 1);
 	if (n < 0)
 		return -errno;
 	out[n] = '\0';
@@ -271,7 +275,7 @@ proc_cwd(pid_t pid, char out[PROC_PATH])
 	return read_link(pid, "cwd", out);
 }
 
-/* A newline in a path stands as \012 in the kernel's list. */
+/* The kernel writes a newline as \012. */
 static void
 copy_path(char out[PROC_PATH], const char *in)
 {
@@ -306,15 +310,13 @@ path_of_line(const char *line, uint64_t start, char out[PROC_PATH])
 int
 proc_maps_path(pid_t pid, uint64_t start, char out[PROC_PATH])
 {
-	char path[64], buf[4 * PROC_PATH];	/* escapes make lines longer */
+	char buf[4 * PROC_PATH];	/* escapes make lines longer */
+	int fd = open_proc(pid, "maps"), found = -ENOENT;
 	size_t held = 0;
-	int fd, found = -ENOENT;
 	ssize_t n;
 
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	while (found != 0 &&
 	    (n = read(fd, buf + held, sizeof buf - held)) > 0) {
 		char *line = buf, *end;
@@ -336,16 +338,14 @@ proc_maps_path(pid_t pid, uint64_t start, char out[PROC_PATH])
 int
 proc_maps_has(pid_t pid, const char *text)
 {
-	char path[64], buf[16384];
+	char buf[16384];
 	size_t keep = strlen(text) - 1, held = 0;
-	int fd, found = 0;
+	int fd = open_proc(pid, "maps"), found = 0;
 	ssize_t n;
 
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
-	/* The text may lie across two reads: its length less one is kept back. */
+		return fd;
+	/* The text may span two reads. */
 	while (!found && (n = read(fd, buf + held, sizeof buf - held)) > 0) {
 		size_t len = held + (size_t)n;
 
@@ -376,11 +376,10 @@ parse_pids(char *text, pid_t *out, size_t max)
 static size_t
 task_children(pid_t pid, const char *task, pid_t *out, size_t max)
 {
-	char path[64 + NAME_MAX], buf[8192];
+	char name[32 + NAME_MAX], buf[8192];
 
-	snprintf(path, sizeof path, "/proc/%d/task/%s/children", (int)pid,
-	    task);
-	return read_file(path, buf, sizeof buf) > 0 ?
+	snprintf(name, sizeof name, "task/%s/children", task);
+	return read_proc(pid, name, buf, sizeof buf) > 0 ?
 	    parse_pids(buf, out, max) : 0;
 }
 
@@ -396,14 +395,12 @@ proc_first_children(pid_t pid, pid_t *out, size_t max)
 size_t
 proc_children(pid_t pid, pid_t *out, size_t max)
 {
+	char path[PATH_SIZE];
+	DIR *d = opendir(proc_path(path, pid, "task"));
 	struct dirent *e;
-	char path[64];
 	size_t n = 0;
 	int tasks = 0;
-	DIR *d;
 
-	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	if (d == NULL)
 		return 0;
 	while (n < max && tasks < TASKS_MAX && (e = readdir(d)) != NULL) {
@@ -423,11 +420,8 @@ at_secure(pid_t pid)
 {
 	_Alignas(Elf64_auxv_t) char buf[1024];
 	Elf64_auxv_t *av = (Elf64_auxv_t *)(void *)buf;
-	char path[64];
-	ssize_t n;
+	ssize_t n = read_proc(pid, "auxv", buf, sizeof buf);
 
-	snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
-	n = read_file(path, buf, sizeof buf);
 	if (n < 0)
 		return n == -EACCES || n == -EPERM;
 	for (size_t i = 0; (i + 1) * sizeof *av <= (size_t)n; i++)
@@ -445,12 +439,9 @@ elf_kind(pid_t pid)
 		unsigned char ident[EI_NIDENT];
 		Elf64_Ehdr eh;
 	} h;
-	char path[64];
 	enum elf_kind kind = ELF_NONE;
-	int fd;
+	int fd = open_proc(pid, "exe");
 
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return ELF_NONE;
 	if (pread(fd, &h, sizeof h, 0) != (ssize_t)sizeof h ||
@@ -477,18 +468,16 @@ out:
 int
 proc_uid(pid_t pid, uid_t *uid)
 {
-	char path[64];
+	char path[PATH_SIZE];
 	struct stat st;
 
-	/* This folder alone belongs to whoever the process is. */
-	snprintf(path, sizeof path, "/proc/%d", (int)pid);
-	if (stat(path, &st) < 0)
+	/* The directory belongs to the process's user. */
+	if (stat(proc_path(path, pid, ""), &st) < 0)
 		return -errno;
 	*uid = st.st_uid;
 	return 0;
 }
 
-/* Since it was started: the sockets are for the node's own user. */
 static bool
 changed_user(pid_t pid)
 {
@@ -501,21 +490,19 @@ static bool
 changed_root(pid_t pid)
 {
 	struct stat ours, theirs;
-	char path[64];
+	char path[PATH_SIZE];
 
-	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
-	return stat("/", &ours) == 0 && stat(path, &theirs) == 0 &&
+	return stat("/", &ours) == 0 &&
+	    stat(proc_path(path, pid, "root"), &theirs) == 0 &&
 	    (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
 }
 
 static bool
 lacks_our_environment(pid_t pid)
 {
-	char path[64], buf[65536];
-	ssize_t n;
+	char buf[65536];
+	ssize_t n = read_proc(pid, "environ", buf, sizeof buf);
 
-	snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-	n = read_file(path, buf, sizeof buf);
 	return n >= 0 && n < (ssize_t)sizeof buf - 1 &&
 	    memmem(buf, (size_t)n, "PAGEK_NODE=", 11) == NULL;
 }

@@ -5,15 +5,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "socket.h"
+#include "host.h"
 
-/* A socket that is nowhere yet, and the address for that path. */
+/* An unbound socket, and the address of the path. */
 static int
-open_for(const char *path, int type, struct sockaddr_un *sa)
+open_socket(const char *path, int type, struct sockaddr_un *sa)
 {
 	int fd;
 
-	_Static_assert(sizeof sa->sun_path == SOCKET_PATH, "as the door says");
+	_Static_assert(sizeof sa->sun_path == SOCKET_PATH, "as in host.h");
 	if (strlen(path) >= sizeof sa->sun_path)
 		return -ENAMETOOLONG;
 	*sa = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -29,7 +29,7 @@ socket_bind(const char *path, int type)
 	mode_t mask;
 	int fd, r = 0;
 
-	fd = open_for(path, type, &sa);
+	fd = open_socket(path, type, &sa);
 	if (fd < 0)
 		return fd;
 	unlink(path);
@@ -51,7 +51,7 @@ socket_bind_for(const char *path, int type, mode_t mode, gid_t group)
 
 	if (fd < 0)
 		return fd;
-	/* The group first: a mode before it would be for the wrong one. */
+	/* The group first: the mode would apply to another one. */
 	if ((group == (gid_t)-1 || chown(path, (uid_t)-1, group) == 0) &&
 	    chmod(path, mode) == 0)
 		return fd;
@@ -92,7 +92,7 @@ static int
 connect_to(const char *path, int type)
 {
 	struct sockaddr_un sa;
-	int fd = open_for(path, type, &sa), r;
+	int fd = open_socket(path, type, &sa), r;
 
 	if (fd < 0)
 		return fd;

@@ -1,10 +1,8 @@
 /*
- * The threads of libuv's pool, for what may have to wait for a disk.
+ * The threads of libuv's pool.
  *
- * libuv makes them with the first work that comes, and where the system has not
- * all of them for it, it calls abort(): with RLIMIT_NPROC used up, or few
- * addresses, a program would die of what it can well do with one.  So they are
- * counted first.
+ * libuv makes them with the first work, and calls abort() if one cannot be made
+ * (RLIMIT_NPROC, address space). So the possible number is found out before.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,25 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workers.h"
+#include "host.h"
 
 #define WORKERS 4
 #define POOL_SIZE "UV_THREADPOOL_SIZE"	/* libuv's name for it */
 
-static bool begun;
+static bool pool_made;
 
 static void *
 wait_for_all(void *gate)
 {
-	/* Held until all have been made: they are to be there at once. */
+	/* Held until all have been made, so that they exist together. */
 	pthread_mutex_lock(gate);
 	pthread_mutex_unlock(gate);
 	return NULL;
 }
 
-/* How many threads there can be beside each other, up to WORKERS. */
+/* Number of threads that can exist together, up to WORKERS. */
 static unsigned
-count(void)
+count_possible(void)
 {
 	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 	pthread_t thread[WORKERS];
@@ -53,19 +51,19 @@ count(void)
 }
 
 static void
-nothing(uv_work_t *work)
+do_nothing(uv_work_t *work)
 {
 	(void)work;
 }
 
 static void
-done(uv_work_t *work, int status)
+free_work(uv_work_t *work, int status)
 {
 	(void)status;
 	free(work);
 }
 
-/* Any work makes the pool, within this call. */
+/* Makes the pool: any work does. */
 static int
 queue_nothing(uv_loop_t *loop)
 {
@@ -74,13 +72,13 @@ queue_nothing(uv_loop_t *loop)
 
 	if (work == NULL)
 		return -ENOMEM;
-	r = uv_queue_work(loop, work, nothing, done);
+	r = uv_queue_work(loop, work, do_nothing, free_work);
 	if (r < 0)
 		free(work);
 	return r;
 }
 
-/* The number is libuv's alone, and nobody's whom we start. */
+/* The variable is not left for our children. */
 static int
 make_pool(uv_loop_t *loop, unsigned n)
 {
@@ -106,14 +104,14 @@ nodes_workers(uv_loop_t *loop)
 	unsigned n;
 	int r;
 
-	if (begun)
+	if (pool_made)
 		return 0;
-	n = count();
-	/* Who wants threads after us finds those that we leave. */
+	n = count_possible();
+	/* Leave the others to the rest of the program. */
 	if (n > 0 && n < WORKERS)
 		n = 1;
 	r = n > 0 ? make_pool(loop, n) : -EAGAIN;
-	begun = r == 0;
+	pool_made = r == 0;
 	return r;
 }
 

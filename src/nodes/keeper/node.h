@@ -19,7 +19,7 @@
 #include "../../stream/stream.h"
 #include "../../stream/wire/wire.h"
 #include "../host/access.h"
-#include "../host/socket.h"
+#include "../host/host.h"
 #include "../node_options/node_options.h"
 #include "../places/friendly.h"
 #include "drain.h"

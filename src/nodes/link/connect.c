@@ -1,6 +1,6 @@
 /*
- * Starts a node of our own: pageknode, with one end of a socketpair as its
- * first page's link.
+ * Links to nodes of this machine: at a path, of a table's entry, one that may
+ * start later, and one that is started here.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,14 +14,10 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "../host/socket.h"
+#include "../host/host.h"
 #include "link.h"
 
-/* --- a node at a path, tried again ----------------------------------------- */
-
-/*
- * Back-off, and the way to a node by its socket's path.
- */
+/* --- back-off ------------------------------------------------------------ */
 
 uint32_t
 retry_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random)
@@ -40,7 +36,7 @@ retry_draw_ms(unsigned tries, uint32_t most_ms)
 {
 	uint32_t random = 0;
 
-	/* Without it the wait is none, and doubles all the same. */
+	/* Without entropy the longest possible wait. */
 	if (getrandom(&random, sizeof random, GRND_NONBLOCK) !=
 	    (ssize_t)sizeof random)
 		random = UINT32_MAX;
@@ -50,11 +46,11 @@ retry_draw_ms(unsigned tries, uint32_t most_ms)
 /* --- by path ------------------------------------------------------------ */
 
 /*
- * Nodes that were started for a command or a generator have their process in
- * the name (node.c): once that is gone, nobody will listen there again.
+ * The path has the pid of a node for a command or a generator, and that process
+ * is gone: no node will listen there again.
  */
 static bool
-is_gone_for_good(const char *path)
+is_final(const char *path)
 {
 	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	const char *name = strrchr(path, '/');
@@ -86,7 +82,7 @@ path_lost(void *arg, int err, char *why, size_t cap)
 {
 	const char *path = arg;
 
-	if (is_gone_for_good(path)) {
+	if (is_final(path)) {
 		snprintf(why, cap, "the node was started for its command "
 		    "alone, and has ended: it does not come back");
 		return false;
@@ -142,11 +138,6 @@ nodes_connect_daemon(struct nodes_link **out, uv_loop_t *loop, char *hello,
 
 /* --- an entry of the table ------------------------------------------------- */
 
-/*
- * What the table says to a link: where a node is, which is gone to without
- * waiting, and which node we are on ourselves.
- */
-
 uint16_t
 link_here(void)
 {
@@ -157,7 +148,7 @@ link_here(void)
 
 	if (known)
 		return number;
-	/* What is wrong with it is said by whoever reads it for its words. */
+	/* Its mistakes are reported when a TARGET is looked up. */
 	if (nodes_table_load(&table, true, NULL, NULL) < 0)
 		return 0;
 	e = nodes_table_local(table);
@@ -167,7 +158,7 @@ link_here(void)
 	return number;
 }
 
-/* This user's node that stands alone, else the newest there is. */
+/* This user's daemon, else the newest node. */
 static int
 connect_local(struct nodes_link **link, uv_loop_t *loop)
 {
@@ -213,13 +204,9 @@ nodes_connect_entry(struct nodes_link **link, uv_loop_t *loop,
 
 /* --- a node that may start later ------------------------------------------- */
 
-/*
- * The way to this user's node here, for a page that can wait for one.
- */
-
-/* A link begins connected: this one to nobody. */
+/* A link begins connected: this one to a closed socket. */
 static int
-nobody(void)
+closed_socket(void)
 {
 	int fds[2];
 
@@ -230,7 +217,7 @@ nobody(void)
 	return fds[0];
 }
 
-/* The newest there is. */
+/* Connects to the newest node. */
 static int
 later_start(void *arg)
 {
@@ -241,7 +228,7 @@ later_start(void *arg)
 
 	if (!*begun) {
 		*begun = true;
-		return nobody();
+		return closed_socket();
 	}
 	r = nodes_find(&paths, &n);
 	if (r == 0)
@@ -275,15 +262,14 @@ nodes_connect_later(struct nodes_link **out, uv_loop_t *loop)
 	return nodes_link_keep(out, loop, &way);
 }
 
+/* --- a node of our own ---------------------------------------------------- */
+
 #define PROGRAM "pageknode"
 #define PROGRAM_PATH_MAX 4096
 
 extern char **environ;
 
-/*
- * Runs the program with `fd` open in it, and `other` unless that is -1;
- * everything else of ours is CLOEXEC.
- */
+/* Runs the program with `fd` and, unless -1, `other` open; all others are CLOEXEC. */
 static int
 spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
 {
@@ -293,7 +279,7 @@ spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
 	err = posix_spawn_file_actions_init(&actions);
 	if (err != 0)
 		return -err;
-	/* Onto itself: that takes CLOEXEC off in the child and nowhere else. */
+	/* dup2() onto itself clears CLOEXEC in the child only. */
 	err = posix_spawn_file_actions_adddup2(&actions, fd, fd);
 	if (err == 0 && other >= 0)
 		err = posix_spawn_file_actions_adddup2(&actions, other, other);
@@ -304,12 +290,12 @@ spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
 }
 
 /*
- * The process of the node that speaks here may die; the next one, and the
- * command with it, is to be found under the name of the process that we have
- * started.  A generator dies with its node.
+ * Sets the way for a node with a command: if its process dies, the supervisor's
+ * next one listens at the path with the pid of the first. A generator dies with
+ * its node.
  */
 static void
-give_way(struct nodes_link *link, const struct node_opts *start, pid_t pid)
+set_way(struct nodes_link *link, const struct node_opts *start, pid_t pid)
 {
 	char folder[SOCKET_PATH], path[SOCKET_PATH];
 	struct nodes_way way;
@@ -340,7 +326,7 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 		return -errno;
 	opts.fd = fds[1];
 	argv = node_options_argv(&opts);
-	err = argv != NULL ? spawn(program, fds[1], opts.device, argv, &pid) :
+	err = argv != NULL ? spawn(program, fds[1], opts.device.fd, argv, &pid) :
 	    -ENOMEM;
 	free(argv);
 	close(fds[1]);
@@ -353,7 +339,7 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 		return err;
 	link_own_child(link, pid);
 	if (start->argv != NULL)
-		give_way(link, start, pid);
+		set_way(link, start, pid);
 	*out = link;
 	return 0;
 }

@@ -1,11 +1,9 @@
 /*
- * A page's link to a node: requests with ids, and replies handed to whoever
- * asked.  HELLO goes out first and requests follow without waiting for
- * WELCOME: the node answers in order.
+ * Links: requests with ids, and replies passed to their callbacks.
  *
- * A link with a way back is made again by itself.  Then requests do wait for
- * WELCOME: until it has come nobody knows whether it is the same node, and one
- * that refuses would look as if it came and went.
+ * On the first connection requests follow HELLO without waiting for WELCOME. On
+ * later ones they wait: it may be another node, and one that refuses would
+ * seem to come and go.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,37 +17,62 @@
 #include "../../stream/wire/wire.h"
 #include "link.h"
 
+/* --- state --------------------------------------------------------------- */
+
 struct line;
 
-struct line_ops {
-	/* One map came in, borrowed; the line may be closed from here. */
-	void (*map)(void *arg, const uint8_t *map, size_t len);
-	/*
-	 * Nothing more will come: the other side has ended it, or what it sent
-	 * is no frame.  It has yet to be closed.
-	 */
-	void (*lost)(void *arg, bool ended, const char *reason);
+struct ask {
+	uint32_t id;		/* 0: this place is free */
+	const void *owner;
+	link_reply_cb cb;
+	void *arg;
+};
+
+struct nodes_link {
+	uv_loop_t *loop;
+	struct line *line;		/* NULL: none at the moment */
+	uv_timer_t timer;		/* next try, or timeout of WELCOME */
+	struct nodes_way way;		/* .start NULL: not made again */
+	bool given_up;
+	unsigned tries;			/* since it was last up for RETRY_STEADY_MS */
+	unsigned losses;
+	int64_t up_ms;			/* monotonic time of WELCOME; 0 none */
+	uint32_t retry_ms;		/* time before the next try that the node asked for */
+	int64_t due_ms;			/* monotonic time of the next try; 0 none */
+	struct ask asks[LINK_ASKS_MAX];
+	uint32_t last_id;
+	uint64_t heard;
+	uint64_t sent, received;	/* bytes, of all its lines */
+	bool closing;
+	bool welcomed;			/* once at least: node is known */
+	struct link_node node;
+	uint16_t called;		/* number by nodes_link_call(); 0: by the node */
+	char called_name[NODES_NAME_MAX + 1];
+	enum nodes_state fault;		/* NODES_LIVE: none */
+	char reason[320];
+	pid_t child;			/* node started by us; 0 none */
+	bool reaped;
 };
 
 /* --- line ------------------------------------------------------------------ */
 
-/*
- * One connection of a link, from a descriptor to its loss.  A link that
- * comes back has another one each time, so that nothing of a frame that was
- * cut off can reach the next.
- */
+/* Each connection has a line of its own: rests of frames cannot reach the next. */
 
 #define READ_CHUNK 65536
 
 struct line {
 	uv_pipe_t pipe;
 	struct wire_frames in;
-	const struct line_ops *ops;
-	void *arg;
+	struct nodes_link *link;
 	bool closing;
 };
 
-/* What is left of a frame on its way out; freed when libuv is done with it. */
+/* A message came, borrowed; the line may be closed in it. */
+static void take_message(struct nodes_link *, const uint8_t *, size_t len);
+/* The other side has ended the line, or sent no frame; not closed yet. */
+static void line_lost(struct nodes_link *, bool ended, const char *reason);
+
+/* Rest of a frame that is being written. */
 struct outgoing {
 	uv_write_t req;
 	uint8_t bytes[];
@@ -78,7 +101,7 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	(void)buf;
 	if (n < 0) {
 		uv_read_stop(stream);
-		line->ops->lost(line->arg, true,
+		line_lost(line->link, true,
 		    n == UV_EOF || n == UV_ECONNRESET ?
 		    "the node has closed the link" : uv_strerror((int)n));
 		return;
@@ -86,26 +109,23 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	wire_frames_add(&line->in, (size_t)n);
 	while (!line->closing &&
 	    (r = wire_frames_next(&line->in, &map, &len)) == 1)
-		line->ops->map(line->arg, map, len);
+		take_message(line->link, map, len);
 	if (r >= 0 || line->closing)
 		return;
 	uv_read_stop(stream);
-	line->ops->lost(line->arg, false,
+	line_lost(line->link, false,
 	    "the node sent a frame longer than 64 KiB");
 }
 
 static void
 on_written(uv_write_t *req, int status)
 {
-	/*
-	 * A failure is left to the reading side: the node's last words, an ERR
-	 * perhaps, may still be on their way.
-	 */
+	/* A failure is left to the reading side: an ERR may still come. */
 	(void)status;
 	free(req->data);
 }
 
-/* What the socket has no room for now goes out when it has. */
+/* Queues what the socket had no room for. */
 static int
 send_later(struct line *line, const uint8_t *bytes, size_t len)
 {
@@ -125,12 +145,12 @@ send_later(struct line *line, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-/* A request, of so many bytes; -ENOTCONN, -ENOMEM or what wire_encode() says. */
+/* Sends a request of *bytes bytes; -ENOTCONN, -ENOMEM or an error of wire_encode(). */
 static int
 line_send(struct line *line, const struct wire_msg *msg, size_t *bytes)
 {
 	uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX], *at = frame;
-	bool piece = msg->type == WIRE_LPUT;	/* of a listing: longer */
+	bool piece = msg->type == WIRE_LPUT;	/* longer than other requests */
 	size_t cap = piece ? WIRE_LENGTH_SIZE + WIRE_REPLY_MAX : sizeof frame;
 	size_t len, gone = 0;
 	uv_buf_t buf;
@@ -142,14 +162,11 @@ line_send(struct line *line, const struct wire_msg *msg, size_t *bytes)
 	if (r < 0)
 		goto out;
 	buf = uv_buf_init((char *)at, (unsigned)len);
-	/*
-	 * Nearly always there is room for all of it.  A request of libuv's for
-	 * each would cost two system calls more, and a turn of the loop.
-	 */
+	/* Mostly there is room; uv_write() would cost two more system calls. */
 	r = uv_try_write((uv_stream_t *)&line->pipe, &buf, 1);
 	if (r > 0)
 		gone = (size_t)r;
-	/* Why nothing went is found out, and said, as it is queued. */
+	/* An error is found when the rest is queued. */
 	r = gone < len ? send_later(line, at + gone, len - gone) : 0;
 	if (r == 0)
 		*bytes = len;
@@ -168,7 +185,7 @@ on_line_closed(uv_handle_t *handle)
 	free(line);
 }
 
-/* No callback comes from here on; it frees itself. */
+/* No callback comes from here on. */
 static void
 line_close(struct line *line)
 {
@@ -178,10 +195,9 @@ line_close(struct line *line)
 	uv_close((uv_handle_t *)&line->pipe, on_line_closed);
 }
 
-/* Owns fd from now on, failed or not. */
+/* Takes over fd, even on failure. */
 static int
-line_open(struct line **out, uv_loop_t *loop, int fd,
-    const struct line_ops *ops, void *arg)
+line_open(struct line **out, struct nodes_link *link, int fd)
 {
 	struct line *line;
 	int err;
@@ -191,11 +207,10 @@ line_open(struct line **out, uv_loop_t *loop, int fd,
 		close(fd);
 		return -ENOMEM;
 	}
-	line->ops = ops;
-	line->arg = arg;
+	line->link = link;
 	err = wire_frames_init(&line->in, WIRE_REPLY_MAX);
 	if (err == 0)
-		err = uv_pipe_init(loop, &line->pipe, 0);
+		err = uv_pipe_init(link->loop, &line->pipe, 0);
 	if (err < 0) {
 		wire_frames_fini(&line->in);
 		free(line);
@@ -217,49 +232,16 @@ line_open(struct line **out, uv_loop_t *loop, int fd,
 	return 0;
 }
 
-struct ask {
-	uint32_t id;		/* 0: this place is free */
-	const void *owner;
-	link_reply_cb cb;
-	void *arg;
-};
-
-struct nodes_link {
-	uv_loop_t *loop;
-	struct line *line;		/* NULL: none at the moment */
-	uv_timer_t timer;		/* to the next try; in one, to the end of patience */
-	struct nodes_way way;		/* .start NULL: there is no way back */
-	bool given_up;
-	unsigned tries;			/* since it was last up for a while */
-	unsigned losses;
-	int64_t up_ms;			/* monotonic: since when there is WELCOME; 0 there is none */
-	uint32_t retry_ms;		/* the node asked for that much patience */
-	int64_t due_ms;			/* monotonic: the next try; 0 none is waited for */
-	struct ask asks[LINK_ASKS_MAX];
-	uint32_t last_id;
-	uint64_t heard;
-	uint64_t sent, received;	/* bytes, of all its lines */
-	bool closing;
-	bool welcomed;			/* once at least: what follows is known */
-	struct link_node node;
-	uint16_t called;		/* its number here; 0: as it says */
-	char called_name[NODES_NAME_MAX + 1];
-	enum nodes_state fault;		/* NODES_LIVE: none */
-	char reason[320];
-	pid_t child;			/* 0: none, or reaped */
-	pid_t born;			/* it, even then */
-};
-
 static void
 reap(struct nodes_link *link)
 {
-	if (link->child > 0 && waitpid(link->child, NULL, WNOHANG) != 0)
-		link->child = 0;
+	if (link->child > 0 && !link->reaped)
+		link->reaped = waitpid(link->child, NULL, WNOHANG) != 0;
 }
 
-/* Calls off what an owner, or with NULL anybody, still waits for. */
+/* Ends all asks of an owner, or all with NULL. */
 static void
-call_off(struct nodes_link *link, const void *owner, int err)
+cancel_asks(struct nodes_link *link, const void *owner, int err)
 {
 	struct ask ask;
 	size_t i;
@@ -278,7 +260,7 @@ static void on_timer(uv_timer_t *);
 static void
 wait_ms(struct nodes_link *link, uint32_t ms)
 {
-	/* Not 0: libuv would not leave its timers as long as tries fail. */
+	/* Not 0: libuv would loop over its timers while tries fail. */
 	if (ms == 0)
 		ms = 1;
 	link->due_ms = mono_ms(mono_now()) + ms;
@@ -286,16 +268,16 @@ wait_ms(struct nodes_link *link, uint32_t ms)
 	uv_timer_start(&link->timer, on_timer, ms, 0);
 }
 
-/* The next try, if there is to be one. */
+/* Waits for the next try, if there is one. */
 static void
-come_back(struct nodes_link *link, int err)
+plan_next_try(struct nodes_link *link, int err)
 {
 	const struct nodes_way *way = &link->way;
 	size_t len = strlen(link->reason);
 	bool again;
 	uint32_t ms;
 
-	if (link->born > 0 && way->start == NULL)
+	if (link->child > 0 && way->start == NULL)
 		base_append(link->reason, sizeof link->reason, &len, ": it was "
 		    "started for its command alone and does not come back");
 	if (way->start == NULL || link->given_up)
@@ -313,8 +295,8 @@ come_back(struct nodes_link *link, int err)
 }
 
 /*
- * The connection is lost, or a try came to nothing (err < 0).  All that wait
- * learn of it when everything else is in order: they may ask or close.
+ * The connection is lost, or a try failed (err < 0). Callbacks are called last:
+ * they may send requests or close the link.
  */
 static void
 lose(struct nodes_link *link, enum nodes_state fault, int err,
@@ -336,9 +318,9 @@ lose(struct nodes_link *link, enum nodes_state fault, int err,
 	link->up_ms = 0;
 	link->losses++;
 	reap(link);
-	come_back(link, err);
+	plan_next_try(link, err);
 	link->retry_ms = 0;
-	call_off(link, NULL, -ENOTCONN);
+	cancel_asks(link, NULL, -ENOTCONN);
 }
 
 static void
@@ -408,19 +390,18 @@ find_ask(struct nodes_link *link, uint32_t id)
 	return NULL;
 }
 
-/* Who speaks there before the node has? */
+/* The reason, or that of a stranger if the node has not spoken yet. */
 static const char *
-garbage(const struct nodes_link *link, const char *reason)
+reason_or_stranger(const struct nodes_link *link, const char *reason)
 {
 	return link->way.stranger != NULL && link->up_ms == 0 ?
 	    link->way.stranger : reason;
 }
 
-/* One map: to whom it belongs.  Replies to what was forgotten fall silent. */
+/* Passes a message to its ask; replies to forgotten asks are dropped. */
 static void
-on_map(void *arg, const uint8_t *map, size_t len)
+take_message(struct nodes_link *link, const uint8_t *map, size_t len)
 {
-	struct nodes_link *link = arg;
 	struct wire_msg msg;
 	struct ask *slot, ask;
 	char reason[300], text[WIRE_TEXT_MAX + 1];
@@ -432,7 +413,7 @@ on_map(void *arg, const uint8_t *map, size_t len)
 		return;
 	if (err < 0) {
 		lose(link, NODES_UNREACHABLE, 0,
-		    garbage(link, "the node sent a malformed message"));
+		    reason_or_stranger(link, "the node sent a malformed message"));
 		return;
 	}
 	link->heard++;
@@ -458,12 +439,10 @@ on_told(void *arg, enum nodes_state state, const char *sentence)
 }
 
 static void
-on_line_lost(void *arg, bool ended, const char *reason)
+line_lost(struct nodes_link *link, bool ended, const char *reason)
 {
-	struct nodes_link *link = arg;
-
 	if (!ended)
-		lose(link, NODES_UNREACHABLE, 0, garbage(link, reason));
+		lose(link, NODES_UNREACHABLE, 0, reason_or_stranger(link, reason));
 	else if (link->way.why != NULL)
 		link->way.why(link->way.arg, on_told, link);
 	else
@@ -471,7 +450,7 @@ on_line_lost(void *arg, bool ended, const char *reason)
 }
 
 static int
-ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
+send_ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
     link_reply_cb cb, void *arg)
 {
 	struct ask *slot = find_ask(link, 0);
@@ -498,13 +477,13 @@ link_ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
 {
 	if (link->closing || link->fault != NODES_LIVE)
 		return -ENOTCONN;
-	return ask(link, msg, owner, cb, arg);
+	return send_ask(link, msg, owner, cb, arg);
 }
 
 void
 link_forget(struct nodes_link *link, const void *owner)
 {
-	call_off(link, owner, -ECANCELED);
+	cancel_asks(link, owner, -ECANCELED);
 }
 
 const struct link_node *
@@ -571,13 +550,14 @@ link_text(char *out, size_t cap, struct wire_text t)
 void
 link_own_child(struct nodes_link *link, pid_t pid)
 {
-	link->child = link->born = pid;
+	link->child = pid;
+	link->reaped = false;
 }
 
 pid_t
 link_child(const struct nodes_link *link)
 {
-	return link->born;
+	return link->child;
 }
 
 enum nodes_state
@@ -589,14 +569,12 @@ nodes_link_state(const struct nodes_link *link, const char **reason)
 	    fault;
 }
 
-/* --- making it, and making it again ------------------------------------- */
+/* --- connecting --------------------------------------------------------- */
 
-/* HELLO over a new connection. */
+/* Sends HELLO over a new connection. */
 static int
-greet(struct nodes_link *link, int fd)
+send_hello(struct nodes_link *link, int fd)
 {
-	static const struct line_ops ops = {
-		.map = on_map, .lost = on_line_lost };
 	struct wire_msg hello = {
 		.type = WIRE_HELLO,
 		.hello = {
@@ -610,10 +588,10 @@ greet(struct nodes_link *link, int fd)
 	};
 	int err;
 
-	err = line_open(&link->line, link->loop, fd, &ops, link);
+	err = line_open(&link->line, link, fd);
 	if (err < 0)
 		return err;
-	return ask(link, &hello, link, on_hello_reply, link);
+	return send_ask(link, &hello, link, on_hello_reply, link);
 }
 
 static uint32_t
@@ -633,7 +611,7 @@ try_again(struct nodes_link *link)
 	link->tries++;
 	r = link->way.start(link->way.arg);
 	if (r >= 0)
-		r = greet(link, r);
+		r = send_hello(link, r);
 	if (r < 0)
 		lose(link, r == -EACCES || r == -EPERM ? NODES_DENIED :
 		    NODES_UNREACHABLE, r, strerror(-r));
@@ -659,7 +637,7 @@ nodes_link_retry(struct nodes_link *link)
 	if (link->closing || link->fault == NODES_LIVE ||
 	    link->way.start == NULL)
 		return false;
-	/* Just being tried: there is nothing to hasten. */
+	/* A try is going on. */
 	if (link->line != NULL)
 		return true;
 	link->given_up = false;
@@ -692,8 +670,8 @@ on_closed(uv_handle_t *handle)
 	free(link);
 }
 
-static int
-make(struct nodes_link **out, uv_loop_t *loop, int fd)
+int
+nodes_link_open(struct nodes_link **out, uv_loop_t *loop, int fd)
 {
 	struct nodes_link *link = calloc(1, sizeof *link);
 	int err;
@@ -704,10 +682,9 @@ make(struct nodes_link **out, uv_loop_t *loop, int fd)
 	}
 	link->loop = loop;
 	link->fault = NODES_LIVE;
-	/* This one never fails. */
 	uv_timer_init(loop, &link->timer);
 	link->timer.data = link;
-	err = greet(link, fd);
+	err = send_hello(link, fd);
 	if (err < 0) {
 		nodes_link_close(link);
 		return err;
@@ -717,19 +694,13 @@ make(struct nodes_link **out, uv_loop_t *loop, int fd)
 }
 
 int
-nodes_link_open(struct nodes_link **out, uv_loop_t *loop, int fd)
-{
-	return make(out, loop, fd);
-}
-
-int
 nodes_link_keep(struct nodes_link **out, uv_loop_t *loop,
     const struct nodes_way *way)
 {
 	int r = way->start(way->arg);
 
 	if (r >= 0)
-		r = make(out, loop, r);
+		r = nodes_link_open(out, loop, r);
 	if (r < 0) {
 		if (way->fini != NULL)
 			way->fini(way->arg);
@@ -751,7 +722,7 @@ nodes_link_close(struct nodes_link *link)
 	if (link == NULL || link->closing)
 		return;
 	link->closing = true;
-	call_off(link, NULL, -ECANCELED);
+	cancel_asks(link, NULL, -ECANCELED);
 	line_close(link->line);
 	link->line = NULL;
 	uv_close((uv_handle_t *)&link->timer, on_closed);

@@ -1,7 +1,6 @@
 /*
- * A page's half of listings: sent to a node, fetched from one, and which there
- * are.  A few pieces are on their way at a time, so that a node that is far
- * away is not waited for at each of them.
+ * The page's side of listings: send to a node, fetch, enumerate. A few pieces are
+ * in flight at a time, so that a distant node is fast too.
  */
 #include <errno.h>
 #include <nettle/sha2.h>
@@ -13,46 +12,45 @@
 #include "../../base/base.h"
 #include "link.h"
 
-#define PIECES 4		/* on their way at a time */
+#define PIECES 4		/* in flight at a time */
 /*
- * The first piece goes alone, for the others need the name that it is given;
- * it is no longer than any request, so that a node that takes no listings says
- * so, instead of closing the link.
+ * The first piece goes alone, for its reply has the name. It fits a request, so
+ * that a node without listings refuses it instead of closing the link.
  */
 #define FIRST_PIECE 2048
-#define STORED_MAX 200000	/* entries that a node is believed to have */
+#define STORED_MAX 200000	/* limit of entries */
 
 struct nodes_listing {
 	struct nodes_link *link;
 	nodes_listing_cb cb;
 	void *arg;
 	int fd;
-	char name[WIRE_TEXT_MAX + 1];	/* at the node; "" not known yet */
-	unsigned part, parts;		/* where the next piece is of */
-	uint32_t at;			/* ... and where it begins there */
-	unsigned waiting;		/* pieces on their way */
+	char name[WIRE_TEXT_MAX + 1];	/* at the node; "" unknown yet */
+	unsigned part, parts;		/* part of the next piece */
+	uint32_t at;			/* ... and its offset there */
+	unsigned waiting;		/* pieces in flight */
 	uint64_t done;
 	bool ended;			/* the callback has been called */
 
 	struct sha256_ctx sum;		/* of the part so far */
 
-	/* Of one that is sent: */
+	/* Sent: */
 	char title[WIRE_TEXT_MAX + 1];
 	uint64_t total;
 	uint8_t bytes[WIRE_LISTING_BYTES];
 
-	/* Of one that is fetched: */
-	bool known;			/* how long the part is: its first answer says it */
+	/* Fetched: */
+	bool known;			/* size of the part: its first answer has it */
 	uint32_t size;
-	unsigned got_part;		/* the next answer is of that part ... */
-	uint32_t got_at, got_size;	/* ... from there on, and it is as long */
-	unsigned changed;		/* the first part that is not as it was stored; 0 none */
+	unsigned got_part;		/* part, offset and size of part ... */
+	uint32_t got_at, got_size;	/* ... of the next answer */
+	unsigned changed;		/* first damaged part; 0 none */
 };
 
 /* --- ends --------------------------------------------------------------- */
 
 static void
-end(struct nodes_listing *l, int err, const char *words)
+end_listing(struct nodes_listing *l, int err, const char *words)
 {
 	char copy[4 * WIRE_TEXT_MAX + 1];
 
@@ -60,7 +58,7 @@ end(struct nodes_listing *l, int err, const char *words)
 		return;
 	l->ended = true;
 	link_forget(l->link, l);
-	/* Whoever hears it may close the listing, and its name is in there. */
+	/* The callback may close the listing, and `words` may be its name. */
 	snprintf(copy, sizeof copy, "%s", words);
 	l->cb(l->arg, err, copy);
 }
@@ -110,19 +108,16 @@ end_refused(struct nodes_listing *l, const struct wire_err *e)
 	char words[4 * WIRE_TEXT_MAX + 1];
 
 	put_safe(words, sizeof words, e->text);
-	end(l, errno_of(e->code), words);
+	end_listing(l, errno_of(e->code), words);
 }
 
 static void
 end_lost(struct nodes_listing *l, int err)
 {
-	end(l, err, words_of(l->link, err));
+	end_listing(l, err, words_of(l->link, err));
 }
 
-/*
- * What every answer is looked at for first: false, and all is over, when it is
- * not the one that was waited for.
- */
+/* Checks an answer: false, and the listing has ended, if it is another or an error. */
 static bool
 is_answer(struct nodes_listing *l, int err, const struct wire_msg *msg,
     enum wire_type type)
@@ -131,7 +126,7 @@ is_answer(struct nodes_listing *l, int err, const struct wire_msg *msg,
 	if (l->ended)
 		return false;
 	if (err == -ECANCELED) {
-		/* The link is being closed: nobody may begin anything there. */
+		/* The link is being closed: no callback. */
 		l->ended = true;
 		return false;
 	}
@@ -140,15 +135,15 @@ is_answer(struct nodes_listing *l, int err, const struct wire_msg *msg,
 	else if (msg->type == WIRE_ERR)
 		end_refused(l, &msg->err);
 	else if (msg->type != type)
-		end(l, -EPROTO, "the node answered something else");
+		end_listing(l, -EPROTO, "the node answered something else");
 	else
 		return true;
 	return false;
 }
 
-/* The page asks much else just now: the next answer is in time too. */
+/* The link is busy: the next answer will send more. */
 static bool
-may_wait(const struct nodes_listing *l, int err)
+is_busy(const struct nodes_listing *l, int err)
 {
 	return err == -EBUSY && l->waiting > 0;
 }
@@ -157,7 +152,6 @@ may_wait(const struct nodes_listing *l, int err)
 
 static void on_lack(void *arg, int err, const struct wire_msg *);
 
-/* Bytes of the file, all that were asked for. */
 static int
 read_file(struct nodes_listing *l, size_t len, uint64_t at)
 {
@@ -235,14 +229,14 @@ send_more(struct nodes_listing *l)
 
 	while (r == 0 && l->waiting < PIECES && l->part <= l->parts)
 		r = send_piece(l);
-	if (may_wait(l, r))
+	if (is_busy(l, r))
 		return;
 	if (r == -ENODATA)
-		end(l, r, "the file has become shorter");
+		end_listing(l, r, "the file has become shorter");
 	else if (r < 0)
 		end_lost(l, r);
 	else if (l->waiting == 0)
-		end(l, 0, l->name);
+		end_listing(l, 0, l->name);
 }
 
 static void
@@ -258,9 +252,9 @@ on_lack(void *arg, int err, const struct wire_msg *msg)
 	if (l->name[0] == '\0') {
 		base_safe_text(l->name, sizeof l->name, name, strlen(name),
 		    false);
-		/* It goes back as it came, and is shown. */
+		/* It is shown, and sent back as it came. */
 		if (l->name[0] == '\0' || strcmp(l->name, name) != 0) {
-			end(l, -EPROTO, "the node gave it no usable name");
+			end_listing(l, -EPROTO, "the node gave it no usable name");
 			return;
 		}
 	}
@@ -268,7 +262,7 @@ on_lack(void *arg, int err, const struct wire_msg *msg)
 	    msg->lack.stored;
 	if (strcmp(l->name, name) != 0 || msg->lack.part < 1 ||
 	    done < l->done || done > l->total) {
-		end(l, -EPROTO, "the node answered about something else");
+		end_listing(l, -EPROTO, "the node answered about something else");
 		return;
 	}
 	l->done = done;
@@ -336,19 +330,18 @@ get_piece(struct nodes_listing *l)
 	return 0;
 }
 
-/* All has come; what was changed where it is stored comes with the rest. */
 static void
 end_fetched(struct nodes_listing *l)
 {
 	char words[96];
 
 	if (l->changed == 0) {
-		end(l, 0, l->name);
+		end_listing(l, 0, l->name);
 		return;
 	}
 	snprintf(words, sizeof words, "damaged: part %u of %u is not what was "
 	    "stored", l->changed, l->parts);
-	end(l, -EBADMSG, words);
+	end_listing(l, -EBADMSG, words);
 }
 
 static void
@@ -367,7 +360,7 @@ get_more(struct nodes_listing *l)
 			r = get_piece(l);
 		}
 	}
-	if (may_wait(l, r))
+	if (is_busy(l, r))
 		return;
 	if (r < 0)
 		end_lost(l, r);
@@ -375,9 +368,9 @@ get_more(struct nodes_listing *l)
 		end_fetched(l);
 }
 
-/* A node of an earlier version has no sum for us. */
+/* Checks the sum of a part; an older node sends none. */
 static void
-sum_up(struct nodes_listing *l, const struct wire_lgot *got)
+check_sum(struct nodes_listing *l, const struct wire_lgot *got)
 {
 	uint8_t digest[WIRE_SHA256];
 
@@ -414,13 +407,13 @@ on_lgot(void *arg, int err, const struct wire_msg *msg)
 		want = WIRE_LISTING_BYTES;
 	if (got->at != l->got_at || got->size != l->got_size ||
 	    got->bytes.len != want) {
-		end(l, -EPROTO, "the node sent other bytes than were asked for");
+		end_listing(l, -EPROTO, "the node sent other bytes than were asked for");
 		return;
 	}
-	sum_up(l, got);
+	check_sum(l, got);
 	r = base_write_all(l->fd, got->bytes.p, want);
 	if (r < 0) {
-		end(l, r, strerror(-r));
+		end_listing(l, r, strerror(-r));
 		return;
 	}
 	l->done += want;
@@ -432,7 +425,7 @@ on_lgot(void *arg, int err, const struct wire_msg *msg)
 	get_more(l);
 }
 
-/* Names ascend, and the one that is asked behind need not be there. */
+/* A name that sorts before the other; no such listing need exist. */
 static void
 name_before(char out[WIRE_TEXT_MAX + 1], const char *name)
 {
@@ -458,11 +451,11 @@ on_listed(void *arg, int err, const struct wire_msg *msg)
 	e = &msg->listed;
 	if (e->name.len != strlen(l->name) ||
 	    memcmp(e->name.s, l->name, e->name.len) != 0) {
-		end(l, -ENOENT, "no such listing");
+		end_listing(l, -ENOENT, "no such listing");
 		return;
 	}
 	if (!e->whole || e->parts < 1 || e->parts > WIRE_LISTING_PARTS) {
-		end(l, -ENODATA, "the listing is not whole: its sender was "
+		end_listing(l, -ENODATA, "the listing is not whole: its sender was "
 		    "lost or is still at it, or files of it are damaged");
 		return;
 	}
@@ -516,14 +509,14 @@ nodes_listing_close(struct nodes_listing *l)
 	free(l);
 }
 
-/* --- which there are ---------------------------------------------------- */
+/* --- enumerating -------------------------------------------------------- */
 
 struct census {
 	struct nodes_link *link;
 	nodes_stored_cb cb;
 	void *arg;
 	size_t n;
-	char last[WIRE_TEXT_MAX + 1];	/* name of the one that came last */
+	char last[WIRE_TEXT_MAX + 1];	/* last name */
 };
 
 static void on_entry(void *arg, int err, const struct wire_msg *);
@@ -544,7 +537,7 @@ ask_next(struct census *q)
 	return link_ask(q->link, &m, q, on_entry, q);
 }
 
-/* False: it cannot be the one that comes next. */
+/* False: the entry cannot be the next one. */
 static bool
 take_entry(struct census *q, const struct wire_listed *e,
     struct nodes_stored *s)
@@ -554,7 +547,7 @@ take_entry(struct census *q, const struct wire_listed *e,
 	put_safe(s->name, sizeof s->name, e->name);
 	put_safe(s->origin, sizeof s->origin, e->origin);
 	put_safe(s->title, sizeof s->title, e->title);
-	/* Names ascend, or this would never come to an end. */
+	/* Names ascend, or this might never end. */
 	if (q->n++ >= STORED_MAX || strlen(s->name) != e->name.len ||
 	    memcmp(s->name, e->name.s, e->name.len) != 0 ||
 	    strcmp(q->last, s->name) >= 0)
@@ -571,7 +564,7 @@ on_entry(void *arg, int err, const struct wire_msg *msg)
 	struct nodes_stored s;
 
 	if (err == -ECANCELED) {
-		/* The link is being closed, and whoever asked knows it. */
+		/* The link is being closed: no callback. */
 		free(q);
 		return;
 	}
@@ -586,7 +579,7 @@ on_entry(void *arg, int err, const struct wire_msg *msg)
 	    !take_entry(q, &msg->listed, &s)) {
 		census_end(q, -EPROTO, "the node answered something else");
 	} else {
-		/* Whoever is told may close the link: he is told last. */
+		/* The callback comes last: it may close the link. */
 		err = ask_next(q);
 		if (err == 0)
 			q->cb(q->arg, &s, 0, "");

@@ -1,11 +1,15 @@
 /*
- * The way to a node behind ssh: another ssh process for each try.
+ * The way to a node behind ssh: `ssh HOST pageknode --stdio`, a new process for
+ * each try.
  *
- * Until the node has welcomed the page for the first time ssh may ask whoever
- * sits there, and an sshd that has too many logins at that moment is tried
- * again for a while: sixty pages that begin at once, as after a power cut, are
- * more than the ten that it takes by default.  From then on the terminal is
- * the page's, and tries are made behind its back.
+ * Its input and output are the link. Its error output is not shown, for the
+ * terminal may belong to the page, but the last line is kept: with the exit
+ * status it gives the reason of a failure.
+ *
+ * Until the first WELCOME ssh may ask the user (may_ask), and an sshd with too
+ * many logins is tried again for CROWD_MS: by default it takes ten at once, and
+ * sixty pages may start together. Later tries run without a terminal and fail
+ * where ssh would ask.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,93 +24,67 @@
 #include "../../base/base.h"
 #include "link.h"
 
-struct link_ssh;
-
 enum link_ssh_end {
-	SSH_AGAIN,		/* another try may do better */
-	SSH_HOPELESS,		/* it will not: a refused key, no such command */
-	SSH_CROWDED,		/* sshd takes nobody more just now, as a rule for a moment */
+	SSH_AGAIN,		/* another try may succeed */
+	SSH_HOPELESS,		/* it will fail too: a refused key, no such command */
+	SSH_CROWDED,		/* sshd has too many logins at the moment */
 };
 
-/*
- * How it ended: a state and a sentence, borrowed until the callback returns,
- * and what another try would come to.
- */
-typedef void (*link_ssh_fate_cb)(void *arg, enum nodes_state,
-    enum link_ssh_end, const char *sentence);
+struct ssh_way;
 
-/* --- ssh ------------------------------------------------------------------- */
+/* ssh has ended: a state and a reason, borrowed until the call returns. */
+static void take_fate(struct ssh_way *, enum nodes_state, enum link_ssh_end,
+    const char *reason);
 
-/*
- * The ssh process behind a link to another machine's node.
- *
- * It runs `ssh HOST pageknode --stdio`, whose input and output are the link;
- * what ssh writes on its error output is not shown, for there may be a page on
- * the terminal, but its last line is kept: with the exit status it says why a
- * link could not be made, or was lost.
- *
- * Example: a link, made once or again
- *	r = link_ssh_start(&ssh, loop, &where, &fd);
- *	... fd is the link's; when it works, and at its end:
- *	link_ssh_up(ssh);
- *	link_ssh_fate(ssh, on_fate, link);
- *	... and when the link closes, or before it starts another:
- *	link_ssh_close(ssh);
- *
- * A start behind the page's back is one with `may_ask` false: ssh then fails
- * where it would have asked for a password or about a host's key, and has no
- * terminal that it, or the ssh of a jump before it, could ask on.
- */
+/* --- the process ------------------------------------------------------- */
 
 #define PROGRAM "pageknode"
 #define WORD_MAX SSH_WORD_MAX
 #define WORDS_MAX 256
-#define FATE_MS 1000		/* from the link's end to ssh's */
+#define FATE_MS 1000		/* from the end of the link to that of ssh */
 #define KILL_MS 1000		/* from SIGTERM to SIGKILL */
 
-/* What ssh itself, and a shell, say by their exit status. */
+/* Exit statuses of ssh and of a shell. */
 #define SSH_FAILED 255
 #define SHELL_NOT_FOUND 127
 #define SHELL_NOT_EXECUTABLE 126
-#define OTHER_USAGE 2
+#define REMOTE_USAGE 2
 
-/* Of links at a time, so many are sure to leave no ssh behind. */
-#define RUNNING_MAX 256
+#define RUNNING_MAX 256		/* processes that nodes_ssh_end_all() knows */
 
 extern char **environ;
 
-/* Processes of ssh, for a signal handler; 0: this place is free. */
+/* Processes of ssh, for a signal handler; 0: free. */
 static _Atomic pid_t running[RUNNING_MAX];
 
 struct link_ssh {
 	uv_process_t process;
 	uv_pipe_t errors;		/* ssh's error output */
-	uv_timer_t timer;		/* of a fate that is waited for; after close, until SIGKILL */
+	uv_timer_t timer;		/* until the fate is told; after close, until SIGKILL */
 	char host[WORD_MAX];		/* safe text */
-	char program[WORD_MAX];		/* likewise; at the other end */
+	char program[WORD_MAX];		/* safe text */
 	char line[WORDS_MAX];	/* being read */
 	size_t len;
-	char last[WORDS_MAX];	/* the last one that was not empty */
+	char last[WORDS_MAX];	/* last line that was not empty */
 	char chunk[512];
-	bool exited, dried;		/* no process; no more to be read from it */
+	bool exited, drained;		/* no process; all of its output is read */
 	bool may_ask;
-	bool up;			/* it has worked */
+	bool up;			/* the node has welcomed the page */
 	bool closing;
 	int64_t status;
 	int signal;
-	link_ssh_fate_cb fate;		/* NULL: nobody waits for it */
-	void *arg;
-	unsigned open;			/* handles that are not closed */
+	struct ssh_way *way;		/* waits for the end; NULL */
+	unsigned open;			/* open handles */
 };
 
 /* --- how it ended --------------------------------------------------------- */
 
-/* What ssh says in its last line, and what follows from it. */
+/* By ssh's last line. */
 static const struct failure {
 	const char *says;
 	enum nodes_state state;
 	enum link_ssh_end end;
-	const char *todo, *rest;	/* the host's name between them */
+	const char *todo, *todo_end;	/* the host's name goes between them */
 } failures[] = {
 	{ "Permission denied", NODES_DENIED, SSH_HOPELESS,
 	    "try 'ssh ", "', and see to its keys" },
@@ -118,7 +96,7 @@ static const struct failure {
 	    "is '", "' the right name?" },
 	{ "Connection refused", NODES_UNREACHABLE, SSH_AGAIN,
 	    "does sshd run on ", "?" },
-	/* Before a login: sshd has as many of them as MaxStartups allows. */
+	/* Before a login: limited by MaxStartups. */
 	{ "Connection closed by ", NODES_UNREACHABLE, SSH_CROWDED,
 	    "does ", " let this machine in, and has it many logins now?" },
 	{ "Connection reset by ", NODES_UNREACHABLE, SSH_CROWDED,
@@ -128,7 +106,7 @@ static const struct failure {
 	{ "", NODES_UNREACHABLE, SSH_AGAIN, "try 'ssh ", "'" },
 };
 
-/* An end that is being told. */
+/* A state and reason in the making. */
 struct telling {
 	enum nodes_state state;
 	enum link_ssh_end end;
@@ -153,14 +131,14 @@ say(struct telling *t, const char *fmt, ...)
 		    sizeof t->text - t->len - 1;
 }
 
-/* ssh itself has failed; its line says where and why. */
+/* ssh itself has failed. */
 static void
 tell_ssh(const struct link_ssh *ssh, struct telling *t)
 {
 	const char *line = ssh->last[0] != '\0' ? ssh->last : "ssh failed";
 	const struct failure *f = failures;
 
-	/* So it ends as well, without a word, when a signal ended the other. */
+	/* A signal has ended the other side: ssh fails without a message. */
 	if (ssh->up && ssh->last[0] == '\0') {
 		say(t, "%s was ended there", ssh->program);
 		return;
@@ -171,14 +149,14 @@ tell_ssh(const struct link_ssh *ssh, struct telling *t)
 		say(t, "%s: 'ssh %s' tells more, and a new page may ask", line,
 		    ssh->host);
 	else
-		say(t, "%s: %s%s%s", line, f->todo, ssh->host, f->rest);
+		say(t, "%s: %s%s%s", line, f->todo, ssh->host, f->todo_end);
 	t->state = f->state;
 	t->end = f->end;
 }
 
-/* What was run at the other end has failed, or was not even found. */
+/* The remote program has failed, or was not found. */
 static void
-tell_other(const struct link_ssh *ssh, struct telling *t)
+tell_remote(const struct link_ssh *ssh, struct telling *t)
 {
 	if (ssh->last[0] == '\0') {
 		say(t, "%s ended there with status %d", ssh->program,
@@ -193,7 +171,7 @@ tell_other(const struct link_ssh *ssh, struct telling *t)
 		    "--remote-pageknode");
 		t->end = SSH_HOPELESS;
 		return;
-	case OTHER_USAGE:
+	case REMOTE_USAGE:
 		say(t, ": is the pageknode there of another version than this "
 		    "page?");
 		t->state = NODES_VERSION;
@@ -209,14 +187,14 @@ tell_other(const struct link_ssh *ssh, struct telling *t)
 }
 
 static void
-tell(struct link_ssh *ssh)
+tell_fate(struct link_ssh *ssh)
 {
 	struct telling t = { .state = NODES_UNREACHABLE, .end = SSH_AGAIN };
-	link_ssh_fate_cb fate = ssh->fate;
+	struct ssh_way *way = ssh->way;
 
-	if (fate == NULL)
+	if (way == NULL)
 		return;
-	ssh->fate = NULL;
+	ssh->way = NULL;
 	uv_timer_stop(&ssh->timer);
 	if (!ssh->exited)
 		say(&t, "the link has ended");
@@ -227,13 +205,13 @@ tell(struct link_ssh *ssh)
 	else if (ssh->status == SSH_FAILED)
 		tell_ssh(ssh, &t);
 	else
-		tell_other(ssh, &t);
-	fate(ssh->arg, t.state, t.end, t.text);
+		tell_remote(ssh, &t);
+	take_fate(way, t.state, t.end, t.text);
 }
 
-/* --- the process ---------------------------------------------------------- */
+/* --- starting and ending it ------------------------------------------------ */
 
-/* Puts `now` where `was` stood. */
+/* Replaces `was` by `now`. */
 static void
 note_running(pid_t was, pid_t now)
 {
@@ -288,14 +266,11 @@ on_exit_of_ssh(uv_process_t *process, int64_t status, int sig)
 	ssh->signal = sig;
 	if (ssh->closing)
 		close_all(ssh);
-	else if (ssh->dried)
-		tell(ssh);
+	else if (ssh->drained)
+		tell_fate(ssh);
 }
 
-/*
- * Beside the reason that a jump before it, or a command of the configuration,
- * has given, ssh says these, and they say nothing.
- */
+/* Messages of ssh that say nothing beside those of a jump host or ProxyCommand. */
 static bool
 is_echo(const char *line, size_t len)
 {
@@ -310,7 +285,7 @@ is_echo(const char *line, size_t len)
 	return false;
 }
 
-/* What is kept is safe text, without ssh's own name and the full stop. */
+/* Keeps the line as safe text, without "ssh: " and full stop. */
 static void
 end_line(struct link_ssh *ssh)
 {
@@ -352,9 +327,9 @@ on_errors(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		return;
 	end_line(ssh);
 	uv_read_stop(stream);
-	ssh->dried = true;
+	ssh->drained = true;
 	if (ssh->exited)
-		tell(ssh);
+		tell_fate(ssh);
 }
 
 static void
@@ -365,12 +340,12 @@ on_timer(uv_timer_t *timer)
 	if (ssh->closing)
 		uv_process_kill(&ssh->process, SIGKILL);
 	else
-		tell(ssh);
+		tell_fate(ssh);
 }
 
 /*
- * The environment of an ssh that may not ask: no window comes up either, not
- * even from the ssh of a jump, which does not know of BatchMode.
+ * The environment of an ssh that may not ask: no askpass window, not even from
+ * the ssh of a jump host, which ignores BatchMode.
  */
 static char **
 quiet_environ(void)
@@ -391,14 +366,11 @@ quiet_environ(void)
 	return out;
 }
 
-/*
- * exec takes char *const[] for historical reasons and writes to none of them.
- * env: NULL, the page's own.
- */
+/* env NULL: the page's own. */
 static int
 spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 {
-	/* An answer is missed three times before ssh ends: after nine seconds. */
+	/* Three missed answers, nine seconds, end ssh. */
 	static const char *const begin[] = { "ssh", "-T", "-x", "-a",
 		"-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=2",
 		"-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes",
@@ -416,6 +388,7 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 	uv_process_options_t options = {
 		.exit_cb = on_exit_of_ssh,
 		.file = begin[0],
+		/* exec writes to none of them. */
 		.args = (char **)(uintptr_t)argv,
 		.stdio_count = BASE_NELEM(stdio),
 		.stdio = stdio,
@@ -426,16 +399,16 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 	if (!where->may_ask) {
 		argv[n++] = "-o";
 		argv[n++] = "BatchMode=yes";
-		/* A session of its own: the terminal is the page's. */
+		/* In a session of its own: without a terminal. */
 		options.flags = UV_PROCESS_DETACHED;
 	}
-	link_ssh_quote(program, sizeof program, ssh->program);
+	nodes_ssh_quote(program, sizeof program, ssh->program);
 	argv[n++] = "--";
 	argv[n++] = where->host;
 	argv[n++] = program;
 	argv[n++] = "--stdio";
 	if (where->target != NULL) {
-		link_ssh_quote(target, sizeof target, where->target);
+		nodes_ssh_quote(target, sizeof target, where->target);
 		argv[n++] = "--target";
 		argv[n++] = target;
 	}
@@ -446,14 +419,14 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 	return r;
 }
 
-/* Ends ssh if it runs, and frees all once the loop has taken leave of it. */
+/* Ends ssh if it runs, and frees all when its handles are closed. */
 static void
 link_ssh_close(struct link_ssh *ssh)
 {
 	if (ssh == NULL || ssh->closing)
 		return;
 	ssh->closing = true;
-	ssh->fate = NULL;
+	ssh->way = NULL;
 	uv_read_stop((uv_stream_t *)&ssh->errors);
 	if (ssh->exited) {
 		close_all(ssh);
@@ -463,10 +436,7 @@ link_ssh_close(struct link_ssh *ssh)
 	uv_timer_start(&ssh->timer, on_timer, KILL_MS, 0);
 }
 
-/*
- * Starts ssh; *fd is our end, the caller's.  The texts of `where` are copied.
- * -EINVAL for what nodes_ssh_check() refuses, -ENOENT when there is no ssh.
- */
+/* Starts ssh; the caller owns *fd. Texts of `where` are copied. */
 static int
 link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
     const struct nodes_ssh *where, int *fd)
@@ -478,7 +448,7 @@ link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
 	if (nodes_ssh_check(where) != NULL)
 		return -EINVAL;
 	ssh = calloc(1, sizeof *ssh);
-	/* Handles that are not begun cannot be closed: what fails goes first. */
+	/* Before the handles: those not initialised cannot be closed. */
 	if (!where->may_ask)
 		env = quiet_environ();
 	if (ssh == NULL || (!where->may_ask && env == NULL)) {
@@ -518,20 +488,16 @@ link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
 	return 0;
 }
 
-/*
- * Waits for ssh's end, a second at most, and tells it; once.  No callback
- * comes after link_ssh_close().
- */
+/* Calls take_fate() once, when ssh has ended or after FATE_MS; not after link_ssh_close(). */
 static void
-link_ssh_fate(struct link_ssh *ssh, link_ssh_fate_cb fate, void *arg)
+link_ssh_await(struct link_ssh *ssh, struct ssh_way *way)
 {
-	ssh->fate = fate;
-	ssh->arg = arg;
+	ssh->way = way;
 	uv_timer_start(&ssh->timer, on_timer,
-	    ssh->exited && ssh->dried ? 0 : FATE_MS, 0);
+	    ssh->exited && ssh->drained ? 0 : FATE_MS, 0);
 }
 
-/* It works: what it wrote until now will not have been why it ended. */
+/* It works: output so far is not the reason of its end. */
 static void
 link_ssh_up(struct link_ssh *ssh)
 {
@@ -540,21 +506,22 @@ link_ssh_up(struct link_ssh *ssh)
 	ssh->len = 0;
 }
 
-#define CROWD_MS 8000	/* within the time that commands wait by default */
+/* --- the way -------------------------------------------------------------- */
+
+#define CROWD_MS 8000	/* less than the default timeout of commands */
 /*
- * A try through a network that swallows everything would go on for minutes
- * after that has come back, and a login can take its time: first little
- * patience, then more.
+ * Timeouts grow with the tries: a dead network would swallow a try for minutes,
+ * and a login can be slow.
  */
 #define PATIENCE_MS 10000
-#define ASKING_MS 600000	/* whoever waits for the answer has a limit of his own */
+#define ASKING_MS 600000	/* while the user is asked */
 
-struct far {
+struct ssh_way {
 	uv_loop_t *loop;
 	struct nodes_ssh opts;
-	char *host, *program, *target;	/* its texts; but for host, NULL if none */
+	char *host, *program, *target;	/* copies for opts; NULL if none */
 	char *where;			/* "ssh HOST: ", safe text */
-	struct link_ssh *ssh;		/* NULL: none runs */
+	struct link_ssh *ssh;		/* NULL: none */
 	struct mono begun;
 	bool welcomed;
 	bool hopeless;
@@ -563,85 +530,83 @@ struct far {
 };
 
 static int
-far_start(void *arg)
+way_start(void *arg)
 {
-	struct far *far = arg;
+	struct ssh_way *way = arg;
 	int fd = -1, r;
 
-	far->hopeless = false;
-	r = link_ssh_start(&far->ssh, far->loop, &far->opts, &fd);
+	way->hopeless = false;
+	r = link_ssh_start(&way->ssh, way->loop, &way->opts, &fd);
 	return r < 0 ? r : fd;
 }
 
 static void
-on_fate(void *arg, enum nodes_state state, enum link_ssh_end end,
-    const char *sentence)
+take_fate(struct ssh_way *way, enum nodes_state state, enum link_ssh_end end,
+    const char *reason)
 {
-	struct far *far = arg;
-
-	far->hopeless = end == SSH_HOPELESS;
-	if (end == SSH_CROWDED && !far->welcomed &&
-	    mono_ms_since(far->begun) < CROWD_MS)
+	way->hopeless = end == SSH_HOPELESS;
+	if (end == SSH_CROWDED && !way->welcomed &&
+	    mono_ms_since(way->begun) < CROWD_MS)
 		state = NODES_CONNECTING;
-	far->told(far->told_arg, state, sentence);
+	way->told(way->told_arg, state, reason);
 }
 
 static void
-far_why(void *arg, nodes_told_cb told, void *told_arg)
+way_why(void *arg, nodes_told_cb told, void *told_arg)
 {
-	struct far *far = arg;
+	struct ssh_way *way = arg;
 
-	far->told = told;
-	far->told_arg = told_arg;
-	link_ssh_fate(far->ssh, on_fate, far);
+	way->told = told;
+	way->told_arg = told_arg;
+	link_ssh_await(way->ssh, way);
 }
 
 static bool
-far_lost(void *arg, int err, char *why, size_t cap)
+way_lost(void *arg, int err, char *why, size_t cap)
 {
-	struct far *far = arg;
+	struct ssh_way *way = arg;
 
 	(void)err;
 	(void)why;
 	(void)cap;
-	link_ssh_close(far->ssh);
-	far->ssh = NULL;
-	return !far->hopeless;
+	link_ssh_close(way->ssh);
+	way->ssh = NULL;
+	return !way->hopeless;
 }
 
 static void
-far_up(void *arg)
+way_up(void *arg)
 {
-	struct far *far = arg;
+	struct ssh_way *way = arg;
 
-	far->welcomed = true;
-	far->opts.may_ask = false;
-	link_ssh_up(far->ssh);
+	way->welcomed = true;
+	way->opts.may_ask = false;
+	link_ssh_up(way->ssh);
 }
 
 static uint32_t
-far_patience_ms(void *arg, unsigned tries)
+way_patience_ms(void *arg, unsigned tries)
 {
-	const struct far *far = arg;
+	const struct ssh_way *way = arg;
 
-	if (far->opts.may_ask)
+	if (way->opts.may_ask)
 		return ASKING_MS;
-	/* This try is counted already. */
+	/* `tries` includes this one. */
 	return tries < RETRY_PATIENCE_MS / PATIENCE_MS ?
 	    tries * PATIENCE_MS : RETRY_PATIENCE_MS;
 }
 
 static void
-far_fini(void *arg)
+way_fini(void *arg)
 {
-	struct far *far = arg;
+	struct ssh_way *way = arg;
 
-	link_ssh_close(far->ssh);
-	free(far->host);
-	free(far->program);
-	free(far->target);
-	free(far->where);
-	free(far);
+	link_ssh_close(way->ssh);
+	free(way->host);
+	free(way->program);
+	free(way->target);
+	free(way->where);
+	free(way);
 }
 
 static bool
@@ -654,30 +619,30 @@ copy(char **out, const char *text)
 }
 
 static int
-far_new(struct far **out, uv_loop_t *loop, const struct nodes_ssh *opts)
+way_new(struct ssh_way **out, uv_loop_t *loop, const struct nodes_ssh *opts)
 {
-	struct far *far = calloc(1, sizeof *far);
+	struct ssh_way *way = calloc(1, sizeof *way);
 	char safe[256];
 
-	if (far == NULL)
+	if (way == NULL)
 		return -ENOMEM;
-	far->loop = loop;
-	far->begun = mono_now();
-	far->opts = *opts;
+	way->loop = loop;
+	way->begun = mono_now();
+	way->opts = *opts;
 	base_safe_text(safe, sizeof safe, opts->host, strlen(opts->host),
 	    false);
-	if (!copy(&far->host, opts->host) ||
-	    !copy(&far->program, opts->program) ||
-	    !copy(&far->target, opts->target) ||
-	    asprintf(&far->where, "ssh %s: ", safe) < 0) {
-		far->where = NULL;
-		far_fini(far);
+	if (!copy(&way->host, opts->host) ||
+	    !copy(&way->program, opts->program) ||
+	    !copy(&way->target, opts->target) ||
+	    asprintf(&way->where, "ssh %s: ", safe) < 0) {
+		way->where = NULL;
+		way_fini(way);
 		return -ENOMEM;
 	}
-	far->opts.host = far->host;
-	far->opts.program = far->program;
-	far->opts.target = far->target;
-	*out = far;
+	way->opts.host = way->host;
+	way->opts.program = way->program;
+	way->opts.target = way->target;
+	*out = way;
 	return 0;
 }
 
@@ -686,25 +651,25 @@ nodes_connect_ssh(struct nodes_link **out, uv_loop_t *loop,
     const struct nodes_ssh *opts)
 {
 	struct nodes_way way = {
-		.start = far_start,
-		.lost = far_lost,
-		.fini = far_fini,
-		.why = far_why,
-		.up = far_up,
-		.patience_ms = far_patience_ms,
+		.start = way_start,
+		.lost = way_lost,
+		.fini = way_fini,
+		.why = way_why,
+		.up = way_up,
+		.patience_ms = way_patience_ms,
 		.stranger = "what answers there is no pageknode: does its "
 		    "shell print something at login?",
 		.final = 1u << NODES_DENIED | 1u << NODES_VERSION,
 	};
-	struct far *far;
+	struct ssh_way *arg;
 	int r;
 
 	if (nodes_ssh_check(opts) != NULL)
 		return -EINVAL;
-	r = far_new(&far, loop, opts);
+	r = way_new(&arg, loop, opts);
 	if (r < 0)
 		return r;
-	way.arg = far;
-	way.where = far->where;
+	way.arg = arg;
+	way.where = arg->where;
 	return nodes_link_keep(out, loop, &way);
 }

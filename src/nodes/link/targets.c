@@ -1,6 +1,6 @@
 /*
- * What a node has: its table of streams, entry by entry, each with its
- * numbers.  A bounded number of questions is on the way at a time.
+ * A node's table of streams: NAME and STAT of each entry, WINDOW of them in
+ * flight at a time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,7 @@
 #include "../../base/base.h"
 #include "link.h"
 
-/* Entries asked for while none of them has said how many there are. */
-#define ENTRIES_GUESS 32
+#define ENTRIES_GUESS 32	/* until the first reply says how many there are */
 #define ENTRIES_MAX 65536
 #define WINDOW 16
 #define TREE_DEPTH 256
@@ -20,15 +19,15 @@ struct enquiry {
 	const void *owner;
 	nodes_targets_cb cb;
 	void *arg;
-	uint32_t entries;		/* indexes to ask for are below it */
-	uint32_t next;			/* index to ask for next */
-	unsigned waiting;		/* questions on their way */
+	uint32_t entries;		/* in the table */
+	uint32_t next;			/* index to request next */
+	unsigned waiting;		/* entries in flight */
 	int err;
 	struct nodes_target *found;
 	size_t n, cap;
 };
 
-/* One entry on its way through NAME and STAT. */
+/* An entry in flight. */
 struct entry {
 	struct enquiry *enquiry;
 	struct nodes_target target;
@@ -43,7 +42,7 @@ by_index(const void *a, const void *b)
 }
 
 static void
-enquiry_end(struct enquiry *q)
+end_enquiry(struct enquiry *q)
 {
 	if (q->err != -ECANCELED) {
 		if (q->n > 1)
@@ -56,9 +55,8 @@ enquiry_end(struct enquiry *q)
 
 static void ask_more(struct enquiry *);
 
-/* The entry is done with, one way or the other. */
 static void
-entry_end(struct entry *e)
+end_entry(struct entry *e)
 {
 	struct enquiry *q = e->enquiry;
 
@@ -94,7 +92,7 @@ on_stats(void *arg, int err, const struct wire_msg *msg)
 			q->err = -ENOMEM;
 		}
 	}
-	entry_end(e);
+	end_entry(e);
 }
 
 static void
@@ -118,7 +116,7 @@ on_named(void *arg, int err, const struct wire_msg *msg)
 			return;
 		q->err = err;
 	}
-	entry_end(e);
+	end_entry(e);
 }
 
 static int
@@ -141,7 +139,7 @@ ask_entry(struct enquiry *q, uint32_t index)
 	return err;
 }
 
-/* Fills the window; ends the enquiry when nothing is left to wait for. */
+/* Fills the window; ends the enquiry if nothing is in flight. */
 static void
 ask_more(struct enquiry *q)
 {
@@ -157,7 +155,7 @@ ask_more(struct enquiry *q)
 		q->waiting++;
 	}
 	if (q->waiting == 0)
-		enquiry_end(q);
+		end_enquiry(q);
 }
 
 int
@@ -172,7 +170,7 @@ targets_ask(struct nodes_link *link, const void *owner, nodes_targets_cb cb,
 		return -ENOMEM;
 	*q = (struct enquiry){ .link = link, .cb = cb, .arg = arg,
 	    .owner = owner != NULL ? owner : q, .entries = ENTRIES_GUESS };
-	/* The first question alone, so that a lost link is told at once. */
+	/* The first request alone: it fails at once if the link is lost. */
 	err = ask_entry(q, q->next);
 	if (err < 0) {
 		free(q);
@@ -208,16 +206,12 @@ rank(const struct nodes_target *t)
 		[WIRE_S_NO_DATA] = 1,
 	};
 
-	/* The node itself is looked at when it has nothing else. */
+	/* The node itself comes last. */
 	if (t->pid == 0)
 		return 0;
 	return t->state < BASE_NELEM(by_state) ? by_state[t->state] : 0;
 }
 
-/*
- * From parent to parent, up to the node that runs the command; the last image
- * of a pid is the one that is meant.
- */
 bool
 nodes_target_of_run(const struct nodes_target *t, size_t n, size_t i,
     const struct nodes_link *run)
@@ -227,6 +221,7 @@ nodes_target_of_run(const struct nodes_target *t, size_t n, size_t i,
 	for (unsigned depth = 0; pid > 1 && depth < TREE_DEPTH; depth++) {
 		if (pid == top)
 			return true;
+		/* The last image of a pid. */
 		for (i = n; i-- > 0 && t[i].pid != pid; )
 			continue;
 		if (i == SIZE_MAX)

@@ -1,6 +1,5 @@
 /*
- * The options that a page hands to the node that it starts: their values, and
- * the command line made of them.
+ * Values of the options, and the command line for a node that a page starts.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -81,7 +80,7 @@ enum node_kind
 node_kind(const struct node_opts *o)
 {
 	return o->bridge ? NODE_BRIDGE : o->argv != NULL ? NODE_COMMAND :
-	    o->demo != NULL || o->device >= 0 ? NODE_DEMO : NODE_DAEMON;
+	    o->demo.name != NULL || o->device.fd >= 0 ? NODE_DEMO : NODE_DAEMON;
 }
 
 /* --- as a command line ---------------------------------------------------- */

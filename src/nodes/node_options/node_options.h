@@ -1,9 +1,7 @@
 /*
- * node_options: what a node can be told, by the options of pageknode or by the
- * page that starts it; nodes_start() and the node's own parser go by one table,
- * node_options.def.  node_options_argv() makes of them the command line with
- * which nodes_start() (link/connect.c) starts pageknode; pagek fills them in by
- * the HANDED rows of pagek/cli/options.def.
+ * node_options: the options of pageknode. node_options.def is the table for its
+ * parser, its --help and the command line by which nodes_start() starts it. pagek
+ * sets the HANDED rows by its options.def.
  *
  * Example: a node of our own that runs a command
  *	nodes_start(&link, loop, &(struct node_opts){ NODE_OPTS_NONE,
@@ -25,14 +23,14 @@
 #define NODES_MAX (1u << 20)	/* aRecMax of a list, unless told otherwise ... */
 #define NODES_MAX_CLASSIC 2048	/* ... and of a classic stream: the note's */
 
-/* How a node begins the reason when lines of its report could not be written. */
+/* Begin of a node's reason if lines of its report could not be written. */
 #define NODES_REPORT_MISSING "lines of the report are missing"
 
 /* Exit statuses of the bridge, those of pagek; 255 and 127 are ssh's own. */
 #define BRIDGE_FAILED 1
 #define BRIDGE_NO_NODE 3
 #define BRIDGE_DENIED 4
-/* How its message with that status begins; a page on another machine looks for it. */
+/* Begin of its message with that status; a page on another machine looks for it. */
 #define BRIDGE_SAYS_NO_NODE "no node of "
 
 /* Origin of a page on this machine that came through ssh. */
@@ -63,13 +61,17 @@ struct node_opts {
 	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	const char *report;
 	const char *hello;		/* socket of the node that keeps the command's targets; NULL: this one */
-	const char *demo;
-	const char *demo_at;
-	const char *demo_stream;
-	int device;			/* descriptor of a classic stream; -1 none */
-	const char *device_name;	/* name of the device */
-	bool device_once;		/* end when the writer of a FIFO ends */
-	unsigned baud;			/* speed of a terminal; 0: as it is set */
+	struct {
+		const char *name;	/* of the demo; NULL none */
+		const char *at;		/* time at which its clock stands; NULL */
+		const char *stream;	/* name in DSTRM; NULL: the default */
+	} demo;
+	struct {
+		int fd;			/* classic stream; -1 none */
+		const char *name;
+		bool once;		/* end when the writer of a FIFO ends */
+		unsigned baud;		/* speed of a terminal; 0: as it is set */
+	} device;
 	char *const *argv;		/* the command, NULL-ended; NULL none */
 	bool bridge;			/* connect a page to a node: see bridge.h */
 	const char *target;		/* target of the bridge's page; NULL none */
@@ -86,7 +88,7 @@ struct node_opts {
 };
 
 /* Initialiser: no descriptors. All other fields are 0. */
-#define NODE_OPTS_NONE .fd = -1, .device = -1, .supervised = -1
+#define NODE_OPTS_NONE .fd = -1, .device.fd = -1, .supervised = -1
 
 enum node_option_id {
 #define HANDED(id, name, argument, value, kinds, help) NODE_OPTION_##id,

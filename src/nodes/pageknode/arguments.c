@@ -120,11 +120,11 @@ check_options(struct node_opts *o, uint64_t given)
 		fprintf(stderr, "pageknode: --stdio takes no command\n");
 		return -EINVAL;
 	}
-	if (o->argv != NULL && o->demo != NULL) {
+	if (o->argv != NULL && o->demo.name != NULL) {
 		fprintf(stderr, "pageknode: --demo takes no command\n");
 		return -EINVAL;
 	}
-	if (o->device >= 0 && (o->argv != NULL || o->demo != NULL)) {
+	if (o->device.fd >= 0 && (o->argv != NULL || o->demo.name != NULL)) {
 		fprintf(stderr, "pageknode: --device takes no command and "
 		    "no --demo\n");
 		return -EINVAL;

@@ -12,7 +12,7 @@
 #include "../arrivals/arrivals.h"
 #include "../bridge/bridge.h"
 #include "../demo/demo.h"
-#include "../host/workers.h"
+#include "../host/host.h"
 #include "../images/images.h"
 #include "../self_watch/self_watch.h"
 #include "../serve/serve.h"
@@ -293,10 +293,10 @@ begin_source(struct node *node, const char *folder)
 	int r;
 
 	snprintf(path, sizeof path, "%s/demo.%d", folder, (int)getpid());
-	if (node->opts.demo != NULL) {
+	if (node->opts.demo.name != NULL) {
 		r = demo_start(node);
 		if (r < 0)
-			return node_say(node->opts.demo, r);
+			return node_say(node->opts.demo.name, r);
 	} else {
 		r = device_start(node);
 		if (r < 0)

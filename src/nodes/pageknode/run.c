@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../arrivals/arrivals.h"
-#include "../host/inherited.h"
+#include "../host/host.h"
 #include "../images/images.h"
 #include "../keeper/node.h"
 #include "../link/link.h"

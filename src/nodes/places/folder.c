@@ -1,6 +1,5 @@
 /*
- * Where the nodes of this user are: a folder of sockets that nobody else can
- * put anything into.  And where the programs are that one of ours starts.
+ * The folder of this user's sockets, the nodes in it, and paths of our programs.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "../host/socket.h"
+#include "../host/host.h"
 #include "places.h"
 
 #define FOLDER_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
@@ -26,7 +25,7 @@ struct found {
 	struct timespec made;
 };
 
-/* A folder in a shared place is trusted only when it is ours alone. */
+/* -EPERM unless the folder is this user's alone. */
 static int
 check_folder(const char *path)
 {
@@ -44,7 +43,6 @@ check_folder(const char *path)
 	return err;
 }
 
-/* $XDG_RUNTIME_DIR/pagek, or /tmp/pagek-UID when there is no such place. */
 static int
 folder_name(char *path, size_t cap)
 {
@@ -81,9 +79,9 @@ nodes_folder(char *path, size_t cap)
 	return 0;
 }
 
-/* Both sockets of a node that was killed. */
+/* Removes both sockets of a node that was killed. */
 static void
-clear_away(const char *path)
+remove_sockets(const char *path)
 {
 	char hello[FOLDER_MAX + sizeof ".hello"];
 
@@ -92,10 +90,7 @@ clear_away(const char *path)
 	unlink(path);
 }
 
-/*
- * Does a node listen at the socket?  A full backlog says so too.  What a
- * killed node has left behind is taken away, if its process is gone for sure.
- */
+/* True if a node listens there. Removes the sockets of a node whose process is gone. */
 static bool
 answers(const char *path, const char *name)
 {
@@ -106,11 +101,11 @@ answers(const char *path, const char *name)
 		return true;
 	if (r == -ECONNREFUSED && sscanf(name, "run.%ld", &pid) == 1 &&
 	    pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-		clear_away(path);
+		remove_sockets(path);
 	return false;
 }
 
-/* Names of pages' sockets: "node", "run.PID"; "run.PID.hello" is for targets. */
+/* "node" or "run.PID". */
 static bool
 is_node_name(const char *name)
 {
@@ -174,7 +169,7 @@ newest_first(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* One allocation holds the pointers and, behind them, the texts. */
+/* One allocation: the pointers, then the texts. */
 static int
 pack(const struct found *list, size_t n, char ***paths)
 {
@@ -230,7 +225,7 @@ nodes_find(char ***paths, size_t *n)
 	if (err == 0)
 		err = scan_folder(folder, &list, &count, &cap);
 	else if (err == -ENOENT)
-		err = 0;	/* nobody has ever watched anything here */
+		err = 0;
 	if (err == 0 && count > 1)
 		qsort(list, count, sizeof *list, newest_first);
 	if (err == 0)

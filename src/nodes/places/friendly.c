@@ -25,7 +25,7 @@ friendly_fini(struct friendly *f)
 
 /* By a worker. */
 static void
-look(uv_work_t *work)
+read_table(uv_work_t *work)
 {
 	struct friendly *f = work->data;
 
@@ -36,7 +36,7 @@ look(uv_work_t *work)
 }
 
 static void
-on_looked(uv_work_t *work, int status)
+on_table(uv_work_t *work, int status)
 {
 	struct friendly *f = work->data;
 
@@ -56,7 +56,7 @@ friendly_second(struct friendly *f, uv_loop_t *loop)
 	if (f->table == NULL || f->working)
 		return;
 	f->work.data = f;
-	f->working = uv_queue_work(loop, &f->work, look, on_looked) == 0;
+	f->working = uv_queue_work(loop, &f->work, read_table, on_table) == 0;
 }
 
 /* --- translations --------------------------------------------------------- */

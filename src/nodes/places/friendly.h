@@ -1,19 +1,16 @@
 /*
- * friendly: what this node calls other nodes, and what it knows of where they
- * are: its table of nodes, read again when its files have changed.
+ * friendly: numbers of other nodes as this node shows them, by its table of nodes,
+ * which is read again when its files change.
  *
  * Vocabulary
- *	friendly number	of an entry of the table, as the note has it: AB86 is
- *			trunk 11, node 134 of Acnet; C and 12 bits are a
- *			Classic node's.
- *	raw		a number that the table does not have, or has without
- *			a friendly one, stands for itself.
- *	translation	a number and what it is called, kept since it was
- *			looked up, as long as the table is what it was.  A raw
- *			one is one too.
+ *	friendly number	AB86 is trunk 11, node 134 of Acnet; C and 12 bits are
+ *			a Classic node's.
+ *	raw number	one without a friendly number; it is shown as it is.
+ *	translation	a number with its friendly or raw number, cached until
+ *			the table changes.
  *
- * Files are looked at and read by a worker of libuv's, once a second: a folder
- * that hangs costs a translation that is out of date, and nobody's cycle.
+ * A worker checks the files once a second: a folder that hangs delays a change,
+ * but no cycle.
  *
  * Example
  *	friendly_load(node, say_of_table, NULL);	once, before it serves
@@ -34,48 +31,42 @@
 #define FRIENDLY_KEPT 256	/* translations; a power of two */
 
 struct friendly_kept {
-	uint16_t number;		/* 0: this place is free */
+	uint16_t number;		/* 0: free */
 	uint16_t friendly;
 	int64_t since_ms;		/* monotonic */
 };
 
 struct friendly {
-	struct nodes_table *table;	/* NULL: it has none, nor looks for any */
-	struct table_stamp stamp;	/* from before it was read */
-	bool user;			/* the user's file is one of them */
+	struct nodes_table *table;	/* NULL: not loaded */
+	struct table_stamp stamp;	/* taken before it was read */
+	bool user;			/* read the user's file too */
 	nodes_say_cb say;
 	void *arg;
 	struct friendly_kept kept[FRIENDLY_KEPT];
 	uint64_t hits, misses, unknown;
 
-	/* The worker's, from the request until it has come back. */
+	/* The worker's while it works. */
 	uv_work_t work;
 	bool working;
-	struct nodes_table *next;	/* NULL: nothing has changed */
+	struct nodes_table *next;	/* NULL: no change */
 	struct table_stamp next_stamp;
 };
 
-/*
- * Reads the table, now, and follows its files from then on; what cannot be
- * read is said, then and later, possibly by a worker.  -ENOMEM.
- */
+/* Reads the table. `say` reports mistakes, later by a worker. -ENOMEM. */
 int friendly_load(struct friendly *, bool user, nodes_say_cb say, void *arg);
 void friendly_fini(struct friendly *);
 
-/* Once a second: has the table changed?  The answer comes later. */
+/* Once a second: lets a worker read the table if it has changed. */
 void friendly_second(struct friendly *, uv_loop_t *);
 
-/*
- * The number to show for a node: its friendly number, or itself where none
- * is known; 0 for 0, which is nobody's.
- */
+/* The number to show for a node: friendly or raw; 0 for 0, which is no node. */
 uint16_t friendly_get(struct friendly *, uint16_t number);
 
-/* Its entry, borrowed until control returns to the loop; NULL: none. */
+/* A node's entry, borrowed until control returns to the loop; NULL: none. */
 const struct nodes_entry *friendly_entry(const struct friendly *,
     uint16_t number);
 
-/* Its numbers of STATS, WIRE_N_FRIENDLY_HITS to _OLDEST_S. */
+/* Sets WIRE_N_FRIENDLY_HITS to _OLDEST_S. */
 void friendly_stat(const struct friendly *, uint64_t n[WIRE_STATS_COUNT]);
 
 #endif

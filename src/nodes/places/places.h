@@ -1,17 +1,19 @@
 /*
- * places: where nodes are, and what they are called.
+ * places: where nodes are, and their names.
  *
  * Vocabulary
  *	node	a process (pageknode) that serves data streams; it has a
  *		16-bit number, a name and an address.
- *	folder	of a user's sockets: each node has one for pages, and one for
- *		targets beside it.
- *	table	the nodes that have a number and a name here, and where they
- *		are: see nodes(5).
- *	word	how a person names a place or a target: "unix:/run/x",
- *		"ssh:anna@linac-b", "pid:4711".
+ *	folder	of a user's sockets: one of each node for pages, and one for
+ *		targets.
+ *	table	nodes with number, name and place: see nodes(5).
+ *	word	text for a place or a target: "unix:/run/x", "ssh:anna@linac-b",
+ *		"pid:4711".
  *
- * Both the page and the node stand on this room.
+ *	folder.c	sockets and programs
+ *	table.h		the table's files
+ *	words.c		words, and ssh's command line
+ *	friendly.h	friendly numbers of nodes
  *
  * Example: all nodes of this user, newest first
  *	char **paths;
@@ -33,26 +35,25 @@
 /* Names of sockets in nodes_folder(). */
 #define DAEMON_SYSTEM_FOLDER "/run/pagek"
 #define DAEMON_SOCKET "node"		/* pages' socket of a daemon */
-#define DAEMON_HELLO ".hello"		/* behind a node's path: its targets' socket */
-#define RUN_SOCKET "run"		/* with a pid: node with its command's targets */
-#define RUN_SOCKET_ALONE "cmd"		/* likewise, whose command's targets another has */
+#define DAEMON_HELLO ".hello"		/* suffix: its targets' socket */
+#define RUN_SOCKET "run"		/* with a pid: node of a command and its targets */
+#define RUN_SOCKET_ALONE "cmd"		/* with a pid: node of a command without its targets */
 
 /*
- * The folder of this user's nodes ($XDG_RUNTIME_DIR/pagek, else
- * /tmp/pagek-UID), made if need be with mode 0700; -EPERM when its owner or
- * mode is not ours.
+ * The folder of this user's nodes, $XDG_RUNTIME_DIR/pagek or else /tmp/pagek-UID;
+ * made with mode 0700 if missing. -EPERM if it has another owner or mode.
  */
 int nodes_folder(char *path, size_t cap);
 
 /*
- * Sockets of the nodes in that folder that answer, newest first, and then the
- * system's if that lets this user in; frees with free().
+ * Sockets of the nodes that answer: those in the folder, newest first, then the
+ * system's if this user may connect. Free with one free().
  */
 int nodes_find(char ***paths, size_t *n);
 
 /*
- * The program of ours with that name: beside the running one or in the folder
- * above, else where it was installed.  -ENOENT and its like.
+ * Path of a program of ours: beside the running one, in the folder above, or where
+ * it is installed. Negative errno such as -ENOENT.
  */
 int nodes_program(const char *name, char *path, size_t cap);
 
@@ -67,10 +68,7 @@ enum nodes_at {
 	NODES_AT_SSH,
 };
 
-/*
- * The port of the protocol that a node speaks with its like: a friendly
- * number's first digit.
- */
+/* Protocol between nodes: first digit of the friendly number. */
 enum nodes_port {
 	NODES_PORT_NONE = 0,
 	NODES_PORT_ACNET = 0xa,
@@ -88,7 +86,7 @@ struct nodes_entry {
 	char name[NODES_NAME_MAX + 1];	/* safe text, no digits only, nothing that is a number */
 	enum nodes_at at;
 	char place[256];		/* path of a socket, or [USER@]HOST; "" */
-	char remote[64];		/* of ssh: the path of pageknode there; "" in its PATH */
+	char remote[64];		/* ssh: path of pageknode there; "" in its PATH */
 	enum nodes_port port;
 	uint8_t trunk, node;		/* of Acnet */
 	uint16_t classic;		/* the Classic port */
@@ -99,33 +97,32 @@ struct nodes_entry {
 struct nodes_table {
 	struct nodes_entry *entry;	/* by ascending number; no number and no name twice */
 	size_t n;
-	char *path[NODES_FILES];	/* of each file that was looked for; NULL */
+	char *path[NODES_FILES];	/* of each file; NULL if not wanted */
 };
 
-/* A sentence about what was left out of the table, safe text. */
+/* Reports a mistake in the table; safe text. */
 typedef void (*nodes_say_cb)(void *arg, const char *sentence);
 
 /*
- * Reads this user's file, unless `user` is false, and the system's; entries of
- * the first hide those of the second that have their number or name.  Files
- * that are not there are empty ones; what cannot be read is said, unless `say`
- * is NULL, and left out.  -ENOMEM.
+ * Reads the system's file and, if `user`, this user's, whose entries hide others
+ * with the same number or name. Missing files are empty; lines that cannot be read
+ * are skipped and reported to `say` unless NULL. -ENOMEM.
  */
 int nodes_table_load(struct nodes_table **, bool user, nodes_say_cb say,
     void *arg);
 void nodes_table_free(struct nodes_table *);
 
-/* Borrowed; NULL: there is none. */
+/* Borrowed; NULL: none. */
 const struct nodes_entry *nodes_table_number(const struct nodes_table *,
     uint16_t number);
 const struct nodes_entry *nodes_table_name(const struct nodes_table *,
     const char *name);
 const struct nodes_entry *nodes_table_local(const struct nodes_table *);
-/* The one whose name, or whose number in four digits, is nearest to the word. */
+/* The entry whose name, or number in four digits, is nearest to the word. */
 const struct nodes_entry *nodes_table_nearest(const struct nodes_table *,
     const char *word);
 
-/* Four hexadecimal digits and nothing else are a number. */
+/* Parses four hexadecimal digits. */
 bool nodes_parse_number(const char *text, size_t len, uint16_t *number);
 
 /*
@@ -148,33 +145,26 @@ bool nodes_parse_target(const char *word, pid_t *pid);
 const char *nodes_target_word(pid_t, const char *stream,
     char word[NODES_PID_WORD]);
 
-/* AB86 for trunk 11, node 134; 0 where the entry has neither port. */
+/* AB86 for trunk 11, node 134; 0 without a port. */
 uint16_t nodes_entry_friendly(const struct nodes_entry *);
 
 /* --- the command line of ssh ---------------------------------------------- */
 
-#define SSH_WORD_MAX 256	/* of a host's name, with its NUL */
-#define SSH_PROGRAM_MAX 64	/* of a path at the other end, likewise */
+#define SSH_WORD_MAX 256	/* bytes of a host, with its NUL */
+#define SSH_PROGRAM_MAX 64	/* bytes of a remote path, with its NUL */
 
 /* The node of another machine. */
 struct nodes_ssh {
 	const char *host;		/* [USER@]HOST, as ssh takes it */
-	const char *program;		/* pageknode at the other end; NULL: in its PATH */
-	const char *target;		/* pid:N or a stream: of several nodes there, the one that has it; NULL */
-	/*
-	 * ssh has the terminal to itself, for passwords and keys of hosts, until
-	 * the node has welcomed this page; never later.
-	 */
-	bool may_ask;
+	const char *program;		/* remote pageknode; NULL: in its PATH */
+	const char *target;		/* pid:N or a stream, to choose among several nodes; NULL */
+	bool may_ask;			/* ssh may ask on the terminal until WELCOME */
 };
 
-/* NULL, or the sentence why no ssh is started with such words. */
+/* NULL, or the reason why ssh is not started with these words. */
 const char *nodes_ssh_check(const struct nodes_ssh *);
 
-/*
- * One word for the other end's shell, whichever it is (words.c).  A leading ~/ is
- * left for it to expand; of the rest what is not plain stands between quotes.
- */
-void link_ssh_quote(char *out, size_t cap, const char *path);
+/* Quotes a path for any remote shell; a leading ~/ is left for it to expand. */
+void nodes_ssh_quote(char *out, size_t cap, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Where the table's files are, and what is asked of it.
+ * The table's files, and look-ups in it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,17 +13,13 @@
 #include "../../base/base.h"
 #include "table.h"
 
-/* --- table parse ----------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------- */
 
-/*
- * From the text of a file to entries of the table.
- */
-
-#define WORDS_MAX 8		/* of a line; more are a mistake */
+#define WORDS_MAX 8		/* of a line */
 #define TRUNK_MAX 15		/* four bits of a friendly number */
 #define PATH_MAX_UNIX sizeof(((struct sockaddr_un *)0)->sun_path)
 
-/* A line on its way to an entry. */
+/* A line being parsed. */
 struct line {
 	struct table_in *in;
 	unsigned no;
@@ -35,7 +31,7 @@ struct line {
 static bool refuse(struct line *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Always false: the line, or a part of it, is left out. */
+/* Reports a mistake; returns false. */
 static bool
 refuse(struct line *l, const char *fmt, ...)
 {
@@ -55,7 +51,7 @@ refuse(struct line *l, const char *fmt, ...)
 	return false;
 }
 
-/* --- the three words that each line has ----------------------------------- */
+/* --- number, name and place ------------------------------------------------ */
 
 static bool
 take_number(struct line *l, const char *word)
@@ -67,10 +63,7 @@ take_number(struct line *l, const char *word)
 	    "digits, as in 0590, and not 0000", base_shown(word));
 }
 
-/*
- * Letters, digits and - _ . of ASCII, and whatever other languages write that
- * a terminal shows as it is.
- */
+/* ASCII letters, digits and - _ ., and safe text of other languages. */
 static bool
 is_name(const char *word)
 {
@@ -127,9 +120,9 @@ take_place(struct line *l, const char *word)
 	return true;
 }
 
-/* --- what may follow ------------------------------------------------------ */
+/* --- keys ------------------------------------------------------------------ */
 
-/* A decimal number of `min` to `max` up to the character `end`. */
+/* Parses a decimal number from min to max that is followed by `end`. */
 static bool
 get_decimal(const char **text, unsigned long min, unsigned long max, char end,
     unsigned long *out)
@@ -193,7 +186,7 @@ take_remote(struct line *l, const char *value)
 static const struct {
 	const char *key;
 	bool (*take)(struct line *, const char *value);
-	unsigned kind;		/* of one kind a line has one */
+	unsigned kind;		/* a line has one key of a kind */
 } keys[] = {
 	{ "acnet", take_acnet, 1 },
 	{ "classic", take_classic, 1 },
@@ -222,7 +215,7 @@ take_key(struct line *l, const char *word, unsigned *kinds)
 
 /* --- lines ---------------------------------------------------------------- */
 
-/* Cuts the line into words, as far as a comment. */
+/* Splits a line into words, without its comment. */
 static bool
 split(struct line *l, char *text)
 {
@@ -257,7 +250,7 @@ take_line(struct line *l)
 	return true;
 }
 
-/* Whether the entry is the only one of its kind, or the first to come. */
+/* True if no earlier entry has its number or name, or is local too. */
 static bool
 is_new(struct line *l, const struct nodes_table *t)
 {
@@ -272,7 +265,7 @@ is_new(struct line *l, const struct nodes_table *t)
 		local = old->at == NODES_AT_LOCAL && e->at == NODES_AT_LOCAL;
 		if (!number && !name && !local)
 			continue;
-		/* What this user calls it hides what others do. */
+		/* The user's file wins silently. */
 		if (old->file != e->file)
 			return false;
 		if (number)
@@ -289,12 +282,9 @@ is_new(struct line *l, const struct nodes_table *t)
 	return true;
 }
 
-/*
- * Whoever sees a friendly number takes it for one node's: a second node is
- * shown by its own number, which is nobody else's.
- */
+/* A second node with the same friendly number is shown by its own number. */
 static void
-keep_friendly_apart(struct line *l, const struct nodes_table *t)
+make_friendly_unique(struct line *l, const struct nodes_table *t)
 {
 	uint16_t friendly = nodes_entry_friendly(l->e);
 
@@ -321,7 +311,7 @@ by_number(const void *a, const void *b)
 }
 
 static int
-add(struct nodes_table *t, size_t *cap, const struct nodes_entry *e)
+add_entry(struct nodes_table *t, size_t *cap, const struct nodes_entry *e)
 {
 	void *array = t->entry;
 	int r;
@@ -334,9 +324,9 @@ add(struct nodes_table *t, size_t *cap, const struct nodes_entry *e)
 	return 0;
 }
 
-/* What was not said in so many words is counted. */
+/* Reports the number of further mistakes. */
 static void
-tell_rest(struct table_in *in)
+report_further(struct table_in *in)
 {
 	char sentence[512], path[256];
 
@@ -374,12 +364,12 @@ table_parse(struct nodes_table *t, size_t *cap, struct table_in *in,
 			    "is left out", NODES_TABLE_MAX);
 			break;
 		}
-		keep_friendly_apart(&l, t);
-		r = add(t, cap, &e);
+		make_friendly_unique(&l, t);
+		r = add_entry(t, cap, &e);
 	}
 	if (t->n > 1)
 		qsort(t->entry, t->n, sizeof *t->entry, by_number);
-	tell_rest(in);
+	report_further(in);
 	return r;
 }
 
@@ -436,7 +426,7 @@ nodes_table_load(struct nodes_table **out, bool user, nodes_say_cb say,
 
 	if (t == NULL)
 		return -ENOMEM;
-	/* The one that wins comes first. */
+	/* The user's file first: it wins. */
 	for (enum nodes_file i = 0; i < NODES_FILES && r == 0; i++)
 		if (table_path(i, user, path, sizeof path))
 			r = load_file(t, &cap, i, path, say, arg);
@@ -459,7 +449,7 @@ nodes_table_free(struct nodes_table *t)
 	free(t);
 }
 
-/* --- have they changed? --------------------------------------------------- */
+/* --- changes of the files -------------------------------------------------- */
 
 void
 table_stamp_take(struct table_stamp *s, bool user)
@@ -506,7 +496,7 @@ table_stamp_same(const struct table_stamp *a, const struct table_stamp *b)
 	return true;
 }
 
-/* --- what is asked of it -------------------------------------------------- */
+/* --- look-ups -------------------------------------------------------------- */
 
 static int
 number_to_entry(const void *key, const void *entry)
@@ -542,10 +532,7 @@ nodes_table_local(const struct nodes_table *t)
 	return NULL;
 }
 
-/*
- * Among the names first: a number that is one digit off is another node, and
- * few words look like one.
- */
+/* Names come first: a number that is one digit off is another node. */
 const struct nodes_entry *
 nodes_table_nearest(const struct nodes_table *t, const char *word)
 {

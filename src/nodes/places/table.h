@@ -1,11 +1,11 @@
 /*
- * table: the two files of nodes, read into one table.
+ * table: reads the two files of nodes into one table.
  *
- * A line is a number of four hexadecimal digits, a name, a place, then perhaps
- * key=value; words are set apart by blanks, and one that begins with '#'
- * begins a comment.  A line with a mistake is left out whole.
+ * A line has a number of four hexadecimal digits, a name, a place and optional
+ * key=value words, separated by blanks; a word that begins with '#' begins a
+ * comment. A line with a mistake is skipped.
  *
- * Example: bytes in memory, as the files are
+ * Example: a file in memory
  *	struct table_in in = { .file = NODES_FILE_USER, .path = "nodes", ... };
  *	table_parse(&table, &cap, &in, bytes, len);
  */
@@ -19,12 +19,9 @@
 #include "places.h"
 
 #define TABLE_FILE_MAX (1u << 20)	/* bytes */
-#define TABLE_SAID_MAX 16		/* sentences about one file */
+#define TABLE_SAID_MAX 16		/* reports about one file */
 
-/*
- * By what its files are seen to be others, or written to.  The time of change
- * counts too: that of the last write can be set back.
- */
+/* Identifies contents of the files. ctime counts too: mtime can be set back. */
 struct table_stamp {
 	struct table_file_stamp {
 		bool there;
@@ -33,30 +30,26 @@ struct table_stamp {
 	} file[NODES_FILES];
 };
 
-/* A file on its way into the table. */
+/* A file to be parsed. */
 struct table_in {
 	enum nodes_file file;
-	const char *path;	/* as it is said */
-	nodes_say_cb say;	/* NULL: nobody listens */
+	const char *path;	/* for reports */
+	nodes_say_cb say;	/* NULL: no reports */
 	void *arg;
 	unsigned said;
 };
 
 /*
- * Adds what the bytes have; entries that came before from another file win
- * silently, those of this one with a sentence.  The table's entries are in
- * order after each call; cap is their capacity.  -ENOMEM.
+ * Adds the entries of a file. The first of duplicates wins; those of the same file
+ * are reported. Entries are sorted after each call; cap is their capacity. -ENOMEM.
  */
 int table_parse(struct nodes_table *, size_t *cap, struct table_in *,
     const char *bytes, size_t len);
 
-/* Where a file of the table is; false: it is not wanted, or nowhere. */
+/* Path of a file of the table; false: not wanted, or none. */
 bool table_path(enum nodes_file, bool user, char *path, size_t cap);
 
-/*
- * How the files are now.  To be taken before they are read: what is written
- * meanwhile is then seen the next time.
- */
+/* Stamp of the files now. To be taken before they are read, so that no change is missed. */
 void table_stamp_take(struct table_stamp *, bool user);
 bool table_stamp_same(const struct table_stamp *, const struct table_stamp *);
 

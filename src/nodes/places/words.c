@@ -1,6 +1,5 @@
 /*
- * Words for nodes, places and targets, as people and files write them. These
- * functions need the text only.
+ * Words for nodes, places and targets, by their text only.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -92,11 +91,11 @@ nodes_target_word(pid_t pid, const char *stream, char word[NODES_PID_WORD])
 	return word;
 }
 
-/* --- what may stand on ssh's command line ---------------------------------- */
+/* --- ssh's command line ---------------------------------------------------- */
 
 /*
- * Neither an option to ssh, nor more than one word to a shell: the user's ssh
- * configuration may have %h or %r in a command.
+ * No option to ssh, and one word to a shell: the user's ssh configuration may use
+ * %h or %r in a command.
  */
 static bool
 is_plain(const char *text)
@@ -112,7 +111,7 @@ is_plain(const char *text)
 	return true;
 }
 
-/* [USER@]HOST: the part behind the last '@' must be plain by itself too. */
+/* [USER@]HOST, both parts plain. */
 static bool
 is_host(const char *host)
 {
@@ -122,7 +121,7 @@ is_host(const char *host)
 	    (at == NULL || is_plain(at + 1));
 }
 
-/* Control characters would break the line that the other shell reads. */
+/* Without control characters, which would break the remote shell's line. */
 static bool
 is_program(const char *path)
 {
@@ -151,7 +150,7 @@ nodes_ssh_check(const struct nodes_ssh *where)
 }
 
 void
-link_ssh_quote(char *out, size_t cap, const char *path)
+nodes_ssh_quote(char *out, size_t cap, const char *path)
 {
 	size_t len = 0;
 

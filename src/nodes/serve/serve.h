@@ -32,7 +32,7 @@
 
 #include "../../stream/wire/wire.h"
 #include "../host/access.h"
-#include "../host/socket.h"
+#include "../host/host.h"
 #include "../self_watch/self_watch.h"
 
 #define SERVE_CONNS 64

@@ -1,15 +1,11 @@
-/*
- * The cache of answers: a map of entries and a queue of keys.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answer_cache.h"
 
-/* The entry, or NULL. */
 static struct answers_entry *
-find(const struct answers *c, uint64_t key)
+find_entry(const struct answers *c, uint64_t key)
 {
 	const struct answers_slot *slot = hashmap_get(&c->entries, key);
 
@@ -56,7 +52,7 @@ answers_fini(struct answers *c)
 }
 
 static struct answers_entry *
-add(struct answers *c, uint64_t key)
+add_entry(struct answers *c, uint64_t key)
 {
 	struct answers_entry *e = calloc(1, sizeof *e);
 	struct answers_slot *slot;
@@ -73,27 +69,27 @@ add(struct answers *c, uint64_t key)
 }
 
 static struct answers_entry *
-find_or_add(struct answers *c, uint64_t key)
+find_or_add_entry(struct answers *c, uint64_t key)
 {
-	struct answers_entry *e = find(c, key);
+	struct answers_entry *e = find_entry(c, key);
 
 	if (e == NULL && c->entries.n >= c->keep)
 		c->full = true;
 	else if (e == NULL)
-		e = add(c, key);
+		e = add_entry(c, key);
 	return e;
 }
 
 const struct answers_entry *
 answers_entry(struct answers *c, uint64_t key)
 {
-	return find_or_add(c, key);
+	return find_or_add_entry(c, key);
 }
 
 const struct answers_entry *
 answers_get(struct answers *c, uint64_t key, int64_t now_ms)
 {
-	struct answers_entry *e = find_or_add(c, key);
+	struct answers_entry *e = find_or_add_entry(c, key);
 
 	if (e != NULL && e->value != NULL)
 		c->hits++;
@@ -123,18 +119,18 @@ answers_take(struct answers *c)
 }
 
 static struct answers_entry *
-asked(const struct answers *c, uint64_t key)
+find_pending(const struct answers *c, uint64_t key)
 {
-	struct answers_entry *e = find(c, key);
+	struct answers_entry *e = find_entry(c, key);
 
 	return e != NULL && e->pending ? e : NULL;
 }
 
-/* The entry that was asked about, with its new value; NULL for no such one. */
+/* The pending entry with its new value; NULL: none. */
 static struct answers_entry *
-take_value(struct answers *c, uint64_t key, void *value)
+set_value(struct answers *c, uint64_t key, void *value)
 {
-	struct answers_entry *e = asked(c, key);
+	struct answers_entry *e = find_pending(c, key);
 
 	if (e == NULL) {
 		free(value);
@@ -151,7 +147,7 @@ take_value(struct answers *c, uint64_t key, void *value)
 void
 answers_put(struct answers *c, uint64_t key, void *value, int64_t due_ms)
 {
-	struct answers_entry *e = take_value(c, key, value);
+	struct answers_entry *e = set_value(c, key, value);
 
 	if (e != NULL)
 		e->due_ms = due_ms;
@@ -160,7 +156,7 @@ answers_put(struct answers *c, uint64_t key, void *value, int64_t due_ms)
 void
 answers_miss(struct answers *c, uint64_t key, void *value, int64_t now_ms)
 {
-	struct answers_entry *e = take_value(c, key, value);
+	struct answers_entry *e = set_value(c, key, value);
 
 	if (e == NULL)
 		return;
@@ -170,11 +166,11 @@ answers_miss(struct answers *c, uint64_t key, void *value, int64_t now_ms)
 		    (e->tries - 1));
 }
 
-/* Ahead of the queue; when that is full it is not pending any more. */
+/* Puts a key at the head of the queue; if that is full, it is no longer pending. */
 static void
 want_first(struct answers *c, uint64_t key)
 {
-	struct answers_entry *e = asked(c, key);
+	struct answers_entry *e = find_pending(c, key);
 
 	if (e == NULL)
 		return;
@@ -193,7 +189,7 @@ answers_settle(struct answers *c, int64_t now_ms)
 	size_t i, open = 0, n = c->nbatch;
 
 	for (i = 0; i < n; i++)
-		open += asked(c, c->batch[i]) != NULL;
+		open += find_pending(c, c->batch[i]) != NULL;
 	c->nbatch = 0;
 	for (i = n; i-- > 0;) {
 		if (open == n)
@@ -210,7 +206,7 @@ answers_put_off(struct answers *c, int64_t due_ms)
 	size_t i;
 
 	for (i = 0; i < c->nbatch; i++) {
-		e = asked(c, c->batch[i]);
+		e = find_pending(c, c->batch[i]);
 		if (e == NULL)
 			continue;
 		e->pending = false;

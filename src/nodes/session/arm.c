@@ -1,10 +1,9 @@
 /*
- * Arming the watched target, because it is watched or because somebody said
- * so.
+ * Arming of the watched target.
  *
- * A page that opens a dormant target arms it, once: whoever sends it to sleep
- * afterwards is not contradicted.  A target that somebody else has armed is
- * watched too, so that it does not go to sleep when he goes.
+ * A page that opens a dormant target arms it once; a later disarm by others is
+ * respected. A target that another page has armed is watched too, so that it
+ * stays armed when that page ends.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,17 +14,17 @@ static void
 settle_wish(struct nodes_session *s, int err)
 {
 	s->arming.wish = SESSION_NO_WISH;
-	s->look.arming = false;
-	s->look.arm_error = err;
+	s->look.arming.pending = false;
+	s->look.arming.error = err;
 }
 
 static void
-refused(struct nodes_session *s, const struct wire_err *e)
+take_refusal(struct nodes_session *s, const struct wire_err *e)
 {
 	char text[WIRE_TEXT_MAX + 1];
 
 	if (e->code == WIRE_E_EPOCH) {
-		/* Somebody was first: looked up again, then asked again. */
+		/* Another page was first: look it up, then send this again. */
 		session_refused(s, e);
 		return;
 	}
@@ -46,45 +45,44 @@ lost_arm(struct nodes_session *s, int err)
 void
 answered_arm(struct nodes_session *s, const struct wire_msg *msg)
 {
-	bool sleeps = s->stream_state == WIRE_S_DORMANT;
+	bool sleeps = s->stream.state == WIRE_S_DORMANT;
 	bool sleep = s->arming.wish == WIRE_ARM_OFF;
 
 	if (msg->type == WIRE_ERR) {
-		refused(s, &msg->err);
+		take_refusal(s, &msg->err);
 	} else {
 		settle_wish(s, msg->type == WIRE_ARMED ? 0 : -EIO);
 		if (msg->type == WIRE_ARMED && sleeps != sleep)
-			session_anew(s);
+			session_restart(s);
 	}
 	s->news(s->arg);
 }
 
-/* Asks for what is wanted, unless that is on its way. */
 static void
 send_wish(struct nodes_session *s)
 {
 	struct wire_msg msg = {
 		.type = WIRE_ARM,
-		.arm = { .index = s->index,
+		.arm = { .index = s->stream.index,
 		    .arming = (uint32_t)s->arming.wish },
 	};
 	int err;
 
 	if (s->arming.wish == SESSION_NO_WISH ||
-	    session_waits(s, SESSION_ASK_ARM) > 0 || s->step < SESSION_LOAD)
+	    session_in_flight(s, SESSION_ASK_ARM) > 0 || s->step < SESSION_LOAD)
 		return;
-	memcpy(msg.arm.epoch, s->epoch, WIRE_EPOCH);
+	memcpy(msg.arm.epoch, s->stream.epoch, WIRE_EPOCH);
 	err = session_ask(s, SESSION_ASK_ARM, &msg);
 	if (err < 0)
 		settle_wish(s, err);
 }
 
 static void
-want(struct nodes_session *s, enum wire_arming arming)
+set_wish(struct nodes_session *s, enum wire_arming arming)
 {
 	s->arming.wish = (int)arming;
-	s->look.arming = true;
-	s->look.arm_error = 0;
+	s->look.arming.pending = true;
+	s->look.arming.error = 0;
 	send_wish(s);
 }
 
@@ -94,35 +92,35 @@ arm_found(struct nodes_session *s)
 	bool due = s->arming.due;
 
 	s->arming.due = false;
-	if (due && s->stream_state == WIRE_S_DORMANT &&
+	if (due && s->stream.state == WIRE_S_DORMANT &&
 	    s->arming.wish == SESSION_NO_WISH)
-		want(s, WIRE_ARM_WATCH);
+		set_wish(s, WIRE_ARM_WATCH);
 	else
 		send_wish(s);
 }
 
 void
-arm_standing(struct nodes_session *s)
+arm_numbers(struct nodes_session *s)
 {
 	uint64_t armed = s->keeper[WIRE_N_ARMED_MS];
 
-	s->look.armed_wall_ms = (int64_t)armed;
+	s->look.arming.since_wall_ms = (int64_t)armed;
 	if (armed == 0 || armed == s->arming.seen || s->opts.look_only ||
-	    s->arming.wish != SESSION_NO_WISH || s->stream_state != WIRE_S_LIVE)
+	    s->arming.wish != SESSION_NO_WISH || s->stream.state != WIRE_S_LIVE)
 		return;
 	s->arming.seen = armed;
-	want(s, WIRE_ARM_WATCH);
+	set_wish(s, WIRE_ARM_WATCH);
 }
 
 int
 nodes_session_arm(struct nodes_session *s, enum wire_arming arming)
 {
 	if (s->step < SESSION_LOAD ||
-	    (s->stream_state != WIRE_S_LIVE &&
-	    s->stream_state != WIRE_S_DORMANT))
+	    (s->stream.state != WIRE_S_LIVE &&
+	    s->stream.state != WIRE_S_DORMANT))
 		return -ENOENT;
 	if (s->arming.wish != SESSION_NO_WISH)
 		return -EBUSY;
-	want(s, arming);
-	return s->look.arm_error;
+	set_wish(s, arming);
+	return s->look.arming.error;
 }

@@ -1,32 +1,116 @@
 /*
- * Blocks and records on their way from the link into the list.
+ * Blocks and records, from the link into the list.
  *
- * Loading: SNAP and READ run side by side, each sending its next request when
- * its reply is in; merge.h says which records apply.  Afterwards READs
- * leave out cancelled pairs.  Within a cycle they follow each other until the
- * reader has caught up or has worked for long enough.
+ * While loading, SNAPs and READs run side by side, each followed by the next
+ * when its reply is in; merge.h says which records apply. Later READs leave out
+ * cancelled pairs. Within a cycle they follow each other until the reader has
+ * caught up or has worked long enough.
  *
- * Where a READ ends is known only from its reply.  But a busy node takes its
- * time for an answer, so when replies come back full of records that do not
- * cancel, READ_WINDOW of them are sent ahead, each where its predecessor will
- * end if it is full again.  A reply that begins anywhere but at the cursor was
- * a wrong guess and is dropped; what it had is read again.
+ * Only the reply says where a READ ends. But a busy node answers late, so while
+ * replies come back full of records that do not cancel, READ_WINDOW of them are
+ * sent ahead, each from where its predecessor ends if that is full again. A
+ * reply that begins elsewhere than at the cursor is dropped and read again.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "state.h"
 
-/* --- lists ----------------------------------------------------------------- */
+/* --- decoding ----------------------------------------------------------- */
 
-/*
- * The lists of a session: the one that is shown, and the one that is taken in
- * parts to come after it; how much they hold, and when one takes the other's
- * place.
- */
+unsigned
+intake_record_size(const struct nodes_session *s)
+{
+	return s->look.classic ? REC_CLASSIC_SIZE : REC_WIDE_SIZE;
+}
 
-#define REMEMBERED (1u << 17)	/* blocks that have been freed: more than in a cycle */
-#define MOVES (1u << 16)	/* likewise, of those that realloc has moved */
+struct blklist_info
+intake_decode_info(const struct wire_info *in)
+{
+	struct blklist_info info = { .node = in->node };
+	size_t len = in->name.len < sizeof info.name - 1 ? in->name.len :
+	    sizeof info.name - 1;
+
+	if (len > 0)
+		memcpy(info.name, in->name.s, len);
+	return info;
+}
+
+int
+intake_decode_block(const struct nodes_session *s, const uint8_t *p,
+    struct blk *blk)
+{
+	unsigned size = intake_record_size(s);
+	struct rec r;
+	int64_t ms;
+	int err;
+
+	if (s->look.classic) {
+		err = stream_classic_decode(p, &r, &ms);
+		if (err < 0)
+			return err;
+	} else {
+		stream_wide_decode(p, 1, &r);
+	}
+	*blk = blk_of_rec(&r, base_get_le(p + size, 8),
+	    (int64_t)base_get_le(p + size + 8, 8));
+	return 0;
+}
+
+/* Records of one reply, made ready for the list. */
+struct decoded {
+	struct rec rec[WIRE_READ_MAX];
+	uint64_t seq[WIRE_READ_MAX];
+	int64_t ms[WIRE_READ_MAX];	/* classic records only */
+	struct blklist_batch_info info[WIRE_INFO_MAX];
+	size_t n, ninfo;
+};
+
+/* Decodes the records that apply; returns the number of bad ones. */
+static size_t
+decode_batch(struct nodes_session *s, const struct wire_data *data,
+    struct decoded *b)
+{
+	unsigned size = intake_record_size(s);
+	bool merging = s->intake.merge.n > 0;
+	size_t k = 0, bad = 0;
+	uint64_t seq;
+	int64_t ms = 0;
+	struct rec r;
+	uint32_t i;
+
+	b->n = b->ninfo = 0;
+	for (i = 0; i < data->count; i++) {
+		seq = data->first + (data->offsets.len != 0 ?
+		    base_get_le(data->offsets.p + 4 * (size_t)i, 4) : i);
+		if (!s->look.classic)
+			stream_wide_decode(data->records.p + (size_t)i * size,
+			    1, &r);
+		else if (stream_classic_decode(data->records.p +
+		    (size_t)i * size, &r, &ms) < 0) {
+			bad++;
+			continue;
+		}
+		if (merging && !merge_admit(&s->intake.merge, &r, seq))
+			continue;
+		while (k < data->ninfo && data->info[k].at < i)
+			k++;
+		if (k < data->ninfo && data->info[k].at == i)
+			b->info[b->ninfo++] = (struct blklist_batch_info){
+				.at = b->n,
+				.info = intake_decode_info(&data->info[k]),
+			};
+		b->rec[b->n] = r;
+		b->seq[b->n] = seq;
+		b->ms[b->n++] = ms;
+	}
+	return bad;
+}
+
+/* --- lists -------------------------------------------------------------- */
+
+#define REMEMBERED (1u << 17)	/* freed blocks: more than in a cycle */
+#define MOVES (1u << 16)	/* blocks moved by realloc, likewise */
 
 static enum blklist_kind
 kind_of(const struct nodes_session *s)
@@ -36,9 +120,8 @@ kind_of(const struct nodes_session *s)
 }
 
 /*
- * Who wants the whole list takes all that the node's can hold: what is not used
- * costs nothing.  But a literal list has all its records at once, and walks them
- * for each block.
+ * The list's aRecMax. With opts.whole it is the node's: unused room costs nothing,
+ * except in a literal list, which is kept small.
  */
 static uint32_t
 room_for(const struct nodes_session *s, uint64_t blocks)
@@ -56,7 +139,7 @@ room_for(const struct nodes_session *s, uint64_t blocks)
 }
 
 static int
-make(struct nodes_session *s, uint32_t max, struct blklist **out)
+new_list_of(struct nodes_session *s, uint32_t max, struct blklist **out)
 {
 	const struct nodes_session_opts *o = &s->opts;
 	int err;
@@ -65,34 +148,34 @@ make(struct nodes_session *s, uint32_t max, struct blklist **out)
 	if (err < 0)
 		return err;
 	blklist_set_legal(*out, s->types.legal);
-	/* The nibble of a foreign node's records may look like a level. */
+	/* The nibble of other nodes' records may look like a level. */
 	blklist_set_opaque(*out, s->look.classic && !s->look.levels);
 	blklist_set_since_click(*out, o->since_click ||
 	    s->keeper[WIRE_N_EARLIER] > 0 || s->keeper[WIRE_N_ARMED_MS] != 0);
 	blklist_sample(*out, s->look.sample);
-	/* For who had an address before; without memory for it nobody knows. */
+	/* For the earlier blocks at an address; works without memory too. */
 	blklist_remember(*out, REMEMBERED);
 	return 0;
 }
 
-int
-lists_new(struct nodes_session *s, uint64_t blocks, struct blklist **out)
+static int
+new_list(struct nodes_session *s, uint64_t blocks, struct blklist **out)
 {
-	return make(s, room_for(s, blocks), out);
+	return new_list_of(s, room_for(s, blocks), out);
 }
 
 /*
- * The node's numbers come before the first part: for a list that is larger than
- * was thought there is another one, while nothing is in it.
+ * Before the first part: replaces the empty list by a larger one if the node's
+ * counters ask for it.
  */
-void
-lists_make_room(struct nodes_session *s, uint64_t blocks)
+static void
+make_room(struct nodes_session *s, uint64_t blocks)
 {
 	uint32_t room = room_for(s, blocks);
 	struct blklist *list;
 
 	if (room <= blklist_counts(s->intake.build)->aRecMax ||
-	    make(s, room, &list) < 0)
+	    new_list_of(s, room, &list) < 0)
 		return;
 	if (s->intake.build == s->intake.list) {
 		s->intake.list = list;
@@ -102,30 +185,30 @@ lists_make_room(struct nodes_session *s, uint64_t blocks)
 	s->intake.build = list;
 }
 
-void
-lists_drop_build(struct nodes_session *s)
+static void
+drop_build(struct nodes_session *s)
 {
 	if (s->intake.build != s->intake.list)
 		blklist_free(s->intake.build);
 	s->intake.build = NULL;
 }
 
-/* Without memory for it what realloc moves is one block freed and one new. */
+/* Without memory a realloc that moves is a free and a new block. */
 void
-lists_follow(struct nodes_session *s)
+intake_follow(struct nodes_session *s)
 {
 	if (!s->look.classic)
 		(void)blklist_follow_reallocs(s->intake.build, MOVES);
 }
 
 /*
- * The list that is taken in parts becomes the one that is shown.  Only from now
- * on all records apply, so that of a realloc there are both.
+ * Shows the list that was taken in parts. From now on all records apply, so that
+ * both of a realloc's are seen.
  */
-void
-lists_publish(struct nodes_session *s)
+static void
+publish_build(struct nodes_session *s)
 {
-	lists_follow(s);
+	intake_follow(s);
 	if (s->intake.build != s->intake.list) {
 		blklist_free(s->intake.list);
 		s->intake.list = s->intake.build;
@@ -142,9 +225,8 @@ lists_publish(struct nodes_session *s)
 }
 
 /*
- * A reply with fewer records that moves the cursor by less was not cut short by
- * the node and has caught up: one that is being written to all the time would
- * otherwise be read without a pause.
+ * A shorter reply has caught up. Otherwise a stream that is written to all the
+ * time would be read without a pause.
  */
 #define FULL_RECORDS (WIRE_READ_MAX / 2)
 #define FULL_LENGTH 65536
@@ -156,19 +238,18 @@ lists_publish(struct nodes_session *s)
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
-/* --- a list that is whole ------------------------------------------------ */
+/* --- completing a list --------------------------------------------------- */
 
 /*
- * All parts are in, but records between their moments are gone: the node is
- * written to faster than this page can read.  Each part is exact as of its own
- * moment, which is shown until the next snapshot takes its place; to read on
- * from here would leave blocks that were freed in the gap.
+ * All parts are in, but records between them were lost: each part is exact as
+ * of its own moment. They are shown until the next snapshot, without reading
+ * on, which would keep blocks that were freed in the gap.
  */
 static void
 settle_torn(struct nodes_session *s)
 {
-	lists_publish(s);
-	s->intake.again = true;
+	publish_build(s);
+	s->intake.retake = true;
 	session_say(s, SESSION_TORN);
 }
 
@@ -177,12 +258,12 @@ settle(struct nodes_session *s)
 {
 	char count[32];
 
-	lists_publish(s);
+	publish_build(s);
 	s->look.behind = false;
 	if (!s->losses.mending)
 		return;
 	s->losses.mending = false;
-	s->look.mended += s->losses.mended;
+	s->look.loss.mended += s->losses.mended;
 	base_group_digits(count, sizeof count, s->losses.mended);
 	session_say(s, "%s records lost on the way to this page: list taken "
 	    "anew, nothing is missing", count);
@@ -190,12 +271,11 @@ settle(struct nodes_session *s)
 }
 
 /*
- * What came by address is put into the order of age before it is shown: at once
- * that would hold up a cycle, and as long as it is not, there is another list
- * to be seen.
+ * Sorts the blocks, which came by address, by age before they are shown, a
+ * portion each cycle; meanwhile the former list is shown.
  */
 static bool
-is_in_order(struct nodes_session *s)
+sort_portion(struct nodes_session *s)
 {
 	struct mono begin;
 	bool done = s->intake.build == s->intake.list;
@@ -208,7 +288,7 @@ is_in_order(struct nodes_session *s)
 	return done || blklist_restore_order(s->intake.build, 0);
 }
 
-/* Every part is in, and what records have done since the first one. */
+/* All parts are in, and all records since the first one. */
 static bool
 is_taken(const struct nodes_session *s)
 {
@@ -221,7 +301,7 @@ is_taken(const struct nodes_session *s)
 static void
 settle_taken(struct nodes_session *s)
 {
-	if (!is_taken(s) || !is_in_order(s))
+	if (!is_taken(s) || !sort_portion(s))
 		return;
 	if (s->losses.torn)
 		settle_torn(s);
@@ -233,7 +313,7 @@ void
 intake_cycle(struct nodes_session *s)
 {
 	s->clock.order_ns = 0;
-	if (!s->intake.again)
+	if (!s->intake.retake)
 		settle_taken(s);
 }
 
@@ -261,7 +341,7 @@ intake_types(struct nodes_session *s, const struct wire_typed *typed)
 		if (type->name[0] != '\0')
 			set_legal(s, entry[0]);
 	}
-	/* They are told again and again, mostly the same; it is all bytes. */
+	/* Mostly the same as before; the table has no padding. */
 	if (memcmp(&s->types.table, &were, sizeof were) != 0)
 		s->look.types_no++;
 	if (s->intake.list != NULL)
@@ -271,15 +351,15 @@ intake_types(struct nodes_session *s, const struct wire_typed *typed)
 }
 
 /*
- * Mostly the numbers come before the first block does.  Else the list is taken
- * anew, for what is listed was counted as what it was.
+ * Usually the counters come before the first block. Otherwise the list is taken
+ * anew, for its blocks were counted with another period.
  */
 void
 intake_sample(struct nodes_session *s, uint64_t period)
 {
 	if (period == s->look.sample)
 		return;
-	/* Rows come with theirs. */
+	/* ROWS tell the period themselves. */
 	if (s->look.window)
 		return;
 	s->look.sample = period;
@@ -287,33 +367,32 @@ intake_sample(struct nodes_session *s, uint64_t period)
 	    blklist_counts(s->intake.build)->aRecActive == 0)
 		blklist_sample(s->intake.build, period);
 	else
-		s->intake.again = true;
+		s->intake.retake = true;
 }
 
 /* --- the snapshot ------------------------------------------------------- */
 
-/* Blocks of one part into the list being built. */
 static void
 put_blocks(struct nodes_session *s, const struct wire_part *part)
 {
-	unsigned stride = decode_record_size(s) + WIRE_BLOCK_TAIL;
+	unsigned stride = intake_record_size(s) + WIRE_BLOCK_TAIL;
 	size_t i, k = 0, n = part->blocks.len / stride;
 	struct blklist_info info;
 	struct blk blk;
 
 	for (i = 0; i < n; i++) {
-		if (decode_block(s, part->blocks.p + i * stride, &blk) < 0) {
+		if (intake_decode_block(s, part->blocks.p + i * stride, &blk) < 0) {
 			s->losses.bad++;
 			continue;
 		}
 		while (k < part->ninfo && part->info[k].at < i)
 			k++;
 		if (k < part->ninfo && part->info[k].at == i) {
-			info = decode_info(&part->info[k]);
+			info = intake_decode_info(&part->info[k]);
 			blk.info = blklist_info_intern(s->intake.build, &info);
 		}
-		/* Younger than the click, or all of them: seq is from 1. */
-		if (blk.seq >= s->click &&
+		/* Without a click that is 0, and all are taken. */
+		if (blk.seq >= s->stream.click &&
 		    blklist_put(s->intake.build, &blk) == -ENOSPC)
 			s->intake.build_full++;
 	}
@@ -324,7 +403,7 @@ put_blocks(struct nodes_session *s, const struct wire_part *part)
 static void
 take_part(struct nodes_session *s, const struct wire_part *part)
 {
-	unsigned stride = decode_record_size(s) + WIRE_BLOCK_TAIL;
+	unsigned stride = intake_record_size(s) + WIRE_BLOCK_TAIL;
 	uint64_t upto = merge_key(part->next_layer, part->next);
 	bool first = s->intake.merge.n == 0;
 	int err;
@@ -337,11 +416,11 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 		err = merge_part(&s->intake.merge, upto, part->as_of,
 		    part->last, s->intake.cursor);
 	if (err < 0) {
-		s->intake.again = true;
+		s->intake.retake = true;
 		return;
 	}
 	if (first) {
-		lists_make_room(s, part->total);
+		make_room(s, part->total);
 		s->losses.partial = false;
 	}
 	s->losses.partial =
@@ -370,11 +449,11 @@ answered_part(struct nodes_session *s, const struct wire_msg *msg)
 	else if (msg->type == WIRE_ERR)
 		session_refused(s, &msg->err);
 	else if (msg->type != WIRE_PART || s->step != SESSION_LOAD)
-		s->intake.again = true;
+		s->intake.retake = true;
 	else
 		take_part(s, &msg->part);
 	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
-	/* Otherwise the READ beside it tells. */
+	/* Otherwise the READ beside it sends the news. */
 	if (!s->losses.torn || !s->look.settled)
 		return;
 	session_measure(s);
@@ -387,7 +466,7 @@ ask_part(struct nodes_session *s, bool from_start, uint64_t after)
 	struct wire_msg msg = {
 		.type = WIRE_SNAP,
 		.snap = {
-			.index = s->index,
+			.index = s->stream.index,
 			.from_start = from_start,
 			.after_layer = (unsigned)(after >> REC_ADDR_BITS),
 			.after = after & REC_ADDR_MASK,
@@ -395,30 +474,30 @@ ask_part(struct nodes_session *s, bool from_start, uint64_t after)
 		},
 	};
 
-	memcpy(msg.snap.epoch, s->epoch, WIRE_EPOCH);
+	memcpy(msg.snap.epoch, s->stream.epoch, WIRE_EPOCH);
 	if (session_ask(s, SESSION_ASK_PART, &msg) < 0)
-		s->intake.again = true;
+		s->intake.retake = true;
 }
 
 void
-intake_again(struct nodes_session *s)
+intake_retake(struct nodes_session *s)
 {
-	s->intake.again = s->losses.torn = false;
-	/* A window is all that it says it is. */
+	s->intake.retake = s->losses.torn = false;
+	/* A window is whole by definition. */
 	s->look.settled = s->look.window;
 	merge_reset(&s->intake.merge);
-	lists_drop_build(s);
+	drop_build(s);
 	s->intake.build_full = 0;
 	if (!s->look.listed) {
-		/* Nothing whole to show: what comes may be seen coming. */
+		/* There is no whole list: the blocks are shown as they come. */
 		blklist_clear(s->intake.list);
 		blklist_sample(s->intake.list, s->look.sample);
 		s->intake.build = s->intake.list;
 		s->intake.put_full = 0;
-	} else if (lists_new(s, s->keeper[WIRE_N_LIVE_BLOCKS],
+	} else if (new_list(s, s->keeper[WIRE_N_LIVE_BLOCKS],
 	    &s->intake.build) < 0) {
 		s->intake.build = NULL;
-		s->intake.again = true;
+		s->intake.retake = true;
 		return;
 	}
 	s->step = SESSION_LOAD;
@@ -443,10 +522,10 @@ intake_begin(struct nodes_session *s, bool classic)
 	for (unsigned code = 0; code < 256; code++)
 		if (s->types.table.by_code[code].name[0] != '\0')
 			set_legal(s, code);
-	err = lists_new(s, 0, &list);
+	err = new_list(s, 0, &list);
 	if (err < 0)
 		return err;
-	lists_drop_build(s);
+	drop_build(s);
 	s->intake.put_full = s->intake.build_full = 0;
 	blklist_free(s->intake.list);
 	s->intake.list = s->intake.build = list;
@@ -460,16 +539,16 @@ intake_begin(struct nodes_session *s, bool classic)
 void
 intake_stop(struct nodes_session *s)
 {
-	s->intake.again = s->losses.torn = false;
+	s->intake.retake = s->losses.torn = false;
 	merge_reset(&s->intake.merge);
-	lists_drop_build(s);
+	drop_build(s);
 	s->intake.build = s->intake.list;
 }
 
 void
 intake_fini(struct nodes_session *s)
 {
-	lists_drop_build(s);
+	drop_build(s);
 	blklist_free(s->intake.list);
 	s->intake.list = NULL;
 	merge_fini(&s->intake.merge);
@@ -477,15 +556,12 @@ intake_fini(struct nodes_session *s)
 
 /* --- records ------------------------------------------------------------ */
 
-/*
- * Type codes that are not in the table and were not asked about yet.  They
- * count as asked about from here on, so that each costs one question only.
- */
+/* Notes type codes that are neither in the table nor requested before. */
 static bool
 has_new_type(struct nodes_session *s, const struct wire_data *data)
 {
-	unsigned size = decode_record_size(s);
-	/* The type is the last byte of the first eight in either format. */
+	unsigned size = intake_record_size(s);
+	/* The type is byte 7 in either format. */
 	const uint8_t *p = data->records.p + 7;
 	bool found = false;
 	uint32_t i;
@@ -515,13 +591,13 @@ is_lossy(const struct wire_data *data)
 static void
 apply(struct nodes_session *s, const struct wire_data *data)
 {
-	static struct decoded b;	/* 60 kB; one thread, and done with on return */
+	static struct decoded b;	/* 60 kB; single thread, free on return */
 	struct blklist_batch batch = {
 		.rec = b.rec,
 		.seqs = b.seq,
 		.near_ms = data->now_ms,
 		.info = b.info,
-		/* The node has left pairs out already, unless we said no. */
+		/* Otherwise the node has cancelled pairs already. */
 		.cancel = s->intake.merge.n > 0,
 	};
 	size_t bad;
@@ -532,16 +608,16 @@ apply(struct nodes_session *s, const struct wire_data *data)
 	batch.ninfo = b.ninfo;
 	if (s->look.classic)
 		batch.ms = b.ms;
-	/* Where in the answer they were lost is not told. */
+	/* Where they were lost within the reply is unknown. */
 	batch.gaps = is_lossy(data) || bad > 0;
 	watch_data(s, &batch, data);
 	blklist_apply(s->intake.build, &batch);
 	s->losses.bad += bad;
-	if (s->look.bad_records < s->losses.bad)
-		s->look.bad_records = s->losses.bad;
+	if (s->look.loss.bad_records < s->losses.bad)
+		s->look.loss.bad_records = s->losses.bad;
 }
 
-/* Losses of a reply, by what they mean.  True when the list is to be mended. */
+/* Counts the losses of a reply. True: the list must be taken anew. */
 static bool
 take_losses(struct nodes_session *s, const struct wire_data *data)
 {
@@ -549,11 +625,11 @@ take_losses(struct nodes_session *s, const struct wire_data *data)
 	unsigned cause;
 
 	_Static_assert(BASE_NELEM(data->lost) == STREAM_CAUSES,
-	    "what is decoded is what is counted");
+	    "one counter for each cause");
 
 	for (cause = 0; cause < STREAM_CAUSES; cause++) {
-		/* The wire's 0 is not this page's, which is of before it came. */
-		s->look.lost[cause != 0 ? cause : STREAM_OTHER] +=
+		/* look.lost[0] has those of before this session. */
+		s->look.loss.lost[cause != 0 ? cause : STREAM_OTHER] +=
 		    data->lost[cause].count;
 		if (cause == STREAM_OVERWRITTEN || cause == STREAM_LINK)
 			after += data->lost[cause].count;
@@ -571,7 +647,7 @@ take_losses(struct nodes_session *s, const struct wire_data *data)
 	return true;
 }
 
-/* next - from == count + cancelled + lost, or the reply is worth nothing. */
+/* A consistent reply: next - first == count + cancelled + lost. */
 static bool
 adds_up(const struct nodes_session *s, const struct wire_data *data)
 {
@@ -587,12 +663,12 @@ adds_up(const struct nodes_session *s, const struct wire_data *data)
 	return data->first == s->intake.cursor && data->next >= data->first &&
 	    (data->next - data->first == sum || !exact) &&
 	    data->count <= WIRE_READ_MAX &&
-	    data->records.len == (size_t)data->count * decode_record_size(s) &&
+	    data->records.len == (size_t)data->count * intake_record_size(s) &&
 	    (data->offsets.len == 0 ||
 	    data->offsets.len == 4 * (size_t)data->count);
 }
 
-/* Some were overwritten before we asked for them. */
+/* Records were overwritten before they were read. */
 static bool
 is_behind(const struct wire_data *data)
 {
@@ -600,7 +676,7 @@ is_behind(const struct wire_data *data)
 	    data->lost[STREAM_LINK].count > 0;
 }
 
-/* Full of records that stay: the next replies are likely to be the same. */
+/* Full of records that do not cancel: the next replies are likely to be. */
 static bool
 is_dense(const struct wire_data *data)
 {
@@ -609,37 +685,37 @@ is_dense(const struct wire_data *data)
 }
 
 static void
-take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
+take_data(struct nodes_session *s, const struct wire_data *data, bool first)
 {
 	uint64_t undo;
 	bool ended, caught_up;
 
-	if (data->first != s->intake.cursor && !sure)
+	if (data->first != s->intake.cursor && !first)
 		return;
 	if (!adds_up(s, data)) {
 		session_say(s, "the node's answer did not add up: the list is "
 		    "taken anew");
-		s->intake.again = true;
+		s->intake.retake = true;
 		return;
 	}
 	if (has_new_type(s, data)) {
-		/* Its name may have just been given: ask, then read this again. */
+		/* It may be new in the table: request that, then read again. */
 		s->types.doubt = true;
 		numbers_ask_types(s);
 		return;
 	}
-	/* The node's list has them, and is what is looked at next. */
+	/* The node's list has them: show a window of it. */
 	if (is_behind(data) && window_overrun(s))
 		return;
 	s->clock.cycle_records += data->count + data->cancelled;
-	s->look.total_records += data->count + data->cancelled;
-	s->stream_state = data->state;
+	s->look.work.total_records += data->count + data->cancelled;
+	s->stream.state = data->state;
 	if (take_losses(s, data)) {
 		s->intake.cursor = data->next;
 		s->losses.torn = s->step == SESSION_LOAD;
 		s->look.behind = true;
 		if (!s->losses.torn)
-			s->intake.again = true;
+			s->intake.retake = true;
 		else
 			settle_taken(s);
 		return;
@@ -652,17 +728,17 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 		return;
 	undo = blklist_counts(s->intake.build)->unknown_undo;
 	if (undo > s->intake.undo_seen && !s->opts.since_click) {
-		/* The snapshot fell between a realloc's free and its undoing. */
+		/* The snapshot was between a realloc's free and its undo. */
 		s->intake.undo_seen = undo;
-		s->intake.again = true;
+		s->intake.retake = true;
 	}
 	settle_taken(s);
 	caught_up = data->next - data->first < FULL_LENGTH &&
 	    data->count < FULL_RECORDS;
-	ended = !session_flows(s) && data->next == data->first;
+	ended = !session_is_live(s) && data->next == data->first;
 	if (ended && s->step == SESSION_FLOW)
 		session_drained(s);
-	else if (!caught_up || (!session_flows(s) && !is_taken(s)))
+	else if (!caught_up || (!session_is_live(s) && !is_taken(s)))
 		intake_read(s);
 }
 
@@ -670,24 +746,23 @@ void
 answered_data(struct nodes_session *s, const struct wire_msg *msg)
 {
 	struct mono begin = mono_now();
-	bool sure = s->intake.sure;
+	bool first = s->intake.at_cursor;
 
-	/* Only the first of a row was sent from a cursor that was known. */
-	s->intake.sure = false;
-	if (s->intake.again || s->window.due || s->step < SESSION_LOAD ||
+	s->intake.at_cursor = false;
+	if (s->intake.retake || s->window.due || s->step < SESSION_LOAD ||
 	    s->step == SESSION_WINDOW)
-		;	/* all of this is read once more, or no longer wanted */
+		;	/* read again, or not wanted */
 	else if (msg->type == WIRE_ERR)
 		session_refused(s, &msg->err);
 	else if (msg->type != WIRE_DATA)
-		s->intake.again = true;
+		s->intake.retake = true;
 	else
-		take_data(s, &msg->data, sure);
-	/* The guesses are used up: on from where they have led. */
-	if (session_waits(s, SESSION_ASK_DATA) == 0 && s->intake.dense)
+		take_data(s, &msg->data, first);
+	/* All that was sent ahead is answered. */
+	if (session_in_flight(s, SESSION_ASK_DATA) == 0 && s->intake.dense)
 		intake_read(s);
 	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
-	if (session_waits(s, SESSION_ASK_DATA) > 0)
+	if (session_in_flight(s, SESSION_ASK_DATA) > 0)
 		return;
 	session_measure(s);
 	s->news(s->arg);
@@ -699,14 +774,14 @@ ask_read(struct nodes_session *s, uint64_t from)
 	struct wire_msg msg = {
 		.type = WIRE_READ,
 		.read = {
-			.index = s->index,
+			.index = s->stream.index,
 			.from = from,
 			.max = WIRE_READ_MAX,
 			.whole = s->step == SESSION_LOAD || s->intake.dense,
 		},
 	};
 
-	memcpy(msg.read.epoch, s->epoch, WIRE_EPOCH);
+	memcpy(msg.read.epoch, s->stream.epoch, WIRE_EPOCH);
 	if (session_ask(s, SESSION_ASK_DATA, &msg) < 0)
 		return false;
 	s->intake.reads++;
@@ -718,15 +793,15 @@ intake_read(struct nodes_session *s)
 {
 	unsigned window = s->intake.dense ? READ_WINDOW : 1;
 
-	if (s->intake.again || s->types.doubt || s->losses.torn ||
+	if (s->intake.retake || s->types.doubt || s->losses.torn ||
 	    s->window.due ||
 	    (s->step != SESSION_FLOW && s->intake.merge.n == 0))
 		return;
-	if (session_waits(s, SESSION_ASK_DATA) == 0) {
+	if (session_in_flight(s, SESSION_ASK_DATA) == 0) {
 		s->intake.ahead = s->intake.cursor;
-		s->intake.sure = true;
+		s->intake.at_cursor = true;
 	}
-	while (session_waits(s, SESSION_ASK_DATA) < window &&
+	while (session_in_flight(s, SESSION_ASK_DATA) < window &&
 	       s->intake.reads < READS_PER_CYCLE &&
 	       s->clock.cycle_ns <= WORK_PER_CYCLE_NS) {
 		if (!ask_read(s, s->intake.ahead))

@@ -1,6 +1,3 @@
-/*
- * Which records a list taken in parts still needs.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +38,7 @@ merge_part(struct merge *m, uint64_t upto, uint64_t as_of, bool last,
 	if (before != NULL && (as_of < before->as_of ||
 	    (!last && upto <= before->upto)))
 		return -EPROTO;
-	/* Records of this range have been left out up to the cursor. */
+	/* Records of this range were skipped up to the cursor. */
 	if (before != NULL && as_of + 1 < cursor)
 		return -EPROTO;
 	err = base_grow(&array, &m->cap, m->n + 1, sizeof *m->part);
@@ -68,7 +65,7 @@ merge_settled(const struct merge *m, uint64_t cursor)
 	return m->all && cursor > m->part[m->n - 1].as_of;
 }
 
-/* How many parts were taken before record `seq`: they lead the array. */
+/* Parts taken before record `seq`: the first of the array. */
 static size_t
 parts_before(const struct merge *m, uint64_t seq)
 {
@@ -90,7 +87,7 @@ merge_admit(const struct merge *m, struct rec *r, uint64_t seq)
 	size_t parts = parts_before(m, seq);
 	uint64_t horizon, first, last, addr, size;
 
-	/* A failed request belongs to no address: it only counts. */
+	/* A failed request has no address: it only counts. */
 	if (rec_op(r) == REC_ALLOC && rec_level(r) == REC_LEVEL_FAILED)
 		return true;
 	if (parts == 0)

@@ -1,20 +1,18 @@
 /*
- * merge: a snapshot that arrives in parts, and records that arrive meanwhile,
- * made into one exact list.
+ * merge: combines a snapshot that arrives in parts with the records that arrive
+ * meanwhile into one exact list.
  *
  * Vocabulary
- *	key	layer and address of a block as one number, in the order in
- *		which a snapshot is cut into parts.
- *	part	the blocks of a range of keys, exact as of a sequence number
- *		of its own (as_of), which never falls from part to part.
- *	horizon	of a sequence number: the highest key that a record of that
- *		number still has to be applied to.  The parts below it were
- *		taken before the record, those above it after.
- *	settled	all parts are in and every record up to the last as_of is
- *		read: from here on all records apply.
+ *	key	layer and address of a block as one number; parts ascend by it.
+ *	part	the blocks of a range of keys, exact as of its own sequence
+ *		number (as_of), which never falls from part to part.
+ *	horizon	the highest key to which a record of a given number applies:
+ *		parts below were taken before the record, parts above after it.
+ *	settled	all parts are in and all records up to the last as_of are read:
+ *		from here on all records apply.
  *
- * A record whose part has not come yet is left out: the node answers in order,
- * so that part will have it.  merge_part() checks just that.
+ * A record whose part has not arrived is skipped: the node answers in order, so
+ * that part includes it. merge_part() checks that.
  */
 #ifndef NODES_SESSION_MERGE_H
 #define NODES_SESSION_MERGE_H
@@ -26,7 +24,7 @@
 #include "../../stream/record.h"
 
 struct merge_part {
-	uint64_t upto;		/* the highest key it covers */
+	uint64_t upto;		/* highest key of the part */
 	uint64_t as_of;
 };
 
@@ -45,26 +43,23 @@ merge_key(unsigned layer, uint64_t addr)
 
 void merge_init(struct merge *);
 void merge_fini(struct merge *);
-/* Begins anew: no part is in. */
+/* Removes all parts. */
 void merge_reset(struct merge *);
 
 /*
- * The next part covers the keys behind the last one up to `upto`; every record
- * below `cursor` has been read already.  -EPROTO when the parts do not fit
- * together or the node has answered out of order: take the snapshot anew.
+ * Adds the part with the keys after the last one up to `upto`; all records below
+ * `cursor` have been read. -EPROTO: parts do not fit or the node answered out
+ * of order; the snapshot must be taken anew.
  */
 int merge_part(struct merge *, uint64_t upto, uint64_t as_of, bool last,
     uint64_t cursor);
 
 /* All parts are in. */
 bool merge_complete(const struct merge *);
-/* True when a reader at `cursor` has the list whole. */
+/* ... and so are the records below `cursor` that they need. */
 bool merge_settled(const struct merge *, uint64_t cursor);
 
-/*
- * Does record `seq` apply?  The free of a range is cut to what lies below
- * the horizon, in place.
- */
+/* True if record `seq` applies. The free of a range is cut at the horizon, in place. */
 bool merge_admit(const struct merge *, struct rec *, uint64_t seq);
 
 #endif

@@ -1,21 +1,18 @@
 /*
- * Questions about threads, stacks and frames, and the threads' answers.
+ * Stacks, words and thread names of a stream: three caches, each with at most
+ * one request on its way. Unknown names are requested, and a page that draws at
+ * 15 Hz finds them there later.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/base.h"
-#include "names.h"
+#include "state.h"
 
-/* --- words ----------------------------------------------------------------- */
-
-/*
- * Stacks by caller, and words by frame: copies as nodes.h has them.
- */
-
-#define FETCH_AGAIN_MS 2000	/* between two looks whether a file has come */
+#define FETCH_AGAIN_MS 2000	/* between two requests while a debug file is downloaded */
+#define FETCH_STALE_MS 10000	/* a download without news for so long is not shown */
+#define THREAD_STALE_MS 5000	/* threads rename themselves */
 
 /* --- copies ------------------------------------------------------------- */
 
@@ -70,17 +67,20 @@ nodes_words_copy(const struct wire_words *words)
 	return copy;
 }
 
-/* --- stacks ------------------------------------------------------------- */
+/* --- look-up ------------------------------------------------------------ */
 
-/*
- * A plain return address is its own stack, of one frame without a module.
- * Nobody may have asked for more, or there was no room for it: which of the
- * two cannot be told from here.
- */
+static const struct answers_entry *
+get_name(struct names *nm, enum names_kind kind, uint64_t key)
+{
+	return answers_get(&nm->cache[kind].answers, key, nm->now_ms);
+}
+
+/* A plain return address is its own stack: of one frame, without a module. */
 static bool
 plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 {
-	const struct answers_entry *e = answers_entry(&nm->stacks, caller);
+	const struct answers_entry *e =
+	    answers_entry(&nm->cache[NAMES_STACKS].answers, caller);
 
 	if (e == NULL)
 		return false;
@@ -90,7 +90,8 @@ plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 }
 
 bool
-names_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
+nodes_session_stack(struct nodes_session *s, uint64_t caller,
+    struct nodes_stack *out)
 {
 	const struct answers_entry *e;
 
@@ -98,45 +99,23 @@ names_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 	if (caller == 0)
 		return false;
 	if (!rec_is_site(caller))
-		return plain_stack(nm, caller, out);
-	e = answers_get(&nm->stacks, caller, nm->now_ms);
+		return plain_stack(&s->names, caller, out);
+	e = get_name(&s->names, NAMES_STACKS, caller);
 	if (e == NULL || e->value == NULL)
 		return false;
 	*out = *(const struct nodes_stack *)e->value;
 	return true;
 }
 
-void
-names_take_stacks(struct names *nm, const struct wire_sited *sited)
-{
-	struct wire_stack in;
-	size_t at = 0;
-
-	while (wire_sited_next(sited->sites, &at, &in) == 1) {
-		uint64_t caller = rec_site_caller(in.site);
-		struct nodes_stack *copy = in.depth == 0 ? NULL :
-		    nodes_stack_copy(&(struct nodes_stack){ .frame = in.frame,
-			.depth = in.depth, .end = in.end });
-
-		if (copy == NULL)
-			answers_miss(&nm->stacks, caller, NULL, nm->now_ms);
-		else
-			answers_put(&nm->stacks, caller, copy, ANSWERS_NEVER);
-	}
-}
-
-/* --- words -------------------------------------------------------------- */
-
-/* NULL while there is nothing worth showing. */
 const struct wire_words *
-names_words(struct names *nm, uint64_t frame)
+nodes_session_words(struct nodes_session *s, uint64_t frame)
 {
 	const struct answers_entry *e;
 	const struct wire_words *w;
 
 	if (frame_pc(frame) == 0)
 		return NULL;
-	e = answers_get(&nm->words, frame, nm->now_ms);
+	e = get_name(&s->names, NAMES_WORDS, frame);
 	if (e == NULL || e->value == NULL)
 		return NULL;
 	w = e->value;
@@ -144,87 +123,281 @@ names_words(struct names *nm, uint64_t frame)
 	    w : NULL;
 }
 
-/* The part of a path behind its last '/'. */
-static struct wire_text
-base_of(struct wire_text path)
+const char *
+nodes_session_thread(struct nodes_session *s, uint16_t thread)
 {
-	size_t i = path.len;
+	const struct answers_entry *e;
 
-	while (i > 0 && path.s[i - 1] != '/')
-		i--;
-	return i > 0 ? (struct wire_text){ path.s + i, path.len - i } : path;
+	if (thread == 0)
+		return "";
+	e = get_name(&s->names, NAMES_THREADS, thread);
+	return e != NULL && e->value != NULL ? e->value : "";
+}
+
+size_t
+nodes_session_symbols_pending(const struct nodes_session *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < NAMES_KINDS; i++)
+		n += answers_pending(&s->names.cache[i].answers);
+	return n;
+}
+
+uint64_t
+nodes_session_names_no(const struct nodes_session *s)
+{
+	return s->names.changes;
+}
+
+const char *
+nodes_session_fetching(const struct nodes_session *s)
+{
+	return s->names.fetching;
+}
+
+void
+nodes_session_effort(const struct nodes_session *s, struct nodes_effort *e)
+{
+	*e = (struct nodes_effort){ .kept = 0 };
+	link_bytes(s->link, &e->sent, &e->received);
+	for (size_t i = 0; i < NAMES_KINDS; i++) {
+		const struct answers *a = &s->names.cache[i].answers;
+
+		e->hits += a->hits;
+		e->misses += a->misses;
+		e->kept += a->entries.n;
+	}
+}
+
+/* --- threads ------------------------------------------------------------ */
+
+static void
+request_threads(const struct names *nm, const struct answers *a,
+    struct wire_msg *msg)
+{
+	*msg = (struct wire_msg){ .type = WIRE_SYM, .sym = {
+		.index = nm->index, .kind = WIRE_SYM_THREAD, .n = a->nbatch } };
+	for (size_t i = 0; i < a->nbatch; i++)
+		msg->sym.addr[i] = a->batch[i];
+}
+
+/* Names come in the order of the request; "" is not known yet. */
+static void
+take_threads(struct names *nm, struct answers *a, const struct wire_msg *msg)
+{
+	const struct wire_syms *syms = &msg->syms;
+
+	if (syms->kind != WIRE_SYM_THREAD || syms->n != a->nbatch)
+		return;
+	for (size_t i = 0; i < syms->n; i++) {
+		char *text = syms->name[i].len == 0 ? NULL :
+		    strndup(syms->name[i].s, syms->name[i].len);
+
+		if (text != NULL)
+			answers_put(a, a->batch[i], text,
+			    nm->now_ms + THREAD_STALE_MS);
+		else
+			answers_miss(a, a->batch[i], NULL, nm->now_ms);
+	}
+}
+
+/* --- stacks ------------------------------------------------------------- */
+
+static void
+request_stacks(const struct names *nm, const struct answers *a,
+    struct wire_msg *msg)
+{
+	*msg = (struct wire_msg){ .type = WIRE_SITE, .site = {
+		.index = nm->index, .n = a->nbatch } };
+	memcpy(msg->site.epoch, nm->epoch, WIRE_EPOCH);
+	for (size_t i = 0; i < a->nbatch; i++)
+		msg->site.site[i] = rec_site(a->batch[i]);
+}
+
+static void
+take_stacks(struct names *nm, struct answers *a, const struct wire_msg *msg)
+{
+	struct wire_stack in;
+	size_t at = 0;
+
+	while (wire_sited_next(msg->sited.sites, &at, &in) == 1) {
+		uint64_t caller = rec_site_caller(in.site);
+		struct nodes_stack *copy = in.depth == 0 ? NULL :
+		    nodes_stack_copy(&(struct nodes_stack){ .frame = in.frame,
+			.depth = in.depth, .end = in.end });
+
+		if (copy == NULL)
+			answers_miss(a, caller, NULL, nm->now_ms);
+		else
+			answers_put(a, caller, copy, ANSWERS_NEVER);
+	}
+}
+
+/* --- words -------------------------------------------------------------- */
+
+static void
+request_words(const struct names *nm, const struct answers *a,
+    struct wire_msg *msg)
+{
+	*msg = (struct wire_msg){ .type = WIRE_FRAME, .frame = {
+		.index = nm->index, .n = a->nbatch } };
+	memcpy(msg->frame.epoch, nm->epoch, WIRE_EPOCH);
+	memcpy(msg->frame.frame, a->batch, a->nbatch * sizeof *a->batch);
 }
 
 static void
 take_fetch(struct names *nm, const struct wire_framed *framed)
 {
-	struct wire_text module = base_of(framed->fetch);
+	struct wire_text path = framed->fetch;
+	const char *slash, *module;
 	char kb[27], of[27];
+	int len;
 
 	nm->fetching[0] = '\0';
 	nm->fetch_ms = nm->now_ms;
-	if (framed->fetch.len == 0) {
+	if (path.len == 0) {
 		nm->fetch_frame = 0;
 		return;
 	}
+	slash = memrchr(path.s, '/', path.len);
+	module = slash != NULL ? slash + 1 : path.s;
+	len = (int)(path.s + path.len - module);
 	base_group_digits(kb, sizeof kb, framed->fetched_kb);
 	base_group_digits(of, sizeof of, framed->fetch_kb);
 	if (framed->fetch_kb > 0)
 		snprintf(nm->fetching, sizeof nm->fetching,
-		    "%.*s %s of %s kB", (int)module.len, module.s, kb, of);
+		    "%.*s %s of %s kB", len, module, kb, of);
 	else
-		snprintf(nm->fetching, sizeof nm->fetching, "%.*s %s kB",
-		    (int)module.len, module.s, kb);
+		snprintf(nm->fetching, sizeof nm->fetching, "%.*s %s kB", len,
+		    module, kb);
 }
 
-void
-names_take_words(struct names *nm, const struct wire_framed *framed)
+static void
+take_words(struct names *nm, struct answers *a, const struct wire_msg *msg)
 {
 	struct wire_words in;
 	struct wire_words *w;
 	size_t at = 0;
 
-	take_fetch(nm, framed);
-	while (wire_framed_next(framed->words, &at, &in) == 1) {
+	take_fetch(nm, &msg->framed);
+	while (wire_framed_next(msg->framed.words, &at, &in) == 1) {
 		w = nodes_words_copy(&in);
 		if (in.fetching)
 			nm->fetch_frame = in.frame;
 		if (w == NULL || (in.known == WIRE_K_PENDING && !in.fetching))
-			answers_miss(&nm->words, in.frame, w, nm->now_ms);
+			answers_miss(a, in.frame, w, nm->now_ms);
 		else
-			answers_put(&nm->words, in.frame, w, in.fetching ?
+			answers_put(a, in.frame, w, in.fetching ?
 			    nm->now_ms + FETCH_AGAIN_MS : ANSWERS_NEVER);
 	}
 }
 
-#define THREAD_STALE_MS 5000	/* threads rename themselves */
-#define FETCH_STALE_MS 10000	/* a fetch of which nothing was heard for so long */
+/* Requests the progress of a download, even if nobody looks at its frames. */
+static void
+follow_fetch(struct names *nm)
+{
+	if (nm->fetching[0] == '\0')
+		return;
+	if (nm->fetch_frame != 0)
+		get_name(nm, NAMES_WORDS, nm->fetch_frame);
+	if (nm->now_ms - nm->fetch_ms < FETCH_STALE_MS)
+		return;
+	nm->fetching[0] = '\0';
+	nm->news(nm->arg);
+}
+
+/* --- requests ----------------------------------------------------------- */
+
+static const struct kind {
+	size_t keep;			/* entries at most */
+	enum wire_type reply;
+	void (*request)(const struct names *, const struct answers *,
+	    struct wire_msg *);
+	void (*take)(struct names *, struct answers *, const struct wire_msg *);
+} kinds[NAMES_KINDS] = {
+	[NAMES_THREADS] = { 65536, WIRE_SYMS, request_threads, take_threads },
+	/* All that a stream can have, about 200 bytes each. */
+	[NAMES_STACKS] = { STREAM_SITES_MAX + 1, WIRE_SITED, request_stacks,
+	    take_stacks },
+	/* About 1 kB each. */
+	[NAMES_WORDS] = { 1u << 17, WIRE_FRAMED, request_words, take_words },
+};
+
+static void
+on_answer(void *arg, int err, const struct wire_msg *msg)
+{
+	struct names_cache *c = arg;
+	struct names *nm = c->names;
+	const struct kind *kind = &kinds[c - nm->cache];
+
+	if (err == -ECANCELED)
+		return;
+	nm->now_ms = mono_ms(mono_now());
+	if (err == 0 && msg->type == kind->reply)
+		kind->take(nm, &c->answers, msg);
+	else if (err == 0 && msg->type == WIRE_ERR &&
+	    msg->err.code == WIRE_E_BUSY)
+		/* This says nothing about what was asked. */
+		answers_put_off(&c->answers, nm->now_ms + msg->err.retry_ms);
+	answers_settle(&c->answers, nm->now_ms);
+	nm->changes++;
+	if (err < 0)
+		return;
+	names_send(nm);
+	nm->news(nm->arg);
+}
+
+/* A message takes sixty cache lines: it is only made for a batch. */
+static void
+send_batch(struct names_cache *c)
+{
+	struct names *nm = c->names;
+	struct wire_msg msg;
+
+	if (answers_take(&c->answers) == 0)
+		return;
+	kinds[c - nm->cache].request(nm, &c->answers, &msg);
+	if (link_ask(nm->link, &msg, nm, on_answer, c) < 0)
+		on_answer(c, -EAGAIN, NULL);
+}
+
+void
+names_send(struct names *nm)
+{
+	bool tidied = false;
+
+	nm->now_ms = mono_ms(mono_now());
+	for (size_t i = 0; i < NAMES_KINDS; i++)
+		tidied |= answers_tidy(&nm->cache[i].answers);
+	follow_fetch(nm);
+	for (size_t i = 0; i < NAMES_KINDS; i++)
+		send_batch(&nm->cache[i]);
+	if (!tidied)
+		return;
+	nm->changes++;
+	nm->news(nm->arg);
+}
+
+/* --- life --------------------------------------------------------------- */
 
 int
-names_init(struct names *nm, struct nodes_link *link, void (*news)(void *),
+names_init(struct names *nm, struct nodes_link *link, nodes_news_cb news,
     void *arg)
 {
-	int err;
+	int err = 0;
 
 	memset(nm, 0, sizeof *nm);
 	nm->link = link;
 	nm->news = news;
 	nm->arg = arg;
 	nm->now_ms = mono_ms(mono_now());
-	err = answers_init(&nm->threads, NAMES_THREADS_MAX);
+	for (size_t i = 0; err == 0 && i < NAMES_KINDS; i++) {
+		nm->cache[i].names = nm;
+		err = answers_init(&nm->cache[i].answers, kinds[i].keep);
+	}
 	if (err < 0)
-		return err;
-	err = answers_init(&nm->stacks, NAMES_STACKS_MAX);
-	if (err < 0)
-		goto no_stacks;
-	err = answers_init(&nm->words, NAMES_WORDS_MAX);
-	if (err < 0)
-		goto no_words;
-	return 0;
-no_words:
-	answers_fini(&nm->stacks);
-no_stacks:
-	answers_fini(&nm->threads);
+		names_fini(nm);
 	return err;
 }
 
@@ -232,21 +405,19 @@ void
 names_reset(struct names *nm)
 {
 	link_forget(nm->link, nm);
-	answers_reset(&nm->threads);
-	answers_reset(&nm->stacks);
-	answers_reset(&nm->words);
+	for (size_t i = 0; i < NAMES_KINDS; i++)
+		answers_reset(&nm->cache[i].answers);
 	nm->fetching[0] = '\0';
 	nm->fetch_frame = 0;
-	nm->answers++;
+	nm->changes++;
 }
 
 void
 names_fini(struct names *nm)
 {
 	names_reset(nm);
-	answers_fini(&nm->threads);
-	answers_fini(&nm->stacks);
-	answers_fini(&nm->words);
+	for (size_t i = 0; i < NAMES_KINDS; i++)
+		answers_fini(&nm->cache[i].answers);
 }
 
 void
@@ -256,189 +427,7 @@ names_open(struct names *nm, uint32_t index, const uint8_t epoch[WIRE_EPOCH])
 		names_reset(nm);
 	nm->index = index;
 	memcpy(nm->epoch, epoch, WIRE_EPOCH);
-	nm->threads.open = nm->stacks.open = nm->words.open = true;
+	for (size_t i = 0; i < NAMES_KINDS; i++)
+		nm->cache[i].answers.open = true;
 	nm->now_ms = mono_ms(mono_now());
-}
-
-size_t
-names_pending(const struct names *nm)
-{
-	return answers_pending(&nm->threads) + answers_pending(&nm->stacks) +
-	    answers_pending(&nm->words);
-}
-
-/* --- threads ------------------------------------------------------------ */
-
-const char *
-names_thread(struct names *nm, uint16_t thread)
-{
-	const struct answers_entry *e;
-
-	if (thread == 0)
-		return "";
-	e = answers_get(&nm->threads, thread, nm->now_ms);
-	return e != NULL && e->value != NULL ? e->value : "";
-}
-
-/* Names in the order asked; an empty one is "not known yet". */
-static void
-take_threads(struct names *nm, const struct wire_syms *syms)
-{
-	struct answers *c = &nm->threads;
-	size_t i;
-
-	if (syms->kind != WIRE_SYM_THREAD || syms->n != c->nbatch)
-		return;
-	for (i = 0; i < syms->n; i++) {
-		char *text = syms->name[i].len == 0 ? NULL :
-		    strndup(syms->name[i].s, syms->name[i].len);
-
-		if (text != NULL)
-			answers_put(c, c->batch[i], text,
-			    nm->now_ms + THREAD_STALE_MS);
-		else
-			answers_miss(c, c->batch[i], NULL, nm->now_ms);
-	}
-}
-
-/* --- questions ---------------------------------------------------------- */
-
-/*
- * An answer to the batch of one cache.  A node that is busy says when to come
- * again, which says nothing about what was asked.
- */
-static void
-answered(struct names *nm, struct answers *c, int err,
-    const struct wire_msg *msg)
-{
-	if (err == -ECANCELED)
-		return;
-	nm->now_ms = mono_ms(mono_now());
-	if (err == 0 && msg->type == WIRE_SYMS && c == &nm->threads)
-		take_threads(nm, &msg->syms);
-	else if (err == 0 && msg->type == WIRE_SITED && c == &nm->stacks)
-		names_take_stacks(nm, &msg->sited);
-	else if (err == 0 && msg->type == WIRE_FRAMED && c == &nm->words)
-		names_take_words(nm, &msg->framed);
-	else if (err == 0 && msg->type == WIRE_ERR &&
-	    msg->err.code == WIRE_E_BUSY)
-		answers_put_off(c, nm->now_ms + msg->err.retry_ms);
-	answers_settle(c, nm->now_ms);
-	nm->answers++;
-	if (err < 0)
-		return;
-	names_send(nm);
-	nm->news(nm->arg);
-}
-
-static void
-on_threads(void *arg, int err, const struct wire_msg *msg)
-{
-	struct names *nm = arg;
-
-	answered(nm, &nm->threads, err, msg);
-}
-
-static void
-on_stacks(void *arg, int err, const struct wire_msg *msg)
-{
-	struct names *nm = arg;
-
-	answered(nm, &nm->stacks, err, msg);
-}
-
-static void
-on_words(void *arg, int err, const struct wire_msg *msg)
-{
-	struct names *nm = arg;
-
-	answered(nm, &nm->words, err, msg);
-}
-
-static void
-ask(struct names *nm, struct answers *c, struct wire_msg *msg, link_reply_cb cb)
-{
-	if (link_ask(nm->link, msg, nm, cb, nm) < 0)
-		answered(nm, c, -EAGAIN, NULL);
-}
-
-/* A message takes sixty lines of the cache, and in most cycles there is none. */
-static void
-ask_threads(struct names *nm)
-{
-	size_t n = answers_take(&nm->threads), i;
-	struct wire_msg msg;
-
-	if (n == 0)
-		return;
-	msg = (struct wire_msg){ .type = WIRE_SYM, .sym = {
-		.index = nm->index, .kind = WIRE_SYM_THREAD, .n = n } };
-	for (i = 0; i < n; i++)
-		msg.sym.addr[i] = nm->threads.batch[i];
-	ask(nm, &nm->threads, &msg, on_threads);
-}
-
-static void
-ask_stacks(struct names *nm)
-{
-	size_t n = answers_take(&nm->stacks), i;
-	struct wire_msg msg;
-
-	if (n == 0)
-		return;
-	msg = (struct wire_msg){ .type = WIRE_SITE, .site = {
-		.index = nm->index, .n = n } };
-	memcpy(msg.site.epoch, nm->epoch, WIRE_EPOCH);
-	for (i = 0; i < n; i++)
-		msg.site.site[i] = rec_site(nm->stacks.batch[i]);
-	ask(nm, &nm->stacks, &msg, on_stacks);
-}
-
-static void
-ask_words(struct names *nm)
-{
-	size_t n = answers_take(&nm->words), i;
-	struct wire_msg msg;
-
-	if (n == 0)
-		return;
-	msg = (struct wire_msg){ .type = WIRE_FRAME, .frame = {
-		.index = nm->index, .n = n } };
-	memcpy(msg.frame.epoch, nm->epoch, WIRE_EPOCH);
-	for (i = 0; i < n; i++)
-		msg.frame.frame[i] = nm->words.batch[i];
-	ask(nm, &nm->words, &msg, on_words);
-}
-
-/* While something is fetched, how far it is: even if nobody looks there. */
-static void
-follow_fetch(struct names *nm)
-{
-	if (nm->fetching[0] == '\0')
-		return;
-	if (nm->fetch_frame != 0)
-		answers_get(&nm->words, nm->fetch_frame, nm->now_ms);
-	if (nm->now_ms - nm->fetch_ms < FETCH_STALE_MS)
-		return;
-	nm->fetching[0] = '\0';
-	nm->news(nm->arg);
-}
-
-void
-names_send(struct names *nm)
-{
-	bool tidied;
-
-	nm->now_ms = mono_ms(mono_now());
-	tidied = answers_tidy(&nm->threads);
-	tidied |= answers_tidy(&nm->stacks);
-	tidied |= answers_tidy(&nm->words);
-	follow_fetch(nm);
-	ask_threads(nm);
-	ask_stacks(nm);
-	ask_words(nm);
-	if (!tidied)
-		return;
-	nm->answers++;
-	nm->news(nm->arg);
 }

@@ -1,5 +1,5 @@
 /*
- * How stream and node are doing: STAT of both, and what follows from it.
+ * Counters and state of stream and node (STAT), and the table of types.
  */
 #include <string.h>
 #include <sys/wait.h>
@@ -7,11 +7,11 @@
 #include "state.h"
 
 #define NODE_INDEX UINT32_MAX
-#define EVERY NODES_HZ	/* cycles between two questions while all is well */
+#define EVERY NODES_HZ	/* cycles between two requests */
 
 /*
- * Losses that the keeper counted and this page never read happened before its
- * time.  The keeper tells their sum only, so they stand under no cause.
+ * Losses that the keeper counted and this session never read were before its
+ * time. Only their sum is known: they have no cause.
  */
 void
 numbers_set_lost(struct nodes_session *s)
@@ -20,16 +20,16 @@ numbers_set_lost(struct nodes_session *s)
 
 	if (s->opts.since_click)
 		total = 0;
-	s->look.lost[0] = total > s->losses.seen ? total - s->losses.seen : 0;
+	s->look.loss.lost[0] = total > s->losses.seen ? total - s->losses.seen : 0;
 	s->losses.lossy =
-	    s->losses.lossy || s->losses.seen > 0 || s->look.lost[0] > 0;
+	    s->losses.lossy || s->losses.seen > 0 || s->look.loss.lost[0] > 0;
 	numbers_check_whole(s);
 }
 
 /*
- * What the node's list refused is in no list, nor is what this one has refused.
- * Of the records that both were given they have mostly refused the same ones,
- * so those do not add up; blocks of a snapshot the node had.
+ * Allocations that a full list refused, at least. Node's list and this one have
+ * mostly refused the same records, so those count once; blocks of a snapshot
+ * were in the node's list.
  */
 static uint64_t
 count_full(const struct nodes_session *s)
@@ -48,13 +48,13 @@ numbers_check_whole(struct nodes_session *s)
 	struct nodes_look *look = &s->look;
 	bool partial = s->losses.partial && !s->opts.since_click;
 
-	look->full = count_full(s);
-	look->unsure = !s->opts.since_click && (s->keeper[WIRE_N_UNSURE] != 0 ||
+	look->loss.full = count_full(s);
+	look->loss.unsure = !s->opts.since_click && (s->keeper[WIRE_N_UNSURE] != 0 ||
 	    (partial && !s->losses.lossy && s->keeper[WIRE_N_FULL] == 0));
-	look->complete = !s->losses.lossy && !look->unsure && look->full == 0;
-	/* 0 stands for "before this page came". */
+	look->complete = !s->losses.lossy && !look->loss.unsure && look->loss.full == 0;
+	/* 0: before this session. */
 	if (!look->complete && !s->losses.was_incomplete)
-		look->incomplete_wall_ms = look->listed ? base_wall_ms() : 0;
+		look->loss.since_wall_ms = look->listed ? base_wall_ms() : 0;
 	s->losses.was_incomplete = !look->complete;
 }
 
@@ -63,11 +63,11 @@ numbers_take(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
 {
 	memcpy(s->keeper, n, sizeof s->keeper);
 	numbers_set_lost(s);
-	s->look.bad_records = n[WIRE_N_BAD] > s->losses.bad ? n[WIRE_N_BAD] :
+	s->look.loss.bad_records = n[WIRE_N_BAD] > s->losses.bad ? n[WIRE_N_BAD] :
 	    s->losses.bad;
 }
 
-/* Of a foreign stream that goes on: bytes that were no records, for one. */
+/* Shows the reason of a live classic stream, such as skipped bytes. */
 static void
 say_reason(struct nodes_session *s, struct wire_text reason)
 {
@@ -86,20 +86,20 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	if (msg->type != WIRE_STATS)
 		return;
 	st = &msg->stats;
-	look->told_no++;
-	look->pid = (pid_t)st->pid;
+	look->keeper_no++;
+	look->target.pid = (pid_t)st->pid;
 	if (s->run != NULL)
-		look->targets_live = st->targets_live;
-	look->status = st->status;
-	look->ended_wall_ms = st->ended_ms;
+		look->command.targets_live = st->targets_live;
+	look->target.status = st->status;
+	look->target.ended_wall_ms = st->ended_ms;
 	link_text(s->texts.target, sizeof s->texts.target, st->comm);
 	numbers_take(s, st->n);
 	intake_sample(s, st->n[WIRE_N_SAMPLE]);
-	/* Logging was off for a while: unknown frees are of those blocks. */
+	/* Logging was off for a while: unknown frees are of blocks since. */
 	if ((st->n[WIRE_N_EARLIER] > 0 || st->n[WIRE_N_ARMED_MS] != 0) &&
 	    s->intake.build != NULL)
 		blklist_set_since_click(s->intake.build, true);
-	arm_standing(s);
+	arm_numbers(s);
 	if (look->state != NODES_LIVE && st->reason.len > 0)
 		link_text(s->texts.reason, sizeof s->texts.reason, st->reason);
 	else if (look->classic && st->reason.len > 0)
@@ -107,10 +107,7 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	s->news(s->arg);
 }
 
-/*
- * A command that could not be run has no process; as from a shell, its status
- * is 127 when it was not found and 126 when it was not executable.
- */
+/* A failed exec: there is no process, and a shell's status 126 or 127. */
 static void
 take_exec_error(struct nodes_look *look, const struct wire_stats *st)
 {
@@ -118,9 +115,9 @@ take_exec_error(struct nodes_look *look, const struct wire_stats *st)
 	    !WIFEXITED(st->status))
 		return;
 	if (WEXITSTATUS(st->status) == 127)
-		look->exec_error = ENOENT;
+		look->command.exec_error = ENOENT;
 	else if (WEXITSTATUS(st->status) == 126)
-		look->exec_error = EACCES;
+		look->command.exec_error = EACCES;
 }
 
 void
@@ -128,24 +125,24 @@ answered_node(struct nodes_session *s, const struct wire_msg *msg)
 {
 	struct nodes_look *look = &s->look;
 	const struct wire_stats *st;
-	bool ended = look->tree_ended;
+	bool ended = look->command.tree_ended;
 
 	if (msg->type != WIRE_STATS)
 		return;
 	st = &msg->stats;
-	look->root_pid = (pid_t)st->pid;
-	look->root_status = st->status;
+	look->command.pid = (pid_t)st->pid;
+	look->command.status = st->status;
 	take_exec_error(look, st);
 	s->running = st->comm.len > 0;
 	if (s->run == NULL) {
-		look->targets_live = st->targets_live;
+		look->command.targets_live = st->targets_live;
 		memcpy(s->node, st->n, sizeof s->node);
 	}
-	look->tree_ended = st->ended_ms != 0;
+	look->command.tree_ended = st->ended_ms != 0;
 	link_text(s->texts.trouble, sizeof s->texts.trouble, st->reason);
 	link_text(s->texts.output, sizeof s->texts.output, st->output);
 	link_text(s->texts.socket, sizeof s->texts.socket, st->socket);
-	if (look->tree_ended && !ended)
+	if (look->command.tree_ended && !ended)
 		s->news(s->arg);
 }
 
@@ -156,16 +153,16 @@ answered_watcher(struct nodes_session *s, const struct wire_msg *msg)
 		memcpy(s->node, msg->stats.n, sizeof s->node);
 }
 
-/* Unless it is asked already. */
+/* Sends STAT unless one is in flight. */
 static void
-ask(struct nodes_session *s, enum session_request which, uint32_t index)
+ask_stat(struct nodes_session *s, enum session_request which, uint32_t index)
 {
 	struct wire_msg msg = {
 		.type = WIRE_STAT,
 		.stat = { .index = index },
 	};
 
-	if (session_waits(s, which) == 0)
+	if (session_in_flight(s, which) == 0)
 		session_ask(s, which, &msg);
 }
 
@@ -184,11 +181,11 @@ numbers_ask_types(struct nodes_session *s)
 {
 	struct wire_msg msg = {
 		.type = WIRE_TYPES,
-		.types = { .index = s->index },
+		.types = { .index = s->stream.index },
 	};
 
-	/* Better to count a code as illegal than to stop reading. */
-	if (session_waits(s, SESSION_ASK_TYPES) == 0 &&
+	/* On failure the code counts as illegal, and reading goes on. */
+	if (session_in_flight(s, SESSION_ASK_TYPES) == 0 &&
 	    session_ask(s, SESSION_ASK_TYPES, &msg) < 0)
 		s->types.doubt = false;
 }
@@ -196,12 +193,12 @@ numbers_ask_types(struct nodes_session *s)
 void
 numbers_ask_node(struct nodes_session *s, bool due)
 {
-	/* An end is news that somebody waits for: ask more often then. */
-	if (!s->look.tree_ended && (due || (s->look.state != NODES_LIVE &&
+	/* In every cycle while an end may be near. */
+	if (!s->look.command.tree_ended && (due || (s->look.state != NODES_LIVE &&
 	    s->look.state != NODES_DORMANT)))
-		ask(s, SESSION_ASK_NODE, NODE_INDEX);
+		ask_stat(s, SESSION_ASK_NODE, NODE_INDEX);
 	if (s->run != NULL && due)
-		ask(s, SESSION_ASK_WATCHER, NODE_INDEX);
+		ask_stat(s, SESSION_ASK_WATCHER, NODE_INDEX);
 }
 
 void
@@ -216,8 +213,8 @@ numbers_ask_stream(struct nodes_session *s, bool all)
 	regions_cycle(s, due);
 	if (!due && s->look.state != NODES_ENDED)
 		return;
-	if (due || s->look.ended_wall_ms == 0)
-		ask(s, SESSION_ASK_STREAM, s->index);
+	if (due || s->look.target.ended_wall_ms == 0)
+		ask_stat(s, SESSION_ASK_STREAM, s->stream.index);
 	if (due)
 		numbers_ask_types(s);
 }
@@ -226,5 +223,5 @@ void
 nodes_session_ask(struct nodes_session *s)
 {
 	if (s->step >= SESSION_LOAD && s->reconnect.known)
-		ask(s, SESSION_ASK_STREAM, s->index);
+		ask_stat(s, SESSION_ASK_STREAM, s->stream.index);
 }

@@ -1,21 +1,17 @@
 /*
- * Which memory of the stream is wholly known: asked for once a second, and
- * when a list has just become whole.
+ * Wholly known memory, requested once a second and when a list has just become
+ * whole.
  *
- * What the node says is of its own list.  A list of ours that lacks blocks has
- * no regions, for what it lacks would be shown as free.  Nor has one whose parts
- * are of several moments, and the window that comes in its place: a page that
- * wants the whole list for them would get such a one again.
- *
- * Why there are none is said, for a page without free rows looks the same where
- * the program has no pools.
+ * Regions describe the node's list. Our list has none while it lacks blocks,
+ * which would be shown as free, nor if its parts are of different moments, nor
+ * in a window. The look has the reason.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "state.h"
 
-/* A region that ends behind the last address, or lies over the one before. */
+/* A region past the last address, or one that overlaps the one before. */
 static bool
 is_wrong(const struct wire_region *r, const struct wire_region *before)
 {
@@ -25,7 +21,7 @@ is_wrong(const struct wire_region *r, const struct wire_region *before)
 }
 
 static void
-take(struct session_regions *rs, const struct wire_regioned *msg)
+take_regions(struct session_regions *rs, const struct wire_regioned *msg)
 {
 	size_t n = msg->regions.len / WIRE_REGION_SIZE;
 
@@ -52,30 +48,27 @@ answered_regions(struct nodes_session *s, const struct wire_msg *msg)
 	struct session_regions *rs = &s->regions;
 
 	if (msg->type == WIRE_REGIONED) {
-		take(rs, &msg->regioned);
-		rs->in = rs->in || rs->whole;
+		take_regions(rs, &msg->regioned);
+		rs->known = rs->known || rs->whole;
 	} else if (msg->type == WIRE_ERR) {
-		/*
-		 * A node of before there were regions has none; others have
-		 * none now.
-		 */
+		/* An older node never has any; others have none now. */
 		rs->refused = msg->err.code == WIRE_E_FRAME;
 		rs->n = 0;
 		rs->why[0] = '\0';
-		rs->in = true;
+		rs->known = true;
 	}
 	s->news(s->arg);
 }
 
 static void
-ask(struct nodes_session *s)
+ask_regions(struct nodes_session *s)
 {
 	struct wire_msg msg = {
 		.type = WIRE_REGIONS,
-		.regions = { .index = s->index },
+		.regions = { .index = s->stream.index },
 	};
 
-	memcpy(msg.regions.epoch, s->epoch, WIRE_EPOCH);
+	memcpy(msg.regions.epoch, s->stream.epoch, WIRE_EPOCH);
 	session_ask(s, SESSION_ASK_REGIONS, &msg);
 	s->regions.whole = s->look.settled && !s->look.window;
 }
@@ -87,13 +80,14 @@ regions_cycle(struct nodes_session *s, bool due)
 	bool whole = s->look.settled && !s->look.window;
 
 	if (s->opts.since_click || rs->refused) {
-		rs->in = true;
+		rs->known = true;
 		return;
 	}
 	if (!whole)
-		rs->in = false;
-	if (session_waits(s, SESSION_ASK_REGIONS) == 0 && (due || (whole && !rs->in)))
-		ask(s);
+		rs->known = false;
+	if (session_in_flight(s, SESSION_ASK_REGIONS) == 0 &&
+	    (due || (whole && !rs->known)))
+		ask_regions(s);
 }
 
 void
@@ -101,12 +95,12 @@ regions_reset(struct nodes_session *s)
 {
 	s->regions.n = 0;
 	s->regions.why[0] = '\0';
-	s->regions.refused = s->regions.in = s->regions.torn = false;
+	s->regions.refused = s->regions.known = s->regions.torn = false;
 }
 
-/* What the list that is shown lacks; "" nothing. */
+/* Reason why the shown list lacks blocks; "" none. */
 static const char *
-lack_of(const struct nodes_session *s)
+why_incomplete(const struct nodes_session *s)
 {
 	const struct nodes_look *look = &s->look;
 
@@ -122,7 +116,7 @@ lack_of(const struct nodes_session *s)
 		return "the list's parts are of several moments";
 	if (look->behind)
 		return "records were skipped, and the list is taken anew";
-	return s->losses.lossy || look->unsure ? "records were lost" : "";
+	return s->losses.lossy || look->loss.unsure ? "records were lost" : "";
 }
 
 void
@@ -130,12 +124,12 @@ regions_look(struct nodes_session *s)
 {
 	struct session_regions *rs = &s->regions;
 	struct nodes_look *look = &s->look;
-	const char *why = lack_of(s);
+	const char *why = why_incomplete(s);
 	bool all = why[0] == '\0';
 
-	look->region = rs->at;
-	look->regions = all ? rs->n : 0;
-	look->regions_in = rs->in;
-	base_copy_text(look->regions_why, sizeof look->regions_why,
-	    look->regions > 0 ? "" : all ? rs->why : why);
+	look->regions.at = rs->at;
+	look->regions.n = all ? rs->n : 0;
+	look->regions.known = rs->known;
+	base_copy_text(look->regions.why, sizeof look->regions.why,
+	    look->regions.n > 0 ? "" : all ? rs->why : why);
 }

@@ -1,45 +1,34 @@
 /*
- * state: what a session knows, and the functions that its files share.
+ * state: the state of a session, and the functions that its files share.
  *
- * The life of a session is a row of steps, each begun by the reply to the one
- * before or, when something has to be tried again, by a cycle:
+ * A session goes through these steps. Each begins with the reply to the one
+ * before or, to retry something, with a cycle:
  *
- *	CHOOSE	which stream?  All entries of the node's table are asked for.
- *	NAME	its index and epoch, by its name (or by the chosen index).
- *	LOAD	types, numbers, then the snapshot part by part, and records
- *		from the first part's as_of on.
+ *	CHOOSE	find the stream: all entries of the node's table are requested.
+ *	NAME	get its index and epoch, by its name or the chosen index.
+ *	LOAD	types, counters, then the snapshot part by part, and the
+ *		records since the first part's as_of.
  *	FLOW	records only, fifteen times a second.
- *	WINDOW	some rows and all totals, as often: there are too many records.
- *	STAND	nothing to read: no data, or an end that is all read.
- *
- *	session.c	the steps
- *	choose.c	finds a stream for the first of them
- *	intake.c	snapshot and records, and the lists that take them
- *	decode.c	blocks and records from bytes
- *	window.c	some rows instead
- *	resume.c	goes on after the link was lost
- *	numbers.c	the numbers of stream and node
- *	watch.c		how one block ends
- *	arm.c		wakes a target that sleeps
- *	regions.c	where gaps are free
- *	names.c		stacks, words and names of threads
+ *	WINDOW	visible rows and all totals instead, while there are too many
+ *		records.
+ *	IDLE	nothing to read: no data, or all read up to its end.
  */
 #ifndef NODES_SESSION_STATE_H
 #define NODES_SESSION_STATE_H
 
 #include "../../base/base.h"
 #include "../link/link.h"
+#include "answer_cache.h"
 #include "merge.h"
-#include "names.h"
 #include "session.h"
 
-/* Said while the list is taken in parts for ever; a window has its own words. */
+/* Notice while snapshots keep losing records; a window replaces it. */
 #define SESSION_TORN "records come faster than this page can follow: the list " \
 	"is taken anew in each cycle, part by part"
 
 #define SESSION_NAME_MAX 128
 #define SESSION_NO_WISH (-1)
-/* In cycles, for a page that was stopped must not think that time went by. */
+/* Cycles: a page that was stopped must not believe that time went by. */
 #define SESSION_SECOND NODES_HZ
 
 /*
@@ -47,10 +36,10 @@
  *
  *	ASK(NAME, name, watched)
  *
- * answered_name() takes the reply, an ERR as well; a node that does not answer
- * one that is watched counts as silent.  A request is on its way from
- * session_ask() until its reply is there, the link is lost, or it is called
- * off.
+ * answered_name() takes the reply, an ERR too; a watched request without an
+ * answer makes the node count as silent. A request is in flight from
+ * session_ask() until its reply, the loss of the link or session_cancel().
+ * names.c has a table of its own, for its requests outlive session_cancel().
  */
 #define SESSION_REQUESTS(ASK) \
 	ASK(NAME, name, true) \
@@ -59,7 +48,7 @@
 	ASK(ROWS, rows, true) \
 	ASK(STREAM, stream, true)	/* STAT of the stream, */ \
 	ASK(NODE, node, true)		/* of the node with the command, */ \
-	ASK(WATCHER, watcher, false)	/* of the link's, if another has it */ \
+	ASK(WATCHER, watcher, false)	/* of the link's node if it has none */ \
 	ASK(TYPES, types, false) \
 	ASK(REGIONS, regions, false) \
 	ASK(ARM, arm, false) \
@@ -73,10 +62,10 @@ enum session_request {
 	SESSION_ASKS
 };
 
-/* One of them, as the link calls back with it. */
+/* A kind of request; the argument of its callback. */
 struct session_ask {
 	struct nodes_session *session;
-	unsigned sent;			/* on their way; of DATA more than one */
+	unsigned in_flight;		/* DATA: up to READ_WINDOW */
 };
 
 enum session_step {
@@ -85,127 +74,137 @@ enum session_step {
 	SESSION_LOAD,
 	SESSION_FLOW,
 	SESSION_WINDOW,
-	SESSION_STAND,
+	SESSION_IDLE,
 };
 
-/* The one block of which the end is wanted, and who else has its address. */
+/* The stream, as NAMED described it. */
+struct session_stream {
+	char name[SESSION_NAME_MAX];	/* of opts, or as chosen; "" none */
+	bool by_index;			/* NAME goes by index: it was chosen from a list */
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+	enum wire_state state;
+	uint64_t click;			/* first sequence number that counts (since_click) */
+};
+
+/* The block whose end is watched, and others at its address. */
 struct session_watch {
 	bool on, freed;
 	unsigned layer;
 	uint64_t addr, seq;
 	struct nodes_freed how;
 	struct nodes_lives lives;
-	uint64_t next;			/* the sequence number that is read next; 0: not known */
+	uint64_t next;			/* sequence number to be read next; 0 unknown */
 };
 
-/* Some rows and all totals, while there are too many records to read. */
+/* Visible rows and all totals, while there are too many records to read. */
 struct session_window {
-	struct nodes_view view;		/* what is looked at */
-	bool wished;			/* ... and is enough */
-	bool refused;			/* the node does not know how */
-	bool due;			/* it begins with the next cycle */
-	struct nodes_view asked;	/* the rows that are on their way */
-	unsigned asks;			/* of this cycle */
+	struct nodes_view view;		/* visible rows */
+	bool wished;			/* the page needs no more than these */
+	bool refused;			/* the node has no windows */
+	bool due;			/* begins with the next cycle */
+	struct nodes_view asked;	/* rows in flight */
+	unsigned asks;			/* requests of this cycle */
 	uint64_t read;			/* records of this cycle's replies */
 	struct {
 		enum blklist_order order;
 		bool reverse;
 		uint64_t offset, n;
 	} held;
-	/* Until when: see is_calm(). */
+	/* When it ends: see is_calm(). */
 	bool counted;
 	uint64_t stay;			/* WIRE_N_STAY ... */
-	unsigned stay_cycle;		/* ... as of that cycle */
+	unsigned stay_cycle;		/* ... as of this cycle */
 	unsigned calm, calm_for;	/* cycles */
-	unsigned left;			/* the cycle in which it ended last; 0 never */
+	unsigned left;			/* cycle in which it ended last; 0 never */
 };
 
-/* Memory that is wholly known. */
+/* Wholly known memory. */
 struct session_regions {
 	struct wire_region at[WIRE_REGIONS_MAX];
 	size_t n;
-	bool whole;			/* REGIONS was sent when the list was whole */
-	bool in;			/* the answer to one that was, is here */
-	bool refused;			/* the node does not know how */
-	bool torn;			/* the list that is shown is of several moments */
-	char why[NODES_REGIONS_WHY];	/* the node tells none; "" it has none */
+	bool whole;			/* the list was whole when REGIONS was sent */
+	bool known;			/* one sent then is answered */
+	bool refused;			/* the node has no regions */
+	bool torn;			/* parts of the shown list are of different moments */
+	char why[NODES_REGIONS_WHY];	/* the node's reason to have none; "" none */
 };
 
-/* Which stream is watched, when that is the session's choice: choose.c. */
+/* Choice of the stream by the session itself. */
 struct session_choice {
-	bool made;			/* or it was not ours to make */
+	bool chosen;			/* or given by opts */
 	unsigned open_for;		/* cycles for which it may still change */
-	bool is_node;			/* the node itself was chosen, for want of a target */
-	bool stay;			/* ... and somebody looks at it */
-	uint32_t rival;			/* what would have been chosen at the last look */
+	bool is_node;			/* the node itself, for want of a target */
+	bool stay;			/* ... and the user looks at it */
+	uint32_t rival;			/* index of the best stream at the last look */
 	pid_t rival_pid;
 	pid_t follow;			/* pid whose newer image is looked for; 0 none */
 	unsigned follow_tries;
 };
 
-/* The link, which may be lost and come back: resume.c. */
+/* State of the session while the link is lost and made again. */
 struct session_reconnect {
-	unsigned losses;		/* of the link, as far as they are dealt with */
-	bool known;			/* index and epoch are those of this connection's node */
-	bool resuming;			/* ... which it was asked for; then on in `resume` */
-	bool sought;			/* by its name, for the node was started anew */
+	unsigned losses;		/* losses of the link handled so far */
+	bool known;			/* index and epoch belong to this connection's node */
+	bool resuming;			/* they are requested; then `resume` goes on */
+	bool restarted;			/* the node was: the stream is looked up by name */
 	enum session_step resume;
-	uint8_t boot[WIRE_EPOCH];	/* of the node that the numbers are of */
+	uint8_t boot[WIRE_EPOCH];	/* of the node that the counters belong to */
 };
 
-/* Snapshot and records: intake.c. */
+/* Snapshot and records. */
 struct session_intake {
 	struct merge merge;
 	struct blklist *list;		/* shown */
-	struct blklist *build;		/* taken in parts; == list when none was whole before */
+	struct blklist *build;		/* taken in parts; == list if none was whole before */
 	uint64_t cursor;
 	bool counting;			/* all below the cursor were captured, or lost and counted */
-	bool sure;			/* the first READ was sent from the cursor itself */
+	bool at_cursor;			/* the first READ in flight begins at the cursor */
 	bool dense;			/* replies come back full: read ahead */
 	uint64_t ahead;			/* where the next READ ahead begins */
-	bool again;			/* take the snapshot anew at the next cycle */
+	bool retake;			/* take a new snapshot at the next cycle */
 	unsigned reads;			/* READs of this cycle */
-	uint64_t undo_seen;		/* unknown_undo counted and answered */
-	/* Blocks of a snapshot for which there was no room in ... */
-	uint64_t put_full;		/* ... the list that is shown */
-	uint64_t build_full;		/* ... the one that is taken */
+	uint64_t undo_seen;		/* unknown_undo counted and handled */
+	/* Blocks of a snapshot without room in ... */
+	uint64_t put_full;		/* ... the shown list */
+	uint64_t build_full;		/* ... the one being taken */
 };
 
 /* The stream's table of types. */
 struct session_types {
 	struct stream_types table;
 	uint8_t legal[32];
-	uint8_t asked[32];		/* codes not in the table that were asked about */
-	bool doubt;			/* no READ until TYPES is answered: a new code came */
+	uint8_t asked[32];		/* requested codes that are not in the table */
+	bool doubt;			/* a new code came: no READ until TYPES is answered */
 };
 
 struct session_losses {
 	bool lossy;			/* records were lost before the keeper */
-	bool partial;			/* the node has said so of a part, or that its list was full */
-	bool was_incomplete;		/* since look.incomplete_wall_ms */
-	bool torn;			/* this snapshot lost records: its parts alone count */
-	bool mending;			/* the list is taken anew because of a loss */
-	uint64_t mended;		/* records the next snapshot makes good */
-	uint64_t seen;			/* by causes before the keeper, read by us */
-	uint64_t bad;			/* bad records that we saw */
+	bool partial;			/* a part's list did not begin at the target's start */
+	bool was_incomplete;		/* since look.loss.since_wall_ms */
+	bool torn;			/* this snapshot lost records: only its parts count */
+	bool mending;			/* a new list is taken because of a loss */
+	uint64_t mended;		/* records that the next snapshot makes good */
+	uint64_t seen;			/* lost before the keeper, read by this session */
+	uint64_t bad;			/* bad records seen */
 };
 
-/* Clocks, and what the session's own work costs. */
+/* Clocks, and the cost of the session's own work. */
 struct session_clock {
 	unsigned cycle;
-	int64_t now_ms;			/* the node's clock, as of the last answer */
-	int64_t wall_off_ms;		/* its wall clock is ahead of that by so much */
-	int64_t fresh_ms;		/* our clock: when the list shown was last up to date */
+	int64_t now_ms;			/* node's clock, as of the last answer */
+	int64_t wall_off_ms;		/* its wall clock minus that */
+	int64_t fresh_ms;		/* our clock: when the shown list was last up to date */
 	uint64_t cycle_records;
-	int64_t cycle_ns;		/* own work since the cycle began ... */
-	int64_t order_ns;		/* ... and of it for the order of age */
+	int64_t cycle_ns;		/* own work in this cycle ... */
+	int64_t order_ns;		/* ... of it for the order of age */
 	uint64_t heard;
-	unsigned silent;		/* cycles without an answer to what was asked */
+	unsigned silent;		/* cycles without an answer to a watched request */
 };
 
-/* Texts that the look points to. */
+/* Texts of the look. */
 struct session_texts {
-	char said[256];			/* in look.reason, while said_for lasts */
+	char said[256];			/* notice in look.reason for said_for cycles */
 	unsigned said_for;
 	char target[64];
 	char reason[320];
@@ -214,38 +213,49 @@ struct session_texts {
 	char socket[WIRE_TEXT_MAX + 1];
 };
 
-/* Arming: arm.c. */
 struct session_arming {
-	int wish;			/* enum wire_arming that is asked for, or SESSION_NO_WISH */
-	bool due;			/* a dormant target is armed when it is found */
-	uint64_t seen;			/* ARMED_MS of the arming that we watch */
+	int wish;			/* enum wire_arming to send or sent, or SESSION_NO_WISH */
+	bool due;			/* arm a dormant target when it is found */
+	uint64_t seen;			/* ARMED_MS of the arming that is watched */
+};
+
+/* Names of the stream: names.c. */
+enum names_kind { NAMES_THREADS, NAMES_STACKS, NAMES_WORDS, NAMES_KINDS };
+
+struct names {
+	struct nodes_link *link;
+	uint32_t index;			/* of the stream */
+	uint8_t epoch[WIRE_EPOCH];
+	int64_t now_ms;			/* monotonic, as of the last request or answer */
+	struct names_cache {
+		struct names *names;
+		struct answers answers;
+	} cache[NAMES_KINDS];		/* by thread index, caller and frame */
+	char fetching[WIRE_TEXT_MAX + 64];	/* a download; "" none */
+	uint64_t fetch_frame;		/* a frame that waits for it; 0 none */
+	int64_t fetch_ms;		/* when the node last reported it */
+	uint64_t changes;		/* incremented when any of it may have changed */
+	nodes_news_cb news;
+	void *arg;
 };
 
 struct nodes_session {
 	struct nodes_link *link;
-	struct nodes_link *run;		/* who runs the command, if not the link's node */
+	struct nodes_link *run;		/* node of the command if not the link's; NULL */
 	bool running;			/* the node was started for a command */
 	struct nodes_session_opts opts;
-	char stream[SESSION_NAME_MAX];	/* of opts, or as chosen; "" none */
 	nodes_news_cb news;
 	void *arg;
 	struct nodes_look look;
 
 	struct session_ask asks[SESSION_ASKS];
-
 	enum session_step step;
-	unsigned retry_in;		/* cycles until it is tried again */
+	unsigned retry_in;		/* cycles until the step is tried again */
 
-	/* The stream, as NAMED said. */
-	bool by_index;			/* NAME goes by index: it was chosen from a list */
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	enum wire_state stream_state;
-	uint64_t click;			/* first sequence number that counts (since_click) */
-
-	uint64_t keeper[WIRE_STATS_COUNT];
+	uint64_t keeper[WIRE_STATS_COUNT];	/* target's counters */
 	uint64_t node[WIRE_STATS_COUNT];	/* of the link's node itself */
 
+	struct session_stream stream;
 	struct session_choice choice;
 	struct session_reconnect reconnect;
 	struct session_intake intake;
@@ -260,187 +270,175 @@ struct nodes_session {
 	struct names names;
 };
 
-/* Each stands in the file that asks. */
+/* Each stands in the file that sends the request. */
 #define ASK(NAME, name, watched) \
 	void answered_##name(struct nodes_session *, const struct wire_msg *);
 SESSION_REQUESTS(ASK)
 #undef ASK
-/* ARM has no reply: -ENOTCONN, or -ECANCELED when it is sent again. */
+/* ARM has no reply: -ENOTCONN, or -ECANCELED if it is sent again. */
 void lost_arm(struct nodes_session *, int err);
 
 /* --- session.c ---------------------------------------------------------- */
 
-/* A change of state; news are given. */
+/* Sets the state; news are sent if it changed. */
 void session_state(struct nodes_session *, enum nodes_state,
     const char *reason);
-void session_go(struct nodes_session *, enum session_step,
+void session_set_step(struct nodes_session *, enum session_step,
     unsigned retry_in);
-/* Sends a request, NODE to the node that runs the command; as link_ask(). */
+/* Sends a request, NODE to the node of the command. As link_ask(). */
 int session_ask(struct nodes_session *, enum session_request,
     struct wire_msg *);
-/* How many of them are on their way. */
+/* Requests of a kind that are in flight. */
 static inline unsigned
-session_waits(const struct nodes_session *s, enum session_request which)
+session_in_flight(const struct nodes_session *s, enum session_request which)
 {
-	return s->asks[which].sent;
+	return s->asks[which].in_flight;
 }
-/* Which stream it is, or its index, is being asked. */
+/* The stream, or its index, is being requested. */
 static inline bool
-session_is_asking(const struct nodes_session *s)
+session_is_resolving(const struct nodes_session *s)
 {
-	return session_waits(s, SESSION_ASK_TARGETS) > 0 ||
-	    session_waits(s, SESSION_ASK_NAME) > 0;
+	return session_in_flight(s, SESSION_ASK_TARGETS) > 0 ||
+	    session_in_flight(s, SESSION_ASK_NAME) > 0;
 }
-/* Nothing that was asked before this is waited for any longer. */
-void session_call_off(struct nodes_session *);
-/* Asks for the stream's index. */
+/* Cancels all requests in flight, except those for names. */
+void session_cancel(struct nodes_session *);
+/* Requests the stream's index. */
 void session_resolve(struct nodes_session *);
-/* Replies that mean that index and epoch are no longer valid, or worse. */
+/* Handles an ERR: index and epoch may no longer be valid. */
 void session_refused(struct nodes_session *, const struct wire_err *);
-/* The stream is over and all of it is read. */
+/* The stream has ended and all of it is read. */
 void session_drained(struct nodes_session *);
-/* The same stream has begun anew: its index is looked up again. */
-void session_anew(struct nodes_session *);
-/* There is more to come: it lives, logging or not. */
+/* The stream has begun anew: its index is looked up again. */
+void session_restart(struct nodes_session *);
+/* More records may come: the stream is live, logging or dormant. */
 static inline bool
-session_flows(const struct nodes_session *s)
+session_is_live(const struct nodes_session *s)
 {
-	return s->stream_state == WIRE_S_LIVE ||
-	    s->stream_state == WIRE_S_DORMANT;
+	return s->stream.state == WIRE_S_LIVE ||
+	    s->stream.state == WIRE_S_DORMANT;
 }
-/* The look tells what this cycle has cost and brought so far. */
+/* Updates look.work with this cycle's cost and records. */
 void session_measure(struct nodes_session *);
-/* Says something beside a LIVE state for some seconds. */
+/* Shows a notice beside a LIVE state for some seconds. */
 void session_say(struct nodes_session *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* --- resume.c -------------------------------------------------------- */
+/* --- reconnect.c -------------------------------------------------------- */
 
-/* The link's own state goes before the stream's; false while it is lost. */
+/* Takes over the link's own state; false while it is lost. */
 bool reconnect_follow_link(struct nodes_session *);
-/* Takes the reply to NAME of a stream; false: it has to be looked up. */
+/* Takes the reply to NAME while resuming; false: the stream must be looked up. */
 bool reconnect_take_name(struct nodes_session *, const struct wire_msg *);
 /* The stream that was looked up has been found. */
 void reconnect_set_found(struct nodes_session *);
-/* The answer that was taken was given at that moment of the node's. */
+/* An answer was given at this time of the node's clock. */
 void reconnect_set_heard(struct nodes_session *, int64_t now_ms);
-/* The list that is shown is as of then. */
+/* The shown list is as of that time. */
 void reconnect_set_fresh(struct nodes_session *);
 
 /* --- choose.c --------------------------------------------------- */
 
-/* Asks for all streams, to choose one. */
+/* Requests all streams, to choose one. */
 void choose_ask(struct nodes_session *);
 void choose_cycle(struct nodes_session *);
 
-/* --- decode.c --------------------------------------------------- */
-
-/* Records of one reply, made ready for the list. */
-struct decoded {
-	struct rec rec[WIRE_READ_MAX];
-	uint64_t seq[WIRE_READ_MAX];
-	int64_t ms[WIRE_READ_MAX];	/* of classic ones only */
-	struct blklist_batch_info info[WIRE_INFO_MAX];
-	size_t n, ninfo;
-};
-
-/* Bytes of a record of the stream. */
-unsigned decode_record_size(const struct nodes_session *);
-/* A requester; its name is cut where a list would cut it. */
-struct blklist_info decode_info(const struct wire_info *);
-/*
- * One block as it is in PART and ROWS: a record, then its sequence number and
- * time in full.  -EILSEQ for a classic record that is bad.
- */
-int decode_block(const struct nodes_session *, const uint8_t *, struct blk *);
-/* The records that apply; returns how many were bad. */
-size_t decode_batch(struct nodes_session *, const struct wire_data *,
-    struct decoded *);
-
-/* --- intake.c ---------------------------------------------------- */
-
-/* A list of the right kind, for so many blocks at least where --max allows it. */
-int lists_new(struct nodes_session *, uint64_t blocks, struct blklist **);
-/* The node has so many, and the first of them are about to be put in. */
-void lists_make_room(struct nodes_session *, uint64_t blocks);
-void lists_drop_build(struct nodes_session *);
-/* From here on all records apply to the list that is being built. */
-void lists_follow(struct nodes_session *);
-/* ... which is shown from now on. */
-void lists_publish(struct nodes_session *);
-
 /* --- intake.c --------------------------------------------------- */
 
-/* A list of the right kind, and the first request for its contents. */
+/* Bytes of a record of the stream. */
+unsigned intake_record_size(const struct nodes_session *);
+/* Decodes a requester; the name is cut to the length of a list's. */
+struct blklist_info intake_decode_info(const struct wire_info *);
+/*
+ * Decodes a block of PART or ROWS: a record, then sequence number and time.
+ * -EILSEQ for a bad classic record.
+ */
+int intake_decode_block(const struct nodes_session *, const uint8_t *,
+    struct blk *);
+
+/* Makes a list of the right kind, and requests its snapshot or records. */
 int intake_begin(struct nodes_session *, bool classic);
-/* Takes the snapshot anew, beside the list that is shown. */
-void intake_again(struct nodes_session *);
-/* Reads on if nothing is on its way. */
+/* From here on all records apply to the list that is being built. */
+void intake_follow(struct nodes_session *);
+/* Takes a new snapshot beside the shown list. */
+void intake_retake(struct nodes_session *);
+/* Reads on unless a READ is in flight. */
 void intake_read(struct nodes_session *);
-/* Once in a cycle: what is still to be done before the list is whole. */
+/* Once in a cycle: finishes a list that is nearly whole. */
 void intake_cycle(struct nodes_session *);
 void intake_fini(struct nodes_session *);
-/* Drops the list that is being built; the one that is shown stays. */
+/* Drops the list that is being built; the shown one stays. */
 void intake_stop(struct nodes_session *);
-/* The table of types is there: legal codes are told to the lists. */
+/* Takes the table of types and tells the lists the legal codes. */
 void intake_types(struct nodes_session *, const struct wire_typed *);
-/* The sampling period is known, or has changed. */
+/* Takes the sampling period. */
 void intake_sample(struct nodes_session *, uint64_t period);
 
 /* --- window.c --------------------------------------------------- */
 
-/* Records up to `next` were captured, and some of them lost, without us. */
+/* Counts records up to `next` that were captured, or lost, unread. */
 void window_pass(struct nodes_session *, uint64_t next, uint64_t lost);
 /*
- * Records came that were overwritten before we read them; or so many in one
- * reply.  True when it is the window's turn from the next cycle on: what is on
- * its way counts no more.
+ * Records were overwritten unread, so many records came in a reply, or so many
+ * blocks are to be taken. True if a window begins with the next cycle: replies
+ * in flight no longer count.
  */
 bool window_overrun(struct nodes_session *);
 bool window_read(struct nodes_session *, uint32_t count);
-/* So many blocks are to be taken: true when they had better not be. */
 bool window_large(struct nodes_session *, uint64_t blocks);
-/* It is its turn; all else has been called off. */
+/* Begins a window; all requests have been cancelled. */
 void window_begin(struct nodes_session *);
-/* Asks for this cycle's rows, where there are any to ask for. */
+/* Requests this cycle's rows, if there is a window. */
 void window_cycle(struct nodes_session *);
 
 /* --- watch.c ---------------------------------------------------- */
 
-/* Before the data's batch is applied: is the watched block's end among it? */
+/* Looks for the watched block's end, before the data's batch is applied. */
 void watch_data(struct nodes_session *, const struct blklist_batch *,
     const struct wire_data *);
 
 /* --- regions.c -------------------------------------------------- */
 
-/* Asks for the regions, if that is due or the list has become whole. */
+/* Requests the regions, if due or if the list has become whole. */
 void regions_cycle(struct nodes_session *, bool due);
-/* There is another stream, or none. */
 void regions_reset(struct nodes_session *);
 /* Puts them into the look. */
 void regions_look(struct nodes_session *);
 
 /* --- arm.c ------------------------------------------------------ */
 
-/* The stream has just been found: what is wanted of it is asked for. */
+/* The stream has been found: sends what is wished of it. */
 void arm_found(struct nodes_session *);
-/* Its numbers have come. */
-void arm_standing(struct nodes_session *);
+/* Its counters have come: another page may have armed it. */
+void arm_numbers(struct nodes_session *);
 
 /* --- numbers.c ------------------------------------------------- */
 
-/* Asks for the numbers that are due in this cycle. */
+/* Requests the counters of the target that are due, or all. */
 void numbers_ask_stream(struct nodes_session *, bool all);
-/* Takes the stream's numbers. */
+/* Takes the target's counters. */
 void numbers_take(struct nodes_session *,
     const uint64_t n[WIRE_STATS_COUNT]);
-/* Asks how the command is doing, if that is due. */
+/* Requests the state of the command, if due. */
 void numbers_ask_node(struct nodes_session *, bool due);
-/* Asks for the table of types. */
+/* Requests the table of types. */
 void numbers_ask_types(struct nodes_session *);
 /* Records were lost before the keeper: the list is INCOMPLETE from now on. */
 void numbers_set_lost(struct nodes_session *);
 /* Sets in the look whether the shown list is complete. */
 void numbers_check_whole(struct nodes_session *);
+
+/* --- names.c -------------------------------------------------- */
+
+int names_init(struct names *, struct nodes_link *, nodes_news_cb news,
+    void *arg);
+void names_fini(struct names *);
+/* Forgets everything: there is another stream. */
+void names_reset(struct names *);
+/* The stream may be asked from now on; another one resets the caches. */
+void names_open(struct names *, uint32_t index,
+    const uint8_t epoch[WIRE_EPOCH]);
+/* Sends what is wanted: once a cycle, and after each answer. */
+void names_send(struct names *);
 
 #endif

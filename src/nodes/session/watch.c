@@ -1,14 +1,14 @@
 /*
- * How one block ends: the record that frees it, looked for among those that
- * come in; and who else has its address, before and after it.
+ * The end of one block: the record that frees it; and other blocks at its
+ * address, before and after it.
  */
 #include <string.h>
 
 #include "state.h"
 
-/* --- who has had the address -------------------------------------------- */
+/* --- blocks at the address -------------------------------------------- */
 
-/* Room for one more at the end; the oldest makes it. */
+/* Adds one at the end; the oldest is dropped if there is no room. */
 static struct nodes_life *
 add_life(struct nodes_lives *l)
 {
@@ -28,9 +28,9 @@ layer_of(const struct nodes_session *s, const struct blk *b)
 	return s->look.levels && blk_layer(b);
 }
 
-/* Those that the list has dropped, the last one first. */
+/* Adds freed blocks that the list remembers; it gives the last one first. */
 static void
-remember(struct nodes_session *s)
+add_removed(struct nodes_session *s)
 {
 	const struct blklist_removed *r;
 	struct session_watch *w = &s->watch;
@@ -58,33 +58,20 @@ nodes_session_lives(const struct nodes_session *s)
 }
 
 static void
-life_begins(struct nodes_session *s, const struct rec *r, uint64_t seq,
+begin_life(struct nodes_session *s, const struct rec *r, uint64_t seq,
     int64_t ms)
 {
 	struct nodes_lives *lives = &s->watch.lives;
-	struct nodes_life *l;
 
-	/* A list that is taken anew may bring it once more. */
+	/* A record may be read twice when the list is taken anew. */
 	if (lives->n > 0 &&
 	    (int64_t)(seq - lives->life[lives->n - 1].blk.seq) <= 0)
 		return;
-	l = add_life(lives);
-	l->blk = (struct blk){
-		.addr = rec_addr(r),
-		.size = rec_size(r),
-		.seq = seq,
-		.ms = ms,
-		.caller = rec_caller(r),
-		.ticket = rec_ticket(r),
-		.thread = (uint16_t)rec_thread(r),
-		.overhead = (uint16_t)rec_overhead(r),
-		.flags = (uint8_t)rec_flags(r),
-		.type = (uint8_t)rec_type(r),
-	};
+	add_life(lives)->blk = blk_of_rec(r, seq, ms);
 }
 
 static void
-life_ends(struct nodes_lives *l, const struct nodes_freed *how)
+end_life(struct nodes_lives *l, const struct nodes_freed *how)
 {
 	struct nodes_life *last = l->n > 0 ? &l->life[l->n - 1] : NULL;
 
@@ -96,7 +83,7 @@ life_ends(struct nodes_lives *l, const struct nodes_freed *how)
 }
 
 static void
-life_goes_on(struct nodes_lives *l)
+undo_end(struct nodes_lives *l)
 {
 	struct nodes_life *last = l->n > 0 ? &l->life[l->n - 1] : NULL;
 
@@ -122,7 +109,7 @@ nodes_session_watch(struct nodes_session *s, unsigned layer,
 	};
 	if (s->intake.list == NULL)
 		return;
-	remember(s);
+	add_removed(s);
 	if (blklist_get(s->intake.list, layer, addr, &b) == 0)
 		add_life(&s->watch.lives)->blk = b;
 }
@@ -133,7 +120,7 @@ nodes_session_freed(const struct nodes_session *s)
 	return s->watch.on && s->watch.freed ? &s->watch.how : NULL;
 }
 
-/* Without levels the low nibble says nothing, and there is one layer. */
+/* The record is about the watched address. Without levels there is one layer. */
 static bool
 is_of(const struct nodes_session *s, const struct rec *r)
 {
@@ -148,7 +135,7 @@ is_of(const struct nodes_session *s, const struct rec *r)
 	return addr == s->watch.addr;
 }
 
-/* Level 6 is a request that failed, where the stream has levels. */
+/* An allocation, not a failed request. */
 static bool
 is_block(const struct nodes_session *s, const struct rec *r)
 {
@@ -156,10 +143,7 @@ is_block(const struct nodes_session *s, const struct rec *r)
 	    rec_level(r) != REC_LEVEL_FAILED);
 }
 
-/*
- * The first free behind the block's allocation is its end; an undone one was
- * none, for the realloc that it was part of has failed.
- */
+/* The first free after the allocation is the end, unless a failed realloc undoes it. */
 static void
 watch_record(struct nodes_session *s, const struct rec *r, uint64_t seq,
     int64_t ms)
@@ -175,13 +159,13 @@ watch_record(struct nodes_session *s, const struct rec *r, uint64_t seq,
 	};
 
 	if (is_block(s, r)) {
-		life_begins(s, r, seq, ms);
+		begin_life(s, r, seq, ms);
 	} else if (op == REC_UNDO) {
-		life_goes_on(&w->lives);
+		undo_end(&w->lives);
 		if (w->how.type == TYPE_BY_REALLOC)
 			w->freed = false;
 	} else if (op == REC_FREE || op == REC_RANGE) {
-		life_ends(&w->lives, &how);
+		end_life(&w->lives, &how);
 		if (w->freed)
 			return;
 		w->freed = true;
@@ -189,7 +173,7 @@ watch_record(struct nodes_session *s, const struct rec *r, uint64_t seq,
 	}
 }
 
-/* Records that nobody read, or that were lost on their way to the node. */
+/* Notes records that were lost or not read. */
 static void
 note_gap(struct session_watch *w, const struct wire_data *data)
 {

@@ -1,39 +1,35 @@
 /*
- * Window mode: when records come faster than they are worth reading, the node
- * is asked in each cycle for the rows that are looked at and for all totals.
+ * Window mode: when too many records come, the node is asked in each cycle for
+ * the visible rows and all totals instead. Its list has everything.
  *
- * It begins when one cycle has brought more than MANY records, or when some
- * were overwritten before they were read.  It ends when the node says for a
- * second that so few are left after cancellation that reading all of them is
- * cheap: then the list is taken as it is by a page that comes late, and the
- * window goes on beside that until the list is whole.  All of this counts
- * records, for a count is the same on a slow machine and on a fast one.
+ * A window begins when a cycle brings more than MANY records, or when records
+ * were overwritten unread. It ends when the node has had few records left after
+ * cancellation for a second: then the list is taken, and the window lasts until
+ * that is whole. Only records are counted, so slow and fast machines behave
+ * the same.
  *
- * A page that comes late to a list of more than LARGE blocks begins with a
- * window and stays with it: taking such a list, and putting into order what has
- * come by address, is a matter of seconds and of a gigabyte.
- *
- * Nothing is lost meanwhile: the node's list has everything.
+ * A list of more than LARGE blocks stays a window: taking and sorting it would
+ * cost seconds and a gigabyte.
  */
 #include <string.h>
 
 #include "state.h"
 
-#define MANY 65536		/* records that a page reads in one cycle at most */
-#define FEW 16384		/* ... and from which on it leaves it to the node */
-#define LARGE (UINT32_C(1) << 20)	/* blocks that a page takes at most, if rows are enough */
+#define MANY 65536		/* records in a cycle that begin a window */
+#define FEW 16384		/* ... per cycle that end it */
+#define LARGE (UINT32_C(1) << 20)	/* blocks of a list that stays a window */
 #define CALM_MAX (30 * SESSION_SECOND)
-#define RELAPSE (10 * SESSION_SECOND)	/* a calm that was over so soon was none */
+#define RELAPSE (10 * SESSION_SECOND)	/* after a shorter calm the next must be longer */
 #define ASKS_PER_CYCLE 8	/* for a view that moves */
 
-static void ask(struct nodes_session *);
+static void ask_rows(struct nodes_session *);
 
-/* Whether rows and totals would be enough, and can be had. */
+/* Rows and totals are enough for the page, and the node has them. */
 static bool
 is_enough(const struct nodes_session *s)
 {
 	return s->window.wished && !s->window.refused &&
-	    !s->opts.since_click && session_flows(s);
+	    !s->opts.since_click && session_is_live(s);
 }
 
 bool
@@ -60,9 +56,9 @@ window_large(struct nodes_session *s, uint64_t blocks)
 
 /* --- what is held ------------------------------------------------------- */
 
-/* The list that is shown becomes a window, if it is none yet. */
+/* Replaces the shown list by a window. */
 static int
-make_list(struct nodes_session *s)
+make_windowed(struct nodes_session *s)
 {
 	struct blklist *list;
 	int err;
@@ -111,7 +107,7 @@ counts_of(const uint64_t n[WIRE_STATS_COUNT])
 	};
 }
 
-/* The rows, decoded; what is no block takes those behind it along. */
+/* Decodes the rows up to the first bad one; returns their number. */
 static size_t
 take_blocks(struct nodes_session *s, const struct wire_rows *r,
     struct blk *out)
@@ -121,11 +117,11 @@ take_blocks(struct nodes_session *s, const struct wire_rows *r,
 	struct blklist_info info;
 
 	for (i = 0; i < r->ninfo; i++) {
-		info = decode_info(&r->info[i]);
+		info = intake_decode_info(&r->info[i]);
 		index[i] = blklist_info_intern(s->intake.list, &info);
 	}
 	for (i = 0; i < r->count; i++) {
-		if (decode_block(s, r->blocks.p + i * stride, &out[i]) < 0) {
+		if (intake_decode_block(s, r->blocks.p + i * stride, &out[i]) < 0) {
 			s->losses.bad++;
 			break;
 		}
@@ -135,9 +131,9 @@ take_blocks(struct nodes_session *s, const struct wire_rows *r,
 	return i;
 }
 
-/* What is looked at moves with the block, which is there now. */
+/* Moves the view with its block, which is at `offset` now. */
 static void
-go_with(struct session_window *w, uint64_t offset)
+follow_block(struct session_window *w, uint64_t offset)
 {
 	if (w->view.order == w->held.order &&
 	    w->view.reverse == w->held.reverse)
@@ -146,7 +142,7 @@ go_with(struct session_window *w, uint64_t offset)
 }
 
 static void
-hold(struct nodes_session *s, const struct wire_rows *r)
+hold_rows(struct nodes_session *s, const struct wire_rows *r)
 {
 	static struct blk row[WIRE_WINDOW_MAX];
 	struct session_window *w = &s->window;
@@ -167,10 +163,10 @@ hold(struct nodes_session *s, const struct wire_rows *r)
 	reconnect_set_fresh(s);
 	for (size_t i = 0; i < w->held.n && w->view.seq != 0; i++)
 		if (row[i].seq == w->view.seq && row[i].addr == w->view.addr)
-			go_with(w, r->offset + i);
+			follow_block(w, r->offset + i);
 }
 
-/* Every row that is looked at, as far as there are so many, is held. */
+/* All visible rows are held. */
 static bool
 is_held(const struct nodes_session *s)
 {
@@ -196,36 +192,36 @@ window_pass(struct nodes_session *s, uint64_t next, uint64_t lost)
 
 	n -= lost < n ? lost : n;
 	s->clock.cycle_records += n;
-	s->look.total_records += n;
+	s->look.work.total_records += n;
 	if (next > s->intake.cursor)
 		s->intake.cursor = next;
 }
 
-/* While the list is being taken, its records tell all this. */
+/* Only in step WINDOW; while a list is taken its records count. */
 static void
 take_totals(struct nodes_session *s, const struct wire_rows *r)
 {
-	uint64_t known = s->losses.seen + s->look.lost[0], sum = 0;
+	uint64_t known = s->losses.seen + s->look.loss.lost[0], sum = 0;
 
 	for (unsigned cause = 1; cause < STREAM_OTHER; cause++) {
 		if (cause == STREAM_OVERWRITTEN || cause == STREAM_LINK)
 			continue;
-		s->look.lost[cause] = r->lost[cause].count;
+		s->look.loss.lost[cause] = r->lost[cause].count;
 		sum += r->lost[cause].count;
 	}
-	s->look.lost[STREAM_OTHER] = r->lost[0].count;
+	s->look.loss.lost[STREAM_OTHER] = r->lost[0].count;
 	sum += r->lost[0].count;
 	s->losses.seen = sum;
-	/* What was there before this session is not what it has captured. */
+	/* Records before this session are not counted as captured. */
 	if (!s->intake.counting)
 		s->intake.cursor = r->as_of + 1;
 	s->intake.counting = true;
 	window_pass(s, r->as_of + 1, sum > known ? sum - known : 0);
-	s->stream_state = r->state;
+	s->stream.state = r->state;
 	numbers_take(s, r->n);
 }
 
-/* How long it has been calm, in cycles; true when that is long enough. */
+/* Counts calm cycles; true when there were enough. */
 static bool
 is_calm(struct nodes_session *s, uint64_t stay)
 {
@@ -245,42 +241,42 @@ is_calm(struct nodes_session *s, uint64_t stay)
 	return w->calm >= w->calm_for;
 }
 
-/* The list is taken, from the next cycle on; the window stays until it is whole. */
+/* Takes the list from the next cycle on; the window lasts until it is whole. */
 static void
-leave(struct nodes_session *s)
+end_window(struct nodes_session *s)
 {
 	s->step = SESSION_LOAD;
-	s->intake.again = true;
+	s->intake.retake = true;
 }
 
 static void
 take_rows(struct nodes_session *s, const struct wire_rows *r)
 {
-	unsigned stride = decode_record_size(s) + WIRE_BLOCK_TAIL;
+	unsigned stride = intake_record_size(s) + WIRE_BLOCK_TAIL;
 
 	if (r->blocks.len != (size_t)r->count * stride ||
 	    (s->step == SESSION_WINDOW && r->as_of + 1 < s->intake.cursor)) {
 		session_say(s, "the node's rows did not add up: the list is "
 		    "taken anew");
 		s->window.refused = true;
-		leave(s);
+		end_window(s);
 		return;
 	}
-	if (make_list(s) < 0) {
-		leave(s);
+	if (make_windowed(s) < 0) {
+		end_window(s);
 		return;
 	}
-	hold(s, r);
+	hold_rows(s, r);
 	if (s->step == SESSION_WINDOW) {
 		take_totals(s, r);
 		if (is_calm(s, r->n[WIRE_N_STAY]) &&
 		    r->n[WIRE_N_LIVE_BLOCKS] <= LARGE) {
 			s->window.left = s->clock.cycle;
-			leave(s);
+			end_window(s);
 		}
 	}
 	if (!is_held(s))
-		ask(s);
+		ask_rows(s);
 }
 
 void
@@ -289,15 +285,15 @@ answered_rows(struct nodes_session *s, const struct wire_msg *msg)
 	struct mono begin = mono_now();
 
 	if (s->step != SESSION_WINDOW && !s->look.window)
-		;	/* the list is whole by now */
+		;	/* the list is whole already */
 	else if (msg->type == WIRE_ROWS)
 		take_rows(s, &msg->rows);
 	else if (msg->type == WIRE_ERR && msg->err.code != WIRE_E_FRAME)
 		session_refused(s, &msg->err);
 	else {
-		/* A node of before there were windows. */
+		/* An older node. */
 		s->window.refused = true;
-		leave(s);
+		end_window(s);
 	}
 	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
 	session_measure(s);
@@ -306,12 +302,9 @@ answered_rows(struct nodes_session *s, const struct wire_msg *msg)
 
 /* --- requests ----------------------------------------------------------- */
 
-/*
- * As many rows again before and behind those that are looked at: who scrolls a
- * line or a screen need not wait.
- */
+/* Requests the visible rows, and as many before and behind for scrolling. */
 static void
-ask(struct nodes_session *s)
+ask_rows(struct nodes_session *s)
 {
 	struct session_window *w = &s->window;
 	uint32_t rows = w->view.rows < WIRE_WINDOW_MAX ? w->view.rows :
@@ -322,7 +315,7 @@ ask(struct nodes_session *s)
 	struct wire_msg msg = {
 		.type = WIRE_WINDOW,
 		.window = {
-			.index = s->index,
+			.index = s->stream.index,
 			.order = w->view.order == BLKLIST_BY_AGE ? WIRE_BY_AGE :
 			    WIRE_BY_ADDRESS,
 			.reverse = w->view.reverse,
@@ -336,10 +329,10 @@ ask(struct nodes_session *s)
 		},
 	};
 
-	if (session_waits(s, SESSION_ASK_ROWS) > 0 ||
+	if (session_in_flight(s, SESSION_ASK_ROWS) > 0 ||
 	    w->asks >= ASKS_PER_CYCLE)
 		return;
-	memcpy(msg.window.epoch, s->epoch, WIRE_EPOCH);
+	memcpy(msg.window.epoch, s->stream.epoch, WIRE_EPOCH);
 	session_ask(s, SESSION_ASK_ROWS, &msg);
 	w->asked = w->view;
 	w->asks++;
@@ -353,7 +346,7 @@ window_begin(struct nodes_session *s)
 	w->due = false;
 	if (!is_enough(s)) {
 		s->step = SESSION_LOAD;
-		s->intake.again = true;
+		s->intake.retake = true;
 		return;
 	}
 	if (w->left != 0 && s->clock.cycle - w->left < RELAPSE)
@@ -372,12 +365,12 @@ window_begin(struct nodes_session *s)
 void
 window_cycle(struct nodes_session *s)
 {
-	/* The last picture of a stream that has ended is a whole one. */
+	/* A stream that has ended gets its whole list. */
 	if (s->step == SESSION_WINDOW && !is_enough(s))
-		leave(s);
+		end_window(s);
 	else if (s->step == SESSION_WINDOW || s->look.window)
-		ask(s);
-	/* A list so long is not followed for its totals alone. */
+		ask_rows(s);
+	/* A large list is not followed for its totals alone. */
 	else if (s->step == SESSION_FLOW && s->window.view.rows == 0 &&
 	    blklist_counts(s->intake.list)->aRecActive > LARGE)
 		(void)window_overrun(s);
@@ -390,7 +383,7 @@ nodes_session_view(struct nodes_session *s, const struct nodes_view *view)
 	if (!s->window.wished)
 		return;
 	s->window.view = *view;
-	if (s->look.window && s->look.linked && (s->step == SESSION_LOAD ||
+	if (s->look.window && s->look.link.up && (s->step == SESSION_LOAD ||
 	    s->step == SESSION_WINDOW) && !is_held(s))
-		ask(s);
+		ask_rows(s);
 }

@@ -24,7 +24,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "../host/socket.h"
+#include "../host/host.h"
 
 struct node_opts;
 

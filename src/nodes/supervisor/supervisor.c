@@ -16,7 +16,7 @@
 
 #include "../../base/base.h"
 #include "../host/fdstore.h"
-#include "../host/inherited.h"
+#include "../host/host.h"
 #include "command.h"
 #include "supervisor.h"
 

@@ -1,5 +1,5 @@
 /*
- * What a node's targets come to.
+ * Sums, rates and the best targets of a node.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,9 @@
 
 /* --- records a second ----------------------------------------------------- */
 
-/*
- * Records that the stream has had since the last round.  One that was not there
- * then has begun since, and one with fewer has begun anew: all of its own are
- * of that time.
- */
+/* Records of the stream since the last round: all of a stream that began since. */
 static uint64_t
-came_since(const struct survey_count *c, size_t *at,
+new_records(const struct survey_count *c, size_t *at,
     const struct nodes_target *t)
 {
 	uint64_t now = t->n[WIRE_N_RECORDS];
@@ -36,7 +32,7 @@ per_second(uint64_t n, int64_t ns)
 }
 
 static void
-remember(struct survey_count *c, const struct nodes_target *t, size_t n,
+store_records(struct survey_count *c, const struct nodes_target *t, size_t n,
     struct mono now)
 {
 	void *array = c->seen;
@@ -56,38 +52,35 @@ remember(struct survey_count *c, const struct nodes_target *t, size_t n,
 /* --- targets -------------------------------------------------------------- */
 
 static bool
-lives(const struct nodes_target *t)
+is_live(const struct nodes_target *t)
 {
 	return !t->ended && (t->state == WIRE_S_LIVE ||
 	    t->state == WIRE_S_DORMANT);
 }
 
-/*
- * The node's own blocks are looked at where it has nothing else to show, and in
- * the place of an image that has gone on by exec is its successor.
- */
+/* The node itself is shown only without processes, and no image that called exec. */
 static bool
 is_shown(const struct nodes_target *t, bool any_process)
 {
 	return t->pid != 0 ? t->state != WIRE_S_EXECED : !any_process;
 }
 
-/* Does x go before y among those that are kept? */
+/* True if x sorts before y. */
 static bool
 goes_before(const struct nodes_target *x, const struct nodes_target *y)
 {
 	uint64_t a = x->n[WIRE_N_EST_BYTES], b = y->n[WIRE_N_EST_BYTES];
 
-	if (lives(x) != lives(y))
-		return lives(x);
-	if (lives(x) && a != b)
+	if (is_live(x) != is_live(y))
+		return is_live(x);
+	if (is_live(x) && a != b)
 		return a > b;
-	/* Of what has ended the last is the one that is asked about. */
+	/* The youngest of those that have ended. */
 	return x->index > y->index;
 }
 
 static void
-keep(struct nodes_surveyed_target *out, const struct nodes_target *t,
+set_target(struct nodes_surveyed_target *out, const struct nodes_target *t,
     bool rated, uint64_t rate)
 {
 	*out = (struct nodes_surveyed_target){
@@ -107,9 +100,9 @@ keep(struct nodes_surveyed_target *out, const struct nodes_target *t,
 	memcpy(out->comm, t->comm, sizeof out->comm);
 }
 
-/* Into its place among those that are shown already, if it has one. */
+/* Inserts target i into the order of at most NODES_SURVEY_TARGETS. */
 static void
-place(const struct nodes_target *t, size_t i,
+insert_target(const struct nodes_target *t, size_t i,
     size_t order[NODES_SURVEY_TARGETS], size_t *kept,
     const struct nodes_target *first)
 {
@@ -132,7 +125,7 @@ add_up(struct nodes_surveyed *row, const struct nodes_target *t)
 	row->lost += t->n[WIRE_N_LOST];
 	row->full += t->n[WIRE_N_FULL];
 	row->targets += t->pid != 0;
-	if (!lives(t))
+	if (!is_live(t))
 		return;
 	row->live += t->pid != 0;
 	row->blocks += t->n[WIRE_N_EST_BLOCKS];
@@ -159,17 +152,17 @@ survey_count(struct survey_count *c, struct nodes_surveyed *row,
 	row->blocks = row->bytes = row->lost = row->full = 0;
 	row->sampled = false;
 	for (i = 0; i < n; i++) {
-		came = rated ? came_since(c, &seen, &t[i]) : 0;
+		came = rated ? new_records(c, &seen, &t[i]) : 0;
 		if (!is_shown(&t[i], any_process))
 			continue;
 		sum += came;
 		add_up(row, &t[i]);
-		place(t, i, order, &kept, first);
+		insert_target(t, i, order, &kept, first);
 	}
 	for (k = 0; k < kept; k++) {
 		seen = 0;
-		came = rated ? came_since(c, &seen, &t[order[k]]) : 0;
-		keep(&c->target[k], &t[order[k]], rated,
+		came = rated ? new_records(c, &seen, &t[order[k]]) : 0;
+		set_target(&c->target[k], &t[order[k]], rated,
 		    rated ? per_second(came, ns) : 0);
 	}
 	row->counted = true;
@@ -178,11 +171,11 @@ survey_count(struct survey_count *c, struct nodes_surveyed *row,
 	row->target = c->target;
 	row->ntarget = kept;
 	c->many = many;
-	remember(c, t, n, now);
+	store_records(c, t, n, now);
 }
 
 void
-survey_count_anew(struct survey_count *c)
+survey_count_restart(struct survey_count *c)
 {
 	c->has_seen = false;
 	c->nseen = 0;

@@ -1,6 +1,3 @@
-/*
- * One node of the survey: its link, and what it is asked.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +8,7 @@
 
 #define NODE_INDEX UINT32_MAX
 
-/* --- how it is ------------------------------------------------------------ */
+/* --- its state ------------------------------------------------------------ */
 
 static bool
 is_down(enum nodes_how how)
@@ -19,9 +16,9 @@ is_down(enum nodes_how how)
 	return how >= NODES_HOW_NO_NODE;
 }
 
-/* While a connection is made; what was known of it stands until it is late. */
+/* While a connection is made: the former state, until that is late. */
 static enum nodes_how
-how_at_the_door(const struct survey_signs *s, enum nodes_how was)
+how_connecting(const struct survey_signs *s, enum nodes_how was)
 {
 	int64_t late = s->far ? SURVEY_LOGIN_MS : SURVEY_SLOW_MS;
 
@@ -40,7 +37,7 @@ survey_how(const struct survey_signs *s, enum nodes_how was)
 	if (!s->linked)
 		return was;
 	if (!s->welcomed)
-		return how_at_the_door(s, was);
+		return how_connecting(s, was);
 	if (s->refused)
 		return NODES_HOW_DENIED;
 	if (s->waiting_ms >= SURVEY_SILENT_MS)
@@ -50,7 +47,7 @@ survey_how(const struct survey_signs *s, enum nodes_how was)
 	return NODES_HOW_UP;
 }
 
-/* It counts from when it went down, whatever has been the matter since. */
+/* The time counts from when it went down, for whatever reason. */
 static void
 set_how(struct survey_place *p, enum nodes_how how, struct mono since)
 {
@@ -113,7 +110,6 @@ forget_link(struct survey_place *p)
 	p->link = NULL;
 	p->welcomed = p->refused = false;
 	p->stat_asked = p->targets_asked = false;
-	p->rounds = 0;
 }
 
 static void
@@ -122,13 +118,13 @@ go_down(struct survey_place *p, enum nodes_how how)
 	set_how(p, how, mono_now());
 	p->row.counted = p->row.rated = false;
 	p->row.ntarget = 0;
-	survey_count_anew(&p->count);
+	survey_count_restart(&p->count);
 	wait_for_next_try(p);
 }
 
-/* There was not even a connection. */
+/* The connection could not be made. */
 static void
-not_opened(struct survey_place *p, int err)
+set_not_opened(struct survey_place *p, int err)
 {
 	char *why = p->reason;
 	size_t cap = sizeof p->reason;
@@ -162,9 +158,9 @@ not_opened(struct survey_place *p, int err)
 	go_down(p, how);
 }
 
-/* It was lost, or came to nothing. */
+/* The connection was lost, or the try failed. */
 static void
-lost(struct survey_place *p, enum nodes_state state, const char *reason)
+set_lost(struct survey_place *p, enum nodes_state state, const char *reason)
 {
 	static const enum nodes_how how[] = {
 		[NODES_UNREACHABLE] = NODES_HOW_UNREACHABLE,
@@ -173,7 +169,7 @@ lost(struct survey_place *p, enum nodes_state state, const char *reason)
 	};
 	enum nodes_how h = (size_t)state < BASE_NELEM(how) ? how[state] : 0;
 
-	/* Of another machine its bridge says so, in words alone. */
+	/* The bridge of another machine says so by its message only. */
 	if (strstr(reason, BRIDGE_SAYS_NO_NODE) != NULL)
 		h = NODES_HOW_NO_NODE;
 	snprintf(p->reason, sizeof p->reason, "%s", reason);
@@ -190,7 +186,7 @@ survey_place_open(struct survey_place *p)
 
 	if (r < 0) {
 		p->link = NULL;
-		not_opened(p, r);
+		set_not_opened(p, r);
 		return;
 	}
 	p->opened = mono_now();
@@ -229,7 +225,6 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 	p->targets_asked = false;
 	if (err < 0)
 		return;
-	p->rounds++;
 	p->targets_due = mono_ms(p->targets_at) + p->every_ms;
 	if (took * SURVEY_SHARE > p->every_ms)
 		p->targets_due = mono_ms(now) + took * SURVEY_SHARE;
@@ -256,9 +251,8 @@ ask_targets(struct survey_place *p)
 	p->targets_asked = targets_ask(p->link, p, on_targets, p) == 0;
 }
 
-/* Where there is no entry the node says itself what it is called. */
 static void
-welcome(struct survey_place *p)
+set_welcomed(struct survey_place *p)
 {
 	p->welcomed = true;
 	p->up_since = mono_now();
@@ -281,11 +275,11 @@ survey_place_step(struct survey_place *p)
 		return;
 	state = nodes_link_state(p->link, &reason);
 	if (state != NODES_LIVE && state != NODES_CONNECTING) {
-		lost(p, state, reason);
+		set_lost(p, state, reason);
 		return;
 	}
 	if (state == NODES_LIVE && !p->welcomed)
-		welcome(p);
+		set_welcomed(p);
 	if (p->welcomed && !p->stat_asked && now >= p->due)
 		ask_stat(p, now);
 	if (p->welcomed && !p->targets_asked && now >= p->targets_due)
@@ -294,10 +288,10 @@ survey_place_step(struct survey_place *p)
 }
 
 void
-survey_place_rest(struct survey_place *p)
+survey_place_pause(struct survey_place *p)
 {
 	forget_link(p);
-	survey_count_anew(&p->count);
+	survey_count_restart(&p->count);
 	p->due = mono_ms(mono_now());
 }
 

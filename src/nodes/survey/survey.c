@@ -1,6 +1,3 @@
-/*
- * The nodes of the table, and whose turn it is.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +6,7 @@
 #include "../places/table.h"
 #include "place.h"
 
-#define TABLE_MS 2000		/* from look to look at the table's files */
+#define TABLE_MS 2000		/* between checks of the table's files */
 #define OWN_NUMBER 1		/* of a node that has no entry */
 
 struct nodes_survey {
@@ -17,10 +14,10 @@ struct nodes_survey {
 	uv_timer_t timer;
 	struct nodes_survey_opts opts;
 	struct nodes_table *table;
-	struct table_stamp stamp;	/* of the files that it was read from */
+	struct table_stamp stamp;	/* of its files */
 	int64_t table_due;
 	struct survey_place **place;	/* by ascending number */
-	const struct nodes_surveyed **row;	/* of each, for the last look */
+	const struct nodes_surveyed **row;	/* of each, as nodes_survey_look() returned */
 	size_t n;
 };
 
@@ -51,9 +48,9 @@ place_free(struct survey_place *p)
 	free(p);
 }
 
-/* The place of an entry: as it was, or a new one. */
+/* The place of an entry, new if there is none; NULL: no memory. */
 static struct survey_place *
-place_of(struct nodes_survey *s, const struct nodes_entry *entry, bool own)
+get_place(struct nodes_survey *s, const struct nodes_entry *entry, bool own)
 {
 	struct nodes_entry e = *entry;
 	struct survey_place *p;
@@ -84,7 +81,7 @@ has_place(const struct nodes_survey *s, const struct survey_place *p)
 	return false;
 }
 
-/* The places of a table, in its order, the own one among them if it has none. */
+/* Makes the places of a table, in its order, with the own node if it has no local entry. */
 static int
 make_places(struct nodes_survey *s, const struct nodes_table *t,
     struct survey_place **place, size_t *n)
@@ -98,7 +95,7 @@ make_places(struct nodes_survey *s, const struct nodes_table *t,
 		bool now = own && (i == t->n ||
 		    t->entry[i].number > OWN_NUMBER);
 
-		place[*n] = place_of(s, now ? &here : &t->entry[i], now);
+		place[*n] = get_place(s, now ? &here : &t->entry[i], now);
 		if (place[*n] == NULL)
 			return -ENOMEM;
 		++*n;
@@ -110,7 +107,7 @@ make_places(struct nodes_survey *s, const struct nodes_table *t,
 	return 0;
 }
 
-/* Puts what the table has in the place of what was there. */
+/* Replaces the places by those of the table. */
 static int
 take_table(struct nodes_survey *s, const struct nodes_table *t)
 {
@@ -139,7 +136,7 @@ take_table(struct nodes_survey *s, const struct nodes_table *t)
 	return 0;
 }
 
-/* Unless it has been read as its files are.  What fails is tried again. */
+/* Reads the table if its files have changed. */
 static int
 read_table(struct nodes_survey *s)
 {
@@ -166,29 +163,29 @@ read_table(struct nodes_survey *s)
 
 /* --- turns ---------------------------------------------------------------- */
 
-/* Places of one kind that have a link, and of these those at the door. */
+/* Number of places of a kind with a link, and of those that connect. */
 static size_t
-count_open(const struct nodes_survey *s, bool far, size_t *knocking)
+count_open(const struct nodes_survey *s, bool far, size_t *connecting)
 {
 	const struct survey_place *p;
 	size_t open = 0;
 
-	*knocking = 0;
+	*connecting = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		p = s->place[i];
 		if (p->link == NULL || survey_is_far(p) != far)
 			continue;
 		open++;
-		/* Who is not let in for long does not stand in others' way. */
-		if (!p->welcomed && mono_ms_since(p->opened) < SURVEY_KNOCK_MS)
-			++*knocking;
+		/* A slow login does not delay others. */
+		if (!p->welcomed && mono_ms_since(p->opened) < SURVEY_LOGIN_COUNTED_MS)
+			++*connecting;
 	}
 	return open;
 }
 
-/* Who is due and has waited longest; NULL when nobody is. */
+/* The place that is due for longest; NULL: none. */
 static struct survey_place *
-who_is_due(const struct nodes_survey *s, bool far, int64_t now)
+find_due(const struct nodes_survey *s, bool far, int64_t now)
 {
 	struct survey_place *first = NULL, *p;
 
@@ -201,9 +198,9 @@ who_is_due(const struct nodes_survey *s, bool far, int64_t now)
 	return first;
 }
 
-/* Whose link is the oldest of those that have told all; NULL: nobody's. */
+/* The complete place with the oldest link; NULL: none. */
 static struct survey_place *
-who_may_rest(const struct nodes_survey *s, bool far)
+find_complete(const struct nodes_survey *s, bool far)
 {
 	struct survey_place *oldest = NULL, *p;
 
@@ -222,24 +219,24 @@ static void
 give_turns(struct nodes_survey *s, bool far)
 {
 	size_t most = far ? SURVEY_FAR_OPEN : SURVEY_NEAR_OPEN;
-	size_t at_door = far ? SURVEY_LOGINS : most;
+	size_t most_connecting = far ? SURVEY_LOGINS : most;
 	int64_t now = mono_ms(mono_now());
-	size_t knocking, open = count_open(s, far, &knocking);
-	struct survey_place *p, *resting;
+	size_t connecting, open = count_open(s, far, &connecting);
+	struct survey_place *p, *paused;
 
-	while (knocking < at_door && (p = who_is_due(s, far, now)) != NULL) {
+	while (connecting < most_connecting && (p = find_due(s, far, now)) != NULL) {
 		if (open == most) {
-			resting = who_may_rest(s, far);
-			if (resting == NULL)
+			paused = find_complete(s, far);
+			if (paused == NULL)
 				return;
-			survey_place_rest(resting);
-			/* Behind all that wait by now. */
-			resting->due = now + 1;
+			survey_place_pause(paused);
+			/* After all that wait now. */
+			paused->due = now + 1;
 			open--;
 		}
 		survey_place_open(p);
 		open += p->link != NULL;
-		knocking += p->link != NULL;
+		connecting += p->link != NULL;
 	}
 }
 
@@ -259,7 +256,7 @@ on_tick(uv_timer_t *timer)
 	give_turns(s, true);
 }
 
-/* --- the door ------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------- */
 
 static void
 on_closed(uv_handle_t *handle)
@@ -283,7 +280,6 @@ nodes_survey_open(struct nodes_survey **out, uv_loop_t *loop,
 		free(s);
 		return r;
 	}
-	/* This one never fails. */
 	uv_timer_init(loop, &s->timer);
 	s->timer.data = s;
 	uv_timer_start(&s->timer, on_tick, 0, SURVEY_TICK_MS);

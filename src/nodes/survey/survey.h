@@ -1,5 +1,17 @@
 /*
- * survey: how all nodes of the table are, asked again and again.
+ * survey: the state of all nodes of the table, polled.
+ *
+ * Vocabulary
+ *	place	a node: its entry, its link if any, and its row.
+ *	try	an attempt to connect; later after each failure.
+ *	round	STAT of the node, which measures its answer time, then NAME and
+ *		STAT of each stream. Nothing else is requested.
+ *	turn	of many places some are connected at a time; one that is
+ *		complete makes room for one that is not.
+ *
+ *	survey.c	places of the table, turns
+ *	place.h		one place
+ *	count.c		sums and rates of its targets
  *
  * Example
  *	nodes_survey_open(&survey, loop, &(struct nodes_survey_opts){ .user = true });
@@ -17,17 +29,16 @@
 
 #include "../places/places.h"
 
-/* How a node is, as somebody who asks it again and again sees it. */
 enum nodes_how {
-	NODES_HOW_WAITING,	/* its turn comes: so many at most are connected to at a time */
-	NODES_HOW_ASKED,	/* for the first time, and just now */
+	NODES_HOW_WAITING,	/* for its turn */
+	NODES_HOW_ASKED,	/* for the first time */
 	NODES_HOW_UP,
-	NODES_HOW_SLOW,		/* its answer comes late, or has not come yet */
-	NODES_HOW_NO_NODE,	/* the way is there, and no node at its end */
-	NODES_HOW_UNREACHABLE,	/* lost, or it has not answered for long */
+	NODES_HOW_SLOW,		/* its answer is late */
+	NODES_HOW_NO_NODE,	/* no node listens there */
+	NODES_HOW_UNREACHABLE,	/* lost, or silent for long */
 	NODES_HOW_DENIED,
 	NODES_HOW_VERSION,
-	NODES_HOWS		/* one more than the last */
+	NODES_HOWS
 };
 
 #define NODES_SURVEY_TARGETS 32	/* of each node */
@@ -39,79 +50,64 @@ struct nodes_surveyed_target {
 	pid_t pid;
 	uint32_t state;			/* enum wire_state */
 	bool ended;
-	uint64_t sample;		/* mean bytes between samples; 0: blocks and bytes are no estimates */
+	uint64_t sample;		/* mean bytes between samples; 0: no estimates */
 	uint64_t blocks, bytes;		/* live */
 	uint64_t lost, full;
 	bool rated;
 	uint64_t rate;			/* records a second */
 };
 
-/*
- * A row of the survey.  Outside texts, but name and where of an entry.  What
- * was counted is the last that the node told, seen_ms ago.
- */
+/* A row of the survey; counts are of seen_ms ago. Only an entry's name and where are safe text. */
 struct nodes_surveyed {
-	uint16_t number;		/* of the entry, else as the node says */
-	char name[NODES_NAME_MAX + 1];	/* likewise; "" not known */
+	uint16_t number;		/* of the entry, else of the node */
+	char name[NODES_NAME_MAX + 1];	/* likewise; "" unknown */
 	char where[272];		/* "local", "unix:PATH", "ssh:[USER@]HOST" */
-	char word[8];			/* as a TARGET: "0590"; "local" where there is no entry */
+	char word[8];			/* as a TARGET: "0590", or "local" without an entry */
 	enum nodes_how how;
-	/*
-	 * UP: since the node was started, or where it does not say since the
-	 * link is up.  SLOW: how late its answer is.  Else: for how long it has
-	 * been so.
-	 */
-	int64_t how_ms;
-	int64_t seen_ms;		/* since its last answer; -1 none came */
-	int64_t trip_us;		/* there and back; -1 not known */
-	const char *reason;		/* a sentence; "" none */
-	bool counted;			/* what follows is known */
-	size_t targets, live;		/* processes that it lists; those that live */
-	uint64_t blocks, bytes;		/* of those; where there is none, the node's own */
-	uint64_t lost, full;		/* records, and blocks that full lists refused */
+	int64_t how_ms;			/* UP: since the node's start, or the link's; SLOW: delay of the
+					   answer; else since it is in this state */
+	int64_t seen_ms;		/* since its last answer; -1 none */
+	int64_t trip_us;		/* round trip; -1 unknown */
+	const char *reason;		/* "" none */
+	bool counted;			/* the rest is known */
+	size_t targets, live;		/* processes; those that live */
+	uint64_t blocks, bytes;		/* of live ones; without a process, of the node itself */
+	uint64_t lost, full;		/* records; blocks that full lists refused */
 	bool sampled;			/* some are estimates */
 	bool rated;
-	uint64_t rate;			/* records a second, of all */
-	/* Some of them, what lives and holds most first; [0] is where one begins. */
+	uint64_t rate;			/* records a second of all */
+	/* Some of them: the best first (targets_best()), then live ones, most bytes first. */
 	const struct nodes_surveyed_target *target;
 	size_t ntarget;
 };
 
 struct nodes_survey_opts {
-	bool user;		/* the user's table counts too */
-	const char *remote;	/* pageknode of other machines, unless the entry says so; borrowed; NULL: in its PATH */
-	uint32_t every_ms;	/* from question to question; 0: 1 s, over ssh 5 s */
-	nodes_say_cb say;	/* about the table; NULL */
+	bool user;		/* read the user's table too */
+	const char *remote;	/* default path of pageknode on other machines; borrowed; NULL: in PATH */
+	uint32_t every_ms;	/* from round to round; 0: 1 s, over ssh 5 s */
+	nodes_say_cb say;	/* mistakes of the table; NULL */
 	void *arg;
 };
 
 struct nodes_survey;
 
 /*
- * Asks all nodes of the table how they are, and this user's own where the
- * table has no local one, until it is closed; the table is read anew when its
- * files change.  A node that hangs holds nobody up; of many, some are asked at
- * a time.  Nothing is asked of a person, and no node for records or blocks: in
- * no node's memory is there a trace of it.  -ENOMEM.
+ * Polls all nodes of the table, and this user's own if the table has no local
+ * entry, until it is closed. The table is read again when its files change. A
+ * node that hangs delays no other. It never asks the user. -ENOMEM.
  */
 int nodes_survey_open(struct nodes_survey **, uv_loop_t *,
     const struct nodes_survey_opts *);
 void nodes_survey_close(struct nodes_survey *);
 
-/*
- * The rows by ascending number, borrowed until control returns to the loop;
- * n of them.
- */
+/* The n rows by ascending number, borrowed until control returns to the loop. */
 const struct nodes_surveyed *const *nodes_survey_look(struct nodes_survey *,
     size_t *n);
 
-/*
- * Every node has told how it is, and how many records a second, or will not
- * soon.
- */
+/* State and rate of every node are known, or it is down. */
 bool nodes_survey_settled(const struct nodes_survey *);
 
-/* The next try is now, of the row with that word; NULL: of all that are down. */
+/* Tries the row with that word now; NULL: all that are down. */
 void nodes_survey_retry(struct nodes_survey *, const char *word);
 
 #endif

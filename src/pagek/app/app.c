@@ -105,13 +105,13 @@ app_end_target(struct app *app)
 	const struct nodes_look *look = nodes_session_look(app->session);
 
 	if ((look->state != NODES_LIVE && look->state != NODES_DORMANT) ||
-	    look->pid <= 0) {
+	    look->target.pid <= 0) {
 		app_say(app, "there is no live target to end");
 		return;
 	}
 	snprintf(app->question, sizeof app->question,
-	    "send SIGTERM to %.128s[%d]? y/n ", look->target_name,
-	    (int)look->pid);
+	    "send SIGTERM to %.128s[%d]? y/n ", look->target.name,
+	    (int)look->target.pid);
 	set_mode(app, APP_CONFIRM);
 }
 
@@ -127,8 +127,8 @@ end_target(struct app *app)
 	}
 	app->ending.on = true;
 	app->ending.at = mono_now();
-	app_say(app, "asked %.128s[%d] to end", look->target_name,
-	    (int)look->pid);
+	app_say(app, "asked %.128s[%d] to end", look->target.name,
+	    (int)look->target.pid);
 }
 
 /* Q quits when the target has ended. */
@@ -142,7 +142,7 @@ await_end(struct app *app)
 	} else if (mono_ms_since(app->ending.at) > END_WAIT_MS) {
 		app->ending.on = false;
 		app_say(app, "%.128s[%d] was asked to end and has not ended",
-		    look->target_name, (int)look->pid);
+		    look->target.name, (int)look->target.pid);
 	}
 }
 

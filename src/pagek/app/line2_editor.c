@@ -58,7 +58,7 @@ edit_field(struct app *app)
 
 	if (page->fields.at == PAGE_FIELD_NODE)
 		snprintf(now, sizeof now, "%04X",
-		    nodes_session_look(app->session)->node_number);
+		    nodes_session_look(app->session)->node.number);
 	else if (page->fields.at == PAGE_FIELD_OFFS)
 		snprintf(now, sizeof now, "%llu",
 		    (unsigned long long)page->offs);

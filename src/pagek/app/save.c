@@ -22,13 +22,13 @@ plain_name(const struct nodes_look *look, char out[40])
 	const char *p;
 
 	out[0] = '\0';
-	for (p = look->target_name; *p != '\0'; p++)
+	for (p = look->target.name; *p != '\0'; p++)
 		base_append(out, 40, &len, "%c",
 		    (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
 		    (*p >= '0' && *p <= '9') || *p == '_' || *p == '-' ?
 		    *p : '_');
 	if (len == 0)
-		base_append(out, 40, &len, "%04X", look->node_number);
+		base_append(out, 40, &len, "%04X", look->node.number);
 }
 
 /* The i-th name to try, from 1. */

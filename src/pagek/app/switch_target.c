@@ -336,8 +336,8 @@ leave_place(struct app *app)
 	struct app_place *here = &app->places.here;
 
 	/* The node's default target may be another one later. */
-	if (here->pid == 0 && here->stream[0] == '\0' && look->pid > 0) {
-		here->pid = look->pid;
+	if (here->pid == 0 && here->stream[0] == '\0' && look->target.pid > 0) {
+		here->pid = look->target.pid;
 		here->chosen = true;
 	}
 	app->places.before = *here;
@@ -396,7 +396,7 @@ is_ready(const struct app_pending *g)
 		    mono_ms_since(g->since) > PARTLY_MS;
 	/* A node that is silent may be busy. */
 	if (look->state == NODES_UNREACHABLE)
-		return !look->linked || mono_ms_since(g->since) > SILENT_MS;
+		return !look->link.up || mono_ms_since(g->since) > SILENT_MS;
 	return look->state != NODES_CONNECTING;
 }
 

@@ -104,7 +104,7 @@ app_targets_open(struct app *app)
 
 	t->selected = 0;
 	for (i = 0; i < t->n; i++)
-		if (t->list[i].pid == look->pid)
+		if (t->list[i].pid == look->target.pid)
 			t->selected = i;
 	app_panel_open(app, APP_TARGETS);
 }

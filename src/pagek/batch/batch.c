@@ -72,7 +72,7 @@ is_gone(struct nodes_session *s)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 
-	return !look->linked && !look->returns;
+	return !look->link.up && !look->link.returns;
 }
 
 static bool
@@ -329,7 +329,7 @@ static bool
 is_damaged(const struct options *o, const struct nodes_look *look)
 {
 	return look->listed && !look->complete && target_is_file(o) &&
-	    (page_lost(look) > 0 || look->full == 0);
+	    (page_lost(look) > 0 || look->loss.full == 0);
 }
 
 /* The output cannot show that it is incomplete, as pictures and objects do. */
@@ -344,7 +344,7 @@ has_only_rows(const struct options *o)
 static const char *
 why_incomplete(const struct nodes_look *look)
 {
-	return page_lost(look) == 0 && look->full > 0 ?
+	return page_lost(look) == 0 && look->loss.full > 0 ?
 	    "the list was full: it is incomplete" :
 	    "records were lost: the list is incomplete";
 }
@@ -382,7 +382,7 @@ batch_status(const struct options *o, const struct nodes_look *look)
 		complain("no answer within %d s", o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
 	case NODES_UNREACHABLE:
-		if (look->linked) {
+		if (look->link.up) {
 			complain("no answer within %d s", o->timeout_ms / 1000);
 			return PAGEK_TIMEOUT;
 		}
@@ -444,10 +444,10 @@ has_no_more(const struct batch *b)
 		return false;
 	look = nodes_session_look(b->session);
 	ended = look->state == NODES_ENDED || look->state == NODES_CORRUPT;
-	if (!ended && look->linked)
+	if (!ended && look->link.up)
 		return false;
 	pump_settled(b->loop, b->session, b->o->timeout_ms);
-	return ended || !nodes_session_look(b->session)->linked;
+	return ended || !nodes_session_look(b->session)->link.up;
 }
 
 /* The target has ended, and how is known: that record comes later. */

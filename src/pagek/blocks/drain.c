@@ -19,12 +19,12 @@ page_moment_set(struct page_moment *m, const struct page_view *v)
 	*m = (struct page_moment){
 		.set = true,
 		.stream_no = look->stream_no,
-		.armed_wall_ms = look->armed_wall_ms,
+		.armed_wall_ms = look->arming.since_wall_ms,
 		.seq = look->as_of > 0 ? look->as_of : UINT64_MAX,
 		.ms = look->now_ms,
 		.wall_ms = look->node_wall_ms,
 		.lost = page_lost_for_good(look),
-		.full = look->full,
+		.full = look->loss.full,
 		.blocks = v->counts->aRecActive,
 		.bytes = v->counts->live_bytes,
 		.est_blocks = page_view_blocks(v),
@@ -61,7 +61,7 @@ page_moment_is_incomplete(const struct page_moment *m,
 {
 	/* `full` falls when the node sends the list again. */
 	return page_lost_for_good(v->look) > m->lost ||
-	    v->look->full != m->full;
+	    v->look->loss.full != m->full;
 }
 
 void
@@ -82,11 +82,11 @@ page_moment_is_void(struct page_moment *m, const struct nodes_look *look)
 	if (!m->set)
 		return false;
 	if (m->armed_wall_ms == 0)
-		m->armed_wall_ms = look->armed_wall_ms;
+		m->armed_wall_ms = look->arming.since_wall_ms;
 	return m->stream_no != look->stream_no ||
 	    look->state == NODES_DORMANT ||
-	    (look->armed_wall_ms != 0 &&
-	    m->armed_wall_ms != look->armed_wall_ms);
+	    (look->arming.since_wall_ms != 0 &&
+	    m->armed_wall_ms != look->arming.since_wall_ms);
 }
 
 bool

@@ -134,12 +134,12 @@ fill_key(struct gaps_key *key, const struct page_view *v)
 	key->frees = v->counts->frees;
 	key->inherited = v->counts->inherited;
 	key->active = v->counts->aRecActive;
-	key->total = look->total_records;
+	key->total = look->work.total_records;
 	key->stream_no = look->stream_no;
-	key->regions = look->regions < WIRE_REGIONS_MAX ?
-	    (uint32_t)look->regions : WIRE_REGIONS_MAX;
-	memcpy(key->region, look->region,
-	    key->regions * sizeof *look->region);
+	key->regions = look->regions.n < WIRE_REGIONS_MAX ?
+	    (uint32_t)look->regions.n : WIRE_REGIONS_MAX;
+	memcpy(key->region, look->regions.at,
+	    key->regions * sizeof *look->regions.at);
 }
 
 static bool
@@ -154,7 +154,7 @@ is_asked_for(const struct page *page)
 bool
 page_free_wanted(const struct page *page, const struct nodes_look *look)
 {
-	return is_asked_for(page) && look->regions > 0 && look->list != NULL;
+	return is_asked_for(page) && look->regions.n > 0 && look->list != NULL;
 }
 
 static bool
@@ -371,7 +371,7 @@ page_free_text(const struct page *page, const struct page_view *v, int cols,
 	out[0] = '\0';
 	if (!page_free_wanted(page, v->look))
 		return;
-	page_free_sum(page, v, v->look->regions, &f);
+	page_free_sum(page, v, v->look->regions.n, &f);
 	for (i = 0; i < BASE_NELEM(forms); i++) {
 		len = 0;
 		base_append(out, cap, &len, "free %s%s%s",
@@ -391,7 +391,7 @@ page_free_text(const struct page *page, const struct page_view *v, int cols,
 const char *
 page_free_why(const struct page *page, const struct nodes_look *look)
 {
-	return is_asked_for(page) ? look->regions_why : "";
+	return is_asked_for(page) ? look->regions.why : "";
 }
 
 void

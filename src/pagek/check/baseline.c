@@ -257,8 +257,8 @@ put_baseline(FILE *out, const struct entries *l, const struct nodes_look *look)
 {
 	char name[4 * CHECK_NAME];
 
-	base_safe_text(name, sizeof name, look->target_name,
-	    strlen(look->target_name), false);
+	base_safe_text(name, sizeof name, look->target.name,
+	    strlen(look->target.name), false);
 	fprintf(out, MAGIC "\n# what %s held; see pagek-check(1)\n",
 	    name[0] != '\0' ? name : "it");
 	for (size_t i = 0; i < l->n; i++)

@@ -96,7 +96,7 @@ judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
 	pump(loop, j->session, NODE_ANSWER_MS, run_is_read, j->session);
 	status = run_tell_end(look, j->o->argv[0]);
 	/* If the node is lost, the values until then are judged. */
-	if (look->exec_error != 0 || (!look->linked && !j->watched))
+	if (look->command.exec_error != 0 || (!look->link.up && !j->watched))
 		return status;
 	return report_verdict(j, loop, link, out, status);
 }
@@ -142,7 +142,7 @@ is_over(void *arg)
 	const struct nodes_look *look = nodes_session_look(arg);
 
 	return look->state == NODES_ENDED || look->state == NODES_CORRUPT ||
-	    (!look->linked && !look->returns);
+	    (!look->link.up && !look->link.returns);
 }
 
 static int

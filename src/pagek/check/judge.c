@@ -29,8 +29,8 @@ update_finding(struct judge *j, struct finding *f, double was)
 	if (!f->seen || was > f->worst) {
 		f->worst = was;
 		f->at_ms = mono_ms_since(j->begun);
-		f->pid = look->pid;
-		snprintf(f->comm, sizeof f->comm, "%s", look->target_name);
+		f->pid = look->target.pid;
+		snprintf(f->comm, sizeof f->comm, "%s", look->target.name);
 	}
 	f->seen = true;
 	if (was > f->most && f->over_ms < 0)
@@ -357,7 +357,7 @@ judge_last(struct judge *j, uv_loop_t *loop)
 	j->blind = !has_all(j) || (look->window && look->state != NODES_LIVE);
 	j->complete = look->complete && j->watched;
 	j->lost = page_lost(look);
-	j->full = look->full;
+	j->full = look->loss.full;
 	for (unsigned i = 0; i < j->findings && r == 0; i++) {
 		struct finding *f = &j->finding[i];
 
@@ -427,11 +427,11 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 		note_peak(j, peak, t[i].pid, t[i].comm);
 		raise_bound(j, t[i].n[WIRE_N_PEAK_MOST]);
 		/* The losses of the watched one are counted already. */
-		if ((pid_t)t[i].pid != j->look->pid)
+		if ((pid_t)t[i].pid != j->look->target.pid)
 			add_losses(j, t[i].n[WIRE_N_LOST], t[i].n[WIRE_N_FULL],
 			    t[i].n[WIRE_N_UNSURE]);
 	}
-	judge_unlisted(j, j->look->node);
+	judge_unlisted(j, j->look->node.numbers);
 }
 
 void

@@ -375,14 +375,14 @@ check_demo(struct parse *p)
 	const struct options *o = p->o;
 	bool demo = o->target.kind == TARGET_DEMO;
 
-	if (demo && o->node.demo_at != NULL && strcmp(o->target.rest, "note") != 0)
+	if (demo && o->node.demo.at != NULL && strcmp(o->target.rest, "note") != 0)
 		return option_fail(p, "--at is for demo:note: the clock of "
 		    "demo:%s is its own", o->target.rest);
 	if (command_rows[o->command].words == WORDS_PROGRAM || demo)
 		return 0;
-	if (o->node.demo_at != NULL)
+	if (o->node.demo.at != NULL)
 		return option_fail(p, "--at is for demos, such as demo:note");
-	if (o->node.demo_stream != NULL)
+	if (o->node.demo.stream != NULL)
 		return option_fail(p,
 		    "--stream is for demos, such as demo:note");
 	if (o->list == LIST_CHECK)
@@ -410,7 +410,7 @@ check_raw(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->node.baud != 0 && o->target_given && o->target.kind != TARGET_RAW)
+	if (o->node.device.baud != 0 && o->target_given && o->target.kind != TARGET_RAW)
 		return option_fail(p, "--baud is for serial lines, such as "
 		    "raw:/dev/ttyUSB0");
 	return 0;

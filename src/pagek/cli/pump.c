@@ -73,7 +73,7 @@ pump(uv_loop_t *loop, struct nodes_session *session, int timeout_ms,
 static bool
 is_gone(const struct nodes_look *look)
 {
-	return !look->linked && !look->returns;
+	return !look->link.up && !look->link.returns;
 }
 
 static bool
@@ -81,7 +81,7 @@ is_settled(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	if (look->arming && look->linked)
+	if (look->arming.pending && look->link.up)
 		return false;
 	if (nodes_has_list(look->state))
 		return look->settled;
@@ -119,7 +119,7 @@ is_told(void *arg)
 {
 	const struct question *q = arg;
 
-	return q->look->told_no != q->told_no || !q->look->linked;
+	return q->look->keeper_no != q->told_no || !q->look->link.up;
 }
 
 bool
@@ -127,10 +127,10 @@ pump_counters(uv_loop_t *loop, struct nodes_session *s, int timeout_ms)
 {
 	struct question q = { .look = nodes_session_look(s) };
 
-	q.told_no = q.look->told_no;
+	q.told_no = q.look->keeper_no;
 	nodes_session_ask(s);
 	pump(loop, s, timeout_ms, is_told, &q);
-	return q.look->told_no != q.told_no;
+	return q.look->keeper_no != q.told_no;
 }
 
 void

@@ -715,7 +715,7 @@ open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	struct node_opts start = o->node;
 	int err;
 
-	start.demo = o->target.rest;
+	start.demo.name = o->target.rest;
 	start.check_list = o->list == LIST_CHECK;
 	tell_own_node();
 	err = nodes_start(link, loop, &start);
@@ -800,22 +800,22 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	struct stat st;
 	int err;
 
-	start.device = open_path(path);
-	start.device_name = input ? "input" : slash != NULL &&
+	start.device.fd = open_path(path);
+	start.device.name = input ? "input" : slash != NULL &&
 	    slash[1] != '\0' ? slash + 1 : path;
-	start.device_once = input || target_is_read_to_its_end(o);
+	start.device.once = input || target_is_read_to_its_end(o);
 	start.check_list = o->list == LIST_CHECK;
-	if (start.device < 0)
-		return words_fail(w, start.device == -EACCES ||
-		    start.device == -EPERM ? PAGEK_DENIED : PAGEK_NO_TARGET,
-		    "'%s': %s", base_shown(path), strerror(-start.device));
-	err = fstat(start.device, &st) < 0 ? -errno : 0;
-	why = err < 0 ? strerror(-err) : refuse_kind(&st, start.device);
+	if (start.device.fd < 0)
+		return words_fail(w, start.device.fd == -EACCES ||
+		    start.device.fd == -EPERM ? PAGEK_DENIED : PAGEK_NO_TARGET,
+		    "'%s': %s", base_shown(path), strerror(-start.device.fd));
+	err = fstat(start.device.fd, &st) < 0 ? -errno : 0;
+	why = err < 0 ? strerror(-err) : refuse_kind(&st, start.device.fd);
 	if (why == NULL) {
 		tell_own_node();
 		err = nodes_start(link, loop, &start);
 	}
-	close(start.device);
+	close(start.device.fd);
 	if (why != NULL)
 		return words_fail(w, PAGEK_NO_TARGET, "'%s': %s", base_shown(path), why);
 	if (err < 0)

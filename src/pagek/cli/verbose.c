@@ -102,13 +102,13 @@ tell_target(const struct options *o, const struct nodes_look *look)
 		return;
 	told_no = look->stream_no;
 	page_target_text(look, target);
-	snprintf(number, sizeof number, "%04X", look->node_number);
-	named = strcmp(look->node_name, number) != 0;
+	snprintf(number, sizeof number, "%04X", look->node.number);
+	named = strcmp(look->node.name, number) != 0;
 	tell("target: %s, %s, of node %s%s%s", target[0] != '\0' ? target :
 	    "the node's own", page_state_name(look->state), number,
-	    named ? " " : "", named ? look->node_name : "");
+	    named ? " " : "", named ? look->node.name : "");
 	/* On another machine, that process id is of another process. */
-	if (o->target.kind != TARGET_SSH && !look->classic && look->pid > 0 &&
+	if (o->target.kind != TARGET_SSH && !look->classic && look->target.pid > 0 &&
 	    (look->state == NODES_LIVE || look->state == NODES_DORMANT))
-		tell_library(look->pid);
+		tell_library(look->target.pid);
 }

@@ -13,9 +13,9 @@ is_answered(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	if (!look->linked)
+	if (!look->link.up)
 		return true;
-	return !look->arming && (look->settled || look->arm_error != 0);
+	return !look->arming.pending && (look->settled || look->arming.error != 0);
 }
 
 static int
@@ -23,12 +23,12 @@ report_answer(const struct options *o, const struct nodes_look *look, bool arm)
 {
 	char name[64];
 
-	if (look->arm_error != 0) {
-		complain("%s: %s", o->target.word, look->arm_error == -EPERM ?
+	if (look->arming.error != 0) {
+		complain("%s: %s", o->target.word, look->arming.error == -EPERM ?
 		    "the node does not permit it" : look->reason[0] != '\0' ?
-		    look->reason : strerror(-look->arm_error));
-		return look->arm_error == -EPERM ? PAGEK_DENIED :
-		    look->arm_error == -ENOTSUP ? PAGEK_NO_TARGET :
+		    look->reason : strerror(-look->arming.error));
+		return look->arming.error == -EPERM ? PAGEK_DENIED :
+		    look->arming.error == -ENOTSUP ? PAGEK_NO_TARGET :
 		    PAGEK_FAILED;
 	}
 	/* Another page may have changed it since. */
@@ -37,10 +37,10 @@ report_answer(const struct options *o, const struct nodes_look *look, bool arm)
 		    page_state_name(look->state));
 		return PAGEK_FAILED;
 	}
-	base_safe_text(name, sizeof name, look->target_name,
-	    strlen(look->target_name), o->page.ascii);
-	printf("%s[%ld] %s\n", name, (long)look->pid, !arm ? "DORMANT" :
-	    look->armed_wall_ms != 0 ? "armed: earlier blocks are not listed" :
+	base_safe_text(name, sizeof name, look->target.name,
+	    strlen(look->target.name), o->page.ascii);
+	printf("%s[%ld] %s\n", name, (long)look->target.pid, !arm ? "DORMANT" :
+	    look->arming.since_wall_ms != 0 ? "armed: earlier blocks are not listed" :
 	    "has logged since its start");
 	return output_close(stdout, NULL, PAGEK_OK);
 }

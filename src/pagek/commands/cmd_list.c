@@ -46,7 +46,7 @@ regions_told(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	return look->regions_in || (!look->linked && !look->returns);
+	return look->regions.known || (!look->link.up && !look->link.returns);
 }
 
 /* A file is opened only when there are rows. */

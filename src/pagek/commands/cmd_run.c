@@ -52,13 +52,13 @@ run_has_ended(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	return look->tree_ended || !look->run_linked;
+	return look->command.tree_ended || !look->command.linked;
 }
 
 bool
 run_forwards(void *arg)
 {
-	forward_to(nodes_session_look(arg)->root_pid);
+	forward_to(nodes_session_look(arg)->command.pid);
 	return run_has_ended(arg);
 }
 
@@ -68,9 +68,9 @@ run_is_read(void *arg)
 	const struct nodes_look *look = nodes_session_look(arg);
 
 	/* The exit status comes a moment after the last record. */
-	if (look->state == NODES_ENDED && look->ended_wall_ms == 0)
-		return !look->linked;
-	return !look->linked || (look->state != NODES_CONNECTING &&
+	if (look->state == NODES_ENDED && look->target.ended_wall_ms == 0)
+		return !look->link.up;
+	return !look->link.up || (look->state != NODES_CONNECTING &&
 	    look->state != NODES_LIVE && look->state != NODES_DORMANT &&
 	    look->state != NODES_UNREACHABLE);
 }
@@ -114,27 +114,27 @@ failed_unless(int status)
 static bool
 lacks_report(const struct nodes_look *look)
 {
-	return strncmp(look->trouble, NODES_REPORT_MISSING,
+	return strncmp(look->command.trouble, NODES_REPORT_MISSING,
 	    strlen(NODES_REPORT_MISSING)) == 0;
 }
 
 int
 run_tell_end(const struct nodes_look *look, const char *command)
 {
-	int status = exit_status(look->root_status);
+	int status = exit_status(look->command.status);
 
-	if (look->exec_error != 0)
+	if (look->command.exec_error != 0)
 		complain("cannot run '%s': %s", command,
-		    strerror(look->exec_error));
-	else if (!look->tree_ended && look->root_pid == 0)
+		    strerror(look->command.exec_error));
+	else if (!look->command.tree_ended && look->command.pid == 0)
 		complain("the node has ended and '%s' was not seen to start",
 		    command);
-	else if (!look->tree_ended)
+	else if (!look->command.tree_ended)
 		complain("the node of '%s' is gone; how the command ends is "
 		    "not known", command);
-	else if (look->trouble[0] != '\0')
-		complain("%s", look->trouble);
-	if (!look->tree_ended)
+	else if (look->command.trouble[0] != '\0')
+		complain("%s", look->command.trouble);
+	if (!look->command.tree_ended)
 		return PAGEK_RUN_FAILED;
 	return lacks_report(look) ? failed_unless(status) : status;
 }
@@ -208,8 +208,8 @@ keep_own_targets(const struct run *r, struct nodes_target *list, size_t n)
 		if (!ours[i])
 			continue;
 		/* The watching node is not its parent and has no status. */
-		if (list[i].pid == look->root_pid && list[i].status < 0)
-			list[i].status = look->root_status;
+		if (list[i].pid == look->command.pid && list[i].status < 0)
+			list[i].status = look->command.status;
 		list[kept++] = list[i];
 	}
 	free(ours);
@@ -284,7 +284,7 @@ run_text(struct run *r)
 	if (look->window)
 		pump(r->loop, r->session, r->o->timeout_ms, run_is_read,
 		    r->session);
-	if (look->exec_error == 0 && look->linked && !r->unwatched) {
+	if (look->command.exec_error == 0 && look->link.up && !r->unwatched) {
 		put_picture(r, out);
 		put_totals(r, out);
 	}
@@ -315,25 +315,25 @@ tell_return(const struct run *r, FILE *out)
 	char name[64], path[256], pagek[256];
 
 	/* A node that was killed comes back at the same socket. */
-	if (look->tree_ended || (!look->linked && !look->returns))
+	if (look->command.tree_ended || (!look->link.up && !look->link.returns))
 		return;
-	base_safe_text(name, sizeof name, look->target_name,
-	    strlen(look->target_name), r->page.opts.ascii);
-	base_safe_text(path, sizeof path, look->socket, strlen(look->socket),
+	base_safe_text(name, sizeof name, look->target.name,
+	    strlen(look->target.name), r->page.opts.ascii);
+	base_safe_text(path, sizeof path, look->node.socket, strlen(look->node.socket),
 	    r->page.opts.ascii);
 	own_name(pagek, r->page.opts.ascii);
 	fprintf(out, "pagek: %s goes on%s", name[0] != '\0' ?
-	    name : "the command", look->linked ? " and is watched" : "");
-	if (look->pid > 0)
+	    name : "the command", look->link.up ? " and is watched" : "");
+	if (look->target.pid > 0)
 		fprintf(out, "; come back with: %s pid:%ld", pagek,
-		    (long)look->pid);
+		    (long)look->target.pid);
 	fputc('\n', out);
 	if (path[0] != '\0')
 		fprintf(out, "pagek: from anywhere: %s unix:%s\n", pagek,
 		    path);
-	if (look->output[0] != '\0') {
-		base_safe_text(path, sizeof path, look->output,
-		    strlen(look->output), r->page.opts.ascii);
+	if (look->command.output[0] != '\0') {
+		base_safe_text(path, sizeof path, look->command.output,
+		    strlen(look->command.output), r->page.opts.ascii);
 		fprintf(out, "pagek: its output: %s\n", path);
 	}
 }
@@ -352,7 +352,7 @@ tell_ending(struct run *r, bool away)
 	else
 		printf("pagek: the target was sent SIGTERM and has not ended "
 		    "yet\n");
-	if (look->linked && !look->tree_ended && look->targets_live > 0)
+	if (look->link.up && !look->command.tree_ended && look->command.targets_live > 0)
 		tell_return(r, stdout);
 }
 
@@ -375,7 +375,7 @@ run_screen(struct run *r)
 	switch (result.end) {
 	case PAGE_QUIT:
 		tell_return(r, stdout);
-		if (nodes_session_look(r->session)->exec_error != 0)
+		if (nodes_session_look(r->session)->command.exec_error != 0)
 			return run_tell_end(nodes_session_look(r->session),
 			    r->o->argv[0]);
 		return PAGEK_OK;

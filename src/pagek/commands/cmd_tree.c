@@ -85,8 +85,8 @@ put_title(const struct tree_out *t)
 		strftime(date, sizeof date, "  %Y-%m-%d %H:%M:%S", &tm);
 	page_target_text(look, target);
 	fprintf(t->out, "%s  %04X ", option_given(t->o, OPTION_FLAT) ?
-	    "GROUPS" : "CALL TREE", look->node_number);
-	put_safe(t, look->node_name);
+	    "GROUPS" : "CALL TREE", look->node.number);
+	put_safe(t, look->node.name);
 	fputs(target[0] != '\0' ? "  " : "", t->out);
 	put_safe(t, target);
 	fprintf(t->out, "  %s%s\n", page_state_name(look->state), date);
@@ -132,10 +132,10 @@ put_modes(const struct tree_out *t)
 {
 	const struct nodes_look *look = &t->m->look;
 	char sample[PAGE_SAMPLE_TEXT], when[32] = "";
-	time_t at = (time_t)(look->armed_wall_ms / 1000);
+	time_t at = (time_t)(look->arming.since_wall_ms / 1000);
 	struct tm tm;
 
-	if (look->armed_wall_ms != 0 && localtime_r(&at, &tm) != NULL &&
+	if (look->arming.since_wall_ms != 0 && localtime_r(&at, &tm) != NULL &&
 	    strftime(when, sizeof when, "%H:%M:%S", &tm) > 0)
 		fprintf(t->out, "armed %s, earlier blocks are not in it\n",
 		    when);

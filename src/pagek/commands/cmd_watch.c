@@ -45,7 +45,7 @@ is_over(void *arg)
 	const struct nodes_look *look = nodes_session_look(arg);
 
 	return has_ended(look) || look->state == NODES_DORMANT ||
-	    (!look->linked && !look->returns);
+	    (!look->link.up && !look->link.returns);
 }
 
 /* False: the node does not answer. */
@@ -85,8 +85,8 @@ put_row(struct watch *w)
 	struct page_target_row row = {
 		.wall_ms = w->wall_ms,
 		.utc = w->o->page.utc,
-		.pid = look->pid,
-		.name = look->target_name,
+		.pid = look->target.pid,
+		.name = look->target.name,
 		.state = page_state_name(look->state),
 		.live = look->state == NODES_LIVE,
 		.sample = look->sample,
@@ -94,7 +94,7 @@ put_row(struct watch *w)
 		.judged = true,
 		.complete = look->complete,
 		.lost = page_lost(look),
-		.full = look->full,
+		.full = look->loss.full,
 		.ms = w->ms,
 		.allocs = w->allocs,
 		.frees = w->frees,
@@ -127,8 +127,8 @@ has_told_end(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	return look->state != NODES_ENDED || look->ended_wall_ms != 0 ||
-	    !look->linked;
+	return look->state != NODES_ENDED || look->target.ended_wall_ms != 0 ||
+	    !look->link.up;
 }
 
 static void
@@ -139,7 +139,7 @@ tell_end(const struct nodes_look *look)
 	if (look->state != NODES_ENDED)
 		return;
 	page_target_text(look, target);
-	page_exit_text(look->status, how);
+	page_exit_text(look->target.status, how);
 	notice("%s has ended%s%s", target[0] != '\0' ? target : "the target",
 	    how[0] != '\0' ? ": " : "", how);
 }

@@ -91,18 +91,18 @@ snapshot_init(struct snapshot *m, struct nodes_session *s,
 		snapshot_fini(m);
 		return r;
 	}
-	snprintf(m->node, sizeof m->node, "%s", look->node_name != NULL ?
-	    look->node_name : "");
-	snprintf(m->target, sizeof m->target, "%s", look->target_name != NULL ?
-	    look->target_name : "");
+	snprintf(m->node, sizeof m->node, "%s", look->node.name != NULL ?
+	    look->node.name : "");
+	snprintf(m->target, sizeof m->target, "%s", look->target.name != NULL ?
+	    look->target.name : "");
 	snprintf(m->reason, sizeof m->reason, "%s", look->reason);
-	m->look.node_name = m->node;
-	m->look.target_name = m->target;
+	m->look.node.name = m->node;
+	m->look.target.name = m->target;
 	m->look.reason = m->reason;
 	m->look.list = NULL;
 	m->look.types = NULL;
 	m->look.keeper = NULL;
-	m->look.trouble = m->look.output = m->look.socket = "";
+	m->look.command.trouble = m->look.command.output = m->look.node.socket = "";
 	return 0;
 }
 

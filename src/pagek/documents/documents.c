@@ -79,8 +79,8 @@ put_regions(struct json *j, const struct page *page, const struct page_view *v)
 	struct region_row row;
 
 	json_begin(j, "regions", '[', true);
-	for (size_t i = 0; i < v->look->regions; i++) {
-		row.region = &v->look->region[i];
+	for (size_t i = 0; i < v->look->regions.n; i++) {
+		row.region = &v->look->regions.at[i];
 		page_free_sum(page, v, i, &row.free);
 		json_begin(j, NULL, '{', false);
 		json_put(j, &region_table, &row);
@@ -135,7 +135,7 @@ json_blocks_head(struct json *j, const struct page_view *v,
 	json_view_time(j, v);
 	json_put(j, &page_look_target, look);
 	json_text(j, "format", look->classic ? "classic" : "wide");
-	json_text(j, "since", since_click ? "click" : look->armed_wall_ms != 0 ?
+	json_text(j, "since", since_click ? "click" : look->arming.since_wall_ms != 0 ?
 	    "arming" : "start");
 	json_put(j, &page_look_modes, look);
 	json_text(j, "order", page_sort_rows[page_sorting_first(opts,

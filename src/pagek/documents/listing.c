@@ -104,12 +104,12 @@ put_node(struct head *h)
 	const struct nodes_look *look = h->v->look;
 	char number[8];
 
-	snprintf(number, sizeof number, "%04X", look->node_number);
-	if (look->node_name == NULL || look->node_name[0] == '\0' ||
-	    strcmp(look->node_name, number) == 0)
+	snprintf(number, sizeof number, "%04X", look->node.number);
+	if (look->node.name == NULL || look->node.name[0] == '\0' ||
+	    strcmp(look->node.name, number) == 0)
 		put_line(h, "node", "%s", number);
 	else
-		put_line(h, "node", "%s %s", number, look->node_name);
+		put_line(h, "node", "%s %s", number, look->node.name);
 }
 
 static void
@@ -214,15 +214,15 @@ put_counters(struct head *h)
 
 	page_cost_text(cost, h->page->numbers.cost_us);
 	put_line(h, "cycle", "%s, %llu records", cost,
-	    (unsigned long long)look->cycle_records);
+	    (unsigned long long)look->work.cycle_records);
 	put_line(h, "entries", "%u active, %u free", (unsigned)c->aRecActive,
 	    (unsigned)(c->aRecMax - c->aRecActive));
 	put_line(h, "errors", "%llu illegal types, %llu duplicates, %llu times "
 	    "full, %llu unknown frees, %llu bad records",
 	    (unsigned long long)c->illegal_type,
-	    (unsigned long long)c->duplicate, (unsigned long long)look->full,
+	    (unsigned long long)c->duplicate, (unsigned long long)look->loss.full,
 	    (unsigned long long)c->unknown_free,
-	    (unsigned long long)look->bad_records);
+	    (unsigned long long)look->loss.bad_records);
 }
 
 static void
@@ -269,7 +269,7 @@ put_head(struct listing *l, const struct page *page,
 	put_counters(&h);
 	put_lost(&h, &st);
 	base_append(l->head, HEAD_MAX, &h.len, "\n");
-	snprintf(l->title, sizeof l->title, "%04X%s%s", v->look->node_number,
+	snprintf(l->title, sizeof l->title, "%04X%s%s", v->look->node.number,
 	    target[0] != '\0' ? " " : "", target);
 }
 

@@ -37,11 +37,11 @@ label_target(struct prom *p, const struct nodes_look *look)
 	size_t len = 0;
 
 	p->labels[0] = '\0';
-	snprintf(text, sizeof text, "%04X", look->node_number);
+	snprintf(text, sizeof text, "%04X", look->node.number);
 	add_label(p, &len, "node", text);
-	add_label(p, &len, "target", look->target_name);
-	if (look->pid > 0) {
-		snprintf(text, sizeof text, "%ld", (long)look->pid);
+	add_label(p, &len, "target", look->target.name);
+	if (look->target.pid > 0) {
+		snprintf(text, sizeof text, "%ld", (long)look->target.pid);
 		add_label(p, &len, "pid", text);
 	}
 }
@@ -68,7 +68,7 @@ put_info(const struct prom *p, const struct nodes_look *look)
 	struct prom state = *p;
 	size_t len = strlen(p->labels);
 
-	add_label(&state, &len, "node_name", look->node_name);
+	add_label(&state, &len, "node_name", look->node.name);
 	add_label(&state, &len, "state", page_state_name(look->state));
 	put_help(&state, &info);
 	fprintf(p->out, "pagek_%s{%s} 1\n", info.name, state.labels);
@@ -80,7 +80,7 @@ put_metrics(const struct prom *p, const struct nodes_look *look)
 	const struct field_table *t = &page_target_fields;
 	struct page_target_row row = { .n = look->keeper,
 		.sample = look->sample, .lost = page_lost(look),
-		.full = look->full, .judged = true,
+		.full = look->loss.full, .judged = true,
 		.complete = look->complete };
 	unsigned subset = PAGE_TARGET_MEASURED |
 	    (p->sampled ? PAGE_TARGET_SAMPLED : 0);

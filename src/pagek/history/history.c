@@ -156,7 +156,7 @@ add_state(struct page_history *p, const struct page_view *v)
 		.as_of = v->look->as_of,
 		.now_ms = v->look->now_ms,
 		.node_wall_ms = v->look->node_wall_ms,
-		.total_records = v->look->total_records,
+		.total_records = v->look->work.total_records,
 		.counts = *v->counts,
 	};
 	p->last = v->now;

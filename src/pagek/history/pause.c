@@ -201,10 +201,10 @@ copy_look(struct page_paused *f, const struct nodes_look *look)
 
 	f->look = *look;
 	f->look.list = NULL;
-	if (look->regions > 0)
-		memcpy(to->region, look->region,
-		    look->regions * sizeof *to->region);
-	f->look.region = to->region;
+	if (look->regions.n > 0)
+		memcpy(to->region, look->regions.at,
+		    look->regions.n * sizeof *to->region);
+	f->look.regions.at = to->region;
 	if (look->types != NULL) {
 		to->types = *look->types;
 		f->look.types = &to->types;
@@ -213,15 +213,15 @@ copy_look(struct page_paused *f, const struct nodes_look *look)
 		memcpy(to->keeper, look->keeper, sizeof to->keeper);
 		f->look.keeper = to->keeper;
 	}
-	if (look->node != NULL) {
-		memcpy(to->node, look->node, sizeof to->node);
-		f->look.node = to->node;
+	if (look->node.numbers != NULL) {
+		memcpy(to->node, look->node.numbers, sizeof to->node);
+		f->look.node.numbers = to->node;
 	}
-	f->look.node_name = copy_text(to->node_name, look->node_name);
-	f->look.target_name = copy_text(to->target_name, look->target_name);
+	f->look.node.name = copy_text(to->node_name, look->node.name);
+	f->look.target.name = copy_text(to->target_name, look->target.name);
 	f->look.reason = copy_text(to->reason, look->reason);
-	f->look.output = copy_text(to->output, look->output);
-	f->look.socket = copy_text(to->socket, look->socket);
+	f->look.command.output = copy_text(to->output, look->command.output);
+	f->look.node.socket = copy_text(to->socket, look->node.socket);
 }
 
 /* --- names -------------------------------------------------------------- */
@@ -440,11 +440,11 @@ show_state(struct page_paused *f)
 	f->look.as_of = s->as_of;
 	f->look.now_ms = s->now_ms;
 	f->look.node_wall_ms = s->node_wall_ms;
-	f->look.total_records = s->total_records;
+	f->look.work.total_records = s->total_records;
 	f->counts = s->counts;
 	f->counts.aRecActive = blklist_counts(f->look.list)->aRecActive;
 	/* Regions that were known completely at the state are not known now. */
-	f->look.regions = 0;
+	f->look.regions.n = 0;
 }
 
 /* The last state may be of the same moment as the pause. */

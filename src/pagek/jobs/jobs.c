@@ -308,7 +308,7 @@ jobs_have_list(const struct page_view *v, bool window)
 	if (look->list == NULL || !look->listed)
 		return false;
 	/* A paused picture, or the last list of a node that is gone. */
-	if (v->look != v->live || !look->linked)
+	if (v->look != v->live || !look->link.up)
 		return window || !look->window;
 	return look->settled && !look->behind && !look->window;
 }

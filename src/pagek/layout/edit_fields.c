@@ -201,7 +201,7 @@ page_fields_put(const struct page *page, const struct page_view *v,
 	const char *listing = page->opts.listing;
 	char number[8];
 
-	snprintf(number, sizeof number, "%04X", v->look->node_number);
+	snprintf(number, sizeof number, "%04X", v->look->node.number);
 	picture_put(pic, at == PAGE_FIELD_NODE ? "*NODE<" : "NODE<");
 	put_value(page, PAGE_FIELD_NODE, number,
 	    value_cols[form].node[editing], form, pic);

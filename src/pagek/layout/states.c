@@ -87,12 +87,12 @@ page_lack_text(const struct nodes_look *look, char out[PAGE_LACK_TEXT])
 	if (lost > 0)
 		base_append(out, PAGE_LACK_TEXT, &len, "%s record%s lost",
 		    count, lost == 1 ? " was" : "s were");
-	base_group_digits(count, sizeof count, look->full);
-	if (look->full > 0)
+	base_group_digits(count, sizeof count, look->loss.full);
+	if (look->loss.full > 0)
 		base_append(out, PAGE_LACK_TEXT, &len, "%sthe list was full, "
 		    "%s block%s not in it", lost > 0 ? ", and " : "", count,
-		    look->full == 1 ? " is" : "s are");
-	if (lost > 0 || look->unsure || look->full == 0)
+		    look->loss.full == 1 ? " is" : "s are");
+	if (lost > 0 || look->loss.unsure || look->loss.full == 0)
 		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
 		    len > 0 ? ": " : "", page_lost_means(look));
 }
@@ -202,12 +202,12 @@ page_lost_means(const struct nodes_look *look)
 	unsigned i;
 
 	for (i = 1; i < STREAM_CAUSES; i++)
-		stale = stale || (i != STREAM_SAMPLE_FULL && look->lost[i] > 0);
-	if (stale || (look->sample == 0 && look->lost[0] > 0))
-		return look->full > 0 ? either : "blocks listed may be freed";
+		stale = stale || (i != STREAM_SAMPLE_FULL && look->loss.lost[i] > 0);
+	if (stale || (look->sample == 0 && look->loss.lost[0] > 0))
+		return look->loss.full > 0 ? either : "blocks listed may be freed";
 	/* Records lost before this session may be of either kind. */
-	if (look->lost[0] > 0 || look->unsure ||
-	    (look->lost[STREAM_SAMPLE_FULL] == 0 && look->full == 0))
+	if (look->loss.lost[0] > 0 || look->loss.unsure ||
+	    (look->loss.lost[STREAM_SAMPLE_FULL] == 0 && look->loss.full == 0))
 		return either;
 	return "blocks are missing";
 }
@@ -220,26 +220,26 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 	size_t len = 0, n = 0;
 	unsigned i;
 
-	if (look->incomplete_wall_ms != 0)
-		clock_text(page, look, look->incomplete_wall_ms, when);
+	if (look->loss.since_wall_ms != 0)
+		clock_text(page, look, look->loss.since_wall_ms, when);
 	for (i = 0; i < STREAM_CAUSES; i++) {
-		if (look->lost[i] == 0)
+		if (look->loss.lost[i] == 0)
 			continue;
-		base_group_digits(count, sizeof count, look->lost[i]);
+		base_group_digits(count, sizeof count, look->loss.lost[i]);
 		base_append(by, sizeof by, &len, "%s%s%s %s",
 		    len > 0 ? ", " : "lost: ", is_bound(look, i) ? ">= " : "",
 		    count, i > 0 ? stream_cause_text(i) :
 		    "before this page came");
 	}
-	base_group_digits(count, sizeof count, look->mended);
-	if (len > 0 && look->mended > 0)
+	base_group_digits(count, sizeof count, look->loss.mended);
+	if (len > 0 && look->loss.mended > 0)
 		base_append(by, sizeof by, &len, ", of which %s made good",
 		    count);
-	base_group_digits(count, sizeof count, look->full);
-	if (look->full > 0)
+	base_group_digits(count, sizeof count, look->loss.full);
+	if (look->loss.full > 0)
 		base_append(by, sizeof by, &len, "%slist full: %s block%s not "
 		    "listed", len > 0 ? ".  " : "", count,
-		    look->full == 1 ? "" : "s");
+		    look->loss.full == 1 ? "" : "s");
 	if (look->complete)
 		base_append(out, PAGE_LOST_TEXT, &n,
 		    "%s; the list is being taken anew", by);
@@ -270,9 +270,9 @@ say_ended(const struct page *page, const struct page_view *v,
 	const char *name;
 	size_t len = strlen(st->brief), n = 0;
 
-	if (look->ended_wall_ms != 0)
-		clock_text(page, look, look->ended_wall_ms, when);
-	page_exit_text(look->status, how);
+	if (look->target.ended_wall_ms != 0)
+		clock_text(page, look, look->target.ended_wall_ms, when);
+	page_exit_text(look->target.status, how);
 	append_word(st, "%s%s%s%s", when[0] != '\0' ? " " : "", when,
 	    how[0] != '\0' ? " " : "", how);
 	base_append(st->brief, sizeof st->brief, &len, "%s%s",
@@ -284,10 +284,10 @@ say_ended(const struct page *page, const struct page_view *v,
 	total = page_view_blocks(&now);
 	base_group_digits(count, sizeof count, total);
 	base_append(text, sizeof text, &n, "the target has ended");
-	if (look->status >= 0 && WIFSIGNALED(look->status)) {
-		name = sigabbrev_np(WTERMSIG(look->status));
+	if (look->target.status >= 0 && WIFSIGNALED(look->target.status)) {
+		name = sigabbrev_np(WTERMSIG(look->target.status));
 		base_append(text, sizeof text, &n, " by signal %d (SIG%s)",
-		    WTERMSIG(look->status), name != NULL ? name : "?");
+		    WTERMSIG(look->target.status), name != NULL ? name : "?");
 	} else if (how[0] != '\0') {
 		base_append(text, sizeof text, &n, " with %s", how);
 	}
@@ -296,17 +296,17 @@ say_ended(const struct page *page, const struct page_view *v,
 	    total == 1 ? "was" : "were");
 	append_notice(st, text);
 	n = 0;
-	if (look->tree_ended) {
+	if (look->command.tree_ended) {
 		base_append(text, sizeof text, &n,
 		    "all its processes have ended");
-		page_exit_text(look->root_status, root);
-		if (root[0] != '\0' && look->root_status != look->status)
+		page_exit_text(look->command.status, root);
+		if (root[0] != '\0' && look->command.status != look->target.status)
 			base_append(text, sizeof text, &n,
 			    "; the command with %s", root);
-	} else if (look->targets_live > 0) {
+	} else if (look->command.targets_live > 0) {
 		base_append(text, sizeof text, &n,
 		    "%u process%s of the tree still live: :target lists them",
-		    look->targets_live, look->targets_live == 1 ? "" : "es");
+		    look->command.targets_live, look->command.targets_live == 1 ? "" : "es");
 	}
 	if (n > 0)
 		append_notice(st, text);
@@ -339,8 +339,8 @@ say_last_list(const struct page *page, const struct nodes_look *look,
 {
 	char when[16], how[PAGE_EXIT_TEXT];
 
-	clock_text(page, look, look->ended_wall_ms, when);
-	page_exit_text(look->status, how);
+	clock_text(page, look, look->target.ended_wall_ms, when);
+	page_exit_text(look->target.status, how);
 	snprintf(st->word, sizeof st->word, "%s %s%s%s  LOADING",
 	    states[NODES_ENDED].name, when, how[0] != '\0' ? " " : "", how);
 	st->name = states[NODES_ENDED].name;
@@ -356,7 +356,7 @@ say_live(const struct page *page, const struct nodes_look *look,
 	char when[16], text[96];
 	size_t n = 0;
 
-	if (look->ended_wall_ms != 0 && (look->window || !look->settled)) {
+	if (look->target.ended_wall_ms != 0 && (look->window || !look->settled)) {
 		say_last_list(page, look, st);
 		return;
 	}
@@ -390,8 +390,8 @@ say_modes(const struct page *page, const struct nodes_look *look,
 	char when[16], text[80], sample[PAGE_SAMPLE_TEXT];
 	size_t n = 0;
 
-	if (look->armed_wall_ms != 0) {
-		clock_text(page, look, look->armed_wall_ms, when);
+	if (look->arming.since_wall_ms != 0) {
+		clock_text(page, look, look->arming.since_wall_ms, when);
 		base_append(text, sizeof text, &n,
 		    "armed %s, earlier blocks not listed", when);
 		append_notice(st, text);
@@ -424,7 +424,7 @@ say_unreachable(const struct page *page, const struct page_view *v,
 {
 	const struct nodes_look *look = v->live;
 	uint64_t s = stale_seconds(page, v);
-	int64_t in = (look->retry_ms + 999) / 1000;
+	int64_t in = (look->link.retry_ms + 999) / 1000;
 	size_t len, n = 0;
 	char text[96], age[8];
 
@@ -438,16 +438,16 @@ say_unreachable(const struct page *page, const struct page_view *v,
 		base_append(text, sizeof text, &n, "picture is %s old", age);
 		append_notice(st, text);
 	}
-	if (!look->returns)
+	if (!look->link.returns)
 		return;
-	if (look->retry_ms > 0)
+	if (look->link.retry_ms > 0)
 		append_word(st, "  retry in %ds", (int)in);
 	else
 		append_word(st, "  trying");
-	if (look->tries > 0)
-		append_word(st, " (%u)", look->tries);
+	if (look->link.tries > 0)
+		append_word(st, " (%u)", look->link.tries);
 	if (!page->cursor.on && page->medium == PAGE_SCREEN &&
-	    look->retry_ms > 0)
+	    look->link.retry_ms > 0)
 		append_notice(st, "Enter tries now");
 }
 
@@ -477,7 +477,7 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	bool bound = false;
 
 	for (unsigned i = 0; i < STREAM_CAUSES; i++)
-		bound = bound || (look->lost[i] > 0 && is_bound(look, i));
+		bound = bound || (look->loss.lost[i] > 0 && is_bound(look, i));
 	base_group_digits(exact, sizeof exact, lost);
 	base_format_count(fit, 5, lost);
 	if (lost > 0)
@@ -502,11 +502,11 @@ say_paused(const struct page *page, const struct page_view *v,
 {
 	int64_t ms;
 	struct tm tm;
-	uint64_t since = v->live->total_records - v->look->total_records;
+	uint64_t since = v->live->work.total_records - v->look->work.total_records;
 	char count[32], fit[8], word[sizeof st->word];
 	size_t len = 0;
 
-	if (v->live->total_records < v->look->total_records)
+	if (v->live->work.total_records < v->look->work.total_records)
 		since = 0;
 	base_group_digits(count, sizeof count, since);
 	base_format_count(fit, 5, since);
@@ -557,10 +557,10 @@ page_state_get(const struct page *page, const struct page_view *v,
 	base_copy_text(st->word, sizeof st->word, st->name);
 	base_copy_text(st->brief, sizeof st->brief, st->name);
 
-	if (look->exec_error != 0) {
+	if (look->command.exec_error != 0) {
 		snprintf(st->notice, sizeof st->notice,
 		    "the command could not be run: %s",
-		    strerror(look->exec_error));
+		    strerror(look->command.exec_error));
 	} else if (live) {
 		say_live(page, look, total, st);
 	} else if (s == NODES_ENDED) {
@@ -568,7 +568,7 @@ page_state_get(const struct page *page, const struct page_view *v,
 	} else {
 		append_notice(st, look->reason[0] != '\0' ? look->reason :
 		    states[s].why);
-		if (!look->linked || s == NODES_UNREACHABLE)
+		if (!look->link.up || s == NODES_UNREACHABLE)
 			say_unreachable(page, v, st);
 	}
 	if (live && look->stale_ms >= STALE_MS)

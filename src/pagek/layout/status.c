@@ -31,18 +31,18 @@ struct counter {
 		return value; \
 	}
 
-COUNTER(n_records, v->look->cycle_records)
+COUNTER(n_records, v->look->work.cycle_records)
 COUNTER(n_active, v->counts->aRecActive)
 COUNTER(n_free, v->counts->aRecMax - v->counts->aRecActive)
 COUNTER(n_illegal, v->counts->illegal_type)
 COUNTER(n_duplicate, v->counts->duplicate)
-COUNTER(n_full, v->look->full)
+COUNTER(n_full, v->look->loss.full)
 COUNTER(n_lost, page_lost_for_good(v->look))
 COUNTER(n_unknown, v->counts->unknown_free)
-COUNTER(n_bad, v->look->bad_records)
+COUNTER(n_bad, v->look->loss.bad_records)
 COUNTER(n_earlier, v->counts->earlier)
 COUNTER(n_failed, v->counts->failed)
-COUNTER(n_missed, page->numbers.missed + v->look->missed_cycles)
+COUNTER(n_missed, page->numbers.missed + v->look->work.missed_cycles)
 COUNTER(n_stackless,
     v->look->keeper != NULL ? v->look->keeper[WIRE_N_SITES_FULL] : 0)
 
@@ -51,7 +51,7 @@ n_largest(const struct page *page, const struct page_view *v)
 {
 	struct page_free f;
 
-	page_free_sum(page, v, v->look->regions, &f);
+	page_free_sum(page, v, v->look->regions.n, &f);
 	return f.largest;
 }
 
@@ -113,7 +113,7 @@ static void
 raise_worst_cost(struct page *page, const struct page_view *v, uint64_t cost)
 {
 	struct page_numbers *numbers = &page->numbers;
-	uint64_t session = v->look->cycle_us_max;
+	uint64_t session = v->look->work.cycle_us_max;
 
 	if (session > numbers->session_max_us &&
 	    session > numbers->cost_max_us)
@@ -127,8 +127,8 @@ sample_second(struct page *page, const struct page_view *v)
 {
 	struct page_numbers *numbers = &page->numbers;
 	int64_t ns = mono_diff_ns(v->now, numbers->sample_at);
-	uint64_t records = v->look->total_records;
-	uint64_t cost = v->look->cycle_us + numbers->drawn_us;
+	uint64_t records = v->look->work.total_records;
+	uint64_t cost = v->look->work.cycle_us + numbers->drawn_us;
 
 	raise_worst_cost(page, v, cost);
 	if (numbers->sampled && ns < SAMPLE_NS)

@@ -192,8 +192,8 @@ const struct field_table page_node_counters = FIELD_TABLE(node_counters);
 
 #define LOOK(member) offsetof(struct nodes_look, member)
 
-FIELD_GET(get_node_number, nodes_look, n, r->node_number, true)
-FIELD_GET(get_look_pid, nodes_look, i, r->pid, r->pid > 0)
+FIELD_GET(get_node_number, nodes_look, n, r->node.number, true)
+FIELD_GET(get_look_pid, nodes_look, i, r->target.pid, r->target.pid > 0)
 FIELD_GET_TEXT(get_look_state, nodes_look, page_state_name(r->state))
 FIELD_GET(get_look_complete, nodes_look, n, r->complete && r->listed, true)
 FIELD_GET(get_look_lost, nodes_look, n, page_lost(r), true)
@@ -201,21 +201,21 @@ FIELD_GET(get_look_lost, nodes_look, n, page_lost(r), true)
 static const struct field look_node[] = {
 	{ .key = "number", .kind = FIELD_NODE, .get = get_node_number },
 	{ .key = "name", .kind = FIELD_TEXT, .get = field_pointer,
-	    .at = LOOK(node_name) },
+	    .at = LOOK(node.name) },
 };
 static const struct field_table look_node_table = FIELD_TABLE(look_node);
 
 static const struct field look_process[] = {
 	{ .key = "name", .kind = FIELD_TEXT, .get = field_pointer,
-	    .at = LOOK(target_name) },
+	    .at = LOOK(target.name) },
 	{ .key = "pid", .kind = FIELD_SIGNED, .get = get_look_pid },
 	{ .key = "state", .kind = FIELD_TEXT, .get = get_look_state },
 	{ .key = "reason", .kind = FIELD_TEXT, .get = field_pointer,
 	    .at = LOOK(reason) },
 	{ .key = "status", .kind = FIELD_OBJECT, .get = get_status,
-	    .at = LOOK(status), .sub = &status_table },
+	    .at = LOOK(target.status), .sub = &status_table },
 	{ .key = "ended", .kind = FIELD_TIME, .get = field_i64_known,
-	    .at = LOOK(ended_wall_ms) },
+	    .at = LOOK(target.ended_wall_ms) },
 };
 static const struct field_table look_process_table = FIELD_TABLE(look_process);
 
@@ -229,7 +229,7 @@ const struct field_table page_look_target = FIELD_TABLE(look_target);
 
 static const struct field look_modes[] = {
 	{ .key = "armed", .kind = FIELD_TIME, .get = field_i64_known,
-	    .at = LOOK(armed_wall_ms) },
+	    .at = LOOK(arming.since_wall_ms) },
 	{ .key = "estimated", .kind = FIELD_BOOL, .get = get_estimated,
 	    .at = LOOK(sample) },
 	{ .key = "sample_period", .get = field_u64_known, .at = LOOK(sample) },
@@ -259,8 +259,8 @@ static const struct field look_loss[] = {
 	{ .key = "complete", .kind = FIELD_BOOL, .get = get_look_complete },
 	{ .key = "lost", .get = get_look_lost },
 	{ .key = "lost_by_cause", .kind = FIELD_OBJECT, .get = field_member,
-	    .at = LOOK(lost), .sub = &cause_table },
-	{ .key = "mended", .get = field_u64, .at = LOOK(mended) },
+	    .at = LOOK(loss.lost), .sub = &cause_table },
+	{ .key = "mended", .get = field_u64, .at = LOOK(loss.mended) },
 };
 const struct field_table page_look_loss = FIELD_TABLE(look_loss);
 
@@ -280,12 +280,12 @@ static const struct field counts_fields[] = {
 	{ .key = "live_bytes", .get = field_u64, COUNTS(live_bytes) },
 	{ .key = "est_blocks", .get = field_u64, COUNTS(est_blocks) },
 	{ .key = "est_bytes", .get = field_u64, COUNTS(est_bytes) },
-	{ .key = "bad_records", .get = field_u64, SEEN(bad_records) },
+	{ .key = "bad_records", .get = field_u64, SEEN(loss.bad_records) },
 	{ .key = "duplicate", .get = field_u64, COUNTS(duplicate) },
 	{ .key = "unknown_free", .get = field_u64, COUNTS(unknown_free) },
 	{ .key = "earlier", .get = field_u64, COUNTS(earlier) },
 	{ .key = "illegal_type", .get = field_u64, COUNTS(illegal_type) },
-	{ .key = "full", .get = field_u64, SEEN(full) },
+	{ .key = "full", .get = field_u64, SEEN(loss.full) },
 	{ .key = "skipped_bytes", .get = get_skipped },
 };
 static const struct field_table counts_table = FIELD_TABLE(counts_fields);

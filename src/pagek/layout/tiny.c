@@ -28,7 +28,7 @@ get_facts(const struct page_view *v, const struct page_state *st,
 		    page_about(v->look->sample), fit + strspn(fit, " "));
 	else
 		snprintf(f->count, sizeof f->count, "-");
-	snprintf(f->node, sizeof f->node, "%04X", v->look->node_number);
+	snprintf(f->node, sizeof f->node, "%04X", v->look->node.number);
 	f->state = st->name;
 	f->said = st->plain ? st->name : st->brief;
 }
@@ -62,9 +62,9 @@ page_compose_tiny(const struct page *page, const struct page_view *v,
 	get_facts(v, st, &f);
 	if (say_all(&f, pic->cols, line, sizeof line)) {
 		put_fact(pic, line, st->mark);
-		if (rows != 1 && v->look->target_name[0] != '\0') {
+		if (rows != 1 && v->look->target.name[0] != '\0') {
 			picture_line(pic);
-			picture_text(pic, v->look->target_name, pic->cols,
+			picture_text(pic, v->look->target.name, pic->cols,
 			    PICTURE_FREE);
 		}
 	} else {

@@ -56,7 +56,7 @@ begin_samples(struct page_trend *t, const struct page_view *v,
 {
 	t->begun = true;
 	t->stream_no = v->live->stream_no;
-	t->told_no = v->live->told_no;
+	t->told_no = v->live->keeper_no;
 	t->at = v->now;
 	t->allocs = c->allocs;
 	t->frees = c->frees;
@@ -67,7 +67,7 @@ is_due(const struct page_trend *t, const struct page_view *v)
 {
 	bool told = v->live->keeper != NULL;
 
-	if (told && v->live->told_no == t->told_no)
+	if (told && v->live->keeper_no == t->told_no)
 		return false;
 	return mono_diff_ns(v->now, t->at) >= (told ? EARLY_NS : SECOND_NS);
 }

@@ -33,9 +33,9 @@ title_parts(const struct page *page, const struct page_view *v,
 	const struct nodes_look *look = v->look;
 
 	*t = (struct title){ .word = state->word };
-	snprintf(t->node, sizeof t->node, "%04X", look->node_number);
-	if (strcmp(look->node_name, t->node) != 0)
-		snprintf(t->name, sizeof t->name, "%.255s", look->node_name);
+	snprintf(t->node, sizeof t->node, "%04X", look->node.number);
+	if (strcmp(look->node.name, t->node) != 0)
+		snprintf(t->name, sizeof t->name, "%.255s", look->node.name);
 	page_target_text(look, t->target);
 	if (cols >= PAGE_FULL_COLS)
 		page_date_full(page, v, t->date);

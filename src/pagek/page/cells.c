@@ -268,12 +268,12 @@ page_target_text(const struct nodes_look *look, char out[PAGE_TARGET_TEXT])
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (look->target_name[0] == '\0')
+	if (look->target.name[0] == '\0')
 		return;
-	base_append_text(out, PAGE_TARGET_TEXT, &len, look->target_name);
-	if (look->pid > 0)
+	base_append_text(out, PAGE_TARGET_TEXT, &len, look->target.name);
+	if (look->target.pid > 0)
 		base_append(out, PAGE_TARGET_TEXT, &len, "[%d]",
-		    (int)look->pid);
+		    (int)look->target.pid);
 }
 
 /* --- rows of `pagek list` ----------------------------------------------- */
@@ -448,9 +448,9 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 const struct wire_region *
 page_free_region(const struct nodes_look *look, uint64_t addr)
 {
-	for (size_t i = 0; i < look->regions; i++)
-		if (addr >= look->region[i].base &&
-		    addr - look->region[i].base < look->region[i].size)
-			return &look->region[i];
+	for (size_t i = 0; i < look->regions.n; i++)
+		if (addr >= look->regions.at[i].base &&
+		    addr - look->regions.at[i].base < look->regions.at[i].size)
+			return &look->regions.at[i];
 	return NULL;
 }

@@ -68,7 +68,7 @@ page_lost(const struct nodes_look *look)
 	unsigned i;
 
 	for (i = 0; i < STREAM_CAUSES; i++)
-		n += look->lost[i];
+		n += look->loss.lost[i];
 	return n;
 }
 
@@ -77,7 +77,7 @@ page_lost_for_good(const struct nodes_look *look)
 {
 	uint64_t lost = page_lost(look);
 
-	return lost > look->mended ? lost - look->mended : 0;
+	return lost > look->loss.mended ? lost - look->loss.mended : 0;
 }
 
 static const char *

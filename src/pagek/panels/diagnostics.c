@@ -82,9 +82,9 @@ page_costs_begin(struct page_costs *c, struct page *page,
 {
 	memset(c, 0, sizeof *c);
 	c->since = mono_now();
-	c->missed = page->numbers.missed + look->missed_cycles;
+	c->missed = page->numbers.missed + look->work.missed_cycles;
 	page->numbers.cost_max_us = 0;
-	page->numbers.session_max_us = look->cycle_us_max;
+	page->numbers.session_max_us = look->work.cycle_us_max;
 }
 
 static void
@@ -149,7 +149,7 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 	base_group_digits(cycles, sizeof cycles, c->of[COST_CYCLE].n);
 	base_group_digits(painted, sizeof painted, c->of[COST_PICTURE].n);
 	base_group_digits(missed, sizeof missed, page->numbers.missed +
-	    look->missed_cycles - c->missed);
+	    look->work.missed_cycles - c->missed);
 	picture_line(pic);
 	picture_printf(pic, "  %s cycles in %lld s, %s painted, %s missed",
 	    cycles, (long long)(mono_ms_since(c->since) / 1000), painted,
@@ -202,7 +202,7 @@ get_effort(const void *row, size_t at, struct field_value *v)
 }
 
 FIELD_GET(get_pending, diag_row, n, r->from->pending, r->from->effort != NULL)
-FIELD_GET(get_tries, diag_row, n, r->from->look->tries, true)
+FIELD_GET(get_tries, diag_row, n, r->from->look->link.tries, true)
 
 static bool
 get_stale(const void *row, size_t at, struct field_value *v)
@@ -268,42 +268,42 @@ FIELD_GET(get_free_entries, blklist_counts, n, r->aRecMax - r->aRecActive,
 
 static const struct field session_fields[] = {
 	{ .name = "records", .help = "read, with pairs that were left out",
-	    .get = field_u64, .at = LOOK(total_records) },
+	    .get = field_u64, .at = LOOK(work.total_records) },
 	{ .name = "last cycle", .help = "records captured in it",
-	    .get = field_u64, .at = LOOK(cycle_records), .gauge = true },
+	    .get = field_u64, .at = LOOK(work.cycle_records), .gauge = true },
 	{ .name = "work", .help = "of the last cycle", .get = field_u32,
-	    .at = LOOK(cycle_us), .gauge = true, .unit = FIELD_MICROSECONDS },
+	    .at = LOOK(work.cycle_us), .gauge = true, .unit = FIELD_MICROSECONDS },
 	{ .name = "work, worst", .help = "since the session began",
-	    .get = field_u32, .at = LOOK(cycle_us_max),
+	    .get = field_u32, .at = LOOK(work.cycle_us_max),
 	    .unit = FIELD_MICROSECONDS },
 	{ .name = "answers missed",
 	    .help = "cycles whose answer came too late", .get = field_u64,
-	    .at = LOOK(missed_cycles) },
+	    .at = LOOK(work.missed_cycles) },
 	{ .name = "bad records", .help = "skipped: malformed",
-	    .get = field_u64, .at = LOOK(bad_records) },
+	    .get = field_u64, .at = LOOK(loss.bad_records) },
 	{ .name = "mended", .help = "lost after the keeper, made good",
-	    .get = field_u64, .at = LOOK(mended) },
+	    .get = field_u64, .at = LOOK(loss.mended) },
 	{ .name = "lost before", .help = "by the keeper, before this session",
-	    .get = field_u64, .at = LOOK(lost[0]) },
+	    .get = field_u64, .at = LOOK(loss.lost[0]) },
 	{ .name = "lost: ring full", .help = "the target had no room",
-	    .get = field_u64, .at = LOOK(lost[STREAM_RING_FULL]) },
+	    .get = field_u64, .at = LOOK(loss.lost[STREAM_RING_FULL]) },
 	{ .name = "lost: too late",
 	    .help = "gone from the queue before they were read",
-	    .get = field_u64, .at = LOOK(lost[STREAM_OVERWRITTEN]) },
+	    .get = field_u64, .at = LOOK(loss.lost[STREAM_OVERWRITTEN]) },
 	{ .name = "lost: writer died", .help = "or stalled in the middle",
-	    .get = field_u64, .at = LOOK(lost[STREAM_WRITER_DIED]) },
+	    .get = field_u64, .at = LOOK(loss.lost[STREAM_WRITER_DIED]) },
 	{ .name = "lost: corrupt", .help = "malformed",
-	    .get = field_u64, .at = LOOK(lost[STREAM_CORRUPT]) },
+	    .get = field_u64, .at = LOOK(loss.lost[STREAM_CORRUPT]) },
 	{ .name = "lost: restart", .help = "of the keeper", .get = field_u64,
-	    .at = LOOK(lost[STREAM_RESTART]) },
+	    .at = LOOK(loss.lost[STREAM_RESTART]) },
 	{ .name = "lost: link", .help = "dropped on the link", .get = field_u64,
-	    .at = LOOK(lost[STREAM_LINK]) },
+	    .at = LOOK(loss.lost[STREAM_LINK]) },
 	{ .name = "lost: sample",
 	    .help = "blocks that could not be remembered", .get = field_u64,
-	    .at = LOOK(lost[STREAM_SAMPLE_FULL]) },
+	    .at = LOOK(loss.lost[STREAM_SAMPLE_FULL]) },
 	{ .name = "lost: other",
 	    .help = "of causes that this page does not know", .get = field_u64,
-	    .at = LOOK(lost[STREAM_OTHER]) },
+	    .at = LOOK(loss.lost[STREAM_OTHER]) },
 };
 static const struct field_table session_table = FIELD_TABLE(session_fields);
 
@@ -379,7 +379,7 @@ row_of_keeper(const struct diag_row *r)
 static const void *
 row_of_node(const struct diag_row *r)
 {
-	return &r->from->look->node;
+	return &r->from->look->node.numbers;
 }
 
 static const struct section {

@@ -298,7 +298,7 @@ count_cost(struct screen *s, uint64_t now)
 	struct page_costs *c = &s->app.costs;
 
 	cost_add(&c->of[COST_SESSION],
-	    nodes_session_look(s->app.session)->cycle_us);
+	    nodes_session_look(s->app.session)->work.cycle_us);
 	cost_add(&c->of[COST_CYCLE], us);
 	if (s->painted_now)
 		cost_add(&c->of[COST_PICTURE], s->drawn_us);

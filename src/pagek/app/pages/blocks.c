@@ -313,7 +313,7 @@ enter(struct app *app)
 	struct page_view v = app_view(app);
 	struct blk b;
 
-	if (!look->linked && !app->page->cursor.on &&
+	if (!look->link.up && !app->page->cursor.on &&
 	    nodes_link_retry(app->link))
 		return;
 	if (!page_shows_groups(app->page) ||

@@ -51,7 +51,7 @@ open_page(struct app *app, bool first)
 	if (st->survey != NULL)
 		return true;
 	r = nodes_survey_open(&st->survey, app->loop, &opts);
-	page_nodes_begin(&st->page, look->node_number);
+	page_nodes_begin(&st->page, look->node.number);
 	if (r < 0)
 		app_say(app, "cannot ask the nodes: %s", strerror(-r));
 	return r == 0;

@@ -1,13 +1,12 @@
 /*
- * What a session does while its link is lost and when it is back: link/link.c
- * makes the link again.  And how old the picture is meanwhile.
+ * The session while its link is lost and when it is back (link/link.c connects
+ * again), and the age of the picture meanwhile.
  *
- * What is shown stays as it was: the list, the node's clock, and so all ages.
- * When the link is back the stream is asked for by its index.  If that has
- * still the epoch that we know, nothing has happened but time: reading goes on
- * from the cursor, and what was overwritten meanwhile is mended as always.
- * Otherwise the node was started anew or the index means another stream; then
- * ours is looked up by its name, and its list taken from the beginning.
+ * The picture stays: list, node's clock and ages. When the link is back, NAME
+ * goes by the index. With the same epoch reading goes on from the cursor, and
+ * overwritten records are mended as usual. Otherwise the node was restarted or
+ * the index belongs to another stream: the stream is looked up by name and its
+ * list taken anew.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@ reconnect_set_fresh(struct nodes_session *s)
 
 	s->look.now_ms = s->clock.now_ms;
 	s->clock.fresh_ms = mono_ms(mono_now());
-	/* The offset goes with the clock: the node may be another one later. */
+	/* Kept with the clock: the node may be another one later. */
 	if (s->look.classic || node == NULL)
 		s->clock.wall_off_ms = 0;
 	else
@@ -35,7 +34,7 @@ void
 reconnect_set_heard(struct nodes_session *s, int64_t now_ms)
 {
 	s->clock.now_ms = now_ms;
-	/* Beside a list that is taken anew, the one that is shown is of before. */
+	/* While another list is taken the shown one is older. */
 	if (s->intake.build == s->intake.list && !s->look.window)
 		reconnect_set_fresh(s);
 }
@@ -43,20 +42,16 @@ reconnect_set_heard(struct nodes_session *s, int64_t now_ms)
 /* --- the link ----------------------------------------------------------- */
 
 static void
-lost(struct nodes_session *s, enum nodes_state fault, const char *reason)
+set_lost(struct nodes_session *s, enum nodes_state fault, const char *reason)
 {
-	bool was = s->look.linked;
+	bool was = s->look.link.up;
 
 	if (was)
-		session_call_off(s);
-	s->look.linked = s->reconnect.known = false;
-	/*
-	 * Together with the state: the link may be back, or given up, before the
-	 * next cycle finds out.
-	 */
-	s->look.returns = link_returns(s->link, &s->look.tries,
-	    &s->look.retry_ms);
-	/* An end stays an end. */
+		session_cancel(s);
+	s->look.link.up = s->reconnect.known = false;
+	/* Consistent with the state: both may change before the next cycle. */
+	s->look.link.returns = link_returns(s->link, &s->look.link.tries,
+	    &s->look.link.retry_ms);
 	if (s->look.state != NODES_ENDED)
 		session_state(s, fault, reason);
 	if (was)
@@ -72,33 +67,30 @@ is_restarted(const struct nodes_session *s)
 	       memcmp(s->reconnect.boot, node->boot, WIRE_EPOCH) != 0;
 }
 
-/*
- * The index is asked about, not the name: of streams with one name that would
- * give the newest.  Whatever stood is as uncertain as what flowed.
- */
+/* The link is back: NAME goes by index, for a name gives the newest stream. */
 static void
-take_up(struct nodes_session *s)
+resume(struct nodes_session *s)
 {
 	bool ended = s->look.state == NODES_ENDED ||
-	    (s->step == SESSION_STAND && s->stream_state == WIRE_S_CORRUPT);
+	    (s->step == SESSION_IDLE && s->stream.state == WIRE_S_CORRUPT);
 
-	session_call_off(s);
-	s->look.linked = true;
-	s->look.returns = false;
+	session_cancel(s);
+	s->look.link.up = true;
+	s->look.link.returns = false;
 	s->reconnect.known = false;
 	if (!ended)
 		session_state(s, NODES_CONNECTING, "");
 	s->news(s->arg);
 	if (s->step < SESSION_LOAD && !s->reconnect.resuming) {
-		if (s->step == SESSION_NAME && s->by_index && is_restarted(s))
-			s->by_index = false;
+		if (s->step == SESSION_NAME && s->stream.by_index && is_restarted(s))
+			s->stream.by_index = false;
 		s->retry_in = 0;
 		return;
 	}
 	if (!s->reconnect.resuming)
 		s->reconnect.resume = s->step;
-	s->reconnect.resuming = s->by_index = true;
-	session_go(s, SESSION_NAME, 0);
+	s->reconnect.resuming = s->stream.by_index = true;
+	session_set_step(s, SESSION_NAME, 0);
 }
 
 bool
@@ -109,35 +101,34 @@ reconnect_follow_link(struct nodes_session *s)
 	unsigned losses = link_losses(s->link);
 
 	if (fault != NODES_LIVE) {
-		lost(s, fault, reason);
-		/* The command goes on, and somebody wants to know how it ends. */
+		set_lost(s, fault, reason);
+		/* The command may end meanwhile. */
 		if (s->run != NULL)
 			numbers_ask_node(s, s->clock.cycle % NODES_HZ == 0);
 		return false;
 	}
-	if (losses != s->reconnect.losses || !s->look.linked) {
+	if (losses != s->reconnect.losses || !s->look.link.up) {
 		s->reconnect.losses = losses;
-		take_up(s);
+		resume(s);
 	}
 	return true;
 }
 
 /* --- the stream --------------------------------------------------------- */
 
-/* On from where it was left. */
+/* The same stream: continues the step. */
 static void
-go_on(struct nodes_session *s, const struct wire_named *named)
+continue_step(struct nodes_session *s, const struct wire_named *named)
 {
-	/* A node that was started anew may have taken its streams over. */
+	/* A restarted node may have taken over its streams. */
 	memcpy(s->reconnect.boot, link_node(s->link)->boot, WIRE_EPOCH);
 	s->reconnect.known = true;
-	s->by_index = false;
-	s->stream_state = named->state;
-	session_go(s, s->reconnect.resume, 0);
+	s->stream.by_index = false;
+	s->stream.state = named->state;
+	session_set_step(s, s->reconnect.resume, 0);
 	switch (s->step) {
 	case SESSION_LOAD:
-		/* Of its parts some are missing, and they are of one row. */
-		s->intake.again = true;
+		s->intake.retake = true;
 		break;
 	case SESSION_FLOW:
 	case SESSION_WINDOW:
@@ -152,42 +143,39 @@ go_on(struct nodes_session *s, const struct wire_named *named)
 	intake_read(s);
 }
 
-/*
- * The node had captured this much when it was last asked, and some of it was
- * not read: at least so much is gone.
- */
+/* Counts as lost what the former node had captured and was not read. */
 static void
 count_unread(struct nodes_session *s)
 {
 	uint64_t known = s->keeper[WIRE_N_RECORDS] + s->keeper[WIRE_N_LOST];
 
 	if (s->intake.counting && known >= s->intake.cursor)
-		s->look.lost[STREAM_RESTART] += known + 1 - s->intake.cursor;
+		s->look.loss.lost[STREAM_RESTART] += known + 1 - s->intake.cursor;
 }
 
 bool
 reconnect_take_name(struct nodes_session *s, const struct wire_msg *msg)
 {
 	const struct wire_named *named = &msg->named;
-	bool stands = s->reconnect.resume == SESSION_STAND;
+	bool stands = s->reconnect.resume == SESSION_IDLE;
 
 	if (msg->type == WIRE_ERR && msg->err.code != WIRE_E_NAME)
 		return false;
 	s->reconnect.resuming = false;
-	if (msg->type == WIRE_NAMED && named->index == s->index &&
-	    memcmp(named->epoch, s->epoch, WIRE_EPOCH) == 0) {
-		go_on(s, named);
+	if (msg->type == WIRE_NAMED && named->index == s->stream.index &&
+	    memcmp(named->epoch, s->stream.epoch, WIRE_EPOCH) == 0) {
+		continue_step(s, named);
 		return true;
 	}
-	s->by_index = false;
+	s->stream.by_index = false;
 	if (stands && (s->look.state == NODES_ENDED ||
-	    s->stream_state == WIRE_S_CORRUPT)) {
-		/* Nothing more is to be had of it, and nothing is missing. */
-		session_go(s, SESSION_STAND, 0);
+	    s->stream.state == WIRE_S_CORRUPT)) {
+		/* All of it had been read. */
+		session_set_step(s, SESSION_IDLE, 0);
 		return true;
 	}
-	s->reconnect.sought = is_restarted(s);
-	session_go(s, SESSION_NAME, 0);
+	s->reconnect.restarted = is_restarted(s);
+	session_set_step(s, SESSION_NAME, 0);
 	session_resolve(s);
 	return true;
 }
@@ -197,9 +185,9 @@ reconnect_set_found(struct nodes_session *s)
 {
 	const struct link_node *node = link_node(s->link);
 
-	if (s->reconnect.sought) {
+	if (s->reconnect.restarted) {
 		count_unread(s);
-		/* Counters and losses are those of another keeper. */
+		/* Counters and losses belong to another keeper. */
 		s->losses.lossy = s->losses.partial = s->losses.mending =
 		    s->losses.torn = false;
 		s->losses.seen = s->losses.bad = s->losses.mended = 0;
@@ -211,6 +199,6 @@ reconnect_set_found(struct nodes_session *s)
 	if (node != NULL)
 		memcpy(s->reconnect.boot, node->boot, WIRE_EPOCH);
 	s->reconnect.known = true;
-	s->reconnect.sought = s->reconnect.resuming = s->intake.counting =
+	s->reconnect.restarted = s->reconnect.resuming = s->intake.counting =
 	    false;
 }

@@ -218,7 +218,7 @@ is_whole(const struct viewer *v)
 	const struct nodes_look *look = nodes_session_look(v->session);
 
 	return look->state == NODES_LIVE && look->settled && !look->window &&
-	    look->linked;
+	    look->link.up;
 }
 
 /* From here on nothing is cut. */
@@ -286,18 +286,18 @@ static void
 assert_sums(const struct viewer *v)
 {
 	const struct nodes_look *look = nodes_session_look(v->session);
-	uint64_t sum = look->total_records, before = 0;
+	uint64_t sum = look->work.total_records, before = 0;
 
 	for (unsigned c = 0; c < STREAM_CAUSES; c++) {
 		/* What lies under no cause was within what was overwritten. */
 		if (c > 0)
-			sum += look->lost[c];
+			sum += look->loss.lost[c];
 		if (c != STREAM_OVERWRITTEN && c != STREAM_LINK)
-			before += look->lost[c];
+			before += look->loss.lost[c];
 	}
 	ck_assert_uint_eq(sum, keeper_next(k) - 1 - v->base);
 	ck_assert_uint_eq(before, keeper_lost(k));
-	ck_assert_uint_eq(look->lost[STREAM_RESTART], 0);
+	ck_assert_uint_eq(look->loss.lost[STREAM_RESTART], 0);
 }
 
 static void
@@ -381,30 +381,30 @@ START_TEST(page_that_comes_back_has_all_and_changes_nothing_for_another)
 		write_some(3000);
 		turn();
 	}
-	total = other->total_records;
+	total = other->work.total_records;
 	view(&viewers[0], true);
 	assert_list(&viewers[0]);
 	assert_list(&viewers[1]);
 	assert_sums(&viewers[1]);
 	other = nodes_session_look(viewers[1].session);
-	ck_assert_uint_eq(other->total_records, total);
+	ck_assert_uint_eq(other->work.total_records, total);
 	ck_assert_uint_eq(other->stream_no, no);
 	/* Each has a count of its own, from where it came. */
 	write_some(100);
 	turn();
 	ck_assert_uint_eq(nodes_session_look(viewers[0].session)->
-	    total_records, 100);
+	    work.total_records, 100);
 	ck_assert_uint_eq(nodes_session_look(viewers[1].session)->
-	    total_records, total + 100);
-	ck_assert_uint_eq(other->missed_cycles, 0);
+	    work.total_records, total + 100);
+	ck_assert_uint_eq(other->work.missed_cycles, 0);
 }
 END_TEST
 
 Suite *
-cuts_suite(void)
+link_cuts_suite(void)
 {
-	Suite *s = suite_create("cuts");
-	TCase *t = tcase_create("cuts");
+	Suite *s = suite_create("link_cuts");
+	TCase *t = tcase_create("link_cuts");
 
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);

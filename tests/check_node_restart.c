@@ -153,7 +153,7 @@ setup(void)
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(shared, MAP_FAILED);
-	strcpy(folder, "/tmp/check_restart.XXXXXX");
+	strcpy(folder, "/tmp/check_node_restart.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(path, sizeof path, "%s/node", folder);
 }
@@ -172,7 +172,7 @@ lost(void)
 	uint64_t sum = 0;
 
 	for (unsigned c = 1; c < STREAM_CAUSES; c++)
-		sum += look()->lost[c];
+		sum += look()->loss.lost[c];
 	return sum;
 }
 
@@ -206,7 +206,7 @@ START_TEST(killed_node_comes_back_as_live)
 	for (unsigned i = 0, n = lives(); i < n; i++) {
 		UNTIL(is_live(no));
 		no = look()->stream_no;
-		before = look()->total_records;
+		before = look()->work.total_records;
 		lost_before = lost();
 		shared->go = true;
 		random = random * 1103515245 + 12345;
@@ -215,19 +215,19 @@ START_TEST(killed_node_comes_back_as_live)
 		if (i == n - 1)
 			break;
 		kill_node(pid);
-		UNTIL(!look()->linked);
+		UNTIL(!look()->link.up);
 		ck_assert_int_eq(look()->state, NODES_UNREACHABLE);
-		ck_assert(look()->returns);
+		ck_assert(look()->link.returns);
 		ck_assert_uint_gt(blklist_counts(look()->list)->aRecMax, 0);
-		delivered = look()->total_records - before;
+		delivered = look()->work.total_records - before;
 		ck_assert_uint_le(delivered + lost() - lost_before,
 		    shared->made + 256);
 		pid = start_node("ALLOCLOG.target.42");
 	}
 	shared->stop = true;
-	UNTIL(shared->stopped && look()->total_records - before + lost() -
+	UNTIL(shared->stopped && look()->work.total_records - before + lost() -
 	    lost_before >= shared->made && look()->settled);
-	ck_assert_uint_eq(look()->total_records - before + lost() -
+	ck_assert_uint_eq(look()->work.total_records - before + lost() -
 	    lost_before, shared->made);
 	sum = sum_of(look()->list, &blocks);
 	ck_assert_uint_eq(blocks, shared->blocks);
@@ -263,7 +263,7 @@ START_TEST(killed_pages_leave_nothing_behind)
 	open_page();
 	UNTIL(is_live(0));
 	no = look()->stream_no;
-	before = look()->total_records;
+	before = look()->work.total_records;
 	shared->go = true;
 	for (unsigned i = 0, n = lives(); i < n; i++) {
 		pid_t *p = &other[i % BASE_NELEM(other)];
@@ -280,9 +280,9 @@ START_TEST(killed_pages_leave_nothing_behind)
 	for (unsigned i = 0; i < BASE_NELEM(other); i++)
 		kill_node(other[i]);
 	shared->stop = true;
-	UNTIL(shared->stopped && look()->total_records - before + lost() >=
+	UNTIL(shared->stopped && look()->work.total_records - before + lost() >=
 	    shared->made && look()->settled);
-	ck_assert_uint_eq(look()->total_records - before + lost(),
+	ck_assert_uint_eq(look()->work.total_records - before + lost(),
 	    shared->made);
 	sum = sum_of(look()->list, &blocks);
 	ck_assert_uint_eq(blocks, shared->blocks);
@@ -308,22 +308,22 @@ START_TEST(stopped_node_is_unreachable_until_it_goes_on)
 
 	open_page();
 	UNTIL(is_live(0));
-	before = look()->total_records;
+	before = look()->work.total_records;
 	shared->go = true;
 	for (unsigned i = 0; i < 3; i++) {
 		UNTIL(shared->made > 20000 * (i + 1));
 		ck_assert_int_eq(kill(pid, SIGSTOP), 0);
 		UNTIL(look()->state == NODES_UNREACHABLE);
-		ck_assert(look()->linked);
+		ck_assert(look()->link.up);
 		now = look()->now_ms;
 		ck_assert_int_eq(kill(pid, SIGCONT), 0);
 		UNTIL(look()->state == NODES_LIVE);
 		ck_assert_int_ge(look()->now_ms, now);
 	}
 	shared->stop = true;
-	UNTIL(shared->stopped && look()->settled && look()->total_records -
+	UNTIL(shared->stopped && look()->settled && look()->work.total_records -
 	    before + lost() >= shared->made);
-	ck_assert_uint_eq(look()->total_records - before + lost(),
+	ck_assert_uint_eq(look()->work.total_records - before + lost(),
 	    shared->made);
 	sum = sum_of(look()->list, &blocks);
 	ck_assert_uint_eq(sum, shared->sum);
@@ -340,7 +340,7 @@ START_TEST(node_without_the_target_says_so)
 	open_page();
 	UNTIL(is_live(0));
 	shared->go = true;
-	UNTIL(look()->total_records > 1000);
+	UNTIL(look()->work.total_records > 1000);
 	blocks = blklist_counts(look()->list)->aRecActive;
 	ck_assert_uint_gt(blocks, 0);
 	kill_node(pid);
@@ -378,7 +378,7 @@ START_TEST(node_of_one_command_does_not_come_back)
 	UNTIL(is_live(0));
 	kill_node(pid);
 	/* Once by the end of the connection, which may be before its own. */
-	UNTIL(!look()->linked && !look()->returns);
+	UNTIL(!look()->link.up && !look()->link.returns);
 	ck_assert_int_eq(look()->state, NODES_UNREACHABLE);
 	UNTIL(strstr(look()->reason, "does not come back") != NULL);
 	close_page();
@@ -388,9 +388,9 @@ START_TEST(node_of_one_command_does_not_come_back)
 END_TEST
 
 Suite *
-restart_suite(void)
+node_restart_suite(void)
 {
-	Suite *s = suite_create("restart");
+	Suite *s = suite_create("node_restart");
 	TCase *t = tcase_create(TAG_KERNEL);
 
 	tcase_set_timeout(t, 60);

@@ -78,8 +78,8 @@ START_TEST(bad_classic_records_are_counted_and_the_others_kept)
 	}
 	look = nodes_session_look(s);
 	ck_assert(look->classic && look->settled);
-	ck_assert_uint_eq(look->bad_records, 1);
-	ck_assert_uint_eq(look->total_records, 3);
+	ck_assert_uint_eq(look->loss.bad_records, 1);
+	ck_assert_uint_eq(look->work.total_records, 3);
 	ck_assert_uint_eq(blklist_window(look->list, BLKLIST_BY_AGE, false, 0,
 	    rows, 4), 2);
 	ck_assert_uint_eq(rows[0].addr, 0x8e6588);
@@ -173,19 +173,19 @@ START_TEST(choice_goes_with_a_young_tree_and_then_stays)
 	s = open_session(&p, &plain);
 	peer_serve(&p);
 	peer_cycles(&p, s, 2);
-	ck_assert_int_eq(nodes_session_look(s)->pid, 42);
+	ck_assert_int_eq(nodes_session_look(s)->target.pid, 42);
 	m[1].gone = false;
 	model_alloc(&m[1], 0x1000, 10);
 	/* Seen once only: it might be gone in a moment. */
 	peer_cycles(&p, s, 3);
-	ck_assert_int_eq(nodes_session_look(s)->pid, 42);
+	ck_assert_int_eq(nodes_session_look(s)->target.pid, 42);
 	peer_cycles(&p, s, 3);
-	ck_assert_int_eq(nodes_session_look(s)->pid, 43);
+	ck_assert_int_eq(nodes_session_look(s)->target.pid, 43);
 	assert_same(s, &m[1], "chosen again", 0);
 	peer_cycles(&p, s, 30);
 	m[2].gone = false;
 	peer_cycles(&p, s, 40);
-	ck_assert_int_eq(nodes_session_look(s)->pid, 43);
+	ck_assert_int_eq(nodes_session_look(s)->target.pid, 43);
 	nodes_session_close(s);
 	peer_close(&p);
 	for (i = 0; i < 3; i++)
@@ -256,9 +256,9 @@ START_TEST(no_callback_comes_after_close)
 END_TEST
 
 Suite *
-session_begins_suite(void)
+session_start_suite(void)
 {
-	Suite *suite = suite_create("session_begins");
+	Suite *suite = suite_create("session_start");
 	TCase *tc = tcase_create("beginnings");
 
 	tcase_add_test(tc, bad_classic_records_are_counted_and_the_others_kept);

@@ -260,9 +260,9 @@ START_TEST(origin_is_what_sshd_says)
 END_TEST
 
 Suite *
-greet_suite(void)
+hello_limit_suite(void)
 {
-	Suite *s = suite_create("greet");
+	Suite *s = suite_create("hello_limit");
 	TCase *t = tcase_create("numbers");
 
 	tcase_add_checked_fixture(t, setup, teardown);

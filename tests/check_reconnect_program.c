@@ -2,7 +2,7 @@
  * Links through another program that are lost and come back: what the program
  * has told, and for how long it is tried.
  */
-#include "back_rig.h"
+#include "reconnect_rig.h"
 
 /* --- through another program ---------------------------------------------- */
 
@@ -11,13 +11,13 @@ START_TEST(link_is_lost_when_its_way_has_told_why)
 	ck_assert_uint_eq(way.ups, 1);
 	cut();
 	nodes_session_cycle(session);
-	ck_assert(look()->linked);
+	ck_assert(look()->link.up);
 	ck_assert_uint_eq(way.losses, 0);
 	way.told(way.told_arg, NODES_UNREACHABLE, "it said so");
 	nodes_session_cycle(session);
 	ck_assert_int_eq(look()->state, NODES_UNREACHABLE);
 	ck_assert_str_eq(look()->reason, "far: it said so");
-	ck_assert(look()->returns);
+	ck_assert(look()->link.returns);
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 	ck_assert_uint_eq(way.ups, 2);
@@ -42,7 +42,7 @@ START_TEST(final_state_ends_the_tries_whoever_tells_it)
 	}
 	nodes_session_cycle(session);
 	ck_assert_int_eq(look()->state, NODES_DENIED);
-	ck_assert(!look()->returns);
+	ck_assert(!look()->link.returns);
 	/* What the way has left behind was taken down all the same. */
 	ck_assert_uint_eq(way.losses, 1 + (unsigned)_i);
 	come_back();
@@ -111,9 +111,9 @@ START_TEST(stranger_is_told_from_a_node_that_talks_nonsense)
 END_TEST
 
 Suite *
-back_program_suite(void)
+reconnect_program_suite(void)
 {
-	Suite *s = suite_create("back_program");
+	Suite *s = suite_create("reconnect_program");
 	TCase *p = tcase_create("by program");
 
 	tcase_add_checked_fixture(p, setup_by_program, teardown);

@@ -320,9 +320,9 @@ START_TEST(nothing_is_told_of_it_when_the_page_has_closed_the_link)
 END_TEST
 
 Suite *
-listing_lies_suite(void)
+listing_answers_suite(void)
 {
-	Suite *s = suite_create("listing_lies");
+	Suite *s = suite_create("listing_answers");
 	TCase *t = tcase_create("sent");
 
 	tcase_add_checked_fixture(t, begin, end);

@@ -28,7 +28,7 @@ up(const char *stream, bool own)
 	ck_assert_int_eq(nodes_link_open(&link_, &loop, fds[1]), 0);
 	watcher_begin(&loop, &opts, TURN_MS);
 	UNTIL(look()->state == NODES_LIVE && look()->settled);
-	ck_assert_int_eq(look()->pid, 0);
+	ck_assert_int_eq(look()->target.pid, 0);
 }
 
 static void
@@ -53,17 +53,17 @@ START_TEST(the_first_target_that_comes_is_watched)
 
 	up(NULL, true);
 	some_turns();
-	ck_assert_int_eq(look()->pid, 0);
+	ck_assert_int_eq(look()->target.pid, 0);
 	k = new_keeper("ALLOCLOG.target.42", 42);
 	take(k, allocation(0x1000, 77));
-	UNTIL(look()->pid == 42 &&
+	UNTIL(look()->target.pid == 42 &&
 	    blklist_counts(look()->list)->aRecActive == 1);
 	ck_assert_ptr_nonnull(strstr(look()->reason, "has come"));
 	/* There it stays. */
 	k = new_keeper("ALLOCLOG.other.43", 43);
 	take(k, allocation(0x1000, 99999));
 	some_turns();
-	ck_assert_int_eq(look()->pid, 42);
+	ck_assert_int_eq(look()->target.pid, 42);
 	down();
 }
 END_TEST
@@ -74,9 +74,9 @@ START_TEST(somebody_who_looks_is_not_taken_elsewhere)
 	nodes_session_stay(session, true);
 	new_keeper("ALLOCLOG.target.42", 42);
 	some_turns();
-	ck_assert_int_eq(look()->pid, 0);
+	ck_assert_int_eq(look()->target.pid, 0);
 	nodes_session_stay(session, false);
-	UNTIL(look()->pid == 42);
+	UNTIL(look()->target.pid == 42);
 	down();
 }
 END_TEST
@@ -86,7 +86,7 @@ START_TEST(a_stream_that_was_named_is_not_left)
 	up("ALLOCLOG", true);
 	new_keeper("ALLOCLOG.target.42", 42);
 	some_turns();
-	ck_assert_int_eq(look()->pid, 0);
+	ck_assert_int_eq(look()->target.pid, 0);
 	down();
 }
 END_TEST
@@ -96,16 +96,16 @@ START_TEST(a_generator_is_not_left)
 	up(NULL, false);
 	new_keeper("ALLOCLOG.target.42", 42);
 	some_turns();
-	ck_assert_int_eq(look()->pid, 0);
+	ck_assert_int_eq(look()->target.pid, 0);
 	down();
 }
 END_TEST
 
 Suite *
-standby_suite(void)
+session_choice_suite(void)
 {
-	Suite *s = suite_create("standby");
-	TCase *t = tcase_create("standby");
+	Suite *s = suite_create("session_choice");
+	TCase *t = tcase_create("session_choice");
 
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, the_first_target_that_comes_is_watched);

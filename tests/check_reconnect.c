@@ -2,7 +2,7 @@
  * Links that are lost and come back, against a scripted node: what is shown
  * meanwhile, and where a session goes on.
  */
-#include "back_rig.h"
+#include "reconnect_rig.h"
 
 /* --- back-off ------------------------------------------------------------- */
 
@@ -29,21 +29,21 @@ START_TEST(tries_in_vain_are_counted_and_the_last_reason_is_told)
 	cut();
 	nodes_session_cycle(session);
 	ck_assert_int_eq(look()->state, NODES_UNREACHABLE);
-	ck_assert(!look()->linked);
-	ck_assert(look()->returns);
+	ck_assert(!look()->link.up);
+	ck_assert(look()->link.returns);
 	ck_assert_str_eq(look()->reason, "the node has closed the link");
 	for (unsigned i = 1; i <= 3; i++) {
 		while (way.starts <= i)
 			uv_run(&peer.loop, UV_RUN_ONCE);
 		nodes_session_cycle(session);
-		ck_assert_uint_eq(look()->tries, way.starts - 1);
+		ck_assert_uint_eq(look()->link.tries, way.starts - 1);
 		ck_assert_str_eq(look()->reason, "tried in vain");
 	}
 	way.refuse = 0;
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
-	ck_assert(look()->linked);
-	ck_assert(!look()->returns);
+	ck_assert(look()->link.up);
+	ck_assert(!look()->link.returns);
 }
 END_TEST
 
@@ -53,7 +53,7 @@ START_TEST(what_is_gone_for_good_is_not_tried_again)
 	cut();
 	nodes_session_cycle(session);
 	ck_assert_int_eq(look()->state, NODES_UNREACHABLE);
-	ck_assert(!look()->returns);
+	ck_assert(!look()->link.returns);
 	ck_assert_int_eq(uv_run(&peer.loop, UV_RUN_NOWAIT), 0);
 	ck_assert_uint_eq(way.starts, 1);
 }
@@ -63,7 +63,7 @@ START_TEST(next_try_is_at_once_when_asked_for)
 {
 	cut();
 	nodes_session_cycle(session);
-	ck_assert_int_gt(look()->retry_ms, 3000000);
+	ck_assert_int_gt(look()->link.retry_ms, 3000000);
 	nodes_link_retry(peer.link);
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
@@ -92,7 +92,7 @@ START_TEST(node_that_refuses_is_not_live_for_a_moment)
 	peer_turn(&peer);
 	nodes_session_cycle(session);
 	ck_assert_int_eq(look()->state, NODES_DENIED);
-	ck_assert(look()->returns);
+	ck_assert(look()->link.returns);
 	assert_same(session, &model, "denied", 0);
 	nodes_link_retry(peer.link);
 	come_back();
@@ -107,10 +107,10 @@ START_TEST(link_that_is_back_returns_until_the_session_takes_it_up)
 	knock();
 	peer_serve(&peer);
 	ck_assert_int_eq(nodes_link_state(peer.link, NULL), NODES_LIVE);
-	ck_assert(!look()->linked);
-	ck_assert(look()->returns);
+	ck_assert(!look()->link.up);
+	ck_assert(look()->link.returns);
 	peer_cycles(&peer, session, 3);
-	ck_assert(look()->linked);
+	ck_assert(look()->link.up);
 }
 END_TEST
 
@@ -142,9 +142,9 @@ START_TEST(reading_goes_on_from_the_cursor)
 	come_back();
 	assert_same(session, &model, "cursor", 0);
 	ck_assert_uint_eq(peer.snaps, snaps);
-	ck_assert_uint_eq(look()->total_records, 3);
+	ck_assert_uint_eq(look()->work.total_records, 3);
 	ck_assert(look()->complete && look()->settled);
-	ck_assert_uint_eq(look()->lost[STREAM_RESTART], 0);
+	ck_assert_uint_eq(look()->loss.lost[STREAM_RESTART], 0);
 }
 END_TEST
 
@@ -159,7 +159,7 @@ START_TEST(loss_that_no_cycle_saw_is_noticed_all_the_same)
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 2);
 	assert_same(session, &model, "unseen", 0);
-	ck_assert_uint_eq(look()->total_records, 1);
+	ck_assert_uint_eq(look()->work.total_records, 1);
 }
 END_TEST
 
@@ -175,8 +175,8 @@ START_TEST(what_was_overwritten_meanwhile_is_counted_and_mended)
 	come_back();
 	assert_same(session, &model, "overwritten", 0);
 	ck_assert_uint_eq(peer.snaps, snaps + 1);
-	ck_assert_uint_eq(look()->lost[STREAM_OVERWRITTEN], 15);
-	ck_assert_uint_eq(look()->total_records, 5);
+	ck_assert_uint_eq(look()->loss.lost[STREAM_OVERWRITTEN], 15);
+	ck_assert_uint_eq(look()->work.total_records, 5);
 	ck_assert(look()->complete);
 }
 END_TEST
@@ -237,7 +237,7 @@ START_TEST(an_end_stays_an_end_and_is_not_asked_for_again)
 	come_back();
 	peer_cycles(&peer, session, 20);
 	ck_assert_int_eq(look()->state, NODES_ENDED);
-	ck_assert(look()->linked);
+	ck_assert(look()->link.up);
 	ck_assert_uint_eq(peer.snaps, snaps);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, 2);
 }
@@ -299,7 +299,7 @@ START_TEST(another_epoch_is_looked_up_by_name)
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 	ck_assert_uint_ne(look()->stream_no, no);
-	ck_assert_int_eq(look()->pid, 42);
+	ck_assert_int_eq(look()->target.pid, 42);
 	assert_same(session, &model, "name", 0);
 }
 END_TEST
@@ -326,7 +326,7 @@ START_TEST(what_the_old_keeper_had_and_nobody_read_is_lost_by_restart)
 	come_back();
 	assert_same(session, &model, "restart", 0);
 	/* Two were in the snapshot. */
-	ck_assert_uint_eq(look()->lost[STREAM_RESTART], 5);
+	ck_assert_uint_eq(look()->loss.lost[STREAM_RESTART], 5);
 	ck_assert(look()->complete);
 }
 END_TEST
@@ -367,7 +367,7 @@ START_TEST(losses_of_another_keeper_are_counted_from_its_own_start)
 	model.lost = 3;
 	come_back();
 	ck_assert(!look()->complete);
-	ck_assert_uint_eq(look()->lost[0], 3);
+	ck_assert_uint_eq(look()->loss.lost[0], 3);
 	cut();
 	nodes_session_cycle(session);
 	restart(&model);
@@ -390,15 +390,15 @@ START_TEST(numbers_of_a_place_that_means_another_stream_are_not_taken)
 	come_back();
 	peer_cycles(&peer, session, 40);
 	ck_assert_int_eq(look()->state, NODES_ENDED);
-	ck_assert_int_eq(look()->pid, 42);
-	ck_assert_str_eq(look()->target_name, "model");
+	ck_assert_int_eq(look()->target.pid, 42);
+	ck_assert_str_eq(look()->target.name, "model");
 }
 END_TEST
 
 /* --- suite ---------------------------------------------------------------- */
 
 Suite *
-back_suite(void)
+reconnect_suite(void)
 {
 	const TTest *const tests[] = {
 		waits_double_up_to_the_most_and_jitter_is_full,
@@ -420,8 +420,8 @@ back_suite(void)
 		losses_of_another_keeper_are_counted_from_its_own_start,
 		numbers_of_a_place_that_means_another_stream_are_not_taken,
 	};
-	Suite *s = suite_create("back");
-	TCase *t = tcase_create("back");
+	Suite *s = suite_create("reconnect");
+	TCase *t = tcase_create("reconnect");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	for (size_t i = 0; i < BASE_NELEM(tests); i++)

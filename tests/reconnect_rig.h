@@ -2,8 +2,8 @@
  * A scripted node behind a way that a test opens and shuts: what the tests of
  * lost links share.
  */
-#ifndef TESTS_BACK_RIG_H
-#define TESTS_BACK_RIG_H
+#ifndef TESTS_RECONNECT_RIG_H
+#define TESTS_RECONNECT_RIG_H
 
 #include <signal.h>
 #include <stdio.h>
