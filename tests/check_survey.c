@@ -177,7 +177,7 @@ START_TEST(what_began_since_counts_whole_and_what_went_not_at_all)
 	tell(before, 3);
 	tell(after, 3);
 	ck_assert_uint_eq(row.rate, 3020);
-	survey_count_anew(&count);
+	survey_count_restart(&count);
 	tell(after, 3);
 	ck_assert(!row.rated);
 }
