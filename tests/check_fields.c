@@ -90,7 +90,7 @@ START_TEST(the_first_character_replaces_what_stood_there)
 	ck_assert_int_eq(page_fields_type(&page, PAGE_KEY_ENTER),
 	    PAGE_FIELD_SUBMITTED);
 	ck_assert_str_eq(page.fields.typed.text, "0a");
-	ck_assert(page.fields.touched && !page.fields.editing);
+	ck_assert(page.fields.changed && !page.fields.editing);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(enter_alone_touches_nothing)
 	page_fields_type(&page, PAGE_KEY_LEFT);
 	page_fields_type(&page, '\t');
 	ck_assert_int_eq(page_fields_type(&page, '\r'), PAGE_FIELD_SUBMITTED);
-	ck_assert(!page.fields.touched);
+	ck_assert(!page.fields.changed);
 	ck_assert_str_eq(page.fields.typed.text, "0509");
 }
 END_TEST
@@ -160,7 +160,7 @@ START_TEST(a_field_is_edited_as_a_prompt_is)
 		ck_assert_int_ge(pic.cursor_col, 14);
 		ck_assert_int_le(pic.cursor_col, 18);
 	}
-	ck_assert(page.fields.touched);
+	ck_assert(page.fields.changed);
 }
 END_TEST
 

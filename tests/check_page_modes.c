@@ -216,14 +216,14 @@ START_TEST(a_window_is_told_and_its_totals_are_the_lists)
 		ck_assert(shows("visible rows and totals only"));
 		ck_assert(shows(total));
 	}
-	ck_assert(!page.found.lacking);
+	ck_assert(!page.found.rows_missing);
 }
 END_TEST
 
 START_TEST(a_list_on_its_way_is_told_instead)
 {
 	window(BLKLIST_BY_ADDRESS, 0, 64);
-	page.found.whole = true;
+	page.found.all_blocks = true;
 	compose(80, 24);
 	ck_assert(shows("LOADING") && !shows("WINDOW"));
 	ck_assert(shows("the whole list is being taken"));
@@ -263,7 +263,7 @@ START_TEST(rows_that_are_not_there_yet_are_blank)
 	page.layout = PAGE_WIDE;
 	compose(80, 24);
 	ck_assert(shows(addr[0]) && !shows(addr[1]));
-	ck_assert(page.found.lacking);
+	ck_assert(page.found.rows_missing);
 }
 END_TEST
 
@@ -272,7 +272,7 @@ START_TEST(rows_that_begin_elsewhere_are_none)
 	window(BLKLIST_BY_ADDRESS, 2, 64);
 	page.layout = PAGE_WIDE;
 	compose(80, 24);
-	ck_assert(page.found.lacking);
+	ck_assert(page.found.rows_missing);
 	ck_assert(!shows(" malloc "));
 }
 END_TEST
@@ -281,7 +281,7 @@ START_TEST(groups_are_not_made_of_a_window)
 {
 	window(BLKLIST_BY_AGE, 0, 2);
 	page_set_group(&page, 1);
-	page.found.whole = true;
+	page.found.all_blocks = true;
 	compose(80, 24);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view), 0);
 	ck_assert(!shows("%"));

@@ -355,7 +355,7 @@ app_request_blocks(struct app *app)
 		    page->found.window > 0 ? (uint32_t)page->found.window : 1,
 	};
 
-	page->found.whole = needs_all(app);
+	page->found.all_blocks = needs_all(app);
 	want_block(app, &view);
-	nodes_session_view(app->session, page->found.whole ? NULL : &view);
+	nodes_session_view(app->session, page->found.all_blocks ? NULL : &view);
 }

@@ -34,7 +34,7 @@ say_hint(struct app *app)
 		app_say(app, "%s: Enter edits%s  Tab next  Esc leaves", name,
 		    f->at == PAGE_FIELD_LISTING ? ", twice sends a listing" :
 		    "");
-	else if (!f->touched)
+	else if (!f->changed)
 		app_say(app, "%s", untouched[f->at]);
 	else
 		app_say(app, "%s %.200s  Enter %s  Esc leaves", name,
@@ -148,11 +148,11 @@ submit_field(struct app *app)
 	bool accepted = true;
 
 	memcpy(typed, f->typed.text, sizeof typed);
-	if (f->touched)
+	if (f->changed)
 		app_history_add(app, kinds[f->at], typed);
-	if (f->at == PAGE_FIELD_LISTING && !f->touched)
+	if (f->at == PAGE_FIELD_LISTING && !f->changed)
 		app_listing(app);
-	else if (!f->touched)
+	else if (!f->changed)
 		app_say(app, "%s stays as it is", page_field_name(f->at));
 	else if (f->at == PAGE_FIELD_NODE)
 		accepted = set_node(app, typed);
@@ -170,7 +170,7 @@ static void
 recall_value(struct app *app, bool back)
 {
 	struct page_fields *f = &app->page->fields;
-	const char *text = app_history_step(app, kinds[f->at], f->touched ?
+	const char *text = app_history_step(app, kinds[f->at], f->changed ?
 	    f->typed.text : "", back);
 
 	if (text != NULL)

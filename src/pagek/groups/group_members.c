@@ -90,7 +90,7 @@ is_in_group(struct membership *m, int level, uint64_t key,
 
 struct page_members {
 	struct page_collection shown, coming;
-	bool bare;		/* what is found is shown at once */
+	bool at_once;		/* what is found is shown at once */
 	struct page_walk walk;
 };
 
@@ -172,7 +172,7 @@ update_open(const struct page *page, const struct page_view *v)
 }
 
 int
-page_members_begin(struct page *page, const struct page_view *v, bool bare)
+page_members_begin(struct page *page, const struct page_view *v, bool at_once)
 {
 	struct page_groups *g = page->groups;
 	struct page_members *m = g->members;
@@ -181,8 +181,8 @@ page_members_begin(struct page *page, const struct page_view *v, bool bare)
 		m = g->members = calloc(1, sizeof *m);
 	if (m == NULL)
 		return -ENOMEM;
-	m->bare = bare;
-	page_collection_empty(bare ? &m->shown : &m->coming, v->look->sample);
+	m->at_once = at_once;
+	page_collection_empty(at_once ? &m->shown : &m->coming, v->look->sample);
 	update_open(page, v);
 	page_walk_begin(&m->walk, v->look->list, page_list_order(&page->opts),
 	    page_list_reverse(&page->opts));
@@ -196,13 +196,13 @@ page_members_next(struct page *page, const struct page_view *v, size_t at_most,
 	struct page_groups *g = page->groups;
 	struct page_members *m = g->members;
 	struct page_collection was;
-	const struct search l = { &m->walk, m->bare ? &m->shown : &m->coming,
+	const struct search l = { &m->walk, m->at_once ? &m->shown : &m->coming,
 		PAGE_MEMBERS_MAX };
 	int r;
 
 	*over = true;
 	r = search_list(page, v, &l, at_most, over);
-	if (r < 0 || !*over || m->bare)
+	if (r < 0 || !*over || m->at_once)
 		return r;
 	was = m->shown;
 	m->shown = m->coming;

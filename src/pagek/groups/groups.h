@@ -250,10 +250,10 @@ int page_expand_all_groups(struct page *, const struct page_view *);
 
 /*
  * Finds the members again: begin, then next with at most so many blocks of the
- * list, until *over.  The rows are those found before until then; with `bare`
+ * list, until *over.  The rows are those found before until then; with `at_once`
  * they are what has been found so far.  -ENOMEM.
  */
-int page_members_begin(struct page *, const struct page_view *, bool bare);
+int page_members_begin(struct page *, const struct page_view *, bool at_once);
 int page_members_next(struct page *, const struct page_view *, size_t at_most,
     bool *over);
 void page_members_free(struct page_members *);

@@ -120,12 +120,12 @@ put_rows(struct page *page, const struct row_put *r, uint64_t count,
 	uint64_t at = page->offs, end = at + count;
 	size_t n, i;
 
-	page->found.lacking = false;
+	page->found.rows_missing = false;
 	while (at < end) {
 		n = end - at < CHUNK_ROWS ? (size_t)(end - at) : CHUNK_ROWS;
 		n = page_rows_blocks(page, r->v, at, rows, n);
 		if (n == 0) {
-			page->found.lacking = r->v->look->window;
+			page->found.rows_missing = r->v->look->window;
 			break;
 		}
 		for (i = 0; i < n; i++, at++)

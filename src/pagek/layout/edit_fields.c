@@ -42,16 +42,16 @@ page_fields_edit(struct page *page, const char *now)
 	struct page_fields *f = &page->fields;
 
 	line_set(&f->typed, now);
-	f->editing = f->anew = true;
-	f->touched = false;
+	f->editing = f->replace = true;
+	f->changed = false;
 }
 
 void
 page_fields_recall(struct page *page, const char *text)
 {
 	line_set(&page->fields.typed, text);
-	page->fields.anew = false;
-	page->fields.touched = true;
+	page->fields.replace = false;
+	page->fields.changed = true;
 }
 
 /* A character replaces the value, unless the cursor was moved before. */
@@ -62,14 +62,14 @@ edit_key(struct page_fields *f, int code)
 	struct line typed = { 0 };
 	enum line_did did;
 
-	if (!f->anew || !is_char)
+	if (!f->replace || !is_char)
 		typed = f->typed;
 	did = line_key(&typed, code);
 	if (did == LINE_NOT_MINE)
 		return;
 	f->typed = typed;
-	f->anew = false;
-	f->touched = f->touched || did == LINE_CHANGED;
+	f->replace = false;
+	f->changed = f->changed || did == LINE_CHANGED;
 }
 
 enum page_field_typed

@@ -316,13 +316,13 @@ say_ended(const struct page *page, const struct page_view *v,
 static void
 say_window(const struct page *page, struct page_state *st)
 {
-	const char *word = page->found.whole ? "LOADING" : "WINDOW";
+	const char *word = page->found.all_blocks ? "LOADING" : "WINDOW";
 	char rate[16], text[160];
 	size_t n = 0;
 
 	append_word(st, "  %s", word);
 	set_warning(st, word);
-	if (page->found.whole) {
+	if (page->found.all_blocks) {
 		append_notice(st, "the whole list is being taken");
 		return;
 	}

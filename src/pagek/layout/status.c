@@ -156,7 +156,7 @@ sample_peak(struct page *page, const struct page_view *v)
 
 	if (numbers->peak_stream != v->look->stream_no) {
 		numbers->peak_stream = v->look->stream_no;
-		numbers->peak_anew = false;
+		numbers->peak_reset = false;
 	}
 	if (n > numbers->peak_bytes)
 		numbers->peak_bytes = n;
@@ -167,7 +167,7 @@ page_peak_anew(struct page *page, const struct page_view *v)
 {
 	struct page_numbers *numbers = &page->numbers;
 
-	numbers->peak_anew = true;
+	numbers->peak_reset = true;
 	numbers->peak_bytes = page_view_bytes(v);
 	numbers->peak_stream = v->look->stream_no;
 }
@@ -182,7 +182,7 @@ page_view_peak(const struct page *page, const struct page_view *v)
 	    v->counts->peak_bytes;
 	uint64_t counted = 0;
 
-	if (numbers->peak_anew && numbers->peak_stream == v->look->stream_no)
+	if (numbers->peak_reset && numbers->peak_stream == v->look->stream_no)
 		return numbers->peak_bytes;
 	if (v->look->keeper != NULL && !page->opts.session.since_click)
 		counted = v->look->keeper[sampled ? WIRE_N_EST_PEAK_BYTES :

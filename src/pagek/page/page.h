@@ -94,8 +94,8 @@ enum page_field {
 struct page_fields {
 	enum page_field at;	/* with the cursor */
 	bool editing;
-	bool anew;		/* the next character replaces the whole text */
-	bool touched;		/* the text was changed */
+	bool replace;		/* the next character replaces the whole text */
+	bool changed;		/* the text is not what it was */
 	struct line typed;
 	char listing[LINE_TEXT];	/* opts.listing once it was edited */
 };
@@ -195,7 +195,7 @@ struct page_numbers {
 	uint64_t rate;			/* records a second */
 	uint64_t drawn_before, drawn_rate;	/* drawn_bytes at the sample; a second */
 
-	bool peak_anew;			/* show the peak since `x`, not the target's */
+	bool peak_reset;			/* show the peak since `x`, not the target's */
 	uint64_t peak_bytes;
 	uint32_t peak_stream;		/* the stream that it belongs to */
 
@@ -211,8 +211,8 @@ struct page_numbers {
 struct page_found {
 	uint64_t total;			/* rows */
 	int window;			/* of them visible */
-	bool lacking;			/* some of these are still to come */
-	bool whole;			/* the session was asked for all blocks */
+	bool rows_missing;		/* some of these are still to come */
+	bool all_blocks;		/* the session was asked for all blocks */
 	struct page_spots spots;
 };
 

@@ -174,7 +174,7 @@ before_sleep(uv_prepare_t *prepare)
 		page->news = false;
 		s->news = s->dirty = true;
 		/* Show what the user is waiting for at once. */
-		if (page->found.lacking || (page->state.known &&
+		if (page->found.rows_missing || (page->state.known &&
 		    page->state.is == NODES_CONNECTING &&
 		    nodes_session_look(s->app.session)->settled))
 			s->urgent = true;
