@@ -5,12 +5,14 @@
  * this list:
  *	picture		lines, keys and fields of rows
  *	page		the state of a page
- *	rows		the rows: order, filter, groups, frozen order
+ *	blocks		blocks as rows: order, filter, free blocks
+ *	groups		blocks summed by what they have in common
+ *	rows		the rows shown: cursor, frozen order, search
  *	difference	the difference to the mark
  *	history		pause, and steps back
  *	layout		rows as lines: classic, wide, full; the columns
- *	panels		the text of the other pages and of what lies over a page
- *	cli		options, settings, words for a target, standard output
+ *	panels		the text of the other pages and of overlays
+ *	cli		options, settings, targets, standard output
  *	documents	JSON, CSV, Prometheus, listings, exports
  *	batch		sessions of commands, and pages as text
  *	jobs		rows written to a file, a node or a pager

@@ -71,9 +71,7 @@ extern const struct page_row {
 	const struct page_ops *ops;
 } pages[PAGES];
 
-/* Opens it, or says why it cannot be opened. */
 void app_page_open(struct app *, enum page_letter, bool first);
-/* Once a cycle. */
 void app_pages_tick(struct app *);
 /* The top page, below overlays. */
 enum page_letter app_page_top(const struct app *);

@@ -2,13 +2,13 @@
  * panel: what the screen shows and what takes the keys: a page, or an overlay.
  *
  * Vocabulary
- *	page	a row of pages.def.  It covers the screen, except a line of
- *		typed text or a message at the bottom.
+ *	page	a row of pages.def.  It covers the screen, except a prompt or a
+ *		message at the bottom.
  *	overlay	help, targets, the detail of a block and the like.  Line 1 of
  *		page K and the last line stay visible.
- *	stack	the open panels, page K at the bottom.  The top one is shown and
- *		takes the keys; Esc closes it.  Each panel is in it once at most.
- *	state	a panel's own struct, zeroed at first; only its file knows it.
+ *	stack	the open panels, each once, page K at the bottom.  The top one is
+ *		shown and takes the keys; Esc closes it.
+ *	state	a panel's own struct, zeroed at first.
  *
  * A panel is a struct panel_ops: that of a page is part of its struct page_ops
  * (pages.h); those of overlays are in the table of panel.c.
@@ -92,7 +92,6 @@ void *app_panel_state(const struct app *, enum app_panel);
 /* An open panel needs at least those blocks. */
 bool app_panels_need(const struct app *, enum panel_blocks);
 
-/* Pushes it; Esc returns to the panel below. */
 void app_panel_open(struct app *, enum app_panel);
 void app_panel_close(struct app *);
 void app_panel_close_all(struct app *);
@@ -113,7 +112,6 @@ void app_panel_select(size_t *selected, size_t n, int rows);
 bool app_panel_compose(struct app *, struct page_picture *);
 /* The top panel is a page other than K. */
 bool app_panel_covers(const struct app *);
-/* The panel's keys, as lines of the help. */
 void app_panel_keys_help(enum app_panel, struct page_picture *);
 
 #endif

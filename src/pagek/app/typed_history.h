@@ -52,10 +52,7 @@ void history_add(struct history *, const char *kind, const char *text);
 const char *history_find(const struct history *, const char *kind,
     const char *begun, bool back, size_t *at);
 
-/*
- * Appends the typed lines to the file, which is created if needed, with its
- * folders.  Without typed lines, no file is touched.  0 or a negative errno.
- */
+/* Appends typed lines to the file, if there are any.  0 or a negative errno. */
 int history_save(const struct history *);
 /* -ENOENT: the user has no folder for state. */
 int history_path(char path[PATH_MAX]);

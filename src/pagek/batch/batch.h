@@ -29,9 +29,8 @@ int batch_open(const struct options *, uv_loop_t *, nodes_news_cb, void *arg,
 bool batch_has_list(const struct nodes_look *);
 
 /*
- * Opens a session, waits for the end of input that ends, and calls `run`, which
- * returns the exit status.  If the target's state does not fit, returns
- * batch_status().
+ * Opens a session, waits for the end of input that ends, and calls `run`.  Returns
+ * the exit status, that of batch_status() if the target's state does not fit.
  */
 int batch_visit(const struct options *, uv_loop_t *,
     bool (*fits)(const struct nodes_look *),
@@ -44,10 +43,7 @@ int batch_watch(const struct options *, uv_loop_t *,
 /* The exit status for a session's state, after a complaint if it is not 0. */
 int batch_status(const struct options *, const struct nodes_look *);
 
-/*
- * Reports, for output that has only rows (CSV and the text of `pagek list`), that
- * the list is incomplete, since when and why.
- */
+/* Reports an incomplete list if the output has only rows: CSV, `pagek list`. */
 void batch_report_loss(const struct options *, const struct nodes_look *);
 
 /*
@@ -87,7 +83,7 @@ int batch_profile(uv_loop_t *, struct nodes_session *, const struct page_opts *,
 int batch_await_names(uv_loop_t *, struct nodes_session *, struct profile *,
     int timeout_ms, size_t *lacking);
 
-/* Reports on standard error that names are missing, and why if known. */
+/* Reports missing names, and why if known. */
 void batch_report_names(const struct options *, struct nodes_session *,
     size_t lacking, size_t of);
 
@@ -98,10 +94,7 @@ int batch_lines(FILE *);
 /* Columns of a picture: COLUMNS, the terminal's, or 80. */
 int batch_columns(FILE *);
 
-/*
- * Tells the session that pictures of so many rows follow.  If they need no other
- * blocks, the session may bring only those (nodes_session_view()).
- */
+/* Pictures of so many rows follow: the session may bring only those blocks. */
 void batch_request_rows(const struct page *, struct nodes_session *, int rows);
 /*
  * Prints a picture; rows 0: as many as there are blocks.  Waits NAMES_WAIT_MS at

@@ -1,7 +1,6 @@
 /*
- * job: what jobs.c and its sources share.
- *
- * A source goes through begin() once, then go_on() until all rows are written.
+ * job: what jobs.c and its sources share.  A source begins once, and then goes on
+ * until all rows are written.
  */
 #ifndef PAGEK_JOB_H
 #define PAGEK_JOB_H
@@ -94,7 +93,6 @@ struct job {
 /* refusal begins the message of a failure.  NULL, with a message: no memory. */
 struct job *job_new(struct jobs *, const struct job_ops *,
     const char *refusal);
-/* Opens the sink and starts. */
 void job_start(struct job *, const struct listing_to *, enum whole_file_place);
 /* Ends the job with the message "refusal: why". */
 void job_fail(struct job *, const char *fmt, ...)
@@ -106,7 +104,6 @@ bool job_is_stale(const struct job *, const struct page_view *);
 /* "1,234 blocks" */
 void job_count_text(uint64_t n, const char *what, char out[64]);
 
-/* Shows a message in the bottom line. */
 void jobs_say(struct jobs *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -104,8 +104,8 @@ bool picture_failed(const struct page_picture *);
 
 void picture_line(struct page_picture *);
 /*
- * Text that does not fit this line continues on the next ones from that column
- * on: our own words broken at blanks, outside text in one piece if it fits.
+ * Text that does not fit this line continues on the next one at that column: our
+ * own words broken at blanks, outside text in one piece if it fits.
  */
 void picture_fold(struct page_picture *, int at);
 /* Removes the last line. */

@@ -31,9 +31,8 @@
 #define ALLOWANCE 7000
 
 /*
- * After a picture that took t, nothing is painted for PAINT_REST * t, except
- * after a key: each picture sorts a list that is still being received, and
- * delays the rest of it.
+ * After a picture that took t, nothing is painted for PAINT_REST * t, except after a
+ * key: sorting the list for each picture delays the rest of the list.
  */
 #define PAINT_REST 4
 

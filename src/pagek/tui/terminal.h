@@ -39,7 +39,7 @@ int terminal_check(void);
 int terminal_open(void (*wake)(void));
 void terminal_close(void);
 
-/* Returns what signals have requested, and clears it, except `end`. */
+/* Clears them, except `end`. */
 void terminal_take_signals(struct terminal_signals *);
 
 /* Restores the terminal, stops, and takes the terminal again when continued. */
@@ -69,18 +69,12 @@ bool terminal_colors(enum page_color);
 /* --- frames --------------------------------------------------------------- */
 
 /*
- * Curses calls write() after each move of its cursor: fifty times for a list in
- * motion, each perhaps a packet to a remote terminal, so that a picture appears
- * in parts.  Inside a frame, a file in memory takes the place of standard output;
- * terminal_frame_end() writes it to the terminal, 64 KiB at a time.
+ * Curses calls write() after each move of its cursor, so that a picture reaches a
+ * remote terminal in parts.  Inside a frame, a file in memory takes the place of
+ * standard output; terminal_frame_end() writes it to the terminal.
  *
- * A picture after endwin() is not buffered, because curses first sets modes of
- * the terminal; neither is what curses writes when it reads KEY_RESIZE.
- */
-
-/*
- * terminal_open() calls it.  Without a descriptor, memory or a sufficient
- * RLIMIT_FSIZE, nothing is buffered.
+ * Nothing is buffered without a descriptor, memory or a sufficient RLIMIT_FSIZE,
+ * nor in the first picture after endwin(), when curses sets modes.
  */
 void terminal_frame_open(void);
 void terminal_frame_close(void);

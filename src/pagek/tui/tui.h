@@ -33,10 +33,7 @@ int page_screen_check(void);
 
 /* --- paint.c ---------------------------------------------------------------- */
 
-/*
- * The last two pictures: the one on the terminal, and the next one.  Lines that
- * are equal in both are skipped; curses compares the others cell by cell.
- */
+/* The picture on the terminal and the next one.  Equal lines are skipped. */
 struct paint {
 	bool colors;
 	bool ramp;			/* ages have colours */
@@ -53,15 +50,11 @@ struct paint {
 	uint64_t sent;		/* measured bytes, or the estimate */
 };
 
-/* After newterm(3), and when the colours change. */
 void paint_colors(struct paint *, const struct page_opts *);
-/* Writes the whole screen with the next picture. */
+/* The next picture writes the whole screen. */
 void paint_repaint(struct paint *);
 void paint_app(struct paint *, struct app *);
-/*
- * Writes one line into row y of curses' window, over the line `old`.  NULL: `old`
- * is unknown, or the line is blank.
- */
+/* Over the line `old`.  NULL: `old` is unknown, or the line is blank. */
 void paint_row(const struct paint *, int y, const struct page_line *old,
     const struct page_line *);
 void paint_fini(struct paint *);
