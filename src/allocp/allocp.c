@@ -1,10 +1,9 @@
 /*
  * Segments of the two regions.
  *
- * A region is counted in units of 8 bytes, and a header is one unit: every
- * remainder of a cut is a segment, be it one of no bytes.  Two bits for each
- * unit, beside the region, say whether a segment begins there and whether it is
- * given out; they alone decide what lies where.
+ * A region has units of 8 bytes, and a header is one unit: every remainder of a
+ * cut is a segment, perhaps of no bytes.  Two bits for each unit, beside the
+ * region, say whether a segment begins there and whether it is a block.
  */
 #include <assert.h>
 #include <errno.h>
@@ -107,7 +106,7 @@ struct allocp {
 /* --- bits --------------------------------------------------------------- */
 
 static bool
-has(const uint64_t *bits, uint32_t at)
+has_bit(const uint64_t *bits, uint32_t at)
 {
 	return (bits[at / WORD] >> at % WORD & 1) != 0;
 }
@@ -119,12 +118,11 @@ set_bit(uint64_t *bits, uint32_t at)
 }
 
 static void
-clear(uint64_t *bits, uint32_t at)
+clear_bit(uint64_t *bits, uint32_t at)
 {
 	bits[at / WORD] &= ~(UINT64_C(1) << at % WORD);
 }
 
-/* Where the segment at `at` ends, which is where the next one begins. */
 static uint32_t
 end_of(const struct region *r, uint32_t at)
 {
@@ -143,11 +141,11 @@ end_of(const struct region *r, uint32_t at)
 }
 
 static uint32_t
-before(const struct region *r, uint32_t at)
+segment_before(const struct region *r, uint32_t at)
 {
 	do
 		at--;
-	while (!has(r->begins, at));
+	while (!has_bit(r->begins, at));
 	return at;
 }
 
@@ -165,9 +163,9 @@ header(const struct region *r, uint32_t at)
 	return (struct header *)(void *)(r->base + (size_t)at * UNIT);
 }
 
-/* Enough to tell what was written there by accident; nobody is fought off. */
+/* Detects accidental writes, not attacks. */
 static uint32_t
-sum(const struct region *r, uint32_t at, const struct header *h)
+checksum(const struct region *r, uint32_t at, const struct header *h)
 {
 	uint64_t v = (uint64_t)address(r, at) << 32 |
 	    (uint32_t)h->units << 16 | (uint32_t)h->type << 8 | h->mark;
@@ -183,7 +181,7 @@ write_header(struct region *r, uint32_t at, uint32_t end, uint8_t mark,
 	struct header h = { .units = (uint16_t)(end - at - 1), .type = type,
 		.mark = mark };
 
-	h.check = sum(r, at, &h);
+	h.check = checksum(r, at, &h);
 	*header(r, at) = h;
 }
 
@@ -192,18 +190,18 @@ is_sound(const struct region *r, uint32_t at, uint32_t end)
 {
 	const struct header *h = header(r, at);
 
-	return h->check == sum(r, at, h) && h->units == end - at - 1 &&
-	    (h->mark & 0xf0) == (has(r->given, at) ? MARK_BLOCK : MARK_FREE);
+	return h->check == checksum(r, at, h) && h->units == end - at - 1 &&
+	    (h->mark & 0xf0) == (has_bit(r->given, at) ? MARK_BLOCK : MARK_FREE);
 }
 
-/* Before its header is believed, or its neighbour is joined with it. */
+/* Repairs a header before it is used. */
 static void
-mend(struct allocp *a, struct region *r, uint32_t at, uint32_t end)
+repair_header(struct allocp *a, struct region *r, uint32_t at, uint32_t end)
 {
 	if (is_sound(r, at, end))
 		return;
 	a->counts.damaged++;
-	if (has(r->given, at))
+	if (has_bit(r->given, at))
 		write_header(r, at, end, MARK_BLOCK, ALLOCP_LOST);
 	else
 		write_header(r, at, end, MARK_FREE, 0);
@@ -284,16 +282,16 @@ find_free(struct allocp *a, struct region *r, uint32_t units, uint32_t *at,
 {
 	for (*at = 0; *at < r->units; *at = *end) {
 		*end = end_of(r, *at);
-		mend(a, r, *at, *end);
-		if (!has(r->given, *at) && *end - *at >= units)
+		repair_header(a, r, *at, *end);
+		if (!has_bit(r->given, *at) && *end - *at >= units)
 			return true;
 	}
 	return false;
 }
 
-/* Its front becomes a block; what is left of it stays free. */
+/* Makes its front a block; the remainder stays free. */
 static void *
-cut(struct region *r, uint32_t at, uint32_t end, size_t size, uint8_t type)
+cut_block(struct region *r, uint32_t at, uint32_t end, size_t size, uint8_t type)
 {
 	uint32_t last = at + 1 + (uint32_t)((size + UNIT - 1) / UNIT);
 	void *block = r->base + ((size_t)at + 1) * UNIT;
@@ -322,7 +320,7 @@ AllocP(struct allocp *a, size_t size, uint8_t type)
 
 		if (!find_free(a, r, units, &at, &end))
 			continue;
-		block = cut(r, at, end, size, type);
+		block = cut_block(r, at, end, size, type);
 		a->counts.allocs++;
 		tell_outcome(a, ALLOCP_ALLOC, address(r, at + 1), size, type,
 		    i + 1);
@@ -347,28 +345,28 @@ find_block(struct allocp *a, const void *p, uint32_t *at)
 		    off % UNIT != 0)
 			continue;
 		*at = (uint32_t)(off / UNIT) - 1;
-		if (has(r->begins, *at) && has(r->given, *at))
+		if (has_bit(r->begins, *at) && has_bit(r->given, *at))
 			return r;
 	}
 	return NULL;
 }
 
-/* With the free segments on either side. */
+/* Joins it with free neighbours. */
 static void
 join_free(struct allocp *a, struct region *r, uint32_t at, uint32_t end)
 {
 	uint32_t prev, next;
 
-	if (end < r->units && !has(r->given, end)) {
+	if (end < r->units && !has_bit(r->given, end)) {
 		next = end_of(r, end);
-		mend(a, r, end, next);
-		clear(r->begins, end);
+		repair_header(a, r, end, next);
+		clear_bit(r->begins, end);
 		end = next;
 	}
-	prev = at > 0 ? before(r, at) : 0;
-	if (prev < at && !has(r->given, prev)) {
-		mend(a, r, prev, at);
-		clear(r->begins, at);
+	prev = at > 0 ? segment_before(r, at) : 0;
+	if (prev < at && !has_bit(r->given, prev)) {
+		repair_header(a, r, prev, at);
+		clear_bit(r->begins, at);
 		at = prev;
 	}
 	write_header(r, at, end, MARK_FREE, 0);
@@ -389,9 +387,9 @@ FreeP(struct allocp *a, void *p)
 		return -EINVAL;
 	}
 	end = end_of(r, at);
-	mend(a, r, at, end);
+	repair_header(a, r, at, end);
 	h = *header(r, at);
-	clear(r->given, at);
+	clear_bit(r->given, at);
 	join_free(a, r, at, end);
 	a->counts.frees++;
 	tell_outcome(a, ALLOCP_FREE, address(r, at + 1), bytes_of(&h), h.type,
@@ -436,7 +434,7 @@ allocp_next(const struct allocp *a, struct allocp_segment *s)
 	end = end_of(r, at);
 	h = header(r, at);
 	*s = (struct allocp_segment){ .region = i + 1,
-		.addr = address(r, at + 1), .given = has(r->given, at),
+		.addr = address(r, at + 1), .given = has_bit(r->given, at),
 		.size = (size_t)(end - at - 1) * UNIT };
 	if (!s->given)
 		return true;

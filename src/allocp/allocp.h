@@ -1,19 +1,18 @@
 /*
- * allocp: memory of a node's own in two regions below 4 GiB, given out by
- * AllocP() and taken back by FreeP() as in the system that the 2004 note
- * knows: from region 1 or, when that has no room, from region 2.
+ * allocp: a node's own memory in two regions below 4 GiB.  AllocP() takes a
+ * block from region 1 or, when that has no room, from region 2, as in the
+ * system of the 2004 note; FreeP() gives it back.
  *
  * Vocabulary
- *	region	memory that nobody else uses, so that what lies between its
- *		blocks is free.
- *	segment	a block or a free stretch: a region is cut into them without
- *		a gap, and two free ones never lie side by side.
- *	header	the ALLOCP_HEAD bytes that each segment begins with; a block's
- *		address is the one behind it, as the note's page shows it.
+ *	region	memory of these blocks alone: what is between them is free.
+ *	segment	a block or a free part: a region consists of segments, and two
+ *		free ones are never adjacent.
+ *	header	the first ALLOCP_HEAD bytes of each segment; a block's address
+ *		is the one behind it.
  *	level	which attempt satisfied a request: 1 region 1, 2 region 2,
  *		ALLOCP_FAILED none.
- *	told	each call's outcome goes to one callback, for that is how the
- *		node's data stream gets its records.
+ *	told	a callback gets each call's outcome: the records of the node's
+ *		data stream.
  *
  * Example
  *	struct allocp *memory;
@@ -23,10 +22,9 @@
  *	FreeP(memory, p);
  *	allocp_free(memory);
  *
- * Where a region's segments begin is known from bitmaps beside it, not from its
- * headers: whoever writes beyond the end of a block spoils the next header, and
- * with it only that segment's size and type.  Such a header is counted and
- * written anew when it is met.
+ * Bitmaps beside a region tell where its segments begin.  So a write beyond the
+ * end of a block only spoils the size and type in the next header, which is
+ * counted and repaired when it is met.
  *
  * It belongs to one thread.
  */
@@ -65,7 +63,7 @@ typedef void (*allocp_told_cb)(void *arg, const struct allocp_event *);
 
 struct allocp_opts {
 	size_t size[ALLOCP_REGIONS];	/* bytes; rounded up to whole pages */
-	allocp_told_cb told;		/* NULL: nobody wants to know */
+	allocp_told_cb told;		/* or NULL */
 	void *arg;
 };
 
@@ -93,9 +91,8 @@ void allocp_region(const struct allocp *, unsigned no, uint32_t *base,
     size_t *size);
 
 /*
- * Segments in address order, region 1 before region 2.  Begin with one that is
- * zero; false at the end.  What the headers say is not checked here but when
- * memory is given out or taken back.
+ * The next segment in address order, region 1 first; begin with one of all
+ * zeros. False at the end.  Headers are not checked here.
  */
 struct allocp_segment {
 	unsigned region;		/* 1 or 2; 0: before the first segment */

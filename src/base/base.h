@@ -232,9 +232,7 @@ int base_folders_above(const char *path);
  */
 int base_file_replace(const char *path, const void *bytes, size_t len,
     mode_t mode);
-/*
- * Whether that could begin: 0, or the error it would return before it writes.
- */
+/* 0 if that could begin, else the error it would return before it writes. */
 int base_file_replaceable(const char *path);
 
 /*

@@ -68,7 +68,7 @@ struct hashindex {
 	unsigned bits;			/* of the number of slots; 0: none yet */
 };
 
-/* Whether the number has that key; `of` as given to hashindex_find(). */
+/* True if the number has that key; `of` as given to hashindex_find(). */
 typedef bool hashindex_same(const void *of, uint32_t number, const void *key);
 
 static inline size_t

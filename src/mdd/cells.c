@@ -1,6 +1,4 @@
-/*
- * Sums by caller and up to two tags, made anew by each take.
- */
+/* Sums by caller and up to two tags, made anew by each take. */
 #include <errno.h>
 #include <stdlib.h>
 

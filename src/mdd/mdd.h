@@ -266,7 +266,7 @@ int profile_key_of(struct profile *, enum profile_by, uint64_t caller,
  */
 int profile_keys_of(struct profile *, enum profile_by, uint64_t caller,
     uint64_t *key, size_t cap);
-/* Whether blocks of the caller are in the group of that key. */
+/* True if blocks of the caller are in the group of that key. */
 bool profile_in_group(struct profile *, enum profile_by, uint64_t key,
     uint64_t caller);
 

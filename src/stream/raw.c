@@ -57,7 +57,7 @@ is_soon(int64_t before, int64_t after)
 	return after >= before && after - before <= RAW_AHEAD_MS;
 }
 
-/* Whether that time is soon after the last record's. */
+/* True if that time is soon after the last record's. */
 static bool
 goes_on(const struct raw *r, int64_t ms)
 {
@@ -65,7 +65,7 @@ goes_on(const struct raw *r, int64_t ms)
 }
 
 /*
- * Whether no other alignment has a run, or a record soon after the last one.  A
+ * True if no other alignment has a run, or a record soon after the last one.  A
  * type of A0 or above can pass for a flag, and the numbers of a clock that was
  * never set for another date.
  */

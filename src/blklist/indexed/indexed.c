@@ -1,6 +1,4 @@
-/*
- * The indexed list.
- */
+/* The indexed list. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

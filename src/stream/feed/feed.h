@@ -233,14 +233,14 @@ void stream_feed_start_at(struct stream_feed *,
  * One pass: publishes now_ms, reads the in-flight words, then all heads, then
  * drains; delivers what is due, in order.  When something is not due, or a
  * ticket is owed, it does so once more: what the first round has seen is then
- * delivered whatever is missing.  At most two capacities of each ring.  It stops
- * after about `max` records; the next pass goes on from there before it looks
- * for more, and until then the feed is behind.
+ * delivered whatever is missing.  At most two capacities of each ring.  It
+ * stops after about `max` records; the next pass goes on from there before it
+ * looks for more, and until then the feed is behind.
  *
- * Returns the number of records delivered (INT_MAX at most), or -EPROTO when the
- * target wrote what no producer writes (-ENOMEM when the keeper itself is out of
- * memory): the feed is then dead, its producers wait no more, and each call
- * returns that error.
+ * Returns the number of records delivered (INT_MAX at most), or -EPROTO when
+ * the target wrote what no producer writes (-ENOMEM when the keeper itself is
+ * out of memory): the feed is then dead, its producers wait no more, and each
+ * call returns that error.
  */
 int stream_feed_pass(struct stream_feed *, int64_t now_ms, uint64_t max);
 bool stream_feed_is_behind(const struct stream_feed *);

@@ -387,7 +387,7 @@ order_run(struct order *o, unsigned id, const struct rec *rec)
 	}
 }
 
-/* Delivers what stands in the chunk: 1 all of it, 0 the ring waits. */
+/* Delivers the chunk: 1 all of it, 0 the ring waits. */
 static int
 run_chunk(struct order *o, unsigned i)
 {

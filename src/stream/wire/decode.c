@@ -179,9 +179,9 @@ announce(struct in *in, uint64_t n)
 	return 0;
 }
 
-/* The next item; an array or map only its head. */
+/* Of an array or map only its head. */
 static int
-next(struct in *in, struct item *it)
+next_item(struct in *in, struct item *it)
 {
 	struct cbor_decoder_result r;
 
@@ -211,7 +211,7 @@ next(struct in *in, struct item *it)
 static int
 next_is(struct in *in, enum item_kind kind, struct item *it)
 {
-	return next(in, it) || it->kind != kind ? -EBADMSG : 0;
+	return next_item(in, it) || it->kind != kind ? -EBADMSG : 0;
 }
 
 /* A key: small, unsigned, and the first of its value in this map. */
@@ -232,7 +232,7 @@ check_key(struct keys *keys, const struct item *it)
 static int
 next_key(struct in *in, struct keys *keys, struct item *it)
 {
-	return next(in, it) || check_key(keys, it) ? -EBADMSG : 0;
+	return next_item(in, it) || check_key(keys, it) ? -EBADMSG : 0;
 }
 
 /* An array or map of a value that is skipped. */
@@ -242,16 +242,16 @@ struct level {
 	struct keys keys;
 };
 
-/* An item with all that is in it; it lies in `depth` arrays and maps. */
+/* An item with all that is in it, in `depth` arrays and maps. */
 static int
-skip(struct in *in, unsigned depth)
+skip_item(struct in *in, unsigned depth)
 {
 	struct level level[WIRE_DEPTH_MAX], *l;
 	unsigned n = 0;
 	struct item it;
 
 	do {
-		if (next(in, &it))
+		if (next_item(in, &it))
 			return -EBADMSG;
 		if (n > 0) {
 			l = &level[n - 1];
@@ -319,7 +319,7 @@ get_uints(struct in *in, char *first, size_t n, size_t size)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (next(in, &it) ||
+		if (next_item(in, &it) ||
 		    set_uint(first + i * size, size, UINT64_MAX, &it))
 			return -EBADMSG;
 	return 0;
@@ -336,7 +336,7 @@ get_neighbours(struct in *in, const struct wire_field *f, void *member)
 	    get_uints(in, member, it.n < f->n ? it.n : f->n, f->size))
 		return -EBADMSG;
 	for (i = f->n; i < it.n; i++)
-		if (skip(in, ELEMENT_DEPTH))
+		if (skip_item(in, ELEMENT_DEPTH))
 			return -EBADMSG;
 	return 0;
 }
@@ -364,7 +364,7 @@ get_texts(struct in *in, const struct wire_field *f, struct wire_text *t,
 		return -EBADMSG;
 	*count = (size_t)it.n;
 	for (i = 0; i < *count; i++)
-		if (next(in, &it) || set_text(&t[i], WIRE_TEXT_MAX, &it))
+		if (next_item(in, &it) || set_text(&t[i], WIRE_TEXT_MAX, &it))
 			return -EBADMSG;
 	return 0;
 }
@@ -381,9 +381,9 @@ get_info(struct in *in, const struct wire_field *f, struct wire_info *info,
 		return -EBADMSG;
 	*count = (size_t)it.n / 2;
 	for (i = 0; i < *count; i++, info++) {
-		if (next(in, &it) ||
+		if (next_item(in, &it) ||
 		    set_uint(&info->at, sizeof info->at, UINT64_MAX, &it) ||
-		    next(in, &it))
+		    next_item(in, &it))
 			return -EBADMSG;
 		if (it.kind == ITEM_TEXT && it.n == 0)
 			return -EBADMSG;
@@ -430,7 +430,7 @@ get_or_last(struct in *in, const struct wire_field *f, void *member,
 {
 	struct item it;
 
-	if (next(in, &it))
+	if (next_item(in, &it))
 		return -EBADMSG;
 	*last = it.kind == ITEM_NULL;
 	return *last ? 0 : set_uint(member, f->size, f->max, &it);
@@ -463,7 +463,7 @@ get_scalar(struct in *in, const struct wire_field *f, void *member)
 {
 	struct item it;
 
-	if (next(in, &it))
+	if (next_item(in, &it))
 		return -EBADMSG;
 	switch (f->kind) {
 	case WIRE_V_INT:
@@ -563,7 +563,7 @@ take_pair(struct pass *p, uint64_t key)
 	f = p->layout != NULL ? find_field(p->layout, key, &bit) : NULL;
 	if (f == NULL) {
 		p->late |= !p->typed;
-		return skip(&p->in, VALUE_DEPTH);
+		return skip_item(&p->in, VALUE_DEPTH);
 	}
 	p->found |= bit;
 	return get_value(&p->in, f, p->m);

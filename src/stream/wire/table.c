@@ -1,6 +1,4 @@
-/*
- * The table of messages, and checks across fields.
- */
+/* The table of messages, and checks across fields. */
 #include <errno.h>
 #include <string.h>
 

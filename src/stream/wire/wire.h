@@ -184,8 +184,7 @@ struct wire_bytes {
 
 /*
  * Records lost by one cause: `count` of them or, when not exact, at least so
- * many.  A count of 0 says that none are known to be lost and is not sent:
- * who knows of a loss but not how large it is says 1, not exact.
+ * many.  A count of 0, none known, is not sent.
  */
 struct wire_lost {
 	uint64_t count;
@@ -360,16 +359,14 @@ struct wire_frames {
 int wire_frames_init(struct wire_frames *, size_t limit);
 void wire_frames_fini(struct wire_frames *);
 /*
- * Room for up to `want` more bytes and how much there is of it, at least 1;
- * NULL: -ENOMEM, or full of frames that have not been taken with next.  The
- * buffer never holds more than twice the limit.
+ * Room for up to `want` more bytes, at least 1; NULL: -ENOMEM, or full of
+ * frames not taken with next.  The buffer never has more than twice the limit.
  */
 uint8_t *wire_frames_space(struct wire_frames *, size_t want, size_t *room);
 void wire_frames_add(struct wire_frames *, size_t n);
 /*
- * 1 with the next map, borrowed until the next call of space; 0 when more
- * bytes are needed; -EMSGSIZE when a frame announces more than the limit: no
- * frame comes after it.
+ * 1 with the next map, borrowed until the next call of space; 0 when more bytes
+ * are needed; -EMSGSIZE for good when a frame is larger than the limit.
  */
 int wire_frames_next(struct wire_frames *, const uint8_t **map, size_t *len);
 
