@@ -64,53 +64,6 @@ uint64_t page_history_freed(const struct page_history *);
 uint16_t page_copy_requester(const struct blklist *from, struct blklist *to,
     uint16_t info);
 
-/* --- steps (history.c) ----------------------------------------------- */
-
-/*
- * The paused list on its way through the states, while the history does not
- * change.  The list of a state is built in portions beside the one shown: up to
- * three lists exist, each as large as the paused one.  Starts as all zeros.
- */
-struct page_steps {
-	struct page_history *history;	/* borrowed, and so is: */
-	const struct blklist *paused;	/* in the order of age; it does not change */
-	uint64_t sample;		/* period of both, or 0 */
-	struct blklist *list;		/* of the state shown; NULL: the paused one is */
-	size_t at;			/* the state shown; page_history_count(): the pause */
-	size_t to;			/* the state asked for */
-
-	/* The list being built; NULL: none is. */
-	struct blklist *next;
-	size_t next_at;			/* its state */
-	enum {
-		PAGE_STEPS_REQUESTERS,
-		PAGE_STEPS_PAUSED,	/* blocks that the paused list has */
-		PAGE_STEPS_FREED,	/* blocks that were freed since */
-		PAGE_STEPS_ORDER,
-	} part;
-	size_t state;			/* whose freed blocks come next ... */
-	uint64_t row;			/* ... from there down; of other parts: done up to there */
-	uint64_t done;			/* blocks looked at */
-};
-
-void page_steps_begin(struct page_steps *, struct page_history *,
-    const struct blklist *paused, uint64_t sample);
-void page_steps_fini(struct page_steps *);
-/* Asks for one state before or after the one asked for.  -ENOENT: there is none. */
-int page_steps_ask(struct page_steps *, bool back);
-/*
- * Builds for `budget_ns`, and at least one portion.  0: the state asked for is
- * shown.  -EAGAIN: not yet; a state on the way there may be.  -ENOMEM: the
- * request is dropped, and the same state is shown.
- */
-int page_steps_advance(struct page_steps *, int64_t budget_ns);
-/* Drops the request; false: there was none. */
-bool page_steps_stop(struct page_steps *);
-/* Progress of the list being built. */
-unsigned page_steps_percent(const struct page_steps *);
-/* The list shown; borrowed until the next page_steps_advance(). */
-const struct blklist *page_steps_list(const struct page_steps *);
-
 /* --- pause (pause.c) --------------------------------------------------- */
 
 /*

@@ -25,6 +25,10 @@
 #define MORE 1024		/* room for frees that are undone meanwhile */
 #define ORDER_PORTION 65536	/* of blklist_restore_order() at once ... */
 #define ORDER_NS INT64_C(4000000)	/* ... and time for it in one picture */
+#define STEP_PORTION 256	/* blocks of a state between two looks at the clock */
+#define SKIP_PORTION 2048	/* blocks that are only looked at, likewise */
+#define STEP_ORDER 16384	/* of blklist_restore_order(), likewise */
+#define ORDER_LOOKS 8		/* that it takes at each block, at most */
 
 /* Own copies of what a look points to. */
 struct look_copy {
@@ -66,6 +70,34 @@ struct name_cache {
 	void *live_arg;
 };
 
+/*
+ * The way through the states, while the history does not change.  The list of
+ * a state is built in portions beside the one shown: up to three exist, each
+ * as large as the paused one.  It has the paused list's blocks of that time, by
+ * age, then the blocks freed since, which are sorted in at the end.
+ */
+struct steps {
+	struct page_history *history;	/* borrowed, and so is: */
+	const struct blklist *paused;	/* in the order of age; it does not change */
+	uint64_t sample;		/* period of both, or 0 */
+	struct blklist *list;		/* of the state shown; NULL: the paused one is */
+	size_t at;			/* the state shown; page_history_count(): the pause */
+	size_t to;			/* the state asked for */
+
+	/* The list being built; NULL: none is. */
+	struct blklist *next;
+	size_t next_at;			/* its state */
+	enum {
+		STEP_REQUESTERS,
+		STEP_PAUSED,		/* blocks that the paused list has */
+		STEP_FREED,		/* blocks that were freed since */
+		STEP_ORDER_BY_AGE,
+	} part;
+	size_t state;			/* whose freed blocks come next ... */
+	uint64_t row;			/* ... from there down; of other parts: done up to there */
+	uint64_t done;			/* blocks looked at */
+};
+
 struct page_paused {
 	struct nodes_look look;		/* of the picture shown */
 	struct blklist_counts counts;
@@ -74,7 +106,7 @@ struct page_paused {
 	struct look_copy fields;
 	struct list_copy copy;
 	struct name_cache names;
-	struct page_steps steps;
+	struct steps steps;
 };
 
 /* --- the list ----------------------------------------------------------- */
@@ -327,7 +359,8 @@ free_paused(struct page_paused *f)
 {
 	if (f == NULL)
 		return;
-	page_steps_fini(&f->steps);
+	blklist_free(f->steps.next);
+	blklist_free(f->steps.list);
 	blklist_free(f->copy.list);
 	free_names(&f->names);
 	free(f);
@@ -382,8 +415,13 @@ page_pause(struct page *page, const struct page_view *v)
 	page->round++;
 	f->paused_look = f->look;
 	f->paused_counts = f->counts;
-	page_steps_begin(&f->steps, page->history, f->copy.list,
-	    f->look.sample);
+	f->steps = (struct steps){
+		.history = page->history,
+		.paused = f->copy.list,
+		.sample = f->look.sample,
+		.at = page_history_count(page->history),
+		.to = page_history_count(page->history),
+	};
 	page->paused = f;
 	return 0;
 }
@@ -425,6 +463,197 @@ page_view_paused(struct page_view *v, const struct page *page)
 
 /* --- steps -------------------------------------------------------------- */
 
+/* --- steps -------------------------------------------------------------- */
+
+static void
+drop_next(struct steps *st)
+{
+	blklist_free(st->next);
+	st->next = NULL;
+	st->done = 0;
+}
+
+static void
+drop_shown(struct steps *st)
+{
+	blklist_free(st->list);
+	st->list = NULL;
+}
+
+static int
+begin_next(struct steps *st)
+{
+	const struct blklist_counts *counts = blklist_counts(st->paused);
+	uint64_t room;
+	int r;
+
+	room = counts->aRecActive + page_history_freed(st->history) + 1;
+	if (room > BLKLIST_MAX)
+		room = BLKLIST_MAX;
+	r = blklist_new(&st->next, BLKLIST_INDEXED, (uint32_t)room);
+	if (r < 0)
+		return r;
+	blklist_sample(st->next, st->sample);
+	st->part = STEP_REQUESTERS;
+	st->next_at = st->to;
+	st->row = 0;
+	st->done = 0;
+	return 0;
+}
+
+/* In the paused list's order, so that all lists number requesters alike. */
+static int
+copy_requesters(struct steps *st)
+{
+	const struct blklist_info *entry;
+	unsigned i;
+
+	for (i = 0; i < STEP_PORTION; i++) {
+		entry = blklist_info_get(st->paused,
+		    (uint16_t)(st->row + 1));
+		if (entry == NULL) {
+			st->part = STEP_PAUSED;
+			st->row = 0;
+			return 0;
+		}
+		if (blklist_info_intern(st->next, entry) != ++st->row)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The oldest first, up to the first block that was allocated after the state. */
+static int
+copy_paused_blocks(struct steps *st)
+{
+	uint64_t as_of = page_history_state(st->history, st->next_at)->as_of;
+	struct blk some[STEP_PORTION];
+	size_t n, i;
+	int r;
+
+	n = blklist_window(st->paused, BLKLIST_BY_AGE, false, st->row, some,
+	    STEP_PORTION);
+	for (i = 0; i < n && (int64_t)(some[i].seq - as_of) <= 0; i++) {
+		r = blklist_put(st->next, &some[i]);
+		if (r < 0)
+			return r;
+	}
+	st->row += i;
+	st->done += i;
+	if (i == STEP_PORTION)
+		return 0;
+	st->done = blklist_counts(st->paused)->aRecActive;
+	st->part = STEP_FREED;
+	st->state = page_history_count(st->history) - 1;
+	st->row = page_history_state(st->history, st->state)->nfreed;
+	return 0;
+}
+
+/* The last freed first; only those that the state has. */
+static int
+copy_freed_blocks(struct steps *st)
+{
+	uint64_t as_of = page_history_state(st->history, st->next_at)->as_of;
+	const struct page_history_state *s = page_history_state(st->history,
+	    st->state);
+	const struct blklist *requesters = page_history_requesters(st->history);
+	unsigned looked, put = 0;
+	struct blk b;
+	int r;
+
+	for (looked = 0; looked < SKIP_PORTION && put < STEP_PORTION &&
+	    st->row > 0; looked++) {
+		b = s->freed[--st->row];
+		st->done++;
+		if ((int64_t)(b.seq - as_of) > 0)
+			continue;
+		if (b.info != 0)
+			b.info = page_copy_requester(requesters, st->next,
+			    b.info);
+		r = blklist_put(st->next, &b);
+		/* -EEXIST: the free was undone, the paused list has the block. */
+		if (r < 0 && r != -EEXIST)
+			return r;
+		put++;
+	}
+	if (st->row > 0)
+		return 0;
+	if (st->state > st->next_at) {
+		st->state--;
+		st->row = page_history_state(st->history, st->state)->nfreed;
+	} else {
+		st->part = STEP_ORDER_BY_AGE;
+	}
+	return 0;
+}
+
+static void
+show_next(struct steps *st)
+{
+	drop_shown(st);
+	st->list = st->next;
+	st->at = st->next_at;
+	st->next = NULL;
+	st->done = 0;
+}
+
+static int
+sort_next(struct steps *st)
+{
+	st->done += STEP_ORDER / ORDER_LOOKS;
+	if (blklist_restore_order(st->next, STEP_ORDER))
+		show_next(st);
+	return 0;
+}
+
+static int
+step_portion(struct steps *st)
+{
+	static int (*const parts[])(struct steps *) = {
+		[STEP_REQUESTERS] = copy_requesters,
+		[STEP_PAUSED] = copy_paused_blocks,
+		[STEP_FREED] = copy_freed_blocks,
+		[STEP_ORDER_BY_AGE] = sort_next,
+	};
+
+	return parts[st->part](st);
+}
+
+/* The list being built has no block yet that is too young for the state asked for. */
+static bool
+can_retarget(const struct steps *st)
+{
+	struct blk last;
+
+	if (st->part == STEP_REQUESTERS ||
+	    (st->part == STEP_PAUSED && st->row == 0))
+		return true;
+	return st->part == STEP_PAUSED &&
+	    blklist_window(st->paused, BLKLIST_BY_AGE, false, st->row - 1,
+	    &last, 1) == 1 &&
+	    (int64_t)(last.seq -
+	    page_history_state(st->history, st->to)->as_of) <= 0;
+}
+
+/*
+ * A list that does not suit the state asked for is completed and shown all the
+ * same: while the key is held down, the picture moves.
+ */
+static void
+retarget_next(struct steps *st)
+{
+	if (st->to == page_history_count(st->history)) {
+		drop_next(st);
+		drop_shown(st);
+		st->at = st->to;
+	} else if (st->to == st->at) {
+		drop_next(st);
+	} else if (st->next != NULL && st->next_at != st->to &&
+	    can_retarget(st)) {
+		st->next_at = st->to;
+	}
+}
+
 /* The picture's list, times and counters become those of the state. */
 static void
 show_state(struct page_paused *f)
@@ -436,7 +665,7 @@ show_state(struct page_paused *f)
 	f->counts = f->paused_counts;
 	if (s == NULL)
 		return;
-	f->look.list = page_steps_list(&f->steps);
+	f->look.list = f->steps.list;
 	f->look.as_of = s->as_of;
 	f->look.now_ms = s->now_ms;
 	f->look.node_wall_ms = s->node_wall_ms;
@@ -457,6 +686,15 @@ asks_for_pause(const struct page_paused *f)
 	return s != NULL && s->as_of == f->paused_look.as_of;
 }
 
+static int
+ask_step(struct steps *st, bool back)
+{
+	if (back ? st->to == 0 : st->to >= page_history_count(st->history))
+		return -ENOENT;
+	st->to += back ? (size_t)-1 : 1;
+	return 0;
+}
+
 int
 page_step(struct page *page, bool back)
 {
@@ -465,48 +703,77 @@ page_step(struct page *page, bool back)
 
 	if (f == NULL || f->copy.list == NULL)
 		return -EINVAL;
-	r = page_steps_ask(&f->steps, back);
+	r = ask_step(&f->steps, back);
 	if (r < 0 || !asks_for_pause(f))
 		return r;
-	r = page_steps_ask(&f->steps, back);
+	r = ask_step(&f->steps, back);
 	if (r < 0)
-		page_steps_ask(&f->steps, !back);
-	return r;
-}
-
-int
-page_step_advance(struct page *page, int64_t budget_ns)
-{
-	struct page_paused *f = page->paused;
-	size_t was;
-	int r;
-
-	if (f == NULL)
-		return -EINVAL;
-	was = f->steps.at;
-	r = page_steps_advance(&f->steps, budget_ns);
-	if (f->steps.at == was)
-		return r;
-	show_state(f);
-	page_freeze_end_brief(page);
-	page->round++;
+		ask_step(&f->steps, !back);
 	return r;
 }
 
 bool
 page_step_stop(struct page *page)
 {
-	return page->paused != NULL && page_steps_stop(&page->paused->steps);
+	struct page_paused *f = page->paused;
+	bool asked = f != NULL && f->steps.to != f->steps.at;
+
+	if (f == NULL)
+		return false;
+	drop_next(&f->steps);
+	f->steps.to = f->steps.at;
+	return asked;
+}
+
+int
+page_step_advance(struct page *page, int64_t budget_ns)
+{
+	struct page_paused *f = page->paused;
+	struct mono begun = mono_now();
+	struct steps *st;
+	size_t was;
+	int r = 0;
+
+	if (f == NULL)
+		return -EINVAL;
+	st = &f->steps;
+	was = st->at;
+	retarget_next(st);
+	while (r == 0 && st->at != st->to) {
+		if (st->next == NULL)
+			r = begin_next(st);
+		if (r == 0)
+			r = step_portion(st);
+		if (st->next == NULL ||
+		    mono_diff_ns(mono_now(), begun) >= budget_ns)
+			break;
+	}
+	if (r < 0)
+		page_step_stop(page);
+	else if (st->at != st->to)
+		r = -EAGAIN;
+	if (st->at != was) {
+		show_state(f);
+		page_freeze_end_brief(page);
+		page->round++;
+	}
+	return r;
 }
 
 bool
 page_step_percent(const struct page *page, unsigned *percent)
 {
 	const struct page_paused *f = page->paused;
+	uint64_t all;
 
 	if (f == NULL || f->steps.to == f->steps.at)
 		return false;
-	*percent = page_steps_percent(&f->steps);
+	/* Sorting is a third of the work. */
+	all = blklist_counts(f->copy.list)->aRecActive +
+	    page_history_freed(f->steps.history);
+	all += all / 2;
+	*percent = f->steps.done < all ?
+	    (unsigned)(f->steps.done * 100 / all) : 99;
 	return true;
 }
 
