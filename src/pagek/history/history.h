@@ -3,15 +3,12 @@
  * paused picture, which can step back through them (pause.c).
  *
  * Vocabulary
- *	state	the list at one moment, one a second at first.  A state keeps
- *		the blocks that were freed before the next state.  Blocks that
- *		were allocated later are told by their sequence numbers.
- *	freed	a block that a state had and that was freed before the next.  A
- *		block that lives shorter than that is in no state and costs
- *		nothing.
+ *	state	the list at one moment, one a second at first.  It keeps the
+ *		blocks that it had and that were freed before the next state.
+ *		Younger blocks are told by their sequence numbers.  A block that
+ *		is in no state costs nothing.
  *	interval	seconds between two states.  It doubles when the freed
  *		blocks of two minutes would take more than PAGE_HISTORY_BYTES.
- *		States that are kept already stay as close as they are.
  *	pause	a copy of all that the picture can show.
  *	step	from one state to the one before or after it.
  *

@@ -398,17 +398,17 @@ put_sorted(const struct field_column *c, char arrow, struct page_picture *pic)
 {
 	const char *word = c->title + strspn(c->title, " ");
 	int len = (int)strcspn(word, " "), from;
-	int blank = c->width >= len + 2, rest = c->width - len - blank - 1;
-	bool right = word != c->title && rest > 0;
+	int blank = c->width >= len + 2, pad = c->width - len - blank - 1;
+	bool right = word != c->title && pad > 0;
 
 	if (right)
-		picture_blanks(pic, rest);
+		picture_blanks(pic, pad);
 	from = picture_col(pic);
 	picture_printf(pic, "%.*s%*s%c", len, word, blank, "", arrow);
 	picture_mark(pic, from, picture_col(pic), PAGE_NEW);
-	if (!right && rest > 0)
-		picture_blanks(pic, rest);
-	return rest < 0;
+	if (!right && pad > 0)
+		picture_blanks(pic, pad);
+	return pad < 0;
 }
 
 static void

@@ -87,7 +87,7 @@ classic_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	bool sampled = v->look->sample != 0;
-	char count[8], offs[W_OFFS + 1], still[80];
+	char count[8], offs[W_OFFS + 1], frozen[80];
 	const char *digits;
 	int pad, form;
 
@@ -104,12 +104,12 @@ classic_node(struct page *page, const struct page_view *v,
 	page_fields_put_offs(page, offs, pic);
 	if (strict(page))
 		return;
-	for (form = 0; page_freeze_text(page, v, form, still, sizeof still);
+	for (form = 0; page_freeze_text(page, v, form, frozen, sizeof frozen);
 	    form++)
-		if (picture_col(pic) + 2 + (int)strlen(still) <= pic->cols) {
-			picture_printf(pic, "  %s", still);
+		if (picture_col(pic) + 2 + (int)strlen(frozen) <= pic->cols) {
+			picture_printf(pic, "  %s", frozen);
 			picture_mark(pic, picture_col(pic) -
-			    (int)strlen(still), picture_col(pic), PAGE_WARN);
+			    (int)strlen(frozen), picture_col(pic), PAGE_WARN);
 			break;
 		}
 }
@@ -118,11 +118,11 @@ static void
 classic_heading(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	bool still = (page_rows_are_frozen(page) || page_groups_are_frozen(page,
-	    v)) && !strict(page);
+	bool frozen = !strict(page) && (page_rows_are_frozen(page) ||
+	    page_groups_are_frozen(page, v));
 
 	/* The key that releases a frozen order. */
-	picture_printf(pic, "%s%*s%s", still ? "z" : " ",
+	picture_printf(pic, "%s%*s%s", frozen ? "z" : " ",
 	    addr_cols(page, v, pic) - W_ADDR, "", heading + 1);
 	if (function_cols(page, v, pic) > 0)
 		picture_put(pic, " FUNCTION");

@@ -67,9 +67,9 @@ is_freed(const struct page *page, const struct page_view *v,
 
 static enum page_mark
 row_mark(const struct page_view *v, const struct page_state *st,
-    const struct blk *b, bool gone)
+    const struct blk *b, bool freed)
 {
-	if (st->stale || page_is_free(b) || gone)
+	if (st->stale || page_is_free(b) || freed)
 		return PAGE_STALE;
 	if (page_cell_seconds(v->look, b) == 0)
 		return PAGE_NEW;
@@ -78,13 +78,13 @@ row_mark(const struct page_view *v, const struct page_state *st,
 
 static void
 put_row(const struct page *page, const struct page_view *v,
-    const struct page_layout_ops *ops, const struct blk *b, bool gone,
+    const struct page_layout_ops *ops, const struct blk *b, bool freed,
     struct page_picture *pic)
 {
 	struct page_view then;
 
 	picture_line(pic);
-	if (gone) {
+	if (freed) {
 		then = *v;
 		then.gone = true;
 		v = &then;
@@ -100,12 +100,12 @@ struct row_put {
 
 static void
 put_marked_row(const struct page *page, const struct row_put *r,
-    const struct blk *b, bool gone, bool cursor, struct page_picture *pic)
+    const struct blk *b, bool freed, bool cursor, struct page_picture *pic)
 {
 	enum page_mark mark = cursor ? PAGE_CURSOR :
-	    row_mark(r->v, r->st, b, gone);
+	    row_mark(r->v, r->st, b, freed);
 
-	put_row(page, r->v, r->ops, b, gone, pic);
+	put_row(page, r->v, r->ops, b, freed, pic);
 	picture_mark_line(pic, mark);
 	if (mark == PAGE_PLAIN && r->ops->mark != NULL &&
 	    !page_paints_little(page))

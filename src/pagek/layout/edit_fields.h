@@ -38,7 +38,7 @@ enum page_field_typed page_fields_type(struct page *, int code);
 /* Puts an earlier input into the field that is edited. */
 void page_fields_recall(struct page *, const char *text);
 
-/* A decimal offset below `rows`; false, and `why` is a sentence that says why not. */
+/* A decimal offset below `rows`; false, and why not as a sentence. */
 bool page_field_offs(const char *typed, uint64_t rows, uint64_t *offs,
     char *why, size_t cap);
 /* A node, a listing's place, or a path; false, likewise. */

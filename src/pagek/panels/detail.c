@@ -51,7 +51,7 @@ page_detail_open(struct page_detail *d, const struct page_view *v,
 		.stream_no = v->look->stream_no,
 	};
 	requester(v->look, b, d->info);
-	page_siblings_begin(&d->born, b);
+	page_siblings_begin(&d->siblings, b);
 }
 
 /* The block is still in the list; again: another block has its address. */
@@ -130,7 +130,7 @@ page_detail_call(const struct page_detail *d, const struct page_view *v,
 {
 	int at;
 
-	if (d->among || count_calls(d, v, &at) == 0)
+	if (d->on_sibling || count_calls(d, v, &at) == 0)
 		return false;
 	nth_call(d, v, at, c);
 	return true;
@@ -138,16 +138,16 @@ page_detail_call(const struct page_detail *d, const struct page_view *v,
 
 /* The cursor's number among the blocks born with this one; -1: none of them. */
 static int
-among_at(const struct page_detail *d)
+sibling_at(const struct page_detail *d)
 {
 	const struct blk *b;
 	int i;
 
-	for (i = 0; d->among; i++) {
-		b = page_siblings_nth(&d->born.shown, (size_t)i);
+	for (i = 0; d->on_sibling; i++) {
+		b = page_siblings_nth(&d->siblings.shown, (size_t)i);
 		if (b == NULL)
 			break;
-		if (b->seq == d->among_seq && b->addr == d->among_addr)
+		if (b->seq == d->sibling_seq && b->addr == d->sibling_addr)
 			return i;
 	}
 	return -1;
@@ -156,11 +156,11 @@ among_at(const struct page_detail *d)
 bool
 page_detail_block(const struct page_detail *d, struct blk *b)
 {
-	int i = among_at(d);
+	int i = sibling_at(d);
 
 	if (i < 0)
 		return false;
-	*b = *page_siblings_nth(&d->born.shown, (size_t)i);
+	*b = *page_siblings_nth(&d->siblings.shown, (size_t)i);
 	return true;
 }
 
@@ -171,11 +171,11 @@ put_cursor_at(struct page_detail *d, const struct page_view *v, int at,
 	const struct blk *b;
 	struct page_call c;
 
-	d->among = at >= calls;
-	if (d->among) {
-		b = page_siblings_nth(&d->born.shown, (size_t)(at - calls));
-		d->among_seq = b->seq;
-		d->among_addr = b->addr;
+	d->on_sibling = at >= calls;
+	if (d->on_sibling) {
+		b = page_siblings_nth(&d->siblings.shown, (size_t)(at - calls));
+		d->sibling_seq = b->seq;
+		d->sibling_addr = b->addr;
 		return;
 	}
 	nth_call(d, v, at, &c);
@@ -207,10 +207,10 @@ scroll_between(struct page_detail *d, int delta, int to, int calls)
 	struct page_scroll *s = &d->scroll;
 	bool far;
 
-	if (d->first_born == 0 || d->last_call == 0 ||
-	    d->among == (to >= calls) || abs(delta) > s->window)
+	if (d->first_sibling == 0 || d->last_call == 0 ||
+	    d->on_sibling == (to >= calls) || abs(delta) > s->window)
 		return false;
-	far = delta > 0 ? d->first_born >= s->top + s->window + delta :
+	far = delta > 0 ? d->first_sibling >= s->top + s->window + delta :
 	    d->last_call < s->top + delta;
 	if (far)
 		s->top += delta;
@@ -224,15 +224,16 @@ page_detail_move(struct page_detail *d, const struct page_view *v, int delta)
 	int calls, at, to, last;
 
 	calls = count_calls(d, v, &at);
-	last = calls + (int)(d->born.shown.n + d->born.shown.nbeside) - 1;
+	last = calls - 1 + (int)(d->siblings.shown.n +
+	    d->siblings.shown.nbeside);
 	if (last < 0) {
 		s->top += delta;
 		return;
 	}
 	if (d->placed && scroll_to_cursor(d, delta))
 		return;
-	if (among_at(d) >= 0)
-		at = calls + among_at(d);
+	if (sibling_at(d) >= 0)
+		at = calls + sibling_at(d);
 	to = delta < -at ? 0 : delta > last - at ? last : at + delta;
 	d->seek = false;
 	if (d->placed && scroll_between(d, delta, to, calls))
@@ -568,7 +569,7 @@ put_call(const struct page_call *c, struct page_picture *pic)
 static enum page_mark
 call_mark(const struct page_detail *d, const struct page_call *c)
 {
-	if (d != NULL && !d->among && c->frame == d->frame &&
+	if (d != NULL && !d->on_sibling && c->frame == d->frame &&
 	    c->outer == d->outer)
 		return PAGE_CURSOR;
 	return c->skipped ? PAGE_STALE : PAGE_PLAIN;
@@ -955,7 +956,7 @@ put_history(const struct page_detail *d, const struct page *page,
 		put_life(d, page, v, &l->life[i], i + 1 == l->n, pic);
 }
 
-/* --- born together ------------------------------------------------------ */
+/* --- siblings ----------------------------------------------------------- */
 
 static void
 put_other(struct page_detail *d, const struct page_view *v,
@@ -963,7 +964,7 @@ put_other(struct page_detail *d, const struct page_view *v,
 {
 	unsigned layer = v->look->levels && blk_layer(b);
 	struct blk now;
-	bool gone = !v->look->window && (blklist_get(v->look->list, layer,
+	bool freed = !v->look->window && (blklist_get(v->look->list, layer,
 	    b->addr, &now) < 0 || now.seq != b->seq);
 	int line;
 
@@ -972,17 +973,18 @@ put_other(struct page_detail *d, const struct page_view *v,
 	picture_put(pic, "    ");
 	picture_fold(pic, FOLD_AT);
 	put_blk(v, b, pic);
-	if (gone)
+	if (freed)
 		picture_put(pic, " freed");
 	if (beside)
 		page_cell_function(v, b, 1, pic->cols - picture_col(pic) - 1,
 		    pic);
-	if (d->first_born == 0)
-		d->first_born = line;
-	if (d->among && b->seq == d->among_seq && b->addr == d->among_addr) {
+	if (d->first_sibling == 0)
+		d->first_sibling = line;
+	if (d->on_sibling && b->seq == d->sibling_seq &&
+	    b->addr == d->sibling_addr) {
 		d->at = line;
 		picture_mark_line(pic, PAGE_CURSOR);
-	} else if (gone) {
+	} else if (freed) {
 		picture_mark_line(pic, PAGE_STALE);
 	}
 }
@@ -1001,17 +1003,17 @@ put_count(uint64_t all, size_t listed, const char *what,
 }
 
 static void
-put_born(struct page_detail *d, const struct page_view *v,
+put_siblings(struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
-	const struct page_siblings_found *f = &d->born.shown;
+	const struct page_siblings_found *f = &d->siblings.shown;
 	size_t i;
 
-	d->first_born = 0;
+	d->first_sibling = 0;
 	if (d->stream_no != v->look->stream_no || v->look->list == NULL)
 		return;
 	put_label("together", pic);
-	if (!d->born.known) {
+	if (!d->siblings.known) {
 		picture_put(pic, v->look->window ?
 		    "not known: not all blocks are here" :
 		    "searching for blocks born with it");
@@ -1079,13 +1081,14 @@ cut_lines(struct page_detail *d, struct page_picture *pic, int window, int foot)
 }
 
 static void
-search_born(struct page_detail *d, const struct page_view *v)
+search_siblings(struct page_detail *d, const struct page_view *v)
 {
 	if (d->stream_no == v->look->stream_no && v->look->list != NULL &&
 	    !v->look->window)
-		page_siblings_next(&d->born, v->look->list, v->look->now_ms);
-	if (among_at(d) < 0)
-		d->among = false;
+		page_siblings_next(&d->siblings, v->look->list,
+		    v->look->now_ms);
+	if (sibling_at(d) < 0)
+		d->on_sibling = false;
 }
 
 int
@@ -1097,7 +1100,7 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 	struct page_call c;
 
 	follow_block(d, v);
-	search_born(d, v);
+	search_siblings(d, v);
 	/* New names may have inlined calls, so that the cursor's has moved. */
 	if (page_detail_call(d, v, &c)) {
 		d->frame = c.frame;
@@ -1114,7 +1117,7 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 	put_freeing_stack(d, v, pic);
 	put_memory(d, v, pic);
 	put_history(d, page, v, pic);
-	put_born(d, v, pic);
+	put_siblings(d, v, pic);
 	while (!picture_failed(pic) && foot > 0 && pic->rows < window)
 		picture_line(pic);
 	if (foot > 0)

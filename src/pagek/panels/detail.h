@@ -3,10 +3,10 @@
  * callees of a function (callers.c).
  *
  * Vocabulary
- *	call	a line of the block's stack (calls.h).  The cursor is on a call,
- *		or below the calls on a block that was born with this one.
- *	history	the blocks that have had its address, as far as the page has
- *		seen them.
+ *	call	a line of the block's stack (calls.h).
+ *	sibling	a block that was born with this one.  The cursor is on a call, or
+ *		below the calls on a sibling.
+ *	history	the blocks that were seen at its address.
  *	callers	functions that call a function, with the sums of the blocks
  *		requested through both; callees are those that it calls.
  *
@@ -36,12 +36,12 @@ struct page_detail {
 	int64_t freed_ms;	/* on the node's clock, when the page noticed */
 	bool again;		/* its address holds another block */
 	unsigned frame, outer;	/* the call under the cursor ... */
-	bool among;		/* ... which is on a block born with it instead ... */
-	uint64_t among_seq, among_addr;	/* ... this one */
-	struct page_siblings born;
+	bool on_sibling;	/* ... which is on a sibling instead ... */
+	uint64_t sibling_seq, sibling_addr;	/* ... this one */
+	struct page_siblings siblings;
 	bool placed;		/* a picture was made since the last move: these lines are right */
 	int at;			/* of the cursor ... */
-	int last_call, first_born;	/* ... and of these; 0 there is none */
+	int last_call, first_sibling;	/* ... and of these; 0 there is none */
 	bool seek;		/* the cursor has moved: the picture scrolls to it */
 	struct page_scroll scroll;
 };
@@ -51,7 +51,6 @@ void page_detail_open(struct page_detail *, const struct page_view *,
 /* `rows` lines, the title the first of them.  -ENOMEM. */
 int page_detail_compose(struct page_detail *, const struct page *,
     const struct page_view *, int cols, int rows, struct page_picture *);
-/* Over calls, then over blocks born with this one. */
 void page_detail_move(struct page_detail *, const struct page_view *,
     int delta);
 /* The call under the cursor; false: there is none. */

@@ -105,19 +105,19 @@ put_cost(const char *name, const struct cost *c, const char *what,
 static void
 put_keeper(const struct nodes_look *look, struct page_picture *pic)
 {
-	char pass[12], held[32];
+	char pass[12], waiting[32];
 
 	if (look->keeper == NULL)
 		return;
 	page_cost_text(pass, look->keeper[WIRE_N_CYCLE_US]);
-	base_group_digits(held, sizeof held, look->keeper[WIRE_N_HELD]);
+	base_group_digits(waiting, sizeof waiting, look->keeper[WIRE_N_HELD]);
 	picture_line(pic);
 	picture_printf(pic, "  keeper   %6s  ", pass);
 	if (pic->cols >= ROOMY_COLS)
 		picture_to(pic, WHAT_AT);
 	picture_fold(pic, FOLD_AT);
 	picture_printf(pic, "its last pass; %s records wait for their turn",
-	    held);
+	    waiting);
 }
 
 static void

@@ -7,9 +7,8 @@
  *		waiting: session, picture, link, terminal, kernel.  Time in
  *		which the processor had other work is part of it.
  *	session	the session's work on the replies of a cycle.
- *	picture	composing and painting all pictures of a cycle, those after keys
- *		too.  A cycle that paints nothing is not counted: with --fps, on
- *		a slow terminal, after a slow picture (screen.c).
+ *	picture	composing and painting all pictures of a cycle.  Cycles that
+ *		paint nothing are not counted.
  *	cost	how many cycles took how long, to a sixteenth of the value, and
  *		the exact worst.
  *	number	a field of one of the tables; "-" if it is not known.
