@@ -648,8 +648,6 @@ seek_moved(struct difference *s, const struct page *page,
 	return pass_moved(s, page, v, chain, &b);
 }
 
-/* --- the walk itself ------------------------------------------------------ */
-
 static void
 clear_blocks(struct difference_found *f)
 {

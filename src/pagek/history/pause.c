@@ -815,8 +815,6 @@ page_step_text(const struct page *page, char *out, size_t cap)
 	    interval);
 }
 
-/* --- the view ----------------------------------------------------------- */
-
 void
 page_view_shown(struct page_view *v, const struct page *page,
     struct nodes_session *session)

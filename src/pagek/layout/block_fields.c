@@ -6,8 +6,6 @@
 #include "../blocks/order.h"
 #include "fields.h"
 
-/* --- columns -------------------------------------------------------------- */
-
 static void
 put_addr(const void *row, int width, struct page_picture *pic)
 {
@@ -166,8 +164,6 @@ FIELD_GET(get_age, page_block_row, i, r->v->look->now_ms > r->b->ms ?
     r->v->look->now_ms - r->b->ms : 0, true)
 FIELD_GET(get_time, page_block_row, i, r->v->look->node_wall_ms -
     (r->v->look->now_ms - r->b->ms), true)
-
-/* --- stacks --------------------------------------------------------------- */
 
 void
 page_stack_get(struct profile *p, uint64_t caller, struct page_stack *s)

@@ -51,8 +51,6 @@ layout_ops(const struct page *page, int cols, int rows)
 	return cols >= PAGE_WIDE_COLS ? wide_ops(cols, rows) : &page_classic;
 }
 
-/* --- rows --------------------------------------------------------------- */
-
 /* The rows of a large list are not renewed in each picture: some are freed. */
 static bool
 is_freed(const struct page *page, const struct page_view *v,

@@ -12,8 +12,6 @@
 #define NAME_WORD "name"
 #define NAME_TITLE "NAME"
 
-/* --- sums ----------------------------------------------------------------- */
-
 #define SUM(member) offsetof(struct profile_sum, member)
 
 /* Listed, and estimated: the same unless it is a sample. */
@@ -36,8 +34,6 @@ static const struct field weighed[] = {
 	{ .key = "share", .kind = FIELD_SHARE, .get = get_share },
 };
 const struct field_table page_weighed_fields = FIELD_TABLE(weighed);
-
-/* --- columns -------------------------------------------------------------- */
 
 /* Right-aligned, an estimate with its mark. */
 static void

@@ -103,8 +103,6 @@ static const struct counter counters[] = {
 #define NCOUNTERS BASE_NELEM(counters)
 _Static_assert(NCOUNTERS <= PAGE_COUNTERS, "struct page has room for them");
 
-/* --- sampling ----------------------------------------------------------- */
-
 #define MOVED_MS 10000
 #define SAMPLE_NS INT64_C(1000000000)
 

@@ -350,8 +350,6 @@ static const struct field list_fields[] = {
 };
 static const struct field_table list_table = FIELD_TABLE(list_fields);
 
-/* --- sections ----------------------------------------------------------- */
-
 static const void *
 row_of_page(const struct diag_row *r)
 {
@@ -396,8 +394,6 @@ static const struct section {
 	{ "the keeper", &page_keeper_counters, row_of_keeper },
 	{ "the node", &page_node_counters, row_of_node },
 };
-
-/* --- changes ------------------------------------------------------------ */
 
 static void
 weigh(struct page_diag *d, struct mono now)
@@ -453,8 +449,6 @@ page_diag_sample(struct page_diag *d, const struct page_diag_from *f)
 	d->sampled_at = f->now;
 	d->stream_no = f->look->stream_no;
 }
-
-/* --- the lines ---------------------------------------------------------- */
 
 static void
 number_text(enum field_unit unit, uint64_t n, char out[32])
@@ -525,8 +519,6 @@ page_diag_put(struct page_diag *d, const struct page_diag_from *f,
 			put_number(d, i, &sections[s].fields->field[k], pic);
 	}
 }
-
-/* --- what the process uses ------------------------------------------------ */
 
 int
 own_use_memory(uint64_t *bytes)

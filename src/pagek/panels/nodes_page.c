@@ -232,8 +232,6 @@ put_where(const struct entry *l, int width, struct page_picture *pic)
 		    l->row->where, width, PICTURE_FREE);
 }
 
-/* --- columns -------------------------------------------------------------- */
-
 /*
  * The columns from each width on, the widest first, with a blank between them.
  * Width 0: the rest of the line.
@@ -486,8 +484,6 @@ page_nodes_word(struct page_nodes *p, const struct nodes_surveyed *const *row,
 		    l.target->name);
 	return true;
 }
-
-/* --- open and closed ------------------------------------------------------ */
 
 static bool
 unfold(struct page_nodes *p, const struct nodes_surveyed *r)
