@@ -297,7 +297,7 @@ no_names() {
 	wait "$server"
 	cat "$tmp/err" "$tmp/err2"
 	[ "$status" = 0 ] && says "^names or lines are missing: 5 stacks" &&
-	    grep -q "^pagek: .* of 5 of 5 stacks .* within 1 s, fetching " \
+	    grep -q "^pagek: .* of 5 of 5 stacks .* after 1 s, fetching " \
 	    "$tmp/err" && grep -q "^pagek: .* of 5 of 5 stacks" "$tmp/err2"
 }
 if ldconfig -p 2>/dev/null | grep -q 'libdebuginfod\.so\.1' &&

@@ -73,7 +73,6 @@ int hello_listen(struct hello *, int fd, const char *path, bool inherited);
 int hello_start(struct hello *);
 /* Answers those who have connected, ends the thread, removes the socket. */
 void hello_stop(struct hello *);
-/* Frees targets that were not adopted. */
 void hello_fini(struct hello *);
 
 /* --- the queue of targets that have arrived, in the order of their welcome --- */
@@ -117,7 +116,6 @@ void quota_fini(struct quota *);
 
 /* One more image of the process; false: there is no place to count it. */
 bool quota_add(struct quota *, pid_t, uid_t);
-/* One less. */
 void quota_remove(struct quota *, pid_t);
 
 /* Counts the keeper's target as live, once.  Any thread before it is adopted. */

@@ -51,9 +51,7 @@ void keeper_pool_stop(struct keeper_pool *);
 int keeper_pool_get(struct keeper_pool *, struct pooled_keeper *);
 /* Puts back one that was not used. */
 void keeper_pool_put_back(struct keeper_pool *, const struct pooled_keeper *);
-/* Is it the number of a keeper in the pool? */
 bool keeper_pool_has(struct keeper_pool *, uint64_t stream);
-/* Makes more, in the thread. */
 void keeper_pool_refill(struct keeper_pool *);
 
 void pooled_keeper_drop(const struct pooled_keeper *);

@@ -452,13 +452,15 @@ name_threads(struct keeper *k)
 	return 0;
 }
 
-/* flood: makes more records at once than the queue retains, now and then. */
 static int
-busy_start(struct keeper *k, bool flood)
+busy_start(struct node *node, struct keeper *k)
 {
-	struct busy *b = calloc(1, sizeof *b);
+	struct busy *b;
 	int r;
 
+	if (node->opts.demo.at != NULL)
+		return -EINVAL;		/* its clock is its own */
+	b = calloc(1, sizeof *b);
 	if (b == NULL)
 		return -ENOMEM;
 	k->source.arg = b;
@@ -471,7 +473,8 @@ busy_start(struct keeper *k, bool flood)
 	    "connection of the pool");
 	keeper_types_changed(k);
 	b->random = UINT64_C(0x9e3779b97f4a7c15);
-	b->flood = flood;
+	/* More records at once than the queue retains, now and then. */
+	b->flood = strcmp(node->opts.demo.name, "flood") == 0;
 	b->begun_ms = mono_ms(mono_now());
 	/* Ever more often towards now, as in a program that grows. */
 	while (b->live < AT_START) {
@@ -601,22 +604,6 @@ note_start(struct node *node, struct keeper *k)
 	return r;
 }
 
-static int
-busy_start_plain(struct node *node, struct keeper *k)
-{
-	if (node->opts.demo.at != NULL)
-		return -EINVAL;		/* its clock is its own */
-	return busy_start(k, false);
-}
-
-static int
-busy_start_flood(struct node *node, struct keeper *k)
-{
-	if (node->opts.demo.at != NULL)
-		return -EINVAL;
-	return busy_start(k, true);
-}
-
 static const struct demo {
 	const char *name;
 	const char *comm;
@@ -624,8 +611,8 @@ static const struct demo {
 	int (*start)(struct node *, struct keeper *);
 } demos[] = {
 	{ "note", "", true, note_start },
-	{ "1", "demo-1", false, busy_start_plain },
-	{ "flood", "demo-flood", false, busy_start_flood },
+	{ "1", "demo-1", false, busy_start },
+	{ "flood", "demo-flood", false, busy_start },
 };
 
 int

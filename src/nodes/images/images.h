@@ -92,7 +92,6 @@ void images_check_ended(struct node *, pid_t pid);
 /* It has been reaped. */
 void images_reaped(struct node *, pid_t pid, int32_t status);
 
-/* Ends images whose process is gone. */
 void images_end_dead(struct node *);
 /* Ends all; gone: their processes are, else the node was told to end. */
 void images_end_all(struct node *, bool gone);
@@ -114,9 +113,7 @@ unsigned images_live(const struct node *);
 
 /* --- ended.c --------------------------------------------------------- */
 
-/* Takes its row away, if it has one. */
 void images_forget_row(struct keeper *);
-/* Puts it among those that have ended. */
 void images_put_ended(struct keeper *);
 /*
  * Removes the oldest row of the user who has most rows of ended images; false:
@@ -129,7 +126,6 @@ void images_count_missed(struct node *, uint64_t images);
 void images_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 /* Shelves an image that has just ended, if it has a list. */
 void images_shelve(struct keeper *);
-/* Takes it from the shelf, if it is there. */
 void images_unshelve(struct keeper *);
 /* Gives up the list of an ended image; its row stays. */
 void images_drop(struct keeper *);

@@ -48,7 +48,7 @@ int dstrm_find(const struct dstrm *, const char *name, size_t len,
 /* Another list of the same stream, and so another epoch. */
 void dstrm_renew(struct dstrm *, uint32_t index);
 
-/* The row behind an index, or NULL when there is none. */
+/* NULL: there is none. */
 const struct dstrm_row *dstrm_at(const struct dstrm *, uint32_t index);
 
 /*

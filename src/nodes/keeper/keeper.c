@@ -33,16 +33,11 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 	    k->format.classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
 	if (r < 0)
 		return r;
-	if (forks) {
-		r = blklist_remember(list, KEEPER_REMEMBERED);
-		if (r < 0) {
-			blklist_free(list);
-			return r;
-		}
-	}
 	blklist_set_opaque(list, !k->format.levels);
 	blklist_sample(list, k->format.sample);
-	r = k->node->opts.no_pairs ? blklist_follow_thread_peaks(list) : 0;
+	r = forks ? blklist_remember(list, KEEPER_REMEMBERED) : 0;
+	if (r == 0 && k->node->opts.no_pairs)
+		r = blklist_follow_thread_peaks(list);
 	if (r < 0) {
 		blklist_free(list);
 		return r;
@@ -51,29 +46,61 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 	return 0;
 }
 
+/* What is found by sequence numbers. */
+struct tables {
+	struct stream_queue *queue;
+	struct stream_digest *digest;
+	struct blklist *list;
+};
+
+static int
+make_tables(const struct keeper *k, struct takeover_memory *mem, uint32_t max,
+    bool forks, struct tables *out)
+{
+	struct tables t = { 0 };
+	int r;
+
+	r = make_queue(mem, &t.queue);
+	if (r == 0)
+		r = make_list(k, max, forks, mem, &t.list);
+	if (r == 0 && !k->format.classic)
+		r = stream_digest_new(&t.digest);
+	if (r < 0) {
+		blklist_free(t.list);
+		stream_queue_free(t.queue);
+		return r;
+	}
+	*out = t;
+	return 0;
+}
+
+static void
+set_tables(struct keeper *k, const struct tables *t)
+{
+	k->queue.records = t->queue;
+	k->queue.digest = t->digest;
+	k->queue.first = stream_queue_next(t->queue);
+	k->list = t->list;
+}
+
 static int
 make_lists(struct keeper *k, const struct keeper_opts *o)
 {
+	struct tables t;
 	uint32_t max = o->max;
 	int r;
 
 	if (max == 0)
 		max = o->classic ? NODES_MAX_CLASSIC : NODES_MAX;
-	r = make_queue(k->takeover.memory, &k->queue.records);
-	if (r < 0)
-		return r;
-	k->queue.first = stream_queue_next(k->queue.records);
 	/* Any process may fork, and it is known only afterwards. */
-	r = make_list(k, max, o->with_feed, k->takeover.memory, &k->list);
+	r = make_tables(k, k->takeover.memory, max, o->with_feed, &t);
 	if (r < 0)
 		return r;
+	set_tables(k, &t);
 	if (!o->classic) {
 		r = k->takeover.memory != NULL ?
 		    takeover_sites_new(&k->takeover.sites, k->node, &k->sites) :
 		    stream_sites_new(&k->sites);
-		if (r < 0)
-			return r;
-		r = stream_digest_new(&k->queue.digest);
 		if (r < 0)
 			return r;
 	}
@@ -199,10 +226,7 @@ free_tags(struct keeper *k)
 	k->threads.tag = NULL;
 }
 
-/*
- * All that is found by sequence numbers goes at once, for other records will
- * have these numbers.
- */
+/* All at once, for other records will have these sequence numbers. */
 static void
 free_tables(struct keeper *k)
 {
@@ -223,31 +247,20 @@ keeper_restart_list(struct keeper *k)
 	uint32_t max = blklist_counts(k->list)->aRecMax;
 	bool checked = k->oracle != NULL;
 	struct takeover_memory *mem = NULL;
-	struct stream_queue *queue = NULL;
-	struct stream_digest *digest = NULL;
-	struct blklist *list = NULL;
+	struct tables t;
 	int r = 0;
 
 	if (k->takeover.memory != NULL)
 		r = takeover_memory_new(&mem, k->node,
 		    k->takeover.memory->generation + 1);
 	if (r == 0)
-		r = make_queue(mem, &queue);
-	if (r == 0)
-		r = make_list(k, max, k->feed != NULL, mem, &list);
-	if (r == 0 && !k->format.classic)
-		r = stream_digest_new(&digest);
+		r = make_tables(k, mem, max, k->feed != NULL, &t);
 	if (r < 0) {
-		blklist_free(list);
-		stream_queue_free(queue);
 		takeover_memory_free(mem);
 		return r;
 	}
 	free_tables(k);
-	k->queue.records = queue;
-	k->queue.digest = digest;
-	k->list = list;
-	k->queue.first = stream_queue_next(queue);
+	set_tables(k, &t);
 	k->peak = (struct peak){ 0 };
 	if (mem != NULL)
 		takeover_replace(k, mem);
@@ -263,18 +276,16 @@ int
 keeper_replace_tables(struct keeper *k, struct takeover_memory *mem,
     uint32_t max, uint64_t next)
 {
+	struct tables t;
 	int r;
 
-	blklist_free(k->list);
-	stream_queue_free(k->queue.records);
-	k->list = NULL;
-	k->queue.records = NULL;
-	r = make_queue(mem, &k->queue.records);
+	free_tables(k);
+	r = make_tables(k, mem, max, true, &t);
 	if (r < 0)
 		return r;
-	stream_queue_start_at(k->queue.records, next);
-	k->queue.first = next;
-	return make_list(k, max, true, mem, &k->list);
+	stream_queue_start_at(t.queue, next);
+	set_tables(k, &t);
+	return 0;
 }
 
 static void

@@ -136,7 +136,7 @@ struct peak {
 	uint64_t rise[PEAK_LOOKS];	/* of the newest, what an earlier keeper has seen */
 	uint64_t most;			/* so far, with more than one thread */
 	bool begun;
-	bool several;			/* there has been more than one thread */
+	bool several;
 };
 
 /* A generator or a foreign stream, in place of a feed. */
@@ -222,7 +222,7 @@ struct keeper_threads {
 
 struct keeper_numbers {
 	uint64_t lost[STREAM_CAUSES];
-	uint64_t bad;			/* bad records */
+	uint64_t bad;
 	uint64_t skipped;		/* bytes of a source that are in no record */
 	uint64_t mismatches;		/* of list and oracle */
 	uint32_t cycle_us;		/* of the last pass */
@@ -311,8 +311,8 @@ int keeper_check_list(struct keeper *);
  */
 int keeper_restart_list(struct keeper *);
 /*
- * Replaces queue and list by new ones in that memory; the first record gets the
- * number `next`.  On failure it has neither.
+ * Replaces queue, digest and list by new ones in that memory; the first record
+ * gets the number `next`.  On failure there are none.
  */
 int keeper_replace_tables(struct keeper *, struct takeover_memory *,
     uint32_t max, uint64_t next);

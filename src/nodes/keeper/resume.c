@@ -140,12 +140,12 @@ resume_tables(struct keeper *k, const struct takeover_slot *slot, unsigned s,
 	int r;
 
 	r = resume_list(k, slot, s);
-	if (r == -ESTALE)
+	if (r == 0)
+		r = stream_digest_new(&k->queue.digest);
+	else if (r == -ESTALE)
 		r = restart_list(k, slot, anew);
 	if (r == 0)
 		r = read_threads(k, slot, mem->thread[s]);
-	if (r == 0)
-		r = stream_digest_new(&k->queue.digest);
 	if (r < 0)
 		return r;
 	k->declared.types = malloc(sizeof *k->declared.types);

@@ -150,7 +150,7 @@ int takeover_memory_open(struct takeover_memory **, int fd,
 /* Queue and list must be gone. */
 void takeover_memory_free(struct takeover_memory *);
 
-/* The valid slot, or NULL. */
+/* NULL: there is none. */
 const struct takeover_slot *takeover_valid_slot(const struct takeover_memory *);
 
 /*
@@ -243,7 +243,6 @@ struct socket_file *takeover_node_socket(struct node *, const char *name);
 /* A stream's number is never given twice.  Any thread. */
 void takeover_node_number(struct node *, uint64_t last_stream);
 
-/* One more image has ended. */
 void takeover_node_ended(struct node *);
 
 #endif

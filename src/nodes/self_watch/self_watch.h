@@ -93,17 +93,15 @@ void self_watch_asked(struct node *, struct self_watch_page *,
     const struct keeper *);
 /* Ends the page's request, if it has one. */
 void self_watch_gone(struct node *, struct self_watch_page *);
-/* Ends requests that have lapsed. */
 void self_watch_second(struct node *, int64_t mono_ms);
 
-/* The application was used. */
 void self_watch_app(struct node *, enum self_watch_app);
 /* LATBL: index by name, -ENOENT; name by index, NULL. */
 int self_watch_app_find(const struct node *, const char *name, size_t len,
     uint32_t *index);
 const char *self_watch_app_name(const struct node *, uint32_t index);
 
-/* Its numbers of STATS, of the node alone. */
+/* Fills in the node's numbers of STATS. */
 void self_watch_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 
 /* The regions that its blocks lie in, in address order; returns how many. */

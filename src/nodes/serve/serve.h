@@ -183,7 +183,6 @@ void answer_fini(struct answer_scratch *);
 /* Opens the spool if it exists; otherwise the first listing makes it. */
 void listings_begin(struct node *);
 void listings_second(struct node *);
-/* The connection is closed. */
 void listings_conn_closed(struct conn *);
 /* Counts one that was refused for want of a role. */
 void listings_count_refused(struct node *);
@@ -196,7 +195,6 @@ void lookup_init(struct node *);
 void lookup_close(struct node *);
 void lookup_fini(struct node *);
 
-/* SYM and SITE: answered at once. */
 void lookup_threads(struct conn *, const struct wire_msg *, struct keeper *);
 void lookup_sites(struct conn *, const struct wire_msg *, struct keeper *);
 /* FRAME: answered by a worker, or at once if no file has to be read. */

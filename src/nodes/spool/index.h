@@ -42,7 +42,7 @@ void spool_next_name(struct spool *, char name[SPOOL_NAME]);
 /* Skips so many numbers of its second. */
 void spool_skip_names(struct spool *, unsigned n);
 
-/* Copies the header's texts.  -ENOMEM. */
+/* -ENOMEM. */
 int spool_entry_add(struct spool *, const struct spool_head *,
     struct spool_entry **);
 void spool_entry_remove(struct spool *, struct spool_entry *, bool files);

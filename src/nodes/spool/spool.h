@@ -92,7 +92,6 @@ void spool_close(struct spool *);
 
 /* False: the folder was removed. */
 bool spool_is_there(const struct spool *);
-/* Listings on their way. */
 unsigned spool_arriving(const struct spool *);
 
 struct spool_sender {
@@ -132,7 +131,6 @@ void spool_refresh(struct spool *);
 /* Has the folder been read?  Before that no listing can begin: -EBUSY. */
 bool spool_is_known(const struct spool *);
 bool spool_is_reading(const struct spool *);
-/* Goes on reading it. */
 void spool_turn(struct spool *);
 
 /*
@@ -180,7 +178,6 @@ int print_new(struct print **, uv_loop_t *, const struct spool *,
     const char *printer);
 /* The spool has been opened again, or closed: NULL. */
 void print_set_spool(struct print *, const struct spool *);
-/* Prints the listing after those that wait. */
 void print_add(struct print *, const struct spool_entry *);
 /* Gives up what is not printed yet; the loop has then to be run. */
 void print_close(struct print *);
