@@ -413,7 +413,7 @@ few() {
 	    2>"$tmp/said" &
 	daemon=$!
 	until_true 10 serves || return 1
-	grep -q 'no more than 64 pages' "$tmp/said" || return 1
+	grep -q 'at most 64 pages' "$tmp/said" || return 1
 	set -- $(sh -c "ulimit -n 1100; $client many 1000 $node")
 	[ $# = 3 ] && [ "$1" -ge 32 ] && [ "$3" = 0 ] && serves &&
 	    [ "$(ls "/proc/$(node_of "$daemon")/fd" | wc -l)" -lt 64 ] &&
