@@ -246,7 +246,7 @@ ask() {
 	cat "$tmp/err"
 	n=$(sed -n 's/.*"matched_unsure": \([0-9]*\),.*/\1/p' "$tmp/some")
 	[ "$n" -gt 0 ] && [ "$n" -ge "$2" ] && [ "$n" -lt 300 ] &&
-	    grep -q "the filter asks for are not there of $n blocks" "$tmp/err"
+	    grep -q "names that are unknown for $n blocks" "$tmp/err"
 }
 rule "blocks whose names do not come are counted, and that is said" nameless
 
