@@ -123,13 +123,13 @@ START_TEST(what_is_meant_behind_a_host_is_told_apart)
 	ck_assert_int_eq(parse(&o, "ssh:anna@linac-b/pid:4711"), 0);
 	ck_assert_str_eq(o.target.node.place, "anna@linac-b");
 	ck_assert_int_eq(o.target.pid, 4711);
-	ck_assert_str_eq(o.target.rest, "");
+	ck_assert_str_eq(o.target.name, "");
 	ck_assert_int_eq(parse(&o, "ssh:linac-b/ALLOCLOG.a/b.7"), 0);
 	ck_assert_str_eq(o.target.node.place, "linac-b");
 	ck_assert_int_eq(o.target.pid, 0);
-	ck_assert_str_eq(o.target.rest, "ALLOCLOG.a/b.7");
+	ck_assert_str_eq(o.target.name, "ALLOCLOG.a/b.7");
 	ck_assert_int_eq(parse(&o, "ssh:linac-b/local"), 0);
-	ck_assert_str_eq(o.target.rest, "");
+	ck_assert_str_eq(o.target.name, "");
 }
 END_TEST
 
@@ -397,7 +397,7 @@ START_TEST(a_node_is_meant_by_its_number_or_name)
 	ck_assert_msg(r == 0, "'%s': %s", named[_i].line, why);
 	ck_assert_int_eq(t->kind, named[_i].kind);
 	ck_assert_str_eq(t->node.place, named[_i].place);
-	ck_assert_str_eq(t->rest, named[_i].rest);
+	ck_assert_str_eq(t->name, named[_i].rest);
 	ck_assert_int_eq(t->pid, named[_i].pid);
 	ck_assert_str_eq(t->node.remote, strcmp(t->node.place, "anna@b") == 0 ?
 	    "/opt/pageknode" : "");

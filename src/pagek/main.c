@@ -146,7 +146,7 @@ choose_listing(struct options *o)
 		return;
 	/* The node of the note. */
 	if (o->target.kind == TARGET_DEMO &&
-	    strcmp(o->target.rest, "note") == 0) {
+	    strcmp(o->target.name, "note") == 0) {
 		o->page.listing = "0509";
 	} else if (o->page.listing[0] == '\0') {
 		listing_own_number(own);

@@ -53,7 +53,7 @@ place_of(struct app_place *place, const struct target *t)
 	*place = (struct app_place){ .pid = t->pid, .entry = t->node };
 	if (t->kind == TARGET_DEMO || t->kind == TARGET_RAW)
 		return false;
-	snprintf(place->stream, sizeof place->stream, "%s", t->rest);
+	snprintf(place->stream, sizeof place->stream, "%s", t->name);
 	return true;
 }
 

@@ -375,9 +375,10 @@ check_demo(struct parse *p)
 	const struct options *o = p->o;
 	bool demo = o->target.kind == TARGET_DEMO;
 
-	if (demo && o->node.demo.at != NULL && strcmp(o->target.rest, "note") != 0)
+	if (demo && o->node.demo.at != NULL &&
+	    strcmp(o->target.name, "note") != 0)
 		return option_fail(p, "--at is for demo:note: the clock of "
-		    "demo:%s is its own", o->target.rest);
+		    "demo:%s is its own", o->target.name);
 	if (command_rows[o->command].words == WORDS_PROGRAM || demo)
 		return 0;
 	if (o->node.demo.at != NULL)
@@ -520,7 +521,7 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 	*o = (struct options){
 		.command = COMMAND_DEFAULT,
 		.target = { .kind = TARGET_LOCAL, .word = "local",
-		    .rest = "" },
+		    .name = "" },
 		.topic = COMMANDS,
 		.tree.by = PROFILE_FUNCTION,
 		.page = { .listing = "" },

@@ -94,13 +94,13 @@ is_alive(pid_t pid)
 static bool
 parse_there(struct target *t, const char *word)
 {
-	t->rest = "";
+	t->name = "";
 	if (*word == '\0' || strcmp(word, "local") == 0)
 		return true;
 	if (!nodes_parse_target(word, &t->pid))
 		return false;
 	if (t->pid == 0)
-		t->rest = word;
+		t->name = word;
 	return t->pid != 0 || strncmp(word, STREAMS, strlen(STREAMS)) == 0;
 }
 
@@ -185,23 +185,23 @@ static int
 parse_prefixed(struct target *t, size_t form, struct words *w)
 {
 	t->kind = prefixes[form].kind;
-	t->rest = t->word + strlen(prefixes[form].prefix);
+	t->name = t->word + strlen(prefixes[form].prefix);
 	if (prefixes[form].later != NULL)
 		return words_fail(w, PAGEK_NO_TARGET, "'%s': this version does "
 		    "not have %s yet", base_shown(t->word),
 		    prefixes[form].later);
 	if (t->kind == TARGET_PID) {
-		if (!nodes_parse_pid(t->rest, &t->pid))
+		if (!nodes_parse_pid(t->name, &t->pid))
 			return words_fail(w, PAGEK_USAGE, "'%s': pid: needs a process "
 			    "id, as in pid:4711", base_shown(t->word));
-		t->rest = "";
+		t->name = "";
 		return 0;
 	}
-	if (t->kind == TARGET_RAW && t->rest[0] == '\0')
+	if (t->kind == TARGET_RAW && t->name[0] == '\0')
 		return words_fail(w, PAGEK_USAGE, "'%s': raw: needs the path of a device, "
 		    "a FIFO or a file, or - for standard input",
 		    base_shown(t->word));
-	return t->kind == TARGET_DEMO ? parse_demo(t->rest, w) : 0;
+	return t->kind == TARGET_DEMO ? parse_demo(t->name, w) : 0;
 }
 
 /* --- the table of nodes --------------------------------------------------- */
@@ -353,7 +353,7 @@ parse_word(struct target *t, const char *word, const char *const *known,
 	enum nodes_at at;
 	const char *place;
 
-	*t = (struct target){ .kind = TARGET_LOCAL, .word = word, .rest = "" };
+	*t = (struct target){ .kind = TARGET_LOCAL, .word = word, .name = "" };
 	if (word[0] == '\0')
 		return words_fail(w, PAGEK_USAGE, "the target is an empty word: "
 		    "leave it out, or say which; 'pagek targets' lists them");
@@ -475,13 +475,13 @@ target_why(const struct nodes_link *link, int err)
 static int
 match_targets(const struct target *t, const struct nodes_target *list, size_t n)
 {
-	bool any = t->kind == TARGET_LOCAL && t->rest[0] == '\0';
+	bool any = t->kind == TARGET_LOCAL && t->name[0] == '\0';
 	int best = any ? 1 : 0;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (t->rest[0] != '\0') {
-			if (strcmp(list[i].name, t->rest) == 0)
+		if (t->name[0] != '\0') {
+			if (strcmp(list[i].name, t->name) == 0)
 				return 3;
 			continue;
 		}
@@ -585,10 +585,10 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (s.err < 0 && (t->pid == 0 || is_alive(t->pid)))
 		return words_fail(w, s.err == -ETIMEDOUT ? PAGEK_TIMEOUT :
 		    PAGEK_NO_TARGET, "%s", s.why);
-	if (t->rest[0] != '\0')
+	if (t->name[0] != '\0')
 		return words_fail(w, PAGEK_NO_TARGET, "no node here has a stream "
 		    "'%s': 'pagek targets' lists what there is",
-		    base_shown(t->rest));
+		    base_shown(t->name));
 	if (t->kind == TARGET_LOCAL)
 		return words_fail(w, PAGEK_NO_TARGET, "nothing is being watched: "
 		    "start it with 'pagek run -- COMMAND'");
@@ -686,7 +686,7 @@ open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 
 	if (why != NULL)
 		return words_fail(w, PAGEK_USAGE, "'%s': %s", where.program, why);
-	where.target = nodes_target_word(t->pid, t->rest, word);
+	where.target = nodes_target_word(t->pid, t->name, word);
 	why = nodes_ssh_check(&where);
 	if (why != NULL)
 		return words_fail(w, PAGEK_USAGE, "'%s': %s", base_shown(t->word), why);
@@ -715,7 +715,7 @@ open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	struct node_opts start = o->node;
 	int err;
 
-	start.demo.name = o->target.rest;
+	start.demo.name = o->target.name;
 	start.check_list = o->list == LIST_CHECK;
 	tell_own_node();
 	err = nodes_start(link, loop, &start);
@@ -781,7 +781,7 @@ target_is_read_to_its_end(const struct options *o)
 bool
 target_is_file(const struct options *o)
 {
-	const char *path = o->target.rest;
+	const char *path = o->target.name;
 	struct stat st;
 
 	if (o->target.kind != TARGET_RAW)
@@ -794,7 +794,7 @@ static int
 open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)
 {
-	const char *path = o->target.rest, *slash = strrchr(path, '/'), *why;
+	const char *path = o->target.name, *slash = strrchr(path, '/'), *why;
 	bool input = strcmp(path, "-") == 0;
 	struct node_opts start = o->node;
 	struct stat st;
@@ -837,7 +837,7 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (t->kind == TARGET_RAW)
 		return open_raw(o, loop, link, &w);
 	s->pid = t->pid;
-	s->stream = t->rest[0] != '\0' ? t->rest : NULL;
+	s->stream = t->name[0] != '\0' ? t->name : NULL;
 	if (t->kind == TARGET_UNIX)
 		r = open_unix(t->node.place, loop, link, &w);
 	else if (t->kind == TARGET_SSH)

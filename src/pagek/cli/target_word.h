@@ -27,7 +27,7 @@ enum target_kind {
 struct target {
 	enum target_kind kind;
 	const char *word;	/* as given */
-	const char *rest;	/* the demo's name, the path of raw, or the name of a stream; "" none */
+	const char *name;	/* of a demo or of a stream, or the path of raw; "" none */
 	/*
 	 * The node, unless kind is TARGET_DEMO or TARGET_RAW; number 0: not
 	 * from the table.

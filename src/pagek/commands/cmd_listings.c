@@ -285,26 +285,26 @@ static int
 print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     struct request *q)
 {
-	FILE *held = tmpfile(), *out;
+	FILE *fetched = tmpfile(), *out;
 	bool some;
 	int status;
 
-	if (held == NULL) {
+	if (fetched == NULL) {
 		complain("no place to keep the listing: %s", strerror(errno));
 		return PAGEK_FAILED;
 	}
-	status = fetch_listing(o, loop, link, held, q);
+	status = fetch_listing(o, loop, link, fetched, q);
 	some = status == PAGEK_OK || (q->err == -EBADMSG &&
-	    lseek(fileno(held), 0, SEEK_END) > 0);
+	    lseek(fileno(fetched), 0, SEEK_END) > 0);
 	out = some ? output_open(o->output) : NULL;
 	if (out == NULL && some)
 		status = PAGEK_FAILED;
 	if (out != NULL) {
-		rewind(held);
-		copy_out(held, out, o->page.ascii);
+		rewind(fetched);
+		copy_out(fetched, out, o->page.ascii);
 		status = output_close(out, o->output, status);
 	}
-	fclose(held);
+	fclose(fetched);
 	return status;
 }
 
@@ -332,7 +332,7 @@ open_node(const struct options *o, uv_loop_t *loop, struct nodes_link **link)
 	char why[512];
 	int status;
 
-	if (o->target.kind == TARGET_LOCAL && o->target.rest[0] == '\0')
+	if (o->target.kind == TARGET_LOCAL && o->target.name[0] == '\0')
 		return open_local(loop, link);
 	status = target_open(o, loop, link, &session, why, sizeof why);
 	if (status != PAGEK_OK)

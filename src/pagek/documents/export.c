@@ -32,7 +32,7 @@ struct page_export {
 	struct list_copy copy;
 	struct nodes_look look;	/* the view's, at the moment of the copy */
 	int64_t now_ms, wall_ms;
-	bool past;		/* of a moment before the pause */
+	bool before_pause;	/* page K shows a step back in time */
 	struct profile *profile;
 	uint64_t n, at;
 	bool cut;		/* sums: the first ones; there are more */
@@ -135,7 +135,7 @@ put_head(struct page_export *x, const struct page_view *v)
  * a moment before the pause, the keeper's counters are not known.
  */
 static struct page_view
-view_then(struct page_export *x, const struct page_view *v)
+view_of_copy(struct page_export *x, const struct page_view *v)
 {
 	struct page_view then = *v;
 
@@ -146,7 +146,7 @@ view_then(struct page_export *x, const struct page_view *v)
 		x->look.now_ms = x->now_ms;
 		x->look.node_wall_ms = x->wall_ms;
 	}
-	if (x->past)
+	if (x->before_pause)
 		x->look.keeper = NULL;
 	then.look = &x->look;
 	return then;
@@ -161,7 +161,7 @@ copy_on(struct page_export *x, const struct page_view *v, int64_t budget_ns)
 	    budget_ns : COPY_NS);
 
 	if (r == 1) {
-		then = view_then(x, v);
+		then = view_of_copy(x, v);
 		put_head(x, &then);
 	}
 	return r;
@@ -177,7 +177,7 @@ begin_blocks(struct page_export *x, struct page *page,
 	x->what = "block";
 	x->now_ms = v->look->now_ms;
 	x->wall_ms = v->look->node_wall_ms;
-	x->past = page_step_age(page, &before);
+	x->before_pause = page_step_age(page, &before);
 	r = list_copy_begin(&x->copy, page);
 	if (r == 0)
 		r = profile_new(&x->profile);
@@ -382,7 +382,7 @@ page_export_go_on(struct page_export *x, const struct page_view *v,
 		r = copy_on(x, v, budget_ns);
 	if (r <= 0)
 		return r;
-	then = view_then(x, v);
+	then = view_of_copy(x, v);
 	/* One portion at least, whatever the budget. */
 	do
 		r = export_portion(x, &then);

@@ -104,7 +104,7 @@ put_group(struct json *j, const struct page *page, const struct page_view *v,
     const struct page_group_kind *kind, const struct profile_group *g)
 {
 	struct page_group_words words;
-	struct difference_sum since = { 0 };
+	struct difference_sum change = { 0 };
 	struct page_sum row = {
 		.g = g,
 		.name = words.name,
@@ -117,8 +117,8 @@ put_group(struct json *j, const struct page *page, const struct page_view *v,
 		},
 	};
 
-	if (difference_of_group(page, g->key, kind->by, &since))
-		row.change = &since;
+	if (difference_of_group(page, g->key, kind->by, &change))
+		row.change = &change;
 	page_group_say(page, v, kind, g, &words);
 	json_row(j, &row, PAGE_GROUP_SHOWN);
 }

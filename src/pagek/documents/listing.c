@@ -648,11 +648,11 @@ thread_of(const struct listing *l, uint16_t thread, const char *none)
 /* Many rows have the same type; a requester is rare. */
 static const char *
 descr_of(const struct listing *l, const struct blk *b,
-    char (*types)[DESCR_BYTES], char own[DESCR_BYTES])
+    char (*types)[DESCR_BYTES], char requester[DESCR_BYTES])
 {
-	char *cell = b->info == 0 ? types[b->type] : own;
+	char *cell = b->info == 0 ? types[b->type] : requester;
 
-	if (cell == own || cell[0] == '\0')
+	if (cell == requester || cell[0] == '\0')
 		page_row_descr(&l->copy.page, &l->look, b, cell, DESCR_BYTES);
 	return cell;
 }
@@ -661,7 +661,7 @@ static int
 put_rows(struct listing *l, struct writer *w, const atomic_bool *stop)
 {
 	char (*types)[DESCR_BYTES] = calloc(256, sizeof *types);
-	char text[ROW_BYTES], none[THREAD_BYTES], own[DESCR_BYTES];
+	char text[ROW_BYTES], none[THREAD_BYTES], requester[DESCR_BYTES];
 	struct page_row_names names = { .units = PAGE_UNITS_EXACT };
 	const struct page_collection *f = &l->copy.take.found;
 	size_t i, len;
@@ -677,7 +677,7 @@ put_rows(struct listing *l, struct writer *w, const atomic_bool *stop)
 			if (atomic_load(stop))
 				break;
 		}
-		names.descr = descr_of(l, b, types, own);
+		names.descr = descr_of(l, b, types, requester);
 		names.thread = thread_of(l, b->thread, none);
 		names.call = call_of(l, b->caller);
 		page_row_put(&l->look, b, &names, text, sizeof text - 1);
