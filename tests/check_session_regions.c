@@ -91,7 +91,8 @@ START_TEST(since_the_click_nothing_is_wholly_known)
 	one_open(&opts, 2);
 	ck_assert(look()->regions.known);
 	ck_assert_uint_eq(look()->regions.n, 0);
-	ck_assert_str_eq(look()->regions.why, "blocks of before the click are not listed");
+	ck_assert_str_eq(look()->regions.why,
+	    "blocks of before the click are not listed");
 	ck_assert_uint_eq(peer.regions_asked, 0);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /*
- * Uses poll(): standard input may be a file, which is no stream for libuv, and a
- * page that ends must be noticed while nothing is read from it.
+ * Uses poll(): standard input may be a file, which is no stream for libuv, and
+ * a page that ends must be noticed while nothing is read from it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "../places/places.h"
 #include "bridge.h"
 
-/* --- the node with the target ----------------------------------------------- */
+/* --- the node with the target ------------------------------------------- */
 
 #define TIMEOUT_MS 1000		/* for the targets of a node, which may be stopped */
 
@@ -81,8 +81,8 @@ ask_node(struct enquiry *q, const char *path)
 }
 
 /*
- * Index of the node that has the target, live rather than ended; `usual` if that has
- * it too, or none.
+ * Index of the node that has the target, live rather than ended; `usual` if
+ * that has it too, or none.
  */
 static size_t
 choose_node(char *const *paths, size_t n, size_t usual, const char *target)
@@ -170,8 +170,8 @@ await(struct pollfd *p, int fd, bool in, bool out)
 }
 
 /*
- * One turn; 1 at the end. Input and output are always watched, so that the end of
- * the page is noticed while the node is stopped. The node is not: its last
+ * One turn; 1 at the end. Input and output are always watched, so that the end
+ * of the page is noticed while the node is stopped. The node is not: its last
  * bytes, perhaps the reason of its end, go out first.
  */
 static int
@@ -255,8 +255,8 @@ is_daemon(const char *path)
 }
 
 /*
- * A connected descriptor, or a negative errno: -ENOENT if there is no node, -EACCES
- * if only the system's, which refuses this user.
+ * A connected descriptor, or a negative errno: -ENOENT if there is no node,
+ * -EACCES if only the system's, which refuses this user.
  */
 static int
 find_node(const char *target)

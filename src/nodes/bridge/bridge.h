@@ -1,5 +1,6 @@
 /*
- * bridge: `pageknode --stdio` connects a page of another machine to a node here.
+ * bridge: `pageknode --stdio` connects a page of another machine to a node
+ * here.
  *
  * It connects to the node that has the page's target if one is given, else to
  * this user's daemon, to the newest node of his commands or to the system's
@@ -8,8 +9,8 @@
  *
  * First it sends a LIMIT: the page's roles at most, that it comes from another
  * machine, from which by sshd, and its node number if the line of its key has
- * one. The node enforces it. It takes LIMIT before HELLO only, and each can only
- * restrict, so nothing that the page sends can lift it.
+ * one. The node enforces it. It takes LIMIT before HELLO only, and each can
+ * only restrict, so nothing that the page sends can lift it.
  */
 #ifndef NODES_BRIDGE_H
 #define NODES_BRIDGE_H

@@ -2,9 +2,9 @@
  * access: the peer of a socket and its permissions.
  *
  * A user's node serves that user and root. The system's node serves every user
- * who can connect: each reads the streams of his own processes; root and members
- * of the group `pagek` read all. Only a target's user and root may end or arm
- * it. Roles are limited to the node's.
+ * who can connect: each reads the streams of his own processes; root and
+ * members of the group `pagek` read all. Only a target's user and root may end
+ * or arm it. Roles are limited to the node's.
  */
 #ifndef NODES_HOST_ACCESS_H
 #define NODES_HOST_ACCESS_H

@@ -2,8 +2,8 @@
  * fdstore: descriptors that outlive this process.
  *
  * The store, our supervisor or systemd, keeps descriptors under names by the
- * protocol of sd_pid_notify_with_fds(3) and passes them to the next process as in
- * sd_listen_fds(3).
+ * protocol of sd_pid_notify_with_fds(3) and passes them to the next process as
+ * in sd_listen_fds(3).
  *
  * Example
  *	fdstore_open(&store, -1);		systemd, if it started us
@@ -42,8 +42,8 @@ struct fdstore {
 };
 
 /*
- * Takes over fd, connected to a supervisor; -1: connects to $NOTIFY_SOCKET if set.
- * Removes that from the environment.
+ * Takes over fd, connected to a supervisor; -1: connects to $NOTIFY_SOCKET if
+ * set. Removes that from the environment.
  */
 void fdstore_open(struct fdstore *, int fd);
 /* Closes inherited descriptors that were not taken; the store still has them. */
@@ -56,8 +56,8 @@ bool fdstore_follows(void);
 bool fdstore_keeps(const struct fdstore *);
 
 /*
- * Stores a descriptor beside others of that name; it stays the caller's. -EAGAIN
- * if the store's queue is full, -ENOTCONN if there is no store.
+ * Stores a descriptor beside others of that name; it stays the caller's.
+ * -EAGAIN if the store's queue is full, -ENOTCONN if there is no store.
  */
 int fdstore_put(struct fdstore *, const char *name, int fd);
 /*

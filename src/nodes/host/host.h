@@ -29,7 +29,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-/* --- sockets ------------------------------------------------------------- */
+/* --- sockets ------------------------------------------------------------ */
 
 #define SOCKET_PATH 108		/* bytes of an address, with its NUL */
 
@@ -63,7 +63,7 @@ void socket_remove(const char *path, const struct socket_file *);
 /* 0 if somebody listens there, even with a full backlog. */
 int socket_probe(const char *path, int type);
 
-/* --- inherited descriptors ------------------------------------------------ */
+/* --- inherited descriptors ---------------------------------------------- */
 
 /* As in sd_listen_fds(3): systemd's sockets, and descriptors from the store. */
 #define INHERITED_FIRST 3	/* the first descriptor */
@@ -77,16 +77,16 @@ struct inherited {
 
 /*
  * Passes each inherited descriptor with its name ("" none) to `one`, which owns
- * it from then on; sets CLOEXEC and clears the environment. -EINVAL for more than
- * INHERITED_MAX, which are left alone.
+ * it from then on; sets CLOEXEC and clears the environment. -EINVAL for more
+ * than INHERITED_MAX, which are left alone.
  */
 int inherited_each(void (*one)(void *arg, const char *name, int fd),
     void *arg);
 
 /*
- * Takes those that `ours` (optional) does not: listening Unix sockets, one of type
- * SOCK_STREAM and one of SOCK_SEQPACKET at most. -EINVAL for anything else; then
- * all are closed.
+ * Takes those that `ours` (optional) does not: listening Unix sockets, one of
+ * type SOCK_STREAM and one of SOCK_SEQPACKET at most. -EINVAL for anything
+ * else; then all are closed.
  */
 int inherited_take(struct inherited *stream, struct inherited *seqpacket,
     bool (*ours)(void *arg, const char *name, int fd), void *arg);
@@ -94,12 +94,12 @@ int inherited_take(struct inherited *stream, struct inherited *seqpacket,
 /* The path of a listening Unix socket; -EINVAL for any other descriptor. */
 int inherited_path(int fd, char path[SOCKET_PATH]);
 
-/* --- workers -------------------------------------------------------------- */
+/* --- workers ------------------------------------------------------------ */
 
 /*
- * Makes the threads for uv_queue_work(), only one if there cannot be all. Further
- * calls do nothing. -EAGAIN if there can be none: no work may be queued then, for
- * libuv would abort.
+ * Makes the threads for uv_queue_work(), only one if there cannot be all.
+ * Further calls do nothing. -EAGAIN if there can be none: no work may be queued
+ * then, for libuv would abort.
  */
 int nodes_workers(uv_loop_t *);
 /* nodes_workers(), then uv_queue_work(). */

@@ -59,8 +59,8 @@ inherited_path(int fd, char path[SOCKET_PATH])
 int
 inherited_each(void (*one)(void *arg, const char *name, int fd), void *arg)
 {
-	int n = get_number("LISTEN_PID") == (int)getpid() ? get_number("LISTEN_FDS") :
-	    0;
+	int n = get_number("LISTEN_PID") == (int)getpid() ?
+	    get_number("LISTEN_FDS") : 0;
 	const char *all = secure_getenv("LISTEN_FDNAMES");
 	char *names = strdup(all != NULL ? all : ""), *next = names;
 

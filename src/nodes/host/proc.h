@@ -1,6 +1,6 @@
 /*
- * proc: a process by /proc. Texts are not safe for a terminal. Processes may end
- * at any moment: every function may fail.
+ * proc: a process by /proc. Texts are not safe for a terminal. Processes may
+ * end at any moment: every function may fail.
  */
 #ifndef NODES_HOST_PROC_H
 #define NODES_HOST_PROC_H

@@ -63,7 +63,6 @@ free_work(uv_work_t *work, int status)
 	free(work);
 }
 
-/* Makes the pool: any work does. */
 static int
 queue_nothing(uv_loop_t *loop)
 {

@@ -17,7 +17,7 @@
 #include "../host/host.h"
 #include "link.h"
 
-/* --- back-off ------------------------------------------------------------ */
+/* --- back-off ----------------------------------------------------------- */
 
 uint32_t
 retry_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random)
@@ -136,7 +136,7 @@ nodes_connect_daemon(struct nodes_link **out, uv_loop_t *loop, char *hello,
 	return nodes_connect(out, loop, path);
 }
 
-/* --- an entry of the table ------------------------------------------------- */
+/* --- an entry of the table ---------------------------------------------- */
 
 uint16_t
 link_here(void)
@@ -158,7 +158,6 @@ link_here(void)
 	return number;
 }
 
-/* This user's daemon, else the newest node. */
 static int
 connect_local(struct nodes_link **link, uv_loop_t *loop)
 {
@@ -202,7 +201,7 @@ nodes_connect_entry(struct nodes_link **link, uv_loop_t *loop,
 	return r;
 }
 
-/* --- a node that may start later ------------------------------------------- */
+/* --- a node that may start later ---------------------------------------- */
 
 /* A link begins connected: this one to a closed socket. */
 static int
@@ -217,7 +216,6 @@ closed_socket(void)
 	return fds[0];
 }
 
-/* Connects to the newest node. */
 static int
 later_start(void *arg)
 {
@@ -262,7 +260,7 @@ nodes_connect_later(struct nodes_link **out, uv_loop_t *loop)
 	return nodes_link_keep(out, loop, &way);
 }
 
-/* --- a node of our own ---------------------------------------------------- */
+/* --- a node of our own -------------------------------------------------- */
 
 #define PROGRAM "pageknode"
 #define PROGRAM_PATH_MAX 4096

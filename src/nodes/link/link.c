@@ -17,7 +17,7 @@
 #include "../../stream/wire/wire.h"
 #include "link.h"
 
-/* --- state --------------------------------------------------------------- */
+/* --- state -------------------------------------------------------------- */
 
 struct line;
 
@@ -54,7 +54,7 @@ struct nodes_link {
 	bool reaped;
 };
 
-/* --- line ------------------------------------------------------------------ */
+/* --- line --------------------------------------------------------------- */
 
 /* Each connection has a line of its own: rests of frames cannot reach the next. */
 
@@ -239,7 +239,7 @@ reap(struct nodes_link *link)
 		link->reaped = waitpid(link->child, NULL, WNOHANG) != 0;
 }
 
-/* Ends all asks of an owner, or all with NULL. */
+/* Of an owner, or all with NULL. */
 static void
 cancel_asks(struct nodes_link *link, const void *owner, int err)
 {
@@ -571,7 +571,6 @@ nodes_link_state(const struct nodes_link *link, const char **reason)
 
 /* --- connecting --------------------------------------------------------- */
 
-/* Sends HELLO over a new connection. */
 static int
 send_hello(struct nodes_link *link, int fd)
 {

@@ -84,8 +84,8 @@ typedef void (*nodes_told_cb)(void *arg, enum nodes_state,
     const char *sentence);
 
 /*
- * A way to a node, for links that are made again: after up to 250 ms, then up to
- * twice as long each time, most_ms at most.
+ * A way to a node, for links that are made again: after up to 250 ms, then up
+ * to twice as long each time, most_ms at most.
  */
 struct nodes_way {
 	/* Returns a connected stream descriptor or a negative errno; does not wait. */
@@ -129,9 +129,9 @@ bool nodes_link_retry(struct nodes_link *);
 
 /*
  * Runs `ssh HOST pageknode --stdio`, now and whenever the link is lost. The
- * result is known when nodes_link_state() is no longer NODES_CONNECTING; if sshd
- * has too many logins, that takes some tries. -EINVAL for what nodes_ssh_check()
- * refuses, -ENOENT without ssh.
+ * result is known when nodes_link_state() is no longer NODES_CONNECTING; if
+ * sshd has too many logins, that takes some tries. -EINVAL for what
+ * nodes_ssh_check() refuses, -ENOENT without ssh.
  */
 int nodes_connect_ssh(struct nodes_link **, uv_loop_t *,
     const struct nodes_ssh *);
@@ -142,29 +142,29 @@ void nodes_ssh_end_all(void);
 void nodes_link_close(struct nodes_link *);
 
 /*
- * Sets number and name of the node as link_called() returns them, instead of its
- * own. The name is copied and cut to NODES_NAME_MAX bytes.
+ * Sets number and name of the node as link_called() returns them, instead of
+ * its own. The name is copied and cut to NODES_NAME_MAX bytes.
  */
 void nodes_link_call(struct nodes_link *, uint16_t number, const char *name);
 
 /*
- * Connects to this user's daemon; hello gets the path of its socket for targets.
- * Negative errno, such as -ENOENT, if there is none.
+ * Connects to this user's daemon; hello gets the path of its socket for
+ * targets. Negative errno, such as -ENOENT, if there is none.
  */
 int nodes_connect_daemon(struct nodes_link **, uv_loop_t *, char *hello,
     size_t cap);
 
 /*
- * NODES_CONNECTING until the node has welcomed this page, NODES_LIVE, or another
- * state with its reason if the link is lost.
+ * NODES_CONNECTING until the node has welcomed this page, NODES_LIVE, or
+ * another state with its reason if the link is lost.
  */
 enum nodes_state nodes_link_state(const struct nodes_link *,
     const char **reason);
 
 /*
- * Connects to an entry's node, as nodes_connect() and nodes_connect_ssh(); a local
- * entry means this user's daemon, or else the newest node. The link gets the
- * entry's number and name.
+ * Connects to an entry's node, as nodes_connect() and nodes_connect_ssh(); a
+ * local entry means this user's daemon, or else the newest node. The link gets
+ * the entry's number and name.
  */
 int nodes_connect_entry(struct nodes_link **, uv_loop_t *,
     const struct nodes_entry *);
@@ -220,8 +220,8 @@ int nodes_listing_send(struct nodes_listing **, struct nodes_link *,
     const struct nodes_listing_opts *, nodes_listing_cb, void *arg);
 
 /*
- * Fetches a listing part by part and writes it to fd. -EBADMSG: parts were damaged
- * at the node; all is written nevertheless.
+ * Fetches a listing part by part and writes it to fd. -EBADMSG: parts were
+ * damaged at the node; all is written nevertheless.
  */
 int nodes_listing_get(struct nodes_listing **, struct nodes_link *,
     const char *name, int fd, nodes_listing_cb, void *arg);
@@ -243,21 +243,22 @@ struct nodes_stored {
 };
 
 /*
- * Each listing, oldest first (borrowed); then NULL with err 0, or with a negative
- * errno and a reason, which is safe text.
+ * Each listing, oldest first (borrowed); then NULL with err 0, or with a
+ * negative errno and a reason, which is safe text.
  */
 typedef void (*nodes_stored_cb)(void *arg, const struct nodes_stored *,
     int err, const char *words);
 int nodes_listings(struct nodes_link *, nodes_stored_cb, void *arg);
 
-/* --- requests: for the rooms above ---------------------------------------- */
+/* --- requests: for the rooms above -------------------------------------- */
 
 #define LINK_ASKS_MAX 128
 
 /*
- * The reply, borrowed until the callback returns; WIRE_ERR is a reply too. err < 0:
- * no reply, -ENOTCONN if the link is lost, -ECANCELED if the ask was forgotten or
- * the link closed; then the callback may only clean up. Called once for each ask.
+ * The reply, borrowed until the callback returns; WIRE_ERR is a reply too. err
+ * < 0: no reply, -ENOTCONN if the link is lost, -ECANCELED if the ask was
+ * forgotten or the link closed; then the callback may only clean up. Called
+ * once for each ask.
  */
 typedef void (*link_reply_cb)(void *arg, int err, const struct wire_msg *);
 
@@ -272,8 +273,8 @@ struct link_node {
 };
 
 /*
- * Sends a request; sets its id. On failure no callback comes: -EBUSY if too many
- * wait, -ENOTCONN if the link is lost, or an error of wire_encode().
+ * Sends a request; sets its id. On failure no callback comes: -EBUSY if too
+ * many wait, -ENOTCONN if the link is lost, or an error of wire_encode().
  */
 int link_ask(struct nodes_link *, struct wire_msg *, const void *owner,
     link_reply_cb, void *arg);
@@ -286,8 +287,8 @@ uint16_t link_here(void);
 const struct link_node *link_node(const struct nodes_link *);
 
 /*
- * Name and number of the node: of nodes_link_call(), or else of WELCOME; "" and 0
- * if unknown. Borrowed.
+ * Name and number of the node: of nodes_link_call(), or else of WELCOME; "" and
+ * 0 if unknown. Borrowed.
  */
 const char *link_called(const struct nodes_link *, uint16_t *number);
 
@@ -315,7 +316,7 @@ void link_way(struct nodes_link *, const struct nodes_way *);
 void link_own_child(struct nodes_link *, pid_t);
 pid_t link_child(const struct nodes_link *);	/* 0: none */
 
-/* --- targets --------------------------------------------------------------- */
+/* --- targets ------------------------------------------------------------ */
 
 /* As nodes_targets(); link_forget() with the owner ends it without a callback. */
 int targets_ask(struct nodes_link *, const void *owner, nodes_targets_cb,
@@ -329,7 +330,7 @@ int targets_ask(struct nodes_link *, const void *owner, nodes_targets_cb,
 const struct nodes_target *targets_best(const struct nodes_target *, size_t n,
     pid_t pid, const struct nodes_link *run);
 
-/* --- retry ----------------------------------------------------------------- */
+/* --- retry -------------------------------------------------------------- */
 
 #define RETRY_FIRST_MS 250	/* longest first wait; doubles with each try ... */
 #define RETRY_MOST_MS 15000	/* ... up to this */
@@ -338,8 +339,8 @@ const struct nodes_target *targets_best(const struct nodes_target *, size_t n,
 #define RETRY_PATIENCE_MS 30000	/* default timeout for WELCOME */
 
 /*
- * Time before the next try: from 0 to the longest wait after so many tries (full
- * jitter), so that a node's pages do not all come back at once.
+ * Time before the next try: from 0 to the longest wait after so many tries
+ * (full jitter), so that a node's pages do not all come back at once.
  */
 uint32_t retry_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random);
 

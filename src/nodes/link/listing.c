@@ -1,6 +1,6 @@
 /*
- * The page's side of listings: send to a node, fetch, enumerate. A few pieces are
- * in flight at a time, so that a distant node is fast too.
+ * The page's side of listings: send to a node, fetch, enumerate. A few pieces
+ * are in flight at a time, so that a distant node is fast too.
  */
 #include <errno.h>
 #include <nettle/sha2.h>
@@ -407,7 +407,8 @@ on_lgot(void *arg, int err, const struct wire_msg *msg)
 		want = WIRE_LISTING_BYTES;
 	if (got->at != l->got_at || got->size != l->got_size ||
 	    got->bytes.len != want) {
-		end_listing(l, -EPROTO, "the node sent other bytes than were asked for");
+		end_listing(l, -EPROTO, "the node sent other bytes than were "
+		    "asked for");
 		return;
 	}
 	check_sum(l, got);

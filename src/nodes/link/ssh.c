@@ -77,7 +77,7 @@ struct link_ssh {
 	unsigned open;			/* open handles */
 };
 
-/* --- how it ended --------------------------------------------------------- */
+/* --- how it ended ------------------------------------------------------- */
 
 /* By ssh's last line. */
 static const struct failure {
@@ -106,7 +106,6 @@ static const struct failure {
 	{ "", NODES_UNREACHABLE, SSH_AGAIN, "try 'ssh ", "'" },
 };
 
-/* A state and reason in the making. */
 struct telling {
 	enum nodes_state state;
 	enum link_ssh_end end;
@@ -131,7 +130,6 @@ say(struct telling *t, const char *fmt, ...)
 		    sizeof t->text - t->len - 1;
 }
 
-/* ssh itself has failed. */
 static void
 tell_ssh(const struct link_ssh *ssh, struct telling *t)
 {
@@ -154,7 +152,6 @@ tell_ssh(const struct link_ssh *ssh, struct telling *t)
 	t->end = f->end;
 }
 
-/* The remote program has failed, or was not found. */
 static void
 tell_remote(const struct link_ssh *ssh, struct telling *t)
 {
@@ -209,7 +206,7 @@ tell_fate(struct link_ssh *ssh)
 	take_fate(way, t.state, t.end, t.text);
 }
 
-/* --- starting and ending it ------------------------------------------------ */
+/* --- starting and ending it --------------------------------------------- */
 
 /* Replaces `was` by `now`. */
 static void
@@ -506,7 +503,7 @@ link_ssh_up(struct link_ssh *ssh)
 	ssh->len = 0;
 }
 
-/* --- the way -------------------------------------------------------------- */
+/* --- the way ------------------------------------------------------------ */
 
 #define CROWD_MS 8000	/* less than the default timeout of commands */
 /*

@@ -14,7 +14,7 @@
 
 #define PROGRAM "pageknode"
 
-/* --- values --------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------- */
 
 static const struct {
 	unsigned baud;
@@ -62,7 +62,7 @@ is_demo_time(const char *text)
 	return false;
 }
 
-/* --- the table ------------------------------------------------------------ */
+/* --- the table ---------------------------------------------------------- */
 
 #define ROW_STRUCT struct node_opts
 #include "../../base/option.h"
@@ -83,7 +83,7 @@ node_kind(const struct node_opts *o)
 	    o->demo.name != NULL || o->device.fd >= 0 ? NODE_DEMO : NODE_DAEMON;
 }
 
-/* --- as a command line ---------------------------------------------------- */
+/* --- as a command line -------------------------------------------------- */
 
 static size_t
 count_words(char *const *argv)

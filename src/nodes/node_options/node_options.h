@@ -1,7 +1,7 @@
 /*
  * node_options: the options of pageknode. node_options.def is the table for its
- * parser, its --help and the command line by which nodes_start() starts it. pagek
- * sets the HANDED rows by its options.def.
+ * parser, its --help and the command line by which nodes_start() starts it.
+ * pagek sets the HANDED rows by its options.def.
  *
  * Example: a node of our own that runs a command
  *	nodes_start(&link, loop, &(struct node_opts){ NODE_OPTS_NONE,

@@ -1,5 +1,6 @@
 /*
- * The folder of this user's sockets, the nodes in it, and paths of our programs.
+ * The folder of this user's sockets, the nodes in it, and paths of our
+ * programs.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -105,7 +106,6 @@ answers(const char *path, const char *name)
 	return false;
 }
 
-/* "node" or "run.PID". */
 static bool
 is_node_name(const char *name)
 {

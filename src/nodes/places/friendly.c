@@ -3,7 +3,7 @@
 #include "../../base/base.h"
 #include "friendly.h"
 
-/* --- files ---------------------------------------------------------------- */
+/* --- files -------------------------------------------------------------- */
 
 int
 friendly_load(struct friendly *f, bool user, nodes_say_cb say, void *arg)
@@ -59,7 +59,7 @@ friendly_second(struct friendly *f, uv_loop_t *loop)
 	f->working = uv_queue_work(loop, &f->work, read_table, on_table) == 0;
 }
 
-/* --- translations --------------------------------------------------------- */
+/* --- translations ------------------------------------------------------- */
 
 const struct nodes_entry *
 friendly_entry(const struct friendly *f, uint16_t number)

@@ -1,6 +1,6 @@
 /*
- * friendly: numbers of other nodes as this node shows them, by its table of nodes,
- * which is read again when its files change.
+ * friendly: numbers of other nodes as this node shows them, by its table of
+ * nodes, which is read again when its files change.
  *
  * Vocabulary
  *	friendly number	AB86 is trunk 11, node 134 of Acnet; C and 12 bits are

@@ -30,7 +30,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* --- sockets and programs ------------------------------------------------ */
+/* --- sockets and programs ----------------------------------------------- */
 
 /* Names of sockets in nodes_folder(). */
 #define DAEMON_SYSTEM_FOLDER "/run/pagek"
@@ -40,8 +40,8 @@
 #define RUN_SOCKET_ALONE "cmd"		/* with a pid: node of a command without its targets */
 
 /*
- * The folder of this user's nodes, $XDG_RUNTIME_DIR/pagek or else /tmp/pagek-UID;
- * made with mode 0700 if missing. -EPERM if it has another owner or mode.
+ * The folder of this user's nodes, $XDG_RUNTIME_DIR/pagek or else /tmp/pagek-
+ * UID; made with mode 0700 if missing. -EPERM if it has another owner or mode.
  */
 int nodes_folder(char *path, size_t cap);
 
@@ -52,12 +52,12 @@ int nodes_folder(char *path, size_t cap);
 int nodes_find(char ***paths, size_t *n);
 
 /*
- * Path of a program of ours: beside the running one, in the folder above, or where
- * it is installed. Negative errno such as -ENOENT.
+ * Path of a program of ours: beside the running one, in the folder above, or
+ * where it is installed. Negative errno such as -ENOENT.
  */
 int nodes_program(const char *name, char *path, size_t cap);
 
-/* --- the table ------------------------------------------------------------ */
+/* --- the table ---------------------------------------------------------- */
 
 #define NODES_NAME_MAX 63
 #define NODES_TABLE_MAX 4096	/* entries */
@@ -104,9 +104,9 @@ struct nodes_table {
 typedef void (*nodes_say_cb)(void *arg, const char *sentence);
 
 /*
- * Reads the system's file and, if `user`, this user's, whose entries hide others
- * with the same number or name. Missing files are empty; lines that cannot be read
- * are skipped and reported to `say` unless NULL. -ENOMEM.
+ * Reads the system's file and, if `user`, this user's, whose entries hide
+ * others with the same number or name. Missing files are empty; lines that
+ * cannot be read are skipped and reported to `say` unless NULL. -ENOMEM.
  */
 int nodes_table_load(struct nodes_table **, bool user, nodes_say_cb say,
     void *arg);
@@ -148,7 +148,7 @@ const char *nodes_target_word(pid_t, const char *stream,
 /* AB86 for trunk 11, node 134; 0 without a port. */
 uint16_t nodes_entry_friendly(const struct nodes_entry *);
 
-/* --- the command line of ssh ---------------------------------------------- */
+/* --- the command line of ssh -------------------------------------------- */
 
 #define SSH_WORD_MAX 256	/* bytes of a host, with its NUL */
 #define SSH_PROGRAM_MAX 64	/* bytes of a remote path, with its NUL */

@@ -13,7 +13,7 @@
 #include "../../base/base.h"
 #include "table.h"
 
-/* --- parsing ---------------------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------ */
 
 #define WORDS_MAX 8		/* of a line */
 #define TRUNK_MAX 15		/* four bits of a friendly number */
@@ -51,7 +51,7 @@ refuse(struct line *l, const char *fmt, ...)
 	return false;
 }
 
-/* --- number, name and place ------------------------------------------------ */
+/* --- number, name and place --------------------------------------------- */
 
 static bool
 take_number(struct line *l, const char *word)
@@ -120,7 +120,7 @@ take_place(struct line *l, const char *word)
 	return true;
 }
 
-/* --- keys ------------------------------------------------------------------ */
+/* --- keys --------------------------------------------------------------- */
 
 /* Parses a decimal number from min to max that is followed by `end`. */
 static bool
@@ -213,7 +213,7 @@ take_key(struct line *l, const char *word, unsigned *kinds)
 	return keys[i].take(l, word + len + 1);
 }
 
-/* --- lines ---------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------- */
 
 /* Splits a line into words, without its comment. */
 static bool
@@ -376,7 +376,7 @@ table_parse(struct nodes_table *t, size_t *cap, struct table_in *in,
 #define SYSTEM_FILE "/etc/pagek/nodes"
 #define USER_FILE "pagek/nodes"
 
-/* --- files ---------------------------------------------------------------- */
+/* --- files -------------------------------------------------------------- */
 
 static int
 load_file(struct nodes_table *t, size_t *cap, enum nodes_file file,
@@ -449,7 +449,7 @@ nodes_table_free(struct nodes_table *t)
 	free(t);
 }
 
-/* --- changes of the files -------------------------------------------------- */
+/* --- changes of the files ----------------------------------------------- */
 
 void
 table_stamp_take(struct table_stamp *s, bool user)
@@ -496,7 +496,7 @@ table_stamp_same(const struct table_stamp *a, const struct table_stamp *b)
 	return true;
 }
 
-/* --- look-ups -------------------------------------------------------------- */
+/* --- look-ups ----------------------------------------------------------- */
 
 static int
 number_to_entry(const void *key, const void *entry)

@@ -40,8 +40,9 @@ struct table_in {
 };
 
 /*
- * Adds the entries of a file. The first of duplicates wins; those of the same file
- * are reported. Entries are sorted after each call; cap is their capacity. -ENOMEM.
+ * Adds the entries of a file. The first of duplicates wins; those of the same
+ * file are reported. Entries are sorted after each call; cap is their capacity.
+ * -ENOMEM.
  */
 int table_parse(struct nodes_table *, size_t *cap, struct table_in *,
     const char *bytes, size_t len);

@@ -12,7 +12,7 @@
 
 #define BY_PID "pid:"
 
-/* --- nodes and places ----------------------------------------------------- */
+/* --- nodes and places --------------------------------------------------- */
 
 bool
 nodes_parse_number(const char *text, size_t len, uint16_t *number)
@@ -56,7 +56,7 @@ nodes_entry_where(const struct nodes_entry *e, char *out, size_t cap)
 	snprintf(out, cap, "%s%s", forms[e->at], e->place);
 }
 
-/* --- targets -------------------------------------------------------------- */
+/* --- targets ------------------------------------------------------------ */
 
 bool
 nodes_parse_pid(const char *text, pid_t *pid)
@@ -91,11 +91,11 @@ nodes_target_word(pid_t pid, const char *stream, char word[NODES_PID_WORD])
 	return word;
 }
 
-/* --- ssh's command line ---------------------------------------------------- */
+/* --- ssh's command line ------------------------------------------------- */
 
 /*
- * No option to ssh, and one word to a shell: the user's ssh configuration may use
- * %h or %r in a command.
+ * No option to ssh, and one word to a shell: the user's ssh configuration may
+ * use %h or %r in a command.
  */
 static bool
 is_plain(const char *text)

@@ -1,6 +1,6 @@
 /*
- * Choice of the stream: the one of the options, the best of a young tree, or the
- * newer image of a process that called exec.
+ * Choice of the stream: the one of the options, the best of a young tree, or
+ * the newer image of a process that called exec.
  */
 #include <stdio.h>
 #include <string.h>

@@ -120,8 +120,8 @@ kind_of(const struct nodes_session *s)
 }
 
 /*
- * The list's aRecMax. With opts.whole it is the node's: unused room costs nothing,
- * except in a literal list, which is kept small.
+ * The list's aRecMax. With opts.whole it is the node's: unused room costs
+ * nothing, except in a literal list, which is kept small.
  */
 static uint32_t
 room_for(const struct nodes_session *s, uint64_t blocks)
@@ -202,8 +202,8 @@ intake_follow(struct nodes_session *s)
 }
 
 /*
- * Shows the list that was taken in parts. From now on all records apply, so that
- * both of a realloc's are seen.
+ * Shows the list that was taken in parts. From now on all records apply, so
+ * that both of a realloc's are seen.
  */
 static void
 publish_build(struct nodes_session *s)
@@ -238,7 +238,7 @@ publish_build(struct nodes_session *s)
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
-/* --- completing a list --------------------------------------------------- */
+/* --- completing a list -------------------------------------------------- */
 
 /*
  * All parts are in, but records between them were lost: each part is exact as
@@ -668,7 +668,6 @@ adds_up(const struct nodes_session *s, const struct wire_data *data)
 	    data->offsets.len == 4 * (size_t)data->count);
 }
 
-/* Records were overwritten before they were read. */
 static bool
 is_behind(const struct wire_data *data)
 {

@@ -47,9 +47,9 @@ void merge_fini(struct merge *);
 void merge_reset(struct merge *);
 
 /*
- * Adds the part with the keys after the last one up to `upto`; all records below
- * `cursor` have been read. -EPROTO: parts do not fit or the node answered out
- * of order; the snapshot must be taken anew.
+ * Adds the part with the keys after the last one up to `upto`; all records
+ * below `cursor` have been read. -EPROTO: parts do not fit or the node answered
+ * out of order; the snapshot must be taken anew.
  */
 int merge_part(struct merge *, uint64_t upto, uint64_t as_of, bool last,
     uint64_t cursor);

@@ -170,8 +170,6 @@ nodes_session_effort(const struct nodes_session *s, struct nodes_effort *e)
 	}
 }
 
-/* --- threads ------------------------------------------------------------ */
-
 static void
 request_threads(const struct names *nm, const struct answers *a,
     struct wire_msg *msg)
@@ -202,8 +200,6 @@ take_threads(struct names *nm, struct answers *a, const struct wire_msg *msg)
 	}
 }
 
-/* --- stacks ------------------------------------------------------------- */
-
 static void
 request_stacks(const struct names *nm, const struct answers *a,
     struct wire_msg *msg)
@@ -233,8 +229,6 @@ take_stacks(struct names *nm, struct answers *a, const struct wire_msg *msg)
 			answers_put(a, caller, copy, ANSWERS_NEVER);
 	}
 }
-
-/* --- words -------------------------------------------------------------- */
 
 static void
 request_words(const struct names *nm, const struct answers *a,

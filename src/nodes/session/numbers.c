@@ -51,7 +51,8 @@ numbers_check_whole(struct nodes_session *s)
 	look->loss.full = count_full(s);
 	look->loss.unsure = !s->opts.since_click && (s->keeper[WIRE_N_UNSURE] != 0 ||
 	    (partial && !s->losses.lossy && s->keeper[WIRE_N_FULL] == 0));
-	look->complete = !s->losses.lossy && !look->loss.unsure && look->loss.full == 0;
+	look->complete = !s->losses.lossy && !look->loss.unsure &&
+	    look->loss.full == 0;
 	/* 0: before this session. */
 	if (!look->complete && !s->losses.was_incomplete)
 		look->loss.since_wall_ms = look->listed ? base_wall_ms() : 0;
@@ -153,7 +154,6 @@ answered_watcher(struct nodes_session *s, const struct wire_msg *msg)
 		memcpy(s->node, msg->stats.n, sizeof s->node);
 }
 
-/* Sends STAT unless one is in flight. */
 static void
 ask_stat(struct nodes_session *s, enum session_request which, uint32_t index)
 {

@@ -82,7 +82,8 @@ resume(struct nodes_session *s)
 		session_state(s, NODES_CONNECTING, "");
 	s->news(s->arg);
 	if (s->step < SESSION_LOAD && !s->reconnect.resuming) {
-		if (s->step == SESSION_NAME && s->stream.by_index && is_restarted(s))
+		if (s->step == SESSION_NAME && s->stream.by_index &&
+		    is_restarted(s))
 			s->stream.by_index = false;
 		s->retry_in = 0;
 		return;

@@ -77,7 +77,6 @@ session_ask(struct nodes_session *s, enum session_request which,
 	return err;
 }
 
-/* A watched request is in flight. */
 static bool
 is_waiting(const struct nodes_session *s)
 {
@@ -222,8 +221,9 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 					: "the node has no data stream %s",
 		    s->stream.name[0] != '\0' ? s->stream.name : "ALLOCLOG");
 		s->stream.by_index = false;
-		session_set_step(s, s->opts.stream != NULL || s->reconnect.restarted ?
-		    SESSION_NAME : SESSION_CHOOSE, SESSION_SECOND);
+		session_set_step(s, s->opts.stream != NULL ||
+		    s->reconnect.restarted ? SESSION_NAME : SESSION_CHOOSE,
+		    SESSION_SECOND);
 		session_state(s, NODES_NO_ALLOCLOG, reason);
 		return;
 	case WIRE_E_AUTH:
@@ -528,7 +528,6 @@ nodes_session_stay(struct nodes_session *s, bool stay)
 	s->choice.stay = stay;
 }
 
-/* The link is up, or will be again. */
 static bool
 is_or_will_be_up(const struct nodes_link *link)
 {
@@ -545,7 +544,8 @@ nodes_session_look(struct nodes_session *s)
 	struct nodes_look *look = &s->look;
 
 	/* The node that ran the command knows how it ended. */
-	if (s->run != NULL && look->target.status < 0 && look->target.ended_wall_ms != 0 &&
+	if (s->run != NULL && look->target.status < 0 &&
+	    look->target.ended_wall_ms != 0 &&
 	    look->target.pid == look->command.pid)
 		look->target.status = look->command.status;
 	look->command.linked = is_or_will_be_up(s->run != NULL ? s->run : s->link);

@@ -148,9 +148,10 @@ void nodes_session_ask(struct nodes_session *);
 
 /*
  * Rows that the page shows. After the first call the session may reduce its
- * list to these rows and all totals while too many records arrive (look.window);
- * new rows come with the next news. NULL, or more than WIRE_WINDOW_MAX rows,
- * asks for the whole list again, which is taken while look.window lasts.
+ * list to these rows and all totals while too many records arrive
+ * (look.window); new rows come with the next news. NULL, or more than
+ * WIRE_WINDOW_MAX rows, asks for the whole list again, which is taken while
+ * look.window lasts.
  */
 struct nodes_view {
 	enum blklist_order order;

@@ -119,7 +119,6 @@ struct session_window {
 	unsigned left;			/* cycle in which it ended last; 0 never */
 };
 
-/* Wholly known memory. */
 struct session_regions {
 	struct wire_region at[WIRE_REGIONS_MAX];
 	size_t n;
@@ -130,7 +129,6 @@ struct session_regions {
 	char why[NODES_REGIONS_WHY];	/* the node's reason to have none; "" none */
 };
 
-/* Choice of the stream by the session itself. */
 struct session_choice {
 	bool chosen;			/* or given by opts */
 	unsigned open_for;		/* cycles for which it may still change */
@@ -152,7 +150,6 @@ struct session_reconnect {
 	uint8_t boot[WIRE_EPOCH];	/* of the node that the counters belong to */
 };
 
-/* Snapshot and records. */
 struct session_intake {
 	struct merge merge;
 	struct blklist *list;		/* shown */
@@ -202,7 +199,6 @@ struct session_clock {
 	unsigned silent;		/* cycles without an answer to a watched request */
 };
 
-/* Texts of the look. */
 struct session_texts {
 	char said[256];			/* notice in look.reason for said_for cycles */
 	unsigned said_for;
@@ -303,7 +299,6 @@ session_is_resolving(const struct nodes_session *s)
 }
 /* Cancels all requests in flight, except those for names. */
 void session_cancel(struct nodes_session *);
-/* Requests the stream's index. */
 void session_resolve(struct nodes_session *);
 /* Handles an ERR: index and epoch may no longer be valid. */
 void session_refused(struct nodes_session *, const struct wire_err *);
@@ -386,7 +381,6 @@ void window_pass(struct nodes_session *, uint64_t next, uint64_t lost);
 bool window_overrun(struct nodes_session *);
 bool window_read(struct nodes_session *, uint32_t count);
 bool window_large(struct nodes_session *, uint64_t blocks);
-/* Begins a window; all requests have been cancelled. */
 void window_begin(struct nodes_session *);
 /* Requests this cycle's rows, if there is a window. */
 void window_cycle(struct nodes_session *);
@@ -402,7 +396,6 @@ void watch_data(struct nodes_session *, const struct blklist_batch *,
 /* Requests the regions, if due or if the list has become whole. */
 void regions_cycle(struct nodes_session *, bool due);
 void regions_reset(struct nodes_session *);
-/* Puts them into the look. */
 void regions_look(struct nodes_session *);
 
 /* --- arm.c ------------------------------------------------------ */
@@ -421,7 +414,6 @@ void numbers_take(struct nodes_session *,
     const uint64_t n[WIRE_STATS_COUNT]);
 /* Requests the state of the command, if due. */
 void numbers_ask_node(struct nodes_session *, bool due);
-/* Requests the table of types. */
 void numbers_ask_types(struct nodes_session *);
 /* Records were lost before the keeper: the list is INCOMPLETE from now on. */
 void numbers_set_lost(struct nodes_session *);

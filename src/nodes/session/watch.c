@@ -135,7 +135,6 @@ is_of(const struct nodes_session *s, const struct rec *r)
 	return addr == s->watch.addr;
 }
 
-/* An allocation, not a failed request. */
 static bool
 is_block(const struct nodes_session *s, const struct rec *r)
 {
@@ -173,7 +172,6 @@ watch_record(struct nodes_session *s, const struct rec *r, uint64_t seq,
 	}
 }
 
-/* Notes records that were lost or not read. */
 static void
 note_gap(struct session_watch *w, const struct wire_data *data)
 {

@@ -8,7 +8,7 @@
 #include "../link/link.h"
 #include "place.h"
 
-/* --- records a second ----------------------------------------------------- */
+/* --- records a second --------------------------------------------------- */
 
 /* Records of the stream since the last round: all of a stream that began since. */
 static uint64_t
@@ -49,7 +49,7 @@ store_records(struct survey_count *c, const struct nodes_target *t, size_t n,
 	c->has_seen = true;
 }
 
-/* --- targets -------------------------------------------------------------- */
+/* --- targets ------------------------------------------------------------ */
 
 static bool
 is_live(const struct nodes_target *t)
@@ -65,7 +65,6 @@ is_shown(const struct nodes_target *t, bool any_process)
 	return t->pid != 0 ? t->state != WIRE_S_EXECED : !any_process;
 }
 
-/* True if x sorts before y. */
 static bool
 goes_before(const struct nodes_target *x, const struct nodes_target *y)
 {

@@ -8,7 +8,7 @@
 
 #define NODE_INDEX UINT32_MAX
 
-/* --- its state ------------------------------------------------------------ */
+/* --- its state ---------------------------------------------------------- */
 
 static bool
 is_down(enum nodes_how how)
@@ -88,7 +88,7 @@ judge(struct survey_place *p)
 	set_how(p, how, since);
 }
 
-/* --- tries ---------------------------------------------------------------- */
+/* --- tries -------------------------------------------------------------- */
 
 static void
 wait_for_next_try(struct survey_place *p)
@@ -122,7 +122,6 @@ go_down(struct survey_place *p, enum nodes_how how)
 	wait_for_next_try(p);
 }
 
-/* The connection could not be made. */
 static void
 set_not_opened(struct survey_place *p, int err)
 {
@@ -194,7 +193,7 @@ survey_place_open(struct survey_place *p)
 	judge(p);
 }
 
-/* --- rounds --------------------------------------------------------------- */
+/* --- rounds ------------------------------------------------------------- */
 
 static void
 on_stat(void *arg, int err, const struct wire_msg *msg)
@@ -306,7 +305,7 @@ survey_place_retry(struct survey_place *p)
 	p->due = 0;
 }
 
-/* --- the place ------------------------------------------------------------ */
+/* --- the place ---------------------------------------------------------- */
 
 void
 survey_place_name(struct survey_place *p, const struct nodes_entry *e)

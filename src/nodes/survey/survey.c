@@ -21,7 +21,7 @@ struct nodes_survey {
 	size_t n;
 };
 
-/* --- the table ------------------------------------------------------------ */
+/* --- the table ---------------------------------------------------------- */
 
 static bool
 same_place(const struct nodes_entry *a, const struct nodes_entry *b)
@@ -107,7 +107,6 @@ make_places(struct nodes_survey *s, const struct nodes_table *t,
 	return 0;
 }
 
-/* Replaces the places by those of the table. */
 static int
 take_table(struct nodes_survey *s, const struct nodes_table *t)
 {
@@ -136,7 +135,6 @@ take_table(struct nodes_survey *s, const struct nodes_table *t)
 	return 0;
 }
 
-/* Reads the table if its files have changed. */
 static int
 read_table(struct nodes_survey *s)
 {
@@ -161,7 +159,7 @@ read_table(struct nodes_survey *s)
 	return 0;
 }
 
-/* --- turns ---------------------------------------------------------------- */
+/* --- turns -------------------------------------------------------------- */
 
 /* Number of places of a kind with a link, and of those that connect. */
 static size_t
@@ -177,7 +175,8 @@ count_open(const struct nodes_survey *s, bool far, size_t *connecting)
 			continue;
 		open++;
 		/* A slow login does not delay others. */
-		if (!p->welcomed && mono_ms_since(p->opened) < SURVEY_LOGIN_COUNTED_MS)
+		if (!p->welcomed &&
+		    mono_ms_since(p->opened) < SURVEY_LOGIN_COUNTED_MS)
 			++*connecting;
 	}
 	return open;
@@ -224,7 +223,8 @@ give_turns(struct nodes_survey *s, bool far)
 	size_t connecting, open = count_open(s, far, &connecting);
 	struct survey_place *p, *paused;
 
-	while (connecting < most_connecting && (p = find_due(s, far, now)) != NULL) {
+	while (connecting < most_connecting &&
+	    (p = find_due(s, far, now)) != NULL) {
 		if (open == most) {
 			paused = find_complete(s, far);
 			if (paused == NULL)
@@ -256,7 +256,7 @@ on_tick(uv_timer_t *timer)
 	give_turns(s, true);
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------- */
 
 static void
 on_closed(uv_handle_t *handle)

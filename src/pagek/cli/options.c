@@ -411,7 +411,8 @@ check_raw(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->node.device.baud != 0 && o->target_given && o->target.kind != TARGET_RAW)
+	if (o->node.device.baud != 0 && o->target_given &&
+	    o->target.kind != TARGET_RAW)
 		return option_fail(p, "--baud is for serial lines, such as "
 		    "raw:/dev/ttyUSB0");
 	return 0;

@@ -108,7 +108,8 @@ tell_target(const struct options *o, const struct nodes_look *look)
 	    "the node's own", page_state_name(look->state), number,
 	    named ? " " : "", named ? look->node.name : "");
 	/* On another machine, that process id is of another process. */
-	if (o->target.kind != TARGET_SSH && !look->classic && look->target.pid > 0 &&
+	if (o->target.kind != TARGET_SSH && !look->classic &&
+	    look->target.pid > 0 &&
 	    (look->state == NODES_LIVE || look->state == NODES_DORMANT))
 		tell_library(look->target.pid);
 }

@@ -319,7 +319,8 @@ tell_return(const struct run *r, FILE *out)
 		return;
 	base_safe_text(name, sizeof name, look->target.name,
 	    strlen(look->target.name), r->page.opts.ascii);
-	base_safe_text(path, sizeof path, look->node.socket, strlen(look->node.socket),
+	base_safe_text(path, sizeof path, look->node.socket,
+	    strlen(look->node.socket),
 	    r->page.opts.ascii);
 	own_name(pagek, r->page.opts.ascii);
 	fprintf(out, "pagek: %s goes on%s", name[0] != '\0' ?
@@ -352,7 +353,8 @@ tell_ending(struct run *r, bool away)
 	else
 		printf("pagek: the target was sent SIGTERM and has not ended "
 		    "yet\n");
-	if (look->link.up && !look->command.tree_ended && look->command.targets_live > 0)
+	if (look->link.up && !look->command.tree_ended &&
+	    look->command.targets_live > 0)
 		tell_return(r, stdout);
 }
 

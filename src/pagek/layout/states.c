@@ -306,7 +306,8 @@ say_ended(const struct page *page, const struct page_view *v,
 	} else if (look->command.targets_live > 0) {
 		base_append(text, sizeof text, &n,
 		    "%u process%s of the tree still live: :target lists them",
-		    look->command.targets_live, look->command.targets_live == 1 ? "" : "es");
+		    look->command.targets_live,
+		    look->command.targets_live == 1 ? "" : "es");
 	}
 	if (n > 0)
 		append_notice(st, text);
