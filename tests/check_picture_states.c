@@ -35,7 +35,7 @@ static const struct state_case state_cases[] = {
 	    .word = "ENDED 15:03:58 exit 3", .status = 3 << 8 },
 	{ .name = "ended-unknown", .state = NODES_ENDED,
 	    .word = "ENDED 15:03:58", .status = -1 },
-	{ .name = "ended-lossy", .state = NODES_ENDED, .word = "LOSSY +412",
+	{ .name = "ended-lost", .state = NODES_ENDED, .word = "INCOMPLETE +412",
 	    .status = 0, .incomplete = true },
 	{ .name = "corrupt", .state = NODES_CORRUPT, .word = "CORRUPT" },
 	{ .name = "no-data", .state = NODES_NO_DATA, .word = "NO DATA",
@@ -51,9 +51,9 @@ static const struct state_case state_cases[] = {
 	{ .name = "version", .state = NODES_VERSION, .word = "VERSION",
 	    .reason = "the node speaks version 2, this page 1",
 	    .no_list = true },
-	{ .name = "lossy", .state = NODES_LIVE, .word = "LOSSY +412 lost",
+	{ .name = "lost", .state = NODES_LIVE, .word = "INCOMPLETE +412 lost",
 	    .incomplete = true },
-	{ .name = "sample-full", .state = NODES_LIVE, .word = "LOSSY +7 lost",
+	{ .name = "sample-full", .state = NODES_LIVE, .word = "INCOMPLETE +7 lost",
 	    .forgetful = true },
 	{ .name = "incomplete", .state = NODES_LIVE, .word = "INCOMPLETE",
 	    .unknown = true },
@@ -213,8 +213,7 @@ static const struct state_case told_apart[] = {
 	    .stale_ms = 5000 },
 	{ .word = "DENIED", .state = NODES_DENIED },
 	{ .word = "ENDED", .state = NODES_ENDED },
-	{ .word = "INCOMPLETE", .state = NODES_LIVE, .unknown = true },
-	{ .word = "LOSSY", .state = NODES_LIVE, .incomplete = true },
+	{ .word = "INCOMPLETE", .state = NODES_LIVE, .incomplete = true },
 	{ .word = "STALE", .state = NODES_LIVE, .stale_ms = 5000 },
 	{ .word = "NO ALLOCLOG", .state = NODES_NO_ALLOCLOG },
 	{ .word = "NO DATA", .state = NODES_NO_DATA },
@@ -259,9 +258,9 @@ START_TEST(mended_loss_says_that_the_list_is_taken_anew)
 	scene.look.settled = false;
 	scene.look.loss.lost[STREAM_OVERWRITTEN] = 2031;
 	compose(80, 24);
-	ck_assert(shows("LOSSY +2,031 lost"));
+	ck_assert(shows("INCOMPLETE +2,031 lost"));
 	ck_assert(shows("taken anew"));
-	ck_assert(!shows("INCOMPLETE"));
+	ck_assert(!shows("INCOMPLETE since"));
 }
 END_TEST
 
@@ -272,11 +271,11 @@ START_TEST(what_was_made_good_is_not_among_what_is_lost)
 	scene.look.loss.mended = 2031;
 	scene.look.settled = _i == 0;
 	compose(240, 24);
-	ck_assert(!shows("LOSSY") && !shows("INCOMPLETE"));
+	ck_assert(!shows("INCOMPLETE"));
 	scene.look.loss.lost[STREAM_RING_FULL] = 412;
 	scene.look.complete = false;
 	compose(240, 24);
-	ck_assert(shows("LOSSY +412 lost"));
+	ck_assert(shows("INCOMPLETE +412 lost"));
 	ck_assert(shows("2,031 overwritten, of which 2,031 made good"));
 }
 END_TEST
@@ -291,7 +290,8 @@ START_TEST(of_damage_it_is_said_that_there_may_be_more)
 	scene.look.complete = false;
 	scene.look.loss.lost[0] = 174;
 	compose(120, 24);
-	ck_assert(shows(_i == 0 ? "LOSSY +174 lost" : "LOSSY >=174 lost"));
+	ck_assert(shows(_i == 0 ? "INCOMPLETE +174 lost" :
+	    "INCOMPLETE >=174 lost"));
 	ck_assert(shows(_i == 0 ? "lost: 174 before" : "lost: >= 174 before"));
 }
 END_TEST
@@ -337,7 +337,7 @@ START_TEST(what_is_lacking_is_told_with_its_cause)
 	page_lack_text(&scene.look, lack);
 	ck_assert_str_eq(lack, lacks[_i].lack);
 	compose(124, 24);
-	ck_assert(shows(lacks[_i].lost > 0 ? "LOSSY" : "INCOMPLETE"));
+	ck_assert(shows(lacks[_i].lost > 0 ? "INCOMPLETE +" : "INCOMPLETE"));
 	ck_assert(shows(lacks[_i].full > 1 ? " full " : " full"));
 }
 END_TEST

@@ -420,7 +420,7 @@ loses() {
 	until_true 10 is_watched torrent || return 1
 	target=$(live_pid torrent)
 	kill -USR1 "$target"
-	until_true 30 grep -q "K MEMORY BLOCKS .*LOSSY" "$tmp/page" || return 1
+	until_true 30 grep -q "K MEMORY BLOCKS .*INCOMPLETE" "$tmp/page" || return 1
 	kill -USR1 "$target"
 }
 rule "a program that nothing waits for loses records" loses

@@ -193,7 +193,7 @@ corrupt() {
 	    "$B/tests/targets/corrupt" >"$tmp/corrupt.out" || return 1
 	grep -qx done=1 "$tmp/corrupt.out" || return 1
 	grep -q '^K MEMORY BLOCKS.*CORRUPT' "$tmp/corrupt.page" || return 1
-	grep -q 'LOSSY >=[1-9]' "$tmp/corrupt.page" || return 1
+	grep -q 'INCOMPLETE >=[1-9]' "$tmp/corrupt.page" || return 1
 	grep '"comm": *"corrupt"' "$tmp/corrupt.report" | grep -q '"complete": *false'
 }
 rule "a target that damages its ring is detached as CORRUPT; it and the page live on" corrupt

@@ -59,7 +59,7 @@ again() {
 unless_lossy() {
 	"$@" && return
 	for try in 1 2; do
-		shows 'LOSSY|INCOMPLETE' || return 1
+		shows 'INCOMPLETE' || return 1
 		kill "$pid"
 		go "$tmp/list" && sent "$tmp/a" && changes && "$@" && return
 	done
@@ -98,7 +98,7 @@ rule "of a target that never rests each is the list after one record" \
     unless_lossy while_it_runs
 
 goes_on() {
-	hides 'LOSSY|INCOMPLETE|STALE' && wait_for 'LIVE 1[0-9] Hz' &&
+	hides 'INCOMPLETE|STALE' && wait_for 'LIVE 1[0-9] Hz' &&
 	    wait_for WINDOW
 }
 rule "the page goes on meanwhile, and goes back to its window" goes_on

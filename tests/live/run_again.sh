@@ -301,7 +301,7 @@ goes_on() {
 	pkill -USR1 -P "$supervisor" -x holder
 	until_true 10 has_rows 25
 	shot
-	hides 'anew|INCOMPLETE|LOSSY|lost [1-9]' && has_rows 25
+	hides 'anew|INCOMPLETE|lost [1-9]' && has_rows 25
 }
 has_rows() {
 	[ "$(rows)" = "$1" ]

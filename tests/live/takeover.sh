@@ -271,7 +271,7 @@ goes_on() {
 		die || return 1
 		until_true 20 shows 'LIVE 1[0-9] Hz' || { shot; return 1; }
 	done
-	! shot | grep -q 'anew\|INCOMPLETE\|LOSSY\|lost [1-9]' &&
+	! shot | grep -q 'anew\|INCOMPLETE\|lost [1-9]' &&
 	    [ "$(shot | grep -c ' 7,777 ')" = 40 ]
 }
 rule "a page goes on where it was, and has lost nothing" goes_on

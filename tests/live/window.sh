@@ -29,7 +29,7 @@ go() {
 
 enters() {
 	go && hides WINDOW && changes && wait_for 'LIVE 15 Hz  WINDOW' &&
-	    wait_for 'visible rows and totals only' && hides 'LOSSY|INCOMPLETE'
+	    wait_for 'visible rows and totals only' && hides 'INCOMPLETE'
 }
 rule "a page that has more to read than it can shows a window" enters
 
@@ -82,13 +82,13 @@ rule "groups are made of all blocks" groups_whole
 pauses() {
 	keys Space && changes && wait_for PAUSED && keys End &&
 	    wait_for 'OFFS= 199' && changes && keys Home &&
-	    wait_for 'OFFS= *0' && hides LOSSY && keys Space &&
+	    wait_for 'OFFS= *0' && hides INCOMPLETE && keys Space &&
 	    wait_gone PAUSED && wait_for WINDOW
 }
 rule "a paused picture is one of the whole list" pauses
 
 leaves() {
-	changes && wait_gone WINDOW && wait_gone LOADING && hides 'LOSSY|INCOMPLETE' &&
+	changes && wait_gone WINDOW && wait_gone LOADING && hides 'INCOMPLETE' &&
 	    shows 'order ADDRESS' && shows ' lost 0' && keys End &&
 	    until_true 10 same_end
 }
@@ -119,16 +119,16 @@ flood() {
 	wait_for 'demo-flood  LIVE'
 }
 flooded() {
-	flood && wait_for WINDOW && hides 'LOSSY|INCOMPLETE' &&
-	    wait_gone 'WINDOW|LOADING' && hides 'LOSSY|INCOMPLETE' &&
+	flood && wait_for WINDOW && hides 'INCOMPLETE' &&
+	    wait_gone 'WINDOW|LOADING' && hides 'INCOMPLETE' &&
 	    shows ' lost 0'
 }
 rule "a flood that overruns the queue loses nothing of a page of rows" flooded
-# LOSSY stands there until the list is in, which may take less than a picture.
+# INCOMPLETE stands there until the list is in, which may take less than a picture.
 counted() {
 	flood && keys b &&
 	    wait_for '[0-9,]+ records .*nothing is missing' &&
-	    wait_gone 'LOSSY|LOADING' && keys q
+	    wait_gone 'INCOMPLETE|LOADING' && keys q
 }
 rule "of groups what was lost is told with its count, and the list taken anew" counted
 

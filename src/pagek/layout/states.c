@@ -482,13 +482,14 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	base_group_digits(exact, sizeof exact, lost);
 	base_format_count(fit, 5, lost);
 	if (lost > 0)
-		append_word(st, "  LOSSY %s%s lost", bound ? ">=" : "+", exact);
+		append_word(st, "  INCOMPLETE %s%s lost", bound ? ">=" : "+",
+		    exact);
 	else
 		append_word(st, "  INCOMPLETE");
 	if (st->stale)
 		return;
 	if (lost > 0)
-		snprintf(st->brief, sizeof st->brief, "LOSSY %.5s lost",
+		snprintf(st->brief, sizeof st->brief, "INCOMPLETE +%.5s",
 		    fit + strspn(fit, " "));
 	else
 		snprintf(st->brief, sizeof st->brief, "INCOMPLETE");
