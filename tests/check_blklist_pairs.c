@@ -234,7 +234,6 @@ blklist_pairs_suite(void)
 		records_of_pairs_are_told,
 	};
 
-	/* Scanning ahead for what is not there is slow, and slower checked. */
 	tcase_set_timeout(rules, 60);
 	for (size_t i = 0; i < NELEM(tests); i++)
 		tcase_add_loop_test(rules, tests[i], 0, NELEM(kinds));

@@ -350,6 +350,14 @@ START_TEST(the_last_places_of_a_systems_node_are_for_other_users)
 }
 END_TEST
 
+static void
+few_descriptors(void)
+{
+	struct rlimit limit = { 128, 128 };
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 START_TEST(without_a_descriptor_left_a_page_is_still_told_so)
 {
 	struct wire_msg r;
@@ -377,14 +385,6 @@ START_TEST(without_a_descriptor_left_a_page_is_still_told_so)
 	listen_down();
 }
 END_TEST
-
-static void
-few_descriptors(void)
-{
-	struct rlimit limit = { 128, 128 };
-
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-}
 
 /* --- sockets that systemd opened ---------------------------------------- */
 

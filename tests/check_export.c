@@ -399,7 +399,6 @@ export_suite(void)
 	Suite *s = suite_create("export");
 	TCase *tc = tcase_create("export");
 
-	/* Some of them have more blocks than a page has rows. */
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, the_ending_says_which_form);

@@ -6,6 +6,12 @@
 
 /* --- who sees what -------------------------------------------------------- */
 
+static void
+up_system(void)
+{
+	up_with((struct node_opts){ .daemon = true, .system = true });
+}
+
 static const struct {
 	uid_t uid;
 	bool member;
@@ -149,12 +155,6 @@ START_TEST(an_origin_is_shown_in_its_whole_length)
 	client_close(&c);
 }
 END_TEST
-
-static void
-up_system(void)
-{
-	up_with((struct node_opts){ .daemon = true, .system = true });
-}
 
 Suite *
 listings_access_suite(void)

@@ -316,7 +316,6 @@ page_modes_suite(void)
 	t = tcase_create("sums");
 	tcase_add_checked_fixture(t, setup_stacks, teardown);
 	tcase_add_test(t, paused_picture_of_a_sample_has_its_estimates);
-	/* Where there is no room for rows none are made. */
 	tcase_add_loop_test(t, groups_of_a_sample_add_up_to_its_estimate, 0,
 	    4);
 	suite_add_tcase(s, t);

@@ -610,8 +610,6 @@ session_suite(void)
 	tcase_add_test(tc, exec_into_the_unwatched_is_an_end);
 	tcase_add_test(tc,
 	    when_all_has_ended_no_newer_image_is_waited_for);
-	tcase_add_test(tc,
-	    when_all_has_ended_no_newer_image_is_waited_for);
 	tcase_add_test(tc, the_target_with_most_live_bytes_is_chosen);
 	tcase_add_test(tc, since_click_takes_no_snapshot);
 	tcase_add_test(tc, a_new_type_is_asked_for_before_it_counts_as_illegal);

@@ -573,7 +573,7 @@ site_store_suite(void)
 	tcase_add_test(tc, many_sites_in_any_order_keep_their_stacks);
 	tcase_add_test(tc, what_the_target_counts_is_told);
 	tcase_add_test(tc, each_event_without_room_is_counted_also_when_recognised);
-#ifdef __x86_64__	/* stacks are walked there alone */
+#ifdef __x86_64__
 	tcase_add_test(tc, a_depth_of_nothing_gives_one_frame);
 #endif
 	tcase_add_test(tc, the_target_reads_how_many_frames_are_wanted);

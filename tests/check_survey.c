@@ -11,6 +11,24 @@
 #include "../src/nodes/survey/place.h"
 #include "peer.h"
 
+static struct survey_count count;
+static struct nodes_surveyed row;
+static struct mono now;
+
+static void
+count_begin(void)
+{
+	memset(&count, 0, sizeof count);
+	memset(&row, 0, sizeof row);
+	now = mono_now();
+}
+
+static void
+count_end(void)
+{
+	survey_count_fini(&count);
+}
+
 /* --- signs ----------------------------------------------------------------- */
 
 static const struct {
@@ -88,24 +106,6 @@ target(uint32_t index, pid_t pid, uint32_t state, uint64_t bytes,
 	t.n[WIRE_N_EST_BLOCKS] = bytes / 16;
 	t.n[WIRE_N_RECORDS] = records;
 	return t;
-}
-
-static struct survey_count count;
-static struct nodes_surveyed row;
-static struct mono now;
-
-static void
-count_begin(void)
-{
-	memset(&count, 0, sizeof count);
-	memset(&row, 0, sizeof row);
-	now = mono_now();
-}
-
-static void
-count_end(void)
-{
-	survey_count_fini(&count);
 }
 
 static void
