@@ -183,7 +183,7 @@ $(CHECKS): $B/tests/check_main.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE) \
 		$(ARCHIVE) $(LIBS) $(DW_LIBS) \
 		$(shell pkg-config --libs check 2>/dev/null)
 
-# One suite: make test T=choice.
+# One suite: make test T=order.
 test: $(patsubst %:$T,$B/tests/check_%,$(filter %:$T,$(SUITES))) $B/pagek-symbols
 	$(if $(filter %:$T,$(SUITES)),$< $T,$(error no suite '$T': see tests/suites.def))
 

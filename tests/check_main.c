@@ -2,8 +2,8 @@
  * The main program of every group of linked tests (suites.def).
  *
  *	build/tests/check_page			all suites of the program
- *	build/tests/check_page choice order	these two
- *	CK_RUN_CASE=core build/tests/check_page choice
+ *	build/tests/check_page filtered_blocks order	these two
+ *	CK_RUN_CASE=core build/tests/check_page filtered_blocks
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
  * check_wire: messages.  What a right shape is, and what happens to a wrong
- * one, is in check_shape.c.
+ * one, is in check_wire_shape.c.
  */
 #include <dirent.h>
 #include <errno.h>

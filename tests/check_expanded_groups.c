@@ -489,9 +489,9 @@ START_TEST(picture_of_two_levels_is_golden)
 END_TEST
 
 Suite *
-branches_suite(void)
+expanded_groups_suite(void)
 {
-	Suite *s = suite_create("branches");
+	Suite *s = suite_create("expanded_groups");
 	TCase *in = tcase_create("in"), *cursor = tcase_create("cursor");
 	TCase *when = tcase_create("when");
 

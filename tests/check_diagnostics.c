@@ -219,9 +219,9 @@ START_TEST(page_has_memory)
 END_TEST
 
 Suite *
-diag_suite(void)
+diagnostics_suite(void)
 {
-	Suite *s = suite_create("diag");
+	Suite *s = suite_create("diagnostics");
 	TCase *numbers = tcase_create("numbers");
 
 	tcase_add_checked_fixture(numbers, setup_diag, teardown);

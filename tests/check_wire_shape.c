@@ -1,7 +1,6 @@
 /*
- * check_shape: the shape of a map, whatever it says, and that the decoder of
- * one pass and the oracle (wire_oracle.h) agree on every map.  The mutants come
- * from a fixed seed: each run has the same.
+ * The shape of a map: the decoder of one pass and the oracle (wire_oracle.h)
+ * agree on every map.  The mutants come from a fixed seed: each run has the same.
  */
 #include <cbor.h>
 #include <dirent.h>
@@ -385,9 +384,9 @@ START_TEST(decoders_agree_on_stored_maps_cut_short)
 END_TEST
 
 Suite *
-shape_suite(void)
+wire_shape_suite(void)
 {
-	Suite *s = suite_create("shape");
+	Suite *s = suite_create("wire_shape");
 	TCase *core = tcase_create("Core");
 	TCase *limits = tcase_create("Limits");
 

@@ -167,9 +167,9 @@ START_TEST(another_stream_during_a_take_begins_anew)
 END_TEST
 
 Suite *
-portions_suite(void)
+group_portions_suite(void)
 {
-	Suite *s = suite_create("portions");
+	Suite *s = suite_create("group_portions");
 	TCase *portions = tcase_create("portions");
 
 	tcase_add_checked_fixture(portions, setup_many, teardown_many);

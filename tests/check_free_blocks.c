@@ -528,9 +528,9 @@ START_TEST(a_paused_picture_keeps_its_gaps)
 END_TEST
 
 Suite *
-free_suite(void)
+free_blocks_suite(void)
 {
-	Suite *s = suite_create("free");
+	Suite *s = suite_create("free_blocks");
 	TCase *tc = tcase_create("which");
 
 	tcase_add_checked_fixture(tc, setup_empty, teardown);

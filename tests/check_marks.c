@@ -303,9 +303,9 @@ START_TEST(wide_page_says_the_mark_where_there_is_room)
 END_TEST
 
 Suite *
-marked_suite(void)
+marks_suite(void)
 {
-	Suite *s = suite_create("marked");
+	Suite *s = suite_create("marks");
 	TCase *tc = tcase_create("mark");
 
 	tcase_add_checked_fixture(tc, setup_naive, teardown);

@@ -482,9 +482,9 @@ START_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them)
 END_TEST
 
 Suite *
-choice_suite(void)
+filtered_blocks_suite(void)
 {
-	Suite *s = suite_create("choice");
+	Suite *s = suite_create("filtered_blocks");
 	TCase *rows = tcase_create("Rows");
 	TCase *text = tcase_create("Filter");
 	TCase *when = tcase_create("When");

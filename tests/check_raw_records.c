@@ -440,9 +440,9 @@ START_TEST(after_its_end_another_stream_begins)
 END_TEST
 
 Suite *
-raw_suite(void)
+raw_records_suite(void)
 {
-	Suite *s = suite_create("raw");
+	Suite *s = suite_create("raw_records");
 	TCase *tc = tcase_create("raw");
 
 	tcase_set_timeout(tc, 60);

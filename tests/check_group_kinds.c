@@ -383,9 +383,9 @@ START_TEST(kinds_are_called_by_their_words)
 END_TEST
 
 Suite *
-kinds_suite(void)
+group_kinds_suite(void)
 {
-	Suite *s = suite_create("kinds");
+	Suite *s = suite_create("group_kinds");
 	TCase *tags = tcase_create("tags"), *called = tcase_create("called");
 	TCase *order = tcase_create("order"), *minute = tcase_create("minute");
 

@@ -276,9 +276,9 @@ START_TEST(a_child_of_who_has_changed_his_user_inherits_all_the_same)
 END_TEST
 
 Suite *
-family_suite(void)
+hello_fork_suite(void)
 {
-	Suite *s = suite_create("family");
+	Suite *s = suite_create("hello_fork");
 	TCase *t = tcase_create("children");
 
 	tcase_add_test(t, a_forked_child_inherits_what_its_parent_had);

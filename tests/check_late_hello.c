@@ -19,7 +19,7 @@ up(void)
 {
 	static struct node_opts opts;
 
-	strcpy(folder, "/tmp/check_missed.XXXXXX");
+	strcpy(folder, "/tmp/check_late_hello.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(report, sizeof report, "%s/report", folder);
 	snprintf(path, sizeof path, "%s/hello", folder);
@@ -389,9 +389,9 @@ START_TEST(streams_of_one_user_that_wait_leave_others_theirs)
 END_TEST
 
 Suite *
-missed_suite(void)
+late_hello_suite(void)
 {
-	Suite *s = suite_create("missed");
+	Suite *s = suite_create("late_hello");
 	TCase *t = tcase_create("too late");
 
 	tcase_add_loop_test(t, an_image_that_was_answered_too_late_has_its_line,

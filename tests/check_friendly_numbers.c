@@ -236,9 +236,9 @@ START_TEST(numbers_of_the_node_are_in_its_stat)
 END_TEST
 
 Suite *
-friendly_suite(void)
+friendly_numbers_suite(void)
 {
-	Suite *s = suite_create("friendly");
+	Suite *s = suite_create("friendly_numbers");
 	TCase *t = tcase_create("translations");
 
 	tcase_add_checked_fixture(t, setup, teardown);

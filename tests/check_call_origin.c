@@ -239,9 +239,9 @@ START_TEST(another_stream_is_not_asked_for_a_paused_picture)
 END_TEST
 
 Suite *
-calls_suite(void)
+call_origin_suite(void)
 {
-	Suite *s = suite_create("calls");
+	Suite *s = suite_create("call_origin");
 	TCase *origins = tcase_create("origins"), *cols = tcase_create("cols");
 	TCase *pauses = tcase_create("pauses");
 
