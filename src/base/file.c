@@ -193,7 +193,7 @@ find_target(struct replacement *new, const char *path)
 		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
 		return -ENOTSUP;
-	/* Who may not write a file must not replace it. */
+	/* A user without write permission must not replace the file. */
 	if (faccessat(AT_FDCWD, new->target, W_OK, AT_EACCESS) < 0)
 		return -errno;
 	new->mode = st.st_mode & 0777;

@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* What the system may have and its headers do not. */
+/* Flags that the system may know although its headers do not. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif

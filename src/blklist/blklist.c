@@ -1,4 +1,4 @@
-/* What is the same for all kinds of list. */
+/* Functions that are the same for all kinds of list. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>

@@ -188,7 +188,7 @@ uint32_t profile_next_mark(struct profile *);
 
 /* --- places (groups.c) --------------------------------------------------- */
 
-/* What the lines of a group have in common. */
+/* The attributes that the lines of a group have in common. */
 struct place {
 	bool any;
 	const char *module, *file;	/* "" when they differ or are not known */

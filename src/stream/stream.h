@@ -208,7 +208,7 @@ void raw_end(struct raw *, raw_take_fn, void *arg);
 /* Belongs to one thread. */
 struct stream_queue;
 
-/* What a read covered: [from, next), of which lost[] by cause are gone. */
+/* The range of a read: [from, next), of which lost[] by cause are gone. */
 struct stream_range {
 	uint64_t from;			/* as asked; the oldest if that was 0; next if beyond it */
 	uint64_t next;			/* where to read next */

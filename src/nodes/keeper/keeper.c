@@ -46,7 +46,7 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 	return 0;
 }
 
-/* What is found by sequence numbers. */
+/* Blocks and requesters that are found by sequence numbers. */
 struct tables {
 	struct stream_queue *queue;
 	struct stream_digest *digest;

@@ -47,7 +47,7 @@ struct page_result {
 };
 
 /*
- * What a page watches.  Afterwards, session and link are those of the last node,
+ * The target of a page.  Afterwards, session and link are those of the last node,
  * for the caller to close.
  */
 struct page_watch {

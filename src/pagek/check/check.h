@@ -71,7 +71,7 @@ struct growth {
 	unsigned each, skipped;	/* one of `each` samples is kept */
 };
 
-/* What the keeper counted, which misses nothing between two looks. */
+/* The keeper's counts, which miss nothing between two looks. */
 struct bounds {
 	uint64_t peak_before;	/* of a target that ran before: its peak until then */
 	uint64_t most_before;	/* ... and its upper bound until then */

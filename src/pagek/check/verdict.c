@@ -59,7 +59,7 @@ amounts(const struct finding *f, bool bytes, char most[AMOUNT],
 	amount(f->worst, bytes, true, was);
 }
 
-/* What is allowed, as in "max-blocks 10,000 of type=80: ". */
+/* The limit, as in "max-blocks 10,000 of type=80: ". */
 static void
 put_subject(FILE *out, const struct finding *f, const char *most)
 {

@@ -15,7 +15,7 @@
 
 /* --- kinds of words -------------------------------------------------------- */
 
-/* What completes the argument of an option, or the word of a command. */
+/* The source of completions for an option's argument or a command's word. */
 enum completion {
 	COMPLETION_NOTHING,	/* no argument, or an unknown one */
 	COMPLETION_WORDS,	/* one of completion_words() */

@@ -477,7 +477,7 @@ chain_of(const struct page *page, uint64_t seq)
 	return c != NULL ? page_chains_find(c, seq) : NULL;
 }
 
-/* What the walk has met of a chain so far; NULL: no memory. */
+/* The part of a chain that the walk has met so far; NULL: no memory. */
 static struct difference_visit *
 visit_of(struct difference_walk *w, const struct page *page,
     const struct page_chain *chain)

@@ -106,7 +106,7 @@ int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
  * whatever ends this process.
  */
 
-/* What may be replaced. */
+/* Which files may be replaced. */
 enum whole_file_place {
 	WHOLE_FILE_LISTING,	/* a listing or an empty file, in case the path is mistyped */
 	WHOLE_FILE_ANY,		/* any regular file */

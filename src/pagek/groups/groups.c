@@ -57,7 +57,7 @@ page_groups_free(struct page_groups *g)
 
 /* --- one pass ----------------------------------------------------------- */
 
-/* What cells have to tell apart for the kinds that are wanted. */
+/* The attributes that cells must distinguish for the wanted kinds. */
 static struct page_group_tags
 tags_of(const struct page *page)
 {

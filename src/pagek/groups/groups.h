@@ -35,7 +35,7 @@
 #define PAGE_GROUPS_WINDOW 128	/* rows that are kept ready */
 #define PAGE_MEMBERS_MAX 65536	/* blocks of the open group that are listed */
 
-/* What cells tell apart while the blocks are walked through. */
+/* The attributes that cells distinguish while the blocks are walked. */
 struct page_group_tags {
 	const struct page_group_kind *kind[2];	/* of each level; NULL: not by a tag */
 	bool by_caller;
@@ -52,7 +52,7 @@ struct page_members;
 struct page_branches;
 struct page_branch;
 
-/* What a row among the groups is. */
+/* A row among the groups. */
 enum page_row_kind {
 	ROW_GROUP,
 	ROW_BELOW,		/* a group of the second level */
@@ -208,7 +208,7 @@ void page_close_group(struct page *);
 
 #define PAGE_EXPAND_MAX 100	/* groups that are expanded at once */
 
-/* What the row at that offset is; false: there is none. */
+/* The row at that offset; false: there is none. */
 bool page_groups_at(const struct page_groups *, uint64_t at,
     struct page_group_at *);
 /* The group that the row is, borrowed until the next call; NULL: it is none. */

@@ -149,7 +149,7 @@ void page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT]);
 void page_lost_text(const struct page *, const struct nodes_look *,
     char out[PAGE_LOST_TEXT]);
 
-/* What lost records mean for the list: "blocks are missing" */
+/* The effect of lost records on the list: "blocks are missing" */
 const char *page_lost_means(const struct nodes_look *);
 #define PAGE_LACK_TEXT 192
 /* Why a list is incomplete: "12 records were lost: blocks listed may be freed" */

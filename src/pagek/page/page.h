@@ -53,7 +53,7 @@ enum page_color {
 
 #define PAGE_SORTINGS 4		/* sort keys */
 
-/* What rows are sorted by (blocks/order.h).  All zeros: by age, the oldest first. */
+/* A sort order (blocks/order.h).  All zeros: by age, the oldest first. */
 struct page_sorting {
 	unsigned n;		/* 0 is as 1 */
 	struct {
@@ -140,7 +140,7 @@ struct page_prompt {
 	bool wrong;			/* the answer is wrong at the line's cursor */
 };
 
-/* What pictures are made for. */
+/* The medium that pictures are made for. */
 enum page_medium {
 	PAGE_READY,			/* text of what is ready */
 	PAGE_WHOLE,			/* text of all rows, however long that takes */
@@ -181,7 +181,7 @@ struct page_state_since {
 	int64_t opened_wall_ms;		/* node's clock when first seen live */
 };
 
-/* What status lines and diagnostics count. */
+/* Counters of status lines and diagnostics. */
 struct page_numbers {
 	/* Counters: last values, and when they changed (the node's ms). */
 	bool counted;

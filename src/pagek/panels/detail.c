@@ -265,7 +265,7 @@ age_of(const struct page_view *v, int64_t ms, char out[8])
 	return out;
 }
 
-/* What a block's free was: " by realloc in thread rx-0". */
+/* How a block was freed: " by realloc in thread rx-0". */
 static void
 put_end(const struct page_view *v, const struct nodes_freed *how,
     struct page_picture *pic)

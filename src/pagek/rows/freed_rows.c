@@ -9,7 +9,7 @@
 #define STAY_NS INT64_C(1000000000)
 #define SHARE 4			/* one in so many rows may be a freed one */
 
-/* What the rows depend on, besides the list. */
+/* The rows depend on this, besides the list. */
 struct kind {
 	const struct page_rows_ops *rows;
 	enum blklist_order order;

@@ -619,7 +619,7 @@ account_losses(struct order *o)
 	c->marks_untold = o->reader->marks_untold;
 }
 
-/* What the first round leaves is old in the second: nothing waits longer. */
+/* A record left by the first round is old in the second: none waits longer. */
 int
 order_pass(struct order *o, int64_t now_ms, uint64_t max)
 {

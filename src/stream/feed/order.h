@@ -248,7 +248,7 @@ struct common_slot {
 	bool passed;		/* undelivered, and the offer is beyond it */
 };
 
-/* What is known of the common ring's slots. */
+/* The state of the common ring's slots. */
 struct common_ring {
 	uint16_t last[UINT16_MAX + 1];	/* by thread: its last slot that is linked, from 1 on */
 	uint16_t passed[UINT16_MAX + 1];	/* by thread: how many of its slots are */

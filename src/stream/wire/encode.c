@@ -37,7 +37,7 @@ wire_text(const char *s)
 
 /* --- writing items ------------------------------------------------------ */
 
-/* What one of libcbor's encoders returned: its bytes, 0 for no room. */
+/* The result of one of libcbor's encoders: its bytes, 0 for no room. */
 static void
 wrote(struct out *o, size_t n)
 {

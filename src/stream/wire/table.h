@@ -66,7 +66,7 @@ struct wire_layout {
 	bool request;		/* from a page */
 	uint32_t role;		/* that a request needs */
 	uint32_t answer;	/* type of its reply; WIRE_NO_ANSWER: none */
-	/* What one field cannot say: 0, or -EINVAL.  May be NULL. */
+	/* Checks that concern several fields: 0, or -EINVAL.  May be NULL. */
 	int (*check)(const struct wire_msg *);
 };
 

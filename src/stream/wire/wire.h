@@ -235,7 +235,7 @@ struct wire_inline {
 };
 
 /*
- * What lies at a frame: the call's function last, what is inlined in it before.
+ * Functions at a frame: the call's function last, those inlined in it before.
  */
 struct wire_words {
 	uint64_t frame;
@@ -311,7 +311,7 @@ int wire_encode(const struct wire_msg *, uint8_t *out, size_t cap, size_t *len);
  * `map`: it lives no longer than that, and a receiver that keeps more copies
  * it.  Allocates nothing.
  *
- * What holds of a decoded message: counts and enumerations are within their
+ * Guarantees for a decoded message: counts and enumerations are within their
  * limits; records.len is count * 16 or count * 32, blocks.len the same with
  * WIRE_BLOCK_TAIL; offsets has 0 or 4 * count bytes, who 0 or count, none of
  * them above ninfo; info[].at < count; the packed bytes of SITED and FRAMED are
