@@ -11,7 +11,7 @@
  *			interned texts
  *	option.h	options of a program as data
  *	pmem.h		memory that outlives its process
- *	scan.h		long work in portions, a tenth of the time
+ *	scan.h		long work in portions that take a tenth of the time
  *
  * Vocabulary
  *	mono	a point on the machine's monotonic clock, in nanoseconds,

@@ -33,17 +33,19 @@
  *	cancellation	in one batch, an allocation and the free of the same
  *			block with no other allocation of it between: both are
  *			left out of the list, and counted.
- *	earlier		with `since_click`: the free of a block that is older
- *			than the list; no error.
+ *	duplicate	an allocation at an address that is listed already: it
+ *			replaces the record and is counted (indexed/indexed.c).
+ *	earlier		the free of a block from before the list began.  No error
+ *			with `since_click`: logging began late.
  *	persistent	a list whose records are in memory that outlives the
  *			process (base/pmem.h).
  *	commit		the state that a persistent list goes back to when its
  *			process has died, at any instruction: later changes are
  *			undone, not done again.
  *	realloc		makes one more block in the list, with a number of its
- *			own, at the old address or not.  A free by realloc and
- *			its thread's next allocation by realloc are its halves,
- *			if the size that the free tells is the allocation's.
+ *			own, at the old address or not.  It is two records: a free
+ *			by realloc, and that thread's next allocation by realloc,
+ *			if both tell the same size.
  *	weight		when only a sample of the blocks is logged, how many
  *			blocks a listed one stands for; 1 when all are.  Blocks of
  *			the API's layer are always logged.

@@ -23,8 +23,8 @@
  *
  * Ages are compared as they are shown, in whole seconds: a block of 10.4 s
  * matches age=10s, and not age>10s.  Only values with a fraction of a second
- * (500ms, 1.5s) are compared by milliseconds.  A path also equals itself without
- * its folders, without its line, and without both.
+ * (500ms, 1.5s) are compared by milliseconds.  The path
+ * a/b.c:7 is matched by a/b.c, b.c:7 and b.c, too.
  *
  * Example
  *	struct filter *f;

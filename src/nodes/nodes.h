@@ -23,7 +23,8 @@
  *
  * Everything runs on one uv loop and thread; no call here waits.
  *
- * The rooms, each with a header of its name; arrows point down only:
+ * The rooms, each with a header of its name; a room includes only rooms before it
+ * in this list:
  *	both sides	host (sockets, processes, inherited descriptors),
  *			node_options, places (folder of sockets, table, words)
  *	the page's	link, session, survey, bridge (pageknode --stdio)

@@ -13,9 +13,9 @@
  *	layout		rows as lines: classic, wide, full; the columns
  *	panels		the text of the other pages and of overlays
  *	cli		options, settings, targets, standard output
- *	documents	JSON, CSV, Prometheus, listings, exports
+ *	documents	the text of JSON, CSV, Prometheus, listings, exports
  *	batch		sessions of commands, and pages as text
- *	jobs		rows written to a file, a node or a pager
+ *	jobs		sends listings and exports to a file, a node or a pager
  *	app		keys, panels and prompts; app/pages has the pages
  *	tui		the terminal; the only room with curses
  *	commands	one file for each command

@@ -23,11 +23,13 @@
  *			inlined there; or why they are not known.
  *	reader		the process that reads symbol tables and debug
  *			information, which may be hostile: pagek-symbols.  When
- *			it dies or takes too long, the file is damaged, and
- *			another reader goes on with the rest.
+ *			it dies or takes too long, the file counts as damaged,
+ *			and another reader goes on with the rest.
  *	wrapper		a function that only passes a request for memory on.
  *			Frames of wrappers are skipped from inside: shown, but
  *			not counted as callers.
+ *
+ * A node calls this (nodes/serve/lookup.c); a page asks its node for words.
  *
  * Example, on a thread that may wait
  *	struct symbols *s;

@@ -10,8 +10,9 @@
  *	regions.c	the regions that the program has registered
  *
  * Vocabulary
- *	producer	what a thread needs to log: on pages that fork wipes, so
- *			that a child's first event finds zeros and attaches.
+ *	producer	a thread's state for logging, in memory that fork wipes
+ *			(MADV_WIPEONFORK): a child's first event finds zeros and
+ *			attaches.
  *	era		the time from one hello of a process to the next: two
  *			areas, and tickets that begin at 0.  An event ends in the
  *			era in which it began, or nowhere.
@@ -20,8 +21,8 @@
  *			what its parent does later.
  *	orphan		a forked child whose parent's areas are still mapped.
  *	gate		the word that an event reads first: log at all?
- *	fast path	an event for which the gate's area, and then the thread's
- *			producer, are all that a hook reads.
+ *	fast path	the way of an event whose hook reads only the gate's area
+ *			and the thread's producer.
  *	bootstrap block	from the pool that serves look-ups; the real functions
  *			do not know it.
  *

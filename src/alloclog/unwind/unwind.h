@@ -1,5 +1,5 @@
 /*
- * unwind: the call stack of an event, recognised rather than walked.
+ * unwind: the call stack of an event: recognised if possible, else walked.
  *
  *	unwind.c	recognises a stack by its chain
  *	walk.c		walks by rules, from the trail

@@ -2,7 +2,8 @@
  * indexed: the list that the program uses.  Only blklist.c reaches it, by
  * list_indexed; the tests look in.
  *
- *	indexed.c	applies records, pairs, windows, checks, resuming
+ *	indexed.c	applies records (also duplicates and pairs); windows,
+ *			checks, resuming
  *	store.h		the records
  *	hash.h		from a key to its record
  *	age.h		the order of age

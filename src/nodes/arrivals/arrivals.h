@@ -14,7 +14,7 @@
  *	keeper_pool.h	keepers made in advance
  *	quota.c		counts live targets
  *
- * The loop takes targets out of the queue; see images.h.
+ * The loop takes targets out of the queue; see images/images.h.
  *
  * Example: a node that is started
  *	hello_init(node->hello, node);

@@ -7,10 +7,11 @@
  * daemon. Then it copies bytes between standard input and output and the node,
  * BRIDGE_BUFFER each way at most, until either side ends.
  *
- * First it sends a LIMIT: the page's roles at most, that it comes from another
- * machine, from which by sshd, and its node number if the line of its key has
- * one. The node enforces it. It takes LIMIT before HELLO only, and each can
- * only restrict, so nothing that the page sends can lift it.
+ * First it sends a LIMIT: the most that the page's roles may be, that the page is
+ * on another machine, that machine's address as sshd tells it, and the page's node
+ * number if the line of its authorized key has one. The node enforces it. It takes
+ * LIMIT before HELLO only, and each can only restrict, so nothing that the page
+ * sends can lift it.
  */
 #ifndef NODES_BRIDGE_H
 #define NODES_BRIDGE_H

@@ -9,7 +9,7 @@
  * A device is what a page opens as raw:PATH, a foreign classic stream in bytes: a
  * serial line, a pipe, a FIFO, a file.  The page opens it, with the rights of its
  * user, and passes the descriptor.  It is read at 15 Hz and never waited for;
- * stream/raw.h finds the records.  A terminal is set to pass all bytes through,
+ * stream/raw.c finds the records.  A terminal is set to pass all bytes through,
  * and set back when the node ends.  The stream was there before the page, so
  * frees of unknown addresses are of blocks from before.
  */

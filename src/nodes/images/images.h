@@ -8,8 +8,8 @@
  *	shelved	ended, and its list is still there: for pages that look at it,
  *		and for forked children that say hello after their parent's end.
  *	missed	said hello and got no stream.
- *	cut	the tickets of the parent at a fork: what drew its ticket before
- *		the cut had happened in the child, too.
+ *	cut	the tickets of the parent at a fork: an event with a ticket before
+ *		the cut belongs to the child's past, too.
  *
  * An image has ended when its pidfd is readable, when the same pid says hello
  * again, or when its rings are no longer mapped.

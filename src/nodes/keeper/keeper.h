@@ -7,7 +7,8 @@
  *	source	a generator or a foreign classic stream, in place of a feed.
  *	row	the keeper's place in DSTRM, the node's table of streams.
  *	image	a process from its exec or fork to its next exec or its end.
- *	commit	the point to which the next process of the node rolls back.
+ *	commit	the state from which the node's next process goes on; later changes
+ *		are undone.
  *
  * Records of feeds and sources go the same way: into the retained queue, which
  * gives them their sequence numbers, and into the list, in one step.  So list and
@@ -23,17 +24,18 @@
  *	arming.h	which targets log
  *	drain.h		when each target is visited, and who wakes the loop
  *	dstrm.h		the node's table of streams
- *	takeover_memory.h	memory that the next process of the node takes over
+ *	takeover_*	memory that the next process of the node takes over, and
+ *			resume.c, which goes on from it
  *	node.h		what the rooms of a node share
  *
- * A keeper belongs to the loop's thread, except before hello.c hands it over
- * and while the thread of a bell (drain.c) sleeps in the feed.  References are
+ * A keeper belongs to the loop's thread, except until arrivals/hello.c has handed
+ * it over, and while the bell's thread (drain.c) sleeps in its feed.  References are
  * counted: its row, its handles and the work on its symbols each hold one.
  *
  * Example: a generator
  *	keeper_new(&k, node, &(struct keeper_opts){ .max = 4096 }, NULL);
  *	k->source.make = make_records;
- *	images_join(k, "ALLOCLOG");	in images.h: it is visited from now on
+ *	images_join(k, "ALLOCLOG");	images/images.h: it is visited from now on
  */
 #ifndef NODES_KEEPER_H
 #define NODES_KEEPER_H

@@ -3,7 +3,8 @@
  *
  *	node.c		the node's parts, the program's main
  *	arguments.c	its arguments and --help
- *	daemon.c	a node that stands alone, and what all nodes take over
+ *	daemon.c	a node that stands alone, and what each node takes over
+ *			from the process before
  *	run.c		a node that runs a command
  *
  * A node that runs a command ends when the command's process tree has ended and
@@ -16,8 +17,8 @@
  * /run/pagek, where the members of a group may come as pages, and processes of
  * any user as targets.  Sockets that systemd has opened are used instead.
  *
- * The command is our supervisor's child (command.h), which tells us of each
- * process of the tree that it has to reap, and when there is none left.  So both
+ * The command is a child of our supervisor (supervisor/command.h); the supervisor
+ * tells us of each process of the tree that it has to reap, and when none is left.  So both
  * outlive this process: the next one hears the same, and listens at the same path.
  *
  * Example: a node in a test

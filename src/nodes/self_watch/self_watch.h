@@ -8,9 +8,9 @@
  *		index.  A connection has one at most; another index ends it and
  *		begins another one.  STAT, NAME and TYPES are none.
  *	local	a page on this node.  Its request is one block, LOCREQ.
- *	remote	a page on another node.  Its request is an ACREQ, described by the
- *		requester's friendly number, an INTPTRS and an AHDRMSG, of one
- *		age.
+ *	remote	a page on another node.  Its request is three blocks of one age: an
+ *		ACREQ, whose DESCR is the requester's friendly number, an INTPTRS
+ *		and an AHDRMSG.
  *	lapse	a request's end because nothing was asked for SELF_LAPSE_MS.
  *		The connection stays, and its next question begins another one.
  *	local application

@@ -16,7 +16,11 @@
  *	reconnect.c	goes on when a lost link is back
  *	numbers.c	counters of target and node
  *	names.c		stacks, symbols and thread names
- *	watch.c, arm.c, regions.c	one block's end; arming; known regions
+ *	watch.c		the end of one block
+ *	arm.c		arming and disarming
+ *	regions.c	known regions
+ *	merge.c		two lists in one order
+ *	answer_cache.c	names that the node has told, and keys to ask for
  *
  * Example: see nodes.h.
  */

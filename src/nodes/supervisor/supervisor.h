@@ -10,10 +10,10 @@
  * systemd's file descriptor store (host/fdstore.h), over a socket of their own.
  * A child that dies is followed by another at once, which gets all of them as
  * LISTEN_FDS and LISTEN_FDNAMES; listening sockets among them take connections
- * meanwhile.  So does what was passed to the supervisor itself.
+ * meanwhile.  The child also gets what was passed to the supervisor itself.
  *
  * The child may die of what is stored.  After SUPERVISOR_DEATHS deaths within
- * SUPERVISOR_WINDOW_MS all that the child has sent is dropped but its report, and
+ * SUPERVISOR_WINDOW_MS all that the child has sent is dropped, except its report;
  * after as many again the supervisor gives up.
  */
 #ifndef NODES_SUPERVISOR_H

@@ -6,8 +6,8 @@
  *	try	an attempt to connect; later after each failure.
  *	round	STAT of the node, which measures its answer time, then NAME and
  *		STAT of each stream. Nothing else is requested.
- *	turn	of many places some are connected at a time; one that is
- *		complete makes room for one that is not.
+ *	turn	with many places, only some are connected at a time: a complete
+ *		one makes room for another.
  *
  *	survey.c	places of the table, turns
  *	place.h		one place

@@ -7,7 +7,7 @@
  *
  * A target whose memory, rings and stacks are all there goes on from its last
  * commit: nothing is lost or counted twice.  One that has ended meanwhile is
- * drained to its end, and one that was only welcomed is adopted.  A target that
+ * drained to its end, and one that was welcomed but not yet adopted is adopted.  A target that
  * cannot be taken over exactly is not taken over: its rings are marked as
  * abandoned, and it says hello again.
  */

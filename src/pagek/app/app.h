@@ -10,7 +10,10 @@
  *	row of pages[]	a page: its picture, keys and files (pages.h, pages/).
  *
  * app.c has the cycle, dispatches keys, and tells the session which blocks to
- * bring; *_keys.c, mouse.c and line2_editor.c have keys of page K.
+ * bring.  A key becomes an action in ../picture/keys.def; an action becomes a
+ * function in keys[] of its panel (page K: pages/blocks.c), else in meanings[] of
+ * panel.c.  *_keys.c, mouse.c and line2_editor.c have some of these functions;
+ * switch_target.c leads to another target, save.c writes pictures and settings.
  *
  * Example: the screen
  *	app_init(&app, page, watch, loop);

@@ -2,10 +2,9 @@
  * blocks: the blocks of a list that are rows, and their order.
  *
  * Vocabulary
- *	rows	what a page lists: blocks of the list, groups, or the blocks of
- *		one group.  Each is a struct page_rows_ops.
  *	choice	the blocks that a filter lets through, sorted (choice.h).
- *	filter	an expression over the fields of a block (row_filter.h).
+ *	filter	an expression over the fields of a block (row_filter.h), which
+ *		../../filter evaluates.
  *	order	what blocks are sorted by (order.h, sorts.def).
  *	walk	a block list read in portions while it changes (list_walk.h).
  *	collection	what a walk and a sort have found (collection.h).

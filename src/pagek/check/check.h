@@ -14,8 +14,8 @@
  * nothing was seen, it is not known.  It is exceeded in any case.
  *
  * The files: cmd_check.c runs the command or watches the target, judge.c
- * measures, baseline.c compares at the end, verdict.c writes the verdict as text
- * or data.
+ * measures and decides each limit, baseline.c decides those of the baseline, and
+ * verdict.c writes the verdict as text or data.
  */
 #ifndef PAGEK_CHECK_H
 #define PAGEK_CHECK_H

@@ -1,7 +1,8 @@
 /*
  * cli: the command line, settings files, and output beside the page.
  *
- *	options.h	commands and options: commands.def, options.def
+ *	options.h	commands.def and options.def: every command and option,
+ *			with its help
  *	target_word.h	the TARGET word, and the link to it
  *	config.h	defaults of options from files
  *	pump.h		waiting, in a command that is no page

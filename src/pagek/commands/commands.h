@@ -7,10 +7,10 @@
  *	snapshot.c	what a target holds at one moment, for sums and trees
  *	forward.c	signals for the command that is run
  *
- * `pagek check` has a room of its own, above this one.
+ * `pagek check` has a room of its own, which includes this one.
  *
- * Example: a command that lists blocks.  It needs a row of commands.def, rows of
- * options.def for its own options, and a section of pagek(1)
+ * Example: a command that lists blocks.  It needs a row of ../cli/commands.def,
+ * rows of ../cli/options.def for its own options, and a section of pagek(1)
  *	static int
  *	look(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
  *	{

@@ -10,12 +10,12 @@
  *	early	a block that was freed between the mark and the copy.  Early
  *		blocks are counted; nothing else is known of them.
  *	comparison	a walk through list and copy side by side, by age, a
- *		portion a picture.  The rows are those of the comparison before
- *		until it is done.  Comparisons take a tenth of the time at most.
+ *		portion a picture.  Until it is done, the rows are those of the
+ *		previous comparison.  Comparisons take a tenth of the time at most.
  *	cell	the sums of new and freed blocks of one caller, type and thread.
  *		Groups of any kind are folded of cells.
  *	by time	groups by age and by birth have a comparison of their own, whose
- *		cells are also by that.  A freed block has its age at the mark.
+ *		cells are split by age or birth, too.  A freed block has its age at the mark.
  *	net	new bytes less freed bytes.
  *	moved	a block of the mark that realloc() has made another block of the
  *		list.  By group it is one freed and one new, by block neither.

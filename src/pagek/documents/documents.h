@@ -10,10 +10,14 @@
  *	form		how a document is written down: as one object, as lines,
  *			as CSV.
  *
- * Here are the writer, the documents of blocks and of nodes, and metrics;
- * listing.h has the whole list as text, and the files that it goes to; export.h
- * what the page shows, for `:export`; list_copy.h the rows of both, as of one
- * moment.
+ *	documents.c	documents of blocks and of nodes
+ *	json.c		the writer
+ *	prom.c		metrics
+ *	listing.h	the whole list as text, and the word that says where it
+ *			goes (listing_to.c)
+ *	export.h	what the page shows, for `:export`
+ *	list_copy.h	the rows of both, as of one moment
+ *	whole_file.c	files that appear only when they are complete
  *
  * Example: each value is given once, whatever the form
  *	json_open(&j, out, o);

@@ -4,12 +4,11 @@
  *
  * Vocabulary
  *	kind	what makes a group (group_kinds.h); 0: the rows are blocks.
- *	pass	walks through the blocks (list_walk.h), sums, names and ranks them.
+ *	pass	walks through the blocks (../blocks/list_walk.h), sums, names and ranks them.
  *		In a large list it takes many pictures; each does a portion, and
- *		until the end the rows are those of the pass before.  At most a
+ *		until the end the rows are those of the previous pass.  At most a
  *		tenth of the time goes into passes.
- *	ref	a group that is found again when names have renamed it or merged
- *		it with another one.
+ *	ref	finds a group again after names have renamed or merged it.
  *	members	the blocks of the open group.
  *	branch	a group that is expanded in its place (expanded_groups.h).
  *

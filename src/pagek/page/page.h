@@ -16,7 +16,8 @@
  *
  * Files
  *	page.h	the state
- *	view.h	what a picture is made from: a session, or a paused one; cells
+ *	view.h	the source of a picture: a session, or a paused one
+ *	cells.c	texts of single values (age, size, DESCR), and the classic row
  *	calls.h	call stacks as lines
  *
  * Example

@@ -6,7 +6,7 @@
  *	page G	the nodes of the table (nodes_page.h).
  *	page H	the difference to the mark (difference_page.h).
  *	detail	all that is known of one block, and the callers and callees of a
- *		function (detail.h).
+ *		function (detail.h, callers.c).
  *	diagnostics	all counters, and the costs of a cycle (diagnostics.h).
  *	targets	the targets of a node, to choose one (below).
  *

@@ -2,6 +2,12 @@
  * wire: what a node and a page say to each other.  A new message is a row of
  * wire.def; a request also needs its answer_NAME() in nodes/serve.
  *
+ *	table.c		the tables that wire.def makes
+ *	encode.c	a message to a frame
+ *	decode.c	a frame to a message
+ *	packed.c	stacks, names of frames and regions, as byte strings
+ *	frames.c	frames from the bytes of a link
+ *
  * Vocabulary
  *	frame	a length, u32 big-endian, then exactly one CBOR map of that
  *		many bytes.
