@@ -4,10 +4,13 @@
  * only when the test says so.
  *
  * Vocabulary
- *	model	one stream of the scripted node (model.h).
+ *	model	one stream of the scripted node, as its keeper would have it:
+ *		all records ever written, and the block list of them.
  *	asked	requests that came in and are not answered yet, oldest first.
  *
  * Example
+ *	model_init(&m, "pid:4711", 4711);
+ *	model_alloc(&m, 0x1000, 64);
  *	peer_open(&p);
  *	nodes_session_open(&s, p.link, &opts, on_news, NULL);
  *	peer_turn(&p);				frames go both ways
@@ -16,10 +19,255 @@
 #ifndef TESTS_PEER_H
 #define TESTS_PEER_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "peer_line.h"
+#include "../src/blklist/blklist.h"
+#include "../src/nodes/nodes.h"
+#include "harness.h"
+#include "wire_copy.h"
+
+/* --- a stream -------------------------------------------------------------- */
+
+#ifndef MODEL_RECORDS
+#define MODEL_RECORDS 8192
+#endif
+
+struct model {
+	char name[64];
+	char comm[16];
+	char reason[80];
+	uint8_t epoch[WIRE_EPOCH];
+	pid_t pid;
+	uint32_t state;
+	bool gone;			/* no such entry */
+	struct rec log[MODEL_RECORDS];	/* log[i] has sequence number i + 1 */
+	size_t n;
+	uint64_t overwritten;		/* no longer readable up to here */
+	uint64_t lost_at;		/* this sequence number was lost; 0 none */
+	unsigned lost_cause;		/* enum stream_cause, or 0: none that a page knows */
+	uint64_t live_bytes;		/* as STATS tells it */
+	uint64_t lost, records;
+	uint64_t full, unsure;		/* likewise */
+	uint64_t max;			/* aRecMax, as STATS tells it; 0: it does not say */
+	uint64_t sample, armed_ms;
+	uint64_t stay;			/* as ROWS tells it */
+	uint64_t unseen;		/* blocks that it says it has besides */
+	struct blklist *list;		/* of all records */
+	struct stream_types types;
+	struct wire_region region[WIRE_REGIONS_MAX];
+	size_t regions;
+	const char *regions_why;	/* NULL: nothing is said */
+	uint32_t part_max, read_max;
+};
+
+static inline void
+model_init(struct model *m, const char *name, pid_t pid)
+{
+	memset(m, 0, sizeof *m);
+	strcpy(m->name, name);
+	strcpy(m->comm, "model");
+	memset(m->epoch, 0x5a, sizeof m->epoch);
+	m->pid = pid;
+	m->state = WIRE_S_LIVE;
+	m->part_max = m->read_max = WIRE_READ_MAX;
+	ck_assert_int_eq(blklist_new(&m->list, BLKLIST_LITERAL, 4096), 0);
+	stream_types_init(&m->types);
+}
+
+static inline void
+model_fini(struct model *m)
+{
+	blklist_free(m->list);
+}
+
+/* The keeper's side of one record: log and list in one step. */
+static void
+model_write(struct model *m, const struct rec *r)
+{
+	struct blklist_batch b = { .rec = r, .n = 1, .seq = m->n + 1,
+	    .near_ms = 1000000 };
+
+	ck_assert_uint_lt(m->n, MODEL_RECORDS);
+	m->log[m->n++] = *r;
+	blklist_apply(m->list, &b);
+}
+
+static inline struct rec
+make_rec(enum rec_op op, unsigned low, unsigned type, uint64_t addr,
+    uint64_t size)
+{
+	static uint32_t ticket;
+
+	return (struct rec){ { rec_w0(addr, REC_FLAGS(op, low), type),
+	    rec_w1(size, 1), rec_w2(++ticket, 1000), rec_w3(0x401000, 0) } };
+}
+
+static inline void
+model_alloc(struct model *m, uint64_t addr, uint64_t size)
+{
+	struct rec r = make_rec(REC_ALLOC, 1, TYPE_MALLOC, addr, size);
+
+	model_write(m, &r);
+}
+
+static inline void
+model_release(struct model *m, uint64_t addr)
+{
+	struct rec r = make_rec(REC_FREE, 0, TYPE_FREE, addr, 0);
+
+	model_write(m, &r);
+}
+
+static inline void
+model_arm(struct model *m, bool armed)
+{
+	static uint64_t wall = 1700000000000;
+
+	m->epoch[0]++;
+	m->n = 0;
+	blklist_clear(m->list);
+	m->state = armed ? WIRE_S_LIVE : WIRE_S_DORMANT;
+	m->armed_ms = armed ? ++wall : 0;
+}
+
+/* --- the node's end of the line --------------------------------------------- */
+
+#define PEER_ASKED 256
+#define PEER_MODELS 4
+
+#define PEER_MS 1000000
+
+struct peer {
+	uv_loop_t loop;
+	struct nodes_link *link;
+	int fd;
+	struct wire_frames in;
+	struct wire_msg asked[PEER_ASKED];
+	size_t n;
+	struct model *model[PEER_MODELS];
+	size_t models;
+	/* The node itself. */
+	pid_t root_pid;
+	int32_t root_status;
+	int64_t ended_ms;
+	uint8_t boot;			/* counts up when it is started anew */
+	int64_t passed_ms;		/* its clock was PEER_MS */
+	/* How it answers SITE and FRAME. */
+	size_t answer_max;		/* entries of one answer */
+	uint32_t known;
+	uint32_t fetch_kb;
+	/* What was seen. */
+	unsigned whole, not_whole, snaps, names_asked, types_asked;
+	unsigned sites_asked, frames_asked, windows;
+	struct wire_window window;	/* the last one asked for */
+	bool has_no_window;		/* it is of an earlier version */
+	/* REGIONS is not among what is asked: it is answered with whatever is. */
+	struct wire_msg regions[8];
+	size_t nregions;
+	unsigned regions_asked;
+	bool has_no_regions;		/* likewise */
+	bool holds_regions;		/* not answered until that is over */
+	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
+	bool may_not_arm;
+};
+
+static inline void
+peer_open(struct peer *p)
+{
+	int fds[2];
+
+	memset(p, 0, sizeof *p);
+	p->root_status = -1;
+	p->answer_max = WIRE_SYMS_MAX;
+	p->known = WIRE_K_LINE;
+	ck_assert_int_eq(uv_loop_init(&p->loop), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+	    fds), 0);
+	p->fd = fds[1];
+	ck_assert_int_eq(fcntl(p->fd, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(wire_frames_init(&p->in, WIRE_REQUEST_MAX), 0);
+	ck_assert_int_eq(nodes_link_open(&p->link, &p->loop, fds[0]), 0);
+}
+
+/* What has been asked for comes in; true if anything did. */
+static bool
+peer_listen(struct peer *p)
+{
+	const uint8_t *map;
+	size_t room, len;
+	uint8_t *space;
+	ssize_t n;
+	bool any = false;
+
+	space = wire_frames_space(&p->in, 65536, &room);
+	ck_assert_ptr_nonnull(space);
+	n = p->fd >= 0 ? read(p->fd, space, room) : 0;
+	if (n <= 0)
+		return false;
+	wire_frames_add(&p->in, (size_t)n);
+	while (wire_frames_next(&p->in, &map, &len) == 1) {
+		ck_assert_uint_lt(p->n, PEER_ASKED);
+		ck_assert_int_eq(wire_decode_copy(map, len,
+		    &p->asked[p->n]), 0);
+		any = true;
+		if (p->asked[p->n].type != WIRE_REGIONS) {
+			p->n++;
+			continue;
+		}
+		ck_assert_uint_lt(p->nregions, 8);
+		p->regions[p->nregions++] = p->asked[p->n];
+	}
+	return any;
+}
+
+/* Lets both sides take what lies in the socket. */
+static void
+peer_turn(struct peer *p)
+{
+	int quiet = 0;
+
+	while (quiet < 2) {
+		uv_run(&p->loop, UV_RUN_NOWAIT);
+		quiet = peer_listen(p) ? 0 : quiet + 1;
+	}
+}
+
+static void
+peer_send(struct peer *p, const struct wire_msg *msg)
+{
+	static uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REPLY_MAX];
+	size_t len, done = 0;
+	ssize_t n;
+
+	ck_assert_int_eq(wire_encode(msg, frame, sizeof frame, &len), 0);
+	while (done < len) {
+		n = write(p->fd, frame + done, len - done);
+		if (n > 0)
+			done += (size_t)n;
+		else if (n < 0 && errno == EAGAIN)
+			uv_run(&p->loop, UV_RUN_NOWAIT);
+		else
+			return;
+	}
+}
+
+static void
+peer_error(struct peer *p, uint32_t id, enum wire_error code)
+{
+	struct wire_msg msg = {
+		.type = WIRE_ERR,
+		.id = id,
+		.err = { .code = code, .text = wire_text("no") },
+	};
+
+	peer_send(p, &msg);
+}
+
+/* --- answers ----------------------------------------------------------------- */
 
 static struct model *
 peer_model(struct peer *p, uint32_t index)
