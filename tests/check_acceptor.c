@@ -12,7 +12,9 @@ static const struct {
 	{ 0x47455420, 8 },
 };
 
-START_TEST(strangers_are_hung_up_on)
+CASE("strangers", .seconds = 60);
+
+LOOP_TEST(strangers_are_hung_up_on, 0, BASE_NELEM(strangers))
 {
 	struct target t;
 	int status;
@@ -32,9 +34,8 @@ START_TEST(strangers_are_hung_up_on)
 	ck_assert_uint_eq(node.dstrm.entries, 0);
 	down();
 }
-END_TEST
 
-START_TEST(one_that_connects_and_says_nothing_holds_nobody_up)
+TEST(one_that_connects_and_says_nothing_holds_nobody_up)
 {
 	struct target mute, t;
 	struct producer p;
@@ -58,7 +59,6 @@ START_TEST(one_that_connects_and_says_nothing_holds_nobody_up)
 	end(&mute);
 	down();
 }
-END_TEST
 
 #define CROWD_MS 200	/* more than anybody may be silent where all places are taken */
 
@@ -81,7 +81,7 @@ crowd_in(void)
 		connect_node();
 }
 
-START_TEST(a_crowd_of_one_user_that_says_nothing_takes_no_place_of_others)
+TEST(a_crowd_of_one_user_that_says_nothing_takes_no_place_of_others)
 {
 	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
 		.version = RING_VERSION };
@@ -116,21 +116,4 @@ START_TEST(a_crowd_of_one_user_that_says_nothing_takes_no_place_of_others)
 	end(&slow);
 	end(&crowd);
 	down();
-}
-END_TEST
-
-Suite *
-acceptor_suite(void)
-{
-	Suite *s = suite_create("acceptor");
-	TCase *t = tcase_create("strangers");
-
-	tcase_add_loop_test(t, strangers_are_hung_up_on, 0,
-	    BASE_NELEM(strangers));
-	tcase_add_test(t, one_that_connects_and_says_nothing_holds_nobody_up);
-	tcase_add_test(t,
-	    a_crowd_of_one_user_that_says_nothing_takes_no_place_of_others);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -94,7 +94,9 @@ check_segments(void)
 
 /* --- what is given out -------------------------------------------------- */
 
-START_TEST(addresses_follow_each_other_as_on_the_notes_page)
+CASE("given out");
+
+TEST(addresses_follow_each_other_as_on_the_notes_page)
 {
 	/* The five gaps of the note's picture, from 008E6588 on. */
 	static const size_t sizes[] = { 0x40, 0x50, 0x30, 0x30, 0x18, 0x48 };
@@ -110,9 +112,8 @@ START_TEST(addresses_follow_each_other_as_on_the_notes_page)
 	}
 	down();
 }
-END_TEST
 
-START_TEST(each_call_is_told_with_address_size_type_and_level)
+TEST(each_call_is_told_with_address_size_type_and_level)
 {
 	const struct allocp_event *e;
 	void *p;
@@ -135,9 +136,8 @@ START_TEST(each_call_is_told_with_address_size_type_and_level)
 	ck_assert_uint_eq(ntold, 2);
 	down();
 }
-END_TEST
 
-START_TEST(the_first_gap_that_is_large_enough_is_taken)
+TEST(the_first_gap_that_is_large_enough_is_taken)
 {
 	void *p[6], *q;
 
@@ -153,9 +153,8 @@ START_TEST(the_first_gap_that_is_large_enough_is_taken)
 	check_segments();
 	down();
 }
-END_TEST
 
-START_TEST(neighbours_that_are_free_are_one)
+LOOP_TEST(neighbours_that_are_free_are_one, 0, 6)
 {
 	static const int orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 },
 		{ 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 } };
@@ -174,9 +173,8 @@ START_TEST(neighbours_that_are_free_are_one)
 	check_segments();
 	down();
 }
-END_TEST
 
-START_TEST(region_2_satisfies_what_region_1_cannot)
+TEST(region_2_satisfies_what_region_1_cannot)
 {
 	uint32_t base;
 	size_t size;
@@ -193,9 +191,8 @@ START_TEST(region_2_satisfies_what_region_1_cannot)
 	check_segments();
 	down();
 }
-END_TEST
 
-START_TEST(without_room_the_request_fails_at_level_6_and_is_told)
+TEST(without_room_the_request_fails_at_level_6_and_is_told)
 {
 	const struct allocp_event *e;
 	void *p, *q;
@@ -217,7 +214,6 @@ START_TEST(without_room_the_request_fails_at_level_6_and_is_told)
 	ck_assert_ptr_eq(AllocP(memory, 1, 1), q);
 	down();
 }
-END_TEST
 
 static const struct {
 	size_t size;
@@ -228,7 +224,7 @@ static const struct {
 	{ SIZE_MAX, false },
 };
 
-START_TEST(sizes_of_a_record_and_no_others)
+LOOP_TEST(sizes_of_a_record_and_no_others, 0, BASE_NELEM(sizes))
 {
 	struct allocp_segment s = { 0 };
 	uint8_t *p;
@@ -257,9 +253,8 @@ START_TEST(sizes_of_a_record_and_no_others)
 		ck_assert_uint_eq(p[i], 0);
 	down();
 }
-END_TEST
 
-START_TEST(all_of_it_lies_below_4_gib)
+TEST(all_of_it_lies_below_4_gib)
 {
 	uint32_t base;
 	size_t size;
@@ -274,9 +269,8 @@ START_TEST(all_of_it_lies_below_4_gib)
 	}
 	down();
 }
-END_TEST
 
-START_TEST(regions_of_no_size_or_too_large_are_refused)
+LOOP_TEST(regions_of_no_size_or_too_large_are_refused, 0, 4)
 {
 	static const size_t bad[][2] = { { 0, PAGE }, { PAGE, 0 },
 		{ ALLOCP_REGION_MAX + 1, PAGE }, { PAGE, SIZE_MAX } };
@@ -286,11 +280,12 @@ START_TEST(regions_of_no_size_or_too_large_are_refused)
 	    .size = { bad[_i][0], bad[_i][1] } }), -EINVAL);
 	ck_assert_ptr_null(none);
 }
-END_TEST
 
 /* --- what goes wrong ---------------------------------------------------- */
 
-START_TEST(a_free_of_what_is_no_block_is_counted_and_not_told)
+CASE("wrong");
+
+TEST(a_free_of_what_is_no_block_is_counted_and_not_told)
 {
 	uint8_t *p, *q;
 	int outside;
@@ -312,10 +307,9 @@ START_TEST(a_free_of_what_is_no_block_is_counted_and_not_told)
 	ck_assert_int_eq(FreeP(memory, p), 0);
 	down();
 }
-END_TEST
 
 /* Whose header is overwritten: a block's, or a free segment's. */
-START_TEST(a_damaged_header_is_counted_once_and_survived)
+LOOP_TEST(a_damaged_header_is_counted_once_and_survived, 0, 2)
 {
 	bool block = _i == 0;
 	uint8_t *p, *q, *r;
@@ -345,9 +339,8 @@ START_TEST(a_damaged_header_is_counted_once_and_survived)
 	ck_assert_uint_eq(allocp_counts(memory)->damaged, 1);
 	down();
 }
-END_TEST
 
-START_TEST(a_header_that_is_met_first_by_a_free_is_mended_too)
+TEST(a_header_that_is_met_first_by_a_free_is_mended_too)
 {
 	uint8_t *p, *q;
 
@@ -363,7 +356,6 @@ START_TEST(a_header_that_is_met_first_by_a_free_is_mended_too)
 	check_segments();
 	down();
 }
-END_TEST
 
 /* --- against a plain model ---------------------------------------------- */
 
@@ -471,7 +463,9 @@ model_free(struct model *m, uint64_t *state)
 	m->n--;
 }
 
-START_TEST(random_calls_end_as_in_a_plain_model)
+CASE("random", .seconds = 60);
+
+LOOP_TEST(random_calls_end_as_in_a_plain_model, 0, 4)
 {
 	unsigned long long calls = check_events((unsigned)
 	    check_rounds(20000));
@@ -502,38 +496,4 @@ START_TEST(random_calls_end_as_in_a_plain_model)
 	ck_assert_ptr_nonnull(AllocP(memory, MODEL_BYTES - ALLOCP_HEAD, 1));
 	down();
 	free(m);
-}
-END_TEST
-
-Suite *
-allocp_suite(void)
-{
-	Suite *s = suite_create("allocp");
-	TCase *tc = tcase_create("given out");
-
-	tcase_add_test(tc, addresses_follow_each_other_as_on_the_notes_page);
-	tcase_add_test(tc, each_call_is_told_with_address_size_type_and_level);
-	tcase_add_test(tc, the_first_gap_that_is_large_enough_is_taken);
-	tcase_add_loop_test(tc, neighbours_that_are_free_are_one, 0, 6);
-	tcase_add_test(tc, region_2_satisfies_what_region_1_cannot);
-	tcase_add_test(tc, without_room_the_request_fails_at_level_6_and_is_told);
-	tcase_add_loop_test(tc, sizes_of_a_record_and_no_others, 0,
-	    BASE_NELEM(sizes));
-	tcase_add_test(tc, all_of_it_lies_below_4_gib);
-	tcase_add_loop_test(tc, regions_of_no_size_or_too_large_are_refused, 0,
-	    4);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("wrong");
-	tcase_add_test(tc, a_free_of_what_is_no_block_is_counted_and_not_told);
-	tcase_add_loop_test(tc, a_damaged_header_is_counted_once_and_survived,
-	    0, 2);
-	tcase_add_test(tc, a_header_that_is_met_first_by_a_free_is_mended_too);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("random");
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, random_calls_end_as_in_a_plain_model, 0, 4);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -111,7 +111,9 @@ static const struct fit_case fit_cases[] = {
 	{ base_format_age, 2, 3600, "1h" },
 };
 
-START_TEST(number_in_columns_reads)
+CASE("Numbers");
+
+LOOP_TEST(number_in_columns_reads, 0, BASE_NELEM(fit_cases))
 {
 	const struct fit_case *c = &fit_cases[_i];
 	char out[32], want[32];
@@ -122,9 +124,8 @@ START_TEST(number_in_columns_reads)
 	ck_assert_str_eq(out, want);
 	ck_assert_int_eq(out[c->cols + 1], '#');
 }
-END_TEST
 
-START_TEST(number_is_never_wider_than_its_columns)
+TEST(number_is_never_wider_than_its_columns)
 {
 	static fit_fn *const fits[] = { base_format_count, base_format_size,
 		base_format_bytes, base_format_age };
@@ -143,9 +144,8 @@ START_TEST(number_is_never_wider_than_its_columns)
 		}
 	}
 }
-END_TEST
 
-START_TEST(something_is_never_shown_as_nothing)
+TEST(something_is_never_shown_as_nothing)
 {
 	static fit_fn *const fits[] = { base_format_count, base_format_size,
 		base_format_bytes, base_format_age };
@@ -162,7 +162,6 @@ START_TEST(something_is_never_shown_as_nothing)
 		}
 	}
 }
-END_TEST
 
 static const struct {
 	uint64_t n;
@@ -183,7 +182,7 @@ static const struct {
 	{ UINT64_MAX, "18,446,744,073,709,551,615", "16.0 EiB" },
 };
 
-START_TEST(digits_are_grouped_and_bytes_are_human)
+LOOP_TEST(digits_are_grouped_and_bytes_are_human, 0, BASE_NELEM(human_cases))
 {
 	char out[27];
 
@@ -192,7 +191,6 @@ START_TEST(digits_are_grouped_and_bytes_are_human)
 	base_human_bytes(out, 16, human_cases[_i].n);
 	ck_assert_str_eq(out, human_cases[_i].human);
 }
-END_TEST
 
 /* --- safe text ---------------------------------------------------------- */
 
@@ -250,7 +248,9 @@ static const struct {
 	{ "\xe2\x82" "a", "\\xE2\\x82" "a", "\\xE2\\x82" "a" },
 };
 
-START_TEST(outside_text_comes_out_safe)
+CASE("Text", .seconds = 60);
+
+LOOP_TEST(outside_text_comes_out_safe, 0, BASE_NELEM(safe_cases))
 {
 	const char *in = safe_cases[_i].in;
 	char out[128];
@@ -263,7 +263,6 @@ START_TEST(outside_text_comes_out_safe)
 	ck_assert_str_eq(out, safe_cases[_i].ascii);
 	ck_assert_uint_eq(n, strlen(out));
 }
-END_TEST
 
 /* True if text is valid, and nothing in it moves a cursor or hides. */
 static bool
@@ -285,7 +284,7 @@ is_safe(const char *s, size_t len)
 	return true;
 }
 
-START_TEST(every_pair_of_bytes_comes_out_safe)
+TEST(every_pair_of_bytes_comes_out_safe)
 {
 	char in[3], out[32];
 
@@ -305,13 +304,12 @@ START_TEST(every_pair_of_bytes_comes_out_safe)
 		}
 	}
 }
-END_TEST
 
 /*
  * Checked against the C library's own tables: what it gives columns comes out
  * as it is unless it is listed as hidden, and takes as many columns as before.
  */
-START_TEST(every_code_point_comes_out_safe)
+TEST(every_code_point_comes_out_safe)
 {
 	unsigned kept = 0;
 
@@ -331,10 +329,9 @@ START_TEST(every_code_point_comes_out_safe)
 	/* Unicode has well over 100,000 characters that are just letters. */
 	ck_assert_uint_gt(kept, 100000);
 }
-END_TEST
 
 /* Wherever among printable ones it stands, and whichever it is. */
-START_TEST(safe_text_finds_each_byte_that_is_not_plain)
+TEST(safe_text_finds_each_byte_that_is_not_plain)
 {
 	static const char plain[] = "abcdefghijklmnopqrs";
 	char in[sizeof plain], out[64], wanted[64];
@@ -355,9 +352,8 @@ START_TEST(safe_text_finds_each_byte_that_is_not_plain)
 			ck_assert_uint_eq(n, strlen(wanted));
 		}
 }
-END_TEST
 
-START_TEST(safe_text_clips_whole_characters)
+TEST(safe_text_clips_whole_characters)
 {
 	/* One column of each kind: plain, escaped, two bytes, hidden. */
 	static const char in[] = "a\x01\xc3\xaf\xe2\x80\x8b" "b";
@@ -378,10 +374,9 @@ START_TEST(safe_text_clips_whole_characters)
 		ck_assert_int_eq(out[cap], '#');
 	}
 }
-END_TEST
 
 /* Lines of all lengths around the cut, in pieces of every size. */
-START_TEST(safe_lines_do_not_depend_on_the_pieces)
+TEST(safe_lines_do_not_depend_on_the_pieces)
 {
 	static char in[8000], once[4 * sizeof in + 64];
 	static char out[4 * sizeof in + 64], held[BASE_SAFE_LINE + 997];
@@ -420,9 +415,8 @@ START_TEST(safe_lines_do_not_depend_on_the_pieces)
 		ck_assert_mem_eq(out, once, whole);
 	}
 }
-END_TEST
 
-START_TEST(safe_text_does_not_depend_on_the_locale)
+TEST(safe_text_does_not_depend_on_the_locale)
 {
 	char out[16];
 
@@ -430,11 +424,12 @@ START_TEST(safe_text_does_not_depend_on_the_locale)
 	base_safe_text(out, sizeof(out), "\xc3\xaf", 2, false);
 	ck_assert_str_eq(out, "\xc3\xaf");
 }
-END_TEST
 
 /* --- arrays and arithmetic ---------------------------------------------- */
 
-START_TEST(array_grows_and_keeps_what_it_has)
+CASE("Arrays");
+
+TEST(array_grows_and_keeps_what_it_has)
 {
 	uint32_t *a = NULL;
 	size_t cap = 0, moves = 0, last = 0;
@@ -454,9 +449,8 @@ START_TEST(array_grows_and_keeps_what_it_has)
 	ck_assert_uint_lt(moves, 40);
 	free(a);
 }
-END_TEST
 
-START_TEST(array_that_cannot_grow_is_untouched)
+TEST(array_that_cannot_grow_is_untouched)
 {
 	void *a = NULL, *was;
 	size_t cap = 0, was_cap;
@@ -470,9 +464,8 @@ START_TEST(array_that_cannot_grow_is_untouched)
 	ck_assert_uint_eq(cap, was_cap);
 	free(a);
 }
-END_TEST
 
-START_TEST(append_clips_and_ends_with_nul)
+TEST(append_clips_and_ends_with_nul)
 {
 	char buf[8];
 	size_t len = 0;
@@ -494,9 +487,8 @@ START_TEST(append_clips_and_ends_with_nul)
 	ck_assert_uint_eq(len, 5);
 	ck_assert_int_eq(buf[6], '#');
 }
-END_TEST
 
-START_TEST(append_cuts_no_character_in_two)
+TEST(append_cuts_no_character_in_two)
 {
 	static const char euro[] = "ab\xe2\x82\xac";
 	char buf[8];
@@ -513,9 +505,8 @@ START_TEST(append_cuts_no_character_in_two)
 		ck_assert_uint_eq(len, strlen(buf));
 	}
 }
-END_TEST
 
-START_TEST(monotonic_points_differ_by_what_has_passed)
+TEST(monotonic_points_differ_by_what_has_passed)
 {
 	struct mono t = mono_now(), later = { .ns = t.ns + 66666667 };
 
@@ -524,7 +515,6 @@ START_TEST(monotonic_points_differ_by_what_has_passed)
 	ck_assert_int_eq(mono_ms((struct mono) { .ns = 1999999 }), 1);
 	ck_assert_int_ge(mono_ms_since(t), 0);
 }
-END_TEST
 
 /* --- words -------------------------------------------------------------- */
 
@@ -545,7 +535,9 @@ static const struct {
 	    NULL },
 };
 
-START_TEST(mistyped_word_finds_its_neighbour)
+CASE("Text");
+
+LOOP_TEST(mistyped_word_finds_its_neighbour, 0, BASE_NELEM(word_cases))
 {
 	static const char *const words[] = { "run", "list", "targets", "top" };
 	const char *got;
@@ -556,7 +548,6 @@ START_TEST(mistyped_word_finds_its_neighbour)
 	else
 		ck_assert_str_eq(got, word_cases[_i].nearest);
 }
-END_TEST
 
 /* --- numbers as people write them ---------------------------------------- */
 
@@ -577,7 +568,9 @@ static const struct {
 	{ "0x10", REFUSED },
 };
 
-START_TEST(size_is_read_as_people_write_it)
+CASE("Numbers");
+
+LOOP_TEST(size_is_read_as_people_write_it, 0, BASE_NELEM(size_cases))
 {
 	uint64_t n = REFUSED;
 	int r = base_parse_size(size_cases[_i].text, UINT64_C(1) << 40, &n);
@@ -585,7 +578,6 @@ START_TEST(size_is_read_as_people_write_it)
 	ck_assert_int_eq(r, size_cases[_i].n == REFUSED ? -EINVAL : 0);
 	ck_assert_msg(n == size_cases[_i].n, "%s", size_cases[_i].text);
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -602,7 +594,7 @@ static const struct {
 	{ "0x10", UINT64_MAX, REFUSED }, { "1.0", UINT64_MAX, REFUSED },
 };
 
-START_TEST(count_is_digits_and_nothing_else)
+LOOP_TEST(count_is_digits_and_nothing_else, 0, BASE_NELEM(count_cases))
 {
 	uint64_t n = REFUSED;
 	int r = base_parse_count(count_cases[_i].text, count_cases[_i].max,
@@ -611,9 +603,8 @@ START_TEST(count_is_digits_and_nothing_else)
 	ck_assert_int_eq(r, count_cases[_i].n == REFUSED ? -EINVAL : 0);
 	ck_assert_msg(n == count_cases[_i].n, "%s", count_cases[_i].text);
 }
-END_TEST
 
-START_TEST(number_is_written_lowest_byte_first)
+TEST(number_is_written_lowest_byte_first)
 {
 	uint64_t v = UINT64_C(0x8899aabbccddeeff);
 
@@ -628,11 +619,12 @@ START_TEST(number_is_written_lowest_byte_first)
 		    v & ((UINT64_C(1) << 8 * bytes) - 1)));
 	}
 }
-END_TEST
 
 /* --- scans ---------------------------------------------------------------- */
 
-START_TEST(portion_ends_when_its_units_are_spent)
+CASE("Scans");
+
+TEST(portion_ends_when_its_units_are_spent)
 {
 	struct scan s = { 0 };
 
@@ -644,9 +636,8 @@ START_TEST(portion_ends_when_its_units_are_spent)
 	scan_portion(&s, 1, 0);
 	ck_assert(scan_has_budget(&s));
 }
-END_TEST
 
-START_TEST(portion_ends_with_its_time)
+TEST(portion_ends_with_its_time)
 {
 	struct scan s = { 0 };
 
@@ -660,9 +651,8 @@ START_TEST(portion_ends_with_its_time)
 	scan_spend(&s, INT64_MAX / 2);
 	ck_assert(scan_has_budget(&s));
 }
-END_TEST
 
-START_TEST(next_scan_is_due_after_ten_times_the_cost)
+TEST(next_scan_is_due_after_ten_times_the_cost)
 {
 	struct scan s = { 0 };
 
@@ -678,9 +668,8 @@ START_TEST(next_scan_is_due_after_ten_times_the_cost)
 	ck_assert(!scan_is_due(&s, (struct mono){ 500 + 11010 }));
 	ck_assert(scan_is_due(&s, (struct mono){ 500 + 11011 }));
 }
-END_TEST
 
-START_TEST(cost_is_the_time_of_all_portions_of_a_scan)
+TEST(cost_is_the_time_of_all_portions_of_a_scan)
 {
 	struct scan s = { 0 };
 
@@ -697,9 +686,8 @@ START_TEST(cost_is_the_time_of_all_portions_of_a_scan)
 	    mono_diff_ns(mono_now(), s.begun));
 	ck_assert_int_eq(s.spent_ns, 0);
 }
-END_TEST
 
-START_TEST(percent_is_at_most_100)
+TEST(percent_is_at_most_100)
 {
 	ck_assert_uint_eq(scan_percent(0, 0), 100);
 	ck_assert_uint_eq(scan_percent(0, 3), 0);
@@ -707,7 +695,6 @@ START_TEST(percent_is_at_most_100)
 	ck_assert_uint_eq(scan_percent(3, 3), 100);
 	ck_assert_uint_eq(scan_percent(4, 3), 100);
 }
-END_TEST
 
 /* --- options -------------------------------------------------------------- */
 
@@ -762,7 +749,9 @@ static const struct {
 	{ 5, "0", "0" }, { 5, "99", "99" }, { 5, "100", NULL },
 };
 
-START_TEST(value_of_an_option_comes_back_as_it_was)
+CASE("Options");
+
+LOOP_TEST(value_of_an_option_comes_back_as_it_was, 0, BASE_NELEM(values))
 {
 	const struct base_option *o = &row[values[_i].row];
 	struct fields f = { .number = 7, .count = 7, .size = 7, .descriptor = 7 };
@@ -778,9 +767,8 @@ START_TEST(value_of_an_option_comes_back_as_it_was)
 	ck_assert_int_eq(base_option_take(o, &f, values[_i].text), 0);
 	ck_assert_str_eq(base_option_text(o, &f, number), values[_i].back);
 }
-END_TEST
 
-START_TEST(option_that_is_not_set_has_no_text)
+TEST(option_that_is_not_set_has_no_text)
 {
 	struct fields f = { .descriptor = -1 };
 	char number[BASE_OPTION_TEXT];
@@ -788,9 +776,8 @@ START_TEST(option_that_is_not_set_has_no_text)
 	for (size_t i = 0; i < BASE_NELEM(row); i++)
 		ck_assert_ptr_null(base_option_text(&row[i], &f, number));
 }
-END_TEST
 
-START_TEST(times_shares_and_words_have_their_limits)
+TEST(times_shares_and_words_have_their_limits)
 {
 	static const char *const times[] = { "", ".", "-1", "nan", "inf", " 1",
 		"0.04", "86401", "1s" };
@@ -815,7 +802,6 @@ START_TEST(times_shares_and_words_have_their_limits)
 	ck_assert_int_eq(base_option_take(&row[8], &f, "auto"), 0);
 	ck_assert_uint_eq(f.word, 5);
 }
-END_TEST
 
 static const struct {
 	unsigned row;
@@ -830,7 +816,7 @@ static const struct {
 	{ 9, "--list[=strict]", NULL },
 };
 
-START_TEST(option_says_its_usage_and_what_is_wrong)
+LOOP_TEST(option_says_its_usage_and_what_is_wrong, 0, BASE_NELEM(said))
 {
 	char text[80];
 
@@ -840,66 +826,4 @@ START_TEST(option_says_its_usage_and_what_is_wrong)
 		return;
 	base_option_wrong(&row[said[_i].row], text, sizeof text);
 	ck_assert_str_eq(text, said[_i].wrong);
-}
-END_TEST
-
-Suite *
-base_suite(void)
-{
-	Suite *s = suite_create("base");
-	TCase *t;
-
-	t = tcase_create("Numbers");
-	tcase_add_loop_test(t, number_in_columns_reads, 0,
-	    BASE_NELEM(fit_cases));
-	tcase_add_test(t, number_is_never_wider_than_its_columns);
-	tcase_add_test(t, something_is_never_shown_as_nothing);
-	tcase_add_loop_test(t, digits_are_grouped_and_bytes_are_human, 0,
-	    BASE_NELEM(human_cases));
-	tcase_add_loop_test(t, size_is_read_as_people_write_it, 0,
-	    BASE_NELEM(size_cases));
-	tcase_add_test(t, number_is_written_lowest_byte_first);
-	tcase_add_loop_test(t, count_is_digits_and_nothing_else, 0,
-	    BASE_NELEM(count_cases));
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Text");
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, outside_text_comes_out_safe, 0,
-	    BASE_NELEM(safe_cases));
-	tcase_add_test(t, every_pair_of_bytes_comes_out_safe);
-	tcase_add_test(t, every_code_point_comes_out_safe);
-	tcase_add_test(t, safe_text_finds_each_byte_that_is_not_plain);
-	tcase_add_test(t, safe_text_clips_whole_characters);
-	tcase_add_test(t, safe_lines_do_not_depend_on_the_pieces);
-	tcase_add_test(t, safe_text_does_not_depend_on_the_locale);
-	tcase_add_loop_test(t, mistyped_word_finds_its_neighbour, 0,
-	    BASE_NELEM(word_cases));
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Arrays");
-	tcase_add_test(t, array_grows_and_keeps_what_it_has);
-	tcase_add_test(t, array_that_cannot_grow_is_untouched);
-	tcase_add_test(t, append_clips_and_ends_with_nul);
-	tcase_add_test(t, append_cuts_no_character_in_two);
-	tcase_add_test(t, monotonic_points_differ_by_what_has_passed);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Options");
-	tcase_add_loop_test(t, value_of_an_option_comes_back_as_it_was, 0,
-	    BASE_NELEM(values));
-	tcase_add_test(t, option_that_is_not_set_has_no_text);
-	tcase_add_test(t, times_shares_and_words_have_their_limits);
-	tcase_add_loop_test(t, option_says_its_usage_and_what_is_wrong, 0,
-	    BASE_NELEM(said));
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Scans");
-	tcase_add_test(t, portion_ends_when_its_units_are_spent);
-	tcase_add_test(t, portion_ends_with_its_time);
-	tcase_add_test(t, next_scan_is_due_after_ten_times_the_cost);
-	tcase_add_test(t, cost_is_the_time_of_all_portions_of_a_scan);
-	tcase_add_test(t, percent_is_at_most_100);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -89,7 +89,9 @@ compare(int run)
 	}
 }
 
-START_TEST(map_has_what_was_put_and_not_removed)
+CASE("Hash");
+
+LOOP_TEST(map_has_what_was_put_and_not_removed, 0, RUNS)
 {
 	unsigned keys = _i % 2 == 0 ? KEYS : KEYS / 16;
 
@@ -113,9 +115,8 @@ START_TEST(map_has_what_was_put_and_not_removed)
 	compare(_i);
 	hashmap_fini(&map);
 }
-END_TEST
 
-START_TEST(map_without_removals_keeps_the_order)
+LOOP_TEST(map_without_removals_keeps_the_order, 0, 4)
 {
 	bool added;
 
@@ -130,9 +131,8 @@ START_TEST(map_without_removals_keeps_the_order)
 	ck_assert_int_eq(hashmap_put(&map, 1, &added), 0);
 	hashmap_fini(&map);
 }
-END_TEST
 
-START_TEST(map_without_memory_is_as_it_was)
+TEST(map_without_memory_is_as_it_was)
 {
 	struct item *item;
 	bool added = true;
@@ -156,7 +156,6 @@ START_TEST(map_without_memory_is_as_it_was)
 	ck_assert_uint_eq(item->value, 1);
 	hashmap_fini(&map);
 }
-END_TEST
 
 /* --- index ---------------------------------------------------------------- */
 
@@ -167,7 +166,7 @@ is_number(const void *of, uint32_t number, const void *key)
 }
 
 /* All have one of a few hashes, so that searches and gaps are long. */
-START_TEST(index_tells_keys_of_one_hash_apart)
+LOOP_TEST(index_tells_keys_of_one_hash_apart, 0, 4)
 {
 	struct hashindex index = { 0 };
 	uint64_t of[KEYS];
@@ -194,9 +193,8 @@ START_TEST(index_tells_keys_of_one_hash_apart)
 	}
 	hashindex_fini(&index);
 }
-END_TEST
 
-START_TEST(renumbered_index_finds_the_new_numbers)
+TEST(renumbered_index_finds_the_new_numbers)
 {
 	struct hashindex index = { 0 };
 	uint64_t of[KEYS];
@@ -215,9 +213,8 @@ START_TEST(renumbered_index_finds_the_new_numbers)
 	hashindex_fini(&index);
 	hashindex_renumber(&index, to);
 }
-END_TEST
 
-START_TEST(index_with_room_reserved_takes_no_memory)
+TEST(index_with_room_reserved_takes_no_memory)
 {
 	struct hashindex index = { 0 };
 	struct hashindex_slot *slot;
@@ -233,9 +230,8 @@ START_TEST(index_with_room_reserved_takes_no_memory)
 	hashindex_fini(&index);
 	ck_assert_uint_eq(hashindex_memory(&index), 0);
 }
-END_TEST
 
-START_TEST(hash_of_bytes_is_fnv)
+TEST(hash_of_bytes_is_fnv)
 {
 	ck_assert(hash_of_bytes(0, "", 0) == UINT64_C(0xcbf29ce484222325));
 	ck_assert(hash_of_bytes(0, "a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
@@ -243,7 +239,6 @@ START_TEST(hash_of_bytes_is_fnv)
 	    UINT64_C(0x85944171f73967e8));
 	ck_assert(hash_of_bytes(1, "a", 1) != hash_of_bytes(0, "a", 1));
 }
-END_TEST
 
 /* --- intern table --------------------------------------------------------- */
 
@@ -271,7 +266,9 @@ is_equal(unsigned i, unsigned k)
 	    memcmp(text[i], text[k], text_len[i]) == 0;
 }
 
-START_TEST(equal_texts_have_one_number_and_one_copy)
+CASE("Intern");
+
+LOOP_TEST(equal_texts_have_one_number_and_one_copy, 0, RUNS)
 {
 	struct intern t = { 0 };
 	int64_t number[TEXTS], next = 0;
@@ -299,9 +296,8 @@ START_TEST(equal_texts_have_one_number_and_one_copy)
 	ck_assert_int_eq(intern_put(&t, text[1], text_len[1]), 0);
 	intern_fini(&t);
 }
-END_TEST
 
-START_TEST(long_texts_have_copies_too)
+TEST(long_texts_have_copies_too)
 {
 	static char big[200000];
 	struct intern t = { 0 };
@@ -326,29 +322,4 @@ START_TEST(long_texts_have_copies_too)
 		ck_assert_uint_eq(strlen(intern_text(&t, 1)), len);
 		intern_fini(&t);
 	}
-}
-END_TEST
-
-Suite *
-base_tables_suite(void)
-{
-	Suite *s = suite_create("base_tables");
-	TCase *t;
-
-	t = tcase_create("Hash");
-	tcase_add_loop_test(t, map_has_what_was_put_and_not_removed, 0, RUNS);
-	tcase_add_loop_test(t, map_without_removals_keeps_the_order, 0, 4);
-	tcase_add_test(t, map_without_memory_is_as_it_was);
-	tcase_add_loop_test(t, index_tells_keys_of_one_hash_apart, 0, 4);
-	tcase_add_test(t, renumbered_index_finds_the_new_numbers);
-	tcase_add_test(t, index_with_room_reserved_takes_no_memory);
-	tcase_add_test(t, hash_of_bytes_is_fnv);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Intern");
-	tcase_add_loop_test(t, equal_texts_have_one_number_and_one_copy, 0,
-	    RUNS);
-	tcase_add_test(t, long_texts_have_copies_too);
-	suite_add_tcase(s, t);
-	return s;
 }

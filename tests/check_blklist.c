@@ -8,10 +8,11 @@
 
 #include "blklist_recs.h"
 
-
 static const enum blklist_kind kinds[] = { BLKLIST_INDEXED, BLKLIST_LITERAL };
 
-START_TEST(limits_of_aRecMax_are_refused)
+CASE("rules of every kind");
+
+LOOP_TEST(limits_of_aRecMax_are_refused, 0, NELEM(kinds))
 {
 	struct blklist *l = NULL;
 
@@ -19,9 +20,8 @@ START_TEST(limits_of_aRecMax_are_refused)
 	ck_assert_int_eq(blklist_new(&l, kinds[_i], (1u << 28) + 1), -EINVAL);
 	ck_assert_ptr_null(l);
 }
-END_TEST
 
-START_TEST(block_keeps_all_that_its_record_says)
+LOOP_TEST(block_keeps_all_that_its_record_says, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct rec r = { {
@@ -46,9 +46,8 @@ START_TEST(block_keeps_all_that_its_record_says)
 	ck_assert_uint_eq(b.info, 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(millisecond_widens_to_the_latest_not_after_near)
+LOOP_TEST(millisecond_widens_to_the_latest_not_after_near, 0, NELEM(kinds))
 {
 	static const struct { int64_t near; uint32_t ms; int64_t want; } t[] = {
 		{ 1000, 900, 900 },
@@ -73,9 +72,8 @@ START_TEST(millisecond_widens_to_the_latest_not_after_near)
 		blklist_free(l);
 	}
 }
-END_TEST
 
-START_TEST(times_in_full_are_taken_as_they_are)
+LOOP_TEST(times_in_full_are_taken_as_they_are, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct rec r[] = { ALLOC(0x10, .ms = 5), ALLOC(0x20, .ms = 6) };
@@ -90,9 +88,8 @@ START_TEST(times_in_full_are_taken_as_they_are)
 	ck_assert_int_eq(b.ms, ms[1]);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(batch_may_carry_a_number_for_each_record)
+LOOP_TEST(batch_may_carry_a_number_for_each_record, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct rec r[] = { ALLOC(0x10), ALLOC(0x20) };
@@ -105,9 +102,8 @@ START_TEST(batch_may_carry_a_number_for_each_record)
 	ck_assert_uint_eq(b.seq, 40);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(requester_beside_a_record_becomes_aInfo)
+LOOP_TEST(requester_beside_a_record_becomes_aInfo, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct rec r[] = { ALLOC(0x10), FREE(0x99), ALLOC(0x20), ALLOC(0x30) };
@@ -134,9 +130,8 @@ START_TEST(requester_beside_a_record_becomes_aInfo)
 	ck_assert_ptr_null(blklist_info_get(l, 3));
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(requester_after_the_first_chunk_is_found)
+LOOP_TEST(requester_after_the_first_chunk_is_found, 0, NELEM(kinds))
 {
 	enum { N = 10000 };
 	static struct rec r[N];
@@ -164,9 +159,8 @@ START_TEST(requester_after_the_first_chunk_is_found)
 	ck_assert_uint_eq(b.info, 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(requesters_beyond_the_table_are_none)
+LOOP_TEST(requesters_beyond_the_table_are_none, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct blklist_info info = { .name = "" };
@@ -183,9 +177,8 @@ START_TEST(requesters_beyond_the_table_are_none)
 	ck_assert_uint_eq(blklist_info_intern(l, &info), 999);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(free_of_unknown_addr_is_counted)
+LOOP_TEST(free_of_unknown_addr_is_counted, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -196,9 +189,8 @@ START_TEST(free_of_unknown_addr_is_counted)
 	ck_assert_uint_eq(COUNT(l, aRecActive), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(unknown_free_since_click_is_earlier)
+LOOP_TEST(unknown_free_since_click_is_earlier, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -209,9 +201,8 @@ START_TEST(unknown_free_since_click_is_earlier)
 	ck_assert_uint_eq(COUNT(l, frees), 1);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(duplicate_is_replaced_and_takes_the_new_number)
+LOOP_TEST(duplicate_is_replaced_and_takes_the_new_number, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct blk b, rows[2];
@@ -233,9 +224,8 @@ START_TEST(duplicate_is_replaced_and_takes_the_new_number)
 	ck_assert_uint_eq(blklist_removed(l, 0)->blk.seq, 1);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(full_list_counts_and_goes_on)
+LOOP_TEST(full_list_counts_and_goes_on, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 2);
 
@@ -250,9 +240,8 @@ START_TEST(full_list_counts_and_goes_on)
 	ck_assert_uint_eq(COUNT(l, full), 1);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(failed_request_is_counted_and_never_inserted)
+LOOP_TEST(failed_request_is_counted_and_never_inserted, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -262,9 +251,8 @@ START_TEST(failed_request_is_counted_and_never_inserted)
 	ck_assert_uint_eq(COUNT(l, aRecActive), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(low_nibble_of_an_opaque_stream_says_nothing)
+LOOP_TEST(low_nibble_of_an_opaque_stream_says_nothing, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct blk b;
@@ -279,9 +267,8 @@ START_TEST(low_nibble_of_an_opaque_stream_says_nothing)
 	ck_assert_uint_eq(b.flags, 0xa6);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(illegal_type_is_counted_and_the_block_listed)
+LOOP_TEST(illegal_type_is_counted_and_the_block_listed, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	uint8_t legal[32] = { 0 };
@@ -297,9 +284,8 @@ START_TEST(illegal_type_is_counted_and_the_block_listed)
 	ck_assert(listed(l, 0, 0x30));
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(older_ticket_does_not_touch_the_block)
+LOOP_TEST(older_ticket_does_not_touch_the_block, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct blk b;
@@ -322,9 +308,8 @@ START_TEST(older_ticket_does_not_touch_the_block)
 	ck_assert_uint_eq(COUNT(l, aRecActive), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(layers_are_separate_and_the_second_sorts_after)
+LOOP_TEST(layers_are_separate_and_the_second_sorts_after, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct blk rows[4];
@@ -342,9 +327,8 @@ START_TEST(layers_are_separate_and_the_second_sorts_after)
 	ck_assert(!listed(l, 1, 0x10));
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(undo_puts_the_block_back_as_it_was)
+LOOP_TEST(undo_puts_the_block_back_as_it_was, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct blk before, after, rows[2];
@@ -365,9 +349,8 @@ START_TEST(undo_puts_the_block_back_as_it_was)
 	ck_assert_uint_eq(rows[0].addr, 0x10);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(undo_of_another_thread_or_block_is_unknown)
+LOOP_TEST(undo_of_another_thread_or_block_is_unknown, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -389,9 +372,8 @@ START_TEST(undo_of_another_thread_or_block_is_unknown)
 	ck_assert_uint_eq(COUNT(l, aRecActive), 1);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(undo_takes_back_the_count_of_an_unknown_free)
+LOOP_TEST(undo_takes_back_the_count_of_an_unknown_free, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -407,9 +389,8 @@ START_TEST(undo_takes_back_the_count_of_an_unknown_free)
 	ck_assert_uint_eq(COUNT(l, aRecActive), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(undo_takes_back_the_count_of_a_late_free)
+LOOP_TEST(undo_takes_back_the_count_of_a_late_free, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -423,9 +404,8 @@ START_TEST(undo_takes_back_the_count_of_a_late_free)
 	ck_assert_uint_eq(COUNT(l, aRecActive), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(range_ends_every_api_block_that_begins_in_it)
+LOOP_TEST(range_ends_every_api_block_that_begins_in_it, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 16);
 
@@ -448,9 +428,8 @@ START_TEST(range_ends_every_api_block_that_begins_in_it)
 	ck_assert_uint_eq(COUNT(l, unknown_free), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(loss_and_control_are_records_and_no_more)
+LOOP_TEST(loss_and_control_are_records_and_no_more, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct blklist_counts want = { .records = 3, .aRecMax = 8 };
@@ -461,9 +440,8 @@ START_TEST(loss_and_control_are_records_and_no_more)
 	ck_assert_mem_eq(blklist_counts(l), &want, sizeof(want));
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(put_keeps_the_blocks_own_number)
+LOOP_TEST(put_keeps_the_blocks_own_number, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 3);
 	struct blk b = { .addr = 0x30, .size = 7, .seq = (uint64_t)-5,
@@ -491,9 +469,8 @@ START_TEST(put_keeps_the_blocks_own_number)
 	sound(l);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(windows_are_cut_at_the_ends)
+LOOP_TEST(windows_are_cut_at_the_ends, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct blk rows[8];
@@ -513,9 +490,8 @@ START_TEST(windows_are_cut_at_the_ends)
 	ck_assert_uint_eq(blklist_window(l, BLKLIST_BY_AGE, false, 0, rows, 0), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(after_walks_the_whole_list_in_parts)
+LOOP_TEST(after_walks_the_whole_list_in_parts, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 64);
 	struct blk row;
@@ -540,9 +516,8 @@ START_TEST(after_walks_the_whole_list_in_parts)
 	ck_assert_int_eq(blklist_rank(l, BLKLIST_BY_AGE, 1, 0x21), -ENOENT);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(clear_takes_all_out_and_zeroes_the_counters)
+LOOP_TEST(clear_takes_all_out_and_zeroes_the_counters, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 4);
 	struct blklist_counts want = { .aRecMax = 4 };
@@ -562,9 +537,8 @@ START_TEST(clear_takes_all_out_and_zeroes_the_counters)
 	}
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(removed_blocks_are_remembered_last_first)
+LOOP_TEST(removed_blocks_are_remembered_last_first, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 16);
 
@@ -585,47 +559,4 @@ START_TEST(removed_blocks_are_remembered_last_first)
 	ck_assert_ptr_null(blklist_removed(l, 4));
 	ck_assert_uint_eq(blklist_removals(l), 6);
 	blklist_free(l);
-}
-END_TEST
-
-Suite *
-blklist_suite(void)
-{
-	Suite *s = suite_create("blklist");
-	TCase *rules = tcase_create("rules of every kind");
-	const TTest *const tests[] = {
-		limits_of_aRecMax_are_refused,
-		block_keeps_all_that_its_record_says,
-		millisecond_widens_to_the_latest_not_after_near,
-		times_in_full_are_taken_as_they_are,
-		batch_may_carry_a_number_for_each_record,
-		requester_beside_a_record_becomes_aInfo,
-		requester_after_the_first_chunk_is_found,
-		requesters_beyond_the_table_are_none,
-		free_of_unknown_addr_is_counted,
-		unknown_free_since_click_is_earlier,
-		duplicate_is_replaced_and_takes_the_new_number,
-		full_list_counts_and_goes_on,
-		failed_request_is_counted_and_never_inserted,
-		low_nibble_of_an_opaque_stream_says_nothing,
-		illegal_type_is_counted_and_the_block_listed,
-		older_ticket_does_not_touch_the_block,
-		layers_are_separate_and_the_second_sorts_after,
-		undo_puts_the_block_back_as_it_was,
-		undo_of_another_thread_or_block_is_unknown,
-		undo_takes_back_the_count_of_an_unknown_free,
-		undo_takes_back_the_count_of_a_late_free,
-		range_ends_every_api_block_that_begins_in_it,
-		loss_and_control_are_records_and_no_more,
-		put_keeps_the_blocks_own_number,
-		windows_are_cut_at_the_ends,
-		after_walks_the_whole_list_in_parts,
-		clear_takes_all_out_and_zeroes_the_counters,
-		removed_blocks_are_remembered_last_first,
-	};
-
-	for (size_t i = 0; i < NELEM(tests); i++)
-		tcase_add_loop_test(rules, tests[i], 0, NELEM(kinds));
-	suite_add_tcase(s, rules);
-	return s;
 }

@@ -217,7 +217,9 @@ same_as_plain(struct plain *p)
 	sound(p->list);
 }
 
-START_TEST(age_order_is_that_of_a_plain_sorted_list)
+CASE("order", .seconds = 60);
+
+LOOP_TEST(age_order_is_that_of_a_plain_sorted_list, 0, NELEM(numbers))
 {
 	struct plain p;
 
@@ -236,7 +238,6 @@ START_TEST(age_order_is_that_of_a_plain_sorted_list)
 	}
 	plain_free(&p);
 }
-END_TEST
 
 /*
  * Blocks come and go between any two parts: records are used again, positions
@@ -244,7 +245,8 @@ END_TEST
  */
 static const uint32_t works[] = { 1, 64, 1000, 5000 };
 
-START_TEST(age_order_is_the_same_when_it_is_mended_in_parts)
+LOOP_TEST(age_order_is_the_same_when_it_is_mended_in_parts, 0,
+    NELEM(numbers) * NELEM(works))
 {
 	uint32_t work = works[_i % NELEM(works)];
 	struct plain p;
@@ -279,10 +281,9 @@ START_TEST(age_order_is_the_same_when_it_is_mended_in_parts)
 	ck_assert(begun > 0 || p.of->blocks < work);
 	plain_free(&p);
 }
-END_TEST
 
 /* At whatever step: rows are asked for, all blocks go, the list is cleared. */
-START_TEST(parts_may_be_left_at_any_step)
+LOOP_TEST(parts_may_be_left_at_any_step, 0, 3)
 {
 	struct plain p;
 	uint32_t work = 3000;
@@ -313,10 +314,9 @@ START_TEST(parts_may_be_left_at_any_step)
 	}
 	plain_free(&p);
 }
-END_TEST
 
 /* More come than there are positions for while it is mended. */
-START_TEST(positions_never_run_out_while_order_is_mended)
+LOOP_TEST(positions_never_run_out_while_order_is_mended, 0, 4)
 {
 	struct plain p;
 	unsigned rounds = 0, done = 0;
@@ -335,9 +335,8 @@ START_TEST(positions_never_run_out_while_order_is_mended)
 	same_as_plain(&p);
 	plain_free(&p);
 }
-END_TEST
 
-START_TEST(memory_of_the_second_area_is_given_back)
+TEST(memory_of_the_second_area_is_given_back)
 {
 	struct plain p;
 	size_t in_order;
@@ -356,9 +355,8 @@ START_TEST(memory_of_the_second_area_is_given_back)
 	ck_assert_uint_lt(inside(&p)->age.top, inside(&p)->age.cap);
 	plain_free(&p);
 }
-END_TEST
 
-START_TEST(address_order_does_not_wait_for_the_order_of_age)
+TEST(address_order_does_not_wait_for_the_order_of_age)
 {
 	struct plain p;
 	struct blk row;
@@ -374,7 +372,6 @@ START_TEST(address_order_does_not_wait_for_the_order_of_age)
 	ck_assert(inside(&p)->age.unsorted);
 	plain_free(&p);
 }
-END_TEST
 
 static int
 by_value(const void *va, const void *vb)
@@ -387,7 +384,7 @@ by_value(const void *va, const void *vb)
 }
 
 /* As many at a time as _i says; equal ones stay in the order they came in. */
-START_TEST(numbers_are_sorted_however_little_is_done_at_a_time)
+LOOP_TEST(numbers_are_sorted_however_little_is_done_at_a_time, 0, 5)
 {
 	enum { N = 5000 };
 	static const uint32_t some[] = { 1, 7, 1000, N, UINT32_MAX };
@@ -408,29 +405,4 @@ START_TEST(numbers_are_sorted_however_little_is_done_at_a_time)
 		age_sort_fini(&s, N);
 	}
 	free(want);
-}
-END_TEST
-
-Suite *
-blklist_age_suite(void)
-{
-	Suite *s = suite_create("blklist_age");
-	TCase *order = tcase_create("order");
-
-	tcase_set_timeout(order, 60);
-	tcase_add_loop_test(order, age_order_is_that_of_a_plain_sorted_list, 0,
-	    NELEM(numbers));
-	tcase_add_loop_test(order,
-	    age_order_is_the_same_when_it_is_mended_in_parts, 0,
-	    NELEM(numbers) * NELEM(works));
-	tcase_add_loop_test(order, parts_may_be_left_at_any_step, 0, 3);
-	tcase_add_loop_test(order,
-	    positions_never_run_out_while_order_is_mended, 0, 4);
-	tcase_add_test(order, memory_of_the_second_area_is_given_back);
-	tcase_add_test(order,
-	    address_order_does_not_wait_for_the_order_of_age);
-	tcase_add_loop_test(order,
-	    numbers_are_sorted_however_little_is_done_at_a_time, 0, 5);
-	suite_add_tcase(s, order);
-	return s;
 }

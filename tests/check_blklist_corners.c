@@ -40,11 +40,13 @@ same_ends(const struct both *l)
 	}
 }
 
+CASE("corners", .seconds = 120);
+
 /*
  * The sweep's last word is the one where positions are being taken.  _i
  * places what is taken, and what is freed, differently in it.
  */
-START_TEST(blocks_that_come_in_the_last_word_of_a_sweep_stay_in_order)
+LOOP_TEST(blocks_that_come_in_the_last_word_of_a_sweep_stay_in_order, 0, 32)
 {
 	struct both l;
 	uint64_t seq = 1, addr = 0x1000, first = addr;
@@ -75,9 +77,8 @@ START_TEST(blocks_that_come_in_the_last_word_of_a_sweep_stay_in_order)
 	ck_assert_uint_gt(in_last_word, 0);
 	both_free(&l);
 }
-END_TEST
 
-START_TEST(positions_never_run_out)
+LOOP_TEST(positions_never_run_out, 0, 3)
 {
 	enum { MAX = 3000 };
 	struct both l;
@@ -100,9 +101,8 @@ START_TEST(positions_never_run_out)
 	same_ends(&l);
 	both_free(&l);
 }
-END_TEST
 
-START_TEST(old_numbers_in_no_order_are_put_into_order)
+TEST(old_numbers_in_no_order_are_put_into_order)
 {
 	struct both l;
 	uint64_t seq = 1000000;
@@ -133,9 +133,8 @@ START_TEST(old_numbers_in_no_order_are_put_into_order)
 	same_ends(&l);
 	both_free(&l);
 }
-END_TEST
 
-START_TEST(high_number_that_has_gone_keeps_no_later_one_out_of_order)
+TEST(high_number_that_has_gone_keeps_no_later_one_out_of_order)
 {
 	struct both l;
 	uint64_t seq = 1;
@@ -154,9 +153,8 @@ START_TEST(high_number_that_has_gone_keeps_no_later_one_out_of_order)
 	same_ends(&l);
 	both_free(&l);
 }
-END_TEST
 
-START_TEST(order_is_mended_in_the_middle_of_a_sweep)
+TEST(order_is_mended_in_the_middle_of_a_sweep)
 {
 	struct both l;
 	uint64_t seq = 1, addr = 0x1000, first = addr;
@@ -189,13 +187,12 @@ START_TEST(order_is_mended_in_the_middle_of_a_sweep)
 	sound_both(&l);
 	both_free(&l);
 }
-END_TEST
 
 /*
  * A heap that stands, and young blocks that come and go: sweeps leave those
  * that stand alone.  Numbers leap, so that runs are moved too.
  */
-START_TEST(sweep_moves_the_young_of_a_long_list)
+TEST(sweep_moves_the_young_of_a_long_list)
 {
 	enum { OLD = 200000, YOUNG = 30000, EVENTS = 4000 };
 	static struct rec r[EVENTS];
@@ -257,9 +254,8 @@ START_TEST(sweep_moves_the_young_of_a_long_list)
 	ck_assert_uint_gt(runs, 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(short_list_gives_the_memory_of_a_long_one_back)
+TEST(short_list_gives_the_memory_of_a_long_one_back)
 {
 	enum { N = 500000 };
 	static struct rec r[4096];
@@ -296,9 +292,8 @@ START_TEST(short_list_gives_the_memory_of_a_long_one_back)
 		ck_assert_uint_eq(rows[i].addr, (i * 8192 + 8191) * UINT64_C(48));
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(list_of_many_blocks_is_the_literal_one)
+TEST(list_of_many_blocks_is_the_literal_one)
 {
 	enum { N = 80000, EVENTS = 4000 };
 	static struct rec r[EVENTS];
@@ -339,9 +334,8 @@ START_TEST(list_of_many_blocks_is_the_literal_one)
 	both_free(&l);
 	free(live);
 }
-END_TEST
 
-START_TEST(millions_of_blocks_are_sound)
+TEST(millions_of_blocks_are_sound)
 {
 	enum { N = 2200000, EVENTS = 4096 };
 	static struct rec r[EVENTS];
@@ -384,10 +378,9 @@ START_TEST(millions_of_blocks_are_sound)
 	}
 	blklist_free(l);
 }
-END_TEST
 
 /* What an entry of another round says must never be believed. */
-START_TEST(generations_of_the_pair_table_may_wrap)
+TEST(generations_of_the_pair_table_may_wrap)
 {
 	static struct cancel c;
 	static struct rec r[8];
@@ -409,14 +402,15 @@ START_TEST(generations_of_the_pair_table_may_wrap)
 	ck_assert_uint_eq(c.mate[2], CANCEL_NONE);
 	blklist_free(l);
 }
-END_TEST
+
+CASE("limits", .tags = TAG_KERNEL);
 
 /*
  * With a sanitizer address space cannot be limited, for it takes terabytes of
  * it; the lists there are the same.
  */
 #ifndef SANITIZED
-START_TEST(list_without_memory_counts_full_and_goes_on)
+TEST(list_without_memory_counts_full_and_goes_on)
 {
 	enum { N = 200000 };
 	struct blklist *l;
@@ -463,11 +457,10 @@ START_TEST(list_without_memory_counts_full_and_goes_on)
 	ck_assert_uint_eq(blklist_counts(l)->frees, active);
 	blklist_free(l);
 }
-END_TEST
 #endif
 
 #ifndef SANITIZED
-START_TEST(list_is_smaller_where_memory_is_limited)
+TEST(list_is_smaller_where_memory_is_limited)
 {
 	struct rlimit unlimited, limit;
 	struct blklist *l, *none;
@@ -487,10 +480,11 @@ START_TEST(list_is_smaller_where_memory_is_limited)
 	sound(l);
 	blklist_free(l);
 }
-END_TEST
 #endif
 
-START_TEST(list_is_as_large_as_its_address_space_has_room_for)
+CASE("corners");
+
+TEST(list_is_as_large_as_its_address_space_has_room_for)
 {
 	struct rec r = ALLOC(0x1000);
 	struct blklist_batch b = { .rec = &r, .n = 1, .seq = 1 };
@@ -511,38 +505,4 @@ START_TEST(list_is_as_large_as_its_address_space_has_room_for)
 	if (max < BLKLIST_MAX)
 		ck_assert_int_eq(blklist_new(&l, BLKLIST_INDEXED, max * 2),
 		    -ENOMEM);
-}
-END_TEST
-
-Suite *
-blklist_corners_suite(void)
-{
-	Suite *s = suite_create("blklist_corners");
-	TCase *corners = tcase_create("corners");
-	TCase *limits = tcase_create("limits");
-
-	tcase_set_timeout(corners, 120);
-	tcase_add_loop_test(corners,
-	    blocks_that_come_in_the_last_word_of_a_sweep_stay_in_order, 0, 32);
-	tcase_add_loop_test(corners, positions_never_run_out, 0, 3);
-	tcase_add_test(corners, old_numbers_in_no_order_are_put_into_order);
-	tcase_add_test(corners,
-	    high_number_that_has_gone_keeps_no_later_one_out_of_order);
-	tcase_add_test(corners, order_is_mended_in_the_middle_of_a_sweep);
-	tcase_add_test(corners, sweep_moves_the_young_of_a_long_list);
-	tcase_add_test(corners,
-	    short_list_gives_the_memory_of_a_long_one_back);
-	tcase_add_test(corners, list_of_many_blocks_is_the_literal_one);
-	tcase_add_test(corners, millions_of_blocks_are_sound);
-	tcase_add_test(corners, generations_of_the_pair_table_may_wrap);
-	tcase_add_test(corners,
-	    list_is_as_large_as_its_address_space_has_room_for);
-	suite_add_tcase(s, corners);
-#ifndef SANITIZED
-	tcase_add_test(limits, list_is_smaller_where_memory_is_limited);
-	tcase_add_test(limits, list_without_memory_counts_full_and_goes_on);
-#endif
-	tcase_set_tags(limits, TAG_KERNEL);
-	suite_add_tcase(s, limits);
-	return s;
 }

@@ -271,7 +271,9 @@ by_hand(const struct both *l, const struct model *m)
 	}
 }
 
-START_TEST(indexed_list_is_the_literal_one)
+CASE("traces", .seconds = 120);
+
+LOOP_TEST(indexed_list_is_the_literal_one, 0, NELEM(shapes))
 {
 	const struct shape *s = &shapes[_i];
 	static struct rec r[12000];
@@ -324,18 +326,4 @@ START_TEST(indexed_list_is_the_literal_one)
 	both_free(&l);
 	free(m.live);
 	free(m.ticket);
-}
-END_TEST
-
-Suite *
-blklist_diff_suite(void)
-{
-	Suite *s = suite_create("blklist_diff");
-	TCase *traces = tcase_create("traces");
-
-	tcase_set_timeout(traces, 120);
-	tcase_add_loop_test(traces, indexed_list_is_the_literal_one, 0,
-	    NELEM(shapes));
-	suite_add_tcase(s, traces);
-	return s;
 }

@@ -167,7 +167,9 @@ moved_apart(const struct table *t)
 	ck_assert(apart);
 }
 
-START_TEST(runs_close_up_when_a_slot_goes)
+CASE("core");
+
+LOOP_TEST(runs_close_up_when_a_slot_goes, 0, 8)
 {
 	struct table *t;
 
@@ -186,10 +188,9 @@ START_TEST(runs_close_up_when_a_slot_goes)
 	}
 	table_free(t);
 }
-END_TEST
 
 /* At every step of the move, with something else done in every step. */
-START_TEST(keys_are_found_while_a_table_grows)
+LOOP_TEST(keys_are_found_while_a_table_grows, 0, 4)
 {
 	struct table *t;
 	unsigned moving = 0;
@@ -207,9 +208,8 @@ START_TEST(keys_are_found_while_a_table_grows)
 	ck_assert_uint_gt(moving, BUCKETS / 4);
 	table_free(t);
 }
-END_TEST
 
-START_TEST(keys_are_found_while_a_table_shrinks)
+LOOP_TEST(keys_are_found_while_a_table_shrinks, 0, 4)
 {
 	struct table *t;
 	unsigned moving = 0;
@@ -228,9 +228,8 @@ START_TEST(keys_are_found_while_a_table_shrinks)
 	ck_assert_uint_gt(moving, 100);
 	table_free(t);
 }
-END_TEST
 
-START_TEST(keys_of_the_lowest_homes_are_found_whatever_the_size)
+LOOP_TEST(keys_of_the_lowest_homes_are_found_whatever_the_size, 0, 4)
 {
 	struct table *t;
 
@@ -253,13 +252,12 @@ START_TEST(keys_of_the_lowest_homes_are_found_whatever_the_size)
 	}
 	table_free(t);
 }
-END_TEST
 
 /*
  * A table that grows by an eighth has the least room for what is moved, and
  * all keys that come meanwhile have homes at its end.
  */
-START_TEST(what_is_moved_never_comes_down_to_what_is_not)
+LOOP_TEST(what_is_moved_never_comes_down_to_what_is_not, 0, 4)
 {
 	struct table *t;
 	unsigned i = 0;
@@ -282,9 +280,8 @@ START_TEST(what_is_moved_never_comes_down_to_what_is_not)
 	}
 	table_free(t);
 }
-END_TEST
 
-START_TEST(table_that_can_only_grow_by_less_than_an_eighth_stays)
+TEST(table_that_can_only_grow_by_less_than_an_eighth_stays)
 {
 	struct table *t;
 
@@ -295,10 +292,9 @@ START_TEST(table_that_can_only_grow_by_less_than_an_eighth_stays)
 	ck_assert_ptr_null(t->hash.old.bucket);
 	table_free(t);
 }
-END_TEST
 
 /* Also of a size that a table has only come to by shrinking. */
-START_TEST(long_table_of_any_size_grows_to_whole_huge_pages)
+TEST(long_table_of_any_size_grows_to_whole_huge_pages)
 {
 	const uint32_t page = LIST_HUGE / sizeof(struct hash_bucket);
 	struct hash h;
@@ -317,9 +313,8 @@ START_TEST(long_table_of_any_size_grows_to_whole_huge_pages)
 	}
 	hash_fini(&h);
 }
-END_TEST
 
-START_TEST(memory_is_that_of_the_keys)
+TEST(memory_is_that_of_the_keys)
 {
 	struct table *t;
 	size_t least, most;
@@ -341,10 +336,9 @@ START_TEST(memory_is_that_of_the_keys)
 	ck_assert_uint_eq(hash_memory(&t->hash), least);
 	table_free(t);
 }
-END_TEST
 
 /* As a keeper calls it: after each batch.  Which record has a key is no matter. */
-START_TEST(memory_of_the_next_table_is_there_before_the_table)
+TEST(memory_of_the_next_table_is_there_before_the_table)
 {
 	struct store_node none = { 0 };
 	unsigned tables = 0;
@@ -369,10 +363,8 @@ START_TEST(memory_of_the_next_table_is_there_before_the_table)
 	ck_assert_uint_gt(tables, 3);
 	hash_fini(&h);
 }
-END_TEST
 
-
-START_TEST(no_bucket_is_moved_from_the_middle_of_a_run)
+LOOP_TEST(no_bucket_is_moved_from_the_middle_of_a_run, 0, 4)
 {
 	struct table *t;
 
@@ -391,11 +383,12 @@ START_TEST(no_bucket_is_moved_from_the_middle_of_a_run)
 	all_found(t);
 	table_free(t);
 }
-END_TEST
+
+CASE("limited memory", .tags = TAG_KERNEL);
 
 /* No address space for a fresh table: the one there is must become empty. */
 #ifndef SANITIZED
-START_TEST(table_is_cleared_below_its_first_bucket_too)
+TEST(table_is_cleared_below_its_first_bucket_too)
 {
 	struct table *t = table_new(KEYS);
 	struct rlimit unlimited, none;
@@ -420,10 +413,11 @@ START_TEST(table_is_cleared_below_its_first_bucket_too)
 	all_found(t);
 	table_free(t);
 }
-END_TEST
 #endif
 
-START_TEST(cleared_table_is_empty_in_the_midst_of_a_move)
+CASE("core");
+
+LOOP_TEST(cleared_table_is_empty_in_the_midst_of_a_move, 0, 2)
 {
 	struct table *t;
 
@@ -440,40 +434,4 @@ START_TEST(cleared_table_is_empty_in_the_midst_of_a_move)
 		insert(t, i);
 	all_found(t);
 	table_free(t);
-}
-END_TEST
-
-Suite *
-blklist_hash_suite(void)
-{
-	Suite *s = suite_create("blklist_hash");
-	TCase *core = tcase_create("core");
-	TCase *limited = tcase_create("limited memory");
-
-	tcase_add_loop_test(core, runs_close_up_when_a_slot_goes, 0, 8);
-	tcase_add_loop_test(core, keys_are_found_while_a_table_grows, 0, 4);
-	tcase_add_loop_test(core, keys_are_found_while_a_table_shrinks, 0, 4);
-	tcase_add_loop_test(core,
-	    keys_of_the_lowest_homes_are_found_whatever_the_size, 0, 4);
-	tcase_add_loop_test(core,
-	    what_is_moved_never_comes_down_to_what_is_not, 0, 4);
-	tcase_add_test(core,
-	    table_that_can_only_grow_by_less_than_an_eighth_stays);
-	tcase_add_test(core,
-	    long_table_of_any_size_grows_to_whole_huge_pages);
-	tcase_add_test(core, memory_is_that_of_the_keys);
-	tcase_add_test(core,
-	    memory_of_the_next_table_is_there_before_the_table);
-	tcase_add_loop_test(core, no_bucket_is_moved_from_the_middle_of_a_run, 0,
-	    4);
-	tcase_add_loop_test(core, cleared_table_is_empty_in_the_midst_of_a_move,
-	    0, 2);
-	suite_add_tcase(s, core);
-
-	tcase_set_tags(limited, TAG_KERNEL);
-#ifndef SANITIZED
-	tcase_add_test(limited, table_is_cleared_below_its_first_bucket_too);
-#endif
-	suite_add_tcase(s, limited);
-	return s;
 }

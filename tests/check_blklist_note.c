@@ -21,7 +21,9 @@ note_list(uint32_t aRecMax)
 	return list_of(BLKLIST_LITERAL, aRecMax);
 }
 
-START_TEST(initially_every_record_is_free_and_points_to_the_next)
+CASE("literal list");
+
+TEST(initially_every_record_is_free_and_points_to_the_next)
 {
 	struct blklist *l = note_list(5);
 	const struct literal *lit = inside(l);
@@ -34,9 +36,8 @@ START_TEST(initially_every_record_is_free_and_points_to_the_next)
 	ck_assert_uint_eq(n, 5);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(insert_takes_the_head_of_the_free_list)
+TEST(insert_takes_the_head_of_the_free_list)
 {
 	struct blklist *l = note_list(5);
 	const struct literal *lit = inside(l);
@@ -47,9 +48,8 @@ START_TEST(insert_takes_the_head_of_the_free_list)
 	ck_assert_ptr_eq(lit->fHead, second);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(last_freed_is_first_reused)
+TEST(last_freed_is_first_reused)
 {
 	struct blklist *l = note_list(5);
 	const struct literal *lit = inside(l);
@@ -63,9 +63,8 @@ START_TEST(last_freed_is_first_reused)
 	ck_assert_ptr_eq(lit->aHead, freed);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(list_is_linked_in_address_order)
+TEST(list_is_linked_in_address_order)
 {
 	struct blklist *l = note_list(8);
 	uint64_t last = 0;
@@ -81,9 +80,8 @@ START_TEST(list_is_linked_in_address_order)
 	ck_assert_uint_eq(n, 4);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(aRecPtr_is_the_last_inserted)
+TEST(aRecPtr_is_the_last_inserted)
 {
 	struct blklist *l = note_list(8);
 
@@ -95,9 +93,8 @@ START_TEST(aRecPtr_is_the_last_inserted)
 	ck_assert_uint_eq(inside(l)->aRecPtr->blk.addr, 0x30);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(aRecPtr_is_the_record_before_a_deleted_one)
+TEST(aRecPtr_is_the_record_before_a_deleted_one)
 {
 	struct blklist *l = note_list(8);
 
@@ -109,9 +106,8 @@ START_TEST(aRecPtr_is_the_record_before_a_deleted_one)
 	ck_assert_ptr_null(inside(l)->aRecPtr);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(aRecPtr_stays_when_a_free_finds_nothing)
+TEST(aRecPtr_stays_when_a_free_finds_nothing)
 {
 	struct blklist *l = note_list(8);
 
@@ -119,7 +115,6 @@ START_TEST(aRecPtr_stays_when_a_free_finds_nothing)
 	ck_assert_uint_eq(inside(l)->aRecPtr->blk.addr, 0x20);
 	blklist_free(l);
 }
-END_TEST
 
 /*
  * Which way the scan goes is seen by spoiling the part that it must not
@@ -135,7 +130,7 @@ nowhere(void)
 	return trap;
 }
 
-START_TEST(greater_starts_after_aRecPtr)
+TEST(greater_starts_after_aRecPtr)
 {
 	struct blklist *l = note_list(8);
 	struct literal *lit = l->impl;
@@ -153,9 +148,8 @@ START_TEST(greater_starts_after_aRecPtr)
 	ck_assert_uint_eq(COUNT(l, aRecActive), 5);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(less_starts_at_aHead)
+TEST(less_starts_at_aHead)
 {
 	struct blklist *l = note_list(8);
 	struct literal *lit = l->impl;
@@ -173,9 +167,8 @@ START_TEST(less_starts_at_aHead)
 	ck_assert_uint_eq(COUNT(l, aRecActive), 4);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(equal_is_the_matching_entry_at_once)
+TEST(equal_is_the_matching_entry_at_once)
 {
 	struct blklist *l = note_list(8);
 	struct literal *lit = l->impl;
@@ -192,38 +185,11 @@ START_TEST(equal_is_the_matching_entry_at_once)
 	ck_assert_uint_eq(lit->aRecPtr->blk.addr, 0x20);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(literal_list_has_a_limit_of_its_own)
+TEST(literal_list_has_a_limit_of_its_own)
 {
 	struct blklist *l;
 
 	ck_assert_int_eq(blklist_new(&l, BLKLIST_LITERAL, LITERAL_MAX + 1),
 	    -EINVAL);
-}
-END_TEST
-
-Suite *
-blklist_note_suite(void)
-{
-	Suite *s = suite_create("blklist_note");
-	TCase *rules = tcase_create("literal list");
-	const TTest *const tests[] = {
-		initially_every_record_is_free_and_points_to_the_next,
-		insert_takes_the_head_of_the_free_list,
-		last_freed_is_first_reused,
-		list_is_linked_in_address_order,
-		aRecPtr_is_the_last_inserted,
-		aRecPtr_is_the_record_before_a_deleted_one,
-		aRecPtr_stays_when_a_free_finds_nothing,
-		greater_starts_after_aRecPtr,
-		less_starts_at_aHead,
-		equal_is_the_matching_entry_at_once,
-		literal_list_has_a_limit_of_its_own,
-	};
-
-	for (size_t i = 0; i < NELEM(tests); i++)
-		tcase_add_test(rules, tests[i]);
-	suite_add_tcase(s, rules);
-	return s;
 }

@@ -6,10 +6,11 @@
 
 #include "blklist_recs.h"
 
-
 static const enum blklist_kind kinds[] = { BLKLIST_INDEXED, BLKLIST_LITERAL };
 
-START_TEST(pair_in_one_batch_is_left_out_and_counted)
+CASE("rules of every kind", .seconds = 60);
+
+LOOP_TEST(pair_in_one_batch_is_left_out_and_counted, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -26,9 +27,8 @@ START_TEST(pair_in_one_batch_is_left_out_and_counted)
 	ck_assert_ptr_null(blklist_removed(l, 0));
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(nothing_cancels_when_not_asked_to)
+LOOP_TEST(nothing_cancels_when_not_asked_to, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 	struct rec r[] = { ALLOC(0x10), FREE(0x10) };
@@ -38,10 +38,9 @@ START_TEST(nothing_cancels_when_not_asked_to)
 	ck_assert_uint_eq(COUNT(l, frees), 1);
 	blklist_free(l);
 }
-END_TEST
 
 /* Each row: no pair, for the reason given. */
-START_TEST(what_stands_between_keeps_a_pair_apart)
+LOOP_TEST(what_stands_between_keeps_a_pair_apart, 0, NELEM(kinds))
 {
 	const struct { const char *why; struct rec r[3]; } t[] = {
 		{ "another allocation", { ALLOC(0x10), ALLOC(0x10) } },
@@ -67,10 +66,9 @@ START_TEST(what_stands_between_keeps_a_pair_apart)
 		blklist_free(l);
 	}
 }
-END_TEST
 
 /* Each row: one pair, in spite of what stands between. */
-START_TEST(what_is_no_event_of_the_block_keeps_no_pair_apart)
+LOOP_TEST(what_is_no_event_of_the_block_keeps_no_pair_apart, 0, NELEM(kinds))
 {
 	const struct { const char *why; struct rec r; } t[] = {
 		{ "another block", ALLOC(0x20) },
@@ -90,9 +88,8 @@ START_TEST(what_is_no_event_of_the_block_keeps_no_pair_apart)
 		blklist_free(l);
 	}
 }
-END_TEST
 
-START_TEST(pairs_are_not_looked_for_where_there_are_none)
+LOOP_TEST(pairs_are_not_looked_for_where_there_are_none, 0, NELEM(kinds))
 {
 	enum { N = 4096 };
 	static struct rec r[N];
@@ -117,10 +114,9 @@ START_TEST(pairs_are_not_looked_for_where_there_are_none)
 	ck_assert_uint_eq(COUNT(l, cancelled), found + N / 2);
 	blklist_free(l);
 }
-END_TEST
 
 /* One allocation and its free right behind it, again and again; sampled or not. */
-START_TEST(peak_has_the_largest_of_pairs_in_a_row)
+LOOP_TEST(peak_has_the_largest_of_pairs_in_a_row, 0, NELEM(kinds))
 {
 	const struct rec r[] = {
 		REC(.op = REC_ALLOC, .addr = 0x10, .size = 100),
@@ -151,9 +147,8 @@ START_TEST(peak_has_the_largest_of_pairs_in_a_row)
 		blklist_free(b);
 	}
 }
-END_TEST
 
-START_TEST(peak_is_the_same_with_and_without_cancellation)
+LOOP_TEST(peak_is_the_same_with_and_without_cancellation, 0, NELEM(kinds))
 {
 	struct blklist *a = list_of(kinds[_i], 8), *b = list_of(kinds[_i], 8);
 	struct rec r[] = {
@@ -172,10 +167,9 @@ START_TEST(peak_is_the_same_with_and_without_cancellation)
 	blklist_free(a);
 	blklist_free(b);
 }
-END_TEST
 
 /* Without them the others, one by one, come to the same list. */
-START_TEST(records_of_pairs_are_told)
+LOOP_TEST(records_of_pairs_are_told, 0, NELEM(kinds))
 {
 	enum { N = 1003 };
 	struct blklist *l = list_of(kinds[_i], N), *m = list_of(kinds[_i], N);
@@ -215,28 +209,4 @@ START_TEST(records_of_pairs_are_told)
 	ck_assert_mem_eq(have, want, n * sizeof(*want));
 	blklist_free(l);
 	blklist_free(m);
-}
-END_TEST
-
-Suite *
-blklist_pairs_suite(void)
-{
-	Suite *s = suite_create("blklist_pairs");
-	TCase *rules = tcase_create("rules of every kind");
-	const TTest *const tests[] = {
-		pair_in_one_batch_is_left_out_and_counted,
-		nothing_cancels_when_not_asked_to,
-		what_stands_between_keeps_a_pair_apart,
-		what_is_no_event_of_the_block_keeps_no_pair_apart,
-		pairs_are_not_looked_for_where_there_are_none,
-		peak_is_the_same_with_and_without_cancellation,
-		peak_has_the_largest_of_pairs_in_a_row,
-		records_of_pairs_are_told,
-	};
-
-	tcase_set_timeout(rules, 60);
-	for (size_t i = 0; i < NELEM(tests); i++)
-		tcase_add_loop_test(rules, tests[i], 0, NELEM(kinds));
-	suite_add_tcase(s, rules);
-	return s;
 }

@@ -765,7 +765,9 @@ kill_lives(const struct plan *p)
 
 #endif
 
-START_TEST(a_kill_at_any_instruction_leaves_the_last_commit)
+CASE("killed", .seconds = 120, .tags = TAG_KERNEL);
+
+LOOP_TEST(a_kill_at_any_instruction_leaves_the_last_commit, 0, PLANS)
 {
 #ifdef __x86_64__
 	if (stores_work()) {
@@ -774,19 +776,4 @@ START_TEST(a_kill_at_any_instruction_leaves_the_last_commit)
 	}
 #endif
 	printf("skipped: stores cannot be let through one by one\n");
-}
-END_TEST
-
-Suite *
-blklist_persistent_suite(void)
-{
-	Suite *s = suite_create("blklist_persistent");
-	TCase *killed = tcase_create("killed");
-
-	tcase_set_timeout(killed, 120);
-	tcase_set_tags(killed, TAG_KERNEL);
-	tcase_add_loop_test(killed,
-	    a_kill_at_any_instruction_leaves_the_last_commit, 0, PLANS);
-	suite_add_tcase(s, killed);
-	return s;
 }

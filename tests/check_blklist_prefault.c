@@ -45,7 +45,9 @@ present(void *p, size_t bytes)
 	return n;
 }
 
-START_TEST(memory_that_was_asked_for_comes)
+CASE("core", .setup = blklist_start_prefault_thread);
+
+TEST(memory_that_was_asked_for_comes)
 {
 	unsigned char *p = map(PIECES * (size_t)PIECE);
 
@@ -56,10 +58,9 @@ START_TEST(memory_that_was_asked_for_comes)
 	    PIECES * (size_t)PIECE / page);
 	list_unmap(p, PIECES * (size_t)PIECE);
 }
-END_TEST
 
 /* As at the end of a piece that was asked for too late. */
-START_TEST(bytes_that_are_written_meanwhile_stay)
+TEST(bytes_that_are_written_meanwhile_stay)
 {
 	unsigned char *p = map(PIECES * (size_t)PIECE);
 	size_t i;
@@ -74,9 +75,8 @@ START_TEST(bytes_that_are_written_meanwhile_stay)
 	ck_assert_uint_eq(i, PIECES * (size_t)PIECE);
 	list_unmap(p, PIECES * (size_t)PIECE);
 }
-END_TEST
 
-START_TEST(memory_that_was_forgotten_does_not_come)
+TEST(memory_that_was_forgotten_does_not_come)
 {
 	unsigned char *p = map(PIECES * (size_t)PIECE);
 	unsigned char *half = p + PIECES / 2 * (size_t)PIECE;
@@ -90,9 +90,8 @@ START_TEST(memory_that_was_forgotten_does_not_come)
 	    PIECES / 2 * (size_t)PIECE / page);
 	list_unmap(p, PIECES * (size_t)PIECE);
 }
-END_TEST
 
-START_TEST(pages_that_are_touched_come_as_they_were)
+TEST(pages_that_are_touched_come_as_they_were)
 {
 	unsigned char *p = map(PIECE);
 
@@ -105,14 +104,13 @@ START_TEST(pages_that_are_touched_come_as_they_were)
 	ck_assert_uint_eq(p[2 * page], 0);
 	list_unmap(p, PIECE);
 }
-END_TEST
 
 /*
  * Its parent's thread is not there: it would be waited for.  ThreadSanitizer
  * allows such a child none.
  */
 #ifndef SANITIZED
-START_TEST(forked_child_has_a_thread_of_its_own)
+TEST(forked_child_has_a_thread_of_its_own)
 {
 	unsigned char *p = map(2 * (size_t)PIECE);
 	int status;
@@ -131,7 +129,6 @@ START_TEST(forked_child_has_a_thread_of_its_own)
 	ck_assert_int_eq(status, 0);
 	list_unmap(p, 2 * (size_t)PIECE);
 }
-END_TEST
 
 static long
 faults(void)
@@ -147,7 +144,7 @@ faults(void)
  * would be a fault, or each seven hundred if memory were asked for no earlier
  * than it is used.  Some are left, of what is taken by the bit.
  */
-START_TEST(growing_list_finds_its_memory_there)
+TEST(growing_list_finds_its_memory_there)
 {
 	static struct rec rec[LIST_CHUNK];
 	struct blklist_batch batch = { .rec = rec, .n = LIST_CHUNK };
@@ -178,24 +175,4 @@ START_TEST(growing_list_finds_its_memory_there)
 	blklist_free(l);
 	pmem_free(memory);
 }
-END_TEST
 #endif
-
-Suite *
-blklist_prefault_suite(void)
-{
-	Suite *s = suite_create("blklist_prefault");
-	TCase *core = tcase_create("core");
-
-	tcase_add_checked_fixture(core, blklist_start_prefault_thread, NULL);
-	tcase_add_test(core, memory_that_was_asked_for_comes);
-	tcase_add_test(core, bytes_that_are_written_meanwhile_stay);
-	tcase_add_test(core, memory_that_was_forgotten_does_not_come);
-	tcase_add_test(core, pages_that_are_touched_come_as_they_were);
-#ifndef SANITIZED
-	tcase_add_test(core, forked_child_has_a_thread_of_its_own);
-	tcase_add_test(core, growing_list_finds_its_memory_there);
-#endif
-	suite_add_tcase(s, core);
-	return s;
-}

@@ -45,7 +45,9 @@ last_is(const struct blklist *l, uint64_t n, uint64_t from, uint64_t to,
 
 /* --- one rule each -------------------------------------------------------- */
 
-START_TEST(nothing_is_followed_unless_told)
+CASE("Rules");
+
+LOOP_TEST(nothing_is_followed_unless_told, BLKLIST_INDEXED, BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = list_of(_i, 100);
 	struct blklist_realloc m;
@@ -58,9 +60,9 @@ START_TEST(nothing_is_followed_unless_told)
 	ck_assert_int_eq(blklist_realloc_get(l, 0, &m), -ENOENT);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(the_next_allocation_by_realloc_of_the_thread_is_the_block)
+LOOP_TEST(the_next_allocation_by_realloc_of_the_thread_is_the_block,
+    BLKLIST_INDEXED, BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 	struct blklist_realloc m;
@@ -78,9 +80,8 @@ START_TEST(the_next_allocation_by_realloc_of_the_thread_is_the_block)
 	ck_assert_uint_eq(blklist_reallocs_unmatched(l), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(in_place_is_a_move_as_well)
+LOOP_TEST(in_place_is_a_move_as_well, BLKLIST_INDEXED, BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 
@@ -90,9 +91,9 @@ START_TEST(in_place_is_a_move_as_well)
 	last_is(l, 1, 1, 3, 16);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(a_realloc_that_failed_moves_nothing)
+LOOP_TEST(a_realloc_that_failed_moves_nothing, BLKLIST_INDEXED,
+    BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 
@@ -106,10 +107,10 @@ START_TEST(a_realloc_that_failed_moves_nothing)
 	last_is(l, 1, 2, 7, 16);
 	blklist_free(l);
 }
-END_TEST
 
 /* realloc(p, 0), or one whose block went as half of a pair that nobody sent. */
-START_TEST(a_free_without_an_allocation_takes_no_other_one)
+LOOP_TEST(a_free_without_an_allocation_takes_no_other_one, BLKLIST_INDEXED,
+    BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 
@@ -121,9 +122,9 @@ START_TEST(a_free_without_an_allocation_takes_no_other_one)
 	last_is(l, 1, 2, 5, 16);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(the_half_of_a_pair_ends_its_realloc)
+LOOP_TEST(the_half_of_a_pair_ends_its_realloc, BLKLIST_INDEXED,
+    BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 
@@ -136,9 +137,9 @@ START_TEST(the_half_of_a_pair_ends_its_realloc)
 	last_is(l, 1, 1, 3, 16);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(what_was_not_told_is_not_followed)
+LOOP_TEST(what_was_not_told_is_not_followed, BLKLIST_INDEXED,
+    BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 
@@ -152,9 +153,9 @@ START_TEST(what_was_not_told_is_not_followed)
 	ck_assert_uint_eq(blklist_reallocs(l), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(threads_without_a_number_are_not_followed)
+LOOP_TEST(threads_without_a_number_are_not_followed, BLKLIST_INDEXED,
+    BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 
@@ -164,9 +165,8 @@ START_TEST(threads_without_a_number_are_not_followed)
 	ck_assert_uint_eq(blklist_reallocs_unmatched(l), 1);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(the_free_of_no_block_moves_none)
+LOOP_TEST(the_free_of_no_block_moves_none, BLKLIST_INDEXED, BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 
@@ -176,9 +176,8 @@ START_TEST(the_free_of_no_block_moves_none)
 	ck_assert_uint_eq(blklist_reallocs_unmatched(l), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(nothing_is_tied_across_a_gap)
+LOOP_TEST(nothing_is_tied_across_a_gap, BLKLIST_INDEXED, BLKLIST_LITERAL + 1)
 {
 	const struct rec before[] = { BY_FREE(0x1000, 41, .thread = 1) };
 	struct blklist *l;
@@ -202,9 +201,8 @@ START_TEST(nothing_is_tied_across_a_gap)
 		blklist_free(l);
 	}
 }
-END_TEST
 
-START_TEST(a_sample_is_not_followed)
+LOOP_TEST(a_sample_is_not_followed, BLKLIST_INDEXED, BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = list_of(_i, 100);
 
@@ -216,9 +214,9 @@ START_TEST(a_sample_is_not_followed)
 	ck_assert_uint_eq(blklist_reallocs(l), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(the_oldest_moves_are_forgotten_and_counted)
+LOOP_TEST(the_oldest_moves_are_forgotten_and_counted, BLKLIST_INDEXED,
+    BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 	struct blklist_realloc m;
@@ -234,9 +232,9 @@ START_TEST(the_oldest_moves_are_forgotten_and_counted)
 	ck_assert_int_eq(blklist_realloc_get(l, 16, &m), -ENOENT);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(following_anew_knows_nothing_of_before)
+LOOP_TEST(following_anew_knows_nothing_of_before, BLKLIST_INDEXED,
+    BLKLIST_LITERAL + 1)
 {
 	struct blklist *l = following(_i);
 	int64_t since = blklist_reallocs_since(l);
@@ -254,9 +252,9 @@ START_TEST(following_anew_knows_nothing_of_before)
 	ck_assert_uint_eq(blklist_reallocs(l), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(an_illegal_type_is_counted_beside_moves)
+LOOP_TEST(an_illegal_type_is_counted_beside_moves, BLKLIST_INDEXED,
+    BLKLIST_LITERAL + 1)
 {
 	uint8_t legal[32] = { 0 };
 	struct blklist *l = following(_i);
@@ -269,7 +267,6 @@ START_TEST(an_illegal_type_is_counted_beside_moves)
 	last_is(l, 1, 1, 3, 16);
 	blklist_free(l);
 }
-END_TEST
 
 /* --- a program of several threads ----------------------------------------- */
 
@@ -400,7 +397,9 @@ moves_are(const struct blklist *l)
 	ck_assert_uint_le(blklist_reallocs_unmatched(l), nuntold);
 }
 
-START_TEST(moves_are_those_of_the_program)
+CASE("Program", .seconds = 60);
+
+LOOP_TEST(moves_are_those_of_the_program, 0, 6)
 {
 	static struct rec rec[BATCH];
 	struct both l;
@@ -430,35 +429,4 @@ START_TEST(moves_are_those_of_the_program)
 	moves_are(l.lit);
 	moves_are(l.ix);
 	both_free(&l);
-}
-END_TEST
-
-Suite *
-blklist_reallocs_suite(void)
-{
-	Suite *s = suite_create("blklist_reallocs");
-	TCase *rules = tcase_create("Rules"), *program = tcase_create("Program");
-
-#define RULE(name) \
-	tcase_add_loop_test(rules, name, BLKLIST_INDEXED, BLKLIST_LITERAL + 1)
-	RULE(nothing_is_followed_unless_told);
-	RULE(the_next_allocation_by_realloc_of_the_thread_is_the_block);
-	RULE(in_place_is_a_move_as_well);
-	RULE(a_realloc_that_failed_moves_nothing);
-	RULE(a_free_without_an_allocation_takes_no_other_one);
-	RULE(the_half_of_a_pair_ends_its_realloc);
-	RULE(what_was_not_told_is_not_followed);
-	RULE(threads_without_a_number_are_not_followed);
-	RULE(the_free_of_no_block_moves_none);
-	RULE(nothing_is_tied_across_a_gap);
-	RULE(a_sample_is_not_followed);
-	RULE(the_oldest_moves_are_forgotten_and_counted);
-	RULE(following_anew_knows_nothing_of_before);
-	RULE(an_illegal_type_is_counted_beside_moves);
-#undef RULE
-	tcase_add_loop_test(program, moves_are_those_of_the_program, 0, 6);
-	tcase_set_timeout(program, 60);
-	suite_add_tcase(s, rules);
-	suite_add_tcase(s, program);
-	return s;
 }

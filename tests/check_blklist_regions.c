@@ -98,7 +98,10 @@ static const struct pattern {
 	    0x1001, 512 },
 };
 
-START_TEST(order_is_that_of_a_sorted_array)
+CASE("core", .setup = setup, .teardown = teardown);
+
+LOOP_TEST(order_is_that_of_a_sorted_array, 0,
+    sizeof(patterns) / sizeof(patterns[0]))
 {
 	const struct pattern *p = &patterns[_i];
 	size_t full, thinned;
@@ -123,10 +126,9 @@ START_TEST(order_is_that_of_a_sorted_array)
 			    (uint64_t)i * p->step);
 	same();
 }
-END_TEST
 
 /* Middles and regions come below those that there are, and above them. */
-START_TEST(keys_come_below_and_above_all_others)
+TEST(keys_come_below_and_above_all_others)
 {
 	const uint64_t first = UINT64_C(0x5555) << 32;
 
@@ -145,9 +147,8 @@ START_TEST(keys_come_below_and_above_all_others)
 	add(first >> 1);
 	same();
 }
-END_TEST
 
-START_TEST(block_at_an_odd_address_beside_aligned_ones_is_no_alias)
+TEST(block_at_an_odd_address_beside_aligned_ones_is_no_alias)
 {
 	for (uint64_t r = 0; r < REGIONS; r++)
 		for (uint64_t i = 0; i < 100; i++)
@@ -162,10 +163,9 @@ START_TEST(block_at_an_odd_address_beside_aligned_ones_is_no_alias)
 	thin(2);
 	same();
 }
-END_TEST
 
 /* Bitmaps beyond those kept anyway become vectors, and leave nothing behind. */
-START_TEST(regions_that_become_sparse_become_small)
+TEST(regions_that_become_sparse_become_small)
 {
 	size_t dense, sparse;
 
@@ -184,9 +184,8 @@ START_TEST(regions_that_become_sparse_become_small)
 	}
 	ck_assert_uint_lt(regions_memory(&g), 1 << 20);
 }
-END_TEST
 
-START_TEST(sparse_blocks_need_little_memory)
+TEST(sparse_blocks_need_little_memory)
 {
 	size_t before = regions_memory(&g);
 
@@ -194,23 +193,4 @@ START_TEST(sparse_blocks_need_little_memory)
 		add(0x7f0000000010 + i * 0x201000);
 	same();
 	ck_assert_uint_lt(regions_memory(&g) - before, 10000 * 300);
-}
-END_TEST
-
-Suite *
-blklist_regions_suite(void)
-{
-	Suite *s = suite_create("blklist_regions");
-	TCase *core = tcase_create("core");
-
-	tcase_add_checked_fixture(core, setup, teardown);
-	tcase_add_loop_test(core, order_is_that_of_a_sorted_array, 0,
-	    sizeof(patterns) / sizeof(patterns[0]));
-	tcase_add_test(core,
-	    block_at_an_odd_address_beside_aligned_ones_is_no_alias);
-	tcase_add_test(core, keys_come_below_and_above_all_others);
-	tcase_add_test(core, regions_that_become_sparse_become_small);
-	tcase_add_test(core, sparse_blocks_need_little_memory);
-	suite_add_tcase(s, core);
-	return s;
 }

@@ -98,7 +98,9 @@ static const struct {
 	{ "and on", free_40, SMALL_MAX, SMALL_RING, 0, -ESTALE },
 };
 
-START_TEST(what_cannot_be_exact_is_stale)
+CASE("spoilt", .seconds = 60);
+
+LOOP_TEST(what_cannot_be_exact_is_stale, 0, NELEM(stale))
 {
 	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
@@ -117,9 +119,8 @@ START_TEST(what_cannot_be_exact_is_stale)
 	blklist_free(l);
 	pmem_free(kept);
 }
-END_TEST
 
-START_TEST(what_no_record_did_is_kept_by_the_next_commit)
+TEST(what_no_record_did_is_kept_by_the_next_commit)
 {
 	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
@@ -139,10 +140,9 @@ START_TEST(what_no_record_did_is_kept_by_the_next_commit)
 	blklist_free(l);
 	pmem_free(kept);
 }
-END_TEST
 
 /* What was written over by those that have been taken back is not known. */
-START_TEST(removed_blocks_that_were_overwritten_are_not_told)
+TEST(removed_blocks_that_were_overwritten_are_not_told)
 {
 	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
@@ -163,9 +163,8 @@ START_TEST(removed_blocks_that_were_overwritten_are_not_told)
 	blklist_free(l);
 	pmem_free(kept);
 }
-END_TEST
 
-START_TEST(used_memory_takes_no_new_list)
+TEST(used_memory_takes_no_new_list)
 {
 	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
@@ -176,10 +175,9 @@ START_TEST(used_memory_takes_no_new_list)
 	blklist_free(l);
 	pmem_free(kept);
 }
-END_TEST
 
 /* Whoever wrote it was a process like us, with a bug perhaps. */
-START_TEST(spoilt_memory_does_no_harm)
+TEST(spoilt_memory_does_no_harm)
 {
 	struct pmem *kept, *copy;
 	struct blklist *l = small_list(&kept), *next;
@@ -220,13 +218,12 @@ START_TEST(spoilt_memory_does_no_harm)
 	blklist_free(l);
 	pmem_free(kept);
 }
-END_TEST
 
 /* --- many ------------------------------------------------------------------ */
 
 #define MANY 1000000
 
-START_TEST(a_million_blocks_are_taken_up)
+TEST(a_million_blocks_are_taken_up)
 {
 	static struct batch batch;
 	struct timespec begin, end;
@@ -261,24 +258,4 @@ START_TEST(a_million_blocks_are_taken_up)
 	sound(l);
 	blklist_free(l);
 	pmem_free(old);
-}
-END_TEST
-
-Suite *
-blklist_resume_suite(void)
-{
-	Suite *s = suite_create("blklist_resume");
-	TCase *spoilt = tcase_create("spoilt");
-
-	tcase_set_timeout(spoilt, 60);
-	tcase_add_loop_test(spoilt, what_cannot_be_exact_is_stale, 0,
-	    NELEM(stale));
-	tcase_add_test(spoilt, what_no_record_did_is_kept_by_the_next_commit);
-	tcase_add_test(spoilt,
-	    removed_blocks_that_were_overwritten_are_not_told);
-	tcase_add_test(spoilt, used_memory_takes_no_new_list);
-	tcase_add_test(spoilt, spoilt_memory_does_no_harm);
-	tcase_add_test(spoilt, a_million_blocks_are_taken_up);
-	suite_add_tcase(s, spoilt);
-	return s;
 }

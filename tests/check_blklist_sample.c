@@ -29,7 +29,9 @@ near(double a, double b, double part)
 	ck_assert_msg(fabs(a - b) <= fabs(b) * part + 1, "%g is not %g", a, b);
 }
 
-START_TEST(without_a_sample_estimates_are_exact)
+CASE("rules");
+
+LOOP_TEST(without_a_sample_estimates_are_exact, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -44,10 +46,9 @@ START_TEST(without_a_sample_estimates_are_exact)
 	ck_assert(weight(l, 5) == 1);
 	blklist_free(l);
 }
-END_TEST
 
 /* Each row: a size, and how many blocks one of it stands for. */
-START_TEST(block_stands_for_the_reciprocal_of_its_chance)
+LOOP_TEST(block_stands_for_the_reciprocal_of_its_chance, 0, NELEM(kinds))
 {
 	const struct { uint64_t size; double weight; } t[] = {
 		{ 0, PERIOD + 0.5 },
@@ -75,10 +76,9 @@ START_TEST(block_stands_for_the_reciprocal_of_its_chance)
 		blklist_free(l);
 	}
 }
-END_TEST
 
 /* Of the API's layer, however it came to be listed and whatever it is freed by. */
-START_TEST(block_of_the_api_stands_for_itself)
+LOOP_TEST(block_of_the_api_stands_for_itself, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 16);
 	struct blk b = { .addr = 0x990, .size = 3, .flags = 0xa8 };
@@ -107,9 +107,8 @@ START_TEST(block_of_the_api_stands_for_itself)
 	ck_assert_uint_eq(COUNT(l, est_bytes), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(longest_period_does_not_overflow)
+LOOP_TEST(longest_period_does_not_overflow, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -119,10 +118,9 @@ START_TEST(longest_period_does_not_overflow)
 	ck_assert_uint_le(COUNT(l, est_bytes), UINT64_C(1) << 49);
 	blklist_free(l);
 }
-END_TEST
 
 /* By all the ways out that there are: nothing is left. */
-START_TEST(estimates_of_an_empty_list_are_zero)
+LOOP_TEST(estimates_of_an_empty_list_are_zero, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 64);
 	struct blk b = { .addr = 0x990, .size = 1234567, .flags = 0xa0 };
@@ -151,9 +149,8 @@ START_TEST(estimates_of_an_empty_list_are_zero)
 	ck_assert_uint_gt(COUNT(l, est_peak_bytes), 0);
 	blklist_free(l);
 }
-END_TEST
 
-START_TEST(cleared_list_keeps_its_period)
+LOOP_TEST(cleared_list_keeps_its_period, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);
 
@@ -166,13 +163,12 @@ START_TEST(cleared_list_keeps_its_period)
 	near((double)COUNT(l, est_blocks), 512.5, 0.001);
 	blklist_free(l);
 }
-END_TEST
 
 /*
  * A heap of which a block is sampled by that chance: what is estimated is near
  * what there is.  A hundred thousand bytes' worth of periods: 1 % is far off.
  */
-START_TEST(estimate_is_near_the_heap_it_samples)
+TEST(estimate_is_near_the_heap_it_samples)
 {
 	enum { BLOCKS = 200000, P = 4096 };
 	struct blklist *l = list_of(BLKLIST_INDEXED, BLOCKS);
@@ -195,26 +191,4 @@ START_TEST(estimate_is_near_the_heap_it_samples)
 	near((double)COUNT(l, est_bytes), bytes, 0.02);
 	near((double)COUNT(l, est_blocks), blocks, 0.1);
 	blklist_free(l);
-}
-END_TEST
-
-Suite *
-blklist_sample_suite(void)
-{
-	const TTest *const tests[] = {
-		without_a_sample_estimates_are_exact,
-		block_stands_for_the_reciprocal_of_its_chance,
-		block_of_the_api_stands_for_itself,
-		longest_period_does_not_overflow,
-		estimates_of_an_empty_list_are_zero,
-		cleared_list_keeps_its_period,
-	};
-	Suite *s = suite_create("blklist_sample");
-	TCase *rules = tcase_create("rules");
-
-	for (size_t i = 0; i < NELEM(tests); i++)
-		tcase_add_loop_test(rules, tests[i], 0, NELEM(kinds));
-	tcase_add_test(rules, estimate_is_near_the_heap_it_samples);
-	suite_add_tcase(s, rules);
-	return s;
 }

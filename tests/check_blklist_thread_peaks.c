@@ -95,7 +95,9 @@ apply_in_some_order(struct blklist *l)
 	}
 }
 
-START_TEST(threads_held_no_more_than_their_highest_together)
+CASE("by threads", .seconds = 60);
+
+LOOP_TEST(threads_held_no_more_than_their_highest_together, 0, check_rounds(20))
 {
 	struct blklist *l;
 	uint64_t all, base;
@@ -117,10 +119,9 @@ START_TEST(threads_held_no_more_than_their_highest_together)
 	}
 	blklist_free(l);
 }
-END_TEST
 
 /* In a round of its own each one's events raise nothing but what they add. */
-START_TEST(a_round_begins_at_nothing)
+TEST(a_round_begins_at_nothing)
 {
 	struct blklist *l;
 
@@ -141,19 +142,4 @@ START_TEST(a_round_begins_at_nothing)
 	apply_in_some_order(l);
 	ck_assert_uint_eq(blklist_thread_peaks(l), highest_of_all());
 	blklist_free(l);
-}
-END_TEST
-
-Suite *
-blklist_thread_peaks_suite(void)
-{
-	Suite *s = suite_create("blklist_thread_peaks");
-	TCase *t = tcase_create("by threads");
-
-	tcase_add_loop_test(t, threads_held_no_more_than_their_highest_together,
-	    0, check_rounds(20));
-	tcase_add_test(t, a_round_begins_at_nothing);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -50,8 +50,10 @@ show(enum blklist_order order, bool reverse, uint64_t offs, size_t n)
 	return n;
 }
 
+CASE("Core", .setup = setup, .teardown = teardown);
+
 /* Rows of the window are those of the list, up to where the window ends. */
-START_TEST(rows_that_are_held_stand_where_the_list_has_them)
+LOOP_TEST(rows_that_are_held_stand_where_the_list_has_them, 0, 8)
 {
 	enum blklist_order order = _i & 1 ? BLKLIST_BY_ADDRESS :
 	    BLKLIST_BY_AGE;
@@ -76,9 +78,8 @@ START_TEST(rows_that_are_held_stand_where_the_list_has_them)
 		same_rows(want, have, got, "window");
 	}
 }
-END_TEST
 
-START_TEST(rows_of_the_other_order_are_not_there)
+TEST(rows_of_the_other_order_are_not_there)
 {
 	struct blk b;
 
@@ -88,9 +89,8 @@ START_TEST(rows_of_the_other_order_are_not_there)
 	ck_assert_int_eq(blklist_rank(part, BLKLIST_BY_ADDRESS, 0,
 	    held[0].addr), -ENOENT);
 }
-END_TEST
 
-START_TEST(a_block_is_found_while_it_is_one_of_the_rows)
+LOOP_TEST(a_block_is_found_while_it_is_one_of_the_rows, 0, 2)
 {
 	bool reverse = _i != 0;
 	size_t n = show(BLKLIST_BY_ADDRESS, reverse, 100, HELD);
@@ -111,17 +111,15 @@ START_TEST(a_block_is_found_while_it_is_one_of_the_rows)
 	ck_assert_int_eq(blklist_rank(part, BLKLIST_BY_ADDRESS, 0, out.addr),
 	    -ENOENT);
 }
-END_TEST
 
-START_TEST(counters_are_those_of_the_whole_list)
+TEST(counters_are_those_of_the_whole_list)
 {
 	show(BLKLIST_BY_AGE, true, 7, 3);
 	ck_assert_mem_eq(blklist_counts(part), blklist_counts(whole),
 	    sizeof(struct blklist_counts));
 }
-END_TEST
 
-START_TEST(it_is_not_written_to_but_as_a_whole)
+TEST(it_is_not_written_to_but_as_a_whole)
 {
 	struct blk b;
 
@@ -135,10 +133,9 @@ START_TEST(it_is_not_written_to_but_as_a_whole)
 	ck_assert_uint_eq(blklist_window(part, BLKLIST_BY_AGE, false, 0, &b,
 	    1), 0);
 }
-END_TEST
 
 /* A node that counts wrong must not lead out of the window. */
-START_TEST(more_rows_than_the_counters_say_are_cut)
+TEST(more_rows_than_the_counters_say_are_cut)
 {
 	struct blklist_counts few = *blklist_counts(whole);
 	struct blk out[HELD];
@@ -154,24 +151,4 @@ START_TEST(more_rows_than_the_counters_say_are_cut)
 	    HELD);
 	ck_assert_uint_eq(blklist_window(part, BLKLIST_BY_AGE, true, 0, out,
 	    HELD), 0);
-}
-END_TEST
-
-Suite *
-blklist_window_suite(void)
-{
-	Suite *s = suite_create("blklist_window");
-	TCase *tc = tcase_create("Core");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc,
-	    rows_that_are_held_stand_where_the_list_has_them, 0, 8);
-	tcase_add_test(tc, rows_of_the_other_order_are_not_there);
-	tcase_add_loop_test(tc, a_block_is_found_while_it_is_one_of_the_rows,
-	    0, 2);
-	tcase_add_test(tc, counters_are_those_of_the_whole_list);
-	tcase_add_test(tc, it_is_not_written_to_but_as_a_whole);
-	tcase_add_test(tc, more_rows_than_the_counters_say_are_cut);
-	suite_add_tcase(s, tc);
-	return s;
 }

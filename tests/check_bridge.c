@@ -84,7 +84,9 @@ put(int fd, const char *text)
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
-START_TEST(bytes_pass_both_ways_behind_its_own)
+CASE("passing");
+
+TEST(bytes_pass_both_ways_behind_its_own)
 {
 	bridge_up("limit");
 	put(b.in, "hello");
@@ -94,9 +96,8 @@ START_TEST(bytes_pass_both_ways_behind_its_own)
 	close(b.in);
 	bridge_ends();
 }
-END_TEST
 
-START_TEST(it_ends_with_the_page)
+LOOP_TEST(it_ends_with_the_page, 0, 2)
 {
 	char c;
 
@@ -107,9 +108,8 @@ START_TEST(it_ends_with_the_page)
 	bridge_ends();
 	ck_assert_int_eq(read(b.node, &c, 1), 0);
 }
-END_TEST
 
-START_TEST(the_last_words_of_a_node_arrive)
+TEST(the_last_words_of_a_node_arrive)
 {
 	char c;
 
@@ -121,7 +121,6 @@ START_TEST(the_last_words_of_a_node_arrive)
 	ck_assert_int_eq(read(b.out, &c, 1), 0);
 	bridge_ends();
 }
-END_TEST
 
 /* Writes until nothing more is taken for a while that is long for a pipe. */
 static size_t
@@ -142,7 +141,7 @@ fill(int fd)
 	return sum;
 }
 
-START_TEST(what_nobody_reads_is_bounded)
+LOOP_TEST(what_nobody_reads_is_bounded, 0, 2)
 {
 	bridge_up("");
 	/* Pipe, buffer and socket; whatever else stays with who writes. */
@@ -152,9 +151,8 @@ START_TEST(what_nobody_reads_is_bounded)
 	close(_i == 0 ? b.in : b.out);
 	bridge_ends();
 }
-END_TEST
 
-START_TEST(much_arrives_whole_and_in_order)
+TEST(much_arrives_whole_and_in_order)
 {
 	enum { WORDS = 1 << 18 };
 	uint32_t *words = malloc(WORDS * sizeof *words), have[1024];
@@ -182,7 +180,6 @@ START_TEST(much_arrives_whole_and_in_order)
 	bridge_ends();
 	free(words);
 }
-END_TEST
 
 static const struct {
 	const char *word;
@@ -202,7 +199,8 @@ static const struct {
 	{ "pid:18446744073709551617", false },
 };
 
-START_TEST(a_target_is_a_stream_or_a_number_that_a_process_can_have)
+LOOP_TEST(a_target_is_a_stream_or_a_number_that_a_process_can_have, 0,
+    sizeof targets / sizeof targets[0])
 {
 	char word[NODES_PID_WORD];
 	pid_t pid = 1;
@@ -212,23 +210,4 @@ START_TEST(a_target_is_a_stream_or_a_number_that_a_process_can_have)
 	if (targets[_i].ok)
 		ck_assert_str_eq(nodes_target_word(pid, targets[_i].word,
 		    word), targets[_i].word);
-}
-END_TEST
-
-Suite *
-bridge_suite(void)
-{
-	Suite *s = suite_create("bridge");
-	TCase *t = tcase_create("passing");
-
-	tcase_add_test(t, bytes_pass_both_ways_behind_its_own);
-	tcase_add_loop_test(t, it_ends_with_the_page, 0, 2);
-	tcase_add_test(t, the_last_words_of_a_node_arrive);
-	tcase_add_loop_test(t, what_nobody_reads_is_bounded, 0, 2);
-	tcase_add_test(t, much_arrives_whole_and_in_order);
-	tcase_add_loop_test(t,
-	    a_target_is_a_stream_or_a_number_that_a_process_can_have, 0,
-	    sizeof targets / sizeof targets[0]);
-	suite_add_tcase(s, t);
-	return s;
 }

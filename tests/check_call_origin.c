@@ -38,7 +38,9 @@ origin(unsigned site)
 
 /* --- origins ------------------------------------------------------------ */
 
-START_TEST(origin_is_the_innermost_that_is_not_skipped)
+CASE("origins", .setup = setup_wrappers, .teardown = teardown_wrappers);
+
+TEST(origin_is_the_innermost_that_is_not_skipped)
 {
 	ck_assert_str_eq(origin(1), "robj::make(int)");
 	ck_assert_str_eq(origin(2), "dictAdd");
@@ -47,16 +49,14 @@ START_TEST(origin_is_the_innermost_that_is_not_skipped)
 	scene.view.wrappers = NULL;
 	ck_assert_str_eq(origin(2), "zmalloc");
 }
-END_TEST
 
-START_TEST(when_all_are_skipped_the_outermost_has_asked)
+TEST(when_all_are_skipped_the_outermost_has_asked)
 {
 	ck_assert_int_eq(symbol_wrappers_add(wrappers, "*"), 0);
 	ck_assert_str_eq(origin(2), "main");
 }
-END_TEST
 
-START_TEST(what_is_skipped_ends_with_the_first_that_is_not)
+TEST(what_is_skipped_ends_with_the_first_that_is_not)
 {
 	static const bool want[] = { true, false, false, false, false };
 	struct page_calls calls;
@@ -74,10 +74,9 @@ START_TEST(what_is_skipped_ends_with_the_first_that_is_not)
 	}
 	ck_assert_uint_eq(i, BASE_NELEM(want));
 }
-END_TEST
 
 /* Whether a frame passes requests on is not known before its name is. */
-START_TEST(origin_behind_a_frame_without_words_is_not_known)
+TEST(origin_behind_a_frame_without_words_is_not_known)
 {
 	scene_late = 1u << SCENE_F_ZMALLOC;
 	ck_assert_ptr_null(origin(1));
@@ -89,9 +88,8 @@ START_TEST(origin_behind_a_frame_without_words_is_not_known)
 	scene_deaf = true;
 	ck_assert_ptr_null(origin(2));
 }
-END_TEST
 
-START_TEST(code_in_no_file_is_its_address)
+TEST(code_in_no_file_is_its_address)
 {
 	struct page_calls calls;
 	struct page_call c;
@@ -107,7 +105,6 @@ START_TEST(code_in_no_file_is_its_address)
 	page_call_where(&c, true, text, sizeof text);
 	ck_assert_str_eq(text, "");
 }
-END_TEST
 
 /* --- in so many columns ------------------------------------------------- */
 
@@ -136,7 +133,10 @@ static const struct {
 	{ 0, "zmalloc", "zmalloc.c:112", "" },
 };
 
-START_TEST(function_is_cut_before_its_line_and_shown_before_it)
+CASE("cols", .setup = setup_wrappers, .teardown = teardown_wrappers);
+
+LOOP_TEST(function_is_cut_before_its_line_and_shown_before_it, 0,
+    (int)BASE_NELEM(widths))
 {
 	picture_begin(&pic, 80, true);
 	picture_line(&pic);
@@ -145,9 +145,8 @@ START_TEST(function_is_cut_before_its_line_and_shown_before_it)
 	ck_assert_int_eq(picture_end(&pic), 0);
 	ck_assert_str_eq(pic.line[0].text, widths[_i].text);
 }
-END_TEST
 
-START_TEST(rows_name_function_and_line_where_there_is_room)
+TEST(rows_name_function_and_line_where_there_is_room)
 {
 	compose(124, 24);
 	ck_assert(shows("  dictAdd  dict.c:300"));
@@ -162,9 +161,8 @@ START_TEST(rows_name_function_and_line_where_there_is_room)
 	compose(80, 24);
 	ck_assert(!shows("dictAdd"));
 }
-END_TEST
 
-START_TEST(text_of_the_wire_is_clipped_to_whole_characters)
+TEST(text_of_the_wire_is_clipped_to_whole_characters)
 {
 	char out[8];
 
@@ -180,7 +178,6 @@ START_TEST(text_of_the_wire_is_clipped_to_whole_characters)
 	ck_assert_uint_eq(page_text_base(wire_text("/usr/lib/")).len, 9);
 	ck_assert_uint_eq(page_text_base(wire_text("/usr/lib/x")).len, 1);
 }
-END_TEST
 
 /* --- pausing ------------------------------------------------------------ */
 
@@ -191,7 +188,9 @@ pause_page(void)
 	page_view_paused(&scene.view, &page);
 }
 
-START_TEST(paused_picture_keeps_stacks_and_words_that_it_shows)
+CASE("pauses", .setup = setup_wrappers, .teardown = teardown_wrappers);
+
+TEST(paused_picture_keeps_stacks_and_words_that_it_shows)
 {
 	char before[24][128];
 	int i;
@@ -208,9 +207,8 @@ START_TEST(paused_picture_keeps_stacks_and_words_that_it_shows)
 	for (i = 1; i < 24; i++)
 		ck_assert_str_eq(pic.line[i].text, before[i]);
 }
-END_TEST
 
-START_TEST(name_may_still_come_into_a_paused_picture)
+TEST(name_may_still_come_into_a_paused_picture)
 {
 	scene_late = 1u << SCENE_F_DICT;
 	pause_page();
@@ -220,9 +218,8 @@ START_TEST(name_may_still_come_into_a_paused_picture)
 	compose(80, 24);
 	ck_assert(shows("dictAdd"));
 }
-END_TEST
 
-START_TEST(another_stream_is_not_asked_for_a_paused_picture)
+TEST(another_stream_is_not_asked_for_a_paused_picture)
 {
 	pause_page();
 	scene.look.stream_no++;
@@ -235,40 +232,4 @@ START_TEST(another_stream_is_not_asked_for_a_paused_picture)
 	scene.view.wrappers = wrappers;
 	compose(80, 24);
 	ck_assert(shows("dictAdd"));
-}
-END_TEST
-
-Suite *
-call_origin_suite(void)
-{
-	Suite *s = suite_create("call_origin");
-	TCase *origins = tcase_create("origins"), *cols = tcase_create("cols");
-	TCase *pauses = tcase_create("pauses");
-
-	tcase_add_checked_fixture(origins, setup_wrappers, teardown_wrappers);
-	tcase_add_test(origins, origin_is_the_innermost_that_is_not_skipped);
-	tcase_add_test(origins, when_all_are_skipped_the_outermost_has_asked);
-	tcase_add_test(origins,
-	    what_is_skipped_ends_with_the_first_that_is_not);
-	tcase_add_test(origins,
-	    origin_behind_a_frame_without_words_is_not_known);
-	tcase_add_test(origins, code_in_no_file_is_its_address);
-	suite_add_tcase(s, origins);
-
-	tcase_add_checked_fixture(cols, setup_wrappers, teardown_wrappers);
-	tcase_add_loop_test(cols,
-	    function_is_cut_before_its_line_and_shown_before_it, 0,
-	    (int)BASE_NELEM(widths));
-	tcase_add_test(cols, rows_name_function_and_line_where_there_is_room);
-	tcase_add_test(cols, text_of_the_wire_is_clipped_to_whole_characters);
-	suite_add_tcase(s, cols);
-
-	tcase_add_checked_fixture(pauses, setup_wrappers, teardown_wrappers);
-	tcase_add_test(pauses,
-	    paused_picture_keeps_stacks_and_words_that_it_shows);
-	tcase_add_test(pauses, name_may_still_come_into_a_paused_picture);
-	tcase_add_test(pauses,
-	    another_stream_is_not_asked_for_a_paused_picture);
-	suite_add_tcase(s, pauses);
-	return s;
 }

@@ -38,7 +38,9 @@ line_with(const char *text)
 	return -1;
 }
 
-START_TEST(picture_of_kin_is_golden)
+CASE("callers", .setup = setup_detail, .teardown = teardown_detail);
+
+TEST(picture_of_kin_is_golden)
 {
 	open_callers(2, 2);
 	look_callers(100, 22);
@@ -46,9 +48,8 @@ START_TEST(picture_of_kin_is_golden)
 	look_callers(40, 8);
 	assert_golden(&pic, "callers-40");
 }
-END_TEST
 
-START_TEST(callers_stand_above_and_callees_below)
+TEST(callers_stand_above_and_callees_below)
 {
 	open_callers(2, 2);
 	look_callers(100, 22);
@@ -61,9 +62,8 @@ START_TEST(callers_stand_above_and_callees_below)
 	ck_assert_int_eq(line_with("robj::make"), -1);
 	ck_assert_int_eq(line_with("zmalloc"), -1);
 }
-END_TEST
 
-START_TEST(one_goes_from_kin_to_kin_and_back)
+TEST(one_goes_from_kin_to_kin_and_back)
 {
 	open_callers(2, 2);
 	look_callers(100, 22);
@@ -82,9 +82,8 @@ START_TEST(one_goes_from_kin_to_kin_and_back)
 	ck_assert_int_eq(callers.step[0].selected, 3);
 	ck_assert(!page_callers_back(&callers));
 }
-END_TEST
 
-START_TEST(who_walks_in_circles_is_not_stopped)
+TEST(who_walks_in_circles_is_not_stopped)
 {
 	int i, back = 0;
 
@@ -101,9 +100,8 @@ START_TEST(who_walks_in_circles_is_not_stopped)
 	}
 	ck_assert_int_le(back, PAGE_CALLERS_DEPTH - 1);
 }
-END_TEST
 
-START_TEST(wrapper_has_kin_too)
+TEST(wrapper_has_kin_too)
 {
 	open_callers(2, 0);
 	look_callers(100, 22);
@@ -111,9 +109,8 @@ START_TEST(wrapper_has_kin_too)
 	ck_assert_int_lt(line_with("callers"), line_with("dictAdd"));
 	ck_assert_int_eq(strcmp(pic.line[pic.rows - 1].text, "  none"), 0);
 }
-END_TEST
 
-START_TEST(function_of_which_nothing_lives_has_no_kin)
+TEST(function_of_which_nothing_lives_has_no_kin)
 {
 	unsigned i;
 
@@ -125,9 +122,8 @@ START_TEST(function_of_which_nothing_lives_has_no_kin)
 	ck_assert(shows("dictAdd"));
 	ck_assert(!page_callers_go(&callers, &scene.view));
 }
-END_TEST
 
-START_TEST(cursor_stays_on_its_kin)
+TEST(cursor_stays_on_its_kin)
 {
 	open_callers(2, 2);
 	look_callers(100, 22);
@@ -142,9 +138,8 @@ START_TEST(cursor_stays_on_its_kin)
 	look_callers(100, 22);
 	ck_assert(marked(line_with("dictAdd"), PAGE_CURSOR));
 }
-END_TEST
 
-START_TEST(kin_of_a_name_that_comes_late_are_its_own)
+TEST(kin_of_a_name_that_comes_late_are_its_own)
 {
 	scene_late = 1u << SCENE_F_COMMAND;
 	open_callers(2, 2);
@@ -155,24 +150,4 @@ START_TEST(kin_of_a_name_that_comes_late_are_its_own)
 	look_callers(100, 22);
 	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
 	ck_assert(shows("dictAdd"));
-}
-END_TEST
-
-Suite *
-callers_suite(void)
-{
-	Suite *s = suite_create("callers");
-	TCase *related = tcase_create("callers");
-
-	tcase_add_checked_fixture(related, setup_detail, teardown_detail);
-	tcase_add_test(related, picture_of_kin_is_golden);
-	tcase_add_test(related, callers_stand_above_and_callees_below);
-	tcase_add_test(related, one_goes_from_kin_to_kin_and_back);
-	tcase_add_test(related, who_walks_in_circles_is_not_stopped);
-	tcase_add_test(related, wrapper_has_kin_too);
-	tcase_add_test(related, function_of_which_nothing_lives_has_no_kin);
-	tcase_add_test(related, cursor_stays_on_its_kin);
-	tcase_add_test(related, kin_of_a_name_that_comes_late_are_its_own);
-	suite_add_tcase(s, related);
-	return s;
 }

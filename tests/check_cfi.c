@@ -58,23 +58,22 @@ check_sample(const struct cfi_sample *s, bool exact)
 	free(p);
 }
 
-START_TEST(rule_is_what_the_program_says)
+CASE("Tables");
+
+LOOP_TEST(rule_is_what_the_program_says, 0, (int)CFI_GOOD)
 {
 	check_sample(&cfi_good[_i], true);
 }
-END_TEST
 
-START_TEST(rule_of_a_return_address_is_that_of_the_call)
+LOOP_TEST(rule_of_a_return_address_is_that_of_the_call, 0, (int)CFI_GOOD)
 {
 	check_sample(&cfi_good[_i], false);
 }
-END_TEST
 
-START_TEST(what_is_not_followed_leaves_the_rule_untouched)
+LOOP_TEST(what_is_not_followed_leaves_the_rule_untouched, 0, (int)CFI_REFUSED)
 {
 	check_sample(&cfi_refused[_i], true);
 }
-END_TEST
 
 /* --- damage -------------------------------------------------------------- */
 
@@ -99,7 +98,9 @@ room_between_traps(void)
 	return p + 4096;
 }
 
-START_TEST(table_cut_anywhere_is_not_read_beyond)
+CASE("Damage");
+
+LOOP_TEST(table_cut_anywhere_is_not_read_beyond, 0, (int)CFI_GOOD)
 {
 	uint8_t *room = room_between_traps(), *p;
 	struct sample_table t;
@@ -116,10 +117,9 @@ START_TEST(table_cut_anywhere_is_not_read_beyond)
 	}
 	munmap(room - 4096, 3 * 4096);
 }
-END_TEST
 
 /* Every bit of it, each on its own, at both ends of what can be read. */
-START_TEST(damaged_bit_is_survived)
+LOOP_TEST(damaged_bit_is_survived, 0, (int)CFI_GOOD)
 {
 	uint8_t *room = room_between_traps(), *p;
 	struct sample_table t;
@@ -137,9 +137,8 @@ START_TEST(damaged_bit_is_survived)
 	}
 	munmap(room - 4096, 3 * 4096);
 }
-END_TEST
 
-START_TEST(table_outside_of_the_limits_is_not_read)
+TEST(table_outside_of_the_limits_is_not_read)
 {
 	struct sample_table t;
 	struct cfi_rule got;
@@ -153,9 +152,10 @@ START_TEST(table_outside_of_the_limits_is_not_read)
 	ck_assert_int_eq(cfi_find_in(p, p, p,
 	    (uintptr_t)p + SAMPLE_CODE, true, &got), -ENOTSUP);
 }
-END_TEST
 
-START_TEST(address_is_found_among_many_functions)
+CASE("Tables");
+
+TEST(address_is_found_among_many_functions)
 {
 	enum { FUNCTIONS = 37, ENTRIES = 12, CIE = ENTRIES + 8 * FUNCTIONS };
 	uint8_t p[4096];
@@ -200,10 +200,11 @@ START_TEST(address_is_found_among_many_functions)
 	ck_assert_int_eq(cfi_find_in(p, p, p + sizeof(p), (uintptr_t)p + 0xfff,
 	    true, &got), -ENOENT);
 }
-END_TEST
+
+CASE("Damage");
 
 /* A table of many empty entries, and no search table. */
-START_TEST(walk_of_a_table_has_an_end)
+TEST(walk_of_a_table_has_an_end)
 {
 	enum { ENTRIES = 200000 };
 	uint8_t *p = calloc(ENTRIES + 2, 8);
@@ -223,31 +224,4 @@ START_TEST(walk_of_a_table_has_an_end)
 	ck_assert_int_eq(cfi_find_in(p, p, p + 8 * (ENTRIES + 1), 4711, true,
 	    &got), -ENOENT);
 	free(p);
-}
-END_TEST
-
-Suite *
-cfi_suite(void)
-{
-	Suite *s = suite_create("cfi");
-	TCase *tables = tcase_create("Tables");
-	TCase *damage = tcase_create("Damage");
-
-	tcase_add_loop_test(tables, rule_is_what_the_program_says, 0,
-	    (int)CFI_GOOD);
-	tcase_add_loop_test(tables,
-	    rule_of_a_return_address_is_that_of_the_call, 0, (int)CFI_GOOD);
-	tcase_add_loop_test(tables,
-	    what_is_not_followed_leaves_the_rule_untouched, 0,
-	    (int)CFI_REFUSED);
-	tcase_add_test(tables, address_is_found_among_many_functions);
-	suite_add_tcase(s, tables);
-	tcase_add_loop_test(damage, table_cut_anywhere_is_not_read_beyond, 0,
-	    (int)CFI_GOOD);
-	tcase_add_loop_test(damage, damaged_bit_is_survived, 0,
-	    (int)CFI_GOOD);
-	tcase_add_test(damage, table_outside_of_the_limits_is_not_read);
-	tcase_add_test(damage, walk_of_a_table_has_an_end);
-	suite_add_tcase(s, damage);
-	return s;
 }

@@ -386,20 +386,9 @@ compare_file(const char *path)
 }
 #endif
 
-START_TEST(every_row_is_what_libdw_reads)
+CASE("Files");
+
+LOOP_TEST(every_row_is_what_libdw_reads, 0, (int)PATHS)
 {
 	compare_file(paths[_i]);
-}
-END_TEST
-
-Suite *
-cfi_files_suite(void)
-{
-	Suite *s = suite_create("cfi_files");
-	TCase *files = tcase_create("Files");
-
-	tcase_add_loop_test(files, every_row_is_what_libdw_reads, 0,
-	    (int)PATHS);
-	suite_add_tcase(s, files);
-	return s;
 }

@@ -28,7 +28,9 @@ extern char _start[];
 /* A function as the number that it is. */
 #define CODE(f) ((uintptr_t)(f))
 
-START_TEST(address_in_no_object_leaves_the_object_untouched)
+CASE("Objects");
+
+TEST(address_in_no_object_leaves_the_object_untouched)
 {
 	struct cfi_object object = { .start = 4711 };
 	struct cfi_rule rule;
@@ -48,7 +50,6 @@ START_TEST(address_in_no_object_leaves_the_object_untouched)
 	}
 	munmap(jit, 4096);
 }
-END_TEST
 
 static void
 check_entry(uintptr_t function, const void *base)
@@ -67,7 +68,7 @@ check_entry(uintptr_t function, const void *base)
 	ck_assert_ptr_eq((void *)object.start, base);
 }
 
-START_TEST(functions_begin_with_a_return_address_at_rsp)
+TEST(functions_begin_with_a_return_address_at_rsp)
 {
 	uintptr_t own[] = { CODE(check_entry), CODE(cfi_find_in) };
 	void *libc = dlopen("libc.so.6", RTLD_NOLOAD | RTLD_LAZY);
@@ -83,7 +84,6 @@ START_TEST(functions_begin_with_a_return_address_at_rsp)
 	check_entry((uintptr_t)dlsym(libc, "qsort"), info.dli_fbase);
 	dlclose(libc);
 }
-END_TEST
 
 /* The first one ends in a call, as far as its table says. */
 __asm__ (
@@ -100,7 +100,7 @@ __asm__ (
     "	.popsection\n");
 extern char behind_it[];
 
-START_TEST(address_behind_a_last_call_is_of_the_function_before)
+TEST(address_behind_a_last_call_is_of_the_function_before)
 {
 	struct cfi_object object;
 	struct cfi_rule rule = untouched;
@@ -112,9 +112,8 @@ START_TEST(address_behind_a_last_call_is_of_the_function_before)
 	    &object), 0);
 	ck_assert_int_eq(rule.cfa, 64);
 }
-END_TEST
 
-START_TEST(functions_of_the_vdso_have_rules)
+TEST(functions_of_the_vdso_have_rules)
 {
 	void *base = (void *)getauxval(AT_SYSINFO_EHDR);
 	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOLOAD | RTLD_LAZY);
@@ -126,9 +125,8 @@ START_TEST(functions_of_the_vdso_have_rules)
 	check_entry((uintptr_t)dlsym(vdso, "__vdso_clock_gettime"), base);
 	dlclose(vdso);
 }
-END_TEST
 
-START_TEST(start_of_the_program_is_outermost)
+TEST(start_of_the_program_is_outermost)
 {
 	struct cfi_object object;
 	struct cfi_rule rule = untouched;
@@ -138,7 +136,6 @@ START_TEST(start_of_the_program_is_outermost)
 	ck_assert(cfi_rules_equal(&rule,
 	    &(struct cfi_rule){ .outermost = true }));
 }
-END_TEST
 
 /* --- a damaged object ---------------------------------------------------- */
 
@@ -171,7 +168,7 @@ is_readable(uintptr_t at)
 }
 
 /* Search tables that point anywhere in the mapping, or near it. */
-START_TEST(damaged_table_of_an_object_with_a_hole_is_survived)
+TEST(damaged_table_of_an_object_with_a_hole_is_survived)
 {
 	void *object = open_object_with_hole();
 	struct dl_find_object o;
@@ -205,7 +202,6 @@ START_TEST(damaged_table_of_an_object_with_a_hole_is_survived)
 	}
 	dlclose(object);
 }
-END_TEST
 
 /* --- walks --------------------------------------------------------------- */
 
@@ -378,7 +374,9 @@ thread(void *arg)
 	return arg;
 }
 
-START_TEST(walk_finds_what_backtrace_finds)
+CASE("Walks");
+
+TEST(walk_finds_what_backtrace_finds)
 {
 	char text[] = "hgfedcba";
 
@@ -391,9 +389,8 @@ START_TEST(walk_finds_what_backtrace_finds)
 	ck_assert_str_eq(text, "abcdefgh");
 	compare_walks();
 }
-END_TEST
 
-START_TEST(walk_goes_on_through_a_signal_frame)
+TEST(walk_goes_on_through_a_signal_frame)
 {
 	/* The first walk of backtrace(3) allocates. */
 	take_walks();
@@ -402,9 +399,8 @@ START_TEST(walk_goes_on_through_a_signal_frame)
 	compare_walks();
 	ck_assert_int_eq(walks.signals, 1);
 }
-END_TEST
 
-START_TEST(walk_of_a_thread_ends_where_it_began)
+TEST(walk_of_a_thread_ends_where_it_began)
 {
 	pthread_t id;
 
@@ -412,7 +408,6 @@ START_TEST(walk_of_a_thread_ends_where_it_began)
 	ck_assert_int_eq(pthread_join(id, NULL), 0);
 	compare_walks();
 }
-END_TEST
 
 static ucontext_t outside, inside;
 static uintptr_t coroutine_returns_to;
@@ -427,7 +422,7 @@ coroutine(void)
  * makecontext(3) has it return to the start of a function: no call lies before
  * that, and glibc 2.36 does not say that it is outermost.
  */
-START_TEST(walk_of_a_coroutine_ends_where_it_began)
+TEST(walk_of_a_coroutine_ends_where_it_began)
 {
 	static char stack[65536];
 	struct cfi_object object = { .map = NULL };
@@ -444,50 +439,15 @@ START_TEST(walk_of_a_coroutine_ends_where_it_began)
 	ck_assert(err == -ENOENT || (err == 0 && rule.outermost));
 	ck_assert_ptr_nonnull(object.map);
 }
-END_TEST
-
-Suite *
-cfi_live_suite(void)
-{
-	Suite *s = suite_create("cfi_live");
-	TCase *objects = tcase_create("Objects");
-	TCase *walked = tcase_create("Walks");
-
-	tcase_add_test(objects,
-	    address_in_no_object_leaves_the_object_untouched);
-	tcase_add_test(objects, functions_begin_with_a_return_address_at_rsp);
-	tcase_add_test(objects,
-	    address_behind_a_last_call_is_of_the_function_before);
-	tcase_add_test(objects, functions_of_the_vdso_have_rules);
-	tcase_add_test(objects, start_of_the_program_is_outermost);
-	tcase_add_test(objects,
-	    damaged_table_of_an_object_with_a_hole_is_survived);
-	suite_add_tcase(s, objects);
-	tcase_add_test(walked, walk_finds_what_backtrace_finds);
-	tcase_add_test(walked, walk_goes_on_through_a_signal_frame);
-	tcase_add_test(walked, walk_of_a_thread_ends_where_it_began);
-	tcase_add_test(walked, walk_of_a_coroutine_ends_where_it_began);
-	suite_add_tcase(s, walked);
-	return s;
-}
 #else
-START_TEST(this_libc_has_no_tables)
+
+CASE("None");
+
+TEST(this_libc_has_no_tables)
 {
 	struct cfi_object object;
 	struct cfi_rule rule;
 
 	ck_assert_int_eq(cfi_find(4711, true, &rule, &object), -ENOENT);
-}
-END_TEST
-
-Suite *
-cfi_live_suite(void)
-{
-	Suite *s = suite_create("cfi_live");
-	TCase *none = tcase_create("None");
-
-	tcase_add_test(none, this_libc_has_no_tables);
-	suite_add_tcase(s, none);
-	return s;
 }
 #endif

@@ -206,7 +206,9 @@ assert_all(const struct difference *s)
 	assert_adds_up(s);
 }
 
-START_TEST(blocks_keep_who_they_are_through_reallocs)
+CASE("realloc", .setup = setup_chains, .teardown = teardown, .seconds = 60);
+
+LOOP_TEST(blocks_keep_who_they_are_through_reallocs, 0, 4)
 {
 	int round, rounds = check_rounds(40);
 
@@ -220,10 +222,9 @@ START_TEST(blocks_keep_who_they_are_through_reallocs)
 		ck_assert(!shows("not followed"));
 	}
 }
-END_TEST
 
 /* More between two pictures than the list remembers. */
-START_TEST(what_was_not_followed_is_said_and_never_invented)
+TEST(what_was_not_followed_is_said_and_never_invented)
 {
 	struct difference *s;
 	unsigned round;
@@ -241,9 +242,8 @@ START_TEST(what_was_not_followed_is_said_and_never_invented)
 		ck_assert(shows("reallocs were not followed"));
 	}
 }
-END_TEST
 
-START_TEST(a_list_begun_anew_leaves_a_gap_that_is_said)
+TEST(a_list_begun_anew_leaves_a_gap_that_is_said)
 {
 	struct difference *s;
 
@@ -259,9 +259,8 @@ START_TEST(a_list_begun_anew_leaves_a_gap_that_is_said)
 	assert_adds_up(s);
 	ck_assert(shows("Some reallocs since the mark were not seen"));
 }
-END_TEST
 
-START_TEST(rows_and_views_say_what_has_become_of_each)
+TEST(rows_and_views_say_what_has_become_of_each)
 {
 	struct difference *s;
 	const struct difference_block *row;
@@ -307,9 +306,8 @@ START_TEST(rows_and_views_say_what_has_become_of_each)
 	settle();
 	ck_assert(shows("4 new  4 freed  3 by realloc"));
 }
-END_TEST
 
-START_TEST(a_filter_lets_a_moved_block_through_as_it_was_at_the_mark)
+TEST(a_filter_lets_a_moved_block_through_as_it_was_at_the_mark)
 {
 	struct filter_error e;
 	struct difference *s;
@@ -327,10 +325,9 @@ START_TEST(a_filter_lets_a_moved_block_through_as_it_was_at_the_mark)
 	ck_assert_uint_eq(s->shown.was, 1);
 	ck_assert_uint_eq(s->shown.blocks, 1);
 }
-END_TEST
 
 /* It moves on while the walk is on its way, or before the copy has come by. */
-START_TEST(blocks_that_move_behind_a_walk_are_one_each)
+TEST(blocks_that_move_behind_a_walk_are_one_each)
 {
 	enum { MANY = 150000, GROW = 2000 };
 	struct difference *s;
@@ -367,7 +364,6 @@ START_TEST(blocks_that_move_behind_a_walk_are_one_each)
 	ck_assert(!shows("freed before the mark was copied"));
 	assert_adds_up(s);
 }
-END_TEST
 
 static void
 grow_at(uint64_t addr, uint64_t size)
@@ -384,7 +380,7 @@ grow_at(uint64_t addr, uint64_t size)
  * A walk has passed some blocks that are moved then: they are at its end once
  * more, and what has moved on behind them is not come to.
  */
-START_TEST(a_walk_takes_a_block_for_one_whenever_it_moves)
+TEST(a_walk_takes_a_block_for_one_whenever_it_moves)
 {
 	enum { MANY = 150000 };
 	uint64_t base = UINT64_C(0x100000000), last = base + (MANY - 1) * 0x100ul;
@@ -420,9 +416,8 @@ START_TEST(a_walk_takes_a_block_for_one_whenever_it_moves)
 	s = settle();
 	ck_assert_uint_eq(s->shown.new.n + s->shown.freed.n, 0);
 }
-END_TEST
 
-START_TEST(rows_fit_at_every_width)
+TEST(rows_fit_at_every_width)
 {
 	events(300);
 	mark_all();
@@ -431,25 +426,4 @@ START_TEST(rows_fit_at_every_width)
 	for (int cols = 1; cols < 150; cols++)
 		for (int rows = 1; rows < 20; rows += 3)
 			look(cols, rows);
-}
-END_TEST
-
-Suite *
-chains_suite(void)
-{
-	Suite *s = suite_create("chains");
-	TCase *c = tcase_create("realloc");
-
-	tcase_add_checked_fixture(c, setup_chains, teardown);
-	tcase_set_timeout(c, 60);
-	tcase_add_loop_test(c, blocks_keep_who_they_are_through_reallocs, 0, 4);
-	tcase_add_test(c, what_was_not_followed_is_said_and_never_invented);
-	tcase_add_test(c, a_list_begun_anew_leaves_a_gap_that_is_said);
-	tcase_add_test(c, rows_and_views_say_what_has_become_of_each);
-	tcase_add_test(c, a_filter_lets_a_moved_block_through_as_it_was_at_the_mark);
-	tcase_add_test(c, blocks_that_move_behind_a_walk_are_one_each);
-	tcase_add_test(c, a_walk_takes_a_block_for_one_whenever_it_moves);
-	tcase_add_test(c, rows_fit_at_every_width);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -101,7 +101,9 @@ static const struct {
 	{ "sort = \xff", "not valid UTF-8" },
 };
 
-START_TEST(a_line_with_a_mistake_is_said_and_left_out)
+CASE("files", .setup = begin, .teardown = end);
+
+LOOP_TEST(a_line_with_a_mistake_is_said_and_left_out, 0, BASE_NELEM(wrong))
 {
 	char text[256];
 
@@ -114,9 +116,8 @@ START_TEST(a_line_with_a_mistake_is_said_and_left_out)
 	run("list demo:1");
 	ck_assert_uint_eq(o.node.max, 7);
 }
-END_TEST
 
-START_TEST(a_section_that_nobody_knows_is_skipped_with_one_sentence)
+TEST(a_section_that_nobody_knows_is_skipped_with_one_sentence)
 {
 	file(CONFIG_USER, "[nonsense]\nF5 = what\nq = x\n[keys]\nx = none\n");
 	ck_assert_uint_eq(sentences, 1);
@@ -124,7 +125,6 @@ START_TEST(a_section_that_nobody_knows_is_skipped_with_one_sentence)
 	    "[nonsense], only [keys] and [colors]: it is skipped"));
 	ck_assert_uint_eq(config.keys, 1);
 }
-END_TEST
 
 /* --- sections ------------------------------------------------------------- */
 
@@ -144,7 +144,8 @@ static const struct {
 	{ "[colors]\nplain = red", "nothing that is coloured" },
 };
 
-START_TEST(a_wrong_line_of_a_section_is_said_and_left_out)
+LOOP_TEST(a_wrong_line_of_a_section_is_said_and_left_out, 0,
+    (int)BASE_NELEM(wrong_in_section))
 {
 	file(CONFIG_USER, wrong_in_section[_i].line);
 	ck_assert_uint_eq(sentences, 1);
@@ -154,9 +155,8 @@ START_TEST(a_wrong_line_of_a_section_is_said_and_left_out)
 	for (unsigned i = 0; i < PAGE_MARKS; i++)
 		ck_assert_uint_eq(config.color[i].at.line, 0);
 }
-END_TEST
 
-START_TEST(a_key_does_what_the_file_says)
+TEST(a_key_does_what_the_file_says)
 {
 	file(CONFIG_USER, "[keys]\nF5 = pause # really\nx = none\n= = sort\n"
 	    "\xc3\xa4 = reverse\n^X = page-down\nEnter = help\n"
@@ -177,9 +177,8 @@ START_TEST(a_key_does_what_the_file_says)
 	ck_assert_int_eq(page_key_action('\r'), PAGE_DO_OPEN);
 	ck_assert_int_eq(page_key_action('='), PAGE_DO_NOTHING);
 }
-END_TEST
 
-START_TEST(of_two_files_the_users_keys_and_colours_hold)
+TEST(of_two_files_the_users_keys_and_colours_hold)
 {
 	file(CONFIG_SYSTEM, "[keys]\nx = sort\ny = sort\n"
 	    "[colors]\nnew = red\nbad = red\n");
@@ -194,9 +193,8 @@ START_TEST(of_two_files_the_users_keys_and_colours_hold)
 	ck_assert_int_eq(config.color[PAGE_NEW].style.ink, 4);
 	ck_assert_int_eq(config.color[PAGE_BAD].style.ink, 1);
 }
-END_TEST
 
-START_TEST(a_style_is_what_its_words_say)
+TEST(a_style_is_what_its_words_say)
 {
 	struct page_style styles[PAGE_MARKS];
 	char text[PAGE_STYLE_TEXT];
@@ -220,9 +218,8 @@ START_TEST(a_style_is_what_its_words_say)
 	page_style_text(styles[PAGE_CURSOR], text);
 	ck_assert_str_eq(text, "bold");
 }
-END_TEST
 
-START_TEST(every_name_of_a_key_or_an_action_can_be_read)
+TEST(every_name_of_a_key_or_an_action_can_be_read)
 {
 	char word[PAGE_ACTION_WORD], name[16], line[64];
 	enum page_action action;
@@ -250,9 +247,8 @@ START_TEST(every_name_of_a_key_or_an_action_can_be_read)
 			ck_assert_int_eq(page_key_parse(name), code);
 	}
 }
-END_TEST
 
-START_TEST(of_two_in_a_file_the_first_stands)
+TEST(of_two_in_a_file_the_first_stands)
 {
 	file(CONFIG_USER, "max = 7\nmax = 8\n");
 	ck_assert_ptr_nonnull(strstr(said,
@@ -260,9 +256,8 @@ START_TEST(of_two_in_a_file_the_first_stands)
 	run("list demo:1");
 	ck_assert_uint_eq(o.node.max, 7);
 }
-END_TEST
 
-START_TEST(a_file_of_nonsense_is_said_in_few_sentences)
+TEST(a_file_of_nonsense_is_said_in_few_sentences)
 {
 	static char text[8192];
 	size_t len = 0;
@@ -273,11 +268,10 @@ START_TEST(a_file_of_nonsense_is_said_in_few_sentences)
 	ck_assert_uint_eq(sentences, CONFIG_SAID_MAX + 1);
 	ck_assert_ptr_nonnull(strstr(said, "mine: and 84 lines more"));
 }
-END_TEST
 
 /* --- who goes before whom -------------------------------------------------- */
 
-START_TEST(values_arrive_and_are_not_given)
+TEST(values_arrive_and_are_not_given)
 {
 	file(CONFIG_USER,
 	    "sort = address\t# by where\n"
@@ -308,9 +302,8 @@ START_TEST(values_arrive_and_are_not_given)
 	run("tree demo:1");
 	ck_assert(o.tree.least > 0.03 && o.tree.least < 0.05);
 }
-END_TEST
 
-START_TEST(the_command_line_goes_before_the_users_file_before_the_systems)
+TEST(the_command_line_goes_before_the_users_file_before_the_systems)
 {
 	file(CONFIG_SYSTEM, "max = 1\nsort = address\nutc = yes\nfps = 3\n");
 	file(CONFIG_USER, "max = 2\nutc = no\nfps = 4\n");
@@ -321,9 +314,8 @@ START_TEST(the_command_line_goes_before_the_users_file_before_the_systems)
 	ck_assert(!o.page.utc);
 	ck_assert_int_eq(o.page.fps, 6);
 }
-END_TEST
 
-START_TEST(the_environment_goes_before_files)
+TEST(the_environment_goes_before_files)
 {
 	file(CONFIG_USER, "remote-pageknode = /file\ncolor = always\n");
 	run("ssh:h");
@@ -338,9 +330,8 @@ START_TEST(the_environment_goes_before_files)
 	ck_assert_str_eq(o.remote, "/option");
 	ck_assert_int_eq(o.page.color, PAGE_COLOR_ALWAYS);
 }
-END_TEST
 
-START_TEST(what_is_given_sets_aside_what_it_excludes)
+TEST(what_is_given_sets_aside_what_it_excludes)
 {
 	file(CONFIG_SYSTEM, "classic = strict\nno-skip = yes\nskip = x\n");
 	run("demo:1");
@@ -356,9 +347,8 @@ START_TEST(what_is_given_sets_aside_what_it_excludes)
 	run("demo:1");
 	ck_assert_int_eq(o.page.layout, PAGE_WIDE);
 }
-END_TEST
 
-START_TEST(no_file_makes_a_node_of_its_own_but_by_that_setting)
+TEST(no_file_makes_a_node_of_its_own_but_by_that_setting)
 {
 	file(CONFIG_USER, "stack = 0\nfree-stack = yes\nno-wait = yes\n"
 	    "sample = 512k\n");
@@ -371,11 +361,10 @@ START_TEST(no_file_makes_a_node_of_its_own_but_by_that_setting)
 	run("run --free-stack true");
 	ck_assert_uint_eq(o.node.stack, NODE_STACK);
 }
-END_TEST
 
 /* --- what is shown --------------------------------------------------------- */
 
-START_TEST(each_value_says_where_it_is_from)
+TEST(each_value_says_where_it_is_from)
 {
 	struct config_value v;
 
@@ -407,9 +396,8 @@ START_TEST(each_value_says_where_it_is_from)
 	ck_assert_int_eq(v.origin, CONFIG_BUILT_IN);
 	ck_assert_ptr_null(v.text);
 }
-END_TEST
 
-START_TEST(what_is_called_built_in_is_what_options_begin_with)
+TEST(what_is_called_built_in_is_what_options_begin_with)
 {
 	struct options begun;
 	struct config_value v;
@@ -440,37 +428,4 @@ START_TEST(what_is_called_built_in_is_what_options_begin_with)
 	ck_assert_uint_eq(o.node.max, begun.node.max);
 	ck_assert(o.tree.least == begun.tree.least);
 	ck_assert(!o.page.ascii && !o.page.utc);
-}
-END_TEST
-
-Suite *
-config_suite(void)
-{
-	Suite *suite = suite_create("config");
-	TCase *tc = tcase_create("files");
-
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_loop_test(tc, a_line_with_a_mistake_is_said_and_left_out, 0,
-	    BASE_NELEM(wrong));
-	tcase_add_test(tc, a_section_that_nobody_knows_is_skipped_with_one_sentence);
-	tcase_add_loop_test(tc, a_wrong_line_of_a_section_is_said_and_left_out,
-	    0, (int)BASE_NELEM(wrong_in_section));
-	tcase_add_test(tc, a_key_does_what_the_file_says);
-	tcase_add_test(tc, of_two_files_the_users_keys_and_colours_hold);
-	tcase_add_test(tc, a_style_is_what_its_words_say);
-	tcase_add_test(tc, every_name_of_a_key_or_an_action_can_be_read);
-	tcase_add_test(tc, of_two_in_a_file_the_first_stands);
-	tcase_add_test(tc, a_file_of_nonsense_is_said_in_few_sentences);
-	tcase_add_test(tc, values_arrive_and_are_not_given);
-	tcase_add_test(tc,
-	    the_command_line_goes_before_the_users_file_before_the_systems);
-	tcase_add_test(tc, the_environment_goes_before_files);
-	tcase_add_test(tc, what_is_given_sets_aside_what_it_excludes);
-	tcase_add_test(tc,
-	    no_file_makes_a_node_of_its_own_but_by_that_setting);
-	tcase_add_test(tc, each_value_says_where_it_is_from);
-	tcase_add_test(tc,
-	    what_is_called_built_in_is_what_options_begin_with);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -17,7 +17,9 @@ setup_costs(void)
 	page.medium = PAGE_SCREEN;
 }
 
-START_TEST(cost_is_right_to_a_sixteenth)
+CASE("costs", .setup = setup_costs, .teardown = teardown);
+
+TEST(cost_is_right_to_a_sixteenth)
 {
 	static struct cost c;
 	uint64_t us, at;
@@ -34,9 +36,8 @@ START_TEST(cost_is_right_to_a_sixteenth)
 		ck_assert_uint_eq(c.worst_us, us * 2);
 	}
 }
-END_TEST
 
-START_TEST(share_of_the_cycles_is_rounded_up)
+TEST(share_of_the_cycles_is_rounded_up)
 {
 	static struct cost c;
 	int i;
@@ -51,18 +52,16 @@ START_TEST(share_of_the_cycles_is_rounded_up)
 	ck_assert_uint_eq(cost_at(&c, 990), 1000);
 	ck_assert_uint_eq(cost_at(&c, 500), 5);
 }
-END_TEST
 
-START_TEST(longest_there_is_has_a_bucket)
+TEST(longest_there_is_has_a_bucket)
 {
 	static struct cost c;
 
 	cost_add(&c, UINT64_MAX);
 	ck_assert_uint_gt(cost_at(&c, 500), UINT64_C(3600000000));
 }
-END_TEST
 
-START_TEST(counting_anew_forgets_the_maximum)
+TEST(counting_anew_forgets_the_maximum)
 {
 	static struct page_costs costs;
 
@@ -77,9 +76,8 @@ START_TEST(counting_anew_forgets_the_maximum)
 	compose(COLS, 24);
 	ck_assert_uint_eq(page.numbers.cost_max_us, 6000);
 }
-END_TEST
 
-START_TEST(peak_is_the_targets_until_it_is_counted_anew)
+TEST(peak_is_the_targets_until_it_is_counted_anew)
 {
 	static struct blklist_counts counts;
 
@@ -108,10 +106,9 @@ START_TEST(peak_is_the_targets_until_it_is_counted_anew)
 	ck_assert_uint_eq(page_view_peak(&page, &scene.view),
 	    counts.peak_bytes);
 }
-END_TEST
 
 /* Unless the page shows nothing of before it came. */
-START_TEST(peak_is_also_of_before_the_page_came)
+TEST(peak_is_also_of_before_the_page_came)
 {
 	static uint64_t keeper[WIRE_STATS_COUNT];
 	uint64_t own;
@@ -129,9 +126,8 @@ START_TEST(peak_is_also_of_before_the_page_came)
 	page.opts.session.since_click = true;
 	ck_assert_uint_eq(page_view_peak(&page, &scene.view), own);
 }
-END_TEST
 
-START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
+TEST(missed_cycles_are_those_since_it_was_counted_anew)
 {
 	static struct page_costs costs;
 
@@ -150,7 +146,6 @@ START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 	/* The cycles that painted, and no others. */
 	ck_assert(shows("picture   1.1ms  1.1ms  1.1ms"));
 }
-END_TEST
 
 static void
 panel(void)
@@ -163,7 +158,7 @@ panel(void)
 }
 
 /* Where rows of free memory are looked for, and nowhere else. */
-START_TEST(why_free_memory_is_not_shown_stands_there_in_address_order)
+TEST(why_free_memory_is_not_shown_stands_there_in_address_order)
 {
 	strcpy(scene.look.regions.why, "records were lost");
 	page.opts.free = true;
@@ -177,26 +172,4 @@ START_TEST(why_free_memory_is_not_shown_stands_there_in_address_order)
 	scene.look.regions.why[0] = '\0';
 	panel();
 	ck_assert(!shows("not shown"));
-}
-END_TEST
-
-Suite *
-costs_suite(void)
-{
-	Suite *s = suite_create("costs");
-	TCase *t = tcase_create("costs");
-
-	tcase_add_checked_fixture(t, setup_costs, teardown);
-	tcase_add_test(t, cost_is_right_to_a_sixteenth);
-	tcase_add_test(t, share_of_the_cycles_is_rounded_up);
-	tcase_add_test(t, longest_there_is_has_a_bucket);
-	tcase_add_test(t, counting_anew_forgets_the_maximum);
-	tcase_add_test(t,
-	    peak_is_the_targets_until_it_is_counted_anew);
-	tcase_add_test(t, peak_is_also_of_before_the_page_came);
-	tcase_add_test(t, missed_cycles_are_those_since_it_was_counted_anew);
-	tcase_add_test(t,
-	    why_free_memory_is_not_shown_stands_there_in_address_order);
-	suite_add_tcase(s, t);
-	return s;
 }

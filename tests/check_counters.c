@@ -320,8 +320,10 @@ expect_moves(const struct status_line *before, const struct status_line *after,
 	ck_assert_uint_eq(after->n[ACT] + after->n[FREE], LIST_MAX);
 }
 
+CASE("seven");
+
 /* The last of a burst is believed when it has been quiet, in another cycle. */
-START_TEST(counter_moves_when_its_cause_is_there_and_only_then)
+LOOP_TEST(counter_moves_when_its_cause_is_there_and_only_then, 0, 2 * NCAUSES)
 {
 	const struct cause *c = &causes[_i % NCAUSES];
 	struct status_line before, after, idle;
@@ -344,10 +346,9 @@ START_TEST(counter_moves_when_its_cause_is_there_and_only_then)
 	expect_moves(&after, &idle, (const int[WORDS]){ 0 }, "afterwards");
 	down();
 }
-END_TEST
 
 /* Bytes that are no records are lost records, and none of the seven. */
-START_TEST(garbage_moves_none_of_the_seven)
+LOOP_TEST(garbage_moves_none_of_the_seven, 0, 2)
 {
 	struct status_line before, after;
 	int moves[WORDS] = { 0 };
@@ -373,10 +374,9 @@ START_TEST(garbage_moves_none_of_the_seven)
 	expect_moves(&before, &after, moves, "garbage");
 	down();
 }
-END_TEST
 
 /* What a cycle costs is the sum of reading and painting, and the highest stays. */
-START_TEST(cycle_time_moves_with_the_work_of_the_cycle_alone)
+LOOP_TEST(cycle_time_moves_with_the_work_of_the_cycle_alone, 0, 2)
 {
 	struct status_line before, busy, after;
 
@@ -402,10 +402,9 @@ START_TEST(cycle_time_moves_with_the_work_of_the_cycle_alone)
 	ck_assert_uint_lt(busy.cost_us, 7000000);
 	down();
 }
-END_TEST
 
 /* Beside the seven: what the node counts of itself comes the same way. */
-START_TEST(numbers_of_the_node_reach_the_page)
+LOOP_TEST(numbers_of_the_node_reach_the_page, 0, 2)
 {
 	const struct nodes_look *look;
 
@@ -421,22 +420,4 @@ START_TEST(numbers_of_the_node_reach_the_page)
 	ck_assert_uint_eq(look->node.numbers[WIRE_N_FRIENDLY_MISSES], 1);
 	ck_assert_uint_eq(look->node.numbers[WIRE_N_FRIENDLY_UNKNOWN], 1);
 	down();
-}
-END_TEST
-
-Suite *
-counters_suite(void)
-{
-	Suite *s = suite_create("counters");
-	TCase *t = tcase_create("seven");
-
-	tcase_add_loop_test(t,
-	    counter_moves_when_its_cause_is_there_and_only_then, 0,
-	    2 * NCAUSES);
-	tcase_add_loop_test(t, garbage_moves_none_of_the_seven, 0, 2);
-	tcase_add_loop_test(t,
-	    cycle_time_moves_with_the_work_of_the_cycle_alone, 0, 2);
-	tcase_add_loop_test(t, numbers_of_the_node_reach_the_page, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -212,7 +212,9 @@ reader_begins(void)
 	return true;
 }
 
-START_TEST(no_cycle_waits_for_the_names_of_ten_thousand_stacks)
+CASE("names", .setup = setup, .teardown = teardown, .seconds = 30);
+
+TEST(no_cycle_waits_for_the_names_of_ten_thousand_stacks)
 {
 	struct profile_words words = profile_session_words;
 	unsigned held = 0;	/* cycles made while the reader stood still */
@@ -237,19 +239,4 @@ START_TEST(no_cycle_waits_for_the_names_of_ten_thousand_stacks)
 	ck_assert_uint_eq(nodes_session_look(session)->work.missed_cycles, 0);
 	ck_assert_uint_eq(reader.places, SITES + 500 + 1);
 	ck_assert_uint_ge(held, reader.places / WIRE_SYMS_MAX);
-}
-END_TEST
-
-Suite *
-cycles_suite(void)
-{
-	Suite *s = suite_create("cycles");
-	TCase *t = tcase_create("names");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 30);
-	tcase_add_test(t,
-	    no_cycle_waits_for_the_names_of_ten_thousand_stacks);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -47,7 +47,9 @@ static const struct {
 	{ { "pageknode", "--version" }, 0, false },
 };
 
-START_TEST(arguments_say_which_kind_of_node)
+CASE("arguments");
+
+LOOP_TEST(arguments_say_which_kind_of_node, 0, BASE_NELEM(arguments))
 {
 	char *argv[7] = { NULL };
 	struct node_opts o;
@@ -64,7 +66,6 @@ START_TEST(arguments_say_which_kind_of_node)
 	while (n > 0)
 		free(argv[--n]);
 }
-END_TEST
 
 /* The words stay: some are remembered as they are. */
 static int
@@ -80,7 +81,7 @@ options_of(const char *const *word, struct node_opts *o)
 	return node_options(n, argv, o);
 }
 
-START_TEST(options_are_remembered_in_their_places)
+TEST(options_are_remembered_in_their_places)
 {
 	static const char *const daemon[] = { "pageknode", "--max", "17",
 		"--stack", "3", "--free-stack", "--no-pairs",
@@ -122,7 +123,6 @@ START_TEST(options_are_remembered_in_their_places)
 	ck_assert(o.bridge && o.page_node == 0x0590);
 	ck_assert_str_eq(o.target, "pid:5");
 }
-END_TEST
 
 /* What a page gives to a node, read by the node. */
 static void
@@ -153,7 +153,7 @@ hand(const struct node_opts *given, struct node_opts *got)
 	free(argv);
 }
 
-START_TEST(options_that_a_page_hands_on_arrive)
+TEST(options_that_a_page_hands_on_arrive)
 {
 	char word[] = "true", option[] = "--stack", *argv[] = { word, option,
 		NULL };
@@ -183,9 +183,8 @@ START_TEST(options_that_a_page_hands_on_arrive)
 	hand(&all, &got);
 	hand(&(struct node_opts){ NODE_OPTS_NONE, .demo.name = "1" }, &got);
 }
-END_TEST
 
-START_TEST(a_daemon_takes_stacks_unless_told_otherwise)
+TEST(a_daemon_takes_stacks_unless_told_otherwise)
 {
 	char name[] = "pageknode", option[] = "--stack", zero[] = "0";
 	char *plain[] = { name, NULL }, *without[] = { name, option, zero,
@@ -199,7 +198,6 @@ START_TEST(a_daemon_takes_stacks_unless_told_otherwise)
 	ck_assert_int_eq(node_options(3, without, &o), -1);
 	ck_assert_uint_eq(o.stack, 0);
 }
-END_TEST
 
 /* --- places ------------------------------------------------------------- */
 
@@ -234,7 +232,9 @@ dial(struct page *p)
 	ck_assert_int_eq(wire_frames_init(&p->in, WIRE_REPLY_MAX), 0);
 }
 
-START_TEST(silent_connections_do_not_keep_others_out)
+CASE("places");
+
+TEST(silent_connections_do_not_keep_others_out)
 {
 	struct page silent[3 * SERVE_STRANGERS], p;
 	struct wire_msg r;
@@ -254,10 +254,9 @@ START_TEST(silent_connections_do_not_keep_others_out)
 	page_close(&p);
 	listen_down();
 }
-END_TEST
 
 /* However long ago they came: nobody waits for the place of one of them. */
-START_TEST(silent_connections_stay_as_long_as_there_is_room)
+TEST(silent_connections_stay_as_long_as_there_is_room)
 {
 	struct page silent[SERVE_STRANGERS];
 	struct conn *c;
@@ -275,9 +274,8 @@ START_TEST(silent_connections_stay_as_long_as_there_is_room)
 		page_close(&silent[i]);
 	listen_down();
 }
-END_TEST
 
-START_TEST(an_idle_page_gives_its_place_to_another_and_no_other_does)
+TEST(an_idle_page_gives_its_place_to_another_and_no_other_does)
 {
 	struct node_opts o = { .fd = -1, .clients = 2 };
 	struct wire_msg r, stat = { .type = WIRE_STAT,
@@ -305,7 +303,6 @@ START_TEST(an_idle_page_gives_its_place_to_another_and_no_other_does)
 		page_close(&p[i]);
 	listen_down();
 }
-END_TEST
 
 /* A socket has the user that its process is at the time of connecting. */
 static void
@@ -318,7 +315,7 @@ dial_as(struct page *p, uid_t uid)
 	ck_assert_int_eq(seteuid(us), 0);
 }
 
-START_TEST(the_last_places_of_a_systems_node_are_for_other_users)
+TEST(the_last_places_of_a_systems_node_are_for_other_users)
 {
 	struct node_opts o = { .fd = -1, .clients = 20, .system = true };
 	bool root = geteuid() == 0;
@@ -348,7 +345,6 @@ START_TEST(the_last_places_of_a_systems_node_are_for_other_users)
 		page_close(&p[--n]);
 	listen_down();
 }
-END_TEST
 
 static void
 few_descriptors(void)
@@ -358,7 +354,9 @@ few_descriptors(void)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-START_TEST(without_a_descriptor_left_a_page_is_still_told_so)
+CASE("descriptors", .setup = few_descriptors);
+
+TEST(without_a_descriptor_left_a_page_is_still_told_so)
 {
 	struct wire_msg r;
 	struct page p;
@@ -384,7 +382,6 @@ START_TEST(without_a_descriptor_left_a_page_is_still_told_so)
 	page_close(&p);
 	listen_down();
 }
-END_TEST
 
 /* --- sockets that systemd opened ---------------------------------------- */
 
@@ -430,7 +427,10 @@ static const struct {
 	{ { STREAM, A_FILE }, -EINVAL, false },
 };
 
-START_TEST(sockets_that_were_passed_are_told_by_their_type)
+CASE("passed");
+
+LOOP_TEST(sockets_that_were_passed_are_told_by_their_type, 0,
+    BASE_NELEM(passed))
 {
 	struct inherited stream, seqpacket, *one;
 	char text[16];
@@ -472,7 +472,6 @@ START_TEST(sockets_that_were_passed_are_told_by_their_type)
 	}
 	ck_assert_int_eq(rmdir(folder), 0);
 }
-END_TEST
 
 /* --- what has ended ----------------------------------------------------- */
 
@@ -509,7 +508,9 @@ ended_rows(void)
 	return ended_rows_of(OWN) + ended_rows_of(OTHER);
 }
 
-START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
+CASE("ended");
+
+TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
 {
 	struct node_opts o = { .fd = -1, .daemon = true };
 
@@ -526,9 +527,8 @@ START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
 	ck_assert_uint_eq(node.quota->n, 0);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_node_of_a_command_keeps_all_rows_that_fit)
+TEST(a_node_of_a_command_keeps_all_rows_that_fit)
 {
 	node_up(NULL);
 	for (uint32_t i = 1; i <= NODE_ENDED_ROWS + 20; i++)
@@ -537,9 +537,8 @@ START_TEST(a_node_of_a_command_keeps_all_rows_that_fit)
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS + 20);
 	node_down();
 }
-END_TEST
 
-START_TEST(what_a_row_has_told_is_not_lost_with_it)
+TEST(what_a_row_has_told_is_not_lost_with_it)
 {
 	uint64_t n[WIRE_STATS_COUNT] = { 0 };
 	struct rec rec = { .w = {
@@ -574,9 +573,8 @@ START_TEST(what_a_row_has_told_is_not_lost_with_it)
 	ck_assert_uint_eq(n[WIRE_N_GONE_FULL], 1);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_users_many_rows_push_out_no_other_users)
+TEST(a_users_many_rows_push_out_no_other_users)
 {
 	struct node_opts o = { .fd = -1, .daemon = true };
 
@@ -593,10 +591,9 @@ START_TEST(a_users_many_rows_push_out_no_other_users)
 	    2 * NODE_ENDED_ROWS);
 	node_down();
 }
-END_TEST
 
 /* Who is not told apart has come when there was no place: his go, too. */
-START_TEST(rows_go_however_many_users_they_are_of)
+TEST(rows_go_however_many_users_they_are_of)
 {
 	struct node_opts o = { .fd = -1, .daemon = true };
 	struct keeper *k;
@@ -615,9 +612,8 @@ START_TEST(rows_go_however_many_users_they_are_of)
 	ck_assert(TAILQ_EMPTY(&node.images->ended));
 	node_down();
 }
-END_TEST
 
-START_TEST(a_users_many_lists_push_out_no_other_users)
+TEST(a_users_many_lists_push_out_no_other_users)
 {
 	struct node_opts o = { .fd = -1, .daemon = true };
 	struct keeper *theirs, *first = NULL, *k;
@@ -641,48 +637,5 @@ START_TEST(a_users_many_lists_push_out_no_other_users)
 	ck_assert_ptr_nonnull(k->list);
 	node_down();
 }
-END_TEST
 
 /* --- suite -------------------------------------------------------------- */
-
-Suite *
-daemon_suite(void)
-{
-	Suite *s = suite_create("daemon");
-	TCase *t = tcase_create("arguments");
-
-	tcase_add_loop_test(t, arguments_say_which_kind_of_node, 0,
-	    BASE_NELEM(arguments));
-	tcase_add_test(t, options_are_remembered_in_their_places);
-	tcase_add_test(t, options_that_a_page_hands_on_arrive);
-	tcase_add_test(t, a_daemon_takes_stacks_unless_told_otherwise);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("places");
-	tcase_add_test(t, silent_connections_do_not_keep_others_out);
-	tcase_add_test(t, silent_connections_stay_as_long_as_there_is_room);
-	tcase_add_test(t,
-	    an_idle_page_gives_its_place_to_another_and_no_other_does);
-	tcase_add_test(t, the_last_places_of_a_systems_node_are_for_other_users);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("descriptors");
-	tcase_add_checked_fixture(t, few_descriptors, NULL);
-	tcase_add_test(t, without_a_descriptor_left_a_page_is_still_told_so);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("passed");
-	tcase_add_loop_test(t, sockets_that_were_passed_are_told_by_their_type,
-	    0, BASE_NELEM(passed));
-	suite_add_tcase(s, t);
-
-	t = tcase_create("ended");
-	tcase_add_test(t, a_daemon_does_not_keep_what_has_ended_for_ever);
-	tcase_add_test(t, a_node_of_a_command_keeps_all_rows_that_fit);
-	tcase_add_test(t, what_a_row_has_told_is_not_lost_with_it);
-	tcase_add_test(t, a_users_many_rows_push_out_no_other_users);
-	tcase_add_test(t, rows_go_however_many_users_they_are_of);
-	tcase_add_test(t, a_users_many_lists_push_out_no_other_users);
-	suite_add_tcase(s, t);
-	return s;
-}

@@ -31,7 +31,10 @@ static const struct {
 	{ true, OWN, false, OTHER, false, false },
 };
 
-START_TEST(streams_are_for_their_user_and_root_and_the_group)
+CASE("access");
+
+LOOP_TEST(streams_are_for_their_user_and_root_and_the_group, 0,
+    BASE_NELEM(accesses))
 {
 	struct access a = { .system = accesses[_i].system, .owner = OWN,
 		.group = 77 };
@@ -43,7 +46,6 @@ START_TEST(streams_are_for_their_user_and_root_and_the_group)
 	ck_assert_int_eq(access_controls(&a, &p, accesses[_i].stream),
 	    accesses[_i].controls);
 }
-END_TEST
 
 /* As the kernel would say it of a process of that user. */
 static struct conn *
@@ -124,7 +126,7 @@ static const struct {
 	{ WIRE_END, true }, { WIRE_ARM, true },
 };
 
-START_TEST(of_anothers_stream_nothing_is_answered)
+LOOP_TEST(of_anothers_stream_nothing_is_answered, 0, BASE_NELEM(asked))
 {
 	struct wire_msg r;
 	struct keeper *k;
@@ -151,9 +153,8 @@ START_TEST(of_anothers_stream_nothing_is_answered)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_page_is_granted_no_more_than_the_nodes_roles)
+TEST(a_page_is_granted_no_more_than_the_nodes_roles)
 {
 	struct node_opts o = { .fd = -1, .roles = WIRE_ROLE_READ };
 	struct wire_msg r, m = { .type = WIRE_HELLO, .hello = { .min = 1,
@@ -173,7 +174,6 @@ START_TEST(a_page_is_granted_no_more_than_the_nodes_roles)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 static void
 page_limit(struct page *p, uint32_t roles)
@@ -183,7 +183,7 @@ page_limit(struct page *p, uint32_t roles)
 	page_send(p, &m);
 }
 
-START_TEST(a_limit_before_the_hello_cannot_be_undone)
+TEST(a_limit_before_the_hello_cannot_be_undone)
 {
 	struct wire_msg r, m = { .type = WIRE_HELLO, .hello = { .min = 1,
 		.max = 1, .client = wire_text("check"), .roles = 7 } };
@@ -209,9 +209,8 @@ START_TEST(a_limit_before_the_hello_cannot_be_undone)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_limit_does_not_count_as_a_hello)
+TEST(a_limit_does_not_count_as_a_hello)
 {
 	struct wire_msg r, m = { .type = WIRE_READ, .read = { .max = 1 } };
 	struct page p;
@@ -224,7 +223,6 @@ START_TEST(a_limit_does_not_count_as_a_hello)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 static unsigned
 used(struct quota *q, pid_t beside, uid_t uid)
@@ -235,7 +233,7 @@ used(struct quota *q, pid_t beside, uid_t uid)
 	return own;
 }
 
-START_TEST(targets_are_counted_by_user)
+TEST(targets_are_counted_by_user)
 {
 	static struct quota q;
 	unsigned all, own;
@@ -256,9 +254,8 @@ START_TEST(targets_are_counted_by_user)
 	ck_assert_uint_eq(own, 1);
 	quota_fini(&q);
 }
-END_TEST
 
-START_TEST(a_process_that_calls_exec_is_one_target)
+TEST(a_process_that_calls_exec_is_one_target)
 {
 	static struct quota q;
 
@@ -276,9 +273,8 @@ START_TEST(a_process_that_calls_exec_is_one_target)
 	ck_assert_uint_eq(q.n, 0);
 	quota_fini(&q);
 }
-END_TEST
 
-START_TEST(targets_beyond_the_table_are_not_counted)
+TEST(targets_beyond_the_table_are_not_counted)
 {
 	static struct quota q;
 
@@ -289,26 +285,4 @@ START_TEST(targets_beyond_the_table_are_not_counted)
 	ck_assert(quota_add(&q, 1, OWN));
 	ck_assert_uint_eq(used(&q, 0, OWN), QUOTA_TARGETS);
 	quota_fini(&q);
-}
-END_TEST
-
-Suite *
-daemon_access_suite(void)
-{
-	Suite *s = suite_create("daemon_access");
-	TCase *t = tcase_create("access");
-
-	tcase_add_loop_test(t,
-	    streams_are_for_their_user_and_root_and_the_group, 0,
-	    BASE_NELEM(accesses));
-	tcase_add_loop_test(t, of_anothers_stream_nothing_is_answered, 0,
-	    BASE_NELEM(asked));
-	tcase_add_test(t, a_page_is_granted_no_more_than_the_nodes_roles);
-	tcase_add_test(t, a_limit_before_the_hello_cannot_be_undone);
-	tcase_add_test(t, a_limit_does_not_count_as_a_hello);
-	tcase_add_test(t, targets_are_counted_by_user);
-	tcase_add_test(t, a_process_that_calls_exec_is_one_target);
-	tcase_add_test(t, targets_beyond_the_table_are_not_counted);
-	suite_add_tcase(s, t);
-	return s;
 }

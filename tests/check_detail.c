@@ -21,15 +21,16 @@ static const struct {
 	{ "detail-low-80", 1, 80, 8 },
 };
 
-START_TEST(picture_of_a_block_is_golden)
+CASE("block", .setup = setup_detail, .teardown = teardown_detail);
+
+LOOP_TEST(picture_of_a_block_is_golden, 0, (int)BASE_NELEM(golden))
 {
 	open_site(golden[_i].site);
 	look(golden[_i].cols, golden[_i].rows);
 	assert_golden(&pic, golden[_i].name);
 }
-END_TEST
 
-START_TEST(classic_block_is_told_without_what_its_stream_lacks)
+TEST(classic_block_is_told_without_what_its_stream_lacks)
 {
 	struct blk b;
 
@@ -46,9 +47,8 @@ START_TEST(classic_block_is_told_without_what_its_stream_lacks)
 	ck_assert(shows("no stack recorded"));
 	ck_assert(shows("flags 0"));
 }
-END_TEST
 
-START_TEST(every_size_holds_a_block)
+LOOP_TEST(every_size_holds_a_block, 1, 140)
 {
 	int rows;
 
@@ -60,9 +60,8 @@ START_TEST(every_size_holds_a_block)
 	scene_deaf = true;
 	look(_i, 24);
 }
-END_TEST
 
-START_TEST(words_that_are_missing_have_a_reason)
+TEST(words_that_are_missing_have_a_reason)
 {
 	open_site(5);
 	look(124, 40);
@@ -81,9 +80,8 @@ START_TEST(words_that_are_missing_have_a_reason)
 	ck_assert(shows("waiting for the names of 1 frame"));
 	ck_assert(shows("not known yet"));
 }
-END_TEST
 
-START_TEST(skipped_calls_are_told_and_dimmed)
+TEST(skipped_calls_are_told_and_dimmed)
 {
 	int i;
 
@@ -96,9 +94,8 @@ START_TEST(skipped_calls_are_told_and_dimmed)
 	ck_assert(marked(i, PAGE_STALE));
 	ck_assert(strstr(pic.line[i + 1].text, "(skipped)") == NULL);
 }
-END_TEST
 
-START_TEST(hostile_block_is_escaped_and_clipped)
+TEST(hostile_block_is_escaped_and_clipped)
 {
 	static char symbol[4200];
 	int i, said = 0;
@@ -121,9 +118,8 @@ START_TEST(hostile_block_is_escaped_and_clipped)
 		ck_assert_ptr_null(strpbrk(pic.line[i].text,
 		    "\033\n\r\t\007"));
 }
-END_TEST
 
-START_TEST(freed_block_stays_and_says_so)
+TEST(freed_block_stays_and_says_so)
 {
 	open_site(2);
 	look(80, 22);
@@ -147,9 +143,8 @@ START_TEST(freed_block_stays_and_says_so)
 	ck_assert(shows("freed, seen 5s ago; its address is in use again"));
 	ck_assert(shows("200 asked"));
 }
-END_TEST
 
-START_TEST(freed_block_tells_how_when_its_record_was_seen)
+TEST(freed_block_tells_how_when_its_record_was_seen)
 {
 	struct nodes_freed how = { .ms = scene.look.now_ms - 3000,
 		.caller = rec_site_caller(3), .thread = 2,
@@ -175,9 +170,8 @@ START_TEST(freed_block_tells_how_when_its_record_was_seen)
 	look(80, 30);
 	ck_assert(!shows("freed by"));
 }
-END_TEST
 
-START_TEST(block_of_a_paused_picture_tells_that_it_is_freed_since)
+TEST(block_of_a_paused_picture_tells_that_it_is_freed_since)
 {
 	open_site(2);
 	pause_now();
@@ -192,9 +186,8 @@ START_TEST(block_of_a_paused_picture_tells_that_it_is_freed_since)
 	ck_assert(shows("live in the paused picture, freed since"));
 	ck_assert(shows("dictAdd"));
 }
-END_TEST
 
-START_TEST(block_of_another_stream_keeps_its_record_and_no_stack)
+TEST(block_of_another_stream_keeps_its_record_and_no_stack)
 {
 	open_site(2);
 	scene.look.stream_no++;
@@ -203,7 +196,6 @@ START_TEST(block_of_another_stream_keeps_its_record_and_no_stack)
 	ck_assert(shows("200 asked"));
 	ck_assert(!shows("dictAdd"));
 }
-END_TEST
 
 /* --- the cursor --------------------------------------------------------- */
 
@@ -219,7 +211,9 @@ call_name(void)
 	return text;
 }
 
-START_TEST(cursor_goes_over_calls_and_stops_at_their_ends)
+CASE("cursor", .setup = setup_detail, .teardown = teardown_detail);
+
+TEST(cursor_goes_over_calls_and_stops_at_their_ends)
 {
 	static const char *const names[] = { "zmalloc", "robj::make(int)",
 		"createObject", "processCommand", "main", "main" };
@@ -237,9 +231,8 @@ START_TEST(cursor_goes_over_calls_and_stops_at_their_ends)
 	page_detail_move(&detail, &scene.view, 1 << 24);
 	ck_assert_str_eq(call_name(), "main");
 }
-END_TEST
 
-START_TEST(inlined_calls_that_come_late_do_not_move_the_cursor)
+TEST(inlined_calls_that_come_late_do_not_move_the_cursor)
 {
 	scene_late = 1u << SCENE_F_OBJECT;
 	open_site(1);
@@ -257,7 +250,6 @@ START_TEST(inlined_calls_that_come_late_do_not_move_the_cursor)
 	look(80, 22);
 	ck_assert_str_eq(call_name(), "createObject");
 }
-END_TEST
 
 static bool
 cursor_is_seen(void)
@@ -270,7 +262,7 @@ cursor_is_seen(void)
 	return false;
 }
 
-START_TEST(moved_cursor_is_kept_in_sight)
+TEST(moved_cursor_is_kept_in_sight)
 {
 	int i;
 
@@ -288,9 +280,8 @@ START_TEST(moved_cursor_is_kept_in_sight)
 		ck_assert(i == 4 || cursor_is_seen());
 	}
 }
-END_TEST
 
-START_TEST(low_screen_scrolls_to_the_cursor_and_back_to_the_top)
+TEST(low_screen_scrolls_to_the_cursor_and_back_to_the_top)
 {
 	int i;
 
@@ -312,9 +303,8 @@ START_TEST(low_screen_scrolls_to_the_cursor_and_back_to_the_top)
 	ck_assert_str_eq(call_name(), "zmalloc");
 	ck_assert(shows("address"));
 }
-END_TEST
 
-START_TEST(call_under_the_cursor_is_told_in_full)
+TEST(call_under_the_cursor_is_told_in_full)
 {
 	open_site(2);
 	page_detail_move(&detail, &scene.view, 1);
@@ -325,42 +315,4 @@ START_TEST(call_under_the_cursor_is_told_in_full)
 	look(80, 22);
 	ck_assert_str_eq(pic.line[19].text, "main");
 	ck_assert_str_eq(pic.line[20].text, "/usr/bin/redis-server");
-}
-END_TEST
-
-Suite *
-detail_suite(void)
-{
-	Suite *s = suite_create("detail");
-	TCase *block = tcase_create("block"), *cursor = tcase_create("cursor");
-
-	tcase_add_checked_fixture(block, setup_detail, teardown_detail);
-	tcase_add_loop_test(block, picture_of_a_block_is_golden, 0,
-	    (int)BASE_NELEM(golden));
-	tcase_add_test(block,
-	    classic_block_is_told_without_what_its_stream_lacks);
-	tcase_add_loop_test(block, every_size_holds_a_block, 1, 140);
-	tcase_add_test(block, words_that_are_missing_have_a_reason);
-	tcase_add_test(block, skipped_calls_are_told_and_dimmed);
-	tcase_add_test(block, hostile_block_is_escaped_and_clipped);
-	tcase_add_test(block, freed_block_stays_and_says_so);
-	tcase_add_test(block,
-	    freed_block_tells_how_when_its_record_was_seen);
-	tcase_add_test(block,
-	    block_of_a_paused_picture_tells_that_it_is_freed_since);
-	tcase_add_test(block,
-	    block_of_another_stream_keeps_its_record_and_no_stack);
-	suite_add_tcase(s, block);
-
-	tcase_add_checked_fixture(cursor, setup_detail, teardown_detail);
-	tcase_add_test(cursor,
-	    cursor_goes_over_calls_and_stops_at_their_ends);
-	tcase_add_test(cursor,
-	    inlined_calls_that_come_late_do_not_move_the_cursor);
-	tcase_add_test(cursor, moved_cursor_is_kept_in_sight);
-	tcase_add_test(cursor,
-	    low_screen_scrolls_to_the_cursor_and_back_to_the_top);
-	tcase_add_test(cursor, call_under_the_cursor_is_told_in_full);
-	suite_add_tcase(s, cursor);
-	return s;
 }

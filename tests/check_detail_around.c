@@ -29,7 +29,9 @@ open_addr(uint64_t addr)
 	page_detail_open(&detail, &scene.view, &b);
 }
 
-START_TEST(blocks_born_together_are_listed_and_opened)
+CASE("around", .setup = setup_detail, .teardown = teardown_detail);
+
+TEST(blocks_born_together_are_listed_and_opened)
 {
 	struct blk b;
 	int i;
@@ -66,9 +68,8 @@ START_TEST(blocks_born_together_are_listed_and_opened)
 	ck_assert(page_detail_block(&detail, &b));
 	ck_assert_uint_eq(b.addr, 0x10200);
 }
-END_TEST
 
-START_TEST(block_born_together_that_is_freed_says_so_and_goes)
+TEST(block_born_together_that_is_freed_says_so_and_goes)
 {
 	struct blk b;
 
@@ -88,9 +89,8 @@ START_TEST(block_born_together_that_is_freed_says_so_and_goes)
 	ck_assert(!shows("72 new      freed"));
 	ck_assert(!page_detail_block(&detail, &b));
 }
-END_TEST
 
-START_TEST(every_line_of_a_low_screen_can_be_read)
+TEST(every_line_of_a_low_screen_can_be_read)
 {
 	static const char *const words[] = { "address", "stack", "memory",
 		"together", "000000010200" };
@@ -126,9 +126,8 @@ START_TEST(every_line_of_a_low_screen_can_be_read)
 	}
 	ck_assert(shows("address"));
 }
-END_TEST
 
-START_TEST(neighbours_are_those_of_the_layer_in_memory)
+TEST(neighbours_are_those_of_the_layer_in_memory)
 {
 	struct blk b;
 
@@ -151,9 +150,8 @@ START_TEST(neighbours_are_those_of_the_layer_in_memory)
 	ck_assert(page_detail_neighbour(&detail, &scene.view, true, &b));
 	ck_assert_uint_eq(b.addr, 0x10100);
 }
-END_TEST
 
-START_TEST(rows_alone_are_not_taken_for_all_blocks)
+TEST(rows_alone_are_not_taken_for_all_blocks)
 {
 	struct blk b;
 
@@ -166,9 +164,8 @@ START_TEST(rows_alone_are_not_taken_for_all_blocks)
 	ck_assert(shows("together  not known: not all blocks are here"));
 	ck_assert(!page_detail_neighbour(&detail, &scene.view, true, &b));
 }
-END_TEST
 
-START_TEST(history_tells_who_had_the_address_and_what_is_not_known)
+TEST(history_tells_who_had_the_address_and_what_is_not_known)
 {
 	static struct nodes_lives lives;
 
@@ -216,9 +213,8 @@ START_TEST(history_tells_who_had_the_address_and_what_is_not_known)
 	look(100, 60);
 	ck_assert(!shows("history"));
 }
-END_TEST
 
-START_TEST(sampled_block_tells_for_how_many_it_stands)
+TEST(sampled_block_tells_for_how_many_it_stands)
 {
 	scene.look.sample = 100000;
 	scene_fini(&scene);
@@ -232,9 +228,8 @@ START_TEST(sampled_block_tells_for_how_many_it_stands)
 	look(80, 40);
 	ck_assert(shows("stands for ~1,001 blocks, ~97.7 KiB; sample 1/100000"));
 }
-END_TEST
 
-START_TEST(block_is_new_since_the_mark_or_was_there_before)
+TEST(block_is_new_since_the_mark_or_was_there_before)
 {
 	struct blk b;
 
@@ -254,27 +249,4 @@ START_TEST(block_is_new_since_the_mark_or_was_there_before)
 	page_detail_open(&detail, &scene.view, &b);
 	look(80, 40);
 	ck_assert(shows("mark      new since "));
-}
-END_TEST
-
-Suite *
-detail_around_suite(void)
-{
-	Suite *s = suite_create("detail_around");
-	TCase *around = tcase_create("around");
-
-	tcase_add_checked_fixture(around, setup_detail, teardown_detail);
-	tcase_add_test(around, blocks_born_together_are_listed_and_opened);
-	tcase_add_test(around,
-	    block_born_together_that_is_freed_says_so_and_goes);
-	tcase_add_test(around, every_line_of_a_low_screen_can_be_read);
-	tcase_add_test(around, neighbours_are_those_of_the_layer_in_memory);
-	tcase_add_test(around, rows_alone_are_not_taken_for_all_blocks);
-	tcase_add_test(around,
-	    history_tells_who_had_the_address_and_what_is_not_known);
-	tcase_add_test(around,
-	    block_is_new_since_the_mark_or_was_there_before);
-	tcase_add_test(around, sampled_block_tells_for_how_many_it_stands);
-	suite_add_tcase(s, around);
-	return s;
 }

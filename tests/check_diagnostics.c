@@ -91,7 +91,9 @@ assert_is_shown(uint64_t *n)
 	ck_assert_int_ge(moved, 1);
 }
 
-START_TEST(each_number_of_the_stream_and_the_node_is_shown)
+CASE("numbers", .setup = setup_diag, .teardown = teardown);
+
+LOOP_TEST(each_number_of_the_stream_and_the_node_is_shown, 0, WIRE_STATS_COUNT)
 {
 	if (_i < WIRE_N_FRIENDLY_HITS || _i == WIRE_N_PAIRS ||
 	    _i == WIRE_N_UNSURE || _i == WIRE_N_PEAK_MOST)
@@ -99,9 +101,8 @@ START_TEST(each_number_of_the_stream_and_the_node_is_shown)
 	else
 		assert_is_shown(&node[_i]);
 }
-END_TEST
 
-START_TEST(each_number_of_the_list_is_shown)
+TEST(each_number_of_the_list_is_shown)
 {
 	static struct blklist_counts counts;
 	size_t at;
@@ -111,15 +112,13 @@ START_TEST(each_number_of_the_list_is_shown)
 	    at += sizeof(uint64_t))
 		assert_is_shown((uint64_t *)((char *)&counts + at));
 }
-END_TEST
 
-START_TEST(each_cause_of_a_loss_is_shown)
+LOOP_TEST(each_cause_of_a_loss_is_shown, 0, STREAM_CAUSES)
 {
 	assert_is_shown(&scene.look.loss.lost[_i]);
 }
-END_TEST
 
-START_TEST(last_change_is_told_and_marked_while_it_is_fresh)
+TEST(last_change_is_told_and_marked_while_it_is_fresh)
 {
 	page_diag_sample(&diag, &from);
 	panel(40);
@@ -136,9 +135,8 @@ START_TEST(last_change_is_told_and_marked_while_it_is_fresh)
 	ck_assert_int_eq(said_at(line_of("duplicate", 1)), 11);
 	ck_assert(!marked(line_of("duplicate", 1), PAGE_STATUS));
 }
-END_TEST
 
-START_TEST(gauge_has_no_last_change)
+TEST(gauge_has_no_last_change)
 {
 	page_diag_sample(&diag, &from);
 	keeper[WIRE_N_HELD] = 5;
@@ -149,9 +147,8 @@ START_TEST(gauge_has_no_last_change)
 	ck_assert_int_eq(said_at(line_of("up for", 0)), -1);
 	ck_assert(!marked(line_of("up for", 0), PAGE_STATUS));
 }
-END_TEST
 
-START_TEST(numbers_of_another_stream_have_not_moved)
+TEST(numbers_of_another_stream_have_not_moved)
 {
 	page_diag_sample(&diag, &from);
 	keeper[WIRE_N_DUPLICATE] = 5;
@@ -164,9 +161,8 @@ START_TEST(numbers_of_another_stream_have_not_moved)
 	panel(40);
 	ck_assert_int_eq(said_at(line_of("duplicate", 1)), 0);
 }
-END_TEST
 
-START_TEST(what_is_not_known_is_no_zero)
+TEST(what_is_not_known_is_no_zero)
 {
 	int i;
 
@@ -191,9 +187,8 @@ START_TEST(what_is_not_known_is_no_zero)
 		ck_assert_int_eq(said_at(line_of("duplicate", 1)), -1);
 	}
 }
-END_TEST
 
-START_TEST(every_width_holds_the_panel)
+LOOP_TEST(every_width_holds_the_panel, 1, 130)
 {
 	const char *small, *great;
 
@@ -207,37 +202,11 @@ START_TEST(every_width_holds_the_panel)
 	ck_assert_int_eq(strstr(great, "events whose stack") - great,
 	    strstr(small, "failed reconnects") - small);
 }
-END_TEST
 
-START_TEST(page_has_memory)
+TEST(page_has_memory)
 {
 	uint64_t memory;
 
 	ck_assert_int_eq(own_use_memory(&memory), 0);
 	ck_assert_uint_gt(memory, 100000);
-}
-END_TEST
-
-Suite *
-diagnostics_suite(void)
-{
-	Suite *s = suite_create("diagnostics");
-	TCase *numbers = tcase_create("numbers");
-
-	tcase_add_checked_fixture(numbers, setup_diag, teardown);
-	tcase_add_loop_test(numbers,
-	    each_number_of_the_stream_and_the_node_is_shown, 0,
-	    WIRE_STATS_COUNT);
-	tcase_add_test(numbers, each_number_of_the_list_is_shown);
-	tcase_add_loop_test(numbers, each_cause_of_a_loss_is_shown, 0,
-	    STREAM_CAUSES);
-	tcase_add_test(numbers,
-	    last_change_is_told_and_marked_while_it_is_fresh);
-	tcase_add_test(numbers, gauge_has_no_last_change);
-	tcase_add_test(numbers, numbers_of_another_stream_have_not_moved);
-	tcase_add_test(numbers, what_is_not_known_is_no_zero);
-	tcase_add_loop_test(numbers, every_width_holds_the_panel, 1, 130);
-	tcase_add_test(numbers, page_has_memory);
-	suite_add_tcase(s, numbers);
-	return s;
 }

@@ -45,7 +45,10 @@ static const struct {
 	{ "thread", has_thread },
 };
 
-START_TEST(groups_sum_what_came_and_went_whatever_addresses_are_used_again)
+CASE("sums", .setup = setup_difference, .teardown = teardown);
+
+LOOP_TEST(groups_sum_what_came_and_went_whatever_addresses_are_used_again, 0,
+    BASE_NELEM(kinds))
 {
 	const struct difference_group *g;
 	struct difference *s;
@@ -76,9 +79,8 @@ START_TEST(groups_sum_what_came_and_went_whatever_addresses_are_used_again)
 	ck_assert(difference_of_group(&page, 12345, difference_group_kind(s)->by,
 	    &change) && change.new.blocks == 0 && change.freed.blocks == 0);
 }
-END_TEST
 
-START_TEST(functions_sum_to_the_whole)
+TEST(functions_sum_to_the_whole)
 {
 	const struct difference_group *g;
 	struct difference_sum sum = { 0 };
@@ -103,10 +105,9 @@ START_TEST(functions_sum_to_the_whole)
 	ck_assert_uint_gt(i, 1);
 	assert_sums(&sum, naive_sums(is_any, 0));
 }
-END_TEST
 
 /* By any frame a block is in as many groups as its stack has functions. */
-START_TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
+TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
 {
 	static const struct {
 		const char *name;
@@ -146,7 +147,6 @@ START_TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
 		assert_sums(&s->shown.total, naive_sums(is_any, 0));
 	}
 }
-END_TEST
 
 /* What came is as old as it is now, what was freed as it was at the mark. */
 static uint64_t
@@ -184,7 +184,7 @@ naive_by_time(const struct page_group_kind *k, uint64_t tag)
 	return s;
 }
 
-START_TEST(by_time_groups_have_a_comparison_of_their_own)
+LOOP_TEST(by_time_groups_have_a_comparison_of_their_own, 0, 2)
 {
 	static const char *const words[] = { "age", "born" };
 	const struct page_group_kind *k = page_group_kind(
@@ -228,10 +228,9 @@ START_TEST(by_time_groups_have_a_comparison_of_their_own)
 	ck_assert_uint_ge(s->points.n, 4);
 	assert_sums(&s->shown.total, naive_sums(is_any, 0));
 }
-END_TEST
 
 /* What those have in common that differ no more is no place of a group. */
-START_TEST(names_are_of_the_callers_that_differ)
+TEST(names_are_of_the_callers_that_differ)
 {
 	struct difference *s;
 
@@ -244,10 +243,9 @@ START_TEST(names_are_of_the_callers_that_differ)
 	s = settle();
 	ck_assert_uint_eq(profile_callers(s->profile), 1);
 }
-END_TEST
 
 /* Of a list that is new from the mark on, both pages have the same groups. */
-START_TEST(groups_are_called_as_on_page_k)
+LOOP_TEST(groups_are_called_as_on_page_k, 0, 16)
 {
 	static const char *const words[] = { "function", "site", "line",
 		"module", "frame", "type", "thread", "born" };
@@ -279,9 +277,8 @@ START_TEST(groups_are_called_as_on_page_k)
 	ck_assert_uint_eq(met, page.groups->nrow);
 	ck_assert_uint_eq(met, i);
 }
-END_TEST
 
-START_TEST(groups_of_the_page_have_a_column_once_there_is_a_mark)
+TEST(groups_of_the_page_have_a_column_once_there_is_a_mark)
 {
 	page_set_group(&page, page_group_kind_called("site"));
 	put(0, 1000);
@@ -302,9 +299,8 @@ START_TEST(groups_of_the_page_have_a_column_once_there_is_a_mark)
 		assert_fits(cols, 24);
 	}
 }
-END_TEST
 
-START_TEST(large_lists_are_compared_in_portions)
+TEST(large_lists_are_compared_in_portions)
 {
 	struct difference *s;
 	unsigned i, pictures = 0;
@@ -331,10 +327,9 @@ START_TEST(large_lists_are_compared_in_portions)
 	look(80, 24);
 	ck_assert(shows("freed before the mark was copied"));
 }
-END_TEST
 
 /* Rows before the one that it has come to go, and it is still there. */
-START_TEST(comparison_goes_on_where_it_was_while_blocks_go)
+TEST(comparison_goes_on_where_it_was_while_blocks_go)
 {
 	struct difference *s;
 	unsigned i;
@@ -355,9 +350,8 @@ START_TEST(comparison_goes_on_where_it_was_while_blocks_go)
 	ck_assert_double_eq(s->shown.total.freed.blocks, 0);
 	ck_assert_double_eq(settle()->shown.total.freed.blocks, 1000);
 }
-END_TEST
 
-START_TEST(a_sample_is_scaled)
+TEST(a_sample_is_scaled)
 {
 	struct difference *s;
 
@@ -374,10 +368,9 @@ START_TEST(a_sample_is_scaled)
 	ck_assert_uint_eq(s->shown.total.new.listed_bytes, 100);
 	ck_assert_uint_eq(s->shown.total.freed.listed, 1);
 }
-END_TEST
 
 /* One block of 100 bytes in a sample of 1 MiB stands for 10,486. */
-START_TEST(all_sums_of_a_sample_are_marked_estimates)
+TEST(all_sums_of_a_sample_are_marked_estimates)
 {
 	const char *const sums = "~1.0 MiB/~10,486 -> ~2.0 MiB/~20,973 blocks  "
 	    " ~10,486 new  ~0";
@@ -395,10 +388,9 @@ START_TEST(all_sums_of_a_sample_are_marked_estimates)
 	(void)settle();
 	ck_assert(shows(sums));
 }
-END_TEST
 
 /* What goes before it is copied is known by its number, and by what that stands for. */
-START_TEST(early_frees_of_a_sample_are_estimates)
+TEST(early_frees_of_a_sample_are_estimates)
 {
 	setup_sample();
 	put(0, 100);
@@ -411,7 +403,6 @@ START_TEST(early_frees_of_a_sample_are_estimates)
 	ck_assert_uint_eq(difference_freed_early(&page), 10486);
 	ck_assert(shows("~10,486 more, ~1.0 MiB, were freed before"));
 }
-END_TEST
 
 /* --- points --------------------------------------------------------------- */
 
@@ -427,7 +418,7 @@ group_called_by(const struct difference *s, uint64_t caller)
 }
 
 /* Site 1 leaks, site 2 goes up and down, site 3 is as it was after a while. */
-START_TEST(only_what_grows_in_each_interval_is_called_a_leak)
+TEST(only_what_grows_in_each_interval_is_called_a_leak)
 {
 	const struct difference_group *g;
 	struct difference *s;
@@ -479,9 +470,8 @@ START_TEST(only_what_grows_in_each_interval_is_called_a_leak)
 		n += strstr(pic.line[i].text, "LEAK?") != NULL;
 	ck_assert_uint_eq(n, 1);
 }
-END_TEST
 
-START_TEST(points_are_taken_while_nobody_looks)
+TEST(points_are_taken_while_nobody_looks)
 {
 	unsigned i;
 
@@ -499,10 +489,12 @@ START_TEST(points_are_taken_while_nobody_looks)
 	compose(80, 24);
 	ck_assert_double_eq(difference_ensure(&page)->shown.total.new.blocks, 5);
 }
-END_TEST
+
+CASE("limits", .setup = setup_difference, .teardown = teardown,
+    .tags = TAG_KERNEL);
 
 #ifndef SANITIZED
-START_TEST(without_memory_there_is_no_comparison_until_there_is_some)
+TEST(without_memory_there_is_no_comparison_until_there_is_some)
 {
 	struct rlimit all, none;
 	struct difference *s;
@@ -531,43 +523,4 @@ START_TEST(without_memory_there_is_no_comparison_until_there_is_some)
 	ck_assert_double_eq(s->shown.total.new.blocks, 60001);
 	ck_assert(s->cells.cut && shows("Too many callers"));
 }
-END_TEST
 #endif
-
-Suite *
-difference_suite(void)
-{
-	Suite *s = suite_create("difference");
-	TCase *tc = tcase_create("sums");
-
-	tcase_add_checked_fixture(tc, setup_difference, teardown);
-	tcase_add_loop_test(tc,
-	    groups_sum_what_came_and_went_whatever_addresses_are_used_again, 0,
-	    BASE_NELEM(kinds));
-	tcase_add_test(tc, functions_sum_to_the_whole);
-	tcase_add_test(tc, by_any_frame_a_group_has_all_stacks_that_go_through_it);
-	tcase_add_loop_test(tc, by_time_groups_have_a_comparison_of_their_own,
-	    0, 2);
-	tcase_add_loop_test(tc, groups_are_called_as_on_page_k, 0, 16);
-	tcase_add_test(tc, names_are_of_the_callers_that_differ);
-	tcase_add_test(tc,
-	    groups_of_the_page_have_a_column_once_there_is_a_mark);
-	tcase_add_test(tc, large_lists_are_compared_in_portions);
-	tcase_add_test(tc, comparison_goes_on_where_it_was_while_blocks_go);
-	tcase_add_test(tc, a_sample_is_scaled);
-	tcase_add_test(tc, all_sums_of_a_sample_are_marked_estimates);
-	tcase_add_test(tc, early_frees_of_a_sample_are_estimates);
-	tcase_add_test(tc, only_what_grows_in_each_interval_is_called_a_leak);
-	tcase_add_test(tc, points_are_taken_while_nobody_looks);
-	suite_add_tcase(s, tc);
-
-#ifndef SANITIZED
-	tc = tcase_create("limits");
-	tcase_set_tags(tc, TAG_KERNEL);
-	tcase_add_checked_fixture(tc, setup_difference, teardown);
-	tcase_add_test(tc,
-	    without_memory_there_is_no_comparison_until_there_is_some);
-	suite_add_tcase(s, tc);
-#endif
-	return s;
-}

@@ -97,7 +97,9 @@ naive_chosen(bool (*means)(unsigned at, const struct naive *, int64_t age),
 	return c;
 }
 
-START_TEST(the_difference_is_of_what_the_filter_means)
+CASE("sums", .setup = setup_difference, .teardown = teardown);
+
+LOOP_TEST(the_difference_is_of_what_the_filter_means, 0, BASE_NELEM(filters))
 {
 	const struct difference_group *g;
 	struct page_chosen sums;
@@ -138,10 +140,9 @@ START_TEST(the_difference_is_of_what_the_filter_means)
 		scene.look.now_ms += 3000;
 	}
 }
-END_TEST
 
 /* Nothing of what another filter has found is shown under this one. */
-START_TEST(another_filter_is_another_difference_at_once)
+TEST(another_filter_is_another_difference_at_once)
 {
 	struct filter_error e;
 	struct difference *s;
@@ -175,9 +176,8 @@ START_TEST(another_filter_is_another_difference_at_once)
 	ck_assert_double_eq(s->shown.total.new.blocks, 2);
 	ck_assert(!shows("filter size") && !shows("filtered"));
 }
-END_TEST
 
-START_TEST(names_on_their_way_are_unsure_and_judged_when_they_come)
+TEST(names_on_their_way_are_unsure_and_judged_when_they_come)
 {
 	struct filter_error e;
 	struct difference *s;
@@ -200,11 +200,10 @@ START_TEST(names_on_their_way_are_unsure_and_judged_when_they_come)
 	ck_assert_double_eq(s->shown.total.freed.blocks, 1);
 	ck_assert_double_eq(s->shown.total.new.blocks, 0);
 }
-END_TEST
 
 /* Block i of so many that all of this is done in portions. */
 
-START_TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
+TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
 {
 	struct page_chosen sums;
 	struct filter_error e;
@@ -221,9 +220,8 @@ START_TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
 	ck_assert_uint_eq(sums.unsure, 100);
 	ck_assert(shows("0 of 100 new and freed, 0 B, 100 unsure"));
 }
-END_TEST
 
-START_TEST(groups_of_the_page_have_the_change_of_what_the_filter_means)
+TEST(groups_of_the_page_have_the_change_of_what_the_filter_means)
 {
 	struct filter_error e;
 
@@ -255,25 +253,4 @@ START_TEST(groups_of_the_page_have_the_change_of_what_the_filter_means)
 	later();
 	compose(124, 24);
 	ck_assert(shows("SINCE MK") && !shows(" +2.5 KiB "));
-}
-END_TEST
-
-Suite *
-difference_filter_suite(void)
-{
-	Suite *s = suite_create("difference_filter");
-	TCase *tc = tcase_create("sums");
-
-	tcase_add_checked_fixture(tc, setup_difference, teardown);
-	tcase_add_test(tc,
-	    groups_of_the_page_have_the_change_of_what_the_filter_means);
-	tcase_add_loop_test(tc, the_difference_is_of_what_the_filter_means, 0,
-	    BASE_NELEM(filters));
-	tcase_add_test(tc, another_filter_is_another_difference_at_once);
-	tcase_add_test(tc,
-	    names_on_their_way_are_unsure_and_judged_when_they_come);
-	tcase_add_test(tc,
-	    what_was_freed_before_it_was_copied_is_unsure_under_a_filter);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -39,7 +39,9 @@ assert_blocks(const struct difference *s, bool (*in)(unsigned, uint64_t),
 	}
 }
 
-START_TEST(blocks_are_those_that_came_and_those_that_went)
+CASE("page H", .setup = setup_difference, .teardown = teardown);
+
+TEST(blocks_are_those_that_came_and_those_that_went)
 {
 	unsigned round;
 
@@ -51,9 +53,8 @@ START_TEST(blocks_are_those_that_came_and_those_that_went)
 		assert_blocks(settle(), is_any, 0);
 	}
 }
-END_TEST
 
-START_TEST(enter_lists_the_blocks_of_the_group)
+TEST(enter_lists_the_blocks_of_the_group)
 {
 	struct difference *s;
 	uint64_t caller;
@@ -78,9 +79,8 @@ START_TEST(enter_lists_the_blocks_of_the_group)
 	ck_assert_uint_eq(diff.selected, 1);
 	ck_assert(!page_diff_back(&diff));
 }
-END_TEST
 
-START_TEST(views_show_what_they_say)
+TEST(views_show_what_they_say)
 {
 	struct difference *s;
 	size_t all, i;
@@ -115,9 +115,8 @@ START_TEST(views_show_what_they_say)
 	ck_assert_uint_eq(diff.rows, 2);
 	ck_assert_uint_eq(s->shown.new.n, 2);
 }
-END_TEST
 
-START_TEST(cursor_stays_on_its_group_while_others_pass_it)
+TEST(cursor_stays_on_its_group_while_others_pass_it)
 {
 	struct difference *s;
 	uint64_t key;
@@ -136,9 +135,8 @@ START_TEST(cursor_stays_on_its_group_while_others_pass_it)
 	ck_assert_uint_eq(diff.selected, 2);
 	ck_assert_uint_eq(difference_group(s, 2)->key, key);
 }
-END_TEST
 
-START_TEST(an_open_group_stays_open_when_its_names_come)
+TEST(an_open_group_stays_open_when_its_names_come)
 {
 	struct difference *s;
 	uint64_t key;
@@ -158,10 +156,9 @@ START_TEST(an_open_group_stays_open_when_its_names_come)
 	ck_assert_uint_eq(s->shown.new.n, 1);
 	ck_assert(!shows("comparing"));
 }
-END_TEST
 
 /* Whose group it is was not known when the list was looked through. */
-START_TEST(a_new_callers_blocks_are_listed_at_once)
+TEST(a_new_callers_blocks_are_listed_at_once)
 {
 	struct difference *s;
 
@@ -179,9 +176,8 @@ START_TEST(a_new_callers_blocks_are_listed_at_once)
 		look(124, 24);
 	ck_assert_uint_eq(s->shown.new.n, 2);
 }
-END_TEST
 
-START_TEST(another_mark_begins_anew)
+TEST(another_mark_begins_anew)
 {
 	live_on(300);
 	mark();
@@ -194,9 +190,8 @@ START_TEST(another_mark_begins_anew)
 	ck_assert(!diff.by_block && diff.of.key == 0);
 	ck_assert(shows("0 new  0 freed"));
 }
-END_TEST
 
-START_TEST(lost_mark_is_told)
+TEST(lost_mark_is_told)
 {
 	live_on(300);
 	mark();
@@ -207,9 +202,8 @@ START_TEST(lost_mark_is_told)
 	look(80, 24);
 	ck_assert(shows("The mark is lost"));
 }
-END_TEST
 
-START_TEST(losses_are_told)
+TEST(losses_are_told)
 {
 	live_on(300);
 	mark();
@@ -217,9 +211,8 @@ START_TEST(losses_are_told)
 	settle();
 	ck_assert(shows("INCOMPLETE: 1,234 records were lost since the mark"));
 }
-END_TEST
 
-START_TEST(a_list_that_was_full_since_is_told)
+TEST(a_list_that_was_full_since_is_told)
 {
 	live_on(300);
 	scene.look.loss.full = 5;
@@ -230,10 +223,9 @@ START_TEST(a_list_that_was_full_since_is_told)
 	settle();
 	ck_assert(shows("INCOMPLETE: the list was full"));
 }
-END_TEST
 
 /* As if some had been freed before the copy of the mark came by. */
-START_TEST(what_nobody_could_judge_is_no_exact_figure)
+TEST(what_nobody_could_judge_is_no_exact_figure)
 {
 	struct filter_error e;
 
@@ -248,9 +240,8 @@ START_TEST(what_nobody_could_judge_is_no_exact_figure)
 	settle();
 	ck_assert(shows(" >="));
 }
-END_TEST
 
-START_TEST(what_does_not_go_on_is_said_in_line_1)
+LOOP_TEST(what_does_not_go_on_is_said_in_line_1, 0, 2)
 {
 	int cols = _i == 0 ? 124 : 40;
 
@@ -270,9 +261,8 @@ START_TEST(what_does_not_go_on_is_said_in_line_1)
 	look(cols, 24);
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "PAUSED"));
 }
-END_TEST
 
-START_TEST(page_h_fits_any_terminal)
+LOOP_TEST(page_h_fits_any_terminal, 0, 4)
 {
 	static char name[4200];
 	int cols, rows;
@@ -295,30 +285,4 @@ START_TEST(page_h_fits_any_terminal)
 			ck_assert(!shows("\033"));
 			page_diff_move(&diff, &page, (rows % 5) - 2);
 		}
-}
-END_TEST
-
-Suite *
-difference_page_suite(void)
-{
-	Suite *s = suite_create("difference_page");
-	TCase *tc = tcase_create("page H");
-
-	tcase_add_checked_fixture(tc, setup_difference, teardown);
-	tcase_add_test(tc, blocks_are_those_that_came_and_those_that_went);
-	tcase_add_test(tc, enter_lists_the_blocks_of_the_group);
-	tcase_add_test(tc, views_show_what_they_say);
-	tcase_add_test(tc, cursor_stays_on_its_group_while_others_pass_it);
-	tcase_add_test(tc, an_open_group_stays_open_when_its_names_come);
-	tcase_add_test(tc, a_new_callers_blocks_are_listed_at_once);
-	tcase_add_test(tc, another_mark_begins_anew);
-	tcase_add_test(tc, lost_mark_is_told);
-	tcase_add_test(tc, losses_are_told);
-	tcase_add_test(tc, a_list_that_was_full_since_is_told);
-	tcase_add_test(tc, what_nobody_could_judge_is_no_exact_figure);
-	tcase_add_loop_test(tc, what_does_not_go_on_is_said_in_line_1, 0, 2);
-	tcase_add_loop_test(tc, page_h_fits_any_terminal, 0, 4);
-	suite_add_tcase(s, tc);
-
-	return s;
 }

@@ -78,7 +78,10 @@ static const struct {
 	{ 129, 129, false },
 };
 
-START_TEST(a_batch_is_kept_where_half_of_it_or_few_are_left)
+CASE("alone", .seconds = 60);
+
+LOOP_TEST(a_batch_is_kept_where_half_of_it_or_few_are_left, 0,
+    sizeof(sizes) / sizeof(sizes[0]))
 {
 	struct stream_digest_batch b;
 	struct stream_digest *d;
@@ -91,9 +94,8 @@ START_TEST(a_batch_is_kept_where_half_of_it_or_few_are_left)
 		ck_assert(!stream_digest_find(d, 0, &b));
 	stream_digest_free(d);
 }
-END_TEST
 
-START_TEST(the_first_batch_from_a_number_on_is_found)
+TEST(the_first_batch_from_a_number_on_is_found)
 {
 	struct stream_digest_batch b;
 	struct stream_digest *d;
@@ -109,10 +111,9 @@ START_TEST(the_first_batch_from_a_number_on_is_found)
 	ck_assert(!stream_digest_find(d, 351, &b));
 	stream_digest_free(d);
 }
-END_TEST
 
 /* Either table may be the one that is full: many records left, or few. */
-START_TEST(the_oldest_batches_go_whole_and_the_others_stay_right)
+LOOP_TEST(the_oldest_batches_go_whole_and_the_others_stay_right, 0, 2)
 {
 	size_t left = _i == 0 ? 512 : 1, n = 2 * left;
 	size_t fit = _i == 0 ? STREAM_DIGEST_RECORDS / left :
@@ -129,7 +130,6 @@ START_TEST(the_oldest_batches_go_whole_and_the_others_stay_right)
 		expect_batch(d, 1 + i * n, n, left);
 	stream_digest_free(d);
 }
-END_TEST
 
 /* --- as a page reads it --------------------------------------------------- */
 
@@ -254,7 +254,9 @@ expect_same(const struct model *m)
 	}
 }
 
-START_TEST(a_page_that_is_slow_misses_nothing_of_pairs_that_left_the_queue)
+CASE("read", .seconds = 60);
+
+TEST(a_page_that_is_slow_misses_nothing_of_pairs_that_left_the_queue)
 {
 	static struct model m;
 
@@ -268,10 +270,9 @@ START_TEST(a_page_that_is_slow_misses_nothing_of_pairs_that_left_the_queue)
 	ck_assert_uint_gt(m.cancelled, 5 * STREAM_QUEUE_RECORDS);
 	model_down(&m);
 }
-END_TEST
 
 /* Whatever is asked for, and wherever the cursor is left. */
-START_TEST(replies_of_any_size_and_kind_come_to_the_same_list)
+LOOP_TEST(replies_of_any_size_and_kind_come_to_the_same_list, 0, 2)
 {
 	static struct model m;
 
@@ -293,10 +294,9 @@ START_TEST(replies_of_any_size_and_kind_come_to_the_same_list)
 	}
 	model_down(&m);
 }
-END_TEST
 
 /* A cursor within a batch that has left the queue: up to the next one it is lost. */
-START_TEST(what_was_left_within_a_batch_is_lost_up_to_the_next_one)
+TEST(what_was_left_within_a_batch_is_lost_up_to_the_next_one)
 {
 	static struct model m;
 	struct wire_msg r;
@@ -317,30 +317,4 @@ START_TEST(what_was_left_within_a_batch_is_lost_up_to_the_next_one)
 	    r.data.cancelled + r.data.lost[STREAM_OVERWRITTEN].count);
 	ck_assert_uint_gt(r.data.next, 2 * KEEPER_BATCH);
 	model_down(&m);
-}
-END_TEST
-
-Suite *
-digest_suite(void)
-{
-	Suite *s = suite_create("digest");
-	TCase *alone = tcase_create("alone"), *read = tcase_create("read");
-
-	tcase_add_loop_test(alone,
-	    a_batch_is_kept_where_half_of_it_or_few_are_left, 0,
-	    sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_test(alone, the_first_batch_from_a_number_on_is_found);
-	tcase_add_loop_test(alone,
-	    the_oldest_batches_go_whole_and_the_others_stay_right, 0, 2);
-	tcase_set_timeout(alone, 60);
-	suite_add_tcase(s, alone);
-	tcase_set_timeout(read, 60);
-	tcase_add_test(read,
-	    a_page_that_is_slow_misses_nothing_of_pairs_that_left_the_queue);
-	tcase_add_loop_test(read,
-	    replies_of_any_size_and_kind_come_to_the_same_list, 0, 2);
-	tcase_add_test(read,
-	    what_was_left_within_a_batch_is_lost_up_to_the_next_one);
-	suite_add_tcase(s, read);
-	return s;
 }

@@ -34,7 +34,9 @@ assert_drained(bool reverse)
 	}
 }
 
-START_TEST(drain_lists_what_was_there_and_still_is)
+CASE("drain", .setup = setup_naive, .teardown = teardown);
+
+LOOP_TEST(drain_lists_what_was_there_and_still_is, 0, 2)
 {
 	unsigned i;
 
@@ -52,9 +54,8 @@ START_TEST(drain_lists_what_was_there_and_still_is)
 	    live_in(place));
 	ck_assert_int_eq(page_list_order(&page.opts), BLKLIST_BY_ADDRESS);
 }
-END_TEST
 
-START_TEST(cursor_stays_on_its_block_while_others_drain)
+LOOP_TEST(cursor_stays_on_its_block_while_others_drain, 0, 2)
 {
 	struct blk b;
 
@@ -78,9 +79,8 @@ START_TEST(cursor_stays_on_its_block_while_others_drain)
 	ck_assert_uint_eq(page.cursor.at, 10);
 	ck_assert_uint_eq(page.found.total, 20);
 }
-END_TEST
 
-START_TEST(drain_says_how_many_are_left)
+TEST(drain_says_how_many_are_left)
 {
 	static const struct {
 		int cols;
@@ -110,10 +110,9 @@ START_TEST(drain_says_how_many_are_left)
 			assert_fits(cols, rows);
 		}
 }
-END_TEST
 
 /* How many blocks those are is not kept, so it is said that they are the sample's. */
-START_TEST(counts_of_a_sample_that_are_no_estimates_are_called_sampled)
+TEST(counts_of_a_sample_that_are_no_estimates_are_called_sampled)
 {
 	static const struct {
 		int cols;
@@ -141,9 +140,8 @@ START_TEST(counts_of_a_sample_that_are_no_estimates_are_called_sampled)
 		ck_assert_msg(shows(forms[f].text), "%s", forms[f].text);
 	}
 }
-END_TEST
 
-START_TEST(order_of_before_a_drain_comes_back)
+LOOP_TEST(order_of_before_a_drain_comes_back, 0, 5)
 {
 	static const char *const orders[] = { "Ns", "size", "address", "age",
 		"thread" };
@@ -170,7 +168,6 @@ START_TEST(order_of_before_a_drain_comes_back)
 	page_sorting_get(&page.opts, &after);
 	ck_assert_int_eq(after.by[0].sort, PAGE_SORT_DESCR);
 }
-END_TEST
 
 /* --- a drain, and whatever else the page can be told --------------------- */
 
@@ -265,7 +262,8 @@ static void (*const with[])(void) = {
 #define WITHS BASE_NELEM(with)
 
 /* Two of them, before and after it began to drain: no row is a new block. */
-START_TEST(a_drain_lists_no_new_block_whatever_else_is_asked_for)
+LOOP_TEST(a_drain_lists_no_new_block_whatever_else_is_asked_for, 0,
+    (int)(WITHS * WITHS))
 {
 	size_t first = (size_t)_i / WITHS, second = (size_t)_i % WITHS, n, i;
 	struct blk b[PLACES];
@@ -313,9 +311,8 @@ START_TEST(a_drain_lists_no_new_block_whatever_else_is_asked_for)
 	ck_assert_uint_le(n, 60);
 	ck_assert(shows("drain"));
 }
-END_TEST
 
-START_TEST(groups_of_a_drain_sum_its_blocks)
+LOOP_TEST(groups_of_a_drain_sum_its_blocks, 1, 5)
 {
 	uint64_t blocks = 0;
 	size_t i;
@@ -340,9 +337,8 @@ START_TEST(groups_of_a_drain_sum_its_blocks)
 	compose(80, 24);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view), blocks);
 }
-END_TEST
 
-START_TEST(paused_picture_drains_and_is_marked_as_it_stands)
+TEST(paused_picture_drains_and_is_marked_as_it_stands)
 {
 	struct page_view v;
 	struct page_mark_counts c;
@@ -367,9 +363,8 @@ START_TEST(paused_picture_drains_and_is_marked_as_it_stands)
 	page_resume(&page);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view), 70);
 }
-END_TEST
 
-START_TEST(picture_of_before_a_mark_has_no_difference_to_it)
+TEST(picture_of_before_a_mark_has_no_difference_to_it)
 {
 	struct page_view v;
 	struct page_mark_counts c;
@@ -403,29 +398,4 @@ START_TEST(picture_of_before_a_mark_has_no_difference_to_it)
 	page_resume(&page);
 	ck_assert(page_mark_counts(&page, &scene.view, &c));
 	ck_assert_uint_eq(c.freed, 0);
-}
-END_TEST
-
-Suite *
-drain_suite(void)
-{
-	Suite *s = suite_create("drain");
-	TCase *tc = tcase_create("drain");
-
-	tcase_add_checked_fixture(tc, setup_naive, teardown);
-	tcase_add_loop_test(tc, drain_lists_what_was_there_and_still_is, 0, 2);
-	tcase_add_loop_test(tc, cursor_stays_on_its_block_while_others_drain,
-	    0, 2);
-	tcase_add_test(tc, drain_says_how_many_are_left);
-	tcase_add_test(tc,
-	    counts_of_a_sample_that_are_no_estimates_are_called_sampled);
-	tcase_add_loop_test(tc, order_of_before_a_drain_comes_back, 0, 5);
-	tcase_add_loop_test(tc,
-	    a_drain_lists_no_new_block_whatever_else_is_asked_for, 0,
-	    (int)(WITHS * WITHS));
-	tcase_add_loop_test(tc, groups_of_a_drain_sum_its_blocks, 1, 5);
-	tcase_add_test(tc, paused_picture_drains_and_is_marked_as_it_stands);
-	tcase_add_test(tc, picture_of_before_a_mark_has_no_difference_to_it);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -93,7 +93,9 @@ tag_of(unsigned kind, const struct blk *b)
 	return kind == kind_type ? b->type : b->thread;
 }
 
-START_TEST(groups_of_the_second_level_are_those_of_the_blocks_in_the_first)
+CASE("in", .setup = setup_branches, .teardown = teardown);
+
+LOOP_TEST(groups_of_the_second_level_are_those_of_the_blocks_in_the_first, 0, 2)
 {
 	static struct blk b[BLOCKS];
 	unsigned kinds[2] = { _i ? kind_type : kind_thread,
@@ -129,10 +131,9 @@ START_TEST(groups_of_the_second_level_are_those_of_the_blocks_in_the_first)
 	ck_assert_uint_eq(seen, BLOCKS);
 	ck_assert_uint_eq(page.groups->rows, 4 + 16);
 }
-END_TEST
 
 /* Functions of a stack are groups that have blocks in common. */
-START_TEST(group_by_any_frame_has_all_of_its_blocks_in_the_second_level)
+LOOP_TEST(group_by_any_frame_has_all_of_its_blocks_in_the_second_level, 0, 2)
 {
 	const struct profile_group *row, *in;
 	struct page_branch *b;
@@ -151,9 +152,8 @@ START_TEST(group_by_any_frame_has_all_of_its_blocks_in_the_second_level)
 		ck_assert_uint_eq(blocks, row->total.blocks);
 	}
 }
-END_TEST
 
-START_TEST(blocks_of_an_open_group_are_its_own_in_the_order_of_the_page)
+LOOP_TEST(blocks_of_an_open_group_are_its_own_in_the_order_of_the_page, 0, 2)
 {
 	static struct blk b[BLOCKS], got[BLOCKS];
 	const struct profile_group *row, *in;
@@ -182,9 +182,8 @@ START_TEST(blocks_of_an_open_group_are_its_own_in_the_order_of_the_page)
 	ck_assert_int_eq(row_at(4 + shown).what, ROW_BELOW);
 	ck_assert_uint_eq(page.groups->rows, 4 + 4 + shown);
 }
-END_TEST
 
-START_TEST(what_is_not_listed_of_an_open_group_is_counted)
+TEST(what_is_not_listed_of_an_open_group_is_counted)
 {
 	struct page_group_at row;
 	unsigned i;
@@ -211,9 +210,8 @@ START_TEST(what_is_not_listed_of_an_open_group_is_counted)
 	ck_assert_uint_eq(page.found.total, page_groups_row(page.groups,
 	    0)->total.blocks);
 }
-END_TEST
 
-START_TEST(group_of_the_second_level_opens_alone_with_its_own_blocks)
+TEST(group_of_the_second_level_opens_alone_with_its_own_blocks)
 {
 	struct blk b;
 	uint64_t i, type, thread;
@@ -236,7 +234,6 @@ START_TEST(group_of_the_second_level_opens_alone_with_its_own_blocks)
 	ck_assert_uint_eq(page.cursor.at, 2);
 	ck_assert_int_eq(row_at(2).what, ROW_BELOW);
 }
-END_TEST
 
 /* --- the cursor -------------------------------------------------------------- */
 
@@ -254,7 +251,9 @@ shuffle(unsigned round)
 	settle();
 }
 
-START_TEST(cursor_stays_on_what_it_is_on_while_sums_change)
+CASE("cursor", .setup = setup_branches, .teardown = teardown);
+
+LOOP_TEST(cursor_stays_on_what_it_is_on_while_sums_change, 0, 10)
 {
 	uint64_t at = (uint64_t)_i, addr = 0, tag = 0, tag2 = 0;
 	struct page_group_at row;
@@ -294,9 +293,8 @@ START_TEST(cursor_stays_on_what_it_is_on_while_sums_change)
 		}
 	}
 }
-END_TEST
 
-START_TEST(closing_goes_back_to_the_group_that_it_was)
+TEST(closing_goes_back_to_the_group_that_it_was)
 {
 	group_by(kind_thread, kind_type);
 	open_at(1);
@@ -313,9 +311,8 @@ START_TEST(closing_goes_back_to_the_group_that_it_was)
 	ck_assert_uint_eq(page.groups->rows, 4);
 	ck_assert(!page_collapse_group(&page));
 }
-END_TEST
 
-START_TEST(what_was_closed_opens_again_at_once)
+TEST(what_was_closed_opens_again_at_once)
 {
 	uint64_t rows;
 
@@ -327,10 +324,11 @@ START_TEST(what_was_closed_opens_again_at_once)
 	open_at(0);
 	ck_assert_uint_eq(page.groups->rows, rows);
 }
-END_TEST
+
+CASE("when", .setup = setup_branches, .teardown = teardown);
 
 /* Text has no keys to open anything with, and no time between. */
-START_TEST(text_has_both_levels_in_one_picture)
+TEST(text_has_both_levels_in_one_picture)
 {
 	page.medium = PAGE_WHOLE;
 	page_set_group(&page, kind_thread);
@@ -339,9 +337,10 @@ START_TEST(text_has_both_levels_in_one_picture)
 	ck_assert_uint_eq(page.groups->rows, 4 + 16);
 	ck_assert(shows("  + calloc"));
 }
-END_TEST
 
-START_TEST(all_open_are_all_closed_by_the_next)
+CASE("cursor");
+
+TEST(all_open_are_all_closed_by_the_next)
 {
 	group_by(kind_thread, 0);
 	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 0);
@@ -351,9 +350,8 @@ START_TEST(all_open_are_all_closed_by_the_next)
 	settle();
 	ck_assert_uint_eq(page.groups->rows, 4);
 }
-END_TEST
 
-START_TEST(no_more_are_open_than_can_be)
+TEST(no_more_are_open_than_can_be)
 {
 	unsigned i;
 
@@ -373,11 +371,12 @@ START_TEST(no_more_are_open_than_can_be)
 	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 1);
 	ck_assert_int_eq(page_expand_group(&page, &scene.view), 0);
 }
-END_TEST
 
 /* --- when ---------------------------------------------------------------------- */
 
-START_TEST(group_that_has_gone_is_open_again_when_it_comes_back)
+CASE("when");
+
+TEST(group_that_has_gone_is_open_again_when_it_comes_back)
 {
 	unsigned i;
 
@@ -400,9 +399,8 @@ START_TEST(group_that_has_gone_is_open_again_when_it_comes_back)
 	settle();
 	ck_assert_uint_eq(page.groups->rows, 5 + 1);
 }
-END_TEST
 
-START_TEST(open_group_follows_its_name)
+TEST(open_group_follows_its_name)
 {
 	size_t i;
 
@@ -418,9 +416,8 @@ START_TEST(open_group_follows_its_name)
 	/* Two that have become one are open once. */
 	ck_assert_uint_eq(page.groups->branches->n, page.groups->nrow);
 }
-END_TEST
 
-START_TEST(pause_and_another_stream_leave_nothing_dangling)
+TEST(pause_and_another_stream_leave_nothing_dangling)
 {
 	group_by(kind_thread, kind_type);
 	ck_assert_int_eq(page_expand_all_groups(&page, &scene.view), 0);
@@ -441,9 +438,10 @@ START_TEST(pause_and_another_stream_leave_nothing_dangling)
 	settle();
 	ck_assert_uint_eq(page.groups->rows, 4);
 }
-END_TEST
 
-START_TEST(rows_fit_whatever_is_open)
+CASE("in");
+
+TEST(rows_fit_whatever_is_open)
 {
 	int cols;
 
@@ -460,7 +458,6 @@ START_TEST(rows_fit_whatever_is_open)
 	compose(20, 3);
 	assert_fits(20, 3);
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -471,7 +468,7 @@ static const struct {
 	{ "groups-two-levels-124", 124, 24 },
 };
 
-START_TEST(picture_of_two_levels_is_golden)
+LOOP_TEST(picture_of_two_levels_is_golden, 0, (int)BASE_NELEM(golden))
 {
 	page.numbers.cost_us = 82;
 	page.numbers.hz = 15;
@@ -485,47 +482,4 @@ START_TEST(picture_of_two_levels_is_golden)
 	compose(golden[_i].cols, golden[_i].rows);
 	assert_fits(golden[_i].cols, golden[_i].rows);
 	assert_golden(&pic, golden[_i].name);
-}
-END_TEST
-
-Suite *
-expanded_groups_suite(void)
-{
-	Suite *s = suite_create("expanded_groups");
-	TCase *in = tcase_create("in"), *cursor = tcase_create("cursor");
-	TCase *when = tcase_create("when");
-
-	tcase_add_checked_fixture(in, setup_branches, teardown);
-	tcase_add_loop_test(in,
-	    groups_of_the_second_level_are_those_of_the_blocks_in_the_first, 0,
-	    2);
-	tcase_add_loop_test(in,
-	    group_by_any_frame_has_all_of_its_blocks_in_the_second_level, 0, 2);
-	tcase_add_loop_test(in,
-	    blocks_of_an_open_group_are_its_own_in_the_order_of_the_page, 0, 2);
-	tcase_add_test(in, what_is_not_listed_of_an_open_group_is_counted);
-	tcase_add_test(in,
-	    group_of_the_second_level_opens_alone_with_its_own_blocks);
-	tcase_add_loop_test(in, picture_of_two_levels_is_golden, 0,
-	    (int)BASE_NELEM(golden));
-	tcase_add_test(in, rows_fit_whatever_is_open);
-	suite_add_tcase(s, in);
-
-	tcase_add_checked_fixture(cursor, setup_branches, teardown);
-	tcase_add_loop_test(cursor,
-	    cursor_stays_on_what_it_is_on_while_sums_change, 0, 10);
-	tcase_add_test(cursor, closing_goes_back_to_the_group_that_it_was);
-	tcase_add_test(cursor, what_was_closed_opens_again_at_once);
-	tcase_add_test(when, text_has_both_levels_in_one_picture);
-	tcase_add_test(cursor, all_open_are_all_closed_by_the_next);
-	tcase_add_test(cursor, no_more_are_open_than_can_be);
-	suite_add_tcase(s, cursor);
-
-	tcase_add_checked_fixture(when, setup_branches, teardown);
-	tcase_add_test(when,
-	    group_that_has_gone_is_open_again_when_it_comes_back);
-	tcase_add_test(when, open_group_follows_its_name);
-	tcase_add_test(when, pause_and_another_stream_leave_nothing_dangling);
-	suite_add_tcase(s, when);
-	return s;
 }

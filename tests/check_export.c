@@ -65,7 +65,9 @@ count(const char *what)
 	return found;
 }
 
-START_TEST(the_ending_says_which_form)
+CASE("export", .setup = begin, .teardown = end, .seconds = 60);
+
+TEST(the_ending_says_which_form)
 {
 	enum text_format form = FORMAT_CSV;
 
@@ -78,10 +80,9 @@ START_TEST(the_ending_says_which_form)
 	ck_assert_int_eq(page_export_form("/x/.csv", &form), -EINVAL);
 	ck_assert_int_eq(form, FORMAT_NDJSON);
 }
-END_TEST
 
 /* In the order shown, each a line; the head says how many there are. */
-START_TEST(blocks_are_those_of_the_page_in_its_order)
+TEST(blocks_are_those_of_the_page_in_its_order)
 {
 	struct blk b;
 
@@ -94,9 +95,8 @@ START_TEST(blocks_are_those_of_the_page_in_its_order)
 	ck_assert_ptr_nonnull(strstr(text, "zmalloc"));
 	ck_assert_uint_eq(strtoull(strstr(text, "\r\n") + 2, NULL, 0), b.addr);
 }
-END_TEST
 
-START_TEST(what_the_filter_keeps_back_is_not_exported)
+TEST(what_the_filter_keeps_back_is_not_exported)
 {
 	struct filter_error wrong;
 	struct page_chosen sums;
@@ -111,10 +111,9 @@ START_TEST(what_the_filter_keeps_back_is_not_exported)
 	    sums.blocks);
 	ck_assert_ptr_nonnull(strstr(text, "\"filter\": \"fn=zmalloc\""));
 }
-END_TEST
 
 /* Whenever it is written: ages are as of then. */
-START_TEST(a_paused_picture_is_exported_with_its_own_time)
+TEST(a_paused_picture_is_exported_with_its_own_time)
 {
 	struct nodes_look later = scene.look;
 
@@ -130,10 +129,9 @@ START_TEST(a_paused_picture_is_exported_with_its_own_time)
 	export(NULL, FORMAT_CSV);
 	ck_assert_ptr_nonnull(strstr(text, ",2026-11-20T15:02:24.000Z\r\n"));
 }
-END_TEST
 
 /* What the keeper had counted then has been kept by nobody. */
-START_TEST(a_picture_of_before_the_pause_has_none_of_the_keepers_numbers)
+TEST(a_picture_of_before_the_pause_has_none_of_the_keepers_numbers)
 {
 	int64_t ns = scene.view.now.ns;
 
@@ -162,10 +160,9 @@ START_TEST(a_picture_of_before_the_pause_has_none_of_the_keepers_numbers)
 	ck_assert_uint_eq(count("\"skipped_bytes\": null"), 1);
 	ck_assert_uint_eq(count("\"aRecActive\": null"), 0);
 }
-END_TEST
 
 /* More than a screen can have of them. */
-START_TEST(no_row_is_cut_off)
+TEST(no_row_is_cut_off)
 {
 	FILE *out = open_memstream(&text, &len);
 	struct filter_error wrong;
@@ -189,10 +186,9 @@ START_TEST(no_row_is_cut_off)
 	ck_assert_ptr_nonnull(strstr(text, "\"matched\": 528055,"));
 	ck_assert_ptr_nonnull(strstr(text, "\"matched_of\": 533388,"));
 }
-END_TEST
 
 /* The copy is of one moment: what comes and goes later changes no row. */
-START_TEST(rows_are_those_of_one_moment)
+TEST(rows_are_those_of_one_moment)
 {
 	FILE *out = open_memstream(&text, &len);
 	uint64_t n = page_view_total(&scene.view), done;
@@ -212,10 +208,9 @@ START_TEST(rows_are_those_of_one_moment)
 	fclose(out);
 	ck_assert_uint_eq(count("\n"), n + 1);
 }
-END_TEST
 
 /* Nor does what comes and goes while they are copied and sorted. */
-START_TEST(rows_of_a_large_list_are_of_the_moment_it_began)
+LOOP_TEST(rows_of_a_large_list_are_of_the_moment_it_began, 0, 3)
 {
 	FILE *out = open_memstream(&text, &len);
 	struct page_export *x;
@@ -263,15 +258,13 @@ START_TEST(rows_of_a_large_list_are_of_the_moment_it_began)
 	ck_assert_uint_eq(count("\n"), n + 1);
 	ck_assert_ptr_null(strstr(text, "\n010000000"));
 }
-END_TEST
 
-START_TEST(a_long_list_is_written_in_portions)
+TEST(a_long_list_is_written_in_portions)
 {
 	ck_assert_uint_gt(export(NULL, FORMAT_TEXT), 1);
 }
-END_TEST
 
-START_TEST(groups_are_exported_with_their_sums)
+TEST(groups_are_exported_with_their_sums)
 {
 	page_set_group(&page, page_group_kind_called("function"));
 	compose(124, 30);
@@ -283,10 +276,9 @@ START_TEST(groups_are_exported_with_their_sums)
 	ck_assert_uint_eq(count("\n"), page.groups->rows + 1);
 	ck_assert_ptr_nonnull(strstr(text, "zmalloc"));
 }
-END_TEST
 
 /* A group has more blocks than a page lists. */
-START_TEST(all_blocks_of_the_open_group_are_exported)
+TEST(all_blocks_of_the_open_group_are_exported)
 {
 	FILE *out = open_memstream(&text, &len);
 	const struct profile_group *g;
@@ -316,7 +308,6 @@ START_TEST(all_blocks_of_the_open_group_are_exported)
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view),
 	    PAGE_MEMBERS_MAX);
 }
-END_TEST
 
 /* --- page H ---------------------------------------------------------------- */
 
@@ -350,7 +341,7 @@ compare(unsigned blocks)
 }
 
 /* What one sees of it is what is exported. */
-START_TEST(a_difference_is_exported_as_page_h_has_it)
+TEST(a_difference_is_exported_as_page_h_has_it)
 {
 	compare(7);
 	export(&diff, FORMAT_CSV);
@@ -363,10 +354,9 @@ START_TEST(a_difference_is_exported_as_page_h_has_it)
 	export(&diff, FORMAT_CSV);
 	ck_assert_uint_eq(count("\r\n"), 1);
 }
-END_TEST
 
 /* No more were kept: the file has those, and says how many it has not. */
-START_TEST(what_a_comparison_does_not_list_is_counted)
+TEST(what_a_comparison_does_not_list_is_counted)
 {
 	FILE *out = open_memstream(&text, &len);
 	struct page_export *x;
@@ -390,32 +380,4 @@ START_TEST(what_a_comparison_does_not_list_is_counted)
 	diff.view = DIFF_GROWN;
 	export(&diff, FORMAT_NDJSON);
 	ck_assert_ptr_nonnull(strstr(text, "\"omitted\": 0}"));
-}
-END_TEST
-
-Suite *
-export_suite(void)
-{
-	Suite *s = suite_create("export");
-	TCase *tc = tcase_create("export");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, the_ending_says_which_form);
-	tcase_add_test(tc, blocks_are_those_of_the_page_in_its_order);
-	tcase_add_test(tc, what_the_filter_keeps_back_is_not_exported);
-	tcase_add_test(tc, a_paused_picture_is_exported_with_its_own_time);
-	tcase_add_test(tc,
-	    a_picture_of_before_the_pause_has_none_of_the_keepers_numbers);
-	tcase_add_test(tc, no_row_is_cut_off);
-	tcase_add_test(tc, rows_are_those_of_one_moment);
-	tcase_add_loop_test(tc,
-	    rows_of_a_large_list_are_of_the_moment_it_began, 0, 3);
-	tcase_add_test(tc, a_long_list_is_written_in_portions);
-	tcase_add_test(tc, groups_are_exported_with_their_sums);
-	tcase_add_test(tc, all_blocks_of_the_open_group_are_exported);
-	tcase_add_test(tc, a_difference_is_exported_as_page_h_has_it);
-	tcase_add_test(tc, what_a_comparison_does_not_list_is_counted);
-	suite_add_tcase(s, tc);
-	return s;
 }

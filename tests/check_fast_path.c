@@ -51,13 +51,14 @@ takes_fast_path(void)
 	    atomic_load(&way->magic) == RING_MAGIC);
 }
 
-START_TEST(before_a_hello_no_event_takes_the_fast_path)
+CASE("gate", .teardown = end_all, .seconds = 60);
+
+TEST(before_a_hello_no_event_takes_the_fast_path)
 {
 	ck_assert(!takes_fast_path());
 }
-END_TEST
 
-START_TEST(the_area_is_the_one_that_is_armed)
+TEST(the_area_is_the_one_that_is_armed)
 {
 	struct rig *rig = attach();
 	const struct keeper_area *way = produce_fast_area();
@@ -69,9 +70,8 @@ START_TEST(the_area_is_the_one_that_is_armed)
 	stream_feed_arm(rig->feed, true, rig->now);
 	ck_assert(produce_area_armed(way));
 }
-END_TEST
 
-START_TEST(a_producer_is_of_its_own_era_only)
+TEST(a_producer_is_of_its_own_era_only)
 {
 	struct producer p = { 0 }, nobody = { 0 };
 
@@ -85,9 +85,8 @@ START_TEST(a_producer_is_of_its_own_era_only)
 	produce_open(&p, 1);
 	ck_assert_ptr_eq(p.keeper, produce_fast_area());
 }
-END_TEST
 
-START_TEST(a_sampling_process_never_takes_the_fast_path)
+TEST(a_sampling_process_never_takes_the_fast_path)
 {
 	struct rig *rig = with(rig_new(false));
 
@@ -96,9 +95,8 @@ START_TEST(a_sampling_process_never_takes_the_fast_path)
 	ck_assert(produce_attached());
 	ck_assert(!takes_fast_path());
 }
-END_TEST
 
-START_TEST(a_bootstrap_block_closes_the_fast_path_of_the_era)
+TEST(a_bootstrap_block_closes_the_fast_path_of_the_era)
 {
 	attach();
 	ck_assert(takes_fast_path());
@@ -109,9 +107,8 @@ START_TEST(a_bootstrap_block_closes_the_fast_path_of_the_era)
 	begin_era(2);
 	ck_assert(takes_fast_path());
 }
-END_TEST
 
-START_TEST(an_era_that_begins_with_a_bootstrap_block_has_no_fast_path)
+TEST(an_era_that_begins_with_a_bootstrap_block_has_no_fast_path)
 {
 	produce_bootstrap_block();
 	produce_bootstrap_block();
@@ -121,9 +118,8 @@ START_TEST(an_era_that_begins_with_a_bootstrap_block_has_no_fast_path)
 	begin_era(2);
 	ck_assert(!takes_fast_path());
 }
-END_TEST
 
-START_TEST(a_forked_child_looks_closer_until_it_has_said_hello)
+TEST(a_forked_child_looks_closer_until_it_has_said_hello)
 {
 	struct rig *own;
 	int status;
@@ -142,9 +138,8 @@ START_TEST(a_forked_child_looks_closer_until_it_has_said_hello)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
-START_TEST(without_a_node_nothing_is_logged_and_bootstrap_blocks_count)
+TEST(without_a_node_nothing_is_logged_and_bootstrap_blocks_count)
 {
 	produce_disable();
 	ck_assert(takes_fast_path());
@@ -152,9 +147,8 @@ START_TEST(without_a_node_nothing_is_logged_and_bootstrap_blocks_count)
 	produce_bootstrap_block();
 	ck_assert(!takes_fast_path());
 }
-END_TEST
 
-START_TEST(after_the_keeper_has_left_no_event_is_fast_or_asleep)
+TEST(after_the_keeper_has_left_no_event_is_fast_or_asleep)
 {
 	struct rig *rig = attach();
 
@@ -172,7 +166,6 @@ START_TEST(after_the_keeper_has_left_no_event_is_fast_or_asleep)
 	begin_era(2);
 	ck_assert(!produce_keeper_left() && takes_fast_path() && produce_wanted());
 }
-END_TEST
 
 /* --- two at once ----------------------------------------------------------- */
 
@@ -188,7 +181,7 @@ open_again(void *arg)
 	return arg;
 }
 
-START_TEST(no_event_is_fast_while_there_is_a_bootstrap_block)
+TEST(no_event_is_fast_while_there_is_a_bootstrap_block)
 {
 	const struct keeper_area *way;
 	pthread_t thread;
@@ -204,27 +197,4 @@ START_TEST(no_event_is_fast_while_there_is_a_bootstrap_block)
 	}
 	atomic_store(&end, true);
 	pthread_join(thread, NULL);
-}
-END_TEST
-
-Suite *
-fast_path_suite(void)
-{
-	Suite *s = suite_create("fast_path");
-	TCase *tc = tcase_create("gate");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, NULL, end_all);
-	tcase_add_test(tc, before_a_hello_no_event_takes_the_fast_path);
-	tcase_add_test(tc, the_area_is_the_one_that_is_armed);
-	tcase_add_test(tc, a_producer_is_of_its_own_era_only);
-	tcase_add_test(tc, a_sampling_process_never_takes_the_fast_path);
-	tcase_add_test(tc, a_bootstrap_block_closes_the_fast_path_of_the_era);
-	tcase_add_test(tc, an_era_that_begins_with_a_bootstrap_block_has_no_fast_path);
-	tcase_add_test(tc, a_forked_child_looks_closer_until_it_has_said_hello);
-	tcase_add_test(tc, without_a_node_nothing_is_logged_and_bootstrap_blocks_count);
-	tcase_add_test(tc, after_the_keeper_has_left_no_event_is_fast_or_asleep);
-	tcase_add_test(tc, no_event_is_fast_while_there_is_a_bootstrap_block);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -8,7 +8,9 @@
 
 /* --- the merge ------------------------------------------------------------ */
 
-START_TEST(rings_are_merged_by_ticket)
+CASE("order");
+
+TEST(rings_are_merged_by_ticket)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -25,9 +27,8 @@ START_TEST(rings_are_merged_by_ticket)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->held_max, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_pass_that_takes_some_is_behind_until_all_that_was_seen_is_taken)
+TEST(a_pass_that_takes_some_is_behind_until_all_that_was_seen_is_taken)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -54,9 +55,8 @@ START_TEST(a_pass_that_takes_some_is_behind_until_all_that_was_seen_is_taken)
 	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(the_end_takes_what_a_pass_left)
+TEST(the_end_takes_what_a_pass_left)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -75,9 +75,8 @@ START_TEST(the_end_takes_what_a_pass_left)
 	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 1);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(tickets_compare_across_their_wrap)
+TEST(tickets_compare_across_their_wrap)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -100,11 +99,12 @@ START_TEST(tickets_compare_across_their_wrap)
 	    UINT32_MAX - 50 + 400);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- holes ---------------------------------------------------------------- */
 
-START_TEST(a_thread_frozen_in_flight_holds_others_for_one_pass_at_most)
+CASE("holes");
+
+TEST(a_thread_frozen_in_flight_holds_others_for_one_pass_at_most)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -135,9 +135,8 @@ START_TEST(a_thread_frozen_in_flight_holds_others_for_one_pass_at_most)
 	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(an_owed_ticket_goes_before_what_followed_it)
+TEST(an_owed_ticket_goes_before_what_followed_it)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -157,9 +156,8 @@ START_TEST(an_owed_ticket_goes_before_what_followed_it)
 	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_ticket_whose_thread_is_in_flight_no_more_is_lost)
+TEST(a_ticket_whose_thread_is_in_flight_no_more_is_lost)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -180,9 +178,8 @@ START_TEST(a_ticket_whose_thread_is_in_flight_no_more_is_lost)
 	ck_assert_int_eq(rig_pass(rig), 1);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_thread_in_flight_on_another_shard_does_not_excuse_a_ticket)
+TEST(a_thread_in_flight_on_another_shard_does_not_excuse_a_ticket)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -195,9 +192,8 @@ START_TEST(a_thread_in_flight_on_another_shard_does_not_excuse_a_ticket)
 	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 1);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(records_of_a_ring_never_overtake_each_other)
+TEST(records_of_a_ring_never_overtake_each_other)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -217,9 +213,8 @@ START_TEST(records_of_a_ring_never_overtake_each_other)
 	ck_assert_uint_eq(rig_log_slot(rig, 3), 3);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(holes_in_many_shards_are_passed_in_one_pass)
+TEST(holes_in_many_shards_are_passed_in_one_pass)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 8), b = hand_open(rig, 9),
@@ -238,9 +233,8 @@ START_TEST(holes_in_many_shards_are_passed_in_one_pass)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->owed, REC_SHARDS);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(the_end_applies_what_is_held_and_counts_what_never_came)
+TEST(the_end_applies_what_is_held_and_counts_what_never_came)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -256,9 +250,8 @@ START_TEST(the_end_applies_what_is_held_and_counts_what_never_came)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->held, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_ticket_drawn_twice_is_what_no_producer_writes)
+TEST(a_ticket_drawn_twice_is_what_no_producer_writes)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -271,9 +264,8 @@ START_TEST(a_ticket_drawn_twice_is_what_no_producer_writes)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(more_holes_than_threads_is_what_no_producer_writes)
+TEST(more_holes_than_threads_is_what_no_producer_writes)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0);
@@ -283,11 +275,12 @@ START_TEST(more_holes_than_threads_is_what_no_producer_writes)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- records without a ticket ---------------------------------------------- */
 
-START_TEST(controls_and_failures_keep_their_place_in_the_ring)
+CASE("without tickets");
+
+TEST(controls_and_failures_keep_their_place_in_the_ring)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -315,9 +308,8 @@ START_TEST(controls_and_failures_keep_their_place_in_the_ring)
 	ck_assert_uint_eq(rig->failed, 1);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_record_is_no_older_than_the_last_visit_and_not_of_the_future)
+TEST(a_record_is_no_older_than_the_last_visit_and_not_of_the_future)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0);
@@ -340,41 +332,4 @@ START_TEST(a_record_is_no_older_than_the_last_visit_and_not_of_the_future)
 	for (size_t i = 0; i < rig->nlog; i++)
 		ck_assert_uint_eq(rec_ms(&rig->log[i]), times[i].shown);
 	rig_free(rig);
-}
-END_TEST
-
-Suite *
-feed_suite(void)
-{
-	Suite *s = suite_create("feed");
-	TCase *tc = tcase_create("order");
-
-	tcase_add_test(tc, rings_are_merged_by_ticket);
-	tcase_add_test(tc,
-	    a_pass_that_takes_some_is_behind_until_all_that_was_seen_is_taken);
-	tcase_add_test(tc, the_end_takes_what_a_pass_left);
-	tcase_add_test(tc, tickets_compare_across_their_wrap);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("holes");
-	tcase_add_test(tc,
-	    a_thread_frozen_in_flight_holds_others_for_one_pass_at_most);
-	tcase_add_test(tc, an_owed_ticket_goes_before_what_followed_it);
-	tcase_add_test(tc, a_ticket_whose_thread_is_in_flight_no_more_is_lost);
-	tcase_add_test(tc,
-	    a_thread_in_flight_on_another_shard_does_not_excuse_a_ticket);
-	tcase_add_test(tc, records_of_a_ring_never_overtake_each_other);
-	tcase_add_test(tc, holes_in_many_shards_are_passed_in_one_pass);
-	tcase_add_test(tc,
-	    the_end_applies_what_is_held_and_counts_what_never_came);
-	tcase_add_test(tc, a_ticket_drawn_twice_is_what_no_producer_writes);
-	tcase_add_test(tc, more_holes_than_threads_is_what_no_producer_writes);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("without tickets");
-	tcase_add_test(tc, controls_and_failures_keep_their_place_in_the_ring);
-	tcase_add_test(tc,
-	    a_record_is_no_older_than_the_last_visit_and_not_of_the_future);
-	suite_add_tcase(s, tc);
-	return s;
 }

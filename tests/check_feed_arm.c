@@ -74,7 +74,9 @@ arm(struct rig *rig, bool on)
 
 /* --- the word --------------------------------------------------------------- */
 
-START_TEST(a_feed_is_born_armed)
+CASE("word");
+
+TEST(a_feed_is_born_armed)
 {
 	struct rig *rig = rig_new(false);
 
@@ -84,9 +86,8 @@ START_TEST(a_feed_is_born_armed)
 	ck_assert_uint_eq(atomic_load(&rig->keeper->sample), 524288);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(to_arm_publishes_a_millisecond_that_no_record_has)
+TEST(to_arm_publishes_a_millisecond_that_no_record_has)
 {
 	struct rig *rig = rig_new(false);
 	uint32_t before;
@@ -104,9 +105,8 @@ START_TEST(to_arm_publishes_a_millisecond_that_no_record_has)
 	}
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(what_it_is_already_it_stays)
+TEST(what_it_is_already_it_stays)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0);
@@ -125,11 +125,12 @@ START_TEST(what_it_is_already_it_stays)
 	ck_assert_uint_eq(dormant(rig), 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- what is dropped -------------------------------------------------------- */
 
-START_TEST(records_of_a_dormant_target_are_dropped_and_counted)
+CASE("dropped");
+
+TEST(records_of_a_dormant_target_are_dropped_and_counted)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0);
@@ -145,9 +146,8 @@ START_TEST(records_of_a_dormant_target_are_dropped_and_counted)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->records, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(controls_are_delivered_in_any_state)
+TEST(controls_are_delivered_in_any_state)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0);
@@ -163,10 +163,9 @@ START_TEST(controls_are_delivered_in_any_state)
 	ck_assert_uint_eq(dormant(rig), 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* Who has looked at both words just before the arming publishes after it. */
-START_TEST(an_older_millisecond_is_dropped_also_later)
+TEST(an_older_millisecond_is_dropped_also_later)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -197,10 +196,9 @@ START_TEST(an_older_millisecond_is_dropped_also_later)
 	ck_assert_uint_eq(dormant(rig), 4);
 	rig_free(rig);
 }
-END_TEST
 
 /* A thread that is slow, but not as slow as that. */
-START_TEST(a_record_from_after_the_arming_is_delivered_however_late)
+TEST(a_record_from_after_the_arming_is_delivered_however_late)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0);
@@ -220,7 +218,6 @@ START_TEST(a_record_from_after_the_arming_is_delivered_however_late)
 	ck_assert_uint_eq(dormant(rig), 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- the order goes on ------------------------------------------------------ */
 
@@ -235,8 +232,10 @@ one_more(struct rig *rig)
 	produce_free(NULL, rig_addr(7), TYPE_FREE, 0, 0);
 }
 
+CASE("order");
+
 /* A pass that takes some leaves off within what it has seen. */
-START_TEST(what_was_seen_before_the_arming_is_dropped_when_it_is_taken_after)
+TEST(what_was_seen_before_the_arming_is_dropped_when_it_is_taken_after)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0);
@@ -255,9 +254,8 @@ START_TEST(what_was_seen_before_the_arming_is_dropped_when_it_is_taken_after)
 	ck_assert_uint_eq(rig_log_slot(rig, 0), 200);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(what_was_taken_and_waits_is_dropped_with_the_rest)
+TEST(what_was_taken_and_waits_is_dropped_with_the_rest)
 {
 	struct rig *rig = rig_attached(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -292,9 +290,8 @@ START_TEST(what_was_taken_and_waits_is_dropped_with_the_rest)
 	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(tickets_of_dropped_records_hold_nobody)
+TEST(tickets_of_dropped_records_hold_nobody)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -323,10 +320,9 @@ START_TEST(tickets_of_dropped_records_hold_nobody)
 	ck_assert_uint_eq(dormant(rig), 50 * 402);
 	rig_free(rig);
 }
-END_TEST
 
 /* By rings, and by the common ring. */
-START_TEST(ranges_and_the_common_ring_are_dropped_too)
+TEST(ranges_and_the_common_ring_are_dropped_too)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { .ring = NULL };
@@ -357,9 +353,8 @@ START_TEST(ranges_and_the_common_ring_are_dropped_too)
 	ck_assert_uint_eq(rig_live(rig), 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(what_a_dormant_target_loses_is_nobodys_loss)
+TEST(what_a_dormant_target_loses_is_nobodys_loss)
 {
 	struct rig *rig = rig_attached(false);
 	struct hand a = hand_open(rig, 0);
@@ -385,9 +380,8 @@ START_TEST(what_a_dormant_target_loses_is_nobodys_loss)
 	ck_assert_uint_eq(rig->lost[STREAM_SAMPLE_FULL], 2);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(the_end_of_a_dormant_target_is_an_end)
+TEST(the_end_of_a_dormant_target_is_an_end)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, 0);
@@ -400,7 +394,6 @@ START_TEST(the_end_of_a_dormant_target_is_an_end)
 	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* What marks a dropped record is nothing that a target may write. */
 /* What the target finds in the word when its keeper goes. */
@@ -423,15 +416,14 @@ word_behind(bool armed, bool knows)
 	return word;
 }
 
-START_TEST(who_sleeps_is_left_when_his_keeper_goes_if_he_knows_the_word)
+TEST(who_sleeps_is_left_when_his_keeper_goes_if_he_knows_the_word)
 {
 	ck_assert_uint_eq(word_behind(false, true), RING_LEFT);
 	ck_assert_uint_eq(word_behind(false, false), RING_DORMANT);
 	ck_assert_uint_eq(word_behind(true, true), RING_ARMED);
 }
-END_TEST
 
-START_TEST(a_target_cannot_drop_its_records_itself)
+LOOP_TEST(a_target_cannot_drop_its_records_itself, 0, 12)
 {
 	static const unsigned flags[] = {
 		REC_FLAGS(REC_LOSS, 7), REC_FLAGS(REC_ALLOC, 7),
@@ -446,7 +438,6 @@ START_TEST(a_target_cannot_drop_its_records_itself)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- threads ----------------------------------------------------------------- */
 
@@ -575,11 +566,13 @@ begin_anew(struct rig *rig)
 	rig->nlog = 0;
 }
 
+CASE("threads", .seconds = 120);
+
 /*
  * Nothing listed that is not there, whatever the moments at which it was
  * armed; frees of what is not listed are of blocks from before.
  */
-START_TEST(armed_a_thousand_times_the_list_is_true)
+TEST(armed_a_thousand_times_the_list_is_true)
 {
 	struct rig *rig = rig_attached(false);
 	struct world *world = calloc(1, sizeof(*world));
@@ -641,40 +634,4 @@ START_TEST(armed_a_thousand_times_the_list_is_true)
 		    atomic_load(&world->taken[slot]));
 	free(world);
 	rig_free(rig);
-}
-END_TEST
-
-Suite *
-feed_arm_suite(void)
-{
-	Suite *s = suite_create("feed_arm");
-	TCase *tc = tcase_create("word");
-
-	tcase_add_test(tc, a_feed_is_born_armed);
-	tcase_add_test(tc, to_arm_publishes_a_millisecond_that_no_record_has);
-	tcase_add_test(tc, what_it_is_already_it_stays);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("dropped");
-	tcase_add_test(tc, records_of_a_dormant_target_are_dropped_and_counted);
-	tcase_add_test(tc, controls_are_delivered_in_any_state);
-	tcase_add_test(tc, an_older_millisecond_is_dropped_also_later);
-	tcase_add_test(tc,
-	    a_record_from_after_the_arming_is_delivered_however_late);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("order");
-	tcase_add_test(tc,
-	    what_was_seen_before_the_arming_is_dropped_when_it_is_taken_after);
-	tcase_add_test(tc, what_was_taken_and_waits_is_dropped_with_the_rest);
-	tcase_add_test(tc, tickets_of_dropped_records_hold_nobody);
-	tcase_add_test(tc, ranges_and_the_common_ring_are_dropped_too);
-	tcase_add_test(tc, what_a_dormant_target_loses_is_nobodys_loss);
-	tcase_add_test(tc, the_end_of_a_dormant_target_is_an_end);
-	tcase_add_test(tc, who_sleeps_is_left_when_his_keeper_goes_if_he_knows_the_word);
-	tcase_add_loop_test(tc, a_target_cannot_drop_its_records_itself, 0, 12);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("threads");
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, armed_a_thousand_times_the_list_is_true);
-	suite_add_tcase(s, tc);
-	return s;
 }

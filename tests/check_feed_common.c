@@ -6,7 +6,9 @@
 
 /* --- the common ring ------------------------------------------------------- */
 
-START_TEST(without_a_ring_events_go_by_the_common_one)
+CASE("common ring");
+
+TEST(without_a_ring_events_go_by_the_common_one)
 {
 	struct rig *rig = rig_attached(false);
 
@@ -22,7 +24,6 @@ START_TEST(without_a_ring_events_go_by_the_common_one)
 	ck_assert_uint_eq(rig->lost[STREAM_RING_FULL], 0);
 	rig_free(rig);
 }
-END_TEST
 
 static struct ring_slot *
 common_slot(struct rig *rig, uint64_t n)
@@ -43,7 +44,7 @@ common_write(struct rig *rig, uint64_t n, unsigned op, unsigned slot,
 	atomic_store(&s->lap, n + 1);
 }
 
-START_TEST(claims_of_the_common_ring_need_not_be_in_order_of_tickets)
+TEST(claims_of_the_common_ring_need_not_be_in_order_of_tickets)
 {
 	struct rig *rig = rig_attached(false);
 
@@ -55,13 +56,12 @@ START_TEST(claims_of_the_common_ring_need_not_be_in_order_of_tickets)
 	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
 	rig_free(rig);
 }
-END_TEST
 
 /*
  * The list undoes a thread's realloc by what its last one freed.  Here the
  * undoing waits for a ticket, and the next realloc has one that is due.
  */
-START_TEST(reallocs_of_a_thread_without_a_ring_come_in_its_order)
+TEST(reallocs_of_a_thread_without_a_ring_come_in_its_order)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -97,10 +97,9 @@ START_TEST(reallocs_of_a_thread_without_a_ring_come_in_its_order)
 	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* Here an allocation waits, and the next realloc's free has a ticket that is due. */
-START_TEST(a_realloc_without_a_ring_ends_before_the_next_one_begins)
+TEST(a_realloc_without_a_ring_ends_before_the_next_one_begins)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -132,9 +131,8 @@ START_TEST(a_realloc_without_a_ring_ends_before_the_next_one_begins)
 	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_claim_that_is_not_valid_is_in_flight_on_every_shard)
+TEST(a_claim_that_is_not_valid_is_in_flight_on_every_shard)
 {
 	struct rig *rig = rig_attached(false);
 	struct hand b = hand_open(rig, 1);
@@ -156,7 +154,6 @@ START_TEST(a_claim_that_is_not_valid_is_in_flight_on_every_shard)
 	ck_assert_uint_eq(atomic_load(&rig->keeper->tails[RING_COMMON].tail), 2);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- ranges ---------------------------------------------------------------- */
 
@@ -178,7 +175,10 @@ static const struct {
 	{ 1, true }, { 9, true }, { 100, true }, { RIG_SLOTS, true },
 };
 
-START_TEST(a_range_ends_what_was_before_it_and_not_what_came_after)
+CASE("ranges");
+
+LOOP_TEST(a_range_ends_what_was_before_it_and_not_what_came_after, 0,
+    sizeof(range_cases) / sizeof(range_cases[0]))
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p[3] = { 0 };
@@ -206,7 +206,6 @@ START_TEST(a_range_ends_what_was_before_it_and_not_what_came_after)
 		produce_close(&p[i]);
 	rig_free(rig);
 }
-END_TEST
 
 /* The range of slots [first, first + n) with these tickets, by hand. */
 static void
@@ -235,7 +234,7 @@ hand_range(struct hand *h, unsigned first, unsigned n, const uint32_t *tickets)
 	hand_publish(h);
 }
 
-START_TEST(ranges_that_drew_their_tickets_crosswise_do_not_lock_each_other)
+TEST(ranges_that_drew_their_tickets_crosswise_do_not_lock_each_other)
 {
 	struct rig *rig = rig_attached(false);
 	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
@@ -265,9 +264,8 @@ START_TEST(ranges_that_drew_their_tickets_crosswise_do_not_lock_each_other)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->owed, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_range_frozen_among_its_tickets_holds_nobody_and_comes_late)
+TEST(a_range_frozen_among_its_tickets_holds_nobody_and_comes_late)
 {
 	struct rig *rig = rig_attached(false);
 	struct hand a = hand_open(rig, 0);
@@ -291,34 +289,4 @@ START_TEST(a_range_frozen_among_its_tickets_holds_nobody_and_comes_late)
 	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
 	ck_assert_uint_eq(rig_live(rig), RIG_SLOTS);	/* the heap's */
 	rig_free(rig);
-}
-END_TEST
-
-Suite *
-feed_common_suite(void)
-{
-	Suite *s = suite_create("feed_common");
-	TCase *tc = tcase_create("common ring");
-
-	tcase_add_test(tc, without_a_ring_events_go_by_the_common_one);
-	tcase_add_test(tc,
-	    claims_of_the_common_ring_need_not_be_in_order_of_tickets);
-	tcase_add_test(tc,
-	    reallocs_of_a_thread_without_a_ring_come_in_its_order);
-	tcase_add_test(tc,
-	    a_realloc_without_a_ring_ends_before_the_next_one_begins);
-	tcase_add_test(tc,
-	    a_claim_that_is_not_valid_is_in_flight_on_every_shard);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("ranges");
-	tcase_add_loop_test(tc,
-	    a_range_ends_what_was_before_it_and_not_what_came_after, 0,
-	    sizeof(range_cases) / sizeof(range_cases[0]));
-	tcase_add_test(tc,
-	    ranges_that_drew_their_tickets_crosswise_do_not_lock_each_other);
-	tcase_add_test(tc,
-	    a_range_frozen_among_its_tickets_holds_nobody_and_comes_late);
-	suite_add_tcase(s, tc);
-	return s;
 }

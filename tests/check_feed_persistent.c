@@ -907,8 +907,10 @@ run(struct world *w, unsigned steps)
 	    w->full);
 }
 
+CASE("Deaths", .seconds = 120);
+
 /* Thousands of keepers in all. */
-START_TEST(whoever_dies_all_is_delivered_once_and_in_order)
+LOOP_TEST(whoever_dies_all_is_delivered_once_and_in_order, 0, RUNS)
 {
 	unsigned resumed = 0, mid_round = 0, unsaved = 0, ungiven = 0;
 	unsigned from_mid_round = 0, pairs = 0;
@@ -937,7 +939,6 @@ START_TEST(whoever_dies_all_is_delivered_once_and_in_order)
 	ck_assert_uint_gt(ungiven, 0);
 	ck_assert_uint_gt(pairs, SEEDS);
 }
-END_TEST
 
 /* --- rules one by one ------------------------------------------------------ */
 
@@ -963,7 +964,9 @@ keeper_state(const struct world *w)
 	return atomic_load(&w->keeper->state);
 }
 
-START_TEST(room_is_given_back_by_a_commit_alone)
+CASE("Rules");
+
+TEST(room_is_given_back_by_a_commit_alone)
 {
 	struct world *w = world_new(1);
 
@@ -977,9 +980,8 @@ START_TEST(room_is_given_back_by_a_commit_alone)
 	ck_assert_uint_eq(first_tail(w), w->actor[0].hand[0].head);
 	world_free(w);
 }
-END_TEST
 
-START_TEST(a_commit_is_of_what_had_been_saved)
+TEST(a_commit_is_of_what_had_been_saved)
 {
 	struct world *w = world_new(1);
 	uint64_t saved;
@@ -994,10 +996,9 @@ START_TEST(a_commit_is_of_what_had_been_saved)
 	ck_assert_uint_eq(first_tail(w), saved);
 	world_free(w);
 }
-END_TEST
 
 /* Or the thread would clear what the next keeper looks at again. */
-START_TEST(pairs_are_told_by_a_commit_as_they_were_saved)
+TEST(pairs_are_told_by_a_commit_as_they_were_saved)
 {
 	struct world *w = world_new(1);
 	_Atomic uint32_t *pairs = &w->actor[0].hand[0].ring->pairs;
@@ -1016,9 +1017,8 @@ START_TEST(pairs_are_told_by_a_commit_as_they_were_saved)
 	ck_assert_uint_eq(atomic_load(&tail->pairs), saved);
 	world_free(w);
 }
-END_TEST
 
-START_TEST(a_state_behind_which_room_was_given_is_stale)
+TEST(a_state_behind_which_room_was_given_is_stale)
 {
 	struct world *w = world_new(1);
 	int fds[2] = { w->fds[0], w->fds[2] };
@@ -1037,9 +1037,8 @@ START_TEST(a_state_behind_which_room_was_given_is_stale)
 	ck_assert_uint_eq(keeper_state(w), RING_KEEPER_READY);
 	world_free(w);
 }
-END_TEST
 
-START_TEST(a_state_of_another_build_is_refused)
+TEST(a_state_of_another_build_is_refused)
 {
 	struct world *w = world_new(1);
 	int fds[2] = { w->fds[0], w->fds[2] };
@@ -1056,7 +1055,6 @@ START_TEST(a_state_of_another_build_is_refused)
 	}
 	world_free(w);
 }
-END_TEST
 
 static int
 resume_of(struct world *w, int ring, int keeper)
@@ -1068,7 +1066,9 @@ resume_of(struct world *w, int ring, int keeper)
 	    &world_sink_fns, w);
 }
 
-START_TEST(areas_that_are_not_ours_are_refused)
+CASE("Areas", .tags = TAG_KERNEL);
+
+TEST(areas_that_are_not_ours_are_refused)
 {
 	struct world *w = world_new(1);
 	int loose = memfd_create("loose", MFD_ALLOW_SEALING), plain[2];
@@ -1091,7 +1091,6 @@ START_TEST(areas_that_are_not_ours_are_refused)
 	close(loose);
 	world_free(w);
 }
-END_TEST
 
 /* What any other user can do with the descriptor that a target is given. */
 static int
@@ -1109,7 +1108,7 @@ try_as_another_user(int fd)
 	    3 : 0;
 }
 
-START_TEST(a_target_cannot_write_a_kept_keeper_area)
+TEST(a_target_cannot_write_a_kept_keeper_area)
 {
 	size_t size = RING_ALIGN(sizeof(struct keeper_area));
 	struct world *w = world_new(1);
@@ -1129,10 +1128,11 @@ START_TEST(a_target_cannot_write_a_kept_keeper_area)
 	ck_assert_int_eq(status, 0);
 	world_free(w);
 }
-END_TEST
+
+CASE("Rules");
 
 /* Who may write there after all spoils what he is told, and no keeper. */
-START_TEST(a_keeper_reads_nothing_of_its_own_area)
+TEST(a_keeper_reads_nothing_of_its_own_area)
 {
 	struct world *w = world_new(1);
 	size_t size = RING_ALIGN(sizeof(struct keeper_area));
@@ -1155,9 +1155,8 @@ START_TEST(a_keeper_reads_nothing_of_its_own_area)
 	munmap(words, size);
 	world_free(w);
 }
-END_TEST
 
-START_TEST(who_leaves_tells_the_target_nothing)
+TEST(who_leaves_tells_the_target_nothing)
 {
 	struct world *w = world_new(1);
 	int fds[2] = { w->fds[0], w->fds[2] };
@@ -1172,7 +1171,6 @@ START_TEST(who_leaves_tells_the_target_nothing)
 	stream_feed_detach(NULL);
 	world_free(w);
 }
-END_TEST
 
 /* What is asked of the feed before and after it is saved, 0 to 1 each. */
 static const struct arming {
@@ -1195,7 +1193,8 @@ arm(struct world *w, const char *how)
 		stream_feed_arm(w->feed, *how == '1', ++w->now);
 }
 
-START_TEST(an_arming_that_was_not_saved_is_resumed_asleep)
+LOOP_TEST(an_arming_that_was_not_saved_is_resumed_asleep, 0,
+    sizeof(armings) / sizeof(armings[0]))
 {
 	const struct arming *t = &armings[_i];
 	struct world *w = world_new(1);
@@ -1216,10 +1215,9 @@ START_TEST(an_arming_that_was_not_saved_is_resumed_asleep)
 	ck_assert_uint_ge(w->sink.nlog, before + 100);
 	world_free(w);
 }
-END_TEST
 
 /* A millisecond that was published is not published again as an arming's. */
-START_TEST(what_was_made_before_an_arming_is_void_after_a_death_too)
+TEST(what_was_made_before_an_arming_is_void_after_a_death_too)
 {
 	struct world *w = world_new(1);
 	int64_t later = (int64_t)atomic_load(&w->keeper->ms) + 5000;
@@ -1236,7 +1234,6 @@ START_TEST(what_was_made_before_an_arming_is_void_after_a_death_too)
 	ck_assert_uint_gt(stream_feed_counts(w->feed)->dormant, 80);
 	world_free(w);
 }
-END_TEST
 
 /* --- damage ---------------------------------------------------------------- */
 
@@ -1360,7 +1357,9 @@ survives(struct world *w, const void *state)
 	return true;
 }
 
-START_TEST(a_damaged_state_ends_in_an_error_or_in_a_feed)
+CASE("Damage", .seconds = 120);
+
+LOOP_TEST(a_damaged_state_ends_in_an_error_or_in_a_feed, 0, 3)
 {
 	unsigned survived = 0, rounds = RIG_SLOW ? 100 : 1500;
 	struct world *w = world_new((uint64_t)_i);
@@ -1384,45 +1383,4 @@ START_TEST(a_damaged_state_ends_in_an_error_or_in_a_feed)
 	ck_assert_uint_lt(survived, rounds);
 	victim_fini(&v);
 	world_free(w);
-}
-END_TEST
-
-Suite *
-feed_persistent_suite(void)
-{
-	Suite *s = suite_create("feed_persistent");
-	TCase *tc;
-
-	tc = tcase_create("Deaths");
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, whoever_dies_all_is_delivered_once_and_in_order,
-	    0, RUNS);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("Rules");
-	tcase_add_test(tc, room_is_given_back_by_a_commit_alone);
-	tcase_add_test(tc, a_commit_is_of_what_had_been_saved);
-	tcase_add_test(tc, pairs_are_told_by_a_commit_as_they_were_saved);
-	tcase_add_test(tc, a_state_behind_which_room_was_given_is_stale);
-	tcase_add_test(tc, a_state_of_another_build_is_refused);
-	tcase_add_test(tc, a_keeper_reads_nothing_of_its_own_area);
-	tcase_add_test(tc, who_leaves_tells_the_target_nothing);
-	tcase_add_loop_test(tc, an_arming_that_was_not_saved_is_resumed_asleep,
-	    0, sizeof(armings) / sizeof(armings[0]));
-	tcase_add_test(tc,
-	    what_was_made_before_an_arming_is_void_after_a_death_too);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("Areas");
-	tcase_set_tags(tc, TAG_KERNEL);
-	tcase_add_test(tc, areas_that_are_not_ours_are_refused);
-	tcase_add_test(tc, a_target_cannot_write_a_kept_keeper_area);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("Damage");
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, a_damaged_state_ends_in_an_error_or_in_a_feed,
-	    0, 3);
-	suite_add_tcase(s, tc);
-	return s;
 }

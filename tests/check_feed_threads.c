@@ -274,7 +274,10 @@ static const struct {
 	{ 1, 16 }, { 2, 1 }, { 2, 64 }, { 8, 2 }, { 8, REC_SHARDS },
 };
 
-START_TEST(addresses_alternate_whatever_the_threads)
+CASE("threads", .seconds = 120);
+
+LOOP_TEST(addresses_alternate_whatever_the_threads, 0,
+    2 * sizeof(crowds) / sizeof(crowds[0]))
 {
 	struct worker workers[WORKERS_MAX] = { 0 };
 	struct world *w = world_new(crowds[_i / 2].shards);
@@ -287,9 +290,8 @@ START_TEST(addresses_alternate_whatever_the_threads)
 	expect_exact(w);
 	world_free(w);
 }
-END_TEST
 
-START_TEST(threads_without_a_ring_are_as_exact)
+LOOP_TEST(threads_without_a_ring_are_as_exact, 0, 2)
 {
 	struct worker workers[WORKERS_MAX] = { 0 };
 	struct world *w = world_new(16);
@@ -303,7 +305,6 @@ START_TEST(threads_without_a_ring_are_as_exact)
 	expect_exact(w);
 	world_free(w);
 }
-END_TEST
 
 static void
 tick(int sig)
@@ -363,16 +364,15 @@ eight_linger(bool piecemeal)
  * Whether any comes late is for the scheduler to say: mostly at once, and on a
  * machine with little else to do in one of some tries.  Time limits the rest.
  */
-START_TEST(threads_that_linger_between_their_steps_are_waited_for)
+LOOP_TEST(threads_that_linger_between_their_steps_are_waited_for, 0, 2)
 {
 	uint64_t late = 0;
 
 	while (late == 0)
 		late = eight_linger(_i);
 }
-END_TEST
 
-START_TEST(rings_of_threads_that_end_go_to_new_ones)
+TEST(rings_of_threads_that_end_go_to_new_ones)
 {
 	struct worker workers[WORKERS_MAX] = { 0 };
 	struct world *w = world_new(128);
@@ -387,9 +387,8 @@ START_TEST(rings_of_threads_that_end_go_to_new_ones)
 	ck_assert_uint_eq(w->rig->controls, 20 * WORKERS_MAX);
 	world_free(w);
 }
-END_TEST
 
-START_TEST(the_count_of_all_threads_may_come_round)
+TEST(the_count_of_all_threads_may_come_round)
 {
 	struct worker workers[WORKERS_MAX] = { 0 };
 	struct world *w = world_new(128);
@@ -404,7 +403,6 @@ START_TEST(the_count_of_all_threads_may_come_round)
 	expect_exact(w);
 	world_free(w);
 }
-END_TEST
 
 #if ATOMIC_LLONG_LOCK_FREE == 2 /* or a handler waits for the lock that it interrupts */
 /*
@@ -437,7 +435,9 @@ storm(void *arg)
 	return NULL;
 }
 
-START_TEST(a_handler_that_interrupts_an_event_is_as_exact)
+CASE("handlers", .seconds = 120);
+
+TEST(a_handler_that_interrupts_an_event_is_as_exact)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct worker workers[WORKERS_MAX] = { 0 };
@@ -454,7 +454,6 @@ START_TEST(a_handler_that_interrupts_an_event_is_as_exact)
 	expect_exact(w);
 	world_free(w);
 }
-END_TEST
 #endif
 
 #define ARENA 64			/* slots of one thread's arena */
@@ -494,7 +493,9 @@ work_in_arena(void *arg)
 	return NULL;
 }
 
-START_TEST(arenas_that_are_reset_side_by_side_are_as_exact)
+CASE("threads");
+
+LOOP_TEST(arenas_that_are_reset_side_by_side_are_as_exact, 0, 2)
 {
 	struct worker workers[8] = { 0 };
 	struct world *w = world_new(REC_SHARDS);
@@ -515,31 +516,4 @@ START_TEST(arenas_that_are_reset_side_by_side_are_as_exact)
 	expect_exact(w);
 	ck_assert_uint_eq(rig->ranges, 8 * (EVENTS / 32 / ARENA));
 	world_free(w);
-}
-END_TEST
-
-Suite *
-feed_threads_suite(void)
-{
-	Suite *s = suite_create("feed_threads");
-	TCase *tc = tcase_create("threads");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, addresses_alternate_whatever_the_threads, 0,
-	    2 * sizeof(crowds) / sizeof(crowds[0]));
-	tcase_add_loop_test(tc, threads_without_a_ring_are_as_exact, 0, 2);
-	tcase_add_loop_test(tc,
-	    threads_that_linger_between_their_steps_are_waited_for, 0, 2);
-	tcase_add_test(tc, rings_of_threads_that_end_go_to_new_ones);
-	tcase_add_test(tc, the_count_of_all_threads_may_come_round);
-	tcase_add_loop_test(tc,
-	    arenas_that_are_reset_side_by_side_are_as_exact, 0, 2);
-	suite_add_tcase(s, tc);
-#if ATOMIC_LLONG_LOCK_FREE == 2
-	tc = tcase_create("handlers");
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, a_handler_that_interrupts_an_event_is_as_exact);
-	suite_add_tcase(s, tc);
-#endif
-	return s;
 }

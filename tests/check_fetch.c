@@ -205,7 +205,9 @@ look_until_it_is_here(void)
 	ck_abort_msg("it does not come");
 }
 
-START_TEST(lookup_does_not_wait_for_the_debug_file_and_uses_it_when_it_is_here)
+CASE("Fetch", .setup = setup, .teardown = teardown, .seconds = 120);
+
+TEST(lookup_does_not_wait_for_the_debug_file_and_uses_it_when_it_is_here)
 {
 	struct symbols_fetch f = { .kb = 0 };
 
@@ -233,9 +235,8 @@ START_TEST(lookup_does_not_wait_for_the_debug_file_and_uses_it_when_it_is_here)
 		pause_a_little();
 	ck_assert(!symbols_fetching(symbols, &f));
 }
-END_TEST
 
-START_TEST(debug_file_of_a_file_that_is_gone_is_fetched)
+TEST(debug_file_of_a_file_that_is_gone_is_fetched)
 {
 	if (!can_fetch())
 		return;
@@ -246,10 +247,9 @@ START_TEST(debug_file_of_a_file_that_is_gone_is_fetched)
 	ck_assert_int_eq(look_until_it_is_here(), SYMBOL_LINE);
 	ck_assert_str_eq(function(), "f");
 }
-END_TEST
 
 /* With the file there, without symbols, and with the file gone. */
-START_TEST(debug_file_that_comes_during_a_lookup_is_used_in_it)
+LOOP_TEST(debug_file_that_comes_during_a_lookup_is_used_in_it, 0, 2)
 {
 	if (!can_fetch())
 		return;
@@ -270,9 +270,8 @@ START_TEST(debug_file_that_comes_during_a_lookup_is_used_in_it)
 	must("rm hold");
 	ck_assert_int_eq(look(place), SYMBOL_LINE);
 }
-END_TEST
 
-START_TEST(what_no_server_has_is_asked_for_once)
+TEST(what_no_server_has_is_asked_for_once)
 {
 	if (!can_fetch())
 		return;
@@ -285,9 +284,8 @@ START_TEST(what_no_server_has_is_asked_for_once)
 	}
 	ck_assert_uint_eq(number_of("wc -l <asked"), 1);
 }
-END_TEST
 
-START_TEST(debug_file_of_another_build_is_not_used)
+TEST(debug_file_of_another_build_is_not_used)
 {
 	if (!can_fetch())
 		return;
@@ -297,9 +295,8 @@ START_TEST(debug_file_of_another_build_is_not_used)
 	ck_assert_int_eq(look_until_it_is_here(), SYMBOL_NO_SYMBOL);
 	ck_assert_uint_eq(words.n, 0);
 }
-END_TEST
 
-START_TEST(to_free_ends_what_is_on_its_way)
+TEST(to_free_ends_what_is_on_its_way)
 {
 	if (!can_fetch())
 		return;
@@ -308,7 +305,6 @@ START_TEST(to_free_ends_what_is_on_its_way)
 	symbols_free(symbols);
 	symbols = NULL;
 }
-END_TEST
 
 /*
  * A process that is killed in the middle of a fetch.  Another one has its pipes
@@ -348,7 +344,7 @@ wait_for_orphan(void)
 	ck_assert_int_gt(pid, 0);
 }
 
-START_TEST(nobody_outlives_one_that_was_killed)
+TEST(nobody_outlives_one_that_was_killed)
 {
 	pid_t pid;
 	int status;
@@ -369,9 +365,8 @@ START_TEST(nobody_outlives_one_that_was_killed)
 	wait_for_orphan();
 	wait_for_orphan();
 }
-END_TEST
 
-START_TEST(nothing_is_fetched_unless_it_is_configured)
+LOOP_TEST(nothing_is_fetched_unless_it_is_configured, 0, 3)
 {
 	struct symbols_fetch f;
 
@@ -389,28 +384,4 @@ START_TEST(nothing_is_fetched_unless_it_is_configured)
 	ck_assert(!words.fetching);
 	ck_assert(!symbols_fetching(symbols, &f));
 	ck_assert_int_ne(access(in_dir("asked"), F_OK), 0);
-}
-END_TEST
-
-Suite *
-fetch_suite(void)
-{
-	Suite *s = suite_create("fetch");
-	TCase *t = tcase_create("Fetch");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	tcase_add_test(t,
-	    lookup_does_not_wait_for_the_debug_file_and_uses_it_when_it_is_here);
-	tcase_add_test(t, debug_file_of_a_file_that_is_gone_is_fetched);
-	tcase_add_loop_test(t,
-	    debug_file_that_comes_during_a_lookup_is_used_in_it, 0, 2);
-	tcase_add_test(t, what_no_server_has_is_asked_for_once);
-	tcase_add_test(t, debug_file_of_another_build_is_not_used);
-	tcase_add_test(t, to_free_ends_what_is_on_its_way);
-	tcase_add_test(t, nobody_outlives_one_that_was_killed);
-	tcase_add_loop_test(t, nothing_is_fetched_unless_it_is_configured, 0,
-	    3);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -34,15 +34,16 @@ line_2(int cols)
 
 /* --- the cursor --------------------------------------------------------- */
 
-START_TEST(with_no_field_chosen_the_line_is_the_notes)
+CASE("the note's line", .setup = setup_note, .teardown = teardown);
+
+TEST(with_no_field_chosen_the_line_is_the_notes)
 {
 	ck_assert_str_eq(line_2(33), "NODE<0590> *L<0509>    6 OFFS=  0");
 	ck_assert_int_eq(pic.line[1].nspan, 0);
 	ck_assert_int_eq(pic.cursor_row, -1);
 }
-END_TEST
 
-START_TEST(tab_goes_from_field_to_field_and_begins_again)
+TEST(tab_goes_from_field_to_field_and_begins_again)
 {
 	static const char *const lines[] = {
 		"*NODE<0590> L<0509>    6 OFFS=  0",
@@ -61,9 +62,10 @@ START_TEST(tab_goes_from_field_to_field_and_begins_again)
 	page_fields_leave(&page);
 	ck_assert_str_eq(line_2(33), "NODE<0590> *L<0509>    6 OFFS=  0");
 }
-END_TEST
 
-START_TEST(the_wide_line_has_the_same_fields)
+CASE("the wide line", .setup = setup_target, .teardown = teardown);
+
+TEST(the_wide_line_has_the_same_fields)
 {
 	page_fields_next(&page);
 	ck_assert_ptr_eq(strstr(line_2(80), "*NODE<0590> L<0509>   60"),
@@ -73,11 +75,12 @@ START_TEST(the_wide_line_has_the_same_fields)
 	    pic.line[1].text);
 	ck_assert_str_eq(pic.line[1].text + 68, "*OFFS=     0");
 }
-END_TEST
 
 /* --- typing ------------------------------------------------------------- */
 
-START_TEST(the_first_character_replaces_what_stood_there)
+CASE("the note's line");
+
+TEST(the_first_character_replaces_what_stood_there)
 {
 	go_to(PAGE_FIELD_NODE);
 	page_fields_edit(&page, "0590");
@@ -92,9 +95,8 @@ START_TEST(the_first_character_replaces_what_stood_there)
 	ck_assert_str_eq(page.fields.typed.text, "0a");
 	ck_assert(page.fields.changed && !page.fields.editing);
 }
-END_TEST
 
-START_TEST(backspace_takes_from_what_stood_there)
+TEST(backspace_takes_from_what_stood_there)
 {
 	go_to(PAGE_FIELD_LISTING);
 	page_fields_edit(&page, "0509");
@@ -107,9 +109,8 @@ START_TEST(backspace_takes_from_what_stood_there)
 	page_fields_type(&page, PAGE_KEY_BACKSPACE);
 	ck_assert_str_eq(page.fields.typed.text, "");
 }
-END_TEST
 
-START_TEST(enter_alone_touches_nothing)
+TEST(enter_alone_touches_nothing)
 {
 	go_to(PAGE_FIELD_LISTING);
 	page_fields_edit(&page, "0509");
@@ -119,10 +120,9 @@ START_TEST(enter_alone_touches_nothing)
 	ck_assert(!page.fields.changed);
 	ck_assert_str_eq(page.fields.typed.text, "0509");
 }
-END_TEST
 
 /* The keys are those of every line that is typed into. */
-START_TEST(a_field_is_edited_as_a_prompt_is)
+TEST(a_field_is_edited_as_a_prompt_is)
 {
 	static const struct {
 		int code;
@@ -162,9 +162,8 @@ START_TEST(a_field_is_edited_as_a_prompt_is)
 	}
 	ck_assert(page.fields.changed);
 }
-END_TEST
 
-START_TEST(escape_leaves_the_line_as_it_was)
+TEST(escape_leaves_the_line_as_it_was)
 {
 	go_to(PAGE_FIELD_OFFS);
 	page_fields_edit(&page, "0");
@@ -174,9 +173,8 @@ START_TEST(escape_leaves_the_line_as_it_was)
 	page_fields_leave(&page);
 	ck_assert_str_eq(line_2(33), "NODE<0590> *L<0509>    6 OFFS=  0");
 }
-END_TEST
 
-START_TEST(of_a_long_word_the_end_is_seen)
+TEST(of_a_long_word_the_end_is_seen)
 {
 	go_to(PAGE_FIELD_LISTING);
 	page_fields_edit(&page, "");
@@ -193,9 +191,8 @@ START_TEST(of_a_long_word_the_end_is_seen)
 	page_fields_type(&page, PAGE_KEY_BACKSPACE);
 	ck_assert_str_eq(page.fields.typed.text, "\xc3\xa9");
 }
-END_TEST
 
-START_TEST(what_is_typed_never_overflows)
+TEST(what_is_typed_never_overflows)
 {
 	int i, cols;
 
@@ -210,9 +207,8 @@ START_TEST(what_is_typed_never_overflows)
 	}
 	ck_assert_int_lt(strlen(page.fields.typed.text), LINE_TEXT);
 }
-END_TEST
 
-START_TEST(a_low_or_narrow_page_bears_it)
+TEST(a_low_or_narrow_page_bears_it)
 {
 	go_to(PAGE_FIELD_OFFS);
 	page_fields_edit(&page, "0");
@@ -225,11 +221,12 @@ START_TEST(a_low_or_narrow_page_bears_it)
 	ck_assert_int_eq(pic.cursor_row, 1);
 	ck_assert_int_eq(pic.cursor_col, 32);
 }
-END_TEST
 
 /* --- what was typed ----------------------------------------------------- */
 
-START_TEST(offs_is_a_decimal_number_of_a_row)
+CASE("what was typed");
+
+TEST(offs_is_a_decimal_number_of_a_row)
 {
 	static const struct {
 		const char *typed;
@@ -262,9 +259,8 @@ START_TEST(offs_is_a_decimal_number_of_a_row)
 	}
 	ck_assert(page_field_offs("0", 0, &offs, why, sizeof why));
 }
-END_TEST
 
-START_TEST(words_are_refused_with_the_position)
+TEST(words_are_refused_with_the_position)
 {
 	static const struct {
 		enum page_field field;
@@ -291,7 +287,6 @@ START_TEST(words_are_refused_with_the_position)
 			    why);
 	}
 }
-END_TEST
 
 /* --- keys --------------------------------------------------------------- */
 
@@ -314,7 +309,9 @@ teardown_app(void)
 	teardown();
 }
 
-START_TEST(with_the_cursor_in_a_field_other_keys_mean_what_they_did)
+CASE("keys", .setup = setup_app, .teardown = teardown_app);
+
+TEST(with_the_cursor_in_a_field_other_keys_mean_what_they_did)
 {
 	app_key(&app, '\t');
 	ck_assert_int_eq(page.fields.at, PAGE_FIELD_NODE);
@@ -326,9 +323,8 @@ START_TEST(with_the_cursor_in_a_field_other_keys_mean_what_they_did)
 	ck_assert_int_eq(page.fields.at, PAGE_NO_FIELD);
 	ck_assert(!app.over);
 }
-END_TEST
 
-START_TEST(a_listing_node_is_not_lost_by_a_wrong_one)
+TEST(a_listing_node_is_not_lost_by_a_wrong_one)
 {
 	const char *p;
 
@@ -353,7 +349,6 @@ START_TEST(a_listing_node_is_not_lost_by_a_wrong_one)
 	ck_assert_int_eq(page.fields.at, PAGE_NO_FIELD);
 	ck_assert_ptr_nonnull(strstr(line_2(80), "*L</tmp/l>"));
 }
-END_TEST
 
 static void
 enter_offs(const char *digits)
@@ -365,7 +360,7 @@ enter_offs(const char *digits)
 		app_key(&app, *digits);
 }
 
-START_TEST(up_and_down_bring_back_what_was_typed_into_that_field)
+TEST(up_and_down_bring_back_what_was_typed_into_that_field)
 {
 	struct history *h = &app.prompt.history;
 
@@ -392,9 +387,8 @@ START_TEST(up_and_down_bring_back_what_was_typed_into_that_field)
 	ck_assert_int_eq(page.offs, 17);
 	history_fini(h);
 }
-END_TEST
 
-START_TEST(offs_moves_the_rows)
+TEST(offs_moves_the_rows)
 {
 	app_key(&app, '\t');
 	app_key(&app, '\t');
@@ -415,43 +409,4 @@ START_TEST(offs_moves_the_rows)
 	app_key(&app, PAGE_KEY_ENTER);
 	ck_assert_int_eq(page.offs, 17);
 	ck_assert(strstr(page.message, "there are 60 rows") != NULL);
-}
-END_TEST
-
-Suite *
-fields_suite(void)
-{
-	Suite *s = suite_create("fields");
-	TCase *line = tcase_create("the note's line");
-	TCase *wide = tcase_create("the wide line");
-	TCase *typed = tcase_create("what was typed");
-	TCase *keys = tcase_create("keys");
-
-	tcase_add_checked_fixture(line, setup_note, teardown);
-	tcase_add_test(line, with_no_field_chosen_the_line_is_the_notes);
-	tcase_add_test(line, tab_goes_from_field_to_field_and_begins_again);
-	tcase_add_test(line, the_first_character_replaces_what_stood_there);
-	tcase_add_test(line, backspace_takes_from_what_stood_there);
-	tcase_add_test(line, enter_alone_touches_nothing);
-	tcase_add_test(line, a_field_is_edited_as_a_prompt_is);
-	tcase_add_test(line, escape_leaves_the_line_as_it_was);
-	tcase_add_test(line, of_a_long_word_the_end_is_seen);
-	tcase_add_test(line, what_is_typed_never_overflows);
-	tcase_add_test(line, a_low_or_narrow_page_bears_it);
-	suite_add_tcase(s, line);
-	tcase_add_checked_fixture(wide, setup_target, teardown);
-	tcase_add_test(wide, the_wide_line_has_the_same_fields);
-	suite_add_tcase(s, wide);
-	tcase_add_test(typed, offs_is_a_decimal_number_of_a_row);
-	tcase_add_test(typed, words_are_refused_with_the_position);
-	suite_add_tcase(s, typed);
-	tcase_add_checked_fixture(keys, setup_app, teardown_app);
-	tcase_add_test(keys,
-	    with_the_cursor_in_a_field_other_keys_mean_what_they_did);
-	tcase_add_test(keys, a_listing_node_is_not_lost_by_a_wrong_one);
-	tcase_add_test(keys,
-	    up_and_down_bring_back_what_was_typed_into_that_field);
-	tcase_add_test(keys, offs_moves_the_rows);
-	suite_add_tcase(s, keys);
-	return s;
 }

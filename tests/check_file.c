@@ -102,7 +102,9 @@ replace(const char *path, const char *text)
 
 /* --- what it has afterwards ------------------------------------------------- */
 
-START_TEST(a_new_file_gets_the_mode_that_its_owner_wants)
+CASE("replaced", .setup = begin, .teardown = end);
+
+LOOP_TEST(a_new_file_gets_the_mode_that_its_owner_wants, 0, 2)
 {
 	umask(_i == 0 ? 0 : 077);
 	ck_assert_int_eq(replace("new", "1"), 0);
@@ -110,9 +112,8 @@ START_TEST(a_new_file_gets_the_mode_that_its_owner_wants)
 	ck_assert_uint_eq(mode_of("new"), S_IFREG | 0640);
 	assert_files(".", 1);
 }
-END_TEST
 
-START_TEST(a_file_that_is_there_keeps_its_mode)
+LOOP_TEST(a_file_that_is_there_keeps_its_mode, 0, 3)
 {
 	static const mode_t modes[] = { 0600, 0664, 0755 };
 
@@ -122,9 +123,8 @@ START_TEST(a_file_that_is_there_keeps_its_mode)
 	ck_assert_uint_eq(mode_of("old"), S_IFREG | modes[_i]);
 	assert_files(".", 1);
 }
-END_TEST
 
-START_TEST(who_has_it_open_still_reads_what_it_was)
+TEST(who_has_it_open_still_reads_what_it_was)
 {
 	char was[8] = "";
 	int fd;
@@ -136,11 +136,10 @@ START_TEST(who_has_it_open_still_reads_what_it_was)
 	ck_assert_str_eq(was, "was");
 	close(fd);
 }
-END_TEST
 
 /* --- links -------------------------------------------------------------------- */
 
-START_TEST(links_are_followed_and_stay)
+TEST(links_are_followed_and_stay)
 {
 	ck_assert_int_eq(mkdir("far", 0755), 0);
 	make("far/file", "was", 0604);
@@ -153,9 +152,8 @@ START_TEST(links_are_followed_and_stay)
 	assert_files(".", 3);
 	assert_files("far", 1);
 }
-END_TEST
 
-START_TEST(a_link_that_leads_nowhere_is_left_as_it_is)
+TEST(a_link_that_leads_nowhere_is_left_as_it_is)
 {
 	ck_assert_int_eq(symlink("gone", "link"), 0);
 	ck_assert_int_eq(base_file_replaceable("link"), -ENOLINK);
@@ -163,9 +161,8 @@ START_TEST(a_link_that_leads_nowhere_is_left_as_it_is)
 	ck_assert(S_ISLNK(mode_of("link")));
 	assert_files(".", 1);
 }
-END_TEST
 
-START_TEST(links_in_a_circle_are_an_error)
+TEST(links_in_a_circle_are_an_error)
 {
 	ck_assert_int_eq(symlink("b", "a"), 0);
 	ck_assert_int_eq(symlink("a", "b"), 0);
@@ -173,7 +170,6 @@ START_TEST(links_in_a_circle_are_an_error)
 	ck_assert_int_eq(replace("a", "new"), -ELOOP);
 	assert_files(".", 2);
 }
-END_TEST
 
 /* --- what is no file ------------------------------------------------------------ */
 
@@ -188,7 +184,7 @@ static const struct {
 	{ "/dev/null", S_IFCHR, -ENOTSUP },
 };
 
-START_TEST(only_a_regular_file_is_replaced)
+LOOP_TEST(only_a_regular_file_is_replaced, 0, BASE_NELEM(others))
 {
 	ck_assert_int_eq(mkfifo("fifo", 0666), 0);
 	ck_assert_int_eq(symlink("fifo", "to_fifo"), 0);
@@ -200,11 +196,12 @@ START_TEST(only_a_regular_file_is_replaced)
 	assert_files(".", 3);
 	assert_files("folder", 0);
 }
-END_TEST
 
 /* --- what goes wrong -------------------------------------------------------------- */
 
-START_TEST(a_file_that_does_not_fit_leaves_the_old_one_and_no_other)
+CASE("refused", .setup = begin, .teardown = end, .tags = TAG_KERNEL);
+
+LOOP_TEST(a_file_that_does_not_fit_leaves_the_old_one_and_no_other, 0, 2)
 {
 	/* A limit of the process stands for a disk that is full. */
 	struct rlimit little = { 1000, 1000 };
@@ -218,9 +215,8 @@ START_TEST(a_file_that_does_not_fit_leaves_the_old_one_and_no_other)
 	assert_holds("old", "was");
 	assert_files(".", 1);
 }
-END_TEST
 
-START_TEST(a_file_that_one_may_not_write_is_not_replaced)
+TEST(a_file_that_one_may_not_write_is_not_replaced)
 {
 	make("old", "was", 0444);
 	be_nobody();
@@ -229,9 +225,8 @@ START_TEST(a_file_that_one_may_not_write_is_not_replaced)
 	assert_holds("old", "was");
 	assert_files(".", 1);
 }
-END_TEST
 
-START_TEST(in_a_folder_that_one_may_not_write_nothing_changes)
+TEST(in_a_folder_that_one_may_not_write_nothing_changes)
 {
 	ck_assert_int_eq(mkdir("theirs", 0755), 0);
 	make("theirs/old", "was", 0666);
@@ -244,17 +239,17 @@ START_TEST(in_a_folder_that_one_may_not_write_nothing_changes)
 	assert_holds("theirs/old", "was");
 	assert_files("theirs", 1);
 }
-END_TEST
 
-START_TEST(folders_that_are_not_there_are_not_made)
+CASE("replaced");
+
+TEST(folders_that_are_not_there_are_not_made)
 {
 	ck_assert_int_eq(base_file_replaceable("no/file"), -ENOENT);
 	ck_assert_int_eq(replace("no/file", "new"), -ENOENT);
 	assert_files(".", 0);
 }
-END_TEST
 
-START_TEST(trying_whether_it_could_be_replaced_changes_nothing)
+TEST(trying_whether_it_could_be_replaced_changes_nothing)
 {
 	make("old", "was", 0604);
 	ck_assert_int_eq(base_file_replaceable("old"), 0);
@@ -263,9 +258,8 @@ START_TEST(trying_whether_it_could_be_replaced_changes_nothing)
 	ck_assert_uint_eq(mode_of("old"), S_IFREG | 0604);
 	assert_files(".", 1);
 }
-END_TEST
 
-START_TEST(a_path_that_is_too_long_is_an_error)
+TEST(a_path_that_is_too_long_is_an_error)
 {
 	static char path[PATH_MAX + 2];
 
@@ -281,11 +275,10 @@ START_TEST(a_path_that_is_too_long_is_an_error)
 	ck_assert_int_eq(replace(path, "new"), -ENAMETOOLONG);
 	assert_files(".", 0);
 }
-END_TEST
 
 /* --- folders ---------------------------------------------------------------------- */
 
-START_TEST(folders_above_are_made_for_their_owner_alone)
+TEST(folders_above_are_made_for_their_owner_alone)
 {
 	char path[128];
 
@@ -299,9 +292,8 @@ START_TEST(folders_above_are_made_for_their_owner_alone)
 	ck_assert_uint_eq(mode_of("there/a/b"), S_IFDIR | 0700);
 	assert_files("there/a/b", 0);
 }
-END_TEST
 
-START_TEST(a_file_in_the_way_of_folders_is_an_error)
+TEST(a_file_in_the_way_of_folders_is_an_error)
 {
 	char path[128];
 
@@ -310,9 +302,10 @@ START_TEST(a_file_in_the_way_of_folders_is_an_error)
 	ck_assert_int_eq(base_folders_above(path), -ENOTDIR);
 	assert_holds("file", "was");
 }
-END_TEST
 
-START_TEST(folders_that_one_may_not_make_are_an_error)
+CASE("refused");
+
+TEST(folders_that_one_may_not_make_are_an_error)
 {
 	char path[128];
 
@@ -323,7 +316,6 @@ START_TEST(folders_that_one_may_not_make_are_an_error)
 	ck_assert_int_eq(base_folders_above(path), -EACCES);
 	assert_files("theirs", 0);
 }
-END_TEST
 
 /* --- whose they are ------------------------------------------------------------------ */
 
@@ -349,7 +341,9 @@ set(const char *variable, const char *value)
 		setenv(variable, value, 1);
 }
 
-START_TEST(state_is_where_the_variable_says_else_at_home)
+CASE("state");
+
+LOOP_TEST(state_is_where_the_variable_says_else_at_home, 0, BASE_NELEM(states))
 {
 	char path[64] = "untouched";
 
@@ -361,9 +355,8 @@ START_TEST(state_is_where_the_variable_says_else_at_home)
 	ck_assert_str_eq(path, states[_i].path != NULL ? states[_i].path :
 	    "untouched");
 }
-END_TEST
 
-START_TEST(a_state_path_that_does_not_fit_is_an_error)
+TEST(a_state_path_that_does_not_fit_is_an_error)
 {
 	char path[sizeof "/s/file"];
 
@@ -372,46 +365,4 @@ START_TEST(a_state_path_that_does_not_fit_is_an_error)
 	ck_assert_int_eq(base_state_path(path, sizeof path, "files"),
 	    -ENAMETOOLONG);
 	ck_assert_str_eq(path, "/s/file");
-}
-END_TEST
-
-Suite *
-file_suite(void)
-{
-	Suite *s = suite_create("file");
-	TCase *tc = tcase_create("replaced");
-
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_loop_test(tc, a_new_file_gets_the_mode_that_its_owner_wants,
-	    0, 2);
-	tcase_add_loop_test(tc, a_file_that_is_there_keeps_its_mode, 0, 3);
-	tcase_add_test(tc, who_has_it_open_still_reads_what_it_was);
-	tcase_add_test(tc, links_are_followed_and_stay);
-	tcase_add_test(tc, a_link_that_leads_nowhere_is_left_as_it_is);
-	tcase_add_test(tc, links_in_a_circle_are_an_error);
-	tcase_add_loop_test(tc, only_a_regular_file_is_replaced, 0,
-	    BASE_NELEM(others));
-	tcase_add_test(tc, folders_that_are_not_there_are_not_made);
-	tcase_add_test(tc, trying_whether_it_could_be_replaced_changes_nothing);
-	tcase_add_test(tc, a_path_that_is_too_long_is_an_error);
-	tcase_add_test(tc, folders_above_are_made_for_their_owner_alone);
-	tcase_add_test(tc, a_file_in_the_way_of_folders_is_an_error);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("refused");
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_set_tags(tc, TAG_KERNEL);
-	tcase_add_loop_test(tc,
-	    a_file_that_does_not_fit_leaves_the_old_one_and_no_other, 0, 2);
-	tcase_add_test(tc, a_file_that_one_may_not_write_is_not_replaced);
-	tcase_add_test(tc, in_a_folder_that_one_may_not_write_nothing_changes);
-	tcase_add_test(tc, folders_that_one_may_not_make_are_an_error);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("state");
-	tcase_add_loop_test(tc, state_is_where_the_variable_says_else_at_home,
-	    0, BASE_NELEM(states));
-	tcase_add_test(tc, a_state_path_that_does_not_fit_is_an_error);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -120,11 +120,12 @@ static const char *const meant[] = {
 	"size>=0", "size<=16383P",
 };
 
-START_TEST(means_this_block)
+CASE("meaning", .setup = begin);
+
+LOOP_TEST(means_this_block, 0, BASE_NELEM(meant))
 {
 	ck_assert_msg(is_meant(meant[_i]), "'%s'", meant[_i]);
 }
-END_TEST
 
 static const char *const not_meant[] = {
 	"size=1535", "size=1k", "size!=1536", "size>1536", "size>=1537",
@@ -145,13 +146,12 @@ static const char *const not_meant[] = {
 	"tid=2 & !(seq=4711 | size=1)", "size>1k !tid=2",
 };
 
-START_TEST(does_not_mean_this_block)
+LOOP_TEST(does_not_mean_this_block, 0, BASE_NELEM(not_meant))
 {
 	ck_assert_msg(!is_meant(not_meant[_i]), "'%s'", not_meant[_i]);
 }
-END_TEST
 
-START_TEST(a_hex_code_can_be_a_name_too)
+TEST(a_hex_code_can_be_a_name_too)
 {
 	texts[FILTER_TYPE] = "db";
 	ck_assert(is_meant("type=db"));
@@ -165,17 +165,15 @@ START_TEST(a_hex_code_can_be_a_name_too)
 	ck_assert(is_meant("type=0xdb"));
 	ck_assert(!is_meant("type!=db"));
 }
-END_TEST
 
-START_TEST(nothing_known_of_texts_is_unknown)
+TEST(nothing_known_of_texts_is_unknown)
 {
 	block.text = NULL;
 	ck_assert(is_meant("function!=main & !worker & size=1536"));
 	ck_assert(!is_meant("function=*"));
 }
-END_TEST
 
-START_TEST(quotes_take_all_for_itself)
+TEST(quotes_take_all_for_itself)
 {
 	texts[FILTER_THREAD] = "a\"b\\c*d & (e";
 	ck_assert(is_meant("thread=\"a\\\"b\\\\c*d & (e\""));
@@ -183,9 +181,8 @@ START_TEST(quotes_take_all_for_itself)
 	ck_assert(!is_meant("thread~\"b*d\""));
 	ck_assert(is_meant("thread~b*d"));
 }
-END_TEST
 
-START_TEST(patterns_are_of_characters)
+TEST(patterns_are_of_characters)
 {
 	texts[FILTER_THREAD] = "\xc3\xa9\xe2\x82\xac" "a";
 	ck_assert(is_meant("thread=???"));
@@ -197,7 +194,6 @@ START_TEST(patterns_are_of_characters)
 	ck_assert(is_meant("thread=*abac"));
 	ck_assert(!is_meant("thread=*abab"));
 }
-END_TEST
 
 /* --- what is asked ------------------------------------------------------- */
 
@@ -214,7 +210,7 @@ bits(const char *text)
 	return n;
 }
 
-START_TEST(says_which_texts_it_wants)
+TEST(says_which_texts_it_wants)
 {
 	unsigned shown = 1u << FILTER_DESCR | 1u << FILTER_THREAD |
 	    1u << FILTER_RNOD | 1u << FILTER_FUNCTION | 1u << FILTER_FILE;
@@ -226,9 +222,8 @@ START_TEST(says_which_texts_it_wants)
 	ck_assert_uint_eq(bits("type=malloc"), 1u << FILTER_TYPE);
 	ck_assert_uint_eq(bits("anything"), shown);
 }
-END_TEST
 
-START_TEST(numbers_are_asked_before_texts)
+TEST(numbers_are_asked_before_texts)
 {
 	ck_assert(!is_meant("function~x & size>2k"));
 	ck_assert(!is_meant("nobody (function~x | file=y) size>2k"));
@@ -238,7 +233,6 @@ START_TEST(numbers_are_asked_before_texts)
 	ck_assert(!is_meant("function~x & thread=y & size>1k"));
 	ck_assert_uint_eq(asked_for, 1u << FILTER_FUNCTION);
 }
-END_TEST
 
 /* --- where it is wrong --------------------------------------------------- */
 
@@ -318,7 +312,9 @@ static const struct {
 	    "1k or 1.5M" },
 };
 
-START_TEST(says_where_it_is_wrong)
+CASE("errors", .setup = begin);
+
+LOOP_TEST(says_where_it_is_wrong, 0, BASE_NELEM(wrong))
 {
 	struct filter *f = NULL;
 	struct filter_error e;
@@ -334,9 +330,8 @@ START_TEST(says_where_it_is_wrong)
 	base_safe_text(safe, sizeof safe, e.why, strlen(e.why), false);
 	ck_assert_str_eq(safe, e.why);
 }
-END_TEST
 
-START_TEST(length_has_an_end)
+TEST(length_has_an_end)
 {
 	char text[FILTER_MAX + 2];
 	struct filter *f = NULL;
@@ -355,7 +350,6 @@ START_TEST(length_has_an_end)
 	memset(text, '!', FILTER_MAX - 2);
 	ck_assert(is_meant(text));
 }
-END_TEST
 
 /* --- numbers ------------------------------------------------------------- */
 
@@ -372,7 +366,9 @@ static const struct {
 	{ "0xffffffffffffffff", UINT64_MAX },
 };
 
-START_TEST(reads_a_size)
+CASE("numbers");
+
+LOOP_TEST(reads_a_size, 0, BASE_NELEM(sizes))
 {
 	uint64_t n = 1;
 
@@ -380,7 +376,6 @@ START_TEST(reads_a_size)
 	ck_assert_msg(n == sizes[_i].n, "%s: %llu", sizes[_i].text,
 	    (unsigned long long)n);
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -393,7 +388,7 @@ static const struct {
 	{ "1y2w3d4h5m6s7ms", UINT64_C(33019506007) }, { "0.5h", 1800000 },
 };
 
-START_TEST(reads_an_age)
+LOOP_TEST(reads_an_age, 0, BASE_NELEM(ages))
 {
 	uint64_t ms = 1;
 
@@ -401,9 +396,8 @@ START_TEST(reads_an_age)
 	ck_assert_msg(ms == ages[_i].ms, "%s: %llu", ages[_i].text,
 	    (unsigned long long)ms);
 }
-END_TEST
 
-START_TEST(leaves_the_result_of_no_number)
+TEST(leaves_the_result_of_no_number)
 {
 	static const char *const none[] = { "", "k", " 1", "1 k", "1kk", "1kx",
 		"0x", "0xg", "1.", "1.5", "-1", "+1", "1e3", "1,5k", "nan",
@@ -420,7 +414,6 @@ START_TEST(leaves_the_result_of_no_number)
 	ck_assert_int_eq(filter_age("999999999999y", &n), -EINVAL);
 	ck_assert_uint_eq(n, 7);
 }
-END_TEST
 
 /* --- random expressions, beside a plain evaluator ------------------------ */
 
@@ -560,7 +553,9 @@ random_or(unsigned depth)
 	return holds;
 }
 
-START_TEST(random_expressions_mean_what_they_say)
+CASE("meaning");
+
+TEST(random_expressions_mean_what_they_say)
 {
 	unsigned holding = 0, n = 0, all = (unsigned)check_rounds(20000);
 
@@ -588,7 +583,6 @@ START_TEST(random_expressions_mean_what_they_say)
 	ck_assert_uint_gt(holding, all / 4);
 	ck_assert_uint_lt(holding, all / 4 * 3);
 }
-END_TEST
 
 /* --- who types ----------------------------------------------------------- */
 
@@ -618,7 +612,9 @@ static const struct {
 	{ "zebra", 0, "" },
 };
 
-START_TEST(completes_what_is_typed)
+CASE("typing", .setup = begin);
+
+LOOP_TEST(completes_what_is_typed, 0, BASE_NELEM(typing))
 {
 	char words[256] = "";
 	size_t len = 0, from = 99;
@@ -633,9 +629,8 @@ START_TEST(completes_what_is_typed)
 	ck_assert_msg(from == typing[_i].from, "'%s': %zu", typing[_i].typed,
 	    from);
 }
-END_TEST
 
-START_TEST(an_empty_line_can_begin_with_each_field)
+TEST(an_empty_line_can_begin_with_each_field)
 {
 	const char *word, *help;
 	char line[128];
@@ -653,44 +648,4 @@ START_TEST(an_empty_line_can_begin_with_each_field)
 	}
 	ck_assert_uint_eq(k, FILTER_FIELDS);
 	ck_assert_ptr_null(filter_help(k));
-}
-END_TEST
-
-Suite *
-filter_suite(void)
-{
-	Suite *s = suite_create("filter");
-	TCase *t = tcase_create("meaning");
-
-	tcase_add_checked_fixture(t, begin, NULL);
-	tcase_add_loop_test(t, means_this_block, 0, BASE_NELEM(meant));
-	tcase_add_loop_test(t, does_not_mean_this_block, 0,
-	    BASE_NELEM(not_meant));
-	tcase_add_test(t, a_hex_code_can_be_a_name_too);
-	tcase_add_test(t, nothing_known_of_texts_is_unknown);
-	tcase_add_test(t, quotes_take_all_for_itself);
-	tcase_add_test(t, patterns_are_of_characters);
-	tcase_add_test(t, says_which_texts_it_wants);
-	tcase_add_test(t, numbers_are_asked_before_texts);
-	tcase_add_test(t, random_expressions_mean_what_they_say);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("errors");
-	tcase_add_checked_fixture(t, begin, NULL);
-	tcase_add_loop_test(t, says_where_it_is_wrong, 0, BASE_NELEM(wrong));
-	tcase_add_test(t, length_has_an_end);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("numbers");
-	tcase_add_loop_test(t, reads_a_size, 0, BASE_NELEM(sizes));
-	tcase_add_loop_test(t, reads_an_age, 0, BASE_NELEM(ages));
-	tcase_add_test(t, leaves_the_result_of_no_number);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("typing");
-	tcase_add_checked_fixture(t, begin, NULL);
-	tcase_add_loop_test(t, completes_what_is_typed, 0, BASE_NELEM(typing));
-	tcase_add_test(t, an_empty_line_can_begin_with_each_field);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -116,7 +116,10 @@ assert_rows(bool (*means)(const struct blk *))
 	ck_assert_uint_eq(sums.of, of);
 }
 
-START_TEST(rows_are_the_blocks_that_the_filter_means)
+CASE("Rows", .setup = setup_random, .teardown = teardown);
+
+LOOP_TEST(rows_are_the_blocks_that_the_filter_means, 0,
+    (int)BASE_NELEM(filters))
 {
 	filter(filters[_i].expression);
 	compose(80, 24);
@@ -126,9 +129,8 @@ START_TEST(rows_are_the_blocks_that_the_filter_means)
 	compose(124, 30);
 	assert_rows(filters[_i].means);
 }
-END_TEST
 
-START_TEST(rows_follow_the_list)
+TEST(rows_follow_the_list)
 {
 	filter("size>=1k");
 	compose(80, 24);
@@ -144,7 +146,6 @@ START_TEST(rows_follow_the_list)
 	compose(80, 24);
 	assert_rows(is_old_malloc);
 }
-END_TEST
 
 /* Until a take has counted the list as it is: a slow machine needs some pictures. */
 static void
@@ -161,7 +162,7 @@ compose_until_taken(void)
 	} while (!sums.known || sums.of != page_view_total(&scene.view));
 }
 
-START_TEST(groups_and_their_blocks_are_of_what_the_filter_means)
+TEST(groups_and_their_blocks_are_of_what_the_filter_means)
 {
 	uint64_t blocks = 0, at;
 	struct page_chosen sums;
@@ -183,7 +184,6 @@ START_TEST(groups_and_their_blocks_are_of_what_the_filter_means)
 		ck_assert_uint_ge(b.size, 1024);
 	ck_assert_uint_eq(at, page_groups_row(page.groups, 0)->total.blocks);
 }
-END_TEST
 
 static uint64_t drained;	/* number of the last record before the drain */
 
@@ -193,7 +193,7 @@ is_large_and_drained(const struct blk *b)
 	return is_large(b) && b->seq <= drained;
 }
 
-START_TEST(second_line_counts_what_the_line_of_the_filter_counts)
+TEST(second_line_counts_what_the_line_of_the_filter_counts)
 {
 	char count[128], n[32], of[32], bytes[24];
 	struct page_chosen sums;
@@ -211,9 +211,8 @@ START_TEST(second_line_counts_what_the_line_of_the_filter_counts)
 	ck_assert_msg(strstr(pic.line[1].text, count) != NULL, "%s: %s",
 	    count, pic.line[1].text);
 }
-END_TEST
 
-START_TEST(drained_page_is_asked_for_blocks_of_the_drain)
+TEST(drained_page_is_asked_for_blocks_of_the_drain)
 {
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
 	drained = scene.look.work.total_records;
@@ -226,11 +225,12 @@ START_TEST(drained_page_is_asked_for_blocks_of_the_drain)
 	compose(80, 24);
 	assert_rows(is_large);
 }
-END_TEST
 
 /* --- the filter --------------------------------------------------------- */
 
-START_TEST(wrong_expression_leaves_the_old_one)
+CASE("Filter", .setup = setup_random, .teardown = teardown);
+
+TEST(wrong_expression_leaves_the_old_one)
 {
 	filter("size>=1k");
 	ck_assert_int_lt(page_choice_filter(&page, "sise>1", &wrong), 0);
@@ -238,9 +238,8 @@ START_TEST(wrong_expression_leaves_the_old_one)
 	compose(80, 24);
 	assert_rows(is_large);
 }
-END_TEST
 
-START_TEST(without_a_filter_nothing_is_taken)
+TEST(without_a_filter_nothing_is_taken)
 {
 	uint64_t total;
 
@@ -253,9 +252,8 @@ START_TEST(without_a_filter_nothing_is_taken)
 	ck_assert_uint_eq(total, scene.view.counts->aRecActive);
 	ck_assert(!shows("filter"));
 }
-END_TEST
 
-START_TEST(strict_page_shows_all_blocks)
+TEST(strict_page_shows_all_blocks)
 {
 	filter("size>=1k");
 	page.layout = PAGE_CLASSIC_STRICT;
@@ -264,9 +262,8 @@ START_TEST(strict_page_shows_all_blocks)
 	    scene.view.counts->aRecActive);
 	ck_assert(!shows("filter"));
 }
-END_TEST
 
-START_TEST(how_many_match_is_always_shown)
+TEST(how_many_match_is_always_shown)
 {
 	static const struct {
 		int cols, rows;
@@ -281,9 +278,8 @@ START_TEST(how_many_match_is_always_shown)
 		ck_assert(shows("filter") && shows(" of "));
 	}
 }
-END_TEST
 
-START_TEST(no_size_is_too_small)
+LOOP_TEST(no_size_is_too_small, 1, 130)
 {
 	int rows;
 
@@ -293,20 +289,20 @@ START_TEST(no_size_is_too_small)
 		assert_fits(_i, rows);
 	}
 }
-END_TEST
 
-START_TEST(wide_characters_are_cut_whole)
+LOOP_TEST(wide_characters_are_cut_whole, 33, 60)
 {
 	filter("descr~\"\u65e5\u672c\u65e5\u672c\u65e5\u672c\u65e5\u672c\"");
 	compose(_i, 24);
 	assert_fits(_i, 24);
 	ck_assert(shows("filter descr~"));
 }
-END_TEST
 
 /* --- when --------------------------------------------------------------- */
 
-START_TEST(cursor_stays_on_its_block)
+CASE("When", .setup = setup_random, .teardown = teardown);
+
+TEST(cursor_stays_on_its_block)
 {
 	struct blk b, now;
 
@@ -324,7 +320,6 @@ START_TEST(cursor_stays_on_its_block)
 	compose(80, 24);
 	ck_assert_uint_eq(page.cursor.at, 300);
 }
-END_TEST
 
 /* The clock stands: a slow machine needs some pictures for the first row. */
 static void
@@ -338,7 +333,7 @@ compose_until_shown(struct blk *first)
 	} while (page_rows_blocks(&page, &scene.view, 0, first, 1) == 0);
 }
 
-START_TEST(block_that_has_ended_is_greyed_until_the_next_take)
+TEST(block_that_has_ended_is_greyed_until_the_next_take)
 {
 	struct blk b;
 
@@ -359,9 +354,8 @@ START_TEST(block_that_has_ended_is_greyed_until_the_next_take)
 	compose_until_taken();
 	assert_rows(is_large);
 }
-END_TEST
 
-START_TEST(another_stream_is_taken_at_once)
+TEST(another_stream_is_taken_at_once)
 {
 	filter("size>=1k");
 	on_screen();
@@ -372,9 +366,8 @@ START_TEST(another_stream_is_taken_at_once)
 	compose_until_taken();
 	assert_rows(is_large);
 }
-END_TEST
 
-START_TEST(window_of_a_list_waits_for_all_of_it)
+TEST(window_of_a_list_waits_for_all_of_it)
 {
 	struct page_chosen sums;
 
@@ -388,10 +381,11 @@ START_TEST(window_of_a_list_waits_for_all_of_it)
 	compose(80, 24);
 	assert_rows(is_large);
 }
-END_TEST
+
+CASE("Filter");
 
 /* Drained, filtered, of one group, and a notice besides. */
-START_TEST(low_screen_has_no_more_lines_than_rows)
+LOOP_TEST(low_screen_has_no_more_lines_than_rows, 2 * PAGE_MIN_ROWS, 2 * 20)
 {
 	on_screen();
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
@@ -412,10 +406,11 @@ START_TEST(low_screen_has_no_more_lines_than_rows)
 	compose(34, _i / 2);
 	ck_assert_int_eq(pic.rows, _i / 2);
 }
-END_TEST
+
+CASE("When");
 
 /* A first take that does not fit into one picture. */
-START_TEST(large_list_is_looked_through_in_portions)
+TEST(large_list_is_looked_through_in_portions)
 {
 	struct page_chosen sums;
 	unsigned pictures = 0;
@@ -436,12 +431,11 @@ START_TEST(large_list_is_looked_through_in_portions)
 	ck_assert_uint_eq(sums.blocks, 30000);
 	ck_assert(shows("30,000 of 300,000 blocks"));
 }
-END_TEST
 
 #define MANY (PAGE_CHOICE_MAX + 9000)
 
 /* A file is not to be cut because a screen is. */
-START_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them)
+LOOP_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them, 0, 2)
 {
 	struct page_sorting by_size;
 	struct page_chosen sums;
@@ -478,48 +472,4 @@ START_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them)
 		ck_assert_mem_eq(&b, page_collection_row(&all, i), sizeof b);
 	}
 	page_collection_fini(&all);
-}
-END_TEST
-
-Suite *
-filtered_blocks_suite(void)
-{
-	Suite *s = suite_create("filtered_blocks");
-	TCase *rows = tcase_create("Rows");
-	TCase *text = tcase_create("Filter");
-	TCase *when = tcase_create("When");
-
-	tcase_add_checked_fixture(rows, setup_random, teardown);
-	tcase_add_loop_test(rows, rows_are_the_blocks_that_the_filter_means, 0,
-	    (int)BASE_NELEM(filters));
-	tcase_add_test(rows, rows_follow_the_list);
-	tcase_add_test(rows,
-	    groups_and_their_blocks_are_of_what_the_filter_means);
-	tcase_add_test(rows,
-	    second_line_counts_what_the_line_of_the_filter_counts);
-	tcase_add_test(rows, drained_page_is_asked_for_blocks_of_the_drain);
-	suite_add_tcase(s, rows);
-
-	tcase_add_checked_fixture(text, setup_random, teardown);
-	tcase_add_test(text, wrong_expression_leaves_the_old_one);
-	tcase_add_test(text, without_a_filter_nothing_is_taken);
-	tcase_add_test(text, strict_page_shows_all_blocks);
-	tcase_add_test(text, how_many_match_is_always_shown);
-	tcase_add_loop_test(text, no_size_is_too_small, 1, 130);
-	tcase_add_loop_test(text, low_screen_has_no_more_lines_than_rows,
-	    2 * PAGE_MIN_ROWS, 2 * 20);
-	tcase_add_loop_test(text, wide_characters_are_cut_whole, 33, 60);
-	suite_add_tcase(s, text);
-
-	tcase_add_checked_fixture(when, setup_random, teardown);
-	tcase_add_test(when, cursor_stays_on_its_block);
-	tcase_add_test(when,
-	    block_that_has_ended_is_greyed_until_the_next_take);
-	tcase_add_test(when, another_stream_is_taken_at_once);
-	tcase_add_test(when, window_of_a_list_waits_for_all_of_it);
-	tcase_add_test(when, large_list_is_looked_through_in_portions);
-	tcase_add_loop_test(when,
-	    screen_has_the_first_rows_and_a_whole_take_all_of_them, 0, 2);
-	suite_add_tcase(s, when);
-	return s;
 }

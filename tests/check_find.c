@@ -67,7 +67,9 @@ assert_cursor_at(unsigned block)
 	ck_assert_uint_eq(b.addr, address(block));
 }
 
-START_TEST(next_is_the_next_row_that_matches_round_the_end)
+CASE("rows", .setup = setup_many, .teardown = teardown);
+
+TEST(next_is_the_next_row_that_matches_round_the_end)
 {
 	unsigned i;
 
@@ -80,9 +82,8 @@ START_TEST(next_is_the_next_row_that_matches_round_the_end)
 		scene_refresh(&scene);
 	}
 }
-END_TEST
 
-START_TEST(back_is_the_row_before_that_matches_round_the_start)
+TEST(back_is_the_row_before_that_matches_round_the_start)
 {
 	unsigned i;
 
@@ -93,18 +94,16 @@ START_TEST(back_is_the_row_before_that_matches_round_the_start)
 		scene_refresh(&scene);
 	}
 }
-END_TEST
 
-START_TEST(no_row_is_hidden)
+TEST(no_row_is_hidden)
 {
 	ck_assert_int_eq(find("size>=1k", false), PAGE_FIND_HERE);
 	scene_refresh(&scene);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view), BLOCKS);
 	ck_assert(!page_choice_filters(&page));
 }
-END_TEST
 
-START_TEST(a_single_row_is_found_again_and_none_is_said)
+TEST(a_single_row_is_found_again_and_none_is_said)
 {
 	ck_assert_int_eq(find("size=5250", false), PAGE_FIND_HERE);
 	scene_refresh(&scene);
@@ -115,9 +114,8 @@ START_TEST(a_single_row_is_found_again_and_none_is_said)
 	ck_assert(!page_find_is_on(&page));
 	assert_cursor_at(250);
 }
-END_TEST
 
-START_TEST(a_word_an_address_and_a_quoted_text_are_looked_for)
+TEST(a_word_an_address_and_a_quoted_text_are_looked_for)
 {
 	ck_assert_int_eq(find("zmalloc", false), PAGE_FIND_HERE);
 	ck_assert_int_eq(find("7f3c04007000", false), PAGE_FIND_HERE);
@@ -126,9 +124,8 @@ START_TEST(a_word_an_address_and_a_quoted_text_are_looked_for)
 	assert_cursor_at(5);
 	ck_assert_int_eq(find("nobody(", false), PAGE_FIND_NONE);
 }
-END_TEST
 
-START_TEST(a_wrong_expression_leaves_the_last_one)
+TEST(a_wrong_expression_leaves_the_last_one)
 {
 	ck_assert_int_eq(find("size>=1k", false), PAGE_FIND_HERE);
 	ck_assert_int_eq(page_find_begin(&page, &scene.view, "sise>=1k",
@@ -140,19 +137,17 @@ START_TEST(a_wrong_expression_leaves_the_last_one)
 	ck_assert_int_eq(find(NULL, false), PAGE_FIND_HERE);
 	assert_cursor_at(750);
 }
-END_TEST
 
-START_TEST(nothing_looked_for_yet_is_told)
+TEST(nothing_looked_for_yet_is_told)
 {
 	ck_assert_int_eq(page_find_begin(&page, &scene.view, NULL, false,
 	    &wrong), -ENOENT);
 	ck_assert_int_eq(page_find_step(&page, &scene.view, 0),
 	    PAGE_FIND_OFF);
 }
-END_TEST
 
 /* Rows before the search are freed by the hundred: none that stays is missed. */
-START_TEST(a_list_that_changes_hides_no_row_from_a_search)
+TEST(a_list_that_changes_hides_no_row_from_a_search)
 {
 	enum page_find_state s;
 	unsigned freed = 0;
@@ -169,7 +164,6 @@ START_TEST(a_list_that_changes_hides_no_row_from_a_search)
 	assert_cursor_at(1750);
 	ck_assert(!page_find_went_round(&page));
 }
-END_TEST
 
 /* Its portions end with the clock: a slow machine needs several pictures. */
 static void
@@ -180,7 +174,7 @@ compose_choice(void)
 	while (page_choice_waits(&page));
 }
 
-START_TEST(rows_of_a_filter_and_of_another_order_are_searched)
+TEST(rows_of_a_filter_and_of_another_order_are_searched)
 {
 	struct page_sorting by = { .n = 1 };
 	struct filter_error e;
@@ -196,34 +190,11 @@ START_TEST(rows_of_a_filter_and_of_another_order_are_searched)
 	ck_assert_int_eq(find(NULL, false), PAGE_FIND_HERE);
 	assert_cursor_at(1750);
 }
-END_TEST
 
-START_TEST(groups_are_not_searched_and_it_is_said)
+TEST(groups_are_not_searched_and_it_is_said)
 {
 	page_set_group(&page, 1);
 	compose(80, 24);
 	ck_assert_int_eq(page_find_begin(&page, &scene.view, "size>=1k", false,
 	    &wrong), -ENOTSUP);
-}
-END_TEST
-
-Suite *
-find_suite(void)
-{
-	Suite *s = suite_create("find");
-	TCase *tc = tcase_create("rows");
-
-	tcase_add_checked_fixture(tc, setup_many, teardown);
-	tcase_add_test(tc, next_is_the_next_row_that_matches_round_the_end);
-	tcase_add_test(tc, back_is_the_row_before_that_matches_round_the_start);
-	tcase_add_test(tc, no_row_is_hidden);
-	tcase_add_test(tc, a_single_row_is_found_again_and_none_is_said);
-	tcase_add_test(tc, a_word_an_address_and_a_quoted_text_are_looked_for);
-	tcase_add_test(tc, a_wrong_expression_leaves_the_last_one);
-	tcase_add_test(tc, nothing_looked_for_yet_is_told);
-	tcase_add_test(tc, a_list_that_changes_hides_no_row_from_a_search);
-	tcase_add_test(tc, rows_of_a_filter_and_of_another_order_are_searched);
-	tcase_add_test(tc, groups_are_not_searched_and_it_is_said);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -50,7 +50,9 @@ assert_same(const struct blklist *a, const struct blklist *b)
 	}
 }
 
-START_TEST(an_overrun_is_counted_and_the_list_is_then_the_generators)
+CASE("flood", .setup = setup, .teardown = teardown, .seconds = 60);
+
+TEST(an_overrun_is_counted_and_the_list_is_then_the_generators)
 {
 	struct keeper *k = TAILQ_FIRST(&node.live);
 	uint64_t base, sum = 0;
@@ -71,19 +73,4 @@ START_TEST(an_overrun_is_counted_and_the_list_is_then_the_generators)
 	ck_assert_uint_gt(sum, 0);
 	ck_assert_uint_eq(look()->work.total_records + sum, keeper_next(k) - base);
 	ck_assert_uint_eq(keeper_lost(k), 0);
-}
-END_TEST
-
-Suite *
-flood_suite(void)
-{
-	Suite *s = suite_create("flood");
-	TCase *t = tcase_create("flood");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t,
-	    an_overrun_is_counted_and_the_list_is_then_the_generators);
-	suite_add_tcase(s, t);
-	return s;
 }

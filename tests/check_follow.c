@@ -58,7 +58,9 @@ expect_slots(const struct rig *rig, const unsigned *slots, size_t n)
 
 /* --- order ---------------------------------------------------------------- */
 
-START_TEST(what_a_thread_did_in_its_second_ring_comes_after_its_first)
+CASE("order");
+
+TEST(what_a_thread_did_in_its_second_ring_comes_after_its_first)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE),
@@ -80,10 +82,9 @@ START_TEST(what_a_thread_did_in_its_second_ring_comes_after_its_first)
 	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* A look reads the leader's head, then what is published after it. */
-START_TEST(what_was_seen_before_its_leader_waits_for_the_next_look)
+TEST(what_was_seen_before_its_leader_waits_for_the_next_look)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE),
@@ -100,9 +101,8 @@ START_TEST(what_was_seen_before_its_leader_waits_for_the_next_look)
 	expect_slots(rig, slots, 3);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(what_was_in_the_second_ring_before_waits_for_nobody)
+TEST(what_was_in_the_second_ring_before_waits_for_nobody)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE);
@@ -120,13 +120,12 @@ START_TEST(what_was_in_the_second_ring_before_waits_for_nobody)
 	expect_slots(rig, slots, 5);
 	rig_free(rig);
 }
-END_TEST
 
 /*
  * The small ring has gone to a new thread, which waits for a ticket in the
  * large ring of the old one.  In one chunk with what the large one waits for.
  */
-START_TEST(a_leader_that_waits_for_its_follower_behind_the_end_locks_nobody)
+TEST(a_leader_that_waits_for_its_follower_behind_the_end_locks_nobody)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE);
@@ -140,9 +139,8 @@ START_TEST(a_leader_that_waits_for_its_follower_behind_the_end_locks_nobody)
 	expect_slots(rig, slots, 3);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(what_a_ring_came_after_once_holds_no_new_thread)
+TEST(what_a_ring_came_after_once_holds_no_new_thread)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE),
@@ -160,7 +158,6 @@ START_TEST(what_a_ring_came_after_once_holds_no_new_thread)
 	ck_assert_uint_eq(rig_log_slot(rig, 2), 3);
 	rig_free(rig);
 }
-END_TEST
 
 static uint64_t tail_then;
 
@@ -174,7 +171,7 @@ note_tail(struct rig *rig)
  * A tail shows what has been delivered: a thread that finds its ring drained
  * may say of another what it comes after anew.
  */
-START_TEST(a_ring_is_drained_when_its_records_are_delivered)
+TEST(a_ring_is_drained_when_its_records_are_delivered)
 {
 	struct rig *rig = rig_new(false);
 	struct hand a = hand_open(rig, SMALL), b = hand_open(rig, LARGE);
@@ -192,10 +189,9 @@ START_TEST(a_ring_is_drained_when_its_records_are_delivered)
 	ck_assert_uint_eq(atomic_load(&rig->keeper->tails[SMALL].tail), 3);
 	rig_free(rig);
 }
-END_TEST
 
 /* To and fro, more records than a chunk holds, in passes that are cut short. */
-START_TEST(a_thread_that_changes_often_is_in_its_own_order)
+LOOP_TEST(a_thread_that_changes_often_is_in_its_own_order, 0, 10)
 {
 	struct rig *rig = rig_new(false);
 	struct hand ring[2] = { hand_open(rig, SMALL), hand_open(rig, LARGE) };
@@ -224,12 +220,11 @@ START_TEST(a_thread_that_changes_often_is_in_its_own_order)
 		ck_assert_uint_eq(rig_log_slot(rig, i), i % RIG_SLOTS);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- the end of a target --------------------------------------------------- */
 
 /* Killed at each step of a change. */
-START_TEST(a_target_that_is_killed_between_two_rings_is_exact)
+LOOP_TEST(a_target_that_is_killed_between_two_rings_is_exact, 0, 5)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE);
@@ -249,9 +244,8 @@ START_TEST(a_target_that_is_killed_between_two_rings_is_exact)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->held, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(the_end_passes_a_hole_that_kept_both_rings)
+TEST(the_end_passes_a_hole_that_kept_both_rings)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE),
@@ -268,7 +262,6 @@ START_TEST(the_end_passes_a_hole_that_kept_both_rings)
 	ck_assert_uint_eq(rig->lost[STREAM_CORRUPT], 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- what no producer writes ------------------------------------------------ */
 
@@ -285,7 +278,10 @@ static const struct lie {
 		.from = UINT64_MAX },
 };
 
-START_TEST(a_ring_that_comes_after_what_is_not_is_refused)
+CASE("lies");
+
+LOOP_TEST(a_ring_that_comes_after_what_is_not_is_refused, 0,
+    sizeof(lies) / sizeof(lies[0]))
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE);
@@ -298,9 +294,8 @@ START_TEST(a_ring_that_comes_after_what_is_not_is_refused)
 		ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(who_comes_after_something_else_before_it_may_is_refused)
+TEST(who_comes_after_something_else_before_it_may_is_refused)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE);
@@ -316,9 +311,8 @@ START_TEST(who_comes_after_something_else_before_it_may_is_refused)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(rings_that_follow_each_other_in_a_circle_are_refused)
+LOOP_TEST(rings_that_follow_each_other_in_a_circle_are_refused, 2, 6)
 {
 	const unsigned n = (unsigned)_i;
 	struct rig *rig = rig_new(false);
@@ -333,10 +327,9 @@ START_TEST(rings_that_follow_each_other_in_a_circle_are_refused)
 	ck_assert_uint_eq(rig->records, 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* The leader waits for a ticket that its follower keeps behind itself. */
-START_TEST(a_standstill_is_the_targets_own_and_the_end_counts_it)
+TEST(a_standstill_is_the_targets_own_and_the_end_counts_it)
 {
 	struct rig *rig = rig_new(false);
 	struct hand small = hand_open(rig, SMALL), large = hand_open(rig, LARGE),
@@ -353,40 +346,4 @@ START_TEST(a_standstill_is_the_targets_own_and_the_end_counts_it)
 	ck_assert_int_eq(stream_feed_finish(rig->feed, 2000), 0);
 	ck_assert_uint_eq(rig->lost[STREAM_CORRUPT], 2);
 	rig_free(rig);
-}
-END_TEST
-
-Suite *
-follow_suite(void)
-{
-	Suite *s = suite_create("follow");
-	TCase *tc = tcase_create("order");
-
-	tcase_add_test(tc,
-	    what_a_thread_did_in_its_second_ring_comes_after_its_first);
-	tcase_add_test(tc,
-	    what_was_seen_before_its_leader_waits_for_the_next_look);
-	tcase_add_test(tc, what_was_in_the_second_ring_before_waits_for_nobody);
-	tcase_add_test(tc,
-	    a_leader_that_waits_for_its_follower_behind_the_end_locks_nobody);
-	tcase_add_test(tc, what_a_ring_came_after_once_holds_no_new_thread);
-	tcase_add_test(tc, a_ring_is_drained_when_its_records_are_delivered);
-	tcase_add_loop_test(tc, a_thread_that_changes_often_is_in_its_own_order,
-	    0, 10);
-	tcase_add_loop_test(tc,
-	    a_target_that_is_killed_between_two_rings_is_exact, 0, 5);
-	tcase_add_test(tc, the_end_passes_a_hole_that_kept_both_rings);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("lies");
-	tcase_add_loop_test(tc, a_ring_that_comes_after_what_is_not_is_refused,
-	    0, sizeof(lies) / sizeof(lies[0]));
-	tcase_add_test(tc,
-	    who_comes_after_something_else_before_it_may_is_refused);
-	tcase_add_loop_test(tc,
-	    rings_that_follow_each_other_in_a_circle_are_refused, 2, 6);
-	tcase_add_test(tc,
-	    a_standstill_is_the_targets_own_and_the_end_counts_it);
-	suite_add_tcase(s, tc);
-	return s;
 }

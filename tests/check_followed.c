@@ -52,7 +52,9 @@ follow(uint64_t at)
 	return addr_at_cursor();
 }
 
-START_TEST(cursor_is_on_the_block_in_every_order)
+CASE("followed", .setup = setup_follow, .teardown = teardown);
+
+TEST(cursor_is_on_the_block_in_every_order)
 {
 	uint64_t addr = follow(17);
 	int i;
@@ -67,9 +69,8 @@ START_TEST(cursor_is_on_the_block_in_every_order)
 	}
 	ck_assert(shows("follow 7f3c04012040"));
 }
-END_TEST
 
-START_TEST(cursor_is_on_its_group_whatever_the_kind_and_then_on_it)
+LOOP_TEST(cursor_is_on_its_group_whatever_the_kind_and_then_on_it, 1, 10)
 {
 	uint64_t addr = follow(13);
 	struct page_groups *g;
@@ -95,9 +96,8 @@ START_TEST(cursor_is_on_its_group_whatever_the_kind_and_then_on_it)
 	again();
 	ck_assert_uint_eq(addr_at_cursor(), addr);
 }
-END_TEST
 
-START_TEST(group_is_followed_where_its_callers_are)
+TEST(group_is_followed_where_its_callers_are)
 {
 	struct page_groups *g;
 	uint64_t caller;
@@ -119,9 +119,8 @@ START_TEST(group_is_followed_where_its_callers_are)
 	again();
 	ck_assert_uint_eq(page.cursor.at, 2);
 }
-END_TEST
 
-START_TEST(end_is_told_with_its_time)
+TEST(end_is_told_with_its_time)
 {
 	uint64_t addr = follow(5);
 
@@ -132,9 +131,8 @@ START_TEST(end_is_told_with_its_time)
 	ck_assert(!shows("follow 7f"));
 	ck_assert(!page_follow_stop(&page));
 }
-END_TEST
 
-START_TEST(address_that_is_taken_again_is_not_followed)
+TEST(address_that_is_taken_again_is_not_followed)
 {
 	uint64_t addr = follow(5);
 
@@ -143,9 +141,8 @@ START_TEST(address_that_is_taken_again_is_not_followed)
 	again();
 	ck_assert(!page_follow_stop(&page));
 }
-END_TEST
 
-START_TEST(what_is_not_among_some_rows_has_not_ended)
+TEST(what_is_not_among_some_rows_has_not_ended)
 {
 	follow(5);
 	scene.look.window = true;
@@ -153,18 +150,16 @@ START_TEST(what_is_not_among_some_rows_has_not_ended)
 	again();
 	ck_assert(page_follow_stop(&page));
 }
-END_TEST
 
-START_TEST(key_ends_it_again)
+TEST(key_ends_it_again)
 {
 	follow(5);
 	ck_assert_int_eq(page_follow_toggle(&page, &scene.view), 0);
 	again();
 	ck_assert(!shows("follow"));
 }
-END_TEST
 
-START_TEST(nothing_can_be_followed_where_nothing_is)
+TEST(nothing_can_be_followed_where_nothing_is)
 {
 	unsigned i;
 
@@ -175,25 +170,4 @@ START_TEST(nothing_can_be_followed_where_nothing_is)
 	page_set_group(&page, 1);
 	again();
 	ck_assert_int_eq(page_follow_toggle(&page, &scene.view), -ENOENT);
-}
-END_TEST
-
-Suite *
-followed_suite(void)
-{
-	Suite *s = suite_create("followed");
-	TCase *t = tcase_create("followed");
-
-	tcase_add_checked_fixture(t, setup_follow, teardown);
-	tcase_add_test(t, cursor_is_on_the_block_in_every_order);
-	tcase_add_loop_test(t,
-	    cursor_is_on_its_group_whatever_the_kind_and_then_on_it, 1, 10);
-	tcase_add_test(t, group_is_followed_where_its_callers_are);
-	tcase_add_test(t, end_is_told_with_its_time);
-	tcase_add_test(t, address_that_is_taken_again_is_not_followed);
-	tcase_add_test(t, what_is_not_among_some_rows_has_not_ended);
-	tcase_add_test(t, key_ends_it_again);
-	tcase_add_test(t, nothing_can_be_followed_where_nothing_is);
-	suite_add_tcase(s, t);
-	return s;
 }

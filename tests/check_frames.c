@@ -70,7 +70,9 @@ all_frames(uint8_t *out, size_t cap)
 	return len;
 }
 
-START_TEST(frames_split_at_any_byte_come_out_whole)
+CASE("Core", .seconds = 120);
+
+TEST(frames_split_at_any_byte_come_out_whole)
 {
 	uint8_t all[8192];
 	size_t n, at, len = all_frames(all, sizeof all);
@@ -85,9 +87,8 @@ START_TEST(frames_split_at_any_byte_come_out_whole)
 		wire_frames_fini(&f);
 	}
 }
-END_TEST
 
-START_TEST(frames_in_pieces_of_any_size_come_out_whole)
+TEST(frames_in_pieces_of_any_size_come_out_whole)
 {
 	uint8_t all[8192];
 	size_t n, at, size, piece, len = all_frames(all, sizeof all);
@@ -104,9 +105,10 @@ START_TEST(frames_in_pieces_of_any_size_come_out_whole)
 		wire_frames_fini(&f);
 	}
 }
-END_TEST
 
-START_TEST(frame_above_the_limit_is_refused_before_it_comes)
+CASE("Limits");
+
+LOOP_TEST(frame_above_the_limit_is_refused_before_it_comes, 0, 5)
 {
 	static const uint8_t heads[][4] = {
 		{ 0, 0, 16, 1 }, { 0, 1, 0, 0 }, { 127, 255, 255, 255 },
@@ -124,9 +126,10 @@ START_TEST(frame_above_the_limit_is_refused_before_it_comes)
 	ck_assert_int_eq(wire_frames_next(&f, &map, &len), -EMSGSIZE);
 	wire_frames_fini(&f);
 }
-END_TEST
 
-START_TEST(frame_of_exactly_the_limit_comes_out)
+CASE("Core");
+
+TEST(frame_of_exactly_the_limit_comes_out)
 {
 	uint8_t head[4] = { 0, 0, WIRE_REQUEST_MAX >> 8, 0 };
 	const uint8_t *map;
@@ -144,9 +147,8 @@ START_TEST(frame_of_exactly_the_limit_comes_out)
 	ck_assert_mem_eq(map, frame, len);
 	wire_frames_fini(&f);
 }
-END_TEST
 
-START_TEST(empty_frame_is_a_frame_and_no_message)
+TEST(empty_frame_is_a_frame_and_no_message)
 {
 	struct wire_frames f;
 	const uint8_t *map;
@@ -161,9 +163,10 @@ START_TEST(empty_frame_is_a_frame_and_no_message)
 	ck_assert_int_eq(wire_frames_next(&f, &map, &len), 0);
 	wire_frames_fini(&f);
 }
-END_TEST
 
-START_TEST(buffer_is_bounded_whatever_is_asked_for)
+CASE("Limits");
+
+TEST(buffer_is_bounded_whatever_is_asked_for)
 {
 	static const size_t limits[] = {
 		WIRE_REQUEST_MAX, WIRE_REPLY_MAX, 1000, 5,
@@ -184,25 +187,4 @@ START_TEST(buffer_is_bounded_whatever_is_asked_for)
 	}
 	ck_assert_int_eq(wire_frames_init(&f, 0), -EINVAL);
 	ck_assert_int_eq(wire_frames_init(&f, SIZE_MAX), -EINVAL);
-}
-END_TEST
-
-Suite *
-frames_suite(void)
-{
-	Suite *s = suite_create("frames");
-	TCase *core = tcase_create("Core");
-	TCase *limits = tcase_create("Limits");
-
-	tcase_set_timeout(core, 120);
-	suite_add_tcase(s, core);
-	suite_add_tcase(s, limits);
-	tcase_add_test(core, frames_split_at_any_byte_come_out_whole);
-	tcase_add_test(core, frames_in_pieces_of_any_size_come_out_whole);
-	tcase_add_test(core, frame_of_exactly_the_limit_comes_out);
-	tcase_add_test(core, empty_frame_is_a_frame_and_no_message);
-	tcase_add_loop_test(limits,
-	    frame_above_the_limit_is_refused_before_it_comes, 0, 5);
-	tcase_add_test(limits, buffer_is_bounded_whatever_is_asked_for);
-	return s;
 }

@@ -84,8 +84,10 @@ all_rows(struct blk *out, size_t max)
 
 /* --- which they are ----------------------------------------------------- */
 
+CASE("which", .setup = setup_empty, .teardown = teardown);
+
 /* One region from 1000 to 1100; blocks and gaps end with an address of 0. */
-START_TEST(gaps_begin_and_end_where_blocks_do)
+LOOP_TEST(gaps_begin_and_end_where_blocks_do, 0, check_rounds(20))
 {
 	static const struct {
 		unsigned head, align;
@@ -133,7 +135,6 @@ START_TEST(gaps_begin_and_end_where_blocks_do)
 	}
 	ck_assert_uint_eq(cases[_i].gap[k][0], 0);
 }
-END_TEST
 
 /* --- against a model that knows each byte ------------------------------- */
 
@@ -247,7 +248,7 @@ same(const struct blk *a, const struct blk *b)
 	    page_is_free(a) == page_is_free(b);
 }
 
-START_TEST(rows_are_those_of_a_model_in_both_directions)
+LOOP_TEST(rows_are_those_of_a_model_in_both_directions, 0, check_rounds(60))
 {
 	struct model *m = calloc(1, sizeof *m);
 	static struct blk rows[ROWS];
@@ -277,10 +278,9 @@ START_TEST(rows_are_those_of_a_model_in_both_directions)
 	}
 	free(m);
 }
-END_TEST
 
 /* Where the rows' blocks are looked for they are. */
-START_TEST(each_row_is_found_again_by_what_stands_there)
+LOOP_TEST(each_row_is_found_again_by_what_stands_there, 0, check_rounds(40))
 {
 	struct model *m = calloc(1, sizeof *m);
 	uint64_t row;
@@ -309,11 +309,12 @@ START_TEST(each_row_is_found_again_by_what_stands_there)
 	}
 	free(m);
 }
-END_TEST
 
 /* --- where and when ----------------------------------------------------- */
 
-START_TEST(they_are_rows_in_address_order_alone)
+CASE("where", .setup = setup_pool, .teardown = teardown);
+
+TEST(they_are_rows_in_address_order_alone)
 {
 	compose(80, 24);
 	ck_assert_uint_eq(page.found.total, 6);
@@ -338,10 +339,9 @@ START_TEST(they_are_rows_in_address_order_alone)
 	compose(80, 24);
 	ck_assert_uint_eq(page.found.total, 4);
 }
-END_TEST
 
 /* The list has changed and its length has not. */
-START_TEST(they_are_found_anew_when_blocks_move)
+TEST(they_are_found_anew_when_blocks_move)
 {
 	struct blk rows[8];
 
@@ -357,9 +357,8 @@ START_TEST(they_are_found_anew_when_blocks_move)
 	region[0].size += 0x200;
 	ck_assert_uint_eq(all_rows(rows, 8), 7);
 }
-END_TEST
 
-START_TEST(a_classic_stream_has_them_in_its_only_layer)
+TEST(a_classic_stream_has_them_in_its_only_layer)
 {
 	struct blk rows[16];
 
@@ -378,11 +377,10 @@ START_TEST(a_classic_stream_has_them_in_its_only_layer)
 	compose(40, 14);
 	ck_assert(shows("g2,304"));
 }
-END_TEST
 
 /* --- the cursor --------------------------------------------------------- */
 
-START_TEST(the_cursor_stays_on_what_is_free)
+TEST(the_cursor_stays_on_what_is_free)
 {
 	compose(80, 24);
 	page_move_to(&page, 4);
@@ -407,9 +405,8 @@ START_TEST(the_cursor_stays_on_what_is_free)
 	compose(80, 24);
 	ck_assert_uint_lt(page.cursor.at, page.found.total);
 }
-END_TEST
 
-START_TEST(the_cursor_stays_on_its_block_when_gaps_come)
+TEST(the_cursor_stays_on_its_block_when_gaps_come)
 {
 	compose(80, 24);
 	page_move_to(&page, 5);
@@ -426,9 +423,8 @@ START_TEST(the_cursor_stays_on_its_block_when_gaps_come)
 	compose(80, 24);
 	ck_assert_int_eq(page.cursor.at, 0);
 }
-END_TEST
 
-START_TEST(every_row_can_be_reached)
+TEST(every_row_can_be_reached)
 {
 	uint64_t at;
 
@@ -445,11 +441,10 @@ START_TEST(every_row_can_be_reached)
 	compose(40, 10);
 	ck_assert_uint_eq(page.cursor.at, 5);
 }
-END_TEST
 
 /* --- how they look ------------------------------------------------------ */
 
-START_TEST(a_wide_row_says_free_and_where)
+TEST(a_wide_row_says_free_and_where)
 {
 	char row[128];
 
@@ -473,9 +468,8 @@ START_TEST(a_wide_row_says_free_and_where)
 	compose(80, 10);
 	assert_fits(80, 10);
 }
-END_TEST
 
-START_TEST(a_classic_row_says_free)
+TEST(a_classic_row_says_free)
 {
 	page.layout = PAGE_CLASSIC;
 	compose(40, 10);
@@ -486,9 +480,8 @@ START_TEST(a_classic_row_says_free)
 	assert_fits(33, 10);
 	ck_assert(shows("00010100 0300    free"));
 }
-END_TEST
 
-START_TEST(a_row_as_text_has_the_columns_of_a_block)
+TEST(a_row_as_text_has_the_columns_of_a_block)
 {
 	char row[256], want[256];
 	struct blk rows[8];
@@ -508,9 +501,8 @@ START_TEST(a_row_as_text_has_the_columns_of_a_block)
 	ck_assert_str_eq(row, "free: 768 bytes, in a region: "
 	    "4096 bytes from 7f0000010000");
 }
-END_TEST
 
-START_TEST(a_paused_picture_keeps_its_gaps)
+TEST(a_paused_picture_keeps_its_gaps)
 {
 	compose(80, 24);
 	pause_now();
@@ -524,36 +516,4 @@ START_TEST(a_paused_picture_keeps_its_gaps)
 	scene_refresh(&scene);
 	compose(80, 24);
 	ck_assert(!shows("7f0000010100     768    free"));
-}
-END_TEST
-
-Suite *
-free_blocks_suite(void)
-{
-	Suite *s = suite_create("free_blocks");
-	TCase *tc = tcase_create("which");
-
-	tcase_add_checked_fixture(tc, setup_empty, teardown);
-	tcase_add_loop_test(tc, gaps_begin_and_end_where_blocks_do, 0,
-	    check_rounds(20));
-	tcase_add_loop_test(tc, rows_are_those_of_a_model_in_both_directions,
-	    0, check_rounds(60));
-	tcase_add_loop_test(tc, each_row_is_found_again_by_what_stands_there,
-	    0, check_rounds(40));
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("where");
-	tcase_add_checked_fixture(tc, setup_pool, teardown);
-	tcase_add_test(tc, they_are_rows_in_address_order_alone);
-	tcase_add_test(tc, they_are_found_anew_when_blocks_move);
-	tcase_add_test(tc, a_classic_stream_has_them_in_its_only_layer);
-	tcase_add_test(tc, the_cursor_stays_on_what_is_free);
-	tcase_add_test(tc, the_cursor_stays_on_its_block_when_gaps_come);
-	tcase_add_test(tc, every_row_can_be_reached);
-	tcase_add_test(tc, a_wide_row_says_free_and_where);
-	tcase_add_test(tc, a_classic_row_says_free);
-	tcase_add_test(tc, a_row_as_text_has_the_columns_of_a_block);
-	tcase_add_test(tc, a_paused_picture_keeps_its_gaps);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -55,7 +55,9 @@ left(uint64_t addr)
 	    marked(i, PAGE_STALE);
 }
 
-START_TEST(freed_row_stays_a_second_where_it_was)
+CASE("rows", .setup = setup_freed, .teardown = teardown);
+
+TEST(freed_row_stays_a_second_where_it_was)
 {
 	int was;
 
@@ -73,9 +75,8 @@ START_TEST(freed_row_stays_a_second_where_it_was)
 	ck_assert_int_eq(line_of(BLOCK(5)), -1);
 	ck_assert_int_eq(line_of(BLOCK(6)), was);
 }
-END_TEST
 
-START_TEST(first_and_last_row_stay_too)
+TEST(first_and_last_row_stay_too)
 {
 	unsigned i;
 
@@ -90,9 +91,8 @@ START_TEST(first_and_last_row_stay_too)
 	ck_assert(left(BLOCK(9)));
 	ck_assert_int_eq(line_of(BLOCK(9)), 12);
 }
-END_TEST
 
-START_TEST(what_has_left_has_no_offset)
+TEST(what_has_left_has_no_offset)
 {
 	struct blk b;
 
@@ -107,10 +107,9 @@ START_TEST(what_has_left_has_no_offset)
 	ck_assert_uint_eq(b.addr, BLOCK(7));
 	ck_assert(marked(line_of(BLOCK(7)), PAGE_CURSOR));
 }
-END_TEST
 
 /* For who points at a row. */
-START_TEST(row_of_what_has_left_is_none_of_the_list)
+TEST(row_of_what_has_left_is_none_of_the_list)
 {
 	uint64_t at;
 
@@ -131,9 +130,8 @@ START_TEST(row_of_what_has_left_is_none_of_the_list)
 	ck_assert(page_freed_rows_offset(&page, 6, &at));
 	ck_assert_uint_eq(at, 6);
 }
-END_TEST
 
-START_TEST(cursor_is_never_pushed_out_of_sight)
+TEST(cursor_is_never_pushed_out_of_sight)
 {
 	unsigned i;
 	int k, found = 0;
@@ -149,9 +147,8 @@ START_TEST(cursor_is_never_pushed_out_of_sight)
 		found += marked(k, PAGE_CURSOR);
 	ck_assert_int_eq(found, 1);
 }
-END_TEST
 
-START_TEST(at_most_a_quarter_are_freed_rows)
+TEST(at_most_a_quarter_are_freed_rows)
 {
 	unsigned i, n = 0;
 
@@ -164,9 +161,8 @@ START_TEST(at_most_a_quarter_are_freed_rows)
 		n += left(BLOCK(i));
 	ck_assert_uint_eq(n, (unsigned)page.found.window / 4);
 }
-END_TEST
 
-START_TEST(what_is_scrolled_away_has_not_left)
+TEST(what_is_scrolled_away_has_not_left)
 {
 	after(0);
 	page.offs = 5;
@@ -182,10 +178,9 @@ START_TEST(what_is_scrolled_away_has_not_left)
 	after(66);
 	ck_assert(!shows("freed"));
 }
-END_TEST
 
 /* Rows of a window alone: what is missing at its edges may be elsewhere. */
-START_TEST(window_shows_what_left_between_its_rows)
+TEST(window_shows_what_left_between_its_rows)
 {
 	after(0);
 	scene.look.window = true;
@@ -195,9 +190,8 @@ START_TEST(window_shows_what_left_between_its_rows)
 	ck_assert(left(BLOCK(4)));
 	ck_assert_int_eq(line_of(BLOCK(0)), -1);
 }
-END_TEST
 
-START_TEST(address_that_is_used_again_has_two_rows)
+TEST(address_that_is_used_again_has_two_rows)
 {
 	int at;
 
@@ -215,9 +209,8 @@ START_TEST(address_that_is_used_again_has_two_rows)
 	ck_assert_int_eq(line_of(BLOCK(4)), at);
 	ck_assert_int_eq(line_of(BLOCK(5)), at + 1);
 }
-END_TEST
 
-START_TEST(list_that_is_lost_or_taken_anew_leaves_nothing)
+LOOP_TEST(list_that_is_lost_or_taken_anew_leaves_nothing, 0, 3)
 {
 	unsigned i;
 
@@ -234,9 +227,8 @@ START_TEST(list_that_is_lost_or_taken_anew_leaves_nothing)
 	for (i = 0; i < 20; i++)
 		ck_assert(!left(BLOCK(i)));
 }
-END_TEST
 
-START_TEST(text_output_strict_and_slow_pages_have_live_rows_alone)
+LOOP_TEST(text_output_strict_and_slow_pages_have_live_rows_alone, 0, 3)
 {
 	if (_i == 0)
 		page.medium = PAGE_READY;
@@ -250,10 +242,9 @@ START_TEST(text_output_strict_and_slow_pages_have_live_rows_alone)
 	ck_assert(!shows("freed"));
 	ck_assert(!shows("04051"));
 }
-END_TEST
 
 /* What was in the rows before means nothing in those of another layout. */
-START_TEST(row_of_the_strict_page_is_the_one_that_it_shows)
+TEST(row_of_the_strict_page_is_the_one_that_it_shows)
 {
 	uint64_t at;
 
@@ -265,30 +256,4 @@ START_TEST(row_of_the_strict_page_is_the_one_that_it_shows)
 	after(66);
 	ck_assert(page_freed_rows_offset(&page, 0, &at));
 	ck_assert_uint_eq(at, page.offs);
-}
-END_TEST
-
-Suite *
-freed_rows_suite(void)
-{
-	Suite *s = suite_create("freed_rows");
-	TCase *t = tcase_create("rows");
-
-	tcase_add_checked_fixture(t, setup_freed, teardown);
-	tcase_add_test(t, freed_row_stays_a_second_where_it_was);
-	tcase_add_test(t, first_and_last_row_stay_too);
-	tcase_add_test(t, what_has_left_has_no_offset);
-	tcase_add_test(t, row_of_what_has_left_is_none_of_the_list);
-	tcase_add_test(t, cursor_is_never_pushed_out_of_sight);
-	tcase_add_test(t, at_most_a_quarter_are_freed_rows);
-	tcase_add_test(t, what_is_scrolled_away_has_not_left);
-	tcase_add_test(t, window_shows_what_left_between_its_rows);
-	tcase_add_test(t, address_that_is_used_again_has_two_rows);
-	tcase_add_loop_test(t, list_that_is_lost_or_taken_anew_leaves_nothing,
-	    0, 3);
-	tcase_add_loop_test(t,
-	    text_output_strict_and_slow_pages_have_live_rows_alone, 0, 3);
-	tcase_add_test(t, row_of_the_strict_page_is_the_one_that_it_shows);
-	suite_add_tcase(s, t);
-	return s;
 }

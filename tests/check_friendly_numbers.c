@@ -55,15 +55,16 @@ static const struct {
 	{ 0xffff, 0xffff, true },
 };
 
-START_TEST(number_is_shown_by_its_friendly_one_or_raw)
+CASE("translations", .setup = setup, .teardown = teardown);
+
+LOOP_TEST(number_is_shown_by_its_friendly_one_or_raw, 0, BASE_NELEM(numbers))
 {
 	ck_assert_uint_eq(friendly_get(&node.friendly, numbers[_i].number),
 	    numbers[_i].friendly);
 	expect(0, 1, numbers[_i].unknown);
 }
-END_TEST
 
-START_TEST(second_time_is_a_hit_for_unknown_ones_too)
+LOOP_TEST(second_time_is_a_hit_for_unknown_ones_too, 0, BASE_NELEM(numbers))
 {
 	ck_assert_uint_eq(friendly_get(&node.friendly, numbers[_i].number),
 	    numbers[_i].friendly);
@@ -71,16 +72,14 @@ START_TEST(second_time_is_a_hit_for_unknown_ones_too)
 	    numbers[_i].friendly);
 	expect(1, 1, numbers[_i].unknown);
 }
-END_TEST
 
-START_TEST(nobodys_number_is_not_counted)
+TEST(nobodys_number_is_not_counted)
 {
 	ck_assert_uint_eq(friendly_get(&node.friendly, 0), 0);
 	expect(0, 0, 0);
 }
-END_TEST
 
-START_TEST(node_without_a_table_shows_all_raw)
+TEST(node_without_a_table_shows_all_raw)
 {
 	struct nodes_table *table = node.friendly.table;
 
@@ -91,9 +90,8 @@ START_TEST(node_without_a_table_shows_all_raw)
 	ck_assert(!node.friendly.working);
 	node.friendly.table = table;
 }
-END_TEST
 
-START_TEST(what_is_kept_is_bounded_and_right_for_all_numbers)
+TEST(what_is_kept_is_bounded_and_right_for_all_numbers)
 {
 	unsigned round, number;
 
@@ -105,9 +103,8 @@ START_TEST(what_is_kept_is_bounded_and_right_for_all_numbers)
 	/* Each place had another number by the second round. */
 	expect(0, 2 * 65535, 2 * (65535 - 2));
 }
-END_TEST
 
-START_TEST(age_is_that_of_the_oldest_and_grows)
+TEST(age_is_that_of_the_oldest_and_grows)
 {
 	uint64_t n[WIRE_STATS_COUNT] = { 0 };
 
@@ -125,20 +122,20 @@ START_TEST(age_is_that_of_the_oldest_and_grows)
 	ck_assert_uint_ge(n[WIRE_N_FRIENDLY_OLDEST_S], 40);
 	ck_assert_uint_lt(n[WIRE_N_FRIENDLY_OLDEST_S], 100);
 }
-END_TEST
 
 /* --- the table changes ---------------------------------------------------- */
 
-START_TEST(table_that_is_the_same_keeps_translations)
+CASE("table", .setup = setup, .teardown = teardown);
+
+TEST(table_that_is_the_same_keeps_translations)
 {
 	friendly_get(&node.friendly, 0x590);
 	look_again();
 	friendly_get(&node.friendly, 0x590);
 	expect(1, 1, 0);
 }
-END_TEST
 
-START_TEST(changed_table_drops_translations)
+TEST(changed_table_drops_translations)
 {
 	uint64_t n[WIRE_STATS_COUNT] = { 0 };
 
@@ -156,9 +153,8 @@ START_TEST(changed_table_drops_translations)
 	ck_assert_uint_eq(friendly_get(&node.friendly, 0xa12), 0xa12);
 	expect(1, 5, 2);
 }
-END_TEST
 
-START_TEST(file_put_in_its_place_is_another_one)
+TEST(file_put_in_its_place_is_another_one)
 {
 	char other[160];
 	struct stat st;
@@ -177,9 +173,8 @@ START_TEST(file_put_in_its_place_is_another_one)
 	ck_assert_uint_eq(friendly_get(&node.friendly, 0x590), 0xab87);
 	unlink(other);
 }
-END_TEST
 
-START_TEST(table_that_goes_and_comes_is_followed)
+TEST(table_that_goes_and_comes_is_followed)
 {
 	unlink(table_file);
 	look_again();
@@ -188,18 +183,16 @@ START_TEST(table_that_goes_and_comes_is_followed)
 	look_again();
 	ck_assert_uint_eq(friendly_get(&node.friendly, 0x590), 0xab86);
 }
-END_TEST
 
-START_TEST(line_that_cannot_be_read_costs_that_line)
+TEST(line_that_cannot_be_read_costs_that_line)
 {
 	table_write("0590 linac-a local acnet=11.134\n0A12 gw-2 nowhere\n");
 	look_again();
 	ck_assert_uint_eq(friendly_get(&node.friendly, 0x590), 0xab86);
 	ck_assert_uint_eq(friendly_get(&node.friendly, 0xa12), 0xa12);
 }
-END_TEST
 
-START_TEST(system_does_not_read_a_users_table)
+TEST(system_does_not_read_a_users_table)
 {
 	friendly_fini(&node.friendly);
 	node.opts.system = true;
@@ -210,11 +203,12 @@ START_TEST(system_does_not_read_a_users_table)
 	look_again();
 	ck_assert_uint_eq(friendly_get(&node.friendly, 0x1111), 0x1111);
 }
-END_TEST
 
 /* --- over the wire ---------------------------------------------------------- */
 
-START_TEST(numbers_of_the_node_are_in_its_stat)
+CASE("wire", .setup = setup, .teardown = teardown);
+
+TEST(numbers_of_the_node_are_in_its_stat)
 {
 	struct wire_msg m = { .type = WIRE_STAT,
 		.stat = { .index = UINT32_MAX } }, r;
@@ -232,37 +226,4 @@ START_TEST(numbers_of_the_node_are_in_its_stat)
 	ck_assert_uint_eq(r.stats.n[WIRE_N_FRIENDLY_MISSES], 2);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_FRIENDLY_UNKNOWN], 1);
 	page_close(&p);
-}
-END_TEST
-
-Suite *
-friendly_numbers_suite(void)
-{
-	Suite *s = suite_create("friendly_numbers");
-	TCase *t = tcase_create("translations");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, number_is_shown_by_its_friendly_one_or_raw, 0,
-	    BASE_NELEM(numbers));
-	tcase_add_loop_test(t, second_time_is_a_hit_for_unknown_ones_too, 0,
-	    BASE_NELEM(numbers));
-	tcase_add_test(t, nobodys_number_is_not_counted);
-	tcase_add_test(t, node_without_a_table_shows_all_raw);
-	tcase_add_test(t, what_is_kept_is_bounded_and_right_for_all_numbers);
-	tcase_add_test(t, age_is_that_of_the_oldest_and_grows);
-	suite_add_tcase(s, t);
-	t = tcase_create("table");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, table_that_is_the_same_keeps_translations);
-	tcase_add_test(t, changed_table_drops_translations);
-	tcase_add_test(t, file_put_in_its_place_is_another_one);
-	tcase_add_test(t, table_that_goes_and_comes_is_followed);
-	tcase_add_test(t, line_that_cannot_be_read_costs_that_line);
-	tcase_add_test(t, system_does_not_read_a_users_table);
-	suite_add_tcase(s, t);
-	t = tcase_create("wire");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, numbers_of_the_node_are_in_its_stat);
-	suite_add_tcase(s, t);
-	return s;
 }

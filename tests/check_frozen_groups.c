@@ -70,8 +70,10 @@ assert_row(size_t at, unsigned type, uint64_t blocks, uint64_t bytes)
 	ck_assert_uint_eq(row->total.bytes, bytes);
 }
 
+CASE("order", .setup = setup_frozen, .teardown = teardown);
+
 /* The last one gets the heaviest, and stays the last one. */
-START_TEST(sums_go_on_in_the_order_of_then)
+TEST(sums_go_on_in_the_order_of_then)
 {
 	unsigned round, i;
 
@@ -100,9 +102,8 @@ START_TEST(sums_go_on_in_the_order_of_then)
 	settle();
 	assert_row(0, 5, EACH + 50, EACH * 500 + 250000);
 }
-END_TEST
 
-START_TEST(new_groups_do_not_push_in_and_are_counted)
+TEST(new_groups_do_not_push_in_and_are_counted)
 {
 	unsigned i;
 
@@ -126,9 +127,8 @@ START_TEST(new_groups_do_not_push_in_and_are_counted)
 	ck_assert_uint_eq(page.groups->nnew, 0);
 	ck_assert(!shows("+3 new"));
 }
-END_TEST
 
-START_TEST(a_group_that_is_empty_keeps_its_row_until_the_order_goes_on)
+TEST(a_group_that_is_empty_keeps_its_row_until_the_order_goes_on)
 {
 	unsigned i;
 
@@ -153,9 +153,8 @@ START_TEST(a_group_that_is_empty_keeps_its_row_until_the_order_goes_on)
 	settle();
 	ck_assert_uint_eq(page.groups->nrow, TYPES - 1);
 }
-END_TEST
 
-START_TEST(groups_that_get_their_names_keep_their_places)
+TEST(groups_that_get_their_names_keep_their_places)
 {
 	uint64_t bytes[8];
 	size_t i, n;
@@ -179,9 +178,8 @@ START_TEST(groups_that_get_their_names_keep_their_places)
 		ck_assert_uint_eq(page_groups_row(page.groups, i)->total.bytes,
 		    bytes[i]);
 }
-END_TEST
 
-START_TEST(another_order_is_taken_as_it_is_by_then)
+TEST(another_order_is_taken_as_it_is_by_then)
 {
 	unsigned i;
 
@@ -203,10 +201,9 @@ START_TEST(another_order_is_taken_as_it_is_by_then)
 	assert_row(0, 5, EACH, EACH * 500);
 	assert_row(1, 4, EACH - 5, (EACH - 5) * 600);
 }
-END_TEST
 
 /* Both levels, and the blocks in them. */
-START_TEST(expanded_groups_are_frozen_too)
+TEST(expanded_groups_are_frozen_too)
 {
 	const struct profile_group *row;
 	struct page_branch *second, *leaf;
@@ -255,9 +252,8 @@ START_TEST(expanded_groups_are_frozen_too)
 	ck_assert_uint_eq(leaf->n, EACH / 4 + 1);
 	ck_assert_uint_ne(leaf->blk[0].seq, first.seq);
 }
-END_TEST
 
-START_TEST(a_frozen_page_of_groups_fits_whatever_comes)
+TEST(a_frozen_page_of_groups_fits_whatever_comes)
 {
 	unsigned i, x = 1;
 
@@ -281,24 +277,4 @@ START_TEST(a_frozen_page_of_groups_fits_whatever_comes)
 		if (i % 100 == 0)
 			page_freeze_toggle(&page, &scene.view);
 	}
-}
-END_TEST
-
-Suite *
-frozen_groups_suite(void)
-{
-	Suite *s = suite_create("frozen_groups");
-	TCase *tc = tcase_create("order");
-
-	tcase_add_checked_fixture(tc, setup_frozen, teardown);
-	tcase_add_test(tc, sums_go_on_in_the_order_of_then);
-	tcase_add_test(tc, new_groups_do_not_push_in_and_are_counted);
-	tcase_add_test(tc,
-	    a_group_that_is_empty_keeps_its_row_until_the_order_goes_on);
-	tcase_add_test(tc, groups_that_get_their_names_keep_their_places);
-	tcase_add_test(tc, another_order_is_taken_as_it_is_by_then);
-	tcase_add_test(tc, expanded_groups_are_frozen_too);
-	tcase_add_test(tc, a_frozen_page_of_groups_fits_whatever_comes);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -91,7 +91,9 @@ push_in(unsigned i)
 	    scene.look.now_ms);
 }
 
-START_TEST(rows_keep_their_places_while_blocks_come_and_go)
+CASE("order", .setup = setup_frozen, .teardown = teardown);
+
+LOOP_TEST(rows_keep_their_places_while_blocks_come_and_go, 0, 4)
 {
 	unsigned i;
 	size_t n;
@@ -110,9 +112,8 @@ START_TEST(rows_keep_their_places_while_blocks_come_and_go)
 		assert_same_places(n);
 	}
 }
-END_TEST
 
-START_TEST(what_is_freed_keeps_its_row_and_is_told)
+TEST(what_is_freed_keeps_its_row_and_is_told)
 {
 	cursor_key(5);
 	rows_of(was);
@@ -123,10 +124,9 @@ START_TEST(what_is_freed_keeps_its_row_and_is_told)
 	ck_assert(!marked(FIRST + 1, PAGE_STALE));
 	ck_assert_ptr_null(strstr(pic.line[FIRST + 1].text, "freed"));
 }
-END_TEST
 
 /* Where an address is taken again it is another block. */
-START_TEST(what_takes_the_place_of_a_freed_block_is_not_it)
+TEST(what_takes_the_place_of_a_freed_block_is_not_it)
 {
 	cursor_key(5);
 	rows_of(was);
@@ -136,9 +136,8 @@ START_TEST(what_takes_the_place_of_a_freed_block_is_not_it)
 	go_by(100);
 	ck_assert_ptr_nonnull(strstr(pic.line[FIRST + 2].text, "freed"));
 }
-END_TEST
 
-START_TEST(new_blocks_are_counted)
+TEST(new_blocks_are_counted)
 {
 	unsigned i;
 
@@ -150,10 +149,9 @@ START_TEST(new_blocks_are_counted)
 	go_by(1500);
 	ck_assert(shows("order: frozen 4s  +12 new"));
 }
-END_TEST
 
 /* Not those that the filter keeps back: no row waits for them. */
-START_TEST(new_blocks_that_the_filter_means_are_counted)
+TEST(new_blocks_that_the_filter_means_are_counted)
 {
 	struct filter_error wrong;
 	unsigned i;
@@ -170,9 +168,8 @@ START_TEST(new_blocks_that_the_filter_means_are_counted)
 	go_by(100);
 	ck_assert(shows("  +4 new"));
 }
-END_TEST
 
-START_TEST(a_drained_list_has_no_new_blocks)
+TEST(a_drained_list_has_no_new_blocks)
 {
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
 	compose(100, ROWS);
@@ -182,9 +179,8 @@ START_TEST(a_drained_list_has_no_new_blocks)
 	ck_assert(shows("order: frozen 4s"));
 	ck_assert(!shows("+1"));
 }
-END_TEST
 
-START_TEST(order_goes_on_five_seconds_after_the_last_key)
+TEST(order_goes_on_five_seconds_after_the_last_key)
 {
 	cursor_key(1);
 	go_by(3000);
@@ -195,9 +191,8 @@ START_TEST(order_goes_on_five_seconds_after_the_last_key)
 	ck_assert(!page_rows_are_frozen(&page));
 	ck_assert(!shows("frozen"));
 }
-END_TEST
 
-START_TEST(order_that_is_held_goes_on_when_it_is_let_go)
+TEST(order_that_is_held_goes_on_when_it_is_let_go)
 {
 	ck_assert(page_freeze_toggle(&page, &scene.view));
 	go_by(100);
@@ -208,9 +203,8 @@ START_TEST(order_that_is_held_goes_on_when_it_is_let_go)
 	go_by(100);
 	ck_assert(!page_rows_are_frozen(&page));
 }
-END_TEST
 
-START_TEST(cursor_stays_on_its_line_when_the_order_goes_on)
+LOOP_TEST(cursor_stays_on_its_line_when_the_order_goes_on, 0, 2)
 {
 	struct blk b;
 	unsigned i;
@@ -236,9 +230,8 @@ START_TEST(cursor_stays_on_its_line_when_the_order_goes_on)
 	ck_assert_uint_eq(b.seq, was[_i == 1 ? 12 : 10].seq);
 	ck_assert_uint_eq(page.cursor.at - page.offs, _i == 1 ? row + 2 : row);
 }
-END_TEST
 
-START_TEST(another_order_is_frozen_in_turn)
+TEST(another_order_is_frozen_in_turn)
 {
 	size_t n;
 
@@ -255,9 +248,8 @@ START_TEST(another_order_is_frozen_in_turn)
 	go_by(10);
 	assert_same_places(n);
 }
-END_TEST
 
-START_TEST(paused_picture_stands_as_it_stood)
+TEST(paused_picture_stands_as_it_stood)
 {
 	size_t n;
 
@@ -273,10 +265,9 @@ START_TEST(paused_picture_stands_as_it_stood)
 	assert_same_places(n);
 	page_resume(&page);
 }
-END_TEST
 
 /* Who steps wants to see what was there, and not what is known by now. */
-START_TEST(step_shows_what_was_there_unless_the_order_is_held)
+LOOP_TEST(step_shows_what_was_there_unless_the_order_is_held, 0, 2)
 {
 	size_t n;
 
@@ -303,9 +294,10 @@ START_TEST(step_shows_what_was_there_unless_the_order_is_held)
 	ck_assert_int_eq(page_rows_are_frozen(&page), _i == 1);
 	page_resume(&page);
 }
-END_TEST
 
-START_TEST(frozen_groups_get_the_names_that_come)
+CASE("names", .setup = setup_stacks, .teardown = teardown);
+
+TEST(frozen_groups_get_the_names_that_come)
 {
 	scene_deaf = true;
 	page.medium = PAGE_SCREEN;
@@ -323,9 +315,10 @@ START_TEST(frozen_groups_get_the_names_that_come)
 	ck_assert(shows("order: frozen") && !shows("not known yet"));
 	ck_assert(shows("zmalloc"));
 }
-END_TEST
 
-START_TEST(groups_keep_their_order_and_then_go_on)
+CASE("order");
+
+LOOP_TEST(groups_keep_their_order_and_then_go_on, 0, 2)
 {
 	uint64_t bytes, key;
 	unsigned i;
@@ -356,10 +349,9 @@ START_TEST(groups_keep_their_order_and_then_go_on)
 	compose(100, ROWS);
 	ck_assert_uint_ne(page_groups_row(page.groups, 0)->key, key);
 }
-END_TEST
 
 /* As e does it: what is saved is what was seen, and goes on to be. */
-START_TEST(a_saved_picture_has_the_frozen_rows)
+TEST(a_saved_picture_has_the_frozen_rows)
 {
 	unsigned i;
 	size_t n;
@@ -384,9 +376,8 @@ START_TEST(a_saved_picture_has_the_frozen_rows)
 	go_by(100);
 	assert_same_places(n);
 }
-END_TEST
 
-START_TEST(text_is_never_frozen)
+TEST(text_is_never_frozen)
 {
 	page.medium = PAGE_READY;
 	page_freeze_toggle(&page, &scene.view);
@@ -395,9 +386,8 @@ START_TEST(text_is_never_frozen)
 	ck_assert(!page_rows_are_frozen(&page));
 	ck_assert(!shows("frozen"));
 }
-END_TEST
 
-START_TEST(a_window_of_the_list_is_not_frozen)
+TEST(a_window_of_the_list_is_not_frozen)
 {
 	scene.look.window = true;
 	cursor_key(1);
@@ -411,13 +401,14 @@ START_TEST(a_window_of_the_list_is_not_frozen)
 	go_by(10);
 	ck_assert(page_rows_are_frozen(&page));
 }
-END_TEST
+
+CASE("large", .setup = setup_many, .teardown = teardown, .seconds = 60);
 
 /*
  * From one end to the other, while blocks come and go everywhere: each that
  * is there all the time passes once, in its order, and nothing new does.
  */
-START_TEST(rows_that_are_scrolled_through_are_those_of_then)
+LOOP_TEST(rows_that_are_scrolled_through_are_those_of_then, 0, 8)
 {
 	static bool freed[60000];
 	bool up = _i % 2 == 1, reverse = _i / 2 % 2 == 1;
@@ -476,9 +467,8 @@ START_TEST(rows_that_are_scrolled_through_are_those_of_then)
 			lasting--;
 	ck_assert_uint_eq(lasting, 0);
 }
-END_TEST
 
-START_TEST(who_goes_far_away_has_the_order_of_that_moment)
+TEST(who_goes_far_away_has_the_order_of_that_moment)
 {
 	page_freeze_briefly(&page, &scene.view);
 	push_in(0);
@@ -492,9 +482,10 @@ START_TEST(who_goes_far_away_has_the_order_of_that_moment)
 	ck_assert_uint_ge(is[page.found.window - 1].seq, 60000);
 	ck_assert(!shows("+1 new"));
 }
-END_TEST
 
-START_TEST(list_that_empties_leaves_its_rows)
+CASE("order");
+
+TEST(list_that_empties_leaves_its_rows)
 {
 	size_t n, i;
 
@@ -508,9 +499,8 @@ START_TEST(list_that_empties_leaves_its_rows)
 	go_by(6000);
 	ck_assert_uint_eq(rows_of(is), 0);
 }
-END_TEST
 
-START_TEST(every_size_is_told_in_its_room)
+TEST(every_size_is_told_in_its_room)
 {
 	static const int cols[] = { 10, 33, 40, 47, 60, 79, 80, 100, 124, 300 };
 	int rows[] = { 1, 4, 5, 8, 24 };
@@ -531,48 +521,4 @@ START_TEST(every_size_is_told_in_its_room)
 	compose(60, 24);
 	ck_assert(!shows("frozen"));
 	ck_assert_int_eq(pic.line[2].text[0], ' ');
-}
-END_TEST
-
-Suite *
-frozen_order_suite(void)
-{
-	Suite *s = suite_create("frozen_order");
-	TCase *t = tcase_create("order");
-
-	tcase_add_checked_fixture(t, setup_frozen, teardown);
-	tcase_add_loop_test(t,
-	    rows_keep_their_places_while_blocks_come_and_go, 0, 4);
-	tcase_add_test(t, what_is_freed_keeps_its_row_and_is_told);
-	tcase_add_test(t, what_takes_the_place_of_a_freed_block_is_not_it);
-	tcase_add_test(t, new_blocks_are_counted);
-	tcase_add_test(t, new_blocks_that_the_filter_means_are_counted);
-	tcase_add_test(t, a_drained_list_has_no_new_blocks);
-	tcase_add_test(t, order_goes_on_five_seconds_after_the_last_key);
-	tcase_add_test(t, order_that_is_held_goes_on_when_it_is_let_go);
-	tcase_add_loop_test(t,
-	    cursor_stays_on_its_line_when_the_order_goes_on, 0, 2);
-	tcase_add_test(t, another_order_is_frozen_in_turn);
-	tcase_add_test(t, paused_picture_stands_as_it_stood);
-	tcase_add_loop_test(t,
-	    step_shows_what_was_there_unless_the_order_is_held, 0, 2);
-	tcase_add_loop_test(t, groups_keep_their_order_and_then_go_on, 0, 2);
-	tcase_add_test(t, a_saved_picture_has_the_frozen_rows);
-	tcase_add_test(t, text_is_never_frozen);
-	tcase_add_test(t, a_window_of_the_list_is_not_frozen);
-	tcase_add_test(t, list_that_empties_leaves_its_rows);
-	tcase_add_test(t, every_size_is_told_in_its_room);
-	suite_add_tcase(s, t);
-	t = tcase_create("large");
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup_many, teardown);
-	tcase_add_loop_test(t,
-	    rows_that_are_scrolled_through_are_those_of_then, 0, 8);
-	tcase_add_test(t, who_goes_far_away_has_the_order_of_that_moment);
-	suite_add_tcase(s, t);
-	t = tcase_create("names");
-	suite_add_tcase(s, t);
-	tcase_add_checked_fixture(t, setup_stacks, teardown);
-	tcase_add_test(t, frozen_groups_get_the_names_that_come);
-	return s;
 }

@@ -60,7 +60,9 @@ tag_of(const char *word, const struct blk *b)
 	    s >= 1 ? 4 : 5;
 }
 
-START_TEST(sums_are_those_of_the_blocks_with_that_tag)
+CASE("tags", .setup = setup_kinds, .teardown = teardown);
+
+LOOP_TEST(sums_are_those_of_the_blocks_with_that_tag, 0, (int)BASE_NELEM(words))
 {
 	static struct blk b[BLOCKS];
 	size_t n = all_blocks(b), i, k, seen = 0;
@@ -90,9 +92,8 @@ START_TEST(sums_are_those_of_the_blocks_with_that_tag)
 	}
 	ck_assert_uint_eq(seen, BLOCKS);
 }
-END_TEST
 
-START_TEST(open_group_lists_the_blocks_with_its_tag)
+LOOP_TEST(open_group_lists_the_blocks_with_its_tag, 0, (int)BASE_NELEM(words))
 {
 	static struct blk b[BLOCKS], shown[BLOCKS];
 	size_t n = all_blocks(b), i, at = 0, got;
@@ -113,9 +114,8 @@ START_TEST(open_group_lists_the_blocks_with_its_tag)
 	}
 	ck_assert_uint_eq(at, got);
 }
-END_TEST
 
-START_TEST(what_all_blocks_of_a_group_have_is_known_of_it)
+TEST(what_all_blocks_of_a_group_have_is_known_of_it)
 {
 	const struct profile_group *row;
 	size_t k;
@@ -132,9 +132,8 @@ START_TEST(what_all_blocks_of_a_group_have_is_known_of_it)
 	for (k = 0; k < page.groups->nrow; k++)
 		ck_assert_int_ge(page_groups_row(page.groups, k)->thread, 0);
 }
-END_TEST
 
-START_TEST(groups_are_called_as_their_tag_is)
+TEST(groups_are_called_as_their_tag_is)
 {
 	page_set_group(&page, page_group_kind_called("type"));
 	compose(80, 24);
@@ -151,7 +150,6 @@ START_TEST(groups_are_called_as_their_tag_is)
 	compose(80, 24);
 	ck_assert(shows("15:02:2"));
 }
-END_TEST
 
 /* --- order ------------------------------------------------------------------ */
 
@@ -173,7 +171,10 @@ worth(const char *sort, const struct profile_group *g)
 	return strcmp(sort, "age") == 0 ? g->total.oldest_ms : 0;
 }
 
-START_TEST(groups_are_in_the_order_of_the_column_asked_for)
+CASE("order", .setup = setup_kinds, .teardown = teardown);
+
+LOOP_TEST(groups_are_in_the_order_of_the_column_asked_for, 0,
+    (int)BASE_NELEM(sorts))
 {
 	const struct profile_group *row;
 	struct profile_group last;
@@ -204,9 +205,8 @@ START_TEST(groups_are_in_the_order_of_the_column_asked_for)
 		ck_assert(shows(turn ? " ^" : " v"));
 	}
 }
-END_TEST
 
-START_TEST(columns_follow_each_other_and_come_back)
+LOOP_TEST(columns_follow_each_other_and_come_back, 0, 2)
 {
 	enum profile_measure by = PROFILE_BYTES, was;
 	int i, n = _i ? 7 : 6;
@@ -219,7 +219,6 @@ START_TEST(columns_follow_each_other_and_come_back)
 	}
 	ck_assert_int_eq(by, PROFILE_BYTES);
 }
-END_TEST
 
 /* --- the last minute --------------------------------------------------------- */
 
@@ -248,7 +247,9 @@ after(int64_t ms)
 	compose(124, 24);
 }
 
-START_TEST(each_group_has_a_point_for_every_five_seconds)
+CASE("minute", .setup = setup_kinds, .teardown = teardown);
+
+TEST(each_group_has_a_point_for_every_five_seconds)
 {
 	uint64_t had[40];
 	size_t n, k, i;
@@ -269,9 +270,8 @@ START_TEST(each_group_has_a_point_for_every_five_seconds)
 		after(2500);
 	}
 }
-END_TEST
 
-START_TEST(group_that_is_new_has_nothing_before)
+TEST(group_that_is_new_has_nothing_before)
 {
 	page_set_group(&page, page_group_kind_called("thread"));
 	compose(124, 24);
@@ -289,9 +289,8 @@ START_TEST(group_that_is_new_has_nothing_before)
 	ck_assert_uint_eq(points[3], 0);
 	ck_assert_uint_gt(points[1], 0);
 }
-END_TEST
 
-START_TEST(trend_follows_the_name_of_its_group)
+TEST(trend_follows_the_name_of_its_group)
 {
 	scene_late = 1u << SCENE_F_ZMALLOC;
 	page_set_group(&page, page_group_kind_called("function"));
@@ -308,10 +307,11 @@ START_TEST(trend_follows_the_name_of_its_group)
 	ck_assert_uint_eq(points_of("zmalloc"), 4);
 	ck_assert_uint_gt(points[0], 0);
 }
-END_TEST
+
+CASE("tags");
 
 /* Nothing comes or goes, and yet blocks grow older. */
-START_TEST(groups_by_age_are_taken_anew_as_time_goes_by)
+TEST(groups_by_age_are_taken_anew_as_time_goes_by)
 {
 	uint64_t young = 0;
 	size_t k;
@@ -326,10 +326,9 @@ START_TEST(groups_by_age_are_taken_anew_as_time_goes_by)
 			young = page_groups_row(page.groups, k)->total.blocks;
 	ck_assert_uint_eq(young, 0);
 }
-END_TEST
 
 /* The walk that is under way has told apart what is not wanted any more. */
-START_TEST(kind_that_changes_amid_a_walk_is_the_last_one_asked_for)
+TEST(kind_that_changes_amid_a_walk_is_the_last_one_asked_for)
 {
 	unsigned i;
 
@@ -347,7 +346,6 @@ START_TEST(kind_that_changes_amid_a_walk_is_the_last_one_asked_for)
 	ck_assert_uint_le(page.groups->nrow, 4);
 	ck_assert(shows("new  "));
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -366,7 +364,9 @@ static const struct {
 	{ "type>type>type", -EINVAL, NULL, NULL },
 };
 
-START_TEST(kinds_are_called_by_their_words)
+CASE("called");
+
+LOOP_TEST(kinds_are_called_by_their_words, 0, (int)BASE_NELEM(parsed))
 {
 	unsigned kind = 77, below = 78;
 
@@ -379,41 +379,4 @@ START_TEST(kinds_are_called_by_their_words)
 	}
 	ck_assert_uint_eq(kind, page_group_kind_called(parsed[_i].first));
 	ck_assert_uint_eq(below, page_group_kind_called(parsed[_i].second));
-}
-END_TEST
-
-Suite *
-group_kinds_suite(void)
-{
-	Suite *s = suite_create("group_kinds");
-	TCase *tags = tcase_create("tags"), *called = tcase_create("called");
-	TCase *order = tcase_create("order"), *minute = tcase_create("minute");
-
-	tcase_add_checked_fixture(tags, setup_kinds, teardown);
-	tcase_add_loop_test(tags, sums_are_those_of_the_blocks_with_that_tag, 0,
-	    (int)BASE_NELEM(words));
-	tcase_add_loop_test(tags, open_group_lists_the_blocks_with_its_tag, 0,
-	    (int)BASE_NELEM(words));
-	tcase_add_test(tags, what_all_blocks_of_a_group_have_is_known_of_it);
-	tcase_add_test(tags, groups_are_called_as_their_tag_is);
-	tcase_add_test(tags, groups_by_age_are_taken_anew_as_time_goes_by);
-	tcase_add_test(tags,
-	    kind_that_changes_amid_a_walk_is_the_last_one_asked_for);
-	suite_add_tcase(s, tags);
-	tcase_add_checked_fixture(order, setup_kinds, teardown);
-	tcase_add_loop_test(order,
-	    groups_are_in_the_order_of_the_column_asked_for, 0,
-	    (int)BASE_NELEM(sorts));
-	tcase_add_loop_test(order, columns_follow_each_other_and_come_back, 0,
-	    2);
-	suite_add_tcase(s, order);
-	tcase_add_checked_fixture(minute, setup_kinds, teardown);
-	tcase_add_test(minute, each_group_has_a_point_for_every_five_seconds);
-	tcase_add_test(minute, group_that_is_new_has_nothing_before);
-	tcase_add_test(minute, trend_follows_the_name_of_its_group);
-	suite_add_tcase(s, minute);
-	tcase_add_loop_test(called, kinds_are_called_by_their_words, 0,
-	    (int)BASE_NELEM(parsed));
-	suite_add_tcase(s, called);
-	return s;
 }

@@ -56,7 +56,9 @@ settle(void)
 	return n;
 }
 
-START_TEST(first_groups_of_a_large_list_are_waited_for_with_a_figure)
+CASE("portions", .setup = setup_many, .teardown = teardown_many, .seconds = 60);
+
+TEST(first_groups_of_a_large_list_are_waited_for_with_a_figure)
 {
 	page_set_group(&page, BY_SITE);
 	compose(80, 24);
@@ -68,9 +70,8 @@ START_TEST(first_groups_of_a_large_list_are_waited_for_with_a_figure)
 	ck_assert_uint_eq(page.groups->total.blocks, MANY);
 	ck_assert_uint_eq(page.found.total, 4);
 }
-END_TEST
 
-START_TEST(rows_of_a_large_list_stay_until_the_next_take_is_whole)
+TEST(rows_of_a_large_list_stay_until_the_next_take_is_whole)
 {
 	unsigned i, pictures = 0;
 
@@ -93,9 +94,8 @@ START_TEST(rows_of_a_large_list_stay_until_the_next_take_is_whole)
 	ck_assert_uint_eq(page.groups->total.blocks, MANY / 4 * 3);
 	ck_assert_uint_eq(page.found.total, 3);
 }
-END_TEST
 
-START_TEST(blocks_of_a_large_list_that_go_during_a_take_cost_no_others)
+TEST(blocks_of_a_large_list_that_go_during_a_take_cost_no_others)
 {
 	unsigned i = 0, n;
 
@@ -108,9 +108,8 @@ START_TEST(blocks_of_a_large_list_that_go_during_a_take_cost_no_others)
 	} while (page.groups->step != GROUPS_IDLE);
 	ck_assert_uint_eq(page.groups->total.blocks, MANY);
 }
-END_TEST
 
-START_TEST(members_of_a_large_group_are_shown_as_they_are_found)
+TEST(members_of_a_large_group_are_shown_as_they_are_found)
 {
 	uint64_t before = 0;
 	unsigned pictures = 0;
@@ -130,9 +129,8 @@ START_TEST(members_of_a_large_group_are_shown_as_they_are_found)
 	ck_assert(shows("75,000 of 300,000"));
 	ck_assert(shows("65,536 listed"));
 }
-END_TEST
 
-START_TEST(another_kind_is_never_shown_under_the_heading_of_one)
+TEST(another_kind_is_never_shown_under_the_heading_of_one)
 {
 	page_set_group(&page, BY_SITE);
 	settle();
@@ -147,9 +145,8 @@ START_TEST(another_kind_is_never_shown_under_the_heading_of_one)
 	ck_assert_uint_eq(page.groups->shown.kind, BY_MODULE);
 	ck_assert_uint_gt(page.found.total, 0);
 }
-END_TEST
 
-START_TEST(another_stream_during_a_take_begins_anew)
+TEST(another_stream_during_a_take_begins_anew)
 {
 	page_set_group(&page, BY_SITE);
 	settle();
@@ -163,28 +160,4 @@ START_TEST(another_stream_during_a_take_begins_anew)
 	settle();
 	ck_assert_uint_eq(page.groups->total.blocks, MANY - 1);
 	ck_assert_uint_eq(page.found.total, 4);
-}
-END_TEST
-
-Suite *
-group_portions_suite(void)
-{
-	Suite *s = suite_create("group_portions");
-	TCase *portions = tcase_create("portions");
-
-	tcase_add_checked_fixture(portions, setup_many, teardown_many);
-	tcase_set_timeout(portions, 60);
-	tcase_add_test(portions,
-	    first_groups_of_a_large_list_are_waited_for_with_a_figure);
-	tcase_add_test(portions,
-	    rows_of_a_large_list_stay_until_the_next_take_is_whole);
-	tcase_add_test(portions,
-	    blocks_of_a_large_list_that_go_during_a_take_cost_no_others);
-	tcase_add_test(portions,
-	    members_of_a_large_group_are_shown_as_they_are_found);
-	tcase_add_test(portions,
-	    another_kind_is_never_shown_under_the_heading_of_one);
-	tcase_add_test(portions, another_stream_during_a_take_begins_anew);
-	suite_add_tcase(s, portions);
-	return s;
 }

@@ -40,7 +40,10 @@ row_is(uint64_t at, const char *name)
 
 /* --- sums --------------------------------------------------------------- */
 
-START_TEST(every_block_is_in_one_group_of_each_kind_but_frames)
+CASE("sums", .setup = setup_groups, .teardown = teardown_groups);
+
+LOOP_TEST(every_block_is_in_one_group_of_each_kind_but_frames, BY_FUNCTION,
+    KINDS)
 {
 	uint64_t blocks = 0, bytes = 0;
 	size_t i;
@@ -59,9 +62,8 @@ START_TEST(every_block_is_in_one_group_of_each_kind_but_frames)
 	ck_assert_uint_eq(bytes, scene.view.counts->live_bytes);
 	ck_assert_uint_eq(page.groups->total.bytes, bytes);
 }
-END_TEST
 
-START_TEST(kinds_follow_each_other_and_end_in_none)
+TEST(kinds_follow_each_other_and_end_in_none)
 {
 	unsigned i;
 
@@ -76,7 +78,6 @@ START_TEST(kinds_follow_each_other_and_end_in_none)
 	compose(80, 24);
 	ck_assert(shows("ADDRESS"));
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -94,7 +95,7 @@ static const struct {
 	{ "groups-frame-124", BY_FRAME, 124, 16 },
 };
 
-START_TEST(picture_of_groups_is_golden)
+LOOP_TEST(picture_of_groups_is_golden, 0, (int)BASE_NELEM(golden))
 {
 	page.numbers.cost_us = 82;
 	page.numbers.hz = 15;
@@ -105,9 +106,8 @@ START_TEST(picture_of_groups_is_golden)
 	assert_fits(golden[_i].cols, golden[_i].rows);
 	assert_golden(&pic, golden[_i].name);
 }
-END_TEST
 
-START_TEST(no_group_is_wider_than_the_terminal)
+LOOP_TEST(no_group_is_wider_than_the_terminal, 33, 130)
 {
 	static char name[4200];
 	unsigned kind;
@@ -136,11 +136,12 @@ START_TEST(no_group_is_wider_than_the_terminal)
 		page_fini(&page);
 	}
 }
-END_TEST
 
 /* --- the cursor --------------------------------------------------------- */
 
-START_TEST(cursor_stays_on_its_group)
+CASE("hold", .setup = setup_groups, .teardown = teardown_groups);
+
+TEST(cursor_stays_on_its_group)
 {
 	unsigned i;
 
@@ -162,10 +163,9 @@ START_TEST(cursor_stays_on_its_group)
 	compose(80, 24);
 	ck_assert_uint_eq(page.cursor.at, 1);
 }
-END_TEST
 
 /* What the eye was on: names change, sums join, the row moves. */
-START_TEST(names_that_come_late_do_not_make_the_cursor_jump)
+LOOP_TEST(names_that_come_late_do_not_make_the_cursor_jump, 0, 3)
 {
 	unsigned kinds[] = { BY_FUNCTION, BY_LINE, BY_FRAME };
 	unsigned kind = kinds[_i];
@@ -189,9 +189,8 @@ START_TEST(names_that_come_late_do_not_make_the_cursor_jump)
 	else	/* the heaviest of the three that had become one */
 		ck_assert(row_is(page.cursor.at, "processCommand"));
 }
-END_TEST
 
-START_TEST(groups_under_an_address_become_one_with_their_function)
+TEST(groups_under_an_address_become_one_with_their_function)
 {
 	size_t before;
 
@@ -207,9 +206,8 @@ START_TEST(groups_under_an_address_become_one_with_their_function)
 	ck_assert(shows("dictAdd"));
 	ck_assert_uint_ge(page.groups->nrow, before);
 }
-END_TEST
 
-START_TEST(skipping_anew_groups_anew)
+TEST(skipping_anew_groups_anew)
 {
 	page_set_group(&page, BY_FUNCTION);
 	compose(80, 24);
@@ -220,11 +218,12 @@ START_TEST(skipping_anew_groups_anew)
 	ck_assert(shows("zmalloc"));
 	ck_assert(!shows("dictAdd"));
 }
-END_TEST
 
 /* --- when --------------------------------------------------------------- */
 
-START_TEST(take_serves_ten_times_as_long_as_it_took)
+CASE("when", .setup = setup_groups, .teardown = teardown_groups);
+
+TEST(take_serves_ten_times_as_long_as_it_took)
 {
 	page_set_group(&page, BY_FUNCTION);
 	compose(80, 24);
@@ -238,9 +237,8 @@ START_TEST(take_serves_ten_times_as_long_as_it_took)
 	compose(80, 24);
 	ck_assert_uint_eq(page.groups->total.blocks, 39);
 }
-END_TEST
 
-START_TEST(what_has_not_changed_is_not_taken_again)
+TEST(what_has_not_changed_is_not_taken_again)
 {
 	uint64_t serial;
 
@@ -264,9 +262,8 @@ START_TEST(what_has_not_changed_is_not_taken_again)
 	compose(80, 24);
 	ck_assert_uint_eq(page.groups->total.blocks, 39);
 }
-END_TEST
 
-START_TEST(pause_stops_groups_too)
+TEST(pause_stops_groups_too)
 {
 	page_set_group(&page, BY_FUNCTION);
 	compose(80, 24);
@@ -284,9 +281,8 @@ START_TEST(pause_stops_groups_too)
 	compose(80, 24);
 	ck_assert_uint_eq(page.groups->total.blocks, 39);
 }
-END_TEST
 
-START_TEST(another_stream_is_taken_at_once)
+TEST(another_stream_is_taken_at_once)
 {
 	page_set_group(&page, BY_FUNCTION);
 	compose(80, 24);
@@ -295,9 +291,8 @@ START_TEST(another_stream_is_taken_at_once)
 	compose(80, 24);
 	ck_assert_uint_eq(page.groups->total.blocks, 39);
 }
-END_TEST
 
-START_TEST(without_a_list_there_are_no_groups)
+TEST(without_a_list_there_are_no_groups)
 {
 	scene.look.list = NULL;
 	scene_refresh(&scene);
@@ -306,7 +301,6 @@ START_TEST(without_a_list_there_are_no_groups)
 	ck_assert_uint_eq(page.groups->nrow, 0);
 	ck_assert(!page_open_group(&page, &scene.view));
 }
-END_TEST
 
 /* --- the blocks of one -------------------------------------------------- */
 
@@ -319,7 +313,9 @@ open_row(uint64_t at)
 	compose(80, 24);
 }
 
-START_TEST(open_group_lists_its_blocks_and_no_others)
+CASE("open", .setup = setup_groups, .teardown = teardown_groups);
+
+LOOP_TEST(open_group_lists_its_blocks_and_no_others, 0, 5)
 {
 	static const char *const names[] = { "libbar.so.1+0x77",
 		"processCommand", "libfoo.so+0x1f30", "dictAdd",
@@ -340,9 +336,8 @@ START_TEST(open_group_lists_its_blocks_and_no_others)
 		ck_assert(i == 0 || b[i].seq > b[i - 1].seq);
 	}
 }
-END_TEST
 
-START_TEST(group_opened_ahead_of_its_picture_is_of_the_kind_wanted)
+TEST(group_opened_ahead_of_its_picture_is_of_the_kind_wanted)
 {
 	page_set_group(&page, BY_FRAME);
 	compose(80, 24);
@@ -358,9 +353,8 @@ START_TEST(group_opened_ahead_of_its_picture_is_of_the_kind_wanted)
 	ck_assert_int_eq(page_expand_group(&page, &scene.view), 0);
 	ck_assert_uint_eq(page.groups->shown.kind, BY_TYPE);
 }
-END_TEST
 
-START_TEST(open_group_of_any_frame_has_every_block_through_it)
+TEST(open_group_of_any_frame_has_every_block_through_it)
 {
 	size_t at;
 
@@ -374,9 +368,8 @@ START_TEST(open_group_of_any_frame_has_every_block_through_it)
 	ck_assert(shows("32 of 40 blocks"));
 	ck_assert_uint_eq(page.found.total, 32);
 }
-END_TEST
 
-START_TEST(order_of_the_page_is_that_of_an_open_group)
+TEST(order_of_the_page_is_that_of_an_open_group)
 {
 	struct blk b[2];
 
@@ -388,9 +381,8 @@ START_TEST(order_of_the_page_is_that_of_an_open_group)
 	ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, 0, b, 2), 2);
 	ck_assert_uint_gt(b[0].seq, b[1].seq);
 }
-END_TEST
 
-START_TEST(cursor_stays_on_its_block_in_an_open_group)
+TEST(cursor_stays_on_its_block_in_an_open_group)
 {
 	struct blk b;
 	uint64_t addr;
@@ -410,10 +402,9 @@ START_TEST(cursor_stays_on_its_block_in_an_open_group)
 	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
 	ck_assert_uint_eq(b.addr, addr);
 }
-END_TEST
 
 /* Between two takes of a large list. */
-START_TEST(block_freed_since_the_take_is_dimmed)
+TEST(block_freed_since_the_take_is_dimmed)
 {
 	struct blk b;
 
@@ -428,9 +419,8 @@ START_TEST(block_freed_since_the_take_is_dimmed)
 	ck_assert(marked(4, PAGE_STALE));
 	ck_assert(!marked(5, PAGE_STALE));
 }
-END_TEST
 
-START_TEST(closing_a_group_goes_back_to_it)
+TEST(closing_a_group_goes_back_to_it)
 {
 	page_set_group(&page, BY_FUNCTION);
 	compose(80, 24);
@@ -452,9 +442,8 @@ START_TEST(closing_a_group_goes_back_to_it)
 	ck_assert_uint_eq(page.cursor.at, 0);
 	ck_assert(row_is(0, "libfoo.so+0x1f30"));
 }
-END_TEST
 
-START_TEST(open_group_follows_its_name)
+TEST(open_group_follows_its_name)
 {
 	scene_late = ~0u;
 	page_set_group(&page, BY_SITE);
@@ -466,9 +455,8 @@ START_TEST(open_group_follows_its_name)
 	compose(80, 24);
 	ck_assert(shows("8 of 40 blocks"));
 }
-END_TEST
 
-START_TEST(open_group_of_which_nothing_is_left_is_empty)
+TEST(open_group_of_which_nothing_is_left_is_empty)
 {
 	unsigned i;
 
@@ -485,9 +473,8 @@ START_TEST(open_group_of_which_nothing_is_left_is_empty)
 	compose(80, 24);
 	ck_assert_uint_lt(page.cursor.at, page.groups->nrow);
 }
-END_TEST
 
-START_TEST(leaving_groups_comes_back_to_where_the_blocks_were)
+TEST(leaving_groups_comes_back_to_where_the_blocks_were)
 {
 	compose(80, 12);
 	page.offs = 7;
@@ -499,11 +486,12 @@ START_TEST(leaving_groups_comes_back_to_where_the_blocks_were)
 	compose(80, 12);
 	ck_assert_uint_eq(page.offs, 7);
 }
-END_TEST
 
 /* --- what is waited for ------------------------------------------------- */
 
-START_TEST(fetching_stands_beside_the_keys)
+CASE("when");
+
+TEST(fetching_stands_beside_the_keys)
 {
 	compose(80, 24);
 	ck_assert(!shows("symbols:"));
@@ -518,9 +506,8 @@ START_TEST(fetching_stands_beside_the_keys)
 	compose(80, 24);
 	ck_assert(!shows("\033"));
 }
-END_TEST
 
-START_TEST(names_to_come_are_counted_where_groups_wait_for_them)
+TEST(names_to_come_are_counted_where_groups_wait_for_them)
 {
 	scene_late = ~0u;
 	scene.view.pending = 8;
@@ -530,62 +517,4 @@ START_TEST(names_to_come_are_counted_where_groups_wait_for_them)
 	scene.view.pending = 0;
 	compose(80, 24);
 	ck_assert(!shows("waiting for"));
-}
-END_TEST
-
-Suite *
-groups_suite(void)
-{
-	Suite *s = suite_create("groups");
-	TCase *sums = tcase_create("sums"), *hold = tcase_create("hold");
-	TCase *when = tcase_create("when"), *open = tcase_create("open");
-
-	tcase_add_checked_fixture(sums, setup_groups, teardown_groups);
-	tcase_add_loop_test(sums,
-	    every_block_is_in_one_group_of_each_kind_but_frames, BY_FUNCTION,
-	    KINDS);
-	tcase_add_test(sums, kinds_follow_each_other_and_end_in_none);
-	tcase_add_loop_test(sums, picture_of_groups_is_golden, 0,
-	    (int)BASE_NELEM(golden));
-	tcase_add_loop_test(sums, no_group_is_wider_than_the_terminal, 33,
-	    130);
-	suite_add_tcase(s, sums);
-
-	tcase_add_checked_fixture(hold, setup_groups, teardown_groups);
-	tcase_add_test(hold, cursor_stays_on_its_group);
-	tcase_add_loop_test(hold,
-	    names_that_come_late_do_not_make_the_cursor_jump, 0, 3);
-	tcase_add_test(hold,
-	    groups_under_an_address_become_one_with_their_function);
-	tcase_add_test(hold, skipping_anew_groups_anew);
-	suite_add_tcase(s, hold);
-
-	tcase_add_checked_fixture(when, setup_groups, teardown_groups);
-	tcase_add_test(when, take_serves_ten_times_as_long_as_it_took);
-	tcase_add_test(when, what_has_not_changed_is_not_taken_again);
-	tcase_add_test(when, pause_stops_groups_too);
-	tcase_add_test(when, another_stream_is_taken_at_once);
-	tcase_add_test(when, without_a_list_there_are_no_groups);
-	tcase_add_test(when, fetching_stands_beside_the_keys);
-	tcase_add_test(when,
-	    names_to_come_are_counted_where_groups_wait_for_them);
-	suite_add_tcase(s, when);
-
-	tcase_add_checked_fixture(open, setup_groups, teardown_groups);
-	tcase_add_loop_test(open, open_group_lists_its_blocks_and_no_others, 0,
-	    5);
-	tcase_add_test(open,
-	    group_opened_ahead_of_its_picture_is_of_the_kind_wanted);
-	tcase_add_test(open,
-	    open_group_of_any_frame_has_every_block_through_it);
-	tcase_add_test(open, order_of_the_page_is_that_of_an_open_group);
-	tcase_add_test(open, cursor_stays_on_its_block_in_an_open_group);
-	tcase_add_test(open, block_freed_since_the_take_is_dimmed);
-	tcase_add_test(open, closing_a_group_goes_back_to_it);
-	tcase_add_test(open, open_group_follows_its_name);
-	tcase_add_test(open, open_group_of_which_nothing_is_left_is_empty);
-	tcase_add_test(open,
-	    leaving_groups_comes_back_to_where_the_blocks_were);
-	suite_add_tcase(s, open);
-	return s;
 }

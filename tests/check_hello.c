@@ -15,7 +15,9 @@
 
 /* --- rules -------------------------------------------------------------- */
 
-START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
+CASE("targets", .seconds = 60);
+
+TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 {
 	struct target t;
 	struct producer p;
@@ -49,10 +51,9 @@ START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 	ck_assert(keeper_complete(k));
 	down();
 }
-END_TEST
 
 /* Its room was made before, perhaps hours before. */
-START_TEST(a_target_is_told_what_time_it_is)
+TEST(a_target_is_told_what_time_it_is)
 {
 	struct target t;
 	struct producer p;
@@ -73,13 +74,12 @@ START_TEST(a_target_is_told_what_time_it_is)
 	close(t.there);
 	down();
 }
-END_TEST
 
 /*
  * The store's reader may be slow while rooms are made ahead: whoever comes when
  * he is not is kept.  Nobody reads here but this test.
  */
-START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
+TEST(a_room_that_could_not_be_stored_is_made_once_more)
 {
 	struct target t;
 	struct producer p;
@@ -121,7 +121,6 @@ START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
 	close(store[1]);
 	ck_assert_int_eq(rmdir(folder), 0);
 }
-END_TEST
 
 static void
 lock_in(void)
@@ -161,26 +160,24 @@ sandbox_at_hello(uint32_t flags)
 	return seen;
 }
 
-START_TEST(who_does_not_say_that_it_is_free_is_looked_at)
+TEST(who_does_not_say_that_it_is_free_is_looked_at)
 {
 	struct sandbox seen = sandbox_at_hello(0);
 
 	ck_assert(seen.known);
 	ck_assert_uint_eq(seen.at_hello >> 32, SECCOMP_MODE_FILTER);
 }
-END_TEST
 
-START_TEST(who_says_that_it_is_free_is_believed)
+TEST(who_says_that_it_is_free_is_believed)
 {
 	struct sandbox seen = sandbox_at_hello(RING_HELLO_FREE);
 
 	ck_assert(seen.known);
 	ck_assert_uint_eq(seen.at_hello, 0);
 }
-END_TEST
 
 /* It may be another thread than the first who says it. */
-START_TEST(who_says_hello_again_is_looked_at)
+TEST(who_says_hello_again_is_looked_at)
 {
 	struct sandbox seen = sandbox_at_hello(RING_HELLO_FREE |
 	    RING_HELLO_AGAIN);
@@ -188,10 +185,9 @@ START_TEST(who_says_hello_again_is_looked_at)
 	ck_assert(seen.known);
 	ck_assert_uint_eq(seen.at_hello >> 32, SECCOMP_MODE_FILTER);
 }
-END_TEST
 
 /* More of them than there are spares. */
-START_TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
+TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
 {
 	struct producer p;
 	uint64_t before;
@@ -219,7 +215,6 @@ START_TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
 	down();
 	ck_assert_uint_eq(open_fds(), before);
 }
-END_TEST
 
 /* So many targets, which are there at once. */
 static void
@@ -255,31 +250,28 @@ some_are_held(void (*wait)(const struct target *), struct target *t, size_t n)
 	return held;
 }
 
-START_TEST(a_hello_waits_for_a_loop_that_is_behind_and_is_welcomed_in_the_end)
+TEST(a_hello_waits_for_a_loop_that_is_behind_and_is_welcomed_in_the_end)
 {
 	struct target t[HELLO_BEHIND + 1];
 
 	ck_assert(some_are_held(until_stop_without_loop, t, HELLO_BEHIND + 1));
 }
-END_TEST
 
-START_TEST(no_hello_waits_for_a_loop_that_follows)
+TEST(no_hello_waits_for_a_loop_that_follows)
 {
 	struct target t[HELLO_BEHIND + 1];
 
 	ck_assert(!some_are_held(until_stop, t, HELLO_BEHIND + 1));
 }
-END_TEST
 
-START_TEST(no_hello_waits_before_the_loop_is_behind)
+TEST(no_hello_waits_before_the_loop_is_behind)
 {
 	struct target t[HELLO_BEHIND];
 
 	ck_assert(!some_are_held(until_stop_without_loop, t, HELLO_BEHIND));
 }
-END_TEST
 
-START_TEST(a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in)
+TEST(a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in)
 {
 	char name[] = "true", *command[] = { name, NULL };
 	struct target t;
@@ -306,9 +298,8 @@ START_TEST(a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in)
 	node.opts.argv = NULL;
 	down();
 }
-END_TEST
 
-START_TEST(what_a_target_did_just_before_its_end_is_counted)
+TEST(what_a_target_did_just_before_its_end_is_counted)
 {
 	struct target t;
 	struct producer p;
@@ -330,9 +321,8 @@ START_TEST(what_a_target_did_just_before_its_end_is_counted)
 	ck_assert(keeper_complete(k));
 	down();
 }
-END_TEST
 
-START_TEST(another_version_is_answered_without_rings)
+TEST(another_version_is_answered_without_rings)
 {
 	struct target t;
 	int status;
@@ -353,9 +343,8 @@ START_TEST(another_version_is_answered_without_rings)
 	ck_assert_int_eq(status, 0);
 	down();
 }
-END_TEST
 
-START_TEST(a_second_hello_of_a_pid_ends_its_image)
+TEST(a_second_hello_of_a_pid_ends_its_image)
 {
 	struct target t;
 	struct producer p;
@@ -388,7 +377,6 @@ START_TEST(a_second_hello_of_a_pid_ends_its_image)
 	until_ended(second);
 	down();
 }
-END_TEST
 
 /* What a target is given that had this stream and says hello again; 0 nothing. */
 static uint64_t
@@ -407,7 +395,7 @@ welcomed_again(uint64_t parent)
 	return n == (ssize_t)sizeof w ? w.stream : 0;
 }
 
-START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
+TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
 {
 	const uint64_t taken = 40, another = 41, last = 42;
 	struct keeper *k;
@@ -438,10 +426,9 @@ START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
 	close(fds[1]);
 	down();
 }
-END_TEST
 
 /* It is in the midst of its program, and most likely dismissed at once. */
-START_TEST(who_says_hello_again_waits_for_no_loop)
+TEST(who_says_hello_again_waits_for_no_loop)
 {
 	struct target t[HELLO_BEHIND];
 
@@ -453,9 +440,8 @@ START_TEST(who_says_hello_again_waits_for_no_loop)
 		end(&t[i]);
 	down();
 }
-END_TEST
 
-START_TEST(a_target_that_damages_its_rings_is_detached_alone)
+TEST(a_target_that_damages_its_rings_is_detached_alone)
 {
 	struct target bad, good;
 	struct producer p;
@@ -498,9 +484,8 @@ START_TEST(a_target_that_damages_its_rings_is_detached_alone)
 	until_ended(other);
 	down();
 }
-END_TEST
 
-START_TEST(threads_types_and_requesters_are_taken_from_the_stream)
+TEST(threads_types_and_requesters_are_taken_from_the_stream)
 {
 	struct wire_msg r, m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -556,9 +541,8 @@ START_TEST(threads_types_and_requesters_are_taken_from_the_stream)
 	until_ended(k);
 	down();
 }
-END_TEST
 
-START_TEST(a_target_can_be_ended_by_a_page_that_may)
+TEST(a_target_can_be_ended_by_a_page_that_may)
 {
 	struct wire_msg r, m = { .type = WIRE_END };
 	struct target t;
@@ -588,39 +572,4 @@ START_TEST(a_target_can_be_ended_by_a_page_that_may)
 	close(t.go);
 	close(t.there);
 	down();
-}
-END_TEST
-
-Suite *
-hello_suite(void)
-{
-	Suite *s = suite_create("hello");
-	TCase *t = tcase_create("targets");
-
-	tcase_add_test(t, a_target_is_welcomed_and_its_blocks_are_listed);
-	tcase_add_test(t, a_target_is_told_what_time_it_is);
-	tcase_add_test(t, a_room_that_could_not_be_stored_is_made_once_more);
-	tcase_add_test(t, who_does_not_say_that_it_is_free_is_looked_at);
-	tcase_add_test(t, who_says_that_it_is_free_is_believed);
-	tcase_add_test(t, who_says_hello_again_is_looked_at);
-	tcase_add_test(t,
-	    targets_that_come_and_go_leave_the_descriptors_as_they_were);
-	tcase_add_test(t,
-	    a_hello_waits_for_a_loop_that_is_behind_and_is_welcomed_in_the_end);
-	tcase_add_test(t, no_hello_waits_for_a_loop_that_follows);
-	tcase_add_test(t, no_hello_waits_before_the_loop_is_behind);
-	tcase_add_test(t,
-	    a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in);
-	tcase_add_test(t, what_a_target_did_just_before_its_end_is_counted);
-	tcase_add_test(t, another_version_is_answered_without_rings);
-	tcase_add_test(t, a_second_hello_of_a_pid_ends_its_image);
-	tcase_add_test(t, who_says_hello_again_and_is_drained_is_not_welcomed);
-	tcase_add_test(t, who_says_hello_again_waits_for_no_loop);
-	tcase_add_test(t, a_target_that_damages_its_rings_is_detached_alone);
-	tcase_add_test(t,
-	    threads_types_and_requesters_are_taken_from_the_stream);
-	tcase_add_test(t, a_target_can_be_ended_by_a_page_that_may);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -8,7 +8,9 @@
 #include "../src/alloclog/unwind/unwind.h"
 #include "target_rig.h"
 
-START_TEST(a_forked_child_inherits_what_its_parent_had)
+CASE("children", .seconds = 60);
+
+TEST(a_forked_child_inherits_what_its_parent_had)
 {
 	struct target t;
 	struct producer p;
@@ -59,7 +61,6 @@ START_TEST(a_forked_child_inherits_what_its_parent_had)
 	ck_assert_int_eq(waitpid(t.pid, NULL, 0), t.pid);
 	down();
 }
-END_TEST
 
 /* In the target: a block whose stack is one frame of the program itself. */
 static void
@@ -93,7 +94,7 @@ expect_stack(const struct keeper *k, uint64_t addr, uint64_t pc)
 	ck_assert_str_eq(m.path, exe);
 }
 
-START_TEST(stacks_are_asked_for_and_shared_with_forked_children)
+TEST(stacks_are_asked_for_and_shared_with_forked_children)
 {
 	struct target t;
 	struct producer p;
@@ -137,7 +138,6 @@ START_TEST(stacks_are_asked_for_and_shared_with_forked_children)
 	ck_assert_int_eq(waitpid(t.pid, NULL, 0), t.pid);
 	down();
 }
-END_TEST
 
 /* In the target: says hello as a child of that stream. */
 static void
@@ -200,7 +200,7 @@ inherited_by_a_stranger(uint64_t parent, uid_t uid)
 	return n;
 }
 
-START_TEST(of_another_users_program_nobody_inherits_by_naming_it)
+TEST(of_another_users_program_nobody_inherits_by_naming_it)
 {
 	struct target victim;
 	uint64_t stream;
@@ -216,10 +216,9 @@ START_TEST(of_another_users_program_nobody_inherits_by_naming_it)
 	end(&victim);
 	down();
 }
-END_TEST
 
 /* Nor is the node's own stream, which has no number, a parent, nor oneself. */
-START_TEST(a_stream_that_nobody_can_come_from_is_no_parent)
+TEST(a_stream_that_nobody_can_come_from_is_no_parent)
 {
 	struct target t;
 	uint64_t next;
@@ -234,10 +233,9 @@ START_TEST(a_stream_that_nobody_can_come_from_is_no_parent)
 	end(&t);
 	down();
 }
-END_TEST
 
 /* Between hello and fork it may have become another: the kernel knows. */
-START_TEST(a_child_of_who_has_changed_his_user_inherits_all_the_same)
+TEST(a_child_of_who_has_changed_his_user_inherits_all_the_same)
 {
 	struct target t;
 	struct producer p;
@@ -272,24 +270,4 @@ START_TEST(a_child_of_who_has_changed_his_user_inherits_all_the_same)
 	until_ended(k);
 	ck_assert_int_eq(waitpid(t.pid, NULL, 0), t.pid);
 	down();
-}
-END_TEST
-
-Suite *
-hello_fork_suite(void)
-{
-	Suite *s = suite_create("hello_fork");
-	TCase *t = tcase_create("children");
-
-	tcase_add_test(t, a_forked_child_inherits_what_its_parent_had);
-	tcase_add_test(t,
-	    stacks_are_asked_for_and_shared_with_forked_children);
-	tcase_add_test(t,
-	    of_another_users_program_nobody_inherits_by_naming_it);
-	tcase_add_test(t, a_stream_that_nobody_can_come_from_is_no_parent);
-	tcase_add_test(t,
-	    a_child_of_who_has_changed_his_user_inherits_all_the_same);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

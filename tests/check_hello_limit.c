@@ -141,7 +141,9 @@ expect_refusal(struct page *p, struct wire_msg *r, const char *why)
 	ck_assert(p->closed);
 }
 
-START_TEST(number_is_believed_where_it_can_be)
+CASE("numbers", .setup = setup, .teardown = teardown);
+
+LOOP_TEST(number_is_believed_where_it_can_be, 0, BASE_NELEM(cases))
 {
 	const struct case_of *t = &cases[_i];
 	const struct passwd *pw = getpwuid(geteuid());
@@ -174,9 +176,8 @@ START_TEST(number_is_believed_where_it_can_be)
 	}
 	page_close(&p);
 }
-END_TEST
 
-START_TEST(page_of_this_machine_has_the_number_that_the_node_has)
+TEST(page_of_this_machine_has_the_number_that_the_node_has)
 {
 	struct wire_msg r;
 	struct page p;
@@ -189,9 +190,8 @@ START_TEST(page_of_this_machine_has_the_number_that_the_node_has)
 	ck_assert_uint_eq(TAILQ_FIRST(&node.serve->conns)->page.from, 1);
 	page_close(&p);
 }
-END_TEST
 
-START_TEST(origin_is_safe_text)
+TEST(origin_is_safe_text)
 {
 	static const struct says s = { true, 0, true, "10.0.0.1\033[2J\nx" };
 	char out[SERVE_ORIGIN_MAX];
@@ -207,9 +207,8 @@ START_TEST(origin_is_safe_text)
 	ck_assert_ptr_nonnull(strstr(out, "10.0.0.1"));
 	page_close(&p);
 }
-END_TEST
 
-START_TEST(limit_behind_hello_is_no_request)
+TEST(limit_behind_hello_is_no_request)
 {
 	static const struct says s = BRIDGE(0x1234);
 	struct wire_msg r;
@@ -222,7 +221,6 @@ START_TEST(limit_behind_hello_is_no_request)
 	expect_error(&r, WIRE_E_FRAME);
 	page_close(&p);
 }
-END_TEST
 
 /* --- what sshd says --------------------------------------------------------- */
 
@@ -249,32 +247,13 @@ static const struct {
 	    "1111111111111111 1 2.2 22", NULL, "" },
 };
 
-START_TEST(origin_is_what_sshd_says)
+CASE("sshd");
+
+LOOP_TEST(origin_is_what_sshd_says, 0, BASE_NELEM(origins))
 {
 	char out[72] = "x";
 
 	bridge_origin(origins[_i].connection, origins[_i].client, out,
 	    sizeof out);
 	ck_assert_str_eq(out, origins[_i].origin);
-}
-END_TEST
-
-Suite *
-hello_limit_suite(void)
-{
-	Suite *s = suite_create("hello_limit");
-	TCase *t = tcase_create("numbers");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, number_is_believed_where_it_can_be, 0,
-	    BASE_NELEM(cases));
-	tcase_add_test(t, page_of_this_machine_has_the_number_that_the_node_has);
-	tcase_add_test(t, origin_is_safe_text);
-	tcase_add_test(t, limit_behind_hello_is_no_request);
-	suite_add_tcase(s, t);
-	t = tcase_create("sshd");
-	tcase_add_loop_test(t, origin_is_what_sshd_says, 0,
-	    BASE_NELEM(origins));
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -73,7 +73,10 @@ live_for(unsigned seconds, unsigned old)
 	pause_now();
 }
 
-START_TEST(in_portions_as_at_once_and_the_old_picture_until_then)
+CASE("portions", .setup = setup_history, .teardown = teardown_history,
+    .seconds = 60);
+
+TEST(in_portions_as_at_once_and_the_old_picture_until_then)
 {
 	size_t at, was;
 	unsigned portions, most = 0, percent, before;
@@ -109,10 +112,9 @@ START_TEST(in_portions_as_at_once_and_the_old_picture_until_then)
 	}
 	ck_assert_uint_gt(most, 20);
 }
-END_TEST
 
 /* Keys as they come, at any point of a step. */
-START_TEST(every_order_of_keys_ends_where_they_lead)
+LOOP_TEST(every_order_of_keys_ends_where_they_lead, 0, 6)
 {
 	size_t to, at;
 	unsigned k, n;
@@ -164,10 +166,9 @@ START_TEST(every_order_of_keys_ends_where_they_lead)
 	shown();
 	ck_assert_ptr_eq(scene.view.look->list, scene.list);
 }
-END_TEST
 
 /* With the key held down there is always one more to go to. */
-START_TEST(who_goes_on_and_on_sees_that_he_moves)
+TEST(who_goes_on_and_on_sees_that_he_moves)
 {
 	size_t seen = 0, last, now;
 	unsigned percent;
@@ -194,9 +195,8 @@ START_TEST(who_goes_on_and_on_sees_that_he_moves)
 	ck_assert(!page_step_percent(&page, &percent));
 	assert_shows(0);
 }
-END_TEST
 
-START_TEST(back_to_what_is_shown_is_no_way_at_all)
+TEST(back_to_what_is_shown_is_no_way_at_all)
 {
 	unsigned percent;
 
@@ -210,10 +210,9 @@ START_TEST(back_to_what_is_shown_is_no_way_at_all)
 	ck_assert_int_eq(page_step(&page, false), -ENOENT);
 	ck_assert(!page_step_stop(&page));
 }
-END_TEST
 
 /* The picture of the pause is there still, and needs no making. */
-START_TEST(forth_to_the_pause_is_one_portion)
+TEST(forth_to_the_pause_is_one_portion)
 {
 	live_for(5, 3000);
 	ck_assert_int_eq(step(true), 0);
@@ -222,7 +221,6 @@ START_TEST(forth_to_the_pause_is_one_portion)
 	ck_assert_int_eq(on(), 0);
 	assert_shows(copies);
 }
-END_TEST
 
 #ifndef SANITIZED
 static void
@@ -235,8 +233,11 @@ take_memory_away(struct rlimit *was)
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
 }
 
+CASE("memory", .setup = setup_history, .teardown = teardown_history,
+    .tags = TAG_KERNEL);
+
 /* Before its list, and in the middle of it. */
-START_TEST(without_memory_the_picture_stays)
+LOOP_TEST(without_memory_the_picture_stays, 0, 25)
 {
 	struct rlimit was;
 	unsigned percent;
@@ -262,11 +263,12 @@ START_TEST(without_memory_the_picture_stays)
 	ck_assert_int_eq(step(true), 0);
 	assert_shows(r < 0 ? at - 1 : at - 2);
 }
-END_TEST
 #endif
 
+CASE("portions");
+
 /* Rows that were copied out of the paused list mean the same in each picture. */
-START_TEST(requesters_keep_their_numbers)
+TEST(requesters_keep_their_numbers)
 {
 	const struct blklist_info *a, *b;
 	const struct blklist *paused;
@@ -285,32 +287,4 @@ START_TEST(requesters_keep_their_numbers)
 		}
 		ck_assert_uint_gt(known, 3);
 	}
-}
-END_TEST
-
-Suite *
-history_steps_suite(void)
-{
-	Suite *s = suite_create("history_steps");
-	TCase *t = tcase_create("portions");
-
-	tcase_add_checked_fixture(t, setup_history, teardown_history);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t,
-	    in_portions_as_at_once_and_the_old_picture_until_then);
-	tcase_add_loop_test(t, every_order_of_keys_ends_where_they_lead, 0,
-	    6);
-	tcase_add_test(t, who_goes_on_and_on_sees_that_he_moves);
-	tcase_add_test(t, back_to_what_is_shown_is_no_way_at_all);
-	tcase_add_test(t, forth_to_the_pause_is_one_portion);
-	tcase_add_test(t, requesters_keep_their_numbers);
-	suite_add_tcase(s, t);
-#ifndef SANITIZED
-	t = tcase_create("memory");
-	tcase_set_tags(t, TAG_KERNEL);
-	tcase_add_checked_fixture(t, setup_history, teardown_history);
-	tcase_add_loop_test(t, without_memory_the_picture_stays, 0, 25);
-	suite_add_tcase(s, t);
-#endif
-	return s;
 }

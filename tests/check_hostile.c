@@ -183,7 +183,9 @@ hostile_rig(void)
 
 #define HOSTILE_ROUNDS (RIG_SLOW ? 1500 : 6000)
 
-START_TEST(random_words_anywhere_are_refused_or_survived)
+CASE("hostile", .seconds = 300);
+
+LOOP_TEST(random_words_anywhere_are_refused_or_survived, 0, 4)
 {
 	uint64_t seed = check_seed(88172645463325252u +
 	    (unsigned)_i * 977);
@@ -217,14 +219,14 @@ START_TEST(random_words_anywhere_are_refused_or_survived)
 	ck_assert_uint_gt(refused, HOSTILE_ROUNDS / 40);
 	ck_assert_uint_lt(refused, HOSTILE_ROUNDS / 4);
 }
-END_TEST
 
 static const uint64_t heads[] = {
 	2049, 131073, UINT32_MAX, UINT64_C(1) << 40, INT64_MAX,
 	(uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX,
 };
 
-START_TEST(a_head_beyond_the_capacity_is_refused)
+LOOP_TEST(a_head_beyond_the_capacity_is_refused, 0,
+    sizeof(heads) / sizeof(heads[0]))
 {
 	static const unsigned rings[] = { 8, 0, RING_COMMON };
 
@@ -239,10 +241,9 @@ START_TEST(a_head_beyond_the_capacity_is_refused)
 		rig_free(rig);
 	}
 }
-END_TEST
 
 /* Slots that would all do: only the count of them is a lie. */
-START_TEST(one_record_more_than_a_ring_holds_is_refused)
+TEST(one_record_more_than_a_ring_holds_is_refused)
 {
 	struct rig *rig = hostile_rig();
 	struct producer p = { 0 };
@@ -264,9 +265,8 @@ START_TEST(one_record_more_than_a_ring_holds_is_refused)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_head_that_goes_back_is_refused)
+TEST(a_head_that_goes_back_is_refused)
 {
 	struct rig *rig = hostile_rig();
 	struct producer p = { 0 };
@@ -278,10 +278,9 @@ START_TEST(a_head_that_goes_back_is_refused)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
 /* A loss that nobody has time to have, or one that is taken back. */
-START_TEST(a_count_of_losses_that_makes_no_sense_is_refused)
+LOOP_TEST(a_count_of_losses_that_makes_no_sense_is_refused, 0, 2)
 {
 	struct rig *rig = hostile_rig();
 
@@ -293,7 +292,6 @@ START_TEST(a_count_of_losses_that_makes_no_sense_is_refused)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
 static const struct {
 	uint64_t w[4];
@@ -307,7 +305,8 @@ static const struct {
 	{ { UINT64_C(0xe8) << 48, 4096, 0, 0 } },			/* without its slots */
 };
 
-START_TEST(a_record_that_makes_no_sense_is_refused)
+LOOP_TEST(a_record_that_makes_no_sense_is_refused, 0,
+    sizeof(bad_records) / sizeof(bad_records[0]))
 {
 	for (int common = 0; common < 2; common++) {
 		struct rig *rig = hostile_rig();
@@ -328,7 +327,6 @@ START_TEST(a_record_that_makes_no_sense_is_refused)
 		rig_free(rig);
 	}
 }
-END_TEST
 
 /* One lie about site 1, whose frames begin at word 1 and are of module 1. */
 static const struct site_lie {
@@ -382,7 +380,8 @@ one_stack(struct producer *p)
 	    rec_site_caller(no));
 }
 
-START_TEST(a_site_that_makes_no_sense_is_refused)
+LOOP_TEST(a_site_that_makes_no_sense_is_refused, 0,
+    sizeof(site_lies) / sizeof(site_lies[0]))
 {
 	const struct site_lie *lie = &site_lies[_i];
 	const size_t of[] = {
@@ -399,9 +398,8 @@ START_TEST(a_site_that_makes_no_sense_is_refused)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(the_number_of_no_site_is_refused)
+LOOP_TEST(the_number_of_no_site_is_refused, 0, 6)
 {
 	static const uint32_t none[] = { 0, 2, RING_SITES - 1, RING_SITES,
 		RING_SITES + 1, UINT32_MAX };
@@ -418,10 +416,9 @@ START_TEST(the_number_of_no_site_is_refused)
 		rig_free(rig);
 	}
 }
-END_TEST
 
 /* Strange, and true for all that the keeper can know. */
-START_TEST(what_a_target_says_of_its_modules_is_bounded)
+TEST(what_a_target_says_of_its_modules_is_bounded)
 {
 	struct rig *rig = hostile_rig();
 	struct stream_sites *sites;
@@ -450,7 +447,6 @@ START_TEST(what_a_target_says_of_its_modules_is_bounded)
 	stream_sites_unref(sites);
 	rig_free(rig);
 }
-END_TEST
 
 #if !RIG_TSAN
 struct flipper {
@@ -474,7 +470,7 @@ flip(void *arg)
 	return NULL;
 }
 
-START_TEST(words_that_change_while_they_are_read_are_refused_or_survived)
+TEST(words_that_change_while_they_are_read_are_refused_or_survived)
 {
 	uint64_t seed = check_seed(7);
 
@@ -493,11 +489,10 @@ START_TEST(words_that_change_while_they_are_read_are_refused_or_survived)
 		rig_free(f.rig);
 	}
 }
-END_TEST
 #endif
 
 /* Read as a record, a slot of the common ring says that it is a range's. */
-START_TEST(a_slot_that_was_a_record_is_no_tickets_of_a_range)
+TEST(a_slot_that_was_a_record_is_no_tickets_of_a_range)
 {
 	struct rig *rig = hostile_rig();
 	struct ring_slot *slots = (struct ring_slot *)((char *)rig->area +
@@ -520,35 +515,4 @@ START_TEST(a_slot_that_was_a_record_is_no_tickets_of_a_range)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	ck_assert_uint_eq(rig->records, 1);
 	rig_free(rig);
-}
-END_TEST
-
-Suite *
-hostile_suite(void)
-{
-	Suite *s = suite_create("hostile");
-	TCase *tc = tcase_create("hostile");
-
-	tcase_set_timeout(tc, 300);
-	tcase_add_loop_test(tc, random_words_anywhere_are_refused_or_survived,
-	    0, 4);
-	tcase_add_loop_test(tc, a_head_beyond_the_capacity_is_refused, 0,
-	    sizeof(heads) / sizeof(heads[0]));
-	tcase_add_test(tc, one_record_more_than_a_ring_holds_is_refused);
-	tcase_add_test(tc, a_head_that_goes_back_is_refused);
-	tcase_add_loop_test(tc,
-	    a_count_of_losses_that_makes_no_sense_is_refused, 0, 2);
-	tcase_add_loop_test(tc, a_record_that_makes_no_sense_is_refused, 0,
-	    sizeof(bad_records) / sizeof(bad_records[0]));
-	tcase_add_loop_test(tc, a_site_that_makes_no_sense_is_refused, 0,
-	    sizeof(site_lies) / sizeof(site_lies[0]));
-	tcase_add_loop_test(tc, the_number_of_no_site_is_refused, 0, 6);
-	tcase_add_test(tc, what_a_target_says_of_its_modules_is_bounded);
-	tcase_add_test(tc, a_slot_that_was_a_record_is_no_tickets_of_a_range);
-#if !RIG_TSAN
-	tcase_add_test(tc,
-	    words_that_change_while_they_are_read_are_refused_or_survived);
-#endif
-	suite_add_tcase(s, tc);
-	return s;
 }

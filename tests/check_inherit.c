@@ -173,7 +173,9 @@ expect_list(const struct keeper *child, const struct life *life)
 	ck_assert_uint_eq(keeper_counts(child)->allocs, 0);
 }
 
-START_TEST(the_child_begins_with_the_blocks_at_the_fork)
+CASE("cut", .seconds = 120);
+
+LOOP_TEST(the_child_begins_with_the_blocks_at_the_fork, 0, check_rounds(40))
 {
 	struct life life[ADDRS] = { 0 }, at_cut[ADDRS];
 	uint32_t cut[REC_SHARDS];
@@ -201,9 +203,8 @@ START_TEST(the_child_begins_with_the_blocks_at_the_fork)
 	ck_assert_uint_eq(keeper_next(child), keeper_next(parent));
 	node_down();
 }
-END_TEST
 
-START_TEST(a_fork_deep_in_the_past_leaves_the_child_unsure)
+TEST(a_fork_deep_in_the_past_leaves_the_child_unsure)
 {
 	struct life life[ADDRS] = { 0 };
 	uint32_t cut[REC_SHARDS];
@@ -243,9 +244,8 @@ START_TEST(a_fork_deep_in_the_past_leaves_the_child_unsure)
 	ck_assert_str_ne(child->life.reason, "");
 	node_down();
 }
-END_TEST
 
-START_TEST(the_child_of_an_unknown_parent_is_unsure)
+TEST(the_child_of_an_unknown_parent_is_unsure)
 {
 	struct keeper *child;
 
@@ -256,9 +256,8 @@ START_TEST(the_child_of_an_unknown_parent_is_unsure)
 	ck_assert_uint_eq(keeper_counts(child)->aRecActive, 0);
 	node_down();
 }
-END_TEST
 
-START_TEST(the_child_of_a_parent_that_lost_records_is_unsure)
+TEST(the_child_of_a_parent_that_lost_records_is_unsure)
 {
 	struct keeper *parent, *child;
 
@@ -274,9 +273,8 @@ START_TEST(the_child_of_a_parent_that_lost_records_is_unsure)
 	ck_assert_uint_eq(keeper_counts(child)->aRecActive, 1);
 	node_down();
 }
-END_TEST
 
-START_TEST(an_ended_parent_is_inherited_from_while_its_list_is_kept)
+TEST(an_ended_parent_is_inherited_from_while_its_list_is_kept)
 {
 	struct life life[ADDRS] = { 0 }, at_cut[ADDRS];
 	uint32_t cut[REC_SHARDS];
@@ -300,9 +298,8 @@ START_TEST(an_ended_parent_is_inherited_from_while_its_list_is_kept)
 	expect_list(child, at_cut);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_block_replaced_after_the_fork_is_the_childs_as_it_was)
+TEST(a_block_replaced_after_the_fork_is_the_childs_as_it_was)
 {
 	uint32_t cut[REC_SHARDS];
 	struct keeper *parent, *child;
@@ -323,9 +320,8 @@ START_TEST(a_block_replaced_after_the_fork_is_the_childs_as_it_was)
 	ck_assert_uint_eq(b.seq, 1);
 	node_down();
 }
-END_TEST
 
-START_TEST(requesters_and_types_are_inherited)
+TEST(requesters_and_types_are_inherited)
 {
 	struct blklist_batch_info info = { .info = { .name = "MEMB" } };
 	struct keeper *parent, *child;
@@ -347,7 +343,6 @@ START_TEST(requesters_and_types_are_inherited)
 	ck_assert_str_eq(child->declared.types->by_code[0xc3].name, "CONN");
 	node_down();
 }
-END_TEST
 
 static uint32_t
 put_stack(struct keeper *k, uint64_t innermost)
@@ -392,7 +387,7 @@ allocate_from(struct keeper *k, uint64_t addr, uint64_t innermost)
 	take(k, rec);
 }
 
-START_TEST(an_inherited_block_keeps_its_stack)
+TEST(an_inherited_block_keeps_its_stack)
 {
 	uint32_t cut[REC_SHARDS];
 	struct keeper *parent, *child, *grandchild;
@@ -429,9 +424,8 @@ START_TEST(an_inherited_block_keeps_its_stack)
 	expect_stack(grandchild, 0x4000, 0x400400);
 	node_down();
 }
-END_TEST
 
-START_TEST(without_a_parents_list_a_child_has_stacks_of_its_own)
+TEST(without_a_parents_list_a_child_has_stacks_of_its_own)
 {
 	struct keeper *parent, *child;
 
@@ -445,9 +439,8 @@ START_TEST(without_a_parents_list_a_child_has_stacks_of_its_own)
 	expect_stack(child, 0x1000, 0x400100);
 	node_down();
 }
-END_TEST
 
-START_TEST(an_image_that_came_by_exec_begins_a_store)
+TEST(an_image_that_came_by_exec_begins_a_store)
 {
 	struct keeper *before, *after;
 
@@ -456,29 +449,4 @@ START_TEST(an_image_that_came_by_exec_begins_a_store)
 	after = new_keeper("ALLOCLOG.after.1", 0);
 	ck_assert_ptr_ne(before->sites, after->sites);
 	node_down();
-}
-END_TEST
-
-Suite *
-inherit_suite(void)
-{
-	Suite *s = suite_create("inherit");
-	TCase *t = tcase_create("cut");
-
-	tcase_add_loop_test(t, the_child_begins_with_the_blocks_at_the_fork,
-	    0, check_rounds(40));
-	tcase_add_test(t, a_fork_deep_in_the_past_leaves_the_child_unsure);
-	tcase_add_test(t, the_child_of_an_unknown_parent_is_unsure);
-	tcase_add_test(t, the_child_of_a_parent_that_lost_records_is_unsure);
-	tcase_add_test(t,
-	    an_ended_parent_is_inherited_from_while_its_list_is_kept);
-	tcase_add_test(t, a_block_replaced_after_the_fork_is_the_childs_as_it_was);
-	tcase_add_test(t, requesters_and_types_are_inherited);
-	tcase_add_test(t, an_inherited_block_keeps_its_stack);
-	tcase_add_test(t,
-	    without_a_parents_list_a_child_has_stacks_of_its_own);
-	tcase_add_test(t, an_image_that_came_by_exec_begins_a_store);
-	tcase_set_timeout(t, 120);
-	suite_add_tcase(s, t);
-	return s;
 }

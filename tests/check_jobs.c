@@ -49,7 +49,9 @@ static const struct {
 	{ "b.csv", 1 + RIG_BLOCKS },
 };
 
-START_TEST(an_export_has_each_row_once)
+CASE("jobs", .setup = rig_up, .teardown = rig_down, .seconds = 60);
+
+LOOP_TEST(an_export_has_each_row_once, 0, (int)BASE_NELEM(forms))
 {
 	app_export(&rig, forms[_i].path);
 	finish();
@@ -57,9 +59,8 @@ START_TEST(an_export_has_each_row_once)
 	ck_assert_msg(says("(200 blocks)"), "%s", rig_page.message);
 	ck_assert_uint_eq(lines_of(forms[_i].path), forms[_i].lines);
 }
-END_TEST
 
-START_TEST(a_listing_and_an_export_go_side_by_side)
+TEST(a_listing_and_an_export_go_side_by_side)
 {
 	rig_page.opts.listing = "./l.txt";
 	app_listing(&rig);
@@ -69,9 +70,8 @@ START_TEST(a_listing_and_an_export_go_side_by_side)
 	ck_assert_uint_eq(lines_of("b.csv"), 1 + RIG_BLOCKS);
 	ck_assert_uint_gt(lines_of("l.txt"), RIG_BLOCKS);
 }
-END_TEST
 
-START_TEST(a_cancelled_job_leaves_nothing)
+TEST(a_cancelled_job_leaves_nothing)
 {
 	rig_page.opts.listing = "./l.txt";
 	app_listing(&rig);
@@ -86,10 +86,9 @@ START_TEST(a_cancelled_job_leaves_nothing)
 	ck_assert_int_lt(access("l.txt", F_OK), 0);
 	ck_assert_int_lt(access("b.csv", F_OK), 0);
 }
-END_TEST
 
 /* Its thread may still be at work. */
-START_TEST(a_page_that_ends_waits_for_no_job)
+TEST(a_page_that_ends_waits_for_no_job)
 {
 	rig_page.opts.listing = "./l.txt";
 	app_listing(&rig);
@@ -97,9 +96,8 @@ START_TEST(a_page_that_ends_waits_for_no_job)
 	jobs_fini(&rig.jobs);
 	ck_assert_ptr_null(jobs_running(&rig.jobs));
 }
-END_TEST
 
-START_TEST(leaving_asks_once_with_a_job_on_its_way)
+TEST(leaving_asks_once_with_a_job_on_its_way)
 {
 	app_export(&rig, "b.csv");
 	app_leave(&rig);
@@ -107,7 +105,6 @@ START_TEST(leaving_asks_once_with_a_job_on_its_way)
 	    rig_page.message);
 	jobs_cancel(&rig.jobs);
 }
-END_TEST
 
 static const struct {
 	const char *command, *path, *why;
@@ -118,16 +115,15 @@ static const struct {
 	{ "mkfifo p.csv", "p.csv", "no export to p.csv: " },
 };
 
-START_TEST(a_sink_that_cannot_be_is_told_at_once)
+LOOP_TEST(a_sink_that_cannot_be_is_told_at_once, 0, (int)BASE_NELEM(refused))
 {
 	ck_assert_int_eq(system(refused[_i].command), 0);
 	app_export(&rig, refused[_i].path);
 	ck_assert_msg(says(refused[_i].why), "%s", rig_page.message);
 	ck_assert_ptr_null(jobs_running(&rig.jobs));
 }
-END_TEST
 
-START_TEST(a_listing_replaces_no_other_file)
+TEST(a_listing_replaces_no_other_file)
 {
 	ck_assert_int_eq(system("echo mine >l.txt"), 0);
 	rig_page.opts.listing = "./l.txt";
@@ -136,18 +132,16 @@ START_TEST(a_listing_replaces_no_other_file)
 	    rig_page.message);
 	ck_assert_uint_eq(lines_of("l.txt"), 1);
 }
-END_TEST
 
-START_TEST(an_export_replaces_any_regular_file)
+TEST(an_export_replaces_any_regular_file)
 {
 	ck_assert_int_eq(system("echo mine >b.csv"), 0);
 	app_export(&rig, "b.csv");
 	finish();
 	ck_assert_uint_eq(lines_of("b.csv"), 1 + RIG_BLOCKS);
 }
-END_TEST
 
-START_TEST(pictures_saved_in_one_second_are_files_of_their_own)
+TEST(pictures_saved_in_one_second_are_files_of_their_own)
 {
 	char path[3][128];
 
@@ -157,29 +151,4 @@ START_TEST(pictures_saved_in_one_second_are_files_of_their_own)
 	ck_assert_str_ne(path[1], path[2]);
 	for (int i = 0; i < 3; i++)
 		ck_assert_uint_gt(lines_of(path[i]), 10);
-}
-END_TEST
-
-Suite *
-jobs_suite(void)
-{
-	Suite *s = suite_create("jobs");
-	TCase *tc = tcase_create("jobs");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, rig_up, rig_down);
-	tcase_add_loop_test(tc, an_export_has_each_row_once, 0,
-	    (int)BASE_NELEM(forms));
-	tcase_add_test(tc, a_listing_and_an_export_go_side_by_side);
-	tcase_add_test(tc, a_cancelled_job_leaves_nothing);
-	tcase_add_test(tc, a_page_that_ends_waits_for_no_job);
-	tcase_add_test(tc, leaving_asks_once_with_a_job_on_its_way);
-	tcase_add_loop_test(tc, a_sink_that_cannot_be_is_told_at_once, 0,
-	    (int)BASE_NELEM(refused));
-	tcase_add_test(tc, a_listing_replaces_no_other_file);
-	tcase_add_test(tc, an_export_replaces_any_regular_file);
-	tcase_add_test(tc,
-	    pictures_saved_in_one_second_are_files_of_their_own);
-	suite_add_tcase(s, tc);
-	return s;
 }

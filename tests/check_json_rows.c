@@ -188,15 +188,16 @@ static const struct {
 	    "size,name,status_exit,status_signal,lost,taken\r\n" },
 };
 
-START_TEST(a_document_has_the_same_values_in_each_form)
+CASE("json rows");
+
+LOOP_TEST(a_document_has_the_same_values_in_each_form, 0, BASE_NELEM(forms))
 {
 	begin(forms[_i].format, forms[_i].again, false);
 	put_document(3, forms[_i].rows);
 	expect(forms[_i].want);
 }
-END_TEST
 
-START_TEST(a_heading_is_written_once_whatever_comes)
+TEST(a_heading_is_written_once_whatever_comes)
 {
 	begin(FORMAT_CSV, true, false);
 	put_document(3, true);
@@ -207,7 +208,6 @@ START_TEST(a_heading_is_written_once_whatever_comes)
 	    "7,a,0,,4,2004-07-13T13:30:39.007Z\r\n"
 	    ",,,11,4,2004-07-13T13:30:39.007Z\r\n");
 }
-END_TEST
 
 /* --- texts ----------------------------------------------------------------------- */
 
@@ -246,7 +246,7 @@ static const struct field text_fields[] = {
 };
 static const struct field_table text_table = FIELD_TABLE(text_fields);
 
-START_TEST(any_text_is_one_value)
+LOOP_TEST(any_text_is_one_value, 0, BASE_NELEM(texts))
 {
 	static const enum text_format formats[] = { FORMAT_NDJSON,
 		FORMAT_CSV };
@@ -267,9 +267,8 @@ START_TEST(any_text_is_one_value)
 		expect(want);
 	}
 }
-END_TEST
 
-START_TEST(a_text_that_is_too_long_is_cut_and_moves_no_cell)
+TEST(a_text_that_is_too_long_is_cut_and_moves_no_cell)
 {
 	static char huge[2 * JSON_CELLS];
 	size_t cells = 0;
@@ -291,11 +290,10 @@ START_TEST(a_text_that_is_too_long_is_cut_and_moves_no_cell)
 	ck_assert_ptr_nonnull(strstr(text, "x,,,3,\r\n8,next,2,,3,\r\n"));
 	free(text);
 }
-END_TEST
 
 /* --- numbers ----------------------------------------------------------------------- */
 
-START_TEST(numbers_are_the_same_in_every_locale)
+TEST(numbers_are_the_same_in_every_locale)
 {
 	/* One with a decimal comma, where the machine has it. */
 	setlocale(LC_ALL, "de_DE.UTF-8");
@@ -316,7 +314,6 @@ START_TEST(numbers_are_the_same_in_every_locale)
 	    "\"1969-12-31T23:59:59.999Z\", "
 	    "\"292278994-08-17T07:12:55.807Z\"]\n");
 }
-END_TEST
 
 static const struct {
 	enum field_kind kind;
@@ -333,14 +330,13 @@ static const struct {
 	{ FIELD_TIME, { .i = 1089725439007 }, "2004-07-13T13:30:39.007Z" },
 };
 
-START_TEST(each_kind_has_one_text)
+LOOP_TEST(each_kind_has_one_text, 0, (int)BASE_NELEM(values))
 {
 	char out[FIELD_TEXT_MAX];
 
 	field_text(values[_i].kind, &values[_i].value, out);
 	ck_assert_str_eq(out, values[_i].text);
 }
-END_TEST
 
 /* --- subsets ------------------------------------------------------------------ */
 
@@ -365,7 +361,7 @@ static const struct {
 	{ FORMAT_CSV, 1, "kind,legs\r\ncat,4\r\nbee,4\r\n" },
 };
 
-START_TEST(a_row_has_the_fields_of_its_subset)
+LOOP_TEST(a_row_has_the_fields_of_its_subset, 0, (int)BASE_NELEM(subsets))
 {
 	struct row row = { .name = "cat", .size = 4 };
 
@@ -379,7 +375,6 @@ START_TEST(a_row_has_the_fields_of_its_subset)
 	json_end(&json);
 	expect(subsets[_i].want);
 }
-END_TEST
 
 /* --- columns ------------------------------------------------------------------ */
 
@@ -420,7 +415,8 @@ static const struct {
 	{ 30, 0, false, "AC", 20 },
 };
 
-START_TEST(columns_have_room_by_rank_and_stand_by_place)
+LOOP_TEST(columns_have_room_by_rank_and_stand_by_place, 0,
+    (int)BASE_NELEM(plans))
 {
 	struct field_plan plan;
 	char titles[8] = "";
@@ -432,7 +428,6 @@ START_TEST(columns_have_room_by_rank_and_stand_by_place)
 	ck_assert_str_eq(titles, plans[_i].titles);
 	ck_assert_int_eq(plan.left, plans[_i].left);
 }
-END_TEST
 
 /* --- chosen fields ------------------------------------------------------------ */
 
@@ -459,14 +454,14 @@ static const struct {
 	{ FORMAT_CSV, "size,lost,name\r\n7,3,a\r\n,3,\r\n" },
 };
 
-START_TEST(of_a_row_the_chosen_fields_alone_are_written)
+LOOP_TEST(of_a_row_the_chosen_fields_alone_are_written, 0,
+    (int)BASE_NELEM(chosen))
 {
 	begin(chosen[_i].format, false, false);
 	json.chosen = "size,lost,name";
 	put_document(3, true);
 	expect(chosen[_i].want);
 }
-END_TEST
 
 static const struct {
 	const char *list, *why;		/* NULL: it is good */
@@ -484,7 +479,7 @@ static const struct {
 	{ "a\x1b", "no field 'a\\x1B'" },
 };
 
-START_TEST(a_field_that_there_is_not_is_told)
+LOOP_TEST(a_field_that_there_is_not_is_told, 0, (int)BASE_NELEM(lists))
 {
 	char why[256] = "";
 	bool good = field_list_check(lists[_i].list, &table, 0, "stack", why,
@@ -493,32 +488,4 @@ START_TEST(a_field_that_there_is_not_is_told)
 	ck_assert_msg(good == (lists[_i].why == NULL), "%s: %s",
 	    lists[_i].list, why);
 	ck_assert_msg(good || strstr(why, lists[_i].why) != NULL, "%s", why);
-}
-END_TEST
-
-Suite *
-json_rows_suite(void)
-{
-	Suite *s = suite_create("json_rows");
-	TCase *tc = tcase_create("json rows");
-
-	tcase_add_loop_test(tc, a_document_has_the_same_values_in_each_form,
-	    0, BASE_NELEM(forms));
-	tcase_add_loop_test(tc, of_a_row_the_chosen_fields_alone_are_written,
-	    0, (int)BASE_NELEM(chosen));
-	tcase_add_loop_test(tc, a_field_that_there_is_not_is_told, 0,
-	    (int)BASE_NELEM(lists));
-	tcase_add_test(tc, a_heading_is_written_once_whatever_comes);
-	tcase_add_loop_test(tc, any_text_is_one_value, 0, BASE_NELEM(texts));
-	tcase_add_test(tc,
-	    a_text_that_is_too_long_is_cut_and_moves_no_cell);
-	tcase_add_test(tc, numbers_are_the_same_in_every_locale);
-	tcase_add_loop_test(tc, each_kind_has_one_text, 0,
-	    (int)BASE_NELEM(values));
-	tcase_add_loop_test(tc, a_row_has_the_fields_of_its_subset, 0,
-	    (int)BASE_NELEM(subsets));
-	tcase_add_loop_test(tc, columns_have_room_by_rank_and_stand_by_place,
-	    0, (int)BASE_NELEM(plans));
-	suite_add_tcase(s, tc);
-	return s;
 }

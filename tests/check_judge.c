@@ -82,7 +82,9 @@ static const struct {
 	{ 9007199254740991, 9007199254740991, CHECK_WITHIN },
 };
 
-START_TEST(as_much_as_is_allowed_is_within)
+CASE("judge", .setup = setup_judge, .teardown = teardown_judge);
+
+LOOP_TEST(as_much_as_is_allowed_is_within, 0, BASE_NELEM(edges))
 {
 	begin_command(BUDGET_LIVE, edges[_i].most);
 	keeper[WIRE_N_PEAK_BYTES] = (uint64_t)edges[_i].was;
@@ -93,9 +95,8 @@ START_TEST(as_much_as_is_allowed_is_within)
 	ck_assert((judge.finding[0].over_ms >= 0) ==
 	    (edges[_i].verdict == CHECK_EXCEEDED));
 }
-END_TEST
 
-START_TEST(blocks_are_counted)
+LOOP_TEST(blocks_are_counted, 0, 2)
 {
 	begin(BUDGET_BLOCKS, 2, 0);
 	for (unsigned i = 0; i < 2 + (unsigned)_i; i++)
@@ -105,9 +106,8 @@ START_TEST(blocks_are_counted)
 	    CHECK_EXCEEDED);
 	ck_assert(judge.finding[0].worst == 2 + _i);
 }
-END_TEST
 
-START_TEST(older_is_what_is_over_the_age)
+TEST(older_is_what_is_over_the_age)
 {
 	begin(BUDGET_AGE, 0, 5000);
 	alloc(0, 100, 5001);
@@ -119,9 +119,8 @@ START_TEST(older_is_what_is_over_the_age)
 	ck_assert(end()->worst == 2);
 	ck_assert_int_eq(judge.verdict, CHECK_EXCEEDED);
 }
-END_TEST
 
-START_TEST(the_worst_stays_though_it_is_over)
+TEST(the_worst_stays_though_it_is_over)
 {
 	begin(BUDGET_BLOCKS, 1, 0);
 	alloc(0, 100, 0);
@@ -133,11 +132,10 @@ START_TEST(the_worst_stays_though_it_is_over)
 	ck_assert(end()->worst == 2);
 	ck_assert_int_eq(judge.verdict, CHECK_EXCEEDED);
 }
-END_TEST
 
 /* --- what counts ------------------------------------------------------------ */
 
-START_TEST(a_peak_from_before_the_check_does_not_count)
+TEST(a_peak_from_before_the_check_does_not_count)
 {
 	begin(BUDGET_LIVE, 1000, 0);
 	keeper[WIRE_N_PEAK_BYTES] = 5000;
@@ -149,9 +147,8 @@ START_TEST(a_peak_from_before_the_check_does_not_count)
 	ck_assert(end()->worst == 5001);
 	ck_assert_int_eq(judge.verdict, CHECK_EXCEEDED);
 }
-END_TEST
 
-START_TEST(what_is_held_now_counts_beside_the_peak)
+TEST(what_is_held_now_counts_beside_the_peak)
 {
 	begin_command(BUDGET_LIVE, 1000);
 	keeper[WIRE_N_PEAK_BYTES] = 10;
@@ -160,9 +157,8 @@ START_TEST(what_is_held_now_counts_beside_the_peak)
 	ck_assert(end()->worst == 1001);
 	ck_assert_int_eq(judge.verdict, CHECK_EXCEEDED);
 }
-END_TEST
 
-START_TEST(every_process_is_held_against_the_limit)
+TEST(every_process_is_held_against_the_limit)
 {
 	struct nodes_target t[] = {
 		{ .pid = 4711, .n = { [WIRE_N_PEAK_BYTES] = 20 } },
@@ -179,7 +175,6 @@ START_TEST(every_process_is_held_against_the_limit)
 	ck_assert_str_eq(judge.finding[0].comm, "child");
 	ck_assert_uint_eq(judge.processes, 2);
 }
-END_TEST
 
 static const struct {
 	uint64_t images, peak, lost, missed, full;
@@ -194,7 +189,7 @@ static const struct {
 	{ 3, 1001, 0, 0, 1, CHECK_EXCEEDED },
 };
 
-START_TEST(processes_without_a_row_count_too)
+LOOP_TEST(processes_without_a_row_count_too, 0, BASE_NELEM(gone))
 {
 	begin_command(BUDGET_LIVE, 1000);
 	judge_news(&judge);
@@ -209,11 +204,10 @@ START_TEST(processes_without_a_row_count_too)
 	ck_assert_int_eq(judge.verdict, gone[_i].verdict);
 	ck_assert_uint_eq(judge.processes, gone[_i].images);
 }
-END_TEST
 
 /* --- what is not known -------------------------------------------------------- */
 
-START_TEST(nothing_seen_is_nothing_known)
+TEST(nothing_seen_is_nothing_known)
 {
 	begin_command(BUDGET_LIVE, 1000);
 	scene.look.listed = false;
@@ -221,7 +215,6 @@ START_TEST(nothing_seen_is_nothing_known)
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 	ck_assert_str_eq(judge.finding[0].why, "nothing was watched");
 }
-END_TEST
 
 static const struct {
 	uint64_t most, other, gone;
@@ -234,7 +227,8 @@ static const struct {
 	{ 0, 0, 1001, CHECK_NOT_KNOWN },
 };
 
-START_TEST(what_threads_may_have_held_together_is_never_within)
+LOOP_TEST(what_threads_may_have_held_together_is_never_within, 0,
+    (int)BASE_NELEM(held_together))
 {
 	struct nodes_target other = { .pid = 4712,
 		.n = { [WIRE_N_PEAK_MOST] = held_together[_i].other } };
@@ -252,10 +246,9 @@ START_TEST(what_threads_may_have_held_together_is_never_within)
 	ck_assert((strstr(judge.finding[0].why, "threads held together") !=
 	    NULL) == (held_together[_i].verdict == CHECK_NOT_KNOWN));
 }
-END_TEST
 
 /* Of a target that ran before, what it may have held by then is another matter. */
-START_TEST(what_they_may_have_held_before_is_not_judged)
+LOOP_TEST(what_they_may_have_held_before_is_not_judged, 0, 2)
 {
 	begin(BUDGET_LIVE, 1000, 0);
 	keeper[WIRE_N_PEAK_BYTES] = keeper[WIRE_N_PEAK_MOST] = 5000;
@@ -265,9 +258,8 @@ START_TEST(what_they_may_have_held_before_is_not_judged)
 	ck_assert_int_eq(end()->verdict, _i == 0 ? CHECK_WITHIN :
 	    CHECK_NOT_KNOWN);
 }
-END_TEST
 
-START_TEST(a_loss_is_never_within)
+TEST(a_loss_is_never_within)
 {
 	begin_command(BUDGET_LIVE, 1000);
 	judge_news(&judge);
@@ -276,10 +268,9 @@ START_TEST(a_loss_is_never_within)
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 	ck_assert_str_eq(judge.finding[0].why, "7 records were lost");
 }
-END_TEST
 
 /* What was held is more than was listed, whatever is judged. */
-START_TEST(a_list_that_was_full_is_never_within)
+LOOP_TEST(a_list_that_was_full_is_never_within, 0, 2)
 {
 	begin_command(_i == 0 ? BUDGET_LIVE : BUDGET_BLOCKS, 1000);
 	judge_news(&judge);
@@ -289,7 +280,6 @@ START_TEST(a_list_that_was_full_is_never_within)
 	ck_assert_str_eq(judge.finding[0].why, "the list was full, 7 blocks "
 	    "are not in it: give --max=N");
 }
-END_TEST
 
 static const struct nodes_target lacking[] = {
 	{ .pid = 4712, .n = { [WIRE_N_LOST] = 1 } },
@@ -297,7 +287,8 @@ static const struct nodes_target lacking[] = {
 	{ .pid = 4712, .n = { [WIRE_N_UNSURE] = 1 } },
 };
 
-START_TEST(nor_is_another_process_of_which_something_lacks)
+LOOP_TEST(nor_is_another_process_of_which_something_lacks, 0,
+    BASE_NELEM(lacking))
 {
 	begin_command(BUDGET_LIVE, 1000);
 	judge_news(&judge);
@@ -308,9 +299,8 @@ START_TEST(nor_is_another_process_of_which_something_lacks)
 	ck_assert_int_ne(judge.finding[0].why[0], '\0');
 	ck_assert(!judge.complete);
 }
-END_TEST
 
-START_TEST(but_too_much_is_too_much)
+TEST(but_too_much_is_too_much)
 {
 	begin_command(BUDGET_LIVE, 1000);
 	keeper[WIRE_N_PEAK_BYTES] = 1001;
@@ -318,9 +308,8 @@ START_TEST(but_too_much_is_too_much)
 	scene.look.complete = false;
 	ck_assert_int_eq(end()->verdict, CHECK_EXCEEDED);
 }
-END_TEST
 
-START_TEST(a_list_that_is_not_whole_at_the_end_is_not_within)
+TEST(a_list_that_is_not_whole_at_the_end_is_not_within)
 {
 	begin(BUDGET_AGE, 10, 1000);
 	judge_news(&judge);
@@ -328,9 +317,8 @@ START_TEST(a_list_that_is_not_whole_at_the_end_is_not_within)
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 	ck_assert_str_eq(judge.finding[0].why, CHECK_BLIND);
 }
-END_TEST
 
-START_TEST(totals_are_judged_without_a_list)
+LOOP_TEST(totals_are_judged_without_a_list, 0, 2)
 {
 	alloc(0, 700, 0);
 	alloc(1, 300, 0);
@@ -343,10 +331,9 @@ START_TEST(totals_are_judged_without_a_list)
 	ck_assert_int_eq(end()->verdict, CHECK_WITHIN);
 	ck_assert(judge.finding[0].worst == (_i == 0 ? 1000 : 2));
 }
-END_TEST
 
 /* Of two limits one is enough, or the baseline. */
-START_TEST(where_blocks_are_asked_for_nothing_is_judged_without_a_list)
+LOOP_TEST(where_blocks_are_asked_for_nothing_is_judged_without_a_list, 0, 3)
 {
 	struct budget *b = &options.check.budget[0];
 	struct filter_error e;
@@ -363,7 +350,6 @@ START_TEST(where_blocks_are_asked_for_nothing_is_judged_without_a_list)
 	judge_news(&judge);
 	ck_assert_uint_eq(judge.looks, 0);
 }
-END_TEST
 
 /* --- growth ------------------------------------------------------------------- */
 
@@ -439,7 +425,7 @@ static const struct {
 	{ at_last, 2990000, 3010000 },
 };
 
-START_TEST(growth_is_that_of_the_last_two_thirds)
+LOOP_TEST(growth_is_that_of_the_last_two_thirds, 0, BASE_NELEM(growths))
 {
 	begin_command(BUDGET_GROWTH, 1e12);
 	see(growths[_i].bytes, 600);
@@ -449,27 +435,24 @@ START_TEST(growth_is_that_of_the_last_two_thirds)
 	    judge.finding[0].worst);
 	ck_assert_int_eq(judge.verdict, CHECK_WITHIN);
 }
-END_TEST
 
-START_TEST(growth_over_the_limit_is_exceeded)
+LOOP_TEST(growth_over_the_limit_is_exceeded, 0, 2)
 {
 	begin_command(BUDGET_GROWTH, _i == 0 ? 59000 : 61000);
 	see(steady, 600);
 	ck_assert_int_eq(end()->verdict, _i == 0 ? CHECK_EXCEEDED :
 	    CHECK_WITHIN);
 }
-END_TEST
 
-START_TEST(growth_of_a_moment_is_not_known)
+TEST(growth_of_a_moment_is_not_known)
 {
 	begin_command(BUDGET_GROWTH, 1e12);
 	see(steady, 29);
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 }
-END_TEST
 
 /* News that came at once, as of a list that was late. */
-START_TEST(growth_of_no_time_is_not_known)
+TEST(growth_of_no_time_is_not_known)
 {
 	begin_command(BUDGET_GROWTH, 1000);
 	see(steady, 600);
@@ -477,9 +460,8 @@ START_TEST(growth_of_no_time_is_not_known)
 		judge.growth.sample[i].ms = (int64_t)i / 10;
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 }
-END_TEST
 
-START_TEST(another_stream_has_a_growth_of_its_own)
+TEST(another_stream_has_a_growth_of_its_own)
 {
 	begin_command(BUDGET_GROWTH, 1e12);
 	see(steady, 600);
@@ -489,10 +471,9 @@ START_TEST(another_stream_has_a_growth_of_its_own)
 	ck_assert_uint_eq(judge.growth.n, 1);
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 }
-END_TEST
 
 /* Looks are many at first, and few later: what is set up is no growth. */
-START_TEST(thirds_are_of_the_time_and_not_of_the_looks)
+TEST(thirds_are_of_the_time_and_not_of_the_looks)
 {
 	begin_command(BUDGET_GROWTH, 1e12);
 	see(flat, 600);
@@ -503,7 +484,6 @@ START_TEST(thirds_are_of_the_time_and_not_of_the_looks)
 	}
 	ck_assert(end()->worst == 0);
 }
-END_TEST
 
 /* As many as the table has, and then so many more, one each cycle. */
 static void
@@ -528,7 +508,7 @@ static const struct {
 	{ 3, CHECK_SAMPLES / 2 + 2 },
 };
 
-START_TEST(a_long_check_keeps_every_second_sample)
+LOOP_TEST(a_long_check_keeps_every_second_sample, 0, BASE_NELEM(thinned))
 {
 	begin_command(BUDGET_GROWTH, 1e12);
 	fill_samples(thinned[_i].more);
@@ -536,9 +516,8 @@ START_TEST(a_long_check_keeps_every_second_sample)
 	if (_i > 0)
 		ck_assert_int_eq(judge.growth.sample[3].ms, 6 * 67);
 }
-END_TEST
 
-START_TEST(news_of_one_cycle_are_one_sample)
+TEST(news_of_one_cycle_are_one_sample)
 {
 	begin_command(BUDGET_GROWTH, 1e12);
 	judge_news(&judge);
@@ -547,52 +526,4 @@ START_TEST(news_of_one_cycle_are_one_sample)
 	judge_news(&judge);
 	ck_assert_uint_eq(judge.growth.n, 1);
 	ck_assert_uint_eq(judge.looks, 2);
-}
-END_TEST
-
-Suite *
-judge_suite(void)
-{
-	Suite *s = suite_create("judge");
-	TCase *tc = tcase_create("judge");
-
-	tcase_add_checked_fixture(tc, setup_judge, teardown_judge);
-	tcase_add_loop_test(tc, as_much_as_is_allowed_is_within, 0,
-	    BASE_NELEM(edges));
-	tcase_add_loop_test(tc, blocks_are_counted, 0, 2);
-	tcase_add_test(tc, older_is_what_is_over_the_age);
-	tcase_add_test(tc, the_worst_stays_though_it_is_over);
-	tcase_add_test(tc, a_peak_from_before_the_check_does_not_count);
-	tcase_add_test(tc, what_is_held_now_counts_beside_the_peak);
-	tcase_add_test(tc, every_process_is_held_against_the_limit);
-	tcase_add_loop_test(tc, processes_without_a_row_count_too, 0,
-	    BASE_NELEM(gone));
-	tcase_add_test(tc, nothing_seen_is_nothing_known);
-	tcase_add_loop_test(tc,
-	    what_threads_may_have_held_together_is_never_within, 0,
-	    (int)BASE_NELEM(held_together));
-	tcase_add_loop_test(tc, what_they_may_have_held_before_is_not_judged,
-	    0, 2);
-	tcase_add_test(tc, a_loss_is_never_within);
-	tcase_add_loop_test(tc, a_list_that_was_full_is_never_within, 0, 2);
-	tcase_add_loop_test(tc,
-	    nor_is_another_process_of_which_something_lacks, 0,
-	    BASE_NELEM(lacking));
-	tcase_add_test(tc, but_too_much_is_too_much);
-	tcase_add_test(tc, a_list_that_is_not_whole_at_the_end_is_not_within);
-	tcase_add_loop_test(tc, totals_are_judged_without_a_list, 0, 2);
-	tcase_add_loop_test(tc,
-	    where_blocks_are_asked_for_nothing_is_judged_without_a_list, 0, 3);
-	tcase_add_loop_test(tc, growth_is_that_of_the_last_two_thirds, 0,
-	    BASE_NELEM(growths));
-	tcase_add_loop_test(tc, growth_over_the_limit_is_exceeded, 0, 2);
-	tcase_add_test(tc, growth_of_a_moment_is_not_known);
-	tcase_add_test(tc, growth_of_no_time_is_not_known);
-	tcase_add_test(tc, another_stream_has_a_growth_of_its_own);
-	tcase_add_test(tc, thirds_are_of_the_time_and_not_of_the_looks);
-	tcase_add_loop_test(tc, a_long_check_keeps_every_second_sample, 0,
-	    BASE_NELEM(thinned));
-	tcase_add_test(tc, news_of_one_cycle_are_one_sample);
-	suite_add_tcase(s, tc);
-	return s;
 }

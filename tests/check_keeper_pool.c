@@ -41,7 +41,9 @@ down(void)
 	node_down();
 }
 
-START_TEST(the_one_that_was_made_first_is_taken_first)
+CASE("spares", .seconds = 60);
+
+TEST(the_one_that_was_made_first_is_taken_first)
 {
 	struct pooled_keeper s[KEEPER_POOL_SIZE];
 
@@ -54,9 +56,8 @@ START_TEST(the_one_that_was_made_first_is_taken_first)
 		pooled_keeper_drop(&s[i]);
 	down();
 }
-END_TEST
 
-START_TEST(who_comes_when_there_is_none_gets_one_of_its_own)
+TEST(who_comes_when_there_is_none_gets_one_of_its_own)
 {
 	struct pooled_keeper s[4 * KEEPER_POOL_SIZE];
 
@@ -71,9 +72,8 @@ START_TEST(who_comes_when_there_is_none_gets_one_of_its_own)
 		pooled_keeper_drop(&s[i]);
 	down();
 }
-END_TEST
 
-START_TEST(those_taken_are_made_up_for_when_there_is_time)
+TEST(those_taken_are_made_up_for_when_there_is_time)
 {
 	struct pooled_keeper s[KEEPER_POOL_SIZE];
 
@@ -86,9 +86,8 @@ START_TEST(those_taken_are_made_up_for_when_there_is_time)
 		pooled_keeper_drop(&s[i]);
 	down();
 }
-END_TEST
 
-START_TEST(one_that_is_put_back_is_the_next_again)
+TEST(one_that_is_put_back_is_the_next_again)
 {
 	struct pooled_keeper s, again;
 
@@ -104,9 +103,8 @@ START_TEST(one_that_is_put_back_is_the_next_again)
 	pooled_keeper_drop(&again);
 	down();
 }
-END_TEST
 
-START_TEST(no_descriptor_is_left_at_the_end)
+TEST(no_descriptor_is_left_at_the_end)
 {
 	struct pooled_keeper s;
 	uint64_t before;
@@ -121,21 +119,4 @@ START_TEST(no_descriptor_is_left_at_the_end)
 	keeper_pool_stop(&spares);
 	ck_assert_uint_eq(open_fds(), before);
 	node_down();
-}
-END_TEST
-
-Suite *
-keeper_pool_suite(void)
-{
-	Suite *s = suite_create("keeper_pool");
-	TCase *t = tcase_create("spares");
-
-	tcase_add_test(t, the_one_that_was_made_first_is_taken_first);
-	tcase_add_test(t, who_comes_when_there_is_none_gets_one_of_its_own);
-	tcase_add_test(t, those_taken_are_made_up_for_when_there_is_time);
-	tcase_add_test(t, one_that_is_put_back_is_the_next_again);
-	tcase_add_test(t, no_descriptor_is_left_at_the_end);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -103,8 +103,10 @@ mappings_of(const struct pmem *memory)
 	return n;
 }
 
+CASE("mappings", .setup = setup, .teardown = teardown, .tags = TAG_KERNEL);
+
 /* The first one told the node how much that is. */
-START_TEST(memory_of_the_second_target_is_mapped_together)
+TEST(memory_of_the_second_target_is_mapped_together)
 {
 	struct keeper *second;
 	int its[3];
@@ -119,7 +121,6 @@ START_TEST(memory_of_the_second_target_is_mapped_together)
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);
 }
-END_TEST
 
 static long
 faults(void)
@@ -131,7 +132,7 @@ faults(void)
 }
 
 /* Each is a page that was new: a target that has logged nothing needs few. */
-START_TEST(what_is_made_for_a_target_and_not_used_takes_little_memory)
+TEST(what_is_made_for_a_target_and_not_used_takes_little_memory)
 {
 	struct keeper *k;
 	long before;
@@ -154,7 +155,6 @@ START_TEST(what_is_made_for_a_target_and_not_used_takes_little_memory)
 	(void)before;
 #endif
 }
-END_TEST
 
 /* Puts one there as keeper_take() does for the first requester of all. */
 static void
@@ -165,7 +165,9 @@ tag(struct keeper *k, uint64_t seq, uint16_t info)
 		.seq = (uint32_t)seq, .info = info };
 }
 
-START_TEST(a_requester_that_was_committed_is_there)
+CASE("taken up", .setup = setup, .teardown = teardown);
+
+TEST(a_requester_that_was_committed_is_there)
 {
 	uint64_t next = stream_queue_next(dead->queue.records);
 	struct rec rec = { { 0 } };
@@ -178,10 +180,9 @@ START_TEST(a_requester_that_was_committed_is_there)
 	ck_assert_uint_eq(keeper_info(k, next), 5);
 	keeper_unref(k);
 }
-END_TEST
 
 /* With no requester before it, and with one. */
-START_TEST(a_requester_that_no_commit_knows_is_nobodys)
+LOOP_TEST(a_requester_that_no_commit_knows_is_nobodys, 0, 2)
 {
 	uint64_t next = stream_queue_next(dead->queue.records);
 	struct rec rec = { { 0 } };
@@ -200,10 +201,9 @@ START_TEST(a_requester_that_no_commit_knows_is_nobodys)
 	ck_assert_uint_eq(keeper_info(k, next + 1), 7);
 	keeper_unref(k);
 }
-END_TEST
 
 /* In both slots, whichever is the valid one then. */
-START_TEST(regions_that_were_committed_are_there_and_no_others)
+LOOP_TEST(regions_that_were_committed_are_there_and_no_others, 0, 3)
 {
 	struct wire_region region[WIRE_REGIONS_MAX];
 	struct keeper *k;
@@ -231,7 +231,6 @@ START_TEST(regions_that_were_committed_are_there_and_no_others)
 	    region_set_get(&dead->takeover.memory->slot[1].regions, region), 2);
 	keeper_unref(k);
 }
-END_TEST
 
 /* --- memory that something has spoilt -------------------------------------- */
 
@@ -281,7 +280,7 @@ spoil(struct takeover_image *i, struct takeover_slot *slot, int what)
 	}
 }
 
-START_TEST(what_no_kill_leaves_is_not_taken_up)
+LOOP_TEST(what_no_kill_leaves_is_not_taken_up, 0, 11)
 {
 	struct takeover_memory *mem = dead->takeover.memory;
 	struct keeper *k;
@@ -289,10 +288,9 @@ START_TEST(what_no_kill_leaves_is_not_taken_up)
 	spoil(mem->image, &mem->slot[mem->image->committed & 1], _i);
 	ck_assert_int_eq(try_take_up(&k), -EINVAL);
 }
-END_TEST
 
 /* Who was welcomed before whom is known by it, and a parent was before its child. */
-START_TEST(the_number_of_its_connection_is_kept)
+TEST(the_number_of_its_connection_is_kept)
 {
 	struct keeper *k;
 
@@ -302,7 +300,6 @@ START_TEST(the_number_of_its_connection_is_kept)
 	ck_assert_uint_eq(k->image.arrival, 7);
 	keeper_unref(k);
 }
-END_TEST
 
 /* The dead one's target is this process, found free at its hello. */
 static void
@@ -315,7 +312,7 @@ be_the_target(void)
 }
 
 /* Else a child of his would be let through for whom a filter kills. */
-START_TEST(who_was_found_locked_in_stays_it)
+TEST(who_was_found_locked_in_stays_it)
 {
 	struct keeper *k;
 
@@ -327,9 +324,8 @@ START_TEST(who_was_found_locked_in_stays_it)
 	ck_assert(k->sandbox.locked);
 	keeper_unref(k);
 }
-END_TEST
 
-START_TEST(looks_at_a_target_are_counted_on)
+TEST(looks_at_a_target_are_counted_on)
 {
 	struct keeper *k;
 
@@ -343,7 +339,6 @@ START_TEST(looks_at_a_target_are_counted_on)
 	ck_assert(!k->sandbox.locked);
 	keeper_unref(k);
 }
-END_TEST
 
 static void *
 stay(void *arg)
@@ -354,7 +349,7 @@ stay(void *arg)
 }
 
 /* More threads than one look takes in: it is one when all were looked at. */
-START_TEST(a_look_that_has_not_seen_all_threads_is_none)
+TEST(a_look_that_has_not_seen_all_threads_is_none)
 {
 	pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 	pthread_t thread[2 * SANDBOX_THREADS];
@@ -373,10 +368,9 @@ START_TEST(a_look_that_has_not_seen_all_threads_is_none)
 	for (size_t i = 0; i < BASE_NELEM(thread); i++)
 		pthread_join(thread[i], NULL);
 }
-END_TEST
 
 /* Without a descriptor left nothing is seen. */
-START_TEST(a_look_that_could_not_be_had_is_none)
+TEST(a_look_that_could_not_be_had_is_none)
 {
 	struct rlimit had, none;
 
@@ -390,7 +384,6 @@ START_TEST(a_look_that_could_not_be_had_is_none)
 	sandbox_look(dead);
 	ck_assert_uint_eq(dead->sandbox.looks, 1);
 }
-END_TEST
 
 /* --- what is in the store -------------------------------------------------- */
 
@@ -458,7 +451,7 @@ expect_stored(const char *stream)
 }
 
 /* Of each of them whoever keeps is woken. */
-START_TEST(a_target_comes_and_goes_with_a_message_and_so_do_its_stacks)
+TEST(a_target_comes_and_goes_with_a_message_and_so_do_its_stacks)
 {
 	expect_stored("0000000000000007");
 	takeover_forget(dead);
@@ -468,9 +461,8 @@ START_TEST(a_target_comes_and_goes_with_a_message_and_so_do_its_stacks)
 	expect_removed("pagek.s.0000000000000007");
 	expect_no_more();
 }
-END_TEST
 
-START_TEST(stacks_stay_for_those_who_outlive_their_image)
+TEST(stacks_stay_for_those_who_outlive_their_image)
 {
 	struct keeper *child;
 	int its[3];
@@ -494,10 +486,9 @@ START_TEST(stacks_stay_for_those_who_outlive_their_image)
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);
 }
-END_TEST
 
 /* The first one's file is with the target in the store until that has ended. */
-START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
+TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 {
 	struct takeover_image *image;
 	struct rec rec = { { 0 } };
@@ -529,7 +520,6 @@ START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 	expect_removed("pagek.t.0000000000000007");
 	expect_no_more();
 }
-END_TEST
 
 /* --- a process that follows ------------------------------------------------ */
 
@@ -576,7 +566,7 @@ was_removed(const char *name)
 }
 
 /* The one whose image they were made for, before the other and after it. */
-START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
+LOOP_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family, 0, 2)
 {
 	struct keeper *child, *k;
 	int its[3];
@@ -612,7 +602,6 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);
 }
-END_TEST
 
 static uint32_t
 keeper_state(int fd)
@@ -628,7 +617,7 @@ keeper_state(int fd)
 }
 
 /* As a store that was full has them, or another build's names. */
-START_TEST(what_has_no_memory_is_dropped_and_its_target_told)
+LOOP_TEST(what_has_no_memory_is_dropped_and_its_target_told, 0, 2)
 {
 	static const char *const names[2][2] = {
 		{ "pagek.t.0000000000000007", "pagek.t.0000000000000007" },
@@ -645,9 +634,8 @@ START_TEST(what_has_no_memory_is_dropped_and_its_target_told)
 	ck_assert_uint_eq(keeper_state(fds[2]), RING_KEEPER_GONE);
 	ck_assert(was_removed(names[_i][0]));
 }
-END_TEST
 
-START_TEST(names_in_the_store_are_read_as_they_are_written)
+TEST(names_in_the_store_are_read_as_they_are_written)
 {
 	char name[FDSTORE_NAME];
 	unsigned generation;
@@ -678,44 +666,4 @@ START_TEST(names_in_the_store_are_read_as_they_are_written)
 	ck_assert(takeover_name_is_of("pagek.t.000000000000000c.ring", name));
 	ck_assert(!takeover_name_is_of("pagek.t.000000000000000cd", name));
 	ck_assert(!takeover_name_is_of("pagek.s.000000000000000c", name));
-}
-END_TEST
-
-Suite *
-keeper_resume_suite(void)
-{
-	Suite *s = suite_create("keeper_resume");
-	TCase *t = tcase_create("taken up");
-	TCase *kernel = tcase_create("mappings");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_requester_that_was_committed_is_there);
-	tcase_add_loop_test(t, a_requester_that_no_commit_knows_is_nobodys, 0,
-	    2);
-	tcase_add_loop_test(t,
-	    regions_that_were_committed_are_there_and_no_others, 0, 3);
-	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 11);
-	tcase_add_test(t, the_number_of_its_connection_is_kept);
-	tcase_add_test(t, who_was_found_locked_in_stays_it);
-	tcase_add_test(t, looks_at_a_target_are_counted_on);
-	tcase_add_test(t, a_look_that_has_not_seen_all_threads_is_none);
-	tcase_add_test(t, a_look_that_could_not_be_had_is_none);
-	tcase_add_test(t,
-	    a_target_comes_and_goes_with_a_message_and_so_do_its_stacks);
-	tcase_add_test(t, stacks_stay_for_those_who_outlive_their_image);
-	tcase_add_test(t,
-	    a_list_that_begins_anew_leaves_no_memory_in_the_store);
-	tcase_add_loop_test(t,
-	    who_cannot_be_taken_up_leaves_the_stacks_to_the_family, 0, 2);
-	tcase_add_loop_test(t, what_has_no_memory_is_dropped_and_its_target_told,
-	    0, 2);
-	tcase_add_test(t, names_in_the_store_are_read_as_they_are_written);
-	suite_add_tcase(s, t);
-	tcase_add_checked_fixture(kernel, setup, teardown);
-	tcase_set_tags(kernel, TAG_KERNEL);
-	tcase_add_test(kernel, memory_of_the_second_target_is_mapped_together);
-	tcase_add_test(kernel,
-	    what_is_made_for_a_target_and_not_used_takes_little_memory);
-	suite_add_tcase(s, kernel);
-	return s;
 }

@@ -264,7 +264,9 @@ finish(void)
 	stream_feed_free(feed);
 }
 
-START_TEST(whatever_kills_a_keeper_no_event_is_lost_or_counted_twice)
+CASE("Kills", .seconds = 120, .tags = TAG_KERNEL);
+
+TEST(whatever_kills_a_keeper_no_event_is_lost_or_counted_twice)
 {
 	unsigned kills = 0, progress = 0;
 	uint64_t seed = 4711;
@@ -307,19 +309,4 @@ START_TEST(whatever_kills_a_keeper_no_event_is_lost_or_counted_twice)
 	ck_assert_uint_gt(kills, 10);
 	ck_assert_uint_ge(progress, kills / 3);
 	finish();
-}
-END_TEST
-
-Suite *
-keepers_suite(void)
-{
-	Suite *s = suite_create("keepers");
-	TCase *tc = tcase_create("Kills");
-
-	tcase_set_timeout(tc, 120);
-	tcase_set_tags(tc, TAG_KERNEL);
-	tcase_add_test(tc,
-	    whatever_kills_a_keeper_no_event_is_lost_or_counted_twice);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -149,8 +149,10 @@ assert_says(int code, size_t place)
 	    name, place, rig_page.message);
 }
 
+CASE("keys", .seconds = 60);
+
 /* A page of its own for each place, but no process: to make one takes longer. */
-START_TEST(key_that_does_nothing_says_why)
+LOOP_TEST(key_that_does_nothing_says_why, 0, (int)NKNOWN)
 {
 	int code = known[_i];
 
@@ -160,18 +162,4 @@ START_TEST(key_that_does_nothing_says_why)
 		assert_says(code, i);
 		rig_down();
 	}
-}
-END_TEST
-
-Suite *
-key_messages_suite(void)
-{
-	Suite *s = suite_create("key_messages");
-	TCase *t = tcase_create("keys");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, key_that_does_nothing_says_why, 0,
-	    (int)NKNOWN);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -121,8 +121,10 @@ rows_ended(void)
 	return n;
 }
 
+CASE("too late", .seconds = 60);
+
 /* Everyone has hung up before the acceptor even starts. */
-START_TEST(an_image_that_was_answered_too_late_has_its_line)
+LOOP_TEST(an_image_that_was_answered_too_late_has_its_line, 0, 2)
 {
 	bool reaped = _i == 1;
 	unsigned lines;
@@ -139,9 +141,8 @@ START_TEST(an_image_that_was_answered_too_late_has_its_line)
 		waitpid(pid, NULL, 0);
 	down();
 }
-END_TEST
 
-START_TEST(more_than_wait_at_once_are_all_told_of)
+TEST(more_than_wait_at_once_are_all_told_of)
 {
 	unsigned lines;
 	pid_t pid;
@@ -155,13 +156,12 @@ START_TEST(more_than_wait_at_once_are_all_told_of)
 	ck_assert_uint_eq(lines, 200);
 	down();
 }
-END_TEST
 
 /*
  * Whoever says hello and is gone costs us a descriptor until the loop gets to
  * him, and others are to have some.
  */
-START_TEST(of_a_flood_that_gets_no_stream_the_rest_is_counted)
+TEST(of_a_flood_that_gets_no_stream_the_rest_is_counted)
 {
 	struct rlimit few, old;
 	unsigned lines, n = 500;
@@ -189,7 +189,6 @@ START_TEST(of_a_flood_that_gets_no_stream_the_rest_is_counted)
 	down();
 	setrlimit(RLIMIT_NOFILE, &old);
 }
-END_TEST
 
 /* How many of n hellos of one process, whose keeper is gone, it says, are welcomed. */
 static unsigned
@@ -211,7 +210,7 @@ welcomed_again(unsigned n)
 	return welcomed;
 }
 
-START_TEST(no_more_streams_wait_for_the_loop_than_there_can_be_targets)
+TEST(no_more_streams_wait_for_the_loop_than_there_can_be_targets)
 {
 	up();
 	ck_assert_int_eq(hello_start(node.hello), 0);
@@ -222,10 +221,9 @@ START_TEST(no_more_streams_wait_for_the_loop_than_there_can_be_targets)
 	images_end_all(&node, true);
 	down();
 }
-END_TEST
 
 /* It is seen late, behind the image that the same process runs by now. */
-START_TEST(a_late_hello_does_not_end_the_image_after_it)
+TEST(a_late_hello_does_not_end_the_image_after_it)
 {
 	struct keeper *k;
 	unsigned lines;
@@ -253,10 +251,9 @@ START_TEST(a_late_hello_does_not_end_the_image_after_it)
 	close(fd);
 	down();
 }
-END_TEST
 
 /* It is welcomed, and goes without having mapped anything. */
-START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
+TEST(rings_that_were_never_taken_do_not_count_as_silence)
 {
 	struct keeper *k;
 	unsigned lines;
@@ -279,9 +276,8 @@ START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
 	ck_assert_uint_eq(lines, 1);
 	down();
 }
-END_TEST
 
-START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
+TEST(an_image_that_got_no_stream_says_why_in_its_row)
 {
 	struct keeper *k;
 	int fd;
@@ -304,7 +300,6 @@ START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.images->ended), k);
 	down();
 }
-END_TEST
 
 /* One of a user's processes: status 0 when it is welcomed, 1 when it is not. */
 static void
@@ -320,8 +315,10 @@ be_one_of(uid_t uid)
 	_exit(recv(fd, welcome, sizeof welcome, 0) > 0 ? 0 : 1);
 }
 
+CASE(TAG_KERNEL, .seconds = 60);
+
 /* The loop hears of none of them before all have been answered. */
-START_TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
+TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
 {
 	unsigned welcomed = 0, refused = 0;
 	int status;
@@ -353,9 +350,8 @@ START_TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
 	ck_assert_uint_eq(node.quota->n, 0);
 	down();
 }
-END_TEST
 
-START_TEST(streams_of_one_user_that_wait_leave_others_theirs)
+TEST(streams_of_one_user_that_wait_leave_others_theirs)
 {
 	int status;
 	pid_t pid;
@@ -385,30 +381,4 @@ START_TEST(streams_of_one_user_that_wait_leave_others_theirs)
 	hello_stop(node.hello);
 	images_end_all(&node, true);
 	down();
-}
-END_TEST
-
-Suite *
-late_hello_suite(void)
-{
-	Suite *s = suite_create("late_hello");
-	TCase *t = tcase_create("too late");
-
-	tcase_add_loop_test(t, an_image_that_was_answered_too_late_has_its_line,
-	    0, 2);
-	tcase_add_test(t, more_than_wait_at_once_are_all_told_of);
-	tcase_add_test(t, of_a_flood_that_gets_no_stream_the_rest_is_counted);
-	tcase_add_test(t,
-	    no_more_streams_wait_for_the_loop_than_there_can_be_targets);
-	tcase_add_test(t, a_late_hello_does_not_end_the_image_after_it);
-	tcase_add_test(t, rings_that_were_never_taken_do_not_count_as_silence);
-	tcase_add_test(t, an_image_that_got_no_stream_says_why_in_its_row);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	t = tcase_create(TAG_KERNEL);
-	tcase_add_test(t, streams_of_one_user_that_wait_leave_others_theirs);
-	tcase_add_test(t, a_users_burst_is_bounded_like_its_targets_one_by_one);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

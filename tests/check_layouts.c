@@ -139,7 +139,9 @@ check_some_sizes(void)
 			check_size(wide[k], some_rows[i]);
 }
 
-START_TEST(every_size_is_filled_and_no_row_is_lost)
+CASE("blocks", .setup = setup_layouts, .teardown = teardown, .seconds = 120);
+
+LOOP_TEST(every_size_is_filled_and_no_row_is_lost, 0, (int)BASE_NELEM(layouts))
 {
 	int cols, rows;
 	size_t k;
@@ -152,9 +154,8 @@ START_TEST(every_size_is_filled_and_no_row_is_lost)
 			check_size(wide[k], rows);
 	}
 }
-END_TEST
 
-START_TEST(names_with_tricks_in_them_move_nothing)
+LOOP_TEST(names_with_tricks_in_them_move_nothing, 0, 2 * (int)BASE_NELEM(names))
 {
 	size_t l;
 
@@ -165,9 +166,8 @@ START_TEST(names_with_tricks_in_them_move_nothing)
 		check_some_sizes();
 	}
 }
-END_TEST
 
-START_TEST(ascii_pictures_are_ascii_at_every_width)
+TEST(ascii_pictures_are_ascii_at_every_width)
 {
 	const char *c;
 	int cols, i;
@@ -181,9 +181,10 @@ START_TEST(ascii_pictures_are_ascii_at_every_width)
 				ck_assert_int_gt(*c, 0);
 	}
 }
-END_TEST
 
-START_TEST(groups_fit_at_every_size)
+CASE("groups", .setup = setup_groups, .teardown = teardown, .seconds = 120);
+
+LOOP_TEST(groups_fit_at_every_size, 0, 2 * (int)BASE_NELEM(names) + 2)
 {
 	size_t l;
 
@@ -195,9 +196,10 @@ START_TEST(groups_fit_at_every_size)
 		check_some_sizes();
 	}
 }
-END_TEST
 
-START_TEST(cursor_at_the_end_is_in_sight_at_every_size)
+CASE("blocks");
+
+TEST(cursor_at_the_end_is_in_sight_at_every_size)
 {
 	size_t l;
 	int cols, rows, i, found;
@@ -217,9 +219,9 @@ START_TEST(cursor_at_the_end_is_in_sight_at_every_size)
 			}
 	}
 }
-END_TEST
 
-START_TEST(what_the_page_says_leaves_the_size_as_it_is)
+LOOP_TEST(what_the_page_says_leaves_the_size_as_it_is, 0,
+    (int)BASE_NELEM(names))
 {
 	size_t l;
 
@@ -237,10 +239,9 @@ START_TEST(what_the_page_says_leaves_the_size_as_it_is)
 			}
 	}
 }
-END_TEST
 
 /* Numbers stay where they are: what is wider goes to the last column. */
-START_TEST(numbers_stay_together_on_a_very_wide_terminal)
+TEST(numbers_stay_together_on_a_very_wide_terminal)
 {
 	char line[512];
 	int cols, i, first = 4;
@@ -254,10 +255,9 @@ START_TEST(numbers_stay_together_on_a_very_wide_terminal)
 		    strlen(line)), 0);
 	}
 }
-END_TEST
 
 /* On the node's clock, to the millisecond for a day; digits that stand still. */
-START_TEST(born_is_the_time_of_day_where_there_is_room)
+TEST(born_is_the_time_of_day_where_there_is_room)
 {
 	char before[PAGE_COLS_MAX];
 	int row;
@@ -282,7 +282,6 @@ START_TEST(born_is_the_time_of_day_where_there_is_room)
 	/* A click on it sorts by what it is: the age. */
 	ck_assert_str_eq(page_columns_title(&scene.view, 150, 80), "AGE");
 }
-END_TEST
 
 /* --- words -------------------------------------------------------------- */
 
@@ -374,7 +373,8 @@ static void (*const looks[])(void) = {
 };
 
 /* Columns and words go as a whole, and OFFS stays: it may be what is edited. */
-START_TEST(wide_layout_cuts_no_word_on_a_narrow_screen)
+LOOP_TEST(wide_layout_cuts_no_word_on_a_narrow_screen, 0,
+    (int)BASE_NELEM(looks))
 {
 	const char *offs;
 	int cols, i;
@@ -394,10 +394,9 @@ START_TEST(wide_layout_cuts_no_word_on_a_narrow_screen)
 			assert_whole_words(pic.line[i].text);
 	}
 }
-END_TEST
 
 /* A colour says what the glyph below it says, and nothing else is coloured. */
-START_TEST(glyph_of_an_age_has_the_mark_of_its_step)
+LOOP_TEST(glyph_of_an_age_has_the_mark_of_its_step, 0, 32)
 {
 	static const char glyphs[] = ".:-=+#";
 	const struct page_span *span;
@@ -419,37 +418,4 @@ START_TEST(glyph_of_an_age_has_the_mark_of_its_step)
 		}
 	/* One that is new is bold all over. */
 	ck_assert_uint_eq(seen, _i < 100 ? 0 : 0x2e);
-}
-END_TEST
-
-Suite *
-layouts_suite(void)
-{
-	Suite *s = suite_create("layouts");
-	TCase *t = tcase_create("blocks"), *g = tcase_create("groups");
-
-	tcase_add_checked_fixture(t, setup_layouts, teardown);
-	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, every_size_is_filled_and_no_row_is_lost, 0,
-	    (int)BASE_NELEM(layouts));
-	tcase_add_loop_test(t, names_with_tricks_in_them_move_nothing, 0,
-	    2 * (int)BASE_NELEM(names));
-	tcase_add_test(t, ascii_pictures_are_ascii_at_every_width);
-	tcase_add_test(t, cursor_at_the_end_is_in_sight_at_every_size);
-	tcase_add_loop_test(t, what_the_page_says_leaves_the_size_as_it_is, 0,
-	    (int)BASE_NELEM(names));
-	tcase_add_test(t, born_is_the_time_of_day_where_there_is_room);
-	tcase_add_test(t, numbers_stay_together_on_a_very_wide_terminal);
-	tcase_add_loop_test(t, wide_layout_cuts_no_word_on_a_narrow_screen, 0,
-	    (int)BASE_NELEM(looks));
-	tcase_add_loop_test(t, glyph_of_an_age_has_the_mark_of_its_step, 0,
-	    32);
-	suite_add_tcase(s, t);
-
-	tcase_add_checked_fixture(g, setup_groups, teardown);
-	tcase_set_timeout(g, 120);
-	tcase_add_loop_test(g, groups_fit_at_every_size, 0,
-	    2 * (int)BASE_NELEM(names) + 2);
-	suite_add_tcase(s, g);
-	return s;
 }

@@ -334,7 +334,9 @@ static const struct {
 	{ 10, false, true },
 };
 
-START_TEST(made_is_delivered_and_lost_whatever_is_cut)
+CASE("link_cuts", .setup = setup, .teardown = teardown, .seconds = 120);
+
+LOOP_TEST(made_is_delivered_and_lost_whatever_is_cut, 0, (int)BASE_NELEM(runs))
 {
 	static const struct nodes_view rows = { .order = BLKLIST_BY_AGE,
 		.rows = 30 };
@@ -361,9 +363,8 @@ START_TEST(made_is_delivered_and_lost_whatever_is_cut)
 	}
 	ck_assert_uint_gt(cuts, events / 10000);
 }
-END_TEST
 
-START_TEST(page_that_comes_back_has_all_and_changes_nothing_for_another)
+TEST(page_that_comes_back_has_all_and_changes_nothing_for_another)
 {
 	const struct nodes_look *other;
 	uint64_t total;
@@ -397,21 +398,4 @@ START_TEST(page_that_comes_back_has_all_and_changes_nothing_for_another)
 	ck_assert_uint_eq(nodes_session_look(viewers[1].session)->
 	    work.total_records, total + 100);
 	ck_assert_uint_eq(other->work.missed_cycles, 0);
-}
-END_TEST
-
-Suite *
-link_cuts_suite(void)
-{
-	Suite *s = suite_create("link_cuts");
-	TCase *t = tcase_create("link_cuts");
-
-	tcase_set_timeout(t, 120);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, made_is_delivered_and_lost_whatever_is_cut, 0,
-	    (int)BASE_NELEM(runs));
-	tcase_add_test(t,
-	    page_that_comes_back_has_all_and_changes_nothing_for_another);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -5,7 +5,10 @@
 #include "../src/pagek/history/history.h"
 #include "history_rig.h"
 
-START_TEST(each_step_is_the_list_as_it_was)
+CASE("steps", .setup = setup_history, .teardown = teardown_history,
+    .seconds = 60);
+
+TEST(each_step_is_the_list_as_it_was)
 {
 	size_t i, at;
 	int k;
@@ -46,10 +49,9 @@ START_TEST(each_step_is_the_list_as_it_was)
 	    blklist_counts(scene.list)->aRecActive);
 	ck_assert_uint_eq(scene.view.look->as_of, scene.look.as_of);
 }
-END_TEST
 
 /* What the list has forgotten before it was asked is in no picture. */
-START_TEST(past_begins_where_nothing_was_forgotten)
+TEST(past_begins_where_nothing_was_forgotten)
 {
 	size_t first;
 
@@ -73,10 +75,9 @@ START_TEST(past_begins_where_nothing_was_forgotten)
 	assert_is(&copy[first]);
 	ck_assert_int_eq(step(true), -ENOENT);
 }
-END_TEST
 
 /* As one for which there was no memory to remember in. */
-START_TEST(list_that_remembers_nothing_has_no_past)
+TEST(list_that_remembers_nothing_has_no_past)
 {
 	blklist_free(scene.list);
 	ck_assert_int_eq(blklist_new(&scene.list, BLKLIST_INDEXED, 1u << 20),
@@ -88,9 +89,8 @@ START_TEST(list_that_remembers_nothing_has_no_past)
 	note_and_copy(1000);
 	ck_assert_uint_eq(page_history_count(page.history), 1);
 }
-END_TEST
 
-START_TEST(list_that_is_not_whole_has_no_past)
+LOOP_TEST(list_that_is_not_whole_has_no_past, 0, 3)
 {
 	churn(100);
 	note_and_copy(1000);
@@ -101,9 +101,8 @@ START_TEST(list_that_is_not_whole_has_no_past)
 	note(1000);
 	ck_assert_uint_eq(page_history_count(page.history), 0);
 }
-END_TEST
 
-START_TEST(what_lives_shorter_than_a_state_costs_nothing)
+TEST(what_lives_shorter_than_a_state_costs_nothing)
 {
 	unsigned i;
 
@@ -118,10 +117,12 @@ START_TEST(what_lives_shorter_than_a_state_costs_nothing)
 	note(2000);
 	ck_assert_uint_eq(page_history_freed(page.history), 0);
 }
-END_TEST
+
+CASE("large", .setup = setup_large, .teardown = teardown_history,
+    .seconds = 120);
 
 /* So much goes each second that the memory is full after some: fewer, farther apart. */
-START_TEST(too_much_change_makes_fewer_states_and_none_is_wrong)
+TEST(too_much_change_makes_fewer_states_and_none_is_wrong)
 {
 	enum { LIVE = 150000 };
 	static uint64_t next;
@@ -160,9 +161,10 @@ START_TEST(too_much_change_makes_fewer_states_and_none_is_wrong)
 		if (++k < copies)
 			assert_is(&copy[k]);
 }
-END_TEST
 
-START_TEST(header_says_when_it_was)
+CASE("steps");
+
+TEST(header_says_when_it_was)
 {
 	char text[96];
 	int i;
@@ -190,9 +192,8 @@ START_TEST(header_says_when_it_was)
 	compose(100, 24);
 	ck_assert(shows("PAUSED +0"));
 }
-END_TEST
 
-START_TEST(past_goes_on_after_a_pause)
+TEST(past_goes_on_after_a_pause)
 {
 	size_t was;
 
@@ -216,9 +217,8 @@ START_TEST(past_goes_on_after_a_pause)
 	ck_assert_uint_eq(copies, 0);
 	copies = was + 1;
 }
-END_TEST
 
-START_TEST(text_output_has_no_past)
+TEST(text_output_has_no_past)
 {
 	page.medium = PAGE_READY;
 	note(1000);
@@ -227,13 +227,14 @@ START_TEST(text_output_has_no_past)
 	pause_now();
 	ck_assert_int_eq(step(true), -ENOENT);
 }
-END_TEST
+
+CASE("large");
 
 /*
  * A large list is not copied in one picture, and the pause is of the moment
  * when it was asked for, whatever becomes of the list meanwhile.
  */
-START_TEST(a_large_list_pauses_in_portions_as_it_was_when_asked)
+TEST(a_large_list_pauses_in_portions_as_it_was_when_asked)
 {
 	uint64_t addr = addr_of(SLOTS + 1), far = UINT64_C(1) << 40;
 	unsigned pictures;
@@ -265,10 +266,9 @@ START_TEST(a_large_list_pauses_in_portions_as_it_was_when_asked)
 	ck_assert_uint_eq(page_history_count(page.history), 1);
 	assert_is(&copy[0]);
 }
-END_TEST
 
 /* Blocks that come without a record cannot be told from older ones. */
-START_TEST(a_pause_begins_anew_when_the_list_is_another)
+TEST(a_pause_begins_anew_when_the_list_is_another)
 {
 	struct blk b = { .addr = UINT64_C(1) << 41, .size = 1, .seq = 1 };
 	int i;
@@ -287,33 +287,4 @@ START_TEST(a_pause_begins_anew_when_the_list_is_another)
 	ck_assert_uint_eq(page_pause_percent(&page), 0);
 	/* Nothing is left of it. */
 	ck_assert_ptr_null(page.pausing);
-}
-END_TEST
-
-Suite *
-list_history_suite(void)
-{
-	Suite *s = suite_create("list_history");
-	TCase *t = tcase_create("steps");
-
-	tcase_add_checked_fixture(t, setup_history, teardown_history);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, each_step_is_the_list_as_it_was);
-	tcase_add_test(t, past_begins_where_nothing_was_forgotten);
-	tcase_add_test(t, list_that_remembers_nothing_has_no_past);
-	tcase_add_loop_test(t, list_that_is_not_whole_has_no_past, 0, 3);
-	tcase_add_test(t, what_lives_shorter_than_a_state_costs_nothing);
-	tcase_add_test(t, header_says_when_it_was);
-	tcase_add_test(t, past_goes_on_after_a_pause);
-	tcase_add_test(t, text_output_has_no_past);
-	suite_add_tcase(s, t);
-	t = tcase_create("large");
-	tcase_add_checked_fixture(t, setup_large, teardown_history);
-	tcase_set_timeout(t, 120);
-	tcase_add_test(t,
-	    too_much_change_makes_fewer_states_and_none_is_wrong);
-	tcase_add_test(t, a_large_list_pauses_in_portions_as_it_was_when_asked);
-	tcase_add_test(t, a_pause_begins_anew_when_the_list_is_another);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -121,7 +121,9 @@ static const struct {
 	{ BLKLIST_BY_ADDRESS, true, "order     address, highest first" },
 };
 
-START_TEST(rows_are_those_of_the_list_in_the_order_shown)
+CASE("rows", .setup = begin, .teardown = end);
+
+LOOP_TEST(rows_are_those_of_the_list_in_the_order_shown, 0, BASE_NELEM(orders))
 {
 	page_set_order(&page, orders[_i].order, orders[_i].reverse);
 	make();
@@ -130,10 +132,9 @@ START_TEST(rows_are_those_of_the_list_in_the_order_shown)
 	ck_assert_uint_eq(listing_rows(listing), 40);
 	ck_assert_uint_eq(listing_written(listing), 40);
 }
-END_TEST
 
 /* More than a screen can have of them. */
-START_TEST(no_row_is_cut_off)
+TEST(no_row_is_cut_off)
 {
 	struct filter_error wrong;
 
@@ -147,10 +148,9 @@ START_TEST(no_row_is_cut_off)
 	finish();
 	ck_assert(says("rows      528055: 528055 blocks of 533388"));
 }
-END_TEST
 
 /* With room for more, for enough, and for too few. */
-START_TEST(room_is_taken_before_and_need_not_be_enough)
+LOOP_TEST(room_is_taken_before_and_need_not_be_enough, 0, 3)
 {
 	static const uint64_t room[] = { 100000, 40 };
 	uint64_t i;
@@ -169,17 +169,15 @@ START_TEST(room_is_taken_before_and_need_not_be_enough)
 	finish();
 	ck_assert_ptr_nonnull(strstr(rows, "\n000000015db0 "));
 }
-END_TEST
 
-START_TEST(rows_are_wide_whatever_the_layout)
+TEST(rows_are_wide_whatever_the_layout)
 {
 	page.layout = page.opts.layout = PAGE_CLASSIC_STRICT;
 	make();
 	ck_assert_str_eq(rows, rows_of_list());
 }
-END_TEST
 
-START_TEST(what_comes_after_the_copy_is_not_in_it)
+TEST(what_comes_after_the_copy_is_not_in_it)
 {
 	char *was;
 
@@ -199,9 +197,8 @@ START_TEST(what_comes_after_the_copy_is_not_in_it)
 	ck_assert(says("as of     record 40"));
 	free(was);
 }
-END_TEST
 
-START_TEST(requesters_stay_those_of_the_copy)
+TEST(requesters_stay_those_of_the_copy)
 {
 	static const struct blklist_info late = { .name = "LATE" };
 
@@ -220,9 +217,8 @@ START_TEST(requesters_stay_those_of_the_copy)
 	ck_assert(says("node      0590"));
 	ck_assert(says("time      2004-07-13 13:30:39"));
 }
-END_TEST
 
-START_TEST(an_empty_list_is_a_listing_too)
+TEST(an_empty_list_is_a_listing_too)
 {
 	scene_fini(&scene);
 	scene_target(&scene, 0);
@@ -230,11 +226,12 @@ START_TEST(an_empty_list_is_a_listing_too)
 	ck_assert_str_eq(rows, rows_of_list());
 	ck_assert(says("blocks    0"));
 }
-END_TEST
 
 /* --- heading ------------------------------------------------------------ */
 
-START_TEST(heading_has_origin_and_counters)
+CASE("heading", .setup = begin, .teardown = end);
+
+TEST(heading_has_origin_and_counters)
 {
 	scene_free(&scene, 0xdead);
 	scene_alloc(&scene, UINT64_C(0x7f3c04001040), 7, TYPE_MALLOC, 1, 0,
@@ -258,9 +255,8 @@ START_TEST(heading_has_origin_and_counters)
 	ck_assert(says("lost      0"));
 	ck_assert(says("complete  yes"));
 }
-END_TEST
 
-START_TEST(bytes_are_the_lists)
+TEST(bytes_are_the_lists)
 {
 	char line[64];
 
@@ -269,9 +265,8 @@ START_TEST(bytes_are_the_lists)
 	    (unsigned long long)blklist_counts(scene.list)->live_bytes);
 	ck_assert(says(line));
 }
-END_TEST
 
-START_TEST(what_was_lost_is_said)
+TEST(what_was_lost_is_said)
 {
 	scene.look.complete = false;
 	scene.look.loss.lost[STREAM_RING_FULL] = 412;
@@ -281,9 +276,8 @@ START_TEST(what_was_lost_is_said)
 	ck_assert_ptr_nonnull(strstr(text, "\ncomplete  NO: "));
 	ck_assert_msg(strstr(text, "412 ring full") != NULL, "%s", text);
 }
-END_TEST
 
-START_TEST(a_list_that_is_being_taken_is_not_of_one_record)
+TEST(a_list_that_is_being_taken_is_not_of_one_record)
 {
 	scene.look.settled = false;
 	scene.look.as_of = 7;
@@ -292,9 +286,8 @@ START_TEST(a_list_that_is_being_taken_is_not_of_one_record)
 	ck_assert_ptr_null(strstr(text, "record 7"));
 	ck_assert(says("list      NOT OF ONE MOMENT"));
 }
-END_TEST
 
-START_TEST(a_window_is_not_passed_off_as_the_whole)
+TEST(a_window_is_not_passed_off_as_the_whole)
 {
 	struct blklist_counts counts = { .aRecActive = 5000, .aRecMax = 9000 };
 	struct blklist *w;
@@ -316,10 +309,9 @@ START_TEST(a_window_is_not_passed_off_as_the_whole)
 	scene_refresh(&scene);
 	blklist_free(w);
 }
-END_TEST
 
 /* What is there of it is asked all the same, and its order is the list's. */
-START_TEST(a_window_is_filtered_and_not_sorted)
+TEST(a_window_is_filtered_and_not_sorted)
 {
 	struct blklist_counts counts = { .aRecActive = 5000, .aRecMax = 9000 };
 	struct page_sorting by_size;
@@ -357,9 +349,8 @@ START_TEST(a_window_is_filtered_and_not_sorted)
 	scene_refresh(&scene);
 	blklist_free(w);
 }
-END_TEST
 
-START_TEST(outside_text_is_safe)
+TEST(outside_text_is_safe)
 {
 	scene.look.node.name = "a\033[2Jb";
 	scene.look.target.name = "x\ny";
@@ -369,11 +360,12 @@ START_TEST(outside_text_is_safe)
 	ck_assert_ptr_null(strpbrk(text, "\033\007\r"));
 	ck_assert_ptr_nonnull(strstr(text, "\ntarget    x\\x0Ay[4711]\n"));
 }
-END_TEST
 
 /* --- names -------------------------------------------------------------- */
 
-START_TEST(names_that_come_late_are_waited_for)
+CASE("names", .setup = begin, .teardown = end);
+
+TEST(names_that_come_late_are_waited_for)
 {
 	size_t all;
 
@@ -390,9 +382,8 @@ START_TEST(names_that_come_late_are_waited_for)
 	finish();
 	ck_assert_str_eq(rows, rows_of_list());
 }
-END_TEST
 
-START_TEST(names_that_never_come_leave_a_row_without)
+TEST(names_that_never_come_leave_a_row_without)
 {
 	scene_late = ~0u;
 	take();
@@ -401,7 +392,6 @@ START_TEST(names_that_never_come_leave_a_row_without)
 	finish();
 	ck_assert_str_eq(rows, rows_of_list());
 }
-END_TEST
 
 static const char *
 no_thread_yet(void *arg, uint16_t thread)
@@ -412,7 +402,7 @@ no_thread_yet(void *arg, uint16_t thread)
 }
 
 /* One that has none is not waited for, nor missed. */
-START_TEST(names_of_threads_are_missed_while_they_may_come)
+LOOP_TEST(names_of_threads_are_missed_while_they_may_come, 0, 2)
 {
 	const char *(*thread)(void *, uint16_t) = scene.view.thread;
 	size_t n;
@@ -435,9 +425,8 @@ START_TEST(names_of_threads_are_missed_while_they_may_come)
 	ck_assert_uint_eq(listing_nameless(listing), 0);
 	scene.view.pending = 0;
 }
-END_TEST
 
-START_TEST(names_come_a_few_at_a_time)
+TEST(names_come_a_few_at_a_time)
 {
 	size_t all, i;
 
@@ -451,9 +440,8 @@ START_TEST(names_come_a_few_at_a_time)
 	finish();
 	ck_assert_str_eq(rows, rows_of_list());
 }
-END_TEST
 
-START_TEST(another_stream_is_not_asked_for_names)
+TEST(another_stream_is_not_asked_for_names)
 {
 	take();
 	ck_assert_int_eq(listing_sort(listing, &stop), 0);
@@ -463,9 +451,8 @@ START_TEST(another_stream_is_not_asked_for_names)
 	finish();
 	ck_assert_ptr_null(strstr(rows, "zmalloc"));
 }
-END_TEST
 
-START_TEST(who_calls_it_off_is_heard)
+TEST(who_calls_it_off_is_heard)
 {
 	int fd = memfd_create("listing", MFD_CLOEXEC);
 
@@ -475,9 +462,8 @@ START_TEST(who_calls_it_off_is_heard)
 	ck_assert_int_eq(listing_write(listing, fd, &stop), -ECANCELED);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_full_disk_is_an_error)
+TEST(a_full_disk_is_an_error)
 {
 	int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
@@ -486,10 +472,11 @@ START_TEST(a_full_disk_is_an_error)
 	ck_assert_int_eq(listing_write(listing, fd, &stop), -ENOSPC);
 	close(fd);
 }
-END_TEST
+
+CASE("rows");
 
 /* Filtered and sorted in portions, while blocks come and go. */
-START_TEST(a_sorted_listing_is_of_the_moment_it_was_asked_for)
+TEST(a_sorted_listing_is_of_the_moment_it_was_asked_for)
 {
 	uint64_t n, at = 0, far = UINT64_C(1) << 40;
 	struct filter_error wrong;
@@ -523,50 +510,4 @@ START_TEST(a_sorted_listing_is_of_the_moment_it_was_asked_for)
 	listing_names(listing, &scene.view, 1000);
 	finish();
 	ck_assert_ptr_null(strstr(rows, "\n010000000"));
-}
-END_TEST
-
-Suite *
-listing_suite(void)
-{
-	Suite *s = suite_create("listing");
-	TCase *tc = tcase_create("rows");
-
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_loop_test(tc, rows_are_those_of_the_list_in_the_order_shown,
-	    0, BASE_NELEM(orders));
-	tcase_add_test(tc, no_row_is_cut_off);
-	tcase_add_loop_test(tc, room_is_taken_before_and_need_not_be_enough, 0,
-	    3);
-	tcase_add_test(tc, rows_are_wide_whatever_the_layout);
-	tcase_add_test(tc, what_comes_after_the_copy_is_not_in_it);
-	tcase_add_test(tc, requesters_stay_those_of_the_copy);
-	tcase_add_test(tc, an_empty_list_is_a_listing_too);
-	tcase_add_test(tc,
-	    a_sorted_listing_is_of_the_moment_it_was_asked_for);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("heading");
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, heading_has_origin_and_counters);
-	tcase_add_test(tc, bytes_are_the_lists);
-	tcase_add_test(tc, what_was_lost_is_said);
-	tcase_add_test(tc, a_list_that_is_being_taken_is_not_of_one_record);
-	tcase_add_test(tc, a_window_is_not_passed_off_as_the_whole);
-	tcase_add_test(tc, a_window_is_filtered_and_not_sorted);
-	tcase_add_test(tc, outside_text_is_safe);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("names");
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, names_that_come_late_are_waited_for);
-	tcase_add_test(tc, names_that_never_come_leave_a_row_without);
-	tcase_add_loop_test(tc,
-	    names_of_threads_are_missed_while_they_may_come, 0, 2);
-	tcase_add_test(tc, names_come_a_few_at_a_time);
-	tcase_add_test(tc, another_stream_is_not_asked_for_names);
-	tcase_add_test(tc, who_calls_it_off_is_heard);
-	tcase_add_test(tc, a_full_disk_is_an_error);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -114,7 +114,9 @@ lgot(uint32_t at, uint32_t size, size_t len)
 
 /* --- one that is sent ----------------------------------------------------- */
 
-START_TEST(what_is_acknowledged_in_order_is_sent)
+CASE("sent", .setup = begin, .teardown = end);
+
+TEST(what_is_acknowledged_in_order_is_sent)
 {
 	begin_sending();
 	answer(lack(NAME, 1, 2048));
@@ -125,7 +127,6 @@ START_TEST(what_is_acknowledged_in_order_is_sent)
 	ck_assert_int_eq(err, 0);
 	ck_assert_str_eq(words, NAME);
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -143,7 +144,7 @@ static const struct {
 	{ NAME, 2, 0, true },
 };
 
-START_TEST(what_cannot_have_been_stored_ends_it)
+LOOP_TEST(what_cannot_have_been_stored_ends_it, 0, (int)BASE_NELEM(lacks))
 {
 	begin_sending();
 	if (lacks[_i].later)
@@ -151,19 +152,19 @@ START_TEST(what_cannot_have_been_stored_ends_it)
 	answer(lack(lacks[_i].name, lacks[_i].part, lacks[_i].stored));
 	assert_ended(-EPROTO);
 }
-END_TEST
 
-START_TEST(an_answer_of_another_kind_ends_what_is_sent)
+TEST(an_answer_of_another_kind_ends_what_is_sent)
 {
 	begin_sending();
 	answer(listed(NAME, 1, true));
 	assert_ended(-EPROTO);
 }
-END_TEST
 
 /* --- which there are ------------------------------------------------------ */
 
-START_TEST(each_that_is_stored_is_told_before_the_next_is_known)
+CASE("listed", .setup = begin, .teardown = end);
+
+TEST(each_that_is_stored_is_told_before_the_next_is_known)
 {
 	ck_assert_int_eq(nodes_listings(peer.link, on_stored, NULL), 0);
 	answer(listed("a", 1, true));
@@ -175,11 +176,10 @@ START_TEST(each_that_is_stored_is_told_before_the_next_is_known)
 	ck_assert_uint_eq(ends, 1);
 	ck_assert_int_eq(err, 0);
 }
-END_TEST
 
 static const char *const behind[] = { "b", "a", "c\033[2J", "c\xe2\x80\xae" };
 
-START_TEST(names_that_do_not_ascend_end_it)
+LOOP_TEST(names_that_do_not_ascend_end_it, 0, (int)BASE_NELEM(behind))
 {
 	ck_assert_int_eq(nodes_listings(peer.link, on_stored, NULL), 0);
 	answer(listed("b", 1, true));
@@ -187,19 +187,19 @@ START_TEST(names_that_do_not_ascend_end_it)
 	ck_assert_uint_eq(entries, 1);
 	assert_ended(-EPROTO);
 }
-END_TEST
 
-START_TEST(an_answer_of_another_kind_ends_the_list)
+TEST(an_answer_of_another_kind_ends_the_list)
 {
 	ck_assert_int_eq(nodes_listings(peer.link, on_stored, NULL), 0);
 	answer(lack(NAME, 1, 0));
 	assert_ended(-EPROTO);
 }
-END_TEST
 
 /* --- one that is fetched -------------------------------------------------- */
 
-START_TEST(what_was_asked_for_is_fetched)
+CASE("fetched", .setup = begin, .teardown = end);
+
+TEST(what_was_asked_for_is_fetched)
 {
 	begin_fetching();
 	answer(listed(NAME, 1, true));
@@ -210,10 +210,9 @@ START_TEST(what_was_asked_for_is_fetched)
 	ck_assert_int_eq(err, 0);
 	ck_assert_str_eq(words, NAME);
 }
-END_TEST
 
 /* Zeroes, whose sum that is not; a node that tells none is believed. */
-START_TEST(what_has_another_sum_is_fetched_and_told)
+TEST(what_has_another_sum_is_fetched_and_told)
 {
 	static uint8_t sum[WIRE_SHA256];
 	struct wire_msg last = lgot(WIRE_LISTING_BYTES, LONG,
@@ -227,7 +226,6 @@ START_TEST(what_has_another_sum_is_fetched_and_told)
 	assert_ended(-EBADMSG);
 	ck_assert_uint_eq(nodes_listing_done(listing), LONG);
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -242,14 +240,14 @@ static const struct {
 	{ NAME, 0, true, -ENODATA },
 };
 
-START_TEST(what_is_not_there_or_not_whole_is_not_fetched)
+LOOP_TEST(what_is_not_there_or_not_whole_is_not_fetched, 0,
+    (int)BASE_NELEM(entry))
 {
 	begin_fetching();
 	answer(listed(entry[_i].name, entry[_i].parts, entry[_i].whole));
 	assert_ended(entry[_i].err);
 	ck_assert_uint_eq(peer.n, 0);
 }
-END_TEST
 
 static const struct {
 	uint32_t at, size;
@@ -265,7 +263,7 @@ static const struct {
 	{ WIRE_LISTING_BYTES, LONG, 0, true },
 };
 
-START_TEST(bytes_that_were_not_asked_for_end_it)
+LOOP_TEST(bytes_that_were_not_asked_for_end_it, 0, (int)BASE_NELEM(gots))
 {
 	begin_fetching();
 	answer(listed(NAME, 1, true));
@@ -274,7 +272,6 @@ START_TEST(bytes_that_were_not_asked_for_end_it)
 	answer(lgot(gots[_i].at, gots[_i].size, gots[_i].len));
 	assert_ended(-EPROTO);
 }
-END_TEST
 
 /* --- a node that is lost -------------------------------------------------- */
 
@@ -299,7 +296,9 @@ ask(enum asked what)
 	peer_turn(&peer);
 }
 
-START_TEST(a_link_that_is_lost_ends_what_is_on_its_way)
+CASE("lost", .setup = begin, .teardown = end);
+
+LOOP_TEST(a_link_that_is_lost_ends_what_is_on_its_way, 0, ASKED_KINDS)
 {
 	ask(_i);
 	peer_hang_up(&peer);
@@ -307,53 +306,13 @@ START_TEST(a_link_that_is_lost_ends_what_is_on_its_way)
 		uv_run(&peer.loop, UV_RUN_NOWAIT);
 	assert_ended(-ENOTCONN);
 }
-END_TEST
 
-START_TEST(nothing_is_told_of_it_when_the_page_has_closed_the_link)
+LOOP_TEST(nothing_is_told_of_it_when_the_page_has_closed_the_link, 0,
+    ASKED_KINDS)
 {
 	ask(_i);
 	nodes_link_close(peer.link);
 	peer.link = NULL;
 	uv_run(&peer.loop, UV_RUN_DEFAULT);
 	ck_assert_uint_eq(ends, 0);
-}
-END_TEST
-
-Suite *
-listing_answers_suite(void)
-{
-	Suite *s = suite_create("listing_answers");
-	TCase *t = tcase_create("sent");
-
-	tcase_add_checked_fixture(t, begin, end);
-	tcase_add_test(t, what_is_acknowledged_in_order_is_sent);
-	tcase_add_loop_test(t, what_cannot_have_been_stored_ends_it, 0,
-	    (int)BASE_NELEM(lacks));
-	tcase_add_test(t, an_answer_of_another_kind_ends_what_is_sent);
-	suite_add_tcase(s, t);
-	t = tcase_create("listed");
-	tcase_add_checked_fixture(t, begin, end);
-	tcase_add_test(t, each_that_is_stored_is_told_before_the_next_is_known);
-	tcase_add_loop_test(t, names_that_do_not_ascend_end_it, 0,
-	    (int)BASE_NELEM(behind));
-	tcase_add_test(t, an_answer_of_another_kind_ends_the_list);
-	suite_add_tcase(s, t);
-	t = tcase_create("fetched");
-	tcase_add_checked_fixture(t, begin, end);
-	tcase_add_test(t, what_was_asked_for_is_fetched);
-	tcase_add_test(t, what_has_another_sum_is_fetched_and_told);
-	tcase_add_loop_test(t, what_is_not_there_or_not_whole_is_not_fetched,
-	    0, (int)BASE_NELEM(entry));
-	tcase_add_loop_test(t, bytes_that_were_not_asked_for_end_it, 0,
-	    (int)BASE_NELEM(gots));
-	suite_add_tcase(s, t);
-	t = tcase_create("lost");
-	tcase_add_checked_fixture(t, begin, end);
-	tcase_add_loop_test(t, a_link_that_is_lost_ends_what_is_on_its_way, 0,
-	    ASKED_KINDS);
-	tcase_add_loop_test(t,
-	    nothing_is_told_of_it_when_the_page_has_closed_the_link, 0,
-	    ASKED_KINDS);
-	suite_add_tcase(s, t);
-	return s;
 }

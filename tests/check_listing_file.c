@@ -67,7 +67,9 @@ static const struct {
 	{ "", -EINVAL, 0, 0, "*L<> is empty" },
 };
 
-START_TEST(a_word_means_a_node_a_file_or_a_pager)
+CASE("where to", .setup = begin_to, .teardown = end_to);
+
+LOOP_TEST(a_word_means_a_node_a_file_or_a_pager, 0, BASE_NELEM(words))
 {
 	struct listing_to to;
 	char why[256] = "";
@@ -85,9 +87,8 @@ START_TEST(a_word_means_a_node_a_file_or_a_pager)
 	if (to.kind == LISTING_NODE)
 		ck_assert_uint_eq(to.entry.number, words[_i].number);
 }
-END_TEST
 
-START_TEST(a_tilde_is_home)
+TEST(a_tilde_is_home)
 {
 	struct listing_to to;
 	char why[256], want[128];
@@ -96,9 +97,8 @@ START_TEST(a_tilde_is_home)
 	ck_assert_int_eq(listing_to(&to, "~/x", why, sizeof why), 0);
 	ck_assert_str_eq(to.text, want);
 }
-END_TEST
 
-START_TEST(this_machine_has_its_number_or_0001)
+TEST(this_machine_has_its_number_or_0001)
 {
 	struct listing_to to;
 	char own[5], why[256];
@@ -112,7 +112,6 @@ START_TEST(this_machine_has_its_number_or_0001)
 	ck_assert_int_eq(to.kind, LISTING_NODE);
 	ck_assert_int_eq(to.entry.at, NODES_AT_LOCAL);
 }
-END_TEST
 
 /* --- files -------------------------------------------------------------- */
 
@@ -150,7 +149,9 @@ names_here(void)
 	return n;
 }
 
-START_TEST(a_file_is_there_when_it_is_whole)
+CASE("files", .setup = begin_to, .teardown = end_to);
+
+TEST(a_file_is_there_when_it_is_whole)
 {
 	struct whole_file f;
 	struct stat st;
@@ -165,9 +166,8 @@ START_TEST(a_file_is_there_when_it_is_whole)
 	ck_assert_int_eq(stat("new", &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0600);
 }
-END_TEST
 
-START_TEST(a_file_that_is_called_off_leaves_nothing)
+TEST(a_file_that_is_called_off_leaves_nothing)
 {
 	struct whole_file f;
 
@@ -178,9 +178,8 @@ START_TEST(a_file_that_is_called_off_leaves_nothing)
 	assert_file("old", "K MEMORY BLOCKS\nold");
 	ck_assert_uint_eq(names_here(), 2);
 }
-END_TEST
 
-START_TEST(a_listing_is_replaced_and_so_is_one_that_a_link_leads_to)
+LOOP_TEST(a_listing_is_replaced_and_so_is_one_that_a_link_leads_to, 0, 2)
 {
 	struct whole_file f;
 	struct stat st;
@@ -196,7 +195,6 @@ START_TEST(a_listing_is_replaced_and_so_is_one_that_a_link_leads_to)
 	ck_assert(S_ISLNK(st.st_mode));
 	ck_assert_uint_eq(names_here(), 3);
 }
-END_TEST
 
 static const struct {
 	const char *command, *path;
@@ -216,7 +214,7 @@ static const struct {
 	{ "echo K MEMORY >file; ln -s file link", "./link", -EEXIST },
 };
 
-START_TEST(nothing_but_a_listing_is_replaced)
+LOOP_TEST(nothing_but_a_listing_is_replaced, 0, BASE_NELEM(refused))
 {
 	struct whole_file f;
 
@@ -225,9 +223,8 @@ START_TEST(nothing_but_a_listing_is_replaced)
 	    WHOLE_FILE_LISTING), refused[_i].err);
 	ck_assert_int_eq(f.fd, -1);
 }
-END_TEST
 
-START_TEST(a_new_file_replaces_nothing)
+TEST(a_new_file_replaces_nothing)
 {
 	struct whole_file f;
 
@@ -248,9 +245,8 @@ START_TEST(a_new_file_replaces_nothing)
 	whole_file_close(&f);
 	ck_assert_int_eq(system("grep -qx ours new"), 0);
 }
-END_TEST
 
-START_TEST(what_comes_in_its_place_meanwhile_is_not_replaced)
+TEST(what_comes_in_its_place_meanwhile_is_not_replaced)
 {
 	struct whole_file f;
 	unsigned n;
@@ -262,9 +258,8 @@ START_TEST(what_comes_in_its_place_meanwhile_is_not_replaced)
 	whole_file_close(&f);
 	ck_assert_uint_eq(names_here(), n);
 }
-END_TEST
 
-START_TEST(a_file_without_a_path_has_no_name)
+TEST(a_file_without_a_path_has_no_name)
 {
 	struct whole_file f;
 	unsigned n = names_here();
@@ -278,33 +273,4 @@ START_TEST(a_file_without_a_path_has_no_name)
 	setenv("TMPDIR", "/nowhere", 1);
 	ck_assert_int_eq(whole_file_open(&f, NULL, WHOLE_FILE_LISTING), 0);
 	whole_file_close(&f);
-}
-END_TEST
-
-Suite *
-listing_file_suite(void)
-{
-	Suite *s = suite_create("listing_file");
-	TCase *tc = tcase_create("where to");
-
-	tcase_add_checked_fixture(tc, begin_to, end_to);
-	tcase_add_loop_test(tc, a_word_means_a_node_a_file_or_a_pager, 0,
-	    BASE_NELEM(words));
-	tcase_add_test(tc, a_tilde_is_home);
-	tcase_add_test(tc, this_machine_has_its_number_or_0001);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("files");
-	tcase_add_checked_fixture(tc, begin_to, end_to);
-	tcase_add_test(tc, a_file_is_there_when_it_is_whole);
-	tcase_add_test(tc, a_file_that_is_called_off_leaves_nothing);
-	tcase_add_loop_test(tc,
-	    a_listing_is_replaced_and_so_is_one_that_a_link_leads_to, 0, 2);
-	tcase_add_loop_test(tc, nothing_but_a_listing_is_replaced, 0,
-	    BASE_NELEM(refused));
-	tcase_add_test(tc, a_new_file_replaces_nothing);
-	tcase_add_test(tc, what_comes_in_its_place_meanwhile_is_not_replaced);
-	tcase_add_test(tc, a_file_without_a_path_has_no_name);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -9,7 +9,9 @@ static const size_t sizes[] = { 0, 1, 2047, 2048, 2049, 61440, 63488, 63489,
 	WIRE_LISTING_PART - 1, WIRE_LISTING_PART, WIRE_LISTING_PART + 1,
 	3 * WIRE_LISTING_PART + 12345 };
 
-START_TEST(a_listing_comes_back_as_it_was_sent)
+CASE("there and back", .setup = up, .teardown = down);
+
+LOOP_TEST(a_listing_comes_back_as_it_was_sent, 0, (int)BASE_NELEM(sizes))
 {
 	size_t size = sizes[_i];
 	static struct client c;
@@ -34,9 +36,8 @@ START_TEST(a_listing_comes_back_as_it_was_sent)
 	check_filled(c.fd, size, 3);
 	client_close(&c);
 }
-END_TEST
 
-START_TEST(nothing_larger_than_all_parts_is_begun)
+TEST(nothing_larger_than_all_parts_is_begun)
 {
 	static struct client c;
 
@@ -47,9 +48,8 @@ START_TEST(nothing_larger_than_all_parts_is_begun)
 	    on_done, &c), -EFBIG);
 	client_close(&c);
 }
-END_TEST
 
-START_TEST(a_file_that_became_shorter_is_said)
+TEST(a_file_that_became_shorter_is_said)
 {
 	static struct client c;
 
@@ -61,9 +61,8 @@ START_TEST(a_file_that_became_shorter_is_said)
 	ck_assert_ptr_nonnull(strstr(c.words, "shorter"));
 	client_close(&c);
 }
-END_TEST
 
-START_TEST(a_listing_that_is_not_there_is_said)
+TEST(a_listing_that_is_not_there_is_said)
 {
 	static struct client c;
 
@@ -77,7 +76,6 @@ START_TEST(a_listing_that_is_not_there_is_said)
 	ck_assert_int_lt(access(folder, F_OK), 0);
 	client_close(&c);
 }
-END_TEST
 
 static int
 open_part(const char *name, unsigned part)
@@ -92,7 +90,8 @@ open_part(const char *name, unsigned part)
 }
 
 /* By a bit in the last byte of a part, or by that byte. */
-START_TEST(what_was_changed_where_it_is_stored_is_told_and_comes_all_the_same)
+LOOP_TEST(what_was_changed_where_it_is_stored_is_told_and_comes_all_the_same, 0,
+    6)
 {
 	enum { SIZE = 2 * WIRE_LISTING_PART + 7 };
 	const unsigned part = _i % 3 + 1;
@@ -125,7 +124,6 @@ START_TEST(what_was_changed_where_it_is_stored_is_told_and_comes_all_the_same)
 	    (off_t)(part - 1) * WIRE_LISTING_PART : SIZE);
 	client_close(&c);
 }
-END_TEST
 
 static void
 on_nothing(void *arg, int err, const struct wire_msg *msg)
@@ -138,7 +136,7 @@ on_nothing(void *arg, int err, const struct wire_msg *msg)
 }
 
 /* As a page does that has much to ask, until the listing is there. */
-START_TEST(a_link_that_is_full_of_questions_delays_a_listing_and_no_more)
+TEST(a_link_that_is_full_of_questions_delays_a_listing_and_no_more)
 {
 	enum { SIZE = 2 * WIRE_LISTING_PART + 7 };
 	static struct client c;
@@ -167,9 +165,8 @@ START_TEST(a_link_that_is_full_of_questions_delays_a_listing_and_no_more)
 	check_filled(c.fd, SIZE, 5);
 	client_close(&c);
 }
-END_TEST
 
-START_TEST(one_that_is_called_off_is_not_whole)
+TEST(one_that_is_called_off_is_not_whole)
 {
 	static struct client a, b;
 
@@ -191,10 +188,11 @@ START_TEST(one_that_is_called_off_is_not_whole)
 	ck_assert(!a.done);
 	client_close(&b);
 }
-END_TEST
+
+CASE("many", .setup = up, .teardown = down, .seconds = 60);
 
 /* All at once, each one after the other. */
-START_TEST(a_thousand_listings_of_eight_senders_are_all_there)
+TEST(a_thousand_listings_of_eight_senders_are_all_there)
 {
 	enum { SENDERS = 8, EACH = 125 };
 	static struct client c[SENDERS];
@@ -238,11 +236,12 @@ START_TEST(a_thousand_listings_of_eight_senders_are_all_there)
 	for (unsigned i = 0; i < SENDERS; i++)
 		client_close(&c[i]);
 }
-END_TEST
 
 /* --- what a node refuses -------------------------------------------------- */
 
-START_TEST(without_the_role_nothing_is_stored)
+CASE("refused", .setup = up, .teardown = down);
+
+TEST(without_the_role_nothing_is_stored)
 {
 	struct page p;
 
@@ -256,9 +255,8 @@ START_TEST(without_the_role_nothing_is_stored)
 	put_refused(&p, piece(60000, 60000), WIRE_E_BIG);
 	page_close(&p);
 }
-END_TEST
 
-START_TEST(a_bridge_that_is_limited_to_reading_stores_nothing)
+TEST(a_bridge_that_is_limited_to_reading_stores_nothing)
 {
 	struct wire_msg limit = { .type = WIRE_LIMIT, .limit = {
 		.roles = WIRE_ROLE_READ } };
@@ -274,10 +272,9 @@ START_TEST(a_bridge_that_is_limited_to_reading_stores_nothing)
 	put_refused(&p, piece(100, 1000), WIRE_E_AUTH);
 	page_close(&p);
 }
-END_TEST
 
 /* NAME, and a key behind it that nobody knows, of so many bytes. */
-START_TEST(no_other_request_may_be_as_long)
+TEST(no_other_request_may_be_as_long)
 {
 	static uint8_t frame[8192];
 	struct wire_msg m = { .type = WIRE_NAME, .id = 1, .name = {
@@ -300,9 +297,8 @@ START_TEST(no_other_request_may_be_as_long)
 	expect_error(&reply, WIRE_E_BIG);
 	page_close(&p);
 }
-END_TEST
 
-START_TEST(a_sender_that_is_gone_leaves_its_place)
+TEST(a_sender_that_is_gone_leaves_its_place)
 {
 	struct page p;
 
@@ -316,7 +312,6 @@ START_TEST(a_sender_that_is_gone_leaves_its_place)
 	}
 	ck_assert_uint_eq(files(), SPOOL_ARRIVALS + 1);
 }
-END_TEST
 
 static const char *const strange[] = {
 	"", "..", ".", "/etc/passwd", "../../../../../../etc/passwd",
@@ -325,7 +320,7 @@ static const char *const strange[] = {
 	"20261121-163501-0007~",
 };
 
-START_TEST(no_name_leads_out_of_the_spool)
+LOOP_TEST(no_name_leads_out_of_the_spool, 0, (int)BASE_NELEM(strange))
 {
 	struct wire_msg m = { .type = WIRE_LGET, .lget = {
 		.name = wire_text(strange[_i]), .part = 1, .max = 100 } };
@@ -337,9 +332,8 @@ START_TEST(no_name_leads_out_of_the_spool)
 	ask_refused(&p, &m, WIRE_E_NAME);
 	page_close(&p);
 }
-END_TEST
 
-START_TEST(names_with_a_nul_are_not_cut_at_it)
+TEST(names_with_a_nul_are_not_cut_at_it)
 {
 	char name[64], said[64];
 	struct wire_msg reply, m = { .type = WIRE_LGET };
@@ -358,9 +352,8 @@ START_TEST(names_with_a_nul_are_not_cut_at_it)
 	ck_assert_str_eq(said, "no such listing");
 	page_close(&p);
 }
-END_TEST
 
-START_TEST(a_spool_that_is_a_link_is_refused_with_a_sentence)
+TEST(a_spool_that_is_a_link_is_refused_with_a_sentence)
 {
 	static struct client c;
 	struct page p;
@@ -384,10 +377,9 @@ START_TEST(a_spool_that_is_a_link_is_refused_with_a_sentence)
 	page_close(&p);
 	client_close(&c);
 }
-END_TEST
 
 /* Nothing is stored there, but nor could it be. */
-START_TEST(a_node_without_a_place_for_listings_does_not_say_that_it_has_none)
+TEST(a_node_without_a_place_for_listings_does_not_say_that_it_has_none)
 {
 	static struct client c;
 
@@ -403,7 +395,6 @@ START_TEST(a_node_without_a_place_for_listings_does_not_say_that_it_has_none)
 	ck_assert_ptr_nonnull(strstr(c.words, "no place for listings"));
 	client_close(&c);
 }
-END_TEST
 
 static void
 remove_folder(void)
@@ -415,7 +406,7 @@ remove_folder(void)
 }
 
 /* What is on its way then is refused, once; the next one finds a new folder. */
-START_TEST(a_spool_that_was_removed_is_made_anew)
+TEST(a_spool_that_was_removed_is_made_anew)
 {
 	struct wire_lput l = piece(100, 1000);
 	static struct client c;
@@ -448,9 +439,8 @@ START_TEST(a_spool_that_was_removed_is_made_anew)
 	client_close(&c);
 	page_close(&p);
 }
-END_TEST
 
-START_TEST(what_is_stored_and_refused_is_counted_once)
+TEST(what_is_stored_and_refused_is_counted_once)
 {
 	static struct client c;
 	struct wire_lput l = piece(100, 1000);
@@ -478,47 +468,4 @@ START_TEST(what_is_stored_and_refused_is_counted_once)
 	ck_assert_uint_eq(files(), 1);
 	client_close(&c);
 	page_close(&p);
-}
-END_TEST
-
-Suite *
-listings_suite(void)
-{
-	Suite *s = suite_create("listings");
-	TCase *t = tcase_create("there and back");
-
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_loop_test(t, a_listing_comes_back_as_it_was_sent, 0,
-	    (int)BASE_NELEM(sizes));
-	tcase_add_test(t, nothing_larger_than_all_parts_is_begun);
-	tcase_add_test(t, a_file_that_became_shorter_is_said);
-	tcase_add_test(t, a_listing_that_is_not_there_is_said);
-	tcase_add_test(t,
-	    a_link_that_is_full_of_questions_delays_a_listing_and_no_more);
-	tcase_add_test(t, one_that_is_called_off_is_not_whole);
-	tcase_add_loop_test(t,
-	    what_was_changed_where_it_is_stored_is_told_and_comes_all_the_same,
-	    0, 6);
-	suite_add_tcase(s, t);
-	t = tcase_create("many");
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t, a_thousand_listings_of_eight_senders_are_all_there);
-	suite_add_tcase(s, t);
-	t = tcase_create("refused");
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t, without_the_role_nothing_is_stored);
-	tcase_add_test(t, a_bridge_that_is_limited_to_reading_stores_nothing);
-	tcase_add_test(t, no_other_request_may_be_as_long);
-	tcase_add_test(t, a_sender_that_is_gone_leaves_its_place);
-	tcase_add_loop_test(t, no_name_leads_out_of_the_spool, 0,
-	    (int)BASE_NELEM(strange));
-	tcase_add_test(t, names_with_a_nul_are_not_cut_at_it);
-	tcase_add_test(t, a_spool_that_is_a_link_is_refused_with_a_sentence);
-	tcase_add_test(t,
-	    a_node_without_a_place_for_listings_does_not_say_that_it_has_none);
-	tcase_add_test(t, a_spool_that_was_removed_is_made_anew);
-	tcase_add_test(t, what_is_stored_and_refused_is_counted_once);
-	suite_add_tcase(s, t);
-	return s;
 }

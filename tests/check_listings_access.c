@@ -48,7 +48,10 @@ put_as(uid_t uid, char name[64])
 	page_close(&p);
 }
 
-START_TEST(at_a_system_node_each_sees_his_own_and_some_see_all)
+CASE("who sees what", .setup = up_system, .teardown = down);
+
+LOOP_TEST(at_a_system_node_each_sees_his_own_and_some_see_all, 0,
+    (int)BASE_NELEM(eyes))
 {
 	struct wire_msg reply, got, get = { .type = WIRE_LGET },
 		m = { .type = WIRE_LISTINGS };
@@ -83,7 +86,6 @@ START_TEST(at_a_system_node_each_sees_his_own_and_some_see_all)
 		ck_assert_str_eq(after, "no such listing");
 	page_close(&p);
 }
-END_TEST
 
 /* --- who has sent it ------------------------------------------------------ */
 
@@ -99,7 +101,9 @@ static const struct {
 	{ 0x0a12, 0, true, "192.0.2.7", "0A12, ", "says" },
 };
 
-START_TEST(who_has_sent_it_is_not_what_he_claims)
+CASE("who has sent it", .setup = up, .teardown = down);
+
+LOOP_TEST(who_has_sent_it_is_not_what_he_claims, 0, (int)BASE_NELEM(origins))
 {
 	struct wire_msg limit = { .type = WIRE_LIMIT, .limit = {
 		.roles = ROLES, .node = origins[_i].limit,
@@ -129,10 +133,9 @@ START_TEST(who_has_sent_it_is_not_what_he_claims)
 	ck_assert_ptr_null(strstr(origin, origins[_i].has_not));
 	page_close(&p);
 }
-END_TEST
 
 /* As a spool has it whose node knows much of its pages. */
-START_TEST(an_origin_is_shown_in_its_whole_length)
+TEST(an_origin_is_shown_in_its_whole_length)
 {
 	struct spool_head h = { .name = "20261121-163501-0007", .part = 1,
 		.parts = 1 };
@@ -153,25 +156,4 @@ START_TEST(an_origin_is_shown_in_its_whole_length)
 	ck_assert_uint_eq(c.n, 1);
 	ck_assert_str_eq(c.list[0].origin, h.origin);
 	client_close(&c);
-}
-END_TEST
-
-Suite *
-listings_access_suite(void)
-{
-	Suite *s = suite_create("listings_access");
-	TCase *t = tcase_create("who has sent it");
-
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_loop_test(t, who_has_sent_it_is_not_what_he_claims, 0,
-	    (int)BASE_NELEM(origins));
-	tcase_add_test(t, an_origin_is_shown_in_its_whole_length);
-	suite_add_tcase(s, t);
-	t = tcase_create("who sees what");
-	tcase_add_checked_fixture(t, up_system, down);
-	tcase_add_loop_test(t,
-	    at_a_system_node_each_sees_his_own_and_some_see_all, 0,
-	    (int)BASE_NELEM(eyes));
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -15,20 +15,17 @@
 
 _Thread_local unsigned char harness_marks[1 << 12];
 
-/* Weak: each program is linked with the suites of its own rows only. */
-#define SUITE(program, name, needs, seconds) \
-	extern Suite *name##_suite(void) __attribute__((weak));
-#include "suites.def"
-#undef SUITE
-
 static const struct {
-	const char *name, *needs;
-	Suite *(*suite)(void);
+	const char *name, *file, *needs;
 } suites[] = {
-#define SUITE(program, name, needs, seconds) { #name, #needs, name##_suite },
+#define SUITE(program, name, needs, seconds) \
+	{ #name, "check_" #name ".c", #needs },
 #include "suites.def"
 #undef SUITE
 };
+
+/* By file and line: constructors run in any order. */
+static struct harness_entry *entries;
 
 #ifndef SANITIZED
 /* Some suite of this run declares that it starts threads. */
@@ -55,22 +52,93 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 }
 #endif
 
+static bool
+is_before(const struct harness_entry *a, const struct harness_entry *b)
+{
+	int order = strcmp(a->file, b->file);
+
+	return order < 0 || (order == 0 && a->line < b->line);
+}
+
+void
+harness_add(struct harness_entry *e)
+{
+	struct harness_entry **at = &entries;
+
+	while (*at != NULL && is_before(*at, e))
+		at = &(*at)->next;
+	e->next = *at;
+	*at = e;
+}
+
+/* The case that e opens or, if there is one of its name in the file, continues. */
+static TCase *
+add_case(Suite *s, struct harness_entry *first, struct harness_entry *e)
+{
+	for (struct harness_entry *c = first; c != e; c = c->next)
+		if (c->name != NULL && strcmp(c->name, e->name) == 0)
+			return c->tcase;
+	e->tcase = tcase_create(e->name);
+	suite_add_tcase(s, e->tcase);
+	if (e->setup != NULL || e->teardown != NULL)
+		tcase_add_checked_fixture(e->tcase, e->setup, e->teardown);
+	if (e->seconds > 0)
+		tcase_set_timeout(e->tcase, e->seconds);
+	if (e->tags != NULL)
+		tcase_set_tags(e->tcase, e->tags);
+	return e->tcase;
+}
+
+static bool
+is_file(const struct harness_entry *e, const char *file)
+{
+	const char *slash = strrchr(e->file, '/');
+
+	return strcmp(slash != NULL ? slash + 1 : e->file, file) == 0;
+}
+
+/* NULL if no test of the file is linked. */
+static Suite *
+suite_of(const char *name, const char *file)
+{
+	struct harness_entry *first = entries;
+	TCase *tcase = NULL;
+	Suite *s;
+
+	while (first != NULL && !is_file(first, file))
+		first = first->next;
+	if (first == NULL)
+		return NULL;
+	s = suite_create(name);
+	for (struct harness_entry *e = first; e != NULL && is_file(e, file);
+	    e = e->next)
+		if (e->name != NULL)
+			tcase = add_case(s, first, e);
+		else
+			tcase_add_loop_test(tcase, e->test, e->from, e->to);
+	return s;
+}
+
 /* An empty name stands for all suites. */
 static int
 add_suites(SRunner *sr, const char *name)
 {
 	int added = 0;
+	Suite *s;
 
-	for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++)
-		if (suites[i].suite != NULL &&
-		    (*name == '\0' || strcmp(name, suites[i].name) == 0)) {
+	for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++) {
+		if (*name != '\0' && strcmp(name, suites[i].name) != 0)
+			continue;
+		s = suite_of(suites[i].name, suites[i].file);
+		if (s == NULL)
+			continue;
 #ifndef SANITIZED
-			if (strstr(suites[i].needs, "threads") != NULL)
-				threads_declared = true;
+		if (strstr(suites[i].needs, "threads") != NULL)
+			threads_declared = true;
 #endif
-			srunner_add_suite(sr, suites[i].suite());
-			added++;
-		}
+		srunner_add_suite(sr, s);
+		added++;
+	}
 	return added;
 }
 

@@ -92,7 +92,9 @@ ask(size_t *n)
 	return r;
 }
 
-START_TEST(the_kernel_answers_what_its_text_says)
+CASE("asked and read", .seconds = 60);
+
+TEST(the_kernel_answers_what_its_text_says)
 {
 	size_t n, m;
 	int r;
@@ -113,7 +115,6 @@ START_TEST(the_kernel_answers_what_its_text_says)
 		ck_assert_str_eq(asked[i].path, text[i].path);
 	}
 }
-END_TEST
 
 /* From now on every ioctl(2) of this process fails as an old kernel's does. */
 static void
@@ -134,7 +135,7 @@ be_an_older_kernel(void)
 	    0);
 }
 
-START_TEST(the_text_is_read_where_the_kernel_cannot_be_asked)
+TEST(the_text_is_read_where_the_kernel_cannot_be_asked)
 {
 	struct symbol_modules *modules;
 	size_t n;
@@ -147,9 +148,8 @@ START_TEST(the_text_is_read_where_the_kernel_cannot_be_asked)
 	    (uint64_t)(uintptr_t)be_an_older_kernel + 1));
 	symbol_modules_free(modules);
 }
-END_TEST
 
-START_TEST(a_process_that_has_ended_has_no_code)
+TEST(a_process_that_has_ended_has_no_code)
 {
 	struct symbol_modules *modules;
 	pid_t pid = fork();
@@ -164,19 +164,4 @@ START_TEST(a_process_that_has_ended_has_no_code)
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	ck_assert_int_eq(symbol_modules_read(modules, pid), -ESRCH);
 	symbol_modules_free(modules);
-}
-END_TEST
-
-Suite *
-maps_suite(void)
-{
-	Suite *s = suite_create("maps");
-	TCase *t = tcase_create("asked and read");
-
-	tcase_add_test(t, the_kernel_answers_what_its_text_says);
-	tcase_add_test(t, the_text_is_read_where_the_kernel_cannot_be_asked);
-	tcase_add_test(t, a_process_that_has_ended_has_no_code);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -31,7 +31,9 @@ assert_counts(void)
 	ck_assert_uint_eq(c.early, 0);
 }
 
-START_TEST(counts_are_those_of_a_copy_whatever_addresses_are_used_again)
+CASE("mark", .setup = setup_naive, .teardown = teardown);
+
+LOOP_TEST(counts_are_those_of_a_copy_whatever_addresses_are_used_again, 0, 5)
 {
 	int i, rounds = check_rounds(4000);
 
@@ -46,9 +48,8 @@ START_TEST(counts_are_those_of_a_copy_whatever_addresses_are_used_again)
 			mark();
 	}
 }
-END_TEST
 
-START_TEST(mark_of_an_empty_list_has_all_blocks_new)
+TEST(mark_of_an_empty_list_has_all_blocks_new)
 {
 	struct page_mark_counts c;
 
@@ -59,10 +60,9 @@ START_TEST(mark_of_an_empty_list_has_all_blocks_new)
 	ck_assert_uint_eq(c.new, c.blocks);
 	ck_assert_uint_eq(c.freed, 0);
 }
-END_TEST
 
 /* A fork's child numbers what it has inherited from 0 downwards. */
-START_TEST(inherited_blocks_are_older_than_any_mark)
+TEST(inherited_blocks_are_older_than_any_mark)
 {
 	struct blk b = { .addr = 0x1000, .size = 8,
 		.flags = REC_FLAGS(REC_ALLOC, 1), .type = TYPE_MALLOC };
@@ -83,9 +83,8 @@ START_TEST(inherited_blocks_are_older_than_any_mark)
 	ck_assert_uint_eq(c.freed, 0);
 	ck_assert_uint_eq(page.marked->ncopy, 10);
 }
-END_TEST
 
-START_TEST(copy_has_what_was_there_oldest_first)
+TEST(copy_has_what_was_there_oldest_first)
 {
 	size_t i;
 	unsigned at;
@@ -107,7 +106,6 @@ START_TEST(copy_has_what_was_there_oldest_first)
 		ck_assert_uint_eq(o->caller, caller_of(at));
 	}
 }
-END_TEST
 
 static void
 many(void)
@@ -121,7 +119,7 @@ many(void)
 }
 
 /* What goes and comes before the copy is made. */
-START_TEST(large_list_is_copied_in_portions_and_early_frees_are_counted)
+TEST(large_list_is_copied_in_portions_and_early_frees_are_counted)
 {
 	struct page_mark_counts c;
 	unsigned pictures = 0, i;
@@ -150,9 +148,8 @@ START_TEST(large_list_is_copied_in_portions_and_early_frees_are_counted)
 	ck_assert_uint_eq(c.early, 30);
 	ck_assert_uint_eq(page.marked->ncopy, MANY - 30);
 }
-END_TEST
 
-START_TEST(copy_goes_on_in_another_list_of_the_same_stream)
+TEST(copy_goes_on_in_another_list_of_the_same_stream)
 {
 	struct blk rows[256];
 	struct blklist *to;
@@ -176,9 +173,8 @@ START_TEST(copy_goes_on_in_another_list_of_the_same_stream)
 		refresh();
 	ck_assert_uint_eq(page.marked->ncopy, MANY);
 }
-END_TEST
 
-START_TEST(mark_waits_for_a_whole_list)
+TEST(mark_waits_for_a_whole_list)
 {
 	struct page_mark_counts c;
 
@@ -202,9 +198,8 @@ START_TEST(mark_waits_for_a_whole_list)
 	scene.look.window = true;
 	ck_assert(!page_mark_counts(&page, &scene.view, &c));
 }
-END_TEST
 
-START_TEST(mark_of_another_stream_is_lost_and_that_is_said)
+LOOP_TEST(mark_of_another_stream_is_lost_and_that_is_said, 0, 3)
 {
 	struct page_mark_counts c;
 
@@ -223,10 +218,9 @@ START_TEST(mark_of_another_stream_is_lost_and_that_is_said)
 	ck_assert(_i == 2 || strstr(page.message, "lost") != NULL);
 	ck_assert(!page_mark_counts(&page, &scene.view, &c));
 }
-END_TEST
 
 /* When it was armed may be told after that it is. */
-START_TEST(mark_outlives_the_news_of_its_arming_and_not_another_one)
+TEST(mark_outlives_the_news_of_its_arming_and_not_another_one)
 {
 	live_on(100);
 	mark();
@@ -240,9 +234,8 @@ START_TEST(mark_outlives_the_news_of_its_arming_and_not_another_one)
 	refresh();
 	ck_assert(!page_is_marked(&page));
 }
-END_TEST
 
-START_TEST(losses_since_the_mark_make_it_incomplete)
+TEST(losses_since_the_mark_make_it_incomplete)
 {
 	scene.look.loss.lost[0] = 5;
 	live_on(100);
@@ -257,10 +250,11 @@ START_TEST(losses_since_the_mark_make_it_incomplete)
 	ck_assert(!page_moment_is_incomplete(&page.marked->mark,
 	    &scene.view));
 }
-END_TEST
+
+CASE("limits", .setup = setup_naive, .teardown = teardown, .tags = TAG_KERNEL);
 
 #ifndef SANITIZED
-START_TEST(without_memory_for_a_copy_blocks_are_counted_all_the_same)
+TEST(without_memory_for_a_copy_blocks_are_counted_all_the_same)
 {
 	struct rlimit all, none;
 	struct page_mark_counts c;
@@ -282,10 +276,11 @@ START_TEST(without_memory_for_a_copy_blocks_are_counted_all_the_same)
 	ck_assert_uint_eq(c.freed, 1);
 	ck_assert_uint_eq(c.early, 0);
 }
-END_TEST
 #endif
 
-START_TEST(wide_page_says_the_mark_where_there_is_room)
+CASE("mark");
+
+TEST(wide_page_says_the_mark_where_there_is_room)
 {
 	live_on(100);
 	mark();
@@ -299,41 +294,4 @@ START_TEST(wide_page_says_the_mark_where_there_is_room)
 	page.layout = PAGE_WIDE;
 	compose(110, 24);
 	ck_assert(shows("mark: 15:02:24 +"));
-}
-END_TEST
-
-Suite *
-marks_suite(void)
-{
-	Suite *s = suite_create("marks");
-	TCase *tc = tcase_create("mark");
-
-	tcase_add_checked_fixture(tc, setup_naive, teardown);
-	tcase_add_loop_test(tc,
-	    counts_are_those_of_a_copy_whatever_addresses_are_used_again, 0,
-	    5);
-	tcase_add_test(tc, mark_of_an_empty_list_has_all_blocks_new);
-	tcase_add_test(tc, inherited_blocks_are_older_than_any_mark);
-	tcase_add_test(tc, copy_has_what_was_there_oldest_first);
-	tcase_add_test(tc,
-	    large_list_is_copied_in_portions_and_early_frees_are_counted);
-	tcase_add_test(tc, copy_goes_on_in_another_list_of_the_same_stream);
-	tcase_add_test(tc, mark_waits_for_a_whole_list);
-	tcase_add_loop_test(tc, mark_of_another_stream_is_lost_and_that_is_said,
-	    0, 3);
-	tcase_add_test(tc,
-	    mark_outlives_the_news_of_its_arming_and_not_another_one);
-	tcase_add_test(tc, losses_since_the_mark_make_it_incomplete);
-	tcase_add_test(tc, wide_page_says_the_mark_where_there_is_room);
-	suite_add_tcase(s, tc);
-
-#ifndef SANITIZED
-	tc = tcase_create("limits");
-	tcase_set_tags(tc, TAG_KERNEL);
-	tcase_add_checked_fixture(tc, setup_naive, teardown);
-	tcase_add_test(tc,
-	    without_memory_for_a_copy_blocks_are_counted_all_the_same);
-	suite_add_tcase(s, tc);
-#endif
-	return s;
 }

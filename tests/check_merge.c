@@ -102,7 +102,9 @@ run_schedule(uint32_t schedule, uint32_t read_max, bool newest_first)
 #define STEPS 16
 #define SHARES 40	/* the test runs every fifth of them */
 
-START_TEST(late_snapshot_is_exact_however_records_fall_between_its_parts)
+CASE("merge", .seconds = 60);
+
+LOOP_TEST(late_snapshot_is_exact_however_records_fall_between_its_parts, 0, 8)
 {
 	unsigned number = 0;
 	uint32_t schedule;
@@ -112,18 +114,16 @@ START_TEST(late_snapshot_is_exact_however_records_fall_between_its_parts)
 		    number++ % SHARES == (unsigned)_i * 5)
 			run_schedule(schedule, 1 + schedule % 3, false);
 }
-END_TEST
 
-START_TEST(a_node_that_answers_out_of_order_is_survived)
+TEST(a_node_that_answers_out_of_order_is_survived)
 {
 	uint32_t schedule;
 
 	for (schedule = 0; schedule < 1u << STEPS; schedule += 127)
 		run_schedule(schedule, 2, true);
 }
-END_TEST
 
-START_TEST(reads_are_whole_until_all_parts_agree)
+TEST(reads_are_whole_until_all_parts_agree)
 {
 	struct nodes_session *s;
 	struct model m;
@@ -152,9 +152,8 @@ START_TEST(reads_are_whole_until_all_parts_agree)
 	peer_close(&p);
 	model_fini(&m);
 }
-END_TEST
 
-START_TEST(free_of_a_range_is_cut_at_the_horizon)
+TEST(free_of_a_range_is_cut_at_the_horizon)
 {
 	struct merge merge;
 	struct rec r = make_rec(REC_RANGE, REC_LAYER_API, TYPE_API_FIRST,
@@ -174,9 +173,8 @@ START_TEST(free_of_a_range_is_cut_at_the_horizon)
 	ck_assert_uint_eq(rec_size(&r), 0x2000);
 	merge_fini(&merge);
 }
-END_TEST
 
-START_TEST(parts_that_do_not_fit_together_are_refused)
+TEST(parts_that_do_not_fit_together_are_refused)
 {
 	struct merge merge;
 
@@ -190,23 +188,4 @@ START_TEST(parts_that_do_not_fit_together_are_refused)
 	ck_assert(!merge_settled(&merge, 12));
 	ck_assert(merge_settled(&merge, 13));
 	merge_fini(&merge);
-}
-END_TEST
-
-Suite *
-merge_suite(void)
-{
-	Suite *suite = suite_create("merge");
-	TCase *tc = tcase_create("merge");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc,
-	    late_snapshot_is_exact_however_records_fall_between_its_parts,
-	    0, 8);
-	tcase_add_test(tc, a_node_that_answers_out_of_order_is_survived);
-	tcase_add_test(tc, reads_are_whole_until_all_parts_agree);
-	tcase_add_test(tc, free_of_a_range_is_cut_at_the_horizon);
-	tcase_add_test(tc, parts_that_do_not_fit_together_are_refused);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -58,7 +58,9 @@ path_of(struct keeper *k, unsigned no)
 	return m.path;
 }
 
-START_TEST(the_program_itself_is_what_it_ran_at_the_start)
+CASE("modules");
+
+TEST(the_program_itself_is_what_it_ran_at_the_start)
 {
 	struct keeper *k;
 	unsigned no;
@@ -78,10 +80,9 @@ START_TEST(the_program_itself_is_what_it_ran_at_the_start)
 	ck_assert_str_eq(path_of(k, no), "/bin/prog");
 	node_down();
 }
-END_TEST
 
 /* As of "ld.so ./program", where the loader is what ran. */
-START_TEST(the_program_is_what_lies_where_it_was_loaded)
+TEST(the_program_is_what_lies_where_it_was_loaded)
 {
 	const char *libc;
 	uint64_t start = libc_start(&libc);
@@ -102,9 +103,8 @@ START_TEST(the_program_is_what_lies_where_it_was_loaded)
 	ck_assert_str_eq(path_of(k, kernel), "/lib/loader.so");
 	node_down();
 }
-END_TEST
 
-START_TEST(relative_and_cut_paths_are_looked_up_while_it_lives)
+TEST(relative_and_cut_paths_are_looked_up_while_it_lives)
 {
 	const char *libc;
 	uint64_t start = libc_start(&libc);
@@ -139,9 +139,8 @@ START_TEST(relative_and_cut_paths_are_looked_up_while_it_lives)
 		ck_assert_str_eq(path_of(k, kernel), "[vdso]");
 	node_down();
 }
-END_TEST
 
-START_TEST(a_relative_path_of_what_is_unloaded_is_one_from_its_folder)
+TEST(a_relative_path_of_what_is_unloaded_is_one_from_its_folder)
 {
 	char folder[] = "/tmp/pagek-paths-XXXXXX", other[] = "/tmp";
 	char expected[PATH_MAX];
@@ -176,9 +175,8 @@ START_TEST(a_relative_path_of_what_is_unloaded_is_one_from_its_folder)
 	unlink(expected);
 	rmdir(folder);
 }
-END_TEST
 
-START_TEST(an_ended_image_is_not_looked_up)
+TEST(an_ended_image_is_not_looked_up)
 {
 	const char *libc;
 	uint64_t start = libc_start(&libc);
@@ -194,9 +192,8 @@ START_TEST(an_ended_image_is_not_looked_up)
 	ck_assert_str_eq(path_of(k, no), "lib/libc.so.6");
 	node_down();
 }
-END_TEST
 
-START_TEST(each_module_is_looked_at_once)
+TEST(each_module_is_looked_at_once)
 {
 	struct keeper *k;
 	unsigned no;
@@ -213,11 +210,12 @@ START_TEST(each_module_is_looked_at_once)
 	ck_assert_str_eq(path_of(k, no), "/bin/late");
 	node_down();
 }
-END_TEST
 
 /* --- /proc --------------------------------------------------------------- */
 
-START_TEST(this_programs_file_is_found)
+CASE("proc");
+
+TEST(this_programs_file_is_found)
 {
 	char path[PROC_PATH];
 
@@ -225,9 +223,8 @@ START_TEST(this_programs_file_is_found)
 	expect_same_file(path, "/proc/self/exe");
 	ck_assert_int_lt(proc_exe_path(0x3fffffff, path), 0);
 }
-END_TEST
 
-START_TEST(paths_of_mappings_are_as_the_files_were_named)
+TEST(paths_of_mappings_are_as_the_files_were_named)
 {
 	static const char *const names[] = { "plain", "with space",
 		"new\nline", "was (deleted)" };
@@ -257,9 +254,8 @@ START_TEST(paths_of_mappings_are_as_the_files_were_named)
 	}
 	rmdir(folder);
 }
-END_TEST
 
-START_TEST(a_mapping_of_no_file_has_no_path)
+TEST(a_mapping_of_no_file_has_no_path)
 {
 	char got[PROC_PATH];
 	void *p = mmap(NULL, 3 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -271,27 +267,4 @@ START_TEST(a_mapping_of_no_file_has_no_path)
 	ck_assert_int_eq(proc_maps_path(getpid(), at, got), -ENOENT);
 	ck_assert_int_eq(proc_maps_path(getpid(), 1, got), -ENOENT);
 	ck_assert_int_lt(proc_maps_path(0x3fffffff, at, got), 0);
-}
-END_TEST
-
-Suite *
-module_paths_suite(void)
-{
-	Suite *s = suite_create("module_paths");
-	TCase *t = tcase_create("modules");
-
-	tcase_add_test(t, the_program_itself_is_what_it_ran_at_the_start);
-	tcase_add_test(t, the_program_is_what_lies_where_it_was_loaded);
-	tcase_add_test(t, relative_and_cut_paths_are_looked_up_while_it_lives);
-	tcase_add_test(t,
-	    a_relative_path_of_what_is_unloaded_is_one_from_its_folder);
-	tcase_add_test(t, an_ended_image_is_not_looked_up);
-	tcase_add_test(t, each_module_is_looked_at_once);
-	suite_add_tcase(s, t);
-	t = tcase_create("proc");
-	tcase_add_test(t, this_programs_file_is_found);
-	tcase_add_test(t, paths_of_mappings_are_as_the_files_were_named);
-	tcase_add_test(t, a_mapping_of_no_file_has_no_path);
-	suite_add_tcase(s, t);
-	return s;
 }

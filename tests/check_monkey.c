@@ -398,7 +398,9 @@ type_command(void)
 	press('\r');
 }
 
-START_TEST(no_key_ends_the_page_or_leaves_a_stale_cell)
+CASE("keys", .setup = setup, .teardown = teardown, .seconds = 120);
+
+LOOP_TEST(no_key_ends_the_page_or_leaves_a_stale_cell, 0, check_rounds(10))
 {
 	unsigned i;
 
@@ -423,10 +425,9 @@ START_TEST(no_key_ends_the_page_or_leaves_a_stale_cell)
 	}
 	assert_no_cell_is_stale();
 }
-END_TEST
 
 /* Every key of the table, on every page and overlay, at every kind of size. */
-START_TEST(every_key_is_borne_wherever_it_is_pressed)
+LOOP_TEST(every_key_is_borne_wherever_it_is_pressed, 0, 5)
 {
 	static const int sizes[][2] = { { 80, 24 }, { 124, 30 }, { 40, 10 },
 		{ 20, 5 }, { 1, 1 } };
@@ -450,10 +451,9 @@ START_TEST(every_key_is_borne_wherever_it_is_pressed)
 		}
 	assert_no_cell_is_stale();
 }
-END_TEST
 
 /* The row that is clicked is the one under the cursor. */
-START_TEST(a_click_does_what_stands_there)
+TEST(a_click_does_what_stands_there)
 {
 	const struct page_spots *spots = &page.found.spots;
 
@@ -488,7 +488,6 @@ START_TEST(a_click_does_what_stands_there)
 	app_mouse(&app, APP_MOUSE_CLICK, spots->first, 5);
 	ck_assert_int_eq(app_panel_top(&app), APP_DETAIL);
 }
-END_TEST
 
 /* Blocks that the node sees allocated now. */
 static void
@@ -522,7 +521,7 @@ idle(unsigned seconds)
 }
 
 /* Seconds of age are shown for a minute, and then tens of them. */
-START_TEST(an_idle_target_costs_the_terminal_less_than_100_bytes_a_second)
+TEST(an_idle_target_costs_the_terminal_less_than_100_bytes_a_second)
 {
 	set_size(120, 40);
 	renew_blocks();
@@ -531,24 +530,4 @@ START_TEST(an_idle_target_costs_the_terminal_less_than_100_bytes_a_second)
 	idle(45);
 	ck_assert_uint_lt(idle(20), 20 * 100);
 	ck_assert_uint_ge(written, 20);
-}
-END_TEST
-
-Suite *
-monkey_suite(void)
-{
-	Suite *s = suite_create("monkey");
-	TCase *t = tcase_create("keys");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, no_key_ends_the_page_or_leaves_a_stale_cell, 0,
-	    check_rounds(10));
-	tcase_add_loop_test(t, every_key_is_borne_wherever_it_is_pressed, 0,
-	    5);
-	tcase_add_test(t, a_click_does_what_stands_there);
-	tcase_add_test(t,
-	    an_idle_target_costs_the_terminal_less_than_100_bytes_a_second);
-	suite_add_tcase(s, t);
-	return s;
 }

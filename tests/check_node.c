@@ -10,7 +10,9 @@
 
 /* --- DSTRM -------------------------------------------------------------- */
 
-START_TEST(name_lookup_gives_index_and_epoch)
+CASE("DSTRM", .seconds = 60);
+
+TEST(name_lookup_gives_index_and_epoch)
 {
 	struct page p;
 	struct wire_msg r;
@@ -28,9 +30,8 @@ START_TEST(name_lookup_gives_index_and_epoch)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(the_lookup_is_generic_over_tables)
+TEST(the_lookup_is_generic_over_tables)
 {
 	struct page p;
 	struct wire_msg r;
@@ -46,9 +47,8 @@ START_TEST(the_lookup_is_generic_over_tables)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(an_empty_name_looks_up_by_index)
+TEST(an_empty_name_looks_up_by_index)
 {
 	struct page p;
 	struct wire_msg r, m = { .type = WIRE_NAME, .name = {
@@ -65,9 +65,8 @@ START_TEST(an_empty_name_looks_up_by_index)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(an_index_of_a_renewed_list_is_stale)
+TEST(an_index_of_a_renewed_list_is_stale)
 {
 	struct wire_msg r, read = { .type = WIRE_READ };
 	uint8_t old[WIRE_EPOCH];
@@ -85,9 +84,8 @@ START_TEST(an_index_of_a_renewed_list_is_stale)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(of_two_rows_with_a_name_the_live_one_is_found)
+TEST(of_two_rows_with_a_name_the_live_one_is_found)
 {
 	struct keeper *a, *b;
 	uint32_t index;
@@ -104,9 +102,8 @@ START_TEST(of_two_rows_with_a_name_the_live_one_is_found)
 	ck_assert_uint_eq(index, a->index);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_full_table_gives_up_the_row_that_ended_first)
+TEST(a_full_table_gives_up_the_row_that_ended_first)
 {
 	uint8_t epoch[WIRE_EPOCH];
 	struct keeper *k = NULL, *found;
@@ -127,7 +124,6 @@ START_TEST(a_full_table_gives_up_the_row_that_ended_first)
 	ck_assert_int_eq(dstrm_get(&node.dstrm, 5, epoch, &found), -ESTALE);
 	node_down();
 }
-END_TEST
 
 /* --- the note, end to end ----------------------------------------------- */
 
@@ -148,7 +144,9 @@ static const struct expected note_rows[] = {
 	{ 0x008e66b8, 0x48, 0x0c, 13 },
 };
 
-START_TEST(the_notes_six_blocks_are_in_the_snapshot)
+CASE("note");
+
+TEST(the_notes_six_blocks_are_in_the_snapshot)
 {
 	struct wire_msg r, snap = { .type = WIRE_SNAP,
 		.snap = { .from_start = true, .max = 1024 } };
@@ -184,9 +182,8 @@ START_TEST(the_notes_six_blocks_are_in_the_snapshot)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(the_notes_records_are_read_as_they_were_written)
+TEST(the_notes_records_are_read_as_they_were_written)
 {
 	struct wire_msg r, read = { .type = WIRE_READ,
 		.read = { .from = 1, .max = 1024 } };
@@ -215,9 +212,8 @@ START_TEST(the_notes_records_are_read_as_they_were_written)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_bad_classic_record_is_counted_and_skipped)
+TEST(a_bad_classic_record_is_counted_and_skipped)
 {
 	static const uint8_t bad[16] = { 0, 0x8e, 0x65, 0x88, 0, 0x40, 0xb0 };
 	struct page p;
@@ -234,9 +230,8 @@ START_TEST(a_bad_classic_record_is_counted_and_skipped)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(the_notes_stream_has_the_notes_types_and_no_more)
+TEST(the_notes_stream_has_the_notes_types_and_no_more)
 {
 	struct page p;
 	struct wire_msg r, types = { .type = WIRE_TYPES };
@@ -250,9 +245,8 @@ START_TEST(the_notes_stream_has_the_notes_types_and_no_more)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(times_of_a_generator_are_checked)
+LOOP_TEST(times_of_a_generator_are_checked, 0, 7)
 {
 	static const char *const bad[] = { "", "s", "-1s", "39x", "1e3",
 		"99999999999999999999s", "39s " };
@@ -263,11 +257,12 @@ START_TEST(times_of_a_generator_are_checked)
 	ck_assert_uint_eq(node.dstrm.entries, 0);
 	node_down();
 }
-END_TEST
 
 /* --- demo:1 ------------------------------------------------------------- */
 
-START_TEST(the_busy_generator_is_the_same_in_every_run)
+CASE("demo:1");
+
+TEST(the_busy_generator_is_the_same_in_every_run)
 {
 	struct wire_msg r, m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -296,9 +291,8 @@ START_TEST(the_busy_generator_is_the_same_in_every_run)
 		node_down();
 	}
 }
-END_TEST
 
-START_TEST(threads_of_the_busy_generator_have_names)
+TEST(threads_of_the_busy_generator_have_names)
 {
 	struct wire_msg r, m = { .type = WIRE_SYM, .sym = {
 		.kind = WIRE_SYM_THREAD, .addr = { 1, 2, 999 }, .n = 3 } };
@@ -314,7 +308,6 @@ START_TEST(threads_of_the_busy_generator_have_names)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 /* What is known of all frames of a stack, a bit for each way. */
 static unsigned
@@ -341,7 +334,7 @@ words_of(struct page *p, const struct wire_stack *st, size_t *inlined)
 	return known;
 }
 
-START_TEST(stacks_of_the_busy_generator_have_words)
+TEST(stacks_of_the_busy_generator_have_words)
 {
 	struct wire_msg r, m = { .type = WIRE_SITE };
 	struct page p;
@@ -371,7 +364,6 @@ START_TEST(stacks_of_the_busy_generator_have_words)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 /* --- the report --------------------------------------------------------- */
 
@@ -388,7 +380,9 @@ read_report(const char *path, char *out, size_t cap)
 	return n;
 }
 
-START_TEST(an_ended_image_is_one_line_of_the_report)
+CASE("ends");
+
+TEST(an_ended_image_is_one_line_of_the_report)
 {
 	char path[] = "/tmp/check_node.XXXXXX", text[4096];
 	struct node_opts opts = { .fd = -1, .report = path };
@@ -447,10 +441,9 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"complete\": false}\n");
 	unlink(path);
 }
-END_TEST
 
 /* More lines than a pipe takes, and nobody reads: the node goes on. */
-START_TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
+TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
 {
 	enum { IMAGES = 300 };
 	char folder[] = "/tmp/check_node.XXXXXX", path[64], text[4096];
@@ -492,9 +485,8 @@ START_TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
 	unlink(path);
 	rmdir(folder);
 }
-END_TEST
 
-START_TEST(what_a_dormant_image_did_is_null_in_the_report)
+TEST(what_a_dormant_image_did_is_null_in_the_report)
 {
 	char path[] = "/tmp/check_node.XXXXXX", text[4096];
 	struct node_opts opts = { .fd = -1, .report = path };
@@ -522,9 +514,8 @@ START_TEST(what_a_dormant_image_did_is_null_in_the_report)
 	    "\"armed_ms\": 1700000000123, \"complete\": true"));
 	unlink(path);
 }
-END_TEST
 
-START_TEST(estimates_of_a_sampled_image_are_named_in_the_report)
+TEST(estimates_of_a_sampled_image_are_named_in_the_report)
 {
 	char path[] = "/tmp/check_node.XXXXXX", text[4096];
 	struct node_opts opts = { .fd = -1, .report = path, .sample = 1024 };
@@ -556,9 +547,8 @@ START_TEST(estimates_of_a_sampled_image_are_named_in_the_report)
 	    "\"sample_period\": 1024, "));
 	unlink(path);
 }
-END_TEST
 
-START_TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
+TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
 {
 	struct keeper *k[NODE_LISTS_SHELVED + 3];
 	size_t kept = 0;
@@ -579,43 +569,4 @@ START_TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
 	ck_assert_uint_eq(keeper_counts(k[0])->aRecActive, 1);
 	ck_assert_uint_eq(keeper_next(k[0]), 2);
 	node_down();
-}
-END_TEST
-
-Suite *
-node_suite(void)
-{
-	Suite *s = suite_create("node");
-	TCase *t = tcase_create("DSTRM");
-
-	tcase_add_test(t, name_lookup_gives_index_and_epoch);
-	tcase_add_test(t, the_lookup_is_generic_over_tables);
-	tcase_add_test(t, an_empty_name_looks_up_by_index);
-	tcase_add_test(t, an_index_of_a_renewed_list_is_stale);
-	tcase_add_test(t, of_two_rows_with_a_name_the_live_one_is_found);
-	tcase_add_test(t, a_full_table_gives_up_the_row_that_ended_first);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	t = tcase_create("note");
-	tcase_add_test(t, the_notes_six_blocks_are_in_the_snapshot);
-	tcase_add_test(t, the_notes_records_are_read_as_they_were_written);
-	tcase_add_test(t, a_bad_classic_record_is_counted_and_skipped);
-	tcase_add_test(t, the_notes_stream_has_the_notes_types_and_no_more);
-	tcase_add_loop_test(t, times_of_a_generator_are_checked, 0, 7);
-	suite_add_tcase(s, t);
-	t = tcase_create("demo:1");
-	tcase_add_test(t, the_busy_generator_is_the_same_in_every_run);
-	tcase_add_test(t, threads_of_the_busy_generator_have_names);
-	tcase_add_test(t, stacks_of_the_busy_generator_have_words);
-	suite_add_tcase(s, t);
-	t = tcase_create("ends");
-	tcase_add_test(t, an_ended_image_is_one_line_of_the_report);
-	tcase_add_test(t,
-	    lines_of_the_report_wait_for_a_reader_that_has_stopped);
-	tcase_add_test(t, what_a_dormant_image_did_is_null_in_the_report);
-	tcase_add_test(t,
-	    estimates_of_a_sampled_image_are_named_in_the_report);
-	tcase_add_test(t, lists_of_the_last_ended_images_are_kept_and_no_more);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -98,7 +98,9 @@ leave(struct page *p)
 		uv_run(&loop, UV_RUN_ONCE);
 }
 
-START_TEST(target_of_a_dormant_node_sleeps_until_it_is_armed)
+CASE("rules", .seconds = 60);
+
+TEST(target_of_a_dormant_node_sleeps_until_it_is_armed)
 {
 	struct page p;
 	struct keeper *k = dormant_up(&p);
@@ -110,9 +112,8 @@ START_TEST(target_of_a_dormant_node_sleeps_until_it_is_armed)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(armed_stream_begins_anew_with_another_epoch)
+TEST(armed_stream_begins_anew_with_another_epoch)
 {
 	struct wire_msg r, m = { .type = WIRE_READ };
 	struct page p;
@@ -136,7 +137,6 @@ START_TEST(armed_stream_begins_anew_with_another_epoch)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 /* READ leaves out pairs: it is answered from the digest where that has them. */
 static void
@@ -154,7 +154,7 @@ read_from_start(struct page *p, const struct keeper *k, struct wire_msg *r)
 	ck_assert_uint_eq(r->data.count, keeper_next(k) - 1);
 }
 
-START_TEST(page_of_a_new_arming_reads_no_record_of_the_one_before)
+TEST(page_of_a_new_arming_reads_no_record_of_the_one_before)
 {
 	struct wire_msg r;
 	struct page p;
@@ -175,9 +175,8 @@ START_TEST(page_of_a_new_arming_reads_no_record_of_the_one_before)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(free_of_what_came_before_the_arming_is_earlier)
+TEST(free_of_what_came_before_the_arming_is_earlier)
 {
 	struct wire_msg r;
 	struct page p;
@@ -191,9 +190,8 @@ START_TEST(free_of_what_came_before_the_arming_is_earlier)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(watch_outlasts_its_connection_by_a_minute)
+TEST(watch_outlasts_its_connection_by_a_minute)
 {
 	struct page p, q;
 	struct keeper *k = dormant_up(&p);
@@ -216,9 +214,8 @@ START_TEST(watch_outlasts_its_connection_by_a_minute)
 	page_close(&q);
 	node_down();
 }
-END_TEST
 
-START_TEST(watcher_who_comes_back_within_the_minute_keeps_the_list)
+TEST(watcher_who_comes_back_within_the_minute_keeps_the_list)
 {
 	struct page p, q;
 	struct keeper *k = dormant_up(&p);
@@ -236,9 +233,8 @@ START_TEST(watcher_who_comes_back_within_the_minute_keeps_the_list)
 	page_close(&q);
 	node_down();
 }
-END_TEST
 
-START_TEST(target_logs_until_the_last_of_two_watchers_has_gone)
+TEST(target_logs_until_the_last_of_two_watchers_has_gone)
 {
 	struct page p, q;
 	struct keeper *k = dormant_up(&p);
@@ -260,9 +256,8 @@ START_TEST(target_logs_until_the_last_of_two_watchers_has_gone)
 	ck_assert_int_eq(k->arming.mode, ARMING_DORMANT);
 	node_down();
 }
-END_TEST
 
-START_TEST(held_target_logs_until_it_is_sent_to_sleep)
+TEST(held_target_logs_until_it_is_sent_to_sleep)
 {
 	struct page p, q;
 	struct keeper *k = dormant_up(&p);
@@ -280,9 +275,8 @@ START_TEST(held_target_logs_until_it_is_sent_to_sleep)
 	page_close(&q);
 	node_down();
 }
-END_TEST
 
-START_TEST(target_that_logs_since_its_start_does_so_unwatched)
+TEST(target_that_logs_since_its_start_does_so_unwatched)
 {
 	struct page p;
 	struct keeper *k;
@@ -303,9 +297,8 @@ START_TEST(target_that_logs_since_its_start_does_so_unwatched)
 	ck_assert_uint_eq(keeper_counts(k)->aRecActive, 1);
 	node_down();
 }
-END_TEST
 
-START_TEST(child_of_a_target_that_sleeps_sleeps_and_inherits_nothing)
+TEST(child_of_a_target_that_sleeps_sleeps_and_inherits_nothing)
 {
 	struct keeper *parent, *child;
 	struct page p;
@@ -323,9 +316,8 @@ START_TEST(child_of_a_target_that_sleeps_sleeps_and_inherits_nothing)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(child_of_an_armed_target_is_armed_and_inherits)
+TEST(child_of_an_armed_target_is_armed_and_inherits)
 {
 	struct keeper *parent, *child;
 	struct page p;
@@ -345,9 +337,8 @@ START_TEST(child_of_an_armed_target_is_armed_and_inherits)
 	ck_assert_int_eq(parent->arming.mode, ARMING_DORMANT);
 	node_down();
 }
-END_TEST
 
-START_TEST(child_welcomed_before_its_parent_was_armed_begins_anew)
+TEST(child_welcomed_before_its_parent_was_armed_begins_anew)
 {
 	struct keeper *parent, *child;
 	struct page p;
@@ -373,9 +364,8 @@ START_TEST(child_welcomed_before_its_parent_was_armed_begins_anew)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(image_after_an_exec_is_as_the_one_before)
+TEST(image_after_an_exec_is_as_the_one_before)
 {
 	struct keeper *before, *k;
 	struct page p;
@@ -391,10 +381,9 @@ START_TEST(image_after_an_exec_is_as_the_one_before)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 /* An empty list of it would say that it held nothing. */
-START_TEST(dormant_image_is_no_data_once_it_is_over)
+TEST(dormant_image_is_no_data_once_it_is_over)
 {
 	struct keeper *ended, *execed;
 	struct page p;
@@ -411,9 +400,8 @@ START_TEST(dormant_image_is_no_data_once_it_is_over)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(page_without_the_role_cannot_arm)
+TEST(page_without_the_role_cannot_arm)
 {
 	struct wire_msg r;
 	struct page p, q;
@@ -428,9 +416,8 @@ START_TEST(page_without_the_role_cannot_arm)
 	page_close(&q);
 	node_down();
 }
-END_TEST
 
-START_TEST(generator_can_neither_be_armed_nor_sleep)
+TEST(generator_can_neither_be_armed_nor_sleep)
 {
 	static const enum wire_arming all[] = { WIRE_ARM_OFF, WIRE_ARM_WATCH,
 		WIRE_ARM_HOLD };
@@ -447,9 +434,8 @@ START_TEST(generator_can_neither_be_armed_nor_sleep)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(sample_is_told_and_estimated)
+TEST(sample_is_told_and_estimated)
 {
 	struct node_opts opts = { .fd = -1, .sample = 512 * 1024 };
 	struct keeper *k;
@@ -475,37 +461,4 @@ START_TEST(sample_is_told_and_estimated)
 	ck_assert_uint_ge(keeper_counts(k)->est_blocks, 512);
 	page_close(&p);
 	node_down();
-}
-END_TEST
-
-Suite *
-node_arming_suite(void)
-{
-	Suite *s = suite_create("node_arming");
-	TCase *t = tcase_create("rules");
-
-	tcase_add_test(t, target_of_a_dormant_node_sleeps_until_it_is_armed);
-	tcase_add_test(t, armed_stream_begins_anew_with_another_epoch);
-	tcase_add_test(t,
-	    page_of_a_new_arming_reads_no_record_of_the_one_before);
-	tcase_add_test(t, free_of_what_came_before_the_arming_is_earlier);
-	tcase_add_test(t, watch_outlasts_its_connection_by_a_minute);
-	tcase_add_test(t,
-	    watcher_who_comes_back_within_the_minute_keeps_the_list);
-	tcase_add_test(t, target_logs_until_the_last_of_two_watchers_has_gone);
-	tcase_add_test(t, held_target_logs_until_it_is_sent_to_sleep);
-	tcase_add_test(t, target_that_logs_since_its_start_does_so_unwatched);
-	tcase_add_test(t,
-	    child_of_a_target_that_sleeps_sleeps_and_inherits_nothing);
-	tcase_add_test(t, child_of_an_armed_target_is_armed_and_inherits);
-	tcase_add_test(t,
-	    child_welcomed_before_its_parent_was_armed_begins_anew);
-	tcase_add_test(t, image_after_an_exec_is_as_the_one_before);
-	tcase_add_test(t, dormant_image_is_no_data_once_it_is_over);
-	tcase_add_test(t, page_without_the_role_cannot_arm);
-	tcase_add_test(t, generator_can_neither_be_armed_nor_sleep);
-	tcase_add_test(t, sample_is_told_and_estimated);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -194,7 +194,9 @@ lives(void)
 	return (unsigned)(check_events(12 * LIFE / 2) / (LIFE / 2));
 }
 
-START_TEST(killed_node_comes_back_as_live)
+CASE(TAG_KERNEL, .setup = setup, .teardown = teardown, .seconds = 60);
+
+TEST(killed_node_comes_back_as_live)
 {
 	/* Records of each life: at any point of the page's reading. */
 	uint64_t before = 0, lost_before = 0, blocks, life, delivered, sum;
@@ -236,7 +238,6 @@ START_TEST(killed_node_comes_back_as_live)
 	close_page();
 	kill_node(pid);
 }
-END_TEST
 
 /* Another page, until it is killed. */
 static pid_t
@@ -254,7 +255,7 @@ start_page(void)
 }
 
 /* At any point of their greeting, their snapshot and their reading. */
-START_TEST(killed_pages_leave_nothing_behind)
+TEST(killed_pages_leave_nothing_behind)
 {
 	uint64_t before, blocks, sum, next;
 	unsigned no, random = 7;
@@ -298,9 +299,8 @@ START_TEST(killed_pages_leave_nothing_behind)
 	close_page();
 	kill_node(pid);
 }
-END_TEST
 
-START_TEST(stopped_node_is_unreachable_until_it_goes_on)
+TEST(stopped_node_is_unreachable_until_it_goes_on)
 {
 	uint64_t before, blocks, sum;
 	int64_t now;
@@ -330,9 +330,8 @@ START_TEST(stopped_node_is_unreachable_until_it_goes_on)
 	close_page();
 	kill_node(pid);
 }
-END_TEST
 
-START_TEST(node_without_the_target_says_so)
+TEST(node_without_the_target_says_so)
 {
 	uint64_t blocks;
 	pid_t pid = start_node("ALLOCLOG.target.42");
@@ -351,7 +350,6 @@ START_TEST(node_without_the_target_says_so)
 	close_page();
 	kill_node(pid);
 }
-END_TEST
 
 /* Named as `pagek run` names it: by its process. */
 static void
@@ -360,7 +358,7 @@ name_by_process(const char *run, pid_t pid)
 	snprintf(path, sizeof path, "%s/run.%d", run, (int)pid);
 }
 
-START_TEST(node_of_one_command_does_not_come_back)
+TEST(node_of_one_command_does_not_come_back)
 {
 	char run[80];
 	pid_t pid;
@@ -384,22 +382,4 @@ START_TEST(node_of_one_command_does_not_come_back)
 	close_page();
 	unlink(path);
 	rmdir(run);
-}
-END_TEST
-
-Suite *
-node_restart_suite(void)
-{
-	Suite *s = suite_create("node_restart");
-	TCase *t = tcase_create(TAG_KERNEL);
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, killed_node_comes_back_as_live);
-	tcase_add_test(t, killed_pages_leave_nothing_behind);
-	tcase_add_test(t, stopped_node_is_unreachable_until_it_goes_on);
-	tcase_add_test(t, node_without_the_target_says_so);
-	tcase_add_test(t, node_of_one_command_does_not_come_back);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -122,7 +122,9 @@ static const struct {
 	{ NODES_HOW_VERSION, 127000, -1, "version" },
 };
 
-START_TEST(each_state_has_a_word)
+CASE("text", .setup = begin, .teardown = end);
+
+LOOP_TEST(each_state_has_a_word, 0, BASE_NELEM(hows))
 {
 	struct nodes_surveyed r = { .how = hows[_i].how,
 	    .how_ms = hows[_i].how_ms, .seen_ms = hows[_i].seen_ms };
@@ -131,11 +133,10 @@ START_TEST(each_state_has_a_word)
 	page_how_text(&r, text);
 	ck_assert_str_eq(text, hows[_i].text);
 }
-END_TEST
 
 /* --- columns -------------------------------------------------------------------- */
 
-START_TEST(the_page_at_65_columns)
+TEST(the_page_at_65_columns)
 {
 	compose(65, 10);
 	expect_line(0, "G NODES  1 up 1 slow 1 without node 1 unreachable "
@@ -148,18 +149,16 @@ START_TEST(the_page_at_65_columns)
 	expect_line(6, "       -        -                       -     - asking");
 	expect_line(8, "0590 linac-a  local  2 live of 3 targets");
 }
-END_TEST
 
 /* Where there is room, they stand above the names. */
-START_TEST(the_counts_have_their_place)
+TEST(the_counts_have_their_place)
 {
 	compose(80, 10);
 	expect_line(0, "G NODES           1 up 1 slow 1 without node "
 	    "1 unreachable 1 asked");
 }
-END_TEST
 
-START_TEST(the_cursors_node_says_why_there_is_no_answer)
+TEST(the_cursors_node_says_why_there_is_no_answer)
 {
 	page_nodes_move(&nodes, row, BASE_NELEM(row), 3);
 	compose(80, 10);
@@ -170,9 +169,8 @@ START_TEST(the_cursors_node_says_why_there_is_no_answer)
 	expect_line(13, "AB86 far-away-and-long-named: ssh far:");
 	expect_line(14, "no route to host");
 }
-END_TEST
 
-START_TEST(the_page_at_33_columns)
+TEST(the_page_at_33_columns)
 {
 	compose(33, 8);
 	expect_line(0, "G NODES 1 up 1 slow 1 no node 1 ~");
@@ -180,9 +178,8 @@ START_TEST(the_page_at_33_columns)
 	expect_line(2, "> 0590 linac-a  up 3d00h");
 	expect_line(5, "  AB86 far-awa~ unreachable 12s");
 }
-END_TEST
 
-START_TEST(the_page_at_120_columns_says_where_and_why)
+TEST(the_page_at_120_columns_says_where_and_why)
 {
 	compose(120, 10);
 	ck_assert_ptr_nonnull(strstr(pic.line[1].text, "WHERE, OR WHY NOT"));
@@ -190,10 +187,9 @@ START_TEST(the_page_at_120_columns_says_where_and_why)
 	ck_assert_ptr_nonnull(strstr(pic.line[2].text, "local"));
 	ck_assert_ptr_nonnull(strstr(pic.line[3].text, "ssh linac-b: no"));
 }
-END_TEST
 
 /* Each size shows the cursor's node, and no line is wider than the screen. */
-START_TEST(no_line_is_too_long_at_any_size)
+TEST(no_line_is_too_long_at_any_size)
 {
 	int cols, lines, y;
 	bool found;
@@ -213,18 +209,16 @@ START_TEST(no_line_is_too_long_at_any_size)
 			ck_assert_msg(found, "no cursor at %dx%d", cols, lines);
 		}
 }
-END_TEST
 
-START_TEST(what_is_down_shows_no_numbers_of_before)
+TEST(what_is_down_shows_no_numbers_of_before)
 {
 	compose(80, 0);
 	ck_assert_int_eq(pic.rows, 7);
 	/* AB86 had seven blocks when it was last seen. */
 	ck_assert_ptr_null(strchr(pic.line[5].text + 24, '7'));
 }
-END_TEST
 
-START_TEST(text_has_all_lines_and_no_cursor)
+TEST(text_has_all_lines_and_no_cursor)
 {
 	compose(80, 0);
 	for (int y = 0; y < pic.rows; y++)
@@ -232,9 +226,8 @@ START_TEST(text_has_all_lines_and_no_cursor)
 	expect_line(2, "  0590 linac-a      acqd[4711] +1     128.4 MiB  2104K "
 	    "16000 up 3d00h");
 }
-END_TEST
 
-START_TEST(names_from_outside_are_safe)
+TEST(names_from_outside_are_safe)
 {
 	strcpy(rows[2].name, "a\033[2Jb");
 	rows[3].reason = "no\nway\x9b";
@@ -244,7 +237,6 @@ START_TEST(names_from_outside_are_safe)
 		for (const char *s = pic.line[y].text; *s != '\0'; s++)
 			ck_assert_uint_ge((unsigned char)*s, ' ');
 }
-END_TEST
 
 /* --- moving ---------------------------------------------------------------------- */
 
@@ -256,7 +248,9 @@ word(void)
 	return page_nodes_word(&nodes, row, BASE_NELEM(row), out) ? out : NULL;
 }
 
-START_TEST(enter_goes_to_the_node_or_to_one_of_its_targets)
+CASE("moving", .setup = begin, .teardown = end);
+
+TEST(enter_goes_to_the_node_or_to_one_of_its_targets)
 {
 	ck_assert_str_eq(word(), "0590");
 	ck_assert(page_nodes_unfold(&nodes, row, BASE_NELEM(row)));
@@ -276,9 +270,8 @@ START_TEST(enter_goes_to_the_node_or_to_one_of_its_targets)
 	page_nodes_move(&nodes, row, BASE_NELEM(row), -99);
 	ck_assert_str_eq(word(), "0590");
 }
-END_TEST
 
-START_TEST(of_the_node_without_an_entry_a_target_is_its_process)
+TEST(of_the_node_without_an_entry_a_target_is_its_process)
 {
 	rows[4].how = NODES_HOW_UP;
 	rows[4].counted = true;
@@ -289,9 +282,8 @@ START_TEST(of_the_node_without_an_entry_a_target_is_its_process)
 	page_nodes_move(&nodes, row, BASE_NELEM(row), 1);
 	ck_assert_str_eq(word(), "pid:88");
 }
-END_TEST
 
-START_TEST(folding_takes_the_cursor_back_to_the_node)
+TEST(folding_takes_the_cursor_back_to_the_node)
 {
 	page_nodes_unfold(&nodes, row, BASE_NELEM(row));
 	page_nodes_move(&nodes, row, BASE_NELEM(row), 3);
@@ -300,9 +292,8 @@ START_TEST(folding_takes_the_cursor_back_to_the_node)
 	page_nodes_move(&nodes, row, BASE_NELEM(row), 1);
 	ck_assert_str_eq(word(), "0509");
 }
-END_TEST
 
-START_TEST(the_cursor_stays_on_its_node_when_others_come_and_go)
+TEST(the_cursor_stays_on_its_node_when_others_come_and_go)
 {
 	const struct nodes_surveyed *fewer[] = { &rows[1], &rows[2] };
 
@@ -314,9 +305,8 @@ START_TEST(the_cursor_stays_on_its_node_when_others_come_and_go)
 	ck_assert_ptr_null(page_nodes_row(&nodes, fewer, 0));
 	ck_assert_str_eq(word(), "0A12");
 }
-END_TEST
 
-START_TEST(a_target_that_goes_leaves_the_cursor_on_its_node)
+TEST(a_target_that_goes_leaves_the_cursor_on_its_node)
 {
 	page_nodes_unfold(&nodes, row, BASE_NELEM(row));
 	page_nodes_move(&nodes, row, BASE_NELEM(row), 2);
@@ -325,18 +315,18 @@ START_TEST(a_target_that_goes_leaves_the_cursor_on_its_node)
 	rows[0].how = NODES_HOW_UNREACHABLE;
 	ck_assert_str_eq(word(), "0590");
 }
-END_TEST
 
-START_TEST(it_begins_with_the_node_that_is_watched)
+TEST(it_begins_with_the_node_that_is_watched)
 {
 	page_nodes_begin(&nodes, 0x0A12);
 	ck_assert_str_eq(word(), "0A12");
 	page_nodes_begin(&nodes, 0x7777);
 	ck_assert_str_eq(word(), "0590");
 }
-END_TEST
 
-START_TEST(a_table_without_nodes_is_a_page_too)
+CASE("text");
+
+TEST(a_table_without_nodes_is_a_page_too)
 {
 	for (int lines = 0; lines < 12; lines++) {
 		ck_assert_int_eq(page_nodes_compose(&nodes, row, 0, &opts, 80,
@@ -347,35 +337,4 @@ START_TEST(a_table_without_nodes_is_a_page_too)
 	page_nodes_move(&nodes, row, 0, 1);
 	ck_assert(!page_nodes_fold(&nodes, row, 0));
 	ck_assert(!page_nodes_unfold(&nodes, row, 0));
-}
-END_TEST
-
-Suite *
-nodes_page_suite(void)
-{
-	Suite *s = suite_create("nodes_page");
-	TCase *text = tcase_create("text"), *moving = tcase_create("moving");
-
-	tcase_add_checked_fixture(text, begin, end);
-	tcase_add_loop_test(text, each_state_has_a_word, 0, BASE_NELEM(hows));
-	tcase_add_test(text, the_page_at_65_columns);
-	tcase_add_test(text, the_counts_have_their_place);
-	tcase_add_test(text, the_cursors_node_says_why_there_is_no_answer);
-	tcase_add_test(text, the_page_at_33_columns);
-	tcase_add_test(text, the_page_at_120_columns_says_where_and_why);
-	tcase_add_test(text, no_line_is_too_long_at_any_size);
-	tcase_add_test(text, what_is_down_shows_no_numbers_of_before);
-	tcase_add_test(text, text_has_all_lines_and_no_cursor);
-	tcase_add_test(text, names_from_outside_are_safe);
-	tcase_add_test(text, a_table_without_nodes_is_a_page_too);
-	suite_add_tcase(s, text);
-	tcase_add_checked_fixture(moving, begin, end);
-	tcase_add_test(moving, enter_goes_to_the_node_or_to_one_of_its_targets);
-	tcase_add_test(moving, of_the_node_without_an_entry_a_target_is_its_process);
-	tcase_add_test(moving, folding_takes_the_cursor_back_to_the_node);
-	tcase_add_test(moving, the_cursor_stays_on_its_node_when_others_come_and_go);
-	tcase_add_test(moving, a_target_that_goes_leaves_the_cursor_on_its_node);
-	tcase_add_test(moving, it_begins_with_the_node_that_is_watched);
-	suite_add_tcase(s, moving);
-	return s;
 }

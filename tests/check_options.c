@@ -104,7 +104,9 @@ static const struct {
 	{ "--no-skip --skip x demo:1", COMMAND_TOP, TARGET_DEMO },
 };
 
-START_TEST(what_is_right_is_taken)
+CASE("words");
+
+LOOP_TEST(what_is_right_is_taken, 0, BASE_NELEM(taken))
 {
 	struct options o;
 	int r;
@@ -114,9 +116,8 @@ START_TEST(what_is_right_is_taken)
 	ck_assert_int_eq(o.command, taken[_i].command);
 	ck_assert_int_eq(o.target.kind, taken[_i].target);
 }
-END_TEST
 
-START_TEST(what_is_meant_behind_a_host_is_told_apart)
+TEST(what_is_meant_behind_a_host_is_told_apart)
 {
 	struct options o;
 
@@ -131,9 +132,8 @@ START_TEST(what_is_meant_behind_a_host_is_told_apart)
 	ck_assert_int_eq(parse(&o, "ssh:linac-b/local"), 0);
 	ck_assert_str_eq(o.target.name, "");
 }
-END_TEST
 
-START_TEST(a_listing_is_told_from_a_target_by_its_form)
+TEST(a_listing_is_told_from_a_target_by_its_form)
 {
 	struct options o;
 
@@ -146,9 +146,8 @@ START_TEST(a_listing_is_told_from_a_target_by_its_form)
 	ck_assert_int_eq(parse(&o, "listings local other-name"), 0);
 	ck_assert_str_eq(o.name, "other-name");
 }
-END_TEST
 
-START_TEST(the_other_pageknode_is_the_options_or_the_environments)
+TEST(the_other_pageknode_is_the_options_or_the_environments)
 {
 	struct options o;
 
@@ -164,7 +163,6 @@ START_TEST(the_other_pageknode_is_the_options_or_the_environments)
 	ck_assert_int_eq(parse(&o, "pid:1"), 0);
 	unsetenv("PAGEK_REMOTE");
 }
-END_TEST
 
 /* --- refused ------------------------------------------------------------ */
 
@@ -309,7 +307,7 @@ static const struct {
 	{ "file:/x", PAGEK_NO_TARGET, "capture files" },
 };
 
-START_TEST(what_is_wrong_is_refused_with_a_sentence)
+LOOP_TEST(what_is_wrong_is_refused_with_a_sentence, 0, BASE_NELEM(refused))
 {
 	struct options o;
 	int r;
@@ -322,9 +320,8 @@ START_TEST(what_is_wrong_is_refused_with_a_sentence)
 	    refused[_i].says);
 	ck_assert_ptr_null(strchr(why, '\n'));
 }
-END_TEST
 
-START_TEST(number_of_a_live_process_suggests_pid)
+TEST(number_of_a_live_process_suggests_pid)
 {
 	char line[32], want[48];
 	struct options o;
@@ -334,9 +331,8 @@ START_TEST(number_of_a_live_process_suggests_pid)
 	ck_assert_int_eq(parse(&o, line), PAGEK_NO_TARGET);
 	ck_assert_ptr_nonnull(strstr(why, want));
 }
-END_TEST
 
-START_TEST(escapes_of_the_user_do_not_come_back_raw)
+TEST(escapes_of_the_user_do_not_come_back_raw)
 {
 	struct options o;
 
@@ -345,7 +341,6 @@ START_TEST(escapes_of_the_user_do_not_come_back_raw)
 	ck_assert_int_ne(parse(&o, "a\033[2Jb"), 0);
 	ck_assert_ptr_null(strchr(why, '\033'));
 }
-END_TEST
 
 /* --- the table of nodes -------------------------------------------------- */
 
@@ -388,7 +383,9 @@ static const struct {
 	{ "/1234", TARGET_UNIX, "/1234", "", 0 },
 };
 
-START_TEST(a_node_is_meant_by_its_number_or_name)
+CASE("nodes", .setup = set_up_table, .teardown = table_down);
+
+LOOP_TEST(a_node_is_meant_by_its_number_or_name, 0, BASE_NELEM(named))
 {
 	struct options o;
 	int r = parse(&o, named[_i].line);
@@ -402,7 +399,6 @@ START_TEST(a_node_is_meant_by_its_number_or_name)
 	ck_assert_str_eq(t->node.remote, strcmp(t->node.place, "anna@b") == 0 ?
 	    "/opt/pageknode" : "");
 }
-END_TEST
 
 static const struct {
 	const char *line;
@@ -430,7 +426,7 @@ static const struct {
 	{ "--remote-pageknode /x gateway", PAGEK_USAGE, "other machines" },
 };
 
-START_TEST(an_unknown_node_is_answered_with_the_nearest)
+LOOP_TEST(an_unknown_node_is_answered_with_the_nearest, 0, BASE_NELEM(unknown))
 {
 	struct options o;
 	int r = parse(&o, unknown[_i].line);
@@ -441,9 +437,8 @@ START_TEST(an_unknown_node_is_answered_with_the_nearest)
 	    "'%s' says '%s', not '%s'", unknown[_i].line, why,
 	    unknown[_i].says);
 }
-END_TEST
 
-START_TEST(an_empty_word_is_no_target_and_is_said_to_be_none)
+TEST(an_empty_word_is_no_target_and_is_said_to_be_none)
 {
 	char pagek[] = "pagek", list[] = "list", empty[] = "";
 	char *both[] = { pagek, list, empty, NULL };
@@ -457,9 +452,8 @@ START_TEST(an_empty_word_is_no_target_and_is_said_to_be_none)
 	    sizeof why), PAGEK_USAGE);
 	ck_assert_ptr_nonnull(strstr(why, "an empty word: leave it out"));
 }
-END_TEST
 
-START_TEST(a_live_process_with_a_nodes_number_is_the_node)
+TEST(a_live_process_with_a_nodes_number_is_the_node)
 {
 	char text[64], line[32];
 	struct options o;
@@ -473,11 +467,12 @@ START_TEST(a_live_process_with_a_nodes_number_is_the_node)
 	ck_assert_int_eq(parse(&o, line), 0);
 	ck_assert_int_eq(o.target.kind, TARGET_SSH);
 }
-END_TEST
 
 /* --- meaning ------------------------------------------------------------ */
 
-START_TEST(words_of_the_command_are_its_own)
+CASE("words");
+
+TEST(words_of_the_command_are_its_own)
 {
 	struct options o;
 
@@ -494,9 +489,8 @@ START_TEST(words_of_the_command_are_its_own)
 	ck_assert_int_eq(parse(&o, "run list"), 0);
 	ck_assert_str_eq(o.argv[0], "list");
 }
-END_TEST
 
-START_TEST(values_arrive)
+TEST(values_arrive)
 {
 	struct options o;
 
@@ -513,9 +507,8 @@ START_TEST(values_arrive)
 	ck_assert_int_eq(parse(&o, "--classic=strict"), 0);
 	ck_assert_int_eq(o.page.layout, PAGE_CLASSIC_STRICT);
 }
-END_TEST
 
-START_TEST(a_page_is_chosen_by_its_letter)
+TEST(a_page_is_chosen_by_its_letter)
 {
 	static const struct {
 		const char *words;
@@ -534,9 +527,8 @@ START_TEST(a_page_is_chosen_by_its_letter)
 	ck_assert_int_eq(parse(&o, "--page=k"), PAGEK_USAGE);
 	ck_assert_str_eq(why, "--page=k: not one of K|H|G");
 }
-END_TEST
 
-START_TEST(measure_and_group_are_words_of_one_option)
+TEST(measure_and_group_are_words_of_one_option)
 {
 	struct options o;
 
@@ -554,7 +546,6 @@ START_TEST(measure_and_group_are_words_of_one_option)
 	ck_assert_int_eq(parse(&o, "run --stack 0 -- true"), 0);
 	ck_assert_uint_eq(o.node.stack, 0);
 }
-END_TEST
 
 static bool
 is_skipped(const char *line, const char *function)
@@ -570,7 +561,7 @@ is_skipped(const char *line, const char *function)
 	return skipped;
 }
 
-START_TEST(patterns_are_added_to_those_known_or_stand_alone)
+TEST(patterns_are_added_to_those_known_or_stand_alone)
 {
 	ck_assert(is_skipped("", "zmalloc"));
 	ck_assert(!is_skipped("", "my_alloc"));
@@ -581,9 +572,8 @@ START_TEST(patterns_are_added_to_those_known_or_stand_alone)
 	ck_assert(!is_skipped("--skip my_* --no-skip", "zmalloc"));
 	ck_assert(is_skipped("--skip my_* --no-skip", "my_alloc"));
 }
-END_TEST
 
-START_TEST(list_choice_reaches_the_session)
+TEST(list_choice_reaches_the_session)
 {
 	struct nodes_session_opts s = { 0 };
 	struct options o;
@@ -596,9 +586,8 @@ START_TEST(list_choice_reaches_the_session)
 	options_session(&o, &s);
 	ck_assert(!s.kind_given && !s.since_click);
 }
-END_TEST
 
-START_TEST(help_wins_over_what_is_wrong)
+TEST(help_wins_over_what_is_wrong)
 {
 	struct options o;
 
@@ -609,7 +598,6 @@ START_TEST(help_wins_over_what_is_wrong)
 	ck_assert_int_eq(parse(&o, "--version"), 0);
 	ck_assert(option_given(&o, OPTION_VERSION));
 }
-END_TEST
 
 /* --- one table ---------------------------------------------------------- */
 
@@ -632,7 +620,7 @@ help_of_all(FILE *out)
 	options_help(out, COMMANDS);
 }
 
-START_TEST(help_has_every_option)
+TEST(help_has_every_option)
 {
 	char *help = written(help_of_all);
 	char want[64];
@@ -643,43 +631,4 @@ START_TEST(help_has_every_option)
 		ck_assert_msg(strstr(help, want) != NULL, "help: %s", want);
 	}
 	free(help);
-}
-END_TEST
-
-Suite *
-options_suite(void)
-{
-	Suite *suite = suite_create("options");
-	TCase *tc = tcase_create("words");
-
-	tcase_add_loop_test(tc, what_is_right_is_taken, 0,
-	    BASE_NELEM(taken));
-	tcase_add_test(tc, what_is_meant_behind_a_host_is_told_apart);
-	tcase_add_test(tc, a_listing_is_told_from_a_target_by_its_form);
-	tcase_add_test(tc,
-	    the_other_pageknode_is_the_options_or_the_environments);
-	tcase_add_loop_test(tc, what_is_wrong_is_refused_with_a_sentence, 0,
-	    BASE_NELEM(refused));
-	tcase_add_test(tc, number_of_a_live_process_suggests_pid);
-	tcase_add_test(tc, escapes_of_the_user_do_not_come_back_raw);
-	tcase_add_test(tc, words_of_the_command_are_its_own);
-	tcase_add_test(tc, values_arrive);
-	tcase_add_test(tc, a_page_is_chosen_by_its_letter);
-	tcase_add_test(tc, measure_and_group_are_words_of_one_option);
-	tcase_add_test(tc,
-	    patterns_are_added_to_those_known_or_stand_alone);
-	tcase_add_test(tc, list_choice_reaches_the_session);
-	tcase_add_test(tc, help_wins_over_what_is_wrong);
-	tcase_add_test(tc, help_has_every_option);
-	suite_add_tcase(suite, tc);
-	tc = tcase_create("nodes");
-	tcase_add_checked_fixture(tc, set_up_table, table_down);
-	tcase_add_loop_test(tc, a_node_is_meant_by_its_number_or_name, 0,
-	    BASE_NELEM(named));
-	tcase_add_loop_test(tc, an_unknown_node_is_answered_with_the_nearest,
-	    0, BASE_NELEM(unknown));
-	tcase_add_test(tc, an_empty_word_is_no_target_and_is_said_to_be_none);
-	tcase_add_test(tc, a_live_process_with_a_nodes_number_is_the_node);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

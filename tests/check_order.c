@@ -147,7 +147,9 @@ assert_sorted(void)
 	}
 }
 
-START_TEST(rows_are_sorted_by_what_they_show)
+CASE("Rows", .setup = setup_random, .teardown = teardown, .seconds = 60);
+
+LOOP_TEST(rows_are_sorted_by_what_they_show, 0, PAGE_SORTS)
 {
 	sort_by(page_sort_rows[_i].word);
 	compose_whole(124, 30);
@@ -159,9 +161,8 @@ START_TEST(rows_are_sorted_by_what_they_show)
 	if (!page_sort_rows[_i].text)
 		assert_sorted();
 }
-END_TEST
 
-START_TEST(equal_rows_are_sorted_by_what_comes_next)
+LOOP_TEST(equal_rows_are_sorted_by_what_comes_next, 0, 6)
 {
 	static const char *const words[] = { "Ns", "aN", "tnS", "faNS", "cS",
 		"dAtN" };
@@ -170,9 +171,8 @@ START_TEST(equal_rows_are_sorted_by_what_comes_next)
 	compose_whole(80, 24);
 	assert_sorted();
 }
-END_TEST
 
-START_TEST(filtered_rows_are_sorted_too)
+TEST(filtered_rows_are_sorted_too)
 {
 	struct filter_error e;
 	struct blk row, before = { .size = UINT64_MAX };
@@ -192,9 +192,8 @@ START_TEST(filtered_rows_are_sorted_too)
 		before = row;
 	}
 }
-END_TEST
 
-START_TEST(cursor_stays_on_its_block_in_every_order)
+TEST(cursor_stays_on_its_block_in_every_order)
 {
 	struct blk b, now;
 	unsigned i;
@@ -212,10 +211,9 @@ START_TEST(cursor_stays_on_its_block_in_every_order)
 		ck_assert_mem_eq(&now, &b, sizeof b);
 	}
 }
-END_TEST
 
 /* More than the screen may have, in many pictures: the first of them stay. */
-START_TEST(first_rows_of_many_are_kept)
+TEST(first_rows_of_many_are_kept)
 {
 	uint64_t i, n = PAGE_CHOICE_MAX + PAGE_CHOICE_MAX / 2 + 70000;
 	struct page_chosen sums;
@@ -246,11 +244,12 @@ START_TEST(first_rows_of_many_are_kept)
 		ck_assert_uint_eq(row.size, n - i);
 	}
 }
-END_TEST
 
 /* --- words -------------------------------------------------------------- */
 
-START_TEST(words_and_letters_mean_what_the_table_says)
+CASE("Words", .setup = setup_target, .teardown = teardown);
+
+TEST(words_and_letters_mean_what_the_table_says)
 {
 	static const struct {
 		const char *text;
@@ -288,9 +287,8 @@ START_TEST(words_and_letters_mean_what_the_table_says)
 	for (i = 0; i < BASE_NELEM(bad); i++)
 		ck_assert(!page_sorting_parse(bad[i], &sorting));
 }
-END_TEST
 
-START_TEST(no_letter_has_two_meanings)
+TEST(no_letter_has_two_meanings)
 {
 	size_t i, j;
 
@@ -301,10 +299,9 @@ START_TEST(no_letter_has_two_meanings)
 			    page_sort_rows[j].letters));
 	}
 }
-END_TEST
 
 /* Where there is no room for the arrow it stands in the blank behind. */
-START_TEST(heading_marks_the_column)
+LOOP_TEST(heading_marks_the_column, 0, PAGE_SORTS)
 {
 	const char *title = page_sort_rows[_i].title;
 	char want[32], tight[32];
@@ -324,31 +321,4 @@ START_TEST(heading_marks_the_column)
 		ck_assert_msg(shows(want) || shows(tight), "%d columns, %s",
 		    cols, want);
 	}
-}
-END_TEST
-
-Suite *
-order_suite(void)
-{
-	Suite *s = suite_create("order");
-	TCase *rows = tcase_create("Rows");
-	TCase *words = tcase_create("Words");
-
-	tcase_add_checked_fixture(rows, setup_random, teardown);
-	tcase_set_timeout(rows, 60);
-	tcase_add_loop_test(rows, rows_are_sorted_by_what_they_show, 0,
-	    PAGE_SORTS);
-	tcase_add_loop_test(rows, equal_rows_are_sorted_by_what_comes_next, 0,
-	    6);
-	tcase_add_test(rows, filtered_rows_are_sorted_too);
-	tcase_add_test(rows, cursor_stays_on_its_block_in_every_order);
-	tcase_add_test(rows, first_rows_of_many_are_kept);
-	suite_add_tcase(s, rows);
-
-	tcase_add_checked_fixture(words, setup_target, teardown);
-	tcase_add_test(words, words_and_letters_mean_what_the_table_says);
-	tcase_add_test(words, no_letter_has_two_meanings);
-	tcase_add_loop_test(words, heading_marks_the_column, 0, PAGE_SORTS);
-	suite_add_tcase(s, words);
-	return s;
 }

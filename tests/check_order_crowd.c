@@ -26,11 +26,13 @@ count_marks(struct rig *rig, const struct rec *r)
 	marks_before = rig->controls;
 }
 
+CASE("common ring", .seconds = 60);
+
 /*
  * One record of thread 1 waits for a ticket that is in flight; marks of thread 2
  * behind it wait for nothing of their own, and those of thread 1 for it.
  */
-START_TEST(a_ring_full_of_marks_waits_for_its_own_thread_alone)
+TEST(a_ring_full_of_marks_waits_for_its_own_thread_alone)
 {
 	struct rig *rig = rig_attached(false);
 	unsigned n = RING_COMMON_SLOTS - 2;
@@ -50,17 +52,4 @@ START_TEST(a_ring_full_of_marks_waits_for_its_own_thread_alone)
 	ck_assert_uint_eq(rig->records, 1);
 	ck_assert_uint_eq(marks_before, n);
 	rig_free(rig);
-}
-END_TEST
-
-Suite *
-order_crowd_suite(void)
-{
-	Suite *s = suite_create("order_crowd");
-	TCase *t = tcase_create("common ring");
-
-	tcase_add_test(t, a_ring_full_of_marks_waits_for_its_own_thread_alone);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -119,8 +119,11 @@ assert_whole_words(int cols, const char *line)
 	}
 }
 
+CASE("widths", .setup = rig_up, .teardown = rig_down, .seconds = 60);
+
 /* Nothing is counted meanwhile, so the numbers are the same at each width. */
-START_TEST(no_word_or_number_is_cut)
+LOOP_TEST(no_word_or_number_is_cut, 0,
+    (int)(sizeof overlays / sizeof *overlays))
 {
 	int cols, i;
 
@@ -141,10 +144,9 @@ START_TEST(no_word_or_number_is_cut)
 	if (overlays[_i].close != NULL)
 		overlays[_i].close();
 }
-END_TEST
 
 /* A row of some lines is in sight with all of them. */
-START_TEST(order_under_the_cursor_is_in_sight_on_a_low_screen)
+TEST(order_under_the_cursor_is_in_sight_on_a_low_screen)
 {
 	static const int cols[] = { 33, 40, 80 };
 	size_t c, i;
@@ -164,7 +166,6 @@ START_TEST(order_under_the_cursor_is_in_sight_on_a_low_screen)
 		rig_key(PAGE_CTRL('['));
 	}
 }
-END_TEST
 
 static void
 assert_bottom_line(const char *text)
@@ -173,7 +174,7 @@ assert_bottom_line(const char *text)
 	ck_assert_str_eq(rig_pic.line[23].text, text);
 }
 
-START_TEST(y_shows_the_address_in_the_bottom_line)
+TEST(y_shows_the_address_in_the_bottom_line)
 {
 	rig_key('j');
 	rig_key('y');
@@ -192,7 +193,6 @@ START_TEST(y_shows_the_address_in_the_bottom_line)
 	assert_bottom_line("address 0x7f3c04000000, sent to the clipboard");
 	ck_assert_str_eq(rig.clip.text, "0x7f3c04000000");
 }
-END_TEST
 
 /* The heading of the help's first keys, over what is open. */
 static void
@@ -207,7 +207,7 @@ assert_help_begins(const char *title, int *lines)
 	rig_key('?');
 }
 
-START_TEST(help_begins_with_the_keys_of_what_lies_below_it)
+TEST(help_begins_with_the_keys_of_what_lies_below_it)
 {
 	int lines = 0;
 
@@ -221,10 +221,9 @@ START_TEST(help_begins_with_the_keys_of_what_lies_below_it)
 	open_diff();
 	assert_help_begins("on page H", &lines);
 }
-END_TEST
 
 /* By its key and by its command, from wherever one is. */
-START_TEST(each_page_opens_from_each_other)
+TEST(each_page_opens_from_each_other)
 {
 	int from, to;
 
@@ -241,7 +240,6 @@ START_TEST(each_page_opens_from_each_other)
 			ck_assert_int_eq(app_panel_top(&rig), to);
 		}
 }
-END_TEST
 
 static void
 close_and_assert(int code, enum app_panel top)
@@ -251,7 +249,7 @@ close_and_assert(int code, enum app_panel top)
 }
 
 /* q does so as well, but on page G it leaves. */
-START_TEST(esc_goes_back_through_what_is_open_each_once)
+TEST(esc_goes_back_through_what_is_open_each_once)
 {
 	open_diff();
 	rig_key('1');
@@ -267,24 +265,4 @@ START_TEST(esc_goes_back_through_what_is_open_each_once)
 	close_and_assert('q', APP_HELP);
 	close_and_assert(PAGE_CTRL('['), APP_DETAIL);
 	close_and_assert('q', APP_PAGE_K);
-}
-END_TEST
-
-Suite *
-overlays_suite(void)
-{
-	Suite *s = suite_create("overlays");
-	TCase *t = tcase_create("widths");
-
-	tcase_add_checked_fixture(t, rig_up, rig_down);
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, no_word_or_number_is_cut, 0,
-	    (int)(sizeof overlays / sizeof *overlays));
-	tcase_add_test(t, order_under_the_cursor_is_in_sight_on_a_low_screen);
-	tcase_add_test(t, y_shows_the_address_in_the_bottom_line);
-	tcase_add_test(t, help_begins_with_the_keys_of_what_lies_below_it);
-	tcase_add_test(t, each_page_opens_from_each_other);
-	tcase_add_test(t, esc_goes_back_through_what_is_open_each_once);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -15,7 +15,9 @@
 
 /* --- outside text ------------------------------------------------------- */
 
-START_TEST(hostile_names_are_escaped_and_clipped)
+CASE("target", .setup = setup_target, .teardown = teardown);
+
+TEST(hostile_names_are_escaped_and_clipped)
 {
 	static char symbol[4200];
 	int i;
@@ -39,9 +41,8 @@ START_TEST(hostile_names_are_escaped_and_clipped)
 	/* The neighbours of the long name are where they always are. */
 	ck_assert(strstr(pic.line[8].text, "7f3c04") == pic.line[8].text);
 }
-END_TEST
 
-START_TEST(list_row_is_whole_and_safe)
+TEST(list_row_is_whole_and_safe)
 {
 	char row[512], small[16];
 	struct blk b;
@@ -59,9 +60,8 @@ START_TEST(list_row_is_whole_and_safe)
 	page_row_text_view(&page, &scene.view, &b, row, sizeof row);
 	ck_assert_int_eq(strlen(row), 33);
 }
-END_TEST
 
-START_TEST(ascii_page_is_pure_ascii)
+TEST(ascii_page_is_pure_ascii)
 {
 	int i;
 
@@ -75,9 +75,8 @@ START_TEST(ascii_page_is_pure_ascii)
 		    "@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuv"
 		    "wxyz{|}~"));
 }
-END_TEST
 
-START_TEST(without_utf8_the_page_is_ascii)
+TEST(without_utf8_the_page_is_ascii)
 {
 	setlocale(LC_ALL, "C");
 	page_init(&page, &(struct page_opts){ 0 });
@@ -86,11 +85,10 @@ START_TEST(without_utf8_the_page_is_ascii)
 	page_init(&page, &(struct page_opts){ 0 });
 	ck_assert(!page.opts.ascii);
 }
-END_TEST
 
 /* --- moving and pausing ------------------------------------------------- */
 
-START_TEST(cursor_stays_on_its_block)
+TEST(cursor_stays_on_its_block)
 {
 	char held[64];
 
@@ -111,9 +109,8 @@ START_TEST(cursor_stays_on_its_block)
 	ck_assert_int_eq(page.cursor.at, 58 - 1 - 8);
 	ck_assert(shows(held));
 }
-END_TEST
 
-START_TEST(scrolled_rows_do_not_jump)
+TEST(scrolled_rows_do_not_jump)
 {
 	char held[64];
 
@@ -128,9 +125,8 @@ START_TEST(scrolled_rows_do_not_jump)
 	ck_assert(marked(22, PAGE_CURSOR));
 	ck_assert_int_eq(strncmp(pic.line[22].text, held, 12), 0);
 }
-END_TEST
 
-START_TEST(cursor_of_a_freed_block_takes_its_place)
+TEST(cursor_of_a_freed_block_takes_its_place)
 {
 	compose(80, 24);
 	page_move_to(&page, 59);
@@ -144,9 +140,8 @@ START_TEST(cursor_of_a_freed_block_takes_its_place)
 	page_move(&page, INT64_MAX);
 	ck_assert_int_eq(page.cursor.at, 58);
 }
-END_TEST
 
-START_TEST(cursor_does_not_follow_a_new_block_at_an_old_address)
+TEST(cursor_does_not_follow_a_new_block_at_an_old_address)
 {
 	compose(80, 24);
 	page_move_to(&page, 10);
@@ -159,9 +154,8 @@ START_TEST(cursor_does_not_follow_a_new_block_at_an_old_address)
 	ck_assert_int_eq(page.cursor.at, 10);
 	ck_assert_int_eq(page.offs, 0);
 }
-END_TEST
 
-START_TEST(paused_picture_stands_still_and_counts)
+TEST(paused_picture_stands_still_and_counts)
 {
 	char before[24][128];
 	int i;
@@ -190,9 +184,10 @@ START_TEST(paused_picture_stands_still_and_counts)
 	ck_assert_ptr_null(strstr(pic.line[0].text, "PAUSED"));
 	ck_assert(shows("30 blocks"));
 }
-END_TEST
 
-START_TEST(paused_picture_keeps_its_requesters)
+CASE("note", .setup = setup_note, .teardown = teardown);
+
+TEST(paused_picture_keeps_its_requesters)
 {
 	pause_now();
 	scene_free(&scene, 0x008e66b8);
@@ -203,7 +198,6 @@ START_TEST(paused_picture_keeps_its_requesters)
 	ck_assert(shows("008E66B8 0048 0C ACREQ   AB86  13"));
 	ck_assert(shows("PAUSED +1"));
 }
-END_TEST
 
 static const char *
 status_line(int cols, int rows)
@@ -212,8 +206,10 @@ status_line(int cols, int rows)
 	return pic.line[pic.rows - 1].text;
 }
 
+CASE("target");
+
 /* Below line 1 too, and where there is room for one word only. */
-START_TEST(paused_or_stale_picture_is_live_on_no_line)
+TEST(paused_or_stale_picture_is_live_on_no_line)
 {
 	static const int cols[] = { 6, 33, 40, 79 };
 	size_t i;
@@ -239,9 +235,8 @@ START_TEST(paused_or_stale_picture_is_live_on_no_line)
 		ck_assert(!shows("LIVE"));
 	}
 }
-END_TEST
 
-START_TEST(end_of_a_target_shows_through_a_pause)
+TEST(end_of_a_target_shows_through_a_pause)
 {
 	pause_now();
 	scene.look.state = NODES_ENDED;
@@ -252,9 +247,8 @@ START_TEST(end_of_a_target_shows_through_a_pause)
 	compose(80, 24);
 	ck_assert(shows("PAUSED +0  ENDED 15:03:58 signal 9"));
 }
-END_TEST
 
-START_TEST(end_while_paused_tells_what_was_live_in_the_end)
+TEST(end_while_paused_tells_what_was_live_in_the_end)
 {
 	pause_now();
 	scene_free(&scene, UINT64_C(0x7f3c04001040));
@@ -264,11 +258,10 @@ START_TEST(end_while_paused_tells_what_was_live_in_the_end)
 	compose(80, 24);
 	ck_assert(shows("; 59 blocks were live"));
 }
-END_TEST
 
 /* --- what is said ------------------------------------------------------- */
 
-START_TEST(what_is_said_is_told_to_its_end_on_a_narrow_screen)
+TEST(what_is_said_is_told_to_its_end_on_a_narrow_screen)
 {
 	char all[512];
 	int cols, i;
@@ -293,11 +286,10 @@ START_TEST(what_is_said_is_told_to_its_end_on_a_narrow_screen)
 		ck_assert_int_lt(pic.said, i < 2 ? 2 : i);
 	}
 }
-END_TEST
 
 /* --- counters ----------------------------------------------------------- */
 
-START_TEST(counter_that_moved_is_marked_for_ten_seconds)
+TEST(counter_that_moved_is_marked_for_ten_seconds)
 {
 	page.layout = PAGE_WIDE;
 	compose(80, 24);
@@ -314,9 +306,8 @@ START_TEST(counter_that_moved_is_marked_for_ten_seconds)
 	compose(80, 24);
 	ck_assert(!marked(23, PAGE_STATUS));
 }
-END_TEST
 
-START_TEST(rate_and_cost_are_taken_once_a_second)
+TEST(rate_and_cost_are_taken_once_a_second)
 {
 	page.layout = PAGE_WIDE;
 	scene.view.now.ns = 5000000000;
@@ -332,9 +323,8 @@ START_TEST(rate_and_cost_are_taken_once_a_second)
 	ck_assert(shows("999us"));
 	ck_assert(shows("4.0 k/s"));
 }
-END_TEST
 
-START_TEST(rate_is_not_told_while_records_are_skipped)
+TEST(rate_is_not_told_while_records_are_skipped)
 {
 	page.layout = PAGE_WIDE;
 	compose(80, 24);
@@ -353,9 +343,10 @@ START_TEST(rate_is_not_told_while_records_are_skipped)
 	compose(80, 24);
 	ck_assert(shows("0 /s "));
 }
-END_TEST
 
-START_TEST(rate_text_has_four_digits_at_most)
+CASE("line", .setup = setup_note, .teardown = teardown);
+
+TEST(rate_text_has_four_digits_at_most)
 {
 	static const struct {
 		uint64_t n;
@@ -374,11 +365,10 @@ START_TEST(rate_text_has_four_digits_at_most)
 		ck_assert_str_eq(out, rates[i].text);
 	}
 }
-END_TEST
 
 /* --- keys --------------------------------------------------------------- */
 
-START_TEST(key_bar_fits_and_always_tells_help_and_quit)
+LOOP_TEST(key_bar_fits_and_always_tells_help_and_quit, 16, 200)
 {
 	picture_begin(&pic, _i, true);
 	picture_line(&pic);
@@ -388,10 +378,9 @@ START_TEST(key_bar_fits_and_always_tells_help_and_quit)
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "? help"));
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "q quit"));
 }
-END_TEST
 
 /* Each of its keys does there what it says, and q quits nothing. */
-START_TEST(key_bar_of_what_lies_over_the_page_has_no_others)
+TEST(key_bar_of_what_lies_over_the_page_has_no_others)
 {
 	picture_begin(&pic, 120, true);
 	picture_line(&pic);
@@ -401,7 +390,6 @@ START_TEST(key_bar_of_what_lies_over_the_page_has_no_others)
 	ck_assert_int_eq(page_key_bar_code(120, 9, true), ' ');
 	ck_assert_int_eq(page_key_bar_code(120, 30, true), PAGE_KEY_NONE);
 }
-END_TEST
 
 static void
 put_help(void)
@@ -422,7 +410,7 @@ put_bar(void)
 }
 
 /* In the help and in the bar; a key of its own has the first word there. */
-START_TEST(keys_are_told_as_they_are_bound)
+TEST(keys_are_told_as_they_are_bound)
 {
 	put_bar();
 	ck_assert(shows("s sort"));
@@ -448,9 +436,8 @@ START_TEST(keys_are_told_as_they_are_bound)
 	ck_assert(shows("s sort"));
 	ck_assert(!shows("F5 sort"));
 }
-END_TEST
 
-START_TEST(help_names_every_key_once)
+TEST(help_names_every_key_once)
 {
 	static const char *const names[] = {
 		"j Down", "k Up", "PgDn", "PgUp", "g Home", "G End", "Enter",
@@ -468,10 +455,9 @@ START_TEST(help_names_every_key_once)
 		ck_assert_msg(shows(line), "%s", names[i]);
 	}
 }
-END_TEST
 
 /* Every word of it is there, however narrow the page. */
-START_TEST(help_is_whole_on_40_columns)
+TEST(help_is_whole_on_40_columns)
 {
 	char all[16384] = "";
 	size_t len = 0;
@@ -490,9 +476,8 @@ START_TEST(help_is_whole_on_40_columns)
 	words += strstr(all, "pager ") != NULL;
 	ck_assert_int_eq(words, 3);
 }
-END_TEST
 
-START_TEST(keys_do_what_the_table_says)
+TEST(keys_do_what_the_table_says)
 {
 	char name[16];
 
@@ -511,11 +496,10 @@ START_TEST(keys_do_what_the_table_says)
 	page_key_name(0x1f600, name);
 	ck_assert_str_eq(name, "U+1F600");
 }
-END_TEST
 
 /* --- the picture itself ------------------------------------------------- */
 
-START_TEST(clipped_text_leaves_a_trace)
+TEST(clipped_text_leaves_a_trace)
 {
 	picture_begin(&pic, 10, false);
 	picture_line(&pic);
@@ -529,9 +513,8 @@ START_TEST(clipped_text_leaves_a_trace)
 	ck_assert_str_eq(pic.line[0].text, "abcd~\xe6\xbc\xa2~01");
 	ck_assert_str_eq(pic.line[1].text, "AHDRMSG 12");
 }
-END_TEST
 
-START_TEST(long_sentence_wraps_at_blanks)
+TEST(long_sentence_wraps_at_blanks)
 {
 	picture_begin(&pic, 10, false);
 	ck_assert_int_eq(picture_wrap(&pic, "one two three  four five six", 3,
@@ -545,9 +528,8 @@ START_TEST(long_sentence_wraps_at_blanks)
 	ck_assert_int_eq(picture_end(&pic), 0);
 	ck_assert_str_eq(pic.line[2].text, "ij");
 }
-END_TEST
 
-START_TEST(many_rows_and_reuse_keep_their_text)
+TEST(many_rows_and_reuse_keep_their_text)
 {
 	int i, round;
 	char want[32];
@@ -568,9 +550,8 @@ START_TEST(many_rows_and_reuse_keep_their_text)
 		}
 	}
 }
-END_TEST
 
-START_TEST(age_text_is_five_columns_at_most)
+TEST(age_text_is_five_columns_at_most)
 {
 	static const struct {
 		uint64_t s;
@@ -591,7 +572,6 @@ START_TEST(age_text_is_five_columns_at_most)
 		ck_assert_str_eq(out, ages[i].text);
 	}
 }
-END_TEST
 
 static const struct {
 	int64_t s;	/* the first second that shows `text` */
@@ -603,8 +583,10 @@ static const struct {
 	{ 86400, "23h", "1d00h" }, { 864000, "9d23h", "10d" },
 };
 
+CASE("target");
+
 /* From one minute on the wide row's age advances in steps of ten seconds. */
-START_TEST(an_age_changes_when_its_next_step_begins)
+LOOP_TEST(an_age_changes_when_its_next_step_begins, 0, BASE_NELEM(age_steps))
 {
 	char text[16];
 	struct blk b;
@@ -621,7 +603,6 @@ START_TEST(an_age_changes_when_its_next_step_begins)
 	snprintf(text, sizeof text, " %s ", age_steps[_i].text);
 	ck_assert_ptr_nonnull(strstr(pic.line[page.found.spots.first].text, text));
 }
-END_TEST
 
 #ifndef SANITIZED
 /* All that can be had; the limit goes first, or it would be the machine's. */
@@ -640,7 +621,10 @@ use_up_memory(void)
 
 static const int heights[] = { 2, 10, 24, 60 };
 
-START_TEST(a_picture_without_memory_comes_to_an_end)
+CASE("note");
+
+LOOP_TEST(a_picture_without_memory_comes_to_an_end, 0,
+    2 * (int)BASE_NELEM(heights))
 {
 	struct rlimit had;
 	int r;
@@ -654,61 +638,4 @@ START_TEST(a_picture_without_memory_comes_to_an_end)
 	ck_assert_int_eq(r, -ENOMEM);
 	ck_assert_int_eq(pic.rows, 0);
 }
-END_TEST
 #endif
-
-Suite *
-page_suite(void)
-{
-	Suite *s = suite_create("page");
-	TCase *note = tcase_create("note"), *target = tcase_create("target");
-	TCase *line = tcase_create("line");
-
-	tcase_add_checked_fixture(note, setup_note, teardown);
-	tcase_add_test(note, paused_picture_keeps_its_requesters);
-#ifndef SANITIZED
-	tcase_add_loop_test(note, a_picture_without_memory_comes_to_an_end, 0,
-	    2 * (int)BASE_NELEM(heights));
-#endif
-	suite_add_tcase(s, note);
-
-	tcase_add_checked_fixture(target, setup_target, teardown);
-	tcase_add_test(target, hostile_names_are_escaped_and_clipped);
-	tcase_add_test(target, list_row_is_whole_and_safe);
-	tcase_add_test(target, ascii_page_is_pure_ascii);
-	tcase_add_test(target, without_utf8_the_page_is_ascii);
-	tcase_add_test(target, cursor_stays_on_its_block);
-	tcase_add_test(target, scrolled_rows_do_not_jump);
-	tcase_add_test(target, cursor_of_a_freed_block_takes_its_place);
-	tcase_add_test(target,
-	    cursor_does_not_follow_a_new_block_at_an_old_address);
-	tcase_add_test(target, paused_picture_stands_still_and_counts);
-	tcase_add_test(target, paused_or_stale_picture_is_live_on_no_line);
-	tcase_add_test(target,
-	    what_is_said_is_told_to_its_end_on_a_narrow_screen);
-	tcase_add_test(target, end_of_a_target_shows_through_a_pause);
-	tcase_add_test(target, end_while_paused_tells_what_was_live_in_the_end);
-	tcase_add_test(target, counter_that_moved_is_marked_for_ten_seconds);
-	tcase_add_test(target, rate_and_cost_are_taken_once_a_second);
-	tcase_add_test(target, rate_is_not_told_while_records_are_skipped);
-	tcase_add_loop_test(target, an_age_changes_when_its_next_step_begins, 0,
-	    BASE_NELEM(age_steps));
-	suite_add_tcase(s, target);
-
-	tcase_add_checked_fixture(line, setup_note, teardown);
-	tcase_add_test(line, age_text_is_five_columns_at_most);
-	tcase_add_test(line, rate_text_has_four_digits_at_most);
-	tcase_add_test(line,
-	    key_bar_of_what_lies_over_the_page_has_no_others);
-	tcase_add_loop_test(line, key_bar_fits_and_always_tells_help_and_quit,
-	    16, 200);
-	tcase_add_test(line, keys_are_told_as_they_are_bound);
-	tcase_add_test(line, help_names_every_key_once);
-	tcase_add_test(line, help_is_whole_on_40_columns);
-	tcase_add_test(line, keys_do_what_the_table_says);
-	tcase_add_test(line, clipped_text_leaves_a_trace);
-	tcase_add_test(line, long_sentence_wraps_at_blanks);
-	tcase_add_test(line, many_rows_and_reuse_keep_their_text);
-	suite_add_tcase(s, line);
-	return s;
-}

@@ -36,7 +36,9 @@ static const struct { int cols, rows; } sizes[] = {
 	{ 80, 24 }, { 124, 30 }, { 40, 10 }, { 33, 7 }, { 20, 5 }, { 1, 1 },
 };
 
-START_TEST(dormant_target_is_not_an_empty_list)
+CASE("words", .setup = setup_target, .teardown = teardown);
+
+LOOP_TEST(dormant_target_is_not_an_empty_list, 0, BASE_NELEM(sizes))
 {
 	int cols = sizes[_i].cols, rows = sizes[_i].rows;
 
@@ -52,9 +54,8 @@ START_TEST(dormant_target_is_not_an_empty_list)
 	if (cols == 80)
 		ck_assert(shows("- blocks") && shows("pagek arm"));
 }
-END_TEST
 
-START_TEST(armed_target_says_since_when)
+LOOP_TEST(armed_target_says_since_when, 0, BASE_NELEM(sizes))
 {
 	int cols = sizes[_i].cols, rows = sizes[_i].rows;
 
@@ -70,9 +71,9 @@ START_TEST(armed_target_says_since_when)
 	if (rows >= 24)
 		ck_assert(shows("armed 15:02:23, earlier blocks not"));
 }
-END_TEST
 
-START_TEST(totals_of_a_sample_are_marked_and_its_rows_are_real)
+LOOP_TEST(totals_of_a_sample_are_marked_and_its_rows_are_real, 0,
+    BASE_NELEM(sizes))
 {
 	int cols = sizes[_i].cols, rows = sizes[_i].rows;
 	char blocks[32];
@@ -95,9 +96,8 @@ START_TEST(totals_of_a_sample_are_marked_and_its_rows_are_real)
 		ck_assert(shows("~"));
 	}
 }
-END_TEST
 
-START_TEST(end_of_a_sampled_target_tells_an_estimate)
+TEST(end_of_a_sampled_target_tells_an_estimate)
 {
 	sample();
 	scene.look.state = NODES_ENDED;
@@ -108,9 +108,10 @@ START_TEST(end_of_a_sampled_target_tells_an_estimate)
 	ck_assert(shows(" blocks were live"));
 	ck_assert(!shows("; 60 blocks"));
 }
-END_TEST
 
-START_TEST(paused_picture_of_a_sample_has_its_estimates)
+CASE("sums", .setup = setup_stacks, .teardown = teardown);
+
+TEST(paused_picture_of_a_sample_has_its_estimates)
 {
 	uint64_t blocks, bytes;
 
@@ -127,9 +128,8 @@ START_TEST(paused_picture_of_a_sample_has_its_estimates)
 	ck_assert_uint_eq(page.groups->total.blocks, blocks);
 	ck_assert_uint_eq(page.groups->total.bytes, bytes);
 }
-END_TEST
 
-START_TEST(groups_of_a_sample_add_up_to_its_estimate)
+LOOP_TEST(groups_of_a_sample_add_up_to_its_estimate, 0, 4)
 {
 	uint64_t sum = 0;
 	size_t i;
@@ -157,9 +157,10 @@ START_TEST(groups_of_a_sample_add_up_to_its_estimate)
 	ck_assert(shows(" of ~"));
 	ck_assert(shows(" listed"));
 }
-END_TEST
 
-START_TEST(period_reads_as_it_was_given)
+CASE("words");
+
+TEST(period_reads_as_it_was_given)
 {
 	static const struct { uint64_t period; const char *text; } t[] = {
 		{ 512 * 1024, "1/512k" }, { 1 << 20, "1/1M" },
@@ -176,7 +177,6 @@ START_TEST(period_reads_as_it_was_given)
 	ck_assert_str_eq(page_about(0), "");
 	ck_assert_str_eq(page_about(1), "~");
 }
-END_TEST
 
 /* --- a window of the list ----------------------------------------------- */
 
@@ -200,7 +200,7 @@ window(enum blklist_order order, uint64_t from, size_t n)
 	scene_refresh(&scene);
 }
 
-START_TEST(a_window_is_told_and_its_totals_are_the_lists)
+LOOP_TEST(a_window_is_told_and_its_totals_are_the_lists, 0, BASE_NELEM(sizes))
 {
 	int cols = sizes[_i].cols, rows = sizes[_i].rows;
 	char total[32];
@@ -218,9 +218,8 @@ START_TEST(a_window_is_told_and_its_totals_are_the_lists)
 	}
 	ck_assert(!page.found.rows_missing);
 }
-END_TEST
 
-START_TEST(a_list_on_its_way_is_told_instead)
+TEST(a_list_on_its_way_is_told_instead)
 {
 	window(BLKLIST_BY_ADDRESS, 0, 64);
 	page.found.all_blocks = true;
@@ -228,10 +227,9 @@ START_TEST(a_list_on_its_way_is_told_instead)
 	ck_assert(shows("LOADING") && !shows("WINDOW"));
 	ck_assert(shows("the whole list is being taken"));
 }
-END_TEST
 
 /* A list of millions is not here in a moment; what it lists lives no more. */
-START_TEST(a_target_that_has_ended_is_not_live_while_its_list_comes)
+TEST(a_target_that_has_ended_is_not_live_while_its_list_comes)
 {
 	window(BLKLIST_BY_ADDRESS, 0, 64);
 	scene.look.target.ended_wall_ms = INT64_C(1795187038000);
@@ -247,9 +245,8 @@ START_TEST(a_target_that_has_ended_is_not_live_while_its_list_comes)
 	compose(80, 24);
 	ck_assert(shows("LIVE"));
 }
-END_TEST
 
-START_TEST(rows_that_are_not_there_yet_are_blank)
+TEST(rows_that_are_not_there_yet_are_blank)
 {
 	char addr[2][24];
 	struct blk b[2];
@@ -265,9 +262,8 @@ START_TEST(rows_that_are_not_there_yet_are_blank)
 	ck_assert(shows(addr[0]) && !shows(addr[1]));
 	ck_assert(page.found.rows_missing);
 }
-END_TEST
 
-START_TEST(rows_that_begin_elsewhere_are_none)
+TEST(rows_that_begin_elsewhere_are_none)
 {
 	window(BLKLIST_BY_ADDRESS, 2, 64);
 	page.layout = PAGE_WIDE;
@@ -275,9 +271,8 @@ START_TEST(rows_that_begin_elsewhere_are_none)
 	ck_assert(page.found.rows_missing);
 	ck_assert(!shows(" malloc "));
 }
-END_TEST
 
-START_TEST(groups_are_not_made_of_a_window)
+TEST(groups_are_not_made_of_a_window)
 {
 	window(BLKLIST_BY_AGE, 0, 2);
 	page_set_group(&page, 1);
@@ -285,39 +280,4 @@ START_TEST(groups_are_not_made_of_a_window)
 	compose(80, 24);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view), 0);
 	ck_assert(!shows("%"));
-}
-END_TEST
-
-Suite *
-page_modes_suite(void)
-{
-	Suite *s = suite_create("page_modes");
-	TCase *t = tcase_create("words");
-
-	tcase_add_checked_fixture(t, setup_target, teardown);
-	tcase_add_loop_test(t, dormant_target_is_not_an_empty_list, 0,
-	    BASE_NELEM(sizes));
-	tcase_add_loop_test(t, armed_target_says_since_when, 0,
-	    BASE_NELEM(sizes));
-	tcase_add_loop_test(t,
-	    totals_of_a_sample_are_marked_and_its_rows_are_real, 0,
-	    BASE_NELEM(sizes));
-	tcase_add_test(t, end_of_a_sampled_target_tells_an_estimate);
-	tcase_add_test(t, period_reads_as_it_was_given);
-	tcase_add_loop_test(t, a_window_is_told_and_its_totals_are_the_lists,
-	    0, BASE_NELEM(sizes));
-	tcase_add_test(t, a_list_on_its_way_is_told_instead);
-	tcase_add_test(t,
-	    a_target_that_has_ended_is_not_live_while_its_list_comes);
-	tcase_add_test(t, rows_that_are_not_there_yet_are_blank);
-	tcase_add_test(t, rows_that_begin_elsewhere_are_none);
-	tcase_add_test(t, groups_are_not_made_of_a_window);
-	suite_add_tcase(s, t);
-	t = tcase_create("sums");
-	tcase_add_checked_fixture(t, setup_stacks, teardown);
-	tcase_add_test(t, paused_picture_of_a_sample_has_its_estimates);
-	tcase_add_loop_test(t, groups_of_a_sample_add_up_to_its_estimate, 0,
-	    4);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -102,7 +102,10 @@ number(const struct blk *b)
 	return (unsigned)((b->addr - 0x10000) / 0x40);
 }
 
-START_TEST(every_block_that_stays_is_passed_and_none_twice)
+CASE("walk", .setup = setup, .teardown = teardown);
+
+LOOP_TEST(every_block_that_stays_is_passed_and_none_twice, 0,
+    (int)NELEM(orders))
 {
 	static bool seen[64 * ADDRS];	/* by sequence number */
 	bool before[ADDRS], gone[ADDRS] = { false }, met[ADDRS] = { false };
@@ -140,10 +143,9 @@ START_TEST(every_block_that_stays_is_passed_and_none_twice)
 		if (before[i] && !gone[i])
 			ck_assert_msg(met[i], "block %zu was missed", i);
 }
-END_TEST
 
 /* Blocks that came by and were freed since are not counted beside those in their place. */
-START_TEST(oldest_first_a_list_that_stays_as_large_is_counted_as_large)
+TEST(oldest_first_a_list_that_stays_as_large_is_counted_as_large)
 {
 	bool gone[ADDRS] = { false };
 	uint64_t size = blklist_counts(list)->aRecActive, passed = 0;
@@ -164,9 +166,8 @@ START_TEST(oldest_first_a_list_that_stays_as_large_is_counted_as_large)
 	}
 	ck_assert_uint_eq(passed, size);
 }
-END_TEST
 
-START_TEST(list_that_grows_faster_is_not_followed_for_ever)
+TEST(list_that_grows_faster_is_not_followed_for_ever)
 {
 	struct blklist *small = list_of(BLKLIST_INDEXED, 1 << 20);
 	struct page_walk w;
@@ -189,9 +190,9 @@ START_TEST(list_that_grows_faster_is_not_followed_for_ever)
 	ck_assert_uint_ge(passed, 100);
 	blklist_free(small);
 }
-END_TEST
 
-START_TEST(walk_goes_on_in_another_list_of_the_same_blocks)
+LOOP_TEST(walk_goes_on_in_another_list_of_the_same_blocks, 0,
+    (int)NELEM(orders))
 {
 	struct page_walk w;
 	struct blk rows[100];
@@ -216,9 +217,9 @@ START_TEST(walk_goes_on_in_another_list_of_the_same_blocks)
 	ck_assert_uint_eq(all, blklist_counts(list)->aRecActive);
 	blklist_free(other);
 }
-END_TEST
 
-START_TEST(portion_ends_before_the_walk_and_the_next_goes_on)
+LOOP_TEST(portion_ends_before_the_walk_and_the_next_goes_on, 0,
+    (int)NELEM(orders))
 {
 	uint64_t blocks = blklist_counts(list)->aRecActive;
 	size_t n, all = 0, portions = 0, some;
@@ -244,9 +245,8 @@ START_TEST(portion_ends_before_the_walk_and_the_next_goes_on)
 	ck_assert(w.over);
 	ck_assert_uint_eq(all, blocks);
 }
-END_TEST
 
-START_TEST(empty_list_is_over_at_once)
+LOOP_TEST(empty_list_is_over_at_once, 0, (int)NELEM(orders))
 {
 	struct page_walk w;
 	struct blk row;
@@ -257,29 +257,4 @@ START_TEST(empty_list_is_over_at_once)
 	ck_assert_uint_eq(page_walk_next(&w, list, &row, 1), 0);
 	apply(ALLOC(address(1)));
 	ck_assert_uint_eq(page_walk_next(&w, list, &row, 1), 0);
-}
-END_TEST
-
-Suite *
-page_walk_suite(void)
-{
-	Suite *s = suite_create("page_walk");
-	TCase *t = tcase_create("walk");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t,
-	    every_block_that_stays_is_passed_and_none_twice, 0,
-	    (int)NELEM(orders));
-	tcase_add_test(t,
-	    oldest_first_a_list_that_stays_as_large_is_counted_as_large);
-	tcase_add_test(t, list_that_grows_faster_is_not_followed_for_ever);
-	tcase_add_loop_test(t, walk_goes_on_in_another_list_of_the_same_blocks,
-	    0, (int)NELEM(orders));
-	tcase_add_loop_test(t,
-	    portion_ends_before_the_walk_and_the_next_goes_on, 0,
-	    (int)NELEM(orders));
-	tcase_add_loop_test(t, empty_list_is_over_at_once, 0,
-	    (int)NELEM(orders));
-	suite_add_tcase(s, t);
-	return s;
 }

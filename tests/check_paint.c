@@ -87,7 +87,9 @@ show(void)
 	return bytes;
 }
 
-START_TEST(nothing_comes_before_the_picture_is_whole)
+CASE("terminal", .setup = open_terminal, .teardown = close_terminal);
+
+TEST(nothing_comes_before_the_picture_is_whole)
 {
 	char text[4096];
 	uint64_t bytes;
@@ -109,7 +111,6 @@ START_TEST(nothing_comes_before_the_picture_is_whole)
 	ck_assert_uint_eq(read_all(text, sizeof text), bytes);
 	ck_assert_uint_lt(bytes, 30);
 }
-END_TEST
 
 static void
 write_much(void)
@@ -145,20 +146,18 @@ read_much(void)
 	ck_assert_uint_eq(got, 200000);
 }
 
-START_TEST(a_reader_that_is_slow_gets_all_of_it)
+TEST(a_reader_that_is_slow_gets_all_of_it)
 {
 	read_much();
 }
-END_TEST
 
-START_TEST(so_does_one_of_a_terminal_that_does_not_wait)
+TEST(so_does_one_of_a_terminal_that_does_not_wait)
 {
 	ck_assert_int_eq(fcntl(terminal_fd(), F_SETFL, O_NONBLOCK), 0);
 	read_much();
 }
-END_TEST
 
-START_TEST(a_handler_reaches_the_terminal_meanwhile)
+TEST(a_handler_reaches_the_terminal_meanwhile)
 {
 	char text[64];
 	uint64_t bytes;
@@ -171,9 +170,8 @@ START_TEST(a_handler_reaches_the_terminal_meanwhile)
 	ck_assert(terminal_frame_end(&bytes));
 	ck_assert_uint_eq(bytes, 0);
 }
-END_TEST
 
-START_TEST(after_endwin_nothing_of_the_old_picture_comes)
+TEST(after_endwin_nothing_of_the_old_picture_comes)
 {
 	char text[4096] = "";
 	struct termios modes;
@@ -199,9 +197,8 @@ START_TEST(after_endwin_nothing_of_the_old_picture_comes)
 	mvaddstr(3, 3, "newer");
 	show();
 }
-END_TEST
 
-START_TEST(where_no_file_may_grow_the_terminal_has_its_pictures)
+TEST(where_no_file_may_grow_the_terminal_has_its_pictures)
 {
 	struct rlimit was, none;
 	char text[4096] = "";
@@ -224,7 +221,6 @@ START_TEST(where_no_file_may_grow_the_terminal_has_its_pictures)
 	text[read_all(text, sizeof text - 1)] = '\0';
 	ck_assert_ptr_nonnull(strstr(text, "to be seen"));
 }
-END_TEST
 
 /* --- lines ---------------------------------------------------------------- */
 
@@ -291,7 +287,7 @@ make_next(struct drawn *next, const struct drawn *was)
 	next->line.span = next->span;
 }
 
-START_TEST(a_line_over_another_is_as_one_that_is_painted_whole)
+TEST(a_line_over_another_is_as_one_that_is_painted_whole)
 {
 	struct paint p = { 0 };
 	struct drawn d[2] = { 0 };
@@ -322,25 +318,4 @@ START_TEST(a_line_over_another_is_as_one_that_is_painted_whole)
 		for (x = 0; x < COLS_HERE; x++)
 			ck_assert_mem_eq(&over[x], &whole[x], sizeof over[x]);
 	}
-}
-END_TEST
-
-Suite *
-paint_suite(void)
-{
-	Suite *s = suite_create("paint");
-	TCase *t = tcase_create("terminal");
-
-	tcase_add_checked_fixture(t, open_terminal, close_terminal);
-	tcase_add_test(t, nothing_comes_before_the_picture_is_whole);
-	tcase_add_test(t, a_reader_that_is_slow_gets_all_of_it);
-	tcase_add_test(t, a_handler_reaches_the_terminal_meanwhile);
-	tcase_add_test(t, so_does_one_of_a_terminal_that_does_not_wait);
-	tcase_add_test(t, after_endwin_nothing_of_the_old_picture_comes);
-	tcase_add_test(t,
-	    where_no_file_may_grow_the_terminal_has_its_pictures);
-	tcase_add_test(t,
-	    a_line_over_another_is_as_one_that_is_painted_whole);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -80,8 +80,10 @@ assert_whole(uint64_t allocs, uint64_t frees)
 
 /* --- what becomes a pair --------------------------------------------------- */
 
+CASE("pairs", .setup = begin, .teardown = end);
+
 /* What else was held when a large one was freed is to be known. */
-START_TEST(a_large_block_makes_no_pair)
+LOOP_TEST(a_large_block_makes_no_pair, 0, 3)
 {
 	static const uint64_t sizes[] = { RING_PAIR_SIZE - 1, RING_PAIR_SIZE,
 		UINT64_C(1) << 40 };
@@ -94,9 +96,8 @@ START_TEST(a_large_block_makes_no_pair)
 	ck_assert_uint_eq(pairs(), _i == 0 ? 2 : 0);
 	assert_whole(2, 2);
 }
-END_TEST
 
-START_TEST(there_are_none_where_the_keeper_wants_each_event_apart)
+TEST(there_are_none_where_the_keeper_wants_each_event_apart)
 {
 	produce_close(&t.p);
 	stream_feed_forbid_pairs(t.rig->feed, true);
@@ -106,12 +107,11 @@ START_TEST(there_are_none_where_the_keeper_wants_each_event_apart)
 	ck_assert_uint_eq(pairs(), 0);
 	assert_whole(1, 1);
 }
-END_TEST
 
 /* --- what is delivered ----------------------------------------------------- */
 
 /* Read before the free or behind it. */
-START_TEST(a_pair_is_delivered_as_what_it_is_of)
+LOOP_TEST(a_pair_is_delivered_as_what_it_is_of, 0, 6)
 {
 	static const unsigned frees[] = { TYPE_FREE, TYPE_DELETE,
 		TYPE_DELETE_ARRAY };
@@ -141,9 +141,8 @@ START_TEST(a_pair_is_delivered_as_what_it_is_of)
 	ck_assert_uint_eq(rec_size(free) + rec_caller(free), 0);
 	ck_assert_uint_eq(atomic_load(&t.p.ring->inflight), 0);
 }
-END_TEST
 
-START_TEST(pairs_before_and_behind_a_look_leave_what_lives)
+TEST(pairs_before_and_behind_a_look_leave_what_lives)
 {
 	uint64_t allocs = 0, frees = 0;
 
@@ -161,10 +160,9 @@ START_TEST(pairs_before_and_behind_a_look_leave_what_lives)
 	assert_whole(allocs, frees);
 	ck_assert_uint_eq(rig_live(t.rig), allocs - frees);
 }
-END_TEST
 
 /* The same address again and again, and only the last one lives. */
-START_TEST(an_address_is_in_many_pairs)
+TEST(an_address_is_in_many_pairs)
 {
 	for (unsigned i = 0; i < 5000; i++) {
 		born(7);
@@ -178,10 +176,9 @@ START_TEST(an_address_is_in_many_pairs)
 	assert_whole(5001, 5000);
 	ck_assert_uint_eq(t.rig->live[0][7], 1);
 }
-END_TEST
 
 /* All around where a batch ends: one with an odd number is a record short. */
-START_TEST(no_batch_is_longer_than_a_sink_is_told)
+LOOP_TEST(no_batch_is_longer_than_a_sink_is_told, 0, 11)
 {
 	const unsigned half = STREAM_SINK_MAX / 2, more = 10;
 	unsigned n = STREAM_SINK_MAX - more + (unsigned)_i;
@@ -200,11 +197,10 @@ START_TEST(no_batch_is_longer_than_a_sink_is_told)
 	ck_assert_uint_eq(pairs(), more);
 	assert_whole(half + more, n - half + more);
 }
-END_TEST
 
 /* --- what is none ---------------------------------------------------------- */
 
-START_TEST(a_free_of_another_millisecond_has_its_own_record)
+TEST(a_free_of_another_millisecond_has_its_own_record)
 {
 	born(7);
 	ck_assert_int_eq(rig_pass(t.rig), 1);
@@ -213,9 +209,8 @@ START_TEST(a_free_of_another_millisecond_has_its_own_record)
 	assert_whole(1, 1);
 	ck_assert_uint_eq(rec_caller(&t.rig->log[1]), 0x5678);
 }
-END_TEST
 
-START_TEST(an_event_of_the_shard_in_between_leaves_no_pair)
+TEST(an_event_of_the_shard_in_between_leaves_no_pair)
 {
 	unsigned other = 8;
 
@@ -229,9 +224,8 @@ START_TEST(an_event_of_the_shard_in_between_leaves_no_pair)
 	ck_assert_uint_eq(pairs(), 0);
 	assert_whole(2, 2);
 }
-END_TEST
 
-START_TEST(only_the_last_records_become_pairs)
+LOOP_TEST(only_the_last_records_become_pairs, 0, 2)
 {
 	unsigned n = RING_PAIRS - 1 + (unsigned)_i;
 
@@ -242,10 +236,10 @@ START_TEST(only_the_last_records_become_pairs)
 	ck_assert_uint_eq(pairs(), _i == 0);
 	assert_whole(1, 1);
 }
-END_TEST
 
 /* Whatever place in the ring the record of the one before has. */
-START_TEST(what_another_thread_had_in_the_ring_makes_no_pair)
+LOOP_TEST(what_another_thread_had_in_the_ring_makes_no_pair, RING_PAIRS - 4,
+    RING_PAIRS + 4)
 {
 	struct ring_head *ring = t.p.ring;
 
@@ -262,9 +256,8 @@ START_TEST(what_another_thread_had_in_the_ring_makes_no_pair)
 	rig_drain(t.rig);
 	ck_assert_uint_eq(t.rig->frees, 1);
 }
-END_TEST
 
-START_TEST(a_free_of_another_thread_has_its_own_record)
+TEST(a_free_of_another_thread_has_its_own_record)
 {
 	struct producer other = { 0 };
 
@@ -274,10 +267,9 @@ START_TEST(a_free_of_another_thread_has_its_own_record)
 	ck_assert_uint_eq(pairs() + atomic_load(&other.ring->pairs), 0);
 	assert_whole(1, 1);
 }
-END_TEST
 
 /* Freed and allocated by another thread meanwhile: it is not the same block. */
-START_TEST(what_another_thread_has_allocated_makes_no_pair_of_ours)
+TEST(what_another_thread_has_allocated_makes_no_pair_of_ours)
 {
 	struct producer other = { 0 };
 
@@ -290,9 +282,8 @@ START_TEST(what_another_thread_has_allocated_makes_no_pair_of_ours)
 	assert_whole(2, 2);
 	ck_assert_uint_eq(rig_live(t.rig), 0);
 }
-END_TEST
 
-START_TEST(what_tells_more_than_that_it_was_has_its_own_record)
+LOOP_TEST(what_tells_more_than_that_it_was_has_its_own_record, 0, 3)
 {
 	born(7);
 	if (_i == 0)
@@ -305,10 +296,9 @@ START_TEST(what_tells_more_than_that_it_was_has_its_own_record)
 	ck_assert_uint_eq(pairs(), 0);
 	assert_whole(1, 1);
 }
-END_TEST
 
 /* At the mark it lived, however far away that is. */
-START_TEST(a_mark_between_the_two_leaves_no_pair)
+LOOP_TEST(a_mark_between_the_two_leaves_no_pair, 0, 5)
 {
 	int between = _i == 0 ? 0 : RING_PAIRS - 5 + _i;
 
@@ -323,9 +313,8 @@ START_TEST(a_mark_between_the_two_leaves_no_pair)
 	ck_assert_uint_eq(pairs(), 1);
 	assert_whole(2, 2);
 }
-END_TEST
 
-START_TEST(a_block_of_the_api_is_in_no_pair)
+TEST(a_block_of_the_api_is_in_no_pair)
 {
 	produce_alloc(&t.p, rig_addr(7), 9, 0, TYPE_API_FIRST, REC_LAYER_API,
 	    0);
@@ -335,19 +324,17 @@ START_TEST(a_block_of_the_api_is_in_no_pair)
 	produce_free(&t.p, rig_addr(7), TYPE_FREE, 0, 0);
 	ck_assert_uint_eq(pairs(), 0);
 }
-END_TEST
 
 /* Which attempt of the allocator it was is rarely told. */
-START_TEST(a_block_with_a_level_is_in_no_pair)
+TEST(a_block_with_a_level_is_in_no_pair)
 {
 	produce_alloc(&t.p, rig_addr(7), 9, 0, TYPE_MALLOC, 2, 0);
 	gone(7);
 	ck_assert_uint_eq(pairs(), 0);
 	assert_whole(1, 1);
 }
-END_TEST
 
-START_TEST(a_double_free_is_delivered)
+TEST(a_double_free_is_delivered)
 {
 	born(7);
 	gone(7);
@@ -357,12 +344,11 @@ START_TEST(a_double_free_is_delivered)
 	ck_assert_uint_eq(t.rig->frees, 2);
 	ck_assert_uint_eq(t.rig->unknown, 1);
 }
-END_TEST
 
 /* --- what the producer is told ---------------------------------------------- */
 
 /* By it the thread knows when nobody looks at its ring any more. */
-START_TEST(a_producer_is_told_of_pairs_that_have_been_delivered)
+TEST(a_producer_is_told_of_pairs_that_have_been_delivered)
 {
 	const struct ring_tail *tail =
 	    &t.rig->keeper->tails[t.p.ring - t.rig->area->rings];
@@ -376,13 +362,12 @@ START_TEST(a_producer_is_told_of_pairs_that_have_been_delivered)
 	ck_assert_int_eq(rig_pass(t.rig), 1);
 	ck_assert_uint_eq(atomic_load(&tail->pairs), 1);
 }
-END_TEST
 
 /*
  * A thread that has become calm gives the pages of its large ring back: not
  * before what has become a pair there has been looked at again.
  */
-START_TEST(a_ring_is_not_cleared_before_its_pairs_are_delivered)
+TEST(a_ring_is_not_cleared_before_its_pairs_are_delivered)
 {
 	struct ring_head *small = t.p.ring;
 
@@ -403,7 +388,6 @@ START_TEST(a_ring_is_not_cleared_before_its_pairs_are_delivered)
 	ck_assert_uint_eq(t.rig->live[0][3000], 0);
 	ck_assert_uint_eq(t.rig->live[0][3001], 1);
 }
-END_TEST
 
 /* --- while another thread is in flight -------------------------------------- */
 
@@ -427,7 +411,7 @@ make_a_pair(struct rig *rig)
 }
 
 /* The allocation is due, the free behind it is not in the round's script. */
-START_TEST(halves_that_a_script_parts_come_together)
+TEST(halves_that_a_script_parts_come_together)
 {
 	struct hand frozen = hand_open(t.rig, 9);
 	unsigned s = rec_shard(rig_addr(7)), other = 8, filler = 9;
@@ -460,10 +444,9 @@ START_TEST(halves_that_a_script_parts_come_together)
 	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->held, 0);
 	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->pairs, 1);
 }
-END_TEST
 
 /* It has been taken and stands behind the hole, so its copy has to change. */
-START_TEST(an_allocation_that_waits_becomes_a_pair)
+TEST(an_allocation_that_waits_becomes_a_pair)
 {
 	struct hand frozen = hand_open(t.rig, 9), teller;
 	unsigned s = rec_shard(rig_addr(7));
@@ -483,10 +466,9 @@ START_TEST(an_allocation_that_waits_becomes_a_pair)
 	ck_assert_uint_eq(t.rig->duplicates + t.rig->unknown, 0);
 	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->pairs, 1);
 }
-END_TEST
 
 /* By a longjmp: nobody has counted its pair. */
-START_TEST(a_thread_thrown_out_of_a_free_leaves_no_hole)
+TEST(a_thread_thrown_out_of_a_free_leaves_no_hole)
 {
 	struct producer *p = &t.p;
 	struct rec *r = &p->recs[head() & p->mask];
@@ -504,10 +486,9 @@ START_TEST(a_thread_thrown_out_of_a_free_leaves_no_hole)
 	gone(7);
 	assert_whole(2, 2);
 }
-END_TEST
 
 /* It waits for the free's ticket, which comes by no record of its own. */
-START_TEST(what_waits_for_a_pair_goes_on)
+TEST(what_waits_for_a_pair_goes_on)
 {
 	struct hand teller = hand_open(t.rig, 12), next = hand_open(t.rig, 11);
 	unsigned s = rec_shard(rig_addr(7)), other = 8;
@@ -530,9 +511,8 @@ START_TEST(what_waits_for_a_pair_goes_on)
 	ck_assert_uint_eq(t.rig->allocs, 2);
 	ck_assert_uint_eq(t.rig->frees, 1);
 }
-END_TEST
 
-START_TEST(a_pair_that_a_sleeping_target_has_made_is_void)
+TEST(a_pair_that_a_sleeping_target_has_made_is_void)
 {
 	born(7);
 	ck_assert_int_eq(rig_pass(t.rig), 1);
@@ -544,11 +524,10 @@ START_TEST(a_pair_that_a_sleeping_target_has_made_is_void)
 	ck_assert_uint_eq(t.rig->frees, 0);
 	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->dormant, 1);
 }
-END_TEST
 
 /* --- data that no producer writes ------------------------------------------- */
 
-START_TEST(a_pair_that_cannot_be_is_refused)
+LOOP_TEST(a_pair_that_cannot_be_is_refused, 0, 4)
 {
 	struct hand h = hand_open(t.rig, 10);
 	struct rec *r = &h.recs[0];
@@ -566,9 +545,8 @@ START_TEST(a_pair_that_cannot_be_is_refused)
 		r->w[1] = rec_w1(16, 4711);
 	ck_assert_int_eq(rig_pass(t.rig), -EPROTO);
 }
-END_TEST
 
-START_TEST(the_common_ring_has_no_pairs)
+TEST(the_common_ring_has_no_pairs)
 {
 	struct ring_slot *slots = (struct ring_slot *)(void *)
 	    ((char *)t.rig->area + RING_SLOTS_OFFSET);
@@ -576,50 +554,4 @@ START_TEST(the_common_ring_has_no_pairs)
 	produce_alloc(NULL, rig_addr(7), 16, 0, TYPE_MALLOC, 0, 0);
 	slots[0].rec.w[0] ^= (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52;
 	ck_assert_int_eq(rig_pass(t.rig), -EPROTO);
-}
-END_TEST
-
-Suite *
-pairs_suite(void)
-{
-	Suite *s = suite_create("pairs");
-	TCase *tc = tcase_create("pairs");
-
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_loop_test(tc, a_large_block_makes_no_pair, 0, 3);
-	tcase_add_test(tc,
-	    there_are_none_where_the_keeper_wants_each_event_apart);
-	tcase_add_loop_test(tc, a_pair_is_delivered_as_what_it_is_of, 0, 6);
-	tcase_add_test(tc, pairs_before_and_behind_a_look_leave_what_lives);
-	tcase_add_test(tc, an_address_is_in_many_pairs);
-	tcase_add_loop_test(tc, no_batch_is_longer_than_a_sink_is_told, 0, 11);
-	tcase_add_test(tc, a_free_of_another_millisecond_has_its_own_record);
-	tcase_add_test(tc, an_event_of_the_shard_in_between_leaves_no_pair);
-	tcase_add_loop_test(tc, only_the_last_records_become_pairs, 0, 2);
-	tcase_add_loop_test(tc,
-	    what_another_thread_had_in_the_ring_makes_no_pair,
-	    RING_PAIRS - 4, RING_PAIRS + 4);
-	tcase_add_test(tc, a_free_of_another_thread_has_its_own_record);
-	tcase_add_test(tc,
-	    what_another_thread_has_allocated_makes_no_pair_of_ours);
-	tcase_add_loop_test(tc,
-	    what_tells_more_than_that_it_was_has_its_own_record, 0, 3);
-	tcase_add_loop_test(tc, a_mark_between_the_two_leaves_no_pair, 0, 5);
-	tcase_add_test(tc, a_block_of_the_api_is_in_no_pair);
-	tcase_add_test(tc, a_block_with_a_level_is_in_no_pair);
-	tcase_add_test(tc, a_double_free_is_delivered);
-	tcase_add_test(tc,
-	    a_producer_is_told_of_pairs_that_have_been_delivered);
-	tcase_add_test(tc,
-	    a_ring_is_not_cleared_before_its_pairs_are_delivered);
-	tcase_add_test(tc,
-	    halves_that_a_script_parts_come_together);
-	tcase_add_test(tc, an_allocation_that_waits_becomes_a_pair);
-	tcase_add_test(tc, what_waits_for_a_pair_goes_on);
-	tcase_add_test(tc, a_pair_that_a_sleeping_target_has_made_is_void);
-	tcase_add_test(tc, a_thread_thrown_out_of_a_free_leaves_no_hole);
-	tcase_add_loop_test(tc, a_pair_that_cannot_be_is_refused, 0, 4);
-	tcase_add_test(tc, the_common_ring_has_no_pairs);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -21,7 +21,9 @@ static const char *const note_lines[] = {
 	"008E66B8 0048 0C ACREQ   AB86  13",
 };
 
-START_TEST(strict_page_is_the_notes_nine_lines)
+CASE("note", .setup = setup_note, .teardown = teardown);
+
+LOOP_TEST(strict_page_is_the_notes_nine_lines, 0, 4)
 {
 	static const int cols[] = { 33, 40, 80, 124 };
 	size_t i;
@@ -38,9 +40,8 @@ START_TEST(strict_page_is_the_notes_nine_lines)
 		ck_assert_str_eq(pic.line[i].text,
 		    i < BASE_NELEM(note_lines) ? note_lines[i] : "");
 }
-END_TEST
 
-START_TEST(age_order_begins_with_the_oldest)
+TEST(age_order_begins_with_the_oldest)
 {
 	page.layout = PAGE_CLASSIC_STRICT;
 	compose(33, 24);
@@ -49,9 +50,8 @@ START_TEST(age_order_begins_with_the_oldest)
 	compose(33, 24);
 	ck_assert_str_eq(pic.line[8].text, note_lines[5]);
 }
-END_TEST
 
-START_TEST(status_line_holds_the_notes_seven_counters)
+TEST(status_line_holds_the_notes_seven_counters)
 {
 	page.layout = PAGE_CLASSIC;
 	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
@@ -64,9 +64,8 @@ START_TEST(status_line_holds_the_notes_seven_counters)
 	ck_assert_str_eq(pic.line[9].text,
 	    "LIVE 82us r9 a6 f2042 t0 d0 o0 l0");
 }
-END_TEST
 
-START_TEST(offs_scrolls_and_stops_at_the_last_row)
+TEST(offs_scrolls_and_stops_at_the_last_row)
 {
 	page.layout = PAGE_CLASSIC_STRICT;
 	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
@@ -81,9 +80,8 @@ START_TEST(offs_scrolls_and_stops_at_the_last_row)
 	    "NODE<0590> *L<0509>    6 OFFS=  4");
 	ck_assert_str_eq(pic.line[4].text, note_lines[8]);
 }
-END_TEST
 
-START_TEST(longer_listing_name_moves_nothing)
+TEST(longer_listing_name_moves_nothing)
 {
 	page.layout = PAGE_CLASSIC_STRICT;
 	page.opts.listing = "spool-of-mine";
@@ -95,7 +93,6 @@ START_TEST(longer_listing_name_moves_nothing)
 	ck_assert_str_eq(pic.line[1].text,
 	    "NODE<0590> *L<>        6 OFFS=  0");
 }
-END_TEST
 
 /* --- golden pictures ---------------------------------------------------- */
 
@@ -118,7 +115,7 @@ static const struct {
 	{ "note-text", 80, 0, PAGE_AUTO, PAGE_READY },
 };
 
-START_TEST(picture_of_the_note_is_golden)
+LOOP_TEST(picture_of_the_note_is_golden, 0, (int)BASE_NELEM(golden_note))
 {
 	page.layout = golden_note[_i].layout;
 	page.medium = golden_note[_i].medium;
@@ -127,7 +124,6 @@ START_TEST(picture_of_the_note_is_golden)
 	assert_fits(golden_note[_i].cols, golden_note[_i].rows);
 	assert_golden(&pic, golden_note[_i].name);
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -143,7 +139,9 @@ static const struct {
 	{ "target-300", 300, 12, PAGE_AUTO },
 };
 
-START_TEST(picture_of_a_target_is_golden)
+CASE("target", .setup = setup_target, .teardown = teardown);
+
+LOOP_TEST(picture_of_a_target_is_golden, 0, (int)BASE_NELEM(golden_target))
 {
 	page.layout = golden_target[_i].layout;
 	page.medium = PAGE_SCREEN;
@@ -157,7 +155,6 @@ START_TEST(picture_of_a_target_is_golden)
 	assert_fits(golden_target[_i].cols, golden_target[_i].rows);
 	assert_golden(&pic, golden_target[_i].name);
 }
-END_TEST
 
 /* --- widths ------------------------------------------------------------- */
 
@@ -165,7 +162,7 @@ static const enum page_layout layouts[] = {
 	PAGE_AUTO, PAGE_CLASSIC, PAGE_CLASSIC_STRICT, PAGE_WIDE,
 };
 
-START_TEST(no_line_is_wider_than_the_terminal)
+LOOP_TEST(no_line_is_wider_than_the_terminal, 1, 301)
 {
 	int cols = _i;
 	size_t l;
@@ -203,9 +200,8 @@ START_TEST(no_line_is_wider_than_the_terminal)
 		page.message[0] = '\0';
 	}
 }
-END_TEST
 
-START_TEST(every_height_is_filled_exactly)
+LOOP_TEST(every_height_is_filled_exactly, 1, 70)
 {
 	size_t l;
 
@@ -218,9 +214,8 @@ START_TEST(every_height_is_filled_exactly)
 		assert_fits(33, _i);
 	}
 }
-END_TEST
 
-START_TEST(classic_rows_are_whole_from_33_columns)
+LOOP_TEST(classic_rows_are_whole_from_33_columns, 33, 80)
 {
 	int cols = _i, i, rows = 0;
 
@@ -238,9 +233,8 @@ START_TEST(classic_rows_are_whole_from_33_columns)
 		    NULL;
 	ck_assert_int_eq(rows, 8);
 }
-END_TEST
 
-START_TEST(cells_do_not_widen_the_row)
+TEST(cells_do_not_widen_the_row)
 {
 	static const struct {
 		uint64_t size;
@@ -266,9 +260,8 @@ START_TEST(cells_do_not_widen_the_row)
 		scene_free(&scene, 0x8000);
 	}
 }
-END_TEST
 
-START_TEST(high_half_of_an_address_stands_in_the_status_line)
+TEST(high_half_of_an_address_stands_in_the_status_line)
 {
 	page.layout = PAGE_CLASSIC;
 	compose(34, 12);
@@ -278,9 +271,8 @@ START_TEST(high_half_of_an_address_stands_in_the_status_line)
 	ck_assert(shows("7F3C04001040 "));
 	ck_assert(!shows("LIVE 7F3C "));
 }
-END_TEST
 
-START_TEST(block_from_the_future_is_new)
+TEST(block_from_the_future_is_new)
 {
 	page.layout = PAGE_CLASSIC_STRICT;
 	scene_alloc(&scene, 0x8000, 16, TYPE_MALLOC, 1, 0,
@@ -290,38 +282,4 @@ START_TEST(block_from_the_future_is_new)
 	compose(33, 10);
 	ck_assert_str_eq(pic.line[3].text,
 	    "00008000 0010 80 malloc         0");
-}
-END_TEST
-
-Suite *
-picture_suite(void)
-{
-	Suite *s = suite_create("picture");
-	TCase *note = tcase_create("note"), *target;
-
-	tcase_add_checked_fixture(note, setup_note, teardown);
-	tcase_add_loop_test(note, strict_page_is_the_notes_nine_lines, 0, 4);
-	tcase_add_test(note, age_order_begins_with_the_oldest);
-	tcase_add_test(note, status_line_holds_the_notes_seven_counters);
-	tcase_add_test(note, offs_scrolls_and_stops_at_the_last_row);
-	tcase_add_test(note, longer_listing_name_moves_nothing);
-	tcase_add_loop_test(note, picture_of_the_note_is_golden, 0,
-	    (int)BASE_NELEM(golden_note));
-	suite_add_tcase(s, note);
-
-	target = tcase_create("target");
-	tcase_add_checked_fixture(target, setup_target, teardown);
-	tcase_add_loop_test(target, picture_of_a_target_is_golden, 0,
-	    (int)BASE_NELEM(golden_target));
-	tcase_add_loop_test(target, no_line_is_wider_than_the_terminal, 1,
-	    301);
-	tcase_add_loop_test(target, every_height_is_filled_exactly, 1, 70);
-	tcase_add_loop_test(target, classic_rows_are_whole_from_33_columns,
-	    33, 80);
-	tcase_add_test(target, cells_do_not_widen_the_row);
-	tcase_add_test(target,
-	    high_half_of_an_address_stands_in_the_status_line);
-	tcase_add_test(target, block_from_the_future_is_new);
-	suite_add_tcase(s, target);
-	return s;
 }

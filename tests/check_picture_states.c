@@ -110,7 +110,9 @@ set_state(const struct state_case *c)
 	scene.view.now = (struct mono){ .ns = INT64_C(13000000000) };
 }
 
-START_TEST(state_word_is_in_line_1)
+CASE("target", .setup = setup_target, .teardown = teardown);
+
+LOOP_TEST(state_word_is_in_line_1, 0, (int)BASE_NELEM(state_cases))
 {
 	const struct state_case *c = &state_cases[_i];
 	char file[64];
@@ -126,10 +128,9 @@ START_TEST(state_word_is_in_line_1)
 	snprintf(file, sizeof file, "state-%s-33", c->name);
 	assert_golden(&pic, file);
 }
-END_TEST
 
 /* Whose sampled blocks are not remembered lists no block that is freed. */
-START_TEST(what_was_lost_means_no_more_than_its_causes)
+TEST(what_was_lost_means_no_more_than_its_causes)
 {
 	static const struct {
 		uint64_t sample, before, full, other;
@@ -156,9 +157,8 @@ START_TEST(what_was_lost_means_no_more_than_its_causes)
 		ck_assert_str_eq(page_lost_means(&look), cases[i].means);
 	}
 }
-END_TEST
 
-START_TEST(state_is_told_at_every_size)
+LOOP_TEST(state_is_told_at_every_size, 0, (int)BASE_NELEM(state_cases))
 {
 	const struct state_case *c = &state_cases[_i];
 	struct page_state st;
@@ -176,18 +176,16 @@ START_TEST(state_is_told_at_every_size)
 		assert_fits(cols, 3);
 	}
 }
-END_TEST
 
-START_TEST(lost_link_keeps_the_picture_and_greys_it)
+TEST(lost_link_keeps_the_picture_and_greys_it)
 {
 	set_state(&(struct state_case){ .state = NODES_UNREACHABLE });
 	compose(80, 24);
 	ck_assert(shows("7f3c04001040"));
 	ck_assert(marked(10, PAGE_STALE));
 }
-END_TEST
 
-START_TEST(empty_list_and_lost_link_do_not_look_alike)
+TEST(empty_list_and_lost_link_do_not_look_alike)
 {
 	char empty[128];
 	unsigned i;
@@ -204,7 +202,6 @@ START_TEST(empty_list_and_lost_link_do_not_look_alike)
 	ck_assert(!shows("EMPTY"));
 	ck_assert_str_ne(pic.line[0].text, empty);
 }
-END_TEST
 
 /* Words that people tell states apart by: each has one, and no other's. */
 static const struct state_case told_apart[] = {
@@ -219,7 +216,7 @@ static const struct state_case told_apart[] = {
 	{ .word = "NO DATA", .state = NODES_NO_DATA },
 };
 
-START_TEST(states_are_told_apart_by_their_words)
+LOOP_TEST(states_are_told_apart_by_their_words, 0, (int)BASE_NELEM(told_apart))
 {
 	static const int cols[] = { 33, 80, 120 };
 
@@ -236,9 +233,8 @@ START_TEST(states_are_told_apart_by_their_words)
 			    "%s: %s", told_apart[i].word, pic.line[0].text);
 	}
 }
-END_TEST
 
-START_TEST(old_picture_is_greyed_and_says_its_age)
+TEST(old_picture_is_greyed_and_says_its_age)
 {
 	set_state(&(struct state_case){ .state = NODES_LIVE,
 	    .stale_ms = 12999 });
@@ -251,9 +247,8 @@ START_TEST(old_picture_is_greyed_and_says_its_age)
 	ck_assert(!shows("picture is"));
 	ck_assert(!marked(10, PAGE_STALE));
 }
-END_TEST
 
-START_TEST(mended_loss_says_that_the_list_is_taken_anew)
+TEST(mended_loss_says_that_the_list_is_taken_anew)
 {
 	scene.look.settled = false;
 	scene.look.loss.lost[STREAM_OVERWRITTEN] = 2031;
@@ -262,10 +257,9 @@ START_TEST(mended_loss_says_that_the_list_is_taken_anew)
 	ck_assert(shows("taken anew"));
 	ck_assert(!shows("INCOMPLETE since"));
 }
-END_TEST
 
 /* As the counter of the status line has it. */
-START_TEST(what_was_made_good_is_not_among_what_is_lost)
+LOOP_TEST(what_was_made_good_is_not_among_what_is_lost, 0, 2)
 {
 	scene.look.loss.lost[STREAM_OVERWRITTEN] = 2031;
 	scene.look.loss.mended = 2031;
@@ -278,10 +272,9 @@ START_TEST(what_was_made_good_is_not_among_what_is_lost)
 	ck_assert(shows("INCOMPLETE +412 lost"));
 	ck_assert(shows("2,031 overwritten, of which 2,031 made good"));
 }
-END_TEST
 
 /* Of a device before this page came, too. */
-START_TEST(of_damage_it_is_said_that_there_may_be_more)
+LOOP_TEST(of_damage_it_is_said_that_there_may_be_more, 0, 2)
 {
 	static uint64_t keeper[WIRE_STATS_COUNT];
 
@@ -294,7 +287,6 @@ START_TEST(of_damage_it_is_said_that_there_may_be_more)
 	    "INCOMPLETE >=174 lost"));
 	ck_assert(shows(_i == 0 ? "lost: 174 before" : "lost: >= 174 before"));
 }
-END_TEST
 
 static const struct {
 	uint64_t lost, full;
@@ -322,7 +314,7 @@ static const struct {
 	    "blocks may be missing, blocks listed may be freed" },
 };
 
-START_TEST(what_is_lacking_is_told_with_its_cause)
+LOOP_TEST(what_is_lacking_is_told_with_its_cause, 0, BASE_NELEM(lacks))
 {
 	char text[PAGE_LOST_TEXT], lack[PAGE_LACK_TEXT];
 
@@ -340,7 +332,6 @@ START_TEST(what_is_lacking_is_told_with_its_cause)
 	ck_assert(shows(lacks[_i].lost > 0 ? "INCOMPLETE +" : "INCOMPLETE"));
 	ck_assert(shows(lacks[_i].full > 1 ? " full " : " full"));
 }
-END_TEST
 
 static const struct {
 	struct nodes_target target;
@@ -357,7 +348,7 @@ static const struct {
 	{ { .n = { [WIRE_N_UNSURE] = 1 } }, "INCOMPLETE" },
 };
 
-START_TEST(a_target_tells_what_its_list_lacks)
+LOOP_TEST(a_target_tells_what_its_list_lacks, 0, BASE_NELEM(remarks))
 {
 	char text[PAGE_REMARKS_TEXT];
 
@@ -366,9 +357,8 @@ START_TEST(a_target_tells_what_its_list_lacks)
 	ck_assert_int_eq(page_target_is_complete(&remarks[_i].target),
 	    strstr(text, "INCOMPLETE") == NULL);
 }
-END_TEST
 
-START_TEST(what_was_made_good_is_not_lost)
+TEST(what_was_made_good_is_not_lost)
 {
 	scene.look.loss.lost[STREAM_OVERWRITTEN] = 2031;
 	compose(124, 24);
@@ -377,9 +367,8 @@ START_TEST(what_was_made_good_is_not_lost)
 	compose(124, 24);
 	ck_assert(shows("lost 31"));
 }
-END_TEST
 
-START_TEST(list_that_is_not_in_yet_is_not_empty)
+TEST(list_that_is_not_in_yet_is_not_empty)
 {
 	unsigned i;
 
@@ -393,37 +382,4 @@ START_TEST(list_that_is_not_in_yet_is_not_empty)
 	ck_assert(!shows("EMPTY"));
 	compose(33, 24);
 	ck_assert(shows("NODE<0590> *L<0509>    - OFFS=  0"));
-}
-END_TEST
-
-Suite *
-picture_states_suite(void)
-{
-	Suite *s = suite_create("picture_states");
-	TCase *target = tcase_create("target");
-
-	tcase_add_checked_fixture(target, setup_target, teardown);
-	tcase_add_loop_test(target, state_word_is_in_line_1, 0,
-	    (int)BASE_NELEM(state_cases));
-	tcase_add_test(target, what_was_lost_means_no_more_than_its_causes);
-	tcase_add_loop_test(target, state_is_told_at_every_size, 0,
-	    (int)BASE_NELEM(state_cases));
-	tcase_add_test(target, lost_link_keeps_the_picture_and_greys_it);
-	tcase_add_test(target, empty_list_and_lost_link_do_not_look_alike);
-	tcase_add_test(target, list_that_is_not_in_yet_is_not_empty);
-	tcase_add_loop_test(target, states_are_told_apart_by_their_words, 0,
-	    (int)BASE_NELEM(told_apart));
-	tcase_add_test(target, old_picture_is_greyed_and_says_its_age);
-	tcase_add_test(target, mended_loss_says_that_the_list_is_taken_anew);
-	tcase_add_loop_test(target,
-	    what_was_made_good_is_not_among_what_is_lost, 0, 2);
-	tcase_add_loop_test(target,
-	    of_damage_it_is_said_that_there_may_be_more, 0, 2);
-	tcase_add_loop_test(target, what_is_lacking_is_told_with_its_cause, 0,
-	    BASE_NELEM(lacks));
-	tcase_add_loop_test(target, a_target_tells_what_its_list_lacks, 0,
-	    BASE_NELEM(remarks));
-	tcase_add_test(target, what_was_made_good_is_not_lost);
-	suite_add_tcase(s, target);
-	return s;
 }

@@ -27,7 +27,9 @@ dup_of(const struct pmem *kept)
 	return fd;
 }
 
-START_TEST(pieces_are_zeros_at_first)
+CASE("kept");
+
+TEST(pieces_are_zeros_at_first)
 {
 	static const char zeros[SMALL];
 	struct pmem *kept;
@@ -39,9 +41,8 @@ START_TEST(pieces_are_zeros_at_first)
 	ck_assert_mem_eq(small, zeros, SMALL);
 	pmem_free(kept);
 }
-END_TEST
 
-START_TEST(what_a_killed_process_wrote_is_found_again)
+TEST(what_a_killed_process_wrote_is_found_again)
 {
 	struct pmem *kept, *next;
 	char *small, *large;
@@ -70,9 +71,8 @@ START_TEST(what_a_killed_process_wrote_is_found_again)
 	ck_assert_str_eq(large + LARGE - 6, "large");
 	pmem_free(next);
 }
-END_TEST
 
-START_TEST(large_pieces_begin_where_huge_pages_can)
+TEST(large_pieces_begin_where_huge_pages_can)
 {
 	struct pmem *kept;
 
@@ -81,9 +81,8 @@ START_TEST(large_pieces_begin_where_huge_pages_can)
 	ck_assert_uint_eq((uintptr_t)pmem_take(kept, LARGE) % BASE_HUGE, 0);
 	pmem_free(kept);
 }
-END_TEST
 
-START_TEST(piece_of_another_size_is_refused)
+TEST(piece_of_another_size_is_refused)
 {
 	struct pmem *kept, *next;
 	int fd;
@@ -98,9 +97,8 @@ START_TEST(piece_of_another_size_is_refused)
 	ck_assert_ptr_null(pmem_take(next, LARGE + 1));
 	pmem_free(next);
 }
-END_TEST
 
-START_TEST(pieces_that_the_first_had_no_time_for_are_new)
+TEST(pieces_that_the_first_had_no_time_for_are_new)
 {
 	struct pmem *kept, *next;
 	char *more;
@@ -117,9 +115,8 @@ START_TEST(pieces_that_the_first_had_no_time_for_are_new)
 	ck_assert_int_eq(more[LARGE - 1], 0);
 	pmem_free(next);
 }
-END_TEST
 
-START_TEST(other_files_are_refused_and_closed)
+TEST(other_files_are_refused_and_closed)
 {
 	struct pmem *kept = NULL;
 	int fd = memfd_create("test", MFD_CLOEXEC);
@@ -135,9 +132,8 @@ START_TEST(other_files_are_refused_and_closed)
 	ck_assert_int_eq(pmem_open(&kept, fd), -EINVAL);
 	ck_assert_ptr_null(kept);
 }
-END_TEST
 
-START_TEST(openings_are_counted_until_one_is_well)
+TEST(openings_are_counted_until_one_is_well)
 {
 	struct pmem *kept, *next;
 	int fd;
@@ -154,7 +150,6 @@ START_TEST(openings_are_counted_until_one_is_well)
 	ck_assert_uint_eq(pmem_opens(kept), 0);
 	pmem_free(kept);
 }
-END_TEST
 
 static off_t
 pages_of(const struct pmem *kept)
@@ -165,7 +160,7 @@ pages_of(const struct pmem *kept)
 	return st.st_blocks;
 }
 
-START_TEST(zeroed_memory_is_given_back)
+TEST(zeroed_memory_is_given_back)
 {
 	struct pmem *kept;
 	char *large;
@@ -184,10 +179,9 @@ START_TEST(zeroed_memory_is_given_back)
 	ck_assert_int_lt(pages_of(kept), most / 2);
 	pmem_free(kept);
 }
-END_TEST
 
 /* The last of three pieces is more than was expected. */
-START_TEST(expected_pieces_are_found_again_like_any_other)
+TEST(expected_pieces_are_found_again_like_any_other)
 {
 	const size_t bytes[] = { SMALL, LARGE, SMALL };
 	struct pmem *kept, *next;
@@ -220,11 +214,10 @@ START_TEST(expected_pieces_are_found_again_like_any_other)
 	pmem_free(next);
 	pmem_free(kept);
 }
-END_TEST
 
 static const size_t no_size[] = { 0, 1, SIZE_MAX, PTRDIFF_MAX };
 
-START_TEST(pieces_come_whatever_was_expected)
+LOOP_TEST(pieces_come_whatever_was_expected, 0, BASE_NELEM(no_size))
 {
 	struct pmem *kept;
 	char *p;
@@ -235,7 +228,6 @@ START_TEST(pieces_come_whatever_was_expected)
 	p[LARGE - 1] = 1;
 	pmem_free(kept);
 }
-END_TEST
 
 /* Kilobytes of it that are mapped as huge pages. */
 static long
@@ -258,11 +250,13 @@ huge_of(const void *p)
 	return kb;
 }
 
+CASE("huge pages", .tags = TAG_KERNEL);
+
 /*
  * What the system makes of pages that are all there says whether it can; for a
  * moment it may have none.
  */
-START_TEST(populated_memory_is_in_huge_pages_where_there_are_any)
+TEST(populated_memory_is_in_huge_pages_where_there_are_any)
 {
 	struct pmem *kept, *other;
 	char *asked, *used;
@@ -284,31 +278,4 @@ START_TEST(populated_memory_is_in_huge_pages_where_there_are_any)
 		pmem_free(other);
 	}
 	ck_assert(same);
-}
-END_TEST
-
-Suite *
-pmem_suite(void)
-{
-	Suite *s = suite_create("pmem");
-	TCase *tc = tcase_create("kept");
-	TCase *kernel = tcase_create("huge pages");
-
-	tcase_add_test(tc, pieces_are_zeros_at_first);
-	tcase_add_test(tc, what_a_killed_process_wrote_is_found_again);
-	tcase_add_test(tc, large_pieces_begin_where_huge_pages_can);
-	tcase_add_test(tc, piece_of_another_size_is_refused);
-	tcase_add_test(tc, pieces_that_the_first_had_no_time_for_are_new);
-	tcase_add_test(tc, other_files_are_refused_and_closed);
-	tcase_add_test(tc, openings_are_counted_until_one_is_well);
-	tcase_add_test(tc, zeroed_memory_is_given_back);
-	tcase_add_test(tc, expected_pieces_are_found_again_like_any_other);
-	tcase_add_loop_test(tc, pieces_come_whatever_was_expected, 0,
-	    BASE_NELEM(no_size));
-	suite_add_tcase(s, tc);
-	tcase_set_tags(kernel, TAG_KERNEL);
-	tcase_add_test(kernel,
-	    populated_memory_is_in_huge_pages_where_there_are_any);
-	suite_add_tcase(s, kernel);
-	return s;
 }

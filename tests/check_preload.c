@@ -26,7 +26,9 @@ static const struct target {
 
 #define EXACT (sizeof(exact) / sizeof(exact[0]))
 
-START_TEST(every_image_is_counted_as_by_the_layer_below)
+CASE("exact", .seconds = 60);
+
+LOOP_TEST(every_image_is_counted_as_by_the_layer_below, 0, EXACT)
 {
 	const struct target *t = &exact[_i];
 	const char *argv[5] = { built(t->argv[0]), t->argv[1], t->argv[2],
@@ -43,9 +45,8 @@ START_TEST(every_image_is_counted_as_by_the_layer_below)
 	compare_all(h, dir);
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(output_and_status_are_as_without_us)
+LOOP_TEST(output_and_status_are_as_without_us, 0, EXACT)
 {
 	const struct target *t = &exact[_i];
 	const char *argv[5] = { built(t->argv[0]), t->argv[1], t->argv[2],
@@ -62,7 +63,6 @@ START_TEST(output_and_status_are_as_without_us)
 		ck_assert_str_eq(ours.out, plain.out);
 	hello_free(h);
 }
-END_TEST
 
 /* --- what is logged, and under which name ------------------------------- */
 
@@ -76,7 +76,9 @@ watch(struct hello *h, struct hello_result *r, const char *target,
 	hello_stop(h);
 }
 
-START_TEST(each_operator_goes_by_its_own_type_once)
+CASE("names", .seconds = 60);
+
+TEST(each_operator_goes_by_its_own_type_once)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -96,9 +98,8 @@ START_TEST(each_operator_goes_by_its_own_type_once)
 	ck_assert_uint_ge(live_of(im, 0, TYPE_NEW), 22);
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(blocks_of_the_api_are_a_layer_of_their_own)
+TEST(blocks_of_the_api_are_a_layer_of_their_own)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -124,10 +125,9 @@ START_TEST(blocks_of_the_api_are_a_layer_of_their_own)
 	ck_assert_uint_eq(blklist_counts(im->list)->unknown_free, 0);
 	hello_free(h);
 }
-END_TEST
 
 /* Also those of which the parent thinks otherwise by then. */
-START_TEST(forked_children_tell_the_regions_that_they_have)
+TEST(forked_children_tell_the_regions_that_they_have)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -147,9 +147,8 @@ START_TEST(forked_children_tell_the_regions_that_they_have)
 	}
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(handler_that_meets_the_hooks_in_the_middle_loses_nothing)
+TEST(handler_that_meets_the_hooks_in_the_middle_loses_nothing)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -165,7 +164,6 @@ START_TEST(handler_that_meets_the_hooks_in_the_middle_loses_nothing)
 	ck_assert_int_eq(im->by_type[REC_ALLOC][0xc1], hello_value(&r, "hits"));
 	hello_free(h);
 }
-END_TEST
 
 /* It prints `text`=is, and so many events of each kind are those that it has. */
 static void
@@ -185,19 +183,17 @@ expect_events(const char *target, const char *text, int is, uint64_t events)
 	hello_free(h);
 }
 
-START_TEST(first_allocation_may_come_before_all_constructors)
+TEST(first_allocation_may_come_before_all_constructors)
 {
 	expect_events("targets/first", "early", 1, 10);
 }
-END_TEST
 
-START_TEST(thread_whose_own_storage_is_zeros_is_logged)
+TEST(thread_whose_own_storage_is_zeros_is_logged)
 {
 	expect_events("targets/bare", "made", 1000, 1000);
 }
-END_TEST
 
-START_TEST(thread_that_begins_is_named_by_its_tid)
+TEST(thread_that_begins_is_named_by_its_tid)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -208,7 +204,6 @@ START_TEST(thread_that_begins_is_named_by_its_tid)
 	ck_assert_uint_eq(h->images[0].controls[REC_CTL_THREAD], 161);
 	hello_free(h);
 }
-END_TEST
 
 /* --- nobody, or nobody of use, listens ---------------------------------- */
 
@@ -226,7 +221,9 @@ same_without_us(const struct hello_how *how)
 	ck_assert_str_eq(ours.out, plain.out);
 }
 
-START_TEST(without_a_node_named_it_is_inert)
+CASE("alone", .seconds = 60);
+
+TEST(without_a_node_named_it_is_inert)
 {
 	same_without_us(&(struct hello_how) { .node = NULL });
 	same_without_us(&(struct hello_how) { .node = "" });
@@ -235,9 +232,9 @@ START_TEST(without_a_node_named_it_is_inert)
 	    "/a/path/that/is/far/too/long/for/the/address/of/a/socket/in/the/"
 	    "file/system/which/has/room/for/a/hundred/and/eight/bytes/only" });
 }
-END_TEST
 
-START_TEST(node_that_does_not_do_its_part_is_left_alone)
+LOOP_TEST(node_that_does_not_do_its_part_is_left_alone, HELLO_MUTE,
+    HELLO_MANNERS)
 {
 	struct hello *h = hello_start((enum hello_manner)_i);
 	uint32_t magic = 0;
@@ -252,9 +249,8 @@ START_TEST(node_that_does_not_do_its_part_is_left_alone)
 	ck_assert_uint_eq(h->met, h->manner == HELLO_ABSENT ? 0 : 1);
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(children_of_an_inert_process_do_not_call_again)
+TEST(children_of_an_inert_process_do_not_call_again)
 {
 	struct hello *h = hello_start(HELLO_CLOSE);
 	const char *argv[] = { built("targets/exact_daemon"), "/dev/null",
@@ -266,7 +262,6 @@ START_TEST(children_of_an_inert_process_do_not_call_again)
 	ck_assert_uint_eq(h->met, 1);
 	hello_free(h);
 }
-END_TEST
 
 /* A copy that runs with the group of nobody, which is what AT_SECURE is for. */
 static void
@@ -286,7 +281,7 @@ copy_setgid(const char *from, const char *to)
 	close(out);
 }
 
-START_TEST(program_of_other_rights_than_its_caller_is_left_alone)
+TEST(program_of_other_rights_than_its_caller_is_left_alone)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -309,9 +304,8 @@ START_TEST(program_of_other_rights_than_its_caller_is_left_alone)
 	ck_assert_uint_eq(h->met, 1);
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(child_of_a_sandboxed_process_is_not_killed_for_us)
+TEST(child_of_a_sandboxed_process_is_not_killed_for_us)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	const char *argv[] = { built("targets/sandbox"), NULL };
@@ -323,11 +317,12 @@ START_TEST(child_of_a_sandboxed_process_is_not_killed_for_us)
 	ck_assert_uint_eq(h->met, 1);
 	hello_free(h);
 }
-END_TEST
 
 /* --- descriptors -------------------------------------------------------- */
 
-START_TEST(no_descriptor_of_ours_is_left)
+CASE("descriptors", .seconds = 60);
+
+TEST(no_descriptor_of_ours_is_left)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	char file[100];
@@ -354,9 +349,8 @@ START_TEST(no_descriptor_of_ours_is_left)
 	ck_assert_uint_eq(blklist_counts(h->images[1].list)->unknown_free, 0);
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(descriptors_stay_as_the_program_was_given_them)
+TEST(descriptors_stay_as_the_program_was_given_them)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	const char *argv[] = { "/bin/ls", "/proc/self/fd", NULL };
@@ -373,47 +367,4 @@ START_TEST(descriptors_stay_as_the_program_was_given_them)
 	hello_stop(h);
 	ck_assert_uint_eq(h->n, 2);
 	hello_free(h);
-}
-END_TEST
-
-Suite *
-preload_suite(void)
-{
-	Suite *s = suite_create("preload");
-	TCase *t = tcase_create("exact");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, every_image_is_counted_as_by_the_layer_below, 0,
-	    EXACT);
-	tcase_add_loop_test(t, output_and_status_are_as_without_us, 0, EXACT);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("names");
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, each_operator_goes_by_its_own_type_once);
-	tcase_add_test(t, blocks_of_the_api_are_a_layer_of_their_own);
-	tcase_add_test(t, forked_children_tell_the_regions_that_they_have);
-	tcase_add_test(t,
-	    handler_that_meets_the_hooks_in_the_middle_loses_nothing);
-	tcase_add_test(t, first_allocation_may_come_before_all_constructors);
-	tcase_add_test(t, thread_whose_own_storage_is_zeros_is_logged);
-	tcase_add_test(t, thread_that_begins_is_named_by_its_tid);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("alone");
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, without_a_node_named_it_is_inert);
-	tcase_add_loop_test(t, node_that_does_not_do_its_part_is_left_alone,
-	    HELLO_MUTE, HELLO_MANNERS);
-	tcase_add_test(t, children_of_an_inert_process_do_not_call_again);
-	tcase_add_test(t, program_of_other_rights_than_its_caller_is_left_alone);
-	tcase_add_test(t, child_of_a_sandboxed_process_is_not_killed_for_us);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("descriptors");
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, no_descriptor_of_ours_is_left);
-	tcase_add_test(t, descriptors_stay_as_the_program_was_given_them);
-	suite_add_tcase(s, t);
-	return s;
 }

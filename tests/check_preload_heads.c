@@ -175,47 +175,47 @@ check(struct hello *h, const char *below, const char *arg, bool first)
 	hello_free(h);
 }
 
-START_TEST(blocks_have_the_size_that_malloc_usable_size_says)
+CASE("heads", .seconds = 60);
+
+TEST(blocks_have_the_size_that_malloc_usable_size_says)
 {
 	check(hello_start(HELLO_SERVE), NULL, NULL, true);
 }
-END_TEST
 
 /* From the first question on; in the trial; and when heads have been trusted. */
 static const unsigned lies[] = { 0, 40, 70 };
 
-START_TEST(heads_that_say_otherwise_are_not_believed_any_more)
+LOOP_TEST(heads_that_say_otherwise_are_not_believed_any_more, 0,
+    (int)(sizeof(lies) / sizeof(lies[0])))
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 
 	check(h, make_below(h, "libc.so.6", liar_text, lies[_i]), NULL,
 	    lies[_i] == 0);
 }
-END_TEST
 
 /* In the trial; and when heads have been trusted. */
 static const unsigned guards[] = { 0, 200 };
 
-START_TEST(what_lies_before_the_page_of_a_block_is_not_read)
+LOOP_TEST(what_lies_before_the_page_of_a_block_is_not_read, 0,
+    (int)(sizeof(guards) / sizeof(guards[0])))
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 
 	check(h, make_below(h, "libc.so.6", guard_text, guards[_i]), NULL,
 	    true);
 }
-END_TEST
 
-START_TEST(heads_of_another_allocators_calloc_are_not_read)
+TEST(heads_of_another_allocators_calloc_are_not_read)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 
 	check(h, make_below(h, "libcallocs.so", callocs_text, 0), "calloc",
 	    true);
 }
-END_TEST
 
 /* Plain, such a program goes on until it frees the block. */
-START_TEST(a_head_that_was_written_over_leads_nowhere)
+TEST(a_head_that_was_written_over_leads_nowhere)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	const struct hello_image *im;
@@ -226,23 +226,4 @@ START_TEST(a_head_that_was_written_over_leads_nowhere)
 	ck_assert_int_ge(hello_value(&r, "middle"), 1);
 	ck_assert_int_eq(overhead_of(im, 0, 2 * ODD), 0);
 	hello_free(h);
-}
-END_TEST
-
-Suite *
-preload_heads_suite(void)
-{
-	Suite *s = suite_create("preload_heads");
-	TCase *t = tcase_create("heads");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, blocks_have_the_size_that_malloc_usable_size_says);
-	tcase_add_loop_test(t, heads_that_say_otherwise_are_not_believed_any_more,
-	    0, (int)(sizeof(lies) / sizeof(lies[0])));
-	tcase_add_loop_test(t, what_lies_before_the_page_of_a_block_is_not_read,
-	    0, (int)(sizeof(guards) / sizeof(guards[0])));
-	tcase_add_test(t, heads_of_another_allocators_calloc_are_not_read);
-	tcase_add_test(t, a_head_that_was_written_over_leads_nowhere);
-	suite_add_tcase(s, t);
-	return s;
 }

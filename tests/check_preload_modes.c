@@ -179,7 +179,10 @@ flip_at_random(struct hello *h)
 /* By sampling too: then only what is listed can be compared. */
 static const uint64_t samples[] = { 0, 40000, 500 };
 
-START_TEST(armed_a_thousand_times_the_list_is_true)
+CASE("armed", .seconds = 120);
+
+LOOP_TEST(armed_a_thousand_times_the_list_is_true, 0,
+    sizeof(samples) / sizeof(samples[0]))
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct lives *l = calloc(1, sizeof(*l));
@@ -198,11 +201,12 @@ START_TEST(armed_a_thousand_times_the_list_is_true)
 	free(l);
 	hello_free(h);
 }
-END_TEST
 
 /* --- dormant ----------------------------------------------------------------------- */
 
-START_TEST(a_dormant_target_takes_no_ring_and_logs_nothing)
+CASE("dormant", .seconds = 120);
+
+LOOP_TEST(a_dormant_target_takes_no_ring_and_logs_nothing, 0, 2)
 {
 	const char *target = _i ? "targets/exact_operators" :
 				  "targets/exact_threads";
@@ -219,9 +223,8 @@ START_TEST(a_dormant_target_takes_no_ring_and_logs_nothing)
 	ck_assert_uint_eq(counts(h, 0)->allocs, 0);
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(children_of_a_dormant_process_say_hello)
+TEST(children_of_a_dormant_process_say_hello)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -235,10 +238,9 @@ START_TEST(children_of_a_dormant_process_say_hello)
 	ck_assert_uint_ge(h->n, 2);
 	hello_free(h);
 }
-END_TEST
 
 /* Said while nobody listens, for who will: types, not blocks. */
-START_TEST(types_are_told_by_a_dormant_process)
+TEST(types_are_told_by_a_dormant_process)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -257,7 +259,6 @@ START_TEST(types_are_told_by_a_dormant_process)
 	ck_assert_uint_eq(counts(h, 0)->allocs, 0);
 	hello_free(h);
 }
-END_TEST
 
 /* --- sampled ------------------------------------------------------------------------- */
 
@@ -275,8 +276,10 @@ static const struct {
 
 #define PROGRAMS (sizeof(programs) / sizeof(programs[0]))
 
+CASE("sampled", .seconds = 120);
+
 /* From nearly all blocks to few. */
-START_TEST(frees_of_a_sample_are_never_unknown)
+LOOP_TEST(frees_of_a_sample_are_never_unknown, 0, 3 * PROGRAMS)
 {
 	static const uint64_t periods[] = { 1, 64, 4096 };
 	struct hello *h = hello_start(HELLO_SERVE);
@@ -291,10 +294,9 @@ START_TEST(frees_of_a_sample_are_never_unknown)
 	nothing_wrong(h);
 	hello_free(h);
 }
-END_TEST
 
 /* Blocks of the shim's own pool never reach the real free, met or not. */
-START_TEST(blocks_of_the_pool_come_back_to_the_pool)
+LOOP_TEST(blocks_of_the_pool_come_back_to_the_pool, 0, 4)
 {
 	static const uint64_t periods[] = { 0, 1, 4096, UINT64_C(1) << 40 };
 	struct hello *h = hello_start(HELLO_SERVE);
@@ -309,10 +311,9 @@ START_TEST(blocks_of_the_pool_come_back_to_the_pool)
 	nothing_wrong(h);
 	hello_free(h);
 }
-END_TEST
 
 /* Nor is NULL a sampled block, whatever the filter says of address 0. */
-START_TEST(free_of_nothing_is_no_event_of_a_sample)
+TEST(free_of_nothing_is_no_event_of_a_sample)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -324,13 +325,12 @@ START_TEST(free_of_nothing_is_no_event_of_a_sample)
 	nothing_wrong(h);
 	hello_free(h);
 }
-END_TEST
 
 /*
  * More sampled blocks than a target can remember: each is either listed until
  * its free or counted, and no ring was too small for any.
  */
-START_TEST(blocks_beyond_the_set_are_counted_by_their_own_cause)
+TEST(blocks_beyond_the_set_are_counted_by_their_own_cause)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	const struct stream_feed_counts *n;
@@ -352,7 +352,6 @@ START_TEST(blocks_beyond_the_set_are_counted_by_their_own_cause)
 	ck_assert_uint_le(allocs - frees, 100);
 	hello_free(h);
 }
-END_TEST
 
 static void
 done_after_a_while(struct hello *h)
@@ -368,7 +367,7 @@ done_after_a_while(struct hello *h)
  * No sampled block stays after its free; the estimate is within 5 sigma, for
  * each run draws otherwise.
  */
-START_TEST(what_is_listed_of_a_sample_is_live_and_estimates_the_rest)
+TEST(what_is_listed_of_a_sample_is_live_and_estimates_the_rest)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct lives *l = calloc(1, sizeof(*l));
@@ -392,9 +391,8 @@ START_TEST(what_is_listed_of_a_sample_is_live_and_estimates_the_rest)
 	free(l);
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(failed_requests_are_logged_whole)
+TEST(failed_requests_are_logged_whole)
 {
 	struct hello *exact = hello_start(HELLO_SERVE);
 	struct hello *h = hello_start(HELLO_SERVE);
@@ -409,10 +407,9 @@ START_TEST(failed_requests_are_logged_whole)
 	hello_free(h);
 	hello_free(exact);
 }
-END_TEST
 
 /* Also those that are too small to be due. */
-START_TEST(small_requests_that_fail_are_logged_too)
+TEST(small_requests_that_fail_are_logged_too)
 {
 	struct hello *exact = hello_start(HELLO_SERVE);
 	struct hello *h = hello_start(HELLO_SERVE);
@@ -429,9 +426,8 @@ START_TEST(small_requests_that_fail_are_logged_too)
 	hello_free(h);
 	hello_free(exact);
 }
-END_TEST
 
-START_TEST(blocks_of_the_api_are_logged_whole)
+TEST(blocks_of_the_api_are_logged_whole)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -444,9 +440,8 @@ START_TEST(blocks_of_the_api_are_logged_whole)
 	ck_assert_uint_eq(controls(h, REC_CTL_REQUESTER), 2);
 	hello_free(h);
 }
-END_TEST
 
-START_TEST(a_sampled_operator_goes_by_its_own_type)
+TEST(a_sampled_operator_goes_by_its_own_type)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -458,41 +453,4 @@ START_TEST(a_sampled_operator_goes_by_its_own_type)
 	ck_assert_uint_gt(h->images[0].by_type[REC_FREE][TYPE_DELETE_ARRAY],
 	    0);
 	hello_free(h);
-}
-END_TEST
-
-Suite *
-preload_modes_suite(void)
-{
-	Suite *s = suite_create("preload_modes");
-	TCase *tc = tcase_create("dormant");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc,
-	    a_dormant_target_takes_no_ring_and_logs_nothing, 0, 2);
-	tcase_add_test(tc, children_of_a_dormant_process_say_hello);
-	tcase_add_test(tc, types_are_told_by_a_dormant_process);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("armed");
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, armed_a_thousand_times_the_list_is_true, 0,
-	    sizeof(samples) / sizeof(samples[0]));
-	suite_add_tcase(s, tc);
-	tc = tcase_create("sampled");
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, frees_of_a_sample_are_never_unknown, 0,
-	    3 * PROGRAMS);
-	tcase_add_test(tc,
-	    what_is_listed_of_a_sample_is_live_and_estimates_the_rest);
-	tcase_add_loop_test(tc, blocks_of_the_pool_come_back_to_the_pool, 0,
-	    4);
-	tcase_add_test(tc, free_of_nothing_is_no_event_of_a_sample);
-	tcase_add_test(tc,
-	    blocks_beyond_the_set_are_counted_by_their_own_cause);
-	tcase_add_test(tc, failed_requests_are_logged_whole);
-	tcase_add_test(tc, small_requests_that_fail_are_logged_too);
-	tcase_add_test(tc, blocks_of_the_api_are_logged_whole);
-	tcase_add_test(tc, a_sampled_operator_goes_by_its_own_type);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -30,7 +30,9 @@ installed(const char *lib, char *path, size_t cap)
 	return false;
 }
 
-START_TEST(another_allocator_behind_us_is_logged_whole)
+CASE("others", .seconds = 60);
+
+LOOP_TEST(another_allocator_behind_us_is_logged_whole, 0, ALLOCATORS)
 {
 	static const char *const targets[][2] = {
 		{ "targets/exact_threads", "100000" },
@@ -70,7 +72,6 @@ START_TEST(another_allocator_behind_us_is_logged_whole)
 		hello_free(h);
 	}
 }
-END_TEST
 
 /* Compiles a text to h->folder/what with the flags. */
 static void
@@ -92,7 +93,7 @@ compile(const struct hello *h, const char *compiler, const char *flags,
 	unlink(src);
 }
 
-START_TEST(program_with_a_malloc_of_its_own_says_hello_for_the_api_only)
+TEST(program_with_a_malloc_of_its_own_says_hello_for_the_api_only)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -109,14 +110,13 @@ START_TEST(program_with_a_malloc_of_its_own_says_hello_for_the_api_only)
 	ck_assert_uint_eq(blklist_counts(h->images[0].list)->records, 1);
 	hello_free(h);
 }
-END_TEST
 
 static const char address_text[] =
     "#include <stdlib.h>\n"
     "void *(*volatile fn)(size_t) = malloc;\n"
     "int main(void) { for (int i = 0; i < 9; i++) fn(10); return 5; }\n";
 
-START_TEST(fixed_program_that_takes_the_address_of_malloc_is_watched)
+TEST(fixed_program_that_takes_the_address_of_malloc_is_watched)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -133,7 +133,6 @@ START_TEST(fixed_program_that_takes_the_address_of_malloc_is_watched)
 	ck_assert_uint_eq(blklist_counts(h->images[0].list)->allocs, 9);
 	hello_free(h);
 }
-END_TEST
 
 static const char *const sanitizers[] = { "address", "thread", "leak",
 	"address -static-libasan" };
@@ -143,7 +142,7 @@ static const char sanitised_text[] =
     "#include <stdlib.h>\n"
     "int main(void) { free(malloc(10)); puts(\"here\"); return 7; }\n";
 
-START_TEST(sanitised_program_runs_undisturbed_and_says_nothing)
+LOOP_TEST(sanitised_program_runs_undisturbed_and_says_nothing, 0, 4)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -160,7 +159,6 @@ START_TEST(sanitised_program_runs_undisturbed_and_says_nothing)
 	ck_assert_uint_eq(h->met, 0);
 	hello_free(h);
 }
-END_TEST
 
 static const char plugin_text[] =
     "#include <new>\n"
@@ -179,7 +177,7 @@ static const char plugin_text[] =
 
 static const char *const runtimes[] = { "", "-static-libstdc++ -static-libgcc" };
 
-START_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly)
+LOOP_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly, 0, 2)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	char lib[100], flags[100], dir[] = "/tmp/pagek-count.XXXXXX";
@@ -198,26 +196,4 @@ START_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly)
 	compare_all(h, dir);
 	ck_assert_uint_eq(h->images[0].by_type[REC_ALLOC][TYPE_NEW], 0);
 	hello_free(h);
-}
-END_TEST
-
-Suite *
-preload_others_suite(void)
-{
-	Suite *s = suite_create("preload_others");
-	TCase *t = tcase_create("others");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, another_allocator_behind_us_is_logged_whole, 0,
-	    ALLOCATORS);
-	tcase_add_test(t,
-	    program_with_a_malloc_of_its_own_says_hello_for_the_api_only);
-	tcase_add_test(t,
-	    fixed_program_that_takes_the_address_of_malloc_is_watched);
-	tcase_add_loop_test(t,
-	    sanitised_program_runs_undisturbed_and_says_nothing, 0, 4);
-	tcase_add_loop_test(t,
-	    plugin_that_brings_its_own_runtime_is_counted_exactly, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -17,7 +17,10 @@ static const char *const names[] = {
 	"tab\tbell\a", "\xff\xfe",
 };
 
-START_TEST(one_look_at_stat_says_what_three_say)
+CASE("stat");
+
+LOOP_TEST(one_look_at_stat_says_what_three_say, 0,
+    sizeof names / sizeof names[0])
 {
 	char comm[16] = "?", one[16] = "?";
 	uint64_t start, start_of_one;
@@ -34,9 +37,8 @@ START_TEST(one_look_at_stat_says_what_three_say)
 	ck_assert_int_eq(ppid_of_one, ppid);
 	ck_assert_uint_eq(start_of_one, start);
 }
-END_TEST
 
-START_TEST(of_one_that_waits_to_be_reaped_nothing_is_said)
+TEST(of_one_that_waits_to_be_reaped_nothing_is_said)
 {
 	char comm[16] = "as it was";
 	uint64_t start = 1;
@@ -52,18 +54,4 @@ START_TEST(of_one_that_waits_to_be_reaped_nothing_is_said)
 	ck_assert_str_eq(comm, "as it was");
 	ck_assert_int_eq(ppid, 1);
 	ck_assert_uint_eq(start, 1);
-}
-END_TEST
-
-Suite *
-proc_suite(void)
-{
-	Suite *s = suite_create("proc");
-	TCase *t = tcase_create("stat");
-
-	tcase_add_loop_test(t, one_look_at_stat_says_what_three_say, 0,
-	    sizeof names / sizeof names[0]);
-	tcase_add_test(t, of_one_that_waits_to_be_reaped_nothing_is_said);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -5,7 +5,9 @@
 
 /* --- sums ----------------------------------------------------------------- */
 
-START_TEST(every_block_counts_once)
+CASE("sums", .setup = setup, .teardown = teardown);
+
+TEST(every_block_counts_once)
 {
 	static const enum profile_by all[] = { PROFILE_SITE, PROFILE_FUNCTION,
 		PROFILE_LINE, PROFILE_MODULE };
@@ -36,9 +38,8 @@ START_TEST(every_block_counts_once)
 		ck_assert_int_ge(profile_resolve(p, &words), 0);
 	}
 }
-END_TEST
 
-START_TEST(list_is_taken_whole)
+TEST(list_is_taken_whole)
 {
 	struct blklist *list;
 	uint64_t bytes = 0;
@@ -57,9 +58,8 @@ START_TEST(list_is_taken_whole)
 	ck_assert_uint_eq(profile_callers(p), 7);
 	blklist_free(list);
 }
-END_TEST
 
-START_TEST(clear_begins_anew)
+TEST(clear_begins_anew)
 {
 	put_all();
 	profile_resolve(p, &words);
@@ -76,9 +76,8 @@ START_TEST(clear_begins_anew)
 	ck_assert_str_eq(rows[0].name, "cache");
 	ck_assert_uint_eq(rows[0].total.bytes, 150);
 }
-END_TEST
 
-START_TEST(restart_keeps_what_is_resolved)
+TEST(restart_keeps_what_is_resolved)
 {
 	struct profile_sum ends[RING_ENDS];
 	unsigned asked;
@@ -104,11 +103,12 @@ START_TEST(restart_keeps_what_is_resolved)
 	ck_assert_int_eq(profile_ends(p, ends), 0);
 	ck_assert_uint_eq(ends[RING_END_OUTERMOST].blocks, 4);
 }
-END_TEST
 
 /* --- names ---------------------------------------------------------------- */
 
-START_TEST(what_has_no_name_stands_as_module_and_offset_or_address)
+CASE("names", .setup = setup, .teardown = teardown);
+
+TEST(what_has_no_name_stands_as_module_and_offset_or_address)
 {
 	put(6, 1, 10);
 	ck_assert_int_eq(profile_add(p, 0x7f001234, 20, NOW), 0);
@@ -120,9 +120,8 @@ START_TEST(what_has_no_name_stands_as_module_and_offset_or_address)
 	ck_assert_str_eq(must("0x7f001234")->where, "");
 	must("(caller not known)");
 }
-END_TEST
 
-START_TEST(names_that_come_late_merge)
+TEST(names_that_come_late_merge)
 {
 	put(10, 1, 10);
 	fake.no_stacks = fake.no_words = true;
@@ -143,9 +142,8 @@ START_TEST(names_that_come_late_merge)
 	must("late");
 	ck_assert_uint_eq(got, 1);
 }
-END_TEST
 
-START_TEST(what_is_resolved_is_not_asked_again)
+TEST(what_is_resolved_is_not_asked_again)
 {
 	unsigned asked;
 
@@ -162,9 +160,8 @@ START_TEST(what_is_resolved_is_not_asked_again)
 	ck_assert_int_eq(profile_resolve(p, &words), 0);
 	ck_assert_uint_eq(fake.asked, asked);
 }
-END_TEST
 
-START_TEST(resolving_some_goes_on_behind_the_last)
+TEST(resolving_some_goes_on_behind_the_last)
 {
 	put_all();
 	fake.late = true;
@@ -176,9 +173,8 @@ START_TEST(resolving_some_goes_on_behind_the_last)
 	ck_assert_uint_eq(fake.stacks, 11);
 	ck_assert_uint_eq(fake.which, 0xffe);
 }
-END_TEST
 
-START_TEST(nobody_waits_behind_callers_that_stay_unknown)
+TEST(nobody_waits_behind_callers_that_stay_unknown)
 {
 	put_all();
 	fake.no_stacks = true;
@@ -191,18 +187,16 @@ START_TEST(nobody_waits_behind_callers_that_stay_unknown)
 	ck_assert_int_eq(profile_resolve(p, &words), 11);
 	ck_assert_uint_eq(fake.stacks, 11);
 }
-END_TEST
 
-START_TEST(frame_of_many_stacks_is_asked_for_once)
+TEST(frame_of_many_stacks_is_asked_for_once)
 {
 	put_all();
 	fake.no_words = true;
 	ck_assert_int_eq(profile_resolve(p, &words), BASE_NELEM(sites) - 1);
 	ck_assert_uint_le(fake.asked, BASE_NELEM(places));
 }
-END_TEST
 
-START_TEST(fetching_is_not_the_last_word)
+TEST(fetching_is_not_the_last_word)
 {
 	put(2, 1, 10);
 	fake.fetching = true;
@@ -212,9 +206,8 @@ START_TEST(fetching_is_not_the_last_word)
 	fake.fetching = false;
 	ck_assert_int_eq(profile_resolve(p, &words), 0);
 }
-END_TEST
 
-START_TEST(function_is_its_name_and_its_module)
+TEST(function_is_its_name_and_its_module)
 {
 	put(7, 1, 10);
 	put(8, 1, 20);
@@ -227,7 +220,6 @@ START_TEST(function_is_its_name_and_its_module)
 	ck_assert_str_eq(rows[1].where, "libfoo.so");
 	ck_assert_uint_ne(rows[0].key, rows[1].key);
 }
-END_TEST
 
 /* --- a sample ------------------------------------------------------------- */
 
@@ -250,7 +242,9 @@ near(uint64_t a, uint64_t b, uint64_t off)
 	    (unsigned long long)a, (unsigned long long)b);
 }
 
-START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
+CASE("sums");
+
+TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 {
 	struct profile_tree_opts o = { .measure = PROFILE_BYTES,
 		.now_ms = NOW };
@@ -313,35 +307,4 @@ START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 	    &weight), 0);
 	near(weight, 1000 * total.blocks, 1000 * got);
 	blklist_free(list);
-}
-END_TEST
-
-Suite *
-profile_suite(void)
-{
-	Suite *suite = suite_create("profile");
-	TCase *tc = tcase_create("sums");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, every_block_counts_once);
-	tcase_add_test(tc,
-	    sums_of_a_sample_are_what_its_blocks_stand_for);
-	tcase_add_test(tc, list_is_taken_whole);
-	tcase_add_test(tc, clear_begins_anew);
-	tcase_add_test(tc, restart_keeps_what_is_resolved);
-	suite_add_tcase(suite, tc);
-
-	tc = tcase_create("names");
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc,
-	    what_has_no_name_stands_as_module_and_offset_or_address);
-	tcase_add_test(tc, names_that_come_late_merge);
-	tcase_add_test(tc, what_is_resolved_is_not_asked_again);
-	tcase_add_test(tc, resolving_some_goes_on_behind_the_last);
-	tcase_add_test(tc, nobody_waits_behind_callers_that_stay_unknown);
-	tcase_add_test(tc, frame_of_many_stacks_is_asked_for_once);
-	tcase_add_test(tc, fetching_is_not_the_last_word);
-	tcase_add_test(tc, function_is_its_name_and_its_module);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

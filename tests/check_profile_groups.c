@@ -7,7 +7,9 @@
 
 /* --- groups --------------------------------------------------------------- */
 
-START_TEST(wrappers_are_not_origins)
+CASE("groups", .setup = setup, .teardown = teardown);
+
+TEST(wrappers_are_not_origins)
 {
 	put(1, 1, 10);
 	put(3, 1, 20);
@@ -23,9 +25,8 @@ START_TEST(wrappers_are_not_origins)
 	ck_assert_uint_eq(got, 1);
 	ck_assert_uint_eq(must("zmalloc")->total.bytes, 30);
 }
-END_TEST
 
-START_TEST(of_wrappers_alone_the_outermost_asked)
+TEST(of_wrappers_alone_the_outermost_asked)
 {
 	put(5, 1, 10);
 	profile_resolve(p, &words);
@@ -33,9 +34,8 @@ START_TEST(of_wrappers_alone_the_outermost_asked)
 	ck_assert_uint_eq(got, 1);
 	must("xmalloc");
 }
-END_TEST
 
-START_TEST(recursion_counts_once)
+TEST(recursion_counts_once)
 {
 	put(4, 2, 10);
 	put(11, 1, 5);
@@ -48,9 +48,8 @@ START_TEST(recursion_counts_once)
 	ck_assert_uint_eq(must("main")->total.bytes, 25);
 	ck_assert_uint_eq(must("main")->self.bytes, 0);
 }
-END_TEST
 
-START_TEST(inlined_functions_are_lines_of_their_own)
+TEST(inlined_functions_are_lines_of_their_own)
 {
 	put(1, 1, 10);
 	profile_resolve(p, &words);
@@ -60,9 +59,8 @@ START_TEST(inlined_functions_are_lines_of_their_own)
 	ck_assert_str_eq(must("handle")->where, "parse.c:118");
 	ck_assert_str_eq(must("handle")->file, "/src/parse.c");
 }
-END_TEST
 
-START_TEST(where_says_what_lines_have_in_common)
+TEST(where_says_what_lines_have_in_common)
 {
 	ck_assert_int_eq(profile_add(p, 0x15, 1, NOW), 0);
 	profile_resolve(p, &words);
@@ -90,9 +88,8 @@ START_TEST(where_says_what_lines_have_in_common)
 	ck_assert_uint_eq(got, 1);
 	ck_assert_str_eq(must("prog")->where, "/bin/prog");
 }
-END_TEST
 
-START_TEST(heaviest_come_first_by_each_measure)
+TEST(heaviest_come_first_by_each_measure)
 {
 	put(2, 10, 1);
 	put(4, 1, 500);
@@ -109,9 +106,8 @@ START_TEST(heaviest_come_first_by_each_measure)
 	ck_assert_int_eq(rows[0].total.oldest_ms, NOW - 7002);
 	ck_assert_str_eq(rows[3].name, "cache");
 }
-END_TEST
 
-START_TEST(ties_and_keys_are_the_same_in_any_order_of_blocks)
+TEST(ties_and_keys_are_the_same_in_any_order_of_blocks)
 {
 	struct profile_group first[16];
 	size_t n;
@@ -137,9 +133,8 @@ START_TEST(ties_and_keys_are_the_same_in_any_order_of_blocks)
 			    rows[i].name), 0);
 	}
 }
-END_TEST
 
-START_TEST(window_of_groups_is_cut_from_the_whole)
+TEST(window_of_groups_is_cut_from_the_whole)
 {
 	struct profile_group part[3];
 	size_t n, all;
@@ -155,7 +150,6 @@ START_TEST(window_of_groups_is_cut_from_the_whole)
 	(void)group_rows(PROFILE_FRAME, PROFILE_BYTES, 1000, part, 3, &n);
 	ck_assert_uint_eq(n, 0);
 }
-END_TEST
 
 static const enum profile_by all_kinds[] = { PROFILE_SITE, PROFILE_FUNCTION,
 	PROFILE_LINE, PROFILE_FRAME, PROFILE_MODULE };
@@ -171,7 +165,8 @@ count_all(struct profile_ranking *r, size_t at_most)
 	} while (left > 0);
 }
 
-START_TEST(ranking_in_portions_is_that_of_all_at_once)
+LOOP_TEST(ranking_in_portions_is_that_of_all_at_once, 0,
+    (int)BASE_NELEM(all_kinds))
 {
 	struct profile_ranking *r;
 	struct profile_group row;
@@ -199,10 +194,9 @@ START_TEST(ranking_in_portions_is_that_of_all_at_once)
 	ck_assert_int_eq(profile_ranking_find(r, 1), -ENOENT);
 	profile_ranking_free(r);
 }
-END_TEST
 
 /* Many groups in an order of their own, of which windows are looked at. */
-START_TEST(any_window_of_a_ranking_is_in_order)
+TEST(any_window_of_a_ranking_is_in_order)
 {
 	enum { MANY = 5000, WINDOW = 30 };
 	struct profile_group part[WINDOW];
@@ -230,9 +224,8 @@ START_TEST(any_window_of_a_ranking_is_in_order)
 	}
 	profile_ranking_free(r);
 }
-END_TEST
 
-START_TEST(sums_that_come_do_not_show_before_the_end)
+TEST(sums_that_come_do_not_show_before_the_end)
 {
 	struct blk blk[3] = { { .caller = rec_site_caller(1), .size = 10,
 		.ms = NOW - 50 }, { .caller = rec_site_caller(2), .size = 20,
@@ -269,9 +262,8 @@ START_TEST(sums_that_come_do_not_show_before_the_end)
 	profile_free(other);
 	blklist_free(list);
 }
-END_TEST
 
-START_TEST(caller_is_in_the_groups_that_count_it)
+TEST(caller_is_in_the_groups_that_count_it)
 {
 	static const enum profile_by all[] = { PROFILE_SITE, PROFILE_FUNCTION,
 		PROFILE_LINE, PROFILE_FRAME, PROFILE_MODULE };
@@ -293,9 +285,8 @@ START_TEST(caller_is_in_the_groups_that_count_it)
 	}
 	ck_assert(!profile_in_group(p, PROFILE_SITE, 1, 4711));
 }
-END_TEST
 
-START_TEST(key_of_a_line_is_that_of_its_group)
+TEST(key_of_a_line_is_that_of_its_group)
 {
 	put_all();
 	profile_resolve(p, &words);
@@ -312,9 +303,8 @@ START_TEST(key_of_a_line_is_that_of_its_group)
 	group(PROFILE_FRAME, PROFILE_BYTES);
 	ck_assert_uint_eq(profile_key(0x77, NULL, 0), rows[0].key);
 }
-END_TEST
 
-START_TEST(one_group_is_as_among_all)
+TEST(one_group_is_as_among_all)
 {
 	struct profile_group one;
 	size_t i;
@@ -334,9 +324,8 @@ START_TEST(one_group_is_as_among_all)
 	ck_assert_int_eq(profile_group(p, PROFILE_FRAME, 4711, PROFILE_BYTES,
 	    NOW, &one), -ENOENT);
 }
-END_TEST
 
-START_TEST(stack_has_every_line_in_its_order)
+TEST(stack_has_every_line_in_its_order)
 {
 	struct profile_line lines[8];
 	size_t n, origin;
@@ -375,7 +364,6 @@ START_TEST(stack_has_every_line_in_its_order)
 	ck_assert_int_eq(profile_stack(p, 4711, lines, 8, &n, &origin, &end),
 	    -ENOENT);
 }
-END_TEST
 
 /* --- neighbours ----------------------------------------------------------- */
 
@@ -392,7 +380,9 @@ neighbours(const char *name, bool outwards)
 	return bytes;
 }
 
-START_TEST(callers_and_callees_make_up_the_total)
+CASE("neighbours", .setup = setup, .teardown = teardown);
+
+TEST(callers_and_callees_make_up_the_total)
 {
 	uint64_t total, self;
 
@@ -419,9 +409,8 @@ START_TEST(callers_and_callees_make_up_the_total)
 	must("main");
 	ck_assert_uint_eq(neighbours("main", true), 0);
 }
-END_TEST
 
-START_TEST(recursion_has_its_outermost_callers_and_innermost_callees)
+TEST(recursion_has_its_outermost_callers_and_innermost_callees)
 {
 	put(4, 1, 10);
 	profile_resolve(p, &words);
@@ -429,9 +418,8 @@ START_TEST(recursion_has_its_outermost_callers_and_innermost_callees)
 	ck_assert_str_eq(rows[0].name, "serve");
 	ck_assert_uint_eq(neighbours("walk", false), 0);
 }
-END_TEST
 
-START_TEST(wrapper_has_callers_too)
+TEST(wrapper_has_callers_too)
 {
 	uint64_t key = profile_key(0x13, fake_words(NULL, 0x13), 0);
 
@@ -446,40 +434,4 @@ START_TEST(wrapper_has_callers_too)
 	ck_assert_int_eq(profile_neighbours(p, 4711, true, PROFILE_BYTES, NOW,
 	    rows, BASE_NELEM(rows), &got), 0);
 	ck_assert_uint_eq(got, 0);
-}
-END_TEST
-
-Suite *
-profile_groups_suite(void)
-{
-	Suite *suite = suite_create("profile_groups");
-	TCase *tc = tcase_create("groups");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, wrappers_are_not_origins);
-	tcase_add_test(tc, of_wrappers_alone_the_outermost_asked);
-	tcase_add_test(tc, recursion_counts_once);
-	tcase_add_test(tc, inlined_functions_are_lines_of_their_own);
-	tcase_add_test(tc, where_says_what_lines_have_in_common);
-	tcase_add_test(tc, heaviest_come_first_by_each_measure);
-	tcase_add_test(tc, ties_and_keys_are_the_same_in_any_order_of_blocks);
-	tcase_add_test(tc, window_of_groups_is_cut_from_the_whole);
-	tcase_add_loop_test(tc, ranking_in_portions_is_that_of_all_at_once, 0,
-	    (int)BASE_NELEM(all_kinds));
-	tcase_add_test(tc, any_window_of_a_ranking_is_in_order);
-	tcase_add_test(tc, sums_that_come_do_not_show_before_the_end);
-	tcase_add_test(tc, caller_is_in_the_groups_that_count_it);
-	tcase_add_test(tc, key_of_a_line_is_that_of_its_group);
-	tcase_add_test(tc, one_group_is_as_among_all);
-	tcase_add_test(tc, stack_has_every_line_in_its_order);
-	suite_add_tcase(suite, tc);
-
-	tc = tcase_create("neighbours");
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, callers_and_callees_make_up_the_total);
-	tcase_add_test(tc,
-	    recursion_has_its_outermost_callers_and_innermost_callees);
-	tcase_add_test(tc, wrapper_has_callers_too);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -91,7 +91,9 @@ static const struct profile_tree_opts trees[] = {
 	{ .measure = PROFILE_BYTES, .depth = 1, .reversed = true },
 };
 
-START_TEST(nodes_and_self_make_up_the_node_above)
+CASE("trees", .setup = setup, .teardown = teardown);
+
+LOOP_TEST(nodes_and_self_make_up_the_node_above, 0, BASE_NELEM(trees))
 {
 	put_all();
 	profile_resolve(p, &words);
@@ -111,7 +113,6 @@ START_TEST(nodes_and_self_make_up_the_node_above)
 		    seen[i].node.omitted != 0);
 	}
 }
-END_TEST
 
 /* Names of what main called, one behind the other. */
 static void
@@ -129,7 +130,7 @@ assert_called_by_main(const char *want)
 	ck_assert_str_eq(have, want);
 }
 
-START_TEST(siblings_are_in_order_of_weight_and_then_of_their_names)
+TEST(siblings_are_in_order_of_weight_and_then_of_their_names)
 {
 	const struct profile_tree_opts by_bytes = { .measure = PROFILE_BYTES };
 
@@ -146,9 +147,8 @@ START_TEST(siblings_are_in_order_of_weight_and_then_of_their_names)
 	tree(by_bytes);
 	assert_called_by_main("libfoo.so+0x1017 30,serve 11,init 10,init 10,");
 }
-END_TEST
 
-START_TEST(tree_goes_from_the_outermost_inwards_or_from_the_origin_outwards)
+TEST(tree_goes_from_the_outermost_inwards_or_from_the_origin_outwards)
 {
 	put(1, 1, 10);
 	profile_resolve(p, &words);
@@ -167,9 +167,8 @@ START_TEST(tree_goes_from_the_outermost_inwards_or_from_the_origin_outwards)
 	ck_assert_str_eq(seen[3].name, "main");
 	ck_assert_uint_eq(seen[3].node.self.bytes, 10);
 }
-END_TEST
 
-START_TEST(stack_that_was_cut_says_why)
+TEST(stack_that_was_cut_says_why)
 {
 	put_all();
 	profile_resolve(p, &words);
@@ -185,9 +184,8 @@ START_TEST(stack_that_was_cut_says_why)
 	tree((struct profile_tree_opts){ 0 });
 	ck_assert_uint_eq(node("main")->node.end, 0);
 }
-END_TEST
 
-START_TEST(ends_sum_up)
+TEST(ends_sum_up)
 {
 	struct profile_sum ends[RING_ENDS];
 	uint64_t blocks = 0;
@@ -206,9 +204,8 @@ START_TEST(ends_sum_up)
 		blocks += ends[e].blocks;
 	ck_assert_uint_eq(blocks, 66);
 }
-END_TEST
 
-START_TEST(focus_leaves_stacks_without_the_function_out)
+TEST(focus_leaves_stacks_without_the_function_out)
 {
 	put_all();
 	profile_resolve(p, &words);
@@ -220,7 +217,6 @@ START_TEST(focus_leaves_stacks_without_the_function_out)
 	tree((struct profile_tree_opts){ .focus = "nobody" });
 	ck_assert_uint_eq(nseen, 0);
 }
-END_TEST
 
 static int
 refuse(void *arg, const struct profile_node *n)
@@ -229,7 +225,7 @@ refuse(void *arg, const struct profile_node *n)
 	return ++*(int *)arg == 3 ? -ECANCELED : 0;
 }
 
-START_TEST(printing_ends_where_the_printer_wants)
+TEST(printing_ends_where_the_printer_wants)
 {
 	int calls = 0;
 
@@ -239,7 +235,6 @@ START_TEST(printing_ends_where_the_printer_wants)
 	    refuse, &calls), -ECANCELED);
 	ck_assert_int_eq(calls, 3);
 }
-END_TEST
 
 /* --- folded lines --------------------------------------------------------- */
 
@@ -275,7 +270,9 @@ fold_by(enum profile_measure measure)
 	return sum;
 }
 
-START_TEST(folded_lines_sum_to_the_total)
+CASE("folded", .setup = setup, .teardown = teardown);
+
+TEST(folded_lines_sum_to_the_total)
 {
 	uint64_t age = 0;
 
@@ -287,9 +284,8 @@ START_TEST(folded_lines_sum_to_the_total)
 		age += n * 1000 * n + n * (n - 1) / 2;
 	ck_assert_uint_eq(fold_by(PROFILE_AGE), age);
 }
-END_TEST
 
-START_TEST(folded_line_goes_from_the_outermost_to_the_origin)
+TEST(folded_line_goes_from_the_outermost_to_the_origin)
 {
 	put(1, 1, 10);
 	put(3, 2, 10);
@@ -303,9 +299,8 @@ START_TEST(folded_line_goes_from_the_outermost_to_the_origin)
 	fold_by(PROFILE_BYTES);
 	ck_assert_str_eq(folded[1], "main;serve;cache;zmalloc 20");
 }
-END_TEST
 
-START_TEST(hostile_names_break_no_line)
+TEST(hostile_names_break_no_line)
 {
 	put(9, 1, 10);
 	profile_resolve(p, &words);
@@ -315,9 +310,8 @@ START_TEST(hostile_names_break_no_line)
 	ck_assert_ptr_nonnull(strstr(folded[0], "main;evil:name"));
 	ck_assert_ptr_eq(strchr(folded[0], ';'), strrchr(folded[0], ';'));
 }
-END_TEST
 
-START_TEST(block_newer_than_now_has_no_age)
+TEST(block_newer_than_now_has_no_age)
 {
 	ck_assert_int_eq(profile_add(p, 0x17, 10, NOW + 5000), 0);
 	ck_assert_int_eq(profile_add(p, 0x17, 10, NOW + 5000), 0);
@@ -325,7 +319,6 @@ START_TEST(block_newer_than_now_has_no_age)
 	ck_assert_uint_eq(fold_by(PROFILE_AGE), 0);
 	ck_assert_uint_eq(fold_by(PROFILE_BYTES), 20);
 }
-END_TEST
 
 /* --- many ----------------------------------------------------------------- */
 
@@ -359,7 +352,7 @@ deep_words(void *arg, uint64_t frame)
 	return &w;
 }
 
-START_TEST(more_than_fits_is_cut)
+TEST(more_than_fits_is_cut)
 {
 	static const struct profile_words deep = { deep_stack, deep_words,
 		NULL };
@@ -378,36 +371,4 @@ START_TEST(more_than_fits_is_cut)
 	ck_assert_int_eq(profile_folded(p, PROFILE_BYTES, NOW, weigh, &weight),
 	    0);
 	ck_assert_uint_eq(weight, 20000);
-}
-END_TEST
-
-Suite *
-profile_trees_suite(void)
-{
-	Suite *suite = suite_create("profile_trees");
-	TCase *tc = tcase_create("trees");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, nodes_and_self_make_up_the_node_above, 0,
-	    BASE_NELEM(trees));
-	tcase_add_test(tc,
-	    siblings_are_in_order_of_weight_and_then_of_their_names);
-	tcase_add_test(tc,
-	    tree_goes_from_the_outermost_inwards_or_from_the_origin_outwards);
-	tcase_add_test(tc, stack_that_was_cut_says_why);
-	tcase_add_test(tc, ends_sum_up);
-	tcase_add_test(tc, focus_leaves_stacks_without_the_function_out);
-	tcase_add_test(tc, printing_ends_where_the_printer_wants);
-	suite_add_tcase(suite, tc);
-
-	tc = tcase_create("folded");
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, folded_lines_sum_to_the_total);
-	tcase_add_test(tc,
-	    folded_line_goes_from_the_outermost_to_the_origin);
-	tcase_add_test(tc, hostile_names_break_no_line);
-	tcase_add_test(tc, block_newer_than_now_has_no_age);
-	tcase_add_test(tc, more_than_fits_is_cut);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -146,7 +146,9 @@ held(void)
 
 /* --- rules, one at a time ----------------------------------------------- */
 
-START_TEST(queue_size_is_a_power_of_two)
+CASE("Core", .setup = setup, .teardown = teardown);
+
+TEST(queue_size_is_a_power_of_two)
 {
 	ck_assert_int_eq(stream_queue_new(&queue, 0), -EINVAL);
 	ck_assert_int_eq(stream_queue_new(&queue, 3), -EINVAL);
@@ -157,9 +159,8 @@ START_TEST(queue_size_is_a_power_of_two)
 	ck_assert_uint_eq(stream_queue_oldest(queue), 3);
 	check_read(0, 10);
 }
-END_TEST
 
-START_TEST(empty_queue_reads_nothing)
+TEST(empty_queue_reads_nothing)
 {
 	struct stream_range range;
 	struct rec r;
@@ -173,9 +174,8 @@ START_TEST(empty_queue_reads_nothing)
 	ck_assert_ptr_null(stream_queue_at(queue, 0));
 	ck_assert_ptr_null(stream_queue_at(queue, 1));
 }
-END_TEST
 
-START_TEST(cursor_beyond_the_end_reads_nothing)
+TEST(cursor_beyond_the_end_reads_nothing)
 {
 	struct stream_range range;
 	struct rec r;
@@ -190,9 +190,8 @@ START_TEST(cursor_beyond_the_end_reads_nothing)
 	    &range), 0);
 	ck_assert_uint_eq(range.next, 6);
 }
-END_TEST
 
-START_TEST(what_fell_out_is_counted_as_overwritten)
+TEST(what_fell_out_is_counted_as_overwritten)
 {
 	struct stream_range range;
 	struct rec recs[8];
@@ -205,9 +204,8 @@ START_TEST(what_fell_out_is_counted_as_overwritten)
 	ck_assert_uint_eq(range.lost[STREAM_OVERWRITTEN], 12);
 	ck_assert_uint_eq(range.next, 21);
 }
-END_TEST
 
-START_TEST(loss_has_sequence_numbers_and_its_cause)
+TEST(loss_has_sequence_numbers_and_its_cause)
 {
 	struct stream_range range;
 	struct rec recs[8];
@@ -227,9 +225,8 @@ START_TEST(loss_has_sequence_numbers_and_its_cause)
 	/* A cursor in the middle of it is told of the rest of it. */
 	check_read(100, 8);
 }
-END_TEST
 
-START_TEST(loss_right_before_the_oldest_record_keeps_its_cause)
+TEST(loss_right_before_the_oldest_record_keeps_its_cause)
 {
 	struct stream_range range;
 	struct rec recs[8];
@@ -247,9 +244,8 @@ START_TEST(loss_right_before_the_oldest_record_keeps_its_cause)
 	ck_assert_uint_eq(stream_queue_oldest(queue), 9);
 	check_read(1, 8);
 }
-END_TEST
 
-START_TEST(loss_at_the_end_is_read_at_once)
+TEST(loss_at_the_end_is_read_at_once)
 {
 	struct stream_range range;
 	struct rec r;
@@ -261,9 +257,8 @@ START_TEST(loss_at_the_end_is_read_at_once)
 	ck_assert_uint_eq(range.lost[STREAM_WRITER_DIED], 7);
 	ck_assert_uint_eq(range.next, 9);
 }
-END_TEST
 
-START_TEST(read_of_no_records_only_skips_losses)
+TEST(read_of_no_records_only_skips_losses)
 {
 	struct stream_range range;
 
@@ -279,9 +274,10 @@ START_TEST(read_of_no_records_only_skips_losses)
 	    0);
 	ck_assert_uint_eq(range.next, 9);
 }
-END_TEST
 
-START_TEST(too_many_losses_drop_the_oldest_and_are_still_counted)
+CASE("Limits", .setup = setup, .teardown = teardown);
+
+TEST(too_many_losses_drop_the_oldest_and_are_still_counted)
 {
 	ck_assert_int_eq(stream_queue_new(&queue, 1u << 14), 0);
 	for (int i = 0; i < STREAM_QUEUE_LOSSES; i++) {
@@ -299,9 +295,8 @@ START_TEST(too_many_losses_drop_the_oldest_and_are_still_counted)
 	check_at(5);
 	check_at(6);
 }
-END_TEST
 
-START_TEST(losses_of_one_cause_in_a_row_are_one_gap)
+TEST(losses_of_one_cause_in_a_row_are_one_gap)
 {
 	ck_assert_int_eq(stream_queue_new(&queue, 8), 0);
 	put(1);
@@ -311,9 +306,8 @@ START_TEST(losses_of_one_cause_in_a_row_are_one_gap)
 	ck_assert_uint_eq(stream_queue_oldest(queue), 1);
 	check_read(1, 8);
 }
-END_TEST
 
-START_TEST(absurd_loss_saturates_and_the_queue_goes_on)
+TEST(absurd_loss_saturates_and_the_queue_goes_on)
 {
 	struct stream_range range;
 	struct rec recs[8] = { 0 };
@@ -333,7 +327,6 @@ START_TEST(absurd_loss_saturates_and_the_queue_goes_on)
 	ck_assert_uint_eq(range.next - range.from, n + sum);
 	ck_assert_uint_eq(range.next, stream_queue_next(queue));
 }
-END_TEST
 
 /* --- anything, in any order --------------------------------------------- */
 
@@ -351,7 +344,9 @@ static const struct {
 	{ 1u << 14, 12, 95, 20000 },	/* the table of gaps runs over */
 };
 
-START_TEST(next_less_from_is_always_count_and_lost)
+CASE("Random", .setup = setup, .teardown = teardown, .seconds = 120);
+
+LOOP_TEST(next_less_from_is_always_count_and_lost, 0, BASE_NELEM(random_cases))
 {
 	const uint32_t capacity = random_cases[_i].capacity;
 	const int steps = check_rounds(random_cases[_i].steps);
@@ -385,9 +380,10 @@ START_TEST(next_less_from_is_always_count_and_lost)
 	while (cursor < model.next)
 		cursor = check_read(cursor, 4096);
 }
-END_TEST
 
-START_TEST(full_queue_holds_its_capacity)
+CASE("Core");
+
+TEST(full_queue_holds_its_capacity)
 {
 	ck_assert_int_eq(stream_queue_new(&queue, 1024), 0);
 	for (int i = 0; i < 50; i++) {
@@ -396,40 +392,4 @@ START_TEST(full_queue_holds_its_capacity)
 			lose(STREAM_RING_FULL, 5);
 	}
 	ck_assert_uint_eq(held(), 1024);
-}
-END_TEST
-
-Suite *
-queue_suite(void)
-{
-	Suite *s = suite_create("queue");
-	TCase *t;
-
-	t = tcase_create("Core");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, queue_size_is_a_power_of_two);
-	tcase_add_test(t, empty_queue_reads_nothing);
-	tcase_add_test(t, cursor_beyond_the_end_reads_nothing);
-	tcase_add_test(t, what_fell_out_is_counted_as_overwritten);
-	tcase_add_test(t, loss_has_sequence_numbers_and_its_cause);
-	tcase_add_test(t, loss_right_before_the_oldest_record_keeps_its_cause);
-	tcase_add_test(t, loss_at_the_end_is_read_at_once);
-	tcase_add_test(t, read_of_no_records_only_skips_losses);
-	tcase_add_test(t, full_queue_holds_its_capacity);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Limits");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, too_many_losses_drop_the_oldest_and_are_still_counted);
-	tcase_add_test(t, losses_of_one_cause_in_a_row_are_one_gap);
-	tcase_add_test(t, absurd_loss_saturates_and_the_queue_goes_on);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Random");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, next_less_from_is_always_count_and_lost, 0,
-	    BASE_NELEM(random_cases));
-	suite_add_tcase(s, t);
-	return s;
 }

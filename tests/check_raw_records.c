@@ -155,7 +155,9 @@ script(const char *s, struct raw *r, struct bytes *b, struct taken *t)
 	raw_end(r, on_record, t);
 }
 
-START_TEST(damage_is_skipped_and_counted)
+CASE("raw", .seconds = 60);
+
+LOOP_TEST(damage_is_skipped_and_counted, 0, (int)BASE_NELEM(cases))
 {
 	static struct bytes b;
 	static struct taken t;
@@ -179,7 +181,6 @@ START_TEST(damage_is_skipped_and_counted)
 	ck_assert(adds_up(&r));
 	ck_assert_uint_eq(r.held, 0);
 }
-END_TEST
 
 /* --- at random ------------------------------------------------------------ */
 
@@ -341,7 +342,7 @@ feed(struct raw *r, const struct bytes *b, struct taken *t, bool quiet)
 }
 
 /* With _i the sender is quiet at times, and then between two records. */
-START_TEST(no_wrong_block_and_every_byte_is_counted)
+LOOP_TEST(no_wrong_block_and_every_byte_is_counted, 0, 2)
 {
 	unsigned seeds = (unsigned)check_events(1000);
 	size_t wrong_frees = 0, all = 0, taken = 0;
@@ -370,9 +371,8 @@ START_TEST(no_wrong_block_and_every_byte_is_counted)
 	ck_assert_msg(wrong_frees * 200 < all, "%zu frees of %zu",
 	    wrong_frees, all);
 }
-END_TEST
 
-START_TEST(sound_bytes_give_all_records_however_they_come)
+TEST(sound_bytes_give_all_records_however_they_come)
 {
 	static struct sent s;
 	static struct bytes b;
@@ -392,13 +392,12 @@ START_TEST(sound_bytes_give_all_records_however_they_come)
 		ck_assert_uint_eq(r.n.skipped + r.n.slips, 0);
 	}
 }
-END_TEST
 
 /*
  * Read from its second byte on, a record with a type of F0 or above is one
  * too, if its clock has no cycles and its address begins as decimal digits.
  */
-START_TEST(two_alignments_that_look_as_good_are_none)
+TEST(two_alignments_that_look_as_good_are_none)
 {
 	static struct bytes b;
 	static struct taken t;
@@ -420,9 +419,8 @@ START_TEST(two_alignments_that_look_as_good_are_none)
 	for (size_t i = 0; i < t.n; i++)
 		ck_assert_uint_eq(t.rec[i][0], 0x20);
 }
-END_TEST
 
-START_TEST(after_its_end_another_stream_begins)
+TEST(after_its_end_another_stream_begins)
 {
 	static struct bytes b;
 	static struct taken t;
@@ -436,23 +434,4 @@ START_TEST(after_its_end_another_stream_begins)
 	ck_assert_uint_eq(t.n, 7);
 	ck_assert_uint_eq(r.n.skipped, 16 + 9);
 	ck_assert(adds_up(&r));
-}
-END_TEST
-
-Suite *
-raw_records_suite(void)
-{
-	Suite *s = suite_create("raw_records");
-	TCase *tc = tcase_create("raw");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, damage_is_skipped_and_counted, 0,
-	    (int)BASE_NELEM(cases));
-	tcase_add_loop_test(tc, no_wrong_block_and_every_byte_is_counted, 0,
-	    2);
-	tcase_add_test(tc, sound_bytes_give_all_records_however_they_come);
-	tcase_add_test(tc, two_alignments_that_look_as_good_are_none);
-	tcase_add_test(tc, after_its_end_another_stream_begins);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -175,7 +175,10 @@ static const char *const bad[] = {
 	"/crash", "/exit", "/huge", "/zeros", "/empty", "/less",
 };
 
-START_TEST(file_that_brings_the_reader_down_is_damaged_and_no_other)
+CASE("Client", .setup = setup, .teardown = teardown, .seconds = 120);
+
+LOOP_TEST(file_that_brings_the_reader_down_is_damaged_and_no_other, 0,
+    BASE_NELEM(bad))
 {
 	ck_assert_int_eq(look_at(bad[_i], 1), SYMBOL_DAMAGED);
 	ck_assert_uint_eq(words.n, 0);
@@ -186,9 +189,8 @@ START_TEST(file_that_brings_the_reader_down_is_damaged_and_no_other)
 	ck_assert_int_eq(look_at("/good", 2), SYMBOL_NO_LINE);
 	ck_assert_int_eq(reader_pid(), pid);
 }
-END_TEST
 
-START_TEST(bad_file_among_others_costs_only_its_own_words)
+LOOP_TEST(bad_file_among_others_costs_only_its_own_words, 0, BASE_NELEM(bad))
 {
 	struct symbol_place p[6] = {
 		{ .path = "/a", .address = 1 },
@@ -209,11 +211,10 @@ START_TEST(bad_file_among_others_costs_only_its_own_words)
 		symbol_words_fini(&w[i]);
 	}
 }
-END_TEST
 
 static const char *const slow[] = { "/hang", "/half" };
 
-START_TEST(file_that_takes_too_long_is_damaged)
+LOOP_TEST(file_that_takes_too_long_is_damaged, 0, BASE_NELEM(slow))
 {
 	symbols_free(symbols);
 	start(100);
@@ -221,9 +222,8 @@ START_TEST(file_that_takes_too_long_is_damaged)
 	ck_assert_int_eq(look_at("/good", 1), SYMBOL_NO_LINE);
 	ck_assert_int_eq(look_at(slow[_i], 2), SYMBOL_DAMAGED);
 }
-END_TEST
 
-START_TEST(reader_killed_between_requests_is_nobodys_fault)
+TEST(reader_killed_between_requests_is_nobodys_fault)
 {
 	pid_t pid;
 
@@ -233,9 +233,8 @@ START_TEST(reader_killed_between_requests_is_nobodys_fault)
 	ck_assert_int_eq(look_at("/other", 1), SYMBOL_NO_LINE);
 	ck_assert_int_ne(reader_pid(), pid);
 }
-END_TEST
 
-START_TEST(readers_that_go_down_too_often_are_waited_for)
+TEST(readers_that_go_down_too_often_are_waited_for)
 {
 	enum symbol_known known = SYMBOL_DAMAGED;
 	unsigned n;
@@ -250,9 +249,8 @@ START_TEST(readers_that_go_down_too_often_are_waited_for)
 	ck_assert_uint_gt(n, 5);
 	ck_assert_uint_lt(n, 50);
 }
-END_TEST
 
-START_TEST(no_reader_is_said)
+TEST(no_reader_is_said)
 {
 	symbols_free(symbols);
 	open_symbols(&(struct symbols_opts) { .reader = "/nonexistent" });
@@ -262,9 +260,8 @@ START_TEST(no_reader_is_said)
 	ck_assert_int_eq(look_at("/good", 1), SYMBOL_NO_READER);
 	ck_assert_int_eq(look_at(NULL, 1), SYMBOL_NO_MODULE);
 }
-END_TEST
 
-START_TEST(what_was_found_is_not_asked_for_again)
+TEST(what_was_found_is_not_asked_for_again)
 {
 	pid_t pid;
 
@@ -281,9 +278,8 @@ START_TEST(what_was_found_is_not_asked_for_again)
 	    SYMBOL_NO_LINE);
 	ck_assert_int_ne(reader_pid(), pid);
 }
-END_TEST
 
-START_TEST(many_places_and_files_are_all_answered)
+TEST(many_places_and_files_are_all_answered)
 {
 	enum { N = 20000, FILES = 500 };
 	struct symbol_place *p = calloc(N, sizeof(*p));
@@ -306,10 +302,9 @@ START_TEST(many_places_and_files_are_all_answered)
 	free(p);
 	free(w);
 }
-END_TEST
 
 /* More than are kept: it forgets, and goes on. */
-START_TEST(cache_is_bounded_by_modules_and_by_words)
+TEST(cache_is_bounded_by_modules_and_by_words)
 {
 	enum { N = 64, ROUNDS = 1500 };
 	struct symbol_place p[N];
@@ -333,7 +328,6 @@ START_TEST(cache_is_bounded_by_modules_and_by_words)
 		}
 	}
 }
-END_TEST
 
 static void *
 look_often(void *arg)
@@ -359,7 +353,7 @@ look_often(void *arg)
 	return (void *)bad_ones;
 }
 
-START_TEST(any_thread_may_look)
+TEST(any_thread_may_look)
 {
 	pthread_t thread[4];
 
@@ -373,7 +367,6 @@ START_TEST(any_thread_may_look)
 		ck_assert_ptr_null(bad_ones);
 	}
 }
-END_TEST
 
 static void *
 look_at_hang(void *arg)
@@ -383,7 +376,7 @@ look_at_hang(void *arg)
 }
 
 /* Its time would be longer than this test's. */
-START_TEST(who_waits_for_the_reader_is_let_go_by_a_stop)
+TEST(who_waits_for_the_reader_is_let_go_by_a_stop)
 {
 	enum symbol_known known;
 	pthread_t thread;
@@ -399,7 +392,6 @@ START_TEST(who_waits_for_the_reader_is_let_go_by_a_stop)
 	ck_assert_int_eq(known, SYMBOL_PENDING);
 	ck_assert_int_eq(look_at("/good", 1), SYMBOL_PENDING);
 }
-END_TEST
 
 static pthread_barrier_t barrier;
 
@@ -413,7 +405,7 @@ look_and_stay(void *arg)
 }
 
 /* The run of a command learns so that its tree has ended. */
-START_TEST(who_waits_for_children_of_its_own_thread_does_not_meet_the_reader)
+TEST(who_waits_for_children_of_its_own_thread_does_not_meet_the_reader)
 {
 	enum symbol_known known;
 	pthread_t thread;
@@ -429,9 +421,8 @@ START_TEST(who_waits_for_children_of_its_own_thread_does_not_meet_the_reader)
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 }
-END_TEST
 
-START_TEST(another_one_may_reap_the_reader)
+TEST(another_one_may_reap_the_reader)
 {
 	ck_assert_int_eq(look_at("/good", 1), SYMBOL_NO_LINE);
 	ck_assert_int_eq(kill(reader_pid(), SIGKILL), 0);
@@ -440,7 +431,6 @@ START_TEST(another_one_may_reap_the_reader)
 	ck_assert_int_eq(kill(reader_pid(), SIGKILL), 0);
 	ck_assert_int_eq(waitpid(-1, NULL, 0), reader_pid());
 }
-END_TEST
 
 /* --- the real one ------------------------------------------------------- */
 
@@ -477,7 +467,9 @@ ends_well(pid_t pid)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-START_TEST(reader_ends_when_its_input_does)
+CASE("Reader", .seconds = 60);
+
+TEST(reader_ends_when_its_input_does)
 {
 	int to, from;
 	pid_t pid = start_real(&to, &from);
@@ -486,9 +478,8 @@ START_TEST(reader_ends_when_its_input_does)
 	ends_well(pid);
 	close(from);
 }
-END_TEST
 
-START_TEST(reader_ends_at_what_is_no_request)
+LOOP_TEST(reader_ends_at_what_is_no_request, 0, 5)
 {
 	static const struct {
 		uint32_t len;
@@ -507,9 +498,8 @@ START_TEST(reader_ends_at_what_is_no_request)
 	close(to);
 	close(from);
 }
-END_TEST
 
-START_TEST(reader_has_limited_itself)
+TEST(reader_has_limited_itself)
 {
 	char path[64], line[512], soft[32], hard[32];
 	bool no_new_privileges = false, no_core = false;
@@ -542,43 +532,4 @@ START_TEST(reader_has_limited_itself)
 	close(to);
 	close(from);
 	ends_well(pid);
-}
-END_TEST
-
-Suite *
-reader_suite(void)
-{
-	Suite *s = suite_create("reader");
-	TCase *t;
-
-	t = tcase_create("Client");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t,
-	    file_that_brings_the_reader_down_is_damaged_and_no_other, 0,
-	    BASE_NELEM(bad));
-	tcase_add_loop_test(t, bad_file_among_others_costs_only_its_own_words,
-	    0, BASE_NELEM(bad));
-	tcase_add_loop_test(t, file_that_takes_too_long_is_damaged, 0,
-	    BASE_NELEM(slow));
-	tcase_add_test(t, reader_killed_between_requests_is_nobodys_fault);
-	tcase_add_test(t, readers_that_go_down_too_often_are_waited_for);
-	tcase_add_test(t, no_reader_is_said);
-	tcase_add_test(t, what_was_found_is_not_asked_for_again);
-	tcase_add_test(t, many_places_and_files_are_all_answered);
-	tcase_add_test(t, cache_is_bounded_by_modules_and_by_words);
-	tcase_add_test(t, any_thread_may_look);
-	tcase_add_test(t, who_waits_for_the_reader_is_let_go_by_a_stop);
-	tcase_add_test(t,
-	    who_waits_for_children_of_its_own_thread_does_not_meet_the_reader);
-	tcase_add_test(t, another_one_may_reap_the_reader);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Reader");
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, reader_ends_when_its_input_does);
-	tcase_add_loop_test(t, reader_ends_at_what_is_no_request, 0, 5);
-	tcase_add_test(t, reader_has_limited_itself);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -51,7 +51,9 @@ sample_answer(void)
 	return a;
 }
 
-START_TEST(request_comes_through_whole_and_no_other_way)
+CASE("Packets");
+
+TEST(request_comes_through_whole_and_no_other_way)
 {
 	struct packet_request r = sample_request(), got;
 	struct packet_out out = { 0 };
@@ -81,9 +83,8 @@ START_TEST(request_comes_through_whole_and_no_other_way)
 	}
 	packet_out_fini(&out);
 }
-END_TEST
 
-START_TEST(answer_comes_through_whole_and_no_other_way)
+TEST(answer_comes_through_whole_and_no_other_way)
 {
 	struct packet_answer a = sample_answer(), got;
 	struct packet_out out = { 0 };
@@ -106,9 +107,8 @@ START_TEST(answer_comes_through_whole_and_no_other_way)
 	packet_answer_fini(&a);
 	packet_out_fini(&out);
 }
-END_TEST
 
-START_TEST(packet_with_any_byte_changed_is_taken_or_refused)
+TEST(packet_with_any_byte_changed_is_taken_or_refused)
 {
 	struct packet_answer a = sample_answer(), got;
 	struct packet_request r = sample_request(), got_r;
@@ -134,18 +134,4 @@ START_TEST(packet_with_any_byte_changed_is_taken_or_refused)
 	}
 	packet_answer_fini(&a);
 	packet_out_fini(&out);
-}
-END_TEST
-
-Suite *
-reader_packets_suite(void)
-{
-	Suite *s = suite_create("reader_packets");
-	TCase *t = tcase_create("Packets");
-
-	tcase_add_test(t, request_comes_through_whole_and_no_other_way);
-	tcase_add_test(t, answer_comes_through_whole_and_no_other_way);
-	tcase_add_test(t, packet_with_any_byte_changed_is_taken_or_refused);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -6,7 +6,9 @@
 
 /* --- back-off ------------------------------------------------------------- */
 
-START_TEST(waits_double_up_to_the_most_and_jitter_is_full)
+CASE("reconnect", .setup = setup, .teardown = teardown);
+
+TEST(waits_double_up_to_the_most_and_jitter_is_full)
 {
 	static const uint32_t longest[] = { 250, 500, 1000, 2000, 4000, 8000,
 	    15000, 15000 };
@@ -20,9 +22,8 @@ START_TEST(waits_double_up_to_the_most_and_jitter_is_full)
 	ck_assert_uint_le(retry_wait_ms(UINT32_MAX, 15000, UINT32_MAX), 15000);
 	ck_assert_uint_le(retry_wait_ms(0, 100, UINT32_MAX), 100);
 }
-END_TEST
 
-START_TEST(tries_in_vain_are_counted_and_the_last_reason_is_told)
+TEST(tries_in_vain_are_counted_and_the_last_reason_is_told)
 {
 	way.refuse = -ECONNREFUSED;
 	way.wait_ms = 0;
@@ -45,9 +46,8 @@ START_TEST(tries_in_vain_are_counted_and_the_last_reason_is_told)
 	ck_assert(look()->link.up);
 	ck_assert(!look()->link.returns);
 }
-END_TEST
 
-START_TEST(what_is_gone_for_good_is_not_tried_again)
+TEST(what_is_gone_for_good_is_not_tried_again)
 {
 	way.for_good = true;
 	cut();
@@ -57,9 +57,8 @@ START_TEST(what_is_gone_for_good_is_not_tried_again)
 	ck_assert_int_eq(uv_run(&peer.loop, UV_RUN_NOWAIT), 0);
 	ck_assert_uint_eq(way.starts, 1);
 }
-END_TEST
 
-START_TEST(next_try_is_at_once_when_asked_for)
+TEST(next_try_is_at_once_when_asked_for)
 {
 	cut();
 	nodes_session_cycle(session);
@@ -72,9 +71,8 @@ START_TEST(next_try_is_at_once_when_asked_for)
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(way.starts, 2);
 }
-END_TEST
 
-START_TEST(node_that_refuses_is_not_live_for_a_moment)
+TEST(node_that_refuses_is_not_live_for_a_moment)
 {
 	struct wire_msg q;
 
@@ -98,9 +96,8 @@ START_TEST(node_that_refuses_is_not_live_for_a_moment)
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 }
-END_TEST
 
-START_TEST(link_that_is_back_returns_until_the_session_takes_it_up)
+TEST(link_that_is_back_returns_until_the_session_takes_it_up)
 {
 	cut();
 	nodes_session_cycle(session);
@@ -112,9 +109,8 @@ START_TEST(link_that_is_back_returns_until_the_session_takes_it_up)
 	peer_cycles(&peer, session, 3);
 	ck_assert(look()->link.up);
 }
-END_TEST
 
-START_TEST(what_is_gone_for_good_is_tried_when_asked_for)
+TEST(what_is_gone_for_good_is_tried_when_asked_for)
 {
 	ck_assert(!nodes_link_retry(peer.link));
 	way.for_good = true;
@@ -125,11 +121,10 @@ START_TEST(what_is_gone_for_good_is_tried_when_asked_for)
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 }
-END_TEST
 
 /* --- the same node -------------------------------------------------------- */
 
-START_TEST(reading_goes_on_from_the_cursor)
+TEST(reading_goes_on_from_the_cursor)
 {
 	unsigned snaps = peer.snaps;
 
@@ -146,9 +141,8 @@ START_TEST(reading_goes_on_from_the_cursor)
 	ck_assert(look()->complete && look()->settled);
 	ck_assert_uint_eq(look()->loss.lost[STREAM_RESTART], 0);
 }
-END_TEST
 
-START_TEST(loss_that_no_cycle_saw_is_noticed_all_the_same)
+TEST(loss_that_no_cycle_saw_is_noticed_all_the_same)
 {
 	model_alloc(&model, 0x3000, 30);
 	nodes_session_cycle(session);
@@ -161,9 +155,8 @@ START_TEST(loss_that_no_cycle_saw_is_noticed_all_the_same)
 	assert_same(session, &model, "unseen", 0);
 	ck_assert_uint_eq(look()->work.total_records, 1);
 }
-END_TEST
 
-START_TEST(what_was_overwritten_meanwhile_is_counted_and_mended)
+TEST(what_was_overwritten_meanwhile_is_counted_and_mended)
 {
 	unsigned snaps = peer.snaps;
 
@@ -179,9 +172,8 @@ START_TEST(what_was_overwritten_meanwhile_is_counted_and_mended)
 	ck_assert_uint_eq(look()->work.total_records, 5);
 	ck_assert(look()->complete);
 }
-END_TEST
 
-START_TEST(snapshot_that_was_cut_off_is_taken_anew)
+LOOP_TEST(snapshot_that_was_cut_off_is_taken_anew, 0, 30)
 {
 	struct nodes_session_opts opts = plain;
 
@@ -205,9 +197,8 @@ START_TEST(snapshot_that_was_cut_off_is_taken_anew)
 	ck_assert(look()->settled);
 	assert_same(session, &model, "parts", (unsigned)_i);
 }
-END_TEST
 
-START_TEST(ages_and_clock_stand_still_while_the_link_is_lost)
+TEST(ages_and_clock_stand_still_while_the_link_is_lost)
 {
 	int64_t now = look()->now_ms, wall = look()->node_wall_ms;
 
@@ -220,9 +211,8 @@ START_TEST(ages_and_clock_stand_still_while_the_link_is_lost)
 	ck_assert_int_ge(look()->stale_ms, 0);
 	assert_same(session, &model, "picture", 0);
 }
-END_TEST
 
-START_TEST(an_end_stays_an_end_and_is_not_asked_for_again)
+LOOP_TEST(an_end_stays_an_end_and_is_not_asked_for_again, 0, 2)
 {
 	unsigned snaps = peer.snaps;
 
@@ -241,9 +231,8 @@ START_TEST(an_end_stays_an_end_and_is_not_asked_for_again)
 	ck_assert_uint_eq(peer.snaps, snaps);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, 2);
 }
-END_TEST
 
-START_TEST(end_that_came_while_the_link_was_lost_is_told)
+TEST(end_that_came_while_the_link_was_lost_is_told)
 {
 	cut();
 	nodes_session_cycle(session);
@@ -253,9 +242,8 @@ START_TEST(end_that_came_while_the_link_was_lost_is_told)
 	ck_assert_int_eq(look()->state, NODES_ENDED);
 	assert_same(session, &model, "end", 0);
 }
-END_TEST
 
-START_TEST(window_goes_on_as_a_window)
+TEST(window_goes_on_as_a_window)
 {
 	static const struct nodes_view view = { .order = BLKLIST_BY_AGE,
 		.rows = 4 };
@@ -280,11 +268,10 @@ START_TEST(window_goes_on_as_a_window)
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive,
 	    blklist_counts(model.list)->aRecActive);
 }
-END_TEST
 
 /* --- a node that was started anew ----------------------------------------- */
 
-START_TEST(another_epoch_is_looked_up_by_name)
+TEST(another_epoch_is_looked_up_by_name)
 {
 	unsigned no = look()->stream_no;
 
@@ -302,9 +289,8 @@ START_TEST(another_epoch_is_looked_up_by_name)
 	ck_assert_int_eq(look()->target.pid, 42);
 	assert_same(session, &model, "name", 0);
 }
-END_TEST
 
-START_TEST(what_the_old_keeper_had_and_nobody_read_is_lost_by_restart)
+TEST(what_the_old_keeper_had_and_nobody_read_is_lost_by_restart)
 {
 	/* Told by its numbers, a second before it was killed. */
 	model_alloc(&model, 0x3000, 30);
@@ -329,9 +315,8 @@ START_TEST(what_the_old_keeper_had_and_nobody_read_is_lost_by_restart)
 	ck_assert_uint_eq(look()->loss.lost[STREAM_RESTART], 5);
 	ck_assert(look()->complete);
 }
-END_TEST
 
-START_TEST(target_that_is_gone_is_told_and_waited_for)
+TEST(target_that_is_gone_is_told_and_waited_for)
 {
 	cut();
 	nodes_session_cycle(session);
@@ -354,9 +339,8 @@ START_TEST(target_that_is_gone_is_told_and_waited_for)
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 	assert_same(session, &model, "hello", 0);
 }
-END_TEST
 
-START_TEST(losses_of_another_keeper_are_counted_from_its_own_start)
+TEST(losses_of_another_keeper_are_counted_from_its_own_start)
 {
 	model.lost = 412;
 	peer_cycles(&peer, session, 20);
@@ -375,9 +359,8 @@ START_TEST(losses_of_another_keeper_are_counted_from_its_own_start)
 	come_back();
 	ck_assert(look()->complete);
 }
-END_TEST
 
-START_TEST(numbers_of_a_place_that_means_another_stream_are_not_taken)
+TEST(numbers_of_a_place_that_means_another_stream_are_not_taken)
 {
 	model.state = WIRE_S_ENDED;
 	peer_cycles(&peer, session, 2);
@@ -393,42 +376,5 @@ START_TEST(numbers_of_a_place_that_means_another_stream_are_not_taken)
 	ck_assert_int_eq(look()->target.pid, 42);
 	ck_assert_str_eq(look()->target.name, "model");
 }
-END_TEST
 
 /* --- suite ---------------------------------------------------------------- */
-
-Suite *
-reconnect_suite(void)
-{
-	const TTest *const tests[] = {
-		waits_double_up_to_the_most_and_jitter_is_full,
-		tries_in_vain_are_counted_and_the_last_reason_is_told,
-		what_is_gone_for_good_is_not_tried_again,
-		next_try_is_at_once_when_asked_for,
-		node_that_refuses_is_not_live_for_a_moment,
-		link_that_is_back_returns_until_the_session_takes_it_up,
-		what_is_gone_for_good_is_tried_when_asked_for,
-		reading_goes_on_from_the_cursor,
-		loss_that_no_cycle_saw_is_noticed_all_the_same,
-		what_was_overwritten_meanwhile_is_counted_and_mended,
-		ages_and_clock_stand_still_while_the_link_is_lost,
-		end_that_came_while_the_link_was_lost_is_told,
-		window_goes_on_as_a_window,
-		another_epoch_is_looked_up_by_name,
-		what_the_old_keeper_had_and_nobody_read_is_lost_by_restart,
-		target_that_is_gone_is_told_and_waited_for,
-		losses_of_another_keeper_are_counted_from_its_own_start,
-		numbers_of_a_place_that_means_another_stream_are_not_taken,
-	};
-	Suite *s = suite_create("reconnect");
-	TCase *t = tcase_create("reconnect");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	for (size_t i = 0; i < BASE_NELEM(tests); i++)
-		tcase_add_test(t, tests[i]);
-	tcase_add_loop_test(t, snapshot_that_was_cut_off_is_taken_anew, 0, 30);
-	tcase_add_loop_test(t, an_end_stays_an_end_and_is_not_asked_for_again,
-	    0, 2);
-	suite_add_tcase(s, t);
-	return s;
-}

@@ -6,7 +6,9 @@
 
 /* --- through another program ---------------------------------------------- */
 
-START_TEST(link_is_lost_when_its_way_has_told_why)
+CASE("by program", .setup = setup_by_program, .teardown = teardown);
+
+TEST(link_is_lost_when_its_way_has_told_why)
 {
 	ck_assert_uint_eq(way.ups, 1);
 	cut();
@@ -22,9 +24,8 @@ START_TEST(link_is_lost_when_its_way_has_told_why)
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 	ck_assert_uint_eq(way.ups, 2);
 }
-END_TEST
 
-START_TEST(final_state_ends_the_tries_whoever_tells_it)
+LOOP_TEST(final_state_ends_the_tries_whoever_tells_it, 0, 2)
 {
 	struct wire_msg q;
 
@@ -48,9 +49,8 @@ START_TEST(final_state_ends_the_tries_whoever_tells_it)
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 }
-END_TEST
 
-START_TEST(try_lasts_as_long_as_its_way_has_patience)
+TEST(try_lasts_as_long_as_its_way_has_patience)
 {
 	cut();
 	way.told(way.told_arg, NODES_UNREACHABLE, "lost");
@@ -64,9 +64,8 @@ START_TEST(try_lasts_as_long_as_its_way_has_patience)
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 }
-END_TEST
 
-START_TEST(link_that_is_still_on_its_way_is_not_decided)
+TEST(link_that_is_still_on_its_way_is_not_decided)
 {
 	const char *reason;
 
@@ -89,9 +88,8 @@ START_TEST(link_that_is_still_on_its_way_is_not_decided)
 	assert_same(session, &model, "late", 0);
 	way.gone--;
 }
-END_TEST
 
-START_TEST(stranger_is_told_from_a_node_that_talks_nonsense)
+LOOP_TEST(stranger_is_told_from_a_node_that_talks_nonsense, 0, 2)
 {
 	static const char hello[] = "Welcome to this machine!\n";
 
@@ -107,23 +105,4 @@ START_TEST(stranger_is_told_from_a_node_that_talks_nonsense)
 	nodes_session_cycle(session);
 	ck_assert_str_eq(look()->reason, _i == 1 ? "far: that is no node" :
 	    "far: the node sent a frame longer than 64 KiB");
-}
-END_TEST
-
-Suite *
-reconnect_program_suite(void)
-{
-	Suite *s = suite_create("reconnect_program");
-	TCase *p = tcase_create("by program");
-
-	tcase_add_checked_fixture(p, setup_by_program, teardown);
-	tcase_add_test(p, link_is_lost_when_its_way_has_told_why);
-	tcase_add_loop_test(p, final_state_ends_the_tries_whoever_tells_it, 0,
-	    2);
-	tcase_add_test(p, try_lasts_as_long_as_its_way_has_patience);
-	tcase_add_test(p, link_that_is_still_on_its_way_is_not_decided);
-	tcase_add_loop_test(p, stranger_is_told_from_a_node_that_talks_nonsense,
-	    0, 2);
-	suite_add_tcase(s, p);
-	return s;
 }

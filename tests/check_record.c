@@ -20,7 +20,9 @@ static const uint8_t locreq[REC_CLASSIC_SIZE] = {
 };
 #define LOCREQ_MS INT64_C(1089725400000)
 
-START_TEST(classic_record_decodes_field_by_field)
+CASE("Classic");
+
+TEST(classic_record_decodes_field_by_field)
 {
 	struct rec r;
 	int64_t ms;
@@ -34,7 +36,6 @@ START_TEST(classic_record_decodes_field_by_field)
 	ck_assert_uint_eq(rec_caller(&r), 0);
 	ck_assert_int_eq(ms, LOCREQ_MS);
 }
-END_TEST
 
 /* Sets one byte of a good record. */
 static const struct {
@@ -58,7 +59,7 @@ static const struct {
 	{ 15, 0x66, false }, { 15, 0x67, true }, { 15, 0xff, true },
 };
 
-START_TEST(bad_byte_makes_a_bad_record)
+LOOP_TEST(bad_byte_makes_a_bad_record, 0, BASE_NELEM(byte_cases))
 {
 	uint8_t in[REC_CLASSIC_SIZE];
 	struct rec r = { .w = { 1, 2, 3, 4 } };
@@ -75,7 +76,6 @@ START_TEST(bad_byte_makes_a_bad_record)
 	ck_assert_uint_eq(r.w[0], 1);
 	ck_assert_int_eq(ms, 5);
 }
-END_TEST
 
 /* Days at the ends of months, leap years and centuries. */
 static const struct {
@@ -96,7 +96,7 @@ static const struct {
 	{ 0x04, 0x11, 0x31, true, 0 },
 };
 
-START_TEST(day_is_one_that_its_month_has)
+LOOP_TEST(day_is_one_that_its_month_has, 0, BASE_NELEM(day_cases))
 {
 	uint8_t in[REC_CLASSIC_SIZE], out[REC_CLASSIC_SIZE];
 	struct rec r;
@@ -119,9 +119,8 @@ START_TEST(day_is_one_that_its_month_has)
 	ck_assert_int_eq(stream_classic_encode(&r, ms, out), 0);
 	ck_assert_mem_eq(in, out, sizeof(in));
 }
-END_TEST
 
-START_TEST(every_millisecond_of_a_second_comes_back)
+TEST(every_millisecond_of_a_second_comes_back)
 {
 	struct rec r, back;
 	uint8_t out[REC_CLASSIC_SIZE];
@@ -138,9 +137,8 @@ START_TEST(every_millisecond_of_a_second_comes_back)
 	ck_assert_uint_eq(out[14], 0x14);
 	ck_assert_uint_eq(out[15], 0x66);
 }
-END_TEST
 
-START_TEST(time_never_goes_back_from_cycle_to_cycle)
+TEST(time_never_goes_back_from_cycle_to_cycle)
 {
 	uint8_t in[REC_CLASSIC_SIZE];
 	int64_t last = 0, ms;
@@ -158,7 +156,6 @@ START_TEST(time_never_goes_back_from_cycle_to_cycle)
 		}
 	}
 }
-END_TEST
 
 static const struct {
 	uint64_t addr, size;
@@ -179,7 +176,7 @@ static const struct {
 	{ 0x10, 0x10, REC_RANGE, LOCREQ_MS, -EINVAL },
 };
 
-START_TEST(what_the_format_cannot_hold_is_refused)
+LOOP_TEST(what_the_format_cannot_hold_is_refused, 0, BASE_NELEM(encode_cases))
 {
 	const struct rec r = { .w = {
 		rec_w0(encode_cases[_i].addr,
@@ -202,9 +199,8 @@ START_TEST(what_the_format_cannot_hold_is_refused)
 	ck_assert_mem_eq(&r, &back, sizeof(r));
 	ck_assert_int_eq(ms, encode_cases[_i].ms);
 }
-END_TEST
 
-START_TEST(any_sixteen_bytes_decode_or_are_refused)
+TEST(any_sixteen_bytes_decode_or_are_refused)
 {
 	uint64_t state = 1;
 
@@ -226,11 +222,12 @@ START_TEST(any_sixteen_bytes_decode_or_are_refused)
 		ck_assert_int_eq(ms, again);
 	}
 }
-END_TEST
 
 /* --- wide --------------------------------------------------------------- */
 
-START_TEST(wide_record_is_little_endian_on_the_wire)
+CASE("Wide");
+
+TEST(wide_record_is_little_endian_on_the_wire)
 {
 	const struct rec r = { .w = {
 		rec_w0(0x7f3c04001040, REC_FLAGS(REC_ALLOC, 1), TYPE_MALLOC),
@@ -257,7 +254,6 @@ START_TEST(wide_record_is_little_endian_on_the_wire)
 	ck_assert_uint_eq(rec_ms(&back[1]), 0x55667788);
 	ck_assert_uint_eq(rec_overhead(&back[1]), 0x0102);
 }
-END_TEST
 
 /* --- names -------------------------------------------------------------- */
 
@@ -285,7 +281,9 @@ is_legal(const struct stream_types *types, unsigned code)
 	return legal[code / 8] >> code % 8 & 1;
 }
 
-START_TEST(table_begins_with_these_types_and_no_more)
+CASE("Names");
+
+TEST(table_begins_with_these_types_and_no_more)
 {
 	struct stream_types own, classic;
 	unsigned named_own = 0, named_classic = 0;
@@ -307,9 +305,8 @@ START_TEST(table_begins_with_these_types_and_no_more)
 	ck_assert_uint_eq(named_own, BASE_NELEM(name_cases));
 	ck_assert_uint_eq(named_classic, 4);
 }
-END_TEST
 
-START_TEST(way_of_freeing_is_no_type_of_block)
+TEST(way_of_freeing_is_no_type_of_block)
 {
 	struct stream_types types;
 
@@ -317,9 +314,8 @@ START_TEST(way_of_freeing_is_no_type_of_block)
 	for (unsigned code = TYPE_FREE; code <= TYPE_BY_REALLOC; code++)
 		ck_assert(!is_legal(&types, code));
 }
-END_TEST
 
-START_TEST(only_the_codes_of_the_api_can_be_named)
+TEST(only_the_codes_of_the_api_can_be_named)
 {
 	struct stream_types types;
 
@@ -337,9 +333,8 @@ START_TEST(only_the_codes_of_the_api_can_be_named)
 	ck_assert_int_eq(stream_types_name(&types, 0xc4, "", "x"), -EINVAL);
 	ck_assert_str_eq(types.by_code[0xc4].name, "CONN");
 }
-END_TEST
 
-START_TEST(long_name_is_clipped_at_a_whole_character)
+TEST(long_name_is_clipped_at_a_whole_character)
 {
 	struct stream_types types;
 
@@ -352,47 +347,12 @@ START_TEST(long_name_is_clipped_at_a_whole_character)
 	ck_assert_int_eq(stream_types_name(&types, 0xc4, "c", NULL), 0);
 	ck_assert_mem_eq(types.by_code[0xc4].name, "c\0\0\0\0\0\0\0", 8);
 }
-END_TEST
 
-START_TEST(every_cause_has_words)
+TEST(every_cause_has_words)
 {
 	ck_assert_str_eq(stream_cause_text(0), "?");
 	for (unsigned cause = 1; cause < STREAM_CAUSES; cause++)
 		ck_assert_str_ne(stream_cause_text(cause), "?");
 	ck_assert_str_eq(stream_cause_text(STREAM_CAUSES), "?");
 	ck_assert_str_eq(stream_cause_text(STREAM_RING_FULL), "ring full");
-}
-END_TEST
-
-Suite *
-record_suite(void)
-{
-	Suite *s = suite_create("record");
-	TCase *t;
-
-	t = tcase_create("Classic");
-	tcase_add_test(t, classic_record_decodes_field_by_field);
-	tcase_add_loop_test(t, bad_byte_makes_a_bad_record, 0,
-	    BASE_NELEM(byte_cases));
-	tcase_add_loop_test(t, day_is_one_that_its_month_has, 0,
-	    BASE_NELEM(day_cases));
-	tcase_add_test(t, every_millisecond_of_a_second_comes_back);
-	tcase_add_test(t, time_never_goes_back_from_cycle_to_cycle);
-	tcase_add_loop_test(t, what_the_format_cannot_hold_is_refused, 0,
-	    BASE_NELEM(encode_cases));
-	tcase_add_test(t, any_sixteen_bytes_decode_or_are_refused);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Wide");
-	tcase_add_test(t, wide_record_is_little_endian_on_the_wire);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Names");
-	tcase_add_test(t, table_begins_with_these_types_and_no_more);
-	tcase_add_test(t, way_of_freeing_is_no_type_of_block);
-	tcase_add_test(t, only_the_codes_of_the_api_can_be_named);
-	tcase_add_test(t, long_name_is_clipped_at_a_whole_character);
-	tcase_add_test(t, every_cause_has_words);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -47,7 +47,9 @@ teardown(void)
 	free(kn);
 }
 
-START_TEST(regions_come_in_the_order_of_addresses)
+CASE("the node's set", .setup = setup, .teardown = teardown);
+
+TEST(regions_come_in_the_order_of_addresses)
 {
 	BEGINS(0x3000, 0x1000, 1);
 	BEGINS(0x1000, 0x1000, 2);
@@ -62,10 +64,9 @@ START_TEST(regions_come_in_the_order_of_addresses)
 	ck_assert_uint_eq(region_set_get(kn, got), 1);
 	ck_assert_uint_eq(got[0].base, 0x1000);
 }
-END_TEST
 
 /* What three threads say of one place, one after the other, in every order. */
-START_TEST(beginnings_and_ends_are_known_by_their_number_in_any_order)
+LOOP_TEST(beginnings_and_ends_are_known_by_their_number_in_any_order, 0, 120)
 {
 	static const struct {
 		bool begins;
@@ -88,9 +89,8 @@ START_TEST(beginnings_and_ends_are_known_by_their_number_in_any_order)
 	ck_assert_uint_eq(got[0].size, 0x300);
 	ck_assert_uint_eq(kn->nended, 0);
 }
-END_TEST
 
-START_TEST(of_regions_that_overlap_the_last_to_begin_counts)
+TEST(of_regions_that_overlap_the_last_to_begin_counts)
 {
 	BEGINS(0x1800, 0x1000, 7);
 	BEGINS(0x1000, 0x1000, 6);
@@ -101,18 +101,16 @@ START_TEST(of_regions_that_overlap_the_last_to_begin_counts)
 	BEGINS(0x3400, 0x1000, 9);
 	ck_assert_uint_eq(region_set_get(kn, got), 2);
 }
-END_TEST
 
-START_TEST(a_region_of_nothing_or_beyond_all_addresses_is_none)
+TEST(a_region_of_nothing_or_beyond_all_addresses_is_none)
 {
 	BEGINS(0x1000, 0, 1);
 	BEGINS(0x2000, REC_ADDR_MASK, 2);
 	ck_assert_uint_eq(region_set_get(kn, got), 0);
 }
-END_TEST
 
 /* Rather none at all than one of which the end was left out. */
-START_TEST(a_target_that_says_too_much_has_no_regions)
+LOOP_TEST(a_target_that_says_too_much_has_no_regions, 0, 2)
 {
 	for (uint32_t i = 1; i <= REGION_SET_MAX; i++)
 		if (_i == 0)
@@ -130,9 +128,8 @@ START_TEST(a_target_that_says_too_much_has_no_regions)
 	ck_assert_uint_eq(region_set_get(kn, got), 0);
 	ck_assert(region_set_is_valid(kn));
 }
-END_TEST
 
-START_TEST(a_spoilt_set_is_not_whole)
+TEST(a_spoilt_set_is_not_whole)
 {
 	BEGINS(0x1000, 0x1000, 1);
 	ck_assert(region_set_is_valid(kn));
@@ -148,7 +145,6 @@ START_TEST(a_spoilt_set_is_not_whole)
 	kn->nended = REGION_SET_MAX + 1;
 	ck_assert(!region_set_is_valid(kn));
 }
-END_TEST
 
 /* --- the target's table ------------------------------------------------- */
 
@@ -194,7 +190,10 @@ teardown_pools(void)
 	teardown();
 }
 
-START_TEST(a_pool_is_told_as_it_is)
+CASE("the target's table", .setup = setup_pools, .teardown = teardown_pools,
+    .seconds = 60);
+
+TEST(a_pool_is_told_as_it_is)
 {
 	pool_begins(0x7f0000123000, 0x45678);
 	ck_assert_uint_eq(deliver(), 1);
@@ -213,9 +212,8 @@ START_TEST(a_pool_is_told_as_it_is)
 	regions_end(NULL, true, 0x7f0000123000);
 	ck_assert_uint_eq(deliver(), 0);
 }
-END_TEST
 
-START_TEST(a_pool_takes_the_place_of_those_that_it_overlaps)
+TEST(a_pool_takes_the_place_of_those_that_it_overlaps)
 {
 	pool_begins(0x10000, 0x1000);
 	pool_begins(0x11000, 0x1000);
@@ -229,9 +227,8 @@ START_TEST(a_pool_takes_the_place_of_those_that_it_overlaps)
 	regions_end(NULL, true, 0x10000);
 	ck_assert_uint_eq(deliver(), 0);
 }
-END_TEST
 
-START_TEST(a_full_table_takes_no_more_and_forgets_nothing)
+TEST(a_full_table_takes_no_more_and_forgets_nothing)
 {
 	for (unsigned i = 0; i < REGIONS_MAX + 3; i++)
 		pool_begins(0x100000 + i * 0x1000, 0x1000);
@@ -245,10 +242,9 @@ START_TEST(a_full_table_takes_no_more_and_forgets_nothing)
 	deliver();
 	ck_assert_uint_eq(region_set_get(kn, got), 1);
 }
-END_TEST
 
 /* As a forked child does, or who says hello again. */
-START_TEST(another_stream_is_told_of_all_pools_once)
+TEST(another_stream_is_told_of_all_pools_once)
 {
 	struct rig *old = rig;
 
@@ -271,7 +267,6 @@ START_TEST(another_stream_is_told_of_all_pools_once)
 	ck_assert_uint_eq(region_set_get(kn, got), 0);
 	rig_free(old);
 }
-END_TEST
 
 static _Atomic unsigned churning;
 
@@ -290,7 +285,7 @@ churn(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_that_begin_and_end_pools_leave_what_is_there)
+TEST(threads_that_begin_and_end_pools_leave_what_is_there)
 {
 	enum { N = 4 };
 	pthread_t t[N];
@@ -313,7 +308,6 @@ START_TEST(threads_that_begin_and_end_pools_leave_what_is_there)
 	}
 	ck_assert_uint_eq(kn->nended, 0);
 }
-END_TEST
 
 /* --- the node's answer --------------------------------------------------- */
 
@@ -352,7 +346,9 @@ keeper_with_regions(void)
 	return k;
 }
 
-START_TEST(a_page_is_told_of_the_regions_and_when_they_change)
+CASE("the node's answer");
+
+TEST(a_page_is_told_of_the_regions_and_when_they_change)
 {
 	uint32_t no, then;
 	struct keeper *k;
@@ -375,7 +371,6 @@ START_TEST(a_page_is_told_of_the_regions_and_when_they_change)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 static void
 lose(struct keeper *k)
@@ -442,7 +437,8 @@ static const struct {
 };
 
 /* Never of memory that is not wholly known, and not without a word. */
-START_TEST(of_a_list_that_lacks_anything_no_regions_are_told)
+LOOP_TEST(of_a_list_that_lacks_anything_no_regions_are_told, 0,
+    BASE_NELEM(harms))
 {
 	uint32_t no, then;
 	struct keeper *k;
@@ -460,44 +456,4 @@ START_TEST(of_a_list_that_lacks_anything_no_regions_are_told)
 	ck_assert_uint_ne(no, then);
 	page_close(&p);
 	node_down();
-}
-END_TEST
-
-Suite *
-regions_suite(void)
-{
-	Suite *s = suite_create("regions");
-	TCase *tc = tcase_create("the node's set");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, regions_come_in_the_order_of_addresses);
-	tcase_add_loop_test(tc,
-	    beginnings_and_ends_are_known_by_their_number_in_any_order, 0,
-	    120);
-	tcase_add_test(tc, of_regions_that_overlap_the_last_to_begin_counts);
-	tcase_add_test(tc,
-	    a_region_of_nothing_or_beyond_all_addresses_is_none);
-	tcase_add_loop_test(tc, a_target_that_says_too_much_has_no_regions, 0,
-	    2);
-	tcase_add_test(tc, a_spoilt_set_is_not_whole);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("the target's table");
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup_pools, teardown_pools);
-	tcase_add_test(tc, a_pool_is_told_as_it_is);
-	tcase_add_test(tc, a_pool_takes_the_place_of_those_that_it_overlaps);
-	tcase_add_test(tc, a_full_table_takes_no_more_and_forgets_nothing);
-	tcase_add_test(tc, another_stream_is_told_of_all_pools_once);
-	tcase_add_test(tc,
-	    threads_that_begin_and_end_pools_leave_what_is_there);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("the node's answer");
-	tcase_add_test(tc, a_page_is_told_of_the_regions_and_when_they_change);
-	tcase_add_loop_test(tc,
-	    of_a_list_that_lacks_anything_no_regions_are_told, 0,
-	    BASE_NELEM(harms));
-	suite_add_tcase(s, tc);
-	return s;
 }

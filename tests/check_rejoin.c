@@ -238,7 +238,9 @@ interrupt(pthread_t *threads)
 		pthread_kill(threads[i], SIGUSR1);
 }
 
-START_TEST(each_keeper_is_told_all_from_its_first_record_on)
+CASE("under load", .seconds = 200);
+
+LOOP_TEST(each_keeper_is_told_all_from_its_first_record_on, 0, 2)
 {
 	struct sigaction sa = { .sa_handler = tick, .sa_flags = SA_RESTART };
 	pthread_t threads[THREADS];
@@ -273,12 +275,13 @@ START_TEST(each_keeper_is_told_all_from_its_first_record_on)
 	compare(world.rig);
 	rig_forget(world.rig);
 }
-END_TEST
 
 /* --- one thread, step by step ---------------------------------------------- */
 
+CASE("steps", .seconds = 30);
+
 /* Its thread was stopped between its look at the gate and its place in a ring. */
-START_TEST(an_event_of_the_era_before_is_nobodys)
+TEST(an_event_of_the_era_before_is_nobodys)
 {
 	struct rig *first = rig_attached(false), *rig;
 	struct producer p = { 0 }, stale;
@@ -305,10 +308,9 @@ START_TEST(an_event_of_the_era_before_is_nobodys)
 	rig_forget(first);
 	rig_forget(rig);
 }
-END_TEST
 
 /* It was given its index by the keeper before. */
-START_TEST(a_thread_of_the_era_before_has_no_index)
+TEST(a_thread_of_the_era_before_has_no_index)
 {
 	struct rig *rig;
 	struct producer p = { 0 };
@@ -327,9 +329,8 @@ START_TEST(a_thread_of_the_era_before_has_no_index)
 	ck_assert_uint_eq(rec_thread(&rig->log[0]), 0);
 	rig_forget(rig);
 }
-END_TEST
 
-START_TEST(a_thread_that_is_in_flight_does_not_go_over)
+TEST(a_thread_that_is_in_flight_does_not_go_over)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -347,10 +348,9 @@ START_TEST(a_thread_that_is_in_flight_does_not_go_over)
 	expect_nothing_missing(rig);
 	rig_forget(rig);
 }
-END_TEST
 
 /* The ring that has its place by then may be another thread's. */
-START_TEST(a_thread_that_ends_late_gives_no_ring_back)
+TEST(a_thread_that_ends_late_gives_no_ring_back)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p[2] = { { 0 } };
@@ -365,9 +365,8 @@ START_TEST(a_thread_that_ends_late_gives_no_ring_back)
 	ck_assert_uint_eq(atomic_load(&p[1].ring->owner), 2);
 	rig_forget(rig);
 }
-END_TEST
 
-START_TEST(a_stack_keeps_its_number)
+TEST(a_stack_keeps_its_number)
 {
 	static const uint64_t frames[] = { 0x1000, 0x2000, 0x3000 };
 	struct rig *rig = rig_attached(false);
@@ -397,9 +396,8 @@ START_TEST(a_stack_keeps_its_number)
 	ck_assert_uint_eq(rig->records, hole + 2 - no);
 	rig_forget(rig);
 }
-END_TEST
 
-START_TEST(a_child_writes_into_no_area_of_its_parents)
+TEST(a_child_writes_into_no_area_of_its_parents)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -423,7 +421,6 @@ START_TEST(a_child_writes_into_no_area_of_its_parents)
 	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 0);
 	rig_forget(rig);
 }
-END_TEST
 
 /* --- when ------------------------------------------------------------------ */
 
@@ -435,7 +432,9 @@ call(void)
 	calls++;
 }
 
-START_TEST(while_the_heart_beats_nobody_is_called)
+CASE("when", .seconds = 60);
+
+TEST(while_the_heart_beats_nobody_is_called)
 {
 	struct rig *rig = rig_attached(false);
 
@@ -449,9 +448,8 @@ START_TEST(while_the_heart_beats_nobody_is_called)
 	ck_assert(!keeper_watch_gone());
 	rig_forget(rig);
 }
-END_TEST
 
-START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
+TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
 {
 	struct rig *rig = rig_attached(true);
 	struct producer p = { 0 };
@@ -468,10 +466,9 @@ START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
 	ck_assert_uint_eq(calls, 1);
 	rig_forget(rig);
 }
-END_TEST
 
 /* Of ten records in ten seconds, say: each, or nearly so. */
-START_TEST(who_logs_little_looks_at_the_keeper_about_as_often_as_others)
+TEST(who_logs_little_looks_at_the_keeper_about_as_often_as_others)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -497,9 +494,8 @@ START_TEST(who_logs_little_looks_at_the_keeper_about_as_often_as_others)
 	ck_assert_uint_gt(p.limit, atomic_load(&p.ring->head) + 100);
 	rig_forget(rig);
 }
-END_TEST
 
-START_TEST(a_keeper_that_says_so_is_gone_at_once)
+TEST(a_keeper_that_says_so_is_gone_at_once)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -517,10 +513,9 @@ START_TEST(a_keeper_that_says_so_is_gone_at_once)
 	ck_assert_uint_eq(calls, 1);
 	rig_forget(rig);
 }
-END_TEST
 
 /* It says nothing to nobody, for that may be what it is killed for. */
-START_TEST(a_target_that_is_not_known_to_be_free_does_nothing)
+LOOP_TEST(a_target_that_is_not_known_to_be_free_does_nothing, 0, 3)
 {
 	static const enum ring_sandbox words[] = { RING_SANDBOX_UNKNOWN,
 		RING_SANDBOX_LOCKED, RING_SANDBOX_FREE };
@@ -536,10 +531,9 @@ START_TEST(a_target_that_is_not_known_to_be_free_does_nothing)
 	ck_assert_uint_eq(calls, want);
 	rig_forget(rig);
 }
-END_TEST
 
 /* Two may have begun before it or just after, and a heart is no look. */
-START_TEST(a_child_of_who_locks_itself_in_waits_for_three_looks)
+TEST(a_child_of_who_locks_itself_in_waits_for_three_looks)
 {
 	struct rig *rig = rig_attached(false);
 
@@ -562,10 +556,9 @@ START_TEST(a_child_of_who_locks_itself_in_waits_for_three_looks)
 	ck_assert(!keeper_watch_child_may_join());
 	rig_forget(rig);
 }
-END_TEST
 
 /* Its parent's keeper looks at its parent. */
-START_TEST(a_child_that_locks_itself_in_before_its_hello_says_none)
+TEST(a_child_that_locks_itself_in_before_its_hello_says_none)
 {
 	struct rig *rig = rig_attached(false);
 	int status;
@@ -581,42 +574,4 @@ START_TEST(a_child_that_locks_itself_in_before_its_hello_says_none)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	rig_forget(rig);
-}
-END_TEST
-
-Suite *
-rejoin_suite(void)
-{
-	Suite *s = suite_create("rejoin");
-	TCase *tc = tcase_create("under load");
-
-	tcase_set_timeout(tc, 200);
-	tcase_add_loop_test(tc,
-	    each_keeper_is_told_all_from_its_first_record_on, 0, 2);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("steps");
-	tcase_set_timeout(tc, 30);
-	tcase_add_test(tc, an_event_of_the_era_before_is_nobodys);
-	tcase_add_test(tc, a_thread_of_the_era_before_has_no_index);
-	tcase_add_test(tc, a_thread_that_is_in_flight_does_not_go_over);
-	tcase_add_test(tc, a_thread_that_ends_late_gives_no_ring_back);
-	tcase_add_test(tc, a_stack_keeps_its_number);
-	tcase_add_test(tc, a_child_writes_into_no_area_of_its_parents);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("when");
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, while_the_heart_beats_nobody_is_called);
-	tcase_add_test(tc,
-	    a_heart_that_stands_still_is_noticed_by_whose_ring_is_full);
-	tcase_add_test(tc,
-	    who_logs_little_looks_at_the_keeper_about_as_often_as_others);
-	tcase_add_test(tc, a_keeper_that_says_so_is_gone_at_once);
-	tcase_add_loop_test(tc,
-	    a_target_that_is_not_known_to_be_free_does_nothing, 0, 3);
-	tcase_add_test(tc,
-	    a_child_of_who_locks_itself_in_waits_for_three_looks);
-	tcase_add_test(tc,
-	    a_child_that_locks_itself_in_before_its_hello_says_none);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -15,7 +15,9 @@
 
 /* --- seals ------------------------------------------------------------------ */
 
-START_TEST(nobody_can_change_the_size_of_an_area)
+CASE("seals");
+
+TEST(nobody_can_change_the_size_of_an_area)
 {
 	struct rig *rig = rig_new(false);
 
@@ -35,9 +37,8 @@ START_TEST(nobody_can_change_the_size_of_an_area)
 	}
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(nothing_in_an_area_overlaps)
+TEST(nothing_in_an_area_overlaps)
 {
 	size_t at = RING_SLOTS_OFFSET, offset;
 
@@ -60,9 +61,8 @@ START_TEST(nothing_in_an_area_overlaps)
 	ck_assert_uint_eq(sizeof(struct ring_module) % sizeof(uint64_t), 0);
 	ck_assert_uint_eq(ring_modules_offset() % sizeof(uint64_t), 0);
 }
-END_TEST
 
-START_TEST(a_target_cannot_write_the_keeper_area)
+TEST(a_target_cannot_write_the_keeper_area)
 {
 	struct rig *rig = rig_new(false);
 
@@ -75,9 +75,8 @@ START_TEST(a_target_cannot_write_the_keeper_area)
 	ck_assert_int_eq(pwrite(rig->fds[1], "x", 1, 0), -1);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_feed_without_descriptors_says_so_and_leaves_nothing)
+TEST(a_feed_without_descriptors_says_so_and_leaves_nothing)
 {
 	const struct rlimit none = { .rlim_cur = 0, .rlim_max = 1024 };
 	const struct rlimit some = { .rlim_cur = 1024, .rlim_max = 1024 };
@@ -93,7 +92,6 @@ START_TEST(a_feed_without_descriptors_says_so_and_leaves_nothing)
 	ck_assert_int_eq(fds[1], 4712);
 	stream_feed_free(NULL);
 }
-END_TEST
 
 /* --- a producer beside a keeper that the test plays ------------------------- */
 
@@ -135,8 +133,10 @@ tickets_drawn(void)
 	return n;
 }
 
+CASE("producer", .seconds = 60);
+
 /* In the order in which they lie, except that small ones go first. */
-START_TEST(small_rings_go_first_and_come_back)
+TEST(small_rings_go_first_and_come_back)
 {
 	struct stage st = stage_open(RING_KEEPER_NO_WAIT);
 	static struct producer p[RING_COUNT + 1];
@@ -167,9 +167,9 @@ START_TEST(small_rings_go_first_and_come_back)
 	ck_assert_uint_eq(atomic_load(&st.area->rings[3].owner), 77);
 	ck_assert_uint_eq(atomic_load(&st.area->rings[3].head), head + 1);
 }
-END_TEST
 
-START_TEST(a_full_ring_drops_without_a_ticket)
+LOOP_TEST(a_full_ring_drops_without_a_ticket, RING_KEEPER_READY,
+    RING_KEEPER_GONE + 1)
 {
 	struct stage st = stage_open(_i);
 	struct producer p = { 0 };
@@ -201,9 +201,9 @@ START_TEST(a_full_ring_drops_without_a_ticket)
 	ck_assert_uint_eq(atomic_load(&p.ring->head), RIG_FULL + 5);
 	ck_assert_uint_eq(atomic_load(&p.ring->waiting), 0);
 }
-END_TEST
 
-START_TEST(the_common_ring_drops_by_the_same_rule)
+LOOP_TEST(the_common_ring_drops_by_the_same_rule, RING_KEEPER_READY,
+    RING_KEEPER_GONE + 1)
 {
 	struct stage st = stage_open(_i);
 	struct ring_head *common = &st.area->rings[RING_COMMON];
@@ -225,9 +225,8 @@ START_TEST(the_common_ring_drops_by_the_same_rule)
 	ck_assert_uint_eq(atomic_load(&common->head), RING_COMMON_SLOTS + 5);
 	ck_assert_uint_eq(atomic_load(&common->waiting), 0);
 }
-END_TEST
 
-START_TEST(the_bell_rings_at_each_quarter_that_is_not_drained)
+TEST(the_bell_rings_at_each_quarter_that_is_not_drained)
 {
 	struct stage st = stage_open(RING_KEEPER_NO_WAIT);
 	struct producer p = { 0 };
@@ -249,9 +248,8 @@ START_TEST(the_bell_rings_at_each_quarter_that_is_not_drained)
 	ck_assert_uint_eq(atomic_load(&st.area->bell), 2);
 	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 0);
 }
-END_TEST
 
-START_TEST(an_address_that_is_too_far_is_counted_and_draws_no_ticket)
+TEST(an_address_that_is_too_far_is_counted_and_draws_no_ticket)
 {
 	struct stage st = stage_open(RING_KEEPER_READY);
 	struct producer p = { 0 };
@@ -264,9 +262,8 @@ START_TEST(an_address_that_is_too_far_is_counted_and_draws_no_ticket)
 	ck_assert_uint_eq(atomic_load(&st.area->far_addresses), 3);
 	ck_assert_uint_eq(tickets_drawn(), 1);
 }
-END_TEST
 
-START_TEST(without_a_node_nothing_happens)
+TEST(without_a_node_nothing_happens)
 {
 	struct producer p = { 0 };
 
@@ -278,7 +275,6 @@ START_TEST(without_a_node_nothing_happens)
 	ck_assert(!produce_attached());
 	ck_assert_uint_eq(tickets_drawn(), 0);
 }
-END_TEST
 
 static const struct {
 	uint64_t size, usable;
@@ -291,16 +287,18 @@ static const struct {
 	{ 0, 1 << 20, 0xffff }, { 0, 1 << 21, 0xffff },
 };
 
-START_TEST(overhead_is_in_units_of_16_bytes)
+LOOP_TEST(overhead_is_in_units_of_16_bytes, 0,
+    sizeof(overheads) / sizeof(overheads[0]))
 {
 	ck_assert_uint_eq(produce_overhead(overheads[_i].size,
 			      overheads[_i].usable), overheads[_i].overhead);
 }
-END_TEST
 
 /* --- a full ring beside the real keeper ------------------------------------- */
 
-START_TEST(made_is_delivered_and_lost)
+CASE("full ring", .seconds = 120);
+
+TEST(made_is_delivered_and_lost)
 {
 	struct rig *rig = rig_attached(true);
 	struct producer p = { 0 };
@@ -323,7 +321,6 @@ START_TEST(made_is_delivered_and_lost)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->owed, 0);
 	rig_free(rig);
 }
-END_TEST
 
 struct feeder {
 	struct rig *rig;
@@ -381,7 +378,7 @@ run_slow_keeper(uint64_t *missing)
 	return gap >= RING_STALL_MS / 2;
 }
 
-START_TEST(a_producer_waits_for_a_keeper_whose_heart_beats)
+TEST(a_producer_waits_for_a_keeper_whose_heart_beats)
 {
 	uint64_t missing;
 	bool away;
@@ -391,9 +388,8 @@ START_TEST(a_producer_waits_for_a_keeper_whose_heart_beats)
 	} while (away && missing != 0);
 	ck_assert_uint_eq(missing, 0);
 }
-END_TEST
 
-START_TEST(a_keeper_that_goes_lets_nobody_wait)
+TEST(a_keeper_that_goes_lets_nobody_wait)
 {
 	struct rig *rig = rig_attached(false);
 	struct feeder f = { .rig = rig, .n = 10000 };
@@ -414,7 +410,6 @@ START_TEST(a_keeper_that_goes_lets_nobody_wait)
 	pthread_join(thread, NULL);
 	rig_free(rig);
 }
-END_TEST
 
 struct sleeper {
 	const struct ring_tail *tail;
@@ -451,7 +446,7 @@ asleep(pid_t tid)
 }
 
 /* Without it a thread would go on at the end of its slice all the same. */
-START_TEST(a_keeper_that_goes_wakes_who_sleeps)
+TEST(a_keeper_that_goes_wakes_who_sleeps)
 {
 	struct rig *rig = rig_attached(false);
 	struct sleeper s = { .tail = &rig->keeper->tails[3] };
@@ -468,10 +463,9 @@ START_TEST(a_keeper_that_goes_wakes_who_sleeps)
 	ck_assert_int_eq(s.woken, 0);
 	rig_free(rig);
 }
-END_TEST
 
 /* A call for each of the others would be 160 for nothing. */
-START_TEST(a_keeper_that_goes_wakes_who_waits_and_nobody_else)
+TEST(a_keeper_that_goes_wakes_who_waits_and_nobody_else)
 {
 	struct rig *rig = rig_attached(false);
 	const struct ring_tail *tails = rig->keeper->tails;
@@ -487,9 +481,8 @@ START_TEST(a_keeper_that_goes_wakes_who_waits_and_nobody_else)
 		    i == 3 || i == RING_COMMON);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(the_bell_wakes_the_keeper_once)
+TEST(the_bell_wakes_the_keeper_once)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -502,7 +495,6 @@ START_TEST(the_bell_wakes_the_keeper_once)
 	ck_assert_int_eq(stream_feed_wait_bell(rig->feed, 0), -ETIMEDOUT);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- fork ------------------------------------------------------------------- */
 
@@ -563,7 +555,10 @@ child(struct rig *second, struct producer *p, struct rec *stale)
 	return 0;
 }
 
-START_TEST(a_forked_child_begins_anew_and_leaves_its_parent_alone)
+CASE("fork", .tags = TAG_KERNEL);
+
+LOOP_TEST(a_forked_child_begins_anew_and_leaves_its_parent_alone, 0,
+    RIG_TSAN ? 1 : 2)
 {
 	struct rig *first = rig_new(false), *second = rig_new(false);
 	struct producer *p = producer_page();
@@ -603,53 +598,4 @@ START_TEST(a_forked_child_begins_anew_and_leaves_its_parent_alone)
 		ck_assert(!stream_after_cut(&first->log[i], cut));
 	rig_free(first);
 	rig_free(second);
-}
-END_TEST
-
-Suite *
-ring_suite(void)
-{
-	Suite *s = suite_create("ring");
-	TCase *tc = tcase_create("seals");
-
-	tcase_add_test(tc, nothing_in_an_area_overlaps);
-	tcase_add_test(tc, nobody_can_change_the_size_of_an_area);
-	tcase_add_test(tc, a_target_cannot_write_the_keeper_area);
-	tcase_add_test(tc,
-	    a_feed_without_descriptors_says_so_and_leaves_nothing);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("producer");
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, small_rings_go_first_and_come_back);
-	tcase_add_loop_test(tc, a_full_ring_drops_without_a_ticket,
-	    RING_KEEPER_READY, RING_KEEPER_GONE + 1);
-	tcase_add_loop_test(tc, the_common_ring_drops_by_the_same_rule,
-	    RING_KEEPER_READY, RING_KEEPER_GONE + 1);
-	tcase_add_test(tc, the_bell_rings_at_each_quarter_that_is_not_drained);
-	tcase_add_test(tc,
-	    an_address_that_is_too_far_is_counted_and_draws_no_ticket);
-	tcase_add_test(tc, without_a_node_nothing_happens);
-	tcase_add_loop_test(tc, overhead_is_in_units_of_16_bytes, 0,
-	    sizeof(overheads) / sizeof(overheads[0]));
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("full ring");
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, made_is_delivered_and_lost);
-	tcase_add_test(tc, a_producer_waits_for_a_keeper_whose_heart_beats);
-	tcase_add_test(tc, a_keeper_that_goes_lets_nobody_wait);
-	tcase_add_test(tc, a_keeper_that_goes_wakes_who_sleeps);
-	tcase_add_test(tc, a_keeper_that_goes_wakes_who_waits_and_nobody_else);
-	tcase_add_test(tc, the_bell_wakes_the_keeper_once);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("fork");
-	tcase_set_tags(tc, TAG_KERNEL);
-	tcase_add_loop_test(tc,
-	    a_forked_child_begins_anew_and_leaves_its_parent_alone, 0,
-	    RIG_TSAN ? 1 : 2);
-	suite_add_tcase(s, tc);
-
-	return s;
 }

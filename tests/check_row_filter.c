@@ -62,13 +62,14 @@ static const struct {
 	{ "acreq", 1 }, { "ab86", 1 },
 };
 
-START_TEST(blocks_of_the_note)
+CASE("note", .setup = setup_note, .teardown = teardown_filter);
+
+LOOP_TEST(blocks_of_the_note, 0, BASE_NELEM(note))
 {
 	ck_assert_msg(lets(note[_i].expression) == note[_i].n, "%s: %llu",
 	    note[_i].expression,
 	    (unsigned long long)lets(note[_i].expression));
 }
-END_TEST
 
 /* 40 blocks, 8 of each of the sites. */
 static const struct {
@@ -92,7 +93,9 @@ static const struct {
 	{ "module~lib size>300", 8 },
 };
 
-START_TEST(blocks_with_stacks)
+CASE("stacks", .setup = setup_stacks, .teardown = teardown_filter);
+
+LOOP_TEST(blocks_with_stacks, 0, BASE_NELEM(stacks))
 {
 	struct symbol_wrappers *wrappers;
 	uint64_t n;
@@ -105,9 +108,8 @@ START_TEST(blocks_with_stacks)
 	ck_assert_msg(n == stacks[_i].n, "%s: %llu", stacks[_i].expression,
 	    (unsigned long long)n);
 }
-END_TEST
 
-START_TEST(a_name_that_decides_is_told_whether_it_is_known)
+TEST(a_name_that_decides_is_told_whether_it_is_known)
 {
 	struct blk b;
 
@@ -136,9 +138,8 @@ START_TEST(a_name_that_decides_is_told_whether_it_is_known)
 	ck_assert(page_row_filter_matches(filter, &b));
 	ck_assert(!page_row_filter_used_name(filter));
 }
-END_TEST
 
-START_TEST(what_has_no_caller_waits_for_no_name)
+TEST(what_has_no_caller_waits_for_no_name)
 {
 	struct blk b;
 
@@ -150,9 +151,8 @@ START_TEST(what_has_no_caller_waits_for_no_name)
 	ck_assert(page_row_filter_used_name(filter));
 	ck_assert_uint_eq(page_row_filter_sums(filter).unsure, 0);
 }
-END_TEST
 
-START_TEST(names_are_looked_at_anew_in_each_pass)
+TEST(names_are_looked_at_anew_in_each_pass)
 {
 	scene_late = 1u << SCENE_F_ZMALLOC;
 	ck_assert_uint_eq(lets("function=zmalloc"), 0);
@@ -168,9 +168,10 @@ START_TEST(names_are_looked_at_anew_in_each_pass)
 	ck_assert_uint_eq(page_row_filter_sums(filter).blocks, 2);
 	ck_assert_uint_eq(page_row_filter_sums(filter).bytes, 200);
 }
-END_TEST
 
-START_TEST(free_memory_is_kept_back)
+CASE("note");
+
+TEST(free_memory_is_kept_back)
 {
 	struct blk b = { .addr = 0x1000, .size = 64,
 		.flags = REC_FLAGS(REC_FREE, 0) };
@@ -180,9 +181,8 @@ START_TEST(free_memory_is_kept_back)
 	ck_assert(!page_row_filter_matches(filter, &b));
 	ck_assert(!page_row_filter_used_name(filter));
 }
-END_TEST
 
-START_TEST(no_filter_matches_everything)
+TEST(no_filter_matches_everything)
 {
 	struct blk b = { .addr = 0x1000 };
 
@@ -193,9 +193,8 @@ START_TEST(no_filter_matches_everything)
 	ck_assert_ptr_null(page_row_filter_text(NULL));
 	ck_assert_uint_eq(page_row_filter_sums(NULL).blocks, 0);
 }
-END_TEST
 
-START_TEST(caught_of_a_sample_stand_for_more)
+TEST(caught_of_a_sample_stand_for_more)
 {
 	struct blk rows[8];
 	struct page_row_filter_sums caught;
@@ -222,7 +221,6 @@ START_TEST(caught_of_a_sample_stand_for_more)
 	ck_assert(caught.est_bytes > weight * 100 &&
 	    caught.est_bytes < weight * 104);
 }
-END_TEST
 
 /* --- where it is wrong --------------------------------------------------- */
 
@@ -244,7 +242,9 @@ static const struct {
 	{ "a\033[2Jb", 1, 79, 2, "a\\x1B[2Jb\n ^\n" },
 };
 
-START_TEST(a_place_has_a_caret_below)
+CASE("places", .setup = setup_note, .teardown = teardown_filter);
+
+LOOP_TEST(a_place_has_a_caret_below, 0, BASE_NELEM(places))
 {
 	char lines[4096];
 
@@ -254,9 +254,8 @@ START_TEST(a_place_has_a_caret_below)
 	ck_assert_uint_eq(page_filter_error_column(places[_i].expression,
 	    places[_i].at), places[_i].column);
 }
-END_TEST
 
-START_TEST(a_wrong_expression_makes_no_filter)
+TEST(a_wrong_expression_makes_no_filter)
 {
 	struct page_row_filter *s = NULL;
 	struct filter_error e;
@@ -264,35 +263,4 @@ START_TEST(a_wrong_expression_makes_no_filter)
 	ck_assert_int_eq(page_row_filter_new(&s, "size>", &e), -EINVAL);
 	ck_assert_ptr_null(s);
 	ck_assert_uint_eq(e.at, 5);
-}
-END_TEST
-
-Suite *
-row_filter_suite(void)
-{
-	Suite *s = suite_create("row_filter");
-	TCase *t = tcase_create("note");
-
-	tcase_add_checked_fixture(t, setup_note, teardown_filter);
-	tcase_add_loop_test(t, blocks_of_the_note, 0, BASE_NELEM(note));
-	tcase_add_test(t, caught_of_a_sample_stand_for_more);
-	tcase_add_test(t, free_memory_is_kept_back);
-	tcase_add_test(t, no_filter_matches_everything);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("stacks");
-	tcase_add_checked_fixture(t, setup_stacks, teardown_filter);
-	tcase_add_loop_test(t, blocks_with_stacks, 0, BASE_NELEM(stacks));
-	tcase_add_test(t, a_name_that_decides_is_told_whether_it_is_known);
-	tcase_add_test(t, what_has_no_caller_waits_for_no_name);
-	tcase_add_test(t, names_are_looked_at_anew_in_each_pass);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("places");
-	tcase_add_checked_fixture(t, setup_note, teardown_filter);
-	tcase_add_loop_test(t, a_place_has_a_caret_below, 0,
-	    BASE_NELEM(places));
-	tcase_add_test(t, a_wrong_expression_makes_no_filter);
-	suite_add_tcase(s, t);
-	return s;
 }

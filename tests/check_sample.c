@@ -31,7 +31,9 @@ begun(uint64_t period, uint64_t seed)
 	return s;
 }
 
-START_TEST(draws_have_the_mean_that_was_asked_for)
+CASE("draws", .seconds = 60);
+
+LOOP_TEST(draws_have_the_mean_that_was_asked_for, 0, PERIODS)
 {
 	struct sampler s = begun(periods[_i], 1);
 	double p = -expm1(-1.0 / (double)periods[_i]), sum = 0;
@@ -42,7 +44,6 @@ START_TEST(draws_have_the_mean_that_was_asked_for)
 	ck_assert_double_lt(fabs(sum / DRAWS - 1 / p),
 	    4 * sigma / sqrt(DRAWS));
 }
-END_TEST
 
 /* Bins that share out all draws alike. */
 static unsigned
@@ -54,7 +55,7 @@ bin_of(uint64_t draw, double period)
 	return low < 1 ? (unsigned)(low * BINS) : BINS - 1;
 }
 
-START_TEST(draws_are_spread_as_the_exponential_is)
+LOOP_TEST(draws_are_spread_as_the_exponential_is, 0, PERIODS)
 {
 	const double period = (double)periods[_i];
 	struct sampler s = begun(periods[_i], 2);
@@ -87,10 +88,9 @@ START_TEST(draws_are_spread_as_the_exponential_is)
 	/* Mean bins - 1, and its spread. */
 	ck_assert_double_lt(fabs(chi - (bins - 1)), 4.5 * sqrt(2.0 * bins));
 }
-END_TEST
 
 /* The bits of one number and the next have nothing in common either. */
-START_TEST(a_draw_says_nothing_about_the_next)
+TEST(a_draw_says_nothing_about_the_next)
 {
 	struct sampler s = begun(524288, 3);
 	double sum = 0, mean = 524288.5, last = 0;
@@ -104,9 +104,8 @@ START_TEST(a_draw_says_nothing_about_the_next)
 	ck_assert_double_lt(fabs(sum / DRAWS / mean / mean),
 	    4 / sqrt(DRAWS));
 }
-END_TEST
 
-START_TEST(threads_draw_differently)
+TEST(threads_draw_differently)
 {
 	struct sampler a = begun(524288, 4), b = begun(524288, 5);
 	unsigned same = 0;
@@ -115,7 +114,6 @@ START_TEST(threads_draw_differently)
 		same += sample_draw(&a) == sample_draw(&b);
 	ck_assert_uint_eq(same, 0);
 }
-END_TEST
 
 /* --- which blocks ---------------------------------------------------------- */
 
@@ -123,8 +121,10 @@ END_TEST
 
 static const uint64_t sizes[] = { 0, 1, 16, 100, 4095, 4096, 10000, 100000 };
 
+CASE("blocks", .seconds = 60);
+
 /* A block of s bytes with 1 - exp(-s / period), whatever lies between. */
-START_TEST(a_block_is_met_in_proportion_to_its_bytes)
+TEST(a_block_is_met_in_proportion_to_its_bytes)
 {
 	struct sampler s = begun(4096, 6);
 	unsigned met[8] = { 0 };
@@ -147,9 +147,8 @@ START_TEST(a_block_is_met_in_proportion_to_its_bytes)
 	}
 	ck_assert_double_lt(fabs(estimate - truth), 3 * sqrt(spread));
 }
-END_TEST
 
-START_TEST(a_block_that_is_met_often_is_one)
+TEST(a_block_that_is_met_often_is_one)
 {
 	struct sampler s = begun(100, 7);
 
@@ -158,9 +157,8 @@ START_TEST(a_block_that_is_met_often_is_one)
 	ck_assert(sample_due(&s, UINT64_MAX));
 	ck_assert_uint_ge(s.left, 1);
 }
-END_TEST
 
-START_TEST(without_a_period_nothing_is_counted)
+TEST(without_a_period_nothing_is_counted)
 {
 	struct sampler s = begun(0, 8);
 
@@ -169,10 +167,9 @@ START_TEST(without_a_period_nothing_is_counted)
 	ck_assert(!sample_skips(&s, 100));
 	ck_assert_uint_eq(s.left, 0);
 }
-END_TEST
 
 /* Bytes to the next sample, looked at by strides: as many as were drawn. */
-START_TEST(a_countdown_goes_on_from_stride_to_stride)
+TEST(a_countdown_goes_on_from_stride_to_stride)
 {
 	struct sampler s = begun(UINT64_C(1) << 24, 10);
 
@@ -188,9 +185,8 @@ START_TEST(a_countdown_goes_on_from_stride_to_stride)
 		ck_assert_uint_lt(met - size, bytes);
 	}
 }
-END_TEST
 
-START_TEST(a_stride_without_a_period_is_skipped_and_nothing_behind_it)
+TEST(a_stride_without_a_period_is_skipped_and_nothing_behind_it)
 {
 	struct sampler s = begun(0, 11);
 
@@ -200,9 +196,8 @@ START_TEST(a_stride_without_a_period_is_skipped_and_nothing_behind_it)
 	ck_assert_uint_eq(s.period, 0);
 	ck_assert_uint_eq(s.after_stride, 0);
 }
-END_TEST
 
-START_TEST(an_enormous_period_is_a_very_long_one)
+TEST(an_enormous_period_is_a_very_long_one)
 {
 	struct sampler s = begun(UINT64_MAX, 9);
 
@@ -213,7 +208,6 @@ START_TEST(an_enormous_period_is_a_very_long_one)
 		ck_assert_uint_le(n, SAMPLE_PERIOD_MAX * 64);
 	}
 }
-END_TEST
 
 /* --- the set ------------------------------------------------------------------ */
 
@@ -225,7 +219,9 @@ block(uint64_t i)
 	return (void *)(uintptr_t)(UINT64_C(0x7f0000000000) + 16 * i);
 }
 
-START_TEST(what_is_kept_is_found_once)
+CASE("set", .seconds = 60);
+
+TEST(what_is_kept_is_found_once)
 {
 	for (uint64_t i = 0; i < MANY; i++)
 		ck_assert(sample_add(block(i * 3)));
@@ -239,10 +235,9 @@ START_TEST(what_is_kept_is_found_once)
 		ck_assert(!sample_remove(block(i * 3)));
 	}
 }
-END_TEST
 
 /* Few at a time, as it is: the filter is clean again when they have gone. */
-START_TEST(an_empty_set_asks_nobody_to_look)
+TEST(an_empty_set_asks_nobody_to_look)
 {
 	unsigned maybe = 0;
 
@@ -257,9 +252,8 @@ START_TEST(an_empty_set_asks_nobody_to_look)
 	for (uint64_t i = 0; i < MANY; i++)
 		ck_assert(!sample_filter_has(block(i)));
 }
-END_TEST
 
-START_TEST(a_count_that_has_come_to_its_end_hides_nobody)
+TEST(a_count_that_has_come_to_its_end_hides_nobody)
 {
 	void *same[1000];
 	unsigned n = 0;
@@ -275,7 +269,6 @@ START_TEST(a_count_that_has_come_to_its_end_hides_nobody)
 		ck_assert(sample_remove(same[k]));
 	}
 }
-END_TEST
 
 /* By which the set finds a block's lines. */
 #define HASH UINT64_C(0x9e3779b97f4a7c15)
@@ -294,7 +287,7 @@ addr_of_hash(uint64_t hash)
 }
 
 /* All that fall into one line of each table: they differ in other bits alone. */
-START_TEST(a_full_set_keeps_nothing_by_halves)
+TEST(a_full_set_keeps_nothing_by_halves)
 {
 	uint64_t line = UINT64_C(0x123456789abcdef0) >> 20 << 20, addr;
 	void *same[64];
@@ -316,12 +309,12 @@ START_TEST(a_full_set_keeps_nothing_by_halves)
 	for (unsigned k = 0; k < n; k++)
 		ck_assert(!sample_filter_has(same[k]));
 }
-END_TEST
 
 /* 16 bytes apart, a page, or anything up to a kilobyte, as a heap has them. */
 static const unsigned strides[] = { 1, 7, 256, 0 };
 
-START_TEST(two_million_blocks_are_kept_however_they_lie)
+LOOP_TEST(two_million_blocks_are_kept_however_they_lie, 0,
+    sizeof(strides) / sizeof(strides[0]))
 {
 	unsigned stride = strides[_i], refused = 0;
 	uint64_t at = 0, random = 1;
@@ -333,9 +326,8 @@ START_TEST(two_million_blocks_are_kept_however_they_lie)
 	}
 	ck_assert_uint_eq(refused, 0);
 }
-END_TEST
 
-START_TEST(a_held_block_is_nobodys_until_it_is_put_back)
+TEST(a_held_block_is_nobodys_until_it_is_put_back)
 {
 	sample_place *place;
 
@@ -357,9 +349,8 @@ START_TEST(a_held_block_is_nobodys_until_it_is_put_back)
 	ck_assert(!sample_remove(block(1)));
 	ck_assert(!sample_filter_has(block(1)));
 }
-END_TEST
 
-START_TEST(a_bootstrap_block_is_in_the_filter_and_not_in_the_set)
+TEST(a_bootstrap_block_is_in_the_filter_and_not_in_the_set)
 {
 	ck_assert(!sample_filter_has(block(1)));
 	sample_filter_add(block(1));
@@ -374,9 +365,8 @@ START_TEST(a_bootstrap_block_is_in_the_filter_and_not_in_the_set)
 	ck_assert(sample_remove(block(1)));
 	ck_assert(!sample_filter_has(block(1)));
 }
-END_TEST
 
-START_TEST(a_fork_has_a_set_of_its_own)
+TEST(a_fork_has_a_set_of_its_own)
 {
 	int status;
 	pid_t pid;
@@ -397,7 +387,6 @@ START_TEST(a_fork_has_a_set_of_its_own)
 	for (uint64_t i = 0; i < 10000; i++)
 		ck_assert(sample_remove(block(i)));
 }
-END_TEST
 
 /* --- threads ------------------------------------------------------------------ */
 
@@ -463,7 +452,9 @@ work(void *arg)
 	return NULL;
 }
 
-START_TEST(blocks_go_from_thread_to_thread_and_none_is_missed)
+CASE("threads", .seconds = 60);
+
+TEST(blocks_go_from_thread_to_thread_and_none_is_missed)
 {
 	pthread_t thread[THREADS];
 	uint32_t old;
@@ -480,48 +471,4 @@ START_TEST(blocks_go_from_thread_to_thread_and_none_is_missed)
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	for (unsigned a = 0; a < ADDRESSES; a++)
 		ck_assert(!sample_filter_has(block(a)));
-}
-END_TEST
-
-Suite *
-sample_suite(void)
-{
-	Suite *s = suite_create("sample");
-	TCase *tc = tcase_create("draws");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, draws_have_the_mean_that_was_asked_for, 0,
-	    PERIODS);
-	tcase_add_loop_test(tc, draws_are_spread_as_the_exponential_is, 0,
-	    PERIODS);
-	tcase_add_test(tc, a_draw_says_nothing_about_the_next);
-	tcase_add_test(tc, threads_draw_differently);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("blocks");
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_block_is_met_in_proportion_to_its_bytes);
-	tcase_add_test(tc, a_block_that_is_met_often_is_one);
-	tcase_add_test(tc, without_a_period_nothing_is_counted);
-	tcase_add_test(tc, a_countdown_goes_on_from_stride_to_stride);
-	tcase_add_test(tc, a_stride_without_a_period_is_skipped_and_nothing_behind_it);
-	tcase_add_test(tc, an_enormous_period_is_a_very_long_one);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("set");
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, what_is_kept_is_found_once);
-	tcase_add_test(tc, an_empty_set_asks_nobody_to_look);
-	tcase_add_test(tc, a_count_that_has_come_to_its_end_hides_nobody);
-	tcase_add_test(tc, a_full_set_keeps_nothing_by_halves);
-	tcase_add_loop_test(tc, two_million_blocks_are_kept_however_they_lie,
-	    0, sizeof(strides) / sizeof(strides[0]));
-	tcase_add_test(tc, a_held_block_is_nobodys_until_it_is_put_back);
-	tcase_add_test(tc, a_bootstrap_block_is_in_the_filter_and_not_in_the_set);
-	tcase_add_test(tc, a_fork_has_a_set_of_its_own);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("threads");
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc,
-	    blocks_go_from_thread_to_thread_and_none_is_missed);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -6,7 +6,9 @@
 
 /* --- requests ------------------------------------------------------------ */
 
-START_TEST(a_local_page_is_one_LOCREQ_as_long_as_it_asks)
+CASE("requests");
+
+LOOP_TEST(a_local_page_is_one_LOCREQ_as_long_as_it_asks, 0, 2)
 {
 	struct keeper *k;
 	struct blk b[4];
@@ -27,9 +29,8 @@ START_TEST(a_local_page_is_one_LOCREQ_as_long_as_it_asks)
 	ck_assert_uint_eq(keeper_next(own) - 1, 2);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_page_of_another_node_is_three_blocks_of_one_age)
+TEST(a_page_of_another_node_is_three_blocks_of_one_age)
 {
 	struct keeper *k;
 	struct blk b[4];
@@ -47,9 +48,8 @@ START_TEST(a_page_of_another_node_is_three_blocks_of_one_age)
 	expect_empty();
 	node_down();
 }
-END_TEST
 
-START_TEST(the_requester_has_its_friendly_number)
+TEST(the_requester_has_its_friendly_number)
 {
 	struct keeper *k;
 	struct blk b[4];
@@ -68,9 +68,8 @@ START_TEST(the_requester_has_its_friendly_number)
 	node_down();
 	table_down();
 }
-END_TEST
 
-START_TEST(a_page_of_another_machine_is_remote_whatever_its_number)
+LOOP_TEST(a_page_of_another_machine_is_remote_whatever_its_number, 0, 3)
 {
 	static const struct {
 		uint16_t says;
@@ -96,7 +95,6 @@ START_TEST(a_page_of_another_machine_is_remote_whatever_its_number)
 	expect_empty();
 	node_down();
 }
-END_TEST
 
 static void
 ask_anything(struct page *p, const struct keeper *k, uint32_t type)
@@ -134,7 +132,7 @@ ask_anything(struct page *p, const struct keeper *k, uint32_t type)
 	ck_assert_uint_ne(r.type, WIRE_ERR);
 }
 
-START_TEST(only_data_of_a_stream_makes_a_request)
+TEST(only_data_of_a_stream_makes_a_request)
 {
 	static const struct {
 		uint32_t type;
@@ -163,9 +161,8 @@ START_TEST(only_data_of_a_stream_makes_a_request)
 	}
 	node_down();
 }
-END_TEST
 
-START_TEST(what_is_refused_makes_no_request)
+TEST(what_is_refused_makes_no_request)
 {
 	struct wire_msg m = { .type = WIRE_READ }, r;
 	struct keeper *k;
@@ -185,9 +182,8 @@ START_TEST(what_is_refused_makes_no_request)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(another_stream_ends_the_request_and_begins_one)
+TEST(another_stream_ends_the_request_and_begins_one)
 {
 	struct keeper *a, *b;
 	struct rec rec[4];
@@ -216,9 +212,8 @@ START_TEST(another_stream_ends_the_request_and_begins_one)
 	expect_empty();
 	node_down();
 }
-END_TEST
 
-START_TEST(the_click_sees_its_own_request_as_the_oldest_block)
+TEST(the_click_sees_its_own_request_as_the_oldest_block)
 {
 	struct wire_msg r;
 	struct keeper *k;
@@ -249,9 +244,8 @@ START_TEST(the_click_sees_its_own_request_as_the_oldest_block)
 	expect_empty();
 	node_down();
 }
-END_TEST
 
-START_TEST(a_first_snapshot_has_the_block_of_its_own_request)
+TEST(a_first_snapshot_has_the_block_of_its_own_request)
 {
 	struct wire_msg m = { .type = WIRE_SNAP, .snap = {
 		.from_start = true } }, r;
@@ -276,9 +270,8 @@ START_TEST(a_first_snapshot_has_the_block_of_its_own_request)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(many_pages_are_told_apart_and_leave_nothing_behind)
+TEST(many_pages_are_told_apart_and_leave_nothing_behind)
 {
 	struct page p[20];
 	struct blk b[64];
@@ -309,11 +302,12 @@ START_TEST(many_pages_are_told_apart_and_leave_nothing_behind)
 	expect_empty();
 	node_down();
 }
-END_TEST
 
 /* --- ends ---------------------------------------------------------------- */
 
-START_TEST(a_request_lapses_when_nothing_is_asked_and_begins_anew)
+CASE("ends");
+
+LOOP_TEST(a_request_lapses_when_nothing_is_asked_and_begins_anew, 0, 2)
 {
 	struct keeper *k;
 	struct blk b[4];
@@ -342,9 +336,8 @@ START_TEST(a_request_lapses_when_nothing_is_asked_and_begins_anew)
 	expect_empty();
 	node_down();
 }
-END_TEST
 
-START_TEST(each_question_puts_the_lapse_off)
+TEST(each_question_puts_the_lapse_off)
 {
 	struct keeper *k;
 	struct page p;
@@ -363,9 +356,8 @@ START_TEST(each_question_puts_the_lapse_off)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(pages_that_the_node_closes_leave_nothing_behind)
+TEST(pages_that_the_node_closes_leave_nothing_behind)
 {
 	struct keeper *k;
 	struct page p[3];
@@ -386,34 +378,4 @@ START_TEST(pages_that_the_node_closes_leave_nothing_behind)
 	for (int i = 0; i < 3; i++)
 		page_close(&p[i]);
 	node_down();
-}
-END_TEST
-
-Suite *
-self_watch_suite(void)
-{
-	Suite *s = suite_create("self_watch");
-	TCase *tc = tcase_create("requests");
-
-	tcase_add_loop_test(tc, a_local_page_is_one_LOCREQ_as_long_as_it_asks,
-	    0, 2);
-	tcase_add_test(tc, a_page_of_another_node_is_three_blocks_of_one_age);
-	tcase_add_test(tc, the_requester_has_its_friendly_number);
-	tcase_add_loop_test(tc,
-	    a_page_of_another_machine_is_remote_whatever_its_number, 0, 3);
-	tcase_add_test(tc, only_data_of_a_stream_makes_a_request);
-	tcase_add_test(tc, what_is_refused_makes_no_request);
-	tcase_add_test(tc, another_stream_ends_the_request_and_begins_one);
-	tcase_add_test(tc, the_click_sees_its_own_request_as_the_oldest_block);
-	tcase_add_test(tc, a_first_snapshot_has_the_block_of_its_own_request);
-	tcase_add_test(tc, many_pages_are_told_apart_and_leave_nothing_behind);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("ends");
-	tcase_add_loop_test(tc,
-	    a_request_lapses_when_nothing_is_asked_and_begins_anew, 0, 2);
-	tcase_add_test(tc, each_question_puts_the_lapse_off);
-	tcase_add_test(tc, pages_that_the_node_closes_leave_nothing_behind);
-	suite_add_tcase(s, tc);
-	return s;
 }

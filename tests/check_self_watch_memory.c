@@ -21,7 +21,9 @@ fill(void **blocks, size_t max, size_t *n)
 	}
 }
 
-START_TEST(without_room_a_page_is_served_and_the_failure_is_counted)
+CASE("memory");
+
+LOOP_TEST(without_room_a_page_is_served_and_the_failure_is_counted, 0, 2)
 {
 	uint64_t failed;
 	struct keeper *k;
@@ -50,9 +52,8 @@ START_TEST(without_room_a_page_is_served_and_the_failure_is_counted)
 	expect_empty();
 	node_down();
 }
-END_TEST
 
-START_TEST(with_room_for_a_part_nothing_of_the_request_is_left)
+TEST(with_room_for_a_part_nothing_of_the_request_is_left)
 {
 	struct keeper *k;
 	void *blocks[512], *keep;
@@ -77,9 +78,8 @@ START_TEST(with_room_for_a_part_nothing_of_the_request_is_left)
 	expect_empty();
 	node_down();
 }
-END_TEST
 
-START_TEST(what_region_2_has_satisfied_is_of_level_2)
+TEST(what_region_2_has_satisfied_is_of_level_2)
 {
 	struct blk b[512];
 	struct keeper *k;
@@ -113,9 +113,8 @@ START_TEST(what_region_2_has_satisfied_is_of_level_2)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(an_overwritten_header_is_told_and_the_node_goes_on)
+TEST(an_overwritten_header_is_told_and_the_node_goes_on)
 {
 	struct keeper *k;
 	struct blk b[4];
@@ -141,9 +140,8 @@ START_TEST(an_overwritten_header_is_told_and_the_node_goes_on)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(its_regions_hold_every_block_of_it)
+TEST(its_regions_hold_every_block_of_it)
 {
 	struct wire_region r[WIRE_REGIONS_MAX];
 	struct keeper *k;
@@ -176,9 +174,8 @@ START_TEST(its_regions_hold_every_block_of_it)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(its_regions_are_told_to_whoever_asks)
+TEST(its_regions_are_told_to_whoever_asks)
 {
 	struct wire_msg m = { .type = WIRE_REGIONS }, r;
 	struct wire_region want[2], have;
@@ -202,9 +199,8 @@ START_TEST(its_regions_are_told_to_whoever_asks)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(blocks_are_freed_when_their_page_has_gone_and_not_before)
+TEST(blocks_are_freed_when_their_page_has_gone_and_not_before)
 {
 	struct stream_range range;
 	struct page p;
@@ -225,9 +221,8 @@ START_TEST(blocks_are_freed_when_their_page_has_gone_and_not_before)
 	ck_assert_uint_ge(rec_ms(&rec[1]) - rec_ms(&rec[0]), 39000);
 	node_down();
 }
-END_TEST
 
-START_TEST(ages_go_on_while_nothing_happens)
+TEST(ages_go_on_while_nothing_happens)
 {
 	struct wire_msg r;
 	struct page p;
@@ -245,10 +240,9 @@ START_TEST(ages_go_on_while_nothing_happens)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
 /* Who knows the last one must not go on reading where that was. */
-START_TEST(the_list_of_the_nodes_next_process_is_another_one)
+TEST(the_list_of_the_nodes_next_process_is_another_one)
 {
 	struct wire_msg m = { .type = WIRE_READ }, r;
 	struct page p;
@@ -271,9 +265,8 @@ START_TEST(the_list_of_the_nodes_next_process_is_another_one)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_node_without_an_alloclog_of_its_own_has_requests_too)
+TEST(a_node_without_an_alloclog_of_its_own_has_requests_too)
 {
 	struct keeper *k;
 	struct page p;
@@ -288,9 +281,8 @@ START_TEST(a_node_without_an_alloclog_of_its_own_has_requests_too)
 	expect_numbers(0, 0);
 	node_down();
 }
-END_TEST
 
-START_TEST(the_node_counts_its_requests_in_its_own_stats)
+TEST(the_node_counts_its_requests_in_its_own_stats)
 {
 	struct wire_msg m = { .type = WIRE_STAT,
 		.stat = { .index = UINT32_MAX } }, r;
@@ -314,7 +306,6 @@ START_TEST(the_node_counts_its_requests_in_its_own_stats)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
 /* --- local applications -------------------------------------------------- */
 
@@ -325,7 +316,10 @@ static const struct {
 	{ SELF_MEMB, "MEMB" }, { SELF_SYMB, "SYMB" }, { SELF_LIST, "LIST" },
 };
 
-START_TEST(an_application_has_one_LASTAT_described_by_its_name)
+CASE("applications");
+
+LOOP_TEST(an_application_has_one_LASTAT_described_by_its_name, 0,
+    BASE_NELEM(apps))
 {
 	struct wire_msg m = { .type = WIRE_NAME, .name = {
 		.table = wire_text("LATBL"), .index = apps[_i].app } }, r;
@@ -361,9 +355,8 @@ START_TEST(an_application_has_one_LASTAT_described_by_its_name)
 	gone(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(MEMB_begins_with_the_first_target)
+TEST(MEMB_begins_with_the_first_target)
 {
 	struct blk b[4];
 
@@ -376,33 +369,4 @@ START_TEST(MEMB_begins_with_the_first_target)
 	ck_assert_uint_eq(listed(b, 4), 1);
 	ck_assert_str_eq(name_of(&b[0]), "MEMB");
 	node_down();
-}
-END_TEST
-
-Suite *
-self_watch_memory_suite(void)
-{
-	Suite *s = suite_create("self_watch_memory");
-	TCase *tc = tcase_create("memory");
-
-	tcase_add_loop_test(tc,
-	    without_room_a_page_is_served_and_the_failure_is_counted, 0, 2);
-	tcase_add_test(tc, with_room_for_a_part_nothing_of_the_request_is_left);
-	tcase_add_test(tc, what_region_2_has_satisfied_is_of_level_2);
-	tcase_add_test(tc, an_overwritten_header_is_told_and_the_node_goes_on);
-	tcase_add_test(tc, its_regions_hold_every_block_of_it);
-	tcase_add_test(tc, its_regions_are_told_to_whoever_asks);
-	tcase_add_test(tc, blocks_are_freed_when_their_page_has_gone_and_not_before);
-	tcase_add_test(tc, ages_go_on_while_nothing_happens);
-	tcase_add_test(tc, the_list_of_the_nodes_next_process_is_another_one);
-	tcase_add_test(tc, a_node_without_an_alloclog_of_its_own_has_requests_too);
-	tcase_add_test(tc, the_node_counts_its_requests_in_its_own_stats);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("applications");
-	tcase_add_loop_test(tc, an_application_has_one_LASTAT_described_by_its_name,
-	    0, BASE_NELEM(apps));
-	tcase_add_test(tc, MEMB_begins_with_the_first_target);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -36,7 +36,9 @@ seq_in(const struct wire_data *d, size_t i)
 	    (uint32_t)o[3] << 24);
 }
 
-START_TEST(pairs_within_one_reply_are_left_out_and_counted)
+CASE("READ and SNAP", .seconds = 60);
+
+TEST(pairs_within_one_reply_are_left_out_and_counted)
 {
 	struct wire_msg r, m = { .type = WIRE_READ, .read = { .from = 1 } };
 	struct page p;
@@ -65,9 +67,8 @@ START_TEST(pairs_within_one_reply_are_left_out_and_counted)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(what_an_undo_needs_is_not_left_out)
+TEST(what_an_undo_needs_is_not_left_out)
 {
 	struct wire_msg r, m = { .type = WIRE_READ, .read = { .from = 1 } };
 	struct page p;
@@ -83,9 +84,8 @@ START_TEST(what_an_undo_needs_is_not_left_out)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(an_older_free_does_not_cancel_a_newer_allocation)
+TEST(an_older_free_does_not_cancel_a_newer_allocation)
 {
 	struct wire_msg r, m = { .type = WIRE_READ, .read = { .from = 1 } };
 	struct page p;
@@ -100,10 +100,9 @@ START_TEST(an_older_free_does_not_cancel_a_newer_allocation)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 /* Every record of a pseudo-random stream is accounted for, whatever is lost. */
-START_TEST(next_less_from_is_count_and_cancelled_and_lost)
+TEST(next_less_from_is_count_and_cancelled_and_lost)
 {
 	struct wire_msg r, m = { .type = WIRE_READ, .read = { .from = 1 } };
 	struct page p;
@@ -140,9 +139,8 @@ START_TEST(next_less_from_is_count_and_cancelled_and_lost)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_gap_that_no_offset_can_say_makes_a_reply_of_its_own)
+TEST(a_gap_that_no_offset_can_say_makes_a_reply_of_its_own)
 {
 	struct wire_msg r, m = { .type = WIRE_READ, .read = { .from = 1 } };
 	struct page p;
@@ -162,9 +160,8 @@ START_TEST(a_gap_that_no_offset_can_say_makes_a_reply_of_its_own)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_cursor_beyond_the_end_reads_nothing)
+TEST(a_cursor_beyond_the_end_reads_nothing)
 {
 	struct wire_msg r, m = { .type = WIRE_READ,
 		.read = { .from = UINT64_C(1) << 40 } };
@@ -178,9 +175,8 @@ START_TEST(a_cursor_beyond_the_end_reads_nothing)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(parts_of_a_snapshot_make_the_whole_list)
+TEST(parts_of_a_snapshot_make_the_whole_list)
 {
 	struct wire_msg r, m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -220,9 +216,8 @@ START_TEST(parts_of_a_snapshot_make_the_whole_list)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(more_requesters_than_fit_end_the_reply_before_them)
+TEST(more_requesters_than_fit_end_the_reply_before_them)
 {
 	struct wire_msg r, m = { .type = WIRE_READ, .read = { .from = 1 } };
 	struct blklist_batch_info info = { .at = 0,
@@ -249,9 +244,8 @@ START_TEST(more_requesters_than_fit_end_the_reply_before_them)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_lossy_stream_is_known_from_its_snapshot)
+TEST(a_lossy_stream_is_known_from_its_snapshot)
 {
 	struct wire_msg r, m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -265,9 +259,8 @@ START_TEST(a_lossy_stream_is_known_from_its_snapshot)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(so_is_one_whose_list_was_full)
+TEST(so_is_one_whose_list_was_full)
 {
 	struct wire_msg r, m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -290,27 +283,4 @@ START_TEST(so_is_one_whose_list_was_full)
 	ck_assert_uint_eq(r.part.since, WIRE_SINCE_UNKNOWN);
 	page_close(&p);
 	node_down();
-}
-END_TEST
-
-Suite *
-serve_suite(void)
-{
-	Suite *s = suite_create("serve");
-	TCase *t = tcase_create("READ and SNAP");
-
-	tcase_add_test(t, pairs_within_one_reply_are_left_out_and_counted);
-	tcase_add_test(t, what_an_undo_needs_is_not_left_out);
-	tcase_add_test(t, an_older_free_does_not_cancel_a_newer_allocation);
-	tcase_add_test(t, next_less_from_is_count_and_cancelled_and_lost);
-	tcase_add_test(t,
-	    a_gap_that_no_offset_can_say_makes_a_reply_of_its_own);
-	tcase_add_test(t, a_cursor_beyond_the_end_reads_nothing);
-	tcase_add_test(t, parts_of_a_snapshot_make_the_whole_list);
-	tcase_add_test(t, more_requesters_than_fit_end_the_reply_before_them);
-	tcase_add_test(t, a_lossy_stream_is_known_from_its_snapshot);
-	tcase_add_test(t, so_is_one_whose_list_was_full);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

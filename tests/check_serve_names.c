@@ -128,16 +128,17 @@ expect_me(const struct wire_words *w)
 	ck_assert_uint_gt(w->line[0].line, 0);
 }
 
-START_TEST(a_plain_address_of_a_live_target_has_its_name)
+CASE("Core", .setup = setup, .teardown = teardown, .seconds = 60);
+
+TEST(a_plain_address_of_a_live_target_has_its_name)
 {
 	struct wire_msg r;
 	struct wire_words w = words_of(somewhere_in_me(), &r);
 
 	expect_me(&w);
 }
-END_TEST
 
-START_TEST(a_frame_of_a_live_target_has_its_name)
+TEST(a_frame_of_a_live_target_has_its_name)
 {
 	struct wire_msg r;
 	struct wire_words w = words_of(frame_make(somewhere_in_me(),
@@ -145,10 +146,9 @@ START_TEST(a_frame_of_a_live_target_has_its_name)
 
 	expect_me(&w);
 }
-END_TEST
 
 /* Nothing of /proc/PID is needed any more. */
-START_TEST(a_frame_of_an_ended_target_has_its_name)
+TEST(a_frame_of_an_ended_target_has_its_name)
 {
 	struct wire_msg r;
 	struct wire_words w;
@@ -158,10 +158,9 @@ START_TEST(a_frame_of_an_ended_target_has_its_name)
 	w = words_of(frame_make(somewhere_in_me(), 1), &r);
 	expect_me(&w);
 }
-END_TEST
 
 /* The module as the loader knows it: "" is the program. */
-START_TEST(a_module_without_a_path_is_found_by_its_address)
+TEST(a_module_without_a_path_is_found_by_its_address)
 {
 	struct wire_msg r;
 	struct wire_words w = words_of(frame_make(somewhere_in_me(),
@@ -169,9 +168,8 @@ START_TEST(a_module_without_a_path_is_found_by_its_address)
 
 	expect_me(&w);
 }
-END_TEST
 
-START_TEST(a_file_that_is_not_the_one_is_not_read)
+TEST(a_file_that_is_not_the_one_is_not_read)
 {
 	struct wire_msg r;
 	struct wire_words w;
@@ -186,9 +184,8 @@ START_TEST(a_file_that_is_not_the_one_is_not_read)
 	    module("/nowhere/to/be.so", 0)), &r);
 	ck_assert_uint_eq(w.known, WIRE_K_NO_FILE);
 }
-END_TEST
 
-START_TEST(functions_of_libraries_have_names)
+TEST(functions_of_libraries_have_names)
 {
 	struct wire_msg r;
 	struct wire_words w;
@@ -203,23 +200,4 @@ START_TEST(functions_of_libraries_have_names)
 	    memmem(w.line[w.n - 1].function.s, w.line[w.n - 1].function.len,
 	    "wait", 4) != NULL, "%.*s", (int)w.line[w.n - 1].function.len,
 	    w.line[w.n - 1].function.s);
-}
-END_TEST
-
-Suite *
-serve_names_suite(void)
-{
-	Suite *s = suite_create("serve_names");
-	TCase *t = tcase_create("Core");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_plain_address_of_a_live_target_has_its_name);
-	tcase_add_test(t, a_frame_of_a_live_target_has_its_name);
-	tcase_add_test(t, a_frame_of_an_ended_target_has_its_name);
-	tcase_add_test(t, a_module_without_a_path_is_found_by_its_address);
-	tcase_add_test(t, a_file_that_is_not_the_one_is_not_read);
-	tcase_add_test(t, functions_of_libraries_have_names);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -6,7 +6,9 @@
 
 /* --- connections -------------------------------------------------------- */
 
-START_TEST(a_request_before_the_hello_ends_the_connection)
+CASE("connections", .seconds = 60);
+
+TEST(a_request_before_the_hello_ends_the_connection)
 {
 	struct wire_msg r, m = { .type = WIRE_STAT };
 	struct page p;
@@ -20,9 +22,8 @@ START_TEST(a_request_before_the_hello_ends_the_connection)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(an_unknown_version_is_refused_by_name)
+TEST(an_unknown_version_is_refused_by_name)
 {
 	struct wire_msg r, m = { .type = WIRE_HELLO,
 		.hello = { .min = 2, .max = 3, .client = wire_text("x") } };
@@ -36,7 +37,6 @@ START_TEST(an_unknown_version_is_refused_by_name)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 static const struct {
 	const char *bytes;
@@ -51,7 +51,8 @@ static const struct {
 	{ "\0\0\0\5\xbb\xff\xff\xff\xff", 9, WIRE_E_FRAME },
 };
 
-START_TEST(garbage_is_answered_once_and_ends_the_connection)
+LOOP_TEST(garbage_is_answered_once_and_ends_the_connection, 0,
+    BASE_NELEM(garbage))
 {
 	struct wire_msg r;
 	struct page p;
@@ -66,9 +67,8 @@ START_TEST(garbage_is_answered_once_and_ends_the_connection)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(the_65th_page_is_told_to_come_later)
+TEST(the_65th_page_is_told_to_come_later)
 {
 	struct page p[SERVE_CONNS + 1];
 	struct wire_msg r;
@@ -94,9 +94,8 @@ START_TEST(the_65th_page_is_told_to_come_later)
 		page_close(&p[i]);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_page_that_reads_nothing_is_not_written_to_for_ever)
+TEST(a_page_that_reads_nothing_is_not_written_to_for_ever)
 {
 	struct wire_msg m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -124,7 +123,6 @@ START_TEST(a_page_that_reads_nothing_is_not_written_to_for_ever)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 static size_t
 waiting(void)
@@ -168,7 +166,7 @@ seconds(unsigned n)
 	}
 }
 
-START_TEST(a_page_that_takes_no_replies_loses_its_place)
+TEST(a_page_that_takes_no_replies_loses_its_place)
 {
 	struct wire_msg m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -190,10 +188,9 @@ START_TEST(a_page_that_takes_no_replies_loses_its_place)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 /* It cannot come again, and a command's page may be stopped for long. */
-START_TEST(the_page_that_a_node_was_started_for_keeps_its_place)
+TEST(the_page_that_a_node_was_started_for_keeps_its_place)
 {
 	struct wire_msg m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -206,9 +203,8 @@ START_TEST(the_page_that_a_node_was_started_for_keeps_its_place)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_page_that_reads_late_gets_every_reply)
+TEST(a_page_that_reads_late_gets_every_reply)
 {
 	struct wire_msg r, m = { .type = WIRE_SNAP,
 		.snap = { .from_start = true } };
@@ -229,9 +225,8 @@ START_TEST(a_page_that_reads_late_gets_every_reply)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_page_without_the_role_cannot_end_a_target)
+TEST(a_page_without_the_role_cannot_end_a_target)
 {
 	struct wire_msg r, m = { .type = WIRE_END };
 	struct wire_msg dummy = { .type = WIRE_READ };
@@ -244,9 +239,8 @@ START_TEST(a_page_without_the_role_cannot_end_a_target)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
-START_TEST(a_generator_can_be_ended)
+TEST(a_generator_can_be_ended)
 {
 	struct wire_msg r, m = { .type = WIRE_END }, stat = {
 		.type = WIRE_STAT };
@@ -262,7 +256,6 @@ START_TEST(a_generator_can_be_ended)
 	page_close(&p);
 	node_down();
 }
-END_TEST
 
 /* --- what goes out together ------------------------------------------------ */
 
@@ -323,7 +316,7 @@ next_replies(struct page *p)
 }
 
 /* Eight requests are a turn. */
-START_TEST(replies_to_the_requests_of_a_turn_are_one_write)
+TEST(replies_to_the_requests_of_a_turn_are_one_write)
 {
 	struct page p;
 
@@ -337,9 +330,8 @@ START_TEST(replies_to_the_requests_of_a_turn_are_one_write)
 	ck_assert_uint_eq(next_replies(&p), 2);
 	messages_down(&p);
 }
-END_TEST
 
-START_TEST(what_ends_a_connection_goes_out_behind_what_was_answered)
+TEST(what_ends_a_connection_goes_out_behind_what_was_answered)
 {
 	struct page p;
 
@@ -348,31 +340,4 @@ START_TEST(what_ends_a_connection_goes_out_behind_what_was_answered)
 	ck_assert_uint_eq(next_replies(&p), 3);
 	ck_assert_uint_eq(next_replies(&p), 0);
 	messages_down(&p);
-}
-END_TEST
-
-Suite *
-serve_pages_suite(void)
-{
-	Suite *s = suite_create("serve_pages");
-	TCase *t = tcase_create("connections");
-
-	tcase_add_test(t, a_request_before_the_hello_ends_the_connection);
-	tcase_add_test(t, an_unknown_version_is_refused_by_name);
-	tcase_add_loop_test(t, garbage_is_answered_once_and_ends_the_connection,
-	    0, BASE_NELEM(garbage));
-	tcase_add_test(t, the_65th_page_is_told_to_come_later);
-	tcase_add_test(t, a_page_that_reads_nothing_is_not_written_to_for_ever);
-	tcase_add_test(t, a_page_that_takes_no_replies_loses_its_place);
-	tcase_add_test(t,
-	    the_page_that_a_node_was_started_for_keeps_its_place);
-	tcase_add_test(t, a_page_that_reads_late_gets_every_reply);
-	tcase_add_test(t, a_page_without_the_role_cannot_end_a_target);
-	tcase_add_test(t, a_generator_can_be_ended);
-	tcase_add_test(t, replies_to_the_requests_of_a_turn_are_one_write);
-	tcase_add_test(t,
-	    what_ends_a_connection_goes_out_behind_what_was_answered);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -59,7 +59,9 @@ seq_in(const struct wire_rows *r, size_t i)
 	return tail[0] | (uint64_t)tail[1] << 8;
 }
 
-START_TEST(rows_are_those_of_the_list)
+CASE("WINDOW", .setup = setup, .teardown = teardown, .seconds = 60);
+
+LOOP_TEST(rows_are_those_of_the_list, 0, 4)
 {
 	bool reverse = (_i & 1) != 0;
 	uint32_t order = _i & 2 ? WIRE_BY_ADDRESS : WIRE_BY_AGE;
@@ -82,9 +84,8 @@ START_TEST(rows_are_those_of_the_list)
 		}
 	}
 }
-END_TEST
 
-START_TEST(a_window_beyond_the_end_is_moved_into_the_list)
+TEST(a_window_beyond_the_end_is_moved_into_the_list)
 {
 	struct wire_msg r;
 
@@ -101,10 +102,9 @@ START_TEST(a_window_beyond_the_end_is_moved_into_the_list)
 	ck_assert_uint_eq(r.rows.count, 0);
 	ck_assert_uint_eq(r.rows.n[WIRE_N_LIVE_BLOCKS], 5);
 }
-END_TEST
 
 /* By age block seq is at seq - 1; by address the last one is the first. */
-START_TEST(a_window_goes_with_the_block_that_is_wanted)
+LOOP_TEST(a_window_goes_with_the_block_that_is_wanted, 0, 4)
 {
 	struct wire_window w = { .offset = 7, .max = 30, .before = 12,
 		.order = _i & 2 ? WIRE_BY_ADDRESS : WIRE_BY_AGE,
@@ -135,9 +135,8 @@ START_TEST(a_window_goes_with_the_block_that_is_wanted)
 	ask(w, &r);
 	ck_assert_uint_eq(r.rows.offset, 7);
 }
-END_TEST
 
-START_TEST(requesters_are_named_once_and_numbered_beside_their_rows)
+TEST(requesters_are_named_once_and_numbered_beside_their_rows)
 {
 	struct blklist_batch_info info = { .at = 0 };
 	struct wire_msg r;
@@ -165,9 +164,8 @@ START_TEST(requesters_are_named_once_and_numbered_beside_their_rows)
 	ck_assert_uint_eq(r.rows.ninfo, 0);
 	ck_assert_uint_eq(r.rows.who.len, 0);
 }
-END_TEST
 
-START_TEST(more_requesters_than_can_be_named_end_the_rows_before_them)
+TEST(more_requesters_than_can_be_named_end_the_rows_before_them)
 {
 	struct blklist_batch_info info = { .at = 0 };
 	struct wire_msg r;
@@ -183,9 +181,8 @@ START_TEST(more_requesters_than_can_be_named_end_the_rows_before_them)
 	ck_assert_uint_eq(r.rows.count, WIRE_INFO_MAX);
 	ck_assert_uint_eq(r.rows.who.p[WIRE_INFO_MAX - 1], WIRE_INFO_MAX);
 }
-END_TEST
 
-START_TEST(totals_are_those_of_all_blocks_and_records)
+TEST(totals_are_those_of_all_blocks_and_records)
 {
 	const struct blklist_counts *n = keeper_counts(k);
 	struct wire_msg r;
@@ -204,9 +201,8 @@ START_TEST(totals_are_those_of_all_blocks_and_records)
 	ck_assert_uint_eq(r.rows.n[WIRE_N_LOST], 11);
 	ck_assert_uint_eq(r.rows.lost[STREAM_RING_FULL].count, 11);
 }
-END_TEST
 
-START_TEST(a_stream_that_is_another_by_now_has_no_window)
+TEST(a_stream_that_is_another_by_now_has_no_window)
 {
 	struct wire_msg r, m = { .type = WIRE_WINDOW, .window = { .max = 3 } };
 
@@ -215,27 +211,4 @@ START_TEST(a_stream_that_is_another_by_now_has_no_window)
 	m.window.index = 9;
 	page_ask(&page, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
-}
-END_TEST
-
-Suite *
-serve_window_suite(void)
-{
-	Suite *s = suite_create("serve_window");
-	TCase *t = tcase_create("WINDOW");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, rows_are_those_of_the_list, 0, 4);
-	tcase_add_test(t, a_window_beyond_the_end_is_moved_into_the_list);
-	tcase_add_loop_test(t, a_window_goes_with_the_block_that_is_wanted,
-	    0, 4);
-	tcase_add_test(t,
-	    requesters_are_named_once_and_numbered_beside_their_rows);
-	tcase_add_test(t,
-	    more_requesters_than_can_be_named_end_the_rows_before_them);
-	tcase_add_test(t, totals_are_those_of_all_blocks_and_records);
-	tcase_add_test(t, a_stream_that_is_another_by_now_has_no_window);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return s;
 }

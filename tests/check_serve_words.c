@@ -197,7 +197,9 @@ is_text(struct wire_text t, const char *text)
 
 /* --- SITE --------------------------------------------------------------- */
 
-START_TEST(a_site_has_its_frames)
+CASE("SITE", .setup = setup, .teardown = teardown);
+
+TEST(a_site_has_its_frames)
 {
 	struct wire_msg r, m = site_request(site);
 	struct wire_stack st;
@@ -222,9 +224,8 @@ START_TEST(a_site_has_its_frames)
 		ck_assert_uint_eq(st.depth, 0);
 	}
 }
-END_TEST
 
-START_TEST(sixty_four_of_the_deepest_stacks_fit_one_answer)
+TEST(sixty_four_of_the_deepest_stacks_fit_one_answer)
 {
 	struct wire_msg r, m = site_request(1);
 	uint64_t frame[RING_STACK_MAX];
@@ -239,9 +240,8 @@ START_TEST(sixty_four_of_the_deepest_stacks_fit_one_answer)
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(r.sited.n, WIRE_SYMS_MAX);
 }
-END_TEST
 
-START_TEST(another_epoch_is_another_stream)
+TEST(another_epoch_is_another_stream)
 {
 	struct wire_msg r, m = site_request(site), f = frame_request(1);
 
@@ -255,11 +255,12 @@ START_TEST(another_epoch_is_another_stream)
 	page_ask(&page, &f, &r);
 	expect_error(&r, WIRE_E_NAME);
 }
-END_TEST
 
 /* --- FRAME -------------------------------------------------------------- */
 
-START_TEST(a_frame_is_looked_up_in_its_module)
+CASE("FRAME", .setup = setup, .teardown = teardown);
+
+TEST(a_frame_is_looked_up_in_its_module)
 {
 	struct wire_msg r;
 	struct wire_words w = words_of(frame_make(BIAS + 0x1234, with_id), &r);
@@ -281,10 +282,9 @@ START_TEST(a_frame_is_looked_up_in_its_module)
 	ck_assert_str_eq(reader.path, "/lib/b.so");
 	ck_assert_uint_eq(reader.last.build_id_len, 0);
 }
-END_TEST
 
 /* It is in no table of what the process has mapped: it was unloaded. */
-START_TEST(a_module_without_a_build_id_says_when_it_was_seen)
+TEST(a_module_without_a_build_id_says_when_it_was_seen)
 {
 	struct wire_msg r;
 
@@ -292,10 +292,9 @@ START_TEST(a_module_without_a_build_id_says_when_it_was_seen)
 	ck_assert_int_eq(reader.last.build_id_len, 0);
 	ck_assert_int_eq(reader.last.mapped_ns, 4711);
 }
-END_TEST
 
 /* One module in that place is the one; of two nobody knows which. */
-START_TEST(what_lies_where_plugins_took_turns_is_not_named)
+TEST(what_lies_where_plugins_took_turns_is_not_named)
 {
 	uint64_t here = (uint64_t)(uintptr_t)&words_of;
 	struct stream_module m = { .start = here - 16, .end = here + 16,
@@ -316,9 +315,8 @@ START_TEST(what_lies_where_plugins_took_turns_is_not_named)
 	ck_assert_uint_eq(w.known, WIRE_K_NO_MODULE);
 	ck_assert_uint_eq(w.n, 0);
 }
-END_TEST
 
-START_TEST(what_lies_in_no_file_is_not_looked_for)
+TEST(what_lies_in_no_file_is_not_looked_for)
 {
 	struct wire_msg r;
 	struct wire_words w;
@@ -332,9 +330,8 @@ START_TEST(what_lies_in_no_file_is_not_looked_for)
 	ck_assert_uint_eq(w.known, WIRE_K_NO_MODULE);
 	ck_assert_uint_eq(reader.looks, 0);
 }
-END_TEST
 
-START_TEST(an_ended_target_keeps_its_names)
+TEST(an_ended_target_keeps_its_names)
 {
 	struct wire_msg r, m = site_request(site);
 	struct wire_words w;
@@ -346,9 +343,8 @@ START_TEST(an_ended_target_keeps_its_names)
 	ck_assert(is_text(w.line[0].function, "f1234"));
 	ck_assert_int_eq(reader.last.pid, 0);
 }
-END_TEST
 
-START_TEST(without_a_reader_the_module_is_known)
+TEST(without_a_reader_the_module_is_known)
 {
 	struct wire_msg r;
 	struct wire_words w;
@@ -359,9 +355,8 @@ START_TEST(without_a_reader_the_module_is_known)
 	ck_assert(is_text(w.module, "/lib/a.so"));
 	ck_assert_uint_eq(w.offset, 0x1234);
 }
-END_TEST
 
-START_TEST(a_fetch_is_told)
+TEST(a_fetch_is_told)
 {
 	struct wire_msg r;
 	struct wire_words w;
@@ -373,9 +368,8 @@ START_TEST(a_fetch_is_told)
 	ck_assert_uint_eq(r.framed.fetch_kb, 4096);
 	ck_assert(is_text(r.framed.fetch, "/lib/fetched.so"));
 }
-END_TEST
 
-START_TEST(long_paths_keep_their_ends)
+TEST(long_paths_keep_their_ends)
 {
 	char path[600];
 	struct stream_module m = { .start = BIAS, .end = BIAS + 1,
@@ -394,7 +388,6 @@ START_TEST(long_paths_keep_their_ends)
 	ck_assert_uint_eq(w.module.len, WIRE_TEXT_MAX - 1);
 	ck_assert_mem_eq(w.module.s + w.module.len - 7, "/the.so", 7);
 }
-END_TEST
 
 /* Frames of r, which must be the first ones asked for. */
 static uint32_t
@@ -411,7 +404,7 @@ in_order(const struct wire_msg *m, const struct wire_msg *r)
 	return n;
 }
 
-START_TEST(an_answer_holds_what_fits)
+TEST(an_answer_holds_what_fits)
 {
 	struct wire_msg r, m = frame_request(WIRE_SYMS_MAX);
 	uint32_t n;
@@ -425,9 +418,8 @@ START_TEST(an_answer_holds_what_fits)
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(in_order(&m, &r), WIRE_SYMS_MAX);
 }
-END_TEST
 
-START_TEST(a_slow_reader_answers_with_what_it_has)
+TEST(a_slow_reader_answers_with_what_it_has)
 {
 	struct wire_msg r, m = frame_request(WIRE_SYMS_MAX);
 
@@ -437,7 +429,6 @@ START_TEST(a_slow_reader_answers_with_what_it_has)
 	ck_assert_uint_eq(in_order(&m, &r), reader.places);
 	ck_assert_uint_lt(reader.places, WIRE_SYMS_MAX);
 }
-END_TEST
 
 /* --- while the reader reads --------------------------------------------- */
 
@@ -465,7 +456,9 @@ let_go(void)
 	uv_sem_post(&reader.go);
 }
 
-START_TEST(nothing_else_waits_for_the_reader)
+CASE("waiting", .setup = setup, .teardown = teardown);
+
+TEST(nothing_else_waits_for_the_reader)
 {
 	struct wire_msg r, threads = { .type = WIRE_SYM, .sym = {
 		.kind = WIRE_SYM_THREAD, .addr = { 1 }, .n = 1 } };
@@ -489,9 +482,8 @@ START_TEST(nothing_else_waits_for_the_reader)
 	ck_assert_uint_eq(r.id, held);
 	page_close(&other);
 }
-END_TEST
 
-START_TEST(a_page_has_one_question_about_frames_at_a_time)
+TEST(a_page_has_one_question_about_frames_at_a_time)
 {
 	struct wire_msg r, m = frame_request(2);
 	uint32_t held = hold(&page);
@@ -505,9 +497,8 @@ START_TEST(a_page_has_one_question_about_frames_at_a_time)
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(in_order(&m, &r), 2);
 }
-END_TEST
 
-START_TEST(pages_have_their_turns_and_may_leave)
+TEST(pages_have_their_turns_and_may_leave)
 {
 	struct wire_msg r, m = frame_request(1);
 	struct page second, third;
@@ -530,9 +521,8 @@ START_TEST(pages_have_their_turns_and_may_leave)
 	page_close(&third);
 	page_open(&page);
 }
-END_TEST
 
-START_TEST(a_node_goes_although_pages_wait_for_words)
+TEST(a_node_goes_although_pages_wait_for_words)
 {
 	struct wire_msg m = frame_request(WIRE_SYMS_MAX);
 	struct page second;
@@ -554,11 +544,12 @@ START_TEST(a_node_goes_although_pages_wait_for_words)
 	page_close(&page);
 	setup();
 }
-END_TEST
 
 /* --- what this version does not know ------------------------------------ */
 
-START_TEST(an_unknown_request_is_refused_by_its_number)
+CASE("SITE");
+
+TEST(an_unknown_request_is_refused_by_its_number)
 {
 	/* {0: 99, 1: 4711} */
 	static const char later[] = "\0\0\0\x08\xa2\x00\x18\x63\x01\x19\x12\x67";
@@ -571,40 +562,4 @@ START_TEST(an_unknown_request_is_refused_by_its_number)
 	/* Kind 0, return addresses, was of an earlier one. */
 	page_ask(&page, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
-}
-END_TEST
-
-Suite *
-serve_words_suite(void)
-{
-	Suite *s = suite_create("serve_words");
-	TCase *t = tcase_create("SITE");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_site_has_its_frames);
-	tcase_add_test(t, sixty_four_of_the_deepest_stacks_fit_one_answer);
-	tcase_add_test(t, another_epoch_is_another_stream);
-	tcase_add_test(t, an_unknown_request_is_refused_by_its_number);
-	suite_add_tcase(s, t);
-	t = tcase_create("FRAME");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_frame_is_looked_up_in_its_module);
-	tcase_add_test(t, a_module_without_a_build_id_says_when_it_was_seen);
-	tcase_add_test(t, what_lies_where_plugins_took_turns_is_not_named);
-	tcase_add_test(t, what_lies_in_no_file_is_not_looked_for);
-	tcase_add_test(t, an_ended_target_keeps_its_names);
-	tcase_add_test(t, without_a_reader_the_module_is_known);
-	tcase_add_test(t, a_fetch_is_told);
-	tcase_add_test(t, long_paths_keep_their_ends);
-	tcase_add_test(t, an_answer_holds_what_fits);
-	tcase_add_test(t, a_slow_reader_answers_with_what_it_has);
-	suite_add_tcase(s, t);
-	t = tcase_create("waiting");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, nothing_else_waits_for_the_reader);
-	tcase_add_test(t, a_page_has_one_question_about_frames_at_a_time);
-	tcase_add_test(t, pages_have_their_turns_and_may_leave);
-	tcase_add_test(t, a_node_goes_although_pages_wait_for_words);
-	suite_add_tcase(s, t);
-	return s;
 }

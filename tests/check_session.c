@@ -7,7 +7,9 @@
 #include "../src/nodes/session/state.h"
 #include "session_life.h"
 
-START_TEST(records_arrive_each_cycle)
+CASE("life", .setup = setup, .teardown = teardown);
+
+TEST(records_arrive_each_cycle)
 {
 	model_alloc(&model, 0x3000, 30);
 	model_alloc(&model, 0x4000, 30);
@@ -22,9 +24,8 @@ START_TEST(records_arrive_each_cycle)
 	ck_assert_uint_eq(nodes_session_look(session)->work.cycle_records, 0);
 	ck_assert_uint_eq(nodes_session_look(session)->work.missed_cycles, 0);
 }
-END_TEST
 
-START_TEST(many_records_are_read_in_one_cycle)
+TEST(many_records_are_read_in_one_cycle)
 {
 	unsigned i;
 
@@ -39,7 +40,6 @@ START_TEST(many_records_are_read_in_one_cycle)
 	peer_cycles(&peer, session, 6);
 	assert_same(session, &model, "many", 0);
 }
-END_TEST
 
 /* How many READs wait for an answer at once while a long row is read. */
 static size_t
@@ -65,7 +65,7 @@ read_long_row(unsigned between)
 	return most;
 }
 
-START_TEST(a_long_row_is_read_ahead)
+TEST(a_long_row_is_read_ahead)
 {
 	unsigned snaps = peer.snaps;
 
@@ -74,9 +74,8 @@ START_TEST(a_long_row_is_read_ahead)
 	ck_assert_uint_eq(nodes_session_look(session)->work.total_records, 3000);
 	ck_assert_uint_eq(peer.snaps, snaps);
 }
-END_TEST
 
-START_TEST(wrong_guesses_ahead_are_read_again)
+LOOP_TEST(wrong_guesses_ahead_are_read_again, 1, 60)
 {
 	unsigned snaps = peer.snaps;
 
@@ -86,9 +85,8 @@ START_TEST(wrong_guesses_ahead_are_read_again)
 	    model.n - 2);
 	ck_assert_uint_eq(peer.snaps, snaps);
 }
-END_TEST
 
-START_TEST(stale_epoch_leads_to_a_new_lookup_and_snapshot)
+TEST(stale_epoch_leads_to_a_new_lookup_and_snapshot)
 {
 	unsigned snaps = peer.snaps;
 
@@ -101,9 +99,8 @@ START_TEST(stale_epoch_leads_to_a_new_lookup_and_snapshot)
 	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
 	assert_same(session, &model, "epoch", 0);
 }
-END_TEST
 
-START_TEST(renamed_stream_is_no_alloclog_and_tried_each_second)
+TEST(renamed_stream_is_no_alloclog_and_tried_each_second)
 {
 	unsigned asked, i;
 
@@ -124,9 +121,8 @@ START_TEST(renamed_stream_is_no_alloclog_and_tried_each_second)
 	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
 	assert_same(session, &model, "name again", 0);
 }
-END_TEST
 
-START_TEST(overwritten_records_are_mended_by_a_new_snapshot)
+TEST(overwritten_records_are_mended_by_a_new_snapshot)
 {
 	const struct nodes_look *look;
 	unsigned snaps = peer.snaps;
@@ -159,7 +155,6 @@ START_TEST(overwritten_records_are_mended_by_a_new_snapshot)
 	ck_assert_uint_eq(peer.snaps, snaps + 1);
 	assert_same(session, &model, "mended", 0);
 }
-END_TEST
 
 /* Answers what is asked, SNAP apart from READ, until nothing is asked any more. */
 static void
@@ -183,7 +178,7 @@ write_and_forget(struct model *m)
 	m->overwritten = m->n;
 }
 
-START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
+TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 {
 	const struct nodes_look *look = nodes_session_look(session);
 	struct blk rows[16];
@@ -210,7 +205,6 @@ START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 	ck_assert_str_eq(nodes_session_look(session)->regions.why, "");
 	assert_same(session, &model, "followed again", 0);
 }
-END_TEST
 
 /* By wire: the cause; by page: what it is counted as. */
 static const struct {
@@ -221,7 +215,8 @@ static const struct {
 	{ 0, STREAM_OTHER },
 };
 
-START_TEST(loss_before_the_keeper_makes_the_list_incomplete)
+LOOP_TEST(loss_before_the_keeper_makes_the_list_incomplete, 0,
+    BASE_NELEM(before_keeper))
 {
 	unsigned snaps = peer.snaps;
 	const struct nodes_look *look;
@@ -241,9 +236,8 @@ START_TEST(loss_before_the_keeper_makes_the_list_incomplete)
 	ck_assert_uint_eq(look->loss.lost[0], 0);
 	ck_assert_uint_eq(peer.snaps, snaps);
 }
-END_TEST
 
-START_TEST(loss_before_the_session_is_told_as_a_sum)
+TEST(loss_before_the_session_is_told_as_a_sum)
 {
 	struct nodes_session_opts opts = plain;
 
@@ -256,9 +250,8 @@ START_TEST(loss_before_the_session_is_told_as_a_sum)
 	ck_assert_uint_eq(nodes_session_look(session)->loss.lost[0], 412);
 	ck_assert_int_eq(nodes_session_look(session)->loss.since_wall_ms, 0);
 }
-END_TEST
 
-START_TEST(link_loss_keeps_the_picture)
+TEST(link_loss_keeps_the_picture)
 {
 	peer_hang_up(&peer);
 	uv_run(&peer.loop, UV_RUN_NOWAIT);
@@ -269,9 +262,8 @@ START_TEST(link_loss_keeps_the_picture)
 	ck_assert_str_ne(nodes_session_look(session)->reason, "");
 	assert_same(session, &model, "link", 0);
 }
-END_TEST
 
-START_TEST(link_loss_in_the_middle_of_a_request_is_told)
+TEST(link_loss_in_the_middle_of_a_request_is_told)
 {
 	unsigned before;
 
@@ -285,9 +277,8 @@ START_TEST(link_loss_in_the_middle_of_a_request_is_told)
 	ck_assert_int_eq(nodes_session_look(session)->state,
 	    NODES_UNREACHABLE);
 }
-END_TEST
 
-START_TEST(a_silent_node_is_unreachable_until_it_speaks)
+TEST(a_silent_node_is_unreachable_until_it_speaks)
 {
 	unsigned i;
 
@@ -305,9 +296,8 @@ START_TEST(a_silent_node_is_unreachable_until_it_speaks)
 	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
 	assert_same(session, &model, "silence", 0);
 }
-END_TEST
 
-START_TEST(an_answer_that_does_not_add_up_is_not_believed)
+TEST(an_answer_that_does_not_add_up_is_not_believed)
 {
 	struct wire_msg bad = { .type = WIRE_DATA };
 	unsigned snaps = peer.snaps;
@@ -327,9 +317,8 @@ START_TEST(an_answer_that_does_not_add_up_is_not_believed)
 	ck_assert_uint_eq(peer.snaps, snaps + 1);
 	assert_same(session, &model, "sum", 0);
 }
-END_TEST
 
-START_TEST(garbage_ends_the_link_and_not_the_page)
+TEST(garbage_ends_the_link_and_not_the_page)
 {
 	static const uint8_t junk[] = { 0, 0, 0, 3, 0xff, 0xff, 0xff };
 
@@ -340,9 +329,8 @@ START_TEST(garbage_ends_the_link_and_not_the_page)
 	    NODES_UNREACHABLE);
 	assert_same(session, &model, "junk", 0);
 }
-END_TEST
 
-START_TEST(an_ended_stream_is_read_to_its_end)
+TEST(an_ended_stream_is_read_to_its_end)
 {
 	model_alloc(&model, 0x3000, 30);
 	model.state = WIRE_S_ENDED;
@@ -355,9 +343,8 @@ START_TEST(an_ended_stream_is_read_to_its_end)
 	nodes_session_cycle(session);
 	ck_assert_int_eq(nodes_session_look(session)->state, NODES_ENDED);
 }
-END_TEST
 
-START_TEST(exec_is_followed_to_the_newer_image)
+TEST(exec_is_followed_to_the_newer_image)
 {
 	second.gone = false;
 	second.pid = 42;
@@ -370,9 +357,8 @@ START_TEST(exec_is_followed_to_the_newer_image)
 	ck_assert_str_eq(nodes_session_look(session)->target.name, "next");
 	assert_same(session, &second, "exec", 0);
 }
-END_TEST
 
-START_TEST(dormant_end_is_no_data_and_says_why)
+TEST(dormant_end_is_no_data_and_says_why)
 {
 	strcpy(model.reason, "it was dormant when it ended");
 	model.state = WIRE_S_NO_DATA;
@@ -385,9 +371,8 @@ START_TEST(dormant_end_is_no_data_and_says_why)
 	ck_assert_str_eq(nodes_session_look(session)->reason,
 	    model.reason);
 }
-END_TEST
 
-START_TEST(exec_of_a_dormant_image_is_followed)
+TEST(exec_of_a_dormant_image_is_followed)
 {
 	const struct nodes_look *look = nodes_session_look(session);
 
@@ -404,19 +389,17 @@ START_TEST(exec_of_a_dormant_image_is_followed)
 	ck_assert_int_eq(look->state, NODES_DORMANT);
 	ck_assert_str_eq(look->target.name, "next");
 }
-END_TEST
 
-START_TEST(exec_into_the_unwatched_is_an_end)
+TEST(exec_into_the_unwatched_is_an_end)
 {
 	model.state = WIRE_S_EXECED;
 	peer_cycles(&peer, session, 60);
 	ck_assert_int_eq(nodes_session_look(session)->state, NODES_ENDED);
 	ck_assert_str_ne(nodes_session_look(session)->reason, "");
 }
-END_TEST
 
 /* For as long as there may be one, the newer image is looked for. */
-START_TEST(when_all_has_ended_no_newer_image_is_waited_for)
+TEST(when_all_has_ended_no_newer_image_is_waited_for)
 {
 	const struct nodes_look *look = nodes_session_look(session);
 
@@ -427,9 +410,8 @@ START_TEST(when_all_has_ended_no_newer_image_is_waited_for)
 	peer_cycles(&peer, session, 6);
 	ck_assert_int_eq(look->state, NODES_ENDED);
 }
-END_TEST
 
-START_TEST(the_target_with_most_live_bytes_is_chosen)
+TEST(the_target_with_most_live_bytes_is_chosen)
 {
 	struct nodes_session_opts opts = plain;
 
@@ -449,9 +431,8 @@ START_TEST(the_target_with_most_live_bytes_is_chosen)
 	peer_serve(&peer);
 	ck_assert_int_eq(nodes_session_look(session)->target.pid, 43);
 }
-END_TEST
 
-START_TEST(since_click_takes_no_snapshot)
+TEST(since_click_takes_no_snapshot)
 {
 	struct nodes_session_opts opts = plain;
 	const struct blklist_counts *counts;
@@ -482,9 +463,8 @@ START_TEST(since_click_takes_no_snapshot)
 	    BLKLIST_BY_AGE, false, 0, rows, 4), 2);
 	ck_assert_uint_eq(rows[1].addr, 0x9000);
 }
-END_TEST
 
-START_TEST(a_new_type_is_asked_for_before_it_counts_as_illegal)
+TEST(a_new_type_is_asked_for_before_it_counts_as_illegal)
 {
 	struct rec r = make_rec(REC_ALLOC, 1, TYPE_API_FIRST + 5, 0x5000, 5);
 
@@ -504,10 +484,9 @@ START_TEST(a_new_type_is_asked_for_before_it_counts_as_illegal)
 	    ->illegal_type, 1);
 	assert_same(session, &model, "type", 0);
 }
-END_TEST
 
 /* Who shows them makes everything anew when they are said to be others. */
-START_TEST(types_that_are_told_again_are_the_same_ones)
+TEST(types_that_are_told_again_are_the_same_ones)
 {
 	uint32_t no = nodes_session_look(session)->types_no;
 	unsigned asked = peer.types_asked, n;
@@ -523,7 +502,6 @@ START_TEST(types_that_are_told_again_are_the_same_ones)
 		peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(nodes_session_look(session)->types_no, no + 1);
 }
-END_TEST
 
 /* The function at a plain return address; "" while it is not known. */
 static const char *
@@ -534,7 +512,7 @@ function_at(uint64_t caller)
 	return w != NULL ? w->line[0].function.s : "";
 }
 
-START_TEST(words_and_names_are_asked_for_once)
+TEST(words_and_names_are_asked_for_once)
 {
 	ck_assert_str_eq(function_at(0x1234), "");
 	ck_assert_str_eq(function_at(0x1234), "");
@@ -546,9 +524,8 @@ START_TEST(words_and_names_are_asked_for_once)
 	ck_assert_str_eq(nodes_session_thread(session, 7), "t7");
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 }
-END_TEST
 
-START_TEST(more_words_than_one_question_holds)
+TEST(more_words_than_one_question_holds)
 {
 	char want[32];
 	uint64_t i;
@@ -564,9 +541,8 @@ START_TEST(more_words_than_one_question_holds)
 		ck_assert_str_eq(function_at(i * 16), want);
 	}
 }
-END_TEST
 
-START_TEST(words_wanted_at_once_are_bounded)
+TEST(words_wanted_at_once_are_bounded)
 {
 	uint64_t i;
 
@@ -575,48 +551,4 @@ START_TEST(words_wanted_at_once_are_bounded)
 	ck_assert_uint_le(nodes_session_symbols_pending(session), 4096 + 128);
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
-}
-END_TEST
-
-Suite *
-session_suite(void)
-{
-	Suite *suite = suite_create("session");
-	TCase *tc = tcase_create("life");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, records_arrive_each_cycle);
-	tcase_add_test(tc, many_records_are_read_in_one_cycle);
-	tcase_add_test(tc, a_long_row_is_read_ahead);
-	tcase_add_loop_test(tc, wrong_guesses_ahead_are_read_again, 1, 60);
-	tcase_add_test(tc, stale_epoch_leads_to_a_new_lookup_and_snapshot);
-	tcase_add_test(tc, renamed_stream_is_no_alloclog_and_tried_each_second);
-	tcase_add_test(tc, overwritten_records_are_mended_by_a_new_snapshot);
-	tcase_add_test(tc,
-	    a_snapshot_that_cannot_be_followed_is_shown_by_its_parts);
-	tcase_add_loop_test(tc,
-	    loss_before_the_keeper_makes_the_list_incomplete, 0,
-	    BASE_NELEM(before_keeper));
-	tcase_add_test(tc, loss_before_the_session_is_told_as_a_sum);
-	tcase_add_test(tc, link_loss_keeps_the_picture);
-	tcase_add_test(tc, link_loss_in_the_middle_of_a_request_is_told);
-	tcase_add_test(tc, a_silent_node_is_unreachable_until_it_speaks);
-	tcase_add_test(tc, an_answer_that_does_not_add_up_is_not_believed);
-	tcase_add_test(tc, garbage_ends_the_link_and_not_the_page);
-	tcase_add_test(tc, an_ended_stream_is_read_to_its_end);
-	tcase_add_test(tc, exec_is_followed_to_the_newer_image);
-	tcase_add_test(tc, dormant_end_is_no_data_and_says_why);
-	tcase_add_test(tc, exec_of_a_dormant_image_is_followed);
-	tcase_add_test(tc, exec_into_the_unwatched_is_an_end);
-	tcase_add_test(tc,
-	    when_all_has_ended_no_newer_image_is_waited_for);
-	tcase_add_test(tc, the_target_with_most_live_bytes_is_chosen);
-	tcase_add_test(tc, since_click_takes_no_snapshot);
-	tcase_add_test(tc, a_new_type_is_asked_for_before_it_counts_as_illegal);
-	tcase_add_test(tc, types_that_are_told_again_are_the_same_ones);
-	tcase_add_test(tc, words_and_names_are_asked_for_once);
-	tcase_add_test(tc, more_words_than_one_question_holds);
-	tcase_add_test(tc, words_wanted_at_once_are_bounded);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -42,7 +42,9 @@ got(uint64_t key, int64_t now)
 	return e->value;
 }
 
-START_TEST(a_key_is_asked_about_once_and_then_there)
+CASE("Core", .setup = setup, .teardown = teardown);
+
+TEST(a_key_is_asked_about_once_and_then_there)
 {
 	ck_assert_ptr_null(got(7, 0));
 	ck_assert_ptr_null(got(7, 0));
@@ -59,9 +61,8 @@ START_TEST(a_key_is_asked_about_once_and_then_there)
 	ck_assert_uint_eq(answers_pending(&c), 0);
 	ck_assert_uint_eq(answers_take(&c), 0);
 }
-END_TEST
 
-START_TEST(what_the_node_does_not_know_is_asked_later_and_later)
+TEST(what_the_node_does_not_know_is_asked_later_and_later)
 {
 	int64_t now = 5000, wait = ANSWERS_RETRY_MS;
 
@@ -80,9 +81,8 @@ START_TEST(what_the_node_does_not_know_is_asked_later_and_later)
 	ck_assert_uint_eq(answers_pending(&c), 0);
 	ck_assert_uint_eq(answers_get(&c, 7, now)->tries, ANSWERS_TRIES);
 }
-END_TEST
 
-START_TEST(a_value_may_be_due_again)
+TEST(a_value_may_be_due_again)
 {
 	const char *old;
 
@@ -105,9 +105,8 @@ START_TEST(a_value_may_be_due_again)
 	answers_settle(&c, 3000);
 	ck_assert_str_eq(got(7, 3000), "900 kB");
 }
-END_TEST
 
-START_TEST(a_batch_is_bounded_and_in_the_order_of_wishes)
+TEST(a_batch_is_bounded_and_in_the_order_of_wishes)
 {
 	for (uint64_t key = 1; key <= ANSWERS_BATCH + 10; key++)
 		got(key, 0);
@@ -116,9 +115,8 @@ START_TEST(a_batch_is_bounded_and_in_the_order_of_wishes)
 		ck_assert_uint_eq(c.batch[i], i + 1);
 	ck_assert_uint_eq(answers_pending(&c), ANSWERS_BATCH + 10);
 }
-END_TEST
 
-START_TEST(the_rest_of_an_answered_batch_is_asked_first)
+TEST(the_rest_of_an_answered_batch_is_asked_first)
 {
 	for (uint64_t key = 1; key <= ANSWERS_BATCH + 10; key++)
 		got(key, 0);
@@ -131,9 +129,8 @@ START_TEST(the_rest_of_an_answered_batch_is_asked_first)
 	for (uint64_t i = 0; i < ANSWERS_BATCH; i++)
 		ck_assert_uint_eq(c.batch[i], i + 3);
 }
-END_TEST
 
-START_TEST(an_answer_that_says_nothing_counts_as_a_try)
+TEST(an_answer_that_says_nothing_counts_as_a_try)
 {
 	for (uint64_t key = 1; key <= 3; key++)
 		got(key, 0);
@@ -146,9 +143,8 @@ START_TEST(an_answer_that_says_nothing_counts_as_a_try)
 	got(2, ANSWERS_RETRY_MS);
 	ck_assert_uint_eq(answers_pending(&c), 1);
 }
-END_TEST
 
-START_TEST(what_was_put_off_has_not_been_tried)
+TEST(what_was_put_off_has_not_been_tried)
 {
 	got(1, 0);
 	got(2, 0);
@@ -160,9 +156,8 @@ START_TEST(what_was_put_off_has_not_been_tried)
 	ck_assert_uint_eq(answers_get(&c, 1, 250)->tries, 0);
 	ck_assert_uint_eq(answers_pending(&c), 1);
 }
-END_TEST
 
-START_TEST(what_was_not_asked_about_is_not_believed)
+TEST(what_was_not_asked_about_is_not_believed)
 {
 	got(1, 0);
 	answers_put(&c, 2, value("two"), ANSWERS_NEVER);
@@ -175,9 +170,10 @@ START_TEST(what_was_not_asked_about_is_not_believed)
 	answers_put(&c, 1, value("uno"), ANSWERS_NEVER);
 	ck_assert_str_eq(got(1, 0), "one");
 }
-END_TEST
 
-START_TEST(wishes_are_bounded_and_may_be_made_again)
+CASE("Limits", .setup = setup, .teardown = teardown);
+
+TEST(wishes_are_bounded_and_may_be_made_again)
 {
 	answers_fini(&c);
 	ck_assert_int_eq(answers_init(&c, 3 * ANSWERS_WANTED_MAX), 0);
@@ -197,9 +193,8 @@ START_TEST(wishes_are_bounded_and_may_be_made_again)
 	answers_take(&c);
 	ck_assert(answers_get(&c, 2, 0)->pending);
 }
-END_TEST
 
-START_TEST(a_full_cache_begins_again_when_nothing_is_pending)
+TEST(a_full_cache_begins_again_when_nothing_is_pending)
 {
 	const char *first;
 
@@ -223,9 +218,10 @@ START_TEST(a_full_cache_begins_again_when_nothing_is_pending)
 	ck_assert_ptr_null(got(KEEP + 1, 0));
 	ck_assert_uint_eq(answers_pending(&c), 1);
 }
-END_TEST
 
-START_TEST(nobody_is_asked_before_there_is_somebody)
+CASE("Core");
+
+TEST(nobody_is_asked_before_there_is_somebody)
 {
 	answers_reset(&c);
 	got(7, 0);
@@ -239,30 +235,4 @@ START_TEST(nobody_is_asked_before_there_is_somebody)
 	ck_assert_uint_eq(answers_pending(&c), 0);
 	answers_put(&c, 7, value("seven"), ANSWERS_NEVER);
 	ck_assert_ptr_null(got(7, 0));
-}
-END_TEST
-
-Suite *
-session_answers_suite(void)
-{
-	Suite *s = suite_create("session_answers");
-	TCase *tc = tcase_create("Core");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_key_is_asked_about_once_and_then_there);
-	tcase_add_test(tc, what_the_node_does_not_know_is_asked_later_and_later);
-	tcase_add_test(tc, a_value_may_be_due_again);
-	tcase_add_test(tc, a_batch_is_bounded_and_in_the_order_of_wishes);
-	tcase_add_test(tc, the_rest_of_an_answered_batch_is_asked_first);
-	tcase_add_test(tc, an_answer_that_says_nothing_counts_as_a_try);
-	tcase_add_test(tc, what_was_put_off_has_not_been_tried);
-	tcase_add_test(tc, what_was_not_asked_about_is_not_believed);
-	tcase_add_test(tc, nobody_is_asked_before_there_is_somebody);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("Limits");
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, wishes_are_bounded_and_may_be_made_again);
-	tcase_add_test(tc, a_full_cache_begins_again_when_nothing_is_pending);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -9,7 +9,9 @@ static const struct nodes_session_opts looking = {
 	.look_only = true,
 };
 
-START_TEST(dormant_target_is_armed_by_being_opened)
+CASE("rules", .setup = one_up, .teardown = one_down);
+
+TEST(dormant_target_is_armed_by_being_opened)
 {
 	model_arm(&model, false);
 	one_open(&plain, 1);
@@ -23,9 +25,8 @@ START_TEST(dormant_target_is_armed_by_being_opened)
 	peer_cycles(&peer, session, 1);
 	assert_same(session, &model, "armed", 0);
 }
-END_TEST
 
-START_TEST(free_of_what_came_before_is_earlier_and_no_error)
+TEST(free_of_what_came_before_is_earlier_and_no_error)
 {
 	model_arm(&model, false);
 	one_open(&plain, 1);
@@ -34,9 +35,8 @@ START_TEST(free_of_what_came_before_is_earlier_and_no_error)
 	ck_assert_uint_eq(blklist_counts(look()->list)->earlier, 1);
 	ck_assert_uint_eq(blklist_counts(look()->list)->unknown_free, 0);
 }
-END_TEST
 
-START_TEST(who_only_looks_arms_nothing)
+TEST(who_only_looks_arms_nothing)
 {
 	model_arm(&model, false);
 	one_open(&looking, 1);
@@ -52,9 +52,8 @@ START_TEST(who_only_looks_arms_nothing)
 	assert_same(session, &model, "armed by another", 0);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], 0);
 }
-END_TEST
 
-START_TEST(target_that_another_has_armed_is_watched_too)
+TEST(target_that_another_has_armed_is_watched_too)
 {
 	model_arm(&model, true);
 	one_open(&plain, 1);
@@ -63,9 +62,8 @@ START_TEST(target_that_another_has_armed_is_watched_too)
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], 1);
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 }
-END_TEST
 
-START_TEST(target_that_logs_since_its_start_is_not_armed)
+TEST(target_that_logs_since_its_start_is_not_armed)
 {
 	model_alloc(&model, 0x1000, 10);
 	one_open(&plain, 1);
@@ -74,9 +72,8 @@ START_TEST(target_that_logs_since_its_start_is_not_armed)
 	ck_assert_int_eq(look()->arming.since_wall_ms, 0);
 	assert_same(session, &model, "live", 0);
 }
-END_TEST
 
-START_TEST(target_sent_to_sleep_by_another_is_not_armed_again)
+TEST(target_sent_to_sleep_by_another_is_not_armed_again)
 {
 	unsigned before;
 
@@ -92,9 +89,8 @@ START_TEST(target_sent_to_sleep_by_another_is_not_armed_again)
 	ck_assert_int_eq(look()->arming.since_wall_ms, 0);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], before);
 }
-END_TEST
 
-START_TEST(wish_is_asked_for_again_when_another_was_first)
+TEST(wish_is_asked_for_again_when_another_was_first)
 {
 	model_arm(&model, false);
 	one_open(&looking, 1);
@@ -110,9 +106,8 @@ START_TEST(wish_is_asked_for_again_when_another_was_first)
 	ck_assert_int_eq(look()->arming.error, 0);
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 }
-END_TEST
 
-START_TEST(hold_and_sleep_are_said_by_their_states)
+TEST(hold_and_sleep_are_said_by_their_states)
 {
 	model_arm(&model, false);
 	one_open(&looking, 1);
@@ -125,9 +120,8 @@ START_TEST(hold_and_sleep_are_said_by_their_states)
 	ck_assert(!look()->arming.pending);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_OFF], 1);
 }
-END_TEST
 
-START_TEST(refusal_is_told_and_the_target_sleeps_on)
+TEST(refusal_is_told_and_the_target_sleeps_on)
 {
 	peer.may_not_arm = true;
 	model_arm(&model, false);
@@ -138,9 +132,8 @@ START_TEST(refusal_is_told_and_the_target_sleeps_on)
 	ck_assert_int_eq(look()->arming.error, -EPERM);
 	ck_assert_int_eq(look()->state, NODES_DORMANT);
 }
-END_TEST
 
-START_TEST(lost_link_ends_the_waiting_for_an_answer)
+TEST(lost_link_ends_the_waiting_for_an_answer)
 {
 	model_arm(&model, false);
 	one_open(&looking, 1);
@@ -152,9 +145,8 @@ START_TEST(lost_link_ends_the_waiting_for_an_answer)
 	ck_assert(!look()->arming.pending);
 	ck_assert_int_ne(look()->arming.error, 0);
 }
-END_TEST
 
-START_TEST(sample_makes_the_list_an_estimate)
+TEST(sample_makes_the_list_an_estimate)
 {
 	model.sample = 512 * 1024;
 	model_alloc(&model, 0x1000, 1024);
@@ -168,10 +160,9 @@ START_TEST(sample_makes_the_list_an_estimate)
 	ck_assert_uint_ge(blklist_counts(look()->list)->est_blocks, 512);
 	ck_assert_uint_le(blklist_counts(look()->list)->est_blocks, 513);
 }
-END_TEST
 
 /* The numbers come behind the first part: what is listed counts anew. */
-START_TEST(late_word_of_a_sample_takes_the_list_anew)
+TEST(late_word_of_a_sample_takes_the_list_anew)
 {
 	int i;
 
@@ -190,28 +181,4 @@ START_TEST(late_word_of_a_sample_takes_the_list_anew)
 	peer_cycles(&peer, session, 2);
 	assert_same(session, &model, "sampled", 0);
 	ck_assert_uint_ge(blklist_counts(look()->list)->est_blocks, 512);
-}
-END_TEST
-
-Suite *
-session_arm_suite(void)
-{
-	Suite *s = suite_create("session_arm");
-	TCase *t = tcase_create("rules");
-
-	tcase_add_checked_fixture(t, one_up, one_down);
-	tcase_add_test(t, dormant_target_is_armed_by_being_opened);
-	tcase_add_test(t, free_of_what_came_before_is_earlier_and_no_error);
-	tcase_add_test(t, who_only_looks_arms_nothing);
-	tcase_add_test(t, target_that_another_has_armed_is_watched_too);
-	tcase_add_test(t, target_that_logs_since_its_start_is_not_armed);
-	tcase_add_test(t, target_sent_to_sleep_by_another_is_not_armed_again);
-	tcase_add_test(t, wish_is_asked_for_again_when_another_was_first);
-	tcase_add_test(t, hold_and_sleep_are_said_by_their_states);
-	tcase_add_test(t, refusal_is_told_and_the_target_sleeps_on);
-	tcase_add_test(t, lost_link_ends_the_waiting_for_an_answer);
-	tcase_add_test(t, sample_makes_the_list_an_estimate);
-	tcase_add_test(t, late_word_of_a_sample_takes_the_list_anew);
-	suite_add_tcase(s, t);
-	return s;
 }

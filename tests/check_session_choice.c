@@ -47,7 +47,9 @@ some_turns(void)
 	UNTIL(turns >= until);
 }
 
-START_TEST(the_first_target_that_comes_is_watched)
+CASE("session_choice", .seconds = 60);
+
+TEST(the_first_target_that_comes_is_watched)
 {
 	struct keeper *k;
 
@@ -66,9 +68,8 @@ START_TEST(the_first_target_that_comes_is_watched)
 	ck_assert_int_eq(look()->target.pid, 42);
 	down();
 }
-END_TEST
 
-START_TEST(somebody_who_looks_is_not_taken_elsewhere)
+TEST(somebody_who_looks_is_not_taken_elsewhere)
 {
 	up(NULL, true);
 	nodes_session_stay(session, true);
@@ -79,9 +80,8 @@ START_TEST(somebody_who_looks_is_not_taken_elsewhere)
 	UNTIL(look()->target.pid == 42);
 	down();
 }
-END_TEST
 
-START_TEST(a_stream_that_was_named_is_not_left)
+TEST(a_stream_that_was_named_is_not_left)
 {
 	up("ALLOCLOG", true);
 	new_keeper("ALLOCLOG.target.42", 42);
@@ -89,29 +89,12 @@ START_TEST(a_stream_that_was_named_is_not_left)
 	ck_assert_int_eq(look()->target.pid, 0);
 	down();
 }
-END_TEST
 
-START_TEST(a_generator_is_not_left)
+TEST(a_generator_is_not_left)
 {
 	up(NULL, false);
 	new_keeper("ALLOCLOG.target.42", 42);
 	some_turns();
 	ck_assert_int_eq(look()->target.pid, 0);
 	down();
-}
-END_TEST
-
-Suite *
-session_choice_suite(void)
-{
-	Suite *s = suite_create("session_choice");
-	TCase *t = tcase_create("session_choice");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, the_first_target_that_comes_is_watched);
-	tcase_add_test(t, somebody_who_looks_is_not_taken_elsewhere);
-	tcase_add_test(t, a_stream_that_was_named_is_not_left);
-	tcase_add_test(t, a_generator_is_not_left);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -24,15 +24,16 @@ holds(uint32_t max)
 	return opts;
 }
 
-START_TEST(a_list_that_had_room_for_all_is_complete)
+CASE("full", .setup = setup, .teardown = one_down);
+
+TEST(a_list_that_had_room_for_all_is_complete)
 {
 	one_open(&plain, 2);
 	ck_assert(look()->complete && !look()->loss.unsure);
 	ck_assert_uint_eq(look()->loss.full, 0);
 }
-END_TEST
 
-START_TEST(what_the_node_refused_is_missing_here_too)
+TEST(what_the_node_refused_is_missing_here_too)
 {
 	model.full = 7;
 	one_open(&plain, 2);
@@ -40,9 +41,8 @@ START_TEST(what_the_node_refused_is_missing_here_too)
 	ck_assert_uint_eq(look()->loss.full, 7);
 	ck_assert_int_eq(look()->loss.since_wall_ms, 0);
 }
-END_TEST
 
-START_TEST(it_is_told_within_a_second)
+TEST(it_is_told_within_a_second)
 {
 	one_open(&plain, 2);
 	model.full = 7;
@@ -51,10 +51,9 @@ START_TEST(it_is_told_within_a_second)
 	ck_assert_uint_eq(look()->loss.full, 7);
 	ck_assert_int_ne(look()->loss.since_wall_ms, 0);
 }
-END_TEST
 
 /* The numbers are of a moment before the first part. */
-START_TEST(a_part_tells_it_before_the_numbers_do)
+TEST(a_part_tells_it_before_the_numbers_do)
 {
 	session = open_session(&peer, &plain);
 	peer_turn(&peer);
@@ -72,18 +71,16 @@ START_TEST(a_part_tells_it_before_the_numbers_do)
 	ck_assert_uint_eq(look()->loss.full, 7);
 	ck_assert(!look()->complete && !look()->loss.unsure);
 }
-END_TEST
 
-START_TEST(a_list_of_an_unsure_beginning_is_not_complete)
+TEST(a_list_of_an_unsure_beginning_is_not_complete)
 {
 	model.unsure = 1;
 	one_open(&plain, 2);
 	ck_assert(!look()->complete && look()->loss.unsure);
 	ck_assert_uint_eq(look()->loss.full, 0);
 }
-END_TEST
 
-START_TEST(what_this_list_has_no_room_for_is_missing)
+TEST(what_this_list_has_no_room_for_is_missing)
 {
 	struct nodes_session_opts opts = holds(20);
 
@@ -92,9 +89,8 @@ START_TEST(what_this_list_has_no_room_for_is_missing)
 	ck_assert(!look()->complete);
 	ck_assert_uint_eq(look()->loss.full, BLOCKS - 20);
 }
-END_TEST
 
-START_TEST(blocks_that_the_node_refused_are_others)
+TEST(blocks_that_the_node_refused_are_others)
 {
 	struct nodes_session_opts opts = holds(20);
 
@@ -102,10 +98,9 @@ START_TEST(blocks_that_the_node_refused_are_others)
 	one_open(&opts, 2);
 	ck_assert_uint_eq(look()->loss.full, BLOCKS - 20 + 7);
 }
-END_TEST
 
 /* Both were given the same records, and had no room for the same. */
-START_TEST(records_that_both_refused_are_counted_once)
+TEST(records_that_both_refused_are_counted_once)
 {
 	struct nodes_session_opts opts = holds(BLOCKS);
 
@@ -119,9 +114,8 @@ START_TEST(records_that_both_refused_are_counted_once)
 	ck_assert_uint_eq(look()->loss.full, 9);
 	ck_assert(!look()->complete);
 }
-END_TEST
 
-START_TEST(a_list_taken_anew_with_room_for_all_is_complete_again)
+TEST(a_list_taken_anew_with_room_for_all_is_complete_again)
 {
 	struct nodes_session_opts opts = holds(BLOCKS);
 
@@ -139,10 +133,9 @@ START_TEST(a_list_taken_anew_with_room_for_all_is_complete_again)
 	ck_assert_uint_eq(look()->loss.full, 0);
 	ck_assert(look()->complete);
 }
-END_TEST
 
 /* Of before the click nothing is listed, and nothing of it is missing. */
-START_TEST(since_the_click_the_node_refusals_are_no_matter)
+TEST(since_the_click_the_node_refusals_are_no_matter)
 {
 	struct nodes_session_opts opts = plain;
 
@@ -152,7 +145,6 @@ START_TEST(since_the_click_the_node_refusals_are_no_matter)
 	ck_assert(look()->complete);
 	ck_assert_uint_eq(look()->loss.full, 0);
 }
-END_TEST
 
 static const struct {
 	uint64_t node;
@@ -169,7 +161,8 @@ static const struct {
 	{ 1u << 22, true, BLKLIST_LITERAL, 0, NODES_MAX },
 };
 
-START_TEST(who_wants_all_has_room_for_what_the_node_can_hold)
+LOOP_TEST(who_wants_all_has_room_for_what_the_node_can_hold, 0,
+    BASE_NELEM(rooms))
 {
 	struct nodes_session_opts opts = holds(rooms[_i].given);
 
@@ -182,30 +175,4 @@ START_TEST(who_wants_all_has_room_for_what_the_node_can_hold)
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, BLOCKS);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecMax,
 	    rooms[_i].room);
-}
-END_TEST
-
-Suite *
-session_full_suite(void)
-{
-	Suite *s = suite_create("session_full");
-	TCase *tc = tcase_create("full");
-
-	tcase_add_checked_fixture(tc, setup, one_down);
-	tcase_add_test(tc, a_list_that_had_room_for_all_is_complete);
-	tcase_add_test(tc, what_the_node_refused_is_missing_here_too);
-	tcase_add_test(tc, it_is_told_within_a_second);
-	tcase_add_test(tc, a_part_tells_it_before_the_numbers_do);
-	tcase_add_test(tc, a_list_of_an_unsure_beginning_is_not_complete);
-	tcase_add_test(tc, what_this_list_has_no_room_for_is_missing);
-	tcase_add_test(tc, blocks_that_the_node_refused_are_others);
-	tcase_add_test(tc, records_that_both_refused_are_counted_once);
-	tcase_add_test(tc,
-	    a_list_taken_anew_with_room_for_all_is_complete_again);
-	tcase_add_test(tc, since_the_click_the_node_refusals_are_no_matter);
-	tcase_add_loop_test(tc,
-	    who_wants_all_has_room_for_what_the_node_can_hold, 0,
-	    BASE_NELEM(rooms));
-	suite_add_tcase(s, tc);
-	return s;
 }

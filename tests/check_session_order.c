@@ -48,7 +48,9 @@ goes_on(void)
 	return true;
 }
 
-START_TEST(a_list_that_was_taken_by_address_is_in_order_when_it_is_shown)
+CASE("taken anew", .setup = setup, .teardown = one_down);
+
+TEST(a_list_that_was_taken_by_address_is_in_order_when_it_is_shown)
 {
 	const struct blklist *before = look()->list;
 
@@ -64,9 +66,8 @@ START_TEST(a_list_that_was_taken_by_address_is_in_order_when_it_is_shown)
 	peer_serve(&peer);
 	assert_same(session, &model, "taken anew", 0);
 }
-END_TEST
 
-START_TEST(as_long_as_it_is_not_in_order_the_one_before_is_shown)
+TEST(as_long_as_it_is_not_in_order_the_one_before_is_shown)
 {
 	const struct blklist *before = look()->list;
 	unsigned snaps = peer.snaps;
@@ -89,20 +90,4 @@ START_TEST(as_long_as_it_is_not_in_order_the_one_before_is_shown)
 	ck_assert(look()->settled);
 	ck_assert(blklist_restore_order(session->intake.list, 0));
 	assert_same(session, &model, "taken anew", 0);
-}
-END_TEST
-
-Suite *
-session_order_suite(void)
-{
-	Suite *s = suite_create("session_order");
-	TCase *tc = tcase_create("taken anew");
-
-	tcase_add_checked_fixture(tc, setup, one_down);
-	tcase_add_test(tc,
-	    a_list_that_was_taken_by_address_is_in_order_when_it_is_shown);
-	tcase_add_test(tc,
-	    as_long_as_it_is_not_in_order_the_one_before_is_shown);
-	suite_add_tcase(s, tc);
-	return s;
 }

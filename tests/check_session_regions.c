@@ -22,7 +22,9 @@ setup(void)
 	put_region(0x200000, 0x1000);
 }
 
-START_TEST(they_are_there_with_the_list)
+CASE("regions", .setup = setup, .teardown = one_down);
+
+TEST(they_are_there_with_the_list)
 {
 	session = open_session(&peer, &plain);
 	ck_assert_uint_eq(look()->regions.n, 0);
@@ -37,10 +39,9 @@ START_TEST(they_are_there_with_the_list)
 	ck_assert_uint_eq(look()->regions.at[1].head, 16);
 	ck_assert_str_eq(look()->regions.at[1].name, "pool");
 }
-END_TEST
 
 /* Regions of then may have gone, and the list is of now. */
-START_TEST(an_answer_of_before_the_list_was_whole_is_not_enough)
+TEST(an_answer_of_before_the_list_was_whole_is_not_enough)
 {
 	peer.holds_regions = true;
 	one_open(&plain, 1);
@@ -55,9 +56,8 @@ START_TEST(an_answer_of_before_the_list_was_whole_is_not_enough)
 	ck_assert_uint_eq(peer.regions_asked, 2);
 	ck_assert(look()->regions.known);
 }
-END_TEST
 
-START_TEST(they_are_asked_for_once_a_second)
+TEST(they_are_asked_for_once_a_second)
 {
 	unsigned asked;
 
@@ -69,9 +69,8 @@ START_TEST(they_are_asked_for_once_a_second)
 	ck_assert_uint_eq(peer.regions_asked, asked + 3);
 	ck_assert_uint_eq(look()->regions.n, 1);
 }
-END_TEST
 
-START_TEST(a_node_that_knows_none_is_not_asked_again)
+TEST(a_node_that_knows_none_is_not_asked_again)
 {
 	peer.has_no_regions = true;
 	one_open(&plain, 2);
@@ -81,9 +80,8 @@ START_TEST(a_node_that_knows_none_is_not_asked_again)
 	ck_assert_uint_eq(peer.regions_asked, 0);
 	ck_assert_uint_eq(look()->regions.n, 0);
 }
-END_TEST
 
-START_TEST(since_the_click_nothing_is_wholly_known)
+TEST(since_the_click_nothing_is_wholly_known)
 {
 	struct nodes_session_opts opts = plain;
 
@@ -95,10 +93,9 @@ START_TEST(since_the_click_nothing_is_wholly_known)
 	    "blocks of before the click are not listed");
 	ck_assert_uint_eq(peer.regions_asked, 0);
 }
-END_TEST
 
 /* The node's list is whole, and ours is not. */
-START_TEST(a_list_that_was_too_small_has_none)
+TEST(a_list_that_was_too_small_has_none)
 {
 	struct nodes_session_opts opts = plain;
 
@@ -108,9 +105,8 @@ START_TEST(a_list_that_was_too_small_has_none)
 	ck_assert_uint_eq(look()->regions.n, 0);
 	ck_assert_str_eq(look()->regions.why, "the page's list was full");
 }
-END_TEST
 
-START_TEST(once_records_are_lost_there_are_none)
+TEST(once_records_are_lost_there_are_none)
 {
 	one_open(&plain, 2);
 	ck_assert_uint_eq(look()->regions.n, 2);
@@ -120,18 +116,16 @@ START_TEST(once_records_are_lost_there_are_none)
 	ck_assert_uint_eq(look()->regions.n, 0);
 	ck_assert_str_eq(look()->regions.why, "records were lost");
 }
-END_TEST
 
-START_TEST(of_a_sample_there_are_none)
+TEST(of_a_sample_there_are_none)
 {
 	model.sample = 4096;
 	one_open(&plain, 2);
 	ck_assert_uint_eq(look()->regions.n, 0);
 	ck_assert_str_eq(look()->regions.why, "only a sample of it is logged");
 }
-END_TEST
 
-START_TEST(why_there_are_none_is_said_in_the_nodes_words)
+TEST(why_there_are_none_is_said_in_the_nodes_words)
 {
 	model.regions = 0;
 	one_open(&plain, 2);
@@ -144,10 +138,9 @@ START_TEST(why_there_are_none_is_said_in_the_nodes_words)
 	peer_cycles(&peer, session, 2 * NODES_HZ);
 	ck_assert_str_eq(look()->regions.why, "");
 }
-END_TEST
 
 /* Rather none than such as a page would make wrong gaps of. */
-START_TEST(regions_that_make_no_sense_are_none)
+LOOP_TEST(regions_that_make_no_sense_are_none, 0, 5)
 {
 	static const uint64_t second[][2] = {
 		{ 0x100800, 0x1000 },	/* overlaps the first */
@@ -164,10 +157,9 @@ START_TEST(regions_that_make_no_sense_are_none)
 	ck_assert_uint_eq(look()->regions.n, 0);
 	ck_assert_ptr_nonnull(strstr(look()->regions.why, "makes no sense"));
 }
-END_TEST
 
 /* Beside its rows; and no more often. */
-START_TEST(a_window_has_them_for_who_would_take_the_list)
+TEST(a_window_has_them_for_who_would_take_the_list)
 {
 	static const struct nodes_view view = { .rows = 10 };
 	unsigned asked;
@@ -187,9 +179,8 @@ START_TEST(a_window_has_them_for_who_would_take_the_list)
 	peer_cycles(&peer, session, 2 * NODES_HZ);
 	ck_assert_uint_le(peer.regions_asked, asked + 2);
 }
-END_TEST
 
-START_TEST(another_stream_has_its_own)
+TEST(another_stream_has_its_own)
 {
 	struct nodes_session_opts opts = plain;
 	struct model other;
@@ -208,28 +199,4 @@ START_TEST(another_stream_has_its_own)
 	ck_assert(look()->regions.known);
 	ck_assert_uint_eq(look()->regions.n, 0);
 	model_fini(&other);
-}
-END_TEST
-
-Suite *
-session_regions_suite(void)
-{
-	Suite *s = suite_create("session_regions");
-	TCase *tc = tcase_create("regions");
-
-	tcase_add_checked_fixture(tc, setup, one_down);
-	tcase_add_test(tc, they_are_there_with_the_list);
-	tcase_add_test(tc, an_answer_of_before_the_list_was_whole_is_not_enough);
-	tcase_add_test(tc, they_are_asked_for_once_a_second);
-	tcase_add_test(tc, a_node_that_knows_none_is_not_asked_again);
-	tcase_add_test(tc, since_the_click_nothing_is_wholly_known);
-	tcase_add_test(tc, a_list_that_was_too_small_has_none);
-	tcase_add_test(tc, once_records_are_lost_there_are_none);
-	tcase_add_test(tc, of_a_sample_there_are_none);
-	tcase_add_test(tc, why_there_are_none_is_said_in_the_nodes_words);
-	tcase_add_loop_test(tc, regions_that_make_no_sense_are_none, 0, 5);
-	tcase_add_test(tc, a_window_has_them_for_who_would_take_the_list);
-	tcase_add_test(tc, another_stream_has_its_own);
-	suite_add_tcase(s, tc);
-	return s;
 }

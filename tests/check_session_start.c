@@ -49,7 +49,9 @@ answer_classic(struct peer *p, const struct wire_msg *q)
 	peer_send(p, &msg);
 }
 
-START_TEST(bad_classic_records_are_counted_and_the_others_kept)
+CASE("beginnings");
+
+TEST(bad_classic_records_are_counted_and_the_others_kept)
 {
 	struct nodes_session_opts opts = { .stream = "ALLOCLOG" };
 	const struct nodes_look *look;
@@ -93,7 +95,6 @@ START_TEST(bad_classic_records_are_counted_and_the_others_kept)
 	nodes_session_close(s);
 	peer_close(&p);
 }
-END_TEST
 
 static void
 refuse_hello(enum wire_error code, enum nodes_state want)
@@ -117,19 +118,17 @@ refuse_hello(enum wire_error code, enum nodes_state want)
 	peer_close(&p);
 }
 
-START_TEST(no_common_version_is_said)
+TEST(no_common_version_is_said)
 {
 	refuse_hello(WIRE_E_VERSION, NODES_VERSION);
 }
-END_TEST
 
-START_TEST(refusal_is_said)
+TEST(refusal_is_said)
 {
 	refuse_hello(WIRE_E_AUTH, NODES_DENIED);
 }
-END_TEST
 
-START_TEST(a_run_without_a_process_yet_is_connecting)
+TEST(a_run_without_a_process_yet_is_connecting)
 {
 	struct nodes_session *s;
 	struct model m;
@@ -152,9 +151,8 @@ START_TEST(a_run_without_a_process_yet_is_connecting)
 	peer_close(&p);
 	model_fini(&m);
 }
-END_TEST
 
-START_TEST(choice_goes_with_a_young_tree_and_then_stays)
+TEST(choice_goes_with_a_young_tree_and_then_stays)
 {
 	struct nodes_session *s;
 	struct model m[3];
@@ -191,7 +189,6 @@ START_TEST(choice_goes_with_a_young_tree_and_then_stays)
 	for (i = 0; i < 3; i++)
 		model_fini(&m[i]);
 }
-END_TEST
 
 struct enquiry_seen {
 	int calls, err;
@@ -210,7 +207,9 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 	seen->first = n > 0 ? t[0].pid : 0;
 }
 
-START_TEST(targets_are_told_once_and_in_order)
+CASE("targets", .setup = setup, .teardown = teardown);
+
+TEST(targets_are_told_once_and_in_order)
 {
 	struct enquiry_seen seen = { 0 };
 
@@ -222,9 +221,8 @@ START_TEST(targets_are_told_once_and_in_order)
 	ck_assert_uint_eq(seen.n, 2);
 	ck_assert_int_eq(seen.first, 42);
 }
-END_TEST
 
-START_TEST(targets_of_a_lost_link_are_an_error)
+TEST(targets_of_a_lost_link_are_an_error)
 {
 	struct enquiry_seen seen = { 0 };
 
@@ -236,9 +234,10 @@ START_TEST(targets_of_a_lost_link_are_an_error)
 	ck_assert_int_lt(seen.err, 0);
 	ck_assert_int_lt(nodes_targets(peer.link, on_targets, &seen), 0);
 }
-END_TEST
 
-START_TEST(no_callback_comes_after_close)
+CASE("beginnings");
+
+TEST(no_callback_comes_after_close)
 {
 	struct enquiry_seen seen = { 0 };
 	struct model m;
@@ -252,27 +251,4 @@ START_TEST(no_callback_comes_after_close)
 	peer_close(&p);
 	ck_assert_int_eq(seen.calls, 0);
 	model_fini(&m);
-}
-END_TEST
-
-Suite *
-session_start_suite(void)
-{
-	Suite *suite = suite_create("session_start");
-	TCase *tc = tcase_create("beginnings");
-
-	tcase_add_test(tc, bad_classic_records_are_counted_and_the_others_kept);
-	tcase_add_test(tc, no_common_version_is_said);
-	tcase_add_test(tc, refusal_is_said);
-	tcase_add_test(tc, a_run_without_a_process_yet_is_connecting);
-	tcase_add_test(tc, choice_goes_with_a_young_tree_and_then_stays);
-	tcase_add_test(tc, no_callback_comes_after_close);
-	suite_add_tcase(suite, tc);
-
-	tc = tcase_create("targets");
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, targets_are_told_once_and_in_order);
-	tcase_add_test(tc, targets_of_a_lost_link_are_an_error);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -13,7 +13,9 @@ write_rec(unsigned op, unsigned flags, unsigned type, uint64_t addr,
 	model_write(&model, &r);
 }
 
-START_TEST(end_of_the_watched_block_is_told)
+CASE("watch", .setup = setup, .teardown = teardown);
+
+TEST(end_of_the_watched_block_is_told)
 {
 	const struct nodes_freed *how;
 
@@ -43,9 +45,8 @@ START_TEST(end_of_the_watched_block_is_told)
 	peer_cycles(&peer, session, 1);
 	ck_assert_ptr_null(nodes_session_freed(session));
 }
-END_TEST
 
-START_TEST(range_ends_the_watched_block_of_its_layer)
+TEST(range_ends_the_watched_block_of_its_layer)
 {
 	nodes_session_watch(session, 0, 0x2000, 2);
 	write_rec(REC_RANGE, REC_LAYER_API, 0, 0x1800, 0x1000, 0);
@@ -58,9 +59,8 @@ START_TEST(range_ends_the_watched_block_of_its_layer)
 	peer_cycles(&peer, session, 1);
 	ck_assert_ptr_nonnull(nodes_session_freed(session));
 }
-END_TEST
 
-START_TEST(realloc_that_failed_has_ended_nothing)
+TEST(realloc_that_failed_has_ended_nothing)
 {
 	nodes_session_watch(session, 0, 0x2000, 2);
 	write_rec(REC_FREE, 0, TYPE_BY_REALLOC, 0x2000, 0, 0x77);
@@ -71,10 +71,9 @@ START_TEST(realloc_that_failed_has_ended_nothing)
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(nodes_session_freed(session)->caller, 0x77);
 }
-END_TEST
 
 /* Blocks that are still there, and those that ended in a cycle of their own. */
-START_TEST(who_had_an_address_is_told_from_before_the_watch_to_now)
+TEST(who_had_an_address_is_told_from_before_the_watch_to_now)
 {
 	const struct nodes_lives *l;
 
@@ -106,9 +105,8 @@ START_TEST(who_had_an_address_is_told_from_before_the_watch_to_now)
 	ck_assert(!l->gaps);
 	ck_assert_uint_eq(l->left_out, 0);
 }
-END_TEST
 
-START_TEST(realloc_that_failed_is_one_life_and_not_two)
+TEST(realloc_that_failed_is_one_life_and_not_two)
 {
 	const struct nodes_lives *l;
 
@@ -121,9 +119,8 @@ START_TEST(realloc_that_failed_is_one_life_and_not_two)
 	ck_assert_uint_eq(l->n, 1);
 	ck_assert(!l->life[0].ended);
 }
-END_TEST
 
-START_TEST(the_last_of_many_lives_are_kept_and_the_others_counted)
+TEST(the_last_of_many_lives_are_kept_and_the_others_counted)
 {
 	const struct nodes_lives *l;
 	unsigned i;
@@ -143,24 +140,4 @@ START_TEST(the_last_of_many_lives_are_kept_and_the_others_counted)
 		    NODES_LIVES + i);
 		ck_assert(l->life[i].ended == (i + 1 < l->n));
 	}
-}
-END_TEST
-
-Suite *
-session_watch_suite(void)
-{
-	Suite *suite = suite_create("session_watch");
-	TCase *tc = tcase_create("watch");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, end_of_the_watched_block_is_told);
-	tcase_add_test(tc, range_ends_the_watched_block_of_its_layer);
-	tcase_add_test(tc, realloc_that_failed_has_ended_nothing);
-	tcase_add_test(tc,
-	    who_had_an_address_is_told_from_before_the_watch_to_now);
-	tcase_add_test(tc, realloc_that_failed_is_one_life_and_not_two);
-	tcase_add_test(tc,
-	    the_last_of_many_lives_are_kept_and_the_others_counted);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

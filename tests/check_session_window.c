@@ -101,7 +101,9 @@ churn(unsigned n)
 	model.stay += n;
 }
 
-START_TEST(it_begins_when_a_cycle_brings_too_many_records)
+CASE("Core", .setup = setup, .teardown = one_down, .seconds = 60);
+
+TEST(it_begins_when_a_cycle_brings_too_many_records)
 {
 	unsigned snaps = peer.snaps;
 
@@ -113,9 +115,8 @@ START_TEST(it_begins_when_a_cycle_brings_too_many_records)
 	ck_assert_uint_eq(peer.snaps, snaps);
 	ck_assert_uint_eq(look()->work.total_records, model.n - BLOCKS);
 }
-END_TEST
 
-START_TEST(as_many_as_can_be_read_are_read)
+LOOP_TEST(as_many_as_can_be_read_are_read, 0, 2)
 {
 	if (_i == 0)
 		churn(MANY);
@@ -130,9 +131,8 @@ START_TEST(as_many_as_can_be_read_are_read)
 	ck_assert_uint_eq(peer.windows, 0);
 	assert_same(session, &model, "read", 0);
 }
-END_TEST
 
-START_TEST(it_begins_when_records_were_overwritten)
+TEST(it_begins_when_records_were_overwritten)
 {
 	enter();
 	assert_view(&by_age);
@@ -147,9 +147,8 @@ START_TEST(it_begins_when_records_were_overwritten)
 	assert_view(&by_age);
 	ck_assert_uint_eq(look()->work.cycle_records, 2);
 }
-END_TEST
 
-START_TEST(a_snapshot_that_cannot_be_settled_gives_way_to_it)
+TEST(a_snapshot_that_cannot_be_settled_gives_way_to_it)
 {
 	nodes_session_close(session);
 	model.part_max = 100;
@@ -168,9 +167,8 @@ START_TEST(a_snapshot_that_cannot_be_settled_gives_way_to_it)
 	ck_assert(look()->window && look()->listed);
 	assert_view(&by_age);
 }
-END_TEST
 
-START_TEST(who_has_not_said_what_is_looked_at_gets_the_whole_list)
+TEST(who_has_not_said_what_is_looked_at_gets_the_whole_list)
 {
 	nodes_session_view(session, NULL);
 	overwrite();
@@ -179,9 +177,8 @@ START_TEST(who_has_not_said_what_is_looked_at_gets_the_whole_list)
 	ck_assert_uint_eq(peer.windows, 0);
 	assert_same(session, &model, "whole", 0);
 }
-END_TEST
 
-START_TEST(a_node_that_knows_no_windows_is_asked_once)
+TEST(a_node_that_knows_no_windows_is_asked_once)
 {
 	peer.has_no_window = true;
 	overwrite();
@@ -194,9 +191,8 @@ START_TEST(a_node_that_knows_no_windows_is_asked_once)
 	ck_assert_uint_eq(peer.windows, 1);
 	assert_same(session, &model, "as before", 1);
 }
-END_TEST
 
-START_TEST(rows_that_are_not_held_are_asked_for_at_once)
+TEST(rows_that_are_not_held_are_asked_for_at_once)
 {
 	static const struct nodes_view views[] = {
 		{ .order = BLKLIST_BY_AGE, .offset = 400, .rows = VIEW_ROWS },
@@ -231,9 +227,8 @@ START_TEST(rows_that_are_not_held_are_asked_for_at_once)
 		assert_view(&next);
 	}
 }
-END_TEST
 
-START_TEST(a_view_that_moves_all_the_time_is_not_asked_for_without_end)
+TEST(a_view_that_moves_all_the_time_is_not_asked_for_without_end)
 {
 	struct nodes_view v = by_age;
 	unsigned n;
@@ -250,9 +245,8 @@ START_TEST(a_view_that_moves_all_the_time_is_not_asked_for_without_end)
 	peer_cycles(&peer, session, 1);
 	assert_view(&v);
 }
-END_TEST
 
-START_TEST(the_view_goes_with_the_block_that_is_held)
+TEST(the_view_goes_with_the_block_that_is_held)
 {
 	struct nodes_view v = by_age;
 	struct blk b, now;
@@ -280,9 +274,8 @@ START_TEST(the_view_goes_with_the_block_that_is_held)
 	ck_assert_int_lt(blklist_get(look()->list, 0, b.addr, &now), 0);
 	assert_view(&v);
 }
-END_TEST
 
-START_TEST(requesters_are_those_of_their_rows)
+TEST(requesters_are_those_of_their_rows)
 {
 	const struct blklist_info *info;
 	struct blk b[VIEW_ROWS];
@@ -300,7 +293,6 @@ START_TEST(requesters_are_those_of_their_rows)
 		ck_assert_uint_eq(info->node, 7);
 	}
 }
-END_TEST
 
 /* Cycles until the list is whole again, of which each brings `each` records. */
 static unsigned
@@ -316,7 +308,7 @@ until_whole(unsigned each, unsigned most)
 	return n;
 }
 
-START_TEST(it_ends_when_few_records_have_come_for_a_second)
+TEST(it_ends_when_few_records_have_come_for_a_second)
 {
 	unsigned n;
 
@@ -333,9 +325,8 @@ START_TEST(it_ends_when_few_records_have_come_for_a_second)
 	peer_cycles(&peer, session, 1);
 	assert_same(session, &model, "on", 0);
 }
-END_TEST
 
-START_TEST(a_calm_that_does_not_last_is_waited_for_longer)
+TEST(a_calm_that_does_not_last_is_waited_for_longer)
 {
 	unsigned first, second;
 
@@ -348,7 +339,6 @@ START_TEST(a_calm_that_does_not_last_is_waited_for_longer)
 	enter();
 	ck_assert_uint_le(until_whole(0, 200), first + 1);
 }
-END_TEST
 
 #define LARGE 1048576	/* as nodes/session/window.c has it */
 
@@ -364,7 +354,7 @@ come_late(uint64_t unseen)
 	peer_cycles(&peer, session, 3);
 }
 
-START_TEST(a_large_list_is_not_taken)
+TEST(a_large_list_is_not_taken)
 {
 	come_late(LARGE);
 	ck_assert(look()->window && look()->settled);
@@ -378,9 +368,8 @@ START_TEST(a_large_list_is_not_taken)
 	ck_assert_uint_lt(until_whole(0, 200), 200);
 	assert_same(session, &model, "small", 0);
 }
-END_TEST
 
-START_TEST(a_large_list_is_taken_when_all_of_it_is_wanted)
+TEST(a_large_list_is_taken_when_all_of_it_is_wanted)
 {
 	come_late(LARGE);
 	nodes_session_view(session, NULL);
@@ -388,17 +377,15 @@ START_TEST(a_large_list_is_taken_when_all_of_it_is_wanted)
 	ck_assert(!look()->window && look()->settled);
 	assert_same(session, &model, "wanted", 0);
 }
-END_TEST
 
-START_TEST(a_list_that_is_not_large_is_taken)
+TEST(a_list_that_is_not_large_is_taken)
 {
 	come_late(LARGE - BLOCKS);
 	ck_assert(!look()->window && look()->settled);
 	assert_same(session, &model, "taken", 0);
 }
-END_TEST
 
-START_TEST(the_window_goes_on_until_the_list_is_whole)
+TEST(the_window_goes_on_until_the_list_is_whole)
 {
 	size_t k;
 
@@ -429,9 +416,8 @@ START_TEST(the_window_goes_on_until_the_list_is_whole)
 	ck_assert(!look()->window && look()->settled);
 	assert_same(session, &model, "whole", 0);
 }
-END_TEST
 
-START_TEST(the_whole_list_is_taken_when_it_is_wanted)
+TEST(the_whole_list_is_taken_when_it_is_wanted)
 {
 	enter();
 	model.stay += 1000000;
@@ -440,9 +426,8 @@ START_TEST(the_whole_list_is_taken_when_it_is_wanted)
 	ck_assert(!look()->window);
 	assert_same(session, &model, "wanted", 0);
 }
-END_TEST
 
-START_TEST(more_rows_than_are_sent_are_the_whole_list)
+TEST(more_rows_than_are_sent_are_the_whole_list)
 {
 	struct nodes_view tall = by_age;
 
@@ -455,9 +440,8 @@ START_TEST(more_rows_than_are_sent_are_the_whole_list)
 	ck_assert(!look()->window);
 	assert_same(session, &model, "tall", 0);
 }
-END_TEST
 
-START_TEST(the_last_list_of_a_target_is_whole)
+TEST(the_last_list_of_a_target_is_whole)
 {
 	enter();
 	model_release(&model, 0x100000);
@@ -467,9 +451,8 @@ START_TEST(the_last_list_of_a_target_is_whole)
 	ck_assert(!look()->window && look()->settled);
 	assert_same(session, &model, "end", 0);
 }
-END_TEST
 
-START_TEST(losses_before_the_node_are_told_by_cause)
+TEST(losses_before_the_node_are_told_by_cause)
 {
 	model.lost = 5;
 	enter();
@@ -480,9 +463,8 @@ START_TEST(losses_before_the_node_are_told_by_cause)
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(look()->loss.lost[STREAM_RING_FULL], 9);
 }
-END_TEST
 
-START_TEST(a_stream_that_begins_anew_has_no_window)
+TEST(a_stream_that_begins_anew_has_no_window)
 {
 	enter();
 	model.overwritten = 0;
@@ -492,9 +474,8 @@ START_TEST(a_stream_that_begins_anew_has_no_window)
 	ck_assert(!look()->window && look()->settled);
 	assert_same(session, &model, "anew", 0);
 }
-END_TEST
 
-START_TEST(a_sample_is_known_from_its_rows)
+TEST(a_sample_is_known_from_its_rows)
 {
 	enter();
 	model.sample = 4096;
@@ -504,9 +485,8 @@ START_TEST(a_sample_is_known_from_its_rows)
 	    &(struct blk){ .size = 16 }) > 1);
 	assert_view(&by_age);
 }
-END_TEST
 
-START_TEST(blocks_since_a_click_are_never_a_window)
+TEST(blocks_since_a_click_are_never_a_window)
 {
 	struct nodes_session_opts opts = plain;
 
@@ -519,42 +499,4 @@ START_TEST(blocks_since_a_click_are_never_a_window)
 	peer_cycles(&peer, session, 3);
 	ck_assert(!look()->window);
 	ck_assert_uint_eq(peer.windows, 0);
-}
-END_TEST
-
-Suite *
-session_window_suite(void)
-{
-	Suite *s = suite_create("session_window");
-	TCase *t = tcase_create("Core");
-
-	tcase_add_checked_fixture(t, setup, one_down);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, it_begins_when_a_cycle_brings_too_many_records);
-	tcase_add_loop_test(t, as_many_as_can_be_read_are_read, 0, 2);
-	tcase_add_test(t, it_begins_when_records_were_overwritten);
-	tcase_add_test(t, a_snapshot_that_cannot_be_settled_gives_way_to_it);
-	tcase_add_test(t,
-	    who_has_not_said_what_is_looked_at_gets_the_whole_list);
-	tcase_add_test(t, a_node_that_knows_no_windows_is_asked_once);
-	tcase_add_test(t, rows_that_are_not_held_are_asked_for_at_once);
-	tcase_add_test(t,
-	    a_view_that_moves_all_the_time_is_not_asked_for_without_end);
-	tcase_add_test(t, the_view_goes_with_the_block_that_is_held);
-	tcase_add_test(t, requesters_are_those_of_their_rows);
-	tcase_add_test(t, it_ends_when_few_records_have_come_for_a_second);
-	tcase_add_test(t, a_calm_that_does_not_last_is_waited_for_longer);
-	tcase_add_test(t, a_large_list_is_not_taken);
-	tcase_add_test(t, a_large_list_is_taken_when_all_of_it_is_wanted);
-	tcase_add_test(t, a_list_that_is_not_large_is_taken);
-	tcase_add_test(t, the_window_goes_on_until_the_list_is_whole);
-	tcase_add_test(t, the_whole_list_is_taken_when_it_is_wanted);
-	tcase_add_test(t, more_rows_than_are_sent_are_the_whole_list);
-	tcase_add_test(t, the_last_list_of_a_target_is_whole);
-	tcase_add_test(t, losses_before_the_node_are_told_by_cause);
-	tcase_add_test(t, a_stream_that_begins_anew_has_no_window);
-	tcase_add_test(t, a_sample_is_known_from_its_rows);
-	tcase_add_test(t, blocks_since_a_click_are_never_a_window);
-	suite_add_tcase(s, t);
-	return s;
 }

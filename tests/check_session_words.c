@@ -50,7 +50,9 @@ has_text(struct wire_text t, const char *text)
 	return t.len == strlen(text) && strcmp(t.s, text) == 0;
 }
 
-START_TEST(a_plain_address_is_a_stack_of_one_frame)
+CASE("Core", .setup = setup, .teardown = teardown);
+
+TEST(a_plain_address_is_a_stack_of_one_frame)
 {
 	struct nodes_stack st;
 
@@ -62,9 +64,8 @@ START_TEST(a_plain_address_is_a_stack_of_one_frame)
 	ck_assert(!nodes_session_stack(session, 0, &st));
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 }
-END_TEST
 
-START_TEST(a_stack_is_asked_for_once_and_then_there)
+TEST(a_stack_is_asked_for_once_and_then_there)
 {
 	uint64_t caller = site_of_depth(3, 9);
 	struct nodes_stack st;
@@ -82,9 +83,8 @@ START_TEST(a_stack_is_asked_for_once_and_then_there)
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(peer.sites_asked, 1);
 }
-END_TEST
 
-START_TEST(words_are_asked_for_once_and_then_there)
+TEST(words_are_asked_for_once_and_then_there)
 {
 	const struct wire_words *w;
 	uint64_t frame = frame_make(0x12345, 1);
@@ -107,9 +107,8 @@ START_TEST(words_are_asked_for_once_and_then_there)
 	ck_assert_ptr_null(nodes_session_words(session, 0));
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 }
-END_TEST
 
-START_TEST(an_answer_may_hold_a_part_and_the_rest_is_asked_for)
+TEST(an_answer_may_hold_a_part_and_the_rest_is_asked_for)
 {
 	struct nodes_stack st;
 
@@ -129,9 +128,10 @@ START_TEST(an_answer_may_hold_a_part_and_the_rest_is_asked_for)
 	ck_assert_uint_eq(peer.sites_asked, 15);
 	ck_assert_uint_eq(peer.frames_asked, 15);
 }
-END_TEST
 
-START_TEST(a_node_that_answers_nothing_is_not_asked_in_circles)
+CASE("Errors", .setup = setup, .teardown = teardown);
+
+TEST(a_node_that_answers_nothing_is_not_asked_in_circles)
 {
 	struct nodes_stack st;
 
@@ -143,9 +143,8 @@ START_TEST(a_node_that_answers_nothing_is_not_asked_in_circles)
 	ck_assert_uint_eq(peer.frames_asked, 1);
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 }
-END_TEST
 
-START_TEST(a_stack_that_the_node_does_not_have_stays_unknown)
+TEST(a_stack_that_the_node_does_not_have_stays_unknown)
 {
 	struct nodes_stack st;
 
@@ -156,9 +155,10 @@ START_TEST(a_stack_that_the_node_does_not_have_stays_unknown)
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(peer.sites_asked, 1);
 }
-END_TEST
 
-START_TEST(words_still_to_come_are_not_shown)
+CASE("Core");
+
+TEST(words_still_to_come_are_not_shown)
 {
 	uint64_t frame = frame_make(0x1000, 1);
 
@@ -167,9 +167,8 @@ START_TEST(words_still_to_come_are_not_shown)
 	peer_cycles(&peer, session, 1);
 	ck_assert_ptr_null(nodes_session_words(session, frame));
 }
-END_TEST
 
-START_TEST(a_fetch_is_told_with_the_words_there_are)
+TEST(a_fetch_is_told_with_the_words_there_are)
 {
 	const struct wire_words *w;
 	uint64_t frame = frame_make(0x1000, 1);
@@ -190,9 +189,8 @@ START_TEST(a_fetch_is_told_with_the_words_there_are)
 	peer_cycles(&peer, session, 1);
 	ck_assert_str_eq(nodes_session_fetching(session), "");
 }
-END_TEST
 
-START_TEST(another_stream_begins_without_stacks_and_words)
+TEST(another_stream_begins_without_stacks_and_words)
 {
 	static const struct nodes_session_opts other = { .pid = 43,
 		.kind_given = true, .kind = BLKLIST_LITERAL, .max = 4096 };
@@ -224,10 +222,9 @@ START_TEST(another_stream_begins_without_stacks_and_words)
 	peer_cycles(&peer, session, 1);
 	ck_assert(nodes_session_stack(session, caller, &st));
 }
-END_TEST
 
 /* The same number is asked about of both streams, and the first is slow. */
-START_TEST(an_answer_of_the_stream_before_is_dropped)
+TEST(an_answer_of_the_stream_before_is_dropped)
 {
 	static const struct nodes_session_opts other = { .pid = 43,
 		.kind_given = true, .kind = BLKLIST_LITERAL, .max = 4096 };
@@ -262,9 +259,8 @@ START_TEST(an_answer_of_the_stream_before_is_dropped)
 	ck_assert(nodes_session_stack(session, caller, &st));
 	ck_assert_uint_eq(st.depth, 2);
 }
-END_TEST
 
-START_TEST(a_new_epoch_forgets_stacks_and_words)
+TEST(a_new_epoch_forgets_stacks_and_words)
 {
 	uint64_t caller = site_of_depth(2, 1);
 	struct nodes_stack st;
@@ -280,7 +276,6 @@ START_TEST(a_new_epoch_forgets_stacks_and_words)
 	peer_cycles(&peer, session, 1);
 	ck_assert(nodes_session_stack(session, caller, &st));
 }
-END_TEST
 
 /* An answer of the test's own making to the oldest request of that type. */
 static void
@@ -296,7 +291,7 @@ reply(enum wire_type type, struct wire_msg *msg)
 	peer_serve(&peer);
 }
 
-START_TEST(a_busy_node_is_asked_again_when_it_says)
+TEST(a_busy_node_is_asked_again_when_it_says)
 {
 	struct wire_msg busy = { .type = WIRE_ERR, .err = {
 		.code = WIRE_E_BUSY, .retry_ms = 0, .text = wire_text("") } };
@@ -314,9 +309,10 @@ START_TEST(a_busy_node_is_asked_again_when_it_says)
 	peer_cycles(&peer, session, 1);
 	ck_assert_ptr_nonnull(nodes_session_words(session, frame));
 }
-END_TEST
 
-START_TEST(what_was_not_asked_for_is_not_believed)
+CASE("Errors");
+
+TEST(what_was_not_asked_for_is_not_believed)
 {
 	uint8_t packed[64];
 	struct wire_stack lie = { .site = 8, .depth = 1, .end = 1,
@@ -334,9 +330,8 @@ START_TEST(what_was_not_asked_for_is_not_believed)
 	ck_assert(!nodes_session_stack(session, rec_site_caller(8), &st));
 	ck_assert(!nodes_session_stack(session, site_of_depth(2, 1), &st));
 }
-END_TEST
 
-START_TEST(an_answer_of_the_wrong_kind_is_none)
+TEST(an_answer_of_the_wrong_kind_is_none)
 {
 	struct wire_msg framed = { .type = WIRE_FRAMED };
 	struct nodes_stack st;
@@ -349,9 +344,8 @@ START_TEST(an_answer_of_the_wrong_kind_is_none)
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
 }
-END_TEST
 
-START_TEST(outside_texts_come_through_as_they_are)
+TEST(outside_texts_come_through_as_they_are)
 {
 	static const char evil[] = "\33[2J\0;x";
 	uint8_t packed[256];
@@ -377,9 +371,8 @@ START_TEST(outside_texts_come_through_as_they_are)
 	ck_assert_str_eq(w->line[0].file.s, "");
 	ck_assert_str_eq(nodes_session_fetching(session), "\33[2J 3 kB");
 }
-END_TEST
 
-START_TEST(many_stacks_need_some_questions_and_no_more)
+TEST(many_stacks_need_some_questions_and_no_more)
 {
 	struct nodes_stack st;
 
@@ -395,35 +388,4 @@ START_TEST(many_stacks_need_some_questions_and_no_more)
 		ck_assert(nodes_session_stack(session, site_of_depth(4, i),
 		    &st));
 	ck_assert_uint_le(peer.sites_asked, 10000 / WIRE_SYMS_MAX + 3);
-}
-END_TEST
-
-Suite *
-session_words_suite(void)
-{
-	Suite *s = suite_create("session_words");
-	TCase *tc = tcase_create("Core");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_plain_address_is_a_stack_of_one_frame);
-	tcase_add_test(tc, a_stack_is_asked_for_once_and_then_there);
-	tcase_add_test(tc, words_are_asked_for_once_and_then_there);
-	tcase_add_test(tc, an_answer_may_hold_a_part_and_the_rest_is_asked_for);
-	tcase_add_test(tc, words_still_to_come_are_not_shown);
-	tcase_add_test(tc, a_fetch_is_told_with_the_words_there_are);
-	tcase_add_test(tc, another_stream_begins_without_stacks_and_words);
-	tcase_add_test(tc, an_answer_of_the_stream_before_is_dropped);
-	tcase_add_test(tc, a_new_epoch_forgets_stacks_and_words);
-	tcase_add_test(tc, a_busy_node_is_asked_again_when_it_says);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("Errors");
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_node_that_answers_nothing_is_not_asked_in_circles);
-	tcase_add_test(tc, a_stack_that_the_node_does_not_have_stays_unknown);
-	tcase_add_test(tc, what_was_not_asked_for_is_not_believed);
-	tcase_add_test(tc, an_answer_of_the_wrong_kind_is_none);
-	tcase_add_test(tc, outside_texts_come_through_as_they_are);
-	tcase_add_test(tc, many_stacks_need_some_questions_and_no_more);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -46,7 +46,10 @@ static const struct {
 	    "\xff\xfe bad\nutc = yes\nsort = address\n" },
 };
 
-START_TEST(a_setting_is_put_in_and_nothing_else_is_changed)
+CASE("Settings", .setup = setup, .teardown = remove_folder);
+
+LOOP_TEST(a_setting_is_put_in_and_nothing_else_is_changed, 0,
+    (int)BASE_NELEM(edits))
 {
 	struct stat st;
 
@@ -63,9 +66,8 @@ START_TEST(a_setting_is_put_in_and_nothing_else_is_changed)
 		ck_assert_uint_eq(st.st_mode & 0777, 0600);
 	}
 }
-END_TEST
 
-START_TEST(several_settings_go_in_at_once_and_come_back)
+TEST(several_settings_go_in_at_once_and_come_back)
 {
 	char *bytes = NULL;
 	size_t len;
@@ -88,9 +90,8 @@ START_TEST(several_settings_go_in_at_once_and_come_back)
 	free(bytes);
 	config_fini(&c);
 }
-END_TEST
 
-START_TEST(a_link_and_a_mode_stay)
+TEST(a_link_and_a_mode_stay)
 {
 	char real[PATH_MAX];
 	struct stat st;
@@ -108,9 +109,8 @@ START_TEST(a_link_and_a_mode_stay)
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0644);
 }
-END_TEST
 
-START_TEST(what_is_no_file_is_never_replaced)
+TEST(what_is_no_file_is_never_replaced)
 {
 	struct stat st;
 
@@ -128,10 +128,9 @@ START_TEST(what_is_no_file_is_never_replaced)
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	ck_assert_int_eq(config_save(path, value), -ENOTSUP);
 }
-END_TEST
 
 /* The reader takes the wide layout, which was said last. */
-START_TEST(a_line_that_would_hide_a_setting_is_told)
+TEST(a_line_that_would_hide_a_setting_is_told)
 {
 	write_text("classic = no\nwide = yes\n");
 	value[OPTION_CLASSIC] = "yes";
@@ -140,23 +139,4 @@ START_TEST(a_line_that_would_hide_a_setting_is_told)
 	value[OPTION_WIDE] = "no";
 	ck_assert_int_eq(config_save(path, value), 0);
 	assert_text("classic = yes\nwide = no\n");
-}
-END_TEST
-
-Suite *
-settings_suite(void)
-{
-	Suite *s = suite_create("settings");
-	TCase *tc = tcase_create("Settings");
-
-	tcase_add_checked_fixture(tc, setup, remove_folder);
-	tcase_add_loop_test(tc,
-	    a_setting_is_put_in_and_nothing_else_is_changed, 0,
-	    (int)BASE_NELEM(edits));
-	tcase_add_test(tc, several_settings_go_in_at_once_and_come_back);
-	tcase_add_test(tc, a_link_and_a_mode_stay);
-	tcase_add_test(tc, what_is_no_file_is_never_replaced);
-	tcase_add_test(tc, a_line_that_would_hide_a_setting_is_told);
-	suite_add_tcase(s, tc);
-	return s;
 }

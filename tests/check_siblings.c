@@ -12,7 +12,9 @@ allocated(int64_t ms, unsigned thread, uint64_t caller)
 		.caller = caller };
 }
 
-START_TEST(second_has_as_many_cycles_as_the_page)
+CASE("key");
+
+LOOP_TEST(second_has_as_many_cycles_as_the_page, -3, 4)
 {
 	struct blk a = allocated(_i * INT64_C(1000), 0, 0);
 	struct blk b = allocated(_i * INT64_C(1000) + 999, 0, 0);
@@ -22,9 +24,8 @@ START_TEST(second_has_as_many_cycles_as_the_page)
 	    NODES_HZ - 1);
 	ck_assert_int_eq(page_alloc_cycle(&c) - page_alloc_cycle(&a), NODES_HZ);
 }
-END_TEST
 
-START_TEST(cycle_is_a_fifteenth_of_a_second_on_either_side_of_0)
+TEST(cycle_is_a_fifteenth_of_a_second_on_either_side_of_0)
 {
 	int64_t ms, began = -2000, last = 0;
 	struct blk b;
@@ -39,9 +40,8 @@ START_TEST(cycle_is_a_fifteenth_of_a_second_on_either_side_of_0)
 		last = page_alloc_cycle(&b);
 	}
 }
-END_TEST
 
-START_TEST(no_time_is_too_far_away)
+TEST(no_time_is_too_far_away)
 {
 	struct blk a = allocated(INT64_MAX, 0, 0), b = allocated(INT64_MIN, 0, 0);
 
@@ -51,9 +51,8 @@ START_TEST(no_time_is_too_far_away)
 	ck_assert_int_eq(page_alloc_cycle(&b), (INT64_MIN / 1000 - 1) *
 	    NODES_HZ + 2);
 }
-END_TEST
 
-START_TEST(siblings_share_cycle_thread_and_caller)
+TEST(siblings_share_cycle_thread_and_caller)
 {
 	struct blk a = allocated(100000, 3, 0x401000), b = a, c;
 
@@ -73,10 +72,9 @@ START_TEST(siblings_share_cycle_thread_and_caller)
 	c.caller++;
 	ck_assert(!page_are_siblings(&a, &c));
 }
-END_TEST
 
 /* Threads and callers are small numbers side by side, cycles too. */
-START_TEST(the_key_differs_for_other_blocks)
+TEST(the_key_differs_for_other_blocks)
 {
 	enum { CYCLES = 24, THREADS = 24, CALLERS = 24 };
 	static uint64_t seen[CYCLES * THREADS * CALLERS];
@@ -101,7 +99,6 @@ START_TEST(the_key_differs_for_other_blocks)
 		for (j = i + 1; j < n && j < i + 2 * CALLERS; j++)
 			ck_assert_uint_ne(seen[i], seen[j]);
 }
-END_TEST
 
 /* --- who else was ------------------------------------------------------- */
 
@@ -186,7 +183,9 @@ assert_found(const struct blk *of)
 	ck_assert_uint_eq(at, found.shown.n);
 }
 
-START_TEST(all_siblings_are_found)
+CASE("others", .setup = setup_list, .teardown = teardown_list);
+
+LOOP_TEST(all_siblings_are_found, 0, 6)
 {
 	struct blk of;
 	int i;
@@ -199,9 +198,8 @@ START_TEST(all_siblings_are_found)
 		assert_found(&of);
 	}
 }
-END_TEST
 
-START_TEST(those_of_a_block_that_was_freed_are_found_as_well)
+TEST(those_of_a_block_that_was_freed_are_found_as_well)
 {
 	struct blk of;
 
@@ -213,9 +211,8 @@ START_TEST(those_of_a_block_that_was_freed_are_found_as_well)
 	ck_assert_uint_gt(found.shown.n, 0);
 	assert_found(&of);
 }
-END_TEST
 
-START_TEST(more_than_there_is_room_for_are_counted)
+TEST(more_than_there_is_room_for_are_counted)
 {
 	struct blk of;
 	uint64_t i;
@@ -228,9 +225,8 @@ START_TEST(more_than_there_is_room_for_are_counted)
 	ck_assert_uint_eq(found.shown.n, PAGE_SIBLINGS_MAX);
 	ck_assert_uint_eq(found.shown.all, 3 * PAGE_SIBLINGS_MAX - 1);
 }
-END_TEST
 
-START_TEST(search_goes_on_in_a_list_that_changes)
+TEST(search_goes_on_in_a_list_that_changes)
 {
 	struct blk of, other;
 	uint64_t i, n, next = BLOCKS;
@@ -255,9 +251,8 @@ START_TEST(search_goes_on_in_a_list_that_changes)
 	ck_assert_uint_gt(i, 2);
 	ck_assert_uint_eq(found.shown.n, 19);
 }
-END_TEST
 
-START_TEST(blocks_that_come_late_are_found_after_a_while)
+TEST(blocks_that_come_late_are_found_after_a_while)
 {
 	struct blk of;
 
@@ -271,32 +266,4 @@ START_TEST(blocks_that_come_late_are_found_after_a_while)
 	ck_assert_uint_eq(found.shown.n, 0);
 	page_siblings_next(&found, list, 1005000);
 	ck_assert_uint_eq(found.shown.n, 1);
-}
-END_TEST
-
-Suite *
-siblings_suite(void)
-{
-	Suite *s = suite_create("siblings");
-	TCase *key = tcase_create("key"), *others = tcase_create("others");
-
-	tcase_add_loop_test(key, second_has_as_many_cycles_as_the_page, -3, 4);
-	tcase_add_test(key,
-	    cycle_is_a_fifteenth_of_a_second_on_either_side_of_0);
-	tcase_add_test(key, no_time_is_too_far_away);
-	tcase_add_test(key,
-	    siblings_share_cycle_thread_and_caller);
-	tcase_add_test(key, the_key_differs_for_other_blocks);
-	suite_add_tcase(s, key);
-
-	tcase_add_checked_fixture(others, setup_list, teardown_list);
-	tcase_add_loop_test(others, all_siblings_are_found, 0,
-	    6);
-	tcase_add_test(others,
-	    those_of_a_block_that_was_freed_are_found_as_well);
-	tcase_add_test(others, more_than_there_is_room_for_are_counted);
-	tcase_add_test(others, search_goes_on_in_a_list_that_changes);
-	tcase_add_test(others, blocks_that_come_late_are_found_after_a_while);
-	suite_add_tcase(s, others);
-	return s;
 }

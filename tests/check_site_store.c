@@ -65,7 +65,9 @@ expect(uint32_t no, uint64_t n, unsigned depth, enum ring_end end)
 
 /* --- the store ----------------------------------------------------------- */
 
-START_TEST(a_stack_has_one_number_whatever_comes_between)
+CASE("store", .setup = store_up, .teardown = store_down, .seconds = 60);
+
+TEST(a_stack_has_one_number_whatever_comes_between)
 {
 	for (uint32_t n = 1; n <= 20000; n++)
 		ck_assert_uint_eq(number(n, 1 + n % 20, RING_END_DEPTH), n);
@@ -75,9 +77,8 @@ START_TEST(a_stack_has_one_number_whatever_comes_between)
 	}
 	ck_assert_uint_eq(stream_sites_count(store), 20000);
 }
-END_TEST
 
-START_TEST(end_and_depth_tell_stacks_apart)
+TEST(end_and_depth_tell_stacks_apart)
 {
 	uint32_t no = number(1, 8, RING_END_DEPTH);
 
@@ -85,9 +86,8 @@ START_TEST(end_and_depth_tell_stacks_apart)
 	ck_assert_uint_ne(number(1, 7, RING_END_DEPTH), no);
 	ck_assert_uint_eq(number(1, 8, RING_END_DEPTH), no);
 }
-END_TEST
 
-START_TEST(there_is_nothing_under_other_numbers)
+TEST(there_is_nothing_under_other_numbers)
 {
 	struct stream_module m;
 	struct stream_site site;
@@ -102,9 +102,8 @@ START_TEST(there_is_nothing_under_other_numbers)
 	ck_assert(!stream_sites_get(store, 2, &site));
 	ck_assert(!stream_sites_get(store, UINT32_MAX, &site));
 }
-END_TEST
 
-START_TEST(a_full_store_keeps_what_it_has)
+TEST(a_full_store_keeps_what_it_has)
 {
 	uint32_t no = 77;
 
@@ -116,9 +115,8 @@ START_TEST(a_full_store_keeps_what_it_has)
 	ck_assert_uint_eq(number(4711, 1, RING_END_DEPTH), 4711);
 	ck_assert_uint_eq(stream_sites_count(store), STREAM_SITES_MAX);
 }
-END_TEST
 
-START_TEST(frames_are_bounded_too)
+TEST(frames_are_bounded_too)
 {
 	uint32_t fit = STREAM_SITES_FRAMES / RING_STACK_MAX, no;
 
@@ -129,7 +127,6 @@ START_TEST(frames_are_bounded_too)
 	/* What sites.c says of its memory, and half again for what has grown. */
 	ck_assert_uint_lt(stream_sites_memory(store), 120u << 20);
 }
-END_TEST
 
 static struct stream_module
 module_of(uint64_t start, const char *path)
@@ -139,7 +136,7 @@ module_of(uint64_t start, const char *path)
 		.path = path };
 }
 
-START_TEST(a_module_is_known_by_all_that_its_target_said)
+TEST(a_module_is_known_by_all_that_its_target_said)
 {
 	struct stream_module m = module_of(4096, "/a.so"), got;
 	unsigned no, other;
@@ -165,9 +162,8 @@ START_TEST(a_module_is_known_by_all_that_its_target_said)
 	ck_assert_uint_eq(got.bias, 4096);
 	ck_assert_uint_eq(stream_sites_modules(store), 7);
 }
-END_TEST
 
-START_TEST(a_path_that_became_known_later_stays)
+TEST(a_path_that_became_known_later_stays)
 {
 	struct stream_module m = module_of(4096, ""), got;
 	unsigned no, again;
@@ -182,9 +178,8 @@ START_TEST(a_path_that_became_known_later_stays)
 	ck_assert_str_eq(got.path, "/bin/prog");
 	ck_assert(!got.cut);
 }
-END_TEST
 
-START_TEST(modules_are_bounded)
+TEST(modules_are_bounded)
 {
 	unsigned no;
 
@@ -197,9 +192,8 @@ START_TEST(modules_are_bounded)
 	ck_assert_int_eq(stream_sites_put_module(store,
 	    &(struct stream_module){ .path = "/b.so" }, &no), -ENOSPC);
 }
-END_TEST
 
-START_TEST(the_last_reference_frees)
+TEST(the_last_reference_frees)
 {
 	uint32_t no = number(1, 8, RING_END_DEPTH);
 
@@ -209,9 +203,8 @@ START_TEST(the_last_reference_frees)
 	stream_sites_unref(store);
 	expect(no, 1, 8, RING_END_DEPTH);
 }
-END_TEST
 
-START_TEST(every_end_has_words_of_its_own)
+TEST(every_end_has_words_of_its_own)
 {
 	for (unsigned end = 1; end < RING_ENDS; end++) {
 		ck_assert_str_ne(stream_end_text(end), "?");
@@ -223,7 +216,6 @@ START_TEST(every_end_has_words_of_its_own)
 	ck_assert_str_eq(stream_end_text(RING_ENDS), "?");
 	ck_assert_str_eq(stream_end_text(UINT32_MAX), "?");
 }
-END_TEST
 
 /* --- from the target's memory -------------------------------------------- */
 
@@ -280,7 +272,9 @@ last_site(const struct rig *rig)
 	return site;
 }
 
-START_TEST(a_record_names_its_stack_by_the_stores_number)
+CASE("feed", .setup = store_up, .teardown = store_down, .seconds = 60);
+
+TEST(a_record_names_its_stack_by_the_stores_number)
 {
 	struct rig *rig = rig_with_store();
 	struct producer p = { 0 };
@@ -316,9 +310,8 @@ START_TEST(a_record_names_its_stack_by_the_stores_number)
 	ck_assert(!m.cut);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(plain_return_addresses_and_overheads_stay)
+TEST(plain_return_addresses_and_overheads_stay)
 {
 	struct rig *rig = rig_with_store();
 	struct producer p = { 0 };
@@ -338,9 +331,8 @@ START_TEST(plain_return_addresses_and_overheads_stay)
 	ck_assert_uint_eq(rec_overhead(&rig->log[3]), 3);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(every_kind_of_record_and_ring_is_rewritten)
+TEST(every_kind_of_record_and_ring_is_rewritten)
 {
 	struct rig *rig = rig_with_store();
 	struct producer p = { 0 };
@@ -365,9 +357,8 @@ START_TEST(every_kind_of_record_and_ring_is_rewritten)
 			    rec_site_caller(2));
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(two_targets_agree_on_a_stack_of_one_store)
+TEST(two_targets_agree_on_a_stack_of_one_store)
 {
 	struct rig *a = rig_with_store(), *b;
 	struct producer p = { 0 }, q = { 0 };
@@ -392,9 +383,8 @@ START_TEST(two_targets_agree_on_a_stack_of_one_store)
 	ck_assert_uint_eq(last_site(b).depth, 2);
 	rig_free(b);
 }
-END_TEST
 
-START_TEST(without_a_store_a_stack_is_its_innermost_return_address)
+TEST(without_a_store_a_stack_is_its_innermost_return_address)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -408,9 +398,8 @@ START_TEST(without_a_store_a_stack_is_its_innermost_return_address)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->sites_full, 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(with_a_full_store_likewise_and_each_record_is_counted)
+TEST(with_a_full_store_likewise_and_each_record_is_counted)
 {
 	struct rig *rig = rig_with_store();
 	struct producer p = { 0 };
@@ -435,9 +424,8 @@ START_TEST(with_a_full_store_likewise_and_each_record_is_counted)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->sites_full, 3);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(many_sites_in_any_order_keep_their_stacks)
+TEST(many_sites_in_any_order_keep_their_stacks)
 {
 	struct rig *rig = rig_with_store();
 	struct producer p = { 0 };
@@ -462,9 +450,8 @@ START_TEST(many_sites_in_any_order_keep_their_stacks)
 	}
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(what_the_target_counts_is_told)
+TEST(what_the_target_counts_is_told)
 {
 	struct rig *rig = rig_with_store();
 
@@ -477,7 +464,6 @@ START_TEST(what_the_target_counts_is_told)
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->sites_full, 1);
 	rig_free(rig);
 }
-END_TEST
 
 static __attribute__((noinline)) uint64_t
 caller_here(struct stack_cache *c)
@@ -485,7 +471,7 @@ caller_here(struct stack_cache *c)
 	return stack_caller(c, (uintptr_t)__builtin_frame_address(0));
 }
 
-START_TEST(each_event_without_room_is_counted_also_when_recognised)
+TEST(each_event_without_room_is_counted_also_when_recognised)
 {
 	struct rig *rig = rig_with_store();
 	struct stack_cache *c = stack_cache_new(16, false);
@@ -501,11 +487,10 @@ START_TEST(each_event_without_room_is_counted_also_when_recognised)
 	stack_cache_free(c);
 	rig_free(rig);
 }
-END_TEST
 
 #ifdef __x86_64__
 /* What a cache says that a handler's fork has wiped under a walk. */
-START_TEST(a_depth_of_nothing_gives_one_frame)
+TEST(a_depth_of_nothing_gives_one_frame)
 {
 	struct stack_frames frames;
 
@@ -513,10 +498,9 @@ START_TEST(a_depth_of_nothing_gives_one_frame)
 	ck_assert_uint_eq(frames.depth, 1);
 	ck_assert_int_eq(frames.end, RING_END_DEPTH);
 }
-END_TEST
 #endif
 
-START_TEST(the_target_reads_how_many_frames_are_wanted)
+TEST(the_target_reads_how_many_frames_are_wanted)
 {
 	static const struct {
 		unsigned depth;
@@ -538,45 +522,4 @@ START_TEST(the_target_reads_how_many_frames_are_wanted)
 		    wanted[i].word);
 	}
 	rig_free(rig);
-}
-END_TEST
-
-Suite *
-site_store_suite(void)
-{
-	Suite *s = suite_create("site_store");
-	TCase *tc = tcase_create("store");
-
-	tcase_add_checked_fixture(tc, store_up, store_down);
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_stack_has_one_number_whatever_comes_between);
-	tcase_add_test(tc, end_and_depth_tell_stacks_apart);
-	tcase_add_test(tc, there_is_nothing_under_other_numbers);
-	tcase_add_test(tc, a_full_store_keeps_what_it_has);
-	tcase_add_test(tc, frames_are_bounded_too);
-	tcase_add_test(tc, a_module_is_known_by_all_that_its_target_said);
-	tcase_add_test(tc, a_path_that_became_known_later_stays);
-	tcase_add_test(tc, modules_are_bounded);
-	tcase_add_test(tc, the_last_reference_frees);
-	tcase_add_test(tc, every_end_has_words_of_its_own);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("feed");
-	tcase_add_checked_fixture(tc, store_up, store_down);
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_record_names_its_stack_by_the_stores_number);
-	tcase_add_test(tc, plain_return_addresses_and_overheads_stay);
-	tcase_add_test(tc, every_kind_of_record_and_ring_is_rewritten);
-	tcase_add_test(tc, two_targets_agree_on_a_stack_of_one_store);
-	tcase_add_test(tc,
-	    without_a_store_a_stack_is_its_innermost_return_address);
-	tcase_add_test(tc, with_a_full_store_likewise_and_each_record_is_counted);
-	tcase_add_test(tc, many_sites_in_any_order_keep_their_stacks);
-	tcase_add_test(tc, what_the_target_counts_is_told);
-	tcase_add_test(tc, each_event_without_room_is_counted_also_when_recognised);
-#ifdef __x86_64__
-	tcase_add_test(tc, a_depth_of_nothing_gives_one_frame);
-#endif
-	tcase_add_test(tc, the_target_reads_how_many_frames_are_wanted);
-	suite_add_tcase(s, tc);
-	return s;
 }

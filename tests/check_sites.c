@@ -57,14 +57,15 @@ stands(struct ring_area *area, uint32_t no, uint64_t n, unsigned depth,
 
 /* --- stacks -------------------------------------------------------------- */
 
-START_TEST(nothing_is_put_without_an_area)
+CASE("stacks");
+
+TEST(nothing_is_put_without_an_area)
 {
 	ck_assert_uint_eq(put(1, 4, RING_END_DEPTH), 0);
 	sites_count_walk();
 }
-END_TEST
 
-START_TEST(a_stack_has_one_number_and_stands_in_the_area)
+TEST(a_stack_has_one_number_and_stands_in_the_area)
 {
 	struct ring_area *area = area_joined();
 
@@ -80,9 +81,8 @@ START_TEST(a_stack_has_one_number_and_stands_in_the_area)
 	    1 + RING_STACK_MAX * (RING_STACK_MAX + 1) / 2);
 	ck_assert_uint_eq(atomic_load(&area->sites_full), 0);
 }
-END_TEST
 
-START_TEST(depth_end_and_every_frame_tell_stacks_apart)
+TEST(depth_end_and_every_frame_tell_stacks_apart)
 {
 	uint64_t frame[RING_STACK_MAX];
 	uint32_t whole;
@@ -102,9 +102,8 @@ START_TEST(depth_end_and_every_frame_tell_stacks_apart)
 	}
 	ck_assert_uint_eq(put(7, 16, RING_END_OUTERMOST), whole);
 }
-END_TEST
 
-START_TEST(a_stack_of_no_frames_or_too_many_has_no_number)
+TEST(a_stack_of_no_frames_or_too_many_has_no_number)
 {
 	uint64_t frame[RING_STACK_MAX + 1] = { 0 };
 
@@ -113,9 +112,8 @@ START_TEST(a_stack_of_no_frames_or_too_many_has_no_number)
 	ck_assert_uint_eq(sites_put(frame, RING_STACK_MAX + 1, RING_END_DEPTH),
 	    0);
 }
-END_TEST
 
-START_TEST(a_full_table_gives_no_number_and_counts)
+TEST(a_full_table_gives_no_number_and_counts)
 {
 	struct ring_area *area = area_joined();
 
@@ -128,9 +126,8 @@ START_TEST(a_full_table_gives_no_number_and_counts)
 	ck_assert_uint_eq(put(4711, 1, RING_END_DEPTH), 4711);
 	ck_assert_uint_eq(atomic_load(&area->frames), RING_SITES);
 }
-END_TEST
 
-START_TEST(a_full_pool_of_frames_gives_no_number_and_counts)
+TEST(a_full_pool_of_frames_gives_no_number_and_counts)
 {
 	struct ring_area *area = area_joined();
 	uint32_t n;
@@ -145,9 +142,8 @@ START_TEST(a_full_pool_of_frames_gives_no_number_and_counts)
 	ck_assert_uint_eq(put(n, 1, RING_END_DEPTH), 0);
 	ck_assert_uint_eq(atomic_load(&area->frames), RING_FRAMES);
 }
-END_TEST
 
-START_TEST(walks_are_counted)
+TEST(walks_are_counted)
 {
 	struct ring_area *area = area_joined();
 
@@ -155,7 +151,6 @@ START_TEST(walks_are_counted)
 	sites_count_walk();
 	ck_assert_uint_eq(atomic_load(&area->walks), 2);
 }
-END_TEST
 
 #define THREADS 4
 #define SHARED_STACKS 3000
@@ -181,7 +176,7 @@ put_all(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_that_meet_the_same_stacks_agree)
+TEST(threads_that_meet_the_same_stacks_agree)
 {
 	static struct put_thread t[THREADS];
 	struct ring_area *area = area_joined();
@@ -205,7 +200,6 @@ START_TEST(threads_that_meet_the_same_stacks_agree)
 	}
 	ck_assert_uint_eq(atomic_load(&area->walks), THREADS * SHARED_STACKS);
 }
-END_TEST
 
 /* Runs in a child; its exit status is what failed. */
 static int
@@ -227,7 +221,7 @@ in_child(struct ring_area *parents)
 	return put(1, 4, RING_END_DEPTH) != 0 ? 5 : 0;
 }
 
-START_TEST(a_forked_child_begins_anew_in_its_own_area)
+TEST(a_forked_child_begins_anew_in_its_own_area)
 {
 	struct ring_area *area = area_joined();
 	int status;
@@ -243,9 +237,8 @@ START_TEST(a_forked_child_begins_anew_in_its_own_area)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 	ck_assert_uint_eq(put(2, 4, RING_END_DEPTH), 2);
 }
-END_TEST
 
-START_TEST(another_area_begins_anew)
+TEST(another_area_begins_anew)
 {
 	struct ring_area *second;
 
@@ -256,9 +249,8 @@ START_TEST(another_area_begins_anew)
 	ck_assert_uint_eq(put(2, 4, RING_END_DEPTH), 1);
 	ck_assert(stands(second, 1, 2, 4, RING_END_DEPTH));
 }
-END_TEST
 
-START_TEST(a_child_is_an_orphan_without_sites)
+TEST(a_child_is_an_orphan_without_sites)
 {
 	struct ring_area *area = area_map();
 	struct keeper_area *keeper = mmap(NULL,
@@ -278,9 +270,8 @@ START_TEST(a_child_is_an_orphan_without_sites)
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	ck_assert_uint_eq(atomic_load(&area->sites), 2);
 }
-END_TEST
 
-START_TEST(a_number_that_means_another_stack_by_now_is_not_given)
+LOOP_TEST(a_number_that_means_another_stack_by_now_is_not_given, 0, 16)
 {
 	struct ring_area *area = area_joined();
 	uint32_t no = put(1, 16, RING_END_DEPTH), again;
@@ -296,10 +287,9 @@ START_TEST(a_number_that_means_another_stack_by_now_is_not_given)
 	    _i % 2 == 0 ? UINT32_MAX : RING_FRAMES - 15, 16, RING_END_DEPTH));
 	ck_assert_uint_ne(put(1, 16, RING_END_DEPTH), again);
 }
-END_TEST
 
 /* Numbers that are given while the program writes into the area at random. */
-START_TEST(a_scribbled_area_leads_nowhere)
+LOOP_TEST(a_scribbled_area_leads_nowhere, 0, 4)
 {
 	struct ring_area *area = area_joined();
 	uint64_t seed = (unsigned)_i + 1;
@@ -319,29 +309,4 @@ START_TEST(a_scribbled_area_leads_nowhere)
 	atomic_store(&area->sites, UINT32_MAX - (unsigned)_i);
 	atomic_store(&area->frames, UINT32_MAX - (unsigned)_i);
 	ck_assert_uint_eq(put(5000, 16, RING_END_DEPTH), 0);
-}
-END_TEST
-
-Suite *
-sites_suite(void)
-{
-	Suite *s = suite_create("sites");
-	TCase *tc = tcase_create("stacks");
-
-	tcase_add_test(tc, nothing_is_put_without_an_area);
-	tcase_add_test(tc, a_stack_has_one_number_and_stands_in_the_area);
-	tcase_add_test(tc, depth_end_and_every_frame_tell_stacks_apart);
-	tcase_add_test(tc, a_stack_of_no_frames_or_too_many_has_no_number);
-	tcase_add_test(tc, a_full_table_gives_no_number_and_counts);
-	tcase_add_test(tc, a_full_pool_of_frames_gives_no_number_and_counts);
-	tcase_add_test(tc, walks_are_counted);
-	tcase_add_test(tc, threads_that_meet_the_same_stacks_agree);
-	tcase_add_test(tc, a_forked_child_begins_anew_in_its_own_area);
-	tcase_add_test(tc, another_area_begins_anew);
-	tcase_add_test(tc, a_child_is_an_orphan_without_sites);
-	tcase_add_loop_test(tc,
-	    a_number_that_means_another_stack_by_now_is_not_given, 0, 16);
-	tcase_add_loop_test(tc, a_scribbled_area_leads_nowhere, 0, 4);
-	suite_add_tcase(s, tc);
-	return s;
 }

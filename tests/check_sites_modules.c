@@ -85,7 +85,9 @@ check_loaded(struct ring_area *area, void *addr, unsigned no)
 	ck_assert_mem_eq(m->build_id, w.id, w.len);
 }
 
-START_TEST(loaded_objects_have_the_loaders_path_and_build_id)
+CASE("modules");
+
+TEST(loaded_objects_have_the_loaders_path_and_build_id)
 {
 	struct ring_area *area = area_joined();
 
@@ -94,7 +96,6 @@ START_TEST(loaded_objects_have_the_loaders_path_and_build_id)
 	check_loaded(area, dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), 2);
 	ck_assert_ptr_nonnull(strstr(module_of(area, 2)->path, "libc.so"));
 }
-END_TEST
 
 /*
  * An object made by hand: one page, inaccessible memory before and behind, and
@@ -148,7 +149,7 @@ fake_fini(struct fake *f)
 	munmap(f->page - 4096, 3 * 4096);
 }
 
-START_TEST(another_object_in_the_same_place_is_another_module)
+TEST(another_object_in_the_same_place_is_another_module)
 {
 	struct ring_area *area = area_joined();
 	char path[] = "/a.so", other[] = "/b.so";
@@ -173,10 +174,9 @@ START_TEST(another_object_in_the_same_place_is_another_module)
 	ck_assert_uint_eq(sites_module(&f.o), 5);
 	fake_fini(&f);
 }
-END_TEST
 
 /* By their build ids, or by their paths: each has a number, however many. */
-START_TEST(hundreds_of_plugins_in_one_place_are_modules_each)
+LOOP_TEST(hundreds_of_plugins_in_one_place_are_modules_each, 0, 2)
 {
 	char path[] = "/a000.so";
 	struct fake f;
@@ -196,9 +196,8 @@ START_TEST(hundreds_of_plugins_in_one_place_are_modules_each)
 	}
 	fake_fini(&f);
 }
-END_TEST
 
-START_TEST(a_long_path_is_cut_and_known_again)
+TEST(a_long_path_is_cut_and_known_again)
 {
 	struct ring_area *area = area_joined();
 	char path[2 * RING_PATH];
@@ -212,9 +211,8 @@ START_TEST(a_long_path_is_cut_and_known_again)
 	ck_assert_ptr_null(memchr(module_of(area, 1)->path, '\0', RING_PATH));
 	fake_fini(&f);
 }
-END_TEST
 
-START_TEST(an_object_without_link_map_or_area_is_not_known)
+TEST(an_object_without_link_map_or_area_is_not_known)
 {
 	char path[] = "/a.so";
 	struct fake f;
@@ -226,9 +224,8 @@ START_TEST(an_object_without_link_map_or_area_is_not_known)
 	ck_assert_uint_eq(sites_module(&f.o), 0);
 	fake_fini(&f);
 }
-END_TEST
 
-START_TEST(more_modules_than_numbers_are_not_known)
+TEST(more_modules_than_numbers_are_not_known)
 {
 	char path[] = "/a.so";
 	struct fake f;
@@ -245,9 +242,8 @@ START_TEST(more_modules_than_numbers_are_not_known)
 	ck_assert_uint_eq(sites_module(&f.o), RING_MODULES - 1);
 	fake_fini(&f);
 }
-END_TEST
 
-START_TEST(a_build_id_that_is_too_long_is_none)
+LOOP_TEST(a_build_id_that_is_too_long_is_none, 0, 2)
 {
 	struct ring_area *area = area_joined();
 	char path[] = "/a.so";
@@ -269,9 +265,8 @@ START_TEST(a_build_id_that_is_too_long_is_none)
 	ck_assert_str_eq(module_of(area, 1)->path, path);
 	fake_fini(&f);
 }
-END_TEST
 
-START_TEST(segments_outside_the_object_are_not_read)
+LOOP_TEST(segments_outside_the_object_are_not_read, 0, 6)
 {
 	static const uint64_t where[] = { 4096, 8192, 4096 - 16,
 		(uint64_t)-4096, (uint64_t)-16, UINT64_C(1) << 40 };
@@ -288,7 +283,6 @@ START_TEST(segments_outside_the_object_are_not_read)
 	ck_assert_uint_eq(sites_module(&f.o), 1);
 	fake_fini(&f);
 }
-END_TEST
 
 /* Values that a length or an offset is wrong with. */
 static const uint64_t wrong[] = {
@@ -297,7 +291,8 @@ static const uint64_t wrong[] = {
 	UINT64_MAX - 15, UINT64_MAX,
 };
 
-START_TEST(damaged_headers_and_notes_are_not_followed)
+LOOP_TEST(damaged_headers_and_notes_are_not_followed, 0,
+    (int)(sizeof(wrong) / sizeof(wrong[0])))
 {
 	char path[] = "/damaged.so";
 
@@ -323,26 +318,4 @@ START_TEST(damaged_headers_and_notes_are_not_followed)
 			fake_fini(&f);
 		}
 	}
-}
-END_TEST
-
-Suite *
-sites_modules_suite(void)
-{
-	Suite *s = suite_create("sites_modules");
-	TCase *tc = tcase_create("modules");
-	tcase_add_test(tc, loaded_objects_have_the_loaders_path_and_build_id);
-	tcase_add_test(tc, another_object_in_the_same_place_is_another_module);
-	tcase_add_loop_test(tc,
-	    hundreds_of_plugins_in_one_place_are_modules_each, 0, 2);
-	tcase_add_test(tc, a_long_path_is_cut_and_known_again);
-	tcase_add_test(tc, an_object_without_link_map_or_area_is_not_known);
-	tcase_add_test(tc, more_modules_than_numbers_are_not_known);
-	tcase_add_loop_test(tc, a_build_id_that_is_too_long_is_none, 0, 2);
-	tcase_add_loop_test(tc, segments_outside_the_object_are_not_read, 0,
-	    6);
-	tcase_add_loop_test(tc, damaged_headers_and_notes_are_not_followed, 0,
-	    (int)(sizeof(wrong) / sizeof(wrong[0])));
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -51,21 +51,21 @@ bar(double share, int width)
 
 static const uint64_t slope[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
 
-START_TEST(points_rise_by_eighths)
+CASE("drawings", .setup = setup, .teardown = teardown);
+
+TEST(points_rise_by_eighths)
 {
 	ck_assert_str_eq(spark(slope, 9, 8, 9), " ▁▂▃▄▅▆▇█|");
 	ck_assert_str_eq(spark(slope, 9, 0, 9), " ▁▂▃▄▅▆▇█|");
 }
-END_TEST
 
-START_TEST(ascii_points_rise_by_sevenths)
+TEST(ascii_points_rise_by_sevenths)
 {
 	ascii = true;
 	ck_assert_str_eq(spark(slope, 8, 7, 8), " .:-=+*#|");
 }
-END_TEST
 
-START_TEST(consoles_without_the_font_get_ascii)
+LOOP_TEST(consoles_without_the_font_get_ascii, 0, 3)
 {
 	static const char *const terms[] = { "linux", "vt100", "vt220" };
 
@@ -73,18 +73,16 @@ START_TEST(consoles_without_the_font_get_ascii)
 	ck_assert_str_eq(spark(slope, 8, 7, 8), " .:-=+*#|");
 	ck_assert_str_eq(bar(0.5, 4), "##  |");
 }
-END_TEST
 
-START_TEST(the_newest_points_stand_on_the_right)
+TEST(the_newest_points_stand_on_the_right)
 {
 	ck_assert_str_eq(spark(slope, 9, 8, 3), "▆▇█|");
 	ck_assert_str_eq(spark(slope + 7, 2, 8, 4), "  ▇█|");
 	ck_assert_str_eq(spark(NULL, 0, 0, 3), "   |");
 	ck_assert_str_eq(spark(slope, 9, 8, 0), "|");
 }
-END_TEST
 
-START_TEST(what_is_not_nothing_leaves_a_trace)
+TEST(what_is_not_nothing_leaves_a_trace)
 {
 	const uint64_t v[] = { 0, 1, UINT64_MAX };
 
@@ -92,9 +90,8 @@ START_TEST(what_is_not_nothing_leaves_a_trace)
 	ck_assert_str_eq(spark(v, 3, 1, 3), " ██|");
 	ck_assert_str_eq(spark(v, 1, 0, 1), " |");
 }
-END_TEST
 
-START_TEST(bar_is_as_long_as_its_share)
+TEST(bar_is_as_long_as_its_share)
 {
 	ck_assert_str_eq(bar(0, 4), "    |");
 	ck_assert_str_eq(bar(1, 4), "████|");
@@ -108,9 +105,8 @@ START_TEST(bar_is_as_long_as_its_share)
 	ck_assert_str_eq(bar(0.5, 4), "##  |");
 	ck_assert_str_eq(bar(0.9, 4), "####|");
 }
-END_TEST
 
-START_TEST(drawing_ends_at_the_edge)
+TEST(drawing_ends_at_the_edge)
 {
 	picture_begin(&pic, 5, false);
 	picture_line(&pic);
@@ -120,23 +116,4 @@ START_TEST(drawing_ends_at_the_edge)
 	ck_assert_int_eq(picture_end(&pic), 0);
 	ck_assert_str_eq(pic.line[0].text, "█████");
 	ck_assert_str_eq(pic.line[1].text, "     ");
-}
-END_TEST
-
-Suite *
-sparkline_suite(void)
-{
-	Suite *s = suite_create("sparkline");
-	TCase *t = tcase_create("drawings");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, points_rise_by_eighths);
-	tcase_add_test(t, ascii_points_rise_by_sevenths);
-	tcase_add_loop_test(t, consoles_without_the_font_get_ascii, 0, 3);
-	tcase_add_test(t, the_newest_points_stand_on_the_right);
-	tcase_add_test(t, what_is_not_nothing_leaves_a_trace);
-	tcase_add_test(t, bar_is_as_long_as_its_share);
-	tcase_add_test(t, drawing_ends_at_the_edge);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -11,7 +11,9 @@
 
 /* --- names and files ---------------------------------------------------- */
 
-START_TEST(names_ascend_and_files_are_the_users_alone)
+CASE("files", .setup = up, .teardown = down);
+
+TEST(names_ascend_and_files_are_the_users_alone)
 {
 	char last[SPOOL_NAME] = "", name[SPOOL_NAME], path[256];
 	struct stat st;
@@ -31,9 +33,8 @@ START_TEST(names_ascend_and_files_are_the_users_alone)
 	ck_assert_int_eq(stat(folder, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0700);
 }
-END_TEST
 
-START_TEST(a_file_tells_what_it_is)
+TEST(a_file_tells_what_it_is)
 {
 	struct wire_lput l = piece("", 1, 1, 0, 10, 10);
 	char name[SPOOL_NAME], text[512], path[256];
@@ -59,7 +60,6 @@ START_TEST(a_file_tells_what_it_is)
 	ck_assert_ptr_null(strchr(text, '\x1b'));
 	ck_assert_str_eq(text + n - 12, "\n\nxxxxxxxxxx");
 }
-END_TEST
 
 static const struct {
 	const char *file;
@@ -83,7 +83,8 @@ static const struct {
 	{ "", false },
 };
 
-START_TEST(a_file_of_another_name_is_none_of_ours)
+LOOP_TEST(a_file_of_another_name_is_none_of_ours, 0,
+    (int)BASE_NELEM(file_names))
 {
 	char name[SPOOL_NAME];
 	unsigned part;
@@ -92,10 +93,9 @@ START_TEST(a_file_of_another_name_is_none_of_ours)
 	ck_assert_int_eq(spool_file_parse(file_names[_i].file, name, &part,
 	    &writing), file_names[_i].ok);
 }
-END_TEST
 
 /* One byte after the other is made wrong, or is the last. */
-START_TEST(a_damaged_header_is_no_header)
+TEST(a_damaged_header_is_no_header)
 {
 	struct spool_head h = { .name = "20261121-163501-0007",
 		.origin = "anna", .title = "0590 acqd[4711]", .part = 2,
@@ -128,11 +128,12 @@ START_TEST(a_damaged_header_is_no_header)
 		    -EBADMSG);
 	}
 }
-END_TEST
 
 /* --- folders that are not taken ------------------------------------------ */
 
-START_TEST(a_symbolic_link_is_no_spool)
+CASE("folders");
+
+TEST(a_symbolic_link_is_no_spool)
 {
 	char real[128];
 
@@ -148,9 +149,8 @@ START_TEST(a_symbolic_link_is_no_spool)
 	ck_assert_ptr_nonnull(strstr(why, "it is a symbolic link"));
 	remove_all(top);
 }
-END_TEST
 
-START_TEST(a_folder_that_others_look_into_is_no_spool)
+TEST(a_folder_that_others_look_into_is_no_spool)
 {
 	make_top();
 	snprintf(folder, sizeof folder, "%s/open", top);
@@ -166,9 +166,8 @@ START_TEST(a_folder_that_others_look_into_is_no_spool)
 	}
 	remove_all(top);
 }
-END_TEST
 
-START_TEST(without_a_folder_none_is_made_unless_it_is_wanted)
+TEST(without_a_folder_none_is_made_unless_it_is_wanted)
 {
 	make_top();
 	ck_assert_int_eq(open_with((struct spool_opts){ .existing = true }),
@@ -176,7 +175,6 @@ START_TEST(without_a_folder_none_is_made_unless_it_is_wanted)
 	ck_assert_int_lt(access(folder, F_OK), 0);
 	remove_all(top);
 }
-END_TEST
 
 static void
 be_nobody(void)
@@ -186,7 +184,7 @@ be_nobody(void)
 }
 
 /* Nobody is told that a folder is only not there yet. */
-START_TEST(a_folder_that_cannot_be_made_is_said_with_the_reason)
+LOOP_TEST(a_folder_that_cannot_be_made_is_said_with_the_reason, 0, 2)
 {
 	static const bool existing[] = { true, false };
 
@@ -207,7 +205,6 @@ START_TEST(a_folder_that_cannot_be_made_is_said_with_the_reason)
 	ck_assert_int_eq(chdir("/"), 0);
 	remove_all(top);
 }
-END_TEST
 
 /* A listing with a name after which the next ones are known. */
 static void
@@ -228,7 +225,9 @@ plant(const char *name)
 	close(fd);
 }
 
-START_TEST(no_link_in_the_spool_is_followed)
+CASE("files");
+
+TEST(no_link_in_the_spool_is_followed)
 {
 	static const char next[] = "20990101-000000-0002";
 	char victim[128], path[256], name[SPOOL_NAME], byte;
@@ -264,10 +263,9 @@ START_TEST(no_link_in_the_spool_is_followed)
 	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
 	ck_assert_uint_eq(entries(), 1);
 }
-END_TEST
 
 /* Two within one second, of which one has stored much that the other has not seen. */
-START_TEST(names_of_another_node_are_passed)
+TEST(names_of_another_node_are_passed)
 {
 	char name[SPOOL_NAME], other[SPOOL_NAME];
 
@@ -294,13 +292,12 @@ START_TEST(names_of_another_node_are_passed)
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name), 0);
 	ck_assert_int_gt(strcmp(name, other), 0);
 }
-END_TEST
 
 static const char *const elsewhere[] = { "20990101-000000-0001.1",
 	"20990101-000000-0001.2", "20261121-163501-0007.2" };
 
 /* Its header says what it is a part of. */
-START_TEST(a_file_that_was_renamed_is_no_part)
+LOOP_TEST(a_file_that_was_renamed_is_no_part, 0, (int)BASE_NELEM(elsewhere))
 {
 	char path[256], other[256];
 
@@ -313,9 +310,8 @@ START_TEST(a_file_that_was_renamed_is_no_part)
 	reopen((struct spool_opts){ 0 });
 	ck_assert_uint_eq(entries(), 0);
 }
-END_TEST
 
-START_TEST(a_listing_of_which_a_part_is_gone_is_not_whole)
+TEST(a_listing_of_which_a_part_is_gone_is_not_whole)
 {
 	char name[SPOOL_NAME], path[256];
 
@@ -332,9 +328,8 @@ START_TEST(a_listing_of_which_a_part_is_gone_is_not_whole)
 	ck_assert_uint_eq(first()->have, 2);
 	ck_assert_uint_eq(first()->room, SPOOL_UNIT);
 }
-END_TEST
 
-START_TEST(a_file_that_was_cut_is_no_part)
+TEST(a_file_that_was_cut_is_no_part)
 {
 	char name[SPOOL_NAME], path[256], byte;
 	struct stat st;
@@ -352,7 +347,6 @@ START_TEST(a_file_that_was_cut_is_no_part)
 	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
 	ck_assert_uint_eq(entries(), 0);
 }
-END_TEST
 
 /* --- pieces that are not right ------------------------------------------- */
 
@@ -369,7 +363,9 @@ static const struct {
 	{ 2, 2, 100, 100, 1000 },
 };
 
-START_TEST(a_piece_out_of_order_ends_the_listing)
+CASE("pieces", .setup = up, .teardown = down);
+
+LOOP_TEST(a_piece_out_of_order_ends_the_listing, 0, (int)BASE_NELEM(wrong))
 {
 	char name[SPOOL_NAME];
 
@@ -383,9 +379,8 @@ START_TEST(a_piece_out_of_order_ends_the_listing)
 	ck_assert_int_eq(put(&anna, piece(name, 1, 2, 100, 900, 1000), NULL),
 	    -ENOENT);
 }
-END_TEST
 
-START_TEST(a_listing_does_not_begin_in_the_middle)
+TEST(a_listing_does_not_begin_in_the_middle)
 {
 	ck_assert_int_eq(put(&anna, piece("", 1, 2, 100, 100, 1000), NULL),
 	    -EBADMSG);
@@ -395,9 +390,8 @@ START_TEST(a_listing_does_not_begin_in_the_middle)
 	    -EBADMSG);
 	ck_assert_uint_eq(files(), 0);
 }
-END_TEST
 
-START_TEST(bytes_with_another_sum_are_not_kept)
+TEST(bytes_with_another_sum_are_not_kept)
 {
 	uint8_t sum[WIRE_SHA256] = { 0 };
 	struct wire_lput l = piece("", 1, 1, 0, 100, 100);
@@ -411,9 +405,8 @@ START_TEST(bytes_with_another_sum_are_not_kept)
 	ck_assert_uint_eq(files(), 0);
 	ck_assert_uint_eq(entries(), 0);
 }
-END_TEST
 
-START_TEST(nobody_adds_to_what_comes_over_another_connection)
+TEST(nobody_adds_to_what_comes_over_another_connection)
 {
 	static const struct spool_sender other = { 2, 1000, "anna" };
 	char name[SPOOL_NAME];
@@ -429,9 +422,8 @@ START_TEST(nobody_adds_to_what_comes_over_another_connection)
 	    -ENOENT);
 	ck_assert(spool_is_whole(first()));
 }
-END_TEST
 
-START_TEST(one_connection_has_few_listings_on_their_way)
+TEST(one_connection_has_few_listings_on_their_way)
 {
 	struct spool_sender who = anna;
 	unsigned n = 0;
@@ -448,11 +440,12 @@ START_TEST(one_connection_has_few_listings_on_their_way)
 	spool_conn_closed(spool, 1);
 	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 50, 100), NULL), 0);
 }
-END_TEST
 
 /* --- quotas ------------------------------------------------------------- */
 
-START_TEST(what_one_has_stored_is_kept_and_more_is_refused)
+CASE("quotas", .setup = up, .teardown = down);
+
+TEST(what_one_has_stored_is_kept_and_more_is_refused)
 {
 	static const struct spool_sender claims = { 1, 1000,
 		"anna, says 0A12" }, bert = { 1, 1001, "bert" },
@@ -482,9 +475,8 @@ START_TEST(what_one_has_stored_is_kept_and_more_is_refused)
 		usleep(10000);
 	ck_assert_uint_eq(entries(), 6);
 }
-END_TEST
 
-START_TEST(all_together_have_a_quota_too)
+TEST(all_together_have_a_quota_too)
 {
 	struct spool_sender who = { 1, 1000, "x" };
 
@@ -496,10 +488,9 @@ START_TEST(all_together_have_a_quota_too)
 	    -EDQUOT);
 	ck_assert_ptr_nonnull(strstr(why, "of all users"));
 }
-END_TEST
 
 /* Whoever forges where he is takes no more than a user's share by that. */
-START_TEST(one_user_leaves_room_for_others)
+TEST(one_user_leaves_room_for_others)
 {
 	struct spool_sender who = { 1, 1000, NULL };
 	char origin[32];
@@ -515,10 +506,9 @@ START_TEST(one_user_leaves_room_for_others)
 	who.uid = 1001;
 	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 10, 10), NULL), 0);
 }
-END_TEST
 
 /* Two that begin together do not find room for one of them at their end. */
-START_TEST(room_for_all_parts_is_set_aside_when_a_listing_begins)
+TEST(room_for_all_parts_is_set_aside_when_a_listing_begins)
 {
 	char name[SPOOL_NAME];
 
@@ -533,10 +523,9 @@ START_TEST(room_for_all_parts_is_set_aside_when_a_listing_begins)
 	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, WIRE_LISTING_PART),
 	    NULL), 0);
 }
-END_TEST
 
 /* As the folder says it when it is read, and so also before. */
-START_TEST(each_part_takes_room_however_short_it_is)
+TEST(each_part_takes_room_however_short_it_is)
 {
 	enum { PARTS = 32 };
 	char name[SPOOL_NAME] = "";
@@ -554,10 +543,9 @@ START_TEST(each_part_takes_room_however_short_it_is)
 	reopen((struct spool_opts){ 0 });
 	ck_assert_uint_eq(first()->room, PARTS * SPOOL_UNIT);
 }
-END_TEST
 
 /* Room that only the last part wants is his who has begun it. */
-START_TEST(who_sends_it_is_asked_at_the_first_piece_alone)
+TEST(who_sends_it_is_asked_at_the_first_piece_alone)
 {
 	static const struct spool_sender later = { 1, 0, NULL };
 	char name[SPOOL_NAME];
@@ -576,9 +564,8 @@ START_TEST(who_sends_it_is_asked_at_the_first_piece_alone)
 	}
 	ck_assert_uint_eq(entries(), 1);
 }
-END_TEST
 
-START_TEST(sixty_four_full_parts_are_what_one_may_have)
+TEST(sixty_four_full_parts_are_what_one_may_have)
 {
 	char name[SPOOL_NAME] = "";
 
@@ -590,54 +577,4 @@ START_TEST(sixty_four_full_parts_are_what_one_may_have)
 	ck_assert_uint_eq(first()->bytes, (uint64_t)WIRE_LISTING_PARTS *
 	    WIRE_LISTING_PART);
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 1, 1), NULL), -EDQUOT);
-}
-END_TEST
-
-Suite *
-spool_suite(void)
-{
-	Suite *s = suite_create("spool");
-	TCase *t = tcase_create("files");
-
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t, names_ascend_and_files_are_the_users_alone);
-	tcase_add_test(t, a_file_tells_what_it_is);
-	tcase_add_loop_test(t, a_file_of_another_name_is_none_of_ours, 0,
-	    (int)BASE_NELEM(file_names));
-	tcase_add_test(t, a_damaged_header_is_no_header);
-	tcase_add_test(t, no_link_in_the_spool_is_followed);
-	tcase_add_test(t, names_of_another_node_are_passed);
-	tcase_add_loop_test(t, a_file_that_was_renamed_is_no_part, 0,
-	    (int)BASE_NELEM(elsewhere));
-	tcase_add_test(t, a_listing_of_which_a_part_is_gone_is_not_whole);
-	tcase_add_test(t, a_file_that_was_cut_is_no_part);
-	suite_add_tcase(s, t);
-	t = tcase_create("folders");
-	tcase_add_test(t, a_symbolic_link_is_no_spool);
-	tcase_add_test(t, a_folder_that_others_look_into_is_no_spool);
-	tcase_add_test(t, without_a_folder_none_is_made_unless_it_is_wanted);
-	tcase_add_loop_test(t,
-	    a_folder_that_cannot_be_made_is_said_with_the_reason, 0, 2);
-	suite_add_tcase(s, t);
-	t = tcase_create("pieces");
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_loop_test(t, a_piece_out_of_order_ends_the_listing, 0,
-	    (int)BASE_NELEM(wrong));
-	tcase_add_test(t, a_listing_does_not_begin_in_the_middle);
-	tcase_add_test(t, bytes_with_another_sum_are_not_kept);
-	tcase_add_test(t, nobody_adds_to_what_comes_over_another_connection);
-	tcase_add_test(t, one_connection_has_few_listings_on_their_way);
-	suite_add_tcase(s, t);
-	t = tcase_create("quotas");
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t, what_one_has_stored_is_kept_and_more_is_refused);
-	tcase_add_test(t, all_together_have_a_quota_too);
-	tcase_add_test(t, one_user_leaves_room_for_others);
-	tcase_add_test(t,
-	    room_for_all_parts_is_set_aside_when_a_listing_begins);
-	tcase_add_test(t, each_part_takes_room_however_short_it_is);
-	tcase_add_test(t, who_sends_it_is_asked_at_the_first_piece_alone);
-	tcase_add_test(t, sixty_four_full_parts_are_what_one_may_have);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -34,7 +34,9 @@ check_full(void)
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
 }
 
-START_TEST(a_full_disk_leaves_no_half_listing)
+CASE("full disks", .setup = up, .teardown = down, .tags = TAG_KERNEL);
+
+TEST(a_full_disk_leaves_no_half_listing)
 {
 	if (unshare(CLONE_NEWNS) < 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -49,10 +51,9 @@ START_TEST(a_full_disk_leaves_no_half_listing)
 	spool = NULL;
 	umount(folder);
 }
-END_TEST
 
 /* The same where files may not grow: met at a write, not before. */
-START_TEST(a_file_that_may_not_grow_leaves_no_half_listing)
+TEST(a_file_that_may_not_grow_leaves_no_half_listing)
 {
 	struct rlimit limit = { 65536, 65536 };
 	char name[SPOOL_NAME];
@@ -67,7 +68,6 @@ START_TEST(a_file_that_may_not_grow_leaves_no_half_listing)
 	ck_assert_uint_eq(files(), 0);
 	ck_assert_uint_eq(entries(), 0);
 }
-END_TEST
 
 /* --- senders that go ------------------------------------------------------ */
 
@@ -80,7 +80,9 @@ wait_until_empty(void)
 	}
 }
 
-START_TEST(what_is_not_whole_stays_for_a_while_and_gives_its_room_back)
+CASE("senders that go", .setup = up, .teardown = down);
+
+TEST(what_is_not_whole_stays_for_a_while_and_gives_its_room_back)
 {
 	char name[SPOOL_NAME];
 
@@ -101,18 +103,16 @@ START_TEST(what_is_not_whole_stays_for_a_while_and_gives_its_room_back)
 	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, 10, WIRE_LISTING_PART),
 	    NULL), 0);
 }
-END_TEST
 
-START_TEST(who_sends_nothing_more_is_not_waited_for)
+TEST(who_sends_nothing_more_is_not_waited_for)
 {
 	reopen((struct spool_opts){ .patience_s = 1 });
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 100), NULL), 0);
 	wait_until_empty();
 	ck_assert_uint_eq(files(), 0);
 }
-END_TEST
 
-START_TEST(what_a_node_left_behind_is_found_by_the_next)
+TEST(what_a_node_left_behind_is_found_by_the_next)
 {
 	char whole[SPOOL_NAME], half[SPOOL_NAME];
 	const struct spool_entry *e;
@@ -137,9 +137,8 @@ START_TEST(what_a_node_left_behind_is_found_by_the_next)
 	ck_assert_uint_eq(files(), 1);
 	ck_assert_str_eq(first()->name, whole);
 }
-END_TEST
 
-START_TEST(two_nodes_may_store_in_one_folder)
+TEST(two_nodes_may_store_in_one_folder)
 {
 	struct spool *mine = spool, *other;
 	char name[2][SPOOL_NAME];
@@ -163,13 +162,12 @@ START_TEST(two_nodes_may_store_in_one_folder)
 	spool = mine;
 	ck_assert_uint_eq(entries(), 20);
 }
-END_TEST
 
 /*
  * One node sees the listing while the other one still writes it, and looks at
  * it again when it should have been whole for long.
  */
-START_TEST(what_another_node_has_finished_is_not_removed)
+TEST(what_another_node_has_finished_is_not_removed)
 {
 	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 	struct spool *writer, *reader;
@@ -203,10 +201,9 @@ START_TEST(what_another_node_has_finished_is_not_removed)
 	spool_close(reader);
 	spool = writer;
 }
-END_TEST
 
 /* Its sender may be slow, and knows nothing of the one that looks on. */
-START_TEST(what_another_node_still_writes_is_not_removed)
+TEST(what_another_node_still_writes_is_not_removed)
 {
 	struct spool *writer, *reader;
 	char name[SPOOL_NAME], path[256];
@@ -242,7 +239,6 @@ START_TEST(what_another_node_still_writes_is_not_removed)
 	spool_close(reader);
 	spool = writer;
 }
-END_TEST
 
 /* --- folders with many files ----------------------------------------------- */
 
@@ -267,7 +263,9 @@ fill_folder(void)
 	ck_assert(!spool_is_reading(spool));
 }
 
-START_TEST(many_files_are_read_in_turns)
+CASE("many files", .setup = up, .teardown = down, .seconds = 60);
+
+TEST(many_files_are_read_in_turns)
 {
 	fill_folder();
 	reopen((struct spool_opts){ .turn_ms = 1 });
@@ -281,10 +279,9 @@ START_TEST(many_files_are_read_in_turns)
 	ck_assert_uint_eq(entries(), MANY);
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
 }
-END_TEST
 
 /* Some are passed over while they come, and are there when the rest is read. */
-START_TEST(what_becomes_whole_while_the_folder_is_read_stays_known)
+LOOP_TEST(what_becomes_whole_while_the_folder_is_read_stays_known, 1, 3)
 {
 	char name[SPOOL_ARRIVALS][SPOOL_NAME];
 	struct spool_sender who = anna;
@@ -322,37 +319,4 @@ START_TEST(what_becomes_whole_while_the_folder_is_read_stays_known)
 	who.conn = 0;
 	ck_assert_int_eq(put(&who, piece(name[0], parts, parts, 5, 5, 10),
 	    NULL), 0);
-}
-END_TEST
-
-Suite *
-spool_ends_suite(void)
-{
-	Suite *s = suite_create("spool_ends");
-	TCase *t;
-
-	t = tcase_create("full disks");
-	tcase_set_tags(t, TAG_KERNEL);
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t, a_full_disk_leaves_no_half_listing);
-	tcase_add_test(t, a_file_that_may_not_grow_leaves_no_half_listing);
-	suite_add_tcase(s, t);
-	t = tcase_create("senders that go");
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t,
-	    what_is_not_whole_stays_for_a_while_and_gives_its_room_back);
-	tcase_add_test(t, who_sends_nothing_more_is_not_waited_for);
-	tcase_add_test(t, what_a_node_left_behind_is_found_by_the_next);
-	tcase_add_test(t, two_nodes_may_store_in_one_folder);
-	tcase_add_test(t, what_another_node_has_finished_is_not_removed);
-	tcase_add_test(t, what_another_node_still_writes_is_not_removed);
-	suite_add_tcase(s, t);
-	t = tcase_create("many files");
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t, many_files_are_read_in_turns);
-	tcase_add_loop_test(t,
-	    what_becomes_whole_while_the_folder_is_read_stays_known, 1, 3);
-	suite_add_tcase(s, t);
-	return s;
 }

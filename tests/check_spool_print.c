@@ -63,7 +63,9 @@ send_text(struct client *c, const char *title, const char *text)
 	ck_assert_int_eq(c->err, 0);
 }
 
-START_TEST(a_whole_listing_is_printed_as_safe_text)
+CASE("paper", .setup = up_printing, .teardown = down);
+
+TEST(a_whole_listing_is_printed_as_safe_text)
 {
 	static struct client c;
 	const char *text;
@@ -81,9 +83,8 @@ START_TEST(a_whole_listing_is_printed_as_safe_text)
 	    "\n\n%!PS\n\\x1B%-12345X@PJL\nlast\nEND\n"));
 	client_close(&c);
 }
-END_TEST
 
-START_TEST(a_long_listing_is_printed_whole)
+TEST(a_long_listing_is_printed_whole)
 {
 	enum { LINES = 100000 };
 	static char all[LINES * 16 + 1];
@@ -102,9 +103,8 @@ START_TEST(a_long_listing_is_printed_whole)
 	ck_assert_int_eq(strtol(text, NULL, 10), LINES + 3);
 	client_close(&c);
 }
-END_TEST
 
-START_TEST(what_was_not_printed_is_said)
+TEST(what_was_not_printed_is_said)
 {
 	static struct client c;
 	char want[1100];
@@ -122,10 +122,9 @@ START_TEST(what_was_not_printed_is_said)
 	await_words(said, want);
 	client_close(&c);
 }
-END_TEST
 
 /* What it has left to another one is no longer read for it when it has gone. */
-START_TEST(an_lp_that_leaves_before_the_end_has_not_printed_it)
+TEST(an_lp_that_leaves_before_the_end_has_not_printed_it)
 {
 	static char text[1 << 20];
 	static struct client c;
@@ -141,9 +140,8 @@ START_TEST(an_lp_that_leaves_before_the_end_has_not_printed_it)
 	await_words(said, want);
 	client_close(&c);
 }
-END_TEST
 
-START_TEST(without_lp_that_is_said)
+TEST(without_lp_that_is_said)
 {
 	static struct client c;
 
@@ -155,14 +153,13 @@ START_TEST(without_lp_that_is_said)
 	setenv("PATH", "/usr/bin:/bin", 1);
 	client_close(&c);
 }
-END_TEST
 
 /*
  * Pieces go into the pipe at once, and each is known to have gone a turn of the
  * loop later: one of them when there is no spool any more.  What is read of it
  * then only a sanitizer sees.
  */
-START_TEST(a_node_that_ends_while_it_prints_reads_nothing_more)
+TEST(a_node_that_ends_while_it_prints_reads_nothing_more)
 {
 	static char text[1 << 20];
 	static struct client c;
@@ -180,24 +177,4 @@ START_TEST(a_node_that_ends_while_it_prints_reads_nothing_more)
 	client_close(&c);
 	listings_close(&node);
 	await_words(said, want);
-}
-END_TEST
-
-Suite *
-spool_print_suite(void)
-{
-	Suite *s = suite_create("spool_print");
-	TCase *t;
-
-	t = tcase_create("paper");
-	tcase_add_checked_fixture(t, up_printing, down);
-	tcase_add_test(t, a_whole_listing_is_printed_as_safe_text);
-	tcase_add_test(t, a_long_listing_is_printed_whole);
-	tcase_add_test(t, what_was_not_printed_is_said);
-	tcase_add_test(t, an_lp_that_leaves_before_the_end_has_not_printed_it);
-	tcase_add_test(t, without_lp_that_is_said);
-	tcase_add_test(t,
-	    a_node_that_ends_while_it_prints_reads_nothing_more);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -175,7 +175,9 @@ queue_down(void)
 	memory_down();
 }
 
-START_TEST(a_resumed_queue_is_the_committed_one)
+CASE("Queue", .setup = queue_up, .teardown = queue_down, .seconds = 60);
+
+LOOP_TEST(a_resumed_queue_is_the_committed_one, 0, RUNS)
 {
 	state = (uint64_t)_i + 1;
 	for (unsigned i = 0; i < 150; i++) {
@@ -201,10 +203,9 @@ START_TEST(a_resumed_queue_is_the_committed_one)
 	die();
 	compare();
 }
-END_TEST
 
 /* A second death must not take for whole what the first process wrote over. */
-START_TEST(what_was_written_over_stays_lost_after_two_deaths)
+TEST(what_was_written_over_stays_lost_after_two_deaths)
 {
 	put(RECORDS);
 	commit();
@@ -216,9 +217,8 @@ START_TEST(what_was_written_over_stays_lost_after_two_deaths)
 	ck_assert_uint_eq(stream_queue_oldest(queue), 101);
 	compare();
 }
-END_TEST
 
-START_TEST(a_queue_that_was_written_over_whole_is_empty)
+TEST(a_queue_that_was_written_over_whole_is_empty)
 {
 	put(RECORDS);
 	lose(STREAM_RING_FULL, 5);
@@ -233,9 +233,8 @@ START_TEST(a_queue_that_was_written_over_whole_is_empty)
 	put(1);
 	compare();
 }
-END_TEST
 
-START_TEST(a_slot_that_was_not_committed_is_refused)
+TEST(a_slot_that_was_not_committed_is_refused)
 {
 	stream_queue_free(queue);
 	queue = NULL;
@@ -244,10 +243,9 @@ START_TEST(a_slot_that_was_not_committed_is_refused)
 	    -EINVAL);
 	ck_assert_ptr_null(queue);
 }
-END_TEST
 
 /* The words that say something of the commit, which lie behind the records. */
-START_TEST(a_damaged_commit_ends_in_an_error_or_in_a_queue)
+TEST(a_damaged_commit_ends_in_an_error_or_in_a_queue)
 {
 	size_t offset = 4096 + RECORDS * sizeof(struct rec);
 	size_t bytes = 4096 + 2 * STREAM_QUEUE_LOSSES * 32;
@@ -292,7 +290,6 @@ START_TEST(a_damaged_commit_ends_in_an_error_or_in_a_queue)
 	ck_assert_uint_lt(survived, 2000);
 	munmap(words, offset + bytes);
 }
-END_TEST
 
 /* --- the store of stacks -------------------------------------------------- */
 
@@ -354,7 +351,9 @@ put_module(unsigned n)
 	return no;
 }
 
-START_TEST(stacks_and_modules_have_their_numbers_again)
+CASE("Stacks", .setup = store_up, .teardown = store_down, .seconds = 60);
+
+TEST(stacks_and_modules_have_their_numbers_again)
 {
 	struct stream_module m;
 	struct stream_site site;
@@ -384,9 +383,8 @@ START_TEST(stacks_and_modules_have_their_numbers_again)
 	ck_assert_uint_eq(put_stack(2000), 2001);
 	ck_assert_uint_eq(put_module(100), 101);
 }
-END_TEST
 
-START_TEST(a_path_that_became_known_is_known_again)
+TEST(a_path_that_became_known_is_known_again)
 {
 	struct stream_module m;
 
@@ -406,10 +404,9 @@ START_TEST(a_path_that_became_known_is_known_again)
 	ck_assert(stream_sites_get_module(store, 3, &m));
 	ck_assert_str_eq(m.path, "/lib/module-3");
 }
-END_TEST
 
 /* The text only grows: what is said again must not fill it. */
-START_TEST(a_path_that_is_said_again_takes_no_room)
+TEST(a_path_that_is_said_again_takes_no_room)
 {
 	static char path[4096];
 	int err = 0;
@@ -426,9 +423,8 @@ START_TEST(a_path_that_is_said_again_takes_no_room)
 	store_next();
 	ck_assert_uint_eq(stream_sites_modules(store), 1);
 }
-END_TEST
 
-START_TEST(a_reference_outlives_the_first)
+TEST(a_reference_outlives_the_first)
 {
 	put_stack(1);
 	stream_sites_ref(store);
@@ -437,9 +433,8 @@ START_TEST(a_reference_outlives_the_first)
 	ck_assert_uint_gt(stream_sites_memory(store), 0);
 	ck_assert_uint_lt(stream_sites_memory(store), 1 << 16);
 }
-END_TEST
 
-START_TEST(memory_without_a_store_is_refused)
+TEST(memory_without_a_store_is_refused)
 {
 	struct stream_sites *none = NULL;
 
@@ -452,33 +447,4 @@ START_TEST(memory_without_a_store_is_refused)
 	ck_assert_ptr_null(none);
 	pmem_free(memory);
 	store_up();
-}
-END_TEST
-
-Suite *
-stream_persistent_suite(void)
-{
-	Suite *s = suite_create("stream_persistent");
-	TCase *t;
-
-	t = tcase_create("Queue");
-	tcase_add_checked_fixture(t, queue_up, queue_down);
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, a_resumed_queue_is_the_committed_one, 0, RUNS);
-	tcase_add_test(t, what_was_written_over_stays_lost_after_two_deaths);
-	tcase_add_test(t, a_queue_that_was_written_over_whole_is_empty);
-	tcase_add_test(t, a_slot_that_was_not_committed_is_refused);
-	tcase_add_test(t, a_damaged_commit_ends_in_an_error_or_in_a_queue);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Stacks");
-	tcase_add_checked_fixture(t, store_up, store_down);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, stacks_and_modules_have_their_numbers_again);
-	tcase_add_test(t, a_path_that_became_known_is_known_again);
-	tcase_add_test(t, a_path_that_is_said_again_takes_no_room);
-	tcase_add_test(t, a_reference_outlives_the_first);
-	tcase_add_test(t, memory_without_a_store_is_refused);
-	suite_add_tcase(s, t);
-	return s;
 }

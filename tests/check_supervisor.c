@@ -67,14 +67,15 @@ static const struct {
 	{ { { -SIGKILL, 2 }, false }, 2, 2 },
 };
 
-START_TEST(a_child_that_dies_is_followed_by_another)
+CASE("ends", .setup = setup, .teardown = teardown);
+
+LOOP_TEST(a_child_that_dies_is_followed_by_another, 0, BASE_NELEM(ways))
 {
 	struct ends e = ways[_i].ends;
 
 	ck_assert_int_eq(supervisor_run(end_so, &e), ways[_i].status);
 	ck_assert_uint_eq(shared->starts, ways[_i].starts);
 }
-END_TEST
 
 static void
 on_signal(int sig)
@@ -107,14 +108,14 @@ static const struct {
 	{ { SIGHUP, 1 }, 0 },
 };
 
-START_TEST(what_it_is_told_it_passes_on_and_ends_with_its_child)
+LOOP_TEST(what_it_is_told_it_passes_on_and_ends_with_its_child, 0,
+    BASE_NELEM(words))
 {
 	int sig[2] = { words[_i].sig[0], words[_i].sig[1] };
 
 	ck_assert_int_eq(supervisor_run(have_told, sig), words[_i].status);
 	ck_assert_uint_eq(shared->starts, 1);
 }
-END_TEST
 
 /* Killed in the same moment, or just before. */
 static void
@@ -144,14 +145,14 @@ die_when_told(void *arg, int fd)
 
 static const bool befores[] = { false, true };
 
-START_TEST(one_that_is_killed_when_it_is_told_to_end_is_cleaned_up_after)
+LOOP_TEST(one_that_is_killed_when_it_is_told_to_end_is_cleaned_up_after, 0,
+    BASE_NELEM(befores))
 {
 	bool before = befores[_i];
 
 	ck_assert_int_eq(supervisor_run(die_when_told, &before), 7);
 	ck_assert_uint_eq(shared->starts, 2);
 }
-END_TEST
 
 static void
 never_ready(void *arg, int fd)
@@ -169,12 +170,11 @@ never_ready(void *arg, int fd)
 		pause();
 }
 
-START_TEST(one_that_never_is_ready_is_ended_all_the_same)
+TEST(one_that_never_is_ready_is_ended_all_the_same)
 {
 	ck_assert_int_eq(supervisor_run(never_ready, NULL), 128 + SIGTERM);
 	ck_assert_uint_eq(shared->starts, 2);
 }
-END_TEST
 
 /* --- storms ------------------------------------------------------------- */
 
@@ -201,7 +201,7 @@ always_die(void *arg, int fd)
 	die();
 }
 
-START_TEST(children_that_die_in_a_storm_lose_what_was_held_and_then_end)
+TEST(children_that_die_in_a_storm_lose_what_was_held_and_then_end)
 {
 	char text[16];
 	int fd;
@@ -216,7 +216,6 @@ START_TEST(children_that_die_in_a_storm_lose_what_was_held_and_then_end)
 	ck_assert_int_eq(supervisor_run(always_die, NULL), 1);
 	ck_assert_uint_eq(shared->starts, 2 * SUPERVISOR_DEATHS);
 }
-END_TEST
 
 /* --- descriptors -------------------------------------------------------- */
 
@@ -282,17 +281,17 @@ put_together(void *arg, int fd)
 	}
 }
 
-START_TEST(descriptors_of_one_message_come_back_and_go_together)
+CASE("descriptors", .setup = setup, .teardown = teardown);
+
+TEST(descriptors_of_one_message_come_back_and_go_together)
 {
 	ck_assert_int_eq(supervisor_run(put_together, NULL), 0);
 }
-END_TEST
 
-START_TEST(descriptors_come_back_with_their_names)
+TEST(descriptors_come_back_with_their_names)
 {
 	ck_assert_int_eq(supervisor_run(put_and_find, NULL), 0);
 }
-END_TEST
 
 /* A supervisor that gets no processor takes a moment longer: it is asked again. */
 static void
@@ -354,12 +353,11 @@ put_many(void *arg, int fd)
 	_exit(0);
 }
 
-START_TEST(many_descriptors_are_told_apart)
+TEST(many_descriptors_are_told_apart)
 {
 	ck_assert_int_eq(supervisor_run(put_many, NULL), 0);
 	ck_assert_uint_eq(shared->starts, 3);
 }
-END_TEST
 
 static void
 let_another_speak(void *arg, int fd)
@@ -382,12 +380,11 @@ let_another_speak(void *arg, int fd)
 	die();
 }
 
-START_TEST(only_the_child_is_listened_to)
+TEST(only_the_child_is_listened_to)
 {
 	ck_assert_int_eq(supervisor_run(let_another_speak, NULL), 0);
 	ck_assert_uint_eq(shared->starts, 2);
 }
-END_TEST
 
 static void
 put_more_than_fits(void *arg, int fd)
@@ -411,11 +408,10 @@ put_more_than_fits(void *arg, int fd)
 	die();
 }
 
-START_TEST(no_more_is_held_than_can_be_passed_on)
+TEST(no_more_is_held_than_can_be_passed_on)
 {
 	ck_assert_int_eq(supervisor_run(put_more_than_fits, NULL), 0);
 }
-END_TEST
 
 /* --- a socket ----------------------------------------------------------- */
 
@@ -471,7 +467,7 @@ be_client(void)
 	_exit(0);
 }
 
-START_TEST(a_socket_takes_connections_between_two_children)
+TEST(a_socket_takes_connections_between_two_children)
 {
 	pid_t client;
 
@@ -488,38 +484,5 @@ START_TEST(a_socket_takes_connections_between_two_children)
 	ck_assert_uint_eq(shared->served, 100);
 	ck_assert_uint_eq(shared->refused, 0);
 }
-END_TEST
 
 /* --- suite -------------------------------------------------------------- */
-
-Suite *
-supervisor_suite(void)
-{
-	Suite *s = suite_create("supervisor");
-	TCase *t = tcase_create("ends");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, a_child_that_dies_is_followed_by_another, 0,
-	    BASE_NELEM(ways));
-	tcase_add_loop_test(t,
-	    what_it_is_told_it_passes_on_and_ends_with_its_child, 0,
-	    BASE_NELEM(words));
-	tcase_add_loop_test(t,
-	    one_that_is_killed_when_it_is_told_to_end_is_cleaned_up_after, 0,
-	    BASE_NELEM(befores));
-	tcase_add_test(t, one_that_never_is_ready_is_ended_all_the_same);
-	tcase_add_test(t,
-	    children_that_die_in_a_storm_lose_what_was_held_and_then_end);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("descriptors");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, descriptors_of_one_message_come_back_and_go_together);
-	tcase_add_test(t, descriptors_come_back_with_their_names);
-	tcase_add_test(t, many_descriptors_are_told_apart);
-	tcase_add_test(t, only_the_child_is_listened_to);
-	tcase_add_test(t, no_more_is_held_than_can_be_passed_on);
-	tcase_add_test(t, a_socket_takes_connections_between_two_children);
-	suite_add_tcase(s, t);
-	return s;
-}

@@ -57,7 +57,9 @@ listen_above(void)
 	return fd;
 }
 
-START_TEST(systemd_is_told_what_the_child_says)
+CASE("above", .setup = setup, .teardown = teardown);
+
+TEST(systemd_is_told_what_the_child_says)
 {
 	int fd = listen_above();
 	char text[128];
@@ -68,7 +70,6 @@ START_TEST(systemd_is_told_what_the_child_says)
 	ck_assert_int_lt(recv(fd, text, sizeof text, 0), 0);
 	close(fd);
 }
-END_TEST
 
 /* Until whoever is above has heard of it. */
 static void
@@ -126,7 +127,7 @@ fill(const char *name)
 	} while (sent > 0);
 }
 
-START_TEST(systemd_hears_that_the_child_is_ready_though_its_queue_was_full)
+TEST(systemd_hears_that_the_child_is_ready_though_its_queue_was_full)
 {
 	char name[32];
 	int fd = listen_above();
@@ -142,7 +143,6 @@ START_TEST(systemd_hears_that_the_child_is_ready_though_its_queue_was_full)
 	ck_assert_int_eq(supervisor_run(wait_until_heard, NULL), 0);
 	ck_assert_int_eq(waitpid(above, NULL, 0), above);
 }
-END_TEST
 
 /* The child of a supervisor that was killed knows it by its socket. */
 static void
@@ -165,7 +165,7 @@ outlive(void *arg, int fd)
 	_exit(0);
 }
 
-START_TEST(without_its_supervisor_a_child_goes_on_and_keeps_nothing)
+TEST(without_its_supervisor_a_child_goes_on_and_keeps_nothing)
 {
 	pid_t pid = fork();
 
@@ -175,7 +175,6 @@ START_TEST(without_its_supervisor_a_child_goes_on_and_keeps_nothing)
 	while (!shared->stop)
 		usleep(1000);
 }
-END_TEST
 
 /* --- one that takes nothing ---------------------------------------------- */
 
@@ -188,7 +187,7 @@ open_unread(struct fdstore *store, int fds[2])
 	fdstore_open(store, fds[0]);
 }
 
-START_TEST(one_that_takes_nothing_is_waited_for_once)
+TEST(one_that_takes_nothing_is_waited_for_once)
 {
 	char message[FDSTORE_MESSAGE];
 	struct fdstore store;
@@ -207,9 +206,8 @@ START_TEST(one_that_takes_nothing_is_waited_for_once)
 	fdstore_close(&store);
 	close(fds[1]);
 }
-END_TEST
 
-START_TEST(what_must_arrive_waits_for_room)
+TEST(what_must_arrive_waits_for_room)
 {
 	char message[FDSTORE_MESSAGE];
 	struct fdstore store;
@@ -235,24 +233,5 @@ START_TEST(what_must_arrive_waits_for_room)
 	ck_assert_str_eq(store.unsaid, "");
 	fdstore_close(&store);
 }
-END_TEST
 
 /* --- suite -------------------------------------------------------------- */
-
-Suite *
-supervisor_notify_suite(void)
-{
-	Suite *s = suite_create("supervisor_notify");
-	TCase *t = tcase_create("above");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, systemd_is_told_what_the_child_says);
-	tcase_add_test(t,
-	    systemd_hears_that_the_child_is_ready_though_its_queue_was_full);
-	tcase_add_test(t,
-	    without_its_supervisor_a_child_goes_on_and_keeps_nothing);
-	tcase_add_test(t, one_that_takes_nothing_is_waited_for_once);
-	tcase_add_test(t, what_must_arrive_waits_for_room);
-	suite_add_tcase(s, t);
-	return s;
-}

@@ -84,12 +84,13 @@ static const struct {
 	    NODES_HOW_DENIED },
 };
 
-START_TEST(how_a_node_is_follows_from_its_signs)
+CASE("signs and sums", .setup = count_begin, .teardown = count_end);
+
+LOOP_TEST(how_a_node_is_follows_from_its_signs, 0, BASE_NELEM(signs))
 {
 	ck_assert_int_eq(survey_how(&signs[_i].s, signs[_i].was),
 	    signs[_i].is);
 }
-END_TEST
 
 /* --- what targets come to ---------------------------------------------------- */
 
@@ -115,7 +116,7 @@ tell(const struct nodes_target *t, size_t n)
 	survey_count(&count, &row, t, n, now);
 }
 
-START_TEST(live_targets_are_summed_and_ended_ones_are_counted)
+TEST(live_targets_are_summed_and_ended_ones_are_counted)
 {
 	struct nodes_target t[] = {
 		target(0, 10, WIRE_S_ENDED, 4096, 7),
@@ -141,9 +142,8 @@ START_TEST(live_targets_are_summed_and_ended_ones_are_counted)
 	ck_assert_int_eq(row.target[1].pid, 11);
 	ck_assert_int_eq(row.target[3].pid, 10);
 }
-END_TEST
 
-START_TEST(a_rate_is_of_the_records_since_the_last_round)
+TEST(a_rate_is_of_the_records_since_the_last_round)
 {
 	struct nodes_target t[] = {
 		target(0, 10, WIRE_S_LIVE, 16, 1000),
@@ -158,9 +158,8 @@ START_TEST(a_rate_is_of_the_records_since_the_last_round)
 	ck_assert_uint_eq(row.target[1].rate, 1000);
 	ck_assert_uint_eq(row.target[0].rate, 0);
 }
-END_TEST
 
-START_TEST(what_began_since_counts_whole_and_what_went_not_at_all)
+TEST(what_began_since_counts_whole_and_what_went_not_at_all)
 {
 	struct nodes_target before[] = {
 		target(0, 10, WIRE_S_LIVE, 16, 1000),
@@ -181,9 +180,8 @@ START_TEST(what_began_since_counts_whole_and_what_went_not_at_all)
 	tell(after, 3);
 	ck_assert(!row.rated);
 }
-END_TEST
 
-START_TEST(the_nodes_own_blocks_count_where_there_is_no_process)
+TEST(the_nodes_own_blocks_count_where_there_is_no_process)
 {
 	struct nodes_target t[] = {
 		target(0, 0, WIRE_S_LIVE, 1600, 10),
@@ -201,9 +199,8 @@ START_TEST(the_nodes_own_blocks_count_where_there_is_no_process)
 	ck_assert_uint_eq(row.ntarget, 1);
 	ck_assert_str_eq(row.target[0].name, "ALLOCLOG");
 }
-END_TEST
 
-START_TEST(what_has_gone_on_by_exec_is_not_told)
+TEST(what_has_gone_on_by_exec_is_not_told)
 {
 	struct nodes_target t[] = {
 		target(0, 10, WIRE_S_EXECED, 64, 1000),
@@ -216,9 +213,8 @@ START_TEST(what_has_gone_on_by_exec_is_not_told)
 	ck_assert_uint_eq(row.ntarget, 1);
 	ck_assert_uint_eq(row.target[0].index, 1);
 }
-END_TEST
 
-START_TEST(of_many_targets_the_largest_are_kept_and_all_are_summed)
+TEST(of_many_targets_the_largest_are_kept_and_all_are_summed)
 {
 	enum { MANY = SURVEY_RATED_MAX + 1 };
 	struct nodes_target *t = calloc(MANY, sizeof *t);
@@ -242,10 +238,9 @@ START_TEST(of_many_targets_the_largest_are_kept_and_all_are_summed)
 	ck_assert(!row.rated);
 	free(t);
 }
-END_TEST
 
 /* Streams count, and not only those that are shown. */
-START_TEST(where_there_never_is_a_rate_none_is_waited_for)
+TEST(where_there_never_is_a_rate_none_is_waited_for)
 {
 	enum { MANY = SURVEY_RATED_MAX + 1 };
 	struct nodes_target *t = calloc(MANY, sizeof *t);
@@ -264,7 +259,6 @@ START_TEST(where_there_never_is_a_rate_none_is_waited_for)
 	survey_count_fini(&p.count);
 	free(t);
 }
-END_TEST
 
 /* --- nodes of this process ----------------------------------------------------- */
 
@@ -455,7 +449,9 @@ is(const char *word, enum nodes_how how)
 	return the(word) != NULL && the(word)->how == how;
 }
 
-START_TEST(a_node_that_answers_is_up_and_told_in_numbers)
+CASE("nodes", .setup = world_begin, .teardown = world_end, .seconds = 60);
+
+TEST(a_node_that_answers_is_up_and_told_in_numbers)
 {
 	const struct nodes_surveyed *r;
 
@@ -473,10 +469,9 @@ START_TEST(a_node_that_answers_is_up_and_told_in_numbers)
 	ck_assert_int_ge(r->seen_ms, 0);
 	ck_assert_str_eq(r->reason, "");
 }
-END_TEST
 
 /* serve() sees that nothing but HELLO, NAME and STAT ever comes. */
-START_TEST(it_is_asked_again_and_again_and_for_nothing_else)
+TEST(it_is_asked_again_and_again_and_for_nothing_else)
 {
 	unsigned before;
 
@@ -490,9 +485,8 @@ START_TEST(it_is_asked_again_and_again_and_for_nothing_else)
 	ck_assert_uint_eq(place[0].peer.windows, 0);
 	ck_assert_uint_eq(place[0].peer.whole + place[0].peer.not_whole, 0);
 }
-END_TEST
 
-START_TEST(where_nobody_listens_is_no_node_and_it_comes_by_itself)
+TEST(where_nobody_listens_is_no_node_and_it_comes_by_itself)
 {
 	write_table(1, "");
 	survey_begin();
@@ -505,9 +499,8 @@ START_TEST(where_nobody_listens_is_no_node_and_it_comes_by_itself)
 	UNTIL(the("0010")->counted);
 	ck_assert_str_eq(the("0010")->reason, "");
 }
-END_TEST
 
-START_TEST(a_node_that_goes_is_seen_to_go_and_to_come_back)
+TEST(a_node_that_goes_is_seen_to_go_and_to_come_back)
 {
 	listen_at(&place[0]);
 	write_table(1, "");
@@ -521,9 +514,8 @@ START_TEST(a_node_that_goes_is_seen_to_go_and_to_come_back)
 	listen_at(&place[0]);
 	UNTIL(is("0010", NODES_HOW_UP) && the("0010")->rated);
 }
-END_TEST
 
-START_TEST(one_that_hangs_costs_the_others_nothing)
+TEST(one_that_hangs_costs_the_others_nothing)
 {
 	unsigned before;
 
@@ -552,9 +544,8 @@ START_TEST(one_that_hangs_costs_the_others_nothing)
 	UNTIL(is("0010", NODES_HOW_UP) && is("0011", NODES_HOW_UP));
 	ck_assert_str_eq(the("0011")->reason, "");
 }
-END_TEST
 
-START_TEST(the_table_is_read_anew_when_it_changes)
+TEST(the_table_is_read_anew_when_it_changes)
 {
 	size_t n;
 
@@ -578,10 +569,9 @@ START_TEST(the_table_is_read_anew_when_it_changes)
 	ck_assert_str_eq(the("0011")->name, "place-9");
 	UNTIL(is("0011", NODES_HOW_NO_NODE));
 }
-END_TEST
 
 /* Of the same length, in place, and its time set back. */
-START_TEST(the_table_is_read_anew_though_its_time_has_not_changed)
+TEST(the_table_is_read_anew_though_its_time_has_not_changed)
 {
 	struct timespec times[2];
 	struct stat st;
@@ -598,9 +588,8 @@ START_TEST(the_table_is_read_anew_though_its_time_has_not_changed)
 	ck_assert_int_eq(utimensat(AT_FDCWD, table_path, times, 0), 0);
 	UNTIL(strcmp(the("0010")->name, "two") == 0);
 }
-END_TEST
 
-START_TEST(all_have_told_when_none_is_awaited)
+TEST(all_have_told_when_none_is_awaited)
 {
 	listen_at(&place[0]);
 	write_table(2, "");
@@ -612,9 +601,8 @@ START_TEST(all_have_told_when_none_is_awaited)
 	ck_assert(is("local", NODES_HOW_NO_NODE));
 	ck_assert_str_eq(the("local")->reason, "no node of this user runs here");
 }
-END_TEST
 
-START_TEST(a_retry_gives_a_silent_node_up_for_another_try)
+TEST(a_retry_gives_a_silent_node_up_for_another_try)
 {
 	listen_at(&place[0]);
 	place[0].mute = true;
@@ -625,10 +613,9 @@ START_TEST(a_retry_gives_a_silent_node_up_for_another_try)
 	nodes_survey_retry(survey, "0010");
 	UNTIL(is("0010", NODES_HOW_UP));
 }
-END_TEST
 
 /* All hang: those at the door give way when nothing is expected of them. */
-START_TEST(of_more_nodes_than_links_each_has_its_turn)
+TEST(of_more_nodes_than_links_each_has_its_turn)
 {
 	enum { NODES = SURVEY_NEAR_OPEN + 8 };
 	char lines[NODES * 96] = "", word[8];
@@ -653,41 +640,4 @@ START_TEST(of_more_nodes_than_links_each_has_its_turn)
 			asked += !is(word, NODES_HOW_WAITING);
 		}
 	} while (asked < NODES);
-}
-END_TEST
-
-Suite *
-survey_suite(void)
-{
-	Suite *s = suite_create("survey");
-	TCase *pure = tcase_create("signs and sums");
-	TCase *live = tcase_create("nodes");
-
-	tcase_add_checked_fixture(pure, count_begin, count_end);
-	tcase_add_loop_test(pure, how_a_node_is_follows_from_its_signs, 0,
-	    BASE_NELEM(signs));
-	tcase_add_test(pure, live_targets_are_summed_and_ended_ones_are_counted);
-	tcase_add_test(pure, a_rate_is_of_the_records_since_the_last_round);
-	tcase_add_test(pure, what_began_since_counts_whole_and_what_went_not_at_all);
-	tcase_add_test(pure, the_nodes_own_blocks_count_where_there_is_no_process);
-	tcase_add_test(pure, what_has_gone_on_by_exec_is_not_told);
-	tcase_add_test(pure, of_many_targets_the_largest_are_kept_and_all_are_summed);
-	tcase_add_test(pure, where_there_never_is_a_rate_none_is_waited_for);
-	suite_add_tcase(s, pure);
-
-	tcase_add_checked_fixture(live, world_begin, world_end);
-	tcase_set_timeout(live, 60);
-	tcase_add_test(live, a_node_that_answers_is_up_and_told_in_numbers);
-	tcase_add_test(live, it_is_asked_again_and_again_and_for_nothing_else);
-	tcase_add_test(live, where_nobody_listens_is_no_node_and_it_comes_by_itself);
-	tcase_add_test(live, a_node_that_goes_is_seen_to_go_and_to_come_back);
-	tcase_add_test(live, one_that_hangs_costs_the_others_nothing);
-	tcase_add_test(live, the_table_is_read_anew_when_it_changes);
-	tcase_add_test(live,
-	    the_table_is_read_anew_though_its_time_has_not_changed);
-	tcase_add_test(live, all_have_told_when_none_is_awaited);
-	tcase_add_test(live, a_retry_gives_a_silent_node_up_for_another_try);
-	tcase_add_test(live, of_more_nodes_than_links_each_has_its_turn);
-	suite_add_tcase(s, live);
-	return s;
 }

@@ -152,7 +152,9 @@ static const struct {
 	{ "7f00-8f00 r-xp 0 fe:00 12x /a\n", { 0 } },
 };
 
-START_TEST(line_of_maps_reads)
+CASE("Maps");
+
+LOOP_TEST(line_of_maps_reads, 0, BASE_NELEM(line_cases))
 {
 	const struct maps_line *want = &line_cases[_i].want;
 	struct maps_line got = { .start = 4711 };
@@ -173,9 +175,8 @@ START_TEST(line_of_maps_reads)
 	ck_assert_int_eq(got.deleted, want->deleted);
 	ck_assert_str_eq(got.path, want->path);
 }
-END_TEST
 
-START_TEST(line_of_maps_cut_anywhere_survives)
+TEST(line_of_maps_cut_anywhere_survives)
 {
 	static const char whole[] =
 	    "558d9201c000-558d92022000 r-xp 00002000 fe:00 247498  /a\\012b (deleted)\n";
@@ -191,11 +192,12 @@ START_TEST(line_of_maps_cut_anywhere_survives)
 		free(line);
 	}
 }
-END_TEST
 
 /* --- this process ------------------------------------------------------- */
 
-START_TEST(static_function_is_found_by_name)
+CASE("Modules", .setup = setup, .teardown = teardown, .seconds = 60);
+
+TEST(static_function_is_found_by_name)
 {
 	uint64_t addr = ADDRESS(static_function);
 
@@ -208,9 +210,8 @@ START_TEST(static_function_is_found_by_name)
 	/* What returns to its first byte was called by what is before it. */
 	ck_assert_str_ne(name_of(addr), "static_function");
 }
-END_TEST
 
-START_TEST(function_of_libc_is_found_by_name)
+TEST(function_of_libc_is_found_by_name)
 {
 	void *p = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
 	uint64_t addr = (uint64_t)(uintptr_t)p;
@@ -222,9 +223,8 @@ START_TEST(function_of_libc_is_found_by_name)
 	else
 		ck_assert_str_eq(name_of(addr + 1), offset_name(addr + 1));
 }
-END_TEST
 
-START_TEST(address_beyond_the_end_of_a_symbol_is_not_the_symbols)
+TEST(address_beyond_the_end_of_a_symbol_is_not_the_symbols)
 {
 	uint64_t addr = ADDRESS(short_function);
 
@@ -234,9 +234,8 @@ START_TEST(address_beyond_the_end_of_a_symbol_is_not_the_symbols)
 	ck_assert_str_eq(name_of(addr + 2), offset_name(addr + 2));
 	ck_assert_str_eq(name_of(addr + 40), offset_name(addr + 40));
 }
-END_TEST
 
-START_TEST(unknown_address_is_hexadecimal)
+TEST(unknown_address_is_hexadecimal)
 {
 	ck_assert_str_eq(name_of(0), "0x0");
 	ck_assert_str_eq(name_of(0x1234), "0x1234");
@@ -246,9 +245,8 @@ START_TEST(unknown_address_is_hexadecimal)
 	ck_assert_str_eq(name_of(0x1234), "0x1234");
 	ck_assert_str_eq(name_of(UINT64_MAX), "0xffffffffffffffff");
 }
-END_TEST
 
-START_TEST(vdso_is_a_module)
+TEST(vdso_is_a_module)
 {
 	uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
 
@@ -256,7 +254,6 @@ START_TEST(vdso_is_a_module)
 	if (vdso != 0)
 		ck_assert_str_eq(name_of(vdso + 0x10), "[vdso]+0x10");
 }
-END_TEST
 
 static uint64_t
 map_code(size_t len)
@@ -268,7 +265,7 @@ map_code(size_t len)
 	return (uint64_t)(uintptr_t)p;
 }
 
-START_TEST(code_without_a_file_is_anonymous_and_stays_known)
+TEST(code_without_a_file_is_anonymous_and_stays_known)
 {
 	uint64_t addr = map_code(4096);
 
@@ -280,9 +277,8 @@ START_TEST(code_without_a_file_is_anonymous_and_stays_known)
 	read_self();
 	ck_assert_str_eq(name_of(addr + 8), "[anon]+0x8");
 }
-END_TEST
 
-START_TEST(too_many_ranges_of_code_leave_libraries_known)
+TEST(too_many_ranges_of_code_leave_libraries_known)
 {
 	const size_t pages = 4 * SYMBOL_MODULES_MAX;
 	uint64_t addr = ADDRESS(static_function);
@@ -299,7 +295,6 @@ START_TEST(too_many_ranges_of_code_leave_libraries_known)
 	ck_assert(symbol_modules_covers(table,
 	    (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));
 }
-END_TEST
 
 /* --- files that change -------------------------------------------------- */
 
@@ -333,7 +328,7 @@ check_offset_name(uint64_t addr, const char *module, uint64_t offset)
 	ck_assert_str_eq(name_of(addr), want);
 }
 
-START_TEST(file_with_spaces_that_is_unlinked_later_keeps_its_names)
+TEST(file_with_spaces_that_is_unlinked_later_keeps_its_names)
 {
 	uint64_t at = file_offset(ADDRESS(static_function)) + 1, base;
 	const char *path = in_dir("my lib (x).so");
@@ -350,9 +345,8 @@ START_TEST(file_with_spaces_that_is_unlinked_later_keeps_its_names)
 		ck_assert_str_eq(name_of(base + at), "static_function");
 	check_offset_name(base + 8, "my lib (x).so", 8);
 }
-END_TEST
 
-START_TEST(file_unlinked_before_it_was_read_is_module_and_offset)
+TEST(file_unlinked_before_it_was_read_is_module_and_offset)
 {
 	uint64_t at = file_offset(ADDRESS(static_function)) + 1, base;
 	const char *path = in_dir("gone.so");
@@ -368,9 +362,8 @@ START_TEST(file_unlinked_before_it_was_read_is_module_and_offset)
 	read_self();
 	check_offset_name(base + at, "gone.so", at);
 }
-END_TEST
 
-START_TEST(file_exchanged_since_gives_no_names)
+TEST(file_exchanged_since_gives_no_names)
 {
 	uint64_t at = file_offset(ADDRESS(static_function)) + 1, base;
 	const char *path = in_dir("lib.so"), *other = in_dir("other.so");
@@ -383,9 +376,8 @@ START_TEST(file_exchanged_since_gives_no_names)
 	ck_assert_int_eq(rename(other, path), 0);
 	check_offset_name(base + at, "lib.so", at);
 }
-END_TEST
 
-START_TEST(file_changed_in_place_since_gives_no_names)
+TEST(file_changed_in_place_since_gives_no_names)
 {
 	uint64_t at = file_offset(ADDRESS(static_function)) + 1, base;
 	const char *path = in_dir("lib.so");
@@ -405,9 +397,8 @@ START_TEST(file_changed_in_place_since_gives_no_names)
 	    st.st_ctim.tv_nsec / 1000000 <= seen);
 	check_offset_name(base + at, "lib.so", at);
 }
-END_TEST
 
-START_TEST(another_file_takes_the_place_of_one_that_is_gone)
+TEST(another_file_takes_the_place_of_one_that_is_gone)
 {
 	uint64_t at = file_offset(ADDRESS(static_function)) + 1, base;
 	const char *a = in_dir("a.so"), *b = in_dir("b.so");
@@ -424,7 +415,6 @@ START_TEST(another_file_takes_the_place_of_one_that_is_gone)
 	if (HAVE_NAMES)
 		ck_assert_str_eq(name_of(base + at), "static_function");
 }
-END_TEST
 
 /* --- other processes ---------------------------------------------------- */
 
@@ -452,7 +442,7 @@ end_child(pid_t pid, bool reap)
 	    WEXITED | (reap ? 0 : WNOWAIT)), 0);
 }
 
-START_TEST(process_that_has_ended_keeps_its_names)
+TEST(process_that_has_ended_keeps_its_names)
 {
 	uint64_t addr = ADDRESS(static_function) + 1;
 	pid_t pid = start_child();
@@ -467,9 +457,8 @@ START_TEST(process_that_has_ended_keeps_its_names)
 	else
 		ck_assert_str_eq(name_of(addr), offset_name(addr));
 }
-END_TEST
 
-START_TEST(copy_outlives_what_it_was_made_of)
+TEST(copy_outlives_what_it_was_made_of)
 {
 	uint64_t addr = ADDRESS(static_function) + 1;
 	struct symbol_modules *copy;
@@ -486,7 +475,6 @@ START_TEST(copy_outlives_what_it_was_made_of)
 	put_name(symbols, table, addr, after, sizeof(after));
 	ck_assert_str_eq(before, after);
 }
-END_TEST
 
 static void *
 look_up_often(void *arg)
@@ -513,7 +501,7 @@ look_up_often(void *arg)
 	return (void *)bad;
 }
 
-START_TEST(tables_of_different_threads_share_a_reader)
+TEST(tables_of_different_threads_share_a_reader)
 {
 	pthread_t threads[4];
 
@@ -526,38 +514,4 @@ START_TEST(tables_of_different_threads_share_a_reader)
 		ck_assert_int_eq(pthread_join(threads[i], &bad), 0);
 		ck_assert_ptr_null(bad);
 	}
-}
-END_TEST
-
-Suite *
-symbol_suite(void)
-{
-	Suite *s = suite_create("symbol");
-	TCase *t;
-
-	t = tcase_create("Maps");
-	tcase_add_loop_test(t, line_of_maps_reads, 0, BASE_NELEM(line_cases));
-	tcase_add_test(t, line_of_maps_cut_anywhere_survives);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Modules");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, static_function_is_found_by_name);
-	tcase_add_test(t, function_of_libc_is_found_by_name);
-	tcase_add_test(t, address_beyond_the_end_of_a_symbol_is_not_the_symbols);
-	tcase_add_test(t, unknown_address_is_hexadecimal);
-	tcase_add_test(t, vdso_is_a_module);
-	tcase_add_test(t, code_without_a_file_is_anonymous_and_stays_known);
-	tcase_add_test(t, too_many_ranges_of_code_leave_libraries_known);
-	tcase_add_test(t, file_with_spaces_that_is_unlinked_later_keeps_its_names);
-	tcase_add_test(t, file_unlinked_before_it_was_read_is_module_and_offset);
-	tcase_add_test(t, file_exchanged_since_gives_no_names);
-	tcase_add_test(t, file_changed_in_place_since_gives_no_names);
-	tcase_add_test(t, another_file_takes_the_place_of_one_that_is_gone);
-	tcase_add_test(t, process_that_has_ended_keeps_its_names);
-	tcase_add_test(t, copy_outlives_what_it_was_made_of);
-	tcase_add_test(t, tables_of_different_threads_share_a_reader);
-	suite_add_tcase(s, t);
-	return s;
 }

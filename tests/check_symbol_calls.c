@@ -255,7 +255,11 @@ check_words(FILE *f, const struct symbol_words *w, uint64_t addr,
 	}
 }
 
-START_TEST(every_call_of_a_program_is_where_the_oracle_has_it)
+CASE("Programs", .setup = words_setup, .teardown = words_teardown,
+    .seconds = 120);
+
+LOOP_TEST(every_call_of_a_program_is_where_the_oracle_has_it, 0,
+    BASE_NELEM(builds))
 {
 	static struct symbol_place place[CALLS_MAX];
 	static struct symbol_words all[CALLS_MAX];
@@ -283,41 +287,15 @@ START_TEST(every_call_of_a_program_is_where_the_oracle_has_it)
 	}
 	pclose(f);
 }
-END_TEST
-
-Suite *
-symbol_calls_suite(void)
-{
-	Suite *s = suite_create("symbol_calls");
-	TCase *t = tcase_create("Programs");
-
-	tcase_add_checked_fixture(t, words_setup, words_teardown);
-	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, every_call_of_a_program_is_where_the_oracle_has_it,
-	    0, BASE_NELEM(builds));
-	suite_add_tcase(s, t);
-	return s;
-}
 
 #else
 
-START_TEST(without_elfutils_no_call_has_words)
+CASE("None", .setup = words_setup, .teardown = words_teardown);
+
+TEST(without_elfutils_no_call_has_words)
 {
 	ck_assert_int_eq(look((struct symbol_place) {
 		.path = "/bin/true", .address = 5 }), SYMBOL_NO_READER);
-}
-END_TEST
-
-Suite *
-symbol_calls_suite(void)
-{
-	Suite *s = suite_create("symbol_calls");
-	TCase *t = tcase_create("None");
-
-	tcase_add_checked_fixture(t, words_setup, words_teardown);
-	tcase_add_test(t, without_elfutils_no_call_has_words);
-	suite_add_tcase(s, t);
-	return s;
 }
 
 #endif

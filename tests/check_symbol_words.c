@@ -45,31 +45,30 @@ small_is(enum symbol_known known, const char *name)
 	ck_assert_uint_eq(words.address, f_address);
 }
 
-START_TEST(file_without_debug_information_has_functions_and_no_lines)
+CASE("Files", .setup = words_setup, .teardown = words_teardown, .seconds = 120);
+
+TEST(file_without_debug_information_has_functions_and_no_lines)
 {
 	build_small("");
 	small_is(SYMBOL_NO_LINE, "f");
 	ck_assert_ptr_null(words.line[0].file);
 }
-END_TEST
 
-START_TEST(stripped_file_has_no_symbol)
+TEST(stripped_file_has_no_symbol)
 {
 	build_small("-g");
 	must("strip s");
 	small_is(SYMBOL_NO_SYMBOL, "-");
 }
-END_TEST
 
-START_TEST(stripped_library_has_its_dynamic_symbols)
+TEST(stripped_library_has_its_dynamic_symbols)
 {
 	build_small("-fPIC -shared");
 	must("strip s");
 	small_is(SYMBOL_NO_LINE, "f");
 }
-END_TEST
 
-START_TEST(minidebuginfo_has_the_functions)
+TEST(minidebuginfo_has_the_functions)
 {
 	build_small("-g");
 	must("nm s --format=posix --defined-only | "
@@ -80,7 +79,6 @@ START_TEST(minidebuginfo_has_the_functions)
 	    "strip s && objcopy --add-section .gnu_debugdata=mini.xz s");
 	small_is(SYMBOL_NO_LINE, "f");
 }
-END_TEST
 
 /*
  * Where the debug file may be; it is believed by its build id, or where there
@@ -123,16 +121,17 @@ split_off(int i)
 	open_with_path();
 }
 
-START_TEST(stripped_file_has_the_lines_of_its_own_debug_file)
+LOOP_TEST(stripped_file_has_the_lines_of_its_own_debug_file, 0,
+    BASE_NELEM(debug_files))
 {
 	split_off(_i);
 	small_is(SYMBOL_LINE, "f");
 	ck_assert_str_eq(base_of(words.line[0].file), "s.c");
 	ck_assert_uint_eq(words.line[0].line, 5);
 }
-END_TEST
 
-START_TEST(debug_file_of_another_build_is_not_believed)
+LOOP_TEST(debug_file_of_another_build_is_not_believed, 0,
+    BASE_NELEM(debug_files))
 {
 	split_off(_i);
 	/* Where there is no build id a byte more is another checksum. */
@@ -142,9 +141,8 @@ START_TEST(debug_file_of_another_build_is_not_believed)
 	    "else printf x >>\"$d\"; fi");
 	small_is(SYMBOL_NO_SYMBOL, "-");
 }
-END_TEST
 
-START_TEST(what_dwz_has_moved_out_is_found)
+TEST(what_dwz_has_moved_out_is_found)
 {
 	if (system("command -v dwz >/dev/null 2>&1") != 0) {
 		printf("skipped: dwz is not installed\n");
@@ -155,9 +153,8 @@ START_TEST(what_dwz_has_moved_out_is_found)
 	small_is(SYMBOL_LINE, "f");
 	ck_assert_uint_eq(words.line[0].line, 5);
 }
-END_TEST
 
-START_TEST(fetched_or_installed_debug_file_stands_in_for_a_file_that_is_gone)
+TEST(fetched_or_installed_debug_file_stands_in_for_a_file_that_is_gone)
 {
 	struct symbol_place p;
 
@@ -177,11 +174,10 @@ START_TEST(fetched_or_installed_debug_file_stands_in_for_a_file_that_is_gone)
 	must("rm s");
 	ck_assert_int_eq(look(p), SYMBOL_NO_FILE);
 }
-END_TEST
 
 /* --- which file it is --------------------------------------------------- */
 
-START_TEST(file_of_another_build_is_another_file)
+TEST(file_of_another_build_is_another_file)
 {
 	struct symbol_place p;
 
@@ -197,9 +193,8 @@ START_TEST(file_of_another_build_is_another_file)
 	p.build_id_len++;
 	ck_assert_int_eq(look(p), SYMBOL_LINE);
 }
-END_TEST
 
-START_TEST(without_a_build_id_inode_and_time_say_which_file_it_is)
+TEST(without_a_build_id_inode_and_time_say_which_file_it_is)
 {
 	struct symbol_place p = { 0 };
 	struct stat st;
@@ -222,9 +217,8 @@ START_TEST(without_a_build_id_inode_and_time_say_which_file_it_is)
 	p.build_id_len = 20;
 	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
 }
-END_TEST
 
-START_TEST(offset_in_the_file_is_looked_up_where_it_is_mapped)
+TEST(offset_in_the_file_is_looked_up_where_it_is_mapped)
 {
 	struct symbol_place p;
 
@@ -238,9 +232,8 @@ START_TEST(offset_in_the_file_is_looked_up_where_it_is_mapped)
 	ck_assert_int_eq(look(p), SYMBOL_NO_SYMBOL);
 	ck_assert_uint_eq(words.address, UINT64_C(1) << 40);
 }
-END_TEST
 
-START_TEST(return_address_is_looked_up_in_the_call)
+TEST(return_address_is_looked_up_in_the_call)
 {
 	build_small("-g");
 	f_address = address_in("s", "f");
@@ -252,11 +245,10 @@ START_TEST(return_address_is_looked_up_in_the_call)
 	ck_assert_int_eq(look(place_in("s", 0)), SYMBOL_NO_SYMBOL);
 	ck_assert_int_eq(look(place_in("s", UINT64_MAX)), SYMBOL_NO_SYMBOL);
 }
-END_TEST
 
 /* --- what is not there -------------------------------------------------- */
 
-START_TEST(no_module_no_file_and_no_code_are_told_apart)
+TEST(no_module_no_file_and_no_code_are_told_apart)
 {
 	static const char *const none[] = {
 		NULL, "", "[anon]", "[heap]", "[vsyscall]",
@@ -277,9 +269,8 @@ START_TEST(no_module_no_file_and_no_code_are_told_apart)
 	ck_assert_int_eq(look((struct symbol_place) {
 		.path = "/dev/zero", .address = 5 }), SYMBOL_NO_FILE);
 }
-END_TEST
 
-START_TEST(fifo_where_a_file_was_is_no_file_and_holds_nobody)
+TEST(fifo_where_a_file_was_is_no_file_and_holds_nobody)
 {
 	build_small("");
 	must("mkfifo fifo && ln -s fifo link");
@@ -289,9 +280,8 @@ START_TEST(fifo_where_a_file_was_is_no_file_and_holds_nobody)
 		.path = in_dir("link"), .address = 5 }), SYMBOL_NO_FILE);
 	small_is(SYMBOL_NO_LINE, "f");
 }
-END_TEST
 
-START_TEST(what_is_no_program_is_damaged)
+TEST(what_is_no_program_is_damaged)
 {
 	struct symbol_place p = { .address = f_address };
 
@@ -309,9 +299,8 @@ START_TEST(what_is_no_program_is_damaged)
 	}
 	small_is(SYMBOL_LINE, "f");
 }
-END_TEST
 
-START_TEST(damaged_debug_information_leaves_the_symbol)
+TEST(damaged_debug_information_leaves_the_symbol)
 {
 	build_small("-g");
 	must("objcopy --dump-section .debug_info=i --dump-section "
@@ -321,7 +310,6 @@ START_TEST(damaged_debug_information_leaves_the_symbol)
 	ck_assert_str_eq(function(), "f");
 	ck_assert_int_ne(words.known, SYMBOL_LINE);
 }
-END_TEST
 
 /* --- names -------------------------------------------------------------- */
 
@@ -342,7 +330,10 @@ static const struct {
 	{ "versioned@@V_1", "versioned" },
 };
 
-START_TEST(names_of_cxx_and_rust_are_as_their_programs_write_them)
+CASE("Names", .setup = words_setup, .teardown = words_teardown, .seconds = 120);
+
+LOOP_TEST(names_of_cxx_and_rust_are_as_their_programs_write_them, 0,
+    BASE_NELEM(mangled))
 {
 	char text[512];
 
@@ -361,7 +352,6 @@ START_TEST(names_of_cxx_and_rust_are_as_their_programs_write_them)
 	ck_assert_str_eq(function(), mangled[_i].want);
 #endif
 }
-END_TEST
 
 /* A symbol of any bytes: the name of one that as(1) takes is overwritten. */
 static void
@@ -394,7 +384,7 @@ build_with_name(const char *name, size_t len)
 	    "open(\"n\", \"wb\").write(d.replace(x, n))'");
 }
 
-START_TEST(hostile_name_comes_with_both_ends_as_they_are)
+TEST(hostile_name_comes_with_both_ends_as_they_are)
 {
 	static char name[100000];
 	uint64_t addr;
@@ -412,9 +402,10 @@ START_TEST(hostile_name_comes_with_both_ends_as_they_are)
 	ck_assert_ptr_nonnull(memmem(name, sizeof(name),
 	    function() + strlen(function()) - 100, 100));
 }
-END_TEST
 
-START_TEST(vdso_is_read_from_our_own)
+CASE("Files");
+
+TEST(vdso_is_read_from_our_own)
 {
 	uint64_t start = getauxval(AT_SYSINFO_EHDR);
 	struct symbol_place p = { .path = "[vdso]", .address = 0x10 };
@@ -427,71 +418,15 @@ START_TEST(vdso_is_read_from_our_own)
 	p.build_id_len = 20;
 	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
 }
-END_TEST
-
-Suite *
-symbol_words_suite(void)
-{
-	Suite *s = suite_create("symbol_words");
-
-	TCase *t = tcase_create("Files");
-	tcase_add_checked_fixture(t, words_setup, words_teardown);
-	tcase_set_timeout(t, 120);
-	tcase_add_test(t,
-	    file_without_debug_information_has_functions_and_no_lines);
-	tcase_add_test(t, stripped_file_has_no_symbol);
-	tcase_add_test(t, stripped_library_has_its_dynamic_symbols);
-	tcase_add_test(t, minidebuginfo_has_the_functions);
-	tcase_add_loop_test(t,
-	    stripped_file_has_the_lines_of_its_own_debug_file, 0,
-	    BASE_NELEM(debug_files));
-	tcase_add_loop_test(t, debug_file_of_another_build_is_not_believed, 0,
-	    BASE_NELEM(debug_files));
-	tcase_add_test(t, what_dwz_has_moved_out_is_found);
-	tcase_add_test(t,
-	    fetched_or_installed_debug_file_stands_in_for_a_file_that_is_gone);
-	tcase_add_test(t, file_of_another_build_is_another_file);
-	tcase_add_test(t,
-	    without_a_build_id_inode_and_time_say_which_file_it_is);
-	tcase_add_test(t, offset_in_the_file_is_looked_up_where_it_is_mapped);
-	tcase_add_test(t, return_address_is_looked_up_in_the_call);
-	tcase_add_test(t, no_module_no_file_and_no_code_are_told_apart);
-	tcase_add_test(t, fifo_where_a_file_was_is_no_file_and_holds_nobody);
-	tcase_add_test(t, what_is_no_program_is_damaged);
-	tcase_add_test(t, damaged_debug_information_leaves_the_symbol);
-	tcase_add_test(t, vdso_is_read_from_our_own);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Names");
-	tcase_add_checked_fixture(t, words_setup, words_teardown);
-	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t,
-	    names_of_cxx_and_rust_are_as_their_programs_write_them, 0,
-	    BASE_NELEM(mangled));
-	tcase_add_test(t, hostile_name_comes_with_both_ends_as_they_are);
-	suite_add_tcase(s, t);
-	return s;
-}
 
 #else
 
-START_TEST(without_elfutils_there_is_no_reader)
+CASE("None", .setup = words_setup, .teardown = words_teardown);
+
+TEST(without_elfutils_there_is_no_reader)
 {
 	ck_assert_int_eq(look((struct symbol_place) {
 		.path = "/bin/true", .address = 5 }), SYMBOL_NO_READER);
-}
-END_TEST
-
-Suite *
-symbol_words_suite(void)
-{
-	Suite *s = suite_create("symbol_words");
-	TCase *t = tcase_create("None");
-
-	tcase_add_checked_fixture(t, words_setup, words_teardown);
-	tcase_add_test(t, without_elfutils_there_is_no_reader);
-	suite_add_tcase(s, t);
-	return s;
 }
 
 #endif

@@ -85,7 +85,9 @@ static const struct {
 	    .name = "ger\xc3\xa4t", .port = NODES_PORT_ACNET }, 0xa000 },
 };
 
-START_TEST(a_line_says_what_it_says)
+CASE("lines", .setup = begin, .teardown = end);
+
+LOOP_TEST(a_line_says_what_it_says, 0, BASE_NELEM(right))
 {
 	const struct nodes_entry *want = &right[_i].e, *e;
 
@@ -109,7 +111,6 @@ START_TEST(a_line_says_what_it_says)
 	ck_assert_uint_eq(e->line, 1);
 	ck_assert_uint_eq(nodes_entry_friendly(e), right[_i].friendly);
 }
-END_TEST
 
 #define TEN "0123456789"
 #define SIXTY4 "abcd" TEN TEN TEN TEN TEN TEN
@@ -172,7 +173,7 @@ static const struct {
 	{ "0590 a local # \xed\xa0\x80", "not valid UTF-8" },
 };
 
-START_TEST(a_line_with_a_mistake_is_said_and_left_out)
+LOOP_TEST(a_line_with_a_mistake_is_said_and_left_out, 0, BASE_NELEM(wrong))
 {
 	char text[1024];
 
@@ -189,9 +190,8 @@ START_TEST(a_line_with_a_mistake_is_said_and_left_out)
 	ck_assert_uint_eq(table.entry[0].line, 3);
 	ck_assert_ptr_null(strchr(said, '\033'));
 }
-END_TEST
 
-START_TEST(nul_and_long_lines_are_no_text)
+TEST(nul_and_long_lines_are_no_text)
 {
 	static const char nul[] = "0590 a\0b local\n0509 b local";
 	static char text[4096];
@@ -207,9 +207,8 @@ START_TEST(nul_and_long_lines_are_no_text)
 	ck_assert_ptr_nonnull(nodes_table_name(&table, "c"));
 	ck_assert_ptr_nonnull(strstr(said, "mine:2: the line is longer"));
 }
-END_TEST
 
-START_TEST(a_byte_order_mark_and_other_line_ends_are_text)
+TEST(a_byte_order_mark_and_other_line_ends_are_text)
 {
 	add(NODES_FILE_USER, "\xef\xbb\xbf" "0590 a local\r\n\r\n\n"
 	    "0509 b ssh:h");
@@ -217,11 +216,10 @@ START_TEST(a_byte_order_mark_and_other_line_ends_are_text)
 	ck_assert_uint_eq(sentences, 0);
 	ck_assert_uint_eq(nodes_table_name(&table, "b")->line, 4);
 }
-END_TEST
 
 /* --- which entry wins ------------------------------------------------------ */
 
-START_TEST(of_two_in_a_file_the_first_stands)
+TEST(of_two_in_a_file_the_first_stands)
 {
 	add(NODES_FILE_USER,
 	    "0590 a ssh:h\n"
@@ -238,9 +236,8 @@ START_TEST(of_two_in_a_file_the_first_stands)
 	ck_assert_ptr_nonnull(strstr(said,
 	    "mine:5: line 4 says already which node is local"));
 }
-END_TEST
 
-START_TEST(a_friendly_number_is_one_nodes_alone)
+TEST(a_friendly_number_is_one_nodes_alone)
 {
 	add(NODES_FILE_USER,
 	    "0590 a ssh:h acnet=11.134\n"
@@ -262,9 +259,8 @@ START_TEST(a_friendly_number_is_one_nodes_alone)
 		    table.entry[i].number == 0x1592 ? 0xc592 : 0);
 	ck_assert_str_eq(nodes_table_number(&table, 0x591)->remote, "/x");
 }
-END_TEST
 
-START_TEST(the_users_entries_hide_the_systems_by_number_and_by_name)
+TEST(the_users_entries_hide_the_systems_by_number_and_by_name)
 {
 	add(NODES_FILE_USER, "0590 mine ssh:m\n0700 both ssh:m\n0002 me local\n");
 	add(NODES_FILE_SYSTEM, "0590 theirs ssh:t\n0701 both ssh:t\n"
@@ -281,9 +277,8 @@ START_TEST(the_users_entries_hide_the_systems_by_number_and_by_name)
 		ck_assert_uint_lt(table.entry[i - 1].number,
 		    table.entry[i].number);
 }
-END_TEST
 
-START_TEST(words_that_miss_are_answered_with_the_nearest)
+TEST(words_that_miss_are_answered_with_the_nearest)
 {
 	add(NODES_FILE_USER, "0590 linac-a ssh:h\n0A12 gateway ssh:h\n");
 	ck_assert_ptr_null(nodes_table_name(&table, "linac-b"));
@@ -295,11 +290,10 @@ START_TEST(words_that_miss_are_answered_with_the_nearest)
 	table.n = 0;
 	ck_assert_ptr_null(nodes_table_nearest(&table, "linac-a"));
 }
-END_TEST
 
 /* --- bounds ---------------------------------------------------------------- */
 
-START_TEST(a_file_of_nonsense_is_said_in_few_sentences)
+TEST(a_file_of_nonsense_is_said_in_few_sentences)
 {
 	static char text[64 * 1024];
 	size_t len = 0;
@@ -310,9 +304,8 @@ START_TEST(a_file_of_nonsense_is_said_in_few_sentences)
 	ck_assert_uint_eq(sentences, TABLE_SAID_MAX + 1);
 	ck_assert_ptr_nonnull(strstr(said, "and 984 lines more"));
 }
-END_TEST
 
-START_TEST(a_table_holds_so_many_and_no_more)
+TEST(a_table_holds_so_many_and_no_more)
 {
 	static char text[256 * 1024];
 	size_t len = 0;
@@ -325,7 +318,6 @@ START_TEST(a_table_holds_so_many_and_no_more)
 	ck_assert_ptr_nonnull(strstr(said, "4096 nodes at most"));
 	ck_assert_ptr_nonnull(nodes_table_name(&table, "n-1000"));
 }
-END_TEST
 
 /* --- files ----------------------------------------------------------------- */
 
@@ -358,7 +350,9 @@ load(void)
 	return n;
 }
 
-START_TEST(the_users_file_is_read_through_a_link_too)
+CASE("files", .setup = folder_up, .teardown = folder_down);
+
+TEST(the_users_file_is_read_through_a_link_too)
 {
 	char other[128];
 
@@ -374,9 +368,8 @@ START_TEST(the_users_file_is_read_through_a_link_too)
 	ck_assert_uint_eq(sentences, 1);
 	ck_assert_ptr_nonnull(strstr(said, "a symbolic link that leads nowhere"));
 }
-END_TEST
 
-START_TEST(what_is_no_file_is_said_and_not_waited_for)
+TEST(what_is_no_file_is_said_and_not_waited_for)
 {
 	ck_assert_int_eq(mkfifo(table_file, 0600), 0);
 	ck_assert_uint_eq(load(), 0);
@@ -394,9 +387,8 @@ START_TEST(what_is_no_file_is_said_and_not_waited_for)
 	ck_assert_uint_eq(load(), 0);
 	ck_assert_uint_eq(sentences, 4);
 }
-END_TEST
 
-START_TEST(a_file_that_is_too_large_is_not_read)
+TEST(a_file_that_is_too_large_is_not_read)
 {
 	table_write("0590 linac-a local\n");
 	ck_assert_int_eq(truncate(table_file, TABLE_FILE_MAX), 0);
@@ -409,9 +401,8 @@ START_TEST(a_file_that_is_too_large_is_not_read)
 	if (truncate(table_file, (off_t)1 << 40) == 0)
 		ck_assert_uint_eq(load(), 0);
 }
-END_TEST
 
-START_TEST(a_file_that_may_not_be_read_is_said)
+TEST(a_file_that_may_not_be_read_is_said)
 {
 	table_write("0590 linac-a local\n");
 	ck_assert_int_eq(chmod(table_file, 0), 0);
@@ -429,9 +420,8 @@ START_TEST(a_file_that_may_not_be_read_is_said)
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
 }
-END_TEST
 
-START_TEST(a_user_without_a_folder_has_the_systems_table)
+TEST(a_user_without_a_folder_has_the_systems_table)
 {
 	struct nodes_table *t;
 
@@ -446,37 +436,4 @@ START_TEST(a_user_without_a_folder_has_the_systems_table)
 	ck_assert_ptr_nonnull(strstr(t->path[NODES_FILE_USER],
 	    "/.config/pagek/nodes"));
 	nodes_table_free(t);
-}
-END_TEST
-
-Suite *
-table_suite(void)
-{
-	Suite *suite = suite_create("table");
-	TCase *lines = tcase_create("lines");
-	TCase *files = tcase_create("files");
-
-	tcase_add_checked_fixture(lines, begin, end);
-	tcase_add_loop_test(lines, a_line_says_what_it_says, 0,
-	    BASE_NELEM(right));
-	tcase_add_loop_test(lines, a_line_with_a_mistake_is_said_and_left_out,
-	    0, BASE_NELEM(wrong));
-	tcase_add_test(lines, nul_and_long_lines_are_no_text);
-	tcase_add_test(lines, a_byte_order_mark_and_other_line_ends_are_text);
-	tcase_add_test(lines, of_two_in_a_file_the_first_stands);
-	tcase_add_test(lines, a_friendly_number_is_one_nodes_alone);
-	tcase_add_test(lines,
-	    the_users_entries_hide_the_systems_by_number_and_by_name);
-	tcase_add_test(lines, words_that_miss_are_answered_with_the_nearest);
-	tcase_add_test(lines, a_file_of_nonsense_is_said_in_few_sentences);
-	tcase_add_test(lines, a_table_holds_so_many_and_no_more);
-	suite_add_tcase(suite, lines);
-	tcase_add_checked_fixture(files, folder_up, folder_down);
-	tcase_add_test(files, the_users_file_is_read_through_a_link_too);
-	tcase_add_test(files, what_is_no_file_is_said_and_not_waited_for);
-	tcase_add_test(files, a_file_that_is_too_large_is_not_read);
-	tcase_add_test(files, a_file_that_may_not_be_read_is_said);
-	tcase_add_test(files, a_user_without_a_folder_has_the_systems_table);
-	suite_add_tcase(suite, files);
-	return suite;
 }

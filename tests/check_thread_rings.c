@@ -40,7 +40,9 @@ expect_exact(struct rig *rig, uint64_t made)
 	ck_assert_uint_eq(rig->unknown, 0);
 }
 
-START_TEST(a_thread_that_fits_keeps_to_its_small_ring)
+CASE("rings", .seconds = 120);
+
+TEST(a_thread_that_fits_keeps_to_its_small_ring)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -55,10 +57,9 @@ START_TEST(a_thread_that_fits_keeps_to_its_small_ring)
 	expect_exact(rig, 170000);
 	rig_free(rig);
 }
-END_TEST
 
 /* Neither waits nor drops, and in the order of the tickets. */
-START_TEST(a_full_small_ring_leads_to_a_large_one)
+LOOP_TEST(a_full_small_ring_leads_to_a_large_one, 0, 2)
 {
 	struct rig *rig = rig_attached(_i == 1);
 	struct producer p = { 0 };
@@ -80,9 +81,8 @@ START_TEST(a_full_small_ring_leads_to_a_large_one)
 	ck_assert_uint_eq(rig_live(rig), 0);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(threads_share_what_larger_rings_there_are)
+TEST(threads_share_what_larger_rings_there_are)
 {
 	struct rig *rig = rig_attached(true);
 	static struct producer p[40];
@@ -110,10 +110,9 @@ START_TEST(threads_share_what_larger_rings_there_are)
 	ck_assert_uint_eq(p[39].mask + 1, RING_LARGE);
 	rig_free(rig);
 }
-END_TEST
 
 /* It has no ticket: only its place among its thread's says what comes after it. */
-START_TEST(a_control_record_keeps_its_place_across_rings)
+TEST(a_control_record_keeps_its_place_across_rings)
 {
 	struct rig *rig = rig_attached(true);
 	struct hand frozen = hand_open(rig, RING_COUNT - 1);
@@ -132,9 +131,8 @@ START_TEST(a_control_record_keeps_its_place_across_rings)
 	ck_assert_uint_eq(rec_type(&rig->log[102]), REC_CTL_REQUESTER);
 	rig_free(rig);
 }
-END_TEST
 
-START_TEST(a_thread_without_a_keeper_takes_nothing_more)
+TEST(a_thread_without_a_keeper_takes_nothing_more)
 {
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
@@ -147,7 +145,6 @@ START_TEST(a_thread_without_a_keeper_takes_nothing_more)
 	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 3 * RING_SMALL - RIG_FULL + 1);
 	rig_free(rig);
 }
-END_TEST
 
 /* --- calm, by a keeper that the test plays: its time and its tails ----------- */
 
@@ -228,7 +225,7 @@ dropped(const struct stage *st)
 	return n;
 }
 
-START_TEST(a_calm_thread_goes_back_and_gives_the_pages_back)
+TEST(a_calm_thread_goes_back_and_gives_the_pages_back)
 {
 	struct stage st = stage_open();
 	struct producer p = { 0 };
@@ -251,9 +248,8 @@ START_TEST(a_calm_thread_goes_back_and_gives_the_pages_back)
 	}
 	ck_assert_uint_eq(dropped(&st), 0);
 }
-END_TEST
 
-START_TEST(who_needs_more_than_the_small_ring_stays_in_the_large_one)
+TEST(who_needs_more_than_the_small_ring_stays_in_the_large_one)
 {
 	struct stage st = stage_open();
 	struct producer p = { 0 };
@@ -267,9 +263,8 @@ START_TEST(who_needs_more_than_the_small_ring_stays_in_the_large_one)
 	}
 	ck_assert_uint_eq(dropped(&st), 0);
 }
-END_TEST
 
-START_TEST(pages_that_an_interrupted_event_writes_stay)
+TEST(pages_that_an_interrupted_event_writes_stay)
 {
 	struct stage st = stage_open();
 	struct producer p = { 0 };
@@ -291,7 +286,6 @@ START_TEST(pages_that_an_interrupted_event_writes_stay)
 	alloc_many(&p, 1);
 	ck_assert_ptr_eq(p.ring, p.large);
 }
-END_TEST
 
 /* --- handlers between any two steps ------------------------------------------ */
 
@@ -390,7 +384,7 @@ run_bursts(void)
 	return dropped == 0;
 }
 
-START_TEST(nothing_is_lost_when_handlers_change_rings_too)
+TEST(nothing_is_lost_when_handlers_change_rings_too)
 {
 	struct sigaction sa = { .sa_handler = handler };
 
@@ -398,7 +392,6 @@ START_TEST(nothing_is_lost_when_handlers_change_rings_too)
 	while (!run_bursts())
 		;
 }
-END_TEST
 
 /* --- several threads, each in its own order ------------------------------------- */
 
@@ -463,7 +456,7 @@ push_and_shove(void *arg)
 	return NULL;
 }
 
-START_TEST(the_records_of_a_thread_come_in_its_own_order)
+LOOP_TEST(the_records_of_a_thread_come_in_its_own_order, 0, 2)
 {
 	struct rig *rig = rig_attached(false);
 	pthread_t thread[CROWD];
@@ -492,10 +485,9 @@ START_TEST(the_records_of_a_thread_come_in_its_own_order)
 	}
 	rig_free(rig);
 }
-END_TEST
 
 /* Some have one ring, some two, the rest none: none is confused with another. */
-START_TEST(a_thousand_threads_share_what_rings_there_are)
+TEST(a_thousand_threads_share_what_rings_there_are)
 {
 	struct rig *rig = rig_attached(true);
 	static struct producer p[1023];
@@ -526,7 +518,6 @@ START_TEST(a_thousand_threads_share_what_rings_there_are)
 	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
 	rig_free(rig);
 }
-END_TEST
 
 #if defined(__x86_64__) && !RIG_TSAN
 /* --- a handler at each instruction of an event -------------------------------- */
@@ -608,7 +599,7 @@ interrupted_at(unsigned at, bool up)
 	return stepped.steps > at;
 }
 
-START_TEST(an_event_that_is_interrupted_anywhere_is_logged_once)
+LOOP_TEST(an_event_that_is_interrupted_anywhere_is_logged_once, 0, 2)
 {
 	struct sigaction sa = { .sa_handler = step };
 	unsigned at = 0;
@@ -618,12 +609,11 @@ START_TEST(an_event_that_is_interrupted_anywhere_is_logged_once)
 		at += STRIDE;
 	ck_assert_uint_gt(at, 20);
 }
-END_TEST
 #endif
 
 /* --- fork --------------------------------------------------------------------- */
 
-START_TEST(a_child_of_a_busy_thread_begins_with_a_small_ring)
+TEST(a_child_of_a_busy_thread_begins_with_a_small_ring)
 {
 	struct rig *rig = rig_attached(false), *second = rig_new(false);
 	struct producer *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -649,35 +639,4 @@ START_TEST(a_child_of_a_busy_thread_begins_with_a_small_ring)
 	expect_exact(rig, 2 * RING_SMALL + 100);
 	rig_free(rig);
 	rig_free(second);
-}
-END_TEST
-
-Suite *
-thread_rings_suite(void)
-{
-	Suite *s = suite_create("thread_rings");
-	TCase *tc = tcase_create("rings");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, a_thread_that_fits_keeps_to_its_small_ring);
-	tcase_add_loop_test(tc, a_full_small_ring_leads_to_a_large_one, 0, 2);
-	tcase_add_test(tc, threads_share_what_larger_rings_there_are);
-	tcase_add_test(tc, a_control_record_keeps_its_place_across_rings);
-	tcase_add_test(tc, a_thread_without_a_keeper_takes_nothing_more);
-	tcase_add_test(tc, a_calm_thread_goes_back_and_gives_the_pages_back);
-	tcase_add_test(tc,
-	    who_needs_more_than_the_small_ring_stays_in_the_large_one);
-	tcase_add_test(tc, pages_that_an_interrupted_event_writes_stay);
-	tcase_add_test(tc, nothing_is_lost_when_handlers_change_rings_too);
-	tcase_add_loop_test(tc, the_records_of_a_thread_come_in_its_own_order,
-	    0, 2);
-	tcase_add_test(tc, a_thousand_threads_share_what_rings_there_are);
-#if defined(__x86_64__) && !RIG_TSAN
-	tcase_add_loop_test(tc,
-	    an_event_that_is_interrupted_anywhere_is_logged_once, 0, 2);
-#endif
-	tcase_add_test(tc,
-	    a_child_of_a_busy_thread_begins_with_a_small_ring);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -41,7 +41,9 @@ last(enum page_trend_of of)
 	return n;
 }
 
-START_TEST(sample_is_what_came_in_a_second)
+CASE("samples", .setup = setup_trend, .teardown = teardown);
+
+TEST(sample_is_what_came_in_a_second)
 {
 	uint64_t n;
 	unsigned i;
@@ -62,9 +64,8 @@ START_TEST(sample_is_what_came_in_a_second)
 	after(1000);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 0);
 }
-END_TEST
 
-START_TEST(keepers_numbers_are_taken_when_they_are_told)
+TEST(keepers_numbers_are_taken_when_they_are_told)
 {
 	uint64_t n;
 
@@ -84,9 +85,8 @@ START_TEST(keepers_numbers_are_taken_when_they_are_told)
 	ck_assert_uint_eq(last(TREND_ALLOCS), 3000);
 	ck_assert_uint_eq(last(TREND_FREES), 1000);
 }
-END_TEST
 
-START_TEST(points_are_means_of_five_seconds)
+TEST(points_are_means_of_five_seconds)
 {
 	uint64_t point[TREND_POINTS];
 	unsigned i;
@@ -102,9 +102,8 @@ START_TEST(points_are_means_of_five_seconds)
 	ck_assert_uint_eq(point[0], 30);
 	ck_assert_uint_eq(point[1], 65);
 }
-END_TEST
 
-START_TEST(only_the_newest_point_changes_within_it)
+TEST(only_the_newest_point_changes_within_it)
 {
 	uint64_t was[TREND_POINTS], is[TREND_POINTS];
 	unsigned i, same;
@@ -127,9 +126,8 @@ START_TEST(only_the_newest_point_changes_within_it)
 		ck_assert_uint_eq(same, TREND_POINTS - 1);
 	}
 }
-END_TEST
 
-START_TEST(long_gap_is_a_plain)
+TEST(long_gap_is_a_plain)
 {
 	uint64_t point[TREND_POINTS];
 
@@ -147,9 +145,8 @@ START_TEST(long_gap_is_a_plain)
 	    TREND_POINTS);
 	ck_assert_uint_eq(point[0], 1000);
 }
-END_TEST
 
-START_TEST(another_stream_begins_anew)
+LOOP_TEST(another_stream_begins_anew, 0, 2)
 {
 	uint64_t n;
 
@@ -169,9 +166,8 @@ START_TEST(another_stream_begins_anew)
 	after(1000);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 7);
 }
-END_TEST
 
-START_TEST(lost_link_is_no_second_without_requests)
+TEST(lost_link_is_no_second_without_requests)
 {
 	after(0);
 	scene_alloc(&scene, 0x1000, 100, TYPE_MALLOC, 1, 0,
@@ -182,10 +178,9 @@ START_TEST(lost_link_is_no_second_without_requests)
 	after(5000);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 1);
 }
-END_TEST
 
 /* Neither while a list is being taken nor while records wait to be read. */
-START_TEST(what_is_not_read_yet_is_no_second_without_requests)
+LOOP_TEST(what_is_not_read_yet_is_no_second_without_requests, 0, 2)
 {
 	after(0);
 	after(1000);
@@ -201,9 +196,8 @@ START_TEST(what_is_not_read_yet_is_no_second_without_requests)
 	/* They came in two seconds, of which none was one without. */
 	ck_assert_uint_eq(last(TREND_ALLOCS), 15);
 }
-END_TEST
 
-START_TEST(paused_picture_keeps_its_minute)
+TEST(paused_picture_keeps_its_minute)
 {
 	scene.look.keeper = keeper;
 	after(0);
@@ -219,9 +213,8 @@ START_TEST(paused_picture_keeps_its_minute)
 	page_trend_sample(&page, &scene.view);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 7);
 }
-END_TEST
 
-START_TEST(paused_picture_keeps_its_minute_when_the_list_is_lost)
+LOOP_TEST(paused_picture_keeps_its_minute_when_the_list_is_lost, 0, 2)
 {
 	uint64_t n;
 
@@ -242,9 +235,8 @@ START_TEST(paused_picture_keeps_its_minute_when_the_list_is_lost)
 	page_trend_sample(&page, &scene.view);
 	ck_assert(!page_trend_last(page.trend, TREND_ALLOCS, &n));
 }
-END_TEST
 
-START_TEST(full_page_shows_the_minute_and_the_wide_one_does_not)
+TEST(full_page_shows_the_minute_and_the_wide_one_does_not)
 {
 	scene.look.keeper = keeper;
 	page.medium = PAGE_SCREEN;
@@ -262,9 +254,8 @@ START_TEST(full_page_shows_the_minute_and_the_wide_one_does_not)
 	ck_assert_ptr_null(strstr(pic.line[1].text, "allocs"));
 	ck_assert_int_eq(pic.rows, 12);
 }
-END_TEST
 
-START_TEST(without_memory_or_samples_nothing_is_shown)
+TEST(without_memory_or_samples_nothing_is_shown)
 {
 	uint64_t point[TREND_POINTS], n;
 
@@ -275,31 +266,4 @@ START_TEST(without_memory_or_samples_nothing_is_shown)
 	after(0);
 	after(1000);
 	ck_assert(!page_trend_last(page.trend, TREND_LIVE, &n));
-}
-END_TEST
-
-Suite *
-trend_suite(void)
-{
-	Suite *s = suite_create("trend");
-	TCase *t = tcase_create("samples");
-
-	tcase_add_checked_fixture(t, setup_trend, teardown);
-	tcase_add_test(t, sample_is_what_came_in_a_second);
-	tcase_add_test(t, keepers_numbers_are_taken_when_they_are_told);
-	tcase_add_test(t, points_are_means_of_five_seconds);
-	tcase_add_test(t, only_the_newest_point_changes_within_it);
-	tcase_add_test(t, long_gap_is_a_plain);
-	tcase_add_loop_test(t, another_stream_begins_anew, 0, 2);
-	tcase_add_test(t, lost_link_is_no_second_without_requests);
-	tcase_add_loop_test(t,
-	    what_is_not_read_yet_is_no_second_without_requests, 0, 2);
-	tcase_add_test(t, paused_picture_keeps_its_minute);
-	tcase_add_loop_test(t,
-	    paused_picture_keeps_its_minute_when_the_list_is_lost, 0, 2);
-	tcase_add_test(t,
-	    full_page_shows_the_minute_and_the_wide_one_does_not);
-	tcase_add_test(t, without_memory_or_samples_nothing_is_shown);
-	suite_add_tcase(s, t);
-	return s;
 }

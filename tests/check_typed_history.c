@@ -33,7 +33,9 @@ add(const char *text)
 	history_add(&h, "command", text);
 }
 
-START_TEST(lines_come_back_last_first_and_forth_again)
+CASE("History", .setup = setup, .teardown = teardown);
+
+TEST(lines_come_back_last_first_and_forth_again)
 {
 	size_t at;
 
@@ -46,9 +48,8 @@ START_TEST(lines_come_back_last_first_and_forth_again)
 	ck_assert_str_eq(history_find(&h, "command", "", false, &at), "two");
 	ck_assert_ptr_null(history_find(&h, "command", "", false, &at));
 }
-END_TEST
 
-START_TEST(only_those_of_the_kind_that_begin_so)
+TEST(only_those_of_the_kind_that_begin_so)
 {
 	size_t at;
 
@@ -62,9 +63,8 @@ START_TEST(only_those_of_the_kind_that_begin_so)
 	/* A kind is not one that begins like it. */
 	ck_assert_ptr_null(history_find(&h, "com", "", true, &at));
 }
-END_TEST
 
-START_TEST(a_line_typed_again_is_there_once_as_the_last)
+TEST(a_line_typed_again_is_there_once_as_the_last)
 {
 	size_t at;
 
@@ -76,9 +76,8 @@ START_TEST(a_line_typed_again_is_there_once_as_the_last)
 	at = h.n;
 	ck_assert_str_eq(history_find(&h, "command", "", true, &at), "one");
 }
-END_TEST
 
-START_TEST(the_file_has_them_and_is_nobody_elses_to_read)
+TEST(the_file_has_them_and_is_nobody_elses_to_read)
 {
 	struct stat st;
 
@@ -91,9 +90,8 @@ START_TEST(the_file_has_them_and_is_nobody_elses_to_read)
 	ck_assert_int_eq(history_load(&h), 0);
 	ck_assert_uint_eq(h.n, 2);
 }
-END_TEST
 
-START_TEST(where_nothing_was_typed_nothing_is_written)
+TEST(where_nothing_was_typed_nothing_is_written)
 {
 	ck_assert_int_eq(history_load(&h), 0);
 	ck_assert_int_eq(history_save(&h), 0);
@@ -103,9 +101,8 @@ START_TEST(where_nothing_was_typed_nothing_is_written)
 	ck_assert_int_eq(history_save(&h), 0);
 	assert_text("command one\nno-kind\n");
 }
-END_TEST
 
-START_TEST(what_another_page_has_left_meanwhile_stays)
+TEST(what_another_page_has_left_meanwhile_stays)
 {
 	write_text("command one\n");
 	ck_assert_int_eq(history_load(&h), 0);
@@ -114,9 +111,8 @@ START_TEST(what_another_page_has_left_meanwhile_stays)
 	ck_assert_int_eq(history_save(&h), 0);
 	assert_text("command one\ncommand theirs\ncommand mine\n");
 }
-END_TEST
 
-START_TEST(no_more_lines_are_kept_than_the_limit)
+TEST(no_more_lines_are_kept_than_the_limit)
 {
 	char text[32];
 	size_t at;
@@ -133,9 +129,8 @@ START_TEST(no_more_lines_are_kept_than_the_limit)
 	at = 1;
 	ck_assert_str_eq(history_find(&h, "command", "", true, &at), "line 10");
 }
-END_TEST
 
-START_TEST(a_damaged_file_loses_its_bad_lines_alone)
+TEST(a_damaged_file_loses_its_bad_lines_alone)
 {
 	write_text("command good\ncommand b\x1b[2Jad\n\ncommand \xff\n"
 	    " blank\nalone\ncommand last");
@@ -144,9 +139,8 @@ START_TEST(a_damaged_file_loses_its_bad_lines_alone)
 	ck_assert_str_eq(h.line[0].text, "command good");
 	ck_assert_str_eq(h.line[1].text, "command last");
 }
-END_TEST
 
-START_TEST(a_line_too_long_for_the_file_is_not_kept_by_halves)
+TEST(a_line_too_long_for_the_file_is_not_kept_by_halves)
 {
 	static char text[BASE_LINE_MAX + 1];
 
@@ -157,9 +151,8 @@ START_TEST(a_line_too_long_for_the_file_is_not_kept_by_halves)
 	add(text);
 	ck_assert_uint_eq(h.n, 1);
 }
-END_TEST
 
-START_TEST(what_is_no_file_is_left_alone)
+TEST(what_is_no_file_is_left_alone)
 {
 	write_text("");
 	ck_assert_int_eq(unlink(path), 0);
@@ -175,26 +168,4 @@ START_TEST(what_is_no_file_is_left_alone)
 	unsetenv("HOME");
 	setenv("XDG_STATE_HOME", "", 1);
 	ck_assert_int_eq(history_save(&h), -ENOENT);
-}
-END_TEST
-
-Suite *
-typed_history_suite(void)
-{
-	Suite *s = suite_create("typed_history");
-	TCase *tc = tcase_create("History");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, lines_come_back_last_first_and_forth_again);
-	tcase_add_test(tc, only_those_of_the_kind_that_begin_so);
-	tcase_add_test(tc, a_line_typed_again_is_there_once_as_the_last);
-	tcase_add_test(tc, the_file_has_them_and_is_nobody_elses_to_read);
-	tcase_add_test(tc, where_nothing_was_typed_nothing_is_written);
-	tcase_add_test(tc, what_another_page_has_left_meanwhile_stays);
-	tcase_add_test(tc, no_more_lines_are_kept_than_the_limit);
-	tcase_add_test(tc, a_damaged_file_loses_its_bad_lines_alone);
-	tcase_add_test(tc, a_line_too_long_for_the_file_is_not_kept_by_halves);
-	tcase_add_test(tc, what_is_no_file_is_left_alone);
-	suite_add_tcase(s, tc);
-	return s;
 }

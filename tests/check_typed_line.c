@@ -37,7 +37,9 @@ begin(void)
 	line = (struct line){ 0 };
 }
 
-START_TEST(a_character_goes_in_where_the_cursor_is)
+CASE("Line", .setup = begin, .teardown = teardown);
+
+TEST(a_character_goes_in_where_the_cursor_is)
 {
 	keys("srt");
 	press(PAGE_KEY_LEFT, 2);
@@ -50,9 +52,8 @@ START_TEST(a_character_goes_in_where_the_cursor_is)
 	keys(":");
 	assert_line(":sort p", 1);
 }
-END_TEST
 
-START_TEST(the_cursor_stays_within_the_line)
+TEST(the_cursor_stays_within_the_line)
 {
 	press(PAGE_KEY_LEFT, 2);
 	press(PAGE_KEY_RIGHT, 2);
@@ -66,7 +67,6 @@ START_TEST(the_cursor_stays_within_the_line)
 	press(PAGE_CTRL('U'), 1);
 	assert_line("ab", 0);
 }
-END_TEST
 
 static const struct {
 	int code;
@@ -87,7 +87,8 @@ static const struct {
 	{ PAGE_CTRL('W'), 2, "sort by ze", 8 },
 };
 
-START_TEST(each_key_that_erases_takes_what_it_should)
+LOOP_TEST(each_key_that_erases_takes_what_it_should, 0,
+    (int)BASE_NELEM(erasing))
 {
 	line_set(&line, "sort by size");
 	press(PAGE_KEY_LEFT, (int)erasing[_i].left);
@@ -95,9 +96,8 @@ START_TEST(each_key_that_erases_takes_what_it_should)
 	ck_assert_int_eq(line_key(&line, erasing[_i].code), LINE_CHANGED);
 	assert_line(erasing[_i].text, erasing[_i].at);
 }
-END_TEST
 
-START_TEST(a_character_of_several_bytes_is_never_cut)
+TEST(a_character_of_several_bytes_is_never_cut)
 {
 	line_key(&line, 0x6f22);
 	line_key(&line, 0x20ac);
@@ -109,9 +109,8 @@ START_TEST(a_character_of_several_bytes_is_never_cut)
 	line_key(&line, PAGE_KEY_BACKSPACE);
 	assert_line("x", 0);
 }
-END_TEST
 
-START_TEST(a_mark_stays_with_what_it_combines_with)
+TEST(a_mark_stays_with_what_it_combines_with)
 {
 	keys("ae");
 	line_key(&line, 0x0301);
@@ -123,9 +122,8 @@ START_TEST(a_mark_stays_with_what_it_combines_with)
 	line_key(&line, PAGE_KEY_BACKSPACE);
 	assert_line("ab", 1);
 }
-END_TEST
 
-START_TEST(a_full_line_takes_no_more_and_no_half_character)
+TEST(a_full_line_takes_no_more_and_no_half_character)
 {
 	size_t i;
 
@@ -139,9 +137,8 @@ START_TEST(a_full_line_takes_no_more_and_no_half_character)
 		line_key(&line, 0x10ffff);
 	ck_assert_uint_lt(strlen(line.text), LINE_TEXT);
 }
-END_TEST
 
-START_TEST(other_keys_are_left_to_others)
+TEST(other_keys_are_left_to_others)
 {
 	static const int codes[] = { PAGE_KEY_UP, PAGE_KEY_F1, '\t', '\r',
 		PAGE_CTRL('C'), PAGE_CTRL('['), PAGE_KEY_OTHER, 0 };
@@ -151,11 +148,10 @@ START_TEST(other_keys_are_left_to_others)
 		ck_assert_int_eq(line_key(&line, codes[i]), LINE_NOT_MINE);
 	assert_line("", 0);
 }
-END_TEST
 
 /* --- what is shown ------------------------------------------------------ */
 
-START_TEST(the_cursor_is_in_sight_wherever_it_is)
+TEST(the_cursor_is_in_sight_wherever_it_is)
 {
 	int cols, at;
 	size_t from;
@@ -176,18 +172,16 @@ START_TEST(the_cursor_is_in_sight_wherever_it_is)
 		ck_assert_uint_eq(from, 0);
 	}
 }
-END_TEST
 
-START_TEST(what_is_behind_the_cursor_is_seen_too)
+TEST(what_is_behind_the_cursor_is_seen_too)
 {
 	line_set(&line, "0123456789012345678901234567890123456789");
 	press(PAGE_KEY_LEFT, 10);
 	ck_assert_int_le(line_cursor(&line, line_shown(&line, 20, false),
 	    false), 15);
 }
-END_TEST
 
-START_TEST(a_prompt_fits_into_every_screen)
+LOOP_TEST(a_prompt_fits_into_every_screen, 0, 8)
 {
 	static const struct { int cols, rows; } sizes[] = {
 		{ 124, 30 }, { 80, 24 }, { 40, 10 }, { 33, 6 }, { 20, 5 },
@@ -222,7 +216,6 @@ START_TEST(a_prompt_fits_into_every_screen)
 	page.prompt.line = NULL;
 	page.prompt.choices = NULL;
 }
-END_TEST
 
 /* --- completion --------------------------------------------------------- */
 
@@ -242,16 +235,15 @@ complete(const char *begun, const char *const *words, size_t n)
 
 static const char *const commands[] = { "sort", "skip", "source", "target" };
 
-START_TEST(the_only_word_is_put_there_with_a_blank)
+TEST(the_only_word_is_put_there_with_a_blank)
 {
 	keys("ta");
 	complete("ta", commands, 4);
 	assert_line("target ", 7);
 	ck_assert_str_eq(told, "");
 }
-END_TEST
 
-START_TEST(of_several_what_they_have_in_common_and_a_list)
+TEST(of_several_what_they_have_in_common_and_a_list)
 {
 	keys("s");
 	complete("s", commands, 4);
@@ -262,18 +254,16 @@ START_TEST(of_several_what_they_have_in_common_and_a_list)
 	assert_line("so", 2);
 	ck_assert_str_eq(told, "sort  source");
 }
-END_TEST
 
-START_TEST(in_the_middle_of_a_line_too)
+TEST(in_the_middle_of_a_line_too)
 {
 	line_set(&line, "ta 4711");
 	line.at = 2;
 	complete("ta", commands, 4);
 	assert_line("target 4711", 6);
 }
-END_TEST
 
-START_TEST(behind_a_folder_comes_no_blank)
+TEST(behind_a_folder_comes_no_blank)
 {
 	static const char *const paths[] = { "/tmp/one/", "/tmp/one/" };
 	static const char *const two[] = { "/tmp/a\xc3\xa9", "/tmp/a\xc3\xa8" };
@@ -287,40 +277,11 @@ START_TEST(behind_a_folder_comes_no_blank)
 	assert_line("/tmp/a", 6);
 	ck_assert_str_eq(told, "a\xc3\xa8  a\xc3\xa9");
 }
-END_TEST
 
-START_TEST(nothing_is_put_there_when_nothing_fits)
+TEST(nothing_is_put_there_when_nothing_fits)
 {
 	keys("x");
 	complete("x", commands, 4);
 	assert_line("x", 1);
 	ck_assert_str_eq(told, "");
-}
-END_TEST
-
-Suite *
-typed_line_suite(void)
-{
-	Suite *s = suite_create("typed_line");
-	TCase *tc = tcase_create("Line");
-
-	tcase_add_checked_fixture(tc, begin, teardown);
-	tcase_add_test(tc, a_character_goes_in_where_the_cursor_is);
-	tcase_add_test(tc, the_cursor_stays_within_the_line);
-	tcase_add_loop_test(tc, each_key_that_erases_takes_what_it_should, 0,
-	    (int)BASE_NELEM(erasing));
-	tcase_add_test(tc, a_character_of_several_bytes_is_never_cut);
-	tcase_add_test(tc, a_mark_stays_with_what_it_combines_with);
-	tcase_add_test(tc, a_full_line_takes_no_more_and_no_half_character);
-	tcase_add_test(tc, other_keys_are_left_to_others);
-	tcase_add_test(tc, the_cursor_is_in_sight_wherever_it_is);
-	tcase_add_test(tc, what_is_behind_the_cursor_is_seen_too);
-	tcase_add_loop_test(tc, a_prompt_fits_into_every_screen, 0, 8);
-	tcase_add_test(tc, the_only_word_is_put_there_with_a_blank);
-	tcase_add_test(tc, of_several_what_they_have_in_common_and_a_list);
-	tcase_add_test(tc, in_the_middle_of_a_line_too);
-	tcase_add_test(tc, behind_a_folder_comes_no_blank);
-	tcase_add_test(tc, nothing_is_put_there_when_nothing_fits);
-	suite_add_tcase(s, tc);
-	return s;
 }

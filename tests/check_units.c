@@ -6,7 +6,9 @@
 #include "harness.h"
 #include "scene.h"
 
-START_TEST(size_is_written_in_its_unit)
+CASE("sizes", .setup = setup_target, .teardown = teardown);
+
+LOOP_TEST(size_is_written_in_its_unit, 0, 12)
 {
 	static const struct {
 		enum page_units units;
@@ -32,9 +34,8 @@ START_TEST(size_is_written_in_its_unit)
 	page_size_text(sizes[_i].units, sizes[_i].bytes, sizes[_i].width, out);
 	ck_assert_str_eq(out, sizes[_i].text);
 }
-END_TEST
 
-START_TEST(no_size_is_wider_than_its_column)
+TEST(no_size_is_wider_than_its_column)
 {
 	char out[PAGE_SIZE_TEXT];
 	int bits, width, u;
@@ -47,9 +48,8 @@ START_TEST(no_size_is_wider_than_its_column)
 				ck_assert_int_eq((int)strlen(out), width);
 			}
 }
-END_TEST
 
-START_TEST(page_begins_with_the_units_of_its_options)
+TEST(page_begins_with_the_units_of_its_options)
 {
 	struct page_opts opts = { .units = PAGE_UNITS_HEX };
 	struct page other;
@@ -58,9 +58,8 @@ START_TEST(page_begins_with_the_units_of_its_options)
 	ck_assert_int_eq(other.units, PAGE_UNITS_HEX);
 	page_fini(&other);
 }
-END_TEST
 
-START_TEST(rows_have_the_units_of_the_page)
+TEST(rows_have_the_units_of_the_page)
 {
 	compose(100, 24);
 	ck_assert(shows("65,536"));
@@ -69,20 +68,4 @@ START_TEST(rows_have_the_units_of_the_page)
 	compose(100, 24);
 	ck_assert(!shows("65,536"));
 	ck_assert(shows("  10000 "));
-}
-END_TEST
-
-Suite *
-units_suite(void)
-{
-	Suite *s = suite_create("units");
-	TCase *t = tcase_create("sizes");
-
-	tcase_add_checked_fixture(t, setup_target, teardown);
-	tcase_add_loop_test(t, size_is_written_in_its_unit, 0, 12);
-	tcase_add_test(t, no_size_is_wider_than_its_column);
-	tcase_add_test(t, rows_have_the_units_of_the_page);
-	tcase_add_test(t, page_begins_with_the_units_of_its_options);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -144,20 +144,21 @@ walks_agree(unsigned kinds, unsigned depth)
 	}
 }
 
-START_TEST(walks_from_a_trail_are_those_that_know_nothing)
+CASE("walks", .setup = up, .teardown = down, .seconds = 60);
+
+LOOP_TEST(walks_from_a_trail_are_those_that_know_nothing, 0, 12)
 {
 	static const unsigned kinds[] = { 97, 90, 60 };
 	static const unsigned depths[] = { 16, 64, 3, 1 };
 
 	walks_agree(kinds[_i / 4], depths[_i % 4]);
 }
-END_TEST
 
 /*
  * The same near rule leads on with one stack and not with the next: what it
  * had reckoned by then is not where the long way goes on from.
  */
-START_TEST(return_address_of_zero_ends_a_stack_by_the_near_way_too)
+TEST(return_address_of_zero_ends_a_stack_by_the_near_way_too)
 {
 	unsigned ends = 0;
 
@@ -180,9 +181,8 @@ START_TEST(return_address_of_zero_ends_a_stack_by_the_near_way_too)
 	}
 	ck_assert_uint_gt(ends, 20);
 }
-END_TEST
 
-START_TEST(near_rule_is_that_of_the_address)
+TEST(near_rule_is_that_of_the_address)
 {
 	unsigned known = 0;
 
@@ -207,9 +207,8 @@ START_TEST(near_rule_is_that_of_the_address)
 	}
 	ck_assert_uint_gt(known, n_pcs / 2);
 }
-END_TEST
 
-START_TEST(near_rule_is_of_no_other_address)
+TEST(near_rule_is_of_no_other_address)
 {
 	for (unsigned i = 0; i < n_pcs; i++) {
 		struct rule r;
@@ -227,23 +226,4 @@ START_TEST(near_rule_is_of_no_other_address)
 			    rules_near(&w->near, other) >> NEAR_BITS != 0);
 		}
 	}
-}
-END_TEST
-
-Suite *
-walk_suite(void)
-{
-	Suite *s = suite_create("walk");
-	TCase *t = tcase_create("walks");
-
-	tcase_add_checked_fixture(t, up, down);
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, walks_from_a_trail_are_those_that_know_nothing,
-	    0, 12);
-	tcase_add_test(t,
-	    return_address_of_zero_ends_a_stack_by_the_near_way_too);
-	tcase_add_test(t, near_rule_is_that_of_the_address);
-	tcase_add_test(t, near_rule_is_of_no_other_address);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -40,31 +40,30 @@ round_trip(const struct wire_msg *m)
 	ck_assert_mem_eq(frame, again, len);
 }
 
-START_TEST(messages_with_some_of_all_come_back_the_same)
+CASE("Core", .seconds = 120);
+
+LOOP_TEST(messages_with_some_of_all_come_back_the_same, 0, SAMPLE_TYPES)
 {
 	struct wire_msg m;
 
 	sample_get_some(sample_types[_i], &m);
 	round_trip(&m);
 }
-END_TEST
 
-START_TEST(largest_messages_fit_and_come_back_the_same)
+LOOP_TEST(largest_messages_fit_and_come_back_the_same, 0, SAMPLE_TYPES)
 {
 	struct wire_msg m;
 
 	sample_get_most(sample_types[_i], &m);
 	round_trip(&m);
 }
-END_TEST
 
-START_TEST(messages_of_zeros_come_back_the_same)
+LOOP_TEST(messages_of_zeros_come_back_the_same, 0, SAMPLE_TYPES)
 {
 	round_trip(&(struct wire_msg) { .type = sample_types[_i] });
 }
-END_TEST
 
-START_TEST(requests_fit_into_a_request)
+LOOP_TEST(requests_fit_into_a_request, 0, SAMPLE_TYPES)
 {
 	const struct wire_layout *l = wire_layout(sample_types[_i]);
 	struct wire_msg m;
@@ -75,18 +74,16 @@ START_TEST(requests_fit_into_a_request)
 	ck_assert_uint_le(encoded(&m, frame),
 	    WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX);
 }
-END_TEST
 
-START_TEST(requests_have_a_reply_as_their_answer)
+LOOP_TEST(requests_have_a_reply_as_their_answer, 0, SAMPLE_TYPES)
 {
 	const struct wire_layout *l = wire_layout(sample_types[_i]);
 
 	if (l->request && sample_types[_i] != WIRE_LIMIT)
 		ck_assert(!wire_layout(l->answer)->request);
 }
-END_TEST
 
-START_TEST(last_part_has_no_next)
+TEST(last_part_has_no_next)
 {
 	struct wire_msg out, m;
 	size_t len;
@@ -98,9 +95,10 @@ START_TEST(last_part_has_no_next)
 	ck_assert_int_eq(out.part.last, true);
 	ck_assert_uint_eq(out.part.next, 0);
 }
-END_TEST
 
-START_TEST(message_cut_at_any_byte_is_refused)
+CASE("Errors", .seconds = 120);
+
+LOOP_TEST(message_cut_at_any_byte_is_refused, 0, SAMPLE_TYPES)
 {
 	struct wire_msg m, out;
 	size_t n, len;
@@ -110,9 +108,8 @@ START_TEST(message_cut_at_any_byte_is_refused)
 	for (n = 0; n < len - 4; n++)
 		ck_assert_int_eq(wire_decode_copy(frame + 4, n, &out), -EBADMSG);
 }
-END_TEST
 
-START_TEST(largest_message_cut_at_any_byte_is_refused)
+LOOP_TEST(largest_message_cut_at_any_byte_is_refused, 0, SAMPLE_TYPES)
 {
 	struct wire_msg m, out;
 	size_t n, len;
@@ -122,9 +119,8 @@ START_TEST(largest_message_cut_at_any_byte_is_refused)
 	for (n = 0; n < len - 4; n += n < 512 || len - n < 2048 ? 1 : 61)
 		ck_assert_int_eq(wire_decode_copy(frame + 4, n, &out), -EBADMSG);
 }
-END_TEST
 
-START_TEST(buffer_short_by_any_byte_is_no_room)
+LOOP_TEST(buffer_short_by_any_byte_is_no_room, 0, SAMPLE_TYPES)
 {
 	size_t cap, out = 4711, len;
 	struct wire_msg m;
@@ -140,7 +136,6 @@ START_TEST(buffer_short_by_any_byte_is_no_room)
 	}
 	ck_assert_int_eq(wire_encode(&m, frame, len, &out), 0);
 }
-END_TEST
 
 /* --- fields, each as wire.def has it -------------------------------------- */
 
@@ -237,7 +232,9 @@ verdict_on(const struct pair *pairs, size_t n, size_t at, const uint8_t *value,
 	return wire_decode_copy(again, join(changed, n, n, 0), &m);
 }
 
-START_TEST(keys_may_come_in_any_order)
+CASE("Core");
+
+LOOP_TEST(keys_may_come_in_any_order, 0, SAMPLE_TYPES)
 {
 	struct pair pairs[PAIRS], back[PAIRS];
 	size_t i, n = split_some(sample_types[_i], pairs);
@@ -254,9 +251,9 @@ START_TEST(keys_may_come_in_any_order)
 		    wire_difference(&m, &out));
 	}
 }
-END_TEST
 
-START_TEST(fields_that_must_be_there_must_be_there_and_no_others)
+LOOP_TEST(fields_that_must_be_there_must_be_there_and_no_others, 0,
+    SAMPLE_TYPES)
 {
 	/* Others of these messages mean nothing without them. */
 	static const char *const needed[] = { "rows.info", "lput.at",
@@ -278,9 +275,10 @@ START_TEST(fields_that_must_be_there_must_be_there_and_no_others)
 		    (must ? -EBADMSG : 0), "%s", f->name);
 	}
 }
-END_TEST
 
-START_TEST(value_of_another_kind_is_refused)
+CASE("Errors");
+
+LOOP_TEST(value_of_another_kind_is_refused, 0, SAMPLE_TYPES)
 {
 	/* 0, -1, "" as bytes and as text, [], {}, false, null */
 	static const uint8_t values[] = { 0x00, 0x20, 0x40, 0x60, 0x80, 0xa0,
@@ -308,7 +306,6 @@ START_TEST(value_of_another_kind_is_refused)
 				    f->name, values[k]);
 	}
 }
-END_TEST
 
 /* A head whose argument has 8 bytes if it is an integer, else 4. */
 static size_t
@@ -370,7 +367,7 @@ put_beyond(uint8_t *out, const struct wire_field *f)
 	return 0;
 }
 
-START_TEST(value_beyond_its_limit_is_refused)
+LOOP_TEST(value_beyond_its_limit_is_refused, 0, SAMPLE_TYPES)
 {
 	static uint8_t value[SAMPLE_FRAME_MAX];
 	const struct wire_layout *l = wire_layout(sample_types[_i]);
@@ -386,7 +383,6 @@ START_TEST(value_beyond_its_limit_is_refused)
 			    -EBADMSG, "%s", f->name);
 	}
 }
-END_TEST
 
 static void
 refuses(const struct wire_msg *m, const char *name)
@@ -424,7 +420,7 @@ set_beyond(struct wire_msg *m, const struct wire_field *f)
 	}
 }
 
-START_TEST(message_beyond_a_limit_is_not_sent)
+LOOP_TEST(message_beyond_a_limit_is_not_sent, 0, SAMPLE_TYPES)
 {
 	const struct wire_layout *l = wire_layout(sample_types[_i]);
 	struct wire_msg m;
@@ -448,11 +444,10 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 		}
 	}
 }
-END_TEST
 
 /* --- what is refused, and what is not ----------------------------------- */
 
-START_TEST(shape_without_a_message_is_refused)
+LOOP_TEST(shape_without_a_message_is_refused, 0, BASE_NELEM(sample_wrong))
 {
 	size_t len = sample_raw_get(&sample_wrong[_i], frame);
 	struct wire_msg m = { .type = 99 };
@@ -461,9 +456,8 @@ START_TEST(shape_without_a_message_is_refused)
 	    sample_wrong[_i].name);
 	ck_assert_uint_eq(m.type, 99);
 }
-END_TEST
 
-START_TEST(unknown_type_can_be_answered)
+LOOP_TEST(unknown_type_can_be_answered, 0, BASE_NELEM(sample_unknown))
 {
 	size_t len = sample_raw_get(&sample_unknown[_i], frame);
 	struct wire_msg m;
@@ -472,9 +466,10 @@ START_TEST(unknown_type_can_be_answered)
 	ck_assert_uint_eq(m.id, 1);
 	ck_assert_int_eq(wire_encode(&m, frame, sizeof frame, &len), -EINVAL);
 }
-END_TEST
 
-START_TEST(unknown_key_is_skipped)
+CASE("Core");
+
+LOOP_TEST(unknown_key_is_skipped, 0, BASE_NELEM(sample_edges))
 {
 	/* The first 14 bytes are a HELLO: the rest is a key of no meaning. */
 	size_t len = sample_raw_get(&sample_edges[_i], frame);
@@ -487,9 +482,8 @@ START_TEST(unknown_key_is_skipped)
 	ck_assert_uint_eq(m.hello.client.len, 1);
 	ck_assert_mem_eq(m.hello.client.s, "x", 1);
 }
-END_TEST
 
-START_TEST(key_without_must_may_be_absent)
+TEST(key_without_must_may_be_absent)
 {
 	const struct sample_raw stats = {
 		.head = "a5000b010104000b010794", .fill = "05", .times = 20,
@@ -502,9 +496,8 @@ START_TEST(key_without_must_may_be_absent)
 	ck_assert_uint_eq(m.stats.comm.len, 0);
 	ck_assert_int_eq(m.stats.status, 0);
 }
-END_TEST
 
-START_TEST(numbers_of_a_later_version_are_skipped)
+TEST(numbers_of_a_later_version_are_skipped)
 {
 	const struct sample_raw stats = {
 		.head = "a5000b010104000b0107982f", .fill = "05", .times = 45,
@@ -516,9 +509,8 @@ START_TEST(numbers_of_a_later_version_are_skipped)
 	ck_assert_int_eq(wire_decode_copy(frame, len, &m), 0);
 	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 5);
 }
-END_TEST
 
-START_TEST(numbers_that_an_earlier_version_does_not_have_are_0)
+TEST(numbers_that_an_earlier_version_does_not_have_are_0)
 {
 	const struct sample_raw stats = {
 		.head = "a5000b010104000b010794", .fill = "05", .times = 20,
@@ -532,9 +524,8 @@ START_TEST(numbers_that_an_earlier_version_does_not_have_are_0)
 	frame[10]--;	/* 19 numbers, then a byte too many */
 	ck_assert_int_eq(wire_decode_copy(frame, len - 1, &m), -EBADMSG);
 }
-END_TEST
 
-START_TEST(loss_of_unknown_cause_is_still_counted)
+TEST(loss_of_unknown_cause_is_still_counted)
 {
 	const struct sample_raw data = {
 		/* {0: [1, true], 1: [2, true], 9: [3, true], 200: [4, false]} */
@@ -550,9 +541,8 @@ START_TEST(loss_of_unknown_cause_is_still_counted)
 	ck_assert_uint_eq(m.data.lost[1].count, 2);
 	ck_assert(m.data.lost[1].exact);
 }
-END_TEST
 
-START_TEST(losses_beyond_64_bits_are_not_exact)
+TEST(losses_beyond_64_bits_are_not_exact)
 {
 	const struct sample_raw data = {
 		.head = "a8000501010600070009000a0008400ba2"
@@ -565,9 +555,8 @@ START_TEST(losses_beyond_64_bits_are_not_exact)
 	ck_assert(m.data.lost[0].count == UINT64_MAX);
 	ck_assert(!m.data.lost[0].exact);
 }
-END_TEST
 
-START_TEST(no_loss_is_not_sent)
+TEST(no_loss_is_not_sent)
 {
 	struct wire_msg m;
 	size_t len;
@@ -579,7 +568,6 @@ START_TEST(no_loss_is_not_sent)
 	ck_assert_uint_eq(encoded(&m, again), len);
 	ck_assert_mem_eq(frame, again, len);
 }
-END_TEST
 
 #define BREAKS(type_, member, value) \
 	do { \
@@ -589,7 +577,9 @@ END_TEST
 		refuses(&m, #member); \
 	} while (0)
 
-START_TEST(message_that_does_not_agree_with_itself_is_not_sent)
+CASE("Errors");
+
+TEST(message_that_does_not_agree_with_itself_is_not_sent)
 {
 	refuses(&(struct wire_msg) { .type = UINT32_MAX }, "type");
 	BREAKS(WIRE_HELLO, hello.max, 0);
@@ -616,9 +606,10 @@ START_TEST(message_that_does_not_agree_with_itself_is_not_sent)
 	BREAKS(WIRE_LGOT, lgot.sha256.len, WIRE_SHA256 - 1);
 	BREAKS(WIRE_REGIONED, regioned.regions.len, WIRE_REGION_SIZE + 1);
 }
-END_TEST
 
-START_TEST(packed_region_comes_back_the_same)
+CASE("Core");
+
+LOOP_TEST(packed_region_comes_back_the_same, 0, 3)
 {
 	static const struct wire_region regions[] = {
 		{ 0x8e0000, 0x10000, 8, 8, "region 1" },
@@ -638,9 +629,8 @@ START_TEST(packed_region_comes_back_the_same)
 	ck_assert_uint_eq(r.align, regions[_i].align);
 	ck_assert_str_eq(r.name, regions[_i].name);
 }
-END_TEST
 
-START_TEST(name_that_is_no_utf8_does_not_spoil_its_message)
+TEST(name_that_is_no_utf8_does_not_spoil_its_message)
 {
 	struct wire_msg out, m;
 	size_t len;
@@ -652,9 +642,8 @@ START_TEST(name_that_is_no_utf8_does_not_spoil_its_message)
 	ck_assert_uint_eq(out.stats.comm.len, 4);
 	ck_assert_mem_eq(out.stats.comm.s, "a?b?", 4);
 }
-END_TEST
 
-START_TEST(long_text_is_clipped_between_characters)
+TEST(long_text_is_clipped_between_characters)
 {
 	char s[WIRE_TEXT_MAX + 8] = { 0 };
 	size_t lead;
@@ -668,9 +657,8 @@ START_TEST(long_text_is_clipped_between_characters)
 		    lead + 4 <= WIRE_TEXT_MAX ? lead + 4 : lead);
 	}
 }
-END_TEST
 
-START_TEST(keys_of_a_message_are_distinct)
+LOOP_TEST(keys_of_a_message_are_distinct, 0, SAMPLE_TYPES)
 {
 	const struct wire_layout *l = wire_layout(sample_types[_i]);
 	bool seen[256] = { [WIRE_KEY_TYPE] = true, [WIRE_KEY_ID] = true };
@@ -683,7 +671,6 @@ START_TEST(keys_of_a_message_are_distinct)
 		seen[l->fields[i].key] = true;
 	}
 }
-END_TEST
 
 /* --- the stored corpus -------------------------------------------------- */
 
@@ -705,7 +692,7 @@ read_file(const char *name)
 }
 
 /* good- is of our encoder's making, edge- of another's. */
-START_TEST(stored_messages_mean_what_they_meant)
+TEST(stored_messages_mean_what_they_meant)
 {
 	struct wire_msg m;
 	struct dirent *e;
@@ -736,54 +723,4 @@ START_TEST(stored_messages_mean_what_they_meant)
 	}
 	closedir(d);
 	ck_assert_uint_ge(good, 2 * SAMPLE_TYPES);
-}
-END_TEST
-
-Suite *
-wire_suite(void)
-{
-	Suite *s = suite_create("wire");
-	TCase *core = tcase_create("Core");
-	TCase *errors = tcase_create("Errors");
-
-	tcase_set_timeout(core, 120);
-	tcase_set_timeout(errors, 120);
-	suite_add_tcase(s, core);
-	suite_add_tcase(s, errors);
-#define EACH_TYPE(tc, test) tcase_add_loop_test(tc, test, 0, SAMPLE_TYPES)
-#define EACH_OF(tc, test, table) \
-	tcase_add_loop_test(tc, test, 0, BASE_NELEM(table))
-	EACH_TYPE(core, messages_with_some_of_all_come_back_the_same);
-	EACH_TYPE(core, largest_messages_fit_and_come_back_the_same);
-	EACH_TYPE(core, messages_of_zeros_come_back_the_same);
-	EACH_TYPE(core, keys_may_come_in_any_order);
-	EACH_TYPE(core,
-	    fields_that_must_be_there_must_be_there_and_no_others);
-	EACH_TYPE(core, requests_fit_into_a_request);
-	EACH_TYPE(core, requests_have_a_reply_as_their_answer);
-	tcase_add_test(core, last_part_has_no_next);
-	EACH_OF(core, unknown_key_is_skipped, sample_edges);
-	tcase_add_test(core, key_without_must_may_be_absent);
-	tcase_add_test(core, numbers_of_a_later_version_are_skipped);
-	tcase_add_test(core,
-	    numbers_that_an_earlier_version_does_not_have_are_0);
-	tcase_add_test(core, loss_of_unknown_cause_is_still_counted);
-	tcase_add_test(core, losses_beyond_64_bits_are_not_exact);
-	tcase_add_test(core, no_loss_is_not_sent);
-	tcase_add_loop_test(core, packed_region_comes_back_the_same, 0, 3);
-	tcase_add_test(core, name_that_is_no_utf8_does_not_spoil_its_message);
-	tcase_add_test(core, long_text_is_clipped_between_characters);
-	EACH_TYPE(core, keys_of_a_message_are_distinct);
-	tcase_add_test(core, stored_messages_mean_what_they_meant);
-	EACH_TYPE(errors, message_cut_at_any_byte_is_refused);
-	EACH_TYPE(errors, largest_message_cut_at_any_byte_is_refused);
-	EACH_TYPE(errors, buffer_short_by_any_byte_is_no_room);
-	EACH_TYPE(errors, value_of_another_kind_is_refused);
-	EACH_TYPE(errors, value_beyond_its_limit_is_refused);
-	EACH_TYPE(errors, message_beyond_a_limit_is_not_sent);
-	EACH_OF(errors, shape_without_a_message_is_refused, sample_wrong);
-	EACH_OF(errors, unknown_type_can_be_answered, sample_unknown);
-	tcase_add_test(errors,
-	    message_that_does_not_agree_with_itself_is_not_sent);
-	return s;
 }

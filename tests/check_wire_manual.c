@@ -272,29 +272,16 @@ print_missing(const char *where, const struct lines *in,
 	return n;
 }
 
-START_TEST(each_message_and_key_stands_in_the_manual)
+CASE("manual", .setup = read_both);
+
+TEST(each_message_and_key_stands_in_the_manual)
 {
 	ck_assert_uint_gt(program.n, 100);
 	ck_assert_uint_eq(print_missing(MANUAL, &manual, &program), 0);
 }
-END_TEST
 
-START_TEST(the_manual_has_no_message_or_key_that_is_none)
+TEST(the_manual_has_no_message_or_key_that_is_none)
 {
 	ck_assert_uint_eq(print_missing("wire.def", &program, &manual), 0);
 	ck_assert_uint_eq(manual.n, program.n);
-}
-END_TEST
-
-Suite *
-wire_manual_suite(void)
-{
-	Suite *s = suite_create("wire_manual");
-	TCase *tc = tcase_create("manual");
-
-	tcase_add_checked_fixture(tc, read_both, NULL);
-	tcase_add_test(tc, each_message_and_key_stands_in_the_manual);
-	tcase_add_test(tc, the_manual_has_no_message_or_key_that_is_none);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -46,7 +46,9 @@ verdict(const uint8_t *map, size_t len)
 	return err;
 }
 
-START_TEST(bomb_is_refused)
+CASE("Core", .seconds = 60);
+
+LOOP_TEST(bomb_is_refused, 0, BASE_NELEM(sample_bombs))
 {
 	size_t len = sample_raw_get(&sample_bombs[_i], raw);
 
@@ -54,27 +56,24 @@ START_TEST(bomb_is_refused)
 	ck_assert_msg(verdict(raw, len) == -EBADMSG, "%s",
 	    sample_bombs[_i].name);
 }
-END_TEST
 
-START_TEST(edge_of_the_profile_is_allowed)
+LOOP_TEST(edge_of_the_profile_is_allowed, 0, BASE_NELEM(sample_edges))
 {
 	size_t len = sample_raw_get(&sample_edges[_i], raw);
 
 	ck_assert_msg(verdict(raw, len) == 0, "%s", sample_edges[_i].name);
 }
-END_TEST
 
-START_TEST(edge_cut_at_any_byte_is_refused)
+LOOP_TEST(edge_cut_at_any_byte_is_refused, 0, BASE_NELEM(sample_edges))
 {
 	size_t n, len = sample_raw_get(&sample_edges[_i], raw);
 
 	for (n = 0; n < len; n++)
 		ck_assert_int_eq(verdict(raw, n), -EBADMSG);
 }
-END_TEST
 
 /* By the standard's own table; the low bits decide what may follow. */
-START_TEST(first_byte_decides)
+LOOP_TEST(first_byte_decides, 0, 256)
 {
 	unsigned major = (unsigned)_i >> 5, info = _i & 0x1f, n;
 	bool fine = false;
@@ -93,7 +92,6 @@ START_TEST(first_byte_decides)
 		fine = info == 20 || info == 21 || info == 22;
 	ck_assert_int_eq(verdict(raw, len), fine ? 0 : -EBADMSG);
 }
-END_TEST
 
 static long
 peak_kib(void)
@@ -206,7 +204,9 @@ growth_of_bombs(void)
 	return peak_kib() - before;
 }
 
-START_TEST(bombs_take_no_memory)
+CASE("Limits", .seconds = 300);
+
+TEST(bombs_take_no_memory)
 {
 	int status;
 	pid_t pid;
@@ -220,7 +220,6 @@ START_TEST(bombs_take_no_memory)
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
-END_TEST
 
 /* --- mutants ------------------------------------------------------------ */
 
@@ -315,7 +314,7 @@ agrees(const uint8_t *map, size_t len)
 	return whole;
 }
 
-START_TEST(decoders_agree_on_mutants_and_libcbor_takes_what_passes)
+TEST(decoders_agree_on_mutants_and_libcbor_takes_what_passes)
 {
 	uint64_t state = UINT64_C(0x2004071313300000);
 	uint8_t p[MUTANT_MAX];
@@ -338,9 +337,8 @@ START_TEST(decoders_agree_on_mutants_and_libcbor_takes_what_passes)
 	ck_assert_uint_gt(decoded, MUTANTS / 20);
 	ck_assert_uint_lt(passed, MUTANTS * 9 / 10);
 }
-END_TEST
 
-START_TEST(decoders_agree_on_largest_messages_cut_short)
+LOOP_TEST(decoders_agree_on_largest_messages_cut_short, 0, SAMPLE_TYPES)
 {
 	struct wire_msg m;
 	size_t n, len;
@@ -352,10 +350,9 @@ START_TEST(decoders_agree_on_largest_messages_cut_short)
 		ck_assert_int_eq(verdict(raw + WIRE_LENGTH_SIZE, n),
 		    n == len ? 0 : -EBADMSG);
 }
-END_TEST
 
 /* A small map is cut at any byte. */
-START_TEST(decoders_agree_on_stored_maps_cut_short)
+TEST(decoders_agree_on_stored_maps_cut_short)
 {
 	char path[300];
 	struct dirent *e;
@@ -380,31 +377,4 @@ START_TEST(decoders_agree_on_stored_maps_cut_short)
 	}
 	closedir(d);
 	ck_assert_uint_gt(files, 200);
-}
-END_TEST
-
-Suite *
-wire_shape_suite(void)
-{
-	Suite *s = suite_create("wire_shape");
-	TCase *core = tcase_create("Core");
-	TCase *limits = tcase_create("Limits");
-
-	tcase_set_timeout(core, 60);
-	tcase_set_timeout(limits, 300);
-	suite_add_tcase(s, core);
-	suite_add_tcase(s, limits);
-#define EACH_OF(test, table) \
-	tcase_add_loop_test(core, test, 0, BASE_NELEM(table))
-	EACH_OF(bomb_is_refused, sample_bombs);
-	EACH_OF(edge_of_the_profile_is_allowed, sample_edges);
-	EACH_OF(edge_cut_at_any_byte_is_refused, sample_edges);
-	tcase_add_loop_test(core, first_byte_decides, 0, 256);
-	tcase_add_test(limits, bombs_take_no_memory);
-	tcase_add_test(limits,
-	    decoders_agree_on_mutants_and_libcbor_takes_what_passes);
-	tcase_add_loop_test(limits,
-	    decoders_agree_on_largest_messages_cut_short, 0, SAMPLE_TYPES);
-	tcase_add_test(limits, decoders_agree_on_stored_maps_cut_short);
-	return s;
 }

@@ -53,7 +53,9 @@ static const struct wire_stack stacks[] = {
 	    .frame = { UINT64_MAX, 0, 0x00027f2211122390 } },
 };
 
-START_TEST(stacks_come_back_in_order)
+CASE("Core");
+
+TEST(stacks_come_back_in_order)
 {
 	struct wire_stack st = { .site = 0 };
 	struct wire_bytes b;
@@ -74,9 +76,8 @@ START_TEST(stacks_come_back_in_order)
 	ck_assert_uint_eq(at, len);
 	free((void *)(uintptr_t)b.p);
 }
-END_TEST
 
-START_TEST(a_full_answer_has_64_of_the_deepest_stacks)
+TEST(a_full_answer_has_64_of_the_deepest_stacks)
 {
 	struct wire_stack st;
 	size_t len = 0;
@@ -85,9 +86,8 @@ START_TEST(a_full_answer_has_64_of_the_deepest_stacks)
 	for (unsigned i = 0; i < WIRE_SYMS_MAX; i++)
 		ck_assert(wire_sited_put(packed, sizeof packed, &len, &st));
 }
-END_TEST
 
-START_TEST(words_come_back_in_order)
+TEST(words_come_back_in_order)
 {
 	struct wire_words w, in[3] = {
 		{ .frame = 0x401199, .known = WIRE_K_NO_MODULE },
@@ -112,10 +112,11 @@ START_TEST(words_come_back_in_order)
 	ck_assert_int_eq(wire_framed_next(b, &at, &w), 0);
 	free((void *)(uintptr_t)b.p);
 }
-END_TEST
+
+CASE("Limits");
 
 /* Room for the first and not quite for a second: at any byte. */
-START_TEST(what_has_no_room_leaves_the_rest_whole)
+TEST(what_has_no_room_leaves_the_rest_whole)
 {
 	struct wire_stack st = stacks[2];
 	struct wire_words w;
@@ -146,9 +147,8 @@ START_TEST(what_has_no_room_leaves_the_rest_whole)
 		free(out);
 	}
 }
-END_TEST
 
-START_TEST(entries_cut_at_any_byte_are_refused)
+TEST(entries_cut_at_any_byte_are_refused)
 {
 	struct wire_stack st = { .site = 4711 };
 	struct wire_words w = { .frame = 4711 };
@@ -177,9 +177,8 @@ START_TEST(entries_cut_at_any_byte_are_refused)
 		free((void *)(uintptr_t)b.p);
 	}
 }
-END_TEST
 
-START_TEST(a_place_beyond_the_bytes_is_refused)
+TEST(a_place_beyond_the_bytes_is_refused)
 {
 	struct wire_bytes b = { packed, 4 };
 	struct wire_stack st;
@@ -189,7 +188,6 @@ START_TEST(a_place_beyond_the_bytes_is_refused)
 	ck_assert_int_eq(wire_sited_next(b, &at, &st), -EBADMSG);
 	ck_assert_int_eq(wire_framed_next(b, &at, &w), -EBADMSG);
 }
-END_TEST
 
 /* The text of words whose function has these bytes, as it comes back. */
 static struct wire_text
@@ -204,7 +202,9 @@ there_and_back(const char *s, size_t n)
 	return w.line[0].function;
 }
 
-START_TEST(long_texts_are_clipped_between_characters)
+CASE("Core");
+
+TEST(long_texts_are_clipped_between_characters)
 {
 	char s[2 * WIRE_TEXT_MAX];
 	struct wire_text t;
@@ -219,9 +219,8 @@ START_TEST(long_texts_are_clipped_between_characters)
 		ck_assert_mem_eq(t.s, s, t.len);
 	}
 }
-END_TEST
 
-START_TEST(texts_that_are_no_utf8_go_out_with_question_marks)
+TEST(texts_that_are_no_utf8_go_out_with_question_marks)
 {
 	struct wire_text t = there_and_back("a\xff" "b\xc3", 4);
 
@@ -231,25 +230,4 @@ START_TEST(texts_that_are_no_utf8_go_out_with_question_marks)
 	t = there_and_back("\33[2J\0x", 6);
 	ck_assert_uint_eq(t.len, 6);
 	ck_assert_mem_eq(t.s, "\33[2J\0x", 6);
-}
-END_TEST
-
-Suite *
-wire_stacks_suite(void)
-{
-	Suite *s = suite_create("wire_stacks");
-	TCase *tc = tcase_create("Core");
-
-	tcase_add_test(tc, stacks_come_back_in_order);
-	tcase_add_test(tc, a_full_answer_has_64_of_the_deepest_stacks);
-	tcase_add_test(tc, words_come_back_in_order);
-	tcase_add_test(tc, long_texts_are_clipped_between_characters);
-	tcase_add_test(tc, texts_that_are_no_utf8_go_out_with_question_marks);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("Limits");
-	tcase_add_test(tc, what_has_no_room_leaves_the_rest_whole);
-	tcase_add_test(tc, entries_cut_at_any_byte_are_refused);
-	tcase_add_test(tc, a_place_beyond_the_bytes_is_refused);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -58,7 +58,9 @@ work_of(unsigned n)
 	_exit(worked != 1 || getenv("UV_THREADPOOL_SIZE") != NULL);
 }
 
-START_TEST(who_may_have_few_threads_works_with_one_and_does_not_die_of_it)
+CASE(TAG_KERNEL);
+
+LOOP_TEST(who_may_have_few_threads_works_with_one_and_does_not_die_of_it, 1, 8)
 {
 	int status;
 	pid_t pid;
@@ -71,18 +73,4 @@ START_TEST(who_may_have_few_threads_works_with_one_and_does_not_die_of_it)
 		work_of((unsigned)_i);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
-}
-END_TEST
-
-Suite *
-workers_suite(void)
-{
-	Suite *s = suite_create("workers");
-	TCase *t = tcase_create(TAG_KERNEL);
-
-	tcase_add_loop_test(t,
-	    who_may_have_few_threads_works_with_one_and_does_not_die_of_it, 1,
-	    8);
-	suite_add_tcase(s, t);
-	return s;
 }

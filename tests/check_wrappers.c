@@ -102,17 +102,19 @@ static const struct {
 	{ "a(", "a" }, { "{", "{" }, { "::<", "::<" },
 };
 
-START_TEST(short_name_is_without_types_arguments_and_clones)
+CASE("Short names");
+
+LOOP_TEST(short_name_is_without_types_arguments_and_clones, 0,
+    BASE_NELEM(names))
 {
 	char out[128];
 
 	symbol_short_name(names[_i].function, out, sizeof(out));
 	ck_assert_str_eq(out, names[_i].want);
 }
-END_TEST
 
 /* Of its own size, so that a sanitizer sees the end of it. */
-START_TEST(short_name_of_any_piece_keeps_to_its_room)
+LOOP_TEST(short_name_of_any_piece_keeps_to_its_room, 0, BASE_NELEM(names))
 {
 	size_t len = strlen(names[_i].function);
 
@@ -131,7 +133,6 @@ START_TEST(short_name_of_any_piece_keeps_to_its_room)
 		}
 	}
 }
-END_TEST
 
 /* --- names that fit ------------------------------------------------------ */
 
@@ -160,7 +161,10 @@ static const struct {
 	{ "<" MAP " as core::ops::drop::Drop<" MAP ">>::drop", ">::drop" },
 };
 
-START_TEST(long_name_says_which_function_of_which_class)
+CASE("Names that fit");
+
+LOOP_TEST(long_name_says_which_function_of_which_class, 0,
+    BASE_NELEM(long_names))
 {
 	const char *name = long_names[_i].function;
 	char *fit = strdup(name), shorter[512], want[512];
@@ -177,9 +181,8 @@ START_TEST(long_name_says_which_function_of_which_class)
 		ck_assert_str_eq(shorter, want);
 	free(fit);
 }
-END_TEST
 
-START_TEST(long_names_that_differ_go_on_differing)
+TEST(long_names_that_differ_go_on_differing)
 {
 	char *fit[BASE_NELEM(long_names)];
 
@@ -192,9 +195,8 @@ START_TEST(long_names_that_differ_go_on_differing)
 	for (size_t i = 0; i < BASE_NELEM(fit); i++)
 		free(fit[i]);
 }
-END_TEST
 
-START_TEST(name_that_fits_is_as_it_was)
+TEST(name_that_fits_is_as_it_was)
 {
 	char name[SYMBOL_NAME_MAX + 1], was[SYMBOL_NAME_MAX + 1];
 
@@ -206,10 +208,9 @@ START_TEST(name_that_fits_is_as_it_was)
 		ck_assert_str_eq(name, was);
 	}
 }
-END_TEST
 
 /* Two bytes each, so that a cut may fall into one. */
-START_TEST(long_name_without_brackets_keeps_both_ends_in_whole_characters)
+TEST(long_name_without_brackets_keeps_both_ends_in_whole_characters)
 {
 	for (size_t before = 0; before < 4; before++) {
 		char name[1024] = "", twin[1024];
@@ -234,10 +235,9 @@ START_TEST(long_name_without_brackets_keeps_both_ends_in_whole_characters)
 		}
 	}
 }
-END_TEST
 
 /* Of its own size: what is shortened is shorter, whatever brackets it has. */
-START_TEST(long_name_of_no_grammar_keeps_to_its_room)
+TEST(long_name_of_no_grammar_keeps_to_its_room)
 {
 	static const char *const pieces[] = { "<", ">", "(", ")", "operator",
 		"operator<", "->", "a<", "{(", "::(", " ", "a(b", "]>" };
@@ -258,7 +258,6 @@ START_TEST(long_name_of_no_grammar_keeps_to_its_room)
 		}
 	}
 }
-END_TEST
 
 /* --- the patterns we come with ------------------------------------------ */
 
@@ -307,21 +306,21 @@ static const char *const callers[] = {
 	"get_allocator", "xmlParseDocument",
 };
 
-START_TEST(what_only_passes_a_request_on_is_a_wrapper)
+CASE("Patterns", .setup = setup, .teardown = teardown);
+
+LOOP_TEST(what_only_passes_a_request_on_is_a_wrapper, 0, BASE_NELEM(wrappers))
 {
 	ck_assert_msg(symbol_wrappers_match(w, wrappers[_i]), "%s",
 	    wrappers[_i]);
 }
-END_TEST
 
-START_TEST(what_asks_for_itself_is_none)
+LOOP_TEST(what_asks_for_itself_is_none, 0, BASE_NELEM(callers))
 {
 	ck_assert_msg(!symbol_wrappers_match(w, callers[_i]), "%s",
 	    callers[_i]);
 }
-END_TEST
 
-START_TEST(no_pattern_stands_twice)
+TEST(no_pattern_stands_twice)
 {
 	for (size_t i = 0; i < count(); i++) {
 		for (size_t k = i + 1; k < count(); k++)
@@ -329,7 +328,6 @@ START_TEST(no_pattern_stands_twice)
 			    symbol_wrappers_pattern(w, k));
 	}
 }
-END_TEST
 
 /* --- the user's own ----------------------------------------------------- */
 
@@ -357,7 +355,7 @@ static const struct {
 	{ "none,", -EINVAL, { NULL } },
 };
 
-START_TEST(patterns_are_added_behind_those_before)
+LOOP_TEST(patterns_are_added_behind_those_before, 0, BASE_NELEM(additions))
 {
 	size_t before = count(), n = 0;
 
@@ -377,9 +375,8 @@ START_TEST(patterns_are_added_behind_those_before)
 		ck_assert_str_eq(symbol_wrappers_pattern(w, before + k),
 		    additions[_i].want[k]);
 }
-END_TEST
 
-START_TEST(own_patterns_match_as_fnmatch_has_them)
+TEST(own_patterns_match_as_fnmatch_has_them)
 {
 	ck_assert(!symbol_wrappers_match(w, "my_alloc"));
 	ck_assert_int_eq(symbol_wrappers_add(w,
@@ -393,10 +390,9 @@ START_TEST(own_patterns_match_as_fnmatch_has_them)
 	ck_assert(symbol_wrappers_match(w,
 	    "A::operator new[](unsigned long)"));
 }
-END_TEST
 
 /* A first letter tells nothing then. */
-START_TEST(patterns_may_begin_with_any_letter)
+TEST(patterns_may_begin_with_any_letter)
 {
 	ck_assert_int_eq(symbol_wrappers_add(w,
 	    "*_grab, ?take, [qz]fetch, \\get_it"), 0);
@@ -406,17 +402,15 @@ START_TEST(patterns_may_begin_with_any_letter)
 	ck_assert(symbol_wrappers_match(w, "get_it"));
 	ck_assert(!symbol_wrappers_match(w, "yfetch"));
 }
-END_TEST
 
-START_TEST(none_skips_nothing)
+TEST(none_skips_nothing)
 {
 	ck_assert_int_eq(symbol_wrappers_add(w, "none"), 0);
 	ck_assert(!symbol_wrappers_match(w, "malloc"));
 	ck_assert_ptr_null(symbol_wrappers_pattern(w, 0));
 }
-END_TEST
 
-START_TEST(hostile_name_is_no_wrapper_and_no_harm)
+TEST(hostile_name_is_no_wrapper_and_no_harm)
 {
 	size_t len = 100000;
 	char *name = malloc(len + 1);
@@ -433,46 +427,4 @@ START_TEST(hostile_name_is_no_wrapper_and_no_harm)
 	memset(name, '<', len);
 	ck_assert(!symbol_wrappers_match(w, name));
 	free(name);
-}
-END_TEST
-
-Suite *
-wrappers_suite(void)
-{
-	Suite *s = suite_create("wrappers");
-	TCase *t;
-
-	t = tcase_create("Short names");
-	tcase_add_loop_test(t,
-	    short_name_is_without_types_arguments_and_clones, 0,
-	    BASE_NELEM(names));
-	tcase_add_loop_test(t, short_name_of_any_piece_keeps_to_its_room, 0,
-	    BASE_NELEM(names));
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Names that fit");
-	tcase_add_loop_test(t, long_name_says_which_function_of_which_class, 0,
-	    BASE_NELEM(long_names));
-	tcase_add_test(t, long_names_that_differ_go_on_differing);
-	tcase_add_test(t, name_that_fits_is_as_it_was);
-	tcase_add_test(t,
-	    long_name_without_brackets_keeps_both_ends_in_whole_characters);
-	tcase_add_test(t, long_name_of_no_grammar_keeps_to_its_room);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("Patterns");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, what_only_passes_a_request_on_is_a_wrapper, 0,
-	    BASE_NELEM(wrappers));
-	tcase_add_loop_test(t, what_asks_for_itself_is_none, 0,
-	    BASE_NELEM(callers));
-	tcase_add_test(t, no_pattern_stands_twice);
-	tcase_add_loop_test(t, patterns_are_added_behind_those_before, 0,
-	    BASE_NELEM(additions));
-	tcase_add_test(t, own_patterns_match_as_fnmatch_has_them);
-	tcase_add_test(t, patterns_may_begin_with_any_letter);
-	tcase_add_test(t, none_skips_nothing);
-	tcase_add_test(t, hostile_name_is_no_wrapper_and_no_harm);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -29,7 +29,9 @@ is_zeros(const char *p, size_t bytes)
 	return p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0;
 }
 
-START_TEST(what_comes_again_reads_as_zeros)
+CASE("zeros", .setup = zeros_keep);
+
+LOOP_TEST(what_comes_again_reads_as_zeros, 0, 2)
 {
 	size_t huge = _i == 0 ? ZEROS_SMALL : HUGE_FROM;
 	char *p = zeros_map(BYTES, huge), *again;
@@ -43,9 +45,8 @@ START_TEST(what_comes_again_reads_as_zeros)
 	ck_assert(is_zeros(again, BYTES));
 	zeros_unmap(again, BYTES, huge);
 }
-END_TEST
 
-START_TEST(it_comes_again_as_what_it_was_and_as_nothing_else)
+TEST(it_comes_again_as_what_it_was_and_as_nothing_else)
 {
 	char *small = zeros_map(BYTES, ZEROS_SMALL), *other[3];
 
@@ -62,26 +63,23 @@ START_TEST(it_comes_again_as_what_it_was_and_as_nothing_else)
 	zeros_unmap(other[1], BYTES - page(), ZEROS_SMALL);
 	zeros_unmap(other[2], BYTES + 1, ZEROS_SMALL);
 }
-END_TEST
 
-START_TEST(huge_pages_can_begin_where_it_does)
+TEST(huge_pages_can_begin_where_it_does)
 {
 	char *p = zeros_map(BYTES, HUGE_FROM);
 
 	ck_assert_uint_eq((uintptr_t)p % BASE_HUGE, 0);
 	zeros_unmap(p, BYTES, HUGE_FROM);
 }
-END_TEST
 
-START_TEST(nothing_is_given_back_of_nothing)
+TEST(nothing_is_given_back_of_nothing)
 {
 	zeros_unmap(NULL, BYTES, ZEROS_SMALL);
 	ck_assert_ptr_null(zeros_map((size_t)1 << 62, ZEROS_SMALL));
 }
-END_TEST
 
 /* A system that locks all of a node's memory does not let go of it. */
-START_TEST(locked_memory_comes_again_as_zeros_too)
+TEST(locked_memory_comes_again_as_zeros_too)
 {
 	size_t bytes = 16384;
 	char *p = zeros_map(bytes, ZEROS_SMALL);
@@ -94,7 +92,6 @@ START_TEST(locked_memory_comes_again_as_zeros_too)
 	}
 	zeros_unmap(p, bytes, ZEROS_SMALL);
 }
-END_TEST
 
 /* A sanitizer has mappings of its own for each, and all address space. */
 #ifndef SANITIZED
@@ -113,7 +110,7 @@ mappings(void)
 }
 
 /* They differ in size, so that neighbours are one mapping as little as they can. */
-START_TEST(of_many_that_are_given_back_few_are_kept)
+TEST(of_many_that_are_given_back_few_are_kept)
 {
 	unsigned before = mappings();
 	char *p[MANY];
@@ -131,7 +128,6 @@ START_TEST(of_many_that_are_given_back_few_are_kept)
 		ck_assert_ptr_eq(zeros_map(BYTES + i * page(), HUGE_FROM),
 		    p[i]);
 }
-END_TEST
 
 /* What a process may have is what it has now and that. */
 static void
@@ -149,7 +145,7 @@ limit_to(size_t more)
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-START_TEST(nothing_is_kept_where_a_limit_counts_it)
+TEST(nothing_is_kept_where_a_limit_counts_it)
 {
 	char *p;
 
@@ -160,9 +156,8 @@ START_TEST(nothing_is_kept_where_a_limit_counts_it)
 	ck_assert_int_eq(msync(p, page(), MS_ASYNC), -1);
 	ck_assert_int_eq(errno, ENOMEM);
 }
-END_TEST
 
-START_TEST(what_is_kept_makes_room_where_there_is_none)
+TEST(what_is_kept_makes_room_where_there_is_none)
 {
 	size_t bytes = (size_t)64 << 20;
 	char *p = zeros_map(bytes, ZEROS_SMALL);
@@ -174,7 +169,6 @@ START_TEST(what_is_kept_makes_room_where_there_is_none)
 	ck_assert_ptr_nonnull(p);
 	zeros_unmap(p, bytes - page(), ZEROS_SMALL);
 }
-END_TEST
 #endif
 
 static void *
@@ -200,7 +194,7 @@ use(void *arg)
 	return wrong;
 }
 
-START_TEST(nobody_has_what_another_thread_has)
+TEST(nobody_has_what_another_thread_has)
 {
 	pthread_t thread[4];
 	void *wrong;
@@ -212,27 +206,4 @@ START_TEST(nobody_has_what_another_thread_has)
 		ck_assert_int_eq(pthread_join(thread[i], &wrong), 0);
 		ck_assert_ptr_null(wrong);
 	}
-}
-END_TEST
-
-Suite *
-zeros_suite(void)
-{
-	Suite *s = suite_create("zeros");
-	TCase *t = tcase_create("zeros");
-
-	tcase_add_checked_fixture(t, zeros_keep, NULL);
-	tcase_add_loop_test(t, what_comes_again_reads_as_zeros, 0, 2);
-	tcase_add_test(t, it_comes_again_as_what_it_was_and_as_nothing_else);
-	tcase_add_test(t, huge_pages_can_begin_where_it_does);
-	tcase_add_test(t, nothing_is_given_back_of_nothing);
-	tcase_add_test(t, locked_memory_comes_again_as_zeros_too);
-#ifndef SANITIZED
-	tcase_add_test(t, of_many_that_are_given_back_few_are_kept);
-	tcase_add_test(t, nothing_is_kept_where_a_limit_counts_it);
-	tcase_add_test(t, what_is_kept_makes_room_where_there_is_none);
-#endif
-	tcase_add_test(t, nobody_has_what_another_thread_has);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -1,6 +1,20 @@
 /*
- * What all linked tests share.  A file tests/check_NAME.c defines one suite,
- * NAME_suite(); its row in suites.def says which program runs it.
+ * What all linked tests share.  A file tests/check_NAME.c is the suite NAME; its
+ * row in suites.def says which program runs it.  Tests register themselves:
+ *
+ *	CASE("cursor", .setup = start, .teardown = stop, .seconds = 60);
+ *
+ *	TEST(cursor_stays_on_its_block)
+ *	{
+ *	}
+ *
+ *	LOOP_TEST(every_size_is_filled, 0, NELEM(sizes))
+ *	{
+ *		... sizes[_i] ...
+ *	}
+ *
+ * A test belongs to the last CASE before it in its file.  A CASE of the same name
+ * further down continues the first.
  */
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H
@@ -40,6 +54,52 @@ harness_mark(const char *file, int line)
 }
 
 #define _mark_point(file, line) harness_mark(file, line)
+
+/* One CASE or, without a name, one test. */
+struct harness_entry {
+	const char *file;
+	int line;
+	const char *name;
+	void (*setup)(void), (*teardown)(void);	/* around each test, or NULL */
+	double seconds;			/* a test's limit; 0: that of Check */
+	const char *tags;
+	const TTest *test;
+	int from, to;			/* _i is from, ..., to - 1 */
+	TCase *tcase;
+	struct harness_entry *next;
+};
+
+/* check_main.c.  The entry is borrowed until the program ends. */
+void harness_add(struct harness_entry *e);
+
+#define HARNESS_ENTRY(function, ...) \
+	static void __attribute__((constructor)) \
+	function(void) \
+	{ \
+		static struct harness_entry e; \
+\
+		e = (struct harness_entry){ .file = __FILE__, \
+		    .line = __LINE__, __VA_ARGS__ }; \
+		harness_add(&e); \
+	}
+#define HARNESS_PASTE(a, b) a##b
+#define HARNESS_NAME(a, b) HARNESS_PASTE(a, b)
+
+/* The declaration at its end takes the semicolon. */
+#define CASE(...) \
+	HARNESS_ENTRY(HARNESS_NAME(harness_case_, __LINE__), \
+	    .name = __VA_ARGS__) \
+	struct harness_entry
+
+#define LOOP_TEST(function, first, end) \
+	static void function(int); \
+	static const TTest function##_test = { #function, function, __FILE__, \
+	    __LINE__ }; \
+	HARNESS_ENTRY(function##_add, .test = &function##_test, \
+	    .from = (int)(first), .to = (int)(end)) \
+	static void \
+	function(int _i CK_ATTRIBUTE_UNUSED)
+#define TEST(function) LOOP_TEST(function, 0, 1)
 
 /*
  * Of a case whose rules need the kernel itself: limits on memory, what a fork

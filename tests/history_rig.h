@@ -3,7 +3,7 @@
  * each of them, for a picture of the history to be held against.
  *
  * Example
- *	tcase_add_checked_fixture(t, setup_history, teardown_history);
+ *	CASE("steps", .setup = setup_history, .teardown = teardown_history);
  *	churn(100);
  *	note_and_copy(1000);
  *	pause_now();
