@@ -112,10 +112,15 @@ suite_of(const char *name, const char *file)
 	s = suite_create(name);
 	for (struct harness_entry *e = first; e != NULL && is_file(e, file);
 	    e = e->next)
-		if (e->name != NULL)
+		if (e->name != NULL) {
 			tcase = add_case(s, first, e);
-		else
+		} else if (tcase != NULL) {
 			tcase_add_loop_test(tcase, e->test, e->from, e->to);
+		} else {
+			fprintf(stderr, "%s:%d: no CASE above this test\n",
+			    e->file, e->line);
+			abort();
+		}
 	return s;
 }
 

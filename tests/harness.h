@@ -27,17 +27,16 @@
 #include <stdlib.h>
 
 /*
- * Check writes down each assertion that holds, so as to say where a test was
- * when it died, and reads all of them when it has ended: in a loop of a million
- * that takes longer than the test itself.  So each line's first ones alone are
- * written down: of a test that dies in such a loop, the place that is told is one
- * that it has passed.  What fails is told as ever.
+ * Check records each assertion that holds, to say where a test died, and reads
+ * all records at its end: for a loop of a million that takes longer than the test.
+ * Here only the first MARKS_OF_LINE of each line are recorded, so a test that dies
+ * in a long loop is reported at an earlier place.  Failures are reported exactly.
  */
 #define MARKS_OF_LINE 64
 
 /*
- * One for the program (check_main.c): a thread's own variables lie on its stack,
- * and some of src have stacks of 64 kB.
+ * Shared by all files of a program (check_main.c): thread-local variables lie on
+ * the thread's stack, which has 64 kB in some threads of src.
  */
 extern _Thread_local unsigned char harness_marks[1 << 12];
 
@@ -102,12 +101,12 @@ void harness_add(struct harness_entry *e);
 #define TEST(function) LOOP_TEST(function, 0, 1)
 
 /*
- * Of a case whose rules need the kernel itself: limits on memory, what a fork
- * leaves.  An emulator of one process says yes to those and does nothing.
+ * The tag of cases that need a real kernel, for memory limits and fork.  A
+ * user-mode emulator accepts these calls and does nothing.
  */
 #define TAG_KERNEL "kernel"
 
-/* A sanitizer takes terabytes of address space: then there is no limiting it. */
+/* A sanitizer reserves terabytes of address space, so it cannot be limited. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -119,9 +118,8 @@ void harness_add(struct harness_entry *e);
 #endif
 
 /*
- * The seed of a random test: the usual one, or CHECK_SEED of the environment.  It
- * is printed if an assertion fails.  A test that dies of a signal is repeated by
- * its case and number alone, because usual seeds are the same in every run.
+ * The seed of a random test: CHECK_SEED of the environment, or the usual one, which
+ * is the same in every run.  A failed assertion prints it.
  *
  *	CHECK_SEED=7 CK_RUN_CASE=keys build/tests/check_monkey
  */
@@ -152,10 +150,7 @@ harness_print_seed(const char *file, int line)
 	(harness_print_seed(file, line), \
 	_ck_assert_failed(file, line, __VA_ARGS__))
 
-/*
- * Rounds of a random loop: a third of them under a sanitizer, all of them in
- * check-long, which sets CHECK_LONG.
- */
+/* Rounds of a random loop: a third under a sanitizer, unless CHECK_LONG is set. */
 static inline int
 check_rounds(int all)
 {
@@ -167,8 +162,8 @@ check_rounds(int all)
 }
 
 /*
- * Events of a test of random points: the usual number, or CHECK_EVENTS of the
- * environment, and then CK_TIMEOUT_MULTIPLIER is the only limit.
+ * Events of a test of random points: CHECK_EVENTS of the environment, or the usual
+ * number.  With CHECK_EVENTS, set CK_TIMEOUT_MULTIPLIER too.
  */
 static inline unsigned long long
 check_events(unsigned long long usual)
