@@ -19,7 +19,7 @@
  *	watch.c		the end of one block
  *	arm.c		arming and disarming
  *	regions.c	known regions
- *	merge.c		two lists in one order
+ *	merge.c		a snapshot in parts, and the records that come meanwhile
  *	answer_cache.c	names that the node has told, and keys to ask for
  *
  * Example: see nodes.h.
