@@ -401,10 +401,10 @@ LOOP_TEST(glyph_of_an_age_has_the_mark_of_its_step, 0, 32)
 	static const char glyphs[] = ".:-=+#";
 	const struct page_span *span;
 	unsigned seen = 0;
-	int i, k, step;
+	int cols = _i < 2 ? 79 + _i : 108 + _i, i, k, step;
 
 	page_set_order(&page, page_list_order(&page.opts), true);
-	compose(_i < 2 ? 79 + _i : 108 + _i, 60);
+	compose(cols, 60);
 	for (i = 0; i < pic.rows; i++)
 		for (k = 0; k < pic.line[i].nspan; k++) {
 			span = &pic.line[i].span[k];
@@ -417,5 +417,5 @@ LOOP_TEST(glyph_of_an_age_has_the_mark_of_its_step, 0, 32)
 			seen |= 1u << step;
 		}
 	/* One that is new is bold all over. */
-	ck_assert_uint_eq(seen, _i < 100 ? 0 : 0x2e);
+	ck_assert_uint_eq(seen, cols < 100 ? 0 : 0x2e);
 }
