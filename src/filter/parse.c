@@ -174,11 +174,11 @@ missing_term(struct parse *p)
 		return fail(p, p->at, "a field is missing before '%s', as in "
 		    "size>=1k", sign->text);
 	if (*s == ')' && p->before != NULL && *p->before == '(')
-		return fail(p, p->at, "there is nothing in the parentheses");
+		return fail(p, p->at, "the parentheses are empty");
 	if (*s == ')' && p->before == NULL)
 		return fail(p, p->at, "there is no '(' before this ')'");
 	if (*s == '\0' || *s == ')')
-		return fail(p, p->at, "a term is missing behind '%s'",
+		return fail(p, p->at, "a term is missing after '%s'",
 		    shown(p->before, p->before_len).text);
 	if (expr_joint_at(s, &len) == EXPR_NONE)
 		len = 1;
@@ -195,8 +195,8 @@ unknown_field(struct parse *p, size_t len)
 	if (near != NULL)
 		return fail(p, p->at, "no field is called '%s'; did you mean "
 		    "'%s'?", shown(s, len).text, near);
-	return fail(p, p->at, "no field is called '%s'; a text with signs "
-	    "stands in \"quotes\"", shown(s, len).text);
+	return fail(p, p->at, "no field is called '%s'; put text with "
+	    "operators in \"quotes\"", shown(s, len).text);
 }
 
 /* --- terms --------------------------------------------------------------- */
@@ -277,8 +277,7 @@ add_text_term(struct parse *p, unsigned field, bool inside, const char *s,
 
 	t->word = put_word(p, s, len, quoted, inside && pattern);
 	if (inside && p->f->words[t->word] == '\0')
-		return fail(p, (size_t)(s - p->text), "there is nothing in "
-		    "this text to be looked for");
+		return fail(p, (size_t)(s - p->text), "this text is empty");
 	return 0;
 }
 
@@ -369,17 +368,17 @@ field_term(struct parse *p, unsigned field, const struct expr_sign *sign,
 	int r;
 
 	if (sign->wrong)
-		return fail(p, sign_at, "'%s' is none of the signs; did you "
-		    "mean '%s'?", sign->text, expr_op_text(sign->op));
+		return fail(p, sign_at, "'%s' is not an operator; did you mean "
+		    "'%s'?", sign->text, expr_op_text(sign->op));
 	if (!expr_kind_takes(kind, sign->op))
-		return fail(p, sign_at, "'%s' takes %s, and no '%s'",
+		return fail(p, sign_at, "'%s' takes %s, not '%s'",
 		    expr_fields[field].name, expr_kind_ops(kind), sign->text);
 	p->at = sign_at + strlen(sign->text);
 	p->at += expr_blanks(p->text + p->at);
 	v.s = p->text + p->at;
 	r = value_length(p, v.s, &v.len, &v.quoted);
 	if (r == 0 && v.len == 0)
-		return fail(p, p->at, "a value is missing behind '%s', as in "
+		return fail(p, p->at, "a value is missing after '%s', as in "
 		    "%s%s%s", sign->text, expr_fields[field].name, sign->text,
 		    expr_fields[field].example);
 	if (r < 0)
@@ -404,8 +403,8 @@ word_term(struct parse *p, const char *s, size_t len, bool quoted,
 	/* "size:1k" is an error; "a::b" is a name. */
 	if (!quoted && colon < len && s[colon + 1] != ':' &&
 	    expr_field_find(s, colon) >= 0)
-		return fail(p, p->at + colon, "':' is none of the signs; did "
-		    "you mean '%s=...'?", shown(s, colon).text);
+		return fail(p, p->at + colon, "':' is not an operator; did you "
+		    "mean '%s=...'?", shown(s, colon).text);
 	r = add_text_term(p, EXPR_ANY, true, s, len, quoted, out);
 	p->at += len;
 	return r;
@@ -463,8 +462,8 @@ parse_group(struct parse *p, unsigned depth, struct part *out)
 	int r;
 
 	if (depth == DEPTH)
-		return fail(p, open, "there are more than %d parentheses in "
-		    "one another", DEPTH);
+		return fail(p, open, "parentheses are nested more than %d "
+		    "deep", DEPTH);
 	skip_joint(p, 1);
 	r = parse_or(p, depth + 1, out);
 	if (r < 0)
@@ -554,7 +553,7 @@ check_characters(struct parse *p)
 	for (size_t i = 0; i < len; i += n) {
 		n = base_utf8_char(s + i, len - i, NULL);
 		if (n == 0)
-			return fail(p, i, "there is a byte here that is no "
+			return fail(p, i, "this byte is not part of a "
 			    "character");
 		if ((n == 1 && (unsigned char)s[i] < ' ' &&
 		    expr_blanks(s + i) == 0) || s[i] == 0x7f)

@@ -242,14 +242,14 @@ const char *
 expr_range_wrong(enum expr_kind kind)
 {
 	static const char *const wrong[] = {
-		[EXPR_SIZE] = "no size, as in 12, 0x40, 1k or 1.5M",
-		[EXPR_AGE] = "no age, as in 10s, 5m, 1h30m or 2d",
-		[EXPR_ADDRESS] = "no address in hex",
-		[EXPR_NUMBER] = "no number",
-		[EXPR_LAYER] = "no layer: heap or api",
-		[EXPR_TYPE] = "no type's code in hex, as in 80",
-		[EXPR_TEXT] = "no text",
-		[EXPR_PATH] = "no text",
+		[EXPR_SIZE] = "not a size, as in 12, 0x40, 1k or 1.5M",
+		[EXPR_AGE] = "not an age, as in 10s, 5m, 1h30m or 2d",
+		[EXPR_ADDRESS] = "not an address in hex",
+		[EXPR_NUMBER] = "not a number",
+		[EXPR_LAYER] = "not a layer: heap or api",
+		[EXPR_TYPE] = "not a type code in hex, as in 80",
+		[EXPR_TEXT] = "not a text",
+		[EXPR_PATH] = "not a text",
 	};
 
 	return wrong[kind];

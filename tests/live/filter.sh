@@ -126,7 +126,7 @@ a file with its folders|file=*/holder.c|path(b).endswith("/holder.c")
 a module|module=holder|module(b).endswith("/holder")
 another module|module!=holder|not module(b).endswith("/holder")
 an address|addr=0|False
-a word alone|other_take|name(b) == "other_take"
+a single word|other_take|name(b) == "other_take"
 two words|worker take_large|b["thread"] == "rx worker" and name(b) == "take_large"
 names and numbers|function=take_small and size>200 or type=82|name(b) == "take_small" and b["size"] > 200 or b["type"] == 0x82
 everything||True
@@ -265,7 +265,7 @@ wrong() {
 rule "an unknown field is told with the nearest one" wrong 11 "          " \
     "no field is called 'sise'; did you mean 'size'?" 'tid=2 and sise>1k'
 rule "a missing value has its place" wrong 6 "     " \
-    "a value is missing behind '>', as in size>1k" 'size>'
+    "a value is missing after '>', as in size>1k" 'size>'
 rule "an open parenthesis has its place, for trees too" wrong 5 "    " \
     "this '(' is never closed" 'a & (b | c' tree
 beside() {

@@ -155,7 +155,7 @@ found() {
 	    shows "$all blocks" && hides '[0-9] of [0-9]' &&
 	    keys / && t send-keys -t p -l 'size=1x' && keys Enter &&
 	    wait_for 'column [0-9]+:' && keys Escape &&
-	    keys n && wait_for 'found: size=70003, round the end' &&
+	    keys n && wait_for 'found: size=70003, from the first row on' &&
 	    keys / && t send-keys -t p -l take_large && keys Enter &&
 	    wait_for 'found: take_large' && until_true 10 at_cursor '70,00' &&
 	    keys / && t send-keys -t p -l nobody_at_all && keys Enter &&
