@@ -378,7 +378,7 @@ TEST(node_of_one_command_does_not_come_back)
 	/* Once by the end of the connection, which may be before its own. */
 	UNTIL(!look()->link.up && !look()->link.returns);
 	ck_assert_int_eq(look()->state, NODES_UNREACHABLE);
-	UNTIL(strstr(look()->reason, "does not come back") != NULL);
+	UNTIL(strstr(look()->reason, "will not restart") != NULL);
 	close_page();
 	unlink(path);
 	rmdir(run);

@@ -326,7 +326,7 @@ TEST(target_that_is_gone_is_told_and_waited_for)
 	model_alloc(&second, 0x1000, 1);
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_NO_ALLOCLOG);
-	ck_assert_ptr_nonnull(strstr(look()->reason, "started anew"));
+	ck_assert_ptr_nonnull(strstr(look()->reason, "restarted"));
 	ck_assert_ptr_nonnull(strstr(look()->reason, "ALLOCLOG.model.42"));
 	/* The last good picture stays; another target is not ours to choose. */
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, 2);

@@ -60,7 +60,7 @@ TEST(the_first_target_that_comes_is_watched)
 	take(k, allocation(0x1000, 77));
 	UNTIL(look()->target.pid == 42 &&
 	    blklist_counts(look()->list)->aRecActive == 1);
-	ck_assert_ptr_nonnull(strstr(look()->reason, "has come"));
+	ck_assert_ptr_nonnull(strstr(look()->reason, "has started"));
 	/* There it stays. */
 	k = new_keeper("ALLOCLOG.other.43", 43);
 	take(k, allocation(0x1000, 99999));

@@ -373,7 +373,7 @@ LOOP_TEST(a_piece_out_of_order_ends_the_listing, 0, (int)BASE_NELEM(wrong))
 	ck_assert_int_eq(put(&anna, piece(name, wrong[_i].part,
 	    wrong[_i].parts, wrong[_i].at, wrong[_i].len, wrong[_i].total),
 	    NULL), -EBADMSG);
-	ck_assert_ptr_nonnull(strstr(why, "the one that comes next"));
+	ck_assert_ptr_nonnull(strstr(why, "is out of order"));
 	ck_assert_uint_eq(files(), 0);
 	ck_assert_uint_eq(entries(), 0);
 	ck_assert_int_eq(put(&anna, piece(name, 1, 2, 100, 900, 1000), NULL),

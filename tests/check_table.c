@@ -121,30 +121,30 @@ static const struct {
 	{ "0590", "a number, a name and a place" },
 	{ "0590 linac-a", "a number, a name and a place" },
 	{ "0590 linac-a # local", "a number, a name and a place" },
-	{ "590 a local", "'590' is no node number" },
+	{ "590 a local", "'590' is not a node number" },
 	{ "05900 a local", "four hexadecimal digits" },
-	{ "0x59 a local", "'0x59' is no node number" },
+	{ "0x59 a local", "'0x59' is not a node number" },
 	{ "0000 a local", "not 0000" },
-	{ "059g a local", "'059g' is no node number" },
-	{ "0590 beef local", "'beef' is no name" },
-	{ "0590 123456 local", "'123456' is no name" },
-	{ "0590 local local", "'local' is no name" },
-	{ "0590 -a local", "'-a' is no name" },
-	{ "0590 a/b local", "'a/b' is no name" },
-	{ "0590 a:b local", "'a:b' is no name" },
-	{ "0590 a\xe2\x80\xae local", "'a?' is no name" },
+	{ "059g a local", "'059g' is not a node number" },
+	{ "0590 beef local", "'beef' is not a name" },
+	{ "0590 123456 local", "'123456' is not a name" },
+	{ "0590 local local", "'local' is not a name" },
+	{ "0590 -a local", "'-a' is not a name" },
+	{ "0590 a/b local", "'a/b' is not a name" },
+	{ "0590 a:b local", "'a:b' is not a name" },
+	{ "0590 a\xe2\x80\xae local", "'a?' is not a name" },
 	{ "0590 " SIXTY4 " local", "up to 63 letters" },
-	{ "0590 a here", "'here' is no place" },
-	{ "0590 a Local", "'Local' is no place" },
-	{ "0590 a unix:", "whole path of a socket" },
-	{ "0590 a unix:run/x", "whole path of a socket" },
-	{ "0590 a unix:/" SIXTY4 SIXTY4, "less than 108 bytes" },
+	{ "0590 a here", "'here' is not a place" },
+	{ "0590 a Local", "'Local' is not a place" },
+	{ "0590 a unix:", "absolute path of a socket" },
+	{ "0590 a unix:run/x", "absolute path of a socket" },
+	{ "0590 a unix:/" SIXTY4 SIXTY4, "shorter than 108 bytes" },
 	{ "0590 a ssh:", "the name of a host" },
 	{ "0590 a ssh:-oProxyCommand=x", "the name of a host" },
 	{ "0590 a ssh:x@-oProxyCommand=x", "the name of a host" },
 	{ "0590 a ssh:$(reboot)", "the name of a host" },
 	{ "0590 a ssh:h/pid:3", "and nothing else" },
-	{ "0590 a tcp:h", "is no place" },
+	{ "0590 a tcp:h", "is not a place" },
 	{ "0590 a local acnet=16.1", "acnet= takes TRUNK.NODE" },
 	{ "0590 a local acnet=1.256", "acnet= takes TRUNK.NODE" },
 	{ "0590 a local acnet=1", "acnet= takes TRUNK.NODE" },
@@ -155,14 +155,14 @@ static const struct {
 	{ "0590 a local classic=65536", "classic= takes" },
 	{ "0590 a local classic=99999999999999999999", "classic= takes" },
 	{ "0590 a local classic=", "classic= takes" },
-	{ "0590 a local acnet=1.1 classic=3", "one such is enough" },
-	{ "0590 a ssh:h remote=/a remote=/b", "one such is enough" },
-	{ "0590 a local remote=/x", "remote= is for nodes behind ssh:" },
+	{ "0590 a local acnet=1.1 classic=3", "this is given twice" },
+	{ "0590 a ssh:h remote=/a remote=/b", "this is given twice" },
+	{ "0590 a local remote=/x", "remote= is only for nodes behind ssh:" },
 	{ "0590 a ssh:h remote=", "remote= takes the path" },
 	{ "0590 a ssh:h remote=-x", "remote= takes the path" },
 	{ "0590 a ssh:h remote=/" SIXTY4, "less than 64 bytes" },
-	{ "0590 a local port=3", "'port=3': behind the place go" },
-	{ "0590 a local acnet", "'acnet': behind the place go" },
+	{ "0590 a local port=3", "'port=3': after the place" },
+	{ "0590 a local acnet", "'acnet': after the place" },
 	{ "0590 a local b c d e f g", "no more than 8 words" },
 	{ "0590 a\033[2J local", "a control character" },
 	{ "0590 a\x7f local", "a control character" },
@@ -230,11 +230,11 @@ TEST(of_two_in_a_file_the_first_stands)
 	ck_assert_uint_eq(table.n, 2);
 	ck_assert_uint_eq(sentences, 3);
 	ck_assert_ptr_nonnull(strstr(said,
-	    "mine:2: number 0590 stands in line 1 already"));
+	    "mine:2: number 0590 is already used in line 1"));
 	ck_assert_ptr_nonnull(strstr(said,
-	    "mine:3: the name 'a' stands in line 1 already"));
+	    "mine:3: the name 'a' is already used in line 1"));
 	ck_assert_ptr_nonnull(strstr(said,
-	    "mine:5: line 4 says already which node is local"));
+	    "mine:5: the local node is already in line 4"));
 }
 
 TEST(a_friendly_number_is_one_nodes_alone)
@@ -250,9 +250,9 @@ TEST(a_friendly_number_is_one_nodes_alone)
 	ck_assert_uint_eq(table.n, 7);
 	ck_assert_uint_eq(sentences, 2);
 	ck_assert_ptr_nonnull(strstr(said,
-	    "mine:2: friendly number AB86 is that of line 1"));
+	    "mine:2: friendly number AB86 is already used in line 1"));
 	ck_assert_ptr_nonnull(strstr(said,
-	    "mine:4: friendly number C592 is that of line 3"));
+	    "mine:4: friendly number C592 is already used in line 3"));
 	for (size_t i = 0; i < table.n; i++)
 		ck_assert_uint_eq(nodes_entry_friendly(&table.entry[i]),
 		    table.entry[i].number == 0x590 ? 0xab86 :
@@ -315,7 +315,7 @@ TEST(a_table_holds_so_many_and_no_more)
 	add(NODES_FILE_USER, text);
 	ck_assert_uint_eq(table.n, NODES_TABLE_MAX);
 	ck_assert_uint_eq(sentences, 1);
-	ck_assert_ptr_nonnull(strstr(said, "4096 nodes at most"));
+	ck_assert_ptr_nonnull(strstr(said, "at most 4096 nodes"));
 	ck_assert_ptr_nonnull(nodes_table_name(&table, "n-1000"));
 }
 
@@ -373,7 +373,7 @@ TEST(what_is_no_file_is_said_and_not_waited_for)
 {
 	ck_assert_int_eq(mkfifo(table_file, 0600), 0);
 	ck_assert_uint_eq(load(), 0);
-	ck_assert_ptr_nonnull(strstr(said, "it is no regular file"));
+	ck_assert_ptr_nonnull(strstr(said, "it is not a regular file"));
 	remove(table_file);
 	ck_assert_int_eq(mkdir(table_file, 0700), 0);
 	ck_assert_uint_eq(load(), 0);

@@ -93,7 +93,7 @@ rule "ages stand still meanwhile" stand
 without() {
 	kill -9 "$holder"
 	wait "$holder" 2>/dev/null
-	start && both 'NO ALLOCLOG' && both 'started anew and has no' &&
+	start && both 'NO ALLOCLOG' && both 'restarted and has no' &&
 	    [ "$(rows p)" = 20 ] && t send-keys -t =p: q && t send-keys -t =q: q
 }
 rule "a node that returns without the target is told apart" without
@@ -111,7 +111,7 @@ end_holder() {
 of_command() {
 	run '--own-node --' || return 1
 	kill_node "$own" && wait_on r 'UNREACHABLE' &&
-	    wait_on r 'does not come back' && t send-keys -t =r: q &&
+	    wait_on r 'will not restart' && t send-keys -t =r: q &&
 	    until_true 10 gone r && end_holder
 }
 rule "the node of one command does not come back without its supervisor, and the page says so" \

@@ -131,7 +131,7 @@ rule "from an overlay too" from_anywhere
 kept_back() {
 	mkdir "$tmp/list" && keys l && wait_for "no listing: cannot write $tmp/list: it is a directory" &&
 	    rmdir "$tmp/list" && mkfifo "$tmp/list" && keys l &&
-	    wait_for "it is no regular file" && rm "$tmp/list" &&
+	    wait_for "it is not a regular file" && rm "$tmp/list" &&
 	    ln -s nowhere "$tmp/list" && keys l && wait_for 'leads nowhere' &&
 	    rm "$tmp/list" && [ -z "$(ls -A "$tmp" | grep pagek-listing)" ]
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Listings at a node that stands alone: sent by pages that are their own
+# Listings at a standalone node: sent by pages that are their own
 # processes, listed and printed by pagek listings, refused with a sentence.
 . "$(dirname "$0")/lib.sh"
 
@@ -129,7 +129,7 @@ changed() {
 	    head -n 10 "$spool/$bad.3" >"$tmp/part" &&
 	    tail -c +2097153 "$tmp/bad" >>"$tmp/part" &&
 	    cat "$tmp/part" >"$spool/$bad.3" &&
-	    damaged 'part 3 of 3 is not what was stored' "$tmp/bad" "$bad"
+	    damaged 'part 3 of 3 differs from what was stored' "$tmp/bad" "$bad"
 }
 rule "bytes that were changed where they are stored are told, with status 5" changed
 cut() {

@@ -69,7 +69,7 @@ rule "and by its number" until_true 20 watched 0a12
 logged() {
 	[ "$(grep -c ":4: 'nowhere' is no place" "$tmp/log")" = 1 ]
 }
-rule "a node that stands alone says what is wrong with the table, once" logged
+rule "a standalone node says what is wrong with the table, once" logged
 
 # shows NUMBER NAME WORD: page K of that word is the target's, with the number
 # and the name by which the node was asked for, whatever it calls itself.

@@ -235,7 +235,7 @@ looks_on() {
 	until_true 5 is_gone "$old"
 	: >"$tmp/page"
 	until_true 10 two_pages
-	two_pages && ! grep 'did not add up' "$tmp/page"
+	two_pages && ! grep 'inconsistent' "$tmp/page"
 }
 visit
 rule "a page sees what another page costs" until_true 5 two_pages

@@ -163,7 +163,7 @@ two_writers() {
 	    -o "$tmp/page" raw:"$tmp/fifo" &
 	page=$!
 	head -c 800 "$tmp/sound" >"$tmp/fifo"
-	until_true 10 grep -q "nobody writes to it" "$tmp/page" || return 1
+	until_true 10 grep -q "it has no writer" "$tmp/page" || return 1
 	tail -c +801 "$tmp/sound" >"$tmp/fifo"
 	n=$(wc -l <"$tmp/blocks")
 	until_true 10 grep -q "  $n blocks" "$tmp/page"
@@ -180,7 +180,7 @@ doubled() {
 	"$pagek" -b --interval 0.2 -o "$tmp/page" raw:"$tmp/fifo" &
 	page=$!
 	n=$(head -c 800 "$tmp/sound" | "$pagek" list raw:- | sed 1d | wc -l)
-	until_true 10 grep -q "nobody writes to it" "$tmp/page" &&
+	until_true 10 grep -q "it has no writer" "$tmp/page" &&
 	    cat "$tmp/twice" >"$tmp/fifo" &&
 	    until_true 10 grep -q " 1 records doubled" "$tmp/page"
 	status=$?

@@ -231,8 +231,8 @@ rule "no pageknode there" fails 3 \
     'not found\|No such file.*install pageknode there.*--remote-pageknode' \
     --remote-pageknode /nowhere/pageknode ssh:page
 rule "an older pageknode there" fails 5 \
-    'unrecognized option.*of another version' ssh:old
-rule "a shell that talks" fails 3 'does its shell print something' ssh:chatter
+    'unrecognized option.*another version' ssh:old
+rule "a shell that talks" fails 3 'does the shell there print something' ssh:chatter
 rule "a host that begins with a dash is no option" fails 2 \
     'ssh: needs the name of a host' ssh:-oProxyCommand=true
 version() {

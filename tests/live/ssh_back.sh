@@ -90,7 +90,7 @@ bridge_killed() {
 		    grep -qx -- --stdio && tr '\0' '\n' <"/proc/$p/environ" |
 		    grep -qx "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR" && kill -9 "$p"
 	done
-	wait_for 'pageknode was ended there' && let_in && live
+	wait_for 'pageknode was killed there' && let_in && live
 }
 rule "so does one whose bridge is killed" bridge_killed
 
@@ -137,9 +137,9 @@ is_not_asked() {
 }
 rule "a passphrase is asked for before the page, and not again" is_not_asked \
     locked secret 'Enter passphrase' \
-    'Permission denied.*a new page may ask'
+    'Permission denied.*start the page again'
 rule "a host's key likewise" is_not_asked new yes 'yes/no' \
-    'Host key verification failed.*a new page may ask'
+    'Host key verification failed.*start the page again'
 sed -i 's/^Host hop$/&\n\tStrictHostKeyChecking ask/' "$s/config"
 rule "also that of a jump before it, which a try knows nothing of" \
     is_not_asked jumped yes 'yes/no' 'Host key verification failed'
@@ -250,7 +250,7 @@ node_killed() {
 	"$B/pageknode" 2>"$tmp/said" &
 	daemon=$!
 	until_true 10 serves && enter &&
-	    wait_for 'started anew|LIVE' && leave
+	    wait_for 'restarted|LIVE' && leave
 }
 rule "a node that was killed and started anew is found" node_killed
 
@@ -265,7 +265,7 @@ node_restarted() {
 	before=$(rows)
 	login=$(cat "$s/pid")
 	kill -9 "$(pgrep -P "$daemon" -x pageknode)"
-	until_true 20 another_login && wait_for 'started anew|LIVE' || return 1
+	until_true 20 another_login && wait_for 'restarted|LIVE' || return 1
 	# A list that is shown as LIVE is the whole one.
 	! shows LIVE || [ "$(rows)" = "$before" ] && leave
 }

@@ -271,7 +271,7 @@ goes_on() {
 		die || return 1
 		until_true 20 shows 'LIVE 1[0-9] Hz' || { shot; return 1; }
 	done
-	! shot | grep -q 'anew\|INCOMPLETE\|lost [1-9]' &&
+	! shot | grep -q 'again\|INCOMPLETE\|lost [1-9]' &&
 	    [ "$(shot | grep -c ' 7,777 ')" = 40 ]
 }
 rule "a page goes on where it was, and has lost nothing" goes_on
@@ -322,7 +322,7 @@ P
 # It lives and has none of its blocks, and that is said.
 is_anew() {
 	another && [ -z "$(rows)" ] &&
-	    "$pagek" targets "unix:$node" | grep -q "^pid:$program .*begins anew"
+	    "$pagek" targets "unix:$node" | grep -q "^pid:$program .*begins again"
 }
 stop_still() {
 	leave

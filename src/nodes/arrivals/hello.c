@@ -196,9 +196,9 @@ _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
 static const char NO_ROOM[] =
     "the node has no room for it: memory, file size or descriptors";
 static const char CRAMPED[] =
-    "the rings would take much of the addresses that it may have (RLIMIT_AS)";
+    "the rings would use too much of its address space (RLIMIT_AS)";
 static const char TOO_LATE[] =
-    "it was not answered within the 50 ms that it waits";
+    "the node did not answer it within 50 ms";
 
 struct waiting {
 	int fd;
@@ -365,13 +365,12 @@ refuse_target(struct node *node, const struct peer *peer)
 	unsigned all, own;
 
 	if (is_full(node->hello, peer->uid))
-		return "more come at once than the node can take in";
+		return "too many register with the node at once";
 	quota_beside(node->quota, peer->pid, peer->uid, &all, &own);
 	if (all >= NODE_TARGETS_MAX)
-		return "the node watches as many targets as it can";
+		return "the node watches its maximum of targets";
 	if (node->access.system && peer->uid != 0 && own >= NODE_USER_TARGETS)
-		return "the node watches as many targets of this user as it "
-		    "may";
+		return "the node watches its maximum of targets for this user";
 	return NULL;
 }
 

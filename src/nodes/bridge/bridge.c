@@ -378,6 +378,6 @@ bridge_run(const struct bridge_opts *opts)
 	close(fd);
 	if (r == 0)
 		return 0;
-	fprintf(stderr, "pageknode: passing bytes on: %s\n", strerror(-r));
+	fprintf(stderr, "pageknode: cannot forward bytes: %s\n", strerror(-r));
 	return BRIDGE_FAILED;
 }

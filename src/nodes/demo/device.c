@@ -165,7 +165,7 @@ device_source(struct keeper *k, int64_t mono)
 	if (input == INPUT_NONE && mono - d->heard_ms >= QUIET_MS)
 		raw_quiet(&d->raw, take_record, k);
 	count_slips(k, d);
-	set_reason(k, d, d->fifo && !d->has_writer ? "nobody writes to it" :
+	set_reason(k, d, d->fifo && !d->has_writer ? "it has no writer" :
 	    "");
 }
 

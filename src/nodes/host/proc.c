@@ -521,26 +521,29 @@ proc_why_no_data(pid_t pid, char *out, size_t cap)
 		break;
 	case ELF_NONE:
 		why = at_secure(pid) ?
-		    "set-user-ID or another user's: nothing is preloaded" :
+		    "set-user-ID or another user's program: the loader ignores "
+		    "the library" :
 		    "its program cannot be read";
 		break;
 	case ELF_DYNAMIC:
 		if (at_secure(pid))
-			why = "a set-user-ID program: nothing is preloaded";
+			why = "set-user-ID program: the loader ignores the "
+			    "library";
 		else if (proc_maps_has(pid, "libasan") > 0 ||
 		    proc_maps_has(pid, "libtsan") > 0 ||
 		    proc_maps_has(pid, "libclang_rt.") > 0)
 			why = "built with a sanitizer, which has an allocator of its own";
 		else if (lacks_our_environment(pid))
-			why = "started without our environment";
+			why = "started without PAGEK_NODE in its environment";
 		else if (proc_maps_has(pid, "liballoclog") == 0)
-			why = "its loader did not take the library";
+			why = "its loader did not load the library";
 		else if (changed_user(pid))
 			why = "it runs as another user, who cannot reach the node";
 		else if (changed_root(pid))
 			why = "it has another root folder and cannot reach the node";
 		else
-			why = "the node did not take it: too late, or too many";
+			why = "the node did not accept it: too late, or too "
+			    "many";
 		break;
 	}
 	snprintf(out, cap, "%s", why);

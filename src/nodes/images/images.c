@@ -310,7 +310,7 @@ adopt(struct node *node, struct keeper *k)
 	if (before != NULL)
 		images_end_image(before, is_dead(before) || rejoined ?
 		    WIRE_S_ENDED : WIRE_S_EXECED, -1, rejoined ?
-		    "it was not drained, and has said hello again" : NULL);
+		    "it registered again before its rings were read" : NULL);
 	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->image.comm,
 	    (int)k->image.pid);
 	if (images_join(k, name) < 0) {
@@ -371,7 +371,7 @@ images_end_lost(struct node *node)
 		next = TAILQ_NEXT(k, link);
 		if (k->feed != NULL && k->process.pidfd < 0)
 			images_end_image(k, WIRE_S_ENDED, -1,
-			    "it ended while the node was started again");
+			    "it ended while the node restarted");
 	}
 }
 
@@ -453,7 +453,7 @@ check_image(struct keeper *k, int64_t now)
 	if (proc_maps_has(k->image.pid, RING_NAME) != 0 || is_dead(k))
 		return;
 	images_end_image(k, WIRE_S_EXECED, -1,
-	    "it runs a program without a stream now");
+	    "it has executed a program without a stream");
 }
 
 static void
@@ -604,7 +604,7 @@ images_check_ended(struct node *node, pid_t pid)
 {
 	struct keeper *k = find_live(node, pid);
 	struct found f = { .pid = pid, .why = "it ran as another user, who "
-	    "cannot reach the node, and was over before it was seen" };
+	    "cannot reach the node, and ended before it was seen" };
 	char comm[KEEPER_TEXT];
 	uid_t uid;
 
@@ -617,7 +617,7 @@ images_check_ended(struct node *node, pid_t pid)
 		return;
 	f.ppid = k->image.ppid;
 	images_end_image(k, WIRE_S_EXECED, -1,
-	    "it runs a program without a stream now");
+	    "it has executed a program without a stream");
 	add_no_data(node, &f);
 }
 

@@ -320,14 +320,15 @@ copy_from(struct keeper *child, struct keeper *parent)
 	if (w.remaining > 0)
 		walk_back(&w);
 	if (blk == NULL || w.err < 0) {
-		set_unsure(child, "out of memory for what it inherited");
+		set_unsure(child, "out of memory for the blocks that it "
+		    "inherited");
 		goto out;
 	}
 	/* Tickets still owed, by threads that stand still, have no records. */
 	if (w.remaining > owed_tickets(parent) &&
 	    stream_queue_oldest(parent->queue.records) > parent->queue.first)
 		set_unsure(child,
-		    "its parent's past did not reach back to the fork");
+		    "its parent's history does not reach back to the fork");
 	copy_list(&w, child, blk);
 out:
 	hashmap_fini(&w.changes);
@@ -341,7 +342,7 @@ images_inherit(struct keeper *child, struct keeper *parent)
 
 	if (parent == NULL || parent->list == NULL) {
 		set_unsure(child,
-		    "what it inherited from its parent is not known");
+		    "the blocks that it inherited are not known");
 		goto out;
 	}
 	drain_up_to_cut(parent, child->process.cut);

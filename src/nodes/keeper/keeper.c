@@ -334,7 +334,7 @@ give_up_feed(struct keeper *k, int err)
 	k->life.state = WIRE_S_CORRUPT;
 	snprintf(k->life.reason, sizeof k->life.reason, "%s: detached",
 	    err == -ENOMEM ? "no memory left to order its records" :
-	    "its rings hold what no producer writes");
+	    "its rings have invalid content");
 	takeover_forget(k);
 	detach(k);
 }
@@ -472,8 +472,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 			/* It never had the rings: silence means nothing. */
 			k->missed = true;
 			state = WIRE_S_NO_DATA;
-			reason = "it could not take the rings that it was "
-			    "given, or not in time";
+			reason = "it did not map its rings in time";
 		} else if (k->arming.mode == ARMING_DORMANT) {
 			/* An empty list would say that it held nothing. */
 			k->missed = true;

@@ -126,8 +126,8 @@ restart_list(struct keeper *k, const struct takeover_slot *slot,
 	blklist_set_since_click(k->list, true);
 	k->arming.wall_ms = base_wall_ms();
 	snprintf(k->life.reason, sizeof k->life.reason,
-	    "the node died while much "
-	    "happened: its list begins anew");
+	    "the node failed while too much happened to undo: its list begins "
+	    "again");
 	return 0;
 }
 

@@ -83,8 +83,8 @@ path_lost(void *arg, int err, char *why, size_t cap)
 	const char *path = arg;
 
 	if (is_final(path)) {
-		snprintf(why, cap, "the node was started for its command "
-		    "alone, and has ended: it does not come back");
+		snprintf(why, cap, "this command's node has ended and will not "
+		    "restart");
 		return false;
 	}
 	if (err == -ENOENT || err == -ECONNREFUSED)

@@ -278,8 +278,8 @@ plan_next_try(struct nodes_link *link, int err)
 	uint32_t ms;
 
 	if (link->child > 0 && way->start == NULL)
-		base_append(link->reason, sizeof link->reason, &len, ": it was "
-		    "started for its command alone and does not come back");
+		base_append(link->reason, sizeof link->reason, &len, ": this "
+		    "command's node will not restart");
 	if (way->start == NULL || link->given_up)
 		return;
 	again = way->lost == NULL || way->lost(way->arg, err, link->reason,

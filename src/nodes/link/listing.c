@@ -135,7 +135,8 @@ is_answer(struct nodes_listing *l, int err, const struct wire_msg *msg,
 	else if (msg->type == WIRE_ERR)
 		end_refused(l, &msg->err);
 	else if (msg->type != type)
-		end_listing(l, -EPROTO, "the node answered something else");
+		end_listing(l, -EPROTO, "the node sent another answer than was "
+		    "expected");
 	else
 		return true;
 	return false;
@@ -262,7 +263,8 @@ on_lack(void *arg, int err, const struct wire_msg *msg)
 	    msg->lack.stored;
 	if (strcmp(l->name, name) != 0 || msg->lack.part < 1 ||
 	    done < l->done || done > l->total) {
-		end_listing(l, -EPROTO, "the node answered about something else");
+		end_listing(l, -EPROTO, "the node sent the answer to another "
+		    "request");
 		return;
 	}
 	l->done = done;
@@ -339,8 +341,8 @@ end_fetched(struct nodes_listing *l)
 		end_listing(l, 0, l->name);
 		return;
 	}
-	snprintf(words, sizeof words, "damaged: part %u of %u is not what was "
-	    "stored", l->changed, l->parts);
+	snprintf(words, sizeof words, "damaged: part %u of %u differs from "
+	    "what was stored", l->changed, l->parts);
 	end_listing(l, -EBADMSG, words);
 }
 
@@ -408,7 +410,7 @@ on_lgot(void *arg, int err, const struct wire_msg *msg)
 	if (got->at != l->got_at || got->size != l->got_size ||
 	    got->bytes.len != want) {
 		end_listing(l, -EPROTO, "the node sent other bytes than were "
-		    "asked for");
+		    "requested");
 		return;
 	}
 	check_sum(l, got);
@@ -456,8 +458,8 @@ on_listed(void *arg, int err, const struct wire_msg *msg)
 		return;
 	}
 	if (!e->whole || e->parts < 1 || e->parts > WIRE_LISTING_PARTS) {
-		end_listing(l, -ENODATA, "the listing is not whole: its sender was "
-		    "lost or is still at it, or files of it are damaged");
+		end_listing(l, -ENODATA, "the listing is not whole: its sender "
+		    "was lost or is still sending, or files of it are damaged");
 		return;
 	}
 	l->parts = e->parts;
@@ -578,7 +580,8 @@ on_entry(void *arg, int err, const struct wire_msg *msg)
 		census_end(q, 0, "");
 	} else if (msg->type != WIRE_LISTED ||
 	    !take_entry(q, &msg->listed, &s)) {
-		census_end(q, -EPROTO, "the node answered something else");
+		census_end(q, -EPROTO, "the node sent another answer than was "
+		    "expected");
 	} else {
 		/* The callback comes last: it may close the link. */
 		err = ask_next(q);

@@ -87,9 +87,9 @@ static const struct failure {
 	const char *todo, *todo_end;	/* the host's name goes between them */
 } failures[] = {
 	{ "Permission denied", NODES_DENIED, SSH_HOPELESS,
-	    "try 'ssh ", "', and see to its keys" },
+	    "try 'ssh ", "', and check its keys" },
 	{ "Too many authentication failures", NODES_DENIED, SSH_HOPELESS,
-	    "try 'ssh ", "', and see to its keys" },
+	    "try 'ssh ", "', and check its keys" },
 	{ "Host key verification failed", NODES_DENIED, SSH_HOPELESS,
 	    "look at the host's key with 'ssh ", "'" },
 	{ "Could not resolve hostname", NODES_UNREACHABLE, SSH_AGAIN,
@@ -138,13 +138,14 @@ tell_ssh(const struct link_ssh *ssh, struct telling *t)
 
 	/* A signal has ended the other side: ssh fails without a message. */
 	if (ssh->up && ssh->last[0] == '\0') {
-		say(t, "%s was ended there", ssh->program);
+		say(t, "%s was killed there", ssh->program);
 		return;
 	}
 	while (strstr(line, f->says) == NULL)
 		f++;
 	if (f->state == NODES_DENIED && !ssh->may_ask)
-		say(t, "%s: 'ssh %s' tells more, and a new page may ask", line,
+		say(t, "%s: try 'ssh %s', or start the page again so that ssh "
+		    "can ask", line,
 		    ssh->host);
 	else
 		say(t, "%s: %s%s%s", line, f->todo, ssh->host, f->todo_end);
@@ -169,7 +170,7 @@ tell_remote(const struct link_ssh *ssh, struct telling *t)
 		t->end = SSH_HOPELESS;
 		return;
 	case REMOTE_USAGE:
-		say(t, ": is the pageknode there of another version than this "
+		say(t, ": has the pageknode there another version than this "
 		    "page?");
 		t->state = NODES_VERSION;
 		t->end = SSH_HOPELESS;
@@ -654,8 +655,8 @@ nodes_connect_ssh(struct nodes_link **out, uv_loop_t *loop,
 		.why = way_why,
 		.up = way_up,
 		.patience_ms = way_patience_ms,
-		.stranger = "what answers there is no pageknode: does its "
-		    "shell print something at login?",
+		.stranger = "the answer is not pageknode's: does the shell "
+		    "there print something at login?",
 		.final = 1u << NODES_DENIED | 1u << NODES_VERSION,
 	};
 	struct ssh_way *arg;

@@ -103,7 +103,7 @@ check_kind(uint64_t given, enum node_kind kind)
 			continue;
 		fprintf(stderr, "pageknode: --%s is not for %s\n",
 		    row_of(i)->option.name, kind == NODE_DAEMON ?
-		    "a node that stands alone" : kind == NODE_COMMAND ?
+		    "a standalone node" : kind == NODE_COMMAND ?
 		    "a node that runs a command" : kind == NODE_DEMO ?
 		    "a node that is a demo" : "--stdio, which is no node");
 		return -EINVAL;

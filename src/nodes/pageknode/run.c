@@ -180,7 +180,7 @@ run_lost_supervisor(struct node *node)
 		return;
 	node->command.unsupervised = true;
 	snprintf(node->run->reason, sizeof node->run->reason, "the supervisor "
-	    "is gone; how the command ends is not known");
+	    "is gone; the command's exit status is not known");
 	images_end_dead(node);
 	run_second(node);
 }

@@ -59,7 +59,7 @@ take_number(struct line *l, const char *word)
 	if (nodes_parse_number(word, strlen(word), &l->e->number) &&
 	    l->e->number != 0)
 		return true;
-	return refuse(l, "'%s' is no node number: write four hexadecimal "
+	return refuse(l, "'%s' is not a node number: write four hexadecimal "
 	    "digits, as in 0590, and not 0000", base_shown(word));
 }
 
@@ -89,7 +89,7 @@ static bool
 take_name(struct line *l, const char *word)
 {
 	if (!is_name(word))
-		return refuse(l, "'%s' is no name for a node: take up to %d "
+		return refuse(l, "'%s' is not a name for a node: use up to %d "
 		    "letters, digits and - _ . that are neither a number nor "
 		    "'local'", base_shown(word), NODES_NAME_MAX);
 	strcpy(l->e->name, word);
@@ -103,17 +103,17 @@ take_place(struct line *l, const char *word)
 	const char *place;
 
 	if (!nodes_parse_place(word, &at, &place))
-		return refuse(l, "'%s' is no place of a node: write local, "
+		return refuse(l, "'%s' is not a place of a node: write local, "
 		    "unix:PATH or ssh:[USER@]HOST", base_shown(word));
 	if (at == NODES_AT_UNIX &&
 	    (place[0] != '/' || strlen(place) >= PATH_MAX_UNIX))
-		return refuse(l, "'%s': behind unix: goes the whole path of a "
-		    "socket, from / on and of less than %zu bytes",
+		return refuse(l, "'%s': unix: needs the absolute path of a "
+		    "socket, shorter than %zu bytes",
 		    base_shown(word), PATH_MAX_UNIX);
 	if (at == NODES_AT_SSH && (strchr(place, '/') != NULL ||
 	    nodes_ssh_check(&(struct nodes_ssh){ .host = place }) != NULL))
-		return refuse(l, "'%s': behind ssh: goes the name of a host "
-		    "and nothing else, as in ssh:linac-b or ssh:anna@linac-b",
+		return refuse(l, "'%s': ssh: needs the name of a host and "
+		    "nothing else, as in ssh:linac-b or ssh:anna@linac-b",
 		    base_shown(word));
 	l->e->at = at;
 	strcpy(l->e->place, place);
@@ -174,7 +174,7 @@ take_remote(struct line *l, const char *value)
 	struct nodes_ssh where = { .host = l->e->place, .program = value };
 
 	if (l->e->at != NODES_AT_SSH)
-		return refuse(l, "remote= is for nodes behind ssh: alone");
+		return refuse(l, "remote= is only for nodes behind ssh:");
 	if (strlen(value) >= sizeof l->e->remote ||
 	    nodes_ssh_check(&where) != NULL)
 		return refuse(l, "remote= takes the path of pageknode at the "
@@ -203,12 +203,12 @@ take_key(struct line *l, const char *word, unsigned *kinds)
 		    memcmp(keys[i].key, word, len) == 0)
 			break;
 	if (i == BASE_NELEM(keys))
-		return refuse(l, "'%s': behind the place go "
-		    "acnet=TRUNK.NODE or classic=PORT, and remote=PATH; "
-		    "behind # a comment", base_shown(word));
+		return refuse(l, "'%s': after the place, only acnet=TRUNK.NODE "
+		    "or classic=PORT, and remote=PATH, can follow; # begins a "
+		    "comment", base_shown(word));
 	if ((*kinds & 1u << keys[i].kind) != 0)
-		return refuse(l, "'%s': one such is enough: take the other "
-		    "away", base_shown(word));
+		return refuse(l, "'%s': this is given twice: remove one of "
+		    "them", base_shown(word));
 	*kinds |= 1u << keys[i].kind;
 	return keys[i].take(l, word + len + 1);
 }
@@ -269,15 +269,15 @@ is_new(struct line *l, const struct nodes_table *t)
 		if (old->file != e->file)
 			return false;
 		if (number)
-			return refuse(l, "number %04X stands in line %u "
-			    "already, which holds: take another", e->number,
+			return refuse(l, "number %04X is already used in line "
+			    "%u: choose another", e->number,
 			    old->line);
 		if (name)
-			return refuse(l, "the name '%s' stands in line %u "
-			    "already, which holds: take another", e->name,
+			return refuse(l, "the name '%s' is already used in "
+			    "line %u: choose another", e->name,
 			    old->line);
-		return refuse(l, "line %u says already which node is local, "
-		    "and holds: one is enough", old->line);
+		return refuse(l, "the local node is already in line %u: remove "
+		    "one of them", old->line);
 	}
 	return true;
 }
@@ -294,9 +294,9 @@ make_friendly_unique(struct line *l, const struct nodes_table *t)
 		if (nodes_entry_friendly(old) != friendly)
 			continue;
 		if (old->file == l->e->file)
-			refuse(l, "friendly number %04X is that of line %u "
-			    "already, which keeps it: node %04X is shown by "
-			    "its own", friendly, old->line, l->e->number);
+			refuse(l, "friendly number %04X is already used in "
+			    "line %u: node %04X is shown with its own "
+			    "number", friendly, old->line, l->e->number);
 		l->e->port = NODES_PORT_NONE;
 		return;
 	}
@@ -353,15 +353,15 @@ table_parse(struct nodes_table *t, size_t *cap, struct table_in *in,
 		struct line l = { .in = in, .no = lines.no, .e = &e };
 
 		if (why != NULL) {
-			refuse(&l, "%s: write it anew", why);
+			refuse(&l, "%s: retype it", why);
 			continue;
 		}
 		if (!split(&l, text) || l.n == 0 || !take_line(&l) ||
 		    !is_new(&l, t))
 			continue;
 		if (t->n == NODES_TABLE_MAX) {
-			refuse(&l, "a table has %d nodes at most: the rest "
-			    "is left out", NODES_TABLE_MAX);
+			refuse(&l, "a table has at most %d nodes: the others "
+			    "are ignored", NODES_TABLE_MAX);
 			break;
 		}
 		make_friendly_unique(&l, t);

@@ -143,9 +143,9 @@ nodes_ssh_check(const struct nodes_ssh *where)
 		return "ssh: needs the name of a host, as in ssh:linac-b or "
 		    "ssh:anna@linac-b";
 	if (where->program != NULL && !is_program(where->program))
-		return "the path of pageknode at the other end is no path";
+		return "the path of pageknode at the other end is not valid";
 	if (where->target != NULL && !is_program(where->target))
-		return "behind the host goes pid:N, or the name of a stream";
+		return "after the host, write pid:N or the name of a stream";
 	return NULL;
 }
 

@@ -97,13 +97,13 @@ refuse_page(struct node *node, const struct peer *peer)
 	    s->max > 2 * SERVE_CONNS_RESERVED &&
 	    s->count >= s->max - SERVE_CONNS_RESERVED &&
 	    has_page(s, peer->uid))
-		return "the last places are kept for other users";
+		return "the last connections are reserved for other users";
 	if (s->count < s->max)
 		return NULL;
 	idle = most_idle(s, mono_ms(mono_now()));
 	if (idle != NULL) {
 		conn_fail(idle, 0, WIRE_E_BUSY,
-		    "nothing was asked for two minutes, and others wait");
+		    "it sent no request for two minutes, and others wait");
 		conn_close(idle);
 		return NULL;
 	}
@@ -129,7 +129,7 @@ make_place(struct serve *s)
 			oldest = c;
 	if (oldest == NULL || now - oldest->begun_ms < HELLO_MS)
 		return false;
-	conn_fail(oldest, 0, WIRE_E_BUSY, "no hello came, and others wait");
+	conn_fail(oldest, 0, WIRE_E_BUSY, "it sent no hello, and others wait");
 	conn_close(oldest);
 	return true;
 }

@@ -82,7 +82,7 @@ answer_keeper(struct conn *c, const struct wire_msg *m, uint32_t index,
 		err.err.text = wire_text("this process has no stream");
 	} else {
 		err.err.text = wire_text(
-		    "the list of this ended target is no longer kept");
+		    "the list of this ended target was discarded");
 	}
 	conn_reply(c, &err);
 	return NULL;
@@ -299,7 +299,7 @@ answer_end(struct conn *c, const struct wire_msg *m)
 			   NULL, 0) < 0)) {
 		conn_error(c, m->id, k->process.pidfd >= 0 && errno == EPERM ?
 		    WIRE_E_AUTH : WIRE_E_INTERNAL,
-		    "the target could not be told to end");
+		    "the target could not be sent SIGTERM");
 		return;
 	}
 	conn_reply(c, &reply);
@@ -323,8 +323,8 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 	r = arming_ask(k, c->page.id, (enum wire_arming)m->arm.arming);
 	if (r == -ENOTSUP)
 		conn_error(c, m->id, WIRE_E_NAME,
-		    "only a process that lives and has a stream can be armed "
-		    "or sent to sleep");
+		    "only a live process with a stream can be armed or "
+		    "disarmed");
 	else if (r < 0)
 		conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
 	else

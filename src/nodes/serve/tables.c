@@ -127,7 +127,7 @@ static const char *
 lack_of(const struct keeper *k)
 {
 	if (k->list == NULL)
-		return "its list is gone";
+		return "its list was discarded";
 	if (k->arming.mode == ARMING_DORMANT)
 		return "it is not logged";
 	if (k->format.sample != 0)

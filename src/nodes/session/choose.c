@@ -95,7 +95,7 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 	names_reset(&s->names);
 	s->arming.due = !s->opts.look_only;
 	if (s->choice.is_node)
-		session_say(s, "%s has come and is watched", best->comm);
+		session_say(s, "%s has started and is watched", best->comm);
 	take_choice(s, best);
 }
 

@@ -265,8 +265,8 @@ settle(struct nodes_session *s)
 	s->losses.mending = false;
 	s->look.loss.mended += s->losses.mended;
 	base_group_digits(count, sizeof count, s->losses.mended);
-	session_say(s, "%s records lost on the way to this page: list taken "
-	    "anew, nothing is missing", count);
+	session_say(s, "%s records lost on the way to this page: list read "
+	    "again, nothing is missing", count);
 	s->losses.mended = 0;
 }
 
@@ -692,8 +692,8 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool first)
 	if (data->first != s->intake.cursor && !first)
 		return;
 	if (!adds_up(s, data)) {
-		session_say(s, "the node's answer did not add up: the list is "
-		    "taken anew");
+		session_say(s, "the node's answer was inconsistent: the list "
+		    "is read again");
 		s->intake.retake = true;
 		return;
 	}

@@ -194,8 +194,8 @@ reconnect_set_found(struct nodes_session *s)
 		s->losses.seen = s->losses.bad = s->losses.mended = 0;
 		memset(s->keeper, 0, sizeof s->keeper);
 		s->arming.seen = 0;
-		session_say(s, "the node was started anew: the list is that "
-		    "of its new keeper");
+		session_say(s, "the node was restarted: the list is its new "
+		    "one");
 	}
 	if (node != NULL)
 		memcpy(s->reconnect.boot, node->boot, WIRE_EPOCH);

@@ -33,8 +33,8 @@ take_regions(struct session_regions *rs, const struct wire_regioned *msg)
 
 		wire_region_get(r, msg->regions.p + i * WIRE_REGION_SIZE);
 		if (is_wrong(r, i > 0 ? r - 1 : NULL)) {
-			snprintf(rs->why, sizeof rs->why, "what the node says "
-			    "of its regions makes no sense");
+			snprintf(rs->why, sizeof rs->why, "the node's answer "
+			    "about its regions is not valid");
 			rs->n = 0;
 			return;
 		}
@@ -115,7 +115,7 @@ why_incomplete(const struct nodes_session *s)
 	if (s->regions.torn)
 		return "the list's parts are of several moments";
 	if (look->behind)
-		return "records were skipped, and the list is taken anew";
+		return "records were skipped, and the list is read again";
 	return s->losses.lossy || look->loss.unsure ? "records were lost" : "";
 }
 

@@ -214,10 +214,9 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 	case WIRE_E_NAME:
 		session_cancel(s);
 		snprintf(reason, sizeof reason,
-		    s->reconnect.restarted ? "the node was "
-					  "started anew and has no %s: the "
-					  "target has ended, or has "
-					  "not come back"
+		    s->reconnect.restarted ? "the node was restarted and has "
+					  "no %s: the target has ended, or has "
+					  "not registered again"
 					: "the node has no data stream %s",
 		    s->stream.name[0] != '\0' ? s->stream.name : "ALLOCLOG");
 		s->stream.by_index = false;

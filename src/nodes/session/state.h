@@ -24,7 +24,7 @@
 
 /* Notice while snapshots keep losing records; a window replaces it. */
 #define SESSION_TORN "records come faster than this page can follow: the list " \
-	"is taken anew in each cycle, part by part"
+	"is read again in each cycle, part by part"
 
 #define SESSION_NAME_MAX 128
 #define SESSION_NO_WISH (-1)

@@ -256,8 +256,8 @@ take_rows(struct nodes_session *s, const struct wire_rows *r)
 
 	if (r->blocks.len != (size_t)r->count * stride ||
 	    (s->step == SESSION_WINDOW && r->as_of + 1 < s->intake.cursor)) {
-		session_say(s, "the node's rows did not add up: the list is "
-		    "taken anew");
+		session_say(s, "the node's rows were inconsistent: the list is "
+		    "read again");
 		s->window.refused = true;
 		end_window(s);
 		return;

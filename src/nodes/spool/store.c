@@ -265,7 +265,7 @@ check_many(const struct spool *s, uint64_t conn, const struct why *why)
 	TAILQ_FOREACH(a, &s->arrivals, link)
 		n += a->conn == conn;
 	if (n >= SPOOL_CONN_ARRIVALS || s->narrivals >= SPOOL_ARRIVALS)
-		return fail(why, -EBUSY, "%u listings are on their way "
+		return fail(why, -EBUSY, "%u listings are being sent "
 		    "already", n >= SPOOL_CONN_ARRIVALS ? n : s->narrivals);
 	return 0;
 }
@@ -394,8 +394,8 @@ continue_listing(struct spool *s, struct arrival *a, const struct wire_lput *l,
 	if (l->parts != e->parts || l->part != a->part + (a->fd < 0) ||
 	    l->at != (a->fd < 0 ? 0 : a->at) ||
 	    (a->fd >= 0 && l->total != a->head.bytes))
-		return fail(why, -EBADMSG, "a piece of %s is not the one that "
-		    "comes next", e->name);
+		return fail(why, -EBADMSG, "a piece of %s is out of "
+		    "order", e->name);
 	if (a->fd >= 0)
 		return 0;
 	room = a->taken + (uint64_t)(e->parts - l->part) * WIRE_LISTING_PART +

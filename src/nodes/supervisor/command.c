@@ -219,7 +219,7 @@ prepare_library(struct command *c, const char *folder)
 	}
 	r = make_loadable(c->library, sizeof c->library, folder);
 	if (r < 0)
-		fprintf(stderr, "pageknode: the loader cannot take %s\n",
+		fprintf(stderr, "pageknode: the loader cannot load %s\n",
 		    c->library);
 	return r;
 }
