@@ -135,13 +135,13 @@ static const struct {
 	{ "[keys]\nab = sort", "no key is called 'ab'" },
 	{ "[keys]\nx", "'x' is no setting" },
 	{ "[keys]\nx =", "'x' has no value" },
-	{ "[keys]\nx = srot", "no key does 'srot': did you mean 'sort'?" },
-	{ "[keys]\nx = kin", "no key does 'kin'" },
+	{ "[keys]\nx = srot", "no action 'srot': did you mean 'sort'?" },
+	{ "[keys]\nx = kin", "no action 'kin'" },
 	{ "[colors]\ncursr = red", "did you mean 'cursor'?" },
 	{ "[colors]\ncursor = mauve", "'mauve' is no colour" },
 	{ "[colors]\ncursor = white on", "'on' is no colour" },
 	{ "[colors]\ncursor = white on bold", "'bold' is no colour" },
-	{ "[colors]\nplain = red", "nothing that is coloured" },
+	{ "[colors]\nplain = red", "[colors] has no item" },
 };
 
 LOOP_TEST(a_wrong_line_of_a_section_is_said_and_left_out, 0,
@@ -252,7 +252,7 @@ TEST(of_two_in_a_file_the_first_stands)
 {
 	file(CONFIG_USER, "max = 7\nmax = 8\n");
 	ck_assert_ptr_nonnull(strstr(said,
-	    "mine:2: 'max' stands in line 1 already"));
+	    "mine:2: 'max' is already in line 1"));
 	run("list demo:1");
 	ck_assert_uint_eq(o.node.max, 7);
 }

@@ -141,7 +141,7 @@ TEST(missed_cycles_are_those_since_it_was_counted_anew)
 	picture_begin(&pic, 80, false);
 	page_costs_put(&costs, &page, &scene.look, &pic);
 	ck_assert_int_eq(picture_end(&pic), 0);
-	ck_assert(shows("2 cycles in 0 s, 1 painted, 2 missed"));
+	ck_assert(shows("2 cycles in 0 s, 1 drawn, 2 missed"));
 	ck_assert(shows("cycle      12us  1.2ms  1.2ms"));
 	/* The cycles that painted, and no others. */
 	ck_assert(shows("picture   1.1ms  1.1ms  1.1ms"));

@@ -197,7 +197,7 @@ TEST(history_tells_who_had_the_address_and_what_is_not_known)
 	ck_assert(shows("1,234 new      rx-0       freed"));
 	ck_assert(shows("73 new      rx-0       this block, freed after 3s by "
 	    "delete in thread rx-0"));
-	ck_assert(shows("99 new      rx-0       lives now"));
+	ck_assert(shows("99 new      rx-0       is live now"));
 	ck_assert(!shows("records were lost"));
 	ck_assert(!shows("left out"));
 	lives.gaps = true;

@@ -243,7 +243,7 @@ LOOP_TEST(what_threads_may_have_held_together_is_never_within, 0,
 	judge_processes(&judge, &other, 1);
 	judge_end(&judge);
 	ck_assert_int_eq(judge.verdict, held_together[_i].verdict);
-	ck_assert((strstr(judge.finding[0].why, "threads held together") !=
+	ck_assert((strstr(judge.finding[0].why, "threads together") !=
 	    NULL) == (held_together[_i].verdict == CHECK_NOT_KNOWN));
 }
 

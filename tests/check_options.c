@@ -217,7 +217,7 @@ static const struct {
 	{ "--format json demo:1", PAGEK_USAGE, "give --once or --batch" },
 	{ "-o f demo:1", PAGEK_USAGE, "give --once or --batch" },
 	{ "--count 3 demo:1", PAGEK_USAGE, "give --once or --batch" },
-	{ "-b --format json demo:1", PAGEK_USAGE, "take --format=ndjson" },
+	{ "-b --format json demo:1", PAGEK_USAGE, "use --format=ndjson" },
 	{ "--once --interval 3 demo:1", PAGEK_USAGE, "no meaning" },
 	{ "--once --duration 3 demo:1", PAGEK_USAGE, "no meaning" },
 	{ "watch --format prom demo:1", PAGEK_USAGE, "is for 'pagek list'" },
@@ -244,7 +244,7 @@ static const struct {
 	{ "tree --by line demo:1", PAGEK_USAGE, "give --flat too" },
 	{ "tree --group type demo:1", PAGEK_USAGE, "give --flat too" },
 	{ "tree --flat --group type --by line demo:1", PAGEK_USAGE,
-	    "both say what goes together" },
+	    "both name the groups" },
 	{ "tree --flat --group site>type demo:1", PAGEK_USAGE,
 	    "groups of one level" },
 	{ "tree --limit 3 demo:1", PAGEK_USAGE, "give --flat too" },
@@ -254,7 +254,7 @@ static const struct {
 	{ "tree --least nan demo:1", PAGEK_USAGE, "not a share" },
 	{ "tree --depth 0 demo:1", PAGEK_USAGE, "not a number" },
 	{ "tree --folded demo:1", PAGEK_USAGE, "takes no option --folded" },
-	{ "export demo:1", PAGEK_USAGE, "needs a format" },
+	{ "export demo:1", PAGEK_USAGE, "needs --folded" },
 	{ "export --format pprof demo:1", PAGEK_USAGE, "not one of" },
 	{ "export --format json --folded demo:1", PAGEK_USAGE,
 	    "takes no option --format" },
@@ -299,7 +299,7 @@ static const struct {
 	{ "ssh:$(reboot)", PAGEK_USAGE, "the name of a host" },
 	{ "ssh:host;reboot", PAGEK_USAGE, "the name of a host" },
 	{ "ssh:host/4711", PAGEK_USAGE, "as in ssh:host/pid:4711" },
-	{ "ssh:host/pid:x", PAGEK_USAGE, "behind the host goes" },
+	{ "ssh:host/pid:x", PAGEK_USAGE, "after the host, write" },
 	{ "--remote-pageknode /x pid:1", PAGEK_USAGE, "for other machines" },
 	{ "raw:", PAGEK_USAGE, "the path of a device" },
 	{ "--baud 12345 raw:/x", PAGEK_USAGE, "no serial line has that" },
@@ -417,9 +417,9 @@ static const struct {
 	{ "lokal", PAGEK_NO_TARGET, "did you mean 'local'?" },
 	{ "lost", PAGEK_USAGE, "did you mean 'list'?" },
 	{ "gatewy/pid:7", PAGEK_NO_TARGET, "did you mean gateway" },
-	{ "list/pid", PAGEK_USAGE, "behind the node goes pid:N" },
+	{ "list/pid", PAGEK_USAGE, "after the node, write pid:N" },
 	{ "gateway/7", PAGEK_USAGE, "as in gateway/pid:4711" },
-	{ "gateway/pid:x", PAGEK_USAGE, "behind the node goes" },
+	{ "gateway/pid:x", PAGEK_USAGE, "after the node, write" },
 	{ "node:", PAGEK_USAGE, "four hexadecimal digits" },
 	{ "node:590", PAGEK_USAGE, "four hexadecimal digits" },
 	{ "node:linac-a", PAGEK_USAGE, "four hexadecimal digits" },
@@ -447,10 +447,10 @@ TEST(an_empty_word_is_no_target_and_is_said_to_be_none)
 
 	ck_assert_int_eq(options_parse(&o, 3, both, why,
 	    sizeof why), PAGEK_USAGE);
-	ck_assert_ptr_nonnull(strstr(why, "an empty word: leave it out"));
+	ck_assert_ptr_nonnull(strstr(why, "is empty: leave it out"));
 	ck_assert_int_eq(options_parse(&o, 2, alone, why,
 	    sizeof why), PAGEK_USAGE);
-	ck_assert_ptr_nonnull(strstr(why, "an empty word: leave it out"));
+	ck_assert_ptr_nonnull(strstr(why, "is empty: leave it out"));
 }
 
 TEST(a_live_process_with_a_nodes_number_is_the_node)

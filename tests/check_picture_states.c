@@ -254,7 +254,7 @@ TEST(mended_loss_says_that_the_list_is_taken_anew)
 	scene.look.loss.lost[STREAM_OVERWRITTEN] = 2031;
 	compose(80, 24);
 	ck_assert(shows("INCOMPLETE +2,031 lost"));
-	ck_assert(shows("taken anew"));
+	ck_assert(shows("read again"));
 	ck_assert(!shows("INCOMPLETE since"));
 }
 
@@ -270,7 +270,7 @@ LOOP_TEST(what_was_made_good_is_not_among_what_is_lost, 0, 2)
 	scene.look.complete = false;
 	compose(240, 24);
 	ck_assert(shows("INCOMPLETE +412 lost"));
-	ck_assert(shows("2,031 overwritten, of which 2,031 made good"));
+	ck_assert(shows("2,031 overwritten, of which 2,031 recovered"));
 }
 
 /* Of a device before this page came, too. */

@@ -97,7 +97,7 @@ base_file_words(int err)
 	case -EISDIR:
 		return "it is a directory";
 	case -ENOTSUP:
-		return "it is no regular file";
+		return "it is not a regular file";
 	case -EFBIG:
 		return "it is too large";
 	case -EEXIST:

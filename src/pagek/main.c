@@ -109,7 +109,7 @@ run_command(const struct options *o)
 
 	err = uv_loop_init(&loop);
 	if (err < 0) {
-		complain("cannot begin: %s", uv_strerror(err));
+		complain("cannot start: %s", uv_strerror(err));
 		return PAGEK_FAILED;
 	}
 	status = command_rows[o->command].run(o, &loop);
@@ -176,7 +176,7 @@ run_with_settings(struct options *o)
 		status = options_wrappers(o, &wrappers);
 	}
 	if (status < 0) {
-		complain("cannot begin: %s", strerror(-status));
+		complain("cannot start: %s", strerror(-status));
 		status = PAGEK_FAILED;
 	} else {
 		o->page.wrappers = wrappers;

@@ -522,10 +522,10 @@ stream_end_text(unsigned end)
 {
 	static const char *const text[RING_ENDS] = {
 		[RING_END_OUTERMOST] = "the stack is whole",
-		[RING_END_DEPTH] = "no more were asked for",
+		[RING_END_DEPTH] = "no more frames were requested",
 		[RING_END_NO_TABLE] = "code without an unwind table",
 		[RING_END_RULE] = "an unwind table that is not followed",
-		[RING_END_MEMORY] = "the stack goes on where no memory is",
+		[RING_END_MEMORY] = "the stack goes on in unmapped memory",
 		[RING_END_STUCK] = "a damaged stack",
 		[RING_END_ALONE] = "the caller alone is known",
 	};

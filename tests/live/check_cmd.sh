@@ -133,7 +133,7 @@ never_within() {
 		    >"$tmp/out" 2>&1
 		case $? in
 		7) grep -q 'was 95.4 MiB' "$tmp/out" || return 1 ;;
-		6) grep -q 'not known: what threads held together may have been up to 95.4 MiB' \
+		6) grep -q 'not known: the threads together may have held up to 95.4 MiB' \
 		    "$tmp/out" || return 1 ;;
 		*) cat "$tmp/out"; return 1 ;;
 		esac
@@ -308,7 +308,7 @@ bad_file() {
 	"$B/pagek" check --baseline "$tmp/bad" -- touch "$tmp/started" \
 	    2>"$tmp/err"
 	[ $? = 5 ] && [ ! -e "$tmp/started" ] &&
-	    grep -q "'$tmp/bad', line 1: this is no baseline" "$tmp/err"
+	    grep -q "'$tmp/bad', line 1: this is not a baseline" "$tmp/err"
 }
 rule "a file that is no baseline is refused before anything is started" bad_file
 # The numbers are all of a line, so that nothing is unlimited by mistake.

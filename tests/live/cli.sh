@@ -249,8 +249,8 @@ rule "settings behind a link" settings_are '' other
 rule "settings with a bad line" \
     settings_are "config:2: .* did you mean 'sort'" bad_line
 rule "settings that are a device" \
-    settings_are 'no regular file' ln -s /dev/null "$settings"
-rule "settings that are a FIFO" settings_are 'no regular file' mkfifo "$settings"
+    settings_are 'not a regular file' ln -s /dev/null "$settings"
+rule "settings that are a FIFO" settings_are 'not a regular file' mkfifo "$settings"
 rule "settings that are a folder" settings_are 'directory' mkdir "$settings"
 rule "settings behind a link to nothing" \
     settings_are 'leads nowhere' ln -s /no/such/file "$settings"
@@ -390,13 +390,13 @@ rule "the page goes to the largest of a young tree and stays there" \
 mended() {
 	"$pagek" -b --sort size --count 40 --interval 0.1 demo:flood \
 	    >"$tmp/out" || return 1
-	grep -q "list taken anew" "$tmp/out"
+	grep -q "list read again" "$tmp/out"
 }
 rule "an overrun of the retained queue is counted and mended" mended
 leaves_it() {
 	"$pagek" -b --count 40 --interval 0.1 demo:flood >"$tmp/out" &&
 	    grep -q "K MEMORY BLOCKS .*LIVE  WINDOW" "$tmp/out" &&
-	    ! grep -q "list taken anew" "$tmp/out"
+	    ! grep -q "list read again" "$tmp/out"
 }
 rule "-b reads no more of a fast stream than it prints" leaves_it
 whole_at_last() {

@@ -78,7 +78,7 @@ used_again() {
 	    wait_for 'freed .* by free in thread' &&
 	    wait_for 'its address is in use again' &&
 	    wait_for '1,080 malloc .*this block, freed after' &&
-	    shows '1,080 malloc .*lives now' && hides 'lost or skipped'
+	    shows '1,080 malloc .*is live now' && hides 'lost or skipped'
 }
 rule "its address tells who has it after it was freed" used_again
 

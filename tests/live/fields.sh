@@ -166,7 +166,7 @@ rule "a number may be typed without the zero before it" short
 stays() {
 	open 80 24 0590 && wait_for "alpha\[" && write 1 "$1" &&
 	    wait_for "$2" && shows 'NODE<0590>' && keys Escape &&
-	    keys x && wait_for 'counted anew' && shows 'alpha\[.*LIVE' &&
+	    keys x && wait_for 'are reset' && shows 'alpha\[.*LIVE' &&
 	    ends 0
 }
 rule "a number that no node has" stays 0A13 \

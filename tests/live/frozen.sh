@@ -158,7 +158,7 @@ followed() {
 	keys_to a ':group thread' Enter && wait_on a 'COUNT' &&
 	    keys_to a ':group none' Enter && wait_on a '^ADDRESS' &&
 	    wait_on a "^$addr" && opens "$addr" && keys_to a F &&
-	    wait_on a 'follows no longer' && off a 'follow [0-9a-f]{12}'
+	    wait_on a 'following ended' && off a 'follow [0-9a-f]{12}'
 }
 rule "F: the line at the cursor has that address through three sorts and groups" \
     followed

@@ -83,7 +83,7 @@ sampled() {
 has_period() {
 	metrics local && grep -q '^pagek_sample_period_bytes{.*} 4096$' "$tmp/prom" &&
 	    grep -q '^# HELP pagek_live_blocks .* Estimated from a sample' "$tmp/prom" &&
-	    grep -q '^# HELP pagek_allocs_total .* Of the sample alone' "$tmp/prom"
+	    grep -q '^# HELP pagek_allocs_total .* Of the sample only' "$tmp/prom"
 }
 rule "of a sample the period is told, and which numbers are estimates" sampled
 

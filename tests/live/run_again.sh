@@ -238,14 +238,14 @@ rule "one that dies again and again is given up, and that is told as of a run" \
 
 deserted() {
 	looping 0 3 && kill -9 "$supervisor" && kill -0 "$keeper" && over
-	[ $? = 125 ] && grep -q 'how the command ends is not known' "$tmp/why" &&
+	[ $? = 125 ] && grep -q "the command's exit status is not known" "$tmp/why" &&
 	    until_true 10 is_gone "$keeper"
 }
 rule "without its supervisor a node watches to the end, and says what it cannot know" \
     deserted
 both() {
 	looping 0 3 && known && kill_node "$supervisor" && over
-	[ $? = 125 ] && grep -q "is gone; how the command ends is not known" \
+	[ $? = 125 ] && grep -q "is gone; the command's exit status is not known" \
 	    "$tmp/why"
 }
 rule "a run whose node is gone for good ends and says so" both

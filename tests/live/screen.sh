@@ -552,7 +552,7 @@ skipping() {
 	keys ':skip xmalloc,parse_header' Enter
 	wait_for 'request_feed' || return 1
 	keys ':skip a,,b' Enter
-	wait_for 'are no patterns' || return 1
+	wait_for 'are not patterns' || return 1
 	keys ':skip' Enter
 	wait_for 'parse_header' && quits
 }

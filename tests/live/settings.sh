@@ -96,7 +96,7 @@ bound() {
 	    wait_for 's means nothing here' && keys '?' &&
 	    wait_for '^  F5 +choose the sort' && keys Escape && wait_gone '^HELP' &&
 	    leave w &&
-	    grep -q "config:6: no key does 'srot': did you mean 'sort'?" "$tmp/said"
+	    grep -q "config:6: no action 'srot': did you mean 'sort'?" "$tmp/said"
 }
 rule "keys do what the file says, and bar and help tell so" bound
 
@@ -132,7 +132,7 @@ nowhere_to_remember() {
 	echo >"$XDG_STATE_HOME"
 	page && type 'sort address' && wait_for 'order: address' && leave &&
 	    same "$tmp/rc" 0 && [ "$(wc -l <"$tmp/said")" = 1 ] &&
-	    grep -q 'what was typed is not kept' "$tmp/said"
+	    grep -q 'typed lines are not saved' "$tmp/said"
 	rc=$?
 	cat "$tmp/said"
 	rm -f "$XDG_STATE_HOME"

@@ -203,7 +203,7 @@ assert deepest == most, deepest
 PYTHON
 }
 rule "--stack=3 gives three frames, and what was cut is said" \
-    depths 3 "no more were asked for"
+    depths 3 "no more frames were requested"
 rule "--stack=0 gives the caller alone, and that is said" \
     depths 0 "the caller alone is known"
 

@@ -229,7 +229,7 @@ flood() {
 	    wait_on f 'LIVE 1?[0-9] Hz   ' && leave f || return 1
 	"$pagek" -b --sort size --count 40 --interval 0.1 demo:flood \
 	    >"$tmp/out"
-	grep -qE '[0-9]+,[0-9]+ records lost .*: list taken anew' "$tmp/out"
+	grep -qE '[0-9]+,[0-9]+ records lost .*: list read again' "$tmp/out"
 }
 rule "a flood beyond the retained queue is said with its count, and mended" \
     flood

@@ -230,7 +230,7 @@ app_reset_costs(struct app *app)
 	    nodes_session_look(app->session));
 	page_view_live(&v, app->session);
 	page_peak_anew(app->page, &v);
-	app_say(app, "timings and peaks of this page are counted anew");
+	app_say(app, "timings and peaks of this page are reset");
 }
 
 /* --- jobs --------------------------------------------------------------- */

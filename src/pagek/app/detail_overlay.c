@@ -159,7 +159,7 @@ go_to_neighbour(struct app *app, bool behind)
 	if (page_detail_neighbour(&detail_of(app)->page, &v, behind, &b))
 		go_to_block(app, &b);
 	else
-		app_say(app, "no block is known to lie %s it",
+		app_say(app, "no block is known %s it",
 		    behind ? "behind" : "before");
 }
 

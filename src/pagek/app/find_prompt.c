@@ -18,7 +18,7 @@ say_none(struct app *app)
 	uint64_t unsure = page_find_unsure(app->page);
 
 	if (unsure > 0)
-		app_say(app, "no row matches %s; of %llu the name is not known",
+		app_say(app, "no row matches %s; %llu rows have unknown names",
 		    text, (unsigned long long)unsure);
 	else
 		app_say(app, "no row matches %s", text);
@@ -38,7 +38,8 @@ step_search(struct app *app)
 		break;
 	case PAGE_FIND_HERE:
 		app_say(app, "found: %s%s", page_find_text(app->page),
-		    page_find_went_round(app->page) ? ", round the end" : "");
+		    page_find_went_round(app->page) ? ", from the first row "
+		        "on" : "");
 		break;
 	case PAGE_FIND_NONE:
 		say_none(app);
@@ -63,9 +64,9 @@ begin_search(struct app *app, const char *text, bool back, size_t *at)
 		app_say(app, "column %zu: %s",
 		    page_filter_error_column(text, e.at), e.why);
 	} else if (r == -ENOENT) {
-		app_say(app, "nothing was looked for yet; / does");
+		app_say(app, "nothing to find yet; / asks for it");
 	} else if (r == -ENOTSUP) {
-		app_say(app, "blocks are looked for; t shows them");
+		app_say(app, "only blocks can be found; t shows them");
 	} else {
 		app_say(app, "no search: %s", strerror(-r));
 	}

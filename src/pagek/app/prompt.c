@@ -70,7 +70,7 @@ app_prompt_fini(struct app *app)
 	int r = history_save(h);
 
 	if (r < 0)
-		complain("what was typed is not kept for the next page: %s",
+		complain("typed lines are not saved for the next page: %s",
 		    base_file_words(r));
 	history_fini(h);
 }

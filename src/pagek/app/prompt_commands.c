@@ -68,7 +68,7 @@ skip_wrappers(struct app *app, const char *patterns)
 	if (app->wrappers != NULL)
 		apply_wrappers(app);
 	if (r == -EINVAL)
-		app_say(app, "'%.64s' are no patterns; as in :skip "
+		app_say(app, "'%.64s' are not patterns; write them as in :skip "
 		    "zmalloc,my_*", patterns);
 	else if (r < 0)
 		app_say(app, "cannot skip: %s", strerror(-r));

@@ -127,7 +127,7 @@ apply_setting(struct app *app, unsigned id, const char *value)
 
 	app_say(app, "%s = %.128s%s", option_name(id), value,
 	    applied[id].size > 0 || commands[id] != NULL ? "" :
-	    ": for what is begun later; :save keeps it");
+	    ": used at the next start if you :save it");
 	o.page.listing = "";
 	options_set(&o, id, value, why, sizeof why);
 	memcpy((char *)&app->page->opts + applied[id].at,
@@ -283,15 +283,15 @@ app_save_settings(struct app *app)
 		n += value[id] != NULL;
 	}
 	if (n == 0) {
-		app_say(app, "nothing has been :set, and no file is touched");
+		app_say(app, "nothing has been :set; no file is written");
 		return;
 	}
 	r = config_user_path(app->watch->options->config, path);
 	if (r == 0)
 		r = config_save(path, value);
 	if (r == -EINVAL)
-		app_say(app, "a line of %.128s would hide what was set: mend "
-		    "it first", path);
+		app_say(app, "a line of %.128s would override what was set: "
+		    "correct it first", path);
 	else if (r < 0)
 		app_say(app, "cannot save the settings: %s",
 		    base_file_words(r));

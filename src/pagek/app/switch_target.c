@@ -118,8 +118,8 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 	}
 	if (place_of(place, &t))
 		return 0;
-	snprintf(why, cap, "a page begins with such a target and does not go "
-	    "to it: quit, then 'pagek %.64s'", word);
+	snprintf(why, cap, "a page cannot go to such a target: quit, then "
+	    "'pagek %.64s'", word);
 	return -EINVAL;
 }
 

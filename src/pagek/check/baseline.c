@@ -247,7 +247,8 @@ load_baseline(const struct options *o, struct entries *l, bool *there)
 		r = -EINVAL;
 	if (r < 0)
 		complain("'%s', line %u: %s", path, lines.no, r == -ENOMEM ?
-		    strerror(ENOMEM) : "this is no baseline of 'pagek check'");
+		    strerror(ENOMEM) : "this is not a baseline of 'pagek "
+		        "check'");
 	merge_entries(l);
 	return r == 0 ? 0 : PAGEK_FORMAT;
 }

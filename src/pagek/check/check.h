@@ -28,7 +28,7 @@
 
 #define CHECK_NAME 64
 #define CHECK_WHY 200
-#define CHECK_BLIND "at the end there was no whole list"
+#define CHECK_BLIND "the list was not complete at the end"
 
 /* The verdict of all limits is the highest of theirs. */
 enum check_verdict {

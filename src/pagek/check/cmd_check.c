@@ -43,8 +43,8 @@ ask_processes(struct judge *j, uv_loop_t *loop, struct nodes_link *link)
 	size_t n = 0;
 
 	if (target_enquire(loop, link, NODE_ANSWER_MS, &list, &n) < 0) {
-		complain("the node does not answer: of the command's other "
-		    "processes nothing is known");
+		complain("the node does not answer: the command's other "
+		    "processes are not known");
 		j->complete = false;
 		return;
 	}

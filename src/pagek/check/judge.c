@@ -466,8 +466,8 @@ compare_bound(const struct judge *j, struct finding *f)
 	if ((double)j->bounds.most <= f->most)
 		return;
 	base_human_bytes(most, sizeof most, j->bounds.most);
-	snprintf(f->why, sizeof f->why, "what threads held together may have "
-	    "been up to %s: their order is not known", most);
+	snprintf(f->why, sizeof f->why, "the threads together may have held up "
+	    "to %s: their order is not known", most);
 }
 
 static void
@@ -487,7 +487,7 @@ decide_limit(const struct judge *j, struct finding *f)
 		judge_loss(j, f->why);
 	if (f->why[0] == '\0' && all && j->unwatched > 0)
 		snprintf(f->why, sizeof f->why, "%zu of %zu process images "
-		    "were not watched", j->unwatched, j->processes);
+		    "could not be watched", j->unwatched, j->processes);
 	if (f->why[0] == '\0' && all)
 		compare_bound(j, f);
 	f->verdict = f->why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;

@@ -80,7 +80,7 @@ is_duplicate(struct reading *r, const char *key, struct config_at there)
 {
 	if (there.line == 0 || there.file != r->at.file)
 		return false;
-	complain_of(r, "'%s' stands in line %u already, which wins: remove one "
+	complain_of(r, "'%s' is already in line %u, which is used: remove one "
 	    "of them", base_shown(key), there.line);
 	return true;
 }
@@ -120,7 +120,7 @@ complain_of_action(struct reading *r, const char *word)
 
 	for (n = 0; page_action_word(n, &action, names[n]); n++)
 		list[n] = names[n];
-	complain_of(r, "no key does '%s'%s", base_shown(word),
+	complain_of(r, "no action '%s'%s", base_shown(word),
 	    nearest_clause(clause, word, list, n, ": see pagek.conf(5)"));
 }
 
@@ -168,7 +168,7 @@ complain_of_mark(struct reading *r, const char *word)
 
 	for (size_t i = PAGE_PLAIN + 1; i < PAGE_MARKS; i++)
 		list[n++] = page_mark_word((enum page_mark)i);
-	complain_of(r, "nothing that is coloured is called '%s'%s",
+	complain_of(r, "[colors] has no item '%s'%s",
 	    base_shown(word), nearest_clause(clause, word, list, n,
 	    ": see pagek.conf(5)"));
 }

@@ -197,13 +197,13 @@ output_refuse_terminal(int err)
 	const char *term = getenv("TERM");
 
 	if (err == -ENOTTY)
-		complain("the page needs a terminal; for text take "
-		    "'pagek list' or option -b");
+		complain("the page needs a terminal; for text use 'pagek list' "
+		    "or option -b");
 	else if (term == NULL || term[0] == '\0')
-		complain("TERM is not set; for text take 'pagek list' or "
-		    "option -b");
+		complain("TERM is not set; for text use 'pagek list' or option "
+		    "-b");
 	else
-		complain("the page cannot be drawn on a terminal of kind "
-		    "'%s'; for text take 'pagek list' or option -b", term);
+		complain("the page cannot be drawn on a terminal of kind '%s'; "
+		    "for text use 'pagek list' or option -b", term);
 	return PAGEK_USAGE;
 }

@@ -109,8 +109,8 @@ static int
 parse_local(struct target *t, const char *there, struct words *w)
 {
 	if (!parse_there(t, there))
-		return words_fail(w, PAGEK_USAGE, "'%s': behind local goes pid:N, "
-		    "or the name of a stream, as in local/" STREAMS,
+		return words_fail(w, PAGEK_USAGE, "'%s': after local, write "
+		    "pid:N or the name of a stream, as in local/" STREAMS,
 		    base_shown(t->word));
 	t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
 	return 0;
@@ -137,8 +137,9 @@ parse_ssh(struct target *t, const char *place, struct words *w)
 		    base_shown(t->word), why);
 	if (parse_there(t, there + (*there == '/')))
 		return 0;
-	return words_fail(w, PAGEK_USAGE, "'%s': behind the host goes pid:N, or the "
-	    "name of a stream, as in ssh:%s/pid:4711", base_shown(t->word),
+	return words_fail(w, PAGEK_USAGE, "'%s': after the host, write pid:N "
+	    "or the name of a stream, as in "
+	    "ssh:%s/pid:4711", base_shown(t->word),
 	    host);
 }
 
@@ -240,8 +241,8 @@ parse_entry(struct target *t, const struct nodes_entry *e,
     const struct node_word *nw, struct words *w)
 {
 	if (!parse_there(t, nw->there))
-		return words_fail(w, PAGEK_USAGE, "'%s': behind the node goes pid:N, "
-		    "or the name of a stream, as in %s/pid:4711",
+		return words_fail(w, PAGEK_USAGE, "'%s': after the node, write "
+		    "pid:N or the name of a stream, as in %s/pid:4711",
 		    base_shown(t->word), e->name);
 	t->node = *e;
 	switch (e->at) {
@@ -355,8 +356,8 @@ parse_word(struct target *t, const char *word, const char *const *known,
 
 	*t = (struct target){ .kind = TARGET_LOCAL, .word = word, .name = "" };
 	if (word[0] == '\0')
-		return words_fail(w, PAGEK_USAGE, "the target is an empty word: "
-		    "leave it out, or say which; 'pagek targets' lists them");
+		return words_fail(w, PAGEK_USAGE, "the target is empty: leave "
+		    "it out, or name one; 'pagek targets' lists them");
 	if (strncmp(word, HERE, here) == 0 && word[here] == '/')
 		return parse_local(t, word + here + 1, w);
 	if (nodes_parse_place(word, &at, &place))

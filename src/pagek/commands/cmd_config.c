@@ -73,8 +73,8 @@ int
 cmd_config_check(struct parse *p)
 {
 	if (!option_given(p->o, OPTION_SHOW))
-		return option_fail(p, "'pagek config' needs --show: what is "
-		    "there to set is set in a file");
+		return option_fail(p, "'pagek config' needs --show; settings "
+		    "are changed in the file");
 	return 0;
 }
 

@@ -44,8 +44,8 @@ int
 cmd_export_check(struct parse *p)
 {
 	if (!option_given(p->o, OPTION_FOLDED))
-		return option_fail(p, "'pagek export' needs a format, and "
-		    "there is one: --folded");
+		return option_fail(p, "'pagek export' needs --folded, its only "
+		    "format");
 	if (p->o->tree.by_group)
 		return option_fail(p, "folded stacks are by bytes, blocks or "
 		    "age");

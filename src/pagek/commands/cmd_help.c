@@ -46,10 +46,10 @@ print_filter(FILE *out)
 {
 	const char *line;
 
-	fputs("\nEXPRESSION is made of FIELD OP VALUE with & (and), | (or), "
-	    "! (not) and\nparentheses; OP is one of = != < <= > >=, and of "
-	    "text = != ~ (contains) !~;\na word alone is looked for in the "
-	    "text of a row.  The fields are\n", out);
+	fputs("\nEXPRESSION is made of FIELD OP VALUE with & (and), | (or), ! "
+	    "(not) and\nparentheses; OP is one of = != < <= > >=, and of text "
+	    "= != ~ (contains) !~;\na single word matches if any text of a row "
+	    "contains it.  The fields are\n", out);
 	for (size_t k = 0; (line = filter_help(k)) != NULL; k++)
 		fprintf(out, "  %s\n", line);
 }

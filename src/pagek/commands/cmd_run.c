@@ -130,8 +130,8 @@ run_tell_end(const struct nodes_look *look, const char *command)
 		complain("the node has ended and '%s' was not seen to start",
 		    command);
 	else if (!look->command.tree_ended)
-		complain("the node of '%s' is gone; how the command ends is "
-		    "not known", command);
+		complain("the node of '%s' is gone; the command's exit status "
+		    "is not known", command);
 	else if (look->command.trouble[0] != '\0')
 		complain("%s", look->command.trouble);
 	if (!look->command.tree_ended)

@@ -33,7 +33,7 @@ check_page(struct parse *p)
 	if (p->o->target_given && (page->ops->needs & PAGE_NEEDS_TARGET) == 0)
 		return option_fail(p, "page %s shows %s, and as text it takes "
 		    "no TARGET", page->letter, page->title);
-	snprintf(why, sizeof why, "is for page K, and page %s alone is wanted",
+	snprintf(why, sizeof why, "is for page K, not for page %s",
 	    page->letter);
 	return option_none_of(p, text->refuse, text->nrefuse, why);
 }
@@ -70,7 +70,7 @@ cmd_top_check(struct parse *p)
 		    "is for text: give --once or --batch too");
 	if (p->o->format == FORMAT_JSON)
 		return option_fail(p, "--format=json is one object, and "
-		    "--batch writes many: take --format=ndjson, or --once");
+		    "--batch writes many: use --format=ndjson, or --once");
 	return check_page(p);
 }
 

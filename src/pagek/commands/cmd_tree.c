@@ -171,10 +171,12 @@ put_order(const struct tree_out *t)
 		fprintf(t->out, ", summed by %s", kind != NULL ? kind->name :
 		    group_names[o->tree.by]);
 	else
-		fputs(page_list_reverse(&o->page) ? ", from who asked outwards" :
-		    ", from the outermost inwards", t->out);
+		fputs(page_list_reverse(&o->page) ? ", from the function that "
+		    "allocated outwards" :
+		    ", from the outermost function inwards", t->out);
 	if (o->tree.least > 0)
-		fprintf(t->out, "; less than %g %% of all is left out",
+		fprintf(t->out, "; branches below %g %% of the total are "
+		    "hidden",
 		    o->tree.least * 100);
 	if (o->tree.depth != 0)
 		fprintf(t->out, "; no deeper than %u", o->tree.depth);
@@ -516,8 +518,8 @@ cmd_tree_check(struct parse *p)
 	const struct options *o = p->o;
 
 	if (o->tree.by_group && o->page.group != 0)
-		return option_fail(p, "--group and --by=%s both say what goes "
-		    "together", o->text[OPTION_BY]);
+		return option_fail(p, "--group and --by=%s both name the "
+		    "groups", o->text[OPTION_BY]);
 	return option_given(o, OPTION_FLAT) ? check_flat(p) : check_tree(p);
 }
 

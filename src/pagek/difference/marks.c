@@ -222,7 +222,7 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 	if (what != NULL) {
 		page_mark_lose(page);
 		snprintf(page->message, sizeof page->message, "the %s is lost: "
-		    "the list has begun anew", what);
+		    "the list has begun again", what);
 	}
 	if (m == NULL)
 		return;

@@ -167,8 +167,8 @@ put_filter(struct head *h, const struct page_chosen *s)
 	    (unsigned long long)s->blocks,
 	    page_about(h->v->look->sample), (unsigned long long)s->of);
 	if (s->unsure > 0)
-		put_line(h, "unsure", "names that the filter asks for are not "
-		    "there of %llu blocks", (unsigned long long)s->unsure);
+		put_line(h, "unsure", "%llu blocks lack names that the filter "
+		    "needs", (unsigned long long)s->unsure);
 }
 
 static void
@@ -182,7 +182,8 @@ put_extent(struct head *h, uint64_t first, uint64_t there)
 		put_line(h, "as of", "record %llu", (unsigned long long)
 		    look->as_of);
 	else
-		put_line(h, "as of", "no one record: the list was being taken");
+		put_line(h, "as of", "no single record: the list was being "
+		    "read");
 	if (look->window)
 		put_line(h, "list", "NOT WHOLE: %llu of %llu blocks, from offset "
 		    "%llu on; records come faster than they can be read",

@@ -99,13 +99,13 @@ listing_to(struct listing_to *to, const char *word, char *why, size_t cap)
 
 	*to = (struct listing_to){ 0 };
 	if (word == NULL || word[0] == '\0')
-		return fail(why, cap, "*L<> is empty: it takes a node, a path "
+		return fail(why, cap, "*L<> is empty: it needs a node, a path "
 		    "with a slash, or 'pager'");
 	if (word[0] == '|') {
 		word += 1 + strspn(word + 1, " \t");
 		if (word[0] == '\0')
-			return fail(why, cap, "*L<|> has no command behind "
-			    "the bar");
+			return fail(why, cap, "*L<|> has no command after the "
+			    "bar");
 		r = parse_pager(to, word);
 	} else if (strcmp(word, "pager") == 0) {
 		r = parse_pager(to, getenv("PAGER"));

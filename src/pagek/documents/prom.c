@@ -52,7 +52,7 @@ put_help(const struct prom *p, const struct field_metric *m)
 	static const char *const more[] = {
 		[FIELD_SAME] = "",
 		[FIELD_ESTIMATE] = " Estimated from a sample.",
-		[FIELD_SAMPLED] = " Of the sample alone.",
+		[FIELD_SAMPLED] = " Of the sample only.",
 	};
 
 	fprintf(p->out, "# HELP pagek_%s %s%s\n# TYPE pagek_%s %s\n",
@@ -64,7 +64,7 @@ static void
 put_info(const struct prom *p, const struct nodes_look *look)
 {
 	static const struct field_metric info = { "target_info", "gauge",
-		"What is watched.", FIELD_SAME };
+		"The watched target.", FIELD_SAME };
 	struct prom state = *p;
 	size_t len = strlen(p->labels);
 

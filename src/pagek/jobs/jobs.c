@@ -343,7 +343,7 @@ begin_rows(struct job *j, const struct page_view *v)
 	if (r == -EAGAIN && !late)
 		return JOB_MORE;
 	if (r == -EAGAIN) {
-		job_fail(j, "the list was not there within %d s",
+		job_fail(j, "the list did not arrive within %d s",
 		    j->ops->wait_ms / 1000);
 		return JOB_FAILED;
 	}
@@ -453,7 +453,7 @@ send_rows(struct job *j)
 	r = nodes_listing_send(&j->sending, j->link, &opts, on_sent, j);
 	if (r == -EFBIG)
 		job_fail(j, "%.64s: no node takes more than %u MiB, and the "
-		    "list has %llu; a file takes it", j->to.text,
+		    "list has %llu; send it to a file", j->to.text,
 		    WIRE_LISTING_PARTS * (WIRE_LISTING_PART >> 20),
 		    (unsigned long long)(opts.size >> 20));
 	else if (r < 0)
@@ -512,8 +512,8 @@ report_pager(struct job *j, int status, int signal)
 	if (signal != 0)
 		jobs_say(jobs, "the pager was ended by signal %d", signal);
 	else if (status == 127)
-		jobs_say(jobs, "the pager was not found: PAGER, or what stands "
-		    "in *L<>, names it");
+		jobs_say(jobs, "the pager was not found: set PAGER, or name it "
+		    "in *L<>");
 	else if (status != 0)
 		jobs_say(jobs, "the pager failed: exit %d", status);
 	else if (strchr(outcome, ';') != NULL)

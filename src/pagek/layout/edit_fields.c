@@ -101,7 +101,7 @@ page_field_offs(const char *typed, uint64_t rows, uint64_t *offs, char *why,
 	uint64_t n;
 
 	if (len == 0) {
-		snprintf(why, cap, "OFFS: a decimal number goes there");
+		snprintf(why, cap, "OFFS: type a decimal number");
 		return false;
 	}
 	if (good < len) {

@@ -29,7 +29,7 @@ static const struct {
 	    "by :arm, or by 'pagek arm'", PAGE_WARN, true },
 	[NODES_ENDED] = { "ENDED", "the target has ended", PAGE_BAD, true },
 	[NODES_CORRUPT] = { "CORRUPT",
-	    "the target wrote what no producer writes: its stream is detached",
+	    "the target wrote invalid records: its stream is not read any more",
 	    PAGE_BAD, true },
 	[NODES_NO_DATA] = { "NO DATA", "its allocator is not hooked",
 	    PAGE_WARN, true },
@@ -229,11 +229,11 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 		base_append(by, sizeof by, &len, "%s%s%s %s",
 		    len > 0 ? ", " : "lost: ", is_bound(look, i) ? ">= " : "",
 		    count, i > 0 ? stream_cause_text(i) :
-		    "before this page came");
+		    "before this page connected");
 	}
 	base_group_digits(count, sizeof count, look->loss.mended);
 	if (len > 0 && look->loss.mended > 0)
-		base_append(by, sizeof by, &len, ", of which %s made good",
+		base_append(by, sizeof by, &len, ", of which %s recovered",
 		    count);
 	base_group_digits(count, sizeof count, look->loss.full);
 	if (look->loss.full > 0)
@@ -242,7 +242,7 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 		    look->loss.full == 1 ? "" : "s");
 	if (look->complete)
 		base_append(out, PAGE_LOST_TEXT, &n,
-		    "%s; the list is being taken anew", by);
+		    "%s; the list is being read again", by);
 	else
 		base_append(out, PAGE_LOST_TEXT, &n, "%s%sINCOMPLETE since %s: "
 		    "%s", by, len > 0 ? ".  " : "", when,

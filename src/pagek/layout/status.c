@@ -75,7 +75,7 @@ static const struct counter counters[] = {
 	    "allocations not inserted: the list was full",
 	    .alarm = true, .list = true },
 	{ "l", "lost", n_lost,
-	    "records lost and not made good",
+	    "records lost and not recovered",
 	    .alarm = true },
 	{ "u", "unk", n_unknown,
 	    "frees of unknown addresses",
@@ -487,7 +487,7 @@ page_counters_help(struct page_picture *pic)
 	size_t i;
 
 	picture_entry(pic, "us ms", HELP_AT,
-	    "what a cycle with a picture costs: reading, composing, painting");
+	    "cost of a cycle that drew: reading, composing, drawing");
 	for (i = 0; i < NCOUNTERS; i++) {
 		snprintf(name, sizeof name, "%s %s", counters[i].letter,
 		    counters[i].word);

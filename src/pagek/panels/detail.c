@@ -608,7 +608,7 @@ static const struct {
 	[WIRE_K_PENDING] = { "the node has not yet resolved ", "" },
 	[WIRE_K_NO_LINE] = { "no line for code in ", "" },
 	[WIRE_K_NO_SYMBOL] = { "no symbol for it in ", "" },
-	[WIRE_K_NO_MODULE] = { "code in no file: made at run time, or "
+	[WIRE_K_NO_MODULE] = { "code in no file: generated at run time, or "
 	    "unmapped", NULL },
 	[WIRE_K_NO_FILE] = { "", " is not there, or not to be read" },
 	[WIRE_K_OTHER_FILE] = { "another build of ", " lies there now" },
@@ -629,8 +629,8 @@ reason_text(const struct page_call *c, char *out, size_t cap)
 		return;
 	page_text_copy(module, sizeof module, page_text_base(w->module));
 	if (w->fetching)
-		base_append(out, cap, &len, "the debug file of %s is on its "
-		    "way", module);
+		base_append(out, cap, &len, "the debug file of %s is being "
+		    "fetched", module);
 	else if (reasons[w->known].before != NULL)
 		base_append(out, cap, &len, "%s%s%s", reasons[w->known].before,
 		    reasons[w->known].after != NULL ? module : "",
@@ -878,7 +878,7 @@ put_life_end(const struct page_detail *d, const struct page_view *v,
 		picture_put(pic, "this block");
 	if (!l->ended) {
 		if (last && l->blk.seq != d->blk.seq)
-			picture_put(pic, "lives now");
+			picture_put(pic, "is live now");
 		else if (!last)
 			picture_printf(pic, "%sits free was not seen",
 			    l->blk.seq == d->blk.seq ? ", " : "");

@@ -136,8 +136,8 @@ page_costs_put(const struct page_costs *c, const struct page *page,
     const struct nodes_look *look, struct page_picture *pic)
 {
 	static const char *const names[COST_KINDS][2] = {
-		[COST_SESSION] = { "session", "taking records and blocks in" },
-		[COST_PICTURE] = { "picture", "making and painting it" },
+		[COST_SESSION] = { "session", "reading records and blocks" },
+		[COST_PICTURE] = { "picture", "composing and drawing it" },
 		[COST_CYCLE] = { "cycle", "all that the page does" },
 	};
 	char cycles[32], painted[32], missed[32];
@@ -151,7 +151,7 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 	base_group_digits(missed, sizeof missed, page->numbers.missed +
 	    look->work.missed_cycles - c->missed);
 	picture_line(pic);
-	picture_printf(pic, "  %s cycles in %lld s, %s painted, %s missed",
+	picture_printf(pic, "  %s cycles in %lld s, %s drawn, %s missed",
 	    cycles, (long long)(mono_ms_since(c->since) / 1000), painted,
 	    missed);
 	picture_line(pic);
@@ -220,8 +220,8 @@ get_stale(const void *row, size_t at, struct field_value *v)
 static const struct field page_fields[] = {
 	{ .name = "cycles", .help = "since the counters were reset",
 	    .get = get_cost, .at = COST_CYCLE, .gauge = true },
-	{ .name = "cycles painted",
-	    .help = "that drew; the others waited for a slow terminal",
+	{ .name = "cycles that drew",
+	    .help = "the others waited for a slow terminal",
 	    .get = get_cost, .at = COST_PICTURE, .gauge = true },
 	{ .name = "missed cycles",
 	    .help = "the page's own timer came too late", .get = get_missed },
@@ -251,7 +251,8 @@ static const struct field names_fields[] = {
 	    .get = get_effort, .at = EFFORT(hits), .gauge = true },
 	{ .name = "name misses", .help = "not in the cache",
 	    .get = get_effort, .at = EFFORT(misses) },
-	{ .name = "names kept", .help = "names, stacks and words in the cache",
+	{ .name = "names cached",
+	    .help = "names, stacks and words in the cache",
 	    .get = get_effort, .at = EFFORT(kept) },
 	{ .name = "names pending", .help = "requested and not answered",
 	    .get = get_pending, .gauge = true },
@@ -281,9 +282,9 @@ static const struct field session_fields[] = {
 	    .at = LOOK(work.missed_cycles) },
 	{ .name = "bad records", .help = "skipped: malformed",
 	    .get = field_u64, .at = LOOK(loss.bad_records) },
-	{ .name = "mended", .help = "lost after the keeper, made good",
+	{ .name = "mended", .help = "lost after the node, recovered",
 	    .get = field_u64, .at = LOOK(loss.mended) },
-	{ .name = "lost before", .help = "by the keeper, before this session",
+	{ .name = "lost before", .help = "by the node, before this session",
 	    .get = field_u64, .at = LOOK(loss.lost[0]) },
 	{ .name = "lost: ring full", .help = "the target had no room",
 	    .get = field_u64, .at = LOOK(loss.lost[STREAM_RING_FULL]) },

@@ -543,18 +543,18 @@ moves_notice(const struct page *page, const struct page_view *v, char *out,
 	if (page->marked->mark.blocks == 0 || v->look->classic)
 		return;
 	if (v->look->sample != 0) {
-		base_append(out, cap, len, "Of a sample no realloc is "
-		    "followed: its block %s", so);
+		base_append(out, cap, len, "In a sample reallocs are not "
+		    "followed: such a block %s", so);
 	} else if (c == NULL || c->blind) {
 		base_append(out, cap, len, "Some reallocs since the mark were "
-		    "not seen: a block of theirs %s", so);
+		    "not seen: such a block %s", so);
 	} else if (c->missed > 0) {
 		base_group_digits(n, sizeof n, c->missed);
 		base_append(out, cap, len, "%s reallocs were not followed: "
-		    "a block of theirs %s", n, so);
+		    "such a block %s", n, so);
 	} else if (c->forgot && v->look != v->live) {
-		base_append(out, cap, len, "Of an older picture not all "
-		    "reallocs are known: a block of theirs %s", so);
+		base_append(out, cap, len, "In an older picture not all "
+		    "reallocs are known: such a block %s", so);
 	}
 }
 
@@ -659,8 +659,8 @@ put_bar(const struct page_diff *d, struct page_picture *pic)
 {
 	char text[128];
 
-	snprintf(text, sizeof text, "m mark anew  f filter  d view  b kind  "
-	    "t %s  Enter %s  Esc %s", d->by_block ? "groups" : "blocks",
+	snprintf(text, sizeof text, "m new mark  f filter  d view  b kind  t "
+	    "%s  Enter %s  Esc %s", d->by_block ? "groups" : "blocks",
 	    d->by_block ? "detail" : "its blocks", d->of.key != 0 ?
 	    "groups" : "close");
 	page_overlay_keys(text, pic);
@@ -674,7 +674,7 @@ put_none(const struct page *page, struct page_picture *pic)
 
 	base_append(text, sizeof text, &len, "H DIFF  %s%s",
 	    page->marked != NULL && page->marked->was_lost ?
-	    "The mark is lost: the list has begun anew." :
+	    "The mark is lost: the list has begun again." :
 	    "There is no mark.",
 	    page_is_on_screen(page) ? " m sets one, Esc closes this" : "");
 	picture_wrap(pic, text, 3, PAGE_NEW);
@@ -689,8 +689,8 @@ put_later(const struct page *page, const struct page_view *v,
 
 	page_moment_text(page, v, &page->marked->mark, at);
 	base_append(text, sizeof text, &len, "H DIFF  The mark of %s is later "
-	    "than this picture: there is no difference yet. m marks anew, Esc "
-	    "closes this", at);
+	    "than this picture: there is no difference yet. m sets a new mark, "
+	    "Esc closes this", at);
 	picture_wrap(pic, text, 4, PAGE_NEW);
 }
 

@@ -42,7 +42,7 @@ begin_move(struct app *app, const struct page_view *v)
 		return false;
 	}
 	if (page_follow_stop(app->page))
-		app_say(app, "follows no longer: the cursor was moved");
+		app_say(app, "following ended: the cursor was moved");
 	page_freeze_briefly(app->page, v);
 	return true;
 }
@@ -140,7 +140,7 @@ toggle_followed(struct app *app)
 		app_say(app, "%s: until it ends, F or the cursor is moved",
 		    what);
 	else if (r == 0)
-		app_say(app, "follows no longer");
+		app_say(app, "following ended");
 	else if (r == -ENOENT)
 		app_say(app, "there is nothing here to follow");
 	else
@@ -360,9 +360,9 @@ static void
 toggle_mouse(struct app *app)
 {
 	app->page->opts.mouse = !app->page->opts.mouse;
-	app_say(app, app->page->opts.mouse ? "the mouse is the page's: click "
-	    "and turn; Shift selects text, M gives it back" :
-	    "the mouse is the terminal's");
+	app_say(app, app->page->opts.mouse ? "mouse on: click or turn the "
+	    "wheel; Shift selects text, M turns it off" :
+	    "mouse off");
 }
 
 static const struct panel_key keys[] = {

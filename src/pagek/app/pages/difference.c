@@ -27,7 +27,7 @@ open_page(struct app *app, bool first)
 	} else if (!page_is_marked(app->page)) {
 		app_say(app, app->page->marked != NULL &&
 		    app->page->marked->was_lost ? "the mark is lost: the list "
-		    "has begun anew; m sets one" :
+		    "has begun again; m sets one" :
 		    "there is no mark; m sets one");
 		return false;
 	}
@@ -229,7 +229,7 @@ print_data(struct page *page, const struct page_view *v,
 	if (r == -EAGAIN)
 		complain("the list is not whole: nothing can be compared");
 	else if (r == -ENODATA)
-		complain("the mark is lost: the list has begun anew");
+		complain("the mark is lost: the list has begun again");
 	return r == -EAGAIN || r == -ENODATA ? 0 : r;
 }
 

@@ -130,7 +130,7 @@ retry(struct app *app)
 	nodes_survey_retry(state_of(app)->survey, r->word);
 	if (page_how_answers(r->how))
 		app_say(
-		    app, "%s answers: it is asked again and again", r->word);
+		    app, "%s answers, and is asked regularly", r->word);
 	else
 		app_say(app, "trying %s", r->word);
 }
