@@ -482,8 +482,7 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	base_group_digits(exact, sizeof exact, lost);
 	base_format_count(fit, 5, lost);
 	if (lost > 0)
-		append_word(st, "  INCOMPLETE %s%s lost", bound ? ">=" : "+",
-		    exact);
+		append_word(st, "  INCOMPLETE %s%s", bound ? ">=" : "+", exact);
 	else
 		append_word(st, "  INCOMPLETE");
 	if (st->stale)

@@ -221,7 +221,7 @@ static const struct field page_fields[] = {
 	{ .name = "cycles", .help = "since the counters were reset",
 	    .get = get_cost, .at = COST_CYCLE, .gauge = true },
 	{ .name = "cycles that drew",
-	    .help = "the others waited for a slow terminal",
+	    .help = "the others waited: --fps, or a slow terminal",
 	    .get = get_cost, .at = COST_PICTURE, .gauge = true },
 	{ .name = "missed cycles",
 	    .help = "the page's own timer came too late", .get = get_missed },
