@@ -8,13 +8,13 @@ set -u
 MACHINES=powerpc sh "$(dirname "$0")/port.sh"
 status=$?
 machines='i386 powerpc'
-on_each base blklist_corners blklist_diff calls cycles detail feed_threads \
-    groups hostile inherit costs merge missed node node_arming options page \
-    page_modes page_walk picture portions profile serve session \
+on_each base blklist_corners blklist_diff call_origin cycles detail feed_threads \
+    groups hostile inherit costs late_hello merge node node_arming options page \
+    page_modes page_walk group_portions picture profile serve session \
     session_answers session_arm session_words wrappers
 
 portable="blklist blklist_hash blklist_pairs feed frames hostile queue record ring
-    shape site_store wire wire_stacks"
+    site_store wire wire_shape wire_stacks"
 sanitized_build() {
 	"$top/tests/port" make i386 -s B="$B/port/i386/asan" \
 	    SANITIZE=address,undefined SUITES="$(echo $(rows $portable))" \

@@ -49,10 +49,12 @@ set_reason(struct keeper *k, const struct device *d, const char *what)
 		    len > 0 ? "; " : "", n->skipped, n->bytes);
 	if (n->slips > 0)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
-		    ", %" PRIu64 " slips", n->slips);
+		    ", in %" PRIu64 " gap%s", n->slips,
+		    n->slips == 1 ? "" : "s");
 	if (n->doubled > 0)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
-		    ", %" PRIu64 " records doubled", n->doubled);
+		    ", %" PRIu64 " repeated record%s skipped", n->doubled,
+		    n->doubled == 1 ? "" : "s");
 }
 
 static void

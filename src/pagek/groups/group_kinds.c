@@ -153,7 +153,7 @@ static const struct page_group_kind kinds[] = {
 	    say_thread, false, false },
 	{ "age", "age", "AGED", "age", PROFILE_TAG, age_band, say_age, true,
 	    true },
-	{ "born", "born together", "BORN", "birth", PROFILE_TAG, born_of,
+	{ "born", "born together", "BORN", "born", PROFILE_TAG, born_of,
 	    say_born, false, true },
 };
 

@@ -238,7 +238,8 @@ app_group_by(struct app *app, const char *kinds)
 		return;
 	if (page_group_kinds_parse(kinds, &kind, &below) < 0) {
 		page_group_kinds_list(list, sizeof list);
-		app_say(app, "group by what? none, %s", list);
+		app_say(app, "there is no group '%s', only none, %s",
+		    kinds, list);
 		return;
 	}
 	page_set_group(app->page, kind);
