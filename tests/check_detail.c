@@ -65,7 +65,7 @@ TEST(words_that_are_missing_have_a_reason)
 {
 	open_site(5);
 	look(124, 40);
-	ck_assert(shows("another build of libbar.so.1 lies there now"));
+	ck_assert(shows("another build of libbar.so.1 is there now"));
 	ck_assert(shows("code in no file: generated at run time, or unmapped"));
 	ck_assert(shows("no symbol for it in libfoo.so"));
 	ck_assert(shows(stream_end_text(RING_END_NO_TABLE)));

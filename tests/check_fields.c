@@ -268,7 +268,7 @@ TEST(words_are_refused_with_the_position)
 		const char *why;
 	} cases[] = {
 		{ PAGE_FIELD_NODE, "linac-a/pid:4", NULL },
-		{ PAGE_FIELD_NODE, "05 90", "blank can stand at position 3" },
+		{ PAGE_FIELD_NODE, "05 90", "blank is allowed at position 3" },
 		{ PAGE_FIELD_NODE, "", "a number of the table" },
 		{ PAGE_FIELD_LISTING, "pager", NULL },
 		{ PAGE_FIELD_LISTING, "|less -S", NULL },

@@ -31,7 +31,7 @@ T
 text() {
 	"$pagek" nodes >"$tmp/out" 2>"$tmp/err" || return 1
 	[ "$(wc -l <"$tmp/err")" = 1 ] &&
-	    grep -q "^pagek: $table:4: 'nowhere' is no place" "$tmp/err" &&
+	    grep -q "^pagek: $table:4: 'nowhere' is not a place" "$tmp/err" &&
 	    grep -q "^0590   linac-a  *local  *AB86  *$table:2\$" "$tmp/out" &&
 	    grep -q "^0A12   gw-2  *unix:.*/node  *CA12  *$table:3\$" "$tmp/out"
 }
@@ -67,7 +67,7 @@ watched() {
 rule "targets of a node by its name" until_true 20 watched linac-a
 rule "and by its number" until_true 20 watched 0a12
 logged() {
-	[ "$(grep -c ":4: 'nowhere' is no place" "$tmp/log")" = 1 ]
+	[ "$(grep -c ":4: 'nowhere' is not a place" "$tmp/log")" = 1 ]
 }
 rule "a standalone node says what is wrong with the table, once" logged
 

@@ -62,7 +62,7 @@ rule ":set lists all with their origin, and alone writes nothing" listed
 mistakes() {
 	page && type 'set srot age' && wait_for "did you mean 'sort'" &&
 	    type 'set sort sighs' && wait_for 'sort=sighs: not one of' &&
-	    type 'set skip a #b' && wait_for 'could not stand in a file' &&
+	    type 'set skip a #b' && wait_for 'cannot be written to a file' &&
 	    type save && wait_for 'nothing has been :set' && leave
 }
 rule "a mistake is said and sets nothing" mistakes

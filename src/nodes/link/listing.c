@@ -233,7 +233,7 @@ send_more(struct nodes_listing *l)
 	if (is_busy(l, r))
 		return;
 	if (r == -ENODATA)
-		end_listing(l, r, "the file has become shorter");
+		end_listing(l, r, "the file was truncated");
 	else if (r < 0)
 		end_lost(l, r);
 	else if (l->waiting == 0)

@@ -362,7 +362,8 @@ answer(struct conn *c, const struct wire_msg *m)
 	bool greets = r != NULL && r->role == WIRE_ROLE_NONE;
 
 	if (!c->greeted && !greets)
-		conn_fail(c, m->id, WIRE_E_FRAME, "a hello comes first");
+		conn_fail(c, m->id, WIRE_E_FRAME, "the first message must be "
+		    "HELLO");
 	else if (r == NULL || c->greeted == greets)
 		conn_fail(c, m->id, WIRE_E_FRAME, "not a request");
 	else if (!greets && (c->roles & r->role) == 0)

@@ -235,7 +235,7 @@ finish_part(struct spool *s, struct arrival *a, const struct wire_lput *l,
 	if (l->sha256.len != WIRE_SHA256 ||
 	    memcmp(l->sha256.p, a->head.sum, WIRE_SHA256) != 0)
 		return fail(why, -EBADMSG, l->sha256.len == 0 ?
-		    "part %u of %s came without its sum" :
+		    "part %u of %s arrived without its sum" :
 		    "part %u of %s has another sum than it was sent with",
 		    a->part, e->name);
 	spool_head_make(head, &a->head);

@@ -185,7 +185,7 @@ set_value(struct app *app, unsigned id, const char *value)
 		return;
 	}
 	if (!config_can_hold(value)) {
-		app_say(app, "'%.64s' could not stand in a file: it is too "
+		app_say(app, "'%.64s' cannot be written to a file: it is too "
 		    "long, or a '#' begins a comment there", value);
 		return;
 	}

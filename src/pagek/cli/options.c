@@ -100,7 +100,7 @@ take_shell(struct parse *p, const char *word)
 		}
 	return option_fail(p, "no completion for '%s'%s", base_shown(word),
 	    nearest_clause(clause, word, names, BASE_NELEM(names),
-	    ": there is bash, zsh and fish"));
+	    ": the shells are bash, zsh and fish"));
 }
 
 /* No target has a name of this form. */

@@ -94,7 +94,7 @@ set_classic(struct parse *p, const char *arg)
 {
 	if (arg != NULL && strcmp(arg, "strict") != 0)
 		return option_fail(p,
-		    "--classic=%s: only strict may stand there",
+		    "--classic=%s: only strict is allowed",
 		    base_shown(arg));
 	p->o->page.layout = arg != NULL ? PAGE_CLASSIC_STRICT : PAGE_CLASSIC;
 	return 0;

@@ -36,7 +36,7 @@ const struct target_form target_forms[] = {
 	{ "ssh:[USER@]HOST[/TARGET]", "ssh:", "the node of another machine",
 	    "; TARGET is pid:N or the name of a stream" },
 	{ "unix:PATH", "unix:", "the node that listens at this socket",
-	    "; so does a path with a slash" },
+	    "; any path with a slash is taken so" },
 	{ "raw:PATH", "raw:",
 	    "16-byte records from a serial line, a FIFO, a file",
 	    " or, as raw:-, a pipe" },

@@ -133,7 +133,7 @@ page_field_word(enum page_field field, const char *typed, char *why,
 	size_t at;
 
 	if (typed[0] == '\0') {
-		snprintf(why, cap, "%s: %s goes there", page_field_name(field),
+		snprintf(why, cap, "%s: type %s", page_field_name(field),
 		    what[field]);
 		return false;
 	}
@@ -143,7 +143,7 @@ page_field_word(enum page_field field, const char *typed, char *why,
 	at = strcspn(typed, " \t");
 	if (typed[at] == '\0')
 		return true;
-	snprintf(why, cap, "%s '%.64s': no blank can stand at position %zu",
+	snprintf(why, cap, "%s '%.64s': no blank is allowed at position %zu",
 	    page_field_name(field), typed, at + 1);
 	return false;
 }

@@ -611,7 +611,7 @@ static const struct {
 	[WIRE_K_NO_MODULE] = { "code in no file: generated at run time, or "
 	    "unmapped", NULL },
 	[WIRE_K_NO_FILE] = { "", " is not there, or not to be read" },
-	[WIRE_K_OTHER_FILE] = { "another build of ", " lies there now" },
+	[WIRE_K_OTHER_FILE] = { "another build of ", " is there now" },
 	[WIRE_K_DAMAGED] = { "the symbol tables of ", " are damaged" },
 	[WIRE_K_NO_READER] = { "the node has no reader of symbols", NULL },
 };
