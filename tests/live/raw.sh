@@ -182,7 +182,7 @@ doubled() {
 	n=$(head -c 800 "$tmp/sound" | "$pagek" list raw:- | sed 1d | wc -l)
 	until_true 10 grep -q "it has no writer" "$tmp/page" &&
 	    cat "$tmp/twice" >"$tmp/fifo" &&
-	    until_true 10 grep -q " 1 records doubled" "$tmp/page"
+	    until_true 10 grep -q " 1 repeated record skipped" "$tmp/page"
 	status=$?
 	kill $page
 	wait $page
