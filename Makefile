@@ -132,21 +132,31 @@ $B/pagek-symbols: $B/src/symbol/pagek-symbols.o $(ARCHIVE)
 $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
 
-# The target side: libc only, nothing of ours visible but what interposes.  Its
+# The target side: little of libc (src/alloclog/imports), nothing of ours visible but what interposes.  Its
 # table of symbols is written to (operators.c), so it lies apart from the code;
 # and what is small lies together, for each page more is a fault of each program.
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
+	-fno-stack-protector -U_FORTIFY_SOURCE \
 	-foptimize-sibling-calls -fdata-sections -DPAGEK_VERSION='"$(VERSION)"'
 # Its hooks end in jumps, which are calls with -Og, and with clang's -O1: then
 # each block's caller would be a hook.
 PIC_CFLAGS = $(patsubst -Og,-O2,$(patsubst -O1,-O2,$(patsubst -O,-O2,$(CFLAGS))))
 
-$B/liballoclog.so: $(PIC_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,liballoclog.so.0 \
+# A libc of nothing but what the library may need: so its needs have no symbol
+# versions, and it loads under any libc.
+$B/pic/imports/libc.so.6: src/alloclog/imports
+	@mkdir -p $(@D)
+	sed -n 's/^\(always\|other\)\t\([a-z_]*\).*/void \2(void) {}/p' $< | \
+		$(CC) -w -fno-builtin -fPIC -shared -nostdlib \
+		-Wl,-soname,libc.so.6 -o $@ -x c -
+
+$B/liballoclog.so: $(PIC_OBJS) $B/pic/imports/libc.so.6
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -nostdlib \
+		-Wl,-soname,liballoclog.so.0 \
 		-Wl,-z,now,-z,nodelete,-z,separate-code,--no-undefined \
 		-Wl,--sort-section=alignment \
-		-o $@ $^ -ldl -pthread
+		-o $@ $^ -lgcc
 
 $B/%.o: %.c
 	@mkdir -p $(@D)
@@ -421,4 +431,4 @@ clean:
 .PHONY: all bench bench-full check check-long checks clean corpus-replay \
 	benches corpus-seed fuzz install man-lint microbench pictures regress regress-update \
 	run targets uninstall
--include $(shell find $B -name '*.d' 2>/dev/null)
+-include $(shell find $B -name '*.d' -type f 2>/dev/null)

@@ -32,7 +32,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -45,40 +44,12 @@
 
 #include "hooks.h"
 #include "produce/keeper_watch.h"
+#include "unwind/libc.h"
 #include "unwind/syscalls.h"
 
 /* --- where a node may listen --------------------------------------------- */
 
 #define PLACE_PATH sizeof(((struct sockaddr_un *)0)->sun_path)
-
-extern void *__libc_stack_end __attribute__((weak));
-
-/*
- * Before `environ` is set, as in .preinit_array: argc, arguments, NULL,
- * environment, as the kernel put them.
- */
-static const char *
-early_getenv(const char *name)
-{
-	size_t len = strlen(name);
-	void **at;
-
-	if (&__libc_stack_end == NULL || __libc_stack_end == NULL ||
-	    getauxval(AT_SECURE) != 0)
-		return NULL;
-	at = __libc_stack_end;
-	for (at += (size_t)(uintptr_t)*at + 2; *at != NULL; at++)
-		if (strncmp(*at, name, len) == 0 &&
-		    ((const char *)*at)[len] == '=')
-			return (const char *)*at + len + 1;
-	return NULL;
-}
-
-static const char *
-get_env(const char *name)
-{
-	return environ != NULL ? secure_getenv(name) : early_getenv(name);
-}
 
 /* False when it does not fit.  No stdio: it could ask for memory. */
 static bool
@@ -107,7 +78,7 @@ append_number(char path[PLACE_PATH], unsigned long n)
 static bool
 place_named(char *path)
 {
-	const char *name = get_env("PAGEK_NODE");
+	const char *name = libc_env("PAGEK_NODE");
 
 	return name != NULL && name[0] != '\0' && append_text(path, name);
 }
@@ -115,7 +86,7 @@ place_named(char *path)
 static bool
 place_runtime(char *path)
 {
-	const char *run = get_env("XDG_RUNTIME_DIR");
+	const char *run = libc_env("XDG_RUNTIME_DIR");
 
 	return run != NULL && run[0] == '/' && append_text(path, run) &&
 	    append_text(path, "/pagek/node.hello");
@@ -160,7 +131,7 @@ static const struct place *place;	/* last tried; a fork keeps it */
 static bool
 next_place(struct sockaddr_un *to)
 {
-	const char *named = get_env("PAGEK_NODE");
+	const char *named = libc_env("PAGEK_NODE");
 	size_t i = place == NULL ? 0 : (size_t)(place - places) + 1;
 
 	for (; i < PLACES; i++) {
@@ -199,7 +170,7 @@ address_space_used(void)
 	/* Its first number. */
 	for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
 		pages = pages * 10 + (uint64_t)(text[i] - '0');
-	return pages != 0 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
+	return pages != 0 ? pages * libc_page() : UINT64_MAX;
 }
 
 /* True when `bytes` exceed a share of what RLIMIT_AS leaves.  Keeps errno. */
@@ -272,15 +243,6 @@ thread_number(void)
 	return number;
 }
 
-static int64_t
-now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-}
-
 /* --- the conversation ---------------------------------------------------- */
 
 static void
@@ -309,7 +271,7 @@ connect_node(int64_t until)
 	while (call_connect(fd, (struct sockaddr *)&node, sizeof(node)) ==
 	    -1) {
 		/* The queue of connections is full; the node may yet accept. */
-		if (errno != EAGAIN || now_ms() >= until) {
+		if (errno != EAGAIN || libc_now_ms() >= until) {
 			call_close(fd);
 			return -1;
 		}
@@ -360,6 +322,17 @@ fill_hello(struct ring_hello *h)
 		h->tickets[i] = atomic_load(&tickets[i].next);
 }
 
+/* CMSG_NXTHDR() calls libc unless it is inlined. */
+static struct cmsghdr *
+next_control(const struct msghdr *m, struct cmsghdr *c)
+{
+	char *end = (char *)m->msg_control + m->msg_controllen;
+	char *at = (char *)c + CMSG_ALIGN(c->cmsg_len);
+
+	return c->cmsg_len >= sizeof(*c) && at < end &&
+	    (size_t)(end - at) >= sizeof(*c) ? (void *)at : NULL;
+}
+
 /* Takes the answer and its two descriptors; any others are closed. */
 static bool
 take_welcome(int fd, struct ring_welcome *w, int fds[2])
@@ -382,7 +355,7 @@ take_welcome(int fd, struct ring_welcome *w, int fds[2])
 	if (n == -1)
 		return false;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL;
-	     c = CMSG_NXTHDR(&m, c)) {
+	     c = next_control(&m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
 		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -481,7 +454,7 @@ connect_any(int64_t until)
 static bool
 say_hello(struct ring_hello *hello, bool *heard)
 {
-	int64_t until = now_ms() + ATTACH_MS, left;
+	int64_t until = libc_now_ms() + ATTACH_MS, left;
 	struct ring_welcome w;
 	struct pollfd p = { .events = POLLIN };
 	struct timespec ts = { 0 };
@@ -491,13 +464,13 @@ say_hello(struct ring_hello *hello, bool *heard)
 	/* First: a node woken by the connection then finds the hello there. */
 	fill_hello(hello);
 	p.fd = connect_any(until);
-	*heard = p.fd != -1 || now_ms() >= until;
+	*heard = p.fd != -1 || libc_now_ms() >= until;
 	if (p.fd == -1)
 		return false;
 	if (peer_is_ours(p.fd) &&
 	    call_send(p.fd, hello, sizeof(*hello), MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	    (ssize_t)sizeof(*hello)) {
-		left = until - now_ms();
+		left = until - libc_now_ms();
 		ts.tv_nsec = left > 0 ? (long)left * 1000000 : 0;
 		if ((hello->flags & RING_HELLO_CRAMPED) == 0 &&
 		    call_ppoll(&p, 1, &ts) == 1 &&
@@ -607,11 +580,11 @@ attach_first(struct image *m)
 static bool
 wait_for(_Atomic uint32_t *word, uint32_t who)
 {
-	int64_t until = now_ms() + WAIT_MS, left;
+	int64_t until = libc_now_ms() + WAIT_MS, left;
 	struct timespec ts = { 0 };
 
 	while (atomic_load(word) == who) {
-		left = until - now_ms();
+		left = until - libc_now_ms();
 		if (left <= 0)
 			return false;
 		ts.tv_nsec = (long)left * 1000000;
@@ -773,14 +746,30 @@ after_fork_in_child(void)
 	produce_orphan();
 }
 
+/* glibc's pthread_atfork(3) is not in its shared object. */
+#pragma weak __register_atfork
+#pragma weak pthread_atfork
+int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+
+/* Without either a child says hello with its first event. */
+static void
+watch_forks(void)
+{
+	if (__register_atfork != NULL)
+		(void)__register_atfork(before_fork, after_fork_in_parent,
+		    after_fork_in_child, NULL);
+	else if (pthread_atfork != NULL)
+		(void)pthread_atfork(before_fork, after_fork_in_parent,
+		    after_fork_in_child);
+}
+
 __attribute__((constructor)) static void
 begin(void)
 {
 	if (!real_get() || atomic_load(&hook_inert))
 		return;
 	if (atomic_load(&hook_foreign) || attach())
-		(void)pthread_atfork(before_fork, after_fork_in_parent,
-		    after_fork_in_child);
+		watch_forks();
 }
 
 /*

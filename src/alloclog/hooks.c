@@ -554,6 +554,22 @@ posix_memalign(void **out, size_t align, size_t size)
 
 #define PAGE 4096
 
+/* Not every libc has all of them. */
+static COLD void *
+aligned_by_posix(size_t align, size_t size)
+{
+	void *ptr;
+	int rc;
+
+	if (align < sizeof(void *))
+		align = sizeof(void *);
+	rc = real.posix_memalign(&ptr, align, size);
+	if (rc == 0)
+		return ptr;
+	errno = rc;
+	return NULL;
+}
+
 #define ALIGNED(name, index, params, args, align) \
 	EXPORT void *name params \
 	{ \
@@ -561,7 +577,8 @@ posix_memalign(void **out, size_t align, size_t size)
  \
 		if (!real_get()) \
 			return pool_alloc(align, size); \
-		ptr = real.name args; \
+		ptr = likely(real.name != NULL) ? real.name args : \
+		    aligned_by_posix(align, size); \
 		hook_allocated(ptr, size, real.usable[index], TYPE_ALIGNED, \
 		    FRAME); \
 		return ptr; \

@@ -4,6 +4,7 @@
  *	hooks.c, operators.c	the malloc family and the C++ operators
  *	api.c			alloclog.h: blocks and pools that a program names
  *	real.c			the real functions, the bootstrap pool, chunk heads
+ *	functions.c, imports	mem*, str* and syscall of our own; what is libc's
  *	sample.c, threads.c	one allocation in so many bytes; a thread's state
  *	attach.c		hello to a node and to the next one; fork; seccomp
  *	produce/, unwind/	records into rings; call stacks
@@ -123,6 +124,9 @@ real_known(void)
 
 /* Makes sure of `real`.  False while this thread looks it up: use the pool. */
 bool real_get(void);
+
+/* While it is looked up: the next function of that name after ours; or NULL. */
+void *real_symbol(const char *name);
 
 static inline bool
 range_has(const struct range *r, uintptr_t addr)
@@ -380,13 +384,6 @@ origin_freer(const struct producer *p, uintptr_t origin)
 	    stack_caller(p->stack, origin) : rec_plain_caller(pc);
 }
 
-/*
- * Hides our n functions from the loader, which ignores symbols without an
- * address.  Once; all, or none if they are too many or the table is read-only.
- */
-#define EXPORTS_MAX 32
-void exports_withdraw(const void *const fns[], unsigned n);
-
 /* --- attaching (attach.c) ------------------------------------------------ */
 
 extern _Atomic bool hook_inert;
@@ -413,8 +410,14 @@ void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
 
 /* --- operators (operators.c) --------------------------------------------- */
 
-/* Looks up the operators among the objects loaded at the start. */
-void operators_begin(void);
+/*
+ * Looks up the operators among the objects loaded at the start.  Returns how
+ * many are missing there, and which: ours are then withdrawn.  Without us a
+ * plugin would find operators by the order of dlopen(3), which only the loader
+ * knows; a wrong guess would give blocks to another's delete.
+ */
+#define OPERATORS_MAX 20
+unsigned operators_begin(const char *missing[OPERATORS_MAX]);
 
 /* Calls that return within these bytes of a real operator are its own. */
 #define OP_REACH 256

@@ -20,7 +20,6 @@
  *	If no C++ library was loaded at the start, a plugin's operators are
  *	logged as malloc, with the operator as the caller.
  */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <unwind.h>
 
@@ -77,7 +76,7 @@ static struct op_real {
 	bool bypass;	/* the allocator's: does not call malloc */
 } op_real[OPS];		/* set before real.ready is */
 
-_Static_assert(OPS <= EXPORTS_MAX, "all can be taken back");
+_Static_assert(OPS <= OPERATORS_MAX, "all can be missing");
 
 /* --- scopes -------------------------------------------------------------- */
 
@@ -279,7 +278,7 @@ malloc_is_others(void)
 }
 
 /*
- * For callers bound to us before exports_withdraw(): weak references, early
+ * For callers bound to us before we are withdrawn: weak references, early
  * plugins.  Their free must know the block.
  */
 static void *
@@ -315,14 +314,8 @@ new_bypassed_end(const struct call *c, void *ptr)
 
 struct nothrow;
 
-/* The hook of that name, whoever else defines one. */
-#define OURS(symbol) \
-	extern __typeof__(symbol) ours##symbol \
-	    __attribute__((alias(#symbol), visibility("hidden")))
-
 #define NEW(symbol, type, align, params, args) \
 	EXPORT void *symbol params; \
-	OURS(symbol); \
 	OUTLINE void *logged##symbol params \
 	{ \
 		struct call c; \
@@ -377,7 +370,6 @@ delete_fallback(void *ptr)
  */
 #define DELETE(symbol, type, params, args) \
 	EXPORT void symbol params; \
-	OURS(symbol); \
 	OUTLINE void logged##symbol params \
 	{ \
 		struct call c; \
@@ -415,13 +407,10 @@ DELETES(DELETE)
 
 /* --- at the start -------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	void *ours;
-} ops[OPS] = {
-#define ROW_OF(symbol, ...) { #symbol, (void *)ours##symbol },
-	NEWS(ROW_OF)
-	DELETES(ROW_OF)
+static const char *const op_names[OPS] = {
+#define NAME_OF(symbol, ...) #symbol,
+	NEWS(NAME_OF)
+	DELETES(NAME_OF)
 };
 
 /* True if any operators exist: otherwise few are looked up. */
@@ -432,32 +421,25 @@ is_cxx(void)
 		OP_ZdaPv };
 
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
-		if (dlsym(RTLD_NEXT, ops[first[i]].name) != NULL)
+		if (real_symbol(op_names[first[i]]) != NULL)
 			return true;
 	return false;
 }
 
-void
-operators_begin(void)
+unsigned
+operators_begin(const char *missing[OPERATORS_MAX])
 {
 	bool any = is_cxx();
-	const void *unknown[OPS];
 	unsigned n = 0;
 	void *fn;
 
 	for (int i = 0; i < OPS; i++) {
-		fn = any ? dlsym(RTLD_NEXT, ops[i].name) : NULL;
+		fn = any ? real_symbol(op_names[i]) : NULL;
 		if (fn == NULL)
-			unknown[n++] = ops[i].ours;
+			missing[n++] = op_names[i];
 		op_real[i].bypass = range_has(&real.heap[0], (uintptr_t)fn) ||
 		    range_has(&real.heap[1], (uintptr_t)fn);
 		op_real[i].fn = fn;
 	}
-	/*
-	 * Without us a plugin would find operators by the order of dlopen(3),
-	 * which only the loader knows; a wrong guess would give blocks to
-	 * another's delete.  So ours are hidden from it.  Callers bound before
-	 * keep us.
-	 */
-	exports_withdraw(unknown, n);
+	return n;
 }

@@ -14,9 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/auxv.h>
 
 #include "hooks.h"
+#include "unwind/libc.h"
 #include "unwind/syscalls.h"
 
 #define GLIBC "libc.so.6"	/* the name of its file */
@@ -81,6 +82,105 @@ pool_block_size(const void *ptr)
 /* --- looking up ---------------------------------------------------------- */
 
 /*
+ * The loader's functions.  Before glibc 2.34 they lie in libdl, which not every
+ * program has: there the list of objects does that the loader keeps for
+ * debuggers.
+ */
+#pragma weak dlsym
+#pragma weak dladdr
+#pragma weak dlerror
+#pragma weak _r_debug
+
+/* The linker's; ours is the only object that it can mean. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+static const ElfW(Ehdr) *
+header_of(const struct link_map *map)
+{
+	uintptr_t at = map->l_addr;
+
+	/* Of a program that is not position independent. */
+	if (at == 0)
+		at = libc_auxv(AT_PHDR) & ~((uintptr_t)libc_page() - 1);
+	return (const void *)at;
+}
+
+static const struct link_map *
+first_object(void)
+{
+	return &_r_debug != NULL ? _r_debug.r_map : NULL;
+}
+
+static void *
+find_in_object(const struct link_map *map, const char *name)
+{
+	struct libc_symbols s;
+
+	if (!libc_symbols(header_of(map), &s))
+		return NULL;
+	for (size_t i = 0; i < s.n; i++)
+		if (s.sym[i].st_shndx != SHN_UNDEF && s.sym[i].st_value != 0 &&
+		    ELF64_ST_TYPE(s.sym[i].st_info) == STT_FUNC &&
+		    strcmp(s.names + s.sym[i].st_name, name) == 0)
+			return (void *)(s.bias + s.sym[i].st_value);
+	return NULL;
+}
+
+static void *
+find_without_libdl(void *where, const char *name)
+{
+	const struct link_map *map = first_object();
+	void *fn = NULL;
+
+	if (where == RTLD_NEXT) {
+		while (map != NULL && header_of(map) != &__ehdr_start)
+			map = map->l_next;
+		map = map != NULL ? map->l_next : NULL;
+	}
+	for (; fn == NULL && map != NULL; map = map->l_next)
+		fn = find_in_object(map, name);
+	return fn;
+}
+
+static bool has_address(const ElfW(Ehdr) *, uintptr_t addr, struct range *);
+
+static int
+address_without_libdl(const void *addr, Dl_info *info)
+{
+	struct range r;
+
+	for (const struct link_map *map = first_object(); map != NULL;
+	     map = map->l_next)
+		if (has_address(header_of(map), (uintptr_t)addr, &r)) {
+			*info = (Dl_info){ .dli_fname = map->l_name,
+				.dli_fbase = (void *)r.lo };
+			return 1;
+		}
+	return 0;
+}
+
+static struct {
+	void *(*symbol)(void *, const char *);
+	int (*address)(const void *, Dl_info *);
+} loader = { find_without_libdl, address_without_libdl };
+
+static void
+loader_begin(void)
+{
+	if (dlsym == NULL || dladdr == NULL)
+		return;
+	loader.symbol = dlsym;
+	loader.address = dladdr;
+}
+
+/* The next one after ours. */
+void *
+real_symbol(const char *name)
+{
+	return loader.symbol(RTLD_NEXT, name);
+}
+
+/*
  * In between this thread allocates from the pool and logs nothing: look-ups
  * leave no trace in the program's heap, and no message for its next dlerror().
  */
@@ -109,7 +209,7 @@ lookup_end(const struct lookup *l)
 	struct thread *t = &thread_self;
 
 	/* The first call returns the message, the second frees it. */
-	if (dlerror() != NULL)
+	if (dlerror != NULL && dlerror() != NULL)
 		(void)dlerror();
 	t->looking = false;
 	t->fast = l->fast;
@@ -117,30 +217,37 @@ lookup_end(const struct lookup *l)
 	errno = l->error;
 }
 
-/* dladdr(3) compares every symbol of the object: 20 us for one of libc's. */
-static struct range
-object_by_symbol(const void *addr)
+/* The object of that header, if the address lies in it. */
+static bool
+has_address(const ElfW(Ehdr) *eh, uintptr_t addr, struct range *r)
 {
-	struct range none = { 0, 0 };
-	const ElfW(Ehdr) *eh;
-	const ElfW(Phdr) *ph;
+	const ElfW(Phdr) *ph = (const void *)((const char *)eh + eh->e_phoff);
 	ElfW(Addr) end = 0;
-	Dl_info info;
 
-	if (dladdr(addr, &info) == 0 || info.dli_fbase == NULL)
-		return none;
-	eh = info.dli_fbase;
 	if (memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0)
-		return none;
-	ph = (const void *)((const char *)info.dli_fbase + eh->e_phoff);
+		return false;
 	for (unsigned i = 0; i < eh->e_phnum; i++)
 		if (ph[i].p_type == PT_LOAD &&
 		    ph[i].p_vaddr + ph[i].p_memsz > end)
 			end = ph[i].p_vaddr + ph[i].p_memsz;
 	/* A program that is not position independent counts from 0. */
 	if (eh->e_type == ET_EXEC)
-		end -= (uintptr_t)info.dli_fbase;
-	return (struct range) { (uintptr_t)info.dli_fbase, end };
+		end -= (uintptr_t)eh;
+	*r = (struct range){ (uintptr_t)eh, end };
+	return range_has(r, addr);
+}
+
+/* dladdr(3) compares every symbol of the object: 20 us for one of libc's. */
+static struct range
+object_by_symbol(const void *addr)
+{
+	struct range r = { 0, 0 };
+	Dl_info info;
+
+	if (loader.address(addr, &info) == 0 || info.dli_fbase == NULL ||
+	    !has_address(info.dli_fbase, (uintptr_t)addr, &r))
+		r = (struct range){ 0, 0 };
+	return r;
 }
 
 /*
@@ -198,13 +305,15 @@ name_allocator(void)
 	Dl_info info;
 
 	if ((!object_at((void *)real.malloc, &r, &path) || path[0] == '\0') &&
-	    dladdr((void *)real.malloc, &info) != 0)
+	    loader.address((void *)real.malloc, &info) != 0)
 		path = info.dli_fname;
 	if (path == NULL)
 		return;
-	base = strrchr(path, '/');
-	base = base != NULL ? base + 1 : path;
-	strncpy(real.allocator, base, sizeof(real.allocator) - 1);
+	base = path + strlen(path);
+	while (base > path && base[-1] != '/')
+		base--;
+	memcpy(real.allocator, base,
+	    strnlen(base, sizeof(real.allocator) - 1));
 }
 
 /* Their interceptors of libc may not work yet: only dlsym comes before this. */
@@ -217,7 +326,7 @@ is_sanitized(void)
 	};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		if (dlsym(RTLD_DEFAULT, marks[i]) != NULL)
+		if (loader.symbol(RTLD_DEFAULT, marks[i]) != NULL)
 			return true;
 	return false;
 }
@@ -230,14 +339,20 @@ is_sanitized(void)
 static bool
 malloc_is_foreign(void)
 {
-	void *first = dlsym(RTLD_DEFAULT, "malloc");
-	ElfW(Sym) *sym = NULL;
+	void *first = loader.symbol(RTLD_DEFAULT, "malloc");
+	struct libc_symbols s;
 	Dl_info info;
 
 	if (first == NULL || range_has(&real.self, (uintptr_t)first))
 		return false;
-	return dladdr1(first, &info, (void **)&sym, RTLD_DL_SYMENT) == 0 ||
-	    sym == NULL || sym->st_shndx != SHN_UNDEF;
+	if (loader.address(first, &info) == 0 || info.dli_fbase == NULL ||
+	    !libc_symbols(info.dli_fbase, &s))
+		return true;
+	for (size_t i = 0; i < s.n; i++)
+		if (s.sym[i].st_shndx == SHN_UNDEF &&
+		    s.bias + s.sym[i].st_value == (uintptr_t)first)
+			return false;
+	return true;
 }
 
 /*
@@ -253,7 +368,7 @@ chunks_are_glibcs(void)
 	    real.usable[REAL_CALLOC] != usable_unknown &&
 	    real.usable[REAL_REALLOC] != usable_unknown &&
 	    strcmp(real.allocator, GLIBC) == 0 &&
-	    dlsym(RTLD_DEFAULT, valgrind) == NULL;
+	    loader.symbol(RTLD_DEFAULT, valgrind) == NULL;
 }
 
 #define FN(name) { #name, offsetof(struct real, name) }
@@ -284,7 +399,7 @@ function_at(size_t i)
 static void
 look_up_usable(void)
 {
-	void *fn = dlsym(RTLD_NEXT, "malloc_usable_size");
+	void *fn = real_symbol("malloc_usable_size");
 
 	if (fn != NULL)
 		real.heap[1] = object_of(fn);
@@ -298,24 +413,186 @@ look_up_usable(void)
 		chunk_begin();
 }
 
-static void
-look_up(void)
+/* --- our own table of symbols -------------------------------------------- */
+
+/* The segment that contains `at`, of the object at eh; or NULL. */
+static const ElfW(Phdr) *
+segment_at(const ElfW(Ehdr) *eh, uintptr_t bias, uintptr_t at)
 {
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-		*function_at(i) = dlsym(RTLD_NEXT, functions[i].name);
-	if (is_sanitized()) {
-		operators_begin();
-		attach_disable();
+	const ElfW(Phdr) *ph = (const void *)((const char *)eh + eh->e_phoff);
+
+	for (unsigned i = 0; i < eh->e_phnum; i++)
+		if (ph[i].p_type == PT_LOAD &&
+		    at - bias - ph[i].p_vaddr < ph[i].p_memsz)
+			return &ph[i];
+	return NULL;
+}
+
+static int
+protection(const ElfW(Phdr) *ph)
+{
+	return (ph->p_flags & PF_R ? PROT_READ : 0) |
+	    (ph->p_flags & PF_W ? PROT_WRITE : 0) |
+	    (ph->p_flags & PF_X ? PROT_EXEC : 0);
+}
+
+#define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
+#define MISSING_MAX (OPERATORS_MAX + FUNCTIONS)
+
+/* The segment of our symbol table, and our entries in it. */
+struct own_symbols {
+	const ElfW(Phdr) *segment;
+	ElfW(Sym) *syms[MISSING_MAX];
+};
+
+/* False unless all are found. */
+static bool
+find_symbols(const char *const names[], unsigned n, struct own_symbols *f)
+{
+	struct libc_symbols s;
+	unsigned left = n;
+
+	if (n == 0 || !libc_symbols(&__ehdr_start, &s))
+		return false;
+	f->segment = segment_at(&__ehdr_start, s.bias, (uintptr_t)s.sym);
+	if (f->segment == NULL)
+		return false;
+	for (ElfW(Sym) *sym = s.sym; left > 0 && sym < s.sym + s.n; sym++)
+		for (unsigned i = 0; i < n; i++)
+			if (sym->st_shndx != SHN_UNDEF &&
+			    strcmp(s.names + sym->st_name, names[i]) == 0) {
+				f->syms[i] = sym;
+				left--;
+				break;
+			}
+	return left == 0;
+}
+
+/*
+ * Hides our functions of these names from the loader, which ignores symbols
+ * without an address.  All, or none if the table is read-only.
+ */
+static void
+withdraw_exports(const char *const names[], unsigned n)
+{
+	static _Atomic bool taken_back;
+	uintptr_t lo = UINTPTR_MAX, hi = 0, page = libc_page();
+	struct own_symbols f;
+	int prot;
+
+	if (!find_symbols(names, n, &f))
 		return;
+	for (unsigned i = 0; i < n; i++) {
+		if ((uintptr_t)f.syms[i] < lo)
+			lo = (uintptr_t)f.syms[i];
+		if ((uintptr_t)(f.syms[i] + 1) > hi)
+			hi = (uintptr_t)(f.syms[i] + 1);
 	}
+	/* Two threads may come first; one of them does it. */
+	if (atomic_exchange(&taken_back, true))
+		return;
+	prot = protection(f.segment);
+	lo &= ~(page - 1);
+	if (call_mprotect((void *)lo, hi - lo, prot | PROT_WRITE) != 0)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		f.syms[i]->st_value = 0;
+	(void)call_mprotect((void *)lo, hi - lo, prot);
+}
+
+/* --- at the first allocation --------------------------------------------- */
+
+/*
+ * musl's functions call malloc and aligned_alloc by their public names, which
+ * would be logged twice: these do the same by the real ones.
+ */
+static void *
+calloc_by_malloc(size_t n, size_t size)
+{
+	size_t bytes;
+	void *ptr;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	ptr = real.malloc(bytes);
+	return ptr != NULL ? memset(ptr, 0, bytes) : NULL;
+}
+
+static int
+posix_memalign_by_aligned(void **out, size_t align, size_t size)
+{
+	void *ptr;
+
+	if (align < sizeof(void *))
+		return EINVAL;
+	ptr = real.aligned_alloc(align, size);
+	if (ptr == NULL)
+		return errno;
+	*out = ptr;
+	return 0;
+}
+
+static void *
+valloc_by_aligned(size_t size)
+{
+	return real.aligned_alloc(libc_page(), size);
+}
+
+static void
+avoid_nested_calls(void)
+{
+	real.calloc = calloc_by_malloc;
+	real.posix_memalign = posix_memalign_by_aligned;
+	real.memalign = real.aligned_alloc;
+	real.valloc = valloc_by_aligned;
+}
+
+/* The objects involved. */
+static void
+look_around(void)
+{
 	real.self = object_of((void *)&real);
 	/* The loader has this function in every version of libc. */
-	real.loader = object_of(dlsym(RTLD_DEFAULT, "__tls_get_addr"));
+	real.loader = object_of(loader.symbol(RTLD_DEFAULT,
+	    "__tls_get_addr"));
 	real.heap[0] = object_of((void *)real.malloc);
 	name_allocator();
 	look_up_usable();
-	operators_begin();
-	if (malloc_is_foreign())
+	/* musl is both: its frees are the program's. */
+	if (real.heap[0].size != 0 && real.loader.lo == real.heap[0].lo) {
+		real.loader = (struct range){ 0, 0 };
+		avoid_nested_calls();
+	}
+}
+
+static void
+look_up(void)
+{
+	const char *missing[MISSING_MAX];
+	bool sanitized;
+	unsigned n = 0;
+
+	loader_begin();
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		*function_at(i) = real_symbol(functions[i].name);
+		if (*function_at(i) == NULL)
+			missing[n++] = functions[i].name;
+	}
+	sanitized = is_sanitized();
+	if (sanitized)
+		attach_disable();
+	else
+		look_around();
+	n += operators_begin(missing + n);
+	/* As without us, a program that looks for one finds none. */
+	withdraw_exports(missing, n);
+	/*
+	 * Last, for a look-up that succeeds discards the message of one that
+	 * did not: dlerror(3) translates it, which may be too early.
+	 */
+	if (!sanitized && malloc_is_foreign())
 		atomic_store(&hook_foreign, true);
 }
 
@@ -384,109 +661,4 @@ chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 		(void)atomic_compare_exchange_strong(&chunk_state, &state,
 		    state - 1);
 	return produce_overhead(size, bytes);
-}
-
-/* --- our own table of symbols -------------------------------------------- */
-
-/* The segment that contains `at`, of the object at eh; or NULL. */
-static const ElfW(Phdr) *
-segment_at(const ElfW(Ehdr) *eh, uintptr_t bias, uintptr_t at)
-{
-	const ElfW(Phdr) *ph = (const void *)((const char *)eh + eh->e_phoff);
-
-	for (unsigned i = 0; i < eh->e_phnum; i++)
-		if (ph[i].p_type == PT_LOAD &&
-		    at - bias - ph[i].p_vaddr < ph[i].p_memsz)
-			return &ph[i];
-	return NULL;
-}
-
-static int
-protection(const ElfW(Phdr) *ph)
-{
-	return (ph->p_flags & PF_R ? PROT_READ : 0) |
-	    (ph->p_flags & PF_W ? PROT_WRITE : 0) |
-	    (ph->p_flags & PF_X ? PROT_EXEC : 0);
-}
-
-/* The segment of our symbol table, and our entries in it. */
-struct own_symbols {
-	const ElfW(Phdr) *segment;
-	ElfW(Sym) *syms[EXPORTS_MAX];
-};
-
-static bool
-is_symbol_of(const ElfW(Sym) *sym, uintptr_t bias, const void *fn)
-{
-	return bias + sym->st_value == (uintptr_t)fn &&
-	    sym->st_shndx != SHN_UNDEF &&
-	    ELF64_ST_TYPE(sym->st_info) == STT_FUNC;
-}
-
-/*
- * False unless all are found.  dladdr1(3) searches the whole table for each, a
- * sixth of the instructions of a program that does nothing: so it finds the
- * object, and one pass finds all.  The pass ends with the last symbol or with
- * the segment, for the table has no length but in its hash.
- */
-static bool
-find_symbols(const void *const fns[], unsigned n, struct own_symbols *f)
-{
-	struct link_map *us = NULL;
-	ElfW(Sym) *sym = NULL;
-	unsigned left = n;
-	Dl_info info;
-
-	if (n == 0 || dladdr1(fns[0], &info, (void **)&us, RTLD_DL_LINKMAP) == 0)
-		return false;
-	for (const ElfW(Dyn) *d = us->l_ld; d->d_tag != DT_NULL; d++)
-		if (d->d_tag == DT_SYMTAB)
-			sym = (void *)d->d_un.d_ptr;
-	if (sym == NULL)
-		return false;
-	/* Relative, where the loader cannot write to the dynamic section. */
-	if ((uintptr_t)sym < (uintptr_t)info.dli_fbase)
-		sym = (void *)((uintptr_t)sym + us->l_addr);
-	f->segment = segment_at(info.dli_fbase, us->l_addr, (uintptr_t)sym);
-	if (f->segment == NULL)
-		return false;
-	memset(f->syms, 0, sizeof(f->syms));
-	for (; left > 0 && (uintptr_t)(sym + 1) - us->l_addr -
-	    f->segment->p_vaddr <= f->segment->p_filesz; sym++)
-		for (unsigned i = 0; i < n; i++)
-			if (f->syms[i] == NULL &&
-			    is_symbol_of(sym, us->l_addr, fns[i])) {
-				f->syms[i] = sym;
-				left--;
-				break;
-			}
-	return left == 0;
-}
-
-void
-exports_withdraw(const void *const fns[], unsigned n)
-{
-	static _Atomic bool taken_back;
-	uintptr_t lo = UINTPTR_MAX, hi = 0, page = (uintptr_t)getpagesize();
-	struct own_symbols f;
-	int prot;
-
-	if (n > EXPORTS_MAX || !find_symbols(fns, n, &f))
-		return;
-	for (unsigned i = 0; i < n; i++) {
-		if ((uintptr_t)f.syms[i] < lo)
-			lo = (uintptr_t)f.syms[i];
-		if ((uintptr_t)(f.syms[i] + 1) > hi)
-			hi = (uintptr_t)(f.syms[i] + 1);
-	}
-	/* Two threads may come first; one of them does it. */
-	if (atomic_exchange(&taken_back, true))
-		return;
-	prot = protection(f.segment);
-	lo &= ~(page - 1);
-	if (call_mprotect((void *)lo, hi - lo, prot | PROT_WRITE) != 0)
-		return;
-	for (unsigned i = 0; i < n; i++)
-		f.syms[i]->st_value = 0;
-	(void)call_mprotect((void *)lo, hi - lo, prot);
 }

@@ -159,8 +159,13 @@ free_parents_slots(const struct thread_slot *mine)
 
 _Thread_local struct thread thread_self;
 
+/* Before glibc 2.34 a program without threads need not have them. */
+#pragma weak pthread_key_create
+#pragma weak pthread_setspecific
+
 static pthread_key_t key;
 static bool key_made;
+static _Atomic bool first_came;		/* where there are no keys */
 
 static void
 thread_end(void *value)
@@ -187,7 +192,7 @@ thread_end(void *value)
 void
 threads_begin(void)
 {
-	if (!key_made)
+	if (!key_made && pthread_key_create != NULL)
 		key_made = pthread_key_create(&key, thread_end) == 0;
 }
 
@@ -222,13 +227,22 @@ origin_walk(uintptr_t origin, bool freeing)
 	    stack_walk(origin, depth);
 }
 
-/* A thread whose end goes unnoticed gets none: it would never come back. */
+/* True when the end of this thread will be noticed, or is the process's. */
+static bool
+thread_end_is_known(void)
+{
+	if (pthread_key_create == NULL)
+		return !atomic_exchange(&first_came, true);
+	return key_made && pthread_setspecific(key, (void *)1) == 0;
+}
+
+/* Others get none: it would never come back. */
 static struct thread_slot *
 thread_find_slot(struct thread *t)
 {
 	if (t->slot != NULL)
 		return t->slot;
-	if (key_made && pthread_setspecific(key, (void *)1) == 0)
+	if (thread_end_is_known())
 		t->slot = take_slot();
 	t->no_slot = t->slot == NULL;
 	return t->slot;
@@ -280,6 +294,7 @@ threads_forked(void)
 
 	free_parents_slots(t->slot);
 	t->no_slot = false;
+	atomic_store(&first_came, t->slot != NULL);
 }
 
 /* A foreign process says hello by the API only; its children do. */

@@ -273,6 +273,7 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 	    memory_order_acquire);
 
 	produce_orphan();
+	libc_begin();
 	if (sh == NULL)
 		sh = shared_map();
 	if (sh == NULL)

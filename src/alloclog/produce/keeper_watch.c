@@ -45,7 +45,7 @@ keeper_watch_gone(void)
 	struct joined j;
 	int64_t now;
 
-	return joined_get(&j) && rings_clock(&now) && is_keeper_gone(&j, now);
+	return joined_get(&j) && libc_clock_ms(&now) && is_keeper_gone(&j, now);
 }
 
 void
@@ -54,7 +54,7 @@ keeper_watch_pause(int64_t ms)
 	struct joined j;
 	int64_t now;
 
-	if (joined_get(&j) && rings_clock(&now))
+	if (joined_get(&j) && libc_clock_ms(&now))
 		atomic_store_explicit(&j.sh->rejoin_ms, now + ms,
 		    memory_order_relaxed);
 }
@@ -107,7 +107,7 @@ produce_check_keeper(const struct producer *p)
 	struct joined j;
 	int64_t now, due;
 
-	if (call == NULL || !joined_get(&j) || !rings_clock(&now) ||
+	if (call == NULL || !joined_get(&j) || !libc_clock_ms(&now) ||
 	    !is_keeper_gone(&j, now) || !free_to_act(&j))
 		return;
 	due = atomic_load_explicit(&j.sh->rejoin_ms, memory_order_relaxed);

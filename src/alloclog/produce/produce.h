@@ -43,9 +43,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/single_threaded.h>
 
 #include "../../stream/ring.h"
+#include "../unwind/libc.h"
 
 /* Calls and loads within one object bypass its tables. */
 #pragma GCC visibility push(hidden)
@@ -374,7 +374,7 @@ static inline uint64_t
 produce_draw(struct ticket *ticket)
 {
 #ifdef __x86_64__
-	if (__libc_single_threaded) {
+	if (*libc_one_thread) {
 		uint64_t n = 1;
 
 		/* Writing the low half of a register clears the other. */

@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,24 +20,6 @@
 #define CALM_LOOK 4096		/* records between two looks */
 #define LOOK_MS 500		/* between two looks of a thread that logs little */
 #define LOOK_FIRST 16		/* records; its rate is not known yet */
-
-/* The coarse clock needs no system call if the kernel maps its page. */
-bool
-rings_clock(int64_t *ms)
-{
-	static _Atomic int mapped;	/* 0 not asked yet, -1 no */
-	int known = atomic_load_explicit(&mapped, memory_order_relaxed);
-	struct timespec ts;
-
-	if (known == 0) {
-		known = getauxval(AT_SYSINFO_EHDR) != 0 ? 1 : -1;
-		atomic_store_explicit(&mapped, known, memory_order_relaxed);
-	}
-	if (known < 0 || clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) != 0)
-		return false;
-	*ms = ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-	return true;
-}
 
 /* --- a ring for a thread ------------------------------------------------- */
 
@@ -103,7 +84,7 @@ rings_set_open(struct ring_area *area)
 static bool
 give_access(struct ring_area *area, size_t offset, size_t bytes)
 {
-	size_t page = getauxval(AT_PAGESZ);
+	size_t page = libc_page();
 	size_t from = offset & ~(page - 1);
 	size_t to = (offset + bytes + page - 1) & ~(page - 1);
 
@@ -474,7 +455,7 @@ static void
 waited_begin(struct waited *w)
 {
 	w->counted = 0;
-	w->clock = rings_clock(&w->begun);
+	w->clock = libc_clock_ms(&w->begun);
 }
 
 /* After a sleep; an interrupted one counts as 1 ms. */
@@ -484,7 +465,7 @@ waited_ms(struct waited *w, int error)
 	int64_t now;
 
 	w->counted += error == ETIMEDOUT ? WAIT_SLICE_MS : error == EINTR;
-	if (!w->clock || !rings_clock(&now) || now - w->begun < w->counted)
+	if (!w->clock || !libc_clock_ms(&now) || now - w->begun < w->counted)
 		return w->counted;
 	return now - w->begun;
 }
@@ -594,7 +575,7 @@ look_pace(const struct claim *c, struct producer *p)
 	uint64_t n = c->at - p->looked_at, records = LOOK_FIRST;
 	int64_t now;
 
-	if (!rings_clock(&now))
+	if (!libc_clock_ms(&now))
 		return UINT64_MAX;
 	if (p->looked_ms != 0) {
 		int32_t ms = (int32_t)((uint32_t)now - p->looked_ms);

@@ -96,11 +96,6 @@ bool rings_large_taken(const struct ring_area *);
 /* Sets the area that has access to all of it; NULL: none. */
 void rings_set_open(struct ring_area *);
 
-/*
- * Milliseconds, roughly, without a system call; false: there is no such clock.
- */
-bool rings_clock(int64_t *ms);
-
 #pragma GCC visibility pop
 
 #endif

@@ -30,6 +30,7 @@
 #include <sys/auxv.h>
 
 #include "cfi.h"
+#include "libc.h"
 
 /* --- numbers ------------------------------------------------------------- */
 
@@ -970,7 +971,7 @@ extend_to_object(struct dl_find_object *o)
 	uintptr_t end = 0;
 	unsigned n;
 
-	if (_dl_find_object((void *)(program ? getauxval(AT_PHDR) :
+	if (_dl_find_object((void *)(program ? libc_auxv(AT_PHDR) :
 	    map->l_addr), &first) != 0 || first.dlfo_link_map != map ||
 	    (ph = cfi_headers((uintptr_t)first.dlfo_map_start,
 		(uintptr_t)first.dlfo_map_end, &n)) == NULL)

@@ -11,14 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "libc.h"
 #include "mapped.h"
 
 #define PAGE ((uintptr_t)4096)
 #define MAIN_SIZE ((uintptr_t)8 << 20)	/* nothing else lies that close below its top */
 #define THREAD_PAGES 2048	/* of a thread's stack that are tested */
 #define TRIES 8			/* to recognise the thread's own */
-
-extern void *__libc_stack_end __attribute__((weak));
 
 /* The kernel copies the signal set before it refuses the rest. */
 static bool
@@ -41,11 +40,8 @@ page_of(uintptr_t at)
 static bool
 on_main_stack(uintptr_t sp)
 {
-	uintptr_t top;
+	uintptr_t top = (uintptr_t)libc_stack_end();
 
-	if (&__libc_stack_end == NULL)
-		return false;
-	top = (uintptr_t)__libc_stack_end;
 	return sp < top && top - sp < MAIN_SIZE;
 }
 
@@ -122,7 +118,7 @@ mapped_begin_slow(struct mapped *m, uintptr_t frame)
 
 	if (on_main_stack(frame)) {
 		m->stack_lo = page;
-		m->stack_hi = (uintptr_t)__libc_stack_end;
+		m->stack_hi = (uintptr_t)libc_stack_end();
 	} else if (!extend_stack(m, page) && !find_stack(m, page)) {
 		m->lo = page;
 		m->hi = page + PAGE;

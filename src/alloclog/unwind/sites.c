@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 
+#include "libc.h"
 #include "syscalls.h"
 #include "unwind.h"
 
@@ -75,7 +75,7 @@ count_up(_Atomic uint64_t *n)
 {
 #ifdef __x86_64__
 	/* Atomic for signal handlers, and there is nothing else. */
-	if (__libc_single_threaded) {
+	if (*libc_one_thread) {
 		__asm__ volatile("incq %0" : "+m"(*n) : : "cc");
 		return;
 	}

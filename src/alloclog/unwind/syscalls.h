@@ -2,9 +2,10 @@
  * syscalls: system calls by number, so that no function of the program or
  * another library comes between.  Private to the target side.
  *
- * A program's close(2) may take a lock that is held at a fork; a library before
- * us may have a getuid(2) that lies (fakeroot).  With 32-bit pointers, where
- * nothing is watched, some are left to libc.
+ * In the library syscall(2) is functions.c's.  A program's close(2) may take a
+ * lock that is held at a fork; a library before us may have a getuid(2) that
+ * lies (fakeroot).  With 32-bit pointers, where nothing is watched, some are
+ * left to libc.
  */
 #ifndef ALLOCLOG_SYSCALLS_H
 #define ALLOCLOG_SYSCALLS_H

@@ -6,6 +6,7 @@
  *	rules.c, cfi.c	remembers rules; finds them in tables of loaded objects
  *	mapped.c	which memory may be read
  *	sites.c		writes stacks and modules into the ring area
+ *	libc.c		environment, auxiliary vector, clock, symbols of objects
  *	syscalls.h	system calls of the target side
  *
  * Vocabulary

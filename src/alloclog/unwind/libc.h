@@ -1,0 +1,69 @@
+/*
+ * libc: what the target side asks its process without calling a function that
+ * the program or another preload may replace.  Private to the target side.
+ *
+ *	libc_env(), libc_auxv()		what the kernel put on the first stack
+ *	libc_clock_ms(), libc_now_ms()	time, from the vDSO
+ *	libc_one_thread			glibc's flag
+ *	libc_symbols()			the symbols of a mapped ELF object
+ *
+ * glibc's symbols are weak: musl and older versions of glibc lack some of them.
+ *
+ * Example
+ *	const char *node = libc_env("PAGEK_NODE");
+ *	int64_t now;
+ *
+ *	if (node != NULL && libc_clock_ms(&now))
+ *		...
+ */
+#ifndef ALLOCLOG_LIBC_H
+#define ALLOCLOG_LIBC_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* The value of a variable; NULL: none, or a set-user-ID program. */
+const char *libc_env(const char *name);
+
+/* An entry of the auxiliary vector; 0: there is none. */
+uintptr_t libc_auxv(unsigned long type);
+
+/* Bytes of a page. */
+size_t libc_page(void);
+
+/* Of the first stack; NULL: not known. */
+void *libc_stack_end(void);
+
+/*
+ * Milliseconds of the coarse monotonic clock, without a system call; false: the
+ * kernel has mapped no clock.
+ */
+bool libc_clock_ms(int64_t *ms);
+
+/* Milliseconds of the monotonic clock, by a system call where there is no other. */
+int64_t libc_now_ms(void);
+
+/*
+ * Not 0 while the process has one thread; 0 also if libc does not tell.  Set by
+ * libc_begin(), before which it must not be read.
+ */
+extern const char *libc_one_thread;
+void libc_begin(void);
+
+struct libc_symbols {
+	ElfW(Sym) *sym;
+	size_t n;
+	const char *names;
+	uintptr_t bias;		/* added to st_value */
+};
+
+/* The dynamic symbols of the object whose ELF header is mapped there. */
+bool libc_symbols(const ElfW(Ehdr) *, struct libc_symbols *);
+
+#pragma GCC visibility pop
+
+#endif
