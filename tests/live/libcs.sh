@@ -227,4 +227,92 @@ case $? in
 	;;
 esac
 
+# --- functions that are replaced ---------------------------------------------
+
+if command -v faketime >/dev/null; then
+	faked() {
+		options=
+		plain_and_ours faketime -f '2020-02-03 04:05:06' sh -c \
+		    'date +%Y; perl -e "print +(localtime)[5], 1"; ls /' &&
+		    complete ls && complete perl &&
+		    ! grep '"complete": false' "$report"
+	}
+	rule "under faketime everything is watched, and has the time that it wants" \
+	    unless_busy faked
+else
+	skip "faketime is not installed: no clock is replaced"
+fi
+
+# A preload that ends a program whose library of ours calls it.
+cat >"$tmp/jealous.c" <<'C'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+extern const char ours_begins[] __asm__("alloclog_stop") __attribute__((weak));
+static int is_ours(void *caller)
+{
+	uintptr_t at = (uintptr_t)caller - (uintptr_t)ours_begins;
+	return ours_begins != NULL && at + (1 << 18) < 1 << 19;
+}
+static long raw(long n, long a, long b, long c, long d)
+{
+	register long r10 __asm__("r10") = d;
+	__asm__ volatile("syscall" : "+a"(n) : "D"(a), "S"(b), "d"(c), "r"(r10)
+	    : "rcx", "r11", "memory");
+	return n;
+}
+#define JEALOUS(type, name, params, value) \
+	type name params \
+	{ \
+		static const char text[] = #name " was called\n"; \
+		if (is_ours(__builtin_return_address(0))) { \
+			raw(SYS_write, 2, (long)text, sizeof(text) - 1, 0); \
+			raw(SYS_exit_group, 9, 0, 0, 0); \
+		} \
+		return value; \
+	}
+JEALOUS(int, clock_gettime, (clockid_t id, struct timespec *ts),
+    (int)raw(SYS_clock_gettime, id, (long)ts, 0, 0))
+JEALOUS(char *, secure_getenv, (const char *name), NULL)
+JEALOUS(char *, getenv, (const char *name), NULL)
+JEALOUS(unsigned long, getauxval, (unsigned long type), 0)
+JEALOUS(int, getpagesize, (void), 4096)
+JEALOUS(long, sysconf, (int what), 4096)
+JEALOUS(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at), (void *)-1)
+JEALOUS(int, close, (int fd), (int)raw(SYS_close, fd, 0, 0, 0))
+JEALOUS(pid_t, getpid, (void), (pid_t)raw(SYS_getpid, 0, 0, 0, 0))
+JEALOUS(size_t, strlen, (const char *s), ({ size_t n = 0; while (s[n] != 0) { n++; __asm__(""); } n; }))
+C
+cat >"$tmp/calm.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 5000; i++)
+		if (malloc(100 + i % 900) == NULL)
+			return 1;
+	if (fork() == 0)
+		_exit(malloc(10) == NULL);
+	return 0;
+}
+C
+jealous_once() {
+	"$pagek" run -b -o /dev/null --report "$report" -- sh -c \
+	    "LD_PRELOAD='$tmp/jealous.so':\$LD_PRELOAD exec '$tmp/calm'" &&
+	    complete calm '"allocs": 5000,'
+}
+jealous() {
+	gcc -O1 -fno-builtin -fPIC -shared -o "$tmp/jealous.so" "$tmp/jealous.c" &&
+	    gcc -O1 -fno-builtin -o "$tmp/calm" "$tmp/calm.c" &&
+	    unless_busy jealous_once
+}
+if [ "$(uname -m)" = x86_64 ]; then
+	rule "no function of a preload before us is called by the library" jealous
+fi
+
 say_result
