@@ -1,6 +1,6 @@
 /*
- * What a session says of a list that was full, the node's or its own, against a
- * scripted node.
+ * What a session says of a list that was full, the node's or its own, and of the
+ * errors that both have counted, against a scripted node.
  */
 #include "../src/base/base.h"
 #include "session_one.h"
@@ -175,4 +175,61 @@ LOOP_TEST(who_wants_all_has_room_for_what_the_node_can_hold, 0,
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, BLOCKS);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecMax,
 	    rooms[_i].room);
+}
+
+/* --- errors ---------------------------------------------------------------- */
+
+static const struct nodes_errors node_errors = {
+	.failed = 1, .unknown_free = 2, .earlier = 3, .duplicate = 4,
+	.illegal_type = 5,
+};
+
+static void
+assert_errors(const struct nodes_errors *e)
+{
+	ck_assert_uint_eq(e->failed, node_errors.failed);
+	ck_assert_uint_eq(e->unknown_free, node_errors.unknown_free);
+	ck_assert_uint_eq(e->earlier, node_errors.earlier);
+	ck_assert_uint_eq(e->duplicate, node_errors.duplicate);
+	ck_assert_uint_eq(e->illegal_type, node_errors.illegal_type);
+}
+
+TEST(errors_of_before_the_list_are_the_node_ones)
+{
+	model.errors = node_errors;
+	one_open(&plain, 2);
+	assert_errors(&look()->loss.before);
+	/* A list that is taken anew has counted none of them either. */
+	model_alloc(&model, 0x300000, 10);
+	model.overwritten = model.n;
+	peer_cycles(&peer, session, 4);
+	ck_assert(look()->settled);
+	assert_errors(&look()->loss.before);
+}
+
+TEST(an_error_that_both_have_counted_is_one)
+{
+	one_open(&plain, 2);
+	model_alloc(&model, 0x300000, 10);
+	model_alloc(&model, 0x300000, 12);
+	peer_cycles(&peer, session, 2);
+	ck_assert_uint_eq(blklist_counts(look()->list)->duplicate, 1);
+	ck_assert_uint_eq(look()->loss.before.duplicate, 0);
+	model.errors.duplicate = 1;
+	peer_cycles(&peer, session, NODES_HZ + 1);
+	ck_assert_uint_eq(look()->loss.before.duplicate, 0);
+	model.errors.duplicate = 3;
+	peer_cycles(&peer, session, NODES_HZ + 1);
+	ck_assert_uint_eq(look()->loss.before.duplicate, 2);
+}
+
+TEST(since_the_click_there_are_no_errors_of_before)
+{
+	struct nodes_session_opts opts = plain;
+
+	opts.since_click = true;
+	model.errors = node_errors;
+	one_open(&opts, 2);
+	ck_assert_uint_eq(look()->loss.before.duplicate, 0);
+	ck_assert_uint_eq(look()->loss.before.illegal_type, 0);
 }

@@ -52,6 +52,7 @@ struct model {
 	uint64_t live_bytes;		/* as STATS tells it */
 	uint64_t lost, records;
 	uint64_t full, unsure;		/* likewise */
+	struct nodes_errors errors;	/* likewise */
 	uint64_t max;			/* aRecMax, as STATS tells it; 0: it does not say */
 	uint64_t sample, armed_ms;
 	uint64_t stay;			/* as ROWS tells it */
@@ -529,6 +530,11 @@ answer_stat(struct peer *p, const struct wire_msg *q)
 		st->n[WIRE_N_RECORDS] = m->records;
 		st->n[WIRE_N_SAMPLE] = m->sample;
 		st->n[WIRE_N_ARMED_MS] = m->armed_ms;
+		st->n[WIRE_N_FAILED] = m->errors.failed;
+		st->n[WIRE_N_UNKNOWN_FREE] = m->errors.unknown_free;
+		st->n[WIRE_N_EARLIER] = m->errors.earlier;
+		st->n[WIRE_N_DUPLICATE] = m->errors.duplicate;
+		st->n[WIRE_N_ILLEGAL_TYPE] = m->errors.illegal_type;
 	} else {
 		peer_error(p, q->id, WIRE_E_NAME);
 		return;

@@ -7,6 +7,10 @@ raw.py pty IN LINK BAUD			plays IN to a pty, linked at LINK, at the
 	pace of the speed, and says what its reader did to the settings
 raw.py vanish IN LINK BYTES	plays so many bytes of IN to a pty when
 	LINK.go is there, and closes it when LINK.end is
+raw.py errors BYTES	of ten records three are of no type that is known, two are
+	of listed addresses, one frees what was not there
+raw.py trickle FIFO SECONDS keep|open	writes a record each 0.1 s, and keeps the
+	FIFO open, or opens it for each of them
 raw.py check SENT LIST.json BYTES HELD	no block of the list was not sent, and
 	bytes, records and skipped bytes add up, but for HELD bytes of a line
 	that has not ended
@@ -18,12 +22,12 @@ def bcd(n):
     return n // 10 << 4 | n % 10
 
 
-def record(op, addr, size, ms):
+def record(op, addr, size, ms, kind=1):
     s = ms // 1000
     cycle = (ms % 1000 * 15 + 14) // 1000
     date = [26, 11, 21, 8 + s // 3600, s // 60 % 60, s % 60, cycle,
             ms % 1000 - cycle * 1000 // 15]
-    return struct.pack('>IHBB', addr, size, op, 1) + bytes(map(bcd, date))
+    return struct.pack('>IHBB', addr, size, op, kind) + bytes(map(bcd, date))
 
 
 def make(seed, records, out, expected):
@@ -41,6 +45,28 @@ def make(seed, records, out, expected):
     with open(expected, 'w') as f:
         for addr in sorted(held):
             f.write('%08X %d\n' % (addr, held[addr]))
+
+
+def errors(out):
+    base = 0x20000000
+    events = [(0xa0, 0, 1), (0xa0, 1, 0x42), (0xa0, 0, 1), (0xa0, 2, 0x7f),
+              (0xf0, 9, 1), (0xa0, 3, 0x80), (0xa0, 4, 0xfe), (0xa0, 3, 0x81),
+              (0xa0, 5, 0x0c), (0xf0, 5, 0x0c)]
+    open(out, 'wb').write(b''.join(
+        record(op, base + 64 * at, 16 + n, 100 + n, kind)
+        for n, (op, at, kind) in enumerate(events)))
+
+
+def trickle(fifo, seconds, how):
+    ms, f = 0, None
+    for n in range(int(float(seconds) * 10)):
+        ms += 100
+        f = f or open(fifo, 'wb', buffering=0)
+        f.write(record(0xa0, 0x20000000 + 64 * n, 16, ms))
+        if how == 'open':
+            f.close()
+            f = None
+        time.sleep(0.1)
 
 
 def damage(seed, sent, out):
@@ -122,5 +148,9 @@ elif what == 'pty':
     pty(args[0], args[1], int(args[2]))
 elif what == 'vanish':
     vanish(*args)
+elif what == 'errors':
+    errors(*args)
+elif what == 'trickle':
+    trickle(*args)
 elif what == 'check':
     check(*args)

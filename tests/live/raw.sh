@@ -62,6 +62,42 @@ assert d["earlier"] > 0 and d["unknown_free"] == 0, d' "$tmp/json"
 }
 rule "frees of blocks from before the stream are earlier ones" earlier
 
+# The node has read it all before the page comes, or not, or in parts.
+python3 "$raw" errors "$tmp/errors"
+mkfifo "$tmp/errors.fifo"
+counted() {
+	"$pagek" list --format json "$1" >"$tmp/json" &&
+	    python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+want = {"illegal_type": 3, "duplicate": 2, "earlier": 1}
+have = {k: d["counts"][k] for k in want}
+assert have == want, have
+assert [b["type_name"] for b in d["blocks"] if b["type"] >= 0x80] == [
+    None, "calloc"], d["blocks"]' "$tmp/json"
+}
+counted_in_file() {
+	counted raw:"$tmp/errors"
+}
+rule "illegal types, duplicates and earlier frees of a file are counted" \
+    counted_in_file
+counted_in_pipe() {
+	{ head -c 40 "$tmp/errors"; sleep 1; tail -c +41 "$tmp/errors"; } |
+	    counted raw:-
+}
+rule "so are those of a pipe" counted_in_pipe
+counted_in_fifo() {
+	{ head -c 90 "$tmp/errors"; sleep 1; tail -c +91 "$tmp/errors"; } \
+	    >"$tmp/errors.fifo" &
+	counted raw:"$tmp/errors.fifo"
+}
+rule "and those of a FIFO" counted_in_fifo
+counted_on_page() {
+	"$pagek" --once raw:"$tmp/errors" >"$tmp/a" &&
+	    grep -q "typ 3  *dup 2" "$tmp/a" ||
+	    { cat "$tmp/a"; false; }
+}
+rule "the page's status line has them" counted_on_page
+
 # --- damage
 damaged() {
 	"$pagek" list --format json raw:"$tmp/damaged" >"$tmp/json"
@@ -191,6 +227,56 @@ doubled() {
 	    grep -q "  $n blocks" "$tmp/page"
 }
 rule "a record that comes twice is taken once" doubled
+last_picture() {
+	tail -n 26 "$tmp/page"
+}
+is_unwritten() {
+	last_picture | grep -q "it has no writer"
+}
+is_written() {
+	last_picture | grep -q " LIVE " && ! is_unwritten
+}
+# No picture with a block more than the one before says that there is no writer.
+written() {
+	env --default-signal=INT,TERM "$pagek" -b --interval 0.1 \
+	    -o "$tmp/page" raw:"$tmp/fifo" &
+	page=$!
+	until_true 10 is_unwritten &&
+	    python3 "$raw" trickle "$tmp/fifo" 4 "$1" &&
+	    until_true 10 grep -q "  40 blocks" "$tmp/page" &&
+	    until_true 10 is_unwritten
+	status=$?
+	kill $page
+	wait $page
+	python3 -c 'import re, sys
+had, lies, said = 0, 0, 0
+for picture in open(sys.argv[1]).read().split("K MEMORY BLOCKS")[1:]:
+    blocks = re.search(r"  (\d+) blocks", picture)
+    n = int(blocks.group(1)) if blocks else 0
+    nobody = "it has no writer" in picture
+    lies += nobody and n > had
+    said += nobody
+    had = n
+assert had == 40 and not lies and said, (had, lies, said)' "$tmp/page" &&
+	    [ $status = 0 ]
+}
+rule "while records come nobody is said not to write" written keep
+rule "even if each has a writer of its own" written open
+silent_writer() {
+	"$pagek" -b --interval 0.2 -o "$tmp/page" raw:"$tmp/fifo" &
+	page=$!
+	until_true 10 is_unwritten || return 1
+	sleep 30 >"$tmp/fifo" &
+	writer=$!
+	until_true 10 is_written
+	status=$?
+	kill $writer
+	until_true 10 is_unwritten || status=1
+	kill $page
+	wait $page
+	return $status
+}
+rule "who has opened it and writes nothing yet is a writer" silent_writer
 one_writer() {
 	cat "$tmp/sound" >"$tmp/fifo" &
 	"$pagek" list --sort address raw:"$tmp/fifo" >"$tmp/a" &&
@@ -208,7 +294,8 @@ cc -std=c99 -pedantic -Wall -Wextra -Werror -o "$tmp/firmware" \
     "$top/examples/device/firmware.c"
 firmware() {
 	"$tmp/firmware" | "$pagek" list raw:- >"$tmp/a" &&
-	    rows "$tmp/a" | awk '$2 != 64 * NR { exit 1 } END { exit NR != 10 }'
+	    rows "$tmp/a" | awk '$2 != 64 * NR { exit 1 } END { exit NR != 10 }' &&
+	    [ "$(grep -c ' 80 malloc ' "$tmp/a")" = 10 ]
 }
 rule "a firmware with the header is listed as it holds its blocks" firmware
 rule "the header is below 100 lines" \

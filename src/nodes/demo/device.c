@@ -18,10 +18,12 @@
 #define VISIT_BYTES (256u << 10)	/* of one visit at most; others wait meanwhile */
 #define VISIT_US 10000
 #define QUIET_MS 150		/* after this pause, bytes begin a record */
+#define UNWRITTEN_MS 1000	/* without bytes and writer for so long, that is shown */
 
 struct device {
 	int fd;				/* -1: at its end */
 	bool fifo;			/* another writer may come ... */
+	bool nonblocking;		/* read() does not wait: without bytes it tells a writer from none */
 	bool once;			/* ... but is not waited for */
 	bool file;			/* its clock stands between records */
 	bool terminal;			/* `before` is to be restored */
@@ -105,22 +107,31 @@ enum input {
 	INPUT_HANGUP,
 };
 
-/* Never waits.  O_NONBLOCK is not set, for others may share the descriptor's flags. */
+/*
+ * Never waits.  O_NONBLOCK is not set, for others may share the descriptor's
+ * flags.  Before the first writer of a FIFO poll() says nothing, as for a writer
+ * that has not written yet.
+ */
 static enum input
 read_input(struct device *d, uint8_t *buf, size_t *n, int *err)
 {
 	struct pollfd p = { .fd = d->fd, .events = POLLIN };
+	bool ready;
 	ssize_t got;
 
 	*err = 0;
-	if (poll(&p, 1, 0) <= 0 || p.revents == 0)
+	ready = poll(&p, 1, 0) > 0 && p.revents != 0;
+	if (!ready && !(d->fifo && d->nonblocking))
 		return INPUT_NONE;
 	got = read(d->fd, buf, PIECE);
 	if (got > 0) {
 		*n = (size_t)got;
+		d->has_writer = true;
 		return INPUT_BYTES;
 	}
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+	if (got < 0 && errno == EAGAIN)
+		d->has_writer = true;
+	if ((got < 0 && (errno == EAGAIN || errno == EINTR)) || !ready)
 		return INPUT_NONE;
 	*err = got < 0 ? errno : 0;
 	return INPUT_HANGUP;
@@ -137,6 +148,14 @@ hang_up(struct keeper *k, struct device *d, int err)
 		return;
 	raw_end(&d->raw, take_record, k);
 	d->has_writer = false;
+}
+
+/* Writers that open a FIFO for a record each may all be gone at this moment. */
+static bool
+is_unwritten(const struct device *d, int64_t mono)
+{
+	return d->fifo && !d->has_writer &&
+	    (d->raw.n.bytes == 0 || mono - d->heard_ms >= UNWRITTEN_MS);
 }
 
 static void
@@ -156,7 +175,6 @@ device_source(struct keeper *k, int64_t mono)
 	    mono_diff_ns(mono_now(), begun) < VISIT_US * 1000 &&
 	    (input = read_input(d, buf, &n, &err)) == INPUT_BYTES) {
 		d->heard_ms = mono;
-		d->has_writer = true;
 		raw_put(&d->raw, buf, n, take_record, k);
 		sum += n;
 	}
@@ -167,8 +185,7 @@ device_source(struct keeper *k, int64_t mono)
 	if (input == INPUT_NONE && mono - d->heard_ms >= QUIET_MS)
 		raw_quiet(&d->raw, take_record, k);
 	count_slips(k, d);
-	set_reason(k, d, d->fifo && !d->has_writer ? "it has no writer" :
-	    "");
+	set_reason(k, d, is_unwritten(d, mono) ? "it has no writer" : "");
 }
 
 static int
@@ -200,6 +217,7 @@ set_up(struct device *d, const struct node_opts *o)
 	if (fstat(d->fd, &st) < 0)
 		return -errno;
 	d->fifo = S_ISFIFO(st.st_mode);
+	d->nonblocking = (fcntl(d->fd, F_GETFL) & O_NONBLOCK) != 0;
 	d->file = S_ISREG(st.st_mode);
 	d->once = o->device.once;
 	/* Only a line may begin in the midst of a record. */
@@ -230,6 +248,9 @@ device_start(struct node *node)
 	base_safe_text(
 	    k->image.comm, sizeof k->image.comm, name, strlen(name), false);
 	k->source.make = device_source;
+	/* Firmware logs malloc's types too. */
+	stream_types_init(k->declared.types);
+	keeper_types_changed(k);
 	keeper_expect_unlisted(k);
 	d->ran_ms = d->heard_ms = mono_ms(mono_now());
 	r = images_join(k, "ALLOCLOG");

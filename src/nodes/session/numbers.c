@@ -42,6 +42,33 @@ count_full(const struct nodes_session *s)
 	return (node > read ? node : read) + s->intake.put_full;
 }
 
+/* Of one kind of error: the node's list and this one mostly count the same. */
+static uint64_t
+count_before(const struct nodes_session *s, enum wire_number node, uint64_t own)
+{
+	if (s->opts.since_click || s->keeper[node] <= own)
+		return 0;
+	return s->keeper[node] - own;
+}
+
+static struct nodes_errors
+errors_before(const struct nodes_session *s)
+{
+	static const struct blklist_counts none;
+	const struct blklist_counts *own =
+	    s->intake.list != NULL ? blklist_counts(s->intake.list) : &none;
+
+	return (struct nodes_errors){
+		.failed = count_before(s, WIRE_N_FAILED, own->failed),
+		.unknown_free = count_before(s, WIRE_N_UNKNOWN_FREE,
+		    own->unknown_free),
+		.earlier = count_before(s, WIRE_N_EARLIER, own->earlier),
+		.duplicate = count_before(s, WIRE_N_DUPLICATE, own->duplicate),
+		.illegal_type = count_before(s, WIRE_N_ILLEGAL_TYPE,
+		    own->illegal_type),
+	};
+}
+
 void
 numbers_check_whole(struct nodes_session *s)
 {
@@ -49,6 +76,7 @@ numbers_check_whole(struct nodes_session *s)
 	bool partial = s->losses.partial && !s->opts.since_click;
 
 	look->loss.full = count_full(s);
+	look->loss.before = errors_before(s);
 	look->loss.unsure = !s->opts.since_click && (s->keeper[WIRE_N_UNSURE] != 0 ||
 	    (partial && !s->losses.lossy && s->keeper[WIRE_N_FULL] == 0));
 	look->complete = !s->losses.lossy && !look->loss.unsure &&
@@ -66,16 +94,6 @@ numbers_take(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
 	numbers_set_lost(s);
 	s->look.loss.bad_records = n[WIRE_N_BAD] > s->losses.bad ? n[WIRE_N_BAD] :
 	    s->losses.bad;
-}
-
-/* Shows the reason of a live classic stream, such as skipped bytes. */
-static void
-say_reason(struct nodes_session *s, struct wire_text reason)
-{
-	char text[WIRE_TEXT_MAX + 1];
-
-	link_text(text, sizeof text, reason);
-	session_say(s, "%s", text);
 }
 
 void
@@ -103,8 +121,8 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	arm_numbers(s);
 	if (look->state != NODES_LIVE && st->reason.len > 0)
 		link_text(s->texts.reason, sizeof s->texts.reason, st->reason);
-	else if (look->classic && st->reason.len > 0)
-		say_reason(s, st->reason);
+	else if (look->classic)
+		link_text(s->texts.device, sizeof s->texts.device, st->reason);
 	s->news(s->arg);
 }
 

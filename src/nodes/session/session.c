@@ -447,7 +447,7 @@ reset_session(struct nodes_session *s, const struct nodes_session_opts *opts)
 		.due = !opts->look_only,
 	};
 	s->texts.said_for = 0;
-	s->texts.target[0] = s->texts.reason[0] = '\0';
+	s->texts.target[0] = s->texts.reason[0] = s->texts.device[0] = '\0';
 	memset(s->keeper, 0, sizeof s->keeper);
 	s->clock.fresh_ms = 0;
 	return 0;
@@ -559,7 +559,7 @@ nodes_session_look(struct nodes_session *s)
 	numbers_check_whole(s);
 	regions_look(s);
 	look->reason = look->state != NODES_LIVE ? s->texts.reason :
-	    s->texts.said_for > 0 ? s->texts.said : "";
+	    s->texts.said_for > 0 ? s->texts.said : s->texts.device;
 	if (!link_returns(s->link, &look->link.tries, &look->link.retry_ms))
 		look->link.retry_ms = 0;
 	look->stale_ms = s->clock.fresh_ms != 0

@@ -54,6 +54,11 @@ struct nodes_session_opts {
 	bool whole;		/* raise that default to the node's own aRecMax */
 };
 
+/* Errors in a stream's records, as struct blklist_counts has them. */
+struct nodes_errors {
+	uint64_t failed, unknown_free, earlier, duplicate, illegal_type;
+};
+
 /* State of a session. Borrowed; valid until control returns to the loop. */
 struct nodes_look {
 	enum nodes_state state;
@@ -102,6 +107,7 @@ struct nodes_look {
 		uint64_t mended;	/* records lost after the keeper, made good by a snapshot */
 		uint64_t lost[STREAM_CAUSES];	/* by cause; [0]: before this session */
 		uint64_t bad_records;
+		struct nodes_errors before;	/* counted by the node before this list began */
 	} loss;
 	struct {
 		int64_t since_wall_ms;	/* older blocks are not listed; 0: since its start */

@@ -204,6 +204,7 @@ struct session_texts {
 	unsigned said_for;
 	char target[64];
 	char reason[320];
+	char device[WIRE_TEXT_MAX + 1];	/* of a live classic stream, such as skipped bytes; "" none */
 	char trouble[WIRE_TEXT_MAX + 1];
 	char output[WIRE_TEXT_MAX + 1];
 	char socket[WIRE_TEXT_MAX + 1];

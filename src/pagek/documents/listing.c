@@ -211,6 +211,7 @@ put_counters(struct head *h)
 {
 	const struct blklist_counts *c = h->v->counts;
 	const struct nodes_look *look = h->v->look;
+	struct nodes_errors errors = page_errors(look, c);
 	char cost[12];
 
 	page_cost_text(cost, h->page->numbers.cost_us);
@@ -220,9 +221,10 @@ put_counters(struct head *h)
 	    (unsigned)(c->aRecMax - c->aRecActive));
 	put_line(h, "errors", "%llu illegal types, %llu duplicates, %llu times "
 	    "full, %llu unknown frees, %llu bad records",
-	    (unsigned long long)c->illegal_type,
-	    (unsigned long long)c->duplicate, (unsigned long long)look->loss.full,
-	    (unsigned long long)c->unknown_free,
+	    (unsigned long long)errors.illegal_type,
+	    (unsigned long long)errors.duplicate,
+	    (unsigned long long)look->loss.full,
+	    (unsigned long long)errors.unknown_free,
 	    (unsigned long long)look->loss.bad_records);
 }
 

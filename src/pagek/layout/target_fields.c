@@ -274,6 +274,17 @@ const struct field_table page_look_loss = FIELD_TABLE(look_loss);
 FIELD_GET(get_skipped, page_counts_row, n, r->look->keeper[WIRE_N_SKIPPED],
     r->look->keeper != NULL)
 
+#define ERRORS(member) offsetof(struct nodes_errors, member)
+
+static bool
+get_error(const void *row, size_t at, struct field_value *v)
+{
+	const struct page_counts_row *r = row;
+	struct nodes_errors errors = page_errors(r->look, r->counts);
+
+	return field_u64(&errors, at, v);
+}
+
 static const struct field counts_fields[] = {
 	{ .key = "aRecActive", .get = field_u32, COUNTS(aRecActive) },
 	{ .key = "aRecMax", .get = field_u32, COUNTS(aRecMax) },
@@ -281,10 +292,10 @@ static const struct field counts_fields[] = {
 	{ .key = "est_blocks", .get = field_u64, COUNTS(est_blocks) },
 	{ .key = "est_bytes", .get = field_u64, COUNTS(est_bytes) },
 	{ .key = "bad_records", .get = field_u64, SEEN(loss.bad_records) },
-	{ .key = "duplicate", .get = field_u64, COUNTS(duplicate) },
-	{ .key = "unknown_free", .get = field_u64, COUNTS(unknown_free) },
-	{ .key = "earlier", .get = field_u64, COUNTS(earlier) },
-	{ .key = "illegal_type", .get = field_u64, COUNTS(illegal_type) },
+	{ .key = "duplicate", .get = get_error, .at = ERRORS(duplicate) },
+	{ .key = "unknown_free", .get = get_error, .at = ERRORS(unknown_free) },
+	{ .key = "earlier", .get = get_error, .at = ERRORS(earlier) },
+	{ .key = "illegal_type", .get = get_error, .at = ERRORS(illegal_type) },
 	{ .key = "full", .get = field_u64, SEEN(loss.full) },
 	{ .key = "skipped_bytes", .get = get_skipped },
 };

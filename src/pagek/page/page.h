@@ -277,5 +277,8 @@ const char *page_about(uint64_t sample);
 uint64_t page_lost(const struct nodes_look *);
 /* The same without those that a list sent later has replaced. */
 uint64_t page_lost_for_good(const struct nodes_look *);
+/* All errors of the stream that are known: of a list's counters, and before it. */
+struct nodes_errors page_errors(const struct nodes_look *,
+    const struct blklist_counts *);
 
 #endif

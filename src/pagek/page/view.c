@@ -80,6 +80,20 @@ page_lost_for_good(const struct nodes_look *look)
 	return lost > look->loss.mended ? lost - look->loss.mended : 0;
 }
 
+struct nodes_errors
+page_errors(const struct nodes_look *look, const struct blklist_counts *list)
+{
+	const struct nodes_errors *before = &look->loss.before;
+
+	return (struct nodes_errors){
+		.failed = before->failed + list->failed,
+		.unknown_free = before->unknown_free + list->unknown_free,
+		.earlier = before->earlier + list->earlier,
+		.duplicate = before->duplicate + list->duplicate,
+		.illegal_type = before->illegal_type + list->illegal_type,
+	};
+}
+
 static const char *
 live_thread(void *arg, uint16_t thread)
 {
