@@ -403,6 +403,109 @@ TEST(hostile_name_comes_with_both_ends_as_they_are)
 	    function() + strlen(function()) - 100, 100));
 }
 
+/* --- functions in assembler ---------------------------------------------- */
+
+#define FUNCTION(name) "\t.type " name ",@function\n" name ":"
+#define OBJECT(name) "\t.type " name ",@object\n" name ":"
+#define SIZE(name) "\t.size " name ",.-" name "\n"
+
+/* A byte for each nop; the comment is the function that it is in, - none. */
+static const char assembler[] =
+    "\t.text\n"
+    "\tnop # -\n"
+    FUNCTION("sizeless") "\tnop # sizeless\n\tnop # sizeless\n"
+    "\t.globl typeless\ntypeless:\tnop # typeless\n\tnop # typeless\n"
+    "local:\tnop # local\n\tnop # local\n"
+    FUNCTION("whole") "\tnop # whole\n\tnop # whole\n" SIZE("whole")
+    "\tnop # -\n"
+    "after:\tnop # after\n\tnop # after\n"
+    FUNCTION("whole2") "\tnop # whole2\n" SIZE("whole2")
+    "\tnop # -\n"
+    "sized:\tnop # sized\n\tnop # sized\n" SIZE("sized")
+    "\tnop # -\n"
+    "table_user:\tnop # table_user\n"
+    OBJECT("table") "\tnop # table\n\tnop # table\n"
+    "table_next:\tnop # table_next\n"
+    "data_user:\tnop # data_user\n"
+    OBJECT("data") "\tnop # data\n\tnop # data\n" SIZE("data")
+    "\tnop # -\n"
+    /* Several names. */
+    "one:\n\t.globl _other\n_other:\tnop # _other\n\tnop # _other\n"
+    FUNCTION("both") "\nboth_too:\n\t.globl both_global\nboth_global:"
+    "\tnop # both\n" SIZE("both")
+    "\tnop # -\n"
+    FUNCTION("typed") "\n\t.weak untyped\nuntyped:\tnop # untyped\n"
+    /* A label inside. */
+    FUNCTION("around") "\tnop # around\n"
+    "label:\tnop # label\n\tnop # label\n" SIZE("around")
+    "\tnop # label\n"
+    "last:\tnop # last\n";
+
+#define LLVM_ADDR2LINE "/usr/lib/llvm-14/bin/llvm-addr2line"
+
+static void
+check_assembler(const char *options)
+{
+	char command[512], theirs[64], want[64];
+	uint64_t pc;
+	FILE *llvm;
+
+	write_file("a.s", assembler);
+	snprintf(command, sizeof(command), "gcc -shared -nostdlib %s a.s -o a",
+	    options);
+	must(command);
+	pc = number_of("objdump -h -j .text a | "
+	    "awk '$2 == \".text\" { print $4 }'");
+	snprintf(command, sizeof(command),
+	    "for i in $(seq 0 99); do echo $((0x%" PRIx64 " + i)); done | "
+	    "xargs printf '0x%%x\\n' | " LLVM_ADDR2LINE " -f -e '%s' | "
+	    "sed -n 'p;n'", pc, in_dir("a"));
+	llvm = access(LLVM_ADDR2LINE, X_OK) == 0 ? popen(command, "r") : NULL;
+	for (const char *p = assembler; (p = strstr(p, "nop # ")) != NULL;
+	    p++, pc++) {
+		ck_assert_int_eq(sscanf(p, "nop # %63s", want), 1);
+		look(place_in("a", pc + 1));
+		ck_assert_msg(strcmp(function(), want) == 0,
+		    "0x%" PRIx64 ": %s and not %s", pc, function(), want);
+		if (llvm == NULL)
+			continue;
+		ck_assert_int_eq(fscanf(llvm, "%63s", theirs), 1);
+		ck_assert_msg(strcmp(theirs, "??") == 0 ?
+		    strcmp(want, "-") == 0 : strcmp(theirs, want) == 0,
+		    "0x%" PRIx64 ": llvm has %s, not %s", pc, theirs, want);
+	}
+	if (llvm != NULL)
+		pclose(llvm);
+}
+
+TEST(functions_without_type_or_size_are_told_apart)
+{
+	check_assembler("");
+}
+
+/* Their names are in the debug file alone. */
+TEST(so_are_those_of_a_debug_file)
+{
+	check_assembler("-Wl,--build-id");
+	must("mkdir -p .debug && objcopy --only-keep-debug a .debug/a.debug && "
+	    "strip a && objcopy --add-gnu-debuglink=.debug/a.debug a");
+	ck_assert_int_eq(look(place_in("a", number_of("objdump -h -j .text a | "
+	    "awk '$2 == \".text\" { print $4 }'") + 4)), SYMBOL_NO_LINE);
+	ck_assert_str_eq(function(), "typeless");
+}
+
+/* ARM marks where code and data begin. */
+TEST(marks_of_arm_are_no_names)
+{
+	write_file("a.s", "\t.text\nf:\tnop\n$d:\tnop\n$x.7:\tnop\n"
+	    "$dollar:\tnop\n");
+	must("gcc -shared -nostdlib a.s -o a");
+	for (unsigned i = 0; i < 4; i++) {
+		look(place_in("a", address_in("a", "f") + i + 1));
+		ck_assert_str_eq(function(), i < 3 ? "f" : "$dollar");
+	}
+}
+
 CASE("Files");
 
 TEST(vdso_is_read_from_our_own)

@@ -227,21 +227,58 @@ name_rank(const char *name, unsigned binding)
 	    (binding < BASE_NELEM(by_binding) ? by_binding[binding] : 3);
 }
 
+static bool
+read_section(Elf *elf, GElf_Word index, GElf_Shdr *sh)
+{
+	Elf_Scn *scn = elf == NULL ? NULL : elf_getscn(elf, index);
+
+	return scn != NULL && gelf_getshdr(scn, sh) != NULL;
+}
+
 /* The end in the addresses of the symbol's file. */
 static uint64_t
 section_end(Elf *elf, GElf_Word index)
 {
-	Elf_Scn *scn = elf == NULL ? NULL : elf_getscn(elf, index);
 	GElf_Shdr sh;
 
-	if (scn == NULL || gelf_getshdr(scn, &sh) == NULL)
-		return 0;
-	return sh.sh_addr + sh.sh_size;
+	return read_section(elf, index, &sh) ? sh.sh_addr + sh.sh_size : 0;
+}
+
+/* Where code and data of ARM begin: no names. */
+static bool
+is_mapping_symbol(const char *name)
+{
+	return name[0] == '$' && name[1] != '\0' &&
+	    strchr("adtx", name[1]) != NULL &&
+	    (name[2] == '\0' || name[2] == '.');
 }
 
 /*
- * Functions in assembler may have no size: they end at the next, or with the
- * section.
+ * Functions in assembler may have no type.  An object between functions ends the
+ * one before it.
+ */
+static bool
+is_in_code(const char *name, unsigned type, Elf *elf, GElf_Word index)
+{
+	GElf_Shdr sh;
+
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		return true;
+	return (type == STT_NOTYPE || type == STT_OBJECT) &&
+	    !is_mapping_symbol(name) && read_section(elf, index, &sh) &&
+	    (sh.sh_flags & SHF_EXECINSTR) != 0;
+}
+
+static void
+end_range(struct range *r, uint64_t hi)
+{
+	if (hi < r->hi)
+		r->hi = hi;
+}
+
+/*
+ * Functions in assembler may have no size: they end at the next symbol, or with
+ * the section.  Where one with a size begins, the others have no range.
  */
 static void
 end_sizeless(struct ranges *t, size_t first)
@@ -258,11 +295,13 @@ end_sizeless(struct ranges *t, size_t first)
 			else
 				lo = mid + 1;
 		}
-		if (lo < first && t->r[lo].lo < r->hi)
-			r->hi = t->r[lo].lo;
-		if (i + 1 < t->n && t->r[i + 1].lo > r->lo &&
-		    t->r[i + 1].lo < r->hi)
-			r->hi = t->r[i + 1].lo;
+		if (lo > 0 && t->r[lo - 1].lo == r->lo)
+			end_range(r, r->lo);
+		if (lo < first)
+			end_range(r, t->r[lo].lo);
+		if (i + 1 < t->n)
+			end_range(r, t->r[i + 1].lo > r->lo ?
+			    t->r[i + 1].lo : t->r[i + 1].hi);
 	}
 }
 
@@ -292,13 +331,15 @@ add_symbols(struct image *m, int n, bool sized)
 		    &elf, &bias);
 		type = GELF_ST_TYPE(sym.st_info);
 		if (name == NULL || name[0] == '\0' ||
-		    (type != STT_FUNC && type != STT_GNU_IFUNC) ||
 		    index == SHN_UNDEF || index == SHN_ABS ||
-		    (sym.st_size != 0) != sized)
+		    (sym.st_size != 0) != sized ||
+		    !is_in_code(name, type, elf, index))
 			continue;
 		end = sized ? addr + sym.st_size : section_end(elf, index) + bias;
+		/* Without a size, the last one of an address names it. */
 		ranges_add(t, addr - m->bias, end - m->bias, (uint32_t)i,
-		    name_rank(name, GELF_ST_BIND(sym.st_info)));
+		    sized ? name_rank(name, GELF_ST_BIND(sym.st_info)) :
+		    UINT32_MAX - (uint32_t)i);
 	}
 }
 
