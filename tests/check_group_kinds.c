@@ -308,6 +308,150 @@ TEST(trend_follows_the_name_of_its_group)
 	ck_assert_uint_gt(points[0], 0);
 }
 
+/* --- and of something else ---------------------------------------------------- */
+
+static void
+change_filter(void)
+{
+	static unsigned n;
+	struct filter_error e;
+
+	ck_assert_int_eq(page_choice_filter(&page, ++n % 2 ? "size>=2k" :
+	    "size>=3k & type=new", &e), 0);
+}
+
+static void
+change_no_filter(void)
+{
+	page_choice_none(&page);
+}
+
+static void
+change_skip(void)
+{
+	ck_assert_int_eq(symbol_wrappers_add(page.opts.wrappers, "zmalloc"), 0);
+	page.round++;
+}
+
+static void
+change_more_skips(void)
+{
+	ck_assert_int_eq(symbol_wrappers_add(page.opts.wrappers,
+	    "robj::make,createObject"), 0);
+	page.round++;
+}
+
+static void
+change_no_skip(void)
+{
+	ck_assert_int_eq(symbol_wrappers_add(page.opts.wrappers, "none"), 0);
+	page.round++;
+}
+
+static void
+change_drain(void)
+{
+	if (page_is_draining(&page))
+		page_drain_end(&page);
+	else
+		ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+}
+
+static void
+change_kind(void)
+{
+	page_set_group(&page, page_group_kind_called(page.group.kind ==
+	    page_group_kind_called("function") ? "site" : "function"));
+}
+
+static void
+change_below(void)
+{
+	page_set_group_below(&page, page_group_kind_called("thread"));
+}
+
+static void (*const changes[])(void) = {
+	change_filter, change_filter, change_no_filter, change_skip,
+	change_more_skips, change_no_skip, change_drain, change_drain,
+	change_kind, change_kind, change_below,
+};
+
+static struct symbol_wrappers *skipped;
+
+static void
+setup_minute(void)
+{
+	setup_kinds();
+	ck_assert_int_eq(symbol_wrappers_new(&skipped), 0);
+	ck_assert_int_eq(symbol_wrappers_add(skipped, "none"), 0);
+	scene.view.wrappers = page.opts.wrappers = skipped;
+	page_set_group(&page, page_group_kind_called("function"));
+	compose(124, 24);
+}
+
+static void
+teardown_minute(void)
+{
+	teardown();
+	symbol_wrappers_free(skipped);
+}
+
+/* The blocks never change: no row has ever had another sum than it has now. */
+static void
+assert_flat(unsigned turn)
+{
+	size_t k, i, n;
+
+	ck_assert_uint_gt(page.groups->nrow, 0);
+	for (k = 0; k < page.groups->nrow; k++) {
+		const struct profile_group *row =
+		    page_groups_row(page.groups, k);
+		uint64_t bytes = row->total.bytes;
+		char name[64];
+
+		snprintf(name, sizeof name, "%s", row->name);
+		n = page_trends_get(page.groups->trends, row->key, bytes,
+		    points);
+		for (i = 0; i < n; i++)
+			ck_assert_msg(points[i] == bytes,
+			    "change %u, %s: %" PRIu64 " and not %" PRIu64, turn,
+			    name, points[i], bytes);
+	}
+}
+
+CASE("changes", .setup = setup_minute, .teardown = teardown_minute);
+
+/* With a picture of the same moment, or only with that of the next one. */
+LOOP_TEST(no_group_had_what_other_groups_have, 0, 2)
+{
+	unsigned turn, i;
+
+	for (turn = 0; turn < BASE_NELEM(changes); turn++) {
+		after(5000);
+		changes[turn]();
+		if (_i) {
+			compose(124, 24);
+			assert_flat(turn);
+		}
+		for (i = 0; i < 3; i++) {
+			after(5000);
+			assert_flat(turn);
+		}
+	}
+}
+
+/* What is the same sum goes on. */
+TEST(a_pause_another_order_or_other_units_are_no_change)
+{
+	after(5000);
+	ck_assert_uint_eq(points_of("libfoo.so+0x1f30"), 3);
+	page.round++;
+	page.units = PAGE_UNITS_EXACT;
+	page.group.sort = PROFILE_BLOCKS;
+	after(5000);
+	ck_assert_uint_eq(points_of("libfoo.so+0x1f30"), 4);
+}
+
 CASE("tags");
 
 /* Nothing comes or goes, and yet blocks grow older. */

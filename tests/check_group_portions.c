@@ -95,6 +95,38 @@ TEST(rows_of_a_large_list_stay_until_the_next_take_is_whole)
 	ck_assert_uint_eq(page.found.total, 3);
 }
 
+/* Rows of the filter before have its last minute, and the others begin. */
+TEST(last_minute_is_of_the_blocks_that_the_rows_sum)
+{
+	uint64_t point[PAGE_TREND_POINTS], before, bytes;
+	const struct profile_group *row;
+	struct filter_error e;
+	unsigned pictures = 0;
+	size_t n;
+
+	page_set_group(&page, BY_SITE);
+	settle();
+	before = page_groups_row(page.groups, 0)->total.bytes;
+	scene.look.now_ms += PAGE_TREND_MS;
+	later();
+	settle();
+	ck_assert_int_eq(page_choice_filter(&page, "address<0x800000", &e), 0);
+	do {
+		scene.look.now_ms += PAGE_TREND_MS;
+		later();
+		compose(80, 24);
+		row = page_groups_row(page.groups, 0);
+		bytes = row->total.bytes;
+		n = page_trends_get(page.groups->trends, row->key, bytes, point);
+		for (size_t i = 0; i < n; i++)
+			ck_assert_uint_eq(point[i], bytes);
+		ck_assert_uint_ge(n, bytes == before ? 3 : 2);
+		ck_assert_uint_lt(++pictures, 100);
+	} while (bytes == before);
+	ck_assert_uint_gt(pictures, 1);
+	ck_assert_uint_eq(n, 2);
+}
+
 TEST(blocks_of_a_large_list_that_go_during_a_take_cost_no_others)
 {
 	unsigned i = 0, n;

@@ -20,6 +20,7 @@ struct moment {
 };
 
 struct page_trends {
+	struct page_groups_question of;
 	unsigned kind, below;
 	uint32_t stream_no;
 	uint64_t names_no;
@@ -139,7 +140,8 @@ static bool
 is_outdated(const struct page_trends *t, const struct page *page,
     const struct page_view *v)
 {
-	return t->kind != page->group.kind ||
+	return !page_groups_question_same(&t->of, &page->groups->shown.of) ||
+	       t->kind != page->group.kind ||
 	       t->below != page_group_below(page) ||
 	       t->stream_no != v->look->stream_no;
 }
@@ -150,6 +152,7 @@ forget_points(struct page_trends *t, const struct page *page,
 {
 	size_t i;
 
+	t->of = page->groups->shown.of;
 	t->kind = page->group.kind;
 	t->below = page_group_below(page);
 	t->stream_no = v->look->stream_no;
@@ -177,9 +180,12 @@ page_trends_note(struct page_groups *g, const struct page *page,
 		forget_points(t, page, v);
 	if (t->any && t->last == number)
 		return;
-	if (t->names_no != v->names_no)
+	/* The profile may already skip other functions than the rows. */
+	if (t->names_no != v->names_no &&
+	    page_groups_question_same(&t->of, &g->source.of)) {
 		rename_points(t, g);
-	t->names_no = v->names_no;
+		t->names_no = v->names_no;
+	}
 	m = &t->moment[number % PAGE_TREND_POINTS];
 	m->number = number;
 	take_points(t, g, m);

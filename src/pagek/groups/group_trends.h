@@ -26,7 +26,8 @@ struct page_trends;
 
 /*
  * Stores the points of this moment if it is a new one.  Forgets all points when
- * the kind of groups or the stream is another.  Without memory there are none.
+ * the rows are sums of something else: another kind of groups, filter, drain,
+ * stream, or other functions to skip.  Without memory there are none.
  */
 void page_trends_note(struct page_groups *, const struct page *,
     const struct page_view *);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/hashmap.h"
 #include "../blocks/choice.h"
 #include "../blocks/drain.h"
 #include "expanded_groups.h"
@@ -53,6 +54,39 @@ page_groups_free(struct page_groups *g)
 	page_branches_free(g->branches);
 	page_trends_free(g->trends);
 	free(g);
+}
+
+/* --- what is summed ------------------------------------------------------- */
+
+static uint64_t
+hash_patterns(const struct symbol_wrappers *w)
+{
+	uint64_t hash = 0;
+	const char *pattern;
+
+	for (size_t i = 0; w != NULL &&
+	    (pattern = symbol_wrappers_pattern(w, i)) != NULL; i++)
+		hash = hash_of_bytes(hash, pattern, strlen(pattern) + 1);
+	return hash;
+}
+
+static struct page_groups_question
+question_of(const struct page *page, const struct page_view *v)
+{
+	return (struct page_groups_question){
+		.filter_no = page_choice_filter_no(page),
+		.drained = page_is_draining(page) ?
+		    page->drain->from.seq + 1 : 0,
+		.skipped = hash_patterns(v->wrappers),
+	};
+}
+
+bool
+page_groups_question_same(const struct page_groups_question *a,
+    const struct page_groups_question *b)
+{
+	return a->filter_no == b->filter_no && a->drained == b->drained &&
+	    a->skipped == b->skipped;
 }
 
 /* --- one pass ----------------------------------------------------------- */
@@ -150,6 +184,7 @@ begin_walk(struct page_groups *g, const struct page *page,
 	profile_cells_begin(g->cells, g->coming_tags.by_caller);
 	g->step = GROUPS_WALK;
 	scan_begin(&g->scan);
+	g->source.of = question_of(page, v);
 	g->source.list = v->look->list;
 	g->source.ms = v->look->now_ms;
 	g->source.changes = page_view_changes(v);
@@ -175,6 +210,7 @@ begin_rank(struct page_groups *g, const struct page *page,
 	g->missing = (size_t)r;
 	g->step = GROUPS_RANK;
 	g->callers.left = g->callers.of = profile_cells_count(g->cells);
+	g->coming.of = g->summed;
 	g->coming.kind = page->group.kind;
 	g->coming.measure = page->group.sort;
 	g->coming.reverse = page->group.reverse;
@@ -237,6 +273,7 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v)
 	g->total = profile_total(g->profile);
 	g->now_ms = g->source.ms;
 	g->changes = g->source.changes;
+	g->summed = g->source.of;
 	return begin_rank(g, page, v);
 }
 

@@ -75,9 +75,17 @@ struct page_group_place {
 	bool second;		/* a block, or what is omitted, of the second level */
 };
 
+/* Which blocks are summed, and how their callers are found. */
+struct page_groups_question {
+	unsigned filter_no;	/* page_choice_filter_no() */
+	uint64_t drained;	/* the last record of the drain's moment, plus 1; 0: no drain */
+	uint64_t skipped;	/* hash of the patterns to skip */
+};
+
 /* Groups in their order. */
 struct page_group_ranking {
 	struct profile_ranking *groups;
+	struct page_groups_question of;
 	unsigned kind;
 	enum profile_measure measure;	/* that they are sorted by */
 	bool reverse;
@@ -101,6 +109,7 @@ enum page_groups_step {
 struct page_groups_source {
 	unsigned round;		/* page->round */
 	uint32_t stream_no;
+	struct page_groups_question of;
 	const struct blklist *list;	/* compared, never read */
 	uint64_t changes;	/* page_view_changes() when the walk began */
 	int64_t ms;		/* the node's clock then */
@@ -129,6 +138,7 @@ struct page_groups {
 	struct page_walk walk;
 	struct page_groups_source source;
 	uint64_t changes;	/* of the list that was summed last */
+	struct page_groups_question summed;
 	struct {
 		size_t left, of;
 	} callers;		/* to be ranked */
@@ -147,6 +157,8 @@ struct page_groups {
  * of page->group.kind; with kind 0 there are sums only.  -ENOMEM.
  */
 int page_groups_refresh(struct page *, const struct page_view *);
+bool page_groups_question_same(const struct page_groups_question *,
+    const struct page_groups_question *);
 void page_groups_free(struct page_groups *);
 /*
  * The rows are groups of the kind that is wanted.  Does a portion at once if
