@@ -265,6 +265,70 @@ else
 	skip "another user cannot be tried: not root, or this folder is closed"
 fi
 
+# says STATUS WORDS PAGEK...: one sentence without a block.
+says() {
+	want=$1
+	words=$2
+	shift 2
+	"$@" >"$tmp/out" 2>"$tmp/why"
+	got=$?
+	cat "$tmp/why"
+	[ $got = "$want" ] && [ ! -s "$tmp/out" ] &&
+	    [ "$(grep -vc 'settings are ignored' "$tmp/why")" = 1 ] &&
+	    grep -q -- "$words" "$tmp/why"
+}
+# with_runner DO...: while root runs a command that a command of its own runs.
+with_runner() {
+	mkdir -m 700 "$tmp/elsewhere"
+	XDG_RUNTIME_DIR=$tmp/elsewhere env --default-signal=INT,TERM \
+	    "$B/pagek" run -b -o /dev/null -- \
+	    sh -c 'sleep 77 & echo $! >"$0"; wait' "$tmp/sleeper" &
+	runner=$!
+	until_true 10 test -s "$tmp/sleeper"
+	sleeper=$(cat "$tmp/sleeper")
+	until_true 10 sh -c "XDG_RUNTIME_DIR='$tmp/elsewhere' \
+	    '$B/pagek' targets | grep -q 'pid:$sleeper '" && "$@"
+	status=$?
+	kill $sleeper $runner
+	wait $runner
+	rm -rf "$tmp/elsewhere" "$tmp/sleeper"
+	return $status
+}
+whose_run() {
+	says 4 "process $sleeper is watched by a node of root, which you may \
+not ask: run pagek as root" $nobody "$B/pagek" list "pid:$sleeper"
+}
+other_folder() {
+	says 3 "process $sleeper is watched by the node of .* at \
+$tmp/elsewhere/pagek/run\.[0-9]*: use 'pagek unix:$tmp/elsewhere/" \
+	    "$B/pagek" list "pid:$sleeper" &&
+	    "$B/pagek" targets "$(sed "s/.*'pagek \(.*\)'.*/\1/" "$tmp/why")" |
+	    grep -q "pid:$sleeper "
+}
+whose_daemon() {
+	hold_listed && says 4 "process $holder belongs to root, and only root \
+may see whether it is watched: run pagek as root" \
+	    $nobody "$B/pagek" list "pid:$holder"
+	status=$?
+	let_go
+	return $status
+}
+nobody_watches() {
+	sleep 78 &
+	plain=$!
+	others="$others $plain"
+	says 3 "process $plain is not being watched" "$B/pagek" list "pid:$plain"
+}
+rule "a node of one's own in another folder is named" with_runner other_folder
+rule "a process that nobody watches is said to be that" nobody_watches
+if [ "$(id -u)" = 0 ] && $nobody test -x "$B/pagek"; then
+	rule "another user is told whose node watches a process" \
+	    with_runner whose_run
+	rule "or whose process it is" whose_daemon
+else
+	skip "another user cannot be tried: not root, or this folder is closed"
+fi
+
 wrong_folder() {
 	mkdir "$tmp/open" "$tmp/open/pagek"
 	chmod 755 "$tmp/open/pagek"
@@ -571,6 +635,14 @@ for try in 1 2 3 4 5; do
 	exec 7>&-
 	wait $pid_3001 $pid_3002
 done
+# of USER PID: what that user is told of the process.
+of() {
+	setpriv --reuid $1 --regid $1 --clear-groups "$B/pagek" list "pid:$2" 2>&1
+}
+own="process $pid_3001 is watched by the machine's node, which you may not ask"
+of 3001 $pid_3001
+of 3001 $pid_3001 | grep -q "$own" || exit 1
+of 3002 $pid_3001 | grep -q "process $pid_3001 belongs to uid 3001" || exit 1
 echo "member sees $(see 3003 '--groups 4242')"
 [ "$(see 3003 '--groups 4242')" = 2 ] || exit 1
 [ "$(see 3001 --clear-groups)" = 0 ] || exit 1
@@ -579,6 +651,7 @@ chmod 666 $node
 echo "its own to each: $(see 3001 --clear-groups)"
 [ "$(see 3001 --clear-groups)" = 1 ] || exit 1
 [ "$(see 3004 --clear-groups)" = 0 ] || exit 1
+of 3004 $pid_3001 | grep -q "process $pid_3001 belongs to uid 3001" || exit 1
 "$B/pagek" targets
 exec 7>&-
 wait $pid_3001 && wait $pid_3002

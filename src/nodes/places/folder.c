@@ -106,8 +106,8 @@ answers(const char *path, const char *name)
 	return false;
 }
 
-static bool
-is_node_name(const char *name)
+bool
+nodes_is_socket_name(const char *name)
 {
 	char *end;
 
@@ -133,7 +133,7 @@ scan_folder(const char *folder, struct found **list, size_t *n, size_t *cap)
 	if (dir == NULL)
 		return -errno;
 	while ((entry = readdir(dir)) != NULL) {
-		if (!is_node_name(entry->d_name))
+		if (!nodes_is_socket_name(entry->d_name))
 			continue;
 		if ((size_t)snprintf(path, sizeof path, "%s/%s", folder,
 		    entry->d_name) >= sizeof path)

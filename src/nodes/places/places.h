@@ -11,6 +11,7 @@
  *		"pid:4711".
  *
  *	folder.c	sockets and programs
+ *	watcher.c	nodes of other users
  *	table.h		the table's files
  *	words.c		words, and ssh's command line
  *	friendly.h	friendly numbers of nodes
@@ -50,6 +51,20 @@ int nodes_folder(char *path, size_t cap);
  * system's if this user may connect. Free with one free().
  */
 int nodes_find(char ***paths, size_t *n);
+
+/* True for the name of a node's socket for pages. */
+bool nodes_is_socket_name(const char *name);
+
+/* A node that nodes_find() does not reach, and that watches a process. */
+struct nodes_watcher {
+	bool sure;		/* false: only the process's user may see who watches it */
+	uid_t uid;		/* user of the node, or if not sure of the process */
+	pid_t node;		/* the node's process; 0: unknown */
+	char socket[108];	/* for pages; "": unknown */
+};
+
+/* Finds it by /proc. False: nobody watches the process, as far as can be seen. */
+bool nodes_watcher(pid_t, struct nodes_watcher *);
 
 /*
  * Path of a program of ours: beside the running one, in the folder above, or

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/major.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -566,6 +567,53 @@ visit_node(void *arg, struct target_node *node)
 	return s->match < 3;
 }
 
+/* The user's name; borrowed until the next call. */
+static const char *
+user_name(uid_t uid)
+{
+	static char name[64];
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw != NULL)
+		base_safe_text(name, sizeof name, pw->pw_name,
+		    strlen(pw->pw_name), false);
+	else
+		snprintf(name, sizeof name, "uid %lu", (unsigned long)uid);
+	return name;
+}
+
+/* No node that answers here has the process. */
+static int
+refuse_pid(pid_t pid, struct words *w)
+{
+	struct nodes_watcher by;
+	const char *user;
+
+	if (!is_alive(pid))
+		return words_fail(w, PAGEK_NO_TARGET, "there is no process %ld",
+		    (long)pid);
+	if (!nodes_watcher(pid, &by))
+		return words_fail(w, PAGEK_NO_TARGET, "process %ld is not being "
+		    "watched: start it with 'pagek run -- COMMAND'",
+		    (long)pid);
+	user = user_name(by.uid);
+	if (!by.sure)
+		return words_fail(w, PAGEK_DENIED, "process %ld belongs to %s, "
+		    "and only %s may see whether it is watched: run pagek as %s",
+		    (long)pid, user, user, user);
+	if (by.socket[0] != '\0' && access(by.socket, R_OK | W_OK) == 0)
+		return words_fail(w, PAGEK_NO_TARGET, "process %ld is watched by "
+		    "the node of %s at %s: use 'pagek unix:%s'", (long)pid,
+		    user, base_shown(by.socket), base_shown(by.socket));
+	if (strncmp(by.socket, DAEMON_SYSTEM_FOLDER "/",
+	    strlen(DAEMON_SYSTEM_FOLDER "/")) == 0)
+		return words_fail(w, PAGEK_DENIED, "process %ld is watched by the "
+		    "machine's node, which you may not ask: run pagek as root, "
+		    "or join the group of %s", (long)pid, by.socket);
+	return words_fail(w, PAGEK_DENIED, "process %ld is watched by a node of %s, "
+	    "which you may not ask: run pagek as %s", (long)pid, user, user);
+}
+
 static int
 open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)
@@ -593,12 +641,7 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (t->kind == TARGET_LOCAL)
 		return words_fail(w, PAGEK_NO_TARGET, "nothing is being watched: "
 		    "start it with 'pagek run -- COMMAND'");
-	if (is_alive(t->pid))
-		return words_fail(w, PAGEK_NO_TARGET, "process %ld is not being "
-		    "watched: start it with 'pagek run -- COMMAND'",
-		    (long)t->pid);
-	return words_fail(w, PAGEK_NO_TARGET, "there is no process %ld",
-	    (long)t->pid);
+	return refuse_pid(t->pid, w);
 }
 
 static int
