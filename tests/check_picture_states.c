@@ -129,6 +129,39 @@ LOOP_TEST(state_word_is_in_line_1, 0, (int)BASE_NELEM(state_cases))
 	assert_golden(&pic, file);
 }
 
+/* In each layout, unless another word matters more in a narrow one. */
+TEST(list_since_the_click_is_said_to_be_one)
+{
+	static const struct {
+		enum page_layout layout;
+		int cols;
+		bool incomplete;
+		const char *word;
+	} cases[] = {
+		{ PAGE_AUTO, 124, false, "LIVE  since click" },
+		{ PAGE_AUTO, 80, false, "LIVE  since click" },
+		{ PAGE_CLASSIC, 80, false, "LIVE  since click" },
+		{ PAGE_CLASSIC, 40, false, "SINCE CLICK" },
+		{ PAGE_CLASSIC_STRICT, 33, false, "SINCE CLICK" },
+		{ PAGE_AUTO, 80, true, "since click" },
+		{ PAGE_CLASSIC, 40, true, "INCOMPLETE" },
+	};
+
+	page.medium = PAGE_SCREEN;
+	for (size_t i = 0; i < BASE_NELEM(cases); i++) {
+		set_state(&(struct state_case){ .state = NODES_LIVE,
+		    .incomplete = cases[i].incomplete });
+		page.layout = cases[i].layout;
+		page.opts.session.since_click = true;
+		compose(cases[i].cols, 16);
+		ck_assert_msg(strstr(pic.line[0].text, cases[i].word) != NULL,
+		    "%zu: %s", i, pic.line[0].text);
+		page.opts.session.since_click = false;
+		compose(cases[i].cols, 16);
+		ck_assert_ptr_null(strcasestr(pic.line[0].text, "since"));
+	}
+}
+
 /* Whose sampled blocks are not remembered lists no block that is freed. */
 TEST(what_was_lost_means_no_more_than_its_causes)
 {

@@ -527,6 +527,7 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	if (b.out == NULL)
 		return PAGEK_FAILED;
 	page_init(&page, &o->page);
+	options_session(o, &page.opts.session);
 	page.medium = PAGE_WHOLE;
 	json_open(&j, b.out, o);
 	if (s != NULL) {

@@ -383,7 +383,15 @@ say_live(const struct page *page, const struct nodes_look *look,
 	}
 }
 
-/* How the target logs: armed late, or a sample. */
+/* `brief` unless another one, which matters more, is shown. */
+static void
+set_mode(struct page_state *st, const char *brief)
+{
+	if (st->plain)
+		set_warning(st, brief);
+}
+
+/* Which blocks are listed: of a target armed late, of a sample, since the click. */
 static void
 say_modes(const struct page *page, const struct nodes_look *look,
     struct page_state *st)
@@ -397,15 +405,16 @@ say_modes(const struct page *page, const struct nodes_look *look,
 		    "armed %s, earlier blocks not listed", when);
 		append_notice(st, text);
 	}
-	if (look->sample == 0)
-		return;
-	page_sample_text(look->sample, sample);
-	append_word(st, "  sampled %s", sample);
-	/* Another brief word matters more; ~ marks estimates. */
-	if (!st->plain)
-		return;
-	snprintf(text, sizeof text, "SAMPLED %.9s", sample);
-	set_warning(st, text);
+	if (look->sample != 0) {
+		page_sample_text(look->sample, sample);
+		append_word(st, "  sampled %s", sample);
+		snprintf(text, sizeof text, "SAMPLED %.9s", sample);
+		set_mode(st, text);
+	}
+	if (page->opts.session.since_click) {
+		append_word(st, "  since click");
+		set_mode(st, "SINCE CLICK");
+	}
 }
 
 /* The age of the picture, or how long the first one has been waited for. */
