@@ -132,7 +132,8 @@ $B/pagek-symbols: $B/src/symbol/pagek-symbols.o $(ARCHIVE)
 $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
 
-# The target side: little of libc (src/alloclog/imports), nothing of ours visible but what interposes.  Its
+# The target side: little of libc (src/alloclog/imports), nothing of ours visible
+# but what interposes.  Its
 # table of symbols is written to (operators.c), so it lies apart from the code;
 # and what is small lies together, for each page more is a fault of each program.
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
