@@ -58,7 +58,7 @@ TEST(a_file_that_became_shorter_is_said)
 	send_begin(&c, "", 100000);
 	await(&c);
 	ck_assert_int_eq(c.err, -ENODATA);
-	ck_assert_ptr_nonnull(strstr(c.words, "shorter"));
+	ck_assert_ptr_nonnull(strstr(c.words, "truncated"));
 	client_close(&c);
 }
 
