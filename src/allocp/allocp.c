@@ -16,8 +16,6 @@
 #include "../base/base.h"
 #include "allocp.h"
 
-/* --- pages below 4 GiB ----------------------------------------------------- */
-
 /*
  * Addresses below 4 GiB fit a classic record.  MAP_32BIT is x86-64's alone.
  * Elsewhere places are tried in turn: MAP_FIXED_NOREPLACE takes none that is in
@@ -66,15 +64,11 @@ below_map(size_t bytes)
 	return p;
 }
 
-/* --- pools ----------------------------------------------------------------- */
-
 #define UNIT ALLOCP_ALIGN
 #define UNITS_MAX (ALLOCP_REGION_MAX / UNIT)
 #define WORD 64
 
-/*
- * High nibble of a header's mark, as in rFlag; the low one is a block's slack.
- */
+/* High nibble of a mark, as in rFlag; the low one is a block's slack. */
 #define MARK_BLOCK 0xa0
 #define MARK_FREE 0xf0
 
@@ -351,7 +345,6 @@ find_block(struct allocp *a, const void *p, uint32_t *at)
 	return NULL;
 }
 
-/* Joins it with free neighbours. */
 static void
 join_free(struct allocp *a, struct region *r, uint32_t at, uint32_t end)
 {

@@ -17,7 +17,7 @@
 #define THREAD_STACK ((size_t)64 << 10)
 #define GROW_FIRST 8	/* elements of an array's first allocation */
 
-/* --- clocks -------------------------------------------------------------- */
+/* --- clocks and threads --------------------------------------------------- */
 
 static int64_t
 clock_ns(clockid_t id)
@@ -63,8 +63,6 @@ base_wall_ms(void)
 {
 	return clock_ns(CLOCK_REALTIME) / NS_PER_MS;
 }
-
-/* --- threads ------------------------------------------------------------- */
 
 int
 base_thread_start(void *(*run)(void *), void *arg)

@@ -42,7 +42,6 @@
 
 /* --- clocks and threads --------------------------------------------------- */
 
-/* A point in monotonic time. */
 struct mono {
 	int64_t ns;
 };
@@ -154,10 +153,7 @@ void base_human_bytes(char *out, size_t cap, uint64_t bytes);
 /* A number of decimal digits alone, without a sign, at most max.  -EINVAL. */
 int base_parse_count(const char *text, uint64_t max, uint64_t *out);
 
-/*
- * A number of bytes: "4096", "512k", "1M", "2G", "1T", in units of 1024, small
- * and capital letters alike; at most max.  -EINVAL.
- */
+/* As above, of bytes: "4096", "512k", "1M", "2G", "1T" (1024s, any case). */
 int base_parse_size(const char *text, uint64_t max, uint64_t *out);
 
 /*
@@ -184,16 +180,12 @@ const char *base_shown(const char *word);
 size_t base_safe_lines(char *out, size_t cap, const char *in, size_t len,
     bool end, bool ascii, size_t *used);
 
-/*
- * Length of the valid UTF-8 character at s (1 to 4), or 0 if it is none; its
- * code point into *codepoint unless that is NULL.
- */
+/* Bytes of the UTF-8 character at s, or 0 if invalid; codepoint may be NULL. */
 size_t base_utf8_char(const char *s, size_t len, uint32_t *codepoint);
 
 /*
- * The word of `words` (n of them) nearest to `word` by edit distance, ignoring
- * case, the first of equals; NULL if none is near enough to be worth
- * suggesting.  Borrowed from `words`.
+ * The nearest of n words by edit distance, ignoring case, the first of equals;
+ * borrowed from `words`.  NULL if none is near enough to suggest.
  */
 const char *base_nearest(const char *word, const char *const *words, size_t n);
 

@@ -11,9 +11,7 @@
 /* No E (10^18): it would read as a hexadecimal digit or an exponent. */
 static const char unit_letters[] = "KMGTP";
 
-/*
- * Puts `text` right-aligned into out; false, with out untouched, if too long.
- */
+/* Right-aligns text in out; false, with out untouched, if it is too long. */
 static bool
 put_text(char *out, int cols, const char *text)
 {

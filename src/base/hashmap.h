@@ -162,9 +162,8 @@ hashmap_get(const struct hashmap *m, uint64_t key)
 }
 
 /*
- * The place of the item with that key, added with zeros behind the key if it is
- * not in the map.  `added` may be NULL.  -ENOMEM, also beyond HASHMAP_MAX
- * items.
+ * The place of the item with that key, added with zeros behind the key if
+ * absent.  `added` may be NULL.  -ENOMEM, also beyond HASHMAP_MAX items.
  */
 int64_t hashmap_put(struct hashmap *, uint64_t key, bool *added);
 /* The same item itself, borrowed as above, or NULL for want of memory. */

@@ -1,7 +1,6 @@
 /*
- * Persistent memory.  The file begins with a page that lists the pieces,
- * so that a successor of another build is refused instead of reading one table
- * as another.
+ * Persistent memory.  The file's first page lists the pieces: so a successor of
+ * another build is refused and cannot read one table as another.
  */
 #include <errno.h>
 #include <fcntl.h>

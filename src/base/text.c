@@ -1,6 +1,4 @@
-/*
- * Safe text for a terminal, suggestions for mistyped words, numbers and lines.
- */
+/* Safe text for a terminal, suggestions for words, numbers and lines. */
 #include <ctype.h>
 #include <errno.h>
 #include <locale.h>
@@ -140,9 +138,7 @@ classify(const char *s, size_t len, bool ascii, size_t *n)
 	return columns > 0 ? SAFE_PLAIN : SAFE_MARK;
 }
 
-/*
- * How many bytes from here on are printable ASCII, the common case, by eights.
- */
+/* How many bytes from here on are printable ASCII, counted by eights. */
 static size_t
 plain_run(const char *s, size_t len)
 {
@@ -279,9 +275,7 @@ lower(const char *word, size_t i)
 	return tolower((unsigned char)word[i]);
 }
 
-/*
- * Insertions, deletions, replacements and swaps of neighbours, ignoring case.
- */
+/* Insertions, deletions, changes and swaps of neighbours, ignoring case. */
 static int
 distance(const char *a, size_t na, const char *b, size_t nb)
 {

@@ -135,9 +135,7 @@ zeros_map(size_t bytes, size_t huge)
 	p = take_idle(bytes, huge);
 	if (p != NULL)
 		return p;
-	/*
-	 * Where address space is limited, idle mappings may be what is lacking.
-	 */
+	/* Idle mappings may take what a limited address space lacks. */
 	do
 		p = huge == ZEROS_SMALL ? map_small(bytes) :
 		    map_huge(bytes, huge);

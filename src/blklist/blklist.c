@@ -8,10 +8,9 @@
 #include "list.h"
 
 /*
- * Pairs are looked for when at least this part of the records is in one.  To
- * look costs about 7 ns for each record, and each record in a pair saves about
- * 10 with few blocks, 30 with many.  After ADAPT_SKIP records it is tried
- * again.
+ * Pairs are looked for when at least this part of the records is in one: a look
+ * costs about 7 ns a record, a record in a pair saves 10 with few blocks, 30
+ * with many.  After ADAPT_SKIP records it is tried again.
  */
 #define ADAPT_PERCENT 30
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
@@ -631,9 +630,7 @@ blklist_check(const struct blklist *l, char *why, size_t cap)
 	return l->ops->check(l, why, cap);
 }
 
-/*
- * The thread's undo; of a persistent list its committed state is saved first.
- */
+/* The thread's undo; a persistent list's committed state is saved first. */
 static struct list_undo *
 undo_to_change(struct blklist *l, unsigned thread)
 {

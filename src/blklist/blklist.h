@@ -289,9 +289,7 @@ void blklist_set_window(struct blklist *, const struct blklist_counts *,
 size_t blklist_after(const struct blklist *, bool from_start, unsigned layer,
     uint64_t addr, struct blk *out, size_t n);
 
-/*
- * True if that block is still listed; its row into *now, unless that is NULL.
- */
+/* True if that block is still listed; its row into *now unless NULL. */
 bool blklist_has(const struct blklist *, const struct blk *, struct blk *now);
 
 /* 0 with *out filled, or -ENOENT. */
@@ -328,11 +326,7 @@ const struct blklist_removed *blklist_removed(struct blklist *, uint32_t k);
 /* The same copied out: 0, or -ENOENT. */
 int blklist_removed_get(const struct blklist *, uint32_t k,
     struct blklist_removed *);
-/*
- * How many were ever removed, remembered or not, since the list was made,
- * cleared, or told to remember.  The difference between two calls is how many
- * are new.
- */
+/* All removals since the list was made, cleared, or told to remember. */
 uint64_t blklist_removals(const struct blklist *);
 
 /*

@@ -381,7 +381,6 @@ list_live_add(struct blklist *l, const struct rec *r, uint64_t key,
 		list_extra_add(l, r, key, size);
 }
 
-/* The reverse. */
 static inline void
 list_live_sub(struct blklist *l, const struct rec *r, uint64_t key,
     uint64_t size)

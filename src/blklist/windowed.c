@@ -1,9 +1,6 @@
 /*
- * The windowed list: some rows of a list that is elsewhere, and the counters of
- * all of it.  It is replaced as a whole and takes no records.
- *
- * Rows are in the order of the window, never reversed.  A block can be looked
- * up if it is one of the rows.
+ * The windowed list: some rows of a list elsewhere, and all its counters.  Rows
+ * are in the window's order, never reversed; only they can be looked up.
  */
 #include <errno.h>
 #include <stdio.h>

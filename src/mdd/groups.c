@@ -1,8 +1,6 @@
 /*
- * Groups, rankings of them, and the neighbours of a function.
- *
- * Groups are counted first, then sorted only as far as they are looked at: the
- * rows of a window are selected from all of them, and only those are sorted.
+ * Groups, rankings of them, and the neighbours of a function.  Only the rows of
+ * a window are selected from the groups and sorted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,8 +53,6 @@ struct profile_ranking {
 static int grouping_count(struct grouping *, size_t at);
 static int grouping_rows(struct grouping *, size_t offs,
     struct profile_group *out, size_t n, size_t *got);
-
-/* --- places --------------------------------------------------------------- */
 
 void
 place_add(const struct profile *p, struct place *place, const struct line *l)
@@ -451,8 +447,6 @@ grouping_row(struct grouping *g, const struct group *from,
 	return 0;
 }
 
-/* --- one group --------------------------------------------------------------- */
-
 int
 profile_group(struct profile *p, enum profile_by by, uint64_t key,
     enum profile_measure measure, int64_t now_ms, struct profile_group *out)
@@ -526,8 +520,6 @@ profile_neighbours(struct profile *p, uint64_t key, bool outwards,
 	hashmap_fini(&g.groups);
 	return r;
 }
-
-/* --- ends ----------------------------------------------------------------- */
 
 int
 profile_ends(struct profile *p, struct profile_sum out[RING_ENDS])

@@ -94,9 +94,7 @@ void profile_clear(struct profile *);
 /* Removes the blocks only.  For another stream use profile_clear(). */
 void profile_restart(struct profile *);
 
-/*
- * Which functions are skipped; NULL: none.  Borrowed while the profile lives.
- */
+/* The functions to skip; NULL: none.  Borrowed while the profile lives. */
 void profile_set_wrappers(struct profile *, const struct symbol_wrappers *);
 
 /* Adds a block; ms: when it was allocated.  -ENOMEM. */
@@ -120,9 +118,7 @@ void profile_pending_end(struct profile *);
  * Cheap to call again: results stay until clear.
  */
 int profile_resolve(struct profile *, const struct profile_words *);
-/*
- * The same for at most so many such callers; the next call goes on behind them.
- */
+/* The same for at most so many callers; the next call goes on behind them. */
 int profile_resolve_some(struct profile *, const struct profile_words *,
     size_t at_most);
 
@@ -326,10 +322,7 @@ struct profile_node {
 	unsigned end;		/* enum ring_end of stacks that are cut here; 0: none */
 };
 
-/*
- * Calls print for each node, outer before inner, the heaviest first.  -ENOMEM,
- * or what print returned.
- */
+/* Calls print for nodes, outer first, heaviest first.  -ENOMEM or its value. */
 int profile_tree(struct profile *, const struct profile_tree_opts *,
     int (*print)(void *arg, const struct profile_node *), void *arg);
 

@@ -161,9 +161,7 @@ struct sums sums_of(const struct blk *, const struct blklist *, bool sampled,
     int64_t base_ms);
 uint64_t sums_whole(uint64_t parts);
 struct profile_sum sums_out(const struct sums *);
-/*
- * The measure, blocks and bytes in parts; an age is that of the oldest block.
- */
+/* The measure, blocks and bytes in parts; an age is the oldest block's. */
 uint64_t sums_measure(const struct sums *, enum profile_measure,
     int64_t now_ms);
 /* The blocks' ages together, in milliseconds. */

@@ -1,7 +1,6 @@
 /*
- * The digest: one circular array of entries, and one of batches, in the order
- * of their sequence numbers.  A batch is dropped before its entries are
- * overwritten.
+ * The digest: circular arrays of entries and of batches, by sequence number.
+ * A batch is dropped before its entries are overwritten.
  */
 #include <errno.h>
 

@@ -419,9 +419,7 @@ is_consistent(const struct commit *c)
 	return c->next - seq == c->entries - entry;
 }
 
-/*
- * Drops entries before this one: records put after the commit overwrote them.
- */
+/* Drops entries before this one: puts after the commit overwrote them. */
 static void
 drop_before(struct stream_queue *q, uint64_t entry)
 {

@@ -223,7 +223,6 @@ step_locked(struct raw *r, raw_take_fn fn, void *arg)
 
 /* --- without one -------------------------------------------------------- */
 
-/* Locks at the record at the front. */
 static void
 lock_at_front(struct raw *r, int64_t ms, bool certain, raw_take_fn fn, void *arg)
 {

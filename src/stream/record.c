@@ -147,8 +147,6 @@ stream_classic_encode(const struct rec *r, int64_t ms,
 	return 0;
 }
 
-/* --- wide records --------------------------------------------------------- */
-
 #define WORDS (REC_WIDE_SIZE / 8)
 
 _Static_assert(sizeof(struct rec) == REC_WIDE_SIZE, "a record is its words");

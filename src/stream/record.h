@@ -155,7 +155,6 @@ rec_w0(uint64_t addr, unsigned flags, unsigned type)
 	    (uint64_t)type << 56;
 }
 
-/* The bits of an op in w[0]. */
 static inline uint64_t
 rec_op_bits(enum rec_op op)
 {

@@ -416,7 +416,6 @@ ring_modules_offset(void)
 	return ring_frames_offset() + RING_FRAMES * sizeof(uint64_t);
 }
 
-/* Size in bytes of the ring area. */
 static inline size_t
 ring_area_size(void)
 {

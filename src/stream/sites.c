@@ -2,9 +2,8 @@
  * The store of stacks and modules that a family of images shares.
  *
  * It takes at most 64 MiB of frames, 4 MiB of sites, 8 MiB of index and 19 MiB
- * of modules: below 96 MiB in all, and half of that again where arrays have
- * just grown.  One target brings 16 MiB of frames at most.  The common case is
- * some thousand stacks in some hundred kilobytes.
+ * of modules, and half of that again where arrays have just grown.  One target
+ * brings 16 MiB of frames at most.
  *
  * In persistent memory the arrays have their full size from the beginning, and
  * paths are offsets into one text.  Everything is appended, and counted last: a
@@ -514,8 +513,6 @@ stream_sites_resume(struct stream_sites **sitesp, struct pmem *memory)
 	*sitesp = s;
 	return 0;
 }
-
-/* --- words --------------------------------------------------------------- */
 
 const char *
 stream_end_text(unsigned end)

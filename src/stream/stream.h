@@ -81,10 +81,7 @@ struct stream_types {
 	struct stream_type by_code[256];	/* name "" : not legal */
 };
 
-/*
- * The table that streams of ours begin with: the note's types, the node's own,
- * malloc's and new's.  A program adds codes of the API by naming them.
- */
+/* The table of our own streams: types of the note, node, malloc and new. */
 void stream_types_init(struct stream_types *);
 /* The four types of the 2004 note alone. */
 void stream_types_init_classic(struct stream_types *);

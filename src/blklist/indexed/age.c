@@ -42,9 +42,7 @@ static void age_parts_drop(struct age *);
 static bool age_parts_pass(struct age *, struct store_node *);
 static size_t age_parts_memory(const struct age *);
 
-/*
- * Pages go back when there are so many above four times the positions in use.
- */
+/* Pages go back when so many are above four times the positions in use. */
 #define RELEASE_SLACK 65536
 
 static size_t
@@ -53,9 +51,7 @@ ord_bytes(const struct age *a)
 	return (size_t)a->end * sizeof(*a->ord);
 }
 
-/*
- * One mapping for three tables: to unmap costs more than a short program uses.
- */
+/* One mapping for three tables: unmapping is dear for a short program. */
 static size_t
 tables_bytes(const struct age *a, size_t *bits, size_t *chunk)
 {
@@ -93,9 +89,7 @@ runs_bytes(const struct age *a)
 	return (size_t)a->cap * sizeof(struct age_run);
 }
 
-/*
- * Stores which runs of a persistent list count, and how many; or the journal.
- */
+/* Stores which runs of a persistent list count, how many, or the journal. */
 static void
 set_runs(struct age *a, unsigned which, uint32_t n)
 {
@@ -478,9 +472,7 @@ age_memory(const struct age *a)
 
 /* --- sorting by sequence number -------------------------------------------- */
 
-/*
- * In small pages: keys go to two thousand places, each of which would take one.
- */
+/* Small pages: keys go to 2,000 places, each of which would take a huge one. */
 int
 age_sort_init(struct age_sort *s, uint32_t max)
 {
@@ -638,8 +630,7 @@ age_parts_memory(const struct age *a)
 
 /*
  * A sweep out of the second area needs room for an eighth of what it passes.
- * If blocks come so fast that there may be none, restores at once.  False:
- * sweep.
+ * If blocks come so fast that there may be none, restores now.  False: sweep.
  */
 static bool
 age_parts_pass(struct age *a, struct store_node *node)
@@ -810,8 +801,6 @@ end_parts(struct age *a, struct age_parts *p)
 	free(p);
 	a->parts = NULL;
 }
-
-/* --- parts ---------------------------------------------------------------- */
 
 /* One step, taken off *work; false if it cannot be done in parts. */
 static bool
@@ -1074,9 +1063,7 @@ age_restore(struct age *a, struct store_node *node, uint64_t key_mask)
 
 /* --- after a kill --------------------------------------------------------- */
 
-/*
- * The length of the journal's first sorted row; 0 unless there are two at most.
- */
+/* Length of the journal's first sorted row; 0 if there are over two. */
 static uint32_t
 first_row(const struct age *a, struct age_keys *keys, uint32_t n)
 {

@@ -191,9 +191,7 @@ age_append(struct age *a, struct store_node *node, uint32_t index,
 		return;
 	if (__builtin_expect(pos + 1 == a->present, 0))
 		age_prefault(a);
-	/*
-	 * Sweeping eight positions for each one taken, next never reaches cap.
-	 */
+	/* Sweeping eight positions for each taken, next never reaches cap. */
 	if (a->sweeping ||
 	    a->next > a->live + (uint64_t)a->live * 3 / 8 + AGE_SLACK)
 		age_sweep(a, node);
@@ -210,9 +208,8 @@ age_remove(struct age *a, uint32_t pos)
 /* --- sorting by sequence number -------------------------------------------- */
 
 /*
- * A radix sort in portions: a digit of the numbers at a time, the lowest first.
- * Digits in which all are the same are skipped, so as a rule there are two or
- * three.
+ * A radix sort in portions, from the lowest digit on.  Digits that all numbers
+ * share are skipped: as a rule two or three remain.
  */
 #define AGE_DIGIT 11
 #define AGE_DIGIT_VALUES (1u << AGE_DIGIT)
@@ -241,9 +238,7 @@ int age_sort_init(struct age_sort *, uint32_t max);
 void age_sort_fini(struct age_sort *, uint32_t max);
 /* After the sort: gives the memory of these keys back. */
 void age_sort_release(struct age_sort *, uint32_t from, uint32_t to);
-/*
- * Looks at up to *work keys, less these afterwards; true when all are in order.
- */
+/* Looks at up to *work keys, and takes these off it; true: all are in order. */
 bool age_sort_step(struct age_sort *, uint32_t *work);
 
 static inline uint64_t

@@ -228,7 +228,6 @@ hash_insert(struct hash *h, uint32_t *e, uint32_t tag, uint32_t index)
 		hash_move(h);
 }
 
-/* The bucket of an entry. */
 static inline struct hash_bucket *
 hash_bucket_of(const uint32_t *e)
 {

@@ -140,9 +140,7 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 #define FETCH_NODE 14
 #define FETCH_AGE 7
 
-/*
- * gcc 12 drops calls of functions that only prefetch, unless they are inlined.
- */
+/* gcc 12 drops calls of functions that only prefetch unless inlined. */
 #define FETCH static inline __attribute__((always_inline)) void
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -505,8 +503,6 @@ tag_of(const struct blklist *l, const struct indexed *ix,
 {
 	return hash_tag(&ix->hash, list_key(l, r));
 }
-
-/* --- few blocks: record by record --------------------------------------- */
 
 static void
 apply_simple(struct blklist *l, struct indexed *ix, struct list_chunk *c,

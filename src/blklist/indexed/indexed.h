@@ -9,8 +9,7 @@
  *	age.h		the order of age
  *	regions.h	the order of address
  *
- * An allocation or a free touches one place in each; any window of either order
- * costs the same.
+ * An allocation or a free touches one place in each.
  *
  * Example
  *	slot = hash_find(&ix->hash, tag, ix->store.node, key, l->key_mask);
@@ -30,9 +29,8 @@
 #define CANCEL_NONE UINT16_MAX
 
 /*
- * The pairs of a chunk.  The table maps a key to its latest record in the
- * chunk; an entry is valid if it has the current generation, so that nothing is
- * cleared between chunks.
+ * The pairs of a chunk: a table from a key to its latest record.  Entries of an
+ * earlier generation do not count, so nothing is cleared between chunks.
  */
 struct cancel {
 	uint32_t generation;

@@ -8,9 +8,7 @@
 
 /* --- bits ------------------------------------------------------------------ */
 
-/*
- * Nearly all machines have the instruction; each call counts hundreds of words.
- */
+/* Most machines have the instruction; each call counts hundreds of words. */
 static inline __attribute__((always_inline)) uint32_t
 select_in(const uint64_t *w, uint32_t k)
 {
@@ -223,9 +221,7 @@ region_set(struct region *r, uint32_t offset)
 	r->part[offset >> REGION_PART_SHIFT]++;
 }
 
-/*
- * The first offset of a bitmap that is at least `offset`; REGION_BYTES: none.
- */
+/* A bitmap's first offset that is at least `offset`; REGION_BYTES: none. */
 static uint32_t
 bitmap_next(const struct region *r, uint32_t offset)
 {

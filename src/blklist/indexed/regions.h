@@ -68,7 +68,6 @@ void regions_fini(struct regions *);
 void regions_clear(struct regions *);
 size_t regions_memory(const struct regions *);
 
-/* The slow paths. */
 int regions_add_slow(struct regions *, uint64_t key);
 void regions_del_slow(struct regions *, uint64_t key);
 void regions_shrink(struct regions *, uint64_t key);
@@ -165,8 +164,6 @@ regions_prefetch(const struct regions *g, uint64_t key)
 		return;
 	__builtin_prefetch(&r->bits[regions_offset(key) >> r->granule >> 6], 1);
 }
-
-/* --- bits, also of ages --------------------------------------------------- */
 
 /* Position of the k-th set bit, from 0; there is one. */
 uint32_t bits_select(const uint64_t *, uint32_t k);

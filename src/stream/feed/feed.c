@@ -1,6 +1,4 @@
-/*
- * The feed: one target's areas, its site numbers and the order of its records.
- */
+/* One target's feed: its areas, site numbers and the order of its records. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>

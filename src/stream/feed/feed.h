@@ -53,15 +53,12 @@ struct stream_sink {
 	/* n records in true order; `near_ms` widens their milliseconds. */
 	void (*records)(void *arg, const struct rec *, size_t n,
 	    int64_t near_ms);
-	/*
-	 * A thread's control record, in its place among that thread's records.
-	 */
+	/* A thread's control record, in its place among that thread's. */
 	void (*control)(void *arg, const struct rec *, int64_t near_ms);
 	/* `count` records are lost by `cause`: the list may be wrong. */
 	void (*lost)(void *arg, unsigned cause, uint64_t count);
 };
 
-/* Numbers about a feed, for the diagnostics. */
 struct stream_feed_counts {
 	uint64_t records;	/* delivered to the sink */
 	uint64_t held;		/* held back now */
@@ -138,9 +135,7 @@ size_t stream_feed_state_size(void);
  */
 bool stream_feed_save(struct stream_feed *, void *state);
 
-/*
- * The state saved last is safe: gives back the room of the records before it.
- */
+/* The state saved last is safe: gives back the room of records before it. */
 void stream_feed_commit(struct stream_feed *);
 
 /*
@@ -202,8 +197,7 @@ void stream_feed_sandbox(struct stream_feed *, enum ring_sandbox,
     uint64_t looks);
 
 /*
- * Arms or disarms the target; a new feed is armed.  No effect if it is so
- * already.
+ * Arms or disarms the target; a new feed is armed.  No effect if already so.
  *
  * A thread may have read the word long before it publishes, so records come
  * from a dormant target too: they are drained, dropped and counted, and so are
@@ -252,9 +246,7 @@ bool stream_feed_is_behind(const struct stream_feed *);
  */
 int stream_feed_finish(struct stream_feed *, int64_t now_ms);
 
-/*
- * Publishes the millisecond without draining: the heartbeat of an idle keeper.
- */
+/* Publishes the millisecond alone: the heartbeat of an idle keeper. */
 void stream_feed_beat(struct stream_feed *, int64_t now_ms);
 
 /*
@@ -269,9 +261,7 @@ const struct stream_feed_counts *stream_feed_counts(struct stream_feed *);
 /* The next ticket due of each shard; borrowed until the next call. */
 const uint32_t *stream_feed_due(struct stream_feed *);
 
-/*
- * True when the record drew its ticket at or after the cut; false without one.
- */
+/* True if the record drew its ticket at or after the cut; false without one. */
 bool stream_after_cut(const struct rec *, const uint32_t cut[REC_SHARDS]);
 
 #endif

@@ -755,9 +755,7 @@ read_more(struct order *o, uint64_t n)
 	return 0;
 }
 
-/*
- * The list relates a thread's allocation or undo to its last free by realloc.
- */
+/* The list relates a thread's allocation or undo to its last realloc free. */
 static bool
 is_realloc(const struct rec *rec)
 {
@@ -1223,8 +1221,6 @@ range_run(struct order *o, unsigned id)
 /* --- pairs ----------------------------------------------------------------- */
 
 /*
- * A pair is an allocation and its free in one record of a ring.
- *
  * The free never waits once the allocation has had its turn: nothing comes
  * between the two on their address.  So no pair is half delivered between two
  * rounds.
@@ -1320,8 +1316,6 @@ pair_run(struct order *o, const struct rec *pair, unsigned s)
  */
 
 typedef int ticket_fn(struct order *, unsigned s, uint32_t ticket, bool old);
-
-/* --- walking over what is in hand ---------------------------------------- */
 
 static int
 each_of_range(struct order *o, const struct order_range *range, bool old,
@@ -1647,8 +1641,6 @@ holes_end_scripts(struct order *o)
 	o->scripts.n = 0;
 }
 
-/* --- owed tickets -------------------------------------------------------- */
-
 /*
  * True for a ticket that was passed over in an earlier round, is not in hand,
  * and whose shard had no thread in flight when this round began: its thread
@@ -1792,9 +1784,7 @@ resume_ranges(struct order *o, const struct order_state *s)
 		if (id < ORDER_COMMON)
 			o->source[id].waits = true;
 	}
-	/*
-	 * In a state of ours no turn has come; in another it would be missed.
-	 */
+	/* No turn has come in our states; in a false one it would be missed. */
 	for (unsigned k = 0; k < REC_SHARDS; k++)
 		if ((err = order_wake(o, k)) != 0)
 			return err;

@@ -198,9 +198,7 @@ ticketmap_remove(struct ticketmap *m, struct ticketmap_entry *entry)
 		i = (i + 1) & m->mask;
 		if (m->entries[i].value == 0)
 			break;
-		/*
-		 * An entry moves into the gap unless its home lies behind it.
-		 */
+		/* Entry i moves into the gap unless its home lies behind it. */
 		if (((i - ticketmap_home(m, m->entries[i].key)) & m->mask) <
 		    ((i - gap) & m->mask))
 			continue;
@@ -286,7 +284,6 @@ struct shard_tally {
 	bool scripted;
 };
 
-/* The scripts of a round. */
 struct order_scripts {
 	uint64_t *in_hand;	/* shard << 32 | distance: what they are made of */
 	size_t n, cap;
@@ -295,7 +292,6 @@ struct order_scripts {
 	uint32_t tallied;	/* the last round in which all in hand was counted */
 };
 
-/* The next step of a round. */
 enum order_step {
 	ORDER_LOOK,
 	ORDER_MERGE,		/* deliver what was seen */
@@ -415,7 +411,6 @@ order_can_save(const struct order *o)
 	    o->nranges == 0 && common->pos == common->seen);
 }
 
-/* The next ticket of shard s. */
 static inline uint32_t
 order_due(const struct order *o, unsigned s)
 {

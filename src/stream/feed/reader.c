@@ -220,9 +220,7 @@ reader_look(struct reader *r)
 	unsigned nrings, threads;
 	int err;
 
-	/*
-	 * Records have 32 bits of a millisecond: the arming stays comparable.
-	 */
+	/* Records have 32 bits of milliseconds: the arming stays comparable. */
 	if (r->armed_at != 0 && r->latest - r->armed_at > READER_MS_NEAR)
 		r->armed_at = r->latest - READER_MS_NEAR;
 	r->visit = r->now;
@@ -302,9 +300,7 @@ earliest_ms(const struct reader *r, const struct reader_ring *ring)
 	    armed_at : ring->not_before;
 }
 
-/*
- * Brings the millisecond of a slow thread's record between the bound and now.
- */
+/* Brings the millisecond of a slow thread's record between bound and now. */
 static inline void
 settle_time(const struct reader *r, uint32_t not_before, struct rec *rec)
 {
@@ -428,7 +424,6 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 		class = reader_class(r, rec);
 		if (!reader_class_raw(class))
 			return -EPROTO;
-		/* A range is taken alone. */
 		if (class == CLASS_RANGE && k > 0)
 			break;
 		if (rec_thread(rec) > threads)
@@ -718,8 +713,6 @@ record_class(unsigned flags)
 		return CLASS_BAD;
 	}
 }
-
-/* --- making them --------------------------------------------------------- */
 
 /* A memfd of `size` bytes, mapped with `prot`, then sealed with `seals`. */
 static int

@@ -37,8 +37,7 @@
  *		...
  *	reader_release(r);
  *
- * All functions that read return -EPROTO when they find what no producer
- * writes.
+ * Functions that read return -EPROTO when they find what no producer writes.
  */
 #ifndef STREAM_READER_H
 #define STREAM_READER_H
@@ -68,7 +67,6 @@ enum rec_class {
 	CLASS_CONTROL,		/* has no millisecond */
 };
 
-/* The keeper's view of one ring. */
 struct reader_ring {
 	const struct rec *recs;
 	uint64_t pos;		/* records taken */
@@ -257,9 +255,7 @@ reader_done(struct reader *r, unsigned i, unsigned left)
 /* Tells producers of free room and of pairs read, and wakes those that wait. */
 void reader_release(struct reader *);
 
-/*
- * Copy site and module `no` out: -EPROTO for one that no target of ours writes.
- */
+/* Copy site and module `no` out: -EPROTO for what no target of ours writes. */
 int reader_site(const struct reader *, uint32_t no, struct reader_site *);
 int reader_module(const struct reader *, unsigned no, struct reader_module *);
 
@@ -293,9 +289,7 @@ reader_split_live(const struct rec *pair, struct rec *alloc, struct rec *free)
 	alloc->w[1] = w1;
 	alloc->w[2] = w2;
 	alloc->w[3] = pair->w[3];
-	/*
-	 * The level is the allocation's.  Four bits up, the op says which type.
-	 */
+	/* The allocation's level.  The op, four bits up, says which type. */
 	free->w[0] = (w0 & REC_ADDR_MASK) + (op << 4) +
 	    rec_w0(0, REC_FLAGS(REC_FREE, 0), TYPE_FREE - REC_PAIR);
 	free->w[1] = w1 & ~REC_ADDR_MASK;

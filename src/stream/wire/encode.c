@@ -2,8 +2,7 @@
  * wire_encode: a message into a frame, straight into the caller's buffer.
  *
  * Everything is checked before the first byte is written; after that only
- * room can be missing.  A writer that has run out of it stays so, and its last
- * user asks.
+ * room can be missing.  A writer out of room stays so, and its last user asks.
  */
 #include <cbor.h>
 #include <errno.h>

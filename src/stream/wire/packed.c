@@ -237,8 +237,6 @@ wire_framed_next(struct wire_bytes b, size_t *at, struct wire_words *out)
 	return 1;
 }
 
-/* --- regions ------------------------------------------------------------- */
-
 /* As on the wire, each number little-endian. */
 struct packed_region {
 	uint64_t base, size;

@@ -19,15 +19,14 @@
  * Members, and how size, n, max and at2 are meant:
  *
  * UINT		an unsigned member of size bytes, at most max
- * INT		a signed member of size bytes BOOL		a bool
- * TEXT		struct wire_text of at most max bytes BYTES	struct
- * wire_bytes of at most max bytes ID		an array of size bytes
- * UINTS	n neighbouring unsigned members of size bytes, `least` of them
- * at
- *		least
+ * INT		a signed member of size bytes
+ * BOOL		a bool
+ * TEXT		struct wire_text of at most max bytes
+ * BYTES	struct wire_bytes of at most max bytes
+ * ID		an array of size bytes
+ * UINTS	n neighbouring unsigned members of size bytes, at least `least`
  * LIST		an array of up to n unsigned of size bytes; at2 counts them
- * TEXTS	an array of up to n struct wire_text; at2 counts them
- * INFO		an array of up to n struct wire_info; at2 counts them
+ * TEXTS, INFO	an array of up to n struct wire_text, wire_info; at2 as in LIST
  * LOST		an array of n struct wire_lost
  * OR_LAST	an unsigned member of size bytes; at2 is the bool
  */

@@ -188,10 +188,7 @@ struct wire_bytes {
 	size_t len;
 };
 
-/*
- * Records lost by one cause: `count` of them or, when not exact, at least so
- * many.  A count of 0, none known, is not sent.
- */
+/* Records lost by one cause, at least `count` unless exact; 0 is not sent. */
 struct wire_lost {
 	uint64_t count;
 	bool exact;
@@ -240,9 +237,7 @@ struct wire_inline {
 	uint32_t line;			/* 0: not known */
 };
 
-/*
- * Functions at a frame: the call's function last, those inlined in it before.
- */
+/* Functions at a frame: those inlined first, the call's own last. */
 struct wire_words {
 	uint64_t frame;
 	uint32_t known;			/* enum wire_known */
@@ -297,9 +292,7 @@ struct wire_msg {
 	};
 };
 
-/*
- * Borrows s; clipped to whole characters of WIRE_TEXT_MAX bytes. NULL: empty.
- */
+/* Borrows s, clipped to WIRE_TEXT_MAX bytes, whole characters; NULL: empty. */
 struct wire_text wire_text(const char *s);
 
 /*
