@@ -80,10 +80,7 @@ void alloclog_region_end(const void *base);
 void alloclog_stop(void);
 void alloclog_start(void);
 
-/*
- * A mark of up to 8 bytes in the stream, for its readers.  In a dormant process
- * it is counted, not sent.
- */
+/* A mark of up to 8 bytes in the stream; a dormant process only counts it. */
 void alloclog_mark(const char *text);
 
 #ifdef __cplusplus

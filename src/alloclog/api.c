@@ -1,7 +1,4 @@
-/*
- * alloclog.h: blocks that a program names itself.  The thread keeps level and
- * requester, for a fork wipes its producer.
- */
+/* alloclog.h's functions.  A thread's level and requester survive a fork. */
 #include <string.h>
 
 #include "alloclog.h"

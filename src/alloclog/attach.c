@@ -243,8 +243,6 @@ thread_number(void)
 	return number;
 }
 
-/* --- the conversation ---------------------------------------------------- */
-
 static void
 sleep_ms(int64_t ms)
 {
@@ -655,10 +653,7 @@ rejoin_unlock(struct image *m)
 		    INT32_MAX);
 }
 
-/*
- * The pauses grow while hellos are heard but not answered, as by a stopped node
- * or one of another version: each may take 50 ms.
- */
+/* Pauses grow while nodes listen but do not answer: each may take 50 ms. */
 static void
 say_hello_to_next(struct image *m)
 {
@@ -732,9 +727,8 @@ after_fork_in_parent(void)
 }
 
 /*
- * In the child: hello at once, so that the node sees it first; only system
- * calls, as several threads may have run.  A child of _Fork(3) or clone(2) says
- * hello with its first event.
+ * In the child: hello at once, so that the node sees it first.  System calls
+ * only, as several threads may have run.
  */
 static void
 after_fork_in_child(void)
@@ -772,9 +766,7 @@ begin(void)
 		watch_forks();
 }
 
-/*
- * libasan ends programs in which it is not the first library, unless told so.
- */
+/* libasan ends programs where it is not the first library, unless told so. */
 const char *__asan_default_options(void);
 
 EXPORT const char *
@@ -782,8 +774,6 @@ __asan_default_options(void)
 {
 	return "verify_asan_link_order=0";
 }
-
-/* --- seccomp ------------------------------------------------------------- */
 
 /*
  * prctl(2), to notice a seccomp filter that is about to be installed: without a

@@ -1,7 +1,6 @@
 /*
- * Functions of libc that the compiler or we call, of our own: hidden, so that
- * nobody else's come between.  The barriers keep compilers from seeing in a
- * loop the function that it is.
+ * Hidden copies of libc functions that the compiler or we call.  The barriers
+ * keep a compiler from turning a loop into a call of its own function.
  */
 #include <errno.h>
 #include <stdarg.h>

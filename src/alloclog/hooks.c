@@ -60,10 +60,7 @@ any_w3(uint64_t w3, uintptr_t pc)
 static void *plain_alloc_slow(struct producer *, void *ptr, uint64_t size,
     unsigned type, uint64_t w3);
 
-/*
- * An allocation without a stack; returns ptr.  The level is read last and the
- * rare path is a jump, so that few registers are kept.
- */
+/* Without a stack; returns ptr.  Level last, and a jump: fewer registers. */
 static inline __attribute__((always_inline)) void *
 plain_alloc(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
     unsigned type, uintptr_t pc)
@@ -101,9 +98,7 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 
 /* --- logging one event, whatever the state ------------------------------- */
 
-/*
- * The allocator may allocate meanwhile (tcmalloc does): logged, not measured.
- */
+/* The allocator may allocate here (tcmalloc does): logged, not measured. */
 static size_t
 measure(struct thread *t, void *ptr, size_t (*usable)(void *))
 {
@@ -591,10 +586,7 @@ ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)
 
 /* --- realloc ------------------------------------------------------------- */
 
-/*
- * During the call the old address may be reused: so a free before it, an
- * allocation after it, and a record that undoes the free if it fails.
- */
+/* realloc may reuse the old address: log a free, then allocation or undo. */
 
 /* Moves a block out of the pool: for the program a plain allocation. */
 static COLD void *
@@ -794,9 +786,8 @@ realloc(void *old, size_t size)
 }
 
 /*
- * Passed on as a realloc: libc's own calls realloc by its public name, which
- * would be logged twice.  The real one gets overflows, and all if malloc is
- * foreign.
+ * libc's reallocarray calls realloc by its public name and would log twice:
+ * only overflows go there, and all calls if malloc is foreign.
  */
 EXPORT void *
 reallocarray(void *old, size_t n, size_t size)

@@ -55,10 +55,7 @@
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
 #define NONNULL(i) __attribute__((nonnull(i)))
-/*
- * A function that a hook ends in by a jump.  It runs on the hook's frame, whose
- * address is the origin, and a hook with nothing to log needs no frame.
- */
+/* A hook jumps to it at its end, so it runs on the hook's frame: the origin. */
 #ifdef __OPTIMIZE__
 #define OUTLINE static NOINLINE
 #else
@@ -102,10 +99,7 @@ struct real {
 	void *(*memalign)(size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
-	/*
-	 * malloc_usable_size(), or a function that returns 0 (not known) if it
-	 * lies in another object than that function.
-	 */
+	/* malloc_usable_size(), or returns 0 if another object has it. */
 	size_t (*usable[REAL_FNS])(void *);
 	struct range self;		/* the object that contains this code */
 	struct range heap[2];		/* the objects of malloc and malloc_usable_size */
@@ -202,10 +196,7 @@ chunk_overhead(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 	return (unsigned)(bytes >> 4);
 }
 
-/*
- * Prefetches the head of a block that is about to be freed: an uncached one
- * then costs 33 of 83 ns of a free less.  Any pointer will do.
- */
+/* Prefetches the head of a block to be freed; any pointer will do. */
 static inline void
 chunk_fetch(const void *ptr)
 {
@@ -355,7 +346,6 @@ origin_pc(uintptr_t origin)
 	return ((const uintptr_t *)origin)[1];
 }
 
-/* The caller of an allocation. */
 static inline uint64_t
 origin_caller(const struct producer *p, uintptr_t origin)
 {

@@ -87,7 +87,6 @@ scope_top(struct thread *t)
 	    NULL;
 }
 
-/* Back to the depth at which a scope was opened. */
 static inline void
 scope_close(struct thread *t, unsigned depth)
 {
@@ -152,9 +151,8 @@ new_failed(struct thread *t, const struct scope *s, bool logged)
 }
 
 /*
- * The unwinder calls this for each frame below that an exception passes.  A
- * cleanup with libgcc's routine would load libgcc_s into every process, or mix
- * two unwinders.
+ * The unwinder calls it for each frame below that an exception passes.
+ * libgcc's would load libgcc_s into every process, or mix two unwinders.
  */
 _Unwind_Reason_Code operator_unwound(int version, _Unwind_Action actions,
     _Unwind_Exception_Class, struct _Unwind_Exception *,
@@ -277,10 +275,7 @@ malloc_is_others(void)
 	return atomic_load(&hook_foreign) || atomic_load(&hook_inert);
 }
 
-/*
- * For callers bound to us before we are withdrawn: weak references, early
- * plugins.  Their free must know the block.
- */
+/* For callers bound to us before; their free must know the block. */
 static void *
 new_fallback(size_t align, size_t size)
 {

@@ -82,9 +82,8 @@ pool_block_size(const void *ptr)
 /* --- looking up ---------------------------------------------------------- */
 
 /*
- * The loader's functions.  Before glibc 2.34 they lie in libdl, which not every
- * program has: there the list of objects does that the loader keeps for
- * debuggers.
+ * The loader's functions.  Before glibc 2.34 they lie in libdl, which a program
+ * may lack: the loader's list of objects for debuggers then replaces them.
  */
 #pragma weak dlsym
 #pragma weak dladdr
@@ -173,7 +172,6 @@ loader_begin(void)
 	loader.address = dladdr;
 }
 
-/* The next one after ours. */
 void *
 real_symbol(const char *name)
 {
@@ -250,9 +248,7 @@ object_by_symbol(const void *addr)
 	return r;
 }
 
-/*
- * The loader's look-up by address, since glibc 2.35; the program's path is "".
- */
+/* The loader's look-up, since glibc 2.35; the program's path is "". */
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 #pragma weak _dl_find_object
 
@@ -332,9 +328,8 @@ is_sanitized(void)
 }
 
 /*
- * True when malloc is not ours, as with an allocator linked in.  A program that
- * is not position independent and takes malloc's address has a stub of that
- * name, which leads to us.
+ * True when malloc is not ours.  A program that is not position independent may
+ * have a stub of that name, which leads to us.
  */
 static bool
 malloc_is_foreign(void)
@@ -502,10 +497,7 @@ withdraw_exports(const char *const names[], unsigned n)
 
 /* --- at the first allocation --------------------------------------------- */
 
-/*
- * musl's functions call malloc and aligned_alloc by their public names, which
- * would be logged twice: these do the same by the real ones.
- */
+/* musl's functions call our hooks and would log twice; these do not. */
 static void *
 calloc_by_malloc(size_t n, size_t size)
 {
@@ -549,7 +541,6 @@ avoid_nested_calls(void)
 	real.valloc = valloc_by_aligned;
 }
 
-/* The objects involved. */
 static void
 look_around(void)
 {

@@ -42,10 +42,7 @@ product_high(uint64_t a, uint64_t b)
 #endif
 }
 
-/*
- * -log2(u / 2^64) with 32 bits of fraction, a bit for each squaring of the
- * mantissa: draws are rare, and libm is not loaded into programs.
- */
+/* -log2(u / 2^64), 32 bits of fraction, one a squaring: libm is not loaded. */
 static uint64_t
 minus_log2(uint64_t u)
 {

@@ -123,9 +123,7 @@ keeps_cache(const struct thread_slot *slot)
 	return (uintptr_t)slot - (uintptr_t)s->slot < CACHES_KEPT * sizeof(*slot);
 }
 
-/*
- * A few caches stay: they cost more than a short thread.  Each has half a MiB.
- */
+/* A few caches of half a MiB stay: they cost more than a short thread. */
 static void
 leave_slot(struct thread_slot *s)
 {

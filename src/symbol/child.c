@@ -48,8 +48,6 @@ ms_until(struct mono deadline)
 	    (int)((ns + 999999) / 1000000);
 }
 
-/* --- children that do not end -------------------------------------------- */
-
 /* Killed, but waiting for a dead disk or a tracer. */
 static pid_t lingering[16];
 static pthread_mutex_t lingering_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -70,7 +68,7 @@ reap_lingering(pid_t one_more)
 	pthread_mutex_unlock(&lingering_lock);
 }
 
-/* --- starting ------------------------------------------------------------ */
+/* --- starting and ending ------------------------------------------------- */
 
 /* Ours, without what is not for the reader. */
 static char **
@@ -230,8 +228,6 @@ close_from:
 	close_both(from);
 	return error;
 }
-
-/* --- ending -------------------------------------------------------------- */
 
 void
 symchild_end(struct child *c)

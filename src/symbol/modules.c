@@ -1,7 +1,4 @@
-/*
- * Mappings of a process, and the table of its executable ones, sorted by
- * address.
- */
+/* Mappings of a process, and the table of its executable ones by address. */
 #include "symbol.h"
 
 #include "../base/base.h"
@@ -436,9 +433,7 @@ fail:
 
 /* --- looking up ---------------------------------------------------------- */
 
-/*
- * The module of the call that returns to addr, which may be the module's end.
- */
+/* The module of the call that returns to addr, which may be its end. */
 static const struct module *
 find_module(const struct symbol_modules *t, uint64_t addr)
 {

@@ -317,8 +317,6 @@ packet_answer_fini(struct packet_answer *a)
 	a->n = 0;
 }
 
-/* --- words --------------------------------------------------------------- */
-
 void
 symbol_words_fini(struct symbol_words *w)
 {

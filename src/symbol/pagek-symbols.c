@@ -23,8 +23,6 @@
 /* It writes no file but a copy of the vdso. */
 #define FILE_SIZE_MAX ((rlim_t)1 << 20)
 
-/* --- limits -------------------------------------------------------------- */
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)

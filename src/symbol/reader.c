@@ -1,6 +1,4 @@
-/*
- * Names of functions, and answers to requests.
- */
+/* Names of functions, and answers to requests. */
 #include "reader.h"
 
 #include <stdlib.h>
@@ -8,9 +6,7 @@
 
 /* --- names --------------------------------------------------------------- */
 
-/*
- * A hundred bytes can stand for gigabytes: limits of memory and time hold that.
- */
+/* A hundred bytes can stand for gigabytes: the process has limits for that. */
 
 /* No compiler writes longer ones. */
 #define MANGLED_MAX 16384

@@ -176,8 +176,6 @@ function_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
 	return cached_name(&declaration, name);
 }
 
-/* --- inlined functions --------------------------------------------------- */
-
 /* Deeper than compilers nest. */
 #define DEPTH_MAX 128
 #define INLINES_SEEN_MAX 128
@@ -427,7 +425,6 @@ put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 		line->line = (uint32_t)number;
 }
 
-/* The text in place of n functions. */
 static char *
 omitted_text(unsigned n)
 {
@@ -450,10 +447,7 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 		name = function_name(function, &u->scope, symbol);
 	}
 	put_line(u, pc, &w->line[0]);
-	/*
-	 * Innermost first.  If there are too many, one line stands for those in
-	 * the middle; the function itself called the outermost.
-	 */
+	/* Innermost first; of too many, one line stands for the middle. */
 	while (c.n > 0 && w->n + 1 < SYMBOL_INLINES_MAX) {
 		Dwarf_Die *inlined = &c.die[--c.n];
 		struct symbol_line *line = &w->line[w->n++];

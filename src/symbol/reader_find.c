@@ -1,6 +1,4 @@
-/*
- * Finds the module's file, and the file with what was stripped from it.
- */
+/* Finds the module's file, and the file with what was stripped from it. */
 #include "reader.h"
 
 #ifdef HAVE_ELFUTILS
@@ -194,7 +192,6 @@ checksum_is(int fd, uint32_t want)
 	return at < CHECKSUM_MAX && ~crc == want;
 }
 
-/* A search and its result. */
 struct search {
 	const struct symread_debug *want;
 	char *found;		/* PATH_MAX */

@@ -1,6 +1,4 @@
-/*
- * Images: files open in libdwfl, one module each, at the file's own addresses.
- */
+/* Files open in libdwfl, one module each, at the file's own addresses. */
 #include "reader.h"
 
 #ifdef HAVE_ELFUTILS
@@ -253,10 +251,7 @@ is_mapping_symbol(const char *name)
 	    (name[2] == '\0' || name[2] == '.');
 }
 
-/*
- * Functions in assembler may have no type.  An object between functions ends the
- * one before it.
- */
+/* Functions in assembler may lack a type; an object ends the one before. */
 static bool
 is_in_code(const char *name, unsigned type, Elf *elf, GElf_Word index)
 {

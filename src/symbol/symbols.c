@@ -1,6 +1,4 @@
-/*
- * Looks words up: in the cache, else by the reader, a file at a time.
- */
+/* Looks words up: in the cache, else by the reader, a file at a time. */
 #include "client.h"
 
 #include <errno.h>
@@ -225,7 +223,6 @@ learn_module(struct symbols *s, uint32_t no, const struct symbol_place *p,
 
 /* --- looking up ---------------------------------------------------------- */
 
-/* A look-up in progress. */
 struct looking {
 	struct symbols *s;
 	const struct symbol_place *place;

@@ -1,9 +1,7 @@
 /*
- * Functions that only pass a request for memory on.
- *
- * The built-in patterns name functions that pass a request on and say nothing
- * of the caller.  A pattern must not match another program's function that does
- * more: MyISAM's mi_open() is why mimalloc's functions are listed one by one.
+ * Functions that only pass a request for memory on.  A built-in pattern must
+ * not match another program's function that does more: MyISAM's mi_open() is
+ * why mimalloc's functions are listed one by one.
  */
 #include "symbol.h"
 

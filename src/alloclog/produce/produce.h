@@ -52,9 +52,7 @@
 
 /* --- the gate ------------------------------------------------------------ */
 
-/*
- * On a page that fork wipes.  NULL: a sampling process, or the keeper has left.
- */
+/* On a page that fork wipes.  NULL: sampling, or the keeper has left. */
 struct produce_gate {
 	_Atomic(const struct keeper_area *) keeper;
 	/* The same or, with bootstrap blocks, an armed area of no producer. */
@@ -406,10 +404,7 @@ struct produce_event {
 	unsigned shard;
 };
 
-/*
- * The largest word on the fast path.  On x86-64 addresses end where sites
- * begin, so one comparison checks them all.
- */
+/* The largest fast-path word; on x86-64 addresses end where sites begin. */
 #ifdef __x86_64__
 #define PRODUCE_FAST_MAX (REC_SITE_BASE - 1)
 #else
@@ -486,10 +481,7 @@ produce_pair(const struct produce_event *e, uint64_t addr, unsigned type)
 
 	if (r->w[2] != e->w2 - 1 || (r->w[0] ^ addr) << 8 != alloc << 8)
 		return false;
-	/*
-	 * One store: an allocation or a pair.  No register keeps it, see
-	 * produce_begin().
-	 */
+	/* One store: allocation or pair.  For the asm see produce_begin(). */
 	__asm__("" : "+m"(r->w[0]));
 	__atomic_store_n(&r->w[0], r->w[0] ^ (uint64_t)(REC_ALLOC ^
 		(REC_PAIR + type - TYPE_FREE)) << 52, __ATOMIC_RELAXED);
@@ -519,10 +511,7 @@ produce_end(const struct produce_event *e, uint64_t w0, uint64_t size,
 	struct rec *r = e->rec;
 
 #ifdef __x86_64__
-	/*
-	 * The keeper has read these lines, so they are in its cache: each is
-	 * requested eight lines ahead (4 ns of an event in grow).
-	 */
+	/* The keeper's cache has these lines: request eight ahead. */
 	__asm__ volatile("prefetchw 512(%0)"
 	    :
 	    : "r"(r));

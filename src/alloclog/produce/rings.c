@@ -565,10 +565,7 @@ usable_records(const struct claim *c)
 	return (uint64_t)c->mask + 1 - RING_PAIRS;
 }
 
-/*
- * Records until the next look: as many as in the last LOOK_MS, so that threads
- * that log little notice a dead keeper as soon as others.
- */
+/* Records until the next look: as many as in the last LOOK_MS. */
 static uint64_t
 look_pace(const struct claim *c, struct producer *p)
 {
@@ -630,9 +627,7 @@ find_more(const struct claim *c, struct producer *p)
 	return ROOM_NONE;
 }
 
-/*
- * A handler may fork at any step: p is zeros then, so places are the claim's.
- */
+/* A handler may fork at any step, which zeros p: places are the claim's. */
 enum room
 rings_find_room(const struct claim *c, struct producer *p)
 {

@@ -40,9 +40,7 @@ struct shared {
 	struct produce_gate gate;
 };
 
-/*
- * The era, from one read: a handler may fork, another thread attach, any time.
- */
+/* The era, from one read: a handler may fork, another thread attach. */
 struct joined {
 	struct shared *sh;
 	const struct keeper_area *keeper;
@@ -72,10 +70,7 @@ enum room {
 	ROOM_ELSEWHERE,		/* p now writes into another ring */
 };
 
-/*
- * Makes room for c->need records at c->at in c->ring, in flight; sets p's
- * limit.
- */
+/* Makes room for c->need records at c->at, in flight; sets p's limit. */
 enum room rings_find_room(const struct claim *, struct producer *);
 
 /*

@@ -430,7 +430,6 @@ enum cfa_how {
 	CFA_DEREF,	/* *(reg + off) */
 };
 
-/* The registers of rules. */
 enum which {
 	RBP,
 	RSP,
@@ -443,7 +442,6 @@ struct saved {
 	int32_t off;
 };
 
-/* The places of registers at an address. */
 struct row {
 	uint8_t cfa_how;
 	uint8_t cfa_reg;	/* DWARF's number; others than rsp and rbp: UINT8_MAX */
@@ -526,7 +524,6 @@ static const struct op ops_high[] = {
 	[3] = { RESTORE, NOTHING, NOTHING },
 };
 
-/* An operation with its operands. */
 struct step {
 	uint8_t act;
 	uint64_t reg;

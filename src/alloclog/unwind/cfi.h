@@ -78,10 +78,7 @@ int cfi_find(uintptr_t pc, bool exact, struct cfi_rule *, struct cfi_object *);
 int cfi_find_in(const uint8_t *hdr, const uint8_t *lo, const uint8_t *hi,
     uintptr_t pc, bool exact, struct cfi_rule *);
 
-/*
- * The program headers of an object, if its mapping begins with its ELF header and
- * they lie in the same page, as linkers put them; or NULL.
- */
+/* The program headers, if in the ELF header's page at `start`; or NULL. */
 const ElfW(Phdr) *cfi_headers(uintptr_t start, uintptr_t end, unsigned *n);
 
 #pragma GCC visibility pop

@@ -32,16 +32,12 @@ const char *libc_env(const char *name);
 /* An entry of the auxiliary vector; 0: there is none. */
 uintptr_t libc_auxv(unsigned long type);
 
-/* Bytes of a page. */
 size_t libc_page(void);
 
 /* Of the first stack; NULL: not known. */
 void *libc_stack_end(void);
 
-/*
- * Milliseconds of the coarse monotonic clock, without a system call; false: the
- * kernel has mapped no clock.
- */
+/* Coarse monotonic ms without a system call; false: no clock is mapped. */
 bool libc_clock_ms(int64_t *ms);
 
 /* Milliseconds of the monotonic clock, by a system call where there is no other. */

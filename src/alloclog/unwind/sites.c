@@ -431,7 +431,6 @@ sites_get(uint32_t no, unsigned *depth, enum ring_end *end)
 
 /* --- build ids, as mapped ------------------------------------------------ */
 
-/* A module as it is now. */
 struct object {
 	const struct cfi_object *at;
 	const char *path;
@@ -523,10 +522,7 @@ path_is(const char kept[RING_PATH], const char *path)
 	return true;
 }
 
-/*
- * In full: an object loaded where another was unloaded may share place, size
- * and even link_map.
- */
+/* In full: an unloaded object's successor may share place, size, link_map. */
 static bool
 module_is(struct ring_area *area, uint32_t no, const struct object *ob)
 {
@@ -570,10 +566,7 @@ module_write(struct ring_area *area, const struct object *ob)
 	return no;
 }
 
-/*
- * Of everything: plugins that follow one another in one place differ only in
- * their build ids.
- */
+/* Of everything: successive plugins may differ in their build ids only. */
 static uint64_t
 object_hash(const struct object *ob)
 {

@@ -107,10 +107,7 @@ call_mprotect(void *at, size_t size, int prot)
 	return (int)syscall(SYS_mprotect, at, size, prot);
 }
 
-/*
- * Memory whose first `wiped` bytes a fork wipes, however it is made; NULL: there
- * is none.  Keeps errno.
- */
+/* Any fork wipes the first `wiped` bytes.  NULL: no memory.  Keeps errno. */
 static inline void *
 call_map_wiped(size_t size, size_t wiped)
 {

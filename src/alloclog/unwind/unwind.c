@@ -236,8 +236,6 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 	c->key[at] = key;
 }
 
-/* --- memos --------------------------------------------------------------- */
-
 static uint32_t
 site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
     uint32_t generation)

@@ -401,8 +401,6 @@ trail_follow(struct walk *k, unsigned want)
 	return false;
 }
 
-/* --- hashes -------------------------------------------------------------- */
-
 /* `depth` levels from trail level `first` on, whose sum is given. */
 static inline uint64_t
 hash_of(struct walker *w, uint64_t sum, unsigned depth, unsigned first,
