@@ -330,10 +330,7 @@ send_welcome(int fd, uint64_t stream, const int *fds)
 	return 0;
 }
 
-/*
- * The lock is held from before the answer until the keeper is in the queue, so
- * that an empty queue means that no target has been answered.
- */
+/* Answers and queues with one lock: an empty queue means none was answered. */
 static int
 welcome_target(struct hello *h, int fd, const struct pooled_keeper *s)
 {
@@ -390,10 +387,7 @@ missed_image(struct acceptor *a, const struct waiting *w,
 	return k;
 }
 
-/*
- * A missed image gets a row that says why, and its line of the report.  Each
- * needs a descriptor until it is adopted, so in a flood the rest is only counted.
- */
+/* Each has a descriptor until it is adopted: in a flood the rest is counted. */
 static void
 add_missed(struct acceptor *a, const struct waiting *w, const struct peer *peer,
     const struct ring_hello *hello, const char *why)
@@ -605,10 +599,7 @@ find_silent(struct acceptor *a, uid_t uid, struct waiting **oldest)
 	return n;
 }
 
-/*
- * One user's silent connections must not keep out the targets of others: when
- * all places are taken, they may have half of them.
- */
+/* When all places are taken, one user's silent connections may have half. */
 static void
 close_crowd(struct acceptor *a)
 {

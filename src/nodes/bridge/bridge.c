@@ -1,7 +1,4 @@
-/*
- * Uses poll(): standard input may be a file, which is no stream for libuv, and
- * a page that ends must be noticed while nothing is read from it.
- */
+/* poll(), for libuv streams take no file and notice no end without reading. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +17,6 @@
 #include "../node_options/node_options.h"
 #include "../places/places.h"
 #include "bridge.h"
-
-/* --- the node with the target ------------------------------------------- */
 
 #define TIMEOUT_MS 1000		/* for the targets of a node, which may be stopped */
 
@@ -80,10 +75,7 @@ ask_node(struct enquiry *q, const char *path)
 	return q->has;
 }
 
-/*
- * Index of the node that has the target, live rather than ended; `usual` if
- * that has it too, or none.
- */
+/* The node with the target, live before ended; `usual` if none is better. */
 static size_t
 choose_node(char *const *paths, size_t n, size_t usual, const char *target)
 {
@@ -111,8 +103,6 @@ choose_node(char *const *paths, size_t n, size_t usual, const char *target)
 }
 
 #define SYSTEM_NODE DAEMON_SYSTEM_FOLDER "/" DAEMON_SOCKET
-
-/* --- copying ------------------------------------------------------------ */
 
 /* One direction: bytes [at, end) are read and not written yet. */
 struct pass {
@@ -170,9 +160,8 @@ await(struct pollfd *p, int fd, bool in, bool out)
 }
 
 /*
- * One turn; 1 at the end. Input and output are always watched, so that the end
- * of the page is noticed while the node is stopped. The node is not: its last
- * bytes, perhaps the reason of its end, go out first.
+ * One turn; 1 at the end. The page is always watched, as the node may be
+ * stopped. The node is not: its last bytes go out before its end counts.
  */
 static int
 pass_turn(struct pass *up, struct pass *down)
@@ -242,8 +231,6 @@ bridge_pass(int in, int out, int node, const uint8_t *first, size_t len)
 	return r < 0 ? r : 0;
 }
 
-/* --- finding a node ----------------------------------------------------- */
-
 /* This user's daemon. */
 static bool
 is_daemon(const char *path)
@@ -254,10 +241,7 @@ is_daemon(const char *path)
 	    strcmp(path, SYSTEM_NODE) != 0;
 }
 
-/*
- * A connected descriptor, or a negative errno: -ENOENT if there is no node,
- * -EACCES if only the system's, which refuses this user.
- */
+/* A connected descriptor; -ENOENT: none; -EACCES: the system's refuses us. */
 static int
 find_node(const char *target)
 {
@@ -282,8 +266,6 @@ find_node(const char *target)
 	free(paths);
 	return r == -ECONNREFUSED ? -ENOENT : r;
 }
-
-/* --- the program -------------------------------------------------------- */
 
 static const char *
 user_name(char *text, size_t cap)

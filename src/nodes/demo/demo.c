@@ -273,10 +273,7 @@ server_words(uint64_t frame, struct wire_words *w)
 
 /* --- a busy target ----------------------------------------------------------- */
 
-/*
- * Its clock stands until a page has read up to the end a number of times in a
- * row, as only a page that stays does: a single picture is always the same.
- */
+/* Its clock stands until a page stays: a single picture is always the same. */
 
 #define SLOTS 8192		/* places where blocks can be */
 #define AT_START 3500		/* blocks there before the clock runs */

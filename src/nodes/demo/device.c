@@ -72,8 +72,6 @@ count_slips(struct keeper *k, struct device *d)
 	d->slips = d->raw.n.slips;
 }
 
-/* --- reading ------------------------------------------------------------ */
-
 static void
 close_device(struct device *d)
 {
@@ -108,9 +106,8 @@ enum input {
 };
 
 /*
- * Never waits.  O_NONBLOCK is not set, for others may share the descriptor's
- * flags.  Before the first writer of a FIFO poll() says nothing, as for a writer
- * that has not written yet.
+ * Never waits; without O_NONBLOCK, as others may share the descriptor's flags.
+ * poll() says nothing before the first writer of a FIFO.
  */
 static enum input
 read_input(struct device *d, uint8_t *buf, size_t *n, int *err)

@@ -15,8 +15,6 @@
 
 #define TIMEOUT_MS 20		/* a target may be waiting for us, for 50 */
 
-/* --- the store ---------------------------------------------------------- */
-
 static int
 connect_notify(const char *path)
 {
@@ -79,8 +77,6 @@ fdstore_keeps(const struct fdstore *s)
 {
 	return s->fd >= 0 && !s->gone;
 }
-
-/* --- messages ----------------------------------------------------------- */
 
 /* Waits once for room in a full queue, and not again until there has been some. */
 static int
@@ -204,8 +200,6 @@ fdstore_second(struct fdstore *s)
 	if (s->unsaid[0] != '\0')
 		say_unsaid(s);
 }
-
-/* --- inherited descriptors ---------------------------------------------- */
 
 bool
 fdstore_inherit(void *store, const char *name, int fd)

@@ -84,8 +84,6 @@ inherited_each(void (*one)(void *arg, const char *name, int fd), void *arg)
 	return 0;
 }
 
-/* --- the sockets -------------------------------------------------------- */
-
 struct sockets {
 	struct inherited *stream, *seqpacket;
 	bool (*ours)(void *arg, const char *name, int fd);

@@ -1,6 +1,4 @@
-/*
- * /proc without stdio, for any thread.
- */
+/* /proc without stdio, for any thread. */
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -20,7 +18,6 @@
 
 #define PATH_SIZE (64 + NAME_MAX)
 
-/* Writes "/proc/PID/name". */
 static const char *
 proc_path(char out[PATH_SIZE], pid_t pid, const char *name)
 {
@@ -95,10 +92,7 @@ proc_thread_comm(pid_t pid, pid_t tid, char out[16])
 	return read_comm(pid, name, out);
 }
 
-/*
- * Reads /proc/PID/stat into buf; returns the offset behind the name, or -errno.
- * The name may contain ')': the last one counts.
- */
+/* The offset behind the name, or -errno.  It may have ')': the last counts. */
 static ssize_t
 read_stat(pid_t pid, char *buf, size_t cap)
 {
@@ -412,8 +406,6 @@ proc_children(pid_t pid, pid_t *out, size_t max)
 	closedir(d);
 	return n;
 }
-
-/* --- why a process has no stream ---------------------------------------- */
 
 static bool
 at_secure(pid_t pid)

@@ -1,8 +1,6 @@
 /*
- * The threads of libuv's pool.
- *
- * libuv makes them with the first work, and calls abort() if one cannot be made
- * (RLIMIT_NPROC, address space). So the possible number is found out before.
+ * libuv makes its threads with the first work, and calls abort() if one cannot
+ * be made (RLIMIT_NPROC, address space): so they are counted before.
  */
 #include <errno.h>
 #include <pthread.h>

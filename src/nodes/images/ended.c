@@ -34,10 +34,7 @@ weigh_bytes(const struct keeper *k)
 	return may_drop(k) ? list_bytes(k) : 0;
 }
 
-/*
- * The first list of the user whose lists weigh most, so that one user's children
- * do not push out the lists of others.  NULL: none weighs anything.
- */
+/* First list of the user whose lists weigh most, to spare others; or NULL. */
 static struct keeper *
 first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
 {

@@ -1,9 +1,7 @@
 /*
- * Each line of the report goes out by one write(2) at the end of the file, so
- * that a reader sees whole lines, even of a node that was killed.
- *
- * The file may be a pipe whose reader has stopped, and the loop must not wait
- * for it: lines that find no room are kept in order and go out later.
+ * Each line goes out by one write(2) at the end of the file: readers see whole
+ * lines, even of a killed node.  A pipe's reader may have stopped, and the loop
+ * must not wait: lines without room are kept in order and go out later.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +18,8 @@
 #include "images.h"
 
 /*
- * The command shares our standard output, and O_NONBLOCK with it: so a pipe is
- * opened once more.  A file is not, as its offset is shared, and it never makes
- * a writer wait.
+ * The command shares O_NONBLOCK of our output, so a pipe is opened again.  A
+ * file is not: its offset is shared, and it never makes a writer wait.
  */
 static int
 open_stdout(void)
@@ -108,10 +105,7 @@ atomic_length(const char *text, size_t len)
 	return end != NULL ? (size_t)(end + 1 - text) : PIPE_BUF;
 }
 
-/*
- * Returns the bytes written; if less than len, with errno.  Polls first, for not
- * every terminal or socket that was handed to us can be made non-blocking.
- */
+/* The bytes written; errno if too few.  Polls first, as fd may be blocking. */
 static size_t
 write_some(const struct report *rep, const char *text, size_t len)
 {

@@ -17,8 +17,6 @@ is_armed_by_page(const struct keeper *k)
 	    k->arming.mode == ARMING_HELD;
 }
 
-/* --- changes ------------------------------------------------------------ */
-
 /* The new list comes before the arming: it holds only what is logged from now on. */
 static int
 set_mode(struct keeper *k, enum arming_mode mode)
@@ -41,8 +39,6 @@ set_mode(struct keeper *k, enum arming_mode mode)
 	takeover_commit(k, true);
 	return 0;
 }
-
-/* --- watchers ----------------------------------------------------------- */
 
 /* Connections are closed in many places, so watchers are checked here. */
 static void
@@ -113,8 +109,6 @@ arming_second(struct node *node, int64_t now)
 	}
 	atomic_store(&node->awake, awake);
 }
-
-/* --- new images --------------------------------------------------------- */
 
 void
 arming_welcome(struct keeper *k)

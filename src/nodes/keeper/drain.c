@@ -253,9 +253,8 @@ visit_due(struct node *node)
 	next = next_due(node, now);
 	if (next <= now) {
 		/*
-		 * Not by a timer of 0: libuv before 1.45 runs one that is started
-		 * in its own callback at once, and pages would wait for as long
-		 * as a target is busy.
+		 * Not by a timer of 0: libuv before 1.45 would run it at once,
+		 * and pages would wait while a target is busy.
 		 */
 		uv_timer_stop(&node->drain.timer);
 		uv_async_send(&node->drain.wake);

@@ -368,10 +368,7 @@ pass_source(struct keeper *k, int64_t ms)
 	return (int)(keeper_next(k) - next);
 }
 
-/*
- * Batch by batch, for only their number can be limited and not their time.  The
- * clock goes on with each batch: records get their time from it.
- */
+/* Batch by batch, to limit the time; the clock of records goes on with each. */
 static int
 pass_feed(struct keeper *k, int64_t ms, struct mono begun, int64_t limit_us)
 {

@@ -29,10 +29,7 @@ same_window(const struct keeper *k, enum blklist_order order, uint64_t offs)
 	return true;
 }
 
-/*
- * Compares what the two lists hold.  Each cancels other pairs, and with a full
- * list that decides what was refused: from then on they may differ.
- */
+/* Each list cancels other pairs: once one was full, they may differ. */
 static void
 compare_lists(struct keeper *k)
 {

@@ -1,7 +1,4 @@
-/*
- * A keeper made from the last commit of the process before.  This very program
- * wrote the memory, or it would not have been opened.
- */
+/* A keeper from the last commit.  Only the build that wrote memory opens it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,10 +100,7 @@ resume_list(struct keeper *k, const struct takeover_slot *slot, unsigned s)
 	return r;
 }
 
-/*
- * The list is lost and starts again at the commit.  One that was not adopted yet
- * was empty by then; any other one counts as armed just now.
- */
+/* The list restarts at the commit.  An adopted one counts as armed just now. */
 static int
 restart_list(struct keeper *k, const struct takeover_slot *slot,
     struct takeover_memory **anew)

@@ -1,7 +1,6 @@
 /*
- * Known limit
- *	A look takes in SANDBOX_THREADS of a target's threads: a thread beyond
- *	them that has locked itself in alone is found by a later look.
+ * Known limit: of more than SANDBOX_THREADS threads, one that has locked itself
+ * in alone is found by a later look.
  */
 #include <errno.h>
 

@@ -1,6 +1,4 @@
 /*
- * One target: its names in the store, and the stacks of its family.
- *
  * A target's descriptors are stored by one message and removed by another, for
  * each message wakes the supervisor.  Stacks have a message of their own:
  * systemd stores a file only once, under whatever name.

@@ -1,7 +1,3 @@
-/*
- * Links to nodes of this machine: at a path, of a table's entry, one that may
- * start later, and one that is started here.
- */
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,8 +12,6 @@
 #include "../../base/base.h"
 #include "../host/host.h"
 #include "link.h"
-
-/* --- back-off ----------------------------------------------------------- */
 
 uint32_t
 retry_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random)
@@ -43,12 +37,7 @@ retry_draw_ms(unsigned tries, uint32_t most_ms)
 	return retry_wait_ms(tries, most_ms, random);
 }
 
-/* --- by path ------------------------------------------------------------ */
-
-/*
- * The path has the pid of a node for a command or a generator, and that process
- * is gone: no node will listen there again.
- */
+/* True if the process of the path's pid is gone: no node will return there. */
 static bool
 is_final(const char *path)
 {
@@ -136,8 +125,6 @@ nodes_connect_daemon(struct nodes_link **out, uv_loop_t *loop, char *hello,
 	return nodes_connect(out, loop, path);
 }
 
-/* --- an entry of the table ---------------------------------------------- */
-
 uint16_t
 link_here(void)
 {
@@ -201,8 +188,6 @@ nodes_connect_entry(struct nodes_link **link, uv_loop_t *loop,
 	return r;
 }
 
-/* --- a node that may start later ---------------------------------------- */
-
 /* A link begins connected: this one to a closed socket. */
 static int
 closed_socket(void)
@@ -260,8 +245,6 @@ nodes_connect_later(struct nodes_link **out, uv_loop_t *loop)
 	return nodes_link_keep(out, loop, &way);
 }
 
-/* --- a node of our own -------------------------------------------------- */
-
 #define PROGRAM "pageknode"
 #define PROGRAM_PATH_MAX 4096
 
@@ -288,9 +271,8 @@ spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
 }
 
 /*
- * Sets the way for a node with a command: if its process dies, the supervisor's
- * next one listens at the path with the pid of the first. A generator dies with
- * its node.
+ * The way to a command's node: the supervisor's next process listens at the
+ * path with the pid of the first. A generator dies with its node.
  */
 static void
 set_way(struct nodes_link *link, const struct node_opts *start, pid_t pid)

@@ -1,9 +1,7 @@
 /*
- * Links: requests with ids, and replies passed to their callbacks.
- *
  * On the first connection requests follow HELLO without waiting for WELCOME. On
- * later ones they wait: it may be another node, and one that refuses would
- * seem to come and go.
+ * later ones they wait: it may be another node, and one that refuses would seem
+ * to come and go.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +14,6 @@
 #include "../../base/base.h"
 #include "../../stream/wire/wire.h"
 #include "link.h"
-
-/* --- state -------------------------------------------------------------- */
 
 struct line;
 
@@ -53,8 +49,6 @@ struct nodes_link {
 	pid_t child;			/* node started by us; 0 none */
 	bool reaped;
 };
-
-/* --- line --------------------------------------------------------------- */
 
 /* Each connection has a line of its own: rests of frames cannot reach the next. */
 
@@ -294,10 +288,7 @@ plan_next_try(struct nodes_link *link, int err)
 	wait_ms(link, ms > link->retry_ms ? ms : link->retry_ms);
 }
 
-/*
- * The connection is lost, or a try failed (err < 0). Callbacks are called last:
- * they may send requests or close the link.
- */
+/* err < 0: a try failed. Callbacks come last: they may close the link. */
 static void
 lose(struct nodes_link *link, enum nodes_state fault, int err,
     const char *reason)
@@ -568,8 +559,6 @@ nodes_link_state(const struct nodes_link *link, const char **reason)
 	return fault == NODES_LIVE && !link->welcomed ? NODES_CONNECTING :
 	    fault;
 }
-
-/* --- connecting --------------------------------------------------------- */
 
 static int
 send_hello(struct nodes_link *link, int fd)

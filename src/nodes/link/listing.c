@@ -1,7 +1,4 @@
-/*
- * The page's side of listings: send to a node, fetch, enumerate. A few pieces
- * are in flight at a time, so that a distant node is fast too.
- */
+/* A few pieces are in flight at a time, so that a distant node is fast too. */
 #include <errno.h>
 #include <nettle/sha2.h>
 #include <stdio.h>

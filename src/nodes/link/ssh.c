@@ -36,8 +36,6 @@ struct ssh_way;
 static void take_fate(struct ssh_way *, enum nodes_state, enum link_ssh_end,
     const char *reason);
 
-/* --- the process ------------------------------------------------------- */
-
 #define PROGRAM "pageknode"
 #define WORD_MAX SSH_WORD_MAX
 #define WORDS_MAX 256
@@ -341,10 +339,7 @@ on_timer(uv_timer_t *timer)
 		tell_fate(ssh);
 }
 
-/*
- * The environment of an ssh that may not ask: no askpass window, not even from
- * the ssh of a jump host, which ignores BatchMode.
- */
+/* No askpass window, not even of a jump host's ssh, which ignores BatchMode. */
 static char **
 quiet_environ(void)
 {
@@ -507,10 +502,7 @@ link_ssh_up(struct link_ssh *ssh)
 /* --- the way ------------------------------------------------------------ */
 
 #define CROWD_MS 8000	/* less than the default timeout of commands */
-/*
- * Timeouts grow with the tries: a dead network would swallow a try for minutes,
- * and a login can be slow.
- */
+/* Timeouts grow with the tries: a network may be dead, or a login slow. */
 #define PATIENCE_MS 10000
 #define ASKING_MS 600000	/* while the user is asked */
 

@@ -1,7 +1,4 @@
-/*
- * A node's table of streams: NAME and STAT of each entry, WINDOW of them in
- * flight at a time.
- */
+/* NAME and STAT of each entry of the table, WINDOW in flight at a time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

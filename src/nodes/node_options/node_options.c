@@ -1,6 +1,3 @@
-/*
- * Values of the options, and the command line for a node that a page starts.
- */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,8 +10,6 @@
 #include "node_options.h"
 
 #define PROGRAM "pageknode"
-
-/* --- values ------------------------------------------------------------- */
 
 static const struct {
 	unsigned baud;
@@ -62,8 +57,6 @@ is_demo_time(const char *text)
 	return false;
 }
 
-/* --- the table ---------------------------------------------------------- */
-
 #define ROW_STRUCT struct node_opts
 #include "../../base/option.h"
 
@@ -82,8 +75,6 @@ node_kind(const struct node_opts *o)
 	return o->bridge ? NODE_BRIDGE : o->argv != NULL ? NODE_COMMAND :
 	    o->demo.name != NULL || o->device.fd >= 0 ? NODE_DEMO : NODE_DAEMON;
 }
-
-/* --- as a command line -------------------------------------------------- */
 
 static size_t
 count_words(char *const *argv)

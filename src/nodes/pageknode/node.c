@@ -47,10 +47,7 @@ report_table_error(void *arg, const char *sentence)
 	fprintf(stderr, "pageknode: %s\n", sentence);
 }
 
-/*
- * By the table's entry for this machine, if there is one.  Only a daemon reports
- * errors of the table: the error output of others may be a page's terminal.
- */
+/* Only a daemon reports the table's errors: stderr may be a page's terminal. */
 static void
 name_by_table(struct node *node)
 {

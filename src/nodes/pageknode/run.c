@@ -20,8 +20,6 @@
 /* A page of the process before tries to connect at least this often. */
 #define PAGE_RETURNS_MS (2 * RETRY_MOST_LOCAL_MS)
 
-/* --- the command -------------------------------------------------------- */
-
 static void
 note_not_run(struct node *node, int err)
 {
@@ -45,8 +43,6 @@ name_command(struct node *node)
 	base_safe_text(node->run->comm, sizeof node->run->comm, word,
 	    strlen(word), false);
 }
-
-/* --- start -------------------------------------------------------------- */
 
 static void
 note_lacks(struct node *node, uint64_t ended)
@@ -118,8 +114,6 @@ run_begin(struct node *node, const char *folder)
 	fdstore_insist(&node->store.fds, "READY=1\n" REAPER_RUN);
 	return 0;
 }
-
-/* --- the tree ----------------------------------------------------------- */
 
 static void
 tree_ended(struct node *node)

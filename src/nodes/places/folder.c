@@ -1,7 +1,3 @@
-/*
- * The folder of this user's sockets, the nodes in it, and paths of our
- * programs.
- */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -239,8 +235,6 @@ nodes_find(char ***paths, size_t *n)
 	free(list);
 	return err;
 }
-
-/* --- programs ----------------------------------------------------------- */
 
 int
 nodes_program(const char *name, char *path, size_t cap)

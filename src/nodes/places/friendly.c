@@ -3,8 +3,6 @@
 #include "../../base/base.h"
 #include "friendly.h"
 
-/* --- files -------------------------------------------------------------- */
-
 int
 friendly_load(struct friendly *f, bool user, nodes_say_cb say, void *arg)
 {
@@ -58,8 +56,6 @@ friendly_second(struct friendly *f, uv_loop_t *loop)
 	f->work.data = f;
 	f->working = uv_queue_work(loop, &f->work, read_table, on_table) == 0;
 }
-
-/* --- translations ------------------------------------------------------- */
 
 const struct nodes_entry *
 friendly_entry(const struct friendly *f, uint16_t number)

@@ -1,6 +1,3 @@
-/*
- * The table's files, and look-ups in it.
- */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -12,8 +9,6 @@
 
 #include "../../base/base.h"
 #include "table.h"
-
-/* --- parsing ------------------------------------------------------------ */
 
 #define WORDS_MAX 8		/* of a line */
 #define TRUNK_MAX 15		/* four bits of a friendly number */

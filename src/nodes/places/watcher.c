@@ -1,7 +1,3 @@
-/*
- * Nodes of this machine that nodes_find() does not reach: other users', and
- * those whose sockets are in another folder.
- */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

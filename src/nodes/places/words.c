@@ -1,6 +1,3 @@
-/*
- * Words for nodes, places and targets, by their text only.
- */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,7 @@
 /*
- * Pages that come in, and those for which there is no place.
- *
  * Not by libuv's accept, which closes connections without a word when it is out
- * of descriptors.  A page that cannot be served is told why in one ERR, for which
- * a fresh socket always has room.
+ * of descriptors.  A page that cannot be served is told why in one ERR, for
+ * which a fresh socket always has room.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,10 +109,7 @@ refuse_page(struct node *node, const struct peer *peer)
 	return full;
 }
 
-/*
- * Pages that have not said hello have SERVE_STRANGERS places.  The oldest one
- * loses its place to the next, after HELLO_MS.
- */
+/* After HELLO_MS the oldest page without a hello loses its place. */
 static bool
 make_place(struct serve *s)
 {

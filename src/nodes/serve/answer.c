@@ -88,8 +88,6 @@ answer_keeper(struct conn *c, const struct wire_msg *m, uint32_t index,
 	return NULL;
 }
 
-/* --- NAME --------------------------------------------------------------- */
-
 void
 answer_name(struct conn *c, const struct wire_msg *m)
 {
@@ -104,8 +102,6 @@ answer_name(struct conn *c, const struct wire_msg *m)
 		return;
 	conn_reply(c, &reply);
 }
-
-/* --- STAT --------------------------------------------------------------- */
 
 void
 answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
@@ -184,8 +180,6 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &reply);
 }
 
-/* --- SYM, SITE, FRAME ---------------------------------------------------- */
-
 void
 answer_sym(struct conn *c, const struct wire_msg *m)
 {
@@ -219,8 +213,6 @@ answer_frame(struct conn *c, const struct wire_msg *m)
 		lookup_frames(c, m, k);
 }
 
-/* --- TYPES -------------------------------------------------------------- */
-
 void
 answer_types(struct conn *c, const struct wire_msg *m)
 {
@@ -250,8 +242,6 @@ answer_types(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &reply);
 }
 
-/* --- REGIONS ------------------------------------------------------------ */
-
 void
 answer_regions(struct conn *c, const struct wire_msg *m)
 {
@@ -274,8 +264,6 @@ answer_regions(struct conn *c, const struct wire_msg *m)
 		.len = n * WIRE_REGION_SIZE };
 	conn_reply(c, &reply);
 }
-
-/* --- END ---------------------------------------------------------------- */
 
 void
 answer_end(struct conn *c, const struct wire_msg *m)
@@ -308,8 +296,6 @@ answer_end(struct conn *c, const struct wire_msg *m)
 _Static_assert(ARMING_WATCHERS >= SERVE_CONNS_MAX,
     "every page may watch the same target");
 
-/* --- ARM ---------------------------------------------------------------- */
-
 void
 answer_arm(struct conn *c, const struct wire_msg *m)
 {
@@ -330,8 +316,6 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 	else
 		conn_reply(c, &reply);
 }
-
-/* --- the table ---------------------------------------------------------- */
 
 static const struct request {
 	uint32_t role;

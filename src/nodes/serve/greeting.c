@@ -33,8 +33,6 @@ refuse(struct conn *c, const struct wire_msg *m, const char *fmt, ...)
 	conn_fail(c, m->id, WIRE_E_AUTH, why);
 }
 
-/* --- LIMIT ---------------------------------------------------------------- */
-
 void
 answer_limit(struct conn *c, const struct wire_msg *m)
 {
@@ -55,8 +53,6 @@ answer_limit(struct conn *c, const struct wire_msg *m)
 	else if (l->node != 0)
 		c->page.from = l->node;
 }
-
-/* --- HELLO ---------------------------------------------------------------- */
 
 static bool
 is_loop(const struct conn *c)
@@ -123,8 +119,6 @@ answer_hello(struct conn *c, const struct wire_msg *m)
 	w.welcome.utc_ns = (uint64_t)base_wall_ms() * 1000000;
 	conn_reply(c, &w);
 }
-
-/* --- names ---------------------------------------------------------------- */
 
 /* From the file only: the loop does not wait for a network of users. */
 static void

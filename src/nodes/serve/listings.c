@@ -1,10 +1,8 @@
 /*
- * Listings: those that pages send, and those that are stored.
- *
  * All of it is done by the loop's thread.  Pieces are small, and on a disk of
- * this machine they go no further than the kernel's memory; with a folder behind
- * a network, a close may make the loop wait, as the manual says.  The folder is
- * read in turns, for there may be many files.
+ * this machine they go no further than the kernel's memory; with a folder
+ * behind a network, a close may make the loop wait, as the manual says.  The
+ * folder is read in turns, for there may be many files.
  */
 #include <errno.h>
 #include <stdio.h>

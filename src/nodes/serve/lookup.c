@@ -160,11 +160,7 @@ earlier_of(int64_t a, int64_t b)
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/*
- * Places a frame without a module by the module table.  A module without a build
- * id gets inode and time from there, so that a file changed since is not taken
- * for it.
- */
+/* Without a build id, inode and time tell a file that has changed since. */
 static void
 place_by_table(struct look *l, const struct symbol_modules *modules, size_t i)
 {
@@ -317,7 +313,7 @@ look_work(uv_work_t *work)
 		l->fetching = symbols_fetching(lk->symbols, &l->fetch);
 }
 
-/* --- FRAME -------------------------------------------------------------- */
+/* --- FRAME, SITE, SYM --------------------------------------------------- */
 
 static void
 send_framed(struct conn *c, const struct look *l)
@@ -440,8 +436,6 @@ lookup_frames(struct conn *c, const struct wire_msg *m, struct keeper *k)
 		conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
 }
 
-/* --- SITE --------------------------------------------------------------- */
-
 void
 lookup_sites(struct conn *c, const struct wire_msg *m, struct keeper *k)
 {
@@ -468,8 +462,6 @@ lookup_sites(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	reply.sited.sites = (struct wire_bytes){ packed, len };
 	conn_reply(c, &reply);
 }
-
-/* --- SYM ---------------------------------------------------------------- */
 
 void
 lookup_threads(struct conn *c, const struct wire_msg *m, struct keeper *k)

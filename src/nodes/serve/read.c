@@ -17,8 +17,6 @@
 
 #define READ_SCAN 65536		/* records looked at for one DATA */
 
-/* --- pairs --------------------------------------------------------------- */
-
 static uint64_t
 key_of(const struct rec *rec)
 {
@@ -97,10 +95,7 @@ cancel_pending(struct pairs *p, const struct rec *rec)
 	return true;
 }
 
-/*
- * False if there is no room: the reply ends before this record.  An allocation
- * for which the index has no memory is not cancelled.
- */
+/* False: no room, the reply ends here.  Without memory it is not cancelled. */
 static bool
 pairs_add(struct pairs *p, const struct rec *rec, uint64_t seq, uint16_t info)
 {
@@ -139,8 +134,6 @@ pairs_have_room(const struct pairs *p, size_t n, size_t infos)
 	return n <= p->max - p->live && infos <= p->max_infos - p->infos;
 }
 
-/* --- onto the wire ------------------------------------------------------ */
-
 size_t
 answer_put_record(const struct keeper *k, const struct rec *rec, int64_t ms,
     uint8_t *out)
@@ -175,8 +168,6 @@ answer_max(uint32_t asked)
 	return asked == 0 || asked > WIRE_READ_MAX ? WIRE_READ_MAX : asked;
 }
 
-/* --- which records ------------------------------------------------------- */
-
 static void
 add_lost(uint64_t sum[STREAM_CAUSES], const struct stream_range *range)
 {
@@ -184,10 +175,7 @@ add_lost(uint64_t sum[STREAM_CAUSES], const struct stream_range *range)
 		sum[cause] += range->lost[cause];
 }
 
-/*
- * Adds a chunk's records as far as they fit, and sets the range that they cover
- * with the losses between them.  False: the reply ends here.
- */
+/* Adds the records that fit; range includes losses.  False: the reply ends. */
 static bool
 gather_chunk(struct answer_scratch *s, const struct keeper *k, uint64_t first,
     size_t want, struct stream_range *range, size_t *taken)
@@ -280,8 +268,6 @@ gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	sweep_pairs(&s->pairs);
 	return range.next;
 }
-
-/* --- the answer ---------------------------------------------------------- */
 
 static void
 put_entries(struct answer_scratch *s, const struct keeper *k,

@@ -103,8 +103,6 @@ answers_get(struct answers *c, uint64_t key, int64_t now_ms)
 	return e;
 }
 
-/* --- questions ---------------------------------------------------------- */
-
 size_t
 answers_take(struct answers *c)
 {

@@ -1,6 +1,4 @@
 /*
- * Arming of the watched target.
- *
  * A page that opens a dormant target arms it once; a later disarm by others is
  * respected. A target that another page has armed is watched too, so that it
  * stays armed when that page ends.

@@ -1,7 +1,4 @@
-/*
- * Choice of the stream: the one of the options, the best of a young tree, or
- * the newer image of a process that called exec.
- */
+/* The stream of the options, a young tree's best, or the one after an exec. */
 #include <stdio.h>
 #include <string.h>
 
@@ -99,10 +96,7 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 	take_choice(s, best);
 }
 
-/*
- * The watched image has called exec, or ended while dormant, perhaps by exec:
- * switches to the newer image of its pid.
- */
+/* After an exec, or an end while dormant: switches to the pid's newer image. */
 static void
 take_follower(struct nodes_session *s, const struct nodes_target *t)
 {

@@ -119,10 +119,7 @@ kind_of(const struct nodes_session *s)
 	    s->look.classic ? BLKLIST_LITERAL : BLKLIST_INDEXED;
 }
 
-/*
- * The list's aRecMax. With opts.whole it is the node's: unused room costs
- * nothing, except in a literal list, which is kept small.
- */
+/* aRecMax: with opts.whole the node's, but a literal list is kept small. */
 static uint32_t
 room_for(const struct nodes_session *s, uint64_t blocks)
 {
@@ -164,10 +161,7 @@ new_list(struct nodes_session *s, uint64_t blocks, struct blklist **out)
 	return new_list_of(s, room_for(s, blocks), out);
 }
 
-/*
- * Before the first part: replaces the empty list by a larger one if the node's
- * counters ask for it.
- */
+/* Before the first part: a larger list if the node's counters ask for it. */
 static void
 make_room(struct nodes_session *s, uint64_t blocks)
 {
@@ -201,10 +195,7 @@ intake_follow(struct nodes_session *s)
 		(void)blklist_follow_reallocs(s->intake.build, MOVES);
 }
 
-/*
- * Shows the list that was taken in parts. From now on all records apply, so
- * that both of a realloc's are seen.
- */
+/* From now on all records apply, so that both of a realloc's are seen. */
 static void
 publish_build(struct nodes_session *s)
 {
@@ -224,10 +215,7 @@ publish_build(struct nodes_session *s)
 	merge_reset(&s->intake.merge);
 }
 
-/*
- * A shorter reply has caught up. Otherwise a stream that is written to all the
- * time would be read without a pause.
- */
+/* A shorter reply has caught up: a busy stream must not be read for ever. */
 #define FULL_RECORDS (WIRE_READ_MAX / 2)
 #define FULL_LENGTH 65536
 #define READS_PER_CYCLE 1024
@@ -241,9 +229,8 @@ static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 /* --- completing a list -------------------------------------------------- */
 
 /*
- * All parts are in, but records between them were lost: each part is exact as
- * of its own moment. They are shown until the next snapshot, without reading
- * on, which would keep blocks that were freed in the gap.
+ * Records between the parts were lost. The parts are shown without reading on,
+ * which would keep blocks that were freed in the gap.
  */
 static void
 settle_torn(struct nodes_session *s)
@@ -270,10 +257,7 @@ settle(struct nodes_session *s)
 	s->losses.mended = 0;
 }
 
-/*
- * Sorts the blocks, which came by address, by age before they are shown, a
- * portion each cycle; meanwhile the former list is shown.
- */
+/* Sorts by age, a portion each cycle; meanwhile the former list is shown. */
 static bool
 sort_portion(struct nodes_session *s)
 {
@@ -350,10 +334,7 @@ intake_types(struct nodes_session *s, const struct wire_typed *typed)
 		blklist_set_legal(s->intake.build, s->types.legal);
 }
 
-/*
- * Usually the counters come before the first block. Otherwise the list is taken
- * anew, for its blocks were counted with another period.
- */
+/* A list that was counted with another period is taken anew. */
 void
 intake_sample(struct nodes_session *s, uint64_t period)
 {

@@ -1,7 +1,6 @@
 /*
- * Stacks, words and thread names of a stream: three caches, each with at most
- * one request on its way. Unknown names are requested, and a page that draws at
- * 15 Hz finds them there later.
+ * Three caches, each with at most one request on its way. Unknown names are
+ * requested, and a page that draws at 15 Hz finds them later.
  */
 #include <errno.h>
 #include <stdio.h>

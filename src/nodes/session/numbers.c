@@ -1,6 +1,3 @@
-/*
- * Counters and state of stream and node (STAT), and the table of types.
- */
 #include <string.h>
 #include <sys/wait.h>
 
@@ -9,10 +6,7 @@
 #define NODE_INDEX UINT32_MAX
 #define EVERY NODES_HZ	/* cycles between two requests */
 
-/*
- * Losses that the keeper counted and this session never read were before its
- * time. Only their sum is known: they have no cause.
- */
+/* Losses that this session never read were before its time; causes unknown. */
 void
 numbers_set_lost(struct nodes_session *s)
 {

@@ -13,8 +13,6 @@
 
 #include "state.h"
 
-/* --- the age of the picture --------------------------------------------- */
-
 void
 reconnect_set_fresh(struct nodes_session *s)
 {
@@ -38,8 +36,6 @@ reconnect_set_heard(struct nodes_session *s, int64_t now_ms)
 	if (s->intake.build == s->intake.list && !s->look.window)
 		reconnect_set_fresh(s);
 }
-
-/* --- the link ----------------------------------------------------------- */
 
 static void
 set_lost(struct nodes_session *s, enum nodes_state fault, const char *reason)
@@ -114,8 +110,6 @@ reconnect_follow_link(struct nodes_session *s)
 	}
 	return true;
 }
-
-/* --- the stream --------------------------------------------------------- */
 
 /* The same stream: continues the step. */
 static void

@@ -1,7 +1,4 @@
-/*
- * The end of one block: the record that frees it; and other blocks at its
- * address, before and after it.
- */
+/* One block's end, and other blocks at its address, before and after it. */
 #include <string.h>
 
 #include "state.h"

@@ -64,10 +64,7 @@ refuse_folder(int fd)
 	return NULL;
 }
 
-/*
- * The last part of the path must not be a link.  `made`: the error of making the
- * folder; 0: it was made, or not tried.
- */
+/* The path's last part must be no link.  made: error of making it, or 0. */
 static int
 open_folder(const char *path, int made, char *why, size_t cap)
 {

@@ -1,6 +1,4 @@
 /*
- * Listings on their way into the spool.
- *
  * A part is written under a name of its own and renamed when all of it is there
  * and its sum is right, so no reader finds half of one.
  */
@@ -281,10 +279,7 @@ check_known(struct spool *s, const struct why *why)
 	    "spool: try again in a moment");
 }
 
-/*
- * Finds an unused name and creates its file.  If another node is far ahead within
- * this second, steps get longer, which is faster than reading the folder.
- */
+/* Steps get longer if another node is far ahead: reading would be slower. */
 static int
 create_first(struct spool *s, struct arrival *a)
 {

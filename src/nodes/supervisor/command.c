@@ -22,8 +22,6 @@ static const int lifted[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE,
 _Static_assert(BASE_NELEM(ignored) == COMMAND_IGNORED, "one place for each");
 _Static_assert(BASE_NELEM(lifted) == COMMAND_LIFTED, "one place for each");
 
-/* --- signals, limits, descriptors ---------------------------------------- */
-
 void
 command_ignore_terminal(struct sigaction before[COMMAND_IGNORED])
 {
@@ -68,8 +66,6 @@ command_release_stdio(void)
 		close(null);
 }
 
-/* --- the library -------------------------------------------------------- */
-
 /* Beside the running program, else where it was installed. */
 static int
 find_library(char *path, size_t cap)
@@ -111,8 +107,6 @@ make_loadable(char *path, size_t cap, const char *folder)
 	strcpy(path, link);
 	return 0;
 }
-
-/* --- the child ---------------------------------------------------------- */
 
 static int
 prepend_env(const char *name, const char *value)
@@ -184,8 +178,6 @@ become_command(const struct command *c, int report_fd)
 		continue;
 	_exit(err == ENOENT ? 127 : 126);
 }
-
-/* --- starting it -------------------------------------------------------- */
 
 int
 command_output(char *path, size_t cap, const char *folder, pid_t pid)

@@ -63,8 +63,6 @@ reaper_set_node(struct reaper *w, pid_t node, int channel)
 	reaper_look(w);
 }
 
-/* --- the tree ----------------------------------------------------------- */
-
 static int32_t
 wait_status(const siginfo_t *info)
 {

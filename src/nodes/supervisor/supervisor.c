@@ -388,8 +388,6 @@ start_child(void (*become)(void *arg, int fd), void *arg)
 	return r;
 }
 
-/* --- its end ------------------------------------------------------------ */
-
 static void
 say(const char *what)
 {

@@ -1,14 +1,9 @@
-/*
- * Sums, rates and the best targets of a node.
- */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/base.h"
 #include "../link/link.h"
 #include "place.h"
-
-/* --- records a second --------------------------------------------------- */
 
 /* Records of the stream since the last round: all of a stream that began since. */
 static uint64_t
@@ -48,8 +43,6 @@ store_records(struct survey_count *c, const struct nodes_target *t, size_t n,
 	c->seen_at = now;
 	c->has_seen = true;
 }
-
-/* --- targets ------------------------------------------------------------ */
 
 static bool
 is_live(const struct nodes_target *t)
