@@ -1,7 +1,4 @@
-/*
- * Start and end, the cycle, dispatch of keys, the end of the target, and the
- * blocks that the session brings.
- */
+/* Start and end, the cycle, keys, the target's end, and the blocks to bring. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -300,10 +297,7 @@ app_key(struct app *app, int code)
 
 /* --- blocks to bring ---------------------------------------------------- */
 
-/*
- * Groups and sums need all blocks, and so do a job and a picture that is about to
- * be paused.  A paused picture needs none.
- */
+/* Groups, sums, jobs and a new pause need all blocks; a paused picture none. */
 static bool
 needs_all(const struct app *app)
 {

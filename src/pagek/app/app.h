@@ -49,10 +49,7 @@ struct page_result {
 	int signal;
 };
 
-/*
- * The target of a page.  Afterwards, session and link are those of the last node,
- * for the caller to close.
- */
+/* A page's target; in the end the caller closes the last session and link. */
 struct page_watch {
 	struct nodes_session *session;
 	struct nodes_link *link;

@@ -1,7 +1,4 @@
-/*
- * The keys of the overlays for a block and for callers and callees; panels/detail.c
- * and panels/callers.c make their lines.
- */
+/* Keys of the overlays for a block and for callers; panels/ has their lines. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * The filter prompt.  A wrong expression stays in the prompt, with the cursor at
- * the mistake; the old filter applies until a correct one is submitted.
- */
+/* The filter prompt.  The old filter stays until a correct one is submitted. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * The find prompt, and the keys `n` and `N`.  A search takes a portion of each
- * cycle; Esc cancels it.
- */
+/* The find prompt, `n` and `N`.  Each cycle searches a portion; Esc cancels. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * The keys for mark and drain.  If the session has only a part of the list, they
- * wait for the whole list.
- */
+/* Keys for mark and drain.  They wait until the session has the whole list. */
 #include <errno.h>
 #include <string.h>
 

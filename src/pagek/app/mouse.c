@@ -1,6 +1,4 @@
-/*
- * The mouse: clicks move the cursor and press keys of the bar, the wheel scrolls.
- */
+/* Clicks move the cursor and press keys of the bar; the wheel scrolls. */
 #include "app.h"
 
 #define WHEEL_ROWS 3

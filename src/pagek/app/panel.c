@@ -1,7 +1,4 @@
-/*
- * The tables of pages and overlays, the stack of panels, and the keys of the top
- * one.
- */
+/* The tables of pages and overlays, the stack of panels, the top one's keys. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

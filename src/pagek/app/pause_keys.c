@@ -1,7 +1,4 @@
-/*
- * Pausing the picture, and stepping through the minutes before.  Both work in
- * portions, one in each cycle.
- */
+/* Pausing, and stepping back through minutes: a portion in each cycle. */
 #include <errno.h>
 #include <string.h>
 

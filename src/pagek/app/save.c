@@ -1,7 +1,4 @@
-/*
- * Saves the picture of a page as text in a new file of the current directory.  An
- * existing file is never touched, and an incomplete one is removed.
- */
+/* Saves a picture as a new file: overwrites none, leaves no incomplete one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

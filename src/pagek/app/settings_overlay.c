@@ -1,7 +1,4 @@
-/*
- * :set and :save, and the list of settings.  Some settings take effect at once,
- * others when a later page reads the file that :save writes.
- */
+/* :set, :save, the list of settings.  Some take effect only in later pages. */
 #include <errno.h>
 #include <langinfo.h>
 #include <stddef.h>

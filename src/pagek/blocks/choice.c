@@ -1,4 +1,3 @@
-/* See choice.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-/* See collection.h. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,3 @@
-/* See drain.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>

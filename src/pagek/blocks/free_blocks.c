@@ -1,4 +1,3 @@
-/* See free_blocks.h. */
 #include <stdlib.h>
 #include <string.h>
 

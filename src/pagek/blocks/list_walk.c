@@ -1,4 +1,3 @@
-/* See list_walk.h. */
 #include "list_walk.h"
 
 #define GROWTH 65536	/* new blocks that a walk passes even in a small list */

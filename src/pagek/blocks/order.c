@@ -1,4 +1,3 @@
-/* See order.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

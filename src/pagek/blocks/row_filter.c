@@ -1,4 +1,3 @@
-/* See row_filter.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -55,10 +55,7 @@ struct page_row_filter_sums {
 struct page_row_filter_sums page_row_filter_sums(
     const struct page_row_filter *);
 
-/*
- * Two lines that show where an expression is wrong: the text around byte `at`,
- * and a caret below; `cols` columns at most.
- */
+/* Two lines: the text around byte `at` and a caret; `cols` columns at most. */
 void page_filter_error_lines(const char *expression, size_t at, int cols,
     bool ascii, char *lines, size_t cap);
 /* Byte `at` as a column: characters from 1 on. */

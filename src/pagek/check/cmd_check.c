@@ -1,6 +1,4 @@
-/*
- * pagek check: limits as a test for a command that is started, or for a target.
- */
+/* pagek check: limits as a test, for a command that it starts or a target. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * The table of commands, from argv to struct options, and the options that
- * exclude each other.
- */
+/* The table of commands, argv to struct options, and conflicts of options. */
 #include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>

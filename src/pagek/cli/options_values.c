@@ -1,6 +1,4 @@
-/*
- * The table of options, and their values from the command line and from files.
- */
+/* The table of options, and their values from the command line and files. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,3 @@
-/* See pump.h. */
 #include "options.h"
 #include "pump.h"
 

@@ -63,10 +63,7 @@ struct pace {
 
 void pace_begin(struct pace *, const struct options *);
 
-/*
- * Waits until the next one is due or done() is true.  False: there is no next
- * one.
- */
+/* Waits until the next is due or done() is true; false: there is no next. */
 bool pace_wait(struct pace *, uv_loop_t *, struct nodes_session *,
     pump_done_cb done, void *arg);
 

@@ -1,7 +1,4 @@
-/*
- * TARGET words: forms, paths, and the numbers and names of the table of nodes;
- * and the link to a target.
- */
+/* TARGET words: forms, paths, the table of nodes; and the link to a target. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -792,10 +789,7 @@ refuse_kind(const struct stat *st, int fd)
 	return NULL;
 }
 
-/*
- * Standard input shares its flags with the parent process, unless it can be
- * opened again.
- */
+/* Standard input shares its flags with our parent unless it is opened again. */
 static int
 open_path(const char *path)
 {

@@ -64,9 +64,7 @@ bool target_is_read_to_its_end(const struct options *);
 /* The target is a file of records or a pipe, where damage is no line noise. */
 bool target_is_file(const struct options *);
 
-/*
- * All targets of a node; runs the loop until it has answered. Free with free().
- */
+/* All targets of a node, for free(3).  Runs the loop until it has answered. */
 int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,
     struct nodes_target **, size_t *n);
 

@@ -1,7 +1,4 @@
-/*
- * What -v tells on standard error: files, node, target and library, for a bug
- * report.
- */
+/* What -v tells for a bug report: files, node, target and library. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * pagek completion: completion scripts for bash, zsh and fish, made from the
- * tables of commands and options; and the list of targets for these scripts.
- */
+/* pagek completion: scripts for bash, zsh and fish, and targets for these. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
- * pagek config --show: every setting and its origin, in the form of the file.
- */
+/* pagek config --show: every setting and its origin, in the file's form. */
 #include <string.h>
 
 #include "../../base/base.h"

@@ -1,7 +1,4 @@
-/*
- * pagek help, and --help of any command: made from the tables of commands,
- * options and TARGET words.
- */
+/* pagek help and --help: made from the tables of commands, options, targets. */
 #include <string.h>
 
 #include "../../base/base.h"

@@ -1,7 +1,4 @@
-/*
- * pagek nodes: the table of nodes, as it is in its files; with --ask, the state
- * of each node.
- */
+/* pagek nodes: the table of nodes; with --ask, the state of each node. */
 #include <string.h>
 
 #include "../../base/base.h"

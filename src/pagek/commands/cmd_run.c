@@ -1,7 +1,4 @@
-/*
- * pagek run: starts a command and watches it, on the terminal or as text beside
- * the command's own output.
- */
+/* pagek run: starts a command and watches it, on the terminal or as text. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

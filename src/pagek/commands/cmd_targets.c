@@ -57,10 +57,7 @@ by_interest(const void *a, const void *b)
 	return x->index < y->index ? 1 : x->index > y->index ? -1 : 0;
 }
 
-/*
- * A script leaves hundreds of ended images behind: prints the last few of them,
- * and of an image that called exec only its successor.
- */
+/* A script leaves hundreds of ended images: shows a few, no EXECED one. */
 static void
 put_rows(const struct table *table, struct nodes_target *t, size_t n)
 {

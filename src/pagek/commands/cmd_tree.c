@@ -1,7 +1,4 @@
-/*
- * pagek tree: the call tree of the memory that is held, or a flat table of
- * groups.
- */
+/* pagek tree: the call tree of held memory, or a flat table of groups. */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdlib.h>

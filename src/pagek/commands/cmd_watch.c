@@ -1,8 +1,4 @@
-/*
- * pagek watch: what a target holds, a line each interval.
- *
- * The numbers are the keeper's counters; the list is not requested.
- */
+/* pagek watch: the keeper's counters, without the list, at each interval. */
 #include <errno.h>
 #include <string.h>
 

@@ -74,10 +74,7 @@ int snapshot_report(const struct options *, uv_loop_t *, struct nodes_session *,
     int (*put)(FILE *, const struct options *, const struct snapshot *));
 
 struct json;
-/*
- * A call tree, schema pagek.tree/1, or a flat table of groups, pagek.groups/1,
- * as the options want it.  -ENOMEM.
- */
+/* Writes pagek.tree/1, or for a flat table pagek.groups/1.  -ENOMEM. */
 int json_tree(struct json *, const struct options *, const struct snapshot *);
 int json_groups(struct json *, const struct options *, const struct snapshot *);
 

@@ -1,7 +1,4 @@
-/*
- * The comparison of the list with the mark's copy, into cells, and the groups
- * that cells are folded into.
- */
+/* Compares list and mark's copy into cells, and folds cells into groups. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -68,10 +68,7 @@ int page_chains_new(struct page_chains **, const struct blklist *,
     uint64_t mark);
 void page_chains_free(struct page_chains *);
 
-/*
- * Reads the moves since the last call; of another list all that it has.  A move
- * without memory for it is missed.
- */
+/* Reads new moves, of another list all.  Without memory a move is missed. */
 void page_chains_read(struct page_chains *, const struct blklist *);
 
 /*

@@ -11,8 +11,6 @@
 #include "../blocks/order.h"
 #include "documents.h"
 
-/* --- parts of heads ------------------------------------------------------- */
-
 void
 json_view_time(struct json *j, const struct page_view *v)
 {
@@ -42,8 +40,6 @@ json_filter(struct json *j, const char *expression,
 		json_known(j, numbers[i].key, expression != NULL, numbers[i].n);
 	}
 }
-
-/* --- regions -------------------------------------------------------------- */
 
 struct region_row {
 	const struct wire_region *region;
@@ -88,8 +84,6 @@ put_regions(struct json *j, const struct page *page, const struct page_view *v)
 	}
 	json_end(j);
 }
-
-/* --- blocks --------------------------------------------------------------- */
 
 static unsigned
 subset_of(const struct page_opts *o)
@@ -200,8 +194,6 @@ json_blocks(struct json *j, const struct page *page,
 	json_rows_end(j);
 	json_end(j);
 }
-
-/* --- nodes ---------------------------------------------------------------- */
 
 /* NULL: the table did not have it when it was asked. */
 static const struct nodes_surveyed *

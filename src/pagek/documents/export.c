@@ -1,4 +1,3 @@
-/* See export.h. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/*
- * Groups, and the difference to the mark, as documents or as the page's text.
- */
+/* Groups and the difference to the mark, as documents or the page's text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

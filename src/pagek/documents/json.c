@@ -1,7 +1,4 @@
-/*
- * The writer of documents: brackets, commas, safe text, and rows of fields in
- * each form.
- */
+/* The writer of documents: brackets, safe text, and rows in each form. */
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>

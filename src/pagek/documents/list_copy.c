@@ -1,4 +1,3 @@
-/* See list_copy.h. */
 #include <errno.h>
 
 #include "../history/history.h"

@@ -1,4 +1,3 @@
-/* See expanded_groups.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

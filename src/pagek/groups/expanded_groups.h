@@ -73,10 +73,7 @@ void page_branches_show(struct page_groups *);
 /* Begins to find the blocks of all leaves; false: there is no leaf. */
 bool page_branches_walk(struct page_groups *, const struct page *,
     const struct page_view *);
-/*
- * Looks at about at_most blocks of the list.  The blocks found before are shown
- * until *over.  -ENOMEM.
- */
+/* Looks at about at_most blocks.  Old ones are shown until *over.  -ENOMEM. */
 int page_branches_next(struct page_groups *, const struct page *,
     const struct page_view *, size_t at_most, bool *over);
 

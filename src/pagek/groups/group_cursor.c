@@ -1,7 +1,4 @@
-/*
- * The cursor among groups, the open group, and refs, which find both again
- * when names have come.
- */
+/* The cursor among groups, the open group, and refs that find both again. */
 #include "expanded_groups.h"
 
 void

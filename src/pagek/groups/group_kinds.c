@@ -1,4 +1,3 @@
-/* See group_kinds.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

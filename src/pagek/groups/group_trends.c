@@ -1,4 +1,3 @@
-/* See group_trends.h. */
 #include <stdlib.h>
 
 #include "expanded_groups.h"

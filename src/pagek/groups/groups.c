@@ -1,4 +1,3 @@
-/* See groups.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -230,10 +230,7 @@ bool page_groups_offset(const struct page_groups *, enum page_row_kind,
     const struct page_branch *, size_t index, uint64_t *at);
 /* Lays out the rows again, after a change of groups or branches. */
 void page_branches_plan(struct page_groups *);
-/*
- * The branch of the group with that key, or of the group `below` in it; NULL:
- * it is not expanded.
- */
+/* The branch of that group, or of `below` in it; NULL: it is not expanded. */
 struct page_branch *page_branch_find(const struct page_groups *, uint64_t key,
     const uint64_t *below);
 /* The rank of the group of the first level that the branch belongs to. */

@@ -1,4 +1,3 @@
-/* See siblings.h. */
 #include <stdlib.h>
 
 #include "../../nodes/nodes.h"

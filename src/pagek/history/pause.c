@@ -463,8 +463,6 @@ page_view_paused(struct page_view *v, const struct page *page)
 
 /* --- steps -------------------------------------------------------------- */
 
-/* --- steps -------------------------------------------------------------- */
-
 static void
 drop_next(struct steps *st)
 {
@@ -635,10 +633,7 @@ can_retarget(const struct steps *st)
 	    page_history_state(st->history, st->to)->as_of) <= 0;
 }
 
-/*
- * A list that does not suit the state asked for is completed and shown all the
- * same: while the key is held down, the picture moves.
- */
+/* An unsuitable list is completed and shown: a held key moves the picture. */
 static void
 retarget_next(struct steps *st)
 {

@@ -1,7 +1,4 @@
-/*
- * A job: the source writes its rows into a file, which then goes to the sink.
- * Short work is done in jobs_tick(), long work in threads of libuv.
- */
+/* Short work of a job is done in jobs_tick(), long work in libuv's threads. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>

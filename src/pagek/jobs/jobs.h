@@ -53,10 +53,7 @@ struct jobs {
 /* Sends the whole list, in the order shown, to the place in *L<>. */
 void jobs_start_listing(struct jobs *);
 
-/*
- * As page_export_begin(), of the page that is shown; -EAGAIN: the list is not
- * there yet, -ENODATA: there are no rows.
- */
+/* As page_export_begin(); -EAGAIN: there is no list yet, -ENODATA: no rows. */
 typedef int (*jobs_begin_export)(void *arg, const struct page_view *,
     enum text_format, FILE *, struct page_export **);
 /* Writes what is shown into a file; its suffix selects the format. */

@@ -1,7 +1,4 @@
-/*
- * A listing: a copy of the list in the order shown, with the names of its callers
- * and threads.
- */
+/* A listing: the list in the order shown, with names of callers and threads. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

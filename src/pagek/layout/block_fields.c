@@ -385,10 +385,7 @@ put_right_heading(const struct page *page, const struct page_view *v,
 	}
 }
 
-/*
- * The title with its arrow, which may take the blank before the next column;
- * returns how many columns of that are taken.
- */
+/* Returns the columns that the arrow takes of the gap to the next column. */
 static int
 put_sorted(const struct field_column *c, char arrow, struct page_picture *pic)
 {

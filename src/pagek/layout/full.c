@@ -1,7 +1,4 @@
-/*
- * The full page K, from 120 columns on: the wide page with the last minute and
- * all words of line 2 above the rows, and the cursor's block below them.
- */
+/* From 120 columns on: wide, with the last minute and the cursor's block. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * The status line: counters, in the longest form that fits, and the cost of a
- * cycle, taken once a second: digits that change more often cannot be read.
- */
+/* The status line, in the longest form that fits, and the cost of a cycle. */
 #include <stdio.h>
 #include <string.h>
 
@@ -366,10 +363,7 @@ put_strip(const struct strip *s, struct page_picture *pic)
 		    s->span[i].mark);
 }
 
-/*
- * The high digits of the cursor's or the first block's 64-bit address, of which
- * a narrow row shows only the low eight.
- */
+/* High digits of the cursor's or first address: a narrow row has the low 8. */
 static void
 high_text(const struct page *page, const struct page_view *v, int cols,
     char out[16])

@@ -1,7 +1,4 @@
-/*
- * A terminal smaller than the classic page: node, state and count on one line
- * if they fit, else below one another, the state first.
- */
+/* Tiny terminals: node, state and count on one line, or below one another. */
 #include <stdio.h>
 #include <string.h>
 

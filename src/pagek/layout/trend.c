@@ -1,7 +1,4 @@
-/*
- * Bytes held, requests and frees, second by second over the last minute.  The
- * keeper's counts also have requests that were undone before they were listed.
- */
+/* The last minute.  The keeper also counts requests undone before listing. */
 #include <stdlib.h>
 
 #include "layout.h"

@@ -1,4 +1,3 @@
-/* See calls.h. */
 #include <string.h>
 
 #include "calls.h"

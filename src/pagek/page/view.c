@@ -1,4 +1,3 @@
-/* See view.h. */
 #include <stdio.h>
 
 #include "view.h"

@@ -1,7 +1,4 @@
-/*
- * Callers and callees of a function, by the bytes requested through both.  The
- * sums are those of the last take of the groups, of whatever kind.
- */
+/* Callers and callees of a function, summed by the last pass of groups. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * All that is known of one block.  The detail stays on its block: when that is
- * freed it says so and goes on showing what was known.
- */
+/* A block's detail.  When the block is freed, it shows what was known. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * The fields of a group of the difference, in every format, and its row on page
- * H.  On a screen the name takes the columns that the numbers leave.
- */
+/* The fields of a group of the difference, in every format, and on page H. */
 #include <stdio.h>
 #include <string.h>
 

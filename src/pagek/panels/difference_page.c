@@ -1,8 +1,4 @@
-/*
- * Page H: the difference to the mark.  Its rows are groups, the highest net
- * first, or blocks: new ones, the oldest first, then grown, other moved and
- * freed ones.
- */
+/* Page H: groups by net, or blocks: new (oldest first), grown, moved, freed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

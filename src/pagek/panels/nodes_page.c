@@ -232,10 +232,7 @@ put_where(const struct entry *l, int width, struct page_picture *pic)
 		    l->row->where, width, PICTURE_FREE);
 }
 
-/*
- * The columns from each width on, the widest first, with a blank between them.
- * Width 0: the rest of the line.
- */
+/* The columns from each width on, the widest first.  Width 0: the rest. */
 static const struct layout {
 	int cols;
 	struct {
@@ -408,10 +405,7 @@ note_row(struct page_nodes *p, const struct entry *l, size_t at)
 	p->line = at;
 }
 
-/*
- * The cursor's line.  If its target is gone it is on the node, if its node is
- * gone on the line where it was.
- */
+/* The cursor's line; its node if the target is gone; else where it was. */
 static size_t
 find_line(const struct page_nodes *p, const struct nodes_surveyed *const *row,
     size_t n)

@@ -52,10 +52,7 @@ bool page_nodes_word(struct page_nodes *,
     const struct nodes_surveyed *const *row, size_t n,
     char out[PAGE_NODES_WORD]);
 
-/*
- * Opens the node under the cursor, or closes it.  False: it has no targets, or
- * no more nodes can be open.
- */
+/* Opens or closes the cursor's node; false: no targets, or too many open. */
 bool page_nodes_unfold(struct page_nodes *,
     const struct nodes_surveyed *const *row, size_t n);
 bool page_nodes_fold(struct page_nodes *,

@@ -235,10 +235,7 @@ struct field_plan {
 	int left;		/* columns that are left for the name */
 };
 
-/*
- * Selects the columns that fit into `cols`, in the order of their ranks.  have:
- * bits that columns may need.
- */
+/* Selects columns that fit, by rank.  have: bits that columns may need. */
 void field_plan(const struct field_table *, unsigned subset, int cols,
     unsigned have, bool sampled, struct field_plan *);
 int field_width(const struct field *, bool sampled);

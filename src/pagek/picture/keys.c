@@ -45,10 +45,7 @@ static size_t nbound;
 
 #define BAR_TEXT 48
 
-/*
- * Words of the key bar, help first, without actions that have no key.  A cache:
- * looking all of them up took half the time of a picture.
- */
+/* Cached words of the key bar: looking them up took half a picture's time. */
 static struct {
 	struct bar_word {
 		const struct key *key;

@@ -91,10 +91,7 @@ void page_keys_help_title(struct page_picture *, const char *title);
 void page_keys_help_line(struct page_picture *, const char *names,
     const char *help);
 
-/*
- * The key bar: the words that fit into `cols`.  covered: by an overlay, so only
- * keys that mean the same there.
- */
+/* The words that fit.  covered: only keys that mean the same in an overlay. */
 void page_key_bar(struct page_picture *, int cols, bool covered);
 /* The code of the key at column `col`; PAGE_KEY_NONE: there is none. */
 int page_key_bar_code(int cols, int col, bool covered);

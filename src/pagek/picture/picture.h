@@ -129,10 +129,7 @@ int picture_col(const struct page_picture *);
 void picture_mark(struct page_picture *, int from, int to, enum page_mark);
 void picture_mark_line(struct page_picture *, enum page_mark);
 
-/*
- * Outside text in at most `max` lines, broken at blanks; returns the number of
- * lines.
- */
+/* Outside text in at most `max` lines, broken at blanks; returns how many. */
 int picture_wrap(struct page_picture *, const char *text, int max,
     enum page_mark);
 
@@ -166,10 +163,7 @@ void page_scroll_cut(struct page_scroll *, struct page_picture *, int window);
 /* Scrolls until line `at` is shown. */
 void page_scroll_to(struct page_scroll *, int at, int window);
 
-/*
- * Ends a title line with its keys, "g callers  Esc close", right-aligned.  If
- * they do not fit, the first ones are dropped.
- */
+/* Ends a title with its keys, right-aligned; drops the first ones if needed. */
 void page_overlay_title(const char *keys, struct page_picture *);
 void page_overlay_keys(const char *keys, struct page_picture *);
 

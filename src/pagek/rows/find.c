@@ -1,4 +1,3 @@
-/* See find.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

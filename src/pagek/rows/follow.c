@@ -1,4 +1,3 @@
-/* See follow.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

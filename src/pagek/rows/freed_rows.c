@@ -1,4 +1,3 @@
-/* See freed_rows.h. */
 #include <stdlib.h>
 
 #include "freed_rows.h"

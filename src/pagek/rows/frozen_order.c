@@ -1,4 +1,3 @@
-/* See frozen_order.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -357,10 +356,7 @@ count_matching(const struct page *page, const struct page_view *v, uint64_t at,
 	return n;
 }
 
-/*
- * New blocks that would have rows.  0 if that is not known: in a group, and for
- * more new blocks than the filter can be applied to in a picture.
- */
+/* New blocks that have rows; 0: unknown, in a group or too many to filter. */
 static uint64_t
 count_news(const struct page *page, const struct page_frozen_order *s,
     const struct page_view *v)

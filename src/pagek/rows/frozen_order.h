@@ -31,10 +31,7 @@
 
 /* A key that moves the cursor freezes the rows of now for PAGE_FREEZE_MS. */
 void page_freeze_briefly(struct page *, const struct page_view *);
-/*
- * Freezes the order, or releases it; true: it is frozen.  It begins as soon as
- * the session has all blocks.
- */
+/* Freezes (true) or releases.  It begins once the session has all blocks. */
 bool page_freeze_toggle(struct page *, const struct page_view *);
 /* The picture shows another moment: only an order that is held stays frozen. */
 void page_freeze_end_brief(struct page *);

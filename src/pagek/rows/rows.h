@@ -41,10 +41,7 @@ void page_update_cursor(struct page *, const struct page_view *, int window);
 /* Moves the cursor by so many rows; without one it appears at OFFS. */
 void page_move(struct page *, int64_t delta);
 void page_move_to(struct page *, uint64_t offset);
-/*
- * Remembers what is at the cursor now: a key that moves it means the row that
- * is shown, not what the next picture has there.
- */
+/* Remembers what is at the cursor: a key means the row that is shown. */
 void page_remember_cursor(struct page *, const struct page_view *);
 
 #endif

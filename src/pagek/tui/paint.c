@@ -166,10 +166,7 @@ paint_row(const struct paint *p, int y, const struct page_line *was,
 	paint_marks(p, y, line);
 }
 
-/*
- * Estimates the bytes that curses writes to change line a into line b: the cells
- * that differ, and for each run of them a move of the cursor.
- */
+/* Estimated bytes to turn line a into b: cells that differ, and moves. */
 static unsigned
 line_cost(const struct page_line *a, const struct page_line *b)
 {

@@ -1,7 +1,4 @@
-/*
- * Page K: the blocks of a target, or their groups.  It is always open, below the
- * other pages and overlays.  Its picture is made by the room layout.
- */
+/* Page K: a target's blocks or groups; always open, below the other panels. */
 #include <errno.h>
 #include <string.h>
 
