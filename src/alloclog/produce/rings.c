@@ -565,7 +565,10 @@ usable_records(const struct claim *c)
 	return (uint64_t)c->mask + 1 - RING_PAIRS;
 }
 
-/* Records until the next look: as many as in the last LOOK_MS. */
+/*
+ * Records until the next look: as many as in the last LOOK_MS, so that quiet threads
+ * notice a dead keeper as soon as others.
+ */
 static uint64_t
 look_pace(const struct claim *c, struct producer *p)
 {
