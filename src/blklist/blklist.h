@@ -5,8 +5,9 @@
  * is in it: aHead is the first active record, fHead the first free one.
  *
  *	blklist.c	what is the same for all kinds of list
- *	indexed/	the list that the program uses
- *	literal.c	the note's own list, the oracle of the tests
+ *	indexed/	the list of targets
+ *	literal.c	the note's own list: of classic streams and --list=note, and
+ *			the oracle of the tests
  *	windowed.c	some rows of a list elsewhere
  *	reallocs.c	which block realloc() has made of which
  *	commit.c	lists that outlive their process
@@ -34,7 +35,8 @@
  *			block with no other allocation of it between: both are
  *			left out of the list, and counted.
  *	duplicate	an allocation at an address that is listed already: it
- *			replaces the record and is counted (indexed/indexed.c).
+ *			replaces the record and is counted (indexed/indexed.c,
+ *			literal.c).
  *	earlier		the free of a block from before the list began.  No error
  *			with `since_click`: logging began late.
  *	persistent	a list whose records are in memory that outlives the

@@ -6,7 +6,7 @@
  *	cells.c		sums by caller and tags
  *	groups.c	groups, rankings, neighbours
  *	calltree.c	call trees and folded lines
- *	resolve.c	lines of callers, of the words that have come
+ *	resolve.c	call stacks as lines, from the words that have come
  *
  * Vocabulary
  *	profile		live blocks and bytes of one moment, summed by caller

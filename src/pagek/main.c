@@ -3,7 +3,7 @@
  *
  * The rooms, each with a header of its name; a room includes only rooms above it in
  * this list:
- *	picture		lines, keys and fields of rows
+ *	picture		lines, the table of keys, fields of rows
  *	page		the state of a page
  *	blocks		blocks as rows: order, filter, free blocks
  *	groups		blocks summed by what they have in common
@@ -16,7 +16,7 @@
  *	documents	the text of JSON, CSV, Prometheus, listings, exports
  *	batch		sessions of commands, and pages as text
  *	jobs		sends listings and exports to a file, a node or a pager
- *	app		keys, panels and prompts; app/pages has the pages
+ *	app		what keys do, panels and prompts; app/pages has the pages
  *	tui		the terminal; the only room with curses
  *	commands	one file for each command
  *	check		`pagek check`

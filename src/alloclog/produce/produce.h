@@ -3,8 +3,10 @@
  * the target side; free of malloc, stdio and locks, so that linked tests can
  * drive it.
  *
- *	produce.c	the slow path of an event, the common ring, control records
- *	rings.c		a thread's rings: full, waiting, dropping
+ *	produce.c	the slow path, which writes where rings.c has found room; the
+ *			common ring (threads without a ring, handlers); control records
+ *	rings.c		a thread's rings; when one is full: its second, larger ring, a
+ *			wait, or a drop
  *	areas.c		the eras: attaching, the next keeper, forked children
  *	keeper_watch.c	notices that the keeper is gone
  *	regions.c	the regions that the program has registered

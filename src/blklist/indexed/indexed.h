@@ -1,5 +1,5 @@
 /*
- * indexed: the list that the program uses.  Only blklist.c reaches it, by
+ * indexed: the list of targets.  Only blklist.c reaches it, by
  * list_indexed; the tests look in.
  *
  *	indexed.c	applies records (also duplicates and pairs); windows,

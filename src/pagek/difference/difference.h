@@ -33,8 +33,8 @@
  * With a sample all sums are estimates, except those called listed.
  *
  * Files
- *	marks.c		the mark and its copy
- *	difference.c	comparisons, and groups of them
+ *	marks.c		the mark, its copy, and exact counts since it
+ *	difference.c	computes the difference: comparisons, and groups of them
  *	realloc_chains.h	moved blocks
  *
  * Example

@@ -15,7 +15,8 @@
  *	compose.c	chooses the layout by the width, puts the lines together
  *	classic.c, wide.c, full.c, tiny.c
  *			one layout each, without its columns
- *	fields.h	columns of wide and full (*_fields.c); the row of classic
+ *	fields.h	columns of wide and full (block_fields.c, group_fields.c,
+ *			target_fields.c); the row of classic
  *			is in ../page/cells.c
  *	edit_fields.h	the parts of line 2 that can be edited
  *	states.c	(and status.c, trend.c) state, counters, the last minute
