@@ -213,7 +213,9 @@ write_slot(struct keeper *k, unsigned s)
 {
 	struct takeover_memory *mem = k->takeover.memory;
 	struct takeover_slot *slot = &mem->slot[s];
-	const struct dstrm_row *row = dstrm_at(&k->node->dstrm, k->index);
+	/* A keeper of the pool has no row; its thread may not read the table. */
+	const struct dstrm_row *row = k->index != KEEPER_NO_ROW ?
+	    dstrm_at(&k->node->dstrm, k->index) : NULL;
 
 	slot->next = stream_queue_next(k->queue.records);
 	slot->first = k->queue.first;
