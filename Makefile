@@ -133,9 +133,9 @@ $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
 
 # The target side: little of libc (src/alloclog/imports), nothing of ours visible
-# but what interposes.  Its
-# table of symbols is written to (operators.c), so it lies apart from the code;
-# and what is small lies together, for each page more is a fault of each program.
+# but what interposes.  Its table of symbols is written to (operators.c), so it
+# lies apart from the code; and what is small lies together, for each page more is
+# a fault of each program.
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
 	-fno-stack-protector -U_FORTIFY_SOURCE \

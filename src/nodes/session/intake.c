@@ -701,7 +701,7 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool first)
 		return;
 	}
 	apply(s, data);
-	/* What is shown of the device may be of before these records. */
+	/* The reason shown may be older than these records. */
 	if (data->count > 0 && s->texts.device[0] != '\0')
 		nodes_session_ask(s);
 	reconnect_set_heard(s, data->now_ms);
