@@ -89,6 +89,9 @@ static const struct {
 	{ "non-virtual thunk to A::f(int)", "A::f" },
 	{ "<alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop",
 	    "alloc::vec::Vec::drop" },
+	{ "<<alloc::boxed::Box<dyn core::error::Error> as core::convert::From"
+	    "<&str>>::from::Text as core::fmt::Debug>::fmt",
+	    "alloc::boxed::Box::from::Text::fmt" },
 	{ "core::ptr::drop_in_place::<alloc::string::String>",
 	    "core::ptr::drop_in_place" },
 	{ "core::ptr::drop_in_place<alloc::string::String>",
@@ -291,6 +294,27 @@ static const char *const wrappers[] = {
 	"__rust_alloc", "__rdl_alloc_zeroed", "alloc::alloc::alloc",
 	"<alloc::alloc::Global as core::alloc::Allocator>::allocate",
 	"alloc::raw_vec::RawVec<T,A>::reserve::do_reserve_and_handle",
+	"alloc::vec::Vec<T,A>::push",
+	"<alloc::boxed::Box<dyn FnOnce<Args>> as FnOnce<Args>>::call_once",
+	"<core::iter::adapters::map::Map<I,F> as core::iter::traits::iterator::Iterator>::fold",
+	"<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
+	"<<alloc::boxed::Box<dyn core::error::Error> as core::convert::From<&str>>::from::Text as core::fmt::Debug>::fmt",
+	"hashbrown::map::HashMap<K,V,S,A>::insert",
+	"hashbrown::raw::RawTable<T,A>::reserve_rehash",
+	"std::io::stdio::stdout",
+	"std::_Vector_base<char, std::allocator<char> >::_M_create_storage(unsigned long)",
+	"std::_Hashtable<int, std::pair<int const, long>, std::allocator<int> >::_Scoped_node::_Scoped_node<int>(int&&)",
+	"std::_Rb_tree<int, int, std::_Identity<int>, std::less<int> >::_M_get_node()",
+	"std::vector<int, std::allocator<int> >::push_back(int const&)",
+	"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::append(char const*)",
+	"std::__1::vector<int, std::__1::allocator<int> >::__push_back_slow_path<int>(int&&)",
+	"std::_MakeUniq<Conn>::__single_object std::make_unique<Conn>()",
+	"std::thread::_M_start_thread(std::unique_ptr<std::thread::_State>, void (*)())",
+	"__gnu_cxx::__freeres()", "__cxa_allocate_exception",
+	"_cgo_3a1fc1b2c3d4_Cfunc__Cmalloc", "main._Cfunc_CString",
+	"runtime.asmcgocall.abi0",
+	"g_list_prepend", "g_hash_table_insert", "g_string_append_printf",
+	"g_strdup_printf", "g_object_new_with_properties",
 };
 
 static const char *const callers[] = {
@@ -299,10 +323,13 @@ static const char *const callers[] = {
 	"_PyObject_MakeTpCall", "_PyObject_GenericGetAttrWithDict",
 	"PyList_New", "PyDict_New", "mi_open", "mi_write", "tc_core_init",
 	"malloc_stats", "mymalloc",
-	"std::vector<int, std::allocator<int> >::push_back(int const&)",
-	"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::append(char const*)",
+	"std_main", "stdx::vector::grow()", "mystd::vector<int>::grow()",
+	"Server::accept(std::shared_ptr<Conn>)",
+	"std::vector<int> Table::column<std::string>(int)",
+	"alloc::Pool::get(int)", "Set::from_elem(int)", "core::Engine::load()", "my_hashbrown::f",
+	"g_main_context_iteration", "gtk_button_new", "main.main",
 	"make_node(tree_code)", "operator delete(void*)",
-	"f(std::allocator<int>::allocate)", "alloc::vec::Vec<T,A>::push",
+	"f(std::allocator<int>::allocate)",
 	"get_allocator", "xmlParseDocument",
 };
 
@@ -422,7 +449,7 @@ TEST(hostile_name_is_no_wrapper_and_no_harm)
 	ck_assert(!symbol_wrappers_match(w, name));
 	/* What every star of a pattern could begin to match. */
 	memset(name, 'a', len);
-	memcpy(name, "std::", 5);
+	memcpy(name, "__rdl_", 6);
 	ck_assert(!symbol_wrappers_match(w, name));
 	memset(name, '<', len);
 	ck_assert(!symbol_wrappers_match(w, name));

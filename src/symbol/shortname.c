@@ -145,13 +145,21 @@ begins_part(const char *start, const char *p)
 	return p == start || p[-1] == ':' || p[-1] == '.' || p[-1] == ' ';
 }
 
-/* Rust's "<type as trait>": the type without its arguments. */
+/* Levels of brackets that are tried: here and in names that fit. */
+#define DEEPEST 8
+
+/*
+ * Rust's "<type as trait>": the type without its arguments.  The type may be
+ * inside of such a name: "<<A as B>::f::C as D>".
+ */
 static const char *
-put_self(struct writer *w, const char *p)
+put_self(struct writer *w, const char *p, unsigned level)
 {
 	const char *end = behind_group(p);
 
-	for (p++; p < end && *p != '>' && strncmp(p, " as ", 4) != 0;) {
+	if (*++p == '<' && level < DEEPEST)
+		p = put_self(w, p, level + 1);
+	for (; p < end && *p != '>' && strncmp(p, " as ", 4) != 0;) {
 		if (*p == '<') {
 			p = behind_group(p);
 			continue;
@@ -240,7 +248,7 @@ symbol_short_name(const char *function, char *out, size_t cap)
 			if (p[0] == ' ' && p[1] == '<')
 				p++;
 		} else if (*p == '<' && p == function) {
-			p = put_self(&w, p);
+			p = put_self(&w, p, 0);
 		} else if (*p == '<' || *p == '[') {
 			p = behind_group(p);
 			/* In "f::<T>" no part follows. */
@@ -270,7 +278,6 @@ symbol_short_name(const char *function, char *out, size_t cap)
 
 /* --- names that fit ------------------------------------------------------ */
 
-#define DEEPEST 8		/* levels of brackets that are tried */
 #define EMPTIED 5		/* bytes of "<...>" */
 
 static uint32_t

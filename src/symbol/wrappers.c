@@ -23,14 +23,25 @@ static const char *const defaults[] = {
 	"__libc_memalign", "__libc_reallocarray",
 	"strdup", "strndup", "__strdup", "__strndup", "__GI___strdup",
 	"__GI___strndup", "wcsdup", "__wcsdup",
-	/* C++. */
-	"operator new*", "std::*allocate*", "__gnu_cxx::*allocate*",
-	"std::__new_allocator*", "std::allocator*", "__gnu_cxx::new_allocator*",
-	"__gnu_cxx::__alloc_traits*",
-	/* Rust. */
+	/* C++, and Rust's std.  A callback that they call is further inwards. */
+	"operator new*", "std::*", "__gnu_cxx::*", "__cxxabiv1::*",
+	"__cxa_allocate_*", "__cxa_get_globals*",
+	/* Rust.  "alloc" and "core" alone are names of C++ programs too. */
 	"__rust_alloc*", "__rust_realloc", "__rdl_*alloc*", "__rg_*alloc*",
-	"alloc::alloc::*", "alloc::raw_vec::*", "std::alloc::*",
-	"hashbrown::raw::alloc::*",
+	"__rustc::__r*alloc*",
+	"alloc::alloc::*", "alloc::borrow::*", "alloc::boxed::*",
+	"alloc::collections::*", "alloc::ffi::*", "alloc::fmt::*",
+	"alloc::raw_vec::*", "alloc::rc::*", "alloc::slice::*",
+	"alloc::str::*", "alloc::string::*", "alloc::sync::*", "alloc::vec::*",
+	"core::alloc::*", "core::array::*", "core::clone::*", "core::cmp::*",
+	"core::convert::*", "core::default::*", "core::fmt::*",
+	"core::hash::*", "core::iter::*", "core::ops::*", "core::option::*",
+	"core::ptr::*", "core::result::*", "core::slice::*", "core::str::*",
+	"hashbrown::*", "[iu]8::from_elem", "T::from_elem",
+	/* Go, which calls malloc for cgo alone. */
+	"_cgo_*_malloc", "_cgo_*_Cfunc__Cmalloc", "*._Cfunc__CMalloc",
+	"*._Cfunc_CString", "*._Cfunc_CBytes", "runtime.cgocall",
+	"runtime.asmcgocall*", "x_cgo_malloc",
 	/* Redis and its kin. */
 	"zmalloc*", "zcalloc*", "zrealloc*", "ztry*alloc*", "zstrdup",
 	"valkey_malloc*", "valkey_calloc*", "valkey_realloc*",
@@ -38,8 +49,12 @@ static const char *const defaults[] = {
 	"s_malloc", "s_realloc", "s_trymalloc", "s_tryrealloc",
 	/* GLib. */
 	"g_malloc*", "g_try_*alloc*", "g_realloc*", "g_slice_*",
-	"g_aligned_alloc*", "g_strdup", "g_strndup", "g_memdup*",
-	"g_rc_box_alloc*", "g_atomic_rc_box_alloc*",
+	"g_aligned_alloc*", "g_strdup*", "g_strndup", "g_strconcat",
+	"g_strjoin*", "g_strsplit*", "g_memdup*", "g_rc_box_*",
+	"g_atomic_rc_box_*", "g_list_*", "g_slist_*", "g_queue_*",
+	"g_array_*", "g_ptr_array_*", "g_byte_array_*", "g_bytes_new*",
+	"g_string_*", "g_hash_table_*", "g_tree_*", "g_node_*",
+	"g_sequence_*", "g_type_create_instance", "g_object_new*",
 	/* GNU programs, git and many others. */
 	"xmalloc*", "xcalloc*", "xrealloc*", "xzalloc*", "xnmalloc*",
 	"xnrealloc*", "x2realloc*", "x2nrealloc*", "xpalloc", "ximalloc*",
