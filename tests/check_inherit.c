@@ -241,7 +241,8 @@ TEST(a_fork_deep_in_the_past_leaves_the_child_unsure)
 	memcpy(parent->last.due, tickets, sizeof tickets);
 	child = child_of(parent, cut);
 	ck_assert(!keeper_complete(child));
-	ck_assert_str_ne(child->life.reason, "");
+	ck_assert_str_eq(keeper_lacks(child),
+	    "its parent's history does not reach back to the fork");
 	node_down();
 }
 
@@ -252,7 +253,8 @@ TEST(the_child_of_an_unknown_parent_is_unsure)
 	node_up(NULL);
 	child = child_of(NULL, tickets);
 	ck_assert(!keeper_complete(child));
-	ck_assert_str_ne(child->life.reason, "");
+	ck_assert_str_eq(keeper_lacks(child),
+	    "the blocks that it inherited are not known");
 	ck_assert_uint_eq(keeper_counts(child)->aRecActive, 0);
 	node_down();
 }
@@ -269,6 +271,9 @@ TEST(the_child_of_a_parent_that_lost_records_is_unsure)
 	keeper_lose(parent, STREAM_RING_FULL, 1);
 	child = child_of(parent, tickets);
 	ck_assert(!keeper_complete(child));
+	ck_assert_str_eq(keeper_lacks(parent), "records were lost");
+	ck_assert_str_eq(keeper_lacks(child),
+	    "its parent's list was incomplete at the fork");
 	/* What is known is listed all the same. */
 	ck_assert_uint_eq(keeper_counts(child)->aRecActive, 1);
 	node_down();

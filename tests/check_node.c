@@ -426,7 +426,7 @@ TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"marks\": 2, \"marks_untold\": 3, "
 	    "\"estimated\": false, \"sample_period\": null, "
 	    "\"dormant\": false, \"armed_ms\": null, "
-	    "\"complete\": true}\n"
+	    "\"complete\": true, \"reason\": \"\"}\n"
 	    "{\"pid\": 42, \"comm\": \"target\", \"allocs\": 0, "
 	    "\"frees\": 1, \"failed\": 0, \"inherited_blocks\": 0, "
 	    "\"live_blocks\": 0, \"live_bytes\": 0, "
@@ -438,7 +438,8 @@ TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"marks\": 0, \"marks_untold\": 0, "
 	    "\"estimated\": false, \"sample_period\": null, "
 	    "\"dormant\": false, \"armed_ms\": null, "
-	    "\"complete\": false}\n");
+	    "\"complete\": false, "
+	    "\"reason\": \"records were lost\"}\n");
 	unlink(path);
 }
 

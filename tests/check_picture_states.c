@@ -378,8 +378,30 @@ static const struct {
 	{ { .n = { [WIRE_N_LOST] = 12, [WIRE_N_FULL] = 2000 },
 	    .reason = "why" },
 	    "INCOMPLETE: 12 lost, list full: 2,000 blocks not listed; why" },
-	{ { .n = { [WIRE_N_UNSURE] = 1 } }, "INCOMPLETE" },
+	{ { .n = { [WIRE_N_UNSURE] = STREAM_DOUBT_BEGUN } },
+	    "INCOMPLETE: it may have begun with wrong blocks" },
+	{ { .n = { [WIRE_N_LOST] = 12, [WIRE_N_UNSURE] = UINT64_MAX } },
+	    "INCOMPLETE: 12 lost, for a reason that this version does not "
+	    "know" },
 };
+
+TEST(a_doubtful_list_tells_why_in_every_text)
+{
+	char text[PAGE_LOST_TEXT], lack[PAGE_LACK_TEXT];
+
+	page.opts.utc = true;
+	scene.look.complete = false;
+	scene.look.loss.since_wall_ms = INT64_C(1795187060000);
+	scene.look.loss.unsure = true;
+	scene.look.loss.doubt = STREAM_DOUBT_PARENT;
+	page_lost_text(&page, &scene.look, text);
+	ck_assert_str_eq(text, "INCOMPLETE since 15:04:20: its parent's list "
+	    "was incomplete at the fork: blocks may be missing, blocks listed "
+	    "may be freed");
+	page_lack_text(&scene.look, lack);
+	ck_assert_str_eq(lack, "its parent's list was incomplete at the fork: "
+	    "blocks may be missing, blocks listed may be freed");
+}
 
 LOOP_TEST(a_target_tells_what_its_list_lacks, 0, BASE_NELEM(remarks))
 {

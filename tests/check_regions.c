@@ -381,7 +381,7 @@ lose(struct keeper *k)
 static void
 doubt(struct keeper *k)
 {
-	k->trust.unsure = true;
+	keeper_set_doubt(k, STREAM_DOUBT_BEGUN);
 }
 
 static void

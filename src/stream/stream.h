@@ -64,6 +64,34 @@ enum stream_cause {
 /* "ring full", "overwritten", ...  A static string; "?" for no cause. */
 const char *stream_cause_text(unsigned cause);
 
+/*
+ * Why a list may be wrong although no record was lost.  WIRE_N_UNSURE has the
+ * number, so numbers are not given again.  The text stands behind "INCOMPLETE: "
+ * and in the report.
+ */
+#define STREAM_DOUBTS(X) \
+	X(BEGUN, 1, "it may have begun with wrong blocks") \
+	X(NO_PARENT, 2, "the blocks that it inherited are not known") \
+	X(BAD_PARENT, 3, "its parent's stream was damaged") \
+	X(PARENT, 4, "its parent's list was incomplete at the fork") \
+	X(HISTORY, 5, "its parent's history does not reach back to the fork") \
+	X(MEMORY, 6, "out of memory for the blocks that it inherited") \
+	X(CUT_SHORT, 7, "the node ended before the process did") \
+	X(PAST_US, 8, "calls of malloc or free went past the library")
+
+enum stream_doubt {
+	STREAM_SURE = 0,
+#define X(name, number, text) STREAM_DOUBT_##name = number,
+	STREAM_DOUBTS(X)
+#undef X
+};
+
+/* A static string; "" for STREAM_SURE, and a general one for an unknown number. */
+const char *stream_doubt_text(uint64_t doubt);
+
+/* What a list lacks, in one sentence; "": it is complete. */
+const char *stream_lack_text(uint64_t lost, uint64_t full, uint64_t doubt);
+
 /* --- types of blocks (types.c) -------------------------------------------- */
 
 struct stream_type {

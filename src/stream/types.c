@@ -100,3 +100,26 @@ stream_cause_text(unsigned cause)
 		return "?";
 	return texts[cause];
 }
+
+const char *
+stream_doubt_text(uint64_t doubt)
+{
+	switch (doubt) {
+	case STREAM_SURE:
+		return "";
+#define X(name, number, text) \
+	case number: \
+		return text;
+	STREAM_DOUBTS(X)
+#undef X
+	}
+	return "for a reason that this version does not know";
+}
+
+const char *
+stream_lack_text(uint64_t lost, uint64_t full, uint64_t doubt)
+{
+	if (lost > 0)
+		return "records were lost";
+	return full > 0 ? "the list was full" : stream_doubt_text(doubt);
+}

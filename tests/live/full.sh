@@ -128,7 +128,7 @@ let_go
 rule "the closing line of run tells it" \
     grep -qE 'INCOMPLETE: list full: [1-9][0-9,]* not listed' "$tmp/page"
 rule "the report has it" \
-    grep -qE '"full": [1-9].*"complete": false' "$report"
+    grep -qE '"full": [1-9].*"complete": false, "reason": "the list was full"' "$report"
 
 # --- more than a page takes
 

@@ -214,7 +214,7 @@ images_end_all(struct node *node, bool gone)
 	images_adopt_all(node);
 	while ((k = TAILQ_FIRST(&node->live)) != NULL) {
 		if (!gone && !is_dead(k))
-			k->trust.unsure = true;
+			keeper_set_doubt(k, STREAM_DOUBT_CUT_SHORT);
 		images_end_image(k, WIRE_S_ENDED, -1, gone ? NULL :
 		    "the node was told to end");
 	}

@@ -139,7 +139,7 @@ void images_forget_old(struct node *);
 /*
  * Fills the list of a forked child, which is empty and has its cut.  If the
  * parent is not known, has lost records, or its queue does not reach back to
- * the cut, the child is left unsure and its reason says why.
+ * the cut, the child is left in doubt (keeper_doubt()).
  */
 void images_inherit(struct keeper *child, struct keeper *parent);
 

@@ -302,13 +302,6 @@ copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 }
 
 static void
-set_unsure(struct keeper *child, const char *why)
-{
-	child->trust.unsure = true;
-	snprintf(child->life.reason, sizeof child->life.reason, "%s", why);
-}
-
-static void
 copy_from(struct keeper *child, struct keeper *parent)
 {
 	struct walk w = { .parent = parent, .cut = child->process.cut,
@@ -320,15 +313,13 @@ copy_from(struct keeper *child, struct keeper *parent)
 	if (w.remaining > 0)
 		walk_back(&w);
 	if (blk == NULL || w.err < 0) {
-		set_unsure(child, "out of memory for the blocks that it "
-		    "inherited");
+		keeper_set_doubt(child, STREAM_DOUBT_MEMORY);
 		goto out;
 	}
 	/* Tickets still owed, by threads that stand still, have no records. */
 	if (w.remaining > owed_tickets(parent) &&
 	    stream_queue_oldest(parent->queue.records) > parent->queue.first)
-		set_unsure(child,
-		    "its parent's history does not reach back to the fork");
+		keeper_set_doubt(child, STREAM_DOUBT_HISTORY);
 	copy_list(&w, child, blk);
 out:
 	hashmap_fini(&w.changes);
@@ -341,19 +332,17 @@ images_inherit(struct keeper *child, struct keeper *parent)
 	struct stream_types *types = child->declared.types;
 
 	if (parent == NULL || parent->list == NULL) {
-		set_unsure(child,
-		    "the blocks that it inherited are not known");
+		keeper_set_doubt(child, STREAM_DOUBT_NO_PARENT);
 		goto out;
 	}
 	drain_up_to_cut(parent, child->process.cut);
 	if (parent->list == NULL) {
-		set_unsure(child, "its parent's stream was damaged");
+		keeper_set_doubt(child, STREAM_DOUBT_BAD_PARENT);
 		goto out;
 	}
 	keeper_share_sites(child, parent);
 	if (!keeper_complete(parent))
-		set_unsure(child,
-		    "its parent's list was incomplete at the fork");
+		keeper_set_doubt(child, STREAM_DOUBT_PARENT);
 	/* Blocks keep their numbers, so the child's begin above all of them. */
 	child->queue.first = stream_queue_next(parent->queue.records);
 	stream_queue_start_at(child->queue.records, child->queue.first);

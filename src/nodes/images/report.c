@@ -253,7 +253,9 @@ report_image(struct report *rep, const struct keeper *k)
 	    dormant ? "true" : "false");
 	append_number(line, sizeof line, &len, "armed_ms",
 	    k->arming.wall_ms != 0, (uint64_t)k->arming.wall_ms);
-	base_append(line, sizeof line, &len, ", \"complete\": %s}\n",
+	base_append(line, sizeof line, &len, ", \"complete\": %s, \"reason\": ",
 	    keeper_complete(k) && !dormant ? "true" : "false");
+	append_string(line, sizeof line, &len, keeper_lacks(k));
+	base_append(line, sizeof line, &len, "}\n");
 	write_line(rep, line, len);
 }

@@ -555,13 +555,35 @@ keeper_lost(const struct keeper *k)
 	return sum;
 }
 
+void
+keeper_set_doubt(struct keeper *k, enum stream_doubt doubt)
+{
+	if (k->trust.doubt == STREAM_SURE)
+		k->trust.doubt = doubt;
+}
+
+enum stream_doubt
+keeper_doubt(const struct keeper *k)
+{
+	return k->trust.doubt;
+}
+
 bool
 keeper_complete(const struct keeper *k)
 {
-	return !k->trust.unsure && keeper_lost(k) == 0 &&
+	return keeper_doubt(k) == STREAM_SURE && keeper_lost(k) == 0 &&
 	       keeper_counts(k)->full == 0 &&
 	       k->life.state != WIRE_S_CORRUPT &&
 	       k->life.state != WIRE_S_NO_DATA;
+}
+
+const char *
+keeper_lacks(const struct keeper *k)
+{
+	if (k->life.state == WIRE_S_CORRUPT || k->life.state == WIRE_S_NO_DATA)
+		return k->life.reason;
+	return stream_lack_text(keeper_lost(k), keeper_counts(k)->full,
+	    keeper_doubt(k));
 }
 
 uint64_t

@@ -115,7 +115,7 @@ struct keeper_format {
 
 /* Why its list may be wrong. */
 struct keeper_trust {
-	bool unsure;			/* began with what is not known to be right */
+	enum stream_doubt doubt;	/* the first that came; see keeper_doubt() */
 	bool since_click;		/* unknown frees may be of blocks never logged */
 };
 
@@ -347,8 +347,14 @@ void keeper_drop(struct keeper *);
 
 const struct blklist_counts *keeper_counts(const struct keeper *);
 uint64_t keeper_lost(const struct keeper *);	/* all causes */
-/* Nothing was lost, and all that was allocated had room in the list. */
+/* Later doubts than the first are not kept. */
+void keeper_set_doubt(struct keeper *, enum stream_doubt);
+/* Why its list may be wrong although nothing was lost, or STREAM_SURE. */
+enum stream_doubt keeper_doubt(const struct keeper *);
+/* Nothing was lost or doubtful, and all that was allocated had room in the list. */
 bool keeper_complete(const struct keeper *);
+/* Why it is not complete: a sentence; "" if it is. */
+const char *keeper_lacks(const struct keeper *);
 uint64_t keeper_oldest(const struct keeper *);
 uint64_t keeper_next(const struct keeper *);
 int64_t keeper_now_ms(const struct keeper *);	/* the clock of its records */

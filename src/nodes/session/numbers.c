@@ -73,6 +73,7 @@ numbers_check_whole(struct nodes_session *s)
 	look->loss.before = errors_before(s);
 	look->loss.unsure = !s->opts.since_click && (s->keeper[WIRE_N_UNSURE] != 0 ||
 	    (partial && !s->losses.lossy && s->keeper[WIRE_N_FULL] == 0));
+	look->loss.doubt = look->loss.unsure ? s->keeper[WIRE_N_UNSURE] : 0;
 	look->complete = !s->losses.lossy && !look->loss.unsure &&
 	    look->loss.full == 0;
 	/* 0: before this session. */

@@ -101,7 +101,8 @@ struct nodes_look {
 		bool known;		/* answered since the list was whole */
 	} regions;
 	struct {
-		bool unsure;		/* node's list began with unverified blocks */
+		bool unsure;		/* node's list may be wrong, or not reach back */
+		uint64_t doubt;		/* ... because: enum stream_doubt; 0: not told */
 		uint64_t full;		/* allocations that a full list refused, at least */
 		int64_t since_wall_ms;	/* since when incomplete; 0: before this session */
 		uint64_t mended;	/* records lost after the keeper, made good by a snapshot */

@@ -344,9 +344,11 @@ has_only_rows(const struct options *o)
 static const char *
 why_incomplete(const struct nodes_look *look)
 {
-	return page_lost(look) == 0 && look->loss.full > 0 ?
-	    "the list was full: it is incomplete" :
-	    "records were lost: the list is incomplete";
+	static const char general[] = "records were lost";
+	const char *lack = stream_lack_text(page_lost(look), look->loss.full,
+	    look->loss.doubt);
+
+	return lack[0] != '\0' ? lack : general;
 }
 
 void
@@ -411,7 +413,7 @@ batch_status(const struct options *o, const struct nodes_look *look)
 		return PAGEK_TIMEOUT;
 	}
 	if (option_on(o, OPTION_STRICT) && !look->complete) {
-		complain("%s", why_incomplete(look));
+		complain("the list is incomplete: %s", why_incomplete(look));
 		return PAGEK_INCOMPLETE;
 	}
 	if (is_damaged(o, look)) {

@@ -92,6 +92,10 @@ page_lack_text(const struct nodes_look *look, char out[PAGE_LACK_TEXT])
 		base_append(out, PAGE_LACK_TEXT, &len, "%sthe list was full, "
 		    "%s block%s not in it", lost > 0 ? ", and " : "", count,
 		    look->loss.full == 1 ? " is" : "s are");
+	if (look->loss.doubt != STREAM_SURE)
+		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
+		    len > 0 ? ", and " : "",
+		    stream_doubt_text(look->loss.doubt));
 	if (lost > 0 || look->loss.unsure || look->loss.full == 0)
 		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
 		    len > 0 ? ": " : "", page_lost_means(look));
@@ -108,6 +112,7 @@ void
 page_target_remarks(const struct nodes_target *t, char out[PAGE_REMARKS_TEXT])
 {
 	uint64_t lost = t->n[WIRE_N_LOST], full = t->n[WIRE_N_FULL];
+	const char *doubt = stream_doubt_text(t->n[WIRE_N_UNSURE]);
 	char n[32];
 	size_t len = 0;
 
@@ -122,6 +127,9 @@ page_target_remarks(const struct nodes_target *t, char out[PAGE_REMARKS_TEXT])
 		base_append(out, PAGE_REMARKS_TEXT, &len, "%slist full: %s "
 		    "block%s not listed", lost > 0 ? ", " : ": ", n,
 		    full == 1 ? "" : "s");
+	if (doubt[0] != '\0')
+		base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s",
+		    lost > 0 || full > 0 ? ", " : ": ", doubt);
 	base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s",
 	    len > 0 && t->reason[0] != '\0' ? "; " : "", t->reason);
 }
@@ -245,7 +253,9 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 		    "%s; the list is being read again", by);
 	else
 		base_append(out, PAGE_LOST_TEXT, &n, "%s%sINCOMPLETE since %s: "
-		    "%s", by, len > 0 ? ".  " : "", when,
+		    "%s%s%s", by, len > 0 ? ".  " : "", when,
+		    stream_doubt_text(look->loss.doubt),
+		    look->loss.doubt != STREAM_SURE ? ": " : "",
 		    page_lost_means(look));
 }
 

@@ -125,7 +125,7 @@ static const struct field keeper_counters[] = {
 	    .help = "allocations and frees in one record", .get = get_counter,
 	    .at = WIRE_N_PAIRS, .rank = 3 },
 	{ .name = "not sure",
-	    .help = "1: the list may have begun with wrong blocks",
+	    .help = "not 0: the list may be wrong; line 1 says why",
 	    .get = get_counter, .at = WIRE_N_UNSURE, .gauge = true },
 	{ .name = "sample period",
 	    .help = "mean bytes between samples; 0: every event",
@@ -197,6 +197,8 @@ FIELD_GET(get_look_pid, nodes_look, i, r->target.pid, r->target.pid > 0)
 FIELD_GET_TEXT(get_look_state, nodes_look, page_state_name(r->state))
 FIELD_GET(get_look_complete, nodes_look, n, r->complete && r->listed, true)
 FIELD_GET(get_look_lost, nodes_look, n, page_lost(r), true)
+FIELD_GET_TEXT(get_look_lack, nodes_look, r->complete ? "" :
+    stream_lack_text(page_lost(r), r->loss.full, r->loss.doubt))
 
 static const struct field look_node[] = {
 	{ .key = "number", .kind = FIELD_NODE, .get = get_node_number },
@@ -257,6 +259,7 @@ static const struct field_table cause_table = FIELD_TABLE(causes);
 
 static const struct field look_loss[] = {
 	{ .key = "complete", .kind = FIELD_BOOL, .get = get_look_complete },
+	{ .key = "reason", .kind = FIELD_TEXT, .get = get_look_lack },
 	{ .key = "lost", .get = get_look_lost },
 	{ .key = "lost_by_cause", .kind = FIELD_OBJECT, .get = field_member,
 	    .at = LOOK(loss.lost), .sub = &cause_table },

@@ -162,7 +162,7 @@ enum wire_number {
 	WIRE_N_GONE_MISSED,	/* ... those of them that had no stream */
 	/* Of a target again: */
 	WIRE_N_PAIRS,		/* allocations and their frees that shared a record of the target's */
-	WIRE_N_UNSURE,		/* 1: its list began with what is not known to be right */
+	WIRE_N_UNSURE,		/* enum stream_doubt: why its list may be wrong */
 	WIRE_N_GONE_FULL,	/* of the node: blocks that full lists of images without a row refused */
 	WIRE_N_PEAK_MOST,	/* more than that the target never held at once; 0: not told */
 	WIRE_N_GONE_PEAK_MOST,	/* of the node: the highest of those of images without a row */
