@@ -205,6 +205,29 @@ LOOP_TEST(processes_without_a_row_count_too, 0, BASE_NELEM(gone))
 	ck_assert_uint_eq(judge.processes, gone[_i].images);
 }
 
+TEST(a_process_that_was_not_watched_says_why)
+{
+	struct nodes_target t[] = {
+		{ .pid = 4711, .n = { [WIRE_N_PEAK_BYTES] = 20 } },
+		{ .pid = 4712, .state = WIRE_S_NO_DATA,
+		    .reason = "it had no free descriptor" },
+		{ .pid = 4713, .state = WIRE_S_NO_DATA, .reason = "late" },
+	};
+
+	begin_command(BUDGET_LIVE, 1000);
+	judge_news(&judge);
+	end();
+	judge_processes(&judge, t, 2);
+	judge_end(&judge);
+	ck_assert_str_eq(judge.finding[0].why, "1 of 2 process images could "
+	    "not be watched: it had no free descriptor");
+	judge.finding[0].why[0] = '\0';
+	judge_processes(&judge, t + 2, 1);
+	judge_end(&judge);
+	ck_assert_str_eq(judge.finding[0].why, "2 of 3 process images could "
+	    "not be watched; the first: it had no free descriptor");
+}
+
 /* --- what is not known -------------------------------------------------------- */
 
 TEST(nothing_seen_is_nothing_known)

@@ -382,3 +382,171 @@ TEST(streams_of_one_user_that_wait_leave_others_theirs)
 	images_end_all(&node, true);
 	down();
 }
+
+/* --- those that say no hello ------------------------------------------------ */
+
+CASE("unseen", .seconds = 60);
+
+static struct ring_unseen *
+page_up(void)
+{
+	up();
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	ck_assert_ptr_nonnull(node.hello->unseen.page);
+	return node.hello->unseen.page;
+}
+
+static void
+leave(struct ring_unseen *page, uint64_t word)
+{
+	static unsigned at;
+
+	atomic_store(&page->word[at++ % RING_UNSEEN_WORDS], word);
+	atomic_fetch_add(&page->changes, 1);
+}
+
+static uint64_t
+missed_without_row(void)
+{
+	uint64_t stats[WIRE_STATS_COUNT] = { 0 };
+
+	images_stat(&node, stats);
+	ck_assert_uint_eq(stats[WIRE_N_GONE], stats[WIRE_N_GONE_MISSED]);
+	return stats[WIRE_N_GONE_MISSED];
+}
+
+/* A process of which nobody has heard, and that is no more. */
+static pid_t
+gone(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+TEST(a_word_that_a_child_has_left_is_its_row_once)
+{
+	struct ring_unseen *page = page_up();
+	pid_t pid = gone();
+	const struct keeper *k;
+	unsigned lines;
+
+	leave(page, ring_unseen_word(RING_UNSEEN_DESCRIPTORS, (uint32_t)pid,
+	    (uint32_t)getpid()));
+	images_adopt_all(&node);
+	images_adopt_all(&node);
+	k = TAILQ_FIRST(&node.images->ended);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_int_eq(k->life.state, WIRE_S_NO_DATA);
+	ck_assert_ptr_nonnull(strstr(k->life.reason, "no free descriptor"));
+	ck_assert_uint_eq(rows_ended(), 1);
+	ck_assert_uint_eq(unknown_lines(pid, &lines), 1);
+	ck_assert_uint_eq(lines, 1);
+	ck_assert_uint_eq(missed_without_row(), 0);
+	hello_stop(node.hello);
+	down();
+}
+
+/* It has the name of the process that forked it. */
+TEST(a_child_that_is_gone_is_called_as_its_parent)
+{
+	struct ring_unseen *page = page_up();
+	const struct keeper *parent;
+	int fd = dial();
+
+	say(fd);
+	do {
+		images_adopt_all(&node);
+		parent = TAILQ_FIRST(&node.live);
+	} while (parent == NULL);
+	leave(page, ring_unseen_word(RING_UNSEEN_SOCKET, (uint32_t)gone(),
+	    (uint32_t)getpid()));
+	images_adopt_all(&node);
+	ck_assert_uint_eq(rows_ended(), 1);
+	ck_assert_str_eq(TAILQ_FIRST(&node.images->ended)->image.comm,
+	    parent->image.comm);
+	close(fd);
+	hello_stop(node.hello);
+	images_end_all(&node, true);
+	down();
+}
+
+static const uint64_t nonsense[] = { UINT64_MAX, 1, 1ull << 44,
+	UINT64_MAX >> 20, 15ull << 44 | 1 };
+
+LOOP_TEST(a_page_full_of_nonsense_is_counted_and_no_more, 0,
+    (int)BASE_NELEM(nonsense))
+{
+	struct ring_unseen *page = page_up();
+	unsigned rows, live = 0;
+	const struct keeper *k;
+
+	for (unsigned i = 0; i < RING_UNSEEN_WORDS; i++)
+		leave(page, nonsense[_i]);
+	images_adopt_all(&node);
+	TAILQ_FOREACH(k, &node.live, link)
+		live++;
+	rows = rows_ended() + live;
+	ck_assert_uint_gt(rows, 0);
+	ck_assert_uint_eq(missed_without_row() + rows, RING_UNSEEN_WORDS);
+	hello_stop(node.hello);
+	images_end_all(&node, true);
+	down();
+}
+
+TEST(children_that_left_no_pid_are_counted)
+{
+	struct ring_unseen *page = page_up();
+
+	atomic_store(&page->counted[RING_UNSEEN_SANDBOX], 3);
+	atomic_store(&page->counted[RING_UNSEEN_PARENT], 2);
+	ck_assert_uint_eq(missed_without_row(), 5);
+	/* One of them is found alive. */
+	ck_assert_ptr_nonnull(strstr(unseen_pair(&node.hello->unseen),
+	    "sandboxed"));
+	ck_assert_uint_eq(missed_without_row(), 4);
+	/* A target may write there what it likes. */
+	atomic_store(&page->counted[RING_UNSEEN_SANDBOX], 0);
+	ck_assert_uint_eq(missed_without_row(), 2);
+	hello_stop(node.hello);
+	down();
+}
+
+/* How many descriptors come with the welcome of such a hello. */
+static size_t
+descriptors_for(uint32_t flags)
+{
+	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
+		.version = RING_VERSION, .flags = flags };
+	struct ring_welcome w;
+	union {
+		char buf[CMSG_SPACE(8 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = &w, .iov_len = sizeof w };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof control };
+	int fd = dial();
+
+	ck_assert_int_eq(send(fd, &h, sizeof h, 0), sizeof h);
+	ck_assert_int_eq(recvmsg(fd, &msg, 0), sizeof w);
+	close(fd);
+	ck_assert_ptr_nonnull(CMSG_FIRSTHDR(&msg));
+	return (CMSG_FIRSTHDR(&msg)->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+}
+
+/* An older library refuses a welcome with more than it knows. */
+TEST(only_a_library_that_takes_the_page_gets_it)
+{
+	page_up();
+	ck_assert_uint_eq(descriptors_for(0), 2);
+	ck_assert_uint_eq(descriptors_for(RING_HELLO_UNSEEN), 3);
+	node.access.owner = getuid() + 1;
+	ck_assert_uint_eq(descriptors_for(RING_HELLO_UNSEEN), 2);
+	hello_stop(node.hello);
+	images_end_all(&node, true);
+	down();
+}

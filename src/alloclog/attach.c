@@ -251,16 +251,51 @@ sleep_ms(int64_t ms)
 	(void)call_ppoll(NULL, 0, &ts);
 }
 
-/* The connected socket, or -1. */
+/* --- what no hello tells --------------------------------------------------- */
+
+/* The page of the last node that welcomed this process or an ancestor. */
+static struct ring_unseen *unseen;
+
+/* ask: its pid, which takes system calls. */
+static void
+leave_word(enum ring_unseen_why why, bool ask)
+{
+	struct ring_unseen *u = unseen;
+	uint64_t word = 0, none;
+	uint32_t pid;
+
+	if (u == NULL || why == RING_UNSEEN_NOT)
+		return;
+	if (ask) {
+		pid = (uint32_t)syscall(SYS_getpid);
+		word = ring_unseen_word(why, pid,
+		    (uint32_t)syscall(SYS_getppid));
+	}
+	for (unsigned i = 0; word != 0 && i < RING_UNSEEN_WORDS; i++) {
+		none = 0;
+		if (atomic_compare_exchange_strong(
+			&u->word[(pid + i) % RING_UNSEEN_WORDS], &none, word))
+			word = 0;
+	}
+	if (!ask || word != 0)
+		atomic_fetch_add(&u->counted[why], 1);
+	atomic_fetch_add(&u->changes, 1);
+}
+
+/* The connected socket, or -1 and *why. */
 static int
-connect_node(int64_t until)
+connect_node(int64_t until, enum ring_unseen_why *why)
 {
 	int fd = call_socket(AF_UNIX,
 	    SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int high;
 
-	if (fd == -1)
+	if (fd == -1) {
+		*why = errno == EMFILE || errno == ENFILE ?
+		    RING_UNSEEN_DESCRIPTORS : errno == ENOMEM ||
+		    errno == ENOBUFS ? RING_UNSEEN_MEMORY : RING_UNSEEN_SOCKET;
 		return -1;
+	}
 	high = call_fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
 	if (high != -1) {
 		call_close(fd);
@@ -270,6 +305,8 @@ connect_node(int64_t until)
 	    -1) {
 		/* The queue of connections is full; the node may yet accept. */
 		if (errno != EAGAIN || libc_now_ms() >= until) {
+			*why = errno == EAGAIN ? RING_UNSEEN_BUSY :
+			    RING_UNSEEN_CONNECT;
 			call_close(fd);
 			return -1;
 		}
@@ -302,7 +339,7 @@ fill_hello(struct ring_hello *h)
 	h->version = RING_VERSION;
 	memcpy(h->allocator, real.allocator, sizeof(h->allocator));
 	/* The node would need long to read it out of a text. */
-	h->flags = sandbox == 0 ? RING_HELLO_FREE : 0;
+	h->flags = RING_HELLO_UNSEEN | (sandbox == 0 ? RING_HELLO_FREE : 0);
 	h->parent = parent;
 	/* A forked child maps its rings over its parent's. */
 	if (parent == 0) {
@@ -311,7 +348,7 @@ fill_hello(struct ring_hello *h)
 		return;
 	}
 	if (produce_attached()) {
-		h->flags = RING_HELLO_AGAIN |
+		h->flags = RING_HELLO_UNSEEN | RING_HELLO_AGAIN |
 		    (produce_wanted() ? RING_HELLO_ARMED : 0);
 		return;
 	}
@@ -331,9 +368,12 @@ next_control(const struct msghdr *m, struct cmsghdr *c)
 	    (size_t)(end - at) >= sizeof(*c) ? (void *)at : NULL;
 }
 
-/* Takes the answer and its two descriptors; any others are closed. */
+/*
+ * Takes the answer and its descriptors; any others are closed.  The third is -1
+ * if it did not come, as when the process has no place for it.
+ */
 static bool
-take_welcome(int fd, struct ring_welcome *w, int fds[2])
+take_welcome(int fd, struct ring_welcome *w, int fds[3])
 {
 	union {
 		struct cmsghdr align;
@@ -359,10 +399,12 @@ take_welcome(int fd, struct ring_welcome *w, int fds[2])
 		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(got, CMSG_DATA(c), count * sizeof(int));
 	}
-	if (n == sizeof(*w) && count == 2 && (m.msg_flags & MSG_CTRUNC) == 0 &&
+	if (n == sizeof(*w) && (count == 2 || (count == 3 &&
+	    (m.msg_flags & MSG_CTRUNC) == 0)) &&
 	    w->magic == RING_HELLO_MAGIC && w->version == RING_VERSION) {
 		fds[0] = got[0];
 		fds[1] = got[1];
+		fds[2] = count == 3 ? got[2] : -1;
 		return true;
 	}
 	while (count > 0)
@@ -384,6 +426,18 @@ map_area(int fd, size_t size, int prot, void *at)
 	p = call_mmap(at, size, prot,
 	    MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd, 0);
 	return p != MAP_FAILED ? p : NULL;
+}
+
+/* Over an ancestor's: only the last node's page is looked at. */
+static void
+map_unseen(int fd)
+{
+	void *p = map_area(fd, sizeof(*unseen), PROT_READ | PROT_WRITE, unseen);
+
+	if (p == NULL)
+		return;
+	(void)call_madvise(p, sizeof(*unseen), MADV_DONTDUMP);
+	unseen = p;
 }
 
 /* The keeper may have come back meanwhile. */
@@ -434,46 +488,57 @@ map_areas(int fds[2], uint64_t stream)
 
 /* The first node's socket, connected, or -1. */
 static int
-connect_any(int64_t until)
+connect_any(int64_t until, enum ring_unseen_why *why)
 {
 	int fd;
 
 	if (place != NULL)
-		return connect_node(until);
+		return connect_node(until, why);
 	while (next_place(&node)) {
-		fd = connect_node(until);
+		fd = connect_node(until, why);
 		if (fd != -1)
 			return fd;
 	}
 	return -1;
 }
 
-/* *heard: a node listened, whatever came of it. */
+/*
+ * *heard: a node listened, whatever came of it.  *why: it has not got the hello,
+ * else NOT: then the node itself says why there is no stream.
+ */
 static bool
-say_hello(struct ring_hello *hello, bool *heard)
+say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
 {
 	int64_t until = libc_now_ms() + ATTACH_MS, left;
 	struct ring_welcome w;
 	struct pollfd p = { .events = POLLIN };
 	struct timespec ts = { 0 };
-	int fds[2];
+	int fds[3];
 	bool joined = false;
 
 	/* First: a node woken by the connection then finds the hello there. */
 	fill_hello(hello);
-	p.fd = connect_any(until);
+	*why = RING_UNSEEN_NOT;
+	p.fd = connect_any(until, why);
 	*heard = p.fd != -1 || libc_now_ms() >= until;
 	if (p.fd == -1)
 		return false;
-	if (peer_is_ours(p.fd) &&
-	    call_send(p.fd, hello, sizeof(*hello), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-	    (ssize_t)sizeof(*hello)) {
+	if (!peer_is_ours(p.fd)) {
+		*why = RING_UNSEEN_PEER;
+	} else if (call_send(p.fd, hello, sizeof(*hello), MSG_NOSIGNAL |
+	    MSG_DONTWAIT) != (ssize_t)sizeof(*hello)) {
+		*why = RING_UNSEEN_CONNECT;
+	} else {
 		left = until - libc_now_ms();
 		ts.tv_nsec = left > 0 ? (long)left * 1000000 : 0;
 		if ((hello->flags & RING_HELLO_CRAMPED) == 0 &&
 		    call_ppoll(&p, 1, &ts) == 1 &&
 		    take_welcome(p.fd, &w, fds)) {
 			joined = map_areas(fds, w.stream);
+			if (fds[2] != -1) {
+				map_unseen(fds[2]);
+				call_close(fds[2]);
+			}
 			call_close(fds[0]);
 			call_close(fds[1]);
 		}
@@ -550,10 +615,12 @@ quiet_end(const struct quiet *q)
 static void
 attach_first(struct image *m)
 {
+	enum ring_unseen_why why = RING_UNSEEN_SANDBOX;
 	struct quiet q;
 	bool heard;
 
 	if (!keeper_watch_child_may_join()) {
+		leave_word(why, false);
 		attach_disable();
 		produce_orphan();
 		atomic_store(&m->state, ATTACH_DONE);
@@ -562,7 +629,9 @@ attach_first(struct image *m)
 	quiet_begin(&q);
 	threads_begin();
 	keeper_watch_callback = rejoin;
-	if (is_newly_sandboxed() || !say_hello(&m->hello, &heard)) {
+	if (is_newly_sandboxed() || !say_hello(&m->hello, &heard, &why)) {
+		/* Before its rings go: then the node looks for the word. */
+		leave_word(why, sandbox == 0);
 		attach_disable();
 		produce_orphan();
 	}
@@ -602,8 +671,10 @@ attach(void)
 	if (thread_self.silent)
 		return produce_attached();
 	m = image_get();
-	if (m == NULL)
+	if (m == NULL && !atomic_load(&hook_inert)) {
+		leave_word(RING_UNSEEN_MEMORY, false);
 		attach_disable();
+	}
 	while (!atomic_load(&hook_inert) && !produce_attached()) {
 		who = ATTACH_NOT;
 		if (atomic_compare_exchange_strong(&m->state, &who, me)) {
@@ -657,6 +728,7 @@ rejoin_unlock(struct image *m)
 static void
 say_hello_to_next(struct image *m)
 {
+	enum ring_unseen_why why;
 	bool heard = false;
 
 	if (is_newly_sandboxed()) {
@@ -666,7 +738,7 @@ say_hello_to_next(struct image *m)
 	/* In a child of vfork(2), which the node would take us for. */
 	if (m->pid != 0 && m->pid != (pid_t)syscall(SYS_getpid))
 		return;
-	if (say_hello(&m->hello, &heard) || !heard) {
+	if (say_hello(&m->hello, &heard, &why) || !heard) {
 		m->pause_ms = 0;
 		return;
 	}
@@ -735,6 +807,8 @@ after_fork_in_child(void)
 {
 	forking = 0;
 	threads_forked();
+	if (atomic_load(&hook_inert))
+		leave_word(RING_UNSEEN_PARENT, false);
 	if ((produce_stream() == 0 && atomic_load(&hook_foreign)) || attach())
 		return;
 	produce_orphan();

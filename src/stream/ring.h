@@ -49,6 +49,8 @@
  *			hello unless that tells, and then about once a second;
  *			the target says hello again only when the last look found
  *			it free.
+ *	unseen		a process that cannot say hello, a child of one that is
+ *			watched.  It leaves a word in struct ring_unseen.
  *	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.
@@ -456,7 +458,8 @@ ring_range_shards(uint64_t addr, uint64_t len, uint64_t set[RING_RANGE_WORDS])
 
 /*
  * Greeting of a target, one SOCK_SEQPACKET message, answered by one struct
- * ring_welcome with the two descriptors (ring area, keeper area) beside it.
+ * ring_welcome with the two descriptors (ring area, keeper area) beside it, and
+ * a third one (struct ring_unseen) if the target takes it and the node has it.
  * The keeper takes pid and uid from the socket, not from here.
  */
 #define RING_HELLO_MAGIC UINT32_C(0x506b4831) /* "PkH1" */
@@ -467,6 +470,7 @@ enum ring_hello_flags {
 	RING_HELLO_ARMED = 4,	/* with AGAIN: it was armed */
 	RING_HELLO_FREE = 8,	/* without AGAIN: it is in no sandbox (seccomp) */
 	RING_HELLO_CRAMPED = 16,	/* its address space is limited: it wants no rings */
+	RING_HELLO_UNSEEN = 32,	/* it takes the page of struct ring_unseen too */
 };
 
 struct ring_hello {
@@ -485,6 +489,47 @@ struct ring_welcome {
 	uint64_t stream;	/* id of this image's stream */
 };
 
+/*
+ * A page for those that cannot say hello, in a memfd of the node that all of its
+ * targets map.  Forks inherit the mapping, so it is there when the parent is not
+ * watched itself, or has ended.  The node takes a word by storing 0.
+ */
+#define RING_UNSEEN_NAME "pagek-unseen"	/* as /proc/PID/maps shows it */
+#define RING_UNSEEN_WORDS 384
+
+enum ring_unseen_why {
+	RING_UNSEEN_NOT = 0,
+	RING_UNSEEN_DESCRIPTORS,	/* no descriptor was left for a socket */
+	RING_UNSEEN_SOCKET,		/* it got no socket for another reason */
+	RING_UNSEEN_CONNECT,		/* nobody listens where its parent found the node */
+	RING_UNSEEN_BUSY,		/* the node took no connection in time */
+	RING_UNSEEN_PEER,		/* the socket is another user's */
+	RING_UNSEEN_MEMORY,
+	RING_UNSEEN_SANDBOX,		/* a hello might have it killed */
+	RING_UNSEEN_PARENT,		/* its parent was unseen, too */
+	RING_UNSEEN_WHYS
+};
+
+struct ring_unseen {
+	_Atomic uint32_t changes;	/* counted up after each of the others */
+	uint32_t pad;
+	_Atomic uint64_t counted[RING_UNSEEN_WHYS];	/* without a word, ever */
+	_Atomic uint64_t word[RING_UNSEEN_WORDS];	/* ring_unseen_word(), 0: free */
+};
+
+/* Process ids have 22 bits at most. */
+static inline uint64_t
+ring_unseen_word(enum ring_unseen_why why, uint32_t pid, uint32_t parent)
+{
+	return (uint64_t)why << 44 | (uint64_t)(parent & 0x3fffff) << 22 |
+	    (pid & 0x3fffff);
+}
+
+static inline unsigned ring_unseen_why(uint64_t word) { return (unsigned)(word >> 44); }
+static inline uint32_t ring_unseen_parent(uint64_t word) { return word >> 22 & 0x3fffff; }
+static inline uint32_t ring_unseen_pid(uint64_t word) { return word & 0x3fffff; }
+
+_Static_assert(sizeof(struct ring_unseen) <= 4096, "one page");
 _Static_assert(sizeof(struct ring_hello) == 56 + 4 * REC_SHARDS &&
     sizeof(struct ring_welcome) == 16, "layout of the greeting");
 

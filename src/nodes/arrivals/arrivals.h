@@ -8,11 +8,13 @@
  *		middle of a pass.
  *	arrived	welcomed, with a keeper, and not adopted by the loop yet.
  *	missed	said hello and has no stream: its keeper has the reason only.
+ *	unseen	could not even say hello, and has left a word (stream/ring.h).
  *	quota	how many live targets there are, and whose.
  *
  *	hello.c		the acceptor, and the queue of targets that have arrived
  *	keeper_pool.h	keepers made in advance
  *	quota.c		counts live targets
+ *	unseen.c	the page for those that cannot say hello
  *
  * The loop takes targets out of the queue; see images/images.h.
  *
@@ -39,8 +41,37 @@
 #define HELLO_BEHIND 32		/* so many targets not adopted: the loop is behind */
 #define HELLO_MISSED_MAX 1024	/* missed images in the queue */
 
+/* --- children that could not say hello -------------------------------------- */
+
+struct unseen {
+	struct ring_unseen *page;	/* NULL: none */
+	int fd;				/* its memfd; -1 none */
+	uint32_t changes;		/* of the page, at the last look */
+	size_t next;			/* word to look at next */
+	uint64_t paired[RING_UNSEEN_WHYS];	/* counted ones that have a row */
+};
+
+struct unseen_process {
+	pid_t pid, ppid;		/* as it sees them */
+	const char *why;		/* static */
+};
+
+/* The page of the process before, or a new one; without memory there is none. */
+void unseen_open(struct unseen *, struct node *);
+void unseen_close(struct unseen *);
+/* Something has come since the last call: unseen_take() begins again. */
+bool unseen_changed(struct unseen *);
+bool unseen_take(struct unseen *, struct unseen_process *);
+/* A process that left no word is found: one of those counted, and why; or NULL. */
+const char *unseen_pair(struct unseen *);
+/* Counted, and not found; *why: of the last kind of them.  why may be NULL. */
+uint64_t unseen_counted(const struct unseen *, const char **why);
+
+/* --- the acceptor ------------------------------------------------------------- */
+
 struct hello {
 	struct node *node;
+	struct unseen unseen;
 	uint64_t first_stream;		/* last id given by the process before; 0 none */
 	uint64_t last_stream;		/* highest id given to a target so far */
 	uint64_t arrivals;		/* number of the last connection, over all processes */

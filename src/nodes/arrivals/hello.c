@@ -35,6 +35,7 @@ hello_init(struct hello *h, struct node *node)
 {
 	h->node = node;
 	h->listen_fd = -1;
+	h->unseen.fd = -1;
 	h->missed_max = missed_limit();
 	pthread_mutex_init(&h->lock, NULL);
 	TAILQ_INIT(&h->arrived);
@@ -303,27 +304,31 @@ forget_image(struct keeper *k)
 }
 
 static int
-send_welcome(int fd, uint64_t stream, const int *fds)
+send_welcome(int fd, uint64_t stream, const int *fds, int unseen)
 {
 	struct ring_welcome w = { .magic = RING_HELLO_MAGIC,
 		.version = RING_VERSION, .stream = stream };
 	union {
-		char buf[CMSG_SPACE(2 * sizeof(int))];
+		char buf[CMSG_SPACE(3 * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { .iov_base = &w, .iov_len = sizeof w };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *cm;
+	/* The last one is lost if the target has no place for all. */
+	int sent[3] = { -1, -1, unseen };
+	size_t bytes = (unseen >= 0 ? 3 : 2) * sizeof(int);
 
 	memset(&control, 0, sizeof control);
 	if (fds != NULL) {
+		memcpy(sent, fds, 2 * sizeof(int));
 		msg.msg_control = control.buf;
-		msg.msg_controllen = sizeof control.buf;
+		msg.msg_controllen = CMSG_SPACE(bytes);
 		cm = CMSG_FIRSTHDR(&msg);
 		cm->cmsg_level = SOL_SOCKET;
 		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(2 * sizeof(int));
-		memcpy(CMSG_DATA(cm), fds, 2 * sizeof(int));
+		cm->cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(cm), sent, bytes);
 	}
 	if (sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return -errno;
@@ -332,10 +337,15 @@ send_welcome(int fd, uint64_t stream, const int *fds)
 
 /* Answers and queues with one lock: an empty queue means none was answered. */
 static int
-welcome_target(struct hello *h, int fd, const struct pooled_keeper *s)
+welcome_target(struct hello *h, int fd, const struct pooled_keeper *s,
+    bool takes_unseen)
 {
 	struct keeper *k = s->keeper;
-	int r;
+	int r, unseen = -1;
+
+	/* Other users must not write what is counted of ours. */
+	if (takes_unseen && k->image.uid == h->node->access.owner)
+		unseen = h->unseen.fd;
 
 	arming_welcome(k);
 	keeper_beat(k, mono_ms(mono_now()));
@@ -343,7 +353,7 @@ welcome_target(struct hello *h, int fd, const struct pooled_keeper *s)
 		stream_feed_start_at(k->feed, k->process.cut);
 	takeover_assign(k);
 	pthread_mutex_lock(&h->lock);
-	r = send_welcome(fd, k->stream, s->fds);
+	r = send_welcome(fd, k->stream, s->fds, unseen);
 	if (r == 0) {
 		if (k->stream > h->last_stream)
 			h->last_stream = k->stream;
@@ -433,7 +443,8 @@ give_stream(struct acceptor *a, const struct waiting *w,
 	if (r < 0) {
 		forget_image(s.keeper);
 		keeper_pool_put_back(&a->pool, &s);
-	} else if ((r = welcome_target(a->hello, w->fd, &s)) < 0) {
+	} else if ((r = welcome_target(a->hello, w->fd, &s,
+	    (h->flags & RING_HELLO_UNSEEN) != 0)) < 0) {
 		/* Its memory names this target: no other one can have it. */
 		pooled_keeper_drop(&s);
 	} else {
@@ -462,7 +473,7 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 	    peer.pid <= 0)
 		return;
 	if (h.version != RING_VERSION || n != (ssize_t)sizeof h) {
-		send_welcome(fd, 0, NULL);
+		send_welcome(fd, 0, NULL, -1);
 		return;
 	}
 	rejoins = (h.flags & RING_HELLO_AGAIN) != 0;
@@ -773,6 +784,7 @@ hello_start(struct hello *h)
 	r = note_taken_over(h);
 	if (r < 0)
 		return r;
+	unseen_open(&h->unseen, h->node);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	r = pthread_create(&h->thread, NULL, acceptor_main, h);
@@ -808,6 +820,7 @@ hello_fini(struct hello *h)
 		return;
 	while ((k = hello_take(h)) != NULL)
 		keeper_unref(k);
+	unseen_close(&h->unseen);
 	pthread_mutex_destroy(&h->lock);
 	free(h->taken_over);
 	h->taken_over = NULL;

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "../arrivals/arrivals.h"
 #include "../keeper/node.h"
 #include "images.h"
 
@@ -112,10 +113,12 @@ images_count_missed(struct node *node, uint64_t images)
 void
 images_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 {
-	n[WIRE_N_GONE] = node->images->gone.images;
+	uint64_t unseen = unseen_counted(&node->hello->unseen, NULL);
+
+	n[WIRE_N_GONE] = node->images->gone.images + unseen;
 	n[WIRE_N_GONE_PEAK] = node->images->gone.peak;
 	n[WIRE_N_GONE_LOST] = node->images->gone.lost;
-	n[WIRE_N_GONE_MISSED] = node->images->gone.missed;
+	n[WIRE_N_GONE_MISSED] = node->images->gone.missed + unseen;
 	n[WIRE_N_GONE_FULL] = node->images->gone.full;
 	n[WIRE_N_GONE_PEAK_MOST] = node->images->gone.peak_most;
 }

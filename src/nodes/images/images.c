@@ -21,6 +21,8 @@
 #define NO_DATA_MAX 256		/* rows for them */
 #define SETTLED_MS 500		/* a process this old would have said hello */
 #define RING_NAME "memfd:" RING_AREA_NAME	/* in /proc/PID/maps */
+#define UNSEEN_NAME "memfd:" RING_UNSEEN_NAME
+#define UNSEEN_ROWS 64		/* that one look may add; others are counted */
 
 _Static_assert(QUOTA_TARGETS >= 2 * NODE_TARGETS_MAX, "a place for each");
 
@@ -179,6 +181,18 @@ find_live(struct node *node, pid_t pid)
 	struct keeper *k;
 
 	TAILQ_FOREACH(k, &node->live, link)
+		if (k->image.pid == pid)
+			return k;
+	return NULL;
+}
+
+/* The last that has ended. */
+static struct keeper *
+find_ended(struct node *node, pid_t pid)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH_REVERSE(k, &node->images->ended, keepers, link)
 		if (k->image.pid == pid)
 			return k;
 	return NULL;
@@ -375,6 +389,8 @@ images_end_lost(struct node *node)
 	}
 }
 
+static void adopt_unseen(struct node *);
+
 void
 images_adopt_all(struct node *node)
 {
@@ -387,6 +403,7 @@ images_adopt_all(struct node *node)
 		drain_beat(node);
 	}
 	images_count_missed(node, hello_take_missed(node->hello));
+	adopt_unseen(node);
 }
 
 struct keeper *
@@ -482,6 +499,7 @@ refresh_modules(struct keeper *k, int64_t now)
 
 struct found {
 	pid_t pid, ppid;
+	bool unseen;		/* it has left a word, or was counted */
 	char comm[16];
 	char why[128];
 };
@@ -529,6 +547,7 @@ check_process(struct scan *s, pid_t pid)
 	/* A forked child with its parent's mapping; it says hello at its first event. */
 	if (proc_maps_has(pid, RING_NAME) > 0)
 		return;
+	f->unseen = proc_maps_has(pid, UNSEEN_NAME) > 0;
 	f->pid = pid;
 	proc_why_no_data(pid, f->why, sizeof f->why);
 	s->n++;
@@ -579,7 +598,7 @@ add_no_data(struct node *node, const struct found *f)
 	return k;
 }
 
-static void
+static struct keeper *
 watch_no_data(struct node *node, const struct found *f)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, f->pid, 0);
@@ -588,10 +607,74 @@ watch_no_data(struct node *node, const struct found *f)
 	if (k == NULL) {
 		if (pidfd >= 0)
 			close(pidfd);
-		return;
+		return NULL;
 	}
 	k->process.pidfd = pidfd;
 	watch_death(k);
+	return k;
+}
+
+/*
+ * A child that could not say hello.  By now it may have ended, or run another
+ * program that could: then its row ends at once.
+ */
+static void
+add_unseen(struct node *node, const struct unseen_process *u)
+{
+	struct found f = { .pid = u->pid, .ppid = u->ppid };
+	struct keeper *now = find_live(node, u->pid), *k;
+	const struct keeper *parent = find_live(node, u->ppid);
+	bool stays = now == NULL && (proc_maps_has(u->pid, UNSEEN_NAME) > 0 ||
+	    images_is_reaped_for_us(node, u->pid));
+
+	if (parent == NULL)
+		parent = find_ended(node, u->ppid);
+	/* The process is gone: a child's first name was its parent's. */
+	if (!stays || proc_comm(u->pid, f.comm) < 0)
+		snprintf(f.comm, sizeof f.comm, "%.15s",
+		    parent != NULL ? parent->image.comm : "?");
+	snprintf(f.why, sizeof f.why, "%s", u->why);
+	k = add_no_data(node, &f);
+	if (k == NULL) {
+		images_count_missed(node, 1);
+		return;
+	}
+	/* It is no program that was seen before its hello. */
+	k->image.exe_dev = k->image.exe_ino = 0;
+	if (stays)
+		k->process.pidfd = (int)syscall(SYS_pidfd_open, u->pid, 0);
+	if (k->process.pidfd >= 0)
+		watch_death(k);
+	else
+		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
+}
+
+static void
+adopt_unseen(struct node *node)
+{
+	struct unseen *unseen = &node->hello->unseen;
+	struct unseen_process u;
+
+	if (!unseen_changed(unseen))
+		return;
+	for (unsigned n = 0; unseen_take(unseen, &u); n++) {
+		if (n < UNSEEN_ROWS)
+			add_unseen(node, &u);
+		else
+			images_count_missed(node, 1);
+	}
+}
+
+/* One that was only counted has a row from now on, and is counted by that. */
+static void
+add_found(struct node *node, const struct found *f)
+{
+	struct keeper *k = watch_no_data(node, f);
+	const char *why = k != NULL && f->unseen ?
+	    unseen_pair(&node->hello->unseen) : NULL;
+
+	if (why != NULL)
+		snprintf(k->life.reason, sizeof k->life.reason, "%s", why);
 }
 
 /*
@@ -632,7 +715,7 @@ scan_done(uv_work_t *work, int status)
 		images_adopt_all(node);
 		for (size_t i = 0; i < s->n; i++)
 			if (find_live(node, s->found[i].pid) == NULL)
-				watch_no_data(node, &s->found[i]);
+				add_found(node, &s->found[i]);
 	}
 	free(s);
 }

@@ -421,7 +421,10 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 			continue;
 		j->processes++;
 		if (t[i].state == WIRE_S_NO_DATA) {
-			j->unwatched++;
+			if (j->unwatched++ == 0)
+				snprintf(j->unwatched_why,
+				    sizeof j->unwatched_why, "%s",
+				    t[i].reason);
 			continue;
 		}
 		note_peak(j, peak, t[i].pid, t[i].comm);
@@ -471,6 +474,15 @@ compare_bound(const struct judge *j, struct finding *f)
 }
 
 static void
+tell_unwatched(const struct judge *j, char why[CHECK_WHY])
+{
+	snprintf(why, CHECK_WHY, "%zu of %zu process images could not be "
+	    "watched%s%s", j->unwatched, j->processes,
+	    j->unwatched_why[0] == '\0' ? "" : j->unwatched == 1 ? ": " :
+	    "; the first: ", j->unwatched_why);
+}
+
+static void
 decide_limit(const struct judge *j, struct finding *f)
 {
 	bool all = f->budget->kind == BUDGET_LIVE;
@@ -486,8 +498,7 @@ decide_limit(const struct judge *j, struct finding *f)
 	if (f->why[0] == '\0' && !j->complete)
 		judge_loss(j, f->why);
 	if (f->why[0] == '\0' && all && j->unwatched > 0)
-		snprintf(f->why, sizeof f->why, "%zu of %zu process images "
-		    "could not be watched", j->unwatched, j->processes);
+		tell_unwatched(j, f->why);
 	if (f->why[0] == '\0' && all)
 		compare_bound(j, f);
 	f->verdict = f->why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;

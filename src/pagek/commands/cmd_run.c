@@ -217,6 +217,7 @@ keep_own_targets(const struct run *r, struct nodes_target *list, size_t n)
 static void
 put_totals(const struct run *r, FILE *out)
 {
+	const uint64_t *numbers = nodes_session_look(r->session)->node.numbers;
 	struct nodes_target *list = NULL;
 	size_t n = 0, i, missed = 0;
 
@@ -237,6 +238,8 @@ put_totals(const struct run *r, FILE *out)
 		    "all\n", n - i);
 	for (i = 0; i < n; i++)
 		missed += list[i].state == WIRE_S_NO_DATA;
+	if (r->runner == NULL && numbers != NULL)
+		missed += numbers[WIRE_N_GONE_MISSED];
 	if (missed > 0)
 		fprintf(out, "pagek: %zu process image%s could not be watched "
 		    "(NO DATA)\n", missed, missed == 1 ? "" : "s");
