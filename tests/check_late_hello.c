@@ -104,7 +104,7 @@ unknown_lines(pid_t pid, unsigned *lines)
 		n += strncmp(line, begin, strlen(begin)) == 0 &&
 		    strstr(line, "\"allocs\": null") != NULL &&
 		    strstr(line, "\"lost\": null") != NULL &&
-		    strstr(line, "\"complete\": false}\n") != NULL;
+		    strstr(line, "\"complete\": false, ") != NULL;
 	}
 	fclose(f);
 	return n;

@@ -344,7 +344,7 @@ TEST(no_descriptor_of_ours_is_left)
 	/* The command and the daemon that it became. */
 	ck_assert_uint_eq(h->n, 2);
 	ck_assert_uint_eq(h->images[1].hello.flags,
-	    RING_HELLO_FORKED | RING_HELLO_FREE);
+	    RING_HELLO_UNSEEN | RING_HELLO_FORKED | RING_HELLO_FREE);
 	ck_assert_uint_eq(h->images[1].lost, 0);
 	ck_assert_uint_eq(blklist_counts(h->images[1].list)->unknown_free, 0);
 	hello_free(h);

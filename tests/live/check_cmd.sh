@@ -372,7 +372,7 @@ run_says() {
 	cat "$tmp/verdict" "$tmp/report"
 	grep -q "^pagek: unseen\[[0-9]*\] .*: NO DATA: $no_descriptor$" \
 	    "$tmp/verdict" &&
-	    grep -q '^{"pid": [0-9]*, "comm": "unseen", "allocs": null.*"complete": false}' \
+	    grep -q '^{"pid": [0-9]*, "comm": "unseen", "allocs": null.*"complete": false, "reason": "it had no free descriptor' \
 	    "$tmp/report"
 }
 rule "a run says it too, with the reason, and its report has a line" \
