@@ -1,6 +1,8 @@
 /*
  * The rules of cancellation, one test each, for every kind of list.
  */
+#include <string.h>
+
 #include "chance.h"
 #include "harness.h"
 
@@ -87,6 +89,194 @@ LOOP_TEST(what_is_no_event_of_the_block_keeps_no_pair_apart, 0, NELEM(kinds))
 		ck_assert_msg(COUNT(l, cancelled) == 1, "%s", t[i].why);
 		blklist_free(l);
 	}
+}
+
+/* A block freed past the library is still listed when its address comes again. */
+LOOP_TEST(pair_at_a_listed_address_replaces_that_block, 0, NELEM(kinds))
+{
+	const struct {
+		const char *why;
+		struct rec r[6];
+		unsigned duplicate, unknown, cancelled, active;
+	} t[] = {
+		{ "adjacent", { ALLOC(0x10), FREE(0x10) }, 1, 0, 0, 0 },
+		{ "not adjacent", { ALLOC(0x10), ALLOC(0x20), FREE(0x10) },
+		    1, 0, 0, 1 },
+		{ "after it a pair", { ALLOC(0x10), FREE(0x10), ALLOC(0x10),
+		    FREE(0x10) }, 1, 0, 1, 0 },
+		{ "twice in a row", { ALLOC(0x10), ALLOC(0x10), FREE(0x10) },
+		    2, 0, 0, 0 },
+		{ "within another", { ALLOC(0x10), ALLOC(0x10), FREE(0x10),
+		    FREE(0x10) }, 2, 1, 0, 0 },
+		{ "within one of another address", { ALLOC(0x20), ALLOC(0x20),
+		    FREE(0x20), FREE(0x20) }, 1, 1, 0, 1 },
+		{ "freed before", { FREE(0x10), ALLOC(0x10), FREE(0x10) },
+		    0, 0, 1, 0 },
+		{ "moved by realloc", { REC(.op = REC_FREE,
+		    .type = TYPE_BY_REALLOC, .addr = 0x10), ALLOC(0x10),
+		    FREE(0x10) }, 0, 0, 1, 0 },
+		{ "the other layer", { ALLOC(0x10, .low = 8),
+		    FREE(0x10, .low = 8) }, 0, 0, 1, 1 },
+	};
+
+	for (size_t i = 0; i < NELEM(t); i++) {
+		struct blklist *l = list_of(kinds[_i], 8);
+		size_t n = 2;
+
+		while (n < NELEM(t[i].r) && t[i].r[n].w[0] != 0)
+			n++;
+		APPLY(l, ALLOC(0x10));
+		apply_batch(l, t[i].r, n, true);
+		ck_assert_msg(COUNT(l, duplicate) == t[i].duplicate &&
+		    COUNT(l, unknown_free) == t[i].unknown &&
+		    COUNT(l, cancelled) == t[i].cancelled &&
+		    COUNT(l, aRecActive) == t[i].active, "%s: %d %d %d %d",
+		    t[i].why, (int)COUNT(l, duplicate),
+		    (int)COUNT(l, unknown_free), (int)COUNT(l, cancelled),
+		    (int)COUNT(l, aRecActive));
+		ck_assert_uint_eq(COUNT(l, allocs) + COUNT(l, frees), n + 1);
+		blklist_free(l);
+	}
+}
+
+/* The note's list, record by record, is right by its rules. */
+struct trio {
+	struct blklist *note, *list[NELEM(kinds)];
+};
+
+static void
+same_as_the_note(const struct trio *t, unsigned slots)
+{
+	struct blklist_counts want = *blklist_counts(t->note), have;
+	static struct blk a[4096], b[4096];
+	size_t n = blklist_window(t->note, BLKLIST_BY_AGE, false, 0, a, slots);
+
+	for (size_t i = 0; i < NELEM(kinds); i++) {
+		have = *blklist_counts(t->list[i]);
+		ck_assert_uint_eq(have.duplicate, want.duplicate);
+		ck_assert_uint_eq(have.unknown_free, want.unknown_free);
+		ck_assert_uint_eq(blklist_window(t->list[i], BLKLIST_BY_AGE,
+		    false, 0, b, slots), n);
+		ck_assert_mem_eq(a, b, n * sizeof a[0]);
+		ck_assert_uint_eq(have.cancelled,
+		    blklist_counts(t->list[0])->cancelled);
+		have.cancelled = 0;
+		ck_assert_mem_eq(&have, &want, sizeof want);
+	}
+}
+
+/* Of 1,000 frees `past` are not logged; blocks live so long that many pair. */
+static const struct {
+	unsigned slots, n, past, batches;
+} past_us[] = {
+	{ 3, 12, 300, 3000 },
+	{ 40, 300, 100, 500 },
+	{ 300, 3000, 10, 60 },
+	{ 3000, 9000, 200, 20 },
+};
+
+LOOP_TEST(blocks_freed_past_us_leave_what_the_note_leaves, 0, NELEM(past_us))
+{
+	static struct rec r[9000];
+	static bool live[3000];
+	struct trio t;
+	uint64_t x = check_seed(88172645463325252u + (uint64_t)_i), left[9000 / 64 + 1],
+	    replaced[9000 / 64 + 1];
+	unsigned slots = past_us[_i].slots;
+	uint64_t told = 0;
+
+	memset(live, 0, sizeof live);
+	t.note = list_of(BLKLIST_LITERAL, 4096);
+	for (size_t i = 0; i < NELEM(kinds); i++)
+		t.list[i] = list_of(kinds[i], 4096);
+	for (int batch = 0; batch < check_rounds((int)past_us[_i].batches); batch++) {
+		struct blklist_batch b = { .rec = r, .seq = next_seq,
+			.near_ms = 1000 };
+		size_t n = 1 + chance_next(&x) % past_us[_i].n;
+
+		while (b.n < n) {
+			unsigned slot = (unsigned)(chance_next(&x) >> 33) % slots;
+			uint64_t addr = 0x1000 + 48 * slot;
+
+			/* Every other one is freed at once. */
+			if (!live[slot])
+				r[b.n++] = ALLOC(addr);
+			if (live[slot] || chance_next(&x) >> 63) {
+				live[slot] = false;
+				if (chance_next(&x) % 1000 >= past_us[_i].past &&
+				    b.n < n)
+					r[b.n++] = FREE(addr);
+			} else
+				live[slot] = true;
+		}
+		next_seq += b.n;
+		blklist_apply(t.note, &b);
+		b.cancel = true;
+		b.replaced = replaced;
+		for (size_t i = 0; i < NELEM(kinds); i++) {
+			memset(left, 0, sizeof left);
+			memset(replaced, 0, sizeof replaced);
+			b.left_out = left;
+			blklist_apply(t.list[i], &b);
+			sound(t.list[i]);
+			for (size_t k = 0; k < NELEM(left); k++) {
+				ck_assert_uint_eq(left[k] & replaced[k], 0);
+				told += (unsigned)__builtin_popcountll(replaced[k]);
+			}
+		}
+		same_as_the_note(&t, slots);
+	}
+	ck_assert_uint_gt(COUNT(t.note, duplicate), 0);
+	ck_assert_uint_gt(COUNT(t.list[0], cancelled), 0);
+	ck_assert_uint_eq(told, NELEM(kinds) * COUNT(t.note, duplicate));
+	blklist_free(t.note);
+	for (size_t i = 0; i < NELEM(kinds); i++)
+		blklist_free(t.list[i]);
+}
+
+/* So many blocks that the indexed list fetches ahead. */
+TEST(pairs_at_listed_addresses_of_a_long_list_replace_those_blocks)
+{
+	enum { LIVE = 70000, N = 4096 };
+	static struct rec r[N];
+	static struct blk a[2 * LIVE], b[2 * LIVE];
+	struct blklist *l = list_of(BLKLIST_INDEXED, 2 * LIVE);
+	struct blklist *m = list_of(BLKLIST_INDEXED, 2 * LIVE);
+	uint64_t x = check_seed(88172645463325252u);
+	struct blklist_counts have, want;
+
+	for (unsigned i = 0; i < LIVE; i += N) {
+		for (unsigned k = 0; k < N; k++)
+			r[k] = ALLOC(0x1000 + 16 * (uint64_t)(i + k));
+		apply_batch(l, r, N, false);
+		next_seq -= N;
+		apply_batch(m, r, N, false);
+	}
+	for (int batch = 0; batch < 5; batch++) {
+		for (unsigned i = 0; i < N; i += 2) {
+			uint64_t addr = 0x1000 + 16 * (chance_next(&x) % (2 * LIVE));
+
+			r[i] = ALLOC(addr);
+			r[i + 1] = chance_next(&x) % 4 == 0 ? ALLOC(addr + 32) :
+			    FREE(addr);
+		}
+		apply_batch(l, r, N, true);
+		next_seq -= N;
+		apply_batch(m, r, N, false);
+	}
+	ck_assert_uint_gt(COUNT(l, cancelled), 0);
+	have = *blklist_counts(l);
+	want = *blklist_counts(m);
+	ck_assert_uint_gt(want.duplicate, N);
+	have.cancelled = 0;
+	ck_assert_mem_eq(&have, &want, sizeof want);
+	ck_assert_uint_eq(blklist_window(l, BLKLIST_BY_AGE, false, 0, a,
+	    2 * LIVE), want.aRecActive);
+	ck_assert_uint_eq(blklist_window(m, BLKLIST_BY_AGE, false, 0, b,
+	    2 * LIVE), want.aRecActive);
+	ck_assert_mem_eq(a, b, want.aRecActive * sizeof a[0]);
+	blklist_free(l);
+	blklist_free(m);
 }
 
 LOOP_TEST(pairs_are_not_looked_for_where_there_are_none, 0, NELEM(kinds))

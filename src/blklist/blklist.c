@@ -313,6 +313,7 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 		.info = b->info,
 		.ninfo = b->ninfo,
 		.left_out = b->left_out,
+		.replaced = b->replaced,
 	};
 
 	assert(l->ops->apply != NULL);

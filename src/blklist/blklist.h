@@ -31,9 +31,10 @@
  *			inherits may be numbered back from 0 and stays older
  *			than all that the child logs.
  *	address order	ascending by layer, then address.
- *	cancellation	in one batch, an allocation and the free of the same
- *			block with no other allocation of it between: both are
- *			left out of the list, and counted.
+ *	cancellation	in one batch, an allocation at an address that is not
+ *			listed and the free of the same block, with no other
+ *			allocation of it between: both are left out of the list,
+ *			and counted.
  *	duplicate	an allocation at an address that is listed already: it
  *			replaces the record and is counted (indexed/indexed.c,
  *			literal.c).
@@ -150,6 +151,7 @@ struct blklist_batch {
 	bool cancel;			/* look for pairs */
 	bool gaps;			/* records before or among them are lost */
 	uint64_t *left_out;		/* NULL, or zeros: an indexed list sets a bit for each record in a pair */
+	uint64_t *replaced;		/* NULL, or zeros: gets a bit for each duplicate */
 };
 
 /* Counters since the list was made; the page shows them all. */

@@ -53,6 +53,7 @@ struct list_chunk {
 	size_t at;			/* of rec[0] in the batch */
 	bool cancel;
 	uint64_t *left_out;		/* of the batch; or NULL */
+	uint64_t *replaced;		/* likewise */
 };
 
 /* A kind of list.  Keys are masked, windows are inside the list. */
@@ -355,6 +356,15 @@ list_alloc_type(struct blklist *l, const struct list_chunk *c, unsigned i)
 		list_special_alloc(l, c, i);
 }
 
+/* Counts a duplicate. */
+static inline void
+list_count_duplicate(struct blklist *l, const struct list_chunk *c, unsigned i)
+{
+	l->counts.duplicate++;
+	if (c->replaced != NULL)
+		c->replaced[(c->at + i) / 64] |= UINT64_C(1) << (c->at + i) % 64;
+}
+
 /* Counts an allocation that succeeded, listed or not. */
 static inline void
 list_count_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
@@ -406,34 +416,6 @@ list_pair_free(struct blklist *l, const struct rec *alloc)
 	l->counts.frees++;
 	l->counts.cancelled++;
 	list_live_sub(l, alloc, list_key(l, alloc), rec_size(alloc));
-}
-
-/* Counts adjacent pairs from i on; only one block is live at a time. */
-static inline unsigned
-list_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
-    unsigned i, unsigned end)
-{
-	uint64_t most = 0, n = 0;
-
-	for (; i + 1 < end && mate[i] == i + 1; i += 2, n++) {
-		const struct rec *alloc = &c->rec[i];
-
-		list_alloc_type(l, c, i);
-		if (rec_size(alloc) > most)
-			most = rec_size(alloc);
-		if (__builtin_expect(l->extra, 0)) {
-			list_live_add(l, alloc, list_key(l, alloc),
-			    rec_size(alloc));
-			list_live_sub(l, alloc, list_key(l, alloc),
-			    rec_size(alloc));
-		}
-	}
-	l->counts.allocs += n;
-	l->counts.frees += n;
-	l->counts.cancelled += n;
-	if (l->counts.live_bytes + most > l->counts.peak_bytes)
-		l->counts.peak_bytes = l->counts.live_bytes + most;
-	return i;
 }
 
 #ifdef __SSE2__

@@ -177,7 +177,7 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 		l->counts.late++;
 		return;
 	}
-	l->counts.duplicate++;
+	list_count_duplicate(l, c, i);
 	list_removed_row(l, b.seq, &a->blk);
 	list_live_sub(l, r, key, a->blk.size);
 	list_live_add(l, r, key, b.size);
@@ -319,7 +319,8 @@ literal_apply(struct blklist *l, struct list_chunk *c)
 				break;
 			}
 			f = c->cancel ? scan_ahead(l, c, i) : 0;
-			if (f == 0) {
+			/* At an active address it is a duplicate. */
+			if (f == 0 || find_record(lit, list_key(l, r)) != NULL) {
 				apply_alloc(l, c, i);
 				break;
 			}

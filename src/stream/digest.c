@@ -68,7 +68,7 @@ make_room(struct stream_digest *d, size_t n)
 void
 stream_digest_put(struct stream_digest *d, uint64_t seq, const struct rec *recs,
     size_t n, const uint64_t *left_out,
-    uint16_t (*tag)(const void *arg, uint64_t seq), const void *arg)
+    uint32_t (*tag)(const void *arg, uint64_t seq), const void *arg)
 {
 	size_t left = count_kept(left_out, n);
 

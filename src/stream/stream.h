@@ -309,7 +309,7 @@ struct stream_digest;
 struct stream_digest_entry {
 	struct rec rec;
 	uint64_t seq;
-	uint16_t tag;		/* the caller's own */
+	uint32_t tag;		/* the caller's own */
 };
 
 /* A batch: records [seq, end) of the stream. */
@@ -331,7 +331,7 @@ void stream_digest_free(struct stream_digest *);
  */
 void stream_digest_put(struct stream_digest *, uint64_t seq,
     const struct rec *, size_t n, const uint64_t *left_out,
-    uint16_t (*tag)(const void *arg, uint64_t seq), const void *arg);
+    uint32_t (*tag)(const void *arg, uint64_t seq), const void *arg);
 
 /* The first batch that begins at `from` or later; false if there is none. */
 bool stream_digest_find(const struct stream_digest *, uint64_t from,

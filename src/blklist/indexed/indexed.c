@@ -16,19 +16,65 @@ static void indexed_trim(struct blklist *, struct indexed *);
 /*
  * The rules of literal.c: a free cancels the allocation that is the latest
  * record of the same block, unless it is by realloc or older; a range ends a
- * generation.
+ * generation.  Whether the address is listed is known only when the allocation
+ * is applied: then the pair is dissolved.
  */
 
 #define INDEX_BITS 12
 #define GENERATIONS (UINT32_C(1) << (32 - INDEX_BITS))
 
+static inline uint64_t
+scatter(uint64_t key)
+{
+	return key * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static inline uint64_t *
+open_word(struct cancel *c, uint64_t key)
+{
+	return &c->open[scatter(key) >> (64 - OPEN_BITS + 6)];
+}
+
+static inline uint64_t
+open_bit(uint64_t key)
+{
+	return UINT64_C(1) << (scatter(key) >> (64 - OPEN_BITS) & 63);
+}
+
 static void
 next_generation(struct cancel *c)
 {
+	memset(c->open, 0, sizeof(c->open));
 	if (++c->generation < GENERATIONS)
 		return;
 	memset(c->slot, 0, sizeof(c->slot));
 	c->generation = 1;
+}
+
+/* The slot of the key's latest record, or the free one where its search ends. */
+static inline uint32_t *
+latest_slot(struct cancel *c, const struct rec *rec, uint64_t key,
+    uint64_t key_mask)
+{
+	const uint32_t mask = (uint32_t)((UINT64_C(1) << (64 - c->shift)) - 1);
+	uint64_t x = (key ^ c->seed) * UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	for (uint32_t p = (uint32_t)(x >> c->shift);; p = (p + 1) & mask) {
+		uint32_t s = c->slot[p];
+
+		if (s >> INDEX_BITS != c->generation ||
+		    (rec[s & (LIST_CHUNK - 1)].w[0] & key_mask) == key)
+			return &c->slot[p];
+	}
+}
+
+/* The key's latest record, or NULL. */
+static inline const struct rec *
+latest_in(const struct cancel *c, const uint32_t *slot, const struct rec *rec)
+{
+	return *slot >> INDEX_BITS == c->generation ?
+	    &rec[*slot & (LIST_CHUNK - 1)] : NULL;
 }
 
 /* The shift of a 64-bit hash for a table of at least 2 * n. */
@@ -53,26 +99,40 @@ is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
 	    !list_older(rec_ticket(r), rec_ticket(alloc));
 }
 
+/* True if an allocation of the key is in the table: its free is not known yet. */
+static inline bool
+is_open(struct cancel *c, const struct rec *rec, uint64_t key, uint64_t key_mask)
+{
+	const struct rec *r = latest_in(c, latest_slot(c, rec, key, key_mask),
+	    rec);
+
+	return r != NULL && rec_op(r) == REC_ALLOC;
+}
+
 /*
  * Marks pairs of adjacent records from i on, as they come out of a ring;
- * returns the first record that is in none.  A function of its own: most
- * records of a busy target are such pairs.
+ * returns the first record that is in none.  They are not in the table, unless
+ * an allocation at the same address is.  A function of its own: most records of
+ * a busy target are such pairs.
  */
 static __attribute__((noinline)) unsigned
-adjacent_pairs(uint16_t *mate, const struct blklist *l, const struct rec *rec,
+adjacent_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
     unsigned i, unsigned n)
 {
 	const uint64_t key_mask = l->key_mask;
 
 	for (; i + 1 < n; i += 2) {
 		const struct rec *r = &rec[i];
+		uint64_t key = r->w[0] & key_mask;
 
 		if ((r->w[0] & REC_OP_MASK) != rec_op_bits(REC_ALLOC) ||
-		    !is_pair(r, r + 1, r->w[0] & key_mask, key_mask) ||
-		    list_is_failed(l, r))
+		    !is_pair(r, r + 1, key, key_mask) ||
+		    list_is_failed(l, r) ||
+		    ((*open_word(c, key) & open_bit(key)) != 0 &&
+		    is_open(c, rec, key, key_mask)))
 			break;
-		mate[i] = (uint16_t)(i + 1);
-		mate[i + 1] = (uint16_t)i;
+		c->mate[i] = (uint16_t)(i + 1);
+		c->mate[i + 1] = (uint16_t)i;
 	}
 	return i;
 }
@@ -82,20 +142,20 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
     unsigned n, uint64_t seed)
 {
 	const uint64_t key_mask = l->key_mask;
-	const unsigned shift = table_shift(n);
-	const uint32_t mask = (uint32_t)((UINT64_C(1) << (64 - shift)) - 1);
 	unsigned pairs = 0;
 
 	memset(c->mate, 0xff, n * sizeof(c->mate[0]));
 	next_generation(c);
+	c->shift = table_shift(n);
+	c->seed = seed;
 	for (unsigned i = 0, at; i < n; i++) {
-		const struct rec *r;
-		uint64_t key, x;
-		unsigned op, j;
-		uint32_t p, s;
+		const struct rec *r, *latest;
+		uint32_t *slot;
+		uint64_t key;
+		unsigned op;
 
 		at = i;
-		i = adjacent_pairs(c->mate, l, rec, at, n);
+		i = adjacent_pairs(c, l, rec, at, n);
 		pairs += (i - at) / 2;
 		if (i == n)
 			break;
@@ -107,26 +167,19 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 		if ((op != REC_ALLOC && op != REC_FREE && op != REC_UNDO) ||
 		    (op == REC_ALLOC && list_is_failed(l, r)))
 			continue;
-		x = (key ^ seed) * UINT64_C(0x9e3779b97f4a7c15);
-		x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
-		for (p = (uint32_t)(x >> shift);; p = (p + 1) & mask) {
-			s = c->slot[p];
-			if (s >> INDEX_BITS != c->generation)
-				break;
-			j = s & (LIST_CHUNK - 1);
-			if ((rec[j].w[0] & key_mask) != key)
-				continue;
-			if (rec_op(&rec[j]) == REC_ALLOC &&
-			    is_pair(&rec[j], r, key, key_mask)) {
-				c->mate[i] = (uint16_t)j;
-				c->mate[j] = (uint16_t)i;
-				pairs++;
-			}
-			break;
+		slot = latest_slot(c, rec, key, key_mask);
+		latest = latest_in(c, slot, rec);
+		if (latest != NULL && rec_op(latest) == REC_ALLOC &&
+		    is_pair(latest, r, key, key_mask)) {
+			c->mate[i] = (uint16_t)(latest - rec);
+			c->mate[latest - rec] = (uint16_t)i;
+			pairs++;
 		}
-		c->slot[p] = c->generation << INDEX_BITS | i;
+		*slot = c->generation << INDEX_BITS | i;
+		if (op == REC_ALLOC)
+			*open_word(c, key) |= open_bit(key);
 	}
-	return pairs;
+	return c->pairs = pairs;
 }
 
 /*
@@ -294,7 +347,7 @@ replace_record(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 	}
 	indexed_row(ix, i, &was);
 	list_removed_row(l, list_seq(c, at), &was);
-	l->counts.duplicate++;
+	list_count_duplicate(l, c, at);
 	list_live_sub(l, r, key, was.size);
 	list_live_add(l, r, key, rec_size(r));
 	/* Not listed while it is neither of the two. */
@@ -480,28 +533,80 @@ apply_one(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	}
 }
 
-/* Applies halves of pairs from `at` on; returns the first other record. */
-static inline unsigned
-apply_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
-    unsigned at, unsigned end)
-{
-	for (;;) {
-		at = list_pairs(l, c, mate, at, end);
-		if (at == end || mate[at] == CANCEL_NONE)
-			return at;
-		if (at < mate[at])
-			list_pair_alloc(l, c, at);
-		else
-			list_pair_free(l, &c->rec[mate[at]]);
-		at++;
-	}
-}
-
 static inline uint32_t
 tag_of(const struct blklist *l, const struct indexed *ix,
     const struct rec *r)
 {
 	return hash_tag(&ix->hash, list_key(l, r));
+}
+
+static inline bool
+is_listed(const struct blklist *l, const struct indexed *ix, const struct rec *r)
+{
+	return *find_record(l, ix, list_key(l, r), tag_of(l, ix, r)) != 0;
+}
+
+/* Counts adjacent pairs from i on; only one block is live at a time. */
+static inline unsigned
+apply_adjacent(struct blklist *l, struct indexed *ix,
+    const struct list_chunk *c, unsigned i, unsigned end)
+{
+	const uint16_t *mate = ix->cancel.mate;
+	uint64_t most = 0, n = 0;
+
+	for (; i + 1 < end && mate[i] == i + 1; i += 2, n++) {
+		const struct rec *alloc = &c->rec[i];
+
+		if (UNLIKELY(is_listed(l, ix, alloc)))
+			break;
+		list_alloc_type(l, c, i);
+		if (rec_size(alloc) > most)
+			most = rec_size(alloc);
+		if (UNLIKELY(l->extra)) {
+			list_live_add(l, alloc, list_key(l, alloc),
+			    rec_size(alloc));
+			list_live_sub(l, alloc, list_key(l, alloc),
+			    rec_size(alloc));
+		}
+	}
+	l->counts.allocs += n;
+	l->counts.frees += n;
+	l->counts.cancelled += n;
+	if (l->counts.live_bytes + most > l->counts.peak_bytes)
+		l->counts.peak_bytes = l->counts.live_bytes + most;
+	return i;
+}
+
+/* Its allocation replaces what is listed at its address. */
+static __attribute__((noinline)) void
+dissolve_pair(struct cancel *c, unsigned alloc)
+{
+	c->mate[c->mate[alloc]] = CANCEL_NONE;
+	c->mate[alloc] = CANCEL_NONE;
+	c->pairs--;
+}
+
+/* Applies halves of pairs from `at` on; returns the first record in none. */
+static inline unsigned
+apply_pairs(struct blklist *l, struct indexed *ix, const struct list_chunk *c,
+    unsigned at, unsigned end)
+{
+	const uint16_t *mate = ix->cancel.mate;
+
+	for (;;) {
+		at = apply_adjacent(l, ix, c, at, end);
+		if (at == end || mate[at] == CANCEL_NONE)
+			return at;
+		if (at > mate[at])
+			list_pair_free(l, &c->rec[mate[at]]);
+		else if (!is_listed(l, ix, &c->rec[at]))
+			list_pair_alloc(l, c, at);
+		else {
+			dissolve_pair(&ix->cancel, at);
+			return at;
+		}
+		at++;
+	}
 }
 
 static void
@@ -512,7 +617,7 @@ apply_simple(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 
 	for (unsigned i = 0; i < c->n; i++) {
 		if (pairs > 0 && mate[i] != CANCEL_NONE)
-			i = apply_pairs(l, c, mate, i, c->n);
+			i = apply_pairs(l, ix, c, i, c->n);
 		if (i < c->n)
 			apply_one(l, ix, c, i, tag_of(l, ix, &c->rec[i]));
 	}
@@ -560,6 +665,23 @@ fetch_age(const struct indexed *ix, const struct rec *r, uint32_t tag)
 	__builtin_prefetch(&ix->age.bits[pos >> 6], 1);
 }
 
+static __attribute__((noinline)) void
+apply_dissolved(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned at)
+{
+	apply_one(l, ix, c, at, tag_of(l, ix, &c->rec[at]));
+}
+
+/* Up to the next record that was in no pair; returns it. */
+static __attribute__((noinline)) unsigned
+apply_pairs_until(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned at, unsigned end)
+{
+	while ((at = apply_pairs(l, ix, c, at, end)) < end)
+		apply_dissolved(l, ix, c, at++);
+	return at;
+}
+
 static void
 apply_prefetching(struct blklist *l, struct indexed *ix, struct list_chunk *c,
     unsigned pairs)
@@ -587,11 +709,11 @@ apply_prefetching(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 			fetch_age(ix, &c->rec[todo[t + FETCH_AGE]],
 			    tag[t + FETCH_AGE]);
 		if (at < todo[t])
-			at = apply_pairs(l, c, mate, at, todo[t]);
+			at = apply_pairs_until(l, ix, c, at, todo[t]);
 		apply_one(l, ix, c, at++, tag[t]);
 	}
 	if (at < c->n)
-		(void)apply_pairs(l, c, mate, at, c->n);
+		(void)apply_pairs_until(l, ix, c, at, c->n);
 }
 
 /* A bit for each of four in a pair: only CANCEL_NONE has the high bit. */
@@ -626,12 +748,15 @@ indexed_apply(struct blklist *l, struct list_chunk *c)
 	if (c->cancel && c->n > 1)
 		pairs = cancel_pairs(&ix->cancel, l, c->rec, c->n,
 		    ix->hash.seed);
-	if (pairs > 0 && c->left_out != NULL)
-		mark_left_out(ix, c);
 	if (l->counts.aRecActive >= DEEP)
 		apply_prefetching(l, ix, c, pairs);
 	else
 		apply_simple(l, ix, c, pairs);
+	if (pairs > 0) {
+		pairs = ix->cancel.pairs;
+		if (c->left_out != NULL)
+			mark_left_out(ix, c);
+	}
 	if (UNLIKELY(indexed_is_loose(l, ix)))
 		indexed_trim(l, ix);
 	return pairs;

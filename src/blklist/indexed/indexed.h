@@ -25,6 +25,7 @@
 #include "regions.h"
 #include "store.h"
 
+#define OPEN_BITS 13
 #define CANCEL_SLOTS (2 * LIST_CHUNK)
 #define CANCEL_NONE UINT16_MAX
 
@@ -34,6 +35,10 @@
  */
 struct cancel {
 	uint32_t generation;
+	unsigned shift;			/* from a key's hash to its slot */
+	uint64_t seed;
+	unsigned pairs;			/* without those dissolved */
+	uint64_t open[(1 << OPEN_BITS) / 64];	/* by hash: an allocation may be in the table */
 	uint32_t slot[CANCEL_SLOTS];	/* generation << 12 | index in the chunk */
 	uint16_t mate[LIST_CHUNK];	/* index of the other half, or CANCEL_NONE */
 };

@@ -157,6 +157,7 @@ struct keeper_queue {
 	struct stream_queue *records;	/* NULL: given up */
 	struct stream_digest *digest;	/* NULL: classic, or given up */
 	uint64_t first;			/* sequence number that the queue began with */
+	bool whole;			/* not all replacements have a tag: READ leaves nothing out */
 };
 
 struct region_set_region {
@@ -206,10 +207,11 @@ struct keeper_thread {
 	char name[16];			/* as last read, raw bytes */
 };
 
-/* Requester of the record with this sequence number; see keeper_info(). */
+/* Of the record with this sequence number; see keeper_tag(). */
 struct keeper_tag {
 	uint32_t seq;			/* its low bits */
 	uint16_t info;
+	bool replaced;			/* its block replaced a listed one */
 };
 
 /* Its threads, by index, and who requests the memory of their blocks. */
@@ -217,7 +219,7 @@ struct keeper_threads {
 	struct keeper_thread *at;
 	size_t n, cap;			/* indexes below n may be known */
 	unsigned requesters;		/* threads that have one now */
-	struct keeper_tag *tag;		/* by seq modulo the queue's size; NULL: no requester yet */
+	struct keeper_tag *tag;		/* by seq modulo the queue's size; NULL: nothing to tell yet */
 	struct blklist_batch_info *batch_info;	/* KEEPER_BATCH of them, with tag */
 	unsigned name_reads;		/* thread names read since the last pass */
 };
@@ -391,6 +393,9 @@ extern const struct stream_sink keeper_sink;
 
 /* Requester of a record in the queue, as interned by the list; 0 none. */
 uint16_t keeper_info(const struct keeper *, uint64_t seq);
+/* The same, and KEEPER_REPLACED if its block replaced a listed one. */
+#define KEEPER_REPLACED (UINT32_C(1) << 16)
+uint32_t keeper_tag(const struct keeper *, uint64_t seq);
 
 /* All that a look at the rings has found is applied. */
 void peak_end_look(struct keeper *);

@@ -144,7 +144,7 @@ apply(struct keeper *k, struct blklist_batch *b)
 		    blklist_info_intern(k->list, &b->info[i].info));
 	peak_begin(k);
 	blklist_apply(k->list, b);
-	b->left_out = NULL;
+	b->left_out = b->replaced = NULL;
 	if (k->oracle != NULL) {
 		blklist_apply(k->oracle, b);
 		compare_lists(k);
@@ -164,21 +164,44 @@ make_tags(struct keeper *k)
 	return k->threads.tag != NULL && k->threads.batch_info != NULL;
 }
 
-uint16_t
-keeper_info(const struct keeper *k, uint64_t seq)
+uint32_t
+keeper_tag(const struct keeper *k, uint64_t seq)
 {
 	const struct keeper_tag *t;
 
 	if (k->threads.tag == NULL)
 		return 0;
 	t = &k->threads.tag[seq % TAGS];
-	return t->seq == (uint32_t)seq ? t->info : 0;
+	if (t->seq != (uint32_t)seq)
+		return 0;
+	return t->info | (t->replaced ? KEEPER_REPLACED : 0);
 }
 
-static uint16_t
-info_of(const void *k, uint64_t seq)
+uint16_t
+keeper_info(const struct keeper *k, uint64_t seq)
 {
-	return keeper_info(k, seq);
+	return (uint16_t)keeper_tag(k, seq);
+}
+
+static uint32_t
+tag_of(const void *k, uint64_t seq)
+{
+	return keeper_tag(k, seq);
+}
+
+/* A page's list has what they replace: it must get both records of such a pair. */
+static void
+tag_replaced(struct keeper *k, const struct blklist_batch *b,
+    const uint64_t *replaced)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		uint64_t seq = b->seq + i;
+
+		if (!(replaced[i / 64] >> i % 64 & 1))
+			continue;
+		set_tag(k, seq, keeper_info(k, seq));
+		k->threads.tag[seq % TAGS].replaced = true;
+	}
 }
 
 void
@@ -187,6 +210,7 @@ keeper_take(struct keeper *k, const struct rec *rec, size_t n,
     size_t ninfo)
 {
 	uint64_t left_out[KEEPER_BATCH / 64] = { 0 };
+	uint64_t replaced[KEEPER_BATCH / 64] = { 0 }, duplicates;
 	struct blklist_batch b = { .rec = rec, .n = n, .near_ms = near_ms,
 		.ms = ms, .info = info, .ninfo = ninfo, .cancel = true };
 
@@ -194,14 +218,23 @@ keeper_take(struct keeper *k, const struct rec *rec, size_t n,
 		return;
 	if (ninfo > 0 && !make_tags(k))
 		b.ninfo = 0;
+	if (n <= KEEPER_BATCH)
+		b.replaced = replaced;
 	if (k->queue.digest != NULL && n <= KEEPER_BATCH)
 		b.left_out = left_out;
 	b.seq = stream_queue_next(k->queue.records);
 	stream_queue_put(k->queue.records, rec, n);
+	duplicates = blklist_counts(k->list)->duplicate;
 	apply(k, &b);
+	if (blklist_counts(k->list)->duplicate != duplicates) {
+		if (n <= KEEPER_BATCH && make_tags(k))
+			tag_replaced(k, &b, replaced);
+		else
+			k->queue.whole = true;
+	}
 	if (k->queue.digest != NULL && n <= KEEPER_BATCH)
 		stream_digest_put(k->queue.digest, b.seq, rec, n, left_out,
-		    k->threads.tag != NULL ? info_of : NULL, k);
+		    k->threads.tag != NULL ? tag_of : NULL, k);
 }
 
 /* Requesters of allocations by threads that have one; returns how many. */

@@ -6,7 +6,8 @@
  *
  * Pairs that cancel each other within an answer are left out and counted: an
  * allocation and the free of the same block with no other record of that block
- * between them.  The keeper's list does the same, batch by batch.  Frees by
+ * between them.  The keeper's list does the same, batch by batch, and knows which
+ * allocations have replaced a block: those stay, for the page lists it.  Frees by
  * realloc stay, for the undo of a failed realloc has to find what it undoes.
  */
 #include <string.h>
@@ -97,9 +98,10 @@ cancel_pending(struct pairs *p, const struct rec *rec)
 
 /* False: no room, the reply ends here.  Without memory it is not cancelled. */
 static bool
-pairs_add(struct pairs *p, const struct rec *rec, uint64_t seq, uint16_t info)
+pairs_add(struct pairs *p, const struct rec *rec, uint64_t seq, uint32_t tag)
 {
 	unsigned op = rec_op(rec);
+	uint16_t info = (uint16_t)tag;
 
 	if (!p->whole && op == REC_FREE && cancel_pending(p, rec))
 		return true;
@@ -116,8 +118,9 @@ pairs_add(struct pairs *p, const struct rec *rec, uint64_t seq, uint16_t info)
 		return true;
 	if (op == REC_ALLOC && rec_addr(rec) != 0) {
 		take_pending(p, rec);
-		(void)hashindex_put(&p->pending, hash_of_key(key_of(rec)),
-		    (uint32_t)p->n - 1);
+		if (!(tag & KEEPER_REPLACED))
+			(void)hashindex_put(&p->pending,
+			    hash_of_key(key_of(rec)), (uint32_t)p->n - 1);
 	} else if (op == REC_UNDO) {
 		take_pending(p, rec);
 	} else if (op == REC_RANGE) {
@@ -188,7 +191,7 @@ gather_chunk(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	for (i = 0; i < n; i++) {
 		if (s->seq[i] - first > UINT32_MAX ||
 		    !pairs_add(&s->pairs, &s->rec[i], s->seq[i],
-		    keeper_info(k, s->seq[i])))
+		    keeper_tag(k, s->seq[i])))
 			break;
 	}
 	*taken = i;
@@ -212,7 +215,8 @@ gather_batch(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	size_t infos = 0;
 
 	for (unsigned i = 0; i < b->n && k->threads.tag != NULL; i++)
-		infos += stream_digest_at(k->queue.digest, b, i)->tag != 0;
+		infos += (uint16_t)stream_digest_at(k->queue.digest, b,
+		    i)->tag != 0;
 	if (b->end - first > UINT32_MAX ||
 	    !pairs_have_room(&s->pairs, b->n, infos))
 		return false;
@@ -312,7 +316,7 @@ answer_read(struct conn *c, const struct wire_msg *m)
 	if (d->first > keeper_next(k))
 		d->first = keeper_next(k);
 	pairs_begin(&s->pairs, answer_max(m->read.max), WIRE_INFO_MAX,
-	    m->read.whole);
+	    m->read.whole || k->queue.whole);
 	d->next = gather(s, k, d->first, lost);
 	d->cancelled = s->pairs.cancelled;
 	put_entries(s, k, d);
