@@ -27,6 +27,25 @@ counted() {
 	unless_busy counted_once "$@"
 }
 
+# Blocks given back past the library are listed until their addresses come again.
+# past HOW LEFT: LEFT blocks are live at the end.
+past_once() {
+	report=$tmp/past
+	again=$("$B/pagek" run -b -o /dev/null --report "$report" -- \
+	    "$B/tests/targets/past" "$1") || return 1
+	[ "$again" -gt 900 ] || { echo "$again addresses came again"; return 1; }
+	grep '"live_blocks": '"$2"',.*"duplicate": '"$again"', "unknown_free": 0,' \
+	    "$report" || { cat "$report"; return 1; }
+}
+past() {
+	unless_busy past_once "$@"
+}
+rule "blocks given to __libc_free leave the list when their addresses come again" \
+    past free 0
+rule "so do blocks that __libc_realloc has moved" past realloc 0
+rule "so do those of another thread, whose start leaves one" past threads 1
+rule "so does a block at an address that comes again and again" past early 0
+
 {
 	sql_work
 	echo "SELECT count(*) FROM (SELECT upper(name)||'x' AS u FROM t ORDER BY u LIMIT 40000);"
