@@ -176,7 +176,7 @@ TEST(the_page_at_33_columns)
 	expect_line(0, "G NODES 1 up 1 slow 1 no node 1 ~");
 	expect_line(1, "  NODE NAME     STATE");
 	expect_line(2, "> 0590 linac-a  up 3d00h");
-	expect_line(5, "  AB86 far-awa~ unreachable 12s");
+	expect_line(5, "  AB86 far-awa~ unreachable 12s v");
 }
 
 TEST(the_page_at_120_columns_says_where_and_why)

@@ -646,6 +646,7 @@ page_nodes_compose(struct page_nodes *p,
 	int about = rows >= TALL_ROWS ? 2 : bar ? 1 : 0;
 	int window = text ? (int)all : rows - title - heading - about - bar;
 	struct page_scroll *s = &p->scroll;
+	int first = title + heading, r;
 
 	s->window = window;
 	page_scroll_to(s, (int)cursor, window);
@@ -669,5 +670,10 @@ page_nodes_compose(struct page_nodes *p,
 		put_about(page_nodes_row(p, row, n), about, pic);
 	if (bar)
 		put_bar(pic);
-	return picture_end(pic);
+	r = picture_end(pic);
+	if (r == 0 && !text && window > 0 && s->top > 0)
+		page_scroll_mark(pic, first, false);
+	if (r == 0 && !text && window > 0 && s->top + window < (int)all)
+		page_scroll_mark(pic, first + window - 1, true);
+	return r;
 }

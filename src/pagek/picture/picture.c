@@ -15,6 +15,7 @@
 
 #define CHUNK 65536
 #define FOLD_COLS 8	/* the least room for folded text */
+#define EDGE_COLS 20	/* narrower lines have no mark of an edge */
 
 struct chunk {
 	struct chunk *next;
@@ -559,6 +560,61 @@ picture_entry(struct page_picture *pic, const char *name, int at,
 
 /* --- lists longer than the screen ----------------------------------------- */
 
+/* Bytes of safe text that fit so many columns, and their columns. */
+static size_t
+bytes_in(const char *text, int cols, int *col)
+{
+	size_t len = strlen(text), i, n;
+	uint32_t cp;
+	int w;
+
+	*col = 0;
+	for (i = 0; i < len; i += n) {
+		n = base_utf8_char(text + i, len - i, &cp);
+		w = n > 0 ? char_cols(cp) : 1;
+		n = n > 0 ? n : 1;
+		if (*col + w > cols)
+			break;
+		*col += w;
+	}
+	return i;
+}
+
+/* Without memory there is no mark. */
+void
+page_scroll_mark(struct page_picture *pic, int row, bool below)
+{
+	struct page_line *line = &pic->line[row];
+	const struct page_span *was = line->span;
+	struct page_span *span;
+	size_t nspan = (size_t)line->nspan, n;
+	int col, last = pic->cols - 1;
+	char *text;
+
+	if (pic->cols < EDGE_COLS)
+		return;
+	n = bytes_in(line->text, last, &col);
+	text = store_room(pic->store, n + (size_t)(last - col) + 2);
+	span = store_room(pic->store, (nspan + 1) * sizeof *span);
+	if (text == NULL || span == NULL)
+		return;
+	memcpy(text, line->text, n);
+	memset(text + n, ' ', (size_t)(last - col));
+	/* Half a number must not look like another number. */
+	if (n > 0 && line->text[n] != '\0' && line->text[n - 1] != ' ' &&
+	    (text[n - 1] & 0x80) == 0)
+		text[n - 1] = '~';
+	n += (size_t)(last - col);
+	text[n] = below ? 'v' : '^';
+	text[n + 1] = '\0';
+	if (nspan > 0)
+		memcpy(span, was, nspan * sizeof *span);
+	span[nspan] = (struct page_span){ .from = (uint16_t)last,
+	    .to = (uint16_t)pic->cols, .mark = PAGE_HEADING };
+	*line = (struct page_line){ .text = text, .span = span,
+		.nspan = (int)nspan + 1 };
+}
+
 void
 page_scroll_cut(struct page_scroll *s, struct page_picture *pic, int window)
 {
@@ -575,6 +631,10 @@ page_scroll_cut(struct page_scroll *s, struct page_picture *pic, int window)
 		pic->line[i + 1] = pic->line[s->top + i + 1];
 	if (pic->rows > i + 1)
 		pic->rows = i + 1;
+	if (s->top > 0)
+		page_scroll_mark(pic, 1, false);
+	if (s->top < most)
+		page_scroll_mark(pic, pic->rows - 1, true);
 }
 
 void
