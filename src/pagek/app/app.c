@@ -16,6 +16,7 @@
 #include "pages.h"
 
 #define END_WAIT_MS 3000
+#define SAID_MS 5000
 
 int
 app_init(struct app *app, struct page *page, struct page_watch *watch,
@@ -30,6 +31,7 @@ app_init(struct app *app, struct page *page, struct page_watch *watch,
 		.loop = loop,
 		.watch = watch,
 		.begun = mono_now(),
+		.said = { .now = mono_now },
 		.jobs = { .page = page, .session = watch->session,
 		    .loop = loop },
 	};
@@ -69,6 +71,24 @@ app_say(struct app *app, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(app->page->message, sizeof app->page->message, fmt, ap);
 	va_end(ap);
+}
+
+/* Stays while it says what a typed line or a key waits for. */
+static void
+drop_message(struct app *app)
+{
+	char *message = app->page->message;
+	struct app_said *said = &app->said;
+
+	if (strcmp(message, said->text) != 0) {
+		snprintf(said->text, sizeof said->text, "%s", message);
+		said->at = said->now();
+	} else if (message[0] != '\0' && app->mode == APP_PAGE &&
+	    !app->waits.pause && !app->waits.mark && !app->waits.drain &&
+	    mono_diff_ns(said->now(), said->at) >=
+	    SAID_MS * INT64_C(1000000)) {
+		message[0] = said->text[0] = '\0';
+	}
 }
 
 struct page_view
@@ -168,6 +188,7 @@ app_tick(struct app *app)
 {
 	struct page_view v;
 
+	drop_message(app);
 	/* While the user looks at something, do not change the target. */
 	nodes_session_stay(app->session, app->page->cursor.on ||
 	    app->page->group.opened || app->page->paused != NULL ||
@@ -279,7 +300,7 @@ app_key(struct app *app, int code)
 {
 	enum page_action action = page_key_action(code);
 
-	app->page->message[0] = '\0';
+	app->page->message[0] = app->said.text[0] = '\0';
 	app->page->prompt.wrong = false;
 	if (app->mode == APP_PROMPT && code != PAGE_CTRL('C'))
 		app_prompt_key(app, code);

@@ -144,6 +144,13 @@ struct app_click {
 	struct mono at;
 };
 
+/* The message in the bottom line, which gives the key bar back after a while. */
+struct app_said {
+	struct mono (*now)(void);	/* its clock */
+	struct mono at;
+	char text[256];
+};
+
 /* The node's targets, as it listed them last (targets_overlay.c). */
 struct app_targets {
 	struct nodes_target *list;	/* owned */
@@ -175,6 +182,7 @@ struct app {
 	struct symbol_wrappers *wrappers;	/* of :skip; owned, or NULL */
 	char *set[OPTIONS];		/* values of :set; owned, NULL: none */
 
+	struct app_said said;
 	struct app_ending ending;
 	struct jobs jobs;
 	struct app_waits waits;
@@ -205,7 +213,7 @@ void app_reset_costs(struct app *);
 /* Tells the session which blocks to bring; after each paint. */
 void app_request_blocks(struct app *);
 
-/* Shows a message in the bottom line until the next key; may be outside text. */
+/* Shows a message for five seconds or until a key; may be outside text. */
 void app_say(struct app *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -316,6 +324,8 @@ void app_target(struct app *, const char *word);
 void app_target_complete(struct app *, const char *before, const char *arg,
     struct line_words *);
 void app_targets_open(struct app *);
+/* T: asks the node, then opens the list. */
+void app_list_targets(struct app *);
 /* Cancels the request and drops the list. */
 void app_forget_targets(struct app *);
 

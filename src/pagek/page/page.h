@@ -227,7 +227,7 @@ struct page {
 	uint64_t offs;
 	struct page_cursor cursor;
 	bool covered;			/* another page or a panel lies over it: most keys do nothing */
-	char message[256];		/* in the bottom line until the next key */
+	char message[256];		/* in the bottom line */
 	struct page_prompt prompt;	/* in the bottom line */
 	struct page_fields fields;
 	struct page_found found;
