@@ -424,7 +424,7 @@ TEST(keys_are_told_as_they_are_bound)
 	picture_begin(&pic, 120, true);
 	put_help();
 	ck_assert_int_eq(picture_end(&pic), 0);
-	ck_assert(shows("  F5         choose the sort"));
+	ck_assert(shows("  F6 F5      choose the sort"));
 	ck_assert(shows("  (no key)   save"));
 	ck_assert(shows("  j Down a   move"));
 	page_keys_unbind();
@@ -440,8 +440,9 @@ TEST(keys_are_told_as_they_are_bound)
 TEST(help_names_every_key_once)
 {
 	static const char *const names[] = {
-		"j Down", "k Up", "PgDn", "PgUp", "g Home", "G End", "Enter",
-		"s", "r", "b", "c", "Space", "e", "^L", ":", "l", "Q",
+		"j Down", "k Up", "PgDn ^F", "PgUp ^B", "^D", "^U", "g Home",
+		"G End", "Enter", "s F6", "r", "f \\ F4", "/ F3", "b", "t F5",
+		"c", "Space", "e", "^L", ":", "l", "T", "Q F9",
 		"? h F1", "Esc", "q F10", "^Z", "^C",
 	};
 	char line[32];

@@ -83,11 +83,14 @@ detail_compose(struct app *app, int rows, struct page_picture *pic)
 }
 
 static void
-detail_move(struct app *app, int delta)
+detail_move(struct app *app, int delta, bool scroll)
 {
 	struct page_view v = app_view(app);
 
-	page_detail_move(&detail_of(app)->page, &v, delta);
+	if (scroll)
+		page_detail_scroll(&detail_of(app)->page, delta);
+	else
+		page_detail_move(&detail_of(app)->page, &v, delta);
 }
 
 static int
@@ -239,9 +242,11 @@ callers_compose(struct app *app, int rows, struct page_picture *pic)
 }
 
 static void
-callers_move(struct app *app, int delta)
+callers_move(struct app *app, int delta, bool scroll)
 {
 	page_callers_move(callers_of(app), delta);
+	if (scroll)
+		callers_of(app)->scroll.top += delta;
 }
 
 static int

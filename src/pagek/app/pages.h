@@ -36,13 +36,13 @@
 
 /* The order of a page's rows.  A key is an index into `keys`. */
 struct page_sort_ops {
-	const struct page_sort_row *keys;	/* of the picker; NULL: none */
+	const struct page_sort_row *keys;	/* of the picker */
 	size_t n;
 	void (*get)(const struct app *, struct page_sorting *);
 	void (*set)(struct app *, const struct page_sorting *);
 	/* The key of the next or previous column; n: none. */
 	size_t (*beside)(struct app *, bool right);
-	/* Sorts by another word; false: unknown. */
+	/* For `:sort`: sorts by a word; false: unknown.  NULL: by the keys. */
 	bool (*named)(struct app *, const char *word);
 	const struct page_sort_ops *others;	/* of other rows, for `:sort` */
 };

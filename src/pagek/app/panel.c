@@ -255,8 +255,9 @@ app_panel_keys_help(enum app_panel p, struct page_picture *pic)
 }
 
 void
-app_panel_scroll(struct app *app, int rows)
+app_panel_scroll(struct app *app, int rows, bool scroll)
 {
+	(void)scroll;
 	app->panels.scroll.top += rows;
 }
 
@@ -267,9 +268,15 @@ app_panel_scroll_window(const struct app *app)
 }
 
 void
-app_panel_select(size_t *selected, size_t n, int rows)
+app_panel_select(struct app *app, size_t *selected, size_t n, int rows,
+    bool scroll)
 {
+	struct page_scroll *s = &app->panels.scroll;
 	int64_t at = (int64_t)*selected + rows;
+
+	/* A row may take several lines. */
+	if (scroll && n > 0)
+		s->top += rows * (s->lines / (int)n);
 
 	if (at >= (int64_t)n)
 		at = (int64_t)n - 1;
@@ -349,14 +356,16 @@ enum {
 /* Keys that the top panel does not have as its own. */
 static const struct {
 	unsigned on;
-	int rows, windows;		/* to move by */
+	int rows, halves;	/* to move by, or to scroll by, of a screen */
 	void (*run)(struct app *);
 	bool (*can)(const struct app *);	/* NULL: always */
 } meanings[PAGE_ACTIONS] = {
 	[PAGE_DO_DOWN] = { ON_ALL, .rows = 1 },
 	[PAGE_DO_UP] = { ON_ALL, .rows = -1 },
-	[PAGE_DO_PAGE_DOWN] = { ON_ALL, .windows = 1 },
-	[PAGE_DO_PAGE_UP] = { ON_ALL, .windows = -1 },
+	[PAGE_DO_PAGE_DOWN] = { ON_ALL, .halves = 2 },
+	[PAGE_DO_PAGE_UP] = { ON_ALL, .halves = -2 },
+	[PAGE_DO_HALF_DOWN] = { ON_ALL, .halves = 1 },
+	[PAGE_DO_HALF_UP] = { ON_ALL, .halves = -1 },
 	[PAGE_DO_FIRST] = { ON_ALL, .rows = -FAR },
 	[PAGE_DO_LAST] = { ON_ALL, .rows = FAR },
 	[PAGE_DO_OPEN] = { ON_ALL, .run = enter_panel },
@@ -370,6 +379,7 @@ static const struct {
 	[PAGE_DO_COPY] = { ON_OVERLAYS, .run = app_show_address },
 	[PAGE_DO_LISTING] = { ON_OVERLAYS, .run = app_listing },
 	[PAGE_DO_COMMAND] = { ON_PAGES, .run = app_command_open },
+	[PAGE_DO_TARGETS] = { ON_PAGES, .run = app_list_targets },
 	[PAGE_DO_SORT] = { ON_PAGES, .run = app_sort_open, .can = can_sort },
 	[PAGE_DO_SORT_LEFT] = { ON_PAGES, .run = app_sort_left,
 	    .can = can_sort },
@@ -409,11 +419,19 @@ has_meaning(const struct app *app, enum page_action action)
 }
 
 static void
+scroll_panel(struct app *app, int halves)
+{
+	const struct panel_ops *ops = ops_of(app_panel_top(app));
+	int rows = halves * ops->window(app) / 2;
+
+	ops->move(app, rows != 0 ? rows : halves < 0 ? -1 : 1, true);
+}
+
+static void
 do_meaning(struct app *app, int code)
 {
 	enum page_action action = page_key_action(code);
 	const struct panel_ops *ops = ops_of(app_panel_top(app));
-	int rows = meanings[action].rows, windows = meanings[action].windows;
 
 	if (page_key_page(action) != PAGES)
 		open_page_of_key(app, page_key_page(action));
@@ -421,9 +439,10 @@ do_meaning(struct app *app, int code)
 		say_no_meaning(app, code);
 	else if (meanings[action].run != NULL)
 		meanings[action].run(app);
+	else if (meanings[action].halves != 0)
+		scroll_panel(app, meanings[action].halves);
 	else
-		ops->move(app, windows != 0 ? windows * ops->window(app) :
-		    rows);
+		ops->move(app, meanings[action].rows, false);
 }
 
 static const struct panel_key *

@@ -60,7 +60,8 @@ struct panel_ops {
 	bool any_node;		/* shows nothing of the node */
 	/* In so many rows, the title first.  -ENOMEM. */
 	int (*compose)(struct app *, int rows, struct page_picture *);
-	void (*move)(struct app *, int rows);
+	/* scroll: the rows on the screen move as far as the cursor. */
+	void (*move)(struct app *, int rows, bool scroll);
 	int (*window)(const struct app *);	/* rows that PgDn moves */
 	void (*enter)(struct app *);
 	/* Esc: true if there was something to go back to within the panel. */
@@ -103,10 +104,11 @@ void app_panel_key(struct app *, int code);
 bool app_panel_click(struct app *, int row, int col);
 void app_panel_want(const struct app *, struct nodes_view *);
 /* `move` and `window` of overlays that are a list of lines. */
-void app_panel_scroll(struct app *, int rows);
+void app_panel_scroll(struct app *, int rows, bool scroll);
 int app_panel_scroll_window(const struct app *);
-/* Moves the cursor of a list of n rows. */
-void app_panel_select(size_t *selected, size_t n, int rows);
+/* Moves the cursor of an overlay of n rows. */
+void app_panel_select(struct app *, size_t *selected, size_t n, int rows,
+    bool scroll);
 
 /* The top panel, to be put over page K; false: page K is the top panel. */
 bool app_panel_compose(struct app *, struct page_picture *);

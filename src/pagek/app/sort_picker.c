@@ -19,7 +19,7 @@ sort_by(struct app *app, const struct page_sort_ops *ops,
 	const struct page_sort_row *key;
 
 	ops->set(app, s);
-	if (ops->keys == NULL)
+	if (ops->named != NULL)
 		return;
 	key = &ops->keys[s->by[0].sort];
 	app_say(app, "order: %s, %s%s", key->word, key->help,
@@ -44,10 +44,10 @@ app_sort(struct app *app, const char *text)
 	if (ops == NULL)
 		ops = pages[PAGE_K].ops->sorts(app);
 	for (; ops != NULL; ops = ops->others) {
-		if (ops->named != NULL && ops->named(app, text))
-			return;
-		if (ops->keys != NULL && page_sorting_parse_of(ops->keys,
-		    ops->n, text, &s)) {
+		if (ops->named != NULL) {
+			if (ops->named(app, text))
+				return;
+		} else if (page_sorting_parse_of(ops->keys, ops->n, text, &s)) {
 			sort_by(app, ops, &s);
 			return;
 		}
@@ -84,7 +84,7 @@ sort_beside(struct app *app, bool right)
 
 	if (key >= ops->n)
 		return;
-	if (ops->keys == NULL)
+	if (ops->named != NULL)
 		s = sorting_of(app, ops);
 	s.by[0].sort = (uint8_t)key;
 	sort_by(app, ops, &s);
@@ -113,13 +113,7 @@ selected_key(const struct app *app)
 void
 app_sort_open(struct app *app)
 {
-	const struct page_sort_ops *ops = app_page_sorts(app);
-
-	if (ops->keys == NULL) {
-		app_sort_right(app);
-		return;
-	}
-	*selected_key(app) = sorting_of(app, ops).by[0].sort;
+	*selected_key(app) = sorting_of(app, app_page_sorts(app)).by[0].sort;
 	app_panel_open(app, APP_SORT);
 }
 
@@ -159,9 +153,20 @@ compose(struct app *app, int rows, struct page_picture *pic)
 }
 
 static void
-move(struct app *app, int rows)
+move(struct app *app, int rows, bool scroll)
 {
-	app_panel_select(selected_key(app), app_page_sorts(app)->n, rows);
+	app_panel_select(app, selected_key(app), app_page_sorts(app)->n, rows,
+	    scroll);
+}
+
+/* In keys. */
+static int
+window(const struct app *app)
+{
+	const struct page_scroll *s = &app->panels.scroll;
+	int n = (int)app_page_sorts(app)->n;
+
+	return s->lines > n ? s->window * n / s->lines : s->window;
 }
 
 static void
@@ -204,7 +209,7 @@ const struct panel_ops overlay_sort = {
 	.state_size = sizeof(size_t),
 	.compose = compose,
 	.move = move,
-	.window = app_panel_scroll_window,
+	.window = window,
 	.enter = enter,
 	.key = key,
 };

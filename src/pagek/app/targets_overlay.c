@@ -1,4 +1,4 @@
-/* The node's targets: :target, its completion, and the list. */
+/* The node's targets: T, :target, its completion, and the list. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +106,7 @@ app_targets_open(struct app *app)
 	for (i = 0; i < t->n; i++)
 		if (t->list[i].pid == look->target.pid)
 			t->selected = i;
+	app->page->message[0] = '\0';
 	app_panel_open(app, APP_TARGETS);
 }
 
@@ -152,6 +153,8 @@ ask_targets(struct app *app, bool quietly)
 
 	asking = app;
 	asked_quietly = quietly;
+	if (!quietly)
+		app_say(app, "asking the node for its targets");
 	r = nodes_targets(app->link, on_targets, app->link);
 	if (r < 0) {
 		asking = NULL;
@@ -172,6 +175,12 @@ app_target(struct app *app, const char *word)
 		asked_quietly = false;
 	else
 		app_say(app, "the node has not answered yet");
+}
+
+void
+app_list_targets(struct app *app)
+{
+	app_target(app, "");
 }
 
 void
@@ -208,9 +217,10 @@ compose(struct app *app, int rows, struct page_picture *pic)
 }
 
 static void
-move(struct app *app, int delta)
+move(struct app *app, int delta, bool scroll)
 {
-	app_panel_select(&app->targets.selected, app->targets.n, delta);
+	app_panel_select(app, &app->targets.selected, app->targets.n, delta,
+	    scroll);
 }
 
 static void
@@ -222,7 +232,13 @@ enter(struct app *app)
 		    app, &app->targets.list[app->targets.selected]);
 }
 
+static const struct panel_key keys[] = {
+	{ .action = PAGE_DO_TARGETS, .run = app_list_targets },
+};
+
 const struct panel_ops overlay_targets = {
+	.keys = keys,
+	.nkeys = BASE_NELEM(keys),
 	.compose = compose,
 	.move = move,
 	.window = app_panel_scroll_window,

@@ -244,6 +244,44 @@ page_detail_move(struct page_detail *d, const struct page_view *v, int delta)
 	put_cursor_at(d, v, to, calls);
 }
 
+void
+page_detail_scroll(struct page_detail *d, int delta)
+{
+	struct page_scroll *s = &d->scroll;
+	int most = s->lines > s->window ? s->lines - s->window : 0;
+
+	s->top += delta;
+	s->top = s->top > most ? most : s->top < 0 ? 0 : s->top;
+	d->seek = false;
+	d->bring = delta;
+}
+
+/* Call or block number i is at that line. */
+static void
+note_line(struct page_detail *d, int line, int i)
+{
+	const struct page_scroll *s = &d->scroll;
+
+	if (line >= s->top && line < s->top + s->window &&
+	    (d->in_sight < 0 || d->bring < 0))
+		d->in_sight = i;
+}
+
+/* True: the cursor was out of sight, and is no more. */
+static bool
+bring_cursor(struct page_detail *d, const struct page_view *v)
+{
+	const struct page_scroll *s = &d->scroll;
+	bool out = d->bring != 0 && d->in_sight >= 0 && (d->at < s->top ||
+	    d->at >= s->top + s->window);
+	int at;
+
+	d->bring = 0;
+	if (out)
+		put_cursor_at(d, v, d->in_sight, count_calls(d, v, &at));
+	return out;
+}
+
 /* --- its record ----------------------------------------------------------- */
 
 static void
@@ -578,12 +616,15 @@ put_calls(struct page_detail *d, struct page_calls *calls,
 {
 	enum page_mark mark;
 	struct page_call c;
+	int i;
 
-	while (page_calls_next(calls, &c)) {
+	for (i = 0; page_calls_next(calls, &c); i++) {
 		put_call(&c, pic);
 		mark = call_mark(d, &c);
-		if (d != NULL)
+		if (d != NULL) {
 			d->last_call = pic->rows - 1;
+			note_line(d, d->last_call, i);
+		}
 		/* The line is not in pic->rows yet: that counts the title. */
 		if (mark == PAGE_CURSOR)
 			d->at = pic->rows - 1;
@@ -957,7 +998,7 @@ put_history(const struct page_detail *d, const struct page *page,
 
 static void
 put_other(struct page_detail *d, const struct page_view *v,
-    const struct blk *b, bool beside, struct page_picture *pic)
+    const struct blk *b, int i, bool beside, struct page_picture *pic)
 {
 	unsigned layer = v->look->levels && blk_layer(b);
 	struct blk now;
@@ -977,6 +1018,7 @@ put_other(struct page_detail *d, const struct page_view *v,
 		    pic);
 	if (d->first_sibling == 0)
 		d->first_sibling = line;
+	note_line(d, line, i);
 	if (d->on_sibling && b->seq == d->sibling_seq &&
 	    b->addr == d->sibling_addr) {
 		d->at = line;
@@ -1004,6 +1046,7 @@ put_siblings(struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
 	const struct page_siblings_found *f = &d->siblings.shown;
+	int n = count_calls(d, v, &(int){ 0 });
 	size_t i;
 
 	d->first_sibling = 0;
@@ -1019,14 +1062,14 @@ put_siblings(struct page_detail *d, const struct page_view *v,
 	put_count(f->all, f->n, v->look->classic ? "born in its cycle" :
 	    "born in its cycle, of its thread and callers", pic);
 	for (i = 0; i < f->n; i++)
-		put_other(d, v, &f->blk[i], false, pic);
+		put_other(d, v, &f->blk[i], n++, false, pic);
 	if (f->all_beside == 0)
 		return;
 	put_label("beside", pic);
 	put_count(f->all_beside, f->nbeside,
 	    "of that cycle and thread, by other callers", pic);
 	for (i = 0; i < f->nbeside; i++)
-		put_other(d, v, &f->beside[i], true, pic);
+		put_other(d, v, &f->beside[i], n++, true, pic);
 }
 
 /* --- the whole ---------------------------------------------------------- */
@@ -1088,21 +1131,13 @@ search_siblings(struct page_detail *d, const struct page_view *v)
 		d->on_sibling = false;
 }
 
-int
-page_detail_compose(struct page_detail *d, const struct page *page,
-    const struct page_view *v, int cols, int rows, struct page_picture *pic)
+/* All lines, of which the last ones are the foot. */
+static int
+compose_lines(struct page_detail *d, const struct page *page,
+    const struct page_view *v, int cols, int window, int foot,
+    struct page_picture *pic)
 {
-	int foot = rows >= FOOT_ROWS ? FOOT_LINES : 0;
-	int window = rows - 1 - foot > 1 ? rows - 1 - foot : 1, r;
-	struct page_call c;
-
-	follow_block(d, v);
-	search_siblings(d, v);
-	/* New names may have inlined calls, so that the cursor's has moved. */
-	if (page_detail_call(d, v, &c)) {
-		d->frame = c.frame;
-		d->outer = c.outer;
-	}
+	d->in_sight = -1;
 	picture_begin(pic, cols, page->opts.ascii);
 	picture_line(pic);
 	picture_printf(pic, "BLOCK %0*llx", v->look->classic ? 8 : 12,
@@ -1119,7 +1154,27 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 		picture_line(pic);
 	if (foot > 0)
 		put_foot(d, v, pic);
-	r = picture_end(pic);
+	return picture_end(pic);
+}
+
+int
+page_detail_compose(struct page_detail *d, const struct page *page,
+    const struct page_view *v, int cols, int rows, struct page_picture *pic)
+{
+	int foot = rows >= FOOT_ROWS ? FOOT_LINES : 0;
+	int window = rows - 1 - foot > 1 ? rows - 1 - foot : 1, r;
+	struct page_call c;
+
+	follow_block(d, v);
+	search_siblings(d, v);
+	/* New names may have inlined calls, so that the cursor's has moved. */
+	if (page_detail_call(d, v, &c)) {
+		d->frame = c.frame;
+		d->outer = c.outer;
+	}
+	r = compose_lines(d, page, v, cols, window, foot, pic);
+	if (r == 0 && bring_cursor(d, v))
+		r = compose_lines(d, page, v, cols, window, foot, pic);
 	if (r == 0)
 		cut_lines(d, pic, window, foot);
 	d->placed = r == 0;

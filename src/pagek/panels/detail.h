@@ -43,6 +43,8 @@ struct page_detail {
 	int at;			/* of the cursor ... */
 	int last_call, first_sibling;	/* ... and of these; 0 there is none */
 	bool seek;		/* the cursor has moved: the picture scrolls to it */
+	int bring;		/* lines scrolled: the cursor comes along */
+	int in_sight;		/* the call or block that it comes to; -1: none */
 	struct page_scroll scroll;
 };
 
@@ -53,6 +55,8 @@ int page_detail_compose(struct page_detail *, const struct page *,
     const struct page_view *, int cols, int rows, struct page_picture *);
 void page_detail_move(struct page_detail *, const struct page_view *,
     int delta);
+/* The lines move; the cursor only if it would be out of sight. */
+void page_detail_scroll(struct page_detail *, int delta);
 /* The call under the cursor; false: there is none. */
 bool page_detail_call(const struct page_detail *, const struct page_view *,
     struct page_call *);

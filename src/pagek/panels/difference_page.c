@@ -213,6 +213,15 @@ page_diff_move(struct page_diff *d, const struct page *page, int delta)
 }
 
 void
+page_diff_scroll(struct page_diff *d, const struct page *page, int delta)
+{
+	size_t by = (size_t)abs(delta);
+
+	page_diff_move(d, page, delta);
+	d->top = delta > 0 ? d->top + by : d->top > by ? d->top - by : 0;
+}
+
+void
 page_diff_next_view(struct page_diff *d)
 {
 	d->view = (d->view + 1) % DIFF_VIEWS;
@@ -375,6 +384,11 @@ put_rows(struct page_diff *d, const struct page *page,
 	size_t at, i;
 
 	d->window = room > 0 ? room : 1;
+	/* The heading is still being written. */
+	d->first = pic->rows + 1;
+	if (d->top + (size_t)d->window > d->rows)
+		d->top = d->rows > (size_t)d->window ?
+		    d->rows - (size_t)d->window : 0;
 	if (d->selected < d->top)
 		d->top = d->selected;
 	else if (d->selected - d->top >= (size_t)d->window)
@@ -723,6 +737,20 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 	put_bar(d, pic);
 }
 
+/* Marks that there are rows above or below. */
+static void
+put_edges(const struct page_diff *d, struct page_picture *pic)
+{
+	int last = d->first + d->window - 1;
+
+	if (d->first == 0 || d->plain || last >= pic->rows)
+		return;
+	if (d->top > 0)
+		page_scroll_mark(pic, d->first, false);
+	if (d->top + (size_t)d->window < d->rows)
+		page_scroll_mark(pic, last, true);
+}
+
 /* Tells the comparison which rows are wanted.  NULL: there is no mark (any more). */
 static struct difference *
 request_rows(struct page_diff *d, struct page *page, const struct page_view *v)
@@ -758,7 +786,9 @@ page_diff_compose(struct page_diff *d, struct page *page,
     const struct page_view *v, int cols, int rows, struct page_picture *pic)
 {
 	const struct difference *s = request_rows(d, page, v);
+	int r;
 
+	d->first = 0;
 	picture_begin(pic, cols, page->opts.ascii);
 	if (s == NULL)
 		put_none(page, pic);
@@ -766,5 +796,8 @@ page_diff_compose(struct page_diff *d, struct page *page,
 		put_later(page, v, pic);
 	else
 		compose(d, page, v, s, rows, pic);
-	return picture_end(pic);
+	r = picture_end(pic);
+	if (r == 0)
+		put_edges(d, pic);
+	return r;
 }

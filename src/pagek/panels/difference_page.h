@@ -30,7 +30,7 @@ struct page_diff {
 	bool has_key;		/* the cursor stays on a row: on the group with ... */
 	uint64_t key;		/* ... that key, or the block with that number */
 	size_t selected, top;	/* rows */
-	int window;
+	int window, first;	/* rows on the screen, and their first line; 0: none */
 	size_t rows;		/* in the last picture */
 	bool plain;		/* for a file: no key bar, no higher than its rows */
 };
@@ -39,6 +39,8 @@ struct page_diff {
 int page_diff_compose(struct page_diff *, struct page *,
     const struct page_view *, int cols, int rows, struct page_picture *);
 void page_diff_move(struct page_diff *, const struct page *, int delta);
+/* The same with the rows on the screen. */
+void page_diff_scroll(struct page_diff *, const struct page *, int delta);
 void page_diff_next_view(struct page_diff *);
 const char *page_diff_view_name(const struct page_diff *);
 /* The view has that group. */

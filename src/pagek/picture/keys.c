@@ -163,6 +163,8 @@ page_key_moves(enum page_action action)
 	case PAGE_DO_UP:
 	case PAGE_DO_PAGE_DOWN:
 	case PAGE_DO_PAGE_UP:
+	case PAGE_DO_HALF_DOWN:
+	case PAGE_DO_HALF_UP:
 	case PAGE_DO_FIRST:
 	case PAGE_DO_LAST:
 		return true;
@@ -217,18 +219,20 @@ page_key_utf8(int code, char utf8[5])
 static void
 bar_text(const struct key *k, char out[BAR_TEXT])
 {
-	size_t first = strcspn(k->bar, " "), len = 0;
+	size_t first = strcspn(k->bar, " "), len = 0, n;
+	int code[CODES + PAGE_KEYS_BOUND];
 	char name[16];
-	int code;
 
 	base_append(name, sizeof name, &len, "%.*s", (int)first, k->bar);
 	len = 0;
 	out[0] = '\0';
-	code = page_key_parse(name);
-	if (page_key_action(code) != k->action) {
-		if (codes_of(k, &code, 1) == 0)
+	if (page_key_action(page_key_parse(name)) != k->action) {
+		n = codes_of(k, code, BASE_NELEM(code));
+		if (n == 0)
 			return;
-		page_key_name(code, name);
+		/* The user's own keys come last. */
+		page_key_name(action_of_table(code[n - 1]) != k->action ?
+		    code[n - 1] : code[0], name);
 	}
 	base_append(out, BAR_TEXT, &len, "%s%s", name, k->bar + first);
 }

@@ -135,16 +135,35 @@ page_move_to(struct page *page, uint64_t offset)
 	page->cursor.known = false;
 }
 
-void
-page_move(struct page *page, int64_t delta)
+/* Not below 0. */
+static uint64_t
+add(uint64_t at, int64_t delta)
 {
 	uint64_t back = delta < 0 ? (uint64_t)-delta : 0;
 
-	if (!page->cursor.on)
-		page_move_to(page, page->offs);
-	else if (delta < 0)
-		page_move_to(page, page->cursor.at > back ?
-		    page->cursor.at - back : 0);
-	else
-		page_move_to(page, page->cursor.at + (uint64_t)delta);
+	if (delta >= 0)
+		return at + (uint64_t)delta;
+	return at > back ? at - back : 0;
+}
+
+void
+page_move(struct page *page, int64_t delta)
+{
+	page_move_to(page, page->cursor.on ? add(page->cursor.at, delta) :
+	    page->offs);
+}
+
+void
+page_move_rows(struct page *page, int64_t delta)
+{
+	uint64_t rows =
+	    page->found.window > 0 ? (uint64_t)page->found.window : 1;
+	uint64_t last = page->found.total > rows ? page->found.total - rows :
+	    0;
+	uint64_t at = page->cursor.on ? page->cursor.at : page->offs;
+
+	page->offs = add(page->offs, delta);
+	if (page->offs > last)
+		page->offs = last;
+	page_move_to(page, add(at, delta));
 }

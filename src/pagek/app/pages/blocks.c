@@ -56,13 +56,16 @@ move_to(struct app *app, uint64_t offset)
 }
 
 static void
-move(struct app *app, int delta)
+move(struct app *app, int delta, bool scroll)
 {
 	struct page_view v = app_view(app);
 
 	if (!begin_move(app, &v))
 		return;
-	page_move(app->page, delta);
+	if (scroll)
+		page_move_rows(app->page, delta);
+	else
+		page_move(app->page, delta);
 	page_remember_cursor(app->page, &v);
 }
 
@@ -467,13 +470,44 @@ static const struct page_sort_ops block_sorts = {
 	.beside = block_key_beside,
 };
 
-/* --- order of groups: a key is an enum profile_measure --------------------- */
+/* --- order of groups -------------------------------------------------------- */
+
+/* From left to right; the last one is of groups by any frame alone. */
+static const struct page_sort_row group_keys[] = {
+	{ "name", "fF", NULL, true, "name of the group" },
+	{ "type", "aA", "TYPE", false, "type that all its blocks share" },
+	{ "thread", "tT", "THREAD", false, "thread that all its blocks share" },
+	{ "count", "cC", "COUNT", false, "most blocks first" },
+	{ "bytes", "Nn", "BYTES", false, "most bytes first" },
+	{ "age", "sS", "AGE", false, "oldest block first" },
+	{ "self", "eE", "SELF", false, "most bytes requested by the function "
+	    "itself first" },
+};
+
+static enum profile_measure
+measure_of(size_t key)
+{
+	enum profile_measure by = PROFILE_NAME;
+
+	page_sum_called(group_keys[key].word, &by);
+	return by;
+}
+
+static size_t
+group_key(enum profile_measure by)
+{
+	size_t i = 0;
+
+	while (i < BASE_NELEM(group_keys) - 1 && measure_of(i) != by)
+		i++;
+	return i;
+}
 
 static void
 groups_get_sorting(const struct app *app, struct page_sorting *s)
 {
 	*s = (struct page_sorting){ .n = 1 };
-	s->by[0].sort = (uint8_t)app->page->group.sort;
+	s->by[0].sort = (uint8_t)group_key(app->page->group.sort);
 	s->by[0].reverse = app->page->group.reverse;
 }
 
@@ -482,7 +516,7 @@ groups_set_sorting(struct app *app, const struct page_sorting *s)
 {
 	struct page *page = app->page;
 
-	page->group.sort = s->by[0].sort;
+	page->group.sort = measure_of(s->by[0].sort);
 	page->group.reverse = s->by[0].reverse;
 	if (!page->cursor.on)
 		page->offs = 0;
@@ -490,14 +524,17 @@ groups_set_sorting(struct app *app, const struct page_sorting *s)
 	    page->group.reverse ? ", reversed" : "");
 }
 
+static bool
+by_frame(const struct app *app)
+{
+	return page_group_kind(app->page->group.kind)->by == PROFILE_FRAME;
+}
+
 static size_t
 group_key_beside(struct app *app, bool right)
 {
-	const struct page_group_kind *k =
-	    page_group_kind(app->page->group.kind);
-
-	return page_sum_next(app->page->group.sort, right ? 1 : -1,
-	    k->by == PROFILE_FRAME);
+	return group_key(page_sum_next(app->page->group.sort, right ? 1 : -1,
+	    by_frame(app)));
 }
 
 static bool
@@ -509,24 +546,32 @@ groups_sort_by_word(struct app *app, const char *word)
 	if (page_sum_called(word, &by) < 0)
 		return false;
 	groups_get_sorting(app, &s);
-	s.by[0].sort = (uint8_t)by;
+	s.by[0].sort = (uint8_t)group_key(by);
 	groups_set_sorting(app, &s);
 	return true;
 }
 
-static const struct page_sort_ops group_sorts = {
-	.n = PROFILE_THREAD + 1,
-	.get = groups_get_sorting,
-	.set = groups_set_sorting,
-	.beside = group_key_beside,
-	.named = groups_sort_by_word,
-	.others = &block_sorts,
-};
+#define GROUP_SORTS(n_) { \
+	.keys = group_keys, \
+	.n = n_, \
+	.get = groups_get_sorting, \
+	.set = groups_set_sorting, \
+	.beside = group_key_beside, \
+	.named = groups_sort_by_word, \
+	.others = &block_sorts, \
+}
 
 static const struct page_sort_ops *
 sorts(const struct app *app)
 {
-	return page_shows_groups(app->page) ? &group_sorts : &block_sorts;
+	static const struct page_sort_ops groups =
+	    GROUP_SORTS(BASE_NELEM(group_keys) - 1);
+	static const struct page_sort_ops frames =
+	    GROUP_SORTS(BASE_NELEM(group_keys));
+
+	if (!page_shows_groups(app->page))
+		return &block_sorts;
+	return by_frame(app) ? &frames : &groups;
 }
 
 /* --- clicks --------------------------------------------------------------- */

@@ -45,9 +45,12 @@ compose(struct app *app, int rows, struct page_picture *pic)
 }
 
 static void
-move(struct app *app, int rows)
+move(struct app *app, int rows, bool scroll)
 {
-	page_diff_move(diff_of(app), app->page, rows);
+	if (scroll)
+		page_diff_scroll(diff_of(app), app->page, rows);
+	else
+		page_diff_move(diff_of(app), app->page, rows);
 }
 
 static int

@@ -86,12 +86,14 @@ compose(struct app *app, int rows, struct page_picture *pic)
 }
 
 static void
-move(struct app *app, int delta)
+move(struct app *app, int delta, bool scroll)
 {
 	size_t n;
 	const struct nodes_surveyed *const *row = rows_of(app, &n);
 
 	page_nodes_move(&state_of(app)->page, row, n, delta);
+	if (scroll)
+		state_of(app)->page.scroll.top += delta;
 }
 
 static int
