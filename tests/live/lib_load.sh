@@ -40,6 +40,10 @@ C
 cc -O1 -fno-builtin -o "$tmp/busy" "$tmp/busy.c" || exit 1
 
 start() {
+	# What a rule before left behind when it failed.
+	for p in $daemon $worker; do
+		kill_node "$p"
+	done 2>/dev/null
 	"$B/pageknode" "$@" 2>"$tmp/said" &
 	daemon=$!
 	until_true 10 test -S "$node" || { cat "$tmp/said"; return 1; }
@@ -55,7 +59,11 @@ start() {
 
 leaves() {
 	kill "$worker" && wait "$worker" 2>/dev/null
+	worker=
 	kill "$daemon" && wait "$daemon"
+	left=$?
+	daemon=
+	return $left
 }
 
 load() {
@@ -68,7 +76,7 @@ holds() {
 	python3 - "$tmp/$1" "$2" <<'PY'
 import json, sys
 found = json.load(open(sys.argv[1]))
-if not eval(sys.argv[2], found):
+if not eval(sys.argv[2], dict(found)):
     sys.exit(sys.argv[2] + ": " + json.dumps(found, default=str))
 PY
 }
