@@ -22,7 +22,7 @@ struct state_case {
 	int64_t stale_ms, retry_ms;
 	unsigned tries;
 	bool no_list;
-	int exec_error;
+	bool not_run;
 };
 
 static const struct state_case state_cases[] = {
@@ -66,7 +66,7 @@ static const struct state_case state_cases[] = {
 	{ .name = "loading", .state = NODES_LIVE, .word = "LOADING",
 	    .unsettled = true },
 	{ .name = "not-run", .state = NODES_NO_DATA, .word = "NO DATA",
-	    .no_list = true, .exec_error = 2 },
+	    .no_list = true, .not_run = true },
 };
 
 static void
@@ -77,7 +77,9 @@ set_state(const struct state_case *c)
 	look->state = c->state;
 	look->reason = c->reason != NULL ? c->reason : "";
 	look->target.status = c->status;
-	look->command.exec_error = c->exec_error;
+	look->command.not_run = c->not_run;
+	look->command.trouble = c->not_run ?
+	    "cannot run './x': No such file or directory" : "";
 	look->settled = !c->unsettled;
 	if (c->state == NODES_ENDED)
 		look->target.ended_wall_ms = INT64_C(1795187038000);

@@ -48,7 +48,7 @@ struct nodes_link;
 /*
  * Starts pageknode with these options; `fd` is set to one end of a socketpair.
  * Negative errno if it cannot be started; a failed exec of its command is
- * reported later, in nodes_look.command.exec_error.
+ * reported later, in nodes_look.command.not_run.
  */
 int nodes_start(struct nodes_link **, uv_loop_t *, const struct node_opts *);
 

@@ -97,7 +97,7 @@ struct run {
 	int64_t ended_ms;		/* wall clock */
 	int error;			/* errno of a command that could not be run */
 	char comm[64];			/* safe text */
-	char reason[128];
+	char reason[256];
 	char lacks[128];		/* which of its targets have no totals; "" none */
 	char output[108];		/* file of the target's output; "" none */
 	uv_signal_t term;

@@ -20,6 +20,20 @@
 /* A page of the process before tries to connect at least this often. */
 #define PAGE_RETURNS_MS (2 * RETRY_MOST_LOCAL_MS)
 
+/* What the errno alone does not say; "" nothing. */
+static const char *
+exec_hint(const char *word, int err)
+{
+	if (err == ENOEXEC)
+		return ": no program for this machine, and no script with a "
+		    "first line such as #!/bin/sh";
+	if (err == ENOENT && strchr(word, '/') != NULL &&
+	    access(word, F_OK) == 0)
+		return ": the file is there, and the interpreter or loader "
+		    "that it names is not";
+	return "";
+}
+
 static void
 note_not_run(struct node *node, int err)
 {
@@ -27,8 +41,9 @@ note_not_run(struct node *node, int err)
 
 	run->error = err;
 	run->root = 0;
-	snprintf(run->reason, sizeof run->reason, "cannot run %.60s: %s",
-	    node->opts.argv[0], strerror(err));
+	snprintf(run->reason, sizeof run->reason, "cannot run '%.60s': %s%s",
+	    node->opts.argv[0], strerror(err),
+	    exec_hint(node->opts.argv[0], err));
 }
 
 static void

@@ -11,33 +11,68 @@
 #define CHOICE_FOR (2 * SESSION_SECOND)	/* the choice may change in a young tree */
 #define CHOICE_EVERY 3		/* between choices then */
 
+/* The last process of the command that could not be watched; live before ended. */
+static const struct nodes_target *
+unwatched_process(const struct nodes_session *s, const struct nodes_target *t,
+    size_t n)
+{
+	const struct nodes_target *last = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].state != WIRE_S_NO_DATA || t[i].pid == 0 ||
+		    (s->run != NULL && !nodes_target_of_run(t, n, i, s->run)))
+			continue;
+		if (last == NULL || !t[i].ended || last->ended)
+			last = &t[i];
+	}
+	return last;
+}
+
+/* Why there is no stream, and what becomes of it. */
+static void
+no_stream_reason(const struct nodes_session *s, const struct nodes_target *t,
+    size_t n, char *reason, size_t cap)
+{
+	const struct nodes_target *missed = unwatched_process(s, t, n);
+	const char *ended = s->look.command.tree_ended ?
+	    "the command has ended; " : "";
+
+	if (s->look.command.not_run)
+		snprintf(reason, cap, "%s", s->texts.trouble);
+	else if (missed != NULL)
+		snprintf(reason, cap, "%s%s[%ld] %s not watched: %s", ended,
+		    missed->comm, (long)missed->pid, ended[0] != '\0' ?
+		    "was" : "is", missed->reason);
+	else if (ended[0] != '\0')
+		snprintf(reason, cap, "the command has ended, and "
+		    "none of its processes could be watched");
+	else if (s->opts.pid != 0)
+		snprintf(reason, cap, "the node has no stream of "
+		    "process %ld", (long)s->opts.pid);
+	else
+		snprintf(reason, cap, "the node has no data stream "
+		    "ALLOCLOG");
+}
+
 /* There is no stream to watch yet: sets the reason and the next try. */
 static void
-set_no_stream(struct nodes_session *s)
+set_no_stream(struct nodes_session *s, const struct nodes_target *t, size_t n)
 {
-	char reason[200];
+	bool waits = s->running && !s->look.command.tree_ended, no_data;
+	char reason[320];
 
-	if (s->running && !s->look.command.tree_ended) {
-		session_set_step(s, SESSION_CHOOSE, SOON);
+	/* A look at all processes may find a reason each second. */
+	session_set_step(s, SESSION_CHOOSE, waits ? SOON : SESSION_SECOND);
+	no_data = s->look.command.tree_ended ||
+	    s->look.command.not_run ||
+	    (waits && unwatched_process(s, t, n) != NULL);
+	if (waits && !no_data) {
 		session_state(s, NODES_CONNECTING,
 		    "waiting for the command's first process");
 		return;
 	}
-	session_set_step(s, SESSION_CHOOSE, SESSION_SECOND);
-	if (s->look.command.exec_error != 0)
-		snprintf(reason, sizeof reason, "the command could not be "
-		    "run: %s", strerror(s->look.command.exec_error));
-	else if (s->look.command.tree_ended)
-		snprintf(reason, sizeof reason, "the command has ended, and "
-		    "none of its processes could be watched");
-	else if (s->opts.pid != 0)
-		snprintf(reason, sizeof reason, "the node has no stream of "
-		    "process %ld", (long)s->opts.pid);
-	else
-		snprintf(reason, sizeof reason, "the node has no data stream "
-		    "ALLOCLOG");
-	session_state(s, s->look.command.tree_ended ? NODES_NO_DATA :
-	    NODES_NO_ALLOCLOG, reason);
+	no_stream_reason(s, t, n, reason, sizeof reason);
+	session_state(s, no_data ? NODES_NO_DATA : NODES_NO_ALLOCLOG, reason);
 }
 
 static void
@@ -64,17 +99,36 @@ take_choice(struct nodes_session *s, const struct nodes_target *t)
 	session_resolve(s);
 }
 
+/* The user may look at its last blocks. */
+static bool
+has_ended(const struct nodes_session *s)
+{
+	return s->step == SESSION_IDLE && s->look.state == NODES_ENDED;
+}
+
+static void
+say_next(struct nodes_session *s, const struct nodes_target *next)
+{
+	if (s->choice.is_node)
+		session_say(s, "%s has started and is watched", next->comm);
+	else if (has_ended(s))
+		session_say(s, "%s[%ld] has ended, %s[%ld] is watched",
+		    s->texts.target, (long)s->look.target.pid, next->comm,
+		    (long)next->pid);
+}
+
 /*
  * A command is often a script around the program that is meant: the choice
- * changes while its tree is young. A rival must be there at two looks, unless
- * the chosen stream has ended.
+ * changes while its tree is young, and when the chosen stream has ended. A rival
+ * of a live one must be there at two looks.
  */
 static void
 choose_again(struct nodes_session *s, const struct nodes_target *best)
 {
 	bool seen_before, dormant;
 
-	if (best == NULL || (s->choice.is_node && s->choice.stay))
+	if (best == NULL ||
+	    (s->choice.stay && (s->choice.is_node || has_ended(s))))
 		return;
 	/* A dormant target is better than an ended one only. */
 	dormant = best->state == WIRE_S_DORMANT &&
@@ -91,8 +145,9 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 	session_cancel(s);
 	names_reset(&s->names);
 	s->arming.due = !s->opts.look_only;
-	if (s->choice.is_node)
-		session_say(s, "%s has started and is watched", best->comm);
+	say_next(s, best);
+	if (has_ended(s))
+		s->choice.open_for = CHOICE_FOR;
 	take_choice(s, best);
 }
 
@@ -145,7 +200,7 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 	else if (best != NULL)
 		take_choice(s, best);
 	else
-		set_no_stream(s);
+		set_no_stream(s, t, n);
 }
 
 void
@@ -162,8 +217,8 @@ choose_cycle(struct nodes_session *s)
 
 	if (s->choice.open_for > 0)
 		due = --s->choice.open_for % CHOICE_EVERY == 0;
-	else if (s->choice.is_node && !s->choice.stay &&
-		 s->look.command.targets_live > 0)
+	else if ((s->choice.is_node || (s->running && has_ended(s))) &&
+		 !s->choice.stay && s->look.command.targets_live > 0)
 		due = s->clock.cycle % CHOICE_EVERY == 0;
 	if (due && s->step >= SESSION_LOAD && !session_is_resolving(s) &&
 	    s->opts.pid == 0 && s->opts.stream == NULL)

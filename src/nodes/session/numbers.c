@@ -121,17 +121,13 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	s->news(s->arg);
 }
 
-/* A failed exec: there is no process, and a shell's status 126 or 127. */
-static void
-take_exec_error(struct nodes_look *look, const struct wire_stats *st)
+/* There is no process, and a shell's status 126 or 127. */
+static bool
+is_not_run(const struct wire_stats *st)
 {
-	if (st->comm.len == 0 || st->pid != 0 || st->status < 0 ||
-	    !WIFEXITED(st->status))
-		return;
-	if (WEXITSTATUS(st->status) == 127)
-		look->command.exec_error = ENOENT;
-	else if (WEXITSTATUS(st->status) == 126)
-		look->command.exec_error = EACCES;
+	return st->comm.len > 0 && st->pid == 0 && st->status >= 0 &&
+	    WIFEXITED(st->status) && (WEXITSTATUS(st->status) == 126 ||
+	    WEXITSTATUS(st->status) == 127);
 }
 
 void
@@ -146,7 +142,7 @@ answered_node(struct nodes_session *s, const struct wire_msg *msg)
 	st = &msg->stats;
 	look->command.pid = (pid_t)st->pid;
 	look->command.status = st->status;
-	take_exec_error(look, st);
+	look->command.not_run = is_not_run(st);
 	s->running = st->comm.len > 0;
 	if (s->run == NULL) {
 		look->command.targets_live = st->targets_live;

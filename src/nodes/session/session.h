@@ -133,7 +133,7 @@ struct nodes_look {
 		bool tree_ended;	/* no process is left */
 		pid_t pid;		/* root process; 0 none */
 		int32_t status;		/* its wait status; -1 until it ends */
-		int exec_error;		/* errno of a failed exec; 0 */
+		bool not_run;		/* exec failed: trouble says why */
 		const char *output;	/* file with the command's output; "" none */
 		const char *trouble;	/* failures of the node itself; "" none */
 	} command;
@@ -178,7 +178,9 @@ void nodes_session_view(struct nodes_session *, const struct nodes_view *);
 
 /*
  * A session without a target shows the node's own blocks, and switches to the
- * first target that arrives unless it is told to stay.
+ * first target that arrives.  One without a pid or stream at the node of a
+ * command leaves a target that has ended for the live one with most bytes.
+ * Neither while it is told to stay.
  */
 void nodes_session_stay(struct nodes_session *, bool stay);
 

@@ -155,6 +155,39 @@ leave_terminal(int output_fd)
 	return 0;
 }
 
+/*
+ * Searches PATH as execvp(3) does, but a file that the kernel refuses is an error
+ * here: execvp() would give it to /bin/sh.  Returns on failure only.
+ */
+static void
+execute(char *const *argv)
+{
+	const char *path = getenv("PATH"), *next;
+	char file[PATH_MAX];
+	int err = ENOENT;
+
+	if (strchr(argv[0], '/') != NULL) {
+		execv(argv[0], argv);
+		return;
+	}
+	if (path == NULL)
+		path = "/bin:/usr/bin";
+	for (; path != NULL && argv[0][0] != '\0'; path = next) {
+		size_t len = strcspn(path, ":");
+
+		next = path[len] == ':' ? path + len + 1 : NULL;
+		if ((size_t)snprintf(file, sizeof file, "%.*s%s%s", (int)len,
+		    path, len > 0 ? "/" : "./", argv[0]) >= sizeof file)
+			continue;
+		execv(file, argv);
+		if (errno == EACCES)
+			err = EACCES;
+		else if (errno != ENOENT && errno != ENOTDIR)
+			return;
+	}
+	errno = err;
+}
+
 /* report_fd: CLOEXEC; errno goes there when exec fails. */
 static _Noreturn void
 become_command(const struct command *c, int report_fd)
@@ -169,7 +202,7 @@ become_command(const struct command *c, int report_fd)
 	    /* Else a sanitized child ends because it is not loaded first. */
 	    prepend_env("ASAN_OPTIONS", "verify_asan_link_order=0") == 0 &&
 	    restore_limits(c) == 0)
-		execvp(c->argv[0], c->argv);
+		execute(c->argv);
 	err = errno;
 	if (c->reports)
 		fprintf(stderr, "pageknode: cannot run %s: %s\n", c->argv[0],

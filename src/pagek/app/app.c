@@ -183,16 +183,28 @@ esc_cancels_jobs(const struct app *app)
 	    app->page->fields.at == PAGE_NO_FIELD;
 }
 
+/* While the user looks at something, the target is not changed. */
+static void
+follow_target(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+
+	if (look->stream_no != app->keys.stream_no)
+		app->keys.pressed = false;
+	app->keys.stream_no = look->stream_no;
+	nodes_session_stay(app->session, app->page->cursor.on ||
+	    app->page->group.opened || app->page->paused != NULL ||
+	    app_panel_top(app) != APP_PAGE_K || app->mode != APP_PAGE ||
+	    (app->keys.pressed && look->state == NODES_ENDED));
+}
+
 void
 app_tick(struct app *app)
 {
 	struct page_view v;
 
 	drop_message(app);
-	/* While the user looks at something, do not change the target. */
-	nodes_session_stay(app->session, app->page->cursor.on ||
-	    app->page->group.opened || app->page->paused != NULL ||
-	    app_panel_top(app) != APP_PAGE_K || app->mode != APP_PAGE);
+	follow_target(app);
 	app_pause_tick(app);
 	app_mark_tick(app);
 	app_find_tick(app);
@@ -302,6 +314,7 @@ app_key(struct app *app, int code)
 
 	app->page->message[0] = app->said.text[0] = '\0';
 	app->page->prompt.wrong = false;
+	app->keys.pressed = true;
 	if (app->mode == APP_PROMPT && code != PAGE_CTRL('C'))
 		app_prompt_key(app, code);
 	else if (app->mode == APP_CONFIRM)

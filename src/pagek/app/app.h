@@ -129,6 +129,12 @@ struct app_requests {
 	bool suspend, repaint, restyle;
 };
 
+/* Since the page shows this stream. */
+struct app_keys {
+	bool pressed;
+	uint32_t stream_no;
+};
+
 struct app_ending {
 	bool on;			/* the target was told to end (Q) */
 	struct mono at;
@@ -183,6 +189,7 @@ struct app {
 	char *set[OPTIONS];		/* values of :set; owned, NULL: none */
 
 	struct app_said said;
+	struct app_keys keys;
 	struct app_ending ending;
 	struct jobs jobs;
 	struct app_waits waits;

@@ -94,7 +94,7 @@ judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
 	pump(loop, j->session, NODE_ANSWER_MS, run_is_read, j->session);
 	status = run_tell_end(look, j->o->argv[0]);
 	/* If the node is lost, the values until then are judged. */
-	if (look->command.exec_error != 0 || (!look->link.up && !j->watched))
+	if (look->command.not_run || (!look->link.up && !j->watched))
 		return status;
 	return report_verdict(j, loop, link, out, status);
 }

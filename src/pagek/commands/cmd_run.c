@@ -19,6 +19,8 @@
 #define NODE_ANSWER_MS 3000	/* timeout for an answer of the node */
 #define ASK_MS 1200		/* the session asks the node within that time */
 #define SILENCE_MS 500		/* from then on the user is told what is waited for */
+#define LAST_LINES 10		/* of the command's output ... */
+#define LAST_BYTES 4096		/* ... or as many as end in so many bytes */
 #define TOTALS_MAX 24		/* lines of totals; the report has them all */
 
 struct run {
@@ -120,9 +122,8 @@ run_tell_end(const struct nodes_look *look, const char *command)
 {
 	int status = exit_status(look->command.status);
 
-	if (look->command.exec_error != 0)
-		complain("cannot run '%s': %s", command,
-		    strerror(look->command.exec_error));
+	if (look->command.not_run)
+		complain("%s", look->command.trouble);
 	else if (!look->command.tree_ended && look->command.pid == 0)
 		complain("the node has ended and '%s' was not seen to start",
 		    command);
@@ -284,7 +285,7 @@ run_text(struct run *r)
 	if (look->window)
 		pump(r->loop, r->session, r->o->timeout_ms, run_is_read,
 		    r->session);
-	if (look->command.exec_error == 0 && look->link.up && !r->unwatched) {
+	if (!look->command.not_run && look->link.up && !r->unwatched) {
 		put_picture(r, out);
 		put_totals(r, out);
 	}
@@ -307,36 +308,128 @@ own_name(char name[256], bool ascii)
 	base_safe_text(name, 256, word, strlen(word), ascii);
 }
 
+/* NULL: none lives. */
+static const struct nodes_target *
+largest_live(const struct nodes_target *list, size_t n)
+{
+	const struct nodes_target *largest = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].pid <= 0 || (list[i].state != WIRE_S_LIVE &&
+		    list[i].state != WIRE_S_DORMANT))
+			continue;
+		if (largest == NULL || list[i].n[WIRE_N_LIVE_BYTES] >
+		    largest->n[WIRE_N_LIVE_BYTES])
+			largest = &list[i];
+	}
+	return largest;
+}
+
+/* The start of the last LAST_LINES lines. */
+static const char *
+last_lines(const char *text, size_t len)
+{
+	const char *p = text + len;
+	unsigned lines = 0;
+
+	if (len > 0 && p[-1] == '\n')
+		p--;
+	for (; p > text; p--)
+		if (p[-1] == '\n' && ++lines == LAST_LINES)
+			break;
+	return p;
+}
+
+/* A target's output may have bytes that a terminal would obey. */
+static void
+put_lines(const struct run *r, const char *p, const char *end, FILE *out)
+{
+	char safe[4 * LAST_BYTES + 1];
+
+	while (p < end) {
+		const char *stop = memchr(p, '\n', (size_t)(end - p));
+		size_t len = (size_t)((stop != NULL ? stop : end) - p);
+
+		base_safe_text(safe, sizeof safe, p, len, r->page.opts.ascii);
+		fprintf(out, "%s\n", safe);
+		p += len + 1;
+	}
+}
+
+/* The last lines that the command has written, and where the others are. */
+static void
+tell_output(const struct run *r, FILE *out)
+{
+	const char *path = nodes_session_look(r->session)->command.output;
+	char text[LAST_BYTES], safe[256];
+	struct stat st;
+	ssize_t n;
+	int fd;
+
+	if (path[0] == '\0')
+		return;
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = fstat(fd, &st) < 0 ? 0 : pread(fd, text, sizeof text,
+	    st.st_size > LAST_BYTES ? st.st_size - LAST_BYTES : 0);
+	close(fd);
+	if (n <= 0)
+		return;
+	put_lines(r, last_lines(text, (size_t)n), text + n, out);
+	base_safe_text(safe, sizeof safe, path, strlen(path),
+	    r->page.opts.ascii);
+	fprintf(out, "pagek: the command's output: %s\n", safe);
+}
+
+/* The process that the page shows, or if it has ended a live one; 0: none. */
+static pid_t
+live_process(const struct run *r, char name[64])
+{
+	const struct nodes_look *look = nodes_session_look(r->session);
+	const struct nodes_target *live;
+	struct nodes_target *list = NULL;
+	const char *comm = look->target.name;
+	pid_t pid = look->target.pid;
+	size_t n = 0;
+
+	if (look->state == NODES_ENDED) {
+		target_enquire(r->loop, r->link, ASK_MS, &list, &n);
+		if (r->runner != NULL)
+			n = keep_own_targets(r, list, n);
+		live = largest_live(list, n);
+		comm = live != NULL ? live->comm : "";
+		pid = live != NULL ? live->pid : 0;
+	}
+	base_safe_text(name, 64, comm, strlen(comm), r->page.opts.ascii);
+	free(list);
+	return pid;
+}
+
 /* If the target goes on: how to return to it. */
 static void
 tell_return(const struct run *r, FILE *out)
 {
 	const struct nodes_look *look = nodes_session_look(r->session);
 	char name[64], path[256], pagek[256];
+	pid_t pid;
 
 	/* A node that was killed comes back at the same socket. */
 	if (look->command.tree_ended || (!look->link.up && !look->link.returns))
 		return;
-	base_safe_text(name, sizeof name, look->target.name,
-	    strlen(look->target.name), r->page.opts.ascii);
+	pid = live_process(r, name);
 	base_safe_text(path, sizeof path, look->node.socket,
 	    strlen(look->node.socket),
 	    r->page.opts.ascii);
 	own_name(pagek, r->page.opts.ascii);
 	fprintf(out, "pagek: %s goes on%s", name[0] != '\0' ?
 	    name : "the command", look->link.up ? " and is watched" : "");
-	if (look->target.pid > 0)
-		fprintf(out, "; come back with: %s pid:%ld", pagek,
-		    (long)look->target.pid);
+	if (pid > 0)
+		fprintf(out, "; come back with: %s pid:%ld", pagek, (long)pid);
 	fputc('\n', out);
 	if (path[0] != '\0')
 		fprintf(out, "pagek: from anywhere: %s unix:%s\n", pagek,
 		    path);
-	if (look->command.output[0] != '\0') {
-		base_safe_text(path, sizeof path, look->command.output,
-		    strlen(look->command.output), r->page.opts.ascii);
-		fprintf(out, "pagek: its output: %s\n", path);
-	}
 }
 
 /* Waits for the end of the target, which has ended already if `away`. */
@@ -358,14 +451,28 @@ tell_ending(struct run *r, bool away)
 		tell_return(r, stdout);
 }
 
+static bool
+has_begun(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->command.pid != 0 || look->command.not_run ||
+	    !look->link.up;
+}
+
 static int
 run_screen(struct run *r)
 {
 	struct page_result result = { .end = PAGE_QUIT };
+	const struct nodes_look *look = nodes_session_look(r->session);
 	struct page_watch watch = { .session = r->session, .link = r->link,
 		.keep_open = true, .remote = r->o->remote, .options = r->o };
 	int err;
 
+	/* No page for a command that cannot be executed. */
+	pump(r->loop, r->session, NODE_ANSWER_MS, has_begun, r->session);
+	if (look->command.not_run)
+		return run_tell_end(look, r->o->argv[0]);
 	err = page_screen_run(r->loop, &watch, &r->page, &result);
 	if (err < 0) {
 		tell_return(r, stderr);
@@ -376,11 +483,10 @@ run_screen(struct run *r)
 		pump(r->loop, r->session, ASK_MS, run_has_ended, r->session);
 	switch (result.end) {
 	case PAGE_QUIT:
+		tell_output(r, stdout);
 		tell_return(r, stdout);
-		if (nodes_session_look(r->session)->command.exec_error != 0)
-			return run_tell_end(nodes_session_look(r->session),
-			    r->o->argv[0]);
-		return PAGEK_OK;
+		return look->command.status < 0 ? PAGEK_OK :
+		    exit_status(look->command.status);
 	case PAGE_QUIT_TARGET:
 		tell_ending(r, watch.away);
 		return PAGEK_OK;

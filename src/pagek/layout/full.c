@@ -46,14 +46,14 @@ put_bytes(const struct page_view *v, const char *word, uint64_t bytes,
 }
 
 static void
-put_rate(const struct page *page, enum page_trend_of of, const char *word,
-    struct page_picture *pic)
+put_rate(const struct page *page, const struct page_view *v,
+    enum page_trend_of of, const char *word, struct page_picture *pic)
 {
 	char text[16] = "-";
 	uint64_t n;
 
 	if (page_trend_last(page->trend, of, &n))
-		page_rate_text(text, n);
+		page_rate_text(text, v->look->state == NODES_ENDED ? 0 : n);
 	picture_put(pic, word);
 	picture_put(pic, " ");
 	picture_blanks(pic, RATE_COLS - (int)strlen(text));
@@ -75,10 +75,10 @@ full_trend(struct page *page, const struct page_view *v,
 	put_bytes(v, " peak", page_view_peak(page, v), pic);
 	/* A free has no size to scale it by. */
 	picture_to(pic, RATES_AT);
-	put_rate(page, TREND_ALLOCS, v->look->sample != 0 ? "sampled" :
+	put_rate(page, v, TREND_ALLOCS, v->look->sample != 0 ? "sampled" :
 	    "allocs", pic);
 	picture_put(pic, "   ");
-	put_rate(page, TREND_FREES, "frees", pic);
+	put_rate(page, v, TREND_FREES, "frees", pic);
 	if (page_view_known(v)) {
 		base_group_digits(digits, sizeof digits, blocks);
 		base_append_text(text, sizeof text, &len,

@@ -298,6 +298,10 @@ say_ended(const struct page *page, const struct page_view *v,
 		name = sigabbrev_np(WTERMSIG(look->target.status));
 		base_append(text, sizeof text, &n, " by signal %d (SIG%s)",
 		    WTERMSIG(look->target.status), name != NULL ? name : "?");
+		if (WTERMSIG(look->target.status) == SIGSYS)
+			base_append(text, sizeof text, &n, ": its seccomp "
+			    "filter forbids a system call, perhaps one of "
+			    "pagek's: see seccomp in alloclog(3)");
 	} else if (how[0] != '\0') {
 		base_append(text, sizeof text, &n, " with %s", how);
 	}
@@ -577,10 +581,8 @@ page_state_get(const struct page *page, const struct page_view *v,
 	base_copy_text(st->word, sizeof st->word, st->name);
 	base_copy_text(st->brief, sizeof st->brief, st->name);
 
-	if (look->command.exec_error != 0) {
-		snprintf(st->notice, sizeof st->notice,
-		    "the command could not be run: %s",
-		    strerror(look->command.exec_error));
+	if (look->command.not_run) {
+		append_notice(st, look->command.trouble);
 	} else if (live) {
 		say_live(page, look, total, st);
 	} else if (s == NODES_ENDED) {

@@ -1,0 +1,197 @@
+#!/bin/sh
+# The page of a command: a tree of processes that end one after the other, the
+# command's output and status, and commands that cannot be run or watched.
+# Needs tmux.  Screens are compared with tests/golden/run-page-*.ok.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+
+here=$tmp/here
+mkdir "$here"
+cat >"$tmp/hold.c" <<'C'
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+/* hold BLOCKS FILE STATUS: until there is FILE. */
+static void *volatile held[100];
+int main(int argc, char **argv)
+{
+	(void)argc;
+	for (int i = 0; i < atoi(argv[1]); i++)
+		held[i] = malloc(7777);
+	while (access(argv[2], F_OK) < 0)
+		usleep(20000);
+	if (argv[3][0] == 's')
+		raise(atoi(argv[3] + 1));
+	return atoi(argv[3]);
+}
+C
+cc -O1 -fno-builtin -o "$here/small" "$tmp/hold.c" || exit 1
+cp "$here/small" "$here/large"
+cc -static -O1 -fno-builtin -o "$here/fixed" "$tmp/hold.c" || exit 1
+
+# begin WIDTH HEIGHT COMMAND...: its page; the shell prints the status behind it.
+begin() {
+	width=$1 height=$2
+	shift 2
+	rm -f "$here"/end.*
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x "$width" -y "$height" -c "$here" \
+	    "$B/pagek run $*; echo status \$?; exec cat"
+}
+
+# screen_is NAME: what is shown, but for numbers that change from run to run.
+screen_is() {
+	golden=$top/tests/golden/run-page-$1.ok
+	shot | sed -E 's/\[[0-9]+\]/[PID]/g; s/^(K MEMORY BLOCKS  0001) [^ ]+/\1 NODE/
+	    s#[0-9]{2}/[0-9]{2}/[0-9]{2} +[0-9]{6}#DATE#; s#[0-9-]{10} [0-9:.]+ UTC#DATE#
+	    s/ENDED [0-9:]+/ENDED TIME/; s/[0-9:]{8}\.[0-9]/TIME/; s/^[0-9a-f]{12} /ADDRESS /
+	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s [.:-]/ AGE/; s/ ([0-9.]+k?|-) \/s/ RATE/
+	    s#/[^ ]*/out\.[0-9]+#OUTPUT#; s/^live .*/SUMS/; s/ +/ /g; s/ $//' |
+	    # A notice wraps where the length of a process id lets it.
+	    sed -Ez 's/\n(program: nothing|nothing can)/ \1/' >"$tmp/screen"
+	[ "${PAGEK_GOLDEN-}" != write ] || cp "$tmp/screen" "$golden"
+	diff -u "$golden" "$tmp/screen"
+}
+
+# --- a tree of processes ------------------------------------------------------
+
+tree="sh -c './small 9 end.small 3; ./large 30 end.large 4; exit 5'"
+moves_on() {
+	begin 100 30 -- "$tree"
+	wait_for 'small\[[0-9]+\]  LIVE' && wait_for '     9 blocks|9 blocks' &&
+	    touch "$here/end.small" &&
+	    wait_for 'large\[[0-9]+\]  LIVE' && wait_for '30 blocks' &&
+	    wait_for 'small\[[0-9]+\] has ended, large\[[0-9]+\] is watched'
+}
+rule "where a target ends and no key was pressed, the page shows the largest live one" \
+    moves_on
+at_end() {
+	touch "$here/end.large"
+	wait_for 'ENDED' && wait_for 'all its processes have ended'
+}
+rule "at the end of the tree the last one stays" at_end
+status_is() {
+	keys q
+	wait_for "^status $1\$"
+}
+rule "q leaves with the command's status" status_is 5
+
+# The largest of several that live, not the first.
+three="sh -c './small 9 end.small 0 & ./large 30 end.large 0 & ./small 12 end.third 0 & wait'"
+largest() {
+	begin 100 30 -- "$three"
+	wait_for 'large\[[0-9]+\]  LIVE' && wait_for '30 blocks' &&
+	    touch "$here/end.large" &&
+	    wait_for 'small\[[0-9]+\]  LIVE' && wait_for '12 blocks' &&
+	    touch "$here/end.third" && wait_for ' 9 blocks'
+}
+rule "of several the one that holds most is shown, then the next" largest
+
+names_live() {
+	begin 100 30 -- "$tree"
+	wait_for 'small\[[0-9]+\]  LIVE' && keys j && wait_for 'OFFS' &&
+	    touch "$here/end.small" && wait_for 'small\[[0-9]+\]  ENDED' &&
+	    until_true 10 pgrep -f 'large 30 end.large' || return 1
+	# It stays there.
+	wait_for '2 processes of the tree still live' &&
+	    keys q && wait_for '^status ' && shot &&
+	    shows "large goes on and is watched; come back with: .*pid:$(pgrep -f '^./large 30 end.large')"
+	it=$?
+	touch "$here/end.large"
+	return $it
+}
+rule "somebody who has pressed a key stays, and leaving names a live process" \
+    names_live
+
+# --- its output and its status -------------------------------------------------
+
+writes="sh -c 'seq 1 30; printf \"a\\\\033[2Jb\\n\"; ./small 9 end.small 3'"
+output() {
+	begin 100 30 -- "$writes"
+	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
+	    wait_for 'all its processes have ended' && keys q &&
+	    wait_for '^status 3$' && shot | grep . && shows '^22$' &&
+	    shows '^a\\x1B\[2Jb$' && hides '^21$' &&
+	    file=$(shot | sed -n "s/^pagek: the command's output: //p") &&
+	    head -1 "$file" | grep -qx 1
+}
+rule "q prints the last lines of the output, harmless, and where it is" output
+
+by_signal() {
+	begin 100 30 -- ./small 9 end.small s15
+	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
+	    wait_for 'signal 15' && keys q && wait_for '^status 143$'
+}
+rule "a signal that ended the command is 128 and its number" by_signal
+
+seccomp() {
+	begin 100 30 -- ./small 9 end.small s31
+	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
+	    wait_for 'SIGSYS.*seccomp' && shot | tr '\n' ' ' |
+	    grep -q 'alloclog(3)'
+}
+rule "a target that SIGSYS ended says seccomp, and where to read on" seccomp
+
+# --- what cannot be run or watched ----------------------------------------------
+
+# no_page STATUS REGEX COMMAND
+no_page() {
+	status=$1 says=$2
+	shift 2
+	begin 100 30 -- "$@"
+	wait_for "^status $status\$" && t capture-pane -pJ -t p | grep . &&
+	    t capture-pane -pJ -t p | grep -q "$says" &&
+	    [ "$(t display -p -t p '#{alternate_on}')" = 0 ] &&
+	    hides 'K MEMORY'
+}
+printf 'echo given to a shell >ran\n' >"$here/bare"
+printf '#!/no/such/interpreter\n' >"$here/lacks"
+printf '\177ELFxxxx' >"$here/broken"
+chmod +x "$here/bare" "$here/lacks" "$here/broken"
+rule "a command that is not there ends pagek run with 127, without a page" \
+    no_page 127 "^pagek: cannot run './none': No such file" ./none
+rule "one of the PATH, likewise" \
+    no_page 127 "^pagek: cannot run 'no-such-name': No such file" no-such-name
+rule "a folder is 126" no_page 126 "^pagek: cannot run '/': Permission denied" /
+rule "what the kernel refuses is 126" \
+    no_page 126 "Exec format error.*first line such as #!/bin/sh" ./bare
+rule "and is not handed to a shell" test ! -e "$here/ran"
+by_path() {
+	env PATH="$here:$PATH" "$B/pagek" run -b -o /dev/null -- bare
+	[ $? = 126 ] && [ ! -e ran ] && [ ! -e "$here/ran" ]
+}
+rule "also not if it is found by PATH" by_path
+rule "nor what only looks like a program" no_page 126 "Exec format error" ./broken
+rule "a script whose interpreter is missing says so" \
+    no_page 127 "interpreter or loader that it names is not" ./lacks
+
+# static WIDTH HEIGHT
+static() {
+	begin "$1" "$2" -- ./fixed 9 end.fixed 3
+	wait_for 'NO DATA' && wait_for 'fixed\[[0-9]+\] is not watched' &&
+	    screen_is "static-$1" && touch "$here/end.fixed" &&
+	    wait_for 'has ended; fixed' && screen_is "static-ended-$1" &&
+	    keys q && wait_for '^status 3$'
+}
+rule "a static program says its reason while it runs, and at its end, at 80x24" \
+    static 80 24
+rule "and at 124x35" static 124 35
+
+# ended WIDTH HEIGHT: screens of the rules above.
+ended() {
+	begin "$1" "$2" -- "$tree"
+	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
+	    wait_for 'large\[[0-9]+\]  LIVE' && wait_for '30 blocks' &&
+	    touch "$here/end.large" &&
+	    wait_for 'all its processes have ended' || return 1
+	# A notice of some seconds, and at 80 columns the rate.
+	wait_gone 'is watched *$|[1-9][0-9.k]* /s' && screen_is "ended-$1"
+	it=$?
+	keys q
+	return $it
+}
+rule "the screen at the end of a tree, at 80x24" ended 80 24
+rule "and at 124x35" ended 124 35
+say_result
