@@ -67,9 +67,10 @@ status_is() {
 	}
 }
 
+# quits [STATUS]
 quits() {
 	keys q
-	back && status_is 0
+	back && status_is "${1:-0}"
 }
 
 # Ended, whether or not its shell has looked yet.
@@ -373,7 +374,7 @@ ended_and_saved() {
 	wait_for 'saved as pagek-' || return 1
 	grep -q 'ENDED ..:..:.. exit 3' "$here"/pagek-*.txt || return 1
 	grep -q 'malloc' "$here"/pagek-*.txt || return 1
-	quits
+	quits 3
 }
 
 killed_target() {
@@ -383,7 +384,7 @@ killed_target() {
 	until_true 10 test -s "$here/target" && wait_for 'sleep[' || return 1
 	kill -KILL "$(cat "$here/target")"
 	until_true 20 line_1 'ENDED ..:..:.. signal 9' || return 1
-	shows 'malloc' && quits
+	shows 'malloc' && quits 137
 }
 
 asked_to_end() {
