@@ -2,6 +2,7 @@
  * Targets that come in: the acceptor itself, and processes that say hello and
  * do not wait for it.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -380,6 +381,176 @@ TEST(streams_of_one_user_that_wait_leave_others_theirs)
 	ck_assert_int_eq(status, 0);
 	hello_stop(node.hello);
 	images_end_all(&node, true);
+	down();
+}
+
+/* --- several users ---------------------------------------------------------- */
+
+/* A process of a user with n connections that have said hello; it ends with a byte in `go`. */
+struct user_crowd {
+	pid_t pid;
+	int go;
+};
+
+static struct user_crowd
+crowd_of(uid_t uid, unsigned n)
+{
+	struct user_crowd c;
+	int there[2], go[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(there), 0);
+	ck_assert_int_eq(pipe(go), 0);
+	c.pid = fork();
+	ck_assert_int_ge(c.pid, 0);
+	if (c.pid == 0) {
+		close(go[1]);
+		if (setuid(uid) < 0)
+			_exit(2);
+		while (n-- > 0)
+			say(dial());
+		if (write(there[1], "t", 1) != 1 || read(go[0], &byte, 1) != 1)
+			_exit(3);
+		_exit(0);
+	}
+	close(there[1]);
+	close(go[0]);
+	ck_assert_int_eq(read(there[0], &byte, 1), 1);
+	close(there[0]);
+	c.go = go[1];
+	return c;
+}
+
+static void
+crowd_ends(const struct user_crowd *c)
+{
+	int status;
+
+	ck_assert_int_eq(write(c->go, "g", 1), 1);
+	close(c->go);
+	ck_assert_int_eq(waitpid(c->pid, &status, 0), c->pid);
+	ck_assert_int_eq(status, 0);
+}
+
+static void
+up_for_users(bool no_wait)
+{
+	up();
+	node.access.system = true;
+	node.opts.no_wait = no_wait;
+	ck_assert_int_eq(chmod(folder, 0711), 0);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+}
+
+/* The user's place among those who were welcomed, from 0; UINT_MAX: has none. */
+static unsigned
+place_in_queue(uid_t uid)
+{
+	const struct keeper *k;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(k, &node.hello->arrived, link) {
+		if (k->missed)
+			continue;
+		if (k->image.uid == uid)
+			return n;
+		n++;
+	}
+	return UINT_MAX;
+}
+
+static unsigned
+refused_in_queue(uid_t uid, const char *why)
+{
+	const struct keeper *k;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(k, &node.hello->arrived, link)
+		n += k->missed && k->image.uid == uid &&
+		    strstr(k->life.reason, why) != NULL;
+	return n;
+}
+
+#define FLOOD 200		/* hellos of one user, more than there are places */
+
+/* Until the acceptor has been through all of them, adopted by no loop. */
+static void
+until_queued(unsigned n)
+{
+	while (hello_waiting(node.hello) < n)
+		usleep(1000);
+}
+
+/* All have connected before anybody is answered: only turns tell who is next. */
+TEST(users_take_turns_however_many_hellos_one_of_them_says)
+{
+	struct user_crowd many, one, other;
+
+	if (geteuid() != 0)
+		return;
+	up_for_users(true);
+	many = crowd_of(1001, FLOOD);
+	one = crowd_of(1002, 1);
+	other = crowd_of(1003, 2);
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	until_queued(FLOOD + 3);
+	hello_stop(node.hello);
+	ck_assert_uint_eq(place_in_queue(1001), 0);
+	ck_assert_uint_eq(place_in_queue(1002), 1);
+	ck_assert_uint_eq(place_in_queue(1003), 2);
+	images_end_all(&node, true);
+	crowd_ends(&many);
+	crowd_ends(&one);
+	crowd_ends(&other);
+	down();
+}
+
+/* Each of those without a place is told of, none without a need. */
+TEST(a_user_who_fills_all_places_gives_one_up_for_another)
+{
+	struct rlimit few, old;
+	struct user_crowd many, one;
+	unsigned places = 64;
+
+	if (geteuid() != 0)
+		return;
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = (struct rlimit){ .rlim_cur = 512, .rlim_max = old.rlim_max };
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	up_for_users(true);
+	many = crowd_of(1001, places);
+	one = crowd_of(1002, 1);
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	until_queued(places + 1);
+	ck_assert_uint_eq(place_in_queue(1002), 1);
+	ck_assert_uint_eq(refused_in_queue(1001, "at once"), 1);
+	ck_assert_uint_eq(refused_in_queue(1002, ""), 0);
+	hello_stop(node.hello);
+	ck_assert_uint_eq(hello_waiting(node.hello), places + 1);
+	images_end_all(&node, true);
+	crowd_ends(&many);
+	crowd_ends(&one);
+	down();
+	setrlimit(RLIMIT_NOFILE, &old);
+}
+
+TEST(a_user_whose_targets_the_loop_has_not_adopted_delays_no_other)
+{
+	struct user_crowd many, one;
+
+	if (geteuid() != 0)
+		return;
+	up_for_users(false);
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	many = crowd_of(1001, HELLO_BEHIND);
+	until_queued(HELLO_BEHIND);
+	one = crowd_of(1002, 1);
+	until_queued(HELLO_BEHIND + 1);
+	ck_assert_uint_eq(atomic_load(&node.hello->delayed), 0);
+	hello_stop(node.hello);
+	images_end_all(&node, true);
+	crowd_ends(&many);
+	crowd_ends(&one);
 	down();
 }
 

@@ -183,12 +183,19 @@ hello_take_image(struct hello *h, pid_t pid)
 	return k;
 }
 
-#define WAITING_MAX 64		/* connections that are not answered yet */
+/*
+ * Connections that are not answered yet.  The kernel's queue knows no users, so
+ * all of it is accepted before the next is answered: more than can be answered
+ * within 50 ms.
+ */
+#define WAITING_MAX 512
+#define WAITING_FEW 64		/* where descriptors are few */
 #define SILENT_MS 1000		/* for a hello; a target sends it at once */
 #define CROWDED_MS 20		/* the same when all places are taken */
 #define CROWDED_POLL_MS 5
 #define ACCEPTOR_NICE -10
-#define ACCEPT_MAX 16		/* connections accepted before those are answered */
+#define ACCEPT_MAX 256		/* connections accepted in a pass */
+#define ANSWERS_MAX 4		/* hellos answered in a pass, and as many reported as late */
 #define DELAY_MS 30		/* of hellos while the loop is behind; a target waits 50 */
 #define DELAY_POLL_MS 1
 
@@ -200,6 +207,7 @@ static const char CRAMPED[] =
     "the rings would use too much of its address space (RLIMIT_AS)";
 static const char TOO_LATE[] =
     "the node did not answer it within 50 ms";
+static const char CROWDED[] = "too many register with the node at once";
 
 struct waiting {
 	int fd;
@@ -208,16 +216,30 @@ struct waiting {
 	uid_t uid;			/* -1 not known */
 	bool spoke;			/* its hello can be read ... */
 	bool delayed;			/* ... and has waited for the loop */
-	bool peeked, rejoins;		/* its hello's flags are known, and RING_HELLO_AGAIN */
+	bool peeked, rejoins;		/* its hello's flags are known, and RING_HELLO_AGAIN:
+					   it runs already, and is most likely refused */
 	bool hung_up;
+	bool gives_way;			/* refused: others need its place */
+	unsigned user;			/* index in acceptor.user */
+};
+
+/* One of those whose connections wait. */
+struct user {
+	uid_t uid;
+	uint64_t last_turn;
+	unsigned places, silent;	/* its connections; of them without a hello */
+	unsigned arrived;		/* its targets that the loop has not adopted */
 };
 
 struct acceptor {
 	struct hello *hello;
-	struct waiting waiting[WAITING_MAX];
-	size_t n;
-	bool behind;			/* the loop is, when last checked */
+	struct waiting waiting[WAITING_MAX + 1];
+	size_t n, places;		/* one more may wait for a place */
+	struct user user[WAITING_MAX + 1];
+	unsigned users;
+	struct access_turns turns;
 	bool delays;			/* some hellos */
+	bool more;			/* hellos for the next pass, which waits for nothing */
 	bool ending;			/* no hello is delayed any more */
 	struct keeper_pool pool;
 };
@@ -372,7 +394,7 @@ refuse_target(struct node *node, const struct peer *peer)
 	unsigned all, own;
 
 	if (is_full(node->hello, peer->uid))
-		return "too many register with the node at once";
+		return CROWDED;
 	quota_beside(node->quota, peer->pid, peer->uid, &all, &own);
 	if (all >= NODE_TARGETS_MAX)
 		return "the node watches its maximum of targets";
@@ -433,6 +455,8 @@ give_stream(struct acceptor *a, const struct waiting *w,
 
 	if (w->hung_up)
 		return TOO_LATE;
+	if (w->gives_way)
+		return CROWDED;
 	why = refuse_target(a->hello->node, peer);
 	if (why != NULL)
 		return why;
@@ -478,7 +502,7 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 	}
 	rejoins = (h.flags & RING_HELLO_AGAIN) != 0;
 	/* One that has hung up will try again. */
-	if (rejoins && (w->hung_up || has_keeper_of(a, &h)))
+	if (rejoins && (w->hung_up || w->gives_way || has_keeper_of(a, &h)))
 		return;
 	why = (h.flags & RING_HELLO_CRAMPED) != 0 ? CRAMPED :
 	    give_stream(a, w, &peer, &h);
@@ -487,11 +511,134 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 		add_missed(a, w, &peer, &h, why);
 }
 
-/* --- the thread --------------------------------------------------------- */
+/* --- users --------------------------------------------------------------- */
+
+/* Their number, if there is none yet. */
+static unsigned
+find_user(const struct acceptor *a, uid_t uid)
+{
+	unsigned i;
+
+	for (i = 0; i < a->users && a->user[i].uid != uid; i++)
+		continue;
+	return i;
+}
+
+static void
+count_users(struct acceptor *a)
+{
+	unsigned u = 0;
+
+	a->users = 0;
+	for (size_t i = 0; i < a->n; i++) {
+		struct waiting *w = &a->waiting[i];
+
+		if (i == 0 || a->user[u].uid != w->uid)
+			u = find_user(a, w->uid);
+		if (u == a->users)
+			a->user[a->users++] = (struct user){ .uid = w->uid,
+				.last_turn = access_last_turn(&a->turns,
+				    w->uid) };
+		a->user[u].places++;
+		a->user[u].silent += !w->spoke;
+		w->user = u;
+	}
+}
+
+/* Of all users together only if the loop may be behind with one of them. */
+static void
+count_arrived_of_users(struct acceptor *a)
+{
+	struct hello *h = a->hello;
+	const struct keeper *k;
+	unsigned u = 0;
+
+	if (a->ending || h->node->opts.no_wait)
+		return;
+	pthread_mutex_lock(&h->lock);
+	if (h->narrived - h->nmissed >= HELLO_BEHIND) {
+		TAILQ_FOREACH(k, &h->arrived, link) {
+			if (u == a->users || a->user[u].uid != k->image.uid)
+				u = find_user(a, k->image.uid);
+			if (u < a->users)
+				a->user[u].arrived += !k->missed;
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* --- places --------------------------------------------------------------- */
+
+static void
+close_waiting(struct acceptor *a, struct waiting *w)
+{
+	close(w->fd);
+	*w = a->waiting[--a->n];
+}
+
+/* Of this user the oldest that says nothing, or the newest that does; or NULL. */
+static struct waiting *
+find_giving_way(struct acceptor *a, unsigned user, int64_t now)
+{
+	bool crowds = a->user[user].silent > a->places / 2;
+	struct waiting *silent = NULL, *newest = NULL;
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct waiting *w = &a->waiting[i];
+
+		if (w->user != user)
+			continue;
+		if (w->spoke) {
+			if (newest == NULL || w->arrival > newest->arrival)
+				newest = w;
+		} else if ((crowds || now - w->since_ms > CROWDED_MS) &&
+		    (silent == NULL || w->arrival < silent->arrival)) {
+			silent = w;
+		}
+	}
+	return silent != NULL ? silent : newest;
+}
+
+/* The user with most connections gives one up.  False: it may keep all for now. */
+static bool
+make_place(struct acceptor *a)
+{
+	struct waiting *w;
+	unsigned most = 0;
+
+	count_users(a);
+	for (unsigned i = 1; i < a->users; i++)
+		if (a->user[i].places > a->user[most].places)
+			most = i;
+	w = find_giving_way(a, most, mono_ms(mono_now()));
+	if (w == NULL)
+		return false;
+	w->gives_way = true;
+	/* Its hello may have come since the last poll, and is reported then. */
+	answer_hello(a, w);
+	close_waiting(a, w);
+	return true;
+}
+
+/* A target sends it as soon as it has connected. */
+static void
+peek_hello(struct waiting *w)
+{
+	struct ring_hello h;
+	size_t least = offsetof(struct ring_hello, flags) + sizeof h.flags;
+	ssize_t n = recv(w->fd, &h, sizeof h, MSG_DONTWAIT | MSG_PEEK);
+
+	if (n < (ssize_t)least)
+		return;
+	w->spoke = true;
+	w->peeked = true;
+	w->rejoins = (h.flags & RING_HELLO_AGAIN) != 0;
+}
 
 static bool
 accept_connection(struct acceptor *a)
 {
+	struct waiting *w = &a->waiting[a->n];
 	int fd = accept4(a->hello->listen_fd, NULL, NULL,
 	    SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -501,88 +648,134 @@ accept_connection(struct acceptor *a)
 			usleep(10000);
 		return false;
 	}
-	a->waiting[a->n++] = (struct waiting){ .fd = fd,
+	*w = (struct waiting){ .fd = fd,
 		.arrival = ++a->hello->arrivals,
 		.since_ms = mono_ms(mono_now()),
 		.uid = access_uid(fd) };
+	peek_hello(w);
+	a->more |= w->spoke;
+	a->n++;
 	return true;
 }
 
 static void
 accept_connections(struct acceptor *a)
 {
-	for (int i = 0; i < ACCEPT_MAX && a->n < WAITING_MAX; i++)
-		if (!accept_connection(a))
+	for (int i = 0; i < ACCEPT_MAX && a->n <= a->places; i++) {
+		/* At the end all are answered, a round of places after the other. */
+		if (a->ending && a->n == a->places)
 			break;
+		if (!accept_connection(a) ||
+		    (a->n > a->places && !make_place(a)))
+			break;
+	}
 }
 
 static void
-close_waiting(struct acceptor *a, struct waiting *w)
+close_silent(struct acceptor *a, int64_t now)
 {
-	close(w->fd);
-	*w = a->waiting[--a->n];
+	for (size_t i = a->n; i-- > 0; ) {
+		struct waiting *w = &a->waiting[i];
+
+		if (!w->spoke && now - w->since_ms > SILENT_MS)
+			close_waiting(a, w);
+	}
+	/* Nobody was to give up a place when the last one came. */
+	if (a->n > a->places)
+		make_place(a);
 }
 
+/* --- turns ---------------------------------------------------------------- */
+
 /*
- * Many short programs may come in faster than the loop can end them, until there
- * is no place left.  So their hellos are delayed, by less than a target waits;
- * not with --no-wait, nor while so many wait that none could connect.
+ * Many short programs of a user may come in faster than the loop can end them,
+ * until there is no place left.  So their hellos are delayed, by less than a
+ * target waits; not with --no-wait, nor while so many wait that none could
+ * connect.
  */
 static bool
 is_delayed(const struct acceptor *a, const struct waiting *w, int64_t now)
 {
-	return a->behind && !w->rejoins && now - w->since_ms < DELAY_MS &&
-	    a->n <= WAITING_MAX / 2;
+	return a->user[w->user].arrived >= HELLO_BEHIND && !w->rejoins &&
+	    now - w->since_ms < DELAY_MS && a->n <= a->places / 2;
 }
 
-static void
-check_loop(struct acceptor *a)
-{
-	struct hello *h = a->hello;
-
-	pthread_mutex_lock(&h->lock);
-	a->behind = !a->ending && !h->node->opts.no_wait &&
-	    h->narrived - h->nmissed >= HELLO_BEHIND;
-	pthread_mutex_unlock(&h->lock);
-}
-
-/* Such a target runs already, and will most likely be refused. */
 static bool
-peek_rejoins(int fd)
+comes_before(const struct acceptor *a, const struct waiting *w,
+    const struct waiting *other)
 {
-	struct ring_hello h;
-	size_t least = offsetof(struct ring_hello, flags) + sizeof h.flags;
-	ssize_t n = recv(fd, &h, sizeof h, MSG_DONTWAIT | MSG_PEEK);
+	uint64_t turn = a->user[w->user].last_turn;
+	uint64_t others = a->user[other->user].last_turn;
 
-	return n >= (ssize_t)least && (h.flags & RING_HELLO_AGAIN) != 0;
+	return turn != others ? turn < others : w->arrival < other->arrival;
 }
 
-/* The first to connect of those that can be answered, or NULL. */
+/*
+ * Of those that can be answered, the first to connect of the user whose turn it
+ * is; or NULL.
+ */
 static struct waiting *
-first_to_answer(struct acceptor *a, int64_t now)
+next_to_answer(struct acceptor *a, int64_t now)
 {
-	struct waiting *first = NULL;
+	struct waiting *next = NULL;
 
-	check_loop(a);
+	count_users(a);
+	count_arrived_of_users(a);
 	for (size_t i = 0; i < a->n; i++) {
 		struct waiting *w = &a->waiting[i];
 
-		if (w->spoke && a->behind && !w->peeked) {
-			w->rejoins = peek_rejoins(w->fd);
-			w->peeked = true;
-		}
-		if (w->spoke && !w->hung_up && !is_delayed(a, w, now) &&
-		    (first == NULL || w->arrival < first->arrival))
-			first = w;
+		if (!w->spoke || w->hung_up)
+			continue;
+		if (a->user[w->user].arrived >= HELLO_BEHIND && !w->peeked)
+			peek_hello(w);
+		if (!is_delayed(a, w, now) &&
+		    (next == NULL || comes_before(a, w, next)))
+			next = w;
 	}
-	return first;
+	return next;
+}
+
+static void
+answer_in_turn(struct acceptor *a, int64_t now)
+{
+	struct waiting *w;
+	int n = 0;
+
+	while ((a->ending || n < ANSWERS_MAX) &&
+	    (w = next_to_answer(a, now)) != NULL) {
+		access_take_turn(&a->turns, w->uid);
+		answer_hello(a, w);
+		close_waiting(a, w);
+		n++;
+	}
+	a->more = n == ANSWERS_MAX;
+}
+
+/* Reports those that have hung up; who still waits comes first. */
+static void
+report_late(struct acceptor *a)
+{
+	int n = 0;
+
+	for (size_t i = a->n; i-- > 0; ) {
+		struct waiting *w = &a->waiting[i];
+
+		if (!w->hung_up)
+			continue;
+		if (!a->ending && n++ == ANSWERS_MAX) {
+			a->more = true;
+			return;
+		}
+		answer_hello(a, w);
+		close_waiting(a, w);
+	}
 }
 
 static void
 count_delayed(struct acceptor *a)
 {
 	a->delays = false;
-	for (size_t i = 0; i < a->n; i++) {
+	for (size_t i = 0; i < a->n && !a->more; i++) {
 		struct waiting *w = &a->waiting[i];
 
 		if (!w->spoke || w->hung_up)
@@ -594,85 +787,29 @@ count_delayed(struct acceptor *a)
 	}
 }
 
-static size_t
-find_silent(struct acceptor *a, uid_t uid, struct waiting **oldest)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < a->n; i++) {
-		struct waiting *w = &a->waiting[i];
-
-		if (w->spoke || w->uid != uid)
-			continue;
-		if (n++ == 0 || w->arrival < (*oldest)->arrival)
-			*oldest = w;
-	}
-	return n;
-}
-
-/* When all places are taken, one user's silent connections may have half. */
-static void
-close_crowd(struct acceptor *a)
-{
-	struct waiting *oldest = NULL;
-	uid_t uid;
-
-	for (size_t i = a->n; i-- > 0; ) {
-		/* Closing one moves the last into its place. */
-		if (i >= a->n || a->waiting[i].spoke)
-			continue;
-		uid = a->waiting[i].uid;
-		while (find_silent(a, uid, &oldest) > WAITING_MAX / 2)
-			close_waiting(a, oldest);
-	}
-}
-
-static void
-close_silent(struct acceptor *a, int64_t now)
-{
-	int64_t limit;
-
-	if (a->n == WAITING_MAX && a->hello->node->access.system)
-		close_crowd(a);
-	limit = a->n == WAITING_MAX ? CROWDED_MS : SILENT_MS;
-	for (size_t i = a->n; i-- > 0; ) {
-		struct waiting *w = &a->waiting[i];
-
-		if (!w->spoke && now - w->since_ms > limit)
-			close_waiting(a, w);
-	}
-}
+/* --- the thread --------------------------------------------------------- */
 
 /* Answers hellos, first of those that still wait, and closes silent connections. */
 static void
 serve_waiting(struct acceptor *a, const struct pollfd *p)
 {
 	int64_t now = mono_ms(mono_now());
-	struct waiting *w;
 
 	for (size_t i = 0; i < a->n; i++) {
 		a->waiting[i].spoke |= p[i].revents != 0;
 		a->waiting[i].hung_up |= (p[i].revents & POLLHUP) != 0;
 	}
-	while ((w = first_to_answer(a, now)) != NULL) {
-		answer_hello(a, w);
-		close_waiting(a, w);
-	}
+	answer_in_turn(a, now);
 	count_delayed(a);
+	report_late(a);
 	close_silent(a, now);
-	for (size_t i = a->n; i-- > 0; ) {
-		if (a->waiting[i].hung_up) {
-			answer_hello(a, &a->waiting[i]);
-			close_waiting(a, &a->waiting[i]);
-		}
-	}
 }
 
 /* Processes that connected just before their end are adopted to be reported. */
 static void
 serve_last(struct acceptor *a)
 {
-	struct pollfd p[WAITING_MAX];
+	struct pollfd p[WAITING_MAX + 1];
 
 	a->ending = true;
 	do {
@@ -690,17 +827,28 @@ serve_last(struct acceptor *a)
 static int
 poll_timeout(const struct acceptor *a)
 {
+	if (a->more)
+		return 0;
 	if (a->delays)
 		return DELAY_POLL_MS;
-	return a->n == 0 ? -1 : a->n == WAITING_MAX ? CROWDED_POLL_MS :
-	    SILENT_MS;
+	return a->n == 0 ? -1 : a->n > a->places ? CROWDED_POLL_MS : SILENT_MS;
+}
+
+static size_t
+count_places(void)
+{
+	struct rlimit r;
+	rlim_t eighth = getrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur / 8 : 0;
+
+	return eighth >= WAITING_MAX ? WAITING_MAX :
+	    eighth <= WAITING_FEW ? WAITING_FEW : eighth;
 }
 
 static void *
 acceptor_main(void *arg)
 {
-	struct acceptor a = { .hello = arg };
-	struct pollfd p[WAITING_MAX + 2];
+	struct acceptor a = { .hello = arg, .places = count_places() };
+	struct pollfd p[WAITING_MAX + 3];
 
 	keeper_pool_start(&a.pool, a.hello->node);
 	/* Targets wait for it.  The pool's thread must not inherit this. */
@@ -714,7 +862,7 @@ acceptor_main(void *arg)
 		p[n] = (struct pollfd){ .fd = a.hello->stop_fd,
 			.events = POLLIN };
 		p[n + 1] = (struct pollfd){
-			.fd = n == WAITING_MAX ? -1 : a.hello->listen_fd,
+			.fd = n > a.places ? -1 : a.hello->listen_fd,
 			.events = POLLIN };
 		if (poll(p, n + 2, poll_timeout(&a)) < 0)
 			continue;

@@ -146,3 +146,31 @@ access_parse_roles(const char *list, uint32_t *out)
 	*out = roles;
 	return 0;
 }
+
+/* --- turns ---------------------------------------------------------------- */
+
+uint64_t
+access_last_turn(const struct access_turns *t, uid_t uid)
+{
+	for (size_t i = 0; i < ACCESS_TURNS; i++)
+		if (t->user[i].last != 0 && t->user[i].uid == uid)
+			return t->user[i].last;
+	return 0;
+}
+
+void
+access_take_turn(struct access_turns *t, uid_t uid)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < ACCESS_TURNS; i++) {
+		if (t->user[i].last != 0 && t->user[i].uid == uid) {
+			at = i;
+			break;
+		}
+		if (t->user[i].last < t->user[at].last)
+			at = i;
+	}
+	t->user[at].uid = uid;
+	t->user[at].last = ++t->taken;
+}

@@ -54,4 +54,25 @@ bool access_controls(const struct access *, const struct peer *, uid_t uid);
 /* Parses "read,control"; -EINVAL for an unknown role. */
 int access_parse_roles(const char *words, uint32_t *roles);
 
+/* --- turns ---------------------------------------------------------------- */
+
+/*
+ * Users take turns, however much each of them asks for: the one whose last turn
+ * is longest ago is next.  When there are more users than ACCESS_TURNS, that one
+ * is forgotten, which makes it next too.  One thread.
+ */
+#define ACCESS_TURNS 64
+
+struct access_turns {
+	uint64_t taken;			/* by all users, ever */
+	struct {
+		uid_t uid;
+		uint64_t last;		/* number of its last turn; 0: no user */
+	} user[ACCESS_TURNS];
+};
+
+/* The number of the user's last turn, 0: none.  The least is next. */
+uint64_t access_last_turn(const struct access_turns *, uid_t);
+void access_take_turn(struct access_turns *, uid_t);
+
 #endif
