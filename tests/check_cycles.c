@@ -131,7 +131,7 @@ setup(void)
 	uv_sem_init(&reader.go, 0);
 	taken = 0;
 	node_up(NULL);
-	node.serve->lookup.symbols = &reader;
+	strcpy(node.serve->lookup.program, "reader");
 	keeper = new_keeper("ALLOCLOG", 0);
 	ck_assert_int_eq(profile_new(&profile), 0);
 	put_sites();

@@ -53,8 +53,8 @@ setup(void)
 	self[n] = '\0';
 	dl_iterate_phdr(take_bias, &bias);
 	node_up(NULL);
-	ck_assert_msg(node.serve->lookup.symbols != NULL, "pagek-symbols is to be "
-	    "built first");
+	ck_assert_msg(node.serve->lookup.program[0] != '\0',
+	    "pagek-symbols is to be built first");
 	keeper = new_keeper("ALLOCLOG", getpid());
 	page_open(&page);
 	page_greet(&page, WIRE_ROLE_READ);

@@ -20,17 +20,23 @@ struct symbols {
 	size_t places;
 	struct symbol_place last;
 	char path[64];			/* of last */
+	bool freed;
 };
 
-static struct symbols reader;
+/* In the order in which they are made: a user each. */
+static struct symbols readers[LOOKUP_READERS + 2];
+static unsigned made;
 
 int
 symbols_new(struct symbols **out, const struct symbols_opts *opts)
 {
-	(void)opts;
-	*out = &reader;
+	ck_assert_str_eq(opts->reader, "reader");
+	ck_assert_uint_lt(made, BASE_NELEM(readers));
+	*out = &readers[made++];
 	return 0;
 }
+
+#define reader readers[0]
 
 void
 symbols_stop(struct symbols *s)
@@ -41,7 +47,8 @@ symbols_stop(struct symbols *s)
 void
 symbols_free(struct symbols *s)
 {
-	ck_assert_ptr_eq(s, &reader);
+	ck_assert(s >= readers && s < readers + made && !s->freed);
+	s->freed = true;
 }
 
 /* "xxxf1234" with `pad` of x. */
@@ -120,11 +127,14 @@ setup(void)
 		.path = "/lib/a.so" };
 	uint64_t frame[2];
 
-	memset(&reader, 0, sizeof reader);
-	uv_sem_init(&reader.begun, 0);
-	uv_sem_init(&reader.go, 0);
+	memset(readers, 0, sizeof readers);
+	made = 0;
+	for (size_t i = 0; i < BASE_NELEM(readers); i++) {
+		uv_sem_init(&readers[i].begun, 0);
+		uv_sem_init(&readers[i].go, 0);
+	}
 	node_up(NULL);
-	node.serve->lookup.symbols = &reader;
+	strcpy(node.serve->lookup.program, "reader");
 	keeper = new_keeper("ALLOCLOG", 0);
 	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m,
 	    &with_id), 0);
@@ -146,8 +156,11 @@ teardown(void)
 {
 	page_close(&page);
 	node_down();
-	uv_sem_destroy(&reader.begun);
-	uv_sem_destroy(&reader.go);
+	for (size_t i = 0; i < BASE_NELEM(readers); i++) {
+		ck_assert(i >= made || readers[i].freed);
+		uv_sem_destroy(&readers[i].begun);
+		uv_sem_destroy(&readers[i].go);
+	}
 }
 
 static struct wire_msg
@@ -349,7 +362,7 @@ TEST(without_a_reader_the_module_is_known)
 	struct wire_msg r;
 	struct wire_words w;
 
-	node.serve->lookup.symbols = NULL;
+	node.serve->lookup.program[0] = '\0';
 	w = words_of(frame_make(BIAS + 0x1234, with_id), &r);
 	ck_assert_uint_eq(w.known, WIRE_K_NO_READER);
 	ck_assert(is_text(w.module, "/lib/a.so"));
@@ -543,6 +556,187 @@ TEST(a_node_goes_although_pages_wait_for_words)
 	page_close(&second);
 	page_close(&page);
 	setup();
+}
+
+/* --- several users -------------------------------------------------------- */
+
+#define USERS LOOKUP_READERS	/* whose files are read at once */
+
+/* A target of that user in row 1, 2, ... of the table, with module a. */
+static struct keeper *
+target_of(uid_t uid)
+{
+	char name[] = "ALLOCLOG.x";
+	struct stream_module m = { .start = BIAS, .end = BIAS + 0x10000,
+		.bias = BIAS, .build_id_len = 3, .build_id = "abc",
+		.path = "/lib/a.so" };
+	unsigned no;
+	struct keeper *k;
+
+	name[sizeof name - 2] = (char)('0' + uid % 10);
+	k = new_keeper(name, 0);
+	k->image.uid = uid;
+	ck_assert_int_eq(stream_sites_put_module(k->sites, &m, &no), 0);
+	ck_assert_uint_eq(no, with_id);
+	return k;
+}
+
+static struct wire_msg
+frame_request_of(const struct keeper *k)
+{
+	struct wire_msg m = frame_request(1);
+
+	m.frame.index = k->index;
+	memcpy(m.frame.epoch, node.dstrm.row[k->index].epoch, WIRE_EPOCH);
+	return m;
+}
+
+/* A page of that user, for all that the node knows of it. */
+static void
+page_of(struct page *p, uid_t uid)
+{
+	page_open(p);
+	serve_find(&node, node.serve->last_id)->peer.uid = uid;
+	page_greet(p, WIRE_ROLE_READ);
+}
+
+/* A target of the user is asked about, and its reader, the n-th, takes its time. */
+static struct keeper *
+hold_reader_of(struct page *p, uid_t uid, unsigned n)
+{
+	struct keeper *k = target_of(uid);
+	struct wire_msg m = frame_request_of(k);
+
+	readers[n].held = true;
+	page_of(p, uid);
+	page_send(p, &m);
+	while (uv_sem_trywait(&readers[n].begun) != 0)
+		uv_run(&loop, UV_RUN_NOWAIT);
+	return k;
+}
+
+static void
+let_reader_go(struct page *p, unsigned n)
+{
+	struct wire_msg r;
+
+	readers[n].held = false;
+	uv_sem_post(&readers[n].go);
+	ck_assert(page_receive(p, &r));
+	ck_assert_uint_eq(r.type, WIRE_FRAMED);
+}
+
+static unsigned
+count_asking(void)
+{
+	const struct conn *c;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(c, &node.serve->conns, link)
+		n += c->looking;
+	return n;
+}
+
+CASE("users", .setup = setup, .teardown = teardown);
+
+/* The file has the same path and build id, but nobody else believes the slow one's. */
+TEST(a_slow_file_of_one_user_holds_up_no_other)
+{
+	struct page slow, other;
+	struct wire_msg r, m;
+
+	hold_reader_of(&slow, 1001, 0);
+	page_of(&other, 1002);
+	m = frame_request_of(target_of(1002));
+	page_ask(&other, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_FRAMED);
+	ck_assert_uint_eq(r.framed.n, 1);
+	ck_assert_uint_eq(readers[0].looks, 0);
+	ck_assert_uint_eq(readers[1].looks, 1);
+	let_reader_go(&slow, 0);
+	ck_assert_uint_eq(readers[0].looks, 1);
+	page_close(&slow);
+	page_close(&other);
+}
+
+/* Nor does a question of somebody else about that file: its user is meant. */
+TEST(so_it_is_when_root_asks_about_both)
+{
+	struct page slow, first, second;
+	struct wire_msg r, m;
+	struct keeper *k = hold_reader_of(&slow, 1001, 0);
+
+	page_of(&first, 0);
+	page_of(&second, 0);
+	m = frame_request_of(k);
+	page_send(&first, &m);
+	m = frame_request_of(target_of(1002));
+	page_ask(&second, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_FRAMED);
+	ck_assert_uint_eq(readers[0].looks, 0);
+	let_reader_go(&slow, 0);
+	ck_assert(page_receive(&first, &r));
+	ck_assert_uint_eq(r.type, WIRE_FRAMED);
+	ck_assert_uint_eq(readers[0].looks, 2);
+	page_close(&slow);
+	page_close(&first);
+	page_close(&second);
+}
+
+/* All ask about the same user's target: those who ask have turns. */
+TEST(one_user_with_many_questions_has_one_turn_like_another_with_one)
+{
+	struct page busy, many[5], one;
+	struct wire_msg r, m;
+
+	m = frame_request_of(hold_reader_of(&busy, 1001, 0));
+	for (size_t i = 0; i < BASE_NELEM(many); i++) {
+		page_of(&many[i], 1001);
+		page_send(&many[i], &m);
+	}
+	page_of(&one, 0);
+	page_send(&one, &m);
+	while (count_asking() < BASE_NELEM(many) + 2)
+		uv_run(&loop, UV_RUN_NOWAIT);
+	let_reader_go(&busy, 0);
+	ck_assert(page_receive(&one, &r));
+	/* The busy one had the first. */
+	ck_assert_uint_eq(access_last_turn(&node.serve->lookup.turns, 0), 2);
+	for (size_t i = 0; i < BASE_NELEM(many); i++) {
+		ck_assert(page_receive(&many[i], &r));
+		page_close(&many[i]);
+	}
+	page_close(&busy);
+	page_close(&one);
+}
+
+/* Of more users than readers one waits, for whoever is first to be done. */
+TEST(one_user_more_than_there_are_readers_gets_the_next_that_is_idle)
+{
+	struct page held[USERS], more;
+	struct wire_msg r, m;
+
+	for (unsigned i = 0; i < USERS; i++)
+		hold_reader_of(&held[i], 1001 + i, i);
+	page_of(&more, 1001 + USERS);
+	m = frame_request_of(target_of(1001 + USERS));
+	page_send(&more, &m);
+	while (TAILQ_EMPTY(&node.serve->lookup.queue))
+		uv_run(&loop, UV_RUN_NOWAIT);
+	ck_assert_uint_eq(made, USERS);
+	let_reader_go(&held[1], 1);
+	ck_assert(page_receive(&more, &r));
+	ck_assert_uint_eq(r.type, WIRE_FRAMED);
+	/* Another one than who read the other user's files. */
+	ck_assert_uint_eq(made, USERS + 1);
+	ck_assert(readers[1].freed);
+	ck_assert_uint_eq(readers[USERS].looks, 1);
+	for (unsigned i = 0; i < USERS; i++) {
+		if (i != 1)
+			let_reader_go(&held[i], i);
+		page_close(&held[i]);
+	}
+	page_close(&more);
 }
 
 /* --- what this version does not know ------------------------------------ */

@@ -3,9 +3,14 @@
  *
  * Threads' names and the frames of sites are in memory: the loop answers.  The
  * words of a frame are read from files, by a reader that may take its time: a
- * worker waits for it, for one FRAME at a time, for the reader serves one at a
- * time anyway.  After LOOK_MS it answers with what it has; the page asks for the
- * rest, and other pages have their turn before that.
+ * worker waits for it.  After LOOK_MS it answers with what it has; the page asks
+ * for the rest, and other pages have their turn before that.
+ *
+ * A target's files are its user's, who can make them slow, or deadly for the
+ * reader.  So the targets of each user have a reader of their own, with its own
+ * cache, and it serves one FRAME at a time.  LOOKUP_READERS work at once, which
+ * leaves a worker to others; a further user gets the one that has been idle for
+ * longest, or waits for one.  Of FRAMEs that wait, users who ask take turns.
  *
  * A frame of a stack names its module, which the keeper's sites know for ever.
  * A plain return address is looked up in the target's module table, under its
@@ -44,7 +49,10 @@ struct look {
 	TAILQ_ENTRY(look) link;
 	struct node *node;
 	struct keeper *keeper;		/* a reference */
+	struct lookup_reader *reader;	/* while it is worked on */
+	struct symbols *retired;	/* of another user, to be freed; NULL none */
 	uint64_t conn;			/* who asked */
+	uid_t uid;			/* ... and for whom */
 	uint32_t request;
 	pid_t pid;			/* of the process while it lives, else 0 */
 	struct wire_frame frame;
@@ -64,17 +72,58 @@ void
 lookup_init(struct node *node)
 {
 	struct lookup *lk = &node->serve->lookup;
-	char reader[PATH_MAX];
+
+	TAILQ_INIT(&lk->queue);
+	if (nodes_program(READER, lk->program, sizeof lk->program) < 0)
+		lk->program[0] = '\0';
+}
+
+static struct symbols *
+make_symbols(const struct lookup *lk)
+{
+	struct symbols *symbols;
 	struct symbols_opts opts = {
-		.reader = reader,
+		.reader = lk->program,
 		.path = secure_getenv("PAGEK_SYMBOL_PATH"),
 		.fetch = true,
 	};
 
-	TAILQ_INIT(&lk->queue);
-	if (nodes_program(READER, reader, sizeof reader) < 0 ||
-	    symbols_new(&lk->symbols, &opts) < 0)
-		lk->symbols = NULL;
+	return lk->program[0] == '\0' || symbols_new(&symbols, &opts) < 0 ?
+	    NULL : symbols;
+}
+
+/* NULL: it works, or all others do. */
+static struct lookup_reader *
+idle_reader(struct lookup *lk, uid_t owner)
+{
+	struct lookup_reader *best = NULL;
+
+	for (size_t i = 0; i < LOOKUP_READERS; i++) {
+		struct lookup_reader *r = &lk->reader[i];
+
+		if (r->used != 0 && r->owner == owner)
+			return r->working ? NULL : r;
+		if (!r->working && (best == NULL || r->used < best->used))
+			best = r;
+	}
+	return best;
+}
+
+static void
+take_reader(struct lookup *lk, struct lookup_reader *r, struct look *l)
+{
+	uid_t owner = l->keeper->image.uid;
+
+	if (r->used != 0 && r->owner != owner) {
+		l->retired = r->symbols;
+		r->symbols = NULL;
+	}
+	if (r->symbols == NULL)
+		r->symbols = make_symbols(lk);
+	r->owner = owner;
+	r->used = ++lk->looks;
+	r->working = true;
+	l->reader = r;
 }
 
 static void
@@ -93,8 +142,9 @@ lookup_close(struct node *node)
 	struct look *l;
 
 	lk->stop = true;
-	if (lk->symbols != NULL)
-		symbols_stop(lk->symbols);
+	for (size_t i = 0; i < LOOKUP_READERS; i++)
+		if (lk->reader[i].symbols != NULL)
+			symbols_stop(lk->reader[i].symbols);
 	while ((l = TAILQ_FIRST(&lk->queue)) != NULL) {
 		TAILQ_REMOVE(&lk->queue, l, link);
 		look_free(l);
@@ -104,8 +154,11 @@ lookup_close(struct node *node)
 void
 lookup_fini(struct node *node)
 {
-	if (node->serve->lookup.symbols != NULL)
-		symbols_free(node->serve->lookup.symbols);
+	struct lookup *lk = &node->serve->lookup;
+
+	for (size_t i = 0; i < LOOKUP_READERS; i++)
+		if (lk->reader[i].symbols != NULL)
+			symbols_free(lk->reader[i].symbols);
 }
 
 /* --- places ------------------------------------------------------------- */
@@ -258,7 +311,7 @@ is_file(const struct symbol_place *p)
 static void
 read_words(const struct look *l, size_t at, size_t n, struct symbol_words *out)
 {
-	struct symbols *symbols = l->node->serve->lookup.symbols;
+	struct symbols *symbols = l->reader->symbols;
 	const struct symbol_place *p = &l->place[at];
 
 	if (symbols != NULL && is_file(p)) {
@@ -305,12 +358,15 @@ look_work(uv_work_t *work)
 	struct lookup *lk = &l->node->serve->lookup;
 	struct mono begun = mono_now();
 
+	/* It may take seconds until its process has gone. */
+	if (l->retired != NULL)
+		symbols_free(l->retired);
 	place_by_tables(l);
 	while (l->n < l->frame.n && !lk->stop && add_words(l) &&
 	    mono_ms_since(begun) < LOOK_MS)
 		;
-	if (lk->symbols != NULL)
-		l->fetching = symbols_fetching(lk->symbols, &l->fetch);
+	if (l->reader->symbols != NULL)
+		l->fetching = symbols_fetching(l->reader->symbols, &l->fetch);
 }
 
 /* --- FRAME, SITE, SYM --------------------------------------------------- */
@@ -332,7 +388,7 @@ send_framed(struct conn *c, const struct look *l)
 	conn_reply(c, &reply);
 }
 
-static void start_next_look(struct node *);
+static void start_looks(struct node *);
 
 static void
 look_done(uv_work_t *work, int status)
@@ -346,23 +402,38 @@ look_done(uv_work_t *work, int status)
 		c->looking = false;
 		send_framed(c, l);
 	}
+	l->reader->working = false;
 	look_free(l);
-	node->serve->lookup.working = false;
-	start_next_look(node);
+	start_looks(node);
+}
+
+/* The first of the user whose turn it is, if there is a reader for it; or NULL. */
+static struct look *
+next_look(struct lookup *lk)
+{
+	struct look *l, *next = NULL;
+
+	TAILQ_FOREACH(l, &lk->queue, link)
+		if (idle_reader(lk, l->keeper->image.uid) != NULL &&
+		    (next == NULL || access_last_turn(&lk->turns, l->uid) <
+		    access_last_turn(&lk->turns, next->uid)))
+			next = l;
+	return next;
 }
 
 static void
-start_next_look(struct node *node)
+start_looks(struct node *node)
 {
 	struct lookup *lk = &node->serve->lookup;
-	struct look *l = TAILQ_FIRST(&lk->queue);
+	struct look *l;
 
-	if (lk->working || l == NULL)
-		return;
-	TAILQ_REMOVE(&lk->queue, l, link);
-	lk->working = true;
-	self_watch_app(node, SELF_SYMB);
-	uv_queue_work(node->loop, &l->work, look_work, look_done);
+	while ((l = next_look(lk)) != NULL) {
+		TAILQ_REMOVE(&lk->queue, l, link);
+		access_take_turn(&lk->turns, l->uid);
+		take_reader(lk, idle_reader(lk, l->keeper->image.uid), l);
+		self_watch_app(node, SELF_SYMB);
+		uv_queue_work(node->loop, &l->work, look_work, look_done);
+	}
 }
 
 static void
@@ -399,7 +470,10 @@ queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	l->node = c->node;
 	l->keeper = k;
 	keeper_ref(k);
+	l->reader = NULL;
+	l->retired = NULL;
 	l->conn = c->page.id;
+	l->uid = c->peer.uid;
 	l->request = m->id;
 	l->pid = keeper_is_live(k) ? k->image.pid : 0;
 	l->frame = m->frame;
@@ -417,7 +491,7 @@ queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	}
 	c->looking = true;
 	TAILQ_INSERT_TAIL(&c->node->serve->lookup.queue, l, link);
-	start_next_look(c->node);
+	start_looks(c->node);
 	return 0;
 }
 

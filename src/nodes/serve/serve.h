@@ -25,6 +25,7 @@
 #ifndef NODES_SERVE_H
 #define NODES_SERVE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -43,6 +44,7 @@
 #define SERVE_PATIENCE_MS 5000
 #define SERVE_IDLE_MS 120000
 #define SERVE_UNREAD_S 30
+#define LOOKUP_READERS 3	/* users whose files are read at once */
 #define SERVE_ORIGIN_MAX 256	/* bytes of a connection's origin in words, NUL included */
 
 struct node;
@@ -88,15 +90,22 @@ struct listings {
 struct look;
 struct symbols;
 
-/*
- * FRAMEs: one of all pages is worked on at a time, and each page has one at
- * most, for it takes a reader of files, and time.
- */
-struct lookup {
-	struct symbols *symbols;	/* NULL: there is no reader */
-	TAILQ_HEAD(, look) queue;
+/* Reads the files of one user's targets. */
+struct lookup_reader {
+	uid_t owner;			/* of those targets */
+	uint64_t used;			/* number of its last look; 0: nobody's yet */
+	struct symbols *symbols;	/* NULL: there is none */
 	bool working;
-	_Atomic bool stop;		/* the worker ends soon */
+};
+
+/* FRAMEs: each page has one at most, for it takes a reader of files, and time. */
+struct lookup {
+	char program[PATH_MAX];		/* the reader; "" none */
+	struct lookup_reader reader[LOOKUP_READERS];
+	uint64_t looks;			/* begun, ever */
+	struct access_turns turns;	/* of users who ask */
+	TAILQ_HEAD(, look) queue;
+	_Atomic bool stop;		/* workers end soon */
 };
 
 struct serve {
