@@ -721,3 +721,119 @@ TEST(only_a_library_that_takes_the_page_gets_it)
 	images_end_all(&node, true);
 	down();
 }
+
+/* A process that has ended and waits to be reaped. */
+static pid_t
+ended_process(const char *program)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (program != NULL)
+			execl(program, program, NULL);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	return pid;
+}
+
+TEST(a_program_that_is_reaped_and_was_never_seen_is_a_row_once)
+{
+	pid_t pid;
+	const struct keeper *k;
+	unsigned lines;
+
+	page_up();
+	pid = ended_process("/bin/true");
+	images_check_ended(&node, pid);
+	images_reaped(&node, pid, 0);
+	images_check_ended(&node, pid);
+	k = TAILQ_FIRST(&node.images->ended);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_int_eq(k->life.state, WIRE_S_NO_DATA);
+	ck_assert_int_eq(k->life.status, 0);
+	ck_assert_str_eq(k->image.comm, "true");
+	ck_assert_ptr_null(TAILQ_FIRST(&node.live));
+	ck_assert_uint_eq(unknown_lines(pid, &lines), 1);
+	ck_assert_uint_eq(lines, 1);
+	waitpid(pid, NULL, 0);
+	hello_stop(node.hello);
+	down();
+}
+
+/* Until its first event it says no hello, and its blocks are its parent's. */
+TEST(a_fork_that_ran_nothing_else_is_not_missed)
+{
+	pid_t pid;
+
+	page_up();
+	pid = ended_process(NULL);
+	images_check_ended(&node, pid);
+	images_reaped(&node, pid, 0);
+	ck_assert_uint_eq(rows_ended(), 0);
+	waitpid(pid, NULL, 0);
+	hello_stop(node.hello);
+	down();
+}
+
+/* It was seen to begin, and then not to say hello. */
+TEST(a_program_after_a_watched_image_is_missed)
+{
+	struct keeper *k;
+	unsigned lines;
+	pid_t pid;
+	int fd;
+
+	page_up();
+	fd = dial();
+	say(fd);
+	do {
+		images_adopt_all(&node);
+		k = TAILQ_FIRST(&node.live);
+	} while (k == NULL);
+	pid = ended_process("/bin/true");
+	/* As if that process had said it. */
+	quota_uncount(k);
+	k->image.pid = pid;
+	k->image.origin = IMAGE_FORKED;
+	images_check_ended(&node, pid);
+	ck_assert_int_eq(k->life.state, WIRE_S_NO_DATA);
+	ck_assert_ptr_ne(TAILQ_FIRST(&node.live), k);
+	images_reaped(&node, pid, 0);
+	ck_assert_ptr_null(TAILQ_FIRST(&node.live));
+	ck_assert_uint_eq(unknown_lines(pid, &lines), 2);
+	waitpid(pid, NULL, 0);
+	close(fd);
+	hello_stop(node.hello);
+	down();
+}
+
+/* The acceptor gets to its hello when it has ended and was looked at. */
+TEST(an_end_that_is_seen_before_its_hello_is_one_row)
+{
+	pid_t pid;
+	siginfo_t info;
+	int fd;
+
+	up();
+	pid = fork();
+	if (pid == 0) {
+		fd = dial();
+		say(fd);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	images_check_ended(&node, pid);
+	images_reaped(&node, pid, 0);
+	waitpid(pid, NULL, 0);
+	ck_assert_uint_eq(rows_ended(), 1);
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	hello_stop(node.hello);
+	ck_assert_uint_eq(hello_waiting(node.hello), 1);
+	images_adopt_all(&node);
+	ck_assert_uint_eq(rows_ended(), 1);
+	ck_assert_ptr_null(TAILQ_FIRST(&node.live));
+	down();
+}

@@ -55,3 +55,32 @@ TEST(of_one_that_waits_to_be_reaped_nothing_is_said)
 	ck_assert_int_eq(ppid, 1);
 	ck_assert_uint_eq(start, 1);
 }
+
+static const struct {
+	const char *program;
+	bool execed;
+} lasts[] = {
+	{ NULL, false },
+	{ "/bin/true", true },
+};
+
+LOOP_TEST(a_zombie_says_whether_it_ran_another_program, 0,
+    (int)(sizeof(lasts) / sizeof(lasts[0])))
+{
+	struct proc_last last;
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (lasts[_i].program != NULL)
+			execl(lasts[_i].program, "true", NULL);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	ck_assert_int_eq(proc_last(pid, &last), 0);
+	ck_assert_int_eq(last.ppid, getpid());
+	ck_assert_int_eq(last.execed, lasts[_i].execed);
+	ck_assert_uint_gt(last.start, 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_int_lt(proc_last(pid, &last), 0);
+}

@@ -840,6 +840,12 @@ begin(void)
 		watch_forks();
 }
 
+__attribute__((destructor)) static void
+end(void)
+{
+	produce_exited();
+}
+
 /* libasan ends programs where it is not the first library, unless told so. */
 const char *__asan_default_options(void);
 

@@ -268,6 +268,7 @@ struct ring_area {
 	_Atomic uint64_t sample_full;	/* sampled blocks that could not be remembered, and are not logged */
 	_Atomic uint64_t marks_untold;	/* calls of alloclog_mark() while dormant */
 	_Atomic uint32_t knows_left;	/* 0: to this library RING_LEFT would mean armed */
+	_Atomic uint32_t exited;	/* 1: it has called exit(3), and its destructors run */
 	struct ring_head rings[RING_COUNT + 1];
 };
 

@@ -383,6 +383,60 @@ counted_too() {
 }
 rule "and counts one that left no process id" counted_too
 
+# held MS: a static program that holds 95 MiB for so long.
+static_programs() {
+	cc -static -w -fno-builtin -o "$tmp/held" -x c - <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	void *volatile p = malloc(95 << 20);
+
+	usleep(1000 * (unsigned)atoi(argv[1]));
+	return p == NULL;
+}
+C
+}
+static_programs
+# not_seen REASON SHELL-LINE
+not_seen() {
+	verdict 0 "max-live 10.0 MiB: .*: not known: 1 of [2-9] process images could not be watched: $1$" \
+	    --max-live 10M -- sh -c "$2"
+}
+ended='a program that did not register, and ended before it was seen'
+rule "a static child is found while it lives, before a second is over" \
+    not_seen 'a statically linked program.*' "'$tmp/held' 450; :"
+rule "and in place of the program that was watched" \
+    not_seen 'a statically linked program.*' "exec '$tmp/held' 450"
+rule "one that ended unseen is known when it is reaped" \
+    not_seen "$ended" "('$tmp/held' 0 &); sleep 0.2"
+rule "also in place of its parent's image" \
+    not_seen "$ended" "'$tmp/held' 0 & :"
+renamed='it ended under another name, perhaps as a program that was not seen'
+rule "and one in place of the command itself" \
+    not_seen "$renamed" "exec '$tmp/held' 0"
+rule "or without the environment" \
+    not_seen "$renamed" "(env -i /bin/true &); sleep 0.2"
+# It has the name of another, and is the one that began.
+cat >"$tmp/renamed.c" <<'C'
+#include <stdlib.h>
+#include <sys/prctl.h>
+int main(void)
+{
+	prctl(PR_SET_NAME, "another", 0, 0, 0);
+	return malloc(10) == NULL;
+}
+C
+cc -O1 -fno-builtin -w -o "$tmp/renamed" "$tmp/renamed.c" || exit 1
+rule "a program that gives itself another name is the same" \
+    verdict 0 "max-live 10.0 MiB: .*: within$" --max-live 10M -- "$tmp/renamed"
+all_seen() {
+	verdict 0 'max-live 100.0 MiB: was [0-9.]* [KM]iB.*: within$' \
+	    --max-live 100M -- sh -c 'ls / >/dev/null; (exit 3)
+	(ls / >/dev/null &); sh -c "exit 4"; (sleep 0.1; exit 1) & cat /dev/null & :'
+}
+rule "children, orphans and subshells that were seen are within" all_seen
+
 head -c 4001 /dev/urandom >"$tmp/noise"
 rule "an incomplete list is never within" \
     verdict_once 0 "max-live 5.0 MiB: was .*not known: [0-9]* record.* lost$" \

@@ -348,6 +348,16 @@ produce_attached(void)
 	return joined_get(&j);
 }
 
+void
+produce_exited(void)
+{
+	struct joined j;
+
+	if (joined_get(&j))
+		atomic_store_explicit(&j.area->exited, 1,
+		    memory_order_relaxed);
+}
+
 uint64_t
 produce_stream(void)
 {

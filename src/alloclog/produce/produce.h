@@ -227,6 +227,9 @@ void produce_lost(void);
 /* False before produce_attach() and in a forked child that has not attached. */
 bool produce_attached(void);
 
+/* Tells the keeper that the program ends by itself, and not by another exec. */
+void produce_exited(void);
+
 /* The id of the stream; in an unattached child its parent's; 0 none. */
 uint64_t produce_stream(void);
 

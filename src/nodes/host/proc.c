@@ -105,6 +105,8 @@ read_stat(pid_t pid, char *buf, size_t cap)
 	return p != NULL ? p + 1 - buf : -EIO;
 }
 
+#define FORKED_NO_EXEC 0x40	/* of the flags: the kernel's PF_FORKNOEXEC */
+
 static int
 parse_stat(const char *behind, pid_t *ppid, uint64_t *start)
 {
@@ -153,6 +155,27 @@ proc_stat_comm(pid_t pid, char comm[16], pid_t *ppid, uint64_t *start)
 	memcpy(comm, name, len < 15 ? len : 15);
 	comm[len < 15 ? len : 15] = '\0';
 	return 0;
+}
+
+int
+proc_last(pid_t pid, struct proc_last *out)
+{
+	char buf[1024];
+	ssize_t behind = read_stat(pid, buf, sizeof buf);
+	unsigned long long start;
+	unsigned flags;
+	int parent;
+
+	if (behind < 0)
+		return (int)behind;
+	if (sscanf(buf + behind, " %*c %d %*d %*d %*d %*d %u %*u %*u %*u "
+	    "%*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &parent, &flags,
+	    &start) != 3)
+		return -EIO;
+	out->ppid = parent;
+	out->start = start;
+	out->execed = (flags & FORKED_NO_EXEC) == 0;
+	return proc_comm(pid, out->comm);
 }
 
 int
@@ -497,6 +520,15 @@ lacks_our_environment(pid_t pid)
 
 	return n >= 0 && n < (ssize_t)sizeof buf - 1 &&
 	    memmem(buf, (size_t)n, "PAGEK_NODE=", 11) == NULL;
+}
+
+bool
+proc_takes_no_preload(pid_t pid)
+{
+	enum elf_kind kind = elf_kind(pid);
+
+	return kind == ELF_STATIC || kind == ELF_32 ||
+	    (kind == ELF_DYNAMIC && at_secure(pid));
 }
 
 void

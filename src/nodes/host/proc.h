@@ -19,6 +19,16 @@ int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
 /* The same with proc_comm(), consistent. */
 int proc_stat_comm(pid_t, char comm[16], pid_t *ppid, uint64_t *start);
 
+struct proc_last {
+	char comm[16];
+	pid_t ppid;
+	uint64_t start;
+	bool execed;		/* it has run another program since it was forked */
+};
+
+/* What the kernel knows of it until it is reaped. */
+int proc_last(pid_t, struct proc_last *);
+
 /* Its parent, even of a zombie. */
 int proc_parent(pid_t, pid_t *);
 
@@ -51,6 +61,9 @@ int proc_maps_has(pid_t, const char *text);
 size_t proc_children(pid_t, pid_t *out, size_t max);
 /* Those of its first thread. */
 size_t proc_first_children(pid_t, pid_t *out, size_t max);
+
+/* It runs a program into which nothing can be preloaded. */
+bool proc_takes_no_preload(pid_t);
 
 /* The reason why a process has no stream: static, 32-bit, set-user-ID, ... */
 void proc_why_no_data(pid_t, char *out, size_t cap);

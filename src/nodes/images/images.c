@@ -19,6 +19,9 @@
 #define MODULES_MS 10000	/* between readings of a busy target's module table */
 #define SCAN_MAX 1024		/* processes of the tree that a scan takes in */
 #define NO_DATA_MAX 256		/* rows for them */
+/* Where each event counts (--no-pairs), so does each process. */
+#define SCAN_MS 100		/* between two scans then ... */
+#define SCAN_SHARE 20		/* ... which take a twentieth of the time at most */
 #define SETTLED_MS 500		/* a process this old would have said hello */
 #define RING_NAME "memfd:" RING_AREA_NAME	/* in /proc/PID/maps */
 #define UNSEEN_NAME "memfd:" RING_UNSEEN_NAME
@@ -96,6 +99,7 @@ on_death(uv_poll_t *death, int status, int events)
 {
 	struct keeper *k = death->data;
 	struct node *node = k->node;
+	pid_t pid = k->image.pid;
 
 	(void)status;
 	(void)events;
@@ -103,17 +107,17 @@ on_death(uv_poll_t *death, int status, int events)
 	 * Its next image may have arrived and ended.  Only images of this process
 	 * are adopted: among many arrivals no end would ever be seen.
 	 */
-	adopt_images_of(node, k->image.pid);
+	adopt_images_of(node, pid);
 	if (!keeper_is_live(k))
 		return;
 	/* The supervisor will tell its status. */
-	if (images_is_reaped_for_us(node, k->image.pid)) {
+	if (images_is_reaped_for_us(node, pid)) {
 		uv_poll_stop(death);
 		return;
 	}
-	images_check_ended(node, k->image.pid);
-	if (keeper_is_live(k))
-		images_end_image(k, WIRE_S_ENDED, -1, NULL);
+	images_check_ended(node, pid);
+	/* That image, or the row of the program after it. */
+	images_reaped(node, pid, -1);
 	node_check_done(node);
 }
 
@@ -277,8 +281,15 @@ static void
 adopt_missed(struct node *node, struct keeper *k)
 {
 	struct keeper *now = find_live(node, k->image.pid), *parent;
+	const struct keeper *ended = find_ended(node, k->image.pid);
 	char name[DSTRM_NAME];
 
+	/* Its end was seen before its hello, and is its row: images_check_ended(). */
+	if (now == NULL && ended != NULL && ended->missed &&
+	    ended->image.arrival == 0 && ended->image.start != 0) {
+		keeper_unref(k);
+		return;
+	}
 	/* The process is gone: a child's first name was its parent's. */
 	parent = parent_of(node, k);
 	if (parent != NULL && strcmp(k->image.comm, "?") == 0)
@@ -497,8 +508,15 @@ refresh_modules(struct keeper *k, int64_t now)
 
 /* --- processes without a stream ----------------------------------------- */
 
+struct known {
+	pid_t pid;
+	bool has_stream;
+	uint64_t arrival, exe_dev, exe_ino;
+};
+
 struct found {
 	pid_t pid, ppid;
+	uint64_t arrival;	/* of its image that is over by now; 0: had no row */
 	bool unseen;		/* it has left a word, or was counted */
 	char comm[16];
 	char why[128];
@@ -508,7 +526,8 @@ struct scan {
 	uv_work_t work;
 	struct node *node;
 	pid_t top;			/* the parent of the command */
-	pid_t known[SCAN_MAX];		/* those with a row, ascending */
+	struct mono begun;
+	struct known known[SCAN_MAX];	/* those with a row, ascending */
 	size_t nknown;
 	struct found found[NO_DATA_MAX];
 	size_t n;
@@ -534,19 +553,34 @@ is_settled(uint64_t start_ticks)
 	    SETTLED_MS < ms;
 }
 
+/* It runs another program than at its hello, and that will say none. */
+static bool
+runs_another(pid_t pid, const struct known *known)
+{
+	uint64_t dev, ino;
+
+	return known->has_stream && proc_exe(pid, &dev, &ino) == 0 &&
+	    (dev != known->exe_dev || ino != known->exe_ino) &&
+	    proc_takes_no_preload(pid);
+}
+
 static void
 check_process(struct scan *s, pid_t pid)
 {
+	const struct known *known = bsearch(&pid, s->known, s->nknown,
+	    sizeof s->known[0], by_pid);
 	struct found *f = &s->found[s->n];
 	uint64_t start;
 
-	if (bsearch(&pid, s->known, s->nknown, sizeof pid, by_pid) != NULL ||
-	    proc_stat(pid, &f->ppid, &start) < 0 || !is_settled(start) ||
-	    proc_comm(pid, f->comm) < 0)
+	if (known != NULL && !runs_another(pid, known))
+		return;
+	if (proc_stat_comm(pid, f->comm, &f->ppid, &start) < 0 ||
+	    (!is_settled(start) && !proc_takes_no_preload(pid)))
 		return;
 	/* A forked child with its parent's mapping; it says hello at its first event. */
 	if (proc_maps_has(pid, RING_NAME) > 0)
 		return;
+	f->arrival = known != NULL ? known->arrival : 0;
 	f->unseen = proc_maps_has(pid, UNSEEN_NAME) > 0;
 	f->pid = pid;
 	proc_why_no_data(pid, f->why, sizeof f->why);
@@ -677,45 +711,117 @@ add_found(struct node *node, const struct found *f)
 		snprintf(k->life.reason, sizeof k->life.reason, "%s", why);
 }
 
+static const char NO_STREAM[] =
+    "it has executed a program without a stream";
+static const char ENDED_UNSEEN[] =
+    "a program that did not register, and ended before it was seen";
+static const char ENDED_AS_OTHER[] =
+    "it ran as another user, who cannot reach the node, and ended before it "
+    "was seen";
+
+static const char ENDED_RENAMED[] =
+    "it ended under another name, perhaps as a program that was not seen";
+
+/* No image of it is live.  One that only forked, and said no hello, had no blocks. */
+static const char *
+why_not_seen(struct node *node, pid_t pid, const struct proc_last *last)
+{
+	const struct keeper *k = find_ended(node, pid);
+
+	/* It registers with another node. */
+	if (node->opts.hello != NULL)
+		return NULL;
+	if (k != NULL && k->image.start != 0 && k->image.start != last->start)
+		k = NULL;
+	if (k != NULL ? k->life.state != WIRE_S_EXECED : !last->execed)
+		return NULL;
+	return ENDED_UNSEEN;
+}
+
 /*
- * After a change of user and an exec, the new program cannot reach us.  If it is
- * over before a scan, the kernel still knows its name and user.  A program that
- * changes only one of them is the same image.
+ * Why it has run another program, or NULL.  The kernel tells that of a forked
+ * image.  Of another one only name and user are left.  A program that changes
+ * only one of them is the same image; or perhaps not, if it has not called
+ * exit(3), which matters where each process counts.
  */
+static const char *
+why_ran_another(const struct keeper *k, const struct proc_last *last)
+{
+	char comm[KEEPER_TEXT];
+	uid_t uid;
+
+	if (k->life.state == WIRE_S_NO_DATA ||
+	    (k->image.origin == IMAGE_FORKED && !last->execed))
+		return NULL;
+	base_safe_text(comm, sizeof comm, last->comm, strlen(last->comm), false);
+	if (strcmp(comm, k->image.comm) != 0 &&
+	    proc_uid(k->image.pid, &uid) == 0 && uid != k->image.uid)
+		return ENDED_AS_OTHER;
+	if (k->image.origin == IMAGE_FORKED)
+		return ENDED_UNSEEN;
+	return k->node->opts.no_pairs && strcmp(comm, k->image.comm) != 0 &&
+	    (k->feed == NULL || !stream_feed_has_exited(k->feed)) ?
+	    ENDED_RENAMED : NULL;
+}
+
 void
 images_check_ended(struct node *node, pid_t pid)
 {
 	struct keeper *k = find_live(node, pid);
-	struct found f = { .pid = pid, .why = "it ran as another user, who "
-	    "cannot reach the node, and ended before it was seen" };
-	char comm[KEEPER_TEXT];
-	uid_t uid;
+	struct found f = { .pid = pid };
+	struct proc_last last;
+	const char *why;
 
-	if (k == NULL || k->life.state == WIRE_S_NO_DATA ||
-	    proc_uid(pid, &uid) < 0 || uid == k->image.uid ||
-	    proc_comm(pid, f.comm) < 0)
+	if (proc_last(pid, &last) < 0)
 		return;
-	base_safe_text(comm, sizeof comm, f.comm, strlen(f.comm), false);
-	if (strcmp(comm, k->image.comm) == 0)
+	why = k != NULL ? why_ran_another(k, &last) :
+	    why_not_seen(node, pid, &last);
+	if (why == NULL)
 		return;
-	f.ppid = k->image.ppid;
-	images_end_image(k, WIRE_S_EXECED, -1,
-	    "it has executed a program without a stream");
-	add_no_data(node, &f);
+	if (k != NULL)
+		images_end_image(k, WIRE_S_EXECED, -1, NO_STREAM);
+	f.ppid = last.ppid;
+	memcpy(f.comm, last.comm, sizeof f.comm);
+	snprintf(f.why, sizeof f.why, "%s", why);
+	k = add_no_data(node, &f);
+	if (k != NULL)
+		k->image.start = last.start;
+	else
+		images_count_missed(node, 1);
 }
+
+/* Its row may be that of the image that is over. */
+static void
+take_found(struct node *node, const struct found *f)
+{
+	struct keeper *now = find_live(node, f->pid);
+
+	if (now != NULL && f->arrival != 0 && now->image.arrival == f->arrival) {
+		images_end_image(now, WIRE_S_EXECED, -1, NO_STREAM);
+		now = NULL;
+	}
+	if (now == NULL)
+		add_found(node, f);
+}
+
+static void on_scan(uv_timer_t *);
 
 static void
 scan_done(uv_work_t *work, int status)
 {
 	struct scan *s = work->data;
 	struct node *node = s->node;
+	uint64_t took = (uint64_t)mono_ms_since(s->begun);
 
 	node->images->scanning = false;
 	if (status == 0 && !node->closing) {
 		images_adopt_all(node);
 		for (size_t i = 0; i < s->n; i++)
-			if (find_live(node, s->found[i].pid) == NULL)
-				add_found(node, &s->found[i]);
+			take_found(node, &s->found[i]);
+		if (node->opts.no_pairs)
+			uv_timer_start(&node->images->scan, on_scan,
+			    took * SCAN_SHARE > SCAN_MS ? took * SCAN_SHARE :
+			    SCAN_MS, 0);
 	}
 	free(s);
 }
@@ -733,16 +839,43 @@ scan_start(struct node *node)
 	if (s == NULL)
 		return;
 	s->node = node;
+	s->begun = mono_now();
 	s->top = node->command.parent;
 	s->work.data = s;
 	TAILQ_FOREACH(k, &node->live, link)
 		if (s->nknown < SCAN_MAX)
-			s->known[s->nknown++] = k->image.pid;
+			s->known[s->nknown++] = (struct known){
+				.pid = k->image.pid,
+				.has_stream = k->life.state != WIRE_S_NO_DATA,
+				.arrival = k->image.arrival,
+				.exe_dev = k->image.exe_dev,
+				.exe_ino = k->image.exe_ino };
 	qsort(s->known, s->nknown, sizeof s->known[0], by_pid);
 	node->images->scanning = uv_queue_work(node->loop, &s->work, scan_work,
 	    scan_done) == 0;
 	if (!node->images->scanning)
 		free(s);
+}
+
+static void
+on_scan(uv_timer_t *timer)
+{
+	scan_start(timer->data);
+}
+
+void
+images_begin(struct node *node)
+{
+	node->images->scan.data = node;
+	uv_timer_init(node->loop, &node->images->scan);
+	if (node->opts.no_pairs)
+		uv_timer_start(&node->images->scan, on_scan, SCAN_MS, 0);
+}
+
+void
+images_close(struct node *node)
+{
+	uv_close((uv_handle_t *)&node->images->scan, NULL);
 }
 
 void

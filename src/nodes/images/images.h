@@ -57,9 +57,13 @@ struct images {
 	} gone;				/* ended, and without a row */
 	struct report report;
 	bool scanning;			/* for processes without a stream */
+	uv_timer_t scan;		/* the next one, before the second is over */
 };
 
 void images_init(struct node *);
+/* The loop's part of it, until it is closed. */
+void images_begin(struct node *);
+void images_close(struct node *);
 /* Frees all rows. */
 void images_fini(struct node *);
 
@@ -85,8 +89,8 @@ void images_end_image(struct keeper *, enum wire_state, int32_t status,
     const char *reason);
 
 /*
- * The process has ended and is not reaped yet.  Ends its image now if the
- * process last ran another program, which could not say hello.
+ * The process has ended and is not reaped yet.  If it last ran another program,
+ * which did not say hello, ends its image now and adds a row for that.
  */
 void images_check_ended(struct node *, pid_t pid);
 /* It has been reaped. */

@@ -207,6 +207,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	node->second.data = node;
 	uv_timer_init(loop, &node->second);
 	uv_timer_start(&node->second, on_second, 1000, 1000);
+	images_begin(node);
 	return 0;
 no_serve:
 	drain_close(node);
@@ -230,6 +231,7 @@ node_close(struct node *node)
 	lookup_close(node);
 	run_close(node);
 	images_end_all(node, node->command.ended);
+	images_close(node);
 	device_close(node);
 	check_report(node);
 	uv_close((uv_handle_t *)&node->second, NULL);

@@ -367,6 +367,12 @@ stream_feed_pass(struct stream_feed *feed, int64_t now_ms, uint64_t max)
 }
 
 bool
+stream_feed_has_exited(const struct stream_feed *feed)
+{
+	return reader_has_exited(&feed->reader);
+}
+
+bool
 stream_feed_is_behind(const struct stream_feed *feed)
 {
 	return feed->dead == 0 && feed->order.pass.step != ORDER_LOOK;

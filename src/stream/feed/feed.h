@@ -238,6 +238,8 @@ void stream_feed_start_at(struct stream_feed *,
  */
 int stream_feed_pass(struct stream_feed *, int64_t now_ms, uint64_t max);
 bool stream_feed_is_behind(const struct stream_feed *);
+/* The target has called exit(3): by that program it ends. */
+bool stream_feed_has_exited(const struct stream_feed *);
 
 /*
  * The target is gone: drains to the end, applies all that is held back, counts

@@ -73,6 +73,13 @@ reader_beat(struct reader *r, int64_t now_ms)
 	return ms;
 }
 
+bool
+reader_has_exited(const struct reader *r)
+{
+	return atomic_load_explicit(&r->area->exited, memory_order_relaxed) ==
+	    1;
+}
+
 /*
  * Armed first, then a millisecond that no record has yet: a thread that reads
  * that one finds the target armed.  The other way round, a thread that found

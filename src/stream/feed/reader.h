@@ -199,6 +199,9 @@ int64_t reader_beat(struct reader *, int64_t now_ms);
 /* See stream_feed_sandbox(). */
 void reader_sandbox(struct reader *, enum ring_sandbox, uint64_t looks);
 
+/* See stream_feed_has_exited(). */
+bool reader_has_exited(const struct reader *);
+
 /* See stream_feed_arm(); true if that changes anything. */
 bool reader_arm(struct reader *, bool armed, int64_t now_ms);
 
