@@ -84,7 +84,7 @@ TEST(tickets_compare_across_their_wrap)
 
 	for (unsigned s = 0; s < REC_SHARDS; s++) {
 		start[s] = UINT32_MAX - 50;
-		atomic_store(&produce_tickets[s].next, start[s]);
+		atomic_store(&produce_tickets_now()[s].next, start[s]);
 	}
 	stream_feed_start_at(rig->feed, start);
 	for (int i = 0; i < 100; i++) {

@@ -189,7 +189,7 @@ world_new(unsigned shards)
 	ck_assert_ptr_nonnull(w);
 	/* A keeper is there before the first ticket is drawn, in another world too. */
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		atomic_store(&produce_tickets[s].next, 0);
+		atomic_store(&produce_tickets_now()[s].next, 0);
 	w->rig = rig_attached(false);
 	for (unsigned slot = 0; slot < RIG_SLOTS; slot++)
 		if (rec_shard(rig_addr(slot)) < shards)
@@ -255,7 +255,7 @@ expect_exact(struct world *w)
 	ck_assert_uint_eq(rig_live(rig), live);
 	for (unsigned s = 0; s < REC_SHARDS; s++)
 		ck_assert_uint_eq(stream_feed_due(rig->feed)[s],
-		    atomic_load(&produce_tickets[s].next));
+		    atomic_load(&produce_tickets_now()[s].next));
 }
 
 static void

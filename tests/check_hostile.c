@@ -168,7 +168,7 @@ hostile_rig(void)
 
 	ck_assert_ptr_nonnull(rig);
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		atomic_store(&produce_tickets[s].next, 0);
+		atomic_store(&produce_tickets_now()[s].next, 0);
 	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, true,
 			     &quiet_sink, rig), 0);
 	ck_assert_int_eq(stream_sites_new(&sites), 0);

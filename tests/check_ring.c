@@ -129,7 +129,7 @@ tickets_drawn(void)
 	uint64_t n = 0;
 
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		n += atomic_load(&produce_tickets[s].next);
+		n += atomic_load(&produce_tickets_now()[s].next);
 	return n;
 }
 
@@ -572,7 +572,7 @@ LOOP_TEST(a_forked_child_begins_anew_and_leaves_its_parent_alone, 0,
 	alloc_many(p, 200);
 	rig_drain(first);
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		cut[s] = atomic_load(&produce_tickets[s].next);
+		cut[s] = atomic_load(&produce_tickets_now()[s].next);
 	stream_feed_start_at(second->feed, cut);
 
 	pid = forks[_i]();

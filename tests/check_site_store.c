@@ -370,7 +370,7 @@ TEST(two_targets_agree_on_a_stack_of_one_store)
 	rig_drain(a);
 	caller = rec_caller(&a->log[a->nlog - 1]);
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		atomic_store(&produce_tickets[s].next, 0);
+		atomic_store(&produce_tickets_now()[s].next, 0);
 	b = rig_with_store();
 	produce_open(&q, 1);
 	allocate(&q, 2, 2);

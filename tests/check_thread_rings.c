@@ -364,7 +364,7 @@ run_bursts(void)
 	uint64_t dropped;
 
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		atomic_store(&produce_tickets[s].next, 0);
+		atomic_store(&produce_tickets_now()[s].next, 0);
 	busy = (struct busy) { .rig = rig };
 	ck_assert_int_eq(pthread_create(&thread, NULL, make_bursts, &p), 0);
 	while (!atomic_load(&busy.done))
@@ -578,7 +578,7 @@ interrupted_at(unsigned at, bool up)
 	struct rig *rig = rig_attached(false);
 
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		atomic_store(&produce_tickets[s].next, 0);
+		atomic_store(&produce_tickets_now()[s].next, 0);
 	stepped = (struct stepped) { .rig = rig, .p = &p, .at = at };
 	produce_open(&p, 1);
 	stepped.up = true;

@@ -362,7 +362,7 @@ hand_inflight(struct hand *h, unsigned shard)
 static inline uint32_t
 hand_draw(unsigned shard)
 {
-	return atomic_fetch_add(&produce_tickets[shard].next, 1);
+	return atomic_fetch_add(&produce_tickets_now()[shard].next, 1);
 }
 
 /* Writes a record behind the head without publishing it. */

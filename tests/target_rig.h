@@ -128,7 +128,7 @@ attach(bool forked, struct producer *p)
 		h.flags |= RING_HELLO_FORKED;
 		h.parent = produce_stream();
 		for (int s = 0; s < REC_SHARDS; s++)
-			h.tickets[s] = atomic_load(&produce_tickets[s].next);
+			h.tickets[s] = atomic_load(&produce_tickets_now()[s].next);
 	}
 	if (say_hello(&h, sizeof h, &w, fds) != sizeof w || fds[0] < 0)
 		_exit(103);

@@ -333,7 +333,7 @@ static void
 fill_hello(struct ring_hello *h)
 {
 	uint64_t parent = produce_stream();
-	const struct ticket *tickets = produce_tickets_now();
+	const struct ticket *tickets;
 
 	h->magic = RING_HELLO_MAGIC;
 	h->version = RING_VERSION;
@@ -353,6 +353,7 @@ fill_hello(struct ring_hello *h)
 		return;
 	}
 	h->flags |= RING_HELLO_FORKED;
+	tickets = produce_tickets_now();
 	for (unsigned i = 0; i < REC_SHARDS; i++)
 		h->tickets[i] = atomic_load(&tickets[i].next);
 }
@@ -560,7 +561,7 @@ image_get(void)
 		return m;
 	if (atomic_compare_exchange_strong(&image, &none, m))
 		return m;
-	call_munmap(m, sizeof(*m));
+	call_unmap_private(m, sizeof(*m));
 	return none;
 }
 

@@ -8,7 +8,6 @@
  * full in each of four tables.  The last table, as large as the one before it,
  * takes those and spreads them by other bits.
  */
-#include <errno.h>
 #include <sys/mman.h>
 
 #include "unwind/syscalls.h"
@@ -167,20 +166,13 @@ static sample_place *
 table_map(unsigned i)
 {
 	size_t len = table_lines(i) * LINE * sizeof(sample_place);
-	int saved = errno;
-	sample_place *t, *none = NULL;
-	void *map;
+	sample_place *t = call_map_private(len), *none = NULL;
 
-	map = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	t = map != MAP_FAILED ? map : NULL;
-	if (t != NULL &&
-	    !atomic_compare_exchange_strong(&more[i - 1], &none, t)) {
-		call_munmap(map, len);
-		t = none;
-	}
-	errno = saved;
-	return t;
+	if (t == NULL ||
+	    atomic_compare_exchange_strong(&more[i - 1], &none, t))
+		return t;
+	call_unmap_private(t, len);
+	return none;
 }
 
 static sample_place *

@@ -67,7 +67,7 @@ slab_get(unsigned i)
 		return s;
 	if (atomic_compare_exchange_strong(&slabs[i], &none, s))
 		return s;
-	call_munmap((char *)s - WIPED, WIPED + sizeof(*s));
+	call_unmap_private((char *)s - WIPED, WIPED + sizeof(*s));
 	return none;
 }
 

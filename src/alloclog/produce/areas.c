@@ -13,8 +13,6 @@
 #include "rings.h"
 #include "../unwind/unwind.h"
 
-struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
-
 static const struct produce_gate gate_unattached;
 static struct keeper_area dormant_area;
 static struct produce_gate gate_disabled = { .keeper = &dormant_area };
@@ -32,11 +30,12 @@ static bool next_mapped_over;
 static const struct keeper_area *mapped_keeper;
 static unsigned mapped_now;
 
-/* Areas of parents, replaced by private memory. */
+/* Areas of parents, replaced by memory that nobody reads. */
 static struct parent_area {
 	struct ring_area *area;
 	bool bare;		/* the larger rings' has no access */
 } parent_areas[PRODUCE_ERAS];
+static struct ticket *tickets;	/* REC_SHARDS for each of PRODUCE_ERAS */
 static unsigned tickets_now;	/* of PRODUCE_ERAS */
 static uint32_t eras;		/* begun so far */
 static _Atomic uint64_t stream_id;
@@ -68,7 +67,10 @@ joined_get(struct joined *j)
 struct ticket *
 produce_tickets_now(void)
 {
-	return &produce_tickets[tickets_now * REC_SHARDS];
+	if (tickets == NULL)
+		tickets = call_map_private(PRODUCE_ERAS * REC_SHARDS *
+		    sizeof(*tickets));
+	return tickets != NULL ? &tickets[tickets_now * REC_SHARDS] : NULL;
 }
 
 /* --- the gate ------------------------------------------------------------ */
@@ -150,11 +152,12 @@ shared_map(void)
 
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 
+/* Shared with children, who only write there: RLIMIT_DATA does not count it. */
 static bool
 replace_mapping(void *addr, size_t size, int prot)
 {
 	return call_mmap(addr, size, prot,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
+	    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
 	    MAP_FAILED;
 }
 
@@ -276,7 +279,7 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 	libc_begin();
 	if (sh == NULL)
 		sh = shared_map();
-	if (sh == NULL)
+	if (sh == NULL || produce_tickets_now() == NULL)
 		return;
 	memset(mapped_area, 0, sizeof(mapped_area));
 	area_begin(area);
@@ -305,8 +308,8 @@ tickets_next(void)
 	unsigned next = (tickets_now + 1) % PRODUCE_ERAS;
 
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		atomic_store_explicit(&produce_tickets[next * REC_SHARDS +
-			s].next, 0, memory_order_relaxed);
+		atomic_store_explicit(&tickets[next * REC_SHARDS + s].next, 0,
+		    memory_order_relaxed);
 	tickets_now = next;
 }
 

@@ -159,9 +159,10 @@ struct ticket {
  */
 #define PRODUCE_ERAS 4
 
-/* REC_SHARDS for each era; private, and inherited by a fork. */
-extern struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
-
+/*
+ * REC_SHARDS of this era; private, and inherited by a fork.  The first caller
+ * maps them, before there is another thread's event.  NULL: no memory.
+ */
 struct ticket *produce_tickets_now(void);
 
 /*
@@ -215,8 +216,8 @@ bool produce_open_area(struct ring_area *);
 void produce_open_large_rings(void);
 
 /*
- * In a forked child: replaces the parent's areas by private memory, for an
- * interrupted event may still write there.  Nothing elsewhere and the second
+ * In a forked child: replaces the parent's areas by memory that nobody reads,
+ * for an interrupted event may still write there.  Nothing elsewhere and the second
  * time.  A child that does not attach calls it as early as possible.
  */
 void produce_orphan(void);

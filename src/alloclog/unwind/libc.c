@@ -49,6 +49,7 @@ stack_environment(void)
 static const struct entry *
 read_vector(void)
 {
+	/* Shared: RLIMIT_DATA does not count it. */
 	char *p = call_mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ssize_t n = -1;

@@ -31,7 +31,7 @@ table_map(void)
 
 	if (p == NULL || atomic_compare_exchange_strong(&table_page, &none, p))
 		return p;
-	call_munmap(p, len);
+	call_unmap_private(p, len);
 	return none;
 }
 

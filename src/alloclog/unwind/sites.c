@@ -111,7 +111,7 @@ index_map(void)
 		return NULL;
 	if (!atomic_compare_exchange_strong_explicit(&index_page, &index, p,
 		memory_order_acq_rel, memory_order_acquire)) {
-		call_munmap(p, sizeof(*index));
+		call_unmap_private(p, sizeof(*index));
 		return index;
 	}
 	(void)call_madvise(p, sizeof(*index), MADV_DONTDUMP);

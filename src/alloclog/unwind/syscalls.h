@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libc.h"
+
 static inline void
 call_close(int fd)
 {
@@ -107,20 +109,55 @@ call_mprotect(void *at, size_t size, int prot)
 	return (int)syscall(SYS_mprotect, at, size, prot);
 }
 
-/* Any fork wipes the first `wiped` bytes.  NULL: no memory.  Keeps errno. */
+/*
+ * Private memory that RLIMIT_DATA does not count, for the kernel takes it for a
+ * stack.  The page below it has no access, so that it never grows.  NULL: no
+ * memory.  Keeps errno, as the next two do.
+ */
+static inline void *
+call_map_private(size_t size)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	size_t page = libc_page();
+	int saved = errno;
+	char *below = call_mmap(NULL, page + size, PROT_NONE, flags, -1, 0);
+	void *p = NULL;
+
+	if (below != MAP_FAILED) {
+		p = call_mmap(below + page, size, PROT_READ | PROT_WRITE,
+		    flags | MAP_GROWSDOWN | MAP_FIXED, -1, 0);
+		if (p == MAP_FAILED) {
+			call_munmap(below, page + size);
+			p = NULL;
+		}
+	}
+	errno = saved;
+	return p;
+}
+
+static inline void
+call_unmap_private(void *at, size_t size)
+{
+	size_t page = libc_page();
+	int saved = errno;
+
+	call_munmap((char *)at - page, page + size);
+	errno = saved;
+}
+
+/* The same; any fork wipes the first `wiped` bytes. */
 static inline void *
 call_map_wiped(size_t size, size_t wiped)
 {
 	int saved = errno;
-	void *p = call_mmap(NULL, size, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = call_map_private(size);
 
-	if (p != MAP_FAILED && call_madvise(p, wiped, MADV_WIPEONFORK) != 0) {
-		call_munmap(p, size);
-		p = MAP_FAILED;
+	if (p != NULL && call_madvise(p, wiped, MADV_WIPEONFORK) != 0) {
+		call_unmap_private(p, size);
+		p = NULL;
 	}
 	errno = saved;
-	return p != MAP_FAILED ? p : NULL;
+	return p;
 }
 
 /* libc's function would leave two of its own signals unblocked. */

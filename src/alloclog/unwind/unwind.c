@@ -10,7 +10,6 @@
  * it forks, the child has a cache of zeros and another generation: nothing
  * under way is kept.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #ifdef __SSE2__
@@ -433,9 +432,6 @@ stack_cache_new(unsigned depth, bool frees)
 void
 stack_cache_free(struct stack_cache *c)
 {
-	int saved = errno;
-
 	if (c != NULL)
-		call_munmap(c, sizeof(*c));
-	errno = saved;
+		call_unmap_private(c, sizeof(*c));
 }
