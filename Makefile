@@ -200,6 +200,7 @@ test: $(patsubst %:$T,$B/tests/check_%,$(filter %:$T,$(SUITES))) $B/pagek-symbol
 
 # A function of the program's that a library is to find.
 $B/tests/targets/peculiar: TARGET_FLAGS = -rdynamic
+$B/tests/targets/limits: TARGET_FLAGS = -Wl,-z,now
 
 # Small programs that tests watch.
 $B/tests/targets/%: tests/targets/%.c $(wildcard tests/targets/*.h)

@@ -329,7 +329,7 @@ peer_is_ours(int fd)
 	    peer.uid == call_geteuid());
 }
 
-static void
+static NOINLINE void
 fill_hello(struct ring_hello *h)
 {
 	uint64_t parent = produce_stream();
@@ -373,7 +373,7 @@ next_control(const struct msghdr *m, struct cmsghdr *c)
  * Takes the answer and its descriptors; any others are closed.  The third is -1
  * if it did not come, as when the process has no place for it.
  */
-static bool
+static NOINLINE bool
 take_welcome(int fd, struct ring_welcome *w, int fds[3])
 {
 	union {
@@ -451,7 +451,7 @@ join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 	return true;
 }
 
-static bool
+static NOINLINE bool
 map_areas(int fds[2], uint64_t stream)
 {
 	bool bare = false, closed;
@@ -475,7 +475,6 @@ map_areas(int fds[2], uint64_t stream)
 		if (join_areas(r, k, stream)) {
 			stack_forget_rules();
 			ring = r;
-			regions_tell();
 			return true;
 		}
 		/* An earlier era's event may still write there. */
@@ -488,7 +487,7 @@ map_areas(int fds[2], uint64_t stream)
 }
 
 /* The first node's socket, connected, or -1. */
-static int
+static NOINLINE int
 connect_any(int64_t until, enum ring_unseen_why *why)
 {
 	int fd;
@@ -545,6 +544,8 @@ say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
 		}
 	}
 	call_close(p.fd);
+	if (joined)
+		regions_tell();
 	return joined;
 }
 
@@ -552,7 +553,7 @@ say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
 
 static void rejoin(void);
 
-static struct image *
+static NOINLINE struct image *
 image_get(void)
 {
 	struct image *m = atomic_load(&image), *none = NULL;
@@ -613,7 +614,7 @@ quiet_end(const struct quiet *q)
 	call_restore_signals(&q->signals);
 }
 
-static void
+static NOINLINE void
 attach_first(struct image *m)
 {
 	enum ring_unseen_why why = RING_UNSEEN_SANDBOX;
@@ -645,7 +646,7 @@ attach_first(struct image *m)
 }
 
 /* Waits for another thread's hello; false: it did not end in time. */
-static bool
+static NOINLINE bool
 wait_for(_Atomic uint32_t *word, uint32_t who)
 {
 	int64_t until = libc_now_ms() + WAIT_MS, left;

@@ -52,8 +52,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define HOT __attribute__((flatten))
-#define COLD __attribute__((noinline, cold))
-#define NOINLINE __attribute__((noinline))
 #define NONNULL(i) __attribute__((nonnull(i)))
 /* A hook jumps to it at its end, so it runs on the hook's frame: the origin. */
 #ifdef __OPTIMIZE__

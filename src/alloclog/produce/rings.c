@@ -239,7 +239,7 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->ring = ring;
 }
 
-static void
+static NOINLINE void
 forget_rings(struct producer *p)
 {
 	p->ring = NULL;
@@ -247,25 +247,37 @@ forget_rings(struct producer *p)
 	memset(p, 0, sizeof(*p));
 }
 
-void
-produce_open(struct producer *p, uint32_t tid)
+/* False: the process has not attached. */
+static NOINLINE bool
+take_first_ring(struct producer *p, uint32_t tid)
 {
 	static const uint32_t sizes[] = { RING_SMALL, RING_MIDDLE, RING_LARGE };
 	struct ring_head *ring = NULL;
 	struct joined j;
 
-	if (p->thread != 0 || !joined_get(&j))
-		return;
+	if (!joined_get(&j))
+		return false;
 	p->era = j.era;
 	p->thread = thread_index(j.area);
 	for (size_t i = 0; ring == NULL && i < 3; i++)
 		ring = ring_claim(&j, sizes[i], tid, false);
-	if (ring != NULL) {
-		atomic_store_explicit(&ring->thread, p->thread,
-		    memory_order_relaxed);
-		p->small = ring;
-		ring_use(&j, p, ring);
-	}
+	if (ring == NULL)
+		return true;
+	atomic_store_explicit(&ring->thread, p->thread, memory_order_relaxed);
+	p->small = ring;
+	ring_use(&j, p, ring);
+	/* The first look is the next event's, on another part of the stack. */
+	if (drained_records(&j, ring))
+		p->limit = atomic_load_explicit(&ring->head,
+		    memory_order_relaxed) + LOOK_FIRST;
+	return true;
+}
+
+void
+produce_open(struct producer *p, uint32_t tid)
+{
+	if (p->thread != 0 || !take_first_ring(p, tid))
+		return;
 	produce_control(p, REC_CTL_THREAD, tid, 0);
 	/* A handler has forked meanwhile: p is partly the parent's. */
 	if (!produce_current(p))
@@ -588,7 +600,7 @@ look_pace(const struct claim *c, struct producer *p)
 }
 
 /* The next look: for the bell, a full ring, calm, or a dead keeper. */
-static void
+static NOINLINE void
 set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 {
 	uint64_t quarter = ((uint64_t)c->mask + 1) / 4;
@@ -610,7 +622,7 @@ set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 }
 
 /* The thread's other ring, or room after a wait, or a drop. */
-static enum room
+static NOINLINE enum room
 find_more(const struct claim *c, struct producer *p)
 {
 	uint64_t wanted = c->at + c->need - usable_records(c);

@@ -957,7 +957,7 @@ has_table(const struct dl_find_object *o)
  * one's headers: it lies at the object's base or, for the program, where the
  * kernel says.
  */
-static void
+static NOINLINE void
 extend_to_object(struct dl_find_object *o)
 {
 	const struct link_map *map = o->dlfo_link_map;
@@ -1017,15 +1017,12 @@ table_limits(const struct dl_find_object *o, struct cfi_table *t)
 	return false;
 }
 
-int
-cfi_find(uintptr_t pc, bool exact, struct cfi_rule *rule,
-    struct cfi_object *object)
+/* Apart: what it needs of the stack is free when the table is read. */
+static NOINLINE int
+find_table(uintptr_t pc, struct cfi_table *t, struct cfi_object *object)
 {
 	struct dl_find_object o;
-	struct cfi_table t;
 
-	if (!exact)
-		pc--;
 	if (_dl_find_object == NULL ||
 	    _dl_find_object((void *)pc, &o) != 0)
 		return -ENOENT;
@@ -1037,7 +1034,20 @@ cfi_find(uintptr_t pc, bool exact, struct cfi_rule *rule,
 	object->bias = o.dlfo_link_map->l_addr;
 	if (o.dlfo_eh_frame == NULL)
 		return -ENOENT;
-	return table_limits(&o, &t) ? rule_at(&t, pc, rule) : -ENOTSUP;
+	return table_limits(&o, t) ? 0 : -ENOTSUP;
+}
+
+int
+cfi_find(uintptr_t pc, bool exact, struct cfi_rule *rule,
+    struct cfi_object *object)
+{
+	struct cfi_table t;
+	int err;
+
+	if (!exact)
+		pc--;
+	err = find_table(pc, &t, object);
+	return err != 0 ? err : rule_at(&t, pc, rule);
 }
 #else
 int

@@ -51,7 +51,7 @@ read_vector(void)
 {
 	/* Shared: RLIMIT_DATA does not count it. */
 	char *p = call_mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ssize_t n = -1;
 	int fd;
 
@@ -85,20 +85,27 @@ find_vector(void)
 	return (const struct entry *)(void *)env;
 }
 
+static _Atomic(const struct entry *) vector_found;
+
+/* Apart from its caller, which may be on a small stack. */
+static COLD const struct entry *
+keep_vector(void)
+{
+	int saved = errno;
+	const struct entry *v = find_vector();
+
+	atomic_store(&vector_found, v);
+	errno = saved;
+	return v;
+}
+
 /* Once: programs change their environment. */
-static const struct entry *
+static inline const struct entry *
 vector(void)
 {
-	static _Atomic(const struct entry *) found;
-	const struct entry *v = atomic_load(&found);
-	int saved = errno;
+	const struct entry *v = atomic_load(&vector_found);
 
-	if (v == NULL) {
-		v = find_vector();
-		atomic_store(&found, v);
-		errno = saved;
-	}
-	return v;
+	return v != NULL ? v : keep_vector();
 }
 
 uintptr_t
@@ -256,6 +263,8 @@ no_clock(clockid_t id, struct timespec *ts)
 	return -1;
 }
 
+static clock_function *_Atomic clock_found;
+
 static clock_function *
 find_clock(void)
 {
@@ -275,19 +284,23 @@ find_clock(void)
 	return no_clock;
 }
 
+static COLD clock_function *
+keep_clock(void)
+{
+	clock_function *fn = find_clock();
+
+	atomic_store_explicit(&clock_found, fn, memory_order_relaxed);
+	return fn;
+}
+
 /* False: there is no such function. */
-static bool
+static inline bool
 ask_clock(clockid_t id, struct timespec *ts)
 {
-	static clock_function *_Atomic found;
-	clock_function *fn = atomic_load_explicit(&found,
+	clock_function *fn = atomic_load_explicit(&clock_found,
 	    memory_order_relaxed);
 
-	if (fn == NULL) {
-		fn = find_clock();
-		atomic_store_explicit(&found, fn, memory_order_relaxed);
-	}
-	return fn(id, ts) == 0;
+	return (fn != NULL ? fn : keep_clock())(id, ts) == 0;
 }
 
 static void

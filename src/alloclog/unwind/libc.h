@@ -26,6 +26,10 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Also what is to take none of a small stack where it is not called. */
+#define COLD __attribute__((noinline, cold))
+#define NOINLINE __attribute__((noinline))
+
 /* The value of a variable; NULL: none, or a set-user-ID program. */
 const char *libc_env(const char *name);
 

@@ -23,7 +23,7 @@ struct entry {
 static _Atomic(struct entry *) table_page;
 _Atomic uint32_t rules_generation = 1;
 
-static struct entry *
+static COLD struct entry *
 table_map(void)
 {
 	size_t len = SLOTS * sizeof(struct entry);

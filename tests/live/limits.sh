@@ -1,0 +1,156 @@
+#!/bin/sh
+# What the library takes of each limit of a program, as alloclog(3) says it.
+. "$(dirname "$0")/lib.sh"
+
+pagek=$B/pagek
+target=$B/tests/targets/limits
+# One arena, or its size would differ from run to run.
+export MALLOC_ARENA_MAX=1
+
+run() {
+	"$pagek" run -b -o /dev/null --report "$tmp/report" "$@"
+}
+value() {
+	sed -n "s/^$1=//p" "$2"
+}
+# said LIMIT I: the Ith number in that row of the manual's table; 0: nothing.
+said() {
+	sed -n "s/^\.It [DP][va] $1 Ta //p" "$top/man/alloclog.3" |
+	    sed 's/^nothing.*/0/' | grep -oE '[0-9]+(\.[0-9]+)?' | sed -n "$2p"
+}
+# takes NAME SAID UNIT [OPTION...]: no more than that, and no less than half,
+# beyond what the program has without us; below it where UNIT is negative.
+takes() {
+	name=$1 said=$2 unit=$3
+	shift 3
+	run "$@" -- "$target" usage >"$tmp/with" &&
+	    "$target" usage >"$tmp/without" || return 1
+	n=$(($(value "$name" "$tmp/with") - $(value "$name" "$tmp/without")))
+	echo "$name: $n, said $said times $unit"
+	awk -v n="$n" -v said="$said" -v unit="$unit" 'BEGIN {
+		most = unit < 0 ? -n : n
+		unit = unit < 0 ? -unit : unit
+		exit !(said != "" && most <= said * unit && most >= said * unit / 2)
+	}'
+}
+takes_nothing() {
+	takes thread_as 0 1 --stack 0 && takes thread_data 0 1 &&
+	    takes thread_maps 0 1 --stack 0 && takes thread_fds 0 1 &&
+	    takes fds 0 1 && takes child_fds 0 1 && takes tasks 0 1 &&
+	    takes thread_keys 0 1
+}
+rule "a program has as many addresses fewer as the manual says" \
+    takes as "$(said RLIMIT_AS 1)" 1024
+rule "and a forked child" takes child_as "$(said RLIMIT_AS 2)" 1024
+rule "and a thread" takes thread_as "$(said RLIMIT_AS 3)" 1024
+rule "as much less data as the manual says" \
+    takes data "$(said RLIMIT_DATA 1)" 1024
+rule "and a forked child no less" takes child_data "$(said RLIMIT_DATA 1)" 1024
+rule "as many more mappings as the manual says" \
+    takes maps "$(said vm.max_map_count 1)" 1
+rule "and a forked child" takes child_maps "$(said vm.max_map_count 2)" 1
+rule "and a thread" takes thread_maps "$(said vm.max_map_count 3)" 1
+rule "as many fewer keys as the manual says" \
+    takes keys "$(said PTHREAD_KEYS_MAX 1)" -1
+rule "nothing of what the manual says is not taken" takes_nothing
+
+# room WHOM LIMIT OPTION...: within that limit, a program or its child can
+# allocate as much as without us, but for what the table says.
+room() {
+	whom=$1 limit=$2
+	shift 2
+	run "$@" -- prlimit --data="$limit" "$target" room >"$tmp/with" &&
+	    prlimit --data="$limit" "$target" room >"$tmp/without" || return 1
+	with=$(value "$whom" "$tmp/with")
+	without=$(value "$whom" "$tmp/without")
+	echo "$with KiB, $without without us"
+	awk -v with="$with" -v without="$without" -v said="$(said RLIMIT_DATA 1)" \
+	    'BEGIN { exit !(with + said * 1024 + 64 >= without) }' &&
+	    ! grep -q '"allocs": null' "$tmp/report"
+}
+for o in "" "--stack 0" "--sample 64k"; do
+	rule "a program with little data is watched and keeps it${o:+: $o}" \
+	    room room 6000000 $o
+	rule "and so does its child${o:+: $o}" room child_room 40000000 $o
+done
+# Its own allocator's, of brk(2) and mmap(2).
+python_room() {
+	cat >"$tmp/room.py" <<-'P'
+		held = []
+		try:
+		    while True:
+		        held.append(bytearray(100000))
+		except MemoryError:
+		    held, n = None, len(held)
+		    print(n)
+	P
+	for how in without with; do
+		[ $how = without ] || set -- run --
+		"$@" prlimit --data=12000000 python3 "$tmp/room.py" >"$tmp/$how" ||
+		    return 1
+	done
+	echo "$(cat "$tmp/with") of 100 kB, $(cat "$tmp/without") without us"
+	[ "$(cat "$tmp/with")" -ge $(($(cat "$tmp/without") - 2)) ]
+}
+if command -v python3 >/dev/null; then
+	rule "python3 has its 12 MB, less what the table says" python_room
+else
+	skip "python3 is not installed: a real program with little data"
+fi
+
+# watched COMMAND...: all of the program; unwatched: not all, but it runs.
+watched() {
+	run -- "$@" "$target" room | cat >"$tmp/with" &&
+	    [ "$(value room "$tmp/with")" -gt 0 ] &&
+	    ! grep '"allocs": null' "$tmp/report"
+}
+unwatched() {
+	run -- "$@" "$target" room | cat >"$tmp/with" &&
+	    [ "$(value room "$tmp/with")" -gt 0 ] &&
+	    grep '"comm": "limits", "allocs": null' "$tmp/report"
+}
+rule "three descriptors are enough to be watched" \
+    watched prlimit --nofile=$((3 + $(said RLIMIT_NOFILE 2)))
+rule "with two a program runs, and it is told that it is not watched" \
+    unwatched prlimit --nofile=$((2 + $(said RLIMIT_NOFILE 2)))
+rule "who may write no file, queue no signal and start no process is watched" \
+    watched prlimit --fsize=0 --sigpending=0 --nproc=1 --msgqueue=0
+
+# stack NAME SAID OPTION...: bytes of a signal stack, in kB beyond those without us.
+stack() {
+	name=$1 said=$2
+	shift 2
+	run "$@" -- "$target" stack >"$tmp/with" &&
+	    "$target" stack >"$tmp/without" || return 1
+	n=$(($(value "$name" "$tmp/with" | tail -n 1) - \
+	    $(value "$name" "$tmp/without" | tail -n 1)))
+	echo "$name: $n bytes, said $said kB"
+	awk -v n="$n" -v said="$said" \
+	    'BEGIN { exit !(said != "" && n <= said * 1000) }'
+}
+# What the manual says of signal stacks: the two numbers.
+spare() {
+	sed -n 's/^the library: at most \([0-9.]*\) kB without stacks and \([0-9.]*\) kB.*/\1 \2/p' \
+	    "$top/man/alloclog.3"
+}
+small=$(spare | cut -d' ' -f1)
+large=$(spare | cut -d' ' -f2)
+for name in first many child; do
+	for o in "--stack 0" --dormant; do
+		rule "a handler's calls take no more stack than the manual says: $name, $o" \
+		    stack $name "$small" $o
+	done
+	for o in "--stack 64 --free-stack" "--sample 512"; do
+		rule "a handler's calls take no more stack than the manual says: $name, $o" \
+		    stack $name "$large" $o
+	done
+done
+# Without us it is 3,500 with this kernel's frame; a page less the rest.
+fits() {
+	run --stack 0 -- "$target" stack >"$tmp/with" &&
+	    n=$(value first "$tmp/with") && "$target" stack >"$tmp/without" &&
+	    echo "$n bytes" && [ $((n - $(value first "$tmp/without"))) -le 700 ]
+}
+rule "and without stacks the first call of a thread takes 0.7 kB at most" fits
+
+say_result
