@@ -7,6 +7,7 @@
  *	functions.c, imports	mem*, str* and syscall of our own; what is libc's
  *	sample.c, threads.c	one allocation in so many bytes; a thread's state
  *	attach.c		hello to a node and to the next one; fork; seccomp
+ *	lock.c			mlockall(2) within RLIMIT_MEMLOCK
  *	produce/, unwind/	records into rings; call stacks
  *
  * Vocabulary

@@ -4,6 +4,10 @@
  *		threads and child_NAME of a forked child, where NAME is as and
  *		data (KB), maps, fds, tasks, and keys that could still be made
  *	room	prints room=KB that it can allocate, and child_room of a child
+ *	lock	locks all its memory, also its future one; prints lock=RESULT,
+ *		locked=KB, then more=RESULT of another MiB, thread=KB that are
+ *		locked for a thread that allocates, and child_lock=RESULT
+ *	lock-now, lock-future: the same of the present or the future alone
  *	stack	prints the bytes that allocating calls take of a signal stack:
  *		first of a thread, many of it, and child, after a fork in the
  *		handler
@@ -199,6 +203,55 @@ tell_room(void)
 	return 0;
 }
 
+/* --- locks ----------------------------------------------------------------- */
+
+static void *
+measure_lock(void *arg)
+{
+	free(malloc(100));
+	*(long *)arg = status_of("VmLck");
+	return NULL;
+}
+
+static int
+tell_lock(int flags)
+{
+	long before, thread = -1;
+	int status = -1, rc;
+	pthread_attr_t little;
+	pthread_t t;
+	pid_t pid;
+	void *p;
+
+	free(malloc(100));
+	/* Whatever printing takes. */
+	printf("locked_before=%ld\n", status_of("VmLck"));
+	(void)fflush(stdout);
+	rc = mlockall(flags);
+	before = status_of("VmLck");
+	printf("lock=%d\nlocked=%ld\n", rc, before);
+	p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	printf("more=%d\n", p != MAP_FAILED ? 0 : -1);
+	if (p != MAP_FAILED)
+		(void)munmap(p, 1 << 20);
+	pthread_attr_init(&little);
+	pthread_attr_setstacksize(&little, 64 << 10);
+	if (pthread_create(&t, &little, measure_lock, &thread) != 0 ||
+	    pthread_join(t, NULL) != 0)
+		return 1;
+	printf("thread=%ld\n", thread - before);
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		free(malloc(100));
+		printf("child_lock=%d\n", mlockall(flags));
+		(void)fflush(stdout);
+		_exit(0);
+	}
+	return pid == -1 || waitpid(pid, &status, 0) != pid || status != 0;
+}
+
 /* --- stack ----------------------------------------------------------------- */
 
 #define STACK 65536
@@ -308,5 +361,11 @@ main(int argc, char **argv)
 		return tell_usage();
 	if (strcmp(what, "room") == 0)
 		return tell_room();
+	if (strcmp(what, "lock") == 0)
+		return tell_lock(MCL_CURRENT | MCL_FUTURE);
+	if (strcmp(what, "lock-now") == 0)
+		return tell_lock(MCL_CURRENT);
+	if (strcmp(what, "lock-future") == 0)
+		return tell_lock(MCL_FUTURE);
 	return tell_stack();
 }

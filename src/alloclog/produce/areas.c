@@ -183,6 +183,16 @@ replace_area(struct ring_area *area, bool over)
 		}
 }
 
+bool
+produce_was_parents(uintptr_t addr)
+{
+	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
+		if (parent_areas[i].area != NULL &&
+		    addr - (uintptr_t)parent_areas[i].area < ring_area_size())
+			return true;
+	return false;
+}
+
 void
 produce_set_mapped_over(struct ring_area *area, bool over)
 {

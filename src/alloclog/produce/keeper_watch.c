@@ -71,6 +71,7 @@ keeper_watch_sandbox(void)
 		due = UINT64_MAX;
 	atomic_store(&looks_due, due);
 	atomic_store(&locked, true);
+	atomic_store(&libc_unlocks, false);
 }
 
 bool
@@ -97,6 +98,14 @@ free_to_act(const struct joined *j)
 	return !atomic_load(&locked) &&
 	    atomic_load_explicit(&j->keeper->sandbox, memory_order_relaxed) ==
 	    RING_SANDBOX_FREE;
+}
+
+bool
+keeper_watch_allows_calls(void)
+{
+	struct joined j;
+
+	return joined_get(&j) && free_to_act(&j);
 }
 
 void

@@ -48,6 +48,9 @@ void keeper_watch_sandbox(void);
  */
 bool keeper_watch_child_may_join(void);
 
+/* True when a system call that the program did not ask for does no harm. */
+bool keeper_watch_allows_calls(void);
+
 /* Called by the callback: no further call for so long. */
 void keeper_watch_pause(int64_t ms);
 

@@ -199,6 +199,9 @@ void *produce_rejoin_address(void);
  */
 void *produce_attach_address(bool *bare);
 
+/* True when the address lies in such an area. */
+bool produce_was_parents(uintptr_t addr);
+
 /* Says whether the next area was mapped over another, with all access. */
 void produce_set_mapped_over(struct ring_area *, bool over);
 

@@ -20,6 +20,8 @@ libc_stack_end(void)
 	return &__libc_stack_end != NULL ? __libc_stack_end : NULL;
 }
 
+_Atomic bool libc_unlocks;
+
 static const char no;
 const char *libc_one_thread = &no;
 

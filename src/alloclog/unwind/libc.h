@@ -54,6 +54,9 @@ int64_t libc_now_ms(void);
 extern const char *libc_one_thread;
 void libc_begin(void);
 
+/* Memory of ours that comes later is unlocked: see lock.c. */
+extern _Atomic bool libc_unlocks;
+
 struct libc_symbols {
 	ElfW(Sym) *sym;
 	size_t n;

@@ -129,6 +129,8 @@ call_map_private(size_t size)
 		if (p == MAP_FAILED) {
 			call_munmap(below, page + size);
 			p = NULL;
+		} else if (libc_unlocks) {
+			(void)syscall(SYS_munlock, below, page + size);
 		}
 	}
 	errno = saved;
