@@ -45,7 +45,7 @@ begin(void)
 	block = (struct filter_block){ .text = text_of, .arg = texts };
 	block.number[FILTER_SIZE] = 1536;
 	block.number[FILTER_USED] = 1552;
-	block.number[FILTER_ADDR] = UINT64_C(0x7f12a0);
+	block.number[FILTER_ADDRESS] = UINT64_C(0x7f12a0);
 	block.number[FILTER_AGE] = 90400;
 	block.number[FILTER_SEQ] = 4711;
 	block.number[FILTER_TYPE] = 0x80;
@@ -454,8 +454,12 @@ number_term(void)
 		{ "size", "0x600", FILTER_SIZE, 1536 },
 		{ "used", "1552", FILTER_USED, 1552 },
 		{ "tid", "3", FILTER_TID, 3 },
-		{ "addr", "7f12a0", FILTER_ADDR, 0x7f12a0 },
+		{ "addr", "7f12a0", FILTER_ADDRESS, 0x7f12a0 },
+		{ "address", "0x7f12a0", FILTER_ADDRESS, 0x7f12a0 },
+		{ "level", "2", FILTER_LEVEL, 2 },
 		{ "age", "1m30s1ms", FILTER_AGE, 90001 },
+		{ "age_ms", "90001", FILTER_AGE, 90001 },
+		{ "AGE_MS", "1m30s1ms", FILTER_AGE, 90001 },
 		{ "layer", "api", FILTER_LAYER, 1 },
 		{ "type", "0x81", FILTER_TYPE, 0x81 },
 	};

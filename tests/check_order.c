@@ -269,6 +269,10 @@ TEST(words_and_letters_mean_what_the_table_says)
 		{ "T", 1, PAGE_SORT_THREAD, true, 'v' },
 		{ "Ns", 2, PAGE_SORT_SIZE, false, 'v' },
 		{ "function", 1, PAGE_SORT_FUNCTION, false, '^' },
+		{ "func", 4, PAGE_SORT_FUNCTION, false, '^' },
+		{ "fn", 2, PAGE_SORT_FUNCTION, false, '^' },
+		{ "addr", 1, PAGE_SORT_ADDRESS, false, '^' },
+		{ "age_ms", 1, PAGE_SORT_AGE, false, 'v' },
 	};
 	static const char *const bad[] = { "", "x", "sise", "Nsx", "NsNsN",
 		"NN", "foo", "Size", " N" };

@@ -44,6 +44,7 @@ struct filter {
 enum expr_kind {
 	EXPR_SIZE,
 	EXPR_AGE,
+	EXPR_MILLISECONDS,	/* an age, of ms without a unit */
 	EXPR_ADDRESS,
 	EXPR_NUMBER,
 	EXPR_LAYER,
@@ -66,6 +67,8 @@ extern const struct expr_field expr_fields[FILTER_FIELDS];
 
 /* The field with this name in any case, or -1. */
 int expr_field_find(const char *name, size_t len);
+/* The kind of its values under this name: age_ms has its unit. */
+enum expr_kind expr_field_kind(unsigned field, const char *name, size_t len);
 /* The nearest name, or NULL. */
 const char *expr_field_near(const char *name, size_t len);
 /* The k-th word of a kind whose values are words; NULL: no more. */

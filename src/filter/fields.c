@@ -10,23 +10,25 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	    "bytes requested, as in 12, 0x40, 1k or 1.5M" },
 	[FILTER_USED] = { "used", { "usable" }, EXPR_SIZE, "1k",
 	    "usable bytes, to within 8: size and what was added" },
-	[FILTER_ADDR] = { "addr", { "address" }, EXPR_ADDRESS, "7f12a0",
+	[FILTER_ADDRESS] = { "address", { "addr" }, EXPR_ADDRESS, "7f12a0",
 	    "address in hex" },
-	[FILTER_AGE] = { "age", { NULL }, EXPR_AGE, "10s",
+	[FILTER_AGE] = { "age", { "age_ms" }, EXPR_AGE, "10s",
 	    "time since it was allocated, as in 10s, 5m, 1h30m or 2d" },
 	[FILTER_SEQ] = { "seq", { "sequence" }, EXPR_NUMBER, "4711",
 	    "sequence number of its record" },
-	[FILTER_TYPE] = { "type", { "ty" }, EXPR_TYPE, "malloc",
+	[FILTER_TYPE] = { "type", { "ty", "type_name" }, EXPR_TYPE, "malloc",
 	    "type, by its name or its code in hex, as in malloc or 80" },
 	[FILTER_LAYER] = { "layer", { NULL }, EXPR_LAYER, "api",
 	    "heap, or api for blocks that a program logs" },
 	[FILTER_TID] = { "tid", { "threadno" }, EXPR_NUMBER, "2",
 	    "number of its thread in the stream; 0 if unknown" },
+	[FILTER_LEVEL] = { "level", { NULL }, EXPR_NUMBER, "2",
+	    "level at which it was satisfied; 0 if unknown" },
 	[FILTER_DESCR] = { "descr", { "desc", "description" }, EXPR_TEXT,
 	    "malloc", "description: name of its requester or type" },
 	[FILTER_THREAD] = { "thread", { "thr" }, EXPR_TEXT, "main",
 	    "name of the thread that allocated it" },
-	[FILTER_RNOD] = { "rnod", { "node", "requester" }, EXPR_TEXT, "AB86",
+	[FILTER_RNOD] = { "rnod", { "node" }, EXPR_TEXT, "AB86",
 	    "friendly number of the requesting node" },
 	[FILTER_FUNCTION] = { "function", { "func", "fn" }, EXPR_TEXT, "parse*",
 	    "function that allocated it" },
@@ -34,6 +36,10 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	    "source file of the function, as in main.c or main.c:42" },
 	[FILTER_MODULE] = { "module", { "mod", "lib" }, EXPR_PATH,
 	    "libssl.so*", "program or library that has the function" },
+	[FILTER_REQUESTER] = { "requester", { NULL }, EXPR_TEXT, "ACREQ",
+	    "its requester, by name or else by number" },
+	[FILTER_LINE] = { "line", { NULL }, EXPR_NUMBER, "42",
+	    "line of the source file" },
 };
 
 /* A sign stands behind those that begin with it. */
@@ -86,6 +92,33 @@ expr_field_find(const char *name, size_t len)
 				return f;
 	}
 	return -1;
+}
+
+const char *
+filter_name(const char *word)
+{
+	for (int f = 0; f < FILTER_FIELDS; f++) {
+		const struct expr_field *field = &expr_fields[f];
+
+		if (strcmp(field->name, word) == 0)
+			return field->name;
+		for (size_t i = 0; i < EXPR_ALIASES; i++)
+			if (field->alias[i] != NULL &&
+			    strcmp(field->alias[i], word) == 0)
+				return field->name;
+	}
+	return NULL;
+}
+
+enum expr_kind
+expr_field_kind(unsigned field, const char *name, size_t len)
+{
+	enum expr_kind kind = expr_fields[field].kind;
+
+	if (kind == EXPR_AGE && len > 3 &&
+	    strncasecmp(name + len - 3, "_ms", 3) == 0)
+		return EXPR_MILLISECONDS;
+	return kind;
 }
 
 const char *

@@ -47,12 +47,13 @@
 enum filter_field {
 	FILTER_SIZE,		/* bytes requested */
 	FILTER_USED,		/* bytes usable */
-	FILTER_ADDR,
+	FILTER_ADDRESS,
 	FILTER_AGE,		/* milliseconds */
 	FILTER_SEQ,
 	FILTER_TYPE,		/* its code as a number, its name as a text */
 	FILTER_LAYER,		/* 0 the allocator's, 1 the API's */
 	FILTER_TID,		/* thread index */
+	FILTER_LEVEL,		/* 0 unknown */
 	FILTER_NUMBERS,		/* the fields above have a number */
 	FILTER_DESCR = FILTER_NUMBERS,
 	FILTER_THREAD,		/* its name */
@@ -60,6 +61,8 @@ enum filter_field {
 	FILTER_FUNCTION,	/* of the caller */
 	FILTER_FILE,		/* a path, and its line if that is known: "/src/main.c:42" */
 	FILTER_MODULE,		/* a path */
+	FILTER_REQUESTER,	/* name or four hex digits, "" none */
+	FILTER_LINE,		/* decimal digits, "" unknown */
 	FILTER_FIELDS
 };
 
@@ -99,6 +102,11 @@ bool filter_wants(const struct filter *, enum filter_field);
 
 /* The k-th word that may stand at the end, from *from on; NULL: no more. */
 const char *filter_complete(const char *typed, size_t k, size_t *from);
+/*
+ * The name of the field that has this name or alias: the same in filters, in the
+ * keys of documents and as a sort key.  NULL: no field.
+ */
+const char *filter_name(const char *word);
 /* The k-th field's line of help, "size   bytes requested, ..."; NULL: no more. */
 const char *filter_help(size_t k);
 

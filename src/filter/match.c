@@ -1,4 +1,5 @@
 /* Evaluates a compiled expression. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../base/base.h"
@@ -149,6 +150,25 @@ text_matches(const struct filter_block *block, enum filter_field field,
 	return path ? compare_path(all, how, word) : compare_text(all, how, word);
 }
 
+/* A number of a text, such as a line, is fetched when it is needed. */
+static bool
+number_is_in(const struct filter_block *block, const struct expr_term *t)
+{
+	const char *text;
+	uint64_t n;
+
+	if (t->field < FILTER_NUMBERS) {
+		n = block->number[t->field];
+	} else {
+		text = block->text != NULL ?
+		    block->text(block->arg, t->field) : NULL;
+		if (text == NULL || text[0] == '\0')
+			return false;
+		n = strtoull(text, NULL, 10);
+	}
+	return n >= t->lo && n <= t->hi;
+}
+
 static bool
 term_is_true(const struct filter *f, const struct expr_term *t,
     const struct filter_block *block)
@@ -156,8 +176,7 @@ term_is_true(const struct filter *f, const struct expr_term *t,
 	const char *word = f->words + t->word;
 
 	if (t->how == EXPR_RANGE)
-		return block->number[t->field] >= t->lo &&
-		    block->number[t->field] <= t->hi;
+		return number_is_in(block, t);
 	if (t->field != EXPR_ANY)
 		return text_matches(block, t->field, t->how, word, false);
 	for (unsigned field = FILTER_DESCR; field <= FILTER_FILE; field++)

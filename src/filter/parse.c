@@ -212,9 +212,10 @@ add_term(struct parse *p, unsigned field, enum expr_how how, struct part *out)
 		.how = (uint8_t)how, .next = { OUT_END, OUT_END } };
 	*out = (struct part){ .first = no, .texts = how != EXPR_RANGE,
 		.out = { out_of(no, false), out_of(no, true) } };
+	out->texts |= field >= FILTER_NUMBERS;
 	if (field == EXPR_ANY)
 		f->wants |= (1u << (FILTER_FILE + 1)) - (1u << FILTER_DESCR);
-	else if (how != EXPR_RANGE)
+	else if (out->texts)
 		f->wants |= 1u << field;
 	return &f->term[no];
 }
@@ -301,6 +302,7 @@ set_range(enum expr_op op, struct expr_term *t, uint64_t lo, uint64_t hi)
 
 struct value {
 	enum filter_field field;
+	enum expr_kind kind;
 	enum expr_op op;
 	const char *s;
 	size_t len;
@@ -316,7 +318,7 @@ number_of(const struct value *v, uint64_t *lo, uint64_t *hi)
 		return false;
 	memcpy(text, v->s, v->len);
 	text[v->len] = '\0';
-	return expr_range(expr_fields[v->field].kind, text, lo, hi) == 0;
+	return expr_range(v->kind, text, lo, hi) == 0;
 }
 
 static int
@@ -329,12 +331,11 @@ text_term(struct parse *p, const struct value *v, struct part *out)
 static int
 number_term(struct parse *p, const struct value *v, struct part *out)
 {
-	enum expr_kind kind = expr_fields[v->field].kind;
 	uint64_t lo = 0, hi = 0;
 
 	if (!number_of(v, &lo, &hi))
 		return fail(p, (size_t)(v->s - p->text), "'%s' is %s",
-		    shown(v->s, v->len).text, expr_range_wrong(kind));
+		    shown(v->s, v->len).text, expr_range_wrong(v->kind));
 	set_range(v->op, add_term(p, v->field, EXPR_RANGE, out), lo, hi);
 	return 0;
 }
@@ -360,11 +361,10 @@ type_term(struct parse *p, const struct value *v, struct part *out)
 }
 
 static int
-field_term(struct parse *p, unsigned field, const struct expr_sign *sign,
-    size_t sign_at, struct part *out)
+field_term(struct parse *p, unsigned field, enum expr_kind kind,
+    const struct expr_sign *sign, size_t sign_at, struct part *out)
 {
-	enum expr_kind kind = expr_fields[field].kind;
-	struct value v = { .field = field, .op = sign->op };
+	struct value v = { .field = field, .kind = kind, .op = sign->op };
 	int r;
 
 	if (sign->wrong)
@@ -432,7 +432,8 @@ parse_term(struct parse *p, struct part *out)
 		return word_term(p, s, len, false, out);
 	field = expr_field_find(s, len);
 	return field < 0 ? unknown_field(p, len) :
-	    field_term(p, (unsigned)field, sign, p->at + behind, out);
+	    field_term(p, (unsigned)field, expr_field_kind((unsigned)field, s,
+	    len), sign, p->at + behind, out);
 }
 
 /* --- joints -------------------------------------------------------------- */

@@ -214,6 +214,11 @@ expr_range(enum expr_kind kind, const char *text, uint64_t *lo, uint64_t *hi)
 	switch (kind) {
 	case EXPR_AGE:
 		return parse_age_range(text, lo, hi);
+	case EXPR_MILLISECONDS:
+		r = parse_number(text, 10, UINT64_MAX, &n);
+		if (r < 0)
+			return parse_age_range(text, lo, hi);
+		break;
 	case EXPR_SIZE:
 		r = filter_size(text, &n);
 		break;
@@ -244,6 +249,8 @@ expr_range_wrong(enum expr_kind kind)
 	static const char *const wrong[] = {
 		[EXPR_SIZE] = "not a size, as in 12, 0x40, 1k or 1.5M",
 		[EXPR_AGE] = "not an age, as in 10s, 5m, 1h30m or 2d",
+		[EXPR_MILLISECONDS] = "not an age, as in 10000 (milliseconds), "
+		    "10s or 5m",
 		[EXPR_ADDRESS] = "not an address in hex",
 		[EXPR_NUMBER] = "not a number",
 		[EXPR_LAYER] = "not a layer: heap or api",

@@ -177,7 +177,7 @@ json() {
 	    [ ! -s "$tmp/err" ] && python3 - "$tmp/json" <<'PY'
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert d["schema"] == "pagek.blocks/1", d["schema"]
+assert d["schema"] == "pagek.blocks/2", d["schema"]
 assert d["lost"] == 0 and d["complete"] is True
 b = d["blocks"]
 assert len(b) == d["counts"]["aRecActive"] > 0

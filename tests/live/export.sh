@@ -24,10 +24,10 @@ forms() {
 	    python3 - <<-'P'
 	import csv, json
 	whole = json.load(open("b.json"))
-	assert whole["schema"] == "pagek.blocks/1" and len(whole["blocks"]) > 1000
+	assert whole["schema"] == "pagek.blocks/2" and len(whole["blocks"]) > 1000
 	assert "complete" in whole and "lost" in whole
 	lines = [json.loads(line) for line in open("b.ndjson")]
-	assert lines[0]["schema"] == "pagek.blocks/1" and len(lines) > 1000
+	assert lines[0]["schema"] == "pagek.blocks/2" and len(lines) > 1000
 	rows = list(csv.reader(open("b.csv")))
 	assert rows[0][0] == "address" and len({len(r) for r in rows}) == 1
 	P
@@ -66,7 +66,7 @@ rule "only a regular file is replaced, and nothing is left beside it" places
 differs() {
 	keys m && wait_for '^marked' && keys d && wait_for 'H DIFF' &&
 	    wait_for ' new  [0-9,]* freed' && export_to d.json &&
-	    grep -q '"schema": "pagek.difference/1"' d.json &&
+	    grep -q '"schema": "pagek.difference/2"' d.json &&
 	    python3 -m json.tool d.json >/dev/null
 }
 rule "page H exports the difference" differs

@@ -112,7 +112,7 @@ old ones|age>2s & function=take_*|b["age_ms"] > 2500 and name(b).startswith("tak
 young ones|size=5000 age<1h|b["size"] == 5000
 older than any|age>1d|False
 a type by its name|type=calloc|b["type_name"] == "calloc"
-a type by its code|type=82|b["type"] == 0x82
+a type by its code|type=82|b["type"] == "0x82"
 not that type|type!=malloc|b["type_name"] != "malloc"
 a layer|layer=api|b["layer"] == "api"
 a thread by its name|thread="rx worker"|b["thread"] == "rx worker"
@@ -126,9 +126,12 @@ a file with its folders|file=*/holder.c|path(b).endswith("/holder.c")
 a module|module=holder|module(b).endswith("/holder")
 another module|module!=holder|not module(b).endswith("/holder")
 an address|addr=0|False
+by the names of JSON|age_ms>2500 & used>=5000 & requester=""|b["age_ms"] > 2500 and b["used"] >= 5000 and b["requester"] is None
+lines as JSON has them|line>=6 & file=other.c|b["line"] and b["line"] >= 6 and b["file"].endswith("/other.c")
+what is called as in JSON|layer=heap & descr=malloc & tid>0|b["layer"] == "heap" and b["descr"] == "malloc" and b["tid"]
 a single word|other_take|name(b) == "other_take"
 two words|worker take_large|b["thread"] == "rx worker" and name(b) == "take_large"
-names and numbers|function=take_small and size>200 or type=82|name(b) == "take_small" and b["size"] > 200 or b["type"] == 0x82
+names and numbers|function=take_small and size>200 or type=82|name(b) == "take_small" and b["size"] > 200 or b["type"] == "0x82"
 everything||True
 RULES
 
@@ -137,7 +140,7 @@ one_address() {
 import json, sys
 print(json.load(sys.stdin)["blocks"][7]["address"])')
 	same "addr=$at" "b['address'] == '$at'" &&
-	    same "addr<${at#0x}" "int(b['address'], 16) < $at" --sort address
+	    same "address<${at#0x}" "int(b['address'], 16) < $at" --sort address
 }
 rule "one block by its address, and those before it" one_address
 one_number() {

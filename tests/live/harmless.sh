@@ -129,7 +129,7 @@ comes_back() {
 	[ $status = 0 ] && python3 - "$tmp/late.json" <<'PY'
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert d["schema"] == "pagek.blocks/1" and d["complete"] is True, d
+assert d["schema"] == "pagek.blocks/2" and d["complete"] is True, d
 kept = sorted(b["size"] for b in d["blocks"] if 4000 < b["size"] < 5100)
 assert len(set(kept)) >= 100 and len(kept) >= 1000, (len(set(kept)), len(kept))
 PY

@@ -108,7 +108,7 @@ blocks_keys() {
 	    sed 's/ , /\n/g' | grep -v 'region\|kind' | sort >"$tmp/manual"
 	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
 }
-rule "each key of pagek.blocks/1 is in the manual, and the reverse" blocks_keys
+rule "each key of pagek.blocks/2 is in the manual, and the reverse" blocks_keys
 
 # What files may say: settings with what is built in, and keys of nodes.
 settings() {

@@ -161,7 +161,7 @@ grows_by_block() {
 	    python3 - "$tmp/diff.json" "$grown_was" "$(told 1)" <<'PY'
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert d["schema"] == "pagek.difference/1" and d["view"] == "grown"
+assert d["schema"] == "pagek.difference/2" and d["view"] == "grown"
 [b] = d["blocks"]
 assert b["change"] == "grown" and b["function"] == "grow_one"
 assert b["size_at_mark"] == int(sys.argv[2])

@@ -24,8 +24,8 @@ m = prom.read(open(sys.argv[1]).read())
 d = json.load(open(sys.argv[2]))
 blocks, size = collections.Counter(), collections.Counter()
 for b in d["blocks"]:
-    blocks["%02X" % b["type"]] += 1
-    size["%02X" % b["type"]] += b["size"]
+    blocks["%02X" % int(b["type"], 16)] += 1
+    size["%02X" % int(b["type"], 16)] += b["size"]
 def by_type(name):
     return {dict(l)["type"]: v for l, v in m[name][1].items()}
 def one(name):
@@ -33,11 +33,16 @@ def one(name):
     assert dict(labels)["node"] == "0590"
     return value
 assert sum(blocks.values()) > 0
-assert by_type("pagek_type_live_blocks") == blocks, blocks
-assert by_type("pagek_type_live_bytes") == size, size
+for name in "est", "live":
+    assert by_type("pagek_type_%s_blocks" % name) == blocks, blocks
+    assert by_type("pagek_type_%s_bytes" % name) == size, size
 k = d["keeper"]
-assert one("pagek_live_blocks") == k["est_blocks"] > 0
-assert one("pagek_live_bytes") == k["est_bytes"]
+assert one("pagek_est_blocks") == one("pagek_live_blocks") == k["est_blocks"] > 0
+assert one("pagek_est_bytes") == one("pagek_live_bytes") == k["est_bytes"]
+assert one("pagek_est_peak_bytes") == one("pagek_peak_bytes") == k["est_peak_bytes"]
+assert one("pagek_lost_total") == one("pagek_lost_records_total") == d["lost"]
+assert one("pagek_full_total") == one("pagek_unlisted_blocks_total") == k["full"]
+assert one("pagek_unknown_free_total") == one("pagek_unknown_frees_total")
 assert one("pagek_allocs_total") == k["allocs"]
 assert one("pagek_frees_total") == k["frees"]
 assert one("pagek_complete") == 1
@@ -82,7 +87,8 @@ sampled() {
 }
 has_period() {
 	metrics local && grep -q '^pagek_sample_period_bytes{.*} 4096$' "$tmp/prom" &&
-	    grep -q '^# HELP pagek_live_blocks .* Estimated from a sample' "$tmp/prom" &&
+	    grep -q '^# HELP pagek_est_blocks .* Estimated from a sample\.$' "$tmp/prom" &&
+	    grep -q '^# HELP pagek_live_blocks .* Old name of pagek_est_blocks' "$tmp/prom" &&
 	    grep -q '^# HELP pagek_allocs_total .* Of the sample only' "$tmp/prom"
 }
 rule "of a sample the period is told, and which numbers are estimates" sampled

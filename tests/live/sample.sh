@@ -126,7 +126,7 @@ differs() {
 	    python3 -c '
 import json, sys
 j = json.load(sys.stdin)
-assert j["schema"] == "pagek.difference/1" and j["estimated"] is True, j
+assert j["schema"] == "pagek.difference/2" and j["estimated"] is True, j
 for g in j["groups"]:
     assert g["new_bytes"] <= g["est_new_bytes"], g
     assert g["net_bytes"] == g["new_bytes"] - g["freed_bytes"], g

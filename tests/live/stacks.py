@@ -74,7 +74,7 @@ def groups(path):
 def block_list(path):
     """Every block has a stack whose origin is the function."""
     report = load(path)
-    need(report["schema"] == "pagek.blocks/1", "schema")
+    need(report["schema"] == "pagek.blocks/2", "schema")
     total = [0, 0]
     for block in report["blocks"]:
         total[0] += 1

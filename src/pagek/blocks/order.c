@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "../../base/hashmap.h"
+#include "../../filter/filter.h"
 #include "../page/calls.h"
 #include "order.h"
 
@@ -52,26 +53,46 @@ page_sorting_parse(const char *text, struct page_sorting *out)
 	return page_sorting_parse_of(page_sort_rows, PAGE_SORTS, text, out);
 }
 
+static size_t
+find_word(const struct page_sort_row *keys, size_t n, const char *word)
+{
+	size_t i = 0;
+
+	while (i < n && (word == NULL || strcmp(word, keys[i].word) != 0))
+		i++;
+	return i;
+}
+
+static bool
+parse_letters(const struct page_sort_row *keys, size_t n, const char *text,
+    struct page_sorting *s)
+{
+	if (text[0] == '\0' || strlen(text) > PAGE_SORTINGS)
+		return false;
+	for (size_t i = 0; text[i] != '\0'; i++)
+		if (!parse_letter(keys, n, text[i], s))
+			return false;
+	return true;
+}
+
+/* A word, letters, or another name of the field; "func" is letters. */
 bool
 page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
     const char *text, struct page_sorting *out)
 {
 	struct page_sorting s = { 0 };
-	size_t i;
+	size_t i = find_word(keys, n, text);
 
-	for (i = 0; i < n; i++)
-		if (strcmp(text, keys[i].word) == 0) {
-			s.n = 1;
-			s.by[0].sort = (uint8_t)i;
-			*out = s;
-			return true;
-		}
-	if (text[0] == '\0' || strlen(text) > PAGE_SORTINGS)
+	if (i == n && parse_letters(keys, n, text, &s)) {
+		*out = s;
+		return true;
+	}
+	if (i == n)
+		i = find_word(keys, n, filter_name(text));
+	if (i == n)
 		return false;
-	for (i = 0; text[i] != '\0'; i++)
-		if (!parse_letter(keys, n, text[i], &s))
-			return false;
-	*out = s;
+	*out = (struct page_sorting){ .n = 1 };
+	out->by[0].sort = (uint8_t)i;
 	return true;
 }
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ page_row_filter_wants_names(const struct page_row_filter *s)
 	return s != NULL && (filter_wants(s->filter, FILTER_THREAD) ||
 	    filter_wants(s->filter, FILTER_FUNCTION) ||
 	    filter_wants(s->filter, FILTER_FILE) ||
+	    filter_wants(s->filter, FILTER_LINE) ||
 	    filter_wants(s->filter, FILTER_MODULE));
 }
 
@@ -87,7 +89,8 @@ bool
 page_row_filter_wants_requester(const struct page_row_filter *s)
 {
 	return s != NULL && (filter_wants(s->filter, FILTER_DESCR) ||
-	    filter_wants(s->filter, FILTER_RNOD));
+	    filter_wants(s->filter, FILTER_RNOD) ||
+	    filter_wants(s->filter, FILTER_REQUESTER));
 }
 
 static const struct page_call *
@@ -101,6 +104,14 @@ origin_of(struct page_row_filter *s, uint64_t caller)
 		o->pass = s->pass;
 	}
 	return o->known ? &o->call : NULL;
+}
+
+/* "": not known. */
+static void
+line_text(const struct page_call *call, char *out, size_t cap)
+{
+	if (call->line != NULL && call->line->line != 0)
+		snprintf(out, cap, "%u", (unsigned)call->line->line);
 }
 
 static const char *
@@ -118,6 +129,8 @@ name_of(struct page_row_filter *s, enum filter_field field)
 		return "";
 	if (field == FILTER_FUNCTION)
 		page_call_function(call, s->text, sizeof s->text);
+	else if (field == FILTER_LINE)
+		line_text(call, s->text, sizeof s->text);
 	else if (field == FILTER_FILE)
 		page_call_where(call, true, s->text, sizeof s->text);
 	else if (call->words != NULL)
@@ -147,6 +160,8 @@ text_of(void *arg, enum filter_field field)
 		    look->types->by_code[s->b->type].name : "";
 	case FILTER_DESCR:
 		return page_descr(look, s->b);
+	case FILTER_REQUESTER:
+		return page_requester(s->text, look, s->b);
 	case FILTER_THREAD:
 		return thread_of(s);
 	case FILTER_RNOD:
@@ -163,13 +178,14 @@ fill_numbers(const struct nodes_look *look, const struct blk *b,
 {
 	number[FILTER_SIZE] = b->size;
 	number[FILTER_USED] = b->size + (uint64_t)b->overhead * 16;
-	number[FILTER_ADDR] = b->addr;
+	number[FILTER_ADDRESS] = b->addr;
 	number[FILTER_AGE] = look->now_ms > b->ms ?
 	    (uint64_t)(look->now_ms - b->ms) : 0;
 	number[FILTER_SEQ] = b->seq;
 	number[FILTER_TYPE] = b->type;
 	number[FILTER_LAYER] = blk_layer(b) && !look->classic;
 	number[FILTER_TID] = b->thread;
+	number[FILTER_LEVEL] = look->levels ? b->flags & REC_LEVEL_MASK : 0;
 }
 
 void

@@ -446,7 +446,7 @@ static const struct field nodes[] = {
 	    NODE(self), .sub = &page_sum_fields },
 	FIELD_LOSS_COLUMNS,
 };
-static const struct field_table node_table = FIELD_TABLE(nodes);
+const struct field_table tree_node_fields = FIELD_TABLE(nodes);
 
 static int
 put_node(void *arg, const struct profile_node *node)
@@ -479,7 +479,7 @@ json_tree(struct json *j, const struct options *o, const struct snapshot *m)
 	};
 	int r;
 
-	json_document(j, "pagek.tree/1", &node_table, 0);
+	json_document(j, "pagek.tree/1", &tree_node_fields, 0);
 	r = put_head(j, o, m);
 	if (r < 0)
 		return r;

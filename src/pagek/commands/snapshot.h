@@ -73,6 +73,8 @@ struct options;
 int snapshot_report(const struct options *, uv_loop_t *, struct nodes_session *,
     int (*put)(FILE *, const struct options *, const struct snapshot *));
 
+/* Rows of pagek.tree/1. */
+extern const struct field_table tree_node_fields;
 struct json;
 /* Writes pagek.tree/1, or for a flat table pagek.groups/1.  -ENOMEM. */
 int json_tree(struct json *, const struct options *, const struct snapshot *);

@@ -124,7 +124,7 @@ json_blocks_head(struct json *j, const struct page_view *v,
 	struct page_counts_row counts = { .look = look, .counts = v->counts };
 	bool reverse;
 
-	json_document(j, "pagek.blocks/1", &page_block_fields,
+	json_document(j, "pagek.blocks/2", &page_block_fields,
 	    subset_of(opts));
 	json_view_time(j, v);
 	json_put(j, &page_look_target, look);

@@ -135,7 +135,7 @@ void json_filter(struct json *, const char *expression,
 /* --- documents (documents.c) ---------------------------------------------- */
 
 /*
- * A target's blocks, schema pagek.blocks/1: of the page's text, which has begun
+ * A target's blocks, schema pagek.blocks/2: of the page's text, which has begun
  * with this view (page_choice_text_begin()), the rows that the filter lets
  * through, at most limit (0: all).  The profile is of these blocks, and the filter
  * has caught all of them.
@@ -174,6 +174,9 @@ struct type_sums {
 /* Of the blocks that the filter lets through; NULL: of all. */
 void prom_sum_types(const struct page_view *, struct page_row_filter *,
     struct type_sums *);
+
+#define PROM_TYPE_METRICS 2
+extern const struct field_metric prom_type_metrics[PROM_TYPE_METRICS];
 
 /*
  * The target's counters and its sums by type in the text format of Prometheus

@@ -68,6 +68,9 @@ struct page_export_sums {
 	uint64_t n, omitted;
 };
 
+/* Blocks of the difference. */
+extern const struct field_table page_diff_block_fields;
+
 /* All rows at once.  Errors as above. */
 int page_export_groups(struct page *, const struct page_view *,
     enum text_format, FILE *, struct json *, struct page_export_sums *);

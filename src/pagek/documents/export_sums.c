@@ -161,6 +161,7 @@ put_diff_groups(struct json *j, const struct page *page,
 	struct page_group_words *words = malloc(sizeof *words);
 	struct page_diff_row row = { .v = v, .s = s, .words = words };
 	const struct difference_group *g;
+	struct profile_group as;
 
 	if (words == NULL)
 		return -ENOMEM;
@@ -170,6 +171,7 @@ put_diff_groups(struct json *j, const struct page *page,
 		++*n;
 		page_diff_name(page, v, s, g, words);
 		row.g = g;
+		row.as = difference_name_group(s, g, &as) ? &as : NULL;
 		json_row(j, &row, 0);
 	}
 	free(words);
@@ -181,6 +183,8 @@ struct diff_block {
 	const struct difference_block *row;
 	const char *thread;
 	char function[PAGE_NAME_MAX], where[PAGE_NAME_MAX];
+	char module[PAGE_NAME_MAX], file[PAGE_NAME_MAX];
+	uint32_t line;
 };
 
 #define ROW(member) offsetof(struct diff_block, member)
@@ -193,9 +197,12 @@ FIELD_GET(get_change, diff_block, text, page_diff_change_word(r->row->change),
 FIELD_GET(get_size_at_mark, diff_block, n, r->row->was,
     r->row->change != CHANGE_NEW)
 FIELD_GET(get_type, diff_block, n, r->row->blk.type, true)
-FIELD_GET_TEXT(get_type_name, diff_block, page_descr(r->v->look, &r->row->blk))
-FIELD_GET(get_age, diff_block, n,
-    page_cell_seconds(r->v->look, &r->row->blk) * 1000,
+FIELD_GET_TEXT(get_type_name, diff_block, r->v->look->types != NULL ?
+    r->v->look->types->by_code[r->row->blk.type].name : NULL)
+FIELD_GET(get_descr, diff_block, text, page_descr(r->v->look, &r->row->blk),
+    strcmp(page_descr(r->v->look, &r->row->blk), "?") != 0)
+FIELD_GET(get_age, diff_block, i,
+    (int64_t)page_cell_seconds(r->v->look, &r->row->blk) * 1000,
     r->row->change != CHANGE_FREED)
 
 static const struct field diff_blocks[] = {
@@ -204,18 +211,24 @@ static const struct field diff_blocks[] = {
 	    BLOCK(addr) },
 	{ .key = "size", .get = field_u64, BLOCK(size) },
 	{ .key = "size_at_mark", .get = get_size_at_mark },
-	{ .key = "type", .get = get_type },
+	{ .key = "type", .kind = FIELD_HEX, .get = get_type },
 	{ .key = "type_name", .kind = FIELD_TEXT, .get = get_type_name },
 	{ .key = "thread", .kind = FIELD_TEXT, .get = field_pointer,
 	    .at = ROW(thread) },
-	{ .key = "age_ms", .get = get_age },
+	{ .key = "age_ms", .kind = FIELD_SIGNED, .get = get_age },
 	{ .key = "function", .kind = FIELD_TEXT, .get = field_array,
 	    .at = ROW(function) },
 	{ .key = "where", .kind = FIELD_TEXT, .get = field_array,
 	    .at = ROW(where) },
 	FIELD_LOSS_COLUMNS,
+	{ .key = "descr", .kind = FIELD_TEXT, .get = get_descr },
+	{ .key = "module", .kind = FIELD_TEXT, .get = field_array,
+	    .at = ROW(module) },
+	{ .key = "file", .kind = FIELD_TEXT, .get = field_array,
+	    .at = ROW(file) },
+	{ .key = "line", .get = field_u32_known, .at = ROW(line) },
 };
-static const struct field_table diff_block_table = FIELD_TABLE(diff_blocks);
+const struct field_table page_diff_block_fields = FIELD_TABLE(diff_blocks);
 
 static void
 put_diff_block(struct json *j, const struct page_view *v,
@@ -229,6 +242,14 @@ put_diff_block(struct json *j, const struct page_view *v,
 	if (page_calls_origin(v, block->blk.caller, &call)) {
 		page_call_function(&call, row.function, sizeof row.function);
 		page_call_where(&call, true, row.where, sizeof row.where);
+		if (call.words != NULL)
+			page_text_copy(row.module, sizeof row.module,
+			    call.words->module);
+		if (call.line != NULL) {
+			page_text_copy(row.file, sizeof row.file,
+			    call.line->file);
+			row.line = call.line->line;
+		}
 	}
 	json_row(j, &row, 0);
 }
@@ -262,8 +283,8 @@ page_export_diff(struct page *page, const struct page_view *v,
 		sums->n = d->rows;
 		return page_export_diff_text(page, v, d, TEXT_COLS, out);
 	}
-	json_document(j, "pagek.difference/1", d->by_block ?
-	    &diff_block_table : &page_diff_fields, 0);
+	json_document(j, "pagek.difference/2", d->by_block ?
+	    &page_diff_block_fields : &page_diff_fields, 0);
 	put_head(j, page, v, d->by_block ? "block" :
 	    difference_group_kind(s)->word);
 	json_time(j, "mark", page->marked->mark.wall_ms);

@@ -323,7 +323,7 @@ put_rank(struct json *j, const struct field_table *t, unsigned subset,
 			if (field_value(f, row, &v))
 				put_fields(j, f->sub, subset, chosen, v.row);
 		} else if (f->key != NULL &&
-		    (chosen == NULL || field_chosen(chosen, f->key))) {
+		    (chosen == NULL || field_chosen(t, chosen, f->key))) {
 			put_field(j, f, row);
 		}
 	}
@@ -447,7 +447,7 @@ add_leaf(void *arg, const struct field *f, const char *name, const void *row)
 	snprintf(h->name[c->leaves], FIELD_NAME, "%s", name);
 	c->leaf[c->leaves].head = f->kind == FIELD_HEAD ? f->head : NULL;
 	c->leaf[c->leaves].wanted = chosen == NULL ||
-	    field_chosen(chosen, name);
+	    field_chosen(h->j->table, chosen, name);
 	c->leaf[c->leaves++].cell = 0;
 }
 
@@ -457,19 +457,16 @@ choose_columns(struct json *j, const struct heading *h)
 {
 	struct json_csv *c = &j->csv;
 	const char *list = j->chosen;
-	size_t len;
+	char name[FIELD_NAME];
 
 	c->columns = 0;
 	for (size_t i = 0; i < c->leaves && list == NULL; i++)
 		c->column[c->columns++] = (uint8_t)i;
-	for (; list != NULL && *list != '\0' && c->columns < c->leaves;
-	    list += len + (list[len] == ',')) {
-		len = strcspn(list, ",");
+	while (list != NULL && c->columns < c->leaves &&
+	    (list = field_next(j->table, list, name)) != NULL)
 		for (size_t i = 0; i < c->leaves; i++)
-			if (strlen(h->name[i]) == len &&
-			    memcmp(h->name[i], list, len) == 0)
+			if (strcmp(h->name[i], name) == 0)
 				c->column[c->columns++] = (uint8_t)i;
-	}
 }
 
 /* Chooses the columns and writes the heading, unless it is written. */

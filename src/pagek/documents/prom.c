@@ -47,7 +47,7 @@ label_target(struct prom *p, const struct nodes_look *look)
 }
 
 static void
-put_help(const struct prom *p, const struct field_metric *m)
+put_help(const struct prom *p, const struct field_metric *m, const char *name)
 {
 	static const char *const more[] = {
 		[FIELD_SAME] = "",
@@ -55,23 +55,35 @@ put_help(const struct prom *p, const struct field_metric *m)
 		[FIELD_SAMPLED] = " Of the sample only.",
 	};
 
-	fprintf(p->out, "# HELP pagek_%s %s%s\n# TYPE pagek_%s %s\n",
-	    m->name, m->help, p->sampled ? more[m->sampled] : "", m->name,
-	    m->type);
+	fprintf(p->out, "# HELP pagek_%s %s%s", name, m->help,
+	    p->sampled ? more[m->sampled] : "");
+	if (name != m->name)
+		fprintf(p->out, " Old name of pagek_%s.", m->name);
+	fprintf(p->out, "\n# TYPE pagek_%s %s\n", name, m->type);
 }
 
 static void
 put_info(const struct prom *p, const struct nodes_look *look)
 {
-	static const struct field_metric info = { "target_info", "gauge",
+	static const struct field_metric info = { "target_info", NULL, "gauge",
 		"The watched target.", FIELD_SAME };
 	struct prom state = *p;
 	size_t len = strlen(p->labels);
 
 	add_label(&state, &len, "node_name", look->node.name);
 	add_label(&state, &len, "state", page_state_name(look->state));
-	put_help(&state, &info);
+	put_help(&state, &info, info.name);
 	fprintf(p->out, "pagek_%s{%s} 1\n", info.name, state.labels);
+}
+
+static void
+put_metric(const struct prom *p, const struct field_metric *m,
+    const char *name, uint64_t n)
+{
+	if (name == NULL)
+		return;
+	put_help(p, m, name);
+	fprintf(p->out, "pagek_%s{%s} %" PRIu64 "\n", name, p->labels, n);
 }
 
 static void
@@ -90,9 +102,8 @@ put_metrics(const struct prom *p, const struct nodes_look *look)
 		if (f->metric.name == NULL || !field_belongs(f, subset) ||
 		    !field_value(f, &row, &v))
 			continue;
-		put_help(p, &f->metric);
-		fprintf(p->out, "pagek_%s{%s} %" PRIu64 "\n",
-		    f->metric.name, p->labels, v.n);
+		put_metric(p, &f->metric, f->metric.name, v.n);
+		put_metric(p, &f->metric, f->metric.old, v.n);
 	}
 }
 
@@ -126,12 +137,12 @@ prom_sum_types(const struct page_view *v, struct page_row_filter *filter,
 
 static void
 put_types(const struct prom *p, const struct nodes_look *look,
-    const struct field_metric *metric, const struct type_sums *sum,
-    const double value[256])
+    const struct field_metric *metric, const char *name,
+    const struct type_sums *sum, const double value[256])
 {
 	char code[8];
 
-	put_help(p, metric);
+	put_help(p, metric, name);
 	for (unsigned t = 0; t < 256; t++) {
 		struct prom type = *p;
 		size_t len = strlen(p->labels);
@@ -142,19 +153,22 @@ put_types(const struct prom *p, const struct nodes_look *look,
 		add_label(&type, &len, "type", code);
 		add_label(&type, &len, "type_name",
 		    look->types->by_code[t].name);
-		fprintf(p->out, "pagek_%s{%s} %.0f\n", metric->name,
+		fprintf(p->out, "pagek_%s{%s} %.0f\n", name,
 		    type.labels, value[t]);
 	}
 }
+
+const struct field_metric prom_type_metrics[PROM_TYPE_METRICS] = {
+	{ "type_est_blocks", "type_live_blocks", "gauge",
+	    "Blocks that it holds, by type.", FIELD_ESTIMATE },
+	{ "type_est_bytes", "type_live_bytes", "gauge",
+	    "Bytes that it holds, by type.", FIELD_ESTIMATE },
+};
 
 void
 prom_write(FILE *out, const struct page_view *v, struct page_row_filter *filter,
     bool ascii)
 {
-	static const struct field_metric blocks = { "type_live_blocks",
-		"gauge", "Blocks that it holds, by type.", FIELD_ESTIMATE };
-	static const struct field_metric bytes = { "type_live_bytes",
-		"gauge", "Bytes that it holds, by type.", FIELD_ESTIMATE };
 	struct prom p = { .out = out, .ascii = ascii,
 		.sampled = v->look->sample != 0 };
 	struct type_sums sum;
@@ -163,6 +177,11 @@ prom_write(FILE *out, const struct page_view *v, struct page_row_filter *filter,
 	put_info(&p, v->look);
 	put_metrics(&p, v->look);
 	prom_sum_types(v, filter, &sum);
-	put_types(&p, v->look, &blocks, &sum, sum.blocks);
-	put_types(&p, v->look, &bytes, &sum, sum.bytes);
+	for (size_t i = 0; i < PROM_TYPE_METRICS; i++) {
+		const struct field_metric *m = &prom_type_metrics[i];
+		const double *value = i == 0 ? sum.blocks : sum.bytes;
+
+		put_types(&p, v->look, m, m->name, &sum, value);
+		put_types(&p, v->look, m, m->old, &sum, value);
+	}
 }

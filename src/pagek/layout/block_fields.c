@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../filter/filter.h"
 #include "../picture/picture.h"
 #include "../blocks/free_blocks.h"
 #include "../blocks/order.h"
@@ -142,23 +143,15 @@ FIELD_GET(get_level, page_block_row, n, r->b->flags & REC_LEVEL_MASK,
 FIELD_GET_TEXT(get_thread, page_block_row,
     r->b->thread != 0 ? r->v->thread(r->v->arg, r->b->thread) : NULL)
 
-static bool
-get_requester(const void *row, size_t at, struct field_value *v)
-{
-	const struct page_block_row *r = row;
-	const struct blklist_info *info = r->b->info == 0 ? NULL :
-	    blklist_info_get(r->v->look->list, r->b->info);
-
-	(void)at;
-	if (info == NULL)
-		return false;
-	v->text = info->name;
-	if (info->name[0] == '\0') {
-		snprintf(v->room, sizeof v->room, "%04X", info->node);
-		v->text = v->room;
-	}
-	return true;
-}
+FIELD_GET_TEXT(get_requester, page_block_row,
+    page_requester(v->room, r->v->look, r->b))
+FIELD_GET_TEXT(get_rnod, page_block_row,
+    (page_cell_rnod(v->room, r->v->look, r->b), v->room))
+FIELD_GET(get_descr, page_block_row, text, page_descr(r->v->look, r->b),
+    strcmp(page_descr(r->v->look, r->b), "?") != 0)
+FIELD_GET(get_used, page_block_row, n,
+    r->b->size + (uint64_t)r->b->overhead * 16, !r->v->look->classic)
+FIELD_GET(get_tid, page_block_row, n, r->b->thread, r->b->thread != 0)
 
 FIELD_GET(get_age, page_block_row, i, r->v->look->now_ms > r->b->ms ?
     r->v->look->now_ms - r->b->ms : 0, true)
@@ -180,6 +173,12 @@ FIELD_GET(get_caller, page_stack, n, r->line[0].address,
     r->n > 0 && r->line[0].address != 0)
 FIELD_GET(get_function, page_stack, text, r->line[r->origin].name,
     r->n > 0 && r->line[r->origin].address != 0)
+FIELD_GET_TEXT(get_module, page_stack,
+    r->n > 0 ? r->line[r->origin].module : NULL)
+FIELD_GET_TEXT(get_file, page_stack,
+    r->n > 0 ? r->line[r->origin].file : NULL)
+FIELD_GET(get_line, page_stack, n, r->line[r->origin].line,
+    r->n > 0 && r->line[r->origin].line != 0)
 FIELD_GET_TEXT(get_stack_end, page_stack,
     r->end != 0 ? stream_end_text(r->end) : NULL)
 
@@ -243,7 +242,7 @@ static const struct field blocks[] = {
 	{ .key = "weight", .kind = FIELD_SHARE, .get = get_weight,
 	    .subset = PAGE_BLOCK_HELD },
 	{ .key = "overhead", .get = get_overhead, .subset = PAGE_BLOCK_HELD },
-	{ .key = "type", .get = get_type, .subset = PAGE_BLOCK_HELD,
+	{ .key = "type", .kind = FIELD_HEX, .get = get_type, .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "TY", .gap = 1, .width = 2, .rank = 3,
 	    .put = put_type } },
 	{ .key = "type_name", .kind = FIELD_TEXT, .get = get_type_name,
@@ -293,8 +292,21 @@ static const struct field blocks[] = {
 	    .via = STACK,
 	    .subset = PAGE_BLOCK_HELD },
 	FIELD_LOSS_COLUMNS,
+	{ .key = "used", .get = get_used, .subset = PAGE_BLOCK_HELD },
+	{ .key = "tid", .get = get_tid, .subset = PAGE_BLOCK_HELD },
+	{ .key = "descr", .kind = FIELD_TEXT, .get = get_descr,
+	    .subset = PAGE_BLOCK_HELD },
+	{ .key = "rnod", .kind = FIELD_TEXT, .get = get_rnod,
+	    .subset = PAGE_BLOCK_HELD },
+	{ .key = "module", .kind = FIELD_TEXT, .get = get_module,
+	    .via = STACK, .subset = PAGE_BLOCK_HELD },
+	{ .key = "file", .kind = FIELD_TEXT, .get = get_file,
+	    .via = STACK, .subset = PAGE_BLOCK_HELD },
+	{ .key = "line", .get = get_line,
+	    .via = STACK, .subset = PAGE_BLOCK_HELD },
 };
-const struct field_table page_block_fields = FIELD_TABLE(blocks);
+const struct field_table page_block_fields = { .field = blocks,
+	.n = BASE_NELEM(blocks), .called = filter_name };
 
 /* --- rows on a screen ----------------------------------------------------- */
 

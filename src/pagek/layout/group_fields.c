@@ -197,16 +197,16 @@ static const struct field groups[] = {
 	{ .key = "blocks", .get = field_u64, GROUP(total.listed) },
 	{ .key = "bytes", .get = field_u64, GROUP(total.listed_bytes) },
 	{ .key = "est_blocks", .get = field_u64, GROUP(total.blocks),
-	    .column = { .title = "COUNT", .word = "count",
-	    .sort = PROFILE_BLOCKS, .gap = 1, .width = 7, .right = true,
+	    .column = { .title = "COUNT", .word = "blocks",
+	    .also = "count", .sort = PROFILE_BLOCKS, .gap = 1, .width = 7, .right = true,
 	    .rank = 2, .keep = 10, .figure = true, .put = put_count } },
 	{ .key = "est_bytes", .get = field_u64, GROUP(total.bytes),
 	    .column = { .title = "BYTES", .word = "bytes",
 	    .sort = PROFILE_BYTES, .gap = 1, .width = 9, .right = true,
 	    .rank = 0, .figure = true, .put = put_bytes } },
 	{ .key = "oldest_age_ms", .kind = FIELD_SIGNED, .get = get_age,
-	    .column = { .title = "AGE", .word = "age", .sort = PROFILE_AGE,
-	    .gap = 1, .width = 5, .right = true, .place = 1, .rank = 3,
+	    .column = { .title = "AGE", .word = "oldest_age", .also = "age",
+	    .sort = PROFILE_AGE, .gap = 1, .width = 5, .right = true, .place = 1, .rank = 3,
 	    .keep = 16, .put = put_oldest } },
 	{ .key = "share", .kind = FIELD_SHARE, .get = get_part,
 	    .column = { .title = "LIVE", .gap = 1, .width = 4, .right = true,
@@ -367,12 +367,18 @@ page_sum_title(enum profile_measure by)
 	return c != NULL ? c->title : NAME_TITLE;
 }
 
+static bool
+is_sort_word(const struct field_column *c, const char *word)
+{
+	return c->word != NULL && (field_is_key_of(word, c->word) ||
+	    (c->also != NULL && strcmp(c->also, word) == 0));
+}
+
 int
 page_sum_called(const char *word, enum profile_measure *by)
 {
 	for (size_t i = 0; i < BASE_NELEM(groups); i++)
-		if (groups[i].column.word != NULL &&
-		    strcmp(groups[i].column.word, word) == 0) {
+		if (is_sort_word(&groups[i].column, word)) {
 			*by = (enum profile_measure)groups[i].column.sort;
 			return 0;
 		}

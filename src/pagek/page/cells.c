@@ -44,6 +44,18 @@ page_cell_rnod(char out[8], const struct nodes_look *look,
 		base_append(out, 8, &len, "%04X", info->node);
 }
 
+const char *
+page_requester(char room[PAGE_REQUESTER_TEXT], const struct nodes_look *look,
+    const struct blk *b)
+{
+	const struct blklist_info *info = requester(look, b);
+
+	if (info != NULL && info->name[0] != '\0')
+		return info->name;
+	page_cell_rnod(room, look, b);
+	return room;
+}
+
 uint64_t
 page_cell_seconds(const struct nodes_look *look, const struct blk *b)
 {

@@ -76,6 +76,10 @@ void page_cell_classic(const struct page_view *, const struct blk *,
 /* Node number of the requester: "AB86", or "". */
 void page_cell_rnod(char out[8], const struct nodes_look *,
     const struct blk *);
+#define PAGE_REQUESTER_TEXT 16
+/* Name of the requester, or its number; "": there is none.  Uses `room`. */
+const char *page_requester(char room[PAGE_REQUESTER_TEXT],
+    const struct nodes_look *, const struct blk *);
 /* Five columns at most: "13s", "2m07s", "1h12m", "3d04h", "412d". */
 void page_cell_age(char out[8], uint64_t seconds);
 #define PAGE_CLOCK_TEXT 16

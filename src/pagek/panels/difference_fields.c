@@ -106,6 +106,8 @@ verdict_cell(const void *row, char out[FIELD_CELL])
 
 #define GROUP(member) .via = FIELD_VIA(page_diff_row, g), \
 	    .at = offsetof(struct difference_group, member)
+#define AS(member) .via = FIELD_VIA(page_diff_row, as), \
+	    .at = offsetof(struct profile_group, member)
 #define WORDS(member) .via = FIELD_VIA(page_diff_row, words), \
 	    .at = offsetof(struct page_group_words, member)
 
@@ -168,6 +170,11 @@ static const struct field groups[] = {
 	{ .column = { .title = "", .gap = 1, .width = 24, .rank = 3, KEEP,
 	    .least = 5, .cell = verdict_cell } },
 	FIELD_LOSS_COLUMNS,
+	{ .key = "module", .kind = FIELD_TEXT, .get = field_pointer,
+	    AS(module) },
+	{ .key = "file", .kind = FIELD_TEXT, .get = field_pointer,
+	    AS(file) },
+	{ .key = "line", .get = field_u32_known, AS(line) },
 };
 const struct field_table page_diff_fields = FIELD_TABLE(groups);
 

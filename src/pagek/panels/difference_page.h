@@ -82,6 +82,7 @@ struct page_diff_row {
 	const struct difference *s;
 	const struct difference_group *g;
 	const struct page_group_words *words;	/* NULL for text */
+	const struct profile_group *as;	/* its module, file and line; NULL: not known */
 	double minutes;		/* since the mark */
 };
 extern const struct field_table page_diff_fields;

@@ -291,10 +291,37 @@ field_plan(const struct field_table *t, unsigned subset, int cols,
 
 /* --- chosen fields -------------------------------------------------------- */
 
-/* Copies the next name; returns the rest, NULL at the end. */
-static const char *
-next_name(const char *list, char out[FIELD_NAME])
+bool
+field_is_key_of(const char *key, const char *name)
 {
+	size_t len = strlen(name);
+
+	return strncmp(key, name, len) == 0 &&
+	    (key[len] == '\0' || strcmp(key + len, "_ms") == 0);
+}
+
+/* The key of the field that has this name; NULL: none. */
+static const char *
+key_of(const struct field_table *t, const char *name)
+{
+	const char *other = t->called != NULL ? t->called(name) : NULL;
+	const char *key = NULL;
+
+	for (const struct field *f = t->field; f < t->field + t->n; f++) {
+		if (f->key == NULL)
+			continue;
+		if (strcmp(f->key, name) == 0)
+			return f->key;
+		if (other != NULL && field_is_key_of(f->key, other))
+			key = f->key;
+	}
+	return key;
+}
+
+const char *
+field_next(const struct field_table *t, const char *list, char out[FIELD_NAME])
+{
+	const char *key;
 	size_t n;
 
 	if (*list == '\0')
@@ -302,15 +329,18 @@ next_name(const char *list, char out[FIELD_NAME])
 	n = strcspn(list, ",");
 	snprintf(out, FIELD_NAME, "%.*s", (int)(n < FIELD_NAME ? n :
 	    FIELD_NAME - 1), list);
+	key = key_of(t, out);
+	if (key != NULL)
+		snprintf(out, FIELD_NAME, "%s", key);
 	return list + n + (list[n] == ',');
 }
 
 bool
-field_chosen(const char *list, const char *key)
+field_chosen(const struct field_table *t, const char *list, const char *key)
 {
 	char name[FIELD_NAME];
 
-	while ((list = next_name(list, name)) != NULL)
+	while ((list = field_next(t, list, name)) != NULL)
 		if (strcmp(name, key) == 0)
 			return true;
 	return false;
@@ -370,7 +400,7 @@ field_list_check(const char *list, const struct field_table *t,
 		suggest_names(&names, "", why, cap);
 		return false;
 	}
-	for (; (rest = next_name(list, name)) != NULL; list = rest) {
+	for (; (rest = field_next(t, list, name)) != NULL; list = rest) {
 		for (i = 0; i < names.n &&
 		    strcmp(names.known[i], name) != 0; i++)
 			continue;
@@ -380,7 +410,7 @@ field_list_check(const char *list, const struct field_table *t,
 			suggest_names(&names, name, why, cap);
 			return false;
 		}
-		if (field_chosen(rest, name)) {
+		if (field_chosen(t, rest, name)) {
 			snprintf(why, cap, "--fields: '%s' is named twice",
 			    safe);
 			return false;

@@ -78,6 +78,7 @@ struct field_column {
 	bool plain;		/* written by field_cell() */
 	const char *title;	/* or NULL */
 	const char *word;	/* its name as a sort key, or NULL */
+	const char *also;	/* another name as a sort key, or NULL */
 	int sort;		/* the sort key, of the table's own enum */
 	const char *sampled;	/* title if sampled; NULL: the same */
 	/* Write it in another way than field_cell() does, or NULL. */
@@ -105,6 +106,7 @@ enum field_sampled {
 
 struct field_metric {
 	const char *name;	/* without pagek_; NULL: no metric */
+	const char *old;	/* a name under which it is written too, or NULL */
 	const char *type, *help;
 	enum field_sampled sampled;
 };
@@ -131,6 +133,8 @@ struct field {
 struct field_table {
 	const struct field *field;
 	size_t n;
+	/* The name of the field that has another name too; NULL: no field has. */
+	const char *(*called)(const char *word);
 };
 
 /* The values of a list's head that CSV repeats in each row. */
@@ -245,8 +249,16 @@ bool field_has_column(const struct field *, unsigned subset);
 
 /* --- chosen fields -------------------------------------------------------- */
 
-/* list: names separated by commas. */
-bool field_chosen(const char *list, const char *key);
+/*
+ * Copies the key of the next name of a list, whose names are separated by commas;
+ * a wrong name as it is.  Returns the rest, NULL at the end.
+ */
+const char *field_next(const struct field_table *, const char *list,
+    char key[FIELD_NAME]);
+bool field_chosen(const struct field_table *, const char *list,
+    const char *key);
+/* The key is that name, or that name with the unit of its values: age_ms. */
+bool field_is_key_of(const char *key, const char *name);
 /* All names are fields of CSV, or `more`; false: with a sentence in `why`. */
 bool field_list_check(const char *list, const struct field_table *,
     unsigned subset, const char *more, char *why, size_t cap);
