@@ -422,6 +422,7 @@ TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"duplicate\": 1, \"unknown_free\": 1, \"earlier\": 0, "
 	    "\"illegal_type\": 1, "
 	    "\"full\": 0, \"sites_full\": 5, \"walks\": 9, \"pairs\": 0, "
+	    "\"unfinished\": 0, "
 	    "\"est_blocks\": 1, \"est_bytes\": 7, \"est_peak_bytes\": 30, "
 	    "\"marks\": 2, \"marks_untold\": 3, "
 	    "\"estimated\": false, \"sample_period\": null, "
@@ -434,6 +435,7 @@ TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"duplicate\": 0, \"unknown_free\": 0, \"earlier\": 1, "
 	    "\"illegal_type\": 0, "
 	    "\"full\": 0, \"sites_full\": 0, \"walks\": 0, \"pairs\": 0, "
+	    "\"unfinished\": 0, "
 	    "\"est_blocks\": 0, \"est_bytes\": 0, \"est_peak_bytes\": 0, "
 	    "\"marks\": 0, \"marks_untold\": 0, "
 	    "\"estimated\": false, \"sample_period\": null, "
@@ -485,6 +487,32 @@ TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
 	node_down();
 	unlink(path);
 	rmdir(folder);
+}
+
+TEST(calls_that_a_fork_or_a_jump_cut_are_in_the_report)
+{
+	char path[] = "/tmp/check_node.XXXXXX", text[4096];
+	struct node_opts opts = { .fd = -1, .report = path };
+	struct keeper *k;
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	node_up(&opts);
+	k = new_keeper("ALLOCLOG.a.41", 41);
+	keeper_count_unfinished(k, STREAM_DOUBT_FORK, 0);
+	ck_assert(keeper_complete(k));
+	keeper_count_unfinished(k, STREAM_DOUBT_FORK, 2);
+	keeper_count_unfinished(k, STREAM_DOUBT_UNFINISHED, 1);
+	ck_assert(!keeper_complete(k));
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
+	node_down();
+	read_report(path, text, sizeof text);
+	ck_assert_ptr_nonnull(strstr(text, "\"unfinished\": 3, "));
+	ck_assert_ptr_nonnull(strstr(text, "\"complete\": false, "
+	    "\"reason\": \"other threads were inside the allocator at its "
+	    "fork\"}"));
+	unlink(path);
 }
 
 TEST(what_a_dormant_image_did_is_null_in_the_report)

@@ -382,6 +382,10 @@ static const struct {
 	    "INCOMPLETE: 12 lost, list full: 2,000 blocks not listed; why" },
 	{ { .n = { [WIRE_N_UNSURE] = STREAM_DOUBT_BEGUN } },
 	    "INCOMPLETE: it may have begun with wrong blocks" },
+	{ { .n = { [WIRE_N_UNSURE] = STREAM_DOUBT_FORK,
+	    [WIRE_N_UNFINISHED] = 3 } },
+	    "INCOMPLETE: other threads were inside the allocator at its fork, "
+	    "3 not finished" },
 	{ { .n = { [WIRE_N_LOST] = 12, [WIRE_N_UNSURE] = UINT64_MAX } },
 	    "INCOMPLETE: 12 lost, for a reason that this version does not "
 	    "know" },

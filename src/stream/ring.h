@@ -269,6 +269,8 @@ struct ring_area {
 	_Atomic uint64_t marks_untold;	/* calls of alloclog_mark() while dormant */
 	_Atomic uint32_t knows_left;	/* 0: to this library RING_LEFT would mean armed */
 	_Atomic uint32_t exited;	/* 1: it has called exit(3), and its destructors run */
+	_Atomic uint32_t unsure;	/* calls of the allocator left in the middle: their blocks are not known */
+	_Atomic uint32_t passed;	/* threads that did not wait for a fork any longer */
 	struct ring_head rings[RING_COUNT + 1];
 };
 
@@ -344,6 +346,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     sizeof(struct ring_module) == 64 + RING_PATH &&
     offsetof(struct ring_area, far_addresses) == 16 &&
     offsetof(struct ring_area, sites_full) == 40 &&
+    offsetof(struct ring_area, unsure) == 80 &&
     offsetof(struct ring_area, rings) == 128 &&
     offsetof(struct keeper_area, ms) == 8 &&
     offsetof(struct keeper_area, sample) == 24 &&
@@ -478,7 +481,7 @@ struct ring_hello {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t flags;
-	uint32_t pad;
+	uint32_t unsure;	/* FORKED: threads that may have been in the allocator */
 	uint64_t parent;		/* stream id that the parent, or this image before, was given */
 	char allocator[32];		/* soname of the object that the real malloc is in */
 	uint32_t tickets[REC_SHARDS];	/* next ticket of each shard at the fork */

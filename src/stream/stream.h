@@ -77,7 +77,9 @@ const char *stream_cause_text(unsigned cause);
 	X(HISTORY, 5, "its parent's history does not reach back to the fork") \
 	X(MEMORY, 6, "out of memory for the blocks that it inherited") \
 	X(CUT_SHORT, 7, "the node ended before the process did") \
-	X(PAST_US, 8, "calls of malloc or free went past the library")
+	X(PAST_US, 8, "calls of malloc or free went past the library") \
+	X(FORK, 9, "other threads were inside the allocator at its fork") \
+	X(UNFINISHED, 10, "a call of the allocator was not finished")
 
 enum stream_doubt {
 	STREAM_SURE = 0,

@@ -303,6 +303,7 @@ describe_image(struct keeper *k, int fd, const struct peer *peer,
 	if (k->process.cut == NULL)
 		return -ENOMEM;
 	memcpy(k->process.cut, h->tickets, sizeof h->tickets);
+	keeper_count_unfinished(k, STREAM_DOUBT_FORK, h->unsure);
 	return 0;
 }
 
@@ -319,6 +320,7 @@ forget_image(struct keeper *k)
 	free(k->process.exe);
 	free(k->process.cwd);
 	k->process.cut = NULL;
+	k->trust = (struct keeper_trust){ 0 };
 	k->process.exe = k->process.cwd = NULL;
 	if (k->modules.table != NULL)
 		symbol_modules_free(k->modules.table);

@@ -224,6 +224,7 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "sites_full", k->numbers.sites_full },
 		{ "walks", k->numbers.walks },
 		{ "pairs", k->numbers.pairs },
+		{ "unfinished", k->trust.unfinished },
 		{ "est_blocks", n->est_blocks },
 		{ "est_bytes", n->est_bytes },
 		{ "est_peak_bytes", n->est_peak_bytes },

@@ -210,7 +210,8 @@ restart_counts(struct keeper *k)
 {
 	memset(k->numbers.lost, 0, sizeof k->numbers.lost);
 	k->numbers.bad = k->numbers.mismatches = 0;
-	k->trust = (struct keeper_trust){ 0 };
+	k->trust = (struct keeper_trust){
+		.feed_unfinished = k->trust.feed_unfinished };
 	k->life.reason[0] = '\0';
 	k->numbers.sites_full_then += k->numbers.sites_full;
 	k->numbers.walks_then += k->numbers.walks;
@@ -357,6 +358,9 @@ copy_feed_counts(struct keeper *k)
 	k->numbers.walks = n->walks - k->numbers.walks_then;
 	k->numbers.pairs = n->pairs - k->numbers.pairs_then;
 	k->numbers.marks_untold = n->marks_untold;
+	keeper_count_unfinished(k, STREAM_DOUBT_UNFINISHED,
+	    n->unfinished - k->trust.feed_unfinished);
+	k->trust.feed_unfinished = n->unfinished;
 }
 
 static int
@@ -560,6 +564,16 @@ keeper_set_doubt(struct keeper *k, enum stream_doubt doubt)
 {
 	if (k->trust.doubt == STREAM_SURE)
 		k->trust.doubt = doubt;
+}
+
+void
+keeper_count_unfinished(struct keeper *k, enum stream_doubt doubt,
+    uint64_t calls)
+{
+	if (calls == 0)
+		return;
+	k->trust.unfinished += calls;
+	keeper_set_doubt(k, doubt);
 }
 
 enum stream_doubt

@@ -117,6 +117,10 @@ struct keeper_format {
 struct keeper_trust {
 	enum stream_doubt doubt;	/* the first that came; see keeper_doubt() */
 	bool since_click;		/* unknown frees may be of blocks never logged */
+	/* Calls of the allocator whose end is not known: of other threads at its
+	 * fork, or left by a jump out of a handler or at the end. */
+	uint64_t unfinished;
+	uint32_t feed_unfinished;	/* the feed's, as last counted */
 };
 
 /*
@@ -351,6 +355,8 @@ const struct blklist_counts *keeper_counts(const struct keeper *);
 uint64_t keeper_lost(const struct keeper *);	/* all causes */
 /* Later doubts than the first are not kept. */
 void keeper_set_doubt(struct keeper *, enum stream_doubt);
+/* Counts calls of the allocator whose end is not known, for that reason. */
+void keeper_count_unfinished(struct keeper *, enum stream_doubt, uint64_t calls);
 /* Why its list may be wrong although nothing was lost, or STREAM_SURE. */
 enum stream_doubt keeper_doubt(const struct keeper *);
 /* Nothing was lost or doubtful, and all that was allocated had room in the list. */

@@ -132,6 +132,7 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_WALKS] = k->numbers.walks;
 	out[WIRE_N_PAIRS] = k->numbers.pairs;
 	out[WIRE_N_UNSURE] = keeper_doubt(k);
+	out[WIRE_N_UNFINISHED] = k->trust.unfinished;
 	out[WIRE_N_PEAK_MOST] = peak_most(k);
 	out[WIRE_N_SAMPLE] = k->format.sample;
 	out[WIRE_N_EST_BLOCKS] = n->est_blocks;

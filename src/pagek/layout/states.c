@@ -130,6 +130,10 @@ page_target_remarks(const struct nodes_target *t, char out[PAGE_REMARKS_TEXT])
 	if (doubt[0] != '\0')
 		base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s",
 		    lost > 0 || full > 0 ? ", " : ": ", doubt);
+	base_group_digits(n, sizeof n, t->n[WIRE_N_UNFINISHED]);
+	if (t->n[WIRE_N_UNFINISHED] > 0)
+		base_append(out, PAGE_REMARKS_TEXT, &len,
+		    ", %s not finished", n);
 	base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s",
 	    len > 0 && t->reason[0] != '\0' ? "; " : "", t->reason);
 }

@@ -617,6 +617,7 @@ account_losses(struct order *o)
 	c->sites_full = o->reader->sites_full + o->sites->full;
 	c->walks = o->reader->walks;
 	c->marks_untold = o->reader->marks_untold;
+	c->unfinished = o->reader->unfinished;
 }
 
 /* A record left by the first round is old in the second: none waits longer. */

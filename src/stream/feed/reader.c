@@ -263,6 +263,8 @@ reader_look(struct reader *r)
 	r->sites_full = atomic_load_explicit(&area->sites_full,
 	    memory_order_relaxed);
 	r->walks = atomic_load_explicit(&area->walks, memory_order_relaxed);
+	r->unfinished = atomic_load_explicit(&area->unsure,
+	    memory_order_relaxed);
 	r->marks_untold = atomic_load_explicit(&area->marks_untold,
 	    memory_order_relaxed);
 	return 0;

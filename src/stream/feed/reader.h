@@ -131,6 +131,7 @@ struct reader {
 	uint32_t visit;				/* the same at the look before */
 	uint64_t dropped;			/* in all rings, ever */
 	uint64_t far_addresses;
+	uint32_t unfinished;			/* of ring_area.unsure */
 	uint64_t sites_full;
 	uint64_t walks;
 	uint64_t sample_full;

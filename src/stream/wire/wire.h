@@ -166,6 +166,7 @@ enum wire_number {
 	WIRE_N_GONE_FULL,	/* of the node: blocks that full lists of images without a row refused */
 	WIRE_N_PEAK_MOST,	/* more than that the target never held at once; 0: not told */
 	WIRE_N_GONE_PEAK_MOST,	/* of the node: the highest of those of images without a row */
+	WIRE_N_UNFINISHED,	/* of a target again: calls of the allocator whose end is not known */
 	WIRE_STATS_COUNT
 };
 
