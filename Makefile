@@ -216,10 +216,11 @@ include tests/targets/chains/chains.mk
 include tests/targets/plugins/plugins.mk
 
 checks: $(CHECKS) $B/pagek-symbols
-targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load usual-chains \
+targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/tests/libcut.so $B/bench/load \
+	usual-chains \
 	$(PLUGINS) $B/bench/counted $B/tests/libstackcheck.so
 
-$B/tests/libcount.so: tests/count/count.c
+$B/tests/libcount.so $B/tests/libcut.so: $B/tests/lib%.so: tests/count/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -fno-builtin \
 		-ftls-model=initial-exec -shared -o $@ $< -ldl

@@ -69,7 +69,7 @@ UNDECIDED = "its rounds lie on both sides of the goal"
 
 REASONS = {
     "lost": "usually a ring was full for longer than a target waits for the keeper",
-    "churn": "a malloc or free executes 98 instructions of ours (make regress, gcc 12)",
+    "churn": "a malloc or free executes 107 instructions of ours (make regress, gcc 12)",
     "churn2": "with two cores, the keeper takes time from the two threads; tickets without their lock were no faster "
               "on a busy EPYC",
     "grow": "a million frees in random order miss every cache; without pagek the misses overlap, and the "

@@ -119,6 +119,60 @@ TEST(an_era_that_begins_with_a_bootstrap_block_has_no_fast_path)
 	ck_assert(!takes_fast_path());
 }
 
+TEST(a_gate_that_a_fork_shuts_closes_the_fast_path_until_it_opens)
+{
+	struct produce_gate *gate;
+
+	ck_assert_ptr_null(produce_own_gate());
+	attach();
+	gate = produce_own_gate();
+	produce_shut_gate(gate, 2);
+	ck_assert(!takes_fast_path());
+	begin_era(2);
+	ck_assert(!takes_fast_path());
+	atomic_store(&gate->shut, 0);
+	produce_open_gate(gate);
+	ck_assert(takes_fast_path());
+	produce_shut_gate(gate, 6);
+	produce_bootstrap_block();
+	atomic_store(&gate->shut, 0);
+	produce_open_gate(gate);
+	ck_assert(!takes_fast_path());
+}
+
+TEST(a_child_finds_the_gate_open_that_its_parent_has_shut)
+{
+	struct rig *own;
+	int status;
+	pid_t pid;
+
+	attach();
+	produce_shut_gate(produce_own_gate(), 2);
+	produce_count_passed();
+	pid = fork();
+	if (pid == 0) {
+		if (produce_own_gate() != NULL || produce_passed() != 1)
+			_exit(1);
+		own = rig_new(false);
+		produce_attach(own->area, own->keeper, 2);
+		_exit(takes_fast_path() ? 0 : 2);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+TEST(a_call_that_goes_on_is_kept_when_its_producer_is_opened_anew)
+{
+	struct producer p = { 0 };
+
+	attach();
+	produce_open(&p, 1);
+	p.inside = 0x7000;
+	begin_era(2);
+	ck_assert(produce_leave_era(&p));
+	ck_assert_uint_eq(p.inside, 0x7000);
+}
+
 TEST(a_forked_child_looks_closer_until_it_has_said_hello)
 {
 	struct rig *own;

@@ -354,6 +354,7 @@ fill_hello(struct ring_hello *h)
 	}
 	h->flags |= RING_HELLO_FORKED;
 	tickets = produce_tickets_now();
+	h->unsure = callers_unsure();
 	for (unsigned i = 0; i < REC_SHARDS; i++)
 		h->tickets[i] = atomic_load(&tickets[i].next);
 }
@@ -637,9 +638,11 @@ attach_first(struct image *m)
 		attach_disable();
 		produce_orphan();
 	}
-	/* A filter might kill for this call. */
-	if (sandbox == 0)
+	/* A filter might kill for these calls. */
+	if (sandbox == 0) {
 		m->pid = (pid_t)syscall(SYS_getpid);
+		callers_begin();
+	}
 	atomic_store(&m->state, ATTACH_DONE);
 	syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
 	quiet_end(&q);
@@ -769,21 +772,20 @@ rejoin(void)
 }
 
 /*
- * Around fork(3): the parent's keeper must know the parent, and the child must
- * inherit no descriptor.  A handler's forks are within the outer one.
+ * Around fork(3): the parent's keeper must know the parent, the child must
+ * inherit no descriptor and no half event.  A handler's forks are within the
+ * outer one.
  */
-static _Thread_local unsigned forking;
-
 static void
 before_fork(void)
 {
 	struct image *m = atomic_load(&image);
 	int saved = errno;
 
-	if (forking++ != 0 || m == NULL)
+	if (thread_self.forking++ != 0 || m == NULL)
 		return;
 	produce_check_keeper(thread_self.producer);
-	(void)rejoin_lock(m, thread_number(), true);
+	callers_hold(rejoin_lock(m, thread_number(), true));
 	errno = saved;
 }
 
@@ -793,8 +795,9 @@ after_fork_in_parent(void)
 	struct image *m = atomic_load(&image);
 	int saved = errno;
 
-	if (--forking != 0 || m == NULL)
+	if (--thread_self.forking != 0 || m == NULL)
 		return;
+	callers_release();
 	if (atomic_load(&m->rejoin_owner) == thread_number())
 		rejoin_unlock(m);
 	errno = saved;
@@ -807,13 +810,14 @@ after_fork_in_parent(void)
 static void
 after_fork_in_child(void)
 {
-	forking = 0;
 	threads_forked();
 	if (atomic_load(&hook_inert))
 		leave_word(RING_UNSEEN_PARENT, false);
-	if ((produce_stream() == 0 && atomic_load(&hook_foreign)) || attach())
-		return;
-	produce_orphan();
+	if ((produce_stream() != 0 || !atomic_load(&hook_foreign)) && !attach())
+		produce_orphan();
+	/* A handler's child goes on with the fork that it has interrupted. */
+	if (thread_self.forking > 0)
+		thread_self.forking--;
 }
 
 /* glibc's pthread_atfork(3) is not in its shared object. */
@@ -846,6 +850,7 @@ __attribute__((destructor)) static void
 end(void)
 {
 	produce_exited();
+	callers_end();
 }
 
 /* libasan ends programs where it is not the first library, unless told so. */

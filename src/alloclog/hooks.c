@@ -60,7 +60,10 @@ any_w3(uint64_t w3, uintptr_t pc)
 static void *plain_alloc_slow(struct producer *, void *ptr, uint64_t size,
     unsigned type, uint64_t w3);
 
-/* Without a stack; returns ptr.  Level last, and a jump: fewer registers. */
+/*
+ * Without a stack; leaves the hook and returns ptr.  Level last, and a jump:
+ * fewer registers.
+ */
 static inline __attribute__((always_inline)) void *
 plain_alloc(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
     unsigned type, uintptr_t pc)
@@ -74,6 +77,7 @@ plain_alloc(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
 	produce_note_alloc(p, &e, size);
 	produce_end(&e, produce_kind(REC_ALLOC, type, p->level) |
 	    (uintptr_t)ptr, size, w3);
+	thread_leave(p);
 	return ptr;
 }
 
@@ -185,12 +189,14 @@ hook_freeing(void *ptr, unsigned type, uintptr_t origin)
 	produce_free(p, (uintptr_t)ptr, type, 0, origin_freer(p, origin));
 }
 
+/* Leaves the hook, as plain_alloc() does. */
 static COLD void *
 plain_alloc_slow(struct producer *p, void *ptr, uint64_t size, unsigned type,
     uint64_t w3)
 {
 	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_ALLOC, type, p->level),
 	    size, w3);
+	thread_leave(p);
 	return ptr;
 }
 
@@ -206,7 +212,7 @@ lone_scope(const struct producer *p)
 	    likely(!thread_samples()) ? &t->scopes[0] : NULL;
 }
 
-/* Allocates for an operator new, logged under its name and caller. */
+/* Allocates for an operator new, logged under its name and caller; leaves. */
 static inline void *
 malloc_for_operator(const struct scope *s, struct producer *p, size_t size,
     uintptr_t origin)
@@ -215,6 +221,7 @@ malloc_for_operator(const struct scope *s, struct producer *p, size_t size,
 	unsigned overhead;
 
 	if (unlikely(ptr == NULL)) {
+		thread_leave(p);
 		hook_allocated(NULL, size, NULL, TYPE_MALLOC, origin);
 		return NULL;
 	}
@@ -224,6 +231,7 @@ malloc_for_operator(const struct scope *s, struct producer *p, size_t size,
 		    origin_pc(s->origin));
 	produce_block(p, (uintptr_t)ptr, size, overhead, s->type, p->level,
 	    origin_caller(p, s->origin));
+	thread_leave(p);
 	return ptr;
 }
 
@@ -232,31 +240,38 @@ malloc_slow(size_t size, uintptr_t origin)
 {
 	struct producer *p = thread_producer();
 	const struct scope *s = lone_scope(p);
+	struct caller c;
 	void *ptr;
 
 	if (s != NULL && likely(scope_calls(s, origin_pc(origin))) &&
-	    likely(s->block == 0) && likely(!s->bypass) && likely(!stopped()))
+	    likely(s->block == 0) && likely(!s->bypass) && likely(!stopped()) &&
+	    thread_enter_plainly(p))
 		return malloc_for_operator(s, p, size, origin);
 	if (!real_get())
 		return pool_alloc(16, size);
+	caller_enter(&c, origin);
 	ptr = real.malloc(size);
 	hook_allocated(ptr, size, real.usable[REAL_MALLOC], TYPE_MALLOC,
 	    origin);
+	caller_leave(&c);
 	return ptr;
 }
 
 static COLD void *
 calloc_slow(size_t n, size_t size, uintptr_t origin)
 {
+	struct caller c;
 	void *ptr;
 
 	if (!real_get()) {
 		ptr = pool_alloc(16, product(n, size));
 		return ptr != NULL ? memset(ptr, 0, n * size) : NULL;
 	}
+	caller_enter(&c, origin);
 	ptr = real.calloc(n, size);
 	hook_allocated(ptr, product(n, size), real.usable[REAL_CALLOC],
 	    TYPE_CALLOC, origin);
+	caller_leave(&c);
 	return ptr;
 }
 
@@ -266,9 +281,10 @@ plain_free_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_FREE, type, 0), 0,
 	    any_w3(fast_w3(pc, 0), pc));
 	real.free(ptr);
+	thread_leave(p);
 }
 
-/* Logs a free without a stack, of a type that pairs have, and frees. */
+/* Logs a free without a stack, of a type that pairs have, frees and leaves. */
 static inline __attribute__((always_inline)) void
 plain_free(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 {
@@ -282,6 +298,7 @@ plain_free(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 		produce_end(&e, produce_kind(REC_FREE, type, 0) |
 		    (uintptr_t)ptr, 0, fast_w3(pc, 0));
 	real.free(ptr);
+	thread_leave(p);
 }
 
 static NOINLINE void
@@ -289,9 +306,11 @@ free_slow(void *ptr, uintptr_t origin)
 {
 	struct producer *p = thread_producer();
 	struct scope *s = &thread_self.scopes[0];
+	struct caller c;
 
 	if (lone_scope(p) != NULL && likely(s->block == (uintptr_t)ptr) &&
-	    likely(!s->logged) && likely(!s->bypass)) {
+	    likely(!s->logged) && likely(!s->bypass) &&
+	    thread_enter_plainly(p)) {
 		s->logged = true;
 		if (p->stack == NULL) {
 			plain_free(ptr, p, s->type, origin_pc(s->origin));
@@ -300,6 +319,7 @@ free_slow(void *ptr, uintptr_t origin)
 		produce_free(p, (uintptr_t)ptr, s->type, 0,
 		    origin_freer(p, s->origin));
 		real.free(ptr);
+		thread_leave(p);
 		return;
 	}
 	if (pool_has(ptr)) {
@@ -307,9 +327,14 @@ free_slow(void *ptr, uintptr_t origin)
 		return;
 	}
 	/* A look-up may free a block from before it: an old dlerror() text. */
-	if (real_get() || real_known())
-		hook_freeing(ptr, TYPE_FREE, origin);
+	if (!real_get() && !real_known()) {
+		real.free(ptr);
+		return;
+	}
+	caller_enter(&c, origin);
+	hook_freeing(ptr, TYPE_FREE, origin);
 	real.free(ptr);
+	caller_leave(&c);
 }
 
 /* --- the hooks ----------------------------------------------------------- */
@@ -320,6 +345,7 @@ malloc_logged(size_t size, struct producer *p)
 	void *ptr = real.malloc(size);
 
 	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, FRAME);
+	thread_leave(p);
 	return ptr;
 }
 
@@ -351,10 +377,10 @@ malloc_plain(size_t size, struct producer *p)
 	void *ptr = real.malloc(size);
 	unsigned overhead;
 
-	if (stopped())
-		return ptr;
-	if (unlikely(ptr == NULL))
-		return alloc_failed(size, TYPE_MALLOC);
+	if (stopped() || unlikely(ptr == NULL)) {
+		thread_leave(p);
+		return ptr != NULL ? ptr : alloc_failed(size, TYPE_MALLOC);
+	}
 	overhead = chunk_overhead(ptr, size, &real.usable[REAL_MALLOC]);
 	return plain_alloc(p, ptr, size, overhead, TYPE_MALLOC, RETURN);
 }
@@ -374,14 +400,15 @@ malloc_sampling(size_t size)
 EXPORT void *
 malloc(size_t size)
 {
-	const struct keeper_area *area = produce_fast_area();
+	const struct produce_gate *gate = produce_gate_now();
+	const struct keeper_area *area = produce_gate_area(gate);
 	struct producer *p;
 
 	if (unlikely(area == NULL))
 		return malloc_sampling(size);
 	if (produce_area_asleep(area))
 		return real.malloc(size);
-	p = thread_producer_of(area);
+	p = thread_enter(gate, area);
 	if (unlikely(p == NULL))
 		return malloc_with_frame(size);
 	return p->stack == NULL ? malloc_plain(size, p) : malloc_logged(size, p);
@@ -393,6 +420,7 @@ calloc_logged(size_t n, size_t size, struct producer *p)
 	void *ptr = real.calloc(n, size);
 
 	log_alloc(p, ptr, product(n, size), REAL_CALLOC, TYPE_CALLOC, FRAME);
+	thread_leave(p);
 	return ptr;
 }
 
@@ -402,10 +430,11 @@ calloc_plain(size_t n, size_t size, struct producer *p)
 	void *ptr = real.calloc(n, size);
 	unsigned overhead;
 
-	if (stopped())
-		return ptr;
-	if (unlikely(ptr == NULL))
-		return alloc_failed(product(n, size), TYPE_CALLOC);
+	if (stopped() || unlikely(ptr == NULL)) {
+		thread_leave(p);
+		return ptr != NULL ? ptr :
+		    alloc_failed(product(n, size), TYPE_CALLOC);
+	}
 	overhead = chunk_overhead(ptr, n * size, &real.usable[REAL_CALLOC]);
 	return plain_alloc(p, ptr, n * size, overhead, TYPE_CALLOC, RETURN);
 }
@@ -434,14 +463,15 @@ calloc_sampling(size_t n, size_t size)
 EXPORT void *
 calloc(size_t n, size_t size)
 {
-	const struct keeper_area *area = produce_fast_area();
+	const struct produce_gate *gate = produce_gate_now();
+	const struct keeper_area *area = produce_gate_area(gate);
 	struct producer *p;
 
 	if (unlikely(area == NULL))
 		return calloc_sampling(n, size);
 	if (produce_area_asleep(area))
 		return real.calloc(n, size);
-	p = thread_producer_of(area);
+	p = thread_enter(gate, area);
 	if (unlikely(p == NULL))
 		return calloc_with_frame(n, size);
 	return p->stack == NULL ? calloc_plain(n, size, p) :
@@ -460,6 +490,7 @@ free_traced(void *ptr, struct producer *p)
 {
 	produce_free(p, (uintptr_t)ptr, TYPE_FREE, 0, origin_freer(p, FRAME));
 	real.free(ptr);
+	thread_leave(p);
 }
 
 OUTLINE HOT NONNULL(1) NONNULL(2) void
@@ -507,7 +538,8 @@ free_sampling(void *ptr)
 EXPORT void
 free(void *ptr)
 {
-	const struct keeper_area *area = produce_fast_area();
+	const struct produce_gate *gate = produce_gate_now();
+	const struct keeper_area *area = produce_gate_area(gate);
 	struct producer *p;
 
 	if (unlikely(area == NULL)) {
@@ -516,7 +548,7 @@ free(void *ptr)
 		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
 		chunk_fetch(ptr);
-		p = thread_producer_of(area);
+		p = thread_enter(gate, area);
 		if (unlikely(p == NULL))
 			free_with_frame(ptr);
 		else if (p->stack == NULL)
@@ -531,6 +563,7 @@ free(void *ptr)
 EXPORT int
 posix_memalign(void **out, size_t align, size_t size)
 {
+	struct caller c;
 	void *ptr;
 	int rc;
 
@@ -541,9 +574,11 @@ posix_memalign(void **out, size_t align, size_t size)
 		*out = ptr;
 		return 0;
 	}
+	caller_enter(&c, FRAME);
 	rc = real.posix_memalign(out, align, size);
 	hook_allocated(rc == 0 ? *out : NULL, size,
 	    real.usable[REAL_POSIX_MEMALIGN], TYPE_ALIGNED, FRAME);
+	caller_leave(&c);
 	return rc;
 }
 
@@ -568,14 +603,17 @@ aligned_by_posix(size_t align, size_t size)
 #define ALIGNED(name, index, params, args, align) \
 	EXPORT void *name params \
 	{ \
+		struct caller c; \
 		void *ptr; \
  \
 		if (!real_get()) \
 			return pool_alloc(align, size); \
+		caller_enter(&c, FRAME); \
 		ptr = likely(real.name != NULL) ? real.name args : \
 		    aligned_by_posix(align, size); \
 		hook_allocated(ptr, size, real.usable[index], TYPE_ALIGNED, \
 		    FRAME); \
+		caller_leave(&c); \
 		return ptr; \
 	}
 
@@ -593,15 +631,8 @@ static COLD void *
 realloc_pool(void *old, size_t size, uintptr_t origin)
 {
 	size_t had = pool_block_size(old);
-	void *ptr;
+	void *ptr = malloc_slow(size, origin);
 
-	if (!real_get()) {
-		ptr = pool_alloc(16, size);
-	} else {
-		ptr = real.malloc(size);
-		hook_allocated(ptr, size, real.usable[REAL_MALLOC],
-		    TYPE_MALLOC, origin);
-	}
 	if (ptr == NULL)
 		return NULL;
 	memcpy(ptr, old, had < size ? had : size);
@@ -630,7 +661,7 @@ realloc_telling(void *old, size_t size, bool *failed)
 }
 
 /* The place is held: the block may move, or the call may fail. */
-static COLD void *
+static void *
 realloc_sampled(void *old, size_t size, uintptr_t origin)
 {
 	sample_place *place = sample_hold(old);
@@ -655,18 +686,15 @@ realloc_sampled(void *old, size_t size, uintptr_t origin)
 	return ptr;
 }
 
-static COLD void *
-realloc_slow(void *old, size_t size, uintptr_t origin)
+/* The real functions are known, and `old` is not the pool's. */
+static void *
+realloc_entered(void *old, size_t size, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	struct producer *p;
 	bool failed, was_last;
 	void *ptr;
 
-	if (old != NULL && pool_has(old))
-		return realloc_pool(old, size, origin);
-	if (!real_get() && (old == NULL || !real_known()))
-		return pool_alloc(16, size);
 	if (old == NULL) {
 		ptr = real.realloc(NULL, size);
 		/* With TYPE_REALLOC it would look like a moved block. */
@@ -697,6 +725,22 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 	return ptr;
 }
 
+static COLD void *
+realloc_slow(void *old, size_t size, uintptr_t origin)
+{
+	struct caller c;
+	void *ptr;
+
+	if (old != NULL && pool_has(old))
+		return realloc_pool(old, size, origin);
+	if (!real_get() && (old == NULL || !real_known()))
+		return pool_alloc(16, size);
+	caller_enter(&c, origin);
+	ptr = realloc_entered(old, size, origin);
+	caller_leave(&c);
+	return ptr;
+}
+
 /* --- the hooks ----------------------------------------------------------- */
 
 /* Neither half is logged.  The free first: the other question counts down. */
@@ -720,7 +764,7 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 		return ptr;
 	}
 	if (unlikely(p == NULL || old == NULL || size == 0) ||
-	    unlikely(pool_has(old)))
+	    unlikely(pool_has(old)) || unlikely(!thread_enter_plainly(p)))
 		return realloc_slow(old, size, origin);
 	produce_realloc_free(p, (uintptr_t)old, size, origin_freer(p, origin));
 	ptr = real.realloc(old, size);
@@ -728,6 +772,7 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 		produce_undo(p, (uintptr_t)old, 0,
 		    rec_plain_caller(origin_pc(origin)));
 	log_alloc(p, ptr, size, REAL_REALLOC, TYPE_REALLOC, origin);
+	thread_leave(p);
 	return ptr;
 }
 
@@ -746,6 +791,7 @@ realloc_plain_failed(void *old, size_t size, struct producer *p, uintptr_t pc)
 	uint64_t caller = rec_plain_caller(pc);
 
 	produce_undo(p, (uintptr_t)old, 0, caller);
+	thread_leave(p);
 	if (!stopped())
 		produce_failed(p, size, TYPE_REALLOC, p->level, caller);
 	return NULL;
@@ -761,8 +807,10 @@ realloc_plain(void *old, size_t size, struct producer *p)
 	ptr = real.realloc(old, size);
 	if (unlikely(ptr == NULL))
 		return realloc_plain_failed(old, size, p, RETURN);
-	if (stopped())
+	if (stopped()) {
+		thread_leave(p);
 		return ptr;
+	}
 	overhead = chunk_overhead(ptr, size, &real.usable[REAL_REALLOC]);
 	return plain_alloc(p, ptr, size, overhead, TYPE_REALLOC, RETURN);
 }
@@ -770,16 +818,18 @@ realloc_plain(void *old, size_t size, struct producer *p)
 EXPORT void *
 realloc(void *old, size_t size)
 {
-	const struct keeper_area *area = produce_fast_area();
+	const struct produce_gate *gate = produce_gate_now();
+	const struct keeper_area *area = produce_gate_area(gate);
 	struct producer *p;
 
 	if (likely(area != NULL)) {
 		if (produce_area_asleep(area))
 			return real.realloc(old, size);
 		chunk_fetch(old);
-		p = thread_producer_of(area);
+		p = thread_self.fast;
 		if (likely(p != NULL) && p->stack == NULL &&
-		    likely(old != NULL) && likely(size != 0))
+		    likely(old != NULL) && likely(size != 0) &&
+		    likely((p = thread_enter(gate, area)) != NULL))
 			return realloc_plain(old, size, p);
 	}
 	return realloc_with_frame(old, size);

@@ -8,6 +8,7 @@
  *	sample.c, threads.c	one allocation in so many bytes; a thread's state
  *	attach.c		hello to a node and to the next one; fork; seccomp
  *	lock.c			mlockall(2) within RLIMIT_MEMLOCK
+ *	callers.c		who is in a hook: a fork waits, an exit counts
  *	produce/, unwind/	records into rings; call stacks
  *
  * Vocabulary
@@ -24,9 +25,9 @@
  *	scope		one operator new or delete in progress on a thread.
  *
  * An event goes from its hook to the real call, after produce_fast_area() and
- * thread_producer_of() or, outside the fast path, by the slow path: real_get(),
- * thread_ready(), attach().  No lock is ever held here, and only attach()
- * waits.
+ * thread_enter() or, outside the fast path, by the slow path: caller_enter(),
+ * real_get(), thread_ready(), attach().  No lock is ever held here; only
+ * attach() waits, and caller_enter() while another thread forks.
  */
 #ifndef ALLOCLOG_HOOKS_H
 #define ALLOCLOG_HOOKS_H
@@ -211,6 +212,13 @@ chunk_fetch(const void *ptr)
 
 /* --- threads (threads.c) ------------------------------------------------- */
 
+/* An event on the slow path, see caller_enter(). */
+struct caller {
+	struct producer *p;	/* NULL: has none, or another has begun: */
+	struct produce_gate *gate;	/* counts it; NULL: nobody does */
+	uintptr_t outer;	/* word of the call around it; 0: none */
+};
+
 struct scope {
 	uintptr_t real;		/* the real operator's address */
 	uintptr_t frame;	/* the hook's frame: the scope is dead once the stack is above it */
@@ -221,6 +229,7 @@ struct scope {
 	bool logged;		/* delete: its free is logged; new: its failure is */
 	bool bypass;		/* the operator does not call malloc or free */
 	bool inner;		/* called by the operator around it */
+	struct caller caller;	/* of a new that bypasses malloc */
 };
 
 #define SCOPES 8	/* deeper ones are counted and share the last place */
@@ -244,6 +253,10 @@ struct thread {
 	bool ended;			/* past its destructors: the common ring */
 	bool no_slot;			/* found no slot in this process: the common ring */
 	bool silent;			/* may make no system call any more */
+	unsigned forking;		/* between the handlers of fork(3) */
+	uint32_t fork_unsure;		/* threads that may be in the allocator then */
+	uint32_t fork_passed;		/* produce_passed() before it */
+	uint32_t fork_word;		/* with which it has shut the gate; 0: it has not */
 	bool has_requester;		/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
 	struct scope scopes[SCOPES + 1];
@@ -294,14 +307,89 @@ thread_fast(void)
 	return likely(p != NULL) && produce_armed(p) ? p : NULL;
 }
 
-/* The fast producer if it belongs to that area; or NULL. */
-static inline struct producer *
-thread_producer_of(const struct keeper_area *area)
+/* The threads that have a slot, but this one; those of them in a hook. */
+uint32_t threads_others(void);
+uint32_t threads_inside(void);
+
+/* --- callers (callers.c) ------------------------------------------------- */
+
+/*
+ * A hook is entered before its ticket and its real call, and left after both,
+ * so that a fork can wait until no other thread is in between: a child of such
+ * a thread's half event would have a block too many or too few.  The word comes
+ * first and the gate is read again: either this thread sees that the gate is
+ * shut, or the one that forks sees the word, without a fence (membarrier(2)).
+ *
+ * A word that is set is a call around this one, or was left by a jump: the slow
+ * path decides.
+ */
+#ifdef __x86_64__
+#define SET_INSIDE(p) \
+	__asm__ volatile("movq %%rsp, %0" : "=m"((p)->inside) : : "memory")
+/* The stack pointer where the hook began: not below the word of its own. */
+#define ENTRY(origin) ((origin) + 8)
+#else
+#define SET_INSIDE(p) \
+	(__atomic_store_n(&(p)->inside, FRAME, __ATOMIC_RELAXED), \
+	    atomic_signal_fence(memory_order_seq_cst))
+#define ENTRY(origin) (origin)
+#endif
+
+static inline __attribute__((always_inline)) void
+thread_leave(struct producer *p)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	__atomic_store_n(&p->inside, 0, __ATOMIC_RELAXED);
+}
+
+/* The fast producer if it belongs to that area, entered; or NULL. */
+static inline __attribute__((always_inline)) struct producer *
+thread_enter(const struct produce_gate *gate, const struct keeper_area *area)
 {
 	struct producer *p = thread_self.fast;
 
-	return likely(p != NULL) && likely(p->keeper == area) ? p : NULL;
+	if (unlikely(p == NULL) || unlikely(p->keeper != area) ||
+	    unlikely(p->inside != 0))
+		return NULL;
+	SET_INSIDE(p);
+	if (likely(atomic_load_explicit(&gate->fast_path,
+		memory_order_relaxed) == area))
+		return p;
+	thread_leave(p);
+	return NULL;
 }
+
+/* The same on the slow path, of an operator's call. */
+static inline __attribute__((always_inline)) bool
+thread_enter_plainly(struct producer *p)
+{
+	if (unlikely(p->inside != 0))
+		return false;
+	SET_INSIDE(p);
+	if (likely(atomic_load_explicit(&produce_gate_now()->shut,
+		memory_order_relaxed) == 0))
+		return true;
+	thread_leave(p);
+	return false;
+}
+
+/* Any other event on the slow path: waits while another thread forks.  Keeps errno. */
+void caller_enter(struct caller *, uintptr_t origin);
+void caller_leave(const struct caller *);
+
+/* At the hello, while there is one thread: later it takes milliseconds. */
+void callers_begin(void);
+
+/*
+ * Before a fork: shuts the gate and waits until no other thread is in a hook, 2
+ * ms at most.  `alone`: no other thread forks.  Then in the parent; and in the
+ * child, where it returns of how many threads the last event is not known.
+ */
+void callers_hold(bool alone);
+void callers_release(void);
+uint32_t callers_unsure(void);
+/* At exit(3): the same, with the gate shut to the end. */
+void callers_end(void);
 
 static inline bool
 thread_samples(void)

@@ -175,8 +175,10 @@ operator_unwound(int version, _Unwind_Action actions,
 	if (scope_top(t) != NULL)
 		s = *scope_top(t);
 	scope_close(t, t->depth - 1);
-	if (s.bypass)
+	if (s.bypass) {
 		new_failed(t, &s, s.logged);
+		caller_leave(&s.caller);
+	}
 	return _URC_CONTINUE_UNWIND;
 }
 
@@ -288,6 +290,16 @@ new_fallback(size_t align, size_t size)
 	return align == 0 ? real.malloc(size) : real.aligned_alloc(align, round);
 }
 
+static NOINLINE void
+new_bypassed_begin(const struct call *c, uintptr_t origin)
+{
+	struct thread *t = &thread_self;
+
+	t->last = 0;
+	if (c->opened && c->depth < SCOPES)
+		caller_enter(&t->scopes[c->depth].caller, origin);
+}
+
 /* After an operator that bypassed malloc, or may have. */
 static NOINLINE void
 new_bypassed_end(const struct call *c, void *ptr)
@@ -297,14 +309,16 @@ new_bypassed_end(const struct call *c, void *ptr)
 
 	scope_close(t, c->depth);
 	if (pool_has(ptr))
-		return;
-	if (ptr == NULL)
+		;
+	else if (ptr == NULL)
 		new_failed(t, &s, s.logged);
 	else if (t->last != (uintptr_t)ptr)
 		hook_allocated(ptr, s.size,
 		    range_has(&real.heap[0], s.real) ?
 			real.usable[REAL_MALLOC] : NULL,
 		    s.type, s.origin);
+	if (c->depth < SCOPES)
+		caller_leave(&s.caller);
 }
 
 struct nothrow;
@@ -319,7 +333,7 @@ struct nothrow;
 		TELL_WHEN_UNWOUND(); \
 		call_begin(&c, OP##symbol, size, 0, type, FRAME); \
 		if (unlikely(c.bypass)) \
-			thread_self.last = 0; \
+			new_bypassed_begin(&c, FRAME); \
 		if (likely(c.fn != NULL)) \
 			ptr = ((void *(*) params)c.fn)args; \
 		else \
@@ -368,14 +382,19 @@ delete_fallback(void *ptr)
 	OUTLINE void logged##symbol params \
 	{ \
 		struct call c; \
+		struct caller caller; \
  \
 		call_begin(&c, OP##symbol, 0, (uintptr_t)ptr, type, FRAME); \
-		if (unlikely(c.bypass) && !pool_has(ptr)) \
+		if (unlikely(c.bypass) && !pool_has(ptr)) { \
+			caller_enter(&caller, FRAME); \
 			hook_freeing(ptr, type, FRAME); \
+		} \
 		if (likely(c.fn != NULL)) \
 			((void (*) params)c.fn)args; \
 		else \
 			delete_fallback(ptr); \
+		if (unlikely(c.bypass) && !pool_has(ptr)) \
+			caller_leave(&caller); \
 		if (c.opened) \
 			scope_close(&thread_self, c.depth); \
 	} \

@@ -153,9 +153,46 @@ free_parents_slots(const struct thread_slot *mine)
 	}
 }
 
-/* --- threads ------------------------------------------------------------- */
-
 _Thread_local struct thread thread_self;
+
+/* The slots that others have taken; inside: those whose thread is in a hook. */
+static uint32_t
+count_slots(bool inside)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < SLABS; i++) {
+		struct slab *s = atomic_load(&slabs[i]);
+		uint32_t used;
+
+		if (s == NULL)
+			break;
+		used = atomic_load(&s->used);
+		for (unsigned k = 0; k < used && k < SLOTS; k++)
+			if (&s->slot[k] != thread_self.slot &&
+			    atomic_load_explicit(&s->slot[k].taken,
+				memory_order_relaxed) != 0 &&
+			    (!inside || __atomic_load_n(
+				&producer_of(s, k)->inside,
+				__ATOMIC_ACQUIRE) != 0))
+				n++;
+	}
+	return n;
+}
+
+uint32_t
+threads_others(void)
+{
+	return count_slots(false);
+}
+
+uint32_t
+threads_inside(void)
+{
+	return count_slots(true);
+}
+
+/* --- threads ------------------------------------------------------------- */
 
 /* Before glibc 2.34 a program without threads need not have them. */
 #pragma weak pthread_key_create
@@ -176,6 +213,11 @@ thread_end(void *value)
 	if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
 	    pthread_setspecific(key, (void *)(round + 1)) == 0)
 		return;
+	/* It was thrown out of a call. */
+	if (p != NULL && p->inside != 0) {
+		produce_count_unsure(1);
+		p->inside = 0;
+	}
 	t->ended = true;
 	t->fast = NULL;
 	t->usual = NULL;

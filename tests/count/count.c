@@ -155,7 +155,7 @@ after_fork_parent(void)
 static void
 after_fork_child(void)
 {
-	if (!off)
+	if (!off && counts != NULL)
 		open_counts();
 	give_lock();
 }
@@ -204,12 +204,20 @@ ready(void)
 	if (!atomic_load_explicit(&done, memory_order_acquire) && !inside) {
 		inside = true;
 		pthread_once(&once, begin);
-		if (!atomic_exchange(&done, true) && !off)
-			pthread_atfork(
-			    before_fork, after_fork_parent, after_fork_child);
+		atomic_store(&done, true);
 		inside = false;
 	}
 	errno = e;
+}
+
+/*
+ * Before the shim's, so that our lock is taken after it has waited for threads
+ * that are in here.
+ */
+__attribute__((constructor)) static void
+watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
 static uint64_t

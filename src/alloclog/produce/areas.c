@@ -77,12 +77,12 @@ produce_tickets_now(void)
 
 /* No producer belongs to these: events take the slow path. */
 static const struct keeper_area area_while_opening = { .armed = RING_ARMED };
-static const struct keeper_area area_of_bootstrap = { .armed = RING_ARMED };
+static const struct keeper_area area_of_nobody = { .armed = RING_ARMED };
 
 /*
- * Opens the fast path unless there is a bootstrap block: one that comes
- * meanwhile replaces the area that the exchange expects.  By one caller at a
- * time.
+ * Opens the fast path unless there is a bootstrap block or a fork: one that
+ * comes meanwhile replaces the area that the exchange expects.  By one caller at
+ * a time.
  */
 static void
 gate_open_fast_path(struct produce_gate *gate, const struct keeper_area *keeper)
@@ -90,8 +90,8 @@ gate_open_fast_path(struct produce_gate *gate, const struct keeper_area *keeper)
 	const struct keeper_area *area = &area_while_opening;
 
 	atomic_store(&gate->fast_path, keeper != NULL ? area : NULL);
-	if (atomic_load(&bootstrap_blocks) != 0)
-		keeper = &area_of_bootstrap;
+	if (atomic_load(&bootstrap_blocks) != 0 || atomic_load(&gate->shut) != 0)
+		keeper = &area_of_nobody;
 	(void)atomic_compare_exchange_strong(&gate->fast_path, &area, keeper);
 }
 
@@ -103,7 +103,7 @@ gate_close_fast_path(struct produce_gate *gate)
 
 	while (area != NULL &&
 	    !atomic_compare_exchange_weak(&gate->fast_path, &area,
-		&area_of_bootstrap))
+		&area_of_nobody))
 		;
 }
 
@@ -134,6 +134,47 @@ void
 produce_bootstrap_freed(void)
 {
 	atomic_fetch_sub(&bootstrap_blocks, 1);
+}
+
+/* --- forks --------------------------------------------------------------- */
+
+struct produce_gate *
+produce_own_gate(void)
+{
+	struct shared *sh;
+
+	return era_now(&sh) != NULL ? &sh->gate : NULL;
+}
+
+void
+produce_shut_gate(struct produce_gate *gate, uint32_t word)
+{
+	atomic_store(&gate->shut, word);
+	gate_close_fast_path(gate);
+}
+
+/* The keeper may leave meanwhile. */
+void
+produce_open_gate(struct produce_gate *gate)
+{
+	const struct keeper_area *keeper = atomic_load(&gate->keeper), *area;
+
+	gate_open_fast_path(gate, keeper);
+	area = keeper;
+	if (keeper != NULL && atomic_load(&gate->keeper) != keeper)
+		(void)atomic_compare_exchange_strong(&gate->fast_path, &area,
+		    NULL);
+}
+
+/* In a child that has not attached its parent's area is still mapped. */
+uint32_t
+produce_passed(void)
+{
+	struct joined j;
+	struct ring_area *area = joined_get(&j) ? j.area :
+	    mapped_area[mapped_now];
+
+	return area != NULL ? atomic_load(&area->passed) : 0;
 }
 
 /* --- joining ------------------------------------------------------------- */

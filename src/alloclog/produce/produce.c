@@ -258,6 +258,26 @@ produce_count_mark(void)
 }
 
 void
+produce_count_unsure(uint32_t calls)
+{
+	struct joined j;
+
+	if (calls != 0 && joined_get(&j))
+		atomic_fetch_add_explicit(&j.area->unsure, calls,
+		    memory_order_relaxed);
+}
+
+void
+produce_count_passed(void)
+{
+	struct joined j;
+
+	if (joined_get(&j))
+		atomic_fetch_add_explicit(&j.area->passed, 1,
+		    memory_order_seq_cst);
+}
+
+void
 produce_region(struct producer *p, unsigned control, uint64_t addr,
     uint64_t size, uint64_t w2, uint64_t w3)
 {

@@ -22,7 +22,8 @@
  *			their values in the child separate what it inherited from
  *			what its parent does later.
  *	orphan		a forked child whose parent's areas are still mapped.
- *	gate		the word that an event reads first: log at all?
+ *	gate		the word that an event reads first: log at all?  A fork
+ *			shuts it: events wait.
  *	fast path	the way of an event whose hook reads only the gate's area
  *			and the thread's producer.
  *	bootstrap block	from the pool that serves look-ups; the real functions
@@ -59,6 +60,8 @@ struct produce_gate {
 	_Atomic(const struct keeper_area *) keeper;
 	/* The same or, with bootstrap blocks, an armed area of no producer. */
 	_Atomic(const struct keeper_area *) fast_path;
+	_Atomic uint32_t shut;		/* a futex; 0: open */
+	_Atomic int32_t callers;	/* threads without a producer in a hook */
 };
 
 extern _Atomic(const struct produce_gate *) produce_gate;
@@ -94,17 +97,37 @@ produce_asleep(void)
 	return keeper != NULL && produce_area_asleep(keeper);
 }
 
+static inline const struct produce_gate *
+produce_gate_now(void)
+{
+	return atomic_load_explicit(&produce_gate, memory_order_acquire);
+}
+
 /* The area that alone decides whether to log an event; NULL: slow path. */
+static inline const struct keeper_area *
+produce_gate_area(const struct produce_gate *gate)
+{
+	return atomic_load_explicit(&gate->fast_path, memory_order_acquire);
+}
+
 static inline const struct keeper_area *
 produce_fast_area(void)
 {
-	return atomic_load_explicit(&atomic_load_explicit(&produce_gate,
-	    memory_order_acquire)->fast_path, memory_order_acquire);
+	return produce_gate_area(produce_gate_now());
 }
 
 /* Until produce_bootstrap_freed() later events do not take the fast path. */
 void produce_bootstrap_block(void);
 void produce_bootstrap_freed(void);
+
+/*
+ * This process's gate; NULL before it attaches.  While it is shut, later events
+ * do not take the fast path.  By one thread at a time; the fast path is opened
+ * only if the gate is no longer shut.
+ */
+struct produce_gate *produce_own_gate(void);
+void produce_shut_gate(struct produce_gate *, uint32_t word);
+void produce_open_gate(struct produce_gate *);
 
 /* True when the process has attached and its keeper wants events now. */
 bool produce_wanted(void);
@@ -145,6 +168,11 @@ struct producer {
 	bool large_used;		/* it may hold pages */
 	uint32_t looked_ms;		/* when the tail was last read; 0: no clock, or never */
 	uint64_t looked_at;		/* at which head */
+	/*
+	 * The stack pointer in the hook whose call goes on; 0: none.  Written
+	 * by the owner, read by a thread that forks.
+	 */
+	uintptr_t inside;
 	/* By shard: the head's low byte at its last allocation, for pairs. */
 	uint8_t last_alloc[REC_SHARDS];
 };
@@ -618,6 +646,10 @@ void produce_range(struct producer *p, uint64_t addr, uint64_t len,
 /* Counted instead of logged: */
 void produce_count_sample(void);	/* a sampled block that sample_add() refused */
 void produce_count_mark(void);	/* a mark while no node listens */
+void produce_count_unsure(uint32_t calls);	/* calls that will not come back */
+void produce_count_passed(void);	/* a thread did not wait for a fork any longer */
+/* That count; in an unattached child its parent's. */
+uint32_t produce_passed(void);
 /* w1 and w2 as enum rec_control says, without thread index; takes no ticket. */
 void produce_control(struct producer *p, unsigned control, uint64_t w1,
     uint64_t w2);

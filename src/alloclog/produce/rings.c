@@ -242,9 +242,12 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 static NOINLINE void
 forget_rings(struct producer *p)
 {
+	uintptr_t inside = p->inside;
+
 	p->ring = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
 	memset(p, 0, sizeof(*p));
+	__atomic_store_n(&p->inside, inside, __ATOMIC_RELAXED);
 }
 
 /* False: the process has not attached. */
