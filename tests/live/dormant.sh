@@ -270,4 +270,60 @@ stays_open() {
 rule "a page that stays open over disarm and arm agrees with the node" stays_open
 run=
 
+# A node that stays, and a target of it that sleeps.
+XDG_RUNTIME_DIR=$tmp/stays
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+stay() {
+	"$B/pageknode" --dormant 2>"$tmp/stays.said" 7>&- &
+	run=$!
+	until_true 10 targets
+}
+# On a busy machine the node may not answer within 50 ms: then it is started again.
+sleeper_there() {
+	mkfifo "$tmp/in4"
+	for try in 1 2 3 4 5; do
+		steps=0
+		LD_PRELOAD=$B/liballoclog.so "$tmp/sleeper" <"$tmp/in4" >"$tmp/out" &
+		pid=$!
+		exec 7>"$tmp/in4"
+		until_true 3 state_is DORMANT && return
+		exec 7>&-
+		wait "$pid"
+	done
+	return 1
+}
+# One step registers it; more only where the node does not answer in 50 ms.
+comes_back() {
+	step && state_is DORMANT
+}
+# deaths N: the node's process is killed, each time when it serves again.
+deaths() {
+	for death in $(seq "$1"); do
+		until_true 10 serves_anew || return 1
+		was=$(node_of "$run")
+		kill -9 "$was"
+	done
+}
+was=
+serves_anew() {
+	now=$(pgrep -P "$run" -x pageknode) && [ "$now" != "$was" ] && targets
+}
+dropped() {
+	stay && sleeper_there && deaths 5 &&
+	    until_true 10 grep -q "dropping its targets' lists" "$tmp/stays.said" &&
+	    until_true 10 serves_anew && ! state_is DORMANT &&
+	    until_true 10 comes_back
+}
+given_up() {
+	deaths 5 && until_true 10 is_gone "$run" && grep -q 'giving up' "$tmp/stays.said" &&
+	    stay && until_true 10 comes_back && "$B/pagek" arm "pid:$pid" &&
+	    step && until_true 10 lists 1
+	status=$?
+	exec 7>&-
+	wait "$pid"
+	return $status
+}
+rule "a supervisor that drops what the node dies of tells who sleeps" dropped
+rule "one that gives up does too: the next node arms it" given_up
+
 say_result

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
+#include "../../stream/feed/feed.h"
 #include "../host/fdstore.h"
 #include "../host/host.h"
 #include "command.h"
@@ -27,6 +28,7 @@
 #define READY_MS 2000		/* for a child that is to end, before it gets the signal */
 #define PASS_POLL_MS 100
 #define UNSAID_POLL_MS 1000
+#define ABANDON_S 2
 #define START_TRIES 60		/* one in a second */
 
 _Static_assert(FDSTORE_FDS <= SENT_MAX, "what is put in one message is taken");
@@ -85,6 +87,50 @@ static void
 store_drop(struct store *s, const char *name)
 {
 	drop_stored(s, name, false);
+}
+
+/*
+ * In a process of its own, for the node may have died of these areas: tells the
+ * targets that nobody drains them.  A dormant one has no other way to know.
+ */
+static _Noreturn void
+abandon_areas(const struct store *s)
+{
+	alarm(ABANDON_S);
+	for (int i = s->passed; i < s->n; i++) {
+		int fds[2] = { s->entry[i].fd, -1 };
+
+		if (stream_feed_area(fds[0]) != 0)
+			continue;
+		for (int k = s->passed; k < s->n && fds[1] < 0; k++)
+			if (strcmp(s->entry[k].name, s->entry[i].name) == 0 &&
+			    stream_feed_area(s->entry[k].fd) == 1)
+				fds[1] = s->entry[k].fd;
+		if (fds[1] >= 0)
+			stream_feed_abandon(fds);
+	}
+	_exit(0);
+}
+
+static void
+abandon_stored(const struct store *s)
+{
+	sigset_t alarms;
+	pid_t pid;
+
+	if (s->n == s->passed)
+		return;
+	pid = fork();
+	if (pid == 0) {
+		sigemptyset(&alarms);
+		sigaddset(&alarms, SIGALRM);
+		signal(SIGALRM, SIG_DFL);
+		sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+		abandon_areas(s);
+	}
+	/* At once: the reaper counts our children. */
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
 }
 
 static void
@@ -443,6 +489,7 @@ needs_child(int wait_status, int *status)
 		}
 		say("the node dies again and again: dropping its targets' "
 		    "lists");
+		abandon_stored(&sup.store);
 		/* It may die of all but its report, which it only appends to. */
 		drop_stored(&sup.store, STORED_REPORT, true);
 		sup.dropped = true;
@@ -594,7 +641,11 @@ supervisor_run(void (*become)(void *arg, int fd), void *arg)
 	}
 	if (r == 0)
 		r = start_child(become, arg);
-	return r < 0 ? cannot_start(r) : watch_child(become, arg);
+	if (r < 0)
+		return cannot_start(r);
+	r = watch_child(become, arg);
+	abandon_stored(&sup.store);
+	return r;
 }
 
 int
@@ -620,6 +671,7 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 	if (r < 0)
 		return cannot_start(r);
 	status = watch_child(become, arg);
+	abandon_stored(&sup.store);
 	if (sup.failed != 0)
 		fprintf(stderr, "pageknode: %s: %s\n", command->argv[0],
 		    strerror(sup.failed));

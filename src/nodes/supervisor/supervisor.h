@@ -14,7 +14,8 @@
  *
  * The child may die of what is stored.  After SUPERVISOR_DEATHS deaths within
  * SUPERVISOR_WINDOW_MS all that the child has sent is dropped, except its report;
- * after as many again the supervisor gives up.
+ * after as many again the supervisor gives up.  Targets whose memory is dropped
+ * are told, so that dormant ones look for another node.
  */
 #ifndef NODES_SUPERVISOR_H
 #define NODES_SUPERVISOR_H
