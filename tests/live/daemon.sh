@@ -596,7 +596,7 @@ rm -r /run/pagek
 mkdir -m 755 /run/pagek && chown 4242:4242 /run/pagek
 setpriv --reuid 4242 --regid 4242 --clear-groups "$B/pageknode" --system &
 daemon=$!
-trap 'kill $daemon; wait' EXIT
+trap 'exec 7>&-; kill $daemon; wait' EXIT
 i=0
 while ! $client hello $node | grep WELCOME; do
 	i=$((i + 1)); [ $i -lt 100 ] || exit 1; sleep 0.1
@@ -654,7 +654,52 @@ echo "its own to each: $(see 3001 --clear-groups)"
 of 3004 $pid_3001 | grep -q "process $pid_3001 belongs to uid 3001" || exit 1
 "$B/pagek" targets
 exec 7>&-
-wait $pid_3001 && wait $pid_3002
+wait $pid_3001 && wait $pid_3002 || exit 1
+kill $daemon; wait $daemon
+
+# Root's, which can see each program's file.  The reader of files of uid 3001's
+# targets stands still; the file of uid 3002's has not been read before.
+rm -rf /run/pagek
+"$B/pageknode" --system &
+daemon=$!
+i=0
+while ! $client hello $node | grep WELCOME; do
+	i=$((i + 1)); [ $i -lt 100 ] || exit 1; sleep 0.1
+done
+chmod 666 $node
+# hold_as USER PROGRAM
+hold_as() {
+	for try in 1 2 3 4 5; do
+		rm -f "$tmp/o.$1"
+		setpriv --reuid $1 --regid $1 --clear-groups \
+		    env "LD_PRELOAD=$B/liballoclog.so" "$2" \
+		    <"$tmp/in" >"$tmp/o.$1" 7>&- &
+		pid=$!
+		exec 7>"$tmp/in"
+		i=0
+		while [ ! -s "$tmp/o.$1" ]; do
+			i=$((i + 1)); [ $i -lt 100 ] || exit 1; sleep 0.1
+		done
+		"$B/pagek" targets "unix:$node" | grep -q "^pid:$pid .*LIVE" && return
+	done
+	exit 1
+}
+# Blocks of uid $1's program that have their caller's name.
+named() {
+	setpriv --reuid $1 --regid $1 --clear-groups timeout 15 \
+	    "$B/pagek" list --format csv --fields size,function "pid:$pid" |
+	    grep -c '^7777,"*main'
+}
+cp "$tmp/holder" "$tmp/another" && chmod 755 "$tmp/another"
+hold_as 3001 "$tmp/holder"
+[ "$(named 3001)" = 20 ] || exit 1
+reader=$(pgrep -P "$(pgrep -P $daemon -x pageknode)" -x pagek-symbols)
+kill -STOP $reader
+hold_as 3002 "$tmp/another"
+names=$(named 3002)
+echo "beside a reader that stands still: $names"
+kill -CONT $reader
+[ "$names" = 20 ]
 S
 system() {
 	tmp=$tmp B=$B client=$client unshare -m sh "$tmp/system.sh"
