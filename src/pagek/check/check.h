@@ -27,7 +27,7 @@
 #include "../blocks/row_filter.h"
 
 #define CHECK_NAME 64
-#define CHECK_WHY 200
+#define CHECK_WHY 256
 #define CHECK_BLIND "the list was not complete at the end"
 
 /* The verdict of all limits is the highest of theirs. */
@@ -106,7 +106,7 @@ struct judge {
 	bool complete;			/* no watched image has lost or refused anything */
 	uint64_t lost, full;		/* records; blocks that a full list refused */
 	size_t processes, unwatched;	/* of a command */
-	char unwatched_why[CHECK_WHY / 2];	/* of the first with a row; "" */
+	char unwatched_why[128];	/* of the first with a row; "" */
 	int64_t ms;			/* duration of the check */
 	struct baseline_result baseline;
 	enum check_verdict verdict;
