@@ -150,8 +150,18 @@ seq_of_event(int at)
 }
 
 static void
-expect_list(const struct keeper *child, const struct life *life)
+expect_thread(struct keeper *k, uint16_t thread, const char *want)
 {
+	char name[64];
+
+	keeper_thread_name(k, thread, name, sizeof name);
+	ck_assert_str_eq(name, want);
+}
+
+static void
+expect_list(struct keeper *child, const struct life *life)
+{
+	char thread[16];
 	uint32_t n = 0;
 
 	for (unsigned i = 0; i < ADDRS; i++) {
@@ -166,7 +176,8 @@ expect_list(const struct keeper *child, const struct life *life)
 		ck_assert_uint_eq(b.size, life[i].size);
 		ck_assert_uint_eq(b.seq, seq_of_event(life[i].born));
 		ck_assert_uint_eq(b.caller, 0x4000 + i);
-		ck_assert_uint_eq(b.thread, 0);
+		snprintf(thread, sizeof thread, "^#%u", i + 1);
+		expect_thread(child, b.thread, thread);
 	}
 	ck_assert_uint_eq(keeper_counts(child)->aRecActive, n);
 	ck_assert_uint_eq(keeper_counts(child)->inherited, n);
@@ -346,6 +357,133 @@ TEST(requesters_and_types_are_inherited)
 	ck_assert_int_eq(blklist_get(child->list, 1, addr_of(3), &b), 0);
 	ck_assert_str_eq(blklist_info_get(child->list, b.info)->name, "MEMB");
 	ck_assert_str_eq(child->declared.types->by_code[0xc3].name, "CONN");
+	node_down();
+}
+
+static uint16_t
+thread_of(const struct keeper *k, unsigned i)
+{
+	struct blk b;
+
+	ck_assert_int_eq(blklist_get(k->list, i % 2, addr_of(i), &b), 0);
+	return b.thread;
+}
+
+/* Block i is of thread i + 1: see make(). */
+static void
+thread_allocates(struct keeper *k, unsigned i, const char *name)
+{
+	const struct rec begins = { .w = { rec_w0(7, REC_FLAGS(REC_CONTROL, 0),
+	    REC_CTL_THREAD), rec_w1(0, i + 1) } };
+
+	keeper_control(k, &begins);
+	snprintf(k->threads.at[i + 1].name, sizeof k->threads.at[0].name, "%s",
+	    name);
+	take(k, make(REC_ALLOC, i, TYPE_MALLOC, 10));
+}
+
+static struct keeper *
+forked_from(struct keeper *parent, const uint32_t *cut)
+{
+	parent->last.due = malloc(sizeof tickets);
+	memcpy(parent->last.due, tickets, sizeof tickets);
+	return child_of(parent, cut);
+}
+
+TEST(an_inherited_block_has_a_thread_of_the_parent_and_a_sign_for_that)
+{
+	uint32_t cut[REC_SHARDS];
+	struct keeper *parent, *child, *grandchild;
+
+	node_up(NULL);
+	memset(tickets, 0, sizeof tickets);
+	parent = new_keeper("ALLOCLOG.parent.1", 0);
+	thread_allocates(parent, 0, "main");
+	/* Two threads of one name stay two. */
+	thread_allocates(parent, 2, "rx");
+	thread_allocates(parent, 4, "rx");
+	thread_allocates(parent, 6, "");
+	memcpy(cut, tickets, sizeof cut);
+	/* Freed since: the block comes back, and its thread with it. */
+	take(parent, make(REC_FREE, 4, TYPE_FREE, 0));
+	child = forked_from(parent, cut);
+	expect_thread(child, thread_of(child, 0), "^main");
+	expect_thread(child, thread_of(child, 2), "^rx");
+	expect_thread(child, thread_of(child, 4), "^rx");
+	expect_thread(child, thread_of(child, 6), "^#7");
+	ck_assert_uint_ne(thread_of(child, 2), thread_of(child, 4));
+	/* The child's threads have the low numbers, and no sign. */
+	thread_allocates(child, 1, "child");
+	expect_thread(child, thread_of(child, 1), "child");
+	expect_thread(child, thread_of(child, 0), "^main");
+	grandchild = forked_from(child, tickets);
+	expect_thread(grandchild, thread_of(grandchild, 0), "^main");
+	expect_thread(grandchild, thread_of(grandchild, 1), "^child");
+	expect_thread(grandchild, thread_of(grandchild, 2), "^rx");
+	expect_thread(grandchild, thread_of(grandchild, 6), "^#7");
+	ck_assert_uint_ne(thread_of(grandchild, 2), thread_of(grandchild, 4));
+	node_down();
+}
+
+/* A block that was freed and allocated at once is not in the list's memory. */
+TEST(a_block_of_a_pair_that_the_fork_parts_has_its_thread)
+{
+	uint32_t cut[REC_SHARDS];
+	struct keeper *parent, *child;
+	struct rec pair[2];
+
+	node_up(NULL);
+	memset(tickets, 0, sizeof tickets);
+	parent = new_keeper("ALLOCLOG.parent.1", 0);
+	thread_allocates(parent, 2, "rx");
+	pair[0] = make(REC_ALLOC, 4, TYPE_MALLOC, 10);
+	pair[0].w[1] = rec_w1(10, 3);
+	memcpy(cut, tickets, sizeof cut);
+	pair[1] = make(REC_FREE, 4, TYPE_FREE, 0);
+	keeper_take(parent, pair, 2, 5000, NULL, NULL, 0);
+	ck_assert_uint_eq(keeper_counts(parent)->cancelled, 1);
+	child = forked_from(parent, cut);
+	expect_thread(child, thread_of(child, 4), "^rx");
+	node_down();
+}
+
+/* Where threads begin without end, an index means the last one that has it. */
+TEST(a_new_thread_of_an_inherited_index_has_its_own_name)
+{
+	struct keeper *parent, *child;
+	uint16_t index;
+
+	node_up(NULL);
+	memset(tickets, 0, sizeof tickets);
+	parent = new_keeper("ALLOCLOG.parent.1", 0);
+	thread_allocates(parent, 0, "main");
+	child = forked_from(parent, tickets);
+	index = thread_of(child, 0);
+	thread_allocates(child, index - 1u, "late");
+	expect_thread(child, index, "late");
+	node_down();
+}
+
+/* More threads than are kept apart: the others are not known. */
+TEST(threads_of_an_ancestor_are_bounded)
+{
+	enum { MORE = KEEPER_INHERITED_MAX + 100 };
+	struct keeper *parent, *child;
+	unsigned named = 0;
+	struct blk b;
+
+	node_up(NULL);
+	memset(tickets, 0, sizeof tickets);
+	parent = new_keeper("ALLOCLOG.parent.1", 0);
+	for (unsigned i = 0; i < MORE; i++)
+		take(parent, make(REC_ALLOC, 2 * i, TYPE_MALLOC, 10));
+	child = forked_from(parent, tickets);
+	ck_assert_uint_eq(keeper_counts(child)->aRecActive, MORE);
+	for (unsigned i = 0; i < MORE; i++) {
+		ck_assert_int_eq(blklist_get(child->list, 0, addr_of(2 * i), &b), 0);
+		named += b.thread != 0;
+	}
+	ck_assert_uint_eq(named, KEEPER_INHERITED_MAX);
 	node_down();
 }
 

@@ -202,6 +202,50 @@ LOOP_TEST(a_requester_that_no_commit_knows_is_nobodys, 0, 2)
 	keeper_unref(k);
 }
 
+/* A page may read both records of that pair from the next process. */
+TEST(what_an_allocation_replaced_is_known_after_a_commit)
+{
+	struct rec r[2] = { allocation(0x1000, 16), allocation(0x1000, 16) };
+	uint64_t next = keeper_next(dead);
+	struct keeper *k;
+
+	keeper_take(dead, r, 2, 1000, NULL, NULL, 0);
+	takeover_commit(dead, true);
+	k = take_up();
+	ck_assert_uint_eq(keeper_tag(k, next), 0);
+	ck_assert_uint_eq(keeper_tag(k, next + 1), KEEPER_REPLACED);
+	keeper_unref(k);
+}
+
+/* In both slots, whichever is the valid one then. */
+LOOP_TEST(inherited_threads_that_were_committed_are_there, 0, 3)
+{
+	struct keeper *k, *parent = new_keeper("ALLOCLOG.parent.1", 0);
+	uint16_t index[2];
+	char name[32];
+
+	index[0] = keeper_inherit_thread(dead, parent, 7);
+	for (int i = 0; i < _i; i++)
+		takeover_commit(dead, true);
+	index[1] = keeper_inherit_thread(dead, parent, 8);
+	takeover_commit(dead, true);
+	k = take_up();
+	for (unsigned i = 0; i < 2; i++) {
+		keeper_thread_name(k, index[i], name, sizeof name);
+		ck_assert_str_eq(name, i == 0 ? "^#7" : "^#8");
+	}
+	/* And for the process after that. */
+	for (unsigned s = 0; s < 2; s++)
+		takeover_commit(k, true);
+	for (unsigned s = 0; s < 2; s++) {
+		const struct takeover_memory *mem = k->takeover.memory;
+
+		ck_assert_uint_eq(mem->slot[s].inherited, 2);
+		ck_assert_uint_eq(mem->thread[s][index[1]].tid, 8);
+	}
+	keeper_unref(k);
+}
+
 /* In both slots, whichever is the valid one then. */
 LOOP_TEST(regions_that_were_committed_are_there_and_no_others, 0, 3)
 {
@@ -274,13 +318,16 @@ spoil(struct takeover_image *i, struct takeover_slot *slot, int what)
 	case 9:
 		slot->arming = ARMING_HELD + 1;
 		break;
+	case 10:
+		slot->inherited = KEEPER_INHERITED_MAX + 1;
+		break;
 	default:
 		no_end(i->cwd, sizeof i->cwd);
 		break;
 	}
 }
 
-LOOP_TEST(what_no_kill_leaves_is_not_taken_up, 0, 11)
+LOOP_TEST(what_no_kill_leaves_is_not_taken_up, 0, 12)
 {
 	struct takeover_memory *mem = dead->takeover.memory;
 	struct keeper *k;

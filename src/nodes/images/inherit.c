@@ -35,7 +35,8 @@ struct change {
 };
 
 struct walk {
-	const struct keeper *parent;
+	struct keeper *parent;
+	uint16_t *thread;		/* the child's index of each of the parent's; 0: none yet */
 	const uint32_t *cut;
 	struct hashmap changes;	/* of struct change: what differs between now and the cut */
 	size_t wanted;		/* changes that are CUT_WANTED */
@@ -117,6 +118,7 @@ blk_of(const struct keeper *k, const struct rec *rec, uint64_t seq,
 		.ms = now - (int64_t)(uint32_t)((uint32_t)now - rec_ms(rec)),
 		.caller = rec_caller(rec),
 		.ticket = rec_ticket(rec),
+		.thread = (uint16_t)rec_thread(rec),
 		.overhead = (uint16_t)rec_overhead(rec),
 		.info = keeper_info(k, seq),
 		.flags = (uint8_t)rec_flags(rec),
@@ -259,14 +261,17 @@ owed_tickets(const struct keeper *parent)
 }
 
 static void
-put_block(struct keeper *child, const struct keeper *parent, struct blk b)
+put_block(struct walk *w, struct keeper *child, struct blk b)
 {
 	const struct blklist_info *info =
-	    blklist_info_get(parent->list, b.info);
+	    blklist_info_get(w->parent->list, b.info);
+	uint16_t *thread = &w->thread[b.thread];
 
 	b.info = info != NULL ? blklist_info_intern(child->list, info) : 0;
 	/* Thread indices mean other threads in the child. */
-	b.thread = 0;
+	if (b.thread != 0 && *thread == 0)
+		*thread = keeper_inherit_thread(child, w->parent, b.thread);
+	b.thread = *thread;
 	blklist_put(child->list, &b);
 	if (child->oracle != NULL)
 		blklist_put(child->oracle, &b);
@@ -287,7 +292,7 @@ copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 		    COPY_BLOCKS);
 		for (size_t i = 0; i < n; i++)
 			if (hashmap_find(&w->changes, key_of_blk(&blk[i])) < 0)
-				put_block(child, parent, blk[i]);
+				put_block(w, child, blk[i]);
 		if (n > 0) {
 			addr = blk[n - 1].addr;
 			layer = blk_layer(&blk[n - 1]);
@@ -298,7 +303,7 @@ copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 	ch = w->changes.item;
 	for (size_t i = 0; i < w->changes.n; i++)
 		if (ch[i].at_cut == CUT_LISTED)
-			put_block(child, parent, ch[i].blk);
+			put_block(w, child, ch[i].blk);
 }
 
 static void
@@ -308,11 +313,12 @@ copy_from(struct keeper *child, struct keeper *parent)
 		.changes.size = sizeof(struct change) };
 	struct blk *blk = malloc(COPY_BLOCKS * sizeof *blk);
 
+	w.thread = calloc(KEEPER_THREADS_MAX + 1, sizeof *w.thread);
 	w.remaining = tickets_after(parent, child->process.cut);
 	w.last_after = stream_queue_next(parent->queue.records);
 	if (w.remaining > 0)
 		walk_back(&w);
-	if (blk == NULL || w.err < 0) {
+	if (blk == NULL || w.thread == NULL || w.err < 0) {
 		keeper_set_doubt(child, STREAM_DOUBT_MEMORY);
 		goto out;
 	}
@@ -323,6 +329,7 @@ copy_from(struct keeper *child, struct keeper *parent)
 	copy_list(&w, child, blk);
 out:
 	hashmap_fini(&w.changes);
+	free(w.thread);
 	free(blk);
 }
 

@@ -1,3 +1,5 @@
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/base.h"
@@ -34,6 +36,69 @@ forget_requester(struct keeper *k, struct keeper_thread *t)
 	t->has_requester = false;
 }
 
+/* --- inherited threads -------------------------------------------------------- */
+
+static struct keeper_thread *
+inherited_at(const struct keeper *k, unsigned index)
+{
+	unsigned i = KEEPER_THREADS_MAX - index;
+
+	return index <= KEEPER_THREADS_MAX && i < k->threads.ninherited ?
+	    &k->threads.inherited[i] : NULL;
+}
+
+/* So many threads have begun that this index means one of its own now. */
+static void
+forget_inherited(struct keeper *k, unsigned index)
+{
+	if (inherited_at(k, index) == NULL)
+		return;
+	k->threads.ninherited = KEEPER_THREADS_MAX - index;
+}
+
+static void
+read_name(const struct keeper *k, struct keeper_thread *t)
+{
+	if (k->image.pid != 0 && t->tid != 0 && keeper_is_live(k))
+		proc_thread_comm(k->image.pid, (pid_t)t->tid, t->name);
+}
+
+uint16_t
+keeper_inherit_thread(struct keeper *k, struct keeper *parent, uint16_t thread)
+{
+	struct keeper_threads *a = &k->threads;
+	struct keeper_thread *from = inherited_at(parent, thread), *to;
+
+	if (a->inherited == NULL)
+		a->inherited = calloc(KEEPER_INHERITED_MAX, sizeof *a->inherited);
+	if (a->inherited == NULL || a->ninherited == KEEPER_INHERITED_MAX)
+		return 0;
+	to = &a->inherited[a->ninherited];
+	*to = (struct keeper_thread){ .tid = thread };
+	if (from != NULL) {
+		*to = *from;
+	} else if (thread < parent->threads.n) {
+		from = &parent->threads.at[thread];
+		if (a->ninherited < NAME_READS)
+			read_name(parent, from);
+		memcpy(to->name, from->name, sizeof to->name);
+	}
+	return (uint16_t)(KEEPER_THREADS_MAX - a->ninherited++);
+}
+
+static void
+inherited_name(const struct keeper_thread *t, char *out, size_t cap)
+{
+	char name[3 * sizeof t->name] = "";
+
+	base_safe_text(name, sizeof name, t->name,
+	    strnlen(t->name, sizeof t->name), false);
+	if (name[0] != '\0')
+		snprintf(out, cap, "^%s", name);
+	else
+		snprintf(out, cap, "^#%u", t->tid);
+}
+
 static void
 thread_begins(struct keeper *k, const struct rec *rec)
 {
@@ -43,6 +108,7 @@ thread_begins(struct keeper *k, const struct rec *rec)
 		return;
 	forget_requester(k, t);
 	takeover_thread_changed(k, rec_thread(rec));
+	forget_inherited(k, rec_thread(rec));
 	t->tid = (uint32_t)rec_addr(rec);
 	t->name[0] = '\0';
 	if (k->image.pid != 0 && k->threads.name_reads < NAME_READS) {
@@ -149,11 +215,14 @@ keeper_thread_name(struct keeper *k, unsigned thread, char *out, size_t cap)
 	struct keeper_thread *t;
 
 	*out = '\0';
+	if ((t = inherited_at(k, thread)) != NULL) {
+		inherited_name(t, out, cap);
+		return;
+	}
 	if (thread == 0 || thread >= k->threads.n)
 		return;
 	t = &k->threads.at[thread];
-	if (k->image.pid != 0 && t->tid != 0 && keeper_is_live(k))
-		proc_thread_comm(k->image.pid, (pid_t)t->tid, t->name);
+	read_name(k, t);
 	base_safe_text(out, cap, t->name, strnlen(t->name, sizeof t->name),
 	    false);
 }

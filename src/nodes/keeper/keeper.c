@@ -530,12 +530,14 @@ keeper_drop(struct keeper *k)
 	free(k->last.due);
 	free(k->declared.types);
 	free(k->threads.at);
+	free(k->threads.inherited);
 	free(k->threads.batch_info);
 	takeover_memory_free(k->takeover.memory);
 	k->takeover.memory = NULL;
 	k->last.due = NULL;
 	k->declared.types = NULL;
-	k->threads.at = NULL;
+	k->threads.at = k->threads.inherited = NULL;
+	k->threads.ninherited = 0;
 	k->threads.n = k->threads.cap = 0;
 	k->threads.batch_info = NULL;
 	k->threads.requesters = 0;

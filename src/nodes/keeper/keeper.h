@@ -56,6 +56,7 @@
 #define KEEPER_TEXT 64			/* a comm of 15 bytes as safe text */
 #define KEEPER_BATCH 4096		/* records of one blklist_apply() */
 #define KEEPER_THREADS_MAX 65535
+#define KEEPER_INHERITED_MAX 1024	/* threads of processes it was forked from */
 /* Blocks that a fork may have to restore, or the next process of the node. */
 #define KEEPER_REMEMBERED STREAM_QUEUE_RECORDS
 #define KEEPER_PASS_US 1000		/* pages and timers are served between passes */
@@ -205,7 +206,7 @@ struct keeper_modules {
 };
 
 struct keeper_thread {
-	uint32_t tid;			/* 0: this index was never said */
+	uint32_t tid;			/* 0: this index was never said; inherited: the index it had */
 	bool has_requester;
 	struct blklist_info requester;
 	char name[16];			/* as last read, raw bytes */
@@ -222,6 +223,9 @@ struct keeper_tag {
 struct keeper_threads {
 	struct keeper_thread *at;
 	size_t n, cap;			/* indexes below n may be known */
+	/* With the indexes from KEEPER_THREADS_MAX downwards; KEEPER_INHERITED_MAX of them, or NULL. */
+	struct keeper_thread *inherited;
+	unsigned ninherited;
 	unsigned requesters;		/* threads that have one now */
 	struct keeper_tag *tag;		/* by seq modulo the queue's size; NULL: nothing to tell yet */
 	struct blklist_batch_info *batch_info;	/* KEEPER_BATCH of them, with tag */
@@ -418,7 +422,16 @@ uint64_t peak_most(const struct keeper *);
 /* A control record of one of the target's threads. */
 void keeper_control(struct keeper *, const struct rec *);
 
-/* Reads the name anew if the thread lives.  Safe text; "" unknown. */
+/*
+ * The index for blocks of a thread of the process it was forked from; 0 if there
+ * is none left.
+ */
+uint16_t keeper_inherit_thread(struct keeper *, struct keeper *parent,
+    uint16_t thread);
+/*
+ * Reads the name anew if the thread lives.  Safe text; "" unknown.  Inherited
+ * ones begin with '^'.
+ */
 void keeper_thread_name(struct keeper *, unsigned thread, char *out,
     size_t cap);
 

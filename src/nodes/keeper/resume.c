@@ -53,6 +53,18 @@ static int
 read_threads(struct keeper *k, const struct takeover_slot *slot,
     const struct keeper_thread *thread)
 {
+	struct keeper_threads *a = &k->threads;
+
+	if (slot->inherited != 0) {
+		a->inherited = calloc(KEEPER_INHERITED_MAX, sizeof *a->inherited);
+		if (a->inherited == NULL)
+			return -ENOMEM;
+		while (a->ninherited < slot->inherited) {
+			a->inherited[a->ninherited] =
+			    thread[KEEPER_THREADS_MAX - a->ninherited];
+			a->ninherited++;
+		}
+	}
 	if (slot->threads == 0)
 		return 0;
 	k->threads.at = calloc(slot->threads, sizeof *k->threads.at);
@@ -166,6 +178,7 @@ is_valid(const struct takeover_image *i, const struct takeover_slot *slot)
 	const struct keeper_life *life = &slot->life;
 
 	return slot->threads <= KEEPER_THREADS_MAX + 1 &&
+	    slot->inherited <= KEEPER_INHERITED_MAX &&
 	    region_set_is_valid(&slot->regions) &&
 	    life->state >= WIRE_S_LIVE && life->state <= WIRE_S_DORMANT &&
 	    life->ended_ms == 0 && slot->arming <= ARMING_HELD &&

@@ -206,6 +206,9 @@ write_threads(struct keeper *k, unsigned s)
 		    k->threads.at + mem->from[s],
 		    (mem->to[s] - mem->from[s]) * sizeof *k->threads.at);
 	mem->from[s] = mem->to[s] = 0;
+	for (unsigned i = mem->inherited[s]; i < k->threads.ninherited; i++)
+		mem->thread[s][KEEPER_THREADS_MAX - i] = k->threads.inherited[i];
+	mem->inherited[s] = k->threads.ninherited;
 }
 
 static void
@@ -234,6 +237,7 @@ write_slot(struct keeper *k, unsigned s)
 	slot->numbers = k->numbers;
 	slot->peak = peak_save(k);
 	slot->threads = (uint32_t)k->threads.n;
+	slot->inherited = k->threads.ninherited;
 	write_threads(k, s);
 	if (mem->types_changed[s]) {
 		slot->types = *k->declared.types;

@@ -95,7 +95,7 @@ struct takeover_slot {
 	int64_t armed_wall_ms;
 	struct keeper_numbers numbers;
 	struct peak peak;
-	uint32_t threads;
+	uint32_t threads, inherited;	/* how many of each */
 	struct stream_types types;
 	struct region_set regions;
 };
@@ -105,12 +105,13 @@ struct takeover_memory {
 	struct takeover_image *image;
 	struct takeover_slot *slot;	/* two, and so are the next */
 	char *state[2];			/* of the feed */
-	struct keeper_thread *thread[2];
+	struct keeper_thread *thread[2];	/* by index, inherited ones too */
 	struct keeper_tag *tag;
 	unsigned generation;
 	bool stored;
 	bool fresh;			/* no commit of this process so far */
 	unsigned from[2], to[2];	/* threads that changed since the slot was written */
+	unsigned inherited[2];		/* written */
 	bool types_changed[2], regions_changed[2];
 	uint64_t seen;			/* by the feed, at the last commit */
 };

@@ -548,7 +548,7 @@ lookup_threads(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	reply.syms.n = m->sym.n;
 	for (size_t i = 0; i < m->sym.n; i++) {
 		name[i][0] = '\0';
-		if (m->sym.addr[i] < KEEPER_THREADS_MAX)
+		if (m->sym.addr[i] <= KEEPER_THREADS_MAX)
 			keeper_thread_name(k, (unsigned)m->sym.addr[i],
 			    name[i], sizeof name[i]);
 		reply.syms.name[i] = wire_text(name[i]);

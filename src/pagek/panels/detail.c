@@ -462,6 +462,8 @@ put_thread(const struct page_detail *d, const struct page_view *v,
 		picture_put(pic, ", ");
 	}
 	picture_printf(pic, "index %u", d->blk.thread);
+	if (name[0] == '^')
+		picture_put(pic, ", before the fork");
 }
 
 /* "15:04:09.200"; "12s ago" if the node's wall clock is not known. */
