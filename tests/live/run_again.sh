@@ -324,6 +324,56 @@ kill_held() {
 rule "that node ends when its command has" ended_is_told
 supervisor=
 
+# threads PID: sizes and threads of the blocks that heirs.c makes itself.
+threads() {
+	"$pagek" list --format csv --fields size,thread "pid:$1" |
+	    grep -E '^[1-6]00[1-6],' | sort | tr -s '\r\n' ' '
+}
+has_threads() {
+	threads "$1"
+	[ "$(threads "$1")" = "$2" ]
+}
+has_line() {
+	grep -q "$1" "$tmp/heirs"
+}
+beget() {
+	mkfifo "$tmp/go"
+	"$pagek" run -b -o "$tmp/text" -- "$B/tests/targets/heirs" \
+	    <"$tmp/go" >"$tmp/heirs" 2>"$tmp/why" &
+	pid=$!
+	exec 8>"$tmp/go"
+	until_true 20 has_line made && until_true 10 supervised "$pid" ||
+	    return 1
+	first=$(pgrep -P "$supervisor" -x heirs) &&
+	    until_true 20 has_threads "$first" '1001,heirs 2002,rx 3003,rx ' &&
+	    echo >&8 && until_true 20 has_line '^[0-9]' || return 1
+	last=$(grep '^[0-9]' "$tmp/heirs")
+	middle=$(ps -o ppid= -p "$last")
+}
+marked() {
+	until_true 20 has_threads "$first" \
+	    '1001,heirs 2002,rx 3003,rx 4004,forker ' &&
+	    until_true 20 has_threads "$middle" \
+	    '1001,^heirs 2002,^rx 3003,^rx 4004,^forker 5005,forker ' &&
+	    until_true 20 has_threads "$last" \
+	    '1001,^heirs 2002,^rx 3003,^rx 4004,^forker 5005,^forker 6006,forker '
+}
+marked_again() {
+	another && marked
+}
+selected() {
+	"$pagek" list --filter 'thread="^rx"' --format csv --fields size \
+	    "pid:$last" | grep -c '^[0-9]' | grep -qx 2
+}
+first= middle= last=
+beget
+rule "blocks from before a fork have the threads of then, with a sign" marked
+rule "a filter finds them by it" selected
+rule "the next node knows them too" marked_again
+exec 8>&-
+wait "$pid"
+supervisor=
+
 # A node that stands alone has the targets; this one waits for the command.
 elsewhere() {
 	"$B/pageknode" 2>"$tmp/said" &
