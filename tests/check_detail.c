@@ -2,6 +2,8 @@
  * One block in full, over the page: what is told of it, and the cursor over its
  * calls.
  */
+#include <errno.h>
+
 #include "../src/pagek/history/history.h"
 #include "detail_rig.h"
 #include "golden.h"
@@ -28,6 +30,39 @@ LOOP_TEST(picture_of_a_block_is_golden, 0, (int)BASE_NELEM(golden))
 	open_site(golden[_i].site);
 	look(golden[_i].cols, golden[_i].rows);
 	assert_golden(&pic, golden[_i].name);
+}
+
+/* The source line of the call under the cursor, which is not on 40 columns. */
+static const struct {
+	const char *name;
+	int cols, rows;
+	struct page_source source;
+} sources[] = {
+	{ "detail-source-80", 80, 22, { .state = PAGE_SOURCE_READ,
+	    .text = "ptr = malloc(size + PREFIX_SIZE);" } },
+	{ "detail-source-124", 124, 33, { .state = PAGE_SOURCE_READ,
+	    .newer = true, .text = "ptr = \033[2Jmalloc(\xff);" } },
+	{ "detail-source-missing-80", 80, 22, { .state = PAGE_SOURCE_FAILED,
+	    .err = -ENOENT } },
+	{ "detail-source-short-80", 80, 22, { .state = PAGE_SOURCE_READ,
+	    .beyond = true } },
+};
+
+LOOP_TEST(source_line_is_below_the_stack, 0, (int)BASE_NELEM(sources))
+{
+	struct page_call call;
+
+	open_site(1);
+	ck_assert(page_detail_call(&detail, &scene.view, &call));
+	source = sources[_i].source;
+	page_text_copy(source.path, sizeof source.path, call.line->file);
+	source.line = call.line->line;
+	look(sources[_i].cols, sources[_i].rows);
+	assert_golden(&pic, sources[_i].name);
+	/* Of another line it is not shown. */
+	source.line++;
+	look(sources[_i].cols, sources[_i].rows);
+	ck_assert(!shows("ptr = ") && !shows("newer") && !shows("the file"));
 }
 
 TEST(classic_block_is_told_without_what_its_stream_lacks)
@@ -309,10 +344,10 @@ TEST(call_under_the_cursor_is_told_in_full)
 	open_site(2);
 	page_detail_move(&detail, &scene.view, 1);
 	look(80, 22);
-	ck_assert_str_eq(pic.line[19].text, "dictAdd");
-	ck_assert_str_eq(pic.line[20].text, "src/dict.c:300");
+	ck_assert_str_eq(pic.line[18].text, "dictAdd");
+	ck_assert_str_eq(pic.line[19].text, "src/dict.c:300");
 	page_detail_move(&detail, &scene.view, 2);
 	look(80, 22);
-	ck_assert_str_eq(pic.line[19].text, "main");
-	ck_assert_str_eq(pic.line[20].text, "/usr/bin/redis-server");
+	ck_assert_str_eq(pic.line[18].text, "main");
+	ck_assert_str_eq(pic.line[19].text, "/usr/bin/redis-server");
 }

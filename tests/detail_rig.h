@@ -11,6 +11,7 @@
 
 static struct symbol_wrappers *wrappers;
 static struct page_detail detail;
+static struct page_source source;
 
 static inline void
 setup_detail(void)
@@ -44,7 +45,7 @@ static inline void
 look(int cols, int rows)
 {
 	ck_assert_int_eq(page_detail_compose(&detail, &page, &scene.view,
-	    cols, rows, &pic), 0);
+	    &source, cols, rows, &pic), 0);
 	assert_fits(cols, 0);
 	ck_assert_int_le(pic.rows, rows > 2 ? rows : 2);
 }

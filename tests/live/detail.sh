@@ -105,4 +105,62 @@ alive() {
 rule "it lives on screens of any size" sizes
 keys q q
 
+# --- the source line ---
+
+# The names are the program's: a shell would do what they say.
+odd="\$(touch pwned);touch pwned;\`touch pwned\` -c"
+mkdir "$tmp/here"
+cat >"$tmp/here/$odd.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile held;
+int
+main(void)
+{
+	held = malloc(4321);	/* the only one */
+	for (;;)
+		pause();
+}
+C
+cat >"$tmp/editor" <<EOF
+#!/bin/sh
+printf '%s\\n' "\$@" >"$tmp/args"
+echo EDITOR RUNS
+read key
+EOF
+chmod +x "$tmp/editor"
+(cd "$tmp/here" && cc -g -O0 -o program "$odd.c") || exit 1
+source_line() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x "$1" -y "$2" -c "$tmp/here" \
+	    "VISUAL='$tmp/editor --wait' exec '$pagek' run -- ./program"
+	wait_for '4,321' && keys ':filter size==4321' Enter &&
+	    wait_for '1 of ' && keys g Enter && wait_for 'BLOCK' &&
+	    wait_for '^  held = malloc\(4321\); /\* the only one \*/$'
+}
+edits() {
+	keys E && wait_for 'EDITOR RUNS' &&
+	    printf '%s\n' --wait "+7" "$tmp/here/$odd.c" | cmp - "$tmp/args" &&
+	    keys x Enter && wait_for 'BLOCK' && wait_for 'LIVE' &&
+	    wait_for '^  held = malloc'
+}
+is_gone() {
+	touch -d '+1 hour' "$tmp/here/$odd.c" && keys j &&
+	    wait_gone 'held = malloc' && keys k &&
+	    wait_for 'newer than program' && mv "$tmp/here/$odd.c" "$tmp/x.c" &&
+	    keys j && wait_gone 'held = malloc' && keys k &&
+	    wait_for 'the file is not on this machine' && keys E &&
+	    wait_for "there is no file $tmp/here/" &&
+	    mv "$tmp/x.c" "$tmp/here/$odd.c" && [ ! -e "$tmp/here/pwned" ]
+}
+for size in '80 24' '124 35'; do
+	rule "at $size the detail shows the source line" source_line $size
+	rule "at $size E opens it in the editor, without a shell" edits
+	keys Q
+	wait_for 'y/n' >/dev/null && keys y
+done
+rule "the source line is shown again" source_line 80 24
+rule "a file that is newer or gone is said with its path" is_gone
+keys q q
+
 say_result

@@ -31,6 +31,7 @@
 #include "../cli/config.h"
 #include "../jobs/jobs.h"
 #include "../page/view.h"
+#include "../panels/detail.h"
 #include "../panels/diagnostics.h"
 #include "../picture/keys.h"
 #include "../picture/typed_line.h"
@@ -312,6 +313,18 @@ extern const struct panel_ops overlay_help, overlay_targets, overlay_detail,
     overlay_callers, overlay_diagnostics, overlay_settings, overlay_sort;
 
 void app_diag_tick(struct app *);
+
+/* The source line of a call (source_line.c); all zeros: none. */
+struct app_source {
+	struct page_source shown;
+	struct source_reading *reading;	/* NULL: nothing is being read */
+};
+/* Reads it in a thread, unless it is shown already; NULL: there is no call. */
+void app_source_want(struct app *, struct app_source *,
+    const struct page_call *);
+/* E: opens it in the editor. */
+void app_source_edit(struct app *, struct app_source *);
+void app_source_drop(struct app_source *);
 
 void app_open_detail(struct app *);
 void app_open_detail_of(struct app *, const struct blk *);

@@ -13,6 +13,7 @@ struct detail {
 	struct page_detail page;
 	struct blk trail[TRAIL];	/* blocks that Esc goes back to, newest last */
 	int ntrail;
+	struct app_source source;
 };
 
 static struct detail *
@@ -76,10 +77,14 @@ app_open_detail(struct app *app)
 static int
 detail_compose(struct app *app, int rows, struct page_picture *pic)
 {
+	struct detail *d = detail_of(app);
 	struct page_view v = app_view(app);
+	struct page_call call;
 
-	return page_detail_compose(
-	    &detail_of(app)->page, app->page, &v, app->cols, rows, pic);
+	app_source_want(app, &d->source, page_detail_call(&d->page, &v,
+	    &call) ? &call : NULL);
+	return page_detail_compose(&d->page, app->page, &v, &d->source.shown,
+	    app->cols, rows, pic);
 }
 
 static void
@@ -176,6 +181,18 @@ go_behind(struct app *app)
 }
 
 static void
+edit_source(struct app *app)
+{
+	app_source_edit(app, &detail_of(app)->source);
+}
+
+static void
+detail_fini(struct app *app)
+{
+	app_source_drop(&detail_of(app)->source);
+}
+
+static void
 detail_want(const struct app *app, struct nodes_view *view)
 {
 	const struct page_detail *d = &detail_of(app)->page;
@@ -189,6 +206,7 @@ static const struct panel_key detail_keys[] = {
 	{ .names = "Enter", .help = "open the block under the cursor" },
 	{ .names = "[ ]", .help = "open the previous or the next block in "
 	    "memory" },
+	{ .action = PAGE_DO_EDIT, .run = edit_source },
 	{ .code = { '[' }, .run = go_before },
 	{ .code = { ']' }, .run = go_behind },
 	{ .names = "g", .help = "show callers and callees of the call under "
@@ -208,6 +226,7 @@ const struct panel_ops overlay_detail = {
 	.enter = detail_enter,
 	.back = detail_back,
 	.want = detail_want,
+	.fini = detail_fini,
 };
 
 void

@@ -86,7 +86,7 @@ struct job {
 	int answer;
 	char words[512];
 
-	struct job_pager *pager;
+	struct jobs_program *pager;
 	char progress[256];	/* the last message about it */
 };
 
@@ -103,6 +103,21 @@ void job_say_progress(struct job *);
 bool job_is_stale(const struct job *, const struct page_view *);
 /* "1,234 blocks" */
 void job_count_text(uint64_t n, const char *what, char out[64]);
+
+/* --- programs.c ------------------------------------------------------------- */
+
+struct jobs_program;
+
+typedef void (*jobs_program_cb)(void *arg, int status, int signal);
+/* Searches PATH for args[0]; its standard input is `in`. */
+int jobs_program_start(struct jobs_program **, uv_loop_t *, char **args,
+    int in, jobs_program_cb, void *arg);
+/* Asks it to end if it still runs; init reaps it. */
+void jobs_program_close(struct jobs_program *);
+
+/* The screen has lent the terminal. */
+void jobs_run_editor(struct jobs *);
+void jobs_drop_editor(struct jobs *);
 
 void jobs_say(struct jobs *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

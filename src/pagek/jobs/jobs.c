@@ -1,6 +1,5 @@
 /* Short work of a job is done in jobs_tick(), long work in libuv's threads. */
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,75 +13,6 @@
 #define ANSWER_MS 15000		/* for a node's welcome, and for each answer */
 #define LOOK_MS 1000		/* the longest silence that one look can show */
 #define QUIET_MS 400		/* before progress is shown */
-
-/* --- the pager ------------------------------------------------------------ */
-
-struct job_pager {
-	uv_process_t process;
-	struct job *job;	/* NULL: the process has ended */
-};
-
-static void
-on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-static void report_pager(struct job *, int status, int signal);
-
-static void
-on_pager_exit(uv_process_t *process, int64_t status, int signal)
-{
-	struct job_pager *p = process->data;
-	struct job *j = p->job;
-
-	p->job = NULL;
-	report_pager(j, (int)status, signal);
-}
-
-/* Runs the command in a shell; its standard input is the file. */
-static int
-start_pager(struct job *j)
-{
-	char shell[] = "/bin/sh", c[] = "-c";
-	struct job_pager *p;
-	int r;
-
-	if (lseek(j->file.fd, 0, SEEK_SET) < 0)
-		return -errno;
-	p = calloc(1, sizeof *p);
-	if (p == NULL)
-		return -ENOMEM;
-	uv_process_options_t options = {
-		.exit_cb = on_pager_exit,
-		.file = shell,
-		.args = (char *[]){ shell, c, j->to.text, NULL },
-		.stdio_count = 3,
-		.stdio = (uv_stdio_container_t[]){
-			{ .flags = UV_INHERIT_FD, .data.fd = j->file.fd },
-			{ .flags = UV_INHERIT_FD, .data.fd = STDOUT_FILENO },
-			{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
-		},
-	};
-	p->process.data = p;
-	r = uv_spawn(j->jobs->loop, &p->process, &options);
-	if (r < 0) {
-		uv_close((uv_handle_t *)&p->process, on_closed);
-		return r;
-	}
-	p->job = j;
-	j->pager = p;
-	return 0;
-}
-
-/* Asks a running pager to end; init reaps it. */
-static void
-close_pager(struct job_pager *p)
-{
-	if (p->job != NULL)
-		uv_process_kill(&p->process, SIGTERM);
-	uv_close((uv_handle_t *)&p->process, on_closed);
-}
 
 /* --- start and end ------------------------------------------------------ */
 
@@ -104,7 +34,7 @@ free_job(struct job *j)
 	if (j->link != NULL)
 		nodes_link_close(j->link);
 	if (j->pager != NULL)
-		close_pager(j->pager);
+		jobs_program_close(j->pager);
 	j->ops->free(j->source);
 	whole_file_close(&j->file);
 	free(j);
@@ -118,7 +48,8 @@ end_job(struct job *j)
 
 	if (strcmp(jobs->page->message, j->progress) == 0)
 		jobs->page->message[0] = '\0';
-	if (j->step == JOB_LEND || j->step == JOB_PAGER)
+	if ((j->step == JOB_LEND || j->step == JOB_PAGER) &&
+	    jobs->editor == NULL)
 		jobs->terminal = JOBS_TERMINAL_FREE;
 	jobs->job[j->ops->kind] = NULL;
 	jobs->page->news = true;
@@ -384,6 +315,14 @@ job_start(struct job *j, const struct listing_to *to,
 
 /* --- sinks -------------------------------------------------------------- */
 
+/* The editor may have it. */
+static void
+want_terminal(struct jobs *jobs)
+{
+	if (jobs->terminal == JOBS_TERMINAL_FREE)
+		jobs->terminal = JOBS_TERMINAL_WANTED;
+}
+
 static void
 deliver(struct job *j)
 {
@@ -396,7 +335,7 @@ deliver(struct job *j)
 		break;
 	case LISTING_PAGER:
 		j->step = JOB_LEND;
-		j->jobs->terminal = JOBS_TERMINAL_WANTED;
+		want_terminal(j->jobs);
 		break;
 	}
 }
@@ -500,8 +439,9 @@ check_answer(struct job *j)
 }
 
 static void
-report_pager(struct job *j, int status, int signal)
+on_pager_end(void *arg, int status, int signal)
 {
+	struct job *j = arg;
 	struct jobs *jobs = j->jobs;
 	char outcome[160];
 
@@ -519,12 +459,29 @@ report_pager(struct job *j, int status, int signal)
 	end_job(j);
 }
 
+/* Runs the command in a shell; its standard input is the file. */
+static int
+start_pager(struct job *j)
+{
+	char shell[] = "/bin/sh", c[] = "-c";
+
+	if (lseek(j->file.fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return jobs_program_start(&j->pager, j->jobs->loop,
+	    (char *[]){ shell, c, j->to.text, NULL }, j->file.fd,
+	    on_pager_end, j);
+}
+
 void
 jobs_lent(struct jobs *jobs)
 {
 	struct job *j = jobs->job[JOB_LISTING];
 	int r;
 
+	if (jobs->editor != NULL) {
+		jobs_run_editor(jobs);
+		return;
+	}
 	if (j == NULL || j->step != JOB_LEND) {
 		jobs->terminal = JOBS_TERMINAL_FREE;
 		return;
@@ -613,10 +570,12 @@ tick_job(struct job *j)
 	case JOB_SEND:
 		check_answer(j);
 		break;
+	case JOB_LEND:
+		want_terminal(j->jobs);
+		break;
 	case JOB_PREPARE:
 	case JOB_WORK:
 	case JOB_PUBLISH:
-	case JOB_LEND:
 	case JOB_PAGER:
 		break;
 	}
@@ -681,4 +640,5 @@ jobs_fini(struct jobs *jobs)
 	for (int i = 0; i < JOB_KINDS; i++)
 		if (jobs->job[i] != NULL)
 			end_job(jobs->job[i]);
+	jobs_drop_editor(jobs);
 }

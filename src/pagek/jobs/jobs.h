@@ -11,6 +11,7 @@
  *	jobs.c		a job from its start to its sink
  *	listing_job.c	the whole list as text
  *	export_job.c	the rows shown, for other programs
+ *	programs.c	programs that take the terminal: pager and editor
  *
  * A job ends by itself or is cancelled, and reports it in the bottom line.
  *
@@ -31,14 +32,15 @@ enum job_kind {
 	JOB_KINDS
 };
 
-/* The terminal, which a pager takes. */
+/* The terminal, which a pager or an editor takes. */
 enum jobs_terminal {
-	JOBS_TERMINAL_FREE,	/* no pager needs it */
+	JOBS_TERMINAL_FREE,	/* none needs it */
 	JOBS_TERMINAL_WANTED,
 	JOBS_TERMINAL_LENT,
 };
 
 struct job;
+struct jobs_editor;
 
 struct jobs {
 	struct page *page;		/* its rows; its bottom line */
@@ -48,6 +50,7 @@ struct jobs {
 	bool esc;			/* Esc cancels a job */
 	bool warned;			/* the user knows that leaving ends it */
 	enum jobs_terminal terminal;
+	struct jobs_editor *editor;	/* NULL: none runs or waits for the terminal */
 };
 
 /* Sends the whole list, in the order shown, to the place in *L<>. */
@@ -59,6 +62,12 @@ typedef int (*jobs_begin_export)(void *arg, const struct page_view *,
 /* Writes what is shown into a file; its suffix selects the format. */
 void jobs_start_export(struct jobs *, const char *path, jobs_begin_export,
     void *arg);
+
+/*
+ * Opens the file at that line, 0 none, in the editor that VISUAL or EDITOR names,
+ * without a shell.
+ */
+void jobs_start_editor(struct jobs *, const char *path, unsigned line);
 
 /* Once a cycle.  esc: Esc cancels a job. */
 void jobs_tick(struct jobs *, bool esc);

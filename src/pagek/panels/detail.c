@@ -1,4 +1,5 @@
 /* A block's detail.  When the block is freed, it shows what was known. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,9 @@
 #define REASONS_MAX 6
 #define PAGE_BITS 12
 #define PAGE_BYTES (UINT64_C(1) << PAGE_BITS)
-#define FOOT_ROWS 14		/* from here on the foot has the cursor's call in full */
-#define FOOT_LINES 3
+#define FOOT_ROWS 15		/* from here on the foot has the cursor's call in full */
+#define FOOT_LINES 4
+#define FUNCTION_LINES 2
 #define TO_THE_END (1 << 20)
 
 /* --- the block ---------------------------------------------------------- */
@@ -1077,9 +1079,70 @@ put_siblings(struct page_detail *d, const struct page_view *v,
 /* --- the whole ---------------------------------------------------------- */
 
 static void
-put_foot(const struct page_detail *d, const struct page_view *v,
+put_source(const struct page_source *s, struct page_picture *pic)
+{
+	if (s->state == PAGE_SOURCE_NONE || s->state == PAGE_SOURCE_READING ||
+	    (s->state == PAGE_SOURCE_READ && s->line == 0))
+		return;
+	picture_line(pic);
+	picture_put(pic, "  ");
+	if (s->state == PAGE_SOURCE_FAILED)
+		picture_put(pic, s->err != -ENOENT ? base_file_words(s->err) :
+		    s->path[0] == '/' ? "the file is not on this machine" :
+		    "the file is not in the current directory");
+	else if (s->beyond)
+		picture_put(pic, "the file has fewer lines");
+	else
+		picture_text(pic, s->text, pic->cols, PICTURE_FREE);
+	if (s->state == PAGE_SOURCE_FAILED || s->beyond)
+		picture_mark_line(pic, PAGE_STALE);
+}
+
+/* "/src/zmalloc.c:112  newer than redis-server" */
+static void
+put_file(const struct page_call *c, const struct page_source *s,
     struct page_picture *pic)
 {
+	char text[PAGE_NAME_MAX], newer[80] = "";
+
+	if (s->state == PAGE_SOURCE_READ && s->newer) {
+		page_text_copy(text, sizeof text,
+		    page_text_base(c->words->module));
+		snprintf(newer, sizeof newer, "newer than %.60s", text);
+	}
+	page_call_where(c, true, text, sizeof text);
+	if (text[0] == '\0' && c->words != NULL)
+		page_text_copy(text, sizeof text, c->words->module);
+	if (text[0] == '\0')
+		return;
+	picture_line(pic);
+	picture_text(pic, text, newer[0] == '\0' ? pic->cols :
+	    pic->cols - 2 - picture_cols(pic, newer), PICTURE_FREE);
+	if (newer[0] == '\0')
+		return;
+	picture_put(pic, "  ");
+	picture_text(pic, newer, pic->cols, PICTURE_FREE);
+	picture_mark(pic, picture_col(pic) - picture_cols(pic, newer),
+	    picture_col(pic), PAGE_WARN);
+}
+
+/* The cursor may have been brought to another call since it was read. */
+static bool
+is_source_of(const struct page_source *s, const struct page_call *c)
+{
+	char path[PAGE_NAME_MAX];
+
+	if (c->line == NULL || c->line->line != s->line)
+		return false;
+	page_text_copy(path, sizeof path, c->line->file);
+	return strcmp(path, s->path) == 0;
+}
+
+static void
+put_foot(const struct page_detail *d, const struct page_view *v,
+    const struct page_source *source, struct page_picture *pic)
+{
+	static const struct page_source none;
 	char text[PAGE_NAME_MAX];
 	struct page_call c;
 	struct blk b;
@@ -1091,12 +1154,11 @@ put_foot(const struct page_detail *d, const struct page_view *v,
 		    "it");
 	} else if (page_detail_call(d, v, &c)) {
 		page_call_function(&c, text, sizeof text);
-		if (picture_wrap(pic, text, FOOT_LINES - 1, PAGE_NEW) > 0) {
-			page_call_where(&c, true, text, sizeof text);
-			if (text[0] == '\0' && c.words != NULL)
-				page_text_copy(text, sizeof text,
-				    c.words->module);
-			picture_wrap(pic, text, 1, PAGE_PLAIN);
+		if (picture_wrap(pic, text, FUNCTION_LINES, PAGE_NEW) > 0) {
+			if (!is_source_of(source, &c))
+				source = &none;
+			put_file(&c, source, pic);
+			put_source(source, pic);
 		}
 	}
 	while (!picture_failed(pic) && pic->rows < last)
@@ -1136,15 +1198,16 @@ search_siblings(struct page_detail *d, const struct page_view *v)
 /* All lines, of which the last ones are the foot. */
 static int
 compose_lines(struct page_detail *d, const struct page *page,
-    const struct page_view *v, int cols, int window, int foot,
-    struct page_picture *pic)
+    const struct page_view *v, const struct page_source *source, int cols,
+    int window, int foot, struct page_picture *pic)
 {
 	d->in_sight = -1;
 	picture_begin(pic, cols, page->opts.ascii);
 	picture_line(pic);
 	picture_printf(pic, "BLOCK %0*llx", v->look->classic ? 8 : 12,
 	    (unsigned long long)d->blk.addr);
-	page_overlay_title("j k move  g callers  [ ] neighbours  Esc close",
+	page_overlay_title("j k move  E edit  g callers  [ ] neighbours  "
+	    "Esc close",
 	    pic);
 	put_record(d, page, v, pic);
 	put_stack(d, v, pic);
@@ -1155,13 +1218,14 @@ compose_lines(struct page_detail *d, const struct page *page,
 	while (!picture_failed(pic) && foot > 0 && pic->rows < window)
 		picture_line(pic);
 	if (foot > 0)
-		put_foot(d, v, pic);
+		put_foot(d, v, source, pic);
 	return picture_end(pic);
 }
 
 int
 page_detail_compose(struct page_detail *d, const struct page *page,
-    const struct page_view *v, int cols, int rows, struct page_picture *pic)
+    const struct page_view *v, const struct page_source *source, int cols,
+    int rows, struct page_picture *pic)
 {
 	int foot = rows >= FOOT_ROWS ? FOOT_LINES : 0;
 	int window = rows - 1 - foot > 1 ? rows - 1 - foot : 1, r;
@@ -1174,9 +1238,9 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 		d->frame = c.frame;
 		d->outer = c.outer;
 	}
-	r = compose_lines(d, page, v, cols, window, foot, pic);
+	r = compose_lines(d, page, v, source, cols, window, foot, pic);
 	if (r == 0 && bring_cursor(d, v))
-		r = compose_lines(d, page, v, cols, window, foot, pic);
+		r = compose_lines(d, page, v, source, cols, window, foot, pic);
 	if (r == 0)
 		cut_lines(d, pic, window, foot);
 	d->placed = r == 0;

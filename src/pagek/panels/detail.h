@@ -12,7 +12,7 @@
  *
  * Example
  *	page_detail_open(&d, v, &blk);
- *	page_detail_compose(&d, page, v, cols, rows, &pic);
+ *	page_detail_compose(&d, page, v, &source, cols, rows, &pic);
  *	page_detail_move(&d, 1);
  *	if (page_detail_call(&d, v, &call))
  *		page_callers_open(&k, blk.caller, &call);
@@ -24,8 +24,25 @@
 #include "../picture/picture.h"
 #include "../groups/siblings.h"
 #include "../groups/groups.h"
+#include "../page/calls.h"
 
 /* --- one block (detail.c) ----------------------------------------------- */
+
+/* The source line of the call under the cursor, as it is on this machine. */
+struct page_source {
+	enum {
+		PAGE_SOURCE_NONE,	/* the call has no file */
+		PAGE_SOURCE_READING,
+		PAGE_SOURCE_READ,
+		PAGE_SOURCE_FAILED,
+	} state;
+	int err;			/* FAILED: a negative errno */
+	bool newer;			/* than the program: other lines may be meant */
+	bool beyond;			/* the file has fewer lines */
+	unsigned line;			/* 0: not known */
+	char path[PAGE_NAME_MAX];	/* outside text */
+	char text[512];			/* outside text */
+};
 
 struct page_detail {
 	struct blk blk;
@@ -52,7 +69,8 @@ void page_detail_open(struct page_detail *, const struct page_view *,
     const struct blk *);
 /* `rows` lines, the title the first of them.  -ENOMEM. */
 int page_detail_compose(struct page_detail *, const struct page *,
-    const struct page_view *, int cols, int rows, struct page_picture *);
+    const struct page_view *, const struct page_source *, int cols, int rows,
+    struct page_picture *);
 void page_detail_move(struct page_detail *, const struct page_view *,
     int delta);
 /* The lines move; the cursor only if it would be out of sight. */
