@@ -437,6 +437,45 @@ TEST(keys_are_told_as_they_are_bound)
 	ck_assert(!shows("F5 sort"));
 }
 
+/* Of xterm, the console and rxvt, where TERM does not know them. */
+static const struct {
+	const char *bytes;
+	int code;
+} sequences[] = {
+	{ "[A", PAGE_KEY_UP }, { "OB", PAGE_KEY_DOWN },
+	{ "[C", PAGE_KEY_RIGHT }, { "OD", PAGE_KEY_LEFT },
+	{ "[H", PAGE_KEY_HOME }, { "OF", PAGE_KEY_END },
+	{ "[1~", PAGE_KEY_HOME }, { "[4~", PAGE_KEY_END },
+	{ "[5~", PAGE_KEY_PGUP }, { "[6~", PAGE_KEY_PGDN },
+	{ "[7~", PAGE_KEY_HOME }, { "[8~", PAGE_KEY_END },
+	{ "OP", PAGE_KEY_F0 + 1 }, { "OS", PAGE_KEY_F0 + 4 },
+	{ "[[A", PAGE_KEY_F0 + 1 }, { "[[E", PAGE_KEY_F0 + 5 },
+	{ "[11~", PAGE_KEY_F0 + 1 }, { "[15~", PAGE_KEY_F0 + 5 },
+	{ "[17~", PAGE_KEY_F0 + 6 }, { "[20~", PAGE_KEY_F0 + 9 },
+	{ "[21~", PAGE_KEY_F0 + 10 }, { "[24~", PAGE_KEY_F0 + 12 },
+	{ "[1;5A", PAGE_KEY_OTHER }, { "[5;5~", PAGE_KEY_OTHER },
+	{ "[200~", PAGE_KEY_OTHER }, { "[9~", PAGE_KEY_OTHER },
+	{ "[16~", PAGE_KEY_OTHER }, { "[99999999999999999999~", PAGE_KEY_OTHER },
+	{ "[E", PAGE_KEY_OTHER }, { "[G", PAGE_KEY_OTHER },
+	{ "OA", PAGE_KEY_UP }, { "OM", PAGE_KEY_OTHER },
+	{ "[Z", PAGE_KEY_OTHER }, { "[[F", PAGE_KEY_OTHER },
+	{ "[-5~", PAGE_KEY_OTHER }, { "[~", PAGE_KEY_OTHER },
+	{ "[?1;2c", PAGE_KEY_OTHER }, { "[", PAGE_KEY_OTHER },
+};
+
+LOOP_TEST(what_a_key_sends_is_one_key, 0, (int)BASE_NELEM(sequences))
+{
+	const char *bytes = sequences[_i].bytes;
+	size_t n, len = strlen(bytes);
+
+	ck_assert_int_eq(page_key_sequence(bytes), sequences[_i].code);
+	for (n = 1; n < len; n++)
+		ck_assert(page_key_goes_on(bytes, n));
+	ck_assert(len == 1 || !page_key_goes_on(bytes, len));
+	/* No other key behind Esc begins one. */
+	ck_assert(!page_key_goes_on("q", 1) && !page_key_goes_on("1", 1));
+}
+
 TEST(help_names_every_key_once)
 {
 	static const char *const names[] = {

@@ -358,6 +358,31 @@ c_locale() {
 rule "LC_ALL=C is pure ASCII, and no column moves" c_locale 100
 rule "nor on the full page" c_locale 124
 
+# Keys of xterm, on a terminal whose TERM has none of them.
+other_keys() {
+	open 80 24 demo:1 && wait_for LIVE || return 1
+	quits || return 1
+	run "TERM=$1 $B/pagek demo:1"
+	wait_for 'LIVE' && wait_for 'OFFS=     0' || return 1
+	t send-keys -t p -H 1b 5b 36 7e
+	until_true 10 sh -c "tmux -u -S '$tmp/tmux' capture-pane -p -t p |
+	    grep -q 'OFFS= *[1-9]'" || return 1
+	t send-keys -t p -H 1b 5b 31 3b 35 41
+	wait_for 'that key means nothing here' || return 1
+	# F6, and ^F1: one is known, and none is 5 or 6.
+	t send-keys -t p -H 1b 5b 31 37 7e
+	wait_for 'a letter or Enter picks' || return 1
+	keys Escape
+	until_true 10 shows 'FUNCTION' || return 1
+	t send-keys -t p -H 1b 4f 31 3b 35 50
+	shows 'K MEMORY' && quits
+}
+
+for term in vt100 linux screen xterm; do
+	rule "TERM=$term knows keys of another terminal, and takes none for several" \
+	    other_keys $term
+done
+
 # --- the end of a target ---
 
 line_1() {

@@ -510,3 +510,51 @@ page_key_one(int code)
 		return PAGE_KEY_BACKSPACE;
 	return code;
 }
+
+/* --- what keys send ------------------------------------------------------- */
+
+/* "O" and a letter; "[", parameters and a letter or ~; the console's "[[A". */
+bool
+page_key_goes_on(const char *bytes, size_t n)
+{
+	char last = bytes[n - 1];
+
+	if (n == 1)
+		return last == '[' || last == 'O';
+	if (bytes[0] == 'O')
+		return false;
+	return (n == 2 && last == '[') || (last >= ' ' && last < '@');
+}
+
+int
+page_key_sequence(const char *bytes)
+{
+	static const int moves[] = { ['A' - 'A'] = PAGE_KEY_UP,
+		PAGE_KEY_DOWN, PAGE_KEY_RIGHT, PAGE_KEY_LEFT,
+		['F' - 'A'] = PAGE_KEY_END, ['H' - 'A'] = PAGE_KEY_HOME };
+	static const int numbered[] = { [1] = PAGE_KEY_HOME, PAGE_KEY_INSERT,
+		PAGE_KEY_DELETE, PAGE_KEY_END, PAGE_KEY_PGUP, PAGE_KEY_PGDN,
+		PAGE_KEY_HOME, PAGE_KEY_END, [11] = PAGE_KEY_F0 + 1,
+		PAGE_KEY_F0 + 2, PAGE_KEY_F0 + 3, PAGE_KEY_F0 + 4,
+		PAGE_KEY_F0 + 5, [17] = PAGE_KEY_F0 + 6, PAGE_KEY_F0 + 7,
+		PAGE_KEY_F0 + 8, PAGE_KEY_F0 + 9, PAGE_KEY_F0 + 10,
+		[23] = PAGE_KEY_F0 + 11, PAGE_KEY_F0 + 12 };
+	size_t len = strlen(bytes);
+	char last = len > 0 ? bytes[len - 1] : '\0';
+	int code = PAGE_KEY_NONE, n;
+	char *end;
+
+	if (len == 3 && bytes[1] == '[' && last >= 'A' && last <= 'E') {
+		code = PAGE_KEY_F0 + 1 + last - 'A';
+	} else if (len == 2 && bytes[0] == 'O' && last >= 'P' && last <= 'S') {
+		code = PAGE_KEY_F0 + 1 + last - 'P';
+	} else if (len == 2 && last >= 'A' && last <= 'H') {
+		code = moves[last - 'A'];
+	} else if (len > 2 && last == '~' && bytes[1] >= '0' &&
+	    bytes[1] <= '9') {
+		n = (int)strtol(bytes + 1, &end, 10);
+		if (end == bytes + len - 1 && n < (int)BASE_NELEM(numbered))
+			code = numbered[n];
+	}
+	return code != PAGE_KEY_NONE ? code : PAGE_KEY_OTHER;
+}

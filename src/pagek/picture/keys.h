@@ -74,6 +74,12 @@ int page_key_parse(const char *name);
 /* Maps all codes of Enter, and of Backspace, to one. */
 int page_key_one(int code);
 
+#define PAGE_SEQUENCE_MAX 24
+/* Behind Esc, these bytes begin what a key sends: more of it follows. */
+bool page_key_goes_on(const char *bytes, size_t n);
+/* The key that sends Esc and these bytes on common terminals; else PAGE_KEY_OTHER. */
+int page_key_sequence(const char *bytes);
+
 #define PAGE_ACTION_WORD 24
 /* The word of the i-th action in settings: "page-down"; false: no more. */
 bool page_action_word(size_t i, enum page_action *, char out[PAGE_ACTION_WORD]);

@@ -20,6 +20,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define KEYS_A_TURN 4096
+#define PRESSED (-2)		/* beside the results of get_wch(): an enum page_key */
 #define SLACK_NS 5000000	/* a paint may be so much early */
 
 /*
@@ -397,11 +398,58 @@ hung_up(const struct screen *s)
 }
 
 static void
+press(struct screen *s, int r, wint_t c)
+{
+	int code;
+
+	s->urgent = true;
+	if (r == KEY_CODE_YES && c == KEY_MOUSE) {
+		on_mouse(s);
+		return;
+	}
+	code = r == PRESSED ? (int)c : key_code(r, c);
+	if (code != PAGE_KEY_NONE)
+		app_key(&s->app, code);
+	if (s->app.requests.suspend)
+		stop_process(s);
+}
+
+/*
+ * A key that this TERM does not have comes as Esc and characters, which must not
+ * be taken for keys.  Any other key behind Esc is pressed by itself.
+ */
+static void
+press_escape(struct screen *s)
+{
+	char bytes[PAGE_SEQUENCE_MAX] = "";
+	size_t n = 0;
+	wint_t c = 0;
+	int r;
+
+	while ((r = get_wch(&c)) == OK && n + 1 < sizeof bytes && c < 0x7f) {
+		bytes[n++] = (char)c;
+		if (!page_key_goes_on(bytes, n))
+			break;
+	}
+	if (n > 1) {
+		press(s, PRESSED, (wint_t)page_key_sequence(bytes));
+	} else {
+		press(s, OK, PAGE_CTRL('['));
+		if (n == 1 && !s->app.over)
+			press(s, OK, (wint_t)bytes[0]);
+	}
+	/* What ended the sequence is not of it. */
+	if (r != ERR && !s->app.over && (n == 0 || r != OK ||
+	    c != (wint_t)bytes[n - 1]))
+		press(s, r, c);
+}
+
+static void
 on_input(uv_poll_t *poll, int status, int events)
 {
 	struct screen *s = poll->data;
 	wint_t c;
-	int i, r, code;
+	int i, r;
 
 	(void)events;
 	if (status < 0 || hung_up(s)) {
@@ -412,17 +460,10 @@ on_input(uv_poll_t *poll, int status, int events)
 		r = get_wch(&c);
 		if (r == ERR)
 			break;
-		if (r == KEY_CODE_YES && c == KEY_MOUSE) {
-			on_mouse(s);
-			s->urgent = true;
-			continue;
-		}
-		code = key_code(r, c);
-		if (code != PAGE_KEY_NONE)
-			app_key(&s->app, code);
-		s->urgent = true;
-		if (s->app.requests.suspend)
-			stop_process(s);
+		if (r == OK && c == PAGE_CTRL('['))
+			press_escape(s);
+		else
+			press(s, r, c);
 	}
 }
 
