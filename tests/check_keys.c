@@ -359,6 +359,19 @@ LOOP_TEST(function_key_does_as_its_letter, 0,
 		ck_assert_str_eq(rig_page.prompt.text, text);
 }
 
+/* Where the target is looked at, it can be ended. */
+TEST(f9_asks_on_page_h_too)
+{
+	open_diff();
+	rig_key(PAGE_KEY_F0 + 9);
+	ck_assert_int_eq(rig.mode, APP_CONFIRM);
+	rig_key('n');
+	ck_assert_int_eq(app_panel_top(&rig), APP_PAGE_H);
+	rig_key('6');
+	rig_key(PAGE_KEY_F0 + 9);
+	ck_assert_str_eq(rig_page.message, "F9 is none of page G; 1: page K");
+}
+
 TEST(f10_quits_from_wherever_it_is_pressed)
 {
 	open_detail();
