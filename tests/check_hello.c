@@ -299,6 +299,34 @@ TEST(a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in)
 	down();
 }
 
+static struct ring_area *the_area;
+
+static void
+act_rightly(struct producer *p)
+{
+	allocate(p, 0x10000, 20);
+}
+
+static void
+act_free_again(struct producer *p)
+{
+	release(p, 0x10000);
+}
+
+static void
+act_allocate_again(struct producer *p)
+{
+	allocate(p, 0x10000, 20);
+	allocate(p, 0x10000, 30);
+}
+
+static void
+act_apart(struct producer *p)
+{
+	allocate(p, 0x10000, 20);
+	atomic_store(&the_area->past, RING_PAST_NAMESPACE);
+}
+
 TEST(what_a_target_did_just_before_its_end_is_counted)
 {
 	struct target t;
@@ -319,6 +347,48 @@ TEST(what_a_target_did_just_before_its_end_is_counted)
 	until_ended(k);
 	ck_assert_uint_eq(keeper_counts(k)->allocs, 5000);
 	ck_assert(keeper_complete(k));
+	down();
+}
+
+/* What a target does after an allocation and a free, and why that is doubtful. */
+static const struct {
+	void (*act)(struct producer *);
+	const char *lacks;
+} doubts[] = {
+	{ act_rightly, "" },
+	{ act_free_again, "calls of malloc or free went past the library" },
+	{ act_allocate_again, "calls of malloc or free went past the library" },
+	{ act_apart, "objects that dlmopen or LD_AUDIT has loaded have a malloc "
+	    "of their own" },
+};
+
+LOOP_TEST(calls_that_were_not_seen_make_a_list_doubtful, 0, BASE_NELEM(doubts))
+{
+	struct target t;
+	struct producer p;
+	struct keeper *k;
+
+	up();
+	if (begin(&t)) {
+		the_area = attach(false, &p);
+		allocate(&p, 0x10000, 10);
+		release(&p, 0x10000);
+		doubts[_i].act(&p);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	k = keeper_of(t.pid);
+	drain(k);
+	for (int ended = 0; ended < 2; ended++) {
+		ck_assert_uint_eq(keeper_lost(k), 0);
+		ck_assert_str_eq(keeper_lacks(k), doubts[_i].lacks);
+		ck_assert_int_eq(keeper_complete(k), _i == 0);
+		if (ended == 0) {
+			end(&t);
+			until_ended(k);
+		}
+	}
 	down();
 }
 

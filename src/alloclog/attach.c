@@ -815,6 +815,7 @@ after_fork_in_child(void)
 		leave_word(RING_UNSEEN_PARENT, false);
 	if ((produce_stream() != 0 || !atomic_load(&hook_foreign)) && !attach())
 		produce_orphan();
+	produce_tell_past();
 	/* A handler's child goes on with the fork that it has interrupted. */
 	if (thread_self.forking > 0)
 		thread_self.forking--;
@@ -844,11 +845,13 @@ begin(void)
 		return;
 	if (atomic_load(&hook_foreign) || attach())
 		watch_forks();
+	produce_tell_past();
 }
 
 __attribute__((destructor)) static void
 end(void)
 {
+	produce_tell_past();
 	produce_exited();
 	callers_end();
 }

@@ -271,7 +271,13 @@ struct ring_area {
 	_Atomic uint32_t exited;	/* 1: it has called exit(3), and its destructors run */
 	_Atomic uint32_t unsure;	/* calls of the allocator left in the middle: their blocks are not known */
 	_Atomic uint32_t passed;	/* threads that did not wait for a fork any longer */
+	_Atomic uint32_t past;		/* enum ring_past, a bit each */
 	struct ring_head rings[RING_COUNT + 1];
+};
+
+/* How calls of the target go past the library. */
+enum ring_past {
+	RING_PAST_NAMESPACE = 1,	/* objects with a C library of their own: dlmopen(3) */
 };
 
 /*

@@ -79,7 +79,8 @@ const char *stream_cause_text(unsigned cause);
 	X(CUT_SHORT, 7, "the node ended before the process did") \
 	X(PAST_US, 8, "calls of malloc or free went past the library") \
 	X(FORK, 9, "other threads were inside the allocator at its fork") \
-	X(UNFINISHED, 10, "a call of the allocator was not finished")
+	X(UNFINISHED, 10, "a call of the allocator was not finished") \
+	X(NAMESPACE, 11, "objects that dlmopen or LD_AUDIT has loaded have a malloc of their own")
 
 enum stream_doubt {
 	STREAM_SURE = 0,

@@ -16,7 +16,7 @@ for l in lines:
     known = [v is not None for k, v in l.items()
              if k not in ("armed_ms", "sample_period")]
     assert all(known) or not l["complete"], l
-    assert all(known) or sum(known) == 5, l
+    assert all(known) or sum(known) == 6, l
 assert sys.argv[2] in ("any", str(len(lines)))
 assert sys.argv[3:] != ["unknown"] or any(l["allocs"] is None for l in lines)
 PY

@@ -116,6 +116,7 @@ produce_check_keeper(const struct producer *p)
 	struct joined j;
 	int64_t now, due;
 
+	produce_tell_past();
 	if (call == NULL || !joined_get(&j) || !libc_clock_ms(&now) ||
 	    !is_keeper_gone(&j, now) || !free_to_act(&j))
 		return;

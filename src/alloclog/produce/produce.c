@@ -278,6 +278,16 @@ produce_count_passed(void)
 }
 
 void
+produce_tell_past(void)
+{
+	struct joined j;
+
+	if (libc_has_namespaces() && joined_get(&j))
+		atomic_store_explicit(&j.area->past, RING_PAST_NAMESPACE,
+		    memory_order_relaxed);
+}
+
+void
 produce_region(struct producer *p, unsigned control, uint64_t addr,
     uint64_t size, uint64_t w2, uint64_t w3)
 {

@@ -650,6 +650,8 @@ void produce_count_unsure(uint32_t calls);	/* calls that will not come back */
 void produce_count_passed(void);	/* a thread did not wait for a fork any longer */
 /* That count; in an unattached child its parent's. */
 uint32_t produce_passed(void);
+/* Tells the keeper that there are calls which the library cannot see, if so. */
+void produce_tell_past(void);
 /* w1 and w2 as enum rec_control says, without thread index; takes no ticket. */
 void produce_control(struct producer *p, unsigned control, uint64_t w1,
     uint64_t w2);

@@ -252,6 +252,24 @@ libc_symbols(const ElfW(Ehdr) *eh, struct libc_symbols *s)
 	return s->sym != NULL && s->names != NULL && s->n != 0;
 }
 
+/* --- namespaces ---------------------------------------------------------- */
+
+#pragma weak _r_debug
+
+/* The loader's list for debuggers; the later version has one for each. */
+bool
+libc_has_namespaces(void)
+{
+	const struct later {
+		struct r_debug first;
+		const struct later *next;
+	} *list = (const void *)&_r_debug;
+
+	/* Hides from the compiler that the older version is shorter. */
+	__asm__("" : "+r"(list));
+	return list != NULL && list->first.r_version > 1 && list->next != NULL;
+}
+
 /* --- time ---------------------------------------------------------------- */
 
 #ifdef __LP64__

@@ -38,6 +38,9 @@ uintptr_t libc_auxv(unsigned long type);
 
 size_t libc_page(void);
 
+/* The process has, or had, objects in another namespace; glibc tells since 2.35. */
+bool libc_has_namespaces(void);
+
 /* Of the first stack; NULL: not known. */
 void *libc_stack_end(void);
 

@@ -361,6 +361,8 @@ copy_feed_counts(struct keeper *k)
 	keeper_count_unfinished(k, STREAM_DOUBT_UNFINISHED,
 	    n->unfinished - k->trust.feed_unfinished);
 	k->trust.feed_unfinished = n->unfinished;
+	if ((n->past & RING_PAST_NAMESPACE) != 0)
+		keeper_set_doubt(k, STREAM_DOUBT_NAMESPACE);
 }
 
 static int
@@ -578,9 +580,24 @@ keeper_count_unfinished(struct keeper *k, enum stream_doubt doubt,
 	keeper_set_doubt(k, doubt);
 }
 
+/*
+ * The library logs every call that it sees: of a process that has lost nothing,
+ * no block is freed or allocated twice.
+ */
+static bool
+has_unseen_calls(const struct keeper *k)
+{
+	const struct blklist_counts *n = keeper_counts(k);
+
+	return k->image.pid != 0 && !k->format.classic &&
+	    k->source.words == NULL && n->duplicate + n->unknown_free > 0;
+}
+
 enum stream_doubt
 keeper_doubt(const struct keeper *k)
 {
+	if (k->trust.doubt == STREAM_SURE && has_unseen_calls(k))
+		return STREAM_DOUBT_PAST_US;
 	return k->trust.doubt;
 }
 

@@ -73,6 +73,7 @@ struct stream_feed_counts {
 	uint64_t pairs;		/* allocations and their frees that shared a record */
 	uint64_t marks_untold;	/* marks that a dormant target was to make */
 	uint32_t unfinished;	/* calls that will not come back, ever; it wraps */
+	uint32_t past;		/* enum ring_past */
 	uint64_t dormant;	/* records dropped as made while the target was dormant */
 	bool joined;		/* the target has mapped the areas: silence means no events */
 };

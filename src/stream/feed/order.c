@@ -618,6 +618,7 @@ account_losses(struct order *o)
 	c->walks = o->reader->walks;
 	c->marks_untold = o->reader->marks_untold;
 	c->unfinished = o->reader->unfinished;
+	c->past = o->reader->past;
 }
 
 /* A record left by the first round is old in the second: none waits longer. */

@@ -267,6 +267,7 @@ reader_look(struct reader *r)
 	    memory_order_relaxed);
 	r->marks_untold = atomic_load_explicit(&area->marks_untold,
 	    memory_order_relaxed);
+	r->past = atomic_load_explicit(&area->past, memory_order_relaxed);
 	return 0;
 }
 

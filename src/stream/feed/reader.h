@@ -136,6 +136,7 @@ struct reader {
 	uint64_t walks;
 	uint64_t sample_full;
 	uint64_t marks_untold;
+	uint32_t past;			/* enum ring_past */
 	struct reader_ring rings[RING_COUNT + 1];	/* [RING_COMMON]: slots */
 	uint64_t inflight[REC_SHARDS / 64];	/* shards with a thread in flight */
 	uint8_t class[256];			/* by flags */
