@@ -197,3 +197,124 @@ LOOP_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly, 0, 2)
 	ck_assert_uint_eq(h->images[0].by_type[REC_ALLOC][TYPE_NEW], 0);
 	hello_free(h);
 }
+
+/* --- calls that bind to libc or another allocator ------------------------- */
+
+CASE("bound", .seconds = 60);
+
+static unsigned
+live_of_size(const struct hello_image *im, uint64_t size)
+{
+	struct blk b;
+	bool start = true;
+	unsigned n = 0, at = 0;
+	uint64_t addr = 0;
+
+	while (blklist_after(im->list, start, at, addr, &b, 1) == 1) {
+		start = false;
+		at = (b.flags & REC_LAYER_API) != 0;
+		addr = b.addr;
+		n += b.size == size;
+	}
+	return n;
+}
+
+/* What a plugin does that is loaded in the usual way is what both must do. */
+TEST(plugin_of_its_own_scope_is_logged_as_any_other)
+{
+	struct blklist_counts seen[2];
+
+	for (int deep = 0; deep < 2; deep++) {
+		struct hello *h = hello_start(HELLO_SERVE);
+		const char *argv[] = { built("plugins/host"),
+			deep ? "deep" : "open", built("plugins/deep.so"), NULL };
+		struct hello_result r;
+
+		hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
+		hello_stop(h);
+		ck_assert_str_eq(r.out, "run=6\n");
+		ck_assert_uint_eq(h->n, 1);
+		seen[deep] = *blklist_counts(h->images[0].list);
+		ck_assert_uint_eq(live_of_size(&h->images[0], 7001), 6);
+		hello_free(h);
+	}
+	ck_assert_uint_gt(seen[0].allocs, 1500);
+	ck_assert_uint_eq(seen[1].allocs, seen[0].allocs);
+	ck_assert_uint_eq(seen[1].frees, seen[0].frees);
+	ck_assert_uint_eq(seen[1].aRecActive, seen[0].aRecActive);
+	ck_assert_uint_eq(seen[1].live_bytes, seen[0].live_bytes);
+	ck_assert_uint_eq(seen[1].duplicate + seen[1].unknown_free, 0);
+}
+
+/* A layer below gets libc's functions by dlsym(3): one event must not be two. */
+TEST(plugin_of_its_own_scope_goes_past_a_layer_below_as_without_us)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	char dir[] = "/tmp/pagek-count.XXXXXX";
+	const char *argv[] = { built("plugins/host"), "deep",
+		built("plugins/deep.so"), NULL };
+	struct hello_result r;
+	struct counted want;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	hello_run(&r, &(struct hello_how) { .node = h->path,
+	    .below = built("libcount.so"), .count_dir = dir }, argv);
+	hello_stop(h);
+	ck_assert_str_eq(r.out, "run=6\n");
+	ck_assert_uint_eq(h->n, 1);
+	read_counted(dir, h->images[0].pid, 0, &want);
+	ck_assert_uint_eq(blklist_counts(h->images[0].list)->allocs,
+	    want.allocs);
+	ck_assert_uint_eq(live_of_size(&h->images[0], 7001), 0);
+	rmdir(dir);
+	hello_free(h);
+}
+
+/* The C library tells of it since glibc 2.35. */
+TEST(plugin_in_a_namespace_of_its_own_is_told)
+{
+	static const char *const ways[] = { "apart", "deep" };
+
+	for (int way = 0; way < 2; way++) {
+		struct hello *h = hello_start(HELLO_SERVE);
+		const char *argv[] = { built("plugins/host"), ways[way],
+			built("plugins/deep.so"), NULL };
+		struct hello_result r;
+
+		hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
+		hello_stop(h);
+		ck_assert_str_eq(r.out, "run=6\n");
+		ck_assert_uint_eq(h->n, 1);
+		ck_assert_uint_eq(
+		    stream_feed_counts(h->images[0].feed)->past,
+		    way == 0 ? RING_PAST_NAMESPACE : 0);
+		hello_free(h);
+	}
+}
+
+LOOP_TEST(functions_that_only_one_allocator_has_are_logged, 0, 2)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	const char *argv[] = { built("targets/sized"), NULL };
+	const struct blklist_counts *c;
+	struct hello_result r;
+	char lib[200];
+
+	/* Without jemalloc: weak references that were bound to us. */
+	if (_i == 0 && !installed("libjemalloc.so.2", lib, sizeof(lib)))
+		return;
+	hello_run(&r, &(struct hello_how) { .node = h->path,
+	    .below = _i == 0 ? lib : NULL }, argv);
+	hello_stop(h);
+	ck_assert_int_eq(r.status, 0);
+	ck_assert_uint_eq(h->n, 1);
+	c = blklist_counts(h->images[0].list);
+	ck_assert_uint_eq(c->unknown_free + c->duplicate, 0);
+	ck_assert_int_eq(hello_value(&r, "allocs"), 4000);
+	ck_assert_uint_ge(c->allocs, 4000);
+	ck_assert_uint_eq(live_of_size(&h->images[0], 5003),
+	    (unsigned)hello_value(&r, "kept"));
+	ck_assert_uint_eq(live_of_size(&h->images[0], 5001), 0);
+	ck_assert_uint_eq(live_of_size(&h->images[0], 5002), 0);
+	hello_free(h);
+}

@@ -622,6 +622,90 @@ ALIGNED(memalign, REAL_MEMALIGN, (size_t align, size_t size), (align, size), ali
 ALIGNED(valloc, REAL_VALLOC, (size_t size), (size), PAGE)
 ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)
 
+/* --- sized frees, and jemalloc's functions ------------------------------- */
+
+/*
+ * Where the allocator has none of them they are hidden from the loader
+ * (withdraw_exports()): only weak references that were bound before find them.
+ */
+#define XALIGN(flags) ((size_t)1 << ((flags) & 63))
+#define XZERO 0x40
+
+static COLD void *
+mallocx_fallback(size_t size, int flags)
+{
+	size_t align = XALIGN(flags);
+	void *ptr = fallback_alloc(align > 16 ? align : 0, size);
+
+	return ptr != NULL && (flags & XZERO) != 0 ? memset(ptr, 0, size) : ptr;
+}
+
+/* Without jemalloc nobody has promised alignment, or zeros behind the old size. */
+static void *
+rallocx_real(void *old, size_t size, int flags)
+{
+	return likely(real.rallocx != NULL) ? real.rallocx(old, size, flags) :
+	    fallback_realloc(old, size);
+}
+
+EXPORT void *mallocx(size_t size, int flags);
+
+EXPORT void *
+mallocx(size_t size, int flags)
+{
+	struct caller c;
+	void *ptr;
+
+	if (!real_get())
+		return pool_alloc(XALIGN(flags), size);
+	if (unlikely(atomic_load(&hook_foreign)))
+		return real.mallocx != NULL ? real.mallocx(size, flags) :
+		    mallocx_fallback(size, flags);
+	caller_enter(&c, FRAME);
+	ptr = likely(real.mallocx != NULL) ? real.mallocx(size, flags) :
+	    mallocx_fallback(size, flags);
+	hook_allocated(ptr, size, real.usable[REAL_MALLOCX],
+	    (flags & 63) != 0 ? TYPE_ALIGNED : (flags & XZERO) != 0 ?
+	    TYPE_CALLOC : TYPE_MALLOC, FRAME);
+	caller_leave(&c);
+	return ptr;
+}
+
+/* False when there is nothing left to do: the block was the pool's. */
+static NOINLINE bool
+free_begins(struct caller *c, void *ptr, uintptr_t origin)
+{
+	if (pool_has(ptr)) {
+		pool_free(ptr);
+		return false;
+	}
+	caller_enter(c, origin);
+	if ((real_get() || real_known()) && !atomic_load(&hook_foreign))
+		hook_freeing(ptr, TYPE_FREE, origin);
+	return true;
+}
+
+#define FREE(name, params, args) \
+	EXPORT void name params; \
+	EXPORT void name params \
+	{ \
+		struct caller c; \
+ \
+		if (ptr == NULL || !free_begins(&c, ptr, FRAME)) \
+			return; \
+		if (likely(real.name != NULL)) \
+			real.name args; \
+		else \
+			fallback_free(ptr); \
+		caller_leave(&c); \
+		FRAME_KEPT(); \
+	}
+
+FREE(free_sized, (void *ptr, size_t size), (ptr, size))
+FREE(free_aligned_sized, (void *ptr, size_t align, size_t size), (ptr, align, size))
+FREE(dallocx, (void *ptr, int flags), (ptr, flags))
+FREE(sdallocx, (void *ptr, size_t size, int flags), (ptr, size, flags))
+
 /* --- realloc ------------------------------------------------------------- */
 
 /* realloc may reuse the old address: log a free, then allocation or undo. */
@@ -640,13 +724,18 @@ realloc_pool(void *old, size_t size, uintptr_t origin)
 	return ptr;
 }
 
-/* realloc(ptr, 0): NULL means freed, unless errno is ENOMEM. */
+/* realloc(ptr, 0): NULL means freed, unless errno is ENOMEM.  flags: rallocx's. */
 static void *
-realloc_telling(void *old, size_t size, bool *failed)
+realloc_telling(void *old, size_t size, const int *flags, bool *failed)
 {
 	int saved = errno;
 	void *ptr;
 
+	if (flags != NULL) {
+		ptr = rallocx_real(old, size, *flags);
+		*failed = ptr == NULL;
+		return ptr;
+	}
 	if (size > 0) {
 		ptr = real.realloc(old, size);
 		*failed = ptr == NULL;
@@ -662,7 +751,7 @@ realloc_telling(void *old, size_t size, bool *failed)
 
 /* The place is held: the block may move, or the call may fail. */
 static void *
-realloc_sampled(void *old, size_t size, uintptr_t origin)
+realloc_sampled(void *old, size_t size, const int *flags, uintptr_t origin)
 {
 	sample_place *place = sample_hold(old);
 	struct producer *p;
@@ -672,7 +761,7 @@ realloc_sampled(void *old, size_t size, uintptr_t origin)
 	if (logged)
 		produce_realloc_free(p, (uintptr_t)old, size,
 		    origin_freer(p, origin));
-	ptr = realloc_telling(old, size, &failed);
+	ptr = realloc_telling(old, size, flags, &failed);
 	if (place != NULL && failed)
 		sample_restore(place);
 	else if (place != NULL)
@@ -686,9 +775,9 @@ realloc_sampled(void *old, size_t size, uintptr_t origin)
 	return ptr;
 }
 
-/* The real functions are known, and `old` is not the pool's. */
+/* The real functions are known, and `old` is not the pool's.  flags: rallocx's, or NULL. */
 static void *
-realloc_entered(void *old, size_t size, uintptr_t origin)
+realloc_entered(void *old, size_t size, const int *flags, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	struct producer *p;
@@ -703,14 +792,15 @@ realloc_entered(void *old, size_t size, uintptr_t origin)
 		return ptr;
 	}
 	if (thread_joined() && thread_samples())
-		return realloc_sampled(old, size, origin);
+		return realloc_sampled(old, size, flags, origin);
 	if (!thread_ready(&p))
-		return real.realloc(old, size);
+		return flags != NULL ? rallocx_real(old, size, *flags) :
+		    real.realloc(old, size);
 	was_last = t->last == (uintptr_t)old;
 	if (was_last)
 		t->last = 0;
 	produce_realloc_free(p, (uintptr_t)old, size, origin_freer(p, origin));
-	ptr = realloc_telling(old, size, &failed);
+	ptr = realloc_telling(old, size, flags, &failed);
 	if (failed) {
 		if (was_last)
 			t->last = (uintptr_t)old;
@@ -726,7 +816,7 @@ realloc_entered(void *old, size_t size, uintptr_t origin)
 }
 
 static COLD void *
-realloc_slow(void *old, size_t size, uintptr_t origin)
+realloc_slow(void *old, size_t size, const int *flags, uintptr_t origin)
 {
 	struct caller c;
 	void *ptr;
@@ -736,7 +826,7 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 	if (!real_get() && (old == NULL || !real_known()))
 		return pool_alloc(16, size);
 	caller_enter(&c, origin);
-	ptr = realloc_entered(old, size, origin);
+	ptr = realloc_entered(old, size, flags, origin);
 	caller_leave(&c);
 	return ptr;
 }
@@ -765,7 +855,7 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 	}
 	if (unlikely(p == NULL || old == NULL || size == 0) ||
 	    unlikely(pool_has(old)) || unlikely(!thread_enter_plainly(p)))
-		return realloc_slow(old, size, origin);
+		return realloc_slow(old, size, NULL, origin);
 	produce_realloc_free(p, (uintptr_t)old, size, origin_freer(p, origin));
 	ptr = real.realloc(old, size);
 	if (unlikely(ptr == NULL))
@@ -833,6 +923,20 @@ realloc(void *old, size_t size)
 			return realloc_plain(old, size, p);
 	}
 	return realloc_with_frame(old, size);
+}
+
+EXPORT void *rallocx(void *old, size_t size, int flags);
+
+EXPORT void *
+rallocx(void *old, size_t size, int flags)
+{
+	void *ptr;
+
+	if (real_get() && unlikely(atomic_load(&hook_foreign)))
+		return rallocx_real(old, size, flags);
+	ptr = realloc_slow(old, size, &flags, FRAME);
+	FRAME_KEPT();
+	return ptr;
 }
 
 /*

@@ -80,6 +80,14 @@ enum real_fn {
 	REAL_MEMALIGN,
 	REAL_VALLOC,
 	REAL_PVALLOC,
+	REAL_REALLOCARRAY,
+	REAL_FREE,		/* the last one that every libc has */
+	REAL_FREE_SIZED,
+	REAL_FREE_ALIGNED_SIZED,
+	REAL_MALLOCX,		/* jemalloc's: all or none */
+	REAL_RALLOCX,
+	REAL_DALLOCX,
+	REAL_SDALLOCX,
 	REAL_FNS
 };
 
@@ -99,6 +107,13 @@ struct real {
 	void *(*memalign)(size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
+	/* NULL where the allocator has none. */
+	void (*free_sized)(void *, size_t);
+	void (*free_aligned_sized)(void *, size_t, size_t);
+	void *(*mallocx)(size_t, int);
+	void *(*rallocx)(void *, size_t, int);
+	void (*dallocx)(void *, int);
+	void (*sdallocx)(void *, size_t, int);
 	/* malloc_usable_size(), or returns 0 if another object has it. */
 	size_t (*usable[REAL_FNS])(void *);
 	struct range self;		/* the object that contains this code */
@@ -495,6 +510,14 @@ void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
  */
 #define OPERATORS_MAX 20
 unsigned operators_begin(const char *missing[OPERATORS_MAX]);
+
+/*
+ * For callers that were bound to a function of ours that stands before none:
+ * the malloc family, of the program if that has its own.  align 0: malloc's.
+ */
+void *fallback_alloc(size_t align, size_t size);
+void *fallback_realloc(void *, size_t size);
+void fallback_free(void *);
 
 /* Calls that return within these bytes of a real operator are its own. */
 #define OP_REACH 256

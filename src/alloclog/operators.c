@@ -277,9 +277,8 @@ malloc_is_others(void)
 	return atomic_load(&hook_foreign) || atomic_load(&hook_inert);
 }
 
-/* For callers bound to us before; their free must know the block. */
-static void *
-new_fallback(size_t align, size_t size)
+void *
+fallback_alloc(size_t align, size_t size)
 {
 	size_t round = align == 0 ? size : (size + align - 1) & ~(align - 1);
 
@@ -288,6 +287,13 @@ new_fallback(size_t align, size_t size)
 	if (malloc_is_others())
 		return align == 0 ? malloc(size) : aligned_alloc(align, round);
 	return align == 0 ? real.malloc(size) : real.aligned_alloc(align, round);
+}
+
+void *
+fallback_realloc(void *ptr, size_t size)
+{
+	return malloc_is_others() ? realloc(ptr, size) :
+	    real.realloc(ptr, size);
 }
 
 static NOINLINE void
@@ -337,7 +343,7 @@ struct nothrow;
 		if (likely(c.fn != NULL)) \
 			ptr = ((void *(*) params)c.fn)args; \
 		else \
-			ptr = new_fallback(align, size); \
+			ptr = fallback_alloc(align, size); \
 		if (unlikely(c.opened && c.bypass)) \
 			new_bypassed_end(&c, ptr); \
 		else if (likely(c.opened)) \
@@ -362,8 +368,8 @@ NEWS(NEW)
 
 /* --- delete -------------------------------------------------------------- */
 
-static void
-delete_fallback(void *ptr)
+void
+fallback_free(void *ptr)
 {
 	if (pool_has(ptr))
 		pool_free(ptr);
@@ -392,7 +398,7 @@ delete_fallback(void *ptr)
 		if (likely(c.fn != NULL)) \
 			((void (*) params)c.fn)args; \
 		else \
-			delete_fallback(ptr); \
+			fallback_free(ptr); \
 		if (unlikely(c.bypass) && !pool_has(ptr)) \
 			caller_leave(&caller); \
 		if (c.opened) \

@@ -111,11 +111,11 @@ first_object(void)
 }
 
 static void *
-find_in_object(const struct link_map *map, const char *name)
+find_in_object(const ElfW(Ehdr) *eh, const char *name)
 {
 	struct libc_symbols s;
 
-	if (!libc_symbols(header_of(map), &s))
+	if (!libc_symbols(eh, &s))
 		return NULL;
 	for (size_t i = 0; i < s.n; i++)
 		if (s.sym[i].st_shndx != SHN_UNDEF && s.sym[i].st_value != 0 &&
@@ -137,7 +137,7 @@ find_without_libdl(void *where, const char *name)
 		map = map != NULL ? map->l_next : NULL;
 	}
 	for (; fn == NULL && map != NULL; map = map->l_next)
-		fn = find_in_object(map, name);
+		fn = find_in_object(header_of(map), name);
 	return fn;
 }
 
@@ -380,9 +380,17 @@ static const struct {
 	[REAL_MEMALIGN] = FN(memalign),
 	[REAL_VALLOC] = FN(valloc),
 	[REAL_PVALLOC] = FN(pvalloc),
-	FN(reallocarray),
-	FN(free),
+	[REAL_REALLOCARRAY] = FN(reallocarray),
+	[REAL_FREE] = FN(free),
+	[REAL_FREE_SIZED] = FN(free_sized),
+	[REAL_FREE_ALIGNED_SIZED] = FN(free_aligned_sized),
+	[REAL_MALLOCX] = FN(mallocx),
+	[REAL_RALLOCX] = FN(rallocx),
+	[REAL_DALLOCX] = FN(dallocx),
+	[REAL_SDALLOCX] = FN(sdallocx),
 };
+
+#define FAMILY (REAL_FREE + 1)
 
 static void **
 function_at(size_t i)
@@ -408,7 +416,7 @@ look_up_usable(void)
 		chunk_begin();
 }
 
-/* --- our own table of symbols -------------------------------------------- */
+/* --- tables of symbols --------------------------------------------------- */
 
 /* The segment that contains `at`, of the object at eh; or NULL. */
 static const ElfW(Phdr) *
@@ -431,36 +439,51 @@ protection(const ElfW(Phdr) *ph)
 	    (ph->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-#define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
-#define MISSING_MAX (OPERATORS_MAX + FUNCTIONS)
+#define MISSING_MAX (OPERATORS_MAX + REAL_FNS)
 
-/* The segment of our symbol table, and our entries in it. */
-struct own_symbols {
+/* Entries of an object's symbol table that are to be changed, and its segment. */
+struct entries {
 	const ElfW(Phdr) *segment;
+	unsigned n;
 	ElfW(Sym) *syms[MISSING_MAX];
 };
 
-/* False unless all are found. */
 static bool
-find_symbols(const char *const names[], unsigned n, struct own_symbols *f)
+open_symbols(const ElfW(Ehdr) *eh, struct libc_symbols *s, struct entries *f)
 {
-	struct libc_symbols s;
-	unsigned left = n;
+	f->n = 0;
+	if (!libc_symbols(eh, s))
+		return false;
+	f->segment = segment_at(eh, s->bias, (uintptr_t)s->sym);
+	return f->segment != NULL;
+}
 
-	if (n == 0 || !libc_symbols(&__ehdr_start, &s))
-		return false;
-	f->segment = segment_at(&__ehdr_start, s.bias, (uintptr_t)s.sym);
-	if (f->segment == NULL)
-		return false;
-	for (ElfW(Sym) *sym = s.sym; left > 0 && sym < s.sym + s.n; sym++)
-		for (unsigned i = 0; i < n; i++)
-			if (sym->st_shndx != SHN_UNDEF &&
-			    strcmp(s.names + sym->st_name, names[i]) == 0) {
-				f->syms[i] = sym;
-				left--;
-				break;
-			}
-	return left == 0;
+/*
+ * Makes the pages of the entries writable, or read-only again.  They are then
+ * this process's own copies; the file and other processes keep theirs.
+ */
+static bool
+protect_entries(const struct entries *f, bool writable)
+{
+	uintptr_t lo = UINTPTR_MAX, hi = 0, page = libc_page();
+
+	for (unsigned i = 0; i < f->n; i++) {
+		if ((uintptr_t)f->syms[i] < lo)
+			lo = (uintptr_t)f->syms[i];
+		if ((uintptr_t)(f->syms[i] + 1) > hi)
+			hi = (uintptr_t)(f->syms[i] + 1);
+	}
+	lo &= ~(page - 1);
+	return call_mprotect((void *)lo, hi - lo, protection(f->segment) |
+	    (writable ? PROT_WRITE : 0)) == 0;
+}
+
+/* Two threads may come first; one of them changes a table. */
+static bool
+change_begins(_Atomic bool *taken, const struct entries *f)
+{
+	return f->n > 0 && !atomic_exchange(taken, true) &&
+	    protect_entries(f, true);
 }
 
 /*
@@ -470,30 +493,106 @@ find_symbols(const char *const names[], unsigned n, struct own_symbols *f)
 static void
 withdraw_exports(const char *const names[], unsigned n)
 {
-	static _Atomic bool taken_back;
-	uintptr_t lo = UINTPTR_MAX, hi = 0, page = libc_page();
-	struct own_symbols f;
-	int prot;
+	static _Atomic bool taken;
+	struct libc_symbols s;
+	struct entries f;
 
-	if (!find_symbols(names, n, &f))
+	if (n == 0 || !open_symbols(&__ehdr_start, &s, &f))
 		return;
-	for (unsigned i = 0; i < n; i++) {
-		if ((uintptr_t)f.syms[i] < lo)
-			lo = (uintptr_t)f.syms[i];
-		if ((uintptr_t)(f.syms[i] + 1) > hi)
-			hi = (uintptr_t)(f.syms[i] + 1);
-	}
-	/* Two threads may come first; one of them does it. */
-	if (atomic_exchange(&taken_back, true))
-		return;
-	prot = protection(f.segment);
-	lo &= ~(page - 1);
-	if (call_mprotect((void *)lo, hi - lo, prot | PROT_WRITE) != 0)
+	for (ElfW(Sym) *sym = s.sym; f.n < n && sym < s.sym + s.n; sym++)
+		for (unsigned i = 0; i < n; i++)
+			if (sym->st_shndx != SHN_UNDEF &&
+			    strcmp(s.names + sym->st_name, names[i]) == 0) {
+				f.syms[f.n++] = sym;
+				break;
+			}
+	if (f.n < n || !change_begins(&taken, &f))
 		return;
 	for (unsigned i = 0; i < n; i++)
 		f.syms[i]->st_value = 0;
-	(void)call_mprotect((void *)lo, hi - lo, prot);
+	(void)protect_entries(&f, false);
 }
+
+/*
+ * An object that is loaded with RTLD_DEEPBIND finds libc's functions before
+ * ours, and so does dlsym(3) with libc's handle.  So libc's entries for the
+ * malloc family are led to our functions, which call what the entries led to.
+ * Objects that were bound earlier, and libc itself, do not look here again.
+ *
+ * Only if all that ours call is libc's: a layer in between may get libc's
+ * functions by dlsym(3), and would call ours from ours.
+ */
+#if defined(__x86_64__) || defined(__aarch64__)
+static bool
+all_are_libcs(struct range *within)
+{
+	uintptr_t lo = UINTPTR_MAX, hi = 0, at;
+
+	if (strcmp(real.allocator, GLIBC) != 0)
+		return false;
+	for (size_t i = 0; i < FAMILY; i++) {
+		at = (uintptr_t)*function_at(i);
+		if (!range_has(&real.heap[0], at))
+			return false;
+		if (at < lo)
+			lo = at;
+		if (at >= hi)
+			hi = at + 1;
+	}
+	*within = (struct range){ lo, hi - lo };
+	return true;
+}
+
+/* The entry leads to the function that ours of its name calls. */
+static bool
+is_to_be_led(const struct libc_symbols *s, const ElfW(Sym) *sym, size_t *i)
+{
+	uintptr_t at = s->bias + sym->st_value;
+
+	for (*i = 0; *i < FAMILY; ++*i)
+		if (at == (uintptr_t)*function_at(*i) &&
+		    sym->st_shndx != SHN_UNDEF &&
+		    strcmp(s->names + sym->st_name, functions[*i].name) == 0)
+			return true;
+	return false;
+}
+
+static void
+lead_libc_to_us(void)
+{
+	static _Atomic bool taken;
+	uintptr_t ours[MISSING_MAX];
+	struct libc_symbols s;
+	struct range within;	/* few of libc's 3,000 symbols */
+	struct entries f;
+	size_t k;
+
+	if (!all_are_libcs(&within) ||
+	    !open_symbols((const void *)real.heap[0].lo, &s, &f) ||
+	    /* Nobody is to run in a page that is written. */
+	    (f.segment->p_flags & PF_X) != 0)
+		return;
+	for (ElfW(Sym) *sym = s.sym; f.n < FAMILY && sym < s.sym + s.n; sym++)
+		if (range_has(&within, s.bias + sym->st_value) &&
+		    is_to_be_led(&s, sym, &k)) {
+			ours[f.n] = (uintptr_t)find_in_object(&__ehdr_start,
+			    functions[k].name);
+			if (ours[f.n] != 0)
+				f.syms[f.n++] = sym;
+		}
+	if (f.n < FAMILY || !change_begins(&taken, &f))
+		return;
+	for (unsigned i = 0; i < f.n; i++)
+		__atomic_store_n(&f.syms[i]->st_value, ours[i] - s.bias,
+		    __ATOMIC_RELEASE);
+	(void)protect_entries(&f, false);
+}
+#else
+static void
+lead_libc_to_us(void)
+{
+}
+#endif
 
 /* --- at the first allocation --------------------------------------------- */
 
@@ -558,6 +657,20 @@ look_around(void)
 	}
 }
 
+static bool
+look_up_function(size_t i)
+{
+	void *fn = NULL;
+	struct range self;
+
+	if (i <= REAL_MALLOCX || real.mallocx != NULL)
+		fn = real_symbol(functions[i].name);
+	/* Another thread was here before and has led libc's to ours. */
+	if (!has_address(&__ehdr_start, (uintptr_t)fn, &self))
+		*function_at(i) = fn;
+	return *function_at(i) != NULL;
+}
+
 static void
 look_up(void)
 {
@@ -566,11 +679,9 @@ look_up(void)
 	unsigned n = 0;
 
 	loader_begin();
-	for (size_t i = 0; i < FUNCTIONS; i++) {
-		*function_at(i) = real_symbol(functions[i].name);
-		if (*function_at(i) == NULL)
+	for (size_t i = 0; i < REAL_FNS; i++)
+		if (!look_up_function(i))
 			missing[n++] = functions[i].name;
-	}
 	sanitized = is_sanitized();
 	if (sanitized)
 		attach_disable();
@@ -585,6 +696,8 @@ look_up(void)
 	 */
 	if (!sanitized && malloc_is_foreign())
 		atomic_store(&hook_foreign, true);
+	else if (!sanitized)
+		lead_libc_to_us();
 }
 
 bool

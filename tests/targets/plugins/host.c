@@ -3,6 +3,8 @@
  * Each defines int run(void).
  *
  *	open	loads them and prints what the run() of each says
+ *	deep	the same with RTLD_DEEPBIND
+ *	apart	the same with a namespace of its own for each
  *	error	runs the first between a dlopen(3) that fails and its dlerror(3)
  *	turns	loads each in turn, runs and unloads it, and prints whether it
  *		is loaded still and whether it lay where the one before did
@@ -70,6 +72,14 @@ main(int argc, char **argv)
 		for (int i = 2; i < argc; i++)
 			dprintf(1, "run=%d\n",
 			    run_of(dlopen(argv[i], RTLD_NOW))());
+	else if (strcmp(argv[1], "deep") == 0)
+		for (int i = 2; i < argc; i++)
+			dprintf(1, "run=%d\n", run_of(dlopen(argv[i],
+			    RTLD_LAZY | RTLD_DEEPBIND))());
+	else if (strcmp(argv[1], "apart") == 0)
+		for (int i = 2; i < argc; i++)
+			dprintf(1, "run=%d\n", run_of(dlmopen(LM_ID_NEWLM,
+			    argv[i], RTLD_NOW))());
 	else if (strcmp(argv[1], "error") == 0)
 		with_an_error(argv[2]);
 	else if (strcmp(argv[1], "turns") == 0)

@@ -5,7 +5,8 @@
 
 PLUGINS_DIR = tests/targets/plugins
 PLUGINS = $(addprefix $B/tests/plugins/,host keeps.so plain.so static.so waits.so \
-	mine.so other.so brings.so needs.so early.so own arrays.so arrays_host)
+	mine.so other.so brings.so needs.so early.so own arrays.so arrays_host \
+	deep.so)
 PLUGIN_CXX = $(CXX) -std=c++17 -O1 -g -fno-builtin -fPIC -shared -Wall -Wextra
 
 $B/tests/plugins/host: $(PLUGINS_DIR)/host.c
@@ -29,6 +30,11 @@ $B/tests/plugins/early.so: $(PLUGINS_DIR)/early.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fPIC -shared -Wl,-soname,early.so \
 		-o $@ $< -ldl
+
+$B/tests/plugins/deep.so: $(PLUGINS_DIR)/deep.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fno-builtin -fPIC -shared \
+		-Wl,-z,lazy -o $@ $< -ldl
 
 $B/tests/plugins/static.so: $(PLUGINS_DIR)/plain.cc
 	@mkdir -p $(@D)
