@@ -33,6 +33,10 @@ struct fit_case {
 
 static const struct fit_case fit_cases[] = {
 	{ base_format_count, 4, 0, "   0" },
+	{ base_format_grouped, 5, 9999, "9,999" },
+	{ base_format_grouped, 5, 10000, "10000" },
+	{ base_format_grouped, 5, 100000, " 100K" },
+	{ base_format_grouped, 10, 1204331, " 1,204,331" },
 	{ base_format_count, 4, 9999, "9999" },
 	{ base_format_count, 4, 10000, " 10K" },
 	{ base_format_count, 4, 10499, " 10K" },

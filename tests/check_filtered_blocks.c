@@ -204,8 +204,8 @@ TEST(second_line_counts_what_the_line_of_the_filter_counts)
 	filter("size>=1k");
 	compose(80, 24);
 	page_choice_sums(&page, &sums);
-	snprintf(n, sizeof n, "%llu", (unsigned long long)sums.blocks);
-	snprintf(of, sizeof of, "%llu", (unsigned long long)sums.of);
+	base_group_digits(n, sizeof n, sums.blocks);
+	base_group_digits(of, sizeof of, sums.of);
 	base_human_bytes(bytes, sizeof bytes, sums.bytes);
 	snprintf(count, sizeof count, "%s of %s blocks  %s", n, of, bytes);
 	ck_assert_msg(strstr(pic.line[1].text, count) != NULL, "%s: %s",

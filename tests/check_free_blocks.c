@@ -499,7 +499,7 @@ TEST(a_row_as_text_has_the_columns_of_a_block)
 	ck_assert_uint_eq(strlen(row), 33);
 	page_free_sentence(&scene.look, &rows[2], row, sizeof row);
 	ck_assert_str_eq(row, "free: 768 bytes, in a region: "
-	    "4096 bytes from 7f0000010000");
+	    "4,096 bytes from 7f0000010000");
 }
 
 TEST(a_paused_picture_keeps_its_gaps)

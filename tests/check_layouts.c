@@ -278,7 +278,7 @@ TEST(born_is_the_time_of_day_where_there_is_room)
 	ck_assert_str_eq(strstr(pic.line[row].text, " 15:02"), before);
 	page_set_order(&page, page_list_order(&page.opts), false);
 	compose(150, 24);
-	ck_assert(shows(" 11/17 10:02  "));
+	ck_assert(shows(" 11-17 10:02  "));
 	/* A click on it sorts by what it is: the age. */
 	ck_assert_str_eq(page_columns_title(&scene.view, 150, 80), "AGE");
 }

@@ -146,7 +146,7 @@ TEST(no_row_is_cut_off)
 	take();
 	ck_assert_uint_eq(listing_rows(listing), 528055);
 	finish();
-	ck_assert(says("rows      528055: 528055 blocks of 533388"));
+	ck_assert(says("rows      528,055: 528,055 blocks of 533,388"));
 }
 
 /* With room for more, for enough, and for too few. */
@@ -212,7 +212,7 @@ TEST(requesters_stay_those_of_the_copy)
 	ck_assert_int_eq(listing_sort(listing, &stop), 0);
 	ck_assert(listing_names(listing, &scene.view, 1000));
 	finish();
-	ck_assert_ptr_nonnull(strstr(rows, "008E66B8               72 0C "
+	ck_assert_ptr_nonnull(strstr(rows, "008e66b8               72 0C "
 	    "ACREQ                     AB86   13s\n"));
 	ck_assert(says("node      0590"));
 	ck_assert(says("time      2004-07-13 13:30:39"));
@@ -248,8 +248,8 @@ TEST(heading_has_origin_and_counters)
 	ck_assert(says("as of     record 43"));
 	ck_assert(says("list      whole"));
 	ck_assert(says("blocks    41"));
-	ck_assert(says("cycle     82us, 1067 records"));
-	ck_assert(says("entries   41 active, 2007 free"));
+	ck_assert(says("cycle     82us, 1,067 records"));
+	ck_assert(says("entries   41 active, 2,007 free"));
 	ck_assert(says("errors    0 illegal types, 1 duplicates, 0 times "
 	    "full, 1 unknown frees, 0 bad records"));
 	ck_assert(says("lost      0"));
@@ -261,8 +261,8 @@ TEST(bytes_are_the_lists)
 	char line[64];
 
 	make();
-	snprintf(line, sizeof line, "bytes     %llu",
-	    (unsigned long long)blklist_counts(scene.list)->live_bytes);
+	snprintf(line, sizeof line, "bytes     %s",
+	    base_digits(blklist_counts(scene.list)->live_bytes).text);
 	ck_assert(says(line));
 }
 
@@ -302,7 +302,7 @@ TEST(a_window_is_not_passed_off_as_the_whole)
 	page.offs = 105;
 	scene_refresh(&scene);
 	make();
-	ck_assert_ptr_nonnull(strstr(text, "\nlist      NOT WHOLE: 15 of 5000 "
+	ck_assert_ptr_nonnull(strstr(text, "\nlist      NOT WHOLE: 15 of 5,000 "
 	    "blocks, from offset 105 on"));
 	ck_assert_uint_eq(listing_rows(listing), 15);
 	scene.look.list = scene.list;
@@ -343,7 +343,7 @@ TEST(a_window_is_filtered_and_not_sorted)
 	    large, n);
 	ck_assert_msg(says(line), "%s", text);
 	ck_assert(says("order     age, oldest first"));
-	ck_assert_ptr_nonnull(strstr(text, "\nlist      NOT WHOLE: 20 of 5000 "
+	ck_assert_ptr_nonnull(strstr(text, "\nlist      NOT WHOLE: 20 of 5,000 "
 	    "blocks, from offset 100 on"));
 	scene.look.list = scene.list;
 	scene_refresh(&scene);

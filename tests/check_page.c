@@ -51,7 +51,7 @@ TEST(list_row_is_whole_and_safe)
 	ck_assert_int_eq(blklist_window(scene.list, BLKLIST_BY_AGE, false, 0,
 	    &b, 1), 1);
 	page_row_text_view(&page, &scene.view, &b, row, sizeof row);
-	ck_assert(strstr(row, "7f3c04001040        65536 80 malloc") == row);
+	ck_assert(strstr(row, "7f3c04001040       65,536 80 malloc") == row);
 	ck_assert_ptr_nonnull(strstr(row, "(int)  file.c:3"));
 	ck_assert_ptr_null(strchr(row, '\033'));
 	page_row_text_view(&page, &scene.view, &b, small, sizeof small);

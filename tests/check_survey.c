@@ -193,6 +193,11 @@ TEST(the_nodes_own_blocks_count_where_there_is_no_process)
 	ck_assert_uint_eq(row.targets, 1);
 	ck_assert_uint_eq(row.live, 0);
 	ck_assert_uint_eq(row.bytes, 0);
+	/* It is listed all the same, after them. */
+	ck_assert_uint_eq(row.ntarget, 2);
+	ck_assert_int_eq(row.target[0].pid, 11);
+	ck_assert_str_eq(row.target[1].name, "ALLOCLOG");
+	ck_assert_uint_eq(row.target[1].bytes, 1600);
 	tell(t, 1);
 	ck_assert_uint_eq(row.targets, 0);
 	ck_assert_uint_eq(row.bytes, 1600);

@@ -138,12 +138,19 @@ void zeros_keep(void);
  *		14w, 2y when the days do not fit.
  */
 void base_format_count(char *out, int cols, uint64_t n);
+/* With digit grouping where it fits. */
+void base_format_grouped(char *out, int cols, uint64_t n);
 void base_format_size(char *out, int cols, uint64_t bytes);
 void base_format_bytes(char *out, int cols, uint64_t bytes);
 void base_format_age(char *out, int cols, uint64_t seconds);
 
 /* "1,204,331" into out of `cap` bytes (27 are always enough). */
 void base_group_digits(char *out, size_t cap, uint64_t n);
+/* As a value, for an argument: base_digits(n).text. */
+struct base_digits {
+	char text[27];
+};
+struct base_digits base_digits(uint64_t n);
 
 /* "128.4 MiB" into out of `cap` bytes (16 are always enough). */
 void base_human_bytes(char *out, size_t cap, uint64_t bytes);

@@ -87,6 +87,14 @@ base_format_count(char *out, int cols, uint64_t n)
 }
 
 void
+base_format_grouped(char *out, int cols, uint64_t n)
+{
+	check_cols(cols);
+	if (!put_text(out, cols, base_digits(n).text))
+		base_format_count(out, cols, n);
+}
+
+void
 base_format_size(char *out, int cols, uint64_t bytes)
 {
 	char text[8];
@@ -175,6 +183,15 @@ base_group_digits(char *out, size_t cap, uint64_t n)
 		len = cap - 1;
 	memcpy(out, p, len);
 	out[len] = '\0';
+}
+
+struct base_digits
+base_digits(uint64_t n)
+{
+	struct base_digits d;
+
+	base_group_digits(d.text, sizeof d.text, n);
+	return d;
 }
 
 void

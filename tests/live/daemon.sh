@@ -66,7 +66,7 @@ hold() {
 	until_true 10 test -s "$tmp/out"
 }
 lists() {
-	[ "$("$B/pagek" list "pid:$holder" | grep -c ' 7777 ')" = 20 ]
+	[ "$("$B/pagek" list "pid:$holder" | grep -c ' 7,777 ')" = 20 ]
 }
 
 let_go() {
@@ -242,7 +242,7 @@ let_go
 
 denied() {
 	"$@" >"$tmp/why" 2>&1
-	[ $? = 4 ] && ! grep -q ' 7777 ' "$tmp/why"
+	[ $? = 4 ] && ! grep -q ' 7,777 ' "$tmp/why"
 }
 another_user() {
 	chmod 711 "$tmp" "$XDG_RUNTIME_DIR"
@@ -386,7 +386,7 @@ churn() {
 	until_true 10 sh -c "'$B/pagek' targets | grep -q 'pid:$churner '"
 }
 churns() {
-	[ "$("$B/pagek" list "pid:$churner" | grep -c ' 7777 ')" -gt 50 ]
+	[ "$("$B/pagek" list "pid:$churner" | grep -c ' 7,777 ')" -gt 50 ]
 }
 reader_of() {
 	pgrep -P "$(node_of "$daemon")" -x pagek-symbols
@@ -623,7 +623,7 @@ hold_both() {
 		done
 	done
 }
-count() { "$@" list "pid:$pid" "unix:$node" 2>/dev/null | grep -c ' 7777 '; }
+count() { "$@" list "pid:$pid" "unix:$node" 2>/dev/null | grep -c ' 7,777 '; }
 see() {
 	setpriv --reuid $1 --regid $1 $2 "$B/pagek" targets "unix:$node" 2>&1 |
 	    grep -c '^pid:.*holder .*LIVE'

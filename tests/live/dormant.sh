@@ -113,7 +113,7 @@ rule "a second page sees the same list, at 40x10 too" small
 
 # So many blocks of 9,999 bytes, once the node has been at the rings.
 lists() {
-	[ "$("$B/pagek" list "pid:$pid" | grep -c ' 9999 ')" = "$1" ]
+	[ "$("$B/pagek" list "pid:$pid" | grep -c ' 9,999 ')" = "$1" ]
 }
 
 stays() {

@@ -238,7 +238,7 @@ sends() {
 	open 80 24 0590 && wait_for "alpha\[" && write 2 "$tmp/listing" &&
 	    wait_for 'listings go to' && keys Tab Tab Enter Enter &&
 	    until_true 20 test -s "$tmp/listing" &&
-	    [ "$(grep -cE "$alpha|7777 .*malloc" "$tmp/listing")" = 20 ] &&
+	    [ "$(grep -cE "$alpha|7,777 .*malloc" "$tmp/listing")" = 20 ] &&
 	    ends 0
 }
 rule "Enter in L, with nothing typed, sends the list there" sends
@@ -334,9 +334,9 @@ rule "a node that is left is left for good" closes
 # --- nodes that end with their page, or whose end is told ---------------------
 
 demo() {
-	open 80 24 --at 39s demo:note && wait_for '008E66B8' &&
+	open 80 24 --at 39s demo:note && wait_for '008e66b8' &&
 	    goes 0509 0509 "beta.*LIVE" && keys : && keys -l 'node -' &&
-	    keys Enter && wait_for '008E66B8' && wait_for '\*L<0509>' &&
+	    keys Enter && wait_for '008e66b8' && wait_for '\*L<0509>' &&
 	    ends 0
 }
 rule "a demo stays until one comes back" demo

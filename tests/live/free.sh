@@ -51,7 +51,7 @@ steps() {
 # What the page's programs say is free, as the pool's map has it.
 listed() {
 	"$pagek" list --free "pid:$pool" | awk '$3 == "free" { print "free",
-	    $1, $2 }'
+	    $1, $2 }' | tr -d ,
 }
 same_as_listed() {
 	listed >"$tmp/listed" && cmp "$tmp/now" "$tmp/listed"
@@ -179,7 +179,7 @@ enters() {
 		ups=$((ups - 1))
 	done
 	t send-keys -t p Enter
-	wait_for 'free: [0-9,]+ bytes, in buffers: 32768 bytes from'
+	wait_for 'free: [0-9,]+ bytes, in buffers: 32,768 bytes from'
 }
 rule "Enter on one describes it" enters
 
@@ -241,7 +241,7 @@ inherits() {
 	family=$!
 	until_true 10 pgrep -P "$family" >/dev/null
 	child=$(pgrep -P "$family")
-	until_true 10 sizes_are "$child" '4096 53248' &&
+	until_true 10 sizes_are "$child" '4,096 53,248' &&
 	    until_true 10 sizes_are "$family" ''
 	got=$?
 	kill "$child" "$family"

@@ -119,7 +119,7 @@ goes_over() {
 	state_is "$1" || { step ${2:-b} 400 && state_is "$1"; }
 }
 listed() {
-	"$pagek" list "pid:$program" | grep -c ' 8888 '
+	"$pagek" list "pid:$program" | grep -c ' 8,888 '
 }
 lists() {
 	[ "$(listed)" = "$1" ]

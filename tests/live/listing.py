@@ -9,6 +9,10 @@ import sys
 SIZES = 509
 
 
+def number(text):
+    return int(text.replace(",", ""))
+
+
 def read(path):
     lines = open(path).read().split("\n")
     blank = lines.index("")
@@ -26,16 +30,16 @@ def moment(path, blocks):
     assert head["list"] == "whole", head
     assert head["complete"] == "yes" and head["lost"] == "0", head
     assert head["order"] == "age, oldest first", head
-    assert int(head["blocks"]) == len(rows), (head, len(rows))
-    sizes = [int(r.split()[1]) - 16 for r in rows]
-    assert int(head["bytes"]) == sum(sizes) + 16 * len(sizes), head
+    assert number(head["blocks"]) == len(rows), (head, len(rows))
+    sizes = [number(r.split()[1]) - 16 for r in rows]
+    assert number(head["bytes"]) == sum(sizes) + 16 * len(sizes), head
     # Older ones are the program's own from before it began.
     n = 1
     while n < len(sizes) and sizes[-n - 1] == (sizes[-n] - 1) % SIZES:
         n += 1
     assert n in (blocks, blocks - 1), "%d of %d in a row" % (n, blocks)
-    number = int(head["as of"].split()[1])
-    return number - (n == blocks - 1), sizes[-1]
+    record = number(head["as of"].split()[1])
+    return record - (n == blocks - 1), sizes[-1]
 
 
 def main():

@@ -86,6 +86,58 @@ assert n["0D15"]["state"] == "up" and n["0D15"]["where"] == "ssh:page"
 ' $other
 }
 rule "so it does as JSON" json
+
+# A name and a place that are longer than their columns.
+long_place=unix:$two/pagek/../pagek/../pagek/../pagek/../pagek/../pagek/node
+cp "$table" "$tmp/table"
+echo "0A10 a-very-long-name $long_place" >>"$table"
+# columns FILE: the column of the title is that of the value in each row.
+columns() {
+	awk -v title="$2" '
+	NR == 1 { at = index($0, title) }
+	NR > 1 && (substr($0, at - 1, 1) != " " || substr($0, at, 1) == " ") {
+		print "not at " at ": " $0
+		bad = 1
+	}
+	END { exit bad || NR < 5 || at == 0 }' "$1"
+}
+whole() {
+	"$pagek" nodes --ask >"$tmp/out" && cat "$tmp/out" &&
+	    grep -qF " $long_place " "$tmp/out" &&
+	    columns "$tmp/out" STATE && "$pagek" nodes >"$tmp/out" &&
+	    columns "$tmp/out" FRIENDLY && columns "$tmp/out" FILE
+}
+rule "columns of nodes hold, whatever is in them" whole
+# Without the path of its socket, which is another one each time.
+on_terminal() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x "$1" -y "$2" "'$pagek' nodes --ask; read -r line"
+	wait_for '^0F17' && shot | grep . >"$tmp/out" && cat "$tmp/out" &&
+	    columns "$tmp/out" NAME && columns "$tmp/out" WHERE &&
+	    columns "$tmp/out" STATE &&
+	    [ "$(grep -c "^0" "$tmp/out")" = "$(grep -c . "$table")" ] &&
+	    grep -q '^0A10 .*~' "$tmp/out"
+	r=$?
+	keys Enter
+	return $r
+}
+for size in "80 24" "124 35"; do
+	rule "so they do on a terminal of $size, and what is cut has a mark" \
+	    on_terminal $size
+done
+cp "$tmp/table" "$table"
+own_stream() {
+	"$pagek" nodes --ask --format json 2>/dev/null | python3 -c '
+import json, sys
+n = {n["number"]: n for n in json.load(sys.stdin)["nodes"]}["0A12"]
+assert n["targets_live"] == 1, n
+last = n["targets"][-1]
+assert (last["pid"], last["name"], last["stream"]) == (
+    None, "pageknode", "ALLOCLOG"), last
+assert n["est_bytes"] == sum(t["est_bytes"] for t in n["targets"] if t["pid"])
+'
+}
+rule "a node has its own stream among its targets, and not in its sums" own_stream
 page_once() {
 	COLUMNS=80 "$pagek" --page G --once >"$tmp/out" 2>"$tmp/err"
 	status=$?
@@ -196,7 +248,8 @@ moves() {
 rule "the cursor moves, and its node's sentence is shown" moves
 unfolds() {
 	keys g Right && wait_for '^- 0590|^> 0590' &&
-	    wait_for "^ {20}torrent\[$target\] .* LIVE" && keys j &&
+	    wait_for "^ {20}torrent\[$target\] .* LIVE" &&
+	    wait_for '^ {20}pageknode .* LIVE' && keys j &&
 	    until_true 5 selected ' *' && keys Left && until_true 5 selected 0590 &&
 	    ! shows '^ {20}torrent'
 }

@@ -44,7 +44,7 @@ def make(seed, records, out, expected):
     open(out, 'wb').write(data)
     with open(expected, 'w') as f:
         for addr in sorted(held):
-            f.write('%08X %d\n' % (addr, held[addr]))
+            f.write('%08x %d\n' % (addr, held[addr]))
 
 
 def errors(out):

@@ -312,7 +312,7 @@ comes_back() {
 	    wait_for 'come back with: \./pagek pid:' &&
 	    wait_for 'from anywhere: \./pagek unix:' &&
 	    another && "$pagek" list "unix:$XDG_RUNTIME_DIR/pagek/run.$supervisor" |
-	    grep -c ' 7777 ' | grep -qx 25
+	    grep -c ' 7,777 ' | grep -qx 25
 }
 rule "a page that left finds the next node at the same place" comes_back
 ended_is_told() {

@@ -171,7 +171,7 @@ clip_is() {
 	[ "$(t show-buffer 2>/dev/null)" = "$1" ]
 }
 asks() {
-	t set-buffer before && page "$@" && wait_for "^008E6628" && keys j y &&
+	t set-buffer before && page "$@" && wait_for "^008e6628" && keys j y &&
 	    wait_for '^address 0x008e6628'
 }
 clipboard() {

@@ -185,7 +185,7 @@ stand_still() {
 	until_true 10 test -s "$tmp/ready" && until_true 10 all_there
 }
 all_there() {
-	[ "$("$pagek" list "pid:$program" | grep -c ' 7777 ')" = 40 ]
+	[ "$("$pagek" list "pid:$program" | grep -c ' 7,777 ')" = 40 ]
 }
 die() {
 	was=$(node_of "$daemon")

@@ -5,7 +5,7 @@
 pagek=$B/pagek
 
 sizes() {
-	"$pagek" list "$@" demo:1 | awk 'NR > 1 { print $2 }'
+	"$pagek" list "$@" demo:1 | awk 'NR > 1 { print $2 }' | tr -d ,
 }
 in_hex() {
 	sizes >"$tmp/exact" && sizes --units hex >"$tmp/hex" &&

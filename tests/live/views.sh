@@ -249,7 +249,7 @@ incomplete() {
 	kill -CONT "$(node_of "$daemon")"
 	[ $made = 0 ] || echo "it waits for its node still"
 	[ $made = 0 ] && until_true 10 sh -c \
-	    "'$pagek' list 'pid:$flooder' | grep -q ' 8888 '"
+	    "'$pagek' list 'pid:$flooder' | grep -q ' 8,888 '"
 	"$pagek" list --strict "pid:$flooder" >"$tmp/rows" 2>"$tmp/err"
 	rc=$?
 	cat "$tmp/err"

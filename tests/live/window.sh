@@ -41,7 +41,8 @@ rows_of() {
 # ORDER head|tail: the same of as many rows of the list as $tmp/was has.
 list_rows() {
 	"$pagek" list --sort "$1" "pid:$pid" | grep -E '^[0-9a-f]{12}' |
-	    "$2" -n "$(grep -c . "$tmp/was")" | awk '{ print $1, $2 }'
+	    "$2" -n "$(grep -c . "$tmp/was")" | awk '{ print $1, $2 }' |
+	    tr -d ,
 }
 # A target that is stopped has its window for a second more, and what is shown
 # at the end of it is all that it has logged.
@@ -85,7 +86,7 @@ lacks_nothing() {
 }
 pauses() {
 	keys Space && changes && wait_for PAUSED && keys End &&
-	    wait_for 'OFFS= 199' && changes && keys Home &&
+	    wait_for 'OFFS=19,9' && changes && keys Home &&
 	    wait_for 'OFFS= *0' && lacks_nothing && keys Space &&
 	    wait_gone PAUSED && wait_for WINDOW
 }
@@ -107,7 +108,7 @@ rule "when the torrent ceases the page has the list, and the list is right" leav
 ends() {
 	changes && wait_for WINDOW && kill -TERM "$pid" && wait_for ENDED &&
 	    wait_gone WINDOW && keys Home && wait_for 'OFFS= *0' &&
-	    keys End && wait_for 'OFFS= 199' && until_true 10 same_end
+	    keys End && wait_for 'OFFS=19,9' && until_true 10 same_end
 }
 rule "the last picture of a target that ends is one of the whole list" ends
 

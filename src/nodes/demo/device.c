@@ -47,15 +47,17 @@ set_reason(struct keeper *k, const struct device *d, const char *what)
 	base_append(k->life.reason, sizeof k->life.reason, &len, "%s", what);
 	if (n->skipped > 0)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
-		    "%s%" PRIu64 " of %" PRIu64 " bytes skipped",
-		    len > 0 ? "; " : "", n->skipped, n->bytes);
+		    "%s%s of %s bytes skipped",
+		    len > 0 ? "; " : "", base_digits(n->skipped).text,
+		    base_digits(n->bytes).text);
 	if (n->slips > 0)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
-		    ", in %" PRIu64 " gap%s", n->slips,
+		    ", in %s gap%s", base_digits(n->slips).text,
 		    n->slips == 1 ? "" : "s");
 	if (n->doubled > 0)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
-		    ", %" PRIu64 " repeated record%s skipped", n->doubled,
+		    ", %s repeated record%s skipped",
+		    base_digits(n->doubled).text,
 		    n->doubled == 1 ? "" : "s");
 }
 

@@ -64,9 +64,9 @@ note_lacks(struct node *node, uint64_t ended)
 {
 	if (node->opts.argv == NULL || ended == 0)
 		return;
-	snprintf(node->run->lacks, sizeof node->run->lacks, "%llu process "
+	snprintf(node->run->lacks, sizeof node->run->lacks, "%s process "
 	    "image%s ended before the node was started again: no totals%s",
-	    (unsigned long long)ended, ended == 1 ? "" : "s",
+	    base_digits(ended).text, ended == 1 ? "" : "s",
 	    node->images->report.fd >= 0 ? ", but the report has them" : "");
 }
 

@@ -51,11 +51,18 @@ is_live(const struct nodes_target *t)
 	    t->state == WIRE_S_DORMANT);
 }
 
-/* The node itself is shown only without processes, and no image that called exec. */
+/* No image that called exec. */
 static bool
-is_shown(const struct nodes_target *t, bool any_process)
+is_shown(const struct nodes_target *t)
 {
-	return t->pid != 0 ? t->state != WIRE_S_EXECED : !any_process;
+	return t->pid == 0 || t->state != WIRE_S_EXECED;
+}
+
+/* The node's own blocks are in its sums only without processes. */
+static bool
+is_summed(const struct nodes_target *t, bool any_process)
+{
+	return t->pid != 0 || !any_process;
 }
 
 static bool
@@ -63,6 +70,9 @@ goes_before(const struct nodes_target *x, const struct nodes_target *y)
 {
 	uint64_t a = x->n[WIRE_N_EST_BYTES], b = y->n[WIRE_N_EST_BYTES];
 
+	/* The node itself comes last. */
+	if ((x->pid == 0) != (y->pid == 0))
+		return x->pid != 0;
 	if (is_live(x) != is_live(y))
 		return is_live(x);
 	if (is_live(x) && a != b)
@@ -145,10 +155,12 @@ survey_count(struct survey_count *c, struct nodes_surveyed *row,
 	row->sampled = false;
 	for (i = 0; i < n; i++) {
 		came = rated ? new_records(c, &seen, &t[i]) : 0;
-		if (!is_shown(&t[i], any_process))
+		if (!is_shown(&t[i]))
 			continue;
-		sum += came;
-		add_up(row, &t[i]);
+		if (is_summed(&t[i], any_process)) {
+			sum += came;
+			add_up(row, &t[i]);
+		}
 		insert_target(t, i, order, &kept, first);
 	}
 	for (k = 0; k < kept; k++) {

@@ -15,8 +15,8 @@ say_none(struct app *app)
 	uint64_t unsure = page_find_unsure(app->page);
 
 	if (unsure > 0)
-		app_say(app, "no row matches %s; %llu rows have unknown names",
-		    text, (unsigned long long)unsure);
+		app_say(app, "no row matches %s; %s rows have unknown names",
+		    text, base_digits(unsure).text);
 	else
 		app_say(app, "no row matches %s", text);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "../../base/base.h"
 #include "../cli/cli.h"
@@ -54,6 +55,12 @@ batch_columns(FILE *out)
 
 	size_of(out, &cols, &lines);
 	return wanted > 0 ? wanted : cols;
+}
+
+int
+batch_terminal_columns(FILE *out)
+{
+	return isatty(fileno(out)) ? batch_columns(out) : 0;
 }
 
 int
@@ -202,9 +209,9 @@ report_unsure(const struct page_row_filter *sieve)
 	uint64_t unsure = page_row_filter_sums(sieve).unsure;
 
 	if (unsure > 0)
-		notice("the filter needs names that are unknown for %llu %s; "
+		notice("the filter needs names that are unknown for %s %s; "
 		    "they count as blocks without a name",
-		    (unsigned long long)unsure, unsure == 1 ? "block" :
+		    base_digits(unsure).text, unsure == 1 ? "block" :
 		    "blocks");
 }
 
@@ -270,8 +277,9 @@ batch_report_names(const struct options *o, struct nodes_session *s,
 
 	if (lacking == 0)
 		return;
-	notice("names of %zu of %zu stacks are missing after %g s%s%s; they are "
-	    "shown as module+offset", lacking, of,
+	notice("names of %s of %s stacks are missing after %g s%s%s; they are "
+	    "shown as module+offset", base_digits(lacking).text,
+	    base_digits(of).text,
 	    o->timeout_ms / 1000.0, fetching[0] != '\0' ? ", fetching " : "",
 	    fetching);
 }

@@ -93,6 +93,8 @@ void batch_report_names(const struct options *, struct nodes_session *,
 int batch_lines(FILE *);
 /* Columns of a picture: COLUMNS, the terminal's, or 80. */
 int batch_columns(FILE *);
+/* Those of a terminal; 0: it is none. */
+int batch_terminal_columns(FILE *);
 
 /* Pictures of so many rows follow: the session may bring only those blocks. */
 void batch_request_rows(const struct page *, struct nodes_session *, int rows);

@@ -405,7 +405,7 @@ page_free_sentence(const struct nodes_look *look, const struct blk *b,
 	base_append(out, cap, &len, "free: %s bytes", size);
 	if (r == NULL)
 		return;
-	base_append(out, cap, &len, ", in %s: %llu bytes from %llx",
+	base_append(out, cap, &len, ", in %s: %s bytes from %llx",
 	    r->name[0] != '\0' ? r->name : "a region",
-	    (unsigned long long)r->size, (unsigned long long)r->base);
+	    base_digits(r->size).text, (unsigned long long)r->base);
 }

@@ -173,8 +173,9 @@ list_entries(struct judge *j, uv_loop_t *loop, struct entries *l)
 		r = add_functions(l, &m);
 	if (r == 0 && m.lacking > 0)
 		snprintf(j->baseline.why, sizeof j->baseline.why,
-		    "names of %zu of %zu stacks are not known", m.lacking,
-		    profile_callers(m.profile));
+		    "names of %s of %s stacks are not known",
+		    base_digits(m.lacking).text,
+		    base_digits(profile_callers(m.profile)).text);
 	snapshot_fini(&m);
 	merge_entries(l);
 	return r;

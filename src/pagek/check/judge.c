@@ -336,7 +336,7 @@ count_with_names(struct judge *j, uv_loop_t *loop, struct finding *f)
 	unsure = page_row_filter_sums(f->filter).unsure;
 	if (unsure > 0)
 		snprintf(f->why, sizeof f->why, "names that decide on "
-		    "%llu %s are not known", (unsigned long long)unsure,
+		    "%s %s are not known", base_digits(unsure).text,
 		    unsure == 1 ? "block" : "blocks");
 	return 0;
 }
@@ -446,13 +446,13 @@ judge_loss(const struct judge *j, char why[CHECK_WHY])
 
 	why[0] = '\0';
 	if (j->lost > 0)
-		base_append(why, CHECK_WHY, &len, "%llu %s lost",
-		    (unsigned long long)j->lost,
+		base_append(why, CHECK_WHY, &len, "%s %s lost",
+		    base_digits(j->lost).text,
 		    j->lost == 1 ? "record was" : "records were");
 	if (j->full > 0)
-		base_append(why, CHECK_WHY, &len, "%sthe list was full, %llu "
+		base_append(why, CHECK_WHY, &len, "%sthe list was full, %s "
 		    "%s not in it%s", len > 0 ? ", and " : "",
-		    (unsigned long long)j->full,
+		    base_digits(j->full).text,
 		    j->full == 1 ? "block is" : "blocks are",
 		    ours ? ": give --max=N" : "");
 	if (len == 0)
@@ -476,9 +476,9 @@ compare_bound(const struct judge *j, struct finding *f)
 static void
 tell_unwatched(const struct judge *j, char why[CHECK_WHY])
 {
-	snprintf(why, CHECK_WHY, "%zu of %zu process images could not be "
-	    "watched%s%s", j->unwatched, j->processes,
-	    j->unwatched_why[0] == '\0' ? "" : j->unwatched == 1 ? ": " :
+	snprintf(why, CHECK_WHY, "%s of %s process images could not be "
+	    "watched%s%s", base_digits(j->unwatched).text,
+	    base_digits(j->processes).text, j->unwatched_why[0] == '\0' ? "" : j->unwatched == 1 ? ": " :
 	    "; the first: ", j->unwatched_why);
 }
 

@@ -161,8 +161,8 @@ put_baseline(FILE *out, const struct judge *j)
 	else if (j->baseline.state == BASELINE_SAVED)
 		fprintf(out, "pagek check: baseline %s: written\n", path);
 	else if (j->baseline.rows == 0)
-		fprintf(out, "pagek check: baseline %s: %zu sums compared: "
-		    "within\n", path, j->baseline.compared);
+		fprintf(out, "pagek check: baseline %s: %s sums compared: "
+		    "within\n", path, base_digits(j->baseline.compared).text);
 }
 
 static void

@@ -64,11 +64,29 @@ bool output_going(FILE *);
 /* Flushes; as above. */
 bool output_flush(FILE *);
 
-/* A line of the titles, or of a row: the columns of the subset as text. */
-void output_heading(FILE *, const struct field_table *, unsigned subset,
-    bool sampled);
-void output_row(FILE *, const struct field_table *, unsigned subset,
-    const void *row, bool ascii);
+#define OUTPUT_FIELDS 64
+
+/* The columns of rows as text; the caller fills in the first five. */
+struct output_table {
+	FILE *out;
+	const struct field_table *fields;
+	unsigned subset;
+	bool ascii, sampled;
+	int cols;			/* of a line, which is cut there; 0: no limit */
+	int width[OUTPUT_FIELDS];	/* by field; 0: the field's own */
+	int rest;			/* of the longest text without a width */
+};
+
+/*
+ * Widens the columns for a row; after all rows, fits them into a terminal of
+ * so many columns (0: no terminal).  Text that is cut then ends in '~'.  A table whose rows come one by
+ * one is not measured.
+ */
+void output_measure(struct output_table *, const void *row);
+void output_fit(struct output_table *, int cols);
+/* A line of the titles, or of a row. */
+void output_heading(const struct output_table *);
+void output_row(const struct output_table *, const void *row);
 
 /* Flushes and closes.  The status, unless writing has failed; EPIPE is ignored. */
 int output_close(FILE *, const char *path, int status);

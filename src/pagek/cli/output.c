@@ -1,4 +1,5 @@
 /* Standard output and messages. */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -59,21 +60,57 @@ output_open(const char *path)
 	return out;
 }
 
+/* --- tables --------------------------------------------------------------- */
+
+#define TEXT_LINE 8192
+#define LEAST_COLS 8		/* of a column that is made narrower */
+
+struct text_line {
+	char text[TEXT_LINE];
+	size_t len;
+};
+
+static int
+cols_of(const char *text)
+{
+	int n = 0;
+
+	for (; *text != '\0'; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* Keeps so many columns; the last one is then '~'. */
+static void
+cut_text(char *text, int cols)
+{
+	int n = 0;
+
+	if (cols_of(text) <= cols)
+		return;
+	for (; *text != '\0'; text++)
+		if (((unsigned char)*text & 0xc0) != 0x80 && ++n == cols)
+			break;
+	text[0] = '~';
+	text[1] = '\0';
+}
+
 /* Calls put() for the columns of a row in the order of their places. */
 static void
-each_column(FILE *out, const struct field_table *t, unsigned subset,
-    const void *row, unsigned flags, void (*put)(FILE *, const struct field *,
-    const void *row, unsigned flags))
+each_column(const struct output_table *t, const void *row, struct text_line *line,
+    void (*put)(const struct output_table *, size_t, const void *row,
+    struct text_line *))
 {
+	assert(t->fields->n <= OUTPUT_FIELDS);
 	for (int place = 0, next; place >= 0; place = next) {
 		next = -1;
-		for (size_t i = 0; i < t->n; i++) {
-			const struct field *f = &t->field[i];
+		for (size_t i = 0; i < t->fields->n; i++) {
+			const struct field *f = &t->fields->field[i];
 
-			if (!field_has_column(f, subset))
+			if (!field_has_column(f, t->subset))
 				continue;
 			if (f->column.place == place)
-				put(out, f, row, flags);
+				put(t, i, row, line);
 			else if (f->column.place > place &&
 			    (next < 0 || f->column.place < next))
 				next = f->column.place;
@@ -81,55 +118,163 @@ each_column(FILE *out, const struct field_table *t, unsigned subset,
 	}
 }
 
-static void
-put_padded(FILE *out, const char *text, const struct field_column *c)
+static int
+width_of(const struct output_table *t, size_t i)
 {
-	int blanks = c->width;
-
-	for (const char *at = text; *at != '\0'; at++)
-		blanks -= ((unsigned char)*at & 0xc0) != 0x80;
-	blanks = blanks > 0 ? blanks : 0;
-	fprintf(out, "%*s%*s%s%*s", c->gap, "", c->right ? blanks : 0, "",
-	    text, c->right ? 0 : blanks, "");
+	return t->width[i] != 0 ? t->width[i] : t->fields->field[i].column.width;
 }
 
 static void
-put_title(FILE *out, const struct field *f, const void *row, unsigned sampled)
+put_padded(const struct output_table *t, size_t i, char *text,
+    struct text_line *line)
 {
-	const struct field_column *c = &f->column;
+	const struct field_column *c = &t->fields->field[i].column;
+	int width = width_of(t, i), blanks;
+
+	/* Without a measured width a long text takes the room that it needs. */
+	if (t->width[i] != 0)
+		cut_text(text, width);
+	blanks = width - cols_of(text);
+	blanks = blanks > 0 ? blanks : 0;
+	base_append(line->text, sizeof line->text, &line->len,
+	    "%*s%*s%s%*s", c->gap, "", c->right ? blanks : 0, "", text,
+	    c->right ? 0 : blanks, "");
+}
+
+static const char *
+title_of(const struct output_table *t, size_t i)
+{
+	const struct field_column *c = &t->fields->field[i].column;
+
+	return t->sampled && c->sampled != NULL ? c->sampled : c->title;
+}
+
+static void
+put_title(const struct output_table *t, size_t i, const void *row,
+    struct text_line *line)
+{
+	char text[64];
 
 	(void)row;
-	if (c->title != NULL)
-		put_padded(out, sampled && c->sampled != NULL ? c->sampled :
-		    c->title, c);
+	if (title_of(t, i) == NULL)
+		return;
+	snprintf(text, sizeof text, "%s", title_of(t, i));
+	put_padded(t, i, text, line);
 }
 
 static void
-put_cell(FILE *out, const struct field *f, const void *row, unsigned ascii)
+cell_text(const struct output_table *t, size_t i, const void *row,
+    char out[2 * FIELD_CELL])
 {
-	char text[FIELD_CELL], safe[2 * FIELD_CELL];
+	char text[FIELD_CELL];
 
-	field_cell(f, row, text);
-	if (text[0] == '\0' && f->column.brief)
-		return;
-	base_safe_text(safe, sizeof safe, text, strlen(text), ascii);
-	put_padded(out, safe, &f->column);
+	field_cell(&t->fields->field[i], row, text);
+	base_safe_text(out, 2 * FIELD_CELL, text, strlen(text), t->ascii);
+}
+
+static void
+put_cell(const struct output_table *t, size_t i, const void *row,
+    struct text_line *line)
+{
+	char safe[2 * FIELD_CELL];
+
+	cell_text(t, i, row, safe);
+	if (safe[0] != '\0' || !t->fields->field[i].column.brief)
+		put_padded(t, i, safe, line);
+}
+
+static void
+put_line(const struct output_table *t, struct text_line *line)
+{
+	if (t->cols > 0)
+		cut_text(line->text, t->cols);
+	fprintf(t->out, "%s\n", line->text);
 }
 
 void
-output_heading(FILE *out, const struct field_table *t, unsigned subset,
-    bool sampled)
+output_heading(const struct output_table *t)
 {
-	each_column(out, t, subset, NULL, sampled, put_title);
-	fputc('\n', out);
+	struct text_line line = { .len = 0 };
+
+	each_column(t, NULL, &line, put_title);
+	put_line(t, &line);
 }
 
 void
-output_row(FILE *out, const struct field_table *t, unsigned subset,
-    const void *row, bool ascii)
+output_row(const struct output_table *t, const void *row)
 {
-	each_column(out, t, subset, row, ascii, put_cell);
-	fputc('\n', out);
+	struct text_line line = { .len = 0 };
+
+	each_column(t, row, &line, put_cell);
+	put_line(t, &line);
+}
+
+/* A text's own width is not that of a column. */
+static bool
+is_measured(const struct field *f, unsigned subset)
+{
+	return field_has_column(f, subset) && f->column.width > 0;
+}
+
+void
+output_measure(struct output_table *t, const void *row)
+{
+	char safe[2 * FIELD_CELL];
+
+	for (size_t i = 0; i < t->fields->n; i++) {
+		if (!field_has_column(&t->fields->field[i], t->subset))
+			continue;
+		cell_text(t, i, row, safe);
+		if (!is_measured(&t->fields->field[i], t->subset)) {
+			t->rest = cols_of(safe) > t->rest ? cols_of(safe) :
+			    t->rest;
+			continue;
+		}
+		if (t->width[i] < cols_of(safe))
+			t->width[i] = cols_of(safe);
+	}
+}
+
+/* The widest column of text that can be narrower; OUTPUT_FIELDS: none. */
+static size_t
+widest(const struct output_table *t, int *all)
+{
+	size_t most = OUTPUT_FIELDS;
+
+	*all = t->rest < t->cols / 4 ? t->rest : t->cols / 4;
+	for (size_t i = 0; i < t->fields->n; i++) {
+		const struct field *f = &t->fields->field[i];
+
+		if (!field_has_column(f, t->subset))
+			continue;
+		*all += f->column.gap + width_of(t, i);
+		if (is_measured(f, t->subset) && !f->column.right &&
+		    t->width[i] > LEAST_COLS && (most == OUTPUT_FIELDS ||
+		    t->width[i] > t->width[most]))
+			most = i;
+	}
+	return most;
+}
+
+void
+output_fit(struct output_table *t, int cols)
+{
+	size_t at;
+	int all;
+
+	t->cols = cols;
+	for (size_t i = 0; i < t->fields->n; i++) {
+		const struct field_column *c = &t->fields->field[i].column;
+		int least = t->cols == 0 ? c->width :
+		    c->title != NULL ? cols_of(c->title) : 0;
+
+		if (is_measured(&t->fields->field[i], t->subset) &&
+		    t->width[i] < least)
+			t->width[i] = least;
+	}
+	while (t->cols > 0 && (at = widest(t, &all)) != OUTPUT_FIELDS &&
+	    all > t->cols)
+		t->width[at]--;
 }
 
 /* The stream forgets the error of a write; the pipe does not. */

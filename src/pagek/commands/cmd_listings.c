@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
+#include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../documents/documents.h"
@@ -181,13 +182,20 @@ static const struct field_table listing_table = FIELD_TABLE(listings);
 static void
 put_text(FILE *out, const struct request *q, const struct page_opts *o)
 {
+	struct output_table table = { .out = out, .fields = &listing_table,
+		.ascii = o->ascii };
 	struct stored_row row = { .utc = o->utc };
 
+	for (size_t i = 0; i < q->n; i++) {
+		row.stored = &q->list[i];
+		output_measure(&table, &row);
+	}
+	output_fit(&table, batch_terminal_columns(out));
 	if (q->n > 0)
-		output_heading(out, &listing_table, 0, false);
+		output_heading(&table);
 	for (size_t i = 0; i < q->n && output_going(out); i++) {
 		row.stored = &q->list[i];
-		output_row(out, &listing_table, 0, &row, o->ascii);
+		output_row(&table, &row);
 	}
 }
 

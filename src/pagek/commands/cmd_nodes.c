@@ -17,14 +17,22 @@ put_text(FILE *out, const struct nodes_table *t, struct nodes_survey *survey,
 	size_t n = t->n;
 	const struct nodes_surveyed *const *asked = survey != NULL ?
 	    nodes_survey_look(survey, &n) : NULL;
+	struct output_table table = { .out = out, .fields = &page_node_fields,
+		.subset = subset, .ascii = ascii };
 	struct page_node_row row;
 
+	for (size_t i = 0; i < n; i++) {
+		page_node_row(&row, t, asked == NULL ? &t->entry[i] : NULL,
+		    asked != NULL ? asked[i] : NULL);
+		output_measure(&table, &row);
+	}
+	output_fit(&table, batch_terminal_columns(out));
 	if (n > 0 || survey != NULL)
-		output_heading(out, &page_node_fields, subset, false);
+		output_heading(&table);
 	for (size_t i = 0; i < n && output_going(out); i++) {
 		page_node_row(&row, t, asked == NULL ? &t->entry[i] : NULL,
 		    asked != NULL ? asked[i] : NULL);
-		output_row(out, &page_node_fields, subset, &row, ascii);
+		output_row(&table, &row);
 	}
 }
 

@@ -179,14 +179,14 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 		page_sample_text(t->n[WIRE_N_SAMPLE], sample);
 		fprintf(out, "pagek: %s[%ld] %s: sampled %s: %s allocs and %s "
 		    "frees seen, ~%s blocks with ~%s at the end, peak ~%s, "
-		    "lost %llu%s\n", name, (long)t->pid, how, sample, allocs,
+		    "lost %s%s\n", name, (long)t->pid, how, sample, allocs,
 		    frees, blocks, live, peak,
-		    (unsigned long long)t->n[WIRE_N_LOST], full);
+		    base_digits(t->n[WIRE_N_LOST]).text, full);
 	} else {
 		fprintf(out, "pagek: %s[%ld] %s: %s allocs, %s frees, "
-		    "%s blocks with %s at the end, peak %s, lost %llu%s\n",
+		    "%s blocks with %s at the end, peak %s, lost %s%s\n",
 		    name, (long)t->pid, how, allocs, frees, blocks, live, peak,
-		    (unsigned long long)t->n[WIRE_N_LOST], full);
+		    base_digits(t->n[WIRE_N_LOST]).text, full);
 	}
 }
 
@@ -235,15 +235,15 @@ put_totals(const struct run *r, FILE *out)
 	for (i = 0; i < n && i < TOTALS_MAX; i++)
 		put_total(out, &list[i], r->page.opts.ascii);
 	if (n > i)
-		fprintf(out, "pagek: and %zu more; --report FILE has them "
-		    "all\n", n - i);
+		fprintf(out, "pagek: and %s more; --report FILE has them "
+		    "all\n", base_digits(n - i).text);
 	for (i = 0; i < n; i++)
 		missed += list[i].state == WIRE_S_NO_DATA;
 	if (r->runner == NULL && numbers != NULL)
 		missed += numbers[WIRE_N_GONE_MISSED];
 	if (missed > 0)
-		fprintf(out, "pagek: %zu process image%s could not be watched "
-		    "(NO DATA)\n", missed, missed == 1 ? "" : "s");
+		fprintf(out, "pagek: %s process image%s could not be watched "
+		    "(NO DATA)\n", base_digits(missed).text, missed == 1 ? "" : "s");
 	free(list);
 }
 

@@ -16,6 +16,7 @@
 struct table {
 	const struct options *o;
 	FILE *out;
+	struct output_table text;
 	struct json json;
 	unsigned nodes;		/* with rows of text so far */
 	unsigned answered;
@@ -38,8 +39,7 @@ put_row(const struct table *table, const struct nodes_target *t)
 	page_target_remarks(t, remarks);
 	page_target_listed(t, NULL, &row);
 	row.remarks = remarks;
-	output_row(table->out, &page_target_fields, PAGE_TARGET_LISTED, &row,
-	    table->o->page.ascii);
+	output_row(&table->text, &row);
 }
 
 /* Live ones first, the largest first; then ended ones, the last first. */
@@ -72,8 +72,8 @@ put_rows(const struct table *table, struct nodes_target *t, size_t n)
 			put_row(table, &t[i]);
 	}
 	if (left_out > 0)
-		fprintf(table->out, "%-14s and %zu image%s ended\n", "",
-		    left_out, left_out == 1 ? " that has" : "s that have");
+		fprintf(table->out, "%-14s and %s image%s ended\n", "",
+		    base_digits(left_out).text, left_out == 1 ? " that has" : "s that have");
 }
 
 static void
@@ -91,8 +91,7 @@ put_node(struct table *table, const char *socket,
 		return;
 	}
 	if (table->nodes++ == 0)
-		output_heading(table->out, &page_target_fields,
-		    PAGE_TARGET_LISTED, false);
+		output_heading(&table->text);
 	if (socket != NULL) {
 		base_safe_text(safe, sizeof safe, socket, strlen(socket),
 		    table->o->page.ascii);
@@ -178,6 +177,9 @@ cmd_targets(const struct options *o, uv_loop_t *loop)
 	table.out = output_open(o->output);
 	if (table.out == NULL)
 		return PAGEK_FAILED;
+	table.text = (struct output_table){ .out = table.out,
+		.fields = &page_target_fields, .subset = PAGE_TARGET_LISTED,
+		.ascii = o->page.ascii };
 	json_open(&table.json, table.out, o);
 	if (options_as_data(o)) {
 		json_document(&table.json, "pagek.targets/1",

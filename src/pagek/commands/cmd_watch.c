@@ -95,16 +95,17 @@ put_row(struct watch *w)
 		.allocs = w->allocs,
 		.frees = w->frees,
 	};
+	struct output_table table = { .out = w->out,
+		.fields = &page_target_fields, .subset = subset,
+		.ascii = w->o->page.ascii, .sampled = look->sample != 0 };
 
 	if (options_as_data(w->o)) {
 		json_row(&w->json, &row, PAGE_TARGET_WATCHED);
 		return;
 	}
 	if (w->lines == 0)
-		output_heading(w->out, &page_target_fields, subset,
-		    look->sample != 0);
-	output_row(w->out, &page_target_fields, subset, &row,
-	    w->o->page.ascii);
+		output_heading(&table);
+	output_row(&table, &row);
 }
 
 static void

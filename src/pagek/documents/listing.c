@@ -162,13 +162,13 @@ put_filter(struct head *h, const struct page_chosen *s)
 	if (filter == NULL)
 		return;
 	put_line(h, "filter", "%s", filter);
-	put_line(h, "rows", "%zu: %s%llu blocks of %s%llu",
-	    h->copy->take.found.n, page_about(h->v->look->sample),
-	    (unsigned long long)s->blocks,
-	    page_about(h->v->look->sample), (unsigned long long)s->of);
+	put_line(h, "rows", "%s: %s%s blocks of %s%s",
+	    base_digits(h->copy->take.found.n).text,
+	    page_about(h->v->look->sample), base_digits(s->blocks).text,
+	    page_about(h->v->look->sample), base_digits(s->of).text);
 	if (s->unsure > 0)
-		put_line(h, "unsure", "%llu blocks lack names that the filter "
-		    "needs", (unsigned long long)s->unsure);
+		put_line(h, "unsure", "%s blocks lack names that the filter "
+		    "needs", base_digits(s->unsure).text);
 }
 
 static void
@@ -179,31 +179,30 @@ put_extent(struct head *h, uint64_t first, uint64_t there)
 	char sample[PAGE_SAMPLE_TEXT];
 
 	if (is_of_one_moment(look))
-		put_line(h, "as of", "record %llu", (unsigned long long)
-		    look->as_of);
+		put_line(h, "as of", "record %s", base_digits(look->as_of).text);
 	else
 		put_line(h, "as of", "no single record: the list was being "
 		    "read");
 	if (look->window)
-		put_line(h, "list", "NOT WHOLE: %llu of %llu blocks, from offset "
-		    "%llu on; records come faster than they can be read",
-		    (unsigned long long)there, (unsigned long long)total,
-		    (unsigned long long)first);
+		put_line(h, "list", "NOT WHOLE: %s of %s blocks, from offset "
+		    "%s on; records come faster than they can be read",
+		    base_digits(there).text, base_digits(total).text,
+		    base_digits(first).text);
 	else
 		put_line(h, "list", "%s", is_of_one_moment(look) ? "whole" :
 		    "NOT OF ONE MOMENT");
 	if (look->sample == 0) {
-		put_line(h, "blocks", "%llu", (unsigned long long)total);
-		put_line(h, "bytes", "%llu", (unsigned long long)
-		    h->v->counts->live_bytes);
+		put_line(h, "blocks", "%s", base_digits(total).text);
+		put_line(h, "bytes", "%s",
+		    base_digits(h->v->counts->live_bytes).text);
 		return;
 	}
 	page_sample_text(look->sample, sample);
-	put_line(h, "sample", "%s: %llu blocks listed stand for about %llu",
-	    sample, (unsigned long long)total,
-	    (unsigned long long)page_view_blocks(h->v));
-	put_line(h, "bytes", "about %llu",
-	    (unsigned long long)page_view_bytes(h->v));
+	put_line(h, "sample", "%s: %s blocks listed stand for about %s",
+	    sample, base_digits(total).text,
+	    base_digits(page_view_blocks(h->v)).text);
+	put_line(h, "bytes", "about %s",
+	    base_digits(page_view_bytes(h->v)).text);
 }
 
 static void
@@ -215,17 +214,18 @@ put_counters(struct head *h)
 	char cost[12];
 
 	page_cost_text(cost, h->page->numbers.cost_us);
-	put_line(h, "cycle", "%s, %llu records", cost,
-	    (unsigned long long)look->work.cycle_records);
-	put_line(h, "entries", "%u active, %u free", (unsigned)c->aRecActive,
-	    (unsigned)(c->aRecMax - c->aRecActive));
-	put_line(h, "errors", "%llu illegal types, %llu duplicates, %llu times "
-	    "full, %llu unknown frees, %llu bad records",
-	    (unsigned long long)errors.illegal_type,
-	    (unsigned long long)errors.duplicate,
-	    (unsigned long long)look->loss.full,
-	    (unsigned long long)errors.unknown_free,
-	    (unsigned long long)look->loss.bad_records);
+	put_line(h, "cycle", "%s, %s records", cost,
+	    base_digits(look->work.cycle_records).text);
+	put_line(h, "entries", "%s active, %s free",
+	    base_digits(c->aRecActive).text,
+	    base_digits(c->aRecMax - c->aRecActive).text);
+	put_line(h, "errors", "%s illegal types, %s duplicates, %s times "
+	    "full, %s unknown frees, %s bad records",
+	    base_digits(errors.illegal_type).text,
+	    base_digits(errors.duplicate).text,
+	    base_digits(look->loss.full).text,
+	    base_digits(errors.unknown_free).text,
+	    base_digits(look->loss.bad_records).text);
 }
 
 static void
@@ -234,7 +234,7 @@ put_lost(struct head *h, const struct page_state *st)
 	const struct nodes_look *look = h->v->look;
 	char lack[PAGE_LACK_TEXT];
 
-	put_line(h, "lost", "%llu", (unsigned long long)page_lost_for_good(look));
+	put_line(h, "lost", "%s", base_digits(page_lost_for_good(look)).text);
 	page_lack_text(look, lack);
 	put_line(h, "complete", "%s%s", look->complete ? "yes" : "NO: ",
 	    look->complete ? "" : lack);

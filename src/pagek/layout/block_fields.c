@@ -13,7 +13,7 @@ put_addr(const void *row, int width, struct page_picture *pic)
 	const struct page_block_row *r = row;
 
 	if (r->v->look->classic)
-		picture_printf(pic, "%08X%*s", (unsigned)r->b->addr, width - 8,
+		picture_printf(pic, "%08x%*s", (unsigned)r->b->addr, width - 8,
 		    "");
 	else
 		picture_printf(pic, "%0*llx", width,
@@ -95,7 +95,7 @@ put_seq(const void *row, int width, struct page_picture *pic)
 	const struct page_block_row *r = row;
 	char text[24];
 
-	base_format_count(text, width, r->b->seq);
+	base_format_grouped(text, width, r->b->seq);
 	picture_put(pic, text);
 }
 

@@ -57,7 +57,7 @@ classic_title(struct page *page, const struct page_view *v,
 	char date[20], target[PAGE_TARGET_TEXT];
 	int room = pic->cols - W_TITLE, from;
 
-	page_date(page, v, false, date);
+	page_date(page, v, date);
 	if (!state->plain && (int)strlen(state->word) + 2 > room) {
 		picture_put(pic, "K MEMORY BLOCKS ");
 		from = picture_col(pic);

@@ -209,7 +209,7 @@ full_node(struct page *page, const struct page_view *v,
 	page_fields_put(page, v, PAGE_FIELD_WIDE, pic);
 	picture_put(pic, " ");
 	put_words(page, v, pic->cols - picture_col(pic) - OFFS_COLS, pic);
-	base_format_count(offs, 6, page->offs);
+	base_format_grouped(offs, 6, page->offs);
 	picture_to(pic, pic->cols - OFFS_COLS - 1);
 	page_fields_put_offs(page, offs, pic);
 }
@@ -247,7 +247,7 @@ put_block(const struct page *page, const struct page_view *v,
 	base_group_digits(used, sizeof used, b->size +
 	    (uint64_t)b->overhead * 16);
 	base_group_digits(seq, sizeof seq, b->seq);
-	picture_printf(pic, v->look->classic ? "%08llX  %s" : "%012llx  %s",
+	picture_printf(pic, v->look->classic ? "%08llx  %s" : "%012llx  %s",
 	    (unsigned long long)b->addr, size);
 	if (page_is_free(b)) {
 		picture_printf(pic, " %s", PAGE_FREE_WORD);

@@ -60,10 +60,7 @@ put_count(const void *row, int width, struct page_picture *pic)
 	const struct page_sum *r = row;
 	char text[32];
 
-	base_group_digits(text, sizeof text, r->g->total.blocks);
-	if ((int)strlen(text) > digit_cols(r, width))
-		base_format_count(text, digit_cols(r, width),
-		    r->g->total.blocks);
+	base_format_grouped(text, digit_cols(r, width), r->g->total.blocks);
 	put_figure(r, width, text, pic);
 }
 

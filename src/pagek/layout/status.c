@@ -433,7 +433,7 @@ drawn_text(const struct page *page, int cols, char out[32])
 	if (kb == 0)
 		snprintf(out, 32, "  drawn <1 kB/s");
 	else
-		snprintf(out, 32, "  drawn %llu kB/s", (unsigned long long)kb);
+		snprintf(out, 32, "  drawn %.18s kB/s", base_digits(kb).text);
 }
 
 void

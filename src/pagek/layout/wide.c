@@ -24,7 +24,10 @@ enum {
 	TITLE_DATE = 1,
 	TITLE_NAME = 2,
 	TITLE_TARGET = 4,
+	TITLE_CLOCK = 8,	/* the time of the date alone */
 };
+
+#define CLOCK_AT 11		/* in the date */
 
 static void
 title_parts(const struct page *page, const struct page_view *v,
@@ -37,10 +40,15 @@ title_parts(const struct page *page, const struct page_view *v,
 	if (strcmp(look->node.name, t->node) != 0)
 		snprintf(t->name, sizeof t->name, "%.255s", look->node.name);
 	page_target_text(look, t->target);
-	if (cols >= PAGE_FULL_COLS)
-		page_date_full(page, v, t->date);
-	else
-		page_date(page, v, true, t->date);
+	page_date_full(page, v, cols >= PAGE_FULL_COLS, t->date);
+}
+
+static const char *
+date_of(const struct title *t, unsigned with)
+{
+	if (strlen(t->date) > CLOCK_AT && (with & TITLE_CLOCK))
+		return t->date + CLOCK_AT;
+	return with & TITLE_DATE ? t->date : "";
 }
 
 static int
@@ -53,18 +61,19 @@ title_cols(const struct page *page, const struct title *t, unsigned with)
 		cols += 1 + picture_width(t->name, page->opts.ascii);
 	if ((with & TITLE_TARGET) && t->target[0] != '\0')
 		cols += 2 + picture_width(t->target, page->opts.ascii);
-	if ((with & TITLE_DATE) && t->date[0] != '\0')
-		cols += 2 + (int)strlen(t->date);
+	if (date_of(t, with)[0] != '\0')
+		cols += 2 + (int)strlen(date_of(t, with));
 	return cols;
 }
 
-/* The node's name is left out first, then the date, then the target. */
+/* The day is left out first, then the node's name, the time, and the target. */
 static unsigned
 title_choice(const struct page *page, const struct title *t, int cols)
 {
 	static const unsigned choices[] = {
 		TITLE_TARGET | TITLE_DATE | TITLE_NAME,
-		TITLE_TARGET | TITLE_DATE,
+		TITLE_TARGET | TITLE_CLOCK | TITLE_NAME,
+		TITLE_TARGET | TITLE_CLOCK,
 		TITLE_TARGET,
 		0,
 	};
@@ -106,9 +115,9 @@ page_wide_title(struct page *page, const struct page_view *v,
 	from = picture_col(pic);
 	picture_put(pic, t.word);
 	picture_mark(pic, from, picture_col(pic), state->mark);
-	if ((with & TITLE_DATE) && t.date[0] != '\0') {
-		picture_to(pic, pic->cols - (int)strlen(t.date));
-		picture_put(pic, t.date);
+	if (date_of(&t, with)[0] != '\0') {
+		picture_to(pic, pic->cols - (int)strlen(date_of(&t, with)));
+		picture_put(pic, date_of(&t, with));
 	}
 }
 
@@ -149,8 +158,8 @@ count_text(const struct page *page, uint64_t total, const char *about,
 		return;
 	}
 	*bytes = chosen.bytes;
-	base_format_count(n, 5, chosen.blocks);
-	base_format_count(of, 5, chosen.of);
+	base_format_grouped(n, 5, chosen.blocks);
+	base_format_grouped(of, 5, chosen.of);
 	out[0] = '\0';
 	base_append(out, 40, &len, "%s of %s%s", n + strspn(n, " "), about,
 	    of + strspn(of, " "));
@@ -280,7 +289,7 @@ wide_node(struct page *page, const struct page_view *v,
 	else
 		put_order(page, pic);
 	put_mark(page, v, pic);
-	base_format_count(offs, 6, page->offs);
+	base_format_grouped(offs, 6, page->offs);
 	/* OFFS keeps its column if the line is short enough. */
 	at = picture_col(pic) + 2;
 	if (pic->cols >= OFFS_AT + OFFS_COLS && at < OFFS_AT)

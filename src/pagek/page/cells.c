@@ -217,7 +217,7 @@ page_cell_allocated(const struct page_view *v, const struct blk *b,
 		base_append(out, PAGE_CLOCK_TEXT, &len, "%02d:%02d:%02d.%03d",
 		    tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
 	else
-		base_append(out, PAGE_CLOCK_TEXT, &len, "%02d/%02d %02d:%02d",
+		base_append(out, PAGE_CLOCK_TEXT, &len, "%02d-%02d %02d:%02d",
 		    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min);
 }
 
@@ -233,27 +233,23 @@ zone_name(const struct tm *tm)
 }
 
 void
-page_date(const struct page *page, const struct page_view *v, bool seconds,
-    char out[20])
+page_date(const struct page *page, const struct page_view *v, char out[20])
 {
 	struct tm tm;
 	size_t len = 0;
 
 	out[0] = '\0';
 	if (!page_time_known(v->look)) {
-		base_append(out, 20, &len, "--/--/-- ----%s",
-		    seconds ? "--" : "");
+		base_append(out, 20, &len, "--/--/-- ----");
 		return;
 	}
 	page_wall(page, v->look, v->look->node_wall_ms, &tm);
 	base_append(out, 20, &len, "%02d/%02d/%02d %02d%02d", tm.tm_mon + 1,
 	    tm.tm_mday, tm.tm_year % 100, tm.tm_hour, tm.tm_min);
-	if (seconds)
-		base_append(out, 20, &len, "%02d", tm.tm_sec);
 }
 
 void
-page_date_full(const struct page *page, const struct page_view *v,
+page_date_full(const struct page *page, const struct page_view *v, bool zone,
     char out[40])
 {
 	struct tm tm;
@@ -266,7 +262,7 @@ page_date_full(const struct page *page, const struct page_view *v,
 	}
 	page_wall(page, v->look, v->look->node_wall_ms, &tm);
 	len = strftime(out, 40, "%Y-%m-%d %H:%M:%S", &tm);
-	if (v->look->classic)
+	if (v->look->classic || !zone)
 		return;
 	base_append_text(out, 40, &len, " ");
 	/* Eight letters of the zone's name at most. */
@@ -341,21 +337,17 @@ static void
 put_address(const struct nodes_look *look, const struct blk *b, char *out,
     size_t cap, size_t *len)
 {
-	base_append(out, cap, len, look->classic ? "%08llX    " : "%012llx",
+	base_append(out, cap, len, look->classic ? "%08llx    " : "%012llx",
 	    (unsigned long long)b->addr);
 }
 
-/* Exact sizes have no digit groups, for programs. */
 static void
 put_size(enum page_units units, uint64_t size, char *out, size_t cap,
     size_t *len)
 {
 	char text[PAGE_SIZE_TEXT];
 
-	if (units == PAGE_UNITS_EXACT)
-		snprintf(text, sizeof text, "%llu", (unsigned long long)size);
-	else
-		page_size_text(units, size, SIZE_COLUMNS, text);
+	page_size_text(units, size, SIZE_COLUMNS, text);
 	base_append(out, cap, len, " %*s", SIZE_COLUMNS, text);
 }
 

@@ -85,7 +85,7 @@ void page_cell_age(char out[8], uint64_t seconds);
 #define PAGE_CLOCK_TEXT 16
 /*
  * When it was allocated, on the node's clock, in 12 columns: "15:04:09.200",
- * after a day "11/17 15:04"; "" if no clock is known.
+ * after a day "11-17 15:04"; "" if no clock is known.
  */
 void page_cell_allocated(const struct page_view *, const struct blk *,
     char out[PAGE_CLOCK_TEXT]);
@@ -143,11 +143,11 @@ void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
 /* "acqd[4711]", or ""; outside text. */
 void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);
 
-/* "2026-11-20 15:04:22 UTC"; a classic clock has no zone. */
-void page_date_full(const struct page *, const struct page_view *,
+/* "2026-11-20 15:04:22", and " UTC" with the zone, which a classic clock has not. */
+void page_date_full(const struct page *, const struct page_view *, bool zone,
     char out[40]);
-/* The node's date for line 1: "07/13/04 1330", with seconds "07/13/04 133039". */
-void page_date(const struct page *, const struct page_view *, bool seconds,
+/* The node's date in the note's line 1: "07/13/04 1330". */
+void page_date(const struct page *, const struct page_view *,
     char out[20]);
 
 /* The view of a session (view.c). */

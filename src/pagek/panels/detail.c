@@ -874,8 +874,8 @@ put_pages(const struct page_detail *d, const struct page_view *v,
 	char pages[32];
 
 	base_group_digits(pages, sizeof pages, last - first + 1);
-	picture_printf(pic, "byte %llu of page %09llx",
-	    (unsigned long long)(d->blk.addr & (PAGE_BYTES - 1)),
+	picture_printf(pic, "byte %s of page %09llx",
+	    base_digits(d->blk.addr & (PAGE_BYTES - 1)).text,
 	    (unsigned long long)first);
 	if (last > first)
 		picture_printf(pic, ", %s pages", pages);
@@ -1042,7 +1042,7 @@ put_count(uint64_t all, size_t listed, const char *what,
 	base_group_digits(n, sizeof n, all);
 	picture_printf(pic, "%s %s", all > 0 ? n : "none other", what);
 	if (listed < all)
-		picture_printf(pic, "; %zu listed", listed);
+		picture_printf(pic, "; %s listed", base_digits(listed).text);
 }
 
 static void

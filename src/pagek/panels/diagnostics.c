@@ -459,9 +459,9 @@ number_text(enum field_unit unit, uint64_t n, char out[32])
 	} else if (unit == FIELD_MICROSECONDS) {
 		page_cost_text(out, n);
 	} else {
-		base_group_digits(out, 32, n);
-		if (strlen(out) > NUMBER_COLS)
-			base_format_count(out, NUMBER_COLS, n);
+		base_format_grouped(out, NUMBER_COLS, n);
+		memmove(out, out + strspn(out, " "),
+		    strlen(out + strspn(out, " ")) + 1);
 	}
 }
 

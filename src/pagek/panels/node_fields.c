@@ -147,7 +147,7 @@ live_cell(const void *row, char out[FIELD_CELL])
 
 	snprintf(out, FIELD_CELL, "-");
 	if (get_live(r->asked, 0, &v))
-		snprintf(out, FIELD_CELL, "%llu", (unsigned long long)v.n);
+		base_group_digits(out, FIELD_CELL, v.n);
 }
 
 static void

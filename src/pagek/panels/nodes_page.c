@@ -115,14 +115,15 @@ target_text(const struct nodes_surveyed_target *t, char *out, size_t cap)
 	if (t->pid > 0)
 		base_append(out, cap, &len, "%s[%ld]", t->comm, (long)t->pid);
 	else
-		base_append(out, cap, &len, "%s", t->name);
+		base_append(out, cap, &len, "%s", t->comm[0] != '\0' ?
+		    t->comm : t->name);
 }
 
 static void
 put_target(const struct entry *l, int width, struct page_picture *pic)
 {
 	const struct nodes_surveyed *r = l->row;
-	char text[160] = "", more[24] = "";
+	char text[160] = "", more[32] = "";
 	int cols;
 
 	if (l->target != NULL) {
@@ -134,7 +135,7 @@ put_target(const struct entry *l, int width, struct page_picture *pic)
 	    r->target[0].pid == 0))
 		target_text(&r->target[0], text, sizeof text);
 	if (text[0] != '\0' && r->live > 1)
-		snprintf(more, sizeof more, " +%zu", r->live - 1);
+		snprintf(more, sizeof more, " +%s", base_digits(r->live - 1).text);
 	cols = picture_col(pic) + width;
 	put_word(pic, text, width - (int)strlen(more), PICTURE_FREE);
 	picture_put(pic, more);
@@ -170,7 +171,7 @@ put_blocks(const struct entry *l, int width, struct page_picture *pic)
 	char fit[24], text[32] = "";
 
 	if (t != NULL ? target_counts(t) : is_counted(l->row)) {
-		base_format_count(fit, width - about, t != NULL ? t->blocks :
+		base_format_grouped(fit, width - about, t != NULL ? t->blocks :
 		    l->row->blocks);
 		snprintf(text, sizeof text, "%s%s", about ? "~" : "",
 		    fit + strspn(fit, " "));
@@ -186,7 +187,7 @@ put_rate(const struct entry *l, int width, struct page_picture *pic)
 
 	if (t != NULL ? t->rated && target_counts(t) :
 	    is_counted(l->row) && l->row->rated)
-		base_format_count(fit, width,
+		base_format_grouped(fit, width,
 		    t != NULL ? t->rate : l->row->rate);
 	put_word(pic, fit, width, PICTURE_RIGHT);
 }
@@ -546,8 +547,9 @@ put_title(const struct nodes_surveyed *const *row, size_t n,
 		count[row[i]->how]++;
 	for (i = 0; i < BASE_NELEM(order); i++)
 		if (count[order[i]] > 0)
-			base_append(text, sizeof text, &len, "%s%zu %s",
-			    len > 0 ? " " : "", count[order[i]],
+			base_append(text, sizeof text, &len, "%s%s %s",
+			    len > 0 ? " " : "",
+			    base_digits(count[order[i]]).text,
 			    pic->cols >= WIDE_WORDS ? hows[order[i]].counted :
 			    hows[order[i]].briefly);
 	if (n == 0)
@@ -573,14 +575,14 @@ about_text(const struct nodes_surveyed *r, char *text, size_t cap)
 		base_append(text, cap, &len, "%s %s  %s", r->word, r->name,
 		    r->where);
 	if (is_counted(r))
-		base_append(text, cap, &len, "  %zu live of %zu target%s",
-		    r->live, r->targets, r->targets == 1 ? "" : "s");
+		base_append(text, cap, &len, "  %s live of %s target%s",
+		    base_digits(r->live).text, base_digits(r->targets).text, r->targets == 1 ? "" : "s");
 	if (is_counted(r) && r->lost > 0)
-		base_append(text, cap, &len, "  %llu records lost",
-		    (unsigned long long)r->lost);
+		base_append(text, cap, &len, "  %s records lost",
+		    base_digits(r->lost).text);
 	if (is_counted(r) && r->full > 0)
-		base_append(text, cap, &len, "  list full: %llu blocks not "
-		    "listed", (unsigned long long)r->full);
+		base_append(text, cap, &len, "  list full: %s blocks not "
+		    "listed", base_digits(r->full).text);
 }
 
 static void

@@ -51,7 +51,7 @@ put_blocks(const struct nodes_target *t, int width, struct page_picture *pic)
 {
 	char blocks[8];
 
-	base_format_count(blocks, width -
+	base_format_grouped(blocks, width -
 	    (int)strlen(page_about(t->n[WIRE_N_SAMPLE])),
 	    t->n[WIRE_N_EST_BLOCKS]);
 	put_number(t, blocks + strspn(blocks, " "), width, pic);
