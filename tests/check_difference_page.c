@@ -116,6 +116,28 @@ TEST(views_show_what_they_say)
 	ck_assert_uint_eq(s->shown.new.n, 2);
 }
 
+/* A number that is cut would be another number. */
+TEST(no_number_is_cut)
+{
+	struct difference_group g = { .type = -1 };
+	struct page_diff_row row = { .v = &scene.view, .g = &g };
+	char text[FIELD_CELL];
+
+	g.sum.new.blocks = g.sum.freed.blocks = 12345678;
+	g.sum.new.bytes = g.sum.freed.bytes = 9e14;
+	for (size_t i = 0; i < page_diff_fields.n; i++) {
+		const struct field *f = &page_diff_fields.field[i];
+
+		if (!f->column.figure || f->column.cell == NULL)
+			continue;
+		f->column.cell(&row, text);
+		ck_assert_msg((int)strlen(text) <= f->column.width, "%s",
+		    text);
+		if (f->key != NULL && strstr(f->key, "_blocks") != NULL)
+			ck_assert_str_eq(text, "12345678");
+	}
+}
+
 TEST(cursor_stays_on_its_group_while_others_pass_it)
 {
 	struct difference *s;

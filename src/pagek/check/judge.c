@@ -478,7 +478,8 @@ tell_unwatched(const struct judge *j, char why[CHECK_WHY])
 {
 	snprintf(why, CHECK_WHY, "%s of %s process images could not be "
 	    "watched%s%s", base_digits(j->unwatched).text,
-	    base_digits(j->processes).text, j->unwatched_why[0] == '\0' ? "" : j->unwatched == 1 ? ": " :
+	    base_digits(j->processes).text,
+	    j->unwatched_why[0] == '\0' ? "" : j->unwatched == 1 ? ": " :
 	    "; the first: ", j->unwatched_why);
 }
 

@@ -29,6 +29,19 @@ page_diff_count(char out[32], const struct page_view *v, double n)
 	snprintf(out, 32, "%s%.28s", page_about(v->look->sample), digits);
 }
 
+#define COUNT_COLS 9
+
+/* In the columns of a count: a number is never cut. */
+static void
+count_text(char out[32], const struct page_view *v, double n)
+{
+	char digits[COUNT_COLS + 1];
+
+	base_format_grouped(digits, COUNT_COLS, (uint64_t)(n + 0.5));
+	snprintf(out, 32, "%s%s", page_about(v->look->sample),
+	    digits + strspn(digits, " "));
+}
+
 static void
 bytes_text(char out[32], const struct page_view *v, double n, bool sign)
 {
@@ -49,7 +62,7 @@ type_cell(const void *row, char out[FIELD_CELL])
 	if (r->g->type < 0)
 		snprintf(out, FIELD_CELL, "*");
 	else
-		snprintf(out, FIELD_CELL, "%.8s", types != NULL &&
+		snprintf(out, FIELD_CELL, "%s", types != NULL &&
 		    types->by_code[r->g->type].name[0] != '\0' ?
 		    types->by_code[r->g->type].name : "?");
 }
@@ -63,9 +76,9 @@ type_cell(const void *row, char out[FIELD_CELL])
 		text; \
 	}
 
-CELL(new_cell, page_diff_count(out, r->v, r->g->sum.new.blocks))
+CELL(new_cell, count_text(out, r->v, r->g->sum.new.blocks))
 CELL(new_bytes_cell, bytes_text(out, r->v, r->g->sum.new.bytes, false))
-CELL(freed_cell, page_diff_count(out, r->v, r->g->sum.freed.blocks))
+CELL(freed_cell, count_text(out, r->v, r->g->sum.freed.blocks))
 CELL(freed_bytes_cell, bytes_text(out, r->v, r->g->sum.freed.bytes, false))
 CELL(net_cell, bytes_text(out, r->v, difference_net(&r->g->sum), true))
 
@@ -141,8 +154,9 @@ static const struct field groups[] = {
 	{ .key = "net_bytes", .kind = FIELD_SIGNED, .get = get_net },
 	{ .key = "est_new_blocks", .kind = FIELD_SIGNED, .get = get_rounded,
 	    GROUP(sum.new.blocks),
-	    .column = { .title = "NEW", .gap = 1, .width = 9, .right = true,
-	    .rank = 1, KEEP, .figure = true, .cell = new_cell } },
+	    .column = { .title = "NEW", .gap = 1, .width = COUNT_COLS,
+	    .right = true, .rank = 1, KEEP, .figure = true,
+	    .cell = new_cell } },
 	{ .key = "est_new_bytes", .kind = FIELD_SIGNED, .get = get_rounded,
 	    GROUP(sum.new.bytes),
 	    .column = { .title = "BYTES", .gap = 1, .width = 9,
@@ -150,7 +164,7 @@ static const struct field groups[] = {
 	    .cell = new_bytes_cell } },
 	{ .key = "est_freed_blocks", .kind = FIELD_SIGNED,
 	    .get = get_rounded, GROUP(sum.freed.blocks),
-	    .column = { .title = "FREED", .gap = 1, .width = 9,
+	    .column = { .title = "FREED", .gap = 1, .width = COUNT_COLS,
 	    .right = true, .rank = 2, KEEP, .figure = true,
 	    .cell = freed_cell } },
 	{ .key = "est_freed_bytes", .kind = FIELD_SIGNED, .get = get_rounded,
@@ -184,13 +198,18 @@ put_cell(const struct field *f, const struct page_view *v, const char *text,
 {
 	int room = pic->cols - picture_col(pic) - 1;
 	int width = field_width(f, v->look->sample != 0);
+	char word[FIELD_CELL];
 
 	if (room < width)
 		width = room;
 	picture_put(pic, " ");
+	/* Of a verdict the first word is whole. */
+	snprintf(word, sizeof word, "%s", text);
+	if (f->column.least > 0 && (int)strlen(word) > width)
+		word[strcspn(word, " ")] = '\0';
 	if (width > 0)
-		picture_printf(pic, "%*.*s", f->column.right ? width : -width,
-		    width, text);
+		picture_text(pic, word, width, f->column.right ? PICTURE_RIGHT :
+		    PICTURE_LEFT);
 }
 
 void

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "follow.h"
@@ -87,6 +88,8 @@ page_follow_toggle(struct page *page, const struct page_view *v)
 	return 1;
 }
 
+#define FOLLOW_NAME 24
+
 void
 page_follow_text(const struct page *page, char out[PAGE_FOLLOW_TEXT])
 {
@@ -97,7 +100,10 @@ page_follow_text(const struct page *page, char out[PAGE_FOLLOW_TEXT])
 	if (f == NULL || !f->on)
 		return;
 	if (f->group) {
-		snprintf(out, PAGE_FOLLOW_TEXT, "follow %.24s", f->name);
+		bool cut = strlen(f->name) > FOLLOW_NAME;
+
+		snprintf(out, PAGE_FOLLOW_TEXT, "follow %.*s%s",
+		    FOLLOW_NAME - cut, f->name, cut ? "~" : "");
 		for (c = out; *c != '\0'; c++)
 			if (*c < ' ' || *c > '~')
 				*c = '?';
