@@ -91,10 +91,10 @@ rule "a device is never written over" device
 
 bound() {
 	printf '[keys]\nF5 = sort\ns = none\nw = quit\nq = none\nx = srot\n' >"$config"
-	page && wait_for 'F5 sort' && shows 'F10 quit' && keys F5 &&
+	page && wait_for 'F5 sort' && shows 'w quit' && keys F5 &&
 	    wait_for '^SORT' && keys p && wait_for 'order: address' && keys s &&
 	    wait_for 's means nothing here' && keys '?' &&
-	    wait_for '^  F5 +choose the sort' && keys Escape && wait_gone '^HELP' &&
+	    wait_for '^  F6 F5 +choose the sort' && keys Escape && wait_gone '^HELP' &&
 	    leave w &&
 	    grep -q "config:6: no action 'srot': did you mean 'sort'?" "$tmp/said"
 }

@@ -541,8 +541,9 @@ page_key_sequence(const char *bytes)
 		[23] = PAGE_KEY_F0 + 11, PAGE_KEY_F0 + 12 };
 	size_t len = strlen(bytes);
 	char last = len > 0 ? bytes[len - 1] : '\0';
-	int code = PAGE_KEY_NONE, n;
+	int code = PAGE_KEY_NONE;
 	char *end;
+	long n;
 
 	if (len == 3 && bytes[1] == '[' && last >= 'A' && last <= 'E') {
 		code = PAGE_KEY_F0 + 1 + last - 'A';
@@ -552,8 +553,8 @@ page_key_sequence(const char *bytes)
 		code = moves[last - 'A'];
 	} else if (len > 2 && last == '~' && bytes[1] >= '0' &&
 	    bytes[1] <= '9') {
-		n = (int)strtol(bytes + 1, &end, 10);
-		if (end == bytes + len - 1 && n < (int)BASE_NELEM(numbered))
+		n = strtol(bytes + 1, &end, 10);
+		if (end == bytes + len - 1 && n < (long)BASE_NELEM(numbered))
 			code = numbered[n];
 	}
 	return code != PAGE_KEY_NONE ? code : PAGE_KEY_OTHER;
