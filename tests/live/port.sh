@@ -48,7 +48,7 @@ same_page() {
 	"$B/pagek" --once --sort p --ascii "pid:$pid" >"$tmp/here" &&
 	    on "$1" --once --sort p --ascii "pid:$pid" >"$tmp/there" || return 1
 	for where in here there; do
-		sed -E 's/ +[0-9/]+ [0-9]+$//; s/ +[0-9][0-9a-z]*s  / AGE  /; /^[0-9.]+[mu]?s max /d' \
+		sed -E 's/ +([0-9-]+ )?[0-9]+:[0-9:]+$//; s/ +[0-9][0-9a-z]*s  / AGE  /; /^[0-9.]+[mu]?s max /d' \
 		    "$tmp/$where" >"$tmp/$where.rows"
 	done
 	cat "$tmp/there"

@@ -185,7 +185,7 @@ same_as_fresh() {
 
 resized() {
 	open 120 40 --sort p --at 39s demo:note || return 1
-	wait_for '008E66B8' || return 1
+	wait_for '008e66b8' || return 1
 	until_true 10 shows '15 Hz' || return 1
 	steady >"$tmp/fresh"
 	open 100 30 --sort p --at 39s demo:note || return 1

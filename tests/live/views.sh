@@ -167,7 +167,7 @@ rule "fg shows the picture and the gap, and no record is lost" goes_on
 
 # Everything but clocks, ages, and what a cycle took or was too late for.
 numbers() {
-	look "$1" | sed -E -e 's/ +[0-9/]+ [0-9]+$//' -e 's/LIVE [0-9]+ Hz/LIVE/' \
+	look "$1" | sed -E -e 's/ +([0-9-]+ )?[0-9]+:[0-9:]+$//' -e 's/LIVE [0-9]+ Hz/LIVE/' \
 	    -e 's/^[0-9.]+[um]s max [0-9.]+[um]s//' -e 's/ +[0-9]+[smhd] [:.-]/ /' \
 	    -e 's/ missed [0-9,]+//' -e '/resumed/d'
 }
