@@ -13,9 +13,10 @@ sums() {
 	CHECK_EVENTS=$1 CK_DEFAULT_TIMEOUT=7200 CK_TIMEOUT_MULTIPLIER=60 \
 	    "$B/tests/check_$2" "$3"
 }
-rule "10 x $of_cuts events, connections cut at any byte" sums "$of_cuts" session cuts
+rule "10 x $of_cuts events, connections cut at any byte" sums "$of_cuts" session \
+    link_cuts
 rule "2 x $of_kills events, nodes and pages killed at any point" \
-    sums "$of_kills" session restart
+    sums "$of_kills" session node_restart
 rule "6 x $of_points points at which a list's process is killed" \
     sums "$of_points" blklist_persistent blklist_persistent
 
