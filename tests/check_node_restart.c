@@ -279,7 +279,8 @@ TEST(killed_pages_leave_nothing_behind)
 		UNTIL(shared->made >= next);
 	}
 	for (unsigned i = 0; i < BASE_NELEM(other); i++)
-		kill_node(other[i]);
+		if (other[i] != 0)
+			kill_node(other[i]);
 	shared->stop = true;
 	UNTIL(shared->stopped && look()->work.total_records - before + lost() >=
 	    shared->made && look()->settled);
