@@ -34,6 +34,12 @@ parse(struct options *o, const char *line)
 	why[0] = '\0';
 	r = options_parse(o, argc, argv, why, sizeof why);
 	options_fini(o);
+	/* Refused when no target has such a command, which is known later. */
+	if (r == 0 && o->target.kind == TARGET_COMMAND &&
+	    !option_given(o, OPTION_HELP)) {
+		snprintf(why, sizeof why, "%s", o->target.refusal);
+		return o->target.refused;
+	}
 	return r;
 }
 
@@ -284,7 +290,7 @@ static const struct {
 	{ "listings local a b", PAGEK_USAGE, "one word too many" },
 	{ "listings 20261121-163501-0007 local", PAGEK_USAGE,
 	    "one word too many" },
-	{ "listings 20261121-163501-000", PAGEK_NO_TARGET, "no node" },
+	{ "listings 20261121-163501-000", PAGEK_NO_TARGET, "no target or node" },
 	{ "listings --format json local x", PAGEK_USAGE, "no meaning" },
 	{ "listings --sort p", PAGEK_USAGE, "takes no option --sort" },
 	{ "config", PAGEK_USAGE, "needs --show" },
@@ -363,6 +369,9 @@ static const struct {
 	{ "linac-a", TARGET_LOCAL, "", "", 0 },
 	{ "0590", TARGET_LOCAL, "", "", 0 },
 	{ "node:0590", TARGET_LOCAL, "", "", 0 },
+	{ "590", TARGET_LOCAL, "", "", 0 },
+	{ "node:590", TARGET_LOCAL, "", "", 0 },
+	{ "list a12", TARGET_UNIX, "/run/x/node", "", 0 },
 	{ "linac-a/pid:7", TARGET_PID, "", "", 7 },
 	{ "node:0590/pid:7", TARGET_PID, "", "", 7 },
 	{ "linac-a/ALLOCLOG.a/b.7", TARGET_LOCAL, "", "ALLOCLOG.a/b.7", 0 },
@@ -411,9 +420,11 @@ static const struct {
 	{ "node:059A", PAGEK_NO_TARGET, "did you mean 0590, linac-a?" },
 	{ "list FFFE", PAGEK_NO_TARGET, "no node has the number FFFE: "
 	    "'pagek nodes' lists" },
-	{ "xyzzy", PAGEK_NO_TARGET, "no command or node 'xyzzy'" },
-	{ "list xyzzy", PAGEK_NO_TARGET, "no node 'xyzzy'" },
-	{ "list tpo", PAGEK_NO_TARGET, "no node 'tpo'" },
+	{ "xyzzy", PAGEK_NO_TARGET,
+	    "no target or node 'xyzzy', and no command: 'pagek targets'" },
+	{ "list xyzzy", PAGEK_NO_TARGET, "no target or node 'xyzzy': " },
+	{ "list tpo", PAGEK_NO_TARGET, "no target or node 'tpo': " },
+	{ "xyzzy/pid:7", PAGEK_NO_TARGET, "no node 'xyzzy'" },
 	{ "lokal", PAGEK_NO_TARGET, "did you mean 'local'?" },
 	{ "lost", PAGEK_USAGE, "did you mean 'list'?" },
 	{ "gatewy/pid:7", PAGEK_NO_TARGET, "did you mean gateway" },
@@ -421,7 +432,7 @@ static const struct {
 	{ "gateway/7", PAGEK_USAGE, "as in gateway/pid:4711" },
 	{ "gateway/pid:x", PAGEK_USAGE, "after the node, write" },
 	{ "node:", PAGEK_USAGE, "four hexadecimal digits" },
-	{ "node:590", PAGEK_USAGE, "four hexadecimal digits" },
+	{ "node:59", PAGEK_NO_TARGET, "no node has the number 59" },
 	{ "node:linac-a", PAGEK_USAGE, "four hexadecimal digits" },
 	{ "--remote-pageknode /x gateway", PAGEK_USAGE, "other machines" },
 };

@@ -75,7 +75,8 @@ rule "a path with a slash is taken for a socket" \
     refused 3 "is no socket" list "$tmp/rule.out"
 rule "a number that no node has is no target" \
     refused 3 "no node has the number 0590" list node:0590
-rule "so is a name that no node has" refused 3 "no node 'nobody'" list nobody
+rule "so is a name that no node and no target has" \
+    refused 3 "no target or node 'nobody'" list nobody
 rule "a host whose user has no name is none" \
     refused 2 "ssh: needs the name of a host" list ssh:@host
 rule "a capture file is said to come later" \
@@ -453,4 +454,61 @@ short_lived() {
 }
 rule "callers of a program that is over at once have their names" short_lived
 
+# --- targets by the name of their command ---------------------------------------
+
+cat >"$tmp/hold.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile held[100];
+int main(int argc, char **argv)
+{
+	(void)argc;
+	for (int i = 0; i < atoi(argv[1]); i++)
+		held[i] = malloc(7777);
+	pause();
+}
+C
+cc -O1 -fno-builtin -o "$tmp/server" "$tmp/hold.c" || exit 1
+cp "$tmp/server" "$tmp/a_server_of_long_name"
+cp "$tmp/server" "$tmp/590"
+# serve NAME BLOCKS: $served is its process, which is watched and holds them all.
+serve() {
+	"$pagek" run --own-node -b -o /dev/null -- "$tmp/$1" "$2" 2>/dev/null &
+	until_true 10 pgrep -f "^$tmp/$1 $2\$" >/dev/null &&
+	    served=$(pgrep -f "^$tmp/$1 $2\$") && until_true 10 holds "$2" "pid:$served"
+}
+# holds BLOCKS TARGET
+holds() {
+	[ "$("$pagek" list --format ndjson --filter size=7777 "$2" | grep -c '"size": 7777')" = "$1" ]
+}
+newest() {
+	serve server 3 && older=$served && holds 3 server && serve server 5 &&
+	    holds 5 server && kill "$served" &&
+	    until_true 10 is_gone "$served" && until_true 10 holds 3 server &&
+	    kill "$older"
+}
+rule "a word is the newest live target whose command has that name" newest
+long_name() {
+	serve a_server_of_long_name 4 && holds 4 a_server_of_long_name &&
+	    kill "$served"
+}
+rule "also one that is longer than the kernel keeps" long_name
+before_number() {
+	serve 590 6 && holds 6 590 && mkdir -p "$XDG_CONFIG_HOME/pagek" &&
+	    echo "0590 linac-a unix:$tmp/none" >"$XDG_CONFIG_HOME/pagek/nodes" &&
+	    ! "$pagek" list 590 2>"$tmp/e" && grep -q 'No such file' "$tmp/e"
+	it=$?
+	rm -f "$XDG_CONFIG_HOME/pagek/nodes"
+	kill "$served"
+	return $it
+}
+rule "up to four hex digits are a node if the table has them" before_number
+check_default() {
+	serve server 7 && "$pagek" check --max-live 1G --duration 1 2>"$tmp/e"
+	it=$?
+	kill "$served"
+	cat "$tmp/e"
+	return $it
+}
+rule "pagek check without a word checks the default target" check_default
 say_result

@@ -151,12 +151,19 @@ def true(n):
 
 grown = [b - a for a, b in zip(seen(1000), seen(3000))]
 want = [b - a for a, b in zip(true(1000), true(3000))]
-assert grown == want and want[0] > 10000 and want[0] - want[1] == 200, (grown, want)
+# The script leaves 200 blocks more; a start of PHP now and then one or two.
+if want[0] - want[1] != 200:
+    print("valgrind saw", want)
+    sys.exit(2)
+assert grown == want and want[0] > 10000, (grown, want)
 PY
+	it=$?
+	[ $it != 2 ] || rm -f "$tmp"/php*.valgrind
+	return $it
 }
 for stacks in '--stack 16' '--stack 0' '--stack 64 --free-stack'; do
 	rule "php's extensions are counted as valgrind counts them with $stacks" \
-	    unless_busy php_twice "$stacks"
+	    unless_busy tries php_twice "$stacks"
 done
 
 namespace() {

@@ -89,6 +89,15 @@ for word in gw-2 0a12/pid:$target gw-2/ALLOCLOG.torrent.$target; do
 	    shows 0A12 gw-2 "$word"
 done
 
+not_there() {
+	"$pagek" list --timeout 600 "$1" >"$tmp/out" 2>"$tmp/why"
+	[ $? = 3 ] && [ ! -s "$tmp/out" ] && cat "$tmp/why" &&
+	    grep -q "does not watch $2: 'pagek targets unix:" "$tmp/why"
+}
+rule "a process that a node does not watch is said at once" \
+    not_there gw-2/pid:1 pid:1
+rule "likewise a stream" not_there gw-2/ALLOCLOG.none.7 ALLOCLOG.none.7
+
 everything() {
 	{
 		"$pagek" list gw-2 | tail -n 1 | grep -q ' ' &&

@@ -45,9 +45,9 @@ begin() {
 screen_is() {
 	golden=$top/tests/golden/run-page-$1.ok
 	shot | sed -E 's/\[[0-9]+\]/[PID]/g; s/^(K MEMORY BLOCKS  0001) [^ ]+/\1 NODE/
-	    s#[0-9]{2}/[0-9]{2}/[0-9]{2} +[0-9]{6}#DATE#; s#[0-9-]{10} [0-9:.]+ UTC#DATE#
+	    s#[0-9]{2}/[0-9]{2}/[0-9]{2} +[0-9]{6}#DATE#; s#([0-9]{4}-[0-9-]{5}|-{10}) [0-9:-]{8}.*#DATE#
 	    s/ENDED [0-9:]+/ENDED TIME/; s/[0-9:]{8}\.[0-9]/TIME/; s/^[0-9a-f]{12} /ADDRESS /
-	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s [.:-]/ AGE/; s/ ([0-9.]+k?|-) \/s/ RATE/
+	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s( [.:-])? / AGE /; s/ ([0-9.]+k?|-) \/s/ RATE/
 	    s#/[^ ]*/out\.[0-9]+#OUTPUT#; s/^live .*/SUMS/; s/ +/ /g; s/ $//' |
 	    # A notice wraps where the length of a process id lets it.
 	    sed -Ez 's/\n(program: nothing|nothing can)/ \1/' >"$tmp/screen"
@@ -104,6 +104,15 @@ names_live() {
 }
 rule "somebody who has pressed a key stays, and leaving names a live process" \
     names_live
+
+completes() {
+	begin 100 30 -- "$three"
+	wait_for 'large\[[0-9]+\]  LIVE' && keys : &&
+	    keys -l 'target sm' && keys Tab && wait_for ':target small' &&
+	    keys Escape && touch "$here/end.small" "$here/end.large" \
+	    "$here/end.third"
+}
+rule ":target completes the commands of the tree, with the first Tab" completes
 
 # --- its output and its status -------------------------------------------------
 
@@ -187,7 +196,8 @@ ended() {
 	    touch "$here/end.large" &&
 	    wait_for 'all its processes have ended' || return 1
 	# A notice of some seconds, and at 80 columns the rate.
-	wait_gone 'is watched *$|[1-9][0-9.k]* /s' && screen_is "ended-$1"
+	wait_gone 'is watched *$|[1-9][0-9.k]* /s' && wait_for ' main' &&
+	    screen_is "ended-$1"
 	it=$?
 	keys q
 	return $it

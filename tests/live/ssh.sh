@@ -172,6 +172,12 @@ controls() {
 	"$pagek" arm "$there"
 }
 rule "another key may do what its user may" controls
+not_there() {
+	"$pagek" list --timeout 600 "ssh:page/pid:1" 2>"$tmp/why"
+	[ $? = 3 ] && cat "$tmp/why" &&
+	    grep -q "the node at ssh:page does not watch pid:1: 'pagek targets ssh:page'" "$tmp/why"
+}
+rule "a process that the node does not watch is said at once" not_there
 
 # --- numbers of nodes ------------------------------------------------------------
 

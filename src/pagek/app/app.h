@@ -343,6 +343,8 @@ void app_settings_fini(struct app *);
 void app_target(struct app *, const char *word);
 void app_target_complete(struct app *, const char *before, const char *arg,
     struct line_words *);
+/* Asks for the targets that :target completes, so that they are known by then. */
+void app_target_prepare(struct app *);
 void app_targets_open(struct app *);
 /* T: asks the node, then opens the list. */
 void app_list_targets(struct app *);

@@ -361,4 +361,5 @@ void
 app_command_open(struct app *app)
 {
 	app_prompt_open(app, &command_prompt);
+	app_target_prepare(app);
 }

@@ -67,20 +67,6 @@ on_table(void *arg, const char *sentence)
 		snprintf(said, 256, "%s", sentence);
 }
 
-/* Adds the leading zeros of a node number. */
-static bool
-pad_number(const char *word, char out[DIGITS + 1])
-{
-	size_t len = strlen(word);
-	uint16_t number;
-
-	if (len == 0 || len >= DIGITS)
-		return false;
-	memset(out, '0', DIGITS);
-	memcpy(out + DIGITS - len, word, len + 1);
-	return nodes_parse_number(out, DIGITS, &number);
-}
-
 /* The position of the first wrong digit; 0: the word is no number. */
 static size_t
 wrong_digit(const char *word)
@@ -97,14 +83,12 @@ wrong_digit(const char *word)
 static int
 find_place(const char *word, struct app_place *place, char *why, size_t cap)
 {
-	char padded[DIGITS + 1], said[256] = "";
+	char said[256] = "";
 	struct target t;
 	size_t len;
 	int r;
 
 	r = target_parse_said(&t, word, on_table, said, why, cap);
-	if (r != 0 && pad_number(word, padded))
-		r = target_parse_said(&t, padded, on_table, said, why, cap);
 	if (r != 0) {
 		len = 0;
 		if (wrong_digit(word) > 0)

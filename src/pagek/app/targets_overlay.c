@@ -196,7 +196,12 @@ app_target_complete(struct app *app, const char *before, const char *arg,
 		line_words_add(words, pid);
 		line_words_add(words, app->targets.list[i].comm);
 	}
-	if (app->targets.n == 0 && asking == NULL)
+}
+
+void
+app_target_prepare(struct app *app)
+{
+	if (asking == NULL)
 		ask_targets(app, true);
 }
 

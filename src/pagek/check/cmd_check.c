@@ -184,9 +184,6 @@ check_limits(struct parse *p)
 	if (o->argv != NULL && o->target_given)
 		return option_fail(p, "'pagek check' takes a TARGET or a "
 		    "command, not both");
-	if (o->argv == NULL && !o->target_given)
-		return option_fail(p, "'pagek check' needs a command or a "
-		    "TARGET, as in 'pagek check --max-live 50M -- ls'");
 	if (o->check.budgets == 0 && o->check.baseline == NULL)
 		return option_fail(p, "'pagek check' needs a limit, such as "
 		    "--max-live=50M, or --baseline");

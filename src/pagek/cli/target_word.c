@@ -29,8 +29,9 @@ const struct target_form target_forms[] = {
 	{ HERE, HERE, "on your newest node, the live target that holds most",
 	    " (default)" },
 	{ "pid:N", "pid:", "the target with this process id", "" },
+	{ "NAME", NULL, "the newest target whose command has this name", "" },
 	{ "NODE[/TARGET]", NULL, "a node of the table, by its name or its "
-	    "number of four hex digits", "" },
+	    "number of up to four hex digits", "" },
 	{ "ssh:[USER@]HOST[/TARGET]", "ssh:", "the node of another machine",
 	    "; TARGET is pid:N or the name of a stream" },
 	{ "unix:PATH", "unix:", "the node that listens at this socket",
@@ -63,6 +64,7 @@ struct words {
 	size_t cap;
 	nodes_say_cb say;	/* reports mistakes in the table of nodes */
 	void *arg;
+	bool commands;		/* a word that is no node may be a target's command */
 };
 
 static int words_fail(struct words *, int status, const char *fmt, ...)
@@ -205,6 +207,8 @@ parse_prefixed(struct target *t, size_t form, struct words *w)
 
 /* --- the table of nodes --------------------------------------------------- */
 
+#define DIGITS 4	/* of a node's number, with leading zeros */
+
 /* A word that names a node, split at the first slash. */
 struct node_word {
 	char name[NODES_NAME_MAX + 1];	/* "" if it is too long */
@@ -218,10 +222,14 @@ static void
 split_word(struct node_word *nw, const char *word)
 {
 	size_t len = strcspn(word, "/");
+	char padded[DIGITS + 1] = "0000";
 
 	*nw = (struct node_word){ .slash = word[len] == '/' };
 	nw->there = word + len + nw->slash;
-	nw->numeric = nodes_parse_number(word, len, &nw->number);
+	if (len > 0 && len <= DIGITS) {
+		memcpy(padded + DIGITS - len, word, len);
+		nw->numeric = nodes_parse_number(padded, DIGITS, &nw->number);
+	}
 	if (len < sizeof nw->name)
 		memcpy(nw->name, word, len);
 }
@@ -291,20 +299,36 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 	if (near[0] != NULL && near[1] != NULL)
 		near[near[0] == base_nearest(nw->name, near, 2)] = NULL;
 	if (near[0] != NULL)
-		return words_fail(w, PAGEK_USAGE, "no command or target '%s': did "
-		    "you mean '%s'?", base_shown(nw->name), near[0]);
+		return words_fail(w, PAGEK_USAGE, "no command '%s': did you "
+		    "mean '%s'?  If a program has that name: 'pagek top %s'",
+		    base_shown(nw->name), near[0], base_shown(nw->name));
 	if (near[1] != NULL)
 		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
 		    "%s, number %04X?", base_shown(nw->name), near[1], e->number);
 	if (base_nearest(nw->name, local, 1) != NULL)
 		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
 		    "'local'?", base_shown(nw->name));
-	return words_fail(w, PAGEK_NO_TARGET, "no %s '%s': 'pagek nodes' lists the "
-	    "nodes that have a name", n > 0 && !nw->slash ? "command or node" : "node",
-	    base_shown(nw->name[0] != '\0' ? nw->name : "..."));
+	if (nw->slash || !w->commands)
+		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': 'pagek "
+		    "nodes' lists the nodes that have a name",
+		    base_shown(nw->name[0] != '\0' ? nw->name : "..."));
+	return words_fail(w, PAGEK_NO_TARGET, "no target or node '%s'%s: "
+	    "'pagek targets' lists what is watched", base_shown(nw->name),
+	    n > 0 ? ", and no command" : "");
 }
 
-/* A node, or a path. */
+/* Its refusal, for when no target has a command of that name. */
+static int
+parse_command(struct target *t, const char *word, int status, struct words *w)
+{
+	t->kind = TARGET_COMMAND;
+	t->name = word;
+	t->refused = status;
+	snprintf(t->refusal, sizeof t->refusal, "%s", w->why);
+	return 0;
+}
+
+/* A node, a path, or a command. */
 static int
 parse_node(struct target *t, const char *word, bool by_number,
     const char *const *known, size_t n, struct words *w)
@@ -323,8 +347,9 @@ parse_node(struct target *t, const char *word, bool by_number,
 	if (r < 0)
 		return words_fail(w, PAGEK_FAILED, "cannot read the table of nodes: "
 		    "%s", strerror(-r));
-	e = nw.numeric ? nodes_table_number(table, nw.number) :
-	    nodes_table_name(table, nw.name);
+	e = nw.numeric ? nodes_table_number(table, nw.number) : NULL;
+	if (e == NULL)
+		e = nodes_table_name(table, nw.name);
 	if (e != NULL)
 		r = parse_entry(t, e, &nw, w);
 	else if (nw.slash && !by_number && !is_target_word(nw.there))
@@ -334,7 +359,8 @@ parse_node(struct target *t, const char *word, bool by_number,
 	else
 		r = refuse_name(table, &nw, known, n, w);
 	nodes_table_free(table);
-	return r;
+	return r == PAGEK_NO_TARGET && w->commands && !by_number && !nw.slash ?
+	    parse_command(t, word, r, w) : r;
 }
 
 static bool
@@ -378,7 +404,7 @@ target_parse(struct target *t, const char *word, const char *const *known,
     size_t n, char *why, size_t cap)
 {
 	return parse_word(t, word, known, n, &(struct words){ .why = why,
-	    .cap = cap, .say = complain_said });
+	    .cap = cap, .say = complain_said, .commands = true });
 }
 
 int
@@ -470,6 +496,36 @@ target_why(const struct nodes_link *link, int err)
 	return err == -ENOTCONN && reason[0] != '\0' ? reason : strerror(-err);
 }
 
+/* When it was started, in ticks since the boot; 0: it has ended. */
+static uint64_t
+process_start(pid_t pid)
+{
+	char path[40], stat[1024], *p;
+	unsigned long long start = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return 0;
+	/* Its name may have blanks and brackets; 19 fields stand between. */
+	if (fgets(stat, sizeof stat, f) == NULL ||
+	    (p = strrchr(stat, ')')) == NULL ||
+	    sscanf(p + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		"%*s %*s %*s %*s %*s %*s %*s %llu", &start) != 1)
+		start = 0;
+	fclose(f);
+	return start;
+}
+
+/* The kernel keeps so much of a command's name. */
+static bool
+is_command(const struct nodes_target *t, const char *name)
+{
+	return t->pid != 0 &&
+	    strncmp(t->comm, name, sizeof t->comm - 1) == 0;
+}
+
 /* 3: a live target matches; 2: a dormant one; 1: any node will do; 0: none. */
 static int
 match_targets(const struct target *t, const struct nodes_target *list, size_t n)
@@ -533,12 +589,38 @@ target_each_node(uv_loop_t *loop, int each_ms, int all_ms,
 
 struct search {
 	const struct target *t;
+	pid_t pid;		/* of a command: the newest process so far ... */
+	uint64_t start;		/* ... and when it was started */
 	struct nodes_link *best;
 	int match;
 	char socket[256];
 	int err;		/* of a node that did not answer; 0 */
 	char why[512];
 };
+
+/* The newest live one, else the last that has ended. */
+static int
+match_command(struct search *s, const struct nodes_target *list, size_t n)
+{
+	int match = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool live = list[i].state == WIRE_S_LIVE ||
+		    list[i].state == WIRE_S_DORMANT;
+		uint64_t start;
+
+		if (!is_command(&list[i], s->t->name))
+			continue;
+		start = live ? process_start(list[i].pid) : 0;
+		if (s->pid != 0 && (start < s->start ||
+		    (start == s->start && match == 0)))
+			continue;
+		s->pid = list[i].pid;
+		s->start = start;
+		match = 1;
+	}
+	return match;
+}
 
 static bool
 visit_node(void *arg, struct target_node *node)
@@ -553,7 +635,9 @@ visit_node(void *arg, struct target_node *node)
 	}
 	if (node->err < 0)
 		return true;
-	match = match_targets(s->t, node->targets, node->n);
+	match = s->t->kind == TARGET_COMMAND ?
+	    match_command(s, node->targets, node->n) + s->match :
+	    match_targets(s->t, node->targets, node->n);
 	if (match > s->match) {
 		nodes_link_close(s->best);
 		s->best = node->link;
@@ -561,7 +645,7 @@ visit_node(void *arg, struct target_node *node)
 		s->match = match;
 		snprintf(s->socket, sizeof s->socket, "%s", node->socket);
 	}
-	return s->match < 3;
+	return s->match < 3 || s->t->kind == TARGET_COMMAND;
 }
 
 /* The user's name; borrowed until the next call. */
@@ -613,7 +697,7 @@ refuse_pid(pid_t pid, struct words *w)
 
 static int
 open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
-    struct words *w)
+    pid_t *pid, struct words *w)
 {
 	const struct target *t = &o->target;
 	struct search s = { .t = t };
@@ -625,12 +709,16 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (s.best != NULL) {
 		tell("node: %s", s.socket);
 		*link = s.best;
+		if (s.pid != 0)
+			*pid = s.pid;
 		return 0;
 	}
 	/* The node that did not answer may have the target. */
 	if (s.err < 0 && (t->pid == 0 || is_alive(t->pid)))
 		return words_fail(w, s.err == -ETIMEDOUT ? PAGEK_TIMEOUT :
 		    PAGEK_NO_TARGET, "%s", s.why);
+	if (t->kind == TARGET_COMMAND)
+		return words_fail(w, t->refused, "%s", t->refusal);
 	if (t->name[0] != '\0')
 		return words_fail(w, PAGEK_NO_TARGET, "no node here has a stream "
 		    "'%s': 'pagek targets' lists what there is",
@@ -862,6 +950,37 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	return 0;
 }
 
+/*
+ * The target behind a node must be there, or the session would wait for it.  A
+ * node that does not answer is left to the session.
+ */
+static int
+find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
+    struct words *w)
+{
+	const struct target *t = &o->target;
+	struct nodes_target *list = NULL;
+	char word[NODES_PID_WORD], where[sizeof t->node.place + 8];
+	bool there = false;
+	size_t n = 0;
+
+	if (t->pid == 0 && t->name[0] == '\0')
+		return 0;
+	if (target_enquire(loop, link, o->timeout_ms, &list, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < n && !there; i++)
+		there = t->pid != 0 ? list[i].pid == t->pid :
+		    strcmp(list[i].name, t->name) == 0;
+	free(list);
+	if (there)
+		return 0;
+	nodes_entry_where(&t->node, where, sizeof where);
+	return words_fail(w, PAGEK_NO_TARGET, "the node at %s does not watch "
+	    "%s: 'pagek targets %s' lists what it watches",
+	    base_shown(where), nodes_target_word(t->pid, t->name, word),
+	    base_shown(where));
+}
+
 int
 target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct nodes_session_opts *s, char *why, size_t cap)
@@ -875,13 +994,19 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (t->kind == TARGET_RAW)
 		return open_raw(o, loop, link, &w);
 	s->pid = t->pid;
-	s->stream = t->name[0] != '\0' ? t->name : NULL;
+	s->stream = t->name[0] != '\0' && t->kind != TARGET_COMMAND ?
+	    t->name : NULL;
 	if (t->kind == TARGET_UNIX)
 		r = open_unix(t->node.place, loop, link, &w);
 	else if (t->kind == TARGET_SSH)
 		r = open_ssh(o, loop, link, &w);
 	else
-		r = open_found(o, loop, link, &w);
+		r = open_found(o, loop, link, &s->pid, &w);
+	if (r == 0 && (t->kind == TARGET_UNIX || t->kind == TARGET_SSH) &&
+	    (r = find_there(o, loop, *link, &w)) != 0) {
+		nodes_link_close(*link);
+		*link = NULL;
+	}
 	if (r == 0 && t->node.number != 0)
 		nodes_link_call(*link, t->node.number, t->node.name);
 	return r;

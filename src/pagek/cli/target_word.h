@@ -2,7 +2,8 @@
  * target_word: the TARGET of a command line, and the link to it.
  *
  * target_forms has the forms of the word.  NODE is also node:NNNN; a path with a
- * slash is unix:PATH unless it begins with the name of a node.  Behind a node,
+ * slash is unix:PATH unless it begins with the name of a node.  A word that is none
+of these is the name of a target's command.  Behind a node,
  * TARGET is pid:N or a stream by its name in DSTRM; without it, a live target of
  * the node, else a dormant one.  raw: and demo: start a node of our own.
  */
@@ -18,6 +19,7 @@
 enum target_kind {
 	TARGET_LOCAL,
 	TARGET_PID,
+	TARGET_COMMAND,		/* the newest process with that name; its node is searched */
 	TARGET_UNIX,
 	TARGET_SSH,
 	TARGET_DEMO,
@@ -27,13 +29,15 @@ enum target_kind {
 struct target {
 	enum target_kind kind;
 	const char *word;	/* as given */
-	const char *name;	/* of a demo or of a stream, or the path of raw; "" none */
+	const char *name;	/* of a demo, stream or command, or the path of raw; "" none */
 	/*
 	 * The node, unless kind is TARGET_DEMO or TARGET_RAW; number 0: not
 	 * from the table.
 	 */
 	struct nodes_entry node;
 	pid_t pid;		/* 0: not given */
+	int refused;		/* of a command: exit status if no target has it ... */
+	char refusal[256];	/* ... and the sentence */
 };
 
 /*
