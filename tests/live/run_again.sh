@@ -348,7 +348,7 @@ beget() {
 	    until_true 20 has_threads "$first" '1001,heirs 2002,rx 3003,rx ' &&
 	    echo >&8 && until_true 20 has_line '^[0-9]' || return 1
 	last=$(grep '^[0-9]' "$tmp/heirs")
-	middle=$(ps -o ppid= -p "$last")
+	middle=$(ps -o ppid= -p "$last" | tr -d " ")
 }
 marked() {
 	until_true 20 has_threads "$first" \

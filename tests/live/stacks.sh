@@ -146,9 +146,9 @@ skipped() {
 	    "$pagek" tree --skip 'my_*' "pid:$pid" >"$tmp/report" &&
 	    says "my_take  held.c:[0-9]*  (skipped)$" &&
 	    "$pagek" list --skip 'my_*' "pid:$pid" >"$tmp/report" &&
-	    says " 5000 80 .*  right" && says_not "my_take" &&
+	    says " 5,000 80 .*  right" && says_not "my_take" &&
 	    "$pagek" list --no-skip "pid:$pid" >"$tmp/report" &&
-	    says " 5000 80 .*  my_take"
+	    says " 5,000 80 .*  my_take"
 }
 
 named_list() {
