@@ -249,8 +249,8 @@ expr_range_wrong(enum expr_kind kind)
 	static const char *const wrong[] = {
 		[EXPR_SIZE] = "not a size, as in 12, 0x40, 1k or 1.5M",
 		[EXPR_AGE] = "not an age, as in 10s, 5m, 1h30m or 2d",
-		[EXPR_MILLISECONDS] = "not an age, as in 10000 (milliseconds), "
-		    "10s or 5m",
+		[EXPR_MILLISECONDS] =
+		    "not an age, as in 10000 (milliseconds), 10s or 5m",
 		[EXPR_ADDRESS] = "not an address in hex",
 		[EXPR_NUMBER] = "not a number",
 		[EXPR_LAYER] = "not a layer: heap or api",
