@@ -390,9 +390,9 @@ TEST(editor_ends_with_the_page)
 	app_source_edit(&rig, &source);
 	rig.jobs.terminal = JOBS_TERMINAL_LENT;
 	jobs_lent(&rig.jobs);
-	ck_assert_ptr_nonnull(rig.jobs.editor);
+	ck_assert_ptr_nonnull(rig.jobs.viewer);
 	jobs_fini(&rig.jobs);
-	ck_assert_ptr_null(rig.jobs.editor);
+	ck_assert_ptr_null(rig.jobs.viewer);
 }
 
 /* --- in the detail ---------------------------------------------------------- */

@@ -129,7 +129,8 @@ caller_enter(struct caller *c, uintptr_t origin)
 	/* The first event of its thread, or of a forked child. */
 	if (c->p == NULL || c->p->thread == 0) {
 		c->p = NULL;
-		if (!produce_wanted() || !thread_ready(&c->p))
+		/* A silent thread's event is counted as lost by its hook. */
+		if (!produce_wanted() || t->silent || !thread_ready(&c->p))
 			c->p = NULL;
 	}
 	outermost = is_outermost(c, ENTRY(origin));

@@ -622,7 +622,6 @@ refused() {
 	    [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q -- "$words" "$tmp/err"
 }
 rule "a check needs a limit" refused "needs a limit" -- true
-rule "and something to judge" refused "needs a command" --max-live 1M
 rule "but not two" refused "not both" --max-live 1M demo:1 -- true
 rule "a size is a size" refused "not a size" --max-live fifty -- true
 rule "growth has a time" refused "1M/min" --max-growth 1M -- true

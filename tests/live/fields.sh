@@ -365,7 +365,7 @@ told() {
 	    return 1
 	pid=$(gamma)
 	goes 0509 0509 "beta.*LIVE" && kill "$pid" &&
-	    until_true 10 is_gone "$pid" && ends 0 && ! shows 'goes on'
+	    until_true 10 is_gone "$pid" && ends 143 && ! shows 'goes on'
 }
 rule "one that has ended meanwhile is not said to go on" told
 killed() {

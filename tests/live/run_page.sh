@@ -47,7 +47,7 @@ screen_is() {
 	shot | sed -E 's/\[[0-9]+\]/[PID]/g; s/^(K MEMORY BLOCKS  0001) [^ ]+/\1 NODE/
 	    s#[0-9]{2}/[0-9]{2}/[0-9]{2} +[0-9]{6}#DATE#; s#([0-9]{4}-[0-9-]{5}|-{10}) [0-9:-]{8}.*#DATE#
 	    s/ENDED [0-9:]+/ENDED TIME/; s/[0-9:]{8}\.[0-9]/TIME/; s/^[0-9a-f]{12} /ADDRESS /
-	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s( [.:-])? / AGE /; s/ ([0-9.]+k?|-) \/s/ RATE/
+	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s( [.:-])? / AGE /; s/ +([0-9.]+k?|-) \/s//
 	    s#/[^ ]*/out\.[0-9]+#OUTPUT#; s/^live .*/SUMS/; s/ +/ /g; s/ $//' |
 	    # A notice wraps where the length of a process id lets it.
 	    sed -Ez 's/\n(program: nothing|nothing can)/ \1/' >"$tmp/screen"
@@ -128,6 +128,16 @@ output() {
 }
 rule "q prints the last lines of the output, harmless, and where it is" output
 
+shown() {
+	begin 100 30 -- "$writes"
+	wait_for "o shows the command's output, .*/out\.[0-9]+" &&
+	    wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
+	    wait_for 'shows its output' && keys o && wait_for '^1$' &&
+	    hides 'MEMORY BLOCKS' && keys q && wait_for 'MEMORY BLOCKS' &&
+	    keys q && wait_for '^status 3$'
+}
+rule "the page names the file, and o shows it in a pager" shown
+
 by_signal() {
 	begin 100 30 -- ./small 9 end.small s15
 	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
@@ -180,7 +190,7 @@ rule "a script whose interpreter is missing says so" \
 static() {
 	begin "$1" "$2" -- ./fixed 9 end.fixed 3
 	wait_for 'NO DATA' && wait_for 'fixed\[[0-9]+\] is not watched' &&
-	    screen_is "static-$1" && touch "$here/end.fixed" &&
+	    wait_gone 'o shows the' && screen_is "static-$1" && touch "$here/end.fixed" &&
 	    wait_for 'has ended; fixed' && screen_is "static-ended-$1" &&
 	    keys q && wait_for '^status 3$'
 }
@@ -196,7 +206,7 @@ ended() {
 	    touch "$here/end.large" &&
 	    wait_for 'all its processes have ended' || return 1
 	# A notice of some seconds, and at 80 columns the rate.
-	wait_gone 'is watched *$|[1-9][0-9.k]* /s' && wait_for ' main' &&
+	wait_gone 'is watched *$|o shows the|[1-9][0-9.k]* /s' && wait_for ' main' &&
 	    screen_is "ended-$1"
 	it=$?
 	keys q

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../difference/difference.h"
 #include "../history/history.h"
@@ -17,6 +18,16 @@
 
 #define END_WAIT_MS 3000
 #define SAID_MS 5000
+
+/* The node of a command has told the file before its page opens. */
+static void
+say_output(struct app *app)
+{
+	const char *path = nodes_session_look(app->session)->command.output;
+
+	if (path[0] != '\0')
+		app_say(app, "o shows the command's output, %.200s", path);
+}
 
 int
 app_init(struct app *app, struct page *page, struct page_watch *watch,
@@ -42,6 +53,7 @@ app_init(struct app *app, struct page *page, struct page_watch *watch,
 	r = app_panels_init(app);
 	if (r == 0)
 		app_page_open(app, page->opts.first, true);
+	say_output(app);
 	return r;
 }
 
@@ -269,6 +281,20 @@ void
 app_listing(struct app *app)
 {
 	jobs_start_listing(&app->jobs);
+}
+
+void
+app_output(struct app *app)
+{
+	const char *path = nodes_session_look(app->session)->command.output;
+
+	if (path[0] == '\0')
+		app_say(app, "there is no file of output: 'pagek run' starts "
+		    "a command with one");
+	else if (access(path, R_OK) < 0)
+		app_say(app, "%.200s: %s", path, strerror(errno));
+	else
+		jobs_start_pager(&app->jobs, path);
 }
 
 static int

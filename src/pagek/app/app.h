@@ -227,6 +227,8 @@ void app_say(struct app *, const char *fmt, ...)
 
 /* l: see jobs_start_listing() and jobs_start_export(). */
 void app_listing(struct app *);
+/* o: shows the file with the command's output. */
+void app_output(struct app *);
 void app_export(struct app *, const char *path);
 
 /* --- mouse.c ---------------------------------------------------------------- */

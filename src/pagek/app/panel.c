@@ -378,6 +378,7 @@ static const struct {
 	[PAGE_DO_PAUSE] = { ON_OVERLAYS, .run = app_pause },
 	[PAGE_DO_COPY] = { ON_OVERLAYS, .run = app_show_address },
 	[PAGE_DO_LISTING] = { ON_OVERLAYS, .run = app_listing },
+	[PAGE_DO_OUTPUT] = { ON_ALL, .run = app_output },
 	[PAGE_DO_COMMAND] = { ON_PAGES, .run = app_command_open },
 	[PAGE_DO_TARGETS] = { ON_PAGES, .run = app_list_targets },
 	[PAGE_DO_SORT] = { ON_PAGES, .run = app_sort_open, .can = can_sort },

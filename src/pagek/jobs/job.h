@@ -116,8 +116,8 @@ int jobs_program_start(struct jobs_program **, uv_loop_t *, char **args,
 void jobs_program_close(struct jobs_program *);
 
 /* The screen has lent the terminal. */
-void jobs_run_editor(struct jobs *);
-void jobs_drop_editor(struct jobs *);
+void jobs_run_viewer(struct jobs *);
+void jobs_drop_viewer(struct jobs *);
 
 void jobs_say(struct jobs *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -49,7 +49,7 @@ end_job(struct job *j)
 	if (strcmp(jobs->page->message, j->progress) == 0)
 		jobs->page->message[0] = '\0';
 	if ((j->step == JOB_LEND || j->step == JOB_PAGER) &&
-	    jobs->editor == NULL)
+	    jobs->viewer == NULL)
 		jobs->terminal = JOBS_TERMINAL_FREE;
 	jobs->job[j->ops->kind] = NULL;
 	jobs->page->news = true;
@@ -478,8 +478,8 @@ jobs_lent(struct jobs *jobs)
 	struct job *j = jobs->job[JOB_LISTING];
 	int r;
 
-	if (jobs->editor != NULL) {
-		jobs_run_editor(jobs);
+	if (jobs->viewer != NULL) {
+		jobs_run_viewer(jobs);
 		return;
 	}
 	if (j == NULL || j->step != JOB_LEND) {
@@ -640,5 +640,5 @@ jobs_fini(struct jobs *jobs)
 	for (int i = 0; i < JOB_KINDS; i++)
 		if (jobs->job[i] != NULL)
 			end_job(jobs->job[i]);
-	jobs_drop_editor(jobs);
+	jobs_drop_viewer(jobs);
 }

@@ -40,7 +40,7 @@ enum jobs_terminal {
 };
 
 struct job;
-struct jobs_editor;
+struct jobs_viewer;
 
 struct jobs {
 	struct page *page;		/* its rows; its bottom line */
@@ -50,7 +50,7 @@ struct jobs {
 	bool esc;			/* Esc cancels a job */
 	bool warned;			/* the user knows that leaving ends it */
 	enum jobs_terminal terminal;
-	struct jobs_editor *editor;	/* NULL: none runs or waits for the terminal */
+	struct jobs_viewer *viewer;	/* NULL: none runs or waits for the terminal */
 };
 
 /* Sends the whole list, in the order shown, to the place in *L<>. */
@@ -68,6 +68,8 @@ void jobs_start_export(struct jobs *, const char *path, jobs_begin_export,
  * without a shell.
  */
 void jobs_start_editor(struct jobs *, const char *path, unsigned line);
+/* Likewise in the pager that PAGER names, else less or more. */
+void jobs_start_pager(struct jobs *, const char *path);
 
 /* Once a cycle.  esc: Esc cancels a job. */
 void jobs_tick(struct jobs *, bool esc);

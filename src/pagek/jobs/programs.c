@@ -70,64 +70,101 @@ jobs_program_close(struct jobs_program *p)
 	uv_close((uv_handle_t *)&p->process, on_closed);
 }
 
-/* --- the editor ----------------------------------------------------------- */
+/* --- viewers of a file ----------------------------------------------------- */
 
-#define EDITOR_WORDS 16
+#define VIEWER_WORDS 16
 
-struct jobs_editor {
+/* Which command, and what it is called. */
+struct viewer_kind {
+	const char *name;
+	const char *variables[2];	/* that name it, the first before the second */
+	const char *command;		/* without them ... */
+	char otherwise[8];		/* ... and where that is not installed; "" none */
+	const char *advice;
+};
+
+static const struct viewer_kind editor = {
+	.name = "editor",
+	.variables = { "VISUAL", "EDITOR" },
+	.command = "vi",
+	.advice = "set VISUAL or EDITOR",
+};
+
+static const struct viewer_kind pager = {
+	.name = "pager",
+	.variables = { "PAGER" },
+	.command = "less",
+	.otherwise = "more",
+	.advice = "set PAGER",
+};
+
+struct jobs_viewer {
 	struct jobs *jobs;
+	struct viewer_kind kind;
 	struct jobs_program *program;	/* NULL: it waits for the terminal */
 	char command[512];		/* its words, each with a NUL */
 	char line[16];			/* "+112" */
 	char path[4096];
-	char *args[EDITOR_WORDS + 3];
+	char *args[VIEWER_WORDS + 3];
 };
 
 static void
-end_editor(struct jobs *jobs)
+end_viewer(struct jobs *jobs)
 {
-	struct jobs_editor *e = jobs->editor;
+	struct jobs_viewer *v = jobs->viewer;
 
-	if (e->program != NULL)
-		jobs_program_close(e->program);
-	free(e);
-	jobs->editor = NULL;
+	if (v->program != NULL)
+		jobs_program_close(v->program);
+	free(v);
+	jobs->viewer = NULL;
 	jobs->terminal = JOBS_TERMINAL_FREE;
 	jobs->page->news = true;
 }
 
 void
-jobs_drop_editor(struct jobs *jobs)
+jobs_drop_viewer(struct jobs *jobs)
 {
-	if (jobs->editor != NULL)
-		end_editor(jobs);
+	if (jobs->viewer != NULL)
+		end_viewer(jobs);
 }
 
 static void
-on_editor_end(void *arg, int status, int signal)
+on_viewer_end(void *arg, int status, int signal)
 {
-	struct jobs_editor *e = arg;
-	struct jobs *jobs = e->jobs;
+	struct jobs_viewer *v = arg;
+	struct jobs *jobs = v->jobs;
 
 	if (signal != 0)
-		jobs_say(jobs, "the editor was ended by signal %d", signal);
+		jobs_say(jobs, "the %s was ended by signal %d", v->kind.name,
+		    signal);
 	else if (status != 0)
-		jobs_say(jobs, "the editor failed: exit %d", status);
-	end_editor(jobs);
+		jobs_say(jobs, "the %s failed: exit %d", v->kind.name, status);
+	end_viewer(jobs);
+}
+
+static int
+start_viewer(struct jobs_viewer *v)
+{
+	return jobs_program_start(&v->program, v->jobs->loop, v->args,
+	    STDIN_FILENO, on_viewer_end, v);
 }
 
 void
-jobs_run_editor(struct jobs *jobs)
+jobs_run_viewer(struct jobs *jobs)
 {
-	struct jobs_editor *e = jobs->editor;
-	int r = jobs_program_start(&e->program, jobs->loop, e->args,
-	    STDIN_FILENO, on_editor_end, e);
+	struct jobs_viewer *v = jobs->viewer;
+	int r = start_viewer(v);
 
+	if (r == -ENOENT && v->kind.otherwise[0] != '\0' &&
+	    strcmp(v->args[0], v->kind.command) == 0) {
+		v->args[0] = v->kind.otherwise;
+		r = start_viewer(v);
+	}
 	if (r == 0)
 		return;
-	jobs_say(jobs, "cannot start the editor %.64s: %s; set VISUAL or "
-	    "EDITOR", e->args[0], strerror(-r));
-	end_editor(jobs);
+	jobs_say(jobs, "cannot start the %s %.64s: %s; %s", v->kind.name,
+	    v->args[0], strerror(-r), v->kind.advice);
+	end_viewer(jobs);
 }
 
 /* The words of a command, without a shell; the number of them. */
@@ -143,45 +180,59 @@ split_words(char *text, char **words, size_t max)
 }
 
 static const char *
-editor_command(void)
+viewer_command(const struct viewer_kind *kind)
 {
-	static const char *const names[] = { "VISUAL", "EDITOR" };
 	const char *command;
 	size_t i;
 
-	for (i = 0; i < BASE_NELEM(names); i++) {
-		command = getenv(names[i]);
+	for (i = 0; i < BASE_NELEM(kind->variables); i++) {
+		command = kind->variables[i] != NULL ?
+		    getenv(kind->variables[i]) : NULL;
 		if (command != NULL && command[strspn(command, " \t")] != '\0')
 			return command;
 	}
-	return "vi";
+	return kind->command;
 }
 
-void
-jobs_start_editor(struct jobs *jobs, const char *path, unsigned line)
+static void
+open_file(struct jobs *jobs, const struct viewer_kind *kind, const char *path,
+    unsigned line)
 {
-	struct jobs_editor *e;
+	struct jobs_viewer *v;
 	size_t n;
 
 	if (jobs->terminal != JOBS_TERMINAL_FREE) {
 		jobs_say(jobs, "another program is about to use the terminal");
 		return;
 	}
-	e = calloc(1, sizeof *e);
-	if (e == NULL) {
-		jobs_say(jobs, "no editor: %s", strerror(ENOMEM));
+	v = calloc(1, sizeof *v);
+	if (v == NULL) {
+		jobs_say(jobs, "no %s: %s", kind->name, strerror(ENOMEM));
 		return;
 	}
-	e->jobs = jobs;
-	snprintf(e->command, sizeof e->command, "%s", editor_command());
-	n = split_words(e->command, e->args, EDITOR_WORDS);
-	snprintf(e->line, sizeof e->line, "+%u", line);
+	v->jobs = jobs;
+	v->kind = *kind;
+	snprintf(v->command, sizeof v->command, "%s", viewer_command(kind));
+	n = split_words(v->command, v->args, VIEWER_WORDS);
+	snprintf(v->line, sizeof v->line, "+%u", line);
 	if (line > 0)
-		e->args[n++] = e->line;
+		v->args[n++] = v->line;
 	/* A path is never an option. */
-	snprintf(e->path, sizeof e->path, "%s%s", path[0] == '/' ? "" : "./",
+	snprintf(v->path, sizeof v->path, "%s%s", path[0] == '/' ? "" : "./",
 	    path);
-	e->args[n] = e->path;
-	jobs->editor = e;
+	v->args[n] = v->path;
+	jobs->viewer = v;
 	jobs->terminal = JOBS_TERMINAL_WANTED;
+}
+
+void
+jobs_start_editor(struct jobs *jobs, const char *path, unsigned line)
+{
+	open_file(jobs, &editor, path, line);
+}
+
+void
+jobs_start_pager(struct jobs *jobs, const char *path)
+{
+	open_file(jobs, &pager, path, 0);
 }

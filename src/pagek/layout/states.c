@@ -321,6 +321,9 @@ say_ended(const struct page *page, const struct page_view *v,
 		if (root[0] != '\0' && look->command.status != look->target.status)
 			base_append(text, sizeof text, &n,
 			    "; the command with %s", root);
+		if (look->command.output[0] != '\0')
+			base_append(text, sizeof text, &n,
+			    "; o shows its output");
 	} else if (look->command.targets_live > 0) {
 		base_append(text, sizeof text, &n,
 		    "%u process%s of the tree still live: :target lists them",
