@@ -306,6 +306,7 @@ connect_node(int64_t until, enum ring_unseen_why *why)
 		/* The queue of connections is full; the node may yet accept. */
 		if (errno != EAGAIN || libc_now_ms() >= until) {
 			*why = errno == EAGAIN ? RING_UNSEEN_BUSY :
+			    errno == EACCES ? RING_UNSEEN_USER :
 			    RING_UNSEEN_CONNECT;
 			call_close(fd);
 			return -1;

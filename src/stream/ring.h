@@ -517,6 +517,7 @@ enum ring_unseen_why {
 	RING_UNSEEN_MEMORY,
 	RING_UNSEEN_SANDBOX,		/* a hello might have it killed */
 	RING_UNSEEN_PARENT,		/* its parent was unseen, too */
+	RING_UNSEEN_USER,	/* the node's socket is not open to its user */
 	RING_UNSEEN_WHYS
 };
 

@@ -26,6 +26,8 @@ static const char *const whys[RING_UNSEEN_WHYS] = {
 	[RING_UNSEEN_MEMORY] = "it had no memory left to register with the node",
 	[RING_UNSEEN_SANDBOX] =
 	    "it is sandboxed (seccomp), and might be killed for a socket",
+	[RING_UNSEEN_USER] =
+	    "it runs as another user, who cannot reach the node",
 	[RING_UNSEEN_PARENT] =
 	    "its parent could not register with the node either",
 };
