@@ -110,10 +110,10 @@ by_page() {
 }
 rule "a page's connection starts the node, which says that it is ready" by_page
 
-# The node itself; of a target the ring, the keeper area, the memory and the
+# The node itself, and the page for children that cannot register; of a target the ring, the keeper area, the memory and the
 # stacks; and the same for each of the three that are ready for who comes next.
 has_stored() {
-	[ "$(of_node NFileDescriptorStore)" = 17 ]
+	[ "$(of_node NFileDescriptorStore)" = 18 ]
 }
 stored() {
 	target || return 1
