@@ -251,12 +251,12 @@ sleep_ms(int64_t ms)
 	(void)call_ppoll(NULL, 0, &ts);
 }
 
-/* --- what no hello tells --------------------------------------------------- */
+/* --- children that cannot say hello ----------------------------------------- */
 
 /* The page of the last node that welcomed this process or an ancestor. */
 static struct ring_unseen *unseen;
 
-/* ask: its pid, which takes system calls. */
+/* ask: leave the process id too, which takes system calls. */
 static void
 leave_word(enum ring_unseen_why why, bool ask)
 {
@@ -431,7 +431,7 @@ map_area(int fd, size_t size, int prot, void *at)
 	return p != MAP_FAILED ? p : NULL;
 }
 
-/* Over an ancestor's: only the last node's page is looked at. */
+/* Replaces an ancestor's page: only the last node reads its page. */
 static void
 map_unseen(int fd)
 {
@@ -505,8 +505,9 @@ connect_any(int64_t until, enum ring_unseen_why *why)
 }
 
 /*
- * *heard: a node listened, whatever came of it.  *why: it has not got the hello,
- * else NOT: then the node itself says why there is no stream.
+ * *heard: a node listened, even if there is no stream.  *why: why the node did
+ * not get the hello; NOT if it did: then the node itself reports why there is
+ * no stream.
  */
 static bool
 say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
@@ -634,7 +635,9 @@ attach_first(struct image *m)
 	threads_begin();
 	keeper_watch_callback = rejoin;
 	if (is_newly_sandboxed() || !say_hello(&m->hello, &heard, &why)) {
-		/* Before its rings go: then the node looks for the word. */
+		/*
+		 * Before the rings are unmapped: then the node reads the word.
+		 */
 		leave_word(why, sandbox == 0);
 		attach_disable();
 		produce_orphan();
@@ -774,8 +777,8 @@ rejoin(void)
 
 /*
  * Around fork(3): the parent's keeper must know the parent, the child must
- * inherit no descriptor and no half event.  A handler's forks are within the
- * outer one.
+ * inherit no descriptor and no half event.  A fork by a signal handler during a
+ * fork belongs to the outer one.
  */
 static void
 before_fork(void)
@@ -817,7 +820,10 @@ after_fork_in_child(void)
 	if ((produce_stream() != 0 || !atomic_load(&hook_foreign)) && !attach())
 		produce_orphan();
 	produce_tell_past();
-	/* A handler's child goes on with the fork that it has interrupted. */
+	/*
+	 * A child forked by a handler goes on with the fork that the handler
+	 * interrupted.
+	 */
 	if (thread_self.forking > 0)
 		thread_self.forking--;
 }

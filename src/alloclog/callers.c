@@ -1,24 +1,24 @@
 /*
- * Who is in a hook.
+ * Which threads are in a hook.
  *
- * What a thread does between its ticket and the end of the real call is half
- * done in the child of another thread's fork: its ticket came before the fork
- * and its free did not, or the other way round.  So fork(3) first shuts the
- * gate, behind which events wait, and then waits for those under way.
+ * If a thread forks while another one is between its ticket and the end of its
+ * real call, the child has half of that event: the ticket came before the fork
+ * and the call did not end before it, or the other way round.  So fork(3) first
+ * shuts the gate, where new events wait, and then waits for the events in
+ * progress.
  *
- * Neither wait is long.  A thread may be in the allocator because it waits for
- * something that the forking one holds: after HOLD_MS it is left there, and
- * counted.  It may hold at the gate what libc's fork takes later: after GATE_MS
- * it opens the gate and counts that.
+ * Both waits are bounded.  A thread may be in the allocator because it waits
+ * for a lock of the forking thread: after HOLD_MS the fork goes on and counts
+ * that thread.  A thread at the gate may hold a lock that libc's fork takes
+ * later: after GATE_MS it opens the gate and is counted.
  *
- * The end of the process by exit(3) goes the same way, with shorter waits at
- * the gate.
+ * exit(3) does the same, with shorter waits at the gate.
  *
  * Known limits
- *	A thread whose stack the process has changed (swapcontext(3), an
- *	alternate stack) in the middle of a call may count as thrown out of it.
- *	One that jumps out and calls from deeper down does not, until it comes
- *	back up.
+ *	A thread that changes its stack in the middle of a call
+ *	(swapcontext(3), an alternate stack) may count as having left the call
+ *	by a jump.  A thread that leaves by a jump and calls again from a deeper
+ *	frame is counted only when it calls from a frame further out.
  *	_exit(2), execve(2) and signals end threads in the middle of a call
  *	unseen.
  */
@@ -102,7 +102,10 @@ set_inside(struct caller *c, uintptr_t word)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Only calls around this one began further out; a handler's do not wait. */
+/*
+ * A call that is still in progress began further out.  A handler's calls within
+ * it do not wait.
+ */
 static bool
 is_outermost(struct caller *c, uintptr_t entry)
 {
@@ -145,7 +148,7 @@ caller_enter(struct caller *c, uintptr_t origin)
 	errno = saved;
 }
 
-/* A handler's fork in between has wiped the gate. */
+/* A fork by a handler may have wiped the gate since caller_enter(). */
 void
 caller_leave(const struct caller *c)
 {
@@ -178,7 +181,10 @@ callers_begin(void)
 	(void)membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
-/* From here on each thread sees the gate shut, or we its word. */
+/*
+ * After this, each thread sees the shut gate or this one sees that thread's
+ * word.
+ */
 static bool
 all_see_gate(void)
 {
@@ -233,7 +239,7 @@ next_word(void)
 	return atomic_fetch_add(&forks, 1) * 4 + SHUT_FORK;
 }
 
-/* The threads that may be in a call although we have waited. */
+/* Returns how many threads may still be in a call. */
 static uint32_t
 shut_and_wait(struct produce_gate *gate, uint32_t word)
 {
@@ -257,7 +263,7 @@ callers_hold(bool alone)
 	if (gate == NULL || *libc_one_thread || !produce_wanted() ||
 	    !keeper_watch_child_may_join())
 		return;
-	/* For a handler's fork meanwhile. */
+	/* Used if a handler forks during the wait. */
 	t->fork_unsure = threads_others();
 	t->fork_passed = produce_passed();
 	if (!alone)
@@ -266,7 +272,7 @@ callers_hold(bool alone)
 	t->fork_unsure = shut_and_wait(gate, t->fork_word);
 }
 
-/* A thread may have opened it. */
+/* A thread may have opened the gate already. */
 void
 callers_release(void)
 {
@@ -283,7 +289,7 @@ callers_unsure(void)
 {
 	const struct thread *t = &thread_self;
 
-	/* A fork without handlers: nobody has waited. */
+	/* The fork called no handlers, so nobody has waited. */
 	if (t->forking == 0)
 		return *libc_one_thread ? 0 : threads_others();
 	return t->fork_unsure + (produce_passed() - t->fork_passed);
@@ -300,7 +306,7 @@ callers_end(void)
 
 	if (gate == NULL || !produce_wanted() || t->silent)
 		return;
-	/* By a handler in the middle of a call. */
+	/* A handler has called exit(3) in the middle of a call. */
 	if (t->producer != NULL && t->producer->inside != 0) {
 		produce_count_unsure(1);
 		t->producer->inside = 0;

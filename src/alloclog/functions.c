@@ -121,9 +121,9 @@ strcmp(const char *a, const char *b)
 }
 
 /*
- * Elsewhere it is libc's; see imports.  In C it would take 112 bytes more of a
- * handler's stack, for each call.  Arguments that a call does not have are
- * anything.
+ * On other processors syscall() is libc's; see imports.  Written in C it would
+ * take 112 bytes more of a handler's stack in each call.  Unused arguments may
+ * have any value.
  */
 #ifdef __x86_64__
 long syscall_failed(long result);

@@ -61,8 +61,8 @@ static void *plain_alloc_slow(struct producer *, void *ptr, uint64_t size,
     unsigned type, uint64_t w3);
 
 /*
- * Without a stack; leaves the hook and returns ptr.  Level last, and a jump:
- * fewer registers.
+ * Logs an allocation without a stack, leaves the hook and returns ptr.  The
+ * level is read last and the slow path is a tail call, to use fewer registers.
  */
 static inline __attribute__((always_inline)) void *
 plain_alloc(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
@@ -212,7 +212,10 @@ lone_scope(const struct producer *p)
 	    likely(!thread_samples()) ? &t->scopes[0] : NULL;
 }
 
-/* Allocates for an operator new, logged under its name and caller; leaves. */
+/*
+ * Allocates for an operator new, logs under its name and caller, and leaves the
+ * hook.
+ */
 static inline void *
 malloc_for_operator(const struct scope *s, struct producer *p, size_t size,
     uintptr_t origin)
@@ -284,7 +287,10 @@ plain_free_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 	thread_leave(p);
 }
 
-/* Logs a free without a stack, of a type that pairs have, frees and leaves. */
+/*
+ * Logs a free without a stack, of a type that may be paired; frees; leaves the
+ * hook.
+ */
 static inline __attribute__((always_inline)) void
 plain_free(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 {
@@ -625,8 +631,8 @@ ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)
 /* --- sized frees, and jemalloc's functions ------------------------------- */
 
 /*
- * Where the allocator has none of them they are hidden from the loader
- * (withdraw_exports()): only weak references that were bound before find them.
+ * If the allocator has none of these functions, ours are hidden from the loader
+ * (withdraw_exports()): only weak references that were bound earlier call them.
  */
 #define XALIGN(flags) ((size_t)1 << ((flags) & 63))
 #define XZERO 0x40
@@ -640,7 +646,9 @@ mallocx_fallback(size_t size, int flags)
 	return ptr != NULL && (flags & XZERO) != 0 ? memset(ptr, 0, size) : ptr;
 }
 
-/* Without jemalloc nobody has promised alignment, or zeros behind the old size. */
+/*
+ * Without jemalloc, alignment and zeros after the old size are not guaranteed.
+ */
 static void *
 rallocx_real(void *old, size_t size, int flags)
 {
@@ -671,7 +679,7 @@ mallocx(size_t size, int flags)
 	return ptr;
 }
 
-/* False when there is nothing left to do: the block was the pool's. */
+/* False if the block was the pool's: it is freed already. */
 static NOINLINE bool
 free_begins(struct caller *c, void *ptr, uintptr_t origin)
 {

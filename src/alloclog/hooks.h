@@ -8,7 +8,7 @@
  *	sample.c, threads.c	one allocation in so many bytes; a thread's state
  *	attach.c		hello to a node and to the next one; fork; seccomp
  *	lock.c			mlockall(2) within RLIMIT_MEMLOCK
- *	callers.c		who is in a hook: a fork waits, an exit counts
+ *	callers.c		which threads are in a hook: a fork waits for them
  *	produce/, unwind/	records into rings; call stacks
  *
  * Vocabulary
@@ -229,9 +229,9 @@ chunk_fetch(const void *ptr)
 
 /* An event on the slow path, see caller_enter(). */
 struct caller {
-	struct producer *p;	/* NULL: has none, or another has begun: */
-	struct produce_gate *gate;	/* counts it; NULL: nobody does */
-	uintptr_t outer;	/* word of the call around it; 0: none */
+	struct producer *p;	/* NULL: none; then the gate counts the event */
+	struct produce_gate *gate;	/* NULL: the event is not counted */
+	uintptr_t outer;	/* p->inside of the call around it; 0: none */
 };
 
 struct scope {
@@ -269,9 +269,9 @@ struct thread {
 	bool no_slot;			/* found no slot in this process: the common ring */
 	bool silent;			/* may make no system call any more */
 	unsigned forking;		/* between the handlers of fork(3) */
-	uint32_t fork_unsure;		/* threads that may be in the allocator then */
+	uint32_t fork_unsure;		/* threads that may be in the allocator at the fork */
 	uint32_t fork_passed;		/* produce_passed() before it */
-	uint32_t fork_word;		/* with which it has shut the gate; 0: it has not */
+	uint32_t fork_word;		/* value that it shut the gate with; 0: not shut */
 	bool has_requester;		/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
 	struct scope scopes[SCOPES + 1];
@@ -322,26 +322,27 @@ thread_fast(void)
 	return likely(p != NULL) && produce_armed(p) ? p : NULL;
 }
 
-/* The threads that have a slot, but this one; those of them in a hook. */
+/* How many other threads have a slot; how many of these are in a hook. */
 uint32_t threads_others(void);
 uint32_t threads_inside(void);
 
 /* --- callers (callers.c) ------------------------------------------------- */
 
 /*
- * A hook is entered before its ticket and its real call, and left after both,
- * so that a fork can wait until no other thread is in between: a child of such
- * a thread's half event would have a block too many or too few.  The word comes
- * first and the gate is read again: either this thread sees that the gate is
- * shut, or the one that forks sees the word, without a fence (membarrier(2)).
+ * A thread enters a hook before its ticket and its real call, and leaves it
+ * after both, so that a fork can wait until no other thread is in between: a
+ * child with half an event would have a block too many or too few.  The thread
+ * first sets producer.inside and then reads the gate again: either it sees that
+ * the gate is shut, or the forking thread sees the word.  membarrier(2)
+ * replaces the fence.
  *
- * A word that is set is a call around this one, or was left by a jump: the slow
- * path decides.
+ * If the word is set already, there is a call around this one or a jump has
+ * left one: the slow path decides which.
  */
 #ifdef __x86_64__
 #define SET_INSIDE(p) \
 	__asm__ volatile("movq %%rsp, %0" : "=m"((p)->inside) : : "memory")
-/* The stack pointer where the hook began: not below the word of its own. */
+/* The stack pointer where the hook began; at least the word that it sets. */
 #define ENTRY(origin) ((origin) + 8)
 #else
 #define SET_INSIDE(p) \
@@ -357,7 +358,10 @@ thread_leave(struct producer *p)
 	__atomic_store_n(&p->inside, 0, __ATOMIC_RELAXED);
 }
 
-/* The fast producer if it belongs to that area, entered; or NULL. */
+/*
+ * Enters the hook and returns the fast producer if it belongs to that area; or
+ * NULL.
+ */
 static inline __attribute__((always_inline)) struct producer *
 thread_enter(const struct produce_gate *gate, const struct keeper_area *area)
 {
@@ -374,7 +378,7 @@ thread_enter(const struct produce_gate *gate, const struct keeper_area *area)
 	return NULL;
 }
 
-/* The same on the slow path, of an operator's call. */
+/* The same on the slow path, for a call by an operator. */
 static inline __attribute__((always_inline)) bool
 thread_enter_plainly(struct producer *p)
 {
@@ -388,22 +392,29 @@ thread_enter_plainly(struct producer *p)
 	return false;
 }
 
-/* Any other event on the slow path: waits while another thread forks.  Keeps errno. */
+/*
+ * For all other events on the slow path: waits while another thread forks.
+ * Keeps errno.
+ */
 void caller_enter(struct caller *, uintptr_t origin);
 void caller_leave(const struct caller *);
 
-/* At the hello, while there is one thread: later it takes milliseconds. */
+/*
+ * Registers for membarrier(2) at the hello: with several threads that takes
+ * milliseconds.
+ */
 void callers_begin(void);
 
 /*
- * Before a fork: shuts the gate and waits until no other thread is in a hook, 2
- * ms at most.  `alone`: no other thread forks.  Then in the parent; and in the
- * child, where it returns of how many threads the last event is not known.
+ * callers_hold() comes before a fork: it shuts the gate and waits until no
+ * other thread is in a hook, 2 ms at most.  `alone`: no other thread forks.
+ * callers_release() comes after it in the parent.  callers_unsure(), in the
+ * child, returns how many threads had a call whose end is not known.
  */
 void callers_hold(bool alone);
 void callers_release(void);
 uint32_t callers_unsure(void);
-/* At exit(3): the same, with the gate shut to the end. */
+/* At exit(3): as callers_hold(), but the gate stays shut. */
 void callers_end(void);
 
 static inline bool
@@ -512,8 +523,9 @@ void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
 unsigned operators_begin(const char *missing[OPERATORS_MAX]);
 
 /*
- * For callers that were bound to a function of ours that stands before none:
- * the malloc family, of the program if that has its own.  align 0: malloc's.
+ * For callers that were bound to one of our functions that has no real
+ * function: these call the malloc family, the program's own if it has one.
+ * align 0: as malloc(3) aligns.
  */
 void *fallback_alloc(size_t align, size_t size);
 void *fallback_realloc(void *, size_t size);

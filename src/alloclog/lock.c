@@ -1,14 +1,15 @@
 /*
- * mlockall(2) within RLIMIT_MEMLOCK, for which the kernel counts all addresses,
- * ours too: a program that may lock little would fail for them.  Then its own
- * mappings are locked one by one.  If the kernel locks all, ours are unlocked,
- * and those that come later (call_map_private()).
+ * mlockall(2) within RLIMIT_MEMLOCK.  The kernel counts all mapped addresses,
+ * ours too, so the call could fail only because of ours.  Then the program's
+ * own mappings are locked one by one.  If the kernel locks all, ours are
+ * unlocked, and later ones too (call_map_private()).
  *
- * A program without such a limit runs in real time: there ours are locked too.
+ * A program without such a limit usually needs real time: then ours stay locked
+ * too.
  *
- * Which mappings are ours /proc/self/smaps tells: they grow down, or lie in an
- * area.  Another thread's that comes meanwhile is locked if it would be without
- * us.
+ * /proc/self/smaps tells which mappings are ours: they grow down, or lie in an
+ * area.  A mapping that another thread makes meanwhile is locked if it would be
+ * without the library.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +29,7 @@ struct mapping {
 };
 
 struct walk {
-	bool ours;		/* which of the two are meant */
+	bool ours;		/* our mappings, or the program's */
 	bool lock;
 	unsigned flags;		/* of mlock2(2) */
 	uint64_t bytes;
@@ -60,7 +61,7 @@ has_word(const char *line, const char *word)
 	return false;
 }
 
-/* The first line of a mapping; others have no hyphen behind a number. */
+/* The first line of a mapping; other lines have no hyphen after a number. */
 static bool
 read_range(const char *line, struct mapping *m)
 {
@@ -99,7 +100,10 @@ read_line(const char *line, struct mapping *m, struct walk *w)
 	end_mapping(m, w);
 }
 
-/* Of the mappings that *w means, all at once.  False: not known. */
+/*
+ * Walks all mappings; locks or unlocks those that *w selects.  False: they are
+ * not known.
+ */
 static bool
 walk_mappings(char *buffer, struct walk *w)
 {
@@ -143,7 +147,7 @@ lock_theirs(int flags, uint64_t limit, char *buffer)
 	return walk_mappings(buffer, &w);
 }
 
-/* rc: what the kernel has said, with its errno. */
+/* rc and errno are those of the kernel's mlockall(2). */
 static COLD int
 lock_within(int flags, uint64_t limit, int rc)
 {
@@ -167,7 +171,10 @@ lock_within(int flags, uint64_t limit, int rc)
 	return rc;
 }
 
-/* False too where the kernel has locked more: it does not hold for root. */
+/*
+ * False too if the kernel has locked more than the limit, which root may
+ * exceed.
+ */
 static bool
 has_limit(int flags, int rc, uint64_t *bytes)
 {

@@ -478,7 +478,7 @@ protect_entries(const struct entries *f, bool writable)
 	    (writable ? PROT_WRITE : 0)) == 0;
 }
 
-/* Two threads may come first; one of them changes a table. */
+/* Two threads may begin at once: one of them changes the table. */
 static bool
 change_begins(_Atomic bool *taken, const struct entries *f)
 {
@@ -515,12 +515,13 @@ withdraw_exports(const char *const names[], unsigned n)
 
 /*
  * An object that is loaded with RTLD_DEEPBIND finds libc's functions before
- * ours, and so does dlsym(3) with libc's handle.  So libc's entries for the
- * malloc family are led to our functions, which call what the entries led to.
- * Objects that were bound earlier, and libc itself, do not look here again.
+ * ours, and so does dlsym(3) with libc's handle.  So libc's symbol entries for
+ * the malloc family are changed to our functions, which call the functions that
+ * the entries had.  Objects that were bound earlier, and libc itself, do not
+ * look here again.
  *
- * Only if all that ours call is libc's: a layer in between may get libc's
- * functions by dlsym(3), and would call ours from ours.
+ * Only if all functions that ours call are libc's: a layer in between may get
+ * libc's functions by dlsym(3), and would then call ours from ours.
  */
 #if defined(__x86_64__) || defined(__aarch64__)
 static bool
@@ -543,7 +544,7 @@ all_are_libcs(struct range *within)
 	return true;
 }
 
-/* The entry leads to the function that ours of its name calls. */
+/* The entry has the function that our function of this name calls. */
 static bool
 is_to_be_led(const struct libc_symbols *s, const ElfW(Sym) *sym, size_t *i)
 {
@@ -569,7 +570,7 @@ lead_libc_to_us(void)
 
 	if (!all_are_libcs(&within) ||
 	    !open_symbols((const void *)real.heap[0].lo, &s, &f) ||
-	    /* Nobody is to run in a page that is written. */
+	    /* No thread may run code in a page while it is changed. */
 	    (f.segment->p_flags & PF_X) != 0)
 		return;
 	for (ElfW(Sym) *sym = s.sym; f.n < FAMILY && sym < s.sym + s.n; sym++)
@@ -665,7 +666,7 @@ look_up_function(size_t i)
 
 	if (i <= REAL_MALLOCX || real.mallocx != NULL)
 		fn = real_symbol(functions[i].name);
-	/* Another thread was here before and has led libc's to ours. */
+	/* Another thread may have changed libc's entries already. */
 	if (!has_address(&__ehdr_start, (uintptr_t)fn, &self))
 		*function_at(i) = fn;
 	return *function_at(i) != NULL;

@@ -155,7 +155,7 @@ free_parents_slots(const struct thread_slot *mine)
 
 _Thread_local struct thread thread_self;
 
-/* The slots that others have taken; inside: those whose thread is in a hook. */
+/* Counts the slots of other threads; inside: only of threads in a hook. */
 static uint32_t
 count_slots(bool inside)
 {
@@ -213,7 +213,7 @@ thread_end(void *value)
 	if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
 	    pthread_setspecific(key, (void *)(round + 1)) == 0)
 		return;
-	/* It was thrown out of a call. */
+	/* A jump has left a call of this thread. */
 	if (p != NULL && p->inside != 0) {
 		produce_count_unsure(1);
 		p->inside = 0;

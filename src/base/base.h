@@ -138,7 +138,7 @@ void zeros_keep(void);
  *		14w, 2y when the days do not fit.
  */
 void base_format_count(char *out, int cols, uint64_t n);
-/* With digit grouping where it fits. */
+/* In groups of three digits if that fits. */
 void base_format_grouped(char *out, int cols, uint64_t n);
 void base_format_size(char *out, int cols, uint64_t bytes);
 void base_format_bytes(char *out, int cols, uint64_t bytes);
@@ -146,7 +146,7 @@ void base_format_age(char *out, int cols, uint64_t seconds);
 
 /* "1,204,331" into out of `cap` bytes (27 are always enough). */
 void base_group_digits(char *out, size_t cap, uint64_t n);
-/* As a value, for an argument: base_digits(n).text. */
+/* Returns the text as a value, for use as an argument: base_digits(n).text. */
 struct base_digits {
 	char text[27];
 };

@@ -151,7 +151,7 @@ struct blklist_batch {
 	bool cancel;			/* look for pairs */
 	bool gaps;			/* records before or among them are lost */
 	uint64_t *left_out;		/* NULL, or zeros: an indexed list sets a bit for each record in a pair */
-	uint64_t *replaced;		/* NULL, or zeros: gets a bit for each duplicate */
+	uint64_t *replaced;		/* NULL, or zeros: the bit of each duplicate is set */
 };
 
 /* Counters since the list was made; the page shows them all. */

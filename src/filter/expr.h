@@ -67,7 +67,7 @@ extern const struct expr_field expr_fields[FILTER_FIELDS];
 
 /* The field with this name in any case, or -1. */
 int expr_field_find(const char *name, size_t len);
-/* The kind of its values under this name: age_ms has its unit. */
+/* The kind of the field's values under this name: age_ms implies a unit. */
 enum expr_kind expr_field_kind(unsigned field, const char *name, size_t len);
 /* The nearest name, or NULL. */
 const char *expr_field_near(const char *name, size_t len);

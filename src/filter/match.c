@@ -150,7 +150,10 @@ text_matches(const struct filter_block *block, enum filter_field field,
 	return path ? compare_path(all, how, word) : compare_text(all, how, word);
 }
 
-/* A number of a text, such as a line, is fetched when it is needed. */
+/*
+ * For a field whose number is a text, such as a line: fetches it only when
+ * needed.
+ */
 static bool
 number_is_in(const struct filter_block *block, const struct expr_term *t)
 {

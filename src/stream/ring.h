@@ -268,9 +268,9 @@ struct ring_area {
 	_Atomic uint64_t sample_full;	/* sampled blocks that could not be remembered, and are not logged */
 	_Atomic uint64_t marks_untold;	/* calls of alloclog_mark() while dormant */
 	_Atomic uint32_t knows_left;	/* 0: to this library RING_LEFT would mean armed */
-	_Atomic uint32_t exited;	/* 1: it has called exit(3), and its destructors run */
-	_Atomic uint32_t unsure;	/* calls of the allocator left in the middle: their blocks are not known */
-	_Atomic uint32_t passed;	/* threads that did not wait for a fork any longer */
+	_Atomic uint32_t exited;	/* 1: it has called exit(3) */
+	_Atomic uint32_t unsure;	/* calls of the allocator whose end is not known */
+	_Atomic uint32_t passed;	/* threads at the gate that stopped waiting for a fork */
 	_Atomic uint32_t past;		/* enum ring_past, a bit each */
 	struct ring_head rings[RING_COUNT + 1];
 };
@@ -500,9 +500,9 @@ struct ring_welcome {
 };
 
 /*
- * A page for those that cannot say hello, in a memfd of the node that all of its
- * targets map.  Forks inherit the mapping, so it is there when the parent is not
- * watched itself, or has ended.  The node takes a word by storing 0.
+ * A page for children that cannot say hello, in a memfd of the node that all
+ * its targets map.  Forks inherit the mapping, so a child has it even if its
+ * parent is not watched or has ended.  The node takes a word by storing 0.
  */
 #define RING_UNSEEN_NAME "pagek-unseen"	/* as /proc/PID/maps shows it */
 #define RING_UNSEEN_WORDS 384
@@ -522,9 +522,9 @@ enum ring_unseen_why {
 };
 
 struct ring_unseen {
-	_Atomic uint32_t changes;	/* counted up after each of the others */
+	_Atomic uint32_t changes;	/* counted up after each change of the others */
 	uint32_t pad;
-	_Atomic uint64_t counted[RING_UNSEEN_WHYS];	/* without a word, ever */
+	_Atomic uint64_t counted[RING_UNSEEN_WHYS];	/* that left no word, since the start */
 	_Atomic uint64_t word[RING_UNSEEN_WORDS];	/* ring_unseen_word(), 0: free */
 };
 

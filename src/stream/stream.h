@@ -66,8 +66,8 @@ const char *stream_cause_text(unsigned cause);
 
 /*
  * Why a list may be wrong although no record was lost.  WIRE_N_UNSURE has the
- * number, so numbers are not given again.  The text stands behind "INCOMPLETE: "
- * and in the report.
+ * number, so no number is used again.  The text follows "INCOMPLETE: " and is
+ * in the report.
  */
 #define STREAM_DOUBTS(X) \
 	X(BEGUN, 1, "it may have begun with wrong blocks") \

@@ -150,7 +150,7 @@ begins_part(const char *start, const char *p)
 
 /*
  * Rust's "<type as trait>": the type without its arguments.  The type may be
- * inside of such a name: "<<A as B>::f::C as D>".
+ * inside such a name: "<<A as B>::f::C as D>".
  */
 static const char *
 put_self(struct writer *w, const char *p, unsigned level)

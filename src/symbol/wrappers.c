@@ -23,7 +23,10 @@ static const char *const defaults[] = {
 	"__libc_memalign", "__libc_reallocarray",
 	"strdup", "strndup", "__strdup", "__strndup", "__GI___strdup",
 	"__GI___strndup", "wcsdup", "__wcsdup",
-	/* C++, and Rust's std.  A callback that they call is further inwards. */
+	/*
+	 * C++, and Rust's std.  A function of the program that they call is
+	 * further inwards, and is shown.
+	 */
 	"operator new*", "std::*", "__gnu_cxx::*", "__cxxabiv1::*",
 	"__cxa_allocate_*", "__cxa_get_globals*",
 	/* Rust.  "alloc" and "core" alone are names of C++ programs too. */

@@ -80,9 +80,9 @@ static const struct keeper_area area_while_opening = { .armed = RING_ARMED };
 static const struct keeper_area area_of_nobody = { .armed = RING_ARMED };
 
 /*
- * Opens the fast path unless there is a bootstrap block or a fork: one that
- * comes meanwhile replaces the area that the exchange expects.  By one caller at
- * a time.
+ * Opens the fast path unless there is a bootstrap block or a fork.  If one
+ * begins meanwhile, it replaces the area that the exchange expects, which then
+ * fails.  One caller at a time.
  */
 static void
 gate_open_fast_path(struct produce_gate *gate, const struct keeper_area *keeper)
@@ -166,7 +166,7 @@ produce_open_gate(struct produce_gate *gate)
 		    NULL);
 }
 
-/* In a child that has not attached its parent's area is still mapped. */
+/* A child that has not attached still has its parent's area mapped. */
 uint32_t
 produce_passed(void)
 {
@@ -193,7 +193,9 @@ shared_map(void)
 
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 
-/* Shared with children, who only write there: RLIMIT_DATA does not count it. */
+/*
+ * Shared, because RLIMIT_DATA does not count that; children only write to it.
+ */
 static bool
 replace_mapping(void *addr, size_t size, int prot)
 {

@@ -48,7 +48,10 @@ void keeper_watch_sandbox(void);
  */
 bool keeper_watch_child_may_join(void);
 
-/* True when a system call that the program did not ask for does no harm. */
+/*
+ * True if the library may make system calls of its own: no seccomp filter is
+ * known that might kill for them.
+ */
 bool keeper_watch_allows_calls(void);
 
 /* Called by the callback: no further call for so long. */

@@ -122,8 +122,8 @@ void produce_bootstrap_freed(void);
 
 /*
  * This process's gate; NULL before it attaches.  While it is shut, later events
- * do not take the fast path.  By one thread at a time; the fast path is opened
- * only if the gate is no longer shut.
+ * do not take the fast path.  One thread at a time.  produce_open_gate() opens
+ * the fast path only if the gate is no longer shut.
  */
 struct produce_gate *produce_own_gate(void);
 void produce_shut_gate(struct produce_gate *, uint32_t word);
@@ -169,8 +169,8 @@ struct producer {
 	uint32_t looked_ms;		/* when the tail was last read; 0: no clock, or never */
 	uint64_t looked_at;		/* at which head */
 	/*
-	 * The stack pointer in the hook whose call goes on; 0: none.  Written
-	 * by the owner, read by a thread that forks.
+	 * The stack pointer in the hook of the call in progress; 0: none.
+	 * Written by the owner, read by a thread that forks.
 	 */
 	uintptr_t inside;
 	/* By shard: the head's low byte at its last allocation, for pairs. */
@@ -188,8 +188,8 @@ struct ticket {
 #define PRODUCE_ERAS 4
 
 /*
- * REC_SHARDS of this era; private, and inherited by a fork.  The first caller
- * maps them, before there is another thread's event.  NULL: no memory.
+ * The REC_SHARDS tickets of this era; private, and inherited by a fork.  The
+ * first call maps them, before another thread has an event.  NULL: no memory.
  */
 struct ticket *produce_tickets_now(void);
 
@@ -227,7 +227,7 @@ void *produce_rejoin_address(void);
  */
 void *produce_attach_address(bool *bare);
 
-/* True when the address lies in such an area. */
+/* True if the address lies in a replaced area of an ancestor. */
 bool produce_was_parents(uintptr_t addr);
 
 /* Says whether the next area was mapped over another, with all access. */
@@ -248,8 +248,9 @@ void produce_open_large_rings(void);
 
 /*
  * In a forked child: replaces the parent's areas by memory that nobody reads,
- * for an interrupted event may still write there.  Nothing elsewhere and the second
- * time.  A child that does not attach calls it as early as possible.
+ * because an interrupted event may still write there.  Does nothing elsewhere
+ * or the second time.  A child that does not attach calls it as early as
+ * possible.
  */
 void produce_orphan(void);
 
@@ -259,7 +260,10 @@ void produce_lost(void);
 /* False before produce_attach() and in a forked child that has not attached. */
 bool produce_attached(void);
 
-/* Tells the keeper that the program ends by itself, and not by another exec. */
+/*
+ * Tells the keeper that the program has called exit(3): it does not end by an
+ * exec.
+ */
 void produce_exited(void);
 
 /* The id of the stream; in an unattached child its parent's; 0 none. */
@@ -646,11 +650,11 @@ void produce_range(struct producer *p, uint64_t addr, uint64_t len,
 /* Counted instead of logged: */
 void produce_count_sample(void);	/* a sampled block that sample_add() refused */
 void produce_count_mark(void);	/* a mark while no node listens */
-void produce_count_unsure(uint32_t calls);	/* calls that will not come back */
-void produce_count_passed(void);	/* a thread did not wait for a fork any longer */
-/* That count; in an unattached child its parent's. */
+void produce_count_unsure(uint32_t calls);	/* calls whose end is not known */
+void produce_count_passed(void);	/* a thread at the gate stopped waiting */
+/* The count of produce_count_passed(); in an unattached child the parent's. */
 uint32_t produce_passed(void);
-/* Tells the keeper that there are calls which the library cannot see, if so. */
+/* If there are calls that the library cannot see, tells the keeper. */
 void produce_tell_past(void);
 /* w1 and w2 as enum rec_control says, without thread index; takes no ticket. */
 void produce_control(struct producer *p, unsigned control, uint64_t w1,

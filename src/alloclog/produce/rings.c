@@ -250,7 +250,7 @@ forget_rings(struct producer *p)
 	__atomic_store_n(&p->inside, inside, __ATOMIC_RELAXED);
 }
 
-/* False: the process has not attached. */
+/* False if the process has not attached. */
 static NOINLINE bool
 take_first_ring(struct producer *p, uint32_t tid)
 {
@@ -269,7 +269,10 @@ take_first_ring(struct producer *p, uint32_t tid)
 	atomic_store_explicit(&ring->thread, p->thread, memory_order_relaxed);
 	p->small = ring;
 	ring_use(&j, p, ring);
-	/* The first look is the next event's, on another part of the stack. */
+	/*
+	 * The next event, not this one, reads the tail first: this call needs
+	 * less stack.
+	 */
 	if (drained_records(&j, ring))
 		p->limit = atomic_load_explicit(&ring->head,
 		    memory_order_relaxed) + LOOK_FIRST;

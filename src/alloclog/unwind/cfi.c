@@ -1017,7 +1017,10 @@ table_limits(const struct dl_find_object *o, struct cfi_table *t)
 	return false;
 }
 
-/* Apart: what it needs of the stack is free when the table is read. */
+/*
+ * A function of its own: its part of the stack is free again when the table is
+ * read.
+ */
 static NOINLINE int
 find_table(uintptr_t pc, struct cfi_table *t, struct cfi_object *object)
 {

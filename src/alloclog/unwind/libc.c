@@ -89,7 +89,7 @@ find_vector(void)
 
 static _Atomic(const struct entry *) vector_found;
 
-/* Apart from its caller, which may be on a small stack. */
+/* A function of its own, because the caller may be on a small stack. */
 static COLD const struct entry *
 keep_vector(void)
 {
@@ -101,7 +101,7 @@ keep_vector(void)
 	return v;
 }
 
-/* Once: programs change their environment. */
+/* Found only once, because programs change their environment. */
 static inline const struct entry *
 vector(void)
 {
@@ -256,7 +256,10 @@ libc_symbols(const ElfW(Ehdr) *eh, struct libc_symbols *s)
 
 #pragma weak _r_debug
 
-/* The loader's list for debuggers; the later version has one for each. */
+/*
+ * Reads the loader's list for debuggers; later versions have an entry for each
+ * namespace.
+ */
 bool
 libc_has_namespaces(void)
 {
@@ -265,7 +268,9 @@ libc_has_namespaces(void)
 		const struct later *next;
 	} *list = (const void *)&_r_debug;
 
-	/* Hides from the compiler that the older version is shorter. */
+	/*
+	 * Keeps the compiler from knowing that the older structure is shorter.
+	 */
 	__asm__("" : "+r"(list));
 	return list != NULL && list->first.r_version > 1 && list->next != NULL;
 }

@@ -26,7 +26,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Also what is to take none of a small stack where it is not called. */
+/*
+ * Also for functions whose frame must not enlarge that of a caller on a small
+ * stack.
+ */
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
 
@@ -57,7 +60,7 @@ int64_t libc_now_ms(void);
 extern const char *libc_one_thread;
 void libc_begin(void);
 
-/* Memory of ours that comes later is unlocked: see lock.c. */
+/* Later memory of the library is unlocked when it is mapped: see lock.c. */
 extern _Atomic bool libc_unlocks;
 
 struct libc_symbols {

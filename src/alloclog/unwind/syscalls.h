@@ -110,9 +110,9 @@ call_mprotect(void *at, size_t size, int prot)
 }
 
 /*
- * Private memory that RLIMIT_DATA does not count, for the kernel takes it for a
- * stack.  The page below it has no access, so that it never grows.  NULL: no
- * memory.  Keeps errno, as the next two do.
+ * Private memory that RLIMIT_DATA does not count, because the kernel treats it
+ * as a stack.  The page below it has no access, so that it never grows.  NULL:
+ * no memory.  Keeps errno, as the next two functions do.
  */
 static inline void *
 call_map_private(size_t size)

@@ -16,8 +16,8 @@ static void indexed_trim(struct blklist *, struct indexed *);
 /*
  * The rules of literal.c: a free cancels the allocation that is the latest
  * record of the same block, unless it is by realloc or older; a range ends a
- * generation.  Whether the address is listed is known only when the allocation
- * is applied: then the pair is dissolved.
+ * generation.  The pair is dissolved if the address turns out to be listed when
+ * the allocation is applied.
  */
 
 #define INDEX_BITS 12
@@ -51,7 +51,9 @@ next_generation(struct cancel *c)
 	c->generation = 1;
 }
 
-/* The slot of the key's latest record, or the free one where its search ends. */
+/*
+ * The slot of the key's latest record, or the free slot where the search ends.
+ */
 static inline uint32_t *
 latest_slot(struct cancel *c, const struct rec *rec, uint64_t key,
     uint64_t key_mask)
@@ -99,7 +101,10 @@ is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
 	    !list_older(rec_ticket(r), rec_ticket(alloc));
 }
 
-/* True if an allocation of the key is in the table: its free is not known yet. */
+/*
+ * True if the table may have an allocation of the key whose free is not known
+ * yet.
+ */
 static inline bool
 is_open(struct cancel *c, const struct rec *rec, uint64_t key, uint64_t key_mask)
 {
@@ -111,9 +116,9 @@ is_open(struct cancel *c, const struct rec *rec, uint64_t key, uint64_t key_mask
 
 /*
  * Marks pairs of adjacent records from i on, as they come out of a ring;
- * returns the first record that is in none.  They are not in the table, unless
- * an allocation at the same address is.  A function of its own: most records of
- * a busy target are such pairs.
+ * returns the first record that is in none.  Such pairs are not put into the
+ * table, unless that may have an allocation at the same address.  A function of
+ * its own, because most records of a busy target are such pairs.
  */
 static __attribute__((noinline)) unsigned
 adjacent_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
@@ -577,7 +582,7 @@ apply_adjacent(struct blklist *l, struct indexed *ix,
 	return i;
 }
 
-/* Its allocation replaces what is listed at its address. */
+/* For a pair whose allocation replaces a listed block. */
 static __attribute__((noinline)) void
 dissolve_pair(struct cancel *c, unsigned alloc)
 {
@@ -586,7 +591,10 @@ dissolve_pair(struct cancel *c, unsigned alloc)
 	c->pairs--;
 }
 
-/* Applies halves of pairs from `at` on; returns the first record in none. */
+/*
+ * Applies the records from `at` on that are halves of pairs; returns the first
+ * that is not.
+ */
 static inline unsigned
 apply_pairs(struct blklist *l, struct indexed *ix, const struct list_chunk *c,
     unsigned at, unsigned end)
@@ -672,7 +680,7 @@ apply_dissolved(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	apply_one(l, ix, c, at, tag_of(l, ix, &c->rec[at]));
 }
 
-/* Up to the next record that was in no pair; returns it. */
+/* Applies pairs up to the next record that was in none; returns that record. */
 static __attribute__((noinline)) unsigned
 apply_pairs_until(struct blklist *l, struct indexed *ix, struct list_chunk *c,
     unsigned at, unsigned end)

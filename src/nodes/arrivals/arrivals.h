@@ -48,7 +48,7 @@ struct unseen {
 	int fd;				/* its memfd; -1 none */
 	uint32_t changes;		/* of the page, at the last look */
 	size_t next;			/* word to look at next */
-	uint64_t paired[RING_UNSEEN_WHYS];	/* counted ones that have a row */
+	uint64_t paired[RING_UNSEEN_WHYS];	/* how many of page->counted have a row */
 };
 
 struct unseen_process {
@@ -56,15 +56,24 @@ struct unseen_process {
 	const char *why;		/* static */
 };
 
-/* The page of the process before, or a new one; without memory there is none. */
+/*
+ * Opens the page of the node's previous process, or a new one; none without
+ * memory.
+ */
 void unseen_open(struct unseen *, struct node *);
 void unseen_close(struct unseen *);
-/* Something has come since the last call: unseen_take() begins again. */
+/* True if a word was left since the last call: unseen_take() begins again. */
 bool unseen_changed(struct unseen *);
 bool unseen_take(struct unseen *, struct unseen_process *);
-/* A process that left no word is found: one of those counted, and why; or NULL. */
+/*
+ * For a process that was found and left no word: takes it for one of those
+ * counted.  Returns why that one could not register, or NULL if none is left.
+ */
 const char *unseen_pair(struct unseen *);
-/* Counted, and not found; *why: of the last kind of them.  why may be NULL. */
+/*
+ * How many were counted and not found.  *why: the reason of some of them; why
+ * may be NULL.
+ */
 uint64_t unseen_counted(const struct unseen *, const char **why);
 
 /* --- the acceptor ------------------------------------------------------------- */

@@ -184,13 +184,14 @@ hello_take_image(struct hello *h, pid_t pid)
 }
 
 /*
- * Connections that are not answered yet.  The kernel's queue knows no users, so
- * all of it is accepted before the next is answered: more than can be answered
- * within 50 ms.
+ * Connections that are not answered yet.  The kernel's queue does not separate
+ * users, so the acceptor accepts all connections in it before it answers the
+ * next one.  There are more places than hellos that can be answered within 50
+ * ms.
  */
 #define WAITING_MAX 512
 #define WAITING_FEW 64		/* where descriptors are few */
-#define SILENT_MS 1000		/* for a hello; a target sends it at once */
+#define SILENT_MS 1000		/* without a hello: dropped; a target sends it at once */
 #define CROWDED_MS 20		/* the same when all places are taken */
 #define CROWDED_POLL_MS 5
 #define ACCEPTOR_NICE -10
@@ -223,7 +224,7 @@ struct waiting {
 	unsigned user;			/* index in acceptor.user */
 };
 
-/* One of those whose connections wait. */
+/* A user whose connections wait. */
 struct user {
 	uid_t uid;
 	uint64_t last_turn;
@@ -234,12 +235,12 @@ struct user {
 struct acceptor {
 	struct hello *hello;
 	struct waiting waiting[WAITING_MAX + 1];
-	size_t n, places;		/* one more may wait for a place */
+	size_t n, places;		/* waiting; one more than places may wait */
 	struct user user[WAITING_MAX + 1];
 	unsigned users;
 	struct access_turns turns;
 	bool delays;			/* some hellos */
-	bool more;			/* hellos for the next pass, which waits for nothing */
+	bool more;			/* hellos are left: the next pass begins at once */
 	bool ending;			/* no hello is delayed any more */
 	struct keeper_pool pool;
 };
@@ -339,7 +340,10 @@ send_welcome(int fd, uint64_t stream, const int *fds, int unseen)
 	struct iovec iov = { .iov_base = &w, .iov_len = sizeof w };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *cm;
-	/* The last one is lost if the target has no place for all. */
+	/*
+	 * The kernel drops the last one if the target has no free descriptor
+	 * for it.
+	 */
 	int sent[3] = { -1, -1, unseen };
 	size_t bytes = (unseen >= 0 ? 3 : 2) * sizeof(int);
 
@@ -367,7 +371,7 @@ welcome_target(struct hello *h, int fd, const struct pooled_keeper *s,
 	struct keeper *k = s->keeper;
 	int r, unseen = -1;
 
-	/* Other users must not write what is counted of ours. */
+	/* Processes of other users must not write the owner's counts. */
 	if (takes_unseen && k->image.uid == h->node->access.owner)
 		unseen = h->unseen.fd;
 
@@ -515,7 +519,7 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 
 /* --- users --------------------------------------------------------------- */
 
-/* Their number, if there is none yet. */
+/* The index of the user; a->users if the user is not there. */
 static unsigned
 find_user(const struct acceptor *a, uid_t uid)
 {
@@ -547,7 +551,10 @@ count_users(struct acceptor *a)
 	}
 }
 
-/* Of all users together only if the loop may be behind with one of them. */
+/*
+ * Counts each user's arrived targets, but only if all users together have so
+ * many that the loop may be behind with one of them.
+ */
 static void
 count_arrived_of_users(struct acceptor *a)
 {
@@ -578,7 +585,10 @@ close_waiting(struct acceptor *a, struct waiting *w)
 	*w = a->waiting[--a->n];
 }
 
-/* Of this user the oldest that says nothing, or the newest that does; or NULL. */
+/*
+ * This user's oldest connection without a hello, or else the newest one with a
+ * hello; or NULL.
+ */
 static struct waiting *
 find_giving_way(struct acceptor *a, unsigned user, int64_t now)
 {
@@ -601,7 +611,10 @@ find_giving_way(struct acceptor *a, unsigned user, int64_t now)
 	return silent != NULL ? silent : newest;
 }
 
-/* The user with most connections gives one up.  False: it may keep all for now. */
+/*
+ * Closes a connection of the user who has most.  False: the user may keep all
+ * for now.
+ */
 static bool
 make_place(struct acceptor *a)
 {
@@ -616,7 +629,7 @@ make_place(struct acceptor *a)
 	if (w == NULL)
 		return false;
 	w->gives_way = true;
-	/* Its hello may have come since the last poll, and is reported then. */
+	/* The hello may have come since the last poll: then it is reported. */
 	answer_hello(a, w);
 	close_waiting(a, w);
 	return true;
@@ -664,7 +677,10 @@ static void
 accept_connections(struct acceptor *a)
 {
 	for (int i = 0; i < ACCEPT_MAX && a->n <= a->places; i++) {
-		/* At the end all are answered, a round of places after the other. */
+		/*
+		 * At the end all connections are answered, as many at a time as
+		 * there are places.
+		 */
 		if (a->ending && a->n == a->places)
 			break;
 		if (!accept_connection(a) ||
@@ -682,7 +698,7 @@ close_silent(struct acceptor *a, int64_t now)
 		if (!w->spoke && now - w->since_ms > SILENT_MS)
 			close_waiting(a, w);
 	}
-	/* Nobody was to give up a place when the last one came. */
+	/* No connection could be closed when the last one was accepted. */
 	if (a->n > a->places)
 		make_place(a);
 }
@@ -690,10 +706,10 @@ close_silent(struct acceptor *a, int64_t now)
 /* --- turns ---------------------------------------------------------------- */
 
 /*
- * Many short programs of a user may come in faster than the loop can end them,
- * until there is no place left.  So their hellos are delayed, by less than a
- * target waits; not with --no-wait, nor while so many wait that none could
- * connect.
+ * Many short programs of a user may register faster than the loop can end them,
+ * until the node has no place left.  So the node delays their hellos, by less
+ * than a target waits; but not with --no-wait, nor while more than half of the
+ * places are taken.
  */
 static bool
 is_delayed(const struct acceptor *a, const struct waiting *w, int64_t now)
@@ -713,8 +729,8 @@ comes_before(const struct acceptor *a, const struct waiting *w,
 }
 
 /*
- * Of those that can be answered, the first to connect of the user whose turn it
- * is; or NULL.
+ * The next connection to answer: the oldest one, with a hello that is not
+ * delayed, of the user whose turn it is; or NULL.
  */
 static struct waiting *
 next_to_answer(struct acceptor *a, int64_t now)

@@ -1,7 +1,7 @@
 /*
  * The page in which children of targets leave a word if they cannot say hello;
- * see struct ring_unseen in stream/ring.h.  Its content is the targets': counts
- * may be wrong, but nothing else depends on them.
+ * see struct ring_unseen in stream/ring.h.  Targets write its content: only
+ * counts and rows depend on it, and these may be wrong.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -57,9 +57,9 @@ int access_parse_roles(const char *words, uint32_t *roles);
 /* --- turns ---------------------------------------------------------------- */
 
 /*
- * Users take turns, however much each of them asks for: the one whose last turn
- * is longest ago is next.  When there are more users than ACCESS_TURNS, that one
- * is forgotten, which makes it next too.  One thread.
+ * Users take turns, however much each of them asks for: the user whose last
+ * turn is longest ago is next.  If there are more than ACCESS_TURNS users, that
+ * user's turn is forgotten, and the user is still next.  One thread.
  */
 #define ACCESS_TURNS 64
 
@@ -71,7 +71,10 @@ struct access_turns {
 	} user[ACCESS_TURNS];
 };
 
-/* The number of the user's last turn, 0: none.  The least is next. */
+/*
+ * The number of the user's last turn, 0: none.  The user with the lowest is
+ * next.
+ */
 uint64_t access_last_turn(const struct access_turns *, uid_t);
 void access_take_turn(struct access_turns *, uid_t);
 

@@ -26,7 +26,10 @@ struct proc_last {
 	bool execed;		/* it has run another program since it was forked */
 };
 
-/* What the kernel knows of it until it is reaped. */
+/*
+ * Reads what the kernel knows of a process, also of one that has ended and is
+ * not reaped.
+ */
 int proc_last(pid_t, struct proc_last *);
 
 /* Its parent, even of a zombie. */
@@ -62,7 +65,7 @@ size_t proc_children(pid_t, pid_t *out, size_t max);
 /* Those of its first thread. */
 size_t proc_first_children(pid_t, pid_t *out, size_t max);
 
-/* It runs a program into which nothing can be preloaded. */
+/* True if it runs a program into which nothing can be preloaded. */
 bool proc_takes_no_preload(pid_t);
 
 /* The reason why a process has no stream: static, 32-bit, set-user-ID, ... */

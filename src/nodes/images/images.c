@@ -19,7 +19,7 @@
 #define MODULES_MS 10000	/* between readings of a busy target's module table */
 #define SCAN_MAX 1024		/* processes of the tree that a scan takes in */
 #define NO_DATA_MAX 256		/* rows for them */
-/* Where each event counts (--no-pairs), so does each process. */
+/* With --no-pairs each event counts, so each process must be found: */
 #define SCAN_MS 100		/* between two scans then ... */
 #define SCAN_SHARE 20		/* ... which take a twentieth of the time at most */
 #define SETTLED_MS 500		/* a process this old would have said hello */
@@ -116,7 +116,7 @@ on_death(uv_poll_t *death, int status, int events)
 		return;
 	}
 	images_check_ended(node, pid);
-	/* That image, or the row of the program after it. */
+	/* Ends that image, or the row of the program that replaced it. */
 	images_reaped(node, pid, -1);
 	node_check_done(node);
 }
@@ -190,7 +190,7 @@ find_live(struct node *node, pid_t pid)
 	return NULL;
 }
 
-/* The last that has ended. */
+/* The last ended image of the process; or NULL. */
 static struct keeper *
 find_ended(struct node *node, pid_t pid)
 {
@@ -284,7 +284,10 @@ adopt_missed(struct node *node, struct keeper *k)
 	const struct keeper *ended = find_ended(node, k->image.pid);
 	char name[DSTRM_NAME];
 
-	/* Its end was seen before its hello, and is its row: images_check_ended(). */
+	/*
+	 * images_check_ended() has seen its end before its hello, and added a
+	 * row.
+	 */
 	if (now == NULL && ended != NULL && ended->missed &&
 	    ended->image.arrival == 0 && ended->image.start != 0) {
 		keeper_unref(k);
@@ -516,7 +519,7 @@ struct known {
 
 struct found {
 	pid_t pid, ppid;
-	uint64_t arrival;	/* of its image that is over by now; 0: had no row */
+	uint64_t arrival;	/* of its image that has ended; 0: it had no row */
 	bool unseen;		/* it has left a word, or was counted */
 	char comm[16];
 	char why[128];
@@ -553,7 +556,9 @@ is_settled(uint64_t start_ticks)
 	    SETTLED_MS < ms;
 }
 
-/* It runs another program than at its hello, and that will say none. */
+/*
+ * It runs another program than at its hello, and that program cannot say hello.
+ */
 static bool
 runs_another(pid_t pid, const struct known *known)
 {
@@ -649,8 +654,8 @@ watch_no_data(struct node *node, const struct found *f)
 }
 
 /*
- * A child that could not say hello.  By now it may have ended, or run another
- * program that could: then its row ends at once.
+ * Adds a row for a child that could not say hello.  If the child has ended, or
+ * runs another program that could say hello, the row ends at once.
  */
 static void
 add_unseen(struct node *node, const struct unseen_process *u)
@@ -699,7 +704,10 @@ adopt_unseen(struct node *node)
 	}
 }
 
-/* One that was only counted has a row from now on, and is counted by that. */
+/*
+ * A process that was only counted has a row from now on; unseen_pair() stops
+ * counting it.
+ */
 static void
 add_found(struct node *node, const struct found *f)
 {
@@ -722,13 +730,16 @@ static const char ENDED_AS_OTHER[] =
 static const char ENDED_RENAMED[] =
     "it ended under another name, perhaps as a program that was not seen";
 
-/* No image of it is live.  One that only forked, and said no hello, had no blocks. */
+/*
+ * For a process without a live image.  One that only forked, and said no hello,
+ * had no blocks of its own.
+ */
 static const char *
 why_not_seen(struct node *node, pid_t pid, const struct proc_last *last)
 {
 	const struct keeper *k = find_ended(node, pid);
 
-	/* It registers with another node. */
+	/* The processes register with another node. */
 	if (node->opts.hello != NULL)
 		return NULL;
 	if (k != NULL && k->image.start != 0 && k->image.start != last->start)
@@ -739,10 +750,11 @@ why_not_seen(struct node *node, pid_t pid, const struct proc_last *last)
 }
 
 /*
- * Why it has run another program, or NULL.  The kernel tells that of a forked
- * image.  Of another one only name and user are left.  A program that changes
- * only one of them is the same image; or perhaps not, if it has not called
- * exit(3), which matters where each process counts.
+ * Returns why it ran another program after this image, or NULL if it did not.
+ * The kernel tells that of a forked image.  Of other images only name and user
+ * are left: if both differ, it ran another program.  If only the name differs
+ * and the image has not called exit(3), it may have run another program, which
+ * counts if each process must be found.
  */
 static const char *
 why_ran_another(const struct keeper *k, const struct proc_last *last)
@@ -790,7 +802,7 @@ images_check_ended(struct node *node, pid_t pid)
 		images_count_missed(node, 1);
 }
 
-/* Its row may be that of the image that is over. */
+/* The live row may be that of the image that has ended. */
 static void
 take_found(struct node *node, const struct found *f)
 {

@@ -57,11 +57,11 @@ struct images {
 	} gone;				/* ended, and without a row */
 	struct report report;
 	bool scanning;			/* for processes without a stream */
-	uv_timer_t scan;		/* the next one, before the second is over */
+	uv_timer_t scan;		/* begins the next one before the second is over */
 };
 
 void images_init(struct node *);
-/* The loop's part of it, until it is closed. */
+/* Starts and closes what needs the loop. */
 void images_begin(struct node *);
 void images_close(struct node *);
 /* Frees all rows. */
@@ -90,7 +90,7 @@ void images_end_image(struct keeper *, enum wire_state, int32_t status,
 
 /*
  * The process has ended and is not reaped yet.  If it last ran another program,
- * which did not say hello, ends its image now and adds a row for that.
+ * which did not say hello, this ends its image and adds a row for that program.
  */
 void images_check_ended(struct node *, pid_t pid);
 /* It has been reaped. */

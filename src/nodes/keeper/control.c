@@ -47,7 +47,9 @@ inherited_at(const struct keeper *k, unsigned index)
 	    &k->threads.inherited[i] : NULL;
 }
 
-/* So many threads have begun that this index means one of its own now. */
+/*
+ * So many threads have begun that this index is now one of the process's own.
+ */
 static void
 forget_inherited(struct keeper *k, unsigned index)
 {

@@ -581,8 +581,9 @@ keeper_count_unfinished(struct keeper *k, enum stream_doubt doubt,
 }
 
 /*
- * The library logs every call that it sees: of a process that has lost nothing,
- * no block is freed or allocated twice.
+ * The library logs every call that it sees.  So if nothing was lost, an address
+ * is allocated or freed twice only by a call that it did not see, or by a
+ * double free.
  */
 static bool
 has_unseen_calls(const struct keeper *k)

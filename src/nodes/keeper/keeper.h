@@ -116,12 +116,12 @@ struct keeper_format {
 
 /* Why its list may be wrong. */
 struct keeper_trust {
-	enum stream_doubt doubt;	/* the first that came; see keeper_doubt() */
+	enum stream_doubt doubt;	/* the first reason; see keeper_doubt() */
 	bool since_click;		/* unknown frees may be of blocks never logged */
 	/* Calls of the allocator whose end is not known: of other threads at its
 	 * fork, or left by a jump out of a handler or at the end. */
 	uint64_t unfinished;
-	uint32_t feed_unfinished;	/* the feed's, as last counted */
+	uint32_t feed_unfinished;	/* as the feed had it when last counted */
 };
 
 /*
@@ -162,7 +162,7 @@ struct keeper_queue {
 	struct stream_queue *records;	/* NULL: given up */
 	struct stream_digest *digest;	/* NULL: classic, or given up */
 	uint64_t first;			/* sequence number that the queue began with */
-	bool whole;			/* not all replacements have a tag: READ leaves nothing out */
+	bool whole;			/* true: READ leaves nothing out, because not all replacements have a tag */
 };
 
 struct region_set_region {
@@ -206,13 +206,13 @@ struct keeper_modules {
 };
 
 struct keeper_thread {
-	uint32_t tid;			/* 0: this index was never said; inherited: the index it had */
+	uint32_t tid;			/* 0: no record named this index; inherited: its index in the parent */
 	bool has_requester;
 	struct blklist_info requester;
 	char name[16];			/* as last read, raw bytes */
 };
 
-/* Of the record with this sequence number; see keeper_tag(). */
+/* What is known of a record beside its content; see keeper_tag(). */
 struct keeper_tag {
 	uint32_t seq;			/* its low bits */
 	uint16_t info;
@@ -223,11 +223,14 @@ struct keeper_tag {
 struct keeper_threads {
 	struct keeper_thread *at;
 	size_t n, cap;			/* indexes below n may be known */
-	/* With the indexes from KEEPER_THREADS_MAX downwards; KEEPER_INHERITED_MAX of them, or NULL. */
+	/*
+	 * With the indexes from KEEPER_THREADS_MAX downwards; room for
+	 * KEEPER_INHERITED_MAX, or NULL.
+	 */
 	struct keeper_thread *inherited;
 	unsigned ninherited;
 	unsigned requesters;		/* threads that have one now */
-	struct keeper_tag *tag;		/* by seq modulo the queue's size; NULL: nothing to tell yet */
+	struct keeper_tag *tag;		/* by seq modulo the queue's size; NULL: none yet */
 	struct blklist_batch_info *batch_info;	/* KEEPER_BATCH of them, with tag */
 	unsigned name_reads;		/* thread names read since the last pass */
 };
@@ -357,13 +360,16 @@ void keeper_drop(struct keeper *);
 
 const struct blklist_counts *keeper_counts(const struct keeper *);
 uint64_t keeper_lost(const struct keeper *);	/* all causes */
-/* Later doubts than the first are not kept. */
+/* Keeps the first doubt only. */
 void keeper_set_doubt(struct keeper *, enum stream_doubt);
 /* Counts calls of the allocator whose end is not known, for that reason. */
 void keeper_count_unfinished(struct keeper *, enum stream_doubt, uint64_t calls);
 /* Why its list may be wrong although nothing was lost, or STREAM_SURE. */
 enum stream_doubt keeper_doubt(const struct keeper *);
-/* Nothing was lost or doubtful, and all that was allocated had room in the list. */
+/*
+ * True if nothing was lost or is in doubt, and the list had room for every
+ * block.
+ */
 bool keeper_complete(const struct keeper *);
 /* Why it is not complete: a sentence; "" if it is. */
 const char *keeper_lacks(const struct keeper *);
@@ -423,14 +429,14 @@ uint64_t peak_most(const struct keeper *);
 void keeper_control(struct keeper *, const struct rec *);
 
 /*
- * The index for blocks of a thread of the process it was forked from; 0 if there
- * is none left.
+ * Gives a thread of the parent an index in the child, for inherited blocks; 0
+ * if none is left.
  */
 uint16_t keeper_inherit_thread(struct keeper *, struct keeper *parent,
     uint16_t thread);
 /*
- * Reads the name anew if the thread lives.  Safe text; "" unknown.  Inherited
- * ones begin with '^'.
+ * Reads the name again if the thread lives.  Safe text; "" unknown.  Names of
+ * inherited threads begin with '^'.
  */
 void keeper_thread_name(struct keeper *, unsigned thread, char *out,
     size_t cap);

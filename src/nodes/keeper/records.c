@@ -189,7 +189,10 @@ tag_of(const void *k, uint64_t seq)
 	return keeper_tag(k, seq);
 }
 
-/* A page's list has what they replace: it must get both records of such a pair. */
+/*
+ * A page's list still has the replaced block, so the page must get both records
+ * of such a pair.
+ */
 static void
 tag_replaced(struct keeper *k, const struct blklist_batch *b,
     const uint64_t *replaced)

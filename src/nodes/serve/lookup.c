@@ -3,14 +3,14 @@
  *
  * Threads' names and the frames of sites are in memory: the loop answers.  The
  * words of a frame are read from files, by a reader that may take its time: a
- * worker waits for it.  After LOOK_MS it answers with what it has; the page asks
- * for the rest, and other pages have their turn before that.
+ * worker waits for it.  After LOOK_MS the worker answers with what it has; the
+ * page asks for the rest, and other pages have their turn first.
  *
- * A target's files are its user's, who can make them slow, or deadly for the
- * reader.  So the targets of each user have a reader of their own, with its own
- * cache, and it serves one FRAME at a time.  LOOKUP_READERS work at once, which
- * leaves a worker to others; a further user gets the one that has been idle for
- * longest, or waits for one.  Of FRAMEs that wait, users who ask take turns.
+ * The user of a target can make its files slow, or make the reader crash.  So
+ * each user's targets have a reader of their own, with its own cache, which
+ * serves one FRAME at a time.  LOOKUP_READERS work at once, which leaves one
+ * worker thread free.  A further user gets the reader that has been idle for
+ * longest, or waits for one.  The users who ask take turns.
  *
  * A frame of a stack names its module, which the keeper's sites know for ever.
  * A plain return address is looked up in the target's module table, under its
@@ -49,10 +49,10 @@ struct look {
 	TAILQ_ENTRY(look) link;
 	struct node *node;
 	struct keeper *keeper;		/* a reference */
-	struct lookup_reader *reader;	/* while it is worked on */
-	struct symbols *retired;	/* of another user, to be freed; NULL none */
-	uint64_t conn;			/* who asked */
-	uid_t uid;			/* ... and for whom */
+	struct lookup_reader *reader;	/* while a worker has this */
+	struct symbols *retired;	/* of the reader's former user, to be freed; NULL none */
+	uint64_t conn;			/* the connection that asked */
+	uid_t uid;			/* ... and its user */
 	uint32_t request;
 	pid_t pid;			/* of the process while it lives, else 0 */
 	struct wire_frame frame;
@@ -92,7 +92,7 @@ make_symbols(const struct lookup *lk)
 	    NULL : symbols;
 }
 
-/* NULL: it works, or all others do. */
+/* The user's reader if it is idle, or an idle one to take over; NULL: none. */
 static struct lookup_reader *
 idle_reader(struct lookup *lk, uid_t owner)
 {
@@ -358,7 +358,7 @@ look_work(uv_work_t *work)
 	struct lookup *lk = &l->node->serve->lookup;
 	struct mono begun = mono_now();
 
-	/* It may take seconds until its process has gone. */
+	/* In a worker, because the end of its process may take seconds. */
 	if (l->retired != NULL)
 		symbols_free(l->retired);
 	place_by_tables(l);
@@ -407,7 +407,10 @@ look_done(uv_work_t *work, int status)
 	start_looks(node);
 }
 
-/* The first of the user whose turn it is, if there is a reader for it; or NULL. */
+/*
+ * The first request, of the user whose turn it is, that has an idle reader; or
+ * NULL.
+ */
 static struct look *
 next_look(struct lookup *lk)
 {

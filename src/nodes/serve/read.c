@@ -6,9 +6,10 @@
  *
  * Pairs that cancel each other within an answer are left out and counted: an
  * allocation and the free of the same block with no other record of that block
- * between them.  The keeper's list does the same, batch by batch, and knows which
- * allocations have replaced a block: those stay, for the page lists it.  Frees by
- * realloc stay, for the undo of a failed realloc has to find what it undoes.
+ * between them.  The keeper's list does the same, batch by batch, and knows
+ * which allocations have replaced a block: these stay, because the page's list
+ * has that block.  Frees by realloc stay, for the undo of a failed realloc has
+ * to find what it undoes.
  */
 #include <string.h>
 

@@ -93,12 +93,15 @@ struct symbols;
 /* Reads the files of one user's targets. */
 struct lookup_reader {
 	uid_t owner;			/* of those targets */
-	uint64_t used;			/* number of its last look; 0: nobody's yet */
+	uint64_t used;			/* number of its last look; 0: it has no user yet */
 	struct symbols *symbols;	/* NULL: there is none */
 	bool working;
 };
 
-/* FRAMEs: each page has one at most, for it takes a reader of files, and time. */
+/*
+ * FRAME requests: one at a time for each page, because each takes a reader and
+ * time.
+ */
 struct lookup {
 	char program[PATH_MAX];		/* the reader; "" none */
 	struct lookup_reader reader[LOOKUP_READERS];

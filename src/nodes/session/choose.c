@@ -11,7 +11,10 @@
 #define CHOICE_FOR (2 * SESSION_SECOND)	/* the choice may change in a young tree */
 #define CHOICE_EVERY 3		/* between choices then */
 
-/* The last process of the command that could not be watched; live before ended. */
+/*
+ * The last process of the command that could not be watched; a live one goes
+ * before an ended one.
+ */
 static const struct nodes_target *
 unwatched_process(const struct nodes_session *s, const struct nodes_target *t,
     size_t n)
@@ -28,7 +31,7 @@ unwatched_process(const struct nodes_session *s, const struct nodes_target *t,
 	return last;
 }
 
-/* Why there is no stream, and what becomes of it. */
+/* Writes why there is no stream to watch. */
 static void
 no_stream_reason(const struct nodes_session *s, const struct nodes_target *t,
     size_t n, char *reason, size_t cap)
@@ -61,7 +64,7 @@ set_no_stream(struct nodes_session *s, const struct nodes_target *t, size_t n)
 	bool waits = s->running && !s->look.command.tree_ended, no_data;
 	char reason[320];
 
-	/* A look at all processes may find a reason each second. */
+	/* The node scans all processes each second, and may find a reason. */
 	session_set_step(s, SESSION_CHOOSE, waits ? SOON : SESSION_SECOND);
 	no_data = s->look.command.tree_ended ||
 	    s->look.command.not_run ||
@@ -99,7 +102,7 @@ take_choice(struct nodes_session *s, const struct nodes_target *t)
 	session_resolve(s);
 }
 
-/* The user may look at its last blocks. */
+/* The stream has ended; the page still shows its last blocks. */
 static bool
 has_ended(const struct nodes_session *s)
 {
@@ -118,9 +121,9 @@ say_next(struct nodes_session *s, const struct nodes_target *next)
 }
 
 /*
- * A command is often a script around the program that is meant: the choice
- * changes while its tree is young, and when the chosen stream has ended. A rival
- * of a live one must be there at two looks.
+ * A command is often a script around the program that is meant.  So the choice
+ * may change while its tree is young, and when the chosen stream has ended.  A
+ * live stream is left only for one that was the best in two answers.
  */
 static void
 choose_again(struct nodes_session *s, const struct nodes_target *best)

@@ -121,7 +121,10 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	s->news(s->arg);
 }
 
-/* There is no process, and a shell's status 126 or 127. */
+/*
+ * True if the command has no process and the status is 126 or 127, as a shell
+ * has it.
+ */
 static bool
 is_not_run(const struct wire_stats *st)
 {

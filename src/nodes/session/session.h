@@ -178,9 +178,9 @@ void nodes_session_view(struct nodes_session *, const struct nodes_view *);
 
 /*
  * A session without a target shows the node's own blocks, and switches to the
- * first target that arrives.  One without a pid or stream at the node of a
- * command leaves a target that has ended for the live one with most bytes.
- * Neither while it is told to stay.
+ * first target that arrives.  At the node of a command, a session without a pid
+ * or stream goes from a target that has ended to the live one with most bytes.
+ * While a session is told to stay, it does neither.
  */
 void nodes_session_stay(struct nodes_session *, bool stay);
 

@@ -156,8 +156,8 @@ leave_terminal(int output_fd)
 }
 
 /*
- * Searches PATH as execvp(3) does, but a file that the kernel refuses is an error
- * here: execvp() would give it to /bin/sh.  Returns on failure only.
+ * Searches PATH as execvp(3) does.  A file that the kernel refuses is an error;
+ * execvp() would give it to /bin/sh.  Returns on failure only.
  */
 static void
 execute(char *const *argv)

@@ -90,8 +90,9 @@ store_drop(struct store *s, const char *name)
 }
 
 /*
- * In a process of its own, for the node may have died of these areas: tells the
- * targets that nobody drains them.  A dormant one has no other way to know.
+ * Tells the targets that their areas have no keeper; a dormant target cannot
+ * find out by itself.  Runs in a process of its own, because the node may have
+ * died of these areas.
  */
 static _Noreturn void
 abandon_areas(const struct store *s)
@@ -128,7 +129,7 @@ abandon_stored(const struct store *s)
 		sigprocmask(SIG_UNBLOCK, &alarms, NULL);
 		abandon_areas(s);
 	}
-	/* At once: the reaper counts our children. */
+	/* Reap it here, because the reaper counts the supervisor's children. */
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 }

@@ -51,14 +51,14 @@ is_live(const struct nodes_target *t)
 	    t->state == WIRE_S_DORMANT);
 }
 
-/* No image that called exec. */
+/* False for an image that has called exec. */
 static bool
 is_shown(const struct nodes_target *t)
 {
 	return t->pid == 0 || t->state != WIRE_S_EXECED;
 }
 
-/* The node's own blocks are in its sums only without processes. */
+/* The node's own blocks count in its sums only if it has no process. */
 static bool
 is_summed(const struct nodes_target *t, bool any_process)
 {
@@ -70,7 +70,7 @@ goes_before(const struct nodes_target *x, const struct nodes_target *y)
 {
 	uint64_t a = x->n[WIRE_N_EST_BYTES], b = y->n[WIRE_N_EST_BYTES];
 
-	/* The node itself comes last. */
+	/* The node's own stream comes last. */
 	if ((x->pid == 0) != (y->pid == 0))
 		return x->pid != 0;
 	if (is_live(x) != is_live(y))

@@ -85,7 +85,10 @@ app_say(struct app *app, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Stays while it says what a typed line or a key waits for. */
+/*
+ * Drops the message after five seconds, unless the page waits for something or
+ * a line is being typed.
+ */
 static void
 drop_message(struct app *app)
 {
@@ -195,7 +198,7 @@ esc_cancels_jobs(const struct app *app)
 	    app->page->fields.at == PAGE_NO_FIELD;
 }
 
-/* While the user looks at something, the target is not changed. */
+/* Keeps the target while the user looks at something. */
 static void
 follow_target(struct app *app)
 {

@@ -130,7 +130,7 @@ struct app_requests {
 	bool suspend, repaint, restyle;
 };
 
-/* Since the page shows this stream. */
+/* Keys since the page shows this stream. */
 struct app_keys {
 	bool pressed;
 	uint32_t stream_no;
@@ -151,7 +151,7 @@ struct app_click {
 	struct mono at;
 };
 
-/* The message in the bottom line, which gives the key bar back after a while. */
+/* The message in the bottom line, and since when it is shown. */
 struct app_said {
 	struct mono (*now)(void);	/* its clock */
 	struct mono at;
@@ -221,7 +221,9 @@ void app_reset_costs(struct app *);
 /* Tells the session which blocks to bring; after each paint. */
 void app_request_blocks(struct app *);
 
-/* Shows a message for five seconds or until a key; may be outside text. */
+/*
+ * Shows a message for five seconds or until the next key; may be outside text.
+ */
 void app_say(struct app *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -345,7 +347,7 @@ void app_settings_fini(struct app *);
 void app_target(struct app *, const char *word);
 void app_target_complete(struct app *, const char *before, const char *arg,
     struct line_words *);
-/* Asks for the targets that :target completes, so that they are known by then. */
+/* Asks the node for its targets, so that :target can complete them. */
 void app_target_prepare(struct app *);
 void app_targets_open(struct app *);
 /* T: asks the node, then opens the list. */

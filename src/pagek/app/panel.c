@@ -356,7 +356,7 @@ enum {
 /* Keys that the top panel does not have as its own. */
 static const struct {
 	unsigned on;
-	int rows, halves;	/* to move by, or to scroll by, of a screen */
+	int rows, halves;	/* rows to move by; half screens to scroll by */
 	void (*run)(struct app *);
 	bool (*can)(const struct app *);	/* NULL: always */
 } meanings[PAGE_ACTIONS] = {

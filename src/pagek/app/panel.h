@@ -60,7 +60,7 @@ struct panel_ops {
 	bool any_node;		/* shows nothing of the node */
 	/* In so many rows, the title first.  -ENOMEM. */
 	int (*compose)(struct app *, int rows, struct page_picture *);
-	/* scroll: the rows on the screen move as far as the cursor. */
+	/* scroll: the rows on the screen move by as many rows as the cursor. */
 	void (*move)(struct app *, int rows, bool scroll);
 	int (*window)(const struct app *);	/* rows that PgDn moves */
 	void (*enter)(struct app *);

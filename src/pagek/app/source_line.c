@@ -1,4 +1,7 @@
-/* The source line of a call: read once in a thread, and opened by E. */
+/*
+ * The source line of a call: a thread reads it once, and E opens it in the
+ * editor.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +12,16 @@
 
 #define SOURCE_MAX (8u << 20)	/* bytes of a file */
 
-/* What the thread reads; it outlives a detail that is closed. */
+/* What the thread reads; it may outlive the detail. */
 struct source_reading {
 	uv_work_t work;
-	struct app_source *owner;	/* NULL: nobody wants it any more */
+	struct app_source *owner;	/* NULL: not wanted any more */
 	struct page *page;
 	struct page_source read;
-	char module[PAGE_NAME_MAX];	/* "": its age is not compared */
+	char module[PAGE_NAME_MAX];	/* "": do not compare its age */
 };
 
-/* Without what it is indented by; a tab is a blank. */
+/* Copies the line without its indentation; a tab becomes a blank. */
 static void
 copy_line(struct page_source *s, const char *line, size_t len)
 {
@@ -92,7 +95,10 @@ on_read(uv_work_t *work, int status)
 	free(r);
 }
 
-/* Over a link to another machine, the program that is here may be another. */
+/*
+ * False for a node of another machine: the program with that path may be
+ * another one here.
+ */
 static bool
 is_local(const struct app *app)
 {
@@ -179,7 +185,7 @@ app_source_edit(struct app *app, struct app_source *src)
 		break;
 	case PAGE_SOURCE_READ:
 		jobs_start_editor(&app->jobs, s->path, s->line);
-		/* It may come back with another line. */
+		/* The editor may change the line: read it again. */
 		app_source_drop(src);
 		break;
 	}

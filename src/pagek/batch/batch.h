@@ -93,7 +93,7 @@ void batch_report_names(const struct options *, struct nodes_session *,
 int batch_lines(FILE *);
 /* Columns of a picture: COLUMNS, the terminal's, or 80. */
 int batch_columns(FILE *);
-/* Those of a terminal; 0: it is none. */
+/* The columns of a terminal; 0: it is no terminal. */
 int batch_terminal_columns(FILE *);
 
 /* Pictures of so many rows follow: the session may bring only those blocks. */

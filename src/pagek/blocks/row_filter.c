@@ -106,7 +106,7 @@ origin_of(struct page_row_filter *s, uint64_t caller)
 	return o->known ? &o->call : NULL;
 }
 
-/* "": not known. */
+/* The line as text; "": not known. */
 static void
 line_text(const struct page_call *call, char *out, size_t cap)
 {

@@ -72,19 +72,19 @@ struct output_table {
 	const struct field_table *fields;
 	unsigned subset;
 	bool ascii, sampled;
-	int cols;			/* of a line, which is cut there; 0: no limit */
+	int cols;			/* lines are cut there; 0: no limit */
 	int width[OUTPUT_FIELDS];	/* by field; 0: the field's own */
-	int rest;			/* of the longest text without a width */
+	int rest;			/* columns of the longest text without a width */
 };
 
 /*
- * Widens the columns for a row; after all rows, fits them into a terminal of
- * so many columns (0: no terminal).  Text that is cut then ends in '~'.  A table whose rows come one by
- * one is not measured.
+ * output_measure() widens the columns for a row.  After all rows, output_fit()
+ * fits them into a terminal of `cols` columns (0: no terminal); text that is
+ * cut ends in '~'.  A table whose rows come one by one is not measured.
  */
 void output_measure(struct output_table *, const void *row);
 void output_fit(struct output_table *, int cols);
-/* A line of the titles, or of a row. */
+/* Print the line of titles; the line of a row. */
 void output_heading(const struct output_table *);
 void output_row(const struct output_table *, const void *row);
 

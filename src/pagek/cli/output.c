@@ -63,7 +63,7 @@ output_open(const char *path)
 /* --- tables --------------------------------------------------------------- */
 
 #define TEXT_LINE 8192
-#define LEAST_COLS 8		/* of a column that is made narrower */
+#define LEAST_COLS 8		/* no column is made narrower than this */
 
 struct text_line {
 	char text[TEXT_LINE];
@@ -80,7 +80,7 @@ cols_of(const char *text)
 	return n;
 }
 
-/* Keeps so many columns; the last one is then '~'. */
+/* Cuts text to so many columns; the last one is then '~'. */
 static void
 cut_text(char *text, int cols)
 {
@@ -209,7 +209,7 @@ output_row(const struct output_table *t, const void *row)
 	put_line(t, &line);
 }
 
-/* A text's own width is not that of a column. */
+/* False for a text without a column width: it takes the room that it needs. */
 static bool
 is_measured(const struct field *f, unsigned subset)
 {
@@ -235,7 +235,7 @@ output_measure(struct output_table *t, const void *row)
 	}
 }
 
-/* The widest column of text that can be narrower; OUTPUT_FIELDS: none. */
+/* The widest column of text that can be made narrower; OUTPUT_FIELDS: none. */
 static size_t
 widest(const struct output_table *t, int *all)
 {

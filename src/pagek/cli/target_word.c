@@ -64,7 +64,7 @@ struct words {
 	size_t cap;
 	nodes_say_cb say;	/* reports mistakes in the table of nodes */
 	void *arg;
-	bool commands;		/* a word that is no node may be a target's command */
+	bool commands;		/* a word that names no node may be a target's command */
 };
 
 static int words_fail(struct words *, int status, const char *fmt, ...)
@@ -317,7 +317,10 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 	    n > 0 ? ", and no command" : "");
 }
 
-/* Its refusal, for when no target has a command of that name. */
+/*
+ * Takes the word as a command's name; keeps the refusal for when no target has
+ * it.
+ */
 static int
 parse_command(struct target *t, const char *word, int status, struct words *w)
 {
@@ -496,7 +499,7 @@ target_why(const struct nodes_link *link, int err)
 	return err == -ENOTCONN && reason[0] != '\0' ? reason : strerror(-err);
 }
 
-/* When it was started, in ticks since the boot; 0: it has ended. */
+/* The start of the process, in ticks since boot; 0: it has ended. */
 static uint64_t
 process_start(pid_t pid)
 {
@@ -508,7 +511,10 @@ process_start(pid_t pid)
 	f = fopen(path, "re");
 	if (f == NULL)
 		return 0;
-	/* Its name may have blanks and brackets; 19 fields stand between. */
+	/*
+	 * The name may have blanks and brackets; 19 fields are between it and
+	 * the start.
+	 */
 	if (fgets(stat, sizeof stat, f) == NULL ||
 	    (p = strrchr(stat, ')')) == NULL ||
 	    sscanf(p + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
@@ -518,7 +524,7 @@ process_start(pid_t pid)
 	return start;
 }
 
-/* The kernel keeps so much of a command's name. */
+/* Compares as much of the name as the kernel keeps. */
 static bool
 is_command(const struct nodes_target *t, const char *name)
 {
@@ -598,7 +604,9 @@ struct search {
 	char why[512];
 };
 
-/* The newest live one, else the last that has ended. */
+/*
+ * Takes the newest live process of that command, else the last that has ended.
+ */
 static int
 match_command(struct search *s, const struct nodes_target *list, size_t n)
 {
@@ -951,8 +959,8 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 }
 
 /*
- * The target behind a node must be there, or the session would wait for it.  A
- * node that does not answer is left to the session.
+ * Fails if the node does not watch the target: the session would wait for it
+ * for ever.  If the node does not answer, the session reports that.
  */
 static int
 find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,

@@ -2,10 +2,10 @@
  * target_word: the TARGET of a command line, and the link to it.
  *
  * target_forms has the forms of the word.  NODE is also node:NNNN; a path with a
- * slash is unix:PATH unless it begins with the name of a node.  A word that is none
-of these is the name of a target's command.  Behind a node,
- * TARGET is pid:N or a stream by its name in DSTRM; without it, a live target of
- * the node, else a dormant one.  raw: and demo: start a node of our own.
+ * slash is unix:PATH unless it begins with the name of a node.  A word that is
+ * none of these is the name of a target's command.  After a node, TARGET is pid:N
+ * or a stream by its name in DSTRM; without it, a live target of the node, else a
+ * dormant one.  raw: and demo: start a node of our own.
  */
 #ifndef PAGEK_TARGET_WORD_H
 #define PAGEK_TARGET_WORD_H
@@ -19,7 +19,7 @@ of these is the name of a target's command.  Behind a node,
 enum target_kind {
 	TARGET_LOCAL,
 	TARGET_PID,
-	TARGET_COMMAND,		/* the newest process with that name; its node is searched */
+	TARGET_COMMAND,		/* the newest process with that name, on any node */
 	TARGET_UNIX,
 	TARGET_SSH,
 	TARGET_DEMO,
@@ -36,8 +36,8 @@ struct target {
 	 */
 	struct nodes_entry node;
 	pid_t pid;		/* 0: not given */
-	int refused;		/* of a command: exit status if no target has it ... */
-	char refusal[256];	/* ... and the sentence */
+	int refused;		/* of a command: exit status if no target has the name ... */
+	char refusal[256];	/* ... and the message */
 };
 
 /*

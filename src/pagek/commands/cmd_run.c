@@ -20,7 +20,7 @@
 #define ASK_MS 1200		/* the session asks the node within that time */
 #define SILENCE_MS 500		/* from then on the user is told what is waited for */
 #define LAST_LINES 10		/* of the command's output ... */
-#define LAST_BYTES 4096		/* ... or as many as end in so many bytes */
+#define LAST_BYTES 4096		/* ... within its last so many bytes */
 #define TOTALS_MAX 24		/* lines of totals; the report has them all */
 
 struct run {
@@ -308,7 +308,7 @@ own_name(char name[256], bool ascii)
 	base_safe_text(name, 256, word, strlen(word), ascii);
 }
 
-/* NULL: none lives. */
+/* The live target that holds most; NULL: none lives. */
 static const struct nodes_target *
 largest_live(const struct nodes_target *list, size_t n)
 {
@@ -340,7 +340,7 @@ last_lines(const char *text, size_t len)
 	return p;
 }
 
-/* A target's output may have bytes that a terminal would obey. */
+/* Makes the lines safe: output may have control characters for the terminal. */
 static void
 put_lines(const struct run *r, const char *p, const char *end, FILE *out)
 {
@@ -356,7 +356,7 @@ put_lines(const struct run *r, const char *p, const char *end, FILE *out)
 	}
 }
 
-/* The last lines that the command has written, and where the others are. */
+/* Prints the last lines of the command's output, and the name of its file. */
 static void
 tell_output(const struct run *r, FILE *out)
 {
@@ -469,7 +469,7 @@ run_screen(struct run *r)
 		.keep_open = true, .remote = r->o->remote, .options = r->o };
 	int err;
 
-	/* No page for a command that cannot be executed. */
+	/* Open no page for a command that cannot be executed. */
 	pump(r->loop, r->session, NODE_ANSWER_MS, has_begun, r->session);
 	if (look->command.not_run)
 		return run_tell_end(look, r->o->argv[0]);

@@ -109,7 +109,7 @@ void job_count_text(uint64_t n, const char *what, char out[64]);
 struct jobs_program;
 
 typedef void (*jobs_program_cb)(void *arg, int status, int signal);
-/* Searches PATH for args[0]; its standard input is `in`. */
+/* Starts args[0], searched in PATH, with the standard input `in`. */
 int jobs_program_start(struct jobs_program **, uv_loop_t *, char **args,
     int in, jobs_program_cb, void *arg);
 /* Asks it to end if it still runs; init reaps it. */

@@ -315,7 +315,7 @@ job_start(struct job *j, const struct listing_to *to,
 
 /* --- sinks -------------------------------------------------------------- */
 
-/* The editor may have it. */
+/* Asks for the terminal, unless an editor has it. */
 static void
 want_terminal(struct jobs *jobs)
 {

@@ -64,8 +64,8 @@ void jobs_start_export(struct jobs *, const char *path, jobs_begin_export,
     void *arg);
 
 /*
- * Opens the file at that line, 0 none, in the editor that VISUAL or EDITOR names,
- * without a shell.
+ * Opens the file at the line (0: none) in the editor that VISUAL or EDITOR
+ * names.  No shell is used.
  */
 void jobs_start_editor(struct jobs *, const char *path, unsigned line);
 /* Likewise in the pager that PAGER names, else less or more. */

@@ -143,7 +143,9 @@ void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
 /* "acqd[4711]", or ""; outside text. */
 void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);
 
-/* "2026-11-20 15:04:22", and " UTC" with the zone, which a classic clock has not. */
+/*
+ * "2026-11-20 15:04:22"; zone: with " UTC", unless the clock is a classic one.
+ */
 void page_date_full(const struct page *, const struct page_view *, bool zone,
     char out[40]);
 /* The node's date in the note's line 1: "07/13/04 1330". */

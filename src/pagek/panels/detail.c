@@ -20,7 +20,7 @@
 #define REASONS_MAX 6
 #define PAGE_BITS 12
 #define PAGE_BYTES (UINT64_C(1) << PAGE_BITS)
-#define FOOT_ROWS 15		/* from here on the foot has the cursor's call in full */
+#define FOOT_ROWS 15		/* from this height on, the foot shows the cursor's call in full */
 #define FOOT_LINES 4
 #define FUNCTION_LINES 2
 #define TO_THE_END (1 << 20)
@@ -258,7 +258,7 @@ page_detail_scroll(struct page_detail *d, int delta)
 	d->bring = delta;
 }
 
-/* Call or block number i is at that line. */
+/* Notes that call or block number i is at that line. */
 static void
 note_line(struct page_detail *d, int line, int i)
 {
@@ -269,7 +269,7 @@ note_line(struct page_detail *d, int line, int i)
 		d->in_sight = i;
 }
 
-/* True: the cursor was out of sight, and is no more. */
+/* Moves the cursor to what is on the screen; true if it was out of sight. */
 static bool
 bring_cursor(struct page_detail *d, const struct page_view *v)
 {
@@ -1126,7 +1126,7 @@ put_file(const struct page_call *c, const struct page_source *s,
 	    picture_col(pic), PAGE_WARN);
 }
 
-/* The cursor may have been brought to another call since it was read. */
+/* False if the cursor has moved to another call since the line was read. */
 static bool
 is_source_of(const struct page_source *s, const struct page_call *c)
 {
@@ -1195,7 +1195,7 @@ search_siblings(struct page_detail *d, const struct page_view *v)
 		d->on_sibling = false;
 }
 
-/* All lines, of which the last ones are the foot. */
+/* Composes all lines; the last ones are the foot. */
 static int
 compose_lines(struct page_detail *d, const struct page *page,
     const struct page_view *v, const struct page_source *source, int cols,
@@ -1233,7 +1233,7 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 
 	follow_block(d, v);
 	search_siblings(d, v);
-	/* New names may have inlined calls, so that the cursor's has moved. */
+	/* New names may add inlined calls: keep the cursor on its call. */
 	if (page_detail_call(d, v, &c)) {
 		d->frame = c.frame;
 		d->outer = c.outer;

@@ -37,7 +37,7 @@ struct page_source {
 		PAGE_SOURCE_FAILED,
 	} state;
 	int err;			/* FAILED: a negative errno */
-	bool newer;			/* than the program: other lines may be meant */
+	bool newer;			/* than the program: the line may be another one */
 	bool beyond;			/* the file has fewer lines */
 	unsigned line;			/* 0: not known */
 	char path[PAGE_NAME_MAX];	/* outside text */
@@ -60,8 +60,8 @@ struct page_detail {
 	int at;			/* of the cursor ... */
 	int last_call, first_sibling;	/* ... and of these; 0 there is none */
 	bool seek;		/* the cursor has moved: the picture scrolls to it */
-	int bring;		/* lines scrolled: the cursor comes along */
-	int in_sight;		/* the call or block that it comes to; -1: none */
+	int bring;		/* lines scrolled; the cursor follows */
+	int in_sight;		/* the call or block that it follows to; -1: none */
 	struct page_scroll scroll;
 };
 
@@ -73,7 +73,7 @@ int page_detail_compose(struct page_detail *, const struct page *,
     struct page_picture *);
 void page_detail_move(struct page_detail *, const struct page_view *,
     int delta);
-/* The lines move; the cursor only if it would be out of sight. */
+/* Scrolls the lines; the cursor moves only if it would be out of sight. */
 void page_detail_scroll(struct page_detail *, int delta);
 /* The call under the cursor; false: there is none. */
 bool page_detail_call(const struct page_detail *, const struct page_view *,

@@ -31,7 +31,7 @@ page_diff_count(char out[32], const struct page_view *v, double n)
 
 #define COUNT_COLS 9
 
-/* In the columns of a count: a number is never cut. */
+/* Fits a number into the columns of a count; it is never cut. */
 static void
 count_text(char out[32], const struct page_view *v, double n)
 {
@@ -203,7 +203,7 @@ put_cell(const struct field *f, const struct page_view *v, const char *text,
 	if (room < width)
 		width = room;
 	picture_put(pic, " ");
-	/* Of a verdict the first word is whole. */
+	/* The first word of a verdict is never cut. */
 	snprintf(word, sizeof word, "%s", text);
 	if (f->column.least > 0 && (int)strlen(word) > width)
 		word[strcspn(word, " ")] = '\0';

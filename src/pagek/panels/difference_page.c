@@ -384,7 +384,7 @@ put_rows(struct page_diff *d, const struct page *page,
 	size_t at, i;
 
 	d->window = room > 0 ? room : 1;
-	/* The heading is still being written. */
+	/* The heading is being written, and not in rows yet. */
 	d->first = pic->rows + 1;
 	if (d->top + (size_t)d->window > d->rows)
 		d->top = d->rows > (size_t)d->window ?

@@ -39,7 +39,7 @@ struct page_diff {
 int page_diff_compose(struct page_diff *, struct page *,
     const struct page_view *, int cols, int rows, struct page_picture *);
 void page_diff_move(struct page_diff *, const struct page *, int delta);
-/* The same with the rows on the screen. */
+/* The same, and scrolls the rows on the screen. */
 void page_diff_scroll(struct page_diff *, const struct page *, int delta);
 void page_diff_next_view(struct page_diff *);
 const char *page_diff_view_name(const struct page_diff *);

@@ -106,7 +106,7 @@ enum field_sampled {
 
 struct field_metric {
 	const char *name;	/* without pagek_; NULL: no metric */
-	const char *old;	/* a name under which it is written too, or NULL */
+	const char *old;	/* its former name, which is written too, or NULL */
 	const char *type, *help;
 	enum field_sampled sampled;
 };
@@ -133,7 +133,7 @@ struct field {
 struct field_table {
 	const struct field *field;
 	size_t n;
-	/* The name of the field that has another name too; NULL: no field has. */
+	/* Maps another name to the name of its field; NULL: no field has it. */
 	const char *(*called)(const char *word);
 };
 
@@ -250,14 +250,15 @@ bool field_has_column(const struct field *, unsigned subset);
 /* --- chosen fields -------------------------------------------------------- */
 
 /*
- * Copies the key of the next name of a list, whose names are separated by commas;
- * a wrong name as it is.  Returns the rest, NULL at the end.
+ * Copies the key of the next name of a list, whose names are separated by
+ * commas; an unknown name is copied unchanged.  Returns the rest, NULL at the
+ * end.
  */
 const char *field_next(const struct field_table *, const char *list,
     char key[FIELD_NAME]);
 bool field_chosen(const struct field_table *, const char *list,
     const char *key);
-/* The key is that name, or that name with the unit of its values: age_ms. */
+/* True if the key is that name, or that name with a unit, as age_ms. */
 bool field_is_key_of(const char *key, const char *name);
 /* All names are fields of CSV, or `more`; false: with a sentence in `why`. */
 bool field_list_check(const char *list, const struct field_table *,

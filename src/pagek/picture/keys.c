@@ -513,7 +513,10 @@ page_key_one(int code)
 
 /* --- what keys send ------------------------------------------------------- */
 
-/* "O" and a letter; "[", parameters and a letter or ~; the console's "[[A". */
+/*
+ * Sequences are "O" and a letter; "[", parameters, and a letter or ~; or "[[A"
+ * of the console.
+ */
 bool
 page_key_goes_on(const char *bytes, size_t n)
 {

@@ -560,7 +560,7 @@ picture_entry(struct page_picture *pic, const char *name, int at,
 
 /* --- lists longer than the screen ----------------------------------------- */
 
-/* Bytes of safe text that fit so many columns, and their columns. */
+/* How many bytes of safe text fit into so many columns; *col: their columns. */
 static size_t
 bytes_in(const char *text, int cols, int *col)
 {

@@ -160,7 +160,7 @@ struct page_scroll {
 
 /* Keeps the title and the lines [top, top + window); marks where others are. */
 void page_scroll_cut(struct page_scroll *, struct page_picture *, int window);
-/* A mark at the end of a line of a finished picture: others are beyond it. */
+/* Marks the end of a line of a finished picture: there are lines beyond it. */
 void page_scroll_mark(struct page_picture *, int row, bool below);
 /* Scrolls until line `at` is shown. */
 void page_scroll_to(struct page_scroll *, int at, int window);

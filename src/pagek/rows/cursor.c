@@ -135,7 +135,7 @@ page_move_to(struct page *page, uint64_t offset)
 	page->cursor.known = false;
 }
 
-/* Not below 0. */
+/* The sum, at least 0. */
 static uint64_t
 add(uint64_t at, int64_t delta)
 {

@@ -41,7 +41,7 @@ void page_update_cursor(struct page *, const struct page_view *, int window);
 /* Moves the cursor by so many rows; without one it appears at OFFS. */
 void page_move(struct page *, int64_t delta);
 void page_move_to(struct page *, uint64_t offset);
-/* Moves the rows on the screen, and the cursor as far. */
+/* Scrolls the rows on the screen, and moves the cursor by as many. */
 void page_move_rows(struct page *, int64_t delta);
 /* Remembers what is at the cursor: a key means the row that is shown. */
 void page_remember_cursor(struct page *, const struct page_view *);

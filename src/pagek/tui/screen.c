@@ -415,8 +415,8 @@ press(struct screen *s, int r, wint_t c)
 }
 
 /*
- * A key that this TERM does not have comes as Esc and characters, which must not
- * be taken for keys.  Any other key behind Esc is pressed by itself.
+ * A key that TERM does not define comes as Esc and more characters, which are
+ * not keys of their own.  Any other key after Esc is pressed by itself.
  */
 static void
 press_escape(struct screen *s)
@@ -438,7 +438,7 @@ press_escape(struct screen *s)
 		if (n == 1 && !s->app.over)
 			press(s, OK, (wint_t)bytes[0]);
 	}
-	/* What ended the sequence is not of it. */
+	/* The character that ended the sequence is not part of it. */
 	if (r != ERR && !s->app.over && (n == 0 || r != OK ||
 	    c != (wint_t)bytes[n - 1]))
 		press(s, r, c);

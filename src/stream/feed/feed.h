@@ -72,7 +72,7 @@ struct stream_feed_counts {
 	uint64_t walks;		/* events whose stack the target had to walk, not recognised */
 	uint64_t pairs;		/* allocations and their frees that shared a record */
 	uint64_t marks_untold;	/* marks that a dormant target was to make */
-	uint32_t unfinished;	/* calls that will not come back, ever; it wraps */
+	uint32_t unfinished;	/* calls whose end is not known, since the start; it wraps */
 	uint32_t past;		/* enum ring_past */
 	uint64_t dormant;	/* records dropped as made while the target was dormant */
 	bool joined;		/* the target has mapped the areas: silence means no events */
@@ -240,7 +240,7 @@ void stream_feed_start_at(struct stream_feed *,
  */
 int stream_feed_pass(struct stream_feed *, int64_t now_ms, uint64_t max);
 bool stream_feed_is_behind(const struct stream_feed *);
-/* The target has called exit(3): by that program it ends. */
+/* True if the target has called exit(3): it ends without another exec. */
 bool stream_feed_has_exited(const struct stream_feed *);
 
 /*

@@ -472,7 +472,7 @@ static const struct page_sort_ops block_sorts = {
 
 /* --- order of groups -------------------------------------------------------- */
 
-/* From left to right; the last one is of groups by any frame alone. */
+/* From left to right; the last one is only for groups by any frame. */
 static const struct page_sort_row group_keys[] = {
 	{ "name", "fF", NULL, true, "name of the group" },
 	{ "type", "aA", "TYPE", false, "type that all its blocks share" },
