@@ -101,7 +101,7 @@ static const struct viewer_kind pager = {
 struct jobs_viewer {
 	struct jobs *jobs;
 	struct viewer_kind kind;
-	struct jobs_program *program;	/* NULL: it waits for the terminal */
+	struct jobs_program *program;	/* NULL: waits for the terminal */
 	char command[512];		/* its words, each with a NUL */
 	char line[16];			/* "+112" */
 	char path[4096];
@@ -217,7 +217,7 @@ open_file(struct jobs *jobs, const struct viewer_kind *kind, const char *path,
 	snprintf(v->line, sizeof v->line, "+%u", line);
 	if (line > 0)
 		v->args[n++] = v->line;
-	/* A path is never an option. */
+	/* A path must not look like an option. */
 	snprintf(v->path, sizeof v->path, "%s%s", path[0] == '/' ? "" : "./",
 	    path);
 	v->args[n] = v->path;
