@@ -23,7 +23,7 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	[FILTER_TID] = { "tid", { "threadno" }, EXPR_NUMBER, "2",
 	    "number of its thread in the stream; 0 if unknown" },
 	[FILTER_LEVEL] = { "level", { NULL }, EXPR_NUMBER, "2",
-	    "level at which it was satisfied; 0 if unknown" },
+	    "level that satisfied its request; 0 if unknown" },
 	[FILTER_DESCR] = { "descr", { "desc", "description" }, EXPR_TEXT,
 	    "malloc", "description: name of its requester or type" },
 	[FILTER_THREAD] = { "thread", { "thr" }, EXPR_TEXT, "main",

@@ -412,7 +412,7 @@ rule "one that ended unseen is known when it is reaped" \
     not_seen "$ended" "('$tmp/held' 0 &); sleep 0.2"
 rule "also in place of its parent's image" \
     not_seen "$ended" "'$tmp/held' 0 & :"
-renamed='it ended under another name, perhaps as a program that was not seen'
+renamed='it ended under another name: perhaps a program that did not register'
 rule "and one in place of the command itself" \
     not_seen "$renamed" "exec '$tmp/held' 0"
 rule "or without the environment" \

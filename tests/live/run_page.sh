@@ -184,7 +184,7 @@ by_path() {
 rule "also not if it is found by PATH" by_path
 rule "nor what only looks like a program" no_page 126 "Exec format error" ./broken
 rule "a script whose interpreter is missing says so" \
-    no_page 127 "interpreter or loader that it names is not" ./lacks
+    no_page 127 "interpreter or loader that it names does not" ./lacks
 
 # static WIDTH HEIGHT
 static() {

@@ -20,12 +20,12 @@ static const char *const whys[RING_UNSEEN_WHYS] = {
 	    "it had no free descriptor to register with the node",
 	[RING_UNSEEN_SOCKET] = "it could not open a socket to the node",
 	[RING_UNSEEN_CONNECT] =
-	    "it could not connect to the node's socket, as in another root folder",
-	[RING_UNSEEN_BUSY] = "the node took no connection within 50 ms",
-	[RING_UNSEEN_PEER] = "it took the node's socket for another user's",
+	    "it could not connect to the node's socket (another root folder?)",
+	[RING_UNSEEN_BUSY] = "the node did not accept its connection within 50 ms",
+	[RING_UNSEEN_PEER] = "the node's socket belongs to another user",
 	[RING_UNSEEN_MEMORY] = "it had no memory left to register with the node",
 	[RING_UNSEEN_SANDBOX] =
-	    "it is sandboxed (seccomp), and might be killed for a socket",
+	    "it is sandboxed (seccomp): opening a socket might kill it",
 	[RING_UNSEEN_USER] =
 	    "it runs as another user, who cannot reach the node",
 	[RING_UNSEEN_PARENT] =

@@ -728,7 +728,7 @@ static const char ENDED_AS_OTHER[] =
     "was seen";
 
 static const char ENDED_RENAMED[] =
-    "it ended under another name, perhaps as a program that was not seen";
+    "it ended under another name: perhaps a program that did not register";
 
 /*
  * For a process without a live image.  One that only forked, and said no hello,

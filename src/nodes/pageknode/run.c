@@ -25,12 +25,12 @@ static const char *
 exec_hint(const char *word, int err)
 {
 	if (err == ENOEXEC)
-		return ": no program for this machine, and no script with a "
+		return ": neither a program for this machine nor a script with a "
 		    "first line such as #!/bin/sh";
 	if (err == ENOENT && strchr(word, '/') != NULL &&
 	    access(word, F_OK) == 0)
-		return ": the file is there, and the interpreter or loader "
-		    "that it names is not";
+		return ": the file exists, but the interpreter or loader "
+		    "that it names does not";
 	return "";
 }
 
