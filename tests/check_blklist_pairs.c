@@ -175,7 +175,7 @@ static const struct {
 	{ 3000, 9000, 200, 20 },
 };
 
-LOOP_TEST(blocks_freed_past_us_leave_what_the_note_leaves, 0, NELEM(past_us))
+LOOP_TEST(lists_with_blocks_freed_past_the_library_equal_the_notes, 0, NELEM(past_us))
 {
 	static struct rec r[9000];
 	static bool live[3000];

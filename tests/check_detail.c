@@ -59,7 +59,7 @@ LOOP_TEST(source_line_is_below_the_stack, 0, (int)BASE_NELEM(sources))
 	source.line = call.line->line;
 	look(sources[_i].cols, sources[_i].rows);
 	assert_golden(&pic, sources[_i].name);
-	/* Of another line it is not shown. */
+	/* It is not shown for another line. */
 	source.line++;
 	look(sources[_i].cols, sources[_i].rows);
 	ck_assert(!shows("ptr = ") && !shows("newer") && !shows("the file"));

@@ -279,7 +279,7 @@ LOOP_TEST(a_page_that_is_slow_misses_nothing_of_pairs_that_left_the_queue, 0, 2)
 }
 
 /* Whatever is asked for, and wherever the cursor is left. */
-LOOP_TEST(replies_of_any_size_and_kind_come_to_the_same_list, 0, 4)
+LOOP_TEST(replies_of_any_size_and_kind_give_the_same_list, 0, 4)
 {
 	static struct model m;
 

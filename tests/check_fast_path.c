@@ -140,7 +140,7 @@ TEST(a_gate_that_a_fork_shuts_closes_the_fast_path_until_it_opens)
 	ck_assert(!takes_fast_path());
 }
 
-TEST(a_child_finds_the_gate_open_that_its_parent_has_shut)
+TEST(gate_that_a_parent_has_shut_is_open_in_its_child)
 {
 	struct rig *own;
 	int status;

@@ -390,7 +390,7 @@ forked_from(struct keeper *parent, const uint32_t *cut)
 	return child_of(parent, cut);
 }
 
-TEST(an_inherited_block_has_a_thread_of_the_parent_and_a_sign_for_that)
+TEST(an_inherited_block_has_the_parents_thread_with_a_sign)
 {
 	uint32_t cut[REC_SHARDS];
 	struct keeper *parent, *child, *grandchild;
@@ -426,7 +426,7 @@ TEST(an_inherited_block_has_a_thread_of_the_parent_and_a_sign_for_that)
 }
 
 /* A block that was freed and allocated at once is not in the list's memory. */
-TEST(a_block_of_a_pair_that_the_fork_parts_has_its_thread)
+TEST(a_block_of_a_pair_that_the_fork_divides_has_its_thread)
 {
 	uint32_t cut[REC_SHARDS];
 	struct keeper *parent, *child;
@@ -447,7 +447,7 @@ TEST(a_block_of_a_pair_that_the_fork_parts_has_its_thread)
 	node_down();
 }
 
-/* Where threads begin without end, an index means the last one that has it. */
+/* After very many threads, an index is that of the last thread that has it. */
 TEST(a_new_thread_of_an_inherited_index_has_its_own_name)
 {
 	struct keeper *parent, *child;

@@ -203,7 +203,7 @@ LOOP_TEST(a_requester_that_no_commit_knows_is_nobodys, 0, 2)
 }
 
 /* A page may read both records of that pair from the next process. */
-TEST(what_an_allocation_replaced_is_known_after_a_commit)
+TEST(commit_keeps_which_allocations_replaced_a_block)
 {
 	struct rec r[2] = { allocation(0x1000, 16), allocation(0x1000, 16) };
 	uint64_t next = keeper_next(dead);

@@ -1,6 +1,6 @@
 /*
  * Keys as in vi, less and htop: how far they scroll, how long their messages
- * stay, and what says that there is more than the screen shows.
+ * stay, and the marks of lists longer than the screen.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -359,7 +359,7 @@ LOOP_TEST(function_key_does_as_its_letter, 0,
 		ck_assert_str_eq(rig_page.prompt.text, text);
 }
 
-/* Where the target is looked at, it can be ended. */
+/* Pages that show the target can end it. */
 TEST(f9_asks_on_page_h_too)
 {
 	open_diff();
@@ -520,7 +520,7 @@ targets_down(void)
 
 CASE("targets", .setup = targets_up, .teardown = targets_down);
 
-TEST(targets_are_listed_and_gone_to)
+TEST(targets_are_listed_and_enter_goes_to_one)
 {
 	int i;
 

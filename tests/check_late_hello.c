@@ -473,7 +473,7 @@ refused_in_queue(uid_t uid, const char *why)
 
 #define FLOOD 200		/* hellos of one user, more than there are places */
 
-/* Until the acceptor has been through all of them, adopted by no loop. */
+/* Waits until the acceptor has answered n hellos, which no loop adopts. */
 static void
 until_queued(unsigned n)
 {
@@ -481,7 +481,9 @@ until_queued(unsigned n)
 		usleep(1000);
 }
 
-/* All have connected before anybody is answered: only turns tell who is next. */
+/*
+ * All have connected before the first answer, so only turns decide who is next.
+ */
 TEST(users_take_turns_however_many_hellos_one_of_them_says)
 {
 	struct user_crowd many, one, other;
@@ -505,7 +507,10 @@ TEST(users_take_turns_however_many_hellos_one_of_them_says)
 	down();
 }
 
-/* Each of those without a place is told of, none without a need. */
+/*
+ * Each program without a place is reported, and none loses its place without
+ * need.
+ */
 TEST(a_user_who_fills_all_places_gives_one_up_for_another)
 {
 	struct rlimit few, old;
@@ -586,7 +591,7 @@ missed_without_row(void)
 	return stats[WIRE_N_GONE_MISSED];
 }
 
-/* A process of which nobody has heard, and that is no more. */
+/* A process that was never seen and has ended. */
 static pid_t
 gone(void)
 {
@@ -598,7 +603,7 @@ gone(void)
 	return pid;
 }
 
-TEST(a_word_that_a_child_has_left_is_its_row_once)
+TEST(a_word_that_a_child_has_left_becomes_one_row)
 {
 	struct ring_unseen *page = page_up();
 	pid_t pid = gone();
@@ -622,7 +627,7 @@ TEST(a_word_that_a_child_has_left_is_its_row_once)
 }
 
 /* It has the name of the process that forked it. */
-TEST(a_child_that_is_gone_is_called_as_its_parent)
+TEST(a_child_that_is_gone_has_the_name_of_its_parent)
 {
 	struct ring_unseen *page = page_up();
 	const struct keeper *parent;
@@ -738,7 +743,7 @@ ended_process(const char *program)
 	return pid;
 }
 
-TEST(a_program_that_is_reaped_and_was_never_seen_is_a_row_once)
+TEST(an_unseen_program_becomes_one_row_when_it_is_reaped)
 {
 	pid_t pid;
 	const struct keeper *k;
@@ -809,7 +814,7 @@ TEST(a_program_after_a_watched_image_is_missed)
 	down();
 }
 
-/* The acceptor gets to its hello when it has ended and was looked at. */
+/* The acceptor answers its hello after the loop has checked its end. */
 TEST(an_end_that_is_seen_before_its_hello_is_one_row)
 {
 	pid_t pid;

@@ -46,13 +46,13 @@ find(const struct field_table *t, const char *name)
 
 CASE("names of blocks' fields");
 
-LOOP_TEST(what_can_be_filtered_by_is_a_key, 0, FILTER_FIELDS)
+LOOP_TEST(each_filter_field_is_a_key, 0, FILTER_FIELDS)
 {
 	ck_assert_msg(find(&page_block_fields, expr_fields[_i].name) != NULL,
 	    "%s", expr_fields[_i].name);
 }
 
-LOOP_TEST(what_can_be_sorted_by_is_a_key_and_a_filters_field, 0, PAGE_SORTS)
+LOOP_TEST(each_sort_key_is_a_key_and_a_filter_field, 0, PAGE_SORTS)
 {
 	const char *word = page_sort_rows[_i].word;
 
@@ -91,7 +91,7 @@ assert_read_everywhere(const char *name, const char *word)
 	ck_assert(page_sorting_equal(&a, &b) || b.n == strlen(word));
 }
 
-LOOP_TEST(each_other_name_is_read_wherever_one_is, 0, FILTER_FIELDS)
+LOOP_TEST(each_other_name_is_read_everywhere, 0, FILTER_FIELDS)
 {
 	const struct expr_field *f = &expr_fields[_i];
 
@@ -104,7 +104,7 @@ LOOP_TEST(each_other_name_is_read_wherever_one_is, 0, FILTER_FIELDS)
 
 CASE("names of other rows");
 
-LOOP_TEST(what_groups_can_be_sorted_by_is_a_key, 0, PROFILE_THREAD + 1)
+LOOP_TEST(each_sort_key_of_groups_is_a_key, 0, PROFILE_THREAD + 1)
 {
 	const char *word = page_sum_word((enum profile_measure)_i);
 	enum profile_measure by;
@@ -134,7 +134,7 @@ TEST(old_sort_keys_of_groups_are_read)
 	}
 }
 
-LOOP_TEST(what_has_a_function_has_its_file_and_line, 0, BASE_NELEM(tables))
+LOOP_TEST(rows_with_a_function_have_its_file_and_line, 0, BASE_NELEM(tables))
 {
 	static const char *const keys[] = { "module", "file", "line" };
 
@@ -173,7 +173,7 @@ TEST(a_type_is_in_hex)
 	ck_assert_int_eq(find(&page_block_fields, "type")->kind, FIELD_HEX);
 }
 
-TEST(a_counter_is_called_like_its_key)
+TEST(a_counter_has_the_name_of_its_key)
 {
 	for (size_t i = 0; i < page_keeper_counters.n; i++) {
 		const struct field *f = &page_keeper_counters.field[i];
@@ -218,7 +218,7 @@ assert_metric(const struct field_metric *m, const char *name,
 	    "pagek_%s: no key %s", m->name, key);
 }
 
-TEST(a_metric_is_called_like_its_key)
+TEST(a_metric_has_the_name_of_its_key)
 {
 	size_t n = 0;
 

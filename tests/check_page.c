@@ -463,7 +463,7 @@ static const struct {
 	{ "[?1;2c", PAGE_KEY_OTHER }, { "[", PAGE_KEY_OTHER },
 };
 
-LOOP_TEST(what_a_key_sends_is_one_key, 0, (int)BASE_NELEM(sequences))
+LOOP_TEST(sequence_of_a_key_is_one_key, 0, (int)BASE_NELEM(sequences))
 {
 	const char *bytes = sequences[_i].bytes;
 	size_t n, len = strlen(bytes);

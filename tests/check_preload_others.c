@@ -220,7 +220,7 @@ live_of_size(const struct hello_image *im, uint64_t size)
 }
 
 /* What a plugin does that is loaded in the usual way is what both must do. */
-TEST(plugin_of_its_own_scope_is_logged_as_any_other)
+TEST(plugin_with_deepbind_is_logged_like_any_other)
 {
 	struct blklist_counts seen[2];
 
@@ -247,7 +247,7 @@ TEST(plugin_of_its_own_scope_is_logged_as_any_other)
 }
 
 /* A layer below gets libc's functions by dlsym(3): one event must not be two. */
-TEST(plugin_of_its_own_scope_goes_past_a_layer_below_as_without_us)
+TEST(plugin_with_deepbind_goes_past_a_layer_below_as_without_us)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	char dir[] = "/tmp/pagek-count.XXXXXX";
@@ -271,7 +271,7 @@ TEST(plugin_of_its_own_scope_goes_past_a_layer_below_as_without_us)
 }
 
 /* The C library tells of it since glibc 2.35. */
-TEST(plugin_in_a_namespace_of_its_own_is_told)
+TEST(plugin_in_a_namespace_of_its_own_is_reported)
 {
 	static const char *const ways[] = { "apart", "deep" };
 

@@ -23,7 +23,7 @@ struct symbols {
 	bool freed;
 };
 
-/* In the order in which they are made: a user each. */
+/* One for each user, in the order in which they are made. */
 static struct symbols readers[LOOKUP_READERS + 2];
 static unsigned made;
 
@@ -639,8 +639,8 @@ count_asking(void)
 
 CASE("users", .setup = setup, .teardown = teardown);
 
-/* The file has the same path and build id, but nobody else believes the slow one's. */
-TEST(a_slow_file_of_one_user_holds_up_no_other)
+/* Both files have the same path and build id, but users share no results. */
+TEST(a_slow_file_of_one_user_delays_no_other)
 {
 	struct page slow, other;
 	struct wire_msg r, m;
@@ -659,8 +659,8 @@ TEST(a_slow_file_of_one_user_holds_up_no_other)
 	page_close(&other);
 }
 
-/* Nor does a question of somebody else about that file: its user is meant. */
-TEST(so_it_is_when_root_asks_about_both)
+/* The reader is that of the target's user, whoever asks. */
+TEST(a_slow_file_of_one_user_delays_no_other_when_root_asks)
 {
 	struct page slow, first, second;
 	struct wire_msg r, m;
@@ -683,8 +683,8 @@ TEST(so_it_is_when_root_asks_about_both)
 	page_close(&second);
 }
 
-/* All ask about the same user's target: those who ask have turns. */
-TEST(one_user_with_many_questions_has_one_turn_like_another_with_one)
+/* All ask about one user's target: the asking users take turns. */
+TEST(user_with_many_requests_has_one_turn_as_a_user_with_one)
 {
 	struct page busy, many[5], one;
 	struct wire_msg r, m;
@@ -710,8 +710,8 @@ TEST(one_user_with_many_questions_has_one_turn_like_another_with_one)
 	page_close(&one);
 }
 
-/* Of more users than readers one waits, for whoever is first to be done. */
-TEST(one_user_more_than_there_are_readers_gets_the_next_that_is_idle)
+/* With more users than readers, one waits for the first idle reader. */
+TEST(user_without_a_reader_gets_the_next_that_is_idle)
 {
 	struct page held[USERS], more;
 	struct wire_msg r, m;
@@ -727,7 +727,7 @@ TEST(one_user_more_than_there_are_readers_gets_the_next_that_is_idle)
 	let_reader_go(&held[1], 1);
 	ck_assert(page_receive(&more, &r));
 	ck_assert_uint_eq(r.type, WIRE_FRAMED);
-	/* Another one than who read the other user's files. */
+	/* Not the reader of the other user's files. */
 	ck_assert_uint_eq(made, USERS + 1);
 	ck_assert(readers[1].freed);
 	ck_assert_uint_eq(readers[USERS].looks, 1);

@@ -1,7 +1,4 @@
-/*
- * The source line of a call: what is read of whose file, and the editor that
- * opens it.
- */
+/* The source line of a call, and the editor that opens it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -89,7 +86,7 @@ static const struct {
 
 CASE("source line", .setup = rig_up, .teardown = source_down, .seconds = 60);
 
-LOOP_TEST(line_is_read_without_what_it_is_indented_by, 0,
+LOOP_TEST(line_is_read_without_its_indentation, 0,
     (int)(sizeof lines / sizeof *lines))
 {
 	const char *path = in_home("some.c");
@@ -107,7 +104,7 @@ LOOP_TEST(line_is_read_without_what_it_is_indented_by, 0,
 	ck_assert_int_eq(source.shown.beyond, lines[_i].line > 0);
 }
 
-TEST(file_is_read_once_and_again_behind_the_editor)
+TEST(file_is_read_once_and_again_after_the_editor)
 {
 	const char *path = in_home("some.c");
 
@@ -126,7 +123,7 @@ TEST(file_is_read_once_and_again_behind_the_editor)
 	ck_assert_int_eq(source.shown.state, PAGE_SOURCE_NONE);
 }
 
-TEST(detail_that_is_closed_meanwhile_wants_nothing)
+TEST(closed_detail_gets_no_line)
 {
 	const char *path = in_home("some.c");
 	int i;
@@ -193,7 +190,7 @@ static const struct {
 	    "leads nowhere" },
 };
 
-LOOP_TEST(file_that_cannot_be_read_is_said_with_its_path, 0,
+LOOP_TEST(file_that_cannot_be_read_is_reported_with_its_path, 0,
     (int)(sizeof bad / sizeof *bad))
 {
 	const char *path = in_home("some.c");
@@ -243,7 +240,7 @@ set_time(const char *path, time_t at)
 	ck_assert_int_eq(utimensat(AT_FDCWD, path, t, 0), 0);
 }
 
-TEST(file_that_is_newer_than_the_program_is_said)
+TEST(file_that_is_newer_than_the_program_is_marked)
 {
 	char file[64], program[64];
 
@@ -360,7 +357,7 @@ TEST(visual_comes_before_editor_and_a_line_may_be_unknown)
 	    "EDITOR");
 }
 
-TEST(editor_that_fails_is_said)
+TEST(editor_that_fails_is_reported)
 {
 	write_file(in_home("some.c"), text, sizeof text - 1, 0600);
 	use_editor("#!/bin/sh\nexit 3\n", "");

@@ -211,8 +211,8 @@ ready(void)
 }
 
 /*
- * Before the shim's, so that our lock is taken after it has waited for threads
- * that are in here.
+ * Registered before the library's handler, so that our lock is taken after the
+ * library has waited for threads that are in here.
  */
 __attribute__((constructor)) static void
 watch_forks(void)

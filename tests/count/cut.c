@@ -1,8 +1,8 @@
 /*
- * cut: set behind the shim, so that a signal comes in the middle of its call: a
- * request of CUT bytes takes a block and raises SIGUSR1 before it returns.  It
- * also has a lock that each fork takes after the shim has shut its gate, for a
- * thread that allocates while it holds the lock.
+ * cut: a layer below the library.  A request of CUT bytes takes a block and
+ * raises SIGUSR1 before it returns, so that the signal comes in the middle of
+ * the library's call.  Each fork takes the lock of cut after the library has
+ * shut its gate; a thread may allocate while it holds that lock.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ cut_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Before the shim's, whose handler then comes first. */
+/* Registered before the library's handler, which then runs first. */
 __attribute__((constructor)) static void
 begin(void)
 {

@@ -337,7 +337,7 @@ int main(int argc, char **argv)
 C
 cc -O1 -fno-builtin -w -o "$tmp/unseen" "$tmp/unseen.c" || exit 1
 
-# unseen COUNT REASON KIND: whether it ends at once or can be found by a scan.
+# unseen COUNT REASON KIND: the child ends at once, and then lives until a scan.
 unseen() {
 	for ms in 0 2000; do
 		verdict 0 "max-live 10.0 MiB: .*: not known: $1 process images could not be watched.*: $2$" \
@@ -345,25 +345,25 @@ unseen() {
 	done
 }
 no_descriptor='it had no free descriptor to register with the node'
-rule "a child without a free descriptor is not within" \
+rule "a child without a free descriptor makes --max-live not known" \
     unseen '1 of 2' "$no_descriptor" fork
-rule "nor one by clone(2), at its first event" \
+rule "so does one made by clone(2), at its first event" \
     unseen '1 of 2' "$no_descriptor" clone
-rule "nor one whose parent has ended" \
+rule "so does one whose parent has ended" \
     unseen '1 of 2' "$no_descriptor" orphan
-rule "nor the child of such a child, which was not watched itself" \
+rule "so does the child of an unwatched child" \
     unseen '2 of 3' '.*register with the node.*' grandchild
-rule "one that runs a program with room for a descriptor counts once" \
+rule "a child that then runs a program that can register counts once" \
     unseen '1 of 3' "$no_descriptor" again
-rule "one that must not open a socket is not killed, and not within" \
+rule "a child that must not open a socket is not killed, and makes --max-live not known" \
     verdict 0 "max-live 10.0 MiB: .*: not known: 1 of 2 process images could not be watched$" \
     --max-live 10M -- "$tmp/unseen" sandbox 0
-rule "and is found by a scan, with the reason" \
+rule "a scan finds such a child, with the reason" \
     verdict 0 "max-live 10.0 MiB: .*: not known: 1 of 2 .* watched: it is sandboxed (seccomp).*" \
     --max-live 10M -- "$tmp/unseen" sandbox 2000
-[ "$(id -u)" != 0 ] || rule "one in another root folder is not within" \
+[ "$(id -u)" != 0 ] || rule "a child in another root folder makes --max-live not known" \
     unseen '1 of 2' "it could not connect to the node's socket.*" root
-rule "and is status 6 with --strict" \
+rule "a limit that is not known is status 6 with --strict" \
     verdict 6 "max-live 10.0 MiB: .*: not known" \
     --strict --max-live 10M -- "$tmp/unseen" fork 0
 run_says() {
@@ -375,13 +375,13 @@ run_says() {
 	    grep -q '^{"pid": [0-9]*, "comm": "unseen", "allocs": null.*"complete": false, "reason": "it had no free descriptor' \
 	    "$tmp/report"
 }
-rule "a run says it too, with the reason, and its report has a line" \
+rule "pagek run reports such a child with the reason, and its report has a line" \
     run_says fork 0
 counted_too() {
 	run_says grandchild 0 &&
 	    grep -q '^pagek: 2 process images could not be watched' "$tmp/verdict"
 }
-rule "and counts one that left no process id" counted_too
+rule "pagek run counts a child that left no process id" counted_too
 
 # held MS: a static program that holds 95 MiB for so long.
 static_programs() {
@@ -406,18 +406,18 @@ not_seen() {
 ended='a program that did not register, and ended before it was seen'
 rule "a static child is found while it lives, before a second is over" \
     not_seen 'a statically linked program.*' "'$tmp/held' 450; :"
-rule "and in place of the program that was watched" \
+rule "so is a static program in place of a watched one" \
     not_seen 'a statically linked program.*' "exec '$tmp/held' 450"
-rule "one that ended unseen is known when it is reaped" \
+rule "a static child that ended unseen is found when it is reaped" \
     not_seen "$ended" "('$tmp/held' 0 &); sleep 0.2"
-rule "also in place of its parent's image" \
+rule "so is one that replaced a forked image" \
     not_seen "$ended" "'$tmp/held' 0 & :"
 renamed='it ended under another name: perhaps a program that did not register'
-rule "and one in place of the command itself" \
+rule "so is one in place of the command itself" \
     not_seen "$renamed" "exec '$tmp/held' 0"
-rule "or without the environment" \
+rule "so is a program without the environment" \
     not_seen "$renamed" "(env -i /bin/true &); sleep 0.2"
-# It has the name of another, and is the one that began.
+# The program that began, under another name.
 cat >"$tmp/renamed.c" <<'C'
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -428,14 +428,14 @@ int main(void)
 }
 C
 cc -O1 -fno-builtin -w -o "$tmp/renamed" "$tmp/renamed.c" || exit 1
-rule "a program that gives itself another name is the same" \
+rule "a program that gives itself another name counts as watched" \
     verdict 0 "max-live 10.0 MiB: .*: within$" --max-live 10M -- "$tmp/renamed"
 all_seen() {
 	verdict 0 'max-live 100.0 MiB: was [0-9.]* [KM]iB.*: within$' \
 	    --max-live 100M -- sh -c 'ls / >/dev/null; (exit 3)
 	(ls / >/dev/null &); sh -c "exit 4"; (sleep 0.1; exit 1) & cat /dev/null & :'
 }
-rule "children, orphans and subshells that were seen are within" all_seen
+rule "watched children, orphans and subshells leave --max-live within" all_seen
 
 head -c 4001 /dev/urandom >"$tmp/noise"
 rule "an incomplete list is never within" \

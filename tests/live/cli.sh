@@ -492,7 +492,7 @@ long_name() {
 	serve a_server_of_long_name 4 && holds 4 a_server_of_long_name &&
 	    kill "$served"
 }
-rule "also one that is longer than the kernel keeps" long_name
+rule "also if the name is longer than the kernel keeps" long_name
 before_number() {
 	serve 590 6 && holds 6 590 && mkdir -p "$XDG_CONFIG_HOME/pagek" &&
 	    echo "0590 linac-a unix:$tmp/none" >"$XDG_CONFIG_HOME/pagek/nodes" &&
@@ -510,5 +510,5 @@ check_default() {
 	cat "$tmp/e"
 	return $it
 }
-rule "pagek check without a word checks the default target" check_default
+rule "pagek check without TARGET checks the default target" check_default
 say_result

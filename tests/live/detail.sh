@@ -160,7 +160,7 @@ for size in '80 24' '124 35'; do
 	wait_for 'y/n' >/dev/null && keys y
 done
 rule "the source line is shown again" source_line 80 24
-rule "a file that is newer or gone is said with its path" is_gone
+rule "a file that is newer is marked, and a missing one is reported with its path" is_gone
 keys q q
 
 say_result

@@ -323,7 +323,7 @@ given_up() {
 	wait "$pid"
 	return $status
 }
-rule "a supervisor that drops what the node dies of tells who sleeps" dropped
-rule "one that gives up does too: the next node arms it" given_up
+rule "a supervisor that drops lists which crash the node tells dormant targets" dropped
+rule "a supervisor that gives up tells them too: the next node arms the target" given_up
 
 say_result

@@ -43,8 +43,8 @@ past() {
 rule "blocks given to __libc_free leave the list when their addresses come again" \
     past free 0
 rule "so do blocks that __libc_realloc has moved" past realloc 0
-rule "so do those of another thread, whose start leaves one" past threads 1
-rule "so does a block at an address that comes again and again" past early 0
+rule "so do those that another thread frees, whose start leaves one block" past threads 1
+rule "so does a block at an address that is used again and again" past early 0
 
 {
 	sql_work
@@ -172,7 +172,7 @@ namespace() {
 	    grep -q '"lost": 0,.*"complete": false, "reason": "objects that dlmopen' \
 	    "$tmp/apart.report"
 }
-rule "a namespace of its own makes the report incomplete, with the reason" namespace
+rule "a library in a namespace of its own makes the report incomplete, with the reason" namespace
 
 for t in "$B"/tests/targets/exact_*; do
 	[ -x "$t" ] || continue

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Calls of the allocator that another thread's fork, a jump out of a signal
-# handler or the end of the process cuts: a list that says it is complete is
-# exact, and another one says why it is not.
+# Calls of the allocator that are cut off by another thread's fork, by a jump out
+# of a signal handler or by the end of the process.  A list that is marked
+# complete is exact, and each other list says why it is not complete.
 . "$(dirname "$0")/lib.sh"
 
 count=$B/tests/libcount.so
@@ -31,11 +31,11 @@ busy() {
 }
 rule "children forked beside a busy thread are exact, or say why not" \
     busy 1 60
-rule "the same beside three" busy 3 60
-rule "the same beside three that do something else in between" busy 3 60 500
-rule "a process that ends beside three is exact, or says why not" busy 3 0
+rule "children forked beside three busy threads are exact, or say why not" busy 3 60
+rule "the same beside three threads that also do other work" busy 3 60 500
+rule "a process that ends beside three busy threads is exact, or says why not" busy 3 0
 stacks='--stack 0'
-rule "children forked beside three are exact with return addresses alone" \
+rule "children forked beside three threads are exact with return addresses alone, or say why not" \
     busy 3 60 200
 stacks='--sample 4k'
 rule "children of a sampling process come to no harm" \
@@ -71,13 +71,13 @@ cut() {
 	    grep -qE "$2" "$report" || { cat "$report"; return 1; }
 }
 one='"unfinished": 1,.*"complete": false, "reason": "a call of the allocator was not finished"'
-rule "a jump out of a handler in the middle of malloc is told" cut jump "$one"
-rule "the same out of an alternate stack" cut alt "$one"
-rule "the same in a thread that ends at once" cut thread "$one"
-rule "an exit by a handler in the middle of malloc is told" cut exit "$one"
-rule "a handler that allocates and returns is none" \
+rule "a jump out of a handler in the middle of malloc is reported" cut jump "$one"
+rule "a jump out of a handler on an alternate stack is reported" cut alt "$one"
+rule "a jump out of a handler in a thread that ends at once is reported" cut thread "$one"
+rule "an exit by a handler in the middle of malloc is reported" cut exit "$one"
+rule "a handler that allocates and returns leaves no unfinished call" \
     cut nested '"unfinished": 0,.*"complete": true'
-rule "a child by clone(2) beside a thread is told" \
+rule "a child made by clone(2) beside a thread is incomplete, with the reason" \
     cut raw '"unfinished": 1,.*"complete": false, "reason": "other threads were inside the allocator at its fork"'
 
 rule "a fork that waits for a thread behind its gate goes on, and so does the thread" \
@@ -87,6 +87,6 @@ overflows() {
 	watched "$count" "$B/tests/targets/cut_calls" overflow &&
 	    sure_lines_are_exact
 }
-rule "jumps out of stack overflows are exact, or told" overflows
+rule "a process that jumps out of stack overflows is exact, or says why not" overflows
 
 say_result

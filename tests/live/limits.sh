@@ -40,20 +40,20 @@ takes_nothing() {
 	    takes fds 0 1 && takes child_fds 0 1 && takes tasks 0 1 &&
 	    takes thread_keys 0 1
 }
-rule "a program has as many addresses fewer as the manual says" \
+rule "the library takes as many addresses as the manual says" \
     unless_busy takes as "$(said RLIMIT_AS 1)" 1024
-rule "and a forked child" unless_busy takes child_as "$(said RLIMIT_AS 2)" 1024
-rule "and a thread" unless_busy takes thread_as "$(said RLIMIT_AS 3)" 1024
-rule "as much less data as the manual says" \
+rule "and as many of a forked child" unless_busy takes child_as "$(said RLIMIT_AS 2)" 1024
+rule "and as many for a thread" unless_busy takes thread_as "$(said RLIMIT_AS 3)" 1024
+rule "the library takes as much data as the manual says" \
     unless_busy takes data "$(said RLIMIT_DATA 1)" 1024
-rule "and a forked child no less" unless_busy takes child_data "$(said RLIMIT_DATA 1)" 1024
-rule "as many more mappings as the manual says" \
+rule "and as much of a forked child" unless_busy takes child_data "$(said RLIMIT_DATA 1)" 1024
+rule "the library takes as many mappings as the manual says" \
     unless_busy takes maps "$(said vm.max_map_count 1)" 1
-rule "and a forked child" unless_busy takes child_maps "$(said vm.max_map_count 2)" 1
-rule "and a thread" unless_busy takes thread_maps "$(said vm.max_map_count 3)" 1
-rule "as many fewer keys as the manual says" \
+rule "and as many of a forked child" unless_busy takes child_maps "$(said vm.max_map_count 2)" 1
+rule "and as many for a thread" unless_busy takes thread_maps "$(said vm.max_map_count 3)" 1
+rule "the library takes as many keys as the manual says" \
     unless_busy takes keys "$(said PTHREAD_KEYS_MAX 1)" -1
-rule "nothing of what the manual says is not taken" unless_busy takes_nothing
+rule "the library takes nothing where the manual says so" unless_busy takes_nothing
 
 # room WHOM LIMIT OPTION...: within that limit, a program or its child can
 # allocate as much as without us, but for what the table says.
@@ -94,7 +94,7 @@ python_room() {
 	[ "$(cat "$tmp/with")" -ge $(($(cat "$tmp/without") - 2)) ]
 }
 if command -v python3 >/dev/null; then
-	rule "python3 has its 12 MB, less what the table says" unless_busy python_room
+	rule "python3 has 12 MB of data, less what the table says" unless_busy python_room
 else
 	skip "python3 is not installed: a real program with little data"
 fi
@@ -114,9 +114,9 @@ unwatched() {
 }
 rule "three descriptors are enough to be watched" \
     unless_busy watched prlimit --nofile=$((3 + $(said RLIMIT_NOFILE 2)))
-rule "with two a program runs, and it is told that it is not watched" \
+rule "with two, a program runs and is reported as not watched" \
     unless_busy unwatched prlimit --nofile=$((2 + $(said RLIMIT_NOFILE 2)))
-rule "who may write no file, queue no signal and start no process is watched" \
+rule "a program that may write no file, queue no signal and start no process is watched" \
     unless_busy watched prlimit --fsize=0 --sigpending=0 --nproc=1 --msgqueue=0
 
 # locks WHAT LIMIT: mlockall(2) and what comes after it are as without us.
@@ -141,13 +141,14 @@ if prlimit --memlock=6000000 $drop true 2>/dev/null; then
 		rule "mlockall(2) within a limit locks nothing of ours: $what" \
 		    unless_busy locks $what 6000000
 	done
-	rule "one that is too small without us is too small" unless_busy locks lock 3000000
+	rule "mlockall(2) fails within a limit that is too small without the library too" unless_busy locks lock 3000000
 else
 	skip "the limit of locked memory cannot be set here: mlockall within it"
 fi
 # Not every machine lets so much be locked.
 ! prlimit --memlock=200000000 $drop true 2>/dev/null ||
-    rule "within a large one likewise" unless_busy locks lock 200000000
+    rule "mlockall(2) within a large limit locks nothing of ours" \
+    unless_busy locks lock 200000000
 
 # stack NAME SAID OPTION...: bytes of a signal stack, in kB beyond those without us.
 stack() {
@@ -184,6 +185,6 @@ fits() {
 	    n=$(value first "$tmp/with") && "$target" stack >"$tmp/without" &&
 	    echo "$n bytes" && [ $((n - $(value first "$tmp/without"))) -le 700 ]
 }
-rule "and without stacks the first call of a thread takes 0.7 kB at most" unless_busy fits
+rule "without stacks, the first call of a thread takes 0.7 kB at most" unless_busy fits
 
 say_result

@@ -94,7 +94,7 @@ not_there() {
 	[ $? = 3 ] && [ ! -s "$tmp/out" ] && cat "$tmp/why" &&
 	    grep -q "does not watch $2: 'pagek targets unix:" "$tmp/why"
 }
-rule "a process that a node does not watch is said at once" \
+rule "a process that a node does not watch is reported at once" \
     not_there gw-2/pid:1 pid:1
 rule "likewise a stream" not_there gw-2/ALLOCLOG.none.7 ALLOCLOG.none.7
 

@@ -107,7 +107,7 @@ whole() {
 	    columns "$tmp/out" STATE && "$pagek" nodes >"$tmp/out" &&
 	    columns "$tmp/out" FRIENDLY && columns "$tmp/out" FILE
 }
-rule "columns of nodes hold, whatever is in them" whole
+rule "columns of nodes are aligned, whatever their content is" whole
 # Without the path of its socket, which is another one each time.
 on_terminal() {
 	t kill-session -t p 2>/dev/null
@@ -122,7 +122,7 @@ on_terminal() {
 	return $r
 }
 for size in "80 24" "124 35"; do
-	rule "so they do on a terminal of $size, and what is cut has a mark" \
+	rule "so they are on a terminal of $size, and cut text has a mark" \
 	    on_terminal $size
 done
 cp "$tmp/table" "$table"

@@ -367,9 +367,9 @@ selected() {
 }
 first= middle= last=
 beget
-rule "blocks from before a fork have the threads of then, with a sign" marked
-rule "a filter finds them by it" selected
-rule "the next node knows them too" marked_again
+rule "blocks from before a fork have the threads of the parent, with a sign" marked
+rule "a filter finds such blocks by that name" selected
+rule "the next node knows these threads too" marked_again
 exec 8>&-
 wait "$pid"
 supervisor=

@@ -87,7 +87,7 @@ largest() {
 	    wait_for 'small\[[0-9]+\]  LIVE' && wait_for '12 blocks' &&
 	    touch "$here/end.third" && wait_for ' 9 blocks'
 }
-rule "of several the one that holds most is shown, then the next" largest
+rule "of several processes the one that holds most is shown, then the next" largest
 
 names_live() {
 	begin 100 30 -- "$tree"
@@ -102,7 +102,7 @@ names_live() {
 	touch "$here/end.large"
 	return $it
 }
-rule "somebody who has pressed a key stays, and leaving names a live process" \
+rule "after a key was pressed the page stays, and q names a live process" \
     names_live
 
 completes() {
@@ -126,7 +126,7 @@ output() {
 	    file=$(shot | sed -n "s/^pagek: the command's output: //p") &&
 	    head -1 "$file" | grep -qx 1
 }
-rule "q prints the last lines of the output, harmless, and where it is" output
+rule "q prints the last lines of the output, without control characters, and its file" output
 
 shown() {
 	begin 100 30 -- "$writes"
@@ -143,7 +143,7 @@ by_signal() {
 	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
 	    wait_for 'signal 15' && keys q && wait_for '^status 143$'
 }
-rule "a signal that ended the command is 128 and its number" by_signal
+rule "if a signal ended the command, the status is 128 plus its number" by_signal
 
 seccomp() {
 	begin 100 30 -- ./small 9 end.small s31
@@ -151,7 +151,7 @@ seccomp() {
 	    wait_for 'SIGSYS.*seccomp' && shot | tr '\n' ' ' |
 	    grep -q 'alloclog(3)'
 }
-rule "a target that SIGSYS ended says seccomp, and where to read on" seccomp
+rule "for a target that SIGSYS ended, the page names seccomp and its manual" seccomp
 
 # --- what cannot be run or watched ----------------------------------------------
 
@@ -171,19 +171,19 @@ printf '\177ELFxxxx' >"$here/broken"
 chmod +x "$here/bare" "$here/lacks" "$here/broken"
 rule "a command that is not there ends pagek run with 127, without a page" \
     no_page 127 "^pagek: cannot run './none': No such file" ./none
-rule "one of the PATH, likewise" \
+rule "likewise a command that PATH does not have" \
     no_page 127 "^pagek: cannot run 'no-such-name': No such file" no-such-name
-rule "a folder is 126" no_page 126 "^pagek: cannot run '/': Permission denied" /
-rule "what the kernel refuses is 126" \
+rule "a folder ends it with 126" no_page 126 "^pagek: cannot run '/': Permission denied" /
+rule "a file that the kernel refuses ends it with 126" \
     no_page 126 "Exec format error.*first line such as #!/bin/sh" ./bare
-rule "and is not handed to a shell" test ! -e "$here/ran"
+rule "such a file is not given to a shell" test ! -e "$here/ran"
 by_path() {
 	env PATH="$here:$PATH" "$B/pagek" run -b -o /dev/null -- bare
 	[ $? = 126 ] && [ ! -e ran ] && [ ! -e "$here/ran" ]
 }
-rule "also not if it is found by PATH" by_path
-rule "nor what only looks like a program" no_page 126 "Exec format error" ./broken
-rule "a script whose interpreter is missing says so" \
+rule "nor if PATH finds it" by_path
+rule "a file that only looks like a program ends it with 126" no_page 126 "Exec format error" ./broken
+rule "the message says if the interpreter of a script is missing" \
     no_page 127 "interpreter or loader that it names does not" ./lacks
 
 # static WIDTH HEIGHT
@@ -194,7 +194,7 @@ static() {
 	    wait_for 'has ended; fixed' && screen_is "static-ended-$1" &&
 	    keys q && wait_for '^status 3$'
 }
-rule "a static program says its reason while it runs, and at its end, at 80x24" \
+rule "the page says why a static program is not watched, also at its end, at 80x24" \
     static 80 24
 rule "and at 124x35" static 124 35
 

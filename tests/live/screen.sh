@@ -379,7 +379,7 @@ other_keys() {
 }
 
 for term in vt100 linux screen xterm; do
-	rule "TERM=$term knows keys of another terminal, and takes none for several" \
+	rule "with TERM=$term, keys of another terminal are known, and none counts as several" \
 	    other_keys $term
 done
 

@@ -177,7 +177,7 @@ not_there() {
 	[ $? = 3 ] && cat "$tmp/why" &&
 	    grep -q "the node at ssh:page does not watch pid:1: 'pagek targets ssh:page'" "$tmp/why"
 }
-rule "a process that the node does not watch is said at once" not_there
+rule "a process that the node does not watch is reported at once" not_there
 
 # --- numbers of nodes ------------------------------------------------------------
 
