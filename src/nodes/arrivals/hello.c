@@ -769,7 +769,7 @@ answer_in_turn(struct acceptor *a, int64_t now)
 	a->more = n == ANSWERS_MAX;
 }
 
-/* Reports those that have hung up; who still waits comes first. */
+/* Reports targets that have hung up, after those that still wait. */
 static void
 report_late(struct acceptor *a)
 {

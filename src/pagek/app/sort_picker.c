@@ -159,7 +159,7 @@ move(struct app *app, int rows, bool scroll)
 	    scroll);
 }
 
-/* In keys. */
+/* The height of the window, in keys of the list. */
 static int
 window(const struct app *app)
 {
