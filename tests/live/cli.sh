@@ -503,6 +503,27 @@ before_number() {
 	return $it
 }
 rule "up to four hex digits are a node if the table has them" before_number
+near_command() {
+	cp "$tmp/server" "$tmp/node" && serve node 8 && holds 8 node &&
+	    "$pagek" --once node | grep -q "node\[$served\]"
+	it=$?
+	kill "$served"
+	return $it
+}
+rule "a target whose name is nearly a command's is found" near_command
+# One process is two programs, one after the other.
+replaced() {
+	"$pagek" run --own-node -b -o /dev/null -- \
+	    bash -c "exec $tmp/server 9" 2>/dev/null &
+	until_true 10 pgrep -f "^$tmp/server 9\$" >/dev/null &&
+	    served=$(pgrep -f "^$tmp/server 9\$") &&
+	    until_true 10 holds 9 server && ! "$pagek" disarm bash 2>"$tmp/e" &&
+	    grep -q "no target or node 'bash'" "$tmp/e" && holds 9 server
+	it=$?
+	kill "$served"
+	return $it
+}
+rule "the name of a program that exec has replaced is no target's" replaced
 check_default() {
 	serve server 7 && "$pagek" check --max-live 1G --duration 1 2>"$tmp/e"
 	it=$?

@@ -123,7 +123,8 @@ say_next(struct nodes_session *s, const struct nodes_target *next)
 /*
  * A command is often a script around the program that is meant.  So the choice
  * may change while its tree is young, and when the chosen stream has ended.  A
- * live stream is left only for one that was the best in two answers.
+ * stream is left only for one that was the best in two answers: a shell often
+ * ends just after its last command.
  */
 static void
 choose_again(struct nodes_session *s, const struct nodes_target *best)
@@ -142,8 +143,7 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 	    best->index == s->choice.rival && best->pid == s->choice.rival_pid;
 	s->choice.rival = best->index;
 	s->choice.rival_pid = best->pid;
-	if (best->index == s->stream.index ||
-	    (!seen_before && s->step != SESSION_IDLE))
+	if (best->index == s->stream.index || !seen_before)
 		return;
 	session_cancel(s);
 	names_reset(&s->names);

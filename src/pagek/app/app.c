@@ -292,8 +292,7 @@ app_output(struct app *app)
 	const char *path = nodes_session_look(app->session)->command.output;
 
 	if (path[0] == '\0')
-		app_say(app, "there is no file of output: 'pagek run' starts "
-		    "a command with one");
+		app_say(app, "no command was started here");
 	else if (access(path, R_OK) < 0)
 		app_say(app, "%.200s: %s", path, strerror(errno));
 	else

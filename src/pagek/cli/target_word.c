@@ -294,14 +294,14 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 	const char *near[2] = { base_nearest(nw->name, known, n),
 		e != NULL ? e->name : NULL };
 
-	if (nw->slash)
+	if (nw->slash ||
+	    (near[0] != NULL && strcmp(near[0], nw->name) == 0))
 		near[0] = NULL;
 	if (near[0] != NULL && near[1] != NULL)
 		near[near[0] == base_nearest(nw->name, near, 2)] = NULL;
 	if (near[0] != NULL)
-		return words_fail(w, PAGEK_USAGE, "no command '%s': did you "
-		    "mean '%s'?  If a program has that name: 'pagek top %s'",
-		    base_shown(nw->name), near[0], base_shown(nw->name));
+		return words_fail(w, PAGEK_USAGE, "no command or target '%s': "
+		    "did you mean '%s'?", base_shown(nw->name), near[0]);
 	if (near[1] != NULL)
 		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
 		    "%s, number %04X?", base_shown(nw->name), near[1], e->number);
@@ -362,8 +362,8 @@ parse_node(struct target *t, const char *word, bool by_number,
 	else
 		r = refuse_name(table, &nw, known, n, w);
 	nodes_table_free(table);
-	return r == PAGEK_NO_TARGET && w->commands && !by_number && !nw.slash ?
-	    parse_command(t, word, r, w) : r;
+	return e == NULL && r != PAGEK_FAILED && w->commands && !by_number &&
+	    !nw.slash ? parse_command(t, word, r, w) : r;
 }
 
 static bool
@@ -596,13 +596,33 @@ target_each_node(uv_loop_t *loop, int each_ms, int all_ms,
 struct search {
 	const struct target *t;
 	pid_t pid;		/* of a command: the newest process so far ... */
-	uint64_t start;		/* ... and when it was started */
+	uint64_t start;		/* ... when it was started; 0: it has ended, */
+	char stream[128];	/* and its stream */
 	struct nodes_link *best;
 	int match;
 	char socket[256];
 	int err;		/* of a node that did not answer; 0 */
 	char why[512];
 };
+
+static bool
+is_live(const struct nodes_target *t)
+{
+	return t->state == WIRE_S_LIVE || t->state == WIRE_S_DORMANT;
+}
+
+/* An image whose process runs another program by now, or was never watched. */
+static bool
+is_replaced(const struct nodes_target *t, const struct nodes_target *list,
+    size_t n)
+{
+	if (t->state != WIRE_S_ENDED)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].pid == t->pid && is_live(&list[i]))
+			return true;
+	return false;
+}
 
 /*
  * Takes the newest live process of that command, else the last that has ended.
@@ -613,11 +633,11 @@ match_command(struct search *s, const struct nodes_target *list, size_t n)
 	int match = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		bool live = list[i].state == WIRE_S_LIVE ||
-		    list[i].state == WIRE_S_DORMANT;
+		bool live = is_live(&list[i]);
 		uint64_t start;
 
-		if (!is_command(&list[i], s->t->name))
+		if (!is_command(&list[i], s->t->name) ||
+		    (!live && is_replaced(&list[i], list, n)))
 			continue;
 		start = live ? process_start(list[i].pid) : 0;
 		if (s->pid != 0 && (start < s->start ||
@@ -625,6 +645,7 @@ match_command(struct search *s, const struct nodes_target *list, size_t n)
 			continue;
 		s->pid = list[i].pid;
 		s->start = start;
+		snprintf(s->stream, sizeof s->stream, "%s", list[i].name);
 		match = 1;
 	}
 	return match;
@@ -705,8 +726,9 @@ refuse_pid(pid_t pid, struct words *w)
 
 static int
 open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
-    pid_t *pid, struct words *w)
+    struct nodes_session_opts *opts, struct words *w)
 {
+	static char stream[sizeof((struct search *)0)->stream];
 	const struct target *t = &o->target;
 	struct search s = { .t = t };
 	int r = target_each_node(loop, o->timeout_ms, 0, visit_node, &s);
@@ -717,8 +739,12 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (s.best != NULL) {
 		tell("node: %s", s.socket);
 		*link = s.best;
-		if (s.pid != 0)
-			*pid = s.pid;
+		opts->pid = s.pid != 0 ? s.pid : opts->pid;
+		/* Of images that have ended, several may have had its pid. */
+		if (s.pid != 0 && s.start == 0) {
+			snprintf(stream, sizeof stream, "%s", s.stream);
+			opts->stream = stream;
+		}
 		return 0;
 	}
 	/* The node that did not answer may have the target. */
@@ -1009,7 +1035,7 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	else if (t->kind == TARGET_SSH)
 		r = open_ssh(o, loop, link, &w);
 	else
-		r = open_found(o, loop, link, &s->pid, &w);
+		r = open_found(o, loop, link, s, &w);
 	if (r == 0 && (t->kind == TARGET_UNIX || t->kind == TARGET_SSH) &&
 	    (r = find_there(o, loop, *link, &w)) != 0) {
 		nodes_link_close(*link);

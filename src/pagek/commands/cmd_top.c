@@ -96,10 +96,16 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		return status;
 	}
 	err = text ? 0 : page_screen_check();
-	if (err < 0)
+	/* A mistyped command goes before the terminal. */
+	if (err < 0 && o->target.kind != TARGET_COMMAND)
 		return output_refuse_terminal(err);
 	options_session(o, &opts);
 	status = target_open(o, loop, &w.link, &opts, why, sizeof why);
+	if (status == PAGEK_OK && err < 0) {
+		status = output_refuse_terminal(err);
+		pump_down(loop, NULL, w.link);
+		return status;
+	}
 	if (status == PAGEK_NO_TARGET && !aims && !o->target_given &&
 	    nodes_connect_later(&w.link, loop) == 0)
 		status = PAGEK_OK;
