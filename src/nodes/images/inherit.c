@@ -218,10 +218,18 @@ has_reached(struct stream_feed *feed, const uint32_t *cut)
 	return true;
 }
 
+static int64_t
+owed_tickets(const struct keeper *parent)
+{
+	return parent->feed == NULL ? 0 :
+	    (int64_t)stream_feed_counts(parent->feed)->owed;
+}
+
 /*
  * Records with a ticket before the fork are in the parent's rings or about to
- * be.  A thread that stands between ticket and record is not waited for long:
- * nothing on its address can follow before it goes on.
+ * be.  A ticket may be owed since a pass before its record came: then it is read
+ * in the passes made here.  A thread that stands between ticket and record is not
+ * waited for long: nothing on its address can follow before it goes on.
  */
 static void
 drain_up_to_cut(struct keeper *parent, const uint32_t *cut)
@@ -229,8 +237,9 @@ drain_up_to_cut(struct keeper *parent, const uint32_t *cut)
 	int64_t begun = mono_ms(mono_now()), now = begun;
 	int passes = 0;
 
-	while (parent->feed != NULL && !has_reached(parent->feed, cut) &&
-	    (passes < CATCH_UP_PASSES || now - begun < CATCH_UP_MS)) {
+	while (parent->feed != NULL && (passes < CATCH_UP_PASSES ?
+	    !has_reached(parent->feed, cut) || owed_tickets(parent) > 0 :
+	    !has_reached(parent->feed, cut) && now - begun < CATCH_UP_MS)) {
 		keeper_pass(parent, now);
 		passes++;
 		drain_beat(parent->node);
@@ -251,13 +260,6 @@ tickets_after(const struct keeper *parent, const uint32_t *cut)
 		if ((int32_t)(due[s] - cut[s]) > 0)
 			n += (int32_t)(due[s] - cut[s]);
 	return n;
-}
-
-static int64_t
-owed_tickets(const struct keeper *parent)
-{
-	return parent->feed == NULL ? 0 :
-	    (int64_t)stream_feed_counts(parent->feed)->owed;
 }
 
 static void
