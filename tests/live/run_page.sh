@@ -62,8 +62,8 @@ moves_on() {
 	begin 100 30 -- "$tree"
 	wait_for 'small\[[0-9]+\]  LIVE' && wait_for '     9 blocks|9 blocks' &&
 	    touch "$here/end.small" &&
-	    wait_for 'large\[[0-9]+\]  LIVE' && wait_for '30 blocks' &&
-	    wait_for 'small\[[0-9]+\] has ended, large\[[0-9]+\] is watched'
+	    wait_for 'small\[[0-9]+\] has ended, [a-z]+\[[0-9]+\] is watched' &&
+	    wait_for 'large\[[0-9]+\]  LIVE' && wait_for '30 blocks'
 }
 rule "where a target ends and no key was pressed, the page shows the largest live one" \
     moves_on
