@@ -250,7 +250,7 @@ unwatched() {
 	cc -static -o "$tmp/static" -x c - <<'C' || return 1
 int main(void) { return 0; }
 C
-	verdict_once 125 "max-live 5.0 MiB: not known: nothing was watched$" \
+	verdict_once 125 "max-live 5.0 MiB: not known: nothing was watched: a program that did not register" \
 	    --max-live 5M -- "$tmp/static"
 }
 rule "what could not be watched has not passed" unwatched

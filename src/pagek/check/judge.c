@@ -455,6 +455,9 @@ judge_loss(const struct judge *j, char why[CHECK_WHY])
 		    base_digits(j->full).text,
 		    j->full == 1 ? "block is" : "blocks are",
 		    ours ? ": give --max=N" : "");
+	if (len == 0 && j->look != NULL)
+		base_append(why, CHECK_WHY, &len, "%s",
+		    stream_doubt_text(j->look->loss.doubt));
 	if (len == 0)
 		base_append(why, CHECK_WHY, &len, "it is not known whether "
 		    "all blocks are listed");
@@ -493,7 +496,9 @@ decide_limit(const struct judge *j, struct finding *f)
 		return;
 	}
 	if (f->why[0] == '\0' && !f->seen)
-		snprintf(f->why, sizeof f->why, "nothing was watched");
+		snprintf(f->why, sizeof f->why, "nothing was watched%s%s",
+		    j->unwatched_why[0] != '\0' ? ": " : "",
+		    j->unwatched_why);
 	if (f->why[0] == '\0' && j->blind)
 		snprintf(f->why, sizeof f->why, CHECK_BLIND);
 	if (f->why[0] == '\0' && !j->complete)
