@@ -94,6 +94,7 @@ expr_field_find(const char *name, size_t len)
 	return -1;
 }
 
+/* Case counts, unlike in a filter: letters of a sort key differ by it. */
 const char *
 filter_name(const char *word)
 {

@@ -92,7 +92,7 @@ enum stream_doubt {
 /* A static string; "" for STREAM_SURE, and a general one for an unknown number. */
 const char *stream_doubt_text(uint64_t doubt);
 
-/* What a list lacks, in one sentence; "": it is complete. */
+/* One sentence: the reason why a list is incomplete; "" if it is complete. */
 const char *stream_lack_text(uint64_t lost, uint64_t full, uint64_t doubt);
 
 /* --- types of blocks (types.c) -------------------------------------------- */

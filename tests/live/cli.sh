@@ -456,21 +456,9 @@ rule "callers of a program that is over at once have their names" short_lived
 
 # --- targets by the name of their command ---------------------------------------
 
-cat >"$tmp/hold.c" <<'C'
-#include <stdlib.h>
-#include <unistd.h>
-static void *volatile held[100];
-int main(int argc, char **argv)
-{
-	(void)argc;
-	for (int i = 0; i < atoi(argv[1]); i++)
-		held[i] = malloc(7777);
-	pause();
-}
-C
-cc -O1 -fno-builtin -o "$tmp/server" "$tmp/hold.c" || exit 1
-cp "$tmp/server" "$tmp/a_server_of_long_name"
-cp "$tmp/server" "$tmp/590"
+for name in server a_server_of_long_name 590 node; do
+	cp "$B/tests/targets/hold" "$tmp/$name" || exit 1
+done
 # serve NAME BLOCKS: $served is its process, which is watched and holds them all.
 serve() {
 	"$pagek" run --own-node -b -o /dev/null -- "$tmp/$1" "$2" 2>/dev/null &
@@ -504,7 +492,7 @@ before_number() {
 }
 rule "up to four hex digits are a node if the table has them" before_number
 near_command() {
-	cp "$tmp/server" "$tmp/node" && serve node 8 && holds 8 node &&
+	serve node 8 && holds 8 node &&
 	    "$pagek" --once node | grep -q "node\[$served\]"
 	it=$?
 	kill "$served"

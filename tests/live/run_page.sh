@@ -8,28 +8,10 @@ set -u
 
 here=$tmp/here
 mkdir "$here"
-cat >"$tmp/hold.c" <<'C'
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-/* hold BLOCKS FILE STATUS: until there is FILE. */
-static void *volatile held[100];
-int main(int argc, char **argv)
-{
-	(void)argc;
-	for (int i = 0; i < atoi(argv[1]); i++)
-		held[i] = malloc(7777);
-	while (access(argv[2], F_OK) < 0)
-		usleep(20000);
-	if (argv[3][0] == 's')
-		raise(atoi(argv[3] + 1));
-	return atoi(argv[3]);
-}
-C
-cc -O1 -fno-builtin -o "$here/small" "$tmp/hold.c" || exit 1
-cp "$here/small" "$here/large"
-cc -static -O1 -fno-builtin -o "$here/fixed" "$tmp/hold.c" || exit 1
+for name in small large; do
+	cp "$B/tests/targets/hold" "$here/$name" || exit 1
+done
+cc -static -O1 -fno-builtin -o "$here/fixed" "$top/tests/targets/hold.c" || exit 1
 
 # begin WIDTH HEIGHT COMMAND...: its page; the shell prints the status behind it.
 begin() {
@@ -48,7 +30,7 @@ screen_is() {
 	    s#[0-9]{2}/[0-9]{2}/[0-9]{2} +[0-9]{6}#DATE#; s#([0-9]{4}-[0-9-]{5}|-{10}) [0-9:-]{8}.*#DATE#
 	    s/ENDED [0-9:]+/ENDED TIME/; s/[0-9:]{8}\.[0-9]/TIME/; s/^[0-9a-f]{12} /ADDRESS /
 	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s( [.:-])? / AGE /; s/ +([0-9.]+k?|-) \/s//
-	    s#/[^ ]*/out\.[0-9]+#OUTPUT#; s/^live .*/SUMS/; s/ +/ /g; s/ $//' |
+	    s#/[^ ]*/out\.[0-9]+#OUTPUT#; s/^live .*/SUMS/; s/ hold\.c:[0-9]+//; s/ +/ /g; s/ $//' |
 	    # A notice wraps where the length of a process id lets it.
 	    sed -Ez 's/\n(program: nothing|nothing can)/ \1/' >"$tmp/screen"
 	[ "${PAGEK_GOLDEN-}" != write ] || cp "$tmp/screen" "$golden"

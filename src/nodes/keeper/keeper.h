@@ -212,7 +212,7 @@ struct keeper_thread {
 	char name[16];			/* as last read, raw bytes */
 };
 
-/* What is known of a record beside its content; see keeper_tag(). */
+/* A record's requester, and whether it replaced a block; see keeper_tag(). */
 struct keeper_tag {
 	uint32_t seq;			/* its low bits */
 	uint16_t info;

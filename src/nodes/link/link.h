@@ -191,6 +191,9 @@ typedef void (*nodes_targets_cb)(void *arg, int err,
     const struct nodes_target *, size_t n);
 int nodes_targets(struct nodes_link *, nodes_targets_cb, void *arg);
 
+/* Its process lives and has a stream, dormant or not. */
+bool nodes_target_is_live(const struct nodes_target *);
+
 /* True if the i-th of n targets belongs to the command of the node behind `run`. */
 bool nodes_target_of_run(const struct nodes_target *, size_t n, size_t i,
     const struct nodes_link *run);

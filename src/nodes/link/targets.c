@@ -210,6 +210,12 @@ rank(const struct nodes_target *t)
 }
 
 bool
+nodes_target_is_live(const struct nodes_target *t)
+{
+	return t->state == WIRE_S_LIVE || t->state == WIRE_S_DORMANT;
+}
+
+bool
 nodes_target_of_run(const struct nodes_target *t, size_t n, size_t i,
     const struct nodes_link *run)
 {

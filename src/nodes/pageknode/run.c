@@ -20,7 +20,7 @@
 /* A page of the process before tries to connect at least this often. */
 #define PAGE_RETURNS_MS (2 * RETRY_MOST_LOCAL_MS)
 
-/* What the errno alone does not say; "" nothing. */
+/* Explains the errno of a failed exec; "" if its text is enough. */
 static const char *
 exec_hint(const char *word, int err)
 {

@@ -12,7 +12,7 @@
 
 #define SOURCE_MAX (8u << 20)	/* bytes of a file */
 
-/* What the thread reads; it may outlive the detail. */
+/* A read in a thread; it may outlive the detail. */
 struct source_reading {
 	uv_work_t work;
 	struct app_source *owner;	/* NULL: not wanted any more */

@@ -61,12 +61,6 @@ is_called(const struct nodes_target *t, const char *word)
 	return strcmp(t->comm, word) == 0 || strcmp(t->name, word) == 0;
 }
 
-static bool
-is_live(const struct nodes_target *t)
-{
-	return t->state == WIRE_S_LIVE || t->state == WIRE_S_DORMANT;
-}
-
 /* Prefers a live target; several live ones are ambiguous. */
 static void
 go_to_wanted(struct app *app)
@@ -80,9 +74,9 @@ go_to_wanted(struct app *app)
 		if (!is_called(t, app->targets.wanted))
 			continue;
 		n++;
-		if (is_live(t))
+		if (nodes_target_is_live(t))
 			live++;
-		if (found == NULL || is_live(t) || !is_live(found))
+		if (found == NULL || nodes_target_is_live(t) || !nodes_target_is_live(found))
 			found = t;
 	}
 	if (n == 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
+#include "../../nodes/host/proc.h"
 #include "cli.h"
 #include "pump.h"
 #include "target_word.h"
@@ -344,8 +345,8 @@ parse_node(struct target *t, const char *word, bool by_number,
 
 	split_word(&nw, word);
 	if (by_number && !nw.numeric)
-		return words_fail(w, PAGEK_USAGE, "'%s': node: needs four hexadecimal "
-		    "digits, as in node:0590", base_shown(t->word));
+		return words_fail(w, PAGEK_USAGE, "'%s': node: needs up to four "
+		    "hexadecimal digits, as in node:0590", base_shown(t->word));
 	r = nodes_table_load(&table, true, w->say, w->arg);
 	if (r < 0)
 		return words_fail(w, PAGEK_FAILED, "cannot read the table of nodes: "
@@ -499,31 +500,6 @@ target_why(const struct nodes_link *link, int err)
 	return err == -ENOTCONN && reason[0] != '\0' ? reason : strerror(-err);
 }
 
-/* The start of the process, in ticks since boot; 0: it has ended. */
-static uint64_t
-process_start(pid_t pid)
-{
-	char path[40], stat[1024], *p;
-	unsigned long long start = 0;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return 0;
-	/*
-	 * The name may have blanks and brackets; 19 fields are between it and
-	 * the start.
-	 */
-	if (fgets(stat, sizeof stat, f) == NULL ||
-	    (p = strrchr(stat, ')')) == NULL ||
-	    sscanf(p + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-		"%*s %*s %*s %*s %*s %*s %*s %llu", &start) != 1)
-		start = 0;
-	fclose(f);
-	return start;
-}
-
 /* Compares as much of the name as the kernel keeps. */
 static bool
 is_command(const struct nodes_target *t, const char *name)
@@ -605,12 +581,6 @@ struct search {
 	char why[512];
 };
 
-static bool
-is_live(const struct nodes_target *t)
-{
-	return t->state == WIRE_S_LIVE || t->state == WIRE_S_DORMANT;
-}
-
 /* An image whose process runs another program by now, or was never watched. */
 static bool
 is_replaced(const struct nodes_target *t, const struct nodes_target *list,
@@ -619,43 +589,47 @@ is_replaced(const struct nodes_target *t, const struct nodes_target *list,
 	if (t->state != WIRE_S_ENDED)
 		return true;
 	for (size_t i = 0; i < n; i++)
-		if (list[i].pid == t->pid && is_live(&list[i]))
+		if (list[i].pid == t->pid && nodes_target_is_live(&list[i]))
 			return true;
 	return false;
 }
 
 /*
  * Takes the newest live process of that command, else the last that has ended.
+ * True if it is one of these.
  */
-static int
+static bool
 match_command(struct search *s, const struct nodes_target *list, size_t n)
 {
-	int match = 0;
+	bool found = false;
+	pid_t parent;
 
 	for (size_t i = 0; i < n; i++) {
-		bool live = is_live(&list[i]);
-		uint64_t start;
+		bool live = nodes_target_is_live(&list[i]);
+		uint64_t start = 0;
 
 		if (!is_command(&list[i], s->t->name) ||
-		    (!live && is_replaced(&list[i], list, n)))
+		    (!live && is_replaced(&list[i], list, n)) ||
+		    (live && proc_stat(list[i].pid, &parent, &start) < 0))
 			continue;
-		start = live ? process_start(list[i].pid) : 0;
+		/* Nodes come newest first, the targets of a node oldest first. */
 		if (s->pid != 0 && (start < s->start ||
-		    (start == s->start && match == 0)))
+		    (start == s->start && !found)))
 			continue;
 		s->pid = list[i].pid;
 		s->start = start;
 		snprintf(s->stream, sizeof s->stream, "%s", list[i].name);
-		match = 1;
+		found = true;
 	}
-	return match;
+	return found;
 }
 
 static bool
 visit_node(void *arg, struct target_node *node)
 {
 	struct search *s = arg;
-	int match;
+	bool command = s->t->kind == TARGET_COMMAND, better;
+	int match = 0;
 
 	if (node->err < 0 && node->why != NULL) {
 		s->err = node->err;
@@ -664,17 +638,20 @@ visit_node(void *arg, struct target_node *node)
 	}
 	if (node->err < 0)
 		return true;
-	match = s->t->kind == TARGET_COMMAND ?
-	    match_command(s, node->targets, node->n) + s->match :
-	    match_targets(s->t, node->targets, node->n);
-	if (match > s->match) {
+	if (command) {
+		better = match_command(s, node->targets, node->n);
+	} else {
+		match = match_targets(s->t, node->targets, node->n);
+		better = match > s->match;
+	}
+	if (better) {
 		nodes_link_close(s->best);
 		s->best = node->link;
 		node->link = NULL;
 		s->match = match;
 		snprintf(s->socket, sizeof s->socket, "%s", node->socket);
 	}
-	return s->match < 3 || s->t->kind == TARGET_COMMAND;
+	return command || s->match < 3;
 }
 
 /* The user's name; borrowed until the next call. */

@@ -634,7 +634,7 @@ put_pids(void *arg, struct target_node *node)
 
 	for (size_t i = 0; i < node->n; i++) {
 		if (t[i].pid <= 0 || t[i].ended ||
-		    (t[i].state != WIRE_S_LIVE && t[i].state != WIRE_S_DORMANT))
+		    !nodes_target_is_live(&t[i]))
 			continue;
 		snprintf(word, sizeof word, "pid:%ld", (long)t[i].pid);
 		put_word(out, word, t[i].comm);

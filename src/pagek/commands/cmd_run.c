@@ -315,8 +315,7 @@ largest_live(const struct nodes_target *list, size_t n)
 	const struct nodes_target *largest = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		if (list[i].pid <= 0 || (list[i].state != WIRE_S_LIVE &&
-		    list[i].state != WIRE_S_DORMANT))
+		if (list[i].pid <= 0 || !nodes_target_is_live(&list[i]))
 			continue;
 		if (largest == NULL || list[i].n[WIRE_N_LIVE_BYTES] >
 		    largest->n[WIRE_N_LIVE_BYTES])
