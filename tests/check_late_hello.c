@@ -720,7 +720,16 @@ TEST(only_a_library_that_takes_the_page_gets_it)
 	page_up();
 	ck_assert_uint_eq(descriptors_for(0), 2);
 	ck_assert_uint_eq(descriptors_for(RING_HELLO_UNSEEN), 3);
+	hello_stop(node.hello);
+	images_end_all(&node, true);
+	down();
+}
+
+TEST(a_library_of_another_user_does_not_get_the_page)
+{
+	up();
 	node.access.owner = getuid() + 1;
+	ck_assert_int_eq(hello_start(node.hello), 0);
 	ck_assert_uint_eq(descriptors_for(RING_HELLO_UNSEEN), 2);
 	hello_stop(node.hello);
 	images_end_all(&node, true);
