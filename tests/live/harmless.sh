@@ -28,6 +28,35 @@ rule "a target that kills itself is 137" \
     sh -c "'$pagek' run -b -o /dev/null --report '$tmp/r' -- sh -c 'kill -9 \$\$'; [ \$? = 137 ] && grep -q '\"comm\": *\"sh\"' '$tmp/r'"
 rule "a target that crashes is 139" \
     sh -c "ulimit -c 0; '$pagek' run -b -o /dev/null --report '$tmp/r2' -- sh -c 'kill -SEGV \$\$'; [ \$? = 139 ] && [ -s '$tmp/r2' ]"
+# A signal to the whole process group, as of timeout(1), meets pagek, its node
+# and the command.  Here the command sends it to itself and all of them.
+group() {
+	expected=$1
+	shift
+	setsid -w "$pagek" run -b -o "$tmp/page" --report "$tmp/group.report" -- "$@" \
+	    >"$tmp/ours.out" 2>"$tmp/ours.err" </dev/null
+	status=$?
+	cat "$tmp/ours.err"
+	[ $status = "$expected" ] && [ ! -s "$tmp/ours.err" ] &&
+	    [ -s "$tmp/group.report" ]
+}
+for sig in TERM INT HUP QUIT; do
+	rule "what SIG$sig to the whole group makes of the command is told: its own status" \
+	    group 7 sh -c "ulimit -c 0; trap 'exit 7' $sig; kill -$sig 0; while :; do :; done"
+	rule "... also if it lets the signal pass" \
+	    group 3 sh -c "trap '' $sig; kill -$sig 0; exit 3"
+done
+rule "... and that it has died of it" group 143 sh -c 'kill -TERM 0; exec sleep 60'
+# A daemon's node may end by it; one that only has a command leaves it to that.
+alone() {
+	"${pagek}node" --report "$tmp/alone.report" -- perl -e \
+	    '$SIG{TERM} = sub { print "got\n"; exit 5 }; open F, ">", shift; sleep 60' \
+	    "$tmp/alone.ready" >"$tmp/alone.out" &
+	node=$!
+	until_true 10 test -e "$tmp/alone.ready" && kill "$node" && wait "$node" &&
+	    grep -qx got "$tmp/alone.out" && [ -s "$tmp/alone.report" ]
+}
+rule "a node with a command and no page passes SIGTERM on, and ends with it" alone
 rule "a pipe reader sees the end of the target's output when it ends" \
     sh -c "'$pagek' run -b -o /dev/null -- echo through | grep -qx through"
 # reallocarray(3) is not valgrind's: it comes to us, with blocks that are.

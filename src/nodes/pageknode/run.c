@@ -219,6 +219,10 @@ on_term(uv_signal_t *sig, int signum)
 	struct node *node = sig->data;
 
 	(void)signum;
+	/* Of a whole group: the command's end ends us, and the page is to see it. */
+	if (node->opts.argv != NULL && !node->command.unsupervised &&
+	    (!node->command.ended || node->serve->count > 0))
+		return;
 	images_end_all(node, false);
 	uv_stop(node->loop);
 }

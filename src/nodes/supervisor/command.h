@@ -92,8 +92,11 @@ struct reaper {
 	pid_t shown;			/* process whose end it was told and has not confirmed; 0 none */
 	int32_t status;			/* of the command; -1 it lives */
 	bool run;			/* the command was started, or failed to */
+	int signal;			/* for a command that is not started yet; 0 none */
 	bool over;
 };
+
+#define CANNOT_RUN 125			/* exit status for a command that cannot be started */
 
 /* Orphans of the tree become our children from now on. */
 int reaper_begin(struct reaper *, struct command *);
@@ -101,6 +104,11 @@ int reaper_begin(struct reaper *, struct command *);
 void reaper_set_node(struct reaper *, pid_t node, int channel);
 /* Handles a line of a message.  Negative errno: the command cannot be started. */
 int reaper_take_line(struct reaper *, const char *line);
+/*
+ * True: a signal to us is the command's, whose end ends the node.  Without a page
+ * it is passed on.
+ */
+bool reaper_takes_signal(struct reaper *, int sig);
 /* Looks for processes that have ended; after a SIGCHLD. */
 void reaper_look(struct reaper *);
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,11 +137,32 @@ reaper_take_line(struct reaper *w, const char *line)
 	if (strcmp(line, REAPER_RUN) != 0 || w->run)
 		return 0;
 	r = command_start(w->command);
-	if (r < 0)
-		return r;
+	if (r < 0) {
+		w->command->error = -r;
+		w->status = W_EXITCODE(CANNOT_RUN, 0);
+	}
 	w->run = true;
 	command_release_stdio();
 	tell_start(w);
+	if (w->signal != 0 && w->command->pid != 0)
+		kill(w->command->pid, w->signal);
 	reaper_look(w);
-	return 0;
+	return r;
+}
+
+/* A page passes signals on to the command itself. */
+bool
+reaper_takes_signal(struct reaper *w, int sig)
+{
+	const struct command *c = w->command;
+
+	if (c == NULL || w->over)
+		return false;
+	if (!c->reports)
+		return true;
+	if (!w->run)
+		w->signal = sig;
+	else if (w->status < 0 && c->pid != 0)
+		kill(c->pid, sig);
+	return true;
 }

@@ -23,7 +23,6 @@
 
 #define SENT_MAX 16		/* descriptors of one message, at most */
 #define GIVEN_UP 1
-#define CANNOT_RUN 125
 #define BY_SIGNAL 128
 #define READY_MS 2000		/* for a child that is to end, before it gets the signal */
 #define PASS_POLL_MS 100
@@ -339,11 +338,8 @@ run_command_line(const char *line)
 {
 	int r = reaper_take_line(&sup.reaper, line);
 
-	if (r == 0)
-		return;
-	sup.failed = -r;
-	sup.told = SIGTERM;
-	kill(sup.child, SIGTERM);
+	if (r < 0)
+		sup.failed = -r;
 }
 
 static void
@@ -417,6 +413,9 @@ start_child(void (*become)(void *arg, int fd), void *arg)
 	sup.child_ready = false;
 	sup.child = fork();
 	if (sup.child == 0) {
+		/* The command's, as of reaper_takes_signal(); until it is heeded. */
+		if (sup.reaper.command != NULL)
+			signal(SIGTERM, SIG_IGN);
 		sigprocmask(SIG_SETMASK, &sup.mask, NULL);
 		close(sup.signals);
 		close(fds[0]);
@@ -524,7 +523,8 @@ read_signals(void)
 		int sig = (int)info.ssi_signo;
 
 		ended |= sig == SIGCHLD;
-		if (sig == SIGCHLD || sig == SIGPIPE)
+		if (sig == SIGCHLD || sig == SIGPIPE ||
+		    reaper_takes_signal(&sup.reaper, sig))
 			continue;
 		/* A second signal is passed on at once. */
 		if (sig != SIGHUP && sup.told == 0 && sup.follows &&
@@ -673,7 +673,7 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 		return cannot_start(r);
 	status = watch_child(become, arg);
 	abandon_stored(&sup.store);
-	if (sup.failed != 0)
+	if (sup.failed != 0 && command->reports)
 		fprintf(stderr, "pageknode: %s: %s\n", command->argv[0],
 		    strerror(sup.failed));
 	return status;

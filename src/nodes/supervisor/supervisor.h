@@ -38,7 +38,8 @@ int supervisor_run(void (*become)(void *arg, int fd), void *arg);
 
 /*
  * The same for a node that runs a command.  It is over when its child is and no
- * process of the command is left; 125 stands for 1.  page: a page's connection,
+ * process of the command is left; 125 stands for 1.  SIGTERM ends it only then:
+ * before, it goes to the command, from us if there was no page.  page: a page's connection,
  * passed to the first child only, as STORED_PAGE; -1 none.
  */
 int supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
