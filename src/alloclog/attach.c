@@ -173,9 +173,9 @@ address_space_used(void)
 	return pages != 0 ? pages * libc_page() : UINT64_MAX;
 }
 
-/* True when `bytes` exceed a share of what RLIMIT_AS leaves.  Keeps errno. */
+/* True when `bytes` exceed one of `shares` of what RLIMIT_AS leaves.  Keeps errno. */
 static bool
-is_cramped(size_t bytes)
+lacks_space(size_t bytes, unsigned shares)
 {
 	struct rlimit limit;
 	int saved = errno;
@@ -186,7 +186,7 @@ is_cramped(size_t bytes)
 	    limit.rlim_cur != RLIM_INFINITY) {
 		now = address_space_used();
 		cramp = now > limit.rlim_cur ||
-		    (limit.rlim_cur - now) / SHARES < bytes;
+		    (limit.rlim_cur - now) / shares < bytes;
 	}
 	errno = saved;
 	return cramp;
@@ -342,9 +342,10 @@ fill_hello(struct ring_hello *h)
 	/* The node would need long to read it out of a text. */
 	h->flags = RING_HELLO_UNSEEN | (sandbox == 0 ? RING_HELLO_FREE : 0);
 	h->parent = parent;
+	h->unsure = 0;
 	/* A forked child maps its rings over its parent's. */
 	if (parent == 0) {
-		if (is_cramped(ring_area_size()))
+		if (lacks_space(ring_area_size(), SHARES))
 			h->flags |= RING_HELLO_CRAMPED;
 		return;
 	}
@@ -373,10 +374,11 @@ next_control(const struct msghdr *m, struct cmsghdr *c)
 
 /*
  * Takes the answer and its descriptors; any others are closed.  The third is -1
- * if it did not come, as when the process has no place for it.
+ * if it did not come, as when the process has no place for it; *cut: there was none
+ * for one of them.
  */
 static NOINLINE bool
-take_welcome(int fd, struct ring_welcome *w, int fds[3])
+take_welcome(int fd, struct ring_welcome *w, int fds[3], bool *cut)
 {
 	union {
 		struct cmsghdr align;
@@ -395,6 +397,7 @@ take_welcome(int fd, struct ring_welcome *w, int fds[3])
 
 	if (n == -1)
 		return false;
+	*cut = (m.msg_flags & MSG_CTRUNC) != 0;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL;
 	     c = next_control(&m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -402,8 +405,7 @@ take_welcome(int fd, struct ring_welcome *w, int fds[3])
 		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(got, CMSG_DATA(c), count * sizeof(int));
 	}
-	if (n == sizeof(*w) && (count == 2 || (count == 3 &&
-	    (m.msg_flags & MSG_CTRUNC) == 0)) &&
+	if (n == sizeof(*w) && (count == 2 || (count == 3 && !*cut)) &&
 	    w->magic == RING_HELLO_MAGIC && w->version == RING_VERSION) {
 		fds[0] = got[0];
 		fds[1] = got[1];
@@ -488,6 +490,52 @@ map_areas(int fds[2], uint64_t stream)
 	return false;
 }
 
+/* After a map_areas() that failed, by errno. */
+static enum ring_unseen_why
+why_unmapped(void)
+{
+	if (errno != ENOMEM)
+		return RING_UNSEEN_NOT;
+	/* A forked child lacks room for the second area only. */
+	return lacks_space(produce_stream() != 0 ? sizeof(struct keeper_area) :
+	    ring_area_size(), 1) ? RING_UNSEEN_SPACE : RING_UNSEEN_MEMORY;
+}
+
+static bool
+await_answer(int fd, int64_t until)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int64_t left = until - libc_now_ms();
+	struct timespec ts = { .tv_nsec = left > 0 ? (long)left * 1000000 : 0 };
+
+	return call_ppoll(&p, 1, &ts) == 1;
+}
+
+/*
+ * Tells the node that has welcomed us why its areas are not mapped.  It answers
+ * when it has noted that, and so before it sees us end.
+ */
+static NOINLINE bool
+tell_unmapped(struct ring_hello *h, uint64_t stream, enum ring_unseen_why why,
+    int64_t until)
+{
+	enum ring_unseen_why none;
+	bool told;
+	int fd;
+
+	h->flags = RING_HELLO_UNMAPPED;
+	h->parent = stream;
+	h->unsure = why;
+	fd = connect_node(until, &none);
+	if (fd == -1)
+		return false;
+	told = peer_is_ours(fd) && call_send(fd, h, sizeof(*h),
+	    MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*h) &&
+	    await_answer(fd, until);
+	call_close(fd);
+	return told;
+}
+
 /* The first node's socket, connected, or -1. */
 static NOINLINE int
 connect_any(int64_t until, enum ring_unseen_why *why)
@@ -505,6 +553,39 @@ connect_any(int64_t until, enum ring_unseen_why *why)
 }
 
 /*
+ * Waits for the welcome to *stream and maps its areas.  False: *why is the reason
+ * if there was one, and NOT without.
+ */
+static NOINLINE bool
+take_areas(int fd, int64_t until, uint64_t *stream, enum ring_unseen_why *why)
+{
+	struct ring_welcome w = { 0 };
+	bool mapped, cut = false;
+	int fds[3];
+
+	if (!await_answer(fd, until))
+		return false;
+	if (!take_welcome(fd, &w, fds, &cut)) {
+		if (cut)
+			*why = RING_UNSEEN_DESCRIPTORS;
+		*stream = w.stream;
+		return false;
+	}
+	*stream = w.stream;
+	errno = 0;
+	mapped = map_areas(fds, w.stream);
+	if (!mapped)
+		*why = why_unmapped();
+	if (fds[2] != -1) {
+		map_unseen(fds[2]);
+		call_close(fds[2]);
+	}
+	call_close(fds[0]);
+	call_close(fds[1]);
+	return mapped;
+}
+
+/*
  * *heard: a node listened, even if there is no stream.  *why: why the node did
  * not get the hello; NOT if it did: then the node itself reports why there is
  * no stream.
@@ -512,43 +593,33 @@ connect_any(int64_t until, enum ring_unseen_why *why)
 static bool
 say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
 {
-	int64_t until = libc_now_ms() + ATTACH_MS, left;
-	struct ring_welcome w;
-	struct pollfd p = { .events = POLLIN };
-	struct timespec ts = { 0 };
-	int fds[3];
+	int64_t until = libc_now_ms() + ATTACH_MS;
+	enum ring_unseen_why unmapped = RING_UNSEEN_NOT;
+	uint64_t stream = 0;
 	bool joined = false;
+	int fd;
 
 	/* First: a node woken by the connection then finds the hello there. */
 	fill_hello(hello);
 	*why = RING_UNSEEN_NOT;
-	p.fd = connect_any(until, why);
-	*heard = p.fd != -1 || libc_now_ms() >= until;
-	if (p.fd == -1)
+	fd = connect_any(until, why);
+	*heard = fd != -1 || libc_now_ms() >= until;
+	if (fd == -1)
 		return false;
-	if (!peer_is_ours(p.fd)) {
+	if (!peer_is_ours(fd))
 		*why = RING_UNSEEN_PEER;
-	} else if (call_send(p.fd, hello, sizeof(*hello), MSG_NOSIGNAL |
-	    MSG_DONTWAIT) != (ssize_t)sizeof(*hello)) {
+	else if (call_send(fd, hello, sizeof(*hello), MSG_NOSIGNAL |
+	    MSG_DONTWAIT) != (ssize_t)sizeof(*hello))
 		*why = RING_UNSEEN_CONNECT;
-	} else {
-		left = until - libc_now_ms();
-		ts.tv_nsec = left > 0 ? (long)left * 1000000 : 0;
-		if ((hello->flags & RING_HELLO_CRAMPED) == 0 &&
-		    call_ppoll(&p, 1, &ts) == 1 &&
-		    take_welcome(p.fd, &w, fds)) {
-			joined = map_areas(fds, w.stream);
-			if (fds[2] != -1) {
-				map_unseen(fds[2]);
-				call_close(fds[2]);
-			}
-			call_close(fds[0]);
-			call_close(fds[1]);
-		}
-	}
-	call_close(p.fd);
+	else if ((hello->flags & RING_HELLO_CRAMPED) == 0)
+		joined = take_areas(fd, until, &stream, &unmapped);
+	call_close(fd);
 	if (joined)
 		regions_tell();
+	/* A process that says hello again tries once more. */
+	else if (unmapped != RING_UNSEEN_NOT && !produce_attached() &&
+	    !tell_unmapped(hello, stream, unmapped, until))
+		*why = unmapped;
 	return joined;
 }
 

@@ -183,15 +183,17 @@ int main(int argc, char **argv)
 	return 7;
 }
 C
+# no_data KIND REASON GCC-OPTION...: $under is a command that it is run by.
+under=
 no_data() {
-	kind=$1
-	shift
+	kind=$1 reason=$2
+	shift 2
 	gcc "$@" -o "$tmp/hello" "$tmp/hello.c" || return 1
 	[ "$kind" = setuid ] && { chown nobody "$tmp/hello" && chmod 4755 "$tmp/hello" && chmod 755 "$tmp" || return 1; }
 	rm -f "$tmp/stop"
-	"$pagek" run -b -o /dev/null -- "$tmp/hello" "$tmp/stop" >"$tmp/nd.out" 2>"$tmp/nd.err" &
+	"$pagek" run -b -o /dev/null -- $under "$tmp/hello" "$tmp/stop" >"$tmp/nd.out" 2>"$tmp/nd.err" &
 	run=$!
-	until_true 10 sh -c "'$pagek' targets | grep -q 'NO DATA'"
+	until_true 10 sh -c "'$pagek' targets | grep -q 'NO DATA.* $reason'"
 	seen=$?
 	"$pagek" targets
 	touch "$tmp/stop"
@@ -200,19 +202,68 @@ no_data() {
 	cat "$tmp/nd.err"
 	[ $seen = 0 ] && [ $status = 7 ] && [ "$(cat "$tmp/nd.out")" = hello ]
 }
-rule "a static program runs undisturbed and is shown as NO DATA" no_data static -static
+rule "a static program runs undisturbed and is shown as NO DATA" no_data static "statically linked" -static
 if echo 'int main(void){return 0;}' | gcc -m32 -x c - -o "$tmp/m32" 2>/dev/null; then
-	rule "a 32-bit program runs undisturbed and is shown as NO DATA" no_data 32 -m32
+	rule "a 32-bit program runs undisturbed and is shown as NO DATA" no_data 32 "32-bit" -m32
 else
 	skip "gcc makes no 32-bit program here: none is watched"
 fi
 rule "a program with AddressSanitizer inside runs undisturbed and is shown as NO DATA" \
-    no_data asan -fsanitize=address -static-libasan
+    no_data asan "malloc of its own" -fsanitize=address -static-libasan
 rule "the same with AddressSanitizer as a library, which insists on coming first" \
-    no_data asan -fsanitize=address
-rule "a program under ThreadSanitizer likewise" no_data tsan -fsanitize=thread
+    no_data asan sanitizer -fsanitize=address
+rule "a program under ThreadSanitizer likewise" no_data tsan sanitizer -fsanitize=thread
+# A bump allocator; the linker exports it because libc calls these functions.
+cat >"$tmp/bump.c" <<'C'
+#include <stddef.h>
+#include <string.h>
+static char room[1 << 20];
+static size_t used;
+void *malloc(size_t n)
+{
+	char *p = room + used;
+	used += (n + 15) & ~(size_t)15;
+	return p;
+}
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t size) { return malloc(n * size); }
+void *realloc(void *p, size_t n) { return p == NULL ? malloc(n) : memcpy(malloc(n), p, n); }
+C
+rule "a program with a malloc of its own likewise, with that reason" \
+    no_data own "malloc of its own" -fno-builtin "$tmp/bump.c"
+# Runs a command that may open no socket.
+cat >"$tmp/alone.c" <<'C'
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog p = { sizeof f / sizeof f[0], f };
+	(void)argc;
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p, 0, 0);
+	execvp(argv[1], argv + 1);
+	return 1;
+}
+C
+gcc -o "$tmp/alone" "$tmp/alone.c"
+under=$tmp/alone
+rule "a program in a sandbox without sockets likewise" no_data seccomp sandboxed -O1
+under="prlimit --nofile=4"
+rule "... and one that has a descriptor for the socket alone" \
+    no_data descriptors "no free descriptor" -O1
+under=
 if [ "$(id -u)" = 0 ]; then
-	rule "a setuid program runs undisturbed and is shown as NO DATA" no_data setuid -O1
+	rule "a setuid program runs undisturbed and is shown as NO DATA" no_data setuid set-user-ID -O1
 else
 	skip "only root can make a setuid program: none is watched"
 fi

@@ -110,7 +110,7 @@ watched() {
 unwatched() {
 	run -- "$@" "$target" room | cat >"$tmp/with" &&
 	    [ "$(value room "$tmp/with")" -gt 0 ] &&
-	    grep '"comm": "limits", "allocs": null' "$report"
+	    grep '"comm": "limits", "allocs": null.*no free descriptor' "$report"
 }
 rule "three descriptors are enough to be watched" \
     unless_busy watched prlimit --nofile=$((3 + $(said RLIMIT_NOFILE 2)))
@@ -118,6 +118,16 @@ rule "with two, a program runs and is reported as not watched" \
     unless_busy unwatched prlimit --nofile=$((2 + $(said RLIMIT_NOFILE 2)))
 rule "a program that may write no file, queue no signal and start no process is watched" \
     unless_busy watched prlimit --fsize=0 --sigpending=0 --nproc=1 --msgqueue=0
+
+# The parent is watched before it limits itself to the addresses that it uses.
+cramped_child() {
+	run -- perl -e 'open F, "/proc/self/statm"; <F> =~ /^(\d+)/ or die;
+	    system "prlimit", "--pid", $$, "--as=" . $1 * 4096;
+	    if (fork) { wait; exit $? >> 8 } exit 3'
+	[ $? = 3 ] && cat "$report" && grep '"comm": "perl", "allocs": null.*RLIMIT_AS' "$report" &&
+	    grep '"comm": "perl", "allocs": [0-9]' "$report"
+}
+rule "a forked child whose addresses are used up says so" cramped_child
 
 # locks WHAT LIMIT: mlockall(2) and what comes after it are as without us.
 locks() {

@@ -62,6 +62,8 @@ struct unseen_process {
  */
 void unseen_open(struct unseen *, struct node *);
 void unseen_close(struct unseen *);
+/* The text for an enum ring_unseen_why, from a target. */
+const char *unseen_why(unsigned why);
 /* True if a word was left since the last call: unseen_take() begins again. */
 bool unseen_changed(struct unseen *);
 bool unseen_take(struct unseen *, struct unseen_process *);

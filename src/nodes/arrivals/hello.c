@@ -252,6 +252,8 @@ origin_of(uint32_t flags)
 {
 	if ((flags & RING_HELLO_FORKED) != 0)
 		return IMAGE_FORKED;
+	if ((flags & RING_HELLO_UNMAPPED) != 0)
+		return IMAGE_UNMAPPED;
 	if ((flags & RING_HELLO_AGAIN) == 0)
 		return IMAGE_EXECUTED;
 	return (flags & RING_HELLO_ARMED) != 0 ? IMAGE_REJOINED_ARMED :
@@ -273,7 +275,8 @@ name_image(struct keeper *k, int fd, const struct peer *peer,
 	base_safe_text(
 	    k->image.comm, sizeof k->image.comm, comm, strlen(comm), false);
 	k->image.origin = origin_of(h->flags);
-	k->image.parent = k->image.origin == IMAGE_FORKED ? h->parent : 0;
+	k->image.parent = k->image.origin == IMAGE_FORKED ||
+	    k->image.origin == IMAGE_UNMAPPED ? h->parent : 0;
 }
 
 /* The target waits for our answer meanwhile, so /proc has it. */
@@ -511,10 +514,13 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 	if (rejoins && (w->hung_up || w->gives_way || has_keeper_of(a, &h)))
 		return;
 	why = (h.flags & RING_HELLO_CRAMPED) != 0 ? CRAMPED :
+	    (h.flags & RING_HELLO_UNMAPPED) != 0 ? unseen_why(h.unsure) :
 	    give_stream(a, w, &peer, &h);
 	/* It would get a row for each of its hellos. */
 	if (why != NULL && !rejoins)
 		add_missed(a, w, &peer, &h, why);
+	if ((h.flags & RING_HELLO_UNMAPPED) != 0)
+		send_welcome(fd, 0, NULL, -1);
 }
 
 /* --- users --------------------------------------------------------------- */

@@ -28,12 +28,14 @@ static const char *const whys[RING_UNSEEN_WHYS] = {
 	    "it is sandboxed (seccomp): opening a socket might kill it",
 	[RING_UNSEEN_USER] =
 	    "it runs as another user, who cannot reach the node",
+	[RING_UNSEEN_SPACE] =
+	    "its address space is limited (RLIMIT_AS): the rings found no room",
 	[RING_UNSEEN_PARENT] =
 	    "its parent could not register with the node either",
 };
 
-static const char *
-why_of(unsigned why)
+const char *
+unseen_why(unsigned why)
 {
 	return whys[why < RING_UNSEEN_WHYS ? why : RING_UNSEEN_NOT];
 }
@@ -111,7 +113,7 @@ unseen_take(struct unseen *u, struct unseen_process *out)
 			continue;
 		out->pid = (pid_t)ring_unseen_pid(word);
 		out->ppid = (pid_t)ring_unseen_parent(word);
-		out->why = why_of(ring_unseen_why(word));
+		out->why = unseen_why(ring_unseen_why(word));
 		return true;
 	}
 	return false;
@@ -124,7 +126,7 @@ unseen_pair(struct unseen *u)
 		if (atomic_load(&u->page->counted[i]) <= u->paired[i])
 			continue;
 		u->paired[i]++;
-		return why_of(i);
+		return unseen_why(i);
 	}
 	return NULL;
 }
@@ -140,7 +142,7 @@ unseen_counted(const struct unseen *u, const char **why)
 			continue;
 		sum += n - u->paired[i];
 		if (why != NULL)
-			*why = why_of(i);
+			*why = unseen_why(i);
 	}
 	return sum;
 }

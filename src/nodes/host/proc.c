@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -522,6 +523,103 @@ lacks_our_environment(pid_t pid)
 	    memmem(buf, (size_t)n, "PAGEK_NODE=", 11) == NULL;
 }
 
+#define SECTIONS_MAX 512
+#define NAMES_MAX (16 << 20)
+
+/* Has the table of dynamic symbols a function of that name? */
+static bool
+defines_function(int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *strings,
+    const char *name)
+{
+	size_t bytes = strings->sh_size;
+	char *names = bytes < NAMES_MAX ? malloc(bytes + 1) : NULL;
+	bool found = false;
+
+	if (names == NULL || pread(fd, names, bytes,
+	    (off_t)strings->sh_offset) != (ssize_t)bytes) {
+		free(names);
+		return false;
+	}
+	names[bytes] = '\0';
+	for (uint64_t at = 0; !found && at < symbols->sh_size;) {
+		Elf64_Sym sym[256];
+		ssize_t n = pread(fd, sym, sizeof sym,
+		    (off_t)(symbols->sh_offset + at));
+
+		if (n < (ssize_t)sizeof sym[0])
+			break;
+		n /= (ssize_t)sizeof sym[0];
+		at += (uint64_t)n * sizeof sym[0];
+		for (ssize_t i = 0; !found && i < n; i++)
+			found = sym[i].st_shndx != SHN_UNDEF &&
+			    sym[i].st_name < bytes &&
+			    strcmp(names + sym[i].st_name, name) == 0;
+	}
+	free(names);
+	return found;
+}
+
+/* The loader finds the program's own malloc before the library's. */
+static bool
+has_own_malloc(pid_t pid)
+{
+	int fd = open_proc(pid, "exe");
+	Elf64_Shdr sections[SECTIONS_MAX];
+	Elf64_Ehdr eh;
+	bool found = false;
+	size_t n = 0;
+
+	if (fd < 0)
+		return false;
+	if (pread(fd, &eh, sizeof eh, 0) == (ssize_t)sizeof eh &&
+	    eh.e_shentsize == sizeof sections[0] && eh.e_shnum <= SECTIONS_MAX &&
+	    pread(fd, sections, eh.e_shnum * sizeof sections[0],
+	    (off_t)eh.e_shoff) == (ssize_t)(eh.e_shnum * sizeof sections[0]))
+		n = eh.e_shnum;
+	for (size_t i = 0; i < n && !found; i++)
+		found = sections[i].sh_type == SHT_DYNSYM &&
+		    sections[i].sh_link < n &&
+		    defines_function(fd, &sections[i],
+		    &sections[sections[i].sh_link], "malloc");
+	close(fd);
+	return found;
+}
+
+/* Are all the descriptors taken that it may have? */
+static bool
+lacks_descriptors(pid_t pid)
+{
+	char path[PATH_SIZE];
+	struct rlimit limit;
+	struct dirent *e;
+	rlim_t n = 0;
+	DIR *dir;
+
+	if (prlimit(pid, RLIMIT_NOFILE, NULL, &limit) < 0 ||
+	    (dir = opendir(proc_path(path, pid, "fd"))) == NULL)
+		return false;
+	while (n < limit.rlim_cur && (e = readdir(dir)) != NULL)
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	return n >= limit.rlim_cur;
+}
+
+/* It has loaded the library, and no hello has come: what is left are traces. */
+static const char *
+why_no_hello(pid_t pid)
+{
+	uint64_t seccomp;
+
+	if (has_own_malloc(pid))
+		return "its program has a malloc of its own, which the library "
+		    "does not see";
+	if (proc_seccomp(pid, pid, &seccomp) == 0 && seccomp >> 32 != 0)
+		return "it is sandboxed (seccomp), perhaps without sockets";
+	if (lacks_descriptors(pid))
+		return "it has no free descriptor to register with the node";
+	return "it did not register with the node; why is not known";
+}
+
 bool
 proc_takes_no_preload(pid_t pid)
 {
@@ -566,8 +664,7 @@ proc_why_no_data(pid_t pid, char *out, size_t cap)
 		else if (changed_root(pid))
 			why = "it has another root folder and cannot reach the node";
 		else
-			why = "the node did not accept it: too late, or too "
-			    "many";
+			why = why_no_hello(pid);
 		break;
 	}
 	snprintf(out, cap, "%s", why);

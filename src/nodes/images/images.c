@@ -276,10 +276,44 @@ parent_of(struct node *node, const struct keeper *k)
 	return parent;
 }
 
+static bool
+is_unjoined(const struct keeper *k)
+{
+	return keeper_is_live(k) && k->feed != NULL &&
+	    !stream_feed_counts(k->feed)->joined;
+}
+
+/* A row with the reason replaces it: it is one image, and one line. */
+static void
+drop_unjoined(struct keeper *k)
+{
+	stop_watching(k);
+	quota_uncount(k);
+	keeper_end(k, WIRE_S_NO_DATA, -1, NULL);
+	TAILQ_REMOVE(&k->node->live, k, link);
+	images_forget_row(k);
+	keeper_unref(k);
+}
+
+/* False: its image is not there any more, and has its line. */
+static bool
+replace_unmapped(struct node *node, const struct keeper *k)
+{
+	struct keeper *before = images_find(node, k->image.parent);
+
+	if (before == NULL || before->image.pid != k->image.pid ||
+	    !is_unjoined(before))
+		return false;
+	drop_unjoined(before);
+	return true;
+}
+
 /* By now it may have ended, or its process may run the next image. */
 static void
 adopt_missed(struct node *node, struct keeper *k)
 {
+	bool here = k->image.origin != IMAGE_UNMAPPED ||
+	    replace_unmapped(node, k);
 	struct keeper *now = find_live(node, k->image.pid), *parent;
 	const struct keeper *ended = find_ended(node, k->image.pid);
 	char name[DSTRM_NAME];
@@ -288,8 +322,8 @@ adopt_missed(struct node *node, struct keeper *k)
 	 * images_check_ended() has seen its end before its hello, and added a
 	 * row.
 	 */
-	if (now == NULL && ended != NULL && ended->missed &&
-	    ended->image.arrival == 0 && ended->image.start != 0) {
+	if (!here || (now == NULL && ended != NULL && ended->missed &&
+	    ended->image.arrival == 0 && ended->image.start != 0)) {
 		keeper_unref(k);
 		return;
 	}
@@ -488,14 +522,6 @@ check_image(struct keeper *k, int64_t now)
 }
 
 static void
-check_joined(struct keeper *k, int64_t now)
-{
-	if (k->feed != NULL && !stream_feed_counts(k->feed)->joined &&
-	    now - k->visits.joined_ms > JOIN_MS)
-		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
-}
-
-static void
 refresh_modules(struct keeper *k, int64_t now)
 {
 	if (k->feed == NULL ||
@@ -651,6 +677,22 @@ watch_no_data(struct node *node, const struct found *f)
 	k->process.pidfd = pidfd;
 	watch_death(k);
 	return k;
+}
+
+/* It was welcomed and has not told why its rings are not mapped. */
+static void
+check_joined(struct keeper *k, int64_t now)
+{
+	struct node *node = k->node;
+	struct found f = { .pid = k->image.pid, .ppid = k->image.ppid,
+		.why = "it did not map its rings; why is not known" };
+
+	if (!is_unjoined(k) || now - k->visits.joined_ms <= JOIN_MS)
+		return;
+	snprintf(f.comm, sizeof f.comm, "%.15s", k->image.comm);
+	drop_unjoined(k);
+	if (watch_no_data(node, &f) == NULL)
+		images_count_missed(node, 1);
 }
 
 /*

@@ -475,7 +475,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 			/* It never had the rings: silence means nothing. */
 			k->missed = true;
 			state = WIRE_S_NO_DATA;
-			reason = "it did not map its rings in time";
+			reason = "it did not map its rings; why is not known";
 		} else if (k->arming.mode == ARMING_DORMANT) {
 			/* An empty list would say that it held nothing. */
 			k->missed = true;

@@ -76,6 +76,7 @@ struct takeover_sites;
 enum image_origin {
 	IMAGE_EXECUTED,
 	IMAGE_FORKED,
+	IMAGE_UNMAPPED,			/* why the image with stream `parent` has no rings */
 	/* It has said hello again, for its earlier keeper is gone; there it was */
 	IMAGE_REJOINED_DORMANT,		/* dormant, or that is not known */
 	IMAGE_REJOINED_ARMED,		/* logging */
@@ -88,7 +89,7 @@ struct keeper_image {
 	enum image_origin origin;
 	uint64_t start;			/* of the process, in clock ticks since boot */
 	uint64_t exe_dev, exe_ino;	/* of /proc/PID/exe */
-	uint64_t parent;		/* stream of its parent, when forked */
+	uint64_t parent;		/* stream of its parent, when forked; of itself, when unmapped */
 	uint64_t arrival;		/* number of its hello's connection; 0: it said none */
 	char comm[KEEPER_TEXT];		/* safe text */
 };
