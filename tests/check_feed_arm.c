@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
 
+#include "../src/stream/feed/robust.h"
 #include "feed_rig.h"
 
 static uint32_t
@@ -18,7 +20,7 @@ published(const struct rig *rig)
 static bool
 is_armed(const struct rig *rig)
 {
-	return atomic_load(&rig->keeper->armed) != 0;
+	return atomic_load(&rig->keeper->armed) == RING_ARMED;
 }
 
 /* As hand_write(), with the millisecond that the target has read. */
@@ -398,7 +400,7 @@ TEST(the_end_of_a_dormant_target_is_an_end)
 /* What marks a dropped record is nothing that a target may write. */
 /* What the target finds in the word when its keeper goes. */
 static uint32_t
-word_behind(bool armed, bool knows)
+word_behind(bool armed, uint32_t version)
 {
 	struct rig *rig = rig_new(false);
 	struct keeper_area *keeper = mmap(NULL, RING_ALIGN(sizeof *keeper),
@@ -406,7 +408,7 @@ word_behind(bool armed, bool knows)
 	uint32_t word;
 
 	ck_assert_ptr_ne(keeper, MAP_FAILED);
-	atomic_store(&rig->area->knows_left, knows);
+	atomic_store(&rig->area->version, version);
 	if (!armed)
 		stream_feed_arm(rig->feed, false, rig->now);
 	rig_free(rig);
@@ -418,9 +420,10 @@ word_behind(bool armed, bool knows)
 
 TEST(who_sleeps_is_left_when_his_keeper_goes_if_he_knows_the_word)
 {
-	ck_assert_uint_eq(word_behind(false, true), RING_LEFT);
-	ck_assert_uint_eq(word_behind(false, false), RING_DORMANT);
-	ck_assert_uint_eq(word_behind(true, true), RING_ARMED);
+	ck_assert_uint_eq(word_behind(false, 0), RING_LEFT);
+	ck_assert_uint_eq(word_behind(false, RING_VERSION), RING_LEFT);
+	ck_assert_uint_eq(word_behind(false, RING_VERSION - 1), robust_word());
+	ck_assert_uint_eq(word_behind(true, RING_VERSION), RING_ARMED);
 }
 
 LOOP_TEST(a_target_cannot_drop_its_records_itself, 0, 12)
@@ -564,6 +567,139 @@ begin_anew(struct rig *rig)
 {
 	memset(rig->live, 0, sizeof(rig->live));
 	rig->nlog = 0;
+}
+
+CASE("owner", .seconds = 60);
+
+static void
+die_killed(void)
+{
+	kill(getpid(), SIGKILL);
+}
+
+static void
+die_by_status(void)
+{
+	_exit(0);
+}
+
+static void
+die_by_exec(void)
+{
+	execl("/bin/true", "true", (char *)NULL);
+}
+
+static void *
+kill_all(void *arg)
+{
+	kill(getpid(), SIGKILL);
+	return arg;
+}
+
+static void
+die_by_thread(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, kill_all, NULL) == 0)
+		pthread_join(t, NULL);
+}
+
+static pid_t
+reap(pid_t pid)
+{
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+/* `how`: each 1 arms and each 0 disarms, in the process that dies. */
+static const struct death {
+	void (*die)(void);
+	const char *how;
+	bool left;
+} deaths[] = {
+	{ die_killed, "", true },
+	{ die_killed, "10", true },
+	{ die_killed, "1", false },
+	{ die_killed, "1010101", false },
+	{ die_by_status, "", true },
+	{ die_by_exec, "", true },
+	{ die_by_thread, "10", true },
+};
+
+LOOP_TEST(a_target_that_sleeps_is_left_however_its_owner_ends, 0,
+    sizeof(deaths) / sizeof(deaths[0]))
+{
+	const struct death *d = &deaths[_i];
+	struct rig *rig = rig_new(false);
+	pid_t pid;
+
+	arm(rig, false);
+	pid = fork();
+	if (pid == 0) {
+		if (robust_begin() != 0)
+			_exit(1);
+		stream_feed_owner_changed(rig->feed);
+		for (const char *c = d->how; *c != '\0'; c++)
+			arm(rig, *c == '1');
+		if (atomic_load(&rig->keeper->armed) !=
+		    (d->left ? (uint32_t)getpid() : RING_ARMED))
+			_exit(1);
+		d->die();
+	}
+	reap(pid);
+	ck_assert_uint_eq(atomic_load(&rig->keeper->armed),
+	    d->left ? RING_LEFT : RING_ARMED);
+	rig_free(rig);
+}
+
+TEST(of_any_number_of_areas_those_in_the_list_are_left)
+{
+	enum { AREAS = 2100, LISTED = 2047 };
+	struct keeper_area *area[AREAS];
+	char *listed = mmap(NULL, AREAS, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned n[AREAS] = { 0 }, left = 0;
+	pid_t pid;
+
+	for (unsigned i = 0; i < AREAS; i++) {
+		area[i] = mmap(NULL, sizeof *area[i], PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		ck_assert_ptr_ne(area[i], MAP_FAILED);
+	}
+	pid = fork();
+	if (pid == 0) {
+		uint64_t seed = 5;
+
+		if (robust_begin() != 0)
+			_exit(1);
+		for (unsigned i = 0; i < AREAS; i++)
+			n[i] = robust_list(area[i]);
+		for (unsigned i = 0; i < 3 * AREAS; i++) {
+			unsigned a = draw_random(&seed) % AREAS;
+
+			if (n[a] != 0)
+				robust_unlist(&n[a]);
+			else
+				n[a] = robust_list(area[a]);
+		}
+		for (unsigned i = 0; i < AREAS; i++) {
+			listed[i] = n[i] != 0;
+			atomic_store(&area[i]->armed, robust_word());
+		}
+		/* All places are used again. */
+		for (unsigned i = 0; i < AREAS; i++)
+			if (n[i] == 0)
+				listed[i] = (n[i] = robust_list(area[i])) != 0;
+		die_killed();
+	}
+	reap(pid);
+	for (unsigned i = 0; i < AREAS; i++) {
+		ck_assert_uint_eq(atomic_load(&area[i]->armed), listed[i] ?
+		    RING_LEFT : (uint32_t)pid);
+		left += listed[i] != 0;
+	}
+	ck_assert_uint_eq(left, LISTED);
 }
 
 CASE("threads", .seconds = 120);

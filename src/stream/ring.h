@@ -27,7 +27,8 @@
  *			was first seen.  It keeps its number, so that an address
  *			keeps its meaning when another object is mapped there.
  *	dormant		a target that has joined and logs nothing until its
- *			keeper arms it: keeper_area.armed is 0.  A producer reads
+ *			keeper arms it: keeper_area.armed has a clear bit
+ *			RING_AWAKE.  A producer reads
  *			that word when an event begins and the millisecond when
  *			it logs it; a keeper that arms sets the word first and
  *			then publishes a millisecond that no record has yet.
@@ -101,7 +102,7 @@
 #include "record.h"
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
-#define RING_VERSION 6
+#define RING_VERSION 7
 
 /* Instead of RING_MAGIC: the target has gone over to another keeper. */
 #define RING_MAGIC_LEFT UINT32_C(0x506b5230) /* "PkR0" */
@@ -267,7 +268,6 @@ struct ring_area {
 	_Atomic uint64_t walks;		/* stacks that were walked, not recognised */
 	_Atomic uint64_t sample_full;	/* sampled blocks that could not be remembered, and are not logged */
 	_Atomic uint64_t marks_untold;	/* calls of alloclog_mark() while dormant */
-	_Atomic uint32_t knows_left;	/* 0: to this library RING_LEFT would mean armed */
 	_Atomic uint32_t exited;	/* 1: it has called exit(3) */
 	_Atomic uint32_t unsure;	/* calls of the allocator whose end is not known */
 	_Atomic uint32_t passed;	/* threads at the gate that stopped waiting for a fork */
@@ -311,17 +311,23 @@ enum ring_sandbox {
 	RING_SANDBOX_LOCKED = 2,
 };
 
+/*
+ * While the target is dormant the word is a robust futex of a process that
+ * outlives its keeper: it holds that one's thread id, or 0.  If that process
+ * dies, the kernel itself stores RING_LEFT.
+ */
+#define RING_AWAKE UINT32_C(0x40000000)	/* FUTEX_OWNER_DIED; clear: dormant */
+
 enum ring_arming {
-	RING_DORMANT = 0,		/* log nothing */
-	RING_ARMED = 1,
-	RING_LEFT = 2,			/* log nothing, and look for another keeper */
+	RING_LEFT = RING_AWAKE,		/* log nothing, and look for another keeper */
+	RING_ARMED = 0x60000000,	/* no thread's id, or the kernel would change it */
 };
 
 struct keeper_area {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t state;		/* enum ring_keeper_state */
 	_Atomic uint64_t ms;		/* monotonic milliseconds; also the heartbeat */
-	_Atomic uint32_t armed;		/* enum ring_arming */
+	_Atomic uint32_t armed;		/* enum ring_arming, or dormant */
 	_Atomic uint32_t stack;		/* frames wanted, 0: return addresses alone; RING_STACK_FREES */
 	_Atomic uint64_t sample;	/* mean bytes between samples, 0: every event; set once, at first */
 	_Atomic uint64_t armings;	/* changes of `armed`, counted before each; for the next keeper */
@@ -352,7 +358,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     sizeof(struct ring_module) == 64 + RING_PATH &&
     offsetof(struct ring_area, far_addresses) == 16 &&
     offsetof(struct ring_area, sites_full) == 40 &&
-    offsetof(struct ring_area, unsure) == 80 &&
+    offsetof(struct ring_area, unsure) == 76 &&
     offsetof(struct ring_area, rings) == 128 &&
     offsetof(struct keeper_area, ms) == 8 &&
     offsetof(struct keeper_area, sample) == 24 &&

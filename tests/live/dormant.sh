@@ -273,14 +273,15 @@ run=
 # A node that stays, and a target of it that sleeps.
 XDG_RUNTIME_DIR=$tmp/stays
 mkdir -m 700 "$XDG_RUNTIME_DIR"
+# stay [OPTIONS]
 stay() {
-	"$B/pageknode" --dormant 2>"$tmp/stays.said" 7>&- &
+	"$B/pageknode" --dormant "$@" 2>"$tmp/stays.said" 7>&- &
 	run=$!
 	until_true 10 targets
 }
 # On a busy machine the node may not answer within 50 ms: then it is started again.
 sleeper_there() {
-	mkfifo "$tmp/in4"
+	[ -p "$tmp/in4" ] || mkfifo "$tmp/in4"
 	for try in 1 2 3 4 5; do
 		steps=0
 		LD_PRELOAD=$B/liballoclog.so "$tmp/sleeper" <"$tmp/in4" >"$tmp/out" &
@@ -319,11 +320,57 @@ given_up() {
 	    stay && until_true 10 comes_back && "$B/pagek" arm "pid:$pid" &&
 	    step && until_true 10 lists 1
 	status=$?
+	sleeper_ends
+	return $status
+}
+sleeper_ends() {
 	exec 7>&-
 	wait "$pid"
-	return $status
 }
 rule "a supervisor that drops lists which crash the node tells dormant targets" dropped
 rule "a supervisor that gives up tells them too: the next node arms the target" given_up
+
+# killed_with OPTIONS: no process of the node is left to tell its targets.
+killed_with() {
+	kill "$run" 2>/dev/null && wait "$run"
+	stay "$@" && sleeper_there && kill_node "$run" || return 1
+	stay && until_true 10 comes_back && "$B/pagek" arm "pid:$pid" &&
+	    step && until_true 10 lists 1 &&
+	    "$B/pagek" list --format json "pid:$pid" | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+assert j["since"] == "arming" and len(j["blocks"]) == 1, j
+assert j["keeper"]["unknown_free"] == 0, j
+'
+	status=$?
+	sleeper_ends
+	return $status
+}
+all_killed() {
+	killed_with
+}
+rule "node and supervisor killed at once: the next node finds and arms the target" all_killed
+alone_killed() {
+	killed_with --no-supervisor
+}
+rule "so it is with a killed node that has no supervisor" alone_killed
+
+# The supervisor is killed first: the node goes on, and the target still sleeps.
+one_by_one() {
+	kill "$run" 2>/dev/null && wait "$run"
+	stay && sleeper_there || return 1
+	node=$(node_of "$run")
+	kill -9 "$run"
+	until_true 10 grep -q 'supervisor is gone' "$tmp/stays.said" &&
+	    step && state_is DORMANT && kill -9 "$node" &&
+	    until_true 10 is_gone "$node" && stay &&
+	    until_true 10 comes_back
+	status=$?
+	sleeper_ends
+	return $status
+}
+rule "so it is if the supervisor is killed first, and the node alone later" one_by_one
+kill "$run" 2>/dev/null && wait "$run"
+run=
 
 say_result

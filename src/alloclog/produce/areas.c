@@ -317,7 +317,6 @@ area_begin(struct ring_area *area)
 {
 	atomic_store_explicit(&area->version, RING_VERSION,
 	    memory_order_relaxed);
-	atomic_store_explicit(&area->knows_left, 1, memory_order_relaxed);
 	atomic_store_explicit(&area->magic, RING_MAGIC, memory_order_release);
 }
 

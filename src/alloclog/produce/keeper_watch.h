@@ -17,8 +17,9 @@
  *	For a child the keeper looks three times (keeper_watch_sandbox()), two
  *	seconds at least.  A parent that gives up privileges and installs its
  *	filter later, unseen by attach.c, counts as free until the next look.
- *	A dormant target whose keeper was killed checks only at a fork or a use
- *	of the API: its allocations check nothing, and so cost nothing.
+ *	A dormant target checks only when its keeper, or the kernel in its
+ *	place, has stored RING_LEFT, at a fork and at a use of the API: its
+ *	allocations check nothing, and so cost nothing.
  */
 #ifndef ALLOCLOG_KEEPER_WATCH_H
 #define ALLOCLOG_KEEPER_WATCH_H

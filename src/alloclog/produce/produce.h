@@ -77,8 +77,8 @@ produce_area_armed(const struct keeper_area *keeper)
 static inline bool
 produce_area_asleep(const struct keeper_area *keeper)
 {
-	return atomic_load_explicit(&keeper->armed, memory_order_relaxed) ==
-	    RING_DORMANT;
+	return (atomic_load_explicit(&keeper->armed, memory_order_relaxed) &
+	    RING_AWAKE) == 0;
 }
 
 /* The area, if every event is logged while it is armed; or NULL. */

@@ -87,6 +87,16 @@ arming_ask(struct keeper *k, uint64_t conn, enum wire_arming arming)
 }
 
 void
+arming_owner_changed(struct node *node)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->feed != NULL)
+			stream_feed_owner_changed(k->feed);
+}
+
+void
 arming_second(struct node *node, int64_t now)
 {
 	bool awake = false;

@@ -63,6 +63,9 @@ void arming_rejoin(struct keeper *, const struct keeper *earlier);
 /* Does what ARM asks for.  -ENOTSUP: it is no process, or has ended; -ENOMEM. */
 int arming_ask(struct keeper *, uint64_t conn, enum wire_arming);
 
+/* The supervisor is gone: dormant targets now have this process as their owner. */
+void arming_owner_changed(struct node *);
+
 /* Once a second: targets that nobody watches any more become dormant. */
 void arming_second(struct node *, int64_t mono_ms);
 

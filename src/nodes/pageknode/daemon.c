@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../stream/feed/robust.h"
 #include "../arrivals/arrivals.h"
 #include "../host/host.h"
 #include "../images/images.h"
@@ -330,6 +331,9 @@ on_above(uv_poll_t *above, int status, int events)
 		return;
 	node->store.fds.gone = true;
 	node->daemon->above = NULL;
+	/* By now the kernel has told the dormant targets. */
+	if (robust_begin() == 0)
+		arming_owner_changed(node);
 	uv_close((uv_handle_t *)above, on_above_closed);
 	fprintf(stderr, "pageknode: the supervisor is gone; the node goes on, "
 	    "but is not restarted if it dies\n");
@@ -359,6 +363,10 @@ void
 daemon_open_store(struct node *node)
 {
 	fdstore_open(&node->store.fds, node->opts.supervised);
+	if (node->opts.supervised >= 0)
+		robust_set_owner(getppid());
+	else
+		(void)robust_begin();
 	watch_supervisor(node);
 }
 

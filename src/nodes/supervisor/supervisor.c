@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -16,6 +17,8 @@
 
 #include "../../base/base.h"
 #include "../../stream/feed/feed.h"
+#include "../../stream/feed/robust.h"
+#include "../../stream/ring.h"
 #include "../host/fdstore.h"
 #include "../host/host.h"
 #include "command.h"
@@ -34,6 +37,7 @@ _Static_assert(FDSTORE_FDS <= SENT_MAX, "what is put in one message is taken");
 
 struct stored_fd {
 	int fd;
+	unsigned listed;		/* robust_list(): of a keeper area */
 	char name[FDSTORE_NAME];
 };
 
@@ -47,6 +51,24 @@ struct store {
 
 /* --- the store ------------------------------------------------------------- */
 
+/* Areas that the target itself has cannot be mapped for writing. */
+static unsigned
+list_area(int fd)
+{
+	size_t size = sizeof(struct keeper_area);
+	struct keeper_area *keeper;
+	unsigned n;
+
+	if (stream_feed_area(fd) != 1)
+		return 0;
+	keeper = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (keeper == MAP_FAILED)
+		return 0;
+	n = robust_list(keeper);
+	munmap(keeper, size);
+	return n;
+}
+
 /* Owns fd; closes what cannot be passed on, or is too much. */
 static void
 store_add(struct store *s, int fd, const char *name)
@@ -59,6 +81,7 @@ store_add(struct store *s, int fd, const char *name)
 		return;
 	}
 	s->entry[s->n].fd = fd;
+	s->entry[s->n].listed = list_area(fd);
 	memcpy(s->entry[s->n++].name, name, len);
 	s->names += len;
 }
@@ -73,6 +96,7 @@ drop_stored(struct store *s, const char *name, bool others)
 		struct stored_fd *e = &s->entry[i];
 
 		if ((strcmp(e->name, name) == 0) != others) {
+			robust_unlist(&e->listed);
 			close(e->fd);
 			s->names -= strlen(e->name) + 1;
 		} else {
@@ -89,8 +113,7 @@ store_drop(struct store *s, const char *name)
 }
 
 /*
- * Tells the targets that their areas have no keeper; a dormant target cannot
- * find out by itself.  Runs in a process of its own, because the node may have
+ * Tells the targets that their areas have no keeper.  Runs in a process of its own, because the node may have
  * died of these areas.
  */
 static _Noreturn void
@@ -606,7 +629,7 @@ watch_child(void (*become)(void *arg, int fd), void *arg)
 }
 
 static int
-open_signals(const int *heard, size_t n)
+begin_process(const int *heard, size_t n)
 {
 	sigset_t set;
 
@@ -614,6 +637,8 @@ open_signals(const int *heard, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sigaddset(&set, heard[i]);
 	sigprocmask(SIG_BLOCK, &set, &sup.mask);
+	/* Without it dormant targets are told while one of us lives. */
+	(void)robust_begin();
 	sup.channel = -1;
 	sup.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return sup.signals < 0 ? -errno : 0;
@@ -635,7 +660,7 @@ supervisor_run(void (*become)(void *arg, int fd), void *arg)
 	int r;
 
 	sup.give_up = GIVEN_UP;
-	r = open_signals(heard, BASE_NELEM(heard));
+	r = begin_process(heard, BASE_NELEM(heard));
 	if (r == 0) {
 		fdstore_open(&sup.above, -1);
 		r = store_begin(&sup.store);
@@ -658,7 +683,7 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 
 	sup.give_up = CANNOT_RUN;
 	sup.above.fd = -1;
-	r = open_signals(heard, BASE_NELEM(heard));
+	r = begin_process(heard, BASE_NELEM(heard));
 	if (r == 0)
 		r = reaper_begin(&sup.reaper, command);
 	if (r < 0)

@@ -333,6 +333,13 @@ stream_feed_arm(struct stream_feed *feed, bool armed, int64_t now_ms)
 }
 
 void
+stream_feed_owner_changed(struct stream_feed *feed)
+{
+	if (feed->dead == 0)
+		reader_owner_changed(&feed->reader);
+}
+
+void
 stream_feed_start_at(struct stream_feed *feed,
     const uint32_t tickets[REC_SHARDS])
 {

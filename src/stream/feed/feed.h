@@ -218,6 +218,8 @@ void stream_feed_sandbox(struct stream_feed *, enum ring_sandbox,
  */
 void stream_feed_arm(struct stream_feed *, bool armed, int64_t now_ms);
 bool stream_feed_is_armed(const struct stream_feed *);
+/* After robust_begin() or robust_set_owner(): a dormant target has the new one. */
+void stream_feed_owner_changed(struct stream_feed *);
 
 /* --- passes ----------------------------------------------------------------- */
 

@@ -19,6 +19,7 @@
 
 #include "../../base/base.h"
 #include "reader.h"
+#include "robust.h"
 
 #define FETCH_AHEAD 64		/* records */
 
@@ -44,15 +45,24 @@ has_sleepers(const struct reader *r, unsigned i)
 	    memory_order_seq_cst) != 0;
 }
 
+/* To the library of another version the word may mean that it is armed. */
+static bool
+knows_left(const struct reader *r)
+{
+	uint32_t version = atomic_load_explicit(&r->area->version,
+	    memory_order_relaxed);
+
+	return version == 0 || version == RING_VERSION;
+}
+
 void
 reader_gone(struct reader *r)
 {
 	atomic_store_explicit(&r->keeper->state, RING_KEEPER_GONE,
 	    memory_order_seq_cst);
 	/* RING_LEFT makes a dormant target look whether its keeper is gone. */
-	if (atomic_load_explicit(&r->keeper->armed, memory_order_relaxed) ==
-	    RING_DORMANT && atomic_load_explicit(&r->area->knows_left,
-		memory_order_relaxed) != 0)
+	if ((atomic_load_explicit(&r->keeper->armed, memory_order_relaxed) &
+		RING_AWAKE) == 0 && knows_left(r))
 		atomic_store_explicit(&r->keeper->armed, RING_LEFT,
 		    memory_order_release);
 	for (unsigned i = 0; i <= RING_COUNT; i++)
@@ -80,6 +90,25 @@ reader_has_exited(const struct reader *r)
 	    1;
 }
 
+/* An armed target's keeper is missed by its heartbeat: its place is another's. */
+static void
+store_arming(struct reader *r)
+{
+	if (!r->dormant)
+		robust_unlist(&r->listed);
+	else if (r->listed == 0)
+		r->listed = robust_list(r->keeper);
+	atomic_store_explicit(&r->keeper->armed,
+	    r->dormant ? robust_word() : RING_ARMED, memory_order_release);
+}
+
+void
+reader_owner_changed(struct reader *r)
+{
+	if (r->dormant)
+		store_arming(r);
+}
+
 /*
  * Armed first, then a millisecond that no record has yet: a thread that reads
  * that one finds the target armed.  The other way round, a thread that found
@@ -96,8 +125,7 @@ reader_arm(struct reader *r, bool armed, int64_t now_ms)
 	r->dormant = !armed;
 	atomic_store_explicit(&r->keeper->armings, ++r->armings,
 	    memory_order_relaxed);
-	atomic_store_explicit(&r->keeper->armed,
-	    armed ? RING_ARMED : RING_DORMANT, memory_order_release);
+	store_arming(r);
 	if (!armed)
 		return true;
 	r->armed_at = now_ms > r->latest ? now_ms : r->latest + 1;
@@ -856,6 +884,7 @@ reader_unmap(struct reader *r)
 {
 	if (r->area == NULL)
 		return;
+	robust_unlist(&r->listed);
 	munmap((void *)(uintptr_t)r->area, AREA_SIZE);
 	munmap(r->keeper, KEEPER_SIZE);
 	r->area = NULL;
@@ -1109,7 +1138,6 @@ reader_resumed(struct reader *r)
 		r->rings[i].released = ~r->rings[i].saved;
 	r->rings[RING_COMMON].released = ~r->rings[RING_COMMON].saved;
 	reader_commit(r);
-	atomic_store_explicit(&r->keeper->armed,
-	    r->dormant ? RING_DORMANT : RING_ARMED, memory_order_release);
+	store_arming(r);
 	publish_state(r);
 }

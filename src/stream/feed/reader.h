@@ -124,6 +124,7 @@ struct reader {
 	int64_t armed_at;			/* records from before it are void; 0: never dormant */
 	int64_t beat;				/* millisecond published last */
 	bool dormant;				/* all records are void */
+	unsigned listed;			/* robust_list() */
 	bool no_wait;
 	bool hold;
 	uint64_t armings;			/* as in the keeper's area */
@@ -206,6 +207,8 @@ bool reader_has_exited(const struct reader *);
 
 /* See stream_feed_arm(); true if that changes anything. */
 bool reader_arm(struct reader *, bool armed, int64_t now_ms);
+/* See stream_feed_owner_changed(). */
+void reader_owner_changed(struct reader *);
 
 /* Makes a copy void, unless it is of a control record. */
 void reader_void(const struct reader *, struct rec *);
