@@ -382,6 +382,27 @@ TEST(image_after_an_exec_is_as_the_one_before)
 	node_down();
 }
 
+/* A busy node sees a process before its hello, or refuses one. */
+LOOP_TEST(after_an_image_without_a_stream_a_target_sleeps, 0, 2)
+{
+	struct keeper *before, *k;
+	struct page p;
+	bool goes_on;
+
+	(void)dormant_up(&p);
+	ck_assert_int_eq(keeper_new(&before, &node,
+	    &(struct keeper_opts){ .no_list = true }, NULL), 0);
+	before->image.pid = 8;
+	before->missed = true;
+	ck_assert_int_eq(images_join(before, "NODATA.target.8"), 0);
+	images_end_image(before, WIRE_S_NO_DATA, -1, NULL);
+	k = join("ALLOCLOG.next.8", 8, _i != 0, before, &goes_on);
+	ck_assert(!goes_on);
+	state_is(&p, k, WIRE_S_DORMANT);
+	page_close(&p);
+	node_down();
+}
+
 /* An empty list of it would say that it held nothing. */
 TEST(dormant_image_is_no_data_once_it_is_over)
 {

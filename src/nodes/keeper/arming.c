@@ -148,12 +148,15 @@ follow(struct keeper *k, const struct keeper *origin)
 bool
 arming_join(struct keeper *k, const struct keeper *origin)
 {
-	bool dormant = origin != NULL ? is_dormant(origin) :
-	    k->node->opts.dormant;
-	bool was_dormant = is_dormant(k);
+	bool was_dormant = is_dormant(k), dormant;
 
 	if (k->feed == NULL)
 		return true;
+	/* An image that never had a stream was neither armed nor dormant. */
+	if (origin != NULL && k->node->opts.dormant &&
+	    origin->arming.mode == ARMING_ALWAYS)
+		origin = NULL;
+	dormant = origin != NULL ? is_dormant(origin) : k->node->opts.dormant;
 	if (dormant)
 		/* Without memory for a new list it goes on with this one. */
 		return !was_dormant && set_mode(k, ARMING_DORMANT) < 0;
