@@ -346,6 +346,64 @@ TEST(the_last_places_of_a_systems_node_are_for_other_users)
 	listen_down();
 }
 
+/*
+ * However many silent connections of one user wait in the queue before it: the
+ * other's page is the next that comes in.
+ */
+static const struct {
+	unsigned silent;
+	bool again;		/* another one after each page */
+} floods[] = {
+	{ SERVE_STRANGERS, false },
+	{ SERVE_STRANGERS + SERVE_DOOR, false },
+	{ 300, false },
+	{ 200, true },
+};
+
+static void
+many_descriptors(void)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+CASE("flood", .setup = many_descriptors, .seconds = 60);
+
+LOOP_TEST(a_flood_of_silent_connections_keeps_no_other_user_out, 0,
+    BASE_NELEM(floods))
+{
+	struct node_opts o = { .fd = -1, .system = true };
+	struct page *silent = calloc(400, sizeof *silent), p[20];
+	unsigned n = 0;
+
+	/* Who is not root cannot be two. */
+	if (geteuid() != 0)
+		return;
+	listen_up(&o);
+	ck_assert_int_eq(chmod(folder, 0711), 0);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	while (n < floods[_i].silent)
+		dial_as(&silent[n++], OWN);
+	for (unsigned i = 0; i < BASE_NELEM(p); i++) {
+		dial_as(&p[i], OTHER);
+		page_greet(&p[i], WIRE_ROLE_READ);
+		/* Before most of those that were there first. */
+		ck_assert(i > 0 || node.serve->last_id <=
+		    SERVE_STRANGERS + SERVE_DOOR + 1);
+		if (floods[_i].again)
+			dial_as(&silent[n++], OWN);
+	}
+	while (n > 0)
+		page_close(&silent[--n]);
+	for (unsigned i = 0; i < BASE_NELEM(p); i++)
+		page_close(&p[i]);
+	free(silent);
+	listen_down();
+}
+
 static void
 few_descriptors(void)
 {

@@ -109,25 +109,62 @@ refuse_page(struct node *node, const struct peer *peer)
 	return full;
 }
 
-/* After HELLO_MS the oldest page without a hello loses its place. */
-static bool
-make_place(struct serve *s)
+/* --- strangers ---------------------------------------------------------- */
+
+static unsigned
+strangers_of(const struct serve *s, uid_t uid)
 {
-	int64_t now = mono_ms(mono_now());
+	const struct conn *c;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(c, &s->conns, link)
+		n += !c->greeted && c->peer.uid == uid;
+	return n;
+}
+
+/* The oldest one; `most`: of the user who has most of them. */
+static struct conn *
+oldest_stranger(const struct serve *s, bool most)
+{
+	unsigned n, highest = 0;
 	struct conn *c, *oldest = NULL;
 
+	TAILQ_FOREACH(c, &s->conns, link) {
+		if (c->greeted)
+			continue;
+		n = most ? strangers_of(s, c->peer.uid) : 0;
+		if (oldest == NULL || n > highest ||
+		    (n == highest && c->begun_ms < oldest->begun_ms)) {
+			highest = n;
+			oldest = c;
+		}
+	}
+	return oldest;
+}
+
+/*
+ * True if a page of that user may come in.  *leaves: the stranger that loses
+ * its place for it, or NULL: at once one of a user who has more of them, else
+ * the oldest one after HELLO_MS.
+ */
+static bool
+has_place(const struct serve *s, uid_t uid, struct conn **leaves)
+{
+	struct conn *c;
+
+	*leaves = NULL;
 	if (s->strangers < SERVE_STRANGERS)
 		return true;
-	TAILQ_FOREACH(c, &s->conns, link)
-		if (!c->greeted &&
-		    (oldest == NULL || c->begun_ms < oldest->begun_ms))
-			oldest = c;
-	if (oldest == NULL || now - oldest->begun_ms < HELLO_MS)
-		return false;
-	conn_fail(oldest, 0, WIRE_E_BUSY, "it sent no hello, and others wait");
-	conn_close(oldest);
+	c = oldest_stranger(s, true);
+	if (strangers_of(s, c->peer.uid) <= strangers_of(s, uid) + 1) {
+		c = oldest_stranger(s, false);
+		if (mono_ms(mono_now()) - c->begun_ms < HELLO_MS)
+			return false;
+	}
+	*leaves = c;
 	return true;
 }
+
 
 /* --- coming in ---------------------------------------------------------- */
 
@@ -192,15 +229,107 @@ serve_add(struct node *node, int fd)
 	return 0;
 }
 
-static void on_listener(uv_poll_t *, int status, int events);
+/* --- the door ----------------------------------------------------------- */
+
+/*
+ * Connections are accepted to know their users, who then take turns: the queue
+ * of the socket may be full of one user's.
+ */
 
 static void
-on_resume(uv_timer_t *resume)
+close_door_place(struct door *d, unsigned i)
 {
-	struct node *node = resume->data;
-
-	uv_poll_start(&node->serve->listener, UV_READABLE, on_listener);
+	d->n--;
+	memmove(&d->at[i], &d->at[i + 1], (d->n - i) * sizeof d->at[0]);
 }
+
+static bool
+is_first_of_user(const struct door *d, unsigned i)
+{
+	for (unsigned k = 0; k < i; k++)
+		if (d->at[k].uid == d->at[i].uid)
+			return false;
+	return true;
+}
+
+/* The newest one of the user who has most of them. */
+static unsigned
+one_too_many(const struct door *d)
+{
+	unsigned highest = 0, found = 0, n;
+
+	for (unsigned i = 0; i < d->n; i++) {
+		n = 0;
+		for (unsigned k = 0; k < d->n; k++)
+			n += d->at[k].uid == d->at[i].uid;
+		if (n >= highest) {
+			highest = n;
+			found = i;
+		}
+	}
+	return found;
+}
+
+static void
+wait_at_door(struct serve *s, int fd)
+{
+	struct door *d = &s->door;
+	unsigned i;
+
+	d->at[d->n].fd = fd;
+	d->at[d->n++].uid = access_uid(fd);
+	if (d->n <= SERVE_DOOR)
+		return;
+	i = one_too_many(d);
+	refuse_busy(s, d->at[i].fd, "too many connections of this user send "
+	    "no hello");
+	close_door_place(d, i);
+}
+
+/* Of those who may come in, the user whose turn it is; false: nobody may. */
+static bool
+next_at_door(const struct serve *s, unsigned *next, struct conn **leaves)
+{
+	const struct door *d = &s->door;
+	uint64_t turn, lowest = UINT64_MAX;
+	struct conn *other;
+
+	for (unsigned i = 0; i < d->n; i++) {
+		turn = access_last_turn(&d->turns, d->at[i].uid);
+		if (turn >= lowest || !is_first_of_user(d, i) ||
+		    !has_place(s, d->at[i].uid, &other))
+			continue;
+		lowest = turn;
+		*next = i;
+		*leaves = other;
+	}
+	return lowest != UINT64_MAX;
+}
+
+static void
+let_in(struct node *node)
+{
+	struct serve *s = node->serve;
+	struct door *d = &s->door;
+	struct conn *leaves;
+	unsigned i;
+
+	for (int n = 0; n < ACCEPT_MAX && next_at_door(s, &i, &leaves); n++) {
+		int fd = d->at[i].fd;
+
+		access_take_turn(&d->turns, d->at[i].uid);
+		close_door_place(d, i);
+		if (leaves != NULL) {
+			conn_fail(leaves, 0, WIRE_E_BUSY,
+			    "it sent no hello, and others wait");
+			conn_close(leaves);
+		}
+		if (serve_add(node, fd) < 0)
+			refuse_busy(s, fd, "the node is out of memory");
+	}
+}
+
+static void on_resume(uv_timer_t *);
 
 static void
 pause_listener(struct serve *s)
@@ -209,40 +338,61 @@ pause_listener(struct serve *s)
 	uv_timer_start(&s->resume, on_resume, PAUSE_MS, 0);
 }
 
+/* Nobody else's connections wait behind those of the only user. */
+static bool
+is_door_full(const struct node *node)
+{
+	return node->serve->door.n == SERVE_DOOR && !node->access.system;
+}
+
+/* False: not even a refusal is possible now. */
+static bool
+accept_some(struct node *node)
+{
+	struct serve *s = node->serve;
+
+	for (int i = 0; i < ACCEPT_MAX && !is_door_full(node); i++) {
+		int fd = accept4(s->listen_fd, NULL, NULL,
+		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			wait_at_door(s, fd);
+		} else if (errno == EMFILE || errno == ENFILE) {
+			if (!refuse_next(s))
+				return false;
+		} else if (errno == EAGAIN) {
+			return true;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static void
 on_listener(uv_poll_t *listener, int status, int events)
 {
 	struct node *node = listener->data;
 	struct serve *s = node->serve;
+	bool accepts = accept_some(node);
 
 	(void)status;
 	(void)events;
-	for (int i = 0; i < ACCEPT_MAX; i++) {
-		int fd;
+	let_in(node);
+	if (!accepts || is_door_full(node))
+		pause_listener(s);
+	else if (s->door.n > 0 && !uv_is_active((uv_handle_t *)&s->resume))
+		uv_timer_start(&s->resume, on_resume, PAUSE_MS, 0);
+}
 
-		if (i > 0 && s->strangers >= SERVE_STRANGERS)
-			return;
-		if (!make_place(s)) {
-			pause_listener(s);
-			return;
-		}
-		fd = accept4(s->listen_fd, NULL, NULL,
-		    SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
-			if (serve_add(node, fd) < 0)
-				refuse_busy(s, fd, "the node is out of memory");
-		} else if (errno == EMFILE || errno == ENFILE) {
-			if (!refuse_next(s)) {
-				pause_listener(s);
-				return;
-			}
-		} else if (errno == EAGAIN) {
-			return;
-		} else if (errno != EINTR && errno != ECONNABORTED) {
-			pause_listener(s);
-			return;
-		}
-	}
+static void
+on_resume(uv_timer_t *resume)
+{
+	struct node *node = resume->data;
+	struct serve *s = node->serve;
+
+	uv_poll_start(&s->listener, UV_READABLE, on_listener);
+	on_listener(&s->listener, 0, UV_READABLE);
 }
 
 /* --- the listener ------------------------------------------------------- */
@@ -302,6 +452,8 @@ accept_close(struct node *node)
 	uv_close((uv_handle_t *)&s->listener, NULL);
 	uv_close((uv_handle_t *)&s->resume, NULL);
 	close(s->listen_fd);
+	while (s->door.n > 0)
+		close(s->door.at[--s->door.n].fd);
 	if (s->spare_fd >= 0)
 		close(s->spare_fd);
 	s->listen_fd = s->spare_fd = -1;

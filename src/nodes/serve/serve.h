@@ -40,6 +40,7 @@
 #define SERVE_CONNS_MAX 256
 #define SERVE_CONNS_RESERVED 8	/* of the system's node, for users who have none yet */
 #define SERVE_STRANGERS 16
+#define SERVE_DOOR 64		/* accepted, and waiting for the place of a stranger */
 #define SERVE_QUEUE_MAX (256u << 10)
 #define SERVE_PATIENCE_MS 5000
 #define SERVE_IDLE_MS 120000
@@ -111,10 +112,20 @@ struct lookup {
 	_Atomic bool stop;		/* workers end soon */
 };
 
+struct door {
+	struct {
+		int fd;
+		uid_t uid;
+	} at[SERVE_DOOR + 1];		/* in the order of their arrival */
+	unsigned n;
+	struct access_turns turns;	/* of users who come in */
+};
+
 struct serve {
 	TAILQ_HEAD(, conn) conns;
 	unsigned count, max;
 	unsigned strangers;		/* of count: have not said hello yet */
+	struct door door;
 	uint64_t last_id;
 	uint64_t refused;		/* connections, ever */
 	uint32_t last_snapshot;
