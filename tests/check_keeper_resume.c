@@ -276,6 +276,54 @@ LOOP_TEST(regions_that_were_committed_are_there_and_no_others, 0, 3)
 	keeper_unref(k);
 }
 
+static unsigned
+marks_of(const struct keeper *k)
+{
+	return k->marks != NULL ? k->marks->n : 0;
+}
+
+/* In both slots, whichever is the valid one then. */
+LOOP_TEST(marks_that_were_committed_are_there_and_no_others, 0, 3)
+{
+	struct mark_effect effect;
+	struct keeper *k;
+
+	for (int i = 0; i < _i; i++)
+		takeover_commit(dead, true);
+	ck_assert_int_eq(keeper_mark(dead, "deploy-42", 9, "anna", false,
+	    &effect), 0);
+	takeover_commit(dead, true);
+	ck_assert_int_eq(keeper_mark(dead, "later", 5, "anna", false, &effect),
+	    0);
+	k = take_up();
+	ck_assert_uint_eq(marks_of(k), 1);
+	ck_assert_str_eq(k->marks->at[0].name, "deploy-42");
+	ck_assert_str_eq(k->marks->at[0].who, "anna");
+	ck_assert_uint_eq(k->marks->at[0].seq, dead->marks->at[0].seq);
+	/* And for the process after that. */
+	for (unsigned s = 0; s < 2; s++)
+		takeover_commit(k, true);
+	for (unsigned s = 0; s < 2; s++) {
+		ck_assert(k->takeover.memory->slot[s].has_marks);
+		ck_assert_uint_eq(k->takeover.memory->slot[s].marks.n, 1);
+	}
+	keeper_unref(k);
+}
+
+/* An idle target has no other reason for a commit, and the feed may be busy. */
+TEST(a_mark_alone_is_committed_with_the_next_pass)
+{
+	struct mark_effect effect;
+	struct keeper *k;
+
+	takeover_commit(dead, false);
+	ck_assert_int_eq(keeper_mark(dead, "a", 1, "", false, &effect), 0);
+	takeover_commit(dead, false);
+	k = take_up();
+	ck_assert_uint_eq(marks_of(k), 1);
+	keeper_unref(k);
+}
+
 /* --- memory that something has spoilt -------------------------------------- */
 
 static void
@@ -321,13 +369,22 @@ spoil(struct takeover_image *i, struct takeover_slot *slot, int what)
 	case 10:
 		slot->inherited = KEEPER_INHERITED_MAX + 1;
 		break;
+	case 11:
+		slot->has_marks = true;
+		slot->marks.n = WIRE_MARKS_MAX + 1;
+		break;
+	case 12:
+		slot->has_marks = true;
+		slot->marks.n = 1;
+		no_end(slot->marks.at[0].name, sizeof slot->marks.at[0].name);
+		break;
 	default:
 		no_end(i->cwd, sizeof i->cwd);
 		break;
 	}
 }
 
-LOOP_TEST(what_no_kill_leaves_is_not_taken_up, 0, 12)
+LOOP_TEST(what_no_kill_leaves_is_not_taken_up, 0, 14)
 {
 	struct takeover_memory *mem = dead->takeover.memory;
 	struct keeper *k;

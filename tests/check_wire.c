@@ -605,6 +605,7 @@ TEST(message_that_does_not_agree_with_itself_is_not_sent)
 	BREAKS(WIRE_LGOT, lgot.at, 0);	/* a sum before the last bytes */
 	BREAKS(WIRE_LGOT, lgot.sha256.len, WIRE_SHA256 - 1);
 	BREAKS(WIRE_REGIONED, regioned.regions.len, WIRE_REGION_SIZE + 1);
+	BREAKS(WIRE_MARKED, marked.marks.len, WIRE_MARK_SIZE + 1);
 }
 
 CASE("Core");
@@ -628,6 +629,31 @@ LOOP_TEST(packed_region_comes_back_the_same, 0, 3)
 	ck_assert_uint_eq(r.head, regions[_i].head);
 	ck_assert_uint_eq(r.align, regions[_i].align);
 	ck_assert_str_eq(r.name, regions[_i].name);
+}
+
+LOOP_TEST(packed_mark_comes_back_the_same, 0, 3)
+{
+	struct wire_moment m, full = { UINT64_MAX, INT64_MAX, INT64_MIN, 1,
+		UINT64_MAX, 2, 3, 4, 5, true, "", "" };
+	const struct wire_moment marks[] = { { .seq = 7, .ms = -8,
+	    .wall_ms = 1795781007000, .blocks = 1, .bytes = 2, .est_blocks = 3,
+	    .est_bytes = 4, .lost = 5, .full = 6, .name = "deploy-42",
+	    .who = "0590 linac-a, anna" }, { .seq = 0 }, full };
+	uint8_t packed[WIRE_MARK_SIZE];
+
+	if (_i == 2)
+		memset(full.name, 'n', WIRE_MARK_NAME);
+	wire_moment_put(packed, _i == 2 ? &full : &marks[_i]);
+	memset(&m, 0xff, sizeof m);
+	wire_moment_get(&m, packed);
+	ck_assert_uint_eq(m.seq, marks[_i].seq);
+	ck_assert_int_eq(m.ms, marks[_i].ms);
+	ck_assert_int_eq(m.wall_ms, marks[_i].wall_ms);
+	ck_assert_uint_eq(m.bytes, marks[_i].bytes);
+	ck_assert_uint_eq(m.full, marks[_i].full);
+	ck_assert_int_eq(m.by_target, marks[_i].by_target);
+	ck_assert_str_eq(m.name, _i == 2 ? full.name : marks[_i].name);
+	ck_assert_str_eq(m.who, marks[_i].who);
 }
 
 TEST(name_that_is_no_utf8_does_not_spoil_its_message)

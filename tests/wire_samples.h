@@ -262,6 +262,9 @@ sample_agree_some(struct wire_msg *m)
 	case WIRE_REGIONED:
 		m->regioned.regions.len = WIRE_REGION_SIZE;
 		break;
+	case WIRE_MARKED:
+		m->marked.marks.len = WIRE_MARK_SIZE;
+		break;
 	case WIRE_SITED:
 	case WIRE_FRAMED:
 		sample_pack_some(m);

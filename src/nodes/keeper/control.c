@@ -205,6 +205,7 @@ keeper_control(struct keeper *k, const struct rec *rec)
 		break;
 	case REC_CTL_MARK:
 		k->numbers.marks++;
+		keeper_mark_by_target(k, rec);
 		break;
 	default:
 		break;

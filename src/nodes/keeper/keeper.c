@@ -263,6 +263,7 @@ keeper_restart_list(struct keeper *k)
 	free_tables(k);
 	set_tables(k, &t);
 	k->peak = (struct peak){ 0 };
+	keeper_forget_marks(k);
 	if (mem != NULL)
 		takeover_replace(k, mem);
 	restart_counts(k);
@@ -536,6 +537,7 @@ keeper_drop(struct keeper *k)
 	free(k->threads.batch_info);
 	takeover_memory_free(k->takeover.memory);
 	k->takeover.memory = NULL;
+	keeper_forget_marks(k);
 	k->last.due = NULL;
 	k->declared.types = NULL;
 	k->threads.at = k->threads.inherited = NULL;

@@ -19,6 +19,7 @@
  *	records.c	records into queue and list, losses, the peak
  *	control.c	threads' names and requesters, types, regions
  *	regions.c	the set of declared regions
+ *	marks.c		moments with a name
  *	sandbox.c	targets that have locked themselves in
  *	modules.c	files that a target has loaded
  *	arming.h	which targets log
@@ -180,6 +181,12 @@ struct region_set {
 	uint32_t ended[REGION_SET_MAX];	/* numbers of ends whose beginning has not come */
 };
 
+/* Moments of the stream with a name, the oldest first.  Zeros: none. */
+struct mark_set {
+	uint32_t n;
+	struct wire_moment at[WIRE_MARKS_MAX];
+};
+
 /* Declared by the program with alloclog.h. */
 struct keeper_declared {
 	struct stream_types *types;	/* comes and goes with the list */
@@ -287,6 +294,7 @@ struct keeper {
 	struct blklist *list;		/* NULL: given up */
 	struct blklist *oracle;		/* literal list for comparison; NULL unless asked for */
 	struct keeper_declared declared;
+	struct mark_set *marks;		/* come and go with the list; NULL: none */
 	struct stream_sites *sites;	/* a reference, shared by a family; NULL: classic */
 	struct keeper_last last;
 
@@ -452,6 +460,33 @@ size_t region_set_get(const struct region_set *, struct wire_region *out);
 
 /* For a set read from memory that was taken over. */
 bool region_set_is_valid(const struct region_set *);
+
+/* --- marks.c ---------------------------------------------------------------- */
+
+/* A program makes no more than these: it may name each of its requests. */
+#define MARKS_OF_TARGET (WIRE_MARKS_MAX / 2)
+
+/* What a new mark has done to others. */
+struct mark_effect {
+	bool moved;			/* there was one of that name */
+	char dropped[WIRE_MARK_NAME + 1];	/* the oldest, for want of room; "" none */
+};
+
+/*
+ * Sets a mark at the last record; one of that name moves.  by_target: it counts
+ * among the marks of the program, and only those make room for it.  -EINVAL:
+ * the name is empty, longer than 32 characters, or not printable.  -ENODATA:
+ * nothing is listed.  -ENOMEM.
+ */
+int keeper_mark(struct keeper *, const char *name, size_t len, const char *who,
+    bool by_target, struct mark_effect *);
+/* A control record of the target, with up to 8 bytes of text. */
+void keeper_mark_by_target(struct keeper *, const struct rec *);
+/* The list begins again: record numbers do, too. */
+void keeper_forget_marks(struct keeper *);
+
+/* For a set read from memory that was taken over. */
+bool mark_set_is_valid(const struct mark_set *);
 
 /* --- sandbox.c -------------------------------------------------------------- */
 

@@ -112,6 +112,20 @@ resume_list(struct keeper *k, const struct takeover_slot *slot, unsigned s)
 	return r;
 }
 
+static int
+read_marks(struct keeper *k, const struct takeover_slot *slot)
+{
+	if (!slot->has_marks)
+		return 0;
+	k->marks = malloc(sizeof *k->marks);
+	if (k->marks == NULL)
+		return -ENOMEM;
+	*k->marks = slot->marks;
+	k->takeover.memory->marks_changed[0] =
+	    k->takeover.memory->marks_changed[1] = true;
+	return 0;
+}
+
 /* The list restarts at the commit.  An adopted one counts as armed just now. */
 static int
 restart_list(struct keeper *k, const struct takeover_slot *slot,
@@ -147,6 +161,8 @@ resume_tables(struct keeper *k, const struct takeover_slot *slot, unsigned s,
 
 	r = resume_list(k, slot, s);
 	if (r == 0)
+		r = read_marks(k, slot);
+	if (r == 0)
 		r = stream_digest_new(&k->queue.digest);
 	else if (r == -ESTALE)
 		r = restart_list(k, slot, anew);
@@ -180,6 +196,7 @@ is_valid(const struct takeover_image *i, const struct takeover_slot *slot)
 	return slot->threads <= KEEPER_THREADS_MAX + 1 &&
 	    slot->inherited <= KEEPER_INHERITED_MAX &&
 	    region_set_is_valid(&slot->regions) &&
+	    (!slot->has_marks || mark_set_is_valid(&slot->marks)) &&
 	    life->state >= WIRE_S_LIVE && life->state <= WIRE_S_DORMANT &&
 	    life->ended_ms == 0 && slot->arming <= ARMING_HELD &&
 	    is_text(slot->name, sizeof slot->name) &&

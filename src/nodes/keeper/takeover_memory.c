@@ -85,6 +85,7 @@ make_memory(unsigned generation)
 	mem->fresh = true;
 	mem->types_changed[0] = mem->types_changed[1] = true;
 	mem->regions_changed[0] = mem->regions_changed[1] = true;
+	mem->marks_changed[0] = mem->marks_changed[1] = true;
 	return mem;
 }
 
@@ -115,6 +116,7 @@ takeover_memory_complete(struct takeover_memory *mem, struct node *node)
 {
 	mem->types_changed[0] = mem->types_changed[1] = false;
 	mem->regions_changed[0] = mem->regions_changed[1] = false;
+	mem->marks_changed[0] = mem->marks_changed[1] = false;
 	node->store.target_bytes = pmem_size(mem->pmem);
 }
 
@@ -196,6 +198,14 @@ takeover_regions_changed(struct keeper *k)
 		    k->takeover.memory->regions_changed[1] = true;
 }
 
+void
+takeover_marks_changed(struct keeper *k)
+{
+	if (k->takeover.memory != NULL)
+		k->takeover.memory->marks_changed[0] =
+		    k->takeover.memory->marks_changed[1] = true;
+}
+
 static void
 write_threads(struct keeper *k, unsigned s)
 {
@@ -249,6 +259,12 @@ write_slot(struct keeper *k, unsigned s)
 		slot->has_regions = true;
 		mem->regions_changed[s] = false;
 	}
+	if (mem->marks_changed[s]) {
+		slot->has_marks = k->marks != NULL;
+		if (slot->has_marks)
+			slot->marks = *k->marks;
+		mem->marks_changed[s] = false;
+	}
 }
 
 static uint64_t
@@ -273,11 +289,12 @@ takeover_commit(struct keeper *k, bool must)
 	if (mem == NULL || k->feed == NULL)
 		return;
 	sum = count_seen(k);
-	if (!must && !mem->fresh && sum == mem->seen)
-		return;
 	n = atomic_load_explicit(&mem->image->committed,
 	    memory_order_relaxed) + 1;
 	s = n & 1;
+	if (!must && !mem->fresh && sum == mem->seen &&
+	    !mem->marks_changed[s])
+		return;
 	if (!stream_feed_save(k->feed, mem->state[s]))
 		return;
 	write_slot(k, s);

@@ -90,7 +90,8 @@ struct takeover_slot {
 	char name[DSTRM_NAME];		/* "": welcomed, and it has no row yet */
 	struct keeper_life life;
 	struct keeper_trust trust;
-	bool has_tags, has_types, has_regions;	/* false: not as written here, but empty */
+	/* false: not as written here, but empty */
+	bool has_tags, has_types, has_regions, has_marks;
 	enum arming_mode arming;
 	int64_t armed_wall_ms;
 	struct keeper_numbers numbers;
@@ -98,6 +99,7 @@ struct takeover_slot {
 	uint32_t threads, inherited;	/* how many of each */
 	struct stream_types types;
 	struct region_set regions;
+	struct mark_set marks;
 };
 
 struct takeover_memory {
@@ -112,7 +114,7 @@ struct takeover_memory {
 	bool fresh;			/* no commit of this process so far */
 	unsigned from[2], to[2];	/* threads that changed since the slot was written */
 	unsigned inherited[2];		/* written */
-	bool types_changed[2], regions_changed[2];
+	bool types_changed[2], regions_changed[2], marks_changed[2];
 	uint64_t seen;			/* by the feed, at the last commit */
 };
 
@@ -141,7 +143,7 @@ bool takeover_is_wanted(const struct node *);
 int takeover_memory_new(struct takeover_memory **, struct node *,
     unsigned generation);
 /*
- * All pieces are taken, types and regions are empty and need not be written.
+ * All pieces are taken, types, regions and marks are empty and need not be written.
  * The node learns how large memory for the next one has to be.
  */
 void takeover_memory_complete(struct takeover_memory *, struct node *);
@@ -170,6 +172,7 @@ void takeover_note_shown(struct keeper *);
 void takeover_thread_changed(struct keeper *, unsigned index);
 void takeover_types_changed(struct keeper *);
 void takeover_regions_changed(struct keeper *);
+void takeover_marks_changed(struct keeper *);
 
 /* --- names in the store ----------------------------------------------------- */
 

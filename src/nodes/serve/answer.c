@@ -8,6 +8,7 @@
 #include "../images/images.h"
 #include "../keeper/keeper.h"
 #include "../keeper/node.h"
+#include "../keeper/takeover_memory.h"
 #include "answer.h"
 
 int
@@ -266,6 +267,63 @@ answer_regions(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &reply);
 }
 
+static void
+reply_marks(struct conn *c, const struct keeper *k, struct wire_msg *reply)
+{
+	struct answer_scratch *s = c->node->serve->scratch;
+	const struct mark_set *set = k->marks;
+	size_t len = 0;
+
+	for (uint32_t i = 0; set != NULL && i < set->n; i++) {
+		wire_moment_put(s->bytes + len, &set->at[i]);
+		len += WIRE_MARK_SIZE;
+	}
+	reply->marked.index = k->index;
+	reply->marked.marks = (struct wire_bytes){ .p = s->bytes, .len = len };
+	conn_reply(c, reply);
+}
+
+void
+answer_marks(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_MARKED, .id = m->id };
+	struct keeper *k;
+
+	k = answer_keeper(c, m, m->marks.index, m->marks.epoch, false);
+	if (k != NULL)
+		reply_marks(c, k, &reply);
+}
+
+/* It is kept before the page is told. */
+void
+answer_mark(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_MARKED, .id = m->id };
+	struct mark_effect effect;
+	char who[SERVE_ORIGIN_MAX];
+	struct keeper *k;
+	int r;
+
+	k = answer_keeper(c, m, m->mark.index, m->mark.epoch, true);
+	if (k == NULL)
+		return;
+	drain_freshen(k);
+	r = keeper_mark(k, m->mark.name.s, m->mark.name.len,
+	    conn_origin(c, who, sizeof who), false, &effect);
+	if (r < 0) {
+		conn_error(c, m->id, r == -ENOMEM ? WIRE_E_INTERNAL :
+		    WIRE_E_NAME, r == -EINVAL ? "a mark's name has 1 to 32 "
+		    "printable characters and no space at its ends" :
+		    r == -ENODATA ? "a dormant target has no list to mark" :
+		    "out of memory");
+		return;
+	}
+	takeover_commit(k, true);
+	reply.marked.moved = effect.moved;
+	reply.marked.dropped = wire_text(effect.dropped);
+	reply_marks(c, k, &reply);
+}
+
 void
 answer_end(struct conn *c, const struct wire_msg *m)
 {
@@ -330,7 +388,7 @@ static const struct request {
 static void
 refuse_role(struct conn *c, const struct wire_msg *m, uint32_t role)
 {
-	if (role == WIRE_ROLE_LIST_PUT)
+	if (m->type == WIRE_LPUT)
 		listings_count_refused(c->node);
 	conn_error(c, m->id, WIRE_E_AUTH, role == WIRE_ROLE_CONTROL ?
 	    "this page was not granted the role control" :

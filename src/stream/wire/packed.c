@@ -1,12 +1,12 @@
 /*
- * The packed answers of SITED, FRAMED and REGIONED: byte strings of entries,
- * little-endian, written and read here.
+ * The packed answers of SITED, FRAMED, REGIONED and MARKED: byte strings of
+ * entries, little-endian, written and read here.
  *
  * SITED, for each site: site u32, depth u8, end u8, then depth frames u64.
  * FRAMED, for each frame: frame u64, known u8, flags u8 (bit 0 fetching),
  * offset u64, module, n u8, then n lines of function, file and line u32; a
  * text is its length u8 and that many bytes.
- * REGIONED: struct packed_region.
+ * REGIONED: struct packed_region.  MARKED: struct packed_moment.
  *
  * The bytes come from a stranger: no read goes beyond them, and an entry that
  * no writer of ours writes is refused.
@@ -270,4 +270,50 @@ wire_region_get(struct wire_region *r, const uint8_t in[WIRE_REGION_SIZE])
 	r->align = le16toh(p.align);
 	memcpy(r->name, p.name, sizeof p.name);
 	r->name[sizeof p.name] = '\0';
+}
+
+/* As on the wire, each number little-endian. */
+struct packed_moment {
+	uint64_t seq, ms, wall_ms, blocks, bytes, est_blocks, est_bytes, lost,
+	    full;
+	uint64_t by_target;
+	char name[WIRE_MARK_NAME];
+	char who[WIRE_MARK_WHO];
+};
+
+_Static_assert(sizeof(struct packed_moment) == WIRE_MARK_SIZE, "no gaps");
+
+void
+wire_moment_put(uint8_t out[WIRE_MARK_SIZE], const struct wire_moment *m)
+{
+	struct packed_moment p = {
+		.seq = htole64(m->seq), .ms = htole64((uint64_t)m->ms),
+		.wall_ms = htole64((uint64_t)m->wall_ms),
+		.blocks = htole64(m->blocks), .bytes = htole64(m->bytes),
+		.est_blocks = htole64(m->est_blocks),
+		.est_bytes = htole64(m->est_bytes), .lost = htole64(m->lost),
+		.full = htole64(m->full), .by_target = htole64(m->by_target),
+	};
+
+	memcpy(p.name, m->name, strnlen(m->name, sizeof p.name));
+	memcpy(p.who, m->who, strnlen(m->who, sizeof p.who));
+	memcpy(out, &p, sizeof p);
+}
+
+void
+wire_moment_get(struct wire_moment *m, const uint8_t in[WIRE_MARK_SIZE])
+{
+	struct packed_moment p;
+
+	memcpy(&p, in, sizeof p);
+	*m = (struct wire_moment){
+		.seq = le64toh(p.seq), .ms = (int64_t)le64toh(p.ms),
+		.wall_ms = (int64_t)le64toh(p.wall_ms),
+		.blocks = le64toh(p.blocks), .bytes = le64toh(p.bytes),
+		.est_blocks = le64toh(p.est_blocks),
+		.est_bytes = le64toh(p.est_bytes), .lost = le64toh(p.lost),
+		.full = le64toh(p.full), .by_target = p.by_target != 0,
+	};
+	memcpy(m->name, p.name, sizeof p.name);
+	memcpy(m->who, p.who, sizeof p.who);
 }

@@ -133,6 +133,12 @@ check_regioned(const struct wire_msg *m)
 	return m->regioned.regions.len % WIRE_REGION_SIZE == 0 ? 0 : -EINVAL;
 }
 
+static int
+check_marked(const struct wire_msg *m)
+{
+	return m->marked.marks.len % WIRE_MARK_SIZE == 0 ? 0 : -EINVAL;
+}
+
 /* --- the table ------------------------------------------------------------ */
 
 #define MUST true

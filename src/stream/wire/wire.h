@@ -73,6 +73,10 @@
 #define WIRE_REGIONS_MAX 64
 #define WIRE_REGION_SIZE 32	/* see wire_region_put() */
 #define WIRE_REGION_NAME 12
+#define WIRE_MARKS_MAX 64
+#define WIRE_MARK_SIZE 264	/* see wire_moment_put() */
+#define WIRE_MARK_NAME 128	/* bytes of a mark's name: 32 characters */
+#define WIRE_MARK_WHO 56	/* bytes of who has set it */
 #define WIRE_BLOCK_TAIL 16	/* after each record of a PART or ROWS: sequence number, then ms, little-endian */
 
 enum wire_type {
@@ -257,6 +261,19 @@ struct wire_region {
 	char name[WIRE_REGION_NAME + 1];
 };
 
+/* A moment of a stream with a name. */
+struct wire_moment {
+	uint64_t seq;			/* of the last record then */
+	int64_t ms, wall_ms;		/* on the node's clocks */
+	uint64_t blocks, bytes;		/* in the list; of a sample as listed */
+	uint64_t est_blocks, est_bytes;	/* what these stand for */
+	uint64_t lost;			/* records lost for good until then */
+	uint64_t full;			/* blocks that had no room in the list until then */
+	bool by_target;			/* by alloclog_mark() */
+	char name[WIRE_MARK_NAME + 1];
+	char who[WIRE_MARK_WHO + 1];
+};
+
 /* --- messages ------------------------------------------------------------- */
 
 #define MEMBER_UINT(type, member, max) type member;
@@ -347,6 +364,14 @@ int wire_framed_next(struct wire_bytes, size_t *at, struct wire_words *);
  */
 void wire_region_put(uint8_t out[WIRE_REGION_SIZE], const struct wire_region *);
 void wire_region_get(struct wire_region *, const uint8_t in[WIRE_REGION_SIZE]);
+
+/*
+ * One packed mark of MARKED: its numbers in the order of struct wire_moment, u64
+ * or i64 each and all little-endian, 1 if the target itself has set it, then
+ * name and who, NUL-padded; bytes that are no UTF-8 stay what they are.
+ */
+void wire_moment_put(uint8_t out[WIRE_MARK_SIZE], const struct wire_moment *);
+void wire_moment_get(struct wire_moment *, const uint8_t in[WIRE_MARK_SIZE]);
 
 /* A splitter of a byte stream into frames; the buffer is its own. */
 struct wire_frames {
