@@ -62,6 +62,8 @@ struct model {
 	struct wire_region region[WIRE_REGIONS_MAX];
 	size_t regions;
 	const char *regions_why;	/* NULL: nothing is said */
+	struct wire_moment mark[WIRE_MARKS_MAX];
+	size_t marks;
 	uint32_t part_max, read_max;
 };
 
@@ -171,6 +173,7 @@ struct peer {
 	size_t nregions;
 	unsigned regions_asked;
 	bool has_no_regions;		/* likewise */
+	bool has_no_marks;		/* likewise */
 	bool holds_regions;		/* not answered until that is over */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
 	bool may_not_arm;
@@ -705,6 +708,31 @@ answer_arm(struct peer *p, const struct wire_msg *q, struct model *m)
 	peer_send(p, &(struct wire_msg){ .type = WIRE_ARMED, .id = q->id });
 }
 
+/* Its clock says nothing, and the other numbers are those of the last record. */
+static void
+answer_marked(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	static uint8_t packed[WIRE_MARKS_MAX * WIRE_MARK_SIZE];
+	struct wire_msg msg = { .type = WIRE_MARKED, .id = q->id };
+	struct wire_moment *mark = &m->mark[m->marks];
+
+	if (q->type == WIRE_MARK) {
+		*mark = (struct wire_moment){ .seq = m->n, .ms = 1000,
+			.wall_ms = 1100000000000, .who = "anna",
+			.blocks = blklist_counts(m->list)->aRecActive,
+			.bytes = blklist_counts(m->list)->live_bytes };
+		mark->est_blocks = mark->blocks;
+		mark->est_bytes = mark->bytes;
+		memcpy(mark->name, q->mark.name.s, q->mark.name.len);
+		m->marks++;
+	}
+	for (size_t i = 0; i < m->marks; i++)
+		wire_moment_put(packed + i * WIRE_MARK_SIZE, &m->mark[i]);
+	msg.marked.marks = (struct wire_bytes){ .p = packed,
+		.len = m->marks * WIRE_MARK_SIZE };
+	peer_send(p, &msg);
+}
+
 static void
 answer_regions(struct peer *p, const struct wire_msg *q)
 {
@@ -787,6 +815,16 @@ peer_answer(struct peer *p, size_t k)
 		m = meant(p, q.id, q.frame.index, q.frame.epoch);
 		if (m != NULL)
 			answer_frame(p, &q);
+		break;
+	case WIRE_MARKS:
+	case WIRE_MARK:
+		m = meant(p, q.id, q.type == WIRE_MARK ? q.mark.index :
+		    q.marks.index, q.type == WIRE_MARK ? q.mark.epoch :
+		    q.marks.epoch);
+		if (m != NULL && p->has_no_marks)
+			peer_error(p, q.id, WIRE_E_FRAME);
+		else if (m != NULL)
+			answer_marked(p, &q, m);
 		break;
 	case WIRE_ARM:
 		m = meant(p, q.id, q.arm.index, q.arm.epoch);

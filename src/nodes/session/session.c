@@ -59,6 +59,8 @@ on_reply(void *arg, int err, const struct wire_msg *msg)
 		requests[ask - s->asks].answered(s, msg);
 	else if (ask == &s->asks[SESSION_ASK_ARM])
 		lost_arm(s, err);
+	else if (ask == &s->asks[SESSION_ASK_MARKS])
+		lost_marks(s, err);
 }
 
 int
@@ -134,6 +136,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	s->look.levels = named->levels != 0;
 	names_open(&s->names, s->stream.index, s->stream.epoch);
 	regions_reset(s);
+	marks_reset(s);
 	if (intake_begin(s, classic) < 0) {
 		session_set_step(s, SESSION_IDLE, 0);
 		session_state(s, NODES_UNREACHABLE, "no memory for the list");
@@ -412,6 +415,7 @@ reset_session(struct nodes_session *s, const struct nodes_session_opts *opts)
 	session_cancel(s);
 	names_reset(&s->names);
 	regions_reset(s);
+	marks_reset(s);
 	intake_fini(s);
 	s->intake = (struct session_intake){ .list = list, .build = list };
 	s->opts = *opts;

@@ -19,6 +19,7 @@
  *	watch.c		the end of one block
  *	arm.c		arming and disarming
  *	regions.c	known regions
+ *	marks.c		named marks of the stream
  *	merge.c		a snapshot in parts, and the records that come meanwhile
  *	answer_cache.c	names that the node has told, and keys to ask for
  *
@@ -292,6 +293,33 @@ const struct nodes_lives *nodes_session_lives(const struct nodes_session *);
  * target that can be armed; -EBUSY: the last request is pending.
  */
 int nodes_session_arm(struct nodes_session *, enum wire_arming);
+
+/*
+ * Named marks of the stream, at the node: moments that every page can compare
+ * with.  Borrowed; texts are safe for a terminal.
+ */
+struct nodes_marks {
+	const struct wire_moment *at;	/* the oldest first */
+	size_t n;
+	bool known;			/* the node has answered */
+	bool pending;			/* a question is not answered yet */
+	/* Of the last answer to nodes_session_mark() */
+	int error;			/* -EINVAL: the name; -EPERM; -ENOTSUP: an older node; ... */
+	const char *why;		/* a sentence; "" none */
+	bool moved;			/* there was one of that name */
+	const char *dropped;		/* the oldest, for want of room; "" none */
+};
+const struct nodes_marks *nodes_session_marks(struct nodes_session *);
+/* The mark of that name; NULL: there is none. */
+const struct wire_moment *nodes_marks_find(const struct nodes_marks *,
+    const char *name);
+
+/*
+ * Asks the node to set a mark, or with NULL for the marks there are.  The news
+ * come with `pending` false.  -ENOENT: there is no stream; -EBUSY: the last
+ * question is pending; -EINVAL: the name is too long to be sent.
+ */
+int nodes_session_mark(struct nodes_session *, const char *name);
 
 /* Asks the node to end the watched target (Q). The news come as ENDED. */
 int nodes_session_end_target(struct nodes_session *);

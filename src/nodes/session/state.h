@@ -51,6 +51,7 @@
 	ASK(WATCHER, watcher, false)	/* of the link's node if it has none */ \
 	ASK(TYPES, types, false) \
 	ASK(REGIONS, regions, false) \
+	ASK(MARKS, marks, false) \
 	ASK(ARM, arm, false) \
 	ASK(END, end, false)
 
@@ -127,6 +128,14 @@ struct session_regions {
 	bool refused;			/* the node has no regions */
 	bool torn;			/* parts of the shown list are of different moments */
 	char why[NODES_REGIONS_WHY];	/* the node's reason to have none; "" none */
+};
+
+/* Named marks of the stream, as the node told them last. */
+struct session_marks {
+	struct nodes_marks told;
+	struct wire_moment at[WIRE_MARKS_MAX];
+	char dropped[WIRE_MARK_NAME + 1];
+	char why[WIRE_TEXT_MAX + 1];
 };
 
 struct session_choice {
@@ -264,6 +273,7 @@ struct nodes_session {
 	struct session_window window;
 	struct session_watch watch;
 	struct session_regions regions;
+	struct session_marks marks;
 	struct names names;
 };
 
@@ -274,6 +284,8 @@ SESSION_REQUESTS(ASK)
 #undef ASK
 /* ARM has no reply: -ENOTCONN, or -ECANCELED if it is sent again. */
 void lost_arm(struct nodes_session *, int err);
+/* MARKS or MARK has none: the link is lost. */
+void lost_marks(struct nodes_session *, int err);
 
 /* --- session.c ---------------------------------------------------------- */
 
@@ -398,6 +410,11 @@ void watch_data(struct nodes_session *, const struct blklist_batch *,
 void regions_cycle(struct nodes_session *, bool due);
 void regions_reset(struct nodes_session *);
 void regions_look(struct nodes_session *);
+
+/* --- marks.c ---------------------------------------------------- */
+
+/* There is another stream, or none. */
+void marks_reset(struct nodes_session *);
 
 /* --- arm.c ------------------------------------------------------ */
 
