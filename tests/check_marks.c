@@ -107,6 +107,112 @@ TEST(copy_has_what_was_there_oldest_first)
 	}
 }
 
+/* --- marks of the node ------------------------------------------------------ */
+
+/* A mark of this moment, as a node has it; the test keeps its copy of the list. */
+static struct wire_moment
+node_mark(void)
+{
+	struct wire_moment at = { .name = "deploy-42" };
+	const struct page_moment *m;
+
+	mark();
+	m = &page.marked->mark;
+	at.seq = m->seq;
+	at.ms = m->ms;
+	at.blocks = at.est_blocks = m->blocks;
+	at.bytes = at.est_bytes = m->bytes;
+	page_mark_clear(&page);
+	return at;
+}
+
+/* Places freed and taken again before the page came are told from all others. */
+LOOP_TEST(since_an_earlier_mark_new_and_freed_are_exact, 0, 3)
+{
+	struct page_mark_counts c;
+	struct wire_moment at;
+	unsigned still;
+
+	seed = (uint32_t)check_seed(seed + (unsigned)_i);
+	live_on(500);
+	later();
+	at = node_mark();
+	live_on(300 * ((unsigned)_i + 1));
+	later();
+	still = still_in(marked_place);
+	ck_assert_int_eq(page_mark_choose(&page, &scene.view, &at, true), 0);
+	refresh();
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	ck_assert_uint_eq(c.new, live_in(place) - still);
+	ck_assert_uint_eq(c.freed, at.blocks - still);
+	/* What was freed before the page came is in no row, and is counted. */
+	ck_assert_uint_eq(c.early, at.blocks - still);
+	ck_assert_uint_eq(page.marked->ncopy, still);
+	ck_assert(page.marked->chains->blind);
+	live_on(50);
+	refresh();
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	ck_assert_uint_eq(c.new, live_in(place) - still_in(marked_place));
+	ck_assert_uint_eq(c.early, at.blocks - still);
+}
+
+TEST(a_mark_that_the_list_has_not_come_to_is_waited_for)
+{
+	struct wire_moment at;
+
+	live_on(10);
+	later();
+	at = node_mark();
+	at.seq++;
+	ck_assert_int_eq(page_mark_choose(&page, &scene.view, &at, false),
+	    -EAGAIN);
+	ck_assert(!page_is_marked(&page));
+}
+
+TEST(a_chosen_mark_is_called_by_its_name)
+{
+	char text[PAGE_MARK_TEXT], when[PAGE_MARK_WHEN];
+	struct wire_moment at;
+
+	live_on(10);
+	later();
+	at = node_mark();
+	at.ms -= 86400000;
+	ck_assert_int_eq(page_mark_choose(&page, &scene.view, &at, true), 0);
+	page_mark_text(&page, &scene.view, text);
+	ck_assert_str_eq(text, "deploy-42 +0 -0");
+	page_mark_when(&page, &scene.view, when);
+	/* It was yesterday. */
+	ck_assert_int_eq(strncmp(when, "deploy-42 20", 12), 0);
+	ck_assert_uint_eq(strlen(when), strlen("deploy-42 2026-11-20 15:04:05"));
+	strcpy(at.name, "a name of more than 20");
+	ck_assert_int_eq(page_mark_choose(&page, &scene.view, &at, true), 0);
+	page_mark_text(&page, &scene.view, text);
+	ck_assert_str_eq(text, "a name of more than~ +0 -0");
+	/* m takes its place. */
+	mark();
+	page_mark_text(&page, &scene.view, text);
+	ck_assert_ptr_null(strstr(text, "name"));
+}
+
+TEST(records_lost_since_an_earlier_mark_make_it_incomplete)
+{
+	char text[PAGE_MARK_TEXT];
+	struct wire_moment at;
+
+	live_on(10);
+	later();
+	at = node_mark();
+	scene.look.loss.lost[0] = 5;
+	ck_assert_int_eq(page_mark_choose(&page, &scene.view, &at, true), 0);
+	page_mark_text(&page, &scene.view, text);
+	ck_assert_str_eq(text, "deploy-42 +0 -0 INCOMPLETE");
+	at.lost = 5;
+	ck_assert_int_eq(page_mark_choose(&page, &scene.view, &at, true), 0);
+	page_mark_text(&page, &scene.view, text);
+	ck_assert_str_eq(text, "deploy-42 +0 -0");
+}
+
 static void
 many(void)
 {

@@ -222,6 +222,7 @@ app_tick(struct app *app)
 	follow_target(app);
 	app_pause_tick(app);
 	app_mark_tick(app);
+	app_marks_tick(app);
 	app_find_tick(app);
 	page_view_live(&v, app->session);
 	page_history_update(app->page, &v);
@@ -368,6 +369,8 @@ needs_all(const struct app *app)
 	    look->keeper[WIRE_N_LIVE_BLOCKS] > NODES_MAX;
 
 	if (app->waits.pause || app->waits.mark || app->waits.drain ||
+	    app->marks.wish == APP_MARK_SET ||
+	    app->marks.wish == APP_MARK_COMPARE ||
 	    jobs_need_all(&app->jobs))
 		return true;
 	if (app->page->paused != NULL)

@@ -125,6 +125,21 @@ struct app_waits {
 	bool pause, mark, drain;
 };
 
+/* What is to be done with a mark of the node, once that has answered. */
+enum app_mark_wish {
+	APP_MARK_NOTHING,
+	APP_MARK_SET,
+	APP_MARK_COMPARE,
+	APP_MARK_LIST,
+};
+
+struct app_marks {
+	enum app_mark_wish wish;
+	bool asked;			/* the node */
+	char name[WIRE_MARK_NAME + 2];	/* one byte more than fits is refused */
+	size_t selected;		/* of the list */
+};
+
 /* Requests to the screen. */
 struct app_requests {
 	bool suspend, repaint, restyle;
@@ -181,6 +196,7 @@ struct app {
 	char question[320];		/* in APP_CONFIRM */
 	struct app_panels panels;
 	struct app_targets targets;
+	struct app_marks marks;
 	struct app_click clicked;
 	struct app_clip clip;
 
@@ -255,6 +271,20 @@ void app_mark(struct app *);
 void app_drain(struct app *);
 void app_mark_tick(struct app *);
 
+/* --- marks_overlay.c: marks of the node ------------------------------------- */
+
+/* The argument of :mark; "" is the page's own mark. */
+void app_mark_named(struct app *, const char *name);
+/* The argument of :diff: page H since that mark; "" is the mark that is set. */
+void app_compare(struct app *, const char *name);
+/* :marks */
+void app_list_marks(struct app *);
+void app_marks_complete(struct app *, const char *before, const char *arg,
+    struct line_words *);
+/* Asks the node for its marks, so that they can be completed. */
+void app_marks_prepare(struct app *);
+void app_marks_tick(struct app *);
+
 /* --- prompts ---------------------------------------------------------------- */
 
 void app_prompt_open(struct app *, const struct app_prompt_ops *);
@@ -313,7 +343,8 @@ void app_sort_right(struct app *);
 
 /* --- overlays --------------------------------------------------------------- */
 
-extern const struct panel_ops overlay_help, overlay_targets, overlay_detail,
+extern const struct panel_ops overlay_help, overlay_targets, overlay_marks,
+    overlay_detail,
     overlay_callers, overlay_diagnostics, overlay_settings, overlay_sort;
 
 void app_diag_tick(struct app *);

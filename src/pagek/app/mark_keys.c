@@ -24,7 +24,7 @@ void
 app_mark(struct app *app)
 {
 	const struct page_marked *m;
-	char at[12], blocks[32], bytes[24];
+	char at[PAGE_MOMENT_TEXT], blocks[32], bytes[24];
 	const char *about;
 	struct page_view v = app_view(app);
 

@@ -28,6 +28,7 @@ const struct page_row pages[PAGES] = {
 static const struct panel_ops *const overlays[APP_PANELS] = {
 	[APP_HELP] = &overlay_help,
 	[APP_TARGETS] = &overlay_targets,
+	[APP_MARKS] = &overlay_marks,
 	[APP_DETAIL] = &overlay_detail,
 	[APP_CALLERS] = &overlay_callers,
 	[APP_DIAGNOSTICS] = &overlay_diagnostics,

@@ -26,6 +26,7 @@ enum app_panel {
 #undef PAGE
 	APP_HELP,
 	APP_TARGETS,
+	APP_MARKS,
 	APP_DETAIL,
 	APP_CALLERS,
 	APP_DIAGNOSTICS,

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../difference/difference.h"
 #include "app.h"
 #include "pages.h"
 
@@ -154,12 +153,6 @@ do_back(struct app *app)
 	app_go(app, "-");
 }
 
-static void
-do_diff(struct app *app)
-{
-	app_page_open(app, PAGE_H, false);
-}
-
 static const struct page_command {
 	const char *name;
 	const char *args;	/* "": none */
@@ -192,8 +185,16 @@ static const struct page_command {
 	    .act = do_noskip },
 	{ "arm", "", "start logging in a dormant target", .act = do_arm },
 	{ "disarm", "", "stop logging and discard the list", .act = do_disarm },
-	{ "mark", "", "set the mark", .act = app_mark },
-	{ "diff", "", "page H: the difference to the mark", .act = do_diff },
+	{ "mark", "[NAME]",
+	    "set the mark; with a name at the node, for all "
+	    "pages and tomorrow",
+	    .run = app_mark_named },
+	{ "marks", "", "list the node's marks of this target",
+	    .act = app_list_marks },
+	{ "diff", "[NAME]",
+	    "page H: the difference to the mark, or to the node's mark of "
+	    "that name",
+	    .run = app_compare },
 	{ "drain", "", "hide blocks allocated from now on, or show all",
 	    .act = app_drain },
 	{ "export", "FILE",
@@ -311,7 +312,9 @@ static const struct {
 	void (*complete)(struct app *, const char *before, const char *arg,
 	    struct line_words *);
 } completions[] = {
+	{ "diff", app_marks_complete },
 	{ "group", complete_group },
+	{ "mark", app_marks_complete },
 	{ "node", complete_node },
 	{ "set", app_set_complete },
 	{ "target", app_target_complete },
@@ -362,4 +365,5 @@ app_command_open(struct app *app)
 {
 	app_prompt_open(app, &command_prompt);
 	app_target_prepare(app);
+	app_marks_prepare(app);
 }

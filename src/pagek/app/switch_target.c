@@ -305,6 +305,7 @@ app_reset_stream(struct app *app)
 	page->state.opened_wall_ms = 0;
 	app->ending.on = app->waits.pause = false;
 	app->waits.mark = app->waits.drain = false;
+	app->marks.wish = APP_MARK_NOTHING;
 	/* The question was about the old target. */
 	if (app->mode == APP_CONFIRM) {
 		app->mode = APP_PAGE;

@@ -489,7 +489,7 @@ print_repeatedly(struct batch *b, const struct page_text_ops *text,
 
 	pace_begin(&pace, o);
 	/* Print one picture, however short the duration. */
-	if ((needs & PAGE_NEEDS_INTERVAL) != 0)
+	if ((needs & PAGE_NEEDS_INTERVAL) != 0 && !b->at_once)
 		(void)pace_wait(&pace, b->loop, b->session, NULL, NULL);
 	for (;;) {
 		err = text->print(b);
@@ -518,7 +518,7 @@ print_all(struct batch *b, const struct page_text_ops *text, unsigned needs)
 		return err == -EAGAIN ? 0 : err;
 	if (!b->once)
 		return print_repeatedly(b, text, needs);
-	if ((needs & PAGE_NEEDS_INTERVAL) != 0)
+	if ((needs & PAGE_NEEDS_INTERVAL) != 0 && !b->at_once)
 		pump(b->loop, b->session, b->o->repeat.interval_ms, NULL, NULL);
 	return text->print(b);
 }

@@ -57,6 +57,18 @@ int batch_ask_nodes(const struct options *, uv_loop_t *, struct nodes_survey **,
 /* PAGEK_NO_TARGET: no node answers. */
 int batch_nodes_status(struct nodes_survey *);
 
+/* --- marks.c: marks of the node ------------------------------------------- */
+
+/*
+ * Sets a mark, or with NULL asks for those there are; nodes_session_marks() has
+ * the answer.  PAGEK_OK, or the exit status after a complaint.
+ */
+int batch_ask_marks(const struct options *, uv_loop_t *, struct nodes_session *,
+    const char *name);
+/* Asks, and finds one; PAGEK_NO_TARGET: there is none of that name. */
+int batch_find_mark(const struct options *, uv_loop_t *, struct nodes_session *,
+    const char *name, const struct wire_moment **);
+
 /* --- names ---------------------------------------------------------------- */
 
 /* Parses --filter; NULL: there is none.  The caller's.  -ENOMEM. */
@@ -122,6 +134,7 @@ struct batch {
 	struct json *json;		/* of --format, on `out` */
 	bool once;
 	uint64_t n;			/* pictures so far */
+	bool at_once;			/* begin() has found what an interval is waited for */
 	void *state;			/* the page's own */
 };
 

@@ -65,14 +65,19 @@ page_moment_is_incomplete(const struct page_moment *m,
 
 void
 page_moment_text(const struct page *page, const struct page_view *v,
-    const struct page_moment *m, char out[12])
+    const struct page_moment *m, char out[PAGE_MOMENT_TEXT])
 {
-	struct tm tm;
+	struct tm tm, now;
 	size_t len = 0;
 
 	page_wall(page, v->look, m->wall_ms, &tm);
-	base_append(out, 12, &len, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min,
-	    tm.tm_sec);
+	page_wall(page, v->look, v->look->node_wall_ms, &now);
+	out[0] = '\0';
+	if (tm.tm_yday != now.tm_yday || tm.tm_year != now.tm_year)
+		base_append(out, PAGE_MOMENT_TEXT, &len, "%04d-%02d-%02d ",
+		    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+	base_append(out, PAGE_MOMENT_TEXT, &len, "%02d:%02d:%02d", tm.tm_hour,
+	    tm.tm_min, tm.tm_sec);
 }
 
 bool
@@ -158,7 +163,7 @@ page_drain_put(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	const struct page_moment *drain = &page->drain->from;
-	char at[12], of[32], left[32] = "-", text[128];
+	char at[PAGE_MOMENT_TEXT], of[32], left[32] = "-", text[128];
 	const char *lost = page_moment_is_incomplete(drain, v) ?
 	    "  INCOMPLETE" : "";
 	const char *sampled = v->look->sample != 0 ? " sampled" : "";

@@ -58,8 +58,10 @@ bool page_moment_is_new(const struct page_moment *, const struct blk *);
 /* Blocks of the list that existed then: the first ones by age. */
 uint64_t page_moment_count_old(
     const struct page_moment *, const struct page_view *);
+#define PAGE_MOMENT_TEXT 24
+/* "15:04:05"; of another day "2026-11-20 15:04:05". */
 void page_moment_text(const struct page *, const struct page_view *,
-    const struct page_moment *, char out[12]);
+    const struct page_moment *, char out[PAGE_MOMENT_TEXT]);
 
 /* --- draining (drain.c) ------------------------------------------------ */
 

@@ -129,6 +129,20 @@ take_listing(struct parse *p, const char *word)
 }
 
 static int
+take_mark(struct parse *p, const char *word)
+{
+	struct options *o = p->o;
+
+	if (o->name == NULL) {
+		o->name = word;
+		return 0;
+	}
+	if (!o->target_given)
+		return take_target(p, word);
+	return option_fail(p, "one word too many: '%s'", base_shown(word));
+}
+
+static int
 take_no_word(struct parse *p, const char *word)
 {
 	return option_fail(p, "'pagek %s' takes no word, and '%s' is one too "
@@ -149,6 +163,8 @@ take_word(struct parse *p, const char *word, unsigned *words)
 	}
 	if (command_rows[o->command].words == WORDS_LISTING)
 		return take_listing(p, word);
+	if (command_rows[o->command].words == WORDS_MARK)
+		return take_mark(p, word);
 	if (++*words > 1)
 		return option_fail(p, named != COMMANDS && !o->command_given ?
 		    "the command goes first: 'pagek %s ...'" :

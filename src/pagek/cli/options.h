@@ -68,6 +68,7 @@ enum command_words {
 	WORDS_NONE,
 	WORDS_TARGET,		/* a TARGET */
 	WORDS_LISTING,		/* a TARGET, the name of a listing, or both */
+	WORDS_MARK,		/* the name of a mark, then perhaps a TARGET */
 	WORDS_PROGRAM,		/* a program and its arguments */
 	WORDS_TARGET_OR_PROGRAM,	/* a TARGET, or "--" and a program */
 	WORDS_TOPIC,		/* a command of pagek */
@@ -252,7 +253,7 @@ struct options {
 	struct target target;		/* of the TARGET word; `local` without one */
 	bool target_given;			/* a TARGET word was given */
 	char *const *argv;		/* run, check: the command, NULL-ended; NULL */
-	const char *name;		/* listings: the listing to print; NULL: list them */
+	const char *name;		/* listings: the one to print, NULL: list them; mark: its name */
 	enum command topic;		/* help: the command to explain; COMMANDS: all */
 	const char *shell;		/* completion: the shell, or "targets"; NULL */
 	enum option_source source[OPTIONS];

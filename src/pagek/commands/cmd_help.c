@@ -55,6 +55,7 @@ static bool
 takes_target(const struct command_row *row)
 {
 	return row->words == WORDS_TARGET || row->words == WORDS_LISTING ||
+	    row->words == WORDS_MARK ||
 	    row->words == WORDS_TARGET_OR_PROGRAM;
 }
 

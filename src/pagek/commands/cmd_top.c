@@ -47,7 +47,10 @@ check_once(struct parse *p)
 	    PAGE_NEEDS_INTERVAL) != 0;
 	int r;
 
+	/* What the mark of a node is compared with need not be waited for. */
+	waits = waits && p->o->page.mark == NULL;
 	r = option_none_of(p, again, BASE_NELEM(again) - waits,
+	    p->o->page.mark != NULL ? "has no meaning with --once and --mark" :
 	    "has no meaning with --once");
 	if (r != 0)
 		return r;
@@ -63,6 +66,9 @@ cmd_top_check(struct parse *p)
 	static const enum option_id text[] = { OPTION_OUTPUT, OPTION_FORMAT,
 		OPTION_STRICT, OPTION_TIMEOUT, OPTION_INTERVAL, OPTION_COUNT };
 
+	if (p->o->page.mark != NULL && p->o->page.first != PAGE_H)
+		return option_fail(p, "--mark is for page H: give --page=H "
+		    "too");
 	if (option_given(p->o, OPTION_ONCE))
 		return check_once(p);
 	if (!option_given(p->o, OPTION_BATCH))

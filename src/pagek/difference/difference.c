@@ -200,12 +200,13 @@ unsigned
 difference_rises(const struct difference *s, const struct difference_group *g,
     unsigned *n)
 {
-	unsigned i, rises = 0;
+	unsigned i, first = s->points.since_first && s->points.n > 0;
+	unsigned rises = 0;
 
-	for (i = 0; i < s->points.n; i++)
+	for (i = first; i < s->points.n; i++)
 		if (g->net[i] > (i > 0 ? g->net[i - 1] : 0))
 			rises++;
-	*n = s->points.n;
+	*n = s->points.n - first;
 	return rises;
 }
 
@@ -820,6 +821,7 @@ begin_anew(struct difference *s, const struct page *page)
 	s->points = (struct difference_points){
 		.interval_ms = INTERVAL_MS,
 		.last_ms = s->mark_ms,
+		.since_first = page->marked->earlier,
 	};
 }
 

@@ -4,10 +4,12 @@
  *
  * Vocabulary
  *	mark	a moment of the stream: the number of its last record.  A block
- *		with a higher number is new.
+ *		with a higher number is new.  One with a name is the node's, and
+ *		may be of a time before this page.
  *	copy	the blocks of the list at the mark, copied in portions after it.
  *		A block of the copy that the list has no more was freed.
- *	early	a block that was freed between the mark and the copy.  Early
+ *	early	a block that was freed between the mark and the copy, which of an
+ *		earlier mark is taken when the page chooses it.  Early
  *		blocks are counted; nothing else is known of them.
  *	comparison	a walk through list and copy side by side, by age, a
  *		portion a picture.  Until it is done, the rows are those of the
@@ -75,6 +77,8 @@ struct difference;
 struct page_marked {
 	struct page_moment mark;
 	unsigned mark_no;	/* another one with each mark */
+	char name[WIRE_MARK_NAME + 1];	/* at the node; "": it is this page's alone */
+	bool earlier;		/* set before this page had the list */
 	bool was_lost;		/* there was a mark, of another stream */
 
 	struct page_copied *copy;	/* by ascending numbers; owned */
@@ -104,16 +108,29 @@ struct page_mark_counts {
  * copy the mark is set all the same.
  */
 int page_mark_set(struct page *, const struct page_view *);
+/*
+ * The same with a mark of the node.  earlier: the page was not there when it was
+ * set.  Also -EAGAIN: the list has not come to it yet.  -ESRCH: the picture
+ * shows an earlier time.
+ */
+int page_mark_choose(struct page *, const struct page_view *,
+    const struct wire_moment *, bool earlier);
 void page_mark_clear(struct page *);
 bool page_is_marked(const struct page *);
 /* False: no mark, a picture from before it, or not all blocks are here. */
 bool page_mark_counts(const struct page *, const struct page_view *,
     struct page_mark_counts *);
 
-#define PAGE_MARK_TEXT 64
+#define PAGE_MARK_WHEN (WIRE_MARK_NAME + PAGE_MOMENT_TEXT + 1)
+/* "14:50:03", or "deploy-42 14:50:03"; there is a mark. */
+void page_mark_when(const struct page *, const struct page_view *,
+    char out[PAGE_MARK_WHEN]);
+
+#define PAGE_MARK_TEXT 128
 /*
  * "14:50:03 +1,331 -1,391": new and freed; of a sample "+471 -459 sampled", as
  * listed; "14:50:03, later" in a picture from before it; "" without a mark.
+ * With a name that stands in place of the time, cut to 20 characters.
  */
 void page_mark_text(const struct page *, const struct page_view *,
     char out[PAGE_MARK_TEXT]);
@@ -244,6 +261,7 @@ struct difference {
 	} cells;
 	struct difference_points {
 		unsigned n;
+		bool since_first;	/* of an earlier mark: from the first one on */
 		int64_t interval_ms;
 		int64_t last_ms;	/* when the last one was due */
 	} points;

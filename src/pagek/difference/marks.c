@@ -2,11 +2,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "difference.h"
 
 #define PORTION 40000	/* blocks copied for one picture: some ms at most */
 #define WALK_ROWS 256
+#define NAME_SHOWN 20	/* characters of a name in a heading */
 
 /* The list has all blocks of one moment. */
 static bool
@@ -40,6 +42,8 @@ begin_copy(struct page_marked *m, const struct page_view *v)
 		return;
 	(void)page_chains_new(&m->chains, v->live->list != NULL ?
 	    v->live->list : v->look->list, m->mark.seq);
+	if (m->earlier && m->chains != NULL)
+		m->chains->blind = true;
 	if (m->mark.blocks <= PAGE_MARKED_MAX)
 		m->copy = malloc(m->mark.blocks * sizeof *m->copy);
 	m->uncopied = m->copy == NULL;
@@ -109,27 +113,58 @@ copy_portion(struct page_marked *m, const struct page_view *v)
 		m->copying = false;
 }
 
-int
-page_mark_set(struct page *page, const struct page_view *v)
+static int
+set_mark(struct page *page, const struct page_view *v,
+    const struct page_moment *at, const char *name, bool earlier)
 {
-	struct page_moment now;
 	struct page_marked *m;
-	int r = page_moment_set(&now, v);
 
-	if (r < 0)
-		return r;
 	if (page->marked == NULL)
 		page->marked = calloc(1, sizeof *page->marked);
 	m = page->marked;
 	if (m == NULL)
 		return -ENOMEM;
-	m->mark = now;
+	m->mark = *at;
 	m->mark_no++;
 	m->was_lost = false;
+	m->earlier = earlier;
+	base_copy_text(m->name, sizeof m->name, name);
 	begin_copy(m, v);
 	if (m->copying)
 		copy_portion(m, v);
 	return 0;
+}
+
+int
+page_mark_set(struct page *page, const struct page_view *v)
+{
+	struct page_moment now;
+	int r = page_moment_set(&now, v);
+
+	return r < 0 ? r : set_mark(page, v, &now, "", false);
+}
+
+int
+page_mark_choose(struct page *page, const struct page_view *v,
+    const struct wire_moment *mark, bool earlier)
+{
+	struct page_moment at;
+	int r = v->look != v->live ? -ESRCH : page_moment_set(&at, v);
+
+	if (r == 0 && (int64_t)(mark->seq - at.seq) > 0)
+		r = -EAGAIN;
+	if (r < 0)
+		return r;
+	at.seq = mark->seq;
+	at.wall_ms -= at.ms - mark->ms;
+	at.ms = mark->ms;
+	at.lost = mark->lost;
+	at.full = mark->full;
+	at.blocks = mark->blocks;
+	at.bytes = mark->bytes;
+	at.est_blocks = mark->est_blocks;
+	at.est_bytes = mark->est_bytes;
+	return set_mark(page, v, &at, mark->name, earlier);
 }
 
 static void
@@ -137,6 +172,8 @@ forget_mark(struct page_marked *m, bool lost)
 {
 	m->was_lost = lost;
 	m->mark = (struct page_moment){ 0 };
+	m->name[0] = '\0';
+	m->earlier = false;
 	drop_copy(m);
 }
 
@@ -186,18 +223,53 @@ page_mark_counts(const struct page *page, const struct page_view *v,
 }
 
 void
+page_mark_when(const struct page *page, const struct page_view *v,
+    char out[PAGE_MARK_WHEN])
+{
+	const struct page_marked *m = page->marked;
+	char at[PAGE_MOMENT_TEXT];
+	size_t len = 0;
+
+	page_moment_text(page, v, &m->mark, at);
+	base_append(out, PAGE_MARK_WHEN, &len, "%s%s%s", m->name,
+	    m->name[0] != '\0' ? " " : "", at);
+}
+
+/* The first characters of a name; what is cut ends in '~'. */
+static void
+append_name(char *out, size_t *len, const char *name)
+{
+	size_t at = 0, left = strlen(name), n;
+	unsigned characters = 0;
+
+	while (left > 0 && ++characters < NAME_SHOWN &&
+	    (n = base_utf8_char(name + at, left, NULL)) > 0) {
+		at += n;
+		left -= n;
+	}
+	/* The last one that fits is not cut off. */
+	if (left > 0 && base_utf8_char(name + at, left, NULL) == left) {
+		at += left;
+		left = 0;
+	}
+	base_append(out, PAGE_MARK_TEXT, len, "%.*s%s", (int)at, name,
+	    left > 0 ? "~" : "");
+}
+
+void
 page_mark_text(const struct page *page, const struct page_view *v,
     char out[PAGE_MARK_TEXT])
 {
 	struct page_mark_counts c;
-	char at[12], new[32], freed[32];
+	char at[PAGE_MOMENT_TEXT], new[32], freed[32];
 	size_t len = 0;
 
 	out[0] = '\0';
 	if (!page_is_marked(page))
 		return;
 	page_moment_text(page, v, &page->marked->mark, at);
-	base_append(out, PAGE_MARK_TEXT, &len, "%s", at);
+	append_name(out, &len, page->marked->name[0] != '\0' ?
+	    page->marked->name : at);
 	if (page_mark_counts(page, v, &c)) {
 		base_group_digits(new, sizeof new, c.new);
 		base_group_digits(freed, sizeof freed, c.freed);

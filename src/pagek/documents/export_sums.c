@@ -288,6 +288,8 @@ page_export_diff(struct page *page, const struct page_view *v,
 	put_head(j, page, v, d->by_block ? "block" :
 	    difference_group_kind(s)->word);
 	json_time(j, "mark", page->marked->mark.wall_ms);
+	json_text(j, "mark_name", or_null(page->marked->name));
+	json_number(j, "freed_early", difference_freed_early(page));
 	json_text(j, "view", or_null(page_diff_view_name(d)));
 	json_number(j, "omitted", sums->omitted);
 	json_rows(j, d->by_block ? "blocks" : "groups");

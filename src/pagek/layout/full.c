@@ -94,7 +94,7 @@ full_trend(struct page *page, const struct page_view *v,
 }
 
 #define GAP 2			/* before each word */
-#define WORD_TEXT 64
+#define WORD_TEXT PAGE_MARK_TEXT
 
 struct word {
 	const char *label;	/* "sort " */

@@ -69,7 +69,8 @@ struct page_opts {
 	const struct filter *filter;	/* --filter, borrowed; NULL: none */
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
-	enum page_letter first;		/* page to begin with */
+	enum page_letter first;		/* page to begin with ... */
+	const char *mark;		/* ... page H since that mark of the node; NULL: since now */
 	unsigned group, group_below;	/* kinds of groups to begin with; 0: blocks */
 	bool free;			/* in address order free blocks are rows */
 	enum page_color color;

@@ -401,12 +401,12 @@ put_mark(const struct page_detail *d, const struct page *page,
     const struct page_view *v, struct page_picture *pic)
 {
 	const struct page_moment *m;
-	char at[12];
+	char at[PAGE_MARK_WHEN];
 
 	if (!page_is_marked(page) || d->stream_no != v->look->stream_no)
 		return;
 	m = &page->marked->mark;
-	page_moment_text(page, v, m, at);
+	page_mark_when(page, v, at);
 	put_label("mark", pic);
 	picture_printf(pic, page_moment_is_new(m, &d->blk) ?
 	    "new since %s" : "there before %s", at);

@@ -511,16 +511,15 @@ title_text(const struct page_diff *d, const struct page *page,
     const struct page_view *v, const struct difference *s, int cols,
     char *out, size_t cap)
 {
-	const struct page_moment *m = &page->marked->mark;
 	const char *part = page_choice_filters(page) ? ", filtered" : "";
 	struct page_moment now = { .wall_ms = s->shown.wall_ms };
 	bool known = difference_is_current(page, s);
-	char from[12], to[12], was[SUM_TEXT + 2], is[SUM_TEXT];
+	char from[PAGE_MARK_WHEN], to[PAGE_MOMENT_TEXT], was[SUM_TEXT + 2], is[SUM_TEXT];
 	char state[STATE_TEXT];
 	size_t len = 0;
 
 	state_text(page, v, cols, state);
-	page_moment_text(page, v, m, from);
+	page_mark_when(page, v, from);
 	page_moment_text(page, v, &now, to);
 	if (known && cols < PAGE_WIDE_COLS) {
 		base_append(out, cap, &len, "H DIFF%s  %s  ", state, from);
@@ -556,8 +555,9 @@ moves_notice(const struct page *page, const struct page_view *v, char *out,
 		base_append(out, cap, len, "In a sample reallocs are not "
 		    "followed: such a block %s", so);
 	} else if (c == NULL || c->blind) {
-		base_append(out, cap, len, "Some reallocs since the mark were "
-		    "not seen: such a block %s", so);
+		base_append(out, cap, len, "%s were not seen: such a block %s",
+		    page->marked->earlier ? "Reallocs before this page came" :
+		    "Some reallocs since the mark", so);
 	} else if (c->missed > 0) {
 		base_group_digits(n, sizeof n, c->missed);
 		base_append(out, cap, len, "%s reallocs were not followed: "
@@ -596,8 +596,9 @@ notices_text(const struct page_diff *d, const struct page *page,
 		base_human_bytes(bytes, sizeof bytes, more > 0 ?
 		    (uint64_t)(more + 0.5) : 0);
 		base_append(out, cap, &len, "%s more, %s%s, were freed before "
-		    "the mark was copied: they are in no row. ", n,
-		    page_about(v->look->sample), bytes);
+		    "%s: they are in no row. ", n, page_about(v->look->sample),
+		    bytes, m->earlier ? "this page came" :
+		    "the mark was copied");
 	}
 	if (d->by_block)
 		moves_notice(page, v, out, cap, &len);
@@ -694,10 +695,10 @@ static void
 put_later(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	char at[12], text[160];
+	char at[PAGE_MARK_WHEN], text[320];
 	size_t len = 0;
 
-	page_moment_text(page, v, &page->marked->mark, at);
+	page_mark_when(page, v, at);
 	base_append(text, sizeof text, &len, "H DIFF  The mark of %s is later "
 	    "than this picture: there is no difference yet. m sets a new mark, "
 	    "Esc closes this", at);

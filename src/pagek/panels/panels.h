@@ -9,6 +9,7 @@
  *		function (detail.h, callers.c).
  *	diagnostics	all counters, and the costs of a cycle (diagnostics.h).
  *	targets	the targets of a node, to choose one (below).
+ *	marks	the named marks of a stream (below).
  *
  * Example
  *	picture_begin(pic, cols, ascii);
@@ -19,9 +20,25 @@
 #define PAGEK_PANELS_H
 
 #include "../page/view.h"
+#include "../picture/field_table.h"
 
 /* A title with its keys, then a line each; as many whole columns as fit. */
 void page_targets_put(const struct nodes_target *, size_t n, size_t selected,
     struct page_picture *);
+
+struct page_mark_row {
+	const struct wire_moment *mark;
+	bool utc;			/* text shows its time in UTC */
+};
+extern const struct field_table page_mark_fields;
+
+/* A title with its keys, then a line for each mark. */
+void page_marks_put(const struct nodes_marks *, size_t selected, bool utc,
+    struct page_picture *);
+
+#define PAGE_MARKS_SAID 6
+#define PAGE_MARKS_TEXT (PAGE_MARKS_SAID * (WIRE_MARK_NAME + 4) + 64)
+/* "there are 'b', 'a' and 3 more", the newest first; "this target has no marks". */
+void page_marks_known(const struct nodes_marks *, char *out, size_t cap);
 
 #endif

@@ -22,7 +22,9 @@ diff_of(const struct app *app)
 static bool
 open_page(struct app *app, bool first)
 {
-	if (first) {
+	if (first && app->page->opts.mark != NULL) {
+		app_compare(app, app->page->opts.mark);
+	} else if (first) {
 		app_mark(app);
 	} else if (!page_is_marked(app->page)) {
 		app_say(app, app->page->marked != NULL &&
@@ -166,6 +168,7 @@ export_begin(struct app *app, const struct page_view *v,
 struct marking {
 	struct page *page;
 	struct nodes_session *session;
+	const struct wire_moment *mark;	/* of the node; NULL: now */
 	int err;
 };
 
@@ -177,16 +180,47 @@ try_mark(void *arg)
 	struct page_view v;
 
 	page_view_shown(&v, m->page, m->session);
-	m->err = page_mark_set(m->page, &v);
+	m->err = m->mark != NULL ?
+	    page_mark_choose(m->page, &v, m->mark, true) :
+	    page_mark_set(m->page, &v);
 	return m->err != -EAGAIN;
 }
 
-/* Marks the list when it is whole; the first picture comes an interval later. */
+/* The complaint has been made; text_status() returns the exit status. */
+static int
+text_fail(struct batch *b, int status)
+{
+	static int failed;
+
+	failed = status;
+	b->state = &failed;
+	return -EAGAIN;
+}
+
+static int
+text_status(const struct batch *b)
+{
+	return b->state != NULL ? *(const int *)b->state :
+	    batch_status(b->o, nodes_session_look(b->session));
+}
+
+/* Marks the list when it is whole, or takes the mark of --mark; the first picture comes an interval later. */
 static int
 text_begin(struct batch *b)
 {
 	struct marking m = { .page = b->page, .session = b->session };
 	struct page_view v;
+	int status;
+
+	/* Of a target that has no list, text_status() reports the state. */
+	if (b->o->page.mark != NULL &&
+	    batch_has_list(nodes_session_look(b->session))) {
+		status = batch_find_mark(b->o, b->loop, b->session,
+		    b->o->page.mark, &m.mark);
+		if (status != PAGEK_OK)
+			return text_fail(b, status);
+		b->at_once = true;
+	}
 
 	if (!try_mark(&m))
 		pump(b->loop, b->session, b->o->timeout_ms, try_mark, &m);
@@ -223,6 +257,18 @@ take_difference(struct batch *b)
 	return difference_update_names(page, &v);
 }
 
+/* Rows of CSV do not say it. */
+static void
+report_early(const struct page *page)
+{
+	uint64_t early = page_is_marked(page) ? difference_freed_early(page) : 0;
+
+	if (early > 0)
+		notice("%s block%s of the mark were freed before this page "
+		    "came: they are in no row", base_digits(early).text,
+		    early == 1 ? "" : "s");
+}
+
 static int
 print_data(struct page *page, const struct page_view *v,
     const struct page_diff *diff, struct json *j)
@@ -248,6 +294,8 @@ text_print(struct batch *b)
 	if (r < 0 && r != -EAGAIN && r != -ENODATA)
 		return r;
 	page_view_shown(&v, b->page, b->session);
+	if (b->o->format == FORMAT_CSV)
+		report_early(b->page);
 	r = options_as_data(b->o) ? print_data(b->page, &v, &diff, b->json) :
 	    page_export_diff_text(b->page, &v, &diff, batch_columns(b->out),
 	    b->out);
@@ -275,5 +323,6 @@ const struct page_ops page_difference = {
 	.open = open_page,
 	.save = save,
 	.export_begin = export_begin,
-	.text = { .begin = text_begin, .print = text_print },
+	.text = { .begin = text_begin, .print = text_print,
+	    .status = text_status },
 };
