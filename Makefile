@@ -86,7 +86,7 @@ ALLOCP = $(sort $(wildcard src/allocp/*.c))
 BLKLIST = $(sort $(wildcard src/blklist/*.c src/blklist/*/*.c))
 SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
 NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.c)))
-MDD = $(sort $(wildcard src/mdd/*.c))
+MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*.c src/mdd/*/*.c)))
 PAGEK = $(sort $(wildcard src/pagek/*/*.c src/pagek/*/*/*.c))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.
@@ -103,7 +103,7 @@ TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard
 
 # The target side wants 64-bit pointers, and 64-bit atomics that need no lock:
 # two processes share them.  Elsewhere there is none, and no test of it.
-PROGRAMS = $B/pagek $B/pageknode $B/pagek-symbols
+PROGRAMS = $B/pagek $B/pageknode $B/pagek-symbols $B/libmdd.a
 ifeq ($(MACHINE),lp64)
 PRELOAD = $B/liballoclog.so
 PROGRAMS += $(PRELOAD)
@@ -175,6 +175,19 @@ $(patsubst %.c,$B/pic/%.o,$(filter-out $(ORIGINS),$(ALLOCLOG))): \
 $B/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(PIC_FLAGS) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
+
+# The data that a program keeps of its own blocks: C99, for firmware too.
+MDD_TARGET = $(addprefix src/mdd/target/,core.c settings.c wrap.c wrap_cxx.c \
+	port_linux.c)
+MDD_FLAGS = -std=c99 -pedantic $(WARNINGS) -fexceptions -fPIC -fno-builtin \
+	-DMDD_CONFIG='"port_linux.h"'
+
+$B/libmdd.a: $(MDD_TARGET:%.c=$B/mdd/%.o)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$B/mdd/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(MDD_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # Linked tests: a program for each group of suites in tests/suites.def.
 $B/tests/check_%.o: WARNINGS += -Wno-missing-prototypes

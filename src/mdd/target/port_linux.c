@@ -1,0 +1,152 @@
+/*
+ * The port of libmdd.a: a Linux program that is linked with it, also statically.
+ *
+ * PAGEK_DEBUGDATA in the environment begins the collection before main(), as
+ * mdd_start() would.  Memory comes from mmap(2): it is in a core file, and not
+ * the program's own heap.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "target.h"
+
+#define HZ 100
+#define PATIENCE_TURNS 1100	/* some 100 ms */
+
+static __thread uint32_t thread_word;
+static struct timespec start;
+
+void *
+mdd_port_memory(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory != MAP_FAILED ? memory : NULL;
+}
+
+uintptr_t
+mdd_port_self(void)
+{
+	return (uintptr_t)&thread_word;
+}
+
+int
+mdd_port_wait(unsigned turn)
+{
+	const struct timespec pause = { 0, 100000 };
+
+	if (turn >= 100)
+		nanosleep(&pause, NULL);
+	return turn < PATIENCE_TURNS;
+}
+
+uint64_t
+mdd_port_ticks(uint32_t *hz)
+{
+	struct timespec now;
+
+	*hz = HZ;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)(now.tv_sec - start.tv_sec) * HZ +
+	    (uint64_t)now.tv_nsec / (1000000000 / HZ) -
+	    (uint64_t)start.tv_nsec / (1000000000 / HZ);
+}
+
+void
+mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name)
+{
+	*handle = (uintptr_t)pthread_self();
+	*number = (uint32_t)syscall(SYS_gettid);
+	memset(name, 0, MDD_NAME);
+	prctl(PR_GET_NAME, name);
+}
+
+uint32_t *
+mdd_port_thread_word(void)
+{
+	return &thread_word;
+}
+
+struct walk {
+	uintptr_t caller;
+	uintptr_t *level;
+	unsigned n, got;
+	int behind;		/* the frame of `caller` was seen */
+};
+
+static _Unwind_Reason_Code
+walk_frame(struct _Unwind_Context *context, void *arg)
+{
+	struct walk *w = arg;
+	uintptr_t ip = _Unwind_GetIP(context);
+
+	if (!w->behind) {
+		w->behind = ip == w->caller;
+		return _URC_NO_REASON;
+	}
+	if (ip == 0 || w->got == w->n)
+		return _URC_END_OF_STACK;
+	w->level[w->got++] = ip;
+	return _URC_NO_REASON;
+}
+
+/* The first walk of a program may allocate: that event has one level. */
+void
+mdd_port_stack(uintptr_t caller, uintptr_t *level, unsigned n)
+{
+	static __thread int walking;
+	struct walk w = { caller, level, n, 0, 0 };
+
+	if (walking)
+		return;
+	walking = 1;
+	_Unwind_Backtrace(walk_frame, &w);
+	walking = 0;
+}
+
+static void
+thread_ends(void *arg)
+{
+	(void)arg;
+	mdd_thread_changed(1);
+}
+
+__attribute__((constructor(101))) static void
+begin(void)
+{
+	const char *text = secure_getenv("PAGEK_DEBUGDATA"), *bad;
+	struct mdd_opts opts;
+	struct timespec now;
+	pthread_key_t key;
+	int on;
+
+	if (text == NULL)
+		return;
+	on = mdd_settings(&opts, text, &bad);
+	if (on < 0) {
+		dprintf(STDERR_FILENO,
+		    "libmdd: PAGEK_DEBUGDATA: not understood from '%s' on; nothing is collected, see libmdd(3)\n",
+		    bad);
+		return;
+	}
+	if (!on)
+		return;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &start);
+	clock_gettime(CLOCK_REALTIME, &now);
+	mdd_root.process = (uint32_t)getpid();
+	mdd_root.run = (uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec << 12;
+	mdd_start(&opts);
+	pthread_atfork(NULL, NULL, mdd_forked);
+	if (pthread_key_create(&key, thread_ends) == 0)
+		pthread_setspecific(key, &thread_word);
+}

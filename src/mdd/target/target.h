@@ -1,0 +1,276 @@
+/*
+ * mdd: memory debug data, kept by a program about its own blocks.
+ *
+ *	layout.def	the data as they lie in memory: shared with readers
+ *	functions.def	the allocation functions
+ *	core.c		the table of allocations and the history
+ *	settings.c	options of a start, from text
+ *	wrap.c		hooks for --wrap: malloc's family, newlib's, C++ operators
+ *	port_linux.c	a port: Linux programs without liballoclog
+ *
+ * The core is C99 and needs string.h only.  It runs with 32 and 64 bits, in
+ * either byte order, with or without an operating system.
+ *
+ * Vocabulary
+ *	event		an allocation or a free.
+ *	record		what is kept of an allocation.
+ *	history		a circular buffer of allocations with their frees.
+ *	shard		a part of the table with a lock of its own.  An address
+ *			is always in the same shard.
+ *	slab		memory for records.  Each next one of a shard is twice as
+ *			large; none is given back.
+ *	port		what the core needs of the system: see below.
+ *	caller		a return address: level 1 of the backtrace.
+ *	dump		a copy of these data in a file: mddout(5).
+ *
+ * Example
+ *	mdd_start(NULL);
+ *	p = real_malloc(n);
+ *	if (p != NULL)
+ *		mdd_alloc(p, n, usable(p), MDD_MALLOC, RETURN_ADDRESS);
+ *	...
+ *	mdd_free(p, MDD_FREE, RETURN_ADDRESS);
+ *	real_free(p);
+ *
+ * A record becomes valid, and a slot free, by one store: whenever the program
+ * is stopped, a dump is right but for events that are in progress.  The real
+ * call and the update are separate steps: a block may be allocated, or be freed,
+ * and the table not have it yet.
+ */
+#ifndef MDD_TARGET_H
+#define MDD_TARGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef MDD_CONFIG
+#include MDD_CONFIG		/* a header with the settings below */
+#endif
+
+/* --- settings, at compile time ------------------------------------------- */
+
+/* The port has a tick counter; it has threads. */
+#ifndef MDD_PORT_TICKS
+#define MDD_PORT_TICKS 0
+#endif
+#ifndef MDD_PORT_THREADS
+#define MDD_PORT_THREADS 0
+#endif
+/* It can walk the stack. */
+#ifndef MDD_PORT_STACK
+#define MDD_PORT_STACK 0
+#endif
+
+/* What is collected if mdd_start() is not told otherwise. */
+#ifndef MDD_DEBUGDATA
+#define MDD_DEBUGDATA 0		/* 0: the functions below do nothing */
+#endif
+#ifndef MDD_ACTUAL_SIZE
+#define MDD_ACTUAL_SIZE 1
+#endif
+#ifndef MDD_TIMESTAMP
+#define MDD_TIMESTAMP MDD_PORT_TICKS
+#endif
+#ifndef MDD_THREAD
+#define MDD_THREAD MDD_PORT_THREADS
+#endif
+#ifndef MDD_BACKTRACE
+#define MDD_BACKTRACE 1		/* levels, 0 to MDD_LEVELS */
+#endif
+#ifndef MDD_HISTORY
+#define MDD_HISTORY 0
+#endif
+#ifndef MDD_HISTORY_RECORDS
+#define MDD_HISTORY_RECORDS 2048
+#endif
+
+#if MDD_TIMESTAMP && !MDD_PORT_TICKS
+#error "MDD_TIMESTAMP needs a port with ticks (MDD_PORT_TICKS)"
+#endif
+#if MDD_THREAD && !MDD_PORT_THREADS
+#error "MDD_THREAD needs a port with threads (MDD_PORT_THREADS)"
+#endif
+#if MDD_BACKTRACE < 0 || MDD_BACKTRACE > 8
+#error "MDD_BACKTRACE is 0 to 8"
+#endif
+
+/*
+ * More than one shard, a power of two: threads run at the same time, signals
+ * interrupt them, and the compiler has GCC's __atomic functions.  One: the
+ * port's lock excludes everything else.
+ */
+#ifndef MDD_SHARDS
+#define MDD_SHARDS 1
+#endif
+#ifndef MDD_SLAB_FIRST
+#define MDD_SLAB_FIRST 32	/* records in a shard's first slab: a power of two */
+#endif
+#ifndef MDD_BUCKETS
+#define MDD_BUCKETS 32		/* hash chains of a shard at first: a power of two */
+#endif
+
+/* --- the layout ---------------------------------------------------------- */
+
+#define MDD_MAGIC "PAGEKMDD"
+#define MDD_ORDER 0x01020304u
+#define MDD_VERSION 1u
+#define MDD_LEVELS 8
+#define MDD_SLABS 21
+#define MDD_NAME 24
+
+/* The word of a record that links it: function and slot. */
+#define MDD_FUNCTION_BITS 5
+#define MDD_LINK_MASK 0x7ffffffu
+#define MDD_LINK_MOVING MDD_LINK_MASK	/* not in a chain: a realloc() has it in hand */
+#define MDD_SLOT_MAX (MDD_LINK_MASK - 1)
+
+enum mdd_option {
+	MDD_OPT_ACTUAL_SIZE = 1,
+	MDD_OPT_TIMESTAMP = 2,
+	MDD_OPT_THREAD = 4,
+	MDD_OPT_BACKTRACE = 8,
+	MDD_OPT_HISTORY = 16,
+};
+
+enum mdd_function {
+#define FUNCTION(number, id, name) MDD_##id = number,
+#include "functions.def"
+};
+
+struct mdd_root {
+	char magic[8];
+#define ROOT_U32(name) uint32_t name;
+#define ROOT_WORD(name) uintptr_t name;
+#define ROOT_WORDS(name, n) uintptr_t name[n];
+#include "layout.def"
+};
+
+struct mdd_shard {
+#define SHARD_U32(name) uint32_t name;
+#define SHARD_WORD(name) uintptr_t name;
+#define SHARD_WORDS(name, n) uintptr_t name[n];
+#include "layout.def"
+};
+
+struct mdd_thread {
+#define THREAD_U32(name) uint32_t name;
+#define THREAD_WORD(name) uintptr_t name;
+#define THREAD_TEXT(name, n) char name[n];
+#include "layout.def"
+};
+
+/* What a debugger begins with. */
+extern struct mdd_root mdd_root;
+
+/* --- events -------------------------------------------------------------- */
+
+struct mdd_opts {
+	unsigned options;		/* enum mdd_option */
+	unsigned levels;		/* with MDD_OPT_BACKTRACE: 1 to MDD_LEVELS */
+	unsigned history_records;	/* with MDD_OPT_HISTORY: 1 or more */
+};
+
+/*
+ * Begins the collection, once, before other threads exist; NULL: the settings
+ * above.  Returns 0; -1 if the port has no memory, or cannot do an option:
+ * nothing is collected then.
+ */
+int mdd_start(const struct mdd_opts *);
+
+/*
+ * Reads settings as libmdd(3) describes them.  1: on; 0: off; -1: not
+ * understood, and *bad is where that begins.
+ */
+int mdd_settings(struct mdd_opts *, const char *text, const char **bad);
+
+/*
+ * After a successful call of the real function.  `actual` is what the allocator
+ * used, 0 not known.  ptr NULL is ignored.  Safe in signal handlers.
+ */
+void mdd_alloc(const void *ptr, size_t size, size_t actual,
+    enum mdd_function, uintptr_t caller);
+
+/* Before the real call.  ptr NULL is ignored. */
+void mdd_free(const void *ptr, enum mdd_function, uintptr_t caller);
+
+/*
+ * A realloc of ptr: begin before the real call, end after it, then mdd_alloc()
+ * of the new block.  `moved` 0: the real call failed, and the old block is as it
+ * was.  A failed one has used a sequence number.
+ */
+struct mdd_move {
+	uint32_t seqno, index;
+	uint32_t slot;			/* + 1; 0: the block was not listed */
+	uint32_t function;
+	uintptr_t caller;
+	uintptr_t ptr;
+};
+void mdd_move_begin(struct mdd_move *, const void *ptr, enum mdd_function,
+    uintptr_t caller);
+void mdd_move_end(struct mdd_move *, int moved);
+
+/* The calling thread has this name now, or ends: for ports that are told so. */
+void mdd_thread_changed(int ended);
+
+/* In the child of a fork, before anything else is recorded. */
+void mdd_forked(void);
+
+/* --- for breakpoints ----------------------------------------------------- */
+
+/* Called after each update of the data, when no link is in change. */
+void cyg_memalloc_dd_done(void);
+
+/*
+ * Called each time that the history is full of records that no dump has, before
+ * the first of them is overwritten.
+ */
+void cyg_memalloc_dd_history_overflow(void);
+
+/* --- the port ------------------------------------------------------------ */
+
+/*
+ * Zeroed memory, aligned for any word, never given back; NULL: there is none.
+ * It must not be recorded itself.
+ */
+void *mdd_port_memory(size_t bytes);
+
+#if MDD_SHARDS == 1
+/* Excludes interrupts and other threads; unlock takes what lock returned. */
+uintptr_t mdd_port_lock(void);
+void mdd_port_unlock(uintptr_t);
+#else
+/* A number of the calling thread, not 0; a fork keeps it. */
+uintptr_t mdd_port_self(void);
+/*
+ * Waits a little for another thread, longer as `turn` grows from 0.  0: that is
+ * long enough, the event is counted as missed.
+ */
+int mdd_port_wait(unsigned turn);
+#endif
+
+#if MDD_PORT_TICKS
+uint64_t mdd_port_ticks(uint32_t *hz);	/* since the start; hz: in a second */
+#endif
+
+#if MDD_PORT_THREADS
+/*
+ * The calling thread; the name is of MDD_NAME bytes with a final 0.  handle 0:
+ * there is no thread yet, and the event counts as the first one's.
+ */
+void mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name);
+/*
+ * Where the core may keep a word for the calling thread, 0 at first; NULL: it
+ * finds the thread by its handle.
+ */
+uint32_t *mdd_port_thread_word(void);
+#endif
+
+#if MDD_PORT_STACK
+/*
+ * The backtrace behind `caller`: fills up to n levels and leaves the rest.  A
+ * port without it has one level; __builtin_return_address() above 0 may crash.
+ */
+void mdd_port_stack(uintptr_t caller, uintptr_t *level, unsigned n);
+#endif
+
+#endif

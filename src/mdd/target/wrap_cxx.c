@@ -1,0 +1,94 @@
+/*
+ * Hooks for the linker's --wrap: the usual C++ operators, which call malloc() and
+ * free().  Programs that define operators of their own do not wrap these.
+ */
+#include <stdlib.h>
+
+#include "target.h"
+
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+
+#ifdef __linux__
+#include <malloc.h>
+#define ACTUAL(p) malloc_usable_size(p)
+#else
+#define ACTUAL(p) 0
+#endif
+
+#define PASTE(a, b, c) a##b##c
+/* The compiler's letter for size_t is in the operators' names. */
+#ifdef __LP64__
+#define NAME(prefix, new, rest) PASTE(prefix##new, m, rest)
+#else
+#define NAME(prefix, new, rest) PASTE(prefix##new, j, rest)
+#endif
+
+#ifdef _NEWLIB_VERSION
+void *__real__malloc_r(struct _reent *, size_t);
+void __real__free_r(struct _reent *, void *);
+#define real_malloc(n) __real__malloc_r(_REENT, n)
+#define real_free(p) __real__free_r(_REENT, p)
+#else
+void *__real_malloc(size_t);
+void __real_free(void *);
+#define real_malloc __real_malloc
+#define real_free __real_free
+#endif
+
+/*
+ * The operator new as it usually is, without its second try: that and the
+ * exception are left to the real one.
+ */
+static void *
+allocate(size_t size, enum mdd_function function, uintptr_t caller)
+{
+	void *p = real_malloc(size != 0 ? size : 1);
+
+	if (p != NULL)
+		mdd_alloc(p, size, ACTUAL(p), function, caller);
+	return p;
+}
+
+#define OPERATOR_NEW(new, function) \
+	void *NAME(__real_, new, )(size_t); \
+	void *NAME(__wrap_, new, )(size_t); \
+	void *NAME(__wrap_, new, )(size_t size) \
+	{ \
+		void *p = allocate(size, function, CALLER); \
+\
+		return p != NULL ? p : NAME(__real_, new, )(size); \
+	}
+#define OPERATOR_NEW_NOTHROW(new, function) \
+	void *NAME(__real_, new, RKSt9nothrow_t)(size_t, const void *); \
+	void *NAME(__wrap_, new, RKSt9nothrow_t)(size_t, const void *); \
+	void *NAME(__wrap_, new, RKSt9nothrow_t)(size_t size, \
+	    const void *nothrow) \
+	{ \
+		void *p = allocate(size, function, CALLER); \
+\
+		return p != NULL ? p : \
+		    NAME(__real_, new, RKSt9nothrow_t)(size, nothrow); \
+	}
+#define OPERATOR_DELETE(name, function, arguments) \
+	void __wrap_##name arguments; \
+	void __wrap_##name arguments \
+	{ \
+		mdd_free(p, function, CALLER); \
+		real_free(p); \
+	}
+
+OPERATOR_NEW(_Znw, MDD_NEW)
+OPERATOR_NEW(_Zna, MDD_NEW_ARRAY)
+OPERATOR_NEW_NOTHROW(_Znw, MDD_NEW_NOTHROW)
+OPERATOR_NEW_NOTHROW(_Zna, MDD_NEW_ARRAY_NOTHROW)
+OPERATOR_DELETE(_ZdlPv, MDD_DELETE, (void *p))
+OPERATOR_DELETE(_ZdaPv, MDD_DELETE_ARRAY, (void *p))
+OPERATOR_DELETE(_ZdlPvRKSt9nothrow_t, MDD_DELETE, (void *p, const void *nothrow __attribute__((unused))))
+OPERATOR_DELETE(_ZdaPvRKSt9nothrow_t, MDD_DELETE_ARRAY, (void *p, const void *nothrow __attribute__((unused))))
+#ifdef __LP64__
+OPERATOR_DELETE(_ZdlPvm, MDD_DELETE, (void *p, size_t n __attribute__((unused))))
+OPERATOR_DELETE(_ZdaPvm, MDD_DELETE_ARRAY, (void *p, size_t n __attribute__((unused))))
+#else
+OPERATOR_DELETE(_ZdlPvj, MDD_DELETE, (void *p, size_t n __attribute__((unused))))
+OPERATOR_DELETE(_ZdaPvj, MDD_DELETE_ARRAY, (void *p, size_t n __attribute__((unused))))
+#endif
