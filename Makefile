@@ -180,7 +180,7 @@ $B/pic/%.o: %.c
 MDD_TARGET = $(addprefix src/mdd/target/,core.c settings.c wrap.c wrap_cxx.c \
 	port_linux.c)
 MDD_FLAGS = -std=c99 -pedantic $(WARNINGS) -fexceptions -fPIC -fno-builtin \
-	-DMDD_CONFIG='"port_linux.h"'
+	-fno-omit-frame-pointer -DMDD_CONFIG='"port_linux.h"'
 
 $B/libmdd.a: $(MDD_TARGET:%.c=$B/mdd/%.o)
 	rm -f $@ && $(AR) rcs $@ $^

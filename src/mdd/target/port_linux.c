@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include "target.h"
 
@@ -77,41 +77,51 @@ mdd_port_thread_word(void)
 	return &thread_word;
 }
 
-struct walk {
-	uintptr_t caller;
-	uintptr_t *level;
-	unsigned n, got;
-	int behind;		/* the frame of `caller` was seen */
-};
+/*
+ * Frame pointers, of programs that keep them (-fno-omit-frame-pointer): in a
+ * static program libgcc's unwinder allocates inside its own lock.  Between a
+ * frame and the end of its stack everything can be read; the walk ends where the
+ * chain leads elsewhere or the return address is not the program's own.
+ */
+extern const char __executable_start, __etext;
+extern void *__libc_stack_end;
+static size_t stack_size;
 
-static _Unwind_Reason_Code
-walk_frame(struct _Unwind_Context *context, void *arg)
+static uintptr_t
+stack_end(uintptr_t frame)
 {
-	struct walk *w = arg;
-	uintptr_t ip = _Unwind_GetIP(context);
+	uintptr_t main_end = (uintptr_t)__libc_stack_end;
+	uintptr_t thread_end = (uintptr_t)pthread_self();
 
-	if (!w->behind) {
-		w->behind = ip == w->caller;
-		return _URC_NO_REASON;
-	}
-	if (ip == 0 || w->got == w->n)
-		return _URC_END_OF_STACK;
-	w->level[w->got++] = ip;
-	return _URC_NO_REASON;
+	if (main_end - frame < stack_size)
+		return main_end;
+	return thread_end - frame < stack_size ? thread_end : 0;
 }
 
-/* The first walk of a program may allocate: that event has one level. */
 void
 mdd_port_stack(uintptr_t caller, uintptr_t *level, unsigned n)
 {
-	static __thread int walking;
-	struct walk w = { caller, level, n, 0, 0 };
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0), next;
+	uintptr_t end = stack_end(frame);
+	const uintptr_t *word;
+	int behind = 0;
+	unsigned got = 0;
 
-	if (walking)
-		return;
-	walking = 1;
-	_Unwind_Backtrace(walk_frame, &w);
-	walking = 0;
+	while (got < n && frame % sizeof(uintptr_t) == 0 &&
+	    frame + 2 * sizeof(uintptr_t) <= end) {
+		word = (const uintptr_t *)frame;
+		if (behind) {
+			if (word[1] < (uintptr_t)&__executable_start ||
+			    word[1] >= (uintptr_t)&__etext)
+				break;
+			level[got++] = word[1];
+		} else
+			behind = word[1] == caller;
+		next = word[0];
+		if (next <= frame)
+			break;
+		frame = next;
+	}
 }
 
 static void
@@ -127,6 +137,7 @@ begin(void)
 	const char *text = secure_getenv("PAGEK_DEBUGDATA"), *bad;
 	struct mdd_opts opts;
 	struct timespec now;
+	struct rlimit stack;
 	pthread_key_t key;
 	int on;
 
@@ -141,6 +152,9 @@ begin(void)
 	}
 	if (!on)
 		return;
+	if (getrlimit(RLIMIT_STACK, &stack) == 0)
+		stack_size = stack.rlim_cur < 64 << 20 ? stack.rlim_cur :
+		    64 << 20;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &start);
 	clock_gettime(CLOCK_REALTIME, &now);
 	mdd_root.process = (uint32_t)getpid();
