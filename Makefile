@@ -10,6 +10,7 @@ BINDIR = $(PREFIX)/bin
 LIBDIR = $(PREFIX)/lib/pagek
 LIBEXECDIR = $(PREFIX)/libexec/pagek
 MANDIR = $(PREFIX)/share/man
+DATADIR = $(PREFIX)/share/pagek
 # Where the shells look; fish's and zsh's own folders for what comes from others.
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
@@ -179,6 +180,7 @@ $B/pic/%.o: %.c
 # The data that a program keeps of its own blocks: C99, for firmware too.
 MDD_TARGET = $(addprefix src/mdd/target/,core.c settings.c wrap.c wrap_cxx.c \
 	port_linux.c)
+MDD_HEADERS = $(addprefix src/mdd/target/,target.h layout.def functions.def)
 MDD_FLAGS = -std=c99 -pedantic $(WARNINGS) -fexceptions -fPIC -fno-builtin \
 	-fno-omit-frame-pointer -DMDD_CONFIG='"port_linux.h"'
 
@@ -408,6 +410,10 @@ install: all
 		$(DESTDIR)$(LIBDIR)/liballoclog.so.0)
 	$(if $(PRELOAD),install -m 644 src/alloclog/alloclog.h \
 		$(DESTDIR)$(PREFIX)/include)
+	install -d $(DESTDIR)$(PREFIX)/include/mdd $(DESTDIR)$(DATADIR)
+	install -m 644 $B/libmdd.a $(DESTDIR)$(LIBDIR)
+	install -m 644 $(MDD_HEADERS) $(DESTDIR)$(PREFIX)/include/mdd
+	install -m 644 share/mdd.* $(DESTDIR)$(DATADIR)
 	for m in man/*.[1-8]; do \
 		d=$(DESTDIR)$(MANDIR)/man$${m##*.}; \
 		install -d $$d && install -m 644 $$m $$d; done
@@ -437,7 +443,9 @@ uninstall:
 		$(DESTDIR)$(LIBEXECDIR)/pagek-symbols \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so.0 \
-		$(DESTDIR)$(PREFIX)/include/alloclog.h
+		$(DESTDIR)$(PREFIX)/include/alloclog.h \
+		$(DESTDIR)$(LIBDIR)/libmdd.a $(DESTDIR)$(DATADIR)/mdd.* \
+		$(MDD_HEADERS:src/mdd/target/%=$(DESTDIR)$(PREFIX)/include/mdd/%)
 	for m in man/*.[1-8]; do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m#man/}; done
 

@@ -27,7 +27,7 @@ equals(const char *text, size_t n, const char *word)
 
 /* 1 to 2^20; 0: it is none. */
 static unsigned
-number(const char *text, size_t n)
+parse_number(const char *text, size_t n)
 {
 	unsigned value = 0;
 	size_t i;
@@ -43,7 +43,7 @@ number(const char *text, size_t n)
 static int
 set_option(struct mdd_opts *o, unsigned option, const char *value, size_t n)
 {
-	unsigned value_number = number(value, n);
+	unsigned value_number = parse_number(value, n);
 
 	if (equals(value, n, "off") || equals(value, n, "0")) {
 		o->options &= ~option;
