@@ -62,6 +62,105 @@ TEST(a_forked_child_inherits_what_its_parent_had)
 	down();
 }
 
+/* In the target: of the addresses after it, the first of the same shard. */
+static uint64_t
+next_of_shard(uint64_t addr)
+{
+	uint64_t next = addr + 16;
+
+	while (rec_shard(next) != rec_shard(addr))
+		next += 16;
+	return next;
+}
+
+/* Publishes a record with an earlier ticket, as a thread that was held up. */
+static void
+publish_late(struct ring_area *area, unsigned op, uint64_t addr,
+    uint32_t ticket)
+{
+	struct ring_head *ring;
+	unsigned i = atomic_fetch_add(&area->next_ring, 1);
+	unsigned thread = atomic_fetch_add(&area->threads, 1);
+	size_t offset;
+	struct rec *r;
+
+	(void)ring_place(i, &offset);
+	r = (struct rec *)((char *)area + offset);
+	r->w[0] = rec_w0(addr, REC_FLAGS(op, 0),
+	    op == REC_FREE ? TYPE_FREE : TYPE_MALLOC);
+	r->w[1] = rec_w1(op == REC_FREE ? 0 : 1000, thread);
+	r->w[2] = rec_w2(ticket, (uint32_t)told_ms);
+	r->w[3] = 0x1234;
+	ring = &area->rings[i];
+	atomic_store(&ring->owner, (uint32_t)getpid());
+	atomic_store(&ring->head, 1);
+}
+
+/*
+ * The node has passed over the ticket of a thread, whose record comes just
+ * before the fork.
+ */
+static const struct {
+	unsigned op;
+	uint64_t addr;
+	uint64_t live_bytes;		/* of the child */
+} owed[] = {
+	{ REC_ALLOC, 0x30000, 10 + 20 + 30 + 1000 },
+	{ REC_FREE, 0x20000, 10 + 30 },
+};
+
+LOOP_TEST(a_child_inherits_what_was_owed_when_its_parent_forked, 0,
+    BASE_NELEM(owed))
+{
+	unsigned op = owed[_i].op;
+	uint64_t addr = owed[_i].addr;
+	struct target t;
+	struct producer p;
+	struct keeper *parent, *k;
+
+	up();
+	if (begin(&t)) {
+		struct ring_area *area = attach(false, &p);
+		uint32_t ticket;
+		pid_t pid;
+
+		allocate(&p, 0x10000, 10);
+		allocate(&p, 0x20000, 20);
+		ticket = atomic_fetch_add(
+		    &produce_tickets_now()[rec_shard(addr)].next, 1);
+		allocate(&p, next_of_shard(addr), 30);
+		stop_here(&t);
+		publish_late(area, op, addr, ticket);
+		pid = fork();
+		if (pid == 0) {
+			attach(true, &p);
+			stop_here(&t);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+		_exit(0);
+	}
+	until_stop(&t);
+	parent = keeper_of(t.pid);
+	ck_assert_ptr_nonnull(parent);
+	while (stream_feed_counts(parent->feed)->owed == 0)
+		drain(parent);
+	go_on(&t);
+	until_stop_without_loop(&t);
+	images_adopt_all(&node);
+	k = TAILQ_LAST(&node.live, keepers);
+	ck_assert_ptr_ne(k, parent);
+	ck_assert_uint_eq(keeper_counts(k)->live_bytes, owed[_i].live_bytes);
+	ck_assert(keeper_complete(k));
+	go_on(&t);
+	until_ended(k);
+	until_ended(parent);
+	ck_assert_uint_eq(keeper_counts(parent)->live_bytes,
+	    owed[_i].live_bytes);
+	ck_assert_int_eq(waitpid(t.pid, NULL, 0), t.pid);
+	down();
+}
+
 /* In the target: a block whose stack is one frame of the program itself. */
 static void
 allocate_from(struct producer *p, uint64_t addr, uint64_t pc)

@@ -358,6 +358,36 @@ thread_leave(struct producer *p)
 	__atomic_store_n(&p->inside, 0, __ATOMIC_RELAXED);
 }
 
+static inline __attribute__((always_inline)) bool
+is_gate_of(const struct produce_gate *gate, const struct keeper_area *area)
+{
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
+	bool same;
+
+	__asm__ volatile("cmpq %2, %1"
+	    : "=@cce"(same)
+	    : "m"(gate->fast_path), "r"(area));
+	return same;
+#else
+	return atomic_load_explicit(&gate->fast_path, memory_order_relaxed) ==
+	    area;
+#endif
+}
+
+/* False if the word was set already, or the gate is shut. */
+static inline __attribute__((always_inline)) bool
+set_word(struct producer *p, const struct produce_gate *gate,
+    const struct keeper_area *area)
+{
+	if (unlikely(p->inside != 0))
+		return false;
+	SET_INSIDE(p);
+	if (likely(is_gate_of(gate, area)))
+		return true;
+	thread_leave(p);
+	return false;
+}
+
 /*
  * Enters the hook and returns the fast producer if it belongs to that area; or
  * NULL.
@@ -368,14 +398,9 @@ thread_enter(const struct produce_gate *gate, const struct keeper_area *area)
 	struct producer *p = thread_self.fast;
 
 	if (unlikely(p == NULL) || unlikely(p->keeper != area) ||
-	    unlikely(p->inside != 0))
+	    unlikely(!set_word(p, gate, area)))
 		return NULL;
-	SET_INSIDE(p);
-	if (likely(atomic_load_explicit(&gate->fast_path,
-		memory_order_relaxed) == area))
-		return p;
-	thread_leave(p);
-	return NULL;
+	return p;
 }
 
 /* The same on the slow path, for a call by an operator. */

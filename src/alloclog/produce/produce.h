@@ -73,12 +73,25 @@ produce_area_armed(const struct keeper_area *keeper)
 	    RING_ARMED;
 }
 
-/* Not the opposite of produce_area_armed(): there is RING_LEFT. */
+/*
+ * Not the opposite of produce_area_armed(): there is RING_LEFT.  Each hook asks:
+ * compilers load an atomic word before they test it, which the processor need
+ * not.
+ */
 static inline bool
 produce_area_asleep(const struct keeper_area *keeper)
 {
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
+	bool asleep;
+
+	__asm__ volatile("testl %2, %1"
+	    : "=@ccz"(asleep)
+	    : "m"(keeper->armed), "i"(RING_AWAKE));
+	return asleep;
+#else
 	return (atomic_load_explicit(&keeper->armed, memory_order_relaxed) &
 	    RING_AWAKE) == 0;
+#endif
 }
 
 /* The area, if every event is logged while it is armed; or NULL. */
