@@ -361,4 +361,57 @@ for f in json ndjson csv; do
 	rule "a reader of $f that goes away is no failure" gone $f
 done
 
+# Why a list is not complete although nothing was lost: the same words as in the
+# report.
+cat >"$tmp/past.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+void __libc_free(void *);
+int main(int argc, char **argv)
+{
+	void *p = malloc(1000);
+	char c;
+	if (argc > 1) {
+		for (int i = 0; i < 9; i++) {
+			__libc_free(p);
+			p = malloc(1000);
+		}
+		puts(argv[1]);
+	}
+	fflush(stdout);
+	return read(0, &c, 1) < 0 || p == NULL;
+}
+C
+why_incomplete() {
+	cc -O1 -fno-builtin -o "$tmp/past" "$tmp/past.c" || return 1
+	rm -f "$tmp/stop"
+	mkfifo "$tmp/stop"
+	"$B/pagek" run -b -o /dev/null --report "$tmp/past.report" -- \
+	    "$tmp/past" "$@" <"$tmp/stop" >"$tmp/out" &
+	past=$!
+	exec 8>"$tmp/stop"
+	until_true 20 sh -c "'$B/pagek' targets --format json >'$tmp/targets.json' &&
+	    grep -q '\"name\": *\"past\"[^}]*\"live_blocks\": *[1-9]' '$tmp/targets.json'"
+	word=$(sed -n 's/.*"pid": *\([0-9]*\)[^}]*"name": *"past".*/\1/p' "$tmp/targets.json")
+	"$B/pagek" watch --count 1 --format json "pid:$word" >"$tmp/watch.json"
+	exec 8>&-
+	wait $past
+	python3 - "$tmp" <<'PY'
+import json, sys
+def load(name): return json.load(open(sys.argv[1] + "/" + name))
+said = json.loads(open(sys.argv[1] + "/past.report").readline())
+target = [t for t in load("targets.json")["targets"] if t["name"] == "past"][0]
+sample = load("watch.json")["samples"][0]
+for row in target, sample:
+    assert row["complete"] == said["complete"], (row, said)
+    assert row["reason"] == (said["reason"] or None), (row, said)
+    assert (row["reason"] is None) == row["complete"], row
+print(said["reason"])
+PY
+}
+rule "targets and watch say why a list is incomplete, as the report does" \
+    why_incomplete past
+rule "... and nothing where it is complete" why_incomplete
+
 say_result

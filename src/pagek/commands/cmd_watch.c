@@ -89,6 +89,7 @@ put_row(struct watch *w)
 		.n = look->keeper,
 		.judged = true,
 		.complete = look->complete,
+		.reason = page_look_lack(look),
 		.lost = page_lost(look),
 		.full = look->loss.full,
 		.ms = w->ms,

@@ -176,6 +176,9 @@ extern const struct field_table page_look_target;
 extern const struct field_table page_look_modes;
 extern const struct field_table page_look_loss;
 
+/* One sentence: why its list is not complete; "" if it is. */
+const char *page_look_lack(const struct nodes_look *);
+
 /* Counters of a list and its keeper. */
 struct page_counts_row {
 	const struct nodes_look *look;

@@ -195,13 +195,19 @@ const struct field_table page_node_counters = FIELD_TABLE(node_counters);
 
 #define LOOK(member) offsetof(struct nodes_look, member)
 
+const char *
+page_look_lack(const struct nodes_look *look)
+{
+	return look->complete ? "" : stream_lack_text(page_lost(look),
+	    look->loss.full, look->loss.doubt);
+}
+
 FIELD_GET(get_node_number, nodes_look, n, r->node.number, true)
 FIELD_GET(get_look_pid, nodes_look, i, r->target.pid, r->target.pid > 0)
 FIELD_GET_TEXT(get_look_state, nodes_look, page_state_name(r->state))
 FIELD_GET(get_look_complete, nodes_look, n, r->complete && r->listed, true)
 FIELD_GET(get_look_lost, nodes_look, n, page_lost(r), true)
-FIELD_GET_TEXT(get_look_lack, nodes_look, r->complete ? "" :
-    stream_lack_text(page_lost(r), r->loss.full, r->loss.doubt))
+FIELD_GET_TEXT(get_look_lack, nodes_look, page_look_lack(r))
 
 static const struct field look_node[] = {
 	{ .key = "number", .kind = FIELD_NODE, .get = get_node_number },
@@ -601,6 +607,8 @@ static const struct field targets[] = {
 	    .subset = WATCHED,
 	    .column = { .gap = 2, .brief = true, .place = 1,
 	    .cell = state_and_complete_cell } },
+	{ .key = "reason", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = ROW(reason), .subset = WATCHED },
 	{ .key = "lost", .get = get_loss, .at = ROW(lost),
 	    .column = { .title = "LOST", .subset = WATCHED, .gap = 1,
 	    .width = 8, .right = true, .plain = true },
@@ -622,6 +630,17 @@ static const struct field targets[] = {
 };
 const struct field_table page_target_fields = FIELD_TABLE(targets);
 
+/* As the report: why it is not complete, else what there is to say of its state. */
+static const char *
+listed_reason(const struct nodes_target *t)
+{
+	const char *lack = stream_lack_text(t->n[WIRE_N_LOST],
+	    t->n[WIRE_N_FULL], t->n[WIRE_N_UNSURE]);
+
+	return lack[0] != '\0' && t->state != WIRE_S_CORRUPT &&
+	    t->state != WIRE_S_NO_DATA ? lack : t->reason;
+}
+
 void
 page_target_listed(const struct nodes_target *t, const char *node,
     struct page_target_row *row)
@@ -634,7 +653,7 @@ page_target_listed(const struct nodes_target *t, const char *node,
 		.stream = t->name,
 		.node = node,
 		.state = page_target_state(t->state),
-		.reason = t->reason,
+		.reason = listed_reason(t),
 		.status = t->status,
 		.armed_wall_ms = (int64_t)t->n[WIRE_N_ARMED_MS],
 		.sample = t->n[WIRE_N_SAMPLE],
