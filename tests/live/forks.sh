@@ -89,4 +89,37 @@ overflows() {
 }
 rule "a process that jumps out of stack overflows is exact, or says why not" overflows
 
+# A subshell is two images, of which the first runs the program and the second ends,
+# mostly before the node has seen either.  The other programs come by vfork(2).
+all_execed() {
+	rm -f "$tmp/go"
+	mkfifo "$tmp/go"
+	"$B/pagek" run -b -o /dev/null -- sh -c '
+	    for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (exec /bin/echo) ; done
+	    echo ready; read x' <"$tmp/go" >"$tmp/out" &
+	run=$!
+	exec 8>"$tmp/go"
+	until_true 20 grep -q ready "$tmp/out" && settled
+	result=$?
+	exec 8>&-
+	wait $run
+	return $result
+}
+settled() {
+	until_true 20 states "$@" || { states; return 1; }
+}
+# All 20 programs have ended, and before them only what has run them.
+states() {
+	"$B/pagek" targets --format json >"$tmp/json" && python3 - "$tmp/json" <<'PY'
+import json, sys
+from collections import Counter
+n = Counter((t["name"], t["state"]) for t in json.load(open(sys.argv[1]))["targets"])
+print(n)
+assert n["true", "ENDED"] == 10 and n["echo", "ENDED"] == 10, n
+assert n["sh", "EXECED"] >= 10 and n["sh", "ENDED"] == 0, n
+PY
+}
+rule "an image that has run another program is EXECED, however fast that has ended" \
+    all_execed
+
 say_result

@@ -347,6 +347,14 @@ adopt_missed(struct node *node, struct keeper *k)
 	}
 }
 
+/* The process may have ended by now; its id may be another's. */
+static bool
+is_same_process(const struct keeper *before, const struct keeper *k)
+{
+	return before->image.start != 0 && k->image.start != 0 ?
+	    before->image.start == k->image.start : !is_dead(before);
+}
+
 static void
 adopt(struct node *node, struct keeper *k)
 {
@@ -370,7 +378,8 @@ adopt(struct node *node, struct keeper *k)
 	if (rejoined)
 		arming_rejoin(k, before);
 	if (before != NULL)
-		images_end_image(before, is_dead(before) || rejoined ?
+		images_end_image(before, rejoined ||
+		    !is_same_process(before, k) ?
 		    WIRE_S_ENDED : WIRE_S_EXECED, -1, rejoined ?
 		    "it registered again before its rings were read" : NULL);
 	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->image.comm,
