@@ -172,6 +172,41 @@ stack() {
 	awk -v n="$n" -v said="$said" \
 	    'BEGIN { exit !(said != "" && n <= said * 1000) }'
 }
+# needs COMMAND...: bytes of stack that `true` needs from its start, environment and
+# all, as COMMAND runs it: the limit less the longest variable that it survives.
+needs() {
+	low=0 high=65536
+	while [ $((high - low)) -gt 64 ]; do
+		pad=$(((low + high) / 2))
+		if PAD=$(printf "%${pad}s" '') "$@" setarch -R prlimit --stack=65536 \
+		    true >/dev/null 2>&1; then
+			low=$pad
+		else
+			high=$pad
+		fi
+	done
+	echo $((65536 - low))
+}
+# With the addresses at random, sizes differ by up to 8 kB from run to run.  A
+# library that does nothing tells the loader's part from ours.
+starts() {
+	echo 'int nothing;' | cc -shared -fPIC -x c -o "$tmp/nothing.so" - || return 1
+	ulimit -c 0
+	plain=$(needs env) other=$(needs env LD_PRELOAD="$tmp/nothing.so")
+	for o in "--stack 0" "--stack 64 --free-stack"; do
+		ours=$(needs "$pagek" run -b -o /dev/null $o --) &&
+		    echo "$plain bytes, $other with another library, $ours with ours: $o" &&
+		    [ $((ours - other)) -le 512 ] &&
+		    awk -v n=$((ours - plain)) -v said="$(said RLIMIT_STACK 1)" \
+			'BEGIN { exit !(said != "" && n <= said * 1000 && n >= said * 500) }' || return 1
+	done
+}
+if setarch -R true 2>/dev/null; then
+	rule "a start takes no more stack than the manual says, and hardly any of it is ours" starts
+else
+	skip "addresses cannot be made the same here (setarch -R): the stack of a start"
+fi
+
 # What the manual says of signal stacks: the two numbers.
 spare() {
 	sed -n 's/^the library: at most \([0-9.]*\) kB without stacks and \([0-9.]*\) kB.*/\1 \2/p' \
@@ -189,6 +224,9 @@ for name in first many child; do
 		    unless_busy stack $name "$large" $o
 	done
 done
+# Its variables lie on each thread's stack.
+rule "a thread's stack has no less room than the manual says" \
+    unless_busy stack begun "$(said RLIMIT_STACK 2)"
 # Without us it is 3,500 with this kernel's frame; a page less the rest.
 fits() {
 	run --stack 0 -- "$target" stack >"$tmp/with" &&

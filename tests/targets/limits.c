@@ -10,7 +10,8 @@
  *	lock-now, lock-future: the same of the present or the future alone
  *	stack	prints the bytes that allocating calls take of a signal stack:
  *		first of a thread, many of it, and child, after a fork in the
- *		handler
+ *		handler; and begun, those of a thread's stack that were taken
+ *		before its function began
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -316,6 +317,9 @@ static void *
 measure_stack(void *arg)
 {
 	stack_t s = { .ss_size = STACK };
+	pthread_attr_t attr;
+	void *base;
+	size_t size;
 	size_t child;
 
 	(void)arg;
@@ -324,6 +328,10 @@ measure_stack(void *arg)
 	s.ss_sp = stack;
 	if (stack == MAP_FAILED || sigaltstack(&s, NULL) != 0)
 		return (void *)1;
+	if (pthread_getattr_np(pthread_self(), &attr) == 0 &&
+	    pthread_attr_getstack(&attr, &base, &size) == 0)
+		printf("begun=%zu\n", (size_t)((char *)base + size -
+		    (char *)&s));
 	printf("first=%zu\n", stack_of(allocate_once));
 	printf("many=%zu\n", stack_of(allocate_many));
 	(void)fflush(stdout);
