@@ -380,6 +380,23 @@ TEST(f10_quits_from_wherever_it_is_pressed)
 	ck_assert(rig.over);
 }
 
+/* The list, :sort and what is said of an order have one name for it. */
+LOOP_TEST(a_sort_key_of_groups_has_one_name, 0, 2)
+{
+	const struct page_sort_ops *ops;
+	size_t i;
+
+	app_group_by(&rig, _i == 0 ? "function" : "frame");
+	ops = app_page_sorts(&rig);
+	for (i = 0; i < ops->n; i++) {
+		char said[64];
+
+		app_sort(&rig, ops->keys[i].word);
+		snprintf(said, sizeof said, "groups by %s", ops->keys[i].word);
+		ck_assert_str_eq(rig_page.message, said);
+	}
+}
+
 /* Their sort keys differ from those of blocks. */
 LOOP_TEST(groups_are_sorted_from_a_list, 0, 2)
 {
@@ -399,6 +416,7 @@ LOOP_TEST(groups_are_sorted_from_a_list, 0, 2)
 	}
 	rig_type("sc");
 	ck_assert_int_eq(app_panel_top(&rig), APP_PAGE_K);
+	ck_assert_str_eq(rig_page.message, "groups by blocks");
 	ck_assert_uint_eq(rig_page.group.sort, PROFILE_BLOCKS);
 	ck_assert(!rig_page.group.reverse);
 	rig_type("sn");

@@ -72,6 +72,10 @@ static const struct {
 	    COMMAND_TARGETS, TARGET_SSH },
 	{ "list demo:1", COMMAND_LIST, TARGET_DEMO },
 	{ "--sort p list --reverse demo:1", COMMAND_LIST, TARGET_DEMO },
+	{ "--group site --sort blocks demo:1", COMMAND_TOP, TARGET_DEMO },
+	{ "--once --sort oldest_age --group type>site demo:1", COMMAND_TOP,
+	    TARGET_DEMO },
+	{ "run --group frame --sort self sleep 5", COMMAND_RUN, TARGET_LOCAL },
 	{ "targets", COMMAND_TARGETS, TARGET_LOCAL },
 	{ "arm pid:4711", COMMAND_ARM, TARGET_PID },
 	{ "disarm --timeout 2 local", COMMAND_DISARM, TARGET_LOCAL },
@@ -183,6 +187,11 @@ static const struct {
 	{ "--once=3 demo:1", PAGEK_USAGE, "takes no argument" },
 	{ "--sort", PAGEK_USAGE, "--sort needs an argument: age|address" },
 	{ "--sort sise", PAGEK_USAGE, "not one of age|address|size|" },
+	{ "--sort blocks demo:1", PAGEK_USAGE, "--sort=blocks sorts groups: "
+	    "give --group too" },
+	{ "list --sort name demo:1", PAGEK_USAGE, "sorts groups, and this "
+	    "command has none" },
+	{ "--group site --sort sise", PAGEK_USAGE, "|oldest_age|self for groups" },
 	{ "--sort Nsx", PAGEK_USAGE, "not one of age|address|size|" },
 	{ "--sort function,size", PAGEK_USAGE, "|site, nor up to 4 letters for "
 	    "them such as Ns" },

@@ -472,7 +472,11 @@ check_group(struct parse *p)
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 
 	if (kind == NULL)
-		return 0;
+		return o->sort_groups_only ? option_fail(p, "--sort=%s sorts "
+		    "groups%s", o->text[OPTION_SORT],
+		    command_in(o->command, GROUP_SCREEN) ?
+		    ": give --group too, as in --group=site" :
+		    ", and this command has none") : 0;
 	if (o->page.layout == PAGE_CLASSIC_STRICT)
 		return option_fail(p, "--group has no meaning with "
 		    "--classic=strict, which has no groups");

@@ -267,6 +267,7 @@ struct options {
 	uint64_t limit;			/* 0: all */
 	struct page_opts page;
 	bool sort_reversed;			/* the order of --sort itself is reversed, as in Ns */
+	bool sort_groups_only;			/* --sort has a word that blocks do not have */
 	struct filter_option filter;
 	struct skip_options skip;
 	enum list_choice list;

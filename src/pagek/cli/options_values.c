@@ -8,6 +8,7 @@
 #include "../../base/base.h"
 #include "../../filter/filter.h"
 #include "../groups/group_kinds.h"
+#include "../layout/fields.h"
 #include "../blocks/order.h"
 #include "../blocks/row_filter.h"
 #include "options.h"
@@ -61,10 +62,19 @@ static int
 set_sort(struct parse *p, const char *arg)
 {
 	struct page_sorting sorting;
+	enum profile_measure by;
+	bool of_groups;
 
-	if (!page_sorting_parse(arg, &sorting))
-		return option_fail(p, "--sort=%s: not one of %s, nor up to %d "
-		    "letters for them such as Ns", base_shown(arg),
+	/* Settings are of blocks.  Some words are of both, as those of :sort. */
+	of_groups = option_given(p->o, OPTION_SORT) &&
+	    page_sum_called(arg, &by) == 0;
+	if (of_groups)
+		p->o->page.group_sort = by;
+	p->o->sort_groups_only = !page_sorting_parse(arg, &sorting);
+	if (p->o->sort_groups_only)
+		return of_groups ? 0 : option_fail(p, "--sort=%s: not one of "
+		    "%s, nor up to %d letters for them such as Ns, nor of "
+		    PAGE_SUM_WORDS " for groups", base_shown(arg),
 		    option_argument(OPTION_SORT), PAGE_SORTINGS);
 	/* --reverse inverts it, before or behind --sort. */
 	p->o->sort_reversed = sorting.by[0].reverse;
@@ -193,6 +203,7 @@ set_reverse(struct parse *p, const char *arg)
 	page_sorting_get(&p->o->page, &sorting);
 	sorting.by[0].reverse = !p->o->sort_reversed;
 	page_sorting_put(&sorting, &p->o->page);
+	p->o->page.group_reverse = true;
 	return 0;
 }
 

@@ -546,7 +546,8 @@ page_init(struct page *page, const struct page_opts *opts)
 	*page = (struct page){ .opts = *opts, .layout = opts->layout,
 		.units = opts->units,
 		.group = { .kind = opts->group, .below = opts->group_below,
-		    .last = opts->group } };
+		    .last = opts->group, .sort = opts->group_sort,
+		    .reverse = opts->group_reverse } };
 	if (page->opts.fps < 1 || page->opts.fps > NODES_HZ)
 		page->opts.fps = NODES_HZ;
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)

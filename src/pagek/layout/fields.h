@@ -122,6 +122,9 @@ void page_sum_put(const struct page_sum *, const struct page_sum_form *,
 /* The sort key one column before or after `by`; `self` is one of them or not. */
 enum profile_measure page_sum_next(enum profile_measure by, int step,
     bool self);
+/* All of them, as messages list them. */
+#define PAGE_SUM_WORDS "name|type|thread|blocks|bytes|oldest_age|self"
+
 /* "bytes" */
 const char *page_sum_word(enum profile_measure by);
 /* "BYTES" */

@@ -72,6 +72,8 @@ struct page_opts {
 	enum page_letter first;		/* page to begin with ... */
 	const char *mark;		/* ... page H since that mark of the node; NULL: since now */
 	unsigned group, group_below;	/* kinds of groups to begin with; 0: blocks */
+	unsigned group_sort;		/* order of the groups: enum profile_measure ... */
+	bool group_reverse;
 	bool free;			/* in address order free blocks are rows */
 	enum page_color color;
 	const struct page_style *style;	/* of each mark; NULL: the default */

@@ -477,9 +477,9 @@ static const struct page_sort_row group_keys[] = {
 	{ "name", "fF", NULL, true, "name of the group" },
 	{ "type", "aA", "TYPE", false, "type that all its blocks share" },
 	{ "thread", "tT", "THREAD", false, "thread that all its blocks share" },
-	{ "count", "cC", "COUNT", false, "most blocks first" },
+	{ "blocks", "cC", "COUNT", false, "most blocks first" },
 	{ "bytes", "Nn", "BYTES", false, "most bytes first" },
-	{ "age", "sS", "AGE", false, "oldest block first" },
+	{ "oldest_age", "sS", "AGE", false, "oldest block first" },
 	{ "self", "eE", "SELF", false, "most bytes requested by the function "
 	    "itself first" },
 };
