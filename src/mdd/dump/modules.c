@@ -1,0 +1,180 @@
+/* Mapped files with their build ids, and the ranges of the heap. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "read.h"
+
+#define HEAD_BYTES 4096		/* of a mapped file, that a dump has */
+#define HEAD_BACK 64		/* mappings of a file before one of its code */
+#define HEAPS_MAX 4096
+#define ARENA_ALIGNED (UINT64_C(64) << 20)	/* of glibc's arenas for threads */
+
+/* A mapping; its path lies in the text. */
+struct mapping {
+	struct maps_line line;
+	bool writable;
+};
+
+struct mappings {
+	struct mapping *at;
+	size_t n, cap;
+};
+
+static int
+parse_mappings(struct dump *d, char *text, struct mappings *out)
+{
+	struct mapping m;
+	char *line, *next;
+	unsigned no = 0;
+	void *array;
+	int e;
+
+	for (line = text; line != NULL && *line != '\0'; line = next) {
+		next = strchr(line, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		no++;
+		m.writable = strchr(line, ' ') != NULL &&
+		    strncmp(strchr(line, ' '), " rw", 3) == 0;
+		if (maps_parse(line, &m.line) < 0) {
+			dump_problem(d, "line %u of the mappings is none", no);
+			continue;
+		}
+		array = out->at;
+		e = base_grow(&array, &out->cap, out->n + 1, sizeof m);
+		if (e < 0)
+			return e;
+		out->at = array;
+		out->at[out->n++] = m;
+	}
+	return 0;
+}
+
+static int
+by_address(const void *a, const void *b)
+{
+	const struct dump_module *p = a, *q = b;
+
+	return p->lo < q->lo ? -1 : p->lo > q->lo;
+}
+
+/* The nearest mapping of the file's beginning, at or before mapping i. */
+static const struct mapping *
+head_of(const struct mappings *maps, size_t i)
+{
+	const char *path = maps->at[i].line.path;
+
+	for (size_t k = i + 1; k-- > 0 && i - k < HEAD_BACK &&
+	    strcmp(maps->at[k].line.path, path) == 0;)
+		if (maps->at[k].line.offset == 0)
+			return &maps->at[k];
+	return NULL;
+}
+
+static int
+add_module(struct dump *d, struct memory *m, const struct mappings *maps,
+    size_t i)
+{
+	const struct maps_line *line = &maps->at[i].line;
+	const struct mapping *head = head_of(maps, i);
+	struct dump_module *out = &d->module[d->nmodules];
+	uint8_t bytes[HEAD_BYTES];
+	struct elf_head elf;
+
+	*out = (struct dump_module){ .lo = line->start, .hi = line->end,
+		.offset = line->offset, .inode = line->inode,
+		.bias = line->start - line->offset,
+		.path = strdup(line->path) };
+	if (out->path == NULL)
+		return -ENOMEM;
+	d->nmodules++;
+	if (head == NULL || elf_head_parse(&elf, bytes, memory_read(m,
+	    head->line.start, bytes, sizeof bytes)) < 0)
+		return 0;
+	out->bias = head->line.start - elf.base;
+	out->machine = elf.machine;
+	out->build_id_len = elf.build_id_len;
+	memcpy(out->build_id, elf.build_id, elf.build_id_len);
+	return 0;
+}
+
+static int
+take_modules(struct dump *d, struct memory *m, const struct mappings *maps)
+{
+	int e = 0;
+
+	d->module = calloc(SYMBOL_MODULES_MAX, sizeof *d->module);
+	if (d->module == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; e == 0 && i < maps->n &&
+	    d->nmodules < SYMBOL_MODULES_MAX; i++)
+		if (maps->at[i].line.executable &&
+		    maps->at[i].line.path[0] != '\0')
+			e = add_module(d, m, maps, i);
+	qsort(d->module, d->nmodules, sizeof *d->module, by_address);
+	return e;
+}
+
+/* Records are in the order of addresses. */
+static bool
+has_record(const struct dump *d, const struct maps_line *line)
+{
+	size_t lo = 0, hi = d->nrecords;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (d->record[mid].address < line->start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < d->nrecords && d->record[lo].address < line->end;
+}
+
+/* "[heap]"; and arenas of threads, which begin at a multiple of their size. */
+static bool
+is_heap(const struct dump *d, const struct mapping *m)
+{
+	if (strcmp(m->line.path, "[heap]") == 0)
+		return true;
+	return m->writable && m->line.start % ARENA_ALIGNED == 0 &&
+	    m->line.inode == 0 && d->source.word_bytes == 8 &&
+	    (m->line.path[0] == '\0' ||
+	    strncmp(m->line.path, "[anon", 5) == 0) && has_record(d, &m->line);
+}
+
+/* Unless the target knows its heap itself. */
+static int
+take_heap(struct dump *d, const struct mappings *maps)
+{
+	size_t i;
+
+	if (d->nheap > 0)
+		return 0;
+	d->heap = calloc(HEAPS_MAX, sizeof *d->heap);
+	if (d->heap == NULL)
+		return -ENOMEM;
+	for (i = 0; i < maps->n && d->nheap < HEAPS_MAX; i++)
+		if (is_heap(d, &maps->at[i]))
+			d->heap[d->nheap++] = (struct dump_range){
+				maps->at[i].line.start, maps->at[i].line.end };
+	return 0;
+}
+
+int
+modules_read(struct dump *d, struct memory *m, char *text)
+{
+	struct mappings maps = { .n = 0 };
+	int e;
+
+	e = parse_mappings(d, text, &maps);
+	if (e == 0)
+		e = take_modules(d, m, &maps);
+	if (e == 0)
+		e = take_heap(d, &maps);
+	free(maps.at);
+	return e;
+}
