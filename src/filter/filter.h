@@ -99,6 +99,8 @@ bool filter_matches(const struct filter *, const struct filter_block *);
 const char *filter_text(const struct filter *);
 /* It uses this text, which may have to be fetched. */
 bool filter_wants(const struct filter *, enum filter_field);
+/* One of its terms is about this field. */
+bool filter_uses(const struct filter *, enum filter_field);
 
 /* The k-th word that may stand at the end, from *from on; NULL: no more. */
 const char *filter_complete(const char *typed, size_t k, size_t *from);

@@ -210,3 +210,12 @@ filter_wants(const struct filter *f, enum filter_field field)
 {
 	return (f->wants >> field & 1) != 0;
 }
+
+bool
+filter_uses(const struct filter *f, enum filter_field field)
+{
+	for (uint16_t i = 0; i < f->terms; i++)
+		if (f->term[i].field == field)
+			return true;
+	return false;
+}

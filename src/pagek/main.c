@@ -14,6 +14,7 @@
  *	panels		the text of the other pages and of overlays
  *	cli		options, settings, targets, standard output
  *	documents	the text of JSON, CSV, Prometheus, listings, exports
+ *	debugdata	events of debug data as rows
  *	batch		sessions of commands, and pages as text
  *	jobs		sends listings and exports to a file, a node or a pager
  *	app		what keys do, panels and prompts; app/pages has the pages

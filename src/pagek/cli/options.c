@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../../base/base.h"
 #include "../../filter/filter.h"
@@ -128,6 +129,26 @@ take_listing(struct parse *p, const char *word)
 	return option_fail(p, "one word too many: '%s'", base_shown(word));
 }
 
+/* A regular file, or the TARGET. */
+static int
+take_dump(struct parse *p, const char *word)
+{
+	struct records_options *r = &p->o->records;
+	void *array = r->file;
+	struct stat st;
+
+	if (stat(word, &st) == 0 && S_ISREG(st.st_mode)) {
+		if (base_grow(&array, &r->cap, r->files + 1,
+		    sizeof *r->file) < 0)
+			return option_fail(p, "there are too many files");
+		r->file = array;
+		r->file[r->files++] = word;
+		return 0;
+	}
+	return p->o->target_given ? option_fail(p, "one word too many: '%s'",
+	    base_shown(word)) : take_target(p, word);
+}
+
 static int
 take_mark(struct parse *p, const char *word)
 {
@@ -165,6 +186,8 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		return take_listing(p, word);
 	if (command_rows[o->command].words == WORDS_MARK)
 		return take_mark(p, word);
+	if (command_rows[o->command].words == WORDS_DUMPS)
+		return take_dump(p, word);
 	if (++*words > 1)
 		return option_fail(p, named != COMMANDS && !o->command_given ?
 		    "the command goes first: 'pagek %s ...'" :
@@ -325,6 +348,9 @@ check_taken(struct parse *p)
 	const struct options *o = p->o;
 	unsigned id;
 
+	if (option_given(o, OPTION_KEYS) && o->command == COMMAND_HISTORY)
+		return option_fail(p, "-S is for dump and diff: a history is in "
+		    "the order of time, and -r reverses it");
 	for (id = 0; id < OPTIONS; id++)
 		if (option_given(o, id) &&
 		    !option_taken(&option_rows[id], o->command))
@@ -530,6 +556,16 @@ check_all(struct parse *p)
 	return r;
 }
 
+/* The second name of the program. */
+static bool
+is_ecosmdd(const char *name)
+{
+	const char *slash = name != NULL ? strrchr(name, '/') : NULL;
+
+	return name != NULL &&
+	    strcmp(slash != NULL ? slash + 1 : name, "ecosmdd") == 0;
+}
+
 int
 options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 {
@@ -556,12 +592,18 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 	/* --help and --version ignore all other errors. */
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;
-	return p.target_status != 0 ? p.target_status : check_all(&p);
+	if (p.target_status != 0)
+		return p.target_status;
+	return is_ecosmdd(argv[0]) && !command_in(o->command, GROUP_MDD) &&
+	    o->command != COMMAND_HELP ? option_fail(&p, "ecosmdd needs one of "
+	    "its commands: stats, dump, history or diff") : check_all(&p);
 }
 
 void
 options_fini(struct options *o)
 {
+	free(o->records.file);
+	o->records.file = NULL;
 	filter_free(o->filter.compiled);
 	o->filter.compiled = NULL;
 	for (unsigned i = 0; i < o->check.budgets; i++) {

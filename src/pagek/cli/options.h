@@ -71,6 +71,7 @@ enum command_words {
 	WORDS_MARK,		/* the name of a mark, then perhaps a TARGET */
 	WORDS_PROGRAM,		/* a program and its arguments */
 	WORDS_TARGET_OR_PROGRAM,	/* a TARGET, or "--" and a program */
+	WORDS_DUMPS,		/* an executable and dumps, or a TARGET */
 	WORDS_TOPIC,		/* a command of pagek */
 	WORDS_SHELL,		/* one of the words of the synopsis */
 };
@@ -86,6 +87,8 @@ enum option_group {
 	GROUP_READ,		/* reading the records of a target */
 	GROUP_REACH,		/* connecting to a node */
 	GROUP_START,		/* a program that is started */
+	GROUP_MDD,		/* no options: ecosmdd has the command, too */
+	GROUP_RECORDS,		/* events of debug data */
 	GROUP_FILE,		/* may stand in a settings file */
 };
 
@@ -238,6 +241,26 @@ struct skip_options {
 	unsigned n;
 };
 
+enum records_time {
+	RECORDS_TICKS,
+	RECORDS_MS,
+};
+
+#define RECORDS_MATCHES 32	/* times that -F may be given */
+
+/* Debug data: `pagek dump` and its like. */
+struct records_options {
+	const char **file;		/* words that name files: an executable, dumps */
+	size_t files, cap;
+	const char *arch;		/* -A; NULL */
+	const char *ignore;		/* -I: pattern of files */
+	const char *keys;		/* -S; NULL */
+	const char *format;		/* -f; NULL: the usual one */
+	const char *match[RECORDS_MATCHES];	/* -F */
+	unsigned matches;
+	enum records_time time;
+};
+
 /* How an option came to be set. */
 enum option_source {
 	SOURCE_NONE,			/* not at all, or by its default */
@@ -277,6 +300,7 @@ struct options {
 	const char *remote;		/* path of pageknode on another machine; NULL: from PATH there */
 	struct tree_options tree;
 	struct check_options check;
+	struct records_options records;
 };
 
 static inline bool

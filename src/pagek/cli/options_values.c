@@ -216,6 +216,18 @@ set_wide(struct parse *p, const char *arg)
 }
 
 static int
+set_match(struct parse *p, const char *arg)
+{
+	struct records_options *r = &p->o->records;
+
+	if (r->matches == RECORDS_MATCHES)
+		return option_fail(p, "-F is given more than %d times",
+		    RECORDS_MATCHES);
+	r->match[r->matches++] = arg;
+	return 0;
+}
+
+static int
 set_baseline(struct parse *p, const char *arg)
 {
 	if (arg[0] == '\0')

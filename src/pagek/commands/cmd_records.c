@@ -1,0 +1,424 @@
+/* pagek dump, history and diff: events of debug data. */
+#include <errno.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../debugdata/debugdata.h"
+#include "../documents/documents.h"
+
+struct work {
+	const struct options *o;
+	struct subject subject;
+	struct query query;
+	struct format *format;		/* NULL: as data */
+	struct callers *callers;	/* NULL: no names are wanted */
+	struct format_style style;
+};
+
+/* --- the format ------------------------------------------------------------------ */
+
+static bool
+wants_names(const struct work *w)
+{
+	return w->subject.program != NULL ||
+	    option_given(w->o, OPTION_SYMBOLS);
+}
+
+static void
+usual_format(const struct work *w, char out[FORMAT_STANDARD])
+{
+	/* Without a dump: what is collected by default. */
+	static const struct dump usual = { .source = { .word_bytes = 4,
+		.options = MDD_OPT_ACTUAL_SIZE | MDD_OPT_TIMESTAMP |
+		MDD_OPT_THREAD | MDD_OPT_BACKTRACE, .levels = 1 } };
+	const struct subject *s = &w->subject;
+
+	format_standard(out, s->n > 0 ? &s->dump[s->n - 1] : &usual,
+	    w->o->command == COMMAND_HISTORY, wants_names(w) || s->n == 0);
+}
+
+static int
+make_format(struct work *w, char why[DEBUGDATA_WHY])
+{
+	char usual[FORMAT_STANDARD];
+	int e;
+
+	if (options_as_data(w->o))
+		return PAGEK_OK;
+	usual_format(w, usual);
+	e = format_new(&w->format, w->o->records.format != NULL ?
+	    w->o->records.format : usual, why);
+	if (e == -ENOMEM)
+		snprintf(why, DEBUGDATA_WHY, "cannot start: %s", strerror(-e));
+	if (e < 0)
+		return e == -ENOMEM ? PAGEK_FAILED : PAGEK_USAGE;
+	return w->o->records.format == NULL ? PAGEK_OK :
+	    format_check(w->format, &w->subject, wants_names(w), why);
+}
+
+static int
+check_names(const struct work *w, char why[DEBUGDATA_WHY])
+{
+	static const enum filter_field named[] = { FILTER_FUNCTION,
+		FILTER_FILE, FILTER_LINE };
+	bool needs = strpbrk(w->query.keys, "fF") != NULL;
+
+	for (size_t i = 0; i < BASE_NELEM(named) && w->query.filter != NULL; i++)
+		needs |= filter_uses(w->query.filter, named[i]);
+	if (!needs || wants_names(w))
+		return PAGEK_OK;
+	snprintf(why, DEBUGDATA_WHY, "functions and files need the executable, "
+	    "as the word before the first dump, or --symbols");
+	return PAGEK_USAGE;
+}
+
+/* --- opening ---------------------------------------------------------------------- */
+
+static int
+open_work(struct work *w, const struct options *o, size_t least, size_t most)
+{
+	char why[DEBUGDATA_WHY];
+	int status;
+
+	*w = (struct work){ .o = o, .style = { .ms = o->records.time ==
+	    RECORDS_MS, .ascii = o->page.ascii || strcmp(nl_langinfo(CODESET),
+	    "UTF-8") != 0 } };
+	status = subject_open(&w->subject, o, least, most);
+	if (status != PAGEK_OK)
+		return status;
+	/* Its words were checked with the options. */
+	query_parse(&w->query, o, why);
+	status = query_check(&w->query, &w->subject, why);
+	if (status == PAGEK_OK)
+		status = check_names(w, why);
+	if (status == PAGEK_OK)
+		status = make_format(w, why);
+	if (status != PAGEK_OK) {
+		complain("%s", why);
+		return status;
+	}
+	return callers_new(&w->callers, &w->subject, o);
+}
+
+static void
+close_work(struct work *w)
+{
+	format_free(w->format);
+	callers_free(w->callers);
+	subject_close(&w->subject);
+}
+
+static int
+show_format(const struct options *o)
+{
+	char text[FORMAT_STANDARD];
+	struct work w = { .o = o };
+	int status = o->records.files > 0 ? subject_open(&w.subject, o, 0, 0) :
+	    PAGEK_OK;
+	FILE *out = status == PAGEK_OK ? output_open(o->output) : NULL;
+
+	if (status == PAGEK_OK && out == NULL)
+		status = PAGEK_FAILED;
+	if (out != NULL) {
+		usual_format(&w, text);
+		format_write(out, text);
+		status = output_close(out, o->output, PAGEK_OK);
+	}
+	subject_close(&w.subject);
+	return status;
+}
+
+int
+cmd_dump_check(struct parse *p)
+{
+	const struct options *o = p->o;
+	char why[DEBUGDATA_WHY];
+	struct format *f = NULL;
+	struct query q;
+
+	if (o->records.files > 0 && o->target_given)
+		return option_fail(p, "'%s' is a file and '%s' a live target: "
+		    "their sequence numbers have nothing in common",
+		    base_shown(o->records.file[0]), base_shown(o->target.word));
+	if (option_given(o, OPTION_KEYS) && option_given(o, OPTION_SORT))
+		return option_fail(p, "--keys and --sort exclude each other");
+	if (o->records.format != NULL && options_as_data(o))
+		return option_fail(p, "--row-format is for text, not for "
+		    "--format=%s", o->text[OPTION_FORMAT]);
+	if (query_parse(&q, o, why) < 0)
+		return option_fail(p, "%s", why);
+	if (o->records.format != NULL &&
+	    format_new(&f, o->records.format, why) == -EINVAL)
+		return option_fail(p, "%s", why);
+	format_free(f);
+	return 0;
+}
+
+/* --- rows --------------------------------------------------------------------------- */
+
+static int
+choose_rows(struct work *w, struct events *e)
+{
+	int r = query_apply(&w->query, e, w->callers);
+
+	return r < 0 ? r : callers_look(w->callers, e);
+}
+
+static void
+print_rows(const struct work *w, const struct events *e, bool reverse, FILE *out)
+{
+	for (size_t i = 0; i < e->n && output_going(out); i++)
+		format_print(w->format, &e->row[reverse ? e->n - 1 - i : i],
+		    w->callers, &w->style, out);
+}
+
+static void
+put_rows(const struct work *w, struct json *j, const struct events *e,
+    bool reverse, const char *change)
+{
+	struct event_row row = { .callers = w->callers, .change = change };
+
+	for (size_t i = 0; i < e->n && output_going(j->out); i++) {
+		row.e = &e->row[reverse ? e->n - 1 - i : i];
+		json_row(j, &row, j->subset);
+	}
+}
+
+static void
+put_head(const struct work *w, struct json *j, FILE *out, const char *schema,
+    unsigned subset)
+{
+	const struct subject *s = &w->subject;
+
+	json_open(j, out, w->o);
+	json_document(j, schema, &event_fields, subset);
+	json_text(j, "executable", s->program);
+	json_begin(j, "dumps", '[', false);
+	for (size_t i = 0; i < s->n; i++)
+		json_text(j, NULL, s->dump[i].name);
+	json_end(j);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->dump[i].nproblems > 0) {
+			json_bool(j, "complete", false);
+			return;
+		}
+	json_bool(j, "complete", true);
+}
+
+/* Ends a command: reports, and the status. */
+static int
+end_work(struct work *w, FILE *out, int error)
+{
+	int status = PAGEK_FAILED;
+
+	if (error < 0)
+		complain("cannot print the events: %s", strerror(-error));
+	else if (out != NULL)
+		status = output_close(out, w->o->output, PAGEK_OK);
+	if (status == PAGEK_OK)
+		status = subject_report(&w->subject);
+	return status;
+}
+
+/* --- dump ----------------------------------------------------------------------------- */
+
+static int
+print_dump(struct work *w)
+{
+	struct events e = { .n = 0 };
+	struct json j;
+	FILE *out = NULL;
+	int r = events_of_dump(&e, &w->subject.dump[0]), status;
+
+	if (r == 0)
+		r = choose_rows(w, &e);
+	if (r == 0)
+		out = output_open(w->o->output);
+	if (out != NULL && w->format != NULL) {
+		print_rows(w, &e, false, out);
+	} else if (out != NULL) {
+		put_head(w, &j, out, "pagek.dump/1", EVENT_HELD);
+		json_rows(&j, "allocations");
+		put_rows(w, &j, &e, false, NULL);
+		json_rows_end(&j);
+		json_end(&j);
+	}
+	status = end_work(w, out, r);
+	events_fini(&e);
+	return status;
+}
+
+/* --- history ---------------------------------------------------------------------------- */
+
+static int
+print_history(struct work *w)
+{
+	const struct subject *s = &w->subject;
+	bool complete, reverse = option_given(w->o, OPTION_REVERSE);
+	struct events e = { .n = 0 };
+	char why[DEBUGDATA_WHY];
+	struct json j;
+	FILE *out = NULL;
+	int r = events_of_history(&e, s->dump, s->n, &complete), status;
+
+	if (r == 0)
+		r = choose_rows(w, &e);
+	if (r == 0)
+		out = output_open(w->o->output);
+	if (out != NULL && w->format != NULL) {
+		if (!complete)
+			fputs("Caution: history is incomplete.\n\n", out);
+		print_rows(w, &e, reverse, out);
+	} else if (out != NULL) {
+		put_head(w, &j, out, "pagek.history/1", EVENT_HISTORY);
+		json_bool(&j, "history_complete", complete);
+		json_rows(&j, "events");
+		put_rows(w, &j, &e, reverse, NULL);
+		json_rows_end(&j);
+		json_end(&j);
+	}
+	if (subject_lacks(s, MDD_OPT_HISTORY, "only current allocations are "
+	    "shown", why))
+		notice("%s", why);
+	status = end_work(w, out, r);
+	events_fini(&e);
+	return status;
+}
+
+/* --- diff ------------------------------------------------------------------------------- */
+
+static void
+print_sums(const struct dump *d, FILE *out)
+{
+	char name[1024];
+	struct dump_totals t;
+
+	dump_sum(d, &t);
+	base_safe_text(name, sizeof name, d->name, strlen(d->name), false);
+	fprintf(out, "File %s : %" PRIu64 "K (%" PRIu64 " bytes) used in %"
+	    PRIu64 " allocations.\n", name, t.bytes / 1024, t.bytes, t.blocks);
+}
+
+/* The titles of the lists, with the names of the dumps. */
+struct titles {
+	char added[2200], freed[2200];
+};
+
+static void
+make_titles(const struct subject *s, struct titles *t)
+{
+	char a[1024], b[1024];
+
+	base_safe_text(a, sizeof a, s->dump[0].name, strlen(s->dump[0].name),
+	    false);
+	base_safe_text(b, sizeof b, s->dump[1].name, strlen(s->dump[1].name),
+	    false);
+	snprintf(t->added, sizeof t->added, "new allocations in %s but not in %s",
+	    b, a);
+	snprintf(t->freed, sizeof t->freed, "allocations in %s but freed in %s",
+	    a, b);
+}
+
+static void
+print_lists(const struct work *w, const struct events *added,
+    const struct events *freed, const size_t of[2], FILE *out)
+{
+	const struct subject *s = &w->subject;
+	struct titles t;
+
+	make_titles(s, &t);
+	print_sums(&s->dump[0], out);
+	print_sums(&s->dump[1], out);
+	fprintf(out, "%zu %s\n%zu %s\n\n", of[0], t.added, of[1], t.freed);
+	fprintf(out, "N%s\n", t.added + 1);
+	print_rows(w, added, false, out);
+	/* Records of one line stand in blocks. */
+	if (w->o->records.format != NULL)
+		fputc('\n', out);
+	fprintf(out, "A%s\n", t.freed + 1);
+	print_rows(w, freed, false, out);
+}
+
+static void
+put_lists(const struct work *w, const struct events *added,
+    const struct events *freed, const size_t of[2], FILE *out)
+{
+	struct json j;
+
+	put_head(w, &j, out, "pagek.diff/1", EVENT_CHANGE);
+	json_number(&j, "new", of[0]);
+	json_number(&j, "freed", of[1]);
+	json_rows(&j, "allocations");
+	put_rows(w, &j, added, false, "new");
+	put_rows(w, &j, freed, false, "freed");
+	json_rows_end(&j);
+	json_end(&j);
+}
+
+static int
+print_diff(struct work *w)
+{
+	const struct dump *d = w->subject.dump;
+	struct events added = { .n = 0 }, freed = { .n = 0 };
+	FILE *out = NULL;
+	size_t of[2];
+	int r = events_of_diff(&added, &freed, &d[0], &d[1]), status;
+
+	of[0] = added.n;
+	of[1] = freed.n;
+	if (r == 0)
+		r = choose_rows(w, &added);
+	if (r == 0)
+		r = choose_rows(w, &freed);
+	if (r == 0)
+		out = output_open(w->o->output);
+	if (out != NULL && w->format != NULL)
+		print_lists(w, &added, &freed, of, out);
+	else if (out != NULL)
+		put_lists(w, &added, &freed, of, out);
+	status = end_work(w, out, r);
+	events_fini(&added);
+	events_fini(&freed);
+	return status;
+}
+
+/* --- commands ---------------------------------------------------------------------------- */
+
+static int
+run_work(const struct options *o, size_t least, size_t most,
+    int (*print)(struct work *))
+{
+	struct work w;
+	int status;
+
+	if (option_given(o, OPTION_SHOW_FORMAT))
+		return show_format(o);
+	status = open_work(&w, o, least, most);
+	if (status == PAGEK_OK)
+		status = print(&w);
+	close_work(&w);
+	return status;
+}
+
+int
+cmd_dump(const struct options *o, uv_loop_t *loop)
+{
+	(void)loop;
+	return run_work(o, 1, 1, print_dump);
+}
+
+int
+cmd_history(const struct options *o, uv_loop_t *loop)
+{
+	(void)loop;
+	return run_work(o, 1, 0, print_history);
+}
+
+int
+cmd_diff(const struct options *o, uv_loop_t *loop)
+{
+	(void)loop;
+	return run_work(o, 2, 2, print_diff);
+}

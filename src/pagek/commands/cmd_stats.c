@@ -1,0 +1,278 @@
+/* pagek stats: the sums of debug data. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../debugdata/debugdata.h"
+#include "../documents/documents.h"
+
+/* --- text ------------------------------------------------------------------------- */
+
+static void
+put_size(FILE *out, uint64_t bytes)
+{
+	fprintf(out, "%" PRIu64 "K (%" PRIu64 " bytes)", bytes / 1024, bytes);
+}
+
+static void
+put_heap(FILE *out, const struct dump *d, const struct dump_totals *t)
+{
+	char lo[ADDRESS_TEXT], hi[ADDRESS_TEXT];
+
+	for (size_t i = 0; i < d->nheap; i++) {
+		address_text(lo, d, d->heap[i].lo);
+		address_text(hi, d, d->heap[i].hi - 1);
+		fprintf(out, "%-10s: %s to %s, size ", i == 0 ? "Heap" : "", lo,
+		    hi);
+		put_size(out, d->heap[i].hi - d->heap[i].lo);
+		fputc('\n', out);
+	}
+	if (d->nheap == 0)
+		fputs("Heap      : not known\n", out);
+	if (t->mapped == 0)
+		return;
+	fputs("          : ", out);
+	put_size(out, t->mapped_bytes);
+	fprintf(out, " in %" PRIu64 " blocks outside of it\n", t->mapped);
+}
+
+static void
+put_sums(FILE *out, const struct dump *d, const struct dump_totals *t)
+{
+	uint64_t overhead = t->actual - t->bytes;
+
+	fprintf(out, "History   : %" PRIu64 " memory allocations, %" PRIu64
+	    " frees\nCurrent   : ", d->counts.allocs, d->counts.frees);
+	put_size(out, t->bytes);
+	fprintf(out, " used in %" PRIu64 " allocations\n", t->blocks);
+	if (d->source.options & MDD_OPT_ACTUAL_SIZE) {
+		fputs("Actual    : approximately ", out);
+		put_size(out, t->actual);
+		fputs("\nOverhead  : approximately ", out);
+		put_size(out, overhead);
+		fprintf(out, ", %" PRIu64 "%%\n", t->actual == 0 ? 0 :
+		    (uint64_t)(100.0 * (double)overhead / (double)t->actual));
+	}
+	fputs("Debugdata : approximately ", out);
+	put_size(out, d->counts.static_bytes);
+	fputs(" static, ", out);
+	put_size(out, d->counts.dynamic_bytes);
+	fputs(" dynamic\n          : (debug data is in addition to other "
+	    "overheads)\n", out);
+}
+
+/* The most frequent one first; of equal ones the lower number. */
+static void
+put_allocators(FILE *out, const struct dump_totals *t)
+{
+	uint64_t left[DUMP_FUNCTIONS];
+
+	memcpy(left, t->by_function, sizeof left);
+	fputs("Allocators:\n", out);
+	for (;;) {
+		uint32_t most = 0;
+
+		for (uint32_t i = 1; i < DUMP_FUNCTIONS; i++)
+			if (left[i] > left[most])
+				most = i;
+		if (left[most] == 0)
+			return;
+		fprintf(out, "            %s %" PRIu64 "\n",
+		    dump_function(most), left[most]);
+		left[most] = 0;
+	}
+}
+
+static void
+put_threads(FILE *out, const struct dump *d)
+{
+	char handle[ADDRESS_TEXT], name[4 * MDD_NAME + 1];
+
+	if ((d->source.options & MDD_OPT_THREAD) == 0)
+		return;
+	fputs("Threads   :\n", out);
+	for (size_t i = 0; i < d->nthreads; i++) {
+		const struct dump_thread *th = &d->thread[i];
+
+		address_text(handle, d, th->handle);
+		base_safe_text(name, sizeof name, th->name, strlen(th->name),
+		    false);
+		fprintf(out, "%9zu : handle %s, %s\n", i + 1, handle, name);
+	}
+}
+
+static const char *
+able(const struct dump *d, unsigned option)
+{
+	return d->source.options & option ? "enabled" : "disabled";
+}
+
+static void
+put_options(FILE *out, const struct dump *d)
+{
+	fprintf(out, "Options   : actual_size %s, time stamps %s, thread info "
+	    "%s\n          : backtrace %s", able(d, MDD_OPT_ACTUAL_SIZE),
+	    able(d, MDD_OPT_TIMESTAMP), able(d, MDD_OPT_THREAD),
+	    able(d, MDD_OPT_BACKTRACE));
+	if (d->source.options & MDD_OPT_BACKTRACE)
+		fprintf(out, ", %u levels", d->source.levels);
+	fprintf(out, "\n          : history %s", able(d, MDD_OPT_HISTORY));
+	if (d->source.options & MDD_OPT_HISTORY)
+		fprintf(out, ", %" PRIu32 " records max",
+		    d->source.history_records);
+	fputc('\n', out);
+}
+
+/* Only what is not as it should be. */
+static void
+put_losses(FILE *out, const struct dump *d)
+{
+	const struct dump_counts *n = &d->counts;
+	const struct {
+		uint64_t n;
+		const char *what;
+	} losses[] = {
+		{ n->missed, "events were not recorded" },
+		{ n->unknown, "frees of blocks that were not listed" },
+		{ n->replaced, "blocks were replaced at their address" },
+		{ n->pending, "events waited to be recorded" },
+		{ n->in_flight, "records were in change" },
+		{ n->overwritten, "records of the history were overwritten" },
+	};
+	bool first = true;
+
+	for (size_t i = 0; i < BASE_NELEM(losses); i++)
+		if (losses[i].n > 0) {
+			fprintf(out, "%-10s: %" PRIu64 " %s\n", first ?
+			    "Losses" : "", losses[i].n, losses[i].what);
+			first = false;
+		}
+}
+
+static void
+print_stats(FILE *out, const struct dump *d, const struct dump_totals *t)
+{
+	char name[1024];
+
+	base_safe_text(name, sizeof name, d->name, strlen(d->name), false);
+	fprintf(out, "%s: statistics\n", name);
+	if (!d->source.known)
+		return;
+	put_heap(out, d, t);
+	put_sums(out, d, t);
+	put_allocators(out, t);
+	put_threads(out, d);
+	put_options(out, d);
+	put_losses(out, d);
+}
+
+/* --- data -------------------------------------------------------------------------- */
+
+FIELD_GET(get_number, dump_thread, n, r->number, r->number != 0)
+
+static const struct field thread_fields[] = {
+	{ .key = "name", .kind = FIELD_TEXT, .get = field_array,
+	    .at = offsetof(struct dump_thread, name) },
+	{ .key = "handle", .kind = FIELD_HEX, .get = field_u64,
+	    .at = offsetof(struct dump_thread, handle) },
+	{ .key = "tid", .get = get_number },
+	{ .key = "ended", .kind = FIELD_BOOL, .get = field_flag,
+	    .at = offsetof(struct dump_thread, ended) },
+};
+static const struct field_table thread_table = FIELD_TABLE(thread_fields);
+
+static void
+put_numbers(struct json *j, const struct dump *d, const struct dump_totals *t)
+{
+	const struct dump_source *s = &d->source;
+	const struct dump_counts *n = &d->counts;
+	bool actual = (s->options & MDD_OPT_ACTUAL_SIZE) != 0;
+
+	json_text(j, "dump", d->name);
+	json_text(j, "program", or_null(d->info.program));
+	json_text(j, "dumped", or_null(d->info.time));
+	json_bool(j, "complete", d->nproblems == 0);
+	json_known(j, "allocations", s->known, n->allocs);
+	json_known(j, "frees", s->known, n->frees);
+	json_number(j, "current_blocks", t->blocks);
+	json_number(j, "current_bytes", t->bytes);
+	json_known(j, "actual_bytes", actual, t->actual);
+	json_known(j, "overhead_bytes", actual, t->actual - t->bytes);
+	json_known(j, "static_bytes", s->known, n->static_bytes);
+	json_known(j, "dynamic_bytes", s->known, n->dynamic_bytes);
+	json_known(j, "missed", s->known, n->missed);
+	json_known(j, "unknown_frees", s->known, n->unknown);
+	json_known(j, "replaced", s->known, n->replaced);
+	json_known(j, "pending", s->known, n->pending);
+	json_known(j, "in_change", s->known, n->in_flight);
+}
+
+static void
+put_parts(struct json *j, const struct dump *d, const struct dump_totals *t)
+{
+	const struct dump_source *s = &d->source;
+
+	json_begin(j, "heap", '[', false);
+	for (size_t i = 0; i < d->nheap; i++) {
+		json_begin(j, NULL, '{', false);
+		json_number(j, "address", d->heap[i].lo);
+		json_number(j, "size", d->heap[i].hi - d->heap[i].lo);
+		json_end(j);
+	}
+	json_end(j);
+	json_begin(j, "allocators", '{', false);
+	for (uint32_t i = 0; i < DUMP_FUNCTIONS; i++)
+		if (t->by_function[i] > 0)
+			json_number(j, dump_function(i), t->by_function[i]);
+	json_end(j);
+	json_begin(j, "options", '{', false);
+	json_bool(j, "actual_size", (s->options & MDD_OPT_ACTUAL_SIZE) != 0);
+	json_bool(j, "timestamp", (s->options & MDD_OPT_TIMESTAMP) != 0);
+	json_bool(j, "thread", (s->options & MDD_OPT_THREAD) != 0);
+	json_number(j, "backtrace", s->levels);
+	json_number(j, "history", s->options & MDD_OPT_HISTORY ?
+	    s->history_records : 0);
+	json_end(j);
+}
+
+static void
+write_stats(FILE *out, const struct options *o, const struct dump *d,
+    const struct dump_totals *t)
+{
+	struct json j;
+
+	json_open(&j, out, o);
+	json_document(&j, "pagek.stats/1", &thread_table, 0);
+	put_numbers(&j, d, t);
+	put_parts(&j, d, t);
+	json_rows(&j, "threads");
+	for (size_t i = 0; i < d->nthreads; i++)
+		json_row(&j, &d->thread[i], 0);
+	json_rows_end(&j);
+	json_end(&j);
+}
+
+int
+cmd_stats(const struct options *o, uv_loop_t *loop)
+{
+	struct dump_totals totals;
+	struct subject s;
+	int status = subject_open(&s, o, 1, 1);
+	FILE *out = status == PAGEK_OK ? output_open(o->output) : NULL;
+
+	(void)loop;
+	if (status == PAGEK_OK && out == NULL)
+		status = PAGEK_FAILED;
+	if (out != NULL) {
+		dump_sum(&s.dump[0], &totals);
+		if (options_as_data(o))
+			write_stats(out, o, &s.dump[0], &totals);
+		else
+			print_stats(out, &s.dump[0], &totals);
+		status = output_close(out, o->output, PAGEK_OK);
+	}
+	if (status == PAGEK_OK)
+		status = subject_report(&s);
+	subject_close(&s);
+	return status;
+}

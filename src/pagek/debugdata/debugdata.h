@@ -1,0 +1,208 @@
+/*
+ * debugdata: the events of debug data as rows: chosen, sorted, named, printed.
+ *
+ *	files.c		the words of a command line as dumps and an executable
+ *	events.c	rows of a dump, of a history, of two dumps
+ *	query.c		-F, -S, --filter and --sort: which rows, in which order
+ *	callers.c	functions, lines and source of return addresses
+ *	objdump.c	the same from PREFIX-objdump, where libdw cannot
+ *	format.c	format strings, and rows in them
+ *	event_fields.c	the fields of rows for JSON, lines of JSON, CSV
+ *
+ * Vocabulary
+ *	event		an allocation or a free: a row.
+ *	freed		of an allocation: a later event has freed its block.
+ *	subject		dumps of one run, and the executable that they are of.
+ *	caller		a return address with its function, line and source.
+ *	conversion	"%n", in a format string.
+ *	option		here: what a target collects, such as BACKTRACE.
+ *
+ * Example
+ *	struct events events = { 0 };
+ *	events_of_dump(&events, dump);
+ *	query_apply(&query, &events, callers);
+ *	callers_look(callers, &events);
+ *	for (i = 0; i < events.n; i++)
+ *		format_print(format, &events.row[i], callers, out);
+ */
+#ifndef PAGEK_DEBUGDATA_H
+#define PAGEK_DEBUGDATA_H
+
+#include <stdio.h>
+
+#include "../../filter/filter.h"
+#include "../../mdd/dump/dump.h"
+#include "../cli/cli.h"
+#include "../picture/field_table.h"
+
+#define DEBUGDATA_WHY 512	/* bytes of a sentence about an error */
+
+/* --- subjects (files.c) ----------------------------------------------------- */
+
+struct subject {
+	struct dump *dump;
+	size_t n;
+	const char *program;		/* the executable, as given; NULL: none */
+	char *program_path;		/* its absolute path */
+	struct elf_head head;		/* of the executable */
+};
+
+/*
+ * Reads the words of the command line: an executable, if it is first, and dumps,
+ * from `least` to `most` of them (0: no limit).  PAGEK_OK, or the exit status
+ * after a complaint.
+ */
+int subject_open(struct subject *, const struct options *, size_t least,
+    size_t most);
+void subject_close(struct subject *);
+
+/* Reports what broke in the dumps.  PAGEK_OK or PAGEK_FORMAT. */
+int subject_report(const struct subject *);
+
+/* Copies "mddout.0: no backtrace was collected: ..." for an option, or "". */
+bool subject_lacks(const struct subject *, unsigned option, const char *what,
+    char why[DEBUGDATA_WHY]);
+
+/* --- events (events.c) ------------------------------------------------------ */
+
+enum event_kind {
+	EVENT_ALLOC,
+	EVENT_FREED,			/* an allocation whose block was freed later */
+	EVENT_FREE,
+};
+
+struct event {
+	const struct dump *dump;
+	const struct dump_record *block;
+	const struct dump_moment *at;
+	enum event_kind kind;
+	uint32_t position;		/* in the order of events */
+};
+
+struct events {
+	struct event *row;
+	size_t n, cap;
+};
+
+/* -ENOMEM */
+int events_of_dump(struct events *, const struct dump *);
+/* Of dumps in the order of time; *complete: no event is missing. */
+int events_of_history(struct events *, const struct dump *, size_t n,
+    bool *complete);
+/* Of the second dump's allocations those that the first does not have, and the
+ * reverse. */
+int events_of_diff(struct events *added, struct events *freed,
+    const struct dump *first, const struct dump *second);
+void events_fini(struct events *);
+
+/* --- callers (callers.c, objdump.c) ------------------------------------------ */
+
+struct caller {
+	uint64_t address;		/* of the return; the key */
+	char *function;			/* NULL: not known */
+	char *file;			/* NULL: not known */
+	uint32_t line;
+	const char *source;		/* the line's text, borrowed from a file; NULL */
+	size_t source_len;
+};
+
+struct callers;
+
+/* NULL in *out: no names are wanted.  PAGEK_OK, or the status after a complaint. */
+int callers_new(struct callers **, const struct subject *,
+    const struct options *);
+void callers_free(struct callers *);
+/* Looks up all return addresses of these rows. */
+int callers_look(struct callers *, const struct events *);
+/* NULL: no names are wanted. */
+const struct caller *callers_get(const struct callers *, const struct event *,
+    unsigned level);
+
+/* A line of a disassembly that has an address: what objdump knows of it. */
+typedef int (*objdump_cb)(void *arg, uint64_t address, const char *function,
+    const char *file, uint32_t line);
+/* Runs PREFIX-objdump.  0, or a negative errno with a sentence in why. */
+int objdump_read(const char *prefix, const char *program, objdump_cb,
+    void *arg, char why[DEBUGDATA_WHY]);
+
+/* --- queries (query.c) -------------------------------------------------------- */
+
+#define QUERY_KEYS 32
+#define QUERY_THREADS 32
+
+enum query_range {
+	QUERY_SIZE,
+	QUERY_SEQNO,
+	QUERY_TIME,
+	QUERY_PTR,
+	QUERY_RANGES
+};
+
+struct query {
+	char keys[QUERY_KEYS + 1];	/* of -S or --sort */
+	struct {
+		bool has_min, has_max;
+		uint64_t min, max;
+	} range[QUERY_RANGES];
+	uint64_t thread[QUERY_THREADS];	/* any of them */
+	size_t threads;
+	const struct filter *filter;	/* --filter; NULL: none */
+	bool ms;			/* times are milliseconds */
+};
+
+/* -EINVAL: a key or a value is wrong, with a sentence in why. */
+int query_parse(struct query *, const struct options *, char why[DEBUGDATA_WHY]);
+/* PAGEK_USAGE: it needs what was not collected; why has a sentence. */
+int query_check(const struct query *, const struct subject *,
+    char why[DEBUGDATA_WHY]);
+/* Keeps the rows that match, and sorts them.  Callers may be NULL.  -ENOMEM. */
+int query_apply(const struct query *, struct events *, struct callers *);
+
+/* Ticks as --time says. */
+uint64_t query_time(const struct dump *, uint64_t ticks, bool ms);
+
+/* --- format strings (format.c) --------------------------------------------------- */
+
+struct format;
+
+/* -EINVAL, with a sentence in why; -ENOMEM. */
+int format_new(struct format **, const char *text, char why[DEBUGDATA_WHY]);
+void format_free(struct format *);
+/* PAGEK_USAGE: it needs what was not collected, or an executable. */
+int format_check(const struct format *, const struct subject *, bool named,
+    char why[DEBUGDATA_WHY]);
+/* The string that a command uses if it is given none. */
+#define FORMAT_STANDARD 2048
+void format_standard(char out[FORMAT_STANDARD], const struct dump *, bool history,
+    bool named);
+/* As it is written on a command line: \n and \" for line ends and quotes. */
+void format_write(FILE *, const char *text);
+
+struct format_style {
+	bool ms, ascii;
+};
+void format_print(const struct format *, const struct event *,
+    const struct callers *, const struct format_style *, FILE *);
+
+/* "0x00097d78": an address as the dump's words are wide. */
+#define ADDRESS_TEXT 24
+void address_text(char out[ADDRESS_TEXT], const struct dump *, uint64_t address);
+
+/* --- rows as data (event_fields.c) ------------------------------------------------ */
+
+/* Subsets of event_fields. */
+enum {
+	EVENT_HELD = 1 << 0,
+	EVENT_HISTORY = 1 << 1,
+	EVENT_CHANGE = 1 << 2,
+};
+
+struct event_row {
+	const struct event *e;
+	const struct callers *callers;
+	const char *change;		/* "new", "freed" */
+};
+
+extern const struct field_table event_fields;
+
+#endif

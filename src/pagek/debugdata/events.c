@@ -1,0 +1,158 @@
+/* Rows of a dump, of a history, of two dumps. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "debugdata.h"
+
+void
+events_fini(struct events *e)
+{
+	free(e->row);
+	*e = (struct events){ .n = 0 };
+}
+
+static int
+reserve(struct events *e, size_t more)
+{
+	void *array = e->row;
+	int r = base_grow(&array, &e->cap, e->n + more, sizeof *e->row);
+
+	if (r == 0)
+		e->row = array;
+	return r;
+}
+
+/* There is room. */
+static void
+add(struct events *e, const struct dump *d, const struct dump_record *block,
+    const struct dump_moment *at, enum event_kind kind)
+{
+	e->row[e->n++] = (struct event){ .dump = d, .block = block, .at = at,
+		.kind = kind, .position = dump_position(d, at->seqno) };
+}
+
+int
+events_of_dump(struct events *e, const struct dump *d)
+{
+	int r = reserve(e, d->nrecords + 1);
+
+	for (size_t i = 0; r == 0 && i < d->nrecords; i++)
+		add(e, d, &d->record[i], &d->record[i].alloc, EVENT_ALLOC);
+	return r;
+}
+
+/* --- history ------------------------------------------------------------------ */
+
+/* Of equal ones, a freed allocation before the same one as still held. */
+static int
+by_position(const void *a, const void *b)
+{
+	const struct event *p = a, *q = b;
+
+	if (p->position != q->position)
+		return p->position < q->position ? -1 : 1;
+	return p->kind == q->kind ? 0 : p->kind > q->kind ? -1 : 1;
+}
+
+/* An event that two dumps have counts once. */
+static void
+drop_doubles(struct events *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n; i++)
+		if (n == 0 || e->row[n - 1].position != e->row[i].position)
+			e->row[n++] = e->row[i];
+	e->n = n;
+}
+
+static bool
+is_complete(const struct events *e, const struct dump *last)
+{
+	const struct dump_counts *n = &last->counts;
+	uint64_t allocs = 0, frees, mask = last->source.word_bytes == 4 ?
+	    UINT32_MAX : UINT64_MAX;
+
+	for (size_t i = 0; i < e->n; i++)
+		allocs += e->row[i].kind != EVENT_FREE;
+	frees = e->n - allocs;
+	return n->missed == 0 && n->replaced == 0 && !last->wrapped &&
+	    last->source.known && last->nproblems == 0 &&
+	    allocs == (n->allocs & mask) && frees == (n->frees & mask);
+}
+
+int
+events_of_history(struct events *e, const struct dump *d, size_t n,
+    bool *complete)
+{
+	const struct dump *last = &d[n - 1];
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		r = reserve(e, 2 * d[i].npast + 1);
+		if (r < 0)
+			return r;
+		for (size_t k = 0; k < d[i].npast; k++) {
+			const struct dump_past *p = &d[i].past[k];
+
+			add(e, &d[i], &p->block, &p->block.alloc, EVENT_FREED);
+			add(e, &d[i], &p->block, &p->free, EVENT_FREE);
+		}
+	}
+	r = events_of_dump(e, last);
+	if (r < 0)
+		return r;
+	/* Positions are those of the last dump's counter. */
+	for (size_t i = 0; i < e->n; i++)
+		e->row[i].position = dump_position(last, e->row[i].at->seqno);
+	qsort(e->row, e->n, sizeof *e->row, by_position);
+	drop_doubles(e);
+	*complete = is_complete(e, last);
+	return 0;
+}
+
+/* --- two dumps ------------------------------------------------------------------ */
+
+static int
+by_seqno(const void *a, const void *b)
+{
+	uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
+
+	return p < q ? -1 : p > q;
+}
+
+/* Appends the allocations of `of` that `other` does not have. */
+static int
+add_missing(struct events *e, const struct dump *of, const struct dump *other)
+{
+	uint32_t *there = malloc((other->nrecords + 1) * sizeof *there);
+	int r = there == NULL ? -ENOMEM : reserve(e, of->nrecords + 1);
+
+	if (r < 0) {
+		free(there);
+		return r;
+	}
+	for (size_t i = 0; i < other->nrecords; i++)
+		there[i] = other->record[i].alloc.seqno;
+	qsort(there, other->nrecords, sizeof *there, by_seqno);
+	for (size_t i = 0; i < of->nrecords; i++) {
+		const struct dump_record *rec = &of->record[i];
+
+		if (bsearch(&rec->alloc.seqno, there, other->nrecords,
+		    sizeof *there, by_seqno) == NULL)
+			add(e, of, rec, &rec->alloc, EVENT_ALLOC);
+	}
+	free(there);
+	return 0;
+}
+
+int
+events_of_diff(struct events *added, struct events *freed,
+    const struct dump *first, const struct dump *second)
+{
+	int r = add_missing(added, second, first);
+
+	return r < 0 ? r : add_missing(freed, first, second);
+}

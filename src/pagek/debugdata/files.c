@@ -1,0 +1,317 @@
+/* The words of a command line as dumps and an executable. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "debugdata.h"
+
+/* --- options of a target ---------------------------------------------------------- */
+
+static const struct {
+	unsigned option;
+	const char *name;		/* of the text */
+	const char *setting;		/* in PAGEK_DEBUGDATA */
+	const char *what;
+} options[] = {
+	{ MDD_OPT_ACTUAL_SIZE, "ACTUAL_SIZE", "actual_size=on",
+	    "no actual sizes were" },
+	{ MDD_OPT_TIMESTAMP, "TIMESTAMP", "timestamp=on", "no times were" },
+	{ MDD_OPT_THREAD, "THREAD", "thread=on", "no threads were" },
+	{ MDD_OPT_BACKTRACE, "BACKTRACE", "backtrace=1", "no backtrace was" },
+	{ MDD_OPT_HISTORY, "HISTORY", "history=2048", "no history was" },
+};
+
+bool
+subject_lacks(const struct subject *s, unsigned option, const char *what,
+    char why[DEBUGDATA_WHY])
+{
+	size_t i, k;
+
+	for (k = 0; options[k].option != option;)
+		k++;
+	for (i = 0; i < s->n; i++)
+		if (s->dump[i].source.known &&
+		    (s->dump[i].source.options & option) == 0)
+			break;
+	if (i == s->n)
+		return false;
+	snprintf(why, DEBUGDATA_WHY, "%s: in %s %s collected; option %s does "
+	    "that (on Linux, PAGEK_DEBUGDATA=on,%s)", what,
+	    base_shown(s->dump[i].name), options[k].what, options[k].name,
+	    options[k].setting);
+	return true;
+}
+
+/* --- files --------------------------------------------------------------------------- */
+
+static int
+refuse_kind(const char *path, enum dump_kind kind)
+{
+	if (kind == DUMP_CORE)
+		complain("'%s' is a core file; 'pagek mdd-dump core:%s' makes a "
+		    "dump of it", path, path);
+	else if (kind == DUMP_PROGRAM)
+		complain("'%s' is an executable; one goes before the first "
+		    "dump", path);
+	else
+		complain("'%s' is no mddout file, and no executable", path);
+	return PAGEK_USAGE;
+}
+
+static int
+take_program(struct subject *s, const char *path)
+{
+	int e = elf_head_read(&s->head, path);
+
+	s->program = path;
+	s->program_path = realpath(path, NULL);
+	if (e == 0 && s->program_path == NULL)
+		e = -errno;
+	if (e == 0)
+		return PAGEK_OK;
+	complain("cannot read '%s': %s", path, base_file_words(e));
+	return PAGEK_FAILED;
+}
+
+static int
+take_dump(struct subject *s, const char *path)
+{
+	struct dump *d = &s->dump[s->n++];
+	int e = dump_read_file(d, path);
+
+	if (e == 0)
+		return PAGEK_OK;
+	complain("cannot read '%s': %s", path, base_file_words(e));
+	return PAGEK_FAILED;
+}
+
+static int
+take_file(struct subject *s, const char *path, bool first)
+{
+	enum dump_kind kind;
+	int e = dump_file_kind(path, &kind);
+
+	if (e < 0) {
+		complain("cannot read '%s': %s", path, base_file_words(e));
+		return PAGEK_FAILED;
+	}
+	if (kind == DUMP_PROGRAM && first)
+		return take_program(s, path);
+	return kind == DUMP_MDDOUT ? take_dump(s, path) :
+	    refuse_kind(path, kind);
+}
+
+/* --- one run, one executable -------------------------------------------------------------- */
+
+static bool
+is_other_run(const struct dump *a, const struct dump *b)
+{
+	const struct dump_source *p = &a->source, *q = &b->source;
+
+	return p->known && q->known && (p->run != q->run ||
+	    p->process != q->process || p->word_bytes != q->word_bytes ||
+	    p->big_endian != q->big_endian || p->options != q->options ||
+	    p->levels != q->levels || (a->info.program[0] != '\0' &&
+	    b->info.program[0] != '\0' &&
+	    strcmp(a->info.program, b->info.program) != 0));
+}
+
+static int
+check_runs(const struct subject *s)
+{
+	for (size_t i = 1; i < s->n; i++) {
+		if (!is_other_run(&s->dump[0], &s->dump[i]))
+			continue;
+		complain("'%s' is not of the run that '%s' is of: dumps of two "
+		    "runs have nothing in common", s->dump[i].name,
+		    s->dump[0].name);
+		return PAGEK_USAGE;
+	}
+	return PAGEK_OK;
+}
+
+static int
+check_order(const struct subject *s)
+{
+	for (size_t i = 1; i < s->n; i++) {
+		const struct dump *a = &s->dump[i - 1], *b = &s->dump[i];
+
+		if (!a->source.known || !b->source.known ||
+		    (int32_t)(b->counts.seqno - a->counts.seqno) >= 0)
+			continue;
+		complain("'%s' is older than '%s': dumps go in the order of "
+		    "their creation", b->name, a->name);
+		return PAGEK_USAGE;
+	}
+	return PAGEK_OK;
+}
+
+static void
+hex_of(const uint8_t *bytes, unsigned len, char out[2 * SYMBOL_BUILD_ID_MAX + 1])
+{
+	out[0] = '\0';
+	for (unsigned i = 0; i < len; i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static int
+refuse_program(const struct subject *s, const struct dump *d,
+    const struct dump_module *m)
+{
+	char ours[2 * SYMBOL_BUILD_ID_MAX + 1];
+	char theirs[2 * SYMBOL_BUILD_ID_MAX + 1];
+
+	hex_of(s->head.build_id, s->head.build_id_len, ours);
+	if (m == NULL) {
+		complain("'%s' is not what '%s' is of: no file with build id %s "
+		    "was mapped", s->program, d->name, ours);
+		return PAGEK_USAGE;
+	}
+	hex_of(m->build_id, m->build_id_len, theirs);
+	complain("'%s' is not what '%s' is of: its build id is %s, and that of "
+	    "the program that ran %s", s->program, d->name, ours, theirs);
+	return PAGEK_USAGE;
+}
+
+static const char *
+name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* A dump whose build ids are not known is believed. */
+static int
+check_program(const struct subject *s, const struct dump *d)
+{
+	const struct elf_head *h = &s->head;
+	const struct dump_module *named = NULL;
+	bool known = false;
+
+	if (d->source.known && (h->word_bytes != d->source.word_bytes ||
+	    h->big_endian != d->source.big_endian)) {
+		complain("'%s' is not what '%s' is of: it is for another "
+		    "machine, of %u bits", s->program, d->name,
+		    8 * h->word_bytes);
+		return PAGEK_USAGE;
+	}
+	for (size_t i = 0; i < d->nmodules; i++) {
+		const struct dump_module *m = &d->module[i];
+
+		if (m->build_id_len == 0)
+			continue;
+		known = true;
+		if (m->build_id_len == h->build_id_len && memcmp(m->build_id,
+		    h->build_id, h->build_id_len) == 0)
+			return PAGEK_OK;
+		if (strcmp(name_of(m->path), name_of(s->program)) == 0 ||
+		    strcmp(m->path, d->info.program) == 0)
+			named = m;
+	}
+	if (!known || h->build_id_len == 0)
+		return PAGEK_OK;
+	return refuse_program(s, d, named);
+}
+
+static int
+check_subject(const struct subject *s, bool ordered)
+{
+	int status = check_runs(s);
+
+	if (status == PAGEK_OK && ordered)
+		status = check_order(s);
+	for (size_t i = 0; status == PAGEK_OK && s->program != NULL &&
+	    i < s->n; i++)
+		status = check_program(s, &s->dump[i]);
+	return status;
+}
+
+static int
+check_count(const struct subject *s, const struct options *o, size_t least,
+    size_t most)
+{
+	const char *name = command_rows[o->command].name;
+
+	if (s->n < least && o->records.files == 0)
+		complain("'pagek %s' needs a dump, such as mddout.0", name);
+	else if (s->n < least)
+		complain("'pagek %s' needs %s, such as mddout.0 behind the "
+		    "options", name, least == 1 ? "a dump" : "two dumps");
+	else if (most != 0 && s->n > most)
+		complain("'pagek %s' takes %s, and '%s' is one too many", name,
+		    most == 1 ? "one dump" : "two dumps", s->dump[most].name);
+	else
+		return PAGEK_OK;
+	return PAGEK_USAGE;
+}
+
+int
+subject_open(struct subject *s, const struct options *o, size_t least,
+    size_t most)
+{
+	const struct records_options *r = &o->records;
+	int status = PAGEK_OK;
+
+	*s = (struct subject){ .dump = calloc(r->files + 1, sizeof *s->dump) };
+	if (s->dump == NULL) {
+		complain("cannot start: %s", strerror(ENOMEM));
+		return PAGEK_FAILED;
+	}
+	for (size_t i = 0; status == PAGEK_OK && i < r->files; i++)
+		status = take_file(s, r->file[i], i == 0 &&
+		    o->command != COMMAND_STATS);
+	if (status == PAGEK_OK)
+		status = check_count(s, o, least, most);
+	if (status == PAGEK_OK)
+		status = check_subject(s, o->command == COMMAND_HISTORY);
+	return status;
+}
+
+void
+subject_close(struct subject *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		dump_fini(&s->dump[i]);
+	free(s->dump);
+	free(s->program_path);
+	*s = (struct subject){ .n = 0 };
+}
+
+/* Records that are in no table, or in change, of a dump that is whole. */
+static void
+report_unsure(const struct dump *d)
+{
+	const struct dump_counts *n = &d->counts;
+
+	if (n->busy > 0 || n->in_flight > 0 || n->pending > 0)
+		notice("%s: the target was stopped in an update: %" PRIu64
+		    " events are not in it, and %" PRIu64 " are unsure", d->name,
+		    n->pending, n->in_flight);
+	if (n->missed > 0)
+		notice("%s: %" PRIu64 " events were not recorded, for want of "
+		    "memory or time", d->name, n->missed);
+}
+
+int
+subject_report(const struct subject *s)
+{
+	int status = PAGEK_OK;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct dump *d = &s->dump[i];
+		size_t n = d->nproblems;
+
+		report_unsure(d);
+		for (size_t k = 0; k < n && k < DUMP_PROBLEMS; k++)
+			complain("%s: %s", d->name, d->problem[k]);
+		if (n > DUMP_PROBLEMS)
+			complain("%s: and %zu places more where it breaks",
+			    d->name, n - DUMP_PROBLEMS);
+		if (n > 0)
+			status = PAGEK_FORMAT;
+	}
+	return status;
+}
