@@ -154,7 +154,7 @@ class Dump:
                 'allocs': allocs if i == 0 else 0,
                 'frees': frees if i == 0 else 0,
                 'dynamic_bytes': 94628 if i == 0 else 0, 'slab': slabs})
-        self.memory.append((shard_at, shards))
+        self.memory.insert(0, (shard_at, shards))
         threads = [self.struct('THREAD', {'number': n, 'ended': e, 'handle': h,
                                           'name': name})
                    for name, h, n, e in self.threads]
@@ -177,7 +177,7 @@ class Dump:
             'thread_slab': thread_slabs}, **s)
         values['history_start'] = start
         root = b'PAGEKMDD' + self.struct('ROOT', values)
-        self.memory.append((self.root, root))
+        self.memory.insert(0, (self.root, root))
         out = [chunk(b'INFO', ''.join('%s %s\n' % i for i in
                                       self.info.items()).encode())]
         if self.maps is not None:

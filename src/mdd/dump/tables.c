@@ -620,8 +620,10 @@ tables_read(struct dump *d, struct memory *m, uint64_t root)
 		return 0;
 	lay_out(&t.at, m->word_bytes);
 	there = memory_read(m, root, t.bytes, t.at.root.bytes);
-	if (there < t.at.root.bytes)
+	if (there < t.at.root.bytes) {
 		lacks(&t, "bytes of the root", root, there, t.at.root.bytes);
+		return 0;
+	}
 	take_root(&t);
 	e = take_heap(&t);
 	if (e == 0 && check_root(&t))
