@@ -404,6 +404,7 @@ install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR) \
 		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(PREFIX)/include
 	install -m 755 $B/pagek $(DESTDIR)$(BINDIR)
+	ln -sf pagek $(DESTDIR)$(BINDIR)/ecosmdd
 	install -m 755 $B/pageknode $B/pagek-symbols $(DESTDIR)$(LIBEXECDIR)
 	ln -sf $(LIBEXECDIR)/pageknode $(DESTDIR)$(BINDIR)/pageknode
 	$(if $(PRELOAD),install -m 644 $(PRELOAD) $(DESTDIR)$(LIBDIR))
@@ -439,7 +440,8 @@ uninstall:
 		$(DESTDIR)$(FISHDIR)/pagek.fish
 	rm -f $(UNITS:%=$(DESTDIR)$(UNITDIR)/%) \
 		$(DESTDIR)$(SYSUSERSDIR)/pagek.conf
-	rm -f $(DESTDIR)$(BINDIR)/pagek $(DESTDIR)$(BINDIR)/pageknode \
+	rm -f $(DESTDIR)$(BINDIR)/pagek $(DESTDIR)$(BINDIR)/ecosmdd \
+		$(DESTDIR)$(BINDIR)/pageknode \
 		$(DESTDIR)$(LIBEXECDIR)/pageknode \
 		$(DESTDIR)$(LIBEXECDIR)/pagek-symbols \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so \
