@@ -330,6 +330,7 @@ static const struct {
 	{ "dump -f 5% x", "ends with a '%'" },
 	{ "dump --filter age>3 x", "not ages" },
 	{ "dump --sort=rnod x", "no such field" },
+	{ "dump --sort=blocks x", "no such field" },
 	{ "dump -f %n --format=json x", "is for text" },
 	{ "dump -Sn --sort=size x", "exclude each other" },
 	{ "stats -Sn x", "takes no option --keys" },

@@ -184,9 +184,10 @@ parse_sort(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 	struct page_sorting sorting;
 	const char *key;
 
-	/* The option was parsed with the same words. */
+	/* Of a word that sorts groups alone nothing is parsed. */
 	if (!page_sorting_parse(text, &sorting))
-		return 0;
+		sorting = (struct page_sorting){ .n = 1,
+			.by[0].sort = PAGE_SORTS };
 	for (unsigned i = 0; i < sorting.n && i < QUERY_KEYS; i++) {
 		key = keys_of_sort((enum page_sort)sorting.by[i].sort);
 		if (key == NULL) {
