@@ -98,7 +98,9 @@ FILTER = $(sort $(wildcard src/filter/*.c))
 ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
 ARCHIVE = $B/rooms.a
-PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o)
+# With the core of memory debug data.
+PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o) $(addprefix $B/pic/src/mdd/target/,core.o \
+	settings.o)
 TARGETS_C = $(patsubst tests/targets/%.c,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.c)))
 TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.cc)))
 
@@ -140,7 +142,8 @@ $(ARCHIVE): $(ROOM_OBJS)
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
 	-fno-stack-protector -U_FORTIFY_SOURCE \
-	-foptimize-sibling-calls -fdata-sections -DPAGEK_VERSION='"$(VERSION)"'
+	-foptimize-sibling-calls -fdata-sections -DPAGEK_VERSION='"$(VERSION)"' \
+	-DMDD_CONFIG='"port_linux.h"'
 # Its hooks end in jumps, which are calls with -Og, and with clang's -O1: then
 # each block's caller would be a hook.
 PIC_CFLAGS = $(patsubst -Og,-O2,$(patsubst -O1,-O2,$(patsubst -O,-O2,$(CFLAGS))))

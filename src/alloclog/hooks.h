@@ -8,6 +8,7 @@
  *	sample.c, threads.c	one allocation in so many bytes; a thread's state
  *	attach.c		hello to a node and to the next one; fork; seccomp
  *	lock.c			mlockall(2) within RLIMIT_MEMLOCK
+ *	debugdata.c		memory debug data: the core of src/mdd/target
  *	callers.c		which threads are in a hook: a fork waits for them
  *	produce/, unwind/	records into rings; call stacks
  *
@@ -247,6 +248,13 @@ struct scope {
 	struct caller caller;	/* of a new that bypasses malloc */
 };
 
+/* A thread's part of the memory debug data. */
+struct debugdata_thread {
+	uint32_t number;	/* in the table of threads */
+	uint32_t events;
+	const struct debugdata_stack *stack;	/* of the event that it records; NULL: none */
+};
+
 #define SCOPES 8	/* deeper ones are counted and share the last place */
 
 /*
@@ -274,6 +282,7 @@ struct thread {
 	uint32_t fork_word;		/* value that it shut the gate with; 0: not shut */
 	bool has_requester;		/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
+	struct debugdata_thread debugdata;
 	struct scope scopes[SCOPES + 1];
 };
 
@@ -546,6 +555,8 @@ void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
  */
 #define OPERATORS_MAX 20
 unsigned operators_begin(const char *missing[OPERATORS_MAX]);
+/* Makes the memory debug data see those that do not call malloc. */
+void operators_record(void);
 
 /*
  * For callers that were bound to one of our functions that has no real
@@ -574,6 +585,22 @@ void scope_label_alloc(struct thread *, bool failed, unsigned *type,
     uintptr_t *origin);
 bool scope_label_free(struct thread *, uintptr_t block, unsigned *type,
     uintptr_t *origin);
+
+/* True when the address lies in a real operator; *type: the operator's. */
+bool operator_has(uintptr_t pc, unsigned *type);
+
+/* --- memory debug data (debugdata.c) ------------------------------------- */
+
+/*
+ * After the real functions were looked up: true when the data are collected, and
+ * `real` has been changed so that they are.
+ */
+bool debugdata_begin(void);
+
+/* For an operator that does not call the malloc family. */
+void debugdata_allocated(void *ptr, size_t size, unsigned type,
+    uintptr_t frame);
+void debugdata_freeing(void *ptr, unsigned type, uintptr_t frame);
 
 #pragma GCC visibility pop
 

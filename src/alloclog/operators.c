@@ -320,7 +320,8 @@ new_bypassed_end(const struct call *c, void *ptr)
 		new_failed(t, &s, s.logged);
 	else if (t->last != (uintptr_t)ptr)
 		hook_allocated(ptr, s.size,
-		    range_has(&real.heap[0], s.real) ?
+		    range_has(&real.heap[0], s.real) ||
+			    range_has(&real.self, s.real) ?
 			real.usable[REAL_MALLOC] : NULL,
 		    s.type, s.origin);
 	if (c->depth < SCOPES)
@@ -462,4 +463,68 @@ operators_begin(const char *missing[OPERATORS_MAX])
 		op_real[i].fn = fn;
 	}
 	return n;
+}
+
+/* --- memory debug data --------------------------------------------------- */
+
+bool
+operator_has(uintptr_t pc, unsigned *type)
+{
+	static const uint8_t types[OPS] = {
+#define TYPE_OF(symbol, type, ...) type,
+		NEWS(TYPE_OF)
+		DELETES(TYPE_OF)
+	};
+
+	uintptr_t nearest = OP_REACH, distance;
+
+	/* They are small and lie side by side. */
+	for (int i = 0; i < OPS; i++) {
+		distance = pc - (uintptr_t)op_real[i].fn;
+		if (op_real[i].fn != NULL && distance < nearest) {
+			nearest = distance;
+			*type = types[i];
+		}
+	}
+	return nearest < OP_REACH;
+}
+
+static void *op_bypassed[OPS];
+
+#define RECORD_NEW(symbol, type, align, params, args) \
+	static void *recorded##symbol params \
+	{ \
+		void *ptr = ((void *(*) params)op_bypassed[OP##symbol])args; \
+ \
+		debugdata_allocated(ptr, size, type, FRAME); \
+		FRAME_KEPT(); \
+		return ptr; \
+	}
+
+#define RECORD_DELETE(symbol, type, params, args) \
+	static void recorded##symbol params \
+	{ \
+		debugdata_freeing(ptr, type, FRAME); \
+		FRAME_KEPT(); \
+		((void (*) params)op_bypassed[OP##symbol])args; \
+	}
+
+NEWS(RECORD_NEW)
+DELETES(RECORD_DELETE)
+
+void
+operators_record(void)
+{
+	static void *const recorded[OPS] = {
+#define RECORDED_OF(symbol, ...) (void *)recorded##symbol,
+		NEWS(RECORDED_OF)
+		DELETES(RECORDED_OF)
+	};
+
+	for (int i = 0; i < OPS; i++)
+		if (op_real[i].bypass && op_real[i].fn != NULL &&
+		    op_real[i].fn != recorded[i]) {
+			op_bypassed[i] = op_real[i].fn;
+			op_real[i].fn = recorded[i];
+		}
 }

@@ -699,6 +699,8 @@ look_up(void)
 		atomic_store(&hook_foreign, true);
 	else if (!sanitized)
 		lead_libc_to_us();
+	if (!sanitized && !atomic_load(&hook_foreign) && debugdata_begin())
+		operators_record();
 }
 
 bool

@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../mdd/target/target.h"
 #include "hooks.h"
 #include "unwind/syscalls.h"
 
@@ -218,6 +219,7 @@ thread_end(void *value)
 		produce_count_unsure(1);
 		p->inside = 0;
 	}
+	mdd_thread_changed(1);
 	t->ended = true;
 	t->fast = NULL;
 	t->usual = NULL;

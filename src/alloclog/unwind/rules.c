@@ -123,7 +123,8 @@ ask_cfi(uintptr_t pc, bool exact, struct rule *r)
 
 	rc = cfi_find(pc, exact, &r->cfi, &object);
 	r->module = object.map != NULL ? sites_module(&object) : 0;
-	if (rc == 0 && !exact && r->module != 0 && pack_rule(r, &word) &&
+	if (rc == 0 && !exact && (r->module != 0 || !sites_attached()) &&
+	    pack_rule(r, &word) &&
 	    generation == atomic_load(&rules_generation))
 		remember_rule(pc, word);
 	return rc;

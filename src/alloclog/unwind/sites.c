@@ -24,6 +24,7 @@
 
 #include "libc.h"
 #include "syscalls.h"
+#include "rules.h"
 #include "unwind.h"
 
 /* Twice as many slots as numbers: half of them stay free. */
@@ -148,6 +149,15 @@ sites_attach(struct ring_area *area)
 	begin_at_one(&area->frames);
 	begin_at_one(&area->modules);
 	atomic_store_explicit(&index->area, area, memory_order_release);
+	/* Rules from before have no numbers of modules. */
+	rules_forget();
+}
+
+bool
+sites_attached(void)
+{
+	return area_of(atomic_load_explicit(&index_page,
+	    memory_order_acquire)) != NULL;
 }
 
 /* Ends the table; returns how many numbers it gave. */

@@ -100,7 +100,7 @@ struct stack_frames {
 	enum ring_end end;
 };
 
-/* For tests: the frames that stack_caller() recognises, or a walk's. */
+/* The frames that stack_caller() recognises, or, without a cache, a walk's. */
 void stack_frames(struct stack_cache *, uintptr_t frame, unsigned depth,
     struct stack_frames *);
 
@@ -108,6 +108,7 @@ void stack_frames(struct stack_cache *, uintptr_t frame, unsigned depth,
 
 /* Called by produce_attach(). */
 void sites_attach(struct ring_area *);
+bool sites_attached(void);
 /* Numbers of the old area hold in the new one; the old gives no more. */
 void sites_move(struct ring_area *from, struct ring_area *to);
 /* A forked child that has not attached has no sites. */

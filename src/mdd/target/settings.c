@@ -25,6 +25,17 @@ equals(const char *text, size_t n, const char *word)
 	return strlen(word) == n && memcmp(text, word, n) == 0;
 }
 
+/* Up to that character, at most n. */
+static size_t
+length(const char *text, char end, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && text[i] != end; i++)
+		continue;
+	return i;
+}
+
 /* 1 to 2^20; 0: it is none. */
 static unsigned
 parse_number(const char *text, size_t n)
@@ -64,14 +75,12 @@ set_option(struct mdd_opts *o, unsigned option, const char *value, size_t n)
 static int
 set_word(struct mdd_opts *o, const char *word, size_t n)
 {
-	const char *equal = memchr(word, '=', n);
-	size_t name = equal != NULL ? (size_t)(equal - word) : n;
-	size_t i;
+	size_t name = length(word, '=', n), i;
 
 	for (i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (equals(word, name, names[i].name))
-			return equal != NULL ?
-			    set_option(o, names[i].option, equal + 1,
+			return name < n ?
+			    set_option(o, names[i].option, word + name + 1,
 				n - name - 1) :
 			    set_option(o, names[i].option, "on", 2);
 	return 0;
@@ -87,7 +96,7 @@ mdd_settings(struct mdd_opts *o, const char *text, const char **bad)
 
 	*bad = text;
 	for (;; text += n + 1) {
-		n = strcspn(text, ",");
+		n = length(text, ',', strlen(text));
 		*bad = text;
 		if (equals(text, n, "on"))
 			on = 1;

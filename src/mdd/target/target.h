@@ -160,7 +160,10 @@ struct mdd_thread {
 };
 
 /* What a debugger begins with. */
-extern struct mdd_root mdd_root;
+#ifndef MDD_PUBLIC
+#define MDD_PUBLIC
+#endif
+extern MDD_PUBLIC struct mdd_root mdd_root;
 
 /* --- events -------------------------------------------------------------- */
 
@@ -218,13 +221,13 @@ void mdd_forked(void);
 /* --- for breakpoints ----------------------------------------------------- */
 
 /* Called after each update of the data, when no link is in change. */
-void cyg_memalloc_dd_done(void);
+MDD_PUBLIC void cyg_memalloc_dd_done(void);
 
 /*
  * Called each time that the history is full of records that no dump has, before
  * the first of them is overwritten.
  */
-void cyg_memalloc_dd_history_overflow(void);
+MDD_PUBLIC void cyg_memalloc_dd_history_overflow(void);
 
 /* --- the port ------------------------------------------------------------ */
 
