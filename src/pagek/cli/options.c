@@ -133,20 +133,36 @@ take_listing(struct parse *p, const char *word)
 static int
 take_dump(struct parse *p, const char *word)
 {
-	struct records_options *r = &p->o->records;
-	void *array = r->file;
+	struct records_options *files = &p->o->records;
+	void *array = files->file;
+	char why[200];
 	struct stat st;
+	int r;
 
 	if (stat(word, &st) == 0 && S_ISREG(st.st_mode)) {
-		if (base_grow(&array, &r->cap, r->files + 1,
-		    sizeof *r->file) < 0)
+		if (base_grow(&array, &files->cap, files->files + 1,
+		    sizeof *files->file) < 0)
 			return option_fail(p, "there are too many files");
-		r->file = array;
-		r->file[r->files++] = word;
+		files->file = array;
+		files->file[files->files++] = word;
 		return 0;
 	}
-	return p->o->target_given ? option_fail(p, "one word too many: '%s'",
-	    base_shown(word)) : take_target(p, word);
+	/* A difference is of two moments of one target. */
+	if (p->o->target_given && p->o->command == COMMAND_DIFF &&
+	    !p->o->target_twice && strcmp(word, p->o->target.word) == 0) {
+		p->o->target_twice = true;
+		return 0;
+	}
+	if (p->o->target_given)
+		return option_fail(p, "one word too many: '%s'",
+		    base_shown(word));
+	r = take_target(p, word);
+	if (r == 0 && p->o->target.kind == TARGET_COMMAND) {
+		base_copy_text(why, sizeof why, p->o->target.refusal);
+		snprintf(p->o->target.refusal, sizeof p->o->target.refusal,
+		    "no such file, and %s", why);
+	}
+	return r;
 }
 
 static int

@@ -275,6 +275,7 @@ struct options {
 	bool command_given;			/* the command line names a command */
 	struct target target;		/* of the TARGET word; `local` without one */
 	bool target_given;			/* a TARGET word was given */
+	bool target_twice;			/* diff: two moments of it */
 	char *const *argv;		/* run, check: the command, NULL-ended; NULL */
 	const char *name;		/* listings: the one to print, NULL: list them; mark: its name */
 	enum command topic;		/* help: the command to explain; COMMANDS: all */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../debugdata/debugdata.h"
 #include "../documents/documents.h"
+#include "commands.h"
 
 struct work {
 	const struct options *o;
@@ -22,7 +22,7 @@ struct work {
 static bool
 wants_names(const struct work *w)
 {
-	return w->subject.program != NULL ||
+	return w->subject.live || w->subject.program != NULL ||
 	    option_given(w->o, OPTION_SYMBOLS);
 }
 
@@ -76,30 +76,31 @@ check_names(const struct work *w, char why[DEBUGDATA_WHY])
 
 /* --- opening ---------------------------------------------------------------------- */
 
+static void
+init_work(struct work *w, const struct options *o)
+{
+	*w = (struct work){ .o = o, .style = { .ms = o->records.time ==
+	    RECORDS_MS, .ascii = o->page.ascii || strcmp(nl_langinfo(CODESET),
+	    "UTF-8") != 0 } };
+}
+
+/* With the dumps there are. */
 static int
-open_work(struct work *w, const struct options *o, size_t least, size_t most)
+prepare_work(struct work *w)
 {
 	char why[DEBUGDATA_WHY];
 	int status;
 
-	*w = (struct work){ .o = o, .style = { .ms = o->records.time ==
-	    RECORDS_MS, .ascii = o->page.ascii || strcmp(nl_langinfo(CODESET),
-	    "UTF-8") != 0 } };
-	status = subject_open(&w->subject, o, least, most);
-	if (status != PAGEK_OK)
-		return status;
 	/* Its words were checked with the options. */
-	query_parse(&w->query, o, why);
+	query_parse(&w->query, w->o, why);
 	status = query_check(&w->query, &w->subject, why);
 	if (status == PAGEK_OK)
 		status = check_names(w, why);
 	if (status == PAGEK_OK)
 		status = make_format(w, why);
-	if (status != PAGEK_OK) {
+	if (status != PAGEK_OK)
 		complain("%s", why);
-		return status;
-	}
-	return callers_new(&w->callers, &w->subject, o);
+	return status;
 }
 
 static void
@@ -142,6 +143,12 @@ cmd_dump_check(struct parse *p)
 		return option_fail(p, "'%s' is a file and '%s' a live target: "
 		    "their sequence numbers have nothing in common",
 		    base_shown(o->records.file[0]), base_shown(o->target.word));
+	if (o->command == COMMAND_DIFF && o->target_given && !o->target_twice)
+		return option_fail(p, "of a live target diff needs two moments: "
+		    "'pagek diff --interval=SECONDS %s %s'",
+		    base_shown(o->target.word), base_shown(o->target.word));
+	if (option_given(o, OPTION_INTERVAL) && !o->target_given)
+		return option_fail(p, "--interval is for live targets");
 	if (option_given(o, OPTION_KEYS) && option_given(o, OPTION_SORT))
 		return option_fail(p, "--keys and --sort exclude each other");
 	if (o->records.format != NULL && options_as_data(o))
@@ -191,6 +198,7 @@ put_head(const struct work *w, struct json *j, FILE *out, const char *schema,
     unsigned subset)
 {
 	const struct subject *s = &w->subject;
+	bool complete = true;
 
 	json_open(j, out, w->o);
 	json_document(j, schema, &event_fields, subset);
@@ -200,11 +208,9 @@ put_head(const struct work *w, struct json *j, FILE *out, const char *schema,
 		json_text(j, NULL, s->dump[i].name);
 	json_end(j);
 	for (size_t i = 0; i < s->n; i++)
-		if (s->dump[i].nproblems > 0) {
-			json_bool(j, "complete", false);
-			return;
-		}
-	json_bool(j, "complete", true);
+		complete &= s->dump[i].nproblems == 0 &&
+		    s->dump[i].counts.missed == 0;
+	json_bool(j, "complete", complete);
 }
 
 /* Ends a command: reports, and the status. */
@@ -384,20 +390,76 @@ print_diff(struct work *w)
 	return status;
 }
 
+/* --- live targets -------------------------------------------------------------------------- */
+
+static int
+print_events(struct work *w)
+{
+	switch (w->o->command) {
+	case COMMAND_HISTORY:
+		return print_history(w);
+	case COMMAND_DIFF:
+		return print_diff(w);
+	default:
+		return print_dump(w);
+	}
+}
+
+/* Of a difference the second one is --interval later. */
+static int
+take_live(struct work *w, uv_loop_t *loop, struct nodes_session *s)
+{
+	size_t dumps = w->o->command == COMMAND_DIFF ? 2 : 1;
+	int e = subject_open_live(&w->subject, dumps);
+
+	if (e == 0)
+		e = callers_new_live(&w->callers, &w->subject, dumps, w->o);
+	for (size_t i = 0; e == 0 && i < dumps; i++) {
+		if (i > 0)
+			pump(loop, s, w->o->repeat.interval_ms, NULL, NULL);
+		e = live_dump(w->o, loop, s, &w->subject, w->callers);
+	}
+	return e;
+}
+
+static int
+run_live(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	struct work w;
+	int e, status;
+
+	init_work(&w, o);
+	e = take_live(&w, loop, s);
+	if (e < 0)
+		complain("cannot read the target: %s", strerror(-e));
+	status = e < 0 ? PAGEK_FAILED : prepare_work(&w);
+	if (status == PAGEK_OK)
+		status = print_events(&w);
+	close_work(&w);
+	return status != PAGEK_OK ? status :
+	    batch_status(o, nodes_session_look(s));
+}
+
 /* --- commands ---------------------------------------------------------------------------- */
 
 static int
-run_work(const struct options *o, size_t least, size_t most,
-    int (*print)(struct work *))
+run_work(const struct options *o, uv_loop_t *loop, size_t least, size_t most)
 {
 	struct work w;
 	int status;
 
 	if (option_given(o, OPTION_SHOW_FORMAT))
 		return show_format(o);
-	status = open_work(&w, o, least, most);
+	if (o->target_given)
+		return batch_watch(o, loop, run_live);
+	init_work(&w, o);
+	status = subject_open(&w.subject, o, least, most);
 	if (status == PAGEK_OK)
-		status = print(&w);
+		status = prepare_work(&w);
+	if (status == PAGEK_OK)
+		status = callers_new(&w.callers, &w.subject, o);
+	if (status == PAGEK_OK)
+		status = print_events(&w);
 	close_work(&w);
 	return status;
 }
@@ -405,20 +467,17 @@ run_work(const struct options *o, size_t least, size_t most,
 int
 cmd_dump(const struct options *o, uv_loop_t *loop)
 {
-	(void)loop;
-	return run_work(o, 1, 1, print_dump);
+	return run_work(o, loop, 1, 1);
 }
 
 int
 cmd_history(const struct options *o, uv_loop_t *loop)
 {
-	(void)loop;
-	return run_work(o, 1, 0, print_history);
+	return run_work(o, loop, 1, 0);
 }
 
 int
 cmd_diff(const struct options *o, uv_loop_t *loop)
 {
-	(void)loop;
-	return run_work(o, 2, 2, print_diff);
+	return run_work(o, loop, 2, 2);
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../debugdata/debugdata.h"
 #include "../documents/documents.h"
+#include "commands.h"
 
 /* --- text ------------------------------------------------------------------------- */
 
@@ -53,6 +53,8 @@ put_sums(FILE *out, const struct dump *d, const struct dump_totals *t)
 		fprintf(out, ", %" PRIu64 "%%\n", t->actual == 0 ? 0 :
 		    (uint64_t)(100.0 * (double)overhead / (double)t->actual));
 	}
+	if (d->source.live)
+		return;
 	fputs("Debugdata : approximately ", out);
 	put_size(out, d->counts.static_bytes);
 	fputs(" static, ", out);
@@ -97,7 +99,9 @@ put_threads(FILE *out, const struct dump *d)
 		address_text(handle, d, th->handle);
 		base_safe_text(name, sizeof name, th->name, strlen(th->name),
 		    false);
-		fprintf(out, "%9zu : handle %s, %s\n", i + 1, handle, name);
+		/* A node knows no handles. */
+		fprintf(out, "%9zu : handle %s, %s\n", i + 1, d->source.live ?
+		    "unknown" : handle, name);
 	}
 }
 
@@ -158,7 +162,9 @@ print_stats(FILE *out, const struct dump *d, const struct dump_totals *t)
 	fprintf(out, "%s: statistics\n", name);
 	if (!d->source.known)
 		return;
-	put_heap(out, d, t);
+	/* A node knows no heap and no cost of debug data. */
+	if (!d->source.live)
+		put_heap(out, d, t);
 	put_sums(out, d, t);
 	put_allocators(out, t);
 	put_threads(out, d);
@@ -191,15 +197,15 @@ put_numbers(struct json *j, const struct dump *d, const struct dump_totals *t)
 	json_text(j, "dump", d->name);
 	json_text(j, "program", or_null(d->info.program));
 	json_text(j, "dumped", or_null(d->info.time));
-	json_bool(j, "complete", d->nproblems == 0);
+	json_bool(j, "complete", d->nproblems == 0 && n->missed == 0);
 	json_known(j, "allocations", s->known, n->allocs);
 	json_known(j, "frees", s->known, n->frees);
 	json_number(j, "current_blocks", t->blocks);
 	json_number(j, "current_bytes", t->bytes);
 	json_known(j, "actual_bytes", actual, t->actual);
 	json_known(j, "overhead_bytes", actual, t->actual - t->bytes);
-	json_known(j, "static_bytes", s->known, n->static_bytes);
-	json_known(j, "dynamic_bytes", s->known, n->dynamic_bytes);
+	json_known(j, "static_bytes", s->known && !s->live, n->static_bytes);
+	json_known(j, "dynamic_bytes", s->known && !s->live, n->dynamic_bytes);
 	json_known(j, "missed", s->known, n->missed);
 	json_known(j, "unknown_frees", s->known, n->unknown);
 	json_known(j, "replaced", s->known, n->replaced);
@@ -252,27 +258,56 @@ write_stats(FILE *out, const struct options *o, const struct dump *d,
 	json_end(&j);
 }
 
+static int
+put_stats(const struct options *o, const struct subject *s)
+{
+	const struct dump *d = &s->dump[0];
+	FILE *out = output_open(o->output);
+	struct dump_totals totals;
+	int status;
+
+	if (out == NULL)
+		return PAGEK_FAILED;
+	dump_sum(d, &totals);
+	if (options_as_data(o))
+		write_stats(out, o, d, &totals);
+	else
+		print_stats(out, d, &totals);
+	status = output_close(out, o->output, PAGEK_OK);
+	return status == PAGEK_OK ? subject_report(s) : status;
+}
+
+static int
+run_live(const struct options *o, uv_loop_t *loop, struct nodes_session *session)
+{
+	struct callers *callers = NULL;
+	struct subject s;
+	int status, e = subject_open_live(&s, 1);
+
+	if (e == 0)
+		e = callers_new_live(&callers, &s, 1, o);
+	if (e == 0)
+		e = live_dump(o, loop, session, &s, callers);
+	if (e < 0)
+		complain("cannot read the target: %s", strerror(-e));
+	status = e < 0 ? PAGEK_FAILED : put_stats(o, &s);
+	callers_free(callers);
+	subject_close(&s);
+	return status != PAGEK_OK ? status :
+	    batch_status(o, nodes_session_look(session));
+}
+
 int
 cmd_stats(const struct options *o, uv_loop_t *loop)
 {
-	struct dump_totals totals;
 	struct subject s;
-	int status = subject_open(&s, o, 1, 1);
-	FILE *out = status == PAGEK_OK ? output_open(o->output) : NULL;
+	int status;
 
-	(void)loop;
-	if (status == PAGEK_OK && out == NULL)
-		status = PAGEK_FAILED;
-	if (out != NULL) {
-		dump_sum(&s.dump[0], &totals);
-		if (options_as_data(o))
-			write_stats(out, o, &s.dump[0], &totals);
-		else
-			print_stats(out, &s.dump[0], &totals);
-		status = output_close(out, o->output, PAGEK_OK);
-	}
+	if (o->target_given)
+		return batch_watch(o, loop, run_live);
+	status = subject_open(&s, o, 1, 1);
 	if (status == PAGEK_OK)
-		status = subject_report(&s);
+		status = put_stats(o, &s);
 	subject_close(&s);
 	return status;
 }

@@ -5,6 +5,7 @@
  *
  *	cmd_NAME.c	the command NAME
  *	snapshot.c	what a target holds at one moment, for sums and trees
+ *	live_dump.c	a live target as debug data
  *	forward.c	signals for the command that is run
  *
  * `pagek check` has a room of its own, which includes this one.
@@ -29,6 +30,7 @@
 #define PAGEK_COMMANDS_H
 
 #include "../batch/batch.h"
+#include "../debugdata/debugdata.h"
 
 /* --- a command that is run (cmd_run.c) ----------------------------------- */
 
@@ -41,6 +43,15 @@ bool run_forwards(void *session);
 
 /* Reports how the command ended.  Its status as of a shell; 125: not known. */
 int run_tell_end(const struct nodes_look *, const char *command);
+
+/* --- a live target as a dump (live_dump.c) --------------------------------- */
+
+/*
+ * Appends what the session lists now to the subject's dumps, for which there is
+ * room, with its callers.  Waits for names as --timeout says.  -ENOMEM.
+ */
+int live_dump(const struct options *, uv_loop_t *, struct nodes_session *,
+    struct subject *, struct callers *);
 
 /* --- signals for the command (forward.c) ----------------------------------- */
 

@@ -32,9 +32,31 @@ struct callers {
 	const char *prefix;		/* of objdump; NULL: none */
 	struct symbols *symbols;
 	struct hashmap *of;		/* of each dump: struct caller by address */
+	size_t dumps;
 	struct source source[SOURCES];
 	size_t sources;
 };
+
+int
+callers_new_live(struct callers **out, const struct subject *s, size_t dumps,
+    const struct options *o)
+{
+	struct callers *c = calloc(1, sizeof *c);
+
+	if (c == NULL || (c->of = calloc(dumps, sizeof *c->of)) == NULL) {
+		free(c);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < dumps; i++)
+		c->of[i].size = sizeof(struct caller);
+	c->dumps = dumps;
+	c->subject = s;
+	c->prefix = o->records.arch;
+	c->ignore = option_given(o, OPTION_NO_IGNORE) ? NULL :
+	    o->records.ignore;
+	*out = c;
+	return 0;
+}
 
 int
 callers_new(struct callers **out, const struct subject *s,
@@ -43,7 +65,6 @@ callers_new(struct callers **out, const struct subject *s,
 	char program[PATH_MAX];
 	struct symbols_opts opts = { .reader = program,
 		.path = secure_getenv("PAGEK_SYMBOL_PATH") };
-	struct callers *c;
 	int e;
 
 	*out = NULL;
@@ -51,23 +72,13 @@ callers_new(struct callers **out, const struct subject *s,
 		return PAGEK_OK;
 	if (nodes_program("pagek-symbols", program, sizeof program) < 0)
 		program[0] = '\0';
-	c = calloc(1, sizeof *c);
-	e = c == NULL ? -ENOMEM : symbols_new(&c->symbols, &opts);
-	if (e == 0 && (c->of = calloc(s->n, sizeof *c->of)) == NULL)
-		e = -ENOMEM;
-	if (e < 0) {
-		callers_free(c);
-		complain("cannot look names up: %s", strerror(-e));
-		return PAGEK_FAILED;
-	}
-	for (size_t i = 0; i < s->n; i++)
-		c->of[i].size = sizeof(struct caller);
-	c->subject = s;
-	c->prefix = o->records.arch;
-	c->ignore = option_given(o, OPTION_NO_IGNORE) ? NULL :
-	    o->records.ignore;
-	*out = c;
-	return PAGEK_OK;
+	e = callers_new_live(out, s, s->n, o);
+	if (e == 0)
+		e = symbols_new(&(*out)->symbols, &opts);
+	if (e == 0)
+		return PAGEK_OK;
+	complain("cannot look names up: %s", strerror(-e));
+	return PAGEK_FAILED;
 }
 
 void
@@ -75,7 +86,7 @@ callers_free(struct callers *c)
 {
 	if (c == NULL)
 		return;
-	for (size_t i = 0; c->of != NULL && i < c->subject->n; i++) {
+	for (size_t i = 0; i < c->dumps; i++) {
 		for (size_t k = 0; k < c->of[i].n; k++) {
 			struct caller *w = hashmap_item(&c->of[i], k);
 
@@ -158,19 +169,20 @@ is_ignored(const struct callers *c, const char *file)
  * inlined function whose file is not ignored.
  */
 static void
-take_words(struct callers *c, struct caller *w, struct symbol_words *words)
+take_lines(struct callers *c, struct caller *w, const struct symbol_line *line,
+    unsigned n)
 {
 	const struct symbol_line *best = NULL;
 
-	for (unsigned i = 0; i < words->n; i++) {
-		const struct symbol_line *l = &words->line[i];
+	for (unsigned i = 0; i < n; i++) {
+		const struct symbol_line *l = &line[i];
 
 		if (l->file != NULL && (best == NULL ||
 		    (is_ignored(c, best->file) && !is_ignored(c, l->file))))
 			best = l;
 	}
-	if (words->n > 0 && words->line[words->n - 1].function != NULL)
-		w->function = strdup(words->line[words->n - 1].function);
+	if (n > 0 && line[n - 1].function != NULL)
+		w->function = strdup(line[n - 1].function);
 	if (best != NULL) {
 		w->file = strdup(best->file);
 		w->line = best->line;
@@ -243,7 +255,8 @@ look_batch(struct callers *c, struct hashmap *of, struct batch_of *b)
 	if (b->n > 0)
 		symbols_look(c->symbols, b->place, b->n, b->words);
 	for (size_t i = 0; i < b->n; i++) {
-		take_words(c, hashmap_item(of, b->index[i]), &b->words[i]);
+		take_lines(c, hashmap_item(of, b->index[i]), b->words[i].line,
+		    b->words[i].n);
 		symbol_words_fini(&b->words[i]);
 	}
 	b->n = 0;
@@ -389,13 +402,26 @@ map_of(const struct callers *c, const struct dump *d)
 }
 
 int
+callers_put(struct callers *c, const struct dump *d, uint64_t address,
+    const struct symbol_line *line, unsigned n)
+{
+	struct caller *w = hashmap_add(map_of(c, d), address);
+
+	if (w == NULL)
+		return -ENOMEM;
+	if (w->function == NULL)
+		take_lines(c, w, line, n);
+	return 0;
+}
+
+int
 callers_look(struct callers *c, const struct events *events)
 {
 	bool grown = false;
 	size_t *from;
 	int e = 0;
 
-	if (c == NULL)
+	if (c == NULL || c->subject->live)
 		return 0;
 	from = calloc(c->subject->n, sizeof *from);
 	if (from == NULL)

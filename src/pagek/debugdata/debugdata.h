@@ -45,6 +45,7 @@ struct subject {
 	const char *program;		/* the executable, as given; NULL: none */
 	char *program_path;		/* its absolute path */
 	struct elf_head head;		/* of the executable */
+	bool live;			/* dumps are of a live target, and names are known */
 };
 
 /*
@@ -54,6 +55,8 @@ struct subject {
  */
 int subject_open(struct subject *, const struct options *, size_t least,
     size_t most);
+/* An empty one of a live target, with room for so many dumps.  -ENOMEM. */
+int subject_open_live(struct subject *, size_t dumps);
 void subject_close(struct subject *);
 
 /* Reports what broke in the dumps.  PAGEK_OK or PAGEK_FORMAT. */
@@ -111,6 +114,12 @@ struct callers;
 /* NULL in *out: no names are wanted.  PAGEK_OK, or the status after a complaint. */
 int callers_new(struct callers **, const struct subject *,
     const struct options *);
+/* Of a live target, whose node tells what callers_put() stores.  -ENOMEM. */
+int callers_new_live(struct callers **, const struct subject *, size_t dumps,
+    const struct options *);
+/* The lines of an address, innermost first; copied.  -ENOMEM. */
+int callers_put(struct callers *, const struct dump *, uint64_t address,
+    const struct symbol_line *, unsigned n);
 void callers_free(struct callers *);
 /* Looks up all return addresses of these rows. */
 int callers_look(struct callers *, const struct events *);

@@ -41,7 +41,8 @@ GET(get_ticks, n, r->e->at->time, collects(r, MDD_OPT_TIMESTAMP))
 GET(get_ms, n, query_time(r->e->dump, r->e->at->time, true),
     collects(r, MDD_OPT_TIMESTAMP) && r->e->dump->source.tick_hz != 0)
 GET(get_thread, n, r->e->at->thread, r->e->at->thread != 0)
-GET(get_handle, n, thread_of(r)->handle, thread_of(r) != NULL)
+GET(get_handle, n, thread_of(r)->handle, thread_of(r) != NULL &&
+    !r->e->dump->source.live)
 GET(get_freed, n, r->e->kind == EVENT_FREED, r->e->kind != EVENT_FREE)
 GET(get_unsure, n, r->e->block->unsure, true)
 GET(get_caller, n, r->e->at->stack[0], r->e->at->stack[0] != 0)

@@ -270,6 +270,14 @@ subject_open(struct subject *s, const struct options *o, size_t least,
 	return status;
 }
 
+int
+subject_open_live(struct subject *s, size_t dumps)
+{
+	*s = (struct subject){ .live = true,
+		.dump = calloc(dumps, sizeof *s->dump) };
+	return s->dump == NULL ? -ENOMEM : 0;
+}
+
 void
 subject_close(struct subject *s)
 {

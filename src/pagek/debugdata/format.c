@@ -320,7 +320,8 @@ put_thread(struct text_line *l, const struct event *e, char letter)
 	if (letter == 't')
 		put_number(l, e->at->thread, e->at->thread != 0);
 	else if (letter == 'h')
-		put_address(l, e->dump, t != NULL ? t->handle : 0, t != NULL);
+		put_address(l, e->dump, t != NULL ? t->handle : 0,
+		    t != NULL && !e->dump->source.live);
 	else
 		put_text(l, t != NULL ? t->name : NULL);
 }
