@@ -63,6 +63,11 @@ def statistics():
                     seqno=i, time=i, thread=1 + i % 6, stack=[SMALL],
                     function=function)
             i += 1
+    for i in range(2048):
+        d.past(0x1900000 + 64 * i, 40, dict(seqno=200001 + 2 * i, thread=2),
+               actual=48, seqno=200000 + 2 * i, thread=2, stack=[SMALL])
+    d.index = 130257 - 2048
+    d.set['history_start'] = 0
     d.set['seqno'] = 263030
     d.allocs, d.frees = 132773, 130257
     return d

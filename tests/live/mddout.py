@@ -52,6 +52,7 @@ class Dump:
                      'reset': 'no'}
         self.maps, self.memory, self.end = None, [], True
         self.allocs = self.frees = None
+        self.index = None       # of the first past record, if not history_start
         self.busy = self.pending = 0
 
     def thread(self, name, handle, number=0, ended=0):
@@ -161,18 +162,19 @@ class Dump:
         thread_slabs, at = self.slabs(at, threads, thread_bytes)
         history, n = 0, s['history_records']
         start = s['history_start'] or 0
+        index = start if self.index is None else self.index
         if self.options & HISTORY:
             history, room = at, [b'\0' * past_bytes] * n
             for i, (b, f) in enumerate(self.pasts):
-                room[(start + i & 0xffffffff) % n] = self.past_record(
-                    start + i, b, f)
+                room[(index + i & 0xffffffff) % n] = self.past_record(
+                    index + i, b, f)
             self.memory.append((history, b''.join(room)))
         values = dict({
             'options': self.options, 'levels': self.levels,
             'record_bytes': record_bytes, 'event_bytes': past_bytes,
             'shard_bytes': shard_bytes, 'thread_bytes': thread_bytes,
             'shards': self.nshards, 'slabs': SLABS, 'slab_first': self.first,
-            'history_next': start + len(self.pasts), 'shard': shard_at,
+            'history_next': index + len(self.pasts), 'shard': shard_at,
             'threads': len(self.threads), 'history': history,
             'thread_slab': thread_slabs}, **s)
         values['history_start'] = start

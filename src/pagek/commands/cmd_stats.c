@@ -127,7 +127,7 @@ put_options(FILE *out, const struct dump *d)
 	fputc('\n', out);
 }
 
-/* Only what is not as it should be. */
+/* Only what is not as it should be: a full history is. */
 static void
 put_losses(FILE *out, const struct dump *d)
 {
@@ -141,7 +141,6 @@ put_losses(FILE *out, const struct dump *d)
 		{ n->replaced, "blocks were replaced at their address" },
 		{ n->pending, "events waited to be recorded" },
 		{ n->in_flight, "records were in change" },
-		{ n->overwritten, "records of the history were overwritten" },
 	};
 	bool first = true;
 
