@@ -88,6 +88,11 @@ for shell in bash zsh fish; do
 		    grep -qx 'some-file *' "$tmp/lines"
 	}
 	rule "$shell: an argument that is a file is completed" file
+	dump() {
+		(cd "$tmp" && in_$shell "pagek diff some-file some-f") \
+		    >"$tmp/lines" && grep -qx 'some-file *' "$tmp/lines"
+	}
+	rule "$shell: so is a dump, behind another one" dump
 done
 shell=bash
 rule "bash: programs are completed behind run" \

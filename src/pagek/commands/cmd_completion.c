@@ -15,6 +15,7 @@
 /* The source of completions for an option's argument or a command's word. */
 enum completion {
 	COMPLETION_NOTHING,	/* no argument, or an unknown one */
+	COMPLETION_DUMPS,	/* files, or a target */
 	COMPLETION_WORDS,	/* one of completion_words() */
 	COMPLETION_FILE,
 	COMPLETION_TARGET,
@@ -55,6 +56,8 @@ completion_of_command(enum command c)
 		return COMPLETION_WORDS;
 	case WORDS_NONE:
 		return COMPLETION_NOTHING;
+	case WORDS_DUMPS:
+		return COMPLETION_DUMPS;
 	default:
 		return COMPLETION_TARGET;
 	}
@@ -192,6 +195,12 @@ static const char bash_helpers[] =
 "	fi\n"
 "}\n"
 "\n"
+"_pagek_dumps()\n"
+"{\n"
+"	_pagek_targets \"$1\"\n"
+"	_pagek_files \"$1\" ''\n"
+"}\n"
+"\n"
 "# AT AT-OF-BASH CURRENT LAST: a program, and what is its own.\n"
 "_pagek_program()\n"
 "{\n"
@@ -285,6 +294,8 @@ put_bash_words(FILE *out)
 		fprintf(out, "	%s) ", command_rows[c].name);
 		if (of == COMPLETION_TARGET) {
 			fputs("_pagek_targets \"$2\" ;;\n", out);
+		} else if (of == COMPLETION_DUMPS) {
+			fputs("_pagek_dumps \"$2\" ;;\n", out);
 		} else if (of == COMPLETION_COMMAND) {
 			fputs("_pagek_from \"$2\" '' \"$_pagek_commands\" ;;\n",
 			    out);
@@ -386,6 +397,7 @@ put_fish_words(FILE *out, enum command c)
 {
 	static const char *const words[] = {
 		[COMPLETION_TARGET] = "-a '(__fish_pagek_targets)'",
+		[COMPLETION_DUMPS] = "-F -a '(__fish_pagek_targets)'",
 		[COMPLETION_PROGRAM] = "-F -a '(__fish_complete_command)'",
 		[COMPLETION_COMMAND] = "-a '$__fish_pagek_commands'",
 		[COMPLETION_WORDS] = "-a ",
@@ -437,6 +449,11 @@ static const char zsh_helpers[] =
 "	done\n"
 "	_describe -t targets target words\n"
 "	[[ $PREFIX == */* ]] && _files\n"
+"}\n"
+"\n"
+"_pagek_dumps() {\n"
+"	_pagek_targets\n"
+"	_files\n"
 "}\n"
 "\n"
 "_pagek_first() {\n"
@@ -528,6 +545,9 @@ put_zsh_words(FILE *out, enum command c)
 	switch (completion_of_command(c)) {
 	case COMPLETION_TARGET:
 		fputs("		'2::target:_pagek_targets'\n", out);
+		break;
+	case COMPLETION_DUMPS:
+		fputs("		'*:dump:_pagek_dumps'\n", out);
 		break;
 	case COMPLETION_PROGRAM:
 		fputs("		'(-)2:program:_command_names -e'\n"
