@@ -84,6 +84,7 @@ statistics().write('stats.0')
 three().write('mddout.0')
 three(run=78).write('other-run.0')
 three(options=0).write('least.0')
+three(tick_hz=0).write('no-clock.0')
 three(options=ACTUAL | TRACE, levels=2).write('two-levels.0')
 
 d = begin()
@@ -149,6 +150,13 @@ d.block(0xba8a8, 228, actual=256, seqno=11001, time=214, thread=3,
 d.block(0xba9a8, 128, actual=144, seqno=11528, time=222, thread=5,
         stack=[LARGE], function='new(nothrow)')
 d.write('diff.2')
+
+# Stopped in a realloc(), and while a signal handler's event waited.
+d = begin()
+d.block(**dict(FIRST, link=0x7ffffff))
+d.block(**SECOND)
+d.busy = d.pending = 1
+d.write('busy.0')
 
 d = begin()
 d.block(0x98000, 8, actual=16, seqno=0, time=0, thread=1, stack=[INLINED])

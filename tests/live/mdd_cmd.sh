@@ -337,6 +337,14 @@ named() {
 }
 rule "--filter may ask for functions, if their names are known" named
 
+stopped() {
+	prints 0 '1 events are not in it, and 1 are unsure: 0x00097d78' \
+	    "$pagek" dump busy.0 && grep -q '^0x00097d78 : malloc()' "$tmp/out" &&
+	    "$pagek" dump --format=json busy.0 2>"$tmp/err" |
+	    grep -q '"size": 256,.*"unsure": true'
+}
+rule "a block in change is printed, and named as unsure" stopped
+
 # --- several files -----------------------------------------------------------------
 
 logged() {
@@ -416,6 +424,7 @@ lacking() {
 	prints 2 'option ACTUAL_SIZE' "$pagek" dump -f %m least.0 &&
 	    prints 2 'option TIMESTAMP' "$pagek" dump -Ftime_min=1 two-levels.0 &&
 	    prints 2 'option THREAD' "$pagek" dump -St two-levels.0 &&
+	    prints 2 'how long a tick is' "$pagek" dump --time=ms no-clock.0 &&
 	    prints 2 'BACKTRACE=3' "$pagek" dump -f %b3 two-levels.0 &&
 	    prints 2 '%f1 needs the executable' "$pagek" dump -f %f1 mddout.0
 }

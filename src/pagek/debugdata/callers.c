@@ -234,8 +234,10 @@ place_of(const struct callers *c, const struct dump *d, uint64_t address,
 	out->address = code_address(m->machine, address) - m->lo + m->offset;
 	if (is_program(s, m))
 		return true;
+	/* Any file may have that path by now. */
+	if (m->build_id_len == 0)
+		return false;
 	out->path = m->path;
-	out->inode = m->inode;
 	out->build_id_len = m->build_id_len;
 	memcpy(out->build_id, m->build_id, m->build_id_len);
 	return true;

@@ -288,16 +288,42 @@ subject_close(struct subject *s)
 	*s = (struct subject){ .n = 0 };
 }
 
+#define UNSURE_SHOWN 8
+
+/* Appends ": 0x1234 0x5678", the first of those blocks. */
+static void
+append_unsure(const struct dump *d, char *out, size_t cap, size_t *len)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < d->nrecords + d->npast; i++) {
+		const struct dump_record *r = i < d->nrecords ?
+		    &d->record[i] : &d->past[i - d->nrecords].block;
+		char address[ADDRESS_TEXT];
+
+		if (!r->unsure || n++ >= UNSURE_SHOWN)
+			continue;
+		address_text(address, d, r->address);
+		base_append(out, cap, len, "%s %s", n == 1 ? ":" : "", address);
+	}
+	if (n > UNSURE_SHOWN)
+		base_append(out, cap, len, " ...");
+}
+
 /* Records that are in no table, or in change, of a dump that is whole. */
 static void
 report_unsure(const struct dump *d)
 {
 	const struct dump_counts *n = &d->counts;
+	char unsure[512];
+	size_t len = 0;
 
+	base_append(unsure, sizeof unsure, &len, "%" PRIu64 " are unsure",
+	    n->in_flight);
+	append_unsure(d, unsure, sizeof unsure, &len);
 	if (n->busy > 0 || n->in_flight > 0 || n->pending > 0)
 		notice("%s: the target was stopped in an update: %" PRIu64
-		    " events are not in it, and %" PRIu64 " are unsure", d->name,
-		    n->pending, n->in_flight);
+		    " events are not in it, and %s", d->name, n->pending, unsure);
 	if (n->missed > 0)
 		notice("%s: %" PRIu64 " events were not recorded, for want of "
 		    "memory or time", d->name, n->missed);

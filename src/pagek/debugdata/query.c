@@ -236,6 +236,13 @@ query_check(const struct query *q, const struct subject *s,
 		return PAGEK_USAGE;
 	if (q->ms && subject_lacks(s, MDD_OPT_TIMESTAMP, "--time=ms", why))
 		return PAGEK_USAGE;
+	for (size_t i = 0; q->ms && i < s->n; i++)
+		if (s->dump[i].source.known && s->dump[i].source.tick_hz == 0) {
+			snprintf(why, DEBUGDATA_WHY, "--time=ms: %s does not "
+			    "tell how long a tick is",
+			    base_shown(s->dump[i].name));
+			return PAGEK_USAGE;
+		}
 	return PAGEK_OK;
 }
 
