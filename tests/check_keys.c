@@ -79,8 +79,8 @@ open_targets(void)
 			.state = WIRE_S_LIVE, .reason = "" };
 		snprintf(list[i].comm, sizeof list[i].comm, "worker-%d", i);
 	}
-	rig.targets.list = list;
-	rig.targets.n = TARGETS;
+	ck_assert_int_eq(app_targets_take(&rig, list, TARGETS), 0);
+	free(list);
 	app_targets_open(&rig);
 }
 
@@ -140,7 +140,7 @@ static const struct {
 	{ open_settings, 1, 0, 0 },
 	{ open_sort, 1, 0, 0 },
 	{ open_detail, 1, 0, 3 },
-	{ open_targets, 1, 0, 0 },
+	{ open_targets, 1, 2, 2 },
 	{ open_nodes, 2, 2, 3 },
 	{ open_diff, 3, 1, 1 },
 };
@@ -566,6 +566,99 @@ TEST(targets_are_listed_and_enter_goes_to_one)
 		rig_cycle();
 	ck_assert_int_eq(app_panel_top(&rig), APP_PAGE_K);
 	ck_assert_int_eq(nodes_session_look(rig.session)->target.pid, 43);
+}
+
+static struct nodes_target family[] = {
+	{ .pid = 12, .starter = 11, .started_ms = 3000, .comm = "worker",
+	    .state = WIRE_S_LIVE, .n = { [WIRE_N_EST_BLOCKS] = 1200,
+	    [WIRE_N_EST_BYTES] = 5 << 20, [WIRE_N_LIVE_BYTES] = 5 << 20,
+	    [WIRE_N_PEAK_BYTES] = 6 << 20 } },
+	{ .pid = 10, .starter = 1, .started_ms = 1000, .comm = "script",
+	    .state = WIRE_S_LIVE, .n = { [WIRE_N_EST_BLOCKS] = 51,
+	    [WIRE_N_EST_BYTES] = 1701, [WIRE_N_LIVE_BYTES] = 1701,
+	    [WIRE_N_PEAK_BYTES] = 2000 } },
+	{ .pid = 11, .starter = 10, .started_ms = 2000, .comm = "server",
+	    .state = WIRE_S_ENDED, .ended = true, .ended_ms = 4000,
+	    .n = { [WIRE_N_EST_BLOCKS] = 3, [WIRE_N_EST_BYTES] = 300 } },
+	{ .pid = 13, .starter = 11, .started_ms = 3500, .comm = "worker",
+	    .state = WIRE_S_LIVE, .n = { [WIRE_N_EST_BLOCKS] = 7,
+	    [WIRE_N_EST_BYTES] = 70000, [WIRE_N_LIVE_BYTES] = 70000,
+	    [WIRE_N_PEAK_BYTES] = 70000, [WIRE_N_LOST] = 12 } },
+	{ .pid = 14, .starter = 10, .started_ms = 2500, .comm = "fixed",
+	    .state = WIRE_S_NO_DATA,
+	    .reason = "a statically linked program: nothing can be preloaded" },
+};
+
+static pid_t
+selected_pid(void)
+{
+	const struct app_targets *t = &rig.targets;
+
+	return t->list[t->branch[t->order[t->selected]].at].pid;
+}
+
+TEST(targets_are_a_tree_with_sums_and_t_flattens_it)
+{
+	for (size_t i = 0; i < BASE_NELEM(family); i++)
+		family[i].index = (uint32_t)i;
+	ck_assert_int_eq(app_targets_take(&rig, family, BASE_NELEM(family)), 0);
+	app_targets_open(&rig);
+	rig_key('g');
+	assert_picture("targets-tree-80", 80, 24);
+	assert_picture("targets-tree-124", 124, 35);
+	assert_picture("targets-tree-40", 40, 10);
+	rig_type("jjj");
+	ck_assert_int_eq(selected_pid(), 13);
+	assert_picture("targets-tree-lost-80", 80, 24);
+	rig_key('t');
+	/* The cursor stays on its target. */
+	ck_assert_int_eq(selected_pid(), 13);
+	assert_picture("targets-flat-80", 80, 24);
+	assert_picture("targets-flat-124", 124, 35);
+	rig_key('g');
+	ck_assert_int_eq(selected_pid(), 12);
+	rig_key(PAGE_KEY_F0 + 5);
+	ck_assert_int_eq(selected_pid(), 12);
+}
+
+TEST(target_of_a_name_is_the_newest_that_lives)
+{
+	int i;
+
+	/* 44 comes later in the table, and was started before. */
+	model_init(&others[1], "ALLOCLOG.server.44", 44);
+	peer.model[peer.models++] = &others[1];
+	for (i = 0; i < 2; i++)
+		snprintf(others[i].comm, sizeof others[i].comm, "server");
+	others[0].started_ms = 2000;
+	others[1].started_ms = 1000;
+	rig_type(":target server\r");
+	for (i = 0; i < 8; i++)
+		rig_cycle();
+	ck_assert_int_eq(nodes_session_look(rig.session)->target.pid, 43);
+	others[0].state = WIRE_S_ENDED;
+	rig_type(":target server\r");
+	for (i = 0; i < 8; i++)
+		rig_cycle();
+	ck_assert_int_eq(nodes_session_look(rig.session)->target.pid, 44);
+	model_fini(&others[1]);
+}
+
+/* Two targets of one name are one word; the node's own stream is none. */
+TEST(target_completes_each_name_once)
+{
+	int i;
+
+	model_init(&others[1], "ALLOCLOG.server.44", 44);
+	peer.model[peer.models++] = &others[1];
+	for (i = 0; i < 2; i++)
+		snprintf(others[i].comm, sizeof others[i].comm, "server");
+	rig_key(':');
+	for (i = 0; i < 8; i++)
+		rig_cycle();
+	rig_type("target s\t");
+	ck_assert_str_eq(rig.prompt.line.text, "target server ");
+	model_fini(&others[1]);
 }
 
 TEST(targets_are_listed_from_other_pages_too)

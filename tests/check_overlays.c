@@ -17,16 +17,14 @@ open_targets(void)
 	targets[0].n[WIRE_N_EST_BLOCKS] = 41331;
 	targets[1] = (struct nodes_target){ .pid = 88, .comm = "rawd",
 		.state = WIRE_S_NO_DATA, .reason = "" };
-	rig.targets.list = targets;
-	rig.targets.n = 2;
+	ck_assert_int_eq(app_targets_take(&rig, targets, 2), 0);
 	app_targets_open(&rig);
 }
 
 static void
 close_targets(void)
 {
-	rig.targets.list = NULL;
-	rig.targets.n = 0;
+	app_forget_targets(&rig);
 }
 
 static void

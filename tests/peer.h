@@ -42,6 +42,7 @@ struct model {
 	char reason[80];
 	uint8_t epoch[WIRE_EPOCH];
 	pid_t pid;
+	int64_t started_ms;
 	uint32_t state;
 	bool gone;			/* no such entry */
 	struct rec log[MODEL_RECORDS];	/* log[i] has sequence number i + 1 */
@@ -523,6 +524,7 @@ answer_stat(struct peer *p, const struct wire_msg *q)
 	} else if (m != NULL) {
 		st->pid = (uint32_t)m->pid;
 		st->comm = wire_text(m->comm);
+		st->started_ms = m->started_ms;
 		st->reason = wire_text(m->reason);
 		st->state = m->state;
 		st->n[WIRE_N_LIVE_BYTES] = m->live_bytes;

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proc.h"
@@ -133,6 +134,22 @@ proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
 
 	return behind < 0 ? (int)behind : parse_stat(buf + behind, ppid,
 	    start);
+}
+
+int64_t
+proc_start_ms(uint64_t start)
+{
+	static int64_t boot_ms;
+	struct timespec now, since_boot;
+
+	if (boot_ms == 0) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		clock_gettime(CLOCK_BOOTTIME, &since_boot);
+		boot_ms = (int64_t)(now.tv_sec - since_boot.tv_sec) * 1000 +
+		    (now.tv_nsec - since_boot.tv_nsec) / 1000000;
+	}
+	return boot_ms + (int64_t)(start * 1000 /
+	    (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 int

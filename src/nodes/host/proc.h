@@ -19,6 +19,12 @@ int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
 /* The same with proc_comm(), consistent. */
 int proc_stat_comm(pid_t, char comm[16], pid_t *ppid, uint64_t *start);
 
+/*
+ * Wall clock of such a start, ms since 1970.  Equal starts stay equal: the wall
+ * clock is read once.  Not thread-safe.
+ */
+int64_t proc_start_ms(uint64_t start);
+
 struct proc_last {
 	char comm[16];
 	pid_t ppid;

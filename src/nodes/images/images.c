@@ -308,6 +308,12 @@ replace_unmapped(struct node *node, const struct keeper *k)
 	return true;
 }
 
+static pid_t
+starter_of(const struct keeper *k)
+{
+	return k->image.starter != 0 ? k->image.starter : k->image.ppid;
+}
+
 /* By now it may have ended, or its process may run the next image. */
 static void
 adopt_missed(struct node *node, struct keeper *k)
@@ -323,7 +329,7 @@ adopt_missed(struct node *node, struct keeper *k)
 	 * row.
 	 */
 	if (!here || (now == NULL && ended != NULL && ended->missed &&
-	    ended->image.arrival == 0 && ended->image.start != 0)) {
+	    ended->image.arrival == 0 && ended->life.seen_before_hello)) {
 		keeper_unref(k);
 		return;
 	}
@@ -331,6 +337,8 @@ adopt_missed(struct node *node, struct keeper *k)
 	parent = parent_of(node, k);
 	if (parent != NULL && strcmp(k->image.comm, "?") == 0)
 		memcpy(k->image.comm, parent->image.comm, sizeof k->image.comm);
+	if (parent != NULL)
+		k->image.starter = parent->image.pid;
 	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm,
 	    (int)k->image.pid);
 	if (now != NULL && now->image.arrival < k->image.arrival) {
@@ -363,6 +371,8 @@ adopt(struct node *node, struct keeper *k)
 	bool forked = k->image.origin == IMAGE_FORKED;
 	bool rejoined = k->image.origin >= IMAGE_REJOINED_DORMANT;
 	char name[DSTRM_NAME];
+	pid_t starter = before != NULL && is_same_process(before, k) ?
+	    starter_of(before) : 0;
 	bool continues;
 
 	if (k->missed) {
@@ -397,6 +407,10 @@ adopt(struct node *node, struct keeper *k)
 		    "out of memory for the literal list: not checked");
 	if (forked)
 		origin = parent = parent_of(node, k);
+	/* By its hello, the process that started it may have ended. */
+	if (starter == 0 && parent != NULL)
+		starter = parent->image.pid;
+	takeover_write_starter(k, starter);
 	continues = !rejoined && arming_join(k, origin);
 	if (forked && continues)
 		images_inherit(k, parent);
@@ -553,7 +567,8 @@ struct known {
 };
 
 struct found {
-	pid_t pid, ppid;
+	pid_t pid, ppid, starter;
+	uint64_t start;		/* of the process; 0: not known */
 	uint64_t arrival;	/* of its image that has ended; 0: it had no row */
 	bool unseen;		/* it has left a word, or was counted */
 	char comm[16];
@@ -610,12 +625,11 @@ check_process(struct scan *s, pid_t pid)
 	const struct known *known = bsearch(&pid, s->known, s->nknown,
 	    sizeof s->known[0], by_pid);
 	struct found *f = &s->found[s->n];
-	uint64_t start;
 
 	if (known != NULL && !runs_another(pid, known))
 		return;
-	if (proc_stat_comm(pid, f->comm, &f->ppid, &start) < 0 ||
-	    (!is_settled(start) && !proc_takes_no_preload(pid)))
+	if (proc_stat_comm(pid, f->comm, &f->ppid, &f->start) < 0 ||
+	    (!is_settled(f->start) && !proc_takes_no_preload(pid)))
 		return;
 	/* A forked child with its parent's mapping; it says hello at its first event. */
 	if (proc_maps_has(pid, RING_NAME) > 0)
@@ -657,6 +671,8 @@ add_no_data(struct node *node, const struct found *f)
 		return NULL;
 	k->image.pid = f->pid;
 	k->image.ppid = f->ppid;
+	k->image.starter = f->starter;
+	k->image.start = f->start;
 	k->missed = true;
 	proc_uid(k->image.pid, &k->image.uid);
 	proc_exe(k->image.pid, &k->image.exe_dev, &k->image.exe_ino);
@@ -841,14 +857,16 @@ images_check_ended(struct node *node, pid_t pid)
 	    why_not_seen(node, pid, &last);
 	if (why == NULL)
 		return;
+	f.ppid = last.ppid;
+	f.starter = k != NULL ? starter_of(k) : 0;
+	f.start = last.start;
 	if (k != NULL)
 		images_end_image(k, WIRE_S_EXECED, -1, NO_STREAM);
-	f.ppid = last.ppid;
 	memcpy(f.comm, last.comm, sizeof f.comm);
 	snprintf(f.why, sizeof f.why, "%s", why);
 	k = add_no_data(node, &f);
 	if (k != NULL)
-		k->image.start = last.start;
+		k->life.seen_before_hello = true;
 	else
 		images_count_missed(node, 1);
 }
@@ -858,13 +876,15 @@ static void
 take_found(struct node *node, const struct found *f)
 {
 	struct keeper *now = find_live(node, f->pid);
+	struct found another = *f;
 
 	if (now != NULL && f->arrival != 0 && now->image.arrival == f->arrival) {
+		another.starter = starter_of(now);
 		images_end_image(now, WIRE_S_EXECED, -1, NO_STREAM);
 		now = NULL;
 	}
 	if (now == NULL)
-		add_found(node, f);
+		add_found(node, &another);
 }
 
 static void on_scan(uv_timer_t *);

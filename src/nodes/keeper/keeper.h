@@ -83,9 +83,13 @@ enum image_origin {
 	IMAGE_REJOINED_ARMED,		/* logging */
 };
 
-/* The process image, as its hello found it.  It does not change afterwards. */
+/*
+ * The process image, as its hello found it.  It does not change afterwards, but
+ * for the starter, which is known when it is adopted.
+ */
 struct keeper_image {
 	pid_t pid, ppid;		/* pid 0: no process */
+	pid_t starter;			/* who started it; 0: ppid, or not known */
 	uid_t uid;			/* whose process it is, else the node's */
 	enum image_origin origin;
 	uint64_t start;			/* of the process, in clock ticks since boot */
@@ -107,6 +111,7 @@ struct keeper_life {
 	enum wire_state state;
 	int32_t status;			/* wait status; -1 unknown */
 	int64_t ended_ms;		/* wall clock; 0 while it lives */
+	bool seen_before_hello;		/* its end was: it has a row already */
 	char reason[128];
 };
 

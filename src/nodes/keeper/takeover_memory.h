@@ -204,6 +204,8 @@ int takeover_store(struct keeper *, const int fds[3]);
 void takeover_assign(struct keeper *);
 /* Writes what is known of its sandbox; needs no commit. */
 void takeover_write_sandbox(struct keeper *);
+/* Sets who started it, there too; needs no commit. */
+void takeover_write_starter(struct keeper *, pid_t);
 /* Takes its names out of the store and makes its memory void. */
 void takeover_forget(struct keeper *);
 /* Takes one memory file out; that of generation 1 goes with its target. */

@@ -182,6 +182,14 @@ takeover_write_sandbox(struct keeper *k)
 		write_sandbox(k, k->takeover.memory->image);
 }
 
+void
+takeover_write_starter(struct keeper *k, pid_t starter)
+{
+	k->image.starter = starter;
+	if (k->takeover.memory != NULL)
+		k->takeover.memory->image->image.starter = starter;
+}
+
 static void
 write_text(char out[PROC_PATH], const char *text)
 {

@@ -178,8 +178,10 @@ struct nodes_target {
 	uint32_t index;			/* in DSTRM */
 	char name[128];			/* in DSTRM */
 	pid_t pid, ppid;		/* ppid: at its hello */
+	pid_t starter;			/* who started it: ppid, if no other is known */
 	char comm[16];
 	uint32_t state;			/* enum wire_state */
+	int64_t started_ms, ended_ms;	/* wall clock; 0: not known; it has not */
 	bool ended;			/* its image has ended, whatever its state is */
 	int32_t status;			/* wait status; -1 not known */
 	char reason[128];
@@ -194,9 +196,56 @@ int nodes_targets(struct nodes_link *, nodes_targets_cb, void *arg);
 /* Its process lives and has a stream, dormant or not. */
 bool nodes_target_is_live(const struct nodes_target *);
 
+/* Its command has that name, as far as the kernel keeps it. */
+bool nodes_target_is_command(const struct nodes_target *, const char *name);
+/*
+ * True if a name that both have means the first one: it lives and the second
+ * does not, or it was started later, or is a later image of one process.
+ */
+bool nodes_target_is_newer(const struct nodes_target *,
+    const struct nodes_target *);
+
 /* True if the i-th of n targets belongs to the command of the node behind `run`. */
 bool nodes_target_of_run(const struct nodes_target *, size_t n, size_t i,
     const struct nodes_link *run);
+
+/* --- the tree of targets (tree.c) ----------------------------------------- */
+
+/* What the live processes of a tree hold together. */
+struct nodes_sum {
+	size_t processes;		/* of these numbers */
+	uint64_t blocks, bytes;		/* estimates, if any of them is sampled */
+	uint64_t peaks;			/* of each its own: the tree has no such peak */
+	bool sampled;
+	size_t incomplete;		/* of these processes */
+	size_t unknown;			/* others, that live and have no numbers */
+	size_t ended;			/* images */
+};
+
+/* A target among the others that its command has started. */
+struct nodes_branch {
+	size_t at;			/* in the list of targets */
+	size_t parent;			/* a branch before this one; NODES_NO_PARENT */
+	size_t below;			/* branches right after this one that are below it */
+	unsigned depth;
+	bool live_below;		/* any of these lives */
+	struct nodes_sum sum;		/* with all below */
+};
+
+#define NODES_NO_PARENT SIZE_MAX
+
+/*
+ * Writes a branch for each of n targets but the node's own stream, each parent
+ * before its children, these in the order of their start.  Returns how many.
+ * A parent is the process that started another one, even if it has ended; of
+ * its images, the last.
+ */
+size_t nodes_tree(const struct nodes_target *, size_t n,
+    struct nodes_branch *);
+/* What one target holds. */
+void nodes_sum_of(const struct nodes_target *, struct nodes_sum *);
+/* Adds the second sum to the first one. */
+void nodes_sum_add(struct nodes_sum *, const struct nodes_sum *);
 
 /* --- listings ----------------------------------------------------------- */
 

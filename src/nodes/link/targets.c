@@ -75,8 +75,12 @@ on_stats(void *arg, int err, const struct wire_msg *msg)
 	} else if (msg->type == WIRE_STATS) {
 		t->pid = (pid_t)msg->stats.pid;
 		t->ppid = (pid_t)msg->stats.ppid;
+		t->starter = msg->stats.starter != 0 ?
+		    (pid_t)msg->stats.starter : t->ppid;
 		t->state = msg->stats.state;
 		t->status = msg->stats.status;
+		t->started_ms = msg->stats.started_ms;
+		t->ended_ms = msg->stats.ended_ms;
 		t->ended = msg->stats.ended_ms != 0;
 		link_text(t->comm, sizeof t->comm, msg->stats.comm);
 		link_text(t->reason, sizeof t->reason, msg->stats.reason);
@@ -213,6 +217,13 @@ bool
 nodes_target_is_live(const struct nodes_target *t)
 {
 	return t->state == WIRE_S_LIVE || t->state == WIRE_S_DORMANT;
+}
+
+bool
+nodes_target_is_command(const struct nodes_target *t, const char *name)
+{
+	return t->pid != 0 &&
+	    strncmp(t->comm, name, sizeof t->comm - 1) == 0;
 }
 
 bool

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../host/proc.h"
 #include "../images/images.h"
 #include "../keeper/keeper.h"
 #include "../keeper/node.h"
@@ -153,7 +154,10 @@ stat_stream(const struct keeper *k, struct wire_stats *st)
 	st->state = k->life.state;
 	st->status = k->life.status;
 	st->reason = wire_text(k->life.reason);
+	st->starter = (uint32_t)k->image.starter;
 	st->ended_ms = k->life.ended_ms;
+	st->started_ms = k->image.start != 0 ?
+	    proc_start_ms(k->image.start) : 0;
 	answer_numbers(k, st->n);
 }
 

@@ -176,7 +176,11 @@ struct app_said {
 /* The node's targets, as it listed them last (targets_overlay.c). */
 struct app_targets {
 	struct nodes_target *list;	/* owned */
-	size_t n, selected;
+	size_t listed;
+	struct nodes_branch *branch;	/* owned: a tree of the list */
+	size_t *order;			/* owned: of the branches, as shown */
+	size_t n, selected;		/* branches; of the order */
+	bool flat;
 	char wanted[128];		/* argument of :target */
 	char stream[128];		/* of the target switched to */
 };
@@ -380,6 +384,8 @@ void app_target_complete(struct app *, const char *before, const char *arg,
     struct line_words *);
 /* Asks the node for its targets, so that :target can complete them. */
 void app_target_prepare(struct app *);
+/* A list to show and to complete, which is copied.  -ENOMEM. */
+int app_targets_take(struct app *, const struct nodes_target *, size_t n);
 void app_targets_open(struct app *);
 /* T: asks the node, then opens the list. */
 void app_list_targets(struct app *);

@@ -500,14 +500,6 @@ target_why(const struct nodes_link *link, int err)
 	return err == -ENOTCONN && reason[0] != '\0' ? reason : strerror(-err);
 }
 
-/* Compares as much of the name as the kernel keeps. */
-static bool
-is_command(const struct nodes_target *t, const char *name)
-{
-	return t->pid != 0 &&
-	    strncmp(t->comm, name, sizeof t->comm - 1) == 0;
-}
-
 /* 3: a live target matches; 2: a dormant one; 1: any node will do; 0: none. */
 static int
 match_targets(const struct target *t, const struct nodes_target *list, size_t n)
@@ -608,7 +600,7 @@ match_command(struct search *s, const struct nodes_target *list, size_t n)
 		bool live = nodes_target_is_live(&list[i]);
 		uint64_t start = 0;
 
-		if (!is_command(&list[i], s->t->name) ||
+		if (!nodes_target_is_command(&list[i], s->t->name) ||
 		    (!live && is_replaced(&list[i], list, n)) ||
 		    (live && proc_stat(list[i].pid, &parent, &start) < 0))
 			continue;

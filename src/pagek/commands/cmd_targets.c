@@ -12,6 +12,7 @@
 #include "../layout/fields.h"
 
 #define ENDED_ROWS 4
+#define INDENTS 8	/* deeper targets are not indented further */
 
 struct table {
 	const struct options *o;
@@ -30,15 +31,31 @@ has_ended(const struct nodes_target *t)
 	    t->state == WIRE_S_EXECED;
 }
 
+/* branch NULL: it is not listed as a tree. */
 static void
-put_row(const struct table *table, const struct nodes_target *t)
+put_row(const struct table *table, const struct nodes_target *t,
+    const struct nodes_branch *branch)
 {
-	char remarks[PAGE_REMARKS_TEXT];
+	char remarks[PAGE_REMARKS_TEXT], lack[PAGE_REMARKS_TEXT], name[64];
 	struct page_target_row row;
+	size_t len;
 
 	page_target_remarks(t, remarks);
 	page_target_listed(t, NULL, &row);
 	row.remarks = remarks;
+	if (branch != NULL) {
+		snprintf(name, sizeof name, "%*s%s", branch->depth < INDENTS ?
+		    2 * (int)branch->depth : 2 * INDENTS, "", t->comm);
+		row.indented = name;
+	}
+	if (branch != NULL && branch->live_below) {
+		row.tree = &branch->sum;
+		page_sum_lack(&branch->sum, lack);
+		len = strlen(remarks);
+		if (lack[0] != '\0')
+			base_append(remarks, sizeof remarks, &len, "%stree: "
+			    "%s", len > 0 ? "; " : "", lack);
+	}
 	output_row(&table->text, &row);
 }
 
@@ -57,6 +74,14 @@ by_interest(const void *a, const void *b)
 	return x->index < y->index ? 1 : x->index > y->index ? -1 : 0;
 }
 
+static void
+put_left_out(const struct table *table, size_t n)
+{
+	if (n > 0)
+		fprintf(table->out, "%-14s and %s image%s ended\n", "",
+		    base_digits(n).text, n == 1 ? " that has" : "s that have");
+}
+
 /* A script leaves hundreds of ended images: shows a few, no EXECED one. */
 static void
 put_rows(const struct table *table, struct nodes_target *t, size_t n)
@@ -69,26 +94,87 @@ put_rows(const struct table *table, struct nodes_target *t, size_t n)
 		    (has_ended(&t[i]) && ++ended > ENDED_ROWS))
 			left_out++;
 		else
-			put_row(table, &t[i]);
+			put_row(table, &t[i], NULL);
 	}
-	if (left_out > 0)
-		fprintf(table->out, "%-14s and %s image%s ended\n", "",
-		    base_digits(left_out).text, left_out == 1 ? " that has" : "s that have");
+	put_left_out(table, left_out);
+}
+
+/* Beside live ones a few that have ended, and all above these. */
+static void
+put_tree(const struct table *table, const struct nodes_target *t,
+    const struct nodes_branch *branch, size_t n)
+{
+	struct nodes_sum all = { 0 };
+	size_t i, up, ended = 0, shown = 0;
+	char sum[PAGE_REMARKS_TEXT];
+	bool *is_shown = calloc(n + 1, sizeof *is_shown);
+
+	for (i = n; i-- > 0; ) {
+		const struct nodes_target *one = &t[branch[i].at];
+
+		if (is_shown != NULL && one->state != WIRE_S_EXECED &&
+		    (!has_ended(one) || ++ended <= ENDED_ROWS))
+			for (up = i; up != NODES_NO_PARENT;
+			    up = branch[up].parent)
+				is_shown[up] = true;
+	}
+	for (i = 0; i < n; i++) {
+		if (branch[i].parent == NODES_NO_PARENT)
+			nodes_sum_add(&all, &branch[i].sum);
+		if (is_shown != NULL && !is_shown[i])
+			continue;
+		put_row(table, &t[branch[i].at], &branch[i]);
+		shown++;
+	}
+	free(is_shown);
+	put_left_out(table, n - shown);
+	page_sum_text(&all, sum);
+	fprintf(table->out, "%-14s all: %s\n", "", sum);
 }
 
 static void
+put_data(struct table *table, const char *socket, const struct nodes_target *t,
+    size_t n, const struct nodes_branch *branch, size_t branches)
+{
+	bool tree = option_given(table->o, OPTION_TREE);
+	struct page_target_row row;
+	size_t i, k;
+
+	for (i = 0; tree && i < branches; i++) {
+		page_target_listed(&t[branch[i].at], socket, &row);
+		row.tree = branch[i].below > 0 ? &branch[i].sum : NULL;
+		json_row(&table->json, &row, PAGE_TARGET_LISTED);
+	}
+	for (i = 0; i < n; i++) {
+		if (tree && t[i].pid != 0)
+			continue;
+		page_target_listed(&t[i], socket, &row);
+		for (k = 0; k < branches && branch[k].at != i; k++)
+			continue;
+		if (k < branches && branch[k].below > 0)
+			row.tree = &branch[k].sum;
+		json_row(&table->json, &row, PAGE_TARGET_LISTED);
+	}
+}
+
+/* False: there is no memory. */
+static bool
 put_node(struct table *table, const char *socket,
     struct nodes_target *t, size_t n)
 {
-	struct page_target_row row;
+	struct nodes_branch *branch = calloc(n + 1, sizeof *branch);
+	size_t branches;
 	char safe[256];
 
+	if (branch == NULL) {
+		complain("%s", strerror(ENOMEM));
+		return false;
+	}
+	branches = nodes_tree(t, n, branch);
 	if (options_as_data(table->o)) {
-		for (size_t i = 0; i < n; i++) {
-			page_target_listed(&t[i], socket, &row);
-			json_row(&table->json, &row, PAGE_TARGET_LISTED);
-		}
-		return;
+		put_data(table, socket, t, n, branch, branches);
+		free(branch);
+		return true;
 	}
 	if (table->nodes++ == 0)
 		output_heading(&table->text);
@@ -97,8 +183,12 @@ put_node(struct table *table, const char *socket,
 		    table->o->page.ascii);
 		fprintf(table->out, "unix:%s\n", safe);
 	}
-	if (n > 0)
+	if (n > 0 && option_given(table->o, OPTION_TREE))
+		put_tree(table, t, branch, branches);
+	else if (n > 0)
 		put_rows(table, t, n);
+	free(branch);
+	return true;
 }
 
 static int
@@ -118,8 +208,10 @@ visit_node(void *arg, struct target_node *node)
 		table->failed = node->err;
 		return true;
 	}
-	put_node(table, node->socket, node->targets, node->n);
-	table->answered++;
+	if (!put_node(table, node->socket, node->targets, node->n))
+		table->failed = -ENOMEM;
+	else
+		table->answered++;
 	return true;
 }
 
@@ -160,9 +252,9 @@ list_given_node(struct table *table, uv_loop_t *loop)
 	err = target_enquire(loop, link, table->o->timeout_ms, &list, &n);
 	if (err < 0)
 		complain("%s: %s", target->word, target_why(link, err));
-	else
-		put_node(table, target->kind == TARGET_UNIX ?
-		    target->node.place : NULL, list, n);
+	else if (!put_node(table, target->kind == TARGET_UNIX ?
+	    target->node.place : NULL, list, n))
+		err = -ENOMEM;
 	nodes_link_close(link);
 	free(list);
 	return err < 0 ? status_of(err) : PAGEK_OK;
@@ -178,7 +270,9 @@ cmd_targets(const struct options *o, uv_loop_t *loop)
 	if (table.out == NULL)
 		return PAGEK_FAILED;
 	table.text = (struct output_table){ .out = table.out,
-		.fields = &page_target_fields, .subset = PAGE_TARGET_LISTED,
+		.fields = &page_target_fields, .subset = PAGE_TARGET_LISTED |
+		(option_given(o, OPTION_TREE) ? PAGE_TARGET_BRANCH :
+		PAGE_TARGET_ALONE),
 		.ascii = o->page.ascii };
 	json_open(&table.json, table.out, o);
 	if (options_as_data(o)) {

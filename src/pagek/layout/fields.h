@@ -148,6 +148,8 @@ enum {
 	PAGE_TARGET_SAMPLED = 1 << 3,	/* measured, by a sample */
 	PAGE_TARGET_SECONDS = 1 << 4,	/* watched, each whole second */
 	PAGE_TARGET_MS = 1 << 5,	/* watched, in between as well */
+	PAGE_TARGET_ALONE = 1 << 6,	/* text: listed without a tree */
+	PAGE_TARGET_BRANCH = 1 << 7,	/* text: listed as a tree */
 };
 
 struct page_target_row {
@@ -165,12 +167,19 @@ struct page_target_row {
 	int64_t ms;		/* since the row before; 0: there is none */
 	uint64_t allocs, frees;	/* logged in that time */
 	const char *remarks;	/* listed; an outside text */
+	int64_t starter;	/* listed; 0: not known */
+	int64_t started_wall_ms;	/* 0: not known */
+	const struct nodes_sum *tree;	/* with the targets below it; NULL: none is */
+	const char *indented;	/* its name as a branch; an outside text */
 	bool live;		/* watched: its state is LIVE */
 };
 
 extern const struct field_table page_target_fields;
 
-/* A listed one, of the node at that socket; borrows both, and has no remarks. */
+/*
+ * A listed one, of the node at that socket; borrows both, and has neither
+ * remarks nor a tree.
+ */
 void page_target_listed(const struct nodes_target *, const char *node,
     struct page_target_row *);
 

@@ -163,6 +163,13 @@ bool page_target_is_complete(const struct nodes_target *);
 void page_target_remarks(const struct nodes_target *,
     char out[PAGE_REMARKS_TEXT]);
 
+/* All processes of the sum are known, and complete. */
+bool page_sum_is_complete(const struct nodes_sum *);
+/* "1 without data, 2 INCOMPLETE" of a sum, or "" */
+void page_sum_lack(const struct nodes_sum *, char out[PAGE_REMARKS_TEXT]);
+/* "1.2 MiB in 12 blocks of 3 processes", and what it lacks */
+void page_sum_text(const struct nodes_sum *, char out[PAGE_REMARKS_TEXT]);
+
 /* --- the last minute (trend.c) ---------------------------------------------- */
 
 #define TREND_SAMPLES 60

@@ -108,6 +108,47 @@ page_target_is_complete(const struct nodes_target *t)
 	    t->n[WIRE_N_UNSURE] == 0;
 }
 
+bool
+page_sum_is_complete(const struct nodes_sum *sum)
+{
+	return sum->incomplete == 0 && sum->unknown == 0;
+}
+
+void
+page_sum_lack(const struct nodes_sum *sum, char out[PAGE_REMARKS_TEXT])
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (sum->unknown > 0)
+		base_append(out, PAGE_REMARKS_TEXT, &len, "%s without data",
+		    base_digits(sum->unknown).text);
+	if (sum->incomplete > 0)
+		base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s INCOMPLETE",
+		    len > 0 ? ", " : "", base_digits(sum->incomplete).text);
+}
+
+void
+page_sum_text(const struct nodes_sum *sum, char out[PAGE_REMARKS_TEXT])
+{
+	const char *about = page_about(sum->sampled);
+	char bytes[24], peaks[24], lack[PAGE_REMARKS_TEXT];
+	size_t len = 0;
+
+	base_human_bytes(bytes, sizeof bytes, sum->bytes);
+	base_human_bytes(peaks, sizeof peaks, sum->peaks);
+	page_sum_lack(sum, lack);
+	base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s in %s%s block%s of %s "
+	    "process%s", about, bytes, about, base_digits(sum->blocks).text,
+	    sum->blocks == 1 ? "" : "s", base_digits(sum->processes).text,
+	    sum->processes == 1 ? "" : "es");
+	if (lack[0] != '\0')
+		base_append(out, PAGE_REMARKS_TEXT, &len, ", %s", lack);
+	if (sum->processes > 1)
+		base_append(out, PAGE_REMARKS_TEXT, &len, "; sum of their "
+		    "peaks: %s%s", about, peaks);
+}
+
 void
 page_target_remarks(const struct nodes_target *t, char out[PAGE_REMARKS_TEXT])
 {

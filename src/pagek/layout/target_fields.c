@@ -493,6 +493,48 @@ state_and_complete_cell(const void *row, char out[FIELD_CELL])
 FIELD_PRINT(full_cell, page_target_row,
     "%s", r->full > 0 ? ", the list was full" : "")
 
+/* '?' marks a sum of processes that are not all known. */
+static void
+tree_bytes_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_target_row *r = row;
+
+	out[0] = '\0';
+	if (r->tree == NULL)
+		return;
+	bytes_cell(page_about(r->tree->sampled), r->tree->bytes, out);
+	strcat(out, page_sum_is_complete(r->tree) ? " " : "?");
+}
+
+static void
+tree_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct page_target_row *r = row;
+
+	out[0] = '\0';
+	if (r->tree != NULL)
+		digits_cell(page_about(r->tree->sampled), r->tree->blocks, out);
+}
+
+FIELD_GET(get_sum_complete, nodes_sum, n, page_sum_is_complete(r), true)
+FIELD_GET(get_starter, page_target_row, i, r->starter, r->starter > 0)
+
+#define SUM(member) offsetof(struct nodes_sum, member)
+
+static const struct field tree_fields[] = {
+	{ .key = "processes", .get = field_u64, .at = SUM(processes) },
+	{ .key = "blocks", .get = field_u64, .at = SUM(blocks) },
+	{ .key = "bytes", .get = field_u64, .at = SUM(bytes) },
+	{ .key = "sum_of_peaks", .get = field_u64, .at = SUM(peaks) },
+	{ .key = "estimated", .kind = FIELD_BOOL, .get = field_flag,
+	    .at = SUM(sampled) },
+	{ .key = "complete", .kind = FIELD_BOOL, .get = get_sum_complete },
+	{ .key = "incomplete", .get = field_u64, .at = SUM(incomplete) },
+	{ .key = "without_data", .get = field_u64, .at = SUM(unknown) },
+	{ .key = "ended", .get = field_u64, .at = SUM(ended) },
+};
+static const struct field_table tree_table = FIELD_TABLE(tree_fields);
+
 /* --- the table of targets ------------------------------------------------- */
 
 #define LISTED PAGE_TARGET_LISTED
@@ -512,8 +554,12 @@ static const struct field targets[] = {
 	    .cell = pid_cell } },
 	{ .key = "name", .kind = FIELD_TEXT, .get = field_pointer,
 	    .at = ROW(name), .subset = LISTED | WATCHED,
-	    .column = { .title = "NAME", .subset = LISTED, .gap = 1,
-	    .width = 16, .plain = true } },
+	    .column = { .title = "NAME", .subset = PAGE_TARGET_ALONE,
+	    .gap = 1, .width = 16, .plain = true } },
+	{ .kind = FIELD_TEXT, .get = field_pointer, .at = ROW(indented),
+	    .subset = PAGE_TARGET_BRANCH,
+	    .column = { .title = "NAME", .gap = 1, .width = 20,
+	    .plain = true } },
 	{ .key = "stream", .kind = FIELD_TEXT, .get = field_pointer,
 	    .at = ROW(stream), .subset = LISTED },
 	{ .key = "node", .kind = FIELD_TEXT, .get = field_pointer,
@@ -550,6 +596,12 @@ static const struct field targets[] = {
 	    .width = 12, .right = true, .cell = held_bytes_cell },
 	    .metric = { "est_bytes", "live_bytes", "gauge",
 	    "Bytes that it holds, as requested.", FIELD_ESTIMATE } },
+	{ .subset = PAGE_TARGET_BRANCH,
+	    .column = { .title = "TREE-BLOCKS", .gap = 1, .width = 11,
+	    .right = true, .cell = tree_cell } },
+	{ .subset = PAGE_TARGET_BRANCH,
+	    .column = { .title = "TREE-BYTES", .gap = 1, .width = 11,
+	    .right = true, .cell = tree_bytes_cell } },
 	{ .subset = WATCHED,
 	    .column = { .title = "BYTES", .gap = 1, .width = 11,
 	    .right = true, .cell = held_bytes_cell } },
@@ -625,6 +677,12 @@ static const struct field targets[] = {
 	    .metric = { "sample_period_bytes", NULL, "gauge",
 	    "Mean bytes between samples: blocks and bytes are estimates.",
 	    FIELD_SAME } },
+	{ .key = "started_by", .kind = FIELD_SIGNED, .get = get_starter,
+	    .subset = LISTED },
+	{ .key = "started", .kind = FIELD_TIME, .get = field_i64_known,
+	    .at = ROW(started_wall_ms), .subset = LISTED },
+	{ .key = "tree", .kind = FIELD_OBJECT, .get = field_row,
+	    .at = ROW(tree), .sub = &tree_table, .subset = LISTED },
 	{ .key = "taken", .kind = FIELD_HEAD, .head = "time",
 	    .subset = LISTED },
 };
@@ -649,6 +707,8 @@ page_target_listed(const struct nodes_target *t, const char *node,
 
 	*row = (struct page_target_row){
 		.pid = t->pid,
+		.starter = t->starter,
+		.started_wall_ms = t->started_ms,
 		.name = t->comm,
 		.stream = t->name,
 		.node = node,

@@ -13,18 +13,36 @@
  *
  * Example
  *	picture_begin(pic, cols, ascii);
- *	page_targets_put(targets, n, selected, pic);
+ *	page_targets_put(&targets, selected, pic);
  *	picture_end(pic);
  */
 #ifndef PAGEK_PANELS_H
 #define PAGEK_PANELS_H
 
+#include "../layout/layout.h"
 #include "../page/view.h"
 #include "../picture/field_table.h"
 
+struct page_targets {
+	const struct nodes_target *target;
+	const struct nodes_branch *branch;
+	const size_t *order;		/* of n branches, as they are shown */
+	size_t n;
+	bool flat;			/* the largest first, without indentation */
+	struct nodes_sum sum;		/* of all */
+	const char *whose;		/* the sum: "the node" */
+};
+
 /* A title with its keys, then a line each; as many whole columns as fit. */
-void page_targets_put(const struct nodes_target *, size_t n, size_t selected,
+void page_targets_put(const struct page_targets *, size_t selected,
     struct page_picture *);
+#define PAGE_TARGETS_FOOT 2
+/* What the line of the selected target has no room for, and the sum of all. */
+void page_targets_foot(const struct page_targets *, size_t selected,
+    struct page_picture *);
+/* True if the first target is shown before the second in a flat list. */
+bool page_targets_before(const struct nodes_target *,
+    const struct nodes_target *);
 
 struct page_mark_row {
 	const struct wire_moment *mark;

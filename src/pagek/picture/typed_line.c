@@ -189,8 +189,12 @@ line_words_add(struct line_words *w, const char *word)
 {
 	void *words = w->word;
 
-	if (strncmp(word, w->begun, strlen(w->begun)) != 0 ||
-	    base_grow(&words, &w->cap, w->n + 1, sizeof *w->word) < 0)
+	if (strncmp(word, w->begun, strlen(w->begun)) != 0)
+		return;
+	for (size_t i = 0; i < w->n; i++)
+		if (strcmp(w->word[i], word) == 0)
+			return;
+	if (base_grow(&words, &w->cap, w->n + 1, sizeof *w->word) < 0)
 		return;
 	w->word = words;
 	w->word[w->n] = strdup(word);
