@@ -314,6 +314,12 @@ LOOP_TEST(functions_that_only_one_allocator_has_are_logged, 0, 2)
 	ck_assert_uint_ge(c->allocs, 4000);
 	ck_assert_uint_eq(live_of_size(&h->images[0], 5003),
 	    (unsigned)hello_value(&r, "kept"));
+	ck_assert_int_eq(hello_value(&r, "grown"), 5);
+	ck_assert_int_eq(hello_value(&r, "more"), 5);
+	ck_assert_uint_eq(live_of_size(&h->images[0], 5007),
+	    (unsigned)hello_value(&r, "grown"));
+	ck_assert_uint_eq(live_of_size(&h->images[0], 5010),
+	    (unsigned)hello_value(&r, "more"));
 	ck_assert_uint_eq(live_of_size(&h->images[0], 5001), 0);
 	ck_assert_uint_eq(live_of_size(&h->images[0], 5002), 0);
 	hello_free(h);

@@ -947,6 +947,69 @@ rallocx(void *old, size_t size, int flags)
 	return ptr;
 }
 
+/* Without jemalloc no block grows. */
+static size_t
+xallocx_real(void *ptr, size_t size, size_t extra, int flags)
+{
+	return likely(real.xallocx != NULL) ?
+	    real.xallocx(ptr, size, extra, flags) :
+	    real.usable[REAL_MALLOC](ptr);
+}
+
+/*
+ * The block stays where it is, so it is freed and allocated with another size.
+ * Without room for `size` nothing changes: the program was only asking.
+ */
+static size_t
+xallocx_entered(void *ptr, size_t size, size_t extra, int flags,
+    uintptr_t origin)
+{
+	bool sampled = thread_joined() && thread_samples(), logged;
+	sample_place *place = sampled ? sample_hold(ptr) : NULL;
+	struct producer *p;
+	size_t bytes;
+
+	logged = (!sampled || place != NULL) && thread_ready(&p);
+	if (logged)
+		produce_realloc_free(p, (uintptr_t)ptr, size,
+		    origin_freer(p, origin));
+	bytes = xallocx_real(ptr, size, extra, flags);
+	if (bytes < size) {
+		if (place != NULL)
+			sample_restore(place);
+		if (logged)
+			produce_undo(p, (uintptr_t)ptr, 0,
+			    rec_plain_caller(origin_pc(origin)));
+		return bytes;
+	}
+	if (place != NULL)
+		sample_release(place);
+	hook_allocated(ptr, bytes - size < extra ? bytes : size + extra,
+	    real.usable[REAL_XALLOCX], TYPE_REALLOC, origin);
+	return bytes;
+}
+
+EXPORT size_t xallocx(void *ptr, size_t size, size_t extra, int flags);
+
+EXPORT size_t
+xallocx(void *ptr, size_t size, size_t extra, int flags)
+{
+	struct caller c;
+	size_t bytes;
+
+	if (pool_has(ptr))
+		return pool_block_size(ptr);
+	if (!real_get() && !real_known())
+		return 0;
+	if (unlikely(atomic_load(&hook_foreign)))
+		return xallocx_real(ptr, size, extra, flags);
+	caller_enter(&c, FRAME);
+	bytes = xallocx_entered(ptr, size, extra, flags, FRAME);
+	caller_leave(&c);
+	FRAME_KEPT();
+	return bytes;
+}
+
 /*
  * libc's reallocarray calls realloc by its public name and would log twice:
  * only overflows go there, and all calls if malloc is foreign.

@@ -89,6 +89,7 @@ enum real_fn {
 	REAL_RALLOCX,
 	REAL_DALLOCX,
 	REAL_SDALLOCX,
+	REAL_XALLOCX,
 	REAL_FNS
 };
 
@@ -115,6 +116,7 @@ struct real {
 	void *(*rallocx)(void *, size_t, int);
 	void (*dallocx)(void *, int);
 	void (*sdallocx)(void *, size_t, int);
+	size_t (*xallocx)(void *, size_t, size_t, int);
 	/* malloc_usable_size(), or returns 0 if another object has it. */
 	size_t (*usable[REAL_FNS])(void *);
 	struct range self;		/* the object that contains this code */

@@ -388,6 +388,7 @@ static const struct {
 	[REAL_RALLOCX] = FN(rallocx),
 	[REAL_DALLOCX] = FN(dallocx),
 	[REAL_SDALLOCX] = FN(sdallocx),
+	[REAL_XALLOCX] = FN(xallocx),
 };
 
 #define FAMILY (REAL_FREE + 1)
