@@ -684,6 +684,7 @@ look_up(void)
 	for (size_t i = 0; i < REAL_FNS; i++)
 		if (!look_up_function(i))
 			missing[n++] = functions[i].name;
+	*(void **)&real.exit_now = real_symbol("_exit");
 	sanitized = is_sanitized();
 	if (sanitized)
 		attach_disable();

@@ -268,7 +268,7 @@ struct ring_area {
 	_Atomic uint64_t walks;		/* stacks that were walked, not recognised */
 	_Atomic uint64_t sample_full;	/* sampled blocks that could not be remembered, and are not logged */
 	_Atomic uint64_t marks_untold;	/* calls of alloclog_mark() while dormant */
-	_Atomic uint32_t exited;	/* 1: it has called exit(3) */
+	_Atomic uint32_t exited;	/* 1: it has called exit(3) or _exit(2) */
 	_Atomic uint32_t unsure;	/* calls of the allocator whose end is not known */
 	_Atomic uint32_t passed;	/* threads at the gate that stopped waiting for a fork */
 	_Atomic uint32_t past;		/* enum ring_past, a bit each */

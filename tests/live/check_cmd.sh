@@ -250,7 +250,7 @@ unwatched() {
 	cc -static -o "$tmp/static" -x c - <<'C' || return 1
 int main(void) { return 0; }
 C
-	verdict_once 125 "max-live 5.0 MiB: not known: nothing was watched: a program that did not register" \
+	verdict_once 125 "max-live 5.0 MiB: not known: nothing was watched: a \(program that did not register\|statically linked program\)" \
 	    --max-live 5M -- "$tmp/static"
 }
 rule "what could not be watched has not passed" unwatched
@@ -403,7 +403,8 @@ not_seen() {
 	verdict 0 "max-live 10.0 MiB: .*: not known: 1 of [2-9] process images could not be watched: $1$" \
 	    --max-live 10M -- sh -c "$2"
 }
-ended='a program that did not register, and ended before it was seen'
+# A scan may have seen it, or the node its end.
+ended='a \(statically linked program: .*\|program that did not register, and ended before it was seen\)'
 rule "a static child is found while it lives, before a second is over" \
     not_seen 'a statically linked program.*' "'$tmp/held' 450; :"
 rule "so is a static program in place of a watched one" \
@@ -412,7 +413,117 @@ rule "a static child that ended unseen is found when it is reaped" \
     not_seen "$ended" "('$tmp/held' 0 &); sleep 0.2"
 rule "so is one that replaced a forked image" \
     not_seen "$ended" "'$tmp/held' 0 & :"
-renamed='it ended under another name: perhaps a program that did not register'
+# replaced TIMES [PROGRAM]: as often a forked child runs it, after a child of its
+# own, by vfork(2), has called _exit(2); and is reaped at once.
+cat >"$tmp/replaced.c" <<'C'
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		pid_t child = fork();
+
+		if (child == 0 && argv[2] != NULL && vfork() == 0)
+			_exit(0);
+		if (child == 0 && argv[2] != NULL)
+			execl(argv[2], argv[2], "0", (char *)NULL);
+		if (child == 0)
+			_exit(0);
+		waitpid(child, NULL, 0);
+	}
+	return 0;
+}
+C
+cc -O1 -fno-builtin -w -o "$tmp/replaced" "$tmp/replaced.c" || exit 1
+replaced() {
+	for _ in 1 2 3 4 5; do
+		verdict 0 'max-live 10.0 MiB: .*: not known: 1 of [2-3] process images could not be watched: .*' \
+		    --max-live 10M -- "$tmp/replaced" 1 "$1" || return 1
+	done
+}
+rule "a static program that a child became is never within, however soon it is reaped" \
+    replaced "$tmp/held"
+set_user_id() {
+	cc -O1 -fno-builtin -o "$tmp/suid" "$tmp/child.c" &&
+	    chown 65534 "$tmp/suid" && chmod 4755 "$tmp/suid" && replaced "$tmp/suid"
+}
+cat >"$tmp/child.c" <<'C'
+#include <stdlib.h>
+int main(void) { return malloc(95 << 20) == NULL; }
+C
+[ "$(id -u)" != 0 ] || rule "nor is a set-user-ID program" set_user_id
+if cc -m32 -O1 -fno-builtin -o "$tmp/child32" "$tmp/child.c" 2>/dev/null; then
+	rule "nor is a 32-bit program" replaced "$tmp/child32"
+else
+	skip "a 32-bit child: the compiler makes no 32-bit programs"
+fi
+
+# crowded KIND N: a child that asks for 95 MiB where there is no mapping left for its
+# areas (maps), or after N others that live (full).
+cat >"$tmp/crowded.c" <<'C'
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile keep;
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[2]), status = 1, end[2];
+	char c, *at;
+
+	if (pipe(end) != 0)
+		return 1;
+	if (strcmp(argv[1], "maps") == 0) {
+		at = mmap(NULL, (size_t)n * 8192, PROT_NONE, MAP_PRIVATE |
+		    MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		for (int i = 0; i < n && mprotect(at + i * 8192L, 4096,
+		    PROT_READ) == 0; i++)
+			continue;
+	} else {
+		for (int i = 0; i < n; i++)
+			if (fork() == 0) {
+				close(end[1]);
+				_exit(read(end[0], &c, 1) != 0);
+			}
+	}
+	if (fork() == 0) {
+		keep = malloc(95 << 20);
+		_exit(0);
+	}
+	wait(&status);
+	close(end[1]);
+	while (wait(NULL) > 0)
+		continue;
+	return status != 0;
+}
+C
+cc -O1 -fno-builtin -w -o "$tmp/crowded" "$tmp/crowded.c" || exit 1
+limit=$(cat /proc/sys/vm/max_map_count)
+if [ "$limit" -le 262144 ]; then
+	rule "a child without memory to register makes --max-live not known" \
+	    verdict 0 "max-live 10.0 MiB: .*: not known: 1 of 2 .* watched: it had no memory left to register with the node$" \
+	    --max-live 10M -- "$tmp/crowded" maps "$limit"
+else
+	skip "a child without memory to register: the kernel allows $limit mappings"
+fi
+never_within_at_maximum() {
+	"$B/pagek" check --max-live 10M -o "$tmp/verdict" -- "$tmp/crowded" full 500
+	status=$?
+	cat "$tmp/verdict"
+	case $status in
+	7) grep -q 'was 95.0 MiB .*: exceeded' "$tmp/verdict" ;;
+	0) grep -q 'not known: [0-9]* of 502 process images could not be watched' "$tmp/verdict" ;;
+	*) return 1 ;;
+	esac
+}
+rule "a child at a node with its maximum of targets is never within" \
+    never_within_at_maximum
+rule "children that only call _exit(2) leave --max-live within" \
+    verdict 0 "max-live 10.0 MiB: .*: within$" --max-live 10M -- "$tmp/replaced" 200
+renamed='\(a statically linked program: .*\|it ended under another name: perhaps a program that did not register\)'
 rule "so is one in place of the command itself" \
     not_seen "$renamed" "exec '$tmp/held' 0"
 rule "so is a program without the environment" \

@@ -771,6 +771,22 @@ adopt_unseen(struct node *node)
 	}
 }
 
+/* The process that the scan has seen is gone; it may have a row for that. */
+static struct keeper *
+add_gone(struct node *node, const struct found *f)
+{
+	const struct keeper *ended = find_ended(node, f->pid);
+	struct keeper *k;
+
+	if (ended != NULL &&
+	    (f->arrival == 0 || ended->image.arrival != f->arrival))
+		return NULL;
+	k = add_no_data(node, f);
+	if (k == NULL)
+		images_count_missed(node, 1);
+	return k;
+}
+
 /*
  * A process that was only counted has a row from now on; unseen_pair() stops
  * counting it.
@@ -779,11 +795,18 @@ static void
 add_found(struct node *node, const struct found *f)
 {
 	struct keeper *k = watch_no_data(node, f);
-	const char *why = k != NULL && f->unseen ?
-	    unseen_pair(&node->hello->unseen) : NULL;
+	bool gone = k == NULL;
+	const char *why;
 
+	if (gone)
+		k = add_gone(node, f);
+	if (k == NULL)
+		return;
+	why = f->unseen ? unseen_pair(&node->hello->unseen) : NULL;
 	if (why != NULL)
 		snprintf(k->life.reason, sizeof k->life.reason, "%s", why);
+	if (gone)
+		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 }
 
 static const char NO_STREAM[] =
@@ -796,6 +819,10 @@ static const char ENDED_AS_OTHER[] =
 
 static const char ENDED_RENAMED[] =
     "it ended under another name: perhaps a program that did not register";
+
+static const char ENDED_REAPED[] =
+    "its parent reaped it before its end was seen: perhaps a program that did "
+    "not register";
 
 /*
  * For a process without a live image.  One that only forked, and said no hello,
@@ -843,6 +870,34 @@ why_ran_another(const struct keeper *k, const struct proc_last *last)
 	    ENDED_RENAMED : NULL;
 }
 
+/*
+ * Its parent has reaped it already.  An image that exec(2) made is believed to
+ * have ended, for many of them are killed, and so is one in a sandbox, which
+ * does not tell of its _exit(2).  Another forked one may have run a program that
+ * cannot register.
+ */
+static void
+check_reaped(struct keeper *k)
+{
+	struct node *node = k->node;
+	struct found f = { .pid = k->image.pid, .ppid = k->image.ppid };
+
+	if (!node->opts.no_pairs || k->image.origin != IMAGE_FORKED ||
+	    k->life.state == WIRE_S_NO_DATA || k->feed == NULL ||
+	    stream_feed_has_exited(k->feed) || !k->sandbox.known ||
+	    k->sandbox.at_hello != 0 || k->sandbox.locked)
+		return;
+	/* Whether it has mapped its rings is known by a pass. */
+	keeper_pass(k, mono_ms(mono_now()));
+	if (k->feed == NULL || is_unjoined(k))
+		return;
+	snprintf(f.comm, sizeof f.comm, "%.15s", k->image.comm);
+	snprintf(f.why, sizeof f.why, "%s", ENDED_REAPED);
+	images_end_image(k, WIRE_S_ENDED, -1, NULL);
+	if (add_no_data(node, &f) == NULL)
+		images_count_missed(node, 1);
+}
+
 void
 images_check_ended(struct node *node, pid_t pid)
 {
@@ -851,8 +906,11 @@ images_check_ended(struct node *node, pid_t pid)
 	struct proc_last last;
 	const char *why;
 
-	if (proc_last(pid, &last) < 0)
+	if (proc_last(pid, &last) < 0) {
+		if (k != NULL)
+			check_reaped(k);
 		return;
+	}
 	why = k != NULL ? why_ran_another(k, &last) :
 	    why_not_seen(node, pid, &last);
 	if (why == NULL)

@@ -242,7 +242,7 @@ void stream_feed_start_at(struct stream_feed *,
  */
 int stream_feed_pass(struct stream_feed *, int64_t now_ms, uint64_t max);
 bool stream_feed_is_behind(const struct stream_feed *);
-/* True if the target has called exit(3): it ends without another exec. */
+/* True if the target has called exit(3) or _exit(2): it ends without another exec. */
 bool stream_feed_has_exited(const struct stream_feed *);
 
 /*
