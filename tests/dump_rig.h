@@ -96,8 +96,11 @@ static inline void
 rig_number(struct rig *r, uint64_t v, unsigned n, bool big)
 {
 	ck_assert_uint_le(r->len + n, sizeof r->bytes);
-	for (unsigned i = 0; i < n; i++)
-		r->bytes[r->len++] = (uint8_t)(v >> 8 * (big ? n - 1 - i : i));
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = big ? n - 1 - i : i;
+
+		r->bytes[r->len++] = at < 8 ? (uint8_t)(v >> 8 * at) : 0;
+	}
 }
 
 static inline void

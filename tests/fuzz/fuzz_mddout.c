@@ -79,6 +79,8 @@ use(const struct dump *d, size_t len)
 	claim(events_of_diff(&added, &freed, d, d) == 0, "memory");
 	claim(added.n == 0 && freed.n == 0, "a dump is the same as itself");
 	events_fini(&e);
+	events_fini(&added);
+	events_fini(&freed);
 }
 
 int
