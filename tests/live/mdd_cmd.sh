@@ -408,6 +408,14 @@ rule "a program that was mapped anywhere is found by its mappings" \
     says want "$pagek" dump -f '%f1 %w1' pie pie.0
 rule "--symbols takes the files that were mapped" \
     says want "$pagek" dump -f '%f1 %w1' --symbols pie.0
+gone() {
+	mv pie pie.away
+	prints 0 'could not be read' "$pagek" dump -f '%f1' --symbols pie.0
+	result=$?
+	mv pie.away pie
+	return $result
+}
+rule "and says if they are gone" gone
 unnamed() {
 	"$pagek" dump pie.0 | grep -q '1) backtrace return address 0x5555'
 }

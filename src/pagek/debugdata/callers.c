@@ -33,6 +33,8 @@ struct callers {
 	struct symbols *symbols;
 	struct hashmap *of;		/* of each dump: struct caller by address */
 	size_t dumps;
+	size_t failed;			/* addresses that nobody could look up */
+	bool told;
 	struct source source[SOURCES];
 	size_t sources;
 };
@@ -243,6 +245,15 @@ place_of(const struct callers *c, const struct dump *d, uint64_t address,
 	return true;
 }
 
+/* Not that the file has no name for the address. */
+static bool
+is_failure(enum symbol_known known)
+{
+	return known == SYMBOL_PENDING || known == SYMBOL_DAMAGED ||
+	    known == SYMBOL_NO_READER || known == SYMBOL_OTHER_FILE ||
+	    known == SYMBOL_NO_FILE;
+}
+
 /* Addresses of a dump without words yet, from *at on. */
 struct batch_of {
 	size_t index[BATCH];
@@ -257,6 +268,7 @@ look_batch(struct callers *c, struct hashmap *of, struct batch_of *b)
 	if (b->n > 0)
 		symbols_look(c->symbols, b->place, b->n, b->words);
 	for (size_t i = 0; i < b->n; i++) {
+		c->failed += is_failure(b->words[i].known);
 		take_lines(c, hashmap_item(of, b->index[i]), b->words[i].line,
 		    b->words[i].n);
 		symbol_words_fini(&b->words[i]);
@@ -444,6 +456,12 @@ callers_look(struct callers *c, const struct events *events)
 		e = look_new(c, &c->subject->dump[i], &c->of[i], from[i]);
 	}
 	free(from);
+	if (c->failed > 0 && !c->told) {
+		c->told = true;
+		notice("names of %zu return addresses could not be read: their "
+		    "files are damaged, gone or others by now, or pagek-symbols "
+		    "is not there", c->failed);
+	}
 	if (e == 0 && grown && c->prefix != NULL && c->subject->program != NULL)
 		e = disassemble(c);
 	return e;
