@@ -232,11 +232,12 @@ $B/tests/targets/%: tests/targets/%.cc
 
 include tests/targets/chains/chains.mk
 include tests/targets/plugins/plugins.mk
+include tests/targets/mdd/mdd.mk
 
 checks: $(CHECKS) $B/pagek-symbols
 targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/tests/libcut.so $B/bench/load \
 	usual-chains \
-	$(PLUGINS) $B/bench/counted $B/tests/libstackcheck.so
+	$(MDD_SELF) $(PLUGINS) $B/bench/counted $B/tests/libstackcheck.so
 
 $B/tests/libcount.so $B/tests/libcut.so: $B/tests/lib%.so: tests/count/%.c
 	@mkdir -p $(@D)

@@ -8,6 +8,7 @@
  *	memory.c	the target's memory, in its byte order and word size
  *	modules.c	mapped files with their build ids, and the heap
  *	elf_head.c	what the head of an ELF file says
+ *	write.c		an mddout file is written; ../take reads targets for it
  *
  * Vocabulary
  *	moment		one event: sequence number, function, time, thread and
@@ -41,6 +42,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "../../symbol/symbol.h"
 #include "../target/target.h"
@@ -169,6 +171,29 @@ int dump_read_file(struct dump *, const char *path);
 int dump_read(struct dump *, const char *name, const uint8_t *bytes,
     size_t len);
 void dump_fini(struct dump *);
+
+/* --- files as they are written (write.c) ----------------------------------- */
+
+#define DUMP_FILE_MAGIC "\177MDDOUT\n"
+#define DUMP_FILE_VERSION 1
+
+struct dump_writer {
+	FILE *out;
+	uint32_t chunks;
+	int error;			/* of the first write that failed; 0 */
+};
+
+void dump_write_begin(struct dump_writer *, FILE *out);
+/* "INFO", "MAPS" */
+void dump_write_text(struct dump_writer *, const char *type, const char *);
+void dump_write_root(struct dump_writer *, uint64_t address);
+void dump_write_memory(struct dump_writer *, uint64_t address,
+    const uint8_t *bytes, size_t len);
+/* Flushes.  0 or the error of the first write that failed. */
+int dump_write_end(struct dump_writer *);
+
+/* zlib's CRC-32: of bytes behind those that have that crc; 0: of the first. */
+uint32_t dump_crc32(uint32_t crc, const uint8_t *, size_t len);
 
 /* --- the model (model.c) --------------------------------------------------- */
 

@@ -17,10 +17,8 @@
 
 #define FILE_MAX ((size_t)(sizeof(size_t) > 4 ? UINT64_C(1) << 34 : \
 	UINT64_C(1) << 30))
-#define MAGIC "\177MDDOUT\n"
-#define MAGIC_BYTES (sizeof MAGIC - 1)
+#define MAGIC_BYTES (sizeof DUMP_FILE_MAGIC - 1)
 #define HEADER 16
-#define FILE_VERSION 1
 #define CHUNK 16		/* bytes before a payload */
 
 struct chunk {
@@ -40,27 +38,6 @@ struct reading {
 	bool has_root, ended;
 	uint32_t chunks;
 };
-
-/* --- CRC-32 of zlib ------------------------------------------------------------ */
-
-static uint32_t
-crc32_of(const uint8_t *p, size_t len)
-{
-	static uint32_t table[256];
-	uint32_t crc = UINT32_MAX;
-
-	if (table[1] == 0)
-		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t c = i;
-
-			for (unsigned k = 0; k < 8; k++)
-				c = c & 1 ? 0xedb88320 ^ c >> 1 : c >> 1;
-			table[i] = c;
-		}
-	for (size_t i = 0; i < len; i++)
-		crc = table[(crc ^ p[i]) & 0xff] ^ crc >> 8;
-	return ~crc;
-}
 
 /* --- chunks --------------------------------------------------------------------- */
 
@@ -105,7 +82,7 @@ next_chunk(struct reading *r, size_t *at, struct chunk *out)
 		r->ended = true;
 	} else {
 		out->len = (size_t)len;
-		if (crc32_of(out->bytes, out->len) != base_get_le(p + 4, 4))
+		if (dump_crc32(0, out->bytes, out->len) != base_get_le(p + 4, 4))
 			dump_problem(r->d, "offset %zu: the checksum of chunk "
 			    "%.4s is wrong", *at, (const char *)p);
 	}
@@ -250,7 +227,7 @@ take_texts(struct reading *r)
 static bool
 is_mddout(const uint8_t *bytes, size_t len)
 {
-	return len >= MAGIC_BYTES && memcmp(bytes, MAGIC, MAGIC_BYTES) == 0;
+	return len >= MAGIC_BYTES && memcmp(bytes, DUMP_FILE_MAGIC, MAGIC_BYTES) == 0;
 }
 
 static int
@@ -265,10 +242,10 @@ read_file(struct reading *r)
 		return 0;
 	}
 	version = base_get_le(r->bytes + MAGIC_BYTES, 4);
-	if (version != FILE_VERSION) {
+	if (version != DUMP_FILE_VERSION) {
 		dump_problem(r->d, "offset %zu: the file is of version %" PRIu64
 		    ", and this program reads version %d", MAGIC_BYTES, version,
-		    FILE_VERSION);
+		    DUMP_FILE_VERSION);
 		return 0;
 	}
 	e = read_chunks(r);

@@ -10,70 +10,19 @@
 #include <string.h>
 
 #include "../../base/base.h"
+#include "layout.h"
 #include "read.h"
 
 #define RECORD_MAX 256		/* bytes of a record or of a past one, at most */
 #define SHARDS_MAX 65536
 #define FIRST_MAX (1u << 24)	/* records of a first slab */
 
-/* --- offsets, by word size -------------------------------------------------- */
-
-struct layout {
-	struct {
-#define ROOT_U32(name) unsigned name;
-#define ROOT_WORD(name) unsigned name;
-#define ROOT_WORDS(name, n) unsigned name;
-#include "../target/layout.def"
-		unsigned bytes;
-	} root;
-	struct {
-#define SHARD_U32(name) unsigned name;
-#define SHARD_WORD(name) unsigned name;
-#define SHARD_WORDS(name, n) unsigned name;
-#include "../target/layout.def"
-		unsigned bytes;
-	} shard;
-	struct {
-#define THREAD_U32(name) unsigned name;
-#define THREAD_WORD(name) unsigned name;
-#define THREAD_TEXT(name, n) unsigned name;
-#include "../target/layout.def"
-		unsigned bytes;
-	} thread;
-};
-
-static void
-lay_out(struct layout *l, unsigned word)
-{
-	unsigned at = sizeof MDD_MAGIC - 1;
-
-#define ROOT_U32(name) l->root.name = at; at += 4;
-#define ROOT_WORD(name) l->root.name = at; at += word;
-#define ROOT_WORDS(name, n) l->root.name = at; at += word * (n);
-#include "../target/layout.def"
-	l->root.bytes = at;
-	at = 0;
-#define SHARD_U32(name) l->shard.name = at; at += 4;
-#define SHARD_WORD(name) l->shard.name = at; at += word;
-#define SHARD_WORDS(name, n) l->shard.name = at; at += word * (n);
-#include "../target/layout.def"
-	l->shard.bytes = at;
-	at = 0;
-#define THREAD_U32(name) l->thread.name = at; at += 4;
-#define THREAD_WORD(name) l->thread.name = at; at += word;
-#define THREAD_TEXT(name, n) l->thread.name = at; at += (n);
-#include "../target/layout.def"
-	l->thread.bytes = at;
-}
-
-#define ROOT_BYTES_MAX 1024
-
 struct tables {
 	struct dump *d;
 	struct memory *m;
 	struct layout at;
 	uint64_t root;
-	uint8_t bytes[ROOT_BYTES_MAX];	/* the root */
+	uint8_t bytes[LAYOUT_ROOT_MAX];	/* the root */
 	unsigned record_bytes, past_bytes;
 	uint32_t slab_first;
 	uint64_t budget;		/* records that there is memory for */
@@ -142,15 +91,6 @@ next_record(struct cursor *c, const struct dump_source *s,
 		out->actual = next_word(c);
 	next_moment(c, s, &out->alloc);
 	return link >> MDD_FUNCTION_BITS;
-}
-
-static unsigned
-moment_bytes(const struct dump_source *s)
-{
-	unsigned word = s->word_bytes;
-
-	return (s->options & MDD_OPT_TIMESTAMP ? 8 : 0) +
-	    (s->options & MDD_OPT_THREAD ? word : 0) + s->levels * word;
 }
 
 static bool
@@ -328,7 +268,7 @@ read_shards(struct tables *t)
 {
 	uint64_t address = ROOT_ADDRESS(t, shard);
 	uint32_t n = ROOT_NUMBER(t, shards), bytes = t->at.shard.bytes;
-	uint8_t p[ROOT_BYTES_MAX];
+	uint8_t p[LAYOUT_ROOT_MAX];
 	int e = 0;
 
 	if (n > SHARDS_MAX) {
@@ -569,9 +509,9 @@ read_tables(struct tables *t)
 	unsigned word = s->word_bytes;
 	int e = 0;
 
-	t->record_bytes = 2 * word + 8 + moment_bytes(s) +
-	    (s->options & MDD_OPT_ACTUAL_SIZE ? word : 0);
-	t->past_bytes = t->record_bytes + 8 + moment_bytes(s);
+	t->record_bytes = layout_record_bytes(s->options, s->levels, word);
+	t->past_bytes = t->record_bytes + 8 +
+	    layout_moment_bytes(s->options, s->levels, word);
 	t->budget = t->m->bytes / t->record_bytes;
 	if (has_size(t, "records", ROOT_NUMBER(t, record_bytes),
 	    t->record_bytes) && has_size(t, "shards",

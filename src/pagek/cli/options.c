@@ -215,6 +215,9 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		return take_shell(p, word);
 	case WORDS_TOPIC:
 		return take_topic(p, word);
+	case WORDS_MEMORY:
+		o->memory = word;
+		return 0;
 	default:
 		return take_target(p, word);
 	}

@@ -1,0 +1,413 @@
+/*
+ * A process as a source of memory.
+ *
+ * First it is not stopped at all: when root and shards are the same before and
+ * after the copy, and no shard is in change, the copy is of one moment.  A
+ * process that works meanwhile is stopped by PTRACE_SEIZE and PTRACE_INTERRUPT,
+ * which send no signal; the kernel lets it go on when we end, in whatever way.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../base/base.h"
+#include "take.h"
+
+#define TRIES 2			/* without a stop */
+#define STOP_NS (50 * INT64_C(1000000))
+#define ARRIVE_NS (20 * INT64_C(1000000))	/* until all threads have stopped */
+#define MARGIN_NS (5 * INT64_C(1000000))	/* to let them go */
+#define LATE_NS (2000 * INT64_C(1000000))
+#define MAPS_MAX ((size_t)256 << 20)
+#define ROOM ((uint64_t)1 << 20)
+
+struct stopped_thread {
+	pid_t tid;
+	bool arrived;			/* it is in its stop */
+	int signal;			/* that it was to get just then; 0: none */
+};
+
+struct live {
+	pid_t pid;
+	struct stopped_thread *thread;
+	size_t n, cap;
+	struct mono since;		/* of the stop */
+	size_t late;			/* threads that had not stopped in time */
+	bool stopped;
+};
+
+static size_t
+live_read(void *arg, uint64_t address, void *out, size_t n)
+{
+	const struct live *l = arg;
+	struct iovec to = { out, n };
+	struct iovec from = { (void *)(uintptr_t)address, n };
+	ssize_t got;
+
+	if (address > UINTPTR_MAX || n > UINTPTR_MAX - address)
+		return 0;
+	got = process_vm_readv(l->pid, &to, 1, &from, 1, 0);
+	return got < 0 ? 0 : (size_t)got;
+}
+
+int
+live_write(struct take *t, uint64_t address, const void *bytes, size_t n)
+{
+	char copy[8];
+	struct iovec from = { copy, n };
+	struct iovec to = { (void *)(uintptr_t)address, n };
+
+	memcpy(copy, bytes, n);
+	return process_vm_writev(t->live->pid, &from, 1, &to, 1, 0) ==
+	    (ssize_t)n ? 0 : -errno;
+}
+
+/* --- the stop --------------------------------------------------------------------- */
+
+static int64_t
+stopped_ns(const struct live *l)
+{
+	return mono_diff_ns(mono_now(), l->since);
+}
+
+static bool
+is_known(const struct live *l, pid_t tid)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->thread[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* 0 also of a thread that has ended. */
+static int
+stop_thread(struct live *l, pid_t tid)
+{
+	void *array = l->thread;
+	int r = base_grow(&array, &l->cap, l->n + 1, sizeof *l->thread);
+
+	if (r < 0)
+		return r;
+	l->thread = array;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+		return errno == ESRCH ? 0 : -errno;
+	l->thread[l->n++] = (struct stopped_thread){ .tid = tid };
+	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	return 0;
+}
+
+/* Stops the threads that are not known yet: *more, if there were any. */
+static int
+stop_threads(struct live *l, bool *more)
+{
+	char path[64];
+	struct dirent *entry;
+	int r = 0;
+	DIR *dir;
+
+	*more = false;
+	snprintf(path, sizeof path, "/proc/%ld/task", (long)l->pid);
+	dir = opendir(path);
+	if (dir == NULL)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (r == 0 && (entry = readdir(dir)) != NULL) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && !is_known(l, tid)) {
+			*more = true;
+			r = stop_thread(l, tid);
+		}
+	}
+	closedir(dir);
+	return r;
+}
+
+/* Takes the thread off the list when it has ended. */
+static void
+wait_for_thread(struct live *l, size_t i)
+{
+	struct stopped_thread *s = &l->thread[i];
+	int status;
+	pid_t r = waitpid(s->tid, &status, __WALL | WNOHANG);
+
+	if (r == 0)
+		return;
+	if (r < 0 || !WIFSTOPPED(status)) {
+		l->thread[i] = l->thread[--l->n];
+		return;
+	}
+	s->arrived = true;
+	/* Not our interrupt, but a signal: it is handed on at the end. */
+	if (status >> 16 != PTRACE_EVENT_STOP)
+		s->signal = WSTOPSIG(status);
+}
+
+/* A thread that stays in the kernel changes nothing. */
+static void
+wait_for_threads(struct live *l)
+{
+	const struct timespec pause = { 0, 50000 };
+	size_t missing;
+
+	for (;;) {
+		missing = 0;
+		for (size_t i = l->n; i-- > 0;) {
+			if (!l->thread[i].arrived)
+				wait_for_thread(l, i);
+			if (i < l->n && !l->thread[i].arrived)
+				missing++;
+		}
+		l->late = missing;
+		if (missing == 0 || stopped_ns(l) > ARRIVE_NS)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Returns how many threads are not yet in their stop. */
+static size_t
+detach_arrived(struct live *l)
+{
+	size_t late = 0;
+
+	for (size_t i = l->n; i-- > 0;) {
+		if (!l->thread[i].arrived)
+			wait_for_thread(l, i);
+		if (i >= l->n)
+			continue;
+		if (!l->thread[i].arrived) {
+			late++;
+			continue;
+		}
+		(void)ptrace(PTRACE_DETACH, l->thread[i].tid, NULL,
+		    (void *)(intptr_t)l->thread[i].signal);
+		l->thread[i] = l->thread[--l->n];
+	}
+	return late;
+}
+
+/* One that arrives even later goes on when we end. */
+static void
+let_go(struct live *l)
+{
+	const struct timespec pause = { 0, 1000000 };
+
+	if (!l->stopped)
+		return;
+	while (detach_arrived(l) > 0 && stopped_ns(l) < LATE_NS)
+		nanosleep(&pause, NULL);
+	l->n = 0;
+	l->stopped = false;
+}
+
+static int
+stop(struct live *l)
+{
+	bool more;
+	int r;
+
+	l->since = mono_now();
+	l->stopped = true;
+	do {
+		r = stop_threads(l, &more);
+		if (r == 0 && more)
+			wait_for_threads(l);
+	} while (r == 0 && more && stopped_ns(l) < ARRIVE_NS);
+	if (r < 0)
+		let_go(l);
+	return r;
+}
+
+/* --- the copy ---------------------------------------------------------------------- */
+
+static bool
+has_time(struct take *t)
+{
+	return stopped_ns(t->live) < STOP_NS - MARGIN_NS;
+}
+
+/* The tables are as they were when they were planned. */
+static bool
+is_same(struct take *t)
+{
+	const struct take_root *r = &t->root;
+	size_t n = r->at.root.bytes, m = r->shards_bytes;
+	uint64_t shards = r->word_bytes == 0 ? 0 : take_shards(t);
+	uint8_t *now;
+	bool same;
+
+	now = malloc(n + m + 1);
+	if (now == NULL)
+		return false;
+	same = live_read(t->live, r->address, now, n) == n &&
+	    memcmp(now, r->bytes, n) == 0 &&
+	    live_read(t->live, shards, now, m) == m &&
+	    memcmp(now, r->shards, m) == 0;
+	free(now);
+	return same;
+}
+
+static int
+copy_running(struct take *t)
+{
+	int r = take_plan(t);
+
+	if (r == 0)
+		r = take_copy_areas(t, &t->tables, NULL);
+	return r;
+}
+
+/* What the time does not suffice for is copied while it runs. */
+static int
+copy_stopped(struct take *t)
+{
+	int r = take_plan(t);
+
+	if (r == 0)
+		r = take_copy_areas(t, &t->tables, has_time);
+	/* A thread that is still in the kernel may have come out of it. */
+	t->moved = t->live->late > 0 && !is_same(t);
+	let_go(t->live);
+	t->stopped_ns = (uint64_t)stopped_ns(t->live);
+	if (r == -ECANCELED) {
+		t->moved = true;
+		t->problems.n = 0;
+		r = take_copy_areas(t, &t->tables, NULL);
+	}
+	return r;
+}
+
+int
+live_copy(struct take *t)
+{
+	int r = 0;
+
+	for (int try = 0; try < TRIES; try++) {
+		r = copy_running(t);
+		if (r < 0 || (t->root.busy == 0 && is_same(t)))
+			return r;
+	}
+	r = take_areas_reserve(&t->tables, t->tables.bytes +
+	    t->tables.bytes / 4 + ROOM);
+	if (r == 0)
+		r = stop(t->live);
+	if (r == -EPERM)
+		return take_fail(t, r, "pid %ld cannot be stopped: another "
+		    "debugger traces it, or ptrace is not allowed; use mdd_dump "
+		    "in that debugger", (long)t->live->pid);
+	if (r < 0)
+		return take_fail(t, r, "pid %ld cannot be stopped: %s",
+		    (long)t->live->pid, strerror(-r));
+	return copy_stopped(t);
+}
+
+/* --- open and close ------------------------------------------------------------------- */
+
+/* The file of /proc, which has no size.  Heap, or NULL and errno. */
+static char *
+read_proc(pid_t pid, const char *name)
+{
+	char path[64];
+	void *text = NULL;
+	size_t len = 0, cap = 0;
+	ssize_t n = 1;
+	int fd, r = 0;
+
+	snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	while (r == 0 && n > 0 && len < MAPS_MAX) {
+		r = base_grow(&text, &cap, len + 65536, 1);
+		if (r == 0)
+			n = read(fd, (char *)text + len, cap - len - 1);
+		if (n > 0)
+			len += (size_t)n;
+	}
+	if (n < 0)
+		r = -errno;
+	close(fd);
+	if (r < 0) {
+		free(text);
+		errno = -r;
+		return NULL;
+	}
+	((char *)text)[len] = '\0';
+	return text;
+}
+
+static int
+refuse(struct take *t, int error)
+{
+	long pid = (long)t->live->pid;
+
+	if (error == -ENOENT || error == -ESRCH)
+		return take_fail(t, -ESRCH, "there is no process %ld", pid);
+	if (error == -EACCES || error == -EPERM)
+		return take_fail(t, -EACCES, "the memory of pid %ld may not be "
+		    "read; run pagek as its user or as root, see "
+		    "kernel.yama.ptrace_scope in ptrace(2)", pid);
+	return take_fail(t, error, "cannot read pid %ld: %s", pid,
+	    strerror(-error));
+}
+
+/* Reads one byte of the first mapping that can be read. */
+static int
+try_memory(const struct take *t)
+{
+	char byte;
+	struct iovec to = { &byte, 1 }, from = { NULL, 1 };
+
+	for (size_t i = 0; i < t->maps.n; i++)
+		if (t->maps.at[i].readable) {
+			from.iov_base = (void *)(uintptr_t)t->maps.at[i].lo;
+			return process_vm_readv(t->live->pid, &to, 1, &from, 1,
+			    0) < 0 ? -errno : 0;
+		}
+	/* A zombie, or a thread of the kernel. */
+	return -ESRCH;
+}
+
+int
+take_open_live(struct take *t, pid_t pid)
+{
+	char path[64];
+	ssize_t n;
+	int r;
+
+	*t = (struct take){ .live = calloc(1, sizeof *t->live),
+		.pid = (uint32_t)pid };
+	if (t->live == NULL)
+		return take_fail(t, -ENOMEM, "there is not enough memory");
+	t->live->pid = pid;
+	t->source = (struct take_source){ live_read, t->live };
+	snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
+	n = readlink(path, t->program, sizeof t->program - 1);
+	t->program[n > 0 ? n : 0] = '\0';
+	t->maps_text = read_proc(pid, "maps");
+	if (t->maps_text == NULL)
+		return refuse(t, -errno);
+	r = take_maps_parse(&t->maps, t->maps_text);
+	if (r == 0)
+		r = try_memory(t);
+	return r < 0 ? refuse(t, r) : 0;
+}
+
+void
+live_close(struct live *l)
+{
+	if (l == NULL)
+		return;
+	let_go(l);
+	free(l->thread);
+	free(l);
+}

@@ -1,0 +1,212 @@
+/*
+ * take: the memory debug data of a process or a core file, without a debugger,
+ * into an mddout file.
+ *
+ *	plan.c		which memory is to be taken: the tables, as far as their
+ *			words can be true
+ *	find.c		where the root lies: by its symbol, else by its magic
+ *	maps.c		mappings, as an array and as the text of /proc/PID/maps
+ *	core.c		an ELF core file as a source of memory
+ *	live.c		a process as a source: without a stop if it lets us
+ *	write.c		the file
+ *
+ * Vocabulary
+ *	source	reads memory of the target by address.
+ *	area	memory that is to be taken: an address and its bytes.
+ *	problem	a place where the data breaks, by its address.  What could be
+ *		read is taken.
+ *	moved	the target changed its data while they were copied.
+ *
+ * Example
+ *	struct take t;
+ *	r = take_open_core(&t, "core");
+ *	if (r == 0)
+ *		r = take_find_root(&t);
+ *	if (r == 0)
+ *		r = take_copy(&t);
+ *	if (r == 0)
+ *		r = take_write(&t, out, &about);
+ *	if (r < 0)
+ *		puts(t.why);
+ *	take_close(&t);
+ *
+ * Nothing of a target is believed: each address, size and count is checked, and
+ * no link is followed.
+ */
+#ifndef MDD_TAKE_H
+#define MDD_TAKE_H
+
+#include <limits.h>
+
+#include "../dump/dump.h"
+#include "../dump/layout.h"
+
+struct take_source {
+	/* Copies up to n bytes; returns how many there are from there on. */
+	size_t (*read)(void *arg, uint64_t address, void *out, size_t n);
+	void *arg;
+};
+
+/* --- mappings (maps.c) ----------------------------------------------------- */
+
+struct take_mapping {
+	uint64_t lo, hi;		/* hi behind the last byte */
+	uint64_t offset;		/* in the file, of lo */
+	bool readable, writable, executable;
+	char *path;			/* heap; "": anonymous */
+};
+
+struct take_maps {
+	struct take_mapping *at;	/* by address */
+	size_t n, cap;
+};
+
+/* The path is copied.  -ENOMEM. */
+int take_maps_add(struct take_maps *, const struct take_mapping *,
+    const char *path);
+void take_maps_sort(struct take_maps *);
+void take_maps_fini(struct take_maps *);
+/* Of /proc/PID/maps; lines that are none are left out.  -ENOMEM. */
+int take_maps_parse(struct take_maps *, const char *text);
+/* In that form; heap.  NULL: no memory. */
+char *take_maps_text(const struct take_maps *);
+/* NULL: none has the address. */
+const struct take_mapping *take_mapping_at(const struct take_maps *,
+    uint64_t address);
+
+/* --- areas (plan.c) --------------------------------------------------------- */
+
+struct take_area {
+	uint64_t address, bytes;
+	size_t at;			/* in the copy */
+};
+
+struct take_areas {
+	struct take_area *at;
+	size_t n, cap;
+	uint64_t bytes;			/* of all of them */
+	uint8_t *copy;
+	size_t copy_bytes;		/* of the mapping that has the copy */
+};
+
+#define TAKE_PROBLEMS 8			/* that are kept in words */
+#define TAKE_PROBLEM 200
+
+struct take_problems {
+	char text[TAKE_PROBLEMS][TAKE_PROBLEM];
+	size_t n;			/* may be more than are kept */
+};
+
+/* The root as it was read, and what follows from it. */
+struct take_root {
+	uint64_t address;
+	uint8_t bytes[LAYOUT_ROOT_MAX];
+	struct layout at;
+	bool big_endian;
+	unsigned word_bytes;
+	uint32_t record_bytes, past_bytes;
+	uint32_t history_start, history_next, history_records;
+	uint64_t history;
+	uint8_t *shards;		/* their bytes; heap */
+	size_t shards_bytes;
+	uint32_t busy;			/* shards in change */
+	uint32_t first_busy;
+};
+
+struct live;
+struct core;
+
+struct take {
+	struct take_source source;
+	struct take_maps maps;
+	char *maps_text;		/* heap */
+	char program[PATH_MAX];		/* "": not known */
+	uint32_t pid;			/* 0: not known */
+	struct live *live;		/* NULL: it is a core */
+	struct core *core;
+
+	struct take_root root;
+	struct take_areas heads;	/* beginnings of mapped ELF files */
+	struct take_areas tables;
+	struct take_problems problems;
+	bool moved;
+	uint64_t stopped_ns;		/* how long the target was; 0: it was not */
+	char why[512];			/* the sentence of the last failure */
+};
+
+/* Both sort of sources; take_close() in each case.  Errors have a sentence. */
+int take_open_core(struct take *, const char *path);
+int take_open_live(struct take *, pid_t);
+void take_close(struct take *);
+
+/*
+ * Finds the root.  -ENOENT: there is none; -ENODATA: there is one, and nothing is
+ * collected.
+ */
+int take_find_root(struct take *);
+/* The root could be one: magic, byte order, version, word size, own sizes. */
+bool take_root_fits(const struct take_source *, uint64_t address);
+
+/*
+ * Copies all areas.  -ENOMEM; what cannot be read is a problem.  A process is
+ * stopped if it changes its data meanwhile, for 50 ms at most.
+ */
+int take_copy(struct take *);
+
+/*
+ * Reads root and shards, and makes the areas of the tables from them; a second
+ * call makes them anew.
+ */
+int take_plan(struct take *);
+int take_plan_heads(struct take *);
+void take_problem(struct take *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* -ECANCELED: go_on said no; areas without a copy have then 0 bytes. */
+int take_copy_areas(struct take *, struct take_areas *,
+    bool (*go_on)(struct take *));
+/* Makes room for a copy of so many bytes. */
+int take_areas_reserve(struct take_areas *, uint64_t bytes);
+void take_areas_clear(struct take_areas *);
+/* Copied bytes; returns how many there are. */
+size_t take_copied(const struct take *, uint64_t address, uint8_t *out,
+    size_t n);
+uint32_t take_root_u32(const struct take *, unsigned at);
+uint64_t take_shards(const struct take *);	/* their address */
+
+/* --- the file (write.c) ------------------------------------------------------ */
+
+struct take_about {
+	const char *maker;
+	bool reset;
+};
+
+/* 0 or the error of writing. */
+int take_write(const struct take *, FILE *out, const struct take_about *);
+
+/*
+ * The index from which the next dump goes on: that of the next record, or of the
+ * first one that is not yet written.
+ */
+uint32_t take_history_next(const struct take *);
+/* Empties the history of a process.  Errors have a sentence. */
+int take_reset(struct take *);
+
+/* Sets t->why; returns the error. */
+int take_fail(struct take *, int error, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* --- private to the room ------------------------------------------------------ */
+
+int live_copy(struct take *);
+int live_write(struct take *, uint64_t address, const void *, size_t n);
+void live_close(struct live *);
+void core_close(struct core *);
+
+/*
+ * The value of a symbol of an ELF file, or -ENOENT; `size` 0: any.  Errors of
+ * opening it, too.
+ */
+int elf_symbol(const char *path, const char *name, uint64_t size,
+    uint64_t *value);
+
+#endif
