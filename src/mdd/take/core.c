@@ -429,7 +429,7 @@ read_core(struct take *t, const char *path)
 
 	c->elf.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (c->elf.fd < 0 || fstat(c->elf.fd, &st) < 0)
-		return take_fail(t, -errno, "cannot read '%s': %s", path,
+		return take_fail(t, -EIO, "cannot read '%s': %s", path,
 		    strerror(errno));
 	if (!S_ISREG(st.st_mode) || elf_open(&c->elf, ehdr) < 0 ||
 	    EHDR(&c->elf, ehdr, e_type) != ET_CORE)
