@@ -271,12 +271,8 @@ class Mdd:
                 gdb.lookup_type("unsigned long long")))
         except gdb.error:
             pass
-        if address is not None:
-            magic = self.read(address, 8)
-            if magic == bytes(8):
-                raise gdb.GdbError(
-                    "nothing is collected: start the program with "
-                    "PAGEK_DEBUGDATA=on, or call mdd_start()")
+        off = address is not None and self.read(address, 8) == bytes(8)
+        if address is not None and not off:
             return address
         for lo, hi, perms, _, _ in self.maps:
             at = lo
@@ -291,8 +287,10 @@ class Mdd:
                 if found % 4 == 0 and self.probe(found) is None:
                     return found
                 at = found + 1
-        raise gdb.GdbError("no debug data: the program has no mdd_root; see "
-                           "libmdd(3)")
+        raise gdb.GdbError(
+            "nothing is collected: start the program with PAGEK_DEBUGDATA=on, "
+            "or call mdd_start()" if off else
+            "no debug data: the program has no mdd_root; see libmdd(3)")
 
     def probe(self, address):
         """None, or what is wrong with a root's first words."""

@@ -31,7 +31,7 @@ in_fish() {
 	done
 }
 
-commands=$("$B/pagek" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$B/pagek" help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 options() {
 	set --
 	for c in $commands; do

@@ -14,7 +14,7 @@ options() {
 }
 rule "each option of the program is in the manual, and the reverse" options
 
-commands=$("$B/pagek" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$B/pagek" help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 
 described() {
 	printf '%s\n' $commands | sort >"$tmp/program"
