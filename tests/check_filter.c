@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../src/base/base.h"
 #include "../src/filter/filter.h"
@@ -234,6 +236,78 @@ TEST(numbers_are_asked_before_texts)
 	ck_assert_uint_eq(asked_for, 1u << FILTER_FUNCTION);
 }
 
+/* --- times ----------------------------------------------------------------- */
+
+/* 2026-11-20 15:04:05 in the zone of the test, two hours ahead of UTC. */
+#define BORN UINT64_C(1795179845000)
+
+static const struct {
+	const char *text;
+	bool holds;
+} times[] = {
+	{ "time=2026-11-20", true },
+	{ "born=2026-11-20", true },
+	{ "time>2026-11-20", true },
+	{ "time<2026-11-20", false },
+	{ "time!=2026-11-21", true },
+	{ "time=2026-11-20T15:04", true },
+	{ "time=2026-11-20T15:05", false },
+	/* A minute begins with its first second. */
+	{ "time>2026-11-20T15:04", true },
+	{ "time>=2026-11-20T15:04:05", true },
+	{ "time>2026-11-20T15:04:05", false },
+	{ "time<2026-11-20T15:04:06", true },
+	{ "time=\"2026-11-20 15:04:05\"", true },
+	{ "time=2026-11-20T13:04:05Z", true },
+	{ "time=2026-11-20T13:04:05", false },
+};
+
+static void
+begin_east(void)
+{
+	begin();
+	setenv("TZ", "EET-2", 1);
+	tzset();
+	block.number[FILTER_TIME] = BORN;
+}
+
+CASE("times", .setup = begin_east);
+
+LOOP_TEST(a_time_is_a_moment_and_with_equal_all_of_it, 0, BASE_NELEM(times))
+{
+	ck_assert_msg(is_meant(times[_i].text) == times[_i].holds, "%s",
+	    times[_i].text);
+}
+
+/* Since noon, whether noon is over today or was yesterday. */
+LOOP_TEST(a_clock_alone_is_the_last_time_that_it_showed_that, 0, 24)
+{
+	char text[32];
+	time_t now = time(NULL), then;
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	tm.tm_hour = _i;
+	tm.tm_min = tm.tm_sec = 0;
+	then = mktime(&tm);
+	if (then > now)
+		then -= 86400;
+	snprintf(text, sizeof text, "born>=%02d:00", _i);
+	block.number[FILTER_TIME] = (uint64_t)then * 1000;
+	ck_assert(is_meant(text));
+	block.number[FILTER_TIME]--;
+	ck_assert(!is_meant(text));
+}
+
+TEST(an_unknown_time_is_neither_early_nor_late)
+{
+	block.number[FILTER_TIME] = 0;
+	ck_assert(!is_meant("time<2026-11-20"));
+	ck_assert(!is_meant("time<=2026-11-20"));
+	ck_assert(!is_meant("time>2026-11-20"));
+	ck_assert(is_meant("time!=2026-11-20"));
+}
+
 /* --- where it is wrong --------------------------------------------------- */
 
 static const struct {
@@ -260,6 +334,13 @@ static const struct {
 	{ "size=16777216P", 5, NULL }, { "size=\"1k\"", 5, NULL },
 	{ "size= and tid=2", 6, "'and' is not a size, as in 12, 0x40, 1k or "
 	    "1.5M" },
+	{ "time>noon", 5, "'noon' is not a time, as in 12:00, 2026-11-20 or "
+	    "2026-11-20T15:04" },
+	{ "born>24:00", 5, NULL },
+	{ "born>12", 5, NULL },
+	{ "born>2026-13-01", 5, NULL },
+	{ "born>2026-11-20T15:04+01", 5, NULL },
+	{ "time~12", 4, NULL },
 	{ "age>1h30", 4, "'1h30' is not an age, as in 10s, 5m, 1h30m or 2d" },
 	{ "age>30m1h", 4, NULL }, { "age>1m1m", 4, NULL },
 	{ "age>5x", 4, NULL }, { "age>s", 4, NULL },
@@ -461,6 +542,8 @@ number_term(void)
 		{ "age_ms", "90001", FILTER_AGE, 90001 },
 		{ "AGE_MS", "1m30s1ms", FILTER_AGE, 90001 },
 		{ "layer", "api", FILTER_LAYER, 1 },
+		{ "time", "2026-11-20T15:04:05Z", FILTER_TIME,
+		    UINT64_C(1795187045000) },
 		{ "type", "0x81", FILTER_TYPE, 0x81 },
 	};
 	unsigned i = chance(BASE_NELEM(terms)), op = chance(6);
@@ -570,6 +653,8 @@ TEST(random_expressions_mean_what_they_say)
 		block.number[FILTER_SIZE] = K * chance(3);
 		block.number[FILTER_TID] = chance(5);
 		block.number[FILTER_AGE] = 90000 + chance(3);
+		block.number[FILTER_TIME] = UINT64_C(1795187044000) +
+		    1000 * chance(3);
 		block.number[FILTER_LAYER] = chance(2);
 		block.number[FILTER_TYPE] = 0x80 + chance(3);
 		written_len = 0;
@@ -596,7 +681,7 @@ static const struct {
 	{ "si", 0, "size" },
 	{ "f", 0, "function file" },
 	{ "SI", 0, "size" },
-	{ "size>1k & t", 10, "type tid thread" },
+	{ "size>1k & t", 10, "time type tid thread" },
 	{ "size>1k | (!d", 12, "descr" },
 	{ "size>1k o", 8, "" },
 	{ "size", 4, "= != < <= > >=" },
@@ -640,7 +725,8 @@ TEST(an_empty_line_can_begin_with_each_field)
 
 	for (k = 0; (word = filter_complete("", k, &from)) != NULL; k++) {
 		ck_assert_uint_eq(from, 0);
-		snprintf(line, sizeof line, "%s!=1", word);
+		snprintf(line, sizeof line, "%s!=%s", word,
+		    strcmp(word, "time") == 0 ? "12:00" : "1");
 		is_meant(line);
 		help = filter_help(k);
 		ck_assert_ptr_nonnull(help);

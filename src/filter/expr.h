@@ -45,6 +45,7 @@ enum expr_kind {
 	EXPR_SIZE,
 	EXPR_AGE,
 	EXPR_MILLISECONDS,	/* an age, of ms without a unit */
+	EXPR_TIME,
 	EXPR_ADDRESS,
 	EXPR_NUMBER,
 	EXPR_LAYER,

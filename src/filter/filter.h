@@ -15,7 +15,9 @@
  *		& binds closer than |, and may be omitted between two terms.
  *		&& || and the words and, or, not are the same.
  *	value	of a size 12, 0x40, 1k, 1.5M, 2G (of 1024); of an age 10s, 5m,
- *		1h, 2d, or 1h30m, a number alone being of seconds; of a type
+ *		1h, 2d, or 1h30m, a number alone being of seconds; of a time
+ *		12:00 or 12:00:30, the last time that the clock here showed it,
+ *		2026-11-20 or 2026-11-20T12:00, with Z in UTC; of a type
  *		its name or its code in hex; of an address hex with or without
  *		0x; of a layer heap or api; of a text a word, or anything in
  *		"quotes", where \\ and \" stand for \ and ", and * and ? for
@@ -23,7 +25,8 @@
  *
  * Ages are compared as they are shown, in whole seconds: a block of 10.4 s
  * matches age=10s, and not age>10s.  Only values with a fraction of a second
- * (500ms, 1.5s) are compared by milliseconds.  The path
+ * (500ms, 1.5s) are compared by milliseconds.  A time is that moment, and with =
+ * and != all of its minute, second or day.  The path
  * a/b.c:7 is matched by a/b.c, b.c:7 and b.c, too.
  *
  * Example
@@ -49,6 +52,7 @@ enum filter_field {
 	FILTER_USED,		/* bytes usable */
 	FILTER_ADDRESS,
 	FILTER_AGE,		/* milliseconds */
+	FILTER_TIME,		/* of its allocation, ms since 1970; 0 unknown */
 	FILTER_SEQ,
 	FILTER_TYPE,		/* its code as a number, its name as a text */
 	FILTER_LAYER,		/* 0 the allocator's, 1 the API's */

@@ -312,12 +312,14 @@ struct value {
 static bool
 number_of(const struct value *v, uint64_t *lo, uint64_t *hi)
 {
+	size_t from = v->quoted, len = v->len - 2 * from;
 	char text[64];
 
-	if (v->quoted || v->len >= sizeof text)
+	/* A date and a clock have a blank between them. */
+	if ((v->quoted && v->kind != EXPR_TIME) || len >= sizeof text)
 		return false;
-	memcpy(text, v->s, v->len);
-	text[v->len] = '\0';
+	memcpy(text, v->s + from, len);
+	text[len] = '\0';
 	return expr_range(v->kind, text, lo, hi) == 0;
 }
 
@@ -332,11 +334,19 @@ static int
 number_term(struct parse *p, const struct value *v, struct part *out)
 {
 	uint64_t lo = 0, hi = 0;
+	struct expr_term *t;
 
 	if (!number_of(v, &lo, &hi))
 		return fail(p, (size_t)(v->s - p->text), "'%s' is %s",
 		    shown(v->s, v->len).text, expr_range_wrong(v->kind));
-	set_range(v->op, add_term(p, v->field, EXPR_RANGE, out), lo, hi);
+	/* Later than a minute is later than its beginning. */
+	if (v->kind == EXPR_TIME && v->op >= EXPR_LT && v->op <= EXPR_GE)
+		hi = lo;
+	t = add_term(p, v->field, EXPR_RANGE, out);
+	set_range(v->op, t, lo, hi);
+	/* An unknown time is no early one. */
+	if (v->kind == EXPR_TIME && t->lo == 0)
+		t->lo = 1;
 	return 0;
 }
 

@@ -172,4 +172,18 @@ strict() {
 }
 rule "what cannot be is said before the page begins" strict
 
+# The note's blocks have a clock of their own.  Screens are compared with
+# tests/golden/filter-since-*.ok.
+since() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x "$1" -y "$2" "exec '$pagek' --wide --at 39s demo:note"
+	wait_for 'ACREQ' && keys f 'born>=2004-07-13T13:30:26' Enter &&
+	    wait_for '5 of 6' && wait_gone ' 39s ' || return 1
+	shot | sed -E 's/^[0-9.]+[um]s max.*/COSTS/; s/^live .*/SUMS/; s/ +/ /g; s/ $//' >"$tmp/screen"
+	[ "${PAGEK_GOLDEN-}" != write ] || cp "$tmp/screen" "$top/tests/golden/filter-since-$1.ok"
+	diff -u "$top/tests/golden/filter-since-$1.ok" "$tmp/screen"
+}
+rule "a filter of a time has what was allocated since: 80x24" since 80 24
+rule "so it has at 124x35" since 124 35
+
 say_result

@@ -154,6 +154,13 @@ page_choice_matches(const struct page *page, const struct blk *b)
 	return page_row_filter_matches(active_filter(page), b);
 }
 
+bool
+page_choice_matches_at(const struct page *page, const struct blk *b,
+    int64_t now_ms)
+{
+	return page_row_filter_matches_at(active_filter(page), b, now_ms);
+}
+
 size_t
 page_choice_keep(const struct page *page, struct blk *rows, size_t n)
 {

@@ -54,6 +54,9 @@ int page_choice_ready(struct page *);
  */
 void page_choice_begin(const struct page *, const struct page_view *);
 bool page_choice_matches(const struct page *, const struct blk *);
+/* With the age that it had at that time of the node's clock. */
+bool page_choice_matches_at(const struct page *, const struct blk *,
+    int64_t now_ms);
 size_t page_choice_keep(const struct page *, struct blk *rows, size_t n);
 uint64_t page_choice_unsure(const struct page *);
 /* Changes with the filter; 0: there is none. */

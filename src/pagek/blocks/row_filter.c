@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../../base/base.h"
 #include "../../base/hashmap.h"
@@ -172,15 +173,30 @@ text_of(void *arg, enum filter_field field)
 	}
 }
 
+/* A classic node's clock has no zone: the user means what it shows. */
+static uint64_t
+wall_ms(const struct nodes_look *look, const struct blk *b)
+{
+	int64_t ms = page_wall_ms(look, b->ms);
+	time_t second = (time_t)(ms / 1000);
+	struct tm tm;
+
+	if (!page_time_known(look) || b->ms == 0 || ms <= 0)
+		return 0;
+	if (look->classic && localtime_r(&second, &tm) != NULL)
+		ms -= (int64_t)tm.tm_gmtoff * 1000;
+	return (uint64_t)ms;
+}
+
 static void
-fill_numbers(const struct nodes_look *look, const struct blk *b,
+fill_numbers(const struct nodes_look *look, const struct blk *b, int64_t now_ms,
     uint64_t number[FILTER_NUMBERS])
 {
 	number[FILTER_SIZE] = b->size;
 	number[FILTER_USED] = b->size + (uint64_t)b->overhead * 16;
 	number[FILTER_ADDRESS] = b->addr;
-	number[FILTER_AGE] = look->now_ms > b->ms ?
-	    (uint64_t)(look->now_ms - b->ms) : 0;
+	number[FILTER_AGE] = now_ms > b->ms ? (uint64_t)(now_ms - b->ms) : 0;
+	number[FILTER_TIME] = wall_ms(look, b);
 	number[FILTER_SEQ] = b->seq;
 	number[FILTER_TYPE] = b->type;
 	number[FILTER_LAYER] = blk_layer(b) && !look->classic;
@@ -205,6 +221,14 @@ page_row_filter_begin(struct page_row_filter *s, const struct page_view *v)
 bool
 page_row_filter_matches(struct page_row_filter *s, const struct blk *b)
 {
+	return s == NULL ||
+	    page_row_filter_matches_at(s, b, s->v->look->now_ms);
+}
+
+bool
+page_row_filter_matches_at(struct page_row_filter *s, const struct blk *b,
+    int64_t now_ms)
+{
 	struct filter_block asked = { .text = text_of, .arg = s };
 	double weight;
 	bool let;
@@ -215,7 +239,7 @@ page_row_filter_matches(struct page_row_filter *s, const struct blk *b)
 	if (page_is_free(b))
 		return false;
 	s->b = b;
-	fill_numbers(s->v->look, b, asked.number);
+	fill_numbers(s->v->look, b, now_ms, asked.number);
 	let = filter_matches(s->filter, &asked);
 	s->sums.unsure += s->unsure;
 	if (!let)

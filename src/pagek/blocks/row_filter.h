@@ -42,6 +42,9 @@ bool page_row_filter_wants_requester(const struct page_row_filter *);
 void page_row_filter_begin(struct page_row_filter *, const struct page_view *);
 /* Free blocks never match. */
 bool page_row_filter_matches(struct page_row_filter *, const struct blk *);
+/* With the age that it had at that time of the node's clock. */
+bool page_row_filter_matches_at(struct page_row_filter *, const struct blk *,
+    int64_t now_ms);
 /* The last answer depended on a name of the block's caller. */
 bool page_row_filter_used_name(const struct page_row_filter *);
 

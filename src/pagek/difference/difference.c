@@ -395,14 +395,10 @@ lets_old_block(struct difference *s, const struct page *page,
     const struct page_view *v, const struct blk *b)
 {
 	double weight = page_view_weight(v, b);
-	struct blk then;
 
-	if (s->filter_no != 0) {
-		then = *b;
-		then.ms += v->look->now_ms - page->marked->mark.ms;
-		if (!page_choice_matches(page, &then))
-			return false;
-	}
+	if (s->filter_no != 0 &&
+	    !page_choice_matches_at(page, b, page->marked->mark.ms))
+		return false;
 	s->next.was += weight;
 	s->next.was_bytes += weight * (double)b->size;
 	return true;
