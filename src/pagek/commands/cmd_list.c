@@ -10,6 +10,7 @@
 #include "../blocks/choice.h"
 #include "../blocks/free_blocks.h"
 #include "../rows/rows.h"
+#include "commands.h"
 
 #define ROW_BYTES 2048
 
@@ -49,11 +50,11 @@ regions_told(void *arg)
 	return look->regions.known || (!look->link.up && !look->link.returns);
 }
 
-/* A file is opened only when there are rows. */
+/* into NULL: the file of -o, which is opened only when there are rows. */
 static int
 write_list(const struct options *o, struct page *page,
     const struct page_view *v, struct profile *p,
-    struct page_row_filter *filter)
+    struct page_row_filter *filter, FILE *into)
 {
 	int r = page_choice_text_begin(page, v);
 	struct json j;
@@ -63,7 +64,7 @@ write_list(const struct options *o, struct page *page,
 		complain("cannot list: %s", strerror(-r));
 		return PAGEK_FAILED;
 	}
-	out = output_open(o->output);
+	out = into != NULL ? into : output_open(o->output);
 	if (out == NULL)
 		return PAGEK_FAILED;
 	json_open(&j, out, o);
@@ -71,7 +72,7 @@ write_list(const struct options *o, struct page *page,
 		json_blocks(&j, page, v, p, filter, false, o->limit);
 	else
 		list_rows(out, page, v, filter, o->limit);
-	return output_close(out, o->output, PAGEK_OK);
+	return into != NULL ? PAGEK_OK : output_close(out, o->output, PAGEK_OK);
 }
 
 static void
@@ -90,8 +91,9 @@ notice_modes(const struct options *o, const struct page *page,
 		notice("free memory is not shown: %s", why);
 }
 
-static int
-list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+int
+list_write(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    FILE *into)
 {
 	struct page_row_filter *filter;
 	struct page_view v;
@@ -118,13 +120,19 @@ list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	/* A setting of units does not change rows that programs may read. */
 	if (option_given(o, OPTION_UNITS))
 		v.units = page.opts.units;
-	status = write_list(o, &page, &v, p, filter);
+	status = write_list(o, &page, &v, p, filter, into);
 	page_fini(&page);
 	profile_free(p);
 	page_row_filter_free(filter);
 	batch_report_loss(o, nodes_session_look(s));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
+}
+
+static int
+list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return list_write(o, loop, s, NULL);
 }
 
 /* Only the filter may need names. */

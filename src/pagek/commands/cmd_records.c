@@ -139,6 +139,8 @@ cmd_dump_check(struct parse *p)
 	struct format *f = NULL;
 	struct query q;
 
+	if (diff_saved_wanted(o))
+		return diff_saved_check(p);
 	if (o->records.files > 0 && o->target_given)
 		return option_fail(p, "'%s' is a file and '%s' a live target: "
 		    "their sequence numbers have nothing in common",
@@ -479,5 +481,6 @@ cmd_history(const struct options *o, uv_loop_t *loop)
 int
 cmd_diff(const struct options *o, uv_loop_t *loop)
 {
-	return run_work(o, loop, 2, 2);
+	return diff_saved_wanted(o) ? diff_saved(o, loop) :
+	    run_work(o, loop, 2, 2);
 }

@@ -53,6 +53,23 @@ int run_tell_end(const struct nodes_look *, const char *command);
 int live_dump(const struct options *, uv_loop_t *, struct nodes_session *,
     struct subject *, struct callers *);
 
+/* --- lists (cmd_list.c) ---------------------------------------------------- */
+
+/*
+ * Writes the target's blocks as `pagek list` does, into that stream; NULL: into
+ * the file of -o.  Returns the exit status.
+ */
+int list_write(const struct options *, uv_loop_t *, struct nodes_session *,
+    FILE *);
+
+/* --- saved lists (diff_saved.c) -------------------------------------------- */
+
+/* The first file of diff is no debug data, but a list that was saved. */
+bool diff_saved_wanted(const struct options *);
+/* Refuses what is for debug data alone. */
+int diff_saved_check(struct parse *);
+int diff_saved(const struct options *, uv_loop_t *);
+
 /* --- signals for the command (forward.c) ----------------------------------- */
 
 /*
