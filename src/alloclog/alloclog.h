@@ -80,7 +80,10 @@ void alloclog_region_end(const void *base);
 void alloclog_stop(void);
 void alloclog_start(void);
 
-/* A mark of up to 8 bytes in the stream; a dormant process only counts it. */
+/*
+ * A mark of up to 8 bytes, which the node keeps by that name for pages to compare
+ * with (`pagek marks`); a dormant process only counts it.
+ */
 void alloclog_mark(const char *text);
 
 #ifdef __cplusplus

@@ -114,6 +114,47 @@ moves() {
 }
 rule "a mark of an existing name moves, and says so" moves
 
+# A program's own: one mechanism, so another program finds it in the same list.
+cat >"$tmp/phases.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+#pragma weak alloclog_mark
+void alloclog_mark(const char *text);
+void *volatile held[30];
+int main(void)
+{
+	for (int i = 0; i < 10; i++)
+		held[i] = malloc(100);
+	alloclog_mark("phase 2");
+	for (int i = 10; i < 30; i++)
+		held[i] = malloc(200);
+	if (write(1, "ready\n", 6) < 0)
+		return 1;
+	for (;;)
+		pause();
+}
+C
+by_program() {
+	cc -O1 -g -fno-builtin -o "$tmp/phases" "$tmp/phases.c" || return 1
+	LD_PRELOAD=$B/liballoclog.so "$tmp/phases" >"$tmp/phases.told" &
+	phases=$!
+	until_true 20 grep -q ready "$tmp/phases.told" &&
+	    until_true 10 marked_by_program &&
+	    "$pagek" --once --page=H --mark 'phase 2' --format json "pid:$phases" |
+	    python3 -c '
+import json, sys
+[g] = [g for g in json.load(sys.stdin)["groups"] if g["name"] == "main"]
+assert g["new_blocks"] == 20 and g["new_bytes"] == 4000, g
+'
+	held=$?
+	kill $phases
+	return $held
+}
+marked_by_program() {
+	"$pagek" marks "pid:$phases" | grep '^phase 2 .* 10 .* phases$'
+}
+rule "a mark of alloclog_mark() is in the same list, and compared with" by_program
+
 # --- the page ------------------------------------------------------------------
 
 # screen_is NAME: what is shown, but for numbers that change from run to run.
