@@ -340,6 +340,7 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	tests/fuzz/seed_filter tests/corpus/filter
 	tests/fuzz/seed_history tests/corpus/history
 	tests/fuzz/seed_mddout tests/corpus/mddout
+	tests/fuzz/seed_mddcore tests/corpus/mddcore
 	tests/fuzz/seed_raw tests/corpus/raw
 	tests/fuzz/seed_settings tests/corpus/settings
 	tests/fuzz/seed_kept tests/corpus/kept

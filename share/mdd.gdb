@@ -6,6 +6,7 @@
 # It reads the tables of src/mdd/target/layout.def from the target's memory, with
 # any word size and in either byte order, and writes files as mddout(5) says.
 python
+import bisect
 import datetime
 import os
 import re
@@ -28,7 +29,8 @@ class Mdd:
     FIRST_MAX = 1 << 24
     THREADS_MAX = 1 << 22
     FRESH = 64                  # history records that may be half written
-    PIECE = 1 << 20             # bytes that are read at once
+    PIECE = 1 << 20             # bytes that are read at once, at most
+    FIRST_PIECE = 4096
     HEAD = 4096                 # bytes of a mapped ELF file
     BOARD_MAX = 64 << 20        # bytes of tables where no mappings are known
 
@@ -55,9 +57,12 @@ class Mdd:
         self.inferior = gdb.selected_inferior()
         self.problems = []
         self.chunks = []        # (address, bytes)
-        self.taken = []         # (address, end) of tables
+        self.taken = []         # (address, end) of tables, in this order
+        self.taken_bytes = 0
+        self.piece = self.FIRST_PIECE
         self.started = self.told = time.monotonic()
         self.bytes = 0
+        self.most = None
         self.core = self.kind() == "core"
         if not self.inferior.is_valid() or not (self.core or
                                                 self.inferior.threads()):
@@ -202,27 +207,39 @@ class Mdd:
             gdb.flush()
 
     def take(self, address, n):
-        """Takes n bytes in large pieces, up to where they cannot be read."""
+        """Takes n bytes up to where they cannot be read, in larger pieces
+        while these come fast."""
         done = 0
         while done < n:
-            data = self.read_some(address + done, min(self.PIECE, n - done))
+            want = min(self.piece, n - done)
+            before = time.monotonic()
+            data = self.read_some(address + done, want)
             if data:
                 self.chunks.append((address + done, data))
                 self.bytes += len(data)
                 done += len(data)
                 self.progress()
-            if len(data) < min(self.PIECE, n - done + len(data)):
+            if len(data) < want:
                 break
+            if time.monotonic() - before < 0.2:
+                self.piece = min(2 * self.piece, self.PIECE)
+            else:
+                self.piece = max(self.piece // 2, self.FIRST_PIECE)
         return done
 
     def take_table(self, address, n):
         """A table: no two of them have memory in common."""
-        for lo, hi in self.taken:
-            if address < hi and lo < address + n:
-                self.problem("memory at 0x%x: it belongs to two tables",
-                             address)
-                return
-        self.taken.append((address, address + n))
+        at = bisect.bisect(self.taken, (address, 0))
+        if (at > 0 and self.taken[at - 1][1] > address) or \
+                (at < len(self.taken) and self.taken[at][0] < address + n):
+            self.problem("memory at 0x%x: it belongs to two tables", address)
+            return
+        if self.taken_bytes + n > self.limit():
+            self.problem("memory at 0x%x: with %d bytes there the tables are "
+                         "larger than the target's memory", address, n)
+            return
+        self.taken.insert(at, (address, address + n))
+        self.taken_bytes += n
         got = self.take(address, n)
         if got < n:
             self.problem("memory at 0x%x: %d of %d bytes can be read",
@@ -366,9 +383,11 @@ class Mdd:
     # --- tables ---------------------------------------------------------------------
 
     def limit(self):
-        """No table is larger."""
-        n = sum(m[1] - m[0] for m in self.maps if "w" in m[2])
-        return n or self.BOARD_MAX
+        """All tables together are not larger."""
+        if self.most is None:
+            self.most = sum(m[1] - m[0] for m in self.maps
+                            if "w" in m[2]) or self.BOARD_MAX
+        return self.most
 
     def slabs(self, slabs, used, size, has, what):
         """Slots of slabs: each next one has twice as many."""
@@ -393,7 +412,7 @@ class Mdd:
         at, end = r["history_start"], r["history_next"]
         left = (end - at) & 0xffffffff
         if not r["history"] or not records or \
-                records * size > min(r["static_bytes"], self.limit()):
+                records * size > r["static_bytes"]:
             self.problem("root at 0x%x: a history of %d records at 0x%x is "
                          "larger than its memory", self.address, records,
                          r["history"])
@@ -415,10 +434,7 @@ class Mdd:
         for i, s in enumerate(self.shards):
             what = "shard %d at 0x%x" % (i, r["shard"] + i * r["shard_bytes"])
             has = s["dynamic_bytes"]
-            if has > self.limit():
-                self.problem("%s: it counts %d bytes of memory, and the "
-                             "target has %d", what, has, self.limit())
-                has = self.limit()
+            has = min(has, self.limit())
             self.slabs(s["slab"], s["used"], r["record_bytes"], has, what)
         if r["options"] & self.THREAD:
             threads = r["threads"]

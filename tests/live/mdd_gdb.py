@@ -61,24 +61,38 @@ def current(log, dump):
     sys.exit('%d blocks differ' % best)
 
 
-def make_core(memory, word, order):
-    """An ELF core file of that memory: (address, bytes, flags)."""
+def note(kind, data, order):
+    return struct.pack(order + 'III', 5, len(data), kind) + b'CORE\0\0\0\0' + \
+        data + bytes(-len(data) % 4)
+
+
+def file_note(files, word, order):
+    """NT_FILE: (lo, hi, offset in pages, path)."""
+    one = order + ('III' if word == 4 else 'QQQ')
+    return note(0x46494c45, struct.pack(one[:3], len(files), 4096) + b''.join(
+        struct.pack(one, *f[:3]) for f in files) + b''.join(
+        f[3].encode() + b'\0' for f in files), order)
+
+
+def make_core(memory, word, order, notes=b''):
+    """An ELF core file of that memory: (address, bytes)."""
     if word == 8:
         ehdr, phdr = 'HHIQQQIHHHHHH', 'IIQQQQQQ'
     else:
         ehdr, phdr = 'HHIIIIIHHHHHH', 'IIIIIIII'
+    segments = ([(4, 0, notes)] if notes else []) + [(1, *m) for m in memory]
     head_size = 16 + struct.calcsize(order + ehdr)
     size = struct.calcsize(order + phdr)
-    at = head_size + size * len(memory)
+    at = head_size + size * len(segments)
     out = b'\x7fELF' + bytes([word // 4, 1 if order == '<' else 2, 1]) + \
         bytes(9) + struct.pack(order + ehdr, 4, 0, 1, 0, head_size, 0, 0,
-                               head_size, size, len(memory), 0, 0, 0)
-    for address, data in memory:
-        values = (1, 6, at, address, 0, len(data), len(data), 1) if word == 8 \
-            else (1, at, address, 0, len(data), len(data), 6, 1)
+                               head_size, size, len(segments), 0, 0, 0)
+    for kind, address, data in segments:
+        values = (kind, 6, at, address, 0, len(data), len(data), 1) \
+            if word == 8 else (kind, at, address, 0, len(data), len(data), 6, 1)
         out += struct.pack(order + phdr, *values)
         at += len(data)
-    return out + b''.join(data for _, data in memory)
+    return out + b''.join(data for _, _, data in segments)
 
 
 def chunks(data):

@@ -69,6 +69,24 @@ of_program() {
 	same log ours && same log mddout.0
 }
 
+# A real program, whose data the preloaded library keeps.
+of_the_library() {
+	rm -f mddout.* ours
+	: >ready.out
+	PAGEK_DEBUGDATA=on,history=1000 LD_PRELOAD=$B/liballoclog.so \
+	    PYTHONMALLOC=malloc python3 -c '
+import time
+x = [str(i) for i in range(100000)]
+print("ready", flush=True)
+time.sleep(300)' >ready.out &
+	pid=$!
+	until_true 60 grep -q ready ready.out
+	"$B/pagek" mdd-dump -o ours pid:$pid
+	under_gdb -p $pid -ex mdd_dump
+	stop
+	blocks ours >a && blocks mddout.0 | cmp - a && [ $(wc -l <a) -gt 100000 ]
+}
+
 by_gcore() {
 	rm -f mddout.* ours
 	start $self log wait
@@ -329,6 +347,9 @@ if command -v gdb >/dev/null; then
 	rule "a static program is dumped" of_program $self-static alone
 	rule "a stripped program is found by its magic" \
 	    of_program $self-stripped wait
+	[ ! -f "$B/liballoclog.so" ] ||
+	    rule "what liballoclog keeps of python3 is the same in both dumps" \
+		of_the_library
 	rule "a core of gcore has the same events and mappings in both dumps" \
 	    by_gcore
 	case $core_pattern in

@@ -468,3 +468,9 @@ core_close(struct core *c)
 	free(c->segment);
 	free(c);
 }
+
+uint64_t
+core_bytes(const struct core *c)
+{
+	return c->file_bytes;
+}

@@ -28,7 +28,6 @@
 #define MARGIN_NS (5 * INT64_C(1000000))	/* to let them go */
 #define LATE_NS (2000 * INT64_C(1000000))
 #define MAPS_MAX ((size_t)256 << 20)
-#define ROOM ((uint64_t)1 << 20)
 
 struct stopped_thread {
 	pid_t tid;
@@ -296,10 +295,7 @@ live_copy(struct take *t)
 		if (r < 0 || (t->root.busy == 0 && is_same(t)))
 			return r;
 	}
-	r = take_areas_reserve(&t->tables, t->tables.bytes +
-	    t->tables.bytes / 4 + ROOM);
-	if (r == 0)
-		r = stop(t->live);
+	r = stop(t->live);
 	if (r == -EPERM)
 		return take_fail(t, r, "pid %ld cannot be stopped: another "
 		    "debugger traces it, or ptrace is not allowed; use mdd_dump "

@@ -22,6 +22,7 @@
 #define THREADS_MAX (1u << 22)
 #define FRESH 64		/* history records that may be half written */
 #define PROBE 28		/* bytes of a root in front of its options */
+#define ROOM ((uint64_t)1 << 20)	/* that a copy may grow */
 #define MAPPED_SINCE (UINT64_C(64) << 20)
 
 void
@@ -85,11 +86,28 @@ by_address(const void *a, const void *b)
 	return p->address < q->address ? -1 : p->address > q->address;
 }
 
+/*
+ * All tables together are not larger: than the core file, or than twice what can
+ * be written, for a process may have mapped more since its mappings were read.
+ */
+static uint64_t
+table_limit(const struct take *t)
+{
+	uint64_t bytes = 0;
+
+	if (t->core != NULL)
+		return core_bytes(t->core);
+	for (size_t i = 0; i < t->maps.n; i++)
+		if (t->maps.at[i].writable)
+			bytes += t->maps.at[i].hi - t->maps.at[i].lo;
+	return 2 * bytes + MAPPED_SINCE;
+}
+
 /* Sorts the areas, and cuts what two of them have in common. */
 static void
 settle_areas(struct take *t, struct take_areas *a)
 {
-	uint64_t end = 0;
+	uint64_t end = 0, limit = table_limit(t);
 	size_t n = 0;
 
 	if (a->n > 0)
@@ -106,6 +124,12 @@ settle_areas(struct take *t, struct take_areas *a)
 			    " bytes belong to two tables", area.address, twice);
 		area.address += twice;
 		area.bytes -= twice;
+		if (area.bytes > limit - a->bytes) {
+			take_problem(t, "memory at 0x%" PRIx64 ": with %" PRIu64
+			    " bytes there the tables are larger than the "
+			    "target's memory", area.address, area.bytes);
+			continue;
+		}
 		if (area.bytes == 0)
 			continue;
 		end = area.address + area.bytes;
@@ -116,18 +140,22 @@ settle_areas(struct take *t, struct take_areas *a)
 	a->n = n;
 }
 
-int
-take_areas_reserve(struct take_areas *a, uint64_t bytes)
+/*
+ * Makes room for the copy, and some more: the next plan of a process that works
+ * may be larger, and the pages of this copy are then present when it is stopped.
+ */
+static int
+reserve(struct take_areas *a)
 {
+	uint64_t bytes = a->bytes + a->bytes / 4 + ROOM;
 	void *copy;
 
-	if (bytes <= a->copy_bytes)
+	if (a->bytes <= a->copy_bytes)
 		return 0;
 	if (bytes > SIZE_MAX / 2)
 		return -ENOMEM;
-	/* Pages that are present: a stop of the target pays for none. */
 	copy = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-	    MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	    MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (copy == MAP_FAILED)
 		return -ENOMEM;
 	if (a->copy != NULL)
@@ -165,7 +193,7 @@ int
 take_copy_areas(struct take *t, struct take_areas *a,
     bool (*go_on)(struct take *))
 {
-	int r = take_areas_reserve(a, a->bytes);
+	int r = reserve(a);
 
 	for (size_t i = 0; r == 0 && i < a->n; i++)
 		r = copy_area(t, a, &a->at[i], go_on);
@@ -330,21 +358,6 @@ read_root(struct take *t)
 
 /* --- tables --------------------------------------------------------------------------- */
 
-/*
- * No table is larger: twice what can be written, for a process may have mapped
- * more since its mappings were read.
- */
-static uint64_t
-table_limit(const struct take *t)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < t->maps.n; i++)
-		if (t->maps.at[i].writable)
-			bytes += t->maps.at[i].hi - t->maps.at[i].lo;
-	return 2 * bytes + MAPPED_SINCE;
-}
-
 static int
 plan_slabs(struct take *t, uint32_t i, const uint8_t *p, uint64_t limit)
 {
@@ -355,12 +368,8 @@ plan_slabs(struct take *t, uint32_t i, const uint8_t *p, uint64_t limit)
 	uint32_t used = SHARD32(t, p, used);
 	int e = 0;
 
-	if (has > limit) {
-		take_problem(t, "shard %" PRIu32 " at 0x%" PRIx64 ": it counts "
-		    "%" PRIu64 " bytes of memory, and the target has %" PRIu64,
-		    i, shard, has, limit);
+	if (has > limit)
 		has = limit;
-	}
 	for (unsigned k = 0; e == 0 && k < MDD_SLABS && first < used;
 	    k++, first += n, n *= 2) {
 		need = n * r->record_bytes;
@@ -464,8 +473,7 @@ plan_history(struct take *t)
 	r->history_start = at;
 	left = r->history_next - at;
 	if (base == 0 || records == 0 ||
-	    (uint64_t)records * r->past_bytes > ROOT_ADDRESS(t, static_bytes) ||
-	    ROOT_ADDRESS(t, static_bytes) > table_limit(t)) {
+	    (uint64_t)records * r->past_bytes > ROOT_ADDRESS(t, static_bytes)) {
 		take_problem(t, "root at 0x%" PRIx64 ": a history of %" PRIu32
 		    " records at 0x%" PRIx64 " is larger than its memory",
 		    r->address, records, base);

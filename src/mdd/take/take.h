@@ -164,8 +164,6 @@ void take_problem(struct take *, const char *fmt, ...)
 /* -ECANCELED: go_on said no; areas without a copy have then 0 bytes. */
 int take_copy_areas(struct take *, struct take_areas *,
     bool (*go_on)(struct take *));
-/* Makes room for a copy of so many bytes. */
-int take_areas_reserve(struct take_areas *, uint64_t bytes);
 void take_areas_clear(struct take_areas *);
 /* Copied bytes; returns how many there are. */
 size_t take_copied(const struct take *, uint64_t address, uint8_t *out,
@@ -201,6 +199,7 @@ int live_copy(struct take *);
 int live_write(struct take *, uint64_t address, const void *, size_t n);
 void live_close(struct live *);
 void core_close(struct core *);
+uint64_t core_bytes(const struct core *);	/* of the file */
 
 /*
  * The value of a symbol of an ELF file, or -ENOENT; `size` 0: any.  Errors of
