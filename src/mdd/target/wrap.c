@@ -8,7 +8,7 @@
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
-#ifdef __linux__
+#if defined(__linux__) || defined(_NEWLIB_VERSION)
 #include <malloc.h>
 #define ACTUAL(p) malloc_usable_size(p)
 #else
@@ -114,84 +114,171 @@ WRAP(posix_memalign)(void **p, size_t align, size_t size)
 /*
  * There malloc() and its like call these, and so does the library itself.  The
  * program's own calls are wrapped too, so that the caller is the program's.
+ *
+ * These also call each other by these names: realloc() may be a malloc() and a
+ * free(), and malloc() gives back what is left of the heap's old end.  Only the
+ * outermost call is an event.  newlib's own lock, which may be taken again by
+ * its holder, guards the depth; a program with threads defines it.
  */
+static unsigned depth;
 
+static int
+enter(struct _reent *r)
+{
+	__malloc_lock(r);
+	return depth++ == 0;
+}
+
+static void
+leave(struct _reent *r)
+{
+	depth--;
+	__malloc_unlock(r);
+}
+
+/* `used` bytes for a block that is listed as one of `size` bytes. */
 void *REAL(_malloc_r)(struct _reent *, size_t);
+void *mdd_newlib_malloc(struct _reent *, size_t used, size_t size,
+    enum mdd_function, uintptr_t caller);
+void *
+mdd_newlib_malloc(struct _reent *r, size_t used, size_t size,
+    enum mdd_function function, uintptr_t caller)
+{
+	int outermost = enter(r);
+	void *p = REAL(_malloc_r)(r, used);
+
+	if (outermost)
+		allocated(p, size, function, caller);
+	leave(r);
+	return p;
+}
+
+void REAL(_free_r)(struct _reent *, void *);
+void mdd_newlib_free(struct _reent *, void *, enum mdd_function,
+    uintptr_t caller);
+void
+mdd_newlib_free(struct _reent *r, void *p, enum mdd_function function,
+    uintptr_t caller)
+{
+	if (enter(r))
+		mdd_free(p, function, caller);
+	REAL(_free_r)(r, p);
+	leave(r);
+}
+
+void *REAL(_calloc_r)(struct _reent *, size_t, size_t);
+static void *
+cleared(struct _reent *r, size_t n, size_t size, uintptr_t caller)
+{
+	int outermost = enter(r);
+	void *p = REAL(_calloc_r)(r, n, size);
+
+	if (outermost)
+		allocated(p, product(n, size), MDD_CALLOC, caller);
+	leave(r);
+	return p;
+}
+
+void *REAL(_memalign_r)(struct _reent *, size_t, size_t);
+static void *
+aligned(struct _reent *r, size_t align, size_t size, uintptr_t caller)
+{
+	int outermost = enter(r);
+	void *p = REAL(_memalign_r)(r, align, size);
+
+	if (outermost)
+		allocated(p, size, MDD_MEMALIGN, caller);
+	leave(r);
+	return p;
+}
+
+void *REAL(_realloc_r)(struct _reent *, void *, size_t);
+static void *
+resized(struct _reent *r, void *p, size_t size, uintptr_t caller)
+{
+	int outermost = enter(r);
+	struct mdd_move m;
+	void *q;
+
+	if (outermost)
+		mdd_move_begin(&m, p, MDD_REALLOC_FREE, caller);
+	q = REAL(_realloc_r)(r, p, size);
+	if (outermost) {
+		mdd_move_end(&m, q != NULL || size == 0);
+		allocated(q, size, p != NULL ? MDD_REALLOC : MDD_MALLOC,
+		    caller);
+	}
+	leave(r);
+	return q;
+}
+
 void *WRAP(_malloc_r)(struct _reent *, size_t);
 void *
 WRAP(_malloc_r)(struct _reent *r, size_t size)
 {
-	return allocated(REAL(_malloc_r)(r, size), size, MDD_MALLOC, CALLER);
-}
-
-void *REAL(_calloc_r)(struct _reent *, size_t, size_t);
-void *WRAP(_calloc_r)(struct _reent *, size_t, size_t);
-void *
-WRAP(_calloc_r)(struct _reent *r, size_t n, size_t size)
-{
-	return allocated(REAL(_calloc_r)(r, n, size), product(n, size),
-	    MDD_CALLOC, CALLER);
-}
-
-void REAL(_free_r)(struct _reent *, void *);
-void WRAP(_free_r)(struct _reent *, void *);
-void
-WRAP(_free_r)(struct _reent *r, void *p)
-{
-	mdd_free(p, MDD_FREE, CALLER);
-	REAL(_free_r)(r, p);
-}
-
-void *REAL(_realloc_r)(struct _reent *, void *, size_t);
-
-static void *
-resize(struct _reent *r, void *p, size_t size, uintptr_t caller)
-{
-	struct mdd_move m;
-	void *q;
-
-	mdd_move_begin(&m, p, MDD_REALLOC_FREE, caller);
-	q = REAL(_realloc_r)(r, p, size);
-	mdd_move_end(&m, q != NULL || size == 0);
-	return allocated(q, size, p != NULL ? MDD_REALLOC : MDD_MALLOC,
-	    caller);
-}
-
-void *WRAP(_realloc_r)(struct _reent *, void *, size_t);
-void *
-WRAP(_realloc_r)(struct _reent *r, void *p, size_t size)
-{
-	return resize(r, p, size, CALLER);
+	return mdd_newlib_malloc(r, size, size, MDD_MALLOC, CALLER);
 }
 
 void *WRAP(malloc)(size_t);
 void *
 WRAP(malloc)(size_t size)
 {
-	return allocated(REAL(_malloc_r)(_REENT, size), size, MDD_MALLOC,
-	    CALLER);
+	return mdd_newlib_malloc(_REENT, size, size, MDD_MALLOC, CALLER);
 }
 
-void *WRAP(calloc)(size_t, size_t);
-void *
-WRAP(calloc)(size_t n, size_t size)
+void WRAP(_free_r)(struct _reent *, void *);
+void
+WRAP(_free_r)(struct _reent *r, void *p)
 {
-	return allocated(REAL(_calloc_r)(_REENT, n, size), product(n, size),
-	    MDD_CALLOC, CALLER);
+	mdd_newlib_free(r, p, MDD_FREE, CALLER);
 }
 
 void WRAP(free)(void *);
 void
 WRAP(free)(void *p)
 {
-	mdd_free(p, MDD_FREE, CALLER);
-	REAL(_free_r)(_REENT, p);
+	mdd_newlib_free(_REENT, p, MDD_FREE, CALLER);
+}
+
+void *WRAP(_calloc_r)(struct _reent *, size_t, size_t);
+void *
+WRAP(_calloc_r)(struct _reent *r, size_t n, size_t size)
+{
+	return cleared(r, n, size, CALLER);
+}
+
+void *WRAP(calloc)(size_t, size_t);
+void *
+WRAP(calloc)(size_t n, size_t size)
+{
+	return cleared(_REENT, n, size, CALLER);
+}
+
+void *WRAP(_memalign_r)(struct _reent *, size_t, size_t);
+void *
+WRAP(_memalign_r)(struct _reent *r, size_t align, size_t size)
+{
+	return aligned(r, align, size, CALLER);
+}
+
+void *WRAP(memalign)(size_t, size_t);
+void *
+WRAP(memalign)(size_t align, size_t size)
+{
+	return aligned(_REENT, align, size, CALLER);
+}
+
+void *WRAP(_realloc_r)(struct _reent *, void *, size_t);
+void *
+WRAP(_realloc_r)(struct _reent *r, void *p, size_t size)
+{
+	return resized(r, p, size, CALLER);
 }
 
 void *WRAP(realloc)(void *, size_t);
 void *
 WRAP(realloc)(void *p, size_t size)
 {
-	return resize(_REENT, p, size, CALLER);
+	return resized(_REENT, p, size, CALLER);
 }
 #endif

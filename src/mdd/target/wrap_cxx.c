@@ -8,13 +8,6 @@
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
-#ifdef __linux__
-#include <malloc.h>
-#define ACTUAL(p) malloc_usable_size(p)
-#else
-#define ACTUAL(p) 0
-#endif
-
 #define PASTE(a, b, c) a##b##c
 /* The compiler's letter for size_t is in the operators' names. */
 #ifdef __LP64__
@@ -23,31 +16,56 @@
 #define NAME(prefix, new, rest) PASTE(prefix##new, j, rest)
 #endif
 
-#ifdef _NEWLIB_VERSION
-void *__real__malloc_r(struct _reent *, size_t);
-void __real__free_r(struct _reent *, void *);
-#define real_malloc(n) __real__malloc_r(_REENT, n)
-#define real_free(p) __real__free_r(_REENT, p)
-#else
-void *__real_malloc(size_t);
-void __real_free(void *);
-#define real_malloc __real_malloc
-#define real_free __real_free
-#endif
-
 /*
  * The operator new as it usually is, without its second try: that and the
  * exception are left to the real one.
  */
+#ifdef _NEWLIB_VERSION
+void *mdd_newlib_malloc(struct _reent *, size_t used, size_t size,
+    enum mdd_function, uintptr_t caller);
+void mdd_newlib_free(struct _reent *, void *, enum mdd_function,
+    uintptr_t caller);
+
 static void *
 allocate(size_t size, enum mdd_function function, uintptr_t caller)
 {
-	void *p = real_malloc(size != 0 ? size : 1);
+	return mdd_newlib_malloc(_REENT, size != 0 ? size : 1, size, function,
+	    caller);
+}
+
+static void
+release(void *p, enum mdd_function function, uintptr_t caller)
+{
+	mdd_newlib_free(_REENT, p, function, caller);
+}
+#else
+#ifdef __linux__
+#include <malloc.h>
+#define ACTUAL(p) malloc_usable_size(p)
+#else
+#define ACTUAL(p) 0
+#endif
+
+void *__real_malloc(size_t);
+void __real_free(void *);
+
+static void *
+allocate(size_t size, enum mdd_function function, uintptr_t caller)
+{
+	void *p = __real_malloc(size != 0 ? size : 1);
 
 	if (p != NULL)
 		mdd_alloc(p, size, ACTUAL(p), function, caller);
 	return p;
 }
+
+static void
+release(void *p, enum mdd_function function, uintptr_t caller)
+{
+	mdd_free(p, function, caller);
+	__real_free(p);
+}
+#endif
 
 #define OPERATOR_NEW(new, function) \
 	void *NAME(__real_, new, )(size_t); \
@@ -73,8 +91,7 @@ allocate(size_t size, enum mdd_function function, uintptr_t caller)
 	void __wrap_##name arguments; \
 	void __wrap_##name arguments \
 	{ \
-		mdd_free(p, function, CALLER); \
-		real_free(p); \
+		release(p, function, CALLER); \
 	}
 
 OPERATOR_NEW(_Znw, MDD_NEW)
