@@ -11,10 +11,12 @@
 #include "mdd_rig.h"
 
 static uintptr_t handle_now;
+static unsigned unlocked;		/* looks at threads without the lock */
 
 void
 mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name)
 {
+	unlocked += locks == 0;
 	*handle = handle_now;
 	*number = 0;
 	snprintf(name, MDD_NAME, handle_now != 0 ? "task %u" : "",
@@ -74,8 +76,56 @@ TEST(the_handle_of_a_thread_that_has_ended_is_a_new_threads)
 	ck_assert_uint_eq(thread_entry(0)->ended, 1);
 }
 
+TEST(so_is_that_of_a_thread_that_another_one_ended)
+{
+	start(ALL, 1, 8);
+	handle_now = 1000;
+	mdd_alloc((void *)16, 1, 0, MDD_MALLOC, 1);
+	handle_now = 2000;
+	mdd_alloc((void *)32, 1, 0, MDD_MALLOC, 1);
+	mdd_thread_ended(1000);
+	mdd_thread_ended(3000);
+	ck_assert_uint_eq(thread_entry(0)->ended, 1);
+	ck_assert_uint_eq(thread_entry(1)->ended, 0);
+	handle_now = 1000;
+	mdd_alloc((void *)48, 1, 0, MDD_MALLOC, 1);
+	ck_assert_uint_eq(*u32_at(find(48), at.thread), 3);
+}
+
+TEST(what_was_before_the_first_thread_is_not_ended_with_another)
+{
+	start(ALL, 1, 8);
+	handle_now = 0;
+	mdd_alloc((void *)16, 1, 0, MDD_MALLOC, 1);
+	mdd_thread_ended(1000);
+	ck_assert_uint_eq(thread_entry(0)->ended, 0);
+}
+
 TEST(memory_debug_data_cannot_be_begun_twice)
 {
 	start(ALL, 1, 8);
 	ck_assert_int_eq(mdd_start(NULL), -1);
+}
+
+static void
+count_unlocked(void)
+{
+	unlocked += locks == 0;
+}
+
+TEST(memory_and_threads_of_the_port_are_asked_for_with_its_lock)
+{
+	unsigned i;
+
+	start(ALL, 1, 8);
+	unlocked = 0;
+	when_memory = count_unlocked;
+	for (i = 1; i <= 100; i++) {
+		handle_now = i;
+		mdd_alloc((void *)(uintptr_t)(i * 16), i, 0, MDD_MALLOC, i);
+	}
+	mdd_thread_changed(1);
+	ck_assert_uint_eq(mdd_root.threads, 100);
+	ck_assert_uint_eq(unlocked, 0);
+	ck_assert_uint_eq(locks, 0);
 }

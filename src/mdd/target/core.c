@@ -39,6 +39,15 @@ static struct mdd_shard shard[MDD_SHARDS];
 	} while (0)
 #endif
 
+/* With one shard the port's lock excludes all others; it may be held already. */
+#if MDD_SHARDS > 1
+#define HOLD_ALL() 0
+#define RELEASE_ALL(l) ((void)(l))
+#else
+#define HOLD_ALL() mdd_port_lock()
+#define RELEASE_ALL(l) mdd_port_unlock(l)
+#endif
+
 /* Adds 1 and returns what was before. */
 static uint32_t
 count(uint32_t *counter)
@@ -46,10 +55,10 @@ count(uint32_t *counter)
 #if MDD_SHARDS > 1
 	return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 #else
-	uintptr_t l = mdd_port_lock();
+	uintptr_t l = HOLD_ALL();
 	uint32_t n = (*counter)++;
 
-	mdd_port_unlock(l);
+	RELEASE_ALL(l);
 	return n;
 #endif
 }
@@ -715,19 +724,25 @@ thread_by_handle(void)
 static uint32_t
 thread_number(void)
 {
-	uint32_t *word = mdd_port_thread_word();
+	uintptr_t l = HOLD_ALL();
+	uint32_t *word = mdd_port_thread_word(), n;
 
 	if (word == NULL)
-		return thread_by_handle();
-	if (*word == 0)
-		*word = thread_add();
-	return *word;
+		n = thread_by_handle();
+	else {
+		if (*word == 0)
+			*word = thread_add();
+		n = *word;
+	}
+	RELEASE_ALL(l);
+	return n;
 }
 
 void
 mdd_thread_changed(int ended)
 {
 	struct mdd_thread *t;
+	uintptr_t l;
 	uint32_t n;
 
 	if (!has(MDD_OPT_THREAD))
@@ -736,14 +751,34 @@ mdd_thread_changed(int ended)
 	t = n != 0 ? thread_entry(n - 1) : NULL;
 	if (t == NULL)
 		return;
+	l = HOLD_ALL();
 	thread_describe(t);
 	t->ended = ended != 0;
+	RELEASE_ALL(l);
+}
+
+void
+mdd_thread_ended(uintptr_t handle)
+{
+	uintptr_t l = HOLD_ALL();
+	uint32_t n = handle != 0 && has(MDD_OPT_THREAD) ? thread_find(handle) :
+	    0;
+
+	if (n != 0 && thread_entry(n - 1)->handle == handle)
+		thread_entry(n - 1)->ended = 1;
+	RELEASE_ALL(l);
 }
 #else
 void
 mdd_thread_changed(int ended)
 {
 	(void)ended;
+}
+
+void
+mdd_thread_ended(uintptr_t handle)
+{
+	(void)handle;
 }
 #endif
 
@@ -981,6 +1016,68 @@ BREAKPOINT void
 cyg_memalloc_dd_history_overflow(void)
 {
 	KEEP_CALL();
+}
+
+#else
+
+/* Firmware that is built without debug data keeps its calls and hooks. */
+int
+mdd_start(const struct mdd_opts *o)
+{
+	(void)o;
+	return -1;
+}
+
+void
+mdd_alloc(const void *ptr, size_t size, size_t actual,
+    enum mdd_function function, uintptr_t caller)
+{
+	(void)ptr;
+	(void)size;
+	(void)actual;
+	(void)function;
+	(void)caller;
+}
+
+void
+mdd_free(const void *ptr, enum mdd_function function, uintptr_t caller)
+{
+	(void)ptr;
+	(void)function;
+	(void)caller;
+}
+
+void
+mdd_move_begin(struct mdd_move *m, const void *ptr,
+    enum mdd_function function, uintptr_t caller)
+{
+	(void)function;
+	(void)caller;
+	m->ptr = (uintptr_t)ptr;
+}
+
+void
+mdd_move_end(struct mdd_move *m, int moved)
+{
+	(void)m;
+	(void)moved;
+}
+
+void
+mdd_thread_changed(int ended)
+{
+	(void)ended;
+}
+
+void
+mdd_thread_ended(uintptr_t handle)
+{
+	(void)handle;
+}
+
+void
+mdd_forked(void)
+{
 }
 
 #endif

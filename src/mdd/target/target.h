@@ -7,6 +7,7 @@
  *	settings.c	options of a start, from text
  *	wrap.c		hooks for --wrap: malloc's family, newlib's, C++ operators
  *	port_linux.c	a port: Linux programs without liballoclog
+ *	port_freertos.c	a port: firmware with FreeRTOS
  *
  * The core is C99 and needs string.h only.  It runs with 32 and 64 bits, in
  * either byte order, with or without an operating system.
@@ -175,8 +176,8 @@ struct mdd_opts {
 
 /*
  * Begins the collection, once, before other threads exist; NULL: the settings
- * above.  Returns 0; -1 if the port has no memory, or cannot do an option:
- * nothing is collected then.
+ * above.  Returns 0; -1 if the port has no memory, or cannot do an option, or
+ * MDD_DEBUGDATA is 0: nothing is collected then.
  */
 int mdd_start(const struct mdd_opts *);
 
@@ -215,6 +216,9 @@ void mdd_move_end(struct mdd_move *, int moved);
 /* The calling thread has this name now, or ends: for ports that are told so. */
 void mdd_thread_changed(int ended);
 
+/* The thread ends: its handle may be another's.  For ports without words for them. */
+void mdd_thread_ended(uintptr_t handle);
+
 /* In the child of a fork, before anything else is recorded. */
 void mdd_forked(void);
 
@@ -233,12 +237,16 @@ MDD_PUBLIC void cyg_memalloc_dd_history_overflow(void);
 
 /*
  * Zeroed memory, aligned for any word, never given back; NULL: there is none.
- * It must not be recorded itself.
+ * It must not be recorded itself.  With one shard the lock is held, but in
+ * mdd_start().
  */
 void *mdd_port_memory(size_t bytes);
 
 #if MDD_SHARDS == 1
-/* Excludes interrupts and other threads; unlock takes what lock returned. */
+/*
+ * Excludes interrupts and other threads; unlock takes what lock returned.  Held
+ * more than once: the last unlock lets the others in.
+ */
 uintptr_t mdd_port_lock(void);
 void mdd_port_unlock(uintptr_t);
 #else
