@@ -367,7 +367,7 @@ check:
 	@tests/check short
 
 check-long:
-	@tests/need check
+	@tests/need check-long
 	@tests/check long
 
 # Ten minutes; the second one takes every peer, and much longer.
