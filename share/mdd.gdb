@@ -452,6 +452,18 @@ class Mdd:
             if offset == 0 and path.startswith("/") and \
                     self.read(lo, 4) == b"\x7fELF":
                 self.take(lo, min(hi - lo, self.HEAD))
+        if not self.maps:
+            self.take_build_id()
+
+    def take_build_id(self):
+        """A board's own, where its executable has it."""
+        text = gdb.execute("maint info sections .note.gnu.build-id",
+                           to_string=True)
+        m = re.search(r"0x([0-9a-f]+)->0x([0-9a-f]+) at .*: "
+                      r"\.note\.gnu\.build-id .*ALLOC", text)
+        if m:
+            lo, hi = int(m[1], 16), int(m[2], 16)
+            self.take(lo, min(hi - lo, self.HEAD))
 
     # --- the history of a live target -------------------------------------------------
 

@@ -237,6 +237,60 @@ make_elf(bool wide, bool big)
 
 CASE("mapped files", .teardown = stop);
 
+/* A note of 20 bytes behind one of another kind. */
+static void
+put_notes(const char *owner)
+{
+	static const uint8_t id[20] = { 1, 2, 3 };
+
+	rig_u32(rig, 4);
+	rig_u32(rig, 4);
+	rig_u32(rig, 1);
+	rig_put(rig, "GNU", 4);
+	rig_u32(rig, 0);
+	rig_u32(rig, 4);
+	rig_u32(rig, sizeof id);
+	rig_u32(rig, 3);
+	rig_put(rig, owner, 4);
+	rig_put(rig, id, sizeof id);
+}
+
+static void
+read_firmware(int i, const char *owner, unsigned cut)
+{
+	start_rig(i, ALL_OPTIONS, 1);
+	rig->info = "program /src/board.elf\n";
+	rig_begin(rig);
+	rig_memory(rig, 0x8000);
+	put_notes(owner);
+	rig->len -= cut;
+	rig_chunk_end(rig);
+	fill(3, 0);
+	rig_end(rig);
+	read_rig();
+	ck_assert(d.firmware);
+	ck_assert_uint_eq(d.nproblems, 0);
+}
+
+LOOP_TEST(the_build_id_of_firmware_comes_from_its_note_in_memory, 0, 4)
+{
+	read_firmware(_i, "GNU", 0);
+	ck_assert_uint_eq(d.nmodules, 1);
+	ck_assert_str_eq(d.module[0].path, "/src/board.elf");
+	ck_assert_uint_eq(d.module[0].build_id_len, 20);
+	ck_assert_uint_eq(d.module[0].build_id[2], 3);
+	ck_assert_ptr_null(dump_module(&d, 0x8000));
+}
+
+LOOP_TEST(firmware_without_such_a_note_has_none, 0, 4)
+{
+	read_firmware(_i, "XYZ", 0);
+	ck_assert_uint_eq(d.nmodules, 0);
+	stop();
+	read_firmware(_i, "GNU", 1);
+	ck_assert_uint_eq(d.nmodules, 0);
+}
+
 LOOP_TEST(build_ids_and_biases_come_from_heads_in_memory, 0, 4)
 {
 	const struct dump_module *m;

@@ -238,6 +238,9 @@ struct elf_head {
 
 /* Of a file's bytes, or of its first ones.  -EBADMSG: it is no ELF file. */
 int elf_head_parse(struct elf_head *, const uint8_t *bytes, size_t len);
+/* The build id of notes, as they lie in memory. */
+void elf_head_of_notes(struct elf_head *, const uint8_t *notes, size_t len,
+    bool big_endian);
 /* Errors as above, and those of reading. */
 int elf_head_read(struct elf_head *, const char *path);
 

@@ -110,6 +110,17 @@ elf_head_parse(struct elf_head *out, const uint8_t *bytes, size_t len)
 	return parse(&e, out);
 }
 
+void
+elf_head_of_notes(struct elf_head *out, const uint8_t *notes, size_t len,
+    bool big_endian)
+{
+	struct elf_file e = { .bytes = notes, .len = len, .fd = -1,
+		.big = big_endian };
+
+	*out = (struct elf_head){ .build_id_len = 0 };
+	find_build_id(&e, 0, len, out);
+}
+
 int
 elf_head_read(struct elf_head *out, const char *path)
 {

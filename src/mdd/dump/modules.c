@@ -117,6 +117,27 @@ take_modules(struct dump *d, struct memory *m, const struct mappings *maps)
 	return e;
 }
 
+/* Of firmware: one module without addresses, if a piece of memory is its note. */
+static int
+take_firmware(struct dump *d, const struct memory *m)
+{
+	struct elf_head elf = { .build_id_len = 0 };
+
+	for (size_t i = 0; elf.build_id_len == 0 && i < m->n; i++)
+		elf_head_of_notes(&elf, m->piece[i].bytes, m->piece[i].len,
+		    m->big_endian);
+	if (elf.build_id_len == 0)
+		return 0;
+	d->module[0] = (struct dump_module){
+		.path = strdup(d->info.program),
+		.build_id_len = elf.build_id_len };
+	memcpy(d->module[0].build_id, elf.build_id, elf.build_id_len);
+	if (d->module[0].path == NULL)
+		return -ENOMEM;
+	d->nmodules = 1;
+	return 0;
+}
+
 /* Records are in the order of addresses. */
 static bool
 has_record(const struct dump *d, const struct maps_line *line)
@@ -173,6 +194,8 @@ modules_read(struct dump *d, struct memory *m, char *text)
 	e = parse_mappings(d, text, &maps);
 	if (e == 0)
 		e = take_modules(d, m, &maps);
+	if (e == 0 && d->firmware)
+		e = take_firmware(d, m);
 	if (e == 0)
 		e = take_heap(d, &maps);
 	free(maps.at);
