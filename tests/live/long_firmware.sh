@@ -121,6 +121,32 @@ another() {
 }
 rule "another build's executable is refused" another
 
+# A record is whole by then; its chain is not.
+in_update() {
+	mkdir -p update && cd update || return 1
+	$qemu -kernel ../firmware.elf -serial null -serial null -S \
+	    -gdb unix:stub,server=on,wait=off 2>qemu.err &
+	board=$!
+	until_true 20 test -S stub &&
+	    timeout 60 gdb-multiarch -nx -q -batch -ex 'target remote stub' \
+	    -ex "source $top/share/mdd.gdb" -ex 'tbreak link_slot' \
+	    -ex continue -ex mdd_dumpnow -ex mdd_dump \
+	    -ex 'tbreak cyg_memalloc_dd_done' -ex continue -ex mdd_dump \
+	    -ex kill ../firmware.elf >out 2>&1
+	kill $board 2>/dev/null
+	wait $board
+	cat out
+	grep -q 'while it changed shard 0' out && [ ! -e mddout.2 ] || return 1
+	for n in 0 1; do
+		"$pagek" dump ../firmware.elf mddout.$n >dump.$n || return 1
+		grep -q 'function early_block()' dump.$n || return 1
+	done
+	cmp dump.0 dump.1
+}
+rule "in an update mdd_dump refuses, and mdd_dumpnow has each whole record" \
+    in_update
+cd "$tmp" || exit 1
+
 # --- options at compile time ----------------------------------------------------------
 
 least='-DMDD_ACTUAL_SIZE=0 -DMDD_TIMESTAMP=0 -DMDD_THREAD=0 -DMDD_BACKTRACE=0
