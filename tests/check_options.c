@@ -139,8 +139,19 @@ TEST(what_is_meant_behind_a_host_is_told_apart)
 	ck_assert_str_eq(o.target.node.place, "linac-b");
 	ck_assert_int_eq(o.target.pid, 0);
 	ck_assert_str_eq(o.target.name, "ALLOCLOG.a/b.7");
+	ck_assert(!o.target.command);
+	ck_assert_int_eq(parse(&o, "ssh:linac-b/redis-server"), 0);
+	ck_assert_int_eq(o.target.kind, TARGET_SSH);
+	ck_assert_str_eq(o.target.name, "redis-server");
+	ck_assert(o.target.command);
+	/* The refusal is for when no target has the name. */
+	ck_assert_int_eq(parse(&o, "local/server"), PAGEK_NO_TARGET);
+	ck_assert_ptr_nonnull(strstr(why, "no target here is called 'server'"));
+	ck_assert_int_eq(o.target.kind, TARGET_COMMAND);
+	ck_assert_str_eq(o.target.name, "server");
 	ck_assert_int_eq(parse(&o, "ssh:linac-b/local"), 0);
 	ck_assert_str_eq(o.target.name, "");
+	ck_assert(!o.target.command);
 }
 
 TEST(a_listing_is_told_from_a_target_by_its_form)
@@ -437,8 +448,8 @@ static const struct {
 	{ "lokal", PAGEK_NO_TARGET, "did you mean 'local'?" },
 	{ "lost", PAGEK_USAGE, "did you mean 'list'?" },
 	{ "gatewy/pid:7", PAGEK_NO_TARGET, "did you mean gateway" },
-	{ "list/pid", PAGEK_USAGE, "after the node, write pid:N" },
 	{ "gateway/7", PAGEK_USAGE, "as in gateway/pid:4711" },
+	{ "gateway/a/b", PAGEK_USAGE, "after the node, write" },
 	{ "gateway/pid:x", PAGEK_USAGE, "after the node, write" },
 	{ "node:", PAGEK_USAGE, "four hexadecimal digits" },
 	{ "node:59", PAGEK_NO_TARGET, "no node has the number 59" },

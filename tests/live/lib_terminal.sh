@@ -5,6 +5,8 @@
 # shows REGEX, hides REGEX	whether it does, now.
 # wait_for REGEX		until it does; wait_gone: until it does no more.
 # keys KEY...			pressed there.
+# screen_is NAME		whether page K is as tests/golden/NAME.ok, which
+#				PAGEK_GOLDEN=write writes anew.
 # look, on, off, wait_on, keys_to, gone, leave SESSION ...
 #				the same of the page in a session of that name.
 # end_terminal			for the EXIT trap: the server and $tmp are gone.
@@ -47,6 +49,20 @@ wait_gone() {
 
 keys() {
 	t send-keys -t p "$@"
+}
+
+# But for numbers that change from run to run.
+screen_is() {
+	golden=$top/tests/golden/$1.ok
+	shot | sed -E 's/\[[0-9]+\]/[PID]/g; s/^(K MEMORY BLOCKS  0001) [^ ]+/\1 NODE/
+	    s#[0-9]{2}/[0-9]{2}/[0-9]{2} +[0-9]{6}#DATE#; s#([0-9]{4}-[0-9-]{5}|-{10}) [0-9:-]{8}.*#DATE#
+	    s/ENDED [0-9:]+/ENDED TIME/; s/[0-9:]{8}\.[0-9]/TIME/; s/^[0-9a-f]{12} /ADDRESS /
+	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s( [.:-])? / AGE /; s/ +([0-9.]+k?|-) \/s//
+	    s#/[^ ]*/out\.[0-9]+#OUTPUT#; s/^live .*/SUMS/; s/ hold\.c:[0-9]+//; s/ +/ /g; s/ $//' |
+	    # A notice wraps where the length of a process id lets it.
+	    sed -Ez 's/\n(program: nothing|nothing can)/ \1/' >"$tmp/screen"
+	[ "${PAGEK_GOLDEN-}" != write ] || cp "$tmp/screen" "$golden"
+	diff -u "$golden" "$tmp/screen"
 }
 
 # By their exact names, for tmux takes a beginning as well.

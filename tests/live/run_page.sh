@@ -23,20 +23,6 @@ begin() {
 	    "$B/pagek run $*; echo status \$?; exec cat"
 }
 
-# screen_is NAME: what is shown, but for numbers that change from run to run.
-screen_is() {
-	golden=$top/tests/golden/run-page-$1.ok
-	shot | sed -E 's/\[[0-9]+\]/[PID]/g; s/^(K MEMORY BLOCKS  0001) [^ ]+/\1 NODE/
-	    s#[0-9]{2}/[0-9]{2}/[0-9]{2} +[0-9]{6}#DATE#; s#([0-9]{4}-[0-9-]{5}|-{10}) [0-9:-]{8}.*#DATE#
-	    s/ENDED [0-9:]+/ENDED TIME/; s/[0-9:]{8}\.[0-9]/TIME/; s/^[0-9a-f]{12} /ADDRESS /
-	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s( [.:-])? / AGE /; s/ +([0-9.]+k?|-) \/s//
-	    s#/[^ ]*/out\.[0-9]+#OUTPUT#; s/^live .*/SUMS/; s/ hold\.c:[0-9]+//; s/ +/ /g; s/ $//' |
-	    # A notice wraps where the length of a process id lets it.
-	    sed -Ez 's/\n(program: nothing|nothing can)/ \1/' >"$tmp/screen"
-	[ "${PAGEK_GOLDEN-}" != write ] || cp "$tmp/screen" "$golden"
-	diff -u "$golden" "$tmp/screen"
-}
-
 # --- a tree of processes ------------------------------------------------------
 
 tree="sh -c './small 9 end.small 3; ./large 30 end.large 4; exit 5'"
@@ -172,8 +158,8 @@ rule "the message says if the interpreter of a script is missing" \
 static() {
 	begin "$1" "$2" -- ./fixed 9 end.fixed 3
 	wait_for 'NO DATA' && wait_for 'fixed\[[0-9]+\] is not watched' &&
-	    wait_gone 'o shows the' && screen_is "static-$1" && touch "$here/end.fixed" &&
-	    wait_for 'has ended; fixed' && screen_is "static-ended-$1" &&
+	    wait_gone 'o shows the' && screen_is "run-page-static-$1" && touch "$here/end.fixed" &&
+	    wait_for 'has ended; fixed' && screen_is "run-page-static-ended-$1" &&
 	    keys q && wait_for '^status 3$'
 }
 rule "the page says why a static program is not watched, also at its end, at 80x24" \
@@ -189,7 +175,7 @@ ended() {
 	    wait_for 'all its processes have ended' || return 1
 	# A notice of some seconds, and at 80 columns the rate.
 	wait_gone 'is watched *$|o shows the|[1-9][0-9.k]* /s' && wait_for ' main' &&
-	    screen_is "ended-$1"
+	    screen_is "run-page-ended-$1"
 	it=$?
 	keys q
 	return $it

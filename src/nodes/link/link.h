@@ -198,6 +198,15 @@ bool nodes_target_is_live(const struct nodes_target *);
 
 /* Its command has that name, as far as the kernel keeps it. */
 bool nodes_target_is_command(const struct nodes_target *, const char *name);
+/* The newest of that command that lives, else the last that has ended; or NULL. */
+const struct nodes_target *nodes_target_of_command(const struct nodes_target *,
+    size_t n, const char *name);
+/*
+ * "server, worker and others": the commands of those that live, each once; ""
+ * if there are none.
+ */
+void nodes_target_commands(const struct nodes_target *, size_t n, char *out,
+    size_t cap);
 /*
  * True if a name that both have means the first one: it lives and the second
  * does not, or it was started later, or is a later image of one process.

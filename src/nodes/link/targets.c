@@ -226,6 +226,64 @@ nodes_target_is_command(const struct nodes_target *t, const char *name)
 	    strncmp(t->comm, name, sizeof t->comm - 1) == 0;
 }
 
+/* An image whose process runs another program by now, or was never watched. */
+static bool
+is_replaced(const struct nodes_target *t, const struct nodes_target *list,
+    size_t n)
+{
+	if (t->state != WIRE_S_ENDED)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].pid == t->pid && nodes_target_is_live(&list[i]))
+			return true;
+	return false;
+}
+
+const struct nodes_target *
+nodes_target_of_command(const struct nodes_target *t, size_t n,
+    const char *name)
+{
+	const struct nodes_target *best = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (nodes_target_is_command(&t[i], name) &&
+		    (nodes_target_is_live(&t[i]) ||
+		    !is_replaced(&t[i], t, n)) &&
+		    (best == NULL || nodes_target_is_newer(&t[i], best)))
+			best = &t[i];
+	return best;
+}
+
+#define COMMANDS_NAMED 5
+
+void
+nodes_target_commands(const struct nodes_target *t, size_t n, char *out,
+    size_t cap)
+{
+	const char *name[COMMANDS_NAMED];
+	size_t names = 0, len = 0, i, k;
+	bool others = false;
+
+	for (i = 0; i < n; i++) {
+		if (t[i].pid == 0 || !nodes_target_is_live(&t[i]))
+			continue;
+		for (k = 0; k < names && strcmp(name[k], t[i].comm) != 0; k++)
+			continue;
+		if (k < names)
+			continue;
+		if (names < COMMANDS_NAMED)
+			name[names++] = t[i].comm;
+		else
+			others = true;
+	}
+	out[0] = '\0';
+	for (i = 0; i < names; i++)
+		base_append(out, cap, &len, "%s%s", i == 0 ? "" :
+		    i + 1 < names || others ? ", " : " and ", name[i]);
+	if (others)
+		base_append(out, cap, &len, " and others");
+}
+
 bool
 nodes_target_of_run(const struct nodes_target *t, size_t n, size_t i,
     const struct nodes_link *run)

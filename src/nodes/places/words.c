@@ -142,7 +142,8 @@ nodes_ssh_check(const struct nodes_ssh *where)
 	if (where->program != NULL && !is_program(where->program))
 		return "the path of pageknode at the other end is not valid";
 	if (where->target != NULL && !is_program(where->target))
-		return "after the host, write pid:N or the name of a stream";
+		return "after the host, write the name of a command, pid:N "
+		    "or the name of a stream";
 	return NULL;
 }
 

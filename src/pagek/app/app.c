@@ -194,7 +194,7 @@ static bool
 esc_cancels_jobs(const struct app *app)
 {
 	return app_panel_top(app) == APP_PAGE_K &&
-	    app->places.pending.session == NULL &&
+	    app->places.pending.link == NULL &&
 	    app->page->fields.at == PAGE_NO_FIELD;
 }
 

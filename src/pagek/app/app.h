@@ -101,6 +101,8 @@ struct app_place {
 	pid_t pid;			/* 0: by stream */
 	bool chosen;			/* by the node: another target will do */
 	char stream[128];		/* "": the node's default target */
+	char command[64];		/* "": none; the node's newest of it is wanted */
+	char unknown[256];		/* the message if no node here has it; "" */
 };
 
 /* A node that the page goes to, until it has something to show. */
@@ -111,6 +113,7 @@ struct app_pending {
 	struct mono since, tried;	/* start, and start of the current path */
 	char **paths;			/* sockets to try; owned, one block */
 	size_t npaths, next;
+	struct app_wanted *wanted;	/* of a command; owned, NULL: none */
 };
 
 struct app_places {
@@ -382,6 +385,8 @@ void app_settings_fini(struct app *);
 void app_target(struct app *, const char *word);
 void app_target_complete(struct app *, const char *before, const char *arg,
     struct line_words *);
+/* Adds the commands of the node's targets. */
+void app_target_commands(struct app *, struct line_words *);
 /* Asks the node for its targets, so that :target can complete them. */
 void app_target_prepare(struct app *);
 /* A list to show and to complete, which is copied.  -ENOMEM. */

@@ -22,8 +22,8 @@ say_hint(struct app *app)
 	const struct page_fields *f = &app->page->fields;
 	const char *name = page_field_name(f->at);
 	static const char *const untouched[PAGE_FIELDS] = {
-		[PAGE_FIELD_NODE] = "NODE: a number or a name, Enter goes "
-		    "there  Esc leaves",
+		[PAGE_FIELD_NODE] = "NODE: a number, a name or a command, Enter "
+		    "goes there  Esc leaves",
 		[PAGE_FIELD_LISTING] = "L: Enter sends the list there, or "
 		    "type another place  Esc leaves",
 		[PAGE_FIELD_OFFS] = "OFFS: the first row, Enter sets it  Esc "

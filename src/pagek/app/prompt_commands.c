@@ -162,7 +162,8 @@ static const struct page_command {
 } commands[] = {
 	{ "target", "[PID|NAME]", "list the node's targets, or go to one",
 	    .run = app_target },
-	{ "node", "NODE[/TARGET]", "go to another node; - is the previous one",
+	{ "node", "NODE[/TARGET]", "go to another node, or to the newest "
+	    "target of a command; - is the previous one",
 	    .run = do_node },
 	{ "back", "", "go to the previous node", .act = do_back },
 	{ "sort", "WORD|LETTERS", "sort by this column; s shows the list",
@@ -280,8 +281,8 @@ complete_node(struct app *app, const char *before, const char *arg,
 	char number[8];
 	size_t i;
 
-	(void)app;
 	app_complete_from(words, before, arg);
+	app_target_commands(app, words);
 	if (nodes_table_load(&table, true, NULL, NULL) < 0)
 		return;
 	for (i = 0; i < table->n; i++) {

@@ -19,7 +19,17 @@
 #define PARTLY_MS 2000	/* then an incomplete list is shown */
 #define SILENT_MS 10000	/* a node that is silent so long is down */
 #define SEARCH_MS 1000	/* a node that has the process answers within that */
+#define LOGIN_MS 120000	/* as for a password on the command line */
 #define DIGITS 4	/* of a node number */
+
+/* The target of a command, while nodes are asked for it. */
+struct app_wanted {
+	bool asked, answered;		/* the node of the link */
+	bool found;
+	struct nodes_target target;	/* the newest so far */
+	size_t path;			/* one more than the number of its node */
+	char commands[160];		/* what there is */
+};
 
 /* --- words and places --------------------------------------------------- */
 
@@ -37,6 +47,10 @@ place_text(const struct app_place *place, char *out, size_t cap)
 	}
 	if (e->number != 0) {
 		base_append(out, cap, &len, "%04X %s", e->number, e->name);
+	} else if (place->command[0] != '\0' && e->at == NODES_AT_LOCAL) {
+		base_safe_text(safe, sizeof safe, place->command,
+		    strlen(place->command), false);
+		base_append(out, cap, &len, "%s", safe);
 	} else if (place->pid != 0 && e->at == NODES_AT_LOCAL) {
 		base_append(out, cap, &len, "process %ld", (long)place->pid);
 	} else {
@@ -53,7 +67,10 @@ place_of(struct app_place *place, const struct target *t)
 	*place = (struct app_place){ .pid = t->pid, .entry = t->node };
 	if (t->kind == TARGET_DEMO || t->kind == TARGET_RAW)
 		return false;
-	snprintf(place->stream, sizeof place->stream, "%s", t->name);
+	if (t->command || t->kind == TARGET_COMMAND)
+		snprintf(place->command, sizeof place->command, "%s", t->name);
+	else
+		snprintf(place->stream, sizeof place->stream, "%s", t->name);
 	return true;
 }
 
@@ -89,7 +106,9 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 	int r;
 
 	r = target_parse_said(&t, word, on_table, said, why, cap);
-	if (r != 0) {
+	if (r != 0 || t.kind == TARGET_COMMAND) {
+		if (r == 0)
+			snprintf(why, cap, "%s", t.refusal);
 		len = 0;
 		if (wrong_digit(word) > 0)
 			base_append(why, cap, &len, "no node '%s': position %zu "
@@ -98,10 +117,15 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 		len = strlen(why);
 		if (said[0] != '\0')
 			base_append(why, cap, &len, "; %s", said);
-		return r;
 	}
-	if (place_of(place, &t))
+	if (r != 0)
+		return r;
+	if (place_of(place, &t)) {
+		if (place->command[0] != '\0')
+			snprintf(place->unknown, sizeof place->unknown, "%.255s",
+			    t.kind == TARGET_COMMAND ? why : "");
 		return 0;
+	}
 	snprintf(why, cap, "a page cannot go to such a target: quit, then "
 	    "'pagek %.64s'", word);
 	return -EINVAL;
@@ -128,10 +152,11 @@ bool
 app_go_stop(struct app *app)
 {
 	struct app_pending *g = &app->places.pending;
-	bool was = g->session != NULL;
+	bool was = g->session != NULL || g->link != NULL;
 
 	close_both(g->session, g->link);
 	free_paths(g);
+	free(g->wanted);
 	*g = (struct app_pending){ 0 };
 	return was;
 }
@@ -140,7 +165,8 @@ app_go_stop(struct app *app)
 static bool
 is_searched(const struct app_place *place)
 {
-	return place->entry.at == NODES_AT_LOCAL && place->pid != 0;
+	return place->entry.at == NODES_AT_LOCAL &&
+	    (place->pid != 0 || place->command[0] != '\0');
 }
 
 static int
@@ -165,7 +191,9 @@ connect_ssh(struct app *app)
 		    app->watch->remote };
 	char word[NODES_PID_WORD];
 
-	ssh.target = nodes_target_word(g->place.pid, g->place.stream, word);
+	ssh.target = nodes_target_word(g->place.pid,
+	    g->place.command[0] != '\0' ? g->place.command : g->place.stream,
+	    word);
 	return nodes_connect_ssh(&g->link, app->loop, &ssh);
 }
 
@@ -218,7 +246,8 @@ open_pending(struct app *app)
 
 	g->tried = mono_now();
 	r = open_link(app);
-	if (r == 0)
+	/* A command's process is asked for first: find_command(). */
+	if (r == 0 && g->place.command[0] == '\0')
 		r = open_session(app);
 	if (r < 0) {
 		nodes_link_close(g->link);
@@ -244,6 +273,8 @@ say_failed(struct app *app, const struct app_place *place, int err)
 	if (place->entry.at == NODES_AT_SSH)
 		app_say(app, "cannot go to %s: ssh: %s", text, err == -ENOENT ?
 		    "is it installed?" : strerror(-err));
+	else if (place->unknown[0] != '\0' && is_no_listener(err))
+		app_say(app, "%s", place->unknown);
 	else if (is_searched(place) && is_no_listener(err))
 		app_say(app, "no node here watches process %ld",
 		    (long)place->pid);
@@ -277,6 +308,10 @@ go_to_place(struct app *app, const struct app_place *place)
 	g->since = mono_now();
 	if (is_searched(place))
 		r = nodes_find(&g->paths, &g->npaths);
+	if (r == 0 && place->command[0] != '\0') {
+		g->wanted = calloc(1, sizeof *g->wanted);
+		r = g->wanted == NULL ? -ENOMEM : 0;
+	}
 	if (r == 0)
 		r = open_pending(app);
 	if (r == 0) {
@@ -364,6 +399,7 @@ show_pending(struct app *app)
 	char text[160];
 
 	free_paths(&app->places.pending);
+	free(g.wanted);
 	app->places.pending = (struct app_pending){ 0 };
 	enter_place(app, g.session, g.link, &g.place);
 	place_text(&g.place, text, sizeof text);
@@ -453,11 +489,140 @@ replace_target(struct app *app)
 	return true;
 }
 
+/* --- the process of a command ------------------------------------------------ */
+
+static void
+on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
+{
+	struct app_pending *g = arg;
+	struct app_wanted *w = g->wanted;
+	const struct nodes_target *found;
+
+	w->asked = false;
+	w->answered = true;
+	if (err < 0)
+		return;
+	if (w->commands[0] == '\0')
+		nodes_target_commands(t, n, w->commands, sizeof w->commands);
+	found = nodes_target_of_command(t, n, g->place.command);
+	if (found == NULL || (w->found &&
+	    !nodes_target_is_newer(found, &w->target)))
+		return;
+	w->found = true;
+	w->target = *found;
+	w->path = g->next;
+}
+
+static void
+say_no_command(struct app *app)
+{
+	struct app_pending *g = &app->places.pending;
+	const struct app_wanted *w = g->wanted;
+	char where[160], text[128];
+
+	base_safe_text(text, sizeof text, g->place.command,
+	    strlen(g->place.command), false);
+	place_text(&g->place, where, sizeof where);
+	if (g->place.unknown[0] != '\0')
+		app_say(app, "%s", g->place.unknown);
+	else
+		app_say(app, "%s watches no '%s': it watches %s",
+		    where, text, w->commands[0] != '\0' ? w->commands :
+		    "nothing that lives");
+	app_go_stop(app);
+}
+
+/* All nodes have answered, or the one has. */
+static void
+go_to_found(struct app *app)
+{
+	struct app_pending *g = &app->places.pending;
+	struct app_wanted *w = g->wanted;
+	struct app_place failed = g->place;
+	int r;
+
+	if (!w->found) {
+		say_no_command(app);
+		return;
+	}
+	g->place.pid = w->target.pid;
+	g->place.command[0] = '\0';
+	if (!nodes_target_is_live(&w->target))
+		snprintf(g->place.stream, sizeof g->place.stream, "%s",
+		    w->target.name);
+	if (!is_searched(&g->place)) {
+		r = open_session(app);
+	} else {
+		nodes_link_close(g->link);
+		g->link = NULL;
+		g->next = w->path - 1;
+		g->npaths = w->path;
+		r = open_pending(app);
+	}
+	if (r < 0) {
+		app_go_stop(app);
+		say_failed(app, &failed, r);
+	}
+}
+
+static bool
+is_silent(const struct app_pending *g)
+{
+	return mono_ms_since(g->tried) > (is_searched(&g->place) ? SEARCH_MS :
+	    g->place.entry.at == NODES_AT_SSH ? LOGIN_MS : SILENT_MS);
+}
+
+/* This node has answered, or does not. */
+static void
+ask_next(struct app *app)
+{
+	struct app_pending *g = &app->places.pending;
+	struct app_wanted *w = g->wanted;
+	const char *reason;
+	char text[160];
+
+	if (!is_searched(&g->place) && !w->answered) {
+		place_text(&g->place, text, sizeof text);
+		nodes_link_state(g->link, &reason);
+		app_say(app, "cannot go to %s: %s", text, reason[0] != '\0' ?
+		    reason : "it does not answer");
+		app_go_stop(app);
+		return;
+	}
+	w->answered = w->asked = false;
+	if (is_searched(&g->place)) {
+		nodes_link_close(g->link);
+		g->link = NULL;
+		if (open_pending(app) == 0)
+			return;
+	}
+	go_to_found(app);
+}
+
+static void
+find_command(struct app *app)
+{
+	struct app_pending *g = &app->places.pending;
+	struct app_wanted *w = g->wanted;
+	enum nodes_state state = nodes_link_state(g->link, NULL);
+
+	if (state == NODES_LIVE && !w->asked && !w->answered)
+		w->asked = nodes_targets(g->link, on_targets, g) == 0;
+	if (w->answered || is_silent(g) ||
+	    (state != NODES_LIVE && state != NODES_CONNECTING))
+		ask_next(app);
+	else if (app->page->message[0] == '\0')
+		say_going(app);
+}
+
 void
 app_go_tick(struct app *app)
 {
 	struct app_pending *g = &app->places.pending;
 
+	if (g->link != NULL && g->session == NULL &&
+	    g->place.command[0] != '\0')
+		find_command(app);
 	if (g->session == NULL)
 		return;
 	nodes_session_cycle(g->session);
@@ -516,7 +681,7 @@ static bool
 is_here(const struct app *app, const struct app_place *place)
 {
 	return place->entry.number != 0 && place->pid == 0 &&
-	    place->stream[0] == '\0' && !app->places.here.initial &&
+	    place->command[0] == '\0' && place->stream[0] == '\0' && !app->places.here.initial &&
 	    place->entry.number == app->places.here.entry.number;
 }
 

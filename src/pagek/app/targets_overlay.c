@@ -228,6 +228,14 @@ app_list_targets(struct app *app)
 }
 
 void
+app_target_commands(struct app *app, struct line_words *words)
+{
+	for (size_t i = 0; i < app->targets.listed; i++)
+		if (app->targets.list[i].pid != 0)
+			line_words_add(words, app->targets.list[i].comm);
+}
+
+void
 app_target_complete(struct app *app, const char *before, const char *arg,
     struct line_words *words)
 {
@@ -240,8 +248,8 @@ app_target_complete(struct app *app, const char *before, const char *arg,
 			continue;
 		snprintf(pid, sizeof pid, "%d", (int)app->targets.list[i].pid);
 		line_words_add(words, pid);
-		line_words_add(words, app->targets.list[i].comm);
 	}
+	app_target_commands(app, words);
 }
 
 void

@@ -34,7 +34,7 @@ const struct target_form target_forms[] = {
 	{ "NODE[/TARGET]", NULL, "a node of the table, by its name or its "
 	    "number of up to four hex digits", "" },
 	{ "ssh:[USER@]HOST[/TARGET]", "ssh:", "the node of another machine",
-	    "; TARGET is pid:N or the name of a stream" },
+	    "; TARGET is NAME, pid:N or the name of a stream" },
 	{ "unix:PATH", "unix:", "the node that listens at this socket",
 	    "; any path with a slash is taken so" },
 	{ "raw:PATH", "raw:",
@@ -91,7 +91,12 @@ is_alive(pid_t pid)
 	return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-/* The target on a node: its best one, pid:N, or a stream by name. */
+#define AFTER_NODE "write the name of a command, pid:N or the name of a stream"
+
+/*
+ * The target on a node: its best one, pid:N, a stream by name, or else the newest
+ * of a command.
+ */
 static bool
 parse_there(struct target *t, const char *word)
 {
@@ -100,9 +105,27 @@ parse_there(struct target *t, const char *word)
 		return true;
 	if (!nodes_parse_target(word, &t->pid))
 		return false;
-	if (t->pid == 0)
-		t->name = word;
-	return t->pid != 0 || strncmp(word, STREAMS, strlen(STREAMS)) == 0;
+	if (t->pid != 0)
+		return true;
+	t->name = word;
+	t->command = strncmp(word, STREAMS, strlen(STREAMS)) != 0;
+	/* A number alone may be meant as a process or as a node. */
+	return !t->command || (strchr(word, '/') == NULL &&
+	    word[strspn(word, "0123456789")] != '\0');
+}
+
+static int
+choose_kind_here(struct target *t, struct words *w)
+{
+	t->kind = t->pid != 0 ? TARGET_PID : t->command ? TARGET_COMMAND :
+	    TARGET_LOCAL;
+	if (!t->command)
+		return 0;
+	t->refused = words_fail(w, PAGEK_NO_TARGET, "no target here is called "
+	    "'%s': 'pagek targets' lists what is watched",
+	    base_shown(t->name));
+	snprintf(t->refusal, sizeof t->refusal, "%s", w->why);
+	return 0;
 }
 
 /* The target behind "local/". */
@@ -110,11 +133,9 @@ static int
 parse_local(struct target *t, const char *there, struct words *w)
 {
 	if (!parse_there(t, there))
-		return words_fail(w, PAGEK_USAGE, "'%s': after local, write "
-		    "pid:N or the name of a stream, as in local/" STREAMS,
-		    base_shown(t->word));
-	t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
-	return 0;
+		return words_fail(w, PAGEK_USAGE, "'%s': after local, "
+		    AFTER_NODE ", as in local/pid:4711", base_shown(t->word));
+	return choose_kind_here(t, w);
 }
 
 /* ssh:[USER@]HOST[/TARGET], from the host on. */
@@ -138,10 +159,8 @@ parse_ssh(struct target *t, const char *place, struct words *w)
 		    base_shown(t->word), why);
 	if (parse_there(t, there + (*there == '/')))
 		return 0;
-	return words_fail(w, PAGEK_USAGE, "'%s': after the host, write pid:N "
-	    "or the name of a stream, as in "
-	    "ssh:%s/pid:4711", base_shown(t->word),
-	    host);
+	return words_fail(w, PAGEK_USAGE, "'%s': after the host, " AFTER_NODE
+	    ", as in ssh:%s/pid:4711", base_shown(t->word), host);
 }
 
 static int
@@ -248,14 +267,13 @@ parse_entry(struct target *t, const struct nodes_entry *e,
     const struct node_word *nw, struct words *w)
 {
 	if (!parse_there(t, nw->there))
-		return words_fail(w, PAGEK_USAGE, "'%s': after the node, write "
-		    "pid:N or the name of a stream, as in %s/pid:4711",
-		    base_shown(t->word), e->name);
+		return words_fail(w, PAGEK_USAGE, "'%s': after the node, "
+		    AFTER_NODE ", as in %s/pid:4711", base_shown(t->word),
+		    e->name);
 	t->node = *e;
 	switch (e->at) {
 	case NODES_AT_LOCAL:
-		t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
-		break;
+		return choose_kind_here(t, w);
 	case NODES_AT_UNIX:
 		t->kind = TARGET_UNIX;
 		break;
@@ -416,7 +434,7 @@ target_parse_said(struct target *t, const char *word, nodes_say_cb say,
     void *arg, char *why, size_t cap)
 {
 	return parse_word(t, word, NULL, 0, &(struct words){ .why = why,
-	    .cap = cap, .say = say, .arg = arg });
+	    .cap = cap, .say = say, .arg = arg, .commands = true });
 }
 
 /* --- asking nodes ------------------------------------------------------- */
@@ -573,19 +591,6 @@ struct search {
 	char why[512];
 };
 
-/* An image whose process runs another program by now, or was never watched. */
-static bool
-is_replaced(const struct nodes_target *t, const struct nodes_target *list,
-    size_t n)
-{
-	if (t->state != WIRE_S_ENDED)
-		return true;
-	for (size_t i = 0; i < n; i++)
-		if (list[i].pid == t->pid && nodes_target_is_live(&list[i]))
-			return true;
-	return false;
-}
-
 /*
  * Takes the newest live process of that command, else the last that has ended.
  * True if it is one of these.
@@ -593,27 +598,20 @@ is_replaced(const struct nodes_target *t, const struct nodes_target *list,
 static bool
 match_command(struct search *s, const struct nodes_target *list, size_t n)
 {
-	bool found = false;
+	const struct nodes_target *t = nodes_target_of_command(list, n,
+	    s->t->name);
+	bool live = t != NULL && nodes_target_is_live(t);
+	uint64_t start = 0;
 	pid_t parent;
 
-	for (size_t i = 0; i < n; i++) {
-		bool live = nodes_target_is_live(&list[i]);
-		uint64_t start = 0;
-
-		if (!nodes_target_is_command(&list[i], s->t->name) ||
-		    (!live && is_replaced(&list[i], list, n)) ||
-		    (live && proc_stat(list[i].pid, &parent, &start) < 0))
-			continue;
-		/* Nodes come newest first, the targets of a node oldest first. */
-		if (s->pid != 0 && (start < s->start ||
-		    (start == s->start && !found)))
-			continue;
-		s->pid = list[i].pid;
-		s->start = start;
-		snprintf(s->stream, sizeof s->stream, "%s", list[i].name);
-		found = true;
-	}
-	return found;
+	/* Nodes come newest first. */
+	if (t == NULL || (live && proc_stat(t->pid, &parent, &start) < 0) ||
+	    (s->pid != 0 && start <= s->start))
+		return false;
+	s->pid = t->pid;
+	s->start = start;
+	snprintf(s->stream, sizeof s->stream, "%s", t->name);
+	return true;
 }
 
 static bool
@@ -953,31 +951,63 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	return 0;
 }
 
+/* Of images that have ended, several may have had its pid. */
+static bool
+take_command(const struct nodes_target *t, struct nodes_session_opts *opts)
+{
+	static char stream[sizeof t->name];
+
+	if (t == NULL)
+		return false;
+	opts->pid = t->pid;
+	if (!nodes_target_is_live(t)) {
+		snprintf(stream, sizeof stream, "%s", t->name);
+		opts->stream = stream;
+	}
+	return true;
+}
+
 /*
  * Fails if the node does not watch the target: the session would wait for it
  * for ever.  If the node does not answer, the session reports that.
  */
 static int
 find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
-    struct words *w)
+    struct nodes_session_opts *opts, struct words *w)
 {
 	const struct target *t = &o->target;
 	struct nodes_target *list = NULL;
 	char word[NODES_PID_WORD], where[sizeof t->node.place + 8];
+	char commands[160];
 	bool there = false;
 	size_t n = 0;
+	int r;
 
 	if (t->pid == 0 && t->name[0] == '\0')
 		return 0;
-	if (target_enquire(loop, link, o->timeout_ms, &list, &n) < 0)
+	r = target_enquire(loop, link, o->timeout_ms, &list, &n);
+	if (r < 0 && t->command)
+		return words_fail(w, r == -ETIMEDOUT ? PAGEK_TIMEOUT :
+		    PAGEK_NO_TARGET, "%s: %s", base_shown(t->word),
+		    target_why(link, r));
+	if (r < 0)
 		return 0;
-	for (size_t i = 0; i < n && !there; i++)
+	for (size_t i = 0; i < n && !there && !t->command; i++)
 		there = t->pid != 0 ? list[i].pid == t->pid :
 		    strcmp(list[i].name, t->name) == 0;
+	if (t->command)
+		there = take_command(nodes_target_of_command(list, n, t->name),
+		    opts);
+	nodes_target_commands(list, n, commands, sizeof commands);
 	free(list);
 	if (there)
 		return 0;
 	nodes_entry_where(&t->node, where, sizeof where);
+	if (t->command)
+		return words_fail(w, PAGEK_NO_TARGET, "the node at %s watches "
+		    "no '%s': %s%s", base_shown(where), base_shown(t->name),
+		    commands[0] != '\0' ? "it watches " :
+		    "it watches nothing that lives", commands);
 	return words_fail(w, PAGEK_NO_TARGET, "the node at %s does not watch "
 	    "%s: 'pagek targets %s' lists what it watches",
 	    base_shown(where), nodes_target_word(t->pid, t->name, word),
@@ -997,8 +1027,8 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (t->kind == TARGET_RAW)
 		return open_raw(o, loop, link, &w);
 	s->pid = t->pid;
-	s->stream = t->name[0] != '\0' && t->kind != TARGET_COMMAND ?
-	    t->name : NULL;
+	s->stream = t->name[0] != '\0' && t->kind != TARGET_COMMAND &&
+	    !t->command ? t->name : NULL;
 	if (t->kind == TARGET_UNIX)
 		r = open_unix(t->node.place, loop, link, &w);
 	else if (t->kind == TARGET_SSH)
@@ -1006,7 +1036,7 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	else
 		r = open_found(o, loop, link, s, &w);
 	if (r == 0 && (t->kind == TARGET_UNIX || t->kind == TARGET_SSH) &&
-	    (r = find_there(o, loop, *link, &w)) != 0) {
+	    (r = find_there(o, loop, *link, s, &w)) != 0) {
 		nodes_link_close(*link);
 		*link = NULL;
 	}

@@ -3,8 +3,8 @@
  *
  * target_forms has the forms of the word.  NODE is also node:NNNN; a path with a
  * slash is unix:PATH unless it begins with the name of a node.  A word that is
- * none of these is the name of a target's command.  After a node, TARGET is pid:N
- * or a stream by its name in DSTRM; without it, a live target of the node, else a
+ * none of these is the name of a target's command.  After a node, TARGET is pid:N,
+ * the name of a command, or a stream by its name in DSTRM; without it, a live target of the node, else a
  * dormant one.  raw: and demo: start a node of our own.
  */
 #ifndef PAGEK_TARGET_WORD_H
@@ -36,6 +36,7 @@ struct target {
 	 */
 	struct nodes_entry node;
 	pid_t pid;		/* 0: not given */
+	bool command;		/* the name is a command of that node's targets */
 	int refused;		/* of a command: exit status if no target has the name ... */
 	char refusal[256];	/* ... and the message */
 };

@@ -645,11 +645,31 @@ put_nodes(FILE *out)
 	nodes_table_free(t);
 }
 
+/* Commands that were printed; of more, some may come twice. */
+struct printed {
+	FILE *out;
+	char comm[64][16];
+	size_t n;
+};
+
+static void
+put_command(struct printed *p, const struct nodes_target *t)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (strcmp(p->comm[i], t->comm) == 0)
+			return;
+	if (!is_plain(t->comm))
+		return;
+	put_word(p->out, t->comm, "the newest target of this command");
+	if (p->n < BASE_NELEM(p->comm))
+		memcpy(p->comm[p->n++], t->comm, sizeof t->comm);
+}
+
 static bool
 put_pids(void *arg, struct target_node *node)
 {
 	const struct nodes_target *t = node->targets;
-	FILE *out = arg;
+	struct printed *p = arg;
 	char word[24];
 
 	for (size_t i = 0; i < node->n; i++) {
@@ -657,7 +677,8 @@ put_pids(void *arg, struct target_node *node)
 		    !nodes_target_is_live(&t[i]))
 			continue;
 		snprintf(word, sizeof word, "pid:%ld", (long)t[i].pid);
-		put_word(out, word, t[i].comm);
+		put_word(p->out, word, t[i].comm);
+		put_command(p, &t[i]);
 	}
 	return true;
 }
@@ -669,7 +690,8 @@ put_targets(FILE *out, uv_loop_t *loop)
 		if (f->word != NULL)
 			put_word(out, f->word, f->what);
 	put_nodes(out);
-	(void)target_each_node(loop, NODES_MS, NODES_MS, put_pids, out);
+	(void)target_each_node(loop, NODES_MS, NODES_MS, put_pids,
+	    &(struct printed){ .out = out });
 }
 
 int

@@ -1,0 +1,143 @@
+#!/bin/sh
+# Targets by the names of their commands, behind a node of the table, a socket or
+# another machine, and on the page.  Screens are compared with
+# tests/golden/names-*.ok.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+. "$(dirname "$0")/lib_ssh.sh"
+
+here=$tmp/here
+mkdir -p "$here" "$XDG_CONFIG_HOME/pagek"
+for name in server alone; do
+	cp "$B/tests/targets/hold" "$here/$name" || exit 1
+done
+cat >"$XDG_CONFIG_HOME/pagek/nodes" <<T
+0590 linac-a local
+0A12 gw-2 unix:$node
+0509 linac-b ssh:page
+T
+helpers=
+start() {
+	(cd "$here" && LD_PRELOAD=$B/liballoclog.so exec ./"$@") &
+	helpers="$helpers $!"
+	last=$!
+}
+# Two of one name: the second is the newest.
+start server 11 end.first 0
+first=$last
+watches() {
+	"$pagek" targets | grep -q "^pid:$1 .*LIVE"
+}
+until_true 20 watches "$first" || exit 1
+start server 22 end.second 0
+second=$last
+until_true 20 watches "$second" || exit 1
+
+# --- on the command line --------------------------------------------------------
+
+# holds N WORD: the target of that word has N blocks.
+holds() {
+	"$pagek" list --format json "$2" >"$tmp/json" 2>"$tmp/why" ||
+	    { cat "$tmp/why"; return 1; }
+	[ "$(grep -c '"size": 7777,' "$tmp/json")" = "$1" ]
+}
+for word in server local/server linac-a/server gw-2/server 0a12/server \
+    node:0A12/server ssh:page/server linac-b/server; do
+	rule "$word is the newest live target of that command" holds 22 $word
+done
+
+alone() {
+	"$pagek" run --own-node -b -o /dev/null -- "$here/alone" 7 \
+	    "$here/end.alone" 0 &
+	run=$!
+	until_true 20 holds 7 ssh:page/alone
+	it=$?
+	touch "$here/end.alone"
+	wait $run
+	return $it
+}
+rule "another machine's bridge finds the node that has the command" alone
+
+# refused STATUS SENTENCE WORD
+refused() {
+	"$pagek" list "$3" 2>"$tmp/why"
+	status=$?
+	cat "$tmp/why"
+	[ $status = "$1" ] && [ "$(wc -l <"$tmp/why")" = 1 ] && grep -q "$2" "$tmp/why"
+}
+rule "a command that the node does not watch is answered with what there is" \
+    refused 3 "the node at unix:.* watches no 'servre': it watches torrent and server" \
+    gw-2/servre
+rule "so it is behind ssh" refused 3 \
+    "the node at ssh:page watches no 'none': it watches torrent and server" ssh:page/none
+rule "here, too, one sentence" refused 3 "no target here is called 'none'" local/none
+rule "a number behind a node is no name" refused 2 "as in gw-2/pid:4711" gw-2/4711
+
+completes() {
+	"$pagek" completion targets >"$tmp/words" && cat "$tmp/words" &&
+	    [ "$(grep -c '^server	' "$tmp/words")" = 1 ]
+}
+rule "completion of a shell has each command once" completes
+
+# --- on the page ----------------------------------------------------------------
+
+# open WIDTH HEIGHT WORD
+open() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x "$1" -y "$2" "PATH=$PATH '$pagek' $3; exec cat"
+	wait_for 'LIVE'
+}
+typed() {
+	keys :
+	keys -l "$1"
+	keys Enter
+}
+by_commands() {
+	open 80 24 "pid:$target" && typed 'target server' &&
+	    wait_for "server\[$second\]  LIVE" && typed back
+	typed "node 0A12/torrent" && wait_for "torrent\[$target\]  LIVE" &&
+	    typed 'node server' && wait_for "server\[$second\]  LIVE" &&
+	    typed 'node gw-2/torrent' && wait_for "torrent\[$target\]  LIVE" &&
+	    typed 'node linac-b/server' && wait_for "server\[$second\]  LIVE"
+}
+rule ":target and :node go to the newest target of a command" by_commands
+
+by_field() {
+	open 80 24 "unix:$node" || return 1
+	typed 'node gw-2/torrent' && wait_for "torrent\[$target\]  LIVE" &&
+	    keys Tab Enter && wait_for 'a name or a command' &&
+	    keys -l server && keys Enter &&
+	    wait_for "server\[$second\]  LIVE"
+}
+rule "so does the field NODE" by_field
+
+# at WIDTH HEIGHT: what is said, and what Tab shows.
+at() {
+	open "$1" "$2" "pid:$second" && wait_for ' main' || return 1
+	typed 'node gw-2/none' &&
+	    wait_for "^0A12 gw-2 watches no 'none': it watches torrent and server" ||
+	    return 1
+	screen_is "names-none-$1" || return 1
+	typed 'node none' && wait_for "no target or node 'none'" && screen_is "names-nothing-$1" || return 1
+	keys :
+	keys -l 'target s'
+	keys Tab
+	wait_for ':target server' && screen_is "names-tab-$1"
+	it=$?
+	keys Escape q
+	return $it
+}
+rule "an unknown name is answered with one sentence, and Tab completes, at 80x24" at 80 24
+rule "and at 124x35" at 124 35
+
+ended() {
+	touch "$here/end.second"
+	until_true 20 gone_pid "$second" && holds 11 gw-2/server || return 1
+	touch "$here/end.first"
+	until_true 20 gone_pid "$first" && holds 11 gw-2/server || holds 22 gw-2/server
+}
+gone_pid() {
+	"$pagek" targets | grep -q "^pid:$1 .*ENDED"
+}
+rule "where the newest has ended it is the one that lives, then the last that ended" ended
+say_result
