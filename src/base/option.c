@@ -92,7 +92,7 @@ base_option_take(const struct base_option *o, void *into, const char *text)
 		*(bool *)field = true;
 		break;
 	case BASE_TEXT:
-		*(const char **)field = text;
+		*(const char **)field = text != NULL ? text : "";
 		break;
 	case BASE_NUMBER:
 		if ((r = parse_number(v, text, &n)) == 0)

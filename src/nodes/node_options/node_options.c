@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../../blklist/blklist.h"
+#include "../../mdd/target/target.h"
 #include "../../stream/stream.h"
 #include "node_options.h"
 
@@ -57,6 +58,18 @@ is_demo_time(const char *text)
 	return false;
 }
 
+#define SETTINGS_MAX 90
+
+static bool
+is_debug_data(const char *text)
+{
+	struct mdd_opts opts;
+	const char *bad;
+
+	return text == NULL || (strlen(text) <= SETTINGS_MAX &&
+		mdd_settings(&opts, text, &bad) >= 0);
+}
+
 #define ROW_STRUCT struct node_opts
 #include "../../base/option.h"
 
@@ -86,9 +99,9 @@ count_words(char *const *argv)
 	return n;
 }
 
-/* "--NAME" and a number as its value. */
+/* "--NAME" or "--NAME=VALUE", and a number as the value of the first. */
 struct handed {
-	char name[32], number[BASE_OPTION_TEXT];
+	char name[32 + SETTINGS_MAX], number[BASE_OPTION_TEXT];
 };
 
 /* Appends an option, if it is set, to the n words of argv. */
@@ -103,8 +116,12 @@ put_option(const char **argv, size_t n, const struct base_option *option,
 		return n;
 	base_append(text->name, sizeof text->name, &len, "--%s", option->name);
 	argv[n++] = text->name;
-	if (option->argument != NULL)
+	if (option->argument == NULL)
+		return n;
+	if (option->argument[0] != '[')
 		argv[n++] = value;
+	else if (value[0] != '\0')
+		base_append(text->name, sizeof text->name, &len, "=%s", value);
 	return n;
 }
 

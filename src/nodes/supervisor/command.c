@@ -188,6 +188,16 @@ execute(char *const *argv)
 	errno = err;
 }
 
+/* What the environment has stays without the option. */
+static int
+set_debug_data(const char *settings)
+{
+	if (settings == NULL)
+		return 0;
+	return setenv("PAGEK_DEBUGDATA", settings[0] != '\0' ? settings : "on",
+	    1);
+}
+
 /* report_fd: CLOEXEC; errno goes there when exec fails. */
 static _Noreturn void
 become_command(const struct command *c, int report_fd)
@@ -199,6 +209,7 @@ become_command(const struct command *c, int report_fd)
 	if ((c->output_fd < 0 || leave_terminal(c->output_fd) == 0) &&
 	    prepend_env("LD_PRELOAD", c->library) == 0 &&
 	    setenv("PAGEK_NODE", c->hello, 1) == 0 &&
+	    set_debug_data(c->debug_data) == 0 &&
 	    /* Else a sanitized child ends because it is not loaded first. */
 	    prepend_env("ASAN_OPTIONS", "verify_asan_link_order=0") == 0 &&
 	    restore_limits(c) == 0)
@@ -256,7 +267,8 @@ command_prepare(struct command *c, const struct node_opts *opts)
 	char folder[SOCKET_PATH];
 	int r;
 
-	*c = (struct command){ .argv = opts->argv, .reports = opts->fd < 0,
+	*c = (struct command){ .argv = opts->argv,
+		.debug_data = opts->debug_data, .reports = opts->fd < 0,
 		.output_fd = -1 };
 	sigprocmask(SIG_SETMASK, NULL, &c->mask);
 	sigaction(SIGCHLD, &dfl, &c->chld);

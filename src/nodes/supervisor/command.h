@@ -33,6 +33,7 @@ struct node_opts;
 
 struct command {
 	char *const *argv;
+	const char *debug_data;		/* see struct node_opts */
 	bool reports;			/* errors itself, for there is no page */
 	char hello[SOCKET_PATH + 32];	/* where its processes say hello */
 	char library[PATH_MAX];
