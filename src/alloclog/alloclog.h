@@ -81,6 +81,14 @@ void alloclog_stop(void);
 void alloclog_start(void);
 
 /*
+ * Calls f once, when the malloc family's blocks of the process take that many
+ * bytes (64 KiB a thread less or more), on the thread that reached it: f may do
+ * what a signal handler may.  NULL: the process writes a dump of its memory debug
+ * data.  0; -1: there are no debug data, see libmdd(3).
+ */
+int alloclog_when(size_t bytes, void (*f)(void));
+
+/*
  * A mark of up to 8 bytes, which the node keeps by that name for pages to compare
  * with (`pagek marks`); a dormant process only counts it.
  */

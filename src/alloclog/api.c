@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "alloclog.h"
+#include "../mdd/target/target.h"
 #include "hooks.h"
 
 #define TEXT_MAX 40	/* characters of a type's description */
@@ -196,4 +197,13 @@ alloclog_mark(const char *text)
 		produce_control(p, REC_CTL_MARK, 0, packed(text, 8));
 	else if (!atomic_load(&hook_inert))
 		produce_count_mark();
+}
+
+EXPORT int
+alloclog_when(size_t bytes, void (*f)(void))
+{
+	if (mdd_root.record_bytes == 0)
+		return -1;
+	debugdump_when(bytes, f);
+	return 0;
 }

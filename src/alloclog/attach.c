@@ -932,6 +932,7 @@ end(void)
 	produce_tell_past();
 	produce_exited();
 	callers_end();
+	debugdump_exit();
 }
 
 /* libasan ends programs where it is not the first library, unless told so. */

@@ -56,7 +56,8 @@ mdd_port_wait(unsigned turn)
 	if (turn >= 100)
 		(void)syscall(SYS_nanosleep, &pause, NULL);
 	errno = saved;
-	return turn < PATIENCE_TURNS;
+	/* The data are copied for a dump: that takes as long as it takes. */
+	return turn < (debugdump_busy() ? 10 * PATIENCE_TURNS : PATIENCE_TURNS);
 }
 
 uint64_t
@@ -170,11 +171,14 @@ allocated(void *ptr, size_t size, enum real_fn fn, enum mdd_function plain,
     uintptr_t frame)
 {
 	struct debugdata_stack s;
+	size_t actual;
 
 	if (ptr == NULL)
 		return;
 	begin_event(&s, frame);
-	record_alloc(ptr, size, real.usable[fn](ptr), &s, plain);
+	actual = real.usable[fn](ptr);
+	record_alloc(ptr, size, actual, &s, plain);
+	debugdump_count((int64_t)actual);
 }
 
 static NOINLINE void
@@ -186,6 +190,7 @@ freeing(void *ptr, enum mdd_function plain, uintptr_t frame)
 
 	if (ptr == NULL)
 		return;
+	debugdump_count(-(int64_t)real.usable[REAL_FREE](ptr));
 	begin_event(&s, frame);
 	/* The loader has unmapped the object whose description this is. */
 	if (unlikely(range_has(&real.loader, s.pc[0])))
@@ -278,8 +283,11 @@ resize(void *old, size_t size, const int *flags, uintptr_t frame)
 	struct debugdata_stack s;
 	struct mdd_move move;
 	int saved = errno;
+	size_t had, has = 0;
 	void *ptr;
+	bool moved;
 
+	had = old != NULL ? real.usable[REAL_REALLOC](old) : 0;
 	begin_event(&s, frame);
 	d->stack = &s;
 	mdd_move_begin(&move, old, MDD_REALLOC_FREE, s.pc[0]);
@@ -287,13 +295,18 @@ resize(void *old, size_t size, const int *flags, uintptr_t frame)
 	ptr = flags != NULL ? next.rallocx(old, size, *flags) :
 	    next.realloc(old, size);
 	/* realloc(ptr, 0): NULL means freed, unless errno is ENOMEM. */
-	mdd_move_end(&move, ptr != NULL || (size == 0 && errno != ENOMEM));
+	moved = ptr != NULL || (size == 0 && errno != ENOMEM);
+	mdd_move_end(&move, moved);
 	if (errno == 0)
 		errno = saved;
 	d->stack = outer;
-	if (ptr != NULL)
-		record_alloc(ptr, size, real.usable[REAL_REALLOC](ptr), &s,
+	if (ptr != NULL) {
+		has = real.usable[REAL_REALLOC](ptr);
+		record_alloc(ptr, size, has, &s,
 		    old != NULL ? MDD_REALLOC : MDD_MALLOC);
+	}
+	if (moved)
+		debugdump_count((int64_t)has - (int64_t)had);
 	return ptr;
 }
 
@@ -431,5 +444,6 @@ debugdata_begin(void)
 			return false;
 	}
 	stand_before_all();
+	debugdump_begin();
 	return true;
 }

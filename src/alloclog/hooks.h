@@ -9,6 +9,7 @@
  *	attach.c		hello to a node and to the next one; fork; seccomp
  *	lock.c			mlockall(2) within RLIMIT_MEMLOCK
  *	debugdata.c		memory debug data: the core of src/mdd/target
+ *	debugdump.c		dumps that the process writes itself
  *	callers.c		which threads are in a hook: a fork waits for them
  *	produce/, unwind/	records into rings; call stacks
  *
@@ -256,6 +257,8 @@ struct debugdata_thread {
 	uint32_t number;	/* in the table of threads */
 	uint32_t events;
 	const struct debugdata_stack *stack;	/* of the event that it records; NULL: none */
+	int64_t bytes;		/* allocated less freed, since it last told */
+	bool inside_call;	/* of what alloclog_when() was given */
 };
 
 #define SCOPES 8	/* deeper ones are counted and share the last place */
@@ -604,6 +607,25 @@ bool debugdata_begin(void);
 void debugdata_allocated(void *ptr, size_t size, unsigned type,
     uintptr_t frame);
 void debugdata_freeing(void *ptr, unsigned type, uintptr_t frame);
+
+/* --- dumps by the process (debugdump.c) ---------------------------------- */
+
+/* Reads when to do it from the environment. */
+void debugdump_begin(void);
+
+/*
+ * Writes a dump, unless one is being written.  from: "size", "exit" or "signal".
+ * Keeps errno.
+ */
+void debugdump_write(const char *from);
+bool debugdump_busy(void);
+
+/* The thread has allocated, or freed (< 0), so many usable bytes. */
+void debugdump_count(int64_t bytes);
+
+/* alloclog_when() */
+void debugdump_when(size_t bytes, void (*call)(void));
+void debugdump_exit(void);
 
 #pragma GCC visibility pop
 

@@ -916,6 +916,37 @@ mdd_move_end(struct mdd_move *m, int moved)
 	shard_leave(s);
 }
 
+/* --- dumps by the program itself ----------------------------------------- */
+
+/*
+ * Shards that are not held are in an update of this thread, which a handler has
+ * interrupted, or stuck: their records are valid all the same.
+ */
+static unsigned char held[MDD_SHARDS];
+
+void
+mdd_hold(void)
+{
+	unsigned i;
+
+	for (i = 0; i < MDD_SHARDS; i++) {
+		held[i] = shard_enter(&shard[i]) == ENTERED;
+		/* No link is in change. */
+		if (held[i])
+			STORE(&shard[i].busy, 0);
+	}
+}
+
+void
+mdd_release(void)
+{
+	unsigned i;
+
+	for (i = 0; i < MDD_SHARDS; i++)
+		if (held[i])
+			shard_leave(&shard[i]);
+}
+
 /* --- start and fork ------------------------------------------------------ */
 
 static int

@@ -219,6 +219,13 @@ void mdd_thread_changed(int ended);
 /* The thread ends: its handle may be another's.  For ports without words for them. */
 void mdd_thread_ended(uintptr_t handle);
 
+/*
+ * Keeps the data as they are while a thread copies them; one at a time, and with
+ * one shard for a copy in memory only.
+ */
+void mdd_hold(void);
+void mdd_release(void);
+
 /* In the child of a fork, before anything else is recorded. */
 void mdd_forked(void);
 
