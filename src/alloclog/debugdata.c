@@ -110,10 +110,12 @@ find_caller(struct debugdata_stack *s, uintptr_t frame)
 	stack_frames(NULL, frame, levels + FRAMES_OF_OURS, &walked);
 	for (unsigned i = 0; i < walked.depth && s->n < levels; i++) {
 		pc = frame_pc(walked.frame[i]);
-		if (s->n == 0 && (range_has(&real.self, pc) ||
-			operator_has(pc, &s->type)))
+		if (s->n == 0 && range_has(&real.self, pc))
 			continue;
-		s->pc[s->n++] = pc;
+		if (s->n == 0 && operator_has(pc))
+			s->type = operator_type();
+		else
+			s->pc[s->n++] = pc;
 	}
 }
 

@@ -259,6 +259,10 @@ struct debugdata_thread {
 	const struct debugdata_stack *stack;	/* of the event that it records; NULL: none */
 	int64_t bytes;		/* allocated less freed, since it last told */
 	bool inside_call;	/* of what alloclog_when() was given */
+	struct {
+		uintptr_t frame, pc;	/* of the outermost, and where it returns to */
+		unsigned type;
+	} operator;
 };
 
 #define SCOPES 8	/* deeper ones are counted and share the last place */
@@ -592,8 +596,10 @@ void scope_label_alloc(struct thread *, bool failed, unsigned *type,
 bool scope_label_free(struct thread *, uintptr_t block, unsigned *type,
     uintptr_t *origin);
 
-/* True when the address lies in a real operator; *type: the operator's. */
-bool operator_has(uintptr_t pc, unsigned *type);
+/* True when the address lies in a real operator. */
+bool operator_has(uintptr_t pc);
+/* enum rec_type of the operator that this thread is in; 0: none. */
+unsigned operator_type(void);
 
 /* --- memory debug data (debugdata.c) ------------------------------------- */
 

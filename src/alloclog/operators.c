@@ -73,6 +73,7 @@ enum op {
 
 static struct op_real {
 	void *fn;	/* NULL: there is none */
+	void *call;	/* that, or what records it and calls that */
 	bool bypass;	/* the allocator's: does not call malloc */
 } op_real[OPS];		/* set before real.ready is */
 
@@ -210,14 +211,14 @@ op_unlogged(enum op op, size_t size, size_t align, const void *block)
 		skips = sample_skips(&thread_self.sampler, size);
 	else	/* it rounds its request up, and 0 is 1 */
 		skips = left > size && left - size > align + 1;
-	return likely(skips) ? r->fn : NULL;
+	return likely(skips) ? r->call : NULL;
 }
 
 /* The real operator if the area is asleep; or NULL. */
 static inline void *
 op_asleep(enum op op, const struct keeper_area *area)
 {
-	return produce_area_asleep(area) ? op_real[op].fn : NULL;
+	return produce_area_asleep(area) ? op_real[op].call : NULL;
 }
 
 /* Opens a scope, unless asleep or in the inner part of a delete. */
@@ -460,7 +461,7 @@ operators_begin(const char *missing[OPERATORS_MAX])
 			missing[n++] = op_names[i];
 		op_real[i].bypass = range_has(&real.heap[0], (uintptr_t)fn) ||
 		    range_has(&real.heap[1], (uintptr_t)fn);
-		op_real[i].fn = fn;
+		op_real[i].fn = op_real[i].call = fn;
 	}
 	return n;
 }
@@ -468,35 +469,55 @@ operators_begin(const char *missing[OPERATORS_MAX])
 /* --- memory debug data --------------------------------------------------- */
 
 bool
-operator_has(uintptr_t pc, unsigned *type)
+operator_has(uintptr_t pc)
 {
-	static const uint8_t types[OPS] = {
-#define TYPE_OF(symbol, type, ...) type,
-		NEWS(TYPE_OF)
-		DELETES(TYPE_OF)
-	};
-
-	uintptr_t nearest = OP_REACH, distance;
-
-	/* They are small and lie side by side. */
-	for (int i = 0; i < OPS; i++) {
-		distance = pc - (uintptr_t)op_real[i].fn;
-		if (op_real[i].fn != NULL && distance < nearest) {
-			nearest = distance;
-			*type = types[i];
-		}
-	}
-	return nearest < OP_REACH;
+	for (int i = 0; i < OPS; i++)
+		if (op_real[i].fn != NULL &&
+		    pc - (uintptr_t)op_real[i].fn < OP_REACH)
+			return true;
+	return false;
 }
 
-static void *op_bypassed[OPS];
+unsigned
+operator_type(void)
+{
+	const struct thread *t = &thread_self;
+	const struct debugdata_thread *d = &t->debugdata;
+
+	if (t->depth > 0 && t->depth <= SCOPES)
+		return t->scopes[t->depth - 1].type;
+	/* An exception leaves it as it is. */
+	return d->operator.frame > FRAME &&
+	    origin_pc(d->operator.frame) == d->operator.pc ?
+	    d->operator.type : 0;
+}
+
+/* new[] and nothrow end in new: one request, one name. */
+static NOINLINE void
+note_operator(unsigned type, uintptr_t frame)
+{
+	struct debugdata_thread *d = &thread_self.debugdata;
+	uintptr_t pc = origin_pc(frame);
+
+	if (operator_type() != 0 &&
+	    (range_has(&real.self, pc) || operator_has(pc)))
+		return;
+	d->operator.frame = frame;
+	d->operator.pc = pc;
+	d->operator.type = type;
+}
+
+static void *op_recorded[OPS];
 
 #define RECORD_NEW(symbol, type, align, params, args) \
 	static void *recorded##symbol params \
 	{ \
-		void *ptr = ((void *(*) params)op_bypassed[OP##symbol])args; \
+		void *ptr; \
  \
-		debugdata_allocated(ptr, size, type, FRAME); \
+		note_operator(type, FRAME); \
+		ptr = ((void *(*) params)op_recorded[OP##symbol])args; \
+		if (op_real[OP##symbol].bypass) \
+			debugdata_allocated(ptr, size, type, FRAME); \
 		FRAME_KEPT(); \
 		return ptr; \
 	}
@@ -504,14 +525,17 @@ static void *op_bypassed[OPS];
 #define RECORD_DELETE(symbol, type, params, args) \
 	static void recorded##symbol params \
 	{ \
-		debugdata_freeing(ptr, type, FRAME); \
+		note_operator(type, FRAME); \
+		if (op_real[OP##symbol].bypass) \
+			debugdata_freeing(ptr, type, FRAME); \
+		((void (*) params)op_recorded[OP##symbol])args; \
 		FRAME_KEPT(); \
-		((void (*) params)op_bypassed[OP##symbol])args; \
 	}
 
 NEWS(RECORD_NEW)
 DELETES(RECORD_DELETE)
 
+/* A scope's `fn` is the real operator, unless that bypasses malloc. */
 void
 operators_record(void)
 {
@@ -521,10 +545,12 @@ operators_record(void)
 		DELETES(RECORDED_OF)
 	};
 
-	for (int i = 0; i < OPS; i++)
-		if (op_real[i].bypass && op_real[i].fn != NULL &&
-		    op_real[i].fn != recorded[i]) {
-			op_bypassed[i] = op_real[i].fn;
+	for (int i = 0; i < OPS; i++) {
+		if (op_real[i].fn == NULL || op_real[i].fn == recorded[i])
+			continue;
+		op_recorded[i] = op_real[i].fn;
+		op_real[i].call = recorded[i];
+		if (op_real[i].bypass)
 			op_real[i].fn = recorded[i];
-		}
+	}
 }

@@ -1,0 +1,208 @@
+#!/bin/sh
+# Memory debug data that liballoclog keeps in a program that knows nothing of them,
+# and the dumps that the program writes itself.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$tmp" || exit 1
+
+lib=$B/liballoclog.so
+target=$B/tests/targets/debugdata
+pagek=$B/pagek
+
+# begin SETTINGS AT COMMAND...: in the background, its input open, its output in
+# `out`; $pid.
+begin() {
+	settings=$1 at=$2
+	shift 2
+	rm -f mddout.* in out
+	mkfifo in
+	exec 3<>in
+	PAGEK_DEBUGDATA=$settings PAGEK_DUMP_AT=$at LD_PRELOAD=$preload \
+	    "$@" <in >out 2>err 3>&- &
+	pid=$!
+}
+preload=$lib
+
+# Ends the program by the end of its input.
+finish() {
+	kill -KILL "$pid" 2>/dev/null
+	exec 3>&-
+	wait "$pid" 2>/dev/null
+}
+
+ready() {
+	until_true 30 grep -q ready out
+}
+
+# One dump of that process.
+dump_of() {
+	kill -USR2 "$1"
+	until_true 30 test -s "mddout.$1.0" &&
+	    until_true 30 "$pagek" stats "mddout.$1.0" >/dev/null 2>&1
+}
+
+knows_its_blocks() {
+	begin on,backtrace=2 USR2 "$@"
+	ready || { cat out err; return 1; }
+	[ "$1" = "$target" ] || pid=$(pgrep -n -x -f "$target")
+	dump_of "$pid" || { cat out err; return 1; }
+	finish
+	grep -v ready out | sort >knows
+	"$pagek" dump -Fsize_min=10001 -Fsize_max=30021 \
+	    -f '%a %n %N' "mddout.$pid.0" >has.all 2>err || { cat err; return 1; }
+	sort has.all >has
+	[ ! -s err ] || { cat err; return 1; }
+	diff knows has
+}
+
+# The caller is the program's function, whatever stands in between.
+callers() {
+	"$pagek" dump -Fsize_min=10001 -Fsize_max=30021 -f '%f1' "$target" \
+	    "mddout.$pid.0" | sort | uniq -c >callers
+	[ "$(awk '{ $1 = ""; print }' callers)" = " all_functions(char const*)" ] ||
+	    { cat callers; return 1; }
+}
+
+child_has_its_own() {
+	begin on USR2 "$target" fork
+	until_true 30 sh -c 'test $(grep -c ready out) = 2' || return 1
+	child=$(pgrep -P "$pid")
+	dump_of "$pid" && dump_of "$child" || return 1
+	kill -KILL "$child"
+	finish
+	[ "$("$pagek" dump -Fsize_min=10014 -Fsize_max=10014 -f '%n' "mddout.$child.0")" = 10014 ] || return 1
+	[ -z "$("$pagek" dump -Fsize_min=10014 -Fsize_max=10014 -f '%n' "mddout.$pid.0")" ] || return 1
+	p=$("$pagek" dump -Fsize_min=10001 -Fsize_max=10001 -f '%n %N' "mddout.$pid.0" | wc -l)
+	c=$("$pagek" dump -Fsize_min=10001 -Fsize_max=10001 -f '%n %N' "mddout.$child.0" | wc -l)
+	[ "$p $c" = "2 1" ] || { echo "$p in the parent, $c in the child"; return 1; }
+}
+
+# counted WORDS COMMAND: the data of an idle program against the second counting
+# layer; WORDS go to its input.
+counted() {
+	words=$1
+	shift
+	rm -rf counts
+	mkdir counts
+	preload="$lib $B/tests/libcount.so"
+	export COUNT_DIR=$tmp/counts
+	begin on USR2 "$@"
+	unset COUNT_DIR
+	preload=$lib
+	printf '%s\n' "$words" >&3
+	until_true 30 grep -q ready out || { cat out err; finish; return 1; }
+	until_true 30 is_asleep "$pid" && dump_of "$pid" || { finish; return 1; }
+	python3 - "$(ls -t counts/"$pid".* | head -n 1)" >expected <<-'PY'
+	import struct, sys
+	raw = open(sys.argv[1], 'rb').read(72)
+	allocs, frees, failed, inherited, blocks, size, strange = struct.unpack('<7Q', raw[8:64])
+	print(allocs, frees, blocks, size)
+	PY
+	finish
+	"$pagek" stats "mddout.$pid.0" 2>err | sed -n \
+	    's/^History *: \([0-9]*\) memory allocations, \([0-9]*\) frees/\1 \2/p;
+	    s/^Current *: .*(\([0-9]*\) bytes) used in \([0-9]*\) .*/\2 \1/p;
+	    /^Losses/p' | tr '\n' ' ' >has
+	[ "$(cat expected) " = "$(cat has)" ] && [ ! -s err ] ||
+	    { cat expected has err; return 1; }
+}
+
+is_asleep() {
+	[ "$(cut -d ' ' -f 3 "/proc/$1/stat")" = S ]
+}
+
+of_python() {
+	counted '' env PYTHONMALLOC=malloc python3 -c 'import json, re, sys
+x = [json.loads(json.dumps({"a": list(range(i % 50)), "b": "x" * i})) for i in range(3000)]
+del x[::3]
+print("ready", flush=True)
+sys.stdin.readline()
+sys.stdin.readline()'
+}
+
+of_sqlite() {
+	counted 'create table t(a, b);
+insert into t select value, hex(randomblob(50)) from generate_series(1, 20000);
+create index i on t(b);
+select "ready";' sqlite3
+}
+
+at_exit() {
+	begin on exit "$target"
+	ready || return 1
+	exec 3>&-
+	: >in
+	wait "$pid"
+	"$pagek" dump -Fsize_min=10014 -f '%n' "mddout.$pid.0" >/dev/null &&
+	    [ "$("$pagek" dump -Fsize_min=10001 -Fsize_max=10001 -f '%n' "mddout.$pid.0" | wc -l)" = 2 ]
+}
+
+at_size() {
+	begin on 4M python3 -c 'x = [bytes(5000 + i) for i in range(4000)]'
+	wait "$pid"
+	actual=$("$pagek" stats "mddout.$pid.0" |
+	    sed -n 's/^Actual.*(\([0-9]*\) bytes).*/\1/p')
+	echo "$actual bytes at a limit of 4194304" >said
+	[ "$actual" -ge 4128768 ] && [ "$actual" -le 4325376 ] ||
+	    { cat said; return 1; }
+	[ "$(ls mddout.* | wc -l)" = 1 ]
+}
+
+a_signal_that_the_program_takes_is_its_own() {
+	begin on USR2 python3 -c 'import signal, sys
+signal.signal(signal.SIGUSR2, lambda *a: print("mine", flush=True))
+print("ready", flush=True)
+while True: sys.stdin.readline()'
+	ready || return 1
+	kill -USR2 "$pid"
+	until_true 30 grep -q mine out || { cat out err; return 1; }
+	finish
+	! ls mddout.* 2>/dev/null
+}
+
+when_is_called_once() {
+	begin on '' "$target" when
+	wait "$pid"
+	[ "$(cat out)" = "when 0
+reached" ] || { cat out; return 1; }
+	begin off '' "$target" when
+	wait "$pid"
+	[ "$(cat out)" = "when -1" ]
+}
+
+settings_are_checked() {
+	begin on,backtrace=99 '' /bin/true
+	wait "$pid"
+	grep -q "not understood: 'backtrace=99'" err || { cat err; return 1; }
+	begin on never /bin/true
+	wait "$pid"
+	grep -q "neither a size, nor exit, nor a signal such as USR2: never" err ||
+	    { cat err; return 1; }
+}
+
+run_gives_it_on() {
+	got=$("$pagek" run -b -o /dev/null --debug-data=backtrace=4,history -- \
+	    sh -c 'echo $PAGEK_DEBUGDATA')
+	[ "$got" = backtrace=4,history ] || { echo "$got"; return 1; }
+	[ "$("$pagek" run -b -o /dev/null --debug-data -- \
+	    sh -c 'echo $PAGEK_DEBUGDATA')" = on ] || return 1
+	"$pagek" run --debug-data=nothing -- true 2>err
+	[ $? = 2 ] && grep -q 'debug-data=nothing: not understood' err
+}
+
+rule "debug data have each block as the program knows it, threads by name" knows_its_blocks "$target"
+preload=
+rule "so they have under a node" knows_its_blocks \
+    "$pagek" run -b -o /dev/null -- "$target"
+preload=$lib
+rule "the caller is the program's own function, not a hook or an operator" callers
+rule "a forked child has what it inherited, and then its own" child_has_its_own
+rule "the data of python3 are what a second counting layer has" of_python
+rule "the data of sqlite3 are what a second counting layer has" of_sqlite
+rule "a process writes a dump at its exit" at_exit
+rule "a process writes one dump within 64 KiB of the size" at_size
+rule "a signal that the program takes is its own" a_signal_that_the_program_takes_is_its_own
+rule "alloclog_when() calls once, and says when there are no data" when_is_called_once
+rule "settings that are not understood are named" settings_are_checked
+rule "pagek run --debug-data gives the settings on" run_gives_it_on
+say_result
