@@ -127,5 +127,14 @@ def no_burn():
     return None if os.path.exists(B + "/bench/burn") else "not built"
 
 
+def debugdata(job):
+    """The table in the program's own memory, without a node."""
+    return simply(job, job.timed({"LD_PRELOAD": B + "/liballoclog.so", "PAGEK_NODE": "", "PAGEK_DEBUGDATA": "on"}))
+
+
+def no_debugdata():
+    return None if os.path.exists(B + "/liballoclog.so") else "not built"
+
+
 def no_dormant():
     return None if has_option("pageknode", "--dormant", "--", "/bin/true") else "not built"

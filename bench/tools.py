@@ -24,6 +24,8 @@ TOOLS = {
     "sampled": Tool("sampled, " + ours.SAMPLE, True, True, {},
                     lambda job: ours.pagek(job, "--stack", "16", "--sample", ours.SAMPLE), ours.no_sample),
     "dormant": Tool("dormant", True, True, {}, ours.dormant, ours.no_dormant),
+    "debugdata": Tool("memory debug data, one caller", False, True, {"": 10, "grow": 4, "program": 4}, ours.debugdata,
+                      ours.no_debugdata),
     "bare": Tool("an empty function in front", False, True, {}, lambda job: peers.in_front(job, "libbare.so"),
                  lambda: peers.no_front("libbare.so")),
     "idle": Tool("one of 23 instructions that do nothing", False, True, {},
