@@ -84,7 +84,7 @@ void alloclog_start(void);
  * Calls f once, when the malloc family's blocks of the process take that many
  * bytes (64 KiB a thread less or more), on the thread that reached it: f may do
  * what a signal handler may.  NULL: the process writes a dump of its memory debug
- * data.  0; -1: there are no debug data, see libmdd(3).
+ * data.  0; -1: there are none (PAGEK_DEBUGDATA).
  */
 int alloclog_when(size_t bytes, void (*f)(void));
 

@@ -412,7 +412,7 @@ static void
 complain(const char *bad)
 {
 	static const char said[] = "pagek: PAGEK_DEBUGDATA: not understood: '";
-	static const char end[] = "'; nothing is collected, see libmdd(3)\n";
+	static const char end[] = "'; nothing is collected, see alloclog(3)\n";
 
 	(void)syscall(SYS_write, 2, said, sizeof said - 1);
 	(void)syscall(SYS_write, 2, bad, strlen(bad));
