@@ -35,6 +35,8 @@ static const uint8_t type_of[32] = {
 	[MDD_NEW_NOTHROW] = 0x86, [MDD_NEW_ARRAY_NOTHROW] = 0x87,
 	[MDD_FREE] = 0x90, [MDD_DELETE] = 0x91, [MDD_DELETE_ARRAY] = 0x92,
 	[MDD_REALLOC_FREE] = 0x93,
+	/* A kernel's heap. */
+	[MDD_POOL] = 0x80, [MDD_POOL_FREE] = 0x90,
 };
 
 static void

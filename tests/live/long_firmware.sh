@@ -200,6 +200,16 @@ page() {
 }
 rule "page K shows them" page
 
+# Of the run under gdb.
+types_are_known() {
+	"$pagek" list --format json raw:records >list.json && python3 -c '
+import json
+d = json.load(open("list.json"))
+assert d["complete"] and d["counts"]["illegal_type"] == 0, d["counts"]
+assert all(b["type_name"] for b in d["blocks"])'
+}
+rule "their types are those of a node" types_are_known
+
 # --- FreeRTOS ---------------------------------------------------------------------------
 
 # Where FREERTOS is the folder of a kernel; no Debian package has one.
@@ -213,6 +223,7 @@ if [ -n "${FREERTOS:-}" ]; then
 	rule "dump is what the log leaves, and the kernel's blocks" \
 	    dump_is_rest freertos
 	rule "stats has the tasks" stats_are_sums freertos
+	rule "the types of its records are those of a node" types_are_known
 fi
 
 say_result
