@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
@@ -62,6 +63,21 @@ int64_t
 base_wall_ms(void)
 {
 	return clock_ns(CLOCK_REALTIME) / NS_PER_MS;
+}
+
+bool
+base_proc_is_ours(void)
+{
+	static _Atomic int known;	/* 0 not yet, 1 ours, -1 another's */
+	char self[24];
+	ssize_t n;
+
+	if (known == 0) {
+		n = readlink("/proc/self", self, sizeof self - 1);
+		self[n > 0 ? n : 0] = '\0';
+		known = n > 0 && atol(self) == (long)getpid() ? 1 : -1;
+	}
+	return known > 0;
 }
 
 int

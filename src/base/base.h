@@ -53,6 +53,9 @@ int64_t mono_ms_since(struct mono);
 
 /* Since 1970, of the wall clock. */
 int64_t base_wall_ms(void);
+
+/* False: /proc is of another namespace, and has other processes by our numbers. */
+bool base_proc_is_ours(void);
 int64_t base_wall_ns(void);
 
 /* Starts a detached thread with 64 KiB of stack and all signals blocked. */

@@ -345,9 +345,9 @@ read_maps(pid_t pid, struct reading *r)
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%jd/maps", (intmax_t)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = base_proc_is_ours() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return errno == ENOENT || !base_proc_is_ours() ? -ESRCH : -errno;
 	error = read_range(fd, r);
 	if (error == 0 || error == -ENOMEM || error == -ESRCH) {
 		close(fd);

@@ -356,6 +356,136 @@ else
 	skip "only root may lock so much: mlockall"
 fi
 
+# --- wrappers and allocators ---------------------------------------------------
+
+# What a program sees of its limits, signals and descriptors, and what it does.
+cat >"$tmp/probe.c" <<'C'
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void show(const char *name)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	while (f != NULL && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, name, strlen(name)) == 0)
+			fputs(line, stdout);
+	if (f != NULL)
+		fclose(f);
+}
+int main(int argc, char **argv)
+{
+	char *kept[1000], text[64] = "";
+	struct rlimit l;
+	struct dirent *e;
+	DIR *d;
+	for (int i = 0; i < RLIM_NLIMITS; i++)
+		if (getrlimit(i, &l) == 0)
+			printf("limit %d %llu %llu\n", i, (unsigned long long)l.rlim_cur, (unsigned long long)l.rlim_max);
+	show("SigBlk"); show("SigIgn"); show("SigCgt"); show("Threads"); show("NoNewPrivs");
+	d = opendir("/proc/self/fd");
+	while (d != NULL && (e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.')
+			printf("fd %s\n", e->d_name);
+	if (d != NULL)
+		closedir(d);
+	printf("umask %o nice %d tty %d\n", umask(0), getpriority(PRIO_PROCESS, 0), isatty(0));
+	for (int i = 0; i < 1000; i++) {
+		kept[i] = malloc(i + 1);
+		memset(kept[i], i, i + 1);
+		kept[i] = realloc(kept[i], 2 * i + 1);
+	}
+	for (int i = 0; i < 1000; i++) {
+		if (kept[i][i] != (char)i)
+			abort();
+		free(kept[i]);
+	}
+	if (fgets(text, sizeof text, stdin) != NULL)
+		printf("read %s", text);
+	fflush(stdout);
+	if (fork() == 0) {
+		printf("child of %s\n", argc > 1 ? argv[1] : "nothing");
+		fflush(stdout);
+		execlp("sh", "sh", "-c", "ulimit -n; ulimit -s; ulimit -v; exit 4", (char *)NULL);
+		_exit(9);
+	}
+	int st = 0;
+	wait(&st);
+	fprintf(stderr, "child %d\n", WEXITSTATUS(st));
+	return 3;
+}
+C
+gcc -O1 -g -o "$tmp/probe" "$tmp/probe.c"
+
+# Numbers that differ from run to run.
+settle() {
+	sed -E 's/(process) [0-9]+/\1 N/; s/^==[0-9]+==/==N==/' "$1" >"$1.settled"
+}
+# alike WAY COMMAND...: the same of the program with and without us.  WAY is inner:
+# pagek runs COMMAND, which runs the program; outer: COMMAND runs pagek; both.
+alike() {
+	way=$1
+	shift
+	echo line | "$@" "$tmp/probe" a >"$tmp/plain.out" 2>"$tmp/plain.err"
+	plain=$?
+	[ "$way" = outer ] || { echo line | timeout 60 "$pagek" run -b -o /dev/null -- "$@" \
+	    "$tmp/probe" a >"$tmp/ours.out" 2>"$tmp/ours.err"; compared inner $?; } || return 1
+	[ "$way" = inner ] || { echo line | timeout 60 "$@" "$pagek" run -b -o /dev/null -- \
+	    "$tmp/probe" a >"$tmp/ours.out" 2>"$tmp/ours.err"; compared outer $?; }
+}
+compared() {
+	[ "$plain" = "$2" ] || { echo "$1: status $2, plain $plain"; return 1; }
+	for f in plain.out plain.err ours.out ours.err; do
+		settle "$tmp/$f"
+	done
+	diff "$tmp/plain.out.settled" "$tmp/ours.out.settled" &&
+	    diff "$tmp/plain.err.settled" "$tmp/ours.err.settled"
+}
+lib=/usr/lib/$(uname -m)-linux-gnu
+preload="sh -c 'LD_PRELOAD=\$0:\$LD_PRELOAD exec \"\$@\"'"
+# Valgrind and gdb do not follow pagek to its command, or tell of it; a frozen clock
+# would stop pagek's own.
+cat >"$tmp/table" <<T
+both env
+both env -i PATH=$PATH
+both nice -n 1
+both setsid -w
+both stdbuf -oL
+both timeout 100
+both setpriv --no-new-privs
+both prlimit --nofile=64:64 --stack=1000000 --core=0 --as=4000000000
+inner faketime -f '2020-01-01 00:00:00'
+both strace -f -o /dev/null
+inner gdb -q -batch -ex run --args
+inner valgrind -q
+inner valgrind -q --tool=massif --massif-out-file=/dev/null
+both fakeroot
+both bwrap --dev-bind / / --unshare-all --die-with-parent
+both unshare -r -m -n
+both unshare -r -m -p -f --kill-child
+both unshare -r -m -p -f --kill-child --mount-proc
+both $preload $lib/libjemalloc.so.2
+both $preload $lib/libtcmalloc_minimal.so.4
+both $preload $lib/libmimalloc.so.2
+both $preload $lib/libtbbmalloc_proxy.so.2
+both $preload $lib/libc_malloc_debug.so.0
+inner $preload /usr/lib/libefence.so.0
+T
+# What a container may forbid is tried without us first.
+while read -r way words; do
+	if eval "$words true" >"$tmp/may" 2>&1 </dev/null; then
+		rule "a program behaves the same, $way: $words" \
+		    eval "alike $way $words" </dev/null
+	else
+		skip "this machine does not run: $words true ($(head -n 1 "$tmp/may"))"
+	fi
+done <"$tmp/table"
+
 # A host that is not C++, and plugins that are.
 plugins=$B/tests/plugins
 rule "a plugin's constructor may wait for a thread that calls new first" \

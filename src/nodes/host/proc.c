@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../base/base.h"
 #include "proc.h"
 
 #define TASKS_MAX 256		/* threads whose children are looked for */
@@ -23,7 +24,10 @@
 static const char *
 proc_path(char out[PATH_SIZE], pid_t pid, const char *name)
 {
-	snprintf(out, PATH_SIZE, "/proc/%d/%s", (int)pid, name);
+	if (base_proc_is_ours())
+		snprintf(out, PATH_SIZE, "/proc/%d/%s", (int)pid, name);
+	else
+		snprintf(out, PATH_SIZE, "/proc/none");
 	return out;
 }
 
@@ -419,12 +423,19 @@ task_children(pid_t pid, const char *task, pid_t *out, size_t max)
 }
 
 size_t
-proc_first_children(pid_t pid, pid_t *out, size_t max)
+proc_own_children(void)
 {
-	char task[16];
+	char path[] = "/proc/thread-self/children", buf[64];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, buf, sizeof buf - 1) : -1;
+	pid_t pid[2];
 
-	snprintf(task, sizeof task, "%d", (int)pid);
-	return task_children(pid, task, out, max);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return 0;
+	buf[n] = '\0';
+	return parse_pids(buf, pid, 2);
 }
 
 size_t

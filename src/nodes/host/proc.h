@@ -68,8 +68,8 @@ int proc_maps_has(pid_t, const char *text);
 
 /* Up to max children of a process, of all its threads. */
 size_t proc_children(pid_t, pid_t *out, size_t max);
-/* Those of its first thread. */
-size_t proc_first_children(pid_t, pid_t *out, size_t max);
+/* How many the calling thread has: 0 (or not known), 1, or 2 for more. */
+size_t proc_own_children(void);
 
 /* True if it runs a program into which nothing can be preloaded. */
 bool proc_takes_no_preload(pid_t);

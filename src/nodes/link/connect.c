@@ -1,12 +1,13 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../base/base.h"
@@ -250,23 +251,38 @@ nodes_connect_later(struct nodes_link **out, uv_loop_t *loop)
 
 extern char **environ;
 
-/* Runs the program with `fd` and, unless -1, `other` open; all others are CLOEXEC. */
+/*
+ * Runs the program with `fd` and, unless -1, `other` open; all others are CLOEXEC.
+ * glibc's posix_spawn(3) would have it ignore signals 32 and 33, and its command too.
+ */
 static int
 spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
 {
-	posix_spawn_file_actions_t actions;
-	int err;
+	int report[2], err = 0;
+	pid_t child;
 
-	err = posix_spawn_file_actions_init(&actions);
-	if (err != 0)
-		return -err;
-	/* dup2() onto itself clears CLOEXEC in the child only. */
-	err = posix_spawn_file_actions_adddup2(&actions, fd, fd);
-	if (err == 0 && other >= 0)
-		err = posix_spawn_file_actions_adddup2(&actions, other, other);
-	if (err == 0)
-		err = posix_spawn(pid, program, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	child = fork();
+	if (child == 0) {
+		if (fcntl(fd, F_SETFD, 0) == 0 &&
+		    (other < 0 || fcntl(other, F_SETFD, 0) == 0))
+			execve(program, argv, environ);
+		err = errno;
+		(void)!write(report[1], &err, sizeof err);
+		_exit(127);
+	}
+	if (child < 0)
+		err = errno;
+	close(report[1]);
+	/* It ends by the exec, or brings the errno. */
+	while (child > 0 && read(report[0], &err, sizeof err) < 0 &&
+	    errno == EINTR)
+		continue;
+	close(report[0]);
+	if (err != 0 && child > 0)
+		waitpid(child, NULL, 0);
+	*pid = child;
 	return -err;
 }
 
@@ -297,7 +313,7 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 	struct nodes_link *link;
 	int fds[2], err;
 	char **argv;
-	pid_t pid;
+	pid_t pid = 0;
 
 	err = nodes_program(PROGRAM, program, sizeof program);
 	if (err < 0)

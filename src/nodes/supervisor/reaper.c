@@ -77,17 +77,18 @@ wait_status(const siginfo_t *info)
 	}
 }
 
-/* Exact: only we reap, and an orphan is our child before its parent is reaped. */
+/*
+ * Exact: only we reap, so the node's process is one of our children, and an orphan
+ * is before its parent is reaped.  /proc may have other numbers for them, as in a
+ * namespace without a /proc of its own.
+ */
 static bool
 is_alone(const struct reaper *w)
 {
-	pid_t pid[2];
-	size_t n = proc_first_children(getpid(), pid, 2);
+	size_t n = proc_own_children();
 
 	/* Without the kernel's list, the command's own end counts. */
-	if (n == 0)
-		return w->status >= 0;
-	return n == 1 && pid[0] == w->node;
+	return n == 0 ? w->status >= 0 : n == 1;
 }
 
 void
