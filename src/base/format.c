@@ -205,7 +205,7 @@ base_human_bytes(char *out, size_t cap, uint64_t bytes)
 	if (cap == 0)
 		return;
 	if (bytes < 1024) {
-		snprintf(out, cap, "%" PRIu64 " B", bytes);
+		snprintf(out, cap, "%s B", base_digits(bytes).text);
 		return;
 	}
 	for (i = 0; i + 1 < BASE_NELEM(names); i++, unit *= 1024) {
