@@ -112,10 +112,13 @@ find_caller(struct debugdata_stack *s, uintptr_t frame)
 		pc = frame_pc(walked.frame[i]);
 		if (s->n == 0 && range_has(&real.self, pc))
 			continue;
-		if (s->n == 0 && operator_has(pc))
+		if (s->n == 0 && operator_has(pc)) {
 			s->type = operator_type();
-		else
-			s->pc[s->n++] = pc;
+			continue;
+		}
+		if (s->n == 0 && s->type == 0)
+			s->type = operator_called_at(pc);
+		s->pc[s->n++] = pc;
 	}
 }
 

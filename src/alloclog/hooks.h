@@ -600,6 +600,8 @@ bool scope_label_free(struct thread *, uintptr_t block, unsigned *type,
 bool operator_has(uintptr_t pc);
 /* enum rec_type of the operator that this thread is in; 0: none. */
 unsigned operator_type(void);
+/* The same if the operator returns there: one that jumps to free() has no frame. */
+unsigned operator_called_at(uintptr_t pc);
 
 /* --- memory debug data (debugdata.c) ------------------------------------- */
 

@@ -492,6 +492,17 @@ operator_type(void)
 	    d->operator.type : 0;
 }
 
+unsigned
+operator_called_at(uintptr_t pc)
+{
+	const struct thread *t = &thread_self;
+
+	if (t->depth > 0 && t->depth <= SCOPES)
+		return origin_pc(t->scopes[t->depth - 1].origin) == pc ?
+		    t->scopes[t->depth - 1].type : 0;
+	return t->debugdata.operator.pc == pc ? operator_type() : 0;
+}
+
 /* new[] and nothrow end in new: one request, one name. */
 static NOINLINE void
 note_operator(unsigned type, uintptr_t frame)

@@ -208,8 +208,6 @@ def log(no):
                    function=function, line=int(no))
 
 
-# Operators that end in a jump: the library may see what they jump to instead.
-JUMPS = ('new[]', 'delete', 'delete[]')
 FREES = ('free()', 'delete', 'delete[]', '-realloc()')
 
 
@@ -220,7 +218,7 @@ def same(row, entry, keys):
             # "Large* make<Large>()" is make.
             got = (got or '').split('(')[0].split('<')[0].split(' ')[-1]
         want = entry[key].lstrip('-') if key == 'allocator' else entry[key]
-        assert got == want or want in JUMPS, (key, row, entry)
+        assert got == want, (key, row, entry)
 
 
 def blocks(no):
