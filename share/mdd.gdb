@@ -28,7 +28,6 @@ class Mdd:
     SHARDS_MAX = 65536
     FIRST_MAX = 1 << 24
     THREADS_MAX = 1 << 22
-    FRESH = 64                  # history records that may be half written
     PIECE = 1 << 20             # bytes that are read at once, at most
     FIRST_PIECE = 4096
     HEAD = 4096                 # bytes of a mapped ELF file
@@ -68,6 +67,10 @@ class Mdd:
                                                 self.inferior.threads()):
             raise gdb.GdbError("the program is not being run, and there is "
                                "no core file")
+        thread = gdb.selected_thread()
+        if thread is not None and thread.is_running():
+            raise gdb.GdbError("the program is running: stop it first, with "
+                               "interrupt or Ctrl-C")
         self.maps = self.mappings()
 
     # --- what the target is ------------------------------------------------
@@ -468,24 +471,39 @@ class Mdd:
     # --- the history of a live target -------------------------------------------------
 
     def next_start(self):
-        """Where the next dump goes on: no record that is half written is lost."""
+        """Where the next dump goes on: no record that is half written is lost,
+        unless it is in the oldest eighth: it may never be written."""
         r = self.root
         records, size, word = r["history_records"], r["event_bytes"], \
             self.word_bytes
         end = r["history_next"]
-        left = min((end - r["history_start"]) & 0xffffffff, records,
-                   self.FRESH)
+        left = min((end - r["history_start"]) & 0xffffffff,
+                   records - records // 8)
         for i in range(left, 0, -1):
             index = (end - i) & 0xffffffff
-            data = self.read(r["history"] + index % records * size,
-                             2 * word + 4)
+            data = self.taken_memory(r["history"] + index % records * size,
+                                     2 * word + 4)
             if data is None or self.word(data, 0) == 0 or \
                     self.u32(data, 2 * word) >> 5 != (index + 1) & 0x7ffffff:
                 return index
         return end
 
+    def taken_memory(self, address, n):
+        """Out of what was taken; None: it was not."""
+        at = bisect.bisect(self.starts, address) - 1
+        if at < 0:
+            return None
+        lo, data = self.sorted[at]
+        part = data[address - lo:address - lo + n]
+        if len(part) < n and at + 1 < len(self.sorted) and \
+                self.starts[at + 1] == lo + len(data):
+            part += self.sorted[at + 1][1][:n - len(part)]
+        return part if len(part) == n else None
+
     def reset_history(self):
         where, _ = self.offsets(self.ROOT, 8)
+        self.sorted = sorted(self.chunks)
+        self.starts = [lo for lo, _ in self.sorted]
         self.inferior.write_memory(
             self.address + where["history_start"],
             struct.pack(self.order + "I", self.next_start()))
@@ -494,7 +512,8 @@ class Mdd:
 
     def info(self, maker, number, reset):
         program = gdb.current_progspace().filename or ""
-        now = datetime.datetime.utcnow().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = datetime.datetime.now(datetime.timezone.utc).strftime(
+            "%Y-%m-%dT%H:%M:%SZ")
         lines = ["maker gdb " + maker, "number %d" % number, "time " + now,
                  "reset " + ("yes" if reset else "no"),
                  "from " + ("core" if self.core else "live")]

@@ -4,10 +4,12 @@
 fields FILE         the lists of mdd.gdb are those of layout.def
 current LOG DUMP    the live blocks after the LOG's first events, as the DUMP
                     (of 'pagek dump -f') was taken: but for one event in flight
+room DUMP...        none of them has lost a record that was overwritten
 cores FOLDER        small cores of both word sizes and byte orders, with the dumps
                     that have the same memory
 cut CORE OUT SEED   a copy of the core with some bytes changed, or its end cut
-word CORE ADDRESS N OUT   a copy with the 32-bit number at that address set to N
+word CORE ADDRESS N OUT   a copy with the number of 32 or 64 bits at that
+                    address set to N
 """
 import os
 import random
@@ -59,6 +61,20 @@ def current(log, dump):
         if n > last + 200:
             break
     sys.exit('%d blocks differ' % best)
+
+
+def room(*dumps):
+    for path in dumps:
+        data = open(path, 'rb').read()
+        memory = {struct.unpack('<Q', p[:8])[0]: p[8:] for kind, p in
+                  chunks(data) if kind == b'MEMO'}
+        root = next(memory[struct.unpack('<Q', p)[0]] for kind, p in
+                    chunks(data) if kind == b'ROOT')
+        # order is the first of the numbers, behind the magic.
+        records, _, end, start = struct.unpack_from('<4I', root, 8 + 15 * 4)
+        if (end - start) & 0xffffffff > records:
+            sys.exit('%s: %d records in room for %d' % (path, end - start,
+                                                        records))
 
 
 def note(kind, data, order):
@@ -146,7 +162,9 @@ def word(core, address, n, out):
         kind, _, offset, lo, _, length = struct.unpack_from(
             '<IIQQQQ', data, at + i * size)
         if kind == 1 and lo <= address < lo + length:
-            struct.pack_into('<I', data, offset + address - lo, int(n, 0))
+            n = int(n, 0)
+            struct.pack_into('<I' if n < 1 << 32 else '<Q', data,
+                             offset + address - lo, n)
             open(out, 'wb').write(data)
             return
     sys.exit('the core does not have that address')

@@ -20,7 +20,6 @@
 #define SHARDS_MAX 65536
 #define FIRST_MAX (1u << 24)	/* records of a first slab */
 #define THREADS_MAX (1u << 22)
-#define FRESH 64		/* history records that may be half written */
 #define PROBE 28		/* bytes of a root in front of its options */
 #define ROOM ((uint64_t)1 << 20)	/* that a copy may grow */
 #define MAPPED_SINCE (UINT64_C(64) << 20)
@@ -581,6 +580,10 @@ take_close(struct take *t)
 
 /* --- the history's next dump ------------------------------------------------------------ */
 
+/*
+ * A thread may have been kept from writing its record for long.  One that never
+ * writes it must leave room: in the oldest eighth it is not waited for.
+ */
 uint32_t
 take_history_next(const struct take *t)
 {
@@ -590,7 +593,9 @@ take_history_next(const struct take *t)
 
 	if (left > r->history_records)
 		left = r->history_records;
-	for (left = left < FRESH ? left : FRESH; left > 0; left--) {
+	if (left > r->history_records - r->history_records / 8)
+		left = r->history_records - r->history_records / 8;
+	for (; left > 0; left--) {
 		i = r->history_next - left;
 		if (take_copied(t, r->history + (uint64_t)(i %
 		    r->history_records) * r->past_bytes, p,

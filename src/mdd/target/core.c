@@ -369,9 +369,10 @@ static uintptr_t overflow_owner;
 
 /*
  * One thread calls the overflow function, the others wait: a debugger that
- * stopped at it may take the records before one is overwritten.
+ * stopped at it may take the records before one is overwritten.  0: that takes too
+ * long.
  */
-static void
+static int
 wait_for_room(uint32_t next, uintptr_t self)
 {
 	uintptr_t nobody = 0;
@@ -382,11 +383,12 @@ wait_for_room(uint32_t next, uintptr_t self)
 		if (history_is_full(next))
 			tell_overflow(next);
 		STORE(&overflow_owner, 0);
-		return;
+		return 1;
 	}
 	for (turn = 0; LOAD(&overflow_owner) != 0; turn++)
 		if (!mdd_port_wait(turn))
-			break;
+			return 0;
+	return 1;
 }
 
 /* The index of the next record, whose slot is empty until it is written. */
@@ -395,14 +397,14 @@ history_take(void)
 {
 	uintptr_t self = mdd_port_self();
 	uint32_t next = LOAD(&mdd_root.history_next);
-	int waited = 0;
+	int patient = 1;
 
+	/* The others may have filled it again while this thread waited. */
 	for (;;) {
 		/* A signal may have interrupted the thread that makes the call. */
-		if (!waited && history_is_full(next) &&
+		if (patient && history_is_full(next) &&
 		    LOAD(&overflow_owner) != self) {
-			wait_for_room(next, self);
-			waited = 1;
+			patient = wait_for_room(next, self);
 			next = LOAD(&mdd_root.history_next);
 			continue;
 		}
