@@ -5,6 +5,8 @@
 #ifndef TESTS_BLKLIST_BOTH_H
 #define TESTS_BLKLIST_BOTH_H
 
+#include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "blklist_recs.h"
@@ -31,14 +33,55 @@ struct both {
 
 #define ROWS 40
 
+#define FIELD(f) { #f, offsetof(struct blk, f), sizeof(((struct blk *)0)->f) }
+
+static const struct row_field {
+	const char *name;
+	size_t at, bytes;
+} row_fields[] = {
+	FIELD(addr), FIELD(size), FIELD(seq), FIELD(ms), FIELD(caller),
+	FIELD(ticket), FIELD(thread), FIELD(overhead), FIELD(info),
+	FIELD(flags), FIELD(type), FIELD(zero),
+};
+
+#undef FIELD
+
+/* The field's value, whatever its width and the machine's order of bytes. */
+static inline uint64_t
+row_value(const struct blk *b, const struct row_field *f)
+{
+	const char *p = (const char *)b + f->at;
+	uint64_t v8;
+	uint32_t v4;
+	uint16_t v2;
+
+	switch (f->bytes) {
+	case 8:
+		return memcpy(&v8, p, 8), v8;
+	case 4:
+		return memcpy(&v4, p, 4), v4;
+	case 2:
+		return memcpy(&v2, p, 2), v2;
+	default:
+		return (uint8_t)*p;
+	}
+}
+
 static inline void
 same_rows(const struct blk *a, const struct blk *b, size_t n, const char *what)
 {
-	for (size_t i = 0; i < n; i++)
-		ck_assert_msg(memcmp(&a[i], &b[i], sizeof(a[i])) == 0,
-		    "%s: row %zu: %#lx seq %ld against %#lx seq %ld", what, i,
-		    (long)a[i].addr, (long)a[i].seq, (long)b[i].addr,
-		    (long)b[i].seq);
+	const struct row_field *f = row_fields;
+
+	for (size_t i = 0; i < n; i++) {
+		if (memcmp(&a[i], &b[i], sizeof(a[i])) == 0)
+			continue;
+		while (row_value(&a[i], f) == row_value(&b[i], f))
+			f++;
+		ck_abort_msg("%s: row %zu, %#" PRIx64 " of seq %" PRId64
+		    ": %s is %#" PRIx64 " against %#" PRIx64, what, i,
+		    a[i].addr, (int64_t)a[i].seq, f->name,
+		    row_value(&a[i], f), row_value(&b[i], f));
+	}
 }
 
 static inline void

@@ -131,6 +131,39 @@ LOOP_TEST(requester_beside_a_record_becomes_aInfo, 0, NELEM(kinds))
 	blklist_free(l);
 }
 
+/* Late, in a pair, or for want of a record. */
+LOOP_TEST(requester_of_what_is_not_listed_takes_no_place, 0, NELEM(kinds))
+{
+	struct blklist *l = list_of(kinds[_i], 2);
+	struct rec r[] = {
+		ALLOC(0x10, .ticket = 5), ALLOC(0x10, .ticket = 4),
+		ALLOC(0x30, .ticket = 6), FREE(0x30, .ticket = 7),
+		ALLOC(0x20, .ticket = 8), ALLOC(0x40, .ticket = 9),
+		ALLOC(0x20, .ticket = 10),
+	};
+	struct blklist_batch_info info[] = {
+		{ .at = 1, .info = { .name = "LATE" } },
+		{ .at = 2, .info = { .name = "PAIR" } },
+		{ .at = 5, .info = { .name = "FULL" } },
+		{ .at = 6, .info = { .name = "LISTED" } },
+	};
+	struct blklist_batch batch = {
+		.rec = r, .n = NELEM(r), .seq = 1, .info = info,
+		.ninfo = NELEM(info), .cancel = true,
+	};
+	struct blk b;
+
+	blklist_apply(l, &batch);
+	ck_assert_uint_eq(COUNT(l, late), 1);
+	ck_assert_uint_eq(COUNT(l, cancelled), 1);
+	ck_assert_uint_eq(COUNT(l, full), 1);
+	ck_assert_int_eq(blklist_get(l, 0, 0x20, &b), 0);
+	ck_assert_str_eq(blklist_info_get(l, b.info)->name, "LISTED");
+	ck_assert_uint_eq(b.info, 1);
+	ck_assert_ptr_null(blklist_info_get(l, 2));
+	blklist_free(l);
+}
+
 LOOP_TEST(requester_after_the_first_chunk_is_found, 0, NELEM(kinds))
 {
 	enum { N = 10000 };

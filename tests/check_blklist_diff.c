@@ -26,6 +26,7 @@ struct shape {
 	bool opaque;
 	uint64_t period;		/* of a sample, or 0 */
 	bool leaps;			/* of numbers and of time, past 32 bits */
+	bool infos;			/* requesters, ever new ones */
 };
 
 static uint64_t
@@ -85,14 +86,16 @@ mixture(uint64_t slot)
 static const struct shape shapes[] = {
 	{ .name = "tiny", .aRecMax = 4, .batches = 3000, .batch_max = 6,
 	    .slots = 7, .address = heap_like, .layers = 1, .bad = 20,
-	    .reallocs = 100, .puts = 1 },
+	    .reallocs = 100, .puts = 1,
+	    .infos = true },
 	{ .name = "heap", .aRecMax = 4096, .batches = 400, .batch_max = 300,
 	    .slots = 6000, .address = heap_like, .layers = 1, .reallocs = 50,
 	    .swing = 40, .cancel = true },
 	{ .name = "heap that lies", .aRecMax = 3000, .batches = 400,
 	    .batch_max = 300, .slots = 6000, .address = heap_like,
 	    .layers = 2, .bad = 100, .reallocs = 100, .ranges = 1,
-	    .puts = 5, .swing = 30, .cancel = true, .period = 65536 },
+	    .puts = 5, .swing = 30, .cancel = true, .period = 65536,
+	    .infos = true },
 	{ .name = "aligned to eight", .aRecMax = 4096, .batches = 300,
 	    .batch_max = 200, .slots = 4000, .address = eight_aligned,
 	    .layers = 1, .bad = 10, .swing = 25, .opaque = true },
@@ -111,7 +114,8 @@ static const struct shape shapes[] = {
 	{ .name = "mixture", .aRecMax = 8192, .batches = 150,
 	    .batch_max = 400, .slots = 8000, .address = mixture,
 	    .layers = 2, .bad = 50, .reallocs = 50, .ranges = 2, .puts = 20,
-	    .swing = 40, .cancel = true },
+	    .swing = 40, .cancel = true,
+	    .infos = true },
 	{ .name = "long batches", .aRecMax = 3000, .batches = 12,
 	    .batch_max = 12000, .slots = 4000, .address = heap_like,
 	    .layers = 1, .bad = 5, .reallocs = 20, .cancel = true },
@@ -220,12 +224,41 @@ any_record(struct model *m)
 	return event(m, s, slot, layer, alloc);
 }
 
+/* Requesters of some of the batch's records, unlike ones before or not. */
+static void
+add_infos(struct blklist_batch *b, struct blklist_batch_info *info,
+    unsigned batch)
+{
+	for (size_t i = below(3); i < b->n; i += 1 + below(4))
+		info[b->ninfo++] = (struct blklist_batch_info){ .at = i,
+			.info.node = (uint16_t)(1 + below(batch * 4 + 9)) };
+	b->info = info;
+}
+
+static void
+same_infos(const struct both *l)
+{
+	const struct blklist_info *a, *b;
+	uint16_t i = 0;
+
+	do {
+		i++;
+		a = blklist_info_get(l->lit, i);
+		b = blklist_info_get(l->ix, i);
+		ck_assert_msg((a == NULL) == (b == NULL),
+		    "requester %u is in one of the tables only", i);
+		if (a != NULL)
+			ck_assert_mem_eq(a, b, sizeof(*a));
+	} while (a != NULL);
+}
+
 static void
 same_all(const struct both *l, const struct model *m)
 {
 	const struct shape *s = m->shape;
 
 	sound_both(l);
+	same_infos(l);
 	for (int i = 0; i < 2; i++)
 		for (int order = 0; order < 4; order++)
 			same_window(l, order & 1 ? BLKLIST_BY_AGE :
@@ -277,6 +310,7 @@ LOOP_TEST(indexed_list_is_the_literal_one, 0, NELEM(shapes))
 {
 	const struct shape *s = &shapes[_i];
 	static struct rec r[12000];
+	static struct blklist_batch_info info[NELEM(r)];
 	struct model m = {
 		.shape = s, .seq = 1, .near_ms = 1000000, .pending = -1,
 		.live = calloc(s->slots, 2),
@@ -308,6 +342,8 @@ LOOP_TEST(indexed_list_is_the_literal_one, 0, NELEM(shapes))
 
 		for (size_t i = 0; i < b.n; i++)
 			r[i] = any_record(&m);
+		if (s->infos)
+			add_infos(&b, info, m.batch);
 		both_apply(&l, &b);
 		m.seq += b.n;
 		if (s->leaps && below(8) == 0) {

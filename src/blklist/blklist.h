@@ -133,7 +133,10 @@ struct blklist_info {
 	uint16_t node;
 };
 
-/* Beside a batch: record `at` of it has this requester. */
+/*
+ * Beside a batch: record `at` of it has this requester, which is interned if
+ * the record becomes a block of the list.
+ */
 struct blklist_batch_info {
 	size_t at;
 	struct blklist_info info;

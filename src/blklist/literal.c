@@ -164,17 +164,20 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 	struct blk b;
 
 	list_count_alloc(l, c, i);
-	from_record(l, c, i, &b);
 	a = find_record(lit, key);
-	if (a == NULL) {
-		if (ARecInsert(l, key, &b) == 0)
-			list_live_add(l, r, key, b.size);
-		else
-			l->counts.full++;
+	if (a == NULL && lit->fHead == NULL) {
+		l->counts.full++;
 		return;
 	}
-	if (list_older(b.ticket, a->blk.ticket)) {
+	if (a != NULL && list_older(rec_ticket(r), a->blk.ticket)) {
 		l->counts.late++;
+		return;
+	}
+	/* Only what is listed brings its requester into the table. */
+	from_record(l, c, i, &b);
+	if (a == NULL) {
+		ARecInsert(l, key, &b);
+		list_live_add(l, r, key, b.size);
 		return;
 	}
 	list_count_duplicate(l, c, i);
