@@ -31,20 +31,21 @@ CASE("table", .seconds = 60);
 
 static const struct {
 	unsigned options, levels;
-	unsigned bytes;			/* of a record */
+	unsigned bytes, bytes32;	/* of a record, by the width of a word */
 } sizes[] = {
-	{ 0, 0, 24 },
-	{ MDD_OPT_ACTUAL_SIZE, 0, 32 },
-	{ MDD_OPT_TIMESTAMP, 0, 32 },
-	{ MDD_OPT_THREAD, 0, 32 },
-	{ MDD_OPT_BACKTRACE, 1, 32 },
-	{ ALL, 8, 24 + 8 + 8 + 8 + 64 },
+	{ 0, 0, 24, 16 },
+	{ MDD_OPT_ACTUAL_SIZE, 0, 32, 20 },
+	{ MDD_OPT_TIMESTAMP, 0, 32, 24 },
+	{ MDD_OPT_THREAD, 0, 32, 20 },
+	{ MDD_OPT_BACKTRACE, 1, 32, 20 },
+	{ ALL, 8, 24 + 8 + 8 + 8 + 64, 16 + 4 + 8 + 4 + 32 },
 };
 
 LOOP_TEST(a_record_has_no_byte_for_what_is_not_collected, 0, BASE_NELEM(sizes))
 {
 	start(sizes[_i].options, sizes[_i].levels, 4);
-	ck_assert_uint_eq(mdd_root.record_bytes, sizes[_i].bytes);
+	ck_assert_uint_eq(mdd_root.record_bytes, sizeof(uintptr_t) == 8 ?
+	    sizes[_i].bytes : sizes[_i].bytes32);
 }
 
 #define BLOCKS 4000
@@ -300,7 +301,9 @@ static void *
 work(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)arg, i;
-	uintptr_t fresh = (uintptr_t)seed << 32, next = fresh, block;
+	/* gcc 12 for PowerPC stores the old value where both are in one register. */
+	volatile uintptr_t next = (uintptr_t)seed << 24;
+	uintptr_t fresh = next, block;
 
 	for (i = 0; i < events_each; i++) {
 		mdd_alloc((void *)next, 1, 0, MDD_MALLOC, CALLER_OF(i));

@@ -44,7 +44,7 @@ pread_some(int fd, void *out, size_t n, uint64_t at)
 	size_t done = 0;
 	ssize_t got = 1;
 
-	if (at > INT64_MAX - n)
+	if (at > (uint64_t)INT64_MAX - n)
 		return 0;
 	while (done < n && got > 0) {
 		got = pread(fd, (char *)out + done, n - done,
