@@ -661,7 +661,7 @@ use_up_memory(void)
 
 static const int heights[] = { 2, 10, 24, 60 };
 
-CASE("note");
+CASE("memory", .setup = setup_note, .teardown = teardown, .tags = TAG_KERNEL);
 
 LOOP_TEST(a_picture_without_memory_comes_to_an_end, 0,
     2 * (int)BASE_NELEM(heights))

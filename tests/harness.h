@@ -106,6 +106,12 @@ void harness_add(struct harness_entry *e);
  */
 #define TAG_KERNEL "kernel"
 
+/*
+ * The tag of cases that need more address space than a pointer of 32 bits can
+ * reach: streams of hundreds of targets.
+ */
+#define TAG_LP64 "lp64"
+
 /* A sanitizer reserves terabytes of address space, so it cannot be limited. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #ifdef __has_feature

@@ -8,10 +8,11 @@ set -u
 MACHINES=powerpc sh "$(dirname "$0")/port.sh"
 status=$?
 machines='i386 powerpc'
-on_each base blklist_corners blklist_diff call_origin cycles detail feed_threads \
-    groups hostile inherit costs late_hello merge node node_arming options page \
-    page_modes page_walk group_portions picture profile serve session \
-    session_answers session_arm session_words wrappers
+on_each base blklist_corners blklist_diff call_origin cycles debugdata detail \
+    dump feed_threads groups hostile inherit costs late_hello mdd_core mdd_small \
+    merge node node_arming options page page_modes page_walk group_portions \
+    picture profile profile_groups profile_trees serve session session_answers \
+    session_arm session_words wrappers
 
 portable="blklist blklist_hash blklist_pairs feed frames hostile queue record ring
     site_store wire wire_shape wire_stacks"
