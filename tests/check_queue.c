@@ -344,7 +344,7 @@ static const struct {
 	{ 1u << 14, 12, 95, 20000 },	/* the table of gaps runs over */
 };
 
-CASE("Random", .setup = setup, .teardown = teardown, .seconds = 120);
+CASE("Random", .setup = setup, .teardown = teardown, .seconds = 600);
 
 LOOP_TEST(next_less_from_is_always_count_and_lost, 0, BASE_NELEM(random_cases))
 {

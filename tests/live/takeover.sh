@@ -88,7 +88,8 @@ once() {
 
 # killed COMPLETE MISSED COMMAND...: watched and counted, while the node dies.
 # A crowded machine may keep a node for so long from running that records are
-# lost, and told to be: it gets another chance.
+# lost, and told to be, or that the program meets a dying node with its hello,
+# which nobody can tell of: it gets another chance.
 killed() {
 	least=$1 missed=$2
 	shift 2
