@@ -28,6 +28,7 @@ finish() {
 	kill -KILL "$pid" 2>/dev/null
 	exec 3>&-
 	wait "$pid" 2>/dev/null
+	true
 }
 
 ready() {
@@ -107,6 +108,61 @@ counted() {
 	    { cat expected has err; return 1; }
 }
 
+# at_random_stops THREADS COMMAND...: a busy program is stopped now and then; an event
+# may be under way in each of its threads.
+at_random_stops() {
+	threads=$1
+	shift
+	rm -rf counts
+	mkdir counts
+	preload="$lib $B/tests/libcount.so"
+	export COUNT_DIR=$tmp/counts
+	begin on '' "$@"
+	unset COUNT_DIR
+	preload=$lib
+	until_true 30 grep -q -i ready out || { cat out err; finish; return 1; }
+	for stop in 1 2 3 4 5 6 7 8; do
+		kill -STOP "$pid"
+		until_true 10 is_in "$pid" T
+		count=$(ls -t counts/"$pid".* | head -n 1)
+		"$pagek" mdd-dump -o "stop.$stop" "pid:$pid" >said 2>&1 ||
+		    { cat said; finish; return 1; }
+		cp "$count" "count.$stop"
+		kill -CONT "$pid"
+		"$pagek" stats "stop.$stop" 2>err.stats | sed -n \
+		    's/^History *: \([0-9]*\) memory allocations, \([0-9]*\) frees/\1 \2/p;
+		    s/^Current *: .*(\([0-9]*\) bytes) used in \([0-9]*\) .*/\2/p' | tr '\n' ' ' >has.stop
+		python3 - "count.$stop" "$threads" has.stop <<-'PY' || { finish; return 1; }
+		import struct, sys
+		raw = open(sys.argv[1], 'rb').read(72)
+		allocs, frees, failed, inherited, blocks = struct.unpack('<5Q', raw[8:48])
+		has = list(map(int, open(sys.argv[3]).read().split()))
+		want = [allocs, frees, blocks]
+		off = [abs(a - b) for a, b in zip(want, has)]
+		assert len(has) == 3 and max(off) <= int(sys.argv[2]), (want, has)
+		PY
+	done
+	finish
+}
+
+is_in() {
+	[ "$(cut -d ' ' -f 3 "/proc/$1/stat")" = "$2" ]
+}
+
+stops_of_python() {
+	at_random_stops 1 env PYTHONMALLOC=malloc python3 -c 'import json
+print("ready", flush=True)
+n = 0
+while True:
+    n += 1
+    x = [json.loads(json.dumps({"a": list(range(i % 50)), "b": "x" * i})) for i in range(n % 500)]'
+}
+
+stops_of_redis() {
+	at_random_stops 4 redis-server --port 0 --unixsocket "$tmp/redis" \
+	    --save '' --appendonly no || return 1
+}
+
 is_asleep() {
 	[ "$(cut -d ' ' -f 3 "/proc/$1/stat")" = S ]
 }
@@ -131,7 +187,6 @@ at_exit() {
 	begin on exit "$target"
 	ready || return 1
 	exec 3>&-
-	: >in
 	wait "$pid"
 	"$pagek" dump -Fsize_min=10014 -f '%n' "mddout.$pid.0" >/dev/null &&
 	    [ "$("$pagek" dump -Fsize_min=10001 -Fsize_max=10001 -f '%n' "mddout.$pid.0" | wc -l)" = 2 ]
@@ -199,6 +254,12 @@ rule "the caller is the program's own function, not a hook or an operator" calle
 rule "a forked child has what it inherited, and then its own" child_has_its_own
 rule "the data of python3 are what a second counting layer has" of_python
 rule "the data of sqlite3 are what a second counting layer has" of_sqlite
+rule "so are those of python3 at random stops" stops_of_python
+if command -v redis-server >/dev/null; then
+	rule "and of redis-server" stops_of_redis
+else
+	skip "redis-server is not installed: its debug data are not compared"
+fi
 rule "a process writes a dump at its exit" at_exit
 rule "a process writes one dump within 64 KiB of the size" at_size
 rule "a signal that the program takes is its own" a_signal_that_the_program_takes_is_its_own
