@@ -355,8 +355,8 @@ expr_range_wrong(enum expr_kind kind)
 		[EXPR_AGE] = "not an age, as in 10s, 5m, 1h30m or 2d",
 		[EXPR_MILLISECONDS] =
 		    "not an age, as in 10000 (milliseconds), 10s or 5m",
-		[EXPR_TIME] = "not a time, as in 12:00, 2026-11-20 or "
-		    "2026-11-20T15:04",
+		[EXPR_TIME] = ("not a time, as in 12:00, 2026-11-20 or "
+		    "2026-11-20T15:04"),
 		[EXPR_ADDRESS] = "not an address in hex",
 		[EXPR_NUMBER] = "not a number",
 		[EXPR_LAYER] = "not a layer: heap or api",
