@@ -19,8 +19,9 @@ mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name)
 	unlocked += locks == 0;
 	*handle = handle_now;
 	*number = 0;
-	snprintf(name, MDD_NAME, handle_now != 0 ? "task %u" : "",
-	    (unsigned)handle_now);
+	name[0] = '\0';
+	if (handle_now != 0)
+		snprintf(name, MDD_NAME, "task %u", (unsigned)handle_now);
 }
 
 uint32_t *
