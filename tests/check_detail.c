@@ -83,6 +83,32 @@ TEST(classic_block_is_told_without_what_its_stream_lacks)
 	ck_assert(shows("flags 0"));
 }
 
+static const struct {
+	const char *name, *shown;
+} regions[] = {
+	{ "conns", "in region conns" },
+	{ "region 1", " in region 1" },
+	{ "", "in region without a name" },
+};
+
+LOOP_TEST(region_of_a_block_is_named_once, 0, BASE_NELEM(regions))
+{
+	static struct wire_region region;
+	struct blk b;
+
+	scene_fini(&scene);
+	scene_note(&scene);
+	region = (struct wire_region){ .base = 0x8e0000, .size = 0x10000,
+		.head = 8, .align = 8 };
+	snprintf(region.name, sizeof region.name, "%s", regions[_i].name);
+	scene.look.regions.at = &region;
+	scene.look.regions.n = 1;
+	ck_assert_int_eq(blklist_get(scene.list, 0, 0x8e66b8, &b), 0);
+	page_detail_open(&detail, &scene.view, &b);
+	look(80, 22);
+	ck_assert(shows(regions[_i].shown) && !shows("region region"));
+}
+
 LOOP_TEST(every_size_holds_a_block, 1, 140)
 {
 	int rows;

@@ -894,8 +894,9 @@ put_memory(const struct page_detail *d, const struct page_view *v,
 	if (!v->look->classic)
 		put_pages(d, v, pic);
 	if (region != NULL) {
-		picture_printf(pic, v->look->classic ? "in region " :
-		    ", in region ");
+		/* Some names begin with that word, such as "region 1". */
+		picture_printf(pic, "%sin %s", v->look->classic ? "" : ", ",
+		    strncmp(region->name, "region", 6) == 0 ? "" : "region ");
 		picture_text(pic, region->name[0] != '\0' ? region->name :
 		    "without a name", WIRE_REGION_NAME + 4, PICTURE_FREE);
 	}
