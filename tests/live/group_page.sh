@@ -125,4 +125,76 @@ sorts() {
 	    wait_for 'COUNT \^'
 }
 rule "groups are sorted by the column that is named" sorts
+keys q
+
+# --- a C++ program ----------------------------------------------------------------
+
+# Containers of each kind, filled by functions of its own.
+cat >"$tmp/shop.cc" <<'CC'
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+#include <unistd.h>
+#define OWN __attribute__((noinline))
+struct catalog {
+	std::map<int, std::string> titles;
+	std::unordered_map<int, int> stock;
+	OWN void add_titles()
+	{
+		for (int i = 0; i < 100; i++)
+			titles[i] = std::string(100, 'x');
+	}
+	OWN void count_stock()
+	{
+		for (int i = 0; i < 100; i++)
+			stock[i] = i;
+	}
+};
+static OWN void
+fill_orders(std::vector<std::string> &orders)
+{
+	for (int i = 0; i < 100; i++)
+		orders.push_back(std::string(200, 'y'));
+}
+static OWN std::string
+read_text()
+{
+	std::string s;
+	for (int i = 0; i < 5000; i++)
+		s += 'z';
+	return s;
+}
+int
+main()
+{
+	catalog c;
+	std::vector<std::string> orders;
+	c.add_titles();
+	c.count_stock();
+	fill_orders(orders);
+	auto text = std::make_shared<std::string>(read_text());
+	for (;;)
+		pause();
+}
+CC
+# Without the pool that libstdc++ has for exceptions.
+cxx() {
+	c++ -O"$3" -g -std=c++17 -o "$tmp/shop" "$tmp/shop.cc" || return 1
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x "$1" -y "$2" "exec '$pagek' run -- '$tmp/shop'"
+	wait_for 'shop\[[0-9]+\]  LIVE' && wait_for '[0-9] blocks' &&
+	    keys ':filter type=new' Enter && wait_for '[0-9] of [0-9]+ blocks' &&
+	    keys b && wait_for 'catalog::cou' && bar_is_back &&
+	    hides ' (std|__gnu_cxx|operator)' &&
+	    screen_is "groups-cxx-$1" 's/ +[0-9ms]+ [.:=-]( *[ ▁▂▃▄▅▆▇█]+)?$/ AGE/
+	        s/ of [0-9,]+ blocks/ of N blocks/'
+	it=$?
+	keys Q
+	wait_for 'y/n' && keys y
+	return $it
+}
+rule "groups of a C++ program begin with its own functions, at 80x24" cxx 80 24 0
+rule "and at 124x35, of one that is optimised" cxx 124 35 2
 say_result

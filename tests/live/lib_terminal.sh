@@ -5,8 +5,11 @@
 # shows REGEX, hides REGEX	whether it does, now.
 # wait_for REGEX		until it does; wait_gone: until it does no more.
 # keys KEY...			pressed there.
-# screen_is NAME		whether page K is as tests/golden/NAME.ok, which
-#				PAGEK_GOLDEN=write writes anew.
+# screen_is NAME [SED]		whether page K is as tests/golden/NAME.ok, which
+#				PAGEK_GOLDEN=write writes anew.  A script of sed
+#				comes before those that every screen has.
+# unwrapped COMMAND...		the same, with a line that wrapped as one line.
+# bar_is_back			a message has given the key bar back.
 # look, on, off, wait_on, keys_to, gone, leave SESSION ...
 #				the same of the page in a session of that name.
 # end_terminal			for the EXIT trap: the server and $tmp are gone.
@@ -54,7 +57,8 @@ keys() {
 # But for numbers that change from run to run.
 screen_is() {
 	golden=$top/tests/golden/$1.ok
-	shot | sed -E 's/\[[0-9]+\]/[PID]/g; s/^(K MEMORY BLOCKS  0001) [^ ]+/\1 NODE/
+	shot | sed -E "${2-}" |
+	    sed -E 's/\[[0-9]+\]/[PID]/g; s/LIVE [0-9]+ Hz/LIVE/; s/^(K MEMORY BLOCKS  0001) [^ ]+/\1 NODE/
 	    s#[0-9]{2}/[0-9]{2}/[0-9]{2} +[0-9]{6}#DATE#; s#([0-9]{4}-[0-9-]{5}|-{10}) [0-9:-]{8}.*#DATE#
 	    s/ENDED [0-9:]+/ENDED TIME/; s/[0-9:]{8}\.[0-9]/TIME/; s/^[0-9a-f]{12} /ADDRESS /
 	    s/^[0-9.]+[um]s max.*/COSTS/; s/ +[0-9]+s( [.:-])? / AGE /; s/ +([0-9.]+k?|-) \/s//
@@ -62,7 +66,18 @@ screen_is() {
 	    # A notice wraps where the length of a process id lets it.
 	    sed -Ez 's/\n(program: nothing|nothing can)/ \1/' >"$tmp/screen"
 	[ "${PAGEK_GOLDEN-}" != write ] || cp "$tmp/screen" "$golden"
-	diff -u "$golden" "$tmp/screen"
+	[ -s "$tmp/screen" ] && diff -u "$golden" "$tmp/screen"
+}
+
+unwrapped() (
+	shot() {
+		t capture-pane -pJ -t p
+	}
+	"$@"
+)
+
+bar_is_back() {
+	wait_for '^\? help  Enter '
 }
 
 # By their exact names, for tmux takes a beginning as well.

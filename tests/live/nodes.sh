@@ -51,6 +51,23 @@ assert (b["number"], b["classic"], b["friendly"]) == ("0A12", 6801, "CA12")
 }
 rule "so it does as JSON" json
 
+# Paths of one length everywhere; the last column is that of the file.
+mkdir -p "$tmp/fixed/pagek"
+cat >"$tmp/fixed/pagek/nodes" <<T
+0590 linac-a          local acnet=11.134
+0A10 a-very-long-name ssh:operator@a-machine-of-a-long-name:2222
+0A12 gw-2             unix:/run/gw-2/node classic=6801
+0B13 g                ssh:g
+T
+aligned() {
+	XDG_CONFIG_HOME=$tmp/fixed "$pagek" nodes >"$tmp/out" &&
+	    sed "s#$tmp/#TMP/#" "$tmp/out" | grep -v ' /etc/' >"$tmp/text"
+	golden=$top/tests/golden/nodes-columns.ok
+	[ "${PAGEK_GOLDEN-}" != write ] || cp "$tmp/text" "$golden"
+	[ -s "$tmp/text" ] && diff -u "$golden" "$tmp/text"
+}
+rule "its columns are as wide as what is in them" aligned
+
 # --- a node that has a number -----------------------------------------------
 
 "$B/pageknode" >"$tmp/log" 2>&1 &

@@ -125,6 +125,29 @@ for size in "80 24" "124 35"; do
 	rule "so they are on a terminal of $size, and cut text has a mark" \
 	    on_terminal $size
 done
+# nodes_at WIDTH HEIGHT: a node's own stream is below it among its targets.
+nodes_at() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x "$1" -y "$2" "PATH=$PATH '$pagek' --page G"
+	wait_for '^> 0590 .* 5,000 .* up ' && keys Right &&
+	    wait_for '^ {20,24}pageknode .* LIVE' && wait_for '0A10 .* up ' && wait_for '0A12 .* 20,000 .* up ' &&
+	    wait_for '0B13 .* no node' && wait_for '0C14 .* unreachable' &&
+	    wait_for '0D15 .* 5,000 .* up ' && wait_for '0E16 .* no node' &&
+	    wait_for '0F17 .* unreachable' &&
+	    wait_for '^G NODES .* 4 up 2 without node 2 unreachable' &&
+	    wait_for '^0590 linac-a  local  1 live of 1' && bar_is_back &&
+	    screen_is "nodes-own-stream-$1" 's/ [0-9.]+[um]s / TRIP /
+	        s/(up|unreachable) [0-9hm]*[0-9][hms]/\1 AGE/
+	        s#(unix:|at )/[^ ~]*#\1PATH#
+	        s/(pageknode +)[0-9]+ B +[0-9]+ +[0-9]+/\1SUMS/
+	        s/(MiB +[0-9,]+ +)([0-9]+|-)/\1N/'
+	it=$?
+	keys q
+	return $it
+}
+rule "page G with a node's own stream, and a mark where a name is cut, at 80x24" \
+    nodes_at 80 24
+rule "and at 124x35" nodes_at 124 35
 cp "$tmp/table" "$table"
 own_stream() {
 	"$pagek" nodes --ask --format json 2>/dev/null | python3 -c '

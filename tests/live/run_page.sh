@@ -106,6 +106,23 @@ shown() {
 }
 rule "the page names the file, and o shows it in a pager" shown
 
+# A pager's prompt is its own; so many lines fill either screen.
+t set-environment -g LESS -Ppager
+t set-environment -gr LESSOPEN
+t set-environment -gr PAGER
+many="sh -c 'seq 1 60; printf \"a\\\\033[2Jb\\n\"; ./small 9 end.small 3'"
+# output_at WIDTH HEIGHT
+output_at() {
+	begin "$1" "$2" -- "$many"
+	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
+	    wait_for 'shows its output' && keys o && wait_for '^pager' &&
+	    screen_is "run-output-pager-$1" && keys G && wait_for 'aESC' &&
+	    keys q && wait_for 'MEMORY BLOCKS' && keys q &&
+	    wait_for '^status 3$' && unwrapped screen_is "run-output-printed-$1"
+}
+rule "the output in the pager, and as q prints it, at 80x24" output_at 80 24
+rule "and at 124x35" output_at 124 35
+
 by_signal() {
 	begin 100 30 -- ./small 9 end.small s15
 	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
