@@ -8,7 +8,8 @@
 # screen_is NAME [SED]		whether page K is as tests/golden/NAME.ok, which
 #				PAGEK_GOLDEN=write writes anew.  A script of sed
 #				comes before those that every screen has.
-# unwrapped COMMAND...		the same, with a line that wrapped as one line.
+# unwrapped COMMAND...		the same, with a line that wrapped as one line,
+#				and without empty ones.
 # bar_is_back			a message has given the key bar back.
 # look, on, off, wait_on, keys_to, gone, leave SESSION ...
 #				the same of the page in a session of that name.
@@ -71,7 +72,7 @@ screen_is() {
 
 unwrapped() (
 	shot() {
-		t capture-pane -pJ -t p
+		t capture-pane -pJ -t p | grep .
 	}
 	"$@"
 )
