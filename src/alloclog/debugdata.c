@@ -2,11 +2,12 @@
  * Memory debug data of a program that is not linked with them: the core of
  * src/mdd/target, with PAGEK_DEBUGDATA in the environment.
  *
- * Once on, each real function is one of these, which calls the one before and
- * records what it did; the hooks do not know.  Off costs no instruction.
+ * When the collection is on, `real` points to the functions of this file.  They
+ * call the next function and record the event, so the hooks are unchanged, and
+ * cost nothing more when it is off.
  *
- * Who asked for a block is found by a walk from here: the innermost return
- * address that is neither ours nor in a C++ operator.
+ * The caller of an event is the innermost return address that is neither in this
+ * library nor in a C++ operator.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +23,7 @@
 #define PATIENCE_TURNS 1100	/* some 100 ms */
 #define FRAMES_OF_OURS 6	/* hooks and operators before the program's frames */
 
-/* Who asked, from the caller on. */
+/* The callers of an event, the innermost first. */
 struct debugdata_stack {
 	unsigned n;
 	uintptr_t pc[MDD_LEVELS];
@@ -95,7 +96,7 @@ mdd_port_stack(uintptr_t caller, uintptr_t *level, unsigned n)
 		level[i] = s->pc[i + 1];
 }
 
-/* --- who asked ----------------------------------------------------------- */
+/* --- the caller ----------------------------------------------------------- */
 
 static void
 find_caller(struct debugdata_stack *s, uintptr_t frame)

@@ -4,11 +4,13 @@
  *
  * PAGEK_DUMP_AT	a size: when so many bytes are allocated; "exit": at
  *			exit(3); a signal's name: at that signal, if the program
- *			leaves it as it is.  Each once.
+ *			leaves it as it is.  The size and the exit once; the
+ *			signal each time that it comes.
  * PAGEK_DUMP_DIR	another folder
  *
- * The data are copied while all shards are held, and written after that.  Only
- * system calls are made, so that a signal handler may do it.
+ * The data are copied while all shards are held, and written after that.
+ * mdd/dump/write.c writes the same format with stdio; this file makes system calls
+ * only, because a signal handler may write a dump.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +41,9 @@ struct chunk_head {
 	uint32_t crc;
 	uint64_t len;
 };
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+    "chunk heads are written as they lie in memory");
 
 static void
 put(struct file *f, const void *bytes, size_t n)
@@ -298,7 +303,7 @@ write_file(const struct file *f, uint32_t number)
 		at += n > 0 ? (size_t)n : 0;
 	call_close(fd);
 	if (at < f->len)
-		complain("pagek: the dump is not whole: ", path);
+		complain("pagek: the dump is truncated; is the disk full? ", path);
 }
 
 static const char magic[16] = "\177MDDOUT\n\001";
@@ -341,6 +346,8 @@ debugdump_write(const char *from)
 		return;
 	number = atomic_fetch_add(&dumps, 1);
 	if (thread_self.silent || !copy_data(&f, &size, from, number)) {
+		if (!thread_self.silent)
+			complain("pagek: no memory for the dump ", from);
 		atomic_store(&dumping, 0);
 		errno = saved;
 		return;

@@ -7,6 +7,9 @@
  *	groups.c	groups, rankings, neighbours
  *	calltree.c	call trees and folded lines
  *	resolve.c	call stacks as lines, from the words that have come
+ *	target/		memory debug data, as a program keeps them (target.h)
+ *	take/		copies these data from a process or a core file (take.h)
+ *	dump/		mddout files, and their data as a model (dump.h)
  *
  * Vocabulary
  *	profile		live blocks and bytes of one moment, summed by caller

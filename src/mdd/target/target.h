@@ -1,5 +1,5 @@
 /*
- * mdd: memory debug data, kept by a program about its own blocks.
+ * target: memory debug data that a program keeps about its own blocks.
  *
  *	layout.def	the data as they lie in memory: shared with readers
  *	functions.def	the allocation functions
@@ -7,6 +7,7 @@
  *	settings.c	options of a start, from text
  *	wrap.c		hooks for --wrap: malloc's family, newlib's, C++ operators
  *	port_linux.c	a port: Linux programs without liballoclog
+ *	../../alloclog/debugdata.c	the port of liballoclog
  *	port_freertos.c	a port: firmware with FreeRTOS
  *
  * The core is C99 and needs string.h only.  It runs with 32 and 64 bits, in

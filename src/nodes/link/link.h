@@ -15,6 +15,7 @@
  *	link.c		links, lines, requests
  *	connect.c	ways to a node of this machine
  *	ssh.c		the way to a node of another machine
+ *	tree.c		which target started which, and the sums of each tree
  *	targets.c	a node's table of streams
  *	listing.c	listings: send, fetch, enumerate
  *

@@ -276,11 +276,10 @@ say_failed(struct app *app, const struct app_place *place, int err)
 	else if (place->unknown[0] != '\0' && is_no_listener(err))
 		app_say(app, "%s", place->unknown);
 	else if (is_searched(place) && is_no_listener(err))
-		app_say(app, "no node here watches process %ld",
-		    (long)place->pid);
+		app_say(app, "no node here watches %s", text);
 	else if (is_searched(place))
-		app_say(app, "cannot look for a node that watches process "
-		    "%ld: %s", (long)place->pid, strerror(-err));
+		app_say(app, "cannot look for a node that watches %s: %s",
+		    text, strerror(-err));
 	else if (is_no_listener(err))
 		app_say(app, "%s is down: no node listens at %s", text, safe);
 	else
