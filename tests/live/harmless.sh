@@ -2,6 +2,8 @@
 # Harmless: a target behaves as without us, whatever happens to it, to its
 # keeper or to the page.
 . "$(dirname "$0")/lib.sh"
+# The runner's: some rules leave a program hardly any descriptors.
+exec 3>&-
 
 pagek=$B/pagek
 
