@@ -252,13 +252,10 @@ rule "a run whose node is gone for good ends and says so" both
 supervisor=
 
 told_to_end() {
-	looping 0 3 && kill -TERM "$supervisor" &&
-	    until_true 10 is_gone "$supervisor" &&
-	    ! [ -e "$XDG_RUNTIME_DIR/pagek/run.$supervisor" ] &&
-	    pgrep -f "$tmp/loop.sh" >/dev/null && over
-	[ $? = 125 ]
+	looping 0 3 && kill -TERM "$supervisor" && kill -TERM "$keeper" &&
+	    pgrep -f "$tmp/loop.sh" >/dev/null && ends 3
 }
-rule "told to end the node goes, and the command runs on" told_to_end
+rule "told to end a node stays with its command, whose status is told" told_to_end
 supervisor=
 
 # --- on a terminal -------------------------------------------------------------

@@ -37,10 +37,11 @@ struct command;
 int supervisor_run(void (*become)(void *arg, int fd), void *arg);
 
 /*
- * The same for a node that runs a command.  It is over when its child is and no
- * process of the command is left; 125 stands for 1.  SIGTERM ends it only then:
- * before, it goes to the command, from us if there was no page.  page: a page's connection,
- * passed to the first child only, as STORED_PAGE; -1 none.
+ * The same for a node that runs a command.  It returns when its child has ended and
+ * no process of the command is left, with 125 in place of 1.  While the command
+ * lives, SIGTERM does not end the node: it is meant for the command, and is passed
+ * on if there was no page.  page: the connection of a page, passed to the first
+ * child only, as STORED_PAGE; -1: none.
  */
 int supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
     struct command *, int page);
