@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -25,12 +26,16 @@ static _Thread_local uint32_t word_of_thread;
 void *
 mdd_port_memory(size_t bytes)
 {
+	void *memory;
+
 	if (when_memory != NULL)
 		when_memory();
 	if (bytes > memory_left)
 		return NULL;
 	memory_left -= bytes;
-	return calloc(1, bytes);
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return memory != MAP_FAILED ? memory : NULL;
 }
 
 #if MDD_SHARDS > 1

@@ -425,25 +425,57 @@ history_take(void)
 }
 #endif
 
+/*
+ * Makes the place the caller's alone: the thread of the record before may be slow.
+ * While the link is CLAIMED the record is half written.  0: not in time.
+ */
+#define CLAIMED (MDD_LINK_MASK << MDD_FUNCTION_BITS)
+
+static int
+history_claim(uint32_t *link)
+{
+#if MDD_SHARDS > 1
+	unsigned turn;
+
+	for (turn = 0; __atomic_exchange_n(link, CLAIMED, __ATOMIC_ACQ_REL) ==
+	    CLAIMED; turn++)
+		if (!mdd_port_wait(turn))
+			return 0;
+#else
+	STORE(link, CLAIMED);
+#endif
+	return 1;
+}
+
 /* `record`: of the block that is freed; NULL: it was not listed. */
 static void
 history_write(const struct event *e, unsigned char *record)
 {
 	unsigned char *to = (unsigned char *)mdd_root.history +
 	    e->index % mdd_root.history_records * (size_t)at.free_end;
+	uint32_t function = 0;
 
+	if (!history_claim(u32_at(to, AT_LINK))) {
+		count(&mdd_root.missed);
+		return;
+	}
 	STORE(word_at(to, 0), 0);
-	if (record != NULL)
-		memcpy(to + WORD, record + WORD, at.end - WORD);
-	else {
-		memset(to + WORD, 0, at.end - WORD);
+	if (record != NULL) {
+		function = *u32_at(record, AT_LINK) &
+		    ((1u << MDD_FUNCTION_BITS) - 1);
+		*word_at(to, AT_SIZE) = *word_at(record, AT_SIZE);
+		memcpy(to + AT_SEQNO, record + AT_SEQNO, at.end - AT_SEQNO);
+	} else {
+		*word_at(to, AT_SIZE) = 0;
+		memset(to + AT_SEQNO, 0, at.end - AT_SEQNO);
 		*u32_at(to, AT_SEQNO) = e->seqno;
 	}
-	record_set_link(to, (e->index + 1) & MDD_LINK_MASK);
 	*u32_at(to, at.end) = e->seqno;
 	*u32_at(to, at.end + 4) = e->function;
 	write_details(to, e, at.free_time, at.free_thread, at.free_stack);
 	STORE(word_at(to, 0), e->ptr);
+	STORE(u32_at(to, AT_LINK),
+	    ((e->index + 1) & MDD_LINK_MASK) << MDD_FUNCTION_BITS | function);
 }
 
 /* --- updates, inside a shard --------------------------------------------- */
@@ -531,7 +563,7 @@ shard_enter(struct mdd_shard *s)
 		owner = 0;
 		if (__atomic_compare_exchange_n(&s->owner, &owner, self, 0,
 			__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-			s->stuck = 0;
+			STORE(&s->stuck, 0);
 			STORE(&s->busy, 1);
 			return ENTERED;
 		}
