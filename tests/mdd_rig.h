@@ -18,7 +18,7 @@
 #include "../src/mdd/target/core.c"
 #include "../src/mdd/target/settings.c"
 
-static size_t memory_left;		/* bytes that the port still has */
+static _Atomic size_t memory_left;		/* bytes that the port still has */
 static void (*when_memory)(void);	/* called by it, inside the shard's lock */
 static uint64_t ticks;
 static _Thread_local uint32_t word_of_thread;
