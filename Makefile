@@ -136,6 +136,11 @@ $B/pagek-symbols: $B/src/symbol/pagek-symbols.o $(ARCHIVE)
 $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
 
+# The core of memory debug data on Linux; a debugger finds it in a stripped library.
+MDD_LINUX = -DMDD_DEBUGDATA=1 -DMDD_PORT_TICKS=1 -DMDD_PORT_THREADS=1 \
+	-DMDD_PORT_STACK=1 -DMDD_SHARDS=64 \
+	-D'MDD_PUBLIC=__attribute__((visibility("protected")))'
+
 # The target side: little of libc (src/alloclog/imports), nothing of ours visible
 # but what interposes.  Its table of symbols is written to (operators.c), so it
 # lies apart from the code; and what is small lies together, for each page more is
@@ -144,7 +149,7 @@ PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
 	-fno-stack-protector -U_FORTIFY_SOURCE \
 	-foptimize-sibling-calls -fdata-sections -DPAGEK_VERSION='"$(VERSION)"' \
-	-DMDD_CONFIG='"port_linux.h"'
+	$(MDD_LINUX)
 # Its hooks end in jumps, which are calls with -Og, and with clang's -O1: then
 # each block's caller would be a hook.
 PIC_CFLAGS = $(patsubst -Og,-O2,$(patsubst -O1,-O2,$(patsubst -O,-O2,$(CFLAGS))))
@@ -186,7 +191,7 @@ MDD_TARGET = $(addprefix src/mdd/target/,core.c settings.c wrap.c wrap_cxx.c \
 	port_linux.c)
 MDD_HEADERS = $(addprefix src/mdd/target/,target.h layout.def functions.def)
 MDD_FLAGS = -std=c99 -pedantic $(WARNINGS) -fexceptions -fPIC -fno-builtin \
-	-fno-omit-frame-pointer -DMDD_CONFIG='"port_linux.h"'
+	-fno-omit-frame-pointer $(MDD_LINUX)
 
 $B/libmdd.a: $(MDD_TARGET:%.c=$B/mdd/%.o)
 	rm -f $@ && $(AR) rcs $@ $^
@@ -345,6 +350,7 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	tests/fuzz/seed_raw tests/corpus/raw
 	tests/fuzz/seed_settings tests/corpus/settings
 	tests/fuzz/seed_kept tests/corpus/kept
+	tests/fuzz/seed_saved tests/corpus/saved
 
 # Its objects are made to be followed, in a folder of their own.
 FUZZ ?= fuzz_wire

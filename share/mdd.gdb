@@ -323,7 +323,7 @@ class Mdd:
         if self.u32(data, 8) != self.ORDER:
             self.order = ">"
         if self.u32(data, 8) != self.ORDER:
-            return "its byte order is none"
+            return "its byte order is unknown"
         if self.u32(data, 12) != self.VERSION:
             return "its tables are of another version"
         self.word_bytes = self.u32(data, 16)

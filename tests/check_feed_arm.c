@@ -674,14 +674,14 @@ TEST(of_any_number_of_areas_those_in_the_list_are_left)
 		if (robust_begin() != 0)
 			_exit(1);
 		for (unsigned i = 0; i < AREAS; i++)
-			n[i] = robust_list(area[i]);
+			n[i] = robust_add(area[i]);
 		for (unsigned i = 0; i < 3 * AREAS; i++) {
 			unsigned a = draw_random(&seed) % AREAS;
 
 			if (n[a] != 0)
-				robust_unlist(&n[a]);
+				robust_remove(&n[a]);
 			else
-				n[a] = robust_list(area[a]);
+				n[a] = robust_add(area[a]);
 		}
 		for (unsigned i = 0; i < AREAS; i++) {
 			listed[i] = n[i] != 0;
@@ -690,7 +690,7 @@ TEST(of_any_number_of_areas_those_in_the_list_are_left)
 		/* All places are used again. */
 		for (unsigned i = 0; i < AREAS; i++)
 			if (n[i] == 0)
-				listed[i] = (n[i] = robust_list(area[i])) != 0;
+				listed[i] = (n[i] = robust_add(area[i])) != 0;
 		die_killed();
 	}
 	reap(pid);

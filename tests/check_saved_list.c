@@ -76,13 +76,43 @@ LOOP_TEST(the_three_formats_are_one_list, 0, BASE_NELEM(forms))
 	ck_assert_uint_eq(d.functions.n, 2);
 }
 
+#define ONE "{\"address\": \"0x1000\", \"size\": 16, \"seq\": 1, " \
+	"\"function\": \"f\"}"
+
+/* Of a list that was saved with --limit or --filter, or that was cut. */
+TEST(a_list_says_how_many_blocks_it_should_have)
+{
+	const struct saved_list *l = &d.list[SAVED_OLD];
+
+	ck_assert_int_eq(read_into(SAVED_OLD, HEAD ", \"counts\": "
+	    "{\"aRecActive\": 6, \"size\": 9}, \"filter\": null, \"matched\": "
+	    "null}\n" ONE "\n"), 0);
+	ck_assert(l->total_known);
+	ck_assert_uint_eq(l->total, 6);
+	ck_assert_uint_eq(l->n, 1);
+	ck_assert_str_eq(l->filter, "");
+	ck_assert_int_eq(read_into(SAVED_NEW, HEAD ", \"counts\": "
+	    "{\"aRecActive\": 6}, \"filter\": \"size>1\", \"matched\": 1, "
+	    "\"blocks\": [" ONE "]}"), 0);
+	l = &d.list[SAVED_NEW];
+	ck_assert(l->total_known);
+	ck_assert_uint_eq(l->total, 1);
+	ck_assert_str_eq(l->filter, "size>1");
+}
+
+TEST(csv_does_not_say_how_many_blocks_it_should_have)
+{
+	ck_assert_int_eq(read_into(SAVED_OLD, csv), 0);
+	ck_assert(!d.list[SAVED_OLD].total_known);
+}
+
 static const struct {
 	const char *text, *why;
 } wrong[] = {
-	{ "", "it is no list of blocks" },
-	{ "pagek.baseline/1\n", "it is no list of blocks" },
+	{ "", "it is not a list of blocks" },
+	{ "pagek.baseline/1\n", "it is not a list of blocks" },
 	{ "{}", NULL },
-	{ "{\"schema\": \"pagek.tree/1\"}", "it is no list of blocks" },
+	{ "{\"schema\": \"pagek.tree/1\"}", "it is not a list of blocks" },
 	{ HEAD ", \"blocks\": [", "its JSON is damaged" },
 	{ HEAD ", \"blocks\": [{\"address\": \"0x1\", \"si", "its JSON is damaged" },
 	{ HEAD ", \"blocks\": [{\"address\": \"0x1\", \"size\": 1}]}",
@@ -92,9 +122,9 @@ static const struct {
 	    "its blocks lack address, size, seq or function: save it without "
 	    "--fields" },
 	{ HEAD ", \"blocks\": [{\"address\": \"x\", \"size\": 1, \"seq\": 1, "
-	    "\"function\": \"f\"}]}", "a block has a number that is none" },
+	    "\"function\": \"f\"}]}", "a block has an invalid number" },
 	{ HEAD ", \"blocks\": [{\"address\": \"0x1\", \"size\": -1, \"seq\": 1, "
-	    "\"function\": \"f\"}]}", "a block has a number that is none" },
+	    "\"function\": \"f\"}]}", "a block has an invalid number" },
 	{ "address,size,seq,function\n0x1,1,1\n", "a line has more or fewer "
 	    "values than the first one has names" },
 	{ "address,size\n0x1,1\n", "its blocks lack address, size, seq or "

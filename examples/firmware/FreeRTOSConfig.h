@@ -19,7 +19,7 @@
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 0x20
 #define configASSERT(x) do { if (!(x)) for (;;) __asm__ volatile("bkpt"); } while (0)
 
-/* What port_freertos.c needs. */
+/* The kernel's settings that port_freertos.c needs. */
 #define INCLUDE_vTaskDelete 1
 #define INCLUDE_xTaskGetSchedulerState 1
 #define INCLUDE_xTaskGetCurrentTaskHandle 1

@@ -27,7 +27,7 @@ const void *task_handle(void);
 const char *task_name(const void *handle);
 uint32_t tick_count(void);
 
-/* What the vectors lead to. */
+/* The handlers of the vectors. */
 void supervisor_call(void);
 void switch_task(void);
 void tick(void);

@@ -17,7 +17,7 @@
 
 extern "C" {
 #include "target.h"
-/* Where a debugger may stop: all is done. */
+/* A debugger may stop here: all is done. */
 void finished(void);
 }
 
@@ -47,7 +47,7 @@ next_seqno()
 #endif
 }
 
-/* What holds before a call of an allocation function, and after it. */
+/* The state before a call of an allocation function, and after it. */
 class call {
 public:
 	call(const char *function, const char *caller, unsigned line)

@@ -240,45 +240,20 @@ dd_calloc(size_t n, size_t size)
 	return ptr;
 }
 
-static void
-dd_free(void *ptr)
-{
-	freeing(ptr, MDD_FREE, FRAME);
-	FRAME_KEPT();
-	next.free(ptr);
-}
+#define DD_FREE(name, params, args) \
+	static void \
+	dd_##name params \
+	{ \
+		freeing(ptr, MDD_FREE, FRAME); \
+		FRAME_KEPT(); \
+		next.name args; \
+	}
 
-static void
-dd_free_sized(void *ptr, size_t size)
-{
-	freeing(ptr, MDD_FREE, FRAME);
-	FRAME_KEPT();
-	next.free_sized(ptr, size);
-}
-
-static void
-dd_free_aligned_sized(void *ptr, size_t align, size_t size)
-{
-	freeing(ptr, MDD_FREE, FRAME);
-	FRAME_KEPT();
-	next.free_aligned_sized(ptr, align, size);
-}
-
-static void
-dd_dallocx(void *ptr, int flags)
-{
-	freeing(ptr, MDD_FREE, FRAME);
-	FRAME_KEPT();
-	next.dallocx(ptr, flags);
-}
-
-static void
-dd_sdallocx(void *ptr, size_t size, int flags)
-{
-	freeing(ptr, MDD_FREE, FRAME);
-	FRAME_KEPT();
-	next.sdallocx(ptr, size, flags);
-}
+DD_FREE(free, (void *ptr), (ptr))
+DD_FREE(free_sized, (void *ptr, size_t size), (ptr, size))
+DD_FREE(free_aligned_sized, (void *ptr, size_t align, size_t size), (ptr, align, size))
+DD_FREE(dallocx, (void *ptr, int flags), (ptr, flags))
+DD_FREE(sdallocx, (void *ptr, size_t size, int flags), (ptr, size, flags))
 
 /* flags: rallocx's, or NULL. */
 static NOINLINE void *

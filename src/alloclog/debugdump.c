@@ -110,7 +110,7 @@ put_memory(struct file *f, uintptr_t at, size_t n)
 	put_chunk(f, "MEMO", at, (const void *)at, n);
 }
 
-/* Of doubling slabs at `slab`, as many as hold `used` entries. */
+/* Each next slab is twice as large.  Puts those that hold `used` entries. */
 static void
 put_slabs(struct file *f, const uintptr_t *slab, uint32_t used, size_t bytes)
 {

@@ -116,7 +116,7 @@ rule "calls inside of newlib are no events of their own" counted
 another() {
 	built another "" LINKED=-Wl,--build-id=0x0123456789abcdef &&
 	    ! "$pagek" dump another.elf "$last" >out 2>err && cat err &&
-	    grep -q "'another.elf' is not what .* its build id is 0123456789abcdef" \
+	    grep -q "'another.elf' is not the program of .* its build id is 0123456789abcdef" \
 	    err && "$pagek" dump firmware.elf "$last" >out
 }
 rule "another build's executable is refused" another

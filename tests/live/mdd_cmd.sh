@@ -355,7 +355,7 @@ rule "without the first one it is incomplete" sh -c \
     "'$pagek' history -f %s log.1 log.2 log.3 | grep -q ^Caution"
 rule "files in another order are refused" prints 2 "'log.0' is older than" \
     "$pagek" history log.1 log.0
-rule "so are those of two runs" prints 2 "is not of the run" \
+rule "so are those of two runs" prints 2 "are from different runs of the program" \
     "$pagek" diff mddout.0 other-run.0
 
 # --- lines ---------------------------------------------------------------------------

@@ -63,7 +63,7 @@ names_live() {
 	    touch "$here/end.small" && wait_for 'small\[[0-9]+\]  ENDED' &&
 	    until_true 10 pgrep -f 'large 30 end.large' || return 1
 	# It stays there.
-	wait_for '2 processes of the tree still live' &&
+	wait_for '2 targets of the node still live' &&
 	    keys q && wait_for '^status ' && shot &&
 	    shows "large goes on and is watched; come back with: .*pid:$(pgrep -f '^./large 30 end.large')"
 	it=$?
@@ -95,6 +95,13 @@ output() {
 	    head -1 "$file" | grep -qx 1
 }
 rule "q prints the last lines of the output, without control characters, and its file" output
+ended_by_us() {
+	begin 100 30 -- "sh -c 'echo hello; exec ./small 9 end.small 3'"
+	wait_for 'small\[[0-9]+\]  LIVE' && keys F9 && wait_for 'y/n' &&
+	    keys y && wait_for '^status 143$' && shows '^hello$' &&
+	    shows "^pagek: the command's output: "
+}
+rule "after F9 the output and the status are the command's, as after q" ended_by_us
 
 shown() {
 	begin 100 30 -- "$writes"

@@ -194,7 +194,7 @@ rule "a program that was started anew is compared by its sums, and that is said"
 refused() {
 	echo '{"schema": "pagek.tree/1"}' >"$tmp/tree.json"
 	pagek diff tree.json 2>"$tmp/err"
-	[ $? = 5 ] && grep '^pagek: tree.json: it is no list of blocks' "$tmp/err" || return 1
+	[ $? = 5 ] && grep '^pagek: tree.json: it is not a list of blocks' "$tmp/err" || return 1
 	head -c 5000 monday.json >cut.json
 	pagek diff cut.json 2>"$tmp/err"
 	[ $? = 5 ] && grep '^pagek: cut.json: its JSON is damaged' "$tmp/err" || return 1
@@ -209,5 +209,23 @@ refused() {
 	[ $? = 5 ] && grep 'a target of that name can be given as pid:N' "$tmp/err"
 }
 rule "what is no saved list is refused with a sentence" refused
+
+# Blocks that a list lacks would look as if they had come since.
+partial() {
+	pagek list --limit 2 --format json -o some.json demo:note &&
+	    pagek list --format ndjson -o all.nd demo:note &&
+	    pagek list --filter 'size>60' --format json -o large.json demo:note &&
+	    head -n 4 all.nd >cut.nd || return 1
+	for file in some.json cut.nd; do
+		pagek diff "$file" all.nd >"$tmp/out" 2>"$tmp/err" &&
+		    grep 'has [0-9] of 6 blocks: those that it lacks count as missing' "$tmp/err" &&
+		    grep -q INCOMPLETE "$tmp/out" || return 1
+	done
+	pagek diff large.json all.nd 2>"$tmp/err" | grep INCOMPLETE &&
+	    grep 'has blocks of the filter size>60' "$tmp/err" || return 1
+	pagek diff large.json large.json 2>"$tmp/err" >"$tmp/out" &&
+	    ! [ -s "$tmp/err" ] && ! grep INCOMPLETE "$tmp/out"
+}
+rule "a list that lacks blocks, and which, is said and makes the difference incomplete" partial
 
 say_result

@@ -16,7 +16,7 @@
  *	record		an allocation: a block with the moment of its allocation.
  *	past record	a freed block, with the moments of both: a record of the
  *			history.
- *	unsure		a record that was in change when the target stopped, or
+ *	unsure		a record that was being updated when the target stopped, or
  *			that contradicts itself.
  *	problem		a place where the data breaks, by offset in the file or
  *			address in the target.  The rest is kept.
@@ -94,7 +94,7 @@ struct dump_module {
 	uint8_t build_id[SYMBOL_BUILD_ID_MAX];
 };
 
-/* Of the data: what was collected, and how it is measured. */
+/* The collected fields, and their units. */
 struct dump_source {
 	bool known;			/* the rest is */
 	bool live;			/* of a live target: its numbers are a node's */
@@ -107,7 +107,7 @@ struct dump_source {
 	uint32_t history_records;
 };
 
-/* Of a file, what it says of itself; "": not known. */
+/* The file's description of itself; "": not known. */
 struct dump_info {
 	char maker[64], time[40], from[16];
 	char program[1024];
@@ -123,9 +123,9 @@ struct dump_counts {
 	uint64_t static_bytes, dynamic_bytes;	/* of the debug data */
 	uint64_t missed, unknown, replaced;
 	uint64_t pending;		/* events that waited to be recorded */
-	uint64_t in_flight;		/* records in change, and those half written */
+	uint64_t in_flight;		/* records being updated, and those half written */
 	uint64_t overwritten;		/* past records that no dump has */
-	uint32_t busy;			/* shards in change */
+	uint32_t busy;			/* shards being updated */
 };
 
 struct dump {
@@ -236,7 +236,7 @@ struct elf_head {
 	uint8_t build_id[SYMBOL_BUILD_ID_MAX];
 };
 
-/* Of a file's bytes, or of its first ones.  -EBADMSG: it is no ELF file. */
+/* Reads a file's bytes, or its first ones.  -EBADMSG: not an ELF file. */
 int elf_head_parse(struct elf_head *, const uint8_t *bytes, size_t len);
 /* The build id of notes, as they lie in memory. */
 void elf_head_of_notes(struct elf_head *, const uint8_t *notes, size_t len,

@@ -35,7 +35,7 @@ by_address(const void *a, const void *b)
 	return p->bytes < q->bytes ? -1 : p->bytes > q->bytes;
 }
 
-/* Where pieces overlap, the one that begins first has the bytes. */
+/* If pieces overlap, the one that begins first has the bytes. */
 void
 memory_sort(struct memory *m)
 {

@@ -39,7 +39,7 @@ parse_mappings(struct dump *d, char *text, struct mappings *out)
 		m.writable = strchr(line, ' ') != NULL &&
 		    strncmp(strchr(line, ' '), " rw", 3) == 0;
 		if (maps_parse(line, &m.line) < 0) {
-			dump_problem(d, "line %u of the mappings is none", no);
+			dump_problem(d, "line %u of the mappings cannot be parsed", no);
 			continue;
 		}
 		array = out->at;
@@ -117,7 +117,7 @@ take_modules(struct dump *d, struct memory *m, const struct mappings *maps)
 	return e;
 }
 
-/* Of firmware: one module without addresses, if a piece of memory is its note. */
+/* Firmware is one module without addresses, if a piece of memory is its note. */
 static int
 take_firmware(struct dump *d, const struct memory *m)
 {

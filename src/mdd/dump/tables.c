@@ -26,7 +26,7 @@ struct tables {
 	unsigned record_bytes, past_bytes;
 	uint32_t slab_first;
 	uint64_t budget;		/* records that there is memory for */
-	uint64_t current;		/* that the shards count, unless one is in change */
+	uint64_t current;		/* that the shards count, unless one is being updated */
 	size_t cap_records;
 };
 

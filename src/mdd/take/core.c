@@ -22,7 +22,7 @@
 #define FILES_MAX (1u << 20)
 #define HEAD_BACK 64		/* mappings of a file behind its beginning */
 
-/* Of notes: see core(5) and <sys/procfs.h>; both layouts are the kernel's. */
+/* Layouts of notes: see core(5) and <sys/procfs.h>; both are the kernel's. */
 #define PRSTATUS_PID(wide) ((wide) ? 32u : 24u)
 
 struct segment {
@@ -342,7 +342,7 @@ take_files(struct take *t, const uint8_t *p, size_t len)
 	return r;
 }
 
-/* Where the program's headers lie: its file is the program. */
+/* The address of the program's headers: the file mapped there is the program. */
 static void
 take_auxv(struct core *c, const uint8_t *p, size_t len)
 {

@@ -1,4 +1,4 @@
-/* Where the root of a target's debug data lies. */
+/* The address of the root of a target's debug data. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * A process as a source of memory.
  *
  * First it is not stopped at all: when root and shards are the same before and
- * after the copy, and no shard is in change, the copy is of one moment.  A
+ * after the copy, and no shard is being updated, the copy is of one moment.  A
  * process that works meanwhile is stopped by PTRACE_SEIZE and PTRACE_INTERRUPT,
  * which send no signal; the kernel lets it go on when we end, in whatever way.
  */
@@ -265,7 +265,7 @@ copy_running(struct take *t)
 	return r;
 }
 
-/* What the time does not suffice for is copied while it runs. */
+/* The rest is copied while the process runs, if the time was too short. */
 static int
 copy_stopped(struct take *t)
 {

@@ -269,7 +269,7 @@ probe(const uint8_t *p, bool *big, unsigned *word_bytes)
 		return "no debug data is there";
 	*big = order == __builtin_bswap32(MDD_ORDER);
 	if (order != MDD_ORDER && !*big)
-		return "its byte order is none";
+		return "its byte order is unknown";
 	if (number32(p + 12, *big) != MDD_VERSION)
 		return "its tables are of another version";
 	*word_bytes = number32(p + 16, *big);

@@ -66,7 +66,7 @@ int take_maps_add(struct take_maps *, const struct take_mapping *,
     const char *path);
 void take_maps_sort(struct take_maps *);
 void take_maps_fini(struct take_maps *);
-/* Of /proc/PID/maps; lines that are none are left out.  -ENOMEM. */
+/* Parses /proc/PID/maps; other lines are left out.  -ENOMEM. */
 int take_maps_parse(struct take_maps *, const char *text);
 /* In that form; heap.  NULL: no memory. */
 char *take_maps_text(const struct take_maps *);
@@ -109,7 +109,7 @@ struct take_root {
 	uint64_t history;
 	uint8_t *shards;		/* their bytes; heap */
 	size_t shards_bytes;
-	uint32_t busy;			/* shards in change */
+	uint32_t busy;			/* shards being updated */
 	uint32_t first_busy;
 };
 

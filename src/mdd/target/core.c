@@ -965,7 +965,7 @@ mdd_hold(void)
 
 	for (i = 0; i < MDD_SHARDS; i++) {
 		held[i] = shard_enter(&shard[i]) == ENTERED;
-		/* No link is in change. */
+		/* No link is being updated. */
 		if (held[i])
 			STORE(&shard[i].busy, 0);
 	}

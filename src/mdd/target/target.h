@@ -63,7 +63,7 @@
 #define MDD_PORT_STACK 0
 #endif
 
-/* What is collected if mdd_start() is not told otherwise. */
+/* The usual settings of mdd_start(). */
 #ifndef MDD_DEBUGDATA
 #define MDD_DEBUGDATA 0		/* 0: the functions below do nothing */
 #endif
@@ -161,7 +161,7 @@ struct mdd_thread {
 #include "layout.def"
 };
 
-/* What a debugger begins with. */
+/* A debugger begins here. */
 #ifndef MDD_PUBLIC
 #define MDD_PUBLIC
 #endif
@@ -232,7 +232,7 @@ void mdd_forked(void);
 
 /* --- for breakpoints ----------------------------------------------------- */
 
-/* Called after each update of the data, when no link is in change. */
+/* Called after each update of the data, when no link is being updated. */
 MDD_PUBLIC void cyg_memalloc_dd_done(void);
 
 /*
@@ -278,7 +278,7 @@ uint64_t mdd_port_ticks(uint32_t *hz);	/* since the start; hz: in a second */
  */
 void mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name);
 /*
- * Where the core may keep a word for the calling thread, 0 at first; NULL: it
+ * The place of a word that the core keeps for the calling thread, 0 at first; NULL: it
  * finds the thread by its handle.
  */
 uint32_t *mdd_port_thread_word(void);

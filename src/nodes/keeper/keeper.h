@@ -471,7 +471,7 @@ bool region_set_is_valid(const struct region_set *);
 /* A program makes no more than these: it may name each of its requests. */
 #define MARKS_OF_TARGET (WIRE_MARKS_MAX / 2)
 
-/* What a new mark has done to others. */
+/* The effect of a new mark on others. */
 struct mark_effect {
 	bool moved;			/* there was one of that name */
 	char dropped[WIRE_MARK_NAME + 1];	/* the oldest, for want of room; "" none */

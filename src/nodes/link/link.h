@@ -221,7 +221,7 @@ bool nodes_target_of_run(const struct nodes_target *, size_t n, size_t i,
 
 /* --- the tree of targets (tree.c) ----------------------------------------- */
 
-/* What the live processes of a tree hold together. */
+/* The sum of the live processes of a tree. */
 struct nodes_sum {
 	size_t processes;		/* of these numbers */
 	uint64_t blocks, bytes;		/* estimates, if any of them is sampled */
@@ -252,7 +252,7 @@ struct nodes_branch {
  */
 size_t nodes_tree(const struct nodes_target *, size_t n,
     struct nodes_branch *);
-/* What one target holds. */
+/* The memory of one target. */
 void nodes_sum_of(const struct nodes_target *, struct nodes_sum *);
 /* Adds the second sum to the first one. */
 void nodes_sum_add(struct nodes_sum *, const struct nodes_sum *);

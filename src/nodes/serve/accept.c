@@ -286,7 +286,7 @@ wait_at_door(struct serve *s, int fd)
 	close_door_place(d, i);
 }
 
-/* Of those who may come in, the user whose turn it is; false: nobody may. */
+/* Chooses the user whose turn it is; false: nobody may come in. */
 static bool
 next_at_door(const struct serve *s, unsigned *next, struct conn **leaves)
 {
@@ -338,7 +338,7 @@ pause_listener(struct serve *s)
 	uv_timer_start(&s->resume, on_resume, PAUSE_MS, 0);
 }
 
-/* Nobody else's connections wait behind those of the only user. */
+/* The only user has all places. */
 static bool
 is_door_full(const struct node *node)
 {

@@ -70,7 +70,7 @@ marks_reset(struct nodes_session *s)
 	s->marks.told = (struct nodes_marks){ .at = s->marks.at,
 		.why = s->marks.why, .dropped = s->marks.dropped };
 	s->marks.why[0] = s->marks.dropped[0] = '\0';
-	/* Of a question that was in flight. */
+	/* The reply to a question that was in flight. */
 	s->marks.told.error = -EAGAIN;
 }
 

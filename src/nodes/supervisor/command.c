@@ -188,7 +188,7 @@ execute(char *const *argv)
 	errno = err;
 }
 
-/* What the environment has stays without the option. */
+/* Without the option the environment stays as it is. */
 static int
 set_debug_data(const char *settings)
 {

@@ -37,7 +37,7 @@ _Static_assert(FDSTORE_FDS <= SENT_MAX, "what is put in one message is taken");
 
 struct stored_fd {
 	int fd;
-	unsigned listed;		/* robust_list(): of a keeper area */
+	unsigned listed;		/* robust_add(): of a keeper area */
 	char name[FDSTORE_NAME];
 };
 
@@ -64,7 +64,7 @@ list_area(int fd)
 	keeper = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (keeper == MAP_FAILED)
 		return 0;
-	n = robust_list(keeper);
+	n = robust_add(keeper);
 	munmap(keeper, size);
 	return n;
 }
@@ -96,7 +96,7 @@ drop_stored(struct store *s, const char *name, bool others)
 		struct stored_fd *e = &s->entry[i];
 
 		if ((strcmp(e->name, name) == 0) != others) {
-			robust_unlist(&e->listed);
+			robust_remove(&e->listed);
 			close(e->fd);
 			s->names -= strlen(e->name) + 1;
 		} else {

@@ -128,7 +128,7 @@ struct app_waits {
 	bool pause, mark, drain;
 };
 
-/* What is to be done with a mark of the node, once that has answered. */
+/* The use of a node's mark, once the node has answered. */
 enum app_mark_wish {
 	APP_MARK_NOTHING,
 	APP_MARK_SET,

@@ -707,7 +707,7 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 		tell("node: %s", s.socket);
 		*link = s.best;
 		opts->pid = s.pid != 0 ? s.pid : opts->pid;
-		/* Of images that have ended, several may have had its pid. */
+		/* Several images that have ended may have had its pid. */
 		if (s.pid != 0 && s.start == 0) {
 			snprintf(stream, sizeof stream, "%s", s.stream);
 			opts->stream = stream;
@@ -951,7 +951,7 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	return 0;
 }
 
-/* Of images that have ended, several may have had its pid. */
+/* Several images that have ended may have had its pid. */
 static bool
 take_command(const struct nodes_target *t, struct nodes_session_opts *opts)
 {

@@ -91,9 +91,10 @@ report(const struct take *t, const struct options *o, const char *path)
 		complain("%s: %zu more such places", o->memory,
 		    p->n - TAKE_PROBLEMS);
 	if (t->root.busy > 0)
-		notice("%s: %" PRIu32 " shards, the first of them %" PRIu32
-		    ", were in change: events in flight are not in the dump",
-		    o->memory, t->root.busy, t->root.first_busy);
+		notice("%s: %" PRIu32 " shard%s being updated (the first is %"
+		    PRIu32 "): events in progress are not in the dump",
+		    o->memory, t->root.busy, t->root.busy == 1 ? " was" :
+		    "s were", t->root.first_busy);
 	if (t->moved)
 		complain("%s: not all was copied within the 50 ms that the "
 		    "program is stopped; it has changed its data meanwhile",
@@ -137,7 +138,7 @@ write_dump(struct take *t, const struct options *o)
 	if (status != PAGEK_OK)
 		return status;
 	report(t, o, out == stdout ? NULL : path);
-	/* What a file has may go from the target. */
+	/* Memory that is also in a file need not come from the target. */
 	if (about.reset && take_reset(t) < 0) {
 		complain("%s: %s, although the dump says so", o->memory, t->why);
 		return PAGEK_FAILED;

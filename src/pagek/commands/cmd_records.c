@@ -407,7 +407,7 @@ print_events(struct work *w)
 	}
 }
 
-/* Of a difference the second one is --interval later. */
+/* The second moment of a difference is --interval later. */
 static int
 take_live(struct work *w, uv_loop_t *loop, struct nodes_session *s)
 {

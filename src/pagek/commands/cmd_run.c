@@ -459,6 +459,22 @@ has_begun(void *arg)
 	    !look->link.up;
 }
 
+static bool
+has_status(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->command.status >= 0 || !look->link.up;
+}
+
+/* The command's, where it has ended. */
+static int
+page_status(const struct nodes_look *look)
+{
+	return look->command.status < 0 ? PAGEK_OK :
+	    exit_status(look->command.status);
+}
+
 static int
 run_screen(struct run *r)
 {
@@ -484,11 +500,14 @@ run_screen(struct run *r)
 	case PAGE_QUIT:
 		tell_output(r, stdout);
 		tell_return(r, stdout);
-		return look->command.status < 0 ? PAGEK_OK :
-		    exit_status(look->command.status);
+		return page_status(look);
 	case PAGE_QUIT_TARGET:
 		tell_ending(r, watch.away);
-		return PAGEK_OK;
+		if (look->target.pid == look->command.pid)
+			pump(r->loop, r->session, NODE_ANSWER_MS,
+			    has_status, r->session);
+		tell_output(r, stdout);
+		return page_status(look);
 	case PAGE_INTERRUPTED:
 		break;
 	}

@@ -140,7 +140,7 @@ put_losses(FILE *out, const struct dump *d)
 		{ n->unknown, "frees of blocks that were not listed" },
 		{ n->replaced, "blocks were replaced at their address" },
 		{ n->pending, "events waited to be recorded" },
-		{ n->in_flight, "records were in change" },
+		{ n->in_flight, "records were being updated" },
 	};
 	bool first = true;
 

@@ -47,7 +47,7 @@ check_once(struct parse *p)
 	    PAGE_NEEDS_INTERVAL) != 0;
 	int r;
 
-	/* What the mark of a node is compared with need not be waited for. */
+	/* A node's mark is compared at once. */
 	waits = waits && p->o->page.mark == NULL;
 	r = option_none_of(p, again, BASE_NELEM(again) - waits,
 	    p->o->page.mark != NULL ? "has no meaning with --once and --mark" :

@@ -130,7 +130,7 @@ read_file(struct saved_diff *d, enum saved_side side, const char *path)
 	return r;
 }
 
-/* What `pagek list` would write of the target now. */
+/* Lists the target as `pagek list` does. */
 static int
 read_target(struct saved_diff *d, const struct options *o, uv_loop_t *loop,
     struct nodes_session *s)
@@ -161,8 +161,6 @@ read_target(struct saved_diff *d, const struct options *o, uv_loop_t *loop,
 	return status;
 }
 
-/* --- writing -------------------------------------------------------------- */
-
 static const char *
 old_name(const struct options *o)
 {
@@ -174,6 +172,38 @@ new_name(const struct options *o)
 {
 	return o->records.files > 1 ? o->records.file[1] : o->target.word;
 }
+
+/* A block that a list lacks would look as if it had come or gone. */
+static void
+tell_missing(const char *name, struct saved_list *l, bool file)
+{
+	if (l->total_known && l->n < l->total) {
+		notice("'%s' has %s of %s blocks: those that it lacks count as "
+		    "missing", base_shown(name), base_digits(l->n).text,
+		    base_digits(l->total).text);
+		l->incomplete = true;
+	} else if (file && !l->total_known) {
+		notice("'%s' does not tell whether all blocks are in it: 'pagek "
+		    "list --format json' does", base_shown(name));
+	}
+}
+
+static void
+tell_filters(const struct options *o, struct saved_diff *d)
+{
+	struct saved_list *old = &d->list[SAVED_OLD], *new = &d->list[SAVED_NEW];
+
+	if (strcmp(old->filter, new->filter) == 0)
+		return;
+	notice("'%s' has %s%s, and '%s' %s%s: the rest counts as missing",
+	    base_shown(old_name(o)), old->filter[0] != '\0' ?
+	    "blocks of the filter " : "all blocks", old->filter,
+	    base_shown(new_name(o)), new->filter[0] != '\0' ?
+	    "blocks of the filter " : "all blocks", new->filter);
+	old->incomplete = new->incomplete = true;
+}
+
+/* --- writing -------------------------------------------------------------- */
 
 static void
 put_side(struct json *j, const char *key, const char *name,
@@ -267,6 +297,9 @@ write_diff(const struct options *o, struct saved_diff *d)
 		complain("cannot compare: %s", strerror(ENOMEM));
 		return PAGEK_FAILED;
 	}
+	tell_missing(old_name(o), &d->list[SAVED_OLD], true);
+	tell_missing(new_name(o), &d->list[SAVED_NEW], o->records.files > 1);
+	tell_filters(o, d);
 	if (d->same == 0 && d->list[SAVED_OLD].n > 0 && d->list[SAVED_NEW].n > 0)
 		notice("no block is in both lists, as if the program had been "
 		    "started anew between them: compare the sums by function");

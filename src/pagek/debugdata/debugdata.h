@@ -89,7 +89,7 @@ struct events {
 
 /* -ENOMEM */
 int events_of_dump(struct events *, const struct dump *);
-/* Of dumps in the order of time; *complete: no event is missing. */
+/* Events of dumps, in the order of time; *complete: no event is missing. */
 int events_of_history(struct events *, const struct dump *, size_t n,
     bool *complete);
 /* Of the second dump's allocations those that the first does not have, and the
@@ -114,7 +114,7 @@ struct callers;
 /* NULL in *out: no names are wanted.  PAGEK_OK, or the status after a complaint. */
 int callers_new(struct callers **, const struct subject *,
     const struct options *);
-/* Of a live target, whose node tells what callers_put() stores.  -ENOMEM. */
+/* Callers of a live target, as its node tells callers_put().  -ENOMEM. */
 int callers_new_live(struct callers **, const struct subject *, size_t dumps,
     const struct options *);
 /* The lines of an address, innermost first; copied.  -ENOMEM. */

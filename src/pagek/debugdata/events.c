@@ -45,7 +45,7 @@ events_of_dump(struct events *e, const struct dump *d)
 
 /* --- history ------------------------------------------------------------------ */
 
-/* Of equal ones, a freed allocation before the same one as still held. */
+/* A freed allocation comes before the same one as still held. */
 static int
 by_position(const void *a, const void *b)
 {

@@ -124,9 +124,9 @@ check_runs(const struct subject *s)
 	for (size_t i = 1; i < s->n; i++) {
 		if (!is_other_run(&s->dump[0], &s->dump[i]))
 			continue;
-		complain("'%s' is not of the run that '%s' is of: dumps of two "
-		    "runs have nothing in common", s->dump[i].name,
-		    s->dump[0].name);
+		complain("'%s' and '%s' are from different runs of the program "
+		    "and cannot be compared", s->dump[0].name,
+		    s->dump[i].name);
 		return PAGEK_USAGE;
 	}
 	return PAGEK_OK;
@@ -165,13 +165,13 @@ refuse_program(const struct subject *s, const struct dump *d,
 
 	hex_of(s->head.build_id, s->head.build_id_len, ours);
 	if (m == NULL) {
-		complain("'%s' is not what '%s' is of: no file with build id %s "
-		    "was mapped", s->program, d->name, ours);
+		complain("'%s' is not the program of '%s': no mapped file has "
+		    "its build id %s", s->program, d->name, ours);
 		return PAGEK_USAGE;
 	}
 	hex_of(m->build_id, m->build_id_len, theirs);
-	complain("'%s' is not what '%s' is of: its build id is %s, and that of "
-	    "the program that ran %s", s->program, d->name, ours, theirs);
+	complain("'%s' is not the program of '%s': its build id is %s, the dump "
+	    "has %s", s->program, d->name, ours, theirs);
 	return PAGEK_USAGE;
 }
 
@@ -193,7 +193,7 @@ check_program(const struct subject *s, const struct dump *d)
 
 	if (d->source.known && (h->word_bytes != d->source.word_bytes ||
 	    h->big_endian != d->source.big_endian)) {
-		complain("'%s' is not what '%s' is of: it is for another "
+		complain("'%s' is not the program of '%s': it is for another "
 		    "machine, of %u bits", s->program, d->name,
 		    8 * h->word_bytes);
 		return PAGEK_USAGE;
@@ -310,7 +310,7 @@ append_unsure(const struct dump *d, char *out, size_t cap, size_t *len)
 		base_append(out, cap, len, " ...");
 }
 
-/* Records that are in no table, or in change, of a dump that is whole. */
+/* Records that are in no table, or being updated, of a dump that is whole. */
 static void
 report_unsure(const struct dump *d)
 {

@@ -73,7 +73,7 @@ parse_value(const char *text, uint64_t *out)
 	return base_parse_size(text, UINT64_MAX, out) == 0;
 }
 
-/* Of several limits the narrowest holds. */
+/* The narrowest of several limits holds. */
 static void
 narrow(struct query *q, int range, bool max, uint64_t value)
 {
@@ -184,7 +184,7 @@ parse_sort(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 	struct page_sorting sorting;
 	const char *key;
 
-	/* Of a word that sorts groups alone nothing is parsed. */
+	/* A word that sorts groups alone is not parsed. */
 	if (!page_sorting_parse(text, &sorting))
 		sorting = (struct page_sorting){ .n = 1,
 			.by[0].sort = PAGE_SORTS };

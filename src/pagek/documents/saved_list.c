@@ -22,11 +22,15 @@ enum value {
 	VALUE_WEIGHT,
 	VALUE_SEQ,
 	VALUE_FUNCTION,
+	VALUE_FILTER,
+	VALUE_MATCHED,			/* blocks that match it */
+	VALUE_ACTIVE,			/* blocks of the target */
 	VALUES
 };
 
 static const char *const keys[VALUES] = { "schema", "time", "taken",
-	"complete", "kind", "address", "size", "weight", "seq", "function" };
+	"complete", "kind", "address", "size", "weight", "seq", "function",
+	"filter", "matched", "aRecActive" };
 
 struct record {
 	bool has[VALUES];		/* null is had, and empty */
@@ -112,7 +116,7 @@ add_block(struct reading *r, const struct record *rec)
 	    !number(rec->text[VALUE_SIZE], &b.size) ||
 	    !number(rec->text[VALUE_SEQ], &b.seq) || !(b.weight >= 0) ||
 	    b.weight > 1e18) {
-		fail(r, -EINVAL, "a block has a number that is none");
+		fail(r, -EINVAL, "a block has an invalid number");
 		return;
 	}
 	if (base_grow(&array, &l->cap, l->n + 1, sizeof *l->blk) < 0 ||
@@ -128,6 +132,20 @@ add_block(struct reading *r, const struct record *rec)
 	l->bytes += b.weight * (double)b.size;
 }
 
+/* The head of JSON says how many blocks there are; CSV does not. */
+static void
+take_total(struct saved_list *l, const struct record *rec)
+{
+	const char *filter = rec->has[VALUE_FILTER] ? rec->text[VALUE_FILTER] :
+	    "";
+
+	base_safe_text(l->filter, sizeof l->filter, filter, strlen(filter),
+	    false);
+	l->total_known = number(rec->text[filter[0] != '\0' &&
+	    rec->has[VALUE_MATCHED] ? VALUE_MATCHED : VALUE_ACTIVE],
+	    &l->total) && rec->has[VALUE_ACTIVE];
+}
+
 static void
 take_record(struct reading *r, const struct record *rec)
 {
@@ -136,10 +154,12 @@ take_record(struct reading *r, const struct record *rec)
 
 	if (rec->has[VALUE_SCHEMA] && strncmp(rec->text[VALUE_SCHEMA], SCHEMA,
 	    strlen(SCHEMA)) != 0) {
-		fail(r, -EINVAL, "it is no list of blocks");
+		fail(r, -EINVAL, "it is not a list of blocks");
 		return;
 	}
 	r->known |= rec->has[VALUE_SCHEMA];
+	if (rec->has[VALUE_SCHEMA])
+		take_total(r->list, rec);
 	if (rec->has[VALUE_COMPLETE])
 		r->list->incomplete |=
 		    strcmp(rec->text[VALUE_COMPLETE], "true") != 0;
@@ -250,7 +270,8 @@ read_value(struct reading *r, struct record *rec, const char *key,
 		return;
 	}
 	if (*r->p == '{') {
-		read_object(r, NULL, depth + 1);
+		read_object(r, rec == &r->rec[0] &&
+		    strcmp(key, "counts") == 0 ? rec : NULL, depth + 1);
 		return;
 	}
 	if (*r->p == '[') {
@@ -369,7 +390,7 @@ read_csv(struct reading *r)
 	/* A block's own time is not the list's. */
 	r->known = rec->has[VALUE_ADDRESS] && rec->has[VALUE_SIZE];
 	if (!r->known) {
-		fail(r, -EINVAL, "it is no list of blocks");
+		fail(r, -EINVAL, "it is not a list of blocks");
 		return;
 	}
 	while (r->p < r->end) {
@@ -409,7 +430,7 @@ saved_list_read(struct saved_diff *d, enum saved_side side, const char *bytes,
 	else
 		read_csv(r);
 	if (!r->known)
-		fail(r, -EINVAL, "it is no list of blocks");
+		fail(r, -EINVAL, "it is not a list of blocks");
 	snprintf(why, cap, "%s", r->why);
 	err = r->err;
 	free(r);
@@ -480,7 +501,7 @@ sum_all(struct saved_diff *d)
 	}
 }
 
-/* Of a program that was started anew, every block is another one. */
+/* If a program was started anew, every block is another one. */
 static bool
 has_changed(const struct saved_diff *d, const struct saved_function *f)
 {

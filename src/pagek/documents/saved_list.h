@@ -41,6 +41,9 @@ struct saved_list {
 	size_t n, cap;
 	char time[40];			/* when it was taken, as the file says; "" not known */
 	bool incomplete;		/* as the file says */
+	char filter[256];		/* that its blocks match; "": none */
+	bool total_known;		/* the file says how many it should have: */
+	uint64_t total;
 	double blocks, bytes;
 };
 
@@ -65,8 +68,8 @@ void saved_diff_init(struct saved_diff *);
 void saved_diff_fini(struct saved_diff *);
 
 /*
- * Adds the blocks of a document.  -EINVAL, with a sentence in why: it is none of
- * pagek list, or damaged.  -ENOMEM.
+ * Adds the blocks of a document.  -EINVAL, with a sentence in why: pagek list did
+ * not write it, or it is damaged.  -ENOMEM.
  */
 int saved_list_read(struct saved_diff *, enum saved_side, const char *bytes,
     size_t len, char *why, size_t cap);

@@ -367,9 +367,9 @@ say_ended(const struct page *page, const struct page_view *v,
 			    "; o shows its output");
 	} else if (look->command.targets_live > 0) {
 		base_append(text, sizeof text, &n,
-		    "%u process%s of the tree still live: :target lists them",
+		    "%u target%s of the node still live: T lists them",
 		    look->command.targets_live,
-		    look->command.targets_live == 1 ? "" : "es");
+		    look->command.targets_live == 1 ? "" : "s");
 	}
 	if (n > 0)
 		append_notice(st, text);

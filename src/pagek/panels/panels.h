@@ -37,7 +37,7 @@ struct page_targets {
 void page_targets_put(const struct page_targets *, size_t selected,
     struct page_picture *);
 #define PAGE_TARGETS_FOOT 2
-/* What the line of the selected target has no room for, and the sum of all. */
+/* The remarks of the selected target, and the sum of all. */
 void page_targets_foot(const struct page_targets *, size_t selected,
     struct page_picture *);
 /* True if the first target is shown before the second in a flat list. */

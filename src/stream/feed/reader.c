@@ -95,9 +95,9 @@ static void
 store_arming(struct reader *r)
 {
 	if (!r->dormant)
-		robust_unlist(&r->listed);
+		robust_remove(&r->listed);
 	else if (r->listed == 0)
-		r->listed = robust_list(r->keeper);
+		r->listed = robust_add(r->keeper);
 	atomic_store_explicit(&r->keeper->armed,
 	    r->dormant ? robust_word() : RING_ARMED, memory_order_release);
 }
@@ -884,7 +884,7 @@ reader_unmap(struct reader *r)
 {
 	if (r->area == NULL)
 		return;
-	robust_unlist(&r->listed);
+	robust_remove(&r->listed);
 	munmap((void *)(uintptr_t)r->area, AREA_SIZE);
 	munmap(r->keeper, KEEPER_SIZE);
 	r->area = NULL;

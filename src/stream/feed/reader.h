@@ -124,7 +124,7 @@ struct reader {
 	int64_t armed_at;			/* records from before it are void; 0: never dormant */
 	int64_t beat;				/* millisecond published last */
 	bool dormant;				/* all records are void */
-	unsigned listed;			/* robust_list() */
+	unsigned listed;			/* robust_add() */
 	bool no_wait;
 	bool hold;
 	uint64_t armings;			/* as in the keeper's area */

@@ -132,7 +132,7 @@ take_number(void)
 }
 
 unsigned
-robust_list(const struct keeper_area *keeper)
+robust_add(const struct keeper_area *keeper)
 {
 	unsigned n;
 
@@ -153,7 +153,7 @@ robust_list(const struct keeper_area *keeper)
 }
 
 void
-robust_unlist(unsigned *n)
+robust_remove(unsigned *n)
 {
 	if (*n == 0)
 		return;

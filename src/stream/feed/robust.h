@@ -14,9 +14,9 @@
  * Example
  *	robust_begin();			in the owner, in its first thread
  *	robust_set_owner(getppid());	in the node of a supervisor
- *	n = robust_list(keeper);	once in the owner
+ *	n = robust_add(keeper);	once in the owner
  *	keeper->armed = robust_word();	in the node
- *	robust_unlist(&n);
+ *	robust_remove(&n);
  *
  * Known limits
  *	The kernel follows 2,047 entries.  Further targets, and those whose areas
@@ -43,10 +43,10 @@ uint32_t robust_word(void);
 
 /*
  * Adds a keeper area, mapped for writing; the caller may unmap it.  A number
- * for robust_unlist(), or 0: this process is not the owner, or has no room.
+ * for robust_remove(), or 0: this process is not the owner, or has no room.
  * For any thread.
  */
-unsigned robust_list(const struct keeper_area *);
-void robust_unlist(unsigned *);
+unsigned robust_add(const struct keeper_area *);
+void robust_remove(unsigned *);
 
 #endif

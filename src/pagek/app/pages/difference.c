@@ -212,7 +212,7 @@ text_begin(struct batch *b)
 	struct page_view v;
 	int status;
 
-	/* Of a target that has no list, text_status() reports the state. */
+	/* text_status() reports the state of a target without a list. */
 	if (b->o->page.mark != NULL &&
 	    batch_has_list(nodes_session_look(b->session))) {
 		status = batch_find_mark(b->o, b->loop, b->session,
