@@ -290,11 +290,11 @@ LOOP_TEST(marks_that_were_committed_are_there_and_no_others, 0, 3)
 
 	for (int i = 0; i < _i; i++)
 		takeover_commit(dead, true);
-	ck_assert_int_eq(keeper_mark(dead, "deploy-42", 9, "anna", false,
+	ck_assert_int_eq(keeper_set_mark(dead, "deploy-42", 9, "anna", false,
 	    &effect), 0);
 	takeover_commit(dead, true);
-	ck_assert_int_eq(keeper_mark(dead, "later", 5, "anna", false, &effect),
-	    0);
+	ck_assert_int_eq(keeper_set_mark(dead, "later", 5, "anna", false,
+	    &effect), 0);
 	k = take_up();
 	ck_assert_uint_eq(marks_of(k), 1);
 	ck_assert_str_eq(k->marks->at[0].name, "deploy-42");
@@ -317,7 +317,7 @@ TEST(a_mark_alone_is_committed_with_the_next_pass)
 	struct keeper *k;
 
 	takeover_commit(dead, false);
-	ck_assert_int_eq(keeper_mark(dead, "a", 1, "", false, &effect), 0);
+	ck_assert_int_eq(keeper_set_mark(dead, "a", 1, "", false, &effect), 0);
 	takeover_commit(dead, false);
 	k = take_up();
 	ck_assert_uint_eq(marks_of(k), 1);

@@ -110,10 +110,10 @@ TEST(copy_has_what_was_there_oldest_first)
 /* --- marks of the node ------------------------------------------------------ */
 
 /* A mark of this moment, as a node has it; the test keeps its copy of the list. */
-static struct wire_moment
+static struct wire_named_mark
 node_mark(void)
 {
-	struct wire_moment at = { .name = "deploy-42" };
+	struct wire_named_mark at = { .name = "deploy-42" };
 	const struct page_moment *m;
 
 	mark();
@@ -130,7 +130,7 @@ node_mark(void)
 LOOP_TEST(since_an_earlier_mark_new_and_freed_are_exact, 0, 3)
 {
 	struct page_mark_counts c;
-	struct wire_moment at;
+	struct wire_named_mark at;
 	unsigned still;
 
 	seed = (uint32_t)check_seed(seed + (unsigned)_i);
@@ -158,7 +158,7 @@ LOOP_TEST(since_an_earlier_mark_new_and_freed_are_exact, 0, 3)
 
 TEST(a_mark_that_the_list_has_not_come_to_is_waited_for)
 {
-	struct wire_moment at;
+	struct wire_named_mark at;
 
 	live_on(10);
 	later();
@@ -172,7 +172,7 @@ TEST(a_mark_that_the_list_has_not_come_to_is_waited_for)
 TEST(a_chosen_mark_is_called_by_its_name)
 {
 	char text[PAGE_MARK_TEXT], when[PAGE_MARK_WHEN];
-	struct wire_moment at;
+	struct wire_named_mark at;
 
 	live_on(10);
 	later();
@@ -198,7 +198,7 @@ TEST(a_chosen_mark_is_called_by_its_name)
 TEST(records_lost_since_an_earlier_mark_make_it_incomplete)
 {
 	char text[PAGE_MARK_TEXT];
-	struct wire_moment at;
+	struct wire_named_mark at;
 
 	live_on(10);
 	later();

@@ -18,7 +18,7 @@ mark(const char *name)
 {
 	struct mark_effect effect;
 
-	return keeper_mark(k, name, strlen(name), "anna", false, &effect);
+	return keeper_set_mark(k, name, strlen(name), "anna", false, &effect);
 }
 
 /* As alloclog_mark() sends it. */
@@ -32,7 +32,7 @@ mark_by_target(const char *text)
 	keeper_control(k, &rec);
 }
 
-static const struct wire_moment *
+static const struct wire_named_mark *
 named(const char *name)
 {
 	for (uint32_t i = 0; k->marks != NULL && i < k->marks->n; i++)
@@ -45,7 +45,7 @@ CASE("keeper", .setup = setup, .teardown = node_down);
 
 TEST(a_mark_has_what_was_listed_and_the_number_of_the_last_record)
 {
-	const struct wire_moment *m;
+	const struct wire_named_mark *m;
 
 	take(k, allocation(0x1000, 16));
 	take(k, allocation(0x2000, 32));
@@ -96,7 +96,7 @@ TEST(a_mark_of_the_same_name_moves_and_says_so)
 	ck_assert_int_eq(mark("a"), 0);
 	ck_assert_int_eq(mark("b"), 0);
 	take(k, allocation(0x1000, 16));
-	ck_assert_int_eq(keeper_mark(k, "a", 1, "bert", false, &effect), 0);
+	ck_assert_int_eq(keeper_set_mark(k, "a", 1, "bert", false, &effect), 0);
 	ck_assert(effect.moved);
 	ck_assert_str_eq(effect.dropped, "");
 	ck_assert_uint_eq(k->marks->n, 2);
@@ -112,15 +112,16 @@ TEST(the_oldest_makes_room_and_is_named)
 
 	for (unsigned i = 0; i < WIRE_MARKS_MAX; i++) {
 		snprintf(name, sizeof name, "m%u", i);
-		ck_assert_int_eq(keeper_mark(k, name, strlen(name), "", false,
-		    &effect), 0);
+		ck_assert_int_eq(keeper_set_mark(k, name, strlen(name), "",
+		    false, &effect), 0);
 		ck_assert_str_eq(effect.dropped, "");
 	}
-	ck_assert_int_eq(keeper_mark(k, "one more", 8, "", false, &effect), 0);
+	ck_assert_int_eq(keeper_set_mark(k, "one more", 8, "", false,
+	    &effect), 0);
 	ck_assert_str_eq(effect.dropped, "m0");
 	ck_assert_uint_eq(k->marks->n, WIRE_MARKS_MAX);
 	/* One that moves needs no room. */
-	ck_assert_int_eq(keeper_mark(k, "m1", 2, "", false, &effect), 0);
+	ck_assert_int_eq(keeper_set_mark(k, "m1", 2, "", false, &effect), 0);
 	ck_assert(effect.moved);
 	ck_assert_str_eq(effect.dropped, "");
 }
@@ -203,7 +204,7 @@ CASE("pages", .setup = setup, .teardown = node_down);
 TEST(another_page_lists_a_mark_after_the_first_has_left)
 {
 	struct wire_msg r, m = request(WIRE_MARK, "deploy-42");
-	struct wire_moment mark;
+	struct wire_named_mark mark;
 	struct page p;
 
 	page_open(&p);
@@ -222,7 +223,7 @@ TEST(another_page_lists_a_mark_after_the_first_has_left)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_MARKED);
 	ck_assert_uint_eq(r.marked.marks.len, WIRE_MARK_SIZE);
-	wire_moment_get(&mark, r.marked.marks.p);
+	wire_named_mark_get(&mark, r.marked.marks.p);
 	ck_assert_str_eq(mark.name, "deploy-42");
 	ck_assert_uint_eq(mark.seq, 1);
 	ck_assert_uint_gt(strlen(mark.who), 0);

@@ -633,9 +633,9 @@ LOOP_TEST(packed_region_comes_back_the_same, 0, 3)
 
 LOOP_TEST(packed_mark_comes_back_the_same, 0, 3)
 {
-	struct wire_moment m, full = { UINT64_MAX, INT64_MAX, INT64_MIN, 1,
+	struct wire_named_mark m, full = { UINT64_MAX, INT64_MAX, INT64_MIN, 1,
 		UINT64_MAX, 2, 3, 4, 5, true, "", "" };
-	const struct wire_moment marks[] = { { .seq = 7, .ms = -8,
+	const struct wire_named_mark marks[] = { { .seq = 7, .ms = -8,
 	    .wall_ms = 1795781007000, .blocks = 1, .bytes = 2, .est_blocks = 3,
 	    .est_bytes = 4, .lost = 5, .full = 6, .name = "deploy-42",
 	    .who = "0590 linac-a, anna" }, { .seq = 0 }, full };
@@ -643,9 +643,9 @@ LOOP_TEST(packed_mark_comes_back_the_same, 0, 3)
 
 	if (_i == 2)
 		memset(full.name, 'n', WIRE_MARK_NAME);
-	wire_moment_put(packed, _i == 2 ? &full : &marks[_i]);
+	wire_named_mark_put(packed, _i == 2 ? &full : &marks[_i]);
 	memset(&m, 0xff, sizeof m);
-	wire_moment_get(&m, packed);
+	wire_named_mark_get(&m, packed);
 	ck_assert_uint_eq(m.seq, marks[_i].seq);
 	ck_assert_int_eq(m.ms, marks[_i].ms);
 	ck_assert_int_eq(m.wall_ms, marks[_i].wall_ms);

@@ -63,7 +63,7 @@ struct model {
 	struct wire_region region[WIRE_REGIONS_MAX];
 	size_t regions;
 	const char *regions_why;	/* NULL: nothing is said */
-	struct wire_moment mark[WIRE_MARKS_MAX];
+	struct wire_named_mark mark[WIRE_MARKS_MAX];
 	size_t marks;
 	uint32_t part_max, read_max;
 };
@@ -716,10 +716,10 @@ answer_marked(struct peer *p, const struct wire_msg *q, struct model *m)
 {
 	static uint8_t packed[WIRE_MARKS_MAX * WIRE_MARK_SIZE];
 	struct wire_msg msg = { .type = WIRE_MARKED, .id = q->id };
-	struct wire_moment *mark = &m->mark[m->marks];
+	struct wire_named_mark *mark = &m->mark[m->marks];
 
 	if (q->type == WIRE_MARK) {
-		*mark = (struct wire_moment){ .seq = m->n, .ms = 1000,
+		*mark = (struct wire_named_mark){ .seq = m->n, .ms = 1000,
 			.wall_ms = 1100000000000, .who = "anna",
 			.blocks = blklist_counts(m->list)->aRecActive,
 			.bytes = blklist_counts(m->list)->live_bytes };
@@ -729,7 +729,7 @@ answer_marked(struct peer *p, const struct wire_msg *q, struct model *m)
 		m->marks++;
 	}
 	for (size_t i = 0; i < m->marks; i++)
-		wire_moment_put(packed + i * WIRE_MARK_SIZE, &m->mark[i]);
+		wire_named_mark_put(packed + i * WIRE_MARK_SIZE, &m->mark[i]);
 	msg.marked.marks = (struct wire_bytes){ .p = packed,
 		.len = m->marks * WIRE_MARK_SIZE };
 	peer_send(p, &msg);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "read.h"
+#include "tables.h"
 
 #define FILE_MAX ((size_t)(sizeof(size_t) > 4 ? UINT64_C(1) << 34 : \
 	UINT64_C(1) << 30))

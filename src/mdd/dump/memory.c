@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "read.h"
+#include "tables.h"
 
 int
 memory_add(struct memory *m, uint64_t lo, const uint8_t *bytes, size_t len)

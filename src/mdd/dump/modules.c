@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "read.h"
+#include "tables.h"
 
 #define HEAD_BYTES 4096		/* of a mapped file, that a dump has */
 #define HEAD_BACK 64		/* mappings of a file before one of its code */

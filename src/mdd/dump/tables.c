@@ -11,7 +11,7 @@
 
 #include "../../base/base.h"
 #include "layout.h"
-#include "read.h"
+#include "tables.h"
 
 #define RECORD_MAX 256		/* bytes of a record or of a past one, at most */
 #define SHARDS_MAX 65536

@@ -125,7 +125,7 @@ static void
 path_of(const struct take *t, const struct take_mapping *m, char *out,
     size_t cap)
 {
-	if (t->live == NULL)
+	if (t->process == NULL)
 		snprintf(out, cap, "%s", m->path);
 	else if (strcmp(m->path, t->program) == 0)
 		snprintf(out, cap, "/proc/%" PRIu32 "/exe", t->pid);
@@ -227,7 +227,7 @@ is_static_data(const struct take *t, size_t i)
 
 	if (!m->writable || !m->readable)
 		return false;
-	return t->live == NULL || m->path[0] == '/' || (i > 0 &&
+	return t->process == NULL || m->path[0] == '/' || (i > 0 &&
 	    m[-1].hi == m->lo && m[-1].path[0] == '/' && m->path[0] == '\0');
 }
 

@@ -95,7 +95,7 @@ table_limit(const struct take *t)
 	uint64_t bytes = 0;
 
 	if (t->core != NULL)
-		return core_bytes(t->core);
+		return core_file_bytes(t->core);
 	for (size_t i = 0; i < t->maps.n; i++)
 		if (t->maps.at[i].writable)
 			bytes += t->maps.at[i].hi - t->maps.at[i].lo;
@@ -556,8 +556,8 @@ take_copy(struct take *t)
 {
 	int r = take_plan_heads(t);
 
-	if (r == 0 && t->live != NULL)
-		return live_copy(t);
+	if (r == 0 && t->process != NULL)
+		return process_copy(t);
 	if (r == 0)
 		r = take_plan(t);
 	if (r == 0)
@@ -568,8 +568,8 @@ take_copy(struct take *t)
 void
 take_close(struct take *t)
 {
-	live_close(t->live);
-	core_close(t->core);
+	process_close(t->process);
+	core_file_close(t->core);
 	take_maps_fini(&t->maps);
 	take_areas_clear(&t->heads);
 	take_areas_clear(&t->tables);
@@ -618,7 +618,7 @@ take_reset(struct take *t)
 
 	if (r->big_endian)
 		start = __builtin_bswap32(start);
-	e = live_write(t, r->address + r->at.root.history_start, &start,
+	e = process_write(t, r->address + r->at.root.history_start, &start,
 	    sizeof start);
 	return e < 0 ? take_fail(t, e, "the history cannot be emptied: %s",
 	    strerror(-e)) : 0;

@@ -6,8 +6,8 @@
  *			words can be true
  *	find.c		where the root lies: by its symbol, else by its magic
  *	maps.c		mappings, as an array and as the text of /proc/PID/maps
- *	core.c		an ELF core file as a source of memory
- *	live.c		a process as a source: without a stop if it lets us
+ *	core_file.c	an ELF core file as a source of memory
+ *	process.c	a process as a source: without a stop if it lets us
  *	write.c		the file
  *
  * Vocabulary
@@ -113,8 +113,8 @@ struct take_root {
 	uint32_t first_busy;
 };
 
-struct live;
-struct core;
+struct process;
+struct core_file;
 
 struct take {
 	struct take_source source;
@@ -122,8 +122,8 @@ struct take {
 	char *maps_text;		/* heap */
 	char program[PATH_MAX];		/* "": not known */
 	uint32_t pid;			/* 0: not known */
-	struct live *live;		/* NULL: it is a core */
-	struct core *core;
+	struct process *process;		/* NULL: it is a core */
+	struct core_file *core;
 
 	struct take_root root;
 	struct take_areas heads;	/* beginnings of mapped ELF files */
@@ -136,7 +136,7 @@ struct take {
 
 /* Both sort of sources; take_close() in each case.  Errors have a sentence. */
 int take_open_core(struct take *, const char *path);
-int take_open_live(struct take *, pid_t);
+int take_open_process(struct take *, pid_t);
 void take_close(struct take *);
 
 /*
@@ -195,11 +195,11 @@ int take_fail(struct take *, int error, const char *fmt, ...)
 
 /* --- private to the room ------------------------------------------------------ */
 
-int live_copy(struct take *);
-int live_write(struct take *, uint64_t address, const void *, size_t n);
-void live_close(struct live *);
-void core_close(struct core *);
-uint64_t core_bytes(const struct core *);	/* of the file */
+int process_copy(struct take *);
+int process_write(struct take *, uint64_t address, const void *, size_t n);
+void process_close(struct process *);
+void core_file_close(struct core_file *);
+uint64_t core_file_bytes(const struct core_file *);	/* of the file */
 
 /*
  * The value of a symbol of an ELF file, or -ENOENT; `size` 0: any.  Errors of

@@ -40,7 +40,7 @@ info_text(const struct take *t, const struct take_about *about)
 		putc('\n', out);
 	}
 	fprintf(out, "time %s\nreset %s\nfrom %s\n", stamp,
-	    about->reset ? "yes" : "no", t->live != NULL ? "live" : "core");
+	    about->reset ? "yes" : "no", t->process != NULL ? "live" : "core");
 	if (t->moved)
 		fputs("moved yes\n", out);
 	if (fclose(out) != 0) {

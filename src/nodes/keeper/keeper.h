@@ -189,7 +189,7 @@ struct region_set {
 /* Moments of the stream with a name, the oldest first.  Zeros: none. */
 struct mark_set {
 	uint32_t n;
-	struct wire_moment at[WIRE_MARKS_MAX];
+	struct wire_named_mark at[WIRE_MARKS_MAX];
 };
 
 /* Declared by the program with alloclog.h. */
@@ -483,8 +483,8 @@ struct mark_effect {
  * the name is empty, longer than 32 characters, or not printable.  -ENODATA:
  * nothing is listed.  -ENOMEM.
  */
-int keeper_mark(struct keeper *, const char *name, size_t len, const char *who,
-    bool by_target, struct mark_effect *);
+int keeper_set_mark(struct keeper *, const char *name, size_t len,
+    const char *who, bool by_target, struct mark_effect *);
 /* A control record of the target, with up to 8 bytes of text. */
 void keeper_mark_by_target(struct keeper *, const struct rec *);
 /* The list begins again: record numbers do, too. */

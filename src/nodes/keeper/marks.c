@@ -77,7 +77,7 @@ make_room(struct mark_set *set, bool by_target, char *dropped)
 }
 
 static void
-fill_mark(const struct keeper *k, struct wire_moment *m)
+fill_mark(const struct keeper *k, struct wire_named_mark *m)
 {
 	const struct blklist_counts *n = keeper_counts(k);
 	bool sampled = k->format.sample != 0;
@@ -94,10 +94,10 @@ fill_mark(const struct keeper *k, struct wire_moment *m)
 }
 
 int
-keeper_mark(struct keeper *k, const char *name, size_t len, const char *who,
-    bool by_target, struct mark_effect *effect)
+keeper_set_mark(struct keeper *k, const char *name, size_t len,
+    const char *who, bool by_target, struct mark_effect *effect)
 {
-	struct wire_moment *m;
+	struct wire_named_mark *m;
 
 	*effect = (struct mark_effect){ .moved = false };
 	if (!is_name(name, len))
@@ -111,7 +111,7 @@ keeper_mark(struct keeper *k, const char *name, size_t len, const char *who,
 	effect->moved = remove_named(k->marks, name, len);
 	make_room(k->marks, by_target, effect->dropped);
 	m = &k->marks->at[k->marks->n++];
-	*m = (struct wire_moment){ .by_target = by_target };
+	*m = (struct wire_named_mark){ .by_target = by_target };
 	memcpy(m->name, name, len);
 	base_copy_text(m->who, sizeof m->who, who);
 	fill_mark(k, m);
@@ -132,7 +132,7 @@ keeper_mark_by_target(struct keeper *k, const struct rec *rec)
 		len--;
 	len = base_safe_text(name, sizeof name, text, len, false);
 	/* A mark without a name is counted, and no more. */
-	(void)keeper_mark(k, name, len, k->image.comm, true, &effect);
+	(void)keeper_set_mark(k, name, len, k->image.comm, true, &effect);
 }
 
 void

@@ -279,7 +279,7 @@ reply_marks(struct conn *c, const struct keeper *k, struct wire_msg *reply)
 	size_t len = 0;
 
 	for (uint32_t i = 0; set != NULL && i < set->n; i++) {
-		wire_moment_put(s->bytes + len, &set->at[i]);
+		wire_named_mark_put(s->bytes + len, &set->at[i]);
 		len += WIRE_MARK_SIZE;
 	}
 	reply->marked.index = k->index;
@@ -312,7 +312,7 @@ answer_mark(struct conn *c, const struct wire_msg *m)
 	if (k == NULL)
 		return;
 	drain_freshen(k);
-	r = keeper_mark(k, m->mark.name.s, m->mark.name.len,
+	r = keeper_set_mark(k, m->mark.name.s, m->mark.name.len,
 	    conn_origin(c, who, sizeof who), false, &effect);
 	if (r < 0) {
 		conn_error(c, m->id, r == -ENOMEM ? WIRE_E_INTERNAL :

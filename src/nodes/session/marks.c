@@ -8,11 +8,11 @@
 #include "state.h"
 
 static void
-take_mark(struct wire_moment *m, const uint8_t *packed)
+take_mark(struct wire_named_mark *m, const uint8_t *packed)
 {
-	struct wire_moment raw;
+	struct wire_named_mark raw;
 
-	wire_moment_get(&raw, packed);
+	wire_named_mark_get(&raw, packed);
 	*m = raw;
 	base_safe_text(m->name, sizeof m->name, raw.name, strlen(raw.name),
 	    false);
@@ -81,7 +81,7 @@ nodes_session_marks(struct nodes_session *s)
 	return &s->marks.told;
 }
 
-const struct wire_moment *
+const struct wire_named_mark *
 nodes_marks_find(const struct nodes_marks *m, const char *name)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -90,26 +90,45 @@ nodes_marks_find(const struct nodes_marks *m, const char *name)
 	return NULL;
 }
 
-int
-nodes_session_mark(struct nodes_session *s, const char *name)
+static int
+send_question(struct nodes_session *s, struct wire_msg *msg)
 {
-	struct wire_msg msg = { .type = WIRE_MARKS };
+	s->marks.told.error = -EAGAIN;
+	return session_ask(s, SESSION_ASK_MARKS, msg);
+}
 
+static int
+can_ask(struct nodes_session *s)
+{
 	if (s->step < SESSION_LOAD)
 		return -ENOENT;
-	if (session_in_flight(s, SESSION_ASK_MARKS) > 0)
-		return -EBUSY;
-	if (name != NULL && strlen(name) > WIRE_TEXT_MAX)
+	return session_in_flight(s, SESSION_ASK_MARKS) > 0 ? -EBUSY : 0;
+}
+
+int
+nodes_session_ask_marks(struct nodes_session *s)
+{
+	struct wire_msg msg = { .type = WIRE_MARKS,
+		.marks.index = s->stream.index };
+	int r = can_ask(s);
+
+	if (r < 0)
+		return r;
+	memcpy(msg.marks.epoch, s->stream.epoch, WIRE_EPOCH);
+	return send_question(s, &msg);
+}
+
+int
+nodes_session_set_mark(struct nodes_session *s, const char *name)
+{
+	struct wire_msg msg = { .type = WIRE_MARK,
+		.mark.index = s->stream.index, .mark.name = wire_text(name) };
+	int r = can_ask(s);
+
+	if (r < 0)
+		return r;
+	if (strlen(name) > WIRE_TEXT_MAX)
 		return -EINVAL;
-	if (name == NULL) {
-		msg.marks.index = s->stream.index;
-		memcpy(msg.marks.epoch, s->stream.epoch, WIRE_EPOCH);
-	} else {
-		msg.type = WIRE_MARK;
-		msg.mark.index = s->stream.index;
-		msg.mark.name = wire_text(name);
-		memcpy(msg.mark.epoch, s->stream.epoch, WIRE_EPOCH);
-	}
-	s->marks.told.error = -EAGAIN;
-	return session_ask(s, SESSION_ASK_MARKS, &msg);
+	memcpy(msg.mark.epoch, s->stream.epoch, WIRE_EPOCH);
+	return send_question(s, &msg);
 }

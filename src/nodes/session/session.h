@@ -299,11 +299,11 @@ int nodes_session_arm(struct nodes_session *, enum wire_arming);
  * with.  Borrowed; texts are safe for a terminal.
  */
 struct nodes_marks {
-	const struct wire_moment *at;	/* the oldest first */
+	const struct wire_named_mark *at;	/* the oldest first */
 	size_t n;
 	bool known;			/* the node has answered */
 	bool pending;			/* a question is not answered yet */
-	/* Of the last answer to nodes_session_mark() */
+	/* Of the last answer: */
 	int error;			/* -EINVAL: the name; -EPERM; -ENOTSUP: an older node; ... */
 	const char *why;		/* a sentence; "" none */
 	bool moved;			/* there was one of that name */
@@ -311,15 +311,17 @@ struct nodes_marks {
 };
 const struct nodes_marks *nodes_session_marks(struct nodes_session *);
 /* The mark of that name; NULL: there is none. */
-const struct wire_moment *nodes_marks_find(const struct nodes_marks *,
+const struct wire_named_mark *nodes_marks_find(const struct nodes_marks *,
     const char *name);
 
 /*
- * Asks the node to set a mark, or with NULL for the marks there are.  The news
- * come with `pending` false.  -ENOENT: there is no stream; -EBUSY: the last
- * question is pending; -EINVAL: the name is too long to be sent.
+ * Ask the node for its marks, or to set one at the stream's last record.  The
+ * news come with `pending` false, and all marks in either case.  -ENOENT: there
+ * is no stream; -EBUSY: the last question is pending; -EINVAL: the name is too
+ * long to be sent.
  */
-int nodes_session_mark(struct nodes_session *, const char *name);
+int nodes_session_ask_marks(struct nodes_session *);
+int nodes_session_set_mark(struct nodes_session *, const char *name);
 
 /* Asks the node to end the watched target (Q). The news come as ENDED. */
 int nodes_session_end_target(struct nodes_session *);

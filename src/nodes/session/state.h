@@ -133,7 +133,7 @@ struct session_regions {
 /* Named marks of the stream, as the node told them last. */
 struct session_marks {
 	struct nodes_marks told;
-	struct wire_moment at[WIRE_MARKS_MAX];
+	struct wire_named_mark at[WIRE_MARKS_MAX];
 	char dropped[WIRE_MARK_NAME + 1];
 	char why[WIRE_TEXT_MAX + 1];
 };

@@ -67,7 +67,7 @@ void
 app_marks_prepare(struct app *app)
 {
 	/* A page without a target has none. */
-	(void)nodes_session_mark(app->session, NULL);
+	(void)nodes_session_ask_marks(app->session);
 }
 
 void
@@ -106,7 +106,7 @@ say_unknown(struct app *app, const struct nodes_marks *m, const char *name)
 }
 
 static void
-say_set(struct app *app, const struct wire_moment *mark)
+say_set(struct app *app, const struct wire_named_mark *mark)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 	const struct nodes_marks *m = marks_of(app);
@@ -128,7 +128,8 @@ static bool
 choose_mark(struct app *app, bool set)
 {
 	const struct nodes_marks *m = marks_of(app);
-	const struct wire_moment *mark = nodes_marks_find(m, app->marks.name);
+	const struct wire_named_mark *mark = nodes_marks_find(m,
+	    app->marks.name);
 	struct page_view v = app_view(app);
 	int r;
 
@@ -166,8 +167,9 @@ static bool
 ask_node(struct app *app)
 {
 	struct app_marks *ms = &app->marks;
-	int r = nodes_session_mark(app->session, ms->wish == APP_MARK_SET ?
-	    ms->name : NULL);
+	int r = ms->wish == APP_MARK_SET ?
+	    nodes_session_set_mark(app->session, ms->name) :
+	    nodes_session_ask_marks(app->session);
 
 	ms->asked = r == 0;
 	/* A question of the prompt may be on its way, or the stream be looked up. */

@@ -60,14 +60,16 @@ int batch_nodes_status(struct nodes_survey *);
 /* --- marks.c: marks of the node ------------------------------------------- */
 
 /*
- * Sets a mark, or with NULL asks for those there are; nodes_session_marks() has
- * the answer.  PAGEK_OK, or the exit status after a complaint.
+ * Ask for the marks, or set one; nodes_session_marks() has the answer.
+ * PAGEK_OK, or the exit status after a complaint.
  */
-int batch_ask_marks(const struct options *, uv_loop_t *, struct nodes_session *,
+int batch_ask_marks(const struct options *, uv_loop_t *,
+    struct nodes_session *);
+int batch_set_mark(const struct options *, uv_loop_t *, struct nodes_session *,
     const char *name);
 /* Asks, and finds one; PAGEK_NO_TARGET: there is none of that name. */
 int batch_find_mark(const struct options *, uv_loop_t *, struct nodes_session *,
-    const char *name, const struct wire_moment **);
+    const char *name, const struct wire_named_mark **);
 
 /* --- names ---------------------------------------------------------------- */
 

@@ -28,12 +28,12 @@ report_error(const struct options *o, const struct nodes_marks *m)
 	    m->error == -EINVAL ? PAGEK_USAGE : PAGEK_FAILED;
 }
 
-int
-batch_ask_marks(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s, const char *name)
+/* `r`: whether the question could be sent. */
+static int
+await_answer(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    int r)
 {
 	const struct nodes_marks *m;
-	int r = nodes_session_mark(s, name);
 
 	if (r < 0) {
 		complain("%s: cannot ask the node for its marks: %s",
@@ -49,11 +49,26 @@ batch_ask_marks(const struct options *o, uv_loop_t *loop,
 }
 
 int
+batch_ask_marks(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s)
+{
+	return await_answer(o, loop, s, nodes_session_ask_marks(s));
+}
+
+int
+batch_set_mark(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s, const char *name)
+{
+	return await_answer(o, loop, s, nodes_session_set_mark(s, name));
+}
+
+int
 batch_find_mark(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s, const char *name, const struct wire_moment **mark)
+    struct nodes_session *s, const char *name,
+    const struct wire_named_mark **mark)
 {
 	char known[PAGE_MARKS_TEXT];
-	int status = batch_ask_marks(o, loop, s, NULL);
+	int status = batch_ask_marks(o, loop, s);
 
 	if (status != PAGEK_OK)
 		return status;

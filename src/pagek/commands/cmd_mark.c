@@ -11,7 +11,7 @@
 
 static void
 report_mark(const struct options *o, const struct nodes_look *look,
-    const struct nodes_marks *m, const struct wire_moment *mark)
+    const struct nodes_marks *m, const struct wire_named_mark *mark)
 {
 	char target[64], bytes[24];
 
@@ -31,8 +31,8 @@ static int
 set_mark(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	const struct nodes_marks *m = nodes_session_marks(s);
-	const struct wire_moment *mark;
-	int status = batch_ask_marks(o, loop, s, o->name);
+	const struct wire_named_mark *mark;
+	int status = batch_set_mark(o, loop, s, o->name);
 
 	if (status != PAGEK_OK)
 		return status;
@@ -110,7 +110,7 @@ static int
 list_marks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	const struct nodes_marks *m = nodes_session_marks(s);
-	int status = batch_ask_marks(o, loop, s, NULL);
+	int status = batch_ask_marks(o, loop, s);
 	FILE *out = status == PAGEK_OK ? output_open(o->output) : NULL;
 
 	if (out == NULL)

@@ -99,7 +99,7 @@ report(const struct take *t, const struct options *o, const char *path)
 		complain("%s: not all was copied within the 50 ms that the "
 		    "program is stopped; it has changed its data meanwhile",
 		    o->memory);
-	if (t->live == NULL)
+	if (t->process == NULL)
 		tell("%s: mdd_root is at 0x%" PRIx64, o->memory,
 		    t->root.address);
 	else
@@ -155,7 +155,7 @@ cmd_mdd_dump(const struct options *o, uv_loop_t *loop)
 	int status, e;
 
 	(void)loop;
-	e = parse_pid(o->memory, &pid) ? take_open_live(&t, (pid_t)pid) :
+	e = parse_pid(o->memory, &pid) ? take_open_process(&t, (pid_t)pid) :
 	    take_open_core(&t, o->memory + strlen(CORE));
 	if (e == 0)
 		e = take_find_root(&t);

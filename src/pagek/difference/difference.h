@@ -114,7 +114,7 @@ int page_mark_set(struct page *, const struct page_view *);
  * shows an earlier time.
  */
 int page_mark_choose(struct page *, const struct page_view *,
-    const struct wire_moment *, bool earlier);
+    const struct wire_named_mark *, bool earlier);
 void page_mark_clear(struct page *);
 bool page_is_marked(const struct page *);
 /* False: no mark, a picture from before it, or not all blocks are here. */

@@ -146,7 +146,7 @@ page_mark_set(struct page *page, const struct page_view *v)
 
 int
 page_mark_choose(struct page *page, const struct page_view *v,
-    const struct wire_moment *mark, bool earlier)
+    const struct wire_named_mark *mark, bool earlier)
 {
 	struct page_moment at;
 	int r = v->look != v->live ? -ESRCH : page_moment_set(&at, v);

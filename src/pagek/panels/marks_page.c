@@ -40,7 +40,7 @@ get_text(const void *row, size_t at, struct field_value *v)
 }
 
 #define OF(member) .via = FIELD_VIA(page_mark_row, mark), \
-	    .at = offsetof(struct wire_moment, member)
+	    .at = offsetof(struct wire_named_mark, member)
 
 static const struct field marks[] = {
 	{ .key = "name", .kind = FIELD_TEXT, .get = get_text, OF(name),

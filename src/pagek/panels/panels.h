@@ -45,7 +45,7 @@ bool page_targets_before(const struct nodes_target *,
     const struct nodes_target *);
 
 struct page_mark_row {
-	const struct wire_moment *mark;
+	const struct wire_named_mark *mark;
 	bool utc;			/* text shows its time in UTC */
 };
 extern const struct field_table page_mark_fields;

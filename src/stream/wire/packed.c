@@ -6,7 +6,7 @@
  * FRAMED, for each frame: frame u64, known u8, flags u8 (bit 0 fetching),
  * offset u64, module, n u8, then n lines of function, file and line u32; a
  * text is its length u8 and that many bytes.
- * REGIONED: struct packed_region.  MARKED: struct packed_moment.
+ * REGIONED: struct packed_region.  MARKED: struct packed_mark.
  *
  * The bytes come from a stranger: no read goes beyond them, and an entry that
  * no writer of ours writes is refused.
@@ -273,7 +273,7 @@ wire_region_get(struct wire_region *r, const uint8_t in[WIRE_REGION_SIZE])
 }
 
 /* As on the wire, each number little-endian. */
-struct packed_moment {
+struct packed_mark {
 	uint64_t seq, ms, wall_ms, blocks, bytes, est_blocks, est_bytes, lost,
 	    full;
 	uint64_t by_target;
@@ -281,12 +281,13 @@ struct packed_moment {
 	char who[WIRE_MARK_WHO];
 };
 
-_Static_assert(sizeof(struct packed_moment) == WIRE_MARK_SIZE, "no gaps");
+_Static_assert(sizeof(struct packed_mark) == WIRE_MARK_SIZE, "no gaps");
 
 void
-wire_moment_put(uint8_t out[WIRE_MARK_SIZE], const struct wire_moment *m)
+wire_named_mark_put(uint8_t out[WIRE_MARK_SIZE],
+    const struct wire_named_mark *m)
 {
-	struct packed_moment p = {
+	struct packed_mark p = {
 		.seq = htole64(m->seq), .ms = htole64((uint64_t)m->ms),
 		.wall_ms = htole64((uint64_t)m->wall_ms),
 		.blocks = htole64(m->blocks), .bytes = htole64(m->bytes),
@@ -301,12 +302,12 @@ wire_moment_put(uint8_t out[WIRE_MARK_SIZE], const struct wire_moment *m)
 }
 
 void
-wire_moment_get(struct wire_moment *m, const uint8_t in[WIRE_MARK_SIZE])
+wire_named_mark_get(struct wire_named_mark *m, const uint8_t in[WIRE_MARK_SIZE])
 {
-	struct packed_moment p;
+	struct packed_mark p;
 
 	memcpy(&p, in, sizeof p);
-	*m = (struct wire_moment){
+	*m = (struct wire_named_mark){
 		.seq = le64toh(p.seq), .ms = (int64_t)le64toh(p.ms),
 		.wall_ms = (int64_t)le64toh(p.wall_ms),
 		.blocks = le64toh(p.blocks), .bytes = le64toh(p.bytes),

@@ -74,7 +74,7 @@
 #define WIRE_REGION_SIZE 32	/* see wire_region_put() */
 #define WIRE_REGION_NAME 12
 #define WIRE_MARKS_MAX 64
-#define WIRE_MARK_SIZE 264	/* see wire_moment_put() */
+#define WIRE_MARK_SIZE 264	/* see wire_named_mark_put() */
 #define WIRE_MARK_NAME 128	/* bytes of a mark's name: 32 characters */
 #define WIRE_MARK_WHO 56	/* bytes of who has set it */
 #define WIRE_BLOCK_TAIL 16	/* after each record of a PART or ROWS: sequence number, then ms, little-endian */
@@ -262,7 +262,7 @@ struct wire_region {
 };
 
 /* A moment of a stream with a name. */
-struct wire_moment {
+struct wire_named_mark {
 	uint64_t seq;			/* of the last record then */
 	int64_t ms, wall_ms;		/* on the node's clocks */
 	uint64_t blocks, bytes;		/* in the list; of a sample as listed */
@@ -366,12 +366,14 @@ void wire_region_put(uint8_t out[WIRE_REGION_SIZE], const struct wire_region *);
 void wire_region_get(struct wire_region *, const uint8_t in[WIRE_REGION_SIZE]);
 
 /*
- * One packed mark of MARKED: its numbers in the order of struct wire_moment, u64
- * or i64 each and all little-endian, 1 if the target itself has set it, then
+ * One packed mark of MARKED: its numbers in the order of struct wire_named_mark,
+ * u64 or i64 each and all little-endian, 1 if the target itself has set it, then
  * name and who, NUL-padded; bytes that are no UTF-8 stay what they are.
  */
-void wire_moment_put(uint8_t out[WIRE_MARK_SIZE], const struct wire_moment *);
-void wire_moment_get(struct wire_moment *, const uint8_t in[WIRE_MARK_SIZE]);
+void wire_named_mark_put(uint8_t out[WIRE_MARK_SIZE],
+    const struct wire_named_mark *);
+void wire_named_mark_get(struct wire_named_mark *,
+    const uint8_t in[WIRE_MARK_SIZE]);
 
 /* A splitter of a byte stream into frames; the buffer is its own. */
 struct wire_frames {

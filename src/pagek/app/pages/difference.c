@@ -168,7 +168,7 @@ export_begin(struct app *app, const struct page_view *v,
 struct marking {
 	struct page *page;
 	struct nodes_session *session;
-	const struct wire_moment *mark;	/* of the node; NULL: now */
+	const struct wire_named_mark *mark;	/* of the node; NULL: now */
 	int err;
 };
 

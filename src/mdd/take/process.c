@@ -35,7 +35,7 @@ struct stopped_thread {
 	int signal;			/* that it was to get just then; 0: none */
 };
 
-struct live {
+struct process {
 	pid_t pid;
 	struct stopped_thread *thread;
 	size_t n, cap;
@@ -45,68 +45,68 @@ struct live {
 };
 
 static size_t
-live_read(void *arg, uint64_t address, void *out, size_t n)
+process_read(void *arg, uint64_t address, void *out, size_t n)
 {
-	const struct live *l = arg;
+	const struct process *p = arg;
 	struct iovec to = { out, n };
 	struct iovec from = { (void *)(uintptr_t)address, n };
 	ssize_t got;
 
 	if (address > UINTPTR_MAX || n > UINTPTR_MAX - address)
 		return 0;
-	got = process_vm_readv(l->pid, &to, 1, &from, 1, 0);
+	got = process_vm_readv(p->pid, &to, 1, &from, 1, 0);
 	return got < 0 ? 0 : (size_t)got;
 }
 
 int
-live_write(struct take *t, uint64_t address, const void *bytes, size_t n)
+process_write(struct take *t, uint64_t address, const void *bytes, size_t n)
 {
 	char copy[8];
 	struct iovec from = { copy, n };
 	struct iovec to = { (void *)(uintptr_t)address, n };
 
 	memcpy(copy, bytes, n);
-	return process_vm_writev(t->live->pid, &from, 1, &to, 1, 0) ==
+	return process_vm_writev(t->process->pid, &from, 1, &to, 1, 0) ==
 	    (ssize_t)n ? 0 : -errno;
 }
 
 /* --- the stop --------------------------------------------------------------------- */
 
 static int64_t
-stopped_ns(const struct live *l)
+stopped_ns(const struct process *p)
 {
-	return mono_diff_ns(mono_now(), l->since);
+	return mono_diff_ns(mono_now(), p->since);
 }
 
 static bool
-is_known(const struct live *l, pid_t tid)
+is_known(const struct process *p, pid_t tid)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->thread[i].tid == tid)
+	for (size_t i = 0; i < p->n; i++)
+		if (p->thread[i].tid == tid)
 			return true;
 	return false;
 }
 
 /* 0 also of a thread that has ended. */
 static int
-stop_thread(struct live *l, pid_t tid)
+stop_thread(struct process *p, pid_t tid)
 {
-	void *array = l->thread;
-	int r = base_grow(&array, &l->cap, l->n + 1, sizeof *l->thread);
+	void *array = p->thread;
+	int r = base_grow(&array, &p->cap, p->n + 1, sizeof *p->thread);
 
 	if (r < 0)
 		return r;
-	l->thread = array;
+	p->thread = array;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
 		return errno == ESRCH ? 0 : -errno;
-	l->thread[l->n++] = (struct stopped_thread){ .tid = tid };
+	p->thread[p->n++] = (struct stopped_thread){ .tid = tid };
 	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	return 0;
 }
 
 /* Stops the threads that are not known yet: *more, if there were any. */
 static int
-stop_threads(struct live *l, bool *more)
+stop_threads(struct process *p, bool *more)
 {
 	char path[64];
 	struct dirent *entry;
@@ -114,16 +114,16 @@ stop_threads(struct live *l, bool *more)
 	DIR *dir;
 
 	*more = false;
-	snprintf(path, sizeof path, "/proc/%ld/task", (long)l->pid);
+	snprintf(path, sizeof path, "/proc/%ld/task", (long)p->pid);
 	dir = opendir(path);
 	if (dir == NULL)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (r == 0 && (entry = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0 && !is_known(l, tid)) {
+		if (tid > 0 && !is_known(p, tid)) {
 			*more = true;
-			r = stop_thread(l, tid);
+			r = stop_thread(p, tid);
 		}
 	}
 	closedir(dir);
@@ -132,16 +132,16 @@ stop_threads(struct live *l, bool *more)
 
 /* Takes the thread off the list when it has ended. */
 static void
-wait_for_thread(struct live *l, size_t i)
+wait_for_thread(struct process *p, size_t i)
 {
-	struct stopped_thread *s = &l->thread[i];
+	struct stopped_thread *s = &p->thread[i];
 	int status;
 	pid_t r = waitpid(s->tid, &status, __WALL | WNOHANG);
 
 	if (r == 0)
 		return;
 	if (r < 0 || !WIFSTOPPED(status)) {
-		l->thread[i] = l->thread[--l->n];
+		p->thread[i] = p->thread[--p->n];
 		return;
 	}
 	s->arrived = true;
@@ -152,21 +152,21 @@ wait_for_thread(struct live *l, size_t i)
 
 /* A thread that stays in the kernel changes nothing. */
 static void
-wait_for_threads(struct live *l)
+wait_for_threads(struct process *p)
 {
 	const struct timespec pause = { 0, 50000 };
 	size_t missing;
 
 	for (;;) {
 		missing = 0;
-		for (size_t i = l->n; i-- > 0;) {
-			if (!l->thread[i].arrived)
-				wait_for_thread(l, i);
-			if (i < l->n && !l->thread[i].arrived)
+		for (size_t i = p->n; i-- > 0;) {
+			if (!p->thread[i].arrived)
+				wait_for_thread(p, i);
+			if (i < p->n && !p->thread[i].arrived)
 				missing++;
 		}
-		l->late = missing;
-		if (missing == 0 || stopped_ns(l) > ARRIVE_NS)
+		p->late = missing;
+		if (missing == 0 || stopped_ns(p) > ARRIVE_NS)
 			return;
 		nanosleep(&pause, NULL);
 	}
@@ -174,55 +174,55 @@ wait_for_threads(struct live *l)
 
 /* Returns how many threads are not yet in their stop. */
 static size_t
-detach_arrived(struct live *l)
+detach_arrived(struct process *p)
 {
 	size_t late = 0;
 
-	for (size_t i = l->n; i-- > 0;) {
-		if (!l->thread[i].arrived)
-			wait_for_thread(l, i);
-		if (i >= l->n)
+	for (size_t i = p->n; i-- > 0;) {
+		if (!p->thread[i].arrived)
+			wait_for_thread(p, i);
+		if (i >= p->n)
 			continue;
-		if (!l->thread[i].arrived) {
+		if (!p->thread[i].arrived) {
 			late++;
 			continue;
 		}
-		(void)ptrace(PTRACE_DETACH, l->thread[i].tid, NULL,
-		    (void *)(intptr_t)l->thread[i].signal);
-		l->thread[i] = l->thread[--l->n];
+		(void)ptrace(PTRACE_DETACH, p->thread[i].tid, NULL,
+		    (void *)(intptr_t)p->thread[i].signal);
+		p->thread[i] = p->thread[--p->n];
 	}
 	return late;
 }
 
 /* One that arrives even later goes on when we end. */
 static void
-let_go(struct live *l)
+let_go(struct process *p)
 {
 	const struct timespec pause = { 0, 1000000 };
 
-	if (!l->stopped)
+	if (!p->stopped)
 		return;
-	while (detach_arrived(l) > 0 && stopped_ns(l) < LATE_NS)
+	while (detach_arrived(p) > 0 && stopped_ns(p) < LATE_NS)
 		nanosleep(&pause, NULL);
-	l->n = 0;
-	l->stopped = false;
+	p->n = 0;
+	p->stopped = false;
 }
 
 static int
-stop(struct live *l)
+stop(struct process *p)
 {
 	bool more;
 	int r;
 
-	l->since = mono_now();
-	l->stopped = true;
+	p->since = mono_now();
+	p->stopped = true;
 	do {
-		r = stop_threads(l, &more);
+		r = stop_threads(p, &more);
 		if (r == 0 && more)
-			wait_for_threads(l);
-	} while (r == 0 && more && stopped_ns(l) < ARRIVE_NS);
+			wait_for_threads(p);
+	} while (r == 0 && more && stopped_ns(p) < ARRIVE_NS);
 	if (r < 0)
-		let_go(l);
+		let_go(p);
 	return r;
 }
 
@@ -231,7 +231,7 @@ stop(struct live *l)
 static bool
 has_time(struct take *t)
 {
-	return stopped_ns(t->live) < STOP_NS - MARGIN_NS;
+	return stopped_ns(t->process) < STOP_NS - MARGIN_NS;
 }
 
 /* The tables are as they were when they were planned. */
@@ -247,9 +247,9 @@ is_same(struct take *t)
 	now = malloc(n + m + 1);
 	if (now == NULL)
 		return false;
-	same = live_read(t->live, r->address, now, n) == n &&
+	same = process_read(t->process, r->address, now, n) == n &&
 	    memcmp(now, r->bytes, n) == 0 &&
-	    live_read(t->live, shards, now, m) == m &&
+	    process_read(t->process, shards, now, m) == m &&
 	    memcmp(now, r->shards, m) == 0;
 	free(now);
 	return same;
@@ -274,9 +274,9 @@ copy_stopped(struct take *t)
 	if (r == 0)
 		r = take_copy_areas(t, &t->tables, has_time);
 	/* A thread that is still in the kernel may have come out of it. */
-	t->moved = t->live->late > 0 && !is_same(t);
-	let_go(t->live);
-	t->stopped_ns = (uint64_t)stopped_ns(t->live);
+	t->moved = t->process->late > 0 && !is_same(t);
+	let_go(t->process);
+	t->stopped_ns = (uint64_t)stopped_ns(t->process);
 	if (r == -ECANCELED) {
 		t->moved = true;
 		t->problems.n = 0;
@@ -286,7 +286,7 @@ copy_stopped(struct take *t)
 }
 
 int
-live_copy(struct take *t)
+process_copy(struct take *t)
 {
 	int r = 0;
 
@@ -295,14 +295,14 @@ live_copy(struct take *t)
 		if (r < 0 || (t->root.busy == 0 && is_same(t)))
 			return r;
 	}
-	r = stop(t->live);
+	r = stop(t->process);
 	if (r == -EPERM)
 		return take_fail(t, r, "pid %ld cannot be stopped: another "
 		    "debugger traces it, or ptrace is not allowed; use mdd_dump "
-		    "in that debugger", (long)t->live->pid);
+		    "in that debugger", (long)t->process->pid);
 	if (r < 0)
 		return take_fail(t, r, "pid %ld cannot be stopped: %s",
-		    (long)t->live->pid, strerror(-r));
+		    (long)t->process->pid, strerror(-r));
 	return copy_stopped(t);
 }
 
@@ -344,7 +344,7 @@ read_proc(pid_t pid, const char *name)
 static int
 refuse(struct take *t, int error)
 {
-	long pid = (long)t->live->pid;
+	long pid = (long)t->process->pid;
 
 	if (error == -ENOENT || error == -ESRCH)
 		return take_fail(t, -ESRCH, "there is no process %ld", pid);
@@ -366,26 +366,26 @@ try_memory(const struct take *t)
 	for (size_t i = 0; i < t->maps.n; i++)
 		if (t->maps.at[i].readable) {
 			from.iov_base = (void *)(uintptr_t)t->maps.at[i].lo;
-			return process_vm_readv(t->live->pid, &to, 1, &from, 1,
-			    0) < 0 ? -errno : 0;
+			return process_vm_readv(t->process->pid, &to, 1, &from,
+			    1, 0) < 0 ? -errno : 0;
 		}
 	/* A zombie, or a thread of the kernel. */
 	return -ESRCH;
 }
 
 int
-take_open_live(struct take *t, pid_t pid)
+take_open_process(struct take *t, pid_t pid)
 {
 	char path[64];
 	ssize_t n;
 	int r;
 
-	*t = (struct take){ .live = calloc(1, sizeof *t->live),
+	*t = (struct take){ .process = calloc(1, sizeof *t->process),
 		.pid = (uint32_t)pid };
-	if (t->live == NULL)
+	if (t->process == NULL)
 		return take_fail(t, -ENOMEM, "there is not enough memory");
-	t->live->pid = pid;
-	t->source = (struct take_source){ live_read, t->live };
+	t->process->pid = pid;
+	t->source = (struct take_source){ process_read, t->process };
 	snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
 	n = readlink(path, t->program, sizeof t->program - 1);
 	t->program[n > 0 ? n : 0] = '\0';
@@ -399,11 +399,11 @@ take_open_live(struct take *t, pid_t pid)
 }
 
 void
-live_close(struct live *l)
+process_close(struct process *p)
 {
-	if (l == NULL)
+	if (p == NULL)
 		return;
-	let_go(l);
-	free(l->thread);
-	free(l);
+	let_go(p);
+	free(p->thread);
+	free(p);
 }

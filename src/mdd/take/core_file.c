@@ -30,7 +30,7 @@ struct segment {
 	uint64_t offset;
 };
 
-struct core {
+struct core_file {
 	struct elf_file elf;
 	uint64_t file_bytes;
 	struct segment *segment;	/* by address */
@@ -58,7 +58,8 @@ pread_some(int fd, void *out, size_t n, uint64_t at)
 /* --- memory -------------------------------------------------------------------------- */
 
 static size_t
-read_segments(const struct core *c, uint64_t address, uint8_t *out, size_t n)
+read_segments(const struct core_file *c, uint64_t address, uint8_t *out,
+    size_t n)
 {
 	size_t lo = 0, hi = c->n, done = 0, got, want;
 	uint64_t skip;
@@ -137,7 +138,7 @@ read_file(const struct take *t, uint64_t address, uint8_t *out, size_t n)
 }
 
 static size_t
-core_read(void *arg, uint64_t address, void *out, size_t n)
+core_file_read(void *arg, uint64_t address, void *out, size_t n)
 {
 	const struct take *t = arg;
 	size_t done = 0, got;
@@ -170,7 +171,7 @@ by_address(const void *a, const void *b)
 static int
 add_segment(struct take *t, const uint8_t *p)
 {
-	struct core *c = t->core;
+	struct core_file *c = t->core;
 	const struct elf_file *e = &c->elf;
 	uint64_t lo = PHDR(e, p, p_vaddr), bytes = PHDR(e, p, p_filesz);
 	uint64_t size = PHDR(e, p, p_memsz), flags = PHDR(e, p, p_flags);
@@ -344,7 +345,7 @@ take_files(struct take *t, const uint8_t *p, size_t len)
 
 /* The address of the program's headers: the file mapped there is the program. */
 static void
-take_auxv(struct core *c, const uint8_t *p, size_t len)
+take_auxv(struct core_file *c, const uint8_t *p, size_t len)
 {
 	unsigned word = c->elf.wide ? 8 : 4;
 
@@ -422,7 +423,7 @@ find_program(struct take *t)
 static int
 read_core(struct take *t, const char *path)
 {
-	struct core *c = t->core;
+	struct core_file *c = t->core;
 	uint8_t ehdr[sizeof(Elf64_Ehdr)];
 	struct stat st;
 	int r;
@@ -454,12 +455,12 @@ take_open_core(struct take *t, const char *path)
 	if (t->core == NULL)
 		return take_fail(t, -ENOMEM, "there is not enough memory");
 	t->core->elf.fd = -1;
-	t->source = (struct take_source){ core_read, t };
+	t->source = (struct take_source){ core_file_read, t };
 	return read_core(t, path);
 }
 
 void
-core_close(struct core *c)
+core_file_close(struct core_file *c)
 {
 	if (c == NULL)
 		return;
@@ -470,7 +471,7 @@ core_close(struct core *c)
 }
 
 uint64_t
-core_bytes(const struct core *c)
+core_file_bytes(const struct core_file *c)
 {
 	return c->file_bytes;
 }

@@ -1,6 +1,6 @@
-/* read: the parts of the reader, while a file is read. Private to the room. */
-#ifndef MDD_DUMP_READ_H
-#define MDD_DUMP_READ_H
+/* tables: the parts of the reader while a file is read. Private to the room. */
+#ifndef MDD_DUMP_TABLES_H
+#define MDD_DUMP_TABLES_H
 
 #include "dump.h"
 
