@@ -260,6 +260,25 @@ static const struct {
 	{ "time=\"2026-11-20 15:04:05\"", true },
 	{ "time=2026-11-20T13:04:05Z", true },
 	{ "time=2026-11-20T13:04:05", false },
+	/* As text shows it. */
+	{ "time=2026-11-20 15:04:05", true },
+	{ "time>2026-11-20 15:04", true },
+	{ "time>2026-11-20 15:05", false },
+	{ "time=2026-11-20 15:04:05 EET", true },
+	{ "time=2026-11-20 13:04:05 UTC", true },
+	{ "time=2026-11-20 15:04:05 +0200", true },
+	{ "time>2026-11-20  15:04 & time<2026-11-20\t15:05", true },
+	{ "(time=2026-11-20 15:04)", true },
+	{ "!time=2026-11-20 15:04 | size=1", false },
+	{ "time=\" 2026-11-20 15:04:05 +02:00 \"", true },
+	{ "time=2026-11-20 08:34:05-04:30", true },
+	/* As documents have it. */
+	{ "time=2026-11-20T13:04:05.000Z", true },
+	{ "time=2026-11-20T13:04:05.001Z", false },
+	{ "time=2026-11-20T13:04:05.0009Z", true },
+	{ "time=2026-11-20T13:04:05.5Z", false },
+	/* A word that is no clock is searched for. */
+	{ "time=2026-11-20 nothing.c:12", false },
 };
 
 static void
@@ -278,6 +297,118 @@ LOOP_TEST(a_time_is_a_moment_and_with_equal_all_of_it, 0, BASE_NELEM(times))
 	ck_assert_msg(is_meant(times[_i].text) == times[_i].holds, "%s",
 	    times[_i].text);
 }
+
+/* The clocks of this zone go from 02:00 to 03:00 on 2026-03-29, and back later. */
+static void
+begin_summer(void)
+{
+	begin();
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+}
+
+CASE("summer", .setup = begin_summer);
+
+/* 2026-10-25 02:30 is shown twice. */
+TEST(a_zones_name_tells_apart_what_the_clock_shows_twice)
+{
+	block.number[FILTER_TIME] = UINT64_C(1792888200000);
+	ck_assert(is_meant("time=2026-10-25 02:30 CEST"));
+	ck_assert(!is_meant("time=2026-10-25 02:30 CET"));
+	block.number[FILTER_TIME] += 3600000;
+	ck_assert(!is_meant("time=2026-10-25 02:30 CEST"));
+	ck_assert(is_meant("time=2026-10-25 02:30 CET"));
+}
+
+static const struct {
+	const char *text;
+	const char *why;		/* NULL: it exists */
+} existing[] = {
+	{ "2026-02-30", "no date: that month has 28 days" },
+	{ "2024-02-29", NULL },
+	{ "2023-02-29", "no date: that month has 28 days" },
+	{ "2100-02-29", "no date: that month has 28 days" },
+	{ "2000-02-29", NULL },
+	{ "02-29", NULL },
+	{ "02-30 12:00", "no date: that month has 29 days" },
+	{ "2026-04-31", "no date: that month has 30 days" },
+	{ "2026-11-00", "no date: that month has 30 days" },
+	{ "2026-12-32", "no date: that month has 31 days" },
+	{ "2026-00-10", "no date: months are 01 to 12" },
+	{ "2026-13-01", "no date: months are 01 to 12" },
+	{ "0000-01-01", "no date: years are 1970 to 9999" },
+	{ "1969-12-31", "no date: years are 1970 to 9999" },
+	{ "1970-01-01", "no time here: it is before 1970" },
+	{ "24:00", "no time: hours are 00 to 23" },
+	{ "2026-11-27 24:00", "no time: hours are 00 to 23" },
+	{ "2026-11-27T25:00Z", "no time: hours are 00 to 23" },
+	{ "12:60", "no time: minutes and seconds are 00 to 59" },
+	{ "2026-11-27 12:00:60", "no time: minutes and seconds are 00 to 59" },
+	{ "2026-03-29 02:30", "no time here: the clock was put forward over it" },
+	{ "2026-03-29T02:00:00", "no time here: the clock was put forward over "
+	    "it" },
+	{ "2026-03-29 02:30Z", NULL },
+	{ "2026-03-29 03:00", NULL },
+	{ "2026-03-29 01:59:59", NULL },
+	{ "02:30", NULL },
+	{ "2026-11-27 9:00", "not a time, as in 12:00, 2026-11-20 or 2026-11-20 "
+	    "15:04" },
+	{ "2026-11-27 09:00+1", "not a time, as in 12:00, 2026-11-20 or "
+	    "2026-11-20 15:04" },
+	{ "2026-11-27T", "not a time, as in 12:00, 2026-11-20 or 2026-11-20 "
+	    "15:04" },
+	{ "2026-11-27 09:00:00.", "not a time, as in 12:00, 2026-11-20 or "
+	    "2026-11-20 15:04" },
+	{ "2026-11-27 09:00 +2500", "no time: zones are up to 14:00 from UTC" },
+};
+
+LOOP_TEST(a_time_that_does_not_exist_is_said, 0, BASE_NELEM(existing))
+{
+	const char *why = existing[_i].why;
+	char text[64], said[160];
+	struct filter_error e;
+	struct filter *f;
+
+	snprintf(text, sizeof text, "born>%s", existing[_i].text);
+	snprintf(said, sizeof said, "'%s' is %s", existing[_i].text,
+	    why != NULL ? why : "");
+	if (why == NULL) {
+		ck_assert_msg(filter_new(&f, text, &e) == 0, "%s: %s", text,
+		    e.why);
+		filter_free(f);
+		return;
+	}
+	ck_assert_msg(filter_new(&f, text, &e) == -EINVAL, "%s", text);
+	ck_assert_str_eq(e.why, said);
+	ck_assert_uint_eq(e.at, 5);
+}
+
+static void
+check_last_year(time_t then)
+{
+	char text[64];
+	struct tm tm;
+
+	localtime_r(&then, &tm);
+	/* It may have no day a year before. */
+	if (tm.tm_mon == 1 && tm.tm_mday == 29)
+		return;
+	strftime(text, sizeof text, "born=%m-%d %H:%M", &tm);
+	block.number[FILTER_TIME] = (uint64_t)then * 1000;
+	ck_assert_msg(is_meant(text), "%s", text);
+	tm.tm_year--;
+	tm.tm_isdst = -1;
+	block.number[FILTER_TIME] = (uint64_t)mktime(&tm) * 1000;
+	ck_assert_msg(!is_meant(text), "%s", text);
+}
+
+TEST(a_date_without_a_year_is_the_last_one)
+{
+	for (int days = 1; days <= 360; days++)
+		check_last_year(time(NULL) - days * 86400);
+}
+
+CASE("clock", .setup = begin_east);
 
 /* Since noon, whether noon is over today or was yesterday. */
 LOOP_TEST(a_clock_alone_is_the_last_time_that_it_showed_that, 0, 24)
@@ -335,7 +466,7 @@ static const struct {
 	{ "size= and tid=2", 6, "'and' is not a size, as in 12, 0x40, 1k or "
 	    "1.5M" },
 	{ "time>noon", 5, "'noon' is not a time, as in 12:00, 2026-11-20 or "
-	    "2026-11-20T15:04" },
+	    "2026-11-20 15:04" },
 	{ "born>24:00", 5, NULL },
 	{ "born>12", 5, NULL },
 	{ "born>2026-13-01", 5, NULL },
@@ -693,6 +824,8 @@ static const struct {
 	{ "size>", 5, "" },
 	{ "size>1k", 5, "" },
 	{ "size>1k ", 8, "& |" },
+	{ "born>2026-11-20 15:0", 5, "" },
+	{ "born>2026-11-20 15:04 ", 22, "& |" },
 	{ "(size>1k)", 9, "& |" },
 	{ "a \"b", 2, "" },
 	{ "x=", 2, "" },

@@ -58,7 +58,8 @@ skip_term(const char *s, size_t *at, struct end *end)
 	end->what = end->field >= 0 ? EXPECTED_VALUE : EXPECTED_ANYTHING;
 	end->from = *at + behind;
 	len = s[behind] == '"' ? expr_quoted(s + behind) :
-	    expr_value(s + behind);
+	    end->field < 0 ? expr_value(s + behind) :
+	    expr_value_of(expr_fields[end->field].kind, s + behind);
 	*at += behind + len;
 	return len > 0 && s[behind + len] != '\0';
 }

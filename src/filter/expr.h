@@ -116,13 +116,26 @@ enum expr_joint expr_joint_at(const char *s, size_t *len);
 size_t expr_blanks(const char *s);
 size_t expr_word(const char *s);	/* a field's name, or a text alone */
 size_t expr_value(const char *s);	/* may have signs, and anything in parentheses */
+size_t expr_value_of(enum expr_kind, const char *s);
 size_t expr_quoted(const char *s);	/* with its quotes; 0: one is missing */
 
 /* --- values (values.c) -------------------------------------------------- */
 
-/* The numbers that are shown as `text`.  0 or -EINVAL. */
-int expr_range(enum expr_kind, const char *text, uint64_t *lo, uint64_t *hi);
-/* "no size, as in 12, 1k or 1.5M" */
+/* "not a size, as in 12, 1k or 1.5M" */
 const char *expr_range_wrong(enum expr_kind);
+/*
+ * The numbers that are shown as `text`.  -EINVAL: if there is more to say than
+ * expr_range_wrong() does, it is in *wrong.
+ */
+int expr_range(enum expr_kind, const char *text, uint64_t *lo, uint64_t *hi,
+    const char **wrong);
+
+/* --- times (times.c) ------------------------------------------------------ */
+
+/* The length of a time without quotes: a blank precedes its clock and its zone. */
+size_t expr_time(const char *s);
+#define EXPR_TIME_WRONG "not a time, as in 12:00, 2026-11-20 or 2026-11-20 15:04"
+int expr_time_range(const char *text, uint64_t *lo, uint64_t *hi,
+    const char **wrong);
 
 #endif

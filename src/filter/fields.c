@@ -15,7 +15,7 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	[FILTER_AGE] = { "age", { "age_ms" }, EXPR_AGE, "10s",
 	    "time since it was allocated, as in 10s, 5m, 1h30m or 2d" },
 	[FILTER_TIME] = { "time", { "born", "allocated" }, EXPR_TIME, "12:00",
-	    "when it was allocated, as in 12:00 or 2026-11-20T15:04" },
+	    "when it was allocated, as in 12:00 or 2026-11-20 15:04" },
 	[FILTER_SEQ] = { "seq", { "sequence" }, EXPR_NUMBER, "4711",
 	    "sequence number of its record" },
 	[FILTER_TYPE] = { "type", { "ty", "type_name" }, EXPR_TYPE, "malloc",

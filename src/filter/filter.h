@@ -17,7 +17,7 @@
  *	value	of a size 12, 0x40, 1k, 1.5M, 2G (of 1024); of an age 10s, 5m,
  *		1h, 2d, or 1h30m, a number alone being of seconds; of a time
  *		12:00 or 12:00:30, the last time that the clock here showed it,
- *		2026-11-20 or 2026-11-20T12:00, with Z in UTC; of a type
+ *		2026-11-20 or 2026-11-20 12:00, with Z in UTC; of a type
  *		its name or its code in hex; of an address hex with or without
  *		0x; of a layer heap or api; of a text a word, or anything in
  *		"quotes", where \\ and \" stand for \ and ", and * and ? for
@@ -38,7 +38,7 @@
  *		...
  *
  * fields.c has the fields and operators, parse.c compiles, values.c reads
- * numbers, match.c evaluates, complete.c completes what a user types.
+ * numbers, times.c times, match.c evaluates, complete.c completes what a user types.
  */
 #ifndef FILTER_H
 #define FILTER_H
@@ -116,8 +116,12 @@ const char *filter_name(const char *word);
 /* The k-th field's line of help, "size   bytes requested, ..."; NULL: no more. */
 const char *filter_help(size_t k);
 
-/* "1.5M", "0x40": bytes, rounded down; "1h30m": milliseconds.  0 or -EINVAL. */
+/*
+ * "1.5M", "0x40": bytes, rounded down; "1h30m": milliseconds; a time: milliseconds
+ * since 1970.  0 or -EINVAL.
+ */
 int filter_size(const char *text, uint64_t *bytes);
 int filter_age(const char *text, uint64_t *ms);
+int filter_time(const char *text, uint64_t *ms);
 
 #endif

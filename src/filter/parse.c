@@ -246,11 +246,12 @@ put_word(struct parse *p, const char *s, size_t len, bool quoted, bool around)
 }
 
 static int
-value_length(struct parse *p, const char *s, size_t *len, bool *quoted)
+value_length(struct parse *p, enum expr_kind kind, const char *s, size_t *len,
+    bool *quoted)
 {
 	*quoted = *s == '"';
 	if (!*quoted) {
-		*len = expr_value(s);
+		*len = expr_value_of(kind, s);
 		return 0;
 	}
 	*len = expr_quoted(s);
@@ -310,17 +311,19 @@ struct value {
 };
 
 static bool
-number_of(const struct value *v, uint64_t *lo, uint64_t *hi)
+number_of(const struct value *v, uint64_t *lo, uint64_t *hi,
+    const char **wrong)
 {
 	size_t from = v->quoted, len = v->len - 2 * from;
 	char text[64];
 
-	/* A date and a clock have a blank between them. */
+	*wrong = expr_range_wrong(v->kind);
+	/* A time may have blanks. */
 	if ((v->quoted && v->kind != EXPR_TIME) || len >= sizeof text)
 		return false;
 	memcpy(text, v->s + from, len);
 	text[len] = '\0';
-	return expr_range(v->kind, text, lo, hi) == 0;
+	return expr_range(v->kind, text, lo, hi, wrong) == 0;
 }
 
 static int
@@ -335,10 +338,11 @@ number_term(struct parse *p, const struct value *v, struct part *out)
 {
 	uint64_t lo = 0, hi = 0;
 	struct expr_term *t;
+	const char *wrong;
 
-	if (!number_of(v, &lo, &hi))
+	if (!number_of(v, &lo, &hi, &wrong))
 		return fail(p, (size_t)(v->s - p->text), "'%s' is %s",
-		    shown(v->s, v->len).text, expr_range_wrong(v->kind));
+		    shown(v->s, v->len).text, wrong);
 	/* Later than a minute is later than its beginning. */
 	if (v->kind == EXPR_TIME && v->op >= EXPR_LT && v->op <= EXPR_GE)
 		hi = lo;
@@ -355,12 +359,13 @@ static int
 type_term(struct parse *p, const struct value *v, struct part *out)
 {
 	struct part name;
+	const char *wrong;
 	uint64_t lo, hi;
 	int r;
 
 	if (v->op >= EXPR_LT && v->op <= EXPR_GE)
 		return number_term(p, v, out);
-	if (v->op > EXPR_NE || !number_of(v, &lo, &hi))
+	if (v->op > EXPR_NE || !number_of(v, &lo, &hi, &wrong))
 		return text_term(p, v, out);
 	r = number_term(p, v, out);
 	if (r == 0 && v->len <= 2) {
@@ -386,7 +391,7 @@ field_term(struct parse *p, unsigned field, enum expr_kind kind,
 	p->at = sign_at + strlen(sign->text);
 	p->at += expr_blanks(p->text + p->at);
 	v.s = p->text + p->at;
-	r = value_length(p, v.s, &v.len, &v.quoted);
+	r = value_length(p, kind, v.s, &v.len, &v.quoted);
 	if (r == 0 && v.len == 0)
 		return fail(p, p->at, "a value is missing after '%s', as in "
 		    "%s%s%s", sign->text, expr_fields[field].name, sign->text,
@@ -431,7 +436,7 @@ parse_term(struct parse *p, struct part *out)
 
 	len = expr_word(s);
 	if (*s == '"') {
-		r = value_length(p, s, &len, &quoted);
+		r = value_length(p, EXPR_TEXT, s, &len, &quoted);
 		return r < 0 ? r : word_term(p, s, len, true, out);
 	}
 	if (len == 0 || expr_joint_at(s, &behind) != EXPR_NONE)
@@ -663,6 +668,12 @@ expr_value(const char *s)
 	}
 	/* An open parenthesis does not belong to the value. */
 	return open == 0 ? n : strcspn(s, BLANKS "&|()\"");
+}
+
+size_t
+expr_value_of(enum expr_kind kind, const char *s)
+{
+	return kind == EXPR_TIME ? expr_time(s) : expr_value(s);
 }
 
 size_t

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "../base/base.h"
 #include "expr.h"
@@ -177,107 +176,6 @@ parse_age_range(const char *text, uint64_t *lo, uint64_t *hi)
 	return 0;
 }
 
-/* Exactly so many digits, and a number within bounds. */
-static bool
-parse_part(const char **s, int digits, int least, int most, int *out)
-{
-	int n = 0, i;
-
-	for (i = 0; i < digits && isdigit((unsigned char)(*s)[i]); i++)
-		n = 10 * n + ((*s)[i] - '0');
-	if (i < digits || isdigit((unsigned char)(*s)[i]) || n < least ||
-	    n > most)
-		return false;
-	*s += digits;
-	*out = n;
-	return true;
-}
-
-static bool
-skip_char(const char **s, const char *set)
-{
-	if (**s == '\0' || strchr(set, **s) == NULL)
-		return false;
-	++*s;
-	return true;
-}
-
-/* "12:00", "12:00:30"; *ms: how long the clock shows it. */
-static bool
-parse_clock(const char **s, struct tm *tm, uint64_t *ms)
-{
-	if (!parse_part(s, 2, 0, 23, &tm->tm_hour) || !skip_char(s, ":") ||
-	    !parse_part(s, 2, 0, 59, &tm->tm_min))
-		return false;
-	*ms = MINUTE;
-	if (!skip_char(s, ":"))
-		return true;
-	*ms = SECOND;
-	return parse_part(s, 2, 0, 60, &tm->tm_sec);
-}
-
-/* "2026-11-20", with a clock behind it "2026-11-20T12:00" or with a blank. */
-static bool
-parse_date(const char **s, struct tm *tm, uint64_t *ms)
-{
-	if (!parse_part(s, 4, 1970, 9999, &tm->tm_year) ||
-	    !skip_char(s, "-") || !parse_part(s, 2, 1, 12, &tm->tm_mon) ||
-	    !skip_char(s, "-") || !parse_part(s, 2, 1, 31, &tm->tm_mday))
-		return false;
-	tm->tm_year -= 1900;
-	tm->tm_mon--;
-	*ms = DAY;
-	return !skip_char(s, "Tt ") || parse_clock(s, tm, ms);
-}
-
-static int64_t
-to_ms(struct tm tm, bool utc)
-{
-	time_t t;
-
-	tm.tm_isdst = -1;
-	t = utc ? timegm(&tm) : mktime(&tm);
-	return (int64_t)t * 1000;
-}
-
-/* A clock alone: the last time that it showed that. */
-static int
-parse_time_range(const char *text, uint64_t *lo, uint64_t *hi)
-{
-	time_t now = time(NULL);
-	struct tm tm, given = { 0 };
-	const char *s = text;
-	bool dated, utc;
-	uint64_t span;
-	int64_t ms;
-
-	dated = strlen(text) >= 3 && text[2] != ':';
-	if (!(dated ? parse_date(&s, &given, &span) :
-	    parse_clock(&s, &given, &span)))
-		return -EINVAL;
-	utc = skip_char(&s, "Zz");
-	if (*s != '\0')
-		return -EINVAL;
-	tm = given;
-	if (!dated) {
-		if (utc)
-			gmtime_r(&now, &tm);
-		else
-			localtime_r(&now, &tm);
-		tm.tm_hour = given.tm_hour;
-		tm.tm_min = given.tm_min;
-		tm.tm_sec = given.tm_sec;
-		if (to_ms(tm, utc) > (int64_t)now * 1000)
-			tm.tm_mday--;
-	}
-	ms = to_ms(tm, utc);
-	if (ms < 0)
-		return -EINVAL;
-	*lo = (uint64_t)ms;
-	*hi = *lo + span - 1;
-	return 0;
-}
-
 static int
 parse_number(const char *text, unsigned base, uint64_t max, uint64_t *out)
 {
@@ -308,7 +206,8 @@ parse_layer(const char *text, uint64_t *out)
 }
 
 int
-expr_range(enum expr_kind kind, const char *text, uint64_t *lo, uint64_t *hi)
+expr_range(enum expr_kind kind, const char *text, uint64_t *lo, uint64_t *hi,
+    const char **wrong)
 {
 	uint64_t n = 0;
 	int r = -EINVAL;
@@ -317,7 +216,7 @@ expr_range(enum expr_kind kind, const char *text, uint64_t *lo, uint64_t *hi)
 	case EXPR_AGE:
 		return parse_age_range(text, lo, hi);
 	case EXPR_TIME:
-		return parse_time_range(text, lo, hi);
+		return expr_time_range(text, lo, hi, wrong);
 	case EXPR_MILLISECONDS:
 		r = parse_number(text, 10, UINT64_MAX, &n);
 		if (r < 0)
@@ -355,8 +254,7 @@ expr_range_wrong(enum expr_kind kind)
 		[EXPR_AGE] = "not an age, as in 10s, 5m, 1h30m or 2d",
 		[EXPR_MILLISECONDS] =
 		    "not an age, as in 10000 (milliseconds), 10s or 5m",
-		[EXPR_TIME] = ("not a time, as in 12:00, 2026-11-20 or "
-		    "2026-11-20T15:04"),
+		[EXPR_TIME] = EXPR_TIME_WRONG,
 		[EXPR_ADDRESS] = "not an address in hex",
 		[EXPR_NUMBER] = "not a number",
 		[EXPR_LAYER] = "not a layer: heap or api",
