@@ -604,11 +604,12 @@ TEST(what_a_row_has_told_is_not_lost_with_it)
 		rec_w1(5000, 1),
 	} };
 	int64_t ms = 1;
-	struct keeper *k;
+	struct keeper *k, *missed;
 
 	node_up(NULL);
 	images_stat(&node, n);
 	ck_assert_uint_eq(n[WIRE_N_GONE], 0);
+	ck_assert_str_eq(images_missed_why(&node), "");
 	ck_assert_int_eq(keeper_new(&k, &node,
 	    &(struct keeper_opts){ .max = 1 }, NULL), 0);
 	k->image.pid = 1;
@@ -620,7 +621,10 @@ TEST(what_a_row_has_told_is_not_lost_with_it)
 	k->numbers.lost[STREAM_RING_FULL] = 3;
 	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	end_one(2, OWN);
-	end_one(3, OWN)->missed = true;
+	missed = end_one(3, OWN);
+	missed->missed = true;
+	snprintf(missed->life.reason, sizeof missed->life.reason, "static");
+	images_count_missed(&node, 0, "none");
 	while (ended_rows() > 0)
 		images_make_room(&node);
 	images_stat(&node, n);
@@ -628,6 +632,7 @@ TEST(what_a_row_has_told_is_not_lost_with_it)
 	ck_assert_uint_eq(n[WIRE_N_GONE_PEAK], 5000);
 	ck_assert_uint_eq(n[WIRE_N_GONE_LOST], 3);
 	ck_assert_uint_eq(n[WIRE_N_GONE_MISSED], 1);
+	ck_assert_str_eq(images_missed_why(&node), "static");
 	ck_assert_uint_eq(n[WIRE_N_GONE_FULL], 1);
 	node_down();
 }

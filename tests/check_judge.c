@@ -228,6 +228,36 @@ TEST(a_process_that_was_not_watched_says_why)
 	    "not be watched; the first: it had no free descriptor");
 }
 
+static const struct {
+	const char *gone, *row, *why;
+} whys[] = {
+	{ "it had no free descriptor", NULL, "1 of 3 process images could not "
+	    "be watched: it had no free descriptor" },
+	{ "it had no free descriptor", "late", "2 of 4 process images could "
+	    "not be watched; the first: it had no free descriptor" },
+	{ "", "late", "2 of 4 process images could not be watched; the first: "
+	    "late" },
+	{ "", NULL, "1 of 3 process images could not be watched" },
+};
+
+/* The node of an older release says no reason. */
+LOOP_TEST(a_process_without_a_row_says_why_too, 0, BASE_NELEM(whys))
+{
+	struct nodes_target t = { .pid = 4711, .state = WIRE_S_NO_DATA };
+
+	begin_command(BUDGET_LIVE, 1000);
+	judge_news(&judge);
+	end();
+	node[WIRE_N_GONE] = 3;
+	node[WIRE_N_GONE_MISSED] = 1;
+	scene.look.node.missed = whys[_i].gone;
+	if (whys[_i].row != NULL)
+		snprintf(t.reason, sizeof t.reason, "%s", whys[_i].row);
+	judge_processes(&judge, &t, whys[_i].row != NULL);
+	judge_end(&judge);
+	ck_assert_str_eq(judge.finding[0].why, whys[_i].why);
+}
+
 /* --- what is not known -------------------------------------------------------- */
 
 TEST(nothing_seen_is_nothing_known)

@@ -190,6 +190,7 @@ TEST(of_a_flood_that_gets_no_stream_the_rest_is_counted)
 	ck_assert_uint_eq(stats[WIRE_N_GONE_MISSED] +
 	    (uint64_t)rows_ended(), n);
 	ck_assert_uint_ge(stats[WIRE_N_GONE_MISSED], n - 256 / 4);
+	ck_assert_str_ne(images_missed_why(&node), "");
 	down();
 	setrlimit(RLIMIT_NOFILE, &old);
 }
@@ -685,6 +686,7 @@ TEST(children_that_left_no_pid_are_counted)
 	atomic_store(&page->counted[RING_UNSEEN_SANDBOX], 3);
 	atomic_store(&page->counted[RING_UNSEEN_PARENT], 2);
 	ck_assert_uint_eq(missed_without_row(), 5);
+	ck_assert_ptr_nonnull(strstr(images_missed_why(&node), "its parent"));
 	/* One of them is found alive. */
 	ck_assert_ptr_nonnull(strstr(unseen_pair(&node.hello->unseen),
 	    "sandboxed"));

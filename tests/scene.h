@@ -240,6 +240,7 @@ scene_init(struct scene *s, enum blklist_kind kind, uint32_t aRecMax)
 			.reason = "",
 			.command.output = "",
 			.node.socket = "",
+			.node.missed = "",
 			.target.status = -1,
 			.command.status = -1,
 			.settled = true,

@@ -93,11 +93,12 @@ struct hello {
 	bool running;
 	bool inherited;			/* the socket is not ours to remove */
 	pthread_t thread;
-	pthread_mutex_t lock;		/* of the next four, and held during a welcome */
+	pthread_mutex_t lock;		/* of the next five, and held during a welcome */
 	struct keepers arrived;
 	size_t narrived;
 	size_t nmissed;			/* of them */
 	uint64_t missed_beyond;		/* missed images beyond missed_max; counted only */
+	const char *beyond_why;		/* ... why the first of them was */
 	size_t missed_max;
 	_Atomic uint64_t delayed;	/* hellos that had to wait for the loop */
 	char path[SOCKET_PATH];
@@ -128,8 +129,8 @@ void hello_put_back(struct hello *, struct keeper *);
 size_t hello_waiting(struct hello *);
 /* The next one, or NULL.  It may have ended by now. */
 struct keeper *hello_take(struct hello *);
-/* How many missed images have only been counted since the last call. */
-uint64_t hello_take_missed(struct hello *);
+/* How many missed images have only been counted since the last call, and why. */
+uint64_t hello_take_missed(struct hello *, const char **why);
 /* The first image of this process, out of turn, unless it was forked; else NULL. */
 struct keeper *hello_take_image(struct hello *, pid_t);
 

@@ -96,23 +96,24 @@ has_room_for_missed(struct hello *h)
 
 /* NULL: the image is only counted. */
 static void
-append_missed(struct hello *h, struct keeper *k)
+append_missed(struct hello *h, struct keeper *k, const char *why)
 {
 	pthread_mutex_lock(&h->lock);
 	if (k != NULL)
 		append_arrived(h, k);
-	else
-		h->missed_beyond++;
+	else if (h->missed_beyond++ == 0)
+		h->beyond_why = why;
 	pthread_mutex_unlock(&h->lock);
 }
 
 uint64_t
-hello_take_missed(struct hello *h)
+hello_take_missed(struct hello *h, const char **why)
 {
 	uint64_t n;
 
 	pthread_mutex_lock(&h->lock);
 	n = h->missed_beyond;
+	*why = h->beyond_why;
 	h->missed_beyond = 0;
 	pthread_mutex_unlock(&h->lock);
 	return n;
@@ -436,7 +437,7 @@ add_missed(struct acceptor *a, const struct waiting *w, const struct peer *peer,
 	struct hello *h = a->hello;
 
 	append_missed(h, has_room_for_missed(h) ?
-	    missed_image(a, w, peer, hello, why) : NULL);
+	    missed_image(a, w, peer, hello, why) : NULL, why);
 	uv_async_send(&h->node->drain.wake);
 }
 

@@ -86,6 +86,16 @@ images_forget_row(struct keeper *k)
 	k->index = KEEPER_NO_ROW;
 }
 
+void
+images_count_missed(struct node *node, uint64_t images, const char *why)
+{
+	node->images->gone.images += images;
+	node->images->gone.missed += images;
+	if (images > 0 && node->images->gone.why[0] == '\0')
+		snprintf(node->images->gone.why, sizeof node->images->gone.why,
+		    "%s", why);
+}
+
 static void
 count_gone(struct node *node, const struct keeper *k)
 {
@@ -93,8 +103,10 @@ count_gone(struct node *node, const struct keeper *k)
 	uint64_t peak = k->format.sample != 0 ? n->est_peak_bytes :
 	    n->peak_bytes;
 
-	node->images->gone.images++;
-	node->images->gone.missed += k->missed;
+	if (k->missed)
+		images_count_missed(node, 1, k->life.reason);
+	else
+		node->images->gone.images++;
 	node->images->gone.lost += keeper_lost(k);
 	node->images->gone.full += n->full;
 	if (peak > node->images->gone.peak)
@@ -103,11 +115,14 @@ count_gone(struct node *node, const struct keeper *k)
 		node->images->gone.peak_most = peak_most(k);
 }
 
-void
-images_count_missed(struct node *node, uint64_t images)
+const char *
+images_missed_why(const struct node *node)
 {
-	node->images->gone.images += images;
-	node->images->gone.missed += images;
+	const char *why = node->images->gone.why;
+
+	if (why[0] == '\0')
+		unseen_counted(&node->hello->unseen, &why);
+	return why;
 }
 
 void

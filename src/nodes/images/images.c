@@ -465,15 +465,17 @@ static void adopt_unseen(struct node *);
 void
 images_adopt_all(struct node *node)
 {
-	size_t n = hello_waiting(node->hello);
+	uint64_t n = hello_waiting(node->hello);
 	struct keeper *k;
+	const char *why;
 
 	/* Later arrivals wait for the next call, so that ended images get their turn. */
 	while (n-- > 0 && (k = hello_take(node->hello)) != NULL) {
 		adopt(node, k);
 		drain_beat(node);
 	}
-	images_count_missed(node, hello_take_missed(node->hello));
+	n = hello_take_missed(node->hello, &why);
+	images_count_missed(node, n, why);
 	adopt_unseen(node);
 }
 
@@ -717,7 +719,7 @@ check_joined(struct keeper *k, int64_t now)
 	snprintf(f.comm, sizeof f.comm, "%.15s", k->image.comm);
 	drop_unjoined(k);
 	if (watch_no_data(node, &f) == NULL)
-		images_count_missed(node, 1);
+		images_count_missed(node, 1, f.why);
 }
 
 /*
@@ -742,7 +744,7 @@ add_unseen(struct node *node, const struct unseen_process *u)
 	snprintf(f.why, sizeof f.why, "%s", u->why);
 	k = add_no_data(node, &f);
 	if (k == NULL) {
-		images_count_missed(node, 1);
+		images_count_missed(node, 1, f.why);
 		return;
 	}
 	/* It is no program that was seen before its hello. */
@@ -767,7 +769,7 @@ adopt_unseen(struct node *node)
 		if (n < UNSEEN_ROWS)
 			add_unseen(node, &u);
 		else
-			images_count_missed(node, 1);
+			images_count_missed(node, 1, u.why);
 	}
 }
 
@@ -783,7 +785,7 @@ add_gone(struct node *node, const struct found *f)
 		return NULL;
 	k = add_no_data(node, f);
 	if (k == NULL)
-		images_count_missed(node, 1);
+		images_count_missed(node, 1, f->why);
 	return k;
 }
 
@@ -895,7 +897,7 @@ check_reaped(struct keeper *k)
 	snprintf(f.why, sizeof f.why, "%s", ENDED_REAPED);
 	images_end_image(k, WIRE_S_ENDED, -1, NULL);
 	if (add_no_data(node, &f) == NULL)
-		images_count_missed(node, 1);
+		images_count_missed(node, 1, f.why);
 }
 
 void
@@ -926,7 +928,7 @@ images_check_ended(struct node *node, pid_t pid)
 	if (k != NULL)
 		k->life.seen_before_hello = true;
 	else
-		images_count_missed(node, 1);
+		images_count_missed(node, 1, why);
 }
 
 /* The live row may be that of the image that has ended. */

@@ -54,6 +54,7 @@ struct images {
 	struct keepers shelved;
 	struct {
 		uint64_t images, peak, peak_most, lost, missed, full;
+		char why[128];		/* the first of the missed was; "" none */
 	} gone;				/* ended, and without a row */
 	struct report report;
 	bool scanning;			/* for processes without a stream */
@@ -124,8 +125,10 @@ void images_put_ended(struct keeper *);
  * there is none.
  */
 bool images_make_room(struct node *);
-/* Counts images that had no stream and get no row. */
-void images_count_missed(struct node *, uint64_t images);
+/* Counts images that had no stream and get no row; why the first had none. */
+void images_count_missed(struct node *, uint64_t images, const char *why);
+/* Why the first image that is counted as missed had no stream; "" none is. */
+const char *images_missed_why(const struct node *);
 /* Fills in the node's numbers of STATS that count images without a row. */
 void images_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 /* Shelves an image that has just ended, if it has a list. */

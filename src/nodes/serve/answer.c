@@ -174,6 +174,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		friendly_stat(&c->node->friendly, reply.stats.n);
 		self_watch_stat(c->node, reply.stats.n);
 		images_stat(c->node, reply.stats.n);
+		reply.stats.missed = wire_text(images_missed_why(c->node));
 		listings_stat(c->node, &reply.stats);
 		reply.stats.n[WIRE_N_UP_S] =
 		    (uint64_t)mono_ms_since(c->node->begun) / 1000;

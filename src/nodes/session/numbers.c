@@ -133,6 +133,13 @@ is_not_run(const struct wire_stats *st)
 	    WEXITSTATUS(st->status) == 127);
 }
 
+static void
+take_node_stats(struct nodes_session *s, const struct wire_stats *st)
+{
+	memcpy(s->node, st->n, sizeof s->node);
+	link_text(s->texts.missed, sizeof s->texts.missed, st->missed);
+}
+
 void
 answered_node(struct nodes_session *s, const struct wire_msg *msg)
 {
@@ -149,7 +156,7 @@ answered_node(struct nodes_session *s, const struct wire_msg *msg)
 	s->running = st->comm.len > 0;
 	if (s->run == NULL) {
 		look->command.targets_live = st->targets_live;
-		memcpy(s->node, st->n, sizeof s->node);
+		take_node_stats(s, st);
 	}
 	look->command.tree_ended = st->ended_ms != 0;
 	link_text(s->texts.trouble, sizeof s->texts.trouble, st->reason);
@@ -163,7 +170,7 @@ void
 answered_watcher(struct nodes_session *s, const struct wire_msg *msg)
 {
 	if (msg->type == WIRE_STATS)
-		memcpy(s->node, msg->stats.n, sizeof s->node);
+		take_node_stats(s, &msg->stats);
 }
 
 static void

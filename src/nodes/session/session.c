@@ -560,6 +560,7 @@ nodes_session_look(struct nodes_session *s)
 	look->node.socket = s->texts.socket;
 	look->keeper = s->keeper;
 	look->node.numbers = s->node;
+	look->node.missed = s->texts.missed;
 	numbers_check_whole(s);
 	regions_look(s);
 	look->reason = look->state != NODES_LIVE ? s->texts.reason :

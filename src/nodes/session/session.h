@@ -87,6 +87,7 @@ struct nodes_look {
 		uint16_t number;
 		const char *name;
 		const uint64_t *numbers;	/* node's own counters, from WIRE_N_FRIENDLY_HITS on */
+		const char *missed;	/* why the first of WIRE_N_GONE_MISSED had no stream */
 		const char *socket;	/* path for pages; "" if none */
 	} node;
 	struct {

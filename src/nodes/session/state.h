@@ -215,6 +215,7 @@ struct session_texts {
 	char reason[320];
 	char device[WIRE_TEXT_MAX + 1];	/* of a live classic stream, such as skipped bytes; "" none */
 	char trouble[WIRE_TEXT_MAX + 1];
+	char missed[WIRE_TEXT_MAX + 1];
 	char output[WIRE_TEXT_MAX + 1];
 	char socket[WIRE_TEXT_MAX + 1];
 };

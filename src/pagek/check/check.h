@@ -106,7 +106,7 @@ struct judge {
 	bool complete;			/* no watched image has lost or refused anything */
 	uint64_t lost, full;		/* records; blocks that a full list refused */
 	size_t processes, unwatched;	/* of a command */
-	char unwatched_why[128];	/* of the first with a row; "" */
+	char unwatched_why[128];	/* of the first; "" */
 	int64_t ms;			/* duration of the check */
 	struct baseline_result baseline;
 	enum check_verdict verdict;

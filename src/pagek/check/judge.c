@@ -398,12 +398,17 @@ add_losses(struct judge *j, uint64_t lost, uint64_t full, uint64_t unsure)
 
 /* Processes that ended so long ago that the node's table has no row of them. */
 static void
-judge_unlisted(struct judge *j, const uint64_t *n)
+judge_unlisted(struct judge *j)
 {
+	const uint64_t *n = j->look->node.numbers;
+
 	if (n == NULL || n[WIRE_N_GONE] == 0)
 		return;
 	j->processes += n[WIRE_N_GONE];
 	j->unwatched += n[WIRE_N_GONE_MISSED];
+	if (n[WIRE_N_GONE_MISSED] > 0)
+		snprintf(j->unwatched_why, sizeof j->unwatched_why, "%s",
+		    j->look->node.missed);
 	if (n[WIRE_N_GONE] > n[WIRE_N_GONE_MISSED])
 		note_peak(j, (double)n[WIRE_N_GONE_PEAK], 0, "");
 	raise_bound(j, n[WIRE_N_GONE_PEAK_MOST]);
@@ -413,6 +418,7 @@ judge_unlisted(struct judge *j, const uint64_t *n)
 void
 judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 {
+	judge_unlisted(j);
 	for (size_t i = 0; i < n; i++) {
 		double peak = (double)peak_of(t[i].n,
 		    t[i].n[WIRE_N_SAMPLE] != 0);
@@ -421,7 +427,8 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 			continue;
 		j->processes++;
 		if (t[i].state == WIRE_S_NO_DATA) {
-			if (j->unwatched++ == 0)
+			j->unwatched++;
+			if (j->unwatched_why[0] == '\0')
 				snprintf(j->unwatched_why,
 				    sizeof j->unwatched_why, "%s",
 				    t[i].reason);
@@ -434,7 +441,6 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 			add_losses(j, t[i].n[WIRE_N_LOST], t[i].n[WIRE_N_FULL],
 			    t[i].n[WIRE_N_UNSURE]);
 	}
-	judge_unlisted(j, j->look->node.numbers);
 }
 
 void

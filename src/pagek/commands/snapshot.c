@@ -102,7 +102,8 @@ snapshot_init(struct snapshot *m, struct nodes_session *s,
 	m->look.list = NULL;
 	m->look.types = NULL;
 	m->look.keeper = NULL;
-	m->look.command.trouble = m->look.command.output = m->look.node.socket = "";
+	m->look.command.trouble = m->look.command.output = "";
+	m->look.node.socket = m->look.node.missed = "";
 	return 0;
 }
 
