@@ -294,6 +294,19 @@ static const struct {
 	{ "tpo", PAGEK_USAGE, "did you mean 'top'?" },
 	{ "lsit", PAGEK_USAGE, "did you mean 'list'?" },
 	{ "demo:1 demo:note", PAGEK_USAGE, "one word too many" },
+	{ "diff nothing.json pid:1", PAGEK_USAGE, "there is no file "
+	    "'nothing.json'" },
+	{ "diff local nothing.json", PAGEK_USAGE, "there is no file "
+	    "'nothing.json'" },
+	{ "diff ./nothing.json pid:1", PAGEK_USAGE, "there is no file "
+	    "'./nothing.json'" },
+	{ "diff nothing.json server", PAGEK_USAGE, "neither 'nothing.json' nor "
+	    "'server' is a file" },
+	{ "diff --utc pid:1 pid:1", PAGEK_USAGE, "--utc is for saved lists" },
+	{ "diff pid:1 pid:2", PAGEK_USAGE, "one word too many: 'pid:2'" },
+	{ "diff nothing.json", PAGEK_USAGE, "no file has that name" },
+	{ "history nothing.0 nothing.1", PAGEK_USAGE, "neither 'nothing.0' nor" },
+	{ "dump /bin/sh nothing.0", PAGEK_USAGE, "there is no file 'nothing.0'" },
 	{ "list no-such-node b", PAGEK_USAGE, "one word too many: 'b'" },
 	{ "list no-such-node --sort sise", PAGEK_USAGE, "not one of" },
 	{ "no-such-node list", PAGEK_USAGE, "the command goes first" },

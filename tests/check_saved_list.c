@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../src/base/base.h"
-#include "../src/pagek/documents/saved_list.h"
+#include "../src/pagek/difference/saved_list.h"
 #include "harness.h"
 
 static struct saved_diff d;
@@ -34,7 +34,8 @@ read_into(enum saved_side side, const char *text)
 
 #define HEAD "{\"schema\": \"pagek.blocks/2\", " \
 	"\"time\": \"2026-11-20T15:04:05.123Z\", " \
-	"\"target\": {\"name\": \"a\", \"size\": 7}, \"complete\": true"
+	"\"target\": {\"name\": \"a\", \"size\": 7, \"complete\": false, " \
+	"\"state\": \"LIVE\"}, \"complete\": true, \"state\": \"ENDED\""
 
 static const char json[] = HEAD ", \"blocks\": [\n"
     "{\"address\": \"0x1000\", \"size\": 16, \"weight\": 1.000000, "
@@ -109,9 +110,15 @@ TEST(csv_does_not_say_how_many_blocks_it_should_have)
 static const struct {
 	const char *text, *why;
 } wrong[] = {
-	{ "", "it is not a list of blocks" },
+	{ "", "it is empty" },
+	{ " \n\t", "it is empty" },
+	{ "[]", "it is not a list of blocks" },
+	{ "[{\"address\": \"0x1\", \"size\": 1, \"seq\": 1, "
+	    "\"function\": \"f\"}]", "it is not a list of blocks" },
+	{ "{\"blocks\": []}", "it is not a list of blocks" },
+	{ "{\"address\": \"0x1\"}", "it is not a list of blocks" },
 	{ "pagek.baseline/1\n", "it is not a list of blocks" },
-	{ "{}", NULL },
+	{ "{}", "it is not a list of blocks" },
 	{ "{\"schema\": \"pagek.tree/1\"}", "it is not a list of blocks" },
 	{ HEAD ", \"blocks\": [", "its JSON is damaged" },
 	{ HEAD ", \"blocks\": [{\"address\": \"0x1\", \"si", "its JSON is damaged" },
@@ -127,6 +134,8 @@ static const struct {
 	    "\"function\": \"f\"}]}", "a block has an invalid number" },
 	{ "address,size,seq,function\n0x1,1,1\n", "a line has more or fewer "
 	    "values than the first one has names" },
+	{ "size,address\n", "its blocks lack address, size, seq or function: "
+	    "save it without --fields" },
 	{ "address,size\n0x1,1\n", "its blocks lack address, size, seq or "
 	    "function: save it without --fields" },
 };
@@ -226,4 +235,23 @@ TEST(of_a_program_that_was_started_anew_only_sums_differ)
 	ck_assert_uint_eq(d.n, 1);
 	ck_assert_str_eq(d.row[0]->name, "f");
 	ck_assert(saved_net(d.row[0]) == 20);
+}
+
+TEST(a_list_of_no_blocks_is_one)
+{
+	ck_assert_int_eq(read_into(SAVED_OLD, HEAD ", \"blocks\": []}"), 0);
+	ck_assert_int_eq(read_into(SAVED_NEW, "address,size,seq,function\n"), 0);
+	ck_assert_int_eq(saved_diff_compare(&d), 0);
+	ck_assert_uint_eq(d.n, 0);
+}
+
+/* The state is its target's. */
+TEST(a_list_says_whether_its_target_had_ended)
+{
+	ck_assert_int_eq(read_into(SAVED_OLD, json), 0);
+	ck_assert(!d.list[SAVED_OLD].ended);
+	ck_assert_int_eq(read_into(SAVED_NEW, "{\"schema\": \"pagek.blocks/2\", "
+	    "\"target\": {\"pid\": 7, \"state\": \"ENDED\"}, "
+	    "\"blocks\": []}"), 0);
+	ck_assert(d.list[SAVED_NEW].ended);
 }

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "../../src/base/base.h"
-#include "../../src/pagek/documents/saved_list.h"
+#include "../../src/pagek/difference/saved_list.h"
 #include "fuzz.h"
 
 static bool

@@ -191,6 +191,53 @@ gone_redis() {
 }
 rule "a program that was started anew is compared by its sums, and that is said" anew
 
+# The first server was killed above.
+ended() {
+	pid=${helpers%% *}
+	pagek diff monday.json "pid:$pid" >"$tmp/out" && cat "$tmp/out" &&
+	    head -n 1 "$tmp/out" | grep " -> pid:$pid 20.* ENDED" &&
+	    pagek list --format json -o friday.json "pid:$pid" &&
+	    pagek diff monday.json friday.json | head -n 1 | grep ' -> friday.json 20.* ENDED' &&
+	    pagek diff friday.json monday.json | head -n 1 | grep 'friday.json 20.* ENDED -> monday.json [^E]*$' ||
+	    return 1
+	for words in "diff --format json monday.json" "diff --interval 0.1 pid:$pid" dump list; do
+		# shellcheck disable=SC2086
+		pagek $words "pid:$pid" 2>"$tmp/err" >/dev/null &&
+		    grep "has ended: these are its last blocks" "$tmp/err" || return 1
+	done
+}
+rule "a target that has ended is said by each form of diff, by dump and by list" ended
+
+# As every other date of text: of TZ, or with --utc.
+zones() {
+	when=$(python3 -c 'import json; print(json.load(open("monday.json"))["time"])') &&
+	    there=$(TZ=EET-2 date +'%Y-%m-%d %H:%M:%S' -d "$when") &&
+	    utc=$(date -u +'%Y-%m-%d %H:%M:%S' -d "$when") &&
+	    TZ=EET-2 pagek diff monday.json monday.json >"$tmp/out" && cat "$tmp/out" &&
+	    [ "$(head -n 1 "$tmp/out")" = "DIFF  monday.json $there -> monday.json $there" ] &&
+	    TZ=EET-2 pagek diff --utc monday.json monday.json >"$tmp/out" && cat "$tmp/out" &&
+	    [ "$(head -n 1 "$tmp/out")" = "DIFF  monday.json $utc -> monday.json $utc" ]
+}
+rule "its dates are of the user's zone" zones
+
+# Files that are no lists, a FIFO that nobody writes to among them.
+odd_files() {
+	mkdir -p folder && rm -f fifo && mkfifo fifo && : >empty && echo '[]' >list &&
+	    echo 'size,address' >heading && cp monday.json secret && chmod 0 secret || return 1
+	for file in ./folder ./fifo /dev/null empty list heading; do
+		for words in "$file pid:1" "monday.json $file"; do
+			# shellcheck disable=SC2086
+			timeout 10 pagek diff $words 2>"$tmp/err" >/dev/null </dev/null
+			case $? in 1 | 5) ;; *) return 1 ;; esac
+			cat "$tmp/err"
+			[ "$(wc -l <"$tmp/err")" = 1 ] && grep -q "$file" "$tmp/err" || return 1
+		done
+	done
+	[ "$(id -u)" = 0 ] || ! pagek diff secret pid:1 2>"$tmp/err" &&
+	    { [ "$(id -u)" = 0 ] || grep "cannot read 'secret': Permission denied" "$tmp/err"; }
+}
+rule "and of files that are no lists it is said what they are" odd_files
+
 refused() {
 	echo '{"schema": "pagek.tree/1"}' >"$tmp/tree.json"
 	pagek diff tree.json 2>"$tmp/err"

@@ -375,6 +375,17 @@ batch_report_loss(const struct options *o, const struct nodes_look *look)
 	notice("%s", text);
 }
 
+void
+batch_report_end(const struct nodes_look *look)
+{
+	char target[PAGE_TARGET_TEXT];
+
+	if (look->state != NODES_ENDED || look->target.pid <= 0)
+		return;
+	page_target_text(look, target);
+	notice("%s has ended: these are its last blocks", target);
+}
+
 int
 batch_status(const struct options *o, const struct nodes_look *look)
 {

@@ -45,6 +45,8 @@ int batch_status(const struct options *, const struct nodes_look *);
 
 /* Reports an incomplete list if the output has only rows: CSV, `pagek list`. */
 void batch_report_loss(const struct options *, const struct nodes_look *);
+/* Reports that the target has ended, for output that cannot show it. */
+void batch_report_end(const struct nodes_look *);
 
 /*
  * Asks all nodes of the table for their state and waits for at most --timeout;

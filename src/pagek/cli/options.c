@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../base/base.h"
 #include "../../filter/filter.h"
@@ -129,17 +130,48 @@ take_listing(struct parse *p, const char *word)
 	return option_fail(p, "one word too many: '%s'", base_shown(word));
 }
 
-/* A regular file, or the TARGET. */
+/* A regular file; another one with a slash, which reading refuses, unless it is a socket. */
+static bool
+is_file(const char *word)
+{
+	struct stat st;
+
+	return stat(word, &st) == 0 && (S_ISREG(st.st_mode) ||
+	    (strchr(word, '/') != NULL && !S_ISSOCK(st.st_mode)));
+}
+
+/* It may be meant as the name of a file that is not there. */
+static bool
+may_be_file(const char *word)
+{
+	return strchr(word, ':') == NULL && strcmp(word, "local") != 0;
+}
+
+/* Two words that are no files: one of them at least is not what it should be. */
+static int
+refuse_dump(struct parse *p, const char *word)
+{
+	const char *first = p->o->target.word;
+	bool a = may_be_file(first), b = may_be_file(word);
+
+	if (a && b)
+		return option_fail(p, "neither '%s' nor '%s' is a file",
+		    base_shown(first), base_shown(word));
+	return a || b ? option_fail(p, "there is no file '%s'",
+	    base_shown(a ? first : word)) :
+	    option_fail(p, "one word too many: '%s'", base_shown(word));
+}
+
+/* A file, or the TARGET. */
 static int
 take_dump(struct parse *p, const char *word)
 {
 	struct records_options *files = &p->o->records;
 	void *array = files->file;
 	char why[200];
-	struct stat st;
 	int r;
 
-	if (stat(word, &st) == 0 && S_ISREG(st.st_mode)) {
+	if (is_file(word)) {
 		if (base_grow(&array, &files->cap, files->files + 1,
 		    sizeof *files->file) < 0)
 			return option_fail(p, "there are too many files");
@@ -154,13 +186,13 @@ take_dump(struct parse *p, const char *word)
 		return 0;
 	}
 	if (p->o->target_given)
-		return option_fail(p, "one word too many: '%s'",
-		    base_shown(word));
+		return refuse_dump(p, word);
 	r = take_target(p, word);
 	if (r == 0 && p->o->target.kind == TARGET_COMMAND) {
 		base_copy_text(why, sizeof why, p->o->target.refusal);
 		snprintf(p->o->target.refusal, sizeof p->o->target.refusal,
-		    "no such file, and %s", why);
+		    "%s, and %s", access(word, F_OK) == 0 ?
+		    "no regular file" : "no such file", why);
 	}
 	return r;
 }

@@ -132,7 +132,11 @@ list_write(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 static int
 list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	return list_write(o, loop, s, NULL);
+	int status = list_write(o, loop, s, NULL);
+
+	if (o->format == FORMAT_TEXT || o->format == FORMAT_CSV)
+		batch_report_end(nodes_session_look(s));
+	return status;
 }
 
 /* Only the filter may need names. */

@@ -136,15 +136,8 @@ static void
 time_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct stored_row *r = row;
-	time_t second = (time_t)(r->stored->wall_ms / 1000);
-	struct tm tm = { 0 };
 
-	if (r->utc)
-		gmtime_r(&second, &tm);
-	else
-		localtime_r(&second, &tm);
-	if (strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-		out[0] = '\0';
+	page_cell_date(r->stored->wall_ms, r->utc, out);
 }
 
 FIELD_PRINT(parts_cell, stored_row, "%u", r->stored->parts)

@@ -141,14 +141,23 @@ cmd_dump_check(struct parse *p)
 
 	if (diff_saved_wanted(o))
 		return diff_saved_check(p);
+	if (o->records.files > 0 && o->target.kind == TARGET_COMMAND)
+		return option_fail(p, "there is no file '%s', and a live "
+		    "target is not compared with debug data",
+		    base_shown(o->target.word));
 	if (o->records.files > 0 && o->target_given)
 		return option_fail(p, "'%s' is a file and '%s' a live target: "
 		    "their sequence numbers have nothing in common",
 		    base_shown(o->records.file[0]), base_shown(o->target.word));
 	if (o->command == COMMAND_DIFF && o->target_given && !o->target_twice)
-		return option_fail(p, "of a live target diff needs two moments: "
+		return option_fail(p, "%sof a live target diff needs two moments: "
 		    "'pagek diff --interval=SECONDS %s %s'",
+		    o->target.kind == TARGET_COMMAND ? "no file has that "
+		    "name, and " : "",
 		    base_shown(o->target.word), base_shown(o->target.word));
+	if (option_given(o, OPTION_UTC))
+		return option_fail(p, "--utc is for saved lists: debug data has "
+		    "ticks");
 	if (option_given(o, OPTION_INTERVAL) && !o->target_given)
 		return option_fail(p, "--interval is for live targets");
 	if (option_given(o, OPTION_KEYS) && option_given(o, OPTION_SORT))
@@ -438,6 +447,7 @@ run_live(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	if (status == PAGEK_OK)
 		status = print_events(&w);
 	close_work(&w);
+	batch_report_end(nodes_session_look(s));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
 }

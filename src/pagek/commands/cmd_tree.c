@@ -72,21 +72,20 @@ static void
 put_title(const struct tree_out *t)
 {
 	const struct nodes_look *look = &t->m->look;
-	char target[PAGE_TARGET_TEXT], date[32] = "";
-	time_t at = (time_t)(look->node_wall_ms / 1000);
-	struct tm tm;
+	char target[PAGE_TARGET_TEXT], date[PAGE_DATE_TEXT] = "";
 
 	/* A classic node's clock has no zone. */
-	if (look->node_wall_ms != 0 && (look->classic ? gmtime_r(&at, &tm) :
-	    localtime_r(&at, &tm)) != NULL)
-		strftime(date, sizeof date, "  %Y-%m-%d %H:%M:%S", &tm);
+	if (look->node_wall_ms != 0)
+		page_cell_date(look->node_wall_ms, look->classic ||
+		    t->o->page.utc, date);
 	page_target_text(look, target);
 	fprintf(t->out, "%s  %04X ", option_given(t->o, OPTION_FLAT) ?
 	    "GROUPS" : "CALL TREE", look->node.number);
 	put_safe(t, look->node.name);
 	fputs(target[0] != '\0' ? "  " : "", t->out);
 	put_safe(t, target);
-	fprintf(t->out, "  %s%s\n", page_state_name(look->state), date);
+	fprintf(t->out, "  %s%s%s\n", page_state_name(look->state),
+	    date[0] != '\0' ? "  " : "", date);
 }
 
 static void
@@ -128,14 +127,13 @@ static void
 put_modes(const struct tree_out *t)
 {
 	const struct nodes_look *look = &t->m->look;
-	char sample[PAGE_SAMPLE_TEXT], when[32] = "";
-	time_t at = (time_t)(look->arming.since_wall_ms / 1000);
-	struct tm tm;
+	char sample[PAGE_SAMPLE_TEXT], when[PAGE_DATE_TEXT];
 
-	if (look->arming.since_wall_ms != 0 && localtime_r(&at, &tm) != NULL &&
-	    strftime(when, sizeof when, "%H:%M:%S", &tm) > 0)
+	if (look->arming.since_wall_ms != 0) {
+		page_cell_date(look->arming.since_wall_ms, t->o->page.utc, when);
 		fprintf(t->out, "armed %s, earlier blocks are not in it\n",
 		    when);
+	}
 	if (look->sample == 0)
 		return;
 	page_sample_text(look->sample, sample);

@@ -10,7 +10,7 @@
 #include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../documents/documents.h"
-#include "../documents/saved_list.h"
+#include "../difference/saved_list.h"
 #include "commands.h"
 
 #define FILE_MAX ((size_t)1 << 31)
@@ -124,7 +124,8 @@ read_file(struct saved_diff *d, enum saved_side side, const char *path)
 		return PAGEK_FAILED;
 	}
 	r = read_bytes(d, side, path, bytes, len, side == SAVED_OLD ?
-	    "; 'pagek list --format json -o FILE' saves one" :
+	    "; 'pagek list --format json -o FILE' saves one, and 'pagek "
+	    "mdd-dump' debug data" :
 	    "; a target of that name can be given as pid:N");
 	free(bytes);
 	return r;
@@ -142,6 +143,7 @@ read_target(struct saved_diff *d, const struct options *o, uv_loop_t *loop,
 	int status;
 
 	list.format = FORMAT_CSV;
+	d->list[SAVED_NEW].ended = nodes_session_look(s)->state == NODES_ENDED;
 	list.fields = "address,size,weight,seq,function,complete,taken";
 	list.page.free = false;
 	out = open_memstream(&bytes, &len);
@@ -235,16 +237,21 @@ put_json(FILE *out, const struct options *o, const struct saved_diff *d)
 	json_end(&j);
 }
 
-/* "2026-11-20 15:04:05 UTC" of "2026-11-20T15:04:05.123Z", or the text itself. */
 static void
-put_time(FILE *out, const char *time)
+put_name(FILE *out, const struct options *o, const char *name,
+    const struct saved_list *l)
 {
-	size_t len = strlen(time);
+	char date[PAGE_DATE_TEXT];
+	uint64_t ms;
 
-	if (len >= 20 && time[10] == 'T' && time[len - 1] == 'Z')
-		fprintf(out, " %.10s %.8s UTC", time, time + 11);
-	else if (len > 0)
-		fprintf(out, " %s", time);
+	fputs(base_shown(name), out);
+	if (filter_time(l->time, &ms) == 0) {
+		page_cell_date((int64_t)ms, o->page.utc, date);
+		fprintf(out, " %s", date);
+	} else if (l->time[0] != '\0') {
+		fprintf(out, " %s", l->time);
+	}
+	fputs(l->ended ? " ENDED" : "", out);
 }
 
 static void
@@ -256,10 +263,10 @@ put_head(FILE *out, const struct options *o, const struct saved_diff *d)
 
 	base_human_bytes(was, sizeof was, (uint64_t)(old->bytes + 0.5));
 	base_human_bytes(is, sizeof is, (uint64_t)(new->bytes + 0.5));
-	fprintf(out, "DIFF  %s", base_shown(old_name(o)));
-	put_time(out, old->time);
-	fprintf(out, " -> %s", base_shown(new_name(o)));
-	put_time(out, new->time);
+	fputs("DIFF  ", out);
+	put_name(out, o, old_name(o), old);
+	fputs(" -> ", out);
+	put_name(out, o, new_name(o), new);
 	fprintf(out, "%s\n", old->incomplete || new->incomplete ? "  INCOMPLETE" : "");
 	fprintf(out, "%s/%s -> ", was, base_digits((uint64_t)(old->blocks +
 	    0.5)).text);
@@ -323,7 +330,11 @@ compare_target(const struct options *o, uv_loop_t *loop,
 {
 	int status = read_target(&diff, o, loop, s);
 
-	return status == PAGEK_OK ? write_diff(o, &diff) : status;
+	if (status == PAGEK_OK)
+		status = write_diff(o, &diff);
+	if (options_as_data(o))
+		batch_report_end(nodes_session_look(s));
+	return status;
 }
 
 /* Options of debug data, and of two moments of one target. */
@@ -343,24 +354,15 @@ diff_saved_check(struct parse *p)
 	    "data, not for saved lists");
 }
 
-/* Debug data begins otherwise. */
+/* Any file that is no debug data: reading it tells what is wrong with it. */
 bool
 diff_saved_wanted(const struct options *o)
 {
-	static const char heading[] = "address,";
-	char head[sizeof heading] = "";
-	size_t n = 0, at;
-	FILE *f;
+	enum dump_kind kind;
 
-	if (o->command != COMMAND_DIFF || o->records.files == 0)
-		return false;
-	f = fopen(o->records.file[0], "re");
-	if (f != NULL) {
-		n = fread(head, 1, sizeof head - 1, f);
-		fclose(f);
-	}
-	at = strspn(head, " \t\r\n");
-	return (at < n && head[at] == '{') || strcmp(head, heading) == 0;
+	return o->command == COMMAND_DIFF && o->records.files > 0 &&
+	    (dump_file_kind(o->records.file[0], &kind) < 0 ||
+	    kind == DUMP_OTHER);
 }
 
 int

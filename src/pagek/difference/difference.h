@@ -38,6 +38,7 @@
  *	marks.c		the mark, its copy, and exact counts since it
  *	difference.c	computes the difference: comparisons, and groups of them
  *	realloc_chains.h	moved blocks
+ *	saved_list.h	lists in files, and what two of them differ in: `pagek diff`
  *
  * Example
  *	page_mark_set(page, v);

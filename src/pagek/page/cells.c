@@ -221,6 +221,20 @@ page_cell_allocated(const struct page_view *v, const struct blk *b,
 		    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min);
 }
 
+void
+page_cell_date(int64_t wall_ms, bool utc, char out[PAGE_DATE_TEXT])
+{
+	time_t second = (time_t)(wall_ms / 1000);
+	struct tm tm = { 0 };
+
+	if (utc)
+		gmtime_r(&second, &tm);
+	else
+		localtime_r(&second, &tm);
+	if (strftime(out, PAGE_DATE_TEXT, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		out[0] = '\0';
+}
+
 /* The zone's name if it is one word. */
 static const char *
 zone_name(const struct tm *tm)

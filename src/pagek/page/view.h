@@ -82,6 +82,9 @@ const char *page_requester(char room[PAGE_REQUESTER_TEXT],
     const struct nodes_look *, const struct blk *);
 /* Five columns at most: "13s", "2m07s", "1h12m", "3d04h", "412d". */
 void page_cell_age(char out[8], uint64_t seconds);
+/* "2026-11-20 15:04:05" of a wall clock, in the zone of TZ or in UTC. */
+#define PAGE_DATE_TEXT 32
+void page_cell_date(int64_t wall_ms, bool utc, char out[PAGE_DATE_TEXT]);
 #define PAGE_CLOCK_TEXT 16
 /*
  * When it was allocated, on the node's clock, in 12 columns: "15:04:09.200",

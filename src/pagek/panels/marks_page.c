@@ -1,8 +1,8 @@
 /* The named marks of a stream: as rows of an overlay, and in every format. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "../page/view.h"
 #include "../picture/picture.h"
 #include "panels.h"
 
@@ -13,15 +13,8 @@ static void
 time_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct page_mark_row *r = row;
-	time_t second = (time_t)(r->mark->wall_ms / 1000);
-	struct tm tm = { 0 };
 
-	if (r->utc)
-		gmtime_r(&second, &tm);
-	else
-		localtime_r(&second, &tm);
-	if (strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-		out[0] = '\0';
+	page_cell_date(r->mark->wall_ms, r->utc, out);
 }
 
 static void

@@ -1,3 +1,7 @@
+/*
+ * The parser of JSON is written by hand: the libraries that are kept up build a
+ * tree of every value, ten times as large as a file that may be of 2 GiB.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +13,8 @@
 #define TEXT_MAX 1024
 #define DEPTH_MAX 32
 #define SCHEMA "pagek.blocks/"
+#define LACKING "its blocks lack address, size, seq or function: save it " \
+	"without --fields"
 
 /* The values of a document's head, or of one of its blocks. */
 enum value {
@@ -25,12 +31,17 @@ enum value {
 	VALUE_FILTER,
 	VALUE_MATCHED,			/* blocks that match it */
 	VALUE_ACTIVE,			/* blocks of the target */
+	VALUE_STATE,
 	VALUES
 };
 
 static const char *const keys[VALUES] = { "schema", "time", "taken",
 	"complete", "kind", "address", "size", "weight", "seq", "function",
-	"filter", "matched", "aRecActive" };
+	"filter", "matched", "aRecActive", "state" };
+
+/* The object of the head that has the value; NULL: the head, or a block, itself. */
+static const char *const parts[VALUES] = { [VALUE_ACTIVE] = "counts",
+	[VALUE_STATE] = "target" };
 
 struct record {
 	bool has[VALUES];		/* null is had, and empty */
@@ -106,8 +117,7 @@ add_block(struct reading *r, const struct record *rec)
 	if (rec->has[VALUE_KIND] && strcmp(rec->text[VALUE_KIND], "free") == 0)
 		return;
 	if (!rec->has[VALUE_FUNCTION] || !rec->has[VALUE_SEQ]) {
-		fail(r, -EINVAL, "its blocks lack address, size, seq or "
-		    "function: save it without --fields");
+		fail(r, -EINVAL, LACKING);
 		return;
 	}
 	if (rec->has[VALUE_WEIGHT])
@@ -157,9 +167,15 @@ take_record(struct reading *r, const struct record *rec)
 		fail(r, -EINVAL, "it is not a list of blocks");
 		return;
 	}
-	r->known |= rec->has[VALUE_SCHEMA];
+	r->known |= r->rec[0].has[VALUE_SCHEMA];
+	if (!r->known) {
+		fail(r, -EINVAL, "it is not a list of blocks");
+		return;
+	}
 	if (rec->has[VALUE_SCHEMA])
 		take_total(r->list, rec);
+	if (rec->has[VALUE_STATE])
+		r->list->ended = strcmp(rec->text[VALUE_STATE], "ENDED") == 0;
 	if (rec->has[VALUE_COMPLETE])
 		r->list->incomplete |=
 		    strcmp(rec->text[VALUE_COMPLETE], "true") != 0;
@@ -170,8 +186,7 @@ take_record(struct reading *r, const struct record *rec)
 	if (rec->has[VALUE_ADDRESS] && rec->has[VALUE_SIZE])
 		add_block(r, rec);
 	else if (!rec->has[VALUE_SCHEMA])
-		fail(r, -EINVAL, "its blocks lack address, size, seq or "
-		    "function: save it without --fields");
+		fail(r, -EINVAL, LACKING);
 }
 
 /* --- JSON ----------------------------------------------------------------- */
@@ -251,18 +266,32 @@ read_word(struct reading *r, char out[TEXT_MAX])
 		out[0] = '\0';
 }
 
-static void read_object(struct reading *, struct record *, unsigned depth);
+static void read_object(struct reading *, struct record *, const char *part,
+    unsigned depth);
+static void read_array(struct reading *, bool blocks, unsigned depth);
 
-static void
-read_array(struct reading *r, bool blocks, unsigned depth);
-
-/* rec NULL: its values are not wanted. */
-static void
-read_value(struct reading *r, struct record *rec, const char *key,
-    unsigned depth)
+/* The value of that name in that object; VALUES: none. */
+static int
+find_value(const char *part, const char *key)
 {
+	int v;
+
+	for (v = 0; v < VALUES; v++)
+		if (strcmp(keys[v], key) == 0 && (parts[v] == NULL ||
+		    part == NULL ? parts[v] == part :
+		    strcmp(parts[v], part) == 0))
+			break;
+	return v;
+}
+
+/* rec NULL: its values are not wanted.  part: the object that it is in; NULL. */
+static void
+read_value(struct reading *r, struct record *rec, const char *part,
+    const char *key, unsigned depth)
+{
+	bool head = rec == &r->rec[0] && part == NULL;
 	char text[TEXT_MAX];
-	int v = VALUES;
+	int v;
 
 	skip_blanks(r);
 	if (depth > DEPTH_MAX || r->p == r->end) {
@@ -270,17 +299,14 @@ read_value(struct reading *r, struct record *rec, const char *key,
 		return;
 	}
 	if (*r->p == '{') {
-		read_object(r, rec == &r->rec[0] &&
-		    strcmp(key, "counts") == 0 ? rec : NULL, depth + 1);
+		read_object(r, head ? rec : NULL, key, depth + 1);
 		return;
 	}
 	if (*r->p == '[') {
-		read_array(r, rec == &r->rec[0] && strcmp(key, "blocks") == 0,
-		    depth + 1);
+		read_array(r, head && strcmp(key, "blocks") == 0, depth + 1);
 		return;
 	}
-	for (v = 0; v < VALUES && strcmp(keys[v], key) != 0; v++)
-		continue;
+	v = find_value(part, key);
 	if (*r->p == '"')
 		read_text(r, text);
 	else
@@ -292,7 +318,8 @@ read_value(struct reading *r, struct record *rec, const char *key,
 }
 
 static void
-read_object(struct reading *r, struct record *rec, unsigned depth)
+read_object(struct reading *r, struct record *rec, const char *part,
+    unsigned depth)
 {
 	char key[TEXT_MAX];
 
@@ -302,7 +329,7 @@ read_object(struct reading *r, struct record *rec, unsigned depth)
 	do {
 		read_text(r, key);
 		need(r, ':');
-		read_value(r, rec, key, depth);
+		read_value(r, rec, part, key, depth);
 	} while (take(r, ','));
 	need(r, '}');
 }
@@ -315,11 +342,11 @@ read_array(struct reading *r, bool blocks, unsigned depth)
 		return;
 	do {
 		if (!blocks) {
-			read_value(r, NULL, "", depth);
+			read_value(r, NULL, NULL, "", depth);
 			continue;
 		}
 		memset(r->rec[1].has, 0, sizeof r->rec[1].has);
-		read_object(r, &r->rec[1], depth);
+		read_object(r, &r->rec[1], NULL, depth);
 		if (r->err == 0)
 			take_record(r, &r->rec[1]);
 	} while (take(r, ','));
@@ -332,7 +359,7 @@ read_json(struct reading *r)
 {
 	do {
 		memset(r->rec[0].has, 0, sizeof r->rec[0].has);
-		read_object(r, &r->rec[0], 0);
+		read_object(r, &r->rec[0], NULL, 0);
 		if (r->err == 0)
 			take_record(r, &r->rec[0]);
 		skip_blanks(r);
@@ -389,8 +416,9 @@ read_csv(struct reading *r)
 	} while (behind == ',');
 	/* A block's own time is not the list's. */
 	r->known = rec->has[VALUE_ADDRESS] && rec->has[VALUE_SIZE];
-	if (!r->known) {
-		fail(r, -EINVAL, "it is not a list of blocks");
+	if (!r->known || !rec->has[VALUE_SEQ] || !rec->has[VALUE_FUNCTION]) {
+		fail(r, -EINVAL, r->known ? LACKING :
+		    "it is not a list of blocks");
 		return;
 	}
 	while (r->p < r->end) {
@@ -425,7 +453,9 @@ saved_list_read(struct saved_diff *d, enum saved_side side, const char *bytes,
 	r->end = bytes + len;
 	r->why = "";
 	skip_blanks(r);
-	if (r->p < r->end && *r->p == '{')
+	if (r->p == r->end)
+		fail(r, -EINVAL, "it is empty");
+	else if (*r->p == '{')
 		read_json(r);
 	else
 		read_csv(r);

@@ -40,7 +40,7 @@ struct saved_list {
 	struct saved_block *blk;
 	size_t n, cap;
 	char time[40];			/* when it was taken, as the file says; "" not known */
-	bool incomplete;		/* as the file says */
+	bool incomplete, ended;		/* as the file says */
 	char filter[256];		/* that its blocks match; "": none */
 	bool total_known;		/* the file says how many it should have: */
 	uint64_t total;
