@@ -55,6 +55,14 @@ ifeq ($(HAVE_IBERTY),1)
 DW_CFLAGS += -DHAVE_IBERTY=1
 DW_LIBS += -liberty
 endif
+# protobuf-c and zlib are optional: without them there is no export for pprof.
+HAVE_PPROF := $(shell pkg-config --exists libprotobuf-c zlib 2>/dev/null && \
+	command -v protoc-c >/dev/null && echo 1)
+ifeq ($(HAVE_PPROF),1)
+PPROF = $B/src/mdd/export/pprof.pb-c
+PPROF_CFLAGS := -DHAVE_PPROF=1 $(shell pkg-config --cflags libprotobuf-c zlib)
+PPROF_LIBS := $(shell pkg-config --libs libprotobuf-c zlib)
+endif
 
 # What the machine that we build for is like.  The viewer's side runs on 32
 # bits and in either byte order; times after 2038 and large files come with the
@@ -97,7 +105,7 @@ PRODUCE = $(sort $(wildcard src/alloclog/produce/*.c)) src/alloclog/sample.c $(U
 
 FILTER = $(sort $(wildcard src/filter/*.c))
 ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGEK)
-ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
+ROOM_OBJS = $(ROOMS:%.c=$B/%.o) $(PPROF:=.o)
 ARCHIVE = $B/rooms.a
 # With the core of memory debug data.
 PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o) $(addprefix $B/pic/src/mdd/target/,core.o \
@@ -124,7 +132,7 @@ CHECKS = $(addprefix $B/tests/check_,$(sort $(foreach s,$(SUITES),\
 all: $(PROGRAMS)
 
 $B/pagek: $B/src/pagek/main.o $(ARCHIVE)
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(PPROF_LIBS)
 
 $B/pageknode: $B/src/nodes/pageknode/main.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -135,6 +143,16 @@ $B/pagek-symbols: $B/src/symbol/pagek-symbols.o $(ARCHIVE)
 
 $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
+
+$B/src/mdd/export/pprof.o: REQUIRED += $(PPROF_CFLAGS) -I$B/src/mdd/export
+$B/src/mdd/export/pprof.o: $(PPROF:=.h)
+
+$B/%.pb-c.c $B/%.pb-c.h: %.proto
+	@mkdir -p $(@D)
+	protoc-c --proto_path=$(<D) --c_out=$(@D) $<
+
+$B/%.pb-c.o: $B/%.pb-c.c
+	$(CC) -std=c17 -w $(PPROF_CFLAGS) $(SANFLAGS) $(CFLAGS) -c -o $@ $<
 
 # The core of memory debug data on Linux; a debugger finds it in a stripped library.
 MDD_LINUX = -DMDD_DEBUGDATA=1 -DMDD_PORT_TICKS=1 -DMDD_PORT_THREADS=1 \
@@ -215,7 +233,7 @@ FORCE:
 $(CHECKS): $B/tests/check_main.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE) \
 	$B/tests/suites
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
-		$(ARCHIVE) $(LIBS) $(DW_LIBS) \
+		$(ARCHIVE) $(LIBS) $(DW_LIBS) $(PPROF_LIBS) \
 		$(shell pkg-config --libs check 2>/dev/null)
 
 # One suite: make test T=order.

@@ -10,6 +10,7 @@
  *	target/		memory debug data, as a program keeps them (target.h)
  *	take/		copies these data from a process or a core file (take.h)
  *	dump/		mddout files, and their data as a model (dump.h)
+ *	export/		profiles in files that other programs read (export.h)
  *
  * Vocabulary
  *	profile		live blocks and bytes of one moment, summed by caller
@@ -136,6 +137,9 @@ struct profile_sum {
 /* Callers in it, and the sum over all. */
 size_t profile_callers(const struct profile *);
 struct profile_sum profile_total(const struct profile *);
+/* The i-th caller, with or without blocks; false behind the last. */
+bool profile_caller_at(const struct profile *, size_t i, uint64_t *caller,
+    struct profile_sum *);
 
 /* Texts are borrowed until clear; "" or 0 if the lines of the group differ. */
 struct profile_group {

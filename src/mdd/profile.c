@@ -319,6 +319,17 @@ profile_total(const struct profile *p)
 	return sums_out(&p->total);
 }
 
+bool
+profile_caller_at(const struct profile *p, size_t i, uint64_t *caller,
+    struct profile_sum *sum)
+{
+	if (i >= p->callers.n)
+		return false;
+	*caller = profile_caller(p, i)->caller;
+	*sum = sums_out(&profile_caller(p, i)->sums);
+	return true;
+}
+
 void
 profile_set_wrappers(struct profile *p, const struct symbol_wrappers *w)
 {

@@ -1,27 +1,205 @@
-/* pagek export: what is held, for other programs, as folded stacks. */
+/* pagek export: what is held, in formats of other programs. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "../../base/base.h"
+#include "../../mdd/export/export.h"
 #include "../batch/batch.h"
 #include "../cli/cli.h"
+#include "../documents/listing.h"
 #include "../layout/layout.h"
 #include "snapshot.h"
+
+#define NOTE_TEXT 1024
+
+static int put_folded(const struct options *, const struct snapshot *, FILE *);
+static int put_pprof(const struct options *, const struct snapshot *, FILE *);
+
+static const struct export_format {
+	enum option_id option;
+	int (*put)(const struct options *, const struct snapshot *, FILE *);
+	bool (*has)(void);	/* NULL: in every build */
+	const char *needs;	/* packages, if this build has it not */
+	bool binary;
+} formats[] = {
+	{ OPTION_FOLDED, put_folded, .has = NULL },
+	{ OPTION_PPROF, put_pprof, export_has_pprof,
+	    "libprotobuf-c-dev, protobuf-c-compiler and zlib1g-dev", true },
+};
+
+/* NULL: none is given. */
+static const struct export_format *
+chosen(const struct options *o)
+{
+	for (size_t i = 0; i < BASE_NELEM(formats); i++)
+		if (option_given(o, formats[i].option))
+			return &formats[i];
+	return NULL;
+}
+
+/* --- folded stacks ---------------------------------------------------------- */
 
 static int
 put_line(void *arg, const char *line)
 {
 	FILE *out = arg;
 
-	fprintf(out, "%s\n", line);
-	return output_going(out) ? 0 : -EPIPE;
+	return fprintf(out, "%s\n", line) < 0 ? -errno : 0;
 }
 
 static int
-put_folded(FILE *out, const struct options *o, const struct snapshot *m)
+put_folded(const struct options *o, const struct snapshot *m, FILE *out)
+{
+	return profile_folded(m->profile, o->tree.measure, m->look.now_ms,
+	    put_line, out);
+}
+
+/* --- formats with a source -------------------------------------------------- */
+
+/* The sentences that the file needs to be read rightly. */
+static void
+note_text(const struct snapshot *m, char out[NOTE_TEXT])
 {
 	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
+	size_t len = 0;
+
+	out[0] = '\0';
+	page_lack_text(&m->look, lack);
+	if (!m->look.complete)
+		base_append(out, NOTE_TEXT, &len, "INCOMPLETE: %s; ", lack);
+	if (m->look.sample != 0) {
+		page_sample_text(m->look.sample, sample);
+		base_append(out, NOTE_TEXT, &len, "sampled %s; ", sample);
+	}
+	if (m->filter != NULL)
+		base_append(out, NOTE_TEXT, &len, "only blocks with %s; ",
+		    m->filter);
+	if (m->lacking > 0)
+		base_append(out, NOTE_TEXT, &len, "%s stacks lack names; ",
+		    base_digits(m->lacking).text);
+	if (len >= 2)
+		out[len - 2] = '\0';
+}
+
+/* True if that process of this machine is the target. */
+static bool
+is_here(const struct options *o, const struct nodes_look *look)
+{
+	char path[64], *comm;
+	size_t len;
+	bool same;
+
+	if (o->target.kind == TARGET_SSH || o->target.kind == TARGET_RAW ||
+	    o->target.kind == TARGET_DEMO || look->target.pid <= 0 ||
+	    look->state != NODES_LIVE || !base_proc_is_ours())
+		return false;
+	snprintf(path, sizeof path, "/proc/%ld/comm", (long)look->target.pid);
+	if (base_file_read(path, 64, &comm, &len) < 0)
+		return false;
+	same = len > 0 && strlen(look->target.name) == len - 1 &&
+	    strncmp(comm, look->target.name, len - 1) == 0;
+	free(comm);
+	return same;
+}
+
+static int
+write_source(const struct options *o, const struct snapshot *m, FILE *out,
+    int (*put)(const struct export_source *, FILE *))
+{
+	char target[PAGE_TARGET_TEXT], note[NOTE_TEXT];
+	struct export_source *s;
 	int r;
 
-	/* Folded stacks have no place for notices. */
+	page_target_text(&m->look, target);
+	note_text(m, note);
+	r = export_of_profile(&s, &(struct export_live){
+	    .profile = m->profile, .block = m->block, .blocks = m->blocks,
+	    .now_ms = m->look.now_ms, .wall_ms = m->look.node_wall_ms,
+	    .sample = m->look.sample,
+	    .pid = is_here(o, &m->look) ? m->look.target.pid : 0,
+	    .target = target, .note = note });
+	if (r < 0)
+		return r;
+	r = put(s, out);
+	export_free(s);
+	return r;
+}
+
+static int
+put_pprof(const struct options *o, const struct snapshot *m, FILE *out)
+{
+	return write_source(o, m, out, export_pprof);
+}
+
+/* --- files ------------------------------------------------------------------ */
+
+/* A pipe or a device is written to as it is. */
+static bool
+is_file(const char *path)
+{
+	struct stat st;
+
+	return path != NULL && strcmp(path, "-") != 0 && (stat(path, &st) < 0 ||
+	    S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+}
+
+static int
+fill(const struct options *o, const struct snapshot *m, FILE *out)
+{
+	int r = chosen(o)->put(o, m, out);
+
+	/* Of writing: the stream's own, which is said as it is closed. */
+	if (r < 0 && ferror(out)) {
+		errno = -r;
+		output_going(out);
+		r = 0;
+	}
+	if (r < 0)
+		complain("cannot export: %s", strerror(-r));
+	return output_close(out, o->output, r < 0 ? PAGEK_FAILED : PAGEK_OK);
+}
+
+/* Nothing is at that name before all of it is. */
+static int
+fill_file(const struct options *o, const struct snapshot *m)
+{
+	struct whole_file f;
+	int r = whole_file_open(&f, o->output, WHOLE_FILE_ANY), status, fd;
+	FILE *out;
+
+	if (r < 0)
+		goto fail;
+	fd = fcntl(f.fd, F_DUPFD_CLOEXEC, 0);
+	out = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (out == NULL) {
+		r = -errno;
+		if (fd >= 0)
+			close(fd);
+		goto fail;
+	}
+	status = fill(o, m, out);
+	r = status == PAGEK_OK ? whole_file_publish(&f, true) : 0;
+	if (r < 0)
+		goto fail;
+	whole_file_close(&f);
+	return status;
+fail:
+	whole_file_close(&f);
+	complain("cannot write '%s': %s", o->output, strerror(-r));
+	return PAGEK_FAILED;
+}
+
+static int
+write_export(const struct options *o, const struct snapshot *m)
+{
+	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
+	FILE *out;
+
+	/* Their readers do not show what a file says of itself. */
 	page_lack_text(&m->look, lack);
 	if (!m->look.complete)
 		notice("INCOMPLETE: %s", lack);
@@ -29,31 +207,58 @@ put_folded(FILE *out, const struct options *o, const struct snapshot *m)
 		page_sample_text(m->look.sample, sample);
 		notice("sampled %s: the figures are estimates", sample);
 	}
-	r = profile_folded(m->profile, o->tree.measure, m->look.now_ms, put_line,
-	    out);
-	return r == -EPIPE ? 0 : r;
+	if (is_file(o->output))
+		return fill_file(o, m);
+	out = output_open(o->output);
+	return out != NULL ? fill(o, m, out) : PAGEK_FAILED;
 }
 
 static int
-export_folded(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+export_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	return snapshot_report(o, loop, s, put_folded);
+	return snapshot_visit(o, loop, s, false, write_export);
+}
+
+/* --- the command ------------------------------------------------------------ */
+
+static int
+check_format(struct parse *p, const struct export_format *f)
+{
+	if (f->has != NULL && !f->has())
+		return option_fail(p, "this pagek was built without --%s: "
+		    "install %s and build it anew", option_name(f->option),
+		    f->needs);
+	if (f->option != OPTION_FOLDED && option_given(p->o, OPTION_BY))
+		return option_fail(p, "--by is for --folded: --%s has bytes and "
+		    "blocks", option_name(f->option));
+	if (f->binary && (p->o->output == NULL ||
+	    strcmp(p->o->output, "-") == 0) && isatty(STDOUT_FILENO))
+		return option_fail(p, "--%s is not text: give -o FILE",
+		    option_name(f->option));
+	return 0;
 }
 
 int
 cmd_export_check(struct parse *p)
 {
-	if (!option_given(p->o, OPTION_FOLDED))
-		return option_fail(p, "'pagek export' needs --folded, its only "
-		    "format");
+	const struct export_format *f = chosen(p->o);
+
+	if (f == NULL)
+		return option_fail(p, "'pagek export' needs a format: --folded "
+		    "or --pprof");
+	for (size_t i = 0; i < BASE_NELEM(formats); i++)
+		if (option_given(p->o, formats[i].option) && &formats[i] != f)
+			return option_fail(p, "--%s and --%s exclude each other",
+			    option_name(f->option),
+			    option_name(formats[i].option));
 	if (p->o->tree.by_group)
 		return option_fail(p, "folded stacks are by bytes, blocks or "
 		    "age");
-	return 0;
+	return check_format(p, f);
 }
 
 int
 cmd_export(const struct options *o, uv_loop_t *loop)
 {
-	return batch_watch(o, loop, export_folded);
+	return batch_watch(o, loop, export_one);
 }

@@ -21,6 +21,9 @@ add_block(struct snapshot *m, const struct page_view *v, const struct blk *b,
 	int r = profile_pending_add(m->profile, v->look->list, b, 1);
 	uint64_t tag[2] = { 0, 0 };
 
+	/* There is room for all that are listed. */
+	if (m->block != NULL && m->blocks < m->listed)
+		m->block[m->blocks++] = *b;
 	if (r < 0 || m->cells == NULL)
 		return r;
 	tag[0] = kind->tag(v, v->look->now_ms, b);
@@ -72,21 +75,25 @@ take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
 	if (r < 0)
 		return r;
 	profile_set_wrappers(m->profile, wrappers);
-	return filter != NULL || tags ? take_blocks(m, wrappers, filter, kind) :
+	return filter != NULL || tags || m->block != NULL ?
+	    take_blocks(m, wrappers, filter, kind) :
 	    profile_take(m->profile, m->look.list);
 }
 
 int
 snapshot_init(struct snapshot *m, struct nodes_session *s,
     const struct symbol_wrappers *wrappers, struct page_row_filter *filter,
-    const struct page_group_kind *kind)
+    const struct page_group_kind *kind, bool blocks)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	int r;
 
 	*m = (struct snapshot){ .session = s, .look = *look,
 		.listed = blklist_counts(look->list)->aRecActive };
-	r = take_all(m, wrappers, filter, kind);
+	if (blocks)
+		m->block = calloc((size_t)m->listed + 1, sizeof *m->block);
+	r = blocks && m->block == NULL ? -ENOMEM :
+	    take_all(m, wrappers, filter, kind);
 	if (r < 0) {
 		snapshot_fini(m);
 		return r;
@@ -114,6 +121,8 @@ snapshot_fini(struct snapshot *m)
 	m->cells = NULL;
 	profile_free(m->profile);
 	m->profile = NULL;
+	free(m->block);
+	m->block = NULL;
 }
 
 void
@@ -213,21 +222,36 @@ snapshot_groups(const struct snapshot *m, enum profile_by by,
 	return r;
 }
 
+/* What is done with a snapshot. */
+struct user {
+	int (*put)(FILE *, const struct options *, const struct snapshot *);
+	int (*use)(const struct options *, const struct snapshot *);
+	bool blocks;
+};
+
 static int
-write_report(const struct options *o, struct snapshot *m,
-    int (*put)(FILE *, const struct options *, const struct snapshot *))
+write_report(const struct options *o, const struct snapshot *m,
+    const struct user *u)
 {
 	FILE *out = output_open(o->output);
 	int r;
 
 	if (out == NULL)
 		return PAGEK_FAILED;
-	r = put(out, o, m);
+	r = u->put(out, o, m);
 	if (r < 0) {
 		complain("cannot report: %s", strerror(-r));
 		return output_close(out, o->output, PAGEK_FAILED);
 	}
-	r = output_close(out, o->output, PAGEK_OK);
+	return output_close(out, o->output, PAGEK_OK);
+}
+
+static int
+use_snapshot(const struct options *o, const struct snapshot *m,
+    const struct user *u)
+{
+	int r = u->use != NULL ? u->use(o, m) : write_report(o, m, u);
+
 	batch_report_loss(o, &m->look);
 	return r != PAGEK_OK ? r : batch_status(o, &m->look);
 }
@@ -252,7 +276,7 @@ await_filter_names(const struct options *o, uv_loop_t *loop,
 /* Begins again if the node was restarted and has another list. */
 static int
 take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page_row_filter *filter, struct snapshot *m)
+    struct page_row_filter *filter, bool blocks, struct snapshot *m)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct mono begun = mono_now();
@@ -263,7 +287,7 @@ take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 		r = await_filter_names(o, loop, s, filter, left);
 		if (r == 0)
 			r = snapshot_init(m, s, o->page.wrappers, filter,
-			    page_group_kind(o->page.group));
+			    page_group_kind(o->page.group), blocks);
 		if (r < 0)
 			return r;
 		left = o->timeout_ms - mono_ms_since(begun);
@@ -287,12 +311,12 @@ take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 static int
 report_with_filter(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s, struct page_row_filter *filter,
-    int (*put)(FILE *, const struct options *, const struct snapshot *))
+    const struct user *u)
 {
 	struct snapshot m;
 	int r, status;
 
-	r = take_snapshot(o, loop, s, filter, &m);
+	r = take_snapshot(o, loop, s, filter, u->blocks, &m);
 	if (r == -ESTALE && !nodes_session_look(s)->listed)
 		return batch_status(o, nodes_session_look(s));
 	if (r < 0) {
@@ -301,15 +325,14 @@ report_with_filter(const struct options *o, uv_loop_t *loop,
 		return r == -ESTALE ? PAGEK_TIMEOUT : PAGEK_FAILED;
 	}
 	batch_report_names(o, s, m.lacking, profile_callers(m.profile));
-	status = write_report(o, &m, put);
+	status = use_snapshot(o, &m, u);
 	snapshot_fini(&m);
 	return status;
 }
 
-int
-snapshot_report(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s,
-    int (*put)(FILE *, const struct options *, const struct snapshot *))
+static int
+report(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    const struct user *u)
 {
 	struct page_row_filter *filter;
 	int status = PAGEK_FAILED, r;
@@ -318,9 +341,25 @@ snapshot_report(const struct options *o, uv_loop_t *loop,
 	if (r < 0)
 		complain("cannot report: %s", strerror(-r));
 	else
-		status = report_with_filter(o, loop, s, filter, put);
+		status = report_with_filter(o, loop, s, filter, u);
 	page_row_filter_free(filter);
 	return status;
+}
+
+int
+snapshot_report(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s,
+    int (*put)(FILE *, const struct options *, const struct snapshot *))
+{
+	return report(o, loop, s, &(struct user){ .put = put });
+}
+
+int
+snapshot_visit(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s, bool blocks,
+    int (*use)(const struct options *, const struct snapshot *))
+{
+	return report(o, loop, s, &(struct user){ .use = use, .blocks = blocks });
 }
 
 /* --- documents: the head -------------------------------------------------- */

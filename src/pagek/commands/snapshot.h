@@ -30,6 +30,8 @@ struct snapshot {
 	struct nodes_session *session;	/* that it was taken of */
 	struct nodes_look look;		/* a copy: texts are the snapshot's own, and there is no list */
 	size_t lacking;			/* callers that still lack names */
+	struct blk *block;		/* if asked for: those of the profile, the oldest first */
+	size_t blocks;
 	const char *filter;		/* expression of the filter; NULL: all blocks */
 	struct page_row_filter_sums caught;	/* blocks that it let through ... */
 	uint64_t listed;		/* ... of so many */
@@ -38,11 +40,12 @@ struct snapshot {
 
 /*
  * Borrows the wrappers and the filter, which may be NULL.  If groups of the kind
- * are by a tag, their cells are taken as well; kind NULL: none.  -ENOMEM.
+ * are by a tag, their cells are taken as well; kind NULL: none.  `blocks`: the
+ * blocks themselves are kept, too.  -ENOMEM.
  */
 int snapshot_init(struct snapshot *, struct nodes_session *,
     const struct symbol_wrappers *, struct page_row_filter *,
-    const struct page_group_kind *);
+    const struct page_group_kind *, bool blocks);
 void snapshot_fini(struct snapshot *);
 
 /* A sum's share of all, by this measure: 0 to 1. */
@@ -72,6 +75,13 @@ int snapshot_groups(const struct snapshot *, enum profile_by,
 struct options;
 int snapshot_report(const struct options *, uv_loop_t *, struct nodes_session *,
     int (*put)(FILE *, const struct options *, const struct snapshot *));
+/*
+ * The same, but use() opens the file, too, and returns the exit status unless
+ * that of the look is worse.
+ */
+int snapshot_visit(const struct options *, uv_loop_t *, struct nodes_session *,
+    bool blocks,
+    int (*use)(const struct options *, const struct snapshot *));
 
 /* Rows of pagek.tree/1. */
 extern const struct field_table tree_node_fields;

@@ -1,0 +1,129 @@
+/*
+ * export: what a program holds, in files that other programs read.
+ *
+ *	source.c	a profile and its blocks as a source
+ *	maps.c		where a live program's modules lie
+ *	pprof.c		gzip'ed protobuf of pprof (pprof.proto)
+ *
+ * Vocabulary
+ *	source	arrays that a writer reads: modules, functions, frames, stacks.
+ *		Whoever fills them, the writers are the same.
+ *	frame	an address, with the functions inlined there, innermost first.
+ *	stack	frames, innermost first, and the sums of its blocks.
+ *	event	an allocation or a free at its time, in the order of events().
+ *
+ * Example
+ *	struct export_source *s;
+ *	r = export_of_profile(&s, &(struct export_live){ .profile = p, ... });
+ *	if (r == 0)
+ *		r = export_pprof(s, out);
+ *	export_free(s);
+ *
+ * Texts are safe for a terminal, "" not known.  Indexes of something that is
+ * not known are EXPORT_NONE.
+ */
+#ifndef MDD_EXPORT_H
+#define MDD_EXPORT_H
+
+#include <stdio.h>
+
+#include "../mdd.h"
+
+#define EXPORT_NONE UINT32_MAX
+
+struct export_module {
+	const char *path;
+	uint64_t start, end;	/* mapped code; end 0: not known */
+	uint64_t offset;	/* in the file, of start */
+	unsigned build_id_len;	/* 0: not known */
+	uint8_t build_id[SYMBOL_BUILD_ID_MAX];
+};
+
+struct export_function {
+	const char *name, *file;
+};
+
+struct export_line {
+	uint32_t function;
+	uint32_t line;		/* 0: not known */
+};
+
+struct export_frame {
+	uint64_t address;	/* of the return; 0 not known */
+	uint32_t module;
+	uint32_t first, lines;	/* in source.line; 0: there is no symbol */
+};
+
+struct export_stack {
+	uint32_t first, depth;	/* in source.frame_of */
+	/* Of a sample: weighted. */
+	uint64_t live_blocks, live_bytes;
+	uint64_t all_blocks, all_bytes;	/* ever allocated, if source.counts_all */
+};
+
+enum export_kind {
+	EXPORT_ALLOC,
+	EXPORT_FREE,
+};
+
+struct export_event {
+	enum export_kind kind;
+	int64_t wall_ms;
+	uint64_t address, size;
+	uint32_t stack;		/* in source.stack */
+	uint16_t thread;	/* index; 0 not known */
+	uint8_t type;		/* of the block, as in its record */
+};
+
+struct export_source {
+	struct export_module *module;
+	struct export_function *function;
+	struct export_line *line;
+	struct export_frame *frame;
+	uint32_t *frame_of;
+	struct export_stack *stack;
+	size_t modules, functions, lines, frames, frames_of, stacks;
+	bool counts_all;	/* stacks know what was ever allocated */
+	uint64_t sample;	/* mean bytes between samples; 0: all blocks are in it */
+	int64_t wall_ms;	/* of the moment; 0 not known */
+	uint32_t program;	/* the program's own module */
+	const char *target;	/* its name */
+	const char *note;	/* what is incomplete or left out */
+	/* Calls take for each event until that fails.  What it or reading returned. */
+	int (*events)(const struct export_source *, int (*take)(void *,
+	    const struct export_event *), void *arg);
+	uint64_t nevents;
+	void *private;
+};
+
+/* --- sources ---------------------------------------------------------------- */
+
+/* A target at one moment; all borrowed while the source lives. */
+struct export_live {
+	struct profile *profile;
+	const struct blk *block;	/* for events; the oldest first */
+	size_t blocks;
+	int64_t now_ms, wall_ms;	/* the moment on the node's two clocks */
+	uint64_t sample;
+	pid_t pid;			/* on this machine; 0: elsewhere, or it has ended */
+	const char *target, *note;
+};
+
+/* -ENOMEM.  Skipped lines are left out. */
+int export_of_profile(struct export_source **, const struct export_live *);
+void export_free(struct export_source *);
+
+/*
+ * Finds the modules of a process in /proc/PID/maps; a module that does not lie
+ * around its frames, or whose file has been replaced, stays unknown.
+ */
+void export_place_modules(struct export_source *, pid_t);
+
+/* --- writers ---------------------------------------------------------------- */
+
+/* False: it was built without protobuf-c or zlib. */
+bool export_has_pprof(void);
+/* -ENOMEM, or the error of the first write that failed. */
+int export_pprof(const struct export_source *, FILE *);
+
+#endif

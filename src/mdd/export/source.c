@@ -1,0 +1,284 @@
+/* A profile and its blocks as a source of exports. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../../base/hashmap.h"
+#include "export.h"
+
+#define TEXT_MAX_BYTES (4 * WIRE_TEXT_MAX + 1)	/* each byte as \xNN */
+
+/* Equal things have one number: of a text, or of what stands in a struct. */
+struct filling {
+	struct export_source s;
+	struct intern texts, modules, functions, frames;
+	size_t cap_module, cap_function, cap_line, cap_frame, cap_frame_of;
+	size_t cap_stack;
+	struct hashmap of_caller;	/* struct caller_stack */
+	struct export_live live;
+};
+
+struct caller_stack {
+	uint64_t caller;
+	uint32_t stack;
+};
+
+/* What tells a frame from others; its functions and lines stand behind. */
+struct frame_words {
+	uint64_t address;
+	uint32_t module, lines;
+	struct export_line line[SYMBOL_INLINES_MAX];
+};
+
+/* Makes room for `more` elements; the element, or NULL. */
+static void *
+room(void *array, size_t *cap, size_t n, size_t more, size_t size)
+{
+	void **at = array;
+
+	return base_grow(at, cap, n + more, size) < 0 ? NULL :
+	    (char *)*at + n * size;
+}
+
+static const char *
+safe_text(struct filling *f, const char *text)
+{
+	char safe[TEXT_MAX_BYTES];
+	size_t len;
+	int64_t no;
+
+	if (text == NULL || text[0] == '\0')
+		return "";
+	len = base_safe_text(safe, sizeof safe, text, strlen(text), false);
+	no = intern_put(&f->texts, safe, len);
+	return no < 0 ? NULL : intern_text(&f->texts, (size_t)no);
+}
+
+static int64_t
+put_module(struct filling *f, const char *path)
+{
+	struct export_module *m;
+	int64_t no;
+
+	if (path[0] == '\0')
+		return EXPORT_NONE;
+	no = intern_put(&f->modules, path, strlen(path));
+	if (no < (int64_t)f->s.modules)
+		return no;
+	m = room(&f->s.module, &f->cap_module, f->s.modules, 1, sizeof *m);
+	if (m == NULL)
+		return -ENOMEM;
+	/* As it is until it has been looked for among the mappings. */
+	*m = (struct export_module){ .path = intern_text(&f->modules,
+	    (size_t)no) };
+	f->s.modules++;
+	return no;
+}
+
+static int64_t
+put_function(struct filling *f, const char *name, const char *file)
+{
+	struct export_function fn = { safe_text(f, name), safe_text(f, file) }, *to;
+	int64_t no;
+
+	/* Equal texts have equal pointers. */
+	no = fn.name == NULL || fn.file == NULL ? -ENOMEM :
+	    intern_put(&f->functions, &fn, sizeof fn);
+	if (no < (int64_t)f->s.functions)
+		return no;
+	to = room(&f->s.function, &f->cap_function, f->s.functions, 1, sizeof *to);
+	if (to == NULL)
+		return -ENOMEM;
+	*to = fn;
+	f->s.functions++;
+	return no;
+}
+
+/* Adds a frame of its words, or finds it. */
+static int64_t
+put_frame(struct filling *f, const struct frame_words *w)
+{
+	size_t len = offsetof(struct frame_words, line) +
+	    w->lines * sizeof w->line[0];
+	struct export_frame *frame;
+	struct export_line *line;
+	int64_t no = intern_put(&f->frames, w, len);
+
+	if (no < (int64_t)f->s.frames)
+		return no;
+	frame = room(&f->s.frame, &f->cap_frame, f->s.frames, 1, sizeof *frame);
+	line = room(&f->s.line, &f->cap_line, f->s.lines, SYMBOL_INLINES_MAX,
+	    sizeof *line);
+	if (frame == NULL || line == NULL)
+		return -ENOMEM;
+	memcpy(line, w->line, w->lines * sizeof *line);
+	*frame = (struct export_frame){ .address = w->address,
+		.module = w->module, .first = (uint32_t)f->s.lines,
+		.lines = w->lines };
+	f->s.lines += w->lines;
+	f->s.frames++;
+	return no;
+}
+
+/*
+ * The frame that begins at line *at, which is then behind it.  A frame that is
+ * no address has what is known instead as its function.
+ */
+static int64_t
+take_frame(struct filling *f, const struct profile_line *l, size_t n, size_t *at)
+{
+	struct frame_words w = { .address = l[*at].address };
+	int64_t no = put_module(f, l[*at].module);
+	bool more = true;
+
+	if (no < 0)
+		return no;
+	w.module = (uint32_t)no;
+	for (; *at < n && more; (*at)++) {
+		const struct profile_line *one = &l[*at];
+
+		more = one->inlined;
+		if ((one->function[0] == '\0' && w.address != 0) ||
+		    w.lines == BASE_NELEM(w.line))
+			continue;
+		no = put_function(f, one->name, one->file);
+		if (no < 0)
+			return no;
+		w.line[w.lines++] = (struct export_line){
+			.function = (uint32_t)no, .line = one->line };
+	}
+	return put_frame(f, &w);
+}
+
+static int
+add_stack(struct filling *f, const struct profile_line *line, size_t n,
+    const struct profile_sum *sum)
+{
+	struct export_stack *to;
+	uint32_t *frame;
+	size_t at = 0;
+	int64_t no;
+
+	to = room(&f->s.stack, &f->cap_stack, f->s.stacks, 1, sizeof *to);
+	frame = room(&f->s.frame_of, &f->cap_frame_of, f->s.frames_of, n,
+	    sizeof *frame);
+	if (to == NULL || frame == NULL)
+		return -ENOMEM;
+	*to = (struct export_stack){ .first = (uint32_t)f->s.frames_of,
+		.live_blocks = sum->blocks, .live_bytes = sum->bytes };
+	while (at < n) {
+		no = take_frame(f, line, n, &at);
+		if (no < 0)
+			return (int)no;
+		frame[to->depth++] = (uint32_t)no;
+	}
+	f->s.frames_of += to->depth;
+	f->s.stacks++;
+	return 0;
+}
+
+static int
+add_stacks(struct filling *f)
+{
+	struct profile_line *line = calloc(PROFILE_LINES_MAX, sizeof *line);
+	struct profile_sum sum;
+	struct caller_stack *of;
+	size_t i, n, origin;
+	uint64_t caller;
+	unsigned end;
+	int r = line == NULL ? -ENOMEM : 0;
+
+	for (i = 0; r == 0 && profile_caller_at(f->live.profile, i, &caller,
+	    &sum); i++) {
+		if (sum.listed == 0)
+			continue;
+		of = hashmap_add(&f->of_caller, caller);
+		r = of == NULL ? -ENOMEM : profile_stack(f->live.profile, caller,
+		    line, PROFILE_LINES_MAX, &n, &origin, &end);
+		if (r == 0) {
+			of->stack = (uint32_t)f->s.stacks;
+			r = add_stack(f, line + origin, n - origin, &sum);
+		}
+	}
+	free(line);
+	return r;
+}
+
+/* --- events ------------------------------------------------------------------- */
+
+static int
+block_events(const struct export_source *s, int (*take)(void *,
+    const struct export_event *), void *arg)
+{
+	const struct filling *f = s->private;
+	const struct export_live *live = &f->live;
+	int r = 0;
+
+	for (size_t i = 0; i < live->blocks && r == 0; i++) {
+		const struct blk *b = &live->block[i];
+		const struct caller_stack *of = hashmap_get(&f->of_caller,
+		    b->caller);
+
+		r = take(arg, &(struct export_event){ .kind = EXPORT_ALLOC,
+		    .wall_ms = live->wall_ms - (live->now_ms - b->ms),
+		    .address = b->addr, .size = b->size,
+		    .stack = of != NULL ? of->stack : EXPORT_NONE,
+		    .thread = b->thread, .type = b->type });
+	}
+	return r;
+}
+
+/* --- the whole ---------------------------------------------------------------- */
+
+void
+export_free(struct export_source *s)
+{
+	struct filling *f;
+
+	if (s == NULL)
+		return;
+	f = s->private;
+	free(s->module);
+	free(s->function);
+	free(s->line);
+	free(s->frame);
+	free(s->frame_of);
+	free(s->stack);
+	intern_fini(&f->texts);
+	intern_fini(&f->modules);
+	intern_fini(&f->functions);
+	intern_fini(&f->frames);
+	hashmap_fini(&f->of_caller);
+	free(f);
+}
+
+int
+export_of_profile(struct export_source **out, const struct export_live *live)
+{
+	struct filling *f = calloc(1, sizeof *f);
+	int r;
+
+	if (f == NULL)
+		return -ENOMEM;
+	f->live = *live;
+	f->of_caller.size = sizeof(struct caller_stack);
+	f->s = (struct export_source){ .sample = live->sample,
+		.wall_ms = live->wall_ms, .program = EXPORT_NONE,
+		.events = block_events, .nevents = live->blocks, .private = f };
+	f->s.target = safe_text(f, live->target);
+	f->s.note = safe_text(f, live->note);
+	r = f->s.target == NULL || f->s.note == NULL ? -ENOMEM : add_stacks(f);
+	if (r == 0 && live->pid != 0)
+		export_place_modules(&f->s, live->pid);
+	for (size_t i = 0; r == 0 && i < f->s.modules; i++) {
+		f->s.module[i].path = safe_text(f, f->s.module[i].path);
+		r = f->s.module[i].path == NULL ? -ENOMEM : 0;
+	}
+	if (r < 0) {
+		export_free(&f->s);
+		return r;
+	}
+	*out = &f->s;
+	return 0;
+}

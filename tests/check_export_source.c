@@ -1,0 +1,185 @@
+/*
+ * Exports: a profile as a source, whatever is known of its frames.
+ */
+#include <errno.h>
+
+#include "../src/mdd/export/export.h"
+#include "profile_rig.h"
+
+static struct export_source *s;
+static struct blk blocks[64];
+static size_t nblocks;
+
+/* All blocks of a profile are of blocks[], in its order. */
+static void
+hold(unsigned site, unsigned n, uint64_t bytes)
+{
+	put(site, n, bytes);
+	for (unsigned i = 0; i < n; i++, nblocks++)
+		blocks[nblocks] = (struct blk){ .addr = 0x1000 * nblocks + 16,
+			.size = bytes, .caller = rec_site_caller(site),
+			.ms = NOW - 1000 + (int64_t)nblocks, .thread = 3,
+			.type = 0x80 };
+}
+
+static void
+end(void)
+{
+	export_free(s);
+	s = NULL;
+	nblocks = 0;
+	teardown();
+}
+
+static void
+take(void)
+{
+	export_free(s);
+	s = NULL;
+	ck_assert_int_ge(profile_resolve(p, &words), 0);
+	ck_assert_int_eq(export_of_profile(&s, &(struct export_live){
+	    .profile = p, .block = blocks, .blocks = nblocks, .now_ms = NOW,
+	    .wall_ms = 5 * NOW, .target = "prog\n[1]", .note = "" }), 0);
+}
+
+/* The stack as "inner<inlined in;outer": a frame without a symbol is "?". */
+static const char *
+stack_text(size_t no)
+{
+	static char out[1024];
+	size_t len = 0;
+
+	ck_assert_uint_lt(no, s->stacks);
+	out[0] = '\0';
+	for (uint32_t d = 0; d < s->stack[no].depth; d++) {
+		const struct export_frame *f = &s->frame[s->frame_of[
+		    s->stack[no].first + d]];
+
+		base_append(out, sizeof out, &len, "%s%s", d > 0 ? ";" : "",
+		    f->lines == 0 ? "?" : "");
+		for (uint32_t i = 0; i < f->lines; i++)
+			base_append(out, sizeof out, &len, "%s%s", i > 0 ?
+			    "<" : "", s->function[s->line[f->first +
+			    i].function].name);
+	}
+	return out;
+}
+
+CASE("export source", .setup = setup, .teardown = end, .seconds = 60);
+
+TEST(its_sums_are_the_profile_s)
+{
+	struct profile_sum total;
+	uint64_t n = 0, bytes = 0;
+
+	put_all();
+	take();
+	total = profile_total(p);
+	for (size_t i = 0; i < s->stacks; i++) {
+		n += s->stack[i].live_blocks;
+		bytes += s->stack[i].live_bytes;
+	}
+	ck_assert_uint_eq(n, total.blocks);
+	ck_assert_uint_eq(bytes, total.bytes);
+	ck_assert(!s->counts_all);
+}
+
+TEST(stacks_begin_at_the_function_that_asked)
+{
+	put(1, 1, 100);
+	put(3, 1, 100);
+	take();
+	ck_assert_str_eq(stack_text(0), "parse<handle;serve;main");
+	ck_assert_str_eq(stack_text(1), "cache;serve;main");
+	ck_assert_str_eq(s->target, "prog\\x0A[1]");
+}
+
+TEST(a_function_that_is_skipped_is_taken_out_of_its_frame)
+{
+	ck_assert_int_eq(symbol_wrappers_add(wrappers, "parse"), 0);
+	put(1, 1, 100);
+	take();
+	ck_assert_str_eq(stack_text(0), "handle;serve;main");
+}
+
+TEST(equal_frames_functions_and_modules_are_one)
+{
+	put(1, 1, 100);
+	put(2, 1, 100);
+	put(11, 1, 100);
+	take();
+	ck_assert_uint_eq(s->modules, 1);
+	ck_assert_uint_eq(s->frames, 5);	/* parse, serve, main, cache, walk */
+	ck_assert_uint_eq(s->functions, 6);
+}
+
+TEST(a_frame_without_a_symbol_has_its_module)
+{
+	const struct export_frame *f;
+
+	put(6, 1, 100);
+	take();
+	ck_assert_str_eq(stack_text(0), "?;main");
+	f = &s->frame[s->frame_of[s->stack[0].first]];
+	ck_assert_uint_eq(f->address, 0x17);
+	ck_assert_str_eq(s->module[f->module].path, "/lib/libfoo.so");
+	ck_assert_uint_eq(s->module[f->module].end, 0);
+}
+
+TEST(an_unknown_stack_is_one_frame_that_says_so)
+{
+	const struct export_frame *f;
+
+	fake.no_stacks = true;
+	put(1, 2, 100);
+	take();
+	ck_assert_uint_eq(s->stacks, 1);
+	ck_assert_uint_eq(s->stack[0].live_blocks, 2);
+	ck_assert_uint_eq(s->stack[0].depth, 1);
+	f = &s->frame[s->frame_of[s->stack[0].first]];
+	ck_assert_uint_eq(f->address, 0);
+	ck_assert_uint_eq(f->module, EXPORT_NONE);
+	ck_assert_uint_eq(f->lines, 1);
+}
+
+TEST(names_and_paths_are_safe)
+{
+	put(9, 1, 100);
+	take();
+	ck_assert_str_eq(stack_text(0), "evil;name\\x0A\\x1B[2J\\xFF;;main");
+	for (size_t i = 0; i < s->functions; i++)
+		ck_assert_ptr_null(strchr(s->function[i].file, '\n'));
+}
+
+static int
+check_event(void *arg, const struct export_event *e)
+{
+	size_t *at = arg;
+	const struct blk *b = &blocks[*at];
+
+	ck_assert_int_eq(e->kind, EXPORT_ALLOC);
+	ck_assert_uint_eq(e->address, b->addr);
+	ck_assert_uint_eq(e->size, b->size);
+	ck_assert_int_eq(e->wall_ms, 5 * NOW - (NOW - b->ms));
+	ck_assert_uint_eq(e->thread, 3);
+	ck_assert_uint_lt(e->stack, s->stacks);
+	ck_assert_uint_eq(s->stack[e->stack].live_bytes % e->size, 0);
+	return ++*at == 5 ? -EIO : 0;
+}
+
+TEST(events_are_the_blocks_in_their_order_until_one_fails)
+{
+	size_t at = 0;
+
+	hold(1, 2, 70);
+	hold(6, 2, 110);
+	take();
+	ck_assert_uint_eq(s->nevents, 4);
+	ck_assert_int_eq(s->events(s, check_event, &at), 0);
+	ck_assert_uint_eq(at, 4);
+	hold(1, 2, 70);
+	take();
+	at = 0;
+	ck_assert_int_eq(s->events(s, check_event, &at), -EIO);
+	ck_assert_uint_eq(at, 5);
+}

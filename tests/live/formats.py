@@ -1,0 +1,97 @@
+"""formats.py FORMAT FILE... : compares exports with pagek list --format json."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+
+def listed(path):
+    blocks = json.load(open(path))["blocks"]
+    assert blocks, "an empty list shows nothing"
+    return len(blocks), sum(b["size"] for b in blocks)
+
+
+def same(what, sums, path):
+    assert sums == listed(path), f"{what} {sums}, list {listed(path)}"
+
+
+# protoc's text: messages of names, numbers and strings.
+def messages(text):
+    top = {}
+    open_ = [top]
+    for line in text.splitlines():
+        line = line.strip()
+        if line.endswith("{"):
+            new = {}
+            open_[-1].setdefault(line[:-2], []).append(new)
+            open_.append(new)
+        elif line == "}":
+            open_.pop()
+        else:
+            key, value = line.split(": ", 1)
+            open_[-1].setdefault(key, []).append(
+                json.loads(value.replace("\\'", "'")) if value[0] == '"' else
+                value == "true" if value in ("true", "false") else int(value))
+    return top
+
+
+def build_id(path):
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True,
+                           text=True).stdout
+    found = re.search(r"Build ID: (\w+)", notes)
+    return found.group(1) if found else ""
+
+
+# What is mapped with code: (start, end, offset).
+def mapped(pid):
+    for line in open(f"/proc/{pid}/maps"):
+        field = line.split()
+        if "x" in field[1]:
+            lo, hi = (int(x, 16) for x in field[0].split("-"))
+            yield lo, hi, int(field[2], 16)
+
+
+def pprof(decoded, listing, pid):
+    p = messages(open(decoded).read())
+    text = p["string_table"]
+    assert text[0] == "" and len(set(text)) == len(text)
+    types = [(text[t["type"][0]], text[t["unit"][0]]) for t in p["sample_type"]]
+    assert types == [("inuse_objects", "count"), ("inuse_space", "bytes")], types
+    assert text[p["default_sample_type"][0]] == "inuse_space"
+    sums = [0, 0]
+    places = {x["id"][0]: x for x in p["location"]}
+    functions = {x["id"][0]: x for x in p["function"]}
+    mappings = {x["id"][0]: x for x in p["mapping"]}
+    for s in p["sample"]:
+        assert len(s["value"]) == 2 and s["value"][0] > 0, s
+        assert s["location_id"] and all(x in places for x in s["location_id"])
+        sums = [a + b for a, b in zip(sums, s["value"])]
+    same("pprof", tuple(sums), listing)
+    for x in places.values():
+        assert all(l["function_id"][0] in functions for l in x.get("line", []))
+        if x.get("mapping_id"):
+            m = mappings[x["mapping_id"][0]]
+            assert "memory_limit" not in m or m["memory_start"][0] <= \
+                x["address"][0] < m["memory_limit"][0], (x, m)
+    assert any(l.get("line") for x in places.values() for l in x.get("line", []))
+    # The program comes first, where the kernel says that it lies.
+    first = mappings[1]
+    path = text[first["filename"][0]]
+    program = os.readlink(f"/proc/{pid}/exe")
+    assert os.path.samefile(path, program), (path, program)
+    assert text[first["build_id"][0]] == build_id(program) if \
+        "build_id" in first else build_id(program) == ""
+    place = (first["memory_start"][0], first["memory_limit"][0],
+             first.get("file_offset", [0])[0])
+    assert place in set(mapped(pid)), first
+
+
+# The total is in the line "Showing nodes accounting for N, 99% of N total".
+def go(objects, space, listing):
+    sums = tuple(int(re.search(r"of (\d+)B? total", open(f).read()).group(1))
+                 for f in (objects, space))
+    same("go tool pprof", sums, listing)
+
+
+{"pprof": pprof, "go": go}[sys.argv[1]](*sys.argv[2:])
