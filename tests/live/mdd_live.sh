@@ -53,7 +53,7 @@ C
 g++ -g -O1 -fno-builtin -o steps "$tmp/steps.cc" -pthread &&
     cc -O1 -fno-builtin -o churn churn.c || exit 1
 pagek=$B/pagek
-"$pagek" run -b -o /dev/null -- ./steps &
+"$pagek" run --free-stack -b -o /dev/null -- ./steps &
 run=$!
 "$pagek" run -b -o /dev/null -- ./churn &
 run2=$!
@@ -114,12 +114,137 @@ sums() {
 }
 rule "stats has its sums and threads" sums
 history() {
-	"$pagek" history "$steps" >out 2>err
-	cat err
-	[ "$(head -n 1 out)" = "Caution: history is incomplete." ] &&
-	    grep -q 'no history was collected; option HISTORY' err
+	"$pagek" history --format=json "$steps" >history.json 2>err &&
+	    python3 - <<'PY' && [ ! -s err ]
+import json
+doc = json.load(open("history.json"))
+assert doc["complete"] and doc["history_complete"], doc
+ours = [e for e in doc["events"]
+        if e["function"] in ("take_first()", "main", "free")
+        and e["file"] and e["file"].endswith("/steps.cc")]
+born = [(e["allocator"], e["size"], e["freed"]) for e in ours
+        if e["event"] == "alloc"]
+assert born[:20] == [("malloc()", 1000 + i, i < 5) for i in range(20)], born
+assert born[20:22] == [("calloc()", 21, False),
+                       ("new(nothrow)[]", 77, False)], born
+address = {e["size"]: e["address"] for e in ours if e["event"] == "alloc"}
+frees = [e for e in ours if e["event"] == "free"]
+assert [(f["address"], f["size"]) for f in frees] == \
+    [(address[1000 + i], 1000 + i) for i in range(5)], frees
+assert {(f["allocator"], f["function"], f["thread_name"]) for f in frees} == \
+    {("free()", "main", "stepper")}, frees
+numbers = [e["seqno"] for e in doc["events"]]
+assert numbers == sorted(set(numbers))
+PY
 }
-rule "history has what is listed, and says what was not collected" history
+rule "history has each allocation and free, with who freed" history
+chosen() {
+	"$pagek" history -Fsize_min=1000 -Fsize_max=1001 -f '%a %n %F.' "$steps" \
+	    >out 2>err || { cat err; return 1; }
+	cat out
+	printf '%s\n' 'malloc() 1000 (freed) .' 'malloc() 1001 (freed) .' \
+	    'free() 1000 .' 'free() 1001 .' | cmp - out || return 1
+	"$pagek" history -r -Fsize_min=1000 -Fsize_max=1001 -f '%a %n %F.' \
+	    "$steps" | tac | cmp - out || return 1
+	"$pagek" history --filter 'type==free && size>=1000 && size<1005' \
+	    --format=csv "$steps" >out
+	cat out
+	[ "$(wc -l <out)" = 6 ]
+}
+rule "history has its filters, formats and order" chosen
+lacks() {
+	"$pagek" history -Sp "$steps" 2>err
+	[ $? = 2 ] && grep -q -- '-S' err || { cat err; return 1; }
+	"$pagek" history -f %h "$steps" 2>err
+	[ $? = 2 ] && grep -q 'handles.*PAGEK_DEBUGDATA' err ||
+	    { cat err; return 1; }
+	"$pagek" history -f '%a %f2' "$steps" 2>err >out
+	cat err
+	[ ! -s err ] || return 1
+	"$pagek" history -f '%a %f1' "$churn" 2>err >out
+	grep -q 'of frees.*--free-stack' err || { cat err; return 1; }
+}
+rule "history says what a node does not collect, and what would" lacks
+# Its own debug data are the second witness.
+witnessed() {
+	rm -f in mddout.*
+	mkfifo in
+	exec 4<>in
+	PYTHONMALLOC=malloc PAGEK_DEBUGDATA=on,history=900000 \
+	    PAGEK_DUMP_AT=USR2 "$pagek" run --free-stack -b -o /dev/null -- \
+	    python3 -c 'import json, os, sys
+x = [json.loads(json.dumps({"a": list(range(i % 50)), "b": "x" * i})) for i in range(200)]
+del x[::3]
+open("pid.new", "w").write(str(os.getpid()))
+os.rename("pid.new", "python")
+sys.stdin.readline()' <in 4>&- &
+	run3=$!
+	until_true 60 test -e python || return 1
+	pid=$(cat python)
+	until_true 60 is_asleep "$pid"
+	"$pagek" history --format=json "pid:$pid" >live.json 2>err
+	kill -USR2 "$pid"
+	until_true 60 "$pagek" stats mddout.*.0
+	"$pagek" history --format=json mddout.*.0 >own.json
+	exec 4>&-
+	wait "$run3"
+	cat err
+	[ ! -s err ] || return 1
+	python3 - <<'PY'
+import json
+live, own = (json.load(open(f)) for f in ("live.json", "own.json"))
+assert live["history_complete"] and own["history_complete"]
+live, own = live["events"], own["events"]
+assert len(live) == len(own) > 50000, (len(live), len(own))
+for a, b in zip(live, own):
+    for key in ("event", "address", "size", "allocator", "freed", "caller"):
+        assert a[key] == b[key], (key, a, b)
+PY
+}
+is_asleep() {
+	[ "$(cut -d ' ' -f 3 "/proc/$1/stat")" = S ]
+}
+rule "history of python3 is what its own debug data have" witnessed
+# More events than a node keeps: allocations of earlier ones are not known.
+overrun() {
+	cat >runner.c <<-'C'
+	#include <stdio.h>
+	#include <stdlib.h>
+	#include <unistd.h>
+	static void *volatile kept[1000];
+	int main(void)
+	{
+		for (unsigned i = 0; i < 300000; i++) {
+			free(kept[i % 1000]);
+			kept[i % 1000] = malloc(i % 500 + 100);
+		}
+		fclose(fopen("ran", "w"));
+		pause();
+	}
+	C
+	cc -O1 -fno-builtin -o runner runner.c || return 1
+	"$pagek" run -b -o /dev/null -- ./runner &
+	run3=$!
+	until_true 60 test -e ran && until_true 60 named runner || return 1
+	"$pagek" history "$target" >out 2>err
+	"$pagek" history --format=json "$target" >overrun.json 2>>err
+	"$pagek" list --format=json "$target" >list.json
+	kill "$run3"
+	wait "$run3"
+	head -n 3 out
+	[ "$(head -n 1 out)" = "Caution: history is incomplete." ] || return 1
+	python3 - <<'PY'
+import json
+events = json.load(open("overrun.json"))["events"]
+held = {e["seqno"] for e in events if e["event"] == "alloc" and not e["freed"]}
+assert held == {b["seq"] for b in json.load(open("list.json"))["blocks"]}
+frees = [e for e in events if e["event"] == "free"]
+assert 100000 < len(frees) < 300000, len(frees)
+born = {(e["address"], e["size"]) for e in events if e.get("freed")}
+assert all((f["address"], f["size"]) in born or f["size"] == 0 for f in frees)
+PY
+}
+rule "more events than a node keeps: a caution, and those that it has" overrun
 quiet() {
 	"$pagek" diff --interval 0.1 "$steps" "$steps" >out || return 1
 	cat out

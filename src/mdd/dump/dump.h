@@ -102,6 +102,7 @@ struct dump_source {
 	unsigned word_bytes;
 	unsigned options;		/* enum mdd_option */
 	unsigned levels;
+	unsigned free_levels;		/* of a live target's frees, if it has a history */
 	uint32_t tick_hz;
 	uint32_t run, process;
 	uint32_t history_records;

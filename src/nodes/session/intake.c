@@ -66,12 +66,29 @@ struct decoded {
 	size_t n, ninfo;
 };
 
+int
+intake_decode_record(const struct nodes_session *s, const struct wire_data *data,
+    uint32_t i, struct rec *r, uint64_t *seq, int64_t *ms)
+{
+	const uint8_t *p = data->records.p + (size_t)i * intake_record_size(s);
+	int err;
+
+	*seq = data->first + (data->offsets.len != 0 ?
+	    base_get_le(data->offsets.p + 4 * (size_t)i, 4) : i);
+	if (s->look.classic) {
+		err = stream_classic_decode(p, r, ms);
+		return err < 0 ? err : 0;
+	}
+	stream_wide_decode(p, 1, r);
+	*ms = rec_ms_near(r, data->now_ms);
+	return 0;
+}
+
 /* Decodes the records that apply; returns the number of bad ones. */
 static size_t
 decode_batch(struct nodes_session *s, const struct wire_data *data,
     struct decoded *b)
 {
-	unsigned size = intake_record_size(s);
 	bool merging = s->intake.merge.n > 0;
 	size_t k = 0, bad = 0;
 	uint64_t seq;
@@ -81,13 +98,7 @@ decode_batch(struct nodes_session *s, const struct wire_data *data,
 
 	b->n = b->ninfo = 0;
 	for (i = 0; i < data->count; i++) {
-		seq = data->first + (data->offsets.len != 0 ?
-		    base_get_le(data->offsets.p + 4 * (size_t)i, 4) : i);
-		if (!s->look.classic)
-			stream_wide_decode(data->records.p + (size_t)i * size,
-			    1, &r);
-		else if (stream_classic_decode(data->records.p +
-		    (size_t)i * size, &r, &ms) < 0) {
+		if (intake_decode_record(s, data, i, &r, &seq, &ms) < 0) {
 			bad++;
 			continue;
 		}
@@ -628,9 +639,8 @@ take_losses(struct nodes_session *s, const struct wire_data *data)
 	return true;
 }
 
-/* A consistent reply: next - first == count + cancelled + lost. */
-static bool
-adds_up(const struct nodes_session *s, const struct wire_data *data)
+bool
+intake_adds_up(const struct nodes_session *s, const struct wire_data *data)
 {
 	uint64_t sum = (uint64_t)data->count + data->cancelled;
 	bool exact = true;
@@ -641,7 +651,7 @@ adds_up(const struct nodes_session *s, const struct wire_data *data)
 		if (data->lost[cause].count > 0 && !data->lost[cause].exact)
 			exact = false;
 	}
-	return data->first == s->intake.cursor && data->next >= data->first &&
+	return data->next >= data->first &&
 	    (data->next - data->first == sum || !exact) &&
 	    data->count <= WIRE_READ_MAX &&
 	    data->records.len == (size_t)data->count * intake_record_size(s) &&
@@ -672,7 +682,7 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool first)
 
 	if (data->first != s->intake.cursor && !first)
 		return;
-	if (!adds_up(s, data)) {
+	if (data->first != s->intake.cursor || !intake_adds_up(s, data)) {
 		session_say(s, "the node's answer was inconsistent: the list "
 		    "is read again");
 		s->intake.retake = true;

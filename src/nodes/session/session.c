@@ -61,6 +61,8 @@ on_reply(void *arg, int err, const struct wire_msg *msg)
 		lost_arm(s, err);
 	else if (ask == &s->asks[SESSION_ASK_MARKS])
 		lost_marks(s, err);
+	else if (ask == &s->asks[SESSION_ASK_RETAINED])
+		lost_retained(s, err);
 }
 
 int
@@ -393,6 +395,7 @@ nodes_session_cycle(struct nodes_session *s)
 	if (s->retry_in == 0)
 		do_step(s);
 	numbers_ask_stream(s, false);
+	retained_cycle(s);
 	if (s->reconnect.known)
 		names_send(&s->names);
 	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);

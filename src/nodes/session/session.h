@@ -20,6 +20,7 @@
  *	arm.c		arming and disarming
  *	regions.c	known regions
  *	marks.c		named marks of the stream
+ *	retained.c	earlier records that the node still has
  *	merge.c		a snapshot in parts, and the records that come meanwhile
  *	answer_cache.c	names that the node has told, and keys to ask for
  *
@@ -323,6 +324,25 @@ const struct wire_named_mark *nodes_marks_find(const struct nodes_marks *,
  */
 int nodes_session_ask_marks(struct nodes_session *);
 int nodes_session_set_mark(struct nodes_session *, const char *name);
+
+/*
+ * Reads the records that the node still has, from the oldest up to number
+ * `upto`, and gives each one to `take`, with its time on the node's clock.  An
+ * error of `take` ends it.  The news come with `pending` false.  -ENOENT: there
+ * is no stream; -EBUSY: the last question is pending.
+ */
+typedef int (*nodes_record_cb)(void *arg, const struct rec *, uint64_t seq,
+    int64_t ms);
+struct nodes_retained {
+	bool pending;
+	int error;		/* 0, or why the last records are missing; -ESTALE: another stream */
+	uint64_t missing;	/* that the node does not have any more, or that were lost */
+};
+int nodes_session_retained(struct nodes_session *, uint64_t upto,
+    nodes_record_cb take, void *arg);
+/* Borrowed; it changes with the news. */
+const struct nodes_retained *nodes_session_retained_state(
+    const struct nodes_session *);
 
 /* Asks the node to end the watched target (Q). The news come as ENDED. */
 int nodes_session_end_target(struct nodes_session *);

@@ -52,6 +52,7 @@
 	ASK(TYPES, types, false) \
 	ASK(REGIONS, regions, false) \
 	ASK(MARKS, marks, false) \
+	ASK(RETAINED, retained, false) \
 	ASK(ARM, arm, false) \
 	ASK(END, end, false)
 
@@ -136,6 +137,15 @@ struct session_marks {
 	struct wire_named_mark at[WIRE_MARKS_MAX];
 	char dropped[WIRE_MARK_NAME + 1];
 	char why[WIRE_TEXT_MAX + 1];
+};
+
+/* Records that the node still has, as they are read. */
+struct session_retained {
+	struct nodes_retained told;
+	nodes_record_cb take;
+	void *arg;
+	uint64_t cursor, upto;
+	uint32_t stream_no;
 };
 
 struct session_choice {
@@ -275,6 +285,7 @@ struct nodes_session {
 	struct session_watch watch;
 	struct session_regions regions;
 	struct session_marks marks;
+	struct session_retained retained;
 	struct names names;
 };
 
@@ -285,6 +296,8 @@ SESSION_REQUESTS(ASK)
 #undef ASK
 /* ARM has no reply: -ENOTCONN, or -ECANCELED if it is sent again. */
 void lost_arm(struct nodes_session *, int err);
+/* READ has none. */
+void lost_retained(struct nodes_session *, int err);
 /* MARKS or MARK has none: the link is lost. */
 void lost_marks(struct nodes_session *, int err);
 
@@ -364,6 +377,11 @@ struct blklist_info intake_decode_info(const struct wire_info *);
  */
 int intake_decode_block(const struct nodes_session *, const uint8_t *,
     struct blk *);
+/* Decodes record i of a reply, with its number and time in full; -EILSEQ likewise. */
+int intake_decode_record(const struct nodes_session *, const struct wire_data *,
+    uint32_t i, struct rec *, uint64_t *seq, int64_t *ms);
+/* The reply is consistent: next - first == count + cancelled + lost. */
+bool intake_adds_up(const struct nodes_session *, const struct wire_data *);
 
 /* Makes a list of the right kind, and requests its snapshot or records. */
 int intake_begin(struct nodes_session *, bool classic);
@@ -416,6 +434,11 @@ void regions_look(struct nodes_session *);
 
 /* There is another stream, or none. */
 void marks_reset(struct nodes_session *);
+
+/* --- retained.c ------------------------------------------------- */
+
+/* Sends a READ again that was cancelled, or ends with another stream. */
+void retained_cycle(struct nodes_session *);
 
 /* --- arm.c ------------------------------------------------------ */
 

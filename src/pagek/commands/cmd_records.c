@@ -269,13 +269,30 @@ print_dump(struct work *w)
 
 /* --- history ---------------------------------------------------------------------------- */
 
+/* Reports events, and levels, that the source does not have. */
+static void
+report_history(const struct work *w)
+{
+	const struct subject *s = &w->subject;
+	const struct dump *d = &s->dump[s->n - 1];
+	unsigned levels = d->source.free_levels;
+	char why[DEBUGDATA_WHY];
+
+	if (subject_lacks(s, MDD_OPT_HISTORY, "only current allocations are "
+	    "shown", why))
+		notice("%s", why);
+	if (s->live && w->format != NULL && levels <= 1 && d->npast > 0 &&
+	    format_levels(w->format) > 0)
+		notice("stacks of frees were not collected; --free-stack of the "
+		    "node does that, as in 'pagek run --free-stack'");
+}
+
 static int
 print_history(struct work *w)
 {
 	const struct subject *s = &w->subject;
 	bool complete, reverse = option_given(w->o, OPTION_REVERSE);
 	struct events e = { .n = 0 };
-	char why[DEBUGDATA_WHY];
 	struct json j;
 	FILE *out = NULL;
 	int r = events_of_history(&e, s->dump, s->n, &complete), status;
@@ -296,9 +313,7 @@ print_history(struct work *w)
 		json_rows_end(&j);
 		json_end(&j);
 	}
-	if (subject_lacks(s, MDD_OPT_HISTORY, "only current allocations are "
-	    "shown", why))
-		notice("%s", why);
+	report_history(w);
 	status = end_work(w, out, r);
 	events_fini(&e);
 	return status;

@@ -6,6 +6,7 @@
  *	cmd_NAME.c	the command NAME
  *	snapshot.c	what a target holds at one moment, for sums and trees
  *	live_dump.c	a live target as debug data
+ *	live_history.c	its earlier events, as the node still has them
  *	forward.c	signals for the command that is run
  *
  * `pagek check` has a room of its own, which includes this one.
@@ -29,6 +30,7 @@
 #ifndef PAGEK_COMMANDS_H
 #define PAGEK_COMMANDS_H
 
+#include "../../base/hashmap.h"
 #include "../batch/batch.h"
 #include "../debugdata/debugdata.h"
 
@@ -52,6 +54,37 @@ int run_tell_end(const struct nodes_look *, const char *command);
  */
 int live_dump(const struct options *, uv_loop_t *, struct nodes_session *,
     struct subject *, struct callers *);
+
+/* --- its earlier events (live_history.c) ------------------------------------ */
+
+enum live_life_state {
+	LIVE_HELD,			/* no free of it has come */
+	LIVE_FREED,
+	LIVE_LOST,			/* another block has its address, without a free */
+};
+
+/* A block from its allocation to its free, as far as their records are kept. */
+struct live_life {
+	struct blk alloc;		/* seq 0: not known */
+	struct blk free;		/* of the free's record */
+	enum live_life_state state;
+};
+
+struct live_history {
+	struct live_life *life;
+	size_t n, cap;
+	struct hashmap last;		/* the last one of an address */
+	bool levels;
+	bool complete;			/* no event since the target's start is missing */
+};
+
+/*
+ * Reads the records up to that number; waits as --timeout says.  -ESTALE: the
+ * session has another stream by now; -ENOMEM.  Other errors make it incomplete.
+ */
+int live_history_read(struct live_history *, const struct options *, uv_loop_t *,
+    struct nodes_session *, uint64_t upto);
+void live_history_fini(struct live_history *);
 
 /* --- lists (cmd_list.c) ---------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /*
- * A live target as a dump: what its node lists, with the node's sequence numbers.
- * Callers have their names from the node.
+ * A live target as a dump: what its node lists, with the node's sequence numbers,
+ * and for a history the events that the node still has.  Callers have their names
+ * from the node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 
 #include "../../base/base.h"
 #include "../layout/fields.h"
+#include "../cli/pump.h"
 #include "../page/view.h"
 #include "commands.h"
 
@@ -30,6 +32,10 @@ function_of(unsigned type)
 		{ TYPE_NEW_ARRAY, MDD_NEW_ARRAY },
 		{ TYPE_NEW_NOTHROW, MDD_NEW_NOTHROW },
 		{ TYPE_NEW_ARRAY_NOTHROW, MDD_NEW_ARRAY_NOTHROW },
+		{ TYPE_FREE, MDD_FREE },
+		{ TYPE_DELETE, MDD_DELETE },
+		{ TYPE_DELETE_ARRAY, MDD_DELETE_ARRAY },
+		{ TYPE_BY_REALLOC, MDD_REALLOC_FREE },
 	};
 
 	for (size_t i = 0; i < BASE_NELEM(functions); i++)
@@ -82,20 +88,104 @@ start_ms(const struct options *o, const struct nodes_look *look)
 	    1) == 1 ? oldest.ms : look->now_ms;
 }
 
-/* --- callers ------------------------------------------------------------------ */
+/* --- one moment ----------------------------------------------------------------- */
 
 struct filling {
 	const struct options *o;
 	struct nodes_session *session;
+	uv_loop_t *loop;
 	struct profile *profile;
 	struct dump *d;
 	struct callers *callers;
 	int64_t start;			/* on the node's clock */
+	uint64_t as_of;			/* the last record in the rows */
+	struct blk *row;
+	size_t rows;
+	struct live_history history;	/* up to that record */
+	unsigned free_levels;		/* of the frees' stacks */
 };
+
+static int
+copy_rows(struct filling *f)
+{
+	const struct nodes_look *look;
+	uint64_t all;
+
+	pump_settled(f->loop, f->session, f->o->timeout_ms);
+	look = nodes_session_look(f->session);
+	f->as_of = look->as_of;
+	all = blklist_counts(look->list)->aRecActive;
+	f->row = malloc((all + 1) * sizeof *f->row);
+	if (f->row == NULL)
+		return -ENOMEM;
+	f->rows = blklist_window(look->list, BLKLIST_BY_ADDRESS, false, 0,
+	    f->row, all);
+	return 0;
+}
+
+static int
+ask_name(struct filling *f, const struct blk *b)
+{
+	nodes_session_thread(f->session, b->thread);
+	return profile_add(f->profile, b->caller, b->size, b->ms);
+}
+
+/* Names of the callers and threads of the rows and of the history. */
+static int
+take_names(struct filling *f)
+{
+	const struct live_history *h = &f->history;
+	size_t lacking;
+	int e = profile_new(&f->profile);
+
+	for (size_t i = 0; e == 0 && i < f->rows; i++)
+		e = ask_name(f, &f->row[i]);
+	for (size_t i = 0; e == 0 && i < h->n; i++) {
+		e = ask_name(f, &h->life[i].alloc);
+		if (e == 0 && h->life[i].state == LIVE_FREED)
+			e = ask_name(f, &h->life[i].free);
+	}
+	if (e == 0)
+		e = batch_await_names(f->loop, f->session, f->profile,
+		    f->o->timeout_ms, &lacking);
+	if (e < 0)
+		return e;
+	pump_names(f->loop, f->session, f->o->timeout_ms);
+	batch_report_names(f->o, f->session, lacking,
+	    profile_callers(f->profile));
+	return 0;
+}
+
+static int
+take_moment(struct filling *f)
+{
+	int e;
+
+	pump_counters(f->loop, f->session, f->o->timeout_ms);
+	e = copy_rows(f);
+	if (e == 0 && f->o->command == COMMAND_HISTORY)
+		e = live_history_read(&f->history, f->o, f->loop, f->session,
+		    f->as_of);
+	return e < 0 ? e : take_names(f);
+}
+
+static void
+drop_moment(struct filling *f)
+{
+	live_history_fini(&f->history);
+	profile_free(f->profile);
+	free(f->row);
+	f->profile = NULL;
+	f->row = NULL;
+	f->rows = 0;
+}
+
+/* --- callers ------------------------------------------------------------------ */
 
 /* The frames of a stack, of which lines of inlined functions are parts. */
 static int
-take_stack(struct filling *f, uint64_t caller, struct dump_moment *m)
+take_stack(struct filling *f, uint64_t caller, struct dump_moment *m,
+    unsigned *levels)
 {
 	struct page_stack stack;
 	struct symbol_line lines[SYMBOL_INLINES_MAX];
@@ -119,8 +209,8 @@ take_stack(struct filling *f, uint64_t caller, struct dump_moment *m)
 		m->stack[level++] = l->address;
 		n = 0;
 	}
-	if (f->d->source.levels < level)
-		f->d->source.levels = level;
+	if (*levels < level)
+		*levels = level;
 	return 0;
 }
 
@@ -148,72 +238,115 @@ take_thread(struct filling *f, uint16_t thread)
 }
 
 static int
-take_block(struct filling *f, const struct blk *b, bool classic)
+take_event(struct filling *f, const struct blk *b, struct dump_moment *m,
+    unsigned *levels)
 {
-	struct dump_record *r = &f->d->record[f->d->nrecords++];
 	int e = take_thread(f, b->thread);
 
-	*r = (struct dump_record){ .address = b->addr, .size = b->size,
-		.actual = classic ? 0 : b->size + (uint64_t)b->overhead * 16,
-		.alloc = { .seqno = (uint32_t)b->seq, .thread = b->thread,
-		.function = function_of(b->type),
+	*m = (struct dump_moment){ .seqno = (uint32_t)b->seq,
+		.thread = b->thread, .function = function_of(b->type),
 		.time = b->ms > f->start ?
-		    (uint64_t)(b->ms - f->start) / TICK_MS : 0 } };
-	return e < 0 ? e : take_stack(f, b->caller, &r->alloc);
+		    (uint64_t)(b->ms - f->start) / TICK_MS : 0 };
+	return e < 0 ? e : take_stack(f, b->caller, m, levels);
+}
+
+static int
+take_block(struct filling *f, const struct blk *b, struct dump_record *r)
+{
+	bool actual = f->d->source.options & MDD_OPT_ACTUAL_SIZE;
+
+	*r = (struct dump_record){ .address = b->addr, .size = b->size,
+		.actual = actual ? b->size + (uint64_t)b->overhead * 16 : 0 };
+	return take_event(f, b, &r->alloc, &f->d->source.levels);
 }
 
 static int
 take_blocks(struct filling *f)
 {
-	const struct nodes_look *look = nodes_session_look(f->session);
-	uint64_t offs = 0, all = blklist_counts(look->list)->aRecActive;
-	struct blk rows[256];
-	size_t n;
 	int e = 0;
 
-	f->d->record = calloc(all + 1, sizeof *f->d->record);
+	f->d->record = calloc(f->rows + 1, sizeof *f->d->record);
 	if (f->d->record == NULL)
 		return -ENOMEM;
-	for (; e == 0 && (n = blklist_window(look->list, BLKLIST_BY_ADDRESS,
-	    false, offs, rows, BASE_NELEM(rows))) > 0; offs += n)
-		for (size_t i = 0; e == 0 && i < n && f->d->nrecords < all; i++)
-			e = take_block(f, &rows[i], look->classic);
+	for (size_t i = 0; e == 0 && i < f->rows; i++)
+		e = take_block(f, &f->row[i], &f->d->record[f->d->nrecords++]);
 	return e;
 }
 
-/* Threads' names come with the words of callers if they were asked for before. */
-static void
-ask_threads(struct nodes_session *s)
+/* As in a dump, an allocation that is not known has the free's number. */
+static int
+take_life(struct filling *f, const struct live_life *life, struct dump_past *p)
 {
-	const struct nodes_look *look = nodes_session_look(s);
-	struct blk rows[256];
-	uint64_t offs = 0;
-	size_t n;
+	int e = take_event(f, &life->free, &p->free, &f->free_levels);
 
-	for (; (n = blklist_window(look->list, BLKLIST_BY_AGE, false, offs, rows,
-	    BASE_NELEM(rows))) > 0; offs += n)
-		for (size_t i = 0; i < n; i++)
-			nodes_session_thread(s, rows[i].thread);
+	if (e == 0 && life->alloc.seq != 0)
+		return take_block(f, &life->alloc, &p->block);
+	p->block = (struct dump_record){ .address = life->free.addr,
+		.alloc.seqno = (uint32_t)life->free.seq };
+	return e;
+}
+
+static int
+take_history(struct filling *f)
+{
+	const struct live_history *h = &f->history;
+	int e = 0;
+
+	f->d->past = calloc(h->n + 1, sizeof *f->d->past);
+	if (f->d->past == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; e == 0 && i < h->n; i++)
+		if (h->life[i].state == LIVE_FREED)
+			e = take_life(f, &h->life[i],
+			    &f->d->past[f->d->npast++]);
+	f->d->counts.overwritten = !h->complete;
+	f->d->source.options |= MDD_OPT_HISTORY;
+	f->d->source.free_levels = f->free_levels;
+	return e;
 }
 
 static void
-take_counts(struct dump *d, const struct nodes_look *look)
+take_counts(struct filling *f)
 {
+	const struct nodes_look *look = nodes_session_look(f->session);
 	const struct blklist_counts *n = blklist_counts(look->list);
+	struct dump_counts *counts = &f->d->counts;
 
 	/* The list may have begun with a snapshot; the keeper counts from the start. */
-	d->counts.allocs = look->keeper != NULL ? look->keeper[WIRE_N_ALLOCS] +
+	counts->allocs = look->keeper != NULL ? look->keeper[WIRE_N_ALLOCS] +
 	    look->keeper[WIRE_N_INHERITED] : n->allocs + n->inherited;
-	d->counts.frees = look->keeper != NULL ? look->keeper[WIRE_N_FREES] :
+	counts->frees = look->keeper != NULL ? look->keeper[WIRE_N_FREES] :
 	    n->frees;
-	d->counts.seqno = (uint32_t)look->as_of + 1;
-	d->counts.unknown = n->unknown_free;
-	d->counts.replaced = n->duplicate;
+	counts->seqno = (uint32_t)f->as_of + 1;
+	counts->unknown = n->unknown_free;
+	counts->replaced = n->duplicate;
 	for (unsigned i = 0; i < STREAM_CAUSES; i++)
-		d->counts.missed += look->loss.lost[i];
-	if (!look->complete && d->counts.missed == 0)
-		d->counts.missed = 1;
+		counts->missed += look->loss.lost[i];
+	if (!look->complete && counts->missed == 0)
+		counts->missed = 1;
 }
+
+static int
+fill_dump(struct filling *f)
+{
+	struct dump *d = f->d;
+	int e;
+
+	f->start = start_ms(f->o, nodes_session_look(f->session));
+	take_counts(f);
+	e = take_blocks(f);
+	if (e == 0 && f->o->command == COMMAND_HISTORY)
+		e = take_history(f);
+	if (d->source.levels < f->free_levels)
+		d->source.levels = f->free_levels;
+	if (d->source.levels > 0)
+		d->source.options |= MDD_OPT_BACKTRACE;
+	if (e == 0)
+		dump_settle(d);
+	return e;
+}
+
+#define TRIES 3		/* a node that restarts meanwhile has another stream */
 
 int
 live_dump(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
@@ -221,37 +354,27 @@ live_dump(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct dump *d = &subject->dump[subject->n];
-	struct filling f = { .o = o, .session = s, .d = d, .callers = callers };
+	struct filling f = { .o = o, .loop = loop, .session = s, .d = d,
+		.callers = callers };
 	char name[256];
-	size_t lacking;
-	int e;
+	int e = -ESTALE;
 
 	snprintf(name, sizeof name, "%s%s", o->target.word, subject->n > 0 ?
 	    " later" : "");
 	*d = (struct dump){ .name = strdup(name), .source = {
 		.known = true, .live = true, .tick_hz = 1000 / TICK_MS,
 		.word_bytes = look->classic ? 4 : 8,
-		.options = MDD_OPT_TIMESTAMP | MDD_OPT_THREAD } };
+		.options = MDD_OPT_TIMESTAMP | (look->classic ? 0 :
+		MDD_OPT_THREAD | MDD_OPT_ACTUAL_SIZE) } };
 	subject->n++;
 	if (d->name == NULL)
 		return -ENOMEM;
-	if (!look->classic)
-		d->source.options |= MDD_OPT_ACTUAL_SIZE;
-	ask_threads(s);
-	e = batch_profile(loop, s, &o->page, NULL, 0, o->timeout_ms, &f.profile,
-	    &lacking);
-	if (e < 0)
-		return e;
-	batch_report_names(o, s, lacking, profile_callers(f.profile));
-	pump_counters(loop, s, o->timeout_ms);
-	look = nodes_session_look(s);
-	f.start = start_ms(o, look);
-	e = take_blocks(&f);
-	if (d->source.levels > 0)
-		d->source.options |= MDD_OPT_BACKTRACE;
-	take_counts(d, look);
-	profile_free(f.profile);
+	for (unsigned i = 0; e == -ESTALE && i < TRIES; i++) {
+		drop_moment(&f);
+		e = take_moment(&f);
+	}
 	if (e == 0)
-		dump_settle(d);
+		e = fill_dump(&f);
+	drop_moment(&f);
 	return e;
 }

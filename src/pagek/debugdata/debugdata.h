@@ -180,6 +180,8 @@ void format_free(struct format *);
 /* PAGEK_USAGE: it needs what was not collected, or an executable. */
 int format_check(const struct format *, const struct subject *, bool named,
     char why[DEBUGDATA_WHY]);
+/* The highest level of backtrace in it; 0: none. */
+unsigned format_levels(const struct format *);
 /* The string that a command uses if it is given none. */
 #define FORMAT_STANDARD 2048
 void format_standard(char out[FORMAT_STANDARD], const struct dump *, bool history,

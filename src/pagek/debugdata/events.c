@@ -56,14 +56,15 @@ by_position(const void *a, const void *b)
 	return p->kind == q->kind ? 0 : p->kind > q->kind ? -1 : 1;
 }
 
-/* An event that two dumps have counts once. */
+/* An event that two dumps have counts once; one may free several blocks. */
 static void
 drop_doubles(struct events *e)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < e->n; i++)
-		if (n == 0 || e->row[n - 1].position != e->row[i].position)
+		if (n == 0 || e->row[n - 1].position != e->row[i].position ||
+		    e->row[n - 1].block->address != e->row[i].block->address)
 			e->row[n++] = e->row[i];
 	e->n = n;
 }
@@ -75,6 +76,9 @@ is_complete(const struct events *e, const struct dump *last)
 	uint64_t allocs = 0, frees, mask = last->source.word_bytes == 4 ?
 	    UINT32_MAX : UINT64_MAX;
 
+	/* A node's counters go on while it tells its events. */
+	if (last->source.live)
+		return n->missed == 0 && n->overwritten == 0;
 	for (size_t i = 0; i < e->n; i++)
 		allocs += e->row[i].kind != EVENT_FREE;
 	frees = e->n - allocs;

@@ -152,6 +152,19 @@ is_levelled(const struct piece *p)
 	return p->letter != 0 && strchr(LEVELLED, p->letter) != NULL;
 }
 
+/* True: a node does not know it; why says where it is. */
+static bool
+node_lacks(const struct piece *p, const struct subject *s, const char *what,
+    char why[DEBUGDATA_WHY])
+{
+	if (p->letter != 'h' || !s->live)
+		return false;
+	snprintf(why, DEBUGDATA_WHY, "%s: a node knows no handles of threads; a "
+	    "dump of a target with PAGEK_DEBUGDATA=on has them, as 'pagek "
+	    "mdd-dump pid:N' makes it", what);
+	return true;
+}
+
 int
 format_check(const struct format *f, const struct subject *s, bool named,
     char why[DEBUGDATA_WHY])
@@ -164,8 +177,9 @@ format_check(const struct format *f, const struct subject *s, bool named,
 			    p->level + 1);
 		else
 			snprintf(what, sizeof what, "%%%c", p->letter);
-		if (option_of(p->letter) != 0 &&
-		    subject_lacks(s, option_of(p->letter), what, why))
+		if ((option_of(p->letter) != 0 &&
+		    subject_lacks(s, option_of(p->letter), what, why)) ||
+		    node_lacks(p, s, what, why))
 			return PAGEK_USAGE;
 		for (size_t i = 0; is_levelled(p) && i < s->n; i++)
 			if (s->dump[i].source.known &&
@@ -184,6 +198,17 @@ format_check(const struct format *f, const struct subject *s, bool named,
 		}
 	}
 	return PAGEK_OK;
+}
+
+unsigned
+format_levels(const struct format *f)
+{
+	unsigned levels = 0;
+
+	for (const struct piece *p = f->piece; p < f->piece + f->n; p++)
+		if (is_levelled(p) && p->level >= levels)
+			levels = p->level + 1;
+	return levels;
 }
 
 void
