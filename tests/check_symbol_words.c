@@ -45,6 +45,49 @@ small_is(enum symbol_known known, const char *name)
 	ck_assert_uint_eq(words.address, f_address);
 }
 
+/* f calls g in h's place: its call lies in two files. */
+static const char source_header[] =
+    "static inline __attribute__((always_inline)) int\n"
+    "h(int n)\n"
+    "{\n"
+    "	return g(n) + 1;\n"
+    "}\n";
+static const char source_includes[] =
+    "__attribute__((noinline)) int g(int n) { __asm__ volatile(\"\"); return n; }\n"
+    "#include \"../inc/h.h\"\n"
+    "__attribute__((noinline)) int f(int n) { return h(n) + 1; }\n"
+    "int main(int n, char **v) { (void)v; return f(n) == 0; }\n";
+
+static const struct {
+	const char *by;			/* in the folder b/c */
+	bool relative;			/* nothing says where the paths begin */
+	bool no_call;			/* nor in which file a call is */
+} compiled[] = {
+	{ .by = "gcc -g" },
+	{ .by = "gcc -gdwarf-4" },
+	{ .by = "gcc -gdwarf-3 -gstrict-dwarf" },
+	{ .by = "gcc -gdwarf-2 -gstrict-dwarf", .no_call = true },
+	{ .by = "gcc -g -gsplit-dwarf" },
+	{ .by = "gcc -g -flto" },
+	{ .by = "gcc -g -fdebug-prefix-map=$(cd ../.. && pwd)=.", .relative = true },
+	{ .by = "clang -g" },
+	{ .by = "clang -gdwarf-4" },
+};
+
+/* Is it the path of that file, however it gets there? */
+static void
+path_leads_to(const char *path, const char *file)
+{
+	char is[PATH_MAX], should[PATH_MAX], name[PATH_MAX + 64];
+
+	ck_assert_ptr_nonnull(path);
+	ck_assert_msg(path[0] == '/', "%s", path);
+	ck_assert_msg(realpath(path, is) != NULL, "%s", path);
+	snprintf(name, sizeof name, "%s/%s", dir, file);
+	ck_assert_ptr_nonnull(realpath(name, should));
+	ck_assert_str_eq(is, should);
+}
+
 CASE("Files", .setup = words_setup, .teardown = words_teardown, .seconds = 120);
 
 TEST(file_without_debug_information_has_functions_and_no_lines)
@@ -52,6 +95,36 @@ TEST(file_without_debug_information_has_functions_and_no_lines)
 	build_small("");
 	small_is(SYMBOL_NO_LINE, "f");
 	ck_assert_ptr_null(words.line[0].file);
+}
+
+LOOP_TEST(relative_source_paths_begin_at_the_folder_of_the_compiler, 0,
+    BASE_NELEM(compiled))
+{
+	char command[512];
+
+	if (strncmp(compiled[_i].by, "clang", 5) == 0 &&
+	    !run("command -v clang")) {
+		printf("skipped: there is no clang\n");
+		return;
+	}
+	must("mkdir -p src inc b/c");
+	write_file("src/s.c", source_includes);
+	write_file("inc/h.h", source_header);
+	snprintf(command, sizeof command, "cd b/c && %s -O1 -I../../inc "
+	    "../../src/s.c -o ../../s", compiled[_i].by);
+	must(command);
+	ck_assert_int_eq(look(place_in("s", address_in("s", "f") + 5)),
+	    SYMBOL_LINE);
+	ck_assert_uint_eq(words.n, 2);
+	if (compiled[_i].relative) {
+		ck_assert(words.line[0].file[0] != '/');
+		return;
+	}
+	path_leads_to(words.line[0].file, "inc/h.h");
+	if (compiled[_i].no_call)
+		ck_assert_ptr_null(words.line[1].file);
+	else
+		path_leads_to(words.line[1].file, "src/s.c");
 }
 
 TEST(stripped_file_has_no_symbol)

@@ -398,6 +398,28 @@ copy_text(const char *text)
 	return text == NULL ? NULL : strndup(text, PACKET_TEXT_MAX);
 }
 
+/*
+ * A relative path begins at the unit's folder, which libdw may leave out; "???"
+ * is its word for none.
+ */
+static char *
+copy_path(struct unit *u, const char *path)
+{
+	Dwarf_Attribute attr;
+	const char *folder;
+	char *whole;
+
+	if (path == NULL || strcmp(path, "???") == 0)
+		return NULL;
+	if (path[0] == '/')
+		return copy_text(path);
+	folder = dwarf_formstring(dwarf_attr(&u->die, DW_AT_comp_dir, &attr));
+	if (folder == NULL || folder[0] != '/' ||
+	    strlen(folder) + 1 + strlen(path) > PACKET_TEXT_MAX)
+		return copy_text(path);
+	return asprintf(&whole, "%s/%s", folder, path) < 0 ? NULL : whole;
+}
+
 /* The line of the call. */
 static void
 put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
@@ -407,7 +429,7 @@ put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
 
 	line->line = number_of(inlined, DW_AT_call_line);
 	if (dwarf_getsrcfiles(&u->scope, &files, &n) == 0)
-		line->file = copy_text(dwarf_filesrc(files,
+		line->file = copy_path(u, dwarf_filesrc(files,
 		    number_of(inlined, DW_AT_call_file), NULL, NULL));
 }
 
@@ -420,7 +442,7 @@ put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 
 	if (at == NULL)
 		return;
-	line->file = copy_text(dwarf_linesrc(at, NULL, NULL));
+	line->file = copy_path(u, dwarf_linesrc(at, NULL, NULL));
 	if (dwarf_lineno(at, &number) == 0 && number > 0)
 		line->line = (uint32_t)number;
 }

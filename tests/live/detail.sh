@@ -109,7 +109,7 @@ keys q q
 
 # The names are the program's: a shell would do what they say.
 odd="\$(touch pwned);touch pwned;\`touch pwned\` -c"
-mkdir "$tmp/here"
+mkdir -p "$tmp/here/made"
 cat >"$tmp/here/$odd.c" <<'C'
 #include <stdlib.h>
 #include <unistd.h>
@@ -129,18 +129,20 @@ echo EDITOR RUNS
 read key
 EOF
 chmod +x "$tmp/editor"
-(cd "$tmp/here" && cc -g -O0 -o program "$odd.c") || exit 1
+# Its paths are relative, and the page runs in another folder.
+source=$tmp/here/made/../$odd.c
+(cd "$tmp/here/made" && cc -g -O0 -o ../program "../$odd.c") || exit 1
 source_line() {
 	t kill-session -t p 2>/dev/null
-	t new-session -d -s p -x "$1" -y "$2" -c "$tmp/here" \
-	    "VISUAL='$tmp/editor --wait' exec '$pagek' run -- ./program"
+	t new-session -d -s p -x "$1" -y "$2" -c / \
+	    "VISUAL='$tmp/editor --wait' exec '$pagek' run -- '$tmp/here/program'"
 	wait_for '4,321' && keys ':filter size==4321' Enter &&
 	    wait_for '1 of ' && keys g Enter && wait_for 'BLOCK' &&
 	    wait_for '^  held = malloc\(4321\); /\* the only one \*/$'
 }
 edits() {
 	keys E && wait_for 'EDITOR RUNS' &&
-	    printf '%s\n' --wait "+7" "$tmp/here/$odd.c" | cmp - "$tmp/args" &&
+	    printf '%s\n' --wait "+7" "$source" | cmp - "$tmp/args" &&
 	    keys x Enter && wait_for 'BLOCK' && wait_for 'LIVE' &&
 	    wait_for '^  held = malloc'
 }
