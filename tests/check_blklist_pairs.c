@@ -234,8 +234,12 @@ LOOP_TEST(lists_with_blocks_freed_past_the_library_equal_the_notes, 0, NELEM(pas
 		blklist_free(t.list[i]);
 }
 
+/* Bytes from one address to the next. */
+static const uint64_t steps[] = { 16, 8, 1, 1 << 18 };
+
 /* So many blocks that the indexed list fetches ahead. */
-TEST(pairs_at_listed_addresses_of_a_long_list_replace_those_blocks)
+LOOP_TEST(pairs_at_listed_addresses_of_a_long_list_replace_those_blocks, 0,
+    NELEM(steps))
 {
 	enum { LIVE = 70000, N = 4096 };
 	static struct rec r[N];
@@ -247,18 +251,19 @@ TEST(pairs_at_listed_addresses_of_a_long_list_replace_those_blocks)
 
 	for (unsigned i = 0; i < LIVE; i += N) {
 		for (unsigned k = 0; k < N; k++)
-			r[k] = ALLOC(0x1000 + 16 * (uint64_t)(i + k));
+			r[k] = ALLOC(0x1000 + steps[_i] * (i + k));
 		apply_batch(l, r, N, false);
 		next_seq -= N;
 		apply_batch(m, r, N, false);
 	}
 	for (int batch = 0; batch < 5; batch++) {
 		for (unsigned i = 0; i < N; i += 2) {
-			uint64_t addr = 0x1000 + 16 * (chance_next(&x) % (2 * LIVE));
+			uint64_t addr = 0x1000 +
+			    steps[_i] * (chance_next(&x) % (2 * LIVE));
 
 			r[i] = ALLOC(addr);
-			r[i + 1] = chance_next(&x) % 4 == 0 ? ALLOC(addr + 32) :
-			    FREE(addr);
+			r[i + 1] = chance_next(&x) % 4 == 0 ?
+			    ALLOC(addr + 2 * steps[_i]) : FREE(addr);
 		}
 		apply_batch(l, r, N, true);
 		next_seq -= N;

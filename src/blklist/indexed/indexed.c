@@ -545,10 +545,12 @@ tag_of(const struct blklist *l, const struct indexed *ix,
 	return hash_tag(&ix->hash, list_key(l, r));
 }
 
+/* Most addresses of pairs are not listed: their bits are found with less work. */
 static inline bool
 is_listed(const struct blklist *l, const struct indexed *ix, const struct rec *r)
 {
-	return *find_record(l, ix, list_key(l, r), tag_of(l, ix, r)) != 0;
+	return regions_may_have(&ix->regions, list_key(l, r)) &&
+	    *find_record(l, ix, list_key(l, r), tag_of(l, ix, r)) != 0;
 }
 
 /* Counts adjacent pairs from i on; only one block is live at a time. */

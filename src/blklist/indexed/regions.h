@@ -151,6 +151,25 @@ regions_del(struct regions *g, uint64_t key)
 		regions_shrink(g, key);
 }
 
+/* False if the key is not there; true if it is or may be. */
+static inline bool
+regions_may_have(const struct regions *g, uint64_t key)
+{
+	const struct middle *m = g->middle[regions_top(key)];
+	const struct region *r;
+	uint32_t bit;
+
+	if (__builtin_expect(m == NULL, 0))
+		return false;
+	r = m->region[regions_mid(key)];
+	if (__builtin_expect(r == NULL, 0))
+		return false;
+	if (__builtin_expect(!r->is_bits, 0))
+		return true;
+	bit = regions_offset(key) >> r->granule;
+	return r->bits[bit >> 6] >> (bit & 63) & 1;
+}
+
 static inline __attribute__((always_inline)) void
 regions_prefetch(const struct regions *g, uint64_t key)
 {
