@@ -1,5 +1,6 @@
 /*
- * Exports: a profile as a source, whatever is known of its frames.
+ * Exports: a profile as a source, whatever is known of its frames, and text that
+ * is made from it.
  */
 #include <errno.h>
 
@@ -182,4 +183,80 @@ TEST(events_are_the_blocks_in_their_order_until_one_fails)
 	at = 0;
 	ck_assert_int_eq(s->events(s, check_event, &at), -EIO);
 	ck_assert_uint_eq(at, 5);
+}
+
+/* --- heaptrack's text ----------------------------------------------------- */
+
+static char *written;
+static size_t written_len;
+
+/* Blocks that come and go, one of a stack that is not known. */
+static int
+come_and_go(const struct export_source *from, int (*take_one)(void *,
+    const struct export_event *), void *arg)
+{
+	static const struct export_event all[] = {
+		{ .wall_ms = 1000, .address = 16, .size = 64, .stack = 0 },
+		{ .wall_ms = 1005, .address = 32, .size = 64, .stack = 0 },
+		{ .wall_ms = 1003, .address = 48, .size = 80,
+		    .stack = EXPORT_NONE },
+		{ .kind = EXPORT_FREE, .wall_ms = 1020, .address = 16 },
+		{ .kind = EXPORT_FREE, .wall_ms = 1020, .address = 16 },
+		{ .wall_ms = 1020, .address = 16, .size = 80,
+		    .stack = EXPORT_NONE },
+	};
+	int r = 0;
+
+	(void)from;
+	for (size_t i = 0; i < BASE_NELEM(all) && r == 0; i++)
+		r = take_one(arg, &all[i]);
+	return r;
+}
+
+TEST(heaptrack_s_text_has_each_block_and_each_free_once)
+{
+	FILE *out = open_memstream(&written, &written_len);
+
+	put(6, 1, 100);
+	take();
+	s->events = come_and_go;
+	s->has_frees = true;
+	s->wall_ms = 1030;
+	s->note = "a note";
+	ck_assert_int_eq(export_heaptrack(s, out), 0);
+	fclose(out);
+	ck_assert_str_eq(written, "v 10400 3\n"
+	    "X prog\\x0A[1]\n"
+	    "# a note\n"
+	    "s e /lib/libfoo.so\n"
+	    "s 9 /bin/prog\n"
+	    "s 4 main\n"
+	    "s b /src/main.c\n"
+	    "i 17 1\n"
+	    "i 10 2 3 4 74\n"
+	    "t 2 0\n"
+	    "t 1 1\n"
+	    "a 40 2\n"
+	    "+ 0\n"
+	    "c 5\n"
+	    "+ 0\n"
+	    "a 50 0\n"
+	    "+ 1\n"
+	    "c 14\n"
+	    "- 0\n"
+	    "+ 1\n"
+	    "c 1e\n");
+	free(written);
+}
+
+TEST(an_error_of_writing_ends_it)
+{
+	FILE *out = fopen("/dev/full", "w");
+
+	put_all();
+	take();
+	ck_assert_ptr_nonnull(out);
+	setvbuf(out, NULL, _IONBF, 0);
+	ck_assert_int_eq(export_heaptrack(s, out), -ENOSPC);
+	fclose(out);
 }

@@ -94,4 +94,21 @@ def go(objects, space, listing):
     same("go tool pprof", sums, listing)
 
 
-{"pprof": pprof, "go": go}[sys.argv[1]](*sys.argv[2:])
+# Each line of a flame graph ends with a weight.
+def weight(path):
+    return sum(int(line.rsplit(" ", 1)[1]) for line in open(path))
+
+
+def heaptrack(printed, allocations, leaked, peak, listing):
+    same("heaptrack's leaks", (weight(allocations), weight(leaked)), listing)
+    same("heaptrack's peak", (weight(allocations), weight(peak)), listing)
+    said = open(printed).read()
+    calls = re.search(r"calls to allocation functions: (\d+)", said)
+    assert int(calls.group(1)) == listed(listing)[0], said
+    # Times are those of birth: the oldest block is at 0.
+    ms = [b["age_ms"] for b in json.load(open(listing))["blocks"]]
+    ran = float(re.search(r"total runtime: ([\d.]+)s", said).group(1))
+    assert ran * 1000 + 20 > max(ms) - min(ms), (ran, max(ms))
+
+
+{"pprof": pprof, "go": go, "heaptrack": heaptrack}[sys.argv[1]](*sys.argv[2:])

@@ -2,7 +2,7 @@
 # pagek export: each format is read by a foreign reader, and its blocks and bytes
 # are those of pagek list at the same moment, of sqlite3, python3, cc1 and
 # redis-server, each stopped where it holds most.  READERS is set by
-# long_formats.sh.  Needs python3, protoc.
+# long_formats.sh.  Needs python3, protoc, heaptrack.
 set -u
 . "$(dirname "$0")/lib.sh"
 pagek=$B/pagek
@@ -59,10 +59,26 @@ as_pprof() {
 	    python3 "$check" pprof "$tmp/decoded" "$list" "$pid"
 }
 
-# Both formats of a program that is stopped.
+# heaptrack_print says sums of flame graphs alone in full; leaks are what is held.
+as_heaptrack() {
+	"$pagek" export --heaptrack -o "$tmp/heaptrack" "pid:$pid" || return 1
+	for cost in allocations leaked peak; do
+		heaptrack_print -f "$tmp/heaptrack" -a0 -p0 -T0 \
+		    --disable-builtin-suppressions -F "$tmp/$cost" \
+		    --flamegraph-cost-type $cost >"$tmp/print" 2>&1 ||
+		    return 1
+	done
+	! grep -iE 'failed|damaged|out of bounds|unexpected' "$tmp/print" &&
+	    python3 "$check" heaptrack "$tmp/print" "$tmp/allocations" \
+		"$tmp/leaked" "$tmp/peak" "$tmp/list"
+}
+
+# All formats of a program that is stopped.
 formats() {
 	name=$1
 	rule "$name: pprof's profile has the list's blocks" as_pprof "$tmp/list"
+	rule "$name: heaptrack_print counts the list's blocks as leaks" \
+	    as_heaptrack
 	[ -z "${READERS:-}" ] ||
 	    rule "$name: go tool pprof sums to the list" go_reads
 }
@@ -174,7 +190,7 @@ piped() {
 	    "$pagek" export "$1" -o - "pid:$pid" >"$tmp/dash" &&
 	    [ -s "$tmp/piped" ] && cmp -n 100 "$tmp/piped" "$tmp/dash"
 }
-for format in --folded --pprof; do
+for format in --folded --pprof --heaptrack; do
 	rule "$format: a file is there when it is whole, for its owner alone" \
 	    placed $format
 	rule "$format: what cannot be written leaves the old file" limited $format
@@ -193,7 +209,9 @@ refused() {
 words() {
 	refused 'needs a format: --folded' &&
 	    refused 'exclude each other' --folded --pprof &&
+	    refused '--heaptrack exclude' --pprof --heaptrack &&
 	    refused '--by is for --folded' --pprof --by blocks &&
+	    refused '--by is for --folded' --heaptrack --by age &&
 	    refused 'by bytes, blocks or age' --folded --by module
 }
 rule "a wrong choice of formats is said" words

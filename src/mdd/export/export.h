@@ -4,6 +4,7 @@
  *	source.c	a profile and its blocks as a source
  *	maps.c		where a live program's modules lie
  *	pprof.c		gzip'ed protobuf of pprof (pprof.proto)
+ *	heaptrack.c	text of heaptrack
  *
  * Vocabulary
  *	source	arrays that a writer reads: modules, functions, frames, stacks.
@@ -93,6 +94,7 @@ struct export_source {
 	int (*events)(const struct export_source *, int (*take)(void *,
 	    const struct export_event *), void *arg);
 	uint64_t nevents;
+	bool has_frees;		/* among the events */
 	void *private;
 };
 
@@ -125,5 +127,7 @@ void export_place_modules(struct export_source *, pid_t);
 bool export_has_pprof(void);
 /* -ENOMEM, or the error of the first write that failed. */
 int export_pprof(const struct export_source *, FILE *);
+/* The same.  Of a sample: only the blocks that are logged. */
+int export_heaptrack(const struct export_source *, FILE *);
 
 #endif

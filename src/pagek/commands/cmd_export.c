@@ -18,6 +18,8 @@
 
 static int put_folded(const struct options *, const struct snapshot *, FILE *);
 static int put_pprof(const struct options *, const struct snapshot *, FILE *);
+static int put_heaptrack(const struct options *, const struct snapshot *,
+    FILE *);
 
 static const struct export_format {
 	enum option_id option;
@@ -25,10 +27,12 @@ static const struct export_format {
 	bool (*has)(void);	/* NULL: in every build */
 	const char *needs;	/* packages, if this build has it not */
 	bool binary;
+	bool blocks;		/* it has each block, not sums */
 } formats[] = {
 	{ OPTION_FOLDED, put_folded, .has = NULL },
-	{ OPTION_PPROF, put_pprof, export_has_pprof,
-	    "libprotobuf-c-dev, protobuf-c-compiler and zlib1g-dev", true },
+	{ OPTION_PPROF, put_pprof, .has = export_has_pprof, .binary = true,
+	    .needs = "libprotobuf-c-dev, protobuf-c-compiler and zlib1g-dev" },
+	{ OPTION_HEAPTRACK, put_heaptrack, .blocks = true },
 };
 
 /* NULL: none is given. */
@@ -135,6 +139,12 @@ put_pprof(const struct options *o, const struct snapshot *m, FILE *out)
 	return write_source(o, m, out, export_pprof);
 }
 
+static int
+put_heaptrack(const struct options *o, const struct snapshot *m, FILE *out)
+{
+	return write_source(o, m, out, export_heaptrack);
+}
+
 /* --- files ------------------------------------------------------------------ */
 
 /* A pipe or a device is written to as it is. */
@@ -205,7 +215,9 @@ write_export(const struct options *o, const struct snapshot *m)
 		notice("INCOMPLETE: %s", lack);
 	if (m->look.sample != 0) {
 		page_sample_text(m->look.sample, sample);
-		notice("sampled %s: the figures are estimates", sample);
+		notice(chosen(o)->blocks ? "sampled %s: only logged blocks are in "
+		    "it, and each stands for many" :
+		    "sampled %s: the figures are estimates", sample);
 	}
 	if (is_file(o->output))
 		return fill_file(o, m);
@@ -216,7 +228,7 @@ write_export(const struct options *o, const struct snapshot *m)
 static int
 export_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	return snapshot_visit(o, loop, s, false, write_export);
+	return snapshot_visit(o, loop, s, chosen(o)->blocks, write_export);
 }
 
 /* --- the command ------------------------------------------------------------ */
@@ -244,8 +256,8 @@ cmd_export_check(struct parse *p)
 	const struct export_format *f = chosen(p->o);
 
 	if (f == NULL)
-		return option_fail(p, "'pagek export' needs a format: --folded "
-		    "or --pprof");
+		return option_fail(p, "'pagek export' needs a format: "
+		    "--folded, --pprof or --heaptrack");
 	for (size_t i = 0; i < BASE_NELEM(formats); i++)
 		if (option_given(p->o, formats[i].option) && &formats[i] != f)
 			return option_fail(p, "--%s and --%s exclude each other",
