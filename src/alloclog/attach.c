@@ -976,6 +976,7 @@ prctl(int option, ...)
 	strict = option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT;
 	/* Before the call: another thread may be about to say hello. */
 	if (locks) {
+		debugdump_locks();
 		keeper_watch_sandbox();
 		produce_open_large_rings();
 	}

@@ -17,6 +17,7 @@
 
 #include "../mdd/target/target.h"
 #include "hooks.h"
+#include "produce/keeper_watch.h"
 #include "unwind/syscalls.h"
 
 #define HZ 100
@@ -54,7 +55,7 @@ mdd_port_wait(unsigned turn)
 	const struct timespec pause = { .tv_nsec = 100000 };
 	int saved = errno;
 
-	if (turn >= 100)
+	if (turn >= 100 && !keeper_watch_locked())
 		(void)syscall(SYS_nanosleep, &pause, NULL);
 	errno = saved;
 	/* The data are copied for a dump: that takes as long as it takes. */
@@ -74,6 +75,8 @@ mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name)
 	int saved = errno;
 
 	*handle = (uintptr_t)__builtin_thread_pointer();
+	if (keeper_watch_locked())
+		return;
 	*number = (uint32_t)syscall(SYS_gettid);
 	(void)syscall(SYS_prctl, PR_GET_NAME, name);
 	errno = saved;

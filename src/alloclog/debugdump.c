@@ -8,6 +8,9 @@
  *			signal each time that it comes.
  * PAGEK_DUMP_DIR	another folder
  *
+ * A process that has locked itself in by a seccomp filter writes none: it might be
+ * killed for the system calls.  That is said before the filter is there.
+ *
  * The data are copied while all shards are held, and written after that.
  * mdd/dump/write.c writes the same format with stdio; this file makes system calls
  * only, because a signal handler may write a dump.
@@ -20,6 +23,7 @@
 
 #include "../mdd/target/target.h"
 #include "hooks.h"
+#include "produce/keeper_watch.h"
 #include "unwind/syscalls.h"
 
 #define PATH_BYTES 512
@@ -342,7 +346,8 @@ debugdump_write(const char *from)
 	int saved = errno, no = 0;
 	char *maps;
 
-	if (!atomic_compare_exchange_strong(&dumping, &no, 1))
+	if (keeper_watch_locked() ||
+	    !atomic_compare_exchange_strong(&dumping, &no, 1))
 		return;
 	number = atomic_fetch_add(&dumps, 1);
 	if (thread_self.silent || !copy_data(&f, &size, from, number)) {
@@ -378,7 +383,7 @@ static struct {
 	_Atomic int64_t bytes;		/* allocated, as far as threads have told */
 	_Atomic int64_t limit;		/* 0: none */
 	void (*_Atomic call)(void);	/* NULL: a dump */
-	bool at_exit;
+	bool at_exit, at_signal;
 } when;
 
 #define STEP (64 << 10)
@@ -487,6 +492,20 @@ take_signal(int number)
 	    syscall(SYS_rt_sigaction, number, &mine, NULL, 8) == 0;
 }
 
+/* --- a process that locks itself in --------------------------------------- */
+
+void
+debugdump_locks(void)
+{
+	static _Atomic bool told;
+
+	if ((when.at_exit || when.at_signal || (atomic_load(&when.limit) != 0 &&
+	    atomic_load(&when.call) == NULL)) && !thread_self.silent &&
+	    !keeper_watch_locked() && !atomic_exchange(&told, true))
+		complain("pagek: the process may lock itself in by prctl(2): it "
+		    "writes no dump from here on, 'pagek mdd-dump' does", "");
+}
+
 /* --- at the start -------------------------------------------------------- */
 
 /* "50M", "1000000"; 0: it is none. */
@@ -524,7 +543,8 @@ set_when(const char *text)
 	}
 	for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++)
 		if (strcmp(name, signals[i].name) == 0) {
-			if (!take_signal(signals[i].number))
+			when.at_signal = take_signal(signals[i].number);
+			if (!when.at_signal)
 				complain("pagek: no dump at this signal, which "
 				    "the program was started to ignore: ",
 				    text);

@@ -634,6 +634,8 @@ void debugdump_count(int64_t bytes);
 /* alloclog_when() */
 void debugdump_when(size_t bytes, void (*call)(void));
 void debugdump_exit(void);
+/* The process is about to enter a sandbox, in which no dump is written. */
+void debugdump_locks(void);
 
 #pragma GCC visibility pop
 

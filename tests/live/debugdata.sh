@@ -203,6 +203,65 @@ at_size() {
 	[ "$(ls mddout.* | wc -l)" = 1 ]
 }
 
+# Its filter kills for what malloc and exit do not need; TWICE: by seccomp(2).
+locked_in() {
+	cat >locked.c <<-'C'
+	#define _GNU_SOURCE
+	#include <linux/filter.h>
+	#include <linux/seccomp.h>
+	#include <stddef.h>
+	#include <stdio.h>
+	#include <stdlib.h>
+	#include <string.h>
+	#include <sys/prctl.h>
+	#include <sys/syscall.h>
+	#include <unistd.h>
+	#define KILL(no) \
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##no, 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		KILL(openat), KILL(prctl), KILL(gettid), KILL(getpid),
+		KILL(readlink), KILL(pread64), KILL(nanosleep), KILL(socket),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	static void *volatile kept[2000];
+	int main(int argc, char **argv)
+	{
+		struct sock_fprog prog = { sizeof code / sizeof *code, code };
+		for (int i = 0; i < 100; i++)
+			kept[i] = malloc(1000);
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		if ((argc > 1 ? (int)syscall(SYS_seccomp,
+		    SECCOMP_SET_MODE_FILTER, 0, &prog) :
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog)) != 0)
+			return 9;
+		for (int i = 100; i < 2000; i++)
+			kept[i] = malloc(1000 + strlen(argv[0]));
+		puts("ready");
+		fflush(stdout);
+		getchar();
+		return 7;
+	}
+	C
+	cc -O1 -fno-builtin -o locked locked.c || return 1
+	for at in exit 1M USR2; do
+		for how in '' twice; do
+			begin on "$at" ./locked $how
+			ready || { cat out err; return 1; }
+			[ "$at" != USR2 ] || kill -USR2 "$pid"
+			exec 3>&-
+			wait "$pid"
+			status=$?
+			echo "$at $how: status $status"
+			[ "$status" = 7 ] && ! ls mddout.* 2>/dev/null &&
+			    grep -q 'may lock itself in.*no dump' err ||
+			    { cat out err; return 1; }
+		done
+	done
+}
+
 a_signal_that_the_program_takes_is_its_own() {
 	begin on USR2 python3 -c 'import signal, sys
 signal.signal(signal.SIGUSR2, lambda *a: print("mine", flush=True))
@@ -262,6 +321,7 @@ else
 fi
 rule "a process writes a dump at its exit" at_exit
 rule "a process writes one dump within 64 KiB of the size" at_size
+rule "a process that has locked itself in lives on, without a dump, and that is said" locked_in
 rule "a signal that the program takes is its own" a_signal_that_the_program_takes_is_its_own
 rule "alloclog_when() calls once, and says when there are no data" when_is_called_once
 rule "settings that are not understood are named" settings_are_checked

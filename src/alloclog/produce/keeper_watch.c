@@ -108,6 +108,17 @@ keeper_watch_allows_calls(void)
 	return joined_get(&j) && free_to_act(&j);
 }
 
+bool
+keeper_watch_locked(void)
+{
+	enum ring_sandbox seen = produce_sandbox();
+
+	if (!atomic_load(&locked))
+		return seen == RING_SANDBOX_LOCKED;
+	return seen != RING_SANDBOX_FREE ||
+	    produce_keeper_looks() < atomic_load(&looks_due);
+}
+
 void
 produce_check_keeper(const struct producer *p)
 {

@@ -55,6 +55,13 @@ bool keeper_watch_child_may_join(void);
  */
 bool keeper_watch_allows_calls(void);
 
+/*
+ * True if a system call that the program itself does not make may have it killed.
+ * Unlike the one above it needs no keeper: without one, a process that has not
+ * called prctl(2) for it counts as free.
+ */
+bool keeper_watch_locked(void);
+
 /* Called by the callback: no further call for so long. */
 void keeper_watch_pause(int64_t ms);
 

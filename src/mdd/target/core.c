@@ -699,10 +699,11 @@ thread_entry(uint32_t i)
 static void
 thread_describe(struct mdd_thread *t)
 {
-	uintptr_t handle = 0;
-	uint32_t number = 0;
-	char name[MDD_NAME] = "";
+	uintptr_t handle = t->handle;
+	uint32_t number = t->number;
+	char name[MDD_NAME];
 
+	memcpy(name, t->name, sizeof name);
 	mdd_port_thread(&handle, &number, name);
 	t->number = number;
 	memcpy(t->name, name, sizeof t->name);

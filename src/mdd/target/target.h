@@ -274,7 +274,8 @@ uint64_t mdd_port_ticks(uint32_t *hz);	/* since the start; hz: in a second */
 #if MDD_PORT_THREADS
 /*
  * The calling thread; the name is of MDD_NAME bytes with a final 0.  handle 0:
- * there is no thread yet, and the event counts as the first one's.
+ * there is no thread yet, and the event counts as the first one's.  A number or a
+ * name that is not known stays as it is.
  */
 void mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name);
 /*
