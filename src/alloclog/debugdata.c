@@ -185,7 +185,7 @@ allocated(void *ptr, size_t size, enum real_fn fn, enum mdd_function plain,
 	if (ptr == NULL)
 		return;
 	begin_event(&s, frame);
-	actual = real.usable[fn](ptr);
+	actual = hook_measure(&thread_self, ptr, real.usable[fn]);
 	record_alloc(ptr, size, actual, &s, plain);
 	debugdump_count((int64_t)actual);
 }
@@ -199,7 +199,8 @@ freeing(void *ptr, enum mdd_function plain, uintptr_t frame)
 
 	if (ptr == NULL)
 		return;
-	debugdump_count(-(int64_t)real.usable[REAL_FREE](ptr));
+	debugdump_count(-(int64_t)hook_measure(&thread_self, ptr,
+	    real.usable[REAL_FREE]));
 	begin_event(&s, frame);
 	/* The loader has unmapped the object whose description this is. */
 	if (unlikely(range_has(&real.loader, s.pc[0])))
@@ -271,7 +272,8 @@ resize(void *old, size_t size, const int *flags, uintptr_t frame)
 	void *ptr;
 	bool moved;
 
-	had = old != NULL ? real.usable[REAL_REALLOC](old) : 0;
+	had = old != NULL ? hook_measure(&thread_self, old,
+	    real.usable[REAL_REALLOC]) : 0;
 	begin_event(&s, frame);
 	d->stack = &s;
 	mdd_move_begin(&move, old, MDD_REALLOC_FREE, s.pc[0]);
@@ -285,7 +287,8 @@ resize(void *old, size_t size, const int *flags, uintptr_t frame)
 		errno = saved;
 	d->stack = outer;
 	if (ptr != NULL) {
-		has = real.usable[REAL_REALLOC](ptr);
+		has = hook_measure(&thread_self, ptr,
+		    real.usable[REAL_REALLOC]);
 		record_alloc(ptr, size, has, &s,
 		    old != NULL ? MDD_REALLOC : MDD_MALLOC);
 	}

@@ -103,8 +103,8 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 /* --- logging one event, whatever the state ------------------------------- */
 
 /* The allocator may allocate here (tcmalloc does): logged, not measured. */
-static size_t
-measure(struct thread *t, void *ptr, size_t (*usable)(void *))
+size_t
+hook_measure(struct thread *t, void *ptr, size_t (*usable)(void *))
 {
 	struct producer *fast = t->fast;
 	size_t n;
@@ -155,8 +155,9 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 	else if (thread_samples() && !sample_add(ptr))
 		produce_count_sample();
 	else
-		produce_alloc(p, (uintptr_t)ptr, size, measure(t, ptr, usable),
-		    type, t->level, origin_caller(p, origin));
+		produce_alloc(p, (uintptr_t)ptr, size,
+		    hook_measure(t, ptr, usable), type, t->level,
+		    origin_caller(p, origin));
 	/* Rings that hold samples fill slowly. */
 	if (thread_samples())
 		produce_check_keeper(p);

@@ -552,6 +552,11 @@ extern _Atomic bool hook_stopped;
 /* After the real call; ptr NULL: it failed.  usable NULL: not known. */
 void hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
     unsigned type, uintptr_t origin);
+/*
+ * The block's usable bytes.  The function may allocate itself, as gperftools' does
+ * the first time: 0 for that block, and in general if not known.
+ */
+size_t hook_measure(struct thread *, void *, size_t (*usable)(void *));
 /* Logs a free before the real call. */
 void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
 

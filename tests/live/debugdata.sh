@@ -310,6 +310,17 @@ rule "so they have under a node" knows_its_blocks \
     "$pagek" run -b -o /dev/null -- "$target"
 preload=$lib
 rule "the caller is the program's own function, not a hook or an operator" callers
+# Their operators do not call malloc; gperftools' malloc_usable_size() allocates.
+for allocator in libjemalloc.so.2 libtcmalloc_minimal.so.4 libtcmalloc.so.4; do
+	preload="$lib $allocator"
+	if LD_PRELOAD=$allocator true 2>&1 | grep -q 'cannot be preloaded'; then
+		skip "$allocator is not installed: its operators are not tried"
+		continue
+	fi
+	rule "so they have with $allocator" knows_its_blocks "$target"
+	rule "and its operators' callers" callers
+done
+preload=$lib
 rule "a forked child has what it inherited, and then its own" child_has_its_own
 rule "the data of python3 are what a second counting layer has" of_python
 rule "the data of sqlite3 are what a second counting layer has" of_sqlite
