@@ -327,6 +327,47 @@ LOOP_TEST(build_ids_and_biases_come_from_heads_in_memory, 0, 4)
 	ck_assert_uint_eq(d.heap[0].hi, 0x50120000);
 }
 
+/* As in a core: its first line is the program's, with its bss behind it. */
+static const struct unnamed {
+	const char *maps;
+	unsigned ranges;
+	uint64_t lo, hi;
+} unnamed[] = {
+	{ "0000c000-0000d000 r-xp 00000000 00:00 0 /bin/consume\n"
+	  "0000d000-0000e000 rw-p 00001000 00:00 0 /bin/consume\n"
+	  "0000e000-0000f000 rw-p 00000000 00:00 0 \n"
+	  "00010000-00011000 rw-p 00000000 00:00 0 \n"
+	  "00011000-00012000 rw-p 00000000 00:00 0 \n"
+	  "00013000-00014000 rw-p 00000000 00:00 0 \n", 2, 0x10000, 0x12000 },
+	/* The kernel's names are there: it would have named the heap. */
+	{ "0000c000-0000d000 r-xp 00000000 08:01 12 /bin/consume\n"
+	  "00010000-00011000 rw-p 00000000 00:00 0 \n"
+	  "7f000000-7f100000 rw-p 00000000 00:00 0 [stack]\n", 0, 0, 0 },
+	/* Before the program, or of a file. */
+	{ "00010000-00011000 rw-p 00000000 00:00 0 \n"
+	  "20000000-20001000 r-xp 00000000 00:00 0 /bin/consume\n", 0, 0, 0 },
+	{ "0000c000-0000d000 r-xp 00000000 00:00 0 /bin/consume\n"
+	  "00010000-00011000 rw-p 00000000 00:00 0 /lib/other.so\n", 0, 0, 0 },
+};
+
+LOOP_TEST(the_heap_of_a_core_is_behind_the_program, 0, BASE_NELEM(unnamed))
+{
+	const struct unnamed *u = &unnamed[_i];
+
+	start_rig(_i, ALL_OPTIONS, 1);
+	rig->maps = u->maps;
+	fill(3, 0);
+	rig_end(rig);
+	read_rig();
+	ck_assert_uint_ge(d.record[0].address, 0x10000);
+	ck_assert_uint_lt(d.record[2].address, 0x11000);
+	ck_assert_uint_eq(d.nheap, u->ranges);
+	if (u->ranges > 0) {
+		ck_assert_uint_eq(d.heap[0].lo, u->lo);
+		ck_assert_uint_eq(d.heap[u->ranges - 1].hi, u->hi);
+	}
+}
+
 /* --- order ------------------------------------------------------------------------ */
 
 CASE("order", .teardown = stop);

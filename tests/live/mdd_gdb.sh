@@ -88,16 +88,27 @@ time.sleep(300)' >ready.out &
 	blocks ours >a && blocks mddout.0 | cmp - a && [ $(wc -l <a) -gt 100000 ]
 }
 
+# A core does not name it; the live process does.
+has_its_heap() {
+	"$B/pagek" stats live | grep '^Heap' >heap.live
+	"$B/pagek" stats "$1" | grep '^Heap' >heap.core
+	cat heap.core
+	grep -q 'Heap.*0x' heap.live && cmp heap.live heap.core
+}
+
 by_gcore() {
 	rm -f mddout.* ours
 	start $self log wait
 	timeout 100 gcore -o core $pid >/dev/null 2>&1
+	"$B/pagek" mdd-dump -o live pid:$pid
 	stop
 	"$B/pagek" mdd-dump -o ours core:core.$pid || return 1
+	has_its_heap ours || return 1
 	under_gdb $self core.$pid -ex mdd_dump >gdb.out
 	cat gdb.out
 	grep -q "history stays as it is" gdb.out &&
-	    same log ours && same log mddout.0 && maps_agree mddout.0 ours
+	    same log ours && same log mddout.0 && maps_agree mddout.0 ours &&
+	    has_its_heap mddout.0
 }
 
 # The mappings of both are the same, as far as they are of files.

@@ -9,6 +9,7 @@
 #define HEAD_BYTES 4096		/* of a mapped file, that a dump has */
 #define HEAD_BACK 64		/* mappings of a file before one of its code */
 #define HEAPS_MAX 4096
+#define HEAP_NEAR (UINT64_C(2) << 30)	/* the break begins no further behind the program */
 #define ARENA_ALIGNED (UINT64_C(64) << 20)	/* of glibc's arenas for threads */
 
 /* A mapping; its path lies in the text. */
@@ -167,9 +168,67 @@ is_heap(const struct dump *d, const struct mapping *m)
 	    strncmp(m->line.path, "[anon", 5) == 0) && has_record(d, &m->line);
 }
 
+/* Of a core: the kernel's own names, such as "[stack]", are not in it. */
+static bool
+is_unnamed(const struct mappings *maps)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->at[i].line.path[0] == '[')
+			return false;
+	return true;
+}
+
+/* The end of the program's last mapping; else of the first file's; 0: none. */
+static uint64_t
+program_end(const struct dump *d, const struct mappings *maps)
+{
+	const char *path = d->info.program;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct maps_line *l = &maps->at[i].line;
+
+		if (path[0] == '\0' && l->path[0] == '/')
+			path = l->path;
+		if (l->path[0] != '\0' && strcmp(l->path, path) == 0)
+			end = l->end;
+	}
+	return end;
+}
+
+static bool
+is_anonymous(const struct mapping *m)
+{
+	return m->writable && m->line.path[0] == '\0';
+}
+
+/*
+ * Names the heap that no line names: the first anonymous mapping behind the
+ * program that has a block, and what adjoins it.
+ */
+static void
+name_heap(const struct dump *d, struct mappings *maps)
+{
+	static char heap[] = "[heap]";
+	uint64_t end = is_unnamed(maps) ? program_end(d, maps) : 0;
+	size_t i = 0;
+
+	while (i < maps->n && (maps->at[i].line.start < end ||
+	    !is_anonymous(&maps->at[i]) || !has_record(d, &maps->at[i].line)))
+		i++;
+	if (end == 0 || i == maps->n ||
+	    maps->at[i].line.start - end > HEAP_NEAR)
+		return;
+	do {
+		end = maps->at[i].line.end;
+		maps->at[i++].line.path = heap;
+	} while (i < maps->n && maps->at[i].line.start == end &&
+	    is_anonymous(&maps->at[i]));
+}
+
 /* Unless the target knows its heap itself. */
 static int
-take_heap(struct dump *d, const struct mappings *maps)
+take_heap(struct dump *d, struct mappings *maps)
 {
 	size_t i;
 
@@ -178,6 +237,7 @@ take_heap(struct dump *d, const struct mappings *maps)
 	d->heap = calloc(HEAPS_MAX, sizeof *d->heap);
 	if (d->heap == NULL)
 		return -ENOMEM;
+	name_heap(d, maps);
 	for (i = 0; i < maps->n && d->nheap < HEAPS_MAX; i++)
 		if (is_heap(d, &maps->at[i]))
 			d->heap[d->nheap++] = (struct dump_range){
