@@ -88,6 +88,23 @@ time.sleep(300)' >ready.out &
 	blocks ours >a && blocks mddout.0 | cmp - a && [ $(wc -l <a) -gt 100000 ]
 }
 
+# by_gdbserver PROGRAM: attached to by gdbserver, through "target remote".
+by_gdbserver() {
+	rm -f mddout.* ours server.out
+	start "$1" log wait
+	"$B/pagek" mdd-dump -o ours pid:$pid
+	timeout 60 gdbserver --once --attach localhost:0 $pid >server.out 2>&1 &
+	server=$!
+	until_true 20 grep -q '^Listening on port' server.out || return 1
+	port=$(sed -n 's/^Listening on port //p' server.out)
+	under_gdb -ex "target remote localhost:$port" -ex mdd_dump -ex detach
+	wait $server
+	stop
+	cp ours live
+	same log ours && same log mddout.0 && has_its_heap mddout.0 &&
+	    strings mddout.0 | grep -q "r-xp.*$1\$"
+}
+
 # A core does not name it; the live process does.
 has_its_heap() {
 	"$B/pagek" stats live | grep '^Heap' >heap.live
@@ -379,6 +396,12 @@ if command -v gdb >/dev/null; then
 	[ ! -f "$B/liballoclog.so" ] ||
 	    rule "what liballoclog keeps of python3 is the same in both dumps" \
 		of_the_library
+	if command -v gdbserver >/dev/null; then
+		rule "mdd_dump through gdbserver has the same" by_gdbserver $self
+		rule "and of a stripped program" by_gdbserver $self-stripped
+	else
+		skip "there is no gdbserver: target remote is not tried"
+	fi
 	rule "a core of gcore has the same events and mappings in both dumps" \
 	    by_gcore
 	case $core_pattern in

@@ -251,7 +251,7 @@ def dump():
 
 
 def history():
-    doc = run('history', 'known', 'known.0', 'known.1')
+    doc = run('history', program, 'known.0', 'known.1')
     assert doc['history_complete'], doc
     events = [e for e in doc['events']
               if (e['function'] or '').split('(')[0] != '']
@@ -317,6 +317,59 @@ stripped() {
 	    python3 known.py "$pagek" dump bare
 }
 rule "so does dump of a stripped executable with its debug file" stripped
+# split KIND PLACE: a folder with the program without symbols; its debug file is
+# beside it, or in a folder by build id.
+split() {
+	mkdir -p "$1.$2/debug" && cp plugin.so "$1.$2" || return 1
+	g++ $flags "-$1" -rdynamic -o "$1.$2/whole" "$tmp/known.cc" -pthread \
+	    -ldl && (
+		cd "$1.$2" && objcopy --only-keep-debug whole whole.debug &&
+		    strip -o bare whole && rm whole || exit 1
+		if [ "$2" = link ]; then
+			objcopy --add-gnu-debuglink=whole.debug bare
+			exit
+		fi
+		id=$(readelf -n bare | sed -n 's/.*Build ID: //p')
+		dir=debug/.build-id/$(echo "$id" | cut -c 1-2)
+		mkdir -p "$dir" &&
+		    mv whole.debug "$dir/$(echo "$id" | cut -c 3-).debug"
+	)
+}
+knows() {
+	python3 ../known.py "$pagek" dump ./bare &&
+	    python3 ../known.py "$pagek" history ./bare
+}
+# Live, by gcore, and by itself: each with the names of the debug file.
+of_split() (
+	split "$1" "$2" && cd "$1.$2" || exit 1
+	PAGEK_SYMBOL_PATH=$tmp/$1.$2/debug
+	export PAGEK_SYMBOL_PATH
+	mkfifo go
+	PAGEK_DEBUGDATA=on,history=4096,backtrace=2 PAGEK_DUMP_AT=USR2 \
+	    LD_PRELOAD=$B/liballoclog.so ./bare <go 3>&- &
+	bare=$!
+	exec 4>go
+	until_true 60 test -e log.0 &&
+	    "$pagek" mdd-dump -o known.0 pid:$bare || exit 1
+	echo >&4
+	until_true 60 test -e log.1 &&
+	    "$pagek" mdd-dump -o known.1 pid:$bare && knows
+	status=$?
+	if [ $status = 0 ] && command -v gcore >/dev/null; then
+		timeout 100 gcore -o core $bare >/dev/null 2>&1
+		"$pagek" mdd-dump -o known.1 core:core.$bare && knows
+		status=$?
+	fi
+	# The signal ends its pause(), and so the program.
+	kill -USR2 $bare
+	wait $bare
+	cp mddout.$bare.0 known.1 && [ $status = 0 ] && knows
+)
+for kind in pie no-pie; do
+	rule "a stripped program, $kind, with .gnu_debuglink: live, its core, its file" \
+	    of_split $kind link
+	rule "and with its debug file in a folder by build id" of_split $kind id
+done
 symbols() {
 	"$pagek" dump -f '%a %n %f1 %w1' --symbols known.1 >out
 	grep -q " 334 plugin_take $tmp/plugin.cc:7$" out || {
