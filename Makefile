@@ -97,6 +97,7 @@ SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.
 NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.c)))
 MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*.c src/mdd/*/*.c))) \
 	src/mdd/target/settings.c
+USAGE = $(sort $(wildcard src/usage/*.c))
 PAGEK = $(sort $(wildcard src/pagek/*/*.c src/pagek/*/*/*.c))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.
@@ -104,7 +105,8 @@ UNWIND = $(sort $(wildcard src/alloclog/unwind/*.c))
 PRODUCE = $(sort $(wildcard src/alloclog/produce/*.c)) src/alloclog/sample.c $(UNWIND)
 
 FILTER = $(sort $(wildcard src/filter/*.c))
-ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGEK)
+ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(USAGE) \
+	$(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o) $(PPROF:=.o)
 ARCHIVE = $B/rooms.a
 # With the core of memory debug data.
@@ -115,7 +117,8 @@ TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard
 
 # The target side wants 64-bit pointers, and 64-bit atomics that need no lock:
 # two processes share them.  Elsewhere there is none, and no test of it.
-PROGRAMS = $B/pagek $B/pageknode $B/pagek-symbols $B/libmdd.a
+PROGRAMS = $B/pagek $B/pageknode $B/pagek-symbols $B/libmdd.a \
+	$B/libusage_xmemory.a
 ifeq ($(MACHINE),lp64)
 PRELOAD = $B/liballoclog.so
 PROGRAMS += $(PRELOAD)
@@ -217,6 +220,17 @@ $B/libmdd.a: $(MDD_TARGET:%.c=$B/mdd/%.o)
 $B/mdd/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(MDD_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Counts by type, linked into programs.
+$B/libusage_xmemory.a: $B/usage/usage_xmemory.o
+	rm -f $@ && $(AR) rcs $@ $^
+
+$B/usage/%.o: src/usage/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c99 -D_GNU_SOURCE $(WARNINGS) -fPIC $(CFLAGS) -MMD -MP \
+		-c -o $@ $<
+
+$B/bench/usagebench: $B/libusage_xmemory.a
 
 # Linked tests: a program for each group of suites in tests/suites.def.
 $B/tests/check_%.o: WARNINGS += -Wno-missing-prototypes
@@ -443,7 +457,8 @@ install: all
 	$(if $(PRELOAD),install -m 644 src/alloclog/alloclog.h \
 		$(DESTDIR)$(PREFIX)/include)
 	install -d $(DESTDIR)$(PREFIX)/include/mdd $(DESTDIR)$(DATADIR)
-	install -m 644 $B/libmdd.a $(DESTDIR)$(LIBDIR)
+	install -m 644 $B/libmdd.a $B/libusage_xmemory.a $(DESTDIR)$(LIBDIR)
+	install -m 644 src/usage/usage_xmemory.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 $(MDD_HEADERS) $(DESTDIR)$(PREFIX)/include/mdd
 	install -m 644 share/mdd.* $(DESTDIR)$(DATADIR)
 	for m in man/*.[1-8]; do \
@@ -477,6 +492,8 @@ uninstall:
 		$(DESTDIR)$(LIBDIR)/liballoclog.so \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so.0 \
 		$(DESTDIR)$(PREFIX)/include/alloclog.h \
+		$(DESTDIR)$(PREFIX)/include/usage_xmemory.h \
+		$(DESTDIR)$(LIBDIR)/libusage_xmemory.a \
 		$(DESTDIR)$(LIBDIR)/libmdd.a $(DESTDIR)$(DATADIR)/mdd.* \
 		$(MDD_HEADERS:src/mdd/target/%=$(DESTDIR)$(PREFIX)/include/mdd/%)
 	for m in man/*.[1-8]; do \

@@ -96,6 +96,14 @@ def socket(full):
             "socket bytes": max(r["kb_per_s"] for r in at_1m) / 1e3}, rows
 
 
+# --- counts by type ------------------------------------------------------------------
+
+
+def usage(full):
+    rows = objects(run([B + "/bench/usagebench", "--json"] + ([] if full else ["2000000"]), 200))
+    return {"usage " + r["way"]: r["ns"] for r in rows}, rows
+
+
 # --- page on a terminal -------------------------------------------------------------
 
 
@@ -159,6 +167,7 @@ PARTS = {
     "list": (block_list, ("list ", "window ", "bytes")),
     "keeper": (keeper, ("keeper ", "growth keeper")),
     "socket": (socket, ("socket ",)),
+    "usage": (usage, ("usage ",)),
     "page": (page, ("page ", "growth page", "start")),
     "start": (start, ("exec",)),
     "names": (names, ("names",)),

@@ -5,7 +5,7 @@ set -u
 
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
-rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog filter
+rooms='base usage mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog filter
 allocp blklist blklist/indexed mdd/capture symbol
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
