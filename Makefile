@@ -63,6 +63,12 @@ PPROF = $B/src/mdd/export/pprof.pb-c
 PPROF_CFLAGS := -DHAVE_PPROF=1 $(shell pkg-config --cflags libprotobuf-c zlib)
 PPROF_LIBS := $(shell pkg-config --libs libprotobuf-c zlib)
 endif
+# zstd is optional: without it captures are larger, and compressed ones not read.
+HAVE_ZSTD := $(shell pkg-config --exists libzstd 2>/dev/null && echo 1)
+ifeq ($(HAVE_ZSTD),1)
+PKG_CFLAGS += -DHAVE_ZSTD=1 $(shell pkg-config --cflags libzstd)
+PKG_LIBS += $(shell pkg-config --libs libzstd)
+endif
 
 # What the machine that we build for is like.  The viewer's side runs on 32
 # bits and in either byte order; times after 2038 and large files come with the
