@@ -3,7 +3,8 @@
  * and read by a page.  pagek-capture(5) has the format.
  *
  *	writer.c	the writer: its queue, its thread
- *	output.c	segments, full disks, the ring of files
+ *	recording.c	what it knows of each part: blocks, checkpoints, gaps
+ *	segments.c	segments, full disks, the ring of files
  *	definitions.c	blocks that say what events refer to
  *	events.c	records as columns
  *	state.c		which blocks are live after some events, and totals
@@ -25,9 +26,9 @@
  *	state		the live blocks of a part before the event of some number.
  *	checkpoint	a state in the file, with totals.
  *	gap		events that are known to have been and are not in the file.
- *	time		milliseconds of the node's clock.  The time of an event is
- *			that of its record or of an earlier event's, if that is
- *			later: it never goes back within a part.
+ *	time		milliseconds of the node's clock.  A moment is after an
+ *			event if it is not before the times of that event and of
+ *			all events of the part before it.
  *
  * Example: the node
  *	capture_writer_new(&w, &opts);
@@ -105,7 +106,7 @@ struct capture_totals {
 	uint64_t lost[STREAM_CAUSES];	/* events by cause; [0] those that the capture itself lost */
 };
 
-/* --- the writer ------------------------------------------------------------ */
+/* --- the writer --------------------------------------------------------- */
 
 struct capture_writer;
 
@@ -211,7 +212,7 @@ struct capture_progress {
 void capture_writer_look(const struct capture_writer *,
     struct capture_progress *);
 
-/* --- the reader ------------------------------------------------------------ */
+/* --- the reader --------------------------------------------------------- */
 
 struct capture;
 
@@ -291,8 +292,9 @@ int64_t capture_ms(const struct capture *, int64_t wall_ns);
 
 enum capture_what {
 	CAPTURE_EVENT,
-	CAPTURE_GAP,		/* [seq, seq + rec.w[1]) lost by cause rec.w[0]; the list is unknown */
-	CAPTURE_STATE,		/* the list is known again (a checkpoint) */
+	CAPTURE_GAP,		/* [seq, seq + rec.w[1]) lost by cause rec.w[0]; by cause 0 the
+				   capture lost them, and the list is unknown from here on */
+	CAPTURE_STATE,		/* the list is known: capture_seek() to that seq has it */
 };
 
 struct capture_event {
@@ -306,8 +308,8 @@ struct capture_event {
 
 /*
  * The next events of all parts in the order of the file, up to max.  *n 0: the
- * end.  A damaged block ends its segment: the part's next event is then a
- * CAPTURE_GAP with an unknown number (0).  -ENOMEM, errors of read().
+ * end.  A damaged block ends its segment, and what it had is a CAPTURE_GAP before
+ * the part's next event.  -ENOMEM, errors of read().
  */
 int capture_next(struct capture *, struct capture_event *, size_t max,
     size_t *n);
@@ -315,7 +317,7 @@ void capture_rewind(struct capture *);
 /* Bytes of the capture before the next event, for a progress bar. */
 uint64_t capture_position(const struct capture *);
 
-/* --- lists of a moment (seek.c, state.c) ------------------------------------ */
+/* --- lists of a moment (seek.c, state.c) -------------------------------- */
 
 struct capture_list;
 
@@ -331,8 +333,9 @@ struct capture_when {
 };
 
 /*
- * The list of a part at a moment; free it.  -ENOENT: no such part, or no state
- * before that moment (see complete_ms); -ENOMEM, errors of read().
+ * The list of a part at a moment; free it.  It is incomplete if there is no state
+ * before (see complete_ms) or damage between.  -ENOENT: no such part, or it began
+ * later; -ENOMEM, errors of read().
  */
 int capture_seek(struct capture *, uint32_t part, const struct capture_when *,
     struct capture_list **);

@@ -1,128 +1,730 @@
+/*
+ * The writer: a bounded queue between those who call and the thread that writes.
+ *
+ * A message is copied under the lock, and the thread takes the whole queue at
+ * once.  Records that find no room are counted, and become a gap in front of the
+ * next that do.
+ */
 #include <errno.h>
-#include <string.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
 
-#include "capture.h"
+#include "recording.h"
 
-int
-capture_writer_new(struct capture_writer **out, const struct capture_opts *opts)
+#define NS_PER_S 1000000000L
+#define NS_PER_MS 1000000L
+#define QUEUE_BYTES ((size_t)64 << 20)
+#define CHUNK 2048		/* records of a message */
+#define FREE_CHUNKS 256		/* kept for the next records */
+#define SOON_MS 200
+#define WAKE_BYTES ((size_t)1 << 20)	/* so much is written at once */
+
+enum message_op {
+	SAY_PART,
+	SAY_DEFINITION,		/* number: kind */
+	SAY_BLOCKS,
+	SAY_STATE,
+	SAY_INFOS,
+	SAY_RECORDS,
+	SAY_REQUESTER,		/* number: its info */
+	SAY_LOST,		/* number: cause */
+	SAY_CLOCK,		/* seq: wall clock */
+	SAY_END,		/* number: status */
+};
+
+struct message {
+	struct message *next;
+	enum message_op op;
+	uint32_t part;
+	uint64_t seq;
+	int64_t ms;
+	int64_t number;
+	size_t n;		/* bytes of data; of records: how many */
+	size_t takes;		/* bytes of memory */
+	uint64_t data[];
+};
+
+/* What callers know of a part. */
+struct gate {
+	uint64_t first, count;	/* events that found no room; count 0: none */
+	bool incomplete;	/* the list is to be told again */
+};
+
+struct capture_writer {
+	pthread_mutex_t lock;	/* of all down to `stop` */
+	pthread_cond_t wake, done;
+	struct message *head, **tail;
+	struct message *last;	/* NULL, or records that may be added to */
+	struct message *free;
+	size_t nfree;
+	size_t bytes, most;
+	struct gate *gate;	/* of part 1 on */
+	size_t ngates, gate_cap;
+	struct capture_progress look;
+	bool awake;		/* the thread has been told */
+	bool idle;		/* it does not look by itself soon */
+	bool stop;		/* write what waits, then end */
+	bool drop;		/* end at once */
+	bool ended, orphan;
+	char reason[CAPTURE_WHY];
+	struct recording r;	/* the thread's */
+};
+
+/* --- the queue ---------------------------------------------------------- */
+
+static void
+wake_thread(struct capture_writer *w)
 {
-	(void)out, (void)opts;
-	return -ENOSYS;
+	if (w->awake)
+		return;
+	w->awake = true;
+	pthread_cond_signal(&w->wake);
 }
 
-int
-capture_writer_part(struct capture_writer *w, const struct capture_part *part,
-    uint32_t *no)
+static void
+enqueue(struct capture_writer *w, struct message *m)
 {
-	(void)w, (void)part, (void)no;
-	return -ENOSYS;
+	m->next = NULL;
+	*w->tail = m;
+	w->tail = &m->next;
+	w->last = m->op == SAY_RECORDS ? m : NULL;
+	w->bytes += m->takes;
+	if (w->idle || w->bytes > WAKE_BYTES)
+		wake_thread(w);
 }
 
-int
-capture_writer_blocks(struct capture_writer *w, uint32_t part,
-    const struct blk *b, size_t n)
+static struct message *
+message_new(enum message_op op, uint32_t part, const void *data, size_t n)
 {
-	(void)w, (void)part, (void)b, (void)n;
-	return -ENOSYS;
+	struct message *m = malloc(sizeof *m + n);
+
+	if (m == NULL)
+		return NULL;
+	*m = (struct message){ .op = op, .part = part, .n = n,
+		.takes = sizeof *m + n };
+	if (n > 0)
+		memcpy(m->data, data, n);
+	return m;
 }
 
-int
-capture_writer_state(struct capture_writer *w, uint32_t part, uint64_t seq,
-    int64_t ms, const struct capture_totals *t)
+/* Says it, with the lock held by none.  -ENOMEM. */
+static int
+say(struct capture_writer *w, struct message *m)
 {
-	(void)w, (void)part, (void)seq, (void)ms, (void)t;
-	return -ENOSYS;
+	if (m == NULL)
+		return -ENOMEM;
+	pthread_mutex_lock(&w->lock);
+	enqueue(w, m);
+	pthread_mutex_unlock(&w->lock);
+	return 0;
 }
 
-bool
-capture_writer_wants_state(const struct capture_writer *w, uint32_t part)
+static struct gate *
+gate_of(const struct capture_writer *w, uint32_t part)
 {
-	(void)w, (void)part;
-	return false;
+	return part == 0 || part > w->ngates ? NULL : &w->gate[part - 1];
+}
+
+/* --- records ------------------------------------------------------------ */
+
+static struct message *
+chunk_new(struct capture_writer *w, uint32_t part, uint64_t seq)
+{
+	size_t takes = sizeof(struct message) + CHUNK * sizeof(struct rec);
+	struct message *m = w->free;
+
+	if (m != NULL) {
+		w->free = m->next;
+		w->nfree--;
+	} else if ((m = malloc(takes)) == NULL) {
+		return NULL;
+	}
+	*m = (struct message){ .op = SAY_RECORDS, .part = part, .seq = seq,
+		.takes = takes };
+	return m;
+}
+
+static void
+copy_records(struct message *m, const struct blklist_batch *b, size_t at,
+    size_t n)
+{
+	struct rec *to = (struct rec *)(void *)m->data + m->n;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rec *r = &b->rec[at + i];
+		int64_t ms = b->ms != NULL ? b->ms[at + i] :
+		    rec_ms_near(r, b->near_ms);
+
+		to[i] = *r;
+		to[i].w[2] = (uint64_t)ms;
+	}
+	m->n += n;
+}
+
+/* With the lock held. */
+static int
+put_records(struct capture_writer *w, uint32_t part,
+    const struct blklist_batch *b)
+{
+	for (size_t done = 0, n; done < b->n; done += n) {
+		struct message *m = w->last;
+
+		if (m == NULL || m->part != part || m->n == CHUNK ||
+		    m->seq + m->n != b->seq + done) {
+			m = chunk_new(w, part, b->seq + done);
+			if (m == NULL)
+				return (int)done;
+			enqueue(w, m);
+		}
+		n = CHUNK - m->n;
+		if (n > b->n - done)
+			n = b->n - done;
+		copy_records(m, b, done, n);
+	}
+	return (int)b->n;
+}
+
+static void
+note_lost(struct capture_writer *w, struct gate *g, uint64_t seq, uint64_t n)
+{
+	if (n == 0)
+		return;
+	if (g->count == 0) {
+		g->first = seq;
+		w->look.gaps++;
+	}
+	g->count += n;
+	g->incomplete = true;
+	w->look.lost += n;
+}
+
+/* The gap before what comes now; with the lock held. */
+static int
+close_gap(struct capture_writer *w, uint32_t part, struct gate *g)
+{
+	struct message *m;
+
+	if (g->count == 0)
+		return 0;
+	m = message_new(SAY_LOST, part, &g->count, sizeof g->count);
+	if (m == NULL)
+		return -ENOMEM;
+	m->seq = g->first;
+	enqueue(w, m);
+	g->count = 0;
+	return 0;
+}
+
+static struct message *
+infos_new(uint32_t part, const struct blklist_batch *b)
+{
+	struct recording_info *to;
+	size_t n = b->ninfo * sizeof *to;
+	struct message *m = malloc(sizeof *m + n);
+
+	if (m == NULL)
+		return NULL;
+	*m = (struct message){ .op = SAY_INFOS, .part = part, .n = b->ninfo,
+		.takes = sizeof *m + n };
+	to = (struct recording_info *)(void *)m->data;
+	for (size_t i = 0; i < b->ninfo; i++)
+		to[i] = (struct recording_info){
+			.seq = b->seq + b->info[i].at, .info = b->info[i].info };
+	return m;
 }
 
 int
 capture_writer_records(struct capture_writer *w, uint32_t part,
     const struct blklist_batch *b)
 {
-	(void)w, (void)part, (void)b;
-	return -ENOSYS;
+	size_t takes = b->n * sizeof(struct rec), done = 0;
+	struct message *infos = NULL;
+	struct gate *g;
+
+	pthread_mutex_lock(&w->lock);
+	g = gate_of(w, part);
+	/* After a gap there has to be some room before it goes on. */
+	if (g != NULL && w->bytes + takes <= w->most &&
+	    (g->count == 0 || w->bytes <= w->most / 2) &&
+	    close_gap(w, part, g) == 0) {
+		if (b->ninfo > 0 && (infos = infos_new(part, b)) != NULL)
+			enqueue(w, infos);
+		done = (size_t)put_records(w, part, b);
+	}
+	if (g != NULL)
+		note_lost(w, g, b->seq + done, b->n - done);
+	pthread_mutex_unlock(&w->lock);
+	return done == b->n ? 0 : -ENOBUFS;
 }
 
 void
 capture_writer_lost(struct capture_writer *w, uint32_t part, uint64_t seq,
     unsigned cause, uint64_t count)
 {
-	(void)w, (void)part, (void)seq, (void)cause, (void)count;
+	struct message *m = message_new(SAY_LOST, part, &count, sizeof count);
+	struct gate *g;
+
+	if (m == NULL)
+		return;
+	m->seq = seq;
+	m->number = cause;
+	pthread_mutex_lock(&w->lock);
+	g = gate_of(w, part);
+	if (g != NULL && close_gap(w, part, g) == 0)
+		enqueue(w, m);
+	else
+		free(m);
+	pthread_mutex_unlock(&w->lock);
 }
 
-void
-capture_writer_site(struct capture_writer *w, uint32_t part, uint32_t no,
-    const struct stream_site *s)
+/* --- parts -------------------------------------------------------------- */
+
+int
+capture_writer_part(struct capture_writer *w, const struct capture_part *part,
+    uint32_t *no)
 {
-	(void)w, (void)part, (void)no, (void)s;
+	struct bytes b = { .n = 0 };
+	struct message *m = NULL;
+	void *gates;
+	int err = -ENOMEM;
+
+	define_part(&b, part);
+	if (!b.failed)
+		m = message_new(SAY_PART, 0, b.p, b.n);
+	bytes_fini(&b);
+	if (m == NULL)
+		return -ENOMEM;
+	m->seq = part->first;
+	m->ms = part->ms;
+	m->number = part->options;
+	pthread_mutex_lock(&w->lock);
+	gates = w->gate;
+	if (w->ngates == CAPTURE_PARTS_MAX)
+		err = -ENOSPC;
+	else if (base_grow(&gates, &w->gate_cap, w->ngates + 1,
+	    sizeof *w->gate) == 0) {
+		w->gate = gates;
+		w->gate[w->ngates++] = (struct gate){ .incomplete = true };
+		*no = m->part = (uint32_t)w->ngates;
+		enqueue(w, m);
+		m = NULL;
+		err = 0;
+	}
+	pthread_mutex_unlock(&w->lock);
+	free(m);
+	return err;
 }
 
-void
-capture_writer_module(struct capture_writer *w, uint32_t part, unsigned no,
-    const struct stream_module *m)
+int
+capture_writer_blocks(struct capture_writer *w, uint32_t part,
+    const struct blk *b, size_t n)
 {
-	(void)w, (void)part, (void)no, (void)m;
+	return say(w, message_new(SAY_BLOCKS, part, b, n * sizeof *b));
 }
 
-void
-capture_writer_thread(struct capture_writer *w, uint32_t part, unsigned index,
-    uint32_t tid, const char *name)
+int
+capture_writer_state(struct capture_writer *w, uint32_t part, uint64_t seq,
+    int64_t ms, const struct capture_totals *t)
 {
-	(void)w, (void)part, (void)index, (void)tid, (void)name;
+	static const struct capture_totals none;
+	struct message *m = message_new(SAY_STATE, part, t != NULL ? t : &none,
+	    sizeof *t);
+	struct gate *g;
+	int err = -ENOMEM;
+
+	if (m == NULL)
+		return -ENOMEM;
+	m->seq = seq;
+	m->ms = ms;
+	pthread_mutex_lock(&w->lock);
+	g = gate_of(w, part);
+	if (g != NULL && close_gap(w, part, g) == 0) {
+		g->incomplete = false;
+		enqueue(w, m);
+		m = NULL;
+		err = 0;
+	}
+	pthread_mutex_unlock(&w->lock);
+	free(m);
+	return err;
 }
 
-void
-capture_writer_type(struct capture_writer *w, uint32_t part,
-    const struct stream_type *t)
+bool
+capture_writer_wants_state(const struct capture_writer *cw, uint32_t part)
 {
-	(void)w, (void)part, (void)t;
-}
+	union {
+		const struct capture_writer *c;
+		struct capture_writer *w;
+	} u = { .c = cw };
+	const struct gate *g;
+	bool wants;
 
-void
-capture_writer_requester(struct capture_writer *w, uint32_t part,
-    uint16_t info, const struct blklist_info *i)
-{
-	(void)w, (void)part, (void)info, (void)i;
-}
-
-void
-capture_writer_mark(struct capture_writer *w, uint32_t part, uint64_t seq,
-    int64_t ms, const char *text)
-{
-	(void)w, (void)part, (void)seq, (void)ms, (void)text;
-}
-
-void
-capture_writer_clock(struct capture_writer *w, int64_t ms, int64_t wall_ns)
-{
-	(void)w, (void)ms, (void)wall_ns;
+	pthread_mutex_lock(&u.w->lock);
+	g = gate_of(u.w, part);
+	wants = g != NULL && g->incomplete && u.w->bytes <= u.w->most / 2;
+	pthread_mutex_unlock(&u.w->lock);
+	return wants;
 }
 
 void
 capture_writer_end_part(struct capture_writer *w, uint32_t part, int64_t ms,
     int status, const char *reason)
 {
-	(void)w, (void)part, (void)ms, (void)status, (void)reason;
+	struct bytes b = { .n = 0 };
+	struct message *m = NULL;
+	struct gate *g;
+
+	bytes_text(&b, reason);
+	if (!b.failed)
+		m = message_new(SAY_END, part, b.p, b.n);
+	bytes_fini(&b);
+	if (m == NULL)
+		return;
+	m->ms = ms;
+	m->number = status;
+	pthread_mutex_lock(&w->lock);
+	g = gate_of(w, part);
+	if (g != NULL) {
+		(void)close_gap(w, part, g);
+		g->incomplete = false;
+		enqueue(w, m);
+		m = NULL;
+	}
+	pthread_mutex_unlock(&w->lock);
+	free(m);
+}
+
+/* --- definitions -------------------------------------------------------- */
+
+static void
+say_definition(struct capture_writer *w, enum format_kind kind, uint32_t part,
+    uint64_t seq, int64_t ms, struct bytes *b)
+{
+	struct message *m = b->failed ? NULL :
+	    message_new(SAY_DEFINITION, part, b->p, b->n);
+
+	bytes_fini(b);
+	if (m == NULL)
+		return;
+	m->number = kind;
+	m->seq = seq;
+	m->ms = ms;
+	say(w, m);
+}
+
+void
+capture_writer_site(struct capture_writer *w, uint32_t part, uint32_t no,
+    const struct stream_site *s)
+{
+	struct bytes b = { .n = 0 };
+
+	define_site(&b, no, s);
+	say_definition(w, FORMAT_SITES, part, 0, 0, &b);
+}
+
+void
+capture_writer_module(struct capture_writer *w, uint32_t part, unsigned no,
+    const struct stream_module *m)
+{
+	struct bytes b = { .n = 0 };
+
+	define_module(&b, no, m);
+	say_definition(w, FORMAT_MODULES, part, 0, 0, &b);
+}
+
+void
+capture_writer_thread(struct capture_writer *w, uint32_t part, unsigned index,
+    uint32_t tid, const char *name)
+{
+	struct bytes b = { .n = 0 };
+
+	bytes_varint(&b, index);
+	bytes_varint(&b, tid);
+	bytes_text(&b, name);
+	say_definition(w, FORMAT_THREADS, part, 0, 0, &b);
+}
+
+void
+capture_writer_type(struct capture_writer *w, uint32_t part,
+    const struct stream_type *t)
+{
+	struct bytes b = { .n = 0 };
+
+	define_type(&b, t);
+	say_definition(w, FORMAT_TYPES, part, 0, 0, &b);
+}
+
+void
+capture_writer_requester(struct capture_writer *w, uint32_t part,
+    uint16_t info, const struct blklist_info *i)
+{
+	struct message *m = message_new(SAY_REQUESTER, part, i, sizeof *i);
+
+	if (m == NULL)
+		return;
+	m->number = info;
+	say(w, m);
+}
+
+void
+capture_writer_mark(struct capture_writer *w, uint32_t part, uint64_t seq,
+    int64_t ms, const char *text)
+{
+	struct bytes b = { .n = 0 };
+
+	bytes_text(&b, text);
+	say_definition(w, FORMAT_MARK, part, seq, ms, &b);
+}
+
+void
+capture_writer_clock(struct capture_writer *w, int64_t ms, int64_t wall_ns)
+{
+	struct message *m = message_new(SAY_CLOCK, 0, NULL, 0);
+
+	if (m == NULL)
+		return;
+	m->ms = ms;
+	m->seq = (uint64_t)wall_ns;
+	say(w, m);
+}
+
+/* --- the thread --------------------------------------------------------- */
+
+static void
+hear(struct recording *r, const struct message *m)
+{
+	const void *data = m->data;
+
+	switch (m->op) {
+	case SAY_PART:
+		recording_part(r, m->part, m->seq, m->ms, (unsigned)m->number,
+		    data, m->n);
+		break;
+	case SAY_DEFINITION:
+		recording_define(r, (enum format_kind)m->number, m->part,
+		    m->seq, m->ms, data, m->n);
+		break;
+	case SAY_BLOCKS:
+		recording_blocks(r, m->part, data, m->n / sizeof(struct blk));
+		break;
+	case SAY_STATE:
+		recording_state(r, m->part, m->seq, m->ms, data);
+		break;
+	case SAY_INFOS:
+		recording_infos(r, m->part, data, m->n);
+		break;
+	case SAY_RECORDS:
+		recording_records(r, m->part, m->seq, data, m->n);
+		break;
+	case SAY_REQUESTER:
+		recording_requester(r, m->part, (uint16_t)m->number, data);
+		break;
+	case SAY_LOST:
+		recording_lost(r, m->part, m->seq, (unsigned)m->number,
+		    m->data[0]);
+		break;
+	case SAY_CLOCK:
+		recording_clock(r, m->ms, (int64_t)m->seq);
+		break;
+	case SAY_END:
+		recording_end_part(r, m->part, m->ms, (int)m->number, data,
+		    m->n);
+		break;
+	}
+}
+
+/* The memory of a message; its bytes leave the queue now that it is written. */
+static void
+forget(struct capture_writer *w, struct message *m)
+{
+	pthread_mutex_lock(&w->lock);
+	w->bytes -= m->takes;
+	if (m->op == SAY_RECORDS && w->nfree < FREE_CHUNKS) {
+		m->next = w->free;
+		w->free = m;
+		w->nfree++;
+		m = NULL;
+	}
+	pthread_mutex_unlock(&w->lock);
+	free(m);
+}
+
+static struct timespec
+in_ms(int ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += ms % 1000 * NS_PER_MS;
+	t.tv_sec += ms / 1000 + t.tv_nsec / NS_PER_S;
+	t.tv_nsec %= NS_PER_S;
+	return t;
+}
+
+/* The whole queue; waits until there is much, or something is due. */
+static struct message *
+take_queue(struct capture_writer *w, int due_ms, bool *stop)
+{
+	struct message *all;
+	struct timespec until = in_ms(due_ms);
+
+	pthread_mutex_lock(&w->lock);
+	w->idle = due_ms < 0 || due_ms > SOON_MS;
+	if (w->idle && w->head != NULL)
+		w->awake = true;
+	while (!w->stop && !w->awake) {
+		if (due_ms < 0)
+			pthread_cond_wait(&w->wake, &w->lock);
+		else if (pthread_cond_timedwait(&w->wake, &w->lock, &until) != 0)
+			break;
+	}
+	w->awake = w->idle = false;
+	all = w->drop ? NULL : w->head;
+	if (!w->drop) {
+		w->head = w->last = NULL;
+		w->tail = &w->head;
+	}
+	*stop = w->drop || (w->stop && all == NULL);
+	pthread_mutex_unlock(&w->lock);
+	return all;
+}
+
+static void
+show_progress(struct capture_writer *w)
+{
+	const struct segments *o = &w->r.out;
+
+	pthread_mutex_lock(&w->lock);
+	w->look.bytes = o->bytes;
+	w->look.events = w->r.events;
+	if (o->unsynced == 0)
+		w->look.synced = w->r.events;
+	w->look.stopped = o->stopped;
+	memcpy(w->look.why, o->stopped != 0 ? o->why : "",
+	    o->stopped != 0 ? sizeof w->look.why : 1);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void
+free_messages(struct message *m)
+{
+	for (struct message *next; m != NULL; m = next) {
+		next = m->next;
+		free(m);
+	}
+}
+
+static void
+free_writer(struct capture_writer *w)
+{
+	free_messages(w->head);
+	free_messages(w->free);
+	free(w->gate);
+	pthread_cond_destroy(&w->wake);
+	pthread_cond_destroy(&w->done);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static void *
+write_all(void *arg)
+{
+	struct capture_writer *w = arg;
+	bool stop = false, orphan;
+
+	while (!stop) {
+		struct message *m = take_queue(w, recording_due(&w->r), &stop);
+
+		for (struct message *next; m != NULL; m = next) {
+			next = m->next;
+			hear(&w->r, m);
+			forget(w, m);
+		}
+		recording_flush(&w->r);
+		show_progress(w);
+	}
+	recording_end(&w->r, w->reason);
+	show_progress(w);
+	recording_close(&w->r);
+	pthread_mutex_lock(&w->lock);
+	w->ended = true;
+	orphan = w->orphan;
+	pthread_cond_signal(&w->done);
+	pthread_mutex_unlock(&w->lock);
+	if (orphan)
+		free_writer(w);
+	return NULL;
+}
+
+int
+capture_writer_new(struct capture_writer **out, const struct capture_opts *opts)
+{
+	struct capture_writer *w = calloc(1, sizeof *w);
+	pthread_condattr_t attr;
+	int err;
+
+	if (w == NULL)
+		return -ENOMEM;
+	w->tail = &w->head;
+	w->most = opts->queue_bytes != 0 ? opts->queue_bytes : QUEUE_BYTES;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &attr);
+	pthread_cond_init(&w->done, &attr);
+	pthread_condattr_destroy(&attr);
+	err = recording_open(&w->r, opts);
+	if (err < 0) {
+		free_writer(w);
+		return err;
+	}
+	err = base_thread_start(write_all, w);
+	if (err < 0) {
+		recording_abandon(&w->r);
+		free_writer(w);
+		return err;
+	}
+	*out = w;
+	return 0;
 }
 
 int
 capture_writer_finish(struct capture_writer *w, const char *reason,
     int wait_ms)
 {
-	(void)w, (void)reason, (void)wait_ms;
-	return -ENOSYS;
+	struct timespec until = in_ms(wait_ms);
+	bool ended;
+	int err = 0;
+
+	pthread_mutex_lock(&w->lock);
+	base_copy_text(w->reason, sizeof w->reason, reason);
+	for (uint32_t i = 1; i <= w->ngates; i++)
+		(void)close_gap(w, i, &w->gate[i - 1]);
+	w->stop = true;
+	wake_thread(w);
+	while (!w->ended && err == 0)
+		err = -pthread_cond_timedwait(&w->done, &w->lock, &until);
+	ended = w->ended;
+	w->drop = w->orphan = !ended;
+	err = ended ? w->look.stopped : -ETIMEDOUT;
+	pthread_mutex_unlock(&w->lock);
+	if (ended)
+		free_writer(w);
+	return err;
 }
 
 void
-capture_writer_look(const struct capture_writer *w,
-    struct capture_progress *p)
+capture_writer_look(const struct capture_writer *cw, struct capture_progress *p)
 {
-	(void)w;
-	memset(p, 0, sizeof *p);
+	union {
+		const struct capture_writer *c;
+		struct capture_writer *w;
+	} u = { .c = cw };
+
+	pthread_mutex_lock(&u.w->lock);
+	*p = u.w->look;
+	p->waiting = u.w->bytes;
+	p->gaps = u.w->look.gaps;
+	pthread_mutex_unlock(&u.w->lock);
 }

@@ -1,0 +1,1102 @@
+/* Captures are opened: heads of blocks, definitions, damage. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "reader.h"
+
+#define DAMAGES_MAX 1000	/* sentences that are kept */
+#define SEARCH_BYTES 65536	/* read at once when a segment is searched */
+
+/* --- damage ------------------------------------------------------------- */
+
+static int
+say_damage(struct capture *c, size_t file, uint64_t offset, const char *what)
+{
+	void *all = c->damages.at;
+	size_t len = 0;
+	char *text;
+
+	if (c->damages.n == DAMAGES_MAX)
+		return 0;
+	if (base_grow(&all, &c->damages.cap, c->damages.n + 1,
+	    sizeof *c->damages.at) < 0)
+		return -ENOMEM;
+	c->damages.at = all;
+	text = c->damages.at[c->damages.n++];
+	text[0] = '\0';
+	base_append(text, CAPTURE_WHY, &len, "%s: offset %llu: %s",
+	    base_shown(c->files.at[file]), (unsigned long long)offset, what);
+	return 0;
+}
+
+size_t
+capture_damages(const struct capture *c)
+{
+	return c->damages.n;
+}
+
+const char *
+capture_damage(const struct capture *c, size_t i)
+{
+	return c->damages.at[i];
+}
+
+bool
+reader_believes(const struct capture *c, size_t entry)
+{
+	return entry < c->segments.at[c->entries.at[entry].segment].bad;
+}
+
+/* --- bytes of files ----------------------------------------------------- */
+
+static int
+open_file(struct capture *c, size_t file)
+{
+	int fd;
+
+	if (c->fd >= 0 && c->open == file)
+		return 0;
+	if (c->fd >= 0)
+		close(c->fd);
+	fd = openat(c->folder >= 0 ? c->folder : AT_FDCWD, c->files.at[file],
+	    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	c->fd = fd;
+	c->open = file;
+	return fd < 0 ? -errno : 0;
+}
+
+/* How many bytes there were, up to len; or an error of read(). */
+static ssize_t
+read_at(struct capture *c, uint64_t at, void *to, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(c->fd, (char *)to + done, len - done,
+		    (off_t)(at + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static int
+read_payload(struct capture *c, const struct entry *e)
+{
+	ssize_t n;
+
+	c->raw.n = 0;
+	if (!bytes_room(&c->raw, e->len + 1)) {
+		c->raw.failed = false;
+		return -ENOMEM;
+	}
+	n = read_at(c, e->offset + FORMAT_BLOCK_HEAD, c->raw.p, e->len);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n != e->len || format_crc32c(c->raw.p, e->len) != e->crc)
+		return -EBADMSG;
+	if (!(e->flags & FORMAT_ZSTD))
+		return e->len == e->decoded ? 0 : -EBADMSG;
+	c->decoded.n = 0;
+	if (!bytes_room(&c->decoded, e->decoded + 1)) {
+		c->decoded.failed = false;
+		return -ENOMEM;
+	}
+	return pack_expand(c->pack, c->decoded.p, e->decoded, c->raw.p,
+	    e->len) ? 0 : -EBADMSG;
+}
+
+static void
+payload_cursor(const struct capture *c, const struct entry *e,
+    struct cursor *to)
+{
+	const uint8_t *p = e->flags & FORMAT_ZSTD ? c->decoded.p : c->raw.p;
+
+	*to = (struct cursor){ .p = p, .end = p + e->decoded };
+}
+
+static int
+disbelieve(struct capture *c, size_t entry)
+{
+	const struct entry *e = &c->entries.at[entry];
+	struct segment *s = &c->segments.at[e->segment];
+
+	if (s->bad != SIZE_MAX)
+		return -EBADMSG;
+	s->bad = entry;
+	return say_damage(c, s->file, e->offset, "the block is damaged; "
+	    "reading goes on at the next segment") < 0 ? -ENOMEM : -EBADMSG;
+}
+
+int
+reader_payload(struct capture *c, size_t entry, struct cursor *to)
+{
+	const struct entry *e = &c->entries.at[entry];
+	int err;
+
+	if (!reader_believes(c, entry))
+		return -EBADMSG;
+	err = open_file(c, c->segments.at[e->segment].file);
+	if (err == 0)
+		err = read_payload(c, e);
+	if (err == -EBADMSG || err == -ENOENT)
+		return disbelieve(c, entry);
+	if (err == 0)
+		payload_cursor(c, e, to);
+	return err;
+}
+
+int
+reader_events(struct capture *c, size_t entry)
+{
+	const struct entry *e = &c->entries.at[entry];
+	struct cursor in;
+	int err;
+
+	if (c->held == entry)
+		return 0;
+	c->held = SIZE_MAX;
+	err = reader_payload(c, entry, &in);
+	if (err < 0)
+		return err;
+	if (events_decode(c->coder, in.p, e->decoded, c->rec, c->info,
+	    e->count, e->ms) < 0)
+		return disbelieve(c, entry);
+	c->held = entry;
+	return 0;
+}
+
+/* --- definitions -------------------------------------------------------- */
+
+struct reader_part *
+reader_part(const struct capture *c, uint32_t no)
+{
+	return no == 0 || no > c->parts.n || !c->parts.at[no - 1].there ? NULL :
+	    &c->parts.at[no - 1];
+}
+
+/* Makes the table at *table reach up to `no`, with zeros.  -ENOMEM. */
+static int
+reach(void *table, size_t *n, size_t *cap, size_t no, size_t size)
+{
+	void *all;
+
+	if (no < *n)
+		return 0;
+	memcpy(&all, table, sizeof all);
+	if (base_grow(&all, cap, no + 1, size) < 0)
+		return -ENOMEM;
+	memset((char *)all + *n * size, 0, (no + 1 - *n) * size);
+	memcpy(table, &all, sizeof all);
+	*n = no + 1;
+	return 0;
+}
+
+#define REACH(p, table, no) \
+	reach(&(p)->table.at, &(p)->table.n, &(p)->table.cap, no, \
+	    sizeof *(p)->table.at)
+
+static int
+take_part(struct capture *c, const struct entry *e, struct cursor *in)
+{
+	struct capture_part part;
+	struct reader_part *p;
+	int err = 0;
+
+	if (e->part == 0 || e->part > CAPTURE_PARTS_MAX)
+		return -EBADMSG;
+	if (REACH(c, parts, e->part - 1) < 0)
+		return -ENOMEM;
+	p = &c->parts.at[e->part - 1];
+	if (p->there)
+		return 0;
+	err = read_part(in, &part);
+	if (err < 0) {
+		undefine_part(&part);
+		return err;
+	}
+	part.first = e->first;
+	part.ms = e->ms;
+	p->there = true;
+	p->info = (struct capture_part_info){ .part = part, .next = e->first,
+		.last_ms = e->ms, .complete_ms = INT64_MAX, .status = -1 };
+	return 0;
+}
+
+static int
+take_site(struct reader_part *p, struct cursor *in)
+{
+	uint64_t frame[RING_STACK_MAX];
+	struct stream_site s;
+	uint32_t no;
+
+	if (!read_site(in, &no, frame, &s) || no > STREAM_SITES_MAX)
+		return -EBADMSG;
+	if (no < p->sites.n && p->sites.at[no].depth != 0)
+		return 0;
+	if (REACH(p, sites, no) < 0)
+		return -ENOMEM;
+	p->sites.at[no] = (struct reader_site){ .at = p->frames.n,
+		.depth = (uint8_t)s.depth, .end = (uint8_t)s.end };
+	if (REACH(p, frames, p->frames.n + s.depth - 1) < 0) {
+		p->sites.at[no].depth = 0;
+		return -ENOMEM;
+	}
+	memcpy(&p->frames.at[p->sites.at[no].at], frame, s.depth * sizeof *frame);
+	return 0;
+}
+
+static void
+free_path(struct stream_module *m)
+{
+	union {
+		const char *c;
+		char *own;
+	} u = { .c = m->path };
+
+	free(u.own);
+	m->path = NULL;
+}
+
+static int
+take_module(struct reader_part *p, struct cursor *in)
+{
+	struct stream_module m;
+	unsigned no;
+
+	if (!read_module(in, &no, &m))
+		return in->bad ? -EBADMSG : -ENOMEM;
+	if (no > UINT16_MAX || REACH(p, modules, no) < 0) {
+		free_path(&m);
+		return no > UINT16_MAX ? -EBADMSG : -ENOMEM;
+	}
+	free_path(&p->modules.at[no]);
+	p->modules.at[no] = m;
+	return 0;
+}
+
+static int
+take_thread(struct reader_part *p, struct cursor *in)
+{
+	uint64_t no = cursor_varint(in), tid = cursor_varint(in);
+	char *name = cursor_text(in);
+
+	if (in->bad || no > UINT16_MAX || name == NULL ||
+	    REACH(p, threads, (size_t)no) < 0) {
+		free(name);
+		return in->bad || no > UINT16_MAX ? -EBADMSG : -ENOMEM;
+	}
+	free(p->threads.at[no].name);
+	p->threads.at[no] = (struct reader_thread){ .tid = (uint32_t)tid,
+		.name = name };
+	return 0;
+}
+
+static int
+take_type(struct reader_part *p, struct cursor *in)
+{
+	struct stream_type t;
+
+	if (!read_type(in, &t))
+		return -EBADMSG;
+	if (p->types == NULL) {
+		p->types = calloc(1, sizeof *p->types);
+		if (p->types == NULL)
+			return -ENOMEM;
+		stream_types_init(p->types);
+	}
+	p->types->by_code[t.code] = t;
+	return 0;
+}
+
+static int
+take_requester(struct reader_part *p, struct cursor *in)
+{
+	uint64_t no = cursor_varint(in), node;
+	char *name = cursor_text(in);
+	int err = 0;
+
+	node = cursor_varint(in);
+	if (in->bad || no > UINT16_MAX)
+		err = -EBADMSG;
+	else if (name == NULL || REACH(p, requesters, (size_t)no) < 0)
+		err = -ENOMEM;
+	if (err == 0) {
+		p->requesters.at[no].node = (uint16_t)node;
+		base_copy_text(p->requesters.at[no].name,
+		    sizeof p->requesters.at[no].name, name);
+	}
+	free(name);
+	return err;
+}
+
+/* Each segment of a ring has all marks again. */
+static int
+take_mark(struct capture *c, const struct entry *e, struct cursor *in)
+{
+	size_t before = c->marks_seen.n;
+	struct bytes key = { .n = 0 };
+	char *text = cursor_text(in);
+	int64_t no = -ENOMEM;
+
+	if (text != NULL) {
+		bytes_varint(&key, e->part);
+		bytes_varint(&key, e->first);
+		bytes_varint(&key, (uint64_t)e->ms);
+		bytes_text(&key, text);
+	}
+	if (text != NULL && !key.failed)
+		no = intern_put(&c->marks_seen, key.p, key.n);
+	bytes_fini(&key);
+	if (no < 0 || c->marks_seen.n == before) {
+		free(text);
+		return in->bad ? -EBADMSG : no < 0 ? -ENOMEM : 0;
+	}
+	if (REACH(c, marks, c->marks.n) < 0) {
+		free(text);
+		return -ENOMEM;
+	}
+	c->marks.at[c->marks.n - 1] = (struct capture_mark){ .part = e->part,
+		.seq = e->first, .ms = e->ms, .text = text };
+	return 0;
+}
+
+static int
+take_end(struct capture *c, const struct entry *e, struct cursor *in)
+{
+	struct reader_part *p = reader_part(c, e->part);
+	int64_t status = 0;
+	char *text;
+
+	if (e->part != 0)
+		status = (int64_t)cursor_zigzag(in);
+	text = cursor_text(in);
+	if (text == NULL)
+		return in->bad ? -EBADMSG : -ENOMEM;
+	if (e->part == 0) {
+		free(c->reason);
+		c->about.reason = c->reason = text;
+		c->about.ended = true;
+		return 0;
+	}
+	if (p == NULL) {
+		free(text);
+		return 0;
+	}
+	free(p->reason);
+	p->info.reason = p->reason = text;
+	p->info.ended = true;
+	p->info.status = (int)status;
+	p->info.end_ms = e->ms;
+	return 0;
+}
+
+static int
+add_clock(struct capture *c, int64_t ms, int64_t wall_ns)
+{
+	if (c->clocks.n > 0 && ms <= c->clocks.at[c->clocks.n - 1].ms)
+		return 0;
+	if (REACH(c, clocks, c->clocks.n) < 0)
+		return -ENOMEM;
+	c->clocks.at[c->clocks.n - 1] = (struct clock){ ms, wall_ns };
+	return 0;
+}
+
+/* One of the rows of a block of definitions. */
+static int
+take_row(struct capture *c, const struct entry *e, struct cursor *in)
+{
+	struct reader_part *p = reader_part(c, e->part);
+
+	if (p == NULL)
+		return -EBADMSG;
+	switch (e->kind) {
+	case FORMAT_MODULES:
+		return take_module(p, in);
+	case FORMAT_SITES:
+		return take_site(p, in);
+	case FORMAT_THREADS:
+		return take_thread(p, in);
+	case FORMAT_TYPES:
+		return take_type(p, in);
+	default:
+		return take_requester(p, in);
+	}
+}
+
+static int
+take_definition(struct capture *c, const struct entry *e)
+{
+	struct cursor in;
+	int err = read_payload(c, e);
+
+	if (err < 0)
+		return err;
+	payload_cursor(c, e, &in);
+	switch (e->kind) {
+	case FORMAT_PART:
+		err = take_part(c, e, &in);
+		return err == 0 && e->part <= c->parts.n ? add_clock(c, e->ms,
+		    c->parts.at[e->part - 1].info.part.wall_ns) : err;
+	case FORMAT_MARK:
+		return take_mark(c, e, &in);
+	case FORMAT_END:
+		return take_end(c, e, &in);
+	case FORMAT_CLOCK:
+		return add_clock(c, e->ms, (int64_t)cursor_zigzag(&in));
+	}
+	for (uint32_t i = 0; i < e->count && err == 0; i++)
+		err = take_row(c, e, &in);
+	return err;
+}
+
+/* --- the index ---------------------------------------------------------- */
+
+static int
+push(struct places *t, size_t value)
+{
+	void *all = t->at;
+
+	if (base_grow(&all, &t->cap, t->n + 1, sizeof *t->at) < 0)
+		return -ENOMEM;
+	t->at = all;
+	t->at[t->n++] = value;
+	return 0;
+}
+
+static int
+index_events(struct capture *c, struct reader_part *p, const struct entry *e)
+{
+	if (e->count > FORMAT_EVENTS_MAX || e->count == 0)
+		return -EBADMSG;
+	p->info.events += e->count;
+	c->about.events += e->count;
+	if (e->first + e->count > p->info.next)
+		p->info.next = e->first + e->count;
+	return push(&p->events, c->entries.n - 1);
+}
+
+static int
+index_gap(struct capture *c, struct reader_part *p, struct entry *e)
+{
+	struct cursor in;
+	uint64_t cause;
+	int err = read_payload(c, e);
+
+	if (err < 0)
+		return err;
+	payload_cursor(c, e, &in);
+	cause = cursor_varint(&in);
+	c->about.gaps++;
+	c->about.lost += cursor_varint(&in);
+	if (!cursor_done(&in) || cause >= STREAM_CAUSES)
+		return -EBADMSG;
+	return push(&p->events, c->entries.n - 1);
+}
+
+/* A state counts if its portions are there, the last ones before it. */
+static int
+index_checkpoint(struct capture *c, struct reader_part *p,
+    const struct entry *e)
+{
+	size_t n = e->count;
+	int err;
+
+	if (n == 0 || n > p->states.n)
+		return 0;
+	for (size_t i = p->states.n - n; i < p->states.n; i++)
+		if (c->entries.at[p->states.at[i]].first != e->first)
+			return 0;
+	err = push(&p->checks, c->entries.n - 1);
+	if (err < 0)
+		return err;
+	c->entries.at[p->states.at[p->states.n - n]].begins = true;
+	if (p->info.complete_ms == INT64_MAX) {
+		p->info.complete_ms = e->ms;
+		p->info.complete_seq = e->first;
+	}
+	return 0;
+}
+
+static int
+index_block(struct capture *c, struct entry *e)
+{
+	struct reader_part *p = reader_part(c, e->part);
+
+	c->about.blocks++;
+	if (e->kind == 0 || e->kind >= FORMAT_KINDS || e->flags > FORMAT_ZSTD) {
+		c->about.unknown++;
+		return 0;
+	}
+	if (e->flags != 0 && !pack_is_there())
+		return -ENOTSUP;
+	switch (e->kind) {
+	case FORMAT_EVENTS:
+	case FORMAT_STATE:
+	case FORMAT_CHECKPOINT:
+	case FORMAT_GAP:
+		if (p == NULL)
+			return -EBADMSG;
+		if (e->ms > p->info.last_ms)
+			p->info.last_ms = e->ms;
+		if (e->kind == FORMAT_EVENTS)
+			return index_events(c, p, e);
+		if (e->kind == FORMAT_GAP)
+			return index_gap(c, p, e);
+		if (e->kind == FORMAT_CHECKPOINT)
+			return index_checkpoint(c, p, e);
+		if (e->count > FORMAT_ROWS_MAX)
+			return -EBADMSG;
+		return push(&p->states, c->entries.n - 1);
+	default:
+		return take_definition(c, e);
+	}
+}
+
+/* --- segments ----------------------------------------------------------- */
+
+static int
+add_segment(struct capture *c, size_t file, const struct segment_head *s)
+{
+	if (c->segments.n == 0) {
+		c->about.id = s->id;
+		c->about.node = s->node;
+		c->about.oldest = s->number;
+		c->about.wall_ns = s->wall_ns;
+	}
+	if (REACH(c, segments, c->segments.n) < 0)
+		return -ENOMEM;
+	c->segments.at[c->segments.n - 1] = (struct segment){ .file = (uint32_t)file,
+		.number = s->number, .bad = SIZE_MAX };
+	return 0;
+}
+
+/* Where the next segment of this capture begins, at `from` or later; or size. */
+static uint64_t
+search_segment(struct capture *c, uint64_t from, uint64_t size)
+{
+	uint8_t buf[SEARCH_BYTES], head[FORMAT_SEGMENT_HEAD];
+	struct segment_head s;
+
+	while (from + FORMAT_SEGMENT_HEAD <= size) {
+		ssize_t n = read_at(c, from, buf, sizeof buf);
+		const uint8_t *p = n < (ssize_t)FORMAT_SEGMENT_HEAD ? NULL :
+		    memmem(buf, (size_t)n, FORMAT_MAGIC, 8);
+		uint64_t at;
+
+		if (p == NULL && n < (ssize_t)sizeof buf)
+			return size;
+		at = p == NULL ? from + sizeof buf - 7 :
+		    from + (uint64_t)(p - buf);
+		if (p == NULL) {
+			from = at;
+			continue;
+		}
+		if (read_at(c, at, head, sizeof head) == sizeof head &&
+		    format_get_segment(head, &s) == 0 &&
+		    (c->segments.n == 0 || s.id == c->about.id))
+			return at;
+		from = at + 1;
+	}
+	return size;
+}
+
+/*
+ * A block at *at: 0 with *at behind it; -EBADMSG, with a reason, where the
+ * segment is damaged.
+ */
+static int
+scan_block(struct capture *c, uint64_t size, uint64_t *at, const char **why)
+{
+	uint8_t head[FORMAT_BLOCK_HEAD];
+	ssize_t n = read_at(c, *at, head, sizeof head);
+	struct block_head b;
+	struct entry *e;
+	int err;
+
+	if (n < 0)
+		return (int)n;
+	*why = "the last block is cut off";
+	if ((size_t)n < sizeof head)
+		return -EBADMSG;
+	if (!format_get_block(head, &b)) {
+		*why = "the block is damaged";
+		return -EBADMSG;
+	}
+	if (b.len > size - *at - sizeof head)
+		return -EBADMSG;
+	*why = "the block is damaged";
+	if (REACH(c, entries, c->entries.n) < 0)
+		return -ENOMEM;
+	e = &c->entries.at[c->entries.n - 1];
+	*e = (struct entry){ .offset = *at, .first = b.first, .ms = b.ms,
+		.segment = (uint32_t)c->segments.n - 1, .len = b.len,
+		.decoded = b.decoded, .crc = b.crc, .part = b.part,
+		.count = b.count, .kind = b.kind, .flags = b.flags };
+	err = index_block(c, e);
+	if (err < 0) {
+		c->entries.n--;
+		return err;
+	}
+	*at += sizeof head + b.len;
+	return 0;
+}
+
+static int
+scan_segment_head(struct capture *c, size_t file, uint64_t *at)
+{
+	uint8_t head[FORMAT_SEGMENT_HEAD];
+	struct segment_head s;
+	ssize_t n = read_at(c, *at, head, sizeof head);
+	int err;
+
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n < sizeof head)
+		return -EBADMSG;
+	err = format_get_segment(head, &s);
+	if (c->segments.n > 0 && (err < 0 || s.id != c->about.id))
+		return -EBADMSG;
+	if (err < 0)
+		return err;
+	*at += sizeof head;
+	return add_segment(c, file, &s);
+}
+
+static bool
+is_segment(struct capture *c, uint64_t at)
+{
+	uint8_t magic[8];
+
+	return read_at(c, at, magic, sizeof magic) == sizeof magic &&
+	    capture_magic(magic, sizeof magic);
+}
+
+static int
+scan_file(struct capture *c, size_t file)
+{
+	uint64_t at = 0, size;
+	const char *why;
+	struct stat st;
+	int err = open_file(c, file);
+
+	if (err < 0)
+		return err;
+	if (fstat(c->fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
+	size = (uint64_t)st.st_size;
+	c->about.bytes += size;
+	while (at < size) {
+		if (at == 0 || is_segment(c, at)) {
+			why = "the segment's head is damaged";
+			err = scan_segment_head(c, file, &at);
+		} else {
+			err = scan_block(c, size, &at, &why);
+		}
+		if (err == 0)
+			continue;
+		if (err != -EBADMSG || c->segments.n == 0)
+			return err;
+		if (say_damage(c, file, at, why) < 0)
+			return -ENOMEM;
+		at = search_segment(c, at + 1, size);
+	}
+	return c->segments.n == 0 ? -EBADMSG : 0;
+}
+
+/* --- files of a folder -------------------------------------------------- */
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int
+add_file(struct capture *c, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (copy == NULL || REACH(c, files, c->files.n) < 0) {
+		free(copy);
+		return -ENOMEM;
+	}
+	c->files.at[c->files.n - 1] = copy;
+	return 0;
+}
+
+static bool
+is_segment_name(const char *name)
+{
+	size_t n = strspn(name, "0123456789");
+
+	return n >= 8 && strcmp(name + n, FORMAT_SUFFIX) == 0;
+}
+
+static int
+list_folder(struct capture *c)
+{
+	DIR *d = opendir(c->path);
+	const struct dirent *e;
+	int err = 0;
+
+	if (d == NULL)
+		return -errno;
+	c->folder = dup(dirfd(d));
+	if (c->folder < 0)
+		err = -errno;
+	while (err == 0 && (e = readdir(d)) != NULL)
+		if (is_segment_name(e->d_name))
+			err = add_file(c, e->d_name);
+	closedir(d);
+	if (err == 0 && c->files.n == 0)
+		err = -EBADMSG;
+	if (err == 0)
+		qsort(c->files.at, c->files.n, sizeof *c->files.at, compare_names);
+	return err;
+}
+
+/* A file that the recorder drops meanwhile is none. */
+static int
+scan(struct capture *c)
+{
+	struct stat st;
+	int err;
+
+	if (stat(c->path, &st) < 0)
+		return -errno;
+	err = S_ISDIR(st.st_mode) ? list_folder(c) : add_file(c, c->path);
+	for (size_t i = 0; err == 0 && i < c->files.n; i++) {
+		err = scan_file(c, i);
+		if (c->folder >= 0 && err == -ENOENT)
+			err = 0;
+		if (c->folder >= 0 && err == -EBADMSG)
+			err = say_damage(c, i, 0, "no segment");
+	}
+	return err == 0 && c->segments.n == 0 ? -EBADMSG : err;
+}
+
+/* --- open and close ----------------------------------------------------- */
+
+static void
+say_why(char why[CAPTURE_WHY], const char *path, int err)
+{
+	size_t len = 0;
+
+	why[0] = '\0';
+	if (err == -EBADMSG)
+		base_append(why, CAPTURE_WHY, &len, "%s: not a capture, or its "
+		    "first 64 bytes are damaged", base_shown(path));
+	else if (err == -ENOTSUP)
+		base_append(why, CAPTURE_WHY, &len, "%s: a capture of another "
+		    "version, or one that this program cannot expand%s",
+		    base_shown(path), pack_is_there() ? "" :
+		    " (it was built without zstd)");
+	else
+		base_append(why, CAPTURE_WHY, &len, "%s: %s", base_shown(path),
+		    base_file_words(err));
+}
+
+static int
+prepare(struct capture *c, const char *path)
+{
+	c->folder = c->fd = -1;
+	c->held = SIZE_MAX;
+	c->about.reason = "";
+	c->path = strdup(path);
+	c->rec = malloc(FORMAT_EVENTS_MAX * sizeof *c->rec);
+	c->info = malloc(FORMAT_EVENTS_MAX * sizeof *c->info);
+	if (c->path == NULL || c->rec == NULL || c->info == NULL)
+		return -ENOMEM;
+	if (pack_new(&c->pack) < 0)
+		return -ENOMEM;
+	return events_coder_new(&c->coder);
+}
+
+bool
+capture_magic(const void *bytes, size_t len)
+{
+	return len >= 8 && memcmp(bytes, FORMAT_MAGIC, 8) == 0;
+}
+
+int
+capture_open(struct capture **out, const char *path, char why[CAPTURE_WHY])
+{
+	struct capture *c = calloc(1, sizeof *c);
+	int err = c == NULL ? -ENOMEM : prepare(c, path);
+
+	if (err == 0)
+		err = scan(c);
+	if (err < 0) {
+		say_why(why, path, err);
+		capture_close(c);
+		return err;
+	}
+	c->about.segments = c->segments.n;
+	c->about.parts = (uint32_t)c->parts.n;
+	capture_rewind(c);
+	*out = c;
+	return 0;
+}
+
+static void
+free_part(struct reader_part *p)
+{
+	if (p->there)
+		undefine_part(&p->info.part);
+	free(p->reason);
+	free(p->events.at);
+	free(p->checks.at);
+	free(p->states.at);
+	free(p->sites.at);
+	free(p->frames.at);
+	for (size_t i = 0; i < p->modules.n; i++)
+		free_path(&p->modules.at[i]);
+	free(p->modules.at);
+	for (size_t i = 0; i < p->threads.n; i++)
+		free(p->threads.at[i].name);
+	free(p->threads.at);
+	free(p->requesters.at);
+	free(p->types);
+}
+
+static void
+free_mark(struct capture_mark *m)
+{
+	union {
+		const char *c;
+		char *own;
+	} u = { .c = m->text };
+
+	free(u.own);
+}
+
+void
+capture_close(struct capture *c)
+{
+	if (c == NULL)
+		return;
+	if (c->fd >= 0)
+		close(c->fd);
+	if (c->folder >= 0)
+		close(c->folder);
+	for (size_t i = 0; i < c->parts.n; i++)
+		free_part(&c->parts.at[i]);
+	free(c->parts.at);
+	for (size_t i = 0; i < c->marks.n; i++)
+		free_mark(&c->marks.at[i]);
+	free(c->marks.at);
+	intern_fini(&c->marks_seen);
+	for (size_t i = 0; i < c->files.n; i++)
+		free(c->files.at[i]);
+	free(c->files.at);
+	free(c->path);
+	free(c->segments.at);
+	free(c->entries.at);
+	free(c->clocks.at);
+	free(c->damages.at);
+	free(c->reason);
+	pack_free(c->pack);
+	bytes_fini(&c->raw);
+	bytes_fini(&c->decoded);
+	events_coder_free(c->coder);
+	free(c->rec);
+	free(c->info);
+	free(c);
+}
+
+/* --- what it says ------------------------------------------------------- */
+
+void
+capture_about(const struct capture *c, struct capture_about *out)
+{
+	*out = c->about;
+	out->first_ms = INT64_MAX;
+	out->last_ms = INT64_MIN;
+	for (size_t i = 0; i < c->parts.n; i++) {
+		const struct capture_part_info *p = &c->parts.at[i].info;
+
+		if (!c->parts.at[i].there)
+			continue;
+		if (p->part.ms < out->first_ms)
+			out->first_ms = p->part.ms;
+		if (p->last_ms > out->last_ms)
+			out->last_ms = p->last_ms;
+	}
+}
+
+bool
+capture_part(const struct capture *c, uint32_t no,
+    struct capture_part_info *out)
+{
+	const struct reader_part *p = reader_part(c, no);
+
+	if (p == NULL)
+		return false;
+	*out = p->info;
+	if (out->reason == NULL)
+		out->reason = "";
+	return true;
+}
+
+/* The part that has the part's sites and modules. */
+static const struct reader_part *
+store_of(const struct capture *c, uint32_t no)
+{
+	const struct reader_part *p = reader_part(c, no);
+
+	if (p != NULL && p->info.part.store != 0)
+		p = reader_part(c, p->info.part.store);
+	return p;
+}
+
+bool
+capture_site(const struct capture *c, uint32_t part, uint32_t no,
+    struct stream_site *s)
+{
+	const struct reader_part *p = store_of(c, part);
+
+	if (p == NULL || no >= p->sites.n || p->sites.at[no].depth == 0)
+		return false;
+	*s = (struct stream_site){ .frame = &p->frames.at[p->sites.at[no].at],
+		.depth = p->sites.at[no].depth,
+		.end = (enum ring_end)p->sites.at[no].end };
+	return true;
+}
+
+bool
+capture_module(const struct capture *c, uint32_t part, unsigned no,
+    struct stream_module *m)
+{
+	const struct reader_part *p = store_of(c, part);
+
+	if (p == NULL || no >= p->modules.n || p->modules.at[no].path == NULL)
+		return false;
+	*m = p->modules.at[no];
+	return true;
+}
+
+uint32_t
+capture_sites(const struct capture *c, uint32_t part)
+{
+	const struct reader_part *p = store_of(c, part);
+
+	return p == NULL || p->sites.n == 0 ? 0 : (uint32_t)p->sites.n - 1;
+}
+
+unsigned
+capture_modules(const struct capture *c, uint32_t part)
+{
+	const struct reader_part *p = store_of(c, part);
+
+	return p == NULL || p->modules.n == 0 ? 0 : (unsigned)p->modules.n - 1;
+}
+
+bool
+capture_thread(const struct capture *c, uint32_t part, unsigned index,
+    uint32_t *tid, const char **name)
+{
+	const struct reader_part *p = reader_part(c, part);
+
+	if (p == NULL || index >= p->threads.n || p->threads.at[index].name == NULL)
+		return false;
+	*tid = p->threads.at[index].tid;
+	*name = p->threads.at[index].name;
+	return true;
+}
+
+bool
+capture_requester(const struct capture *c, uint32_t part, uint16_t info,
+    struct blklist_info *out)
+{
+	const struct reader_part *p = reader_part(c, part);
+
+	if (p == NULL || info == 0 || info >= p->requesters.n)
+		return false;
+	*out = p->requesters.at[info];
+	return true;
+}
+
+void
+capture_types(const struct capture *c, uint32_t part,
+    struct stream_types *out)
+{
+	const struct reader_part *p = reader_part(c, part);
+
+	if (p != NULL && p->types != NULL)
+		*out = *p->types;
+	else
+		stream_types_init(out);
+}
+
+size_t
+capture_marks(const struct capture *c)
+{
+	return c->marks.n;
+}
+
+const struct capture_mark *
+capture_mark(const struct capture *c, size_t i)
+{
+	return &c->marks.at[i];
+}
+
+/* --- clocks ------------------------------------------------------------- */
+
+#define NS_PER_MS INT64_C(1000000)
+
+/* The last clock before; they ascend by ms, and mostly by the wall clock. */
+static const struct clock *
+clock_before(const struct capture *c, int64_t at, bool wall)
+{
+	size_t lo = 0, hi = c->clocks.n;
+
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if ((wall ? c->clocks.at[mid].wall_ns : c->clocks.at[mid].ms) <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &c->clocks.at[lo];
+}
+
+/* Bad data may lie far apart: unsigned differences wrap and do no harm. */
+int64_t
+capture_wall_ns(const struct capture *c, int64_t ms)
+{
+	const struct clock *k;
+
+	if (c->clocks.n == 0)
+		return c->about.wall_ns;
+	k = clock_before(c, ms, false);
+	return (int64_t)((uint64_t)k->wall_ns +
+	    ((uint64_t)ms - (uint64_t)k->ms) * (uint64_t)NS_PER_MS);
+}
+
+int64_t
+capture_ms(const struct capture *c, int64_t wall_ns)
+{
+	const struct clock *k;
+	int64_t by;
+
+	if (c->clocks.n == 0)
+		return 0;
+	k = clock_before(c, wall_ns, true);
+	by = (int64_t)((uint64_t)wall_ns - (uint64_t)k->wall_ns) / NS_PER_MS;
+	return (int64_t)((uint64_t)k->ms + (uint64_t)by);
+}

@@ -1,0 +1,109 @@
+/*
+ * reader: an open capture.  Private to the room.
+ */
+#ifndef CAPTURE_READER_H
+#define CAPTURE_READER_H
+
+#include "../../base/hashmap.h"
+#include "format.h"
+
+/* A block that was found; all of the file's order. */
+struct entry {
+	uint64_t offset;	/* of its head */
+	uint64_t first;
+	int64_t ms;
+	uint32_t segment;	/* index into segments */
+	uint32_t len, decoded, crc;
+	uint32_t part, count;
+	uint16_t kind, flags;
+	bool begins;		/* the first portion of a whole state */
+};
+
+struct segment {
+	uint32_t file;
+	uint64_t number;
+	size_t bad;		/* entries from here on are not believed; SIZE_MAX */
+};
+
+struct reader_thread {
+	uint32_t tid;
+	char *name;		/* NULL: not defined */
+};
+
+struct reader_site {
+	size_t at;		/* in frames */
+	uint8_t depth, end;	/* depth 0: not defined */
+};
+
+/* A growing array of `type`. */
+#define TABLE(type) struct { type *at; size_t n, cap; }
+
+/* Of entries. */
+struct places {
+	size_t *at;
+	size_t n, cap;
+};
+
+struct reader_part {
+	bool there;
+	struct capture_part_info info;
+	char *reason;
+	struct places events;	/* and gaps */
+	struct places checks;	/* checkpoints whose portions are there */
+	struct places states;	/* portions */
+	TABLE(struct reader_site) sites;
+	TABLE(uint64_t) frames;
+	TABLE(struct stream_module) modules;
+	TABLE(struct reader_thread) threads;
+	TABLE(struct blklist_info) requesters;
+	struct stream_types *types;
+	/* Of capture_next(). */
+	uint64_t next;		/* number that should come */
+	bool known;
+};
+
+struct clock {
+	int64_t ms, wall_ns;
+};
+
+struct capture {
+	char *path;
+	int folder;		/* -1: one file */
+	TABLE(char *) files;	/* names in the folder; one file: its path */
+	int fd;			/* of the file `open` */
+	size_t open;
+	TABLE(struct segment) segments;
+	TABLE(struct entry) entries;
+	TABLE(struct reader_part) parts;	/* number 1 is at[0] */
+	TABLE(struct capture_mark) marks;
+	struct intern marks_seen;
+	TABLE(struct clock) clocks;
+	struct {
+		char (*at)[CAPTURE_WHY];
+		size_t n, cap;
+	} damages;
+	struct capture_about about;
+	char *reason;
+	struct pack *pack;
+	struct bytes raw, decoded;
+	struct events_coder *coder;
+	struct rec *rec;	/* of the block `held` */
+	uint16_t *info;
+	size_t held;		/* SIZE_MAX: none */
+	/* Of capture_next(). */
+	size_t at;		/* entry */
+	size_t done;		/* events of it */
+};
+
+/*
+ * The decoded payload of an entry; borrowed until the next.  -EBADMSG: damaged,
+ * which is said once and ends its segment; -ENOMEM, errors of read().
+ */
+int reader_payload(struct capture *, size_t entry, struct cursor *);
+/* Its events into c->rec and c->info.  Errors as above. */
+int reader_events(struct capture *, size_t entry);
+/* False: it lies behind damage in its segment. */
+bool reader_believes(const struct capture *, size_t entry);
+struct reader_part *reader_part(const struct capture *, uint32_t no);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * recording: the writer's own side: what it knows of each part.  One thread.
+ * Private to the room.
+ */
+#ifndef CAPTURE_RECORDING_H
+#define CAPTURE_RECORDING_H
+
+#include "../../base/hashmap.h"
+#include "segments.h"
+
+struct recording_part;
+
+/* A block of definitions, kept for the next segment of a ring or until written. */
+struct definition {
+	struct block_head head;
+	struct bytes payload;
+	bool written;
+};
+
+struct recording {
+	struct segments out;
+	struct recording_part *part;	/* number 1 is part[0] */
+	size_t nparts, part_cap;
+	struct definition *define;
+	size_t ndefines, define_cap;
+	struct events_coder *coder;
+	struct bytes payload;
+	size_t block_events;		/* at most */
+	uint64_t checkpoint_events, checkpoint_bytes;
+	uint64_t events;		/* written */
+	uint64_t gaps, lost;
+	struct mono flushed, stopped_at;
+	int64_t retry_ms;
+	bool waiting;			/* events that are not written */
+};
+
+struct recording_info {
+	uint64_t seq;
+	struct blklist_info info;
+};
+
+int recording_open(struct recording *, const struct capture_opts *);
+void recording_close(struct recording *);
+/* The same, but the descriptor is still the caller's. */
+void recording_abandon(struct recording *);
+
+/* Parts come in the order of their numbers.  -ENOMEM. */
+int recording_part(struct recording *, uint32_t no, uint64_t first, int64_t ms,
+    unsigned options, const void *definition, size_t len);
+/* Other definitions; count: rows in them. */
+void recording_define(struct recording *, enum format_kind, uint32_t part,
+    uint64_t first, int64_t ms, const void *, size_t len);
+void recording_blocks(struct recording *, uint32_t part, const struct blk *,
+    size_t n);
+void recording_state(struct recording *, uint32_t part, uint64_t seq,
+    int64_t ms, const struct capture_totals *);
+/* w[2] of records: the time in full. */
+void recording_records(struct recording *, uint32_t part, uint64_t seq,
+    const struct rec *, size_t n);
+/* Requesters of records that follow. */
+void recording_infos(struct recording *, uint32_t part,
+    const struct recording_info *, size_t n);
+void recording_requester(struct recording *, uint32_t part, uint16_t info,
+    const struct blklist_info *);
+void recording_lost(struct recording *, uint32_t part, uint64_t seq,
+    unsigned cause, uint64_t count);
+void recording_clock(struct recording *, int64_t ms, int64_t wall_ns);
+void recording_end_part(struct recording *, uint32_t part, int64_t ms,
+    int status, const void *reason, size_t len);
+
+/* Writes what waits, or a portion of it; call it when nothing else is due. */
+void recording_flush(struct recording *);
+/* Milliseconds until it should be called again; -1: nothing waits. */
+int recording_due(const struct recording *);
+/* The reason of the end: the last block. */
+void recording_end(struct recording *, const char *reason);
+
+#endif

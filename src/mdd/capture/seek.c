@@ -1,0 +1,446 @@
+/* Events one after the other, and the list at a moment. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "reader.h"
+
+/* --- events in the order of the file ------------------------------------ */
+
+void
+capture_rewind(struct capture *c)
+{
+	c->at = c->done = 0;
+	for (size_t i = 0; i < c->parts.n; i++) {
+		c->parts.at[i].next = c->parts.at[i].info.part.first;
+		c->parts.at[i].known = false;
+	}
+}
+
+uint64_t
+capture_position(const struct capture *c)
+{
+	uint64_t bytes = 0;
+
+	/* Files of a ring are of one size, nearly. */
+	if (c->at >= c->entries.n)
+		return c->about.bytes;
+	if (c->folder >= 0)
+		bytes = c->about.bytes / c->files.n *
+		    c->segments.at[c->entries.at[c->at].segment].file;
+	return bytes + c->entries.at[c->at].offset;
+}
+
+static void
+make_gap(struct capture_event *to, const struct reader_part *p, uint32_t no,
+    unsigned cause, uint64_t first, uint64_t count)
+{
+	*to = (struct capture_event){ .seq = first, .ms = p->info.last_ms,
+		.part = no, .what = CAPTURE_GAP,
+		.rec = { { cause, count, 0, 0 } } };
+}
+
+/* The gap of a GAP block.  Its payload made sense when the file was opened. */
+static int
+read_gap(struct capture *c, size_t entry, unsigned *cause, uint64_t *count)
+{
+	struct cursor in;
+	int err = reader_payload(c, entry, &in);
+
+	if (err < 0)
+		return err;
+	*cause = (unsigned)cursor_varint(&in);
+	*count = cursor_varint(&in);
+	return 0;
+}
+
+static size_t
+copy_events(struct capture *c, const struct entry *e,
+    struct capture_event *out, size_t max)
+{
+	size_t n = e->count - c->done;
+
+	if (n > max)
+		n = max;
+	for (size_t i = 0; i < n; i++) {
+		size_t at = c->done + i;
+
+		out[i] = (struct capture_event){ .seq = e->first + at,
+			.ms = (int64_t)c->rec[at].w[2], .part = e->part,
+			.what = CAPTURE_EVENT, .info = c->info[at],
+			.rec = c->rec[at] };
+		out[i].rec.w[2] = rec_w2(0, (uint32_t)out[i].ms);
+	}
+	c->done += n;
+	return n;
+}
+
+/* Events of the block; a number that is not the next one is a gap before it. */
+static int
+next_events(struct capture *c, struct reader_part *p, const struct entry *e,
+    struct capture_event *out, size_t max, size_t *n)
+{
+	int err;
+
+	if (e->first > p->next) {
+		make_gap(out, p, e->part, 0, p->next, e->first - p->next);
+		p->next = e->first;
+		p->known = false;
+		*n = 1;
+		return 0;
+	}
+	/* The state before has what comes earlier. */
+	if (c->done < p->next - e->first)
+		c->done = p->next - e->first > e->count ? e->count :
+		    (size_t)(p->next - e->first);
+	err = reader_events(c, c->at);
+	if (err < 0)
+		return err;
+	*n = copy_events(c, e, out, max);
+	if (c->done < e->count)
+		return 0;
+	if (p->next < e->first + e->count)
+		p->next = e->first + e->count;
+	c->at++;
+	c->done = 0;
+	return 0;
+}
+
+/* What the entry at c->at has, up to max; moves on when it is used up. */
+static int
+next_of_entry(struct capture *c, struct capture_event *out, size_t max,
+    size_t *n)
+{
+	const struct entry *e = &c->entries.at[c->at];
+	struct reader_part *p = reader_part(c, e->part);
+	unsigned cause;
+	uint64_t count;
+	int err;
+
+	*n = 0;
+	if (p != NULL && e->kind == FORMAT_EVENTS)
+		return next_events(c, p, e, out, max, n);
+	if (p != NULL && e->kind == FORMAT_GAP) {
+		err = read_gap(c, c->at, &cause, &count);
+		if (err < 0)
+			return err;
+		make_gap(out, p, e->part, cause, e->first, count);
+		p->next = e->first + count;
+		p->known = p->known && cause != 0;
+		*n = 1;
+	} else if (p != NULL && e->begins && !p->known) {
+		*out = (struct capture_event){ .seq = e->first, .ms = e->ms,
+			.part = e->part, .what = CAPTURE_STATE };
+		p->known = true;
+		p->next = e->first;
+		*n = 1;
+	}
+	c->at++;
+	return 0;
+}
+
+int
+capture_next(struct capture *c, struct capture_event *out, size_t max,
+    size_t *n)
+{
+	size_t got = 0, more;
+
+	while (got < max && c->at < c->entries.n) {
+		int err = next_of_entry(c, out + got, max - got, &more);
+
+		if (err == -EBADMSG) {
+			c->at++;
+			c->done = 0;
+			continue;
+		}
+		if (err < 0)
+			return err;
+		got += more;
+	}
+	*n = got;
+	return 0;
+}
+
+/* --- checkpoints -------------------------------------------------------- */
+
+static bool
+is_after(const struct capture_when *w, uint64_t seq, int64_t ms)
+{
+	return w->at == CAPTURE_AT_MS ? ms > w->ms :
+	    w->at == CAPTURE_AT_SEQ && seq > w->seq;
+}
+
+/* The portions of the checkpoint at that place of the part's. */
+static int
+load_rows(struct capture *c, const struct reader_part *p, size_t check,
+    struct capture_list *l)
+{
+	const struct entry *e = &c->entries.at[p->checks.at[check]];
+	struct blk *row = malloc(FORMAT_ROWS_MAX * sizeof *row);
+	struct cursor in;
+	size_t at = 0;
+	int err = row == NULL ? -ENOMEM : 0;
+
+	while (at < p->states.n && p->states.at[at] < p->checks.at[check])
+		at++;
+	for (uint32_t i = 0; err == 0 && i < e->count; i++) {
+		size_t entry = p->states.at[at - e->count + i];
+		uint32_t n = c->entries.at[entry].count;
+
+		err = reader_payload(c, entry, &in);
+		if (err == 0 && cursor_varint(&in) != i)
+			err = -EBADMSG;
+		if (err == 0)
+			err = rows_decode(&in, row, n);
+		for (uint32_t k = 0; err == 0 && k < n; k++)
+			err = list_put(l, &row[k]);
+		if (err == -EEXIST)
+			err = -EBADMSG;
+	}
+	free(row);
+	return err;
+}
+
+static int
+load_checkpoint(struct capture *c, struct reader_part *p, size_t check,
+    struct capture_list **out)
+{
+	const struct entry *e = &c->entries.at[p->checks.at[check]];
+	struct capture_totals t;
+	struct capture_list *l;
+	struct cursor in;
+	int err = reader_payload(c, p->checks.at[check], &in);
+
+	if (err < 0)
+		return err;
+	err = capture_list_new(&l);
+	if (err < 0)
+		return err;
+	read_totals(&in, &t);
+	err = list_decode_undo(l, &in);
+	if (err == 0)
+		err = load_rows(c, p, check, l);
+	if (err == 0 && (l->n != t.blocks || l->t.bytes != t.bytes))
+		err = -EBADMSG;
+	if (err < 0) {
+		capture_list_free(l);
+		return err;
+	}
+	l->t = t;
+	l->seq = e->first;
+	l->ms = e->ms;
+	l->known = true;
+	*out = l;
+	return 0;
+}
+
+/* The part's first block that ends after the event `seq`. */
+static size_t
+block_of(const struct capture *c, const struct reader_part *p, uint64_t seq)
+{
+	size_t lo = 0, hi = p->events.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct entry *e = &c->entries.at[p->events.at[mid]];
+
+		if (e->first + (e->kind == FORMAT_EVENTS ? e->count : 1) > seq)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+/*
+ * Replaces the list by the last checkpoint not after that moment, if that is
+ * later than the list, or the list is not known and it is no earlier.  A damaged
+ * one is passed over.
+ */
+static int
+jump(struct capture *c, struct reader_part *p, struct capture_list *l,
+    const struct capture_when *w)
+{
+	for (size_t i = p->checks.n; i-- > 0;) {
+		const struct entry *e = &c->entries.at[p->checks.at[i]];
+		struct capture_list *found = NULL;
+		int err;
+
+		if (is_after(w, e->first, e->ms))
+			continue;
+		if (l->known ? e->first <= l->seq : e->first < l->seq)
+			return 0;
+		err = load_checkpoint(c, p, i, &found);
+		if (err == -EBADMSG)
+			continue;
+		if (err < 0)
+			return err;
+		found->part = l->part;
+		found->opaque = l->opaque;
+		found->block = block_of(c, p, found->seq);
+		free(l->slot);
+		free(l->undo);
+		free(l->sorted);
+		*l = *found;
+		free(found);
+		return 0;
+	}
+	return 0;
+}
+
+/* --- forward ------------------------------------------------------------ */
+
+/* Events of the block that the moment comes after, from `from` on. */
+static size_t
+events_before(const struct capture *c, const struct entry *e, size_t from,
+    const struct capture_when *w)
+{
+	size_t n = from;
+
+	if (w->at == CAPTURE_AT_SEQ)
+		return w->seq >= e->first + e->count ? e->count :
+		    w->seq < e->first + from ? from : (size_t)(w->seq - e->first);
+	if (w->at != CAPTURE_AT_MS)
+		return e->count;
+	while (n < e->count && (int64_t)c->rec[n].w[2] <= w->ms)
+		n++;
+	return n;
+}
+
+static int
+step_gap(struct capture *c, size_t entry, struct capture_list *l)
+{
+	const struct entry *e = &c->entries.at[entry];
+	unsigned cause;
+	uint64_t count;
+	int err = read_gap(c, entry, &cause, &count);
+
+	if (err < 0)
+		return err;
+	/* The checkpoint that the list comes from may be behind it. */
+	if (e->first + count <= l->seq)
+		return 0;
+	l->t.lost[cause] += count;
+	l->known = l->known && cause != 0;
+	l->seq = e->first + count;
+	return 0;
+}
+
+/* 1: the moment is within this block; 0: the block is done; or an error. */
+static int
+step_block(struct capture *c, size_t entry, struct capture_list *l,
+    const struct capture_when *w)
+{
+	const struct entry *e = &c->entries.at[entry];
+	struct blk removed;
+	size_t from, to;
+	int err = reader_events(c, entry);
+
+	if (err < 0)
+		return err;
+	if (e->first > l->seq) {
+		l->t.lost[0] += e->first - l->seq;
+		l->known = false;
+		l->seq = e->first;
+	}
+	from = (size_t)(l->seq - e->first);
+	if (from >= e->count)
+		return 0;
+	to = events_before(c, e, from, w);
+	err = list_apply_recs(l, c->rec + from, c->info + from, to - from,
+	    &removed);
+	return err < 0 ? err : to < e->count;
+}
+
+static int
+go_forward(struct capture *c, struct reader_part *p, struct capture_list *l,
+    const struct capture_when *w)
+{
+	int err = 0;
+
+	for (; l->block < p->events.n; l->block++) {
+		size_t entry = p->events.at[l->block];
+		const struct entry *e = &c->entries.at[entry];
+
+		if (is_after(w, e->first, e->ms))
+			return 0;
+		err = e->kind == FORMAT_GAP ? step_gap(c, entry, l) :
+		    step_block(c, entry, l, w);
+		if (err == -EBADMSG) {
+			l->known = false;
+			continue;
+		}
+		if (err != 0)
+			return err < 0 ? err : 0;
+	}
+	return 0;
+}
+
+static int
+find_peak(struct capture *c, struct reader_part *p, uint64_t *seq)
+{
+	const struct capture_when end = { .at = CAPTURE_AT_END };
+	struct capture_list *l;
+	int err = capture_list_new(&l);
+
+	if (err < 0)
+		return err;
+	l->opaque = p->info.part.options & CAPTURE_CLASSIC;
+	l->seq = p->info.part.first;
+	err = jump(c, p, l, &end);
+	if (err == 0)
+		err = go_forward(c, p, l, &end);
+	*seq = l->t.peak_seq + 1;
+	capture_list_free(l);
+	return err;
+}
+
+int
+capture_forward(struct capture *c, struct capture_list *l,
+    const struct capture_when *when)
+{
+	struct reader_part *p = reader_part(c, l->part);
+	struct capture_when w = *when;
+	int err;
+
+	if (p == NULL)
+		return -ENOENT;
+	if (w.at == CAPTURE_AT_PEAK) {
+		w.at = CAPTURE_AT_SEQ;
+		err = find_peak(c, p, &w.seq);
+		if (err < 0)
+			return err;
+	}
+	if (is_after(&w, l->seq, l->ms))
+		return -EINVAL;
+	err = jump(c, p, l, &w);
+	if (err == 0)
+		err = go_forward(c, p, l, &w);
+	return err;
+}
+
+int
+capture_seek(struct capture *c, uint32_t part, const struct capture_when *when,
+    struct capture_list **out)
+{
+	struct reader_part *p = reader_part(c, part);
+	struct capture_list *l;
+	int err;
+
+	if (p == NULL)
+		return -ENOENT;
+	err = capture_list_new(&l);
+	if (err < 0)
+		return err;
+	l->part = part;
+	l->opaque = p->info.part.options & CAPTURE_CLASSIC;
+	l->seq = p->info.part.first;
+	err = capture_forward(c, l, when);
+	if (err == -EINVAL || (err == 0 && l->ms == INT64_MIN))
+		err = -ENOENT;
+	if (err < 0) {
+		capture_list_free(l);
+		return err;
+	}
+	*out = l;
+	return 0;
+}

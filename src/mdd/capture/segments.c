@@ -1,0 +1,322 @@
+/* The segments of a capture as they are written. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "segments.h"
+
+#define SEGMENT_BYTES ((uint64_t)16 << 20)
+#define SEGMENT_LEAST ((uint64_t)64 << 10)
+#define RING_SEGMENTS 8		/* at least, of a small ring */
+#define PACK_LEAST 64		/* shorter payloads are not compressed */
+#define FILE_MODE 0600
+
+/* Gives back a torn block and what is reserved. */
+static int
+stop(struct segments *o, int err, const char *what)
+{
+	size_t len = 0;
+
+	if (o->fd >= 0)
+		(void)!ftruncate(o->fd, (off_t)o->at);
+	o->reserved = o->at;
+	o->stopped = err;
+	base_append(o->why, sizeof o->why, &len,
+	    "%s: %s; recording goes on when there is room", what,
+	    strerror(-err));
+	return err;
+}
+
+/* The disk has less room than is to be kept free. */
+static bool
+is_short(const struct segments *o)
+{
+	struct statvfs v;
+
+	if (o->keep_free == 0 ||
+	    fstatvfs(o->folder >= 0 ? o->folder : o->fd, &v) < 0)
+		return false;
+	return v.f_bavail < v.f_blocks / 100 * o->keep_free;
+}
+
+static int
+write_at(struct segments *o, const uint8_t *p, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pwrite(o->fd, p + done, len - done,
+		    (off_t)(o->at + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Appends both, or nothing. */
+static int
+append(struct segments *o, const uint8_t *head, size_t head_len,
+    const uint8_t *p, size_t len)
+{
+	int err = write_at(o, head, head_len);
+
+	if (err == 0) {
+		o->at += head_len;
+		err = write_at(o, p, len);
+		o->at -= head_len;
+	}
+	if (err < 0)
+		return stop(o, err, "cannot write");
+	o->at += head_len + len;
+	o->bytes += head_len + len;
+	o->unsynced += head_len + len;
+	if (o->nsizes > 0)
+		o->size[o->nsizes - 1] = o->at;
+	return 0;
+}
+
+/* --- segments ----------------------------------------------------------- */
+
+static void
+segment_name(char out[24], uint64_t number)
+{
+	snprintf(out, 24, "%08llu" FORMAT_SUFFIX, (unsigned long long)number);
+}
+
+/* What was reserved behind the last block goes back. */
+static void
+close_file(struct segments *o)
+{
+	if (o->fd < 0)
+		return;
+	(void)!ftruncate(o->fd, (off_t)o->at);
+	segments_sync(o);
+	if (o->folder >= 0) {
+		close(o->fd);
+		o->fd = -1;
+	}
+}
+
+static void
+drop_oldest(struct segments *o)
+{
+	char name[24];
+
+	while (o->nsizes > 1 && o->bytes + o->segment_bytes > o->ring) {
+		segment_name(name, o->oldest);
+		unlinkat(o->folder, name, 0);
+		o->bytes -= o->size[0];
+		o->oldest++;
+		memmove(o->size, o->size + 1, --o->nsizes * sizeof *o->size);
+	}
+}
+
+static int
+open_file(struct segments *o)
+{
+	void *sizes = o->size;
+	char name[24];
+
+	if (base_grow(&sizes, &o->size_cap, o->nsizes + 1, sizeof *o->size) < 0)
+		return -ENOMEM;
+	o->size = sizes;
+	segment_name(name, o->number + 1);
+	o->fd = openat(o->folder, name,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (o->fd < 0)
+		return -errno;
+	o->size[o->nsizes++] = 0;
+	o->at = o->reserved = 0;
+	return 0;
+}
+
+/* A disk that is full is met here and not within a block. */
+static int
+reserve(struct segments *o)
+{
+	if (o->at + o->segment_bytes <= o->reserved)
+		return 0;
+	if (fallocate(o->fd, FALLOC_FL_KEEP_SIZE, (off_t)o->at,
+	    (off_t)o->segment_bytes) < 0 && errno == ENOSPC)
+		return -ENOSPC;
+	o->reserved = o->at + o->segment_bytes;
+	return 0;
+}
+
+int
+segments_segment(struct segments *o)
+{
+	struct segment_head s = { .id = o->id, .number = o->number + 1,
+		.wall_ns = base_wall_ns(), .node = o->node };
+	uint8_t head[FORMAT_SEGMENT_HEAD];
+	int err;
+
+	if (is_short(o))
+		return stop(o, -ENOSPC, "the disk is almost full");
+	if (o->folder >= 0) {
+		close_file(o);
+		drop_oldest(o);
+		err = open_file(o);
+		if (err < 0)
+			return stop(o, err, "cannot create a file");
+	}
+	err = reserve(o);
+	if (err < 0)
+		return stop(o, err, "cannot reserve room");
+	o->begin = o->at;
+	o->number++;
+	format_put_segment(head, &s);
+	return append(o, head, sizeof head, NULL, 0);
+}
+
+int
+segments_resume(struct segments *o)
+{
+	o->stopped = 0;
+	return segments_segment(o);
+}
+
+bool
+segments_is_full(const struct segments *o)
+{
+	return o->at - o->begin >= o->segment_bytes;
+}
+
+/* --- blocks ------------------------------------------------------------- */
+
+int
+segments_block(struct segments *o, struct block_head *b, const struct bytes *payload)
+{
+	uint8_t head[FORMAT_BLOCK_HEAD];
+	const uint8_t *p = payload->p;
+	size_t n = 0;
+
+	if (o->stopped != 0)
+		return o->stopped;
+	if (payload->failed || payload->n > FORMAT_BLOCK_MAX)
+		return stop(o, -ENOMEM, "cannot encode");
+	if (!o->plain && payload->n >= PACK_LEAST)
+		n = pack_shrink(o->pack, o->packed, FORMAT_BLOCK_MAX, p,
+		    payload->n);
+	b->flags = n > 0 ? FORMAT_ZSTD : 0;
+	b->decoded = (uint32_t)payload->n;
+	b->len = n > 0 ? (uint32_t)n : b->decoded;
+	if (n > 0)
+		p = o->packed;
+	b->crc = format_crc32c(p, b->len);
+	format_put_block(head, b);
+	return append(o, head, sizeof head, p, b->len);
+}
+
+void
+segments_sync(struct segments *o)
+{
+	if (o->fd >= 0 && o->unsynced > 0)
+		fdatasync(o->fd);
+	o->unsynced = 0;
+	o->synced = mono_now();
+	if (o->stopped == 0 && is_short(o))
+		stop(o, -ENOSPC, "the disk is almost full");
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+static bool
+folder_is_empty(int fd)
+{
+	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = own < 0 ? NULL : fdopendir(own);
+	const struct dirent *e;
+	bool empty = d != NULL;
+
+	while (empty && (e = readdir(d)) != NULL)
+		empty = strcmp(e->d_name, ".") == 0 ||
+		    strcmp(e->d_name, "..") == 0;
+	if (d != NULL)
+		closedir(d);
+	else if (own >= 0)
+		close(own);
+	return empty;
+}
+
+static int
+check_descriptor(const struct capture_opts *opts)
+{
+	struct stat st;
+
+	if (fstat(opts->fd, &st) < 0)
+		return -errno;
+	if (opts->ring != 0 ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (opts->ring != 0)
+		return folder_is_empty(opts->fd) ? 0 : -EEXIST;
+	return st.st_size == 0 ? 0 : -EEXIST;
+}
+
+static void
+choose_segment(struct segments *o, const struct capture_opts *opts)
+{
+	o->segment_bytes = opts->segment_bytes != 0 ? opts->segment_bytes :
+	    SEGMENT_BYTES;
+	if (opts->ring == 0 || opts->segment_bytes != 0)
+		return;
+	if (o->segment_bytes > opts->ring / RING_SEGMENTS)
+		o->segment_bytes = opts->ring / RING_SEGMENTS;
+	if (o->segment_bytes < SEGMENT_LEAST)
+		o->segment_bytes = SEGMENT_LEAST;
+}
+
+static void
+release(struct segments *o)
+{
+	pack_free(o->pack);
+	free(o->packed);
+	free(o->size);
+}
+
+int
+segments_open(struct segments *o, const struct capture_opts *opts)
+{
+	int err = check_descriptor(opts);
+
+	if (err < 0)
+		return err;
+	*o = (struct segments){ .fd = opts->ring != 0 ? -1 : opts->fd,
+		.folder = opts->ring != 0 ? opts->fd : -1, .ring = opts->ring,
+		.node = opts->node, .keep_free = opts->keep_free,
+		.plain = opts->plain, .oldest = 1, .synced = mono_now() };
+	choose_segment(o, opts);
+	if (getrandom(&o->id, sizeof o->id, 0) != sizeof o->id)
+		o->id = (uint64_t)base_wall_ns();
+	o->packed = malloc(FORMAT_BLOCK_MAX);
+	err = o->packed == NULL ? -ENOMEM : pack_new(&o->pack);
+	if (err == 0)
+		err = segments_segment(o);
+	if (err < 0)
+		segments_abandon(o);
+	return err;
+}
+
+void
+segments_abandon(struct segments *o)
+{
+	if (o->folder >= 0 && o->fd >= 0)
+		close(o->fd);
+	release(o);
+}
+
+void
+segments_close(struct segments *o)
+{
+	close_file(o);
+	close(o->folder >= 0 ? o->folder : o->fd);
+	release(o);
+}

@@ -1,0 +1,478 @@
+/*
+ * Which blocks of memory are live after some events, and totals.
+ *
+ * The rules are blklist's (blklist.h), of records without tickets and without
+ * pairs; tests compare the two.  There is no order among the rows, so an event
+ * costs one place in one table.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "format.h"
+
+#define BITS_FIRST 8
+#define AHEAD 8		/* events whose places are fetched beforehand */
+
+int
+capture_list_new(struct capture_list **out)
+{
+	struct capture_list *l = calloc(1, sizeof *l);
+
+	if (l == NULL)
+		return -ENOMEM;
+	l->ms = INT64_MIN;
+	*out = l;
+	return 0;
+}
+
+void
+capture_list_free(struct capture_list *l)
+{
+	if (l == NULL)
+		return;
+	free(l->slot);
+	free(l->undo);
+	free(l->sorted);
+	free(l);
+}
+
+const struct capture_totals *
+capture_list_totals(const struct capture_list *l)
+{
+	return &l->t;
+}
+
+bool
+capture_list_at(const struct capture_list *l, uint64_t *seq, int64_t *ms)
+{
+	*seq = l->seq;
+	*ms = l->ms;
+	return l->known;
+}
+
+/* --- the table: open addressing, at most two thirds full ---------------- */
+
+static size_t
+home_of(const struct capture_list *l, uint64_t addr, unsigned api)
+{
+	return (size_t)(((addr >> 3 ^ api) * UINT64_C(0x9e3779b97f4a7c15)) >>
+	    (64 - l->bits));
+}
+
+static bool
+is_api(const struct blk *b)
+{
+	return (b->flags & REC_LAYER_API) != 0;
+}
+
+/* The row's place, or the free one where it would be.  The table is not empty. */
+static struct blk *
+find(const struct capture_list *l, uint64_t addr, unsigned api)
+{
+	size_t mask = ((size_t)1 << l->bits) - 1, i = home_of(l, addr, api);
+
+	while (l->slot[i].flags != 0 &&
+	    (l->slot[i].addr != addr || is_api(&l->slot[i]) != (api != 0)))
+		i = (i + 1) & mask;
+	return &l->slot[i];
+}
+
+static int
+grow(struct capture_list *l)
+{
+	struct capture_list wider = *l;
+	size_t old = l->bits == 0 ? 0 : (size_t)1 << l->bits;
+
+	wider.bits = l->bits == 0 ? BITS_FIRST : l->bits + 1;
+	wider.slot = calloc((size_t)1 << wider.bits, sizeof *wider.slot);
+	if (wider.slot == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < old; i++)
+		if (l->slot[i].flags != 0)
+			*find(&wider, l->slot[i].addr, is_api(&l->slot[i])) =
+			    l->slot[i];
+	free(l->slot);
+	l->slot = wider.slot;
+	l->bits = wider.bits;
+	return 0;
+}
+
+static int
+room_for_one(struct capture_list *l)
+{
+	if (l->bits != 0 && l->n < ((size_t)1 << l->bits) / 3 * 2)
+		return 0;
+	return grow(l);
+}
+
+/* Frees the place; rows that collided with it move up. */
+static void
+vacate(struct capture_list *l, struct blk *b)
+{
+	size_t mask = ((size_t)1 << l->bits) - 1, hole = (size_t)(b - l->slot);
+
+	l->n--;
+	l->api -= is_api(b);
+	for (size_t i = (hole + 1) & mask; l->slot[i].flags != 0;
+	    i = (i + 1) & mask) {
+		size_t home = home_of(l, l->slot[i].addr, is_api(&l->slot[i]));
+
+		if (((i - home) & mask) < ((i - hole) & mask))
+			continue;
+		l->slot[hole] = l->slot[i];
+		hole = i;
+	}
+	l->slot[hole].flags = 0;
+}
+
+/* --- totals ------------------------------------------------------------- */
+
+static void
+add_live(struct capture_list *l, const struct blk *b)
+{
+	l->t.blocks++;
+	l->t.bytes += b->size;
+	if (l->t.bytes <= l->t.peak_bytes)
+		return;
+	l->t.peak_bytes = l->t.bytes;
+	l->t.peak_seq = l->seq;
+	l->t.peak_ms = l->ms;
+}
+
+static void
+sub_live(struct capture_list *l, const struct blk *b)
+{
+	l->t.blocks--;
+	l->t.bytes -= b->size;
+}
+
+static void
+place(struct capture_list *l, struct blk *to, const struct blk *b)
+{
+	*to = *b;
+	l->n++;
+	l->api += is_api(b);
+}
+
+int
+list_put(struct capture_list *l, const struct blk *b)
+{
+	struct blk *to, row = *b;
+
+	if (room_for_one(l) < 0)
+		return -ENOMEM;
+	row.addr &= REC_ADDR_MASK;
+	row.ticket = row.zero = 0;
+	if (row.flags == 0)
+		row.flags = REC_FLAGS(REC_ALLOC, 0);
+	to = find(l, row.addr, is_api(&row));
+	if (to->flags != 0)
+		return -EEXIST;
+	place(l, to, &row);
+	l->t.blocks++;
+	l->t.bytes += row.size;
+	return 0;
+}
+
+/* --- events ------------------------------------------------------------- */
+
+static int
+apply_alloc(struct capture_list *l, const struct rec *r, uint16_t info,
+    struct blk *removed)
+{
+	struct blk b = blk_of_rec(r, l->seq, (int64_t)r->w[2]), *to;
+
+	if (l->opaque)
+		b.flags &= (uint8_t)~(REC_LAYER_API | REC_LEVEL_MASK);
+	else if (rec_level(r) == REC_LEVEL_FAILED) {
+		l->t.failed++;
+		return 0;
+	}
+	if (room_for_one(l) < 0)
+		return -ENOMEM;
+	b.ticket = 0;
+	b.info = info;
+	l->t.allocs++;
+	l->t.alloc_bytes += b.size;
+	to = find(l, b.addr, is_api(&b));
+	if (to->flags == 0) {
+		place(l, to, &b);
+	} else {
+		l->t.duplicate++;
+		sub_live(l, to);
+		*removed = *to;
+		*to = b;
+	}
+	add_live(l, &b);
+	return 0;
+}
+
+static struct list_undone *
+undo_of(struct capture_list *l, unsigned thread)
+{
+	size_t n = thread + 1;
+	struct list_undone *all;
+
+	if (n > l->nundo) {
+		all = realloc(l->undo, n * sizeof *all);
+		if (all == NULL)
+			return NULL;
+		memset(all + l->nundo, 0, (n - l->nundo) * sizeof *all);
+		l->undo = all;
+		l->nundo = n;
+	}
+	return &l->undo[thread];
+}
+
+static int
+apply_free(struct capture_list *l, const struct rec *r, unsigned api,
+    struct blk *removed)
+{
+	struct blk *b = l->bits != 0 ? find(l, rec_addr(r), api) : NULL;
+	struct list_undone *undo = NULL;
+
+	if (rec_type(r) == TYPE_BY_REALLOC) {
+		undo = undo_of(l, rec_thread(r));
+		if (undo == NULL)
+			return -ENOMEM;
+		undo->did = 2;
+		undo->row = (struct blk){ .addr = rec_addr(r),
+			.flags = (uint8_t)rec_flags(r) };
+	}
+	l->t.frees++;
+	if (b == NULL || b->flags == 0) {
+		l->t.unknown_free++;
+		return 0;
+	}
+	l->t.freed_bytes += b->size;
+	sub_live(l, b);
+	*removed = *b;
+	if (undo != NULL) {
+		undo->did = 1;
+		undo->row = *b;
+	}
+	vacate(l, b);
+	return 0;
+}
+
+static int
+apply_undo(struct capture_list *l, const struct rec *r, unsigned api)
+{
+	unsigned thread = rec_thread(r), did;
+	struct list_undone *u = thread < l->nundo ? &l->undo[thread] : NULL;
+	struct blk *to;
+
+	if (room_for_one(l) < 0)
+		return -ENOMEM;
+	to = find(l, rec_addr(r), api);
+	if (to->flags != 0 || u == NULL || u->did == 0 ||
+	    u->row.addr != rec_addr(r) ||
+	    (!l->opaque && is_api(&u->row) != (api != 0))) {
+		l->t.unknown_undo++;
+		return 0;
+	}
+	did = u->did;
+	u->did = 0;
+	l->t.frees--;
+	if (did == 2) {
+		l->t.unknown_free--;
+		return 0;
+	}
+	l->t.freed_bytes -= u->row.size;
+	place(l, to, &u->row);
+	add_live(l, &u->row);
+	return 0;
+}
+
+/* Removal moves rows, so the addresses are gathered first. */
+static int
+apply_range(struct capture_list *l, const struct rec *r)
+{
+	uint64_t *addr = NULL, from = rec_addr(r);
+	size_t n = 0;
+
+	if (l->api == 0)
+		return 0;
+	addr = malloc(l->api * sizeof *addr);
+	if (addr == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < (size_t)1 << l->bits; i++) {
+		const struct blk *b = &l->slot[i];
+
+		if (b->flags != 0 && is_api(b) && b->addr >= from &&
+		    b->addr - from < rec_size(r))
+			addr[n++] = b->addr;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct blk *b = find(l, addr[i], 1);
+
+		l->t.frees++;
+		l->t.freed_bytes += b->size;
+		sub_live(l, b);
+		vacate(l, b);
+	}
+	free(addr);
+	return 0;
+}
+
+static int
+apply(struct capture_list *l, const struct rec *r, uint16_t info,
+    struct blk *removed)
+{
+	unsigned api = l->opaque ? 0 : rec_layer(r);
+
+	if ((int64_t)r->w[2] > l->ms)
+		l->ms = (int64_t)r->w[2];
+	switch (rec_op(r)) {
+	case REC_ALLOC:
+		return apply_alloc(l, r, info, removed);
+	case REC_FREE:
+		return apply_free(l, r, api, removed);
+	case REC_UNDO:
+		return apply_undo(l, r, api);
+	case REC_RANGE:
+		return l->opaque ? 0 : apply_range(l, r);
+	default:
+		return 0;
+	}
+}
+
+int
+list_apply_recs(struct capture_list *l, const struct rec *r,
+    const uint16_t *info, size_t n, struct blk *removed)
+{
+	int err;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i + AHEAD < n && l->bits != 0)
+			__builtin_prefetch(&l->slot[home_of(l,
+			    rec_addr(&r[i + AHEAD]), rec_layer(&r[i + AHEAD]))]);
+		err = apply(l, &r[i], info != NULL ? info[i] : 0, removed);
+		if (err < 0)
+			return err;
+		l->seq++;
+	}
+	return 0;
+}
+
+int
+capture_list_apply(struct capture_list *l, const struct capture_event *e,
+    struct blk *removed)
+{
+	struct rec r = e->rec;
+
+	removed->flags = 0;
+	if (e->what == CAPTURE_STATE) {
+		l->known = true;
+		l->seq = e->seq;
+		return 0;
+	}
+	if (e->what == CAPTURE_GAP) {
+		l->known = false;
+		return 0;
+	}
+	l->seq = e->seq;
+	r.w[2] = (uint64_t)e->ms;
+	return list_apply_recs(l, &r, &e->info, 1, removed);
+}
+
+/* --- frees that may still be undone ------------------------------------- */
+
+void
+list_encode_undo(const struct capture_list *l, struct bytes *out)
+{
+	const struct blk **row = malloc((l->nundo + 1) * sizeof *row);
+	size_t n = 0;
+
+	if (row == NULL) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < l->nundo; i++)
+		if (l->undo[i].did != 0)
+			row[n++] = &l->undo[i].row;
+	bytes_varint(out, n);
+	for (size_t i = 0; i < l->nundo; i++) {
+		if (l->undo[i].did == 0)
+			continue;
+		bytes_varint(out, i);
+		bytes_varint(out, l->undo[i].did);
+	}
+	rows_encode(out, row, n);
+	free(row);
+}
+
+int
+list_decode_undo(struct capture_list *l, struct cursor *in)
+{
+	struct list_undone *u;
+	uint64_t n = cursor_varint(in), thread;
+	struct cursor names = *in;
+	struct blk *row;
+	int err;
+
+	if (n > UINT16_MAX + 1u)
+		return -EBADMSG;
+	for (uint64_t i = 0; i < 2 * n; i++)
+		cursor_varint(in);
+	row = malloc((size_t)(n + 1) * sizeof *row);
+	if (row == NULL)
+		return -ENOMEM;
+	err = rows_decode(in, row, (size_t)n);
+	for (uint64_t i = 0; i < n && err == 0; i++) {
+		thread = cursor_varint(&names);
+		u = thread > UINT16_MAX ? NULL : undo_of(l, (unsigned)thread);
+		if (u == NULL) {
+			err = thread > UINT16_MAX ? -EBADMSG : -ENOMEM;
+			break;
+		}
+		u->did = cursor_varint(&names) == 1 ? 1 : 2;
+		u->row = row[i];
+	}
+	free(row);
+	return err;
+}
+
+/* --- in the order of age ------------------------------------------------ */
+
+static int
+compare_age(const void *va, const void *vb)
+{
+	const struct blk *a = *(const struct blk *const *)va;
+	const struct blk *b = *(const struct blk *const *)vb;
+
+	if (a->seq != b->seq)
+		return (int64_t)a->seq < (int64_t)b->seq ? -1 : 1;
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return is_api(a) - is_api(b);
+}
+
+const struct blk **
+list_by_age(const struct capture_list *l)
+{
+	size_t all = l->bits == 0 ? 0 : (size_t)1 << l->bits, n = 0;
+	const struct blk **row = malloc((l->n + 1) * sizeof(const struct blk *));
+
+	if (row == NULL)
+		return NULL;
+	for (size_t i = 0; i < all; i++)
+		if (l->slot[i].flags != 0)
+			row[n++] = &l->slot[i];
+	qsort(row, n, sizeof(const struct blk *), compare_age);
+	return row;
+}
+
+const struct blk *
+capture_list_rows(struct capture_list *l, size_t *n)
+{
+	const struct blk **row = list_by_age(l);
+
+	free(l->sorted);
+	l->sorted = row == NULL ? NULL : malloc((l->n + 1) * sizeof *l->sorted);
+	for (size_t i = 0; l->sorted != NULL && i < l->n; i++)
+		l->sorted[i] = *row[i];
+	free(row);
+	*n = l->sorted == NULL ? 0 : l->n;
+	return l->sorted;
+}

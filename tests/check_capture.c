@@ -1,0 +1,424 @@
+/* Captures: all that is written comes back. */
+#include "capture_rig.h"
+
+#define EVENTS 100000
+
+static void
+same_event(const struct capture_event *e, const struct rec *r, uint64_t seq,
+    int64_t near_ms)
+{
+	ck_assert_uint_eq(e->what, CAPTURE_EVENT);
+	ck_assert_uint_eq(e->seq, seq);
+	ck_assert_uint_eq(e->rec.w[0], r->w[0]);
+	ck_assert_uint_eq(e->rec.w[1], r->w[1]);
+	ck_assert_uint_eq(e->rec.w[3], r->w[3]);
+	ck_assert_int_eq(e->ms, rec_ms_near(r, near_ms));
+	ck_assert_uint_eq(rec_ms(&e->rec), rec_ms(r));
+	ck_assert_uint_eq(rec_ticket(&e->rec), 0);
+}
+
+/* Reads all events of a part, of `all`; returns how many. */
+static size_t
+read_all(struct capture *c, uint32_t part, const struct rec *all,
+    int64_t near_ms)
+{
+	static struct capture_event e[1000];
+	size_t n, events = 0;
+
+	do {
+		ck_assert_int_eq(capture_next(c, e, NELEM(e), &n), 0);
+		for (size_t i = 0; i < n; i++) {
+			if (e[i].part != part || e[i].what != CAPTURE_EVENT)
+				continue;
+			same_event(&e[i], &all[e[i].seq - 1], e[i].seq, near_ms);
+			events++;
+		}
+	} while (n > 0);
+	return events;
+}
+
+CASE("round_trip", .setup = rig_begin, .teardown = rig_end, .seconds = 60);
+
+/* Compressed and plain. */
+LOOP_TEST(every_field_of_every_record_comes_back, 0, 2)
+{
+	int64_t ms = 0;
+	struct rec *all = rig_events(EVENTS, &ms);
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd(), .plain = _i, .checkpoint_events = 20000 });
+	uint32_t part = rig_part(w, "program");
+	struct blklist *want = rig_oracle();
+	struct capture_list *got;
+	struct capture_about about;
+	struct capture *c;
+
+	rig_put(w, part, all, EVENTS, 1, ms);
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert_uint_eq(read_all(c, part, all, ms), EVENTS);
+	capture_about(c, &about);
+	ck_assert_uint_eq(about.events, EVENTS);
+	ck_assert_uint_eq(about.gaps, 0);
+	ck_assert(about.ended);
+	ck_assert_str_eq(about.reason, "the test is over");
+	ck_assert_uint_eq(capture_damages(c), 0);
+	ck_assert_int_eq(capture_seek(c, part, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &got), 0);
+	rig_apply(want, all, EVENTS, 1, ms);
+	rig_same_list(got, want);
+	capture_list_free(got);
+	blklist_free(want);
+	capture_close(c);
+	free(all);
+}
+
+TEST(records_of_any_bits_come_back)
+{
+	struct rec all[5000];
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	uint32_t part = rig_part(w, "program");
+	struct capture *c;
+
+	for (size_t i = 0; i < NELEM(all); i++)
+		for (unsigned k = 0; k < 4; k++)
+			all[i].w[k] = (uint64_t)any(1u << 31) << 33 |
+			    (uint64_t)any(1u << 31) << 2 | any(4);
+	rig_put(w, part, all, NELEM(all), 1, INT64_C(1) << 40);
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert_uint_eq(read_all(c, part, all, INT64_C(1) << 40), NELEM(all));
+	capture_close(c);
+}
+
+TEST(requesters_come_back)
+{
+	struct rec all[600];
+	struct blklist_batch_info info[NELEM(all)];
+	struct program p = { .ms = RIG_MS };
+	struct blklist_batch b = { .rec = all, .n = NELEM(all), .seq = 1,
+		.near_ms = RIG_MS, .info = info };
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	uint32_t part = rig_part(w, "program");
+	static struct capture_event e[NELEM(all) + 1];
+	struct capture *c;
+	size_t n;
+
+	for (size_t i = 0; i < NELEM(all); i++) {
+		all[i] = rig_alloc(&p);
+		if (any(2) == 0)
+			continue;
+		info[b.ninfo] = (struct blklist_batch_info){ .at = i };
+		if (any(2) == 0)
+			info[b.ninfo].info.node = (uint16_t)(1 + any(9));
+		else
+			snprintf(info[b.ninfo].info.name, 9, "who%u", any(99));
+		b.ninfo++;
+	}
+	ck_assert_int_eq(capture_writer_records(w, part, &b), 0);
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert_int_eq(capture_next(c, e, NELEM(e), &n), 0);
+	ck_assert_uint_eq(n, NELEM(e));
+	for (size_t i = 0, k = 0; i < NELEM(all); i++) {
+		struct blklist_info got = { .node = 0 };
+		bool named = k < b.ninfo && info[k].at == i;
+
+		ck_assert_int_eq(capture_requester(c, part, e[i + 1].info, &got),
+		    named);
+		if (!named)
+			continue;
+		ck_assert_str_eq(got.name, info[k].info.name);
+		ck_assert_uint_eq(got.node, info[k].info.node);
+		k++;
+	}
+	capture_close(c);
+}
+
+TEST(definitions_come_back)
+{
+	struct capture_part part = { .stream = "7", .comm = "cc1",
+		.exe = "/usr/lib/cc1", .cwd = "/home/\xff", .pid = 7, .ppid = 6,
+		.uid = 1000, .start_ns = -5, .parent = 1, .store = 1,
+		.began = CAPTURE_FORKED, .word_bytes = 4,
+		.options = CAPTURE_STACKS | CAPTURE_FREE_STACKS,
+		.sample = 512 << 10, .first = 99, .ms = 12, .wall_ns = 34 };
+	uint64_t frame[RING_STACK_MAX];
+	struct stream_module module = { .start = 4096, .end = 8192,
+		.bias = UINT64_MAX - 9, .build_id_len = 20,
+		.build_id = { 1, 2, 3 }, .path = "/usr/lib/libc.so.6",
+		.cut = true, .seen_ns = 77 };
+	struct stream_type type = { .code = TYPE_API_FIRST, .name = "PV",
+		.text = "process variables" };
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	struct capture_part_info p;
+	struct stream_types types;
+	struct stream_module m;
+	struct stream_site s;
+	const char *name;
+	struct capture *c;
+	uint32_t no, tid;
+
+	rig_part(w, "make");
+	ck_assert_int_eq(capture_writer_part(w, &part, &no), 0);
+	ck_assert_uint_eq(no, 2);
+	for (unsigned i = 0; i < RING_STACK_MAX; i++)
+		frame[i] = frame_make((uint64_t)any(1u << 30) << 16, any(9));
+	for (uint32_t i = 1; i <= 3000; i++)
+		capture_writer_site(w, 1, i, &(struct stream_site){
+		    .frame = frame + i % 20, .depth = 1 + i % 40,
+		    .end = RING_END_OUTERMOST });
+	capture_writer_module(w, 1, 3, &module);
+	module.path = "/usr/lib/libc.so.6 (deleted)";
+	capture_writer_module(w, 1, 3, &module);
+	capture_writer_thread(w, 2, 65535, 4711, "worker");
+	capture_writer_type(w, 2, &type);
+	capture_writer_mark(w, 2, 99, 13, "here");
+	capture_writer_clock(w, 6000, 5000000000);
+	capture_writer_clock(w, 7000, 9000000000);
+	capture_writer_end_part(w, 2, 14, 0x7f00, "exited");
+	rig_finish(w);
+
+	c = rig_open(rig_path);
+	ck_assert(!capture_part(c, 3, &p));
+	ck_assert(capture_part(c, 2, &p));
+	ck_assert_str_eq(p.part.stream, "7");
+	ck_assert_str_eq(p.part.comm, "cc1");
+	ck_assert_str_eq(p.part.exe, "/usr/lib/cc1");
+	ck_assert_str_eq(p.part.cwd, "/home/\xff");
+	ck_assert_int_eq(p.part.pid, part.pid);
+	ck_assert_int_eq(p.part.ppid, part.ppid);
+	ck_assert_int_eq(p.part.uid, part.uid);
+	ck_assert_int_eq(p.part.start_ns, part.start_ns);
+	ck_assert_uint_eq(p.part.parent, part.parent);
+	ck_assert_uint_eq(p.part.store, part.store);
+	ck_assert_uint_eq(p.part.began, part.began);
+	ck_assert_uint_eq(p.part.word_bytes, part.word_bytes);
+	ck_assert_uint_eq(p.part.options, part.options);
+	ck_assert_uint_eq(p.part.sample, part.sample);
+	ck_assert_uint_eq(p.part.first, part.first);
+	ck_assert_int_eq(p.part.ms, part.ms);
+	ck_assert_int_eq(p.part.wall_ns, part.wall_ns);
+	ck_assert(p.ended);
+	ck_assert_int_eq(p.status, 0x7f00);
+	ck_assert_int_eq(p.end_ms, 14);
+	ck_assert_str_eq(p.reason, "exited");
+	ck_assert_uint_eq(capture_sites(c, 2), 3000);
+	for (uint32_t i = 1; i <= 3000; i++) {
+		ck_assert(capture_site(c, 2, i, &s));
+		ck_assert_uint_eq(s.depth, 1 + i % 40);
+		ck_assert_mem_eq(s.frame, frame + i % 20, s.depth * 8);
+		ck_assert_int_eq(s.end, RING_END_OUTERMOST);
+	}
+	ck_assert(!capture_module(c, 1, 2, &m));
+	ck_assert(capture_module(c, 2, 3, &m));
+	ck_assert_str_eq(m.path, module.path);
+	ck_assert_uint_eq(m.start, module.start);
+	ck_assert_uint_eq(m.end, module.end);
+	ck_assert_uint_eq(m.bias, module.bias);
+	ck_assert_uint_eq(m.build_id_len, module.build_id_len);
+	ck_assert_mem_eq(m.build_id, module.build_id, sizeof m.build_id);
+	ck_assert(m.cut);
+	ck_assert_int_eq(m.seen_ns, module.seen_ns);
+	ck_assert(capture_thread(c, 2, 65535, &tid, &name));
+	ck_assert_uint_eq(tid, 4711);
+	ck_assert_str_eq(name, "worker");
+	capture_types(c, 2, &types);
+	ck_assert_str_eq(types.by_code[TYPE_API_FIRST].name, "PV");
+	ck_assert_str_eq(types.by_code[TYPE_API_FIRST].text, type.text);
+	ck_assert_str_ne(types.by_code[TYPE_MALLOC].name, "");
+	ck_assert_uint_eq(capture_marks(c), 1);
+	ck_assert_str_eq(capture_mark(c, 0)->text, "here");
+	ck_assert_int_eq(capture_wall_ns(c, 6500), 5500000000);
+	ck_assert_int_eq(capture_ms(c, 9001000000), 7001);
+	capture_close(c);
+}
+
+TEST(parts_of_a_tree_are_one_capture)
+{
+	int64_t ms = 0;
+	struct rec *all = rig_events(EVENTS, &ms);
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd(), .segment_bytes = 60000 });
+	struct capture_about about;
+	uint32_t part[5];
+	struct capture *c;
+
+	for (unsigned i = 0; i < NELEM(part); i++)
+		part[i] = rig_part(w, "part");
+	for (size_t at = 0; at < EVENTS; at += 1000)
+		for (unsigned i = 0; i < NELEM(part); i++)
+			rig_put(w, part[i], all + at, 1000, at + 1, ms);
+	rig_finish(w);
+	c = rig_open(rig_path);
+	capture_about(c, &about);
+	ck_assert_uint_gt(about.segments, 3);
+	for (unsigned i = 0; i < NELEM(part); i++) {
+		capture_rewind(c);
+		ck_assert_uint_eq(read_all(c, part[i], all, ms), EVENTS);
+	}
+	ck_assert_uint_eq(capture_damages(c), 0);
+	capture_close(c);
+	free(all);
+}
+
+TEST(a_list_that_was_there_is_the_first_state)
+{
+	int64_t ms = 0;
+	struct rec *all = rig_events(2000, &ms);
+	struct capture_totals t = { .allocs = 900, .frees = 3 };
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	struct blklist *want = rig_oracle();
+	struct blk row[1000];
+	struct capture_list *got;
+	struct capture *c;
+	uint32_t no;
+	size_t n;
+
+	rig_apply(want, all, 1000, 1, ms);
+	n = blklist_window(want, BLKLIST_BY_ADDRESS, false, 0, row, 1000);
+	ck_assert_uint_gt(n, 10);
+	ck_assert_int_eq(capture_writer_part(w, &(struct capture_part){
+	    .began = CAPTURE_JOINED, .first = 1001, .ms = ms }, &no), 0);
+	ck_assert(capture_writer_wants_state(w, no));
+	ck_assert_int_eq(capture_writer_blocks(w, no, row, n), 0);
+	t.peak_bytes = blklist_counts(want)->peak_bytes;
+	t.allocs = blklist_counts(want)->allocs;
+	t.frees = blklist_counts(want)->frees;
+	t.failed = blklist_counts(want)->failed;
+	t.duplicate = blklist_counts(want)->duplicate;
+	t.unknown_free = blklist_counts(want)->unknown_free;
+	t.unknown_undo = blklist_counts(want)->unknown_undo;
+	ck_assert_int_eq(capture_writer_state(w, no, 1001, ms, &t), 0);
+	ck_assert(!capture_writer_wants_state(w, no));
+	rig_put(w, no, all + 1000, 1000, 1001, ms);
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert_int_eq(capture_seek(c, no, &(struct capture_when){
+	    .at = CAPTURE_AT_SEQ, .seq = 1001 }, &got), 0);
+	rig_same_list(got, want);
+	capture_list_free(got);
+	blklist_free(want);
+	capture_close(c);
+	free(all);
+}
+
+/* What a target lost is said, and the list goes on as the node's own did. */
+TEST(losses_of_the_stream_are_gaps)
+{
+	int64_t ms = 0;
+	struct rec *all = rig_events(3000, &ms);
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	uint32_t part = rig_part(w, "program");
+	struct capture_list *got;
+	static struct capture_event e[5000];
+	struct capture *c;
+	size_t n;
+	bool known;
+	uint64_t seq;
+
+	rig_put(w, part, all, 1000, 1, ms);
+	capture_writer_lost(w, part, 1001, STREAM_RING_FULL, 50);
+	rig_put(w, part, all + 1050, 1950, 1051, ms);
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert_int_eq(capture_next(c, e, NELEM(e), &n), 0);
+	ck_assert_uint_eq(n, 1 + 1000 + 1 + 1950);
+	ck_assert_uint_eq(e[0].what, CAPTURE_STATE);
+	ck_assert_uint_eq(e[1001].what, CAPTURE_GAP);
+	ck_assert_uint_eq(e[1001].seq, 1001);
+	ck_assert_uint_eq(e[1001].rec.w[0], STREAM_RING_FULL);
+	ck_assert_uint_eq(e[1001].rec.w[1], 50);
+	ck_assert_int_eq(capture_seek(c, part, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &got), 0);
+	known = capture_list_at(got, &seq, &ms);
+	ck_assert(known);
+	ck_assert_uint_eq(seq, 3001);
+	ck_assert_uint_eq(capture_list_totals(got)->lost[STREAM_RING_FULL], 50);
+	capture_list_free(got);
+	capture_close(c);
+	free(all);
+}
+
+/*
+ * Events for which the queue has no room are counted, each of them, and after
+ * the list is told again all is as it should be.
+ */
+TEST(a_full_queue_is_a_gap)
+{
+	int64_t ms = 0;
+	size_t n = 300000, lost = 0;
+	struct rec *all = rig_events(n, &ms);
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd(), .queue_bytes = 200000 });
+	uint32_t part = rig_part(w, "program");
+	struct blklist *want = rig_oracle();
+	struct capture_progress look;
+	struct capture_about about;
+	struct capture_list *got;
+	struct capture *c;
+	struct blk row[2048];
+	bool known;
+	uint64_t seq;
+	size_t rows;
+
+	for (size_t at = 0; at < n; at += 500) {
+		struct blklist_batch b = { .rec = all + at, .n = 500,
+			.seq = at + 1, .near_ms = ms };
+
+		if (capture_writer_records(w, part, &b) < 0)
+			lost += 500;
+	}
+	ck_assert_uint_gt(lost, 0);
+	while (!capture_writer_wants_state(w, part))
+		continue;
+	rig_apply(want, all, n, 1, ms);
+	rows = blklist_window(want, BLKLIST_BY_AGE, false, 0, row, NELEM(row));
+	ck_assert_int_eq(capture_writer_blocks(w, part, row, rows), 0);
+	ck_assert_int_eq(capture_writer_state(w, part, n + 1, ms, NULL), 0);
+	capture_writer_look(w, &look);
+	ck_assert_uint_eq(look.lost, lost);
+	rig_finish(w);
+	c = rig_open(rig_path);
+	capture_about(c, &about);
+	ck_assert_uint_eq(about.events, n - lost);
+	ck_assert_uint_eq(about.lost, lost);
+	ck_assert_uint_eq(read_all(c, part, all, ms), n - lost);
+	ck_assert_int_eq(capture_seek(c, part, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &got), 0);
+	known = capture_list_at(got, &seq, &ms);
+	ck_assert(known);
+	ck_assert_uint_eq(seq, n + 1);
+	ck_assert_uint_eq(capture_list_totals(got)->blocks, rows);
+	ck_assert_uint_eq(capture_list_totals(got)->lost[0], lost);
+	capture_list_free(got);
+	blklist_free(want);
+	capture_close(c);
+	free(all);
+}
+
+TEST(only_an_empty_file_or_folder_is_written_to)
+{
+	struct capture_writer *w;
+	int fd = rig_fd(), full = open("/dev/full", O_WRONLY);
+	int dir = open(rig_dir, O_RDONLY | O_DIRECTORY);
+
+	ck_assert_int_eq(capture_writer_new(&w,
+	    &(struct capture_opts){ .fd = full }), -EINVAL);
+	ck_assert_int_eq(capture_writer_new(&w,
+	    &(struct capture_opts){ .fd = dir }), -EINVAL);
+	ck_assert_int_eq(capture_writer_new(&w,
+	    &(struct capture_opts){ .fd = fd, .ring = 1 << 20 }), -EINVAL);
+	ck_assert_int_eq(capture_writer_new(&w,
+	    &(struct capture_opts){ .fd = dir, .ring = 1 << 20 }), -EEXIST);
+	ck_assert_int_eq(write(fd, "x", 1), 1);
+	ck_assert_int_eq(capture_writer_new(&w,
+	    &(struct capture_opts){ .fd = fd }), -EEXIST);
+	close(full);
+	close(dir);
+	close(fd);
+}

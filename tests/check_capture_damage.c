@@ -1,0 +1,532 @@
+/*
+ * Captures that are cut off, changed, written by a process that is killed, or on
+ * a disk that is full: never a wrong record, and what is missing is said.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "../src/mdd/capture/format.h"
+#include "capture_rig.h"
+
+#define EVENTS 600
+#define FILE_MAX (1 << 16)
+
+static struct rec *all;
+static int64_t last_ms;
+static uint8_t file[FILE_MAX];
+static size_t len;
+
+/* A block, or the head of a segment (kind 0), of the file. */
+static struct place {
+	size_t at, end;
+	unsigned kind;
+	size_t events, before;	/* in it, and in all blocks before */
+	unsigned segment;
+} place[200];
+static size_t places;
+
+static void
+find_places(void)
+{
+	unsigned segment = 0;
+	size_t events = 0;
+
+	places = 0;
+	for (size_t at = 0; at < len; at = place[places++].end) {
+		struct block_head b = { .len = 0 };
+
+		ck_assert_uint_lt(places, NELEM(place));
+		if (capture_magic(file + at, len - at)) {
+			place[places] = (struct place){ .at = at,
+				.end = at + FORMAT_SEGMENT_HEAD,
+				.before = events, .segment = ++segment };
+			continue;
+		}
+		ck_assert(format_get_block(file + at, &b));
+		place[places] = (struct place){ .at = at, .kind = b.kind,
+			.end = at + FORMAT_BLOCK_HEAD + b.len,
+			.events = b.kind == FORMAT_EVENTS ? b.count : 0,
+			.before = events, .segment = segment };
+		events += place[places].events;
+	}
+}
+
+static void
+load_file(void)
+{
+	int fd = open(rig_path, O_RDONLY);
+
+	len = (size_t)read(fd, file, sizeof file);
+	close(fd);
+	ck_assert_uint_lt(len, sizeof file);
+	find_places();
+}
+
+static void
+store_file(size_t n)
+{
+	int fd = open(rig_path, O_WRONLY | O_TRUNC);
+
+	ck_assert_int_eq(write(fd, file, n), (ssize_t)n);
+	close(fd);
+}
+
+/* A small file of some segments, with all kinds of blocks. */
+static void
+begin(void)
+{
+	struct capture_writer *w;
+	uint64_t frame[2] = { 4096, 8192 };
+
+	rig_begin();
+	last_ms = 0;
+	all = rig_events(EVENTS, &last_ms);
+	w = rig_writer(&(struct capture_opts){ .fd = rig_fd(),
+	    .segment_bytes = 1500, .checkpoint_events = 300 });
+	rig_part(w, "program");
+	capture_writer_site(w, 1, 1, &(struct stream_site){ .frame = frame,
+	    .depth = 2, .end = RING_END_OUTERMOST });
+	capture_writer_thread(w, 1, 1, 4711, "main");
+	capture_writer_clock(w, RIG_MS, 1);
+	rig_put(w, 1, all, EVENTS, 1, last_ms);
+	capture_writer_mark(w, 1, EVENTS, last_ms, "mark");
+	capture_writer_end_part(w, 1, last_ms, 0, "exited");
+	rig_finish(w);
+	load_file();
+}
+
+static void
+end(void)
+{
+	free(all);
+	rig_end();
+}
+
+/* All events are those that were written; returns how many. */
+static size_t
+read_events(struct capture *c)
+{
+	static struct capture_event e[EVENTS + 100];
+	size_t n, events = 0;
+
+	do {
+		ck_assert_int_eq(capture_next(c, e, NELEM(e), &n), 0);
+		for (size_t i = 0; i < n; i++) {
+			const struct rec *r;
+
+			if (e[i].what != CAPTURE_EVENT)
+				continue;
+			ck_assert_uint_ge(e[i].seq, 1);
+			ck_assert_uint_le(e[i].seq, EVENTS);
+			r = &all[e[i].seq - 1];
+			ck_assert_uint_eq(e[i].rec.w[0], r->w[0]);
+			ck_assert_uint_eq(e[i].rec.w[1], r->w[1]);
+			ck_assert_uint_eq(e[i].rec.w[3], r->w[3]);
+			ck_assert_int_eq(e[i].ms, rec_ms_near(r, last_ms));
+			events++;
+		}
+	} while (n > 0);
+	return events;
+}
+
+static bool
+says(const struct capture *c, size_t offset)
+{
+	char want[64];
+
+	snprintf(want, sizeof want, ": offset %zu: ", offset);
+	for (size_t i = 0; i < capture_damages(c); i++)
+		if (strstr(capture_damage(c, i), want) != NULL)
+			return true;
+	return false;
+}
+
+/* A list that counts as complete is that of all events. */
+static void
+check_end(struct capture *c)
+{
+	static struct capture_totals whole;
+	struct capture_list *l;
+	uint64_t seq;
+	int64_t ms;
+	bool known;
+
+	if (capture_seek(c, 1, &(struct capture_when){ .at = CAPTURE_AT_END },
+	    &l) < 0)
+		return;
+	known = capture_list_at(l, &seq, &ms);
+	if (known && seq == EVENTS + 1) {
+		if (whole.allocs == 0)
+			whole = *capture_list_totals(l);
+		ck_assert_mem_eq(&whole, capture_list_totals(l), sizeof whole);
+	}
+	capture_list_free(l);
+}
+
+CASE("bytes", .setup = begin, .teardown = end, .seconds = 200);
+
+TEST(a_file_that_is_cut_anywhere_is_read_up_to_there)
+{
+	struct capture *c = rig_open(rig_path);
+	char why[CAPTURE_WHY];
+
+	ck_assert_uint_eq(read_events(c), EVENTS);
+	check_end(c);
+	capture_close(c);
+	for (size_t i = 0; i < FORMAT_SEGMENT_HEAD; i++) {
+		store_file(i);
+		ck_assert_int_eq(capture_open(&c, rig_path, why), -EBADMSG);
+		ck_assert_ptr_nonnull(strstr(why, "not a capture"));
+	}
+	for (size_t p = 1; p < places; p++)
+		for (size_t cut = place[p].at; cut < place[p].end; cut++) {
+			store_file(cut);
+			c = rig_open(rig_path);
+			ck_assert_uint_eq(read_events(c), place[p].before);
+			ck_assert_int_eq(says(c, place[p].at),
+			    cut > place[p].at);
+			check_end(c);
+			capture_close(c);
+		}
+}
+
+/* Events before the place in its segment, and of the segments after it. */
+static size_t
+events_without(size_t p)
+{
+	size_t n = place[p].before;
+
+	for (size_t i = p + 1; i < places; i++)
+		if (place[i].segment > place[p].segment)
+			n += place[i].events;
+	return n;
+}
+
+static void
+try_flip(size_t p, size_t at, unsigned bit)
+{
+	/* States are read only by those who seek. */
+	bool state = at >= place[p].at + FORMAT_BLOCK_HEAD &&
+	    (place[p].kind == FORMAT_STATE ||
+	    place[p].kind == FORMAT_CHECKPOINT);
+	char why[CAPTURE_WHY] = "";
+	struct capture *c;
+	size_t events;
+	int err;
+
+	file[at] ^= (uint8_t)(1 << bit);
+	store_file(len);
+	err = capture_open(&c, rig_path, why);
+	if (p == 0) {
+		ck_assert_int_lt(err, 0);
+		ck_assert_str_ne(why, "");
+	} else {
+		ck_assert_int_eq(err, 0);
+		check_end(c);
+		events = read_events(c);
+		ck_assert_msg(says(c, place[p].at) ?
+		    events == events_without(p) : state && events == EVENTS,
+		    "byte %zu bit %u", at, bit);
+		capture_close(c);
+	}
+	file[at] ^= (uint8_t)(1 << bit);
+}
+
+/* Bytes 44 to 59 of a segment's head are zeros that nobody reads. */
+TEST(a_bit_that_is_flipped_is_never_a_wrong_record)
+{
+	bool full = getenv("CHECK_LONG") != NULL;
+
+	for (size_t p = 0; p < places; p++)
+		for (size_t at = place[p].at; at < place[p].end; at++)
+			for (unsigned bit = 0; bit < 8; bit++)
+				if (full || bit == at % 8)
+					try_flip(p, at, bit);
+}
+
+TEST(an_unknown_kind_is_skipped_and_counted)
+{
+	struct capture_about about;
+	struct capture *c;
+	size_t changed = 0;
+
+	for (size_t p = 0; p < places; p++) {
+		if (place[p].kind != FORMAT_SITES)
+			continue;
+		base_put_le(file + place[p].at + 12, 999, 2);
+		base_put_le(file + place[p].at + 44,
+		    format_crc32c(file + place[p].at, 44), 4);
+		changed++;
+	}
+	ck_assert_uint_eq(changed, 1);
+	store_file(len);
+	c = rig_open(rig_path);
+	capture_about(c, &about);
+	ck_assert_uint_eq(about.unknown, 1);
+	ck_assert_uint_eq(read_events(c), EVENTS);
+	ck_assert_uint_eq(capture_damages(c), 0);
+	capture_close(c);
+}
+
+static const struct {
+	size_t at, n;
+	uint64_t value;
+	int err;
+	const char *says;
+} heads[] = {
+	{ 8, 4, 2, -ENOTSUP, "another version" },
+	{ 12, 4, 0x04030201, -ENOTSUP, "another version" },
+	{ 0, 1, '{', -EBADMSG, "not a capture" },
+};
+
+LOOP_TEST(another_version_order_or_kind_of_file_is_refused, 0, NELEM(heads))
+{
+	char why[CAPTURE_WHY];
+	struct capture *c;
+
+	base_put_le(file + heads[_i].at, heads[_i].value, heads[_i].n);
+	base_put_le(file + 60, format_crc32c(file, 60), 4);
+	store_file(len);
+	ck_assert_int_eq(capture_open(&c, rig_path, why), heads[_i].err);
+	ck_assert_ptr_nonnull(strstr(why, heads[_i].says));
+	ck_assert_int_eq(capture_open(&c, rig_dir, why), -EBADMSG);
+	ck_assert_int_eq(capture_open(&c, "/nonexistent", why), -ENOENT);
+}
+
+/* --- killed ----------------------------------------------------------------- */
+
+#define KILLED_EVENTS 200000
+
+static void
+write_for_ever(const struct capture_opts *opts)
+{
+	struct capture_writer *w = rig_writer(opts);
+
+	rig_part(w, "program");
+	for (uint64_t seq = 1;; seq += KILLED_EVENTS)
+		rig_put(w, 1, all, KILLED_EVENTS, seq, last_ms);
+}
+
+static off_t
+size_of(int fd)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	return st.st_size;
+}
+
+/* Kills a writer at a point of the file that is chosen at random, and reads. */
+static void
+kill_once(void)
+{
+	static struct capture_event e[1000];
+	int fd = rig_fd();
+	off_t until = 200 + (off_t)any(400000);
+	struct capture_about about;
+	uint64_t next = 1;
+	struct capture *c;
+	pid_t pid = fork();
+	size_t n;
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		write_for_ever(&(struct capture_opts){ .fd = fd,
+		    .segment_bytes = 100000, .checkpoint_events = 20000 });
+	while (size_of(fd) < until)
+		sched_yield();
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	close(fd);
+	c = rig_open(rig_path);
+	capture_about(c, &about);
+	ck_assert(!about.ended);
+	do {
+		ck_assert_int_eq(capture_next(c, e, NELEM(e), &n), 0);
+		for (size_t i = 0; i < n; i++) {
+			const struct rec *r;
+
+			if (e[i].what == CAPTURE_STATE)
+				continue;
+			ck_assert_uint_eq(e[i].what, CAPTURE_EVENT);
+			ck_assert_uint_eq(e[i].seq, next);
+			r = &all[(next++ - 1) % KILLED_EVENTS];
+			ck_assert_uint_eq(e[i].rec.w[0], r->w[0]);
+			ck_assert_uint_eq(e[i].rec.w[1], r->w[1]);
+			ck_assert_uint_eq(e[i].rec.w[3], r->w[3]);
+		}
+	} while (n > 0);
+	ck_assert_uint_le(capture_damages(c), 1);
+	capture_close(c);
+}
+
+static void
+begin_killed(void)
+{
+	rig_begin();
+	last_ms = 0;
+	all = rig_events(KILLED_EVENTS, &last_ms);
+}
+
+CASE("killed", .setup = begin_killed, .teardown = end, .seconds = 600);
+
+TEST(a_killed_writer_leaves_a_file_of_whole_blocks)
+{
+	int rounds = getenv("CHECK_LONG") != NULL ? 1000 : check_rounds(30);
+
+	for (int i = 0; i < rounds; i++)
+		kill_once();
+}
+
+/* --- full disks ---------------------------------------------------------------- */
+
+static void
+wait_until_stopped(struct capture_writer *w, bool stopped)
+{
+	struct capture_progress look;
+
+	do {
+		sched_yield();
+		capture_writer_look(w, &look);
+	} while ((look.stopped != 0) != stopped);
+	if (stopped)
+		ck_assert_ptr_nonnull(strstr(look.why, "recording goes on when"));
+}
+
+/* Events until it stops, and some more; how many. */
+static size_t
+fill(struct capture_writer *w)
+{
+	struct capture_progress look;
+	size_t n = 0;
+
+	do {
+		rig_put(w, 1, all + n, 1000, n + 1, last_ms);
+		n += 1000;
+		capture_writer_look(w, &look);
+	} while (look.stopped == 0 && n + 5000 < KILLED_EVENTS);
+	wait_until_stopped(w, true);
+	rig_put(w, 1, all + n, 2000, n + 1, last_ms);
+	return n + 2000;
+}
+
+/* The gap is in the file, and the list is right at its end. */
+static void
+check_resumed(size_t n)
+{
+	struct blklist *want = rig_oracle();
+	struct capture_about about;
+	struct capture_list *got;
+	struct capture *c = rig_open(rig_path);
+	uint64_t seq;
+	int64_t ms;
+
+	capture_about(c, &about);
+	/* A retry may find room for a few bytes. */
+	ck_assert_uint_ge(about.gaps, 1);
+	ck_assert_uint_gt(about.lost, 0);
+	ck_assert_uint_eq(about.events + about.lost, n);
+	ck_assert_uint_ge(about.segments, 2);
+	ck_assert(about.ended);
+	ck_assert_uint_eq(capture_damages(c), 0);
+	ck_assert_int_eq(capture_seek(c, 1, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &got), 0);
+	ck_assert(capture_list_at(got, &seq, &ms));
+	ck_assert_uint_eq(seq, n + 1);
+	ck_assert_uint_eq(capture_list_totals(got)->lost[0], about.lost);
+	rig_apply(want, all, n, 1, last_ms);
+	rig_same_list(got, want);
+	capture_list_free(got);
+	blklist_free(want);
+	capture_close(c);
+}
+
+CASE("full", .setup = begin_killed, .teardown = end, .tags = TAG_KERNEL,
+    .seconds = 120);
+
+TEST(a_file_that_may_not_grow_stops_the_recording_until_it_may)
+{
+	struct capture_writer *w;
+	struct rlimit old, small;
+	size_t n;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+	w = rig_writer(&(struct capture_opts){ .fd = rig_fd(), .retry_ms = 50 });
+	rig_part(w, "program");
+	small = old;
+	small.rlim_cur = 60000;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	n = fill(w);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+	wait_until_stopped(w, false);
+	rig_put(w, 1, all + n, 2000, n + 1, last_ms);
+	rig_finish(w);
+	check_resumed(n + 2000);
+}
+
+static void
+write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, text, strlen(text));
+	close(fd);
+}
+
+/* A tmpfs of that size at rig_dir, in a namespace of this process; or false. */
+static bool
+mount_small(const char *size)
+{
+	char users[40], groups[40], opts[40];
+
+	snprintf(users, sizeof users, "0 %u 1", (unsigned)getuid());
+	snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getgid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return false;
+	write_text("/proc/self/uid_map", users);
+	write_text("/proc/self/setgroups", "deny");
+	write_text("/proc/self/gid_map", groups);
+	snprintf(opts, sizeof opts, "size=%s", size);
+	return mount("none", rig_dir, "tmpfs", 0, opts) == 0;
+}
+
+/* Without the right to mount there is nothing to test. */
+TEST(a_full_disk_stops_the_recording_until_there_is_room)
+{
+	struct capture_writer *w;
+	char filler[100];
+	size_t n;
+	int fd;
+
+	if (!mount_small("400k"))
+		return;
+	snprintf(filler, sizeof filler, "%s/filler", rig_dir);
+	fd = open(filler, O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_eq(posix_fallocate(fd, 0, 250000), 0);
+	close(fd);
+	w = rig_writer(&(struct capture_opts){ .fd = rig_fd(), .retry_ms = 50,
+	    .segment_bytes = 100000 });
+	rig_part(w, "program");
+	n = fill(w);
+	ck_assert_int_eq(unlink(filler), 0);
+	wait_until_stopped(w, false);
+	rig_put(w, 1, all + n, 2000, n + 1, last_ms);
+	rig_finish(w);
+	check_resumed(n + 2000);
+	ck_assert_int_eq(umount(rig_dir), 0);
+}
+
+TEST(recording_does_not_begin_on_a_disk_that_is_almost_full)
+{
+	struct capture_writer *w;
+	int fd = rig_fd();
+
+	ck_assert_int_eq(capture_writer_new(&w, &(struct capture_opts){
+	    .fd = fd, .keep_free = 100 }), -ENOSPC);
+	close(fd);
+}
