@@ -347,7 +347,7 @@ $B/bench/%: bench/%.c $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 	$(CC) $(REQUIRED) $(BENCH_FLAGS) $(CFLAGS) -o $@ \
 		$(filter-out %.h,$^) $(LIBS) $(BENCH_LIBS)
 
-microbench: $B/bench/ringbench $B/bench/listbench
+microbench: $B/bench/ringbench $B/bench/listbench $B/bench/capturebench
 
 # Fuzzers, linked as the tests are, with what the sanitizers of this build find:
 # -replay feeds files to the target, -fuzz looks for new ones.
@@ -374,10 +374,12 @@ $B/fuzz/seed_%: $B/tests/fuzz/seed_%.o $(FUZZ_OBJS)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS)
 
 # Writes the stored corpus anew, from the samples of the tests.
-corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
+corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring \
+		$B/fuzz/seed_capture
 	$B/fuzz/seed_wire tests/corpus/wire
 	$B/fuzz/seed_cfi tests/corpus/cfi
 	$B/fuzz/seed_ring tests/corpus/ring
+	$B/fuzz/seed_capture tests/corpus/capture
 	tests/fuzz/seed_symbol tests/corpus/symbol
 	tests/fuzz/seed_table tests/corpus/table
 	tests/fuzz/seed_config tests/corpus/config
