@@ -184,3 +184,28 @@ TEST(newer_is_the_live_one_then_the_later_start_then_the_later_image)
 	ck_assert(nodes_target_is_newer(image, new));
 	ck_assert(!nodes_target_is_newer(new, image));
 }
+
+/* Lists of three nodes, each asked in its turn. */
+TEST(the_newest_of_a_command_is_that_of_any_node)
+{
+	struct nodes_target best = { .pid = 0 }, *ended = add(10, 1, 90, 1),
+	    *old = add(11, 1, 20, 1), *new = add(12, 1, 30, 1);
+
+	for (size_t i = 0; i < n; i++)
+		strcpy(t[i].comm, "server");
+	end(ended, WIRE_S_ENDED, 100);
+	ck_assert(!nodes_target_take_newest(&best, t, 0, "server"));
+	ck_assert(!nodes_target_take_newest(&best, t, n, "client"));
+	ck_assert_int_eq(best.pid, 0);
+	ck_assert(nodes_target_take_newest(&best, ended, 1, "server"));
+	ck_assert(nodes_target_take_newest(&best, new, 1, "server"));
+	ck_assert(!nodes_target_take_newest(&best, old, 1, "server"));
+	ck_assert(!nodes_target_take_newest(&best, ended, 1, "server"));
+	ck_assert_int_eq(best.pid, 12);
+	/* Of those that have ended, too. */
+	end(new, WIRE_S_ENDED, 110);
+	best.pid = 0;
+	ck_assert(nodes_target_take_newest(&best, new, 1, "server"));
+	ck_assert(nodes_target_take_newest(&best, ended, 1, "server"));
+	ck_assert_int_eq(best.pid, 10);
+}

@@ -27,14 +27,14 @@ struct enquiry {
 	pid_t pid;		/* 0: by the name of the stream or the command */
 	bool done;
 	unsigned has;		/* 2: live; 1: ended; 0: not there */
-	int64_t started_ms;	/* of the newest live one of a command; 0 */
+	struct nodes_target newest;	/* of a command, of all nodes so far; pid 0: none */
+	bool newer;		/* it is of this node */
 };
 
 static void
 on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 {
 	struct enquiry *q = arg;
-	const struct nodes_target *command;
 	unsigned has;
 
 	q->done = true;
@@ -48,11 +48,9 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 	}
 	if (err < 0 || q->pid != 0 || q->has > 0)
 		return;
-	command = nodes_target_of_command(t, n, q->target);
-	if (command == NULL)
-		return;
-	q->has = nodes_target_is_live(command) ? 2 : 1;
-	q->started_ms = q->has == 2 ? command->started_ms : 0;
+	q->newer = nodes_target_take_newest(&q->newest, t, n, q->target);
+	if (q->newer)
+		q->has = nodes_target_is_live(&q->newest) ? 2 : 1;
 }
 
 static void
@@ -70,7 +68,7 @@ ask_node(struct enquiry *q, const char *path)
 
 	q->done = false;
 	q->has = 0;
-	q->started_ms = 0;
+	q->newer = false;
 	if (nodes_connect(&link, &q->loop, path) < 0)
 		return 0;
 	uv_update_time(&q->loop);
@@ -94,7 +92,6 @@ choose_node(char *const *paths, size_t n, size_t usual, const char *target)
 {
 	struct enquiry q = { .target = target };
 	size_t best = usual, i;
-	int64_t newest;
 	unsigned has, most;
 
 	if (n < 2 || uv_loop_init(&q.loop) < 0)
@@ -103,13 +100,11 @@ choose_node(char *const *paths, size_t n, size_t usual, const char *target)
 	q.timer.data = &q;
 	nodes_parse_target(target, &q.pid);
 	most = ask_node(&q, paths[usual]);
-	newest = q.started_ms;
 	/* A command may have a newer process on each other node. */
-	for (i = 0; i < n && (most < 2 || newest > 0); i++) {
+	for (i = 0; i < n && (most < 2 || q.newest.pid != 0); i++) {
 		has = i == usual ? 0 : ask_node(&q, paths[i]);
-		if (has > most || (has == 2 && q.started_ms > newest)) {
+		if (has > most || (i != usual && q.newer)) {
 			most = has;
-			newest = q.started_ms;
 			best = i;
 		}
 	}

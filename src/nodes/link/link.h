@@ -203,6 +203,13 @@ bool nodes_target_is_command(const struct nodes_target *, const char *name);
 const struct nodes_target *nodes_target_of_command(const struct nodes_target *,
     size_t n, const char *name);
 /*
+ * The newest of a command on several nodes: copies nodes_target_of_command() of the
+ * next node's list to *best if it is newer; pid 0: there is none so far.  True if it
+ * did.
+ */
+bool nodes_target_take_newest(struct nodes_target *best,
+    const struct nodes_target *, size_t n, const char *name);
+/*
  * "server, worker and others": the commands of those that live, each once; ""
  * if there are none.
  */

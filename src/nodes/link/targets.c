@@ -254,6 +254,18 @@ nodes_target_of_command(const struct nodes_target *t, size_t n,
 	return best;
 }
 
+bool
+nodes_target_take_newest(struct nodes_target *best,
+    const struct nodes_target *list, size_t n, const char *name)
+{
+	const struct nodes_target *t = nodes_target_of_command(list, n, name);
+
+	if (t == NULL || (best->pid != 0 && !nodes_target_is_newer(t, best)))
+		return false;
+	*best = *t;
+	return true;
+}
+
 #define COMMANDS_NAMED 5
 
 void

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "../../nodes/host/proc.h"
 #include "cli.h"
 #include "pump.h"
 #include "target_word.h"
@@ -581,38 +580,13 @@ target_each_node(uv_loop_t *loop, int each_ms, int all_ms,
 
 struct search {
 	const struct target *t;
-	pid_t pid;		/* of a command: the newest process so far ... */
-	uint64_t start;		/* ... when it was started; 0: it has ended, */
-	char stream[128];	/* and its stream */
+	struct nodes_target command;	/* the newest of that command; pid 0: none */
 	struct nodes_link *best;
 	int match;
 	char socket[256];
 	int err;		/* of a node that did not answer; 0 */
 	char why[512];
 };
-
-/*
- * Takes the newest live process of that command, else the last that has ended.
- * True if it is one of these.
- */
-static bool
-match_command(struct search *s, const struct nodes_target *list, size_t n)
-{
-	const struct nodes_target *t = nodes_target_of_command(list, n,
-	    s->t->name);
-	bool live = t != NULL && nodes_target_is_live(t);
-	uint64_t start = 0;
-	pid_t parent;
-
-	/* Nodes come newest first. */
-	if (t == NULL || (live && proc_stat(t->pid, &parent, &start) < 0) ||
-	    (s->pid != 0 && start <= s->start))
-		return false;
-	s->pid = t->pid;
-	s->start = start;
-	snprintf(s->stream, sizeof s->stream, "%s", t->name);
-	return true;
-}
 
 static bool
 visit_node(void *arg, struct target_node *node)
@@ -629,7 +603,8 @@ visit_node(void *arg, struct target_node *node)
 	if (node->err < 0)
 		return true;
 	if (command) {
-		better = match_command(s, node->targets, node->n);
+		better = nodes_target_take_newest(&s->command, node->targets,
+		    node->n, s->t->name);
 	} else {
 		match = match_targets(s->t, node->targets, node->n);
 		better = match > s->match;
@@ -691,11 +666,23 @@ refuse_pid(pid_t pid, struct words *w)
 	    "which you may not ask: run pagek as %s", (long)pid, user, user);
 }
 
+/* Several images that have ended may have had its pid. */
+static void
+take_command(const struct nodes_target *t, struct nodes_session_opts *opts)
+{
+	static char stream[sizeof t->name];
+
+	opts->pid = t->pid;
+	if (nodes_target_is_live(t))
+		return;
+	snprintf(stream, sizeof stream, "%s", t->name);
+	opts->stream = stream;
+}
+
 static int
 open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct nodes_session_opts *opts, struct words *w)
 {
-	static char stream[sizeof((struct search *)0)->stream];
 	const struct target *t = &o->target;
 	struct search s = { .t = t };
 	int r = target_each_node(loop, o->timeout_ms, 0, visit_node, &s);
@@ -706,12 +693,8 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (s.best != NULL) {
 		tell("node: %s", s.socket);
 		*link = s.best;
-		opts->pid = s.pid != 0 ? s.pid : opts->pid;
-		/* Several images that have ended may have had its pid. */
-		if (s.pid != 0 && s.start == 0) {
-			snprintf(stream, sizeof stream, "%s", s.stream);
-			opts->stream = stream;
-		}
+		if (s.command.pid != 0)
+			take_command(&s.command, opts);
 		return 0;
 	}
 	/* The node that did not answer may have the target. */
@@ -951,22 +934,6 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	return 0;
 }
 
-/* Several images that have ended may have had its pid. */
-static bool
-take_command(const struct nodes_target *t, struct nodes_session_opts *opts)
-{
-	static char stream[sizeof t->name];
-
-	if (t == NULL)
-		return false;
-	opts->pid = t->pid;
-	if (!nodes_target_is_live(t)) {
-		snprintf(stream, sizeof stream, "%s", t->name);
-		opts->stream = stream;
-	}
-	return true;
-}
-
 /*
  * Fails if the node does not watch the target: the session would wait for it
  * for ever.  If the node does not answer, the session reports that.
@@ -976,6 +943,7 @@ find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     struct nodes_session_opts *opts, struct words *w)
 {
 	const struct target *t = &o->target;
+	const struct nodes_target *command;
 	struct nodes_target *list = NULL;
 	char word[NODES_PID_WORD], where[sizeof t->node.place + 8];
 	char commands[160];
@@ -995,9 +963,11 @@ find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	for (size_t i = 0; i < n && !there && !t->command; i++)
 		there = t->pid != 0 ? list[i].pid == t->pid :
 		    strcmp(list[i].name, t->name) == 0;
-	if (t->command)
-		there = take_command(nodes_target_of_command(list, n, t->name),
-		    opts);
+	command = t->command ? nodes_target_of_command(list, n, t->name) : NULL;
+	if (command != NULL) {
+		take_command(command, opts);
+		there = true;
+	}
 	nodes_target_commands(list, n, commands, sizeof commands);
 	free(list);
 	if (there)
