@@ -52,6 +52,64 @@ LOOP_TEST(each_filter_field_is_a_key, 0, FILTER_FIELDS)
 	    "%s", expr_fields[_i].name);
 }
 
+/* Keys of documents that no filter has, and why. */
+static const struct {
+	const char *key, *why;
+} documents_only[] = {
+	{ "kind", "free memory is no block" },
+	{ "region", "of free memory" },
+	{ "weight", "of the sample, not of the block" },
+	{ "overhead", "it is used less size" },
+	{ "caller", "an address of code, for symbols elsewhere" },
+	{ "stack", "a list" },
+	{ "stack_end", "of the list" },
+	{ "complete", "of the document" },
+	{ "lost", "of the document" },
+	{ "taken", "of the document" },
+};
+
+LOOP_TEST(each_key_is_a_filter_field_unless_it_says_why, 0, 64)
+{
+	const char *key;
+	bool only = false;
+
+	if ((size_t)_i >= page_block_fields.n ||
+	    (key = page_block_fields.field[_i].key) == NULL)
+		return;
+	ck_assert_uint_le(page_block_fields.n, 64);
+	for (size_t i = 0; i < BASE_NELEM(documents_only); i++)
+		only |= strcmp(documents_only[i].key, key) == 0;
+	ck_assert_msg((filter_name(key) != NULL) != only, "%s", key);
+}
+
+/* Fields that sort nothing: their order would mean nothing, or is another's. */
+static const enum filter_field unsorted[] = { FILTER_LAYER, FILTER_TID,
+	FILTER_FILE, FILTER_MODULE, FILTER_REQUESTER, FILTER_LINE };
+
+LOOP_TEST(each_filter_field_is_a_sort_key_unless_it_says_not, 0, FILTER_FIELDS)
+{
+	const struct expr_field *f = &expr_fields[_i];
+	struct page_sorting s;
+	bool not = false;
+
+	for (size_t i = 0; i < BASE_NELEM(unsorted); i++)
+		not |= unsorted[i] == (unsigned)_i;
+	ck_assert_msg(page_sorting_parse(f->name, &s) != not, "%s", f->name);
+}
+
+TEST(time_and_number_have_the_order_of_age)
+{
+	static const char *const words[] = { "time", "born", "allocated", "seq",
+		"sequence" };
+	struct page_sorting s;
+
+	for (size_t i = 0; i < BASE_NELEM(words); i++) {
+		ck_assert(page_sorting_parse(words[i], &s));
+		ck_assert(s.n == 1 && s.by[0].sort == PAGE_SORT_AGE &&
+		    !s.by[0].reverse);
+	}
+}
+
 LOOP_TEST(each_sort_key_is_a_key_and_a_filter_field, 0, PAGE_SORTS)
 {
 	const char *word = page_sort_rows[_i].word;

@@ -75,6 +75,17 @@ parse_letters(const struct page_sort_row *keys, size_t n, const char *text,
 	return true;
 }
 
+/* The sort key that has the order of that field; NULL: no field. */
+static const char *
+key_of_field(const char *word)
+{
+	const char *name = filter_name(word);
+
+	/* The older a block, the lower its number. */
+	return name != NULL && (strcmp(name, "time") == 0 ||
+	    strcmp(name, "seq") == 0) ? "age" : name;
+}
+
 /* A word, letters, or another name of the field; "func" is letters. */
 bool
 page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
@@ -88,7 +99,7 @@ page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
 		return true;
 	}
 	if (i == n)
-		i = find_word(keys, n, filter_name(text));
+		i = find_word(keys, n, key_of_field(text));
 	if (i == n)
 		return false;
 	*out = (struct page_sorting){ .n = 1 };
