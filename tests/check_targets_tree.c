@@ -209,3 +209,30 @@ TEST(the_newest_of_a_command_is_that_of_any_node)
 	ck_assert(nodes_target_take_newest(&best, ended, 1, "server"));
 	ck_assert_int_eq(best.pid, 10);
 }
+
+/* As the node got it of the kernel; what a user types. */
+static const struct {
+	const char *comm, *typed;
+	bool same;
+} commands[] = {
+	{ "my server", "my server", true },
+	{ "my server", "my", false },
+	{ "a:b", "a:b", true },
+	{ "c\\x0Ad", "c\nd", true },
+	{ "c\\x0Ad", "c\\x0Ad", true },
+	{ "a_long_name_of_", "a_long_name_of_a_server", true },
+	{ "a_long_name_of_", "a_long_name_of", false },
+	/* Cut in a letter, which leaves a byte that is none. */
+	{ "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\\",
+	    "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc",
+	    true },
+};
+
+LOOP_TEST(a_command_is_found_as_it_is_called, 0, BASE_NELEM(commands))
+{
+	struct nodes_target *one = add(10, 1, 20, 1);
+
+	strcpy(one->comm, commands[_i].comm);
+	ck_assert_msg(nodes_target_is_command(one, commands[_i].typed) ==
+	    commands[_i].same, "%s", commands[_i].typed);
+}

@@ -222,8 +222,13 @@ nodes_target_is_live(const struct nodes_target *t)
 bool
 nodes_target_is_command(const struct nodes_target *t, const char *name)
 {
+	char comm[4 * sizeof t->comm];
+
+	/* As the kernel cuts it, and the node escapes it. */
+	base_safe_text(comm, sizeof comm, name,
+	    strnlen(name, sizeof t->comm - 1), false);
 	return t->pid != 0 &&
-	    strncmp(t->comm, name, sizeof t->comm - 1) == 0;
+	    strncmp(t->comm, comm, sizeof t->comm - 1) == 0;
 }
 
 /* An image whose process runs another program by now, or was never watched. */
