@@ -305,6 +305,26 @@ $tmp/elsewhere/pagek/run\.[0-9]*: use 'pagek unix:$tmp/elsewhere/" \
 	    "$B/pagek" targets "$(sed "s/.*'pagek \(.*\)'.*/\1/" "$tmp/why")" |
 	    grep -q "pid:$sleeper "
 }
+# Of two daemons of one user, in folders that this page does not know.
+other_daemon() {
+	for folder in a b c; do
+		mkdir -m 700 "$tmp/$folder"
+		XDG_RUNTIME_DIR=$tmp/$folder "$B/pageknode" 2>/dev/null &
+		daemons="${daemons:-} $!"
+		until_true 10 test -S "$tmp/$folder/pagek/node" || return 1
+	done
+	XDG_RUNTIME_DIR=$tmp/b LD_PRELOAD=$B/liballoclog.so sleep 77 &
+	daemons="$daemons $!"
+	until_true 10 sh -c "XDG_RUNTIME_DIR='$tmp/b' '$B/pagek' targets | grep -q 'pid:$! '" &&
+	    says 3 "process $! is watched by the node of .* at $tmp/b/pagek/node: " \
+	    "$B/pagek" list "pid:$!"
+	status=$?
+	# shellcheck disable=SC2086
+	kill $daemons
+	# shellcheck disable=SC2086
+	wait $daemons
+	return $status
+}
 whose_daemon() {
 	hold_listed && says 4 "process $holder belongs to root, and only root \
 may see whether it is watched: run pagek as root" \
@@ -320,6 +340,7 @@ nobody_watches() {
 	says 3 "process $plain is not being watched" "$B/pagek" list "pid:$plain"
 }
 rule "a node of one's own in another folder is named" with_runner other_folder
+rule "of several daemons the one that the process says hello to" other_daemon
 rule "a process that nobody watches is said to be that" nobody_watches
 if [ "$(id -u)" = 0 ] && $nobody test -x "$B/pagek"; then
 	rule "another user is told whose node watches a process" \

@@ -541,14 +541,15 @@ changed_root(pid_t pid)
 	    (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
 }
 
-static bool
-lacks_our_environment(pid_t pid)
+int
+proc_environ_has(pid_t pid, const char *text, size_t len)
 {
 	char buf[65536];
 	ssize_t n = read_proc(pid, "environ", buf, sizeof buf);
 
-	return n >= 0 && n < (ssize_t)sizeof buf - 1 &&
-	    memmem(buf, (size_t)n, "PAGEK_NODE=", 11) == NULL;
+	if (n >= 0 && memmem(buf, (size_t)n, text, len) != NULL)
+		return 1;
+	return n >= 0 && n < (ssize_t)sizeof buf - 1 ? 0 : -1;
 }
 
 #define SECTIONS_MAX 512
@@ -683,7 +684,7 @@ proc_why_no_data(pid_t pid, char *out, size_t cap)
 		    proc_maps_has(pid, "libtsan") > 0 ||
 		    proc_maps_has(pid, "libclang_rt.") > 0)
 			why = "built with a sanitizer, which has an allocator of its own";
-		else if (lacks_our_environment(pid))
+		else if (proc_environ_has(pid, "PAGEK_NODE=", 11) == 0)
 			why = "started without PAGEK_NODE in its environment";
 		else if (proc_maps_has(pid, "liballoclog") == 0)
 			why = "its loader did not load the library";

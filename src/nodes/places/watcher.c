@@ -53,9 +53,21 @@ node_socket(char *line)
 	return folder != NULL && nodes_is_socket_name(name + 1) ? path : NULL;
 }
 
+/* The process says hello to the daemon at this socket: its folder is in its environment. */
+static bool
+says_hello_to(pid_t pid, const char *path)
+{
+	char text[600];
+	int len = snprintf(text, sizeof text, "XDG_RUNTIME_DIR=%.*s",
+	    (int)(strlen(path) - strlen("/pagek/" DAEMON_SOCKET)), path);
+
+	/* With the NUL of the variable. */
+	return proc_environ_has(pid, text, (size_t)len + 1) > 0;
+}
+
 /* The socket of a command's node, else of a daemon that the user's targets say hello to. */
 static void
-find_socket(struct nodes_watcher *w)
+find_socket(pid_t pid, struct nodes_watcher *w)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
 	char line[512], own[32];
@@ -74,7 +86,7 @@ find_socket(struct nodes_watcher *w)
 		    !socket_user(path, &uid) || uid != w->uid))
 			continue;
 		strcpy(w->socket, path);
-		if (command)
+		if (command || says_hello_to(pid, path))
 			break;
 	}
 	if (f != NULL)
@@ -128,7 +140,7 @@ nodes_watcher(pid_t pid, struct nodes_watcher *out)
 		return false;
 	w.uid = user;
 	w.sure = find_ancestor(pid, &w);
-	find_socket(&w);
+	find_socket(pid, &w);
 	if (mapped > 0 && w.socket[0] == '\0' && stat(system, &st) == 0) {
 		strcpy(w.socket, system);
 		w.uid = st.st_uid;
