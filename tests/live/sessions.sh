@@ -200,13 +200,14 @@ ended() {
 	    pagek diff monday.json friday.json | head -n 1 | grep ' -> friday.json 20.* ENDED' &&
 	    pagek diff friday.json monday.json | head -n 1 | grep 'friday.json 20.* ENDED -> monday.json [^E]*$' ||
 	    return 1
-	for words in "diff --format json monday.json" "diff --interval 0.1 pid:$pid" dump list; do
+	for words in "diff --format json monday.json" "diff --interval 0.1 pid:$pid" \
+	    dump stats list "export --folded" "check --max-live 1G"; do
 		# shellcheck disable=SC2086
 		pagek $words "pid:$pid" 2>"$tmp/err" >/dev/null &&
 		    grep "has ended: these are its last blocks" "$tmp/err" || return 1
 	done
 }
-rule "a target that has ended is said by each form of diff, by dump and by list" ended
+rule "a target that has ended is said by each form of diff, and wherever the output lacks it" ended
 
 # As every other date of text: of TZ, or with --utc.
 zones() {

@@ -147,6 +147,8 @@ static int
 judge_target(const struct options *o, uv_loop_t *loop, struct judge *j,
     struct nodes_session *s, FILE *out)
 {
+	if (!options_as_data(o))
+		batch_report_end(nodes_session_look(s));
 	judge_watch(j, s);
 	j->begun = mono_now();
 	judge_news(j);

@@ -228,7 +228,10 @@ write_export(const struct options *o, const struct snapshot *m)
 static int
 export_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	return snapshot_visit(o, loop, s, chosen(o)->blocks, write_export);
+	int status = snapshot_visit(o, loop, s, chosen(o)->blocks, write_export);
+
+	batch_report_end(nodes_session_look(s));
+	return status;
 }
 
 /* --- the command ------------------------------------------------------------ */

@@ -292,6 +292,7 @@ run_live(const struct options *o, uv_loop_t *loop, struct nodes_session *session
 	status = e < 0 ? PAGEK_FAILED : put_stats(o, &s);
 	callers_free(callers);
 	subject_close(&s);
+	batch_report_end(nodes_session_look(session));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(session));
 }
