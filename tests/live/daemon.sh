@@ -305,6 +305,9 @@ $tmp/elsewhere/pagek/run\.[0-9]*: use 'pagek unix:$tmp/elsewhere/" \
 	    "$B/pagek" targets "$(sed "s/.*'pagek \(.*\)'.*/\1/" "$tmp/why")" |
 	    grep -q "pid:$sleeper "
 }
+lacks_node() {
+	! XDG_RUNTIME_DIR=$tmp/$1 "$B/pagek" targets 2>/dev/null | grep -q pid:
+}
 # Of two daemons of one user, in folders that this page does not know.
 other_daemon() {
 	for folder in a b c; do
@@ -317,7 +320,12 @@ other_daemon() {
 	daemons="$daemons $!"
 	until_true 10 sh -c "XDG_RUNTIME_DIR='$tmp/b' '$B/pagek' targets | grep -q 'pid:$! '" &&
 	    says 3 "process $! is watched by the node of .* at $tmp/b/pagek/node: " \
-	    "$B/pagek" list "pid:$!"
+	    "$B/pagek" list "pid:$!" || return 1
+	# Where its own is gone, no other one is named.
+	set -- $daemons
+	XDG_RUNTIME_DIR=$tmp/b "$B/pagek" list "pid:$4" >/dev/null && kill "$2" && wait "$2"
+	until_true 10 lacks_node b &&
+	    says 3 "process $4 is not being watched: " "$B/pagek" list "pid:$4"
 	status=$?
 	# shellcheck disable=SC2086
 	kill $daemons

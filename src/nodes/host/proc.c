@@ -542,14 +542,23 @@ changed_root(pid_t pid)
 }
 
 int
-proc_environ_has(pid_t pid, const char *text, size_t len)
+proc_environ(pid_t pid, const char *name, char *out, size_t cap)
 {
 	char buf[65536];
 	ssize_t n = read_proc(pid, "environ", buf, sizeof buf);
+	size_t len = strlen(name);
 
-	if (n >= 0 && memmem(buf, (size_t)n, text, len) != NULL)
-		return 1;
-	return n >= 0 && n < (ssize_t)sizeof buf - 1 ? 0 : -1;
+	if (n < 0)
+		return (int)n;
+	for (const char *s = buf; s < buf + n; s += strlen(s) + 1) {
+		if (strncmp(s, name, len) != 0 || s[len] != '=')
+			continue;
+		if (strlen(s + len + 1) >= cap)
+			return -ENAMETOOLONG;
+		strcpy(out, s + len + 1);
+		return 0;
+	}
+	return (size_t)n < sizeof buf - 1 ? -ENOENT : -E2BIG;
 }
 
 #define SECTIONS_MAX 512
@@ -661,6 +670,7 @@ proc_takes_no_preload(pid_t pid)
 void
 proc_why_no_data(pid_t pid, char *out, size_t cap)
 {
+	char node[256];
 	const char *why = "its allocator is not hooked";
 
 	switch (elf_kind(pid)) {
@@ -684,7 +694,8 @@ proc_why_no_data(pid_t pid, char *out, size_t cap)
 		    proc_maps_has(pid, "libtsan") > 0 ||
 		    proc_maps_has(pid, "libclang_rt.") > 0)
 			why = "built with a sanitizer, which has an allocator of its own";
-		else if (proc_environ_has(pid, "PAGEK_NODE=", 11) == 0)
+		else if (proc_environ(pid, "PAGEK_NODE", node, sizeof node) ==
+		    -ENOENT)
 			why = "started without PAGEK_NODE in its environment";
 		else if (proc_maps_has(pid, "liballoclog") == 0)
 			why = "its loader did not load the library";

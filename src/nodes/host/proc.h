@@ -65,8 +65,8 @@ int proc_maps_path(pid_t, uint64_t start, char out[PROC_PATH]);
 
 /* 1 if /proc/PID/maps has that text, 0 if not, or -errno. */
 int proc_maps_has(pid_t, const char *text);
-/* The same of the environment that its program was started with; -1: not known. */
-int proc_environ_has(pid_t, const char *text, size_t len);
+/* A variable that its program was started with; -ENOENT: it has none of that name. */
+int proc_environ(pid_t, const char *name, char *out, size_t cap);
 
 /* Up to max children of a process, of all its threads. */
 size_t proc_children(pid_t, pid_t *out, size_t max);

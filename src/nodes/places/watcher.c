@@ -53,16 +53,27 @@ node_socket(char *line)
 	return folder != NULL && nodes_is_socket_name(name + 1) ? path : NULL;
 }
 
-/* The process says hello to the daemon at this socket: its folder is in its environment. */
+/*
+ * The process says hello to the daemon at this socket, as far as is known: to
+ * PAGEK_NODE, else in XDG_RUNTIME_DIR, else in /tmp.
+ */
 static bool
-says_hello_to(pid_t pid, const char *path)
+may_say_hello(pid_t pid, const char *path)
 {
-	char text[600];
-	int len = snprintf(text, sizeof text, "XDG_RUNTIME_DIR=%.*s",
-	    (int)(strlen(path) - strlen("/pagek/" DAEMON_SOCKET)), path);
+	char text[256], own[sizeof text + 16];
+	struct stat a, b;
+	unsigned long user;
 
-	/* With the NUL of the variable. */
-	return proc_environ_has(pid, text, (size_t)len + 1) > 0;
+	if (proc_environ(pid, "PAGEK_NODE", text, sizeof text) == 0 &&
+	    strncmp(text, path, strlen(path)) == 0)
+		return true;
+	if (sscanf(path, "/tmp/pagek-%lu/", &user) == 1 ||
+	    proc_environ(pid, "XDG_RUNTIME_DIR", text, sizeof text) < 0)
+		return true;
+	snprintf(own, sizeof own, "%s/pagek/" DAEMON_SOCKET, text);
+	return stat(own, &a) == 0 && stat(path, &b) == 0 ?
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino :
+	    strcmp(own, path) == 0;
 }
 
 /* The socket of a command's node, else of a daemon that the user's targets say hello to. */
@@ -83,10 +94,11 @@ find_socket(pid_t pid, struct nodes_watcher *w)
 			continue;
 		command = strcmp(strrchr(path, '/'), own) == 0;
 		if (!command && (strcmp(strrchr(path, '/'), "/" DAEMON_SOCKET) != 0 ||
-		    !socket_user(path, &uid) || uid != w->uid))
+		    !socket_user(path, &uid) || uid != w->uid ||
+		    !may_say_hello(pid, path)))
 			continue;
 		strcpy(w->socket, path);
-		if (command || says_hello_to(pid, path))
+		if (command)
 			break;
 	}
 	if (f != NULL)
