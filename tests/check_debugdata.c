@@ -391,8 +391,8 @@ LOOP_TEST(the_option_is_named, 0, BASE_NELEM(lacking))
 	parse(lacking[_i].line);
 	ck_assert_int_eq(query_parse(&q, &opts, why), 0);
 	status = query_check(&q, &subject, why);
-	if (status == PAGEK_OK && opts.records.format != NULL) {
-		ck_assert_int_eq(format_new(&f, opts.records.format, why), 0);
+	if (status == PAGEK_OK && opts.events.format != NULL) {
+		ck_assert_int_eq(format_new(&f, opts.events.format, why), 0);
 		status = format_check(f, &subject, false, why);
 		format_free(f);
 	}

@@ -166,7 +166,7 @@ refuse_dump(struct parse *p, const char *word)
 static int
 take_dump(struct parse *p, const char *word)
 {
-	struct records_options *files = &p->o->records;
+	struct events_options *files = &p->o->events;
 	void *array = files->file;
 	char why[200];
 	int r;
@@ -653,8 +653,8 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 void
 options_fini(struct options *o)
 {
-	free(o->records.file);
-	o->records.file = NULL;
+	free(o->events.file);
+	o->events.file = NULL;
 	filter_free(o->filter.compiled);
 	o->filter.compiled = NULL;
 	for (unsigned i = 0; i < o->check.budgets; i++) {

@@ -89,7 +89,7 @@ enum option_group {
 	GROUP_REACH,		/* connecting to a node */
 	GROUP_START,		/* a program that is started */
 	GROUP_MDD,		/* no options: ecosmdd has the command, too */
-	GROUP_RECORDS,		/* events of debug data */
+	GROUP_EVENTS,		/* events of debug data */
 	GROUP_FILE,		/* may stand in a settings file */
 };
 
@@ -242,24 +242,24 @@ struct skip_options {
 	unsigned n;
 };
 
-enum records_time {
-	RECORDS_TICKS,
-	RECORDS_MS,
+enum events_time {
+	EVENTS_TICKS,
+	EVENTS_MS,
 };
 
-#define RECORDS_MATCHES 32	/* times that -F may be given */
+#define EVENTS_MATCHES 32	/* times that -F may be given */
 
 /* Debug data: `pagek dump` and its like. */
-struct records_options {
+struct events_options {
 	const char **file;		/* words that name files: an executable, dumps */
 	size_t files, cap;
 	const char *arch;		/* -A; NULL */
 	const char *ignore;		/* -I: pattern of files */
 	const char *keys;		/* -S; NULL */
 	const char *format;		/* -f; NULL: the usual one */
-	const char *match[RECORDS_MATCHES];	/* -F */
+	const char *match[EVENTS_MATCHES];	/* -F */
 	unsigned matches;
-	enum records_time time;
+	enum events_time time;
 };
 
 /* How an option came to be set. */
@@ -302,7 +302,7 @@ struct options {
 	const char *remote;		/* path of pageknode on another machine; NULL: from PATH there */
 	struct tree_options tree;
 	struct check_options check;
-	struct records_options records;
+	struct events_options events;
 	const char *memory;		/* core:FILE or pid:N; NULL */
 };
 

@@ -218,11 +218,11 @@ set_wide(struct parse *p, const char *arg)
 static int
 set_match(struct parse *p, const char *arg)
 {
-	struct records_options *r = &p->o->records;
+	struct events_options *r = &p->o->events;
 
-	if (r->matches == RECORDS_MATCHES)
+	if (r->matches == EVENTS_MATCHES)
 		return option_fail(p, "-F is given more than %d times",
-		    RECORDS_MATCHES);
+		    EVENTS_MATCHES);
 	r->match[r->matches++] = arg;
 	return 0;
 }

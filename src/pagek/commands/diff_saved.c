@@ -166,13 +166,13 @@ read_target(struct saved_diff *d, const struct options *o, uv_loop_t *loop,
 static const char *
 old_name(const struct options *o)
 {
-	return o->records.file[0];
+	return o->events.file[0];
 }
 
 static const char *
 new_name(const struct options *o)
 {
-	return o->records.files > 1 ? o->records.file[1] : o->target.word;
+	return o->events.files > 1 ? o->events.file[1] : o->target.word;
 }
 
 /* A block that a list lacks would look as if it had come or gone. */
@@ -305,7 +305,7 @@ write_diff(const struct options *o, struct saved_diff *d)
 		return PAGEK_FAILED;
 	}
 	tell_missing(old_name(o), &d->list[SAVED_OLD], true);
-	tell_missing(new_name(o), &d->list[SAVED_NEW], o->records.files > 1);
+	tell_missing(new_name(o), &d->list[SAVED_NEW], o->events.files > 1);
 	tell_filters(o, d);
 	if (d->same == 0 && d->list[SAVED_OLD].n > 0 && d->list[SAVED_NEW].n > 0)
 		notice("no block is in both lists, as if the program had been "
@@ -346,8 +346,8 @@ diff_saved_check(struct parse *p)
 		OPTION_KEYS, OPTION_SORT, OPTION_TIME, OPTION_INTERVAL,
 		OPTION_FILTER, OPTION_SYMBOLS, OPTION_SHOW_FORMAT };
 
-	if (p->o->records.files > 2 || p->o->target_twice ||
-	    (p->o->records.files > 1 && p->o->target_given))
+	if (p->o->events.files > 2 || p->o->target_twice ||
+	    (p->o->events.files > 1 && p->o->target_given))
 		return option_fail(p, "a saved list is compared with one other "
 		    "list or one target");
 	return option_none_of(p, others, BASE_NELEM(others), "is for debug "
@@ -360,8 +360,8 @@ diff_saved_wanted(const struct options *o)
 {
 	enum dump_kind kind;
 
-	return o->command == COMMAND_DIFF && o->records.files > 0 &&
-	    (dump_file_kind(o->records.file[0], &kind) < 0 ||
+	return o->command == COMMAND_DIFF && o->events.files > 0 &&
+	    (dump_file_kind(o->events.file[0], &kind) < 0 ||
 	    kind == DUMP_OTHER);
 }
 
@@ -372,7 +372,7 @@ diff_saved(const struct options *o, uv_loop_t *loop)
 
 	saved_diff_init(&diff);
 	status = read_file(&diff, SAVED_OLD, old_name(o));
-	if (status == PAGEK_OK && o->records.files > 1) {
+	if (status == PAGEK_OK && o->events.files > 1) {
 		status = read_file(&diff, SAVED_NEW, new_name(o));
 		if (status == PAGEK_OK)
 			status = write_diff(o, &diff);

@@ -53,9 +53,9 @@ callers_new_live(struct callers **out, const struct subject *s, size_t dumps,
 		c->of[i].size = sizeof(struct caller);
 	c->dumps = dumps;
 	c->subject = s;
-	c->prefix = o->records.arch;
+	c->prefix = o->events.arch;
 	c->ignore = option_given(o, OPTION_NO_IGNORE) ? NULL :
-	    o->records.ignore;
+	    o->events.ignore;
 	*out = c;
 	return 0;
 }

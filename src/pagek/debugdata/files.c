@@ -235,7 +235,7 @@ check_count(const struct subject *s, const struct options *o, size_t least,
 {
 	const char *name = command_rows[o->command].name;
 
-	if (s->n < least && o->records.files == 0)
+	if (s->n < least && o->events.files == 0)
 		complain("'pagek %s' needs a dump, such as mddout.0", name);
 	else if (s->n < least)
 		complain("'pagek %s' needs %s, such as mddout.0 behind the "
@@ -252,7 +252,7 @@ int
 subject_open(struct subject *s, const struct options *o, size_t least,
     size_t most)
 {
-	const struct records_options *r = &o->records;
+	const struct events_options *r = &o->events;
 	int status = PAGEK_OK;
 
 	*s = (struct subject){ .dump = calloc(r->files + 1, sizeof *s->dump) };

@@ -203,11 +203,11 @@ parse_sort(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 int
 query_parse(struct query *q, const struct options *o, char why[DEBUGDATA_WHY])
 {
-	const struct records_options *r = &o->records;
+	const struct events_options *r = &o->events;
 	int e = 0;
 
 	*q = (struct query){ .filter = o->filter.compiled, .ms = r->time ==
-	    RECORDS_MS };
+	    EVENTS_MS };
 	for (size_t i = 0; e == 0 && i < r->matches; i++)
 		e = add_match(q, r->match[i], why);
 	if (e == 0 && r->keys != NULL)

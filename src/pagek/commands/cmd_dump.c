@@ -48,13 +48,13 @@ make_format(struct work *w, char why[DEBUGDATA_WHY])
 	if (options_as_data(w->o))
 		return PAGEK_OK;
 	usual_format(w, usual);
-	e = format_new(&w->format, w->o->records.format != NULL ?
-	    w->o->records.format : usual, why);
+	e = format_new(&w->format, w->o->events.format != NULL ?
+	    w->o->events.format : usual, why);
 	if (e == -ENOMEM)
 		snprintf(why, DEBUGDATA_WHY, "cannot start: %s", strerror(-e));
 	if (e < 0)
 		return e == -ENOMEM ? PAGEK_FAILED : PAGEK_USAGE;
-	return w->o->records.format == NULL ? PAGEK_OK :
+	return w->o->events.format == NULL ? PAGEK_OK :
 	    format_check(w->format, &w->subject, wants_names(w), why);
 }
 
@@ -79,8 +79,8 @@ check_names(const struct work *w, char why[DEBUGDATA_WHY])
 static void
 init_work(struct work *w, const struct options *o)
 {
-	*w = (struct work){ .o = o, .style = { .ms = o->records.time ==
-	    RECORDS_MS, .ascii = o->page.ascii || strcmp(nl_langinfo(CODESET),
+	*w = (struct work){ .o = o, .style = { .ms = o->events.time ==
+	    EVENTS_MS, .ascii = o->page.ascii || strcmp(nl_langinfo(CODESET),
 	    "UTF-8") != 0 } };
 }
 
@@ -116,7 +116,7 @@ show_format(const struct options *o)
 {
 	char text[FORMAT_STANDARD];
 	struct work w = { .o = o };
-	int status = o->records.files > 0 ? subject_open(&w.subject, o, 0, 0) :
+	int status = o->events.files > 0 ? subject_open(&w.subject, o, 0, 0) :
 	    PAGEK_OK;
 	FILE *out = status == PAGEK_OK ? output_open(o->output) : NULL;
 
@@ -141,14 +141,14 @@ cmd_dump_check(struct parse *p)
 
 	if (diff_saved_wanted(o))
 		return diff_saved_check(p);
-	if (o->records.files > 0 && o->target.kind == TARGET_COMMAND)
+	if (o->events.files > 0 && o->target.kind == TARGET_COMMAND)
 		return option_fail(p, "there is no file '%s', and a live "
 		    "target is not compared with debug data",
 		    base_shown(o->target.word));
-	if (o->records.files > 0 && o->target_given)
+	if (o->events.files > 0 && o->target_given)
 		return option_fail(p, "'%s' is a file and '%s' a live target: "
 		    "their sequence numbers have nothing in common",
-		    base_shown(o->records.file[0]), base_shown(o->target.word));
+		    base_shown(o->events.file[0]), base_shown(o->target.word));
 	if (o->command == COMMAND_DIFF && o->target_given && !o->target_twice)
 		return option_fail(p, "%sof a live target diff needs two moments: "
 		    "'pagek diff --interval=SECONDS %s %s'",
@@ -162,13 +162,13 @@ cmd_dump_check(struct parse *p)
 		return option_fail(p, "--interval is for live targets");
 	if (option_given(o, OPTION_KEYS) && option_given(o, OPTION_SORT))
 		return option_fail(p, "--keys and --sort exclude each other");
-	if (o->records.format != NULL && options_as_data(o))
+	if (o->events.format != NULL && options_as_data(o))
 		return option_fail(p, "--row-format is for text, not for "
 		    "--format=%s", o->text[OPTION_FORMAT]);
 	if (query_parse(&q, o, why) < 0)
 		return option_fail(p, "%s", why);
-	if (o->records.format != NULL &&
-	    format_new(&f, o->records.format, why) == -EINVAL)
+	if (o->events.format != NULL &&
+	    format_new(&f, o->events.format, why) == -EINVAL)
 		return option_fail(p, "%s", why);
 	format_free(f);
 	return 0;
@@ -367,7 +367,7 @@ print_lists(const struct work *w, const struct events *added,
 	fprintf(out, "N%s\n", t.added + 1);
 	print_rows(w, added, false, out);
 	/* Records of one line stand in blocks. */
-	if (w->o->records.format != NULL)
+	if (w->o->events.format != NULL)
 		fputc('\n', out);
 	fprintf(out, "A%s\n", t.freed + 1);
 	print_rows(w, freed, false, out);
