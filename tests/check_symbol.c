@@ -117,23 +117,27 @@ static const struct {
 	struct maps_line want;	/* end 0: refused */
 } line_cases[] = {
 	{ "558d9201c000-558d92022000 r-xp 00002000 fe:00 247498     /usr/bin/head\n",
-	    { 0x558d9201c000, 0x558d92022000, 0x2000, 247498, true, false,
-		"/usr/bin/head" } },
+	    { 0x558d9201c000, 0x558d92022000, 0x2000, 247498, true, false, true,
+		false, "/usr/bin/head" } },
 	{ "7f00-8f00 rw-p 00000000 00:00 0 \n",
-	    { 0x7f00, 0x8f00, 0, 0, false, false, "" } },
+	    { 0x7f00, 0x8f00, 0, 0, true, true, false, false, "" } },
 	{ "7f00-8f00 rwxp 00000000 00:00 0",
-	    { 0x7f00, 0x8f00, 0, 0, true, false, "" } },
+	    { 0x7f00, 0x8f00, 0, 0, true, true, true, false, "" } },
 	{ "7f00-8f00 r-xp 0 00:00 0                          [vdso]\n",
-	    { 0x7f00, 0x8f00, 0, 0, true, false, "[vdso]" } },
+	    { 0x7f00, 0x8f00, 0, 0, true, false, true, false,
+		"[vdso]" } },
 	{ "7f00-8f00 r-xp 0 fe:00 12   /tmp/my lib  (x).so\n",
-	    { 0x7f00, 0x8f00, 0, 12, true, false, "/tmp/my lib  (x).so" } },
+	    { 0x7f00, 0x8f00, 0, 12, true, false, true, false,
+		"/tmp/my lib  (x).so" } },
 	{ "7f00-8f00 r-xp 0 fe:00 12   /tmp/a.so (deleted)\n",
-	    { 0x7f00, 0x8f00, 0, 12, true, true, "/tmp/a.so" } },
+	    { 0x7f00, 0x8f00, 0, 12, true, false, true, true,
+		"/tmp/a.so" } },
 	{ "7f00-8f00 r-xp 0 fe:00 12   /tmp/a\\012b\\x.so\n",
-	    { 0x7f00, 0x8f00, 0, 12, true, false, "/tmp/a\nb\\x.so" } },
+	    { 0x7f00, 0x8f00, 0, 12, true, false, true, false,
+		"/tmp/a\nb\\x.so" } },
 	{ "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n",
-	    { 0xffffffffff600000, 0xffffffffff601000, 0, 0, true, false,
-		"[vsyscall]" } },
+	    { 0xffffffffff600000, 0xffffffffff601000, 0, 0, false, false, true,
+		false, "[vsyscall]" } },
 	{ "", { 0 } },
 	{ "\n", { 0 } },
 	{ "7f00", { 0 } },
@@ -171,9 +175,33 @@ LOOP_TEST(line_of_maps_reads, 0, BASE_NELEM(line_cases))
 	ck_assert_uint_eq(got.end, want->end);
 	ck_assert_uint_eq(got.offset, want->offset);
 	ck_assert_uint_eq(got.inode, want->inode);
+	ck_assert_int_eq(got.readable, want->readable);
+	ck_assert_int_eq(got.writable, want->writable);
 	ck_assert_int_eq(got.executable, want->executable);
 	ck_assert_int_eq(got.deleted, want->deleted);
 	ck_assert_str_eq(got.path, want->path);
+}
+
+TEST(lines_of_a_text_are_taken_in_turn)
+{
+	char text[] = "10-20 r--p 0 00:00 0 /a\nnonsense\n\n"
+	    "20-30 -w-p 0 00:00 0";
+	static const struct {
+		int result;
+		const char *path;
+	} want[] = { { 0, "/a" }, { -EBADMSG, NULL }, { -EBADMSG, NULL },
+	    { 0, "" } };
+	struct maps_line got;
+	char *at = text;
+
+	for (size_t i = 0; i < BASE_NELEM(want); i++) {
+		ck_assert_int_ne(*at, '\0');
+		ck_assert_int_eq(maps_parse_first(&at, &got), want[i].result);
+		if (want[i].path != NULL)
+			ck_assert_str_eq(got.path, want[i].path);
+	}
+	ck_assert_int_eq(*at, '\0');
+	ck_assert(!got.readable && got.writable && !got.executable);
 }
 
 TEST(line_of_maps_cut_anywhere_survives)

@@ -28,7 +28,7 @@
 
 #define PATH_BYTES 512
 #define MAPS_BYTES (4u << 20)	/* at most so much of /proc/self/maps */
-#define HEAD_BYTES 4096		/* of each mapped ELF file */
+#define HEAD_BYTES 4096		/* of each mapped ELF file: LAYOUT_HEAD_BYTES */
 
 /* --- chunks -------------------------------------------------------------- */
 

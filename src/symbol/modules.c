@@ -89,6 +89,8 @@ maps_parse(char *line, struct maps_line *out)
 	perms = at;
 	if (strlen(perms) < 5 || perms[4] != ' ')
 		return -EBADMSG;
+	m.readable = perms[0] == 'r';
+	m.writable = perms[1] == 'w';
 	m.executable = perms[2] == 'x';
 	at = perms + 5;
 	if (!take_number(&at, 16, ' ', &m.offset) ||
@@ -110,6 +112,16 @@ maps_parse(char *line, struct maps_line *out)
 	}
 	*out = m;
 	return 0;
+}
+
+int
+maps_parse_first(char **text, struct maps_line *out)
+{
+	char *line = *text;
+
+	*text += strcspn(line, "\n");
+	*text += **text == '\n';
+	return maps_parse(line, out);
 }
 
 int

@@ -100,7 +100,7 @@ struct maps_line {
 	uint64_t start, end;	/* end beyond the last */
 	uint64_t offset;	/* in the file, of start */
 	uint64_t inode;		/* 0: no file */
-	bool executable;
+	bool readable, writable, executable;
 	bool deleted;
 	const char *path;	/* in the given line or buffer; "" for anonymous memory */
 };
@@ -111,6 +111,9 @@ struct maps_line {
  * untouched.
  */
 int maps_parse(char *line, struct maps_line *out);
+
+/* The same of the first line of a text, which then begins behind it. */
+int maps_parse_first(char **text, struct maps_line *out);
 
 /*
  * Asks the kernel, since Linux 6.11, for the first mapping with code that ends

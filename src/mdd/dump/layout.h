@@ -1,10 +1,16 @@
-/* layout: where the fields of a target's tables lie, by its word size. */
+/*
+ * layout: where the fields of a target's tables lie, by its word size, and how
+ * large a table may be.
+ */
 #ifndef MDD_DUMP_LAYOUT_H
 #define MDD_DUMP_LAYOUT_H
 
 #include "../target/target.h"
 
 #define LAYOUT_ROOT_MAX 1024	/* bytes of a root, and of a shard, at most */
+#define LAYOUT_SHARDS_MAX 65536
+#define LAYOUT_FIRST_MAX (1u << 24)	/* records of a first slab */
+#define LAYOUT_HEAD_BYTES 4096	/* of each mapped ELF file, that a dump has */
 
 struct layout {
 	struct {

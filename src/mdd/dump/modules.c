@@ -4,42 +4,31 @@
 #include <string.h>
 
 #include "../../base/base.h"
+#include "layout.h"
 #include "tables.h"
 
-#define HEAD_BYTES 4096		/* of a mapped file, that a dump has */
 #define HEAD_BACK 64		/* mappings of a file before one of its code */
 #define HEAPS_MAX 4096
 #define HEAP_NEAR (UINT64_C(2) << 30)	/* the break begins no further behind the program */
 #define ARENA_ALIGNED (UINT64_C(64) << 20)	/* of glibc's arenas for threads */
 
-/* A mapping; its path lies in the text. */
-struct mapping {
-	struct maps_line line;
-	bool writable;
-};
-
+/* Their paths lie in the text. */
 struct mappings {
-	struct mapping *at;
+	struct maps_line *at;
 	size_t n, cap;
 };
 
 static int
 parse_mappings(struct dump *d, char *text, struct mappings *out)
 {
-	struct mapping m;
-	char *line, *next;
+	struct maps_line m;
 	unsigned no = 0;
 	void *array;
 	int e;
 
-	for (line = text; line != NULL && *line != '\0'; line = next) {
-		next = strchr(line, '\n');
-		if (next != NULL)
-			*next++ = '\0';
+	while (text != NULL && *text != '\0') {
 		no++;
-		m.writable = strchr(line, ' ') != NULL &&
-		    strncmp(strchr(line, ' '), " rw", 3) == 0;
-		if (maps_parse(line, &m.line) < 0) {
+		if (maps_parse_first(&text, &m) < 0) {
 			dump_problem(d, "line %u of the mappings cannot be parsed", no);
 			continue;
 		}
@@ -62,14 +51,14 @@ by_address(const void *a, const void *b)
 }
 
 /* The nearest mapping of the file's beginning, at or before mapping i. */
-static const struct mapping *
+static const struct maps_line *
 head_of(const struct mappings *maps, size_t i)
 {
-	const char *path = maps->at[i].line.path;
+	const char *path = maps->at[i].path;
 
 	for (size_t k = i + 1; k-- > 0 && i - k < HEAD_BACK &&
-	    strcmp(maps->at[k].line.path, path) == 0;)
-		if (maps->at[k].line.offset == 0)
+	    strcmp(maps->at[k].path, path) == 0;)
+		if (maps->at[k].offset == 0)
 			return &maps->at[k];
 	return NULL;
 }
@@ -78,10 +67,10 @@ static int
 add_module(struct dump *d, struct memory *m, const struct mappings *maps,
     size_t i)
 {
-	const struct maps_line *line = &maps->at[i].line;
-	const struct mapping *head = head_of(maps, i);
+	const struct maps_line *line = &maps->at[i];
+	const struct maps_line *head = head_of(maps, i);
 	struct dump_module *out = &d->module[d->nmodules];
-	uint8_t bytes[HEAD_BYTES];
+	uint8_t bytes[LAYOUT_HEAD_BYTES];
 	struct elf_head elf;
 
 	*out = (struct dump_module){ .lo = line->start, .hi = line->end,
@@ -92,9 +81,9 @@ add_module(struct dump *d, struct memory *m, const struct mappings *maps,
 		return -ENOMEM;
 	d->nmodules++;
 	if (head == NULL || elf_head_parse(&elf, bytes, memory_read(m,
-	    head->line.start, bytes, sizeof bytes)) < 0)
+	    head->start, bytes, sizeof bytes)) < 0)
 		return 0;
-	out->bias = head->line.start - elf.base;
+	out->bias = head->start - elf.base;
 	out->machine = elf.machine;
 	out->build_id_len = elf.build_id_len;
 	memcpy(out->build_id, elf.build_id, elf.build_id_len);
@@ -111,8 +100,7 @@ take_modules(struct dump *d, struct memory *m, const struct mappings *maps)
 		return -ENOMEM;
 	for (size_t i = 0; e == 0 && i < maps->n &&
 	    d->nmodules < SYMBOL_MODULES_MAX; i++)
-		if (maps->at[i].line.executable &&
-		    maps->at[i].line.path[0] != '\0')
+		if (maps->at[i].executable && maps->at[i].path[0] != '\0')
 			e = add_module(d, m, maps, i);
 	qsort(d->module, d->nmodules, sizeof *d->module, by_address);
 	return e;
@@ -158,14 +146,14 @@ has_record(const struct dump *d, const struct maps_line *line)
 
 /* "[heap]"; and arenas of threads, which begin at a multiple of their size. */
 static bool
-is_heap(const struct dump *d, const struct mapping *m)
+is_heap(const struct dump *d, const struct maps_line *m)
 {
-	if (strcmp(m->line.path, "[heap]") == 0)
+	if (strcmp(m->path, "[heap]") == 0)
 		return true;
-	return m->writable && m->line.start % ARENA_ALIGNED == 0 &&
-	    m->line.inode == 0 && d->source.word_bytes == 8 &&
-	    (m->line.path[0] == '\0' ||
-	    strncmp(m->line.path, "[anon", 5) == 0) && has_record(d, &m->line);
+	return m->readable && m->writable && m->start % ARENA_ALIGNED == 0 &&
+	    m->inode == 0 && d->source.word_bytes == 8 &&
+	    (m->path[0] == '\0' || strncmp(m->path, "[anon", 5) == 0) &&
+	    has_record(d, m);
 }
 
 /* Of a core: the kernel's own names, such as "[stack]", are not in it. */
@@ -173,7 +161,7 @@ static bool
 is_unnamed(const struct mappings *maps)
 {
 	for (size_t i = 0; i < maps->n; i++)
-		if (maps->at[i].line.path[0] == '[')
+		if (maps->at[i].path[0] == '[')
 			return false;
 	return true;
 }
@@ -186,7 +174,7 @@ program_end(const struct dump *d, const struct mappings *maps)
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < maps->n; i++) {
-		const struct maps_line *l = &maps->at[i].line;
+		const struct maps_line *l = &maps->at[i];
 
 		if (path[0] == '\0' && l->path[0] == '/')
 			path = l->path;
@@ -197,9 +185,9 @@ program_end(const struct dump *d, const struct mappings *maps)
 }
 
 static bool
-is_anonymous(const struct mapping *m)
+is_anonymous(const struct maps_line *m)
 {
-	return m->writable && m->line.path[0] == '\0';
+	return m->readable && m->writable && m->path[0] == '\0';
 }
 
 /*
@@ -213,16 +201,16 @@ name_heap(const struct dump *d, struct mappings *maps)
 	uint64_t end = is_unnamed(maps) ? program_end(d, maps) : 0;
 	size_t i = 0;
 
-	while (i < maps->n && (maps->at[i].line.start < end ||
-	    !is_anonymous(&maps->at[i]) || !has_record(d, &maps->at[i].line)))
+	while (i < maps->n && (maps->at[i].start < end ||
+	    !is_anonymous(&maps->at[i]) || !has_record(d, &maps->at[i])))
 		i++;
 	if (end == 0 || i == maps->n ||
-	    maps->at[i].line.start - end > HEAP_NEAR)
+	    maps->at[i].start - end > HEAP_NEAR)
 		return;
 	do {
-		end = maps->at[i].line.end;
-		maps->at[i++].line.path = heap;
-	} while (i < maps->n && maps->at[i].line.start == end &&
+		end = maps->at[i].end;
+		maps->at[i++].path = heap;
+	} while (i < maps->n && maps->at[i].start == end &&
 	    is_anonymous(&maps->at[i]));
 }
 
@@ -241,7 +229,7 @@ take_heap(struct dump *d, struct mappings *maps)
 	for (i = 0; i < maps->n && d->nheap < HEAPS_MAX; i++)
 		if (is_heap(d, &maps->at[i]))
 			d->heap[d->nheap++] = (struct dump_range){
-				maps->at[i].line.start, maps->at[i].line.end };
+				maps->at[i].start, maps->at[i].end };
 	return 0;
 }
 

@@ -14,8 +14,6 @@
 #include "tables.h"
 
 #define RECORD_MAX 256		/* bytes of a record or of a past one, at most */
-#define SHARDS_MAX 65536
-#define FIRST_MAX (1u << 24)	/* records of a first slab */
 
 struct tables {
 	struct dump *d;
@@ -271,10 +269,10 @@ read_shards(struct tables *t)
 	uint8_t p[LAYOUT_ROOT_MAX];
 	int e = 0;
 
-	if (n > SHARDS_MAX) {
+	if (n > LAYOUT_SHARDS_MAX) {
 		dump_problem(t->d, "root at 0x%" PRIx64 ": %" PRIu32 " shards "
-		    "are more than %d", t->root, n, SHARDS_MAX);
-		n = SHARDS_MAX;
+		    "are more than %d", t->root, n, LAYOUT_SHARDS_MAX);
+		n = LAYOUT_SHARDS_MAX;
 	}
 	for (uint32_t i = 0; e == 0 && i < n; i++, address += bytes) {
 		if (memory_read(t->m, address, p, bytes) < bytes) {
@@ -493,7 +491,7 @@ check_root(struct tables *t)
 		return false;
 	}
 	if (slabs != MDD_SLABS || t->slab_first == 0 ||
-	    t->slab_first > FIRST_MAX) {
+	    t->slab_first > LAYOUT_FIRST_MAX) {
 		dump_problem(t->d, "root at 0x%" PRIx64 ": %" PRIu32 " slabs, "
 		    "the first of %" PRIu32 " records", t->root, slabs,
 		    t->slab_first);

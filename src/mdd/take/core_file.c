@@ -17,7 +17,6 @@
 
 #define SEGMENTS_MAX (1u << 20)
 #define NOTES_MAX ((uint64_t)64 << 20)
-#define HEAD_BYTES 4096
 #define PAGE 4096
 #define FILES_MAX (1u << 20)
 #define HEAD_BACK 64		/* mappings of a file behind its beginning */
@@ -108,7 +107,7 @@ is_same_file(const struct take *t, const struct take_mapping *m)
 {
 	const struct take_mapping *first = head_of(t, m);
 	struct elf_head mapped, file;
-	uint8_t head[HEAD_BYTES];
+	uint8_t head[LAYOUT_HEAD_BYTES];
 
 	return first != NULL &&
 	    elf_head_parse(&mapped, head, read_segments(t->core, first->lo,
@@ -235,7 +234,7 @@ static void
 permit(const struct take *t, uint64_t address, struct take_mapping *m)
 {
 	struct elf_file e = { .fd = -1 };
-	uint8_t head[HEAD_BYTES], ehdr[sizeof(Elf64_Ehdr)];
+	uint8_t head[LAYOUT_HEAD_BYTES], ehdr[sizeof(Elf64_Ehdr)];
 	uint8_t p[sizeof(Elf64_Phdr)];
 	uint64_t at, offset, end;
 	size_t size;

@@ -10,7 +10,6 @@
 #include "take.h"
 
 #define ROOT_NAME "mdd_root"
-#define HEAD_BYTES 4096
 #define SECTIONS_MAX 65536
 #define SYMBOLS_AT_ONCE 1024
 
@@ -146,7 +145,7 @@ symbol_in(const struct take *t, const struct take_mapping *m,
     uint64_t *address)
 {
 	char path[PATH_MAX + 32];
-	uint8_t head[HEAD_BYTES];
+	uint8_t head[LAYOUT_HEAD_BYTES];
 	struct elf_head mapped, file;
 	struct layout at;
 	uint64_t value;

@@ -50,38 +50,20 @@ take_maps_fini(struct take_maps *maps)
 	*maps = (struct take_maps){ 0 };
 }
 
-/* The line is taken apart in place. */
-static int
-parse_line(struct take_maps *maps, char *line)
-{
-	const char *perms = strchr(line, ' ');
-	struct take_mapping m;
-	struct maps_line l;
-	char letters[4];
-
-	if (perms == NULL || strlen(perms) < 5)
-		return 0;
-	memcpy(letters, perms + 1, 4);
-	if (maps_parse(line, &l) < 0)
-		return 0;
-	m = (struct take_mapping){ .lo = l.start, .hi = l.end,
-		.offset = l.offset, .readable = letters[0] == 'r',
-		.writable = letters[1] == 'w', .executable = letters[2] == 'x' };
-	return take_maps_add(maps, &m, l.path);
-}
-
 int
 take_maps_parse(struct take_maps *maps, const char *text)
 {
-	char *copy = strdup(text), *line, *next;
+	char *copy = strdup(text), *rest = copy;
+	struct maps_line l;
 	int r = copy == NULL ? -ENOMEM : 0;
 
-	for (line = copy; r == 0 && line != NULL && *line != '\0'; line = next) {
-		next = strchr(line, '\n');
-		if (next != NULL)
-			*next++ = '\0';
-		r = parse_line(maps, line);
-	}
+	while (r == 0 && *rest != '\0')
+		if (maps_parse_first(&rest, &l) == 0)
+			r = take_maps_add(maps, &(struct take_mapping){
+				.lo = l.start, .hi = l.end,
+				.offset = l.offset, .readable = l.readable,
+				.writable = l.writable,
+				.executable = l.executable }, l.path);
 	free(copy);
 	take_maps_sort(maps);
 	return r;

@@ -15,10 +15,7 @@
 #include "../../base/base.h"
 #include "take.h"
 
-#define HEAD_BYTES 4096		/* of a mapped ELF file */
 #define PIECE ((size_t)1 << 20)	/* read at once */
-#define SHARDS_MAX 65536
-#define FIRST_MAX (1u << 24)	/* records of a first slab */
 #define THREADS_MAX (1u << 22)
 #define PROBE 28		/* bytes of a root in front of its options */
 #define ROOM ((uint64_t)1 << 20)	/* that a copy may grow */
@@ -315,7 +312,7 @@ check_root(struct take *t)
 	uint32_t first = ROOT32(t, slab_first);
 
 	if (levels > MDD_LEVELS || ROOT32(t, slabs) != MDD_SLABS ||
-	    first == 0 || first > FIRST_MAX) {
+	    first == 0 || first > LAYOUT_FIRST_MAX) {
 		take_problem(t, "root at 0x%" PRIx64 ": %" PRIu32 " levels, %"
 		    PRIu32 " slabs, the first of %" PRIu32 " records",
 		    r->address, levels, ROOT32(t, slabs), first);
@@ -399,7 +396,7 @@ plan_shards(struct take *t)
 	size_t got;
 	int e;
 
-	if (n == 0 || n > SHARDS_MAX) {
+	if (n == 0 || n > LAYOUT_SHARDS_MAX) {
 		take_problem(t, "root at 0x%" PRIx64 ": %" PRIu32 " shards",
 		    r->address, n);
 		n = n == 0 ? 0 : 1;
@@ -536,8 +533,9 @@ take_plan_heads(struct take *t)
 		if (m->offset == 0 && m->path[0] == '/' &&
 		    read_all(&t->source, m->lo, magic, SELFMAG) &&
 		    memcmp(magic, ELFMAG, SELFMAG) == 0)
-			e = add_area(&t->heads, m->lo, m->hi - m->lo <
-			    HEAD_BYTES ? m->hi - m->lo : HEAD_BYTES);
+			e = add_area(&t->heads, m->lo,
+			    m->hi - m->lo < LAYOUT_HEAD_BYTES ?
+			    m->hi - m->lo : LAYOUT_HEAD_BYTES);
 	}
 	settle_areas(t, &t->heads);
 	if (e == 0)

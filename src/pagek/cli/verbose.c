@@ -49,23 +49,24 @@ tell_own_node(void)
 	tell("node: of its own, %s", r < 0 ? strerror(-r) : path);
 }
 
-/* The path in a line of /proc/PID/maps if it is our library; NULL: it is not. */
-static const char *
-library_in(char *line)
+/* The mapping of a line of /proc/PID/maps is of our library. */
+static bool
+is_library(char *line, struct maps_line *m)
 {
-	char *path = strchr(line, '/');
-	const char *name = path != NULL ? strrchr(path, '/') + 1 : "";
+	const char *name;
 
-	line[strcspn(line, "\n")] = '\0';
-	return strncmp(name, LIBRARY, strlen(LIBRARY)) == 0 ? path : NULL;
+	if (maps_parse(line, m) < 0)
+		return false;
+	name = strrchr(m->path, '/');
+	return name != NULL && strncmp(name + 1, LIBRARY, strlen(LIBRARY)) == 0;
 }
 
 static void
 tell_library(pid_t pid)
 {
-	const char *found = NULL;
 	char path[64], *line = NULL;
-	bool any = false;
+	bool any = false, found = false;
+	struct maps_line m;
 	size_t cap = 0;
 	FILE *maps;
 
@@ -75,14 +76,16 @@ tell_library(pid_t pid)
 		tell("library: not known, %s: %s", path, strerror(errno));
 		return;
 	}
-	while (found == NULL && getline(&line, &cap, maps) > 0) {
+	while (!found && getline(&line, &cap, maps) > 0) {
 		any = true;
-		found = library_in(line);
+		found = is_library(line, &m);
 	}
 	/* A process that is ending has no maps. */
-	tell("library: %s", found != NULL ? found :
-	    any ? "none that is an object of its own" :
-	    "not known, the process has ended");
+	if (found)
+		tell("library: %s%s", m.path, m.deleted ? " (deleted)" : "");
+	else
+		tell("library: %s", any ? "none that is an object of its own" :
+		    "not known, the process has ended");
 	free(line);
 	fclose(maps);
 }
