@@ -216,7 +216,7 @@ CASE("names", .setup = setup, .teardown = teardown, .seconds = 30);
 
 TEST(no_cycle_waits_for_the_names_of_ten_thousand_stacks)
 {
-	struct profile_words words = profile_session_words;
+	struct profile_words words = nodes_profile_words;
 	unsigned held = 0;	/* cycles made while the reader stood still */
 	int lacking;
 

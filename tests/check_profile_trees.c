@@ -323,14 +323,14 @@ TEST(block_newer_than_now_has_no_age)
 /* --- many ----------------------------------------------------------------- */
 
 static bool
-deep_stack(void *arg, uint64_t caller, struct nodes_stack *out)
+deep_stack(void *arg, uint64_t caller, struct stream_site *out)
 {
 	static uint64_t frame[200];
 
 	(void)arg;
 	for (unsigned i = 0; i < BASE_NELEM(frame); i++)
 		frame[i] = 0x100000 + (i == 0 ? caller % 5000 : i);
-	*out = (struct nodes_stack){ frame, BASE_NELEM(frame),
+	*out = (struct stream_site){ frame, BASE_NELEM(frame),
 		RING_END_DEPTH };
 	return true;
 }

@@ -54,7 +54,7 @@ CASE("Core", .setup = setup, .teardown = teardown);
 
 TEST(a_plain_address_is_a_stack_of_one_frame)
 {
-	struct nodes_stack st;
+	struct stream_site st;
 
 	ck_assert(nodes_session_stack(session, 0x401234, &st));
 	ck_assert_uint_eq(st.depth, 1);
@@ -68,7 +68,7 @@ TEST(a_plain_address_is_a_stack_of_one_frame)
 TEST(a_stack_is_asked_for_once_and_then_there)
 {
 	uint64_t caller = site_of_depth(3, 9);
-	struct nodes_stack st;
+	struct stream_site st;
 
 	ck_assert(!nodes_session_stack(session, caller, &st));
 	ck_assert(!nodes_session_stack(session, caller, &st));
@@ -110,7 +110,7 @@ TEST(words_are_asked_for_once_and_then_there)
 
 TEST(an_answer_may_hold_a_part_and_the_rest_is_asked_for)
 {
-	struct nodes_stack st;
+	struct stream_site st;
 
 	peer.answer_max = 7;
 	for (unsigned i = 0; i < 100; i++) {
@@ -133,7 +133,7 @@ CASE("Errors", .setup = setup, .teardown = teardown);
 
 TEST(a_node_that_answers_nothing_is_not_asked_in_circles)
 {
-	struct nodes_stack st;
+	struct stream_site st;
 
 	peer.answer_max = 0;
 	nodes_session_stack(session, site_of_depth(2, 1), &st);
@@ -146,7 +146,7 @@ TEST(a_node_that_answers_nothing_is_not_asked_in_circles)
 
 TEST(a_stack_that_the_node_does_not_have_stays_unknown)
 {
-	struct nodes_stack st;
+	struct stream_site st;
 
 	nodes_session_stack(session, site_of_depth(0, 4), &st);
 	peer_cycles(&peer, session, 1);
@@ -195,7 +195,7 @@ TEST(another_stream_begins_without_stacks_and_words)
 	static const struct nodes_session_opts other = { .pid = 43,
 		.kind_given = true, .kind = BLKLIST_LITERAL, .max = 4096 };
 	uint64_t frame = frame_make(0x1000, 1), caller = site_of_depth(2, 1);
-	struct nodes_stack st;
+	struct stream_site st;
 	int at;
 
 	second.epoch[0]++;
@@ -233,7 +233,7 @@ TEST(an_answer_of_the_stream_before_is_dropped)
 	struct wire_stack old = { .site = rec_site(caller), .depth = 1,
 		.end = 1, .frame = { 0xbad } };
 	struct wire_msg q, sited = { .type = WIRE_SITED, .sited = { .n = 1 } };
-	struct nodes_stack st;
+	struct stream_site st;
 	size_t len = 0;
 	int at;
 
@@ -263,7 +263,7 @@ TEST(an_answer_of_the_stream_before_is_dropped)
 TEST(a_new_epoch_forgets_stacks_and_words)
 {
 	uint64_t caller = site_of_depth(2, 1);
-	struct nodes_stack st;
+	struct stream_site st;
 
 	nodes_session_stack(session, caller, &st);
 	peer_cycles(&peer, session, 1);
@@ -318,7 +318,7 @@ TEST(what_was_not_asked_for_is_not_believed)
 	struct wire_stack lie = { .site = 8, .depth = 1, .end = 1,
 		.frame = { 0xbad } };
 	struct wire_msg sited = { .type = WIRE_SITED, .sited = { .n = 1 } };
-	struct nodes_stack st;
+	struct stream_site st;
 	size_t len = 0;
 
 	ck_assert(wire_sited_put(packed, sizeof packed, &len, &lie));
@@ -334,7 +334,7 @@ TEST(what_was_not_asked_for_is_not_believed)
 TEST(an_answer_of_the_wrong_kind_is_none)
 {
 	struct wire_msg framed = { .type = WIRE_FRAMED };
-	struct nodes_stack st;
+	struct stream_site st;
 
 	nodes_session_stack(session, site_of_depth(2, 1), &st);
 	nodes_session_cycle(session);
@@ -374,7 +374,7 @@ TEST(outside_texts_come_through_as_they_are)
 
 TEST(many_stacks_need_some_questions_and_no_more)
 {
-	struct nodes_stack st;
+	struct stream_site st;
 
 	for (unsigned round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < 10000; i++)

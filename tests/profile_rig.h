@@ -71,21 +71,21 @@ static struct {
 } fake;
 
 static inline bool
-fake_stack(void *arg, uint64_t caller, struct nodes_stack *out)
+fake_stack(void *arg, uint64_t caller, struct stream_site *out)
 {
 	static uint64_t plain;
 
 	(void)arg;
 	if (!rec_is_site(caller)) {
 		plain = caller;
-		*out = (struct nodes_stack){ &plain, 1, RING_END_DEPTH };
+		*out = (struct stream_site){ &plain, 1, RING_END_DEPTH };
 		return true;
 	}
 	fake.stacks++;
 	fake.which |= 1u << rec_site(caller) % 32;
 	if (fake.no_stacks || rec_site(caller) >= BASE_NELEM(sites))
 		return false;
-	*out = (struct nodes_stack){ sites[rec_site(caller)].frame,
+	*out = (struct stream_site){ sites[rec_site(caller)].frame,
 		sites[rec_site(caller)].depth, sites[rec_site(caller)].end };
 	return true;
 }

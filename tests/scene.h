@@ -104,7 +104,7 @@ static const struct {
 };
 
 static inline bool
-scene_stack(void *arg, uint64_t caller, struct nodes_stack *out)
+scene_stack(void *arg, uint64_t caller, struct stream_site *out)
 {
 	static uint64_t frame[64][6];
 	static unsigned next;
@@ -115,7 +115,7 @@ scene_stack(void *arg, uint64_t caller, struct nodes_stack *out)
 	if (scene_deaf)
 		return false;
 	to[0] = caller;
-	*out = (struct nodes_stack){ .frame = to, .depth = 1,
+	*out = (struct stream_site){ .frame = to, .depth = 1,
 		.end = RING_END_DEPTH };
 	if (!rec_is_site(caller))
 		return true;

@@ -56,8 +56,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../nodes/nodes.h"
+#include "../blklist/blklist.h"
 #include "../stream/ring.h"
+#include "../stream/stream.h"
+#include "../stream/wire/wire.h"
 #include "../symbol/symbol.h"
 
 struct profile;
@@ -84,12 +86,10 @@ enum profile_by {
 
 /* The source of stacks and words: a session, or a test. */
 struct profile_words {
-	bool (*stack)(void *arg, uint64_t caller, struct nodes_stack *);
+	bool (*stack)(void *arg, uint64_t caller, struct stream_site *);
 	const struct wire_words *(*words)(void *arg, uint64_t frame);
 	void *arg;
 };
-
-extern const struct profile_words profile_session_words;	/* arg to be set: the session */
 
 int profile_new(struct profile **);
 void profile_free(struct profile *);

@@ -289,7 +289,7 @@ resolve_caller(struct profile *p, size_t i, const struct profile_words *from)
 {
 	uint64_t caller = profile_caller(p, i)->caller;
 	struct stack *st = &p->stack[i];
-	struct nodes_stack known;
+	struct stream_site known;
 	int r;
 
 	if (caller == 0) {
@@ -450,22 +450,3 @@ profile_next_mark(struct profile *p)
 	}
 	return p->mark;
 }
-
-/* --- a session as the source of stacks and words --------------------------- */
-
-static bool
-session_stack(void *arg, uint64_t caller, struct nodes_stack *out)
-{
-	return nodes_session_stack(arg, caller, out);
-}
-
-static const struct wire_words *
-session_words(void *arg, uint64_t frame)
-{
-	return nodes_session_words(arg, frame);
-}
-
-const struct profile_words profile_session_words = {
-	.stack = session_stack,
-	.words = session_words,
-};

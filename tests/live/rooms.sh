@@ -6,12 +6,11 @@ set -u
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
 rooms='base usage mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog filter
-allocp blklist blklist/indexed mdd/capture symbol
+allocp blklist blklist/indexed mdd/capture symbol mdd/dump mdd/take mdd mdd/export
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
 nodes/keeper nodes/self_watch nodes/arrivals nodes/images nodes/takeover
 nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
-mdd/dump mdd/take mdd mdd/export
 pagek/picture pagek/page pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/cli
 pagek/documents pagek/debugdata pagek/batch pagek/jobs pagek/app pagek/app/pages pagek/tui pagek/commands pagek/check pagek'
 

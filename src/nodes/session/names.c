@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../mdd/mdd.h"
 #include "state.h"
 
 #define FETCH_AGAIN_MS 2000	/* between two requests while a debug file is downloaded */
@@ -15,11 +16,11 @@
 
 /* --- copies ------------------------------------------------------------- */
 
-struct nodes_stack *
-nodes_stack_copy(const struct nodes_stack *stack)
+struct stream_site *
+nodes_stack_copy(const struct stream_site *stack)
 {
 	struct block {
-		struct nodes_stack stack;
+		struct stream_site stack;
 		uint64_t frame[];
 	} *copy;
 	size_t bytes = stack->depth * sizeof *stack->frame;
@@ -76,21 +77,21 @@ get_name(struct names *nm, enum names_kind kind, uint64_t key)
 
 /* A plain return address is its own stack: of one frame, without a module. */
 static bool
-plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
+plain_stack(struct names *nm, uint64_t caller, struct stream_site *out)
 {
 	const struct answers_entry *e =
 	    answers_entry(&nm->cache[NAMES_STACKS].answers, caller);
 
 	if (e == NULL)
 		return false;
-	*out = (struct nodes_stack){ .frame = &e->key, .depth = 1,
+	*out = (struct stream_site){ .frame = &e->key, .depth = 1,
 		.end = RING_END_ALONE };
 	return true;
 }
 
 bool
 nodes_session_stack(struct nodes_session *s, uint64_t caller,
-    struct nodes_stack *out)
+    struct stream_site *out)
 {
 	const struct answers_entry *e;
 
@@ -102,7 +103,7 @@ nodes_session_stack(struct nodes_session *s, uint64_t caller,
 	e = get_name(&s->names, NAMES_STACKS, caller);
 	if (e == NULL || e->value == NULL)
 		return false;
-	*out = *(const struct nodes_stack *)e->value;
+	*out = *(const struct stream_site *)e->value;
 	return true;
 }
 
@@ -121,6 +122,23 @@ nodes_session_words(struct nodes_session *s, uint64_t frame)
 	return w->known != WIRE_K_PENDING || e->tries >= ANSWERS_TRIES ?
 	    w : NULL;
 }
+
+static bool
+get_profile_stack(void *arg, uint64_t caller, struct stream_site *out)
+{
+	return nodes_session_stack(arg, caller, out);
+}
+
+static const struct wire_words *
+get_profile_words(void *arg, uint64_t frame)
+{
+	return nodes_session_words(arg, frame);
+}
+
+const struct profile_words nodes_profile_words = {
+	.stack = get_profile_stack,
+	.words = get_profile_words,
+};
 
 const char *
 nodes_session_thread(struct nodes_session *s, uint16_t thread)
@@ -218,8 +236,8 @@ take_stacks(struct names *nm, struct answers *a, const struct wire_msg *msg)
 
 	while (wire_sited_next(msg->sited.sites, &at, &in) == 1) {
 		uint64_t caller = rec_site_caller(in.site);
-		struct nodes_stack *copy = in.depth == 0 ? NULL :
-		    nodes_stack_copy(&(struct nodes_stack){ .frame = in.frame,
+		struct stream_site *copy = in.depth == 0 ? NULL :
+		    nodes_stack_copy(&(struct stream_site){ .frame = in.frame,
 			.depth = in.depth, .end = in.end });
 
 		if (copy == NULL)

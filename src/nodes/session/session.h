@@ -196,24 +196,19 @@ int nodes_session_switch(struct nodes_session *, const struct nodes_session_opts
  * looks at it. All are borrowed until the next news. Texts in words end with a
  * NUL behind len and are not yet safe for a terminal (base_safe_text).
  */
-struct nodes_stack {
-	const uint64_t *frame;	/* innermost first */
-	unsigned depth;		/* 1 at least */
-	unsigned end;		/* enum ring_end */
-};
 
 /*
  * The stack of a block's caller. A plain return address is a stack of depth 1
  * that ends with RING_END_ALONE. False while unknown.
  */
 bool nodes_session_stack(struct nodes_session *, uint64_t caller,
-    struct nodes_stack *);
+    struct stream_site *);
 
 /*
  * A deep copy in one allocation, texts with a NUL behind them; free with
  * free(). NULL: no memory.
  */
-struct nodes_stack *nodes_stack_copy(const struct nodes_stack *);
+struct stream_site *nodes_stack_copy(const struct stream_site *);
 struct wire_words *nodes_words_copy(const struct wire_words *);
 
 /*
@@ -222,6 +217,9 @@ struct wire_words *nodes_words_copy(const struct wire_words *);
  */
 const struct wire_words *nodes_session_words(struct nodes_session *,
     uint64_t frame);
+
+/* A session as the source of stacks and words of a profile; arg to be set. */
+extern const struct profile_words nodes_profile_words;
 
 /* Stacks, words and names that are not answered yet. */
 size_t nodes_session_symbols_pending(const struct nodes_session *);

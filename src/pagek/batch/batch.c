@@ -174,7 +174,7 @@ static int
 await_rows(uv_loop_t *loop, struct row_scan *t, int timeout_ms,
     struct profile *p)
 {
-	struct profile_words words = profile_session_words;
+	struct profile_words words = nodes_profile_words;
 	bool listed = nodes_session_look(t->s)->listed;
 	struct mono begun = mono_now();
 	int64_t left;
@@ -246,7 +246,7 @@ int
 batch_await_names(uv_loop_t *loop, struct nodes_session *s, struct profile *p,
     int timeout_ms, size_t *lacking)
 {
-	struct profile_words words = profile_session_words;
+	struct profile_words words = nodes_profile_words;
 	const struct nodes_look *look = nodes_session_look(s);
 	uint32_t stream_no = look->stream_no;
 	struct mono begun = mono_now();

@@ -281,10 +281,10 @@ add_name(struct name_cache *c, enum name_kind kind, uint64_t key, void *copy)
 }
 
 static bool
-cached_stack(void *arg, uint64_t caller, struct nodes_stack *out)
+cached_stack(void *arg, uint64_t caller, struct stream_site *out)
 {
 	struct name_cache *c = arg;
-	const struct nodes_stack *copy = find_name(c, STACK, caller);
+	const struct stream_site *copy = find_name(c, STACK, caller);
 
 	if (copy != NULL) {
 		*out = *copy;

@@ -34,7 +34,7 @@ struct page_call {
 
 struct page_calls {
 	const struct page_view *v;
-	struct nodes_stack stack;
+	struct stream_site stack;
 	const struct wire_words *words;	/* of the current frame */
 	unsigned frame;
 	unsigned line;			/* its next one */

@@ -103,7 +103,7 @@ void
 page_view_live(struct page_view *v, struct nodes_session *session)
 {
 	page_view_init(v, nodes_session_look(session));
-	v->words = profile_session_words;
+	v->words = nodes_profile_words;
 	v->words.arg = session;
 	v->thread = live_thread;
 	v->arg = session;
