@@ -5,6 +5,7 @@
  * is in it: aHead is the first active record, fHead the first free one.
  *
  *	blklist.c	what is the same for all kinds of list
+ *	list.h		what the kinds of list share
  *	indexed/	the list of targets
  *	literal.c	the note's own list: of classic streams and --list=note, and
  *			the oracle of the tests

@@ -37,8 +37,12 @@
  *	else if (filter_matches(f, &block))
  *		...
  *
- * fields.c has the fields and operators, parse.c compiles, values.c reads
- * numbers, times.c times, match.c evaluates, complete.c completes what a user types.
+ *	fields.c	fields and operators
+ *	parse.c		compiles an expression (expr.h)
+ *	values.c	sizes, ages and other values
+ *	times.c		times of day, dates
+ *	match.c		evaluates an expression for a block
+ *	complete.c	completions of what a user types
  */
 #ifndef FILTER_H
 #define FILTER_H

@@ -5,6 +5,7 @@
  *	cache.c		the names that were found
  *	child.c		runs of pagek-symbols, and the pipes to them
  *	fetches.c	the queue of debug files to be fetched
+ *	client.h	what the four files above share
  *	packet.c	messages between a node and its reader (packet.h)
  *	modules.c	mappings of a process, and the table of its modules
  *	wrappers.c, shortname.c		names to skip, names to show

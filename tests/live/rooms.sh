@@ -91,6 +91,35 @@ rooms_have_doors() {
 	done
 }
 
+# The opening comment of a door names each file of its room, or a pattern of its
+# name; foo.h stands for foo.c as well.
+doors_name_their_files() {
+	for room in $rooms; do
+		case $room in
+		alloclog) door=$room/hooks.h ;;
+		usage) door=$room/usage_xmemory.h ;;
+		pagek/app/pages) door=$room.h ;;
+		pagek) continue ;;
+		*) door=$room/${room##*/}.h ;;
+		esac
+		for file in "$top/src/$room"/*.[ch] "$top/src/$room"/*.def; do
+			[ -f "$file" ] && [ "$file" != "$top/src/$door" ] &&
+			    echo "$door ${file##*/}"
+		done
+	done | while read -r door file; do
+		[ "${file%.*}" != "$(basename "${door%.h}")" ] || continue
+		set -f
+		for word in $(sed '/\*\//q' "$top/src/$door" |
+		    grep -oE '[[:alnum:]_*-]+\.(c|h|def)' | sed 's/NAME/*/'); do
+			case $file in
+			${word%.*}.*) continue 2 ;;
+			esac
+		done
+		echo "$door does not name $file"
+		return 1
+	done
+}
+
 # lies_in PATTERN PATH...: such a line stands below one of these, and nowhere else.
 lies_in() {
 	pattern=$1
@@ -109,6 +138,7 @@ rule "a room includes only what stands below it" arrows_point_down
 rule "the rooms of a page and those of a node do not include each other" \
     sides_are_apart
 rule "a room in a room has a header of its name" rooms_have_doors
+rule "the door of a room names its files" doors_name_their_files
 rule "curses is the terminal's alone" lies_in '#include <n?curses' pagek/tui/
 rule "messages are read and written in the wire's room alone" \
     lies_in '#include <cbor' stream/wire/

@@ -11,6 +11,7 @@
  *	reader.c	files are opened and read
  *	seek.c		the list at a moment
  *	pack.c		checksums, compression
+ *	format.h	the format, and what the files above share
  *
  * Vocabulary
  *	capture		one file or, with a ring, a folder of files.

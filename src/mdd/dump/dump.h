@@ -7,8 +7,10 @@
  *	tables.c	the target's tables, out of the memory in the file
  *	memory.c	the target's memory, in its byte order and word size
  *	modules.c	mapped files with their build ids, and the heap
+ *	layout.h	where fields of the tables lie, how large a table may be
  *	elf_head.c	what the head of an ELF file says
- *	write.c		an mddout file is written; ../take reads targets for it
+ *	elf_read.h	numbers of an ELF file, of either word size and byte order
+ *	write.c		writes an mddout file; ../take reads targets for it
  *
  * Vocabulary
  *	moment		one event: sequence number, function, time, thread and

@@ -5,7 +5,8 @@
  *	functions.def	the allocation functions
  *	core.c		the table of allocations and the history
  *	settings.c	options of a start, from text
- *	wrap.c		hooks for --wrap: malloc's family, newlib's, C++ operators
+ *	wrap.c		hooks for --wrap: malloc's family and newlib's
+ *	wrap_cxx.c	hooks for --wrap: the C++ operators
  *	port_linux.c	a port: Linux programs without liballoclog
  *	../../alloclog/debugdata.c	the port of liballoclog
  *	port_freertos.c	a port: firmware with FreeRTOS

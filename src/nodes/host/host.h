@@ -8,7 +8,9 @@
  *		node's supervisor.
  *	worker	a thread of libuv's pool, for work that may wait for a disk.
  *
- *	here		Unix sockets, inherited descriptors, workers
+ *	socket.c	Unix sockets
+ *	inherited.c	descriptors that systemd or a supervisor has passed on
+ *	workers.c	threads for work that may wait
  *	access.h	peers, their roles and streams
  *	fdstore.h	descriptors in the store
  *	proc.h		/proc: processes, threads, mappings

@@ -19,14 +19,14 @@
  *	records.c	records into queue and list, losses, the peak
  *	control.c	threads' names and requesters, types, regions
  *	regions.c	the set of declared regions
- *	marks.c		moments with a name
+ *	marks.c		named marks of the stream
  *	sandbox.c	targets that have locked themselves in
  *	modules.c	files that a target has loaded
  *	arming.h	which targets log
  *	drain.h		when each target is visited, and who wakes the loop
  *	dstrm.h		the node's table of streams
- *	takeover_*	memory that the next process of the node takes over, and
- *			resume.c, which goes on from it
+ *	takeover_*.c	memory that the next process of the node takes over
+ *	resume.c	goes on from that memory
  *	node.h		what the rooms of a node share
  *
  * A keeper belongs to the loop's thread, except until arrivals/hello.c has handed

@@ -1,7 +1,7 @@
 /*
  * pageknode: the program; it puts the rooms of the node together.
  *
- *	node.c		the node's parts, the program's main
+ *	main.c, node.c	the node's parts, the program's start and end
  *	arguments.c	its arguments and --help
  *	daemon.c	a node that stands alone, and what each node takes over
  *			from the process before

@@ -9,6 +9,7 @@
  *	look	the state of a session now; borrowed by the page.
  *	news	the callback: the look has changed.
  *
+ *	state.h		the state of a session, and its steps
  *	session.c	steps of a session, requests
  *	choose.c	finds the stream
  *	intake.c	snapshot and records

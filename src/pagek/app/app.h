@@ -4,16 +4,25 @@
  *
  * Vocabulary
  *	panel	a page or an overlay (panel.h); page K is the lowest one.
- *	prompt	a line at the bottom for `:`, a filter or a search: prompt.c,
- *		*_prompt.c, prompt_commands.c.
- *	overlay	a panel over page K: *_overlay.c, overlays.c, sort_picker.c.
+ *	prompt	a line at the bottom for `:`, a filter or a search.
+ *	overlay	a panel over page K.
  *	row of pages[]	a page: its picture, keys and files (pages.h, pages/).
  *
- * app.c has the cycle, dispatches keys, and tells the session which blocks to
- * bring.  A key becomes an action in ../picture/keys.def; an action becomes a
- * function in keys[] of its panel (page K: pages/blocks.c), else in meanings[] of
- * panel.c.  *_keys.c, mouse.c and line2_editor.c have some of these functions;
- * switch_target.c leads to another target, save.c writes pictures and settings.
+ *	app.c		the cycle; keys; the blocks that the session is to bring
+ *	panel.c		the stack of panels; keys of all pages
+ *	prompt.c	the prompt: *_prompt.c for a filter and a search,
+ *			prompt_commands.c for `:`, typed_history.h
+ *	*_overlay.c	overlays; overlays.c has help and diagnostics
+ *	sort_picker.c	the picker of sort keys
+ *	line2_editor.c	editing the fields of line 2
+ *	mark_keys.c, pause_keys.c, mouse.c	other keys, and clicks
+ *	source_line.c	the source of a call, and its editor
+ *	switch_target.c	from one target to another
+ *	save.c		a picture as a file
+ *
+ * A key becomes an action in ../picture/keys.def; an action becomes a function
+ * in keys[] of its panel (page K: pages/blocks.c), else in meanings[] of
+ * panel.c.
  *
  * Example: the screen
  *	app_init(&app, page, watch, loop);

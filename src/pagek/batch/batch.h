@@ -2,6 +2,9 @@
  * batch: commands that open a target's session and wait for its list, and pages
  * as text: once (--once) or repeatedly (-b).
  *
+ *	batch.c		sessions, lists and pages as text
+ *	marks.c		named marks of the stream
+ *
  * Example: a command that reads a list
  *	static int
  *	print(const struct options *o, uv_loop_t *loop, struct nodes_session *s)

@@ -3,6 +3,7 @@
  *
  *	options.h	commands.def and options.def: every command and option,
  *			with its help
+ *	options_values.c	values of options, from text
  *	target_word.h	the TARGET word, and the link to it
  *	config.h	defaults of options from files
  *	pump.h		waiting, in a command that is no page

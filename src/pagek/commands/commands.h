@@ -3,13 +3,17 @@
  * share.  A command reports errors on standard error and returns the exit status
  * of the program.
  *
- *	cmd_NAME.c	the command NAME
- *	snapshot.c	what a target holds at one moment, for sums and trees
+ *	cmd_NAME.c	the command NAME.  Files for more than one:
+ *	cmd_arm.c	arm, disarm
+ *	cmd_dump.c	dump, history, diff: events of debug data
+ *	cmd_mark.c	mark, marks
+ *	snapshot.h	what a target holds at one moment, for sums and trees
+ *	diff_saved.c	diff, of lists that were saved
  *	live_dump.c	a live target as debug data
  *	live_history.c	its earlier events, as the node still has them
  *	forward.c	signals for the command that is run
  *
- * `pagek check` has a room of its own, which includes this one.
+ * `pagek check` has a room of its own, ../check.
  *
  * Example: a command that lists blocks.  It needs a row of ../cli/commands.def,
  * rows of ../cli/options.def for its own options, and a section of pagek(1)

@@ -15,7 +15,9 @@
  *	prom.c		metrics
  *	listing.h	the whole list as text, and the word that says where it
  *			goes (listing_to.c)
- *	export.h	what the page shows, for `:export`
+ *	export.h	what the page shows, for `:export`; export_sums.c has
+ *			groups and the difference
+ *	saved_list.h	lists that `pagek list` has written, read again
  *	list_copy.h	the rows of both, as of one moment
  *	whole_file.c	files that appear only when they are complete
  *

@@ -16,8 +16,10 @@
  *	classic.c, wide.c, full.c, tiny.c
  *			one layout each, without its columns
  *	fields.h	columns of wide and full (block_fields.c, group_fields.c,
- *			target_fields.c); the row of classic
- *			is in ../page/cells.c
+ *			target_fields.c; AGE and other cells are in
+ *			block_fields.c); the row of classic is in
+ *			../page/cells.c
+ *	group_rows.c	rows of groups
  *	edit_fields.h	the parts of line 2 that can be edited
  *	states.c	(and status.c, trend.c) state, counters, the last minute
  *

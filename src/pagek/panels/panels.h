@@ -3,13 +3,14 @@
  * and without keys.
  *
  * Vocabulary
- *	page G	the nodes of the table (nodes_page.h).
- *	page H	the difference to the mark (difference_page.h).
+ *	page G	the nodes of the table (nodes_page.h, node_fields.c).
+ *	page H	the difference to the mark (difference_page.h,
+ *		difference_fields.c).
  *	detail	all that is known of one block, and the callers and callees of a
  *		function (detail.h, callers.c).
  *	diagnostics	all counters, and the costs of a cycle (diagnostics.h).
- *	targets	the targets of a node, to choose one (below).
- *	marks	the named marks of a stream (below).
+ *	targets	the targets of a node, to choose one (targets_page.c).
+ *	marks	the named marks of a stream (marks_page.c).
  *
  * Example
  *	picture_begin(pic, cols, ascii);

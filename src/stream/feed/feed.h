@@ -5,6 +5,7 @@
  *	feed.c		the feed, and its numbers for a target's call stacks
  *	order.c		the merge of the rings by tickets
  *	reader.c	the shared memory, read and checked
+ *	robust.h	a futex that tells dormant targets of their keeper's end
  *
  * Vocabulary
  *	pass		one or two rounds over all rings of a feed, or a part of
