@@ -803,18 +803,6 @@ mdd_thread_ended(uintptr_t handle)
 		thread_entry(n - 1)->ended = 1;
 	RELEASE_ALL(l);
 }
-#else
-void
-mdd_thread_changed(int ended)
-{
-	(void)ended;
-}
-
-void
-mdd_thread_ended(uintptr_t handle)
-{
-	(void)handle;
-}
 #endif
 
 /* --- events -------------------------------------------------------------- */
@@ -1130,6 +1118,14 @@ mdd_move_end(struct mdd_move *m, int moved)
 }
 
 void
+mdd_forked(void)
+{
+}
+
+#endif
+
+#if !MDD_DEBUGDATA || !MDD_PORT_THREADS
+void
 mdd_thread_changed(int ended)
 {
 	(void)ended;
@@ -1140,10 +1136,4 @@ mdd_thread_ended(uintptr_t handle)
 {
 	(void)handle;
 }
-
-void
-mdd_forked(void)
-{
-}
-
 #endif

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../base/base.h"
@@ -124,14 +123,6 @@ struct stored_row {
 #define STORED(member) .via = FIELD_VIA(stored_row, stored), \
 	    .at = offsetof(struct nodes_stored, member)
 
-/* Here "" is not unknown. */
-static bool
-get_text(const void *row, size_t at, struct field_value *v)
-{
-	field_array(row, at, v);
-	return true;
-}
-
 static void
 time_cell(const void *row, char out[FIELD_CELL])
 {
@@ -145,18 +136,18 @@ FIELD_PRINT(title_cell, stored_row,
     "%s%s", r->stored->title, r->stored->whole ? "" : "  (not whole)")
 
 static const struct field listings[] = {
-	{ .key = "name", .kind = FIELD_TEXT, .get = get_text,
+	{ .key = "name", .kind = FIELD_TEXT, .get = field_any_text,
 	    STORED(name),
 	    .column = { .title = "NAME", .width = 20, .plain = true } },
 	{ .key = "time", .kind = FIELD_TIME, .get = field_i64,
 	    STORED(wall_ms),
 	    .column = { .title = "TIME", .gap = 1, .width = 19,
 	    .cell = time_cell } },
-	{ .key = "from", .kind = FIELD_TEXT, .get = get_text,
+	{ .key = "from", .kind = FIELD_TEXT, .get = field_any_text,
 	    STORED(origin),
 	    .column = { .title = "FROM", .gap = 2, .width = 24, .place = 2,
 	    .plain = true } },
-	{ .key = "title", .kind = FIELD_TEXT, .get = get_text,
+	{ .key = "title", .kind = FIELD_TEXT, .get = field_any_text,
 	    STORED(title),
 	    .column = { .title = "TITLE", .gap = 1, .place = 2,
 	    .cell = title_cell } },

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../../base/hashmap.h"
 #include "../../base/scan.h"
@@ -788,18 +787,16 @@ page_step_text(const struct page *page, char *out, size_t cap)
 {
 	const struct page_paused *f = page->paused;
 	const struct page_history_state *s;
-	char when[16] = "", interval[48] = "";
+	char when[PAGE_CLOCK], interval[48] = "";
 	unsigned shortest, longest;
-	struct tm tm;
 	size_t len = 0;
 
 	out[0] = '\0';
 	if (f == NULL)
 		return;
 	s = page_history_state(f->steps.history, f->steps.to);
-	page_wall(page, &f->paused_look, s != NULL ? s->node_wall_ms :
-	    f->paused_look.node_wall_ms, &tm);
-	strftime(when, sizeof when, "%H:%M:%S", &tm);
+	page_clock(page, &f->paused_look, s != NULL ? s->node_wall_ms :
+	    f->paused_look.node_wall_ms, when);
 	if (page_history_interval(f->steps.history, &shortest, &longest))
 		base_append(interval, sizeof interval, &len,
 		    shortest == longest ? ", %u s apart" :

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "../history/history.h"
 #include "../rows/follow.h"
@@ -42,17 +41,6 @@ static const struct {
 	[NODES_VERSION] = { "VERSION",
 	    "node and page speak no common version", PAGE_BAD, true },
 };
-
-static void
-clock_text(const struct page *page, const struct nodes_look *look,
-    int64_t wall_ms, char out[16])
-{
-	struct tm tm;
-
-	page_wall(page, look, wall_ms, &tm);
-	if (strftime(out, 16, "%H:%M:%S", &tm) == 0)
-		out[0] = '\0';
-}
 
 const char *
 page_state_name(enum nodes_state state)
@@ -274,7 +262,7 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 	unsigned i;
 
 	if (look->loss.since_wall_ms != 0)
-		clock_text(page, look, look->loss.since_wall_ms, when);
+		page_clock(page, look, look->loss.since_wall_ms, when);
 	for (i = 0; i < STREAM_CAUSES; i++) {
 		if (look->loss.lost[i] == 0)
 			continue;
@@ -326,7 +314,7 @@ say_ended(const struct page *page, const struct page_view *v,
 	size_t len = strlen(st->brief), n = 0;
 
 	if (look->target.ended_wall_ms != 0)
-		clock_text(page, look, look->target.ended_wall_ms, when);
+		page_clock(page, look, look->target.ended_wall_ms, when);
 	page_exit_text(look->target.status, how);
 	append_word(st, "%s%s%s%s", when[0] != '\0' ? " " : "", when,
 	    how[0] != '\0' ? " " : "", how);
@@ -402,7 +390,7 @@ say_last_list(const struct page *page, const struct nodes_look *look,
 {
 	char when[16], how[PAGE_EXIT_TEXT];
 
-	clock_text(page, look, look->target.ended_wall_ms, when);
+	page_clock(page, look, look->target.ended_wall_ms, when);
 	page_exit_text(look->target.status, how);
 	snprintf(st->word, sizeof st->word, "%s %s%s%s  LOADING",
 	    states[NODES_ENDED].name, when, how[0] != '\0' ? " " : "", how);
@@ -437,7 +425,7 @@ say_live(const struct page *page, const struct nodes_look *look,
 		set_warning(st, "EMPTY");
 		base_append(text, sizeof text, &n, "connected, 0 blocks");
 		if (page->state.opened_wall_ms != 0) {
-			clock_text(page, look, page->state.opened_wall_ms,
+			page_clock(page, look, page->state.opened_wall_ms,
 			    when);
 			base_append(text, sizeof text, &n, " since %s", when);
 		}
@@ -462,7 +450,7 @@ say_modes(const struct page *page, const struct nodes_look *look,
 	size_t n = 0;
 
 	if (look->arming.since_wall_ms != 0) {
-		clock_text(page, look, look->arming.since_wall_ms, when);
+		page_clock(page, look, look->arming.since_wall_ms, when);
 		base_append(text, sizeof text, &n,
 		    "armed %s, earlier blocks not listed", when);
 		append_notice(st, text);
@@ -573,7 +561,6 @@ say_paused(const struct page *page, const struct page_view *v,
     struct page_state *st)
 {
 	int64_t ms;
-	struct tm tm;
 	uint64_t since = v->live->work.total_records - v->look->work.total_records;
 	char count[32], fit[8], word[sizeof st->word];
 	size_t len = 0;
@@ -584,8 +571,7 @@ say_paused(const struct page *page, const struct page_view *v,
 	base_format_count(fit, 5, since);
 	memcpy(word, st->word, sizeof word);
 	if (page_step_age(page, &ms)) {
-		page_wall(page, v->look, v->look->node_wall_ms, &tm);
-		strftime(count, sizeof count, "%H:%M:%S", &tm);
+		page_clock(page, v->look, v->look->node_wall_ms, count);
 		base_append(st->word, sizeof st->word, &len,
 		    "PAUSED %s (-%lld s)%s%s", count,
 		    (long long)(ms + 500) / 1000, st->plain ? "" : "  ",

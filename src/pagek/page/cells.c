@@ -187,6 +187,17 @@ page_wall(const struct page *page, const struct nodes_look *look, int64_t ms,
 	wall(page->opts.utc, look, ms, tm);
 }
 
+void
+page_clock(const struct page *page, const struct nodes_look *look, int64_t ms,
+    char out[PAGE_CLOCK])
+{
+	struct tm tm;
+
+	page_wall(page, look, ms, &tm);
+	if (strftime(out, PAGE_CLOCK, "%H:%M:%S", &tm) == 0)
+		out[0] = '\0';
+}
+
 bool
 page_time_known(const struct nodes_look *look)
 {

@@ -141,6 +141,10 @@ int64_t page_wall_ms(const struct nodes_look *, int64_t ms);
 struct tm;
 void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
     struct tm *);
+/* The time of day alone. */
+#define PAGE_CLOCK 16
+void page_clock(const struct page *, const struct nodes_look *, int64_t ms,
+    char out[PAGE_CLOCK]);
 
 #define PAGE_TARGET_TEXT 300
 /* "acqd[4711]", or ""; outside text. */

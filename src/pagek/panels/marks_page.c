@@ -25,18 +25,11 @@ bytes_cell(const void *row, char out[FIELD_CELL])
 	base_human_bytes(out, 24, r->mark->est_bytes);
 }
 
-static bool
-get_text(const void *row, size_t at, struct field_value *v)
-{
-	field_array(row, at, v);
-	return true;
-}
-
 #define OF(member) .via = FIELD_VIA(page_mark_row, mark), \
 	    .at = offsetof(struct wire_named_mark, member)
 
 static const struct field marks[] = {
-	{ .key = "name", .kind = FIELD_TEXT, .get = get_text, OF(name),
+	{ .key = "name", .kind = FIELD_TEXT, .get = field_any_text, OF(name),
 	    .column = { .title = "NAME", .width = 16, .plain = true } },
 	{ .key = "time", .kind = FIELD_TIME, .get = field_i64, OF(wall_ms),
 	    .column = { .title = "TIME", .gap = 1, .width = 19,
@@ -47,7 +40,7 @@ static const struct field marks[] = {
 	{ .key = "bytes", .get = field_u64, .unit = FIELD_BYTES, OF(est_bytes),
 	    .column = { .title = "LIVE", .gap = 1, .width = 10, .right = true,
 	    .cell = bytes_cell } },
-	{ .key = "by", .kind = FIELD_TEXT, .get = get_text, OF(who),
+	{ .key = "by", .kind = FIELD_TEXT, .get = field_any_text, OF(who),
 	    .column = { .title = "BY", .gap = 1, .place = 1, .plain = true } },
 	{ .key = "by_program", .kind = FIELD_BOOL, .get = field_flag,
 	    OF(by_target) },

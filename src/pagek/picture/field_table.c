@@ -57,6 +57,13 @@ field_array(const void *row, size_t at, struct field_value *v)
 }
 
 bool
+field_any_text(const void *row, size_t at, struct field_value *v)
+{
+	v->text = member(row, at);
+	return true;
+}
+
+bool
 field_member(const void *row, size_t at, struct field_value *v)
 {
 	v->row = member(row, at);

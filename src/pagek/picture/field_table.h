@@ -212,6 +212,8 @@ bool field_u32_known(const void *row, size_t at, struct field_value *);
 bool field_i64_known(const void *row, size_t at, struct field_value *);
 bool field_pointer(const void *row, size_t at, struct field_value *);
 bool field_array(const void *row, size_t at, struct field_value *);
+/* A text of which "" is known, too. */
+bool field_any_text(const void *row, size_t at, struct field_value *);
 /* Another row: the member, or what it points to; NULL is unknown. */
 bool field_member(const void *row, size_t at, struct field_value *);
 bool field_row(const void *row, size_t at, struct field_value *);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "follow.h"
 #include "../blocks/free_blocks.h"
@@ -127,11 +126,9 @@ static void
 report_free(struct page *page, const struct page_view *v,
     const struct page_follow *f)
 {
-	char when[16] = "";
-	struct tm tm;
+	char when[PAGE_CLOCK];
 
-	page_wall(page, v->look, v->look->node_wall_ms, &tm);
-	strftime(when, sizeof when, "%H:%M:%S", &tm);
+	page_clock(page, v->look, v->look->node_wall_ms, when);
 	snprintf(page->message, sizeof page->message,
 	    "%08llx was freed at %s: it is no longer followed",
 	    (unsigned long long)f->blk.addr, when);
