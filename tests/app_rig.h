@@ -79,6 +79,37 @@ rig_type(const char *text)
 		app_key(&rig, (unsigned char)*text);
 }
 
+/* Overlays. */
+static inline void
+rig_open_help(void)
+{
+	rig_key('?');
+}
+
+static inline void
+rig_open_costs(void)
+{
+	rig_key('i');
+}
+
+static inline void
+rig_open_sort(void)
+{
+	rig_key('s');
+}
+
+static inline void
+rig_open_detail(void)
+{
+	rig_key('\r');
+}
+
+static inline void
+rig_open_settings(void)
+{
+	rig_type(":set\r");
+}
+
 static inline void
 rig_up(void)
 {

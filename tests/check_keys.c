@@ -36,36 +36,6 @@ assert_picture(const char *name, int cols, int rows)
 	ck_assert_int_eq(chdir(rig_home), 0);
 }
 
-static void
-open_help(void)
-{
-	rig_key('?');
-}
-
-static void
-open_costs(void)
-{
-	rig_key('i');
-}
-
-static void
-open_settings(void)
-{
-	rig_type(":set\r");
-}
-
-static void
-open_sort(void)
-{
-	rig_key('s');
-}
-
-static void
-open_detail(void)
-{
-	rig_key('\r');
-}
-
 /* As many as no screen shows. */
 static void
 open_targets(void)
@@ -135,11 +105,11 @@ static const struct {
 	int above, below;
 	int tall;		/* below, where there is room for more */
 } lists[] = {
-	{ open_help, 1, 0, 0 },
-	{ open_costs, 1, 0, 0 },
-	{ open_settings, 1, 0, 0 },
-	{ open_sort, 1, 0, 0 },
-	{ open_detail, 1, 0, 3 },
+	{ rig_open_help, 1, 0, 0 },
+	{ rig_open_costs, 1, 0, 0 },
+	{ rig_open_settings, 1, 0, 0 },
+	{ rig_open_sort, 1, 0, 0 },
+	{ rig_open_detail, 1, 0, 3 },
 	{ open_targets, 1, 2, 2 },
 	{ open_nodes, 2, 2, 3 },
 	{ open_diff, 3, 1, 1 },
@@ -315,7 +285,7 @@ TEST(half_a_screen_is_scrolled_by_ctrl_d_and_ctrl_u)
 	rig_key(PAGE_CTRL('U'));
 	assert_at(0, 0);
 	/* In a list that is as high as the screen they move the cursor alone. */
-	open_sort();
+	rig_open_sort();
 	rig_compose(80, 60, true);
 	rig_key(PAGE_CTRL('D'));
 	ck_assert_uint_gt(*(size_t *)app_panel_state(&rig, APP_SORT), 2);
@@ -374,8 +344,8 @@ TEST(f9_asks_on_page_h_too)
 
 TEST(f10_quits_from_wherever_it_is_pressed)
 {
-	open_detail();
-	open_help();
+	rig_open_detail();
+	rig_open_help();
 	rig_key(PAGE_KEY_F10);
 	ck_assert(rig.over);
 }

@@ -380,18 +380,38 @@ read_report(const char *path, char *out, size_t cap)
 	return n;
 }
 
+/* A node whose report is a new file. */
+static void
+node_up_reporting(char path[static 24], struct node_opts opts)
+{
+	int fd;
+
+	strcpy(path, "/tmp/check_node.XXXXXX");
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	opts.fd = -1;
+	opts.report = path;
+	node_up(&opts);
+}
+
+/* Ends it, and reads its report. */
+static void
+node_down_report(const char *path, char *out, size_t cap)
+{
+	node_down();
+	read_report(path, out, cap);
+	unlink(path);
+}
+
 CASE("ends");
 
 TEST(an_ended_image_is_one_line_of_the_report)
 {
-	char path[] = "/tmp/check_node.XXXXXX", text[4096];
-	struct node_opts opts = { .fd = -1, .report = path };
+	char path[24], text[4096];
 	struct keeper *k;
-	int fd = mkstemp(path);
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	node_up(&opts);
+	node_up_reporting(path, (struct node_opts){ 0 });
 	k = new_keeper("ALLOCLOG.a.41", 41);
 	strcpy(k->image.comm, "a\"b\\c");
 	take(k, allocation(0x1000, 10));
@@ -412,8 +432,7 @@ TEST(an_ended_image_is_one_line_of_the_report)
 	blklist_set_since_click(k->list, true);
 	take(k, freeing(0x5000));
 	keeper_lose(k, STREAM_RING_FULL, 12);
-	node_down();
-	read_report(path, text, sizeof text);
+	node_down_report(path, text, sizeof text);
 	ck_assert_str_eq(text,
 	    "{\"pid\": 41, \"comm\": \"a\\\"b\\\\c\", \"allocs\": 3, "
 	    "\"frees\": 2, \"failed\": 0, \"inherited_blocks\": 0, "
@@ -443,7 +462,6 @@ TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"dormant\": false, \"armed_ms\": null, "
 	    "\"complete\": false, "
 	    "\"reason\": \"records were lost\"}\n");
-	unlink(path);
 }
 
 /* More lines than a pipe takes, and nobody reads: the node goes on. */
@@ -492,14 +510,10 @@ TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
 
 TEST(calls_that_a_fork_or_a_jump_cut_are_in_the_report)
 {
-	char path[] = "/tmp/check_node.XXXXXX", text[4096];
-	struct node_opts opts = { .fd = -1, .report = path };
+	char path[24], text[4096];
 	struct keeper *k;
-	int fd = mkstemp(path);
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	node_up(&opts);
+	node_up_reporting(path, (struct node_opts){ 0 });
 	k = new_keeper("ALLOCLOG.a.41", 41);
 	keeper_count_unfinished(k, STREAM_DOUBT_FORK, 0);
 	ck_assert(keeper_complete(k));
@@ -507,25 +521,19 @@ TEST(calls_that_a_fork_or_a_jump_cut_are_in_the_report)
 	keeper_count_unfinished(k, STREAM_DOUBT_UNFINISHED, 1);
 	ck_assert(!keeper_complete(k));
 	images_end_image(k, WIRE_S_ENDED, 0, NULL);
-	node_down();
-	read_report(path, text, sizeof text);
+	node_down_report(path, text, sizeof text);
 	ck_assert_ptr_nonnull(strstr(text, "\"unfinished\": 3, "));
 	ck_assert_ptr_nonnull(strstr(text, "\"complete\": false, "
 	    "\"reason\": \"other threads were inside the allocator at its "
 	    "fork\"}"));
-	unlink(path);
 }
 
 TEST(what_a_dormant_image_did_is_null_in_the_report)
 {
-	char path[] = "/tmp/check_node.XXXXXX", text[4096];
-	struct node_opts opts = { .fd = -1, .report = path };
+	char path[24], text[4096];
 	struct keeper *k;
-	int fd = mkstemp(path);
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	node_up(&opts);
+	node_up_reporting(path, (struct node_opts){ 0 });
 	k = new_keeper("ALLOCLOG.a.41", 41);
 	k->arming.mode = ARMING_DORMANT;
 	k->numbers.marks_untold = 1;
@@ -533,8 +541,7 @@ TEST(what_a_dormant_image_did_is_null_in_the_report)
 	k = new_keeper("ALLOCLOG.b.42", 42);
 	k->arming.wall_ms = 1700000000123;
 	images_end_image(k, WIRE_S_ENDED, 0, NULL);
-	node_down();
-	read_report(path, text, sizeof text);
+	node_down_report(path, text, sizeof text);
 	ck_assert_ptr_nonnull(strstr(text, "\"allocs\": null"));
 	ck_assert_ptr_nonnull(strstr(text, "\"marks\": 0, "
 	    "\"marks_untold\": 1, "));
@@ -542,20 +549,16 @@ TEST(what_a_dormant_image_did_is_null_in_the_report)
 	    "\"armed_ms\": null, \"complete\": false"));
 	ck_assert_ptr_nonnull(strstr(text, "\"dormant\": false, "
 	    "\"armed_ms\": 1700000000123, \"complete\": true"));
-	unlink(path);
 }
 
 TEST(estimates_of_a_sampled_image_are_named_in_the_report)
 {
-	char path[] = "/tmp/check_node.XXXXXX", text[4096];
-	struct node_opts opts = { .fd = -1, .report = path, .sample = 1024 };
+	char path[24], text[4096];
 	const uint32_t magic = RING_MAGIC;
 	struct keeper *k;
-	int fd = mkstemp(path), fds[2];
+	int fds[2];
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	node_up(&opts);
+	node_up_reporting(path, (struct node_opts){ .sample = 1024 });
 	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, fds), 0);
 	/* It takes its rings. */
@@ -568,14 +571,12 @@ TEST(estimates_of_a_sampled_image_are_named_in_the_report)
 	take(k, allocation(0x1000, 1024));
 	take(k, freeing(0x1000));
 	images_end_image(k, WIRE_S_ENDED, 0, NULL);
-	node_down();
-	read_report(path, text, sizeof text);
+	node_down_report(path, text, sizeof text);
 	ck_assert_ptr_nonnull(strstr(text, "\"peak_bytes\": 1024, "));
 	ck_assert_ptr_nonnull(strstr(text, "\"est_bytes\": 0, "
 	    "\"est_peak_bytes\": 1620, "));
 	ck_assert_ptr_nonnull(strstr(text, "\"estimated\": true, "
 	    "\"sample_period\": 1024, "));
-	unlink(path);
 }
 
 TEST(lists_of_the_last_ended_images_are_kept_and_no_more)

@@ -27,37 +27,6 @@ close_targets(void)
 	app_forget_targets(&rig);
 }
 
-static void
-open_sort(void)
-{
-	rig_key('s');
-}
-
-static void
-open_help(void)
-{
-	rig_key('?');
-}
-
-static void
-open_costs(void)
-{
-	rig_key('i');
-}
-
-static void
-open_settings(void)
-{
-	rig_key(':');
-	rig_type("set\r");
-}
-
-static void
-open_detail(void)
-{
-	rig_key('\r');
-}
-
 /* The mark is set when the whole list is there: with the next cycle. */
 static void
 open_diff(void)
@@ -77,11 +46,11 @@ static const struct {
 	void (*open)(void), (*close)(void);
 	enum app_panel overlay;
 } overlays[] = {
-	{ open_sort, NULL, APP_SORT },
-	{ open_help, NULL, APP_HELP },
-	{ open_costs, NULL, APP_DIAGNOSTICS },
-	{ open_settings, NULL, APP_SETTINGS },
-	{ open_detail, NULL, APP_DETAIL },
+	{ rig_open_sort, NULL, APP_SORT },
+	{ rig_open_help, NULL, APP_HELP },
+	{ rig_open_costs, NULL, APP_DIAGNOSTICS },
+	{ rig_open_settings, NULL, APP_SETTINGS },
+	{ rig_open_detail, NULL, APP_DETAIL },
 	{ open_targets, close_targets, APP_TARGETS },
 	{ open_diff, NULL, APP_PAGE_H },
 	{ open_nodes, NULL, APP_PAGE_G },
@@ -210,7 +179,7 @@ TEST(help_begins_with_the_keys_of_what_lies_below_it)
 	int lines = 0;
 
 	assert_help_begins("moving", &lines);
-	open_detail();
+	rig_open_detail();
 	assert_help_begins("in the detail of a block", &lines);
 	open_nodes();
 	assert_help_begins("on page G", &lines);
@@ -251,7 +220,7 @@ TEST(esc_goes_back_through_what_is_open_each_once)
 {
 	open_diff();
 	rig_key('1');
-	open_detail();
+	rig_open_detail();
 	open_nodes();
 	rig_key('?');
 	rig_key('5');

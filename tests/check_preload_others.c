@@ -202,23 +202,6 @@ LOOP_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly, 0, 2)
 
 CASE("bound", .seconds = 60);
 
-static unsigned
-live_of_size(const struct hello_image *im, uint64_t size)
-{
-	struct blk b;
-	bool start = true;
-	unsigned n = 0, at = 0;
-	uint64_t addr = 0;
-
-	while (blklist_after(im->list, start, at, addr, &b, 1) == 1) {
-		start = false;
-		at = (b.flags & REC_LAYER_API) != 0;
-		addr = b.addr;
-		n += b.size == size;
-	}
-	return n;
-}
-
 /* What a plugin does that is loaded in the usual way is what both must do. */
 TEST(plugin_with_deepbind_is_logged_like_any_other)
 {
@@ -235,7 +218,7 @@ TEST(plugin_with_deepbind_is_logged_like_any_other)
 		ck_assert_str_eq(r.out, "run=6\n");
 		ck_assert_uint_eq(h->n, 1);
 		seen[deep] = *blklist_counts(h->images[0].list);
-		ck_assert_uint_eq(live_of_size(&h->images[0], 7001), 6);
+		ck_assert_uint_eq(live_like(&h->images[0], 0, 7001, 0), 6);
 		hello_free(h);
 	}
 	ck_assert_uint_gt(seen[0].allocs, 1500);
@@ -265,7 +248,7 @@ TEST(plugin_with_deepbind_goes_past_a_layer_below_as_without_us)
 	read_counted(dir, h->images[0].pid, 0, &want);
 	ck_assert_uint_eq(blklist_counts(h->images[0].list)->allocs,
 	    want.allocs);
-	ck_assert_uint_eq(live_of_size(&h->images[0], 7001), 0);
+	ck_assert_uint_eq(live_like(&h->images[0], 0, 7001, 0), 0);
 	/* By these the list is known to be incomplete. */
 	ck_assert_uint_gt(
 	    blklist_counts(h->images[0].list)->unknown_free +
@@ -316,15 +299,15 @@ LOOP_TEST(functions_that_only_one_allocator_has_are_logged, 0, 2)
 	ck_assert_uint_eq(c->unknown_free + c->duplicate, 0);
 	ck_assert_int_eq(hello_value(&r, "allocs"), 4000);
 	ck_assert_uint_ge(c->allocs, 4000);
-	ck_assert_uint_eq(live_of_size(&h->images[0], 5003),
+	ck_assert_uint_eq(live_like(&h->images[0], 0, 5003, 0),
 	    (unsigned)hello_value(&r, "kept"));
 	ck_assert_int_eq(hello_value(&r, "grown"), 5);
 	ck_assert_int_eq(hello_value(&r, "more"), 5);
-	ck_assert_uint_eq(live_of_size(&h->images[0], 5007),
+	ck_assert_uint_eq(live_like(&h->images[0], 0, 5007, 0),
 	    (unsigned)hello_value(&r, "grown"));
-	ck_assert_uint_eq(live_of_size(&h->images[0], 5010),
+	ck_assert_uint_eq(live_like(&h->images[0], 0, 5010, 0),
 	    (unsigned)hello_value(&r, "more"));
-	ck_assert_uint_eq(live_of_size(&h->images[0], 5001), 0);
-	ck_assert_uint_eq(live_of_size(&h->images[0], 5002), 0);
+	ck_assert_uint_eq(live_like(&h->images[0], 0, 5001, 0), 0);
+	ck_assert_uint_eq(live_like(&h->images[0], 0, 5002, 0), 0);
 	hello_free(h);
 }

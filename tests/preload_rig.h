@@ -77,8 +77,10 @@ compare_all(const struct hello *h, const char *dir)
 	ck_assert_int_eq(rmdir(dir), 0);
 }
 
+/* Listed blocks like that one; 0: any size, any type. */
 static inline unsigned
-live_of(const struct hello_image *im, unsigned layer, unsigned type)
+live_like(const struct hello_image *im, unsigned layer, uint64_t size,
+    unsigned type)
 {
 	struct blk b;
 	bool start = true;
@@ -89,9 +91,16 @@ live_of(const struct hello_image *im, unsigned layer, unsigned type)
 		start = false;
 		at = (b.flags & REC_LAYER_API) != 0;
 		addr = b.addr;
-		n += at == layer && (type == 0 || b.type == type);
+		n += at == layer && (size == 0 || b.size == size) &&
+		    (type == 0 || b.type == type);
 	}
 	return n;
+}
+
+static inline unsigned
+live_of(const struct hello_image *im, unsigned layer, unsigned type)
+{
+	return live_like(im, layer, 0, type);
 }
 
 #endif
