@@ -3,8 +3,8 @@
  * src/mdd/target, with PAGEK_DEBUGDATA in the environment.
  *
  * When the collection is on, `real` points to the functions of this file.  They
- * call the next function and record the event, so the hooks are unchanged, and
- * cost nothing more when it is off.
+ * call the next function and record the event.  So the hooks do not change, and
+ * cost no more when it is off.
  *
  * The caller of an event is the innermost return address that is neither in this
  * library nor in a C++ operator.
@@ -24,14 +24,14 @@
 #define PATIENCE_TURNS 1100	/* some 100 ms */
 #define FRAMES_OF_OURS 6	/* hooks and operators before the program's frames */
 
-/* The callers of an event, the innermost first. */
+/* The return addresses of an event, innermost first. */
 struct debugdata_stack {
 	unsigned n;
 	uintptr_t pc[MDD_LEVELS];
 	unsigned type;		/* of the operator that called; 0: none */
 };
 
-static struct real next;	/* the functions that these stand before */
+static struct real next;	/* the functions that these call */
 static int64_t start_ms;
 static _Atomic uint32_t *image;	/* a word that a fork wipes */
 
@@ -58,7 +58,7 @@ mdd_port_wait(unsigned turn)
 	if (turn >= 100 && !keeper_watch_locked())
 		(void)syscall(SYS_nanosleep, &pause, NULL);
 	errno = saved;
-	/* The data are copied for a dump: that takes as long as it takes. */
+	/* A copy for a dump may take longer. */
 	return turn < (debugdump_busy() ? 10 * PATIENCE_TURNS : PATIENCE_TURNS);
 }
 
@@ -88,7 +88,7 @@ mdd_port_thread_word(void)
 	return &thread_self.debugdata.number;
 }
 
-/* The frames of the event that this thread records, from its caller on. */
+/* The levels behind the caller, from the walk of this thread's event. */
 void
 mdd_port_stack(uintptr_t caller, uintptr_t *level, unsigned n)
 {
@@ -145,8 +145,8 @@ function_of(const struct debugdata_stack *s, enum mdd_function plain)
 /* --- events -------------------------------------------------------------- */
 
 /*
- * A thread takes its name when it has begun, mostly after its first event: it is
- * read again at the 2nd, 4th, 8th ... event.
+ * Most threads set their name after their first event: it is read again at the
+ * 2nd, 4th, 8th ... event.
  */
 static void
 begin_event(struct debugdata_stack *s, uintptr_t frame)
@@ -202,7 +202,7 @@ freeing(void *ptr, enum mdd_function plain, uintptr_t frame)
 	debugdump_count(-(int64_t)hook_measure(&thread_self, ptr,
 	    real.usable[REAL_FREE]));
 	begin_event(&s, frame);
-	/* The loader has unmapped the object whose description this is. */
+	/* The object of this description is unmapped. */
 	if (unlikely(range_has(&real.loader, s.pc[0])))
 		stack_forget_rules();
 	d->stack = &s;
@@ -315,7 +315,7 @@ dd_rallocx(void *old, size_t size, int flags)
 	return ptr;
 }
 
-/* For overflows, which fail, and for a foreign malloc. */
+/* Only for sizes that overflow, so that it fails, and for another malloc. */
 static void *
 dd_reallocarray(void *old, size_t n, size_t size)
 {
@@ -362,7 +362,7 @@ DD_ALIGNED(pvalloc, REAL_PVALLOC, MDD_PVALLOC, (size_t size), (size))
 
 /* --- at the start -------------------------------------------------------- */
 
-/* A function of ours calls others, which record; another thread may have been faster. */
+/* Not for functions of ours: they call others, or another thread was faster. */
 #define STAND_BEFORE(name) \
 	do { \
 		if (real.name != NULL && \

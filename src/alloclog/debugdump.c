@@ -2,16 +2,15 @@
  * A dump that the process writes itself: mddout.PID.N in its working directory,
  * in the format of mddout(5).
  *
- * PAGEK_DUMP_AT	a size: when so many bytes are allocated; "exit": at
- *			exit(3); a signal's name: at that signal, if the program
- *			leaves it as it is.  The size and the exit once; the
- *			signal each time that it comes.
+ * PAGEK_DUMP_AT	a size: once, when so many bytes are allocated; "exit":
+ *			once, at exit(3); a signal's name: at each such signal,
+ *			unless the program handles it.
  * PAGEK_DUMP_DIR	another folder
  *
- * A process that has locked itself in by a seccomp filter writes none: it might be
- * killed for the system calls.  That is said before the filter is there.
+ * A process with a seccomp filter writes none, for the system calls might kill it.
+ * That is reported before the filter is set.
  *
- * The data are copied while all shards are held, and written after that.
+ * The data are copied while all shards are locked, and written after that.
  * mdd/dump/write.c writes the same format with stdio; this file makes system calls
  * only, because a signal handler may write a dump.
  */
@@ -32,11 +31,11 @@
 
 /* --- chunks -------------------------------------------------------------- */
 
-/* A file in memory; NULL: only its size is counted. */
+/* A file in memory.  bytes NULL: only its size is computed. */
 struct file {
 	unsigned char *bytes;
 	size_t len;
-	size_t room;			/* for all but the table of maps */
+	size_t room;			/* bytes before those of the mappings */
 	uint32_t chunks;
 };
 
@@ -57,7 +56,7 @@ put(struct file *f, const void *bytes, size_t n)
 	f->len += n;
 }
 
-/* The sum comes last: see sum_chunks(). */
+/* sum_chunks() writes the checksum. */
 static void
 put_chunk(struct file *f, const char *type, uint64_t address, const void *bytes,
     size_t n)
@@ -114,7 +113,7 @@ put_memory(struct file *f, uintptr_t at, size_t n)
 	put_chunk(f, "MEMO", at, (const void *)at, n);
 }
 
-/* Each next slab is twice as large.  Puts those that hold `used` entries. */
+/* Puts the slabs of `used` entries.  Each slab is twice the one before. */
 static void
 put_slabs(struct file *f, const uintptr_t *slab, uint32_t used, size_t bytes)
 {
@@ -208,7 +207,10 @@ read_hex(const char **at)
 	}
 }
 
-/* The first bytes of the ELF file that the line maps, through the kernel. */
+/*
+ * Puts the first bytes of the ELF file that the line maps.  A system call
+ * reads.
+ */
 static void
 put_head(struct file *f, int mem, const char *line, const char *end)
 {
@@ -249,7 +251,7 @@ read_maps(char *into, size_t size)
 	return len;
 }
 
-/* The heads of files follow the table; f has room for both. */
+/* Puts the heads of the mapped files behind the mappings. */
 static void
 put_maps(struct file *f, const char *maps, size_t len)
 {
@@ -312,7 +314,7 @@ write_file(const struct file *f, uint32_t number)
 
 static const char magic[16] = "\177MDDOUT\n\001";
 
-/* The data, in a mapping of their own; false: no memory. */
+/* Copies the data into a mapping of their own.  False: no memory. */
 static bool
 copy_data(struct file *f, size_t *size, const char *from, uint32_t number)
 {
@@ -357,7 +359,7 @@ debugdump_write(const char *from)
 		errno = saved;
 		return;
 	}
-	/* Half of what is left for the table, half for the heads of files. */
+	/* Half of the remaining room is for the mappings, half for heads. */
 	f.room = size - MAPS_BYTES;
 	maps = (char *)f.bytes + f.room;
 	len = read_maps(maps, MAPS_BYTES / 2);
@@ -380,7 +382,7 @@ debugdump_busy(void)
 /* --- when ---------------------------------------------------------------- */
 
 static struct {
-	_Atomic int64_t bytes;		/* allocated, as far as threads have told */
+	_Atomic int64_t bytes;		/* allocated, by the threads' reports */
 	_Atomic int64_t limit;		/* 0: none */
 	void (*_Atomic call)(void);	/* NULL: a dump */
 	bool at_exit, at_signal;
@@ -394,7 +396,7 @@ reached(void)
 	int64_t limit = atomic_load(&when.limit);
 	void (*call)(void) = atomic_load(&when.call);
 
-	/* Once: who takes the limit away does it. */
+	/* The thread that resets the limit makes the dump. */
 	if (limit == 0 ||
 	    !atomic_compare_exchange_strong(&when.limit, &limit, 0))
 		return;
@@ -449,7 +451,7 @@ static const struct {
 	{ "ALRM", SIGALRM }, { "PIPE", SIGPIPE },
 };
 
-/* As the kernel has it. */
+/* The kernel's struct. */
 struct action {
 	void (*handler)(int);
 	unsigned long flags;
@@ -508,7 +510,7 @@ debugdump_locks(void)
 
 /* --- at the start -------------------------------------------------------- */
 
-/* "50M", "1000000"; 0: it is none. */
+/* "50M", "1000000"; 0: no size. */
 static int64_t
 read_size(const char *text)
 {

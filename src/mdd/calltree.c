@@ -32,7 +32,7 @@ struct tree {
 	const struct profile_tree_opts *o;
 	bool *match;		/* of each function, with a focus */
 	struct hashmap nodes;
-	uint32_t *order;	/* node indexes by parent, then as siblings go */
+	uint32_t *order;	/* node indexes by parent, siblings sorted */
 	uint32_t child, children;	/* those without a parent */
 	uint64_t least;		/* of the measure */
 };
@@ -73,7 +73,7 @@ add_to_child(struct tree *t, uint32_t parent, const struct line *l, bool skipped
 	return i;
 }
 
-/* Notes why a stack is cut at the node. */
+/* Records why a stack is cut at the node. */
 static void
 note_end(struct tree *t, uint32_t at, unsigned end, uint64_t weight)
 {
@@ -183,7 +183,7 @@ by_name(const struct tree *t, const struct node *a, const struct node *b)
 	return a->key < b->key ? -1 : a->key > b->key;
 }
 
-/* Siblings together, the heaviest first. */
+/* Siblings are adjacent, the heaviest first. */
 static int
 compare(const void *va, const void *vb, void *arg)
 {

@@ -21,7 +21,7 @@ struct group {
 	uint64_t caller;	/* the heaviest */
 	uint64_t heaviest;	/* its measure */
 	uint64_t value;		/* groups are sorted by it */
-	bool placed;		/* it has the place that it had in the model */
+	bool placed;		/* at the same place as in the model */
 };
 
 struct grouping {
@@ -39,12 +39,12 @@ struct grouping {
 
 struct profile_ranking {
 	struct grouping g;
-	size_t next, count;	/* the next caller or cell to be counted, of so many */
-	const struct profile_ranking *model;	/* whose order is kept, until that is copied */
+	size_t next, count;	/* the next caller or cell, and their number */
+	const struct profile_ranking *model;	/* to copy its order; NULL */
 	size_t copied;		/* groups of the model */
-	bool has_model;		/* also after that */
+	bool has_model;		/* true also after the copy */
 	size_t nnew;		/* groups that the model did not have */
-	uint32_t *order;	/* groups; sorted as far as they were asked for */
+	uint32_t *order;	/* groups; sorted as far as requested */
 	size_t cap;
 	bool reverse;
 	bool ordered;		/* order has all groups, with their values */
@@ -111,7 +111,7 @@ group_key(const struct profile *p, enum profile_by by, uint64_t caller,
 		return text_hash(1, f->module);
 	case PROFILE_FUNCTION:
 	case PROFILE_FRAME:
-	case PROFILE_TAG:		/* of no line */
+	case PROFILE_TAG:		/* groups by a tag have no line */
 	case PROFILE_TAG_SECOND:
 		break;
 	}
@@ -247,7 +247,7 @@ add_to_group(struct grouping *g, const struct entry *e, uint64_t key,
 		to->type = mixed(to->type, e->cell->type);
 		to->thread = mixed(to->thread, e->cell->thread);
 	}
-	/* Of two equals always the same one. */
+	/* Ties always have the same winner. */
 	if (added || heavy > to->heaviest ||
 	    (heavy == to->heaviest && caller < to->caller)) {
 		to->heaviest = heavy;
@@ -296,7 +296,7 @@ add_place(struct grouping *g, const struct function *f, const struct line *l)
 {
 	struct group *to = hashmap_get(&g->groups, f->key);
 
-	/* NULL: only another group is counted. */
+	/* NULL: only the group of one key is counted, and this is another. */
 	if (to != NULL)
 		place_add(g->p, &to->place, l);
 }
@@ -391,7 +391,7 @@ grouping_count(struct grouping *g, size_t i)
 		r = count_frames(g, &e, lines, n, origin);
 	else
 		r = count_entry(g, &e, &g->p->line[lines[origin]], true);
-	/* After the others: a function has one mark. */
+	/* After the calls above, which use the functions' marks too. */
 	if (r == 0 && g->nsubgroups > 0)
 		r = count_in_subgroups(g, &e, lines, n, origin);
 	return r;
@@ -422,7 +422,7 @@ grouping_row(struct grouping *g, const struct group *from,
 	bool frames = g->by == PROFILE_FRAME;
 	struct place place = from->place;
 
-	/* The place of a module's group is the module. */
+	/* The group of a module has the module as its place. */
 	if (g->by == PROFILE_MODULE) {
 		place.file = "";
 		place.line = 0;
@@ -496,7 +496,7 @@ count_neighbour(struct grouping *g, size_t caller, uint64_t key, bool outwards)
 
 	if (at == n || (outwards && at + 1 == n))
 		return 0;
-	/* Allocation functions are no callees of an origin. */
+	/* Skipped functions are not callees of an origin. */
 	if (!outwards && (at == 0 || at == origin))
 		return 0;
 	at = outwards ? at + 1 : at - 1;
@@ -576,7 +576,7 @@ swap(uint32_t *a, uint32_t *b)
 	*b = was;
 }
 
-/* The middle one of three, so that a sorted row is no worst case. */
+/* The median of three: sorted input is then not the worst case. */
 static size_t
 pivot_of(const struct profile_ranking *r, size_t from, size_t to)
 {
@@ -615,7 +615,7 @@ sort_part(struct profile_ranking *r, size_t lo, size_t hi, size_t from,
 
 	while (hi - lo > 1 && from < hi && to > lo) {
 		at = partition(r, lo, hi);
-		/* The smaller side first: the depth is logarithmic. */
+		/* The smaller side first: the depth stays logarithmic. */
 		if (at - lo < hi - at - 1) {
 			sort_part(r, lo, at, from, to);
 			lo = at + 1;
@@ -645,7 +645,7 @@ value_of(const struct profile_ranking *r, const struct group *g)
 	return sums_measure(&g->total, r->g.measure, r->g.now_ms);
 }
 
-/* The key by now of a group of the model. */
+/* The current key of a group of the model. */
 static uint64_t
 current_key(const struct profile_ranking *r, const struct group *old)
 {
@@ -666,7 +666,7 @@ copy_place(struct profile_ranking *r, const struct group *old)
 	bool added;
 	int64_t at;
 
-	/* A new group there has no place. */
+	/* A group that is new in the model has no place. */
 	if (r->model->has_model && !old->placed)
 		return 0;
 	key = current_key(r, old);
@@ -679,7 +679,7 @@ copy_place(struct profile_ranking *r, const struct group *old)
 		g->key = key;
 		g->total = g->self = (struct sums){ 0 };
 	} else if (g->placed && (old->value > g->value) == r->reverse) {
-		/* Two groups have become one: the first place counts. */
+		/* Two groups have merged: the first place counts. */
 		return 0;
 	}
 	g->placed = true;
@@ -687,7 +687,7 @@ copy_place(struct profile_ranking *r, const struct group *old)
 	return 0;
 }
 
-/* Copies up to at_most places; 1 when these were all. */
+/* Copies up to at_most places; 1 at the end. */
 static int
 copy_places(struct profile_ranking *r, size_t at_most)
 {
@@ -850,7 +850,7 @@ profile_ranking_size(const struct profile_ranking *r)
 
 #define AT_ONCE 256
 
-/* How many of the n groups in order come before the group, or are it. */
+/* Number of the n groups in order up to this group. */
 static size_t
 rank_in(const struct profile_ranking *r, const struct group *g,
     const uint32_t *order, size_t n)
@@ -888,7 +888,7 @@ find_some(const struct profile_ranking *r, const uint64_t *key, size_t n,
 	}
 	for (i = 0; i < r->g.groups.n && have > 0; i++)
 		before[rank_in(r, &all[i], order, have)]++;
-	/* The groups before the k-th one; itself is not among them. */
+	/* The groups before the k-th one, without it. */
 	for (k = 0; k < have; k++) {
 		sum += (int64_t)before[k];
 		for (i = 0; i < n; i++)

@@ -1,15 +1,16 @@
 /*
- * mdd: sums of the live blocks by where they were asked for: profiles, groups
- * and call trees.
+ * mdd: sums of the live blocks by the code that allocated them: profiles,
+ * groups, call trees.
  *
  *	profile.c	sums by caller
  *	cells.c		sums by caller and tags
  *	groups.c	groups, rankings, neighbours
  *	calltree.c	call trees and folded lines
- *	resolve.c	call stacks as lines, from the words that have come
- *	target/		memory debug data, as a program keeps them (target.h)
+ *	resolve.c	call stacks as lines, from the words known so far
+ *	target/		memory debug data in a program (target.h)
  *	take/		copies these data from a process or a core file (take.h)
  *	dump/		mddout files, and their data as a model (dump.h)
+ *	capture/	files with each event (capture.h)
  *	export/		profiles in files that other programs read (export.h)
  *
  * Vocabulary
@@ -18,12 +19,12 @@
  *	line		a frame, or one function inlined in it: a stack of
  *			frames becomes a stack of lines, innermost first.
  *	origin		the innermost line that is not skipped (see
- *			symbol/symbol.h): the function that asked.
+ *			symbol/symbol.h): the function that allocated.
  *	group		entries of a profile under one key: by origin function,
  *			by origin line, by any frame (a function counts once in
  *			a stack, however often it recurs), by module.
- *	self, total	of a function: blocks whose origin it is; blocks asked for
- *			by it or any function that it called.
+ *	self, total	of a function: blocks whose origin it is; blocks that it
+ *			or a function called by it allocated.
  *	call tree	stacks laid over each other from the outermost frame
  *			inwards, or, reversed, from the origin outwards.
  *	measure		what is compared: bytes, blocks, or age (the oldest
@@ -68,7 +69,7 @@ enum profile_measure {
 	PROFILE_BYTES,
 	PROFILE_BLOCKS,
 	PROFILE_AGE,
-	PROFILE_SELF,		/* rankings: bytes that a function asked for itself */
+	PROFILE_SELF,		/* rankings: bytes allocated by the function itself */
 	PROFILE_NAME,		/* rankings: nothing, the order is by name */
 	PROFILE_TYPE,		/* rankings of cells: the type of all blocks; mixed ones last */
 	PROFILE_THREAD,
@@ -84,7 +85,7 @@ enum profile_by {
 	PROFILE_TAG_SECOND,	/* cells: the second one */
 };
 
-/* The source of stacks and words: a session, or a test. */
+/* The source of stacks and words, such as a session (nodes_profile_words). */
 struct profile_words {
 	bool (*stack)(void *arg, uint64_t caller, struct stream_site *);
 	const struct wire_words *(*words)(void *arg, uint64_t frame);
@@ -117,9 +118,9 @@ int profile_pending_add(struct profile *, const struct blklist *,
 void profile_pending_end(struct profile *);
 
 /*
- * Turns callers into lines and asks for what is missing; returns how many
- * callers still lack a stack or words, or expect better ones, or -ENOMEM.
- * Cheap to call again: results stay until clear.
+ * Turns callers into lines and asks for missing stacks and words.  Returns how
+ * many callers still lack some, or expect better ones, or -ENOMEM.  Cheap to
+ * call again: results stay until clear.
  */
 int profile_resolve(struct profile *, const struct profile_words *);
 /* The same for at most so many callers; the next call goes on behind them. */
@@ -173,7 +174,7 @@ int profile_ranking_new(struct profile_ranking **);
 void profile_ranking_free(struct profile_ranking *);
 int profile_ranking_begin(struct profile_ranking *, struct profile *,
     enum profile_by, enum profile_measure, int64_t now_ms);
-/* Counts at most so many callers; *left: how many are still to be.  -ENOMEM. */
+/* Counts at most so many callers; *left: the number of the others.  -ENOMEM. */
 int profile_ranking_count(struct profile_ranking *, size_t at_most,
     size_t *left);
 /* Groups in it; 0 until all are counted. */
@@ -195,11 +196,11 @@ int profile_ranking_group(struct profile_ranking *, uint64_t key,
 /* Reverses the order; before anything is counted. */
 void profile_ranking_reverse(struct profile_ranking *, bool);
 /*
- * Keeps the order of another ranking, by the same kind and measure and counted
- * before, whatever the groups sum to now.  Groups that are empty or have a new
- * name keep their places; groups that are not in the other ranking come last.
- * Call it after profile_ranking_cells(); the other one is borrowed, and must
- * not change, until all are counted.
+ * Takes the order of another ranking, counted before by the same kind and
+ * measure, instead of an order by the present sums.  Groups that are empty or
+ * renamed keep their places; groups that the other ranking lacks come last.
+ * Call it after profile_ranking_cells(); the other ranking is borrowed, and
+ * must not change, until all are counted.
  */
 void profile_ranking_keep_order(struct profile_ranking *,
     const struct profile_ranking *);

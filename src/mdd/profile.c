@@ -99,7 +99,7 @@ sums_age(const struct profile *p, const struct sums *s, int64_t now_ms)
 	double age = (double)s->blocks / PROFILE_PART *
 	    ((double)now_ms - (double)p->base_ms) - s->ms_sum;
 
-	/* Blocks may be newer than the moment. */
+	/* Blocks may be newer than now_ms. */
 	if (!(age > 0))
 		return 0;
 	return age < AGE_MAX ? (uint64_t)(age + 0.5) : (uint64_t)AGE_MAX;

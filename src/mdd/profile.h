@@ -8,7 +8,7 @@
  *	frame	a frame by itself, shared by all stacks that have it, and the
  *		lines that it stands for, innermost first.
  *	line	a function at a place in its source.
- *	sums	a profile_sum in parts, and what ages are made from.
+ *	sums	a profile_sum in parts, and the sum of times, for ages.
  *
  * Nothing is removed before the profile is cleared: indexes into the tables
  * stay valid, and equal texts have equal pointers.
@@ -21,13 +21,13 @@
 
 /* --- texts (profile.c) --------------------------------------------------- */
 
-/* The one copy of s up to a NUL in it.  -ENOMEM. */
+/* The interned copy of s, which ends at its first NUL.  -ENOMEM. */
 int text_intern(struct intern *, const char *s, size_t len, const char **out);
 
-/* A hash that is the same from run to run. */
+/* A hash that is the same in each run. */
 uint64_t text_hash(uint64_t seed, const char *s);
 
-/* The name behind the last slash. */
+/* The part behind the last slash. */
 const char *text_base(const char *path);
 
 /* --- what a profile holds ------------------------------------------------ */
@@ -51,7 +51,7 @@ struct caller {
 	struct sums pending;	/* of a take in progress */
 };
 
-/* A sum by more than its caller (cells.c). */
+/* A sum by caller and tags (cells.c). */
 struct cell {
 	uint64_t key;		/* of caller and tags */
 	uint64_t tag[2];
@@ -62,7 +62,7 @@ struct cell {
 
 #define MIXED UINT32_MAX
 
-/* The common value of one more and all before; 0: none before. */
+/* The common value of all before and one more, or MIXED; 0: none before. */
 static inline uint32_t
 mixed(uint32_t all, uint32_t one)
 {
@@ -164,13 +164,13 @@ struct profile_sum sums_out(const struct sums *);
 /* The measure, blocks and bytes in parts; an age is the oldest block's. */
 uint64_t sums_measure(const struct sums *, enum profile_measure,
     int64_t now_ms);
-/* The blocks' ages together, in milliseconds. */
+/* The sum of the blocks' ages, in milliseconds. */
 uint64_t sums_age(const struct profile *, const struct sums *,
     int64_t now_ms);
 
 /* --- lines of a stack (resolve.c) ---------------------------------------- */
 
-/* Gives new callers a stack of themselves alone.  -ENOMEM. */
+/* Gives each new caller a stack of one frame, itself.  -ENOMEM. */
 int profile_prepare(struct profile *);
 
 /* The lines of a caller's stack, innermost first; 1 at least. */
@@ -181,7 +181,7 @@ size_t profile_lines(const struct profile *, size_t caller,
 size_t profile_origin(const struct profile *, const uint32_t *lines,
     size_t n);
 
-/* A number that no function is marked with. */
+/* A mark that no function has yet. */
 uint32_t profile_next_mark(struct profile *);
 
 /* --- places (groups.c) --------------------------------------------------- */

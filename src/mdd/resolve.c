@@ -1,8 +1,8 @@
 /*
  * From callers to lines: stacks and words as they become known.
  *
- * A frame's lines are made anew when better words for it have come, a few times
- * at most (the module, a name, a line); old ones stay until the profile is
+ * When better words for a frame come, its lines are made again: a few times at
+ * most (the module, a name, a line).  Old lines stay until the profile is
  * cleared.
  */
 #include <errno.h>
@@ -208,7 +208,7 @@ fill_frame(struct profile *p, size_t at, const struct wire_words *w)
 
 /* --- stacks --------------------------------------------------------------- */
 
-/* Index of the frame, with a line at least, or -ENOMEM. */
+/* Index of the frame, which has at least one line, or -ENOMEM. */
 static int64_t
 intern_frame(struct profile *p, uint64_t frame)
 {

@@ -49,7 +49,7 @@
 #include "../../symbol/symbol.h"
 #include "../target/target.h"
 
-#define DUMP_PROBLEMS 8		/* that are kept in words */
+#define DUMP_PROBLEMS 8		/* sentences that are kept */
 #define DUMP_PROBLEM 200
 #define DUMP_FUNCTIONS (1 << MDD_FUNCTION_BITS)
 
@@ -88,7 +88,7 @@ struct dump_range {
 struct dump_module {
 	uint64_t lo, hi;
 	uint64_t offset;		/* in the file, of lo */
-	uint64_t bias;			/* of addresses over the file's own */
+	uint64_t bias;			/* address minus the file's own */
 	uint64_t inode;
 	unsigned machine;		/* EM_ARM; 0: not known */
 	char *path;
@@ -96,9 +96,9 @@ struct dump_module {
 	uint8_t build_id[SYMBOL_BUILD_ID_MAX];
 };
 
-/* The collected fields, and their units. */
+/* The fields that the target collects, and their units. */
 struct dump_source {
-	bool known;			/* the rest is */
+	bool known;			/* the members below are */
 	bool live;			/* of a live target: its numbers are a node's */
 	bool big_endian;
 	unsigned word_bytes;
@@ -122,12 +122,12 @@ struct dump_info {
 struct dump_counts {
 	uint32_t seqno;			/* the next event's */
 	uint64_t allocs, frees;		/* since the start; with 4-byte words modulo 2^32 */
-	uint64_t current;		/* as the target counts */
+	uint64_t current;		/* live blocks, by the target's count */
 	uint64_t static_bytes, dynamic_bytes;	/* of the debug data */
 	uint64_t missed, unknown, replaced;
 	uint64_t pending;		/* events that waited to be recorded */
 	uint64_t in_flight;		/* records being updated, and those half written */
-	uint64_t overwritten;		/* past records that no dump has */
+	uint64_t overwritten;		/* past records that were in no dump */
 	uint32_t busy;			/* shards being updated */
 };
 
@@ -136,7 +136,7 @@ struct dump {
 	struct dump_source source;
 	struct dump_info info;
 	struct dump_counts counts;
-	bool wrapped;			/* the sequence numbers have */
+	bool wrapped;			/* the sequence numbers are */
 	bool firmware;			/* there are no mappings: addresses are the executable's */
 
 	struct dump_record *record;	/* by address */
@@ -195,7 +195,7 @@ void dump_write_memory(struct dump_writer *, uint64_t address,
 /* Flushes.  0 or the error of the first write that failed. */
 int dump_write_end(struct dump_writer *);
 
-/* zlib's CRC-32: of bytes behind those that have that crc; 0: of the first. */
+/* zlib's CRC-32.  crc: the value of the bytes before; 0 at first. */
 uint32_t dump_crc32(uint32_t crc, const uint8_t *, size_t len);
 
 /* --- the model (model.c) --------------------------------------------------- */
@@ -203,7 +203,7 @@ uint32_t dump_crc32(uint32_t crc, const uint8_t *, size_t len);
 void dump_problem(struct dump *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Sorts the tables and sets what follows from them; after they are filled. */
+/* Sorts the filled tables, and derives the other members. */
 void dump_settle(struct dump *);
 
 /* Ascending in the order of events. */
@@ -239,12 +239,12 @@ struct elf_head {
 	uint8_t build_id[SYMBOL_BUILD_ID_MAX];
 };
 
-/* Reads a file's bytes, or its first ones.  -EBADMSG: not an ELF file. */
+/* Reads the first bytes of a file.  -EBADMSG: not an ELF file. */
 int elf_head_parse(struct elf_head *, const uint8_t *bytes, size_t len);
 /* The build id of notes, as they lie in memory. */
 void elf_head_of_notes(struct elf_head *, const uint8_t *notes, size_t len,
     bool big_endian);
-/* Errors as above, and those of reading. */
+/* The same, or an error of reading. */
 int elf_head_read(struct elf_head *, const char *path);
 
 #endif

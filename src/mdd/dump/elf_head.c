@@ -10,7 +10,7 @@
 #include "dump.h"
 #include "elf_read.h"
 
-#define HEADS_MAX 512		/* segments or sections that are looked at */
+#define HEADS_MAX 512		/* segments or sections to read at most */
 #define NOTES_MAX (64u << 10)
 
 /* Takes the build id out of notes in the file. */
@@ -66,7 +66,7 @@ read_segments(const struct elf_file *e, const uint8_t *ehdr, struct elf_head *ou
 	}
 }
 
-/* Firmware has notes in sections alone. */
+/* Firmware has its notes in sections only. */
 static void
 read_sections(const struct elf_file *e, const uint8_t *ehdr, struct elf_head *out)
 {

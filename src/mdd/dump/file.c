@@ -1,6 +1,6 @@
 /*
- * An mddout file: a header, and chunks with checksums.  A chunk whose checksum
- * is wrong is used all the same: tables check what they read.
+ * An mddout file: a header, and chunks with checksums.  A chunk with a wrong
+ * checksum is used and reported: tables.c checks each value.
  */
 #include <elf.h>
 #include <errno.h>

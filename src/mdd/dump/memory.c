@@ -1,4 +1,4 @@
-/* The target's memory, as the pieces of it that a file has. */
+/* The pieces of the target's memory that a file has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,11 +31,11 @@ by_address(const void *a, const void *b)
 
 	if (p->lo != q->lo)
 		return p->lo < q->lo ? -1 : 1;
-	/* Pieces come in the order of the file. */
+	/* Pieces are in the order of the file. */
 	return p->bytes < q->bytes ? -1 : p->bytes > q->bytes;
 }
 
-/* If pieces overlap, the one that begins first has the bytes. */
+/* Of pieces that overlap, the one that begins first wins. */
 void
 memory_sort(struct memory *m)
 {

@@ -87,7 +87,7 @@ by_seqno(const void *a, const void *b)
 	return p->seqno < q->seqno ? -1 : p->seqno > q->seqno;
 }
 
-/* A block that was being freed when the target stopped is in both tables. */
+/* A block whose free was in progress is in both tables. */
 static void
 drop_freed(struct dump *d)
 {
@@ -144,7 +144,7 @@ dump_settle(struct dump *d)
 
 /* --- totals ----------------------------------------------------------------- */
 
-/* *at goes on with the addresses, which ascend as the ranges do. */
+/* Addresses of the calls ascend, and so does *at, an index of ranges. */
 static bool
 is_in_heap(const struct dump *d, uint64_t address, size_t *at)
 {
@@ -162,7 +162,7 @@ dump_sum(const struct dump *d, struct dump_totals *t)
 	t->blocks = d->nrecords;
 	for (size_t i = 0; i < d->nrecords; i++) {
 		const struct dump_record *r = &d->record[i];
-		/* A record without its actual size counts as the least. */
+		/* An unknown actual size counts as the requested one. */
 		uint64_t actual = r->actual != 0 ? r->actual : r->size;
 
 		t->bytes += r->size;

@@ -7,12 +7,12 @@
 #include "layout.h"
 #include "tables.h"
 
-#define HEAD_BACK 64		/* mappings of a file before one of its code */
+#define HEAD_BACK 64		/* mappings from a file's start to its code */
 #define HEAPS_MAX 4096
 #define HEAP_NEAR (UINT64_C(2) << 30)	/* the break begins no further behind the program */
 #define ARENA_ALIGNED (UINT64_C(64) << 20)	/* of glibc's arenas for threads */
 
-/* Their paths lie in the text. */
+/* Paths are borrowed from the text. */
 struct mappings {
 	struct maps_line *at;
 	size_t n, cap;
@@ -106,7 +106,9 @@ take_modules(struct dump *d, struct memory *m, const struct mappings *maps)
 	return e;
 }
 
-/* Firmware is one module without addresses, if a piece of memory is its note. */
+/*
+ * Firmware is one module without addresses; a piece of memory may be its note.
+ */
 static int
 take_firmware(struct dump *d, const struct memory *m)
 {
@@ -156,7 +158,7 @@ is_heap(const struct dump *d, const struct maps_line *m)
 	    has_record(d, m);
 }
 
-/* Of a core: the kernel's own names, such as "[stack]", are not in it. */
+/* True for a core: it lacks the kernel's own names, such as "[stack]". */
 static bool
 is_unnamed(const struct mappings *maps)
 {
@@ -191,8 +193,8 @@ is_anonymous(const struct maps_line *m)
 }
 
 /*
- * Names the heap that no line names: the first anonymous mapping behind the
- * program that has a block, and what adjoins it.
+ * Names a heap without a name: the first anonymous mapping behind the program that
+ * has a block, and those that adjoin it.
  */
 static void
 name_heap(const struct dump *d, struct mappings *maps)
@@ -214,7 +216,7 @@ name_heap(const struct dump *d, struct mappings *maps)
 	    is_anonymous(&maps->at[i]));
 }
 
-/* Unless the target knows its heap itself. */
+/* For targets that do not know their heap. */
 static int
 take_heap(struct dump *d, struct mappings *maps)
 {

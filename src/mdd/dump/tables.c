@@ -1,8 +1,8 @@
 /*
  * The tables of a target: root, shards with their slabs, threads, history.
  *
- * Nothing in them is believed: each address is looked up in the memory that the
- * file has, each count is limited by it, and no link is followed.
+ * Their data may be damaged: each address is looked up in the memory of the
+ * file, which also limits each count, and no link is followed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,8 +23,8 @@ struct tables {
 	uint8_t bytes[LAYOUT_ROOT_MAX];	/* the root */
 	unsigned record_bytes, past_bytes;
 	uint32_t slab_first;
-	uint64_t budget;		/* records that there is memory for */
-	uint64_t current;		/* that the shards count, unless one is being updated */
+	uint64_t budget;		/* records that may still be made */
+	uint64_t current;		/* sum of the shards' counts */
 	size_t cap_records;
 };
 
@@ -34,7 +34,7 @@ struct tables {
 
 /* --- records ----------------------------------------------------------------- */
 
-/* Takes fields one after the other. */
+/* A cursor in a record. */
 struct cursor {
 	const struct memory *m;
 	const uint8_t *p;
@@ -54,7 +54,7 @@ next_word(struct cursor *c)
 	return memory_word(c->m, c->p - c->m->word_bytes);
 }
 
-/* Time, thread and stack, as far as they are collected. */
+/* Reads time, thread and stack, if they are collected. */
 static void
 next_moment(struct cursor *c, const struct dump_source *s,
     struct dump_moment *out)
@@ -98,7 +98,7 @@ is_allocation(uint32_t function)
 	    dump_function(function) != dump_function(MDD_UNKNOWN));
 }
 
-/* NULL, or what contradicts itself in the record. */
+/* NULL, or the contradiction in the record. */
 static const char *
 wrong_in_record(const struct tables *t, const struct dump_record *r)
 {
@@ -252,7 +252,7 @@ read_shard(struct tables *t, uint64_t address, const uint8_t *p)
 	e = read_slabs(t, address, p);
 	if (e < 0)
 		return e;
-	/* Records that are missing were said already. */
+	/* Missing records are reported already. */
 	if (!busy && SHARD_NUMBER(t, p, moving) == 0 && problems == t->d->nproblems &&
 	    t->d->nrecords - before != current)
 		dump_problem(t->d, "shard at 0x%" PRIx64 ": it counts %" PRIu32
@@ -377,7 +377,7 @@ read_history(struct tables *t)
 		start += n - records;
 		n = records;
 	}
-	/* The memory that there is limits what is looked for, too. */
+	/* The file's memory limits the number of records, too. */
 	if (n > there + 1) {
 		lacking = (uint32_t)(n - there - 1);
 		n -= lacking;
@@ -401,7 +401,7 @@ read_history(struct tables *t)
 
 /* --- the root ---------------------------------------------------------------------- */
 
-/* False: nothing can be read by this root. */
+/* False: the root cannot be used. */
 static bool
 find_order(struct tables *t)
 {
@@ -417,7 +417,7 @@ find_order(struct tables *t)
 		    "there", t->root);
 		return false;
 	}
-	/* Its first fields lie there with each word size. */
+	/* The first fields have the same offsets for each word size. */
 	t->m->big_endian = false;
 	order = memory_u32(t->m, t->bytes + t->at.root.order);
 	t->m->big_endian = order == __builtin_bswap32(MDD_ORDER);
@@ -464,7 +464,7 @@ take_root(struct tables *t)
 	n->static_bytes = ROOT_ADDRESS(t, static_bytes);
 }
 
-/* A size of the root that is not what its options make. */
+/* Reports a size of the root that does not fit its options. */
 static bool
 has_size(struct tables *t, const char *what, uint32_t bytes, uint32_t expected)
 {

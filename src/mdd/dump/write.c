@@ -1,4 +1,4 @@
-/* An mddout file, as it is written: mddout(5). */
+/* Writes mddout files: mddout(5). */
 #include <errno.h>
 #include <string.h>
 

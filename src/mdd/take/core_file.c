@@ -1,8 +1,8 @@
 /*
  * An ELF core file as a source of memory, of any machine.
  *
- * The kernel and debuggers leave out memory that a mapped file has.  It is read
- * from that file if the core has the file's head, and its build id is the same.
+ * A core lacks memory that is the same in a mapped file.  It is read from that
+ * file if the build id in the core, at the file's beginning, is the file's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #define PRSTATUS_PID(wide) ((wide) ? 32u : 24u)
 
 struct segment {
-	uint64_t lo, bytes;		/* that the core has */
+	uint64_t lo, bytes;		/* of the segment's bytes in the core */
 	uint64_t offset;
 };
 
@@ -101,7 +101,7 @@ head_of(const struct take *t, const struct take_mapping *m)
 	return NULL;
 }
 
-/* The file's beginning is in the core, and the file there is the same one. */
+/* The core has the file's beginning, with the build id of the file on disk. */
 static bool
 is_same_file(const struct take *t, const struct take_mapping *m)
 {
@@ -192,7 +192,7 @@ add_segment(struct take *t, const uint8_t *p)
 	return take_maps_add(&t->maps, &m, "");
 }
 
-/* With very many segments their number is in the first section. */
+/* PN_XNUM: the first section has the number of segments. */
 static uint64_t
 segments_of(const struct elf_file *e, const uint8_t *ehdr)
 {
@@ -229,7 +229,7 @@ each_segment(struct take *t, const uint8_t *ehdr, uint32_t type,
 
 /* --- notes ------------------------------------------------------------------------------- */
 
-/* By the file's head, which lies at `head`: what the mapping permits. */
+/* Sets the permissions from the file's head, at address `head`. */
 static void
 permit(const struct take *t, uint64_t address, struct take_mapping *m)
 {
@@ -251,7 +251,7 @@ permit(const struct take *t, uint64_t address, struct take_mapping *m)
 		offset = PHDR(&e, p, p_offset);
 		end = offset + PHDR(&e, p, p_filesz);
 		offset &= ~(uint64_t)(PAGE - 1);
-		/* The core would have one that can be written. */
+		/* The core has the mappings that can be written. */
 		if (PHDR(&e, p, p_type) == PT_LOAD && m->offset >= offset &&
 		    m->offset < end) {
 			m->readable = PHDR(&e, p, p_flags) & PF_R;
@@ -260,7 +260,7 @@ permit(const struct take *t, uint64_t address, struct take_mapping *m)
 	}
 }
 
-/* The first of the sorted segments that does not begin before. */
+/* The first of the sorted segments at or after the address. */
 static size_t
 segment_from(const struct take *t, size_t segments, uint64_t address)
 {
@@ -278,7 +278,8 @@ segment_from(const struct take *t, size_t segments, uint64_t address)
 }
 
 /*
- * A mapped file: names its segments, and is a mapping where the core has none.
+ * Adds a mapped file: gives segments its path, and adds a mapping for the part
+ * without segments.
  * `head` is the address of the file's beginning.
  */
 static int

@@ -119,7 +119,7 @@ elf_symbol(const char *path, const char *name, uint64_t size, uint64_t *value)
 
 /* --- the root by its symbol ------------------------------------------------------- */
 
-/* The path by which we open a file that the target has mapped. */
+/* The path for opening a file that the target has mapped. */
 static void
 path_of(const struct take *t, const struct take_mapping *m, char *out,
     size_t cap)
@@ -165,7 +165,7 @@ symbol_in(const struct take *t, const struct take_mapping *m,
 	return true;
 }
 
-/* 0, -ENOENT; -ENODATA: the symbol is there, the data are not. */
+/* -ENOENT: no symbol; -ENODATA: a symbol, but the root is empty. */
 static int
 find_symbol(struct take *t)
 {
@@ -179,7 +179,7 @@ find_symbol(struct take *t)
 		if (m->offset != 0 || m->path[0] != '/' ||
 		    !symbol_in(t, m, &address))
 			continue;
-		/* Other words than zeros are a damaged root. */
+		/* A root that is neither empty nor valid is damaged. */
 		if (t->source.read(t->source.arg, address, magic,
 		    sizeof magic) < sizeof magic || base_get_le(magic, 8) != 0) {
 			t->root.address = address;
@@ -202,7 +202,7 @@ search(struct take *t, uint64_t lo, uint64_t hi, uint8_t *block)
 	for (; lo < hi; lo += n) {
 		n = hi - lo < STEP ? (size_t)(hi - lo) : STEP;
 		got = t->source.read(t->source.arg, lo, block, n);
-		/* The root is aligned, as words are. */
+		/* The root is aligned like a word. */
 		for (size_t i = 0; i + 8 <= got; i += 4)
 			if (memcmp(block + i, MDD_MAGIC, 8) == 0 &&
 			    take_root_fits(&t->source, lo + i)) {
@@ -216,8 +216,8 @@ search(struct take *t, uint64_t lo, uint64_t hi, uint8_t *block)
 }
 
 /*
- * A file's data, or its .bss behind them.  Other memory of a process is left
- * alone: to read it would take pages that it does not use.
+ * The data of a file, or the .bss behind it.  In a process, nothing else is
+ * read: that would make the kernel allocate pages that it does not use.
  */
 static bool
 is_static_data(const struct take *t, size_t i)

@@ -69,7 +69,7 @@ take_maps_parse(struct take_maps *maps, const char *text)
 	return r;
 }
 
-/* A newline in a path as the kernel writes it. */
+/* Writes a newline as the kernel does. */
 static void
 put_path(FILE *out, const char *path)
 {

@@ -1,8 +1,8 @@
 /*
- * Which memory of a target is taken, and its copy.
+ * Selects the memory of a target that is copied, and copies it.
  *
- * A damaged target must not make us read more than it has: slots lie in memory
- * that their shard counts as its own, and all of it is mapped.
+ * A damaged target must not make us read too much: the slots of a shard are
+ * limited to its own count of memory, and all of them to the mapped memory.
  */
 #include <elf.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 #define PIECE ((size_t)1 << 20)	/* read at once */
 #define THREADS_MAX (1u << 22)
-#define PROBE 28		/* bytes of a root in front of its options */
-#define ROOM ((uint64_t)1 << 20)	/* that a copy may grow */
+#define PROBE 28		/* bytes of a root before its options */
+#define ROOM ((uint64_t)1 << 20)	/* for the growth of a copy */
 #define MAPPED_SINCE (UINT64_C(64) << 20)
 
 void
@@ -83,8 +83,9 @@ by_address(const void *a, const void *b)
 }
 
 /*
- * All tables together are not larger: than the core file, or than twice what can
- * be written, for a process may have mapped more since its mappings were read.
+ * The most bytes that all tables may have: those of the core file, or of a
+ * process twice those of its writable mappings, for it may have mapped more
+ * since.
  */
 static uint64_t
 table_limit(const struct take *t)
@@ -99,7 +100,7 @@ table_limit(const struct take *t)
 	return 2 * bytes + MAPPED_SINCE;
 }
 
-/* Sorts the areas, and cuts what two of them have in common. */
+/* Sorts the areas, and cuts overlaps. */
 static void
 settle_areas(struct take *t, struct take_areas *a)
 {
@@ -137,8 +138,9 @@ settle_areas(struct take *t, struct take_areas *a)
 }
 
 /*
- * Makes room for the copy, and some more: the next plan of a process that works
- * may be larger, and the pages of this copy are then present when it is stopped.
+ * Reserves memory for the copy, and some more: the next plan of a running
+ * process may be larger.  It uses the same pages, so they are present while the
+ * process is stopped.
  */
 static int
 reserve(struct take_areas *a)
@@ -161,7 +163,7 @@ reserve(struct take_areas *a)
 	return 0;
 }
 
-/* Copies one area; cuts it where it cannot be read. */
+/* Copies one area, up to the first byte that cannot be read. */
 static int
 copy_area(struct take *t, struct take_areas *a, struct take_area *area,
     bool (*go_on)(struct take *))
@@ -256,7 +258,7 @@ read_all(const struct take_source *s, uint64_t address, void *out, size_t n)
 
 /* --- the root ----------------------------------------------------------------------- */
 
-/* NULL, or what is wrong with the first words of a root. */
+/* Checks the first words of a root.  NULL, or an error. */
 static const char *
 probe(const uint8_t *p, bool *big, unsigned *word_bytes)
 {
@@ -292,7 +294,7 @@ take_root_fits(const struct take_source *s, uint64_t address)
 	    number32(p + at.root.slabs, big) == MDD_SLABS;
 }
 
-/* A size that is not what the options make. */
+/* False, with a problem: the size does not fit the options. */
 static bool
 has_size(struct take *t, const char *what, uint32_t bytes, uint32_t expected)
 {
@@ -326,7 +328,7 @@ check_root(struct take *t)
 	    r->at.shard.bytes);
 }
 
-/* False after a problem: only the root itself is taken. */
+/* False, with a problem: only the root itself is copied. */
 static bool
 read_root(struct take *t)
 {
@@ -455,7 +457,7 @@ plan_threads(struct take *t)
 	return e;
 }
 
-/* The records that no dump has. */
+/* Plans the records that no dump has. */
 static int
 plan_history(struct take *t)
 {
@@ -484,7 +486,7 @@ plan_history(struct take *t)
 		at += left - records;
 		left = records;
 	}
-	/* To the end of the buffer, and to that of the indexes. */
+	/* Runs end at the buffer's end, and where indexes wrap around. */
 	for (; e == 0 && left > 0; at += run, left -= run) {
 		place = at % records;
 		run = left < records - place ? left : records - place;
@@ -579,8 +581,9 @@ take_close(struct take *t)
 /* --- the history's next dump ------------------------------------------------------------ */
 
 /*
- * A thread may have been kept from writing its record for long.  One that never
- * writes it must leave room: in the oldest eighth it is not waited for.
+ * Records that are not yet written belong to the next dump, for their threads
+ * may be delayed.  In the oldest eighth they are given up, so that the history
+ * gets room.
  */
 uint32_t
 take_history_next(const struct take *t)

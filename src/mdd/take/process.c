@@ -1,10 +1,11 @@
 /*
  * A process as a source of memory.
  *
- * First it is not stopped at all: when root and shards are the same before and
- * after the copy, and no shard is being updated, the copy is of one moment.  A
- * process that works meanwhile is stopped by PTRACE_SEIZE and PTRACE_INTERRUPT,
- * which send no signal; the kernel lets it go on when we end, in whatever way.
+ * The first copies are made without a stop.  If root and shards are the same
+ * before and after one, and no shard was in an update, the copy is of one
+ * moment.  Otherwise the process is stopped by PTRACE_SEIZE and
+ * PTRACE_INTERRUPT, which send no signal; the kernel resumes it when we end, in
+ * whatever way.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,8 +32,8 @@
 
 struct stopped_thread {
 	pid_t tid;
-	bool arrived;			/* it is in its stop */
-	int signal;			/* that it was to get just then; 0: none */
+	bool arrived;			/* it has stopped */
+	int signal;			/* for when it resumes; 0: none */
 };
 
 struct process {
@@ -87,7 +88,7 @@ is_known(const struct process *p, pid_t tid)
 	return false;
 }
 
-/* 0 also of a thread that has ended. */
+/* 0 also if the thread has ended. */
 static int
 stop_thread(struct process *p, pid_t tid)
 {
@@ -104,7 +105,7 @@ stop_thread(struct process *p, pid_t tid)
 	return 0;
 }
 
-/* Stops the threads that are not known yet: *more, if there were any. */
+/* Stops threads that are not in the list; *more: there were some. */
 static int
 stop_threads(struct process *p, bool *more)
 {
@@ -130,7 +131,7 @@ stop_threads(struct process *p, bool *more)
 	return r;
 }
 
-/* Takes the thread off the list when it has ended. */
+/* Removes the thread from the list if it has ended. */
 static void
 wait_for_thread(struct process *p, size_t i)
 {
@@ -145,12 +146,12 @@ wait_for_thread(struct process *p, size_t i)
 		return;
 	}
 	s->arrived = true;
-	/* Not our interrupt, but a signal: it is handed on at the end. */
+	/* A signal, not our interrupt: it is delivered at the end. */
 	if (status >> 16 != PTRACE_EVENT_STOP)
 		s->signal = WSTOPSIG(status);
 }
 
-/* A thread that stays in the kernel changes nothing. */
+/* A thread in the kernel does not change the tables. */
 static void
 wait_for_threads(struct process *p)
 {
@@ -172,7 +173,7 @@ wait_for_threads(struct process *p)
 	}
 }
 
-/* Returns how many threads are not yet in their stop. */
+/* Returns the number of threads that have not stopped yet. */
 static size_t
 detach_arrived(struct process *p)
 {
@@ -194,7 +195,7 @@ detach_arrived(struct process *p)
 	return late;
 }
 
-/* One that arrives even later goes on when we end. */
+/* A thread that stops even later resumes when we end. */
 static void
 let_go(struct process *p)
 {
@@ -234,7 +235,7 @@ has_time(struct take *t)
 	return stopped_ns(t->process) < STOP_NS - MARGIN_NS;
 }
 
-/* The tables are as they were when they were planned. */
+/* Are root and shards as in the plan? */
 static bool
 is_same(struct take *t)
 {
@@ -265,7 +266,7 @@ copy_running(struct take *t)
 	return r;
 }
 
-/* The rest is copied while the process runs, if the time was too short. */
+/* When the time is up, the process resumes, and the rest is copied. */
 static int
 copy_stopped(struct take *t)
 {
@@ -273,7 +274,7 @@ copy_stopped(struct take *t)
 
 	if (r == 0)
 		r = take_copy_areas(t, &t->tables, has_time);
-	/* A thread that is still in the kernel may have come out of it. */
+	/* A thread that did not stop may have left the kernel meanwhile. */
 	t->moved = t->process->late > 0 && !is_same(t);
 	let_go(t->process);
 	t->stopped_ns = (uint64_t)stopped_ns(t->process);
@@ -308,7 +309,7 @@ process_copy(struct take *t)
 
 /* --- open and close ------------------------------------------------------------------- */
 
-/* The file of /proc, which has no size.  Heap, or NULL and errno. */
+/* Reads a file of /proc, whose size is unknown.  Heap, or NULL and errno. */
 static char *
 read_proc(pid_t pid, const char *name)
 {

@@ -1,21 +1,21 @@
 /*
- * take: the memory debug data of a process or a core file, without a debugger,
- * into an mddout file.
+ * take: copies the memory debug data of a process or a core file into an mddout
+ * file, without a debugger.
  *
- *	plan.c		which memory is to be taken: the tables, as far as their
- *			words can be true
- *	find.c		where the root lies: by its symbol, else by its magic
+ *	plan.c		selects and copies memory: the root, and its tables if
+ *			they are plausible
+ *	find.c		finds the root by its symbol, else by its magic
  *	maps.c		mappings, as an array and as the text of /proc/PID/maps
  *	core_file.c	an ELF core file as a source of memory
- *	process.c	a process as a source: without a stop if it lets us
- *	write.c		the file
+ *	process.c	a process as a source of memory, stopped only if need be
+ *	write.c		writes the file
  *
  * Vocabulary
  *	source	reads memory of the target by address.
- *	area	memory that is to be taken: an address and its bytes.
- *	problem	a place where the data breaks, by its address.  What could be
- *		read is taken.
- *	moved	the target changed its data while they were copied.
+ *	area	memory to be copied: an address and its bytes.
+ *	problem	a damaged place of the data, by its address.  The readable rest
+ *		is copied.
+ *	moved	the target changed its data during the copy.
  *
  * Example
  *	struct take t;
@@ -30,7 +30,7 @@
  *		puts(t.why);
  *	take_close(&t);
  *
- * Nothing of a target is believed: each address, size and count is checked, and
+ * A target's data may be damaged: each address, size and count is checked, and
  * no link is followed.
  */
 #ifndef MDD_TAKE_H
@@ -89,7 +89,7 @@ struct take_areas {
 	size_t copy_bytes;		/* of the mapping that has the copy */
 };
 
-#define TAKE_PROBLEMS 8			/* that are kept in words */
+#define TAKE_PROBLEMS 8			/* sentences that are kept */
 #define TAKE_PROBLEM 200
 
 struct take_problems {
@@ -97,7 +97,7 @@ struct take_problems {
 	size_t n;			/* may be more than are kept */
 };
 
-/* The root as it was read, and what follows from it. */
+/* The root as it was read, and values derived from it. */
 struct take_root {
 	uint64_t address;
 	uint8_t bytes[LAYOUT_ROOT_MAX];
@@ -130,32 +130,32 @@ struct take {
 	struct take_areas tables;
 	struct take_problems problems;
 	bool moved;
-	uint64_t stopped_ns;		/* how long the target was; 0: it was not */
+	uint64_t stopped_ns;		/* that the target was stopped */
 	char why[512];			/* the sentence of the last failure */
 };
 
-/* Both sort of sources; take_close() in each case.  Errors have a sentence. */
+/* Open a source; take_close() in each case.  Errors have a sentence. */
 int take_open_core(struct take *, const char *path);
 int take_open_process(struct take *, pid_t);
 void take_close(struct take *);
 
 /*
- * Finds the root.  -ENOENT: there is none; -ENODATA: there is one, and nothing is
+ * Finds the root. -ENOENT: there is none; -ENODATA: it is empty, for nothing is
  * collected.
  */
 int take_find_root(struct take *);
-/* The root could be one: magic, byte order, version, word size, own sizes. */
+/* True if a root may be there: magic, byte order, version, word size, sizes. */
 bool take_root_fits(const struct take_source *, uint64_t address);
 
 /*
- * Copies all areas.  -ENOMEM; what cannot be read is a problem.  A process is
- * stopped if it changes its data meanwhile, for 50 ms at most.
+ * Copies all areas.  -ENOMEM; unreadable memory is a problem.  A process that
+ * changes its data meanwhile is stopped, for 50 ms at most.
  */
 int take_copy(struct take *);
 
 /*
- * Reads root and shards, and makes the areas of the tables from them; a second
- * call makes them anew.
+ * Reads root and shards, and makes the areas of the tables from them.  A second
+ * call makes them again.
  */
 int take_plan(struct take *);
 int take_plan_heads(struct take *);
@@ -165,7 +165,7 @@ void take_problem(struct take *, const char *fmt, ...)
 int take_copy_areas(struct take *, struct take_areas *,
     bool (*go_on)(struct take *));
 void take_areas_clear(struct take_areas *);
-/* Copied bytes; returns how many there are. */
+/* Reads copied bytes; returns their number. */
 size_t take_copied(const struct take *, uint64_t address, uint8_t *out,
     size_t n);
 uint32_t take_root_u32(const struct take *, unsigned at);
@@ -182,8 +182,8 @@ struct take_about {
 int take_write(const struct take *, FILE *out, const struct take_about *);
 
 /*
- * The index from which the next dump goes on: that of the next record, or of the
- * first one that is not yet written.
+ * The index at which the next dump begins: that of the next record, or of the
+ * first record that is not yet written.
  */
 uint32_t take_history_next(const struct take *);
 /* Empties the history of a process.  Errors have a sentence. */

@@ -1,4 +1,4 @@
-/* The mddout file of what was taken. */
+/* Writes the copied memory as an mddout file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

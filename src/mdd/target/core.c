@@ -39,7 +39,7 @@ static struct mdd_shard shard[MDD_SHARDS];
 	} while (0)
 #endif
 
-/* With one shard the port's lock excludes all others; it may be held already. */
+/* One shard: the port's lock guards all; its holder may take it again. */
 #if MDD_SHARDS > 1
 #define HOLD_ALL() 0
 #define RELEASE_ALL(l) ((void)(l))
@@ -48,7 +48,7 @@ static struct mdd_shard shard[MDD_SHARDS];
 #define RELEASE_ALL(l) mdd_port_unlock(l)
 #endif
 
-/* Adds 1 and returns what was before. */
+/* Returns the value before. */
 static uint32_t
 count(uint32_t *counter)
 {
@@ -65,7 +65,7 @@ count(uint32_t *counter)
 
 /* --- records ------------------------------------------------------------- */
 
-/* Offsets of a record's parts; those of the free are behind the record. */
+/* Offsets of a record's parts.  In the history the free's lie behind it. */
 static struct {
 	unsigned actual, time, thread, stack, end;
 	unsigned free_time, free_thread, free_stack, free_end;
@@ -106,7 +106,7 @@ has(enum mdd_option option)
 	return (mdd_root.options & option) != 0;
 }
 
-/* Lays out what both an allocation and a free may have; returns its end. */
+/* Lays out time, thread and stack, of an allocation or a free. */
 static unsigned
 lay_out(unsigned offset, unsigned *time, unsigned *thread, unsigned *stack)
 {
@@ -180,7 +180,7 @@ record_set_link(unsigned char *record, uint32_t link)
 
 /* --- slabs --------------------------------------------------------------- */
 
-/* The slab that has the slot; *slot becomes the place in it. */
+/* The slab of the slot; *slot becomes the index in the slab. */
 static unsigned
 slab_of(uint32_t *slot)
 {
@@ -277,7 +277,7 @@ link_slot(struct mdd_shard *s, uint32_t slot)
 	*chain = slot;
 }
 
-/* Makes all chains, and the list of free slots, from the slots. */
+/* Rebuilds all chains and the list of free slots. */
 static void
 link_all(struct mdd_shard *s)
 {
@@ -316,7 +316,7 @@ set_buckets(struct mdd_shard *s, uint32_t n)
 	return 1;
 }
 
-/* Takes the address out of its chain: its slot + 1; 0: it is not listed. */
+/* Removes the address from its chain.  Its slot + 1; 0: not listed. */
 static uint32_t
 unlink_ptr(struct mdd_shard *s, uintptr_t ptr)
 {
@@ -326,7 +326,7 @@ unlink_ptr(struct mdd_shard *s, uintptr_t ptr)
 	if (s->buckets == 0)
 		return 0;
 	slot = *chain_of(s, ptr);
-	/* A chain that the program has overwritten may not end. */
+	/* A program that overwrites a chain can make it endless. */
 	for (steps = 0; slot != 0 && slot <= s->used && steps <= s->used;
 	    steps++) {
 		record = slot_record(s, slot - 1);
@@ -345,7 +345,7 @@ unlink_ptr(struct mdd_shard *s, uintptr_t ptr)
 
 /* --- the history --------------------------------------------------------- */
 
-/* Full of records that are in no dump, and nobody was told of it since. */
+/* No dump has any of the records, and no overflow call was made for them. */
 static int
 history_is_full(uint32_t next)
 {
@@ -368,9 +368,9 @@ tell_overflow(uint32_t next)
 static uintptr_t overflow_owner;
 
 /*
- * One thread calls the overflow function, the others wait: a debugger that
- * stopped at it may take the records before one is overwritten.  0: that takes too
- * long.
+ * One thread calls the overflow function while the others wait: a debugger that
+ * stops there can dump the records before one is overwritten.  0: the wait was
+ * too long.
  */
 static int
 wait_for_room(uint32_t next, uintptr_t self)
@@ -399,9 +399,9 @@ history_take(void)
 	uint32_t next = LOAD(&mdd_root.history_next);
 	int patient = 1;
 
-	/* The others may have filled it again while this thread waited. */
+	/* Other threads may have filled it again during the wait. */
 	for (;;) {
-		/* A signal may have interrupted the thread that makes the call. */
+		/* Not in a handler that has interrupted the overflow call. */
 		if (patient && history_is_full(next) &&
 		    LOAD(&overflow_owner) != self) {
 			patient = wait_for_room(next, self);
@@ -426,8 +426,8 @@ history_take(void)
 #endif
 
 /*
- * Makes the place the caller's alone: the thread of the record before may be slow.
- * While the link is CLAIMED the record is half written.  0: not in time.
+ * Claims the place for the caller: the writer of the record before may be slow.
+ * A record whose link is CLAIMED is half written.  0: not in time.
  */
 #define CLAIMED (MDD_LINK_MASK << MDD_FUNCTION_BITS)
 
@@ -447,7 +447,7 @@ history_claim(uint32_t *link)
 	return 1;
 }
 
-/* `record`: of the block that is freed; NULL: it was not listed. */
+/* `record` is that of the freed block; NULL: it was not listed. */
 static void
 history_write(const struct event *e, unsigned char *record)
 {
@@ -507,7 +507,7 @@ add_block(struct mdd_shard *s, const struct event *e)
 		set_buckets(s, s->buckets * 2);
 }
 
-/* slot + 1, out of its chain; 0: the block is not listed. */
+/* Removes the block from its chain.  Its slot + 1; 0: not listed. */
 static void
 end_block(struct mdd_shard *s, uint32_t slot, const struct event *e)
 {
@@ -543,7 +543,7 @@ apply(struct mdd_shard *s, const struct event *e)
 
 enum entry {
 	ENTERED,
-	INTERRUPTED,	/* this thread is inside: a signal handler */
+	INTERRUPTED,	/* by a signal handler of this thread, which runs now */
 	BUSY,		/* for too long */
 };
 
@@ -576,7 +576,7 @@ shard_enter(struct mdd_shard *s)
 	}
 }
 
-/* Handlers may leave more of them meanwhile. */
+/* Handlers may add more of them meanwhile. */
 static void
 apply_pending(struct mdd_shard *s)
 {
@@ -598,7 +598,7 @@ shard_leave(struct mdd_shard *s)
 		apply_pending(s);
 		STORE(&s->busy, 0);
 		STORE(&s->owner, 0);
-		/* A handler may have come before the unlock. */
+		/* A handler may have run before the unlock. */
 	} while (LOAD(&s->pending) != 0 && shard_enter(s) == ENTERED);
 	cyg_memalloc_dd_done();
 }
@@ -685,7 +685,7 @@ thread_entry(uint32_t i)
 		if (memory == NULL)
 			return NULL;
 #if MDD_SHARDS > 1
-		/* If two threads come at once, one's memory stays unused. */
+		/* Of two threads at once, the memory of one stays unused. */
 		__atomic_compare_exchange_n(&mdd_root.thread_slab[slab], &none,
 		    (uintptr_t)memory, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 #else
@@ -710,7 +710,7 @@ thread_describe(struct mdd_thread *t)
 	STORE(&t->handle, handle);
 }
 
-/* Before there are threads: an entry that the first one becomes. */
+/* Before threads exist, an entry that becomes the first thread's. */
 static uint32_t
 thread_find(uintptr_t handle)
 {
@@ -738,7 +738,7 @@ thread_add(void)
 	return i + 1;
 }
 
-/* By its handle: the port has no word for it. */
+/* For ports without a word for each thread. */
 static uint32_t
 thread_by_handle(void)
 {
@@ -755,7 +755,7 @@ thread_by_handle(void)
 	return n;
 }
 
-/* Its number in the table; 0: there is no room. */
+/* Its number in the table; 0: no room. */
 static uint32_t
 thread_number(void)
 {
@@ -880,8 +880,8 @@ mdd_free(const void *ptr, enum mdd_function function, uintptr_t caller)
 }
 
 /*
- * The block leaves its chain but stays in its slot: its address may be another's
- * before the end comes.
+ * Removes the block from its chain but keeps its slot: before mdd_move_end(),
+ * its address can already belong to another block.
  */
 void
 mdd_move_begin(struct mdd_move *m, const void *ptr,
@@ -895,7 +895,9 @@ mdd_move_begin(struct mdd_move *m, const void *ptr,
 		return;
 	s = shard_of(e.ptr);
 	if (shard_enter(s) != ENTERED) {
-		/* It cannot be undone: if the real call fails, the block is missing. */
+		/*
+		 * Records a free: if the real call fails, the block is missing.
+		 */
 		number(&e);
 		if (!leave_pending(s, &e))
 			count(&mdd_root.missed);
@@ -942,8 +944,8 @@ mdd_move_end(struct mdd_move *m, int moved)
 /* --- dumps by the program itself ----------------------------------------- */
 
 /*
- * Shards that are not held are in an update of this thread, which a handler has
- * interrupted, or stuck: their records are valid all the same.
+ * A shard that is not held is stuck, or is being updated by this thread, which
+ * a handler has interrupted.  Its records are valid.
  */
 static unsigned char held[MDD_SHARDS];
 

@@ -8,9 +8,9 @@
  *	void mdd_thread_ended(uintptr_t handle);
  *	#define traceTASK_DELETE(tcb) mdd_thread_ended((uintptr_t)(tcb))
  *
- * MDD_CONFIG sets MDD_PORT_TICKS and MDD_PORT_THREADS.  The kernel's heap (but
- * heap_3, which calls malloc()) is led here by -Wl,--wrap=pvPortMalloc and
- * -Wl,--wrap=vPortFree.  As these, nothing here is for interrupt handlers.
+ * MDD_CONFIG sets MDD_PORT_TICKS and MDD_PORT_THREADS.  Link with
+ * -Wl,--wrap=pvPortMalloc and -Wl,--wrap=vPortFree for the kernel's heap, but
+ * not for heap_3, which calls malloc().  Interrupt handlers must not call this.
  */
 #include <string.h>
 
@@ -53,7 +53,7 @@ mdd_port_unlock(uintptr_t before)
 	taskEXIT_CRITICAL();
 }
 
-/* The kernel's counter wraps around; once between two events is noticed. */
+/* Extends the kernel's counter, which may wrap once between two events. */
 uint64_t
 mdd_port_ticks(uint32_t *hz)
 {

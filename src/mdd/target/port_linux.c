@@ -1,9 +1,10 @@
 /*
- * The port of libmdd.a: a Linux program that is linked with it, also statically.
+ * The port of libmdd.a: a Linux program that is linked with it, also
+ * statically.
  *
- * PAGEK_DEBUGDATA in the environment begins the collection before main(), as
- * mdd_start() would.  Memory comes from mmap(2): it is in a core file, and not
- * the program's own heap.
+ * With PAGEK_DEBUGDATA in the environment the collection starts before main().
+ * Memory comes from mmap(2): core files have it, and the program's heap has
+ * not.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -78,10 +79,10 @@ mdd_port_thread_word(void)
 }
 
 /*
- * Frame pointers, of programs that keep them (-fno-omit-frame-pointer): in a
- * static program libgcc's unwinder allocates inside its own lock.  Between a
- * frame and the end of its stack everything can be read; the walk ends where the
- * chain leads elsewhere or the return address is not the program's own.
+ * Walks frame pointers, for programs built with -fno-omit-frame-pointer: in a
+ * static program libgcc's unwinder allocates inside its own lock.  All memory
+ * from a frame to the end of its stack can be read.  The walk ends where the
+ * chain leaves the stack, or the return address is not in the program.
  */
 extern const char __executable_start, __etext;
 extern void *__libc_stack_end;

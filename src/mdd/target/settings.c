@@ -1,8 +1,8 @@
 /*
  * The settings of a start: "on,backtrace=4,history=2048,thread=off".
  *
- * The names are the options' in lower case.  A word without a value is "on";
- * history takes the number of records too.
+ * Names are those of the options, in lower case.  A name without a value turns
+ * its option on; history also takes a number of records.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ equals(const char *text, size_t n, const char *word)
 	return strlen(word) == n && memcmp(text, word, n) == 0;
 }
 
-/* Up to that character, at most n. */
+/* The length up to that character, at most n. */
 static size_t
 length(const char *text, char end, size_t n)
 {
@@ -36,7 +36,7 @@ length(const char *text, char end, size_t n)
 	return i;
 }
 
-/* 1 to 2^20; 0: it is none. */
+/* 1 to 2^20; 0: no number. */
 static unsigned
 parse_number(const char *text, size_t n)
 {

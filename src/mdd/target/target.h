@@ -35,10 +35,10 @@
  *	mdd_free(p, MDD_FREE, RETURN_ADDRESS);
  *	real_free(p);
  *
- * A record becomes valid, and a slot free, by one store: whenever the program
- * is stopped, a dump is right but for events that are in progress.  The real
- * call and the update are separate steps: a block may be allocated, or be freed,
- * and the table not have it yet.
+ * One store makes a record valid or a slot free.  So a program may be stopped
+ * anywhere, and its dump lacks only events in progress.  The real call and the
+ * update are separate steps: between them the table lacks a new block, or still
+ * has a freed one.
  */
 #ifndef MDD_TARGET_H
 #define MDD_TARGET_H
@@ -52,14 +52,14 @@
 
 /* --- settings, at compile time ------------------------------------------- */
 
-/* The port has a tick counter; it has threads. */
+/* Does the port have a tick counter, and threads? */
 #ifndef MDD_PORT_TICKS
 #define MDD_PORT_TICKS 0
 #endif
 #ifndef MDD_PORT_THREADS
 #define MDD_PORT_THREADS 0
 #endif
-/* It can walk the stack. */
+/* Can it walk the stack? */
 #ifndef MDD_PORT_STACK
 #define MDD_PORT_STACK 0
 #endif
@@ -124,7 +124,7 @@
 /* The word of a record that links it: function and slot. */
 #define MDD_FUNCTION_BITS 5
 #define MDD_LINK_MASK 0x7ffffffu
-#define MDD_LINK_MOVING MDD_LINK_MASK	/* not in a chain: a realloc() has it in hand */
+#define MDD_LINK_MOVING MDD_LINK_MASK	/* in no chain: in a realloc() */
 #define MDD_SLOT_MAX (MDD_LINK_MASK - 1)
 
 enum mdd_option {
@@ -177,32 +177,31 @@ struct mdd_opts {
 };
 
 /*
- * Begins the collection, once, before other threads exist; NULL: the settings
- * above.  Returns 0; -1 if the port has no memory, or cannot do an option, or
- * MDD_DEBUGDATA is 0: nothing is collected then.
+ * Starts the collection; call it once, before other threads exist.  NULL: the
+ * settings above.  Returns 0, or -1 if nothing is collected: the port has no
+ * memory or does not support an option, or MDD_DEBUGDATA is 0.
  */
 int mdd_start(const struct mdd_opts *);
 
 /*
- * Reads settings as libmdd(3) describes them.  1: on; 0: off; -1: not
- * understood, and *bad is where that begins.
+ * Parses settings as in libmdd(3).  1: on; 0: off; -1: an error, at *bad.
  */
 int mdd_settings(struct mdd_opts *, const char *text, const char **bad);
 
 /*
- * After a successful call of the real function.  `actual` is what the allocator
- * used, 0 not known.  ptr NULL is ignored.  Safe in signal handlers.
+ * Call it after the real function has succeeded.  `actual` is the size that the
+ * allocator used, 0 not known.  ptr NULL is ignored.  Safe in signal handlers.
  */
 void mdd_alloc(const void *ptr, size_t size, size_t actual,
     enum mdd_function, uintptr_t caller);
 
-/* Before the real call.  ptr NULL is ignored. */
+/* Call it before the real function.  ptr NULL is ignored. */
 void mdd_free(const void *ptr, enum mdd_function, uintptr_t caller);
 
 /*
- * A realloc of ptr: begin before the real call, end after it, then mdd_alloc()
- * of the new block.  `moved` 0: the real call failed, and the old block is as it
- * was.  A failed one has used a sequence number.
+ * A realloc of ptr: call begin before the real function and end after it, then
+ * mdd_alloc() for the new block.  `moved` 0: the real call failed, and the old
+ * block is unchanged; a sequence number is used up all the same.
  */
 struct mdd_move {
 	uint32_t seqno, index;
@@ -215,46 +214,47 @@ void mdd_move_begin(struct mdd_move *, const void *ptr, enum mdd_function,
     uintptr_t caller);
 void mdd_move_end(struct mdd_move *, int moved);
 
-/* The calling thread has this name now, or ends: for ports that are told so. */
+/* The calling thread has another name, or ends.  For ports that notice it. */
 void mdd_thread_changed(int ended);
 
-/* The thread ends: its handle may be another's.  For ports without words for them. */
+/*
+ * The thread ends: its handle may be reused.  For ports without thread words.
+ */
 void mdd_thread_ended(uintptr_t handle);
 
 /*
- * Keeps the data as they are while a thread copies them; one at a time, and with
- * one shard for a copy in memory only.
+ * Keep the data unchanged while a thread copies them.  One thread at a time;
+ * with one shard, only for a copy in memory.
  */
 void mdd_hold(void);
 void mdd_release(void);
 
-/* In the child of a fork, before anything else is recorded. */
+/* Call it in the child of a fork, before its first event. */
 void mdd_forked(void);
 
 /* --- for breakpoints ----------------------------------------------------- */
 
-/* Called after each update of the data, when no link is being updated. */
+/* Called after each update; the data are then consistent.  For breakpoints. */
 MDD_PUBLIC void cyg_memalloc_dd_done(void);
 
 /*
- * Called each time that the history is full of records that no dump has, before
- * the first of them is overwritten.
+ * Called when the history is full of records that no dump has, before the first
+ * of them is overwritten.
  */
 MDD_PUBLIC void cyg_memalloc_dd_history_overflow(void);
 
 /* --- the port ------------------------------------------------------------ */
 
 /*
- * Zeroed memory, aligned for any word, never given back; NULL: there is none.
- * It must not be recorded itself.  With one shard the lock is held, but in
- * mdd_start().
+ * Zeroed memory, aligned for any word, never freed; NULL: none.  It must not be
+ * recorded itself.  With one shard the lock is held, except in mdd_start().
  */
 void *mdd_port_memory(size_t bytes);
 
 #if MDD_SHARDS == 1
 /*
- * Excludes interrupts and other threads; unlock takes what lock returned.  Held
- * more than once: the last unlock lets the others in.
+ * Exclude interrupts and other threads; unlock takes what lock returned.  Calls
+ * nest: the last unlock ends it.
  */
 uintptr_t mdd_port_lock(void);
 void mdd_port_unlock(uintptr_t);
@@ -262,8 +262,8 @@ void mdd_port_unlock(uintptr_t);
 /* A number of the calling thread, not 0; a fork keeps it. */
 uintptr_t mdd_port_self(void);
 /*
- * Waits a little for another thread, longer as `turn` grows from 0.  0: that is
- * long enough, the event is counted as missed.
+ * Waits a little for another thread, longer as `turn` grows from 0. 0: give up,
+ * the event counts as missed.
  */
 int mdd_port_wait(unsigned turn);
 #endif
@@ -274,21 +274,21 @@ uint64_t mdd_port_ticks(uint32_t *hz);	/* since the start; hz: in a second */
 
 #if MDD_PORT_THREADS
 /*
- * The calling thread; the name is of MDD_NAME bytes with a final 0.  handle 0:
- * there is no thread yet, and the event counts as the first one's.  A number or a
- * name that is not known stays as it is.
+ * The calling thread; the name has MDD_NAME bytes with its final 0.  handle 0: no
+ * thread exists yet, and the event is recorded for the first one.  Leaves an
+ * unknown number or name unchanged.
  */
 void mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name);
 /*
- * The place of a word that the core keeps for the calling thread, 0 at first; NULL: it
- * finds the thread by its handle.
+ * The address of a word of the calling thread, 0 at first, for the core's use;
+ * NULL: the core finds the thread by its handle.
  */
 uint32_t *mdd_port_thread_word(void);
 #endif
 
 #if MDD_PORT_STACK
 /*
- * The backtrace behind `caller`: fills up to n levels and leaves the rest.  A
+ * The backtrace behind `caller`: fills at most n levels, the others stay 0.  A
  * port without it has one level; __builtin_return_address() above 0 may crash.
  */
 void mdd_port_stack(uintptr_t caller, uintptr_t *level, unsigned n);

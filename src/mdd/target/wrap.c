@@ -15,7 +15,10 @@
 #define ACTUAL(p) 0
 #endif
 
-/* NAME is the one that --wrap=NAME leads to us; REAL what it hid. */
+/*
+ * Calls of NAME come to WRAP(NAME) by --wrap=NAME; REAL(NAME) is the hidden
+ * one.
+ */
 #define WRAP(name) __wrap_##name
 #define REAL(name) __real_##name
 
@@ -112,13 +115,14 @@ WRAP(posix_memalign)(void **p, size_t align, size_t size)
 /* --- newlib -------------------------------------------------------------- */
 
 /*
- * There malloc() and its like call these, and so does the library itself.  The
- * program's own calls are wrapped too, so that the caller is the program's.
+ * In newlib malloc() and its like call the functions below, and so does the
+ * library itself.  malloc() and its like are wrapped too, so that the caller is
+ * the program.
  *
- * These also call each other by these names: realloc() may be a malloc() and a
- * free(), and malloc() gives back what is left of the heap's old end.  Only the
- * outermost call is an event.  newlib's own lock, which may be taken again by
- * its holder, guards the depth; a program with threads defines it.
+ * The functions call each other: realloc() may call malloc() and free(), and
+ * malloc() may free the rest of the heap's old end.  Only the outermost call is
+ * an event.  newlib's own recursive lock guards the depth; a program with
+ * threads defines it.
  */
 static unsigned depth;
 
@@ -136,7 +140,7 @@ leave(struct _reent *r)
 	__malloc_unlock(r);
 }
 
-/* `used` bytes for a block that is listed as one of `size` bytes. */
+/* Allocates `used` bytes; the block is recorded with `size` bytes. */
 void *REAL(_malloc_r)(struct _reent *, size_t);
 void *mdd_newlib_malloc(struct _reent *, size_t used, size_t size,
     enum mdd_function, uintptr_t caller);

@@ -17,8 +17,8 @@
 #endif
 
 /*
- * The operator new as it usually is, without its second try: that and the
- * exception are left to the real one.
+ * The usual operator new, which calls malloc().  If that fails, the real
+ * operator tries again and throws.
  */
 #ifdef _NEWLIB_VERSION
 void *mdd_newlib_malloc(struct _reent *, size_t used, size_t size,

@@ -1,4 +1,4 @@
-/* pagek arm, pagek disarm: lets a target log until it is disarmed, and back. */
+/* pagek arm, pagek disarm: start and stop the logging of a target. */
 #include <errno.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ report_answer(const struct options *o, const struct nodes_look *look, bool arm)
 		    look->arming.error == -ENOTSUP ? PAGEK_NO_TARGET :
 		    PAGEK_FAILED;
 	}
-	/* Another page may have changed it since. */
+	/* Another page may have changed the arming since. */
 	if (look->state != (arm ? NODES_LIVE : NODES_DORMANT)) {
 		complain("%s: %s", o->target.word,
 		    page_state_name(look->state));
@@ -76,7 +76,7 @@ can_be_asked(const struct nodes_look *look)
 	    look->state == NODES_ENDED;
 }
 
-/* No target is armed or disarmed by default. */
+/* Without a TARGET nothing is armed or disarmed. */
 int
 cmd_arm_check(struct parse *p)
 {

@@ -23,7 +23,7 @@ enum completion {
 	COMPLETION_PROGRAM,	/* a program and its own arguments */
 };
 
-/* As "FILE"; else alternatives, as "text|json". */
+/* A word such as "FILE"; else alternatives, such as "text|json". */
 static bool
 is_placeholder(const char *argument)
 {
@@ -63,7 +63,7 @@ completion_of_command(enum command c)
 	}
 }
 
-/* The alternatives, separated by blanks; of a synopsis, those of its last word. */
+/* The alternatives, separated by blanks, of the last word of a synopsis. */
 static void
 completion_words(const char *alternatives, char out[COMPLETION_WORDS_MAX])
 {
@@ -89,7 +89,7 @@ needs_argument(const struct option_row *row)
 
 /* --- bash ------------------------------------------------------------------ */
 
-/* Joins what bash splits at '=' and ':'; `at` has the index of each first part. */
+/* Joins words that bash splits at '=' and ':'; `at` has indexes of first parts. */
 static const char bash_words[] =
 "	local -a words=() at=()\n"
 "	local command=top named= program= option= glue= word cur i n\n"
@@ -534,7 +534,7 @@ put_zsh_option(FILE *out, const struct option_row *row)
 	fputs("'\n", out);
 }
 
-/* The name of a command, optional for the default one, and its words. */
+/* A command's name, which is optional for the default one, and its words. */
 static void
 put_zsh_words(FILE *out, enum command c)
 {
@@ -596,7 +596,7 @@ put_zsh(FILE *out)
 		put_zsh_words(out, (enum command)c);
 		fputs("	) ;;\n", out);
 	}
-	/* Loaded by itself, or read by `source`. */
+	/* For a script that zsh autoloads, or that is read by `source`. */
 	fputs("	esac\n	_arguments -s -S : $specs\n}\n\n"
 	    "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n"
 	    "	_pagek \"$@\"\nelse\n	compdef _pagek pagek\nfi\n", out);
@@ -604,7 +604,7 @@ put_zsh(FILE *out)
 
 /* --- targets --------------------------------------------------------------- */
 
-/* No shell needs quotes for it. */
+/* True if no shell needs quotes for the word. */
 static bool
 is_plain(const char *name)
 {
@@ -624,7 +624,7 @@ put_word(FILE *out, const char *word, const char *what)
 	fprintf(out, "%s\t%s\n", word, safe);
 }
 
-/* From the table of nodes; no node is asked. */
+/* Names from the table of nodes; no node is asked. */
 static void
 put_nodes(FILE *out)
 {
@@ -645,7 +645,7 @@ put_nodes(FILE *out)
 	nodes_table_free(t);
 }
 
-/* Commands that were printed; of more, some may come twice. */
+/* Names printed so far.  When it is full, names may come twice. */
 struct printed {
 	FILE *out;
 	char comm[64][16];
@@ -714,7 +714,7 @@ cmd_completion(const struct options *o, uv_loop_t *loop)
 		put_fish(stdout);
 	else
 		put_targets(stdout, loop);
-	/* Ask for the error of a write before another call overwrites errno. */
+	/* Checks for a write error before another call overwrites errno. */
 	(void)output_going(stdout);
 	pump_down(loop, NULL, NULL);
 	return output_close(stdout, NULL, PAGEK_OK);

@@ -29,7 +29,7 @@ wants_names(const struct work *w)
 static void
 usual_format(const struct work *w, char out[FORMAT_STANDARD])
 {
-	/* Without a dump: what is collected by default. */
+	/* Without a dump, the format is for the data collected by default. */
 	static const struct dump usual = { .source = { .word_bytes = 4,
 		.options = MDD_OPT_ACTUAL_SIZE | MDD_OPT_TIMESTAMP |
 		MDD_OPT_THREAD | MDD_OPT_BACKTRACE, .levels = 1 } };
@@ -84,14 +84,14 @@ init_work(struct work *w, const struct options *o)
 	    "UTF-8") != 0 } };
 }
 
-/* With the dumps there are. */
+/* Checks the format and the query against the dumps. */
 static int
 prepare_work(struct work *w)
 {
 	char why[DEBUGDATA_WHY];
 	int status;
 
-	/* Its words were checked with the options. */
+	/* The words were checked with the options. */
 	query_parse(&w->query, w->o, why);
 	status = query_check(&w->query, &w->subject, why);
 	if (status == PAGEK_OK)
@@ -224,7 +224,7 @@ put_head(const struct work *w, struct json *j, FILE *out, const char *schema,
 	json_bool(j, "complete", complete);
 }
 
-/* Ends a command: reports, and the status. */
+/* Ends a command: reports errors and damages, returns the status. */
 static int
 end_work(struct work *w, FILE *out, int error)
 {
@@ -366,7 +366,7 @@ print_lists(const struct work *w, const struct events *added,
 	fprintf(out, "%zu %s\n%zu %s\n\n", of[0], t.added, of[1], t.freed);
 	fprintf(out, "N%s\n", t.added + 1);
 	print_rows(w, added, false, out);
-	/* Records of one line stand in blocks. */
+	/* A format may have no empty line between rows: one ends the list. */
 	if (w->o->events.format != NULL)
 		fputc('\n', out);
 	fprintf(out, "A%s\n", t.freed + 1);
@@ -431,7 +431,7 @@ print_events(struct work *w)
 	}
 }
 
-/* The second moment of a difference is --interval later. */
+/* The second moment of a difference comes after --interval. */
 static int
 take_live(struct work *w, uv_loop_t *loop, struct nodes_session *s)
 {

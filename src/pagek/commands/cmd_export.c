@@ -1,4 +1,4 @@
-/* pagek export: what is held, in formats of other programs. */
+/* pagek export: held memory in formats of other programs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ put_folded(const struct options *o, const struct snapshot *m, FILE *out)
 
 /* --- formats with a source -------------------------------------------------- */
 
-/* The sentences that the file needs to be read rightly. */
+/* Notices about the data, for the file. */
 static void
 note_text(const struct snapshot *m, char out[NOTE_TEXT])
 {
@@ -162,7 +162,7 @@ fill(const struct options *o, const struct snapshot *m, FILE *out)
 {
 	int r = chosen(o)->put(o, m, out);
 
-	/* Of writing: the stream's own, which is said as it is closed. */
+	/* The close reports errors of the stream. */
 	if (r < 0 && ferror(out)) {
 		errno = -r;
 		output_going(out);
@@ -173,7 +173,7 @@ fill(const struct options *o, const struct snapshot *m, FILE *out)
 	return output_close(out, o->output, r < 0 ? PAGEK_FAILED : PAGEK_OK);
 }
 
-/* Nothing is at that name before all of it is. */
+/* The file appears when it is complete. */
 static int
 fill_file(const struct options *o, const struct snapshot *m)
 {
@@ -209,7 +209,7 @@ write_export(const struct options *o, const struct snapshot *m)
 	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
 	FILE *out;
 
-	/* Their readers do not show what a file says of itself. */
+	/* Other programs do not show the notes of a file. */
 	page_lack_text(&m->look, lack);
 	if (!m->look.complete)
 		notice("INCOMPLETE: %s", lack);

@@ -100,7 +100,7 @@ cmd_help(const struct options *o, uv_loop_t *loop)
 {
 	(void)loop;
 	options_help(stdout, o->topic);
-	/* Notes the error before errno is another. */
+	/* Checks for a write error before another call overwrites errno. */
 	output_going(stdout);
 	return output_close(stdout, NULL, PAGEK_OK);
 }

@@ -50,7 +50,7 @@ regions_told(void *arg)
 	return look->regions.known || (!look->link.up && !look->link.returns);
 }
 
-/* into NULL: the file of -o, which is opened only when there are rows. */
+/* into NULL: the file of -o, opened once there are rows. */
 static int
 write_list(const struct options *o, struct page *page,
     const struct page_view *v, struct profile *p,
@@ -117,7 +117,7 @@ list_write(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	}
 	batch_report_names(o, s, lacking, profile_callers(p));
 	batch_view(&v, &page, s);
-	/* A setting of units does not change rows that programs may read. */
+	/* Programs may read these rows: a setting of units does not apply. */
 	if (option_given(o, OPTION_UNITS))
 		v.units = page.opts.units;
 	status = write_list(o, &page, &v, p, filter, into);
@@ -139,7 +139,7 @@ list_blocks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	return status;
 }
 
-/* Only the filter may need names. */
+/* Names are needed for the filter only. */
 static int
 list_metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {

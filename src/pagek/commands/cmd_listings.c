@@ -1,9 +1,9 @@
 /*
  * pagek listings: the listings that a node has stored, or one of them.
  *
- * A listing is fetched whole before a byte of it is printed; of one that is
- * damaged on the node's disk, the part that could be read.  A file or a pipe
- * gets its bytes as they were sent; a terminal gets safe text.
+ * The whole listing is fetched before a byte of it is printed.  If it is
+ * damaged on the node's disk, the readable part is printed.  A file or a pipe
+ * gets the bytes unchanged; a terminal gets safe text.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,14 +20,14 @@
 
 /* --- answers -------------------------------------------------------------- */
 
-/* Lives until the link is closed, for a late answer. */
+/* Lives until the link is closed, for answers may be late. */
 struct request {
 	bool done;
 	int err;
 	char words[512];
 	struct nodes_stored *list;	/* answers so far */
 	size_t n, cap;
-	struct nodes_listing *listing;	/* that is fetched; NULL */
+	struct nodes_listing *listing;	/* the one being fetched; NULL */
 };
 
 static void
@@ -238,7 +238,7 @@ fetch_listing(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	int err = nodes_listing_get(&q->listing, link, o->name, fileno(to),
 	    on_done, q);
 
-	/* The name is empty, or too long to be sent. */
+	/* -EINVAL: the name is empty or too long to be sent. */
 	if (err == -EINVAL)
 		on_done(q, -ENOENT, "no such listing");
 	else
@@ -300,7 +300,7 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	return status;
 }
 
-/* This user's daemon, whether or not it has a target. */
+/* This user's daemon, even without a target. */
 static int
 open_local(uv_loop_t *loop, struct nodes_link **link)
 {

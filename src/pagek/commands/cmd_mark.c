@@ -1,4 +1,4 @@
-/* pagek mark, pagek marks: moments of a target that its node keeps by name. */
+/* pagek mark, pagek marks: named marks of a target, kept by its node. */
 #include <string.h>
 
 #include "../../base/base.h"

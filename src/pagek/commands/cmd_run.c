@@ -17,8 +17,8 @@
 #include "commands.h"
 
 #define NODE_ANSWER_MS 3000	/* timeout for an answer of the node */
-#define ASK_MS 1200		/* the session asks the node within that time */
-#define SILENCE_MS 500		/* from then on the user is told what is waited for */
+#define ASK_MS 1200		/* within it the session asks the node */
+#define SILENCE_MS 500		/* a longer wait is reported */
 #define LAST_LINES 10		/* of the command's output ... */
 #define LAST_BYTES 4096		/* ... within its last so many bytes */
 #define TOTALS_MAX 24		/* lines of totals; the report has them all */
@@ -35,7 +35,7 @@ struct run {
 
 /* --- the command's end -------------------------------------------------- */
 
-/* As of a shell; 125: not known. */
+/* A status like a shell's; 125: not known. */
 static int
 exit_status(int32_t status)
 {
@@ -66,7 +66,7 @@ run_is_read(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	/* The exit status comes a moment after the last record. */
+	/* The exit status comes shortly after the last record. */
 	if (look->state == NODES_ENDED && look->target.ended_wall_ms == 0)
 		return !look->link.up;
 	return !look->link.up || (look->state != NODES_CONNECTING &&
@@ -82,7 +82,7 @@ is_welcome(const struct run *r)
 	return nodes_link_state(r->link, &why) != NODES_CONNECTING;
 }
 
-/* Waits until the node has told the end; false, after a message: it does not. */
+/* Waits for the node's news of the end.  False, after a message: none came. */
 static bool
 await_last(struct run *r, int timeout_ms)
 {
@@ -102,14 +102,14 @@ await_last(struct run *r, int timeout_ms)
 	return false;
 }
 
-/* For errors of pagek: those of the command go before. */
+/* pagek's own status is used only if the command's is 0. */
 static int
 failed_unless(int status)
 {
 	return status != PAGEK_OK ? status : PAGEK_RUN_FAILED;
 }
 
-/* Only this trouble changes the status. */
+/* Other troubles do not change the status. */
 static bool
 lacks_report(const struct nodes_look *look)
 {
@@ -141,7 +141,7 @@ run_tell_end(const struct nodes_look *look, const char *command)
 
 #define FULL_TEXT 80
 
-/* Blocks and bytes are of the list, and lack what a full list refused. */
+/* Blocks and bytes are those of the list; a full list refuses blocks. */
 static void
 full_text(const struct nodes_target *t, char out[FULL_TEXT])
 {
@@ -205,7 +205,7 @@ keep_own_targets(const struct run *r, struct nodes_target *list, size_t n)
 	for (i = 0; i < n; i++) {
 		if (!ours[i])
 			continue;
-		/* The watching node is not its parent and has no status. */
+		/* The watching node is not the parent, so it has no status. */
 		if (list[i].pid == look->command.pid && list[i].status < 0)
 			list[i].status = look->command.status;
 		list[kept++] = list[i];
@@ -222,7 +222,7 @@ put_totals(const struct run *r, FILE *out)
 	struct nodes_target *list = NULL;
 	size_t n = 0, i, missed = 0;
 
-	/* A node that has just not answered is not asked again. */
+	/* A node that just failed to answer is not asked again. */
 	if (nodes_session_look(r->session)->state == NODES_UNREACHABLE ||
 	    target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0) {
 		complain("the node does not answer: the totals are not "
@@ -281,7 +281,7 @@ run_text(struct run *r)
 
 	await_last(r, NODE_ANSWER_MS);
 	look = nodes_session_look(r->session);
-	/* A window becomes the whole list at the end. */
+	/* At the end the whole list is loaded, if only a window is there. */
 	if (look->window)
 		pump(r->loop, r->session, r->o->timeout_ms, run_is_read,
 		    r->session);
@@ -297,7 +297,7 @@ run_text(struct run *r)
 
 /* --- on the terminal ---------------------------------------------------- */
 
-/* The program as it was called: its folder may not be in the PATH. */
+/* By the path of the call: its folder may not be in PATH. */
 static void
 own_name(char name[256], bool ascii)
 {
@@ -308,7 +308,7 @@ own_name(char name[256], bool ascii)
 	base_safe_text(name, 256, word, strlen(word), ascii);
 }
 
-/* The live target that holds most; NULL: none lives. */
+/* The live target that holds most; NULL: none. */
 static const struct nodes_target *
 largest_live(const struct nodes_target *list, size_t n)
 {
@@ -339,7 +339,7 @@ last_lines(const char *text, size_t len)
 	return p;
 }
 
-/* Makes the lines safe: output may have control characters for the terminal. */
+/* Makes the lines safe, for output may have control characters. */
 static void
 put_lines(const struct run *r, const char *p, const char *end, FILE *out)
 {
@@ -381,7 +381,7 @@ tell_output(const struct run *r, FILE *out)
 	fprintf(out, "pagek: the command's output: %s\n", safe);
 }
 
-/* The process that the page shows, or if it has ended a live one; 0: none. */
+/* The process that the page shows; if it has ended, a live one; 0: none. */
 static pid_t
 live_process(const struct run *r, char name[64])
 {
@@ -405,7 +405,7 @@ live_process(const struct run *r, char name[64])
 	return pid;
 }
 
-/* If the target goes on: how to return to it. */
+/* Reports how to return to a target that goes on. */
 static void
 tell_return(const struct run *r, FILE *out)
 {
@@ -431,7 +431,7 @@ tell_return(const struct run *r, FILE *out)
 		    path);
 }
 
-/* Waits for the end of the target, which has ended already if `away`. */
+/* Waits for the target's end; `away`: it has ended already. */
 static void
 tell_ending(struct run *r, bool away)
 {
@@ -467,7 +467,7 @@ has_status(void *arg)
 	return look->command.status >= 0 || !look->link.up;
 }
 
-/* The command's, where it has ended. */
+/* The command's status, if it has ended. */
 static int
 page_status(const struct nodes_look *look)
 {
@@ -484,7 +484,7 @@ run_screen(struct run *r)
 		.keep_open = true, .remote = r->o->remote, .options = r->o };
 	int err;
 
-	/* Open no page for a command that cannot be executed. */
+	/* No page is opened for a command that cannot be executed. */
 	pump(r->loop, r->session, NODE_ANSWER_MS, has_begun, r->session);
 	if (look->command.not_run)
 		return run_tell_end(look, r->o->argv[0]);
@@ -493,7 +493,7 @@ run_screen(struct run *r)
 		tell_return(r, stderr);
 		return output_refuse_terminal(err);
 	}
-	/* While the page was at another node, ours was not asked. */
+	/* The page may have been at another node: ours was not asked since. */
 	if (watch.away)
 		pump(r->loop, r->session, ASK_MS, run_has_ended, r->session);
 	switch (result.end) {
@@ -517,7 +517,7 @@ run_screen(struct run *r)
 
 /* --- start -------------------------------------------------------------- */
 
-/* A named pipe is not tried: its reader would see an end of file. */
+/* A named pipe is not opened: its reader would see an end of file. */
 static bool
 is_writable(const char *path)
 {
@@ -562,7 +562,7 @@ wants_own_node(const struct options *o)
 	return o->list == LIST_CHECK || option_on(o, OPTION_OWN_NODE);
 }
 
-/* At this user's daemon if it runs, else at a node of our own. */
+/* Uses this user's daemon if it runs, else a node of our own. */
 static int
 start_command(struct run *r, struct node_opts *start)
 {
@@ -621,7 +621,7 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	options_session(o, &opts);
 	page_init(&r.page, &o->page);
 	r.page.opts.session = opts;
-	/* Before the command starts: a signal may come at once. */
+	/* Before the command starts, for a signal may come at once. */
 	if (form == 1 && forward_open(loop) < 0)
 		complain("signals will not be passed on to the command");
 	err = start_command(&r, &start);

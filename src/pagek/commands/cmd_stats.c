@@ -63,7 +63,7 @@ put_sums(FILE *out, const struct dump *d, const struct dump_totals *t)
 	    "overheads)\n", out);
 }
 
-/* The most frequent one first; of equal ones the lower number. */
+/* The most frequent first, ties by number. */
 static void
 put_allocators(FILE *out, const struct dump_totals *t)
 {
@@ -99,7 +99,7 @@ put_threads(FILE *out, const struct dump *d)
 		address_text(handle, d, th->handle);
 		base_safe_text(name, sizeof name, th->name, strlen(th->name),
 		    false);
-		/* A node knows no handles. */
+		/* A live target's node does not know handles. */
 		fprintf(out, "%9zu : handle %s, %s\n", i + 1, d->source.live ?
 		    "unknown" : handle, name);
 	}
@@ -127,7 +127,7 @@ put_options(FILE *out, const struct dump *d)
 	fputc('\n', out);
 }
 
-/* Only what is not as it should be: a full history is. */
+/* Counters that are 0 in a sound dump.  A full history is normal. */
 static void
 put_losses(FILE *out, const struct dump *d)
 {
@@ -161,7 +161,7 @@ print_stats(FILE *out, const struct dump *d, const struct dump_totals *t)
 	fprintf(out, "%s: statistics\n", name);
 	if (!d->source.known)
 		return;
-	/* A node knows no heap and no cost of debug data. */
+	/* A live target's node knows neither heap nor costs. */
 	if (!d->source.live)
 		put_heap(out, d, t);
 	put_sums(out, d, t);

@@ -31,7 +31,7 @@ has_ended(const struct nodes_target *t)
 	    t->state == WIRE_S_EXECED;
 }
 
-/* branch NULL: it is not listed as a tree. */
+/* branch NULL: the list is no tree. */
 static void
 put_row(const struct table *table, const struct nodes_target *t,
     const struct nodes_branch *branch)
@@ -59,7 +59,7 @@ put_row(const struct table *table, const struct nodes_target *t,
 	output_row(&table->text, &row);
 }
 
-/* Live ones first, the largest first; then ended ones, the last first. */
+/* Live ones by size, the largest first; then ended ones, the latest first. */
 static int
 by_interest(const void *a, const void *b)
 {
@@ -82,7 +82,7 @@ put_left_out(const struct table *table, size_t n)
 		    base_digits(n).text, n == 1 ? " that has" : "s that have");
 }
 
-/* A script leaves hundreds of ended images: shows a few, no EXECED one. */
+/* Scripts leave hundreds of ended images: lists a few, no EXECED one. */
 static void
 put_rows(const struct table *table, struct nodes_target *t, size_t n)
 {
@@ -99,7 +99,7 @@ put_rows(const struct table *table, struct nodes_target *t, size_t n)
 	put_left_out(table, left_out);
 }
 
-/* Beside live ones a few that have ended, and all above these. */
+/* Live ones, a few ended ones, and the ancestors of these. */
 static void
 put_tree(const struct table *table, const struct nodes_target *t,
     const struct nodes_branch *branch, size_t n)
@@ -157,7 +157,7 @@ put_data(struct table *table, const char *socket, const struct nodes_target *t,
 	}
 }
 
-/* False: there is no memory. */
+/* False: no memory. */
 static bool
 put_node(struct table *table, const char *socket,
     struct nodes_target *t, size_t n)
@@ -215,7 +215,7 @@ visit_node(void *arg, struct target_node *node)
 	return true;
 }
 
-/* Nodes that do not answer are reported; it is an error if none does. */
+/* Reports nodes that do not answer; an error if none does. */
 static int
 list_all_nodes(struct table *table, uv_loop_t *loop)
 {

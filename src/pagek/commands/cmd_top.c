@@ -47,7 +47,7 @@ check_once(struct parse *p)
 	    PAGE_NEEDS_INTERVAL) != 0;
 	int r;
 
-	/* A node's mark is compared at once. */
+	/* --mark NAME: the comparison starts at once. */
 	waits = waits && p->o->page.mark == NULL;
 	r = option_none_of(p, again, BASE_NELEM(again) - waits,
 	    p->o->page.mark != NULL ? "has no meaning with --once and --mark" :
@@ -102,7 +102,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		return status;
 	}
 	err = text ? 0 : page_screen_check();
-	/* A mistyped command goes before the terminal. */
+	/* Reports a mistyped command rather than a missing terminal. */
 	if (err < 0 && o->target.kind != TARGET_COMMAND)
 		return output_refuse_terminal(err);
 	options_session(o, &opts);

@@ -15,7 +15,7 @@
 #include "../rows/rows.h"
 #include "snapshot.h"
 
-#define NAME_BYTES 1100		/* of a name of the wire, each byte as \xNN */
+#define NAME_BYTES 1100		/* of a name, if each byte is written as \xNN */
 #define BYTES_COLUMNS 10
 
 struct tree_out {
@@ -24,7 +24,7 @@ struct tree_out {
 	const struct snapshot *m;
 	bool ascii;
 	int bytes_columns;			/* width of the total */
-	bool more[PROFILE_LINES_MAX + 1];	/* by depth: siblings follow */
+	bool more[PROFILE_LINES_MAX + 1];	/* by depth: a sibling follows */
 };
 
 static const char *const group_names[] = {
@@ -41,7 +41,7 @@ about(const struct tree_out *t)
 	return page_about(t->m->look.sample);
 }
 
-/* In the units of --units, without a suffix for bytes; else as "1.5 MiB". */
+/* In the units of --units, without a suffix; by default "1.5 MiB". */
 static void
 bytes_text(const struct options *o, uint64_t bytes, char out[32])
 {
@@ -178,7 +178,7 @@ put_order(const struct tree_out *t)
 	fputc('\n', t->out);
 }
 
-/* Sums of stacks that are not whole, or have no names. */
+/* Notices about stacks that are cut or have no names. */
 static int
 put_cuts(const struct tree_out *t)
 {
@@ -304,7 +304,7 @@ put_name(const struct tree_out *t, const char *name, const char *where)
 
 	base_safe_text(safe, sizeof safe, name, strlen(name), t->ascii);
 	fputs(safe, t->out);
-	/* "libfoo.so+0x1f30" has it already. */
+	/* A name such as "libfoo.so+0x1f30" has the module already. */
 	if (len == 0 || (strncmp(name, where, len) == 0 && name[len] == '+'))
 		return;
 	base_safe_text(safe, sizeof safe, where, strlen(where), t->ascii);
@@ -352,7 +352,7 @@ put_node(void *arg, const struct profile_node *node)
 		put_name(t, node->function, node->where);
 		if (node->skipped)
 			fputs("  (skipped)", t->out);
-		/* The head has the sum of the stacks cut at the depth. */
+		/* Stacks cut at the depth are summed in the head. */
 		if (node->end == RING_END_DEPTH)
 			fputs("  (cut)", t->out);
 		else if (node->end != 0)

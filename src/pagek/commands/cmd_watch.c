@@ -22,7 +22,7 @@ struct watch {
 	int64_t wall_ms;
 	uint64_t allocs, frees;		/* since the line before */
 	uint64_t last_allocs, last_frees;
-	int64_t ms;			/* since then; 0: it was of another stream */
+	int64_t ms;			/* since then; 0: another stream */
 	uint32_t stream_no;
 };
 
@@ -34,7 +34,7 @@ has_ended(const struct nodes_look *look)
 	return look->state == NODES_ENDED || look->state == NODES_CORRUPT;
 }
 
-/* Nothing more comes: the target has ended, or the node is lost. */
+/* True if no more counters come: the target or its logging ended, or the link. */
 static bool
 is_over(void *arg)
 {
@@ -119,7 +119,7 @@ put_head(struct watch *w)
 	json_rows(&w->json, "samples");
 }
 
-/* The exit status comes a moment after the end. */
+/* The exit status comes shortly after the end. */
 static bool
 has_told_end(void *arg)
 {
@@ -143,8 +143,9 @@ tell_end(const struct nodes_look *look)
 }
 
 /*
- * No answer within --timeout, even if the link is up.  After two lines only:
- * this program may have been stopped during the first.
+ * True if no answer came within --timeout, on a link that is up as well.  At
+ * least two lines must lack answers: this program may have been stopped during
+ * one.
  */
 static bool
 is_unanswered(struct watch *w, struct mono asked, bool taken)
@@ -168,7 +169,7 @@ put_lines(struct watch *w, uv_loop_t *loop)
 
 	pace_begin(&pace, w->o);
 	while (!over) {
-		/* The last line has all counters of the target. */
+		/* The last line is written with the target's final counters. */
 		over = is_over(w->session);
 		if (over)
 			pump(loop, w->session, w->o->timeout_ms, has_told_end,

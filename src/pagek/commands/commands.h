@@ -47,14 +47,14 @@ bool run_is_read(void *session);
 /* The same; meanwhile signals go to the first process. */
 bool run_forwards(void *session);
 
-/* Reports how the command ended.  Its status as of a shell; 125: not known. */
+/* Reports the command's end.  A status like a shell's; 125: not known. */
 int run_tell_end(const struct nodes_look *, const char *command);
 
 /* --- a live target as a dump (live_dump.c) --------------------------------- */
 
 /*
- * Appends what the session lists now to the subject's dumps, for which there is
- * room, with its callers.  Waits for names as --timeout says.  -ENOMEM.
+ * Appends the session's current list to the subject's dumps, which have room,
+ * and its callers.  Waits for names, --timeout at most.  -ENOMEM.
  */
 int live_dump(const struct options *, uv_loop_t *, struct nodes_session *,
     struct subject *, struct callers *);
@@ -101,23 +101,24 @@ int list_write(const struct options *, uv_loop_t *, struct nodes_session *,
 
 /* --- saved lists (diff_saved.c) -------------------------------------------- */
 
-/* The first file of diff is no debug data, but a list that was saved. */
+/* True if the first file of diff is a saved list, not debug data. */
 bool diff_saved_wanted(const struct options *);
-/* Refuses what is for debug data alone. */
+/* Refuses options that are for debug data only. */
 int diff_saved_check(struct parse *);
 int diff_saved(const struct options *, uv_loop_t *);
 
 /* --- signals for the command (forward.c) ----------------------------------- */
 
 /*
- * Signals sent to `pagek run -b` go on to its command; not those of the terminal
- * (by si_code), which reach the whole process group, nor those that were ignored
- * when pagek started.  One at a time in a process.  0 or a negative errno.
+ * Forwards signals sent to `pagek run -b` to its command, but neither those of
+ * the terminal (by si_code), which reach the whole process group, nor those
+ * that were ignored when pagek started.  One at a time in a process. 0 or a
+ * negative errno.
  */
 int forward_open(uv_loop_t *);
-/* The command's process, once it is known; earlier signals go to it then. */
+/* Sets the command's process; earlier signals are sent to it now. */
 void forward_to(pid_t);
-/* Restores the handlers; the loop has then to run once more. */
+/* Restores the handlers; run the loop once more after it. */
 void forward_close(void);
 
 #endif

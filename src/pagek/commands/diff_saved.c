@@ -1,6 +1,6 @@
 /*
- * pagek diff of lists that pagek list has saved: two of them, or one and what a
- * target holds now.
+ * pagek diff of lists that pagek list has saved: of two, or of one and the list
+ * of a target now.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -175,7 +175,7 @@ new_name(const struct options *o)
 	return o->events.files > 1 ? o->events.file[1] : o->target.word;
 }
 
-/* A block that a list lacks would look as if it had come or gone. */
+/* A block that is missing in a list would count as new or freed. */
 static void
 tell_missing(const char *name, struct saved_list *l, bool file)
 {
@@ -354,7 +354,7 @@ diff_saved_check(struct parse *p)
 	    "data, not for saved lists");
 }
 
-/* Any file that is no debug data: reading it tells what is wrong with it. */
+/* True for any file but debug data; reading it reports its errors. */
 bool
 diff_saved_wanted(const struct options *o)
 {

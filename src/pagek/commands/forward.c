@@ -1,4 +1,4 @@
-/* Signals on their way from a handler through the loop to another process. */
+/* Forwards signals from a handler through the loop to another process. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ on_signal(int sig, siginfo_t *info, void *context)
 	size_t i;
 
 	(void)context;
-	/* Sent by the kernel: the whole group has it. */
+	/* Sent by the kernel to the whole group. */
 	if (info->si_code > 0)
 		return;
 	for (i = 0; i < BASE_NELEM(forwarded); i++)
@@ -57,7 +57,7 @@ forward_open(uv_loop_t *loop)
 	err = uv_async_init(loop, &forward.wake, send_pending);
 	if (err < 0)
 		return err;
-	/* The loop must be able to end while nobody sends signals. */
+	/* The loop must be able to end without a signal. */
 	uv_unref((uv_handle_t *)&forward.wake);
 	forward.open = true;
 	forward.pid = 0;

@@ -1,7 +1,6 @@
 /*
- * A live target as a dump: what its node lists, with the node's sequence numbers,
- * and for a history the events that the node still has.  Callers have their names
- * from the node.
+ * A live target as a dump: the list of its node, with the node's sequence numbers
+ * and its names of callers; for a history, the events that the node still has.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +45,7 @@ function_of(unsigned type)
 
 /* --- times ---------------------------------------------------------------- */
 
-/* When a process of this machine started, as a wall clock; 0: not known. */
+/* The start of a process of this machine, as a wall clock; 0: not known. */
 static int64_t
 start_wall_ms(pid_t pid)
 {
@@ -58,7 +57,10 @@ start_wall_ms(pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	if (pid <= 0 || base_file_read(path, 4096, &text, &len) < 0)
 		return 0;
-	/* Its name, in parentheses, may have blanks; then it is the 20th word. */
+	/*
+	 * The name, in parentheses, may have blanks; the start is the 20th word
+	 * behind.
+	 */
 	end = strrchr(text, ')');
 	for (unsigned i = 0; end != NULL && i < 20; i++)
 		end = strchr(end + 1, ' ');
@@ -72,8 +74,8 @@ start_wall_ms(pid_t pid)
 }
 
 /*
- * The start on the node's clock: of a process of this machine its own, else that
- * of the oldest block.
+ * The target's start on the node's clock; on another machine, that of the
+ * oldest block.
  */
 static int64_t
 start_ms(const struct options *o, const struct nodes_look *look)
@@ -182,7 +184,7 @@ drop_moment(struct filling *f)
 
 /* --- callers ------------------------------------------------------------------ */
 
-/* The frames of a stack, of which lines of inlined functions are parts. */
+/* The frames of a stack, each with its inlined lines. */
 static int
 take_stack(struct filling *f, uint64_t caller, struct dump_moment *m,
     unsigned *levels)
@@ -273,7 +275,7 @@ take_blocks(struct filling *f)
 	return e;
 }
 
-/* As in a dump, an allocation that is not known has the free's number. */
+/* An unknown allocation has the free's number, as in a dump. */
 static int
 take_life(struct filling *f, const struct live_life *life, struct dump_past *p)
 {
@@ -312,7 +314,7 @@ take_counts(struct filling *f)
 	const struct blklist_counts *n = blklist_counts(look->list);
 	struct dump_counts *counts = &f->d->counts;
 
-	/* The list may have begun with a snapshot; the keeper counts from the start. */
+	/* The keeper's counters: the list may have begun with a snapshot. */
 	counts->allocs = look->keeper != NULL ? look->keeper[WIRE_N_ALLOCS] +
 	    look->keeper[WIRE_N_INHERITED] : n->allocs + n->inherited;
 	counts->frees = look->keeper != NULL ? look->keeper[WIRE_N_FREES] :

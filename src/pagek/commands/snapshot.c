@@ -31,7 +31,7 @@ add_block(struct snapshot *m, const struct page_view *v, const struct blk *b,
 	return profile_cells_add(m->cells, v->look->list, b, tag);
 }
 
-/* Only the blocks that the filter lets through. */
+/* Takes only blocks that match the filter. */
 static int
 take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
     struct page_row_filter *filter, const struct page_group_kind *kind)
@@ -256,7 +256,7 @@ use_snapshot(const struct options *o, const struct snapshot *m,
 	return r != PAGEK_OK ? r : batch_status(o, &m->look);
 }
 
-/* Waits for the names that the filter asks for. */
+/* Waits for names that the filter needs. */
 static int
 await_filter_names(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s, struct page_row_filter *filter, int64_t left_ms)
@@ -273,7 +273,7 @@ await_filter_names(const struct options *o, uv_loop_t *loop,
 	return r;
 }
 
-/* Begins again if the node was restarted and has another list. */
+/* Starts over if the node was restarted and has another list. */
 static int
 take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page_row_filter *filter, bool blocks, struct snapshot *m)
@@ -553,7 +553,7 @@ put_group(struct json *j, const struct options *o, const struct snapshot *m,
 	json_row(j, &row, PAGE_GROUP_COUNTED);
 }
 
-/* Number of groups, the heaviest first, that have the least share. */
+/* Number of groups that have at least the least share. */
 static size_t
 count_large(const struct options *o, const struct snapshot *m,
     const struct profile_group *rows, size_t n)

@@ -1,6 +1,6 @@
 /*
- * snapshot: what a target holds at one news, summed by caller, with the texts of
- * its heading.  The session goes on while names are waited for; this does not.
+ * snapshot: a target's blocks at one moment, summed by caller, and the texts of
+ * its heading.  The session goes on while names are awaited, the snapshot not.
  *
  * Example: a command that writes one
  *	static int
@@ -27,13 +27,13 @@
 struct snapshot {
 	struct profile *profile;
 	struct profile_cells *cells;	/* by the tags of a kind; NULL: of a kind without */
-	struct nodes_session *session;	/* that it was taken of */
-	struct nodes_look look;		/* a copy: texts are the snapshot's own, and there is no list */
+	struct nodes_session *session;	/* its source */
+	struct nodes_look look;		/* a copy with its own texts, no list */
 	size_t lacking;			/* callers that still lack names */
 	struct blk *block;		/* if asked for: those of the profile, the oldest first */
 	size_t blocks;
 	const char *filter;		/* expression of the filter; NULL: all blocks */
-	struct page_row_filter_sums caught;	/* blocks that it let through ... */
+	struct page_row_filter_sums caught;	/* blocks that match it ... */
 	uint64_t listed;		/* ... of so many */
 	char node[SNAPSHOT_TEXT], target[SNAPSHOT_TEXT], reason[SNAPSHOT_TEXT];
 };
@@ -56,8 +56,8 @@ double snapshot_share(const struct snapshot *, enum profile_measure,
 int64_t snapshot_age(const struct snapshot *, const struct profile_sum *);
 
 /*
- * The page's words for a group of that kind.  Types and threads have their names
- * from the session, so before it goes to another stream.
+ * The page's words for a group of that kind.  Names of types and threads come
+ * from the session, so call it before the session goes to another stream.
  */
 void snapshot_group_say(const struct snapshot *, const struct page_opts *,
     const struct page_group_kind *, const struct profile_group *,

@@ -1,9 +1,9 @@
 /*
- * Functions, lines and source of return addresses: by pagek-symbols, which reads
- * ELF files of any machine, or else by PREFIX-objdump.
+ * Functions, lines and source of return addresses, from pagek-symbols, which
+ * reads ELF files of any machine, or from PREFIX-objdump.
  *
- * An address belongs to a mapping of its dump; a dump without mappings is
- * firmware's, whose addresses are the executable's own.
+ * The mappings of a dump give the file of an address.  A dump without mappings
+ * is firmware's: its addresses are those in the executable.
  */
 #include <elf.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "../../nodes/nodes.h"
 #include "debugdata.h"
 
-#define BATCH 1024		/* places that are looked up at once */
-#define SOURCES 64		/* files that are kept */
+#define BATCH 1024		/* places in one look-up */
+#define SOURCES 64		/* files in the cache */
 #define SOURCE_MAX ((size_t)8 << 20)
 
 struct source {
@@ -33,7 +33,7 @@ struct callers {
 	struct symbols *symbols;
 	struct hashmap *of;		/* of each dump: struct caller by address */
 	size_t dumps;
-	size_t failed;			/* addresses that nobody could look up */
+	size_t failed;			/* addresses whose look-up failed */
 	bool told;
 	struct source source[SOURCES];
 	size_t sources;
@@ -167,8 +167,8 @@ is_ignored(const struct callers *c, const char *file)
 }
 
 /*
- * The function is the one that has the code; the line that of the innermost
- * inlined function whose file is not ignored.
+ * The function is the outer one, which has the code.  The line is that of the
+ * innermost inlined function whose file is not ignored.
  */
 static void
 take_lines(struct callers *c, struct caller *w, const struct symbol_line *line,
@@ -192,7 +192,7 @@ take_lines(struct callers *c, struct caller *w, const struct symbol_line *line,
 	find_line(c, w);
 }
 
-/* The mapping has the executable's code. */
+/* Is the mapping one of the executable's code? */
 static bool
 is_program(const struct subject *s, const struct dump_module *m)
 {
@@ -209,14 +209,14 @@ is_program(const struct subject *s, const struct dump_module *m)
 	    strrchr(s->program, '/') + 1 : s->program) == 0;
 }
 
-/* The lowest bit of a Thumb function's address is no part of it. */
+/* In Thumb code the lowest bit is a flag, not part of the address. */
 static uint64_t
 code_address(unsigned machine, uint64_t address)
 {
 	return machine == EM_ARM ? address & ~UINT64_C(1) : address;
 }
 
-/* False: no file is known that has the address. */
+/* False: the file of the address is unknown. */
 static bool
 place_of(const struct callers *c, const struct dump *d, uint64_t address,
     struct symbol_place *out)
@@ -236,7 +236,7 @@ place_of(const struct callers *c, const struct dump *d, uint64_t address,
 	out->address = code_address(m->machine, address) - m->lo + m->offset;
 	if (is_program(s, m))
 		return true;
-	/* Any file may have that path by now. */
+	/* The file at that path may be another one now. */
 	if (m->build_id_len == 0)
 		return false;
 	out->path = m->path;
@@ -245,7 +245,7 @@ place_of(const struct callers *c, const struct dump *d, uint64_t address,
 	return true;
 }
 
-/* Not that the file has no name for the address. */
+/* A file without a name for the address is no failure. */
 static bool
 is_failure(enum symbol_known known)
 {
@@ -254,7 +254,7 @@ is_failure(enum symbol_known known)
 	    known == SYMBOL_NO_FILE;
 }
 
-/* Addresses of a dump without words yet, from *at on. */
+/* Collects addresses of a dump that have no words, from *at on. */
 struct batch_of {
 	size_t index[BATCH];
 	struct symbol_place place[BATCH];
@@ -300,7 +300,7 @@ look_new(struct callers *c, const struct dump *d, struct hashmap *of,
 
 /* --- from objdump ------------------------------------------------------------------------ */
 
-/* An address of the executable, in the call, in the file's own tables. */
+/* The address of the call in the executable's tables. */
 struct want {
 	uint64_t address;
 	struct caller *w;
@@ -318,7 +318,7 @@ struct wants {
 	struct want *at;
 	size_t n, cap, next;
 	struct callers *c;
-	char *function, *file;		/* of the instruction before */
+	char *function, *file;		/* of the previous instruction */
 	uint32_t line;
 	bool has_before;
 };
@@ -348,7 +348,7 @@ add_wants(struct wants *all, const struct dump *d, struct hashmap *of)
 	return 0;
 }
 
-/* The call is the instruction before this one: it has the words kept. */
+/* The call is the previous instruction, whose words were kept. */
 static int
 take_instruction(void *arg, uint64_t address, const char *function,
     const char *file, uint32_t line)

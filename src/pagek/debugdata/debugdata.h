@@ -1,21 +1,21 @@
 /*
- * debugdata: the events of debug data as rows: chosen, sorted, named, printed.
+ * debugdata: the events of debug data as rows: filters, order, names, formats.
  *
- *	files.c		the words of a command line as dumps and an executable
+ *	files.c		dumps and an executable, from the command line
  *	events.c	rows of a dump, of a history, of two dumps
- *	query.c		-F, -S, --filter and --sort: which rows, in which order
+ *	query.c		filters and order: -F, -S, --filter and --sort
  *	callers.c	functions, lines and source of return addresses
- *	objdump.c	the same from PREFIX-objdump, where libdw cannot
+ *	objdump.c	the same from PREFIX-objdump, if libdw fails
  *	format.c	format strings, and rows in them
- *	event_fields.c	the fields of rows for JSON, lines of JSON, CSV
+ *	event_fields.c	the fields of rows, for JSON and CSV
  *
  * Vocabulary
  *	event		an allocation or a free: a row.
  *	freed		of an allocation: a later event has freed its block.
- *	subject		dumps of one run, and the executable that they are of.
+ *	subject		dumps of one run, and their executable.
  *	caller		a return address with its function, line and source.
  *	conversion	"%n", in a format string.
- *	option		here: what a target collects, such as BACKTRACE.
+ *	option		here: a part that a target collects, such as BACKTRACE.
  *
  * Example
  *	struct events events = { 0 };
@@ -49,9 +49,9 @@ struct subject {
 };
 
 /*
- * Reads the words of the command line: an executable, if it is first, and dumps,
- * from `least` to `most` of them (0: no limit).  PAGEK_OK, or the exit status
- * after a complaint.
+ * Reads the words of the command line: an executable, if it is first, and from
+ * `least` to `most` dumps (0: no limit).  PAGEK_OK, or the exit status after a
+ * complaint.
  */
 int subject_open(struct subject *, const struct options *, size_t least,
     size_t most);
@@ -59,7 +59,7 @@ int subject_open(struct subject *, const struct options *, size_t least,
 int subject_open_live(struct subject *, size_t dumps);
 void subject_close(struct subject *);
 
-/* Reports what broke in the dumps.  PAGEK_OK or PAGEK_FORMAT. */
+/* Reports the damages of the dumps.  PAGEK_OK or PAGEK_FORMAT. */
 int subject_report(const struct subject *);
 
 /* Copies "mddout.0: no backtrace was collected: ..." for an option, or "". */
@@ -89,11 +89,12 @@ struct events {
 
 /* -ENOMEM */
 int events_of_dump(struct events *, const struct dump *);
-/* Events of dumps, in the order of time; *complete: no event is missing. */
+/* All events of the dumps, in order; *complete: none is missing. */
 int events_of_history(struct events *, const struct dump *, size_t n,
     bool *complete);
-/* Of the second dump's allocations those that the first does not have, and the
- * reverse. */
+/*
+ * Allocations that only the second dump has, and those that only the first has.
+ */
 int events_of_diff(struct events *added, struct events *freed,
     const struct dump *first, const struct dump *second);
 void events_fini(struct events *);
@@ -101,7 +102,7 @@ void events_fini(struct events *);
 /* --- callers (callers.c, objdump.c) ------------------------------------------ */
 
 struct caller {
-	uint64_t address;		/* of the return; the key */
+	uint64_t address;		/* the return address; the key */
 	char *function;			/* NULL: not known */
 	char *file;			/* NULL: not known */
 	uint32_t line;
@@ -114,7 +115,9 @@ struct callers;
 /* NULL in *out: no names are wanted.  PAGEK_OK, or the status after a complaint. */
 int callers_new(struct callers **, const struct subject *,
     const struct options *);
-/* Callers of a live target, as its node tells callers_put().  -ENOMEM. */
+/*
+ * Callers of a live target: callers_put() takes the node's answers.  -ENOMEM.
+ */
 int callers_new_live(struct callers **, const struct subject *, size_t dumps,
     const struct options *);
 /* The lines of an address, innermost first; copied.  -ENOMEM. */
@@ -127,7 +130,7 @@ int callers_look(struct callers *, const struct events *);
 const struct caller *callers_get(const struct callers *, const struct event *,
     unsigned level);
 
-/* A line of a disassembly that has an address: what objdump knows of it. */
+/* Called for each instruction of objdump's disassembly. */
 typedef int (*objdump_cb)(void *arg, uint64_t address, const char *function,
     const char *file, uint32_t line);
 /* Runs PREFIX-objdump.  0, or a negative errno with a sentence in why. */
@@ -161,13 +164,13 @@ struct query {
 
 /* -EINVAL: a key or a value is wrong, with a sentence in why. */
 int query_parse(struct query *, const struct options *, char why[DEBUGDATA_WHY]);
-/* PAGEK_USAGE: it needs what was not collected; why has a sentence. */
+/* PAGEK_USAGE: it needs data that were not collected; why has a sentence. */
 int query_check(const struct query *, const struct subject *,
     char why[DEBUGDATA_WHY]);
 /* Keeps the rows that match, and sorts them.  Callers may be NULL.  -ENOMEM. */
 int query_apply(const struct query *, struct events *, struct callers *);
 
-/* Ticks as --time says. */
+/* Ticks, in the unit of --time. */
 uint64_t query_time(const struct dump *, uint64_t ticks, bool ms);
 
 /* --- format strings (format.c) --------------------------------------------------- */
@@ -177,7 +180,7 @@ struct format;
 /* -EINVAL, with a sentence in why; -ENOMEM. */
 int format_new(struct format **, const char *text, char why[DEBUGDATA_WHY]);
 void format_free(struct format *);
-/* PAGEK_USAGE: it needs what was not collected, or an executable. */
+/* PAGEK_USAGE: it needs data that were not collected, or an executable. */
 int format_check(const struct format *, const struct subject *, bool named,
     char why[DEBUGDATA_WHY]);
 /* The highest level of backtrace in it; 0: none. */
@@ -186,7 +189,7 @@ unsigned format_levels(const struct format *);
 #define FORMAT_STANDARD 2048
 void format_standard(char out[FORMAT_STANDARD], const struct dump *, bool history,
     bool named);
-/* As it is written on a command line: \n and \" for line ends and quotes. */
+/* In the form of a command line: \n and \" for line ends and quotes. */
 void format_write(FILE *, const char *text);
 
 struct format_style {
@@ -195,7 +198,7 @@ struct format_style {
 void format_print(const struct format *, const struct event *,
     const struct callers *, const struct format_style *, FILE *);
 
-/* "0x00097d78": an address as the dump's words are wide. */
+/* "0x00097d78": as many digits as the dump's words have. */
 #define ADDRESS_TEXT 24
 void address_text(char out[ADDRESS_TEXT], const struct dump *, uint64_t address);
 

@@ -24,7 +24,7 @@ reserve(struct events *e, size_t more)
 	return r;
 }
 
-/* There is room. */
+/* The caller has reserved room. */
 static void
 add(struct events *e, const struct dump *d, const struct dump_record *block,
     const struct dump_moment *at, enum event_kind kind)
@@ -45,7 +45,7 @@ events_of_dump(struct events *e, const struct dump *d)
 
 /* --- history ------------------------------------------------------------------ */
 
-/* A freed allocation comes before the same one as still held. */
+/* Of one allocation, the row that is freed comes before the live one. */
 static int
 by_position(const void *a, const void *b)
 {
@@ -108,7 +108,7 @@ events_of_history(struct events *e, const struct dump *d, size_t n,
 	r = events_of_dump(e, last);
 	if (r < 0)
 		return r;
-	/* Positions are those of the last dump's counter. */
+	/* Positions are relative to the last dump's counter. */
 	for (size_t i = 0; i < e->n; i++)
 		e->row[i].position = dump_position(last, e->row[i].at->seqno);
 	qsort(e->row, e->n, sizeof *e->row, by_position);
@@ -127,7 +127,7 @@ by_seqno(const void *a, const void *b)
 	return p < q ? -1 : p > q;
 }
 
-/* Appends the allocations of `of` that `other` does not have. */
+/* Appends the allocations that `of` has and `other` has not. */
 static int
 add_missing(struct events *e, const struct dump *of, const struct dump *other)
 {

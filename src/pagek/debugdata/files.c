@@ -1,4 +1,4 @@
-/* The words of a command line as dumps and an executable. */
+/* Dumps and an executable, from the words of a command line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -183,7 +183,7 @@ name_of(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* A dump whose build ids are not known is believed. */
+/* True also if the build ids of the dump are unknown. */
 static int
 check_program(const struct subject *s, const struct dump *d)
 {
@@ -290,7 +290,7 @@ subject_close(struct subject *s)
 
 #define UNSURE_SHOWN 8
 
-/* Appends ": 0x1234 0x5678", the first of those blocks. */
+/* Appends the first unsure blocks: ": 0x1234 0x5678". */
 static void
 append_unsure(const struct dump *d, char *out, size_t cap, size_t *len)
 {
@@ -310,7 +310,7 @@ append_unsure(const struct dump *d, char *out, size_t cap, size_t *len)
 		base_append(out, cap, len, " ...");
 }
 
-/* Records that are in no table, or being updated, of a dump that is whole. */
+/* Reports missed events and records in an update, of an undamaged dump. */
 static void
 report_unsure(const struct dump *d)
 {

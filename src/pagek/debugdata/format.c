@@ -1,7 +1,7 @@
 /*
  * Format strings.  Text is copied, a conversion is a value of the row.  A line
- * after the first one is left out if it has conversions and none of its values is
- * known; else an unknown value is "??", and an unknown source line is empty.
+ * after the first is omitted if it has conversions and all their values are
+ * unknown.  Else an unknown value is "??", and an unknown source line is empty.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@ struct format {
 #define LETTERS "pnmosaTthNF"
 #define LEVELLED "bfwl"
 
-/* Takes one conversion behind its '%'; returns how long it is, 0: an error. */
+/* Parses a conversion behind its '%'.  Returns its length; 0: an error. */
 static size_t
 take_conversion(const char *s, struct piece *out, char why[DEBUGDATA_WHY])
 {
@@ -62,7 +62,7 @@ take_conversion(const char *s, struct piece *out, char why[DEBUGDATA_WHY])
 	return 0;
 }
 
-/* Turns \n, \t, \" and \\ into what they stand for. */
+/* Replaces \n, \t, \" and \\. */
 static void
 unescape(char *s)
 {

@@ -1,11 +1,11 @@
 /*
- * What PREFIX-objdump knows of an executable.  It prints
+ * Functions and lines of an executable, from PREFIX-objdump.  It prints
  *
  *	00008000 <worker(int)>:
  *	/src/consume.cxx:96
  *	    8004:	bl 8100
  *
- * and lines of other forms, which are skipped.
+ * and other lines, which are skipped.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -103,7 +103,7 @@ read_lines(FILE *in, objdump_cb take, void *arg)
 	return e;
 }
 
-/* Its output is `in`. */
+/* Reads its output. */
 static int
 start(const char *name, const char *program, pid_t *pid, FILE **in)
 {

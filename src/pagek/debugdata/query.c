@@ -1,4 +1,4 @@
-/* Which rows, in which order: -F and -S, and pagek's --filter and --sort. */
+/* Filters and orders of rows: -F and -S, and pagek's --filter and --sort. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ parse_value(const char *text, uint64_t *out)
 	return base_parse_size(text, UINT64_MAX, out) == 0;
 }
 
-/* The narrowest of several limits holds. */
+/* Of several limits the narrowest one counts. */
 static void
 narrow(struct query *q, int range, bool max, uint64_t value)
 {
@@ -122,7 +122,7 @@ add_match(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 
 /* --- -S and --sort ----------------------------------------------------------------- */
 
-/* Keys of -S, and behind them those that --sort has besides. */
+/* Keys of -S, then those of --sort only. */
 #define KEYS "pPnNsSatT"
 #define KEYS_MORE "uUhHfFcC"
 
@@ -184,7 +184,7 @@ parse_sort(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 	struct page_sorting sorting;
 	const char *key;
 
-	/* A word that sorts groups alone is not parsed. */
+	/* Words that sort groups only are ignored. */
 	if (!page_sorting_parse(text, &sorting))
 		sorting = (struct page_sorting){ .n = 1,
 			.by[0].sort = PAGE_SORTS };
@@ -255,7 +255,7 @@ in_range(const struct query *q, enum query_range i, uint64_t n)
 	    (!q->range[i].has_max || n <= q->range[i].max);
 }
 
-/* By position, if the counter has wrapped around. */
+/* By position: the counter may have wrapped around. */
 static bool
 is_between(const struct query *q, const struct event *e)
 {
@@ -453,7 +453,7 @@ query_apply(const struct query *q, struct events *events,
 	size_t n = 0;
 	int r = 0;
 
-	/* Only names that a filter or an order needs are looked up for all rows. */
+	/* A filter or an order may need the names of all rows. */
 	if (callers != NULL && (q->filter != NULL ||
 	    strpbrk(q->keys, "fF") != NULL))
 		r = callers_look(callers, events);
