@@ -89,7 +89,7 @@ needs_argument(const struct option_row *row)
 
 /* --- bash ------------------------------------------------------------------ */
 
-/* Joins words that bash splits at '=' and ':'; `at` has indexes of first parts. */
+/* Joins words that bash splits at '=' and ':'; at[]: indexes of first parts. */
 static const char bash_words[] =
 "	local -a words=() at=()\n"
 "	local command=top named= program= option= glue= word cur i n\n"

@@ -34,7 +34,7 @@ has_ended(const struct nodes_look *look)
 	return look->state == NODES_ENDED || look->state == NODES_CORRUPT;
 }
 
-/* True if no more counters come: the target or its logging ended, or the link. */
+/* No more counters come: the target, its logging or the link has ended. */
 static bool
 is_over(void *arg)
 {
