@@ -37,8 +37,7 @@
  *			allocation of it between: both are left out of the list,
  *			and counted.
  *	duplicate	an allocation at an address that is listed already: it
- *			replaces the record and is counted (indexed/indexed.c,
- *			literal.c).
+ *			replaces the record and is counted (list.h).
  *	earlier		the free of a block from before the list began.  No error
  *			with `since_click`: logging began late.
  *	persistent	a list whose records are in memory that outlives the

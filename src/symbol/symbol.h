@@ -8,7 +8,8 @@
  *	client.h	what the four files above share
  *	packet.c	messages between a node and its reader (packet.h)
  *	modules.c	mappings of a process, and the table of its modules
- *	wrappers.c, shortname.c		names to skip, names to show
+ *	wrappers.c	the default list of wrappers, and patterns of more
+ *	shortname.c	names to show
  *	pagek-symbols.c, reader*.c	the reader (reader.h)
  *
  * Vocabulary

@@ -11,7 +11,8 @@
  *	unseen	could not even say hello, and has left a word (stream/ring.h).
  *	quota	how many live targets there are, and whose.
  *
- *	hello.c		the acceptor, and the queue of targets that have arrived
+ *	hello.c		the acceptor, which welcomes or refuses a target; the queue of
+ *			targets that have arrived
  *	keeper_pool.h	keepers made in advance
  *	quota.c		counts live targets
  *	unseen.c	the page for those that cannot say hello

@@ -19,7 +19,7 @@
  *	records.c	records into queue and list, losses, the peak
  *	control.c	threads' names and requesters, types, regions
  *	regions.c	the set of declared regions
- *	marks.c		named marks of the stream
+ *	marks.c		named marks of the stream, kept for all pages
  *	sandbox.c	targets that have locked themselves in
  *	modules.c	files that a target has loaded
  *	arming.h	which targets log

@@ -20,7 +20,7 @@
  *	watch.c		the end of one block
  *	arm.c		arming and disarming
  *	regions.c	known regions
- *	marks.c		named marks of the stream
+ *	marks.c		asks the node for named marks, or to set one
  *	retained.c	earlier records that the node still has
  *	merge.c		a snapshot in parts, and the records that come meanwhile
  *	answer_cache.c	names that the node has told, and keys to ask for

@@ -7,7 +7,8 @@
  *	cmd_arm.c	arm, disarm
  *	cmd_dump.c	dump, history, diff: events of debug data
  *	cmd_mark.c	mark, marks
- *	snapshot.h	what a target holds at one moment, for sums and trees
+ *	cmd_run.c	run, and its exit status
+ *	snapshot.h	a target's blocks at one moment, for sums and trees
  *	diff_saved.c	diff, of lists that were saved
  *	live_dump.c	a live target as debug data
  *	live_history.c	its earlier events, as the node still has them

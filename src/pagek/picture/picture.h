@@ -12,7 +12,9 @@
  *	picture.c	lines, lists longer than the screen, drawings, sizes
  *	style.c		marks and their styles
  *	field_table.c	fields of rows: for text, JSON, CSV and metrics
- *	keys.c		keys, their names and actions; keys.def, pages.def
+ *	keys.def	keys with their help and their words in the key bar
+ *	pages.def	the same of pages
+ *	keys.c		the tables made from them
  *	typed_line.c	a line that the user types
  *
  * Example
