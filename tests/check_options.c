@@ -324,6 +324,8 @@ static const struct {
 	{ "listings 20261121-163501-0007 local", PAGEK_USAGE,
 	    "one word too many" },
 	{ "listings 20261121-163501-000", PAGEK_NO_TARGET, "no target or node" },
+	{ "list a_word_that_is_longer_than_the_name_of_any_node_or_command_and_of_"
+	    "anything_else_that_has_a_name", PAGEK_NO_TARGET, "or node '...'" },
 	{ "listings --format json local x", PAGEK_USAGE, "no meaning" },
 	{ "listings --sort p", PAGEK_USAGE, "takes no option --sort" },
 	{ "config", PAGEK_USAGE, "needs --show" },

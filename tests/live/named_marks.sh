@@ -104,6 +104,8 @@ refuses() {
 		}
 	done
 	"$pagek" mark "$(printf 'a\tb')" "$target" 2>"$tmp/err"
+	[ $? = 2 ] && grep '1 to 32 printable characters' "$tmp/err" || return 1
+	"$pagek" mark "$(printf '%0400d' 0)" "$target" 2>"$tmp/err"
 	[ $? = 2 ] && grep '1 to 32 printable characters' "$tmp/err"
 }
 rule "what is no mark is refused with one sentence" refuses

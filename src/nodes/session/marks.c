@@ -127,8 +127,9 @@ nodes_session_set_mark(struct nodes_session *s, const char *name)
 
 	if (r < 0)
 		return r;
-	if (strlen(name) > WIRE_TEXT_MAX)
-		return -EINVAL;
+	/* The node refuses what is that long. */
+	if (msg.mark.name.len > WIRE_TEXT_MAX)
+		msg.mark.name.len = WIRE_TEXT_MAX;
 	memcpy(msg.mark.epoch, s->stream.epoch, WIRE_EPOCH);
 	return send_question(s, &msg);
 }

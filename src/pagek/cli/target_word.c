@@ -311,6 +311,8 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 	const struct nodes_entry *e = nodes_table_nearest(table, nw->name);
 	const char *near[2] = { base_nearest(nw->name, known, n),
 		e != NULL ? e->name : NULL };
+	/* A word may be longer than any name. */
+	const char *name = base_shown(nw->name[0] != '\0' ? nw->name : "...");
 
 	if (nw->slash ||
 	    (near[0] != NULL && strcmp(near[0], nw->name) == 0))
@@ -328,10 +330,9 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 		    "'local'?", base_shown(nw->name));
 	if (nw->slash || !w->commands)
 		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': 'pagek "
-		    "nodes' lists the nodes that have a name",
-		    base_shown(nw->name[0] != '\0' ? nw->name : "..."));
+		    "nodes' lists the nodes that have a name", name);
 	return words_fail(w, PAGEK_NO_TARGET, "no target or node '%s'%s: "
-	    "'pagek targets' lists what is watched", base_shown(nw->name),
+	    "'pagek targets' lists what is watched", name,
 	    n > 0 ? ", and no command" : "");
 }
 
