@@ -186,4 +186,14 @@ since() {
 rule "a filter of a time has what was allocated since: 80x24" since 80 24
 rule "so it has at 124x35" since 124 35
 
+# As a date stands in every text, with a blank.
+typed_as_shown() {
+	keys f C-u && keys -l 'born>=2004-07-13 13:30:26' && keys Enter &&
+	    wait_for 'born>=2004-07-13 13:30:26 .*5 of 6' && keys f C-u &&
+	    keys -l 'born>=2004-02-30 13:30' && keys Enter &&
+	    wait_for "'2004-02-30 13:30' is no date: that month has 29 days" &&
+	    keys Escape && wait_for 'born>=2004-07-13 13:30:26 .*5 of 6'
+}
+rule "a date is typed as it is shown, and one that does not exist is said" typed_as_shown
+
 say_result

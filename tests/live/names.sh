@@ -140,4 +140,22 @@ gone_pid() {
 	"$pagek" targets | grep -q "^pid:$1 .*ENDED"
 }
 rule "where the newest has ended it is the one that lives, then the last that ended" ended
+# Names that a shell would take apart: each is reached as it is called, and completed
+# by its process.
+odd() {
+	for name in 'my server' 'a:b' "$(printf 'c\nd')" '$(id)' 'x"y' '-h' "$(printf '\303\274%.0s' 1 2 3 4 5 6 7 8 9)"; do
+		cp "$here/server" "$here/$name" && start "$name" 3 end.odd 0 &&
+		    until_true 20 watches "$last" || return 1
+		"$pagek" list --format json -- "$name" >"$tmp/json" 2>"$tmp/why" ||
+		    { cat "$tmp/why"; return 1; }
+		grep -q "\"pid\": $last, " "$tmp/json" || return 1
+		"$pagek" completion targets >"$tmp/words"
+		grep -q "^pid:$last	" "$tmp/words" || return 1
+	done
+	touch "$here/end.odd"
+	# No word has a blank or what shells read otherwise.
+	[ -z "$(cut -f 1 "$tmp/words" | LC_ALL=C grep -v '^[A-Za-z0-9_./:@%+-]*$')" ] &&
+	    ! cut -f 1 "$tmp/words" | grep -q '^-' && ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" "$tmp/words"
+}
+rule "a command with blanks, a colon or control characters is found and completed" odd
 say_result
