@@ -1,6 +1,6 @@
 /*
- * Exports: a profile as a source, whatever is known of its frames, and text that
- * is made from it.
+ * Exports: a profile as a source, whatever is known of its frames, and what is
+ * written of it.
  */
 #include <errno.h>
 
@@ -249,8 +249,44 @@ TEST(heaptrack_s_text_has_each_block_and_each_free_once)
 	free(written);
 }
 
+/* --- CTF -------------------------------------------------------------------- */
+
+#define PACKET_HEAD 48
+
+TEST(a_trace_s_packet_says_its_times_and_its_size)
+{
+	char *text = NULL;
+	uint8_t *bytes;
+	size_t text_len;
+	FILE *metadata = open_memstream(&text, &text_len);
+	FILE *stream = open_memstream(&written, &written_len);
+
+	put(6, 1, 100);
+	take();
+	s->events = come_and_go;
+	s->note = "a \"note\" \\";
+	ck_assert_int_eq(export_ctf(s, metadata, stream), 0);
+	fclose(metadata);
+	fclose(stream);
+	ck_assert_ptr_nonnull(strstr(text, "note = \"a \\\"note\\\" \\\\\";"));
+	ck_assert_ptr_nonnull(strstr(text, "offset_s = 1;\n\toffset = 0;"));
+	bytes = (uint8_t *)written;
+	ck_assert_uint_eq(base_get_le(bytes, 4), 0xc1fc1fc1);
+	ck_assert_uint_eq(base_get_le(bytes + 8, 8), 0);
+	ck_assert_uint_eq(base_get_le(bytes + 16, 8), 20000000);
+	ck_assert_uint_eq(base_get_le(bytes + 24, 8), 8 * written_len);
+	ck_assert_uint_eq(base_get_le(bytes + 32, 8), 8 * written_len);
+	/* The first block: of pagek:alloc, for its type is not known. */
+	ck_assert_uint_eq(base_get_le(bytes + PACKET_HEAD, 2), 1);
+	ck_assert_uint_eq(base_get_le(bytes + PACKET_HEAD + 10, 8), 64);
+	ck_assert_uint_eq(base_get_le(bytes + PACKET_HEAD + 18, 8), 16);
+	free(text);
+	free(written);
+}
+
 TEST(an_error_of_writing_ends_it)
 {
+	FILE *metadata = fopen("/dev/null", "w");
 	FILE *out = fopen("/dev/full", "w");
 
 	put_all();
@@ -258,5 +294,8 @@ TEST(an_error_of_writing_ends_it)
 	ck_assert_ptr_nonnull(out);
 	setvbuf(out, NULL, _IONBF, 0);
 	ck_assert_int_eq(export_heaptrack(s, out), -ENOSPC);
+	ck_assert_int_eq(export_ctf(s, out, out), -ENOSPC);
+	ck_assert_int_eq(export_ctf(s, metadata, out), -ENOSPC);
+	fclose(metadata);
 	fclose(out);
 }

@@ -1,4 +1,5 @@
 """formats.py FORMAT FILE... : compares exports with pagek list --format json."""
+import datetime
 import json
 import os
 import re
@@ -111,4 +112,28 @@ def heaptrack(printed, allocations, leaked, peak, listing):
     assert ran * 1000 + 20 > max(ms) - min(ms), (ran, max(ms))
 
 
-{"pprof": pprof, "go": go, "heaptrack": heaptrack}[sys.argv[1]](*sys.argv[2:])
+def ctf(events, listing):
+    event = re.compile(r"\[([\d.]+)\] \S+ (lttng_ust_libc:malloc|pagek:alloc): "
+                       r"\{ size = (\d+), ptr = (0x\w+), type = \( \"([^\"]*)\" .*"
+                       r"caller = (0x\w+), function = .* "
+                       r"_callstack_user_length = (\d+)")
+    rows = {}
+    for line in open(events):
+        found = event.match(line)
+        assert found or " pagek:module: " in line, line
+        if found:
+            when, name, size, ptr, kind, caller, depth = found.groups()
+            assert (name == "pagek:alloc") != (kind in (
+                "malloc", "new", "new[]", "newnt", "new[]nt")), line
+            rows[int(ptr, 16)] = (int(size), kind, int(caller, 16), float(when))
+            assert int(depth) > 0, line
+    same("CTF", (len(rows), sum(r[0] for r in rows.values())), listing)
+    # The node's two clocks are read anew for each command.
+    for b in json.load(open(listing))["blocks"]:
+        size, kind, caller, when = rows[int(b["address"], 16)]
+        born = datetime.datetime.fromisoformat(b["time"].replace("Z", "+00:00"))
+        assert (size, kind) == (b["size"], b["type_name"]), b
+        assert abs(born.timestamp() - when) < 1, (b, when)
+
+
+{"pprof": pprof, "ctf": ctf, "go": go, "heaptrack": heaptrack}[sys.argv[1]](*sys.argv[2:])

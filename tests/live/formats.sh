@@ -2,7 +2,7 @@
 # pagek export: each format is read by a foreign reader, and its blocks and bytes
 # are those of pagek list at the same moment, of sqlite3, python3, cc1 and
 # redis-server, each stopped where it holds most.  READERS is set by
-# long_formats.sh.  Needs python3, protoc, heaptrack.
+# long_formats.sh.  Needs python3, protoc, heaptrack, babeltrace2.
 set -u
 . "$(dirname "$0")/lib.sh"
 pagek=$B/pagek
@@ -73,12 +73,23 @@ as_heaptrack() {
 		"$tmp/leaked" "$tmp/peak" "$tmp/list"
 }
 
+# Without a warning; only events that can be blocks are counted.
+as_ctf() {
+	rm -rf "$tmp/ctf"
+	"$pagek" export --ctf -o "$tmp/ctf" "pid:$pid" &&
+	    babeltrace2 --clock-seconds "$tmp/ctf" >"$tmp/events" \
+		2>"$tmp/err" &&
+	    [ ! -s "$tmp/err" ] &&
+	    python3 "$check" ctf "$tmp/events" "$tmp/list"
+}
+
 # All formats of a program that is stopped.
 formats() {
 	name=$1
 	rule "$name: pprof's profile has the list's blocks" as_pprof "$tmp/list"
 	rule "$name: heaptrack_print counts the list's blocks as leaks" \
 	    as_heaptrack
+	rule "$name: babeltrace2 reads each block, at its time" as_ctf
 	[ -z "${READERS:-}" ] ||
 	    rule "$name: go tool pprof sums to the list" go_reads
 }
@@ -131,11 +142,11 @@ end
 
 cat >"$tmp/in.py" <<PY
 import json
-kept = [json.loads(json.dumps({"id": i, "tags": ["t%d" % i]})) for i in range(3000)]
+kept = [json.loads(json.dumps({"id": i, "tags": ["t%d" % i]})) for i in range(1000)]
 open("$tmp/python.held", "w").close()
 open("$tmp/never").read()
 PY
-begin env PYTHONMALLOC=malloc python3 "$tmp/in.py"
+begin env PYTHONMALLOC=malloc python3 -IS "$tmp/in.py"
 rule "python3 is stopped" stop_when test -e "$tmp/python.held"
 formats python3
 
@@ -188,7 +199,7 @@ full() {
 piped() {
 	"$pagek" export "$1" "pid:$pid" | cat >"$tmp/piped" &&
 	    "$pagek" export "$1" -o - "pid:$pid" >"$tmp/dash" &&
-	    [ -s "$tmp/piped" ] && cmp -n 100 "$tmp/piped" "$tmp/dash"
+	    [ -s "$tmp/piped" ] && cmp -n 8 "$tmp/piped" "$tmp/dash"
 }
 for format in --folded --pprof --heaptrack; do
 	rule "$format: a file is there when it is whole, for its owner alone" \
@@ -197,6 +208,46 @@ for format in --folded --pprof --heaptrack; do
 	rule "$format: a full device is said" full $format
 	rule "$format: a pipe gets it, with or without -o -" piped $format
 done
+
+# A folder appears whole, and only where nothing is.
+folder() {
+	rm "$out" && mkdir "$out" &&
+	    (umask 0 && "$pagek" export --ctf -o "$out/" "pid:$pid") && alone &&
+	    [ "$(stat -c %a "$out" "$out"/* | tr '\n' ' ')" = '700 600 600 ' ]
+}
+rule "--ctf: a folder is there when it is whole, for its owner alone" folder
+occupied() {
+	"$pagek" export --ctf -o "$1" "pid:$pid" 2>"$tmp/err"
+	[ $? = 1 ] && grep -q "$1': $2; give the name of a new" "$tmp/err"
+}
+not_empty() {
+	touch "$tmp/regular" && occupied "$out" 'Directory not empty' &&
+	    occupied "$tmp/regular" 'File exists' && [ ! -s "$tmp/regular" ] &&
+	    alone && [ -s "$out/stream" ]
+}
+rule "--ctf: no folder with files and no file is replaced" not_empty
+small_disk() {
+	rm -r "$out"
+	(ulimit -f 8 && "$pagek" export --ctf -o "$out" "pid:$pid") 2>"$tmp/err"
+	[ $? = 1 ] && grep -q "cannot write '$out': File too large" "$tmp/err" &&
+	    [ -z "$(ls -A "$tmp/place")" ]
+}
+rule "--ctf: what cannot be written leaves nothing" small_disk
+
+# interrupted CALL FORMAT: by ^C in this system call, of which there is one.
+interrupted() {
+	strace -qq -o /dev/null -e trace="$1" -e inject="$1:signal=SIGINT" \
+	    "$pagek" export "$2" -o "$out" "pid:$pid"
+	[ $? = 130 ]
+}
+early() {
+	interrupted mkdirat --ctf && [ -z "$(ls -A "$tmp/place")" ]
+}
+rule "--ctf: ^C leaves nothing" early
+late() {
+	interrupted linkat --heaptrack && alone && tail -n 1 "$out" | grep '^c '
+}
+rule "--heaptrack: ^C leaves no temporary name" late
 
 # --- the command line -----------------------------------------------------------------
 
@@ -210,6 +261,8 @@ words() {
 	refused 'needs a format: --folded' &&
 	    refused 'exclude each other' --folded --pprof &&
 	    refused '--heaptrack exclude' --pprof --heaptrack &&
+	    refused '--ctf writes a folder: give its name' --ctf &&
+	    refused '--ctf writes a folder: give its name' --ctf -o - &&
 	    refused '--by is for --folded' --pprof --by blocks &&
 	    refused '--by is for --folded' --heaptrack --by age &&
 	    refused 'by bytes, blocks or age' --folded --by module

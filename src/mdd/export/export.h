@@ -5,6 +5,7 @@
  *	maps.c		where a live program's modules lie
  *	pprof.c		gzip'ed protobuf of pprof (pprof.proto)
  *	heaptrack.c	text of heaptrack
+ *	ctf.c		CTF 1.8, a folder of two files
  *
  * Vocabulary
  *	source	arrays that a writer reads: modules, functions, frames, stacks.
@@ -129,5 +130,7 @@ bool export_has_pprof(void);
 int export_pprof(const struct export_source *, FILE *);
 /* The same.  Of a sample: only the blocks that are logged. */
 int export_heaptrack(const struct export_source *, FILE *);
+/* Both files of a trace; their names are "metadata" and any other one. */
+int export_ctf(const struct export_source *, FILE *metadata, FILE *stream);
 
 #endif

@@ -1,6 +1,7 @@
 /* pagek export: held memory in formats of other programs. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,16 +24,19 @@ static int put_heaptrack(const struct options *, const struct snapshot *,
 
 static const struct export_format {
 	enum option_id option;
+	/* Not of a folder. */
 	int (*put)(const struct options *, const struct snapshot *, FILE *);
 	bool (*has)(void);	/* NULL: in every build */
 	const char *needs;	/* packages, if this build has it not */
 	bool binary;
 	bool blocks;		/* it has each block, not sums */
+	bool folder;		/* it is a folder of files: CTF */
 } formats[] = {
 	{ OPTION_FOLDED, put_folded, .has = NULL },
 	{ OPTION_PPROF, put_pprof, .has = export_has_pprof, .binary = true,
 	    .needs = "libprotobuf-c-dev, protobuf-c-compiler and zlib1g-dev" },
 	{ OPTION_HEAPTRACK, put_heaptrack, .blocks = true },
+	{ OPTION_CTF, .blocks = true, .folder = true },
 };
 
 /* NULL: none is given. */
@@ -111,21 +115,28 @@ is_here(const struct options *o, const struct nodes_look *look)
 }
 
 static int
-write_source(const struct options *o, const struct snapshot *m, FILE *out,
-    int (*put)(const struct export_source *, FILE *))
+make_source(const struct options *o, const struct snapshot *m,
+    struct export_source **out)
 {
 	char target[PAGE_TARGET_TEXT], note[NOTE_TEXT];
-	struct export_source *s;
-	int r;
 
 	page_target_text(&m->look, target);
 	note_text(m, note);
-	r = export_of_profile(&s, &(struct export_live){
+	return export_of_profile(out, &(struct export_live){
 	    .profile = m->profile, .block = m->block, .blocks = m->blocks,
 	    .now_ms = m->look.now_ms, .wall_ms = m->look.node_wall_ms,
 	    .sample = m->look.sample,
 	    .pid = is_here(o, &m->look) ? m->look.target.pid : 0,
 	    .target = target, .note = note });
+}
+
+static int
+write_source(const struct options *o, const struct snapshot *m, FILE *out,
+    int (*put)(const struct export_source *, FILE *))
+{
+	struct export_source *s;
+	int r = make_source(o, m, &s);
+
 	if (r < 0)
 		return r;
 	r = put(s, out);
@@ -173,6 +184,17 @@ fill(const struct options *o, const struct snapshot *m, FILE *out)
 	return output_close(out, o->output, r < 0 ? PAGEK_FAILED : PAGEK_OK);
 }
 
+/* A pending signal that ends the program: the export is not wanted. */
+static bool
+is_interrupted(void)
+{
+	sigset_t waiting;
+
+	return sigpending(&waiting) == 0 && (sigismember(&waiting, SIGINT) == 1 ||
+	    sigismember(&waiting, SIGTERM) == 1 ||
+	    sigismember(&waiting, SIGHUP) == 1);
+}
+
 /* The file appears when it is complete. */
 static int
 fill_file(const struct options *o, const struct snapshot *m)
@@ -192,7 +214,8 @@ fill_file(const struct options *o, const struct snapshot *m)
 		goto fail;
 	}
 	status = fill(o, m, out);
-	r = status == PAGEK_OK ? whole_file_publish(&f, true) : 0;
+	r = status == PAGEK_OK && !is_interrupted() ?
+	    whole_file_publish(&f, true) : 0;
 	if (r < 0)
 		goto fail;
 	whole_file_close(&f);
@@ -201,6 +224,68 @@ fail:
 	whole_file_close(&f);
 	complain("cannot write '%s': %s", o->output, strerror(-r));
 	return PAGEK_FAILED;
+}
+
+/* r: the error of before. */
+static int
+end_file(FILE *out, int r)
+{
+	if (out == NULL)
+		return r;
+	/* A remote disk may report only now that it is full. */
+	if (r == 0 && (fflush(out) != 0 || (fdatasync(fileno(out)) < 0 &&
+	    errno != EINVAL)))
+		r = -errno;
+	fclose(out);
+	return r;
+}
+
+static int
+fill_folder(const struct options *o, const struct snapshot *m)
+{
+	FILE *metadata = NULL, *stream = NULL;
+	struct export_source *s = NULL;
+	struct whole_folder f;
+	int r = whole_folder_open(&f, o->output);
+
+	if (r < 0)
+		goto fail;
+	r = whole_folder_file(&f, "metadata", &metadata);
+	if (r == 0)
+		r = whole_folder_file(&f, "stream", &stream);
+	if (r == 0)
+		r = make_source(o, m, &s);
+	if (r == 0)
+		r = export_ctf(s, metadata, stream);
+	export_free(s);
+	r = end_file(metadata, r);
+	r = end_file(stream, r);
+	if (r == 0 && !is_interrupted())
+		r = whole_folder_publish(&f);
+	whole_folder_close(&f);
+	if (r == 0)
+		return PAGEK_OK;
+fail:
+	complain("cannot write '%s': %s%s", o->output, strerror(-r), r ==
+	    -EEXIST || r == -ENOTEMPTY ? "; give the name of a new folder" : "");
+	return PAGEK_FAILED;
+}
+
+/* A signal that ends the program waits: no temporary name is left. */
+static int
+fill_place(const struct options *o, const struct snapshot *m)
+{
+	sigset_t ending, before;
+	int status;
+
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigaddset(&ending, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ending, &before);
+	status = chosen(o)->folder ? fill_folder(o, m) : fill_file(o, m);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return status;
 }
 
 static int
@@ -219,8 +304,8 @@ write_export(const struct options *o, const struct snapshot *m)
 		    "it, and each stands for many" :
 		    "sampled %s: the figures are estimates", sample);
 	}
-	if (is_file(o->output))
-		return fill_file(o, m);
+	if (chosen(o)->folder || is_file(o->output))
+		return fill_place(o, m);
 	out = output_open(o->output);
 	return out != NULL ? fill(o, m, out) : PAGEK_FAILED;
 }
@@ -246,11 +331,13 @@ check_format(struct parse *p, const struct export_format *f)
 	if (f->option != OPTION_FOLDED && option_given(p->o, OPTION_BY))
 		return option_fail(p, "--by is for --folded: --%s has bytes and "
 		    "blocks", option_name(f->option));
-	if (f->binary && (p->o->output == NULL ||
-	    strcmp(p->o->output, "-") == 0) && isatty(STDOUT_FILENO))
-		return option_fail(p, "--%s is not text: give -o FILE",
-		    option_name(f->option));
-	return 0;
+	if (p->o->output != NULL && strcmp(p->o->output, "-") != 0)
+		return 0;
+	if (f->folder)
+		return option_fail(p, "--%s writes a folder: give its name, as "
+		    "in -o trace", option_name(f->option));
+	return f->binary && isatty(STDOUT_FILENO) ? option_fail(p, "--%s is not "
+	    "text: give -o FILE", option_name(f->option)) : 0;
 }
 
 int
@@ -260,7 +347,7 @@ cmd_export_check(struct parse *p)
 
 	if (f == NULL)
 		return option_fail(p, "'pagek export' needs a format: "
-		    "--folded, --pprof or --heaptrack");
+		    "--folded, --pprof, --heaptrack or --ctf");
 	for (size_t i = 0; i < BASE_NELEM(formats); i++)
 		if (option_given(p->o, formats[i].option) && &formats[i] != f)
 			return option_fail(p, "--%s and --%s exclude each other",

@@ -20,6 +20,7 @@
  *	saved_list.h	lists that `pagek list` has written, read again
  *	list_copy.h	the rows of both, as of one moment
  *	whole_file.c	files that appear only when they are complete
+ *	whole_folder.c	the same for folders
  *
  * Example: each value is given once, whatever the form
  *	json_open(&j, out, o);

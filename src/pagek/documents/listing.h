@@ -29,6 +29,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "../page/view.h"
 
@@ -139,5 +140,23 @@ const char *whole_file_folder(void);
 int whole_file_publish(struct whole_file *, bool sync);
 /* Discards a file that was not published. */
 void whole_file_close(struct whole_file *);
+
+/* --- folders that appear whole or not at all (whole_folder.c) -------------- */
+
+struct whole_folder {
+	int fd;			/* -1 */
+	int parent;		/* where it is to be; -1 */
+	char name[256];		/* there */
+	char temporary[64];	/* its name before it is published; "" none */
+};
+
+/* An empty folder is replaced; -EEXIST, -ENOTEMPTY: there is something else. */
+int whole_folder_open(struct whole_folder *, const char *path);
+/* A new file in it, for its owner alone; the caller closes it. */
+int whole_folder_file(struct whole_folder *, const char *name, FILE **);
+/* Gives it its name.  The same errors again, since its place may have changed. */
+int whole_folder_publish(struct whole_folder *);
+/* Discards a folder that was not published. */
+void whole_folder_close(struct whole_folder *);
 
 #endif
