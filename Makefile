@@ -360,18 +360,18 @@ $B/fuzz/%-replay.o: tests/fuzz/%.c
 	$(CC) $(REQUIRED) $(CFLAGS) -DREPLAY -MMD -MP -c -o $@ $<
 
 $B/fuzz/%-replay: $B/fuzz/%-replay.o $(FUZZ_OBJS)
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS) $(PPROF_LIBS)
 
 corpus-replay: $(FUZZERS:%=$B/fuzz/%-replay) $B/pagek-symbols
 
 $B/fuzz/%-fuzz: $B/tests/fuzz/%.o $(FUZZ_OBJS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ \
-		$(LIBS) $(DW_LIBS)
+		$(LIBS) $(DW_LIBS) $(PPROF_LIBS)
 
 $B/fuzz/seed_%: $B/tests/fuzz/seed_%.o $(FUZZ_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS) $(PPROF_LIBS)
 
 # Writes the stored corpus anew, from the samples of the tests.
 corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring \
