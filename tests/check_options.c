@@ -289,6 +289,8 @@ static const struct {
 	    "exclude each other" },
 	{ "export --heaptrack --by blocks demo:1", PAGEK_USAGE,
 	    "is for --folded" },
+	{ "export --ctf demo:1", PAGEK_USAGE, "--ctf writes a folder" },
+	{ "export --ctf -o - demo:1", PAGEK_USAGE, "--ctf writes a folder" },
 	{ "export --folded --by line demo:1", PAGEK_USAGE, "by bytes, blocks" },
 	{ "list --fields size demo:1", PAGEK_USAGE, "--fields is for programs" },
 	{ "tree --fields size demo:1", PAGEK_USAGE, "takes no option --fields" },
