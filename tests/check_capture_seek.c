@@ -211,6 +211,49 @@ TEST(a_ring_drops_its_oldest_files)
 	capture_close(c);
 }
 
+/* Threads that are told again and again take no room, and are in each file. */
+TEST(threads_and_shared_stores_stay_in_a_ring)
+{
+	struct capture_opts opts = { .ring = 200000, .segment_bytes = 30000,
+		.plain = true };
+	struct capture_writer *w;
+	uint64_t frame[3] = { 4096, 8192, 12288 };
+	struct capture_about about;
+	struct stream_site s;
+	struct capture *c;
+	const char *name;
+	char dir[100];
+	uint32_t no, tid;
+
+	snprintf(dir, sizeof dir, "%s/ring", rig_dir);
+	ck_assert_int_eq(mkdir(dir, 0700), 0);
+	opts.fd = open(dir, O_RDONLY | O_DIRECTORY);
+	w = rig_writer(&opts);
+	rig_part(w, "parent");
+	capture_writer_site(w, 1, 5, &(struct stream_site){ .frame = frame,
+	    .depth = 3, .end = RING_END_DEPTH });
+	ck_assert_int_eq(capture_writer_part(w, &(struct capture_part){
+	    .parent = 1, .store = 1, .first = 1, .ms = RIG_MS }, &no), 0);
+	ck_assert_int_eq(capture_writer_state(w, no, 1, RIG_MS, NULL), 0);
+	capture_writer_end_part(w, 1, RIG_MS, 0, "exited");
+	for (size_t at = 0; at < EVENTS; at += 500) {
+		rig_put(w, no, all + at, 500, at + 1, last_ms);
+		for (unsigned i = 1; i <= 50; i++)
+			capture_writer_thread(w, no, i, 100 + i, "worker");
+	}
+	rig_finish(w);
+	c = rig_open(dir);
+	capture_about(c, &about);
+	ck_assert_uint_gt(about.oldest, 1);
+	ck_assert_uint_eq(capture_damages(c), 0);
+	ck_assert(capture_site(c, no, 5, &s));
+	ck_assert(capture_thread(c, no, 50, &tid, &name));
+	ck_assert_uint_eq(tid, 150);
+	ck_assert_str_eq(name, "worker");
+	ck_assert_uint_le(about.bytes, 300000);
+	capture_close(c);
+}
+
 CASE("memory", .setup = rig_begin, .teardown = rig_end, .tags = TAG_KERNEL,
     .seconds = 120);
 

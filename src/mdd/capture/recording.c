@@ -42,6 +42,9 @@ struct recording_part {
 	struct recording_info *coming_info;
 	size_t ncoming, coming_at;
 	struct intern requesters;	/* number + 1 is an info */
+	struct hashmap threads;		/* struct known_thread by index */
+	uint32_t store;			/* the part that has its sites */
+	unsigned sharers;		/* live parts that have their sites here */
 	uint16_t *of_row;		/* infos by those of rows; NULL: none */
 	uint64_t events, bytes;		/* since the last checkpoint */
 	uint64_t row_bytes;		/* of the last state */
@@ -49,6 +52,12 @@ struct recording_part {
 	struct checkpoint check;
 	bool missing;			/* events from `absent` on are not in the file */
 	uint64_t absent;
+};
+
+/* What was told of a thread last. */
+struct known_thread {
+	uint64_t index;		/* the key */
+	struct bytes row;
 };
 
 static struct recording_part *
@@ -60,17 +69,19 @@ part_at(struct recording *r, uint32_t no)
 /* --- definitions -------------------------------------------------------- */
 
 /*
- * A ring keeps all definitions, of an ended part until the segment in which it
- * ended is dropped; one file keeps the parts, so that the loss of one segment
- * is not that of the others.
+ * A ring keeps all definitions but threads, which are in a table; of an ended
+ * part and of its sharers until the segment in which the last ended is dropped.
+ * One file keeps the parts, so that the loss of one segment is not that of the
+ * others.
  */
 static bool
 is_kept(struct recording *r, const struct definition *d)
 {
 	const struct recording_part *p = part_at(r, d->head.part);
-	bool ended = p != NULL && p->ended;
+	bool ended = p != NULL && p->ended && p->sharers == 0;
 
-	if (r->out.folder >= 0)
+	if (r->out.folder >= 0 && (d->head.kind != FORMAT_THREADS ||
+	    !d->written))
 		return !ended || p->ended_in >= r->out.oldest;
 	return !d->written || (d->head.kind == FORMAT_PART && !ended);
 }
@@ -94,8 +105,8 @@ write_definitions(struct recording *r)
 	r->ndefines = kept;
 }
 
-void
-recording_define(struct recording *r, enum format_kind kind, uint32_t part,
+static void
+append_definition(struct recording *r, enum format_kind kind, uint32_t part,
     uint64_t first, int64_t ms, const void *payload, size_t len)
 {
 	struct definition *d = r->ndefines > 0 ? &r->define[r->ndefines - 1] :
@@ -117,6 +128,55 @@ recording_define(struct recording *r, enum format_kind kind, uint32_t part,
 	bytes_put(&d->payload, payload, len);
 	d->head.count++;
 	r->waiting = true;
+}
+
+/* True if the thread's row is another than the one before; kept for a ring. */
+static bool
+note_thread(struct recording_part *p, const void *row, size_t len)
+{
+	struct cursor c = { .p = row, .end = (const uint8_t *)row + len };
+	struct known_thread *t;
+
+	t = p == NULL ? NULL : hashmap_add(&p->threads, cursor_varint(&c));
+	if (t == NULL)
+		return true;
+	if (t->row.n == len && memcmp(t->row.p, row, len) == 0)
+		return false;
+	t->row.n = 0;
+	bytes_put(&t->row, row, len);
+	return true;
+}
+
+static void
+forget_threads(struct recording_part *p)
+{
+	for (size_t i = 0; i < p->threads.n; i++)
+		bytes_fini(&((struct known_thread *)hashmap_item(&p->threads,
+		    i))->row);
+	hashmap_fini(&p->threads);
+}
+
+void
+recording_define(struct recording *r, enum format_kind kind, uint32_t part,
+    uint64_t first, int64_t ms, const void *payload, size_t len)
+{
+	if (kind != FORMAT_THREADS ||
+	    note_thread(part_at(r, part), payload, len))
+		append_definition(r, kind, part, first, ms, payload, len);
+}
+
+/* All threads once more, for the next file of a ring. */
+static void
+define_threads(struct recording *r, uint32_t no)
+{
+	const struct recording_part *p = &r->part[no - 1];
+
+	for (size_t i = 0; i < p->threads.n; i++) {
+		const struct known_thread *t = hashmap_item(&p->threads, i);
+
+		append_definition(r, FORMAT_THREADS, no, 0, 0, t->row.p,
+		    t->row.n);
+	}
 }
 
 /* --- checkpoints -------------------------------------------------------- */
@@ -280,6 +340,8 @@ begin_segment(struct recording *r)
 
 	for (size_t i = 0; i < r->ndefines; i++)
 		r->define[i].written = false;
+	for (size_t i = 0; r->out.folder >= 0 && i < r->nparts; i++)
+		define_threads(r, (uint32_t)i + 1);
 	write_definitions(r);
 	for (size_t i = 0; r->out.folder >= 0 && i < r->nparts; i++) {
 		struct recording_part *p = &r->part[i];
@@ -531,10 +593,12 @@ recording_lost(struct recording *r, uint32_t no, uint64_t seq, unsigned cause,
 
 int
 recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
-    unsigned options, const void *definition, size_t len)
+    unsigned options, uint32_t store, const void *definition, size_t len)
 {
 	void *all = r->part;
-	struct recording_part p = { .in_segment = r->out.number };
+	struct recording_part p = { .in_segment = r->out.number,
+		.store = store, .threads = { .size = sizeof(struct known_thread) } };
+	struct recording_part *owner;
 	int err;
 
 	if (base_grow(&all, &r->part_cap, no, sizeof *r->part) < 0)
@@ -546,6 +610,9 @@ recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
 	p.list->opaque = options & CAPTURE_CLASSIC;
 	p.list->seq = first;
 	p.list->ms = ms;
+	owner = part_at(r, store);
+	if (owner != NULL)
+		owner->sharers++;
 	r->part[r->nparts++] = p;
 	recording_define(r, FORMAT_PART, no, first, ms, definition, len);
 	if (r->out.stopped != 0)
@@ -642,6 +709,7 @@ free_part(struct recording_part *p)
 	free(p->coming_info);
 	free(p->of_row);
 	intern_fini(&p->requesters);
+	forget_threads(p);
 	drop_checkpoint(&p->check);
 }
 
@@ -649,7 +717,7 @@ void
 recording_end_part(struct recording *r, uint32_t no, int64_t ms, int status,
     const void *reason, size_t len)
 {
-	struct recording_part *p = part_at(r, no);
+	struct recording_part *p = part_at(r, no), *owner;
 	struct bytes b = { .n = 0 };
 	struct capture_list *last;
 
@@ -665,6 +733,11 @@ recording_end_part(struct recording *r, uint32_t no, int64_t ms, int status,
 	bytes_fini(&b);
 	p->ended = true;
 	p->ended_in = r->out.number;
+	owner = part_at(r, p->store);
+	if (owner != NULL && owner->sharers > 0) {
+		owner->sharers--;
+		owner->ended_in = r->out.number;
+	}
 	/* Of the list only its place is of use, for a gap. */
 	if (capture_list_new(&last) < 0)
 		return;
@@ -673,8 +746,8 @@ recording_end_part(struct recording *r, uint32_t no, int64_t ms, int status,
 	last->t = p->list->t;
 	free_part(p);
 	*p = (struct recording_part){ .list = last, .ended = true,
-		.ended_in = p->ended_in, .missing = p->missing,
-		.absent = p->absent };
+		.ended_in = p->ended_in, .sharers = p->sharers,
+		.missing = p->missing, .absent = p->absent };
 }
 
 void

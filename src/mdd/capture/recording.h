@@ -46,7 +46,7 @@ void recording_abandon(struct recording *);
 
 /* Parts come in the order of their numbers.  -ENOMEM. */
 int recording_part(struct recording *, uint32_t no, uint64_t first, int64_t ms,
-    unsigned options, const void *definition, size_t len);
+    unsigned options, uint32_t store, const void *definition, size_t len);
 /* Other definitions; count: rows in them. */
 void recording_define(struct recording *, enum format_kind, uint32_t part,
     uint64_t first, int64_t ms, const void *, size_t len);

@@ -21,7 +21,7 @@
 #define WAKE_BYTES ((size_t)1 << 20)	/* so much is written at once */
 
 enum message_op {
-	SAY_PART,
+	SAY_PART,		/* number: options, store << 32 */
 	SAY_DEFINITION,		/* number: kind */
 	SAY_BLOCKS,
 	SAY_STATE,
@@ -297,7 +297,7 @@ capture_writer_part(struct capture_writer *w, const struct capture_part *part,
 		return -ENOMEM;
 	m->seq = part->first;
 	m->ms = part->ms;
-	m->number = part->options;
+	m->number = part->options | (int64_t)part->store << 32;
 	pthread_mutex_lock(&w->lock);
 	gates = w->gate;
 	if (w->ngates == CAPTURE_PARTS_MAX)
@@ -498,8 +498,9 @@ hear(struct recording *r, const struct message *m)
 
 	switch (m->op) {
 	case SAY_PART:
-		recording_part(r, m->part, m->seq, m->ms, (unsigned)m->number,
-		    data, m->n);
+		recording_part(r, m->part, m->seq, m->ms,
+		    (uint32_t)m->number, (uint32_t)(m->number >> 32), data,
+		    m->n);
 		break;
 	case SAY_DEFINITION:
 		recording_define(r, (enum format_kind)m->number, m->part,
