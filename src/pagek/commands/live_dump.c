@@ -16,33 +16,6 @@
 
 #define TICK_MS 10		/* the text's clock: 100 Hz */
 
-static uint32_t
-function_of(unsigned type)
-{
-	static const struct {
-		unsigned type;
-		uint32_t function;
-	} functions[] = {
-		{ TYPE_MALLOC, MDD_MALLOC },
-		{ TYPE_CALLOC, MDD_CALLOC },
-		{ TYPE_REALLOC, MDD_REALLOC },
-		{ TYPE_ALIGNED, MDD_MEMALIGN },
-		{ TYPE_NEW, MDD_NEW },
-		{ TYPE_NEW_ARRAY, MDD_NEW_ARRAY },
-		{ TYPE_NEW_NOTHROW, MDD_NEW_NOTHROW },
-		{ TYPE_NEW_ARRAY_NOTHROW, MDD_NEW_ARRAY_NOTHROW },
-		{ TYPE_FREE, MDD_FREE },
-		{ TYPE_DELETE, MDD_DELETE },
-		{ TYPE_DELETE_ARRAY, MDD_DELETE_ARRAY },
-		{ TYPE_BY_REALLOC, MDD_REALLOC_FREE },
-	};
-
-	for (size_t i = 0; i < BASE_NELEM(functions); i++)
-		if (functions[i].type == type)
-			return functions[i].function;
-	return MDD_UNKNOWN;
-}
-
 /* --- times ---------------------------------------------------------------- */
 
 /* The start of a process of this machine, as a wall clock; 0: not known. */
@@ -246,7 +219,7 @@ take_event(struct filling *f, const struct blk *b, struct dump_moment *m,
 	int e = take_thread(f, b->thread);
 
 	*m = (struct dump_moment){ .seqno = (uint32_t)b->seq,
-		.thread = b->thread, .function = function_of(b->type),
+		.thread = b->thread, .function = debugdata_function(b->type),
 		.time = b->ms > f->start ?
 		    (uint64_t)(b->ms - f->start) / TICK_MS : 0 };
 	return e < 0 ? e : take_stack(f, b->caller, m, levels);

@@ -2,6 +2,7 @@
  * debugdata: the events of debug data as rows: filters, order, names, formats.
  *
  *	files.c		dumps and an executable, from the command line
+ *	captures.c	captures as dumps
  *	events.c	rows of a dump, of a history, of two dumps
  *	query.c		filters and order: -F, -S, --filter and --sort
  *	callers.c	functions, lines and source of return addresses
@@ -66,6 +67,14 @@ int subject_report(const struct subject *);
 bool subject_lacks(const struct subject *, unsigned option, const char *what,
     char why[DEBUGDATA_WHY]);
 
+/* --- captures (captures.c) --------------------------------------------------- */
+
+/* True of a file that is a capture, and of any folder. */
+bool capture_is_one(const char *path);
+/* Its end as a dump; dump_fini() in each case.  PAGEK_OK, or the status after a
+ * complaint. */
+int capture_take(struct dump *, const char *path);
+
 /* --- events (events.c) ------------------------------------------------------ */
 
 enum event_kind {
@@ -87,6 +96,8 @@ struct events {
 	size_t n, cap;
 };
 
+/* The function of a record's type (enum rec_type). */
+uint32_t debugdata_function(unsigned type);
 /* -ENOMEM */
 int events_of_dump(struct events *, const struct dump *);
 /* All events of the dumps, in order; *complete: none is missing. */

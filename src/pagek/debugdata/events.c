@@ -43,6 +43,33 @@ events_of_dump(struct events *e, const struct dump *d)
 	return r;
 }
 
+uint32_t
+debugdata_function(unsigned type)
+{
+	static const struct {
+		unsigned type;
+		uint32_t function;
+	} functions[] = {
+		{ TYPE_MALLOC, MDD_MALLOC },
+		{ TYPE_CALLOC, MDD_CALLOC },
+		{ TYPE_REALLOC, MDD_REALLOC },
+		{ TYPE_ALIGNED, MDD_MEMALIGN },
+		{ TYPE_NEW, MDD_NEW },
+		{ TYPE_NEW_ARRAY, MDD_NEW_ARRAY },
+		{ TYPE_NEW_NOTHROW, MDD_NEW_NOTHROW },
+		{ TYPE_NEW_ARRAY_NOTHROW, MDD_NEW_ARRAY_NOTHROW },
+		{ TYPE_FREE, MDD_FREE },
+		{ TYPE_DELETE, MDD_DELETE },
+		{ TYPE_DELETE_ARRAY, MDD_DELETE_ARRAY },
+		{ TYPE_BY_REALLOC, MDD_REALLOC_FREE },
+	};
+
+	for (size_t i = 0; i < BASE_NELEM(functions); i++)
+		if (functions[i].type == type)
+			return functions[i].function;
+	return MDD_UNKNOWN;
+}
+
 /* --- history ------------------------------------------------------------------ */
 
 /* Of one allocation, the row that is freed comes before the live one. */

@@ -88,11 +88,19 @@ take_dump(struct subject *s, const char *path)
 }
 
 static int
-take_file(struct subject *s, const char *path, bool first)
+take_file(struct subject *s, const char *path, bool first, bool history)
 {
 	enum dump_kind kind;
-	int e = dump_file_kind(path, &kind);
+	int e;
 
+	if (capture_is_one(path) && history) {
+		complain("'%s' is a capture; history takes dumps, such as "
+		    "mddout.0", path);
+		return PAGEK_USAGE;
+	}
+	if (capture_is_one(path))
+		return capture_take(&s->dump[s->n++], path);
+	e = dump_file_kind(path, &kind);
 	if (e < 0) {
 		complain("cannot read '%s': %s", path, base_file_words(e));
 		return PAGEK_FAILED;
@@ -262,7 +270,7 @@ subject_open(struct subject *s, const struct options *o, size_t least,
 	}
 	for (size_t i = 0; status == PAGEK_OK && i < r->files; i++)
 		status = take_file(s, r->file[i], i == 0 &&
-		    o->command != COMMAND_STATS);
+		    o->command != COMMAND_STATS, o->command == COMMAND_HISTORY);
 	if (status == PAGEK_OK)
 		status = check_count(s, o, least, most);
 	if (status == PAGEK_OK)

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Captures as pagek stats and dump read them.
+set -u
+. "$(dirname "$0")/lib.sh"
+cd "$tmp" || exit 1
+
+pagek=$B/pagek
+
+# The captures of the stored corpus, without the first byte.
+for name in plain segments parts; do
+	tail -c +2 "$top/tests/corpus/capture/$name-asis" >"$name"
+done
+mkdir ring
+cp plain ring/00000001.pkc
+
+# number KEY FILE: of the statistics.
+number() {
+	"$pagek" stats --format=json "$2" 2>/dev/null |
+	    sed -n "s/^  \"$1\": \([0-9]*\),*$/\1/p"
+}
+
+# One program wrote the same events into each of them.
+sums_are_the_same() {
+	for file in plain segments ./ring; do
+		[ "$(number allocations "$file")" = 260 ] &&
+		    [ "$(number frees "$file")" = 280 ] &&
+		    [ "$(number missed "$file")" = 9 ] &&
+		    [ "$(number current_bytes "$file")" = 313 ] || return 1
+	done
+}
+
+rows_are_those_of_the_sums() {
+	"$pagek" dump --format=json plain >rows 2>err || return 1
+	[ "$(grep -c '"seqno"' rows)" = "$(number current_blocks plain)" ] &&
+	    grep -q '"stack": \[{"address": "0x40[12]000"' rows
+}
+
+the_part_is_named() {
+	"$pagek" stats parts >out 2>err &&
+	    grep -q 'has 3 process images; this is image 1, program' err
+}
+
+# Exit status 5, and what is before the damage is shown.
+damage_has_its_place() {
+	head -c 3000 segments >cut
+	"$pagek" stats cut >out 2>err
+	[ $? = 5 ] && grep -q '^pagek: cut: offset [0-9]*: the last block is cut off' err &&
+	    grep -q '^Current' out || return 1
+	{ printf '\177PKCAP\r\n'; head -c 200 /dev/zero; } >zeros
+	"$pagek" stats zeros 2>err
+	[ $? = 5 ] && grep -q 'another version' err
+}
+
+history_is_refused() {
+	"$pagek" history plain 2>err
+	[ $? = 2 ] && grep -q "'plain' is a capture; history takes dumps" err
+}
+
+rule "statistics of a capture are those of its end, whatever its form" sums_are_the_same
+rule "a capture has as many rows as its statistics say, with their stacks" rows_are_those_of_the_sums
+rule "of several process images it is said which is shown" the_part_is_named
+rule "a damaged capture is read up to the damage, whose place is said" damage_has_its_place
+rule "the history of a capture is refused with a sentence" history_is_refused
+say_result
