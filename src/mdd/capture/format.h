@@ -285,6 +285,7 @@ struct capture_list {
 /* Records as of events_decode(), from list->seq on.  -ENOMEM. */
 int list_apply_recs(struct capture_list *, const struct rec *,
     const uint16_t *info, size_t n, struct blk *removed);
+void list_free_table(struct capture_list *);
 /* -EEXIST, -ENOMEM; counts blocks and bytes alone. */
 int list_put(struct capture_list *, const struct blk *);
 /* What undos after this moment will look for.  -EBADMSG, -ENOMEM. */

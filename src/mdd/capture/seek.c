@@ -277,7 +277,7 @@ jump(struct capture *c, struct reader_part *p, struct capture_list *l,
 		found->part = l->part;
 		found->opaque = l->opaque;
 		found->block = block_of(c, p, found->seq);
-		free(l->slot);
+		list_free_table(l);
 		free(l->undo);
 		free(l->sorted);
 		*l = *found;

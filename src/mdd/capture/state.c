@@ -25,12 +25,25 @@ capture_list_new(struct capture_list **out)
 	return 0;
 }
 
+static size_t
+table_bytes(const struct capture_list *l)
+{
+	return ((size_t)1 << l->bits) * sizeof *l->slot;
+}
+
+void
+list_free_table(struct capture_list *l)
+{
+	if (l->bits != 0)
+		zeros_unmap(l->slot, table_bytes(l), 0);
+}
+
 void
 capture_list_free(struct capture_list *l)
 {
 	if (l == NULL)
 		return;
-	free(l->slot);
+	list_free_table(l);
 	free(l->undo);
 	free(l->sorted);
 	free(l);
@@ -84,14 +97,14 @@ grow(struct capture_list *l)
 	size_t old = l->bits == 0 ? 0 : (size_t)1 << l->bits;
 
 	wider.bits = l->bits == 0 ? BITS_FIRST : l->bits + 1;
-	wider.slot = calloc((size_t)1 << wider.bits, sizeof *wider.slot);
+	wider.slot = zeros_map(table_bytes(&wider), 0);
 	if (wider.slot == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < old; i++)
 		if (l->slot[i].flags != 0)
 			*find(&wider, l->slot[i].addr, is_api(&l->slot[i])) =
 			    l->slot[i];
-	free(l->slot);
+	list_free_table(l);
 	l->slot = wider.slot;
 	l->bits = wider.bits;
 	return 0;
