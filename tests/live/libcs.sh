@@ -239,6 +239,17 @@ if command -v faketime >/dev/null; then
 	}
 	rule "under faketime everything is watched, and has the time that it wants" \
 	    unless_busy faked
+	# Its clocks around pagek and node: standing still, hardly moving, wrong,
+	# fast, and with a step at each look.
+	around_us() {
+		for clock in '2020-01-01 00:00:00' '+0 x0.0001' '+0 x0' \
+		    '+0 x1000' '-1d i2,2'; do
+			timeout -k 1 30 faketime -f "$clock" "$B/pagek" run -b \
+			    -o /dev/null -- sh -c 'exit 7'
+			[ $? = 7 ] || { echo "with the clock $clock"; return 1; }
+		done
+	}
+	rule "under faketime pagek itself ends when its command does" around_us
 else
 	skip "faketime is not installed: no clock is replaced"
 fi

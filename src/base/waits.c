@@ -1,0 +1,95 @@
+/*
+ * Waits of libc itself, and the clocks that they go by, for all of a program.
+ *
+ * faketime(1) preloads a library that answers in libc's place.  Its clocks may
+ * stand still, and its waits last as much longer as its clocks are slower: no
+ * timer of ours, nor of libuv's, would ever end.  A symbol of the program comes
+ * before those of all libraries, for calls by libraries as well.  The time of day
+ * is that of faketime, if it has one.
+ *
+ * Sanitizers replace these calls themselves.  With 32 bits they have other
+ * names.
+ */
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "base.h"
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
+#if defined(__LP64__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__) && !__has_feature(address_sanitizer) && \
+    !__has_feature(thread_sanitizer) && !__has_feature(memory_sanitizer)
+
+/* Weak: a test may have its own. */
+#define EXPORTED __attribute__((visibility("default"), weak))
+
+static struct {
+	__typeof__(clock_gettime) *clock_gettime, *next_clock;
+	__typeof__(poll) *poll;
+	__typeof__(epoll_wait) *epoll_wait;
+	__typeof__(epoll_pwait) *epoll_pwait;
+} libc;
+
+/* Any libc has them; where it has another name, the next library's do. */
+static void *
+find(const char *name)
+{
+	void *lib = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	void *at = dlsym(lib != NULL ? lib : RTLD_NEXT, name);
+
+	if (lib != NULL)
+		dlclose(lib);
+	return at;
+}
+
+/* Before main(): later calls may be in a signal handler. */
+static __attribute__((constructor)) void
+find_all(void)
+{
+	*(void **)&libc.next_clock = dlsym(RTLD_NEXT, "clock_gettime");
+	*(void **)&libc.clock_gettime = find("clock_gettime");
+	*(void **)&libc.poll = find("poll");
+	*(void **)&libc.epoll_wait = find("epoll_wait");
+	*(void **)&libc.epoll_pwait = find("epoll_pwait");
+}
+
+/* A constructor of a library may call before that. */
+#define LIBC(name) \
+	(libc.name == NULL ? find_all() : (void)0, libc.name)
+
+EXPORTED int
+clock_gettime(clockid_t id, struct timespec *ts)
+{
+	__typeof__(clock_gettime) *libcs = LIBC(clock_gettime);
+
+	if (id == CLOCK_REALTIME && libc.next_clock(id, ts) == 0)
+		return 0;
+	return libcs(id, ts);
+}
+
+EXPORTED int
+poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	return LIBC(poll)(fds, n, ms);
+}
+
+EXPORTED int
+epoll_wait(int fd, struct epoll_event *events, int n, int ms)
+{
+	return LIBC(epoll_wait)(fd, events, n, ms);
+}
+
+EXPORTED int
+epoll_pwait(int fd, struct epoll_event *events, int n, int ms,
+    const sigset_t *mask)
+{
+	return LIBC(epoll_pwait)(fd, events, n, ms, mask);
+}
+
+#endif
