@@ -53,6 +53,36 @@ for term in dumb no-such-terminal ''; do
 	rule "TERM='$term' is refused the same" with_term "$term"
 done
 
+# --- words of the user's
+odd=$(printf 'a\033[31mb\nc\001\t')
+# one_line PROGRAM ARGUMENTS...: fails, and says why in one line of plain text.
+one_line() {
+	"$@" >"$tmp/out" 2>&1 </dev/null && return 1
+	cat -v "$tmp/out"
+	[ "$(wc -l <"$tmp/out")" = 1 ] &&
+	    ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" "$tmp/out"
+}
+node_words() {
+	for word in "./$odd" "--$odd" "-$odd" "--free-stack=$odd" \
+	    "--max=$odd" "--demo=$odd" "--device=$odd" "--node=$odd" \
+	    "--role=$odd" "--report=/nowhere/$odd"; do
+		one_line "$B/pageknode" "$word" true || return 1
+	done
+	one_line "$B/pageknode" -- "/nowhere/$odd"
+}
+page_words() {
+	for word in "$odd" "--$odd" "--sort=$odd" "raw:$odd" \
+	    "unix:/nowhere/$odd" "--output=/nowhere/$odd"; do
+		one_line "$pagek" list "$word" || return 1
+	done
+	one_line "$pagek" run -b -- "/nowhere/$odd" &&
+	    one_line "$pagek" check --baseline "/nowhere/$odd/x" -- true &&
+	    one_line "$pagek" diff "$odd" "$odd" &&
+	    one_line "$pagek" stats "$odd"
+}
+rule "pageknode writes no control characters of a word" node_words
+rule "nor does pagek" page_words
+
 # --- bad input
 rule "an unknown option is an error" \
     refused 2 "unknown option '--nonsense'.*--help" --nonsense

@@ -155,8 +155,24 @@ take_option(struct node_opts *o, unsigned id, const char *text)
 	if (base_option_take(option, o, text) == 0)
 		return -1;
 	base_option_wrong(option, wrong, sizeof wrong);
-	fprintf(stderr, "pageknode: --%s=%s: %s\n", option->name, text,
-	    wrong);
+	fprintf(stderr, "pageknode: --%s=%s: %s\n", option->name,
+	    base_shown(text), wrong);
+	return NODE_USAGE;
+}
+
+/* As getopt(3) says it, which writes the word as it is. */
+static int
+refuse_option(char **argv, int c)
+{
+	const char *word = argv[optind - 1];
+
+	/* Of letters in one word, the last one moves on. */
+	if (word[0] != '-' && argv[optind] != NULL)
+		word = argv[optind];
+	fprintf(stderr, "pageknode: %s '%s'\n", c == ':' ?
+	    "no value for option" : optopt >= VALUE_BASE ?
+	    "no value is taken by option" : "unrecognized option",
+	    base_shown(word));
 	return NODE_USAGE;
 }
 
@@ -173,9 +189,10 @@ node_options(int argc, char **argv, struct node_opts *o)
 			.has_arg = base_option_has_arg(&row_of(i)->option),
 			.val = VALUE_BASE + (int)i };
 	*o = (struct node_opts){ NODE_OPTS_NONE };
-	while ((c = getopt_long(argc, argv, "+", longs, NULL)) != -1) {
-		if (c == '?')
-			return NODE_USAGE;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", longs, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			return refuse_option(argv, c);
 		r = take_option(o, (unsigned)(c - VALUE_BASE), optarg);
 		if (r >= 0)
 			return r;

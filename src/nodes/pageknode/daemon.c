@@ -94,7 +94,7 @@ lock_place(struct node *node, const char *path)
 		if (err != EWOULDBLOCK)
 			return node_say(lock, -err);
 		fprintf(stderr, "pageknode: a node runs at %s already\n",
-		    path);
+		    base_shown(path));
 		return -EADDRINUSE;
 	}
 	node->daemon->lock_fd = fd;
@@ -421,7 +421,8 @@ daemon_begin(struct node *node)
 	if (geteuid() == 0)
 		fprintf(stderr, "pageknode: root is not needed; any user can "
 		    "run it\n");
-	fprintf(stderr, "pageknode: listening at %s\n", node->serve->path);
+	fprintf(stderr, "pageknode: listening at %s\n",
+	    base_shown(node->serve->path));
 	fdstore_insist(&node->store.fds, "READY=1");
 	return 0;
 }

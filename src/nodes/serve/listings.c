@@ -183,7 +183,7 @@ print_listing(struct node *node, const struct spool_entry *e)
 		    node->opts.printer);
 	if (r < 0)
 		fprintf(stderr, "pageknode: listing %s was not printed: %s\n",
-		    e->name, strerror(-r));
+		    base_shown(e->name), strerror(-r));
 	else
 		print_add(l->print, e);
 }

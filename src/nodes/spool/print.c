@@ -56,7 +56,7 @@ log_failure(struct print *p, const char *why)
 {
 	if (!p->failed)
 		fprintf(stderr, "pageknode: listing %s was not printed: %s\n",
-		    p->name, why);
+		    base_shown(p->name), why);
 	p->failed = true;
 }
 

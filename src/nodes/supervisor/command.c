@@ -216,8 +216,8 @@ become_command(const struct command *c, int report_fd)
 		execute(c->argv);
 	err = errno;
 	if (c->reports)
-		fprintf(stderr, "pageknode: cannot run %s: %s\n", c->argv[0],
-		    strerror(err));
+		fprintf(stderr, "pageknode: cannot run %s: %s\n",
+		    base_shown(c->argv[0]), strerror(err));
 	while (write(report_fd, &err, sizeof err) < 0 && errno == EINTR)
 		continue;
 	_exit(err == ENOENT ? 127 : 126);
@@ -256,7 +256,7 @@ prepare_library(struct command *c, const char *folder)
 	r = make_loadable(c->library, sizeof c->library, folder);
 	if (r < 0)
 		fprintf(stderr, "pageknode: the loader cannot load %s\n",
-		    c->library);
+		    base_shown(c->library));
 	return r;
 }
 

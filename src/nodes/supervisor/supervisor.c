@@ -699,7 +699,7 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 	status = watch_child(become, arg);
 	abandon_stored(&sup.store);
 	if (sup.failed != 0 && command->reports)
-		fprintf(stderr, "pageknode: %s: %s\n", command->argv[0],
-		    strerror(sup.failed));
+		fprintf(stderr, "pageknode: %s: %s\n",
+		    base_shown(command->argv[0]), strerror(sup.failed));
 	return status;
 }
