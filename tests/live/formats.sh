@@ -279,7 +279,8 @@ rule "no bytes go to a terminal" terminal
 # The object stands before the archive, which has the other one.
 built_without() {
 	libs='ncursesw libuv libcbor nettle'
-	cc -std=c17 -D_GNU_SOURCE $(pkg-config --cflags $libs) -c \
+	cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wundef -Werror \
+	    $(pkg-config --cflags $libs) -c \
 	    -o "$tmp/pprof.o" "$top/src/mdd/export/pprof.c" &&
 	    cc -o "$tmp/pagek" "$B/src/pagek/main.o" "$tmp/pprof.o" \
 		"$B/rooms.a" $(pkg-config --libs $libs) -lm -pthread &&

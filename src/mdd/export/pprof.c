@@ -3,7 +3,7 @@
 
 #include "export.h"
 
-#if HAVE_PPROF
+#ifdef HAVE_PPROF
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
