@@ -445,12 +445,28 @@ map_unseen(int fd)
 	unseen = p;
 }
 
+#define STILL_TRIES 5	/* of 2 ms; a thread in a hook may not run meanwhile */
+
 /* The keeper may have come back meanwhile. */
 static bool
 join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 {
-	if (produce_attached())
-		return keeper_watch_gone() && produce_rejoin(r, k, stream);
+	uint32_t word = 0, unsure = 0;
+	bool done;
+
+	if (produce_attached()) {
+		/* No event lies in both eras. */
+		for (unsigned i = 0; debugdata_on() && i < STILL_TRIES &&
+		    (word == 0 || unsure != 0); i++) {
+			callers_go_on(word);
+			word = callers_still(&unsure);
+		}
+		done = keeper_watch_gone() && produce_rejoin(r, k, stream);
+		if (done && debugdata_on())
+			debugdata_rejoined();
+		callers_go_on(word);
+		return done;
+	}
 	produce_attach(r, k, stream);
 	return true;
 }
@@ -625,7 +641,7 @@ say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
 
 /* --- once ---------------------------------------------------------------- */
 
-static void rejoin(void);
+static void rejoin_later(void);
 
 static NOINLINE struct image *
 image_get(void)
@@ -704,7 +720,7 @@ attach_first(struct image *m)
 	}
 	quiet_begin(&q);
 	threads_begin();
-	keeper_watch_callback = rejoin;
+	keeper_watch_callback = rejoin_later;
 	if (is_newly_sandboxed() || !say_hello(&m->hello, &heard, &why)) {
 		/*
 		 * Before the rings are unmapped: then the node reads the word.
@@ -828,8 +844,21 @@ say_hello_to_next(struct image *m)
 	keeper_watch_pause(m->pause_ms);
 }
 
+/*
+ * With debug data the hello waits for the next event: this one may be half done,
+ * and the table is told at once.
+ */
 static void
-rejoin(void)
+rejoin_later(void)
+{
+	if (debugdata_on())
+		callers_make_due();
+	else
+		attach_again();
+}
+
+void
+attach_again(void)
 {
 	struct image *m = atomic_load(&image);
 	int saved = errno;

@@ -44,6 +44,7 @@
 /* produce_gate.shut; each fork has a word of its own. */
 #define SHUT_FORK 2
 #define SHUT_EXIT 1
+#define SHUT_DUE 3	/* the next event begins with debugdata_due() */
 
 /* --- events on the slow path --------------------------------------------- */
 
@@ -70,6 +71,20 @@ open_gate(struct produce_gate *gate)
 	wake_all(&gate->shut);
 }
 
+/* Outside of any event of this thread. */
+static void
+do_what_is_due(struct produce_gate *gate)
+{
+	uint32_t word = SHUT_DUE;
+
+	if (!atomic_compare_exchange_strong(&gate->shut, &word, 0))
+		return;
+	open_gate(gate);
+	thread_self.forking++;
+	debugdata_due();
+	thread_self.forking--;
+}
+
 static void
 wait_at_gate(struct produce_gate *gate)
 {
@@ -77,6 +92,10 @@ wait_at_gate(struct produce_gate *gate)
 	int64_t ms = word == SHUT_EXIT ? EXIT_GATE_MS : GATE_MS, left = ms;
 	int64_t until = libc_now_ms() + ms;
 
+	if (word == SHUT_DUE) {
+		do_what_is_due(gate);
+		return;
+	}
 	while (word != 0 && atomic_load(&gate->shut) == word) {
 		if (left > 0) {
 			(void)wait_on(&gate->shut, word, (long)left * 1000);
@@ -293,6 +312,50 @@ callers_unsure(void)
 	if (t->forking == 0)
 		return *libc_one_thread ? 0 : threads_others();
 	return t->fork_unsure + (produce_passed() - t->fork_passed);
+}
+
+/* --- debug data that are told ---------------------------------------------- */
+
+void
+callers_make_due(void)
+{
+	struct produce_gate *gate = produce_own_gate();
+
+	if (gate != NULL)
+		(void)produce_shut_open_gate(gate, SHUT_DUE);
+}
+
+uint32_t
+callers_still(uint32_t *unsure)
+{
+	struct produce_gate *gate = produce_own_gate();
+	uint32_t word = next_word();
+
+	*unsure = 0;
+	if (gate == NULL || !produce_shut_open_gate(gate, word))
+		return 0;
+	if (!*libc_one_thread)
+		*unsure = all_see_gate() ? wait_for_callers(gate, word) :
+		    threads_others();
+	return word;
+}
+
+bool
+callers_are_still(uint32_t word)
+{
+	const struct produce_gate *gate = produce_own_gate();
+
+	return gate != NULL && atomic_load(&gate->shut) == word;
+}
+
+void
+callers_go_on(uint32_t word)
+{
+	struct produce_gate *gate = produce_own_gate();
+
+	if (word != 0 && gate != NULL &&
+	    atomic_compare_exchange_strong(&gate->shut, &word, 0))
+		open_gate(gate);
 }
 
 /* --- exit(3) ------------------------------------------------------------- */

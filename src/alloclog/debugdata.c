@@ -142,6 +142,299 @@ function_of(const struct debugdata_stack *s, enum mdd_function plain)
 	    (enum mdd_function)functions[s->type & 255] : plain;
 }
 
+/* --- blocks that are told to a node that comes late ------------------------ */
+
+#define TELL_HOLD_MS 2		/* all other threads wait so long, at most */
+#define TELL_MS 50		/* and the telling one, for an event */
+#define TELL_PAUSE_MS 1000
+#define TELL_TURNS 100000	/* of a thread that waits for another's few stores */
+#define TELL_TRIES 50		/* until a thread stays in a hook */
+#define TELL_LATE_MS 1000	/* a hook may have begun so long before an arming */
+#define TELL_THREADS 1024	/* whose indexes are kept */
+
+enum { TELL_NOTHING, TELL_TABLE, TELL_END };
+
+/* Copied by a fork: the child goes on where its parent was. */
+static struct {
+	_Atomic uint64_t arming;	/* that has been met; 0: none */
+	_Atomic int state;
+	_Atomic uint32_t until;		/* events from this number on are logged */
+	_Atomic uint32_t meeting;	/* a thread sets the three */
+	_Atomic uint32_t busy;		/* a thread tells */
+	_Atomic uint64_t due_ms;	/* of the keeper's clock: not before */
+	_Atomic uint64_t met_ms;
+	/* Of the thread that tells. */
+	uint64_t told;			/* the arming that the rest is of */
+	uint32_t shard, slot;		/* to be told next */
+	uint32_t tries;			/* in vain, because a thread was in a hook */
+	uint16_t thread[TELL_THREADS];	/* index in the stream, by number here */
+} tell;
+
+/* All that was there is to be told; later events are logged. */
+static void
+tell_begin(uint64_t arming, uint32_t until)
+{
+	atomic_store(&tell.until, until);
+	atomic_store(&tell.due_ms, 0);
+	atomic_store(&tell.met_ms, produce_keeper_ms());
+	atomic_store(&tell.state, until != 0 ? TELL_TABLE : TELL_NOTHING);
+	atomic_store(&tell.arming, arming);
+}
+
+bool
+debugdata_on(void)
+{
+	return image != NULL;
+}
+
+/* To a dormant or a sampled stream nothing is told. */
+void
+debugdata_rejoined(void)
+{
+	uint64_t arming = produce_arming();
+
+	tell_begin(arming, arming != 0 ? mdd_root.seqno : 0);
+}
+
+/*
+ * Before an event is numbered: an event that is logged has begun after the arming,
+ * so that its number is not below that of the first one that has met it.  A signal
+ * handler does not wait for the thread that it has interrupted.
+ */
+static NOINLINE void
+tell_meet(uint64_t arming, bool forked)
+{
+	uint32_t nobody = 0;
+	unsigned turn = 0;
+
+	while (!atomic_compare_exchange_weak(&tell.meeting, &nobody, 1)) {
+		if (turn++ == TELL_TURNS)
+			return;
+		nobody = 0;
+	}
+	if (forked) {
+		/* The child goes on, with threads of its own stream. */
+		memset(tell.thread, 0, sizeof tell.thread);
+		tell.told = arming;
+		atomic_store(&tell.arming, arming);
+	} else if (atomic_load(&tell.arming) != arming)
+		tell_begin(arming, mdd_root.seqno);
+	atomic_store(&tell.meeting, 0);
+}
+
+static inline void
+tell_check(void)
+{
+	uint64_t arming = produce_arming();
+
+	if (unlikely(arming != atomic_load_explicit(&tell.arming,
+		memory_order_relaxed)) && arming != 0)
+		tell_meet(arming, false);
+	if (unlikely(atomic_load_explicit(&tell.state,
+		memory_order_relaxed) != TELL_NOTHING) && arming != 0 &&
+	    produce_keeper_ms() >= atomic_load(&tell.due_ms))
+		callers_make_due();
+}
+
+/*
+ * The hook around this event has begun before the arming, and logs nothing.  A
+ * thread that is in a hook says so by its producer, or at the gate.
+ */
+static inline bool
+tell_is_late(void)
+{
+	return produce_keeper_ms() - atomic_load_explicit(&tell.met_ms,
+	    memory_order_relaxed) <= TELL_LATE_MS;
+}
+
+static inline bool
+tell_unlogged(void)
+{
+	const struct producer *p = thread_self.producer;
+	const struct produce_gate *gate;
+
+	if (likely(!tell_is_late()) || (p != NULL && p->inside != 0) || atomic_load(&hook_stopped) ||
+	    produce_arming() == 0)
+		return false;
+	gate = produce_own_gate();
+	return gate != NULL && atomic_load(&gate->callers) == 0;
+}
+
+struct tell_block {
+	struct mdd_copy copy;
+	uint32_t shard, slot, word;
+};
+
+/* It is still there, and nobody has gone on. */
+static bool
+still_holds(const void *arg)
+{
+	const struct tell_block *b = arg;
+	struct mdd_copy now;
+
+	return mdd_look(b->shard, b->slot, &now) == 1 &&
+	    now.ptr == b->copy.ptr && now.seqno == b->copy.seqno &&
+	    callers_are_still(b->word);
+}
+
+static const uint8_t types[32] = {
+	[MDD_MALLOC] = TYPE_MALLOC,
+	[MDD_CALLOC] = TYPE_CALLOC,
+	[MDD_REALLOC] = TYPE_REALLOC,
+	[MDD_MEMALIGN] = TYPE_ALIGNED,
+	[MDD_POSIX_MEMALIGN] = TYPE_ALIGNED,
+	[MDD_ALIGNED_ALLOC] = TYPE_ALIGNED,
+	[MDD_VALLOC] = TYPE_ALIGNED,
+	[MDD_PVALLOC] = TYPE_ALIGNED,
+	[MDD_NEW] = TYPE_NEW,
+	[MDD_NEW_ARRAY] = TYPE_NEW_ARRAY,
+	[MDD_NEW_NOTHROW] = TYPE_NEW_NOTHROW,
+	[MDD_NEW_ARRAY_NOTHROW] = TYPE_NEW_ARRAY_NOTHROW,
+};
+
+static uint16_t
+tell_thread(struct producer *p, uint32_t number)
+{
+	uint32_t tid;
+
+	if (number == 0 || number >= TELL_THREADS)
+		return 0;
+	if (tell.thread[number] == 0 && (tid = mdd_thread_tid(number)) != 0)
+		tell.thread[number] = produce_told_thread(p, tid);
+	return tell.thread[number];
+}
+
+static void
+tell_block(struct producer *p, const struct tell_block *b)
+{
+	const struct mdd_copy *c = &b->copy;
+	uint32_t hz;
+	uint64_t now = mdd_port_ticks(&hz);
+	struct produce_told told = {
+		.addr = c->ptr, .size = c->size, .actual = c->actual,
+		.caller = c->caller, .type = types[c->function & 31] != 0 ?
+		    types[c->function & 31] : TYPE_MALLOC,
+		.thread = tell_thread(p, c->thread) };
+
+	if ((mdd_root.options & MDD_OPT_TIMESTAMP) && now > c->ticks)
+		told.age_ms = (now - c->ticks) * (1000 / HZ);
+	produce_tell(p, &told, still_holds, b);
+}
+
+/* As many as there is room and time for; all others are still. */
+static void
+tell_portion(struct producer *p, uint32_t word)
+{
+	int64_t end = libc_now_ms() + TELL_HOLD_MS;
+	uint32_t until = atomic_load(&tell.until);
+	struct tell_block b = { .word = word };
+	/* A thread may need a record more. */
+	uint32_t n, room = produce_room(p) / 2;
+	int has;
+
+	for (n = 0; n < room && tell.shard < mdd_root.shards; tell.slot++) {
+		b.shard = tell.shard;
+		b.slot = tell.slot;
+		has = mdd_look(b.shard, b.slot, &b.copy);
+		if (has < 0) {
+			tell.shard++;
+			tell.slot = UINT32_MAX;
+			continue;
+		}
+		if (has == 0 || (int32_t)(b.copy.seqno - until) >= 0)
+			continue;
+		if ((n++ & 63) == 63 && (libc_now_ms() >= end ||
+		    !callers_are_still(word)))
+			break;
+		tell_block(p, &b);
+	}
+	if (tell.shard == mdd_root.shards)
+		atomic_store(&tell.state, TELL_END);
+}
+
+/* False: for now that is all. */
+static bool
+tell_some(struct producer *p)
+{
+	uint32_t word, unsure;
+
+	if (produce_room(p) < 2)
+		return true;
+	word = callers_still(&unsure);
+	if (word == 0)
+		return false;
+	if (tell.told != atomic_load(&tell.arming)) {
+		tell.told = atomic_load(&tell.arming);
+		tell.shard = tell.slot = tell.tries = 0;
+		memset(tell.thread, 0, sizeof tell.thread);
+	}
+	if (unsure != 0 && tell.tries++ < TELL_TRIES) {
+		callers_go_on(word);
+		return true;
+	}
+	produce_count_unsure(unsure);
+	if (atomic_load(&tell.state) == TELL_TABLE)
+		tell_portion(p, word);
+	callers_go_on(word);
+	if (atomic_load(&tell.state) != TELL_END || produce_room(p) < 2)
+		return true;
+	produce_control(p, REC_CTL_TOLD, 0, 0);
+	atomic_store(&tell.state, TELL_NOTHING);
+	return false;
+}
+
+static void
+tell_pause(unsigned ms)
+{
+	atomic_store(&tell.due_ms, produce_keeper_ms() + ms);
+}
+
+/*
+ * Signals wait, because a handler may allocate.  The keeper takes what the ring
+ * holds while the other threads go on.
+ */
+static void
+tell_all(struct producer *p)
+{
+	const struct timespec pause = { .tv_nsec = 500000 };
+	int64_t until = libc_now_ms() + TELL_MS;
+	uint32_t idle = 0, shard, slot;
+	uint64_t signals;
+
+	if (!atomic_compare_exchange_strong(&tell.busy, &idle, 1))
+		return;
+	shard = tell.shard;
+	slot = tell.slot;
+	call_block_signals(&signals);
+	while (atomic_load(&tell.state) != TELL_NOTHING && tell_some(p) &&
+	    libc_now_ms() < until)
+		(void)syscall(SYS_nanosleep, &pause, NULL);
+	call_restore_signals(&signals);
+	/* Nothing was taken: the keeper or a thread is slow. */
+	tell_pause(shard == tell.shard && slot == tell.slot ? TELL_PAUSE_MS :
+	    TELL_MS);
+	atomic_store(&tell.busy, 0);
+}
+
+void
+debugdata_due(void)
+{
+	struct producer *p = NULL;
+	int saved = errno;
+
+	if (!keeper_watch_locked()) {
+		if (keeper_watch_gone())
+			attach_again();
+		if (atomic_load(&tell.state) != TELL_NOTHING) {
+			if (thread_ready(&p) && p != NULL && p->ring != NULL)
+				tell_all(p);
+			else
+				tell_pause(TELL_MS);
+		}
+	}
+	errno = saved;
+}
+
 /* --- events -------------------------------------------------------------- */
 
 /*
@@ -157,22 +450,45 @@ begin_event(struct debugdata_stack *s, uintptr_t frame)
 	if (unlikely(atomic_load_explicit(image, memory_order_relaxed) == 0)) {
 		atomic_store(image, 1);
 		mdd_forked();
+		atomic_store(&tell.busy, 0);
+		atomic_store(&tell.meeting, 0);
+		tell_meet(produce_arming(), true);
 	}
+	tell_check();
 	if ((n & (n - 1)) == 0 && n > 1)
 		mdd_thread_changed(0);
 	find_caller(s, frame);
 }
 
+/*
+ * The table has it before anybody asks whether it was logged: what was there before
+ * the arming was met is told, and what came later is logged here.
+ */
 static void
 record_alloc(void *ptr, size_t size, size_t actual, struct debugdata_stack *s,
-    enum mdd_function plain)
+    enum mdd_function plain, uintptr_t frame)
 {
+	struct producer *p;
+	uint32_t number;
+
 	struct debugdata_thread *d = &thread_self.debugdata;
 	const struct debugdata_stack *outer = d->stack;
 
 	d->stack = s;
-	mdd_alloc(ptr, size, actual, function_of(s, plain), s->pc[0]);
+	number = mdd_alloc_number(ptr, size, actual, function_of(s, plain),
+	    s->pc[0]);
 	d->stack = outer;
+	if (likely(atomic_load_explicit(&tell.state, memory_order_relaxed) ==
+	    TELL_NOTHING) && likely(!tell_is_late()))
+		return;
+	if ((int32_t)(number - atomic_load(&tell.until)) < 0)
+		return;
+	p = thread_self.producer;
+	/* The hook has begun in the stream before; it ends in this one. */
+	if (p != NULL && p->inside != 0 && !produce_current(p))
+		(void)thread_ready(&p);
+	else if (tell_unlogged())
+		hook_allocated(ptr, size, NULL, types[plain & 31], frame);
 }
 
 static NOINLINE void
@@ -186,7 +502,7 @@ allocated(void *ptr, size_t size, enum real_fn fn, enum mdd_function plain,
 		return;
 	begin_event(&s, frame);
 	actual = hook_measure(&thread_self, ptr, real.usable[fn]);
-	record_alloc(ptr, size, actual, &s, plain);
+	record_alloc(ptr, size, actual, &s, plain, frame);
 	debugdump_count((int64_t)actual);
 }
 
@@ -208,6 +524,8 @@ freeing(void *ptr, enum mdd_function plain, uintptr_t frame)
 	d->stack = &s;
 	mdd_free(ptr, function_of(&s, plain), s.pc[0]);
 	d->stack = outer;
+	if (unlikely(tell_unlogged()))
+		hook_freeing(ptr, TYPE_FREE, frame);
 }
 
 void
@@ -277,12 +595,17 @@ resize(void *old, size_t size, const int *flags, uintptr_t frame)
 	begin_event(&s, frame);
 	d->stack = &s;
 	mdd_move_begin(&move, old, MDD_REALLOC_FREE, s.pc[0]);
+	if (unlikely(tell_unlogged()) && old != NULL)
+		hook_freeing(old, TYPE_FREE, frame);
 	errno = 0;
 	ptr = flags != NULL ? next.rallocx(old, size, *flags) :
 	    next.realloc(old, size);
 	/* realloc(ptr, 0): NULL means freed, unless errno is ENOMEM. */
 	moved = ptr != NULL || (size == 0 && errno != ENOMEM);
 	mdd_move_end(&move, moved);
+	/* Whether its free was logged, or it was told meanwhile, is not known. */
+	if (unlikely(tell_unlogged()) && !moved && old != NULL)
+		produce_count_unsure(1);
 	if (errno == 0)
 		errno = saved;
 	d->stack = outer;
@@ -290,7 +613,7 @@ resize(void *old, size_t size, const int *flags, uintptr_t frame)
 		has = hook_measure(&thread_self, ptr,
 		    real.usable[REAL_REALLOC]);
 		record_alloc(ptr, size, has, &s,
-		    old != NULL ? MDD_REALLOC : MDD_MALLOC);
+		    old != NULL ? MDD_REALLOC : MDD_MALLOC, frame);
 	}
 	if (moved)
 		debugdump_count((int64_t)has - (int64_t)had);

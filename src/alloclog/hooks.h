@@ -458,6 +458,18 @@ void callers_begin(void);
 void callers_hold(bool alone);
 void callers_release(void);
 uint32_t callers_unsure(void);
+/*
+ * The next event of any thread begins with debugdata_due().
+ */
+void callers_make_due(void);
+/*
+ * Shuts the gate outside of an event, as a fork does, and returns its word; 0: it
+ * is shut already.  *unsure: threads that are in a hook all the same.  After
+ * 100 ms the others go on: then callers_are_still() is false.
+ */
+uint32_t callers_still(uint32_t *unsure);
+bool callers_are_still(uint32_t word);
+void callers_go_on(uint32_t word);
 /* At exit(3): as callers_hold(), but the gate stays shut. */
 void callers_end(void);
 
@@ -541,6 +553,9 @@ extern _Atomic bool hook_foreign;
 /* Says hello if needed; false when no node listens.  Keeps errno. */
 bool attach(void);
 
+/* Says hello to the next node, for the keeper is gone.  Keeps errno. */
+void attach_again(void);
+
 /* Makes the process inert. */
 void attach_disable(void);
 
@@ -615,6 +630,15 @@ unsigned operator_called_at(uintptr_t pc);
  * `real` has been changed so that they are.
  */
 bool debugdata_begin(void);
+
+/*
+ * Whether blocks are told to a node that comes late: what is due for that,
+ * outside of any event.  The keeper is gone: the next hello is due, too.
+ */
+bool debugdata_on(void);
+void debugdata_due(void);
+/* The new stream has begun, while all callers are still. */
+void debugdata_rejoined(void);
 
 /* For an operator that does not call the malloc family. */
 void debugdata_allocated(void *ptr, size_t size, unsigned type,

@@ -67,6 +67,7 @@ enum rec_control {
 	REC_CTL_TYPE_TEXT = 7,	/* size: code | part << 8; w[2]: 8 bytes of its description */
 	REC_CTL_REGION = 8,	/* address and size of memory that is wholly known; w[2]: its
 				   number and shape; w[3]: up to 8 bytes of name */
+	REC_CTL_TOLD = 10,	/* each block that the target had when this stream began has been told */
 	REC_CTL_REGION_END = 9,	/* the region with that number in w[2] has ended */
 };
 
@@ -101,6 +102,17 @@ enum rec_type {
 	TYPE_API_FIRST = 0xc0,
 	TYPE_API_LAST = 0xfe,
 };
+
+/*
+ * In a ring only: a type with this bit is of a block that its target tells late,
+ * from its memory debug data.  Its millisecond is that of the allocation, however
+ * long ago, with the highest bit changed, so that no other record looks like it.
+ */
+#define REC_TOLD 0x20
+#define REC_TOLD_MS UINT32_C(0x80000000)
+#define TYPE_TOLD_FIRST (TYPE_MALLOC | REC_TOLD)
+#define TYPE_TOLD_LAST (TYPE_NEW_ARRAY_NOTHROW | REC_TOLD)
+#define TYPE_TOLD_VOID (TYPE_TOLD_LAST + 1)	/* a ticket without a block */
 
 struct rec {
 	uint64_t w[4];

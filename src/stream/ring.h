@@ -334,6 +334,7 @@ struct keeper_area {
 	_Atomic uint32_t sandbox;	/* enum ring_sandbox: of the target, when last looked at */
 	_Atomic uint64_t looks;		/* at all of its threads since the hello; stored after `sandbox` */
 	_Atomic uint32_t no_pairs;	/* make no pairs; set once, at first */
+	_Atomic uint32_t armed_ms;	/* records from before it are void; stored before `armed`; 0: never was dormant */
 	struct ring_tail tails[RING_COUNT + 1];
 };
 
@@ -366,6 +367,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     offsetof(struct keeper_area, sandbox) == 40 &&
     offsetof(struct keeper_area, looks) == 48 &&
     offsetof(struct keeper_area, no_pairs) == 56 &&
+    offsetof(struct keeper_area, armed_ms) == 60 &&
     offsetof(struct keeper_area, tails) == 64, "layout of shared memory");
 
 #define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)

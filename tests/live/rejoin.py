@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 build, what = sys.argv[1:3]
@@ -205,6 +206,63 @@ def rounds(n, threads, pause):
     end(target)
 
 
+def blocks_of(doc, rows):
+    return {int(b["address"], 16): b["size"] for b in doc[rows]}
+
+
+def check_told(what, target):
+    """The node has each block, as the target's own debug data have them."""
+    pid = target.p.pid
+
+    def told():
+        doc = pagek("list", "pid:%d" % pid)
+        return doc and doc["armed"] is None and doc
+    wait_for("%s: all is told" % what, told)
+    target.ask("s")
+    held = target.held()
+    listing = settled(pid)
+    with tempfile.NamedTemporaryFile() as f:
+        subprocess.run([build + "/pagek", "mdd-dump", "-q", "-o", f.name, "pid:%d" % pid], check=True)
+        dump = pagek("dump", f.name)
+    target.ask("g")
+    c = listing["counts"]
+    if not listing["complete"] or listing["since"] != "start" or c["duplicate"] or c["unknown_free"]:
+        fail("%s: %s, %s, %s" % (what, listing["reason"], listing["since"], c))
+    listed, kept = blocks_of(listing, "blocks"), blocks_of(dump, "allocations")
+    for addr, (size, _) in held.items():
+        if listed.get(addr) != size:
+            fail("%s: of a block of %d bytes the list has %s" % (what, size, listed.get(addr)))
+    if listed != kept:
+        fail("%s: %d blocks listed, %d kept: %s" % (what, len(listed), len(kept), set(listed) ^ set(kept)))
+    threads = {b["address"]: b["thread_name"] for b in dump["allocations"]}
+    ages = [b for b in listing["blocks"] if b["thread"] != threads[b["address"]]]
+    if ages:
+        fail("%s: of thread %s the list has %s" % (what, threads[ages[0]["address"]], ages[0]["thread"]))
+
+
+def told(n, threads, pause):
+    os.environ["PAGEK_DEBUGDATA"] = "on"
+    node, target = begin(lambda: Target(threads, pause))
+    for i in range(int(n)):
+        node.kill()
+        time.sleep(2.5 if i % 2 else 0.1)
+        node = Node()
+        wait_for("round %d: LIVE again" % i, lambda: live(target.p.pid))
+        check_told("round %d" % i, target)
+    end(target)
+
+
+def armed(n, threads, pause):
+    os.environ["PAGEK_DEBUGDATA"] = "on"
+    node, target = begin(lambda: Target(threads, pause), "DORMANT")
+    pid = "pid:%d" % target.p.pid
+    for i in range(int(n)):
+        subprocess.run([build + "/pagek", "arm", "-q", pid], check=True)
+        check_told("arming %d" % i, target)
+        subprocess.run([build + "/pagek", "disarm", "-q", pid], check=True)
+    end(target)
+
+
 def stopped():
     node, target = begin(lambda: Target("8", "20"))
     records = live(target.p.pid)["records"]
@@ -332,7 +390,7 @@ def program():
     end(target)
 
 
-WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False),
+WHAT = {"rounds": rounds, "told": told, "armed": armed, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False),
         "children": children, "program": program}
 name, *args = what.split(":")
 try:

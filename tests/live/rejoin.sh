@@ -13,6 +13,11 @@ rule "eight threads go over to each new node; its list and counts are exact" \
 rule "so they do with stacks" \
     rejoin "rounds:${ROUNDS:-1}:8:0" --stack 16 --free-stack
 rule "so they do when they seldom allocate" rejoin rounds:1:2:2000
+rule "with debug data a new node knows each block of eight threads" \
+    rejoin told:2:8:0
+rule "and of threads that seldom allocate" rejoin told:2:2:2000
+rule "so does one that arms late, again and again" \
+    rejoin armed:4:2:2000 --dormant
 rule "a node that was only stopped keeps its targets and what it knows" \
     rejoin stopped
 rule "a dormant target comes back when it forks, an armed one armed" \

@@ -153,6 +153,17 @@ produce_shut_gate(struct produce_gate *gate, uint32_t word)
 	gate_close_fast_path(gate);
 }
 
+bool
+produce_shut_open_gate(struct produce_gate *gate, uint32_t word)
+{
+	uint32_t open = 0;
+
+	if (!atomic_compare_exchange_strong(&gate->shut, &open, word))
+		return false;
+	gate_close_fast_path(gate);
+	return true;
+}
+
 /* The keeper may leave meanwhile. */
 void
 produce_open_gate(struct produce_gate *gate)

@@ -371,3 +371,88 @@ produce_range(struct producer *p, uint64_t addr, uint64_t len, uint64_t caller)
 	r->w[3] = rec_w3(caller, 0);
 	claim_publish(&c);
 }
+
+/* --- blocks that are told late --------------------------------------------- */
+
+#define TOLD_AGE_MAX_MS (UINT32_C(24) * 24 * 3600 * 1000)	/* half of what 32 bits hold */
+
+uint64_t
+produce_arming(void)
+{
+	struct joined j;
+	uint32_t armed_ms;
+	uint64_t stream;
+
+	if (!joined_get(&j) || !produce_area_armed(j.keeper) ||
+	    !produce_image(&stream) || produce_sample_wanted() != 0)
+		return 0;
+	armed_ms = atomic_load_explicit(&j.keeper->armed_ms,
+	    memory_order_acquire);
+	/* A record would be void. */
+	if (armed_ms != 0 && (int32_t)(produce_ms(j.keeper) - armed_ms) < 0)
+		return 0;
+	return (stream ^ atomic_load_explicit(&j.keeper->armings,
+	    memory_order_acquire) << 40) | 1;
+}
+
+uint32_t
+produce_room(const struct producer *p)
+{
+	const struct ring_head *ring = p->ring;
+	uint64_t used;
+	struct joined j;
+
+	if (ring == NULL || !joined_get(&j) || p->era != j.era)
+		return 0;
+	used = atomic_load_explicit(&ring->head, memory_order_relaxed) -
+	    atomic_load_explicit(
+		&j.keeper->tails[ring - j.area->rings].tail,
+		memory_order_acquire);
+	return used + RING_PAIRS < p->mask + 1 ?
+	    (uint32_t)(p->mask + 1 - RING_PAIRS - used) : 0;
+}
+
+void
+produce_tell(struct producer *p, const struct produce_told *t,
+    bool (*holds)(const void *arg), const void *arg)
+{
+	unsigned shard = rec_shard(t->addr), type = t->type | REC_TOLD;
+	uint32_t age = t->age_ms < TOLD_AGE_MAX_MS ? (uint32_t)t->age_ms :
+	    TOLD_AGE_MAX_MS;
+	struct claim c;
+	uint32_t ticket;
+	struct rec *r;
+
+	if (t->addr > REC_ADDR_MASK || !claim_get(&c, p, shard + 1, 1))
+		return;
+	ticket = (uint32_t)produce_draw(&c.j.tickets[shard]);
+	if (!holds(arg))
+		type = TYPE_TOLD_VOID;
+	r = claim_rec(&c, 0);
+	r->w[0] = rec_w0(t->addr, REC_FLAGS(REC_ALLOC, 0), type);
+	r->w[1] = rec_w1(t->size, t->thread);
+	r->w[2] = rec_w2(ticket, (produce_ms(c.j.keeper) - age) ^ REC_TOLD_MS);
+	r->w[3] = rec_w3(rec_plain_caller(t->caller),
+	    produce_overhead(t->size, t->actual));
+	claim_publish(&c);
+	if (c.ring != NULL)
+		produce_pairs_from(p, c.at + 1);
+}
+
+uint16_t
+produce_told_thread(struct producer *p, uint32_t tid)
+{
+	uint16_t thread = 0;
+	struct claim c;
+	struct rec *r;
+
+	if (!claim_get(&c, p, RING_INFLIGHT_ALL, 1))
+		return 0;
+	thread = rings_thread_index(c.j.area);
+	r = claim_rec(&c, 0);
+	r->w[0] = rec_w0(tid, REC_FLAGS(REC_CONTROL, 0), REC_CTL_THREAD);
+	r->w[1] = rec_w1(0, thread);
+	r->w[2] = r->w[3] = 0;
+	claim_publish(&c);
+	return thread;
+}

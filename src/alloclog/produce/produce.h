@@ -140,6 +140,8 @@ void produce_bootstrap_freed(void);
  */
 struct produce_gate *produce_own_gate(void);
 void produce_shut_gate(struct produce_gate *, uint32_t word);
+/* False: it is shut already, by another. */
+bool produce_shut_open_gate(struct produce_gate *, uint32_t word);
 void produce_open_gate(struct produce_gate *);
 
 /* True when the process has attached and its keeper wants events now. */
@@ -335,6 +337,31 @@ produce_armed(const struct producer *p)
 
 /* Returns p's rings and zeros p; published records are still delivered. */
 void produce_close(struct producer *p);
+
+/* --- blocks that are told late --------------------------------------------- */
+
+/* A block of the memory debug data, that this stream does not know. */
+struct produce_told {
+	uint64_t addr, size, actual;
+	uint64_t caller;	/* a return address; 0: not known */
+	uint64_t age_ms;
+	unsigned type;		/* enum rec_type */
+	uint16_t thread;	/* produce_told_thread(), or 0 */
+};
+
+/* Records that p's ring takes without a wait. */
+uint32_t produce_room(const struct producer *p);
+/*
+ * Logs a block, with room for one record at least.  holds() is asked when the
+ * ticket is drawn: false makes the record void.
+ */
+void produce_tell(struct producer *p, const struct produce_told *,
+    bool (*holds)(const void *arg), const void *arg);
+/* An index for a thread that has no ring in this era; 0: none.  A record more. */
+uint16_t produce_told_thread(struct producer *p, uint32_t tid);
+
+/* Differs from arming to arming and from stream to stream; 0: nothing is logged. */
+uint64_t produce_arming(void);
 
 /* No record before the head-th becomes a pair. */
 void produce_pairs_from(struct producer *p, uint64_t head);

@@ -23,8 +23,8 @@
 
 /* --- a ring for a thread ------------------------------------------------- */
 
-static uint16_t
-thread_index(struct ring_area *area)
+uint16_t
+rings_thread_index(struct ring_area *area)
 {
 	uint32_t n = atomic_fetch_add_explicit(&area->threads, 1,
 	    memory_order_relaxed);
@@ -261,7 +261,7 @@ take_first_ring(struct producer *p, uint32_t tid)
 	if (!joined_get(&j))
 		return false;
 	p->era = j.era;
-	p->thread = thread_index(j.area);
+	p->thread = rings_thread_index(j.area);
 	for (size_t i = 0; ring == NULL && i < 3; i++)
 		ring = ring_claim(&j, sizes[i], tid, false);
 	if (ring == NULL)

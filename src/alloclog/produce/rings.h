@@ -85,6 +85,9 @@ bool rings_drop(struct ring_head *);
 
 void rings_bell(struct ring_area *);
 
+/* The next index of a thread in that area. */
+uint16_t rings_thread_index(struct ring_area *);
+
 /* Gives access to all large rings; true when a thread has taken one. */
 void rings_open_large(struct ring_area *);
 bool rings_large_taken(const struct ring_area *);

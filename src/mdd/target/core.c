@@ -854,18 +854,26 @@ number(struct event *e)
 		e->index = history_take();
 }
 
-void
-mdd_alloc(const void *ptr, size_t size, size_t actual,
+uint32_t
+mdd_alloc_number(const void *ptr, size_t size, size_t actual,
     enum mdd_function function, uintptr_t caller)
 {
 	struct event e;
 
 	if (!describe(&e, ptr, function, caller))
-		return;
+		return 0;
 	e.size = size;
 	e.actual = actual;
 	number(&e);
 	record_event(&e);
+	return e.seqno;
+}
+
+void
+mdd_alloc(const void *ptr, size_t size, size_t actual,
+    enum mdd_function function, uintptr_t caller)
+{
+	(void)mdd_alloc_number(ptr, size, actual, function, caller);
 }
 
 void
@@ -939,6 +947,53 @@ mdd_move_end(struct mdd_move *m, int moved)
 	else
 		link_slot(s, m->slot);
 	shard_leave(s);
+}
+
+/* --- the table, block by block ------------------------------------------- */
+
+int
+mdd_look(unsigned i, uint32_t slot, struct mdd_copy *out)
+{
+	const struct mdd_shard *s = &shard[i];
+	unsigned char *record;
+
+	if (slot >= LOAD(&s->used))
+		return -1;
+	record = slot_record(s, slot);
+	memset(out, 0, sizeof *out);
+	out->ptr = LOAD(word_at(record, 0));
+	if (out->ptr == 0)
+		return 0;
+	out->size = *word_at(record, AT_SIZE);
+	out->function = *u32_at(record, AT_LINK) &
+	    ((1u << MDD_FUNCTION_BITS) - 1);
+	out->seqno = *u32_at(record, AT_SEQNO);
+	if (has(MDD_OPT_ACTUAL_SIZE))
+		out->actual = *word_at(record, at.actual);
+	if (has(MDD_OPT_TIMESTAMP))
+		out->ticks = *u32_at(record, at.time) |
+		    (uint64_t)*u32_at(record, at.time + 4) << 32;
+	if (has(MDD_OPT_THREAD))
+		out->thread = *u32_at(record, at.thread);
+	if (mdd_root.levels > 0)
+		out->caller = *word_at(record, at.stack);
+	/* It may have been freed meanwhile, or is being moved. */
+	return LOAD(word_at(record, 0)) == out->ptr &&
+	    record_link(record) != MDD_LINK_MOVING;
+}
+
+uint32_t
+mdd_thread_tid(uint32_t thread)
+{
+#if MDD_PORT_THREADS
+	const struct mdd_thread *t = thread > 0 &&
+	    thread <= LOAD(&mdd_root.threads) ? thread_entry(thread - 1) : NULL;
+
+	return t != NULL ? t->number : 0;
+#else
+	(void)thread;
+	return 0;
+#endif
 }
 
 /* --- dumps by the program itself ----------------------------------------- */

@@ -195,6 +195,10 @@ int mdd_settings(struct mdd_opts *, const char *text, const char **bad);
 void mdd_alloc(const void *ptr, size_t size, size_t actual,
     enum mdd_function, uintptr_t caller);
 
+/* The same; returns the number of the event. */
+uint32_t mdd_alloc_number(const void *ptr, size_t size, size_t actual,
+    enum mdd_function, uintptr_t caller);
+
 /* Call it before the real function.  ptr NULL is ignored. */
 void mdd_free(const void *ptr, enum mdd_function, uintptr_t caller);
 
@@ -228,6 +232,22 @@ void mdd_thread_ended(uintptr_t handle);
  */
 void mdd_hold(void);
 void mdd_release(void);
+
+/* An allocation of the table, for a port that tells it elsewhere. */
+struct mdd_copy {
+	uintptr_t ptr, size, actual;	/* actual 0: not known */
+	uintptr_t caller;		/* 0: not known */
+	uint64_t ticks;			/* 0 without MDD_OPT_TIMESTAMP */
+	uint32_t function, seqno;
+	uint32_t thread;		/* 0: not known */
+};
+/*
+ * Reads a slot of a shard while nobody changes it.  1: it has an allocation; 0: it
+ * is free, or a realloc() has the block in hand; -1: the shard never had it.
+ */
+int mdd_look(unsigned shard, uint32_t slot, struct mdd_copy *);
+/* The system's number of a thread of the table; 0: not known. */
+uint32_t mdd_thread_tid(uint32_t thread);
 
 /* Call it in the child of a fork, before its first event. */
 void mdd_forked(void);

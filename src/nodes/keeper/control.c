@@ -198,6 +198,9 @@ keeper_control(struct keeper *k, const struct rec *rec)
 		region_set_control(&k->declared.regions, rec);
 		takeover_regions_changed(k);
 		break;
+	case REC_CTL_TOLD:
+		keeper_is_told(k);
+		break;
 	case REC_CTL_STOP:
 	case REC_CTL_START:
 		/* Blocks of the time between are unlisted. */

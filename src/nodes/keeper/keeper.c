@@ -671,6 +671,22 @@ keeper_types_changed(struct keeper *k)
 		blklist_set_legal(k->oracle, legal);
 }
 
+/* The list is whole, as if the target had been met at its start. */
+void
+keeper_is_told(struct keeper *k)
+{
+	if (!k->trust.since_click)
+		return;
+	k->trust.since_click = false;
+	blklist_set_since_click(k->list, false);
+	if (k->oracle != NULL)
+		blklist_set_since_click(k->oracle, false);
+	k->arming.wall_ms = 0;
+	/* Pages read the list anew, with what it is worth now. */
+	dstrm_renew(&k->node->dstrm, k->index);
+	takeover_commit(k, true);
+}
+
 void
 keeper_expect_unlisted(struct keeper *k)
 {

@@ -401,6 +401,8 @@ void keeper_share_sites(struct keeper *child, const struct keeper *parent);
 void keeper_types_changed(struct keeper *);
 /* From here on unknown frees are of blocks that came while logging was off. */
 void keeper_expect_unlisted(struct keeper *);
+/* The target has told all that it held when it was met. */
+void keeper_is_told(struct keeper *);
 
 /* --- records.c -------------------------------------------------------------- */
 

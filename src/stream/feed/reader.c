@@ -125,10 +125,14 @@ reader_arm(struct reader *r, bool armed, int64_t now_ms)
 	r->dormant = !armed;
 	atomic_store_explicit(&r->keeper->armings, ++r->armings,
 	    memory_order_relaxed);
+	if (armed) {
+		r->armed_at = now_ms > r->latest ? now_ms : r->latest + 1;
+		atomic_store_explicit(&r->keeper->armed_ms,
+		    (uint32_t)r->armed_at, memory_order_release);
+	}
 	store_arming(r);
 	if (!armed)
 		return true;
-	r->armed_at = now_ms > r->latest ? now_ms : r->latest + 1;
 	(void)reader_beat(r, r->armed_at);
 	/* Records seen and not taken yet are from before this. */
 	r->now = (uint32_t)r->armed_at;
@@ -338,6 +342,22 @@ earliest_ms(const struct reader *r, const struct reader_ring *ring)
 	    armed_at : ring->not_before;
 }
 
+/* A block that is told late keeps its time. */
+static bool
+settle_told(const struct reader *r, struct rec *rec)
+{
+	unsigned type = rec_type(rec);
+
+	if (rec_op(rec) != REC_ALLOC || type < TYPE_TOLD_FIRST ||
+	    type > TYPE_TOLD_VOID)
+		return false;
+	rec->w[0] &= ~((uint64_t)REC_TOLD << 56);
+	rec->w[2] = rec_w2(rec_ticket(rec), rec_ms(rec) ^ REC_TOLD_MS);
+	if (type == TYPE_TOLD_VOID)
+		reader_void(r, rec);
+	return true;
+}
+
 /* Brings the millisecond of a slow thread's record between bound and now. */
 static inline void
 settle_time(const struct reader *r, uint32_t not_before, struct rec *rec)
@@ -345,6 +365,8 @@ settle_time(const struct reader *r, uint32_t not_before, struct rec *rec)
 	uint32_t ms = rec_ms(rec);
 
 	if (__builtin_expect(ms - not_before <= r->now - not_before, 1))
+		return;
+	if (settle_told(r, rec))
 		return;
 	if (r->armed_at != 0 && (int32_t)(ms - (uint32_t)r->armed_at) < 0) {
 		reader_void(r, rec);
