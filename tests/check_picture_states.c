@@ -374,6 +374,11 @@ static const struct {
 } remarks[] = {
 	{ { .reason = "" }, "" },
 	{ { .reason = "why" }, "why" },
+	{ { .reason = "why", .status = SIGSYS | 0x80 }, "why; SIGSYS: its "
+	    "seccomp filter forbids a system call, perhaps one of pagek's: see "
+	    "seccomp in alloclog(3)" },
+	{ { .status = SIGSEGV }, "" },
+	{ { .status = -1 }, "" },
 	{ { .n = { [WIRE_N_LOST] = 12 } }, "INCOMPLETE: 12 lost" },
 	{ { .n = { [WIRE_N_FULL] = 1 } },
 	    "INCOMPLETE: list full: 1 block not listed" },

@@ -404,7 +404,7 @@ not_seen() {
 	    --max-live 10M -- sh -c "$2"
 }
 # A scan may have seen it, or the node its end.
-ended='a \(statically linked program: .*\|program that did not register, and ended before it was seen\)'
+ended='a \(statically linked program: .*\|program that did not register, and ended before it was seen .*\)'
 rule "a static child is found while it lives, before a second is over" \
     not_seen 'a statically linked program.*' "'$tmp/held' 450; :"
 rule "so is a static program in place of a watched one" \

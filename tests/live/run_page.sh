@@ -144,6 +144,22 @@ seccomp() {
 	    grep -q 'alloclog(3)'
 }
 rule "for a target that SIGSYS ended, the page names seccomp and its manual" seccomp
+seccomp_moved() {
+	begin 100 30 -- "sh -c './large 3 end.large 0 & exec ./small 9 end.small s31'"
+	wait_for 'small\[[0-9]+\]  LIVE' && touch "$here/end.small" &&
+	    wait_for 'large\[[0-9]+\]  LIVE' && wait_for 'SIGSYS' &&
+	    shot | tr '\n' ' ' | grep -q 'small.*has ended, large.* is watched.*alloclog(3)' &&
+	    keys T && wait_for 'small.*SIGSYS' && touch "$here/end.large"
+}
+rule "so does a page that has moved on to another process, and its list of targets" seccomp_moved
+# The shell's own process, so that its end is known.
+seccomp_text() {
+	"$B/pagek" run -b -o "$tmp/text" -- sh -c 'kill -SYS $$'
+	[ $? = 159 ] && grep -q '^pagek: sh\[[0-9]*\] was ended by SIGSYS: .*alloclog(3)$' "$tmp/text" &&
+	    "$B/pagek" check --max-live=1M -o "$tmp/text" -- sh -c 'kill -SYS $$'
+	grep '^pagek check: sh\[[0-9]*\] was ended by SIGSYS: .*alloclog(3)$' "$tmp/text"
+}
+rule "run -b and check say the same as text" seccomp_text
 
 # --- what cannot be run or watched ----------------------------------------------
 
@@ -189,6 +205,29 @@ static() {
 rule "the page says why a static program is not watched, also at its end, at 80x24" \
     static 80 24
 rule "and at 124x35" static 124 35
+# Too short for a look at its process: the program's file says why.
+cp "$B/tests/targets/hold" "$here/raised" && chown nobody "$here/raised" 2>"$tmp/none" &&
+    chmod u+s "$here/raised"
+printf '#!%s\n' "$here/fixed" >"$here/by_fixed" && chmod +x "$here/by_fixed"
+# short PROGRAM REASON ARGUMENTS: as text, in check, and on the page.
+short() {
+	program=$1 why=$2
+	shift 2
+	"$B/pagek" run -b -o "$tmp/text" -- "$here/$program" "$@"
+	[ $? = 4 ] && grep -q "^pagek: $program\[[0-9]*\] .*: NO DATA: $why" "$tmp/text" &&
+	    grep -q "$program.* was not watched: ${why%% *}" "$tmp/text" || return 1
+	"$B/pagek" check --max-live=1M -o "$tmp/text" -- "$here/$program" "$@"
+	grep "not known: nothing was watched: $why" "$tmp/text" || return 1
+	begin 100 30 -- "./$program" "$@"
+	wait_for "was not watched: $why" && keys q && wait_for '^status 4$'
+}
+rule "a static program that ends at once has its reason" short fixed 'a statically linked' 0 / 4
+rule "so has a script of one" short by_fixed 'a statically linked' / 4
+if [ -u "$here/raised" ]; then
+	rule "and a set-user-ID program" short raised 'set-user-ID program' 0 / 4
+else
+	skip "a set-user-ID program of another user: only root can make one"
+fi
 
 # ended WIDTH HEIGHT: screens of the rules above.
 ended() {

@@ -11,12 +11,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../../base/base.h"
 #include "proc.h"
 
+#define SCRIPTS_MAX 5		/* interpreters that are scripts themselves */
 #define TASKS_MAX 256		/* threads whose children are looked for */
 
 #define PATH_SIZE (64 + NAME_MAX)
@@ -477,24 +479,18 @@ at_secure(pid_t pid)
 enum elf_kind { ELF_DYNAMIC, ELF_STATIC, ELF_32, ELF_NONE };
 
 static enum elf_kind
-elf_kind(pid_t pid)
+elf_kind(int fd)
 {
 	union {
 		unsigned char ident[EI_NIDENT];
 		Elf64_Ehdr eh;
 	} h;
-	enum elf_kind kind = ELF_NONE;
-	int fd = open_proc(pid, "exe");
 
-	if (fd < 0)
-		return ELF_NONE;
 	if (pread(fd, &h, sizeof h, 0) != (ssize_t)sizeof h ||
 	    memcmp(h.ident, ELFMAG, SELFMAG) != 0)
-		goto out;
-	kind = ELF_32;
+		return ELF_NONE;
 	if (h.ident[EI_CLASS] != ELFCLASS64)
-		goto out;
-	kind = ELF_STATIC;
+		return ELF_32;
 	for (unsigned i = 0; i < h.eh.e_phnum && i < 64; i++) {
 		Elf64_Phdr ph;
 
@@ -502,11 +498,92 @@ elf_kind(pid_t pid)
 		    i * sizeof ph)) != (ssize_t)sizeof ph)
 			break;
 		if (ph.p_type == PT_INTERP)
-			kind = ELF_DYNAMIC;
+			return ELF_DYNAMIC;
 	}
-out:
+	return ELF_STATIC;
+}
+
+static enum elf_kind
+process_kind(pid_t pid)
+{
+	int fd = open_proc(pid, "exe");
+	enum elf_kind kind;
+
+	if (fd < 0)
+		return ELF_NONE;
+	kind = elf_kind(fd);
 	close(fd);
 	return kind;
+}
+
+/* Why nothing is preloaded into a program; NULL: it is, as far as is known. */
+static const char *
+why_no_preload(enum elf_kind kind, bool secure)
+{
+	switch (kind) {
+	case ELF_32:
+		return "a 32-bit program: the library is for 64 bits";
+	case ELF_STATIC:
+		return "a statically linked program: nothing can be preloaded";
+	case ELF_NONE:
+		return secure ? "set-user-ID or another user's program: the "
+		    "loader ignores the library" : NULL;
+	case ELF_DYNAMIC:
+		break;
+	}
+	return secure ? "set-user-ID program: the loader ignores the library" :
+	    NULL;
+}
+
+/* exec(2) of it gives rights that its caller lacks. */
+static bool
+gives_rights(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	return ((st.st_mode & S_ISUID) != 0 && st.st_uid != geteuid()) ||
+	    ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+	    st.st_gid != getegid()) || (geteuid() != 0 &&
+	    getxattr(path, "security.capability", NULL, 0) > 0);
+}
+
+/* The interpreter that the first line of a script names. */
+static bool
+read_interpreter(int fd, char out[PROC_PATH])
+{
+	char line[256];
+	ssize_t n = pread(fd, line, sizeof line - 1, 0);
+	char *name = line + 2;
+
+	if (n < 2 || memcmp(line, "#!", 2) != 0)
+		return false;
+	line[n] = '\0';
+	name += strspn(name, " \t");
+	name[strcspn(name, " \t\n")] = '\0';
+	snprintf(out, PROC_PATH, "%s", name);
+	return true;
+}
+
+const char *
+proc_file_takes_no_preload(const char *path)
+{
+	enum elf_kind kind = ELF_NONE;
+	char file[PROC_PATH];
+	bool script = true;
+
+	snprintf(file, sizeof file, "%s", path);
+	for (unsigned i = 0; script && i < SCRIPTS_MAX; i++) {
+		int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+		if (fd < 0)
+			break;
+		kind = elf_kind(fd);
+		script = kind == ELF_NONE && read_interpreter(fd, file);
+		close(fd);
+	}
+	return why_no_preload(kind, gives_rights(file));
 }
 
 int
@@ -661,51 +738,36 @@ why_no_hello(pid_t pid)
 bool
 proc_takes_no_preload(pid_t pid)
 {
-	enum elf_kind kind = elf_kind(pid);
+	enum elf_kind kind = process_kind(pid);
 
-	return kind == ELF_STATIC || kind == ELF_32 ||
-	    (kind == ELF_DYNAMIC && at_secure(pid));
+	return kind != ELF_NONE && why_no_preload(kind, kind == ELF_DYNAMIC &&
+	    at_secure(pid)) != NULL;
 }
 
 void
 proc_why_no_data(pid_t pid, char *out, size_t cap)
 {
+	enum elf_kind kind = process_kind(pid);
+	const char *why = why_no_preload(kind, at_secure(pid));
 	char node[256];
-	const char *why = "its allocator is not hooked";
 
-	switch (elf_kind(pid)) {
-	case ELF_32:
-		why = "a 32-bit program: the library is for 64 bits";
-		break;
-	case ELF_STATIC:
-		why = "a statically linked program: nothing can be preloaded";
-		break;
-	case ELF_NONE:
-		why = at_secure(pid) ?
-		    "set-user-ID or another user's program: the loader ignores "
-		    "the library" :
-		    "its program cannot be read";
-		break;
-	case ELF_DYNAMIC:
-		if (at_secure(pid))
-			why = "set-user-ID program: the loader ignores the "
-			    "library";
-		else if (proc_maps_has(pid, "libasan") > 0 ||
-		    proc_maps_has(pid, "libtsan") > 0 ||
-		    proc_maps_has(pid, "libclang_rt.") > 0)
-			why = "built with a sanitizer, which has an allocator of its own";
-		else if (proc_environ(pid, "PAGEK_NODE", node, sizeof node) ==
-		    -ENOENT)
-			why = "started without PAGEK_NODE in its environment";
-		else if (proc_maps_has(pid, "liballoclog") == 0)
-			why = "its loader did not load the library";
-		else if (changed_user(pid))
-			why = "it runs as another user, who cannot reach the node";
-		else if (changed_root(pid))
-			why = "it has another root folder and cannot reach the node";
-		else
-			why = why_no_hello(pid);
-		break;
-	}
+	if (why != NULL)
+		;
+	else if (kind == ELF_NONE)
+		why = "its program cannot be read";
+	else if (proc_maps_has(pid, "libasan") > 0 ||
+	    proc_maps_has(pid, "libtsan") > 0 ||
+	    proc_maps_has(pid, "libclang_rt.") > 0)
+		why = "built with a sanitizer, which has an allocator of its own";
+	else if (proc_environ(pid, "PAGEK_NODE", node, sizeof node) == -ENOENT)
+		why = "started without PAGEK_NODE in its environment";
+	else if (proc_maps_has(pid, "liballoclog") == 0)
+		why = "its loader did not load the library";
+	else if (changed_user(pid))
+		why = "it runs as another user, who cannot reach the node";
+	else if (changed_root(pid))
+		why = "it has another root folder and cannot reach the node";
+	else
+		why = why_no_hello(pid);
 	snprintf(out, cap, "%s", why);
 }

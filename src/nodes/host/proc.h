@@ -75,6 +75,11 @@ size_t proc_own_children(void);
 
 /* True if it runs a program into which nothing can be preloaded. */
 bool proc_takes_no_preload(pid_t);
+/*
+ * The same for a program's file, or a script's, before we execute it: why, a
+ * static text; NULL: something can be preloaded, or it is not known.
+ */
+const char *proc_file_takes_no_preload(const char *path);
 
 /* The reason why a process has no stream: static, 32-bit, set-user-ID, ... */
 void proc_why_no_data(pid_t, char *out, size_t cap);

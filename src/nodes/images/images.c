@@ -814,7 +814,8 @@ add_found(struct node *node, const struct found *f)
 static const char NO_STREAM[] =
     "it has executed a program without a stream";
 static const char ENDED_UNSEEN[] =
-    "a program that did not register, and ended before it was seen";
+    "a program that did not register, and ended before it was seen (static "
+    "or set-user-ID?)";
 static const char ENDED_AS_OTHER[] =
     "it ran as another user, who cannot reach the node, and ended before it "
     "was seen";
@@ -842,6 +843,9 @@ why_not_seen(struct node *node, pid_t pid, const struct proc_last *last)
 		k = NULL;
 	if (k != NULL ? k->life.state != WIRE_S_EXECED : !last->execed)
 		return NULL;
+	if (k == NULL && pid == node->command.root &&
+	    node->command.takes_none != NULL)
+		return node->command.takes_none;
 	return ENDED_UNSEEN;
 }
 

@@ -55,6 +55,8 @@ struct node_hooks {
 /* The process tree of the node's command. */
 struct command_tree {
 	pid_t parent;			/* our supervisor, the command's parent */
+	pid_t root;			/* the command; 0: it could not be run, or none */
+	const char *takes_none;		/* why nothing is preloaded into it; NULL: it is */
 	bool ended;
 	bool unsupervised;		/* our supervisor is gone */
 };

@@ -194,6 +194,12 @@ typedef void (*nodes_targets_cb)(void *arg, int err,
     const struct nodes_target *, size_t n);
 int nodes_targets(struct nodes_link *, nodes_targets_cb, void *arg);
 
+/*
+ * A wait status that pagek itself may be the reason of: a sentence without its
+ * stop that says why and where to read on.  "" for all others.
+ */
+const char *nodes_death_advice(int32_t status);
+
 /* Its process lives and has a stream, dormant or not. */
 bool nodes_target_is_live(const struct nodes_target *);
 

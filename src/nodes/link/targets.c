@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "../../base/base.h"
 #include "link.h"
@@ -211,6 +212,15 @@ rank(const struct nodes_target *t)
 	if (t->pid == 0)
 		return 0;
 	return t->state < BASE_NELEM(by_state) ? by_state[t->state] : 0;
+}
+
+const char *
+nodes_death_advice(int32_t status)
+{
+	return status >= 0 && WIFSIGNALED(status) &&
+	    WTERMSIG(status) == SIGSYS ? "SIGSYS: its seccomp filter forbids a "
+	    "system call, perhaps one of pagek's: see seccomp in alloclog(3)" :
+	    "";
 }
 
 bool

@@ -90,7 +90,6 @@ void daemon_close(struct node *);
 /* --- run.c ----------------------------------------------------------------- */
 
 struct run {
-	pid_t root;			/* the command; 0: it could not be run, or none */
 	int32_t status;			/* wait status of the command; -1 it lives */
 	int64_t begun_ms;		/* start of this process */
 	bool page_returns;		/* the process before had a page */

@@ -8,6 +8,7 @@
 
 #include "../arrivals/arrivals.h"
 #include "../host/host.h"
+#include "../host/proc.h"
 #include "../images/images.h"
 #include "../keeper/node.h"
 #include "../link/link.h"
@@ -40,7 +41,7 @@ note_not_run(struct node *node, int err)
 	struct run *run = node->run;
 
 	run->error = err;
-	run->root = 0;
+	node->command.root = 0;
 	snprintf(run->reason, sizeof run->reason, "cannot run '%.60s': %s%s",
 	    node->opts.argv[0], strerror(err),
 	    exec_hint(node->opts.argv[0], err));
@@ -153,7 +154,7 @@ child_ended(struct node *node, pid_t pid, int32_t status)
 	snprintf(line, sizeof line, REAPER_REAP "%d", (int)pid);
 	fdstore_insist(&node->store.fds, line);
 	images_reaped(node, pid, status);
-	if (pid == run->root || (run->root == 0 && run->status < 0))
+	if (pid == node->command.root || (node->command.root == 0 && run->status < 0))
 		run->status = status;
 }
 
@@ -161,13 +162,17 @@ void
 run_message(struct node *node, const char *text)
 {
 	struct run *run = node->run;
+	char file[PATH_MAX];
 	int pid, status;
 
 	if (node->opts.argv == NULL || node->command.ended)
 		return;
 	if (sscanf(text, REAPER_STARTED "%d %d", &pid, &status) == 2) {
-		run->root = pid;
+		node->command.root = pid;
 		run->status = status;
+		if (command_find(node->opts.argv[0], file))
+			node->command.takes_none =
+			    proc_file_takes_no_preload(file);
 		command_release_stdio();
 	} else if (sscanf(text, REAPER_NOTRUN "%d %d", &pid, &status) == 2) {
 		note_not_run(node, pid);
@@ -279,7 +284,7 @@ run_stat(struct node *node, struct wire_stats *st)
 	if (reason[0] == '\0')
 		reason = run->lacks;
 	st->reason = wire_text(reason);
-	st->pid = (uint32_t)run->root;
+	st->pid = (uint32_t)node->command.root;
 	st->comm = wire_text(run->comm);
 	st->status = run->status;
 	st->state = node->command.ended ? WIRE_S_ENDED : WIRE_S_LIVE;

@@ -1,4 +1,5 @@
 /* The stream of the options, a young tree's best, or the one after an exec. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,15 +110,23 @@ has_ended(const struct nodes_session *s)
 	return s->step == SESSION_IDLE && s->look.state == NODES_ENDED;
 }
 
+/* was: the target that is left; NULL: the node has no row of it any more. */
 static void
-say_next(struct nodes_session *s, const struct nodes_target *next)
+say_next(struct nodes_session *s, const struct nodes_target *was,
+    const struct nodes_target *next)
 {
+	const char *advice = was != NULL ? nodes_death_advice(was->status) : "";
+
 	if (s->choice.is_node)
 		session_say(s, "%s has started and is watched", next->comm);
 	else if (has_ended(s))
-		session_say(s, "%s[%ld] has ended, %s[%ld] is watched",
+		session_say(s, "%s[%ld] has ended, %s[%ld] is watched%s%s",
 		    s->texts.target, (long)s->look.target.pid, next->comm,
-		    (long)next->pid);
+		    (long)next->pid, advice[0] != '\0' ? ".  It was ended "
+		    "by " : "", advice);
+	/* Until there is something else to say. */
+	if (advice[0] != '\0')
+		s->texts.said_for = UINT_MAX;
 }
 
 /*
@@ -127,7 +136,8 @@ say_next(struct nodes_session *s, const struct nodes_target *next)
  * ends just after its last command.
  */
 static void
-choose_again(struct nodes_session *s, const struct nodes_target *best)
+choose_again(struct nodes_session *s, const struct nodes_target *was,
+    const struct nodes_target *best)
 {
 	bool seen_before, dormant;
 
@@ -148,7 +158,7 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 	session_cancel(s);
 	names_reset(&s->names);
 	s->arming.due = !s->opts.look_only;
-	say_next(s, best);
+	say_next(s, was, best);
 	if (has_ended(s))
 		s->choice.open_for = CHOICE_FOR;
 	take_choice(s, best);
@@ -186,7 +196,7 @@ static void
 on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 {
 	struct nodes_session *s = arg;
-	const struct nodes_target *best;
+	const struct nodes_target *best, *was = NULL;
 
 	s->asks[SESSION_ASK_TARGETS].in_flight = 0;
 	if (err < 0) {
@@ -196,8 +206,12 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 	}
 	best = targets_best(t, n,
 	    s->choice.follow != 0 ? s->choice.follow : s->opts.pid, s->run);
+	for (size_t i = 0; i < n; i++)
+		if (t[i].index == s->stream.index &&
+		    t[i].pid == s->look.target.pid)
+			was = &t[i];
 	if (s->step >= SESSION_LOAD)
-		choose_again(s, best);
+		choose_again(s, was, best);
 	else if (s->choice.follow != 0)
 		take_follower(s, best);
 	else if (best != NULL)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../keeper/node.h"
@@ -155,6 +156,49 @@ leave_terminal(int output_fd)
 	return 0;
 }
 
+/* The folders of PATH where execvp(3) searches for the word; NULL: nowhere. */
+static const char *
+search_path(const char *word)
+{
+	const char *path = getenv("PATH");
+
+	if (word[0] == '\0')
+		return NULL;
+	return path != NULL ? path : "/bin:/usr/bin";
+}
+
+/* The word's file in the first folder of *path, which goes on; false: no more. */
+static bool
+next_file(const char **path, const char *word, char file[PATH_MAX])
+{
+	const char *folder;
+	size_t len, need = PATH_MAX;
+
+	while (*path != NULL && need >= PATH_MAX) {
+		folder = *path;
+		len = strcspn(folder, ":");
+		*path = folder[len] == ':' ? folder + len + 1 : NULL;
+		need = (size_t)snprintf(file, PATH_MAX, "%.*s%s%s", (int)len,
+		    folder, len > 0 ? "/" : "./", word);
+	}
+	return need < PATH_MAX;
+}
+
+bool
+command_find(const char *word, char file[PATH_MAX])
+{
+	const char *path = search_path(word);
+	struct stat st;
+
+	if (strchr(word, '/') != NULL)
+		return (size_t)snprintf(file, PATH_MAX, "%s", word) < PATH_MAX;
+	while (next_file(&path, word, file))
+		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+		    access(file, X_OK) == 0)
+			return true;
+	return false;
+}
+
 /*
  * Searches PATH as execvp(3) does.  A file that the kernel refuses is an error;
  * execvp() would give it to /bin/sh.  Returns on failure only.
@@ -162,7 +206,7 @@ leave_terminal(int output_fd)
 static void
 execute(char *const *argv)
 {
-	const char *path = getenv("PATH"), *next;
+	const char *path = search_path(argv[0]);
 	char file[PATH_MAX];
 	int err = ENOENT;
 
@@ -170,15 +214,7 @@ execute(char *const *argv)
 		execv(argv[0], argv);
 		return;
 	}
-	if (path == NULL)
-		path = "/bin:/usr/bin";
-	for (; path != NULL && argv[0][0] != '\0'; path = next) {
-		size_t len = strcspn(path, ":");
-
-		next = path[len] == ':' ? path + len + 1 : NULL;
-		if ((size_t)snprintf(file, sizeof file, "%.*s%s%s", (int)len,
-		    path, len > 0 ? "/" : "./", argv[0]) >= sizeof file)
-			continue;
+	while (next_file(&path, argv[0], file)) {
 		execv(file, argv);
 		if (errno == EACCES)
 			err = EACCES;

@@ -59,6 +59,9 @@ int command_prepare(struct command *, const struct node_opts *);
  */
 int command_start(struct command *);
 
+/* The file that it executes for the command's first word; false: none. */
+bool command_find(const char *word, char file[PATH_MAX]);
+
 /* The path of the file for its output, if that must not go to the terminal. */
 int command_output(char *path, size_t cap, const char *folder, pid_t);
 

@@ -107,6 +107,11 @@ struct judge {
 	uint64_t lost, full;		/* records; blocks that a full list refused */
 	size_t processes, unwatched;	/* of a command */
 	char unwatched_why[128];	/* of the first; "" */
+	struct {
+		char comm[CHECK_NAME];
+		pid_t pid;
+		int32_t status;
+	} advised;			/* an end with nodes_death_advice() */
 	int64_t ms;			/* duration of the check */
 	struct baseline_result baseline;
 	enum check_verdict verdict;
@@ -126,6 +131,8 @@ int judge_last(struct judge *, uv_loop_t *);
 void judge_processes(struct judge *, const struct nodes_target *, size_t n);
 /* Says why incomplete data proves nothing. */
 void judge_loss(const struct judge *, char why[CHECK_WHY]);
+/* A process ended in that way, which may need advice. */
+void judge_death(struct judge *, pid_t, const char *comm, int32_t status);
 /* Decides on all limits. */
 void judge_end(struct judge *);
 

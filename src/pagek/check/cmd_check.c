@@ -62,6 +62,8 @@ report_verdict(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *o
 		complain("cannot judge: %s", strerror(-r));
 		return check_failed(j->o);
 	}
+	judge_death(j, j->look->target.pid, j->look->target.name,
+	    j->look->target.status);
 	if (run != NULL)
 		ask_processes(j, loop, run);
 	r = baseline_check(j, loop);

@@ -416,6 +416,16 @@ judge_unlisted(struct judge *j)
 }
 
 void
+judge_death(struct judge *j, pid_t pid, const char *comm, int32_t status)
+{
+	if (nodes_death_advice(status)[0] == '\0' || j->advised.pid != 0)
+		return;
+	j->advised.pid = pid;
+	j->advised.status = status;
+	snprintf(j->advised.comm, sizeof j->advised.comm, "%s", comm);
+}
+
+void
 judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 {
 	judge_unlisted(j);
@@ -425,6 +435,7 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 
 		if (t[i].pid == 0)
 			continue;
+		judge_death(j, t[i].pid, t[i].comm, t[i].status);
 		j->processes++;
 		if (t[i].state == WIRE_S_NO_DATA) {
 			j->unwatched++;

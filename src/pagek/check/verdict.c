@@ -180,6 +180,12 @@ put_text(FILE *out, const struct judge *j, const struct nodes_look *look)
 	    safe[0] != '\0' ? ": " : "", verdict_name(j->verdict),
 	    (double)j->ms / 1000, j->complete || !j->watched ? "" :
 	    ", INCOMPLETE");
+	if (j->advised.pid == 0)
+		return;
+	base_safe_text(safe, sizeof safe, j->advised.comm,
+	    strlen(j->advised.comm), j->o->page.ascii);
+	fprintf(out, "pagek check: %s[%ld] was ended by %s\n", safe,
+	    (long)j->advised.pid, nodes_death_advice(j->advised.status));
 }
 
 /* --- data ----------------------------------------------------------------- */

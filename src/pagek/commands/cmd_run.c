@@ -159,6 +159,7 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 {
 	char name[64], live[24], peak[24], blocks[32], allocs[32], frees[32];
 	char how[PAGE_EXIT_TEXT], sample[PAGE_SAMPLE_TEXT], full[FULL_TEXT];
+	const char *advice = nodes_death_advice(t->status);
 
 	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
 	base_human_bytes(live, sizeof live, t->n[WIRE_N_EST_BYTES]);
@@ -188,6 +189,9 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 		    name, (long)t->pid, how, allocs, frees, blocks, live, peak,
 		    base_digits(t->n[WIRE_N_LOST]).text, full);
 	}
+	if (advice[0] != '\0')
+		fprintf(out, "pagek: %s[%ld] was ended by %s\n", name,
+		    (long)t->pid, advice);
 }
 
 /* Moves the targets of our command to the front; returns their number. */

@@ -142,6 +142,7 @@ page_target_remarks(const struct nodes_target *t, char out[PAGE_REMARKS_TEXT])
 {
 	uint64_t lost = t->n[WIRE_N_LOST], full = t->n[WIRE_N_FULL];
 	const char *doubt = stream_doubt_text(t->n[WIRE_N_UNSURE]);
+	const char *advice = nodes_death_advice(t->status);
 	char n[32];
 	size_t len = 0;
 
@@ -165,6 +166,8 @@ page_target_remarks(const struct nodes_target *t, char out[PAGE_REMARKS_TEXT])
 		    ", %s not finished", n);
 	base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s",
 	    len > 0 && t->reason[0] != '\0' ? "; " : "", t->reason);
+	base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s",
+	    len > 0 && advice[0] != '\0' ? "; " : "", advice);
 }
 
 void
@@ -331,10 +334,6 @@ say_ended(const struct page *page, const struct page_view *v,
 		name = sigabbrev_np(WTERMSIG(look->target.status));
 		base_append(text, sizeof text, &n, " by signal %d (SIG%s)",
 		    WTERMSIG(look->target.status), name != NULL ? name : "?");
-		if (WTERMSIG(look->target.status) == SIGSYS)
-			base_append(text, sizeof text, &n, ": its seccomp "
-			    "filter forbids a system call, perhaps one of "
-			    "pagek's: see seccomp in alloclog(3)");
 	} else if (how[0] != '\0') {
 		base_append(text, sizeof text, &n, " with %s", how);
 	}
@@ -342,6 +341,7 @@ say_ended(const struct page *page, const struct page_view *v,
 	    page_about(look->sample), count, total == 1 ? "" : "s",
 	    total == 1 ? "was" : "were");
 	append_notice(st, text);
+	append_notice(st, nodes_death_advice(look->target.status));
 	n = 0;
 	if (look->command.tree_ended) {
 		base_append(text, sizeof text, &n,
