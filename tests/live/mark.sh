@@ -55,7 +55,7 @@ counts() {
 rule "what came and what went is right though addresses are used again" counts
 
 differs() {
-	keys d && wait_for '^H DIFF  mark .* 51 new  20 freed' &&
+	keys d && wait_for '^H DIFF  .*  mark .* 51 new  20 freed' &&
 	    wait_for '^leak_here .* 30  *32.5 KiB  *0  *0 B  *\+32.5 KiB' &&
 	    wait_for '^replace_cache .* 20  *9.8 KiB  *20  *9.8 KiB  *0 B' &&
 	    wait_for '^grow_one .* 1 ' && hides '^main '
@@ -75,7 +75,7 @@ saves() {
 	rm -f "$tmp"/pagek-*.txt
 	keys e && wait_for 'saved as pagek-' || return 1
 	cat "$tmp"/pagek-*.txt
-	grep -q '^H DIFF  mark ' "$tmp"/pagek-*.txt &&
+	grep -q '^H DIFF  .*  mark ' "$tmp"/pagek-*.txt &&
 	    grep -q '^leak_here ' "$tmp"/pagek-*.txt &&
 	    ! grep -q 'Esc' "$tmp"/pagek-*.txt &&
 	    keys l && wait_for 'a listing is of page K'
@@ -205,7 +205,7 @@ rule "page H as text compares with its own beginning" text_differs
 
 begins_there() {
 	t new-window -t p: "exec '$pagek' --page=H pid:$(cat "$tmp/pid")" &&
-	    wait_for '^H DIFF  mark .* 0 new  0 freed' && order w &&
+	    wait_for '^H DIFF  .*  mark .* 0 new  0 freed' && order w &&
 	    wait_for '^leak_here .* 3 ' && keys q && wait_for '^K MEMORY'
 }
 rule "a page that begins with H has marked what is there" begins_there

@@ -71,7 +71,37 @@ rule "a command that the node does not watch is answered with what there is" \
 rule "so it is behind ssh" refused 3 \
     "the node at ssh:page watches no 'none': it watches torrent and server" ssh:page/none
 rule "here, too, one sentence" refused 3 "no target here is called 'none'" local/none
-rule "a number behind a node is no name" refused 2 "as in gw-2/pid:4711" gw-2/4711
+rule "a number behind a node is the name of a command, or the sentence has pid:" \
+    refused 3 "watches no '4711', for a process write pid:4711: it watches torrent and server" \
+    gw-2/4711
+rule "behind local, too" refused 3 "no target here is called '4711', for a process write pid:4711" \
+    local/4711
+cp "$here/server" "$here/4711"
+start 4711 33 end.number 0
+number=$last
+numbers() {
+	until_true 20 watches "$number" || return 1
+	for word in 4711 local/4711 gw-2/4711 ssh:page/4711; do
+		holds 33 $word || return 1
+	done
+	touch "$here/end.number"
+}
+rule "such a command is found behind each" numbers
+cat >>"$XDG_CONFIG_HOME/pagek/nodes" <<T
+0D00 vault unix:$tmp/vault
+T
+rule "a node that does not run is named, with its place and what to do" \
+    refused 3 "node 0D00 vault: no node listens at '$tmp/vault': No such file.*start pageknode there" \
+    vault/server
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).bind(sys.argv[1])' \
+    "$tmp/vault"
+rule "likewise if it was killed" \
+    refused 3 "node 0D00 vault: no node listens at '$tmp/vault': it has ended without" D00
+rule "a word with a slash that names no node says where it was looked for" \
+    refused 3 "no node 'nope' in the table ($XDG_CONFIG_HOME/pagek/nodes, /etc/pagek/nodes), and no socket at 'nope/server'" \
+    nope/server
+rule "so does one that begins like a number" refused 3 "no node 'ab' in the table" ab/c
+rule "a similar name is suggested" refused 3 "no node 'gw-3': did you mean gw-2" gw-3/server
 
 completes() {
 	"$pagek" completion targets >"$tmp/words" && cat "$tmp/words" &&
@@ -132,14 +162,27 @@ rule "and at 124x35" at 124 35
 
 ended() {
 	touch "$here/end.second"
-	until_true 20 gone_pid "$second" && holds 11 gw-2/server || return 1
+	until_true 20 gone_pid "$second" && holds 11 gw-2/server &&
+	    is_remarked gw-2/server gw-2/ && holds 11 server &&
+	    is_remarked server '' && holds 22 "gw-2/pid:$second" || return 1
+	remarked_page || return 1
 	touch "$here/end.first"
 	until_true 20 gone_pid "$first" && holds 11 gw-2/server || holds 22 gw-2/server
+}
+# is_remarked WORD NODE: the word's process is another than the one that has ended.
+is_remarked() {
+	cat "$tmp/why"
+	grep "'$1' is server\[$first\], which lives; server\[$second\] has ended: ${2}pid:$second\$" \
+	    "$tmp/why"
+}
+remarked_page() {
+	open 124 35 gw-2/server && wait_for "server\[$second\] has ended: gw-2/pid:$second" &&
+	    keys q
 }
 gone_pid() {
 	"$pagek" targets | grep -q "^pid:$1 .*ENDED"
 }
-rule "where the newest has ended it is the one that lives, then the last that ended" ended
+rule "where the newest has ended it is the one that lives, which is said, then the last that ended" ended
 # Names that a shell would take apart: each is reached as it is called, and completed
 # by its process.
 odd() {

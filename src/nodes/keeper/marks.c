@@ -14,27 +14,6 @@
 #include "keeper.h"
 #include "takeover_memory.h"
 
-#define NAME_CHARACTERS 32
-
-static bool
-is_name(const char *name, size_t len)
-{
-	char safe[4 * WIRE_MARK_NAME + 1];
-	size_t at, n, characters = 0;
-
-	if (len == 0 || len > WIRE_MARK_NAME || name[0] == ' ' ||
-	    name[len - 1] == ' ')
-		return false;
-	for (at = 0; at < len; at += n, characters++) {
-		n = base_utf8_char(name + at, len - at, NULL);
-		if (n == 0)
-			return false;
-	}
-	return characters <= NAME_CHARACTERS &&
-	    base_safe_text(safe, sizeof safe, name, len, false) == len &&
-	    memcmp(safe, name, len) == 0;
-}
-
 static void
 remove_mark(struct mark_set *set, uint32_t i)
 {
@@ -100,7 +79,7 @@ keeper_set_mark(struct keeper *k, const char *name, size_t len,
 	struct wire_named_mark *m;
 
 	*effect = (struct mark_effect){ .moved = false };
-	if (!is_name(name, len))
+	if (!wire_is_mark_name(name, len))
 		return -EINVAL;
 	if (k->list == NULL || k->arming.mode == ARMING_DORMANT)
 		return -ENODATA;
@@ -147,7 +126,7 @@ bool
 mark_set_is_valid(const struct mark_set *set)
 {
 	for (uint32_t i = 0; i < set->n && set->n <= WIRE_MARKS_MAX; i++)
-		if (!is_name(set->at[i].name, strnlen(set->at[i].name,
+		if (!wire_is_mark_name(set->at[i].name, strnlen(set->at[i].name,
 		    sizeof set->at[i].name)) ||
 		    memchr(set->at[i].who, '\0', sizeof set->at[i].who) == NULL)
 			return false;

@@ -208,6 +208,9 @@ bool nodes_target_is_command(const struct nodes_target *, const char *name);
 /* The newest of that command that lives, else the last that has ended; or NULL. */
 const struct nodes_target *nodes_target_of_command(const struct nodes_target *,
     size_t n, const char *name);
+/* The last process of that command that has ended and was not replaced; or NULL. */
+const struct nodes_target *nodes_target_ended_command(
+    const struct nodes_target *, size_t n, const char *name);
 /*
  * The newest of a command on several nodes: copies nodes_target_of_command() of the
  * next node's list to *best if it is newer; pid 0: there is none so far.  True if it

@@ -281,6 +281,20 @@ nodes_target_take_newest(struct nodes_target *best,
 	return true;
 }
 
+const struct nodes_target *
+nodes_target_ended_command(const struct nodes_target *t, size_t n,
+    const char *name)
+{
+	const struct nodes_target *last = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (nodes_target_is_command(&t[i], name) &&
+		    !nodes_target_is_live(&t[i]) && !is_replaced(&t[i], t, n) &&
+		    (last == NULL || t[i].ended_ms >= last->ended_ms))
+			last = &t[i];
+	return last;
+}
+
 #define COMMANDS_NAMED 5
 
 void

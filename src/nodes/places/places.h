@@ -160,6 +160,10 @@ bool nodes_parse_target(const char *word, pid_t *pid);
 const char *nodes_target_word(pid_t, const char *stream,
     char word[NODES_PID_WORD]);
 
+/* ", for a process write pid:N" if the name is a number; else "". */
+#define NODES_PID_HINT 64
+const char *nodes_pid_hint(const char *name, char hint[NODES_PID_HINT]);
+
 /* AB86 for trunk 11, node 134; 0 without a port. */
 uint16_t nodes_entry_friendly(const struct nodes_entry *);
 

@@ -88,6 +88,18 @@ nodes_target_word(pid_t pid, const char *stream, char word[NODES_PID_WORD])
 	return word;
 }
 
+const char *
+nodes_pid_hint(const char *name, char hint[NODES_PID_HINT])
+{
+	pid_t pid;
+
+	hint[0] = '\0';
+	if (nodes_parse_pid(name, &pid))
+		snprintf(hint, NODES_PID_HINT, ", for a process write pid:%ld",
+		    (long)pid);
+	return hint;
+}
+
 /* --- ssh's command line ------------------------------------------------- */
 
 /*

@@ -317,8 +317,7 @@ answer_mark(struct conn *c, const struct wire_msg *m)
 	    conn_origin(c, who, sizeof who), false, &effect);
 	if (r < 0) {
 		conn_error(c, m->id, r == -ENOMEM ? WIRE_E_INTERNAL :
-		    WIRE_E_NAME, r == -EINVAL ? "a mark's name has 1 to 32 "
-		    "printable characters and no space at its ends" :
+		    WIRE_E_NAME, r == -EINVAL ? WIRE_MARK_RULE :
 		    r == -ENODATA ? "a dormant target has no list to mark" :
 		    "out of memory");
 		return;

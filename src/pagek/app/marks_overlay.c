@@ -44,6 +44,8 @@ app_mark_named(struct app *app, const char *name)
 {
 	if (name[0] == '\0')
 		app_mark(app);
+	else if (!wire_is_mark_name(name, strlen(name)))
+		app_say(app, "no mark: " WIRE_MARK_RULE);
 	else if (is_now(app))
 		wish(app, APP_MARK_SET, name);
 }

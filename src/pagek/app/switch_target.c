@@ -121,9 +121,8 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 	if (r != 0)
 		return r;
 	if (place_of(place, &t)) {
-		if (place->command[0] != '\0')
-			snprintf(place->unknown, sizeof place->unknown, "%.255s",
-			    t.kind == TARGET_COMMAND ? why : "");
+		snprintf(place->unknown, sizeof place->unknown, "%.255s",
+		    t.refusal);
 		return 0;
 	}
 	snprintf(why, cap, "a page cannot go to such a target: quit, then "
@@ -517,7 +516,7 @@ say_no_command(struct app *app)
 {
 	struct app_pending *g = &app->places.pending;
 	const struct app_wanted *w = g->wanted;
-	char where[160], text[128];
+	char where[160], text[128], hint[NODES_PID_HINT];
 
 	base_safe_text(text, sizeof text, g->place.command,
 	    strlen(g->place.command), false);
@@ -525,8 +524,9 @@ say_no_command(struct app *app)
 	if (g->place.unknown[0] != '\0')
 		app_say(app, "%s", g->place.unknown);
 	else
-		app_say(app, "%s watches no '%s': it watches %s",
-		    where, text, w->commands[0] != '\0' ? w->commands :
+		app_say(app, "%s watches no '%s'%s: it watches %s",
+		    where, text, nodes_pid_hint(g->place.command, hint),
+		    w->commands[0] != '\0' ? w->commands :
 		    "nothing that lives");
 	app_go_stop(app);
 }

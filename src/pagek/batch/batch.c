@@ -595,6 +595,8 @@ batch_open(const struct options *o, uv_loop_t *loop, nodes_news_cb news,
 		complain("%s", why);
 		return status;
 	}
+	if (why[0] != '\0')
+		notice("%s", why);
 	err = nodes_session_open(sp, link, &opts, news, arg);
 	if (err < 0) {
 		complain("cannot watch: %s", strerror(-err));

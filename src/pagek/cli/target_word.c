@@ -108,21 +108,21 @@ parse_there(struct target *t, const char *word)
 		return true;
 	t->name = word;
 	t->command = strncmp(word, STREAMS, strlen(STREAMS)) != 0;
-	/* A number alone may be meant as a process or as a node. */
-	return !t->command || (strchr(word, '/') == NULL &&
-	    word[strspn(word, "0123456789")] != '\0');
+	return !t->command || strchr(word, '/') == NULL;
 }
 
 static int
 choose_kind_here(struct target *t, struct words *w)
 {
+	char hint[NODES_PID_HINT];
+
 	t->kind = t->pid != 0 ? TARGET_PID : t->command ? TARGET_COMMAND :
 	    TARGET_LOCAL;
 	if (!t->command)
 		return 0;
 	t->refused = words_fail(w, PAGEK_NO_TARGET, "no target here is called "
-	    "'%s': 'pagek targets' lists what is watched",
-	    base_shown(t->name));
+	    "'%s'%s: 'pagek targets' lists what is watched",
+	    base_shown(t->name), nodes_pid_hint(t->name, hint));
 	snprintf(t->refusal, sizeof t->refusal, "%s", w->why);
 	return 0;
 }
@@ -230,6 +230,7 @@ parse_prefixed(struct target *t, size_t form, struct words *w)
 
 /* A word that names a node, split at the first slash. */
 struct node_word {
+	const char *word;
 	char name[NODES_NAME_MAX + 1];	/* "" if it is too long */
 	const char *there;		/* behind the slash; "" */
 	bool slash;
@@ -243,7 +244,7 @@ split_word(struct node_word *nw, const char *word)
 	size_t len = strcspn(word, "/");
 	char padded[DIGITS + 1] = "0000";
 
-	*nw = (struct node_word){ .slash = word[len] == '/' };
+	*nw = (struct node_word){ .word = word, .slash = word[len] == '/' };
 	nw->there = word + len + nw->slash;
 	if (len > 0 && len <= DIGITS) {
 		memcpy(padded + DIGITS - len, word, len);
@@ -283,6 +284,24 @@ parse_entry(struct target *t, const struct nodes_entry *e,
 	return 0;
 }
 
+/* A word with a slash that names no node, and no file either. */
+static int
+refuse_node(const struct nodes_table *table, const struct node_word *nw,
+    struct words *w)
+{
+	char files[256] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < NODES_FILES; i++)
+		if (table->path[i] != NULL)
+			base_append(files, sizeof files, &len, "%s%s",
+			    len > 0 ? ", " : "", base_shown(table->path[i]));
+	return words_fail(w, PAGEK_NO_TARGET, "no node '%s' in the table (%s), "
+	    "and no socket at '%s': 'pagek nodes' prints the table",
+	    base_shown(nw->name[0] != '\0' ? nw->name : "..."), files,
+	    base_shown(nw->word));
+}
+
 static int
 refuse_number(const struct nodes_table *table, const struct node_word *nw,
     struct words *w)
@@ -298,6 +317,8 @@ refuse_number(const struct nodes_table *table, const struct node_word *nw,
 		return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
 		    "did you mean %04X, %s?", nw->name, near->number,
 		    near->name);
+	if (nw->slash && !is_target_word(nw->there))
+		return refuse_node(table, nw, w);
 	return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
 	    "'pagek nodes' lists those that have one", nw->name);
 }
@@ -328,6 +349,8 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 	if (base_nearest(nw->name, local, 1) != NULL)
 		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
 		    "'local'?", base_shown(nw->name));
+	if (nw->slash && !is_target_word(nw->there))
+		return refuse_node(table, nw, w);
 	if (nw->slash || !w->commands)
 		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': 'pagek "
 		    "nodes' lists the nodes that have a name", name);
@@ -374,13 +397,16 @@ parse_node(struct target *t, const char *word, bool by_number,
 		e = nodes_table_name(table, nw.name);
 	if (e != NULL)
 		r = parse_entry(t, e, &nw, w);
-	else if (nw.slash && !by_number && !is_target_word(nw.there))
-		r = parse_path(t, word, w);
 	else if (nw.numeric || (nodes_parse_pid(nw.name, &pid) && is_alive(pid)))
 		r = refuse_number(table, &nw, w);
 	else
 		r = refuse_name(table, &nw, known, n, w);
 	nodes_table_free(table);
+	if (e == NULL && r != PAGEK_FAILED && nw.slash && !by_number &&
+	    !is_target_word(nw.there)) {
+		snprintf(t->refusal, sizeof t->refusal, "%s", w->why);
+		return parse_path(t, word, w);
+	}
 	return e == NULL && r != PAGEK_FAILED && w->commands && !by_number &&
 	    !nw.slash ? parse_command(t, word, r, w) : r;
 }
@@ -582,12 +608,27 @@ target_each_node(uv_loop_t *loop, int each_ms, int all_ms,
 struct search {
 	const struct target *t;
 	struct nodes_target command;	/* the newest of that command; pid 0: none */
+	pid_t ended;		/* of a command: that of the last that has ended ... */
+	int64_t ended_ms;	/* ... and when */
 	struct nodes_link *best;
 	int match;
 	char socket[256];
 	int err;		/* of a node that did not answer; 0 */
 	char why[512];
 };
+
+/* The last process of that command that has ended, of all nodes. */
+static void
+note_ended(struct search *s, const struct nodes_target *list, size_t n)
+{
+	const struct nodes_target *ended = nodes_target_ended_command(list, n,
+	    s->t->name);
+
+	if (ended == NULL || ended->ended_ms <= s->ended_ms)
+		return;
+	s->ended = ended->pid;
+	s->ended_ms = ended->ended_ms;
+}
 
 static bool
 visit_node(void *arg, struct target_node *node)
@@ -604,6 +645,7 @@ visit_node(void *arg, struct target_node *node)
 	if (node->err < 0)
 		return true;
 	if (command) {
+		note_ended(s, node->targets, node->n);
 		better = nodes_target_take_newest(&s->command, node->targets,
 		    node->n, s->t->name);
 	} else {
@@ -618,6 +660,22 @@ visit_node(void *arg, struct target_node *node)
 		snprintf(s->socket, sizeof s->socket, "%s", node->socket);
 	}
 	return command || s->match < 3;
+}
+
+/* The name may have been meant for one that has ended. */
+static void
+remark_ended(struct words *w, const struct target *t, pid_t taken, pid_t ended)
+{
+	const char *slash = strrchr(t->word, '/');
+	int node = slash != NULL ? (int)(slash + 1 - t->word) : 0;
+	char name[64];
+
+	if (ended == 0 || ended == taken)
+		return;
+	snprintf(name, sizeof name, "%s", base_shown(t->name));
+	(void)words_fail(w, 0, "'%s' is %s[%ld], which lives; %s[%ld] has "
+	    "ended: %.*spid:%ld", base_shown(t->word), name, (long)taken, name, (long)ended,
+	    node, t->word, (long)ended);
 }
 
 /* The user's name; borrowed until the next call. */
@@ -696,6 +754,8 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 		*link = s.best;
 		if (s.command.pid != 0)
 			take_command(&s.command, opts);
+		if (s.command.pid != 0 && nodes_target_is_live(&s.command))
+			remark_ended(w, t, s.command.pid, s.ended);
 		return 0;
 	}
 	/* The node that did not answer may have the target. */
@@ -715,9 +775,12 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 }
 
 static int
-open_unix(const char *path, uv_loop_t *loop, struct nodes_link **link,
+open_unix(const struct target *t, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)
 {
+	const struct nodes_entry *e = &t->node;
+	const char *path = e->place;
+	char node[NODES_NAME_MAX + 16] = "";
 	struct stat st;
 	int err;
 
@@ -728,9 +791,20 @@ open_unix(const char *path, uv_loop_t *loop, struct nodes_link **link,
 	err = nodes_connect(link, loop, path);
 	if (err == 0)
 		return 0;
+	if (e->number != 0)
+		snprintf(node, sizeof node, "node %04X %s: ", e->number,
+		    e->name);
+	if (err == -ENOENT && t->refusal[0] != '\0')
+		return words_fail(w, PAGEK_NO_TARGET, "%s", t->refusal);
+	if (err == -ENOENT || err == -ECONNREFUSED)
+		return words_fail(w, PAGEK_NO_TARGET, "%sno node listens at "
+		    "'%s': %s; %s", node, base_shown(path),
+		    err == -ENOENT ? strerror(-err) : "it has ended without "
+		    "removing its socket", node[0] != '\0' ? "start pageknode "
+		    "there, or correct the table that 'pagek nodes' prints" :
+		    "'pagek targets' lists the nodes that run");
 	return words_fail(w, err == -EACCES || err == -EPERM ? PAGEK_DENIED :
-	    PAGEK_NO_TARGET, "'%s': %s", base_shown(path),
-	    err == -ECONNREFUSED ? "no node listens there any more" :
+	    PAGEK_NO_TARGET, "%s'%s': %s", node, base_shown(path),
 	    strerror(-err));
 }
 
@@ -947,7 +1021,8 @@ find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	const struct nodes_target *command;
 	struct nodes_target *list = NULL;
 	char word[NODES_PID_WORD], where[sizeof t->node.place + 8];
-	char commands[160];
+	char commands[160], hint[NODES_PID_HINT];
+	const struct nodes_target *ended;
 	bool there = false;
 	size_t n = 0;
 	int r;
@@ -969,6 +1044,10 @@ find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 		take_command(command, opts);
 		there = true;
 	}
+	ended = command != NULL && nodes_target_is_live(command) ?
+	    nodes_target_ended_command(list, n, t->name) : NULL;
+	if (ended != NULL)
+		remark_ended(w, t, opts->pid, ended->pid);
 	nodes_target_commands(list, n, commands, sizeof commands);
 	free(list);
 	if (there)
@@ -976,9 +1055,9 @@ find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	nodes_entry_where(&t->node, where, sizeof where);
 	if (t->command)
 		return words_fail(w, PAGEK_NO_TARGET, "the node at %s watches "
-		    "no '%s': %s%s", base_shown(where), base_shown(t->name),
-		    commands[0] != '\0' ? "it watches " :
-		    "it watches nothing that lives", commands);
+		    "no '%s'%s: %s%s", base_shown(where), base_shown(t->name),
+		    nodes_pid_hint(t->name, hint), commands[0] != '\0' ?
+		    "it watches " : "it watches nothing that lives", commands);
 	return words_fail(w, PAGEK_NO_TARGET, "the node at %s does not watch "
 	    "%s: 'pagek targets %s' lists what it watches",
 	    base_shown(where), nodes_target_word(t->pid, t->name, word),
@@ -993,6 +1072,7 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	struct words w = { .why = why, .cap = cap };
 	int r;
 
+	why[0] = '\0';
 	if (t->kind == TARGET_DEMO)
 		return open_demo(o, loop, link, &w);
 	if (t->kind == TARGET_RAW)
@@ -1001,7 +1081,7 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	s->stream = t->name[0] != '\0' && t->kind != TARGET_COMMAND &&
 	    !t->command ? t->name : NULL;
 	if (t->kind == TARGET_UNIX)
-		r = open_unix(t->node.place, loop, link, &w);
+		r = open_unix(t, loop, link, &w);
 	else if (t->kind == TARGET_SSH)
 		r = open_ssh(o, loop, link, &w);
 	else

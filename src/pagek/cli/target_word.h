@@ -58,7 +58,8 @@ struct options;
 /*
  * Opens the link to the target's node and fills what the session needs to
  * find the target there.  Runs the loop while nodes are asked, for the time of
- * --timeout at most.  0, or an exit status with a sentence in why.
+ * --timeout at most.  0, or an exit status with a sentence in why; with 0 this
+ * is "", or something that the user should know of the target.
  */
 int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
     struct nodes_session_opts *, char *why, size_t cap);

@@ -53,6 +53,9 @@ cmd_mark_check(struct parse *p)
 	if (p->o->name == NULL)
 		return option_fail(p, "'pagek mark' needs a NAME, as in 'pagek "
 		    "mark deploy-42'; 'pagek marks' lists them");
+	if (!wire_is_mark_name(p->o->name, strlen(p->o->name)))
+		return option_fail(p, "'%.64s': " WIRE_MARK_RULE,
+		    base_shown(p->o->name));
 	if (p->o->target.kind == TARGET_DEMO || p->o->target.kind == TARGET_RAW)
 		return option_fail(p, "'%s' ends with this command, and so "
 		    "would its marks", p->o->target.word);
@@ -68,8 +71,10 @@ cmd_mark(const struct options *o, uv_loop_t *loop)
 /* --- the list ------------------------------------------------------------- */
 
 static void
-put_text(FILE *out, const struct nodes_marks *m, const struct options *o)
+put_text(FILE *out, const struct nodes_marks *m, const struct options *o,
+    const struct nodes_look *look)
 {
+	char target[PAGE_TARGET_TEXT], safe[4 * PAGE_TARGET_TEXT];
 	struct output_table table = { .out = out, .fields = &page_mark_fields,
 		.ascii = o->page.ascii };
 	struct page_mark_row row = { .utc = o->page.utc };
@@ -79,8 +84,13 @@ put_text(FILE *out, const struct nodes_marks *m, const struct options *o)
 		output_measure(&table, &row);
 	}
 	output_fit(&table, batch_terminal_columns(out));
-	if (m->n > 0)
+	page_target_text(look, target);
+	base_safe_text(safe, sizeof safe, target, strlen(target), table.ascii);
+	if (m->n > 0) {
+		fprintf(out, "%s%s\n", safe, look->state == NODES_ENDED ?
+		    ", which has ended" : "");
 		output_heading(&table);
+	}
 	for (size_t i = 0; i < m->n && output_going(out); i++) {
 		row.mark = &m->at[i];
 		output_row(&table, &row);
@@ -110,17 +120,19 @@ static int
 list_marks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	const struct nodes_marks *m = nodes_session_marks(s);
+	const struct nodes_look *look = nodes_session_look(s);
 	int status = batch_ask_marks(o, loop, s);
 	FILE *out = status == PAGEK_OK ? output_open(o->output) : NULL;
 
 	if (out == NULL)
 		return status != PAGEK_OK ? status : PAGEK_FAILED;
 	if (options_as_data(o))
-		put_json(out, m, o, nodes_session_look(s));
+		put_json(out, m, o, look);
 	else
-		put_text(out, m, o);
+		put_text(out, m, o, look);
 	if (m->n == 0)
-		notice("no marks: 'pagek mark NAME' sets one");
+		notice("%s[%ld] has no marks: 'pagek mark NAME' sets one",
+		    base_shown(look->target.name), (long)look->target.pid);
 	return output_close(out, o->output, PAGEK_OK);
 }
 

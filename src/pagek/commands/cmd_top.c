@@ -69,6 +69,10 @@ cmd_top_check(struct parse *p)
 	if (p->o->page.mark != NULL && p->o->page.first != PAGE_H)
 		return option_fail(p, "--mark is for page H: give --page=H "
 		    "too");
+	if (p->o->page.mark != NULL &&
+	    !wire_is_mark_name(p->o->page.mark, strlen(p->o->page.mark)))
+		return option_fail(p, "--mark '%.64s': " WIRE_MARK_RULE,
+		    base_shown(p->o->page.mark));
 	if (option_given(p->o, OPTION_ONCE))
 		return check_once(p);
 	if (!option_given(p->o, OPTION_BATCH))
@@ -113,14 +117,20 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		return status;
 	}
 	if (status == PAGEK_NO_TARGET && !aims && !o->target_given &&
-	    nodes_connect_later(&w.link, loop) == 0)
+	    nodes_connect_later(&w.link, loop) == 0) {
 		status = PAGEK_OK;
+		why[0] = '\0';
+	}
 	if (status != PAGEK_OK) {
 		complain("%s", why);
 		return status;
 	}
 	page_init(&page, &o->page);
 	page.opts.session = opts;
+	if (why[0] != '\0' && text)
+		notice("%s", why);
+	else
+		base_copy_text(page.message, sizeof page.message, why);
 	err = nodes_session_open(&w.session, w.link, &opts, page_news,
 	    &page);
 	if (err < 0) {

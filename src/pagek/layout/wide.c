@@ -28,6 +28,7 @@ enum {
 };
 
 #define CLOCK_AT 11		/* in the date */
+#define NAME_LEAST 8		/* columns of a node's name that is cut */
 
 static void
 title_parts(const struct page *page, const struct page_view *v,
@@ -66,7 +67,7 @@ title_cols(const struct page *page, const struct title *t, unsigned with)
 	return cols;
 }
 
-/* The day is left out first, then the node's name, the time, and the target. */
+/* Left out in turn: the day, the node's name (or its end), the time, the target. */
 static unsigned
 title_choice(const struct page *page, const struct title *t, int cols)
 {
@@ -91,10 +92,11 @@ page_wide_title(struct page *page, const struct page_view *v,
 {
 	struct title t;
 	unsigned with;
-	int from, room;
+	int from, room, name;
 
 	title_parts(page, v, state, pic->cols, &t);
 	with = title_choice(page, &t, pic->cols);
+	name = pic->cols - title_cols(page, &t, with & ~TITLE_NAME) - 1;
 	/* The classic line has a brief state. */
 	if (title_cols(page, &t, 0) > pic->cols) {
 		page_classic.title(page, v, state, pic);
@@ -102,9 +104,9 @@ page_wide_title(struct page *page, const struct page_view *v,
 	}
 	picture_put(pic, "K MEMORY BLOCKS  ");
 	picture_put(pic, t.node);
-	if ((with & TITLE_NAME) && t.name[0] != '\0') {
+	if (t.name[0] != '\0' && ((with & TITLE_NAME) || name >= NAME_LEAST)) {
 		picture_put(pic, " ");
-		picture_text(pic, t.name, pic->cols, PICTURE_FREE);
+		picture_text(pic, t.name, name, PICTURE_FREE);
 	}
 	room = pic->cols - picture_col(pic) - 4 - (int)strlen(t.word);
 	if (t.target[0] != '\0' && room >= 4) {

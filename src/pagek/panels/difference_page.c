@@ -467,16 +467,21 @@ counts_text(const struct page_diff *d, const struct page *page,
 	const struct difference_moved *moved = &s->shown.moved;
 	double new = s->shown.total.new.blocks;
 	double freed = s->shown.total.freed.blocks;
+	double early = (double)difference_freed_early(page);
+	/* The filter has judged no early block. */
+	bool least = page_choice_filters(page) && early > 0;
 	char n[32], m[32];
 
+	if (!least)
+		freed += early;
 	if (d->by_block) {
 		new -= (double)moved->blocks;
 		freed -= (double)(moved->blocks - moved->early);
 	}
 	page_diff_count(n, v, new);
 	page_diff_count(m, v, freed);
-	base_append(out, cap, len, "%s new  %s freed", n,
-	    page->marked->uncopied ? "?" : m);
+	base_append(out, cap, len, "%s new  %s%s freed", n,
+	    least ? ">=" : "", page->marked->uncopied ? "?" : m);
 	if (moved->blocks == 0)
 		return;
 	base_group_digits(n, sizeof n, d->by_block ? moved->grown :
@@ -508,27 +513,32 @@ state_text(const struct page *page, const struct page_view *v, int cols,
 
 static void
 title_text(const struct page_diff *d, const struct page *page,
-    const struct page_view *v, const struct difference *s, int cols,
+    const struct page_view *v, const struct difference *s, int cols, int rows,
     char *out, size_t cap)
 {
 	const char *part = page_choice_filters(page) ? ", filtered" : "";
 	struct page_moment now = { .wall_ms = s->shown.wall_ms };
 	bool known = difference_is_current(page, s);
 	char from[PAGE_MARK_WHEN], to[PAGE_MOMENT_TEXT], was[SUM_TEXT + 2], is[SUM_TEXT];
-	char state[STATE_TEXT];
+	char state[STATE_TEXT], target[PAGE_TARGET_TEXT];
 	size_t len = 0;
 
 	state_text(page, v, cols, state);
+	page_target_text(v->live, target);
+	if (rows < PAGE_DIFF_BAR_ROWS)
+		target[0] = '\0';
+	base_append(out, cap, &len, "H DIFF%s%s%s  ", target[0] != '\0' ?
+	    "  " : "", target, state);
 	page_mark_when(page, v, from);
 	page_moment_text(page, v, &now, to);
 	if (known && cols < PAGE_WIDE_COLS) {
-		base_append(out, cap, &len, "H DIFF%s  %s  ", state, from);
+		base_append(out, cap, &len, "%s  ", from);
 		counts_text(d, page, v, s, out, cap, &len);
 		base_append(out, cap, &len, "  %s%s", page_diff_view_name(d),
 		    part);
 		return;
 	}
-	base_append(out, cap, &len, "H DIFF%s  mark %s", state, from);
+	base_append(out, cap, &len, "mark %s", from);
 	if (known) {
 		was_text(page, v, s, was);
 		sum_text(v, s->shown.blocks, s->shown.bytes, is);
@@ -596,9 +606,10 @@ notices_text(const struct page_diff *d, const struct page *page,
 		base_human_bytes(bytes, sizeof bytes, more > 0 ?
 		    (uint64_t)(more + 0.5) : 0);
 		base_append(out, cap, &len, "%s more, %s%s, were freed before "
-		    "%s: they are in no row. ", n, page_about(v->look->sample),
+		    "%s: %s. ", n, page_about(v->look->sample),
 		    bytes, m->earlier ? "this page came" :
-		    "the mark was copied");
+		    "the mark was copied", d->by_block ? "they are in no row" :
+		    "their groups are not known, and FREED and NET lack them");
 	}
 	if (d->by_block)
 		moves_notice(page, v, out, cap, &len);
@@ -644,7 +655,7 @@ put_head(const struct page_diff *d, const struct page *page,
 	    rows >= PAGE_DIFF_BAR_ROWS ? 2 : 1;
 	struct page_chosen chosen;
 
-	title_text(d, page, v, s, pic->cols, text, sizeof text);
+	title_text(d, page, v, s, pic->cols, rows, text, sizeof text);
 	picture_wrap(pic, text, max, PAGE_NEW);
 	if (rows < PAGE_DIFF_BAR_ROWS)
 		return;

@@ -3,6 +3,7 @@
  * next is written; the chunks are reused by the next picture.  A column takes at
  * most four bytes, because characters of width 0 are replaced.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -269,11 +270,23 @@ add_text(struct page_picture *pic, const char *text, size_t len, int width)
 	return s->col - from;
 }
 
-/* Bytes of safe text that fit a line of `cols`, broken at a blank. */
+/* The blank is between a number and its unit or noun, as in "8.4 MiB". */
+static bool
+is_in_number(const char *text, size_t len, size_t blank)
+{
+	return blank > 0 && blank + 1 < len &&
+	    isdigit((unsigned char)text[blank - 1]) &&
+	    isalpha((unsigned char)text[blank + 1]);
+}
+
+/*
+ * Bytes of safe text that fit a line of `cols`, broken at a blank; near the end
+ * of the line at two, which are between parts, as in "0 freed   view: all".
+ */
 static size_t
 line_bytes(const char *text, size_t len, int cols)
 {
-	size_t i, n, blank = 0;
+	size_t i, n, blank = 0, any = 0, part = 0;
 	uint32_t cp;
 	int col = 0, w;
 
@@ -286,10 +299,16 @@ line_bytes(const char *text, size_t len, int cols)
 			n = n > 0 ? n : 1;
 		}
 		if (text[i] == ' ')
+			any = i;
+		if (text[i] == ' ' && !is_in_number(text, len, i))
 			blank = i;
+		if (text[i] == ' ' && i + 1 < len && text[i + 1] == ' ' &&
+		    4 * col >= 3 * cols)
+			part = i;
 		col += w > 0 ? w : 1;
 		if (col > cols)
-			return blank > 0 ? blank : i > 0 ? i : n;
+			return part > 0 ? part : blank > 0 ? blank : any > 0 ? any :
+			    i > 0 ? i : n;
 	}
 	return len;
 }

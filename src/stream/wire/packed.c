@@ -21,6 +21,7 @@
 #include "wire.h"
 
 #define FLAG_FETCHING 1
+#define MARK_CHARACTERS 32
 
 _Static_assert(RING_STACK_MAX == BASE_NELEM(((struct wire_stack *)NULL)->frame),
     "a stack of the wire has room for any of a target's");
@@ -282,6 +283,25 @@ struct packed_mark {
 };
 
 _Static_assert(sizeof(struct packed_mark) == WIRE_MARK_SIZE, "no gaps");
+
+bool
+wire_is_mark_name(const char *name, size_t len)
+{
+	char safe[4 * WIRE_MARK_NAME + 1];
+	size_t at, n, characters = 0;
+
+	if (len == 0 || len > WIRE_MARK_NAME || name[0] == ' ' ||
+	    name[len - 1] == ' ')
+		return false;
+	for (at = 0; at < len; at += n, characters++) {
+		n = base_utf8_char(name + at, len - at, NULL);
+		if (n == 0)
+			return false;
+	}
+	return characters <= MARK_CHARACTERS &&
+	    base_safe_text(safe, sizeof safe, name, len, false) == len &&
+	    memcmp(safe, name, len) == 0;
+}
 
 void
 wire_named_mark_put(uint8_t out[WIRE_MARK_SIZE],

@@ -375,6 +375,11 @@ void wire_named_mark_put(uint8_t out[WIRE_MARK_SIZE],
 void wire_named_mark_get(struct wire_named_mark *,
     const uint8_t in[WIRE_MARK_SIZE]);
 
+/* The rule for a mark's name, which nodes and pages hold. */
+#define WIRE_MARK_RULE "a mark's name has 1 to 32 printable characters and no " \
+	"space at its ends"
+bool wire_is_mark_name(const char *name, size_t len);
+
 /* A splitter of a byte stream into frames; the buffer is its own. */
 struct wire_frames {
 	uint8_t *buf;

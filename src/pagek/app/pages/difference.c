@@ -265,8 +265,8 @@ report_early(const struct page *page)
 
 	if (early > 0)
 		notice("%s block%s of the mark were freed before this page "
-		    "came: they are in no row", base_digits(early).text,
-		    early == 1 ? "" : "s");
+		    "came: they are in no row, and freed and net lack them",
+		    base_digits(early).text, early == 1 ? "" : "s");
 }
 
 static int
