@@ -34,7 +34,12 @@ struct fit_case {
 static const struct fit_case fit_cases[] = {
 	{ base_format_count, 4, 0, "   0" },
 	{ base_format_grouped, 5, 9999, "9,999" },
-	{ base_format_grouped, 5, 10000, "10000" },
+	{ base_format_grouped, 5, 10000, "10.0K" },
+	{ base_format_grouped, 4, 1000, "1000" },
+	{ base_format_grouped, 6, 116429, "116.4K" },
+	{ base_format_grouped, 7, 2103770, "   2.1M" },
+	{ base_format_grouped, 8, 12345678, "   12.3M" },
+	{ base_format_grouped, 5, 999999, "1000K" },
 	{ base_format_grouped, 5, 100000, " 100K" },
 	{ base_format_grouped, 10, 1204331, " 1,204,331" },
 	{ base_format_count, 4, 9999, "9999" },

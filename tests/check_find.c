@@ -10,6 +10,8 @@
 #include "harness.h"
 #include "scene.h"
 
+#include <ctype.h>
+
 #define BLOCKS 2000
 
 static struct filter_error wrong;
@@ -191,10 +193,44 @@ TEST(rows_of_a_filter_and_of_another_order_are_searched)
 	assert_cursor_at(1750);
 }
 
-TEST(groups_are_not_searched_and_it_is_said)
+/* The name that the row with the cursor shows. */
+static const char *
+name_at_cursor(void)
 {
-	page_set_group(&page, 1);
+	static struct page_group_words words;
+	struct page_group_at at;
+
+	ck_assert(page.cursor.on);
+	ck_assert(page_groups_at(page.groups, page.cursor.at, &at));
+	page_group_say(&page, &scene.view, page_group_level(&page, 0),
+	    page_groups_at_row(page.groups, &at), &words);
+	return words.name;
+}
+
+TEST(groups_are_found_by_a_part_of_their_name_in_either_case)
+{
+	char first[PAGE_NAME_MAX], part[8];
+
+	scene_target(&scene, 60);
+	page_set_group(&page, page_group_kind_called("function"));
 	compose(80, 24);
-	ck_assert_int_eq(page_find_begin(&page, &scene.view, "size>=1k", false,
-	    &wrong), -ENOTSUP);
+	ck_assert_uint_gt(page.groups->nrow, 2);
+	page_move_to(&page, page.groups->nrow - 1);
+	snprintf(first, sizeof first, "%s", name_at_cursor());
+	snprintf(part, sizeof part, "%.4s", first);
+	for (char *c = part; *c != '\0'; c++)
+		*c = (char)toupper((unsigned char)*c);
+	page_move_to(&page, 0);
+	ck_assert_int_eq(find(part, false), PAGE_FIND_HERE);
+	ck_assert_ptr_nonnull(strcasestr(name_at_cursor(), part));
+	/* Once round, back to the only one, or on to the next. */
+	ck_assert_int_eq(find(NULL, true), PAGE_FIND_HERE);
+	ck_assert_ptr_nonnull(strcasestr(name_at_cursor(), part));
+	ck_assert_int_eq(find("no such name", false), PAGE_FIND_NONE);
+	/* What blocks would refuse is a part of a name here. */
+	ck_assert_int_eq(find("size>=", false), PAGE_FIND_NONE);
+	page_set_group(&page, 0);
+	compose(80, 24);
+	ck_assert_int_eq(page_find_begin(&page, &scene.view, NULL, false,
+	    &wrong), -ENOENT);
 }

@@ -401,7 +401,7 @@ LOOP_TEST(groups_are_sorted_from_a_list, 0, 2)
 	rig_key('G');
 	rig_key('\r');
 	ck_assert_uint_eq(rig_page.group.sort, _i == 1 ? PROFILE_SELF :
-	    PROFILE_AGE);
+	    PROFILE_OF_LINE);
 	/* Letters of `:sort` are the blocks', as without groups. */
 	app_sort(&rig, "ps");
 	ck_assert_uint_eq(rig_page.opts.sorting.by[0].sort, PAGE_SORT_ADDRESS);

@@ -142,7 +142,7 @@ TEST(the_page_at_65_columns)
 	expect_line(0, "G NODES  1 up 1 slow 1 without node 1 unreachable "
 	    "1 asked");
 	expect_line(1, "  NODE NAME     TARGET               LIVE REC/s STATE");
-	expect_line(2, "> 0590 linac-a  acqd[4711] +1   128.4 MiB 16000 up 3d00h");
+	expect_line(2, "> 0590 linac-a  acqd[4711] +1   128.4 MiB 16.0K up 3d00h");
 	expect_line(3, "  0509 linac-b  -                       -     - no node");
 	expect_line(4, "  0A12 gw-2     rawd[88]          2.1 MiB    41 slow 900ms");
 	expect_line(5, "  AB86 far-awa~ -                       -     - unreachable 12s");
@@ -183,7 +183,7 @@ TEST(the_page_at_120_columns_says_where_and_why)
 {
 	compose(120, 10);
 	ck_assert_ptr_nonnull(strstr(pic.line[1].text, "WHERE, OR WHY NOT"));
-	ck_assert_ptr_nonnull(strstr(pic.line[2].text, "2103770"));
+	ck_assert_ptr_nonnull(strstr(pic.line[2].text, "2,103,770"));
 	ck_assert_ptr_nonnull(strstr(pic.line[2].text, "local"));
 	ck_assert_ptr_nonnull(strstr(pic.line[3].text, "ssh linac-b: no"));
 }
@@ -223,8 +223,8 @@ TEST(text_has_all_lines_and_no_cursor)
 	compose(80, 0);
 	for (int y = 0; y < pic.rows; y++)
 		ck_assert_int_ne(pic.line[y].text[0], '>');
-	expect_line(2, "  0590 linac-a      acqd[4711] +1     128.4 MiB  2104K "
-	    "16000 up 3d00h");
+	expect_line(2, "  0590 linac-a      acqd[4711] +1     128.4 MiB    2.1M "
+	    "16.0K up 3d00h");
 }
 
 TEST(names_from_outside_are_safe)
@@ -257,9 +257,9 @@ TEST(enter_goes_to_the_node_or_to_one_of_its_targets)
 	page_nodes_move(&nodes, row, BASE_NELEM(row), 2);
 	ck_assert_str_eq(word(), "0590/ALLOCLOG.logd.4712");
 	compose(80, 12);
-	expect_line(2, "- 0590 linac-a      acqd[4711] +1     128.4 MiB  2104K "
-	    "16000 up 3d00h");
-	expect_line(4, ">                   logd[4712]          4.0 KiB     64 "
+	expect_line(2, "- 0590 linac-a      acqd[4711] +1     128.4 MiB    2.1M "
+	    "16.0K up 3d00h");
+	expect_line(4, ">                   logd[4712]          4.0 KiB      64 "
 	    "  200 LIVE");
 	page_nodes_move(&nodes, row, BASE_NELEM(row), 2);
 	ck_assert_str_eq(word(), "0509");

@@ -73,6 +73,8 @@ static const struct {
 	{ "list demo:1", COMMAND_LIST, TARGET_DEMO },
 	{ "--sort p list --reverse demo:1", COMMAND_LIST, TARGET_DEMO },
 	{ "--group site --sort blocks demo:1", COMMAND_TOP, TARGET_DEMO },
+	{ "--group site --sort module demo:1", COMMAND_TOP, TARGET_DEMO },
+	{ "list --sort file demo:1", COMMAND_LIST, TARGET_DEMO },
 	{ "--once --sort oldest_age --group type>site demo:1", COMMAND_TOP,
 	    TARGET_DEMO },
 	{ "run --group frame --sort self sleep 5", COMMAND_RUN, TARGET_LOCAL },
@@ -202,8 +204,8 @@ static const struct {
 	    "give --group too" },
 	{ "list --sort name demo:1", PAGEK_USAGE, "sorts groups, and this "
 	    "command has none" },
-	{ "--group site --sort sise", PAGEK_USAGE, "|oldest_age|self for groups" },
-	{ "--sort Nsx", PAGEK_USAGE, "not one of age|address|size|" },
+	{ "--group site --sort sise", PAGEK_USAGE, "|oldest_age|module|file|line|self for groups" },
+	{ "--sort Nsz", PAGEK_USAGE, "not one of age|address|size|" },
 	{ "--sort function,size", PAGEK_USAGE, "|site, nor up to 4 letters for "
 	    "them such as Ns" },
 	{ "--format xml list", PAGEK_USAGE, "not one of text|json" },
@@ -423,8 +425,7 @@ static const struct {
 	/* The node knows whether a command has such a name. */
 	{ "gateway/4711", TARGET_UNIX, "/run/x/node", "4711", 0 },
 	{ "linac-b/4711", TARGET_SSH, "anna@b", "4711", 0 },
-	{ "ssh:anna@b/4711", TARGET_SSH, "anna@b", "4711", 0 },
-	{ "linac-a/4711", TARGET_COMMAND, "", "4711", 0 },
+	{ "ssh:c/4711", TARGET_SSH, "c", "4711", 0 },
 	{ "targets linac-b", TARGET_SSH, "anna@b", "", 0 },
 	{ "arm linac-b/pid:7", TARGET_SSH, "anna@b", "", 7 },
 	{ "--once --remote-pageknode /x 1234/ALLOCLOG.a.7", TARGET_SSH,

@@ -77,6 +77,39 @@ function_of(const struct blk *b, char out[PAGE_NAME_MAX])
 	return out;
 }
 
+static const char *
+text_of(unsigned sort, const struct blk *b, char out[PAGE_NAME_MAX])
+{
+	struct page_call call;
+
+	out[0] = '\0';
+	if (!page_calls_origin(&scene.view, b->caller, &call))
+		return out;
+	if (sort == PAGE_SORT_MODULE && call.words != NULL)
+		page_text_copy(out, PAGE_NAME_MAX,
+		    page_text_base(call.words->module));
+	if (sort == PAGE_SORT_FILE && call.line != NULL)
+		page_text_copy(out, PAGE_NAME_MAX,
+		    page_text_base(call.line->file));
+	return out;
+}
+
+/* By file, then as numbers. */
+static int
+by_lines(const struct blk *a, const struct blk *b)
+{
+	static char x[PAGE_NAME_MAX], y[PAGE_NAME_MAX];
+	struct page_call one, other;
+	int r = by_names(text_of(PAGE_SORT_FILE, a, x),
+	    text_of(PAGE_SORT_FILE, b, y));
+
+	if (r != 0 || x[0] == '\0')
+		return r;
+	page_calls_origin(&scene.view, a->caller, &one);
+	page_calls_origin(&scene.view, b->caller, &other);
+	return by_numbers(one.line->line, other.line->line);
+}
+
 static int
 by_sort(unsigned sort, const struct blk *a, const struct blk *b)
 {
@@ -106,6 +139,16 @@ by_sort(unsigned sort, const struct blk *a, const struct blk *b)
 		    page_cell_thread(&scene.view, b));
 	case PAGE_SORT_FUNCTION:
 		return by_names(function_of(a, x), function_of(b, y));
+	case PAGE_SORT_MODULE:
+	case PAGE_SORT_FILE:
+		return by_names(text_of(sort, a, x), text_of(sort, b, y));
+	case PAGE_SORT_LINE:
+		return by_lines(a, b);
+	case PAGE_SORT_TID:
+		return by_numbers(a->thread, b->thread);
+	case PAGE_SORT_LAYER:
+		return by_numbers(a->flags & REC_LAYER_API,
+		    b->flags & REC_LAYER_API);
 	default:
 		return 0;
 	}
@@ -162,10 +205,10 @@ LOOP_TEST(rows_are_sorted_by_what_they_show, 0, PAGE_SORTS)
 		assert_sorted();
 }
 
-LOOP_TEST(equal_rows_are_sorted_by_what_comes_next, 0, 6)
+LOOP_TEST(equal_rows_are_sorted_by_what_comes_next, 0, 8)
 {
 	static const char *const words[] = { "Ns", "aN", "tnS", "faNS", "cS",
-		"dAtN" };
+		"dAtN", "mixN", "imS" };
 
 	sort_by(words[_i]);
 	compose_whole(80, 24);
@@ -273,8 +316,19 @@ TEST(words_and_letters_mean_what_the_table_says)
 		{ "fn", 2, PAGE_SORT_FUNCTION, false, '^' },
 		{ "addr", 1, PAGE_SORT_ADDRESS, false, '^' },
 		{ "age_ms", 1, PAGE_SORT_AGE, false, 'v' },
+		{ "time", 1, PAGE_SORT_AGE, false, 'v' },
+		{ "sequence", 1, PAGE_SORT_AGE, false, 'v' },
+		{ "module", 1, PAGE_SORT_MODULE, false, '^' },
+		{ "lib", 1, PAGE_SORT_MODULE, false, '^' },
+		{ "mod", 3, PAGE_SORT_MODULE, false, '^' },
+		{ "M", 1, PAGE_SORT_MODULE, true, 'v' },
+		{ "source", 1, PAGE_SORT_FILE, false, '^' },
+		{ "line", 1, PAGE_SORT_LINE, false, '^' },
+		{ "mix", 3, PAGE_SORT_MODULE, false, '^' },
+		{ "tid", 1, PAGE_SORT_TID, false, '^' },
+		{ "layer", 1, PAGE_SORT_LAYER, false, '^' },
 	};
-	static const char *const bad[] = { "", "x", "sise", "Nsx", "NsNsN",
+	static const char *const bad[] = { "", "z", "sise", "Nsz", "NsNsN",
 		"NN", "foo", "Size", " N" };
 	size_t i;
 
@@ -297,7 +351,8 @@ TEST(no_letter_has_two_meanings)
 	size_t i, j;
 
 	for (i = 0; i < PAGE_SORTS; i++) {
-		ck_assert_uint_eq(strlen(page_sort_rows[i].letters), 2);
+		ck_assert(page_sort_rows[i].letters[0] == '\0' ||
+		    strlen(page_sort_rows[i].letters) == 2);
 		for (j = 0; j < i; j++)
 			ck_assert_ptr_null(strpbrk(page_sort_rows[i].letters,
 			    page_sort_rows[j].letters));

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 
+#include "../src/mdd/profile.h"
 #include "profile_rig.h"
 
 /* --- groups --------------------------------------------------------------- */
@@ -105,6 +106,45 @@ TEST(heaviest_come_first_by_each_measure)
 	ck_assert_str_eq(rows[0].name, "init");
 	ck_assert_int_eq(rows[0].total.oldest_ms, NOW - 7002);
 	ck_assert_str_eq(rows[3].name, "cache");
+}
+
+static int
+by_path(const char *a, const char *b)
+{
+	if (a[0] == '\0' || b[0] == '\0')
+		return (a[0] == '\0') - (b[0] == '\0');
+	return strcmp(text_base(a), text_base(b));
+}
+
+static int
+by_place(enum profile_measure by, const struct profile_group *a,
+    const struct profile_group *b)
+{
+	int r = by == PROFILE_OF_MODULE ? by_path(a->module, b->module) :
+	    by_path(a->file, b->file);
+
+	if (r == 0 && by == PROFILE_OF_LINE && a->line != b->line)
+		r = a->line < b->line ? -1 : 1;
+	return r != 0 ? r : strcmp(a->name, b->name);
+}
+
+/* Frames have functions with and without a file, and some of several modules. */
+LOOP_TEST(places_are_in_order_and_then_names, PROFILE_OF_MODULE,
+    PROFILE_OF_LINE + 1)
+{
+	for (unsigned s = 1; s <= 9; s++)
+		put(s, 1, 10 * s);
+	profile_resolve(p, &words);
+	group(PROFILE_FRAME, (enum profile_measure)_i);
+	ck_assert_uint_gt(got, 4);
+	for (size_t i = 1; i < got; i++)
+		ck_assert_msg(by_place((enum profile_measure)_i, &rows[i - 1],
+		    &rows[i]) <= 0, "%s %s:%u %s before %s %s:%u %s",
+		    rows[i - 1].module, rows[i - 1].file, rows[i - 1].line,
+		    rows[i - 1].name, rows[i].module, rows[i].file,
+		    rows[i].line, rows[i].name);
+	ck_assert_int_ne(by_place((enum profile_measure)_i, &rows[0],
+	    &rows[got - 1]), 0);
 }
 
 TEST(ties_and_keys_are_the_same_in_any_order_of_blocks)

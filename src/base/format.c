@@ -42,9 +42,9 @@ rounded(uint64_t n, uint64_t unit)
 	return n / unit + (rest >= unit - rest);
 }
 
-/* The finest unit that fits; '*' for a number that would round to 0. */
+/* The finest unit above `least` that fits; '*' for a number that would round to 0. */
 static void
-put_units(char *out, int cols, uint64_t n, uint64_t step)
+put_units(char *out, int cols, uint64_t n, uint64_t step, uint64_t least)
 {
 	uint64_t unit = 1;
 	char text[48];
@@ -53,6 +53,8 @@ put_units(char *out, int cols, uint64_t n, uint64_t step)
 		uint64_t t;
 
 		unit *= step;
+		if (unit <= least)
+			continue;
 		t = tenths(n, unit);
 		snprintf(text, sizeof(text), "%" PRIu64 ".%" PRIu64 "%c",
 		    t / 10, t % 10, *letter);
@@ -83,15 +85,25 @@ base_format_count(char *out, int cols, uint64_t n)
 	check_cols(cols);
 	snprintf(text, sizeof(text), "%" PRIu64, n);
 	if (!put_text(out, cols, text))
-		put_units(out, cols, n, 1000);
+		put_units(out, cols, n, 1000, 1);
 }
 
 void
 base_format_grouped(char *out, int cols, uint64_t n)
 {
+	uint64_t least = 1;
+
 	check_cols(cols);
-	if (!put_text(out, cols, base_digits(n).text))
+	if (put_text(out, cols, base_digits(n).text))
+		return;
+	/* Four digits are read without a comma; of more none are ungrouped. */
+	if (n < 10000) {
 		base_format_count(out, cols, n);
+		return;
+	}
+	while (n / least >= 1000000)
+		least *= 1000;
+	put_units(out, cols, n, 1000, least);
 }
 
 void
@@ -105,7 +117,7 @@ base_format_size(char *out, int cols, uint64_t bytes)
 		if (put_text(out, cols, text))
 			return;
 	}
-	put_units(out, cols, bytes, 1024);
+	put_units(out, cols, bytes, 1024, 1);
 }
 
 void
@@ -119,7 +131,7 @@ base_format_bytes(char *out, int cols, uint64_t bytes)
 		return;
 	snprintf(text, sizeof(text), "%" PRIu64, bytes);
 	if (!put_text(out, cols, text))
-		put_units(out, cols, bytes, 1024);
+		put_units(out, cols, bytes, 1024, 1);
 }
 
 static const struct age_unit {

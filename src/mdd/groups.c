@@ -542,6 +542,37 @@ profile_ends(struct profile *p, struct profile_sum out[RING_ENDS])
 
 /* --- ranking --------------------------------------------------------------- */
 
+/* "" and NULL come last. */
+static int
+compare_paths(const char *a, const char *b)
+{
+	bool none = a == NULL || a[0] == '\0', other = b == NULL || b[0] == '\0';
+
+	return none || other ? none - other : strcmp(text_base(a), text_base(b));
+}
+
+static int
+compare_places(enum profile_measure by, const struct place *a,
+    const struct place *b)
+{
+	int c;
+
+	if (by == PROFILE_OF_MODULE)
+		return compare_paths(a->module, b->module);
+	if (by != PROFILE_OF_FILE && by != PROFILE_OF_LINE)
+		return 0;
+	c = compare_paths(a->file, b->file);
+	return c != 0 || by == PROFILE_OF_FILE ? c :
+	    (a->line > b->line) - (a->line < b->line);
+}
+
+static bool
+is_by_text(enum profile_measure by)
+{
+	return by == PROFILE_NAME || by == PROFILE_OF_MODULE ||
+	    by == PROFILE_OF_FILE || by == PROFILE_OF_LINE;
+}
+
 static int
 compare(const struct profile_ranking *r, const struct group *a,
     const struct group *b)
@@ -552,13 +583,15 @@ compare(const struct profile_ranking *r, const struct group *a,
 		return a->placed ? -1 : 1;
 	if (a->value != b->value)
 		return (a->value > b->value) != r->reverse ? -1 : 1;
-	c = strcmp(a->name, b->name);
+	c = compare_places(r->g.measure, &a->place, &b->place);
+	if (c == 0)
+		c = strcmp(a->name, b->name);
 	if (c == 0 && a->tag != b->tag)
 		c = a->tag < b->tag ? -1 : 1;
 	if (c == 0)
 		c = a->key < b->key ? -1 : a->key > b->key;
-	/* An order by names is reversed, too. */
-	return r->reverse && r->g.measure == PROFILE_NAME ? -c : c;
+	/* An order by texts is reversed, too. */
+	return r->reverse && is_by_text(r->g.measure) ? -c : c;
 }
 
 static inline const struct group *
@@ -640,6 +673,9 @@ value_of(const struct profile_ranking *r, const struct group *g)
 	case PROFILE_BLOCKS:
 	case PROFILE_AGE:
 	case PROFILE_NAME:
+	case PROFILE_OF_MODULE:
+	case PROFILE_OF_FILE:
+	case PROFILE_OF_LINE:
 		break;
 	}
 	return sums_measure(&g->total, r->g.measure, r->g.now_ms);

@@ -71,6 +71,9 @@ enum profile_measure {
 	PROFILE_AGE,
 	PROFILE_SELF,		/* rankings: bytes allocated by the function itself */
 	PROFILE_NAME,		/* rankings: nothing, the order is by name */
+	PROFILE_OF_MODULE,	/* ... by the last part of the module, then by name */
+	PROFILE_OF_FILE,	/* ... of the file */
+	PROFILE_OF_LINE,	/* ... of the file, and by the line */
 	PROFILE_TYPE,		/* rankings of cells: the type of all blocks; mixed ones last */
 	PROFILE_THREAD,
 };

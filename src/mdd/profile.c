@@ -83,6 +83,9 @@ sums_measure(const struct sums *s, enum profile_measure by, int64_t now_ms)
 		return now_ms > s->oldest_ms ?
 		    (uint64_t)now_ms - (uint64_t)s->oldest_ms : 0;
 	case PROFILE_NAME:
+	case PROFILE_OF_MODULE:
+	case PROFILE_OF_FILE:
+	case PROFILE_OF_LINE:
 	case PROFILE_TYPE:
 	case PROFILE_THREAD:
 		return 0;

@@ -14,7 +14,12 @@ say_none(struct app *app)
 	const char *text = page_find_text(app->page);
 	uint64_t unsure = page_find_unsure(app->page);
 
-	if (unsure > 0)
+	if (page_shows_groups(app->page) && unsure > 0)
+		app_say(app, "no group has '%s' in its name; %s stacks have "
+		    "unknown names", text, base_digits(unsure).text);
+	else if (page_shows_groups(app->page))
+		app_say(app, "no group has '%s' in its name", text);
+	else if (unsure > 0)
 		app_say(app, "no row matches %s; %s rows have unknown names",
 		    text, base_digits(unsure).text);
 	else
@@ -62,8 +67,6 @@ begin_search(struct app *app, const char *text, bool back, size_t *at)
 		    page_filter_error_column(text, e.at), e.why);
 	} else if (r == -ENOENT) {
 		app_say(app, "nothing to find yet; / asks for it");
-	} else if (r == -ENOTSUP) {
-		app_say(app, "only blocks can be found; t shows them");
 	} else {
 		app_say(app, "no search: %s", strerror(-r));
 	}

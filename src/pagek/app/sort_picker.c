@@ -40,6 +40,8 @@ app_sort(struct app *app, const char *text)
 {
 	const struct page_sort_ops *ops = app_page_sorts(app);
 	struct page_sorting s;
+	char words[200] = "";
+	size_t i, len = 0;
 
 	if (ops == NULL)
 		ops = pages[PAGE_K].ops->sorts(app);
@@ -52,7 +54,10 @@ app_sort(struct app *app, const char *text)
 			return;
 		}
 	}
-	app_say(app, "no order is called '%.64s'; s lists them", text);
+	for (ops = app_page_sorts(app), i = 0; ops != NULL && i < ops->n; i++)
+		base_append(words, sizeof words, &len, "%s%s", i > 0 ? ", " :
+		    ": there are ", ops->keys[i].word);
+	app_say(app, "no order is called '%.32s'%s", base_shown(text), words);
 }
 
 static struct page_sorting
@@ -132,8 +137,9 @@ compose(struct app *app, int rows, struct page_picture *pic)
 	page_overlay_title("a letter or Enter picks  r reverses  Esc leaves",
 	    pic);
 	for (i = 0; i < ops->n; i++) {
-		snprintf(name, sizeof name, "%c  %s", ops->keys[i].letters[0],
-		    ops->keys[i].word);
+		snprintf(name, sizeof name, "%c  %s",
+		    ops->keys[i].letters[0] != '\0' ?
+		    ops->keys[i].letters[0] : ' ', ops->keys[i].word);
 		/* pic->rows does not count the open line. */
 		if (i == *selected_key(app))
 			from = pic->rows;

@@ -512,8 +512,8 @@ sums_text(const struct page_chosen *s, const char *about, int form, char *out,
 	base_group_digits(listed, sizeof listed, s->listed);
 	base_group_digits(unsure, sizeof unsure, s->unsure);
 	if (form == 2) {
-		base_format_count(n, 4, s->blocks);
-		base_format_count(of, 4, s->of);
+		base_format_grouped(n, 5, s->blocks);
+		base_format_grouped(of, 5, s->of);
 	}
 	base_append(out, cap, &len, "%s%s of %s%s", about,
 	    n + strspn(n, " "), about, of + strspn(of, " "));

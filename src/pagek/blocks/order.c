@@ -34,7 +34,7 @@ parse_letter(const struct page_sort_row *keys, size_t n, char c,
 
 	for (i = 0; i < n; i++) {
 		letters = keys[i].letters;
-		if (c != letters[0] && c != letters[1])
+		if (letters[0] == '\0' || strchr(letters, c) == NULL)
 			continue;
 		/* A key twice decides nothing: the text is a wrong word. */
 		for (j = 0; j < s->n; j++)
@@ -321,6 +321,10 @@ number_of(enum page_sort sort, const struct blk *b)
 		return ~(uint64_t)(b->flags & 0xf);
 	case PAGE_SORT_SITE:
 		return b->caller;
+	case PAGE_SORT_TID:
+		return b->thread;
+	case PAGE_SORT_LAYER:
+		return b->flags & REC_LAYER_API;
 	default:
 		return b->type;
 	}
@@ -337,11 +341,35 @@ number_text(struct page_order *o, const char *text, uint32_t *number)
 	return 0;
 }
 
-static int
-function_number(struct page_order *o, const struct page_view *v,
-    uint64_t caller, uint32_t *number)
+/* As a row shows it; "" is not known.  A line is in the order of its number. */
+static void
+call_text(const struct page_call *call, enum page_sort sort, char *out,
+    size_t cap)
 {
-	char name[PAGE_NAME_MAX] = "";
+	size_t len;
+
+	out[0] = '\0';
+	if (sort == PAGE_SORT_FUNCTION) {
+		page_call_function(call, out, cap);
+	} else if (sort == PAGE_SORT_MODULE) {
+		if (call->words != NULL)
+			page_text_copy(out, cap,
+			    page_text_base(call->words->module));
+	} else if (call->line != NULL && call->line->file.len > 0) {
+		page_text_copy(out, cap, page_text_base(call->line->file));
+		len = strlen(out);
+		if (sort == PAGE_SORT_LINE)
+			base_append(out, cap, &len, ":%010u",
+			    call->line->line);
+	}
+}
+
+/* The number of the text of its call, of which there is one for each caller. */
+static int
+call_number(struct page_order *o, const struct page_view *v,
+    enum page_sort sort, uint64_t caller, uint32_t *number)
+{
+	char name[PAGE_NAME_MAX + 16] = "";
 	struct page_call call;
 	struct named *named;
 	bool added, known;
@@ -355,7 +383,7 @@ function_number(struct page_order *o, const struct page_view *v,
 	if (added) {
 		known = page_calls_origin(v, caller, &call);
 		if (known)
-			page_call_function(&call, name, sizeof name);
+			call_text(&call, sort, name, sizeof name);
 		r = number_text(o, name, &named->number);
 		if (r < 0)
 			return r;
@@ -372,12 +400,18 @@ static int
 text_number(struct page_order *o, const struct page_view *v,
     enum page_sort sort, const struct blk *b, uint32_t *number)
 {
+	char rnod[8], room[PAGE_REQUESTER_TEXT];
 	const char *name;
-	char rnod[8];
 
 	switch (sort) {
 	case PAGE_SORT_FUNCTION:
-		return function_number(o, v, b->caller, number);
+	case PAGE_SORT_MODULE:
+	case PAGE_SORT_FILE:
+	case PAGE_SORT_LINE:
+		return call_number(o, v, sort, b->caller, number);
+	case PAGE_SORT_REQUESTER:
+		name = page_requester(room, v->look, b);
+		return number_text(o, name != NULL ? name : "", number);
 	case PAGE_SORT_THREAD:
 		name = page_cell_thread(v, b);
 		o->unsure += b->thread != 0 && name[0] == '\0';

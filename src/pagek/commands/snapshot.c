@@ -159,6 +159,9 @@ measure_of(const struct snapshot *m, enum profile_measure by,
 	case PROFILE_BYTES:
 	case PROFILE_SELF:
 	case PROFILE_NAME:
+	case PROFILE_OF_MODULE:
+	case PROFILE_OF_FILE:
+	case PROFILE_OF_LINE:
 	case PROFILE_TYPE:
 	case PROFILE_THREAD:
 		break;

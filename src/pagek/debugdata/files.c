@@ -326,15 +326,16 @@ report_unsure(const struct dump *d)
 	char unsure[512];
 	size_t len = 0;
 
-	base_append(unsure, sizeof unsure, &len, "%" PRIu64 " are unsure",
-	    n->in_flight);
+	base_append(unsure, sizeof unsure, &len, "%s are unsure",
+	    base_digits(n->in_flight).text);
 	append_unsure(d, unsure, sizeof unsure, &len);
 	if (n->busy > 0 || n->in_flight > 0 || n->pending > 0)
-		notice("%s: the target was stopped in an update: %" PRIu64
-		    " events are not in it, and %s", d->name, n->pending, unsure);
+		notice("%s: the target was stopped in an update: %s "
+		    "events are not in it, and %s", d->name,
+		    base_digits(n->pending).text, unsure);
 	if (n->missed > 0)
-		notice("%s: %" PRIu64 " events were not recorded, for want of "
-		    "memory or time", d->name, n->missed);
+		notice("%s: %s events were not recorded, for want of "
+		    "memory or time", d->name, base_digits(n->missed).text);
 }
 
 int

@@ -170,8 +170,14 @@ keys_of_sort(enum page_sort sort)
 		return "fF";
 	case PAGE_SORT_SITE:
 		return "cC";
+	case PAGE_SORT_TID:
 	case PAGE_SORT_RNOD:
+	case PAGE_SORT_REQUESTER:
 	case PAGE_SORT_LEVEL:
+	case PAGE_SORT_LAYER:
+	case PAGE_SORT_MODULE:
+	case PAGE_SORT_FILE:
+	case PAGE_SORT_LINE:
 	case PAGE_SORTS:
 		break;
 	}

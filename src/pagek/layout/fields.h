@@ -123,7 +123,7 @@ void page_sum_put(const struct page_sum *, const struct page_sum_form *,
 enum profile_measure page_sum_next(enum profile_measure by, int step,
     bool self);
 /* All of them, as messages list them. */
-#define PAGE_SUM_WORDS "name|type|thread|blocks|bytes|oldest_age|self"
+#define PAGE_SUM_WORDS "name|type|thread|blocks|bytes|oldest_age|module|file|line|self"
 
 /* "bytes" */
 const char *page_sum_word(enum profile_measure by);

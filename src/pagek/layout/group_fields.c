@@ -178,11 +178,16 @@ static const struct field groups[] = {
 	    .at = ROW(where), .subset = SHOWN },
 	{ .key = "function", .kind = FIELD_TEXT, .get = field_pointer,
 	    .at = ROW(function), .subset = COUNTED },
+	/* Without columns: they are sort keys. */
 	{ .key = "module", .kind = FIELD_TEXT, .get = field_pointer,
-	    GROUP(module) },
+	    GROUP(module), .column = { .title = "MODULE", .word = "module",
+	    .sort = PROFILE_OF_MODULE } },
 	{ .key = "file", .kind = FIELD_TEXT, .get = field_pointer,
-	    GROUP(file) },
-	{ .key = "line", .get = field_u32_known, GROUP(line) },
+	    GROUP(file), .column = { .title = "FILE", .word = "file",
+	    .sort = PROFILE_OF_FILE } },
+	{ .key = "line", .get = field_u32_known, GROUP(line),
+	    .column = { .title = "LINE", .word = "line",
+	    .sort = PROFILE_OF_LINE } },
 	{ .key = "stacks", .get = field_u32, GROUP(stacks),
 	    .subset = COUNTED },
 	{ .column = { .title = "TYPE", .word = "type", .sort = PROFILE_TYPE,
@@ -199,8 +204,8 @@ static const struct field groups[] = {
 	    .rank = 2, .keep = 10, .figure = true, .put = put_count } },
 	{ .key = "est_bytes", .get = field_u64, GROUP(total.bytes),
 	    .column = { .title = "BYTES", .word = "bytes",
-	    .sort = PROFILE_BYTES, .gap = 1, .width = 9, .right = true,
-	    .rank = 0, .figure = true, .put = put_bytes } },
+	    .also = "size", .sort = PROFILE_BYTES, .gap = 1, .width = 9,
+	    .right = true, .rank = 0, .figure = true, .put = put_bytes } },
 	{ .key = "oldest_age_ms", .kind = FIELD_SIGNED, .get = get_age,
 	    .column = { .title = "AGE", .word = "oldest_age", .also = "age",
 	    .sort = PROFILE_AGE, .gap = 1, .width = 5, .right = true, .place = 1, .rank = 3,
@@ -379,7 +384,8 @@ page_sum_called(const char *word, enum profile_measure *by)
 			*by = (enum profile_measure)groups[i].column.sort;
 			return 0;
 		}
-	if (strcmp(word, NAME_WORD) != 0)
+	/* Blocks of a function have its name, and the function is the group. */
+	if (strcmp(word, NAME_WORD) != 0 && strcmp(word, "function") != 0)
 		return -EINVAL;
 	*by = PROFILE_NAME;
 	return 0;

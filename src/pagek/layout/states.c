@@ -539,7 +539,7 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	for (unsigned i = 0; i < STREAM_CAUSES; i++)
 		bound = bound || (look->loss.lost[i] > 0 && is_bound(look, i));
 	base_group_digits(exact, sizeof exact, lost);
-	base_format_count(fit, 5, lost);
+	base_format_grouped(fit, 5, lost);
 	if (lost > 0)
 		append_word(st, "  INCOMPLETE %s%s", bound ? ">=" : "+", exact);
 	else
@@ -568,7 +568,7 @@ say_paused(const struct page *page, const struct page_view *v,
 	if (v->live->work.total_records < v->look->work.total_records)
 		since = 0;
 	base_group_digits(count, sizeof count, since);
-	base_format_count(fit, 5, since);
+	base_format_grouped(fit, 5, since);
 	memcpy(word, st->word, sizeof word);
 	if (page_step_age(page, &ms)) {
 		page_clock(page, v->look, v->look->node_wall_ms, count);

@@ -240,8 +240,10 @@ number_text(char out[32], int digits, bool bytes, uint64_t n)
 	}
 	if (bytes)
 		base_format_bytes(fit, digits, n);
-	else
+	else if (n < 10000)
 		base_format_count(fit, digits, n);
+	else
+		base_format_grouped(fit, digits, n);
 	while (*p == ' ')
 		p++;
 	base_copy_text(out, 32, p);

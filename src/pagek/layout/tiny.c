@@ -18,7 +18,7 @@ get_facts(const struct page_view *v, const struct page_state *st,
 {
 	char fit[8];
 
-	base_format_count(fit, v->look->sample != 0 ? 4 : 5,
+	base_format_grouped(fit, v->look->sample != 0 ? 4 : 5,
 	    page_view_blocks(v));
 	if (page_view_known(v))
 		snprintf(f->count, sizeof f->count, "%s%s",

@@ -104,7 +104,9 @@ page_wide_title(struct page *page, const struct page_view *v,
 	}
 	picture_put(pic, "K MEMORY BLOCKS  ");
 	picture_put(pic, t.node);
-	if (t.name[0] != '\0' && ((with & TITLE_NAME) || name >= NAME_LEAST)) {
+	/* A cut name leaves room for the whole target. */
+	if (t.name[0] != '\0' && ((with & TITLE_NAME) ||
+	    ((with & TITLE_TARGET) && name >= NAME_LEAST))) {
 		picture_put(pic, " ");
 		picture_text(pic, t.name, name, PICTURE_FREE);
 	}

@@ -416,6 +416,7 @@ put_rows(struct page_diff *d, const struct page *page,
 
 /* --- above the rows ------------------------------------------------------- */
 
+#define TARGET_COLS 60		/* narrower pages do not name the target */
 #define SUM_TEXT 64
 #define STATE_TEXT (sizeof ((struct page_state *)NULL)->word + 2)
 
@@ -525,20 +526,19 @@ title_text(const struct page_diff *d, const struct page *page,
 
 	state_text(page, v, cols, state);
 	page_target_text(v->live, target);
-	if (rows < PAGE_DIFF_BAR_ROWS)
-		target[0] = '\0';
-	base_append(out, cap, &len, "H DIFF%s%s%s  ", target[0] != '\0' ?
-	    "  " : "", target, state);
 	page_mark_when(page, v, from);
 	page_moment_text(page, v, &now, to);
 	if (known && cols < PAGE_WIDE_COLS) {
-		base_append(out, cap, &len, "%s  ", from);
+		base_append(out, cap, &len, "H DIFF%s  %s  ", state, from);
 		counts_text(d, page, v, s, out, cap, &len);
 		base_append(out, cap, &len, "  %s%s", page_diff_view_name(d),
 		    part);
+		if (cols >= TARGET_COLS && rows >= PAGE_DIFF_BAR_ROWS)
+			base_append(out, cap, &len, "  %s", target);
 		return;
 	}
-	base_append(out, cap, &len, "mark %s", from);
+	base_append(out, cap, &len, "H DIFF%s%s%s  mark %s", target[0] != '\0' ?
+	    "  " : "", target, state, from);
 	if (known) {
 		was_text(page, v, s, was);
 		sum_text(v, s->shown.blocks, s->shown.bytes, is);

@@ -249,7 +249,7 @@ static const struct layout {
 	    { "NAME", 16, false, put_name },
 	    { "TARGET", 20, false, put_target },
 	    { "LIVE", 10, true, put_live },
-	    { "BLOCKS", 7, true, put_blocks },
+	    { "BLOCKS", 9, true, put_blocks },
 	    { "REC/s", 6, true, put_rate },
 	    { "TRIP", 5, true, put_trip },
 	    { "STATE", 18, false, put_how },
@@ -259,7 +259,7 @@ static const struct layout {
 	    { "NAME", 12, false, put_name },
 	    { "TARGET", 16, false, put_target },
 	    { "LIVE", 10, true, put_live },
-	    { "BLOCKS", 6, true, put_blocks },
+	    { "BLOCKS", 7, true, put_blocks },
 	    { "REC/s", 5, true, put_rate },
 	    { "STATE", 0, false, put_how } } },
 	{ 65, {

@@ -124,9 +124,9 @@ static const struct column {
 	{ "PID", 8, 1, true, false, put_pid },
 	{ "COMM", NAME_USUAL, 0, false, false, put_name },
 	{ "LIVE ", 12, 3, true, false, put_live },
-	{ "BLOCKS", 6, 5, true, false, put_blocks },
+	{ "BLOCKS", 8, 5, true, false, put_blocks },
 	{ "TREE ", 12, 4, true, true, put_tree },
-	{ "BLOCKS", 6, 6, true, true, put_tree_blocks },
+	{ "BLOCKS", 8, 6, true, true, put_tree_blocks },
 	{ "STATE", 8, 2, false, false, put_state },
 };
 

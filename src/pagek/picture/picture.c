@@ -270,6 +270,8 @@ add_text(struct page_picture *pic, const char *text, size_t len, int width)
 	return s->col - from;
 }
 
+#define ROOMY_COLS 60		/* in narrower lines every place to break counts */
+
 /* The blank is between a number and its unit or noun, as in "8.4 MiB". */
 static bool
 is_in_number(const char *text, size_t len, size_t blank)
@@ -300,7 +302,8 @@ line_bytes(const char *text, size_t len, int cols)
 		}
 		if (text[i] == ' ')
 			any = i;
-		if (text[i] == ' ' && !is_in_number(text, len, i))
+		if (text[i] == ' ' && (cols < ROOMY_COLS ||
+		    !is_in_number(text, len, i)))
 			blank = i;
 		if (text[i] == ' ' && i + 1 < len && text[i + 1] == ' ' &&
 		    4 * col >= 3 * cols)

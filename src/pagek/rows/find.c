@@ -17,6 +17,7 @@ struct page_find {
 	struct page_row_filter *filter;
 	char text[FILTER_MAX];
 	bool back, on, round;
+	bool groups;		/* the rows are groups, found by their names */
 	uint64_t at;		/* the next row; going back, one behind it */
 	uint64_t looked, of;	/* rows, of about so many */
 	uint64_t most;		/* rows to look at: the list may grow for ever */
@@ -77,7 +78,7 @@ new_filter(
 static int
 set_text(struct page *page, const char *text, struct filter_error *e)
 {
-	struct page_row_filter *filter;
+	struct page_row_filter *filter = NULL;
 	int r;
 
 	if (page->find == NULL)
@@ -92,7 +93,8 @@ set_text(struct page *page, const char *text, struct filter_error *e)
 		return -EINVAL;
 	}
 	r = new_filter(&filter, text, e);
-	if (r < 0)
+	/* A part of a group's name need not be an expression. */
+	if (r < 0 && (r != -EINVAL || !page_shows_groups(page)))
 		return r;
 	page_row_filter_free(page->find->filter);
 	page->find->filter = filter;
@@ -141,6 +143,18 @@ begin_round(struct page *page, const struct page_view *v)
 	f->before = f->back ? f->of - (f->at < f->of ? f->at : f->of) : f->at;
 }
 
+static void
+begin_groups(struct page *page)
+{
+	struct page_find *f = page->find;
+	uint64_t at = page->cursor.on ? page->cursor.at : page->offs;
+
+	f->round = false;
+	f->looked = f->unsure = 0;
+	f->at = f->back ? at : at + page->cursor.on;
+	f->of = page->groups != NULL ? page->groups->rows : 0;
+}
+
 int
 page_find_begin(struct page *page, const struct page_view *v, const char *text,
     bool back, struct filter_error *e)
@@ -154,14 +168,17 @@ page_find_begin(struct page *page, const struct page_view *v, const char *text,
 			return r;
 	}
 	f = page->find;
-	if (f == NULL || f->filter == NULL)
+	if (f == NULL || f->text[0] == '\0' ||
+	    (f->filter == NULL && !page_shows_groups(page)))
 		return -ENOENT;
-	if (page_shows_groups(page))
-		return -ENOTSUP;
+	f->groups = page_shows_groups(page);
 	f->back = back;
 	f->on = true;
 	f->rounds = 0;
-	begin_round(page, v);
+	if (f->groups)
+		begin_groups(page);
+	else
+		begin_round(page, v);
 	return 0;
 }
 
@@ -227,6 +244,58 @@ end_round(struct page *page, const struct page_view *v)
 	return PAGE_FIND_NONE;
 }
 
+/* --- groups --------------------------------------------------------------- */
+
+/* The text is in what the row shows of the group; rows of blocks have no name. */
+static bool
+names_text(const struct page *page, const struct page_view *v, uint64_t row)
+{
+	struct page_groups *g = page->groups;
+	const struct profile_group *group;
+	struct page_group_words words;
+	struct page_group_at at;
+
+	if (!page_groups_at(g, row, &at))
+		return false;
+	group = page_groups_at_row(g, &at);
+	if (group == NULL)
+		return false;
+	page_group_say(page, v, page_group_level(page, at.what == ROW_BELOW),
+	    group, &words);
+	return strcasestr(words.name, page->find->text) != NULL ||
+	    strcasestr(words.where, page->find->text) != NULL;
+}
+
+static enum page_find_state
+step_groups(struct page *page, const struct page_view *v, int64_t ns)
+{
+	struct page_find *f = page->find;
+	struct mono begun = mono_now();
+	uint64_t total, row;
+
+	if (!page_groups_at_hand(page, v))
+		return PAGE_FIND_ON;
+	total = page->groups->rows;
+	do {
+		if (f->looked++ >= total) {
+			f->unsure = page->groups->missing;
+			f->on = false;
+			return PAGE_FIND_NONE;
+		}
+		wrap_at_end(f, total);
+		row = f->back ? --f->at : f->at++;
+		if (!names_text(page, v, row))
+			continue;
+		f->on = false;
+		page->found.total = total;
+		page_move_to(page, row);
+		page_remember_cursor(page, v);
+		page_freeze_briefly(page, v);
+		return PAGE_FIND_HERE;
+	} while (mono_now().ns - begun.ns < ns);
+	return PAGE_FIND_ON;
+}
+
 enum page_find_state
 page_find_step(struct page *page, const struct page_view *v, int64_t ns)
 {
@@ -239,6 +308,8 @@ page_find_step(struct page *page, const struct page_view *v, int64_t ns)
 
 	if (f == NULL || !f->on)
 		return PAGE_FIND_OFF;
+	if (f->groups && page_shows_groups(page))
+		return step_groups(page, v, ns);
 	if (v->look->window || (page_choice_on(page) &&
 	    page_choice_waits(page)))
 		return PAGE_FIND_ON;
@@ -305,7 +376,7 @@ page_find_unsure(const struct page *page)
 const char *
 page_find_text(const struct page *page)
 {
-	return page->find != NULL && page->find->filter != NULL ?
+	return page->find != NULL && page->find->text[0] != '\0' ?
 	    page->find->text : NULL;
 }
 

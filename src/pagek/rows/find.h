@@ -7,7 +7,7 @@
  *		after each it continues behind the last row that is still there.
  *	text	an expression (filter.h).  A text that is none, but has no operator
  *		either, is searched for literally; so are digits that may be an
- *		address.
+ *		address.  In groups it is a part of the name, in either case.
  *
  * Example
  *	r = page_find_begin(page, v, "size>=1k", false, &e);
@@ -29,8 +29,8 @@ enum page_find_state {
 
 /*
  * Begins a search; text NULL: for the last text.  -EINVAL with the error filled:
- * the text is wrong, and the last one stays; -ENOENT: there is no last text;
- * -ENOTSUP: the rows are groups; -ENOMEM.
+ * the text is wrong, and the last one stays; -ENOENT: there is no last text, or
+ * it is none for blocks; -ENOMEM.
  */
 int page_find_begin(struct page *, const struct page_view *, const char *text,
     bool back, struct filter_error *);

@@ -480,6 +480,9 @@ static const struct page_sort_row group_keys[] = {
 	{ "blocks", "cC", "COUNT", false, "most blocks first" },
 	{ "bytes", "Nn", "BYTES", false, "most bytes first" },
 	{ "oldest_age", "sS", "AGE", false, "oldest block first" },
+	{ "module", "mM", NULL, true, "module of all its blocks" },
+	{ "file", "iI", NULL, true, "source file of them" },
+	{ "line", "xX", NULL, true, "source file and line" },
 	{ "self", "eE", "SELF", false, "most bytes requested by the function "
 	    "itself first" },
 };
