@@ -29,7 +29,7 @@ page_diff_count(char out[32], const struct page_view *v, double n)
 	snprintf(out, 32, "%s%.28s", page_about(v->look->sample), digits);
 }
 
-#define COUNT_COLS 10
+#define COUNT_COLS 9
 
 /* Fits a number into the columns of a count; it is never cut. */
 static void
