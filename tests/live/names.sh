@@ -201,4 +201,18 @@ odd() {
 	    ! cut -f 1 "$tmp/words" | grep -q '^-' && ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" "$tmp/words"
 }
 rule "a command with blanks, a colon or control characters is found and completed" odd
+
+# More targets that have ended than the node keeps lists of.
+given_up() {
+	oldest=
+	for i in $(seq 18); do
+		(cd "$here" && LD_PRELOAD=$B/liballoclog.so exec ./alone 1 / 0) &
+		oldest=${oldest:-$!}
+		wait $!
+		until_true 20 gone_pid "$!" || return 1
+	done
+	refused 3 "NO ALLOCLOG: ALLOCLOG.alone.$oldest: it has ended, and its list was discarded [0-9]* s later: the node keeps those of the last 16 ended targets; 'pagek targets' lists" \
+	    "pid:$oldest"
+}
+rule "an ended target whose list was given up says so, after how long and for which limit" given_up
 say_result

@@ -225,6 +225,9 @@ images_drop(struct keeper *k)
 	keeper_drop(k);
 }
 
+_Static_assert(NODE_LISTS_SHELVED == 16 && NODE_LISTS_BYTES == 256u << 20,
+    "as the sentences below say");
+
 /* Called for each image that ends, so it looks only at those with lists. */
 void
 images_trim(struct node *node)
@@ -239,6 +242,10 @@ images_trim(struct node *node)
 	while ((shelved > NODE_LISTS_SHELVED || bytes > NODE_LISTS_BYTES) &&
 	    (k = first_of_most(node, shelved > NODE_LISTS_SHELVED ? weigh_list :
 	    weigh_bytes)) != NULL) {
+		k->last.dropped_ms = base_wall_ms();
+		k->last.dropped = shelved > NODE_LISTS_SHELVED ?
+		    "the node keeps those of the last 16 ended targets" :
+		    "the node keeps 256 MiB of lists of ended targets";
 		bytes -= list_bytes(k);
 		shelved--;
 		images_drop(k);

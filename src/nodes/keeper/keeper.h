@@ -203,6 +203,8 @@ struct keeper_last {
 	struct blklist_counts counts;
 	uint64_t next;			/* sequence number after the last record */
 	uint32_t *due;			/* of the feed at its end, while the list is kept */
+	int64_t dropped_ms;		/* wall clock, of list and queue; 0: not known */
+	const char *dropped;		/* the limit that it was for; NULL: not known */
 };
 
 /* Memory that the next process of the node takes over; see takeover_memory.h. */

@@ -12,6 +12,8 @@
 #include "../keeper/takeover_memory.h"
 #include "answer.h"
 
+#define DISCARDED_TEXT 160
+
 int
 answer_init(struct answer_scratch **out)
 {
@@ -61,12 +63,33 @@ find_row(struct conn *c, const struct wire_msg *m, uint32_t index)
 	return may_read(c, m, row->keeper) ? row : NULL;
 }
 
+/* When the list of an ended target was discarded, and for which limit. */
+static void
+discarded_text(const struct keeper *k, char out[DISCARDED_TEXT])
+{
+	int64_t after = (k->last.dropped_ms - k->life.ended_ms) / 1000;
+	bool minutes = after >= 600;
+	size_t len = 0;
+
+	out[0] = '\0';
+	base_append(out, DISCARDED_TEXT, &len, "it has ended, and its list was "
+	    "discarded");
+	if (k->last.dropped_ms != 0 && k->life.ended_ms != 0)
+		base_append(out, DISCARDED_TEXT, &len, " %s %s later",
+		    base_digits(after < 0 ? 0 : (uint64_t)after /
+		    (minutes ? 60 : 1)).text, minutes ? "min" : "s");
+	if (k->last.dropped != NULL)
+		base_append(out, DISCARDED_TEXT, &len, ": %s",
+		    k->last.dropped);
+}
+
 struct keeper *
 answer_keeper(struct conn *c, const struct wire_msg *m, uint32_t index,
     const uint8_t epoch[WIRE_EPOCH], bool need_list)
 {
 	struct dstrm *t = &c->node->dstrm;
 	struct wire_msg err = { .type = WIRE_ERR, .id = m->id };
+	char text[DISCARDED_TEXT];
 	struct keeper *k = NULL;
 	int r = dstrm_get(t, index, epoch, &k);
 
@@ -83,8 +106,8 @@ answer_keeper(struct conn *c, const struct wire_msg *m, uint32_t index,
 	} else if (k->life.state == WIRE_S_NO_DATA) {
 		err.err.text = wire_text("this process has no stream");
 	} else {
-		err.err.text = wire_text(
-		    "the list of this ended target was discarded");
+		discarded_text(k, text);
+		err.err.text = wire_text(text);
 	}
 	conn_reply(c, &err);
 	return NULL;

@@ -199,7 +199,32 @@ session_resolve(struct nodes_session *s)
 	session_ask(s, SESSION_ASK_NAME, &msg);
 }
 
+#define NO_SUCH "no such "	/* a node's sentence without more to say */
+
 /* --- refusals and ends -------------------------------------------------- */
+
+/* text: the node's sentence. */
+static void
+say_no_stream(const struct nodes_session *s, const char *text, char *reason,
+    size_t cap)
+{
+	const char *name = s->stream.name[0] != '\0' ? s->stream.name :
+	    "ALLOCLOG";
+	size_t len = 0;
+
+	reason[0] = '\0';
+	/* There is a row, and the node says what it lacks. */
+	if (strncmp(text, NO_SUCH, strlen(NO_SUCH)) != 0 && text[0] != '\0')
+		base_append(reason, cap, &len, "%s: %s; 'pagek targets' lists "
+		    "what there is", name, text);
+	else if (s->reconnect.restarted)
+		base_append(reason, cap, &len, "the node was restarted "
+		    "and has no %s: the target has ended, or has not registered "
+		    "again", name);
+	else
+		base_append(reason, cap, &len, "the node has no data stream %s",
+		    name);
+}
 
 void
 session_refused(struct nodes_session *s, const struct wire_err *e)
@@ -218,12 +243,7 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 		return;
 	case WIRE_E_NAME:
 		session_cancel(s);
-		snprintf(reason, sizeof reason,
-		    s->reconnect.restarted ? "the node was restarted and has "
-					  "no %s: the target has ended, or has "
-					  "not registered again"
-					: "the node has no data stream %s",
-		    s->stream.name[0] != '\0' ? s->stream.name : "ALLOCLOG");
+		say_no_stream(s, text, reason, sizeof reason);
 		s->stream.by_index = false;
 		session_set_step(s, s->opts.stream != NULL ||
 		    s->reconnect.restarted ? SESSION_NAME : SESSION_CHOOSE,

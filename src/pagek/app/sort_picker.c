@@ -54,7 +54,10 @@ app_sort(struct app *app, const char *text)
 			return;
 		}
 	}
-	for (ops = app_page_sorts(app), i = 0; ops != NULL && i < ops->n; i++)
+	ops = app_page_sorts(app);
+	if (ops == NULL)
+		ops = pages[PAGE_K].ops->sorts(app);
+	for (i = 0; i < ops->n; i++)
 		base_append(words, sizeof words, &len, "%s%s", i > 0 ? ", " :
 		    ": there are ", ops->keys[i].word);
 	app_say(app, "no order is called '%.32s'%s", base_shown(text), words);
