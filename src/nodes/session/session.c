@@ -213,14 +213,14 @@ say_no_stream(const struct nodes_session *s, const char *text, char *reason,
 	size_t len = 0;
 
 	reason[0] = '\0';
-	/* There is a row, and the node says what it lacks. */
-	if (strncmp(text, NO_SUCH, strlen(NO_SUCH)) != 0 && text[0] != '\0')
-		base_append(reason, cap, &len, "%s: %s; 'pagek targets' lists "
-		    "what there is", name, text);
-	else if (s->reconnect.restarted)
+	if (s->reconnect.restarted)
 		base_append(reason, cap, &len, "the node was restarted "
 		    "and has no %s: the target has ended, or has not registered "
 		    "again", name);
+	/* There is a row, and the node says what it lacks. */
+	else if (strncmp(text, NO_SUCH, strlen(NO_SUCH)) != 0 && text[0] != '\0')
+		base_append(reason, cap, &len, "%s: %s; 'pagek targets' lists "
+		    "what there is", name, text);
 	else
 		base_append(reason, cap, &len, "the node has no data stream %s",
 		    name);
