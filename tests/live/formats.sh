@@ -278,7 +278,8 @@ rule "no bytes go to a terminal" terminal
 
 # The object stands before the archive, which has the other one.
 built_without() {
-	libs='ncursesw libuv libcbor nettle'
+	libs=$(sed -n 's/^PKGS = //p' "$top/Makefile")
+	! pkg-config --exists libzstd || libs="$libs libzstd"
 	cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wundef -Werror \
 	    $(pkg-config --cflags $libs) -c \
 	    -o "$tmp/pprof.o" "$top/src/mdd/export/pprof.c" &&
