@@ -9,10 +9,12 @@
  *
  * Vocabulary
  *	source	arrays that a writer reads: modules, functions, frames, stacks.
- *		Whoever fills them, the writers are the same.
  *	frame	an address, with the functions inlined there, innermost first.
  *	stack	frames, innermost first, and the sums of its blocks.
  *	event	an allocation or a free at its time, in the order of events().
+ *
+ * Another format is a file with its writer here, and a row in
+ * ../../pagek/commands/cmd_export.c.
  *
  * Example
  *	struct export_source *s;
@@ -21,8 +23,8 @@
  *		r = export_pprof(s, out);
  *	export_free(s);
  *
- * Texts are safe for a terminal, "" not known.  Indexes of something that is
- * not known are EXPORT_NONE.
+ * Texts are safe for a terminal; "" means not known.  EXPORT_NONE is the index of
+ * an unknown thing.
  */
 #ifndef MDD_EXPORT_H
 #define MDD_EXPORT_H
@@ -53,12 +55,12 @@ struct export_line {
 struct export_frame {
 	uint64_t address;	/* of the return; 0 not known */
 	uint32_t module;
-	uint32_t first, lines;	/* in source.line; 0: there is no symbol */
+	uint32_t first, lines;	/* in source.line; lines 0: no symbol is known */
 };
 
 struct export_stack {
 	uint32_t first, depth;	/* in source.frame_of */
-	/* Of a sample: weighted. */
+	/* Estimates, if the source is a sample. */
 	uint64_t live_blocks, live_bytes;
 	uint64_t all_blocks, all_bytes;	/* ever allocated, if source.counts_all */
 };
@@ -85,13 +87,13 @@ struct export_source {
 	uint32_t *frame_of;
 	struct export_stack *stack;
 	size_t modules, functions, lines, frames, frames_of, stacks;
-	bool counts_all;	/* stacks know what was ever allocated */
-	uint64_t sample;	/* mean bytes between samples; 0: all blocks are in it */
+	bool counts_all;	/* all_blocks and all_bytes of stacks are known */
+	uint64_t sample;	/* mean bytes between samples; 0: it has all blocks */
 	int64_t wall_ms;	/* of the moment; 0 not known */
 	uint32_t program;	/* the program's own module */
 	const char *target;	/* its name */
 	const char *note;	/* what is incomplete or left out */
-	/* Calls take for each event until that fails.  What it or reading returned. */
+	/* Calls take() for each event until it fails.  0, or the error of take() or of reading. */
 	int (*events)(const struct export_source *, int (*take)(void *,
 	    const struct export_event *), void *arg);
 	uint64_t nevents;
@@ -101,7 +103,7 @@ struct export_source {
 
 /* --- sources ---------------------------------------------------------------- */
 
-/* A target at one moment; all borrowed while the source lives. */
+/* A target at one moment.  Borrows its pointers until export_free(). */
 struct export_live {
 	struct profile *profile;
 	const struct blk *block;	/* for events; the oldest first */
@@ -112,25 +114,28 @@ struct export_live {
 	const char *target, *note;
 };
 
-/* -ENOMEM.  Skipped lines are left out. */
+/* A new source; free it with export_free().  Leaves skipped lines out.  -ENOMEM. */
 int export_of_profile(struct export_source **, const struct export_live *);
 void export_free(struct export_source *);
 
 /*
- * Finds the modules of a process in /proc/PID/maps; a module that does not lie
- * around its frames, or whose file has been replaced, stays unknown.
+ * Finds the places and build ids of modules in /proc/PID/maps.  A module stays
+ * unknown if its mapping has none of its frames, or if its file was replaced.
  */
 void export_place_modules(struct export_source *, pid_t);
 
 /* --- writers ---------------------------------------------------------------- */
 
-/* False: it was built without protobuf-c or zlib. */
+/* False if this program was built without protobuf-c or zlib. */
 bool export_has_pprof(void);
-/* -ENOMEM, or the error of the first write that failed. */
+/*
+ * Write a source.  -ENOMEM, or the error of the first write that failed.
+ * export_pprof(): -ENOTSUP without protobuf-c or zlib.
+ */
 int export_pprof(const struct export_source *, FILE *);
-/* The same.  Of a sample: only the blocks that are logged. */
+/* Of a sample, only the logged blocks. */
 int export_heaptrack(const struct export_source *, FILE *);
-/* Both files of a trace; their names are "metadata" and any other one. */
+/* The two files of a trace: one is named "metadata", the other as you like. */
 int export_ctf(const struct export_source *, FILE *metadata, FILE *stream);
 
 #endif

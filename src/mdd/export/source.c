@@ -9,7 +9,7 @@
 
 #define TEXT_MAX_BYTES (4 * WIRE_TEXT_MAX + 1)	/* each byte as \xNN */
 
-/* Equal things have one number: of a text, or of what stands in a struct. */
+/* The tables number equal texts and structs once. */
 struct filling {
 	struct export_source s;
 	struct intern texts, modules, functions, frames;
@@ -24,14 +24,14 @@ struct caller_stack {
 	uint32_t stack;
 };
 
-/* What tells a frame from others; its functions and lines stand behind. */
-struct frame_words {
+/* The key of a frame; of `line`, the first `lines` count. */
+struct frame_key {
 	uint64_t address;
 	uint32_t module, lines;
 	struct export_line line[SYMBOL_INLINES_MAX];
 };
 
-/* Makes room for `more` elements; the element, or NULL. */
+/* Makes room for `more` elements.  Returns the first of them; NULL: no memory. */
 static void *
 room(void *array, size_t *cap, size_t n, size_t more, size_t size)
 {
@@ -69,7 +69,7 @@ put_module(struct filling *f, const char *path)
 	m = room(&f->s.module, &f->cap_module, f->s.modules, 1, sizeof *m);
 	if (m == NULL)
 		return -ENOMEM;
-	/* As it is until it has been looked for among the mappings. */
+	/* The raw path, for the search among the mappings. */
 	*m = (struct export_module){ .path = intern_text(&f->modules,
 	    (size_t)no) };
 	f->s.modules++;
@@ -95,11 +95,11 @@ put_function(struct filling *f, const char *name, const char *file)
 	return no;
 }
 
-/* Adds a frame of its words, or finds it. */
+/* Adds a frame, or finds it.  Returns its number, or -ENOMEM. */
 static int64_t
-put_frame(struct filling *f, const struct frame_words *w)
+put_frame(struct filling *f, const struct frame_key *w)
 {
-	size_t len = offsetof(struct frame_words, line) +
+	size_t len = offsetof(struct frame_key, line) +
 	    w->lines * sizeof w->line[0];
 	struct export_frame *frame;
 	struct export_line *line;
@@ -122,13 +122,13 @@ put_frame(struct filling *f, const struct frame_words *w)
 }
 
 /*
- * The frame that begins at line *at, which is then behind it.  A frame that is
- * no address has what is known instead as its function.
+ * Puts the frame that begins at line *at, and moves *at behind it.  Without an
+ * address, the line's text counts as its function.
  */
 static int64_t
 take_frame(struct filling *f, const struct profile_line *l, size_t n, size_t *at)
 {
-	struct frame_words w = { .address = l[*at].address };
+	struct frame_key w = { .address = l[*at].address };
 	int64_t no = put_module(f, l[*at].module);
 	bool more = true;
 

@@ -17,25 +17,24 @@
 
 #define NOTE_TEXT 1024
 
-static int put_folded(const struct options *, const struct snapshot *, FILE *);
-static int put_pprof(const struct options *, const struct snapshot *, FILE *);
-static int put_heaptrack(const struct options *, const struct snapshot *,
-    FILE *);
-
+/*
+ * The formats.  Another one is a row here, one in ../cli/options.def, and a file of
+ * ../../mdd/export with the function that writes it.
+ */
 static const struct export_format {
 	enum option_id option;
-	/* Not of a folder. */
-	int (*put)(const struct options *, const struct snapshot *, FILE *);
-	bool (*has)(void);	/* NULL: in every build */
-	const char *needs;	/* packages, if this build has it not */
+	/* NULL: of --folded, which needs no source, and of a folder: CTF. */
+	int (*write)(const struct export_source *, FILE *);
+	bool (*has)(void);	/* NULL: every build has it */
+	const char *needs;	/* packages, for builds that lack it */
 	bool binary;
-	bool blocks;		/* it has each block, not sums */
-	bool folder;		/* it is a folder of files: CTF */
+	bool blocks;		/* each block is written, not sums */
+	bool folder;		/* a folder of files is written */
 } formats[] = {
-	{ OPTION_FOLDED, put_folded, .has = NULL },
-	{ OPTION_PPROF, put_pprof, .has = export_has_pprof, .binary = true,
+	{ OPTION_FOLDED, .write = NULL },
+	{ OPTION_PPROF, export_pprof, .has = export_has_pprof, .binary = true,
 	    .needs = "libprotobuf-c-dev, protobuf-c-compiler and zlib1g-dev" },
-	{ OPTION_HEAPTRACK, put_heaptrack, .blocks = true },
+	{ OPTION_HEAPTRACK, export_heaptrack, .blocks = true },
 	{ OPTION_CTF, .blocks = true, .folder = true },
 };
 
@@ -68,7 +67,7 @@ put_folded(const struct options *o, const struct snapshot *m, FILE *out)
 
 /* --- formats with a source -------------------------------------------------- */
 
-/* Notices about the data, for the file. */
+/* Writes to `out` the notices about the data, for the file. */
 static void
 note_text(const struct snapshot *m, char out[NOTE_TEXT])
 {
@@ -93,7 +92,7 @@ note_text(const struct snapshot *m, char out[NOTE_TEXT])
 		out[len - 2] = '\0';
 }
 
-/* True if that process of this machine is the target. */
+/* True if the target is a process of this machine that still runs. */
 static bool
 is_here(const struct options *o, const struct nodes_look *look)
 {
@@ -131,34 +130,21 @@ make_source(const struct options *o, const struct snapshot *m,
 }
 
 static int
-write_source(const struct options *o, const struct snapshot *m, FILE *out,
-    int (*put)(const struct export_source *, FILE *))
+write_source(const struct options *o, const struct snapshot *m, FILE *out)
 {
 	struct export_source *s;
 	int r = make_source(o, m, &s);
 
 	if (r < 0)
 		return r;
-	r = put(s, out);
+	r = chosen(o)->write(s, out);
 	export_free(s);
 	return r;
 }
 
-static int
-put_pprof(const struct options *o, const struct snapshot *m, FILE *out)
-{
-	return write_source(o, m, out, export_pprof);
-}
-
-static int
-put_heaptrack(const struct options *o, const struct snapshot *m, FILE *out)
-{
-	return write_source(o, m, out, export_heaptrack);
-}
-
 /* --- files ------------------------------------------------------------------ */
 
-/* A pipe or a device is written to as it is. */
+/* False: a pipe, a device or standard output, which is written to directly. */
 static bool
 is_file(const char *path)
 {
@@ -171,7 +157,8 @@ is_file(const char *path)
 static int
 fill(const struct options *o, const struct snapshot *m, FILE *out)
 {
-	int r = chosen(o)->put(o, m, out);
+	int r = chosen(o)->write != NULL ? write_source(o, m, out) :
+	    put_folded(o, m, out);
 
 	/* The close reports errors of the stream. */
 	if (r < 0 && ferror(out)) {
@@ -184,7 +171,7 @@ fill(const struct options *o, const struct snapshot *m, FILE *out)
 	return output_close(out, o->output, r < 0 ? PAGEK_FAILED : PAGEK_OK);
 }
 
-/* A pending signal that ends the program: the export is not wanted. */
+/* True if a signal that ends the program waits: nothing appears then. */
 static bool
 is_interrupted(void)
 {
@@ -195,7 +182,7 @@ is_interrupted(void)
 	    sigismember(&waiting, SIGHUP) == 1);
 }
 
-/* The file appears when it is complete. */
+/* Writes a file, which appears at its name when it is complete. */
 static int
 fill_file(const struct options *o, const struct snapshot *m)
 {
@@ -226,7 +213,7 @@ fail:
 	return PAGEK_FAILED;
 }
 
-/* r: the error of before. */
+/* Closes a file.  Returns `r`, an earlier error, or if it is 0 that of the close. */
 static int
 end_file(FILE *out, int r)
 {
@@ -240,6 +227,7 @@ end_file(FILE *out, int r)
 	return r;
 }
 
+/* The same with a folder of files. */
 static int
 fill_folder(const struct options *o, const struct snapshot *m)
 {
@@ -271,7 +259,7 @@ fail:
 	return PAGEK_FAILED;
 }
 
-/* A signal that ends the program waits: no temporary name is left. */
+/* Signals that end the program wait meanwhile, so that no temporary file is left. */
 static int
 fill_place(const struct options *o, const struct snapshot *m)
 {
@@ -294,7 +282,7 @@ write_export(const struct options *o, const struct snapshot *m)
 	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
 	FILE *out;
 
-	/* Other programs do not show the notes of a file. */
+	/* Few readers show the notes in a file. */
 	page_lack_text(&m->look, lack);
 	if (!m->look.complete)
 		notice("INCOMPLETE: %s", lack);
@@ -331,6 +319,9 @@ check_format(struct parse *p, const struct export_format *f)
 	if (f->option != OPTION_FOLDED && option_given(p->o, OPTION_BY))
 		return option_fail(p, "--by is for --folded: --%s has bytes and "
 		    "blocks", option_name(f->option));
+	if (p->o->tree.by_group)
+		return option_fail(p, "folded stacks are by bytes, blocks or "
+		    "age");
 	if (p->o->output != NULL && strcmp(p->o->output, "-") != 0)
 		return 0;
 	if (f->folder)
@@ -340,22 +331,31 @@ check_format(struct parse *p, const struct export_format *f)
 	    "text: give -o FILE", option_name(f->option)) : 0;
 }
 
+static int
+refuse_none(struct parse *p)
+{
+	char list[128] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < BASE_NELEM(formats); i++)
+		base_append(list, sizeof list, &len, "%s--%s", i == 0 ? "" :
+		    i + 1 < BASE_NELEM(formats) ? ", " : " or ",
+		    option_name(formats[i].option));
+	return option_fail(p, "'pagek export' needs a format: %s", list);
+}
+
 int
 cmd_export_check(struct parse *p)
 {
 	const struct export_format *f = chosen(p->o);
 
 	if (f == NULL)
-		return option_fail(p, "'pagek export' needs a format: "
-		    "--folded, --pprof, --heaptrack or --ctf");
+		return refuse_none(p);
 	for (size_t i = 0; i < BASE_NELEM(formats); i++)
 		if (option_given(p->o, formats[i].option) && &formats[i] != f)
 			return option_fail(p, "--%s and --%s exclude each other",
 			    option_name(f->option),
 			    option_name(formats[i].option));
-	if (p->o->tree.by_group)
-		return option_fail(p, "folded stacks are by bytes, blocks or "
-		    "age");
 	return check_format(p, f);
 }
 
