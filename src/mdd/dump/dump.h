@@ -218,6 +218,8 @@ const char *dump_function(uint32_t function);
 
 /* Borrowed; NULL: not known. */
 const struct dump_thread *dump_thread(const struct dump *, uint32_t number);
+/* Adds the thread if it is new, and copies its name; NULL: not known.  -ENOMEM. */
+int dump_name_thread(struct dump *, uint32_t number, const char *name);
 const struct dump_module *dump_module(const struct dump *, uint64_t address);
 
 struct dump_totals {

@@ -1,4 +1,5 @@
 /* The model of debug data: order, totals, problems. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,27 @@ dump_thread(const struct dump *d, uint32_t number)
 {
 	return number > 0 && number <= d->nthreads ? &d->thread[number - 1] :
 	    NULL;
+}
+
+int
+dump_name_thread(struct dump *d, uint32_t number, const char *name)
+{
+	struct dump_thread *all;
+
+	if (number == 0)
+		return 0;
+	if (number > d->nthreads) {
+		all = realloc(d->thread, number * sizeof *all);
+		if (all == NULL)
+			return -ENOMEM;
+		memset(all + d->nthreads, 0,
+		    (number - d->nthreads) * sizeof *all);
+		d->thread = all;
+		d->nthreads = number;
+	}
+	if (name != NULL)
+		base_copy_text(d->thread[number - 1].name, MDD_NAME, name);
+	return 0;
 }
 
 const struct dump_module *

@@ -14,8 +14,6 @@
 #include "../page/view.h"
 #include "commands.h"
 
-#define TICK_MS 10		/* the text's clock: 100 Hz */
-
 /* --- times ---------------------------------------------------------------- */
 
 /* The start of a process of this machine, as a wall clock; 0: not known. */
@@ -192,36 +190,16 @@ take_stack(struct filling *f, uint64_t caller, struct dump_moment *m,
 /* --- blocks -------------------------------------------------------------------- */
 
 static int
-take_thread(struct filling *f, uint16_t thread)
-{
-	struct dump *d = f->d;
-	void *array;
-
-	if (thread > d->nthreads) {
-		array = realloc(d->thread, thread * sizeof *d->thread);
-		if (array == NULL)
-			return -ENOMEM;
-		d->thread = array;
-		memset(d->thread + d->nthreads, 0,
-		    (thread - d->nthreads) * sizeof *d->thread);
-		d->nthreads = thread;
-	}
-	if (thread > 0)
-		base_copy_text(d->thread[thread - 1].name, MDD_NAME,
-		    nodes_session_thread(f->session, thread));
-	return 0;
-}
-
-static int
 take_event(struct filling *f, const struct blk *b, struct dump_moment *m,
     unsigned *levels)
 {
-	int e = take_thread(f, b->thread);
+	int e = dump_name_thread(f->d, b->thread,
+	    nodes_session_thread(f->session, b->thread));
 
 	*m = (struct dump_moment){ .seqno = (uint32_t)b->seq,
 		.thread = b->thread, .function = debugdata_function(b->type),
 		.time = b->ms > f->start ?
-		    (uint64_t)(b->ms - f->start) / TICK_MS : 0 };
+		    (uint64_t)(b->ms - f->start) / DEBUGDATA_TICK_MS : 0 };
 	return e < 0 ? e : take_stack(f, b->caller, m, levels);
 }
 
@@ -337,7 +315,7 @@ live_dump(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	snprintf(name, sizeof name, "%s%s", o->target.word, subject->n > 0 ?
 	    " later" : "");
 	*d = (struct dump){ .name = strdup(name), .source = {
-		.known = true, .live = true, .tick_hz = 1000 / TICK_MS,
+		.known = true, .live = true, .tick_hz = 1000 / DEBUGDATA_TICK_MS,
 		.word_bytes = look->classic ? 4 : 8,
 		.options = MDD_OPT_TIMESTAMP | (look->classic ? 0 :
 		MDD_OPT_THREAD | MDD_OPT_ACTUAL_SIZE) } };

@@ -1,6 +1,6 @@
 /*
- * The end of a capture as a dump: the blocks that were live then, with the totals
- * of its part.  Of several parts it is the one that had most events.
+ * The end of a capture as a dump: the blocks that were live then, and the totals, of
+ * one part.  If the capture has several parts, the one with most events is taken.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,8 @@
 #include "../../mdd/capture/capture.h"
 #include "debugdata.h"
 
-#define TICK_MS 10		/* the text's clock: 100 Hz */
-
 bool
-capture_is_one(const char *path)
+captures_match(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	char magic[8];
@@ -56,28 +54,6 @@ largest_part(const struct capture *c, uint32_t parts)
 
 /* --- rows ------------------------------------------------------------------ */
 
-static int
-take_thread(struct filling *f, uint16_t thread)
-{
-	struct dump *d = f->d;
-	uint32_t tid;
-	const char *name;
-	void *all;
-
-	if (thread > d->nthreads) {
-		all = realloc(d->thread, thread * sizeof *d->thread);
-		if (all == NULL)
-			return -ENOMEM;
-		d->thread = all;
-		memset(d->thread + d->nthreads, 0,
-		    (thread - d->nthreads) * sizeof *d->thread);
-		d->nthreads = thread;
-	}
-	if (thread > 0 && capture_thread(f->c, f->no, thread, &tid, &name))
-		base_copy_text(d->thread[thread - 1].name, MDD_NAME, name);
-	return 0;
-}
-
 static void
 take_stack(struct filling *f, uint64_t caller, struct dump_moment *m)
 {
@@ -100,15 +76,18 @@ static int
 take_row(struct filling *f, const struct blk *b, struct dump_record *r)
 {
 	int64_t start = f->part.part.ms;
+	const char *name = NULL;
+	uint32_t tid;
 
 	*r = (struct dump_record){ .address = b->addr, .size = b->size,
 		.actual = b->size + (uint64_t)b->overhead * 16,
 		.alloc = { .seqno = (uint32_t)b->seq, .thread = b->thread,
 		.function = debugdata_function(b->type),
-		.time = b->ms > start ? (uint64_t)(b->ms - start) / TICK_MS :
+		.time = b->ms > start ? (uint64_t)(b->ms - start) / DEBUGDATA_TICK_MS :
 		    0 } };
 	take_stack(f, b->caller, &r->alloc);
-	return take_thread(f, b->thread);
+	capture_thread(f->c, f->no, b->thread, &tid, &name);
+	return dump_name_thread(f->d, b->thread, name);
 }
 
 static int
@@ -181,7 +160,7 @@ take_source(struct filling *f)
 	struct dump *d = f->d;
 
 	d->source = (struct dump_source){ .known = true, .live = true,
-		.tick_hz = 1000 / TICK_MS,
+		.tick_hz = 1000 / DEBUGDATA_TICK_MS,
 		.word_bytes = f->part.part.word_bytes != 0 ?
 		    f->part.part.word_bytes : 8,
 		.options = MDD_OPT_TIMESTAMP | MDD_OPT_THREAD |
@@ -217,7 +196,7 @@ fill(struct filling *f)
 }
 
 static void
-say_part(const struct filling *f, const char *path, uint32_t parts)
+report_part(const struct filling *f, const char *path, uint32_t parts)
 {
 	if (parts > 1)
 		notice("'%s' has %u process images; this is image %u, %s[%lld], "
@@ -226,9 +205,9 @@ say_part(const struct filling *f, const char *path, uint32_t parts)
 		    (long long)f->part.part.pid);
 }
 
-/* One file's name is said anyhow. */
+/* subject_report() prints the path, so a sentence does not repeat it. */
 static void
-say_damage(const struct filling *f, const char *path)
+report_damage(const struct filling *f, const char *path)
 {
 	size_t n = strlen(path);
 
@@ -242,7 +221,7 @@ say_damage(const struct filling *f, const char *path)
 }
 
 int
-capture_take(struct dump *d, const char *path)
+captures_dump(struct dump *d, const char *path)
 {
 	struct filling f = { .d = d };
 	struct capture_about about;
@@ -264,9 +243,9 @@ capture_take(struct dump *d, const char *path)
 		return PAGEK_FORMAT;
 	}
 	capture_part(f.c, f.no, &f.part);
-	say_part(&f, path, about.parts);
+	report_part(&f, path, about.parts);
 	e = d->name == NULL ? -ENOMEM : fill(&f);
-	say_damage(&f, path);
+	report_damage(&f, path);
 	if (!about.ended)
 		notice("'%s' has no end: it is still being written, or its "
 		    "recorder was killed", path);

@@ -37,6 +37,7 @@
 #include "../picture/field_table.h"
 
 #define DEBUGDATA_WHY 512	/* bytes of a sentence about an error */
+#define DEBUGDATA_TICK_MS 10	/* the clock of lists and captures as dumps: 100 Hz */
 
 /* --- subjects (files.c) ----------------------------------------------------- */
 
@@ -69,11 +70,13 @@ bool subject_lacks(const struct subject *, unsigned option, const char *what,
 
 /* --- captures (captures.c) --------------------------------------------------- */
 
-/* True of a file that is a capture, and of any folder. */
-bool capture_is_one(const char *path);
-/* Its end as a dump; dump_fini() in each case.  PAGEK_OK, or the status after a
- * complaint. */
-int capture_take(struct dump *, const char *path);
+/* True for a file that is a capture, and for any folder. */
+bool captures_match(const char *path);
+/*
+ * Makes a dump of the capture's end.  PAGEK_OK, or the status after a complaint;
+ * call dump_fini() in each case.
+ */
+int captures_dump(struct dump *, const char *path);
 
 /* --- events (events.c) ------------------------------------------------------ */
 

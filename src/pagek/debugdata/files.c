@@ -93,13 +93,13 @@ take_file(struct subject *s, const char *path, bool first, bool history)
 	enum dump_kind kind;
 	int e;
 
-	if (capture_is_one(path) && history) {
+	if (captures_match(path) && history) {
 		complain("'%s' is a capture; history takes dumps, such as "
 		    "mddout.0", path);
 		return PAGEK_USAGE;
 	}
-	if (capture_is_one(path))
-		return capture_take(&s->dump[s->n++], path);
+	if (captures_match(path))
+		return captures_dump(&s->dump[s->n++], path);
 	e = dump_file_kind(path, &kind);
 	if (e < 0) {
 		complain("cannot read '%s': %s", path, base_file_words(e));
