@@ -196,7 +196,7 @@ write_capture(const struct events *e, const char *path, bool plain,
 			need(capture_writer_records(w, no, &b) == 0, "room");
 			copied += now_ns(CLOCK_THREAD_CPUTIME_ID) - t;
 		}
-	need(capture_writer_finish(w, "done", 600000) == 0, "finish");
+	need(capture_writer_finish(w, "done", 600000, NULL) == 0, "finish");
 	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) -
 	    now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	need(stat(path, &st) == 0, path);

@@ -198,7 +198,8 @@ rig_put(struct capture_writer *w, uint32_t part, const struct rec *all,
 static inline void
 rig_finish(struct capture_writer *w)
 {
-	ck_assert_int_eq(capture_writer_finish(w, "the test is over", 30000), 0);
+	ck_assert_int_eq(capture_writer_finish(w, "the test is over", 30000,
+	    NULL), 0);
 }
 
 static inline struct capture *

@@ -111,7 +111,7 @@ main(int argc, char **argv)
 			return EXIT_FAILURE;
 		for (unsigned p = 0; p < seeds[i].parts; p++)
 			write_part(w, "program");
-		if (capture_writer_finish(w, "done", 10000) < 0)
+		if (capture_writer_finish(w, "done", 10000, NULL) < 0)
 			return EXIT_FAILURE;
 		copy_to(argv[1], seeds[i].name, fd, 0);
 		copy_to(argv[1], seeds[i].name, fd, 1);

@@ -42,7 +42,7 @@
  *	if (capture_writer_wants_state(w, no))		after a gap: the list again
  *		...
  *	capture_writer_end_part(w, no, status, "exited");
- *	capture_writer_finish(w, "the command has ended", 10000);
+ *	capture_writer_finish(w, "the command has ended", 10000, NULL);
  *
  * Example: the page
  *	capture_open(&c, path, why);
@@ -193,14 +193,6 @@ void capture_writer_clock(struct capture_writer *, int64_t ms,
 void capture_writer_end_part(struct capture_writer *, uint32_t part,
     int64_t ms, int status, const char *reason);
 
-/*
- * Ends the recording and frees the writer: writes what waits for at most
- * wait_ms, then the reason, and closes the file.  0, or why not all of it is in
- * the file: -ETIMEDOUT, or the error of the disk.
- */
-int capture_writer_finish(struct capture_writer *, const char *reason,
-    int wait_ms);
-
 struct capture_progress {
 	uint64_t bytes;		/* in the capture now */
 	uint64_t events;	/* written */
@@ -212,6 +204,15 @@ struct capture_progress {
 };
 void capture_writer_look(const struct capture_writer *,
     struct capture_progress *);
+
+/*
+ * Ends the recording and frees the writer: writes what waits for at most
+ * wait_ms, then the reason, and closes the file.  0, or why not all of it is in
+ * the file: -ETIMEDOUT, or the error of the disk.  *last, unless NULL: what has
+ * been written.
+ */
+int capture_writer_finish(struct capture_writer *, const char *reason,
+    int wait_ms, struct capture_progress *last);
 
 /* --- the reader --------------------------------------------------------- */
 

@@ -309,6 +309,7 @@ fill_absence(struct recording *r, uint32_t no)
 	if (r->out.stopped != 0)
 		return;
 	p->list->t.lost[0] += p->list->seq - p->absent;
+	r->absent += p->list->seq - p->absent;
 	p->missing = false;
 	if (p->ended || !p->list->known)
 		return;
@@ -316,6 +317,17 @@ fill_absence(struct recording *r, uint32_t no)
 	begin_checkpoint(r, p);
 	while (is_checking(p))
 		step_checkpoint(r, p);
+}
+
+uint64_t
+recording_absent(const struct recording *r)
+{
+	uint64_t n = r->absent;
+
+	for (size_t i = 0; i < r->nparts && r->out.stopped != 0; i++)
+		if (r->part[i].missing)
+			n += r->part[i].list->seq - r->part[i].absent;
+	return n;
 }
 
 static void

@@ -29,6 +29,7 @@ struct recording {
 	uint64_t checkpoint_events, checkpoint_bytes;
 	uint64_t events;		/* written */
 	uint64_t gaps, lost;
+	uint64_t absent;		/* events that a full disk has cost, of gaps that are closed */
 	struct mono flushed, stopped_at;
 	int64_t retry_ms;
 	bool waiting;			/* events that are not written */
@@ -70,6 +71,8 @@ void recording_end_part(struct recording *, uint32_t part, int64_t ms,
 
 /* Writes what waits, or a portion of it; call it when nothing else is due. */
 void recording_flush(struct recording *);
+/* Events that a full disk has cost so far. */
+uint64_t recording_absent(const struct recording *);
 /* Milliseconds until it should be called again; -1: nothing waits. */
 int recording_due(const struct recording *);
 /* The reason of the end: the last block. */

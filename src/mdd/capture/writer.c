@@ -62,6 +62,7 @@ struct capture_writer {
 	struct gate *gate;	/* of part 1 on */
 	size_t ngates, gate_cap;
 	struct capture_progress look;
+	uint64_t absent;	/* events that a full disk has cost so far */
 	bool awake;		/* the thread has been told */
 	bool idle;		/* it does not look by itself soon */
 	bool stop;		/* write what waits, then end */
@@ -595,8 +596,10 @@ static void
 show_progress(struct capture_writer *w)
 {
 	const struct segments *o = &w->r.out;
+	uint64_t absent = recording_absent(&w->r);
 
 	pthread_mutex_lock(&w->lock);
+	w->absent = absent;
 	w->look.bytes = o->bytes;
 	w->look.events = w->r.events;
 	if (o->unsynced == 0)
@@ -690,9 +693,17 @@ capture_writer_new(struct capture_writer **out, const struct capture_opts *opts)
 	return 0;
 }
 
+static void
+get_progress(const struct capture_writer *w, struct capture_progress *p)
+{
+	*p = w->look;
+	p->waiting = w->bytes;
+	p->lost += w->absent;
+}
+
 int
 capture_writer_finish(struct capture_writer *w, const char *reason,
-    int wait_ms)
+    int wait_ms, struct capture_progress *last)
 {
 	struct timespec until = in_ms(wait_ms);
 	bool ended;
@@ -709,6 +720,8 @@ capture_writer_finish(struct capture_writer *w, const char *reason,
 	ended = w->ended;
 	w->drop = w->orphan = !ended;
 	err = ended ? w->look.stopped : -ETIMEDOUT;
+	if (last != NULL)
+		get_progress(w, last);
 	pthread_mutex_unlock(&w->lock);
 	if (ended)
 		free_writer(w);
@@ -724,8 +737,6 @@ capture_writer_look(const struct capture_writer *cw, struct capture_progress *p)
 	} u = { .c = cw };
 
 	pthread_mutex_lock(&u.w->lock);
-	*p = u.w->look;
-	p->waiting = u.w->bytes;
-	p->gaps = u.w->look.gaps;
+	get_progress(u.w, p);
 	pthread_mutex_unlock(&u.w->lock);
 }
