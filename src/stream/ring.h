@@ -333,7 +333,7 @@ struct keeper_area {
 	_Atomic uint64_t armings;	/* changes of `armed`, counted before each; for the next keeper */
 	_Atomic uint32_t sandbox;	/* enum ring_sandbox: of the target, when last looked at */
 	_Atomic uint64_t looks;		/* at all of its threads since the hello; stored after `sandbox` */
-	_Atomic uint32_t no_pairs;	/* make no pairs; set once, at first */
+	_Atomic uint32_t no_pairs;	/* make no pairs: heeded from a thread's next look at its tail on */
 	_Atomic uint32_t armed_ms;	/* records from before it are void; stored before `armed`; 0: never was dormant */
 	struct ring_tail tails[RING_COUNT + 1];
 };

@@ -210,6 +210,13 @@ produce_pairs_from(struct producer *p, uint64_t head)
 		p->last_alloc[s] = (uint8_t)head;
 }
 
+static uint32_t
+pair_below(const struct keeper_area *keeper)
+{
+	return atomic_load_explicit(&keeper->no_pairs,
+	    memory_order_relaxed) != 0 ? 0 : RING_PAIR_SIZE;
+}
+
 /* Makes `ring`, one of p's, the one that p writes into. */
 static void
 ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
@@ -230,8 +237,7 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->looked_ms = 0;
 	p->bell_at = head + capacity / 4;
 	p->stalled = 0;
-	p->pair_below = atomic_load_explicit(&j->keeper->no_pairs,
-	    memory_order_relaxed) != 0 ? 0 : RING_PAIR_SIZE;
+	p->pair_below = pair_below(j->keeper);
 	/* Its records may be those of an earlier thread. */
 	produce_pairs_from(p, head);
 	/* The pointer last: it makes the rest valid. */
@@ -612,6 +618,7 @@ set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 	uint64_t quarter = ((uint64_t)c->mask + 1) / 4;
 	uint64_t limit = tail + usable_records(c), records = look_pace(c, p);
 
+	p->pair_below = pair_below(c->j.keeper);
 	if (c->at - tail < quarter) {
 		p->bell_at = tail + quarter;
 	} else if (c->at >= p->bell_at) {

@@ -183,7 +183,8 @@ void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
 
 /*
  * Asks for a record of its own for each event: without pairs the bytes held are
- * known at each event.  Before the descriptors are sent.
+ * known at each event, and a free has its caller.  After the descriptors are
+ * sent, threads heed it when they next look for room, some milliseconds later.
  */
 void stream_feed_forbid_pairs(struct stream_feed *, bool forbid);
 
