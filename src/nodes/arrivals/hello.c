@@ -14,6 +14,7 @@
 #include "../host/proc.h"
 #include "../keeper/node.h"
 #include "../keeper/takeover_memory.h"
+#include "../recorder/recorder.h"
 #include "arrivals.h"
 #include "keeper_pool.h"
 
@@ -384,6 +385,7 @@ welcome_target(struct hello *h, int fd, const struct pooled_keeper *s,
 	if (k->process.cut != NULL)
 		stream_feed_start_at(k->feed, k->process.cut);
 	takeover_assign(k);
+	recorder_welcome(k);
 	pthread_mutex_lock(&h->lock);
 	r = send_welcome(fd, k->stream, s->fds, unseen);
 	if (r == 0) {
@@ -490,37 +492,88 @@ give_stream(struct acceptor *a, const struct waiting *w,
 	return r == -ENOMEM || r == -EMFILE ? NO_ROOM : TOO_LATE;
 }
 
+union first_words {
+	struct ring_hello target;
+	struct file_offer file;
+};
+
+/* Receives a hello and the descriptor that comes with a file, -1: none. */
+static ssize_t
+receive_hello(int sock, union first_words *h, int *fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = h, .iov_len = sizeof *h };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof control.buf };
+	const struct cmsghdr *cm;
+	ssize_t n;
+
+	*fd = -1;
+	n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	cm = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	if (cm != NULL && cm->cmsg_level == SOL_SOCKET &&
+	    cm->cmsg_type == SCM_RIGHTS && cm->cmsg_len == CMSG_LEN(sizeof *fd))
+		memcpy(fd, CMSG_DATA(cm), sizeof *fd);
+	return n;
+}
+
+/* False: it is no file.  Takes over the descriptor. */
+static bool
+take_file(struct acceptor *a, const struct waiting *w, const union first_words *h,
+    ssize_t n, int fd)
+{
+	struct node *node = a->hello->node;
+	struct peer peer;
+
+	if (n == (ssize_t)sizeof h->file && fd >= 0 &&
+	    h->file.magic == FILE_OFFER_MAGIC && h->file.version == 1 &&
+	    access_peer(&node->access, w->fd, &peer) == 0) {
+		recorder_offer(node, fd, peer.uid, &h->file);
+		return true;
+	}
+	if (fd >= 0)
+		close(fd);
+	return false;
+}
+
 static void
 answer_hello(struct acceptor *a, const struct waiting *w)
 {
-	struct ring_hello h;
+	union first_words any;
+	struct ring_hello *h = &any.target;
 	struct peer peer;
 	const char *why;
-	int fd = w->fd;
+	int fd = w->fd, file;
 	bool rejoins;
 	ssize_t n;
 
-	n = recv(fd, &h, sizeof h, MSG_DONTWAIT | MSG_TRUNC);
-	if (n < (ssize_t)(2 * sizeof(uint32_t)) || h.magic != RING_HELLO_MAGIC)
+	n = receive_hello(fd, &any, &file);
+	if (take_file(a, w, &any, n, file))
+		return;
+	if (n < (ssize_t)(2 * sizeof(uint32_t)) || h->magic != RING_HELLO_MAGIC)
 		return;
 	if (access_peer(&a->hello->node->access, fd, &peer) < 0 ||
 	    peer.pid <= 0)
 		return;
-	if (h.version != RING_VERSION || n != (ssize_t)sizeof h) {
+	if (h->version != RING_VERSION || n != (ssize_t)sizeof *h) {
 		send_welcome(fd, 0, NULL, -1);
 		return;
 	}
-	rejoins = (h.flags & RING_HELLO_AGAIN) != 0;
+	rejoins = (h->flags & RING_HELLO_AGAIN) != 0;
 	/* One that has hung up will try again. */
-	if (rejoins && (w->hung_up || w->gives_way || has_keeper_of(a, &h)))
+	if (rejoins && (w->hung_up || w->gives_way || has_keeper_of(a, h)))
 		return;
-	why = (h.flags & RING_HELLO_CRAMPED) != 0 ? CRAMPED :
-	    (h.flags & RING_HELLO_UNMAPPED) != 0 ? unseen_why(h.unsure) :
-	    give_stream(a, w, &peer, &h);
+	why = (h->flags & RING_HELLO_CRAMPED) != 0 ? CRAMPED :
+	    (h->flags & RING_HELLO_UNMAPPED) != 0 ? unseen_why(h->unsure) :
+	    give_stream(a, w, &peer, h);
 	/* It would get a row for each of its hellos. */
 	if (why != NULL && !rejoins)
-		add_missed(a, w, &peer, &h, why);
-	if ((h.flags & RING_HELLO_UNMAPPED) != 0)
+		add_missed(a, w, &peer, h, why);
+	if ((h->flags & RING_HELLO_UNMAPPED) != 0)
 		send_welcome(fd, 0, NULL, -1);
 }
 

@@ -63,13 +63,31 @@ fdstore_close(struct fdstore *s)
 	*s = (struct fdstore){ .fd = -1 };
 }
 
+/* Of a name in a list with colons: was it stored by a process? */
+static bool
+is_stored(const char *name, size_t len)
+{
+	static const char *const first[] = { STORED_PAGE, STORED_RECORDING };
+
+	for (size_t i = 0; i < BASE_NELEM(first); i++)
+		if (len == strlen(first[i]) && memcmp(name, first[i], len) == 0)
+			return false;
+	return len >= strlen(FDSTORE_OURS) &&
+	    memcmp(name, FDSTORE_OURS, strlen(FDSTORE_OURS)) == 0;
+}
+
 bool
 fdstore_follows(void)
 {
-	const char *names = secure_getenv("LISTEN_FDNAMES");
+	const char *name = secure_getenv("LISTEN_FDNAMES");
+	size_t len;
 
-	return names != NULL && strcmp(names, STORED_PAGE) != 0 &&
-	    strstr(names, FDSTORE_OURS) != NULL;
+	for (; name != NULL && *name != '\0'; name += len + (name[len] == ':')) {
+		len = strcspn(name, ":");
+		if (is_stored(name, len))
+			return true;
+	}
+	return false;
 }
 
 bool

@@ -65,6 +65,26 @@ void socket_remove(const char *path, const struct socket_file *);
 /* 0 if somebody listens there, even with a full backlog. */
 int socket_probe(const char *path, int type);
 
+/* --- files for a node --------------------------------------------------- */
+
+/*
+ * A node opens no path that a viewer names: a viewer offers it a descriptor of
+ * an open file at the socket for targets, and claims it as a page by the token.
+ */
+#define FILE_OFFER_MAGIC 0x6b677046u
+#define FILE_OFFER_TOKEN 16
+
+struct file_offer {
+	uint32_t magic, version;	/* version 1 */
+	uint8_t token[FILE_OFFER_TOKEN];	/* random */
+};
+
+/*
+ * Sends the descriptor, which stays the caller's, to the socket for targets at
+ * the path.  -EAGAIN if its backlog is full.
+ */
+int socket_offer_file(const char *path, const struct file_offer *, int fd);
+
 /* --- inherited descriptors ---------------------------------------------- */
 
 /* As in sd_listen_fds(3): systemd's sockets, and descriptors from the store. */

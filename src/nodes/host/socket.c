@@ -119,3 +119,40 @@ socket_probe(const char *path, int type)
 		close(r);
 	return r >= 0 || r == -EAGAIN ? 0 : r;
 }
+
+static int
+send_file(int sock, const struct file_offer *offer, int fd)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)offer,
+		.iov_len = sizeof *offer };
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof control.buf };
+	struct cmsghdr *cm;
+
+	memset(&control, 0, sizeof control);
+	cm = CMSG_FIRSTHDR(&msg);
+	cm->cmsg_level = SOL_SOCKET;
+	cm->cmsg_type = SCM_RIGHTS;
+	cm->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(cm), &fd, sizeof fd);
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int
+socket_offer_file(const char *path, const struct file_offer *offer, int fd)
+{
+	struct sockaddr_un sa;
+	int sock = open_socket(path, SOCK_SEQPACKET, &sa), r;
+
+	if (sock < 0)
+		return sock;
+	r = connect(sock, (struct sockaddr *)&sa, sizeof sa) < 0 ? -errno :
+	    send_file(sock, offer, fd);
+	close(sock);
+	return r;
+}

@@ -10,6 +10,7 @@
 #include "../arrivals/arrivals.h"
 #include "../host/proc.h"
 #include "../keeper/node.h"
+#include "../recorder/recorder.h"
 #include "../self_watch/self_watch.h"
 #include "images.h"
 
@@ -414,6 +415,7 @@ adopt(struct node *node, struct keeper *k)
 	continues = !rejoined && arming_join(k, origin);
 	if (forked && continues)
 		images_inherit(k, parent);
+	recorder_follow(k);
 	watch_death(k);
 	find_modules(k, parent);
 }

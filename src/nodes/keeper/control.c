@@ -177,6 +177,8 @@ type_described(struct keeper *k, const struct rec *rec)
 void
 keeper_control(struct keeper *k, const struct rec *rec)
 {
+	struct keeper_tap *tap;
+
 	k->numbers.controls++;
 	if (k->declared.types == NULL)
 		return;
@@ -213,6 +215,8 @@ keeper_control(struct keeper *k, const struct rec *rec)
 	default:
 		break;
 	}
+	SLIST_FOREACH(tap, &k->queue.taps, link)
+		tap->ops->control(tap, k, rec);
 }
 
 void

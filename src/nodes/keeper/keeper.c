@@ -175,6 +175,7 @@ keeper_new(struct keeper **out, struct node *node,
 	k->index = KEEPER_NO_ROW;
 	k->image.uid = node->access.owner;
 	k->process.pidfd = -1;
+	SLIST_INIT(&k->queue.taps);
 	k->life.status = -1;
 	k->life.state = o->no_list ? WIRE_S_NO_DATA : WIRE_S_LIVE;
 	k->format.classic = o->classic;
@@ -248,6 +249,7 @@ keeper_restart_list(struct keeper *k)
 	uint32_t max = blklist_counts(k->list)->aRecMax;
 	bool checked = k->oracle != NULL;
 	struct takeover_memory *mem = NULL;
+	struct keeper_tap *tap, *next;
 	struct tables t;
 	int r = 0;
 
@@ -271,6 +273,10 @@ keeper_restart_list(struct keeper *k)
 	if (checked && keeper_check_list(k) < 0)
 		snprintf(k->life.reason, sizeof k->life.reason,
 		    "out of memory for the literal list: not checked");
+	for (tap = SLIST_FIRST(&k->queue.taps); tap != NULL; tap = next) {
+		next = SLIST_NEXT(tap, link);
+		tap->ops->restarted(tap, k);
+	}
 	return 0;
 }
 
@@ -462,6 +468,8 @@ void
 keeper_end(struct keeper *k, enum wire_state state, int32_t status,
     const char *reason)
 {
+	struct keeper_tap *tap;
+
 	if (!keeper_is_live(k))
 		return;
 	if (k->feed != NULL) {
@@ -499,6 +507,10 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	}
 	k->life.status = status;
 	k->life.ended_ms = base_wall_ms();
+	while ((tap = SLIST_FIRST(&k->queue.taps)) != NULL) {
+		SLIST_REMOVE_HEAD(&k->queue.taps, link);
+		tap->ops->ended(tap, k);
+	}
 	detach(k);
 }
 

@@ -71,6 +71,7 @@ struct node;
 struct bell;
 struct takeover_memory;
 struct takeover_sites;
+struct keeper_tap;
 
 /* --- a keeper and its parts ----------------------------------------------- */
 
@@ -170,6 +171,7 @@ struct keeper_queue {
 	struct stream_digest *digest;	/* NULL: classic, or given up */
 	uint64_t first;			/* sequence number that the queue began with */
 	bool whole;			/* true: READ leaves nothing out, because not all replacements have a tag */
+	SLIST_HEAD(, keeper_tap) taps;	/* who gets the records as well, while it lives */
 };
 
 struct region_set_region {
@@ -274,6 +276,34 @@ struct keeper_visits {
 	int64_t read_ms;		/* last time a page read it */
 	int64_t beat_ms;		/* the millisecond that the target may copy by now */
 	struct bell *bell;		/* NULL: not needed so far */
+};
+
+/*
+ * Gets what a keeper gets, on the loop's thread; a recording has one for each
+ * of its images (recorder/).  None of these calls may change the keeper, but
+ * restarted and ended may take the tap from it.
+ */
+struct keeper_tap {
+	SLIST_ENTRY(keeper_tap) link;
+	const struct keeper_tap_ops *ops;
+};
+
+struct keeper_tap_ops {
+	/* Before the list has them. */
+	void (*records)(struct keeper_tap *, struct keeper *,
+	    const struct blklist_batch *);
+	/* After its effect. */
+	void (*control)(struct keeper_tap *, struct keeper *,
+	    const struct rec *);
+	/* The numbers from seq on. */
+	void (*lost)(struct keeper_tap *, struct keeper *, uint64_t seq,
+	    unsigned cause, uint64_t count);
+	void (*mark)(struct keeper_tap *, struct keeper *,
+	    const struct wire_named_mark *);
+	/* The list is a new one, and so are sequence numbers. */
+	void (*restarted)(struct keeper_tap *, struct keeper *);
+	/* Nothing more comes. */
+	void (*ended)(struct keeper_tap *, struct keeper *);
 };
 
 struct keeper {

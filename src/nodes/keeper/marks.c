@@ -77,6 +77,7 @@ keeper_set_mark(struct keeper *k, const char *name, size_t len,
     const char *who, bool by_target, struct mark_effect *effect)
 {
 	struct wire_named_mark *m;
+	struct keeper_tap *tap;
 
 	*effect = (struct mark_effect){ .moved = false };
 	if (!wire_is_mark_name(name, len))
@@ -95,6 +96,8 @@ keeper_set_mark(struct keeper *k, const char *name, size_t len,
 	base_copy_text(m->who, sizeof m->who, who);
 	fill_mark(k, m);
 	takeover_marks_changed(k);
+	SLIST_FOREACH(tap, &k->queue.taps, link)
+		tap->ops->mark(tap, k, m);
 	return 0;
 }
 

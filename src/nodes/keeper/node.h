@@ -37,6 +37,7 @@ struct hello;
 struct images;
 struct self_watch;
 struct quota;
+struct recorder;
 struct run;
 struct serve;
 
@@ -86,6 +87,7 @@ struct node {
 	_Atomic bool awake;		/* some target logs, as far as is known */
 
 	struct self_watch *self_watch;
+	struct recorder *recorder;
 	struct hello *hello;
 	struct quota *quota;
 	struct images *images;

@@ -216,6 +216,7 @@ keeper_take(struct keeper *k, const struct rec *rec, size_t n,
 	uint64_t replaced[KEEPER_BATCH / 64] = { 0 }, duplicates;
 	struct blklist_batch b = { .rec = rec, .n = n, .near_ms = near_ms,
 		.ms = ms, .info = info, .ninfo = ninfo, .cancel = true };
+	struct keeper_tap *tap;
 
 	if (n == 0 || k->queue.records == NULL)
 		return;
@@ -226,6 +227,8 @@ keeper_take(struct keeper *k, const struct rec *rec, size_t n,
 	if (k->queue.digest != NULL && n <= KEEPER_BATCH)
 		b.left_out = left_out;
 	b.seq = stream_queue_next(k->queue.records);
+	SLIST_FOREACH(tap, &k->queue.taps, link)
+		tap->ops->records(tap, k, &b);
 	stream_queue_put(k->queue.records, rec, n);
 	duplicates = blklist_counts(k->list)->duplicate;
 	apply(k, &b);
@@ -324,9 +327,15 @@ keeper_take_classic(struct keeper *k, const uint8_t raw[REC_CLASSIC_SIZE],
 void
 keeper_lose(struct keeper *k, unsigned cause, uint64_t count)
 {
+	struct keeper_tap *tap;
+
 	if (cause >= STREAM_CAUSES || count == 0)
 		return;
 	k->numbers.lost[cause] += count;
-	if (k->queue.records != NULL)
-		stream_queue_lose(k->queue.records, cause, count);
+	if (k->queue.records == NULL)
+		return;
+	SLIST_FOREACH(tap, &k->queue.taps, link)
+		tap->ops->lost(tap, k, stream_queue_next(k->queue.records),
+		    cause, count);
+	stream_queue_lose(k->queue.records, cause, count);
 }

@@ -248,15 +248,17 @@ nodes_connect_later(struct nodes_link **out, uv_loop_t *loop)
 
 #define PROGRAM "pageknode"
 #define PROGRAM_PATH_MAX 4096
+#define SPAWN_FDS 3
 
 extern char **environ;
 
 /*
- * Runs the program with `fd` and, unless -1, `other` open; all others are CLOEXEC.
+ * Runs the program with these descriptors open, unless -1; all others are
+ * CLOEXEC.
  * glibc's posix_spawn(3) would have it ignore signals 32 and 33, and its command too.
  */
 static int
-spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
+spawn(const char *program, const int *fds, char *const argv[], pid_t *pid)
 {
 	int report[2], err = 0;
 	pid_t child;
@@ -265,8 +267,10 @@ spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
 		return -errno;
 	child = fork();
 	if (child == 0) {
-		if (fcntl(fd, F_SETFD, 0) == 0 &&
-		    (other < 0 || fcntl(other, F_SETFD, 0) == 0))
+		for (int i = 0; i < SPAWN_FDS && err == 0; i++)
+			if (fds[i] >= 0 && fcntl(fds[i], F_SETFD, 0) < 0)
+				err = errno;
+		if (err == 0)
 			execve(program, argv, environ);
 		err = errno;
 		(void)!write(report[1], &err, sizeof err);
@@ -322,8 +326,8 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 		return -errno;
 	opts.fd = fds[1];
 	argv = node_options_argv(&opts);
-	err = argv != NULL ? spawn(program, fds[1], opts.device.fd, argv, &pid) :
-	    -ENOMEM;
+	err = argv != NULL ? spawn(program, (int[SPAWN_FDS]){ fds[1],
+	    opts.device.fd, opts.record.fd }, argv, &pid) : -ENOMEM;
 	free(argv);
 	close(fds[1]);
 	if (err < 0) {

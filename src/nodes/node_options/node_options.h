@@ -36,6 +36,7 @@
 /* Origin of a page on this machine that came through ssh. */
 #define BRIDGE_LOOP "localhost"
 
+#define RECORD_RING_MAX (UINT64_C(1) << 50)
 #define NODE_STACK 16			/* default frames of a daemon's targets */
 
 /* Kinds of node, as a mask. */
@@ -73,6 +74,10 @@ struct node_opts {
 		bool once;		/* end when the writer of a FIFO ends */
 		unsigned baud;		/* speed of a terminal; 0: as it is set */
 	} device;
+	struct {
+		int fd;			/* file or folder of the command's recording; -1 none */
+		uint64_t ring;		/* bytes of the folder's files; 0: a file */
+	} record;
 	char *const *argv;		/* the command, NULL-ended; NULL none */
 	bool bridge;			/* connect a page to a node: see bridge.h */
 	const char *target;		/* target of the bridge's page; NULL none */
@@ -89,7 +94,8 @@ struct node_opts {
 };
 
 /* Initialiser: no descriptors. All other fields are 0. */
-#define NODE_OPTS_NONE .fd = -1, .device.fd = -1, .supervised = -1
+#define NODE_OPTS_NONE .fd = -1, .device.fd = -1, .supervised = -1, \
+	.record.fd = -1
 
 enum node_option_id {
 #define HANDED(id, name, argument, value, kinds, help) NODE_OPTION_##id,

@@ -14,6 +14,7 @@
 #include "../demo/demo.h"
 #include "../host/host.h"
 #include "../images/images.h"
+#include "../recorder/recorder.h"
 #include "../self_watch/self_watch.h"
 #include "../serve/serve.h"
 #include "../supervisor/command.h"
@@ -97,6 +98,7 @@ on_second(uv_timer_t *timer)
 	serve_second(node);
 	self_watch_second(node, mono_ms(mono_now()));
 	images_second(node);
+	recorder_second(node);
 	friendly_second(&node->friendly, node->loop);
 	listings_second(node);
 	fdstore_second(&node->store.fds);
@@ -117,6 +119,7 @@ check_done(struct node *node)
 
 struct rooms {
 	struct self_watch self_watch;
+	struct recorder recorder;
 	struct hello hello;
 	struct quota quota;
 	struct images images;
@@ -133,6 +136,7 @@ make_rooms(struct node *node)
 	if (rooms == NULL)
 		return -ENOMEM;
 	node->self_watch = &rooms->self_watch;
+	node->recorder = &rooms->recorder;
 	node->hello = &rooms->hello;
 	node->quota = &rooms->quota;
 	node->images = &rooms->images;
@@ -177,6 +181,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	node->opts = *opts;
 	node->begun = mono_now();
 	hello_init(node->hello, node);
+	recorder_init(node);
 	node->store.fds.fd = -1;
 	node->run->status = -1;
 	access_init(&node->access, opts->system, opts->roles);
@@ -216,6 +221,7 @@ no_drain:
 	report_close(&node->images->report);
 no_report:
 	hello_fini(node->hello);
+	recorder_fini(node);
 	quota_fini(node->quota);
 	free_rooms(node);
 	return r;
@@ -231,6 +237,7 @@ node_close(struct node *node)
 	lookup_close(node);
 	run_close(node);
 	images_end_all(node, node->command.ended);
+	recorder_close(node);
 	images_close(node);
 	device_close(node);
 	check_report(node);
@@ -249,6 +256,7 @@ node_fini(struct node *node)
 	hello_fini(node->hello);
 	serve_fini(node);
 	self_watch_fini(node);
+	recorder_fini(node);
 	lookup_fini(node);
 	friendly_fini(&node->friendly);
 	report_close(&node->images->report);
@@ -383,7 +391,8 @@ supervise(char **argv, const struct node_opts *opts)
 	}
 	if (command_prepare(&command, opts) < 0)
 		return NODE_FAILED;
-	return supervisor_run_command(become_node, argv, &command, opts->fd);
+	return supervisor_run_command(become_node, argv, &command, opts->fd,
+	    opts->record.fd);
 }
 
 /* Returns an exit status. */
@@ -421,6 +430,16 @@ run_node(const struct node_opts *opts, uv_loop_t *loop)
 	return error == ENOENT ? NODE_NOT_FOUND : NODE_NOT_RUN;
 }
 
+/* False, after a message: it is no descriptor. */
+static bool
+is_kept_from_target(const char *option, int fd)
+{
+	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+		return true;
+	node_say(option, -errno);
+	return false;
+}
+
 int
 nodes_main(int argc, char **argv)
 {
@@ -438,9 +457,9 @@ nodes_main(int argc, char **argv)
 	/* It was executed as /proc/self/exe. */
 	if (opts.supervised >= 0)
 		prctl(PR_SET_NAME, "pageknode");
-	/* Before anything is forked: the target must not inherit the page's link. */
-	else if (opts.fd >= 0 && fcntl(opts.fd, F_SETFD, FD_CLOEXEC) < 0) {
-		node_say("--fd", -errno);
+	/* Before anything is forked: the target must not inherit what is the page's. */
+	else if (!is_kept_from_target("--fd", opts.fd) ||
+	    !is_kept_from_target("--record", opts.record.fd)) {
 		return NODE_USAGE;
 	}
 	if (opts.supervised < 0 &&

@@ -12,6 +12,7 @@
 #include "../images/images.h"
 #include "../keeper/node.h"
 #include "../link/link.h"
+#include "../recorder/recorder.h"
 #include "../serve/serve.h"
 #include "../supervisor/command.h"
 #include "../supervisor/supervisor.h"
@@ -71,6 +72,23 @@ note_lacks(struct node *node, uint64_t ended)
 	    node->images->report.fd >= 0 ? ", but the report has them" : "");
 }
 
+/* The next process of the node does not go on with a recording. */
+static int
+begin_recording(struct node *node)
+{
+	struct recorder_opts opts = { .ring = node->opts.record.ring };
+	const char *why;
+	int r;
+
+	opts.fd = fdstore_take(&node->store.fds, STORED_RECORDING);
+	if (opts.fd < 0)
+		return 0;
+	r = recorder_begin(node, NULL, &opts, &why);
+	if (r < 0)
+		fprintf(stderr, "pageknode: %s\n", why);
+	return r;
+}
+
 static int
 take_over(struct node *node)
 {
@@ -90,7 +108,7 @@ take_over(struct node *node)
 	node->run->page_returns &= node->opts.fd < 0;
 	daemon_share_report(node);
 	note_lacks(node, takeover_node_begin(node));
-	return 0;
+	return begin_recording(node);
 }
 
 /* Sockets are named by the supervisor's pid, which stays. */

@@ -10,6 +10,7 @@
 #include "../keeper/keeper.h"
 #include "../keeper/node.h"
 #include "../keeper/takeover_memory.h"
+#include "../recorder/recorder.h"
 #include "answer.h"
 
 #define DISCARDED_TEXT 160
@@ -166,6 +167,7 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
 	out[WIRE_N_SKIPPED] = k->numbers.skipped;
 	out[WIRE_N_STAY] = n->records - 2 * n->cancelled;
+	out[WIRE_N_RECORDINGS] = recorder_count(k);
 }
 
 static void
@@ -198,6 +200,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		self_watch_stat(c->node, reply.stats.n);
 		images_stat(c->node, reply.stats.n);
 		reply.stats.missed = wire_text(images_missed_why(c->node));
+		recorder_stat(c->node, reply.stats.n);
 		listings_stat(c->node, &reply.stats);
 		reply.stats.n[WIRE_N_UP_S] =
 		    (uint64_t)mono_ms_since(c->node->begun) / 1000;
@@ -401,6 +404,100 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 		conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
 	else
 		conn_reply(c, &reply);
+}
+
+/* --- recordings ------------------------------------------------------------- */
+
+/* The file that the page has offered; negative after an error was sent. */
+static int
+claim_file(struct conn *c, const struct wire_msg *m)
+{
+	int fd = m->record.token.len == FILE_OFFER_TOKEN ?
+	    recorder_claim(c->node, m->record.token.p, c->peer.uid) : -EINVAL;
+
+	if (fd < 0)
+		conn_error(c, m->id, fd == -ENOENT ? WIRE_E_BUSY : WIRE_E_NAME,
+		    "no file was offered for this recording");
+	return fd;
+}
+
+/* A dormant target logs while it is recorded; false after an error was sent. */
+static bool
+arm_for_recording(struct conn *c, const struct wire_msg *m, struct keeper *k)
+{
+	if (k->arming.mode == ARMING_DORMANT && !may_control(c, m, k))
+		return false;
+	if (!keeper_is_live(k) || (k->image.pid != 0 &&
+	    arming_ask(k, c->page.id, WIRE_ARM_WATCH) < 0)) {
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "only a live target can be recorded");
+		return false;
+	}
+	return true;
+}
+
+static bool
+begin_recording(struct conn *c, const struct wire_msg *m)
+{
+	struct recorder_opts opts = { .ring = m->record.ring,
+		.viewer = c->page.id, .peer = c->peer };
+	struct wire_recorded now;
+	const char *why;
+	struct keeper *k;
+
+	k = answer_keeper(c, m, m->record.index, m->record.epoch, true);
+	if (k == NULL)
+		return false;
+	recorder_look(c->node, c->page.id, &now);
+	if (now.state != WIRE_RECORD_NONE) {
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "this page has a recording already");
+		return false;
+	}
+	opts.fd = claim_file(c, m);
+	if (opts.fd < 0)
+		return false;
+	if (!arm_for_recording(c, m, k)) {
+		close(opts.fd);
+		return false;
+	}
+	drain_freshen(k);
+	if (recorder_begin(c->node, k, &opts, &why) < 0) {
+		conn_error(c, m->id, WIRE_E_INTERNAL, why);
+		return false;
+	}
+	return true;
+}
+
+/* The recording that the node was started with is its user's. */
+static bool
+may_see_own(struct conn *c, const struct wire_msg *m)
+{
+	if (access_controls(&c->node->access, &c->peer,
+	    c->node->access.owner))
+		return true;
+	conn_error(c, m->id, WIRE_E_AUTH, "this recording is another user's");
+	return false;
+}
+
+void
+answer_record(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_RECORDED, .id = m->id };
+	bool own = m->record.index == UINT32_MAX;
+	uint64_t viewer = own ? 0 : c->page.id;
+
+	if (m->record.action == WIRE_RECORD_BEGIN) {
+		if (!begin_recording(c, m))
+			return;
+	} else if (own && !may_see_own(c, m)) {
+		return;
+	} else if (m->record.action == WIRE_RECORD_END) {
+		recorder_end(c->node, viewer, own ? "the command has ended" :
+		    "its viewer has ended it");
+	}
+	recorder_look(c->node, viewer, &reply.recorded);
+	conn_reply(c, &reply);
 }
 
 static const struct request {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../keeper/node.h"
+#include "../recorder/recorder.h"
 #include "serve.h"
 
 #define TURN_REQUESTS 8
@@ -47,6 +48,7 @@ conn_close(struct conn *c)
 		turn.len = 0;
 	self_watch_gone(node, &c->page);
 	listings_conn_closed(c);
+	recorder_viewer_gone(node, c->page.id);
 	if (!c->greeted)
 		node->serve->strangers--;
 	TAILQ_REMOVE(&node->serve->conns, c, link);

@@ -676,7 +676,7 @@ supervisor_run(void (*become)(void *arg, int fd), void *arg)
 
 int
 supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
-    struct command *command, int page)
+    struct command *command, int page, int recording)
 {
 	static const int heard[] = { SIGCHLD, SIGTERM };
 	int r, status;
@@ -691,9 +691,12 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 	store_limit(&sup.store);
 	if (page >= 0)
 		store_add(&sup.store, page, STORED_PAGE);
+	if (recording >= 0)
+		store_add(&sup.store, recording, STORED_RECORDING);
 	r = start_child(become, arg);
 	/* Only the child has it open, so the page sees when the node is gone. */
 	store_drop(&sup.store, STORED_PAGE);
+	store_drop(&sup.store, STORED_RECORDING);
 	if (r < 0)
 		return cannot_start(r);
 	status = watch_child(become, arg);

@@ -171,6 +171,8 @@ enum wire_number {
 	WIRE_N_PEAK_MOST,	/* more than that the target never held at once; 0: not told */
 	WIRE_N_GONE_PEAK_MOST,	/* of the node: the highest of those of images without a row */
 	WIRE_N_UNFINISHED,	/* of a target again: calls of the allocator whose end is not known */
+	WIRE_N_RECORDINGS,	/* captures that get its events; of the node: all that it writes */
+	WIRE_N_RECORDING_BYTES,	/* of the node: events that wait to be written for them */
 	WIRE_STATS_COUNT
 };
 
@@ -220,6 +222,20 @@ enum wire_arming {
 	WIRE_ARM_OFF = 0,	/* dormant, whoever else has armed it */
 	WIRE_ARM_WATCH = 1,	/* as long as this connection lasts, and a minute more */
 	WIRE_ARM_HOLD = 2,	/* until it is sent to sleep */
+};
+
+enum wire_record_action {
+	WIRE_RECORD_BEGIN = 0,
+	WIRE_RECORD_LOOK = 1,	/* how is it doing? */
+	WIRE_RECORD_END = 2,
+};
+
+enum wire_record_state {
+	WIRE_RECORD_NONE = 0,	/* there is no recording */
+	WIRE_RECORD_ON = 1,
+	WIRE_RECORD_STOPPED = 2,	/* nothing is written now, as with a full disk */
+	WIRE_RECORD_ENDING = 3,	/* the last events are being written */
+	WIRE_RECORD_ENDED = 4,
 };
 
 /* How much is known of a frame, and why not more. */

@@ -1,0 +1,382 @@
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../keeper/node.h"
+#include "recorder.h"
+
+#define FINISH_MS 10000		/* for what waits when a recording ends */
+#define ALONE_MS 1000		/* for an image that follows the last one */
+#define KEEP_FREE 10		/* percent of the disk that a recording leaves */
+
+/* --- offers ----------------------------------------------------------------- */
+
+static void
+drop_offer(struct recorder_offer *o)
+{
+	if (o->fd >= 0)
+		close(o->fd);
+	o->fd = -1;
+}
+
+/* A free place, or that of the user's oldest offer; NULL: all are others'. */
+static struct recorder_offer *
+offer_place(struct recorder *r, uid_t uid, int64_t now)
+{
+	struct recorder_offer *own = NULL, *place = NULL;
+
+	for (unsigned i = 0; i < RECORDER_OFFERS; i++) {
+		struct recorder_offer *o = &r->offer[i];
+
+		if (o->fd >= 0 && now - o->at_ms > RECORDER_OFFER_MS)
+			drop_offer(o);
+		if (o->fd < 0)
+			place = o;
+		else if (o->uid == uid && (own == NULL || o->at_ms < own->at_ms))
+			own = o;
+	}
+	return place != NULL ? place : own;
+}
+
+void
+recorder_offer(struct node *node, int fd, uid_t uid,
+    const struct file_offer *offer)
+{
+	struct recorder *r = node->recorder;
+	int64_t now = mono_ms(mono_now());
+	struct recorder_offer *o;
+
+	pthread_mutex_lock(&r->lock);
+	o = offer_place(r, uid, now);
+	if (o != NULL) {
+		drop_offer(o);
+		*o = (struct recorder_offer){ .fd = fd, .uid = uid,
+			.at_ms = now };
+		memcpy(o->token, offer->token, sizeof o->token);
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (o == NULL)
+		close(fd);
+}
+
+int
+recorder_claim(struct node *node, const uint8_t *token, uid_t uid)
+{
+	struct recorder *r = node->recorder;
+	int fd = -ENOENT;
+
+	pthread_mutex_lock(&r->lock);
+	for (unsigned i = 0; i < RECORDER_OFFERS && fd < 0; i++) {
+		struct recorder_offer *o = &r->offer[i];
+
+		if (o->fd < 0 || o->uid != uid ||
+		    memcmp(o->token, token, sizeof o->token) != 0)
+			continue;
+		fd = o->fd;
+		o->fd = -1;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return fd;
+}
+
+/* --- recordings --------------------------------------------------------------- */
+
+static struct recording *
+find_recording(const struct node *node, uint64_t viewer)
+{
+	struct recording *r;
+
+	TAILQ_FOREACH(r, &node->recorder->all, link)
+		if (r->viewer == viewer && !r->gone)
+			return r;
+	return NULL;
+}
+
+static void
+free_recording(struct recording *r)
+{
+	TAILQ_REMOVE(&r->node->recorder->all, r, link);
+	r->node->recorder->n--;
+	free(r);
+}
+
+static void
+finish_writer(struct recording *r)
+{
+	int err = capture_writer_finish(r->writer, r->why, FINISH_MS,
+	    &r->last);
+
+	r->writer = NULL;
+	if (err < 0)
+		snprintf(r->why, sizeof r->why,
+		    "the last events are not in the file: %s", strerror(-err));
+}
+
+static void
+finish_work(uv_work_t *work)
+{
+	finish_writer(work->data);
+}
+
+static void
+finished(uv_work_t *work, int status)
+{
+	struct recording *r = work->data;
+
+	(void)status;
+	r->state = WIRE_RECORD_ENDED;
+	if (r->gone)
+		free_recording(r);
+}
+
+/* The disk may be slow: a worker waits for it. */
+static void
+end_recording(struct recording *r, const char *why)
+{
+	if (r->state >= WIRE_RECORD_ENDING)
+		return;
+	tap_end_all(r, why);
+	snprintf(r->why, sizeof r->why, "%s", why);
+	r->state = WIRE_RECORD_ENDING;
+	r->work.data = r;
+	if (nodes_queue_work(r->node->loop, &r->work, finish_work,
+	    finished) == 0)
+		return;
+	finish_writer(r);
+	finished(&r->work, 0);
+}
+
+static const char *
+why_not(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return "a recording needs a regular file, or with a ring a "
+		    "folder, that is open for writing";
+	case -EEXIST:
+		return "the file or folder for the recording is not empty";
+	case -ENOSPC:
+		return "there is no room on the disk of the recording";
+	case -EBUSY:
+		return "the node writes its maximum of recordings";
+	default:
+		return "the node has no memory or threads for a recording";
+	}
+}
+
+int
+recorder_begin(struct node *node, struct keeper *k,
+    const struct recorder_opts *o, const char **why)
+{
+	struct recorder *all = node->recorder;
+	struct recording *r = all->n < RECORDER_MAX ? calloc(1, sizeof *r) :
+	    NULL;
+	int err = r != NULL ? 0 : all->n < RECORDER_MAX ? -ENOMEM : -EBUSY;
+
+	if (err == 0)
+		err = capture_writer_new(&r->writer, &(struct capture_opts){
+		    .fd = o->fd, .ring = o->ring, .node = node->number,
+		    .keep_free = KEEP_FREE });
+	if (err < 0) {
+		close(o->fd);
+		free(r);
+		*why = why_not(err);
+		return err;
+	}
+	r->node = node;
+	r->viewer = o->viewer;
+	r->peer = o->peer;
+	r->state = WIRE_RECORD_ON;
+	TAILQ_INIT(&r->taps);
+	TAILQ_INIT(&r->stores);
+	TAILQ_INSERT_TAIL(&all->all, r, link);
+	all->n++;
+	err = k != NULL ? tap_begin(r, k, CAPTURE_JOINED) : 0;
+	if (err < 0) {
+		*why = why_not(-ENOMEM);
+		r->gone = true;
+		end_recording(r, *why);
+	}
+	return err;
+}
+
+void
+recorder_look(struct node *node, uint64_t viewer, struct wire_recorded *out)
+{
+	struct recording *r = find_recording(node, viewer);
+	struct capture_progress now;
+
+	*out = (struct wire_recorded){ .state = WIRE_RECORD_NONE };
+	if (r == NULL)
+		return;
+	/* A worker has the writer while it ends. */
+	now = r->last;
+	if (r->state < WIRE_RECORD_ENDING) {
+		capture_writer_look(r->writer, &now);
+		r->state = now.stopped != 0 ? WIRE_RECORD_STOPPED :
+		    WIRE_RECORD_ON;
+		snprintf(r->why, sizeof r->why, "%s", now.stopped != 0 ?
+		    now.why : "");
+	}
+	out->state = r->state;
+	out->why = wire_text(r->state == WIRE_RECORD_ENDING ? "" : r->why);
+	out->images = r->images;
+	out->live = r->live;
+	if (r->state == WIRE_RECORD_ENDING)
+		return;
+	out->events = now.events;
+	out->bytes = now.bytes;
+	out->synced = now.synced;
+	out->gaps = now.gaps;
+	out->lost = now.lost + r->lost;
+}
+
+void
+recorder_end(struct node *node, uint64_t viewer, const char *why)
+{
+	struct recording *r = find_recording(node, viewer);
+
+	if (r != NULL)
+		end_recording(r, why);
+}
+
+void
+recorder_viewer_gone(struct node *node, uint64_t viewer)
+{
+	struct recording *r = find_recording(node, viewer);
+
+	if (r == NULL)
+		return;
+	r->gone = true;
+	if (r->state == WIRE_RECORD_ENDED)
+		free_recording(r);
+	else
+		end_recording(r, "its viewer has gone");
+}
+
+static bool
+is_wanted(const struct recording *r, const struct keeper *k)
+{
+	if (r->state >= WIRE_RECORD_ENDING)
+		return false;
+	return r->viewer == 0 || (tap_has_origin(r, k) &&
+	    access_reads(&k->node->access, &r->peer, k->image.uid));
+}
+
+void
+recorder_welcome(struct keeper *k)
+{
+	if (atomic_load(&k->node->recorder->n) > 0)
+		stream_feed_forbid_pairs(k->feed, true);
+}
+
+void
+recorder_follow(struct keeper *k)
+{
+	static const enum capture_began began[] = {
+		[IMAGE_EXECUTED] = CAPTURE_EXECUTED,
+		[IMAGE_FORKED] = CAPTURE_FORKED,
+		[IMAGE_REJOINED_DORMANT] = CAPTURE_JOINED,
+		[IMAGE_REJOINED_ARMED] = CAPTURE_JOINED,
+	};
+	struct recording *r;
+
+	if (k->list == NULL || k->node->recorder->n == 0)
+		return;
+	TAILQ_FOREACH(r, &k->node->recorder->all, link)
+		if (is_wanted(r, k) &&
+		    tap_begin(r, k, began[k->image.origin]) < 0)
+			r->lost++;
+	tap_forbid_pairs(k);
+}
+
+void
+recorder_second(struct node *node)
+{
+	int64_t now = mono_ms(mono_now());
+	struct recorder *all = node->recorder;
+	struct recording *r, *next;
+
+	pthread_mutex_lock(&all->lock);
+	for (unsigned i = 0; i < RECORDER_OFFERS; i++)
+		if (now - all->offer[i].at_ms > RECORDER_OFFER_MS)
+			drop_offer(&all->offer[i]);
+	pthread_mutex_unlock(&all->lock);
+	for (r = TAILQ_FIRST(&all->all); r != NULL; r = next) {
+		next = TAILQ_NEXT(r, link);
+		if (r->state >= WIRE_RECORD_ENDING)
+			continue;
+		tap_second(r);
+		if (r->viewer != 0 && r->live == 0 &&
+		    now - r->alone_ms >= ALONE_MS)
+			end_recording(r, "the target has ended");
+	}
+}
+
+void
+recorder_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
+{
+	const struct recording *r;
+	struct capture_progress p;
+
+	TAILQ_FOREACH(r, &node->recorder->all, link) {
+		if (r->state >= WIRE_RECORD_ENDING)
+			continue;
+		capture_writer_look(r->writer, &p);
+		n[WIRE_N_RECORDINGS]++;
+		n[WIRE_N_RECORDING_BYTES] += p.waiting;
+	}
+}
+
+unsigned
+recorder_count(const struct keeper *k)
+{
+	const struct keeper_tap *tap;
+	unsigned n = 0;
+
+	SLIST_FOREACH(tap, &k->queue.taps, link)
+		n++;
+	return n;
+}
+
+/* --- life ------------------------------------------------------------------------ */
+
+void
+recorder_init(struct node *node)
+{
+	struct recorder *r = node->recorder;
+
+	r->node = node;
+	pthread_mutex_init(&r->lock, NULL);
+	TAILQ_INIT(&r->all);
+	for (unsigned i = 0; i < RECORDER_OFFERS; i++)
+		r->offer[i].fd = -1;
+}
+
+void
+recorder_close(struct node *node)
+{
+	struct recording *r, *next;
+
+	for (r = TAILQ_FIRST(&node->recorder->all); r != NULL; r = next) {
+		next = TAILQ_NEXT(r, link);
+		end_recording(r, node->opts.argv != NULL &&
+		    node->command.ended ? "the command has ended" :
+		    "the node was told to end");
+	}
+}
+
+void
+recorder_fini(struct node *node)
+{
+	struct recorder *r = node->recorder;
+
+	while (!TAILQ_EMPTY(&r->all))
+		free_recording(TAILQ_FIRST(&r->all));
+	for (unsigned i = 0; i < RECORDER_OFFERS; i++)
+		drop_offer(&r->offer[i]);
+	pthread_mutex_destroy(&r->lock);
+}

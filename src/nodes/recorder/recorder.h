@@ -1,0 +1,144 @@
+/*
+ * recorder: captures that a node writes (mdd/capture): each event of a process
+ * and of what it forks and starts, into a file that a viewer has opened.
+ *
+ * Vocabulary
+ *	recording	one capture being written, for one connection; or the
+ *			one that the node was started with, of all its targets.
+ *	offer		a file that came in at the socket for targets, until a
+ *			page claims it by its token.
+ *	tap		one image in one recording: a part of the capture.
+ *
+ * A keeper gives its records to its taps, which copy them into the writer's
+ * queue; the writer's thread does the rest.  So a slow disk is a gap in the
+ * file, and neither target nor list waits for it.  A recording ends with its
+ * connection and with its last image, and with the node: the next process of
+ * the node goes on watching, not recording.
+ *
+ *	recorder.c	offers, recordings
+ *	tap.c		an image in a recording
+ *
+ * Example: a page's request
+ *	fd = recorder_claim(node, token, peer->uid);
+ *	r = recorder_begin(node, keeper, &opts, &why);
+ *	...
+ *	recorder_look(node, conn, &reply);
+ */
+#ifndef NODES_RECORDER_H
+#define NODES_RECORDER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "../../mdd/capture/capture.h"
+#include "../../stream/wire/wire.h"
+#include "../host/access.h"
+#include "../host/host.h"
+#include "../keeper/keeper.h"
+
+#define RECORDER_MAX 8		/* recordings of a node */
+#define RECORDER_OFFERS 8
+#define RECORDER_OFFER_MS 10000	/* an offer that is not claimed by then is closed */
+#define RECORDER_ENDED_TAPS 1024	/* of a recording: for images that follow them */
+
+struct node;
+struct recording;
+
+struct recorder {
+	struct node *node;
+	pthread_mutex_t lock;		/* of the offers: hellos come in on another thread */
+	struct recorder_offer {
+		int fd;			/* -1: none */
+		uid_t uid;
+		int64_t at_ms;
+		uint8_t token[FILE_OFFER_TOKEN];
+	} offer[RECORDER_OFFERS];
+	TAILQ_HEAD(, recording) all;
+	_Atomic unsigned n;		/* of these */
+};
+
+void recorder_init(struct node *);
+/* Ends all recordings; the loop has to run until their files are written. */
+void recorder_close(struct node *);
+void recorder_fini(struct node *);
+
+/* --- offers: any thread ----------------------------------------------------- */
+
+/* Owns fd.  Another offer of the user gives way if there is no room. */
+void recorder_offer(struct node *, int fd, uid_t, const struct file_offer *);
+/* The file of the user's offer, now the caller's; -ENOENT. */
+int recorder_claim(struct node *, const uint8_t *token, uid_t);
+
+/* --- recordings --------------------------------------------------------------- */
+
+struct recorder_opts {
+	int fd;
+	uint64_t ring;		/* bytes that the files of a folder may take; 0: a file */
+	uint64_t viewer;	/* id of the connection; 0: begun with the node, of all its targets */
+	struct peer peer;	/* of the connection: only what it may read is recorded */
+};
+
+/*
+ * Begins a recording; k: its first image, NULL: those that come.  Owns the
+ * descriptor, also on failure: *why has the sentence.
+ */
+int recorder_begin(struct node *, struct keeper *k,
+    const struct recorder_opts *, const char **why);
+/* How the recording of that connection does; state WIRE_RECORD_NONE: none. */
+void recorder_look(struct node *, uint64_t viewer, struct wire_recorded *);
+void recorder_end(struct node *, uint64_t viewer, const char *why);
+/* The connection is closed. */
+void recorder_viewer_gone(struct node *, uint64_t viewer);
+
+/*
+ * An image is about to get its rings: it makes no pairs, which have no callers
+ * of frees, if it may be recorded.  Any thread.
+ */
+void recorder_welcome(struct keeper *);
+/* An image has been adopted: it is recorded if its process or parent is. */
+void recorder_follow(struct keeper *);
+
+void recorder_second(struct node *);
+/* Fills in the node's numbers of STATS. */
+void recorder_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
+/* Recordings of this image. */
+unsigned recorder_count(const struct keeper *);
+
+/* --- inside this room ----------------------------------------------------------- */
+
+struct tap;
+struct tap_store;
+
+struct recording {
+	TAILQ_ENTRY(recording) link;
+	struct node *node;
+	struct capture_writer *writer;	/* NULL: it has ended */
+	uint64_t viewer;
+	struct peer peer;
+	enum wire_record_state state;
+	char why[CAPTURE_WHY];
+	struct capture_progress last;	/* of a writer that has ended */
+	TAILQ_HEAD(tap_list, tap) taps;	/* the newest first */
+	TAILQ_HEAD(, tap_store) stores;	/* of taps that live */
+	unsigned images, live, ended;	/* taps ever, and now */
+	uint64_t lost;			/* by the targets' rings */
+	int64_t alone_ms;		/* since when none lives; 0: one does */
+	uv_work_t work;			/* its end */
+	bool gone;			/* nobody will ask for it: freed with its end */
+};
+
+/* tap.c: an image is recorded from now on, with its list. */
+int tap_begin(struct recording *, struct keeper *, enum capture_began);
+/* Does the image come from one that is recorded? */
+bool tap_has_origin(const struct recording *, const struct keeper *);
+/* Pairs are allowed again for an image that is not recorded. */
+void tap_forbid_pairs(const struct keeper *);
+/* Once a second: clock, names of threads, lists after a gap. */
+void tap_second(struct recording *);
+/* Ends and frees all. */
+void tap_end_all(struct recording *, const char *why);
+
+#endif
