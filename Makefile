@@ -280,6 +280,7 @@ include tests/targets/mdd/mdd.mk
 
 checks: $(CHECKS) $B/pagek-symbols
 targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/tests/libcut.so $B/bench/load \
+	$B/tests/capture/sums \
 	usual-chains \
 	$(MDD_SELF) $(PLUGINS) $B/bench/counted $B/tests/libstackcheck.so
 
@@ -287,6 +288,11 @@ $B/tests/libcount.so $B/tests/libcut.so: $B/tests/lib%.so: tests/count/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -fno-builtin \
 		-ftls-model=initial-exec -shared -o $@ $< -ldl
+
+# What a capture holds, for tests.
+$B/tests/capture/sums: tests/capture/sums.c $(ARCHIVE)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) $(CFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS)
 
 # The capture of stacks itself, beside a full unwind.
 STACKCHECK_OBJS = $(UNWIND:%.c=$B/pic/%.o) \

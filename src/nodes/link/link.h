@@ -18,6 +18,7 @@
  *	tree.c		which target started which, and the sums of each tree
  *	targets.c	a node's table of streams
  *	listing.c	listings: send, fetch, enumerate
+ *	recording.c	recordings: begin, look, end
  *
  * Everything runs on one uv loop and thread; no call here waits. A close
  * function frees its object when the loop has closed its handles; no callback
@@ -327,6 +328,43 @@ struct nodes_stored {
 typedef void (*nodes_stored_cb)(void *arg, const struct nodes_stored *,
     int err, const char *words);
 int nodes_listings(struct nodes_link *, nodes_stored_cb, void *arg);
+
+/* --- recordings (recording.c) --------------------------------------------- */
+
+/* A recording that a node writes. */
+struct nodes_recording {
+	enum wire_record_state state;
+	uint64_t events, bytes;	/* in the file */
+	uint64_t synced;	/* events that a power cut leaves */
+	uint64_t lost, gaps;	/* events that are not in the file, in so many gaps */
+	unsigned images, live;	/* so far, and now */
+	char why[WIRE_TEXT_MAX + 1];	/* safe text; "" none */
+};
+
+/*
+ * The answer, borrowed, or a negative errno: -EAGAIN if the offered file has not
+ * come in yet, -EPERM, -ENOTSUP of a node without recordings, -ENOTCONN; why is
+ * a sentence, safe text.
+ */
+typedef void (*nodes_recording_cb)(void *arg, int err, const char *why,
+    const struct nodes_recording *);
+
+/*
+ * Offers an open file to the node of this machine whose socket for pages is at
+ * the path.  The descriptor stays the caller's.  Negative errno; -EAGAIN: later.
+ */
+int nodes_offer_file(const char *path, const uint8_t token[WIRE_EPOCH],
+    int fd);
+/* Records a target of this node into the offered file.  ring 0: no folder. */
+int nodes_record(struct nodes_link *, uint32_t index,
+    const uint8_t token[WIRE_EPOCH], uint64_t ring, nodes_recording_cb,
+    void *arg);
+/*
+ * Asks for, or ends, the recording of this link; own: the one that the node was
+ * started with.
+ */
+int nodes_recording_ask(struct nodes_link *, bool own,
+    enum wire_record_action, nodes_recording_cb, void *arg);
 
 /* --- requests: for the rooms above -------------------------------------- */
 

@@ -77,6 +77,8 @@ resume(struct nodes_session *s)
 	if (!ended)
 		session_state(s, NODES_CONNECTING, "");
 	s->news(s->arg);
+	if (s->opts.node_only)
+		return;
 	if (s->step < SESSION_LOAD && !s->reconnect.resuming) {
 		if (s->step == SESSION_NAME && s->stream.by_index &&
 		    is_restarted(s))

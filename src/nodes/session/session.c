@@ -484,7 +484,7 @@ static void
 begin_session(struct nodes_session *s)
 {
 	/* The state of the command first: the choice depends on it. */
-	session_set_step(s, s->opts.stream != NULL ? SESSION_NAME :
+	session_set_step(s, s->opts.node_only ? SESSION_IDLE : s->opts.stream != NULL ? SESSION_NAME :
 	    SESSION_CHOOSE, 0);
 	numbers_ask_stream(s, true);
 	do_step(s);

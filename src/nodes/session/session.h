@@ -51,6 +51,7 @@ struct nodes_session_opts {
 	pid_t pid;		/* 0: any */
 	bool since_click;	/* no snapshot: blocks from now on */
 	bool look_only;		/* do not arm a dormant target */
+	bool node_only;		/* watch no stream: the node and its command alone */
 	bool kind_given;	/* kind is set; else literal for classic streams, indexed */
 	enum blklist_kind kind;
 	uint32_t max;		/* aRecMax; 0: NODES_MAX_CLASSIC or NODES_MAX */

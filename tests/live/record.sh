@@ -1,0 +1,448 @@
+#!/bin/sh
+# pagek record: what a capture holds is what a second counting layer counts, of
+# each image of a tree; whoever is killed, and on a full disk, it can be read.
+# Needs sqlite3, gcc, python3 and redis.
+set -u
+. "$(dirname "$0")/lib.sh"
+pagek=$B/pagek
+sums=$B/tests/capture/sums
+count=$B/tests/libcount.so
+stop() {
+	kill -9 ${daemon:-} ${targets:-} ${recorder:-} ${recorders:-}
+	wait
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+trap stop EXIT
+targets=
+n=0
+
+# A program that allocates until it is told to end, or so many thousand times.
+cat >"$tmp/busy.c" <<'C'
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile sig_atomic_t over;
+static void *volatile kept[1000], *volatile last;
+static void end(int sig) { over = sig; }
+int main(int argc, char **argv)
+{
+	long most = argc > 1 ? atol(argv[1]) * 1000 : 0;
+	signal(SIGTERM, end);
+	for (long i = 0; !over && (most == 0 || i < most); i++) {
+		free(kept[i % 1000]);
+		kept[i % 1000] = malloc(10 + i % 500);
+		last = malloc(33);
+		free(last);
+		if (most == 0 && i % 100 == 0)
+			usleep(500);
+	}
+	return 7;
+}
+C
+cc -O1 -g -fno-builtin -o "$tmp/busy" "$tmp/busy.c" || exit 1
+
+# --- what is in it -------------------------------------------------------------
+
+# read_capture FILE: its parts in $report, and what is said of the whole in $report.all.
+read_capture() {
+	report=$tmp/r$n
+	"$sums" "$1" >"$report" 2>"$report.all" || { cat "$report.all"; return 1; }
+}
+# whole: nothing lacks in the capture that was read.
+whole() {
+	grep -q 'gaps 0 lost 0 damages 0 ended: ' "$report.all" ||
+	    { cat "$report.all"; return 1; }
+}
+
+# equals_once MIN_IMAGES COMMAND...: recorded under the counting layer, compared.
+equals_once() {
+	images=$1
+	shift
+	n=$((n + 1))
+	mkdir -p "$tmp/c$n"
+	COUNT_DIR=$tmp/c$n LD_PRELOAD=$count "$pagek" record -o "$tmp/f$n" \
+	    $stacks -- "$@" >"$tmp/out$n" 2>"$tmp/err$n"
+	status=$?
+	cat "$tmp/err$n"
+	[ "$status" = 0 ] || { echo "status $status"; return 1; }
+	read_capture "$tmp/f$n" && whole && tells_all || return 1
+	"$top/tests/count/compare" "$report" "$tmp/c$n" --min-images "$images" &&
+	    return
+	# Said, as an image of which a report knows nothing.
+	! grep 'could not be recorded' "$tmp/err$n" || echo '"allocs": null' >>"$report"
+	return 1
+}
+# The last line has the events of the file, and each free has its caller.
+tells_all() {
+	python3 - "$report" "$tmp/err$n" <<'PY'
+import json, re, sys
+parts = [json.loads(line) for line in open(sys.argv[1])]
+last = open(sys.argv[2]).read().strip().split("\n")[-1]
+said = re.search(r"pagek: ([\d,]+) events of (\d+) process images?, .*, lost 0: ", last)
+assert said, last
+assert int(said.group(1).replace(",", "")) == sum(p["events"] for p in parts), last
+assert int(said.group(2)) == len(parts), last
+for p in parts:
+    assert p["ended"] and p["events"] >= p["allocs"] + p["frees"], p
+    assert p["blocks"] == p["live_blocks"] and p["bytes"] == p["live_bytes"], p
+    assert p["free_records"] - p["frees_with_caller"] <= p["free_records"] / 50, p
+PY
+}
+equals() {
+	unless_busy equals_once "$@"
+}
+
+{
+	sql_work
+	echo "SELECT count(*) FROM (SELECT upper(name)||'x' AS u FROM t ORDER BY u LIMIT 40000);"
+} >"$tmp/in.sql"
+c_functions 120 >"$tmp/in.c"
+cat >"$tmp/forks.sh" <<'SH'
+i=0
+while [ $i -lt 20 ]; do
+	x=$(echo "$i" | sed 's/1/one/' | tr a-z A-Z)
+	(y=$x; : "$y"; exit 3)
+	ls / >/dev/null &
+	i=$((i + 1))
+done
+wait
+SH
+for stacks in '' '--stack 0' '--stack 32 --free-stack'; do
+	with=${stacks:-the usual stacks}
+	rule "a capture of sqlite3 has what the counting layer counts, with $with" \
+	    equals 1 sqlite3 :memory: ".read $tmp/in.sql"
+done
+stacks=
+rule "so has one of gcc, of each of its processes" \
+    equals 3 gcc -O1 -c -o "$tmp/a.o" "$tmp/in.c"
+rule "so has one of python3" \
+    equals 1 env PYTHONMALLOC=malloc python3 "$top/examples/records.py" 3
+rule "so has one of a shell that forks and starts" equals 100 sh "$tmp/forks.sh"
+
+redis_once() {
+	n=$((n + 1))
+	mkdir -p "$tmp/c$n"
+	rm -f "$tmp/dump.rdb"
+	ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
+	COUNT_DIR=$tmp/c$n LD_PRELOAD=$count "$pagek" record -o "$tmp/f$n" -- \
+	    "$tmp/redis-server" --port 0 --unixsocket "$tmp/redis.sock" \
+	    --save '' --dir "$tmp" >"$tmp/redis.log" 2>"$tmp/err$n" &
+	server=$!
+	until_true 20 redis-cli -s "$tmp/redis.sock" ping || return 1
+	redis-benchmark -s "$tmp/redis.sock" -t set,lpush,hset -P 16 -d 128 \
+	    -r 20000 -n 20000 -q >/dev/null || return 1
+	redis-cli -s "$tmp/redis.sock" bgsave
+	until_true 20 sh -c "redis-cli -s '$tmp/redis.sock' info persistence |
+	    grep -q rdb_bgsave_in_progress:0"
+	redis-cli -s "$tmp/redis.sock" shutdown nosave
+	wait "$server" || return 1
+	cat "$tmp/err$n"
+	read_capture "$tmp/f$n" && whole && tells_all || return 1
+	"$top/tests/count/compare" "$report" "$tmp/c$n" --min-images 2
+}
+redis() {
+	unless_busy redis_once
+}
+rule "so has one of redis-server under redis-benchmark, with a forked save" redis
+
+keeps_status() {
+	echo in | "$pagek" record -o "$tmp/status" -- sh -c 'cat; exit 5' \
+	    >"$tmp/out" 2>"$tmp/err"
+	[ $? = 5 ] && [ "$(cat "$tmp/out")" = in ] && cat "$tmp/err" &&
+	    [ "$(grep -c . "$tmp/err")" = 1 ]
+}
+rule "the command keeps its input, output and status; one line is said" keeps_status
+
+ring() {
+	"$pagek" record -o "$tmp/ring" --ring 128k --stack 0 -- "$tmp/busy" 1500
+	[ $? = 7 ] || return 1
+	ls -l "$tmp/ring"
+	[ "$(du -sk "$tmp/ring" | cut -f1)" -le 160 ] && read_capture "$tmp/ring" &&
+	    cat "$report.all" && grep -q 'damages 0 ended' "$report.all" &&
+	    [ "$(sed 's/.*oldest \([0-9]*\).*/\1/' "$report.all")" -gt 1 ] &&
+	    grep -q '"complete": true' "$report"
+}
+rule "a ring keeps the newest, with the list as it was before" ring
+
+# --- a target ----------------------------------------------------------------------
+
+"$B/pageknode" >"$tmp/node.log" 2>&1 &
+daemon=$!
+rule "a node stands alone" until_true 10 "$pagek" targets
+
+# start_busy: a target at the node, in $busy; again, when it was not heard.
+start_busy() {
+	for try in 1 2 3 4 5; do
+		LD_PRELOAD=$B/liballoclog.so "$tmp/busy" &
+		busy=$!
+		targets="$targets $busy"
+		until_true 3 sh -c "'$pagek' targets | grep -q '^pid:$busy .*LIVE'" &&
+		    return
+	done
+	echo "the node does not hear targets"
+	return 1
+}
+end_busy() {
+	kill "$busy"
+	wait "$busy"
+} 2>/dev/null
+on_file() {
+	until_true 10 sh -c '[ "$(stat -c %s "$0")" -gt "$1" ]' "$1" "$2"
+}
+
+# by HOW: a target's recording ends that way.
+target_ends() {
+	n=$((n + 1))
+	start_busy || return 1
+	case $1 in
+	signal)
+		"$pagek" record -o "$tmp/f$n" "pid:$busy" 2>"$tmp/err$n" &
+		recorder=$!
+		on_file "$tmp/f$n" 20000 || return 1
+		kill "$recorder" ;;
+	end)
+		"$pagek" record -o "$tmp/f$n" "pid:$busy" 2>"$tmp/err$n" &
+		recorder=$!
+		on_file "$tmp/f$n" 20000 || return 1
+		end_busy ;;
+	duration)
+		"$pagek" record -o "$tmp/f$n" --duration 1 busy 2>"$tmp/err$n" &
+		recorder=$! ;;
+	esac
+	wait "$recorder"
+	status=$?
+	cat "$tmp/err$n"
+	[ $1 = end ] || end_busy
+	[ $status = 0 ] && grep -q 'lost 0: ' "$tmp/err$n" || return 1
+	read_capture "$tmp/f$n" && whole || return 1
+	cat "$report"
+	python3 - "$report" <<'PY'
+import json, sys
+(p,) = [json.loads(line) for line in open(sys.argv[1])]
+assert p["began"] == 3 and p["inherited_blocks"] > 0 and p["events"] > 100, p
+assert p["complete"] and p["duplicate"] == 0 and p["unknown_free"] == 0, p
+# Threads that made pairs go over to records of their own.
+assert p["frees_with_caller"] > p["free_records"] / 2, p
+PY
+}
+for how in signal end duration; do
+	rule "a target's list comes first, then its events; ended by $how" \
+	    target_ends $how
+done
+
+follows() {
+	cat >"$tmp/family.sh" <<-'SH'
+	read go
+	x=$(echo a | tr a b)
+	ls / >/dev/null
+	exec sort /dev/null
+	SH
+	rm -f "$tmp/go"
+	mkfifo "$tmp/go" || return 1
+	LD_PRELOAD=$B/liballoclog.so sh "$tmp/family.sh" <"$tmp/go" &
+	family=$!
+	exec 7>"$tmp/go"
+	until_true 10 sh -c "'$pagek' targets | grep -q '^pid:$family .*LIVE'" ||
+	    return 1
+	"$pagek" record -o "$tmp/family" "pid:$family" 2>"$tmp/err" &
+	recorder=$!
+	until_true 10 sh -c "'$sums' '$tmp/family' | grep -q '\"began\": 3'" ||
+	    return 1
+	echo >&7
+	exec 7>&-
+	wait "$recorder" || return 1
+	cat "$tmp/err"
+	read_capture "$tmp/family" && whole || return 1
+	cut -c1-60 "$report"
+	for comm in sh tr ls sort; do
+		grep -q "\"comm\": \"$comm\"" "$report" || return 1
+	done
+}
+rule "what a target forks, starts and becomes is recorded, too" follows
+
+# --- refusals -------------------------------------------------------------------------
+
+# said STATUS PATTERN WORD...: of pagek record.
+said() {
+	want=$1
+	pattern=$2
+	shift 2
+	timeout 20 "$pagek" record "$@" >"$tmp/out" 2>&1
+	got=$?
+	cat "$tmp/out"
+	echo "status $got"
+	[ $got = "$want" ] && grep -qE "$pattern" "$tmp/out"
+}
+echo precious >"$tmp/precious"
+mkfifo "$tmp/fifo"
+mkdir "$tmp/folder" && : >"$tmp/folder/x"
+spares() {
+	said 125 'no capture: it is left' -o "$tmp/precious" -- true &&
+	    [ "$(cat "$tmp/precious")" = precious ]
+}
+rule "a file that is no capture is not overwritten" spares
+rule "a pipe is no file for a recording" said 125 'no regular file' -o "$tmp/fifo" -- true
+rule "a folder is for --ring" said 125 'a folder is for --ring' -o "$tmp/folder" -- true
+rule "with files in it, it is not" said 125 'is not empty' -o "$tmp/folder" --ring 1M -- true
+rule "a missing folder is said" said 125 'No such file' -o "$tmp/none/f" -- true
+rule "a file is needed" said 2 'needs a file' -- true
+rule "a TARGET or a command is" said 2 'needs a TARGET' -o "$tmp/f"
+rule "of another machine's node it is said where to record" \
+    said 2 'ssh linac-b pagek record' -o "$tmp/f" ssh:linac-b
+rule "a demo is not recorded" said 2 'only processes' -o "$tmp/f" demo:1
+rule "options of a node are for a command" said 2 'for a command that is started' \
+    -o "$tmp/f" --stack 4 pid:1
+leaves_none() {
+	said 3 . -o "$tmp/nobody" pid:1 && [ ! -e "$tmp/nobody" ] &&
+	    said 127 'cannot run' -o "$tmp/nobody" -- /no/such/program &&
+	    [ ! -e "$tmp/nobody" ]
+}
+rule "without a target or a program no file is left" leaves_none
+one_at_a_time() {
+	start_busy || return 1
+	"$pagek" record -o "$tmp/one" "pid:$busy" 2>"$tmp/err" &
+	recorder=$!
+	on_file "$tmp/one" 0 || return 1
+	said 1 'another recording writes' -o "$tmp/one" "pid:$busy"
+	it=$?
+	end_busy
+	wait "$recorder" && return $it
+}
+rule "two recordings do not write into one file" one_at_a_time
+many() {
+	start_busy || return 1
+	recorders=
+	for i in 1 2 3 4 5 6 7 8; do
+		"$pagek" record -o "$tmp/m$i" "pid:$busy" 2>"$tmp/err.m$i" &
+		recorders="$recorders $!"
+		on_file "$tmp/m$i" 0 || { cat "$tmp"/err.m*; return 1; }
+	done
+	said 1 'maximum of recordings' -o "$tmp/m9" "pid:$busy"
+	it=$?
+	cat "$tmp"/err.m*
+	end_busy
+	for i in $recorders; do
+		wait "$i" || it=1
+	done
+	[ ! -e "$tmp/m9" ] && return $it
+}
+rule "a node writes eight recordings, and says so of a ninth" many
+
+# --- kills -------------------------------------------------------------------------------
+
+# The part before the kill can be read: its list is one that there was.
+readable() {
+	read_capture "$1" || return 1
+	cat "$report.all" "$report"
+	[ "$(grep -c '^damage: ' "$report.all")" -le 1 ] || return 1
+	! grep -vE '"duplicate": 0, "unknown_free": 0' "$report"
+}
+# random POINT: a moment after the file has begun.
+moment() {
+	on_file "$1" 0 || return 1
+	sleep "0.$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')"
+}
+# killed WHO: of a command's recording.
+killed() {
+	n=$((n + 1))
+	"$pagek" record -o "$tmp/f$n" --stack 4 -- "$tmp/busy" 2>"$tmp/err$n" &
+	recorder=$!
+	moment "$tmp/f$n" || return 1
+	super=$(pgrep -P "$recorder" -x pageknode)
+	target=$(pgrep -P "$super" -x busy)
+	case $1 in
+	recorder)
+		kill -9 "$recorder"
+		kill "$target" ;;
+	node)
+		kill -9 "$(node_of "$super")"
+		until_true 20 grep -q 'node that recorded is gone' "$tmp/err$n" ||
+		    { cat "$tmp/err$n"; kill "$target"; return 1; }
+		kill "$target" ;;
+	target)
+		kill -9 "$target" ;;
+	esac
+	wait "$recorder" 2>/dev/null
+	status=$?
+	until_true 20 is_gone "$super" || return 1
+	cat "$tmp/err$n"
+	case $1$status in
+	recorder137 | node7 | target137) ;;
+	*) echo "status $status"; return 1 ;;
+	esac
+	readable "$tmp/f$n" || return 1
+	# Whoever else lives writes to the end.
+	[ $1 = node ] || grep -q 'gaps 0 lost 0 damages 0 ended: ' "$report.all"
+}
+ten_times() {
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		"$@" || { echo "time $i"; return 1; }
+	done
+}
+for who in recorder node target; do
+	rule "a capture can be read after kill -9 of the $who at random moments" \
+	    ten_times killed $who
+done
+
+viewer_killed() {
+	n=$((n + 1))
+	start_busy || return 1
+	"$pagek" record -o "$tmp/f$n" "pid:$busy" 2>"$tmp/err$n" &
+	recorder=$!
+	moment "$tmp/f$n" || return 1
+	kill -9 "$recorder"
+	wait "$recorder" 2>/dev/null
+	until_true 10 sh -c "'$sums' '$tmp/f$n' 2>&1 | grep -q 'ended: its viewer'" &&
+	    readable "$tmp/f$n"
+	it=$?
+	end_busy
+	return $it
+}
+rule "a target's recording ends with its viewer" ten_times viewer_killed
+
+# --- disks ----------------------------------------------------------------------------------
+
+cat >"$tmp/small.sh" <<'S'
+mkdir -p "$tmp/disk" && mount -t tmpfs -o size=24m tmpfs "$tmp/disk" || exit 77
+"$B/pagek" record -o "$tmp/disk/f" --stack 0 -- "$tmp/busy" 2>"$tmp/err" &
+recorder=$!
+said() {
+	i=0
+	while ! grep -q "$1" "$tmp/err"; do
+		i=$((i + 1)); [ $i -lt 400 ] || exit 1
+		sleep 0.05
+	done
+}
+i=0
+while [ ! -s "$tmp/disk/f" ]; do
+	i=$((i + 1)); [ $i -lt 200 ] || exit 1
+	sleep 0.05
+done
+head -c 7m /dev/zero >"$tmp/disk/other"
+said 'recording has stopped: .*full'
+target=$(pgrep -P "$(pgrep -P $recorder -x pageknode)" -x busy)
+# The live view goes on.
+"$B/pagek" list "pid:$target" | grep -c ' 33 \| [0-9]* ' || exit 1
+rm "$tmp/disk/other"
+said '^pagek: recording goes on$'
+kill $target
+wait $recorder
+[ $? = 7 ] || exit 1
+cat "$tmp/err"
+! grep -q 'lost 0: ' "$tmp/err" || exit 1
+"$B/tests/capture/sums" "$tmp/disk/f" >"$tmp/small" 2>&1 || exit 1
+cat "$tmp/small"
+grep -q '"complete": true' "$tmp/small" &&
+    grep -q 'gaps 1 .* damages 0 ended' "$tmp/small"
+S
+full_disk() {
+	B=$B tmp=$tmp unshare -m sh "$tmp/small.sh"
+}
+if [ "$(id -u)" = 0 ] && unshare -m mount -t tmpfs tmpfs /mnt 2>/dev/null; then
+	rule "on a full disk command and list go on, and the gap is said" full_disk
+else
+	skip "a small disk cannot be made here: not root, or no namespaces"
+fi
+
+say_result
