@@ -208,6 +208,17 @@ reach(void *table, size_t *n, size_t *cap, size_t no, size_t size)
 	    sizeof *(p)->table.at)
 
 static int
+add_clock(struct capture *c, int64_t ms, int64_t wall_ns)
+{
+	if (c->clocks.n > 0 && ms <= c->clocks.at[c->clocks.n - 1].ms)
+		return 0;
+	if (REACH(c, clocks, c->clocks.n) < 0)
+		return -ENOMEM;
+	c->clocks.at[c->clocks.n - 1] = (struct clock){ ms, wall_ns };
+	return 0;
+}
+
+static int
 take_part(struct capture *c, const struct entry *e, struct cursor *in)
 {
 	struct capture_part part;
@@ -231,7 +242,13 @@ take_part(struct capture *c, const struct entry *e, struct cursor *in)
 	p->there = true;
 	p->info = (struct capture_part_info){ .part = part, .next = e->first,
 		.last_ms = e->ms, .complete_ms = INT64_MAX, .status = -1 };
-	return 0;
+	return add_clock(c, e->ms, part.wall_ns);
+}
+
+static int
+take_clock(struct capture *c, const struct entry *e, struct cursor *in)
+{
+	return add_clock(c, e->ms, (int64_t)cursor_zigzag(in));
 }
 
 static int
@@ -402,65 +419,6 @@ take_end(struct capture *c, const struct entry *e, struct cursor *in)
 	return 0;
 }
 
-static int
-add_clock(struct capture *c, int64_t ms, int64_t wall_ns)
-{
-	if (c->clocks.n > 0 && ms <= c->clocks.at[c->clocks.n - 1].ms)
-		return 0;
-	if (REACH(c, clocks, c->clocks.n) < 0)
-		return -ENOMEM;
-	c->clocks.at[c->clocks.n - 1] = (struct clock){ ms, wall_ns };
-	return 0;
-}
-
-/* One of the rows of a block of definitions. */
-static int
-take_row(struct capture *c, const struct entry *e, struct cursor *in)
-{
-	struct reader_part *p = reader_part(c, e->part);
-
-	if (p == NULL)
-		return -EBADMSG;
-	switch (e->kind) {
-	case FORMAT_MODULES:
-		return take_module(p, in);
-	case FORMAT_SITES:
-		return take_site(p, in);
-	case FORMAT_THREADS:
-		return take_thread(p, in);
-	case FORMAT_TYPES:
-		return take_type(p, in);
-	default:
-		return take_requester(p, in);
-	}
-}
-
-static int
-take_definition(struct capture *c, const struct entry *e)
-{
-	struct cursor in;
-	int err = read_payload(c, e);
-
-	if (err < 0)
-		return err;
-	payload_cursor(c, e, &in);
-	switch (e->kind) {
-	case FORMAT_PART:
-		err = take_part(c, e, &in);
-		return err == 0 && e->part <= c->parts.n ? add_clock(c, e->ms,
-		    c->parts.at[e->part - 1].info.part.wall_ns) : err;
-	case FORMAT_MARK:
-		return take_mark(c, e, &in);
-	case FORMAT_END:
-		return take_end(c, e, &in);
-	case FORMAT_CLOCK:
-		return add_clock(c, e->ms, (int64_t)cursor_zigzag(&in));
-	}
-	for (uint32_t i = 0; i < e->count && err == 0; i++)
-		err = take_row(c, e, &in);
-	return err;
-}
-
 /* --- the index ---------------------------------------------------------- */
 
 static int
@@ -476,7 +434,7 @@ push(struct places *t, size_t value)
 }
 
 static int
-index_events(struct capture *c, struct reader_part *p, const struct entry *e)
+index_events(struct capture *c, struct reader_part *p, struct entry *e)
 {
 	if (e->count > FORMAT_EVENTS_MAX || e->count == 0)
 		return -EBADMSG;
@@ -507,8 +465,7 @@ index_gap(struct capture *c, struct reader_part *p, struct entry *e)
 
 /* A state counts if its portions are there, the last ones before it. */
 static int
-index_checkpoint(struct capture *c, struct reader_part *p,
-    const struct entry *e)
+index_checkpoint(struct capture *c, struct reader_part *p, struct entry *e)
 {
 	size_t n = e->count;
 	int err;
@@ -530,6 +487,57 @@ index_checkpoint(struct capture *c, struct reader_part *p,
 }
 
 static int
+index_state(struct capture *c, struct reader_part *p, struct entry *e)
+{
+	return e->count > FORMAT_ROWS_MAX ? -EBADMSG :
+	    push(&p->states, c->entries.n - 1);
+}
+
+/*
+ * What opening a capture does with a block of each kind.  A further kind is a row
+ * of enum format_kind, a row here, and an item of pagek-capture(5).
+ */
+static const struct {
+	/* Of a part, whose last time may be later now. */
+	int (*index)(struct capture *, struct reader_part *, struct entry *);
+	/* A definition. */
+	int (*take)(struct capture *, const struct entry *, struct cursor *);
+	/* One of the rows of definitions of a part. */
+	int (*row)(struct reader_part *, struct cursor *);
+} kinds[FORMAT_KINDS] = {
+	[FORMAT_PART] = { .take = take_part },
+	[FORMAT_MODULES] = { .row = take_module },
+	[FORMAT_SITES] = { .row = take_site },
+	[FORMAT_THREADS] = { .row = take_thread },
+	[FORMAT_TYPES] = { .row = take_type },
+	[FORMAT_EVENTS] = { .index = index_events },
+	[FORMAT_STATE] = { .index = index_state },
+	[FORMAT_CHECKPOINT] = { .index = index_checkpoint },
+	[FORMAT_GAP] = { .index = index_gap },
+	[FORMAT_MARK] = { .take = take_mark },
+	[FORMAT_END] = { .take = take_end },
+	[FORMAT_CLOCK] = { .take = take_clock },
+	[FORMAT_REQUESTERS] = { .row = take_requester },
+};
+
+static int
+take_definition(struct capture *c, const struct entry *e)
+{
+	struct reader_part *p = reader_part(c, e->part);
+	struct cursor in;
+	int err = read_payload(c, e);
+
+	if (err < 0)
+		return err;
+	payload_cursor(c, e, &in);
+	if (kinds[e->kind].take != NULL)
+		return kinds[e->kind].take(c, e, &in);
+	for (uint32_t i = 0; i < e->count && err == 0; i++)
+		err = p == NULL ? -EBADMSG : kinds[e->kind].row(p, &in);
+	return err;
+}
+
+static int
 index_block(struct capture *c, struct entry *e)
 {
 	struct reader_part *p = reader_part(c, e->part);
@@ -541,27 +549,13 @@ index_block(struct capture *c, struct entry *e)
 	}
 	if (e->flags != 0 && !pack_is_there())
 		return -ENOTSUP;
-	switch (e->kind) {
-	case FORMAT_EVENTS:
-	case FORMAT_STATE:
-	case FORMAT_CHECKPOINT:
-	case FORMAT_GAP:
-		if (p == NULL)
-			return -EBADMSG;
-		if (e->ms > p->info.last_ms)
-			p->info.last_ms = e->ms;
-		if (e->kind == FORMAT_EVENTS)
-			return index_events(c, p, e);
-		if (e->kind == FORMAT_GAP)
-			return index_gap(c, p, e);
-		if (e->kind == FORMAT_CHECKPOINT)
-			return index_checkpoint(c, p, e);
-		if (e->count > FORMAT_ROWS_MAX)
-			return -EBADMSG;
-		return push(&p->states, c->entries.n - 1);
-	default:
+	if (kinds[e->kind].index == NULL)
 		return take_definition(c, e);
-	}
+	if (p == NULL)
+		return -EBADMSG;
+	if (e->ms > p->info.last_ms)
+		p->info.last_ms = e->ms;
+	return kinds[e->kind].index(c, p, e);
 }
 
 /* --- segments ----------------------------------------------------------- */
