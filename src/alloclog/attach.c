@@ -445,7 +445,7 @@ map_unseen(int fd)
 	unseen = p;
 }
 
-#define STILL_TRIES 5	/* of 2 ms; a thread in a hook may not run meanwhile */
+#define STILL_TRIES 5	/* of 2 ms: a thread in a hook may not run meanwhile */
 
 /* The keeper may have come back meanwhile. */
 static bool
@@ -455,7 +455,7 @@ join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 	bool done;
 
 	if (produce_attached()) {
-		/* No event lies in both eras. */
+		/* The threads are stopped, so that no event is in two streams. */
 		for (unsigned i = 0; debugdata_on() && i < STILL_TRIES &&
 		    (word == 0 || unsure != 0); i++) {
 			callers_go_on(word);
@@ -845,8 +845,8 @@ say_hello_to_next(struct image *m)
 }
 
 /*
- * With debug data the hello waits for the next event: this one may be half done,
- * and the table is told at once.
+ * With debug data the hello waits for the next event, because the table is told at
+ * once and this event may be half done.
  */
 static void
 rejoin_later(void)

@@ -71,7 +71,7 @@ open_gate(struct produce_gate *gate)
 	wake_all(&gate->shut);
 }
 
-/* Outside of any event of this thread. */
+/* Calls debugdata_due(), outside of any event of this thread. */
 static void
 do_what_is_due(struct produce_gate *gate)
 {

@@ -144,33 +144,40 @@ function_of(const struct debugdata_stack *s, enum mdd_function plain)
 
 /* --- blocks that are told to a node that comes late ------------------------ */
 
-#define TELL_HOLD_MS 2		/* all other threads wait so long, at most */
-#define TELL_MS 50		/* and the telling one, for an event */
-#define TELL_PAUSE_MS 1000
-#define TELL_TURNS 100000	/* of a thread that waits for another's few stores */
-#define TELL_TRIES 50		/* until a thread stays in a hook */
+/*
+ * A stream that begins late, or is armed late, gets the blocks of the table as
+ * records: they are told.  The first event of a thread that meets the new arming
+ * takes the table's next number, `until`: blocks with lower numbers are told,
+ * events from that number on are logged by the hooks.  One thread tells, in
+ * portions, between its own events, while all others wait at the gate.
+ */
+#define TELL_HOLD_MS 2		/* of a portion: the other threads wait no longer */
+#define TELL_MS 50		/* of all portions of one event */
+#define TELL_PAUSE_MS 1000	/* after no progress */
+#define TELL_TURNS 100000	/* a thread waits for a few stores of another */
+#define TELL_TRIES 50		/* then a thread that stays in a hook counts as unsure */
 #define TELL_LATE_MS 1000	/* a hook may have begun so long before an arming */
-#define TELL_THREADS 1024	/* whose indexes are kept */
+#define TELL_THREADS 1024	/* threads whose indexes are kept */
 
 enum { TELL_NOTHING, TELL_TABLE, TELL_END };
 
-/* Copied by a fork: the child goes on where its parent was. */
+/* A fork copies it: the child continues where its parent was. */
 static struct {
-	_Atomic uint64_t arming;	/* that has been met; 0: none */
+	_Atomic uint64_t arming;	/* the last one that was met; 0: none */
 	_Atomic int state;
 	_Atomic uint32_t until;		/* events from this number on are logged */
-	_Atomic uint32_t meeting;	/* a thread sets the three */
-	_Atomic uint32_t busy;		/* a thread tells */
-	_Atomic uint64_t due_ms;	/* of the keeper's clock: not before */
-	_Atomic uint64_t met_ms;
+	_Atomic uint32_t meeting;	/* 1: a thread sets these three */
+	_Atomic uint32_t busy;		/* 1: a thread tells */
+	_Atomic uint64_t due_ms;	/* on the keeper's clock: the next portions, not before */
+	_Atomic uint64_t met_ms;	/* on that clock: when the arming was met */
 	/* Of the thread that tells. */
-	uint64_t told;			/* the arming that the rest is of */
-	uint32_t shard, slot;		/* to be told next */
-	uint32_t tries;			/* in vain, because a thread was in a hook */
+	uint64_t told;			/* the arming of the members below */
+	uint32_t shard, slot;		/* the next one to tell */
+	uint32_t tries;			/* failed because a thread was in a hook */
 	uint16_t thread[TELL_THREADS];	/* index in the stream, by number here */
 } tell;
 
-/* All that was there is to be told; later events are logged. */
+/* Tells the blocks below the number `until`; 0: none. */
 static void
 tell_begin(uint64_t arming, uint32_t until)
 {
@@ -187,7 +194,7 @@ debugdata_on(void)
 	return image != NULL;
 }
 
-/* To a dormant or a sampled stream nothing is told. */
+/* A dormant or a sampled stream gets nothing. */
 void
 debugdata_rejoined(void)
 {
@@ -197,9 +204,9 @@ debugdata_rejoined(void)
 }
 
 /*
- * Before an event is numbered: an event that is logged has begun after the arming,
- * so that its number is not below that of the first one that has met it.  A signal
- * handler does not wait for the thread that it has interrupted.
+ * Meets an arming.  Call it before the event has a number: then events that are
+ * logged have numbers from `until` on.  It gives up after TELL_TURNS, for a signal
+ * handler may have interrupted the thread that sets `until`.
  */
 static NOINLINE void
 tell_meet(uint64_t arming, bool forked)
@@ -213,7 +220,7 @@ tell_meet(uint64_t arming, bool forked)
 		nobody = 0;
 	}
 	if (forked) {
-		/* The child goes on, with threads of its own stream. */
+		/* The child's stream has threads of its own. */
 		memset(tell.thread, 0, sizeof tell.thread);
 		tell.told = arming;
 		atomic_store(&tell.arming, arming);
@@ -236,10 +243,7 @@ tell_check(void)
 		callers_make_due();
 }
 
-/*
- * The hook around this event has begun before the arming, and logs nothing.  A
- * thread that is in a hook says so by its producer, or at the gate.
- */
+/* True if a hook may still run that began before the arming. */
 static inline bool
 tell_is_late(void)
 {
@@ -247,14 +251,18 @@ tell_is_late(void)
 	    memory_order_relaxed) <= TELL_LATE_MS;
 }
 
+/*
+ * True if the hook around this event began before the arming, and so logs nothing.
+ * Other hooks are marked in their producer, or at the gate.
+ */
 static inline bool
 tell_unlogged(void)
 {
 	const struct producer *p = thread_self.producer;
 	const struct produce_gate *gate;
 
-	if (likely(!tell_is_late()) || (p != NULL && p->inside != 0) || atomic_load(&hook_stopped) ||
-	    produce_arming() == 0)
+	if (likely(!tell_is_late()) || (p != NULL && p->inside != 0) ||
+	    atomic_load(&hook_stopped) || produce_arming() == 0)
 		return false;
 	gate = produce_own_gate();
 	return gate != NULL && atomic_load(&gate->callers) == 0;
@@ -265,7 +273,7 @@ struct tell_block {
 	uint32_t shard, slot, word;
 };
 
-/* It is still there, and nobody has gone on. */
+/* True if the table still has the block, and the other threads still wait. */
 static bool
 still_holds(const void *arg)
 {
@@ -321,14 +329,14 @@ tell_block(struct producer *p, const struct tell_block *b)
 	produce_tell(p, &told, still_holds, b);
 }
 
-/* As many as there is room and time for; all others are still. */
+/* Tells as many blocks as there is room and time for, while the other threads wait. */
 static void
 tell_portion(struct producer *p, uint32_t word)
 {
 	int64_t end = libc_now_ms() + TELL_HOLD_MS;
 	uint32_t until = atomic_load(&tell.until);
 	struct tell_block b = { .word = word };
-	/* A thread may need a record more. */
+	/* A new thread takes a second record. */
 	uint32_t n, room = produce_room(p) / 2;
 	int has;
 
@@ -352,7 +360,7 @@ tell_portion(struct producer *p, uint32_t word)
 		atomic_store(&tell.state, TELL_END);
 }
 
-/* False: for now that is all. */
+/* Tells a portion.  False: nothing more can be told now. */
 static bool
 tell_some(struct producer *p)
 {
@@ -390,8 +398,8 @@ tell_pause(unsigned ms)
 }
 
 /*
- * Signals wait, because a handler may allocate.  The keeper takes what the ring
- * holds while the other threads go on.
+ * Tells portions for TELL_MS.  Signals are blocked, because a handler may allocate.
+ * In the pauses the other threads run, and the keeper drains the ring.
  */
 static void
 tell_all(struct producer *p)
@@ -410,7 +418,7 @@ tell_all(struct producer *p)
 	    libc_now_ms() < until)
 		(void)syscall(SYS_nanosleep, &pause, NULL);
 	call_restore_signals(&signals);
-	/* Nothing was taken: the keeper or a thread is slow. */
+	/* Without progress the keeper or a thread is slow. */
 	tell_pause(shard == tell.shard && slot == tell.slot ? TELL_PAUSE_MS :
 	    TELL_MS);
 	atomic_store(&tell.busy, 0);
@@ -461,18 +469,18 @@ begin_event(struct debugdata_stack *s, uintptr_t frame)
 }
 
 /*
- * The table has it before anybody asks whether it was logged: what was there before
- * the arming was met is told, and what came later is logged here.
+ * The table gets the block before it is asked whether the hook logs it.  A block
+ * from before the arming is told later; a newer one that its hook does not log is
+ * logged here.
  */
 static void
 record_alloc(void *ptr, size_t size, size_t actual, struct debugdata_stack *s,
     enum mdd_function plain, uintptr_t frame)
 {
-	struct producer *p;
-	uint32_t number;
-
 	struct debugdata_thread *d = &thread_self.debugdata;
 	const struct debugdata_stack *outer = d->stack;
+	struct producer *p;
+	uint32_t number;
 
 	d->stack = s;
 	number = mdd_alloc_number(ptr, size, actual, function_of(s, plain),
@@ -484,7 +492,7 @@ record_alloc(void *ptr, size_t size, size_t actual, struct debugdata_stack *s,
 	if ((int32_t)(number - atomic_load(&tell.until)) < 0)
 		return;
 	p = thread_self.producer;
-	/* The hook has begun in the stream before; it ends in this one. */
+	/* The hook began in the stream before: it continues in this one. */
 	if (p != NULL && p->inside != 0 && !produce_current(p))
 		(void)thread_ready(&p);
 	else if (tell_unlogged())

@@ -458,17 +458,17 @@ void callers_begin(void);
 void callers_hold(bool alone);
 void callers_release(void);
 uint32_t callers_unsure(void);
-/*
- * The next event of any thread begins with debugdata_due().
- */
+/* Makes the next event of any thread call debugdata_due() first. */
 void callers_make_due(void);
 /*
- * Shuts the gate outside of an event, as a fork does, and returns its word; 0: it
- * is shut already.  *unsure: threads that are in a hook all the same.  After
- * 100 ms the others go on: then callers_are_still() is false.
+ * Stops the other threads at the gate, outside of an event, as a fork does.
+ * Returns a word for the two functions below; 0: another thread has shut the gate.
+ * *unsure: the number of threads that are in a hook nevertheless.
  */
 uint32_t callers_still(uint32_t *unsure);
+/* False if 100 ms have passed, after which the threads do not wait any longer. */
 bool callers_are_still(uint32_t word);
+/* Lets them run; 0 does nothing. */
 void callers_go_on(uint32_t word);
 /* At exit(3): as callers_hold(), but the gate stays shut. */
 void callers_end(void);
@@ -553,7 +553,7 @@ extern _Atomic bool hook_foreign;
 /* Says hello if needed; false when no node listens.  Keeps errno. */
 bool attach(void);
 
-/* Says hello to the next node, for the keeper is gone.  Keeps errno. */
+/* Says hello to the next node after the keeper's end.  Keeps errno. */
 void attach_again(void);
 
 /* Makes the process inert. */
@@ -631,13 +631,14 @@ unsigned operator_called_at(uintptr_t pc);
  */
 bool debugdata_begin(void);
 
-/*
- * Whether blocks are told to a node that comes late: what is due for that,
- * outside of any event.  The keeper is gone: the next hello is due, too.
- */
+/* True if this process keeps debug data. */
 bool debugdata_on(void);
+/*
+ * Tells blocks of the debug data to a stream that began late, and says hello to the
+ * next node if the keeper is gone.  Call it outside of any event; keeps errno.
+ */
 void debugdata_due(void);
-/* The new stream has begun, while all callers are still. */
+/* Call it when a new stream has begun, while the other threads are still stopped. */
 void debugdata_rejoined(void);
 
 /* For an operator that does not call the malloc family. */

@@ -6,7 +6,7 @@
  *	format.c	numbers in a fixed number of columns
  *	text.c		safe text, UTF-8, suggestions, numbers and lines read
  *	file.c		small files, read and replaced
- *	waits.c		waits that no preloaded library makes longer
+ *	waits.c		clocks and waits of libc, under faketime(1) too
  *	zeros.c		mappings of zeros
  *	hashmap.h	hash tables: items by key, an index of the caller's own,
  *			interned texts

@@ -1,14 +1,13 @@
 /*
- * Waits of libc itself, and the clocks that they go by, for all of a program.
+ * The program's own clock_gettime(), poll() and epoll_wait(), which call libc.
  *
- * faketime(1) preloads a library that answers in libc's place.  Its clocks may
- * stand still, and its waits last as much longer as its clocks are slower: no
- * timer of ours, nor of libuv's, would ever end.  A symbol of the program comes
- * before those of all libraries, for calls by libraries as well.  The time of day
- * is that of faketime, if it has one.
+ * faketime(1) preloads a library that replaces them.  Its clocks may stand still,
+ * and its waits are as slow as its clocks: no timer of ours or of libuv would end.
+ * A symbol of the program comes before those of libraries, also for calls by
+ * libraries.  The time of day stays that of faketime.
  *
- * Sanitizers replace these calls themselves.  With 32 bits they have other
- * names.
+ * Sanitizers replace these functions themselves, and 32-bit programs call others:
+ * both get none of these.
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -36,7 +35,7 @@ static struct {
 	__typeof__(epoll_pwait) *epoll_pwait;
 } libc;
 
-/* Any libc has them; where it has another name, the next library's do. */
+/* The function of libc; if libc has another file name, that of the next library. */
 static void *
 find(const char *name)
 {

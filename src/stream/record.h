@@ -104,9 +104,9 @@ enum rec_type {
 };
 
 /*
- * In a ring only: a type with this bit is of a block that its target tells late,
- * from its memory debug data.  Its millisecond is that of the allocation, however
- * long ago, with the highest bit changed, so that no other record looks like it.
+ * In a ring only: a type with this bit is that of a told block, which the target
+ * logs late, from its memory debug data.  The record's time is that of the
+ * allocation, with the highest bit inverted, so that no other record looks like it.
  */
 #define REC_TOLD 0x20
 #define REC_TOLD_MS UINT32_C(0x80000000)

@@ -140,7 +140,7 @@ void produce_bootstrap_freed(void);
  */
 struct produce_gate *produce_own_gate(void);
 void produce_shut_gate(struct produce_gate *, uint32_t word);
-/* False: it is shut already, by another. */
+/* Shuts the gate.  False: another thread has shut it. */
 bool produce_shut_open_gate(struct produce_gate *, uint32_t word);
 void produce_open_gate(struct produce_gate *);
 
@@ -340,7 +340,7 @@ void produce_close(struct producer *p);
 
 /* --- blocks that are told late --------------------------------------------- */
 
-/* A block of the memory debug data, that this stream does not know. */
+/* A block of the memory debug data that the stream does not have. */
 struct produce_told {
 	uint64_t addr, size, actual;
 	uint64_t caller;	/* a return address; 0: not known */
@@ -349,18 +349,21 @@ struct produce_told {
 	uint16_t thread;	/* produce_told_thread(), or 0 */
 };
 
-/* Records that p's ring takes without a wait. */
+/* The number of records for which p's ring has room. */
 uint32_t produce_room(const struct producer *p);
 /*
- * Logs a block, with room for one record at least.  holds() is asked when the
- * ticket is drawn: false makes the record void.
+ * Logs a told block; the ring needs room for one record.  holds() is called after
+ * the ticket is drawn; if it returns false, the record is void.
  */
 void produce_tell(struct producer *p, const struct produce_told *,
     bool (*holds)(const void *arg), const void *arg);
-/* An index for a thread that has no ring in this era; 0: none.  A record more. */
+/*
+ * Gives a thread without a ring an index, and logs it with a record.  Returns the
+ * index; 0: none.
+ */
 uint16_t produce_told_thread(struct producer *p, uint32_t tid);
 
-/* Differs from arming to arming and from stream to stream; 0: nothing is logged. */
+/* A number that differs for each arming and each stream; 0: nothing is logged. */
 uint64_t produce_arming(void);
 
 /* No record before the head-th becomes a pair. */

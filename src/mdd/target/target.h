@@ -233,7 +233,7 @@ void mdd_thread_ended(uintptr_t handle);
 void mdd_hold(void);
 void mdd_release(void);
 
-/* An allocation of the table, for a port that tells it elsewhere. */
+/* A copy of an allocation in the table, for a port that passes it on. */
 struct mdd_copy {
 	uintptr_t ptr, size, actual;	/* actual 0: not known */
 	uintptr_t caller;		/* 0: not known */
@@ -242,8 +242,8 @@ struct mdd_copy {
 	uint32_t thread;		/* 0: not known */
 };
 /*
- * Reads a slot of a shard while nobody changes it.  1: it has an allocation; 0: it
- * is free, or a realloc() has the block in hand; -1: the shard never had it.
+ * Reads a slot of a shard while no thread changes it.  1: it has an allocation; 0:
+ * it is free, or its block is in a realloc(); -1: the shard has no such slot.
  */
 int mdd_look(unsigned shard, uint32_t slot, struct mdd_copy *);
 /* The system's number of a thread of the table; 0: not known. */

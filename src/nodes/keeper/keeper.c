@@ -683,7 +683,7 @@ keeper_types_changed(struct keeper *k)
 		blklist_set_legal(k->oracle, legal);
 }
 
-/* The list is whole, as if the target had been met at its start. */
+/* From now on the list is complete, as if the node had been there from the start. */
 void
 keeper_is_told(struct keeper *k)
 {
@@ -694,7 +694,7 @@ keeper_is_told(struct keeper *k)
 	if (k->oracle != NULL)
 		blklist_set_since_click(k->oracle, false);
 	k->arming.wall_ms = 0;
-	/* Pages read the list anew, with what it is worth now. */
+	/* Pages read the list again, which is complete now. */
 	dstrm_renew(&k->node->dstrm, k->index);
 	takeover_commit(k, true);
 }

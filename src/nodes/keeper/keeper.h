@@ -433,7 +433,7 @@ void keeper_share_sites(struct keeper *child, const struct keeper *parent);
 void keeper_types_changed(struct keeper *);
 /* From here on unknown frees are of blocks that came while logging was off. */
 void keeper_expect_unlisted(struct keeper *);
-/* The target has told all that it held when it was met. */
+/* The target has told all blocks that it held when the stream began. */
 void keeper_is_told(struct keeper *);
 
 /* --- records.c -------------------------------------------------------------- */

@@ -342,7 +342,7 @@ earliest_ms(const struct reader *r, const struct reader_ring *ring)
 	    armed_at : ring->not_before;
 }
 
-/* A block that is told late keeps its time. */
+/* Restores the time and type of a told block.  False: the record is of another kind. */
 static bool
 settle_told(const struct reader *r, struct rec *rec)
 {
