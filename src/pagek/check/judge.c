@@ -480,22 +480,37 @@ judge_loss(const struct judge *j, char why[CHECK_WHY])
 		    "all blocks are listed");
 }
 
-/* The order of events in two threads is not known: the bound says how much. */
-static void
-compare_bound(const struct judge *j, struct finding *f)
-{
-	char most[24];
+/* --- reasons -------------------------------------------------------------- */
 
-	if ((double)j->bounds.most <= f->most)
-		return;
-	base_human_bytes(most, sizeof most, j->bounds.most);
-	snprintf(f->why, sizeof f->why, "the threads together may have held up "
-	    "to %s: their order is not known", most);
+static void
+put_unseen(const struct judge *j, const struct finding *f, char why[CHECK_WHY])
+{
+	if (!f->seen)
+		snprintf(why, CHECK_WHY, "nothing was watched%s%s",
+		    j->unwatched_why[0] != '\0' ? ": " : "", j->unwatched_why);
 }
 
 static void
-tell_unwatched(const struct judge *j, char why[CHECK_WHY])
+put_blind(const struct judge *j, const struct finding *f, char why[CHECK_WHY])
 {
+	(void)f;
+	if (j->blind)
+		snprintf(why, CHECK_WHY, CHECK_BLIND);
+}
+
+static void
+put_loss(const struct judge *j, const struct finding *f, char why[CHECK_WHY])
+{
+	(void)f;
+	if (!j->complete)
+		judge_loss(j, why);
+}
+
+static void
+put_unwatched(const struct judge *j, const struct finding *f, char why[CHECK_WHY])
+{
+	if (f->budget->kind != BUDGET_LIVE || j->unwatched == 0)
+		return;
 	snprintf(why, CHECK_WHY, "%s of %s process images could not be "
 	    "watched%s%s", base_digits(j->unwatched).text,
 	    base_digits(j->processes).text,
@@ -503,27 +518,41 @@ tell_unwatched(const struct judge *j, char why[CHECK_WHY])
 	    "; the first: ", j->unwatched_why);
 }
 
+/* The order of two threads' events is unknown: the bound is the most that it allows. */
+static void
+put_bound(const struct judge *j, const struct finding *f, char why[CHECK_WHY])
+{
+	char most[24];
+
+	if (f->budget->kind != BUDGET_LIVE || (double)j->bounds.most <= f->most)
+		return;
+	base_human_bytes(most, sizeof most, j->bounds.most);
+	snprintf(why, CHECK_WHY, "the threads together may have held up to %s: "
+	    "their order is not known", most);
+}
+
+/*
+ * Reasons why a limit is not known; the first that applies is given.  Each leaves
+ * `why` empty if it does not apply.  A further reason is a function and a row.
+ */
+static void (*const reasons[])(const struct judge *, const struct finding *,
+    char why[CHECK_WHY]) = {
+	put_unseen,
+	put_blind,
+	put_loss,
+	put_unwatched,
+	put_bound,
+};
+
 static void
 decide_limit(const struct judge *j, struct finding *f)
 {
-	bool all = f->budget->kind == BUDGET_LIVE;
-
 	if (f->seen && f->worst > f->most) {
 		f->verdict = CHECK_EXCEEDED;
 		return;
 	}
-	if (f->why[0] == '\0' && !f->seen)
-		snprintf(f->why, sizeof f->why, "nothing was watched%s%s",
-		    j->unwatched_why[0] != '\0' ? ": " : "",
-		    j->unwatched_why);
-	if (f->why[0] == '\0' && j->blind)
-		snprintf(f->why, sizeof f->why, CHECK_BLIND);
-	if (f->why[0] == '\0' && !j->complete)
-		judge_loss(j, f->why);
-	if (f->why[0] == '\0' && all && j->unwatched > 0)
-		tell_unwatched(j, f->why);
-	if (f->why[0] == '\0' && all)
-		compare_bound(j, f);
+	for (size_t i = 0; f->why[0] == '\0' && i < BASE_NELEM(reasons); i++)
+		reasons[i](j, f, f->why);
 	f->verdict = f->why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;
 }
 
