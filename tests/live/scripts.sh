@@ -415,4 +415,65 @@ rule "targets and watch say why a list is incomplete, as the report does" \
     why_incomplete past
 rule "... and nothing where it is complete" why_incomplete
 
+# A signal to the whole group reaches the command once; what passes it on is asked
+# for another one, which ends the program.
+cat >"$tmp/counts.c" <<'C'
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t n, over;
+
+static void
+on_signal(int sig)
+{
+	if (sig == SIGTERM)
+		n++;
+	else
+		over = 1;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	FILE *f = fopen(argv[argc - 1], "w");
+	sigset_t none, both;
+
+	sigemptyset(&none);
+	sigemptyset(&both);
+	sigaddset(&both, SIGTERM);
+	sigaddset(&both, SIGHUP);
+	sigprocmask(SIG_BLOCK, &both, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	fprintf(f, "ready\n");
+	fflush(f);
+	while (!over)
+		sigsuspend(&none);
+	fprintf(f, "%d\n", (int)n);
+	return fclose(f);
+}
+C
+cc -o "$tmp/counts" "$tmp/counts.c" || exit 1
+# counted WANT TO ARGUMENTS...: SIGTERM goes to TO before the page's pid.
+counted() {
+	want=$1 to=$2
+	shift 2
+	rm -f "$tmp/counted"
+	setsid "$B/pagek" "$@" -- "$tmp/counts" "$tmp/counted" >"$tmp/out" 2>&1 &
+	page=$!
+	until_true 20 grep -qs ready "$tmp/counted" &&
+	    until_true 20 pgrep -P "$page" -x pageknode &&
+	    /bin/kill -TERM -- "$to$page" && /bin/kill -HUP "$page"
+	wait "$page"
+	cat "$tmp/counted"
+	[ "$(tail -n 1 "$tmp/counted")" = "$want" ]
+}
+for way in 'run -b -o /dev/null' 'check --max-live 1G'; do
+	rule "$way: SIGTERM to the whole group reaches the command once" \
+	    counted 1 - $way
+	rule "$way: so does one to pagek alone" counted 1 '' $way
+done
+
 say_result

@@ -26,6 +26,7 @@
 #ifndef NODES_HOST_H
 #define NODES_HOST_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -115,6 +116,19 @@ int inherited_take(struct inherited *stream, struct inherited *seqpacket,
 
 /* The path of a listening Unix socket; -EINVAL for any other descriptor. */
 int inherited_path(int fd, char path[SOCKET_PATH]);
+
+/* --- signals for a command ------------------------------------------------ */
+
+/*
+ * A page asks a command's supervisor by this signal (sigqueue(3)) to pass another
+ * one on; the value says which, and its sender.  The supervisor does not if the
+ * same sender has sent it to the supervisor, too: that signal was to the whole
+ * process group, and the command has it.
+ */
+#define SIGNAL_PASS (SIGRTMIN + 6)
+#define SIGNAL_PASS_VALUE(sig, from) ((int)(from) << 6 | (sig))
+#define SIGNAL_PASS_SIG(value) ((value) & 63)
+#define SIGNAL_PASS_FROM(value) ((pid_t)((value) >> 6))
 
 /* --- workers ------------------------------------------------------------ */
 

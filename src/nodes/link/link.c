@@ -4,6 +4,7 @@
  * to come and go.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "../../base/base.h"
 #include "../../stream/wire/wire.h"
+#include "../host/host.h"
 #include "link.h"
 
 struct line;
@@ -543,6 +545,19 @@ link_own_child(struct nodes_link *link, pid_t pid)
 {
 	link->child = pid;
 	link->reaped = false;
+}
+
+int
+link_pass_signal(const struct nodes_link *link, int sig, pid_t from)
+{
+	siginfo_t end = { .si_pid = 0 };
+	union sigval value = {
+		.sival_int = SIGNAL_PASS_VALUE(sig, from) };
+
+	if (link->child <= 0 || waitid(P_PID, (id_t)link->child, &end,
+	    WEXITED | WNOHANG | WNOWAIT) < 0 || end.si_pid != 0)
+		return -ESRCH;
+	return sigqueue(link->child, SIGNAL_PASS, value) < 0 ? -errno : 0;
 }
 
 pid_t

@@ -431,6 +431,8 @@ void link_way(struct nodes_link *, const struct nodes_way *);
 /* The node is a child process, which the link reaps. */
 void link_own_child(struct nodes_link *, pid_t);
 pid_t link_child(const struct nodes_link *);	/* 0: none */
+/* Asks our child to pass a signal of `from` on to its command.  -ESRCH: it has ended. */
+int link_pass_signal(const struct nodes_link *, int sig, pid_t from);
 
 /* --- targets ------------------------------------------------------------ */
 

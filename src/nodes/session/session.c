@@ -564,6 +564,12 @@ is_or_will_be_up(const struct nodes_link *link)
 	    link_returns(link, &tries, &in_ms);
 }
 
+int
+nodes_session_pass_signal(struct nodes_session *s, int sig, pid_t from)
+{
+	return link_pass_signal(s->run != NULL ? s->run : s->link, sig, from);
+}
+
 const struct nodes_look *
 nodes_session_look(struct nodes_session *s)
 {

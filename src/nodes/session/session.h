@@ -163,6 +163,12 @@ const struct nodes_look *nodes_session_look(struct nodes_session *);
 void nodes_session_ask(struct nodes_session *);
 
 /*
+ * Passes a signal of process `from` on to the command, unless the command has it
+ * already because it went to the whole group.  Negative errno: it cannot.
+ */
+int nodes_session_pass_signal(struct nodes_session *, int sig, pid_t from);
+
+/*
  * Rows that the page shows. After the first call the session may reduce its
  * list to these rows and all totals while too many records arrive
  * (look.window); new rows come with the next news. NULL, or more than

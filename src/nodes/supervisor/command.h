@@ -26,6 +26,8 @@
 
 #include "../host/host.h"
 
+struct signalfd_siginfo;
+
 struct node_opts;
 
 #define COMMAND_IGNORED 8		/* signals that only the command heeds */
@@ -89,6 +91,10 @@ void command_release_stdio(void);
 #define REAPER_RUN "RUN=1"		/* targets are answered: the command may start */
 #define REAPER_REAP "REAP="		/* pid: it has been looked at */
 
+#define REAPER_SIGNALS 16		/* SIGTERM is the highest of those passed on */
+#define REAPER_WAIT_MS 50	/* timeout(1) sends one to the page and one to the group */
+#define REAPER_GROUP_MS 200	/* so long one to us counts as the group's */
+
 struct reaper {
 	struct command *command;	/* NULL: the node has none */
 	pid_t node;			/* the node's process */
@@ -97,6 +103,12 @@ struct reaper {
 	int32_t status;			/* of the command; -1 it lives */
 	bool run;			/* the command was started, or failed to */
 	int signal;			/* for a command that is not started yet; 0 none */
+	struct {
+		pid_t from;		/* who sent the last one to us; may be 0 */
+		int64_t ms;		/* ... and when; 0: nobody has */
+		pid_t asked_from;	/* of a page's that is to be passed on */
+		int64_t due_ms;		/* ... if it was not sent to us by then; 0: none */
+	} heard[REAPER_SIGNALS];	/* by its number */
 	bool over;
 };
 
@@ -113,6 +125,12 @@ int reaper_take_line(struct reaper *, const char *line);
  * it is passed on.
  */
 bool reaper_takes_signal(struct reaper *, int sig);
+/* Passes on what a page asks for by SIGNAL_PASS, after a while; NULL: what is due. */
+void reaper_pass_signal(struct reaper *, const struct signalfd_siginfo *);
+/* Milliseconds until that must be called with NULL; -1: nothing waits. */
+int reaper_pass_timeout(const struct reaper *);
+/* Remembers a signal to us. */
+void reaper_hear_signal(struct reaper *, const struct signalfd_siginfo *);
 /* Looks for processes that have ended; after a SIGCHLD. */
 void reaper_look(struct reaper *);
 

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../base/base.h"
 #include "../host/proc.h"
 #include "command.h"
 
@@ -151,7 +153,57 @@ reaper_take_line(struct reaper *w, const char *line)
 	return r;
 }
 
-/* A page passes signals on to the command itself. */
+void
+reaper_hear_signal(struct reaper *w, const struct signalfd_siginfo *info)
+{
+	if (info->ssi_signo >= REAPER_SIGNALS)
+		return;
+	w->heard[info->ssi_signo].from = (pid_t)info->ssi_pid;
+	w->heard[info->ssi_signo].ms = mono_ms(mono_now());
+}
+
+/* True if the command has this signal already, by its group. */
+static bool
+is_groups(const struct reaper *w, int sig, int64_t now)
+{
+	return w->heard[sig].ms != 0 &&
+	    w->heard[sig].from == w->heard[sig].asked_from &&
+	    now - w->heard[sig].ms < REAPER_GROUP_MS;
+}
+
+void
+reaper_pass_signal(struct reaper *w, const struct signalfd_siginfo *info)
+{
+	int64_t now = mono_ms(mono_now());
+	int sig = info != NULL ? SIGNAL_PASS_SIG(info->ssi_int) : 0;
+
+	if (sig > 0 && sig < REAPER_SIGNALS) {
+		w->heard[sig].asked_from = SIGNAL_PASS_FROM(info->ssi_int);
+		w->heard[sig].due_ms = now + REAPER_WAIT_MS;
+	}
+	for (sig = 1; sig < REAPER_SIGNALS; sig++) {
+		if (w->heard[sig].due_ms == 0 || now < w->heard[sig].due_ms)
+			continue;
+		if (!is_groups(w, sig, now) && w->command->pid != 0 &&
+		    w->status < 0)
+			kill(w->command->pid, sig);
+		w->heard[sig].due_ms = 0;
+	}
+}
+
+int
+reaper_pass_timeout(const struct reaper *w)
+{
+	int64_t now = mono_ms(mono_now()), first = INT_MAX;
+
+	for (int sig = 1; sig < REAPER_SIGNALS; sig++)
+		if (w->heard[sig].due_ms != 0 &&
+		    w->heard[sig].due_ms - now < first)
+			first = w->heard[sig].due_ms - now;
+	return first == INT_MAX ? -1 : first > 0 ? (int)first : 0;
+}
+
+/* A page passes signals on by reaper_pass_signal(). */
 bool
 reaper_takes_signal(struct reaper *w, int sig)
 {

@@ -545,6 +545,11 @@ read_signals(void)
 	while (read(sup.signals, &info, sizeof info) == (ssize_t)sizeof info) {
 		int sig = (int)info.ssi_signo;
 
+		if (sig == SIGNAL_PASS) {
+			reaper_pass_signal(&sup.reaper, &info);
+			continue;
+		}
+		reaper_hear_signal(&sup.reaper, &info);
 		ended |= sig == SIGCHLD;
 		if (sig == SIGCHLD || sig == SIGPIPE ||
 		    reaper_takes_signal(&sup.reaper, sig))
@@ -586,6 +591,8 @@ poll_timeout(void)
 {
 	if (sup.to_pass != 0)
 		return PASS_POLL_MS;
+	if (reaper_pass_timeout(&sup.reaper) >= 0)
+		return reaper_pass_timeout(&sup.reaper);
 	return sup.above.unsaid[0] != '\0' ? UNSAID_POLL_MS : -1;
 }
 
@@ -607,6 +614,8 @@ watch_child(void (*become)(void *arg, int fd), void *arg)
 			pass_on(sup.to_pass);
 		read_messages();
 		ended = read_signals();
+		if (reaper_pass_timeout(&sup.reaper) == 0)
+			reaper_pass_signal(&sup.reaper, NULL);
 		if (!has_ended(&wait_status)) {
 			/* It closed its end: it is about to end. */
 			if ((p[1].revents & POLLHUP) != 0 &&
@@ -678,12 +687,14 @@ int
 supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
     struct command *command, int page, int recording)
 {
-	static const int heard[] = { SIGCHLD, SIGTERM };
+	/* The last ones only for a page, which passes them on. */
+	const int heard[] = { SIGCHLD, SIGTERM, SIGNAL_PASS, SIGINT,
+		SIGHUP, SIGQUIT };
 	int r, status;
 
 	sup.give_up = CANNOT_RUN;
 	sup.above.fd = -1;
-	r = begin_process(heard, BASE_NELEM(heard));
+	r = begin_process(heard, command->reports ? 2 : BASE_NELEM(heard));
 	if (r == 0)
 		r = reaper_begin(&sup.reaper, command);
 	if (r < 0)

@@ -57,7 +57,7 @@ run_has_ended(void *arg)
 bool
 run_forwards(void *arg)
 {
-	forward_to(nodes_session_look(arg)->command.pid);
+	forward_to(nodes_session_look(arg)->command.pid, arg);
 	return run_has_ended(arg);
 }
 

@@ -118,7 +118,7 @@ int diff_saved(const struct options *, uv_loop_t *);
  */
 int forward_open(uv_loop_t *);
 /* Sets the command's process; earlier signals are sent to it now. */
-void forward_to(pid_t);
+void forward_to(pid_t, struct nodes_session *);
 /* Restores the handlers; run the loop once more after it. */
 void forward_close(void);
 

@@ -12,6 +12,8 @@ static struct {
 	uv_async_t wake;
 	struct sigaction old[BASE_NELEM(forwarded)];
 	pid_t pid;			/* 0: not known yet */
+	struct nodes_session *session;	/* whose command it is */
+	_Atomic pid_t sender[BASE_NELEM(forwarded)];
 	atomic_bool pending[BASE_NELEM(forwarded)];
 	bool open;
 } forward;
@@ -27,8 +29,10 @@ on_signal(int sig, siginfo_t *info, void *context)
 	if (info->si_code > 0)
 		return;
 	for (i = 0; i < BASE_NELEM(forwarded); i++)
-		if (forwarded[i] == sig)
+		if (forwarded[i] == sig) {
+			atomic_store(&forward.sender[i], info->si_pid);
 			atomic_store(&forward.pending[i], true);
+		}
 	uv_async_send(&forward.wake);
 	errno = saved;
 }
@@ -36,14 +40,19 @@ on_signal(int sig, siginfo_t *info, void *context)
 static void
 send_pending(uv_async_t *wake)
 {
+	pid_t sender;
 	size_t i;
 
 	(void)wake;
 	if (forward.pid <= 0)
 		return;
 	for (i = 0; i < BASE_NELEM(forwarded); i++)
-		if (atomic_exchange(&forward.pending[i], false))
-			kill(forward.pid, forwarded[i]);
+		if (atomic_exchange(&forward.pending[i], false)) {
+			sender = atomic_load(&forward.sender[i]);
+			if (nodes_session_pass_signal(forward.session,
+			    forwarded[i], sender) < 0)
+				kill(forward.pid, forwarded[i]);
+		}
 }
 
 int
@@ -71,11 +80,12 @@ forward_open(uv_loop_t *loop)
 }
 
 void
-forward_to(pid_t pid)
+forward_to(pid_t pid, struct nodes_session *session)
 {
 	if (forward.pid == pid)
 		return;
 	forward.pid = pid;
+	forward.session = session;
 	send_pending(&forward.wake);
 }
 
