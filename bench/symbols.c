@@ -197,7 +197,7 @@ static void
 look_around(struct bench *b)
 {
 	const struct nodes_look *look = nodes_session_look(b->session);
-	struct nodes_stack st;
+	struct stream_site st;
 
 	if (look->work.cycle_us > b->session_us)
 		b->session_us = look->work.cycle_us;

@@ -15,7 +15,9 @@
 /* --- CRC-32C ------------------------------------------------------------ */
 
 static uint32_t crc_table[SLICES][256];
+#ifdef __x86_64__
 static bool crc_in_hardware;
+#endif
 
 static void
 make_crc_table(void)
