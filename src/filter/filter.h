@@ -17,7 +17,8 @@
  *	value	of a size 12, 0x40, 1k, 1.5M, 2G (of 1024); of an age 10s, 5m,
  *		1h, 2d, or 1h30m, a number alone being of seconds; of a time
  *		12:00 or 12:00:30, the last time that the clock here showed it,
- *		2026-11-20 or 2026-11-20 12:00, with Z in UTC; of a type
+ *		2026-11-20, 2026-11-20 12:00 or 11-20 12:00, in the zone of TZ or
+ *		with Z, UTC or +0100 behind it; of a type
  *		its name or its code in hex; of an address hex with or without
  *		0x; of a layer heap or api; of a text a word, or anything in
  *		"quotes", where \\ and \" stand for \ and ", and * and ? for

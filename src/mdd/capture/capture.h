@@ -3,15 +3,18 @@
  * and read by a page.  pagek-capture(5) has the format.
  *
  *	writer.c	the writer: its queue, its thread
- *	recording.c	what it knows of each part: blocks, checkpoints, gaps
+ *	recording.c	the state of each part that is written: blocks, checkpoints, gaps
  *	segments.c	segments, full disks, the ring of files
- *	definitions.c	blocks that say what events refer to
+ *	definitions.c	modules, sites and types as bytes
  *	events.c	records as columns
  *	state.c		which blocks are live after some events, and totals
- *	reader.c	files are opened and read
+ *	reader.c	opens files, and reads their blocks
  *	seek.c		the list at a moment
  *	pack.c		checksums, compression
- *	format.h	the format, and what the files above share
+ *	format.h	the format, and declarations for the files above
+ *
+ * A new kind of block is a row of enum format_kind (format.h), a row of `kinds` in
+ * reader.c, its bytes in definitions.c, and an item of pagek-capture(5).
  *
  * Vocabulary
  *	capture		one file or, with a ring, a folder of files.
@@ -26,7 +29,7 @@
  *	definition	a part, module, site, thread, type or requester.
  *	state		the live blocks of a part before the event of some number.
  *	checkpoint	a state in the file, with totals.
- *	gap		events that are known to have been and are not in the file.
+ *	gap		events that happened and are not in the file.
  *	time		milliseconds of the node's clock.  A moment is after an
  *			event if it is not before the times of that event and of
  *			all events of the part before it.
@@ -51,8 +54,8 @@
  *	capture_seek(c, 1, &(struct capture_when){ CAPTURE_AT_MS, .ms = t }, &list);
  *	row = capture_list_rows(list, &n);
  *
- * A file is outside data: texts are not safe for a terminal, and numbers are
- * what somebody wrote.
+ * A file is outside data: texts are not safe for a terminal, and numbers may have
+ * any value.
  */
 #ifndef MDD_CAPTURE_H
 #define MDD_CAPTURE_H
@@ -96,7 +99,7 @@ struct capture_part {
 	int64_t ms, wall_ns;	/* when it began in the capture, on both clocks */
 };
 
-/* All of it since the data stream began, or since recording did. */
+/* Since the beginning of the data stream, or of the recording. */
 struct capture_totals {
 	uint64_t allocs, frees, failed;
 	uint64_t alloc_bytes, freed_bytes;
@@ -143,17 +146,17 @@ int capture_writer_part(struct capture_writer *, const struct capture_part *,
     uint32_t *no);
 
 /*
- * The part's list, in portions and in any order, then what closes it: the list is
- * as it was before the event `seq`, the next that the part will have; ms: the
- * time.  Totals NULL: all 0 but for the rows.  A part that begins with an empty
- * list says so by capture_writer_state() alone.  Until then, and after a gap,
- * the part's list is incomplete.  -ENOMEM: it stays so.
+ * Write the part's list: first its rows, in portions and in any order, then the
+ * state, which closes it.  The list is that before the event `seq`, the next one of
+ * the part; ms: its time.  Totals NULL: all 0 except those of the rows.  For an empty
+ * list call capture_writer_state() only.  Until then, and after a gap, the part's
+ * list is incomplete.  -ENOMEM: it stays so.
  */
 int capture_writer_blocks(struct capture_writer *, uint32_t part,
     const struct blk *, size_t n);
 int capture_writer_state(struct capture_writer *, uint32_t part, uint64_t seq,
     int64_t ms, const struct capture_totals *);
-/* The list is incomplete, there is room again: call the two above. */
+/* True if the list is incomplete and there is room again: call the two above. */
 bool capture_writer_wants_state(const struct capture_writer *, uint32_t part);
 
 /*
@@ -179,7 +182,7 @@ void capture_writer_thread(struct capture_writer *, uint32_t part,
     unsigned index, uint32_t tid, const char *name);
 void capture_writer_type(struct capture_writer *, uint32_t part,
     const struct stream_type *);
-/* Requesters of rows, by the row's `info`; those of batches define themselves. */
+/* Requesters of rows, by the row's `info`; batches have their own. */
 void capture_writer_requester(struct capture_writer *, uint32_t part,
     uint16_t info, const struct blklist_info *);
 
@@ -196,11 +199,11 @@ void capture_writer_end_part(struct capture_writer *, uint32_t part,
 struct capture_progress {
 	uint64_t bytes;		/* in the capture now */
 	uint64_t events;	/* written */
-	uint64_t synced;	/* events that a power cut leaves */
+	uint64_t synced;	/* events that survive a power cut */
 	uint64_t waiting;	/* bytes in the queue */
 	uint64_t gaps, lost;	/* gaps begun, events in them */
-	int stopped;		/* 0, or the errno why nothing is written now */
-	char why[CAPTURE_WHY];	/* a sentence to it */
+	int stopped;		/* 0, or an errno: nothing is written now */
+	char why[CAPTURE_WHY];	/* its sentence */
 };
 void capture_writer_look(const struct capture_writer *,
     struct capture_progress *);
@@ -353,8 +356,8 @@ bool capture_list_at(const struct capture_list *, uint64_t *seq, int64_t *ms);
 const struct blk *capture_list_rows(struct capture_list *, size_t *n);
 
 /*
- * An empty list and events by hand, for one who reads with capture_next().
- * *removed is the row that the event took away; its flags are 0 if there is none.
+ * An empty list, and a function that applies an event of capture_next() to it.
+ * *removed is the row that the event removed; its flags are 0 if there is none.
  */
 int capture_list_new(struct capture_list **);
 int capture_list_apply(struct capture_list *, const struct capture_event *,

@@ -1,4 +1,4 @@
-/* What the records refer to, as bytes and back. */
+/* Encodes and decodes definitions: parts, totals, modules, sites, types. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -54,7 +54,7 @@ struct recording_part {
 	uint64_t absent;
 };
 
-/* What was told of a thread last. */
+/* The last definition of a thread. */
 struct known_thread {
 	uint64_t index;		/* the key */
 	struct bytes row;
@@ -69,10 +69,10 @@ part_at(struct recording *r, uint32_t no)
 /* --- definitions -------------------------------------------------------- */
 
 /*
- * A ring keeps all definitions but threads, which are in a table; of an ended
- * part and of its sharers until the segment in which the last ended is dropped.
- * One file keeps the parts, so that the loss of one segment is not that of the
- * others.
+ * A ring keeps all definitions except threads, which are in a table.  Those of an
+ * ended part are kept until the segment is dropped in which the last part that uses
+ * them ended.  One file keeps its parts, so that a lost segment does not make the
+ * others unreadable.
  */
 static bool
 is_kept(struct recording *r, const struct definition *d)
@@ -130,7 +130,7 @@ append_definition(struct recording *r, enum format_kind kind, uint32_t part,
 	r->waiting = true;
 }
 
-/* True if the thread's row is another than the one before; kept for a ring. */
+/* Keeps the thread's row for the next file of a ring.  True if it has changed. */
 static bool
 note_thread(struct recording_part *p, const void *row, size_t len)
 {
@@ -165,7 +165,7 @@ recording_define(struct recording *r, enum format_kind kind, uint32_t part,
 		append_definition(r, kind, part, first, ms, payload, len);
 }
 
-/* All threads once more, for the next file of a ring. */
+/* Defines all threads again, for the next file of a ring. */
 static void
 define_threads(struct recording *r, uint32_t no)
 {
@@ -198,7 +198,7 @@ is_checking(const struct recording_part *p)
 	return p->check.portion != NULL;
 }
 
-/* Its next portion, or what closes it. */
+/* Writes the state's next portion, or the checkpoint that closes it. */
 static void
 step_checkpoint(struct recording *r, struct recording_part *p)
 {
@@ -224,8 +224,8 @@ step_checkpoint(struct recording *r, struct recording_part *p)
 }
 
 /*
- * The state as it is now, encoded, and its first portion in the file; without
- * memory there is none.
+ * Encodes the present state, and writes its first portion.  Without memory nothing
+ * is written.
  */
 static void
 begin_checkpoint(struct recording *r, struct recording_part *p)
@@ -298,7 +298,7 @@ note_absent(struct recording_part *p, uint64_t seq)
 	p->missing = true;
 }
 
-/* What was not written is a gap; then the list as it is. */
+/* Writes a gap for the missing events, then the list. */
 static void
 fill_absence(struct recording *r, uint32_t no)
 {
@@ -343,7 +343,7 @@ note_stop(struct recording *r)
 	}
 }
 
-/* All definitions that are kept, and, in a ring, a state where one is due. */
+/* Writes all kept definitions and, in a ring, a state for each part that needs one. */
 static void
 begin_segment(struct recording *r)
 {
@@ -517,7 +517,7 @@ begin_block(struct recording_part *p, uint64_t seq, const struct rec *rec)
 		p->ms = (int64_t)rec->w[2];
 }
 
-/* As many as the block has room for; how many. */
+/* Adds as many events as the block has room for.  Returns their number. */
 static size_t
 take_events(struct recording *r, uint32_t no, uint64_t seq,
     const struct rec *rec, size_t n)

@@ -1,9 +1,8 @@
 /*
- * The writer: a bounded queue between those who call and the thread that writes.
+ * The writer: a bounded queue between its callers and the thread that writes.
  *
- * A message is copied under the lock, and the thread takes the whole queue at
- * once.  Records that find no room are counted, and become a gap in front of the
- * next that do.
+ * Messages are copied under the lock, and the thread takes the whole queue at
+ * once.  Records without room are counted, and become a gap before the next ones.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -45,10 +44,10 @@ struct message {
 	uint64_t data[];
 };
 
-/* What callers know of a part. */
+/* The callers' side of a part. */
 struct gate {
 	uint64_t first, count;	/* events that found no room; count 0: none */
-	bool incomplete;	/* the list is to be told again */
+	bool incomplete;	/* the list has to be written again */
 };
 
 struct capture_writer {
@@ -109,7 +108,7 @@ message_new(enum message_op op, uint32_t part, const void *data, size_t n)
 	return m;
 }
 
-/* Says it, with the lock held by none.  -ENOMEM. */
+/* Queues a message.  Call it without the lock.  -ENOMEM. */
 static int
 say(struct capture_writer *w, struct message *m)
 {
@@ -200,7 +199,7 @@ note_lost(struct capture_writer *w, struct gate *g, uint64_t seq, uint64_t n)
 	w->look.lost += n;
 }
 
-/* The gap before what comes now; with the lock held. */
+/* Queues the gap before the next records.  Call it with the lock. */
 static int
 close_gap(struct capture_writer *w, uint32_t part, struct gate *g)
 {
@@ -536,7 +535,7 @@ hear(struct recording *r, const struct message *m)
 	}
 }
 
-/* The memory of a message; its bytes leave the queue now that it is written. */
+/* Frees a written message, and counts its bytes out of the queue. */
 static void
 forget(struct capture_writer *w, struct message *m)
 {
@@ -564,7 +563,7 @@ in_ms(int ms)
 	return t;
 }
 
-/* The whole queue; waits until there is much, or something is due. */
+/* Takes the whole queue, after a wait until there is much or something is due. */
 static struct message *
 take_queue(struct capture_writer *w, int due_ms, bool *stop)
 {

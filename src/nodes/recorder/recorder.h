@@ -1,6 +1,6 @@
 /*
  * recorder: captures that a node writes (mdd/capture): each event of a process
- * and of what it forks and starts, into a file that a viewer has opened.
+ * and of its descendants, in a file that a viewer has opened.
  *
  * Vocabulary
  *	recording	one capture being written, for one connection; or the
@@ -10,10 +10,10 @@
  *	tap		one image in one recording: a part of the capture.
  *
  * A keeper gives its records to its taps, which copy them into the writer's
- * queue; the writer's thread does the rest.  So a slow disk is a gap in the
+ * queue; the writer's thread does the rest.  So a slow disk causes a gap in the
  * file, and neither target nor list waits for it.  A recording ends with its
- * connection and with its last image, and with the node: the next process of
- * the node goes on watching, not recording.
+ * connection, its last image or the node: the next process of the node does not
+ * continue it.
  *
  *	recorder.c	offers, recordings
  *	tap.c		an image in a recording
@@ -61,13 +61,13 @@ struct recorder {
 };
 
 void recorder_init(struct node *);
-/* Ends all recordings; the loop has to run until their files are written. */
+/* Ends all recordings; run the loop until their files are written. */
 void recorder_close(struct node *);
 void recorder_fini(struct node *);
 
 /* --- offers: any thread ----------------------------------------------------- */
 
-/* Owns fd.  Another offer of the user gives way if there is no room. */
+/* Takes ownership of fd.  If there is no room, the user's oldest offer is closed. */
 void recorder_offer(struct node *, int fd, uid_t, const struct file_offer *);
 /* The file of the user's offer, now the caller's; -ENOENT. */
 int recorder_claim(struct node *, const uint8_t *token, uid_t);
@@ -82,23 +82,23 @@ struct recorder_opts {
 };
 
 /*
- * Begins a recording; k: its first image, NULL: those that come.  Owns the
- * descriptor, also on failure: *why has the sentence.
+ * Begins a recording; k: its first image, NULL: later images only.  Takes ownership
+ * of the descriptor, also on failure, when *why is a sentence.
  */
 int recorder_begin(struct node *, struct keeper *k,
     const struct recorder_opts *, const char **why);
-/* How the recording of that connection does; state WIRE_RECORD_NONE: none. */
+/* Copies the state of that connection's recording; WIRE_RECORD_NONE: it has none. */
 void recorder_look(struct node *, uint64_t viewer, struct wire_recorded *);
 void recorder_end(struct node *, uint64_t viewer, const char *why);
-/* The connection is closed. */
+/* Ends the recording of a closed connection. */
 void recorder_viewer_gone(struct node *, uint64_t viewer);
 
 /*
- * An image is about to get its rings: it makes no pairs, which have no callers
- * of frees, if it may be recorded.  Any thread.
+ * Call it before an image gets its rings.  If it may be recorded, it makes no pairs,
+ * for their frees have no callers.  Any thread.
  */
 void recorder_welcome(struct keeper *);
-/* An image has been adopted: it is recorded if its process or parent is. */
+/* Call it for an adopted image: it is recorded if its process or its parent is. */
 void recorder_follow(struct keeper *);
 
 void recorder_second(struct node *);
@@ -130,11 +130,13 @@ struct recording {
 	bool gone;			/* nobody will ask for it: freed with its end */
 };
 
-/* tap.c: an image is recorded from now on, with its list. */
+/* --- tap.c --- */
+
+/* Records the image from now on, beginning with its list. */
 int tap_begin(struct recording *, struct keeper *, enum capture_began);
-/* Does the image come from one that is recorded? */
+/* True if the image comes from a recorded one. */
 bool tap_has_origin(const struct recording *, const struct keeper *);
-/* Pairs are allowed again for an image that is not recorded. */
+/* Forbids pairs to a recorded image; others may make them, unless the node forbids it. */
 void tap_forbid_pairs(const struct keeper *);
 /* Once a second: clock, names of threads, lists after a gap. */
 void tap_second(struct recording *);

@@ -17,7 +17,6 @@
  *			goes (listing_to.c)
  *	export.h	what the page shows, for `:export`; export_sums.c has
  *			groups and the difference
- *	saved_list.h	lists that `pagek list` has written, read again
  *	list_copy.h	the rows of both, as of one moment
  *	whole_file.c	files that appear only when they are complete
  *	whole_folder.c	the same for folders
