@@ -611,7 +611,7 @@ resize(void *old, size_t size, const int *flags, uintptr_t frame)
 	/* realloc(ptr, 0): NULL means freed, unless errno is ENOMEM. */
 	moved = ptr != NULL || (size == 0 && errno != ENOMEM);
 	mdd_move_end(&move, moved);
-	/* Whether its free was logged, or it was told meanwhile, is not known. */
+	/* It is not known if its free was logged, or if it was told meanwhile. */
 	if (unlikely(tell_unlogged()) && !moved && old != NULL)
 		produce_count_unsure(1);
 	if (errno == 0)

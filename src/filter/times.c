@@ -229,7 +229,7 @@ wrong_day(int days)
 	return words[days - 28];
 }
 
-/* What is out of bounds; NULL: nothing. */
+/* The name of the part that is out of bounds; NULL: none is. */
 static const char *
 out_of_bounds(const struct given *g)
 {

@@ -58,7 +58,7 @@ history_is_refused() {
 
 rule "statistics of a capture are those of its end, whatever its form" sums_are_the_same
 rule "a capture has as many rows as its statistics say, with their stacks" rows_are_those_of_the_sums
-rule "of several process images it is said which is shown" the_part_is_named
+rule "a message names the process image that is shown" the_part_is_named
 rule "a damaged capture is read up to the damage, whose place is said" damage_has_its_place
 rule "the history of a capture is refused with a sentence" history_is_refused
 say_result

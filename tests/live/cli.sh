@@ -81,7 +81,7 @@ page_words() {
 	    one_line "$pagek" stats "$odd"
 }
 rule "pageknode writes no control characters of a word" node_words
-rule "nor does pagek" page_words
+rule "pagek writes no control characters of a word" page_words
 
 # --- bad input
 rule "an unknown option is an error" \

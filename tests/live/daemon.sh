@@ -348,7 +348,7 @@ nobody_watches() {
 	says 3 "process $plain is not being watched" "$B/pagek" list "pid:$plain"
 }
 rule "a node of one's own in another folder is named" with_runner other_folder
-rule "of several daemons the one that the process says hello to" other_daemon
+rule "the message names the daemon that the process says hello to" other_daemon
 rule "a process that nobody watches is said to be that" nobody_watches
 if [ "$(id -u)" = 0 ] && $nobody test -x "$B/pagek"; then
 	rule "another user is told whose node watches a process" \

@@ -172,7 +172,7 @@ nowhere() {
 	    grep -q 'inuse_space' "$tmp/decoded" &&
 	    ! grep -qE 'alloc_space|memory_start|build_id' "$tmp/decoded"
 }
-rule "what is not known is left out" nowhere
+rule "unknown values are left out" nowhere
 
 # --- files --------------------------------------------------------------------------
 

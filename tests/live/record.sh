@@ -259,7 +259,7 @@ follows() {
 		grep -q "\"comm\": \"$comm\"" "$report" || return 1
 	done
 }
-rule "what a target forks, starts and becomes is recorded, too" follows
+rule "processes that a target forks, starts and becomes are recorded" follows
 
 # --- refusals -------------------------------------------------------------------------
 
@@ -288,7 +288,7 @@ rule "with files in it, it is not" said 125 'is not empty' -o "$tmp/folder" --ri
 rule "a missing folder is said" said 125 'No such file' -o "$tmp/none/f" -- true
 rule "a file is needed" said 2 'needs a file' -- true
 rule "a TARGET or a command is" said 2 'needs a TARGET' -o "$tmp/f"
-rule "of another machine's node it is said where to record" \
+rule "a message says where to record a target of another machine" \
     said 2 'ssh linac-b pagek record' -o "$tmp/f" ssh:linac-b
 rule "a demo is not recorded" said 2 'only processes' -o "$tmp/f" demo:1
 rule "options of a node are for a command" said 2 'for a command that is started' \

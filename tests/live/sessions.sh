@@ -237,7 +237,7 @@ odd_files() {
 	[ "$(id -u)" = 0 ] || ! pagek diff secret pid:1 2>"$tmp/err" &&
 	    { [ "$(id -u)" = 0 ] || grep "cannot read 'secret': Permission denied" "$tmp/err"; }
 }
-rule "and of files that are no lists it is said what they are" odd_files
+rule "a message says what a file is that is not a list" odd_files
 
 refused() {
 	echo '{"schema": "pagek.tree/1"}' >"$tmp/tree.json"

@@ -350,7 +350,7 @@ int capture_forward(struct capture *, struct capture_list *,
 void capture_list_free(struct capture_list *);
 
 const struct capture_totals *capture_list_totals(const struct capture_list *);
-/* Where it stands: before this event, at that time; false: a gap made it incomplete. */
+/* The list is that before event *seq, at time *ms.  False: a gap made it incomplete. */
 bool capture_list_at(const struct capture_list *, uint64_t *seq, int64_t *ms);
 /* All live blocks, oldest first; borrowed until the next forward or free.  NULL: no memory. */
 const struct blk *capture_list_rows(struct capture_list *, size_t *n);

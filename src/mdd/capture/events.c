@@ -52,7 +52,7 @@ struct symbol {
 	uint16_t overhead;	/* likewise */
 };
 
-/* What the two sides keep alike while they go through a block. */
+/* State of both encoder and decoder, the same after each event of a block. */
 struct model {
 	struct symbol symbol[FORMAT_EVENTS_MAX];
 	unsigned symbols;

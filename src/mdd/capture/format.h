@@ -288,7 +288,7 @@ int list_apply_recs(struct capture_list *, const struct rec *,
 void list_free_table(struct capture_list *);
 /* -EEXIST, -ENOMEM; counts blocks and bytes alone. */
 int list_put(struct capture_list *, const struct blk *);
-/* What undos after this moment will look for.  -EBADMSG, -ENOMEM. */
+/* The frees that later undos may take back.  -EBADMSG, -ENOMEM. */
 void list_encode_undo(const struct capture_list *, struct bytes *);
 int list_decode_undo(struct capture_list *, struct cursor *);
 /* Pointers to all rows, oldest first; the caller's.  NULL: no memory. */

@@ -494,7 +494,7 @@ index_state(struct capture *c, struct reader_part *p, struct entry *e)
 }
 
 /*
- * What opening a capture does with a block of each kind.  A further kind is a row
+ * The actions for a block of each kind when a capture is opened.  A further kind is a row
  * of enum format_kind, a row here, and an item of pagek-capture(5).
  */
 static const struct {
@@ -576,7 +576,7 @@ add_segment(struct capture *c, size_t file, const struct segment_head *s)
 	return 0;
 }
 
-/* Where the next segment of this capture begins, at `from` or later; or size. */
+/* The offset of the capture's next segment from `from` on; `size` if there is none. */
 static uint64_t
 search_segment(struct capture *c, uint64_t from, uint64_t size)
 {

@@ -750,7 +750,7 @@ recording_end_part(struct recording *r, uint32_t no, int64_t ms, int status,
 		owner->sharers--;
 		owner->ended_in = r->out.number;
 	}
-	/* Of the list only its place is of use, for a gap. */
+	/* A gap needs only the list's place. */
 	if (capture_list_new(&last) < 0)
 		return;
 	last->seq = p->list->seq;

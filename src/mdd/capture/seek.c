@@ -105,7 +105,7 @@ next_events(struct capture *c, struct reader_part *p, const struct entry *e,
 	return 0;
 }
 
-/* What the entry at c->at has, up to max; moves on when it is used up. */
+/* Takes up to max events of the entry at c->at, and moves on behind the last one. */
 static int
 next_of_entry(struct capture *c, struct capture_event *out, size_t max,
     size_t *n)

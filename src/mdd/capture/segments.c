@@ -91,7 +91,7 @@ segment_name(char out[24], uint64_t number)
 	snprintf(out, 24, "%08llu" FORMAT_SUFFIX, (unsigned long long)number);
 }
 
-/* What was reserved behind the last block goes back. */
+/* Gives back the room that was reserved behind the last block. */
 static void
 close_file(struct segments *o)
 {

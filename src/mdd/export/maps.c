@@ -1,4 +1,4 @@
-/* Where the modules of a live process lie, and their build ids. */
+/* Places and build ids of the modules of a live process. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

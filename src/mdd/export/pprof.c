@@ -159,7 +159,7 @@ put_functions(struct message *m)
 	m->profile.function = pointers(m, m->function, n, sizeof *m->function);
 }
 
-/* What one of its lines has, a mapping's functions have. */
+/* Marks the mapping of a frame with the kinds of words that its lines have. */
 static void
 note_words(struct message *m, const struct export_frame *f)
 {

@@ -166,7 +166,7 @@ refuse_option(char **argv, int c)
 {
 	const char *word = argv[optind - 1];
 
-	/* Of letters in one word, the last one moves on. */
+	/* getopt moves on only behind the last letter of a word. */
 	if (word[0] != '-' && argv[optind] != NULL)
 		word = argv[optind];
 	fprintf(stderr, "pageknode: %s '%s'\n", c == ':' ?

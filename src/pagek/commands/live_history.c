@@ -138,7 +138,7 @@ take_record(void *arg, const struct rec *r, uint64_t seq, int64_t ms)
 		take_range(h, r, seq, ms);
 		return 0;
 	case REC_CONTROL:
-		/* What happens between the two is not logged. */
+		/* Events are not logged until the next start. */
 		if (rec_type(r) == REC_CTL_STOP)
 			h->complete = false;
 		return 0;

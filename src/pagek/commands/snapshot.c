@@ -225,7 +225,7 @@ snapshot_groups(const struct snapshot *m, enum profile_by by,
 	return r;
 }
 
-/* What is done with a snapshot. */
+/* The function that a snapshot is for. */
 struct user {
 	int (*put)(FILE *, const struct options *, const struct snapshot *);
 	int (*use)(const struct options *, const struct snapshot *);

@@ -72,7 +72,7 @@ debugdata_function(unsigned type)
 
 /* --- history ------------------------------------------------------------------ */
 
-/* Of one allocation, the row that is freed comes before the live one. */
+/* The freed row of an allocation comes before its live one. */
 static int
 by_position(const void *a, const void *b)
 {

@@ -73,7 +73,7 @@ parse_value(const char *text, uint64_t *out)
 	return base_parse_size(text, UINT64_MAX, out) == 0;
 }
 
-/* Of several limits the narrowest one counts. */
+/* The narrowest of several limits counts. */
 static void
 narrow(struct query *q, int range, bool max, uint64_t value)
 {
