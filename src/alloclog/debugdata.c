@@ -303,12 +303,14 @@ static const uint8_t types[32] = {
 static uint16_t
 tell_thread(struct producer *p, uint32_t number)
 {
-	uint32_t tid;
+	const struct mdd_thread *t;
 
 	if (number == 0 || number >= TELL_THREADS)
 		return 0;
-	if (tell.thread[number] == 0 && (tid = mdd_thread_tid(number)) != 0)
-		tell.thread[number] = produce_told_thread(p, tid);
+	/* The number of a thread that has ended may be another's now. */
+	if (tell.thread[number] == 0 && (t = mdd_thread_of(number)) != NULL)
+		tell.thread[number] = produce_told_thread(p,
+		    t->ended ? 0 : t->number, t->name);
 	return tell.thread[number];
 }
 

@@ -58,7 +58,8 @@ enum rec_op {
 
 /* Types of control records, which use all other bits as they like. */
 enum rec_control {
-	REC_CTL_THREAD = 1,	/* a thread begins: address is its tid */
+	REC_CTL_THREAD = 1,	/* a thread begins: address is its tid, or 0: it has ended; w[2], w[3]: its
+				   name, or 0 */
 	REC_CTL_REQUESTER = 2,	/* w[2]: up to 8 bytes of name, or w[1] size 1: number in w[2] */
 	REC_CTL_MARK = 3,	/* w[2]: up to 8 bytes of text */
 	REC_CTL_STOP = 4,	/* allocations are not logged from here on */

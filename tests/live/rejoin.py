@@ -9,7 +9,10 @@ was wrong, or nothing.
     alone			it does so when the node is gone
     children			its children after it has given up new privileges
     program			python3 with threads, seen by a page
+    real:python3, real:sqlite3	with debug data: told to a later node
+    forked			so is a python3 that forks then
 """
+import datetime
 import json
 import os
 import signal
@@ -22,6 +25,8 @@ import time
 build, what = sys.argv[1:3]
 options = sys.argv[3:]
 LIMIT_S = 30
+# A tick, and as long as a node's clock may stand on a busy machine.
+SLOW_MS = 10 + 200
 
 
 def fail(text):
@@ -210,6 +215,12 @@ def blocks_of(doc, rows):
     return {int(b["address"], 16): b["size"] for b in doc[rows]}
 
 
+def own_data(pid):
+    with tempfile.NamedTemporaryFile() as f:
+        subprocess.run([build + "/pagek", "mdd-dump", "-q", "-o", f.name, "pid:%d" % pid], check=True)
+        return pagek("dump", f.name)
+
+
 def check_told(what, target):
     """The node has each block, as the target's own debug data have them."""
     pid = target.p.pid
@@ -220,10 +231,7 @@ def check_told(what, target):
     wait_for("%s: all is told" % what, told)
     target.ask("s")
     held = target.held()
-    listing = settled(pid)
-    with tempfile.NamedTemporaryFile() as f:
-        subprocess.run([build + "/pagek", "mdd-dump", "-q", "-o", f.name, "pid:%d" % pid], check=True)
-        dump = pagek("dump", f.name)
+    listing, dump = settled(pid), own_data(pid)
     target.ask("g")
     c = listing["counts"]
     if not listing["complete"] or listing["since"] != "start" or c["duplicate"] or c["unknown_free"]:
@@ -390,7 +398,154 @@ def program():
     end(target)
 
 
-WHAT = {"rounds": rounds, "told": told, "armed": armed, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False),
+# A line does work, "f" forks a child, and a number has that child work.
+WORKER = """
+import json, os, socket, sys, threading
+def work():
+    for i in range(200):
+        kept.append(json.loads(json.dumps({"a": list(range(i % 50)), "b": "x" * (500 + i)})))
+    del kept[::3]
+def thread(name):
+    with open("/proc/self/task/%d/comm" % threading.get_native_id(), "w") as f:
+        f.write(name)
+    work()
+    worked.set()
+    if name == "stays":
+        threading.Event().wait()
+def child(ours, theirs):
+    ours.close()
+    theirs.send(b"x")
+    while theirs.recv(1):
+        work()
+        theirs.send(b"x")
+    os._exit(0)
+kept, children, worked = [], [], threading.Event()
+for name in "ends", "stays":
+    worked.clear()
+    t = threading.Thread(target=thread, args=(name,), daemon=True)
+    t.start()
+    worked.wait()
+    if name == "ends":
+        t.join()
+while line := sys.stdin.readline().strip():
+    if line == "f":
+        pair = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            child(*pair)
+        pair[1].close()
+        pair[0].recv(1)
+        children.append(pair[0])
+        print(pid, flush=True)
+    elif line.isdigit():
+        children[int(line)].send(b"w")
+        children[int(line)].recv(1)
+        print("done", flush=True)
+    else:
+        work()
+        print("done", flush=True)
+"""
+SQL = "insert into t select value, hex(randomblob(50)) from generate_series(1, 2000); select 'done';"
+REAL = {"python3": ([sys.executable, "-c", WORKER], "w"), "sqlite3": (["sqlite3"], SQL)}
+
+
+class Real(Target):
+    """It does something when it is asked to, and nothing else."""
+    def __init__(self, name):
+        command, self.work = REAL[name]
+        env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so")
+        self.p = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if name == "sqlite3":
+            self.ask("create table t(a, b); create index i on t(b); select 'begun';")
+        self.ask(self.work)
+
+    def ask(self, c):
+        return super().ask(c + "\n")
+
+
+def ms(row):
+    return datetime.datetime.fromisoformat(row["time"].replace("Z", "+00:00")).timestamp() * 1000
+
+
+def state_is(pid, state):
+    with open("/proc/%d/stat" % pid) as f:
+        return f.read().rsplit(") ", 1)[1][0] == state
+
+
+def stopped_at(pid):
+    """Its list and its own debug data, while it stands."""
+    wait_for("it sleeps", lambda: state_is(pid, "S"))
+    os.kill(pid, signal.SIGSTOP)
+    wait_for("it stands", lambda: state_is(pid, "T"))
+    listing, dump = settled(pid), own_data(pid)
+    os.kill(pid, signal.SIGCONT)
+    return listing, dump
+
+
+def check_same(what, listing, dump):
+    """Each block: address, size, type, caller and thread; and age, to within a tick."""
+    names = dict.fromkeys(("memalign", "posix_memalign", "aligned_alloc", "valloc", "pvalloc"), "aligned")
+
+    def of_dump(b):
+        name = b["allocator"].removesuffix("()")
+        return b["size"], names.get(name, name), b["caller"], b["thread_name"]
+    if not listing["complete"] or listing["since"] != "start" or listing["lost"] or not dump["complete"]:
+        fail("%s: %s, %s" % (what, listing["reason"], listing["since"]))
+    listed = {b["address"]: b for b in listing["blocks"]}
+    kept = {b["address"]: b for b in dump["allocations"]}
+    if listed.keys() != kept.keys():
+        fail("%s: %d blocks listed, %d kept" % (what, len(listed), len(kept)))
+    start, threads = [], {}
+    for address, b in listed.items():
+        d = kept[address]
+        # "^" marks a thread of the parent.
+        has = b["size"], b["type_name"], b["caller"], b["thread"] and b["thread"].lstrip("^")
+        if has != of_dump(d):
+            fail("%s: %s is listed as %s, kept as %s" % (what, address, has, of_dump(d)))
+        if threads.setdefault(b["tid"], d["thread"]) != d["thread"]:
+            fail("%s: one thread in the list is two" % what)
+        start.append(ms(b) - d["time_ms"])
+    if max(start) - min(start) > SLOW_MS:
+        fail("%s: ages differ by %d ms" % (what, max(start) - min(start)))
+
+
+def check_real(what, pid, work):
+    def told():
+        work()
+        r = live(pid)
+        return r and r["armed"] is None
+    wait_for("%s: all is told" % what, told)
+    check_same(what, *stopped_at(pid))
+
+
+def real(name):
+    os.environ["PAGEK_DEBUGDATA"] = "on"
+    node, target = begin(lambda: Real(name))
+    for what in "second node", "third":
+        node.kill()
+        target.ask(target.work)
+        node = Node()
+        wait_for("a node", hears)
+        check_real(what, target.p.pid, lambda: target.ask(target.work))
+    end(target)
+
+
+def forked():
+    os.environ["PAGEK_DEBUGDATA"] = "on"
+    node, target = begin(lambda: Real("python3"))
+    node.kill()
+    node = Node()
+    wait_for("a node", hears)
+    check_real("parent", target.p.pid, lambda: target.ask("w"))
+    after = int(target.ask("f"))
+    check_same("child", *stopped_at(after))
+    target.ask("0")
+    check_same("child that has worked", *stopped_at(after))
+    check_same("parent again", *stopped_at(target.p.pid))
+    end(target)
+
+
+WHAT = {"real": real, "forked": forked, "rounds": rounds, "told": told, "armed": armed, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False),
         "children": children, "program": program}
 name, *args = what.split(":")
 try:

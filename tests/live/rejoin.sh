@@ -18,6 +18,10 @@ rule "with debug data a new node knows each block of eight threads" \
 rule "and of threads that seldom allocate" rejoin told:2:2:2000
 rule "so does one that arms late, again and again" \
     rejoin armed:4:2:2000 --dormant
+rule "sqlite3 and a later node agree on each block" rejoin real:sqlite3
+rule "so do python3 and a later node, with threads that have ended" \
+    rejoin real:python3
+rule "and a child that is forked later" rejoin forked
 rule "a node that was only stopped keeps its targets and what it knows" \
     rejoin stopped
 rule "a dormant target comes back when it forks, an armed one armed" \

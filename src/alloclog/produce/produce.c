@@ -10,6 +10,8 @@
  *	from it: if its first ring lies over the event's, the rest of the event
  *	goes into it.  The keeper finds a record that makes no sense.
  */
+#include <string.h>
+
 #include "rings.h"
 
 /* Slots of the common ring between two bells. */
@@ -440,7 +442,7 @@ produce_tell(struct producer *p, const struct produce_told *t,
 }
 
 uint16_t
-produce_told_thread(struct producer *p, uint32_t tid)
+produce_told_thread(struct producer *p, uint32_t tid, const char name[16])
 {
 	uint16_t thread = 0;
 	struct claim c;
@@ -452,7 +454,7 @@ produce_told_thread(struct producer *p, uint32_t tid)
 	r = claim_rec(&c, 0);
 	r->w[0] = rec_w0(tid, REC_FLAGS(REC_CONTROL, 0), REC_CTL_THREAD);
 	r->w[1] = rec_w1(0, thread);
-	r->w[2] = r->w[3] = 0;
+	memcpy(&r->w[2], name, 16);
 	claim_publish(&c);
 	return thread;
 }

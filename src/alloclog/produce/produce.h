@@ -361,7 +361,8 @@ void produce_tell(struct producer *p, const struct produce_told *,
  * Gives a thread without a ring an index, and logs it with a record.  Returns the
  * index; 0: none.
  */
-uint16_t produce_told_thread(struct producer *p, uint32_t tid);
+uint16_t produce_told_thread(struct producer *p, uint32_t tid,
+    const char name[16]);
 
 /* A number that differs for each arming and each stream; 0: nothing is logged. */
 uint64_t produce_arming(void);

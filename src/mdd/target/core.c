@@ -982,17 +982,15 @@ mdd_look(unsigned i, uint32_t slot, struct mdd_copy *out)
 	    record_link(record) != MDD_LINK_MOVING;
 }
 
-uint32_t
-mdd_thread_tid(uint32_t thread)
+const struct mdd_thread *
+mdd_thread_of(uint32_t thread)
 {
 #if MDD_PORT_THREADS
-	const struct mdd_thread *t = thread > 0 &&
-	    thread <= LOAD(&mdd_root.threads) ? thread_entry(thread - 1) : NULL;
-
-	return t != NULL ? t->number : 0;
+	return thread > 0 && thread <= LOAD(&mdd_root.threads) ?
+	    thread_entry(thread - 1) : NULL;
 #else
 	(void)thread;
-	return 0;
+	return NULL;
 #endif
 }
 

@@ -246,8 +246,8 @@ struct mdd_copy {
  * it is free, or its block is in a realloc(); -1: the shard has no such slot.
  */
 int mdd_look(unsigned shard, uint32_t slot, struct mdd_copy *);
-/* The system's number of a thread of the table; 0: not known. */
-uint32_t mdd_thread_tid(uint32_t thread);
+/* A thread of the table; NULL: not known. */
+const struct mdd_thread *mdd_thread_of(uint32_t thread);
 
 /* Call it in the child of a fork, before its first event. */
 void mdd_forked(void);

@@ -112,8 +112,10 @@ thread_begins(struct keeper *k, const struct rec *rec)
 	takeover_thread_changed(k, rec_thread(rec));
 	forget_inherited(k, rec_thread(rec));
 	t->tid = (uint32_t)rec_addr(rec);
-	t->name[0] = '\0';
-	if (k->image.pid != 0 && k->threads.name_reads < NAME_READS) {
+	memcpy(t->name, &rec->w[2], sizeof t->name - 1);
+	t->name[sizeof t->name - 1] = '\0';
+	if (t->tid != 0 && k->image.pid != 0 &&
+	    k->threads.name_reads < NAME_READS) {
 		k->threads.name_reads++;
 		proc_thread_comm(k->image.pid, (pid_t)t->tid, t->name);
 	}
