@@ -12,8 +12,12 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base.h"
 
@@ -34,6 +38,7 @@ static struct {
 	__typeof__(epoll_wait) *epoll_wait;
 	__typeof__(epoll_pwait) *epoll_pwait;
 } libc;
+static atomic_bool found;		/* all of them */
 
 /* The function of libc; if libc has another file name, that of the next library. */
 static void *
@@ -47,7 +52,11 @@ find(const char *name)
 	return at;
 }
 
-/* Before main(): later calls may be in a signal handler. */
+/*
+ * Before main(): later calls may be in a signal handler.  The loader allocates,
+ * and a preloaded allocator may ask for the time meanwhile: until all are found,
+ * calls go to the system.
+ */
 static __attribute__((constructor)) void
 find_all(void)
 {
@@ -56,39 +65,45 @@ find_all(void)
 	*(void **)&libc.poll = find("poll");
 	*(void **)&libc.epoll_wait = find("epoll_wait");
 	*(void **)&libc.epoll_pwait = find("epoll_pwait");
+	atomic_store(&found, true);
 }
-
-/* A constructor of a library may call before that. */
-#define LIBC(name) \
-	(libc.name == NULL ? find_all() : (void)0, libc.name)
 
 EXPORTED int
 clock_gettime(clockid_t id, struct timespec *ts)
 {
-	__typeof__(clock_gettime) *libcs = LIBC(clock_gettime);
-
+	if (!atomic_load(&found))
+		return (int)syscall(SYS_clock_gettime, id, ts);
 	if (id == CLOCK_REALTIME && libc.next_clock(id, ts) == 0)
 		return 0;
-	return libcs(id, ts);
+	return libc.clock_gettime(id, ts);
 }
 
 EXPORTED int
 poll(struct pollfd *fds, nfds_t n, int ms)
 {
-	return LIBC(poll)(fds, n, ms);
+	struct timespec wait = { ms / 1000, ms % 1000 * 1000000L };
+
+	if (!atomic_load(&found))
+		return (int)syscall(
+		    SYS_ppoll, fds, n, ms < 0 ? NULL : &wait, NULL, 8);
+	return libc.poll(fds, n, ms);
 }
 
 EXPORTED int
 epoll_wait(int fd, struct epoll_event *events, int n, int ms)
 {
-	return LIBC(epoll_wait)(fd, events, n, ms);
+	if (!atomic_load(&found))
+		return (int)syscall(SYS_epoll_pwait, fd, events, n, ms, NULL, 8);
+	return libc.epoll_wait(fd, events, n, ms);
 }
 
 EXPORTED int
 epoll_pwait(int fd, struct epoll_event *events, int n, int ms,
     const sigset_t *mask)
 {
-	return LIBC(epoll_pwait)(fd, events, n, ms, mask);
+	if (!atomic_load(&found))
+		return (int)syscall(SYS_epoll_pwait, fd, events, n, ms, mask, 8);
+	return libc.epoll_pwait(fd, events, n, ms, mask);
 }
 
 #endif
