@@ -122,7 +122,7 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 		return r;
 	if (place_of(place, &t)) {
 		snprintf(place->unknown, sizeof place->unknown, "%.255s",
-		    t.refusal);
+		    t.kind == TARGET_COMMAND ? why : t.refusal);
 		return 0;
 	}
 	snprintf(why, cap, "a page cannot go to such a target: quit, then "
