@@ -732,9 +732,9 @@ complain(const char *bad)
 	static const char said[] = "pagek: PAGEK_DEBUGDATA: not understood: '";
 	static const char end[] = "'; nothing is collected, see alloclog(3)\n";
 
-	(void)syscall(SYS_write, 2, said, sizeof said - 1);
-	(void)syscall(SYS_write, 2, bad, strlen(bad));
-	(void)syscall(SYS_write, 2, end, sizeof end - 1);
+	(void)debugdump_put(2, said, sizeof said - 1);
+	(void)debugdump_put(2, bad, strlen(bad));
+	(void)debugdump_put(2, end, sizeof end - 1);
 }
 
 bool

@@ -275,12 +275,35 @@ static _Atomic uint32_t dumps;
 static _Atomic int dumping;
 static char folder[PATH_BYTES];		/* "": the working directory */
 
+ssize_t
+debugdump_put(int fd, const void *bytes, size_t n)
+{
+	const uint64_t ours = UINT64_C(1) << (SIGXFSZ - 1) |
+	    UINT64_C(1) << (SIGPIPE - 1);
+	const struct timespec now = { 0 };
+	uint64_t blocked, before = ours, raised;
+	ssize_t written;
+	int saved;
+
+	call_block_signals(&blocked);
+	(void)syscall(SYS_rt_sigpending, &before, sizeof before);
+	written = syscall(SYS_write, fd, bytes, n);
+	saved = errno;
+	raised = ours & ~before;
+	if (written < 0 && (saved == EPIPE || saved == EFBIG))
+		(void)syscall(SYS_rt_sigtimedwait, &raised, NULL, &now,
+		    sizeof raised);
+	call_restore_signals(&blocked);
+	errno = saved;
+	return written;
+}
+
 static void
 complain(const char *what, const char *path)
 {
-	(void)syscall(SYS_write, 2, what, strlen(what));
-	(void)syscall(SYS_write, 2, path, strlen(path));
-	(void)syscall(SYS_write, 2, "\n", 1);
+	(void)debugdump_put(2, what, strlen(what));
+	(void)debugdump_put(2, path, strlen(path));
+	(void)debugdump_put(2, "\n", 1);
 }
 
 static void
@@ -304,12 +327,13 @@ write_file(const struct file *f, uint32_t number)
 		complain("pagek: cannot make the dump ", path);
 		return;
 	}
-	while (at < f->len && ((n = syscall(SYS_write, fd, f->bytes + at,
+	while (at < f->len && ((n = debugdump_put(fd, f->bytes + at,
 	    f->len - at)) > 0 || errno == EINTR))
 		at += n > 0 ? (size_t)n : 0;
 	call_close(fd);
 	if (at < f->len)
-		complain("pagek: the dump is truncated; is the disk full? ", path);
+		complain("pagek: the dump is truncated; is the disk full, or "
+		    "ulimit -f too small? ", path);
 }
 
 static const char magic[16] = "\177MDDOUT\n\001";

@@ -664,6 +664,8 @@ void debugdump_count(int64_t bytes);
 /* alloclog_when() */
 void debugdump_when(size_t bytes, void (*call)(void));
 void debugdump_exit(void);
+/* write(2), whose SIGPIPE or SIGXFSZ the program does not get. */
+ssize_t debugdump_put(int fd, const void *bytes, size_t n);
 /* The process is about to enter a sandbox, in which no dump is written. */
 void debugdump_locks(void);
 

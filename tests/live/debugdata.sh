@@ -331,6 +331,29 @@ else
 	skip "redis-server is not installed: its debug data are not compared"
 fi
 rule "a process writes a dump at its exit" at_exit
+# dumps COMMAND...: with the default action of both signals.
+dumps() {
+	rm -f mddout.*
+	PAGEK_DEBUGDATA=on PAGEK_DUMP_AT=exit LD_PRELOAD=$lib perl -e \
+	    '$SIG{PIPE} = $SIG{XFSZ} = "DEFAULT"; exec @ARGV' "$@"
+}
+limited_files() {
+	{ dumps sh -c 'ulimit -f 0; exec true' 2>&1 && echo lives; } | cat >said
+	cat said
+	grep -q "dump is truncated" said && grep -q lives said
+}
+rule "a file that may not grow ends the dump, not the process" limited_files
+nobody_reads() {
+	rm -f gone
+	mkfifo gone
+	exec 4<>gone 5>gone 4<&-
+	PAGEK_DUMP_DIR=/nowhere dumps true 2>&5
+	status=$?
+	exec 5>&-
+	echo "$status"
+	[ $status = 0 ]
+}
+rule "a message that nobody reads does not end it either" nobody_reads
 rule "a process writes one dump within 64 KiB of the size" at_size
 rule "a process that has locked itself in lives on, without a dump, and that is said" locked_in
 rule "a signal that the program takes is its own" a_signal_that_the_program_takes_is_its_own
