@@ -212,6 +212,11 @@ int base_file_read(const char *path, size_t max, char **bytes, size_t *len);
 
 /* Writes all of it, in as many calls as that takes. */
 int base_write_all(int fd, const void *bytes, size_t len);
+/*
+ * 0, or -errno if no three descriptors are left.  The first uv_loop_init() of a
+ * process aborts it then: it takes one, and its pipe for signals two.
+ */
+int base_have_descriptors(void);
 
 /* The error as text, to follow "cannot read PATH: ". */
 const char *base_file_words(int err);

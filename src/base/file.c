@@ -225,6 +225,22 @@ base_file_replaceable(const char *path)
 }
 
 int
+base_have_descriptors(void)
+{
+	int fds[2], third, r;
+
+	if (pipe(fds) < 0)
+		return -errno;
+	third = dup(fds[0]);
+	r = third < 0 ? -errno : 0;
+	if (r == 0)
+		close(third);
+	close(fds[0]);
+	close(fds[1]);
+	return r;
+}
+
+int
 base_file_replace(const char *path, const void *bytes, size_t len,
     mode_t mode)
 {

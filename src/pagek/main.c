@@ -108,7 +108,9 @@ run_command(const struct options *o)
 	uv_loop_t loop;
 	int status, err;
 
-	err = uv_loop_init(&loop);
+	err = base_have_descriptors();
+	if (err == 0)
+		err = uv_loop_init(&loop);
 	if (err < 0) {
 		complain("cannot start: %s", uv_strerror(err));
 		return PAGEK_FAILED;

@@ -124,6 +124,17 @@ full_device() {
 	[ $? = 1 ] && grep -q "cannot write standard output: No space left" "$tmp/err"
 }
 rule "a full device is an error" full_device
+few_descriptors() {
+	sh -c "ulimit -n $1; exec '$2' $3" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/err"
+	[ $status -lt 128 ] && grep -qi "too many open files" "$tmp/err"
+}
+for n in 4 5; do
+	rule "with $n descriptors pagek ends with a sentence, not by a signal" \
+	    few_descriptors $n "$pagek" "list demo:1"
+done
+rule "so does pageknode" few_descriptors 4 "$B/pageknode" "--no-supervisor"
 full_again() {
 	for how in "watch" "-b" "-b --format ndjson"; do
 		"$pagek" $how --interval 0.1 --count 3 demo:1 >/dev/full \

@@ -94,7 +94,8 @@ choose_node(char *const *paths, size_t n, size_t usual, const char *target)
 	size_t best = usual, i;
 	unsigned has, most;
 
-	if (n < 2 || uv_loop_init(&q.loop) < 0)
+	if (n < 2 || base_have_descriptors() < 0 ||
+	    uv_loop_init(&q.loop) < 0)
 		return usual;
 	uv_timer_init(&q.loop, &q.timer);
 	q.timer.data = &q;

@@ -465,7 +465,9 @@ nodes_main(int argc, char **argv)
 	if (opts.supervised < 0 &&
 	    (opts.argv != NULL || (opts.daemon && !opts.alone)))
 		return supervise(argv, &opts);
-	r = uv_loop_init(&loop);
+	r = base_have_descriptors();
+	if (r == 0)
+		r = uv_loop_init(&loop);
 	if (r < 0) {
 		node_say("loop", r);
 		return NODE_FAILED;
