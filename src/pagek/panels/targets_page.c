@@ -56,7 +56,7 @@ static void
 put_count(uint64_t n, bool known, bool sampled, int width,
     struct page_picture *pic)
 {
-	char blocks[8], text[16];
+	char blocks[32], text[40];
 
 	base_format_grouped(blocks, width - (int)strlen(page_about(sampled)),
 	    n);
