@@ -362,7 +362,7 @@ TEST(a_full_queue_is_a_gap)
 	struct capture_list *got;
 	struct capture *c;
 	struct blk row[2048];
-	bool known;
+	bool known, filled = false;
 	uint64_t seq;
 	size_t rows;
 
@@ -372,8 +372,11 @@ TEST(a_full_queue_is_a_gap)
 
 		if (capture_writer_records(w, part, &b) < 0)
 			lost += 500;
+		capture_writer_look(w, &look);
+		filled |= look.filling;
 	}
 	ck_assert_uint_gt(lost, 0);
+	ck_assert(filled);
 	while (!capture_writer_wants_state(w, part))
 		continue;
 	rig_apply(want, all, n, 1, ms);

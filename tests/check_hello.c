@@ -52,6 +52,67 @@ TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 	down();
 }
 
+static bool little_room;
+
+static bool
+holds(struct keeper_tap *tap, struct keeper *k, int64_t now_ms)
+{
+	(void)tap;
+	(void)k;
+	(void)now_ms;
+	return little_room;
+}
+
+static void
+no_records(struct keeper_tap *tap, struct keeper *k,
+    const struct blklist_batch *b)
+{
+	(void)tap;
+	(void)k;
+	ck_assert(!little_room);
+	ck_assert_uint_eq(b->n, 1);
+}
+
+/* As a recording does whose writer has fallen back. */
+TEST(records_stay_in_their_rings_while_a_tap_holds_them)
+{
+	static const struct keeper_tap_ops ops = {
+		.holds = holds, .records = no_records };
+	struct keeper_tap tap = { .ops = &ops };
+	struct target t;
+	struct producer p;
+	struct keeper *k;
+	int64_t now;
+
+	up();
+	if (begin(&t)) {
+		attach(false, &p);
+		stop_here(&t);
+		allocate(&p, 0x10000, 10);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	k = keeper_of(t.pid);
+	drain(k);
+	SLIST_INSERT_HEAD(&k->queue.taps, &tap, link);
+	little_room = true;
+	go_on(&t);
+	until_stop(&t);
+	now = mono_ms(mono_now()) + 1;
+	ck_assert_int_eq(keeper_visit(k, now), 0);
+	/* It shows itself all the same. */
+	ck_assert_int_eq(k->visits.beat_ms, now);
+	ck_assert_uint_eq(keeper_counts(k)->allocs, 0);
+	little_room = false;
+	ck_assert_int_eq(keeper_visit(k, now), 1);
+	ck_assert_uint_eq(keeper_counts(k)->allocs, 1);
+	SLIST_INIT(&k->queue.taps);
+	end(&t);
+	until_ended(k);
+	down();
+}
+
 /* Its room was made before, perhaps hours before. */
 TEST(a_target_is_told_what_time_it_is)
 {

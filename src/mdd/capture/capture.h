@@ -201,6 +201,8 @@ struct capture_progress {
 	uint64_t events;	/* written */
 	uint64_t synced;	/* events that survive a power cut */
 	uint64_t waiting;	/* bytes in the queue */
+	uint64_t taken;		/* bytes that have left it */
+	bool filling;		/* more than half of it is taken */
 	uint64_t gaps, lost;	/* gaps begun, events in them */
 	int stopped;		/* 0, or an errno: nothing is written now */
 	char why[CAPTURE_WHY];	/* its sentence */

@@ -541,6 +541,7 @@ forget(struct capture_writer *w, struct message *m)
 {
 	pthread_mutex_lock(&w->lock);
 	w->bytes -= m->takes;
+	w->look.taken += m->takes;
 	if (m->op == SAY_RECORDS && w->nfree < FREE_CHUNKS) {
 		m->next = w->free;
 		w->free = m;
@@ -697,6 +698,7 @@ get_progress(const struct capture_writer *w, struct capture_progress *p)
 {
 	*p = w->look;
 	p->waiting = w->bytes;
+	p->filling = w->bytes > w->most / 2;
 	p->lost += w->absent;
 }
 

@@ -163,7 +163,7 @@ next_visit(struct keeper *k, int found, int64_t now)
 		k->visits.interval_ms = DRAIN_CYCLE_MS;
 	else if (found >= VISIT_MUCH || keeper_is_behind(k))
 		k->visits.interval_ms = 0;
-	else if (found >= VISIT_SOME)
+	else if (found >= VISIT_SOME || k->visits.held)
 		k->visits.interval_ms = 1;
 	else
 		k->visits.interval_ms = 2 * k->visits.interval_ms + 1;

@@ -439,10 +439,25 @@ keeper_pass(struct keeper *k, int64_t mono_ms)
 	return pass(k, mono_ms, 0);
 }
 
+static bool
+is_held(struct keeper *k, int64_t ms)
+{
+	struct keeper_tap *tap;
+	bool held = false;
+
+	SLIST_FOREACH(tap, &k->queue.taps, link)
+		held |= tap->ops->holds(tap, k, ms);
+	return held;
+}
+
 int
 keeper_visit(struct keeper *k, int64_t mono_ms)
 {
-	return pass(k, mono_ms, KEEPER_PASS_US);
+	k->visits.held = is_held(k, mono_ms);
+	if (!k->visits.held)
+		return pass(k, mono_ms, KEEPER_PASS_US);
+	keeper_beat(k, mono_ms);
+	return 0;
 }
 
 bool

@@ -275,6 +275,7 @@ struct keeper_visits {
 	int64_t modules_ms;		/* last reading of its modules */
 	int64_t read_ms;		/* last time a page read it */
 	int64_t beat_ms;		/* the millisecond that the target may copy by now */
+	bool held;			/* the last visit left the records to the target's rings */
 	struct bell *bell;		/* NULL: not needed so far */
 };
 
@@ -289,6 +290,8 @@ struct keeper_tap {
 };
 
 struct keeper_tap_ops {
+	/* True: a visit leaves the records in their rings, for there is little room. */
+	bool (*holds)(struct keeper_tap *, struct keeper *, int64_t now_ms);
 	/* Before the list has them. */
 	void (*records)(struct keeper_tap *, struct keeper *,
 	    const struct blklist_batch *);

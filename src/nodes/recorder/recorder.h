@@ -10,10 +10,12 @@
  *	tap		one image in one recording: a part of the capture.
  *
  * A keeper gives its records to its taps, which copy them into the writer's
- * queue; the writer's thread does the rest.  So a slow disk causes a gap in the
- * file, and neither target nor list waits for it.  A recording ends with its
- * connection, its last image or the node: the next process of the node does not
- * continue it.
+ * queue; the writer's thread does the rest.  While that queue is more than half
+ * full and the writer gets on, records stay in their rings and the target waits
+ * for room there, as for a slow keeper.  A disk that stands still or is full
+ * causes a gap in the file, and neither target nor list waits for it.  A recording
+ * ends with its connection, its last image or the node: the next process of the
+ * node does not continue it.
  *
  *	recorder.c	offers, recordings
  *	tap.c		an image in a recording
@@ -125,6 +127,8 @@ struct recording {
 	TAILQ_HEAD(, tap_store) stores;	/* of taps that live */
 	unsigned images, live, ended;	/* taps ever, and now */
 	uint64_t lost;			/* by the targets' rings */
+	uint64_t taken;			/* bytes that the writer had taken, when looked at last */
+	int64_t moved_ms;		/* when that changed, or there was room */
 	int64_t alone_ms;		/* since when none lives; 0: one does */
 	uv_work_t work;			/* its end */
 	bool gone;			/* nobody will ask for it: freed with its end */

@@ -8,6 +8,7 @@
 
 #define COPY_BLOCKS 1024
 #define NAMES_A_SECOND 16	/* of all threads of a recording, by three system calls each */
+#define HOLD_MS 500		/* targets wait so long for a disk that stands still */
 #define STATE_EVERY_MS 5000	/* a list is copied again at most so often */
 
 /* A family of images shares a store of stacks, which is told once. */
@@ -325,6 +326,31 @@ drop_oldest_ended(struct recording *r)
 
 /* --- what a keeper gives to its taps -------------------------------------------- */
 
+/* Whoever may only read the target may not slow it down. */
+static bool
+may_slow(const struct recording *r, const struct keeper *k)
+{
+	const struct node *node = k->node;
+
+	return !node->opts.no_wait && (r->viewer == 0 ||
+	    access_controls(&node->access, &r->peer, k->image.uid));
+}
+
+/* While the writer gets on, its targets may be no faster. */
+static bool
+tap_holds(struct keeper_tap *tap, struct keeper *k, int64_t now_ms)
+{
+	struct recording *r = ((struct tap *)tap)->recording;
+	struct capture_progress now;
+
+	capture_writer_look(r->writer, &now);
+	if (!now.filling || now.taken != r->taken)
+		r->moved_ms = now_ms;
+	r->taken = now.taken;
+	return now.filling && now.stopped == 0 &&
+	    now_ms - r->moved_ms < HOLD_MS && may_slow(r, k);
+}
+
 static void
 tap_records(struct keeper_tap *tap, struct keeper *k,
     const struct blklist_batch *b)
@@ -410,6 +436,7 @@ tap_ended(struct keeper_tap *tap, struct keeper *k)
 }
 
 static const struct keeper_tap_ops tap_ops = {
+	.holds = tap_holds,
 	.records = tap_records,
 	.control = tap_control,
 	.lost = tap_lost,
