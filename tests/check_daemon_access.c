@@ -112,6 +112,11 @@ ask_of(struct page *p, uint32_t type, uint32_t index, const uint8_t *epoch,
 		m.arm.index = index;
 		memcpy(m.arm.epoch, epoch, WIRE_EPOCH);
 		break;
+	case WIRE_RECORD:
+		m.record.index = index;
+		m.record.action = WIRE_RECORD_BEGIN;
+		memcpy(m.record.epoch, epoch, WIRE_EPOCH);
+		break;
 	}
 	page_ask(p, &m, reply);
 }
@@ -123,7 +128,7 @@ static const struct {
 	{ WIRE_NAME, false }, { WIRE_READ, false }, { WIRE_SNAP, false },
 	{ WIRE_STAT, false }, { WIRE_SYM, false }, { WIRE_TYPES, false },
 	{ WIRE_SITE, false }, { WIRE_FRAME, false }, { WIRE_WINDOW, false },
-	{ WIRE_END, true }, { WIRE_ARM, true },
+	{ WIRE_END, true }, { WIRE_ARM, true }, { WIRE_RECORD, false },
 };
 
 LOOP_TEST(of_anothers_stream_nothing_is_answered, 0, BASE_NELEM(asked))
@@ -147,6 +152,8 @@ LOOP_TEST(of_anothers_stream_nothing_is_answered, 0, BASE_NELEM(asked))
 	ask_of(&p, asked[_i].type, k->index, node.dstrm.row[k->index].epoch, &r);
 	if (asked[_i].control)
 		expect_error(&r, WIRE_E_AUTH);
+	else if (asked[_i].type == WIRE_RECORD)
+		expect_error(&r, WIRE_E_NAME);	/* without a file */
 	else
 		ck_assert_uint_ne(r.type, WIRE_ERR);
 	ck_assert(keeper_is_live(k));
