@@ -55,7 +55,7 @@
 
 struct dump_moment {
 	uint64_t time;			/* ticks */
-	uint32_t seqno;
+	uint64_t seqno;			/* of a file 32 bits */
 	uint32_t thread;		/* its number in the dump; 0: not known */
 	uint32_t function;		/* enum mdd_function */
 	uint64_t stack[MDD_LEVELS];	/* innermost first; 0: not known */
@@ -106,7 +106,8 @@ struct dump_source {
 	unsigned levels;
 	unsigned free_levels;		/* of a live target's frees, if it has a history */
 	uint32_t tick_hz;
-	uint32_t run, process;
+	uint64_t run;			/* of a capture: its number, and that of the part */
+	uint32_t process;
 	uint32_t history_records;
 };
 
@@ -120,7 +121,7 @@ struct dump_info {
 };
 
 struct dump_counts {
-	uint32_t seqno;			/* the next event's */
+	uint64_t seqno;			/* the next event's */
 	uint64_t allocs, frees;		/* since the start; with 4-byte words modulo 2^32 */
 	uint64_t current;		/* live blocks, by the target's count */
 	uint64_t static_bytes, dynamic_bytes;	/* of the debug data */
@@ -206,11 +207,11 @@ void dump_problem(struct dump *, const char *fmt, ...)
 /* Sorts the filled tables, and derives the other members. */
 void dump_settle(struct dump *);
 
-/* Ascending in the order of events. */
-static inline uint32_t
-dump_position(const struct dump *d, uint32_t seqno)
+/* Ascending in the order of events; only 32-bit counters wrap. */
+static inline uint64_t
+dump_position(const struct dump *d, uint64_t seqno)
 {
-	return d->wrapped ? seqno - d->counts.seqno : seqno;
+	return d->wrapped ? (uint32_t)(seqno - d->counts.seqno) : seqno;
 }
 
 /* "malloc()"; "unknown" */

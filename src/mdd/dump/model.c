@@ -97,7 +97,7 @@ dump_module(const struct dump *d, uint64_t address)
 /* --- what follows from the tables ------------------------------------------- */
 
 struct freed {
-	uint32_t seqno;			/* of the allocation */
+	uint64_t seqno;			/* of the allocation */
 	size_t at;			/* the past record */
 };
 
@@ -136,7 +136,7 @@ drop_freed(struct dump *d)
 }
 
 static bool
-is_future(const struct dump *d, uint32_t seqno)
+is_future(const struct dump *d, uint64_t seqno)
 {
 	return seqno >= d->counts.seqno;
 }

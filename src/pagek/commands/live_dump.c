@@ -196,7 +196,7 @@ take_event(struct filling *f, const struct blk *b, struct dump_moment *m,
 	int e = dump_name_thread(f->d, b->thread,
 	    nodes_session_thread(f->session, b->thread));
 
-	*m = (struct dump_moment){ .seqno = (uint32_t)b->seq,
+	*m = (struct dump_moment){ .seqno = b->seq,
 		.thread = b->thread, .function = debugdata_function(b->type),
 		.time = b->ms > f->start ?
 		    (uint64_t)(b->ms - f->start) / DEBUGDATA_TICK_MS : 0 };
@@ -235,7 +235,7 @@ take_life(struct filling *f, const struct live_life *life, struct dump_past *p)
 	if (e == 0 && life->alloc.seq != 0)
 		return take_block(f, &life->alloc, &p->block);
 	p->block = (struct dump_record){ .address = life->free.addr,
-		.alloc.seqno = (uint32_t)life->free.seq };
+		.alloc.seqno = life->free.seq };
 	return e;
 }
 
@@ -270,7 +270,7 @@ take_counts(struct filling *f)
 	    look->keeper[WIRE_N_INHERITED] : n->allocs + n->inherited;
 	counts->frees = look->keeper != NULL ? look->keeper[WIRE_N_FREES] :
 	    n->frees;
-	counts->seqno = (uint32_t)f->as_of + 1;
+	counts->seqno = f->as_of + 1;
 	counts->unknown = n->unknown_free;
 	counts->replaced = n->duplicate;
 	for (unsigned i = 0; i < STREAM_CAUSES; i++)

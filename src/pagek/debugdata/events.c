@@ -146,19 +146,32 @@ events_of_history(struct events *e, const struct dump *d, size_t n,
 
 /* --- two dumps ------------------------------------------------------------------ */
 
-static int
-by_seqno(const void *a, const void *b)
-{
-	uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
+/* Of an allocation.  Blocks that a process inherits may share numbers. */
+struct key {
+	uint64_t seqno, address;
+};
 
-	return p < q ? -1 : p > q;
+static int
+by_key(const void *a, const void *b)
+{
+	const struct key *p = a, *q = b;
+
+	if (p->seqno != q->seqno)
+		return p->seqno < q->seqno ? -1 : 1;
+	return p->address < q->address ? -1 : p->address > q->address;
+}
+
+static struct key
+key_of(const struct dump_record *r)
+{
+	return (struct key){ r->alloc.seqno, r->address };
 }
 
 /* Appends the allocations that `of` has and `other` has not. */
 static int
 add_missing(struct events *e, const struct dump *of, const struct dump *other)
 {
-	uint32_t *there = malloc((other->nrecords + 1) * sizeof *there);
+	struct key key, *there = malloc((other->nrecords + 1) * sizeof *there);
 	int r = there == NULL ? -ENOMEM : reserve(e, of->nrecords + 1);
 
 	if (r < 0) {
@@ -166,13 +179,14 @@ add_missing(struct events *e, const struct dump *of, const struct dump *other)
 		return r;
 	}
 	for (size_t i = 0; i < other->nrecords; i++)
-		there[i] = other->record[i].alloc.seqno;
-	qsort(there, other->nrecords, sizeof *there, by_seqno);
+		there[i] = key_of(&other->record[i]);
+	qsort(there, other->nrecords, sizeof *there, by_key);
 	for (size_t i = 0; i < of->nrecords; i++) {
 		const struct dump_record *rec = &of->record[i];
 
-		if (bsearch(&rec->alloc.seqno, there, other->nrecords,
-		    sizeof *there, by_seqno) == NULL)
+		key = key_of(rec);
+		if (bsearch(&key, there, other->nrecords, sizeof *there,
+		    by_key) == NULL)
 			add(e, of, rec, &rec->alloc, EVENT_ALLOC);
 	}
 	free(there);

@@ -270,11 +270,13 @@ is_between(const struct query *q, const struct event *e)
 	const uint64_t *min = &q->range[QUERY_SEQNO].min;
 	const uint64_t *max = &q->range[QUERY_SEQNO].max;
 
+	if (!d->wrapped)
+		return in_range(q, QUERY_SEQNO, n);
 	if (q->range[QUERY_SEQNO].has_min && (*min > UINT32_MAX ||
-	    n < dump_position(d, (uint32_t)*min)))
+	    n < dump_position(d, *min)))
 		return false;
 	return !q->range[QUERY_SEQNO].has_max || *max > UINT32_MAX ||
-	    n <= dump_position(d, (uint32_t)*max);
+	    n <= dump_position(d, *max);
 }
 
 static bool
