@@ -280,7 +280,7 @@ include tests/targets/mdd/mdd.mk
 
 checks: $(CHECKS) $B/pagek-symbols
 targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/tests/libcut.so $B/bench/load \
-	$B/tests/capture/sums \
+	$B/tests/capture/sums $B/tests/capture/write_capture \
 	usual-chains \
 	$(MDD_SELF) $(PLUGINS) $B/bench/counted $B/tests/libstackcheck.so
 
@@ -293,6 +293,11 @@ $B/tests/libcount.so $B/tests/libcut.so: $B/tests/lib%.so: tests/count/%.c
 $B/tests/capture/sums: tests/capture/sums.c $(ARCHIVE)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) $(CFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS)
+
+# Writes captures for the live tests.
+$B/tests/capture/write_capture: $B/tests/capture/write_capture.o \
+		$(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS) $(PPROF_LIBS)
 
 # The capture of stacks itself, beside a full unwind.
 STACKCHECK_OBJS = $(UNWIND:%.c=$B/pic/%.o) \

@@ -459,6 +459,23 @@ check_units(struct parse *p)
 	return 0;
 }
 
+/* The clock of a demo; of debug data --at is a moment of a capture. */
+static int
+check_clock(struct parse *p)
+{
+	const struct base_option *row = &node_handed[NODE_OPTION_AT].option;
+	struct options *o = p->o;
+	char clause[160];
+
+	if (o->events.ats == 0 || !command_in(o->command, GROUP_READ) ||
+	    base_option_take(row, (char *)&o->node,
+	    o->events.at[o->events.ats - 1]) == 0)
+		return 0;
+	base_option_wrong(row, clause, sizeof clause);
+	return option_fail(p, "--at=%s: %s",
+	    base_shown(o->events.at[o->events.ats - 1]), clause);
+}
+
 static int
 check_demo(struct parse *p)
 {
@@ -581,6 +598,7 @@ check_layout(struct parse *p)
 static int (*const checks[])(struct parse *) = {
 	check_screen,
 	check_units,
+	check_clock,
 	check_demo,
 	check_ssh,
 	check_raw,

@@ -260,6 +260,10 @@ struct events_options {
 	const char *match[EVENTS_MATCHES];	/* -F */
 	unsigned matches;
 	enum events_time time;
+	const char *at[2];		/* --at, moments of captures */
+	unsigned ats;
+	const char *part;		/* --part; NULL */
+	size_t captures;		/* among the files; counted by the command's check */
 };
 
 /* How an option came to be set. */

@@ -227,6 +227,19 @@ set_match(struct parse *p, const char *arg)
 	return 0;
 }
 
+/* Moments of captures, or a demo's clock, which is checked with its TARGET. */
+static int
+set_at(struct parse *p, const char *arg)
+{
+	struct events_options *r = &p->o->events;
+
+	if (r->ats == BASE_NELEM(r->at))
+		return option_fail(p, "--at is given more than %zu times",
+		    BASE_NELEM(r->at));
+	r->at[r->ats++] = arg;
+	return 0;
+}
+
 static int
 set_baseline(struct parse *p, const char *arg)
 {

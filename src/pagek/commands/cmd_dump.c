@@ -131,8 +131,8 @@ show_format(const struct options *o)
 	return status;
 }
 
-int
-cmd_dump_check(struct parse *p)
+static int
+check_debugdata(struct parse *p)
 {
 	const struct options *o = p->o;
 	char why[DEBUGDATA_WHY];
@@ -172,6 +172,49 @@ cmd_dump_check(struct parse *p)
 		return option_fail(p, "%s", why);
 	format_free(f);
 	return 0;
+}
+
+/* How many moments a command takes, and of which files. */
+static int
+check_moments(struct parse *p)
+{
+	const struct events_options *r = &p->o->events;
+	const char *name = command_rows[p->o->command].name;
+
+	if (r->captures == 0)
+		return option_fail(p, "--%s is for captures, and %s%s%s", r->ats >
+		    0 ? "at" : "part", r->files > 0 ? "'" : "there is none",
+		    r->files > 0 ? base_shown(r->file[r->files - 1]) : "",
+		    r->files > 0 ? "' is none" : "");
+	if (p->o->command == COMMAND_DIFF && r->ats != 0 && r->ats != 2)
+		return option_fail(p, "diff needs two moments: 'pagek diff "
+		    "--at T1 --at T2 FILE'");
+	if (r->ats > 1 && p->o->command != COMMAND_DIFF)
+		return option_fail(p, "'pagek %s' takes one --at", name);
+	return 0;
+}
+
+int
+captures_check(struct parse *p)
+{
+	struct events_options *r = &p->o->events;
+
+	for (size_t i = 0; i < r->files; i++)
+		r->captures += captures_match(r->file[i]);
+	if (r->ats > 0 || r->part != NULL)
+		return check_moments(p);
+	if (p->o->command == COMMAND_DIFF && r->captures == 1 && r->files == 1)
+		return option_fail(p, "diff of one capture needs two moments: "
+		    "'pagek diff --at T1 --at T2 %s'", base_shown(r->file[0]));
+	return 0;
+}
+
+int
+cmd_dump_check(struct parse *p)
+{
+	int status = captures_check(p);
+
+	return status != 0 ? status : check_debugdata(p);
 }
 
 /* --- rows --------------------------------------------------------------------------- */

@@ -152,9 +152,30 @@ put_losses(FILE *out, const struct dump *d)
 		}
 }
 
+/* The process images of a capture, if it has several. */
 static void
-print_stats(FILE *out, const struct dump *d, const struct dump_totals *t)
+put_images(FILE *out, const struct subject *s)
 {
+	char name[4 * sizeof s->image->name + 1];
+
+	if (s->images < 2)
+		return;
+	fputs("Images    :\n", out);
+	for (size_t i = 0; i < s->images; i++) {
+		const struct capture_image *m = &s->image[i];
+
+		base_safe_text(name, sizeof name, m->name, strlen(m->name),
+		    false);
+		fprintf(out, "%9" PRIu32 " : process %" PRId64 ", %" PRIu64
+		    " events, %s%s\n", m->part, m->pid, m->events, name,
+		    m->shown ? " (shown)" : "");
+	}
+}
+
+static void
+print_stats(FILE *out, const struct subject *s, const struct dump_totals *t)
+{
+	const struct dump *d = &s->dump[0];
 	char name[1024];
 
 	base_safe_text(name, sizeof name, d->name, strlen(d->name), false);
@@ -169,6 +190,7 @@ print_stats(FILE *out, const struct dump *d, const struct dump_totals *t)
 	put_threads(out, d);
 	put_options(out, d);
 	put_losses(out, d);
+	put_images(out, s);
 }
 
 /* --- data -------------------------------------------------------------------------- */
@@ -241,15 +263,35 @@ put_parts(struct json *j, const struct dump *d, const struct dump_totals *t)
 }
 
 static void
-write_stats(FILE *out, const struct options *o, const struct dump *d,
+put_captured(struct json *j, const struct subject *s)
+{
+	json_begin(j, "images", '[', false);
+	for (size_t i = 0; i < s->images; i++) {
+		const struct capture_image *m = &s->image[i];
+
+		json_begin(j, NULL, '{', false);
+		json_number(j, "part", m->part);
+		json_number(j, "pid", (uint64_t)m->pid);
+		json_text(j, "name", m->name);
+		json_number(j, "events", m->events);
+		json_bool(j, "shown", m->shown);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void
+write_stats(FILE *out, const struct options *o, const struct subject *s,
     const struct dump_totals *t)
 {
+	const struct dump *d = &s->dump[0];
 	struct json j;
 
 	json_open(&j, out, o);
 	json_document(&j, "pagek.stats/1", &thread_table, 0);
 	put_numbers(&j, d, t);
 	put_parts(&j, d, t);
+	put_captured(&j, s);
 	json_rows(&j, "threads");
 	for (size_t i = 0; i < d->nthreads; i++)
 		json_row(&j, &d->thread[i], 0);
@@ -269,9 +311,9 @@ put_stats(const struct options *o, const struct subject *s)
 		return PAGEK_FAILED;
 	dump_sum(d, &totals);
 	if (options_as_data(o))
-		write_stats(out, o, d, &totals);
+		write_stats(out, o, s, &totals);
 	else
-		print_stats(out, d, &totals);
+		print_stats(out, s, &totals);
 	status = output_close(out, o->output, PAGEK_OK);
 	return status == PAGEK_OK ? subject_report(s) : status;
 }
@@ -295,6 +337,12 @@ run_live(const struct options *o, uv_loop_t *loop, struct nodes_session *session
 	batch_report_end(nodes_session_look(session));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(session));
+}
+
+int
+cmd_stats_check(struct parse *p)
+{
+	return captures_check(p);
 }
 
 int

@@ -100,6 +100,11 @@ void live_history_fini(struct live_history *);
 int list_write(const struct options *, uv_loop_t *, struct nodes_session *,
     FILE *);
 
+/* --- captures (cmd_dump.c) -------------------------------------------------- */
+
+/* Counts the captures among the files; checks --at and --part with them. */
+int captures_check(struct parse *);
+
 /* --- saved lists (diff_saved.c) -------------------------------------------- */
 
 /* True if the first file of diff is a saved list, not debug data. */

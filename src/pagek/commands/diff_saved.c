@@ -354,13 +354,14 @@ diff_saved_check(struct parse *p)
 	    "data, not for saved lists");
 }
 
-/* True for any file but debug data; reading it reports its errors. */
+/* True for any file but debug data and captures; reading it reports its errors. */
 bool
 diff_saved_wanted(const struct options *o)
 {
 	enum dump_kind kind;
 
 	return o->command == COMMAND_DIFF && o->events.files > 0 &&
+	    o->events.captures == 0 &&
 	    (dump_file_kind(o->events.file[0], &kind) < 0 ||
 	    kind == DUMP_OTHER);
 }

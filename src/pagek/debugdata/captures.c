@@ -1,9 +1,10 @@
 /*
- * The end of a capture as a dump: the blocks that were live then, and the totals, of
- * one part.  If the capture has several parts, the one with most events is taken.
+ * A moment of a capture as a dump: the blocks that were live then, with the totals
+ * of one part.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,24 +34,11 @@ captures_match(const char *path)
 struct filling {
 	struct capture *c;
 	struct dump *d;
+	const char *path;
 	uint32_t no;
 	struct capture_part_info part;
+	struct capture_when when;
 };
-
-static uint32_t
-largest_part(const struct capture *c, uint32_t parts)
-{
-	struct capture_part_info p;
-	uint64_t most = 0;
-	uint32_t no = 0;
-
-	for (uint32_t i = 1; i <= parts; i++)
-		if (capture_part(c, i, &p) && (no == 0 || p.events > most)) {
-			most = p.events;
-			no = i;
-		}
-	return no;
-}
 
 /* --- rows ------------------------------------------------------------------ */
 
@@ -68,8 +56,6 @@ take_stack(struct filling *f, uint64_t caller, struct dump_moment *m)
 		for (unsigned i = 0; i < n; i++)
 			m->stack[i] = frame_pc(s.frame[i]);
 	}
-	if (f->d->source.levels < n)
-		f->d->source.levels = n;
 }
 
 static int
@@ -81,7 +67,7 @@ take_row(struct filling *f, const struct blk *b, struct dump_record *r)
 
 	*r = (struct dump_record){ .address = b->addr, .size = b->size,
 		.actual = b->size + (uint64_t)b->overhead * 16,
-		.alloc = { .seqno = (uint32_t)b->seq, .thread = b->thread,
+		.alloc = { .seqno = b->seq, .thread = b->thread,
 		.function = debugdata_function(b->type),
 		.time = b->ms > start ? (uint64_t)(b->ms - start) / DEBUGDATA_TICK_MS :
 		    0 } };
@@ -145,7 +131,7 @@ take_counts(struct filling *f, const struct capture_list *l)
 	n->allocs = t->allocs;
 	n->frees = t->frees;
 	n->current = t->blocks;
-	n->seqno = (uint32_t)seq;
+	n->seqno = seq;
 	n->unknown = t->unknown_free;
 	n->replaced = t->duplicate;
 	for (unsigned i = 0; i < STREAM_CAUSES; i++)
@@ -160,6 +146,7 @@ take_source(struct filling *f)
 	struct dump *d = f->d;
 
 	d->source = (struct dump_source){ .known = true, .live = true,
+		.run = d->source.run,
 		.tick_hz = 1000 / DEBUGDATA_TICK_MS,
 		.word_bytes = f->part.part.word_bytes != 0 ?
 		    f->part.part.word_bytes : 8,
@@ -170,88 +157,183 @@ take_source(struct filling *f)
 	    f->part.part.exe);
 }
 
+/* Of all sites, so that all moments of a capture have the same levels. */
+static void
+take_levels(struct filling *f)
+{
+	struct stream_site site;
+	unsigned levels = 1;
+
+	for (uint32_t i = 1; i <= capture_sites(f->c, f->no); i++)
+		if (capture_site(f->c, f->no, i, &site) && site.depth > levels)
+			levels = site.depth < MDD_LEVELS ? site.depth :
+			    MDD_LEVELS;
+	f->d->source.levels = levels;
+	f->d->source.options |= MDD_OPT_BACKTRACE;
+}
+
+static void
+report_state(const struct filling *f, const struct capture_list *l)
+{
+	char date[CAPTURE_DATE];
+	uint64_t seq;
+	int64_t ms;
+
+	if (!capture_list_at(l, &seq, &ms) && f->part.complete_ms !=
+	    INT64_MAX) {
+		capture_date(f->c, f->part.complete_ms, date);
+		notice("%s: blocks may be missing: all are known from %s on, "
+		    "until the next gap", f->d->name, date);
+	}
+	if (f->when.at == CAPTURE_AT_MS && f->part.ended &&
+	    f->when.ms > f->part.end_ms)
+		notice("%s: the process image had ended: this is its end",
+		    f->d->name);
+}
+
+static int
+seek(struct filling *f, struct capture_list **l)
+{
+	char date[CAPTURE_DATE];
+	int e = capture_seek(f->c, f->no, &f->when, l);
+
+	/* A part without an event and without a state has nothing. */
+	if (e == -ENOENT && f->when.at == CAPTURE_AT_END)
+		e = capture_list_new(l);
+	if (e == 0)
+		return PAGEK_OK;
+	if (e == -ENOENT) {
+		capture_date(f->c, f->part.part.ms, date);
+		complain("%s: image %u, %s[%lld], began later, at %s",
+		    f->d->name, f->no, base_shown(f->part.part.comm),
+		    (long long)f->part.part.pid, date);
+		return PAGEK_USAGE;
+	}
+	complain("cannot read '%s': %s", f->path, base_file_words(e));
+	return PAGEK_FAILED;
+}
+
 static int
 fill(struct filling *f)
 {
 	struct capture_list *l = NULL;
-	int e = capture_seek(f->c, f->no, &(struct capture_when){
-	    .at = CAPTURE_AT_END }, &l);
+	int status = seek(f, &l), e;
 
-	/* A part without an event and without a state has nothing. */
-	if (e == -ENOENT)
-		e = capture_list_new(&l);
-	if (e < 0)
-		return e;
+	if (status != PAGEK_OK)
+		return status;
+	report_state(f, l);
 	take_source(f);
+	take_levels(f);
 	take_counts(f, l);
 	e = take_rows(f, l);
 	if (e == 0)
 		e = take_modules(f);
 	capture_list_free(l);
-	if (f->d->source.levels > 0)
-		f->d->source.options |= MDD_OPT_BACKTRACE;
+	dump_settle(f->d);
+	/* Numbers of 64 bits do not wrap; inherited blocks may have any. */
+	f->d->wrapped = false;
 	if (e == 0)
-		dump_settle(f->d);
-	return e;
+		return PAGEK_OK;
+	complain("cannot read '%s': %s", f->path, base_file_words(e));
+	return PAGEK_FAILED;
 }
 
-static void
-report_part(const struct filling *f, const char *path, uint32_t parts)
+/* --- the command's view ------------------------------------------------------- */
+
+static int
+list_images(const struct filling *f, struct subject *s)
 {
-	if (parts > 1)
-		notice("'%s' has %u process images; this is image %u, %s[%lld], "
-		    "which had most events", path, parts, f->no,
-		    base_shown(f->part.part.comm),
-		    (long long)f->part.part.pid);
+	struct capture_part_info p;
+	struct capture_about about;
+
+	capture_about(f->c, &about);
+	free(s->image);
+	s->images = 0;
+	s->image = calloc(about.parts + 1, sizeof *s->image);
+	if (s->image == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 1; i <= about.parts; i++) {
+		struct capture_image *to = &s->image[s->images];
+
+		if (!capture_part(f->c, i, &p))
+			continue;
+		*to = (struct capture_image){ .part = i, .pid = p.part.pid,
+			.events = p.events, .shown = i == f->no };
+		base_copy_text(to->name, sizeof to->name, p.part.comm);
+		s->images++;
+	}
+	return 0;
 }
 
 /* subject_report() prints the path, so a sentence does not repeat it. */
 static void
-report_damage(const struct filling *f, const char *path)
+report_damage(const struct filling *f)
 {
-	size_t n = strlen(path);
+	size_t n = strlen(f->path);
 
 	for (size_t i = 0; i < capture_damages(f->c); i++) {
 		const char *text = capture_damage(f->c, i);
 
-		if (strncmp(text, path, n) == 0 && text[n] == ':')
+		if (strncmp(text, f->path, n) == 0 && text[n] == ':')
 			text += n + 2;
 		dump_problem(f->d, "%s", text);
 	}
 }
 
-int
-captures_dump(struct dump *d, const char *path)
+static int
+name_dump(struct filling *f, const char *at)
 {
-	struct filling f = { .d = d };
-	struct capture_about about;
-	char why[CAPTURE_WHY];
-	int e = capture_open(&f.c, path, why);
+	char name[PATH_MAX + 160];
 
-	*d = (struct dump){ .name = strdup(path) };
-	if (e < 0) {
-		complain("%s", why);
+	snprintf(name, sizeof name, "%s%s%s", f->path, at != NULL ? "@" : "",
+	    at != NULL ? at : "");
+	f->d->name = strdup(name);
+	return f->d->name != NULL ? 0 : -ENOMEM;
+}
+
+static int
+take_open(struct filling *f, struct subject *s, const struct capture_pick *pick)
+{
+	struct capture_about about;
+	int status = capture_choose(f->c, f->path, pick->part, pick->again,
+	    &f->no);
+
+	if (status != PAGEK_OK)
+		return status;
+	capture_about(f->c, &about);
+	capture_part(f->c, f->no, &f->part);
+	f->d->source.run = about.id + f->no * UINT64_C(0x9e3779b97f4a7c15);
+	status = capture_moment(f->c, f->path, f->no, pick->at, &f->when);
+	if (status == PAGEK_OK && list_images(f, s) < 0) {
+		complain("cannot read '%s': %s", f->path, strerror(ENOMEM));
+		status = PAGEK_FAILED;
+	}
+	if (status == PAGEK_OK)
+		status = fill(f);
+	if (!pick->again)
+		report_damage(f);
+	if (!about.ended && !pick->again)
+		notice("'%s' has no end: it is still being written, or its "
+		    "recorder was killed", f->path);
+	return status;
+}
+
+int
+captures_dump(struct subject *s, const char *path,
+    const struct capture_pick *pick)
+{
+	struct filling f = { .d = &s->dump[s->n++], .path = path };
+	char why[CAPTURE_WHY];
+	int status, e = capture_open(&f.c, path, why);
+
+	if (name_dump(&f, pick->at) < 0 || e < 0) {
+		complain("%s", e < 0 ? why : strerror(ENOMEM));
+		if (e == 0)
+			capture_close(f.c);
 		return e == -EBADMSG || e == -ENOTSUP ? PAGEK_FORMAT :
 		    PAGEK_FAILED;
 	}
-	capture_about(f.c, &about);
-	f.no = largest_part(f.c, about.parts);
-	if (f.no == 0) {
-		complain("'%s' has no process image: it was cut off at once",
-		    path);
-		capture_close(f.c);
-		return PAGEK_FORMAT;
-	}
-	capture_part(f.c, f.no, &f.part);
-	report_part(&f, path, about.parts);
-	e = d->name == NULL ? -ENOMEM : fill(&f);
-	report_damage(&f, path);
-	if (!about.ended)
-		notice("'%s' has no end: it is still being written, or its "
-		    "recorder was killed", path);
+	status = take_open(&f, s, pick);
 	capture_close(f.c);
-	if (e == 0)
-		return PAGEK_OK;
-	complain("cannot read '%s': %s", path, base_file_words(e));
-	return PAGEK_FAILED;
+	return status;
 }

@@ -3,6 +3,7 @@
  *
  *	files.c		dumps and an executable, from the command line
  *	captures.c	captures as dumps
+ *	capture_at.c	their parts and moments: --part and --at
  *	events.c	rows of a dump, of a history, of two dumps
  *	query.c		filters and order: -F, -S, --filter and --sort
  *	callers.c	functions, lines and source of return addresses
@@ -41,12 +42,23 @@
 
 /* --- subjects (files.c) ----------------------------------------------------- */
 
+/* A part of a capture. */
+struct capture_image {
+	uint32_t part;
+	int64_t pid;
+	uint64_t events;
+	bool shown;			/* the dump is of this one */
+	char name[64];
+};
+
 struct subject {
 	struct dump *dump;
 	size_t n;
 	const char *program;		/* the executable, as given; NULL: none */
 	char *program_path;		/* its absolute path */
 	struct elf_head head;		/* of the executable */
+	struct capture_image *image;	/* of the capture, if there is one */
+	size_t images;
 	bool live;			/* dumps are of a live target, and names are known */
 };
 
@@ -68,15 +80,36 @@ int subject_report(const struct subject *);
 bool subject_lacks(const struct subject *, unsigned option, const char *what,
     char why[DEBUGDATA_WHY]);
 
-/* --- captures (captures.c) --------------------------------------------------- */
+/* --- captures (captures.c, capture_at.c) -------------------------------------- */
+
+struct capture;
+struct capture_when;
 
 /* True for a file that is a capture, and for any folder. */
 bool captures_match(const char *path);
+
+struct capture_pick {
+	const char *at;			/* --at; NULL: the end */
+	const char *part;		/* --part; NULL: the one that has most events */
+	bool again;			/* the same file was taken before: say nothing twice */
+};
+
 /*
- * Makes a dump of the capture's end.  PAGEK_OK, or the status after a complaint;
- * call dump_fini() in each case.
+ * Appends a moment of a capture to the subject's dumps, which have room.
+ * PAGEK_OK, or the status after a complaint.
  */
-int captures_dump(struct dump *, const char *path);
+int captures_dump(struct subject *, const char *path,
+    const struct capture_pick *);
+
+/* The part of --part.  PAGEK_OK, or the status after a complaint. */
+int capture_choose(const struct capture *, const char *path, const char *text,
+    bool quiet, uint32_t *no);
+/* The moment of --at: a time, a duration, "peak" or a mark.  As above. */
+int capture_moment(const struct capture *, const char *path, uint32_t part,
+    const char *text, struct capture_when *);
+/* "2026-11-27 14:05:30.250", of the node's milliseconds. */
+#define CAPTURE_DATE 32
+void capture_date(const struct capture *, int64_t ms, char out[CAPTURE_DATE]);
 
 /* --- events (events.c) ------------------------------------------------------ */
 
@@ -91,7 +124,7 @@ struct event {
 	const struct dump_record *block;
 	const struct dump_moment *at;
 	enum event_kind kind;
-	uint32_t position;		/* in the order of events */
+	uint64_t position;		/* in the order of events */
 };
 
 struct events {

@@ -87,19 +87,36 @@ take_dump(struct subject *s, const char *path)
 	return PAGEK_FAILED;
 }
 
+/* Two moments of one capture are two dumps. */
 static int
-take_file(struct subject *s, const char *path, bool first, bool history)
+take_capture(struct subject *s, const struct options *o, const char *path)
 {
-	enum dump_kind kind;
-	int e;
+	const struct events_options *r = &o->events;
+	size_t moments = o->command == COMMAND_DIFF && r->captures == 1 ?
+	    r->ats : 1;
+	int status = PAGEK_OK;
 
-	if (captures_match(path) && history) {
+	if (o->command == COMMAND_HISTORY) {
 		complain("'%s' is a capture; history takes dumps, such as "
 		    "mddout.0", path);
 		return PAGEK_USAGE;
 	}
+	for (size_t i = 0; status == PAGEK_OK && i < moments; i++)
+		status = captures_dump(s, path, &(struct capture_pick){
+		    .at = s->n < r->ats ? r->at[s->n] : NULL, .part = r->part,
+		    .again = i > 0 });
+	return status;
+}
+
+static int
+take_file(struct subject *s, const struct options *o, const char *path,
+    bool first)
+{
+	enum dump_kind kind;
+	int e;
+
 	if (captures_match(path))
-		return captures_dump(&s->dump[s->n++], path);
+		return take_capture(s, o, path);
 	e = dump_file_kind(path, &kind);
 	if (e < 0) {
 		complain("cannot read '%s': %s", path, base_file_words(e));
@@ -118,6 +135,9 @@ is_other_run(const struct dump *a, const struct dump *b)
 {
 	const struct dump_source *p = &a->source, *q = &b->source;
 
+	/* Of a capture, the run is known for certain. */
+	if (p->known && q->known && p->live && q->live)
+		return p->run != q->run;
 	return p->known && q->known && (p->run != q->run ||
 	    p->process != q->process || p->word_bytes != q->word_bytes ||
 	    p->big_endian != q->big_endian || p->options != q->options ||
@@ -147,7 +167,8 @@ check_order(const struct subject *s)
 		const struct dump *a = &s->dump[i - 1], *b = &s->dump[i];
 
 		if (!a->source.known || !b->source.known ||
-		    (int32_t)(b->counts.seqno - a->counts.seqno) >= 0)
+		    (int32_t)(uint32_t)(b->counts.seqno -
+		    a->counts.seqno) >= 0)
 			continue;
 		complain("'%s' is older than '%s': dumps go in the order of "
 		    "their creation", b->name, a->name);
@@ -269,8 +290,8 @@ subject_open(struct subject *s, const struct options *o, size_t least,
 		return PAGEK_FAILED;
 	}
 	for (size_t i = 0; status == PAGEK_OK && i < r->files; i++)
-		status = take_file(s, r->file[i], i == 0 &&
-		    o->command != COMMAND_STATS, o->command == COMMAND_HISTORY);
+		status = take_file(s, o, r->file[i], i == 0 &&
+		    o->command != COMMAND_STATS);
 	if (status == PAGEK_OK)
 		status = check_count(s, o, least, most);
 	if (status == PAGEK_OK)
@@ -292,6 +313,7 @@ subject_close(struct subject *s)
 	for (size_t i = 0; i < s->n; i++)
 		dump_fini(&s->dump[i]);
 	free(s->dump);
+	free(s->image);
 	free(s->program_path);
 	*s = (struct subject){ .n = 0 };
 }
