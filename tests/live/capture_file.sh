@@ -51,14 +51,8 @@ damage_has_its_place() {
 	[ $? = 5 ] && grep -q 'another version' err
 }
 
-history_is_refused() {
-	"$pagek" history plain 2>err
-	[ $? = 2 ] && grep -q "'plain' is a capture; history takes dumps" err
-}
-
 rule "statistics of a capture are those of its end, whatever its form" sums_are_the_same
 rule "a capture has as many rows as its statistics say, with their stacks" rows_are_those_of_the_sums
 rule "a message names the process image that is shown" the_part_is_named
 rule "a damaged capture is read up to the damage, whose place is said" damage_has_its_place
-rule "the history of a capture is refused with a sentence" history_is_refused
 say_result

@@ -179,7 +179,6 @@ static int
 check_moments(struct parse *p)
 {
 	const struct events_options *r = &p->o->events;
-	const char *name = command_rows[p->o->command].name;
 
 	if (r->captures == 0)
 		return option_fail(p, "--%s is for captures, and %s%s%s", r->ats >
@@ -189,8 +188,10 @@ check_moments(struct parse *p)
 	if (p->o->command == COMMAND_DIFF && r->ats != 0 && r->ats != 2)
 		return option_fail(p, "diff needs two moments: 'pagek diff "
 		    "--at T1 --at T2 FILE'");
-	if (r->ats > 1 && p->o->command != COMMAND_DIFF)
-		return option_fail(p, "'pagek %s' takes one --at", name);
+	if (r->ats > 1 && p->o->command == COMMAND_DUMP)
+		return option_fail(p, "'pagek dump' takes one --at");
+	if (r->ats > 1 && p->o->command == COMMAND_STATS)
+		return option_fail(p, "'pagek stats' takes one --at");
 	return 0;
 }
 
@@ -201,6 +202,13 @@ captures_check(struct parse *p)
 
 	for (size_t i = 0; i < r->files; i++)
 		r->captures += captures_match(r->file[i]);
+	if (p->o->command == COMMAND_HISTORY && r->captures > 0 &&
+	    option_given(p->o, OPTION_REVERSE))
+		return option_fail(p, "-r is for dumps: the history of a capture "
+		    "is read and printed in one pass");
+	if (p->o->command == COMMAND_HISTORY && r->captures > 1)
+		return option_fail(p, "history takes one capture, and '%s' is "
+		    "one too many", base_shown(r->file[r->files - 1]));
 	if (r->ats > 0 || r->part != NULL)
 		return check_moments(p);
 	if (p->o->command == COMMAND_DIFF && r->captures == 1 && r->files == 1)
@@ -328,6 +336,55 @@ report_history(const struct work *w)
 	    format_levels(w->format) > 0)
 		notice("stacks of frees were not collected; --free-stack of the "
 		    "node does that, as in 'pagek run --free-stack'");
+}
+
+static int
+stream_rows(struct work *w, struct json *j, FILE *out)
+{
+	struct events e = { .n = 0 };
+	size_t read = 1;
+	int r = 0;
+
+	while (r == 0 && read > 0 && output_going(out)) {
+		r = captures_next(w->subject.stream, &e);
+		read = e.n;
+		if (r == 0)
+			r = choose_rows(w, &e);
+		if (r == 0 && w->format != NULL)
+			print_rows(w, &e, false, out);
+		else if (r == 0)
+			put_rows(w, j, &e, false, NULL);
+	}
+	events_fini(&e);
+	return r;
+}
+
+/* Of a capture: all of it is in one pass. */
+static int
+print_stream(struct work *w)
+{
+	const struct dump *d = &w->subject.dump[0];
+	bool complete = d->counts.missed == 0 && d->counts.overwritten == 0 &&
+	    d->nproblems == 0;
+	FILE *out = output_open(w->o->output);
+	struct json j;
+	int r;
+
+	if (out == NULL)
+		return PAGEK_FAILED;
+	if (w->format != NULL) {
+		if (!complete)
+			fputs("Caution: history is incomplete.\n\n", out);
+		r = stream_rows(w, NULL, out);
+		return end_work(w, out, r);
+	}
+	put_head(w, &j, out, "pagek.history/1", EVENT_HISTORY);
+	json_bool(&j, "history_complete", complete);
+	json_rows(&j, "events");
+	r = stream_rows(w, &j, out);
+	json_rows_end(&j);
+	json_end(&j);
+	return end_work(w, out, r);
 }
 
 static int
@@ -466,7 +523,8 @@ print_events(struct work *w)
 {
 	switch (w->o->command) {
 	case COMMAND_HISTORY:
-		return print_history(w);
+		return w->subject.stream != NULL ? print_stream(w) :
+		    print_history(w);
 	case COMMAND_DIFF:
 		return print_diff(w);
 	default:

@@ -38,12 +38,14 @@ struct filling {
 	uint32_t no;
 	struct capture_part_info part;
 	struct capture_when when;
+	bool history;			/* rows are read one by one: take the rest */
 };
 
 /* --- rows ------------------------------------------------------------------ */
 
 static void
-take_stack(struct filling *f, uint64_t caller, struct dump_moment *m)
+take_stack(const struct captures_source *f, uint64_t caller,
+    struct dump_moment *m)
 {
 	struct stream_site s;
 	unsigned n = 1;
@@ -58,10 +60,11 @@ take_stack(struct filling *f, uint64_t caller, struct dump_moment *m)
 	}
 }
 
-static int
-take_row(struct filling *f, const struct blk *b, struct dump_record *r)
+int
+captures_row(const struct captures_source *f, const struct blk *b,
+    struct dump_record *r)
 {
-	int64_t start = f->part.part.ms;
+	int64_t start = f->start_ms;
 	const char *name = NULL;
 	uint32_t tid;
 
@@ -81,13 +84,15 @@ take_rows(struct filling *f, struct capture_list *l)
 {
 	size_t n;
 	const struct blk *row = capture_list_rows(l, &n);
+	struct captures_source of = { f->c, f->d, f->no, f->part.part.ms };
 	int e = row == NULL ? -ENOMEM : 0;
 
 	f->d->record = calloc(n + 1, sizeof *f->d->record);
 	if (f->d->record == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; e == 0 && i < n; i++)
-		e = take_row(f, &row[i], &f->d->record[f->d->nrecords++]);
+		e = captures_row(&of, &row[i],
+		    &f->d->record[f->d->nrecords++]);
 	return e;
 }
 
@@ -221,11 +226,12 @@ fill(struct filling *f)
 
 	if (status != PAGEK_OK)
 		return status;
-	report_state(f, l);
+	if (!f->history)
+		report_state(f, l);
 	take_source(f);
 	take_levels(f);
 	take_counts(f, l);
-	e = take_rows(f, l);
+	e = f->history ? 0 : take_rows(f, l);
 	if (e == 0)
 		e = take_modules(f);
 	capture_list_free(l);
@@ -266,18 +272,30 @@ list_images(const struct filling *f, struct subject *s)
 }
 
 /* subject_report() prints the path, so a sentence does not repeat it. */
-static void
-report_damage(const struct filling *f)
+void
+captures_report(struct dump *d, const struct capture *c, const char *path,
+    size_t *reported)
 {
-	size_t n = strlen(f->path);
+	size_t n = strlen(path);
 
-	for (size_t i = 0; i < capture_damages(f->c); i++) {
-		const char *text = capture_damage(f->c, i);
+	for (; *reported < capture_damages(c); ++*reported) {
+		const char *text = capture_damage(c, *reported);
 
-		if (strncmp(text, f->path, n) == 0 && text[n] == ':')
+		if (strncmp(text, path, n) == 0 && text[n] == ':')
 			text += n + 2;
-		dump_problem(f->d, "%s", text);
+		dump_problem(d, "%s", text);
 	}
+}
+
+/* Of a ring, what was dropped is missing, too. */
+static void
+take_history(struct filling *f, const struct capture_about *about)
+{
+	f->d->source.options |= MDD_OPT_HISTORY;
+	f->d->source.free_levels = f->d->source.levels;
+	if (about->oldest > 1 || f->part.part.began == CAPTURE_JOINED ||
+	    f->part.complete_ms == INT64_MAX)
+		f->d->counts.overwritten = 1;
 }
 
 static int
@@ -295,6 +313,7 @@ static int
 take_open(struct filling *f, struct subject *s, const struct capture_pick *pick)
 {
 	struct capture_about about;
+	size_t reported = 0;
 	int status = capture_choose(f->c, f->path, pick->part, pick->again,
 	    &f->no);
 
@@ -310,8 +329,10 @@ take_open(struct filling *f, struct subject *s, const struct capture_pick *pick)
 	}
 	if (status == PAGEK_OK)
 		status = fill(f);
+	if (status == PAGEK_OK && f->history)
+		take_history(f, &about);
 	if (!pick->again)
-		report_damage(f);
+		captures_report(f->d, f->c, f->path, &reported);
 	if (!about.ended && !pick->again)
 		notice("'%s' has no end: it is still being written, or its "
 		    "recorder was killed", f->path);
@@ -322,7 +343,8 @@ int
 captures_dump(struct subject *s, const char *path,
     const struct capture_pick *pick)
 {
-	struct filling f = { .d = &s->dump[s->n++], .path = path };
+	struct filling f = { .d = &s->dump[s->n++], .path = path,
+		.history = pick->history };
 	char why[CAPTURE_WHY];
 	int status, e = capture_open(&f.c, path, why);
 

@@ -4,6 +4,7 @@
  *	files.c		dumps and an executable, from the command line
  *	captures.c	captures as dumps
  *	capture_at.c	their parts and moments: --part and --at
+ *	capture_history.c	their events
  *	events.c	rows of a dump, of a history, of two dumps
  *	query.c		filters and order: -F, -S, --filter and --sort
  *	callers.c	functions, lines and source of return addresses
@@ -59,6 +60,7 @@ struct subject {
 	struct elf_head head;		/* of the executable */
 	struct capture_image *image;	/* of the capture, if there is one */
 	size_t images;
+	struct captures_stream *stream;	/* its events, for history; NULL */
 	bool live;			/* dumps are of a live target, and names are known */
 };
 
@@ -92,6 +94,7 @@ struct capture_pick {
 	const char *at;			/* --at; NULL: the end */
 	const char *part;		/* --part; NULL: the one that has most events */
 	bool again;			/* the same file was taken before: say nothing twice */
+	bool history;			/* the end, without its rows */
 };
 
 /*
@@ -107,6 +110,38 @@ int capture_choose(const struct capture *, const char *path, const char *text,
 /* The moment of --at: a time, a duration, "peak" or a mark.  As above. */
 int capture_moment(const struct capture *, const char *path, uint32_t part,
     const char *text, struct capture_when *);
+/* Its damages from *reported on become problems of the dump. */
+void captures_report(struct dump *, const struct capture *, const char *path,
+    size_t *reported);
+
+struct captures_source {
+	struct capture *c;
+	struct dump *d;			/* it gets the names of threads */
+	uint32_t no;			/* of the part */
+	int64_t start_ms;
+};
+
+/* The record of a row of that part.  -ENOMEM. */
+int captures_row(const struct captures_source *, const struct blk *,
+    struct dump_record *);
+
+/* --- their events (capture_history.c) ------------------------------------------ */
+
+struct captures_stream;
+struct events;
+
+/*
+ * Opens the history of a part, all of it or, with --at, from one moment to another.
+ * The dump, which is borrowed, is of its end.  PAGEK_OK, or the status after a
+ * complaint.
+ */
+int captures_history(struct captures_stream **, struct dump *, const char *path,
+    uint32_t part, const struct events_options *);
+/* The next events, valid until the next call; none: the end.  -ENOMEM, errors of
+ * read(). */
+int captures_next(struct captures_stream *, struct events *);
+void captures_history_free(struct captures_stream *);
+
 /* "2026-11-27 14:05:30.250", of the node's milliseconds. */
 #define CAPTURE_DATE 32
 void capture_date(const struct capture *, int64_t ms, char out[CAPTURE_DATE]);
@@ -115,6 +150,7 @@ void capture_date(const struct capture *, int64_t ms, char out[CAPTURE_DATE]);
 
 enum event_kind {
 	EVENT_ALLOC,
+	EVENT_ALLOCATED,		/* a later event may free it, which is not known yet */
 	EVENT_FREED,			/* an allocation whose block was freed later */
 	EVENT_FREE,
 };

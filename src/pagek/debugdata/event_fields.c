@@ -27,6 +27,7 @@ thread_of(const struct event_row *r)
 
 static const char *const event_names[] = {
 	[EVENT_ALLOC] = "alloc",
+	[EVENT_ALLOCATED] = "alloc",
 	[EVENT_FREED] = "alloc",
 	[EVENT_FREE] = "free",
 };
@@ -43,7 +44,8 @@ GET(get_ms, n, query_time(r->e->dump, r->e->at->time, true),
 GET(get_thread, n, r->e->at->thread, r->e->at->thread != 0)
 GET(get_handle, n, thread_of(r)->handle, thread_of(r) != NULL &&
     !r->e->dump->source.live)
-GET(get_freed, n, r->e->kind == EVENT_FREED, r->e->kind != EVENT_FREE)
+GET(get_freed, n, r->e->kind == EVENT_FREED, r->e->kind != EVENT_FREE &&
+    r->e->kind != EVENT_ALLOCATED)
 GET(get_unsure, n, r->e->block->unsure, true)
 GET(get_caller, n, r->e->at->stack[0], r->e->at->stack[0] != 0)
 GET(get_line, n, first_caller(r)->line, first_caller(r) != NULL &&

@@ -87,6 +87,21 @@ take_dump(struct subject *s, const char *path)
 	return PAGEK_FAILED;
 }
 
+static int
+take_history(struct subject *s, const struct options *o, const char *path)
+{
+	size_t i = 0;
+	int status = captures_dump(s, path, &(struct capture_pick){
+	    .part = o->events.part, .history = true });
+
+	if (status != PAGEK_OK)
+		return status;
+	while (!s->image[i].shown)
+		i++;
+	return captures_history(&s->stream, &s->dump[s->n - 1], path,
+	    s->image[i].part, &o->events);
+}
+
 /* Two moments of one capture are two dumps. */
 static int
 take_capture(struct subject *s, const struct options *o, const char *path)
@@ -96,11 +111,8 @@ take_capture(struct subject *s, const struct options *o, const char *path)
 	    r->ats : 1;
 	int status = PAGEK_OK;
 
-	if (o->command == COMMAND_HISTORY) {
-		complain("'%s' is a capture; history takes dumps, such as "
-		    "mddout.0", path);
-		return PAGEK_USAGE;
-	}
+	if (o->command == COMMAND_HISTORY)
+		return take_history(s, o, path);
 	for (size_t i = 0; status == PAGEK_OK && i < moments; i++)
 		status = captures_dump(s, path, &(struct capture_pick){
 		    .at = s->n < r->ats ? r->at[s->n] : NULL, .part = r->part,
@@ -272,6 +284,8 @@ check_count(const struct subject *s, const struct options *o, size_t least,
 	else if (most != 0 && s->n > most)
 		complain("'pagek %s' takes %s, and '%s' is one too many", name,
 		    most == 1 ? "one dump" : "two dumps", s->dump[most].name);
+	else if (s->stream != NULL && s->n > 1)
+		complain("'pagek history' takes either one capture or dumps");
 	else
 		return PAGEK_OK;
 	return PAGEK_USAGE;
@@ -312,6 +326,7 @@ subject_close(struct subject *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		dump_fini(&s->dump[i]);
+	captures_history_free(s->stream);
 	free(s->dump);
 	free(s->image);
 	free(s->program_path);
