@@ -114,7 +114,7 @@ numbers(void)
 
 	text[0] = '\0';
 	for (size_t i = 0; i < events.n; i++)
-		base_append(text, sizeof text, &len, "%s%" PRIu32 "%s",
+		base_append(text, sizeof text, &len, "%s%" PRIu64 "%s",
 		    i > 0 ? " " : "", events.row[i].at->seqno,
 		    events.row[i].kind == EVENT_FREED ? "x" :
 		    events.row[i].kind == EVENT_FREE ? "f" : "");
