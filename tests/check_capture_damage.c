@@ -168,6 +168,13 @@ check_end(struct capture *c)
 
 CASE("bytes", .setup = begin, .teardown = end, .seconds = 200);
 
+/* A sanitizer sees what it can see at each eleventh byte, too. */
+static size_t
+stride(void)
+{
+	return check_rounds(30) < 30 ? 11 : 1;
+}
+
 TEST(a_file_that_is_cut_anywhere_is_read_up_to_there)
 {
 	struct capture *c = rig_open(rig_path);
@@ -182,7 +189,8 @@ TEST(a_file_that_is_cut_anywhere_is_read_up_to_there)
 		ck_assert_ptr_nonnull(strstr(why, "not a capture"));
 	}
 	for (size_t p = 1; p < places; p++)
-		for (size_t cut = place[p].at; cut < place[p].end; cut++) {
+		for (size_t cut = place[p].at; cut < place[p].end;
+		    cut += stride()) {
 			store_file(cut);
 			c = rig_open(rig_path);
 			ck_assert_uint_eq(read_events(c), place[p].before);
@@ -241,7 +249,7 @@ TEST(a_bit_that_is_flipped_is_never_a_wrong_record)
 	bool full = getenv("CHECK_LONG") != NULL;
 
 	for (size_t p = 0; p < places; p++)
-		for (size_t at = place[p].at; at < place[p].end; at++)
+		for (size_t at = place[p].at; at < place[p].end; at += stride())
 			for (unsigned bit = 0; bit < 8; bit++)
 				if (full || bit == at % 8)
 					try_flip(p, at, bit);
