@@ -125,7 +125,8 @@ full_device() {
 }
 rule "a full device is an error" full_device
 few_descriptors() {
-	sh -c "ulimit -n $1; exec '$2' $3" >"$tmp/out" 2>"$tmp/err"
+	# The runner may have left descriptors open.
+	sh -c "ulimit -n $1; exec '$2' $3" >"$tmp/out" 2>"$tmp/err" 3>&- 4>&-
 	status=$?
 	cat "$tmp/err"
 	[ $status -lt 128 ] && grep -qi "too many open files" "$tmp/err"
