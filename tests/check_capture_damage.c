@@ -397,7 +397,7 @@ wait_until_stopped(struct capture_writer *w, bool stopped)
 	struct capture_progress look;
 
 	do {
-		sched_yield();
+		usleep(1000);
 		capture_writer_look(w, &look);
 	} while ((look.stopped != 0) != stopped);
 	if (stopped)

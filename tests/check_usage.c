@@ -72,6 +72,7 @@ CASE("rows");
 TEST(a_replay_of_the_sample_dumps_its_lines)
 {
 	char *twelve[90], *many[3], *one[103];
+	struct T *t[100];
 	unsigned i;
 
 	for (i = 0; i < 90; i++)
@@ -87,7 +88,7 @@ TEST(a_replay_of_the_sample_dumps_its_lines)
 	xnfree(char, 57, many[0]);
 	many[2] = xnalloc(char, 57);
 	for (i = 0; i < 100; i++)
-		ck_assert_ptr_nonnull(xalloc(struct T));
+		t[i] = xalloc(struct T);
 	for (i = 0; i < 103; i++)
 		one[i] = xnalloc(char, 9);
 	for (i = 0; i < 103; i++)
@@ -95,6 +96,8 @@ TEST(a_replay_of_the_sample_dumps_its_lines)
 	reset_max_usage_xmemory("char", 9);
 	expect(dump_usage_xmemory, "char:12:480:433:90\nchar:57:3:1:2\n"
 				   "struct T:1:100:0:100\nchar:9:103:103:0\n");
+	for (i = 0; i < 100; i++)
+		xfree(struct T, t[i]);
 	for (i = 43; i < 90; i++)
 		xnfree(char, 12, twelve[i]);
 	xnfree(char, 57, many[1]);

@@ -68,6 +68,7 @@
 #include "../../stream/stream.h"
 
 #define CAPTURE_WHY 256			/* bytes of a sentence */
+#define CAPTURE_SUFFIX ".pkc"		/* of the files in the folder of a ring */
 #define CAPTURE_PARTS_MAX 65536
 #define CAPTURE_TEXT_MAX 4096		/* bytes of any text, with its NUL; longer ones are cut */
 

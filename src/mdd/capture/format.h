@@ -29,7 +29,6 @@
 #define FORMAT_ROWS_MAX 32768			/* of a portion of a state */
 #define FORMAT_COLUMNS 8
 #define FORMAT_ZSTD 1				/* flag of a block */
-#define FORMAT_SUFFIX ".pkc"
 
 enum format_kind {
 	FORMAT_PART = 1,

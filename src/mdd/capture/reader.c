@@ -737,7 +737,7 @@ is_segment_name(const char *name)
 {
 	size_t n = strspn(name, "0123456789");
 
-	return n >= 8 && strcmp(name + n, FORMAT_SUFFIX) == 0;
+	return n >= 8 && strcmp(name + n, CAPTURE_SUFFIX) == 0;
 }
 
 static int

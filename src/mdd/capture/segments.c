@@ -88,7 +88,7 @@ append(struct segments *o, const uint8_t *head, size_t head_len,
 static void
 segment_name(char out[24], uint64_t number)
 {
-	snprintf(out, 24, "%08llu" FORMAT_SUFFIX, (unsigned long long)number);
+	snprintf(out, 24, "%08llu" CAPTURE_SUFFIX, (unsigned long long)number);
 }
 
 /* Gives back the room that was reserved behind the last block. */

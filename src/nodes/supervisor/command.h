@@ -108,7 +108,9 @@ struct reaper {
 		int64_t ms;		/* ... and when; 0: nobody has */
 		pid_t asked_from;	/* of a page's that is to be passed on */
 		int64_t due_ms;		/* ... if it was not sent to us by then; 0: none */
+		uint64_t no;		/* ... in this order */
 	} heard[REAPER_SIGNALS];	/* by its number */
+	uint64_t asked;
 	bool over;
 };
 

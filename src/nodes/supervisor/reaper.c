@@ -171,6 +171,19 @@ is_groups(const struct reaper *w, int sig, int64_t now)
 	    now - w->heard[sig].ms < REAPER_GROUP_MS;
 }
 
+/* The signal that is to be passed on first; 0: none. */
+static int
+first_asked(const struct reaper *w)
+{
+	int first = 0;
+
+	for (int sig = 1; sig < REAPER_SIGNALS; sig++)
+		if (w->heard[sig].due_ms != 0 && (first == 0 ||
+		    w->heard[sig].no < w->heard[first].no))
+			first = sig;
+	return first;
+}
+
 void
 reaper_pass_signal(struct reaper *w, const struct signalfd_siginfo *info)
 {
@@ -180,10 +193,10 @@ reaper_pass_signal(struct reaper *w, const struct signalfd_siginfo *info)
 	if (sig > 0 && sig < REAPER_SIGNALS) {
 		w->heard[sig].asked_from = SIGNAL_PASS_FROM(info->ssi_int);
 		w->heard[sig].due_ms = now + REAPER_WAIT_MS;
+		w->heard[sig].no = ++w->asked;
 	}
-	for (sig = 1; sig < REAPER_SIGNALS; sig++) {
-		if (w->heard[sig].due_ms == 0 || now < w->heard[sig].due_ms)
-			continue;
+	/* In the order in which they were asked for. */
+	while ((sig = first_asked(w)) != 0 && w->heard[sig].due_ms <= now) {
 		if (!is_groups(w, sig, now) && w->command->pid != 0 &&
 		    w->status < 0)
 			kill(w->command->pid, sig);
@@ -194,13 +207,13 @@ reaper_pass_signal(struct reaper *w, const struct signalfd_siginfo *info)
 int
 reaper_pass_timeout(const struct reaper *w)
 {
-	int64_t now = mono_ms(mono_now()), first = INT_MAX;
+	int first = first_asked(w);
+	int64_t wait;
 
-	for (int sig = 1; sig < REAPER_SIGNALS; sig++)
-		if (w->heard[sig].due_ms != 0 &&
-		    w->heard[sig].due_ms - now < first)
-			first = w->heard[sig].due_ms - now;
-	return first == INT_MAX ? -1 : first > 0 ? (int)first : 0;
+	if (first == 0)
+		return -1;
+	wait = w->heard[first].due_ms - mono_ms(mono_now());
+	return wait > 0 ? (int)wait : 0;
 }
 
 /* A page passes signals on by reaper_pass_signal(). */

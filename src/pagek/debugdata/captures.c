@@ -2,6 +2,7 @@
  * A moment of a capture as a dump: the blocks that were live then, with the totals
  * of one part.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +15,24 @@
 #include "../../mdd/capture/capture.h"
 #include "debugdata.h"
 
+/* As the folder of a ring has. */
+static bool
+has_segments(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	bool found = false;
+
+	while (!found && dir != NULL && (e = readdir(dir)) != NULL) {
+		const char *end = strrchr(e->d_name, '.');
+
+		found = end != NULL && strcmp(end, CAPTURE_SUFFIX) == 0;
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return found;
+}
+
 bool
 captures_match(const char *path)
 {
@@ -24,9 +43,9 @@ captures_match(const char *path)
 
 	if (fd < 0)
 		return false;
-	is = fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) ||
-	    (read(fd, magic, sizeof magic) == sizeof magic &&
-	    capture_magic(magic, sizeof magic)));
+	is = fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) ? has_segments(path) :
+	    read(fd, magic, sizeof magic) == sizeof magic &&
+	    capture_magic(magic, sizeof magic));
 	close(fd);
 	return is;
 }
