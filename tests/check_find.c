@@ -211,6 +211,7 @@ TEST(groups_are_found_by_a_part_of_their_name_in_either_case)
 {
 	char first[PAGE_NAME_MAX], part[8];
 
+	scene_fini(&scene);
 	scene_target(&scene, 60);
 	page_set_group(&page, page_group_kind_called("function"));
 	compose(80, 24);

@@ -73,7 +73,9 @@ use(const struct dump *d, size_t len)
 	claim(t.blocks == d->nrecords, "totals have all records");
 	claim(events_of_history(&e, d, 1, &complete) == 0, "memory");
 	for (size_t i = 1; i < e.n; i++)
-		claim(e.row[i - 1].position < e.row[i].position,
+		claim(e.row[i - 1].position < e.row[i].position ||
+		    (e.row[i - 1].position == e.row[i].position &&
+			e.row[i - 1].block->address < e.row[i].block->address),
 		    "events are in their order");
 	print(d, &e);
 	claim(events_of_diff(&added, &freed, d, d) == 0, "memory");

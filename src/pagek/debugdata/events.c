@@ -80,6 +80,8 @@ by_position(const void *a, const void *b)
 
 	if (p->position != q->position)
 		return p->position < q->position ? -1 : 1;
+	if (p->block->address != q->block->address)
+		return p->block->address < q->block->address ? -1 : 1;
 	return p->kind == q->kind ? 0 : p->kind > q->kind ? -1 : 1;
 }
 
