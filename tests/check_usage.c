@@ -1,6 +1,7 @@
 /*
  * usage_xmemory: counts by type.  Each test runs in a process of its own, so the
- * table is empty at its begin.
+ * table is empty at its begin.  tests/live/usage_xmemory.sh replays the sample of
+ * the note.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -67,42 +68,6 @@ row_of(const char *name, long long num)
 }
 
 CASE("rows");
-
-/* The four lines of the note. */
-TEST(a_replay_of_the_sample_dumps_its_lines)
-{
-	char *twelve[90], *many[3], *one[103];
-	struct T *t[100];
-	unsigned i;
-
-	for (i = 0; i < 90; i++)
-		twelve[i] = xnalloc(char, 12);
-	for (i = 0; i < 390; i++) {
-		xnfree(char, 12, twelve[i % 90]);
-		twelve[i % 90] = xnalloc(char, 12);
-	}
-	for (i = 0; i < 43; i++)
-		xnfree(char, 12, twelve[i]);
-	many[0] = xnalloc(char, 57);
-	many[1] = xnalloc(char, 57);
-	xnfree(char, 57, many[0]);
-	many[2] = xnalloc(char, 57);
-	for (i = 0; i < 100; i++)
-		t[i] = xalloc(struct T);
-	for (i = 0; i < 103; i++)
-		one[i] = xnalloc(char, 9);
-	for (i = 0; i < 103; i++)
-		xnfree(char, 9, one[i]);
-	reset_max_usage_xmemory("char", 9);
-	expect(dump_usage_xmemory, "char:12:480:433:90\nchar:57:3:1:2\n"
-				   "struct T:1:100:0:100\nchar:9:103:103:0\n");
-	for (i = 0; i < 100; i++)
-		xfree(struct T, t[i]);
-	for (i = 43; i < 90; i++)
-		xnfree(char, 12, twelve[i]);
-	xnfree(char, 57, many[1]);
-	xnfree(char, 57, many[2]);
-}
 
 TEST(functions_and_macros_of_one_name_share_a_row)
 {

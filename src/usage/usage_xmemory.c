@@ -69,7 +69,7 @@ static struct sum sums[ROWS];
 static uint16_t slots[SLOTS];		/* rows by hash; 0: none */
 static uint32_t nrows = FIRST;
 
-/* Of what follows. */
+/* Guards the variables below, and the making of rows. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_end;

@@ -154,17 +154,14 @@ format_get_block(const uint8_t in[FORMAT_BLOCK_HEAD], struct block_head *b)
 
 /* --- compression -------------------------------------------------------- */
 
-#ifdef HAVE_ZSTD
 struct pack {
+#ifdef HAVE_ZSTD
 	ZSTD_CCtx *c;
 	ZSTD_DCtx *d;
+#else
+	char none;
+#endif
 };
-
-bool
-pack_is_there(void)
-{
-	return true;
-}
 
 int
 pack_new(struct pack **out)
@@ -175,6 +172,13 @@ pack_new(struct pack **out)
 		return -ENOMEM;
 	*out = p;
 	return 0;
+}
+
+#ifdef HAVE_ZSTD
+bool
+pack_is_there(void)
+{
+	return true;
 }
 
 void
@@ -208,25 +212,10 @@ pack_expand(struct pack *p, uint8_t *out, size_t len, const uint8_t *in,
 	return ZSTD_decompressDCtx(p->d, out, len, in, n) == len;
 }
 #else
-struct pack {
-	char none;
-};
-
 bool
 pack_is_there(void)
 {
 	return false;
-}
-
-int
-pack_new(struct pack **out)
-{
-	struct pack *p = calloc(1, sizeof *p);
-
-	if (p == NULL)
-		return -ENOMEM;
-	*out = p;
-	return 0;
 }
 
 void

@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "segments.h"
+#include "recording.h"
 
 #define SEGMENT_BYTES ((uint64_t)16 << 20)
 #define SEGMENT_LEAST ((uint64_t)64 << 10)
