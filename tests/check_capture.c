@@ -306,6 +306,45 @@ TEST(a_list_that_was_there_is_the_first_state)
 	free(all);
 }
 
+/* A list without totals of its own, as after a gap. */
+TEST(totals_go_on_behind_a_gap)
+{
+	int64_t ms = 0;
+	struct rec *all = rig_events(3000, &ms);
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	uint32_t part = rig_part(w, "program");
+	struct blklist *want = rig_oracle();
+	struct capture_list *got;
+	struct capture_totals t;
+	struct capture *c;
+	struct blk row[2000];
+	size_t n;
+
+	rig_put(w, part, all, 1000, 1, ms);
+	capture_writer_lost(w, part, 1001, STREAM_RING_FULL, 50);
+	rig_apply(want, all, 1050, 1, ms);
+	n = blklist_window(want, BLKLIST_BY_ADDRESS, false, 0, row, 2000);
+	ck_assert_int_eq(capture_writer_blocks(w, part, row, n), 0);
+	ck_assert_int_eq(capture_writer_state(w, part, 1051, ms, NULL), 0);
+	rig_put(w, part, all + 1050, 1000, 1051, ms);
+	rig_finish(w);
+	rig_apply(want, all + 1050, 1000, 1051, ms);
+	c = rig_open(rig_path);
+	ck_assert_int_eq(capture_seek(c, part, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &got), 0);
+	t = *capture_list_totals(got);
+	ck_assert_uint_eq(t.blocks, blklist_counts(want)->aRecActive);
+	ck_assert_uint_eq(t.bytes, blklist_counts(want)->live_bytes);
+	ck_assert_uint_ge(t.allocs + 50, blklist_counts(want)->allocs);
+	ck_assert_uint_ge(t.peak_bytes, t.bytes);
+	ck_assert_uint_eq(t.lost[STREAM_RING_FULL], 50);
+	capture_list_free(got);
+	blklist_free(want);
+	capture_close(c);
+	free(all);
+}
+
 /* What a target lost is said, and the list goes on as the node's own did. */
 TEST(losses_of_the_stream_are_gaps)
 {

@@ -277,6 +277,59 @@ TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
 	ck_assert_uint_eq(open_fds(), before);
 }
 
+/* Sends a few bytes that are no hello, with so many descriptors. */
+static void
+send_descriptors(size_t n)
+{
+	union {
+		char buf[CMSG_SPACE(8 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { .buf = { 0 } };
+	struct iovec iov = { .iov_base = (char[]){ "bytes" }, .iov_len = 5 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd = connect_node(), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	for (size_t i = 0; i < n; i++)
+		memcpy(CMSG_DATA(c) + i * sizeof(int), &null, sizeof null);
+	if (sendmsg(fd, &msg, MSG_NOSIGNAL) != 5)
+		_exit(103);
+	close(null);
+	close(fd);
+}
+
+/* A hello that comes later is answered later. */
+TEST(descriptors_that_come_with_other_bytes_are_closed)
+{
+	struct producer p;
+	uint64_t before;
+	struct target t;
+	uv_loop_t first;
+
+	ck_assert_int_eq(uv_loop_init(&first), 0);
+	ck_assert_int_eq(uv_loop_close(&first), 0);
+	before = open_fds();
+	up();
+	if (begin(&t)) {
+		for (size_t n = 1; n <= 8; n++)
+			send_descriptors(n);
+		attach(false, &p);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	ck_assert_ptr_nonnull(keeper_of(t.pid));
+	end(&t);
+	until_ended(keeper_of(t.pid));
+	down();
+	ck_assert_uint_eq(open_fds(), before);
+}
+
 /* So many targets, which are there at once. */
 static void
 begin_some(void (*wait)(const struct target *), struct target *t, size_t n)

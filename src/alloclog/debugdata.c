@@ -498,7 +498,8 @@ record_alloc(void *ptr, size_t size, size_t actual, struct debugdata_stack *s,
 	if (p != NULL && p->inside != 0 && !produce_current(p))
 		(void)thread_ready(&p);
 	else if (tell_unlogged())
-		hook_allocated(ptr, size, NULL, types[plain & 31], frame);
+		hook_allocated(ptr, size, NULL,
+		    types[function_of(s, plain) & 31], frame);
 }
 
 static NOINLINE void

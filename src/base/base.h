@@ -202,6 +202,9 @@ const char *base_nearest(const char *word, const char *const *words, size_t n);
 
 /* --- files (file.c) ------------------------------------------------------- */
 
+/* True if the folder has no file; false also if it cannot be read. */
+bool base_folder_is_empty(int fd);
+
 /*
  * Reads a regular file of at most `max` bytes; follows symbolic links and never
  * blocks.  *bytes is the caller's, to be freed with free(), with a NUL behind

@@ -1,4 +1,5 @@
-/* Small files: read whole, replaced whole. */
+/* Small files: read whole, replaced whole; folders. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -262,4 +263,22 @@ base_file_replace(const char *path, const void *bytes, size_t len,
 	if (r < 0)
 		unlink(new.temporary);
 	return r;
+}
+
+bool
+base_folder_is_empty(int fd)
+{
+	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = own < 0 ? NULL : fdopendir(own);
+	const struct dirent *e;
+	bool empty = d != NULL;
+
+	while (empty && (e = readdir(d)) != NULL)
+		empty = strcmp(e->d_name, ".") == 0 ||
+		    strcmp(e->d_name, "..") == 0;
+	if (d != NULL)
+		closedir(d);
+	else if (own >= 0)
+		close(own);
+	return empty;
 }

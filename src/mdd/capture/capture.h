@@ -68,7 +68,6 @@
 #include "../../stream/stream.h"
 
 #define CAPTURE_WHY 256			/* bytes of a sentence */
-#define CAPTURE_SUFFIX ".pkc"		/* of the files in the folder of a ring */
 #define CAPTURE_PARTS_MAX 65536
 #define CAPTURE_TEXT_MAX 4096		/* bytes of any text, with its NUL; longer ones are cut */
 
@@ -149,7 +148,7 @@ int capture_writer_part(struct capture_writer *, const struct capture_part *,
 /*
  * Write the part's list: first its rows, in portions and in any order, then the
  * state, which closes it.  The list is that before the event `seq`, the next one of
- * the part; ms: its time.  Totals NULL: all 0 except those of the rows.  For an empty
+ * the part; ms: its time.  Totals NULL: those of the recording so far.  For an empty
  * list call capture_writer_state() only.  Until then, and after a gap, the part's
  * list is incomplete.  -ENOMEM: it stays so.
  */
@@ -205,7 +204,7 @@ struct capture_progress {
 	uint64_t taken;		/* bytes that have left it */
 	bool filling;		/* more than half of it is taken */
 	uint64_t gaps, lost;	/* gaps begun, events in them */
-	int stopped;		/* 0, or an errno: nothing is written now */
+	int stopped;		/* 0, or -errno: nothing is written now */
 	char why[CAPTURE_WHY];	/* its sentence */
 };
 void capture_writer_look(const struct capture_writer *,
@@ -232,6 +231,8 @@ struct capture;
  */
 int capture_open(struct capture **, const char *path, char why[CAPTURE_WHY]);
 void capture_close(struct capture *);
+/* True if a file in the folder of a ring has such a name. */
+bool capture_segment_name(const char *);
 /* True if the first bytes of a file are those of a capture. */
 bool capture_magic(const void *bytes, size_t len);
 
@@ -359,10 +360,11 @@ bool capture_list_at(const struct capture_list *, uint64_t *seq, int64_t *ms);
 const struct blk *capture_list_rows(struct capture_list *, size_t *n);
 
 /*
- * An empty list, and a function that applies an event of capture_next() to it.
+ * An empty list of a part with these options (enum capture_option), and a function
+ * that applies an event of capture_next() to it.
  * *removed is the row that the event removed; its flags are 0 if there is none.
  */
-int capture_list_new(struct capture_list **);
+int capture_list_new(struct capture_list **, unsigned options);
 int capture_list_apply(struct capture_list *, const struct capture_event *,
     struct blk *removed);
 

@@ -28,6 +28,7 @@
 #define FORMAT_EVENTS_MAX 32768			/* of a block */
 #define FORMAT_ROWS_MAX 32768			/* of a portion of a state */
 #define FORMAT_COLUMNS 8
+#define FORMAT_SUFFIX ".pkc"			/* of the files in the folder of a ring */
 #define FORMAT_ZSTD 1				/* flag of a block */
 
 enum format_kind {

@@ -470,7 +470,7 @@ index_checkpoint(struct capture *c, struct reader_part *p, struct entry *e)
 	size_t n = e->count;
 	int err;
 
-	if (n == 0 || n > p->states.n)
+	if (n == 0 || n > p->states.n - p->used)
 		return 0;
 	for (size_t i = p->states.n - n; i < p->states.n; i++)
 		if (c->entries.at[p->states.at[i]].first != e->first)
@@ -478,6 +478,7 @@ index_checkpoint(struct capture *c, struct reader_part *p, struct entry *e)
 	err = push(&p->checks, c->entries.n - 1);
 	if (err < 0)
 		return err;
+	p->used = p->states.n;
 	c->entries.at[p->states.at[p->states.n - n]].begins = true;
 	if (p->info.complete_ms == INT64_MAX) {
 		p->info.complete_ms = e->ms;
@@ -587,21 +588,19 @@ search_segment(struct capture *c, uint64_t from, uint64_t size)
 		ssize_t n = read_at(c, from, buf, sizeof buf);
 		const uint8_t *p = n < (ssize_t)FORMAT_SEGMENT_HEAD ? NULL :
 		    memmem(buf, (size_t)n, FORMAT_MAGIC, 8);
-		uint64_t at;
 
-		if (p == NULL && n < (ssize_t)sizeof buf)
-			return size;
-		at = p == NULL ? from + sizeof buf - 7 :
-		    from + (uint64_t)(p - buf);
-		if (p == NULL) {
-			from = at;
-			continue;
+		for (; p != NULL; p = memmem(p + 1, (size_t)(buf + n - p) - 1,
+			FORMAT_MAGIC, 8)) {
+			uint64_t at = from + (uint64_t)(p - buf);
+
+			if (read_at(c, at, head, sizeof head) == sizeof head &&
+			    format_get_segment(head, &s) == 0 &&
+			    (c->segments.n == 0 || s.id == c->about.id))
+				return at;
 		}
-		if (read_at(c, at, head, sizeof head) == sizeof head &&
-		    format_get_segment(head, &s) == 0 &&
-		    (c->segments.n == 0 || s.id == c->about.id))
-			return at;
-		from = at + 1;
+		if (n < (ssize_t)sizeof buf)
+			return size;
+		from += sizeof buf - 7;
 	}
 	return size;
 }
@@ -732,12 +731,12 @@ add_file(struct capture *c, const char *name)
 	return 0;
 }
 
-static bool
-is_segment_name(const char *name)
+bool
+capture_segment_name(const char *name)
 {
 	size_t n = strspn(name, "0123456789");
 
-	return n >= 8 && strcmp(name + n, CAPTURE_SUFFIX) == 0;
+	return n >= 8 && strcmp(name + n, FORMAT_SUFFIX) == 0;
 }
 
 static int
@@ -753,7 +752,7 @@ list_folder(struct capture *c)
 	if (c->folder < 0)
 		err = -errno;
 	while (err == 0 && (e = readdir(d)) != NULL)
-		if (is_segment_name(e->d_name))
+		if (capture_segment_name(e->d_name))
 			err = add_file(c, e->d_name);
 	closedir(d);
 	if (err == 0 && c->files.n == 0)

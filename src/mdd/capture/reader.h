@@ -51,6 +51,7 @@ struct reader_part {
 	struct places events;	/* and gaps */
 	struct places checks;	/* checkpoints whose portions are there */
 	struct places states;	/* portions */
+	size_t used;		/* of them, those of earlier checkpoints */
 	TABLE(struct reader_site) sites;
 	TABLE(uint64_t) frames;
 	TABLE(struct stream_module) modules;

@@ -283,13 +283,10 @@ write_gap(struct recording *r, uint32_t no, uint64_t first, uint64_t count,
 	r->payload.n = 0;
 	bytes_varint(&r->payload, cause);
 	bytes_varint(&r->payload, count);
-	if (segments_block(&r->out, &head, &r->payload) < 0 || cause != 0)
-		return;
-	r->gaps++;
-	r->lost += count;
+	segments_block(&r->out, &head, &r->payload);
 }
 
-/* Events are not written from here on. */
+/* Notes that events from `seq` on are not in the file. */
 static void
 note_absent(struct recording_part *p, uint64_t seq)
 {
@@ -616,10 +613,9 @@ recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
 	if (base_grow(&all, &r->part_cap, no, sizeof *r->part) < 0)
 		return -ENOMEM;
 	r->part = all;
-	err = capture_list_new(&p.list);
+	err = capture_list_new(&p.list, options);
 	if (err < 0)
 		return err;
-	p.list->opaque = options & CAPTURE_CLASSIC;
 	p.list->seq = first;
 	p.list->ms = ms;
 	owner = part_at(r, store);
@@ -632,6 +628,13 @@ recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
 	return 0;
 }
 
+/* An empty list of the same part. */
+static int
+list_like(const struct capture_list *l, struct capture_list **out)
+{
+	return capture_list_new(out, l->opaque ? CAPTURE_CLASSIC : 0);
+}
+
 void
 recording_blocks(struct recording *r, uint32_t no, const struct blk *b,
     size_t n)
@@ -640,7 +643,7 @@ recording_blocks(struct recording *r, uint32_t no, const struct blk *b,
 
 	if (p == NULL || p->ended)
 		return;
-	if (p->coming == NULL && capture_list_new(&p->coming) < 0) {
+	if (p->coming == NULL && list_like(p->list, &p->coming) < 0) {
 		p->bad_coming = true;
 		return;
 	}
@@ -663,7 +666,7 @@ recording_state(struct recording *r, uint32_t no, uint64_t seq, int64_t ms,
 		return;
 	flush_part(r, p);
 	if (p->coming == NULL && !p->bad_coming &&
-	    capture_list_new(&p->coming) < 0)
+	    list_like(p->list, &p->coming) < 0)
 		p->bad_coming = true;
 	if (p->bad_coming) {
 		capture_list_free(p->coming);
@@ -673,7 +676,7 @@ recording_state(struct recording *r, uint32_t no, uint64_t seq, int64_t ms,
 	}
 	blocks = p->coming->n;
 	bytes = p->coming->t.bytes;
-	p->coming->t = *t;
+	p->coming->t = t != NULL ? *t : p->list->t;
 	p->coming->t.lost[0] = p->list->t.lost[0];
 	p->coming->t.blocks = blocks;
 	p->coming->t.bytes = bytes;
@@ -685,7 +688,6 @@ recording_state(struct recording *r, uint32_t no, uint64_t seq, int64_t ms,
 	p->coming->seq = seq;
 	p->coming->ms = ms > p->list->ms ? ms : p->list->ms;
 	p->coming->known = true;
-	p->coming->opaque = p->list->opaque;
 	capture_list_free(p->list);
 	p->list = p->coming;
 	p->coming = NULL;
@@ -751,7 +753,7 @@ recording_end_part(struct recording *r, uint32_t no, int64_t ms, int status,
 		owner->ended_in = r->out.number;
 	}
 	/* A gap needs only the list's place. */
-	if (capture_list_new(&last) < 0)
+	if (list_like(p->list, &last) < 0)
 		return;
 	last->seq = p->list->seq;
 	last->ms = p->list->ms;

@@ -31,7 +31,7 @@ struct segments {
 	uint64_t bytes;		/* of all files */
 	uint64_t unsynced;
 	struct mono synced;	/* when */
-	int stopped;		/* errno; 0: it writes */
+	int stopped;		/* -errno: nothing is written now; 0: it writes */
 	char why[CAPTURE_WHY];
 	struct pack *pack;
 	uint8_t *packed;
@@ -74,7 +74,6 @@ struct recording {
 	size_t block_events;		/* at most */
 	uint64_t checkpoint_events, checkpoint_bytes;
 	uint64_t events;		/* written */
-	uint64_t gaps, lost;
 	uint64_t absent;		/* events that a full disk has cost, of gaps that are closed */
 	struct mono flushed, stopped_at;
 	int64_t retry_ms;

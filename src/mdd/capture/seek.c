@@ -39,17 +39,21 @@ make_gap(struct capture_event *to, const struct reader_part *p, uint32_t no,
 		.rec = { { cause, count, 0, 0 } } };
 }
 
-/* The gap of a GAP block.  Its payload made sense when the file was opened. */
+/* The gap of a GAP block.  The file may have changed since it was opened. */
 static int
 read_gap(struct capture *c, size_t entry, unsigned *cause, uint64_t *count)
 {
 	struct cursor in;
+	uint64_t what;
 	int err = reader_payload(c, entry, &in);
 
 	if (err < 0)
 		return err;
-	*cause = (unsigned)cursor_varint(&in);
+	what = cursor_varint(&in);
 	*count = cursor_varint(&in);
+	if (!cursor_done(&in) || what >= STREAM_CAUSES)
+		return -EBADMSG;
+	*cause = (unsigned)what;
 	return 0;
 }
 
@@ -212,7 +216,7 @@ load_checkpoint(struct capture *c, struct reader_part *p, size_t check,
 
 	if (err < 0)
 		return err;
-	err = capture_list_new(&l);
+	err = capture_list_new(&l, p->info.part.options);
 	if (err < 0)
 		return err;
 	read_totals(&in, &t);
@@ -275,7 +279,6 @@ jump(struct capture *c, struct reader_part *p, struct capture_list *l,
 		if (err < 0)
 			return err;
 		found->part = l->part;
-		found->opaque = l->opaque;
 		found->block = block_of(c, p, found->seq);
 		list_free_table(l);
 		free(l->undo);
@@ -380,11 +383,10 @@ find_peak(struct capture *c, struct reader_part *p, uint64_t *seq)
 {
 	const struct capture_when end = { .at = CAPTURE_AT_END };
 	struct capture_list *l;
-	int err = capture_list_new(&l);
+	int err = capture_list_new(&l, p->info.part.options);
 
 	if (err < 0)
 		return err;
-	l->opaque = p->info.part.options & CAPTURE_CLASSIC;
 	l->seq = p->info.part.first;
 	err = jump(c, p, l, &end);
 	if (err == 0)
@@ -428,11 +430,10 @@ capture_seek(struct capture *c, uint32_t part, const struct capture_when *when,
 
 	if (p == NULL)
 		return -ENOENT;
-	err = capture_list_new(&l);
+	err = capture_list_new(&l, p->info.part.options);
 	if (err < 0)
 		return err;
 	l->part = part;
-	l->opaque = p->info.part.options & CAPTURE_CLASSIC;
 	l->seq = p->info.part.first;
 	err = capture_forward(c, l, when);
 	if (err == -EINVAL || (err == 0 && l->ms == INT64_MIN))

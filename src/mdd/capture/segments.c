@@ -1,5 +1,4 @@
 /* The segments of a capture as they are written. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -88,7 +87,7 @@ append(struct segments *o, const uint8_t *head, size_t head_len,
 static void
 segment_name(char out[24], uint64_t number)
 {
-	snprintf(out, 24, "%08llu" CAPTURE_SUFFIX, (unsigned long long)number);
+	snprintf(out, 24, "%08llu" FORMAT_SUFFIX, (unsigned long long)number);
 }
 
 /* Gives back the room that was reserved behind the last block. */
@@ -229,24 +228,6 @@ segments_sync(struct segments *o)
 
 /* --- the whole ---------------------------------------------------------- */
 
-static bool
-folder_is_empty(int fd)
-{
-	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = own < 0 ? NULL : fdopendir(own);
-	const struct dirent *e;
-	bool empty = d != NULL;
-
-	while (empty && (e = readdir(d)) != NULL)
-		empty = strcmp(e->d_name, ".") == 0 ||
-		    strcmp(e->d_name, "..") == 0;
-	if (d != NULL)
-		closedir(d);
-	else if (own >= 0)
-		close(own);
-	return empty;
-}
-
 static int
 check_descriptor(const struct capture_opts *opts)
 {
@@ -257,7 +238,7 @@ check_descriptor(const struct capture_opts *opts)
 	if (opts->ring != 0 ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
 		return -EINVAL;
 	if (opts->ring != 0)
-		return folder_is_empty(opts->fd) ? 0 : -EEXIST;
+		return base_folder_is_empty(opts->fd) ? 0 : -EEXIST;
 	return st.st_size == 0 ? 0 : -EEXIST;
 }
 

@@ -14,13 +14,14 @@
 #define AHEAD 8		/* events whose places are fetched beforehand */
 
 int
-capture_list_new(struct capture_list **out)
+capture_list_new(struct capture_list **out, unsigned options)
 {
 	struct capture_list *l = calloc(1, sizeof *l);
 
 	if (l == NULL)
 		return -ENOMEM;
 	l->ms = INT64_MIN;
+	l->opaque = options & CAPTURE_CLASSIC;
 	*out = l;
 	return 0;
 }

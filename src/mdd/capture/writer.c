@@ -327,9 +327,8 @@ int
 capture_writer_state(struct capture_writer *w, uint32_t part, uint64_t seq,
     int64_t ms, const struct capture_totals *t)
 {
-	static const struct capture_totals none;
-	struct message *m = message_new(SAY_STATE, part, t != NULL ? t : &none,
-	    sizeof *t);
+	struct message *m = message_new(SAY_STATE, part, t,
+	    t != NULL ? sizeof *t : 0);
 	struct gate *g;
 	int err = -ENOMEM;
 
@@ -510,7 +509,8 @@ hear(struct recording *r, const struct message *m)
 		recording_blocks(r, m->part, data, m->n / sizeof(struct blk));
 		break;
 	case SAY_STATE:
-		recording_state(r, m->part, m->seq, m->ms, data);
+		recording_state(r, m->part, m->seq, m->ms, m->n > 0 ? data :
+		    NULL);
 		break;
 	case SAY_INFOS:
 		recording_infos(r, m->part, data, m->n);

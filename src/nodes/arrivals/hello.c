@@ -508,7 +508,8 @@ receive_hello(int sock, union first_words *h, int *fd)
 	struct iovec iov = { .iov_base = h, .iov_len = sizeof *h };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
 		.msg_control = control.buf,
-		.msg_controllen = sizeof control.buf };
+		/* The padding of CMSG_SPACE() has room for a second one. */
+		.msg_controllen = CMSG_LEN(sizeof *fd) };
 	const struct cmsghdr *cm;
 	ssize_t n;
 

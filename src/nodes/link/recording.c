@@ -65,13 +65,14 @@ take_error(struct asking *a, int err, const struct wire_msg *msg)
 static void
 on_recorded(void *arg, int err, const struct wire_msg *msg)
 {
-	const struct wire_recorded *m = &msg->recorded;
+	const struct wire_recorded *m;
 	struct nodes_recording r;
 
 	if (err < 0 || msg->type != WIRE_RECORDED) {
 		take_error(arg, err, msg);
 		return;
 	}
+	m = &msg->recorded;
 	r = (struct nodes_recording){
 		.state = (enum wire_record_state)m->state,
 		.events = m->events,

@@ -110,9 +110,11 @@ finish_writer(struct recording *r)
 	    &r->last);
 
 	r->writer = NULL;
-	if (err < 0)
+	if (err < 0) {
+		r->last.stopped = err;
 		snprintf(r->why, sizeof r->why,
 		    "the last events are not in the file: %s", strerror(-err));
+	}
 }
 
 static void
@@ -127,7 +129,7 @@ finished(uv_work_t *work, int status)
 	struct recording *r = work->data;
 
 	(void)status;
-	r->state = WIRE_RECORD_ENDED;
+	r->state = r->last.stopped != 0 ? WIRE_RECORD_CUT : WIRE_RECORD_ENDED;
 	if (r->gone)
 		free_recording(r);
 }
@@ -212,8 +214,6 @@ recorder_look(struct node *node, uint64_t viewer, struct wire_recorded *out)
 	*out = (struct wire_recorded){ .state = WIRE_RECORD_NONE };
 	if (r == NULL)
 		return;
-	/* A worker has the writer while it ends. */
-	now = r->last;
 	if (r->state < WIRE_RECORD_ENDING) {
 		capture_writer_look(r->writer, &now);
 		r->state = now.stopped != 0 ? WIRE_RECORD_STOPPED :
@@ -225,8 +225,11 @@ recorder_look(struct node *node, uint64_t viewer, struct wire_recorded *out)
 	out->why = wire_text(r->state == WIRE_RECORD_ENDING ? "" : r->why);
 	out->images = r->images;
 	out->live = r->live;
+	/* A worker has the writer while it ends. */
 	if (r->state == WIRE_RECORD_ENDING)
 		return;
+	if (r->state > WIRE_RECORD_ENDING)
+		now = r->last;
 	out->events = now.events;
 	out->bytes = now.bytes;
 	out->synced = now.synced;
@@ -251,7 +254,7 @@ recorder_viewer_gone(struct node *node, uint64_t viewer)
 	if (r == NULL)
 		return;
 	r->gone = true;
-	if (r->state == WIRE_RECORD_ENDED)
+	if (r->state > WIRE_RECORD_ENDING)
 		free_recording(r);
 	else
 		end_recording(r, "its viewer has gone");
@@ -284,7 +287,7 @@ recorder_follow(struct keeper *k)
 	};
 	struct recording *r;
 
-	if (k->list == NULL || k->node->recorder->n == 0)
+	if (k->list == NULL)
 		return;
 	TAILQ_FOREACH(r, &k->node->recorder->all, link)
 		if (is_wanted(r, k) &&

@@ -69,7 +69,10 @@ void recorder_fini(struct node *);
 
 /* --- offers: any thread ----------------------------------------------------- */
 
-/* Takes ownership of fd.  If there is no room, the user's oldest offer is closed. */
+/*
+ * Takes ownership of fd.  If there is no room, the user's oldest offer is closed;
+ * without one, fd is.
+ */
 void recorder_offer(struct node *, int fd, uid_t, const struct file_offer *);
 /* The file of the user's offer, now the caller's; -ENOENT. */
 int recorder_claim(struct node *, const uint8_t *token, uid_t);

@@ -271,13 +271,13 @@ begin_part(struct tap *t, enum capture_began began)
 	};
 	int err;
 
+	leave_store(t);
 	TAILQ_FOREACH(s, &r->stores, link)
 		if (s->sites == k->sites)
 			p.store = s->part;
 	err = capture_writer_part(r->writer, &p, &t->part);
 	if (err < 0)
 		return err;
-	leave_store(t);
 	t->store = use_store(r, k->sites, t->part);
 	for (unsigned code = 0; code < 256; code++)
 		tell_type(t, code);
@@ -324,9 +324,22 @@ drop_oldest_ended(struct recording *r)
 	r->ended--;
 }
 
+/* The image has ended, or is not recorded any more.  May free the tap. */
+static void
+forget_keeper(struct tap *t)
+{
+	struct recording *r = t->recording;
+
+	leave_store(t);
+	t->keeper = NULL;
+	if (--r->live == 0)
+		r->alone_ms = mono_ms(mono_now());
+	drop_oldest_ended(r);
+}
+
 /* --- what a keeper gives to its taps -------------------------------------------- */
 
-/* Whoever may only read the target may not slow it down. */
+/* A viewer that may only read a target must not slow it down. */
 static bool
 may_slow(const struct recording *r, const struct keeper *k)
 {
@@ -413,26 +426,18 @@ tap_restarted(struct keeper_tap *tap, struct keeper *k)
 		return;
 	SLIST_REMOVE(&k->queue.taps, tap, keeper_tap, link);
 	tap_forbid_pairs(k);
-	leave_store(t);
-	t->keeper = NULL;
-	t->recording->live--;
-	drop_oldest_ended(t->recording);
+	forget_keeper(t);
 }
 
 static void
 tap_ended(struct keeper_tap *tap, struct keeper *k)
 {
 	struct tap *t = (struct tap *)tap;
-	struct recording *r = t->recording;
 
-	tell_clock(r, keeper_now_ms(k));
+	tell_clock(t->recording, keeper_now_ms(k));
 	end_part(t, k->life.state == WIRE_S_EXECED ? "exec" :
 	    k->life.reason[0] != '\0' ? k->life.reason : "ended");
-	leave_store(t);
-	t->keeper = NULL;
-	if (--r->live == 0)
-		r->alone_ms = mono_ms(mono_now());
-	drop_oldest_ended(r);
+	forget_keeper(t);
 }
 
 static const struct keeper_tap_ops tap_ops = {

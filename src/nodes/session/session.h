@@ -325,8 +325,8 @@ const struct wire_named_mark *nodes_marks_find(const struct nodes_marks *,
 /*
  * Ask the node for its marks, or to set one at the stream's last record.  The
  * news come with `pending` false, and all marks in either case.  -ENOENT: there
- * is no stream; -EBUSY: the last question is pending; -EINVAL: the name is too
- * long to be sent.
+ * is no stream; -EBUSY: the last question is pending.  The node refuses a wrong
+ * name: see `error`.
  */
 int nodes_session_ask_marks(struct nodes_session *);
 int nodes_session_set_mark(struct nodes_session *, const char *name);

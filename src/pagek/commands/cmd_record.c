@@ -1,5 +1,4 @@
 /* pagek record: a capture, of a command that it starts or of a target. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -78,15 +77,7 @@ make_empty(int fd, const char *path)
 static bool
 is_folder_empty(int fd, const char *path)
 {
-	DIR *dir = fdopendir(dup(fd));
-	const struct dirent *e;
-	unsigned n = 0;
-
-	while (dir != NULL && (e = readdir(dir)) != NULL)
-		n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-	if (dir != NULL)
-		closedir(dir);
-	if (n == 0)
+	if (base_folder_is_empty(fd))
 		return true;
 	complain("the folder '%s' is not empty: --ring needs one of its own",
 	    base_shown(path));
@@ -233,7 +224,7 @@ report(const struct record *r)
 	char events[32], lost[32], size[24];
 	const struct nodes_recording *now = &r->now;
 
-	if (!r->known || r->lost || now->state != WIRE_RECORD_ENDED) {
+	if (!r->known || r->lost || now->state < WIRE_RECORD_ENDED) {
 		complain("the end of the recording is not known: 'pagek stats "
 		    "%s' shows what is in it", base_shown(r->o->output));
 		return PAGEK_FAILED;
@@ -246,6 +237,10 @@ report(const struct record *r)
 	    size, now->events == 0 ? 0 :
 	    (double)now->bytes / (double)now->events, lost,
 	    base_shown(r->o->output));
+	if (now->state == WIRE_RECORD_CUT) {
+		complain("%s", now->why);
+		return PAGEK_FAILED;
+	}
 	return PAGEK_OK;
 }
 

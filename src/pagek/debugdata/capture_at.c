@@ -174,10 +174,9 @@ read_duration(const char *text, int64_t begin, int64_t *ms)
 {
 	uint64_t n;
 
-	if (filter_age(text + (text[0] == '+'), &n) < 0 || n > INT64_MAX / 2)
-		return -EINVAL;
-	*ms = begin + (int64_t)n;
-	return 0;
+	return filter_age(text + (text[0] == '+'), &n) < 0 ||
+	    n > INT64_MAX / 2 ||
+	    __builtin_add_overflow(begin, (int64_t)n, ms) ? -EINVAL : 0;
 }
 
 /* The last mark of that name. */
@@ -195,12 +194,13 @@ refuse_moment(const struct capture *c, const char *path, const char *text,
     int64_t begin, int64_t end)
 {
 	char from[CAPTURE_DATE], to[CAPTURE_DATE];
+	uint64_t span = (uint64_t)end - (uint64_t)begin;
 
 	capture_date(c, begin, from);
 	capture_date(c, end, to);
-	complain("--at=%s is not in '%s', which goes from %s to %s, %lld.%03lld "
+	complain("--at=%s is not in '%s', which goes from %s to %s, %llu.%03llu "
 	    "s later", base_shown(text), path, from, to,
-	    (long long)(end - begin) / 1000, (long long)(end - begin) % 1000);
+	    (unsigned long long)span / 1000, (unsigned long long)span % 1000);
 	return PAGEK_USAGE;
 }
 

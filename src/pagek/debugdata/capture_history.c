@@ -123,13 +123,15 @@ free_range(struct captures_stream *s, const struct capture_event *ev)
 static int
 replace_list(struct captures_stream *s, const struct capture_when *w)
 {
+	struct capture_part_info p;
 	struct capture_list *l;
 	uint64_t seq;
 	int64_t ms;
 	int e = w != NULL ? capture_seek(s->of.c, s->of.no, w, &l) : -ENOENT;
 
 	if (e == -ENOENT)
-		e = capture_list_new(&l);
+		e = capture_part(s->of.c, s->of.no, &p) ?
+		    capture_list_new(&l, p.part.options) : -ENOENT;
 	if (e < 0)
 		return e;
 	capture_list_free(s->list);
@@ -207,7 +209,8 @@ fill_batch(struct captures_stream *s, bool *end)
 			e = take_event(s, &s->event[i]);
 		*end = n == 0 || s->done;
 		max = s->n < BATCH ? BATCH : 1;
-	} while (e == 0 && !*end && (s->n == 0 || is_open(s)));
+	} while (e == 0 && !*end && (s->n == 0 ||
+	    (is_open(s) && s->n < 2 * (size_t)BATCH)));
 	return e;
 }
 

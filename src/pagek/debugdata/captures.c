@@ -23,11 +23,8 @@ has_segments(const char *path)
 	struct dirent *e;
 	bool found = false;
 
-	while (!found && dir != NULL && (e = readdir(dir)) != NULL) {
-		const char *end = strrchr(e->d_name, '.');
-
-		found = end != NULL && strcmp(end, CAPTURE_SUFFIX) == 0;
-	}
+	while (!found && dir != NULL && (e = readdir(dir)) != NULL)
+		found = capture_segment_name(e->d_name);
 	if (dir != NULL)
 		closedir(dir);
 	return found;
@@ -91,8 +88,8 @@ captures_row(const struct captures_source *f, const struct blk *b,
 		.actual = b->size + (uint64_t)b->overhead * 16,
 		.alloc = { .seqno = b->seq, .thread = b->thread,
 		.function = debugdata_function(b->type),
-		.time = b->ms > start ? (uint64_t)(b->ms - start) / DEBUGDATA_TICK_MS :
-		    0 } };
+		.time = b->ms > start ? ((uint64_t)b->ms - (uint64_t)start) /
+		    DEBUGDATA_TICK_MS : 0 } };
 	take_stack(f, b->caller, &r->alloc);
 	capture_thread(f->c, f->no, b->thread, &tid, &name);
 	return dump_name_thread(f->d, b->thread, name);
@@ -223,7 +220,7 @@ seek(struct filling *f, struct capture_list **l)
 
 	/* A part without an event and without a state has nothing. */
 	if (e == -ENOENT && f->when.at == CAPTURE_AT_END)
-		e = capture_list_new(l);
+		e = capture_list_new(l, f->part.part.options);
 	if (e == 0)
 		return PAGEK_OK;
 	if (e == -ENOENT) {

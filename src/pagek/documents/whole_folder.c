@@ -18,25 +18,18 @@ static int
 check_place(const struct whole_folder *f)
 {
 	struct stat st;
-	DIR *dir;
-	struct dirent *e;
-	unsigned n = 0;
+	bool empty;
 	int fd;
 
 	if (fstatat(f->parent, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	fd = openat(f->parent, f->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
-	dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (dir == NULL) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0)
 		return -EEXIST;
-	}
-	while ((e = readdir(dir)) != NULL)
-		n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-	closedir(dir);
-	return n == 0 ? 0 : -ENOTEMPTY;
+	empty = base_folder_is_empty(fd);
+	close(fd);
+	return empty ? 0 : -ENOTEMPTY;
 }
 
 /* The name, without slashes behind it, and the folder that it is in. */
@@ -60,7 +53,7 @@ find_place(struct whole_folder *f, const char *path)
 		return -ENAMETOOLONG;
 	strcpy(f->name, name);
 	*name = '\0';
-	f->parent = open(copy[0] != '\0' ? copy : ".", O_RDONLY | O_DIRECTORY |
+	f->parent = open(copy[0] != '\0' ? copy : ".", O_PATH | O_DIRECTORY |
 	    O_CLOEXEC);
 	return f->parent < 0 ? -errno : check_place(f);
 }

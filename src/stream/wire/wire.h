@@ -236,6 +236,7 @@ enum wire_record_state {
 	WIRE_RECORD_STOPPED = 2,	/* nothing is written now, as with a full disk */
 	WIRE_RECORD_ENDING = 3,	/* the last events are being written */
 	WIRE_RECORD_ENDED = 4,
+	WIRE_RECORD_CUT = 5,	/* ended, and its last events are not in the file */
 };
 
 /* How much is known of a frame, and why not more. */
