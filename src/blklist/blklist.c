@@ -261,7 +261,55 @@ add_to_peak(struct list_thread_peaks *peaks, unsigned thread, int64_t bytes)
 	peaks->of[thread].peak = sum;
 }
 
-/* --- extra sums ------------------------------------------------------------- */
+/* --- the watcher ------------------------------------------------------------ */
+
+int
+blklist_watch(struct blklist *l, blklist_watch_fn *fn, void *arg)
+{
+	if (fn != NULL && l->watch != NULL)
+		return -EBUSY;
+	l->watch = fn;
+	l->watch_arg = arg;
+	l->extra = l->period != 0 || l->peaks != NULL || fn != NULL;
+	return 0;
+}
+
+static void
+tell_listed(struct blklist *l, enum blklist_event event, uint64_t key,
+    const struct rec *r)
+{
+	struct blk b;
+
+	if (l->ops->get(l, key, &b) == 0)
+		l->watch(l->watch_arg, event, &b, r);
+}
+
+/* The block of an allocation need not be listed: it may be of a pair. */
+static void
+tell_added(struct blklist *l, uint64_t key, const struct rec *r)
+{
+	struct blk b;
+
+	if (r == NULL || rec_op(r) != REC_ALLOC) {
+		tell_listed(l, r == NULL ? BLKLIST_PUT : BLKLIST_UNDO, key, r);
+		return;
+	}
+	b = blk_of_rec(r, 0, 0);
+	l->watch(l->watch_arg, BLKLIST_ALLOC, &b, r);
+}
+
+void
+list_tell_unlisted(struct blklist *l, const struct rec *r)
+{
+	struct blk b;
+
+	if (l->watch == NULL)
+		return;
+	b = blk_of_rec(r, 0, 0);
+	l->watch(l->watch_arg, BLKLIST_UNLISTED, &b, r);
+}
+
+/* --- what few lists have ---------------------------------------------------- */
 
 void
 list_extra_add(struct blklist *l, const struct rec *r, uint64_t key,
@@ -271,6 +319,8 @@ list_extra_add(struct blklist *l, const struct rec *r, uint64_t key,
 		estimate_add(l, key, size);
 	if (l->peaks != NULL && r != NULL)
 		add_to_peak(l->peaks, rec_thread(r), (int64_t)size);
+	if (l->watch != NULL)
+		tell_added(l, key, r);
 }
 
 void
@@ -281,6 +331,24 @@ list_extra_sub(struct blklist *l, const struct rec *r, uint64_t key,
 		estimate_sub(l, key, size);
 	if (l->peaks != NULL && r != NULL)
 		add_to_peak(l->peaks, rec_thread(r), -(int64_t)size);
+	if (l->watch != NULL && r != NULL)
+		tell_listed(l, rec_op(r) == REC_ALLOC ? BLKLIST_REPLACED :
+		    BLKLIST_FREE, key, r);
+}
+
+void
+list_extra_pair(struct blklist *l, const struct rec *alloc,
+    const struct rec *free)
+{
+	struct blk b;
+
+	if (l->period != 0)
+		estimate_sub(l, list_key(l, alloc), rec_size(alloc));
+	if (l->watch == NULL)
+		return;
+	/* Only the low bits of its time are known, as of its end. */
+	b = blk_of_rec(alloc, 0, rec_ms(alloc));
+	l->watch(l->watch_arg, BLKLIST_FREE, &b, free);
 }
 
 static bool
@@ -455,6 +523,8 @@ blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 	if (l->ops->take == NULL)
 		return -ENOTSUP;
 	note_unrecorded(l);
+	if (l->watch != NULL)
+		tell_listed(l, BLKLIST_TAKEN, key, NULL);
 	err = l->ops->take(l, key, &size);
 	if (err == 0) {
 		list_live_sub(l, NULL, key, size);
@@ -676,9 +746,12 @@ list_undo_take(struct blklist *l, const struct rec *undo, uint64_t key,
 	undo_to_change(l, rec_thread(undo))->state = UNDO_NONE;
 	list_reallocs_undo(l, undo);
 	l->counts.frees--;
-	if (state == UNDO_BLOCK)
+	if (state == UNDO_BLOCK) {
 		*b = last->blk;
-	else if (state == UNDO_UNKNOWN)
+		return state;
+	}
+	list_tell(l, BLKLIST_UNDO_UNKNOWN, NULL, undo);
+	if (state == UNDO_UNKNOWN)
 		l->counts.unknown_free--;
 	else if (state == UNDO_EARLIER)
 		l->counts.earlier--;

@@ -248,6 +248,29 @@ double blklist_weight(const struct blklist *, const struct blk *);
 void blklist_apply(struct blklist *, const struct blklist_batch *);
 
 /*
+ * Calls fn for each change, in the order of the records, pairs included.  r: the
+ * record that made the change, or NULL; b: the block, NULL for the UNKNOWN ones.
+ * fn may not change the list.  Counting by these events gives the list's counts:
+ * allocs are ALLOC and UNLISTED, frees FREE and FREE_UNKNOWN less all UNDOs.  A
+ * list that is cleared tells nothing.  fn NULL: no more.  -EBUSY: there is one.
+ */
+enum blklist_event {
+	BLKLIST_ALLOC,
+	BLKLIST_UNLISTED,	/* an allocation that the list has no room for, or late */
+	BLKLIST_FREE,
+	BLKLIST_FREE_UNKNOWN,	/* of no block that is listed, or late */
+	BLKLIST_REPLACED,	/* the block leaves the list for a duplicate, not freed */
+	BLKLIST_UNDO,		/* a free by realloc is undone; the block is back */
+	BLKLIST_UNDO_UNLISTED,	/* the same, but there is no room for it */
+	BLKLIST_UNDO_UNKNOWN,
+	BLKLIST_PUT,		/* without a record: blklist_put(), blklist_take() */
+	BLKLIST_TAKEN,
+};
+typedef void blklist_watch_fn(void *arg, enum blklist_event,
+    const struct blk *b, const struct rec *r);
+int blklist_watch(struct blklist *, blklist_watch_fn *, void *arg);
+
+/*
  * For streams without an order between threads: follows from now on how high
  * each thread's records alone have raised the bytes held, and looks for no
  * pairs. -ENOMEM: it does not.

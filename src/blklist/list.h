@@ -13,8 +13,8 @@
  *		free did.
  *	plain	a type whose allocations are only counted and listed.  One test
  *		decides, so that rules for few types cost the others nothing.
- *	extra	sums that few lists have: estimates from a sample, peaks by
- *		thread.
+ *	extra	what few lists have: estimates from a sample, peaks by thread, a
+ *		watcher.
  *
  * The rules of counting are written twice, once in each kind, for one is the
  * oracle of the other; this file has no rule in it.
@@ -252,7 +252,9 @@ struct blklist {
 	uint64_t period;		/* of the sample; 0: none */
 	struct list_estimate est;
 	struct list_thread_peaks *peaks;	/* NULL: not counted */
-	bool extra;			/* a sample, or peaks */
+	blklist_watch_fn *watch;	/* NULL: nobody watches */
+	void *watch_arg;
+	bool extra;			/* a sample, peaks, or a watcher */
 	bool since_click;
 	bool opaque;			/* the low nibble has no meaning */
 	struct list_adapt adapt;
@@ -376,8 +378,24 @@ list_count_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 /* Count in estimates and peaks.  r: the record, or NULL. */
 void list_extra_add(struct blklist *, const struct rec *r, uint64_t key,
     uint64_t size);
+/* While the block is listed still.  r an allocation: it replaces the block. */
 void list_extra_sub(struct blklist *, const struct rec *r, uint64_t key,
     uint64_t size);
+/* The same of a pair, which is not listed. */
+void list_extra_pair(struct blklist *, const struct rec *alloc,
+    const struct rec *free);
+
+/* An event that changes nothing that is live. */
+static inline void
+list_tell(struct blklist *l, enum blklist_event event, const struct blk *b,
+    const struct rec *r)
+{
+	if (__builtin_expect(l->watch != NULL, 0))
+		l->watch(l->watch_arg, event, b, r);
+}
+
+/* The same of an allocation that is not listed. */
+void list_tell_unlisted(struct blklist *, const struct rec *);
 
 /* A block of this key and size becomes live. */
 static inline void
@@ -400,6 +418,15 @@ list_live_sub(struct blklist *l, const struct rec *r, uint64_t key,
 		list_extra_sub(l, r, key, size);
 }
 
+static inline void
+list_pair_sub(struct blklist *l, const struct rec *alloc,
+    const struct rec *free)
+{
+	l->counts.live_bytes -= rec_size(alloc);
+	if (__builtin_expect(l->extra, 0))
+		list_extra_pair(l, alloc, free);
+}
+
 /* Halves of a pair.  Its bytes are live in between, for the peak. */
 static inline void
 list_pair_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
@@ -411,11 +438,12 @@ list_pair_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 }
 
 static inline void
-list_pair_free(struct blklist *l, const struct rec *alloc)
+list_pair_free(struct blklist *l, const struct rec *alloc,
+    const struct rec *free)
 {
 	l->counts.frees++;
 	l->counts.cancelled++;
-	list_live_sub(l, alloc, list_key(l, alloc), rec_size(alloc));
+	list_pair_sub(l, alloc, free);
 }
 
 #ifdef __SSE2__

@@ -167,10 +167,12 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 	a = find_record(lit, key);
 	if (a == NULL && lit->fHead == NULL) {
 		l->counts.full++;
+		list_tell_unlisted(l, r);
 		return;
 	}
 	if (a != NULL && list_older(rec_ticket(r), a->blk.ticket)) {
 		l->counts.late++;
+		list_tell_unlisted(l, r);
 		return;
 	}
 	/* Only what is listed brings its requester into the table. */
@@ -212,6 +214,8 @@ apply_free(struct blklist *l, struct list_chunk *c, unsigned i)
 		did = UNDO_UNKNOWN;
 		l->counts.unknown_free++;
 	}
+	if (did != UNDO_BLOCK)
+		list_tell(l, BLKLIST_FREE_UNKNOWN, NULL, r);
 	/* A record just freed still has its contents. */
 	if (rec_type(r) == TYPE_BY_REALLOC)
 		list_undo_store(l, r, key, did, a != NULL ? &a->blk : NULL);
@@ -238,8 +242,10 @@ apply_undo(struct blklist *l, const struct rec *r)
 	case UNDO_BLOCK:
 		if (ARecInsert(l, key, &b) == 0)
 			list_live_add(l, r, key, b.size);
-		else
+		else {
 			l->counts.full++;
+			list_tell(l, BLKLIST_UNDO_UNLISTED, &b, r);
+		}
 		break;
 	default:
 		break;
@@ -334,7 +340,7 @@ literal_apply(struct blklist *l, struct list_chunk *c)
 			break;
 		case REC_FREE:
 			if (lit->paired[i])
-				list_pair_free(l, &c->rec[lit->mate[i]]);
+				list_pair_free(l, &c->rec[lit->mate[i]], r);
 			else
 				apply_free(l, c, i);
 			break;

@@ -5,8 +5,8 @@ set -u
 
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
-rooms='base usage mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog filter
-allocp blklist blklist/indexed mdd/capture symbol mdd/dump mdd/take mdd mdd/export
+rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog filter
+allocp blklist blklist/indexed usage mdd/capture symbol mdd/dump mdd/take mdd mdd/export
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
 nodes/keeper nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
@@ -97,7 +97,6 @@ doors_name_their_files() {
 	for room in $rooms; do
 		case $room in
 		alloclog) door=$room/hooks.h ;;
-		usage) door=$room/usage_xmemory.h ;;
 		pagek/app/pages) door=$room.h ;;
 		pagek) continue ;;
 		*) door=$room/${room##*/}.h ;;

@@ -348,6 +348,7 @@ replace_record(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 
 	if (list_older(rec_ticket(r), store_ticket(&ix->store, i))) {
 		l->counts.late++;
+		list_tell_unlisted(l, r);
 		return;
 	}
 	indexed_row(ix, i, &was);
@@ -382,6 +383,7 @@ apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	i = LIKELY(room) ? claim_record(ix, key) : STORE_NONE;
 	if (UNLIKELY(i == STORE_NONE)) {
 		l->counts.full++;
+		list_tell_unlisted(l, r);
 		return;
 	}
 	fill_record(l, ix, c, at, i);
@@ -404,6 +406,7 @@ free_nothing(struct blklist *l, const struct rec *r, uint64_t key, bool late)
 		did = UNDO_UNKNOWN;
 		l->counts.unknown_free++;
 	}
+	list_tell(l, BLKLIST_FREE_UNKNOWN, NULL, r);
 	if (rec_type(r) == TYPE_BY_REALLOC)
 		list_undo_store(l, r, key, did, NULL);
 }
@@ -485,8 +488,10 @@ apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r,
 		l->counts.unknown_undo++;
 	else if (did == UNDO_BLOCK && indexed_put(l, key, &b) == 0)
 		list_live_add(l, r, key, b.size);
-	else if (did == UNDO_BLOCK)
+	else if (did == UNDO_BLOCK) {
 		l->counts.full++;
+		list_tell(l, BLKLIST_UNDO_UNLISTED, &b, r);
+	}
 }
 
 static __attribute__((noinline)) void
@@ -572,8 +577,7 @@ apply_adjacent(struct blklist *l, struct indexed *ix,
 		if (UNLIKELY(l->extra)) {
 			list_live_add(l, alloc, list_key(l, alloc),
 			    rec_size(alloc));
-			list_live_sub(l, alloc, list_key(l, alloc),
-			    rec_size(alloc));
+			list_pair_sub(l, alloc, alloc + 1);
 		}
 	}
 	l->counts.allocs += n;
@@ -608,7 +612,7 @@ apply_pairs(struct blklist *l, struct indexed *ix, const struct list_chunk *c,
 		if (at == end || mate[at] == CANCEL_NONE)
 			return at;
 		if (at > mate[at])
-			list_pair_free(l, &c->rec[mate[at]]);
+			list_pair_free(l, &c->rec[mate[at]], &c->rec[at]);
 		else if (!is_listed(l, ix, &c->rec[at]))
 			list_pair_alloc(l, c, at);
 		else {
