@@ -402,6 +402,7 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring \
 	tests/fuzz/seed_settings tests/corpus/settings
 	tests/fuzz/seed_kept tests/corpus/kept
 	tests/fuzz/seed_saved tests/corpus/saved
+	tests/fuzz/seed_usage tests/corpus/usage
 
 # Its objects are made to be followed, in a folder of their own.
 FUZZ ?= fuzz_wire

@@ -840,7 +840,7 @@ LOOP_TEST(completes_what_is_typed, 0, BASE_NELEM(typing))
 	size_t len = 0, from = 99;
 	const char *word;
 
-	for (size_t k = 0; (word = filter_complete(typing[_i].typed, k,
+	for (size_t k = 0; (word = filter_complete(&filter_blocks, typing[_i].typed, k,
 	    &from)) != NULL; k++)
 		base_append(words, sizeof words, &len, "%s%s",
 		    k > 0 ? " " : "", word);
@@ -856,17 +856,17 @@ TEST(an_empty_line_can_begin_with_each_field)
 	char line[128];
 	size_t from, k;
 
-	for (k = 0; (word = filter_complete("", k, &from)) != NULL; k++) {
+	for (k = 0; (word = filter_complete(&filter_blocks, "", k, &from)) != NULL; k++) {
 		ck_assert_uint_eq(from, 0);
 		snprintf(line, sizeof line, "%s!=%s", word,
 		    strcmp(word, "time") == 0 ? "12:00" : "1");
 		is_meant(line);
-		help = filter_help(k);
+		help = filter_help(&filter_blocks, k);
 		ck_assert_ptr_nonnull(help);
 		ck_assert_int_eq(strncmp(help, word, strlen(word)), 0);
 		ck_assert_int_eq(help[strlen(word)], ' ');
 		ck_assert_uint_lt(strlen(help), 76);
 	}
 	ck_assert_uint_eq(k, FILTER_FIELDS);
-	ck_assert_ptr_null(filter_help(k));
+	ck_assert_ptr_null(filter_help(&filter_blocks, k));
 }

@@ -131,7 +131,8 @@ assert_read_everywhere(const char *name, const char *word)
 	    strcmp(key, f != NULL ? f->key :
 	    find(&page_block_fields, name)->key) == 0, "%s: %s", word, key);
 	snprintf(expression, sizeof expression, "%s=%s", word,
-	    expr_fields[expr_field_find(name, strlen(name))].example);
+	    expr_fields[expr_field_find(&filter_blocks, name,
+	    strlen(name))].example);
 	ck_assert_msg(filter_new(&filter, expression, &e) == 0, "%s: %s",
 	    expression, e.why);
 	filter_free(filter);

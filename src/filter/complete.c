@@ -13,6 +13,7 @@ enum expected {
 };
 
 struct end {
+	const struct filter_table *table;
 	enum expected what;
 	size_t from;
 	int field;		/* of sign and value */
@@ -20,11 +21,11 @@ struct end {
 
 /* A longer name of a field begins with this text. */
 static bool
-begins_field(const char *typed, size_t len)
+begins_field(const struct filter_table *t, const char *typed, size_t len)
 {
-	for (size_t f = 0; f < FILTER_FIELDS; f++)
-		if (strlen(expr_fields[f].name) > len &&
-		    strncasecmp(expr_fields[f].name, typed, len) == 0)
+	for (size_t f = 0; f < t->n; f++)
+		if (strlen(t->field[f].name) > len &&
+		    strncasecmp(t->field[f].name, typed, len) == 0)
 			return true;
 	return false;
 }
@@ -36,11 +37,11 @@ skip_term(const char *s, size_t *at, struct end *end)
 	size_t len = *s == '"' ? expr_quoted(s) : expr_word(s), behind;
 	const struct expr_sign *sign;
 
-	end->field = expr_field_find(s, len);
+	end->field = expr_field_find(end->table, s, len);
 	end->from = *at;
 	end->what = *s == '"' ? EXPECTED_ANYTHING : EXPECTED_TERM;
 	if (len == 0 || (s[len] == '\0' && (*s == '"' || end->field < 0 ||
-	    begins_field(s, len))))
+	    begins_field(end->table, s, len))))
 		return false;
 	behind = len + expr_blanks(s + len);
 	sign = expr_sign_at(s + behind);
@@ -59,15 +60,15 @@ skip_term(const char *s, size_t *at, struct end *end)
 	end->from = *at + behind;
 	len = s[behind] == '"' ? expr_quoted(s + behind) :
 	    end->field < 0 ? expr_value(s + behind) :
-	    expr_value_of(expr_fields[end->field].kind, s + behind);
+	    expr_value_of(end->table->field[end->field].kind, s + behind);
 	*at += behind + len;
 	return len > 0 && s[behind + len] != '\0';
 }
 
 static struct end
-find_end(const char *s)
+find_end(const struct filter_table *table, const char *s)
 {
-	struct end end = { .field = -1 };
+	struct end end = { .table = table, .field = -1 };
 	bool term = true;		/* a term comes next */
 	enum expr_joint joint;
 	size_t at = 0, len;
@@ -117,11 +118,11 @@ word_at(const struct end *end, size_t k)
 
 	switch (end->what) {
 	case EXPECTED_TERM:
-		return k < FILTER_FIELDS ? expr_fields[k].name : NULL;
+		return k < end->table->n ? end->table->field[k].name : NULL;
 	case EXPECTED_SIGN:
-		return sign_word(expr_fields[end->field].kind, k);
+		return sign_word(end->table->field[end->field].kind, k);
 	case EXPECTED_VALUE:
-		return expr_kind_word(expr_fields[end->field].kind, k);
+		return expr_kind_word(end->table->field[end->field].kind, k);
 	case EXPECTED_JOINT:
 		return k < 2 ? joints[k] : NULL;
 	case EXPECTED_ANYTHING:
@@ -131,9 +132,10 @@ word_at(const struct end *end, size_t k)
 }
 
 const char *
-filter_complete(const char *typed, size_t k, size_t *from)
+filter_complete(const struct filter_table *table, const char *typed, size_t k,
+    size_t *from)
 {
-	struct end end = find_end(typed);
+	struct end end = find_end(table, typed);
 	size_t len = strlen(typed + end.from);
 	const char *word;
 

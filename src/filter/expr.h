@@ -17,7 +17,7 @@ enum expr_how {
 	EXPR_CONTAINS,		/* ... contains it */
 };
 
-#define EXPR_ANY FILTER_FIELDS	/* as a field: all texts of a row */
+#define EXPR_ANY 0xff	/* as a field: all texts of a row */
 
 #define EXPR_NO 0xfffe		/* as a term's number: the result */
 #define EXPR_YES 0xffff
@@ -31,6 +31,7 @@ struct expr_term {
 };
 
 struct filter {
+	const struct filter_table *table;
 	char *text;		/* the expression */
 	char *words;		/* each with its NUL */
 	uint32_t wants;		/* a bit for each field whose text is used */
@@ -48,6 +49,7 @@ enum expr_kind {
 	EXPR_TIME,
 	EXPR_ADDRESS,
 	EXPR_NUMBER,
+	EXPR_SIGNED,		/* from INT64_MIN on: 0 is EXPR_ZERO */
 	EXPR_LAYER,
 	EXPR_TYPE,		/* a code, or a text */
 	EXPR_TEXT,
@@ -64,14 +66,25 @@ struct expr_field {
 	const char *help;
 };
 
+#define EXPR_ZERO (UINT64_C(1) << 63)
+
+struct filter_table {
+	const struct expr_field *field;
+	unsigned n;
+	unsigned numbers;	/* the fields before have a number */
+	uint32_t any;		/* a bit for each field that a word alone is searched in */
+};
+
 extern const struct expr_field expr_fields[FILTER_FIELDS];
 
 /* The field with this name in any case, or -1. */
-int expr_field_find(const char *name, size_t len);
+int expr_field_find(const struct filter_table *, const char *name, size_t len);
 /* The kind of the field's values under this name: age_ms implies a unit. */
-enum expr_kind expr_field_kind(unsigned field, const char *name, size_t len);
+enum expr_kind expr_field_kind(const struct expr_field *, const char *name,
+    size_t len);
 /* The nearest name, or NULL. */
-const char *expr_field_near(const char *name, size_t len);
+const char *expr_field_near(const struct filter_table *, const char *name,
+    size_t len);
 /* The k-th word of a kind whose values are words; NULL: no more. */
 const char *expr_kind_word(enum expr_kind, size_t k);
 

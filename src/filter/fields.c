@@ -1,4 +1,5 @@
 /* The fields and the operators. */
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -44,6 +45,47 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	    "line of the source file" },
 };
 
+static const struct expr_field usage_fields[FILTER_U_FIELDS] = {
+	[FILTER_U_TYPE] = { "type", { "name" }, EXPR_TEXT, "char",
+	    "name of the type, or of the function that asked" },
+	[FILTER_U_NUM] = { "num", { "n" }, EXPR_SIGNED, "12",
+	    "number of elements, or bytes if the type's size is unknown" },
+	[FILTER_U_ALLOCATED] = { "allocated", { "allocd", "allocs" },
+	    EXPR_NUMBER, "1000", "how often it was allocated" },
+	[FILTER_U_FREED] = { "freed", { "frees" }, EXPR_NUMBER, "1000",
+	    "how often it was freed" },
+	[FILTER_U_LIVE] = { "live", { NULL }, EXPR_SIGNED, "0",
+	    "how many are in use: allocated less freed" },
+	[FILTER_U_MAX] = { "max", { "peak" }, EXPR_NUMBER, "90",
+	    "how many were in use at most" },
+	[FILTER_U_BYTES] = { "bytes", { "live_bytes" }, EXPR_SIZE, "1k",
+	    "bytes in use, as in 12, 1k or 1.5M" },
+	[FILTER_U_ALLOCATED_BYTES] = { "allocated_bytes", { "churn" },
+	    EXPR_SIZE, "1M", "bytes that were allocated in all" },
+	[FILTER_U_SHORT_LIVED] = { "short_lived", { "brief" }, EXPR_NUMBER,
+	    "100", "how many lived shorter than a cycle of 1/15 s" },
+	[FILTER_U_FUNCTION] = { "function", { "func", "fn" }, EXPR_TEXT,
+	    "parse*", "function that allocated it" },
+	[FILTER_U_FILE] = { "file", { "source" }, EXPR_PATH, "main.c",
+	    "source file of the function, as in main.c or main.c:42" },
+	[FILTER_U_MODULE] = { "module", { "mod", "lib" }, EXPR_PATH,
+	    "libssl.so*", "program or library that has the function" },
+};
+
+#define BIT(field) (1u << (field))
+
+const struct filter_table filter_blocks = {
+	.field = expr_fields, .n = FILTER_FIELDS, .numbers = FILTER_NUMBERS,
+	.any = BIT(FILTER_DESCR) | BIT(FILTER_THREAD) | BIT(FILTER_RNOD) |
+	    BIT(FILTER_FUNCTION) | BIT(FILTER_FILE),
+};
+
+const struct filter_table filter_usage = {
+	.field = usage_fields, .n = FILTER_U_FIELDS, .numbers = 0,
+	.any = BIT(FILTER_U_TYPE) | BIT(FILTER_U_FUNCTION) |
+	    BIT(FILTER_U_FILE) | BIT(FILTER_U_MODULE),
+};
+
 /* A sign stands behind those that begin with it. */
 static const struct expr_sign signs[] = {
 	{ "!=", EXPR_NE, false },
@@ -84,14 +126,14 @@ is_name(const char *name, const char *typed, size_t len)
 }
 
 int
-expr_field_find(const char *name, size_t len)
+expr_field_find(const struct filter_table *t, const char *name, size_t len)
 {
-	for (int f = 0; f < FILTER_FIELDS; f++) {
-		if (is_name(expr_fields[f].name, name, len))
-			return f;
+	for (unsigned f = 0; f < t->n; f++) {
+		if (is_name(t->field[f].name, name, len))
+			return (int)f;
 		for (size_t i = 0; i < EXPR_ALIASES; i++)
-			if (is_name(expr_fields[f].alias[i], name, len))
-				return f;
+			if (is_name(t->field[f].alias[i], name, len))
+				return (int)f;
 	}
 	return -1;
 }
@@ -114,9 +156,9 @@ filter_name(const char *word)
 }
 
 enum expr_kind
-expr_field_kind(unsigned field, const char *name, size_t len)
+expr_field_kind(const struct expr_field *field, const char *name, size_t len)
 {
-	enum expr_kind kind = expr_fields[field].kind;
+	enum expr_kind kind = field->kind;
 
 	if (kind == EXPR_AGE && len > 3 &&
 	    strncasecmp(name + len - 3, "_ms", 3) == 0)
@@ -125,7 +167,7 @@ expr_field_kind(unsigned field, const char *name, size_t len)
 }
 
 const char *
-expr_field_near(const char *name, size_t len)
+expr_field_near(const struct filter_table *t, const char *name, size_t len)
 {
 	const char *names[FILTER_FIELDS * (1 + EXPR_ALIASES)];
 	char word[32];
@@ -135,12 +177,13 @@ expr_field_near(const char *name, size_t len)
 		return NULL;
 	memcpy(word, name, len);
 	word[len] = '\0';
-	for (size_t f = 0; f < FILTER_FIELDS; f++)
-		names[n++] = expr_fields[f].name;
-	for (size_t f = 0; f < FILTER_FIELDS; f++)
+	static_assert((int)FILTER_U_FIELDS <= (int)FILTER_FIELDS, "names fit");
+	for (size_t f = 0; f < t->n; f++)
+		names[n++] = t->field[f].name;
+	for (size_t f = 0; f < t->n; f++)
 		for (size_t i = 0; i < EXPR_ALIASES; i++)
-			if (expr_fields[f].alias[i] != NULL)
-				names[n++] = expr_fields[f].alias[i];
+			if (t->field[f].alias[i] != NULL)
+				names[n++] = t->field[f].alias[i];
 	return base_nearest(word, names, n);
 }
 
@@ -185,15 +228,18 @@ expr_kind_ops(enum expr_kind kind)
 }
 
 const char *
-filter_help(size_t k)
+filter_help(const struct filter_table *t, size_t k)
 {
-	static char line[FILTER_FIELDS][96];
+	static char line[2][FILTER_FIELDS][96];
+	char *text;
 	size_t len = 0;
 
-	if (k >= FILTER_FIELDS)
+	if (k >= t->n)
 		return NULL;
-	if (line[k][0] == '\0')
-		base_append(line[k], sizeof line[k], &len, "%-9s %s",
-		    expr_fields[k].name, expr_fields[k].help);
-	return line[k];
+	text = line[t == &filter_usage][k];
+	if (text[0] == '\0')
+		base_append(text, sizeof line[0][k], &len, "%-*s %s",
+		    t == &filter_usage ? 15 : 9, t->field[k].name,
+		    t->field[k].help);
+	return text;
 }

@@ -1,10 +1,12 @@
 /*
  * filter: expressions that match blocks, as in
  *	size>=1k & type=ACREQ & age>10s
+ * or counts by type, as in
+ *	live>0 & type~struct
  *
  * Vocabulary
- *	field	a property of a block: a row of the table of fields, with its
- *		name and the kind of its values.
+ *	field	a property of a block, or of a row of counts: a row of the table
+ *		of fields, with its name and the kind of its values.
  *	term	FIELD OP VALUE, or a word alone, which is searched for in all
  *		texts of a row: description, thread, requesting node, function
  *		and file.
@@ -75,6 +77,27 @@ enum filter_field {
 	FILTER_FIELDS
 };
 
+/* Of counts by type.  All are texts; numbers are decimal, with a sign if negative. */
+enum filter_usage_field {
+	FILTER_U_TYPE,
+	FILTER_U_NUM,
+	FILTER_U_ALLOCATED,
+	FILTER_U_FREED,
+	FILTER_U_LIVE,
+	FILTER_U_MAX,
+	FILTER_U_BYTES,
+	FILTER_U_ALLOCATED_BYTES,
+	FILTER_U_SHORT_LIVED,
+	FILTER_U_FUNCTION,
+	FILTER_U_FILE,
+	FILTER_U_MODULE,
+	FILTER_U_FIELDS
+};
+
+/* The fields of one type of rows. */
+struct filter_table;
+extern const struct filter_table filter_blocks, filter_usage;
+
 /*
  * A block.  Terms joined by & or | are evaluated in their order, but those of
  * numbers first; text() is called only if they do not decide.
@@ -83,7 +106,7 @@ struct filter_block {
 	uint64_t number[FILTER_NUMBERS];
 	/*
 	 * Borrowed until the next call.  Unknown text, NULL or "", matches only
-	 * != and !~, and ="".
+	 * != and !~, and ="".  The field is one of the table's own.
 	 */
 	const char *(*text)(void *arg, enum filter_field);
 	void *arg;
@@ -100,6 +123,9 @@ struct filter;
 
 /* -EINVAL with *e filled; -ENOMEM.  An empty expression matches everything. */
 int filter_new(struct filter **, const char *text, struct filter_error *e);
+/* The same for rows of that table. */
+int filter_new_of(struct filter **, const struct filter_table *,
+    const char *text, struct filter_error *e);
 void filter_free(struct filter *);
 
 bool filter_matches(const struct filter *, const struct filter_block *);
@@ -112,14 +138,15 @@ bool filter_wants(const struct filter *, enum filter_field);
 bool filter_uses(const struct filter *, enum filter_field);
 
 /* The k-th word that may stand at the end, from *from on; NULL: no more. */
-const char *filter_complete(const char *typed, size_t k, size_t *from);
+const char *filter_complete(const struct filter_table *, const char *typed,
+    size_t k, size_t *from);
 /*
  * The name of the field that has this name or alias: the same in filters, in the
  * keys of documents and as a sort key.  NULL: no field.
  */
 const char *filter_name(const char *word);
 /* The k-th field's line of help, "size   bytes requested, ..."; NULL: no more. */
-const char *filter_help(size_t k);
+const char *filter_help(const struct filter_table *, size_t k);
 
 /*
  * "1.5M", "0x40": bytes, rounded down; "1h30m": milliseconds; a time: milliseconds

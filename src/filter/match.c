@@ -133,12 +133,12 @@ compare_path(struct span path, enum expr_how how, const char *word)
 
 /* as_shown: a row shows a path without its folders. */
 static bool
-text_matches(const struct filter_block *block, enum filter_field field,
-    enum expr_how how, const char *word, bool as_shown)
+text_matches(const struct filter *f, const struct filter_block *block,
+    unsigned field, enum expr_how how, const char *word, bool as_shown)
 {
 	const char *text = block->text != NULL ?
-	    block->text(block->arg, field) : NULL;
-	bool path = expr_fields[field].kind == EXPR_PATH;
+	    block->text(block->arg, (enum filter_field)field) : NULL;
+	bool path = f->table->field[field].kind == EXPR_PATH;
 	struct span all;
 
 	/* Unknown text matches nothing except == "". */
@@ -155,19 +155,22 @@ text_matches(const struct filter_block *block, enum filter_field field,
  * needed.
  */
 static bool
-number_is_in(const struct filter_block *block, const struct expr_term *t)
+number_is_in(const struct filter *f, const struct filter_block *block,
+    const struct expr_term *t)
 {
 	const char *text;
 	uint64_t n;
 
-	if (t->field < FILTER_NUMBERS) {
+	if (t->field < f->table->numbers) {
 		n = block->number[t->field];
 	} else {
 		text = block->text != NULL ?
-		    block->text(block->arg, t->field) : NULL;
+		    block->text(block->arg, (enum filter_field)t->field) : NULL;
 		if (text == NULL || text[0] == '\0')
 			return false;
-		n = strtoull(text, NULL, 10);
+		n = f->table->field[t->field].kind == EXPR_SIGNED ?
+		    (uint64_t)strtoll(text, NULL, 10) + EXPR_ZERO :
+		    strtoull(text, NULL, 10);
 	}
 	return n >= t->lo && n <= t->hi;
 }
@@ -179,11 +182,12 @@ term_is_true(const struct filter *f, const struct expr_term *t,
 	const char *word = f->words + t->word;
 
 	if (t->how == EXPR_RANGE)
-		return number_is_in(block, t);
+		return number_is_in(f, block, t);
 	if (t->field != EXPR_ANY)
-		return text_matches(block, t->field, t->how, word, false);
-	for (unsigned field = FILTER_DESCR; field <= FILTER_FILE; field++)
-		if (text_matches(block, field, t->how, word, true))
+		return text_matches(f, block, t->field, t->how, word, false);
+	for (unsigned field = 0; field < f->table->n; field++)
+		if ((f->table->any >> field & 1) != 0 &&
+		    text_matches(f, block, field, t->how, word, true))
 			return true;
 	return false;
 }

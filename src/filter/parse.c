@@ -190,7 +190,7 @@ static int
 unknown_field(struct parse *p, size_t len)
 {
 	const char *s = p->text + p->at;
-	const char *near = expr_field_near(s, len);
+	const char *near = expr_field_near(p->f->table, s, len);
 
 	if (near != NULL)
 		return fail(p, p->at, "no field is called '%s'; did you mean "
@@ -212,9 +212,9 @@ add_term(struct parse *p, unsigned field, enum expr_how how, struct part *out)
 		.how = (uint8_t)how, .next = { OUT_END, OUT_END } };
 	*out = (struct part){ .first = no, .texts = how != EXPR_RANGE,
 		.out = { out_of(no, false), out_of(no, true) } };
-	out->texts |= field >= FILTER_NUMBERS;
+	out->texts |= field >= f->table->numbers;
 	if (field == EXPR_ANY)
-		f->wants |= (1u << (FILTER_FILE + 1)) - (1u << FILTER_DESCR);
+		f->wants |= f->table->any;
 	else if (out->texts)
 		f->wants |= 1u << field;
 	return &f->term[no];
@@ -302,7 +302,7 @@ set_range(enum expr_op op, struct expr_term *t, uint64_t lo, uint64_t hi)
 }
 
 struct value {
-	enum filter_field field;
+	unsigned field;
 	enum expr_kind kind;
 	enum expr_op op;
 	const char *s;
@@ -379,6 +379,7 @@ static int
 field_term(struct parse *p, unsigned field, enum expr_kind kind,
     const struct expr_sign *sign, size_t sign_at, struct part *out)
 {
+	const struct expr_field *about = &p->f->table->field[field];
 	struct value v = { .field = field, .kind = kind, .op = sign->op };
 	int r;
 
@@ -387,15 +388,15 @@ field_term(struct parse *p, unsigned field, enum expr_kind kind,
 		    "'%s'?", sign->text, expr_op_text(sign->op));
 	if (!expr_kind_takes(kind, sign->op))
 		return fail(p, sign_at, "'%s' takes %s, not '%s'",
-		    expr_fields[field].name, expr_kind_ops(kind), sign->text);
+		    about->name, expr_kind_ops(kind), sign->text);
 	p->at = sign_at + strlen(sign->text);
 	p->at += expr_blanks(p->text + p->at);
 	v.s = p->text + p->at;
 	r = value_length(p, kind, v.s, &v.len, &v.quoted);
 	if (r == 0 && v.len == 0)
 		return fail(p, p->at, "a value is missing after '%s', as in "
-		    "%s%s%s", sign->text, expr_fields[field].name, sign->text,
-		    expr_fields[field].example);
+		    "%s%s%s", sign->text, about->name, sign->text,
+		    about->example);
 	if (r < 0)
 		return r;
 	r = kind == EXPR_TYPE ? type_term(p, &v, out) :
@@ -417,7 +418,7 @@ word_term(struct parse *p, const char *s, size_t len, bool quoted,
 
 	/* "size:1k" is an error; "a::b" is a name. */
 	if (!quoted && colon < len && s[colon + 1] != ':' &&
-	    expr_field_find(s, colon) >= 0)
+	    expr_field_find(p->f->table, s, colon) >= 0)
 		return fail(p, p->at + colon, "':' is not an operator; did you "
 		    "mean '%s=...'?", shown(s, colon).text);
 	r = add_text_term(p, EXPR_ANY, true, s, len, quoted, out);
@@ -445,10 +446,10 @@ parse_term(struct parse *p, struct part *out)
 	sign = expr_sign_at(s + behind);
 	if (sign == NULL)
 		return word_term(p, s, len, false, out);
-	field = expr_field_find(s, len);
+	field = expr_field_find(p->f->table, s, len);
 	return field < 0 ? unknown_field(p, len) :
-	    field_term(p, (unsigned)field, expr_field_kind((unsigned)field, s,
-	    len), sign, p->at + behind, out);
+	    field_term(p, (unsigned)field, expr_field_kind(
+	    &p->f->table->field[field], s, len), sign, p->at + behind, out);
 }
 
 /* --- joints -------------------------------------------------------------- */
@@ -603,6 +604,13 @@ parse_expression(struct parse *p)
 int
 filter_new(struct filter **out, const char *text, struct filter_error *e)
 {
+	return filter_new_of(out, &filter_blocks, text, e);
+}
+
+int
+filter_new_of(struct filter **out, const struct filter_table *table,
+    const char *text, struct filter_error *e)
+{
 	struct parse p = { .text = text, .e = e };
 	struct filter *f;
 	size_t len;
@@ -615,6 +623,7 @@ filter_new(struct filter **out, const char *text, struct filter_error *e)
 	f = calloc(1, sizeof *f + (len / 2 + 1) * sizeof f->term[0]);
 	if (f == NULL)
 		return -ENOMEM;
+	f->table = table;
 	f->text = strdup(text);
 	/* A word has its NUL, and may have a * on both sides. */
 	f->words = malloc(2 * len + 2);

@@ -193,6 +193,19 @@ parse_number(const char *text, unsigned base, uint64_t max, uint64_t *out)
 }
 
 static int
+parse_signed(const char *text, uint64_t *out)
+{
+	bool negative = *text == '-';
+	uint64_t n;
+
+	if (parse_number(text + negative, 10, negative ? EXPR_ZERO :
+	    INT64_MAX, &n) < 0)
+		return -EINVAL;
+	*out = negative ? EXPR_ZERO - n : EXPR_ZERO + n;
+	return 0;
+}
+
+static int
 parse_layer(const char *text, uint64_t *out)
 {
 	const char *word;
@@ -231,6 +244,9 @@ expr_range(enum expr_kind kind, const char *text, uint64_t *lo, uint64_t *hi,
 	case EXPR_NUMBER:
 		r = parse_number(text, 10, UINT64_MAX, &n);
 		break;
+	case EXPR_SIGNED:
+		r = parse_signed(text, &n);
+		break;
 	case EXPR_LAYER:
 		r = parse_layer(text, &n);
 		break;
@@ -257,6 +273,7 @@ expr_range_wrong(enum expr_kind kind)
 		[EXPR_TIME] = EXPR_TIME_WRONG,
 		[EXPR_ADDRESS] = "not an address in hex",
 		[EXPR_NUMBER] = "not a number",
+		[EXPR_SIGNED] = "not a number",
 		[EXPR_LAYER] = "not a layer: heap or api",
 		[EXPR_TYPE] = "not a type code in hex, as in 80",
 		[EXPR_TEXT] = "not a text",

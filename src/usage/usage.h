@@ -2,6 +2,7 @@
  * usage: how much of each kind of block a target has allocated, freed and holds.
  *
  *	counts.c	the table of counts, which follows a block list
+ *	dump_rows.h	reads and writes counts as text, type:num:allocated:freed:max
  *	usage_xmemory.h	the same of a program that counts its types itself
  *
  * Vocabulary

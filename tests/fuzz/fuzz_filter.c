@@ -92,7 +92,8 @@ look_at_words(const char *typed)
 	size_t from = 0, len = strlen(typed), k;
 	const char *word;
 
-	for (k = 0; (word = filter_complete(typed, k, &from)) != NULL; k++) {
+	for (k = 0; (word = filter_complete(&filter_blocks, typed, k,
+	    &from)) != NULL; k++) {
 		claim(k < FILTER_FIELDS, "words are few");
 		claim(from <= len, "a word begins in what is typed");
 		claim(strncasecmp(word, typed + from, len - from) == 0,

@@ -59,7 +59,8 @@ app_filter_complete(
 	size_t k, from;
 
 	(void)app;
-	for (k = 0; (word = filter_complete(before, k, &from)) != NULL; k++) {
+	for (k = 0; (word = filter_complete(&filter_blocks, before, k,
+	    &from)) != NULL; k++) {
 		app_complete_from(words, before, before + from);
 		line_words_add(words, word);
 	}

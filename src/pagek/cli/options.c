@@ -171,7 +171,8 @@ take_dump(struct parse *p, const char *word)
 	char why[200];
 	int r;
 
-	if (is_file(word)) {
+	if (is_file(word) || (strcmp(word, "-") == 0 &&
+	    p->o->command == COMMAND_USAGE)) {
 		if (base_grow(&array, &files->cap, files->files + 1,
 		    sizeof *files->file) < 0)
 			return option_fail(p, "there are too many files");
@@ -541,7 +542,8 @@ check_prom(struct parse *p)
 {
 	if (p->o->format == FORMAT_PROM &&
 	    !command_in(p->o->command, GROUP_SUMS))
-		return option_fail(p, "--format=prom is for 'pagek list'");
+		return option_fail(p, "--format=prom is for 'pagek list' and "
+		    "'pagek usage'");
 	return 0;
 }
 

@@ -36,6 +36,7 @@
 #include "../../mdd/mdd.h"
 #include "../../nodes/node_options/node_options.h"
 #include "../page/page.h"
+#include "../usage/usage.h"
 #include "target_word.h"
 
 /* The exit statuses of the manual. */
@@ -228,6 +229,12 @@ struct repeat_options {
 	int duration_ms;		/* 0: no end; check: look at a target once */
 };
 
+/* `pagek usage`, whose rows have an order and groups of their own. */
+struct usage_options {
+	enum usage_sort sort;
+	enum usage_grouping group;
+};
+
 struct filter_option {
 	const char *text;		/* an expression; NULL: all blocks */
 	struct filter *compiled;
@@ -307,6 +314,7 @@ struct options {
 	struct tree_options tree;
 	struct check_options check;
 	struct events_options events;
+	struct usage_options usage;
 	const char *memory;		/* core:FILE or pid:N; NULL */
 };
 

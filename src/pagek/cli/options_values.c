@@ -58,6 +58,27 @@ find_word(const char *arg, const char *const *words, size_t n)
 	return -1;
 }
 
+/* This command's options are about counts by type. */
+static bool
+is_of_usage(const struct parse *p, enum option_id id)
+{
+	return p->o->command == COMMAND_USAGE && option_given(p->o, id);
+}
+
+static int
+set_usage_sort(struct parse *p, const char *arg)
+{
+	char words[200] = "";
+	size_t len = 0;
+
+	if (usage_sort_parse(arg, &p->o->usage.sort))
+		return 0;
+	for (unsigned i = 0; i < USAGE_SORTS; i++)
+		base_append(words, sizeof words, &len, "%s%s", i > 0 ? "|" : "",
+		    usage_sort_rows[i].word);
+	return option_fail(p, "--sort=%s: not one of %s", base_shown(arg), words);
+}
+
 static int
 set_sort(struct parse *p, const char *arg)
 {
@@ -65,6 +86,8 @@ set_sort(struct parse *p, const char *arg)
 	enum profile_measure by;
 	bool of_groups;
 
+	if (is_of_usage(p, OPTION_SORT))
+		return set_usage_sort(p, arg);
 	/* Settings are of blocks.  Some words are of both, as those of :sort. */
 	of_groups = option_given(p->o, OPTION_SORT) &&
 	    page_sum_called(arg, &by) == 0;
@@ -163,10 +186,24 @@ set_skip(struct parse *p, const char *arg)
 }
 
 static int
+set_usage_group(struct parse *p, const char *arg)
+{
+	int by = find_word(arg, usage_groupings, USAGE_GROUPINGS);
+
+	if (by < 0)
+		return option_fail(p, "--group=%s: not one of none|type|function|"
+		    "module", base_shown(arg));
+	p->o->usage.group = (enum usage_grouping)by;
+	return 0;
+}
+
+static int
 set_group(struct parse *p, const char *arg)
 {
 	char list[160];
 
+	if (is_of_usage(p, OPTION_GROUP))
+		return set_usage_group(p, arg);
 	if (page_group_kinds_parse(arg, &p->o->page.group,
 	    &p->o->page.group_below) == 0)
 		return 0;
@@ -185,7 +222,8 @@ set_filter(struct parse *p, const char *arg)
 	filter_free(o->compiled);
 	o->compiled = NULL;
 	o->text = arg;
-	r = filter_new(&o->compiled, arg, &e);
+	r = filter_new_of(&o->compiled, is_of_usage(p, OPTION_FILTER) ?
+	    &filter_usage : &filter_blocks, arg, &e);
 	if (r != -EINVAL)
 		return r < 0 ? option_fail(p, "--filter: %s", strerror(-r)) : 0;
 	o->wrong = true;

@@ -39,7 +39,7 @@ print_targets(FILE *out)
 }
 
 static void
-print_filter(FILE *out)
+print_filter(FILE *out, const struct filter_table *table)
 {
 	const char *line;
 
@@ -47,7 +47,7 @@ print_filter(FILE *out)
 	    "(not) and\nparentheses; OP is one of = != < <= > >=, and of text "
 	    "= != ~ (contains) !~;\na single word matches if any text of a row "
 	    "contains it.  The fields are\n", out);
-	for (size_t k = 0; (line = filter_help(k)) != NULL; k++)
+	for (size_t k = 0; (line = filter_help(table, k)) != NULL; k++)
 		fprintf(out, "  %s\n", line);
 }
 
@@ -89,7 +89,8 @@ options_help(FILE *out, enum command about)
 		if (all || option_taken(&option_rows[i], about))
 			print_option(out, &option_rows[i]);
 	if (!all && option_taken(&option_rows[OPTION_FILTER], about))
-		print_filter(out);
+		print_filter(out, about == COMMAND_USAGE ? &filter_usage :
+		    &filter_blocks);
 	if (all)
 		fputs("\n'pagek help COMMAND' lists the options of a command; "
 		    "pagek(1) has the rest.\n", out);

@@ -8,6 +8,7 @@
  *	cmd_dump.c	dump, history, diff: events of debug data
  *	cmd_mark.c	mark, marks
  *	cmd_run.c	run, and its exit status
+ *	cmd_usage.c	usage: counts by type
  *	snapshot.h	a target's blocks at one moment, for sums and trees
  *	diff_saved.c	diff, of lists that were saved
  *	live_dump.c	a live target as debug data

@@ -46,7 +46,7 @@
 /* --- the writer (json.c) -------------------------------------------------- */
 
 #define JSON_DEPTH 8
-#define JSON_CELLS 32768	/* bytes of a row's texts together */
+#define JSON_CELLS (5u << 16)	/* bytes of a row's texts together: a name of 64 KiB fits */
 
 enum json_form {
 	JSON_WHOLE,	/* one object, over many lines */
@@ -61,7 +61,7 @@ struct json_csv {
 	struct {
 		const char *head;	/* key of the head that has its value; NULL */
 		bool wanted;
-		uint16_t cell;		/* where its text begins + 1; 0: empty */
+		uint32_t cell;		/* where its text begins + 1; 0: empty */
 	} leaf[FIELD_LEAVES];
 	size_t leaves;
 	uint8_t column[FIELD_LEAVES];	/* the leaf that it shows */

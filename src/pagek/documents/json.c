@@ -407,10 +407,9 @@ put_leaf(struct json *j, size_t leaf, const char *text)
 	struct json_csv *c = &j->csv;
 	size_t left = sizeof c->text - c->used;
 
-	static_assert(JSON_CELLS <= UINT16_MAX, "a cell begins at 16 bits");
 	if (left < 2)
 		return;
-	c->leaf[leaf].cell = (uint16_t)(c->used + 1);
+	c->leaf[leaf].cell = (uint32_t)(c->used + 1);
 	c->used += base_safe_text(c->text + c->used, left, text, strlen(text),
 	    j->ascii) + 1;
 }
@@ -533,7 +532,7 @@ static void
 csv_row(struct json *j, const void *row)
 {
 	struct json_csv *c = &j->csv;
-	uint16_t cell;
+	uint32_t cell;
 
 	c->used = c->head_used;
 	c->leaves = 0;

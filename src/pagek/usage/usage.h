@@ -1,0 +1,123 @@
+/*
+ * usage: counts by type, as rows that commands and page U show: their order, their
+ * groups, the filter, and their fields in every format.
+ *
+ *	rows.c		lists of rows: order, groups, filter
+ *	usage_fields.c	the fields of a row
+ *
+ * Vocabulary
+ *	row		the counts of objects of one type and number: "char", 12.
+ *	num		elements of the array; bytes if the type's size is unknown.
+ *	allocated, freed	how often; live is the difference.
+ *	max		the most that were live at once.  Of a row that was made of
+ *			several: the sum of theirs, which is not below it.
+ *	short-lived	freed within a cycle of their allocation.
+ *	held before	blocks that were there when counting began; they are
+ *			counted as allocated.
+ *	group		rows with the same type, function or module, as one row.
+ *
+ * Example
+ *	struct usage_list list = { .kind = USAGE_BY_NONE };
+ *	usage_list_add(&list, &row);		for each
+ *	usage_list_filter(&list, filter);
+ *	usage_list_group(&list, USAGE_BY_TYPE);
+ *	usage_list_sort(&list, USAGE_SORT_LIVE, false);
+ *	for (i = 0; i < list.n; i++)
+ *		json_row(&j, &list.row[i], 0);
+ *	usage_list_fini(&list);
+ */
+#ifndef PAGEK_USAGE_ROWS_H
+#define PAGEK_USAGE_ROWS_H
+
+#include "../../base/hashmap.h"
+#include "../../filter/filter.h"
+#include "../blocks/order.h"
+#include "../picture/field_table.h"
+
+/* --- rows (rows.c) ----------------------------------------------------------- */
+
+enum usage_grouping {
+	USAGE_BY_NONE,		/* type and num */
+	USAGE_BY_TYPE,
+	USAGE_BY_FUNCTION,
+	USAGE_BY_MODULE,
+	USAGE_GROUPINGS		/* one more than the last */
+};
+
+/* The words of --group: "none", "type", "function", "module". */
+extern const char *const usage_groupings[USAGE_GROUPINGS];
+
+/* Known of a row, beside the counts of a dump. */
+enum usage_known {
+	USAGE_KNOWS_BYTES = 1,		/* bytes, allocated_bytes */
+	USAGE_KNOWS_LIVES = 2,		/* short_lived */
+	USAGE_KNOWS_THEN = 4,		/* then, then_bytes */
+};
+
+/* Texts are outside text; NULL: unknown. */
+struct usage_line {
+	const char *type;		/* of a group: its name; NULL: unknown */
+	const char *named_by;		/* where the name comes from: "type", "function" */
+	const char *function, *file, *module;
+	int64_t num;
+	uint64_t allocated, freed, max;
+	int64_t live;
+	uint64_t held_before;
+	uint64_t bytes, allocated_bytes;
+	uint64_t short_lived;
+	uint64_t then, then_bytes;	/* held when the bytes of all were highest */
+	uint32_t line;			/* of the file; 0: unknown */
+	uint32_t rows;			/* rows that it was made of */
+	uint32_t order;			/* of first use */
+	unsigned known;			/* enum usage_known, or'ed */
+	bool no_num;			/* a group of several */
+};
+
+struct usage_list {
+	struct usage_line *row;
+	size_t n, cap;
+	enum usage_grouping kind;
+	struct intern texts;
+	struct usage_line sum;		/* of the rows; its max is not set */
+};
+
+/* Copies the texts.  -ENOMEM. */
+int usage_list_add(struct usage_list *, const struct usage_line *);
+/* Removes rows that do not match. */
+void usage_list_filter(struct usage_list *, const struct filter *);
+/*
+ * Makes one row of those that are equal in that way; by none, of those with equal
+ * type and num.  A text that differs becomes unknown.  -ENOMEM.
+ */
+int usage_list_group(struct usage_list *, enum usage_grouping);
+void usage_list_sum(struct usage_list *);
+void usage_list_fini(struct usage_list *);
+
+/* --- their order --------------------------------------------------------------- */
+
+enum usage_sort {
+	USAGE_SORT_ORDER,	/* of first use */
+	USAGE_SORT_TYPE,
+	USAGE_SORT_NUM,
+	USAGE_SORT_ALLOCATED,
+	USAGE_SORT_FREED,
+	USAGE_SORT_LIVE,
+	USAGE_SORT_MAX,
+	USAGE_SORT_BYTES,
+	USAGE_SORT_ALLOCATED_BYTES,
+	USAGE_SORT_SHORT_LIVED,
+	USAGE_SORTS		/* one more than the last */
+};
+
+extern const struct page_sort_row usage_sort_rows[USAGE_SORTS];
+
+/* The word or its letter, or another name of the field.  False: none of them. */
+bool usage_sort_parse(const char *word, enum usage_sort *);
+/* Numbers fall and texts rise, unless it is reversed.  Ties: first use. */
+void usage_list_sort(struct usage_list *, enum usage_sort, bool reverse);
+
+/* --- fields (usage_fields.c) --------------------------------------------------- */
+
+extern const struct field_table usage_fields;
+
+#endif
