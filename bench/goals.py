@@ -34,6 +34,7 @@ GOALS = {
     "list rand 10000000": Goal("block list, random, 10M live", 8, "M events/s", True),
     "keeper few": Goal("keeper with order and list, few live", 60, "M records/s", True),
     "keeper mix": Goal("keeper with order and list, 1M live", 20, "M records/s", True),
+    "keeper range": Goal("keeper, an arena of a million blocks ends by one record", 66.7, "ms"),
     "window address": Goal("window of 50 rows by address, most live", 20, "us"),
     "window age": Goal("window of 50 rows by age, most live", 3, "us"),
     "bytes": Goal("memory per live block, all in", 64, "bytes"),
@@ -103,6 +104,7 @@ REASONS = {
     "list rand 10000000": FAR,
     "keeper few": NEAR,
     "keeper mix": FAR,
+    "keeper range": FAR,
     "window age": FAR,
     "bytes": "at 1M the last huge page of the records is nearly empty, and a table that has just grown has room for "
              "a quarter more keys; at 10M it is 60 to 62",

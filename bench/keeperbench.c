@@ -13,6 +13,8 @@
  *		how many page faults a cycle takes itself, which is the same
  *		on any machine.
  *	grow4	the same with four times as much in a cycle.
+ *	range	1M blocks of an arena, which one record ends: the median and the
+ *		longest time of that record, in milliseconds.
  *
  * Addresses are those of the real malloc.  The rings are filled and drained in
  * turn by one thread; only the draining is timed, in its own processor time.
@@ -43,6 +45,8 @@
 #define PER_CYCLE 66667u	/* of 1M events a second, at 15 Hz */
 #define YOUNG 256
 #define WARM 4			/* passes that are not counted */
+#define RESETS 9		/* of the arena */
+#define ARENA UINT64_C(0x7f0000000000)
 
 struct trace {
 	const char *name;
@@ -50,7 +54,8 @@ struct trace {
 	unsigned rings;
 	unsigned per_pass;
 	uint64_t records;
-	void (*step)(struct trace *);
+	void (*run)(struct trace *);
+	void (*step)(struct trace *);	/* of steady() */
 	uint64_t random;
 	void **block;
 	uint64_t logged;
@@ -341,20 +346,51 @@ grow(struct trace *t)
 	free(t->block);
 }
 
+/* An arena that fills and is reset. */
+static void
+range(struct trace *t)
+{
+	const size_t live = t->live, object = 64;
+	double took[RESETS];
+
+	keeper_up(1);
+	for (unsigned k = 0; k < RESETS; k++) {
+		for (size_t i = 0; i < live; i++) {
+			produce_alloc(&producer[0], ARENA + i * object, 48, 0,
+			    TYPE_API_FIRST, REC_LAYER_API, 0x401000);
+			if (++t->logged % 65536 == 0)
+				pass();
+		}
+		pass();
+		produce_range(&producer[0], ARENA, live * object, 0x402000);
+		t->logged++;
+		took[k] = pass() * 1e3;
+	}
+	qsort(took, RESETS, sizeof(*took), compare);
+	printf(json ? "{\"bench\": \"keeper\", \"trace\": \"%s\", "
+	    "\"blocks\": %zu, \"median_ms\": %.2f, \"worst_ms\": %.2f}\n" :
+	    "%-7s %8zu blocks of an arena end: median %.2f ms, longest %.2f\n",
+	    t->name, live, took[RESETS / 2], took[RESETS - 1]);
+	t->live = 0;
+	keeper_down(t);
+}
+
 static struct trace traces[] = {
-	{ .name = "few", .live = 64, .rings = 1, .per_pass = 32768,
+	{ .name = "few", .run = steady, .live = 64, .rings = 1, .per_pass = 32768,
 	    .records = 40000000, .step = churn },
-	{ .name = "few2", .live = 64, .rings = 2, .per_pass = 32768,
+	{ .name = "few2", .run = steady, .live = 64, .rings = 2, .per_pass = 32768,
 	    .records = 40000000, .step = churn },
-	{ .name = "burst", .live = 64, .rings = 1, .per_pass = 1000,
+	{ .name = "burst", .run = steady, .live = 64, .rings = 1, .per_pass = 1000,
 	    .records = 10000000, .step = churn },
-	{ .name = "larson", .live = 4096, .rings = 2, .per_pass = 32768,
+	{ .name = "larson", .run = steady, .live = 4096, .rings = 2, .per_pass = 32768,
 	    .records = 40000000, .step = larson },
-	{ .name = "mix", .live = 1000000, .rings = 1, .per_pass = 32768,
+	{ .name = "mix", .run = steady, .live = 1000000, .rings = 1, .per_pass = 32768,
 	    .records = 20000000, .step = mix },
-	{ .name = "grow", .live = 10000000, .rings = 1, .per_pass = PER_CYCLE },
-	{ .name = "grow4", .live = 10000000, .rings = 1,
+	{ .name = "grow", .run = grow, .live = 10000000, .rings = 1,
+	    .per_pass = PER_CYCLE },
+	{ .name = "grow4", .run = grow, .live = 10000000, .rings = 1,
 	    .per_pass = 4 * PER_CYCLE },
+	{ .name = "range", .run = range, .live = 1000000 },
 };
 
 /* A process joins a keeper once, so each trace gets one of its own. */
@@ -365,10 +401,7 @@ run(struct trace *t)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		if (t->step != NULL)
-			steady(t);
-		else
-			grow(t);
+		t->run(t);
 		exit(0);
 	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
@@ -409,7 +442,7 @@ main(int argc, char **argv)
 		t->random = i + 1;
 		if (quick) {
 			t->records /= 5;
-			if (t->step == NULL)
+			if (t->run == grow)
 				t->live /= 5;
 		}
 		failed |= !run(t);

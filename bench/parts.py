@@ -84,6 +84,8 @@ def keeper(full):
     rows = objects(run([B + "/bench/keeperbench", "--json"] + ([] if full else ["--quick"]), 400))
     by_trace = {r["trace"]: r for r in rows}
     values = {"keeper " + trace: by_trace[trace]["mrecords_per_s"] for trace in ("few", "mix") if trace in by_trace}
+    if "range" in by_trace:
+        values["keeper range"] = by_trace["range"]["median_ms"]
     if "grow" in by_trace:
         values["growth keeper"] = by_trace["grow"]["worst_cycle_ms"]
     return values, rows

@@ -462,6 +462,32 @@ LOOP_TEST(range_ends_every_api_block_that_begins_in_it, 0, NELEM(kinds))
 	blklist_free(l);
 }
 
+/* More blocks than are looked up together; some of them in another order. */
+LOOP_TEST(range_ends_blocks_of_the_whole_address_space, 0, NELEM(kinds))
+{
+	struct blklist *l = list_of(kinds[_i], 512);
+
+	for (uint64_t i = 0; i < 200; i++)
+		APPLY(l, ALLOC(0x100000 + i * 77 % 200 * 16,
+		    .low = REC_LAYER_API));
+	APPLY(l, ALLOC(1), ALLOC(REC_ADDR_MASK),
+	    ALLOC(1, .low = REC_LAYER_API),
+	    ALLOC(REC_ADDR_MASK, .low = REC_LAYER_API),
+	    REC(.op = REC_RANGE, .low = REC_LAYER_API, .addr = 0x100001,
+	    .size = 0x10));
+	ck_assert_uint_eq(COUNT(l, frees), 1);
+	APPLY(l, REC(.op = REC_RANGE, .low = REC_LAYER_API, .addr = 2,
+	    .size = 0xffffe));
+	ck_assert_uint_eq(COUNT(l, frees), 1);
+	APPLY(l, REC(.op = REC_RANGE, .low = REC_LAYER_API, .addr = 1,
+	    .size = REC_ADDR_MASK));
+	ck_assert_uint_eq(COUNT(l, frees), 202);
+	ck_assert_uint_eq(COUNT(l, aRecActive), 2);
+	ck_assert(listed(l, 0, 1));
+	ck_assert(listed(l, 0, REC_ADDR_MASK));
+	blklist_free(l);
+}
+
 LOOP_TEST(loss_and_control_are_records_and_no_more, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 8);

@@ -197,12 +197,32 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 #define FETCH_SLOT 24
 #define FETCH_NODE 14
 #define FETCH_AGE 7
+#define RANGE_BATCH 64
 
 /* gcc 12 drops calls of functions that only prefetch unless inlined. */
 #define FETCH static inline __attribute__((always_inline)) void
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+FETCH
+fetch_bucket(const struct indexed *ix, uint32_t tag)
+{
+	const struct hash_table *t = hash_table(&ix->hash, tag);
+
+	__builtin_prefetch(&t->bucket[hash_home(t, tag)], 1);
+}
+
+/* The record `i` of a bucket that has been fetched, and where its search ends. */
+FETCH
+fetch_found(const struct indexed *ix, uint32_t tag, uint32_t i)
+{
+	const struct store_node *n = &ix->store.node[i];
+
+	__builtin_prefetch(hash_ends_in(&ix->hash, tag), 1);
+	__builtin_prefetch(&n->w[0], 1);
+	__builtin_prefetch(&n->pos, 1);
+}
 
 static int
 indexed_open(struct blklist *l)
@@ -494,26 +514,49 @@ apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r,
 	}
 }
 
+static inline void
+end_in_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned at, uint64_t key, uint32_t tag)
+{
+	uint32_t *slot = find_record(l, ix, key, tag);
+	uint32_t i = hash_index(slot);
+
+	l->counts.frees++;
+	list_live_sub(l, &c->rec[at], key, store_size(&ix->store, i));
+	if (l->removed.cap != 0)
+		remember_removed(l, ix, list_seq(c, at), i);
+	else
+		l->removed.n++;
+	take_out(l, ix, key, slot);
+}
+
+/*
+ * Neighbours lie anywhere in the hash table: their buckets are fetched together,
+ * so that a range of a million blocks ends within a cycle.
+ */
 static __attribute__((noinline)) void
 apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
     unsigned at)
 {
 	const struct rec *r = &c->rec[at];
-	uint64_t from = list_key_of(l, 1, rec_addr(r)), key = from;
-	uint32_t *slot, i;
+	uint64_t from = list_key_of(l, 1, rec_addr(r)), next = from;
+	uint64_t key[RANGE_BATCH];
+	uint32_t tag[RANGE_BATCH];
+	unsigned n;
 
-	while (regions_next(&ix->regions, key, &key) &&
-	    key - from < rec_size(r)) {
-		slot = find_record(l, ix, key, hash_tag(&ix->hash, key));
-		i = hash_index(slot);
-		l->counts.frees++;
-		list_live_sub(l, r, key, store_size(&ix->store, i));
-		if (l->removed.cap != 0)
-			remember_removed(l, ix, list_seq(c, at), i);
-		else
-			l->removed.n++;
-		take_out(l, ix, key, slot);
-	}
+	do {
+		for (n = 0; n < RANGE_BATCH && next - from < rec_size(r) &&
+		    regions_next(&ix->regions, next, &next) &&
+		    next - from < rec_size(r); n++) {
+			key[n] = next++;
+			tag[n] = hash_tag(&ix->hash, key[n]);
+			fetch_bucket(ix, tag[n]);
+		}
+		for (unsigned i = 0; i < n; i++)
+			fetch_found(ix, tag[i], hash_likely(&ix->hash, tag[i]));
+		for (unsigned i = 0; i < n; i++)
+			end_in_range(l, ix, c, at, key[i], tag[i]);
+	} while (n == RANGE_BATCH);
 }
 
 static inline void
@@ -643,38 +686,29 @@ FETCH
 fetch_slot(const struct blklist *l, struct indexed *ix, const struct rec *r,
     uint32_t *tag)
 {
-	const struct hash_table *t;
-
 	*tag = tag_of(l, ix, r);
-	t = hash_table(&ix->hash, *tag);
-	__builtin_prefetch(&t->bucket[hash_home(t, *tag)], 1);
+	fetch_bucket(ix, *tag);
 	regions_prefetch(&ix->regions, list_key(l, r));
 }
 
 /* The record in the home bucket, or any; by arithmetic, without a branch. */
-static inline const struct store_node *
-likely_node(const struct indexed *ix, const struct rec *r, uint32_t tag)
+static inline uint32_t
+likely_record(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
-	uint32_t found = hash_likely(&ix->hash, tag);
-
-	return &ix->store.node[found & -(uint32_t)(rec_op(r) != REC_ALLOC)];
+	return hash_likely(&ix->hash, tag) & -(uint32_t)(rec_op(r) != REC_ALLOC);
 }
 
 FETCH
 fetch_node(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
-	const struct store_node *n = likely_node(ix, r, tag);
-
-	__builtin_prefetch(hash_ends_in(&ix->hash, tag), 1);
-	__builtin_prefetch(&n->w[0], 1);
-	__builtin_prefetch(&n->pos, 1);
+	fetch_found(ix, tag, likely_record(ix, r, tag));
 }
 
 FETCH
 fetch_age(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
 	/* In a free record pos is anything; prefetching is harmless. */
-	uint32_t pos = likely_node(ix, r, tag)->pos & ~STORE_FREE;
+	uint32_t pos = ix->store.node[likely_record(ix, r, tag)].pos & ~STORE_FREE;
 
 	__builtin_prefetch(&ix->age.bits[pos >> 6], 1);
 }
