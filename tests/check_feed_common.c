@@ -234,6 +234,17 @@ hand_range(struct hand *h, unsigned first, unsigned n, const uint32_t *tickets)
 	hand_publish(h);
 }
 
+/* An event of a named block, not published yet. */
+static void
+hand_api(struct hand *h, unsigned op, unsigned slot)
+{
+	struct rec *r = &h->recs[h->head & h->mask];
+
+	hand_write(h, op, slot, hand_draw(rig_shard_of(slot)));
+	r->w[0] = rec_w0(rig_addr(slot), REC_FLAGS(op, REC_LAYER_API),
+	    TYPE_API_FIRST);
+}
+
 TEST(ranges_that_drew_their_tickets_crosswise_do_not_lock_each_other)
 {
 	struct rig *rig = rig_attached(false);
@@ -262,6 +273,48 @@ TEST(ranges_that_drew_their_tickets_crosswise_do_not_lock_each_other)
 	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
 	ck_assert_uint_eq(rig_live(rig), RIG_SLOTS);
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->owed, 0);
+	rig_free(rig);
+}
+
+/*
+ * A thread logs a block in the range and then an event that the range waits for,
+ * both while the range draws its tickets; once for each of so many blocks.
+ */
+LOOP_TEST(a_range_and_records_that_wait_for_each_other_go_on, 1, 4)
+{
+	struct rig *rig = rig_attached(false);
+	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
+	const unsigned last = RIG_SLOTS - 1, s = rig_shard_of(last);
+	uint32_t tickets[REC_SHARDS];
+	struct producer p = { 0 };
+
+	produce_open(&p, 1);
+	for (unsigned k = 0; k < RIG_SLOTS; k++)
+		api(&p, REC_ALLOC, k);
+	for (unsigned k = 0; k < REC_SHARDS; k++)
+		if (k != s)
+			tickets[k] = hand_draw(k);
+	for (unsigned k = 1, n = 0; n < (unsigned)_i; k++) {
+		if (rig_shard_of(k) == s)
+			continue;
+		hand_api(&b, REC_ALLOC, k);
+		n++;
+	}
+	hand_api(&b, REC_FREE, last);
+	tickets[s] = hand_draw(s);
+	hand_range(&a, 0, RIG_SLOTS, tickets);
+	hand_publish(&b);
+	rig_drain(rig);
+	ck_assert_uint_eq(stream_feed_counts(rig->feed)->held, 0);
+	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
+	ck_assert_uint_eq(rig_live(rig), (unsigned)_i);
+	ck_assert_uint_ge(rig->ranges, (unsigned)_i + 2);
+	/* The next one is whole. */
+	produce_range(&p, rig_addr(0), RIG_SLOTS * UINT64_C(16), 0);
+	rig->ranges = 0;
+	rig_drain(rig);
+	ck_assert_uint_eq(rig->ranges, 1);
+	ck_assert_uint_eq(rig_live(rig), 0);
 	rig_free(rig);
 }
 

@@ -70,9 +70,12 @@ static int common_run(struct order *, unsigned id);
 static int pair_read(struct order *);
 static int pair_run(struct order *, const struct rec *, unsigned s);
 static int range_run(struct order *, unsigned id);
+static void tear_ranges(struct order *);
+static bool old_waits(const struct order *);
 static struct order_range *range_of(struct order *, unsigned id);
 static bool range_note(struct order *, struct order_range *, unsigned s);
 static bool range_covers(const struct order *, unsigned s, uint64_t addr);
+static int pass_ranges(struct order *, unsigned s, uint64_t addr);
 static int holes_script(struct order *);
 static void holes_end_scripts(struct order *);
 static int holes_settle(struct order *);
@@ -336,8 +339,12 @@ run_turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
 		return err;
 	if (o->wait[s].ranges != 0 && rec_layer(rec) != 0 &&
 	    range_covers(o, s, rec_addr(rec))) {
-		o->behind[o->nbehind++] = (uint16_t)id;
-		return 0;
+		if (!o->pass.tears) {
+			o->behind[o->nbehind++] = (uint16_t)id;
+			return 0;
+		}
+		if ((err = pass_ranges(o, s, rec_addr(rec))) != 0)
+			return err;
 	}
 	if ((err = order_take_turn(o, s, ticket)) != 0 ||
 	    (err = order_wake(o, s)) != 0)
@@ -583,6 +590,11 @@ run_step(struct order *o)
 		o->pass.step = ORDER_LATE;
 		return o->owed.used > 0 ? holes_settle(o) : 0;
 	default:
+		if (o->nbehind > 0 && old_waits(o)) {
+			tear_ranges(o);
+			return 0;
+		}
+		o->pass.tears = false;
 		common_release(o);
 		reader_release(o->reader);
 		o->pass.step = ORDER_LOOK;
@@ -700,7 +712,7 @@ order_init(struct order *o, struct reader *r, struct sitemap *sites,
 
 	if (getrandom(seeds, sizeof(seeds), GRND_NONBLOCK) != sizeof(seeds))
 		seeds[0] = seeds[1] = (uint64_t)mono_now().ns;
-	o->waiters.seed = seeds[0] | 1;
+	o->waiters.seed = o->passed.seed = seeds[0] | 1;
 	o->owed.seed = seeds[1] | 1;
 	o->reader = r;
 	o->sites = sites;
@@ -716,6 +728,7 @@ order_fini(struct order *o)
 {
 	free(o->waiters.entries);
 	free(o->owed.entries);
+	free(o->passed.entries);
 	free(o->scripts.in_hand);
 	free(o->scripts.ticket);
 }
@@ -1027,9 +1040,13 @@ common_resume(struct order *o, const struct order_state *s)
  * At the front of its source it waits for all of its tickets at once.  In each
  * shard it is noted when its ticket comes up, and the shard goes on; only API
  * records of addresses in the range wait until it has been noted everywhere and
- * delivered.  So ranges may draw their tickets in any order without a deadlock:
- * a record that waits for a range was made after the range had drawn all its
- * tickets.
+ * delivered.
+ *
+ * A thread may log a record in the range while another one draws the range's
+ * tickets, and then one that the range waits for: both wait for each other.  So
+ * records that have waited for a round pass their range.  It ends at their
+ * address first, by a record of that address alone, and is delivered as the
+ * pieces between these addresses later: each shard has its order all the same.
  */
 
 /* Puts the shards and tickets of a range into order.opened. */
@@ -1089,18 +1106,114 @@ range_note(struct order *o, struct order_range *range, unsigned s)
 	return --range->left == 0;
 }
 
+static inline uint64_t
+passed_key(const struct order_range *range, uint64_t addr)
+{
+	return (uint64_t)range->source << 48 | addr;
+}
+
+/* True if a record of addr in s waits for that range. */
+static bool
+range_holds(const struct order *o, const struct order_range *range, unsigned s,
+    uint64_t addr)
+{
+	return addr - range->addr < range->len &&
+	    range->noted[s / 64] >> s % 64 & 1 &&
+	    ticketmap_get(&o->passed, passed_key(range, addr)) == NULL;
+}
+
 /* True when a range that covers addr is under way and noted in s. */
 static bool
 range_covers(const struct order *o, unsigned s, uint64_t addr)
 {
-	for (unsigned k = 0; k < o->nranges; k++) {
-		const struct order_range *range = &o->ranges[k];
-
-		if (addr - range->addr < range->len &&
-		    range->noted[s / 64] >> s % 64 & 1)
+	for (unsigned k = 0; k < o->nranges; k++)
+		if (range_holds(o, &o->ranges[k], s, addr))
 			return true;
-	}
 	return false;
+}
+
+/* Delivers what a range does in [from, upto). */
+static int
+put_piece(struct order *o, unsigned id, uint64_t from, uint64_t upto)
+{
+	struct rec piece = *order_front(o, id);
+
+	if (from == upto)
+		return 0;
+	piece.w[0] = (piece.w[0] & ~REC_ADDR_MASK) | from;
+	piece.w[1] = rec_w1(upto - from, rec_thread(&piece));
+	return order_put(o, &piece);
+}
+
+/* Ends the ranges that hold addr at addr alone. */
+static int
+pass_ranges(struct order *o, unsigned s, uint64_t addr)
+{
+	int err = 0;
+
+	for (unsigned k = 0; k < o->nranges && err == 0; k++) {
+		struct order_range *range = &o->ranges[k];
+
+		if (!range_holds(o, range, s, addr))
+			continue;
+		err = ticketmap_put(&o->passed, passed_key(range, addr), 1);
+		if (err == 0) {
+			range->passed++;
+			err = put_piece(o, range->source, addr, addr + 1);
+		}
+	}
+	return err;
+}
+
+static void
+tear_ranges(struct order *o)
+{
+	o->pass.tears = true;
+	while (o->nbehind > 0)
+		order_ready(o, o->behind[--o->nbehind]);
+}
+
+static int
+compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * Delivers a range without the addresses whose records have passed it.  After an
+ * error it is done again from the start: a second end finds nothing.
+ */
+static int
+put_pieces(struct order *o, struct order_range *range)
+{
+	uint64_t from = range->addr, end = from + range->len, *addr;
+	uint32_t n = 0;
+	int err = 0;
+
+	addr = malloc(range->passed * sizeof(*addr));
+	if (addr == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i <= o->passed.mask; i++) {
+		const struct ticketmap_entry *e = &o->passed.entries[i];
+
+		if (e->value != 0 && e->key >> 48 == range->source)
+			addr[n++] = e->key & REC_ADDR_MASK;
+	}
+	assert(n == range->passed);
+	qsort(addr, n, sizeof(*addr), compare_addresses);
+	for (uint32_t i = 0; i < n && err == 0; i++) {
+		err = put_piece(o, range->source, from, addr[i]);
+		from = addr[i] + 1;
+	}
+	if (err == 0)
+		err = put_piece(o, range->source, from, end);
+	for (; err == 0 && range->passed > 0; range->passed--)
+		ticketmap_remove(&o->passed, ticketmap_get(&o->passed,
+		    passed_key(range, addr[range->passed - 1])));
+	free(addr);
+	return err;
 }
 
 /* Adds the range at a source's front, not yet noted anywhere. */
@@ -1215,7 +1328,8 @@ range_run(struct order *o, unsigned id)
 	}
 	if (range->left != 0)
 		return 0;
-	if ((err = order_put(o, rec)) != 0)
+	err = range->passed != 0 ? put_pieces(o, range) : order_put(o, rec);
+	if (err != 0)
 		return err;
 	return (err = end_range(o, id)) != 0 ? err : 1;
 }

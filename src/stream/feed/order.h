@@ -266,6 +266,7 @@ struct order_range {
 	uint64_t addr, len;
 	uint64_t noted[REC_SHARDS / 64];
 	uint32_t left;		/* shards in which it is not noted yet */
+	uint32_t passed;	/* addresses whose records have passed it */
 	uint16_t source;
 };
 
@@ -304,6 +305,7 @@ struct order_pass {
 	int64_t clock_ahead;	/* of now_ms to the machine's clock */
 	uint64_t left;		/* records that the pass may still take */
 	enum order_step step;
+	bool tears;		/* records pass ranges that they have waited for */
 	uint32_t round;
 };
 
@@ -332,6 +334,7 @@ struct order {
 
 	struct ticketmap waiters;	/* to source id + 1 */
 	struct ticketmap owed;		/* to rounds: skipped << 32 | last seen */
+	struct ticketmap passed;	/* source << 48 | address: records that passed its range */
 
 	/* due, and above its 32 bits 1 if anything in wait[] is not 0 */
 	uint64_t shard[REC_SHARDS];
@@ -401,14 +404,18 @@ void order_save(const struct order *, struct order_state *,
 int order_resume(struct order *, const struct order_state *,
     const struct reader_state *);
 
-/* False while scripts decide: they are made of what one look has seen. */
+/*
+ * False while scripts decide, for they are made of what one look has seen, and
+ * until a torn range has ended.
+ */
 static inline bool
 order_can_save(const struct order *o)
 {
 	const struct reader_ring *common = &o->reader->rings[RING_COMMON];
 
-	return o->pass.step == ORDER_LOOK || (o->pass.step == ORDER_MERGE &&
-	    o->nranges == 0 && common->pos == common->seen);
+	return o->passed.used == 0 &&
+	    (o->pass.step == ORDER_LOOK || (o->pass.step == ORDER_MERGE &&
+	    o->nranges == 0 && common->pos == common->seen));
 }
 
 static inline uint32_t
