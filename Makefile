@@ -11,6 +11,7 @@ LIBDIR = $(PREFIX)/lib/pagek
 LIBEXECDIR = $(PREFIX)/libexec/pagek
 MANDIR = $(PREFIX)/share/man
 DATADIR = $(PREFIX)/share/pagek
+PCDIR = $(PREFIX)/lib/pkgconfig
 # Where the shells look; fish's and zsh's own folders for what comes from others.
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
@@ -479,6 +480,11 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/include/mdd $(DESTDIR)$(DATADIR)
 	install -m 644 $B/libmdd.a $B/libusage_xmemory.a $(DESTDIR)$(LIBDIR)
 	install -m 644 src/usage/usage_xmemory.h $(DESTDIR)$(PREFIX)/include
+	install -d $(DESTDIR)$(PCDIR)
+	for p in $(if $(PRELOAD),alloclog) usage_xmemory; do \
+		sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' \
+			dist/$$p.pc.in >$(DESTDIR)$(PCDIR)/$$p.pc && \
+		chmod 644 $(DESTDIR)$(PCDIR)/$$p.pc || exit 1; done
 	install -m 644 $(MDD_HEADERS) $(DESTDIR)$(PREFIX)/include/mdd
 	install -m 644 share/mdd.* $(DESTDIR)$(DATADIR)
 	for m in man/*.[1-8]; do \
@@ -513,6 +519,8 @@ uninstall:
 		$(DESTDIR)$(LIBDIR)/liballoclog.so.0 \
 		$(DESTDIR)$(PREFIX)/include/alloclog.h \
 		$(DESTDIR)$(PREFIX)/include/usage_xmemory.h \
+		$(DESTDIR)$(PCDIR)/alloclog.pc \
+		$(DESTDIR)$(PCDIR)/usage_xmemory.pc \
 		$(DESTDIR)$(LIBDIR)/libusage_xmemory.a \
 		$(DESTDIR)$(LIBDIR)/libmdd.a $(DESTDIR)$(DATADIR)/mdd.* \
 		$(MDD_HEADERS:src/mdd/target/%=$(DESTDIR)$(PREFIX)/include/mdd/%)

@@ -110,7 +110,8 @@ TEST(blocks_of_the_api_are_a_layer_of_their_own)
 	ck_assert_int_eq(hello_value(&r, "errno_kept"), 1);
 	ck_assert_uint_eq(live_of(im, 1, 0), 2);
 	ck_assert_int_eq(hello_value(&r, "named"), 2);
-	ck_assert_uint_eq(im->by_type[REC_ALLOC][0xc4], 5);
+	ck_assert_uint_eq(im->by_type[REC_ALLOC][0xc4], 5 + 2);
+	ck_assert_uint_eq(blklist_counts(im->list)->failed, 2);
 	ck_assert_uint_eq(im->by_type[REC_RANGE][0], 1);
 	ck_assert_uint_eq(im->controls[REC_CTL_TYPE], 1);
 	ck_assert_uint_eq(im->controls[REC_CTL_TYPE_TEXT], 3);
@@ -123,6 +124,29 @@ TEST(blocks_of_the_api_are_a_layer_of_their_own)
 	ck_assert_uint_eq(im->controls[REC_CTL_REGION_END], 1);
 	ck_assert_uint_eq(im->marks, 0x666c6168);	/* "half" */
 	ck_assert_uint_eq(blklist_counts(im->list)->unknown_free, 0);
+	hello_free(h);
+}
+
+/* Threads end each other's blocks: ranges that meet may be torn into pieces. */
+TEST(ranges_end_each_block_once)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+	const struct hello_image *im = &h->images[0];
+	const struct blklist_counts *counts;
+
+	watch(h, &r, "targets/ranges", NULL);
+	ck_assert_uint_eq(h->n, 1);
+	counts = blklist_counts(im->list);
+	ck_assert_int_eq(hello_value(&r, "blocks"),
+	    (long)im->by_type[REC_ALLOC][0xc5]);
+	ck_assert_int_le(hello_value(&r, "ranges"),
+	    (long)im->by_type[REC_RANGE][0]);
+	ck_assert_uint_eq(im->lost, 0);
+	ck_assert_uint_eq(live_of(im, 1, 0), 2);
+	ck_assert_uint_eq(counts->unknown_free, 0);
+	ck_assert_uint_eq(counts->duplicate, 0);
+	ck_assert_uint_eq(counts->allocs, counts->frees + counts->aRecActive);
 	hello_free(h);
 }
 

@@ -434,7 +434,7 @@ TEST(blocks_of_the_api_are_logged_whole)
 
 	h->sample = 524288;
 	watch(h, &r, "targets/named", NULL, NULL, NULL);
-	ck_assert_uint_eq(h->images[0].by_type[REC_ALLOC][0xc4], 5);
+	ck_assert_uint_eq(h->images[0].by_type[REC_ALLOC][0xc4], 5 + 2);
 	ck_assert_uint_eq(h->images[0].by_type[REC_RANGE][0], 1);
 	ck_assert_uint_eq(controls(h, REC_CTL_TYPE), 1);
 	ck_assert_uint_eq(controls(h, REC_CTL_REQUESTER), 2);

@@ -263,6 +263,33 @@ TEST(an_address_that_is_too_far_is_counted_and_draws_no_ticket)
 	ck_assert_uint_eq(tickets_drawn(), 1);
 }
 
+static const struct {
+	uint64_t addr, len, from, upto;
+} reaches[] = {
+	{ 0, UINT64_MAX, 1, REC_ADDR_MASK },
+	{ 0, UINT64_C(1) << 48, 1, REC_ADDR_MASK },
+	{ 0, REC_ADDR_MASK, 0, REC_ADDR_MASK - 1 },
+	{ 1, UINT64_MAX, 1, REC_ADDR_MASK },
+	{ REC_ADDR_MASK, 2, REC_ADDR_MASK, REC_ADDR_MASK },
+	{ 0x1000, 1, 0x1000, 0x1000 },
+};
+
+LOOP_TEST(a_range_reaches_to_the_last_address_that_is_listed, 0,
+    sizeof(reaches) / sizeof(reaches[0]))
+{
+	struct producer p = { 0 };
+	const struct rec *r;
+
+	(void)stage_open(RING_KEEPER_READY);
+	produce_open(&p, 1);
+	r = &p.recs[atomic_load(&p.ring->head) & p.mask];
+	produce_range(&p, reaches[_i].addr, 0, 0);
+	produce_range(&p, reaches[_i].addr, reaches[_i].len, 0);
+	ck_assert_uint_eq(rec_op(r), REC_RANGE);
+	ck_assert_uint_eq(rec_addr(r), reaches[_i].from);
+	ck_assert_uint_eq(rec_addr(r) + rec_size(r) - 1, reaches[_i].upto);
+}
+
 TEST(without_a_node_nothing_happens)
 {
 	struct producer p = { 0 };

@@ -30,14 +30,28 @@
 extern "C" {
 #endif
 
+/* No memory is read: gcc does not warn of a block that is not written yet. */
+#if defined(__GNUC__) && __GNUC__ >= 11 && !defined(__clang__)
+#define ALLOCLOG_ADDRESS __attribute__((__access__(__none__, 1)))
+#else
+#define ALLOCLOG_ADDRESS
+#endif
+
 /* A block of `size` bytes at ptr begins; type is one of 0xC0 to 0xFE. */
-void alloclog_alloc(const void *ptr, size_t size, unsigned type);
+void alloclog_alloc(const void *ptr, size_t size, unsigned type)
+    ALLOCLOG_ADDRESS;
+
+/* A request of `size` bytes found no room in the pool; it is counted. */
+void alloclog_failed(size_t size, unsigned type);
 
 /* The block at ptr ends. */
-void alloclog_free(const void *ptr);
+void alloclog_free(const void *ptr) ALLOCLOG_ADDRESS;
 
-/* Every named block that begins in [ptr, ptr + len) ends: an arena's reset. */
-void alloclog_free_range(const void *ptr, size_t len);
+/*
+ * Every named block that begins in [ptr, ptr + len) ends: an arena's reset.  One
+ * record, however many blocks; (NULL, SIZE_MAX) ends all of them.
+ */
+void alloclog_free_range(const void *ptr, size_t len) ALLOCLOG_ADDRESS;
 
 /* Names a type code: a name of up to 7 characters and a description. */
 void alloclog_type(unsigned type, const char *name, const char *description);
@@ -51,8 +65,8 @@ void alloclog_requester(const char *name);
 void alloclog_requester_node(uint16_t node);
 
 /*
- * Sets the level (1 to 5) that satisfies this thread's next blocks; 0 not
- * known.
+ * Sets the level that satisfies this thread's next blocks: 1 is the first region
+ * or list that the allocator tries, 5 the last; 0 not known.
  */
 void alloclog_level(unsigned level);
 
@@ -70,8 +84,8 @@ void alloclog_level(unsigned level);
  * the process was armed, or records were lost) nothing in it is shown as free.
  */
 void alloclog_region(const void *base, size_t size, size_t head, size_t align,
-    const char *name);
-void alloclog_region_end(const void *base);
+    const char *name) ALLOCLOG_ADDRESS;
+void alloclog_region_end(const void *base) ALLOCLOG_ADDRESS;
 
 /*
  * Between stop and start the process logs frees only; blocks that are allocated

@@ -59,6 +59,16 @@ alloclog_alloc(const void *ptr, size_t size, unsigned type)
 }
 
 EXPORT void
+alloclog_failed(size_t size, unsigned type)
+{
+	struct producer *p;
+
+	if (!atomic_load(&hook_stopped) && ready(&p))
+		produce_failed(p, size, type & 0xff, REC_LAYER_API,
+		    origin_caller(p, FRAME));
+}
+
+EXPORT void
 alloclog_free(const void *ptr)
 {
 	struct producer *p;

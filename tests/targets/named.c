@@ -1,7 +1,7 @@
 /*
- * named: the whole API of alloclog.h: types, requesters, levels, a range that
- * ends at once, a stop and a start, a mark, a region, and the first object of
- * an arena at the arena's own address.
+ * named: the whole API of alloclog.h: types, requesters, levels, failed requests,
+ * a range that ends at once, a stop and a start, a mark, a region, and the first
+ * object of an arena at the arena's own address.
  *
  * Prints named=N and errno_kept=1.
  */
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #pragma weak alloclog_alloc
+#pragma weak alloclog_failed
 #pragma weak alloclog_free
 #pragma weak alloclog_free_range
 #pragma weak alloclog_type
@@ -43,6 +44,8 @@ main(void)
 	alloclog_alloc(arena + 128, 100, 0xc4);
 	alloclog_alloc(arena + 256, 100, 0xc4);
 	alloclog_alloc(arena + 512, 100, 0xc4);
+	alloclog_failed(1 << 20, 0xc4);
+	alloclog_failed(SIZE_MAX, 0xc4);
 	alloclog_free(arena + 128);
 	alloclog_free_range(arena + 256, 300);
 	alloclog_requester_node(0xab86);
@@ -50,6 +53,7 @@ main(void)
 	alloclog_mark("half");
 	alloclog_stop();
 	alloclog_alloc(arena + 1024, 10, 0xc4);
+	alloclog_failed(10, 0xc4);
 	alloclog_start();
 	alloclog_alloc(arena + 2048, 10, 0xc4);
 	alloclog_region_end(arena);

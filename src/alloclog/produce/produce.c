@@ -357,10 +357,11 @@ produce_range(struct producer *p, uint64_t addr, uint64_t len, uint64_t caller)
 		produce_slow(p, addr, 0, 0, 0);	/* counts it */
 		return;
 	}
+	/* A record has no room for 2^48 bytes; no block begins at 0. */
+	if (addr == 0 && len > REC_ADDR_MASK)
+		addr = 1;
 	if (len > REC_ADDR_MASK - addr)
 		len = REC_ADDR_MASK - addr + 1;
-	if (len > REC_ADDR_MASK)
-		len = REC_ADDR_MASK;
 	n = ring_range_shards(addr, len, set);
 	if (!claim_get(&c, p, RING_INFLIGHT_ALL,
 		1 + (n + RING_RANGE_TICKETS - 1) / RING_RANGE_TICKETS))

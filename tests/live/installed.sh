@@ -1,0 +1,167 @@
+#!/bin/sh
+# What `make install` leaves for programs that use the libraries: pkg-config's
+# files, the exported symbols, and the examples, built from an installed tree.
+set -u
+. "$(dirname "$0")/lib.sh"
+pagek=$B/pagek
+library=$B/liballoclog.so
+symbols=$top/dist/liballoclog0.symbols
+usr=$tmp/usr
+report=$tmp/report
+
+# make_in GOAL ROOT PREFIX: by the same Makefile, without building anything.
+make_in() {
+	make -s -C "$top" B="$B" DESTDIR="$2" PREFIX="$3" "$1"
+}
+make_in install "" "$usr" >"$tmp/install.log" 2>&1 || cat "$tmp/install.log"
+# Of Debian the libraries that the examples use, of pagek these alone.
+PKG_CONFIG_PATH=$usr/lib/pkgconfig
+export PKG_CONFIG_PATH
+
+# --- the tree -----------------------------------------------------------------
+
+stays_below() {
+	root=$tmp/root
+	make_in install "$root" /opt/pagek && [ -z "$(find "$root" -mindepth 1 \
+	    -maxdepth 2 ! -path "$root/opt" ! -path "$root/opt/pagek")" ] ||
+	    return 1
+	for f in include/alloclog.h include/usage_xmemory.h \
+	    lib/pkgconfig/alloclog.pc lib/pkgconfig/usage_xmemory.pc \
+	    lib/pagek/libusage_xmemory.a share/man/man3/alloclog.3; do
+		[ -f "$root/opt/pagek/$f" ] || { echo "no $f"; return 1; }
+	done
+	make_in uninstall "$root" /opt/pagek || return 1
+	find "$root" ! -type d
+	[ -z "$(find "$root" ! -type d)" ]
+}
+rule "make install writes below DESTDIR and PREFIX, and uninstall takes all of it" \
+    stays_below
+
+# flags_of LIBRARY: as one who builds a program gets them.
+flags_of() {
+	[ "pagek $(pkg-config --modversion "$1")" = "$("$pagek" --version)" ] &&
+	    [ "$(pkg-config --cflags "$1" | xargs)" = "-I$usr/include" ] &&
+	    pkg-config --libs "$1" | grep -- "^-L$usr/lib/pagek -l$1"
+}
+rule "pkg-config has the flags and the version of alloclog" flags_of alloclog
+rule "... and of usage_xmemory" flags_of usage_xmemory
+
+moved() {
+	cp -r "$usr" "$tmp/moved" &&
+	    PKG_CONFIG_PATH=$tmp/moved/lib/pkgconfig pkg-config --define-prefix \
+	    --cflags --libs alloclog | grep -- "-I$tmp/moved/include" |
+	    grep -- "-Wl,-rpath,$tmp/moved/lib/pagek"
+}
+rule "a tree that was moved has the flags of its new place" moved
+
+# --- symbols ------------------------------------------------------------------
+
+soname() {
+	readelf -d "$library" | grep -q 'SONAME.*\[liballoclog.so.0\]' &&
+	    grep -q '^liballoclog.so.0 ' "$symbols" &&
+	    [ -f "$usr/lib/pagek/liballoclog.so.0" ]
+}
+rule "the library has a versioned name, which is installed" soname
+
+# same_symbols LIBRARY
+same_symbols() {
+	sed -n 's/^ \(.*\)@Base .*/\1/p' "$symbols" >"$tmp/listed" &&
+	    nm -D --defined-only "$1" | awk '{ print $3 }' | LC_ALL=C sort |
+	    diff "$tmp/listed" -
+}
+rule "the library exports what its list of symbols has, and no more" \
+    same_symbols "$library"
+
+declared() {
+	sed -n 's/^[a-z].*\(alloclog_[a-z_]*\)(.*/\1/p' \
+	    "$usr/include/alloclog.h" | sort >"$tmp/declared" &&
+	    grep -x 'alloclog_.*' "$tmp/listed" | diff "$tmp/declared" - &&
+	    [ "$(wc -l <"$tmp/declared")" -gt 10 ]
+}
+rule "... all that the header declares is among them" declared
+
+# One that appears by accident and one that is gone.
+differs() {
+	printf 'void alloclog_alloc(void) {}\nint slipped_out;\n' >"$tmp/other.c" &&
+	    gcc -shared -fPIC -o "$tmp/other.so" "$tmp/other.c" || return 1
+	same_symbols "$tmp/other.so" >"$tmp/difference"
+	grep -q '^> slipped_out' "$tmp/difference" &&
+	    grep -q '^< alloclog_mark' "$tmp/difference"
+}
+rule "an export by accident, and one that is gone, are noticed" differs
+
+if command -v dpkg-gensymbols >/dev/null; then
+	debian() {
+		(cd "$tmp" && dpkg-gensymbols -c4 -v0.1 -pliballoclog0 \
+		    -e"$library" -I"$symbols" -Osymbols.new)
+	}
+	rule "Debian's dpkg-gensymbols finds nothing to change in the list" debian
+else
+	skip "dpkg-dev is not installed: dpkg-gensymbols does not read the list"
+fi
+
+# --- examples -----------------------------------------------------------------
+
+# build COMPILER STANDARD SOURCE LIBRARY...: without a warning.
+build() {
+	compiler=$1 standard=$2 source=$3
+	shift 3
+	"$compiler" -std="$standard" -O1 -g -Wall -Wextra -Werror -o "$tmp/example" \
+	    "$top/examples/$source" $(pkg-config --cflags --libs "$@")
+}
+run_example() {
+	"$pagek" run -b -o "$tmp/text" --filter layer=api --report "$report" \
+	    -- "$tmp/example" "$@" </dev/null >"$tmp/said"
+}
+
+in_c() {
+	for compiler in gcc clang; do
+		for standard in c11 c17; do
+			build $compiler $standard arena.c alloclog || return 1
+		done
+	done
+}
+rule "C: examples/arena.c builds with gcc and clang" in_c
+
+# 2 x 3000 + 10 requests were made; the program has counted those that failed.
+arena_once() {
+	run_example 3000 || return 1
+	refused=$(sed -n 's/.*, \([0-9]*\) requests have failed/\1/p' "$tmp/said")
+	cat "$tmp/said" "$tmp/text" "$report"
+	[ "$refused" -gt 1000 ] &&
+	    [ "$(grep -c ' C1 reader ' "$tmp/text")" -eq 10 ] &&
+	    grep -q "\"failed\": $refused," "$report" &&
+	    grep -q '"unknown_free": 0,' "$report"
+}
+rule "... and its blocks, resets and failed requests are all counted" \
+    unless_busy arena_once
+
+in_cxx() {
+	for compiler in g++ clang++; do
+		for standard in c++11 c++14 c++17 c++20; do
+			build $compiler $standard types.cc alloclog \
+			    usage_xmemory || return 1
+		done
+	done
+}
+rule "C++: examples/types.cc builds with g++ and clang++" in_cxx
+
+types_once() {
+	run_example || return 1
+	sed 1d "$tmp/said" >"$tmp/rows"
+	printf '%s\n' shop::order:1:8:5:8 int:8:8:0:8 |
+	    diff - "$tmp/rows" && cat "$tmp/text" &&
+	    [ "$(grep -c ' C1 ORDER ' "$tmp/text")" -eq 3 ] &&
+	    [ "$(grep -c ' C2 LINES ' "$tmp/text")" -eq 8 ]
+}
+rule "... and page K has as many blocks as usage_xmemory counts" \
+    unless_busy types_once
+
+# The program may be run without a node, and without pkg-config's library path.
+alone() {
+	build gcc c17 arena.c alloclog && [ "$(PAGEK_NODE= "$tmp/example" 20 \
+	    </dev/null)" = '10 objects are there, 0 requests have failed' ]
+}
+rule "a linked program runs without a node" alone
+
+say_result
