@@ -1,6 +1,7 @@
 #!/bin/sh
 # pagek usage: counts by type as a program has printed them, in every format, each
-# read by a foreign reader.  Needs python3, cc.
+# read by a foreign reader; and those of captures, which agree with pagek stats.
+# Needs python3, cc, sqlite3.
 set -u
 . "$(dirname "$0")/lib.sh"
 pagek=$B/pagek
@@ -153,4 +154,113 @@ is_nothing() {
 	    status 2 "$pagek" usage --fields live dump
 }
 rule "other files, and other words, are refused with a sentence" is_nothing
+
+# --- captures -------------------------------------------------------------------------
+
+cat >asks.c <<'PROGRAM'
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *volatile kept[64];
+
+__attribute__((noinline)) static void
+keeps_sixty_four(void)
+{
+	for (int i = 0; i < 20; i++)
+		kept[i] = malloc(64);
+}
+
+__attribute__((noinline)) static void
+frees_at_once(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		kept[63] = malloc(100);
+		free(kept[63]);
+	}
+}
+
+__attribute__((noinline)) static void
+grows(void)
+{
+	kept[62] = malloc(10);
+	for (int i = 2; i < 12; i++)
+		kept[62] = realloc(kept[62], 10 * i);
+}
+
+int
+main(void)
+{
+	keeps_sixty_four();
+	frees_at_once();
+	grows();
+	free(kept[0]);
+	return 0;
+}
+PROGRAM
+cc -g -O0 -o asks asks.c || exit 1
+
+# A realloc is a free and an allocation.
+knows_functions() {
+	"$pagek" record -q -o asks.pkc -- ./asks &&
+	    "$pagek" usage --filter 'module=asks' asks.pkc | sort >asks.out &&
+	    sort >asks.want <<-ROWS &&
+	keeps_sixty_four:64:20:1:20
+	frees_at_once:100:1000:1000:1
+	grows:10:1:1:1
+	$(for i in 2 3 4 5 6 7 8 9 10; do echo "grows:${i}0:1:1:1"; done)
+	grows:110:1:0:1
+	ROWS
+	diff asks.want asks.out &&
+	    [ "$("$pagek" usage --group function --format csv --fields \
+	    type,num,allocated,live,bytes,rows,named_by --filter grows asks.pkc |
+	    tr -d '\r' | tail -n 1)" = grows,,11,1,110,11,function ]
+}
+rule "of a capture, rows are of functions and sizes" knows_functions
+
+cat >sums.py <<'READER'
+import json, re, subprocess, sys
+pagek, path = sys.argv[1:]
+def usage(*options):
+    return json.loads(subprocess.run([pagek, "usage", "--format=json", *options,
+        path], stdout=subprocess.PIPE, check=True).stdout)
+end, peak = usage(), usage("--at=peak")
+stats = subprocess.run([pagek, "stats", path], stdout=subprocess.PIPE,
+    text=True).stdout
+want = [int(n) for n in re.search(
+    r"History   : (\d+) memory allocations, (\d+) frees", stats).groups()]
+for k, n in zip(("allocated", "freed"), want):
+    assert end["sum"][k] == n == sum(r[k] for r in end["rows"]), (k, n, end["sum"])
+assert end["complete"] and end["lost"] == 0 and end["from_start"]
+assert all(r["live"] == r["allocated"] - r["freed"] for r in end["rows"])
+assert all(r["max"] >= r["live"] and r["short_lived"] <= r["freed"]
+    for r in end["rows"])
+assert len({(r["type"], r["num"]) for r in end["rows"]}) == len(end["rows"])
+# What was held at the peak, counted on the way, is the list of that moment.
+then = {(r["type"], r["num"]): (r["then"], r["then_bytes"]) for r in end["rows"]
+    if r["then"]}
+held = {(r["type"], r["num"]): (r["live"], r["bytes"]) for r in peak["rows"]
+    if r["live"]}
+assert then == held and then
+assert end["since"] <= end["peak_time"] <= end["time"]
+for by in "type", "function", "module":
+    rows = usage("--group=" + by)["rows"]
+    for k in "allocated", "freed", "live", "bytes", "short_lived", "then":
+        assert sum(r[k] for r in rows) == end["sum"][k], (by, k)
+READER
+is_summed() {
+	"$pagek" record -q -o sql.pkc -- sqlite3 :memory: "$(sql_work)" >sql.out &&
+	    python3 sums.py "$pagek" sql.pkc
+}
+rule "of sqlite3, sums are those of pagek stats, and what was held then is the list then" \
+    is_summed
+
+is_cut_off() {
+	size=$(wc -c <sql.pkc)
+	head -c $((size * 2 / 3)) sql.pkc >cut.pkc
+	status 5 "$pagek" usage cut.pkc && [ -s out ] && [ -s err ] &&
+	    status 2 "$pagek" usage --at peak dump &&
+	    status 2 "$pagek" usage --at noon sql.pkc &&
+	    status 2 "$pagek" usage --part nobody sql.pkc
+}
+rule "a capture that was cut is counted up to there" is_cut_off
 say_result

@@ -190,8 +190,10 @@ check_moments(struct parse *p)
 		    "--at T1 --at T2 FILE'");
 	if (r->ats > 1 && p->o->command == COMMAND_DUMP)
 		return option_fail(p, "'pagek dump' takes one --at");
-	if (r->ats > 1 && p->o->command == COMMAND_STATS)
-		return option_fail(p, "'pagek stats' takes one --at");
+	if (r->ats > 1 && (p->o->command == COMMAND_STATS ||
+	    p->o->command == COMMAND_USAGE))
+		return option_fail(p, "'pagek %s' takes one --at",
+		    command_rows[p->o->command].name);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
  *	captures.c	captures as dumps
  *	capture_at.c	their parts and moments: --part and --at
  *	capture_history.c	their events
+ *	capture_usage.c	their counts by type
  *	events.c	rows of a dump, of a history, of two dumps
  *	query.c		filters and order: -F, -S, --filter and --sort
  *	callers.c	functions, lines and source of return addresses
@@ -145,6 +146,18 @@ void captures_history_free(struct captures_stream *);
 /* "2026-11-27 14:05:30.250", of the node's milliseconds. */
 #define CAPTURE_DATE 32
 void capture_date(const struct capture *, int64_t ms, char out[CAPTURE_DATE]);
+
+/* --- their counts by type (capture_usage.c) ---------------------------------- */
+
+struct usage_list;
+struct usage_source;
+
+/*
+ * Appends the counts of a part, from its beginning to --at.  PAGEK_OK;
+ * PAGEK_FORMAT: there are rows, and damages; or the status after a complaint.
+ */
+int capture_usage(const struct options *, const char *path, struct usage_list *,
+    struct usage_source *);
 
 /* --- events (events.c) ------------------------------------------------------ */
 

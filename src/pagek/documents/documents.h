@@ -13,6 +13,7 @@
  *	documents.c	documents of blocks and of nodes
  *	json.c		the writer
  *	prom.c		metrics
+ *	usage_document.c	counts by type, as documents and as metrics
  *	listing.h	the whole list as text, and the word that says where it
  *			goes (listing_to.c)
  *	export.h	what the page shows, for `:export`; export_sums.c has
@@ -42,6 +43,7 @@
 #include "../cli/options.h"
 #include "../picture/field_table.h"
 #include "../blocks/row_filter.h"
+#include "../usage/usage.h"
 
 /* --- the writer (json.c) -------------------------------------------------- */
 
@@ -166,6 +168,29 @@ bool json_blocks_fields(const struct options *, char *why, size_t cap);
  */
 void json_nodes(struct json *, const struct nodes_table *,
     struct nodes_survey *, bool complete);
+
+/* --- counts by type (usage_document.c) ------------------------------------- */
+
+/* Where rows come from, and what is known of them all. */
+struct usage_source {
+	const char *kind;		/* "dump", "capture", "live" */
+	const char *name;		/* of the file; NULL: none */
+	const struct nodes_look *look;	/* of the target; NULL: none */
+	const char *filter;		/* NULL: none */
+	size_t matched;			/* rows that match it */
+	int64_t now_ms, since_ms, peak_ms;	/* wall clock; 0: not known */
+	bool from_start;		/* nothing had been allocated before */
+	bool complete;
+	bool knows_lost;
+	uint64_t lost;			/* records */
+	uint64_t bad_lines;
+};
+
+/* Schema pagek.usage/1. */
+void json_usage(struct json *, const struct usage_list *,
+    const struct usage_source *);
+/* The metrics of its fields; rows of one name and num are one row.  -ENOMEM. */
+int prom_usage(FILE *, const struct usage_list *, bool ascii);
 
 /* --- sums by type, and metrics (prom.c) ----------------------------------- */
 

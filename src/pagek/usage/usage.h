@@ -3,6 +3,7 @@
  * groups, the filter, and their fields in every format.
  *
  *	rows.c		lists of rows: order, groups, filter
+ *	names.c		names of rows of a target
  *	usage_fields.c	the fields of a row
  *
  * Vocabulary
@@ -31,6 +32,8 @@
 
 #include "../../base/hashmap.h"
 #include "../../filter/filter.h"
+#include "../../mdd/mdd.h"
+#include "../../usage/usage.h"
 #include "../blocks/order.h"
 #include "../picture/field_table.h"
 
@@ -57,7 +60,8 @@ enum usage_known {
 /* Texts are outside text; NULL: unknown. */
 struct usage_line {
 	const char *type;		/* of a group: its name; NULL: unknown */
-	const char *named_by;		/* where the name comes from: "type", "function" */
+	/* Where the name comes from: "type", "function", "address", "call"; NULL: not known. */
+	const char *named_by;
 	const char *function, *file, *module;
 	int64_t num;
 	uint64_t allocated, freed, max;
@@ -115,6 +119,27 @@ extern const struct page_sort_row usage_sort_rows[USAGE_SORTS];
 bool usage_sort_parse(const char *word, enum usage_sort *);
 /* Numbers fall and texts rise, unless it is reversed.  Ties: first use. */
 void usage_list_sort(struct usage_list *, enum usage_sort, bool reverse);
+
+/* --- names (names.c) ------------------------------------------------------------ */
+
+/*
+ * Names for the counts of a target, by the functions that allocated.
+ *	usage_namer_new(&namer, wrappers);
+ *	usage_namer_take(namer, rows, n);
+ *	profile_resolve(usage_namer_profile(namer), &words);	until all are known
+ *	usage_list_name(&list, namer, types, rows, n);
+ */
+struct usage_namer;
+
+/* The functions to skip are borrowed; NULL: none.  -ENOMEM. */
+int usage_namer_new(struct usage_namer **, const struct symbol_wrappers *);
+void usage_namer_free(struct usage_namer *);
+/* The callers of these rows, and none else.  -ENOMEM. */
+int usage_namer_take(struct usage_namer *, const struct usage_row *, size_t n);
+struct profile *usage_namer_profile(struct usage_namer *);
+/* Appends a row for each; types NULL: not known.  -ENOMEM. */
+int usage_list_name(struct usage_list *, struct usage_namer *,
+    const struct stream_types *, const struct usage_row *, size_t n);
 
 /* --- fields (usage_fields.c) --------------------------------------------------- */
 
