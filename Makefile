@@ -105,6 +105,7 @@ NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.
 MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*.c src/mdd/*/*.c))) \
 	src/mdd/target/settings.c
 USAGE = $(sort $(wildcard src/usage/*.c))
+STRESS = $(sort $(wildcard src/stress/*.c))
 PAGEK = $(sort $(wildcard src/pagek/*/*.c src/pagek/*/*/*.c))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.
@@ -113,7 +114,7 @@ PRODUCE = $(sort $(wildcard src/alloclog/produce/*.c)) src/alloclog/sample.c $(U
 
 FILTER = $(sort $(wildcard src/filter/*.c))
 ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(USAGE) \
-	$(PAGEK)
+	$(STRESS) $(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o) $(PPROF:=.o)
 ARCHIVE = $B/rooms.a
 # With the core of memory debug data.
@@ -403,6 +404,7 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring \
 	tests/fuzz/seed_settings tests/corpus/settings
 	tests/fuzz/seed_kept tests/corpus/kept
 	tests/fuzz/seed_saved tests/corpus/saved
+	tests/fuzz/seed_stress tests/corpus/stress
 	tests/fuzz/seed_usage tests/corpus/usage
 
 # Its objects are made to be followed, in a folder of their own.

@@ -538,12 +538,25 @@ check_stacks(struct parse *p)
 }
 
 static int
+check_since(struct parse *p)
+{
+	const struct options *o = p->o;
+	const char *has = o->command == COMMAND_STRESS ? "boot" : "click";
+
+	if (!option_given(o, OPTION_SINCE) ||
+	    strcmp(o->text[OPTION_SINCE], has) == 0)
+		return 0;
+	return option_fail(p, "'pagek %s' takes --since=%s",
+	    command_rows[o->command].name, has);
+}
+
+static int
 check_prom(struct parse *p)
 {
 	if (p->o->format == FORMAT_PROM &&
 	    !command_in(p->o->command, GROUP_SUMS))
-		return option_fail(p, "--format=prom is for 'pagek list' and "
-		    "'pagek usage'");
+		return option_fail(p, "--format=prom is for 'pagek list', "
+		    "'pagek stress' and 'pagek usage'");
 	return 0;
 }
 
@@ -605,6 +618,7 @@ static int (*const checks[])(struct parse *) = {
 	check_ssh,
 	check_raw,
 	check_stacks,
+	check_since,
 	check_prom,
 	check_filter,
 	check_group,

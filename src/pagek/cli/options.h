@@ -316,6 +316,7 @@ struct options {
 	struct events_options events;
 	struct usage_options usage;
 	const char *memory;		/* core:FILE or pid:N; NULL */
+	const char *root;		/* stress: a folder; NULL: this machine */
 };
 
 static inline bool

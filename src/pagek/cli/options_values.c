@@ -134,7 +134,8 @@ set_classic(struct parse *p, const char *arg)
 static int
 set_since(struct parse *p, const char *arg)
 {
-	return strcmp(arg, "click") == 0 ? 0 : option_wrong(p, OPTION_SINCE, arg);
+	return strcmp(arg, "click") == 0 || strcmp(arg, "boot") == 0 ? 0 :
+	    option_wrong(p, OPTION_SINCE, arg);
 }
 
 const char *const option_measures[] = {

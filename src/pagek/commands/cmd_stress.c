@@ -1,0 +1,555 @@
+/* pagek stress: how hard this machine's kernel worked for its pages. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../base/base.h"
+#include "../../stress/stress.h"
+#include "../batch/batch.h"
+#include "../cli/cli.h"
+#include "../cli/pump.h"
+#include "../documents/documents.h"
+
+#define CANNOT_RUN 126
+#define NOT_FOUND 127
+
+/* What was spent between two samples; or, since the boot, the whole of one. */
+struct spent {
+	const struct options *o;
+	const char *kernel;
+	const char *why;		/* stress_why() */
+	int64_t wall_ms;		/* of its end */
+	int64_t ms;			/* how long; -1: since the boot, or not known */
+	bool changed;			/* the source has changed meanwhile */
+	struct stress_sample s;		/* numbers are those that were spent */
+};
+
+struct level_row {
+	unsigned level;			/* from 1 */
+	const struct spent *spent;
+};
+
+/* --- the fields of a sample ------------------------------------------------------------- */
+
+static bool
+get_level(const void *row, size_t at, struct field_value *v)
+{
+	const struct stress_sample *s = &((const struct spent *)row)->s;
+
+	v->n = s->level[at];
+	return s->known[at];
+}
+
+static bool
+get_exactness(const void *row, size_t at, struct field_value *v)
+{
+	const struct stress_sample *s = &((const struct spent *)row)->s;
+	enum stress_truth truth = stress_sources[s->source].truth[at];
+
+	v->text = stress_truths[s->known[at] ? truth : STRESS_UNKNOWN];
+	return true;
+}
+
+FIELD_GET(get_time, spent, i, r->wall_ms, true)
+FIELD_GET(get_seconds, spent, share, (double)r->ms / 1000, r->ms >= 0)
+FIELD_GET_TEXT(get_source, spent, stress_sources[r->s.source].name)
+FIELD_GET_TEXT(get_kernel, spent, r->kernel)
+FIELD_GET_TEXT(get_why, spent, r->why)
+FIELD_GET(get_requests, spent, n, r->s.requests, r->s.requests_known)
+FIELD_GET(get_some, spent, n, r->s.some_us, r->s.pressure_known)
+FIELD_GET(get_full, spent, n, r->s.full_us, r->s.pressure_known)
+FIELD_GET(get_kswapd, spent, n, r->s.kswapd_ran,
+    r->s.source == STRESS_VMSTAT && r->ms >= 0)
+FIELD_GET(get_stolen, spent, n, r->s.stolen, r->s.source == STRESS_FILE)
+FIELD_GET(get_changed, spent, n, r->changed, true)
+
+static void
+clock_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct spent *r = row;
+	time_t t = (time_t)(r->wall_ms / 1000);
+	struct tm tm;
+
+	out[0] = '\0';
+	if ((r->o->page.utc ? gmtime_r(&t, &tm) : localtime_r(&t, &tm)) != NULL)
+		strftime(out, FIELD_CELL, "%H:%M:%S", &tm);
+}
+
+#define COLUMN(name, cols) \
+	{ .plain = true, .title = (name), .gap = 1, .width = (cols), .right = true }
+#define LEVEL(n, cols) \
+	{ .key = "level_" #n, .kind = FIELD_NUMBER, .get = get_level, .at = (n) - 1, \
+	    .column = COLUMN("LEVEL" #n, cols) }, \
+	{ .key = "exactness_" #n, .kind = FIELD_TEXT, .get = get_exactness, \
+	    .at = (n) - 1 }
+
+static const struct field sample_fields[] = {
+	{ .key = "time", .kind = FIELD_TIME, .get = get_time,
+	    .column = { .title = "TIME", .width = 8, .cell = clock_cell } },
+	{ .key = "seconds", .kind = FIELD_SHARE, .get = get_seconds },
+	{ .key = "kernel", .kind = FIELD_TEXT, .get = get_kernel },
+	{ .key = "source", .kind = FIELD_TEXT, .get = get_source },
+	LEVEL(1, 13), LEVEL(2, 9), LEVEL(3, 8), LEVEL(4, 8), LEVEL(5, 6),
+	LEVEL(6, 6),
+	{ .key = "requests", .kind = FIELD_NUMBER, .get = get_requests },
+	{ .key = "some_us", .kind = FIELD_NUMBER, .get = get_some,
+	    .unit = FIELD_MICROSECONDS, .column = COLUMN("SOME us", 10) },
+	{ .key = "full_us", .kind = FIELD_NUMBER, .get = get_full,
+	    .unit = FIELD_MICROSECONDS, .column = COLUMN("FULL us", 10) },
+	{ .key = "kswapd_ran", .kind = FIELD_BOOL, .get = get_kswapd },
+	{ .key = "taken_by_others", .kind = FIELD_NUMBER, .get = get_stolen },
+	{ .key = "source_changed", .kind = FIELD_BOOL, .get = get_changed },
+	{ .key = "why", .kind = FIELD_TEXT, .get = get_why },
+};
+static const struct field_table samples = FIELD_TABLE(sample_fields);
+
+/* --- the table of levels ------------------------------------------------------------------- */
+
+static uint64_t
+all_requests(const struct stress_sample *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < STRESS_LEVELS; i++)
+		if (s->known[i])
+			sum += s->level[i];
+	return sum;
+}
+
+static void
+name_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct level_row *r = row;
+
+	snprintf(out, FIELD_CELL, "%u %s", r->level,
+	    stress_levels[r->level - 1].name);
+}
+
+/* '~': an estimate; '<': it is less than that. */
+static void
+count_cell(const void *row, char out[FIELD_CELL])
+{
+	static const char *const mark[] = {
+		[STRESS_EXACT] = "",
+		[STRESS_CLOSE] = "~",
+		[STRESS_FAR_OVER] = "<",
+	};
+	const struct level_row *r = row;
+	const struct stress_sample *s = &r->spent->s;
+	size_t i = r->level - 1;
+
+	if (!s->known[i]) {
+		snprintf(out, FIELD_CELL, "n/a");
+		return;
+	}
+	snprintf(out, FIELD_CELL, "%s%s",
+	    s->level[i] == 0 ? "" : mark[stress_sources[s->source].truth[i]],
+	    base_digits(s->level[i]).text);
+}
+
+/* Only exact counts have shares. */
+static void
+share_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct level_row *r = row;
+	const struct stress_sample *s = &r->spent->s;
+	uint64_t n = s->level[r->level - 1], all = all_requests(s);
+	double share = all > 0 ? 100.0 * (double)n / (double)all : 0;
+
+	if (stress_sources[s->source].truth[r->level - 1] != STRESS_EXACT ||
+	    n == 0)
+		snprintf(out, FIELD_CELL, "-");
+	else if (share < 0.1)
+		snprintf(out, FIELD_CELL, "<0.1%%");
+	else
+		snprintf(out, FIELD_CELL, "%.1f%%", share);
+}
+
+static void
+meaning_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct level_row *r = row;
+
+	snprintf(out, FIELD_CELL, "%s", stress_levels[r->level - 1].meaning);
+}
+
+static const struct field level_fields[] = {
+	{ .column = { .title = "LEVEL", .width = 23, .cell = name_cell } },
+	{ .column = { .title = "COUNT", .width = 15, .right = true, .gap = 1,
+	    .cell = count_cell } },
+	{ .column = { .title = "SHARE", .width = 6, .right = true, .gap = 1,
+	    .cell = share_cell } },
+	{ .column = { .title = "MEANING", .gap = 2, .cell = meaning_cell } },
+};
+static const struct field_table levels = FIELD_TABLE(level_fields);
+
+static void
+put_period(FILE *out, const struct spent *p)
+{
+	if (p->ms >= 0)
+		fprintf(out, "  %.1f s\n", (double)p->ms / 1000);
+	else
+		fprintf(out, "  %s\n", stress_sources[p->s.source].since_boot &&
+		    p->s.changes == 0 ? "since boot" :
+		    "since the file was last read");
+}
+
+static void
+put_notes(FILE *out, const struct spent *p)
+{
+	const struct stress_sample *s = &p->s;
+
+	if (s->pressure_known)
+		fprintf(out, "waited for memory: some task %s us, all tasks %s us\n",
+		    base_digits(s->some_us).text, base_digits(s->full_us).text);
+	if (s->source == STRESS_VMSTAT)
+		fputs("~ an estimate   < fewer requests than that: one reclaims many "
+		    "times   n/a this source cannot say\n", out);
+	if (s->known[1] && s->level[1] > s->level[0] / 10)
+		fputs("level 2 is above a tenth of level 1: kswapd may not keep up\n",
+		    out);
+	if (s->stolen > 0)
+		fprintf(out, "another reader has taken %s counts: these are too low\n",
+		    base_digits(s->stolen).text);
+	if (p->changed)
+		fputs("the source has changed meanwhile: these are too low\n", out);
+	if (p->why[0] != '\0')
+		fprintf(out, "%s\n", p->why);
+}
+
+static void
+put_levels(FILE *out, const struct spent *p)
+{
+	struct output_table t = { .out = out, .fields = &levels,
+		.ascii = p->o->page.ascii };
+	struct level_row row = { .spent = p };
+
+	for (row.level = 1; row.level <= STRESS_LEVELS; row.level++)
+		output_measure(&t, &row);
+	output_fit(&t, batch_terminal_columns(out));
+	fprintf(out, "HEAP STRESS  %s  %s", p->kernel,
+	    stress_sources[p->s.source].text);
+	put_period(out, p);
+	output_heading(&t);
+	for (row.level = 1; row.level <= STRESS_LEVELS; row.level++)
+		output_row(&t, &row);
+	put_notes(out, p);
+}
+
+/* --- the other forms --------------------------------------------------------------------------- */
+
+/* The line that the note's file has. */
+static void
+put_line(FILE *out, const struct spent *p)
+{
+	for (size_t i = 0; i < STRESS_LEVELS; i++)
+		if (p->s.known[i])
+			fprintf(out, "%s%" PRIu64, i > 0 ? " " : "",
+			    p->s.level[i]);
+		else
+			fprintf(out, "%sn/a", i > 0 ? " " : "");
+	fputc('\n', out);
+}
+
+static void
+put_label(FILE *out, const char *text)
+{
+	for (; *text != '\0'; text++)
+		fprintf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "",
+		    *text);
+}
+
+static void
+put_metrics(FILE *out, const struct spent *p)
+{
+	const struct stress_sample *s = &p->s;
+
+	fputs("# HELP pagek_stress_info The kernel and the source of the counts.\n"
+	    "# TYPE pagek_stress_info gauge\npagek_stress_info{kernel=\"", out);
+	put_label(out, p->kernel);
+	fprintf(out, "\",source=\"%s\"} 1\n"
+	    "# HELP pagek_stress_requests_total Requests of the kernel's page "
+	    "allocator by the stage that satisfied them.\n"
+	    "# TYPE pagek_stress_requests_total counter\n",
+	    stress_sources[s->source].name);
+	for (size_t i = 0; i < STRESS_LEVELS; i++)
+		if (s->known[i])
+			fprintf(out, "pagek_stress_requests_total{level=\"%zu\","
+			    "exactness=\"%s\"} %" PRIu64 "\n", i + 1,
+			    stress_truths[stress_sources[s->source].truth[i]],
+			    s->level[i]);
+	if (!s->pressure_known)
+		return;
+	fprintf(out, "# HELP pagek_stress_waited_microseconds_total Time for which "
+	    "tasks waited for memory.\n"
+	    "# TYPE pagek_stress_waited_microseconds_total counter\n"
+	    "pagek_stress_waited_microseconds_total{tasks=\"some\"} %" PRIu64 "\n"
+	    "pagek_stress_waited_microseconds_total{tasks=\"all\"} %" PRIu64 "\n",
+	    s->some_us, s->full_us);
+}
+
+/* --- samples --------------------------------------------------------------------------------------- */
+
+struct look {
+	const struct options *o;
+	struct stress *stress;
+	FILE *out;
+	struct json json;
+	struct stress_sample base;	/* differences are to it */
+	struct mono base_at;
+	uint64_t lines;
+};
+
+static bool
+take(struct look *l, struct stress_sample *s)
+{
+	int err = stress_take(l->stress, s);
+
+	if (err < 0)
+		complain("cannot read the kernel's counters: %s", strerror(-err));
+	return err == 0;
+}
+
+static uint64_t
+less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Without a base: the whole sample. */
+static void
+subtract(struct spent *p, const struct stress_sample *now,
+    const struct stress_sample *base)
+{
+	p->s = *now;
+	for (size_t i = 0; i < STRESS_LEVELS; i++) {
+		p->s.level[i] = less(now->level[i], base->level[i]);
+		p->s.known[i] = now->known[i] &&
+		    (base->known[i] || base->source != now->source);
+	}
+	p->s.requests = less(now->requests, base->requests);
+	p->s.requests_known = now->requests_known && base->requests_known;
+	p->s.some_us = less(now->some_us, base->some_us);
+	p->s.full_us = less(now->full_us, base->full_us);
+	p->s.pressure_known = now->pressure_known && base->pressure_known;
+	p->s.stolen = less(now->stolen, base->stolen);
+	p->changed = now->changes != base->changes;
+}
+
+static void
+put(struct look *l, const struct spent *p)
+{
+	struct output_table lines = { .out = l->out, .fields = &samples,
+		.ascii = l->o->page.ascii };
+
+	if (l->o->format == FORMAT_PROM) {
+		put_metrics(l->out, p);
+	} else if (options_as_data(l->o)) {
+		json_row(&l->json, p, 0);
+	} else if (option_given(l->o, OPTION_READ_ZERO)) {
+		put_line(l->out, p);
+	} else if (option_given(l->o, OPTION_INTERVAL)) {
+		if (l->lines++ == 0)
+			output_heading(&lines);
+		output_row(&lines, p);
+	} else {
+		put_levels(l->out, p);
+	}
+}
+
+/* Writes what was spent since the base; false: no sample. */
+static bool
+put_spent(struct look *l, const struct stress_sample *base)
+{
+	struct spent p = { .o = l->o, .kernel = stress_kernel(l->stress),
+		.ms = base != NULL ? mono_ms_since(l->base_at) : -1,
+		.wall_ms = base_wall_ms() };
+	struct stress_sample now;
+
+	if (!take(l, &now))
+		return false;
+	p.why = stress_why(l->stress);
+	if (base != NULL)
+		subtract(&p, &now, base);
+	else
+		p.s = now;
+	put(l, &p);
+	l->base = now;
+	l->base_at = mono_now();
+	return true;
+}
+
+static bool
+from_boot(const struct options *o)
+{
+	return option_given(o, OPTION_SINCE);
+}
+
+static bool
+put_repeatedly(struct look *l, uv_loop_t *loop)
+{
+	bool good = from_boot(l->o) || take(l, &l->base);
+	struct pace pace;
+
+	l->base_at = mono_now();
+	pace_begin(&pace, l->o);
+	if (from_boot(l->o) && good) {
+		good = put_spent(l, NULL);
+		pace.n++;
+	}
+	while (good && output_flush(l->out) &&
+	    pace_wait(&pace, loop, NULL, NULL, NULL)) {
+		good = put_spent(l, from_boot(l->o) ? NULL : &l->base);
+		pace.n++;
+	}
+	return good;
+}
+
+/* --- a command ------------------------------------------------------------------------------------------ */
+
+static _Noreturn void
+execute(char *const *argv, const struct sigaction old[2])
+{
+	int err;
+
+	sigaction(SIGINT, &old[0], NULL);
+	sigaction(SIGQUIT, &old[1], NULL);
+	execvp(argv[0], argv);
+	err = errno;
+	complain("cannot run '%s': %s", base_shown(argv[0]), strerror(err));
+	_exit(err == ENOENT ? NOT_FOUND : CANNOT_RUN);
+}
+
+/* ^C is for the command: its counts are printed afterwards. */
+static int
+run_command(char *const *argv, int *status)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, old[2];
+	pid_t pid;
+	int r = 0, how;
+
+	sigaction(SIGINT, &ignore, &old[0]);
+	sigaction(SIGQUIT, &ignore, &old[1]);
+	pid = fork();
+	if (pid == 0)
+		execute(argv, old);
+	if (pid < 0)
+		r = -errno;
+	while (pid > 0 && waitpid(pid, &how, 0) < 0)
+		if (errno != EINTR) {
+			r = -errno;
+			break;
+		}
+	if (r == 0)
+		*status = WIFEXITED(how) ? WEXITSTATUS(how) :
+		    128 + WTERMSIG(how);
+	sigaction(SIGINT, &old[0], NULL);
+	sigaction(SIGQUIT, &old[1], NULL);
+	return r;
+}
+
+static bool
+put_command(struct look *l, int *status)
+{
+	int err;
+
+	if (!take(l, &l->base))
+		return false;
+	l->base_at = mono_now();
+	err = run_command(l->o->argv, status);
+	if (err < 0) {
+		complain("cannot start the command: %s", strerror(-err));
+		return false;
+	}
+	return put_spent(l, &l->base);
+}
+
+/* --- the command line ------------------------------------------------------------------------------------- */
+
+static bool
+repeats(const struct options *o)
+{
+	return option_given(o, OPTION_INTERVAL) || option_given(o, OPTION_COUNT) ||
+	    option_given(o, OPTION_DURATION);
+}
+
+int
+cmd_stress_check(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->target_given)
+		return option_fail(p, "the counts are of the machine on which "
+		    "pagek runs: run 'pagek stress' there");
+	if (o->argv != NULL && (repeats(o) || from_boot(o)))
+		return option_fail(p, "with a command there is one period: its "
+		    "own");
+	if (option_given(o, OPTION_READ_ZERO) && options_as_data(o))
+		return option_fail(p, "--read-zero is a format of its own");
+	if (o->format == FORMAT_PROM && (repeats(o) || o->argv != NULL))
+		return option_fail(p, "--format=prom is for totals: a collector "
+		    "takes the differences");
+	return 0;
+}
+
+static void
+begin(struct look *l)
+{
+	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
+		return;
+	json_open(&l->json, l->out, l->o);
+	json_document(&l->json, "pagek.stress/1", &samples, 0);
+	json_text(&l->json, "kernel", or_null(stress_kernel(l->stress)));
+	json_rows(&l->json, "samples");
+}
+
+static void
+end(struct look *l)
+{
+	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
+		return;
+	json_rows_end(&l->json);
+	json_end(&l->json);
+}
+
+/* Beside a command's own output ours is on standard error. */
+static FILE *
+open_output(const struct options *o)
+{
+	return o->argv != NULL && o->output == NULL ? stderr :
+	    output_open(o->output);
+}
+
+int
+cmd_stress(const struct options *o, uv_loop_t *loop)
+{
+	struct look l = { .o = o };
+	int status = PAGEK_OK, r;
+	bool good;
+
+	r = stress_open(&l.stress, o->root != NULL ? o->root : "/");
+	if (r < 0) {
+		complain("cannot read the kernel's counters: %s", strerror(-r));
+		return PAGEK_FAILED;
+	}
+	l.out = open_output(o);
+	if (l.out == NULL) {
+		stress_close(l.stress);
+		return PAGEK_FAILED;
+	}
+	begin(&l);
+	if (o->argv != NULL)
+		good = put_command(&l, &status);
+	else if (repeats(o))
+		good = put_repeatedly(&l, loop);
+	else
+		good = put_spent(&l, NULL);
+	end(&l);
+	r = output_close(l.out, o->output, good ? status : PAGEK_FAILED);
+	stress_close(l.stress);
+	pump_down(loop, NULL, NULL);
+	return r;
+}

@@ -1,0 +1,154 @@
+/*
+ * stress: how hard the kernel worked for the pages that it gave, in the six levels
+ * of "Visualizing Heap Stress Under Linux" (2009).
+ *
+ *	sources.c	the sources, the totals, the change from one to the next
+ *	readings.c	the kernel's files as numbers
+ *
+ * Vocabulary
+ *	request		a call of the kernel's page allocator, or a page of a bulk
+ *			call.  Its size does not matter.
+ *	level		the deepest stage that a request had reached when it was
+ *			satisfied, from 1; 6: it failed.
+ *	source		where the counts come from.  The best one that is there is
+ *			used; if it goes away, the next one is.
+ *	truth		what a count of a source says about a level.
+ *	sample		the totals of one moment.
+ *	pressure	time for which tasks waited for memory (PSI).
+ *
+ * A difference of two samples says what was spent between them.  A sample from
+ * another source than the one before has the totals of the one before: nothing is
+ * counted twice, and what happened meanwhile is not counted.
+ *
+ * Example
+ *	stress_open(&s, "/");
+ *	stress_take(s, &before);
+ *	...
+ *	stress_take(s, &after);
+ *	spent = after.level[3] - before.level[3];	level 4
+ *	stress_close(s);
+ */
+#ifndef STRESS_H
+#define STRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STRESS_LEVELS 6
+#define STRESS_WHY 256		/* bytes of a sentence */
+#define STRESS_KERNEL 65	/* of the kernel's release */
+
+/* In the order in which they are tried. */
+enum stress_source {
+	STRESS_PATCH,		/* heap_stress_1 to _6 of /proc/vmstat: a patched kernel's */
+	STRESS_FILE,		/* six numbers that reading sets to zero: module or patch */
+	STRESS_VMSTAT,		/* what any kernel says in /proc/vmstat */
+	STRESS_NONE,
+};
+
+enum stress_truth {
+	STRESS_UNKNOWN,
+	STRESS_EXACT,
+	STRESS_CLOSE,		/* an estimate */
+	STRESS_FAR_OVER,	/* events, of which one request makes many */
+};
+
+struct stress_level {
+	const char *name;	/* "default criteria" */
+	const char *meaning;	/* what the note says of it */
+};
+
+extern const struct stress_level stress_levels[STRESS_LEVELS];
+
+struct stress_source_row {
+	const char *name;	/* "patch", for data */
+	const char *text;	/* for people */
+	enum stress_truth truth[STRESS_LEVELS];
+	bool since_boot;	/* its first sample has all since the boot */
+};
+
+extern const struct stress_source_row stress_sources[STRESS_NONE + 1];
+
+/* "exact", "close", "far over", "unknown" */
+extern const char *const stress_truths[STRESS_FAR_OVER + 1];
+
+struct stress_sample {
+	enum stress_source source;
+	/*
+	 * Requests since the boot, or with STRESS_FILE since the file was last read
+	 * before stress_open().  At the largest number they stay.
+	 */
+	bool known[STRESS_LEVELS];
+	uint64_t level[STRESS_LEVELS];
+	bool requests_known;
+	uint64_t requests;	/* satisfied ones, of /proc/vmstat, since the boot */
+	bool pressure_known;
+	uint64_t some_us, full_us;	/* at least one task, all tasks waited; since the boot */
+	bool kswapd_ran;	/* since the sample before; with STRESS_VMSTAT */
+	uint64_t stolen;	/* requests that another reader of the file has taken */
+	unsigned backwards;	/* counters that were below their last value, so far */
+	unsigned changes;	/* of the source, since stress_open() */
+};
+
+struct stress;
+
+/*
+ * root: "/", or a folder with copies of the kernel's files.  Chooses no source yet:
+ * stress_take() does.  -ENOMEM, -ENAMETOOLONG.  Not for several threads at once.
+ */
+int stress_open(struct stress **, const char *root);
+void stress_close(struct stress *);
+
+/*
+ * Takes a sample; without any source it has STRESS_NONE.  -errno, and another try
+ * later may work: no memory, no descriptor.
+ */
+int stress_take(struct stress *, struct stress_sample *);
+
+/*
+ * Why the better sources are not used, or why the last one was left: one sentence
+ * for each, as "SENTENCE; SENTENCE"; "": the best one is used.  Borrowed until the
+ * next sample.
+ */
+const char *stress_why(const struct stress *);
+/* The kernel's release, "" if it is not known. */
+const char *stress_kernel(const struct stress *);
+
+/* --- inside this room (readings.c) -------------------------------------------- */
+
+/* What `/proc/vmstat` said; a key that was not there is unknown. */
+enum stress_key {
+	STRESS_KEY_LEVEL,	/* heap_stress_1 to _6 */
+	STRESS_KEY_HIT = STRESS_KEY_LEVEL + STRESS_LEVELS,
+	STRESS_KEY_MISS,
+	STRESS_KEY_ALLOCSTALL,	/* sum of all zones */
+	STRESS_KEY_COMPACT_STALL,
+	STRESS_KEY_OOM_KILL,
+	STRESS_KEY_PAGEOUTRUN,
+	STRESS_KEYS
+};
+
+struct stress_vmstat {
+	bool known[STRESS_KEYS];
+	uint64_t n[STRESS_KEYS];
+};
+
+/* Lines "key number"; others are skipped. */
+void stress_read_vmstat(const char *text, size_t len, struct stress_vmstat *);
+
+enum stress_shape {
+	STRESS_SIX,		/* six numbers on one line */
+	STRESS_SITES,		/* the mainline kernel's file of call sites */
+	STRESS_OTHER,
+};
+
+/* The whole of the file.  n: only with STRESS_SIX. */
+enum stress_shape stress_read_six(const char *text, size_t len,
+    uint64_t n[STRESS_LEVELS]);
+
+/* /proc/pressure/memory; false: not that file. */
+bool stress_read_pressure(const char *text, size_t len, uint64_t *some_us,
+    uint64_t *full_us);
+
+#endif

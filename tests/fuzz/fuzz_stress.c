@@ -1,0 +1,71 @@
+/*
+ * fuzz_stress: any bytes as each of the kernel's files that stress reads.
+ *
+ * Claims: six numbers written as the kernel writes them are read back; a number is
+ * never read from a text that has none; what is read does not depend on what is
+ * behind the last line.
+ */
+#include <inttypes.h>
+
+#include "../../src/base/base.h"
+#include "../../src/stress/stress.h"
+#include "fuzz.h"
+
+static void
+read_back(const uint64_t n[STRESS_LEVELS])
+{
+	uint64_t again[STRESS_LEVELS];
+	char line[160];
+	int len = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %" PRIu64
+	    " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", n[0], n[1], n[2], n[3],
+	    n[4], n[5]);
+
+	claim(stress_read_six(line, (size_t)len, again) == STRESS_SIX &&
+	    memcmp(n, again, sizeof again) == 0, "six numbers come back");
+	claim(stress_read_six(line, (size_t)len - 1, again) != STRESS_SIX,
+	    "a line that is cut is no line");
+}
+
+static bool
+has_digit(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] >= '0' && text[i] <= '9')
+			return true;
+	return false;
+}
+
+static void
+whole_lines(const char *text, size_t len)
+{
+	const char *last = memrchr(text, '\n', len);
+	size_t whole = last == NULL ? 0 : (size_t)(last - text) + 1;
+	struct stress_vmstat all, lines;
+	unsigned known = 0;
+
+	stress_read_vmstat(text, len, &all);
+	stress_read_vmstat(text, whole, &lines);
+	claim(memcmp(&all, &lines, sizeof all) == 0, "a line without an end is "
+	    "not read");
+	for (size_t i = 0; i < STRESS_KEYS; i++) {
+		claim(all.known[i] || all.n[i] == 0, "unknown numbers are 0");
+		known += all.known[i];
+	}
+	claim(known == 0 || has_digit(text, len), "a known number was written");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+	const char *text = (const char *)bytes;
+	uint64_t n[STRESS_LEVELS], some = 1, full = 1;
+
+	if (len == 0)
+		return 0;
+	if (stress_read_six(text, len, n) == STRESS_SIX)
+		read_back(n);
+	whole_lines(text, len);
+	if (!stress_read_pressure(text, len, &some, &full))
+		claim(some == 1 && full == 1, "results are untouched on failure");
+	return 0;
+}

@@ -1,0 +1,119 @@
+#!/bin/sh
+# pagek stress: the six counts of the kernel's page allocator, from copies of its
+# files and from this kernel.
+set -u
+. "$(dirname "$0")/lib.sh"
+pagek=$B/pagek
+root=$tmp/root
+mkdir -p "$root/proc/sys/kernel"
+echo 6.1.0-test >"$root/proc/sys/kernel/osrelease"
+printf 'numa_hit 1000\nnuma_miss 0\nallocstall_normal 40\ncompact_stall 2\noom_kill 1\n' \
+    >"$root/proc/vmstat"
+
+# as STATUS OUTPUT ARGUMENT...: the command ends like this.
+as() {
+	status=$1 output=$2
+	shift 2
+	"$pagek" stress --root "$root" "$@" >"$tmp/out" 2>"$tmp/err"
+	[ $? = "$status" ] && grep -q -e "$output" "$tmp/out"
+}
+
+unknown() {
+	as 0 '^1000 n/a n/a 42 1 n/a$' --read-zero &&
+	    as 0 '^2 after background wake  *n/a' &&
+	    as 0 '^4 synchronous reclaim  *<42 ' && as 0 'since boot' &&
+	    as 0 '"level_2": null, "exactness_2": "unknown"' --format json
+}
+rule "levels that the source cannot say are not 0" unknown
+
+exact() {
+	echo '4373 516 3 0 0 0' >"$root/proc/heapstress"
+	as 0 '^4373 516 3 0 0 0$' --read-zero && as 0 'exact' &&
+	    as 0 'above a tenth' && ! grep -q n/a "$tmp/out" &&
+	    as 0 'pagek_stress_requests_total{level="2",exactness="exact"} 516' \
+		--format prom
+}
+rule "the note's six numbers are exact, in each format" exact
+
+shape() {
+	echo '1 2 3' >"$root/proc/heapstress"
+	as 0 '/proc/heapstress has not six numbers' && as 0 '~1,000'
+}
+rule "a file of another shape is said, and the next source used" shape
+
+csv() {
+	rm -f "$root/proc/heapstress"
+	as 0 '^time,seconds,kernel,source,level_1,exactness_1,' --format csv &&
+	    as 0 ',6.1.0-test,vmstat,1000,close,,unknown,,unknown,42,far over,1' \
+		--format csv
+}
+rule "CSV has a column for each count and its exactness" csv
+
+nothing() {
+	mkdir "$tmp/empty"
+	"$pagek" stress --root "$tmp/empty" >"$tmp/out" 2>"$tmp/err" &&
+	    grep -q 'no source' "$tmp/out" &&
+	    grep -q 'cannot read /proc/vmstat: No such file' "$tmp/out"
+}
+rule "without any source that is said" nothing
+
+# --- this kernel ------------------------------------------------------------------
+
+repeated() {
+	"$pagek" stress --interval 0.1 --count 3 >"$tmp/out" &&
+	    [ "$(grep -c '^[0-9][0-9]:' "$tmp/out")" = 3 ] &&
+	    "$pagek" stress --interval 0.1 --count 2 --format ndjson |
+	    python3 -c 'import json, sys
+rows = [json.loads(line) for line in sys.stdin]
+assert len([r for r in rows if "level_1" in r]) == 2'
+}
+rule "an interval gives a line each, and lines of JSON" repeated
+
+# 64 MiB are touched; the machine may do more meanwhile.
+spent() {
+	"$pagek" stress --format json -o "$tmp/json" -- python3 -c '
+import mmap
+m = mmap.mmap(-1, 64 << 20)
+m.madvise(mmap.MADV_NOHUGEPAGE)
+for i in range(0, 64 << 20, 4096):
+    m[i] = 1
+' && python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))["samples"][0]
+assert s["seconds"] > 0
+assert s["requests"] is None or s["requests"] >= 16384, s["requests"]' "$tmp/json"
+}
+rule "a command's touched pages are requests" spent
+
+statuses() {
+	"$pagek" stress -- sh -c 'exit 3' 2>"$tmp/err"
+	[ $? = 3 ] && grep -q '^1 default criteria' "$tmp/err" || return 1
+	"$pagek" stress -- sh -c 'kill -9 $$' 2>"$tmp/err"
+	[ $? = 137 ] || return 1
+	"$pagek" stress -- /nonexistent 2>"$tmp/err"
+	[ $? = 127 ] && grep -q 'cannot run' "$tmp/err" || return 1
+	"$pagek" stress -- /etc/passwd 2>"$tmp/err"
+	[ $? = 126 ]
+}
+rule "the command's status is the status" statuses
+
+apart() {
+	[ "$("$pagek" stress -- echo hello 2>"$tmp/err")" = hello ] &&
+	    [ -s "$tmp/err" ]
+}
+rule "the command's output is apart from the counts" apart
+
+full() {
+	"$pagek" stress >/dev/full 2>"$tmp/err"
+	[ $? = 1 ] && "$pagek" stress | true
+}
+rule "output that cannot be written is said, a closed pipe is not" full
+
+refused() {
+	for words in pid:1 '--since click' '--interval 1 -- true' \
+	    '--read-zero --format json' '--format prom --count 2' '--fields x'; do
+		"$pagek" stress --root "$root" $words >"$tmp/out" 2>"$tmp/err"
+		[ $? = 2 ] && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ] ||
+		    return 1
+	done
+}
+rule "what does not go together is refused" refused
