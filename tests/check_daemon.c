@@ -84,7 +84,7 @@ options_of(const char *const *word, struct node_opts *o)
 TEST(options_are_remembered_in_their_places)
 {
 	static const char *const daemon[] = { "pageknode", "--max", "17",
-		"--stack", "3", "--free-stack", "--no-pairs",
+		"--stack", "3", "--free-stack", "--no-pairs", "--usage",
 		"--sample", "64k",
 		"--dormant", "--no-wait", "--check-list", "--spool", "/s",
 		"--print=p", "--clients", "9", "--role", "read",
@@ -104,7 +104,7 @@ TEST(options_are_remembered_in_their_places)
 	ck_assert_int_eq(options_of(daemon, &o), -1);
 	ck_assert(o.max == 17 && o.stack == 3 && o.sample == 65536 &&
 	    o.clients == 9 && o.roles != 0);
-	ck_assert(o.free_stacks && o.no_pairs && o.dormant && o.no_wait && o.check_list &&
+	ck_assert(o.free_stacks && o.no_pairs && o.usage && o.dormant && o.no_wait && o.check_list &&
 	    o.print && o.alone && o.system);
 	ck_assert_str_eq(o.spool, "/s");
 	ck_assert_str_eq(o.printer, "p");
@@ -159,7 +159,7 @@ TEST(options_that_a_page_hands_on_arrive)
 		NULL };
 	struct node_opts all = { .argv = argv, .fd = 7, .max = 17,
 		.no_wait = true, .own_session = true, .check_list = true,
-		.stack = 3, .free_stacks = true, .no_pairs = true,
+		.stack = 3, .free_stacks = true, .no_pairs = true, .usage = true,
 		.dormant = true, .sample = UINT64_C(1) << 40, .report = "/r",
 		.hello = "/h", .demo.at = "39s", .device.fd = -1,
 		.device.baud = 9600, .supervised = -1 };

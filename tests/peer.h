@@ -65,6 +65,9 @@ struct model {
 	const char *regions_why;	/* NULL: nothing is said */
 	struct wire_named_mark mark[WIRE_MARKS_MAX];
 	size_t marks;
+	struct usage_row *usage;	/* rows of USED */
+	uint32_t usages, usage_no;	/* how many; number of the copy */
+	unsigned usage_anew;		/* portions that are of another copy than the first */
 	uint32_t part_max, read_max;
 };
 
@@ -175,6 +178,7 @@ struct peer {
 	unsigned regions_asked;
 	bool has_no_regions;		/* likewise */
 	bool has_no_marks;		/* likewise */
+	bool has_no_usage;		/* likewise */
 	bool holds_regions;		/* not answered until that is over */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
 	bool may_not_arm;
@@ -736,6 +740,34 @@ answer_marked(struct peer *p, const struct wire_msg *q, struct model *m)
 }
 
 static void
+answer_used(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	static uint8_t packed[WIRE_USAGE_ROWS * WIRE_USAGE_SIZE];
+	struct wire_msg msg = { .type = WIRE_USED, .id = q->id };
+	uint32_t from = q->usage.from, n = 0;
+
+	if (from == 0)
+		m->usage_no++;
+	else if (m->usage_anew > 0 && m->usage_anew--)
+		m->usage_no++;
+	for (; !q->usage.end && from < m->usages && n < WIRE_USAGE_ROWS;
+	    from++, n++)
+		usage_row_put(packed + n * WIRE_USAGE_SIZE, &m->usage[from]);
+	msg.used.no = m->usage_no;
+	msg.used.nrows = m->usages;
+	msg.used.next = from < m->usages ? from : 0;
+	msg.used.rows = (struct wire_bytes){ .p = packed,
+		.len = n * WIRE_USAGE_SIZE };
+	msg.used.total[WIRE_U_ALLOCS] = 4711;
+	msg.used.ntotals = 1;		/* an earlier node has fewer */
+	msg.used.since_ms = 900;
+	msg.used.now_ms = 1000;
+	msg.used.lost = 5;
+	msg.used.lacks = wire_text("5 records were \033 lost");
+	peer_send(p, &msg);
+}
+
+static void
 answer_regions(struct peer *p, const struct wire_msg *q)
 {
 	struct model *m = meant(p, q->id, q->regions.index, q->regions.epoch);
@@ -827,6 +859,13 @@ peer_answer(struct peer *p, size_t k)
 			peer_error(p, q.id, WIRE_E_FRAME);
 		else if (m != NULL)
 			answer_marked(p, &q, m);
+		break;
+	case WIRE_USAGE:
+		m = meant(p, q.id, q.usage.index, q.usage.epoch);
+		if (m != NULL && p->has_no_usage)
+			peer_error(p, q.id, WIRE_E_FRAME);
+		else if (m != NULL)
+			answer_used(p, &q, m);
 		break;
 	case WIRE_ARM:
 		m = meant(p, q.id, q.arm.index, q.arm.epoch);

@@ -265,6 +265,9 @@ sample_agree_some(struct wire_msg *m)
 	case WIRE_MARKED:
 		m->marked.marks.len = WIRE_MARK_SIZE;
 		break;
+	case WIRE_USED:
+		m->used.rows.len = WIRE_USAGE_SIZE;
+		break;
 	case WIRE_SITED:
 	case WIRE_FRAMED:
 		sample_pack_some(m);

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "../base/base.h"
@@ -517,4 +518,38 @@ usage_memory(const struct usage *u)
 		if (u->high[a] != NULL)
 			bytes += u->max * sizeof *u->high[a];
 	return bytes;
+}
+
+/* --- rows as bytes ------------------------------------------------------------ */
+
+#define NUMBERS 12		/* uint64_t at the beginning of a row */
+
+_Static_assert(offsetof(struct usage_row, type) == NUMBERS * 8 &&
+    USAGE_ROW_SIZE == NUMBERS * 8 + 2, "a row is its numbers, type and kind");
+
+void
+usage_row_put(uint8_t out[USAGE_ROW_SIZE], const struct usage_row *r)
+{
+	uint64_t n[NUMBERS];
+
+	memcpy(n, r, sizeof n);
+	for (size_t i = 0; i < NUMBERS; i++)
+		base_put_le(out + 8 * i, n[i], 8);
+	out[8 * NUMBERS] = r->type;
+	out[8 * NUMBERS + 1] = r->kind;
+}
+
+int
+usage_row_get(struct usage_row *r, const uint8_t in[USAGE_ROW_SIZE])
+{
+	uint64_t n[NUMBERS];
+
+	if (in[8 * NUMBERS + 1] > USAGE_UNKNOWN)
+		return -EINVAL;
+	for (size_t i = 0; i < NUMBERS; i++)
+		n[i] = base_get_le(in + 8 * i, 8);
+	memcpy(r, n, sizeof n);
+	r->type = in[8 * NUMBERS];
+	r->kind = in[8 * NUMBERS + 1];
+	return 0;
 }

@@ -130,4 +130,12 @@ void usage_unask(struct usage *, unsigned asker);
 
 size_t usage_memory(const struct usage *);
 
+/*
+ * A row as bytes: the twelve numbers in the order of struct usage_row, u64 each and
+ * little-endian, then type and kind.  get: -EINVAL for an unknown kind.
+ */
+#define USAGE_ROW_SIZE 98
+void usage_row_put(uint8_t out[USAGE_ROW_SIZE], const struct usage_row *);
+int usage_row_get(struct usage_row *, const uint8_t in[USAGE_ROW_SIZE]);
+
 #endif

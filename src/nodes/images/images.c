@@ -9,6 +9,7 @@
 
 #include "../arrivals/arrivals.h"
 #include "../host/proc.h"
+#include "../keeper/counting.h"
 #include "../keeper/node.h"
 #include "../recorder/recorder.h"
 #include "../self_watch/self_watch.h"
@@ -415,6 +416,7 @@ adopt(struct node *node, struct keeper *k)
 	continues = !rejoined && arming_join(k, origin);
 	if (forked && continues)
 		images_inherit(k, parent);
+	counting_welcome(k);
 	recorder_follow(k);
 	watch_death(k);
 	find_modules(k, parent);
@@ -440,6 +442,7 @@ images_rejoin(struct keeper *k, uint32_t index, const char *name,
 		return r;
 	}
 	k->index = index;
+	counting_welcome(k);
 	join_live(k);
 	if (k->arming.mode != ARMING_DORMANT)
 		atomic_store(&k->node->awake, true);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "counting.h"
 #include "drain.h"
 #include "keeper.h"
 #include "node.h"
@@ -133,7 +134,7 @@ make_feed(struct keeper *k, int *fds)
 		stream_feed_hold(k->feed);
 	stream_feed_sites(k->feed, k->sites);
 	stream_feed_want_stacks(k->feed, o->stack, o->free_stacks);
-	stream_feed_forbid_pairs(k->feed, o->no_pairs);
+	stream_feed_forbid_pairs(k->feed, o->no_pairs || o->usage);
 	stream_feed_want_sample(k->feed, k->format.sample);
 	return 0;
 }
@@ -232,6 +233,7 @@ free_tags(struct keeper *k)
 static void
 free_tables(struct keeper *k)
 {
+	counting_leave(k);
 	blklist_free(k->list);
 	blklist_free(k->oracle);
 	stream_queue_free(k->queue.records);
@@ -269,6 +271,7 @@ keeper_restart_list(struct keeper *k)
 	if (mem != NULL)
 		takeover_replace(k, mem);
 	restart_counts(k);
+	counting_again(k);
 	keeper_types_changed(k);
 	if (checked && keeper_check_list(k) < 0)
 		snprintf(k->life.reason, sizeof k->life.reason,
@@ -278,6 +281,14 @@ keeper_restart_list(struct keeper *k)
 		tap->ops->restarted(tap, k);
 	}
 	return 0;
+}
+
+void
+keeper_settle_pairs(const struct keeper *k)
+{
+	if (k->feed != NULL)
+		stream_feed_forbid_pairs(k->feed, k->node->opts.no_pairs ||
+		    !SLIST_EMPTY(&k->queue.taps) || k->queue.counting != NULL);
 }
 
 int
@@ -550,6 +561,7 @@ keeper_drop(struct keeper *k)
 		k->last.counts = *blklist_counts(k->list);
 	if (k->queue.records != NULL)
 		k->last.next = stream_queue_next(k->queue.records);
+	counting_free(k);
 	free_tables(k);
 	if (k->sites != NULL)
 		stream_sites_unref(k->sites);

@@ -22,6 +22,7 @@
  *	marks.c		named marks of the stream, kept for all pages
  *	sandbox.c	targets that have locked themselves in
  *	modules.c	files that a target has loaded
+ *	counting.h	counts by caller, type and size, while somebody asks
  *	arming.h	which targets log
  *	drain.h		when each target is visited, and who wakes the loop
  *	dstrm.h		the node's table of streams
@@ -72,6 +73,7 @@ struct bell;
 struct takeover_memory;
 struct takeover_sites;
 struct keeper_tap;
+struct counting;
 
 /* --- a keeper and its parts ----------------------------------------------- */
 
@@ -172,6 +174,7 @@ struct keeper_queue {
 	uint64_t first;			/* sequence number that the queue began with */
 	bool whole;			/* true: READ leaves nothing out, because not all replacements have a tag */
 	SLIST_HEAD(, keeper_tap) taps;	/* who gets the records as well, while it lives */
+	struct counting *counting;	/* counts that follow the list; NULL: nobody asks */
 };
 
 struct region_set_region {
@@ -374,6 +377,11 @@ int keeper_check_list(struct keeper *);
  * declared stays.  -ENOMEM: nothing has changed.
  */
 int keeper_restart_list(struct keeper *);
+/*
+ * Lets the target make pairs, or not: they do not tell when a block was freed,
+ * which taps and counts need to know.
+ */
+void keeper_settle_pairs(const struct keeper *);
 /*
  * Replaces queue, digest and list by new ones in that memory; the first record
  * gets the number `next`.  On failure there are none.

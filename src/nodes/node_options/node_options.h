@@ -58,6 +58,7 @@ struct node_opts {
 	unsigned stack;			/* frames of an allocation's stack; 0: its caller alone */
 	bool free_stacks;		/* record stacks of frees too */
 	bool no_pairs;			/* a record for each event: peaks are exact */
+	bool usage;			/* count each image by caller, type and size */
 	bool dormant;			/* targets log nothing until they are armed */
 	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	const char *report;

@@ -293,7 +293,7 @@ recorder_follow(struct keeper *k)
 		if (is_wanted(r, k) &&
 		    tap_begin(r, k, began[k->image.origin]) < 0)
 			r->lost++;
-	tap_forbid_pairs(k);
+	keeper_settle_pairs(k);
 }
 
 void

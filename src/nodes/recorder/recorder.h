@@ -143,8 +143,6 @@ struct recording {
 int tap_begin(struct recording *, struct keeper *, enum capture_began);
 /* True if the image comes from a recorded one. */
 bool tap_has_origin(const struct recording *, const struct keeper *);
-/* Forbids pairs to a recorded image; others may make them, unless the node forbids it. */
-void tap_forbid_pairs(const struct keeper *);
 /* Once a second: clock, names of threads, lists after a gap. */
 void tap_second(struct recording *);
 /* Ends and frees all. */

@@ -300,14 +300,6 @@ end_part(struct tap *t, const char *why)
 	    keeper_now_ms(k), k->life.status, why);
 }
 
-void
-tap_forbid_pairs(const struct keeper *k)
-{
-	if (k->feed != NULL)
-		stream_feed_forbid_pairs(k->feed, k->node->opts.no_pairs ||
-		    !SLIST_EMPTY(&k->queue.taps));
-}
-
 /* Images may follow an ended one: the newest of these are kept. */
 static void
 drop_oldest_ended(struct recording *r)
@@ -425,7 +417,7 @@ tap_restarted(struct keeper_tap *tap, struct keeper *k)
 	if (begin_part(t, CAPTURE_JOINED) == 0)
 		return;
 	SLIST_REMOVE(&k->queue.taps, tap, keeper_tap, link);
-	tap_forbid_pairs(k);
+	keeper_settle_pairs(k);
 	forget_keeper(t);
 }
 
@@ -471,7 +463,7 @@ tap_begin(struct recording *r, struct keeper *k, enum capture_began began)
 	}
 	TAILQ_INSERT_HEAD(&r->taps, t, link);
 	SLIST_INSERT_HEAD(&k->queue.taps, &t->tap, link);
-	tap_forbid_pairs(k);
+	keeper_settle_pairs(k);
 	r->images++;
 	r->live++;
 	r->alone_ms = 0;
@@ -513,7 +505,7 @@ tap_end_all(struct recording *r, const char *why)
 		if (t->keeper != NULL) {
 			SLIST_REMOVE(&t->keeper->queue.taps, &t->tap, keeper_tap,
 			    link);
-			tap_forbid_pairs(t->keeper);
+			keeper_settle_pairs(t->keeper);
 			end_part(t, why);
 			leave_store(t);
 		}

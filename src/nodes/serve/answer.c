@@ -7,6 +7,7 @@
 
 #include "../host/proc.h"
 #include "../images/images.h"
+#include "../keeper/counting.h"
 #include "../keeper/keeper.h"
 #include "../keeper/node.h"
 #include "../keeper/takeover_memory.h"
@@ -168,6 +169,7 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_SKIPPED] = k->numbers.skipped;
 	out[WIRE_N_STAY] = n->records - 2 * n->cancelled;
 	out[WIRE_N_RECORDINGS] = recorder_count(k);
+	counting_cost(k, &out[WIRE_N_USAGE_ROWS], &out[WIRE_N_USAGE_BYTES]);
 }
 
 static void

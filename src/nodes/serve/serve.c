@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../keeper/counting.h"
 #include "../keeper/node.h"
 #include "../recorder/recorder.h"
 #include "serve.h"
@@ -49,6 +50,7 @@ conn_close(struct conn *c)
 	self_watch_gone(node, &c->page);
 	listings_conn_closed(c);
 	recorder_viewer_gone(node, c->page.id);
+	counting_forget_asker(node, c->page.id);
 	if (!c->greeted)
 		node->serve->strangers--;
 	TAILQ_REMOVE(&node->serve->conns, c, link);

@@ -10,6 +10,7 @@
  *	lookup.c	SYM, SITE and FRAME
  *	listings.c	LPUT, LISTINGS and LGET
  *	tables.c	NAME's tables, and regions
+ *	usage.c		USAGE
  *
  * Limits
  *	connections	as many as the node was told, else SERVE_CONNS; at most

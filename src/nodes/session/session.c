@@ -61,6 +61,8 @@ on_reply(void *arg, int err, const struct wire_msg *msg)
 		lost_arm(s, err);
 	else if (ask == &s->asks[SESSION_ASK_MARKS])
 		lost_marks(s, err);
+	else if (ask == &s->asks[SESSION_ASK_USAGE])
+		lost_usage(s, err);
 	else if (ask == &s->asks[SESSION_ASK_RETAINED])
 		lost_retained(s, err);
 }
@@ -139,6 +141,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	names_open(&s->names, s->stream.index, s->stream.epoch);
 	regions_reset(s);
 	marks_reset(s);
+	usage_reset(s);
 	if (intake_begin(s, classic) < 0) {
 		session_set_step(s, SESSION_IDLE, 0);
 		session_state(s, NODES_UNREACHABLE, "no memory for the list");
@@ -439,6 +442,7 @@ reset_session(struct nodes_session *s, const struct nodes_session_opts *opts)
 	names_reset(&s->names);
 	regions_reset(s);
 	marks_reset(s);
+	usage_reset(s);
 	intake_fini(s);
 	s->intake = (struct session_intake){ .list = list, .build = list };
 	s->opts = *opts;
@@ -531,6 +535,7 @@ nodes_session_close(struct nodes_session *s)
 		return;
 	session_cancel(s);
 	names_fini(&s->names);
+	usage_reset(s);
 	intake_fini(s);
 	free(s);
 }

@@ -21,6 +21,7 @@
  *	arm.c		arming and disarming
  *	regions.c	known regions
  *	marks.c		asks the node for named marks, or to set one
+ *	usage.c		asks the node for counts by caller, type and size
  *	retained.c	earlier records that the node still has
  *	merge.c		a snapshot in parts, and the records that come meanwhile
  *	answer_cache.c	names that the node has told, and keys to ask for
@@ -38,6 +39,7 @@
 #include "../../blklist/blklist.h"
 #include "../../stream/stream.h"
 #include "../../stream/wire/wire.h"
+#include "../../usage/usage.h"
 #include "../link/link.h"
 
 #define NODES_REGIONS_WHY 64	/* bytes of a reason */
@@ -330,6 +332,37 @@ const struct wire_named_mark *nodes_marks_find(const struct nodes_marks *,
  */
 int nodes_session_ask_marks(struct nodes_session *);
 int nodes_session_set_mark(struct nodes_session *, const char *name);
+
+/*
+ * Counts of the stream by caller, type and size: the last whole copy of what the
+ * node counts.  It counts while somebody has asked, so the first copy has what is
+ * held, and counts from then on.
+ */
+struct nodes_usage {
+	const struct usage_row *row;	/* usage/usage.h; high: since the copy before */
+	size_t n;
+	uint64_t no;			/* another one with each copy; 0: there is none */
+	struct usage_totals totals;
+	int64_t since_ms;		/* when counting began, on the node's clock */
+	bool from_start;		/* with the stream: nothing had been allocated */
+	int64_t now_ms;			/* of the copy, as since_ms */
+	uint64_t lost;			/* records, since then */
+	const char *lacks;		/* why counts may be wrong; "" they are complete since then */
+	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */
+	bool pending;			/* a copy is on its way */
+	/* Of the last question: */
+	int error;			/* -ENOTSUP: an older node; -EBUSY; -EPERM; -EAGAIN: not answered; ... */
+	const char *why;		/* a sentence; "" none */
+};
+/* Borrowed until the next news. */
+const struct nodes_usage *nodes_session_usage(struct nodes_session *);
+/*
+ * Asks for another copy; the news come with `pending` false.  -ENOENT: there is no
+ * stream; -EBUSY: one is on its way.
+ */
+int nodes_session_ask_usage(struct nodes_session *);
+/* Tells the node that nobody looks any more; the last copy stays. */
+void nodes_session_end_usage(struct nodes_session *);
 
 /*
  * Reads the records that the node still has, from the oldest up to number

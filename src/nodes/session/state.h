@@ -52,6 +52,7 @@
 	ASK(TYPES, types, false) \
 	ASK(REGIONS, regions, false) \
 	ASK(MARKS, marks, false) \
+	ASK(USAGE, usage, false) \
 	ASK(RETAINED, retained, false) \
 	ASK(ARM, arm, false) \
 	ASK(END, end, false)
@@ -136,6 +137,20 @@ struct session_marks {
 	struct nodes_marks told;
 	struct wire_named_mark at[WIRE_MARKS_MAX];
 	char dropped[WIRE_MARK_NAME + 1];
+	char why[WIRE_TEXT_MAX + 1];
+};
+
+/* The node's counts: the last whole copy, and the one that is coming in. */
+struct session_usage {
+	struct nodes_usage told;
+	struct usage_row *row;		/* of `told` */
+	struct usage_row *coming;
+	size_t ncoming, cap;
+	uint32_t copy;			/* number of the one that is coming in */
+	uint64_t copies;		/* ever, of all streams */
+	unsigned tries;			/* copies that ended in the middle, of one question */
+	bool ending;			/* the question is an end */
+	char lacks[WIRE_TEXT_MAX + 1];
 	char why[WIRE_TEXT_MAX + 1];
 };
 
@@ -285,6 +300,7 @@ struct nodes_session {
 	struct session_watch watch;
 	struct session_regions regions;
 	struct session_marks marks;
+	struct session_usage usage;
 	struct session_retained retained;
 	struct names names;
 };
@@ -298,6 +314,8 @@ SESSION_REQUESTS(ASK)
 void lost_arm(struct nodes_session *, int err);
 /* READ has none. */
 void lost_retained(struct nodes_session *, int err);
+/* USAGE has none: the link is lost. */
+void lost_usage(struct nodes_session *, int err);
 /* MARKS or MARK has none: the link is lost. */
 void lost_marks(struct nodes_session *, int err);
 
@@ -434,6 +452,11 @@ void regions_look(struct nodes_session *);
 
 /* There is another stream, or none. */
 void marks_reset(struct nodes_session *);
+
+/* --- usage.c ---------------------------------------------------- */
+
+/* There is another stream, or none. */
+void usage_reset(struct nodes_session *);
 
 /* --- retained.c ------------------------------------------------- */
 

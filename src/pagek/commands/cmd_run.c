@@ -558,7 +558,7 @@ wants_own_node(const struct options *o)
 {
 	static const enum option_id own[] = { OPTION_REPORT, OPTION_NO_WAIT,
 		OPTION_STACK, OPTION_FREE_STACK, OPTION_SAMPLE,
-		OPTION_DORMANT, OPTION_MAX };
+		OPTION_DORMANT, OPTION_MAX, OPTION_USAGE };
 
 	for (size_t i = 0; i < BASE_NELEM(own); i++)
 		if (option_given(o, own[i]))

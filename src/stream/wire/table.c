@@ -139,6 +139,12 @@ check_marked(const struct wire_msg *m)
 	return m->marked.marks.len % WIRE_MARK_SIZE == 0 ? 0 : -EINVAL;
 }
 
+static int
+check_used(const struct wire_msg *m)
+{
+	return m->used.rows.len % WIRE_USAGE_SIZE == 0 ? 0 : -EINVAL;
+}
+
 /* --- the table ------------------------------------------------------------ */
 
 #define MUST true

@@ -77,6 +77,8 @@
 #define WIRE_MARK_SIZE 264	/* see wire_named_mark_put() */
 #define WIRE_MARK_NAME 128	/* bytes of a mark's name: 32 characters */
 #define WIRE_MARK_WHO 56	/* bytes of who has set it */
+#define WIRE_USAGE_ROWS 500	/* of one USED */
+#define WIRE_USAGE_SIZE 98	/* usage_row_put() */
 #define WIRE_BLOCK_TAIL 16	/* after each record of a PART or ROWS: sequence number, then ms, little-endian */
 
 enum wire_type {
@@ -173,6 +175,8 @@ enum wire_number {
 	WIRE_N_UNFINISHED,	/* of a target again: calls of the allocator whose end is not known */
 	WIRE_N_RECORDINGS,	/* captures that get its events; of the node: all that it writes */
 	WIRE_N_RECORDING_BYTES,	/* of the node: events that wait to be written for them */
+	WIRE_N_USAGE_ROWS,	/* of a target again: rows of counts by caller, type and size; ... */
+	WIRE_N_USAGE_BYTES,	/* ... and the node's memory for them; 0: nobody has asked */
 	WIRE_STATS_COUNT
 };
 
@@ -237,6 +241,20 @@ enum wire_record_state {
 	WIRE_RECORD_ENDING = 3,	/* the last events are being written */
 	WIRE_RECORD_ENDED = 4,
 	WIRE_RECORD_CUT = 5,	/* ended, and its last events are not in the file */
+};
+
+/* Sums of USED, but for the last three.  A new one comes last; 0 if not sent. */
+enum wire_usage_total {
+	WIRE_U_ALLOCS,
+	WIRE_U_FREES,
+	WIRE_U_ALLOC_BYTES,
+	WIRE_U_LIVE,
+	WIRE_U_LIVE_BYTES,
+	WIRE_U_BRIEF,
+	WIRE_U_PEAK,		/* blocks and bytes held when these were highest */
+	WIRE_U_PEAK_BYTES,
+	WIRE_U_CROWDED,		/* allocations in rows of several sizes */
+	WIRE_USAGE_TOTALS
 };
 
 /* How much is known of a frame, and why not more. */

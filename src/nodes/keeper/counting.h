@@ -1,0 +1,65 @@
+/*
+ * counting: counts of a target's blocks by caller, type and size (usage/usage.h),
+ * while somebody has asked.
+ *
+ * Vocabulary
+ *	asker	a connection that has asked.  It stays one until it says so or is
+ *		closed; it asks about one stream at a time.
+ *	copy	all rows as of one moment, for one asker, which reads it in portions.
+ *
+ * Counting follows the list, so it ends with the list, and begins anew when the
+ * list does or in the next process of the node.  A node that was told to counts
+ * every image from its start.  Meanwhile the target makes no pairs, which do not
+ * tell when a block was freed.
+ */
+#ifndef NODES_KEEPER_COUNTING_H
+#define NODES_KEEPER_COUNTING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../usage/usage.h"
+
+struct keeper;
+struct node;
+struct counting;
+
+struct counting_copy {
+	uint32_t no;			/* another one with each copy; 0: none */
+	struct usage_row *row;
+	size_t n;
+	struct usage_totals totals;
+	int64_t now_ms;			/* the target's clock */
+	/* Of all copies: */
+	int64_t since_ms;
+	bool from_start;		/* nothing had been allocated before */
+	uint64_t lost;			/* records, since then */
+	const char *lacks;		/* a sentence; "" complete since then */
+};
+
+/* The image begins: it is counted if the node was told to. */
+void counting_welcome(struct keeper *);
+/*
+ * A new copy for that connection, which is an asker now.  Borrowed until the next
+ * one, or its end.  -ENODATA: there is no list; -EBUSY: there are USAGE_ASKERS;
+ * -ENOMEM.
+ */
+int counting_copy(struct keeper *, uint64_t conn, const struct counting_copy **);
+/* Its last copy; NULL: it is no asker. */
+const struct counting_copy *counting_look(struct keeper *, uint64_t conn);
+void counting_end(struct keeper *, uint64_t conn);
+/* The connection is closed, or asks about another stream. */
+void counting_forget_asker(struct node *, uint64_t conn);
+
+/* Rows and bytes of memory; 0: nobody has asked. */
+void counting_cost(const struct keeper *, uint64_t *rows, uint64_t *bytes);
+
+/* --- for keeper.c ------------------------------------------------------------- */
+
+/* The list goes. */
+void counting_leave(struct keeper *);
+/* There is another list: counts begin anew. */
+void counting_again(struct keeper *);
+void counting_free(struct keeper *);
+
+#endif
