@@ -25,7 +25,8 @@
  *	-q	quick: up to a million live blocks, fewer events
  *	-j	JSON
  *	-e	millions of events that are timed; 10 unless told
- *	-l	indexed, pairs (looking for them), remembers (removed blocks, as
+ *	-l	indexed, pairs (looking for them), counted (by caller, type and
+ *		size, as while a page asks for usage), remembers (removed blocks, as
  *		of a target that may fork), kept (and in memory that outlives
  *		its process), literal or judy alone
  *	-k -n	that trace with that many live blocks alone (-f: kept in FILE)
@@ -35,6 +36,7 @@
 #include <time.h>
 
 #include "../src/base/pmem.h"
+#include "../src/usage/usage.h"
 #include "list_trace.h"
 #include "list_judy.h"
 
@@ -57,6 +59,7 @@ struct list {
 	bool pairs;
 	bool judy;
 	bool alone;		/* without blklist_prefault() */
+	bool counted;		/* and rows by caller, type and size, as while a page asks */
 	bool remembers;		/* removed blocks, as of a target that may fork */
 	bool kept;		/* and in memory that outlives the process, as a node's */
 	uint64_t most;		/* live blocks that it is worth waiting for */
@@ -69,6 +72,8 @@ static const struct list lists[] = {
 	{ .name = "alone", .kind = BLKLIST_INDEXED, .alone = true,
 	    .most = UINT64_MAX, .events = UINT64_MAX },
 	{ .name = "pairs", .kind = BLKLIST_INDEXED, .pairs = true,
+	    .most = 1000000, .events = UINT64_MAX },
+	{ .name = "counted", .kind = BLKLIST_INDEXED, .counted = true,
 	    .most = 1000000, .events = UINT64_MAX },
 	{ .name = "remembers", .kind = BLKLIST_INDEXED, .remembers = true,
 	    .most = 1000000, .events = UINT64_MAX },
@@ -337,6 +342,7 @@ measure(struct bench *b, struct result *r)
 {
 	double before = anonymous_bytes();
 	const struct trace *t = b->trace;
+	struct usage *usage = NULL;
 	uint64_t events, end;
 
 #ifdef HAVE_JUDY
@@ -350,6 +356,9 @@ measure(struct bench *b, struct result *r)
 	    b->of->kind == BLKLIST_LITERAL ? (uint32_t)t->live + 1 : MAX) != 0)
 		abort();
 	if (b->of->remembers && blklist_remember(b->list, REMEMBERED) != 0)
+		abort();
+	if (b->of->counted && (usage_new(&usage, USAGE_ROWS) != 0 ||
+	    usage_watch(usage, b->list, NULL, NULL) != 0))
 		abort();
 	if (b->of->kind == BLKLIST_LITERAL)
 		copy(b);
@@ -366,6 +375,7 @@ measure(struct bench *b, struct result *r)
 #endif
 		r->bytes = (double)blklist_memory(b->list);
 	r->bytes /= (double)live(b);
+	usage_free(usage);
 	for (int order = 0; order < 2; order++)
 		r->warm[order] = windows(b, order, false);
 	for (int order = 0; order < 2 &&

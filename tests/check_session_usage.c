@@ -29,6 +29,21 @@ setup(void)
 	model.usages = USED_ROWS;
 }
 
+/* A row has padding. */
+static bool
+same_rows_as_sent(void)
+{
+	uint8_t a[USAGE_ROW_SIZE], b[USAGE_ROW_SIZE];
+
+	for (size_t i = 0; i < USED_ROWS; i++) {
+		usage_row_put(a, &usage()->row[i]);
+		usage_row_put(b, &row[i]);
+		if (memcmp(a, b, sizeof a) != 0)
+			return false;
+	}
+	return true;
+}
+
 static void
 ask(void)
 {
@@ -48,7 +63,7 @@ TEST(a_copy_comes_in_portions)
 	ask();
 	ck_assert_int_eq(usage()->error, 0);
 	ck_assert_uint_eq(usage()->n, USED_ROWS);
-	ck_assert_int_eq(memcmp(usage()->row, row, sizeof row), 0);
+	ck_assert(same_rows_as_sent());
 	ck_assert_uint_eq(usage()->totals.allocs, 4711);
 	ck_assert_uint_eq(usage()->totals.peak_bytes, 0);
 	ck_assert_int_eq(usage()->since_ms, 900);
@@ -82,7 +97,7 @@ TEST(a_copy_of_two_halves_is_asked_for_again)
 	ask();
 	ck_assert_int_eq(usage()->error, 0);
 	ck_assert_uint_eq(usage()->n, USED_ROWS);
-	ck_assert_int_eq(memcmp(usage()->row, row, sizeof row), 0);
+	ck_assert(same_rows_as_sent());
 }
 
 TEST(one_that_never_ends_does)

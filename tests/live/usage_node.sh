@@ -1,0 +1,98 @@
+#!/bin/sh
+# What a node counts by caller, type and size: sums over the rows of real programs
+# are the totals of the report; after a node was killed counts begin anew.  Needs
+# sqlite3, redis and python3.
+set -u
+. "$(dirname "$0")/lib.sh"
+pagek=$B/pagek
+leaks=$B/tests/targets/leaks
+ask() {
+	timeout 60 python3 "$top/tests/live/usage_node.py" "$@"
+}
+mkfifo "$tmp/go" "$tmp/orders" || exit 1
+exec 8<>"$tmp/go" 9<>"$tmp/orders"
+runs=
+node=
+target=
+stop() {
+	kill $runs $target
+	[ -z "$node" ] || kill_node "$node"
+} >/dev/null 2>&1
+trap stop EXIT
+
+# run COMMAND...: under a node of its own, which lives until the shell reads "go".
+run() {
+	rm -f "$tmp/report" "$tmp/done"
+	"$pagek" run --usage --report "$tmp/report" -o /dev/null -- \
+	    sh -c '"$@"; echo >"$0/done"; read -r go <"$0/go"' "$tmp" "$@" \
+	    >"$tmp/out" 2>"$tmp/err" 8>&- 9>&- &
+	runs=$!
+	until_true 60 test -e "$tmp/done" || { cat "$tmp/err"; return 1; }
+}
+own_node() {
+	ls "$XDG_RUNTIME_DIR"/pagek/run.* | grep -v hello
+}
+over() {
+	echo go >&8
+	wait "$runs"
+	runs=
+}
+
+sqlite() {
+	sql_work >"$tmp/sql"
+	run sh -c "sqlite3 :memory: <$tmp/sql" &&
+	    ask equal "$(own_node)" "$tmp/report" sqlite3 1 && over
+}
+rule "pagek run --usage: sums over the rows of sqlite3 are the report's totals" sqlite
+
+ln -s "$(command -v redis-check-rdb)" "$tmp/redis-server"
+# Clients are no targets: the node keeps the lists of the last few that have ended.
+cat >"$tmp/server" <<E
+cli() {
+	LD_PRELOAD= redis-cli -s "$tmp/redis.sock" "\$@"
+}
+"$tmp/redis-server" --port 0 --unixsocket "$tmp/redis.sock" --save '' --dir "$tmp" >"$tmp/redis.log" &
+until cli ping; do :; done >/dev/null 2>&1
+LD_PRELOAD= redis-benchmark -s "$tmp/redis.sock" -t set,lpush,hset -P 16 -d 128 -r 20000 -n 20000 -q >/dev/null
+cli bgsave
+until cli info persistence | grep -q rdb_bgsave_in_progress:0; do :; done
+cli shutdown nosave
+wait
+E
+redis() {
+	run sh "$tmp/server" &&
+	    ask equal "$(own_node)" "$tmp/report" redis-server 2 && over
+}
+rule "so are those of redis-server and of its forked save" redis
+
+# --- a node that is killed ---------------------------------------------------------
+
+begins() {
+	"$B/pageknode" --usage 2>"$tmp/said" 8>&- &
+	node=$!
+	until_true 10 grep -q listening "$tmp/said" || return 1
+	sh -c "echo \$\$ >$tmp/pid
+	    LD_PRELOAD=$B/liballoclog.so exec $leaks $tmp/orders $tmp/told" 8>&- &
+	target=$!
+	until_true 30 grep -qs live "$tmp/told" || return 1
+	ask look "$XDG_RUNTIME_DIR/pagek/node" "$(cat "$tmp/pid")" >"$tmp/first" &&
+	    cat "$tmp/first" && grep ' True ' "$tmp/first"
+}
+rule "pageknode --usage counts a program from its start" begins
+
+again() {
+	was=$(node_of "$node")
+	kill -9 "$was"
+	until_true 20 ask look "$XDG_RUNTIME_DIR/pagek/node" "$(cat "$tmp/pid")" &&
+	    ask look "$XDG_RUNTIME_DIR/pagek/node" "$(cat "$tmp/pid")" \
+	    >"$tmp/second" || return 1
+	cat "$tmp/first" "$tmp/second"
+	read -r since _ _ held <"$tmp/first"
+	tail -n 1 "$tmp/second" | {
+		read -r later start allocs now
+		[ "$later" -gt "$since" ] && [ "$start" = False ] &&
+		    [ "$allocs" = 0 ] && [ "$now" = "$held" ]
+	}
+}
+rule "after kill -9 of the node counts begin anew, say so, and hold what it holds" again
+say_result
