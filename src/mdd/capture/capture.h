@@ -8,6 +8,7 @@
  *	definitions.c	modules, sites and types as bytes
  *	events.c	records as columns
  *	state.c		which blocks are live after some events, and totals
+ *	addresses.c	sets of addresses in their order
  *	reader.c	opens files, and reads their blocks
  *	seek.c		the list at a moment
  *	pack.c		checksums, compression
@@ -231,8 +232,8 @@ struct capture;
  */
 int capture_open(struct capture **, const char *path, char why[CAPTURE_WHY]);
 void capture_close(struct capture *);
-/* True if a file in the folder of a ring has such a name. */
-bool capture_segment_name(const char *);
+/* True for a file that begins as a capture, and for a folder that has segments. */
+bool capture_match(const char *path);
 /* True if the first bytes of a file are those of a capture. */
 bool capture_magic(const void *bytes, size_t len);
 
@@ -323,6 +324,8 @@ struct capture_event {
 int capture_next(struct capture *, struct capture_event *, size_t max,
     size_t *n);
 void capture_rewind(struct capture *);
+/* The same, and only the events of one part come. */
+void capture_rewind_part(struct capture *, uint32_t part);
 /* Bytes of the capture before the next event, for a progress bar. */
 uint64_t capture_position(const struct capture *);
 
@@ -356,16 +359,16 @@ void capture_list_free(struct capture_list *);
 const struct capture_totals *capture_list_totals(const struct capture_list *);
 /* The list is that before event *seq, at time *ms.  False: a gap made it incomplete. */
 bool capture_list_at(const struct capture_list *, uint64_t *seq, int64_t *ms);
-/* All live blocks, oldest first; borrowed until the next forward or free.  NULL: no memory. */
+/* All live blocks, oldest first; borrowed until the next forward, rows or free.  NULL: no memory. */
 const struct blk *capture_list_rows(struct capture_list *, size_t *n);
 
 /*
  * An empty list of a part with these options (enum capture_option), and a function
  * that applies an event of capture_next() to it.
- * *removed is the row that the event removed; its flags are 0 if there is none.
  */
 int capture_list_new(struct capture_list **, unsigned options);
-int capture_list_apply(struct capture_list *, const struct capture_event *,
-    struct blk *removed);
+int capture_list_apply(struct capture_list *, const struct capture_event *);
+/* The rows that this event removed; of a range by address.  Borrowed until the next. */
+const struct blk *capture_list_removed(const struct capture_list *, size_t *n);
 
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
+#include "../../base/hashmap.h"
 #include "capture.h"
 
 #define FORMAT_MAGIC "\177PKCAP\r\n"
@@ -257,6 +258,20 @@ bool read_site(struct cursor *, uint32_t *no, uint64_t frame[RING_STACK_MAX],
     struct stream_site *);
 bool read_type(struct cursor *, struct stream_type *);
 
+/* --- addresses.c -------------------------------------------------------- */
+
+/* A set of addresses in their order.  Empty when all zeros. */
+struct addresses {
+	struct hashmap words;
+};
+
+/* -ENOMEM */
+int addresses_add(struct addresses *, uint64_t);
+void addresses_remove(struct addresses *, uint64_t);
+/* The first one that is not below `from`; false: there is none. */
+bool addresses_next(const struct addresses *, uint64_t from, uint64_t *);
+void addresses_fini(struct addresses *);
+
 /* --- state.c ------------------------------------------------------------ */
 
 struct list_undone {
@@ -267,7 +282,8 @@ struct list_undone {
 struct capture_list {
 	struct blk *slot;	/* flags 0: free */
 	unsigned bits;		/* of their number; 0: none */
-	size_t n, api;		/* rows, those of the API's layer */
+	size_t n;		/* rows */
+	struct addresses api;	/* of those of the API's layer, for ranges */
 	struct capture_totals t;
 	uint64_t seq;		/* the next event's number */
 	int64_t ms;		/* the latest of those before it */
@@ -275,17 +291,19 @@ struct capture_list {
 	bool opaque;		/* flags have neither layer nor level */
 	struct list_undone *undo;	/* by thread */
 	size_t nundo;
+	struct blk *gone;	/* rows that the last event removed; room for one at least */
+	size_t ngone, gone_cap;
 	struct blk *sorted;
 	/* Of a list that capture_seek() has made. */
 	uint32_t part;
 	size_t block;		/* place of the next block in the index */
-	size_t at;		/* events of it that have been applied */
 };
 
 /* Records as of events_decode(), from list->seq on.  -ENOMEM. */
 int list_apply_recs(struct capture_list *, const struct rec *,
-    const uint16_t *info, size_t n, struct blk *removed);
-void list_free_table(struct capture_list *);
+    const uint16_t *info, size_t n);
+/* Frees what it holds, not the list itself. */
+void list_fini(struct capture_list *);
 /* -EEXIST, -ENOMEM; counts blocks and bytes alone. */
 int list_put(struct capture_list *, const struct blk *);
 /* The frees that later undos may take back.  -EBADMSG, -ENOMEM. */

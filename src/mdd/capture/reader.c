@@ -731,8 +731,8 @@ add_file(struct capture *c, const char *name)
 	return 0;
 }
 
-bool
-capture_segment_name(const char *name)
+static bool
+is_segment_name(const char *name)
 {
 	size_t n = strspn(name, "0123456789");
 
@@ -752,7 +752,7 @@ list_folder(struct capture *c)
 	if (c->folder < 0)
 		err = -errno;
 	while (err == 0 && (e = readdir(d)) != NULL)
-		if (capture_segment_name(e->d_name))
+		if (is_segment_name(e->d_name))
 			err = add_file(c, e->d_name);
 	closedir(d);
 	if (err == 0 && c->files.n == 0)
@@ -823,6 +823,37 @@ bool
 capture_magic(const void *bytes, size_t len)
 {
 	return len >= 8 && memcmp(bytes, FORMAT_MAGIC, 8) == 0;
+}
+
+static bool
+has_segments(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	bool found = false;
+
+	while (!found && dir != NULL && (e = readdir(dir)) != NULL)
+		found = is_segment_name(e->d_name);
+	if (dir != NULL)
+		closedir(dir);
+	return found;
+}
+
+bool
+capture_match(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char magic[8];
+	struct stat st;
+	bool is;
+
+	if (fd < 0)
+		return false;
+	is = fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) ? has_segments(path) :
+	    S_ISREG(st.st_mode) && read(fd, magic, sizeof magic) ==
+	    sizeof magic && capture_magic(magic, sizeof magic));
+	close(fd);
+	return is;
 }
 
 int

@@ -94,6 +94,7 @@ struct capture {
 	/* Of capture_next(). */
 	size_t at;		/* entry */
 	size_t done;		/* events of it */
+	uint32_t only;		/* part; 0: all */
 };
 
 /*

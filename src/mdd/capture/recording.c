@@ -520,7 +520,6 @@ take_events(struct recording *r, uint32_t no, uint64_t seq,
     const struct rec *rec, size_t n)
 {
 	struct recording_part *p = &r->part[no - 1];
-	struct blk removed;
 	uint16_t *info;
 
 	if (n > r->block_events - p->n)
@@ -539,7 +538,7 @@ take_events(struct recording *r, uint32_t no, uint64_t seq,
 		p->has_info |= info[i] != 0;
 	}
 	p->n += n;
-	if (list_apply_recs(p->list, rec, info, n, &removed) < 0)
+	if (list_apply_recs(p->list, rec, info, n) < 0)
 		lose_events(r, no, p->list->seq, n - (size_t)(p->list->seq - seq));
 	else if (p->n == r->block_events)
 		flush_part(r, p);

@@ -10,10 +10,18 @@ void
 capture_rewind(struct capture *c)
 {
 	c->at = c->done = 0;
+	c->only = 0;
 	for (size_t i = 0; i < c->parts.n; i++) {
 		c->parts.at[i].next = c->parts.at[i].info.part.first;
 		c->parts.at[i].known = false;
 	}
+}
+
+void
+capture_rewind_part(struct capture *c, uint32_t part)
+{
+	capture_rewind(c);
+	c->only = part;
 }
 
 uint64_t
@@ -115,7 +123,8 @@ next_of_entry(struct capture *c, struct capture_event *out, size_t max,
     size_t *n)
 {
 	const struct entry *e = &c->entries.at[c->at];
-	struct reader_part *p = reader_part(c, e->part);
+	struct reader_part *p = c->only == 0 || c->only == e->part ?
+	    reader_part(c, e->part) : NULL;
 	unsigned cause;
 	uint64_t count;
 	int err;
@@ -280,9 +289,7 @@ jump(struct capture *c, struct reader_part *p, struct capture_list *l,
 			return err;
 		found->part = l->part;
 		found->block = block_of(c, p, found->seq);
-		list_free_table(l);
-		free(l->undo);
-		free(l->sorted);
+		list_fini(l);
 		*l = *found;
 		free(found);
 		return 0;
@@ -334,7 +341,6 @@ step_block(struct capture *c, size_t entry, struct capture_list *l,
     const struct capture_when *w)
 {
 	const struct entry *e = &c->entries.at[entry];
-	struct blk removed;
 	size_t from, to;
 	int err = reader_events(c, entry);
 
@@ -349,8 +355,7 @@ step_block(struct capture *c, size_t entry, struct capture_list *l,
 	if (from >= e->count)
 		return 0;
 	to = events_before(c, e, from, w);
-	err = list_apply_recs(l, c->rec + from, c->info + from, to - from,
-	    &removed);
+	err = list_apply_recs(l, c->rec + from, c->info + from, to - from);
 	return err < 0 ? err : to < e->count;
 }
 

@@ -3,7 +3,8 @@
  *
  * The rules are blklist's (blklist.h), of records without tickets and without
  * pairs; tests compare the two.  There is no order among the rows, so an event
- * costs one place in one table.
+ * costs one place in one table.  Only the API's layer, which has ranges, has its
+ * addresses in order as well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +21,12 @@ capture_list_new(struct capture_list **out, unsigned options)
 
 	if (l == NULL)
 		return -ENOMEM;
+	l->gone_cap = 1;
+	l->gone = malloc(sizeof *l->gone);
+	if (l->gone == NULL) {
+		free(l);
+		return -ENOMEM;
+	}
 	l->ms = INT64_MIN;
 	l->opaque = options & CAPTURE_CLASSIC;
 	*out = l;
@@ -32,11 +39,21 @@ table_bytes(const struct capture_list *l)
 	return ((size_t)1 << l->bits) * sizeof *l->slot;
 }
 
-void
-list_free_table(struct capture_list *l)
+static void
+free_table(struct capture_list *l)
 {
 	if (l->bits != 0)
 		zeros_unmap(l->slot, table_bytes(l), 0);
+}
+
+void
+list_fini(struct capture_list *l)
+{
+	free_table(l);
+	addresses_fini(&l->api);
+	free(l->undo);
+	free(l->gone);
+	free(l->sorted);
 }
 
 void
@@ -44,9 +61,7 @@ capture_list_free(struct capture_list *l)
 {
 	if (l == NULL)
 		return;
-	list_free_table(l);
-	free(l->undo);
-	free(l->sorted);
+	list_fini(l);
 	free(l);
 }
 
@@ -105,7 +120,7 @@ grow(struct capture_list *l)
 		if (l->slot[i].flags != 0)
 			*find(&wider, l->slot[i].addr, is_api(&l->slot[i])) =
 			    l->slot[i];
-	list_free_table(l);
+	free_table(l);
 	l->slot = wider.slot;
 	l->bits = wider.bits;
 	return 0;
@@ -126,7 +141,8 @@ vacate(struct capture_list *l, struct blk *b)
 	size_t mask = ((size_t)1 << l->bits) - 1, hole = (size_t)(b - l->slot);
 
 	l->n--;
-	l->api -= is_api(b);
+	if (is_api(b))
+		addresses_remove(&l->api, b->addr);
 	for (size_t i = (hole + 1) & mask; l->slot[i].flags != 0;
 	    i = (i + 1) & mask) {
 		size_t home = home_of(l, l->slot[i].addr, is_api(&l->slot[i]));
@@ -160,12 +176,14 @@ sub_live(struct capture_list *l, const struct blk *b)
 	l->t.bytes -= b->size;
 }
 
-static void
+static int
 place(struct capture_list *l, struct blk *to, const struct blk *b)
 {
+	if (is_api(b) && addresses_add(&l->api, b->addr) < 0)
+		return -ENOMEM;
 	*to = *b;
 	l->n++;
-	l->api += is_api(b);
+	return 0;
 }
 
 int
@@ -182,7 +200,8 @@ list_put(struct capture_list *l, const struct blk *b)
 	to = find(l, row.addr, is_api(&row));
 	if (to->flags != 0)
 		return -EEXIST;
-	place(l, to, &row);
+	if (place(l, to, &row) < 0)
+		return -ENOMEM;
 	l->t.blocks++;
 	l->t.bytes += row.size;
 	return 0;
@@ -190,9 +209,22 @@ list_put(struct capture_list *l, const struct blk *b)
 
 /* --- events ------------------------------------------------------------- */
 
+/* There is always room for one row. */
 static int
-apply_alloc(struct capture_list *l, const struct rec *r, uint16_t info,
-    struct blk *removed)
+note_gone(struct capture_list *l, const struct blk *b)
+{
+	void *all = l->gone;
+
+	if (l->ngone == l->gone_cap && base_grow(&all, &l->gone_cap,
+	    l->ngone + 1, sizeof *l->gone) < 0)
+		return -ENOMEM;
+	l->gone = all;
+	l->gone[l->ngone++] = *b;
+	return 0;
+}
+
+static int
+apply_alloc(struct capture_list *l, const struct rec *r, uint16_t info)
 {
 	struct blk b = blk_of_rec(r, l->seq, (int64_t)r->w[2]), *to;
 
@@ -206,17 +238,17 @@ apply_alloc(struct capture_list *l, const struct rec *r, uint16_t info,
 		return -ENOMEM;
 	b.ticket = 0;
 	b.info = info;
-	l->t.allocs++;
-	l->t.alloc_bytes += b.size;
 	to = find(l, b.addr, is_api(&b));
-	if (to->flags == 0) {
-		place(l, to, &b);
-	} else {
+	if (to->flags != 0) {
 		l->t.duplicate++;
 		sub_live(l, to);
-		*removed = *to;
+		(void)note_gone(l, to);
 		*to = b;
+	} else if (place(l, to, &b) < 0) {
+		return -ENOMEM;
 	}
+	l->t.allocs++;
+	l->t.alloc_bytes += b.size;
 	add_live(l, &b);
 	return 0;
 }
@@ -238,9 +270,17 @@ undo_of(struct capture_list *l, unsigned thread)
 	return &l->undo[thread];
 }
 
+/* The row is freed by the present event. */
+static void
+free_row(struct capture_list *l, struct blk *b)
+{
+	l->t.freed_bytes += b->size;
+	sub_live(l, b);
+	vacate(l, b);
+}
+
 static int
-apply_free(struct capture_list *l, const struct rec *r, unsigned api,
-    struct blk *removed)
+apply_free(struct capture_list *l, const struct rec *r, unsigned api)
 {
 	struct blk *b = l->bits != 0 ? find(l, rec_addr(r), api) : NULL;
 	struct list_undone *undo = NULL;
@@ -258,14 +298,12 @@ apply_free(struct capture_list *l, const struct rec *r, unsigned api,
 		l->t.unknown_free++;
 		return 0;
 	}
-	l->t.freed_bytes += b->size;
-	sub_live(l, b);
-	*removed = *b;
+	(void)note_gone(l, b);
 	if (undo != NULL) {
 		undo->did = 1;
 		undo->row = *b;
 	}
-	vacate(l, b);
+	free_row(l, b);
 	return 0;
 }
 
@@ -286,6 +324,8 @@ apply_undo(struct capture_list *l, const struct rec *r, unsigned api)
 		return 0;
 	}
 	did = u->did;
+	if (did == 1 && place(l, to, &u->row) < 0)
+		return -ENOMEM;
 	u->did = 0;
 	l->t.frees--;
 	if (did == 2) {
@@ -293,55 +333,41 @@ apply_undo(struct capture_list *l, const struct rec *r, unsigned api)
 		return 0;
 	}
 	l->t.freed_bytes -= u->row.size;
-	place(l, to, &u->row);
 	add_live(l, &u->row);
 	return 0;
 }
 
-/* Removal moves rows, so the addresses are gathered first. */
 static int
 apply_range(struct capture_list *l, const struct rec *r)
 {
-	uint64_t *addr = NULL, from = rec_addr(r);
-	size_t n = 0;
+	uint64_t from = rec_addr(r), addr;
+	struct blk *b;
 
-	if (l->api == 0)
-		return 0;
-	addr = malloc(l->api * sizeof *addr);
-	if (addr == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < (size_t)1 << l->bits; i++) {
-		const struct blk *b = &l->slot[i];
-
-		if (b->flags != 0 && is_api(b) && b->addr >= from &&
-		    b->addr - from < rec_size(r))
-			addr[n++] = b->addr;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct blk *b = find(l, addr[i], 1);
-
+	while (addresses_next(&l->api, from, &addr) &&
+	    addr - rec_addr(r) < rec_size(r)) {
+		b = find(l, addr, 1);
+		if (note_gone(l, b) < 0)
+			return -ENOMEM;
 		l->t.frees++;
-		l->t.freed_bytes += b->size;
-		sub_live(l, b);
-		vacate(l, b);
+		free_row(l, b);
+		from = addr + 1;
 	}
-	free(addr);
 	return 0;
 }
 
 static int
-apply(struct capture_list *l, const struct rec *r, uint16_t info,
-    struct blk *removed)
+apply(struct capture_list *l, const struct rec *r, uint16_t info)
 {
 	unsigned api = l->opaque ? 0 : rec_layer(r);
 
+	l->ngone = 0;
 	if ((int64_t)r->w[2] > l->ms)
 		l->ms = (int64_t)r->w[2];
 	switch (rec_op(r)) {
 	case REC_ALLOC:
-		return apply_alloc(l, r, info, removed);
+		return apply_alloc(l, r, info);
 	case REC_FREE:
-		return apply_free(l, r, api, removed);
+		return apply_free(l, r, api);
 	case REC_UNDO:
 		return apply_undo(l, r, api);
 	case REC_RANGE:
@@ -353,7 +379,7 @@ apply(struct capture_list *l, const struct rec *r, uint16_t info,
 
 int
 list_apply_recs(struct capture_list *l, const struct rec *r,
-    const uint16_t *info, size_t n, struct blk *removed)
+    const uint16_t *info, size_t n)
 {
 	int err;
 
@@ -361,7 +387,7 @@ list_apply_recs(struct capture_list *l, const struct rec *r,
 		if (i + AHEAD < n && l->bits != 0)
 			__builtin_prefetch(&l->slot[home_of(l,
 			    rec_addr(&r[i + AHEAD]), rec_layer(&r[i + AHEAD]))]);
-		err = apply(l, &r[i], info != NULL ? info[i] : 0, removed);
+		err = apply(l, &r[i], info != NULL ? info[i] : 0);
 		if (err < 0)
 			return err;
 		l->seq++;
@@ -370,12 +396,11 @@ list_apply_recs(struct capture_list *l, const struct rec *r,
 }
 
 int
-capture_list_apply(struct capture_list *l, const struct capture_event *e,
-    struct blk *removed)
+capture_list_apply(struct capture_list *l, const struct capture_event *e)
 {
 	struct rec r = e->rec;
 
-	removed->flags = 0;
+	l->ngone = 0;
 	if (e->what == CAPTURE_STATE) {
 		l->known = true;
 		l->seq = e->seq;
@@ -387,7 +412,14 @@ capture_list_apply(struct capture_list *l, const struct capture_event *e,
 	}
 	l->seq = e->seq;
 	r.w[2] = (uint64_t)e->ms;
-	return list_apply_recs(l, &r, &e->info, 1, removed);
+	return list_apply_recs(l, &r, &e->info, 1);
+}
+
+const struct blk *
+capture_list_removed(const struct capture_list *l, size_t *n)
+{
+	*n = l->ngone;
+	return l->gone;
 }
 
 /* --- frees that may still be undone ------------------------------------- */

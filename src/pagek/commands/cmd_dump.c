@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
+#include "../../mdd/capture/capture.h"
 #include "../documents/documents.h"
 #include "commands.h"
 
@@ -203,7 +204,7 @@ captures_check(struct parse *p)
 	struct events_options *r = &p->o->events;
 
 	for (size_t i = 0; i < r->files; i++)
-		r->captures += captures_match(r->file[i]);
+		r->captures += capture_match(r->file[i]);
 	if (p->o->command == COMMAND_HISTORY && r->captures > 0 &&
 	    option_given(p->o, OPTION_REVERSE))
 		return option_fail(p, "-r is for dumps: the history of a capture "

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../mdd/capture/capture.h"
 #include "../../usage/dump_rows.h"
 #include "../documents/documents.h"
 #include "commands.h"
@@ -143,7 +144,7 @@ count_file(const struct options *o)
 	const char *path = o->events.file[0];
 	struct usage_list list = { 0 };
 	struct usage_source from;
-	int status = strcmp(path, "-") != 0 && captures_match(path) ?
+	int status = strcmp(path, "-") != 0 && capture_match(path) ?
 	    capture_usage(o, path, &list, &from) :
 	    read_dump(path, &list, &from);
 

@@ -60,20 +60,35 @@ callers_new_live(struct callers **out, const struct subject *s, size_t dumps,
 	return 0;
 }
 
+struct symbols_opts
+callers_reader(char program[PATH_MAX])
+{
+	if (nodes_program("pagek-symbols", program, PATH_MAX) < 0)
+		program[0] = '\0';
+	return (struct symbols_opts){ .reader = program,
+		.path = secure_getenv("PAGEK_SYMBOL_PATH") };
+}
+
+void
+callers_report_unread(size_t n)
+{
+	notice("names of %zu return addresses could not be read: their files "
+	    "are damaged, gone or others by now, or pagek-symbols is not there",
+	    n);
+}
+
 int
 callers_new(struct callers **out, const struct subject *s,
     const struct options *o)
 {
 	char program[PATH_MAX];
-	struct symbols_opts opts = { .reader = program,
-		.path = secure_getenv("PAGEK_SYMBOL_PATH") };
+	struct symbols_opts opts;
 	int e;
 
 	*out = NULL;
 	if (s->program == NULL && !option_given(o, OPTION_SYMBOLS))
 		return PAGEK_OK;
-	if (nodes_program("pagek-symbols", program, sizeof program) < 0)
-		program[0] = '\0';
+	opts = callers_reader(program);
 	e = callers_new_live(out, s, s->n, o);
 	if (e == 0)
 		e = symbols_new(&(*out)->symbols, &opts);
@@ -458,9 +473,7 @@ callers_look(struct callers *c, const struct events *events)
 	free(from);
 	if (c->failed > 0 && !c->told) {
 		c->told = true;
-		notice("names of %zu return addresses could not be read: their "
-		    "files are damaged, gone or others by now, or pagek-symbols "
-		    "is not there", c->failed);
+		callers_report_unread(c->failed);
 	}
 	if (e == 0 && grown && c->prefix != NULL && c->subject->program != NULL)
 		e = disassemble(c);

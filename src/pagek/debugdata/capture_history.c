@@ -103,18 +103,19 @@ undo_free(struct captures_stream *s, const struct capture_event *ev)
 	s->not_undone++;
 }
 
-/* Called before the list loses them. */
+/* The frees of all blocks that the event removed; of a range there may be none. */
 static int
-free_range(struct captures_stream *s, const struct capture_event *ev)
+add_frees(struct captures_stream *s, const struct capture_event *ev)
 {
+	static const struct blk unknown = { .flags = 0 };
 	size_t n;
-	const struct blk *row = capture_list_rows(s->list, &n);
-	int e = row == NULL ? -ENOMEM : 0;
+	const struct blk *row = capture_list_removed(s->list, &n);
+	int e = 0;
 
+	if (n == 0 && rec_op(&ev->rec) == REC_FREE)
+		return add_free(s, ev, &unknown);
 	for (size_t i = 0; e == 0 && i < n; i++)
-		if (blk_layer(&row[i]) != 0 && row[i].addr - rec_addr(&ev->rec) <
-		    rec_size(&ev->rec))
-			e = add_free(s, ev, &row[i]);
+		e = add_free(s, ev, &row[i]);
 	return e;
 }
 
@@ -153,25 +154,21 @@ take_break(struct captures_stream *s, const struct capture_event *ev)
 static int
 take_event(struct captures_stream *s, const struct capture_event *ev)
 {
-	struct blk removed = { .flags = 0 };
 	unsigned op = rec_op(&ev->rec);
-	int e = 0;
+	int e;
 
 	s->done |= ev->part == s->of.no && ev->seq >= s->to;
 	if (ev->part != s->of.no || ev->seq < s->from || s->done)
 		return 0;
 	if (ev->what != CAPTURE_EVENT)
 		return take_break(s, ev);
-	if (op == REC_RANGE && (s->part.part.options & CAPTURE_CLASSIC) == 0)
-		e = free_range(s, ev);
-	if (e == 0)
-		e = capture_list_apply(s->list, ev, &removed);
+	e = capture_list_apply(s->list, ev);
 	if (e < 0)
 		return e;
 	if (op == REC_ALLOC)
 		return add_alloc(s, ev);
-	if (op == REC_FREE)
-		return add_free(s, ev, &removed);
+	if (op == REC_FREE || op == REC_RANGE)
+		return add_frees(s, ev);
 	if (op == REC_UNDO)
 		undo_free(s, ev);
 	return 0;

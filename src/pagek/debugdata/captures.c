@@ -2,50 +2,14 @@
  * A moment of a capture as a dump: the blocks that were live then, with the totals
  * of one part.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../../base/base.h"
 #include "../../mdd/capture/capture.h"
 #include "debugdata.h"
-
-/* As the folder of a ring has. */
-static bool
-has_segments(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *e;
-	bool found = false;
-
-	while (!found && dir != NULL && (e = readdir(dir)) != NULL)
-		found = capture_segment_name(e->d_name);
-	if (dir != NULL)
-		closedir(dir);
-	return found;
-}
-
-bool
-captures_match(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	char magic[8];
-	struct stat st;
-	bool is;
-
-	if (fd < 0)
-		return false;
-	is = fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) ? has_segments(path) :
-	    read(fd, magic, sizeof magic) == sizeof magic &&
-	    capture_magic(magic, sizeof magic));
-	close(fd);
-	return is;
-}
 
 struct filling {
 	struct capture *c;
@@ -194,43 +158,47 @@ take_levels(struct filling *f)
 }
 
 static void
-report_state(const struct filling *f, const struct capture_list *l)
+report_state(const struct capture *c, const struct capture_part_info *p,
+    const struct capture_when *when, const char *name,
+    const struct capture_list *l)
 {
 	char date[CAPTURE_DATE];
 	uint64_t seq;
 	int64_t ms;
 
-	if (!capture_list_at(l, &seq, &ms) && f->part.complete_ms !=
-	    INT64_MAX) {
-		capture_date(f->c, f->part.complete_ms, date);
+	if (!capture_list_at(l, &seq, &ms) && p->complete_ms != INT64_MAX) {
+		capture_date(c, p->complete_ms, date);
 		notice("%s: blocks may be missing: all are known from %s on, "
-		    "until the next gap", f->d->name, date);
+		    "until the next gap", name, date);
 	}
-	if (f->when.at == CAPTURE_AT_MS && f->part.ended &&
-	    f->when.ms > f->part.end_ms)
+	if (when->at == CAPTURE_AT_MS && p->ended && when->ms > p->end_ms)
 		notice("%s: the process image had ended: this is its end",
-		    f->d->name);
+		    name);
 }
 
-static int
-seek(struct filling *f, struct capture_list **l)
+int
+captures_seek(struct capture *c, uint32_t part, const struct capture_when *when,
+    const char *name, bool quiet, struct capture_list **l)
 {
+	struct capture_part_info p;
 	char date[CAPTURE_DATE];
-	int e = capture_seek(f->c, f->no, &f->when, l);
+	int e = capture_seek(c, part, when, l);
 
+	(void)capture_part(c, part, &p);
 	/* A part without an event and without a state has nothing. */
-	if (e == -ENOENT && f->when.at == CAPTURE_AT_END)
-		e = capture_list_new(l, f->part.part.options);
+	if (e == -ENOENT && when->at == CAPTURE_AT_END)
+		e = capture_list_new(l, p.part.options);
+	if (e == 0 && !quiet)
+		report_state(c, &p, when, name, *l);
 	if (e == 0)
 		return PAGEK_OK;
 	if (e == -ENOENT) {
-		capture_date(f->c, f->part.part.ms, date);
-		complain("%s: image %u, %s[%lld], began later, at %s",
-		    f->d->name, f->no, base_shown(f->part.part.comm),
-		    (long long)f->part.part.pid, date);
+		capture_date(c, p.part.ms, date);
+		complain("%s: image %u, %s[%lld], began later, at %s", name,
+		    part, base_shown(p.part.comm), (long long)p.part.pid, date);
 		return PAGEK_USAGE;
 	}
-	complain("cannot read '%s': %s", f->path, base_file_words(e));
+	complain("cannot read '%s': %s", name, base_file_words(e));
 	return PAGEK_FAILED;
 }
 
@@ -238,12 +206,11 @@ static int
 fill(struct filling *f)
 {
 	struct capture_list *l = NULL;
-	int status = seek(f, &l), e;
+	int status = captures_seek(f->c, f->no, &f->when, f->d->name,
+	    f->history, &l), e;
 
 	if (status != PAGEK_OK)
 		return status;
-	if (!f->history)
-		report_state(f, l);
 	take_source(f);
 	take_levels(f);
 	take_counts(f, l);

@@ -86,10 +86,8 @@ bool subject_lacks(const struct subject *, unsigned option, const char *what,
 /* --- captures (captures.c, capture_at.c) -------------------------------------- */
 
 struct capture;
+struct capture_list;
 struct capture_when;
-
-/* True for a file that is a capture, and for any folder. */
-bool captures_match(const char *path);
 
 struct capture_pick {
 	const char *at;			/* --at; NULL: the end */
@@ -104,6 +102,13 @@ struct capture_pick {
  */
 int captures_dump(struct subject *, const char *path,
     const struct capture_pick *);
+
+/*
+ * The list of a part at a moment; `name` is for messages, quiet: no notices.
+ * PAGEK_OK, or the status after a complaint.
+ */
+int captures_seek(struct capture *, uint32_t part, const struct capture_when *,
+    const char *name, bool quiet, struct capture_list **);
 
 /* The part of --part.  PAGEK_OK, or the status after a complaint. */
 int capture_choose(const struct capture *, const char *path, const char *text,
@@ -211,6 +216,10 @@ struct callers;
 /* NULL in *out: no names are wanted.  PAGEK_OK, or the status after a complaint. */
 int callers_new(struct callers **, const struct subject *,
     const struct options *);
+/* The reader of symbols; its path goes into `program`. */
+struct symbols_opts callers_reader(char program[PATH_MAX]);
+/* Says that the names of so many addresses could not be read. */
+void callers_report_unread(size_t n);
 /*
  * Callers of a live target: callers_put() takes the node's answers.  -ENOMEM.
  */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
+#include "../../mdd/capture/capture.h"
 #include "debugdata.h"
 
 /* --- options of a target ---------------------------------------------------------- */
@@ -127,7 +128,7 @@ take_file(struct subject *s, const struct options *o, const char *path,
 	enum dump_kind kind;
 	int e;
 
-	if (captures_match(path))
+	if (capture_match(path))
 		return take_capture(s, o, path);
 	e = dump_file_kind(path, &kind);
 	if (e < 0) {
