@@ -7,6 +7,7 @@
  *	groups.c	groups, rankings, neighbours
  *	calltree.c	call trees and folded lines
  *	resolve.c	call stacks as lines, from the words known so far
+ *	capture_names.c	stacks and words of captures
  *	target/		memory debug data in a program (target.h)
  *	take/		copies these data from a process or a core file (take.h)
  *	dump/		mddout files, and their data as a model (dump.h)
@@ -129,6 +130,29 @@ int profile_resolve(struct profile *, const struct profile_words *);
 /* The same for at most so many callers; the next call goes on behind them. */
 int profile_resolve_some(struct profile *, const struct profile_words *,
     size_t at_most);
+
+/* --- stacks and names of a capture (capture_names.c) ---------------------- */
+
+struct capture;
+struct capture_names;
+
+/* Of a part of a capture, which is borrowed.  -ENOMEM, errors of symbols_new(). */
+int capture_names_new(struct capture_names **, const struct capture *,
+    uint32_t part, const struct symbols_opts *);
+void capture_names_free(struct capture_names *);
+/* A source for profile_resolve().  Words are known once they were read. */
+struct profile_words capture_names_words(struct capture_names *);
+/*
+ * Reads words that were asked for, at most so many frames: waits for the reader
+ * of symbols.  *read: how many.  -ENOMEM.
+ */
+int capture_names_read(struct capture_names *, size_t at_most, size_t *read);
+/* Resolves the whole profile: waits for all names.  -ENOMEM. */
+int capture_names_resolve(struct capture_names *, struct profile *);
+/* Frames whose file is damaged, gone or another one, or that no reader reads. */
+size_t capture_names_failed(const struct capture_names *);
+
+/* --- sums -------------------------------------------------------------- */
 
 struct profile_sum {
 	uint64_t blocks;	/* of a sample: weighted */

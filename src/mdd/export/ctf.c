@@ -21,7 +21,7 @@
 #define NS_PER_S INT64_C(1000000000)
 #define NAME_BYTES 256
 /* The longest event: numbers, a stack, and the texts of a module. */
-#define EVENT_BYTES (64 + 8 * RING_STACK_MAX + 2 * NAME_BYTES + \
+#define EVENT_BYTES (80 + 8 * RING_STACK_MAX + 2 * NAME_BYTES + \
 	2 * SYMBOL_BUILD_ID_MAX)
 
 enum event_id {
@@ -38,6 +38,7 @@ struct writer {
 	size_t len;
 	int64_t base_ms;	/* of the clock's 0, since 1970 */
 	uint64_t begin_ns, last_ns;
+	uint64_t lost;		/* events, so far */
 	bool empty;		/* no event is in the packet */
 };
 
@@ -49,6 +50,7 @@ static const char head[] =
 	"typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"
 	"typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
 	"typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
+	"typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"
 	"typealias integer { size = 64; align = 8; signed = false; base = 16; } "
 	":= address_t;\n\n"
 	"trace {\n"
@@ -74,6 +76,9 @@ static const char stream[] =
 	"\tevent.header := struct {\n"
 	"\t\tuint16_t id;\n"
 	"\t\ttime_t timestamp;\n"
+	"\t};\n"
+	"\tevent.context := struct {\n"
+	"\t\tint32_t _vtid;\n"
 	"\t};\n"
 	"};\n\n";
 
@@ -221,7 +226,7 @@ end_packet(struct writer *w)
 	put_number(w, w->last_ns, 8);
 	put_number(w, 8 * (uint64_t)len, 8);
 	put_number(w, 8 * (uint64_t)len, 8);
-	put_number(w, 0, 8);
+	put_number(w, w->lost, 8);
 	if (fwrite(w->packet, 1, len, w->out) < len)
 		return write_error();
 	begin_packet(w);
@@ -230,7 +235,7 @@ end_packet(struct writer *w)
 
 /* Threads may differ by a little; for a reader time does not go back. */
 static int
-put_head(struct writer *w, enum event_id id, int64_t wall_ms)
+put_head(struct writer *w, enum event_id id, int64_t wall_ms, uint32_t tid)
 {
 	uint64_t ns = wall_ms <= w->base_ms ? 0 :
 	    (uint64_t)(wall_ms - w->base_ms) * NS_PER_MS;
@@ -243,6 +248,7 @@ put_head(struct writer *w, enum event_id id, int64_t wall_ms)
 	w->empty = false;
 	put_number(w, id, 2);
 	put_number(w, w->last_ns, 8);
+	put_number(w, tid, 4);
 	return r;
 }
 
@@ -303,8 +309,14 @@ put_event(void *arg, const struct export_event *e)
 {
 	struct writer *w = arg;
 	enum event_id id = id_of(e);
-	int r = put_head(w, id, e->wall_ms);
+	int r;
 
+	/* For a reader they are before the end of a packet. */
+	if (e->kind == EXPORT_LOST) {
+		w->lost += e->size;
+		return w->empty ? 0 : end_packet(w);
+	}
+	r = put_head(w, id, e->wall_ms, e->tid);
 	if (r < 0)
 		return r;
 	if (id != EVENT_FREE)
@@ -321,7 +333,7 @@ static int
 put_module(struct writer *w, const struct export_module *m)
 {
 	char hex[2 * SYMBOL_BUILD_ID_MAX + 1] = "";
-	int r = m->end == 0 ? 0 : put_head(w, EVENT_MODULE, w->base_ms);
+	int r = m->end == 0 ? 0 : put_head(w, EVENT_MODULE, w->base_ms, 0);
 
 	if (r < 0 || m->end == 0)
 		return r;
@@ -358,6 +370,8 @@ take_first(void *arg, const struct export_event *e)
 {
 	struct writer *w = arg;
 
+	if (e->kind == EXPORT_LOST)
+		return 0;
 	w->base_ms = e->wall_ms > 0 ? e->wall_ms : 0;
 	return -ECANCELED;
 }

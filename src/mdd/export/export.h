@@ -2,6 +2,7 @@
  * export: what a program holds, in files that other programs read.
  *
  *	source.c	a profile and its blocks as a source
+ *	captured.c	a part of a capture as a source
  *	maps.c		where a live program's modules lie
  *	pprof.c		gzip'ed protobuf of pprof (pprof.proto)
  *	heaptrack.c	text of heaptrack
@@ -12,6 +13,7 @@
  *	frame	an address, with the functions inlined there, innermost first.
  *	stack	frames, innermost first, and the sums of its blocks.
  *	event	an allocation or a free at its time, in the order of events().
+ *	caller	a number of a record: of a stack, or a return address.
  *
  * Another format is a file with its writer here, and a row in
  * ../../pagek/commands/cmd_export.c.
@@ -31,6 +33,7 @@
 
 #include <stdio.h>
 
+#include "../../base/hashmap.h"
 #include "../mdd.h"
 
 #define EXPORT_NONE UINT32_MAX
@@ -66,17 +69,20 @@ struct export_stack {
 };
 
 enum export_kind {
-	EXPORT_ALLOC,
-	EXPORT_FREE,
+	EXPORT_ALLOC,		/* one at a listed address replaces the block there */
+	EXPORT_FREE,		/* the block may be unknown */
+	EXPORT_LOST,		/* `size` events are not known */
 };
 
 struct export_event {
 	enum export_kind kind;
+	unsigned layer;		/* which has addresses of its own */
 	int64_t wall_ms;
 	uint64_t address, size;
 	uint32_t stack;		/* in source.stack */
+	uint32_t tid;		/* 0 not known */
 	uint16_t thread;	/* index; 0 not known */
-	uint8_t type;		/* of the block, as in its record */
+	uint8_t type;		/* as in the record */
 };
 
 struct export_source {
@@ -96,12 +102,18 @@ struct export_source {
 	/* Calls take() for each event until it fails.  0, or the error of take() or of reading. */
 	int (*events)(const struct export_source *, int (*take)(void *,
 	    const struct export_event *), void *arg);
-	uint64_t nevents;
+	void *of;		/* of events() */
 	bool has_frees;		/* among the events */
 	void *private;
 };
 
 /* --- sources ---------------------------------------------------------------- */
+
+struct export_caller {
+	uint64_t caller;		/* the key of a hashmap */
+	uint32_t stack;			/* set by export_of_callers() */
+	struct export_stack sums;
+};
 
 /* A target at one moment.  Borrows its pointers until export_free(). */
 struct export_live {
@@ -117,6 +129,50 @@ struct export_live {
 /* A new source; free it with export_free().  Leaves skipped lines out.  -ENOMEM. */
 int export_of_profile(struct export_source **, const struct export_live *);
 void export_free(struct export_source *);
+
+struct export_callers {
+	struct profile *profile;	/* has all of them */
+	struct hashmap *callers;	/* struct export_caller */
+	const char *target, *note;
+	/* Finds the places of the modules, whose paths are raw then. */
+	int (*place)(struct export_source *, void *arg);
+	void *arg;
+};
+
+/*
+ * A source of the stacks of these callers, whose other members are to be set.
+ * -ENOMEM, the error of place().
+ */
+int export_of_callers(struct export_source **, const struct export_callers *);
+
+struct capture;
+struct capture_names;
+struct captured;
+
+/* What to export of a capture; borrowed until captured_free(). */
+struct captured_opts {
+	struct capture *c;
+	uint32_t part;
+	uint64_t to;			/* events before this number: as of capture_list_at() */
+	int64_t ms;			/* the moment, on the node's clock */
+	const struct blk *row;		/* those that are live then, oldest first */
+	size_t rows;
+	struct capture_names *names;
+	const struct symbol_wrappers *wrappers;
+	const char *target;
+	bool frees;			/* stacks of frees are wanted, too */
+};
+
+/*
+ * Reads all events up to the moment, and makes a source of them.  It reads them
+ * again for the events of the source, which stays valid until captured_free().
+ * -ENOMEM, errors of read().
+ */
+int captured_new(struct captured **, const struct captured_opts *);
+const struct export_source *captured_source(const struct captured *);
+/* Events before the moment that are not in the capture. */
+uint64_t captured_lost(const struct captured *);
+void captured_free(struct captured *);
 
 /*
  * Finds the places and build ids of modules in /proc/PID/maps.  A module stays

@@ -30,7 +30,7 @@ struct writer {
 	struct hashmap frames;		/* by parent and instruction, from 1 */
 	uint32_t *innermost;		/* by stack: its frame; 0: none */
 	struct intern kinds;		/* of blocks: struct kind */
-	struct hashmap held;		/* by address; only if there are frees */
+	struct hashmap held;		/* struct held; only if there are frees */
 	bool timed;			/* base_ms is known */
 	int64_t base_ms, last_ms;
 };
@@ -42,7 +42,7 @@ struct kind {
 };
 
 struct held {
-	uint64_t address;
+	uint64_t place;			/* the key: address and layer */
 	uint64_t kind;
 };
 
@@ -175,11 +175,17 @@ put_kind(struct writer *w, const struct export_event *e)
 	return r < 0 ? r : no;
 }
 
+static uint64_t
+place_of(const struct export_event *e)
+{
+	return e->address | (uint64_t)e->layer << 63;
+}
+
 /* A free names the blocks that its block was one of. */
 static int
 put_free(struct writer *w, const struct export_event *e)
 {
-	int64_t at = hashmap_find(&w->held, e->address);
+	int64_t at = hashmap_find(&w->held, place_of(e));
 	uint64_t kind;
 
 	if (at < 0)
@@ -194,11 +200,13 @@ put_alloc(struct writer *w, const struct export_event *e)
 {
 	int64_t no = put_kind(w, e);
 	struct held *held;
+	int r = 0;
 
 	if (no >= 0 && w->s->has_frees) {
-		held = hashmap_add(&w->held, e->address);
+		r = put_free(w, e);
+		held = r == 0 ? hashmap_add(&w->held, place_of(e)) : NULL;
 		if (held == NULL)
-			return -ENOMEM;
+			return r < 0 ? r : -ENOMEM;
 		held->kind = (uint64_t)no;
 	}
 	return no < 0 ? (int)no : put(w, "+ %" PRIx64 "\n", (uint64_t)no);
@@ -208,9 +216,9 @@ static int
 put_event(void *arg, const struct export_event *e)
 {
 	struct writer *w = arg;
-	int r = put_time(w, e->wall_ms);
+	int r = e->kind == EXPORT_LOST ? 0 : put_time(w, e->wall_ms);
 
-	if (r < 0)
+	if (r < 0 || e->kind == EXPORT_LOST)
 		return r;
 	return e->kind == EXPORT_FREE ? put_free(w, e) : put_alloc(w, e);
 }

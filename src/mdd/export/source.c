@@ -15,13 +15,9 @@ struct filling {
 	struct intern texts, modules, functions, frames;
 	size_t cap_module, cap_function, cap_line, cap_frame, cap_frame_of;
 	size_t cap_stack;
-	struct hashmap of_caller;	/* struct caller_stack */
+	/* Of export_of_profile(). */
+	struct hashmap callers;		/* struct export_caller */
 	struct export_live live;
-};
-
-struct caller_stack {
-	uint64_t caller;
-	uint32_t stack;
 };
 
 /* The key of a frame; of `line`, the first `lines` count. */
@@ -153,7 +149,7 @@ take_frame(struct filling *f, const struct profile_line *l, size_t n, size_t *at
 
 static int
 add_stack(struct filling *f, const struct profile_line *line, size_t n,
-    const struct profile_sum *sum)
+    const struct export_stack *sums)
 {
 	struct export_stack *to;
 	uint32_t *frame;
@@ -165,8 +161,9 @@ add_stack(struct filling *f, const struct profile_line *line, size_t n,
 	    sizeof *frame);
 	if (to == NULL || frame == NULL)
 		return -ENOMEM;
-	*to = (struct export_stack){ .first = (uint32_t)f->s.frames_of,
-		.live_blocks = sum->blocks, .live_bytes = sum->bytes };
+	*to = *sums;
+	to->first = (uint32_t)f->s.frames_of;
+	to->depth = 0;
 	while (at < n) {
 		no = take_frame(f, line, n, &at);
 		if (no < 0)
@@ -179,27 +176,21 @@ add_stack(struct filling *f, const struct profile_line *line, size_t n,
 }
 
 static int
-add_stacks(struct filling *f)
+add_stacks(struct filling *f, struct profile *p, struct hashmap *callers)
 {
 	struct profile_line *line = calloc(PROFILE_LINES_MAX, sizeof *line);
-	struct profile_sum sum;
-	struct caller_stack *of;
-	size_t i, n, origin;
-	uint64_t caller;
+	size_t n, origin;
 	unsigned end;
 	int r = line == NULL ? -ENOMEM : 0;
 
-	for (i = 0; r == 0 && profile_caller_at(f->live.profile, i, &caller,
-	    &sum); i++) {
-		if (sum.listed == 0)
-			continue;
-		of = hashmap_add(&f->of_caller, caller);
-		r = of == NULL ? -ENOMEM : profile_stack(f->live.profile, caller,
-		    line, PROFILE_LINES_MAX, &n, &origin, &end);
-		if (r == 0) {
-			of->stack = (uint32_t)f->s.stacks;
-			r = add_stack(f, line + origin, n - origin, &sum);
-		}
+	for (size_t i = 0; r == 0 && i < callers->n; i++) {
+		struct export_caller *of = hashmap_item(callers, i);
+
+		r = profile_stack(p, of->caller, line, PROFILE_LINES_MAX, &n,
+		    &origin, &end);
+		of->stack = (uint32_t)f->s.stacks;
+		if (r == 0)
+			r = add_stack(f, line + origin, n - origin, &of->sums);
 	}
 	free(line);
 	return r;
@@ -217,10 +208,11 @@ block_events(const struct export_source *s, int (*take)(void *,
 
 	for (size_t i = 0; i < live->blocks && r == 0; i++) {
 		const struct blk *b = &live->block[i];
-		const struct caller_stack *of = hashmap_get(&f->of_caller,
+		const struct export_caller *of = hashmap_get(&f->callers,
 		    b->caller);
 
 		r = take(arg, &(struct export_event){ .kind = EXPORT_ALLOC,
+		    .layer = blk_layer(b),
 		    .wall_ms = live->wall_ms - (live->now_ms - b->ms),
 		    .address = b->addr, .size = b->size,
 		    .stack = of != NULL ? of->stack : EXPORT_NONE,
@@ -249,36 +241,102 @@ export_free(struct export_source *s)
 	intern_fini(&f->modules);
 	intern_fini(&f->functions);
 	intern_fini(&f->frames);
-	hashmap_fini(&f->of_caller);
+	hashmap_fini(&f->callers);
 	free(f);
+}
+
+/* Paths were raw until the modules had been found among mappings. */
+static int
+make_paths_safe(struct filling *f)
+{
+	for (size_t i = 0; i < f->s.modules; i++) {
+		f->s.module[i].path = safe_text(f, f->s.module[i].path);
+		if (f->s.module[i].path == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int
+begin(struct filling **out, const char *target, const char *note)
+{
+	struct filling *f = calloc(1, sizeof *f);
+
+	if (f == NULL)
+		return -ENOMEM;
+	f->callers.size = sizeof(struct export_caller);
+	f->s.program = EXPORT_NONE;
+	f->s.private = f;
+	f->s.target = safe_text(f, target);
+	f->s.note = safe_text(f, note);
+	*out = f;
+	return f->s.target == NULL || f->s.note == NULL ? -ENOMEM : 0;
+}
+
+/* The callers that have blocks. */
+static int
+take_callers(struct filling *f)
+{
+	struct export_caller *of;
+	struct profile_sum sum;
+	uint64_t caller;
+
+	for (size_t i = 0; profile_caller_at(f->live.profile, i, &caller, &sum);
+	    i++) {
+		if (sum.listed == 0)
+			continue;
+		of = hashmap_add(&f->callers, caller);
+		if (of == NULL)
+			return -ENOMEM;
+		of->sums.live_blocks = sum.blocks;
+		of->sums.live_bytes = sum.bytes;
+	}
+	return 0;
+}
+
+static int
+end(struct filling *f, int r, struct export_source **out)
+{
+	if (r < 0 && f != NULL)
+		export_free(&f->s);
+	else if (r == 0)
+		*out = &f->s;
+	return r;
 }
 
 int
 export_of_profile(struct export_source **out, const struct export_live *live)
 {
-	struct filling *f = calloc(1, sizeof *f);
-	int r;
+	struct filling *f = NULL;
+	int r = begin(&f, live->target, live->note);
 
-	if (f == NULL)
-		return -ENOMEM;
-	f->live = *live;
-	f->of_caller.size = sizeof(struct caller_stack);
-	f->s = (struct export_source){ .sample = live->sample,
-		.wall_ms = live->wall_ms, .program = EXPORT_NONE,
-		.events = block_events, .nevents = live->blocks, .private = f };
-	f->s.target = safe_text(f, live->target);
-	f->s.note = safe_text(f, live->note);
-	r = f->s.target == NULL || f->s.note == NULL ? -ENOMEM : add_stacks(f);
+	if (r == 0) {
+		f->live = *live;
+		f->s.sample = live->sample;
+		f->s.wall_ms = live->wall_ms;
+		f->s.events = block_events;
+		r = take_callers(f);
+	}
+	if (r == 0)
+		r = add_stacks(f, live->profile, &f->callers);
 	if (r == 0 && live->pid != 0)
 		export_place_modules(&f->s, live->pid);
-	for (size_t i = 0; r == 0 && i < f->s.modules; i++) {
-		f->s.module[i].path = safe_text(f, f->s.module[i].path);
-		r = f->s.module[i].path == NULL ? -ENOMEM : 0;
-	}
-	if (r < 0) {
-		export_free(&f->s);
-		return r;
-	}
-	*out = &f->s;
-	return 0;
+	if (r == 0)
+		r = make_paths_safe(f);
+	return end(f, r, out);
+}
+
+int
+export_of_callers(struct export_source **out, const struct export_callers *c)
+{
+	struct filling *f = NULL;
+	int r = begin(&f, c->target, c->note);
+
+	if (r == 0)
+		r = add_stacks(f, c->profile, c->callers);
+	if (r == 0)
+		r = c->place(&f->s, c->arg);
+	if (r == 0)
+		r = make_paths_safe(f);
+	return end(f, r, out);
 }

@@ -8,6 +8,7 @@
 
 #include "../../base/base.h"
 #include "../../filter/filter.h"
+#include "../../mdd/capture/capture.h"
 #include "../groups/group_kinds.h"
 #include "cli.h"
 
@@ -162,24 +163,42 @@ refuse_dump(struct parse *p, const char *word)
 	    option_fail(p, "one word too many: '%s'", base_shown(word));
 }
 
+static int
+add_file(struct parse *p, const char *word)
+{
+	struct events_options *files = &p->o->events;
+	void *array = files->file;
+
+	if (base_grow(&array, &files->cap, files->files + 1,
+	    sizeof *files->file) < 0)
+		return option_fail(p, "there are too many files");
+	files->file = array;
+	files->file[files->files++] = word;
+	return 0;
+}
+
+/* The TARGET, with another refusal of a name that no target has: `what` is not there. */
+static int
+take_target_or(struct parse *p, const char *word, const char *what)
+{
+	char why[200];
+	int r = take_target(p, word);
+
+	if (r == 0 && p->o->target.kind == TARGET_COMMAND) {
+		base_copy_text(why, sizeof why, p->o->target.refusal);
+		snprintf(p->o->target.refusal, sizeof p->o->target.refusal,
+		    "%s, and %s", what, why);
+	}
+	return r;
+}
+
 /* A file, or the TARGET. */
 static int
 take_dump(struct parse *p, const char *word)
 {
-	struct events_options *files = &p->o->events;
-	void *array = files->file;
-	char why[200];
-	int r;
-
 	if (is_file(word) || (strcmp(word, "-") == 0 &&
-	    p->o->command == COMMAND_USAGE)) {
-		if (base_grow(&array, &files->cap, files->files + 1,
-		    sizeof *files->file) < 0)
-			return option_fail(p, "there are too many files");
-		files->file = array;
-		files->file[files->files++] = word;
-		return 0;
-	}
+	    p->o->command == COMMAND_USAGE))
+		return add_file(p, word);
 	/* A difference is of two moments of one target. */
 	if (p->o->target_given && p->o->command == COMMAND_DIFF &&
 	    !p->o->target_twice && strcmp(word, p->o->target.word) == 0) {
@@ -188,14 +207,21 @@ take_dump(struct parse *p, const char *word)
 	}
 	if (p->o->target_given)
 		return refuse_dump(p, word);
-	r = take_target(p, word);
-	if (r == 0 && p->o->target.kind == TARGET_COMMAND) {
-		base_copy_text(why, sizeof why, p->o->target.refusal);
-		snprintf(p->o->target.refusal, sizeof p->o->target.refusal,
-		    "%s, and %s", access(word, F_OK) == 0 ?
-		    "no regular file" : "no such file", why);
-	}
-	return r;
+	return take_target_or(p, word, access(word, F_OK) == 0 ?
+	    "no regular file" : "no such file");
+}
+
+/* A program's file may have the name of a target: only a capture is taken as a file. */
+static int
+take_capture(struct parse *p, const char *word)
+{
+	static const char prefix[] = "file:";
+
+	if (strncmp(word, prefix, strlen(prefix)) == 0)
+		return add_file(p, word + strlen(prefix));
+	return capture_match(word) ? add_file(p, word) :
+	    take_target_or(p, word, access(word, F_OK) == 0 ?
+	    "no capture" : "no such file");
 }
 
 static int
@@ -251,6 +277,8 @@ take_word(struct parse *p, const char *word, unsigned *words)
 	case WORDS_MEMORY:
 		o->memory = word;
 		return 0;
+	case WORDS_CAPTURE:
+		return take_capture(p, word);
 	default:
 		return take_target(p, word);
 	}
@@ -468,7 +496,8 @@ check_clock(struct parse *p)
 	struct options *o = p->o;
 	char clause[160];
 
-	if (o->events.ats == 0 || !command_in(o->command, GROUP_READ) ||
+	if (o->events.ats == 0 || o->events.files > 0 ||
+	    !command_in(o->command, GROUP_READ) ||
 	    base_option_take(row, (char *)&o->node,
 	    o->events.at[o->events.ats - 1]) == 0)
 		return 0;

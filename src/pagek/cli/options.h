@@ -73,6 +73,7 @@ enum command_words {
 	WORDS_PROGRAM,		/* a program and its arguments */
 	WORDS_TARGET_OR_PROGRAM,	/* a TARGET, or "--" and a program */
 	WORDS_DUMPS,		/* an executable and dumps, or a TARGET */
+	WORDS_CAPTURE,		/* a capture, or a TARGET */
 	WORDS_MEMORY,		/* core:FILE or pid:N */
 	WORDS_TOPIC,		/* a command of pagek */
 	WORDS_SHELL,		/* one of the words of the synopsis */

@@ -57,6 +57,7 @@ completion_of_command(enum command c)
 	case WORDS_NONE:
 		return COMPLETION_NOTHING;
 	case WORDS_DUMPS:
+	case WORDS_CAPTURE:
 		return COMPLETION_DUMPS;
 	default:
 		return COMPLETION_TARGET;

@@ -1,4 +1,4 @@
-/* pagek export: held memory in formats of other programs. */
+/* pagek export: formats of other programs, of a target; export_capture.c has captures. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +13,7 @@
 #include "../cli/cli.h"
 #include "../documents/listing.h"
 #include "../layout/layout.h"
+#include "commands.h"
 #include "snapshot.h"
 
 #define NOTE_TEXT 1024
@@ -59,10 +60,10 @@ put_line(void *arg, const char *line)
 }
 
 static int
-put_folded(const struct options *o, const struct snapshot *m, FILE *out)
+put_folded(const struct options *o, const struct export_held *h, FILE *out)
 {
-	return profile_folded(m->profile, o->tree.measure, m->look.now_ms,
-	    put_line, out);
+	return profile_folded(h->profile, o->tree.measure, h->now_ms, put_line,
+	    out);
 }
 
 /* --- formats with a source -------------------------------------------------- */
@@ -129,19 +130,6 @@ make_source(const struct options *o, const struct snapshot *m,
 	    .target = target, .note = note });
 }
 
-static int
-write_source(const struct options *o, const struct snapshot *m, FILE *out)
-{
-	struct export_source *s;
-	int r = make_source(o, m, &s);
-
-	if (r < 0)
-		return r;
-	r = chosen(o)->write(s, out);
-	export_free(s);
-	return r;
-}
-
 /* --- files ------------------------------------------------------------------ */
 
 /* False: a pipe, a device or standard output, which is written to directly. */
@@ -155,10 +143,10 @@ is_file(const char *path)
 }
 
 static int
-fill(const struct options *o, const struct snapshot *m, FILE *out)
+fill(const struct options *o, const struct export_held *h, FILE *out)
 {
-	int r = chosen(o)->write != NULL ? write_source(o, m, out) :
-	    put_folded(o, m, out);
+	int r = chosen(o)->write != NULL ? chosen(o)->write(h->source, out) :
+	    put_folded(o, h, out);
 
 	/* The close reports errors of the stream. */
 	if (r < 0 && ferror(out)) {
@@ -184,7 +172,7 @@ is_interrupted(void)
 
 /* Writes a file, which appears at its name when it is complete. */
 static int
-fill_file(const struct options *o, const struct snapshot *m)
+fill_file(const struct options *o, const struct export_held *h)
 {
 	struct whole_file f;
 	int r = whole_file_open(&f, o->output, WHOLE_FILE_ANY), status, fd;
@@ -200,7 +188,7 @@ fill_file(const struct options *o, const struct snapshot *m)
 			close(fd);
 		goto fail;
 	}
-	status = fill(o, m, out);
+	status = fill(o, h, out);
 	r = status == PAGEK_OK && !is_interrupted() ?
 	    whole_file_publish(&f, true) : 0;
 	if (r < 0)
@@ -229,10 +217,9 @@ end_file(FILE *out, int r)
 
 /* The same with a folder of files. */
 static int
-fill_folder(const struct options *o, const struct snapshot *m)
+fill_folder(const struct options *o, const struct export_held *h)
 {
 	FILE *metadata = NULL, *stream = NULL;
-	struct export_source *s = NULL;
 	struct whole_folder f;
 	int r = whole_folder_open(&f, o->output);
 
@@ -242,10 +229,7 @@ fill_folder(const struct options *o, const struct snapshot *m)
 	if (r == 0)
 		r = whole_folder_file(&f, "stream", &stream);
 	if (r == 0)
-		r = make_source(o, m, &s);
-	if (r == 0)
-		r = export_ctf(s, metadata, stream);
-	export_free(s);
+		r = export_ctf(h->source, metadata, stream);
 	r = end_file(metadata, r);
 	r = end_file(stream, r);
 	if (r == 0 && !is_interrupted())
@@ -261,7 +245,7 @@ fail:
 
 /* Signals that end the program wait meanwhile, so that no temporary file is left. */
 static int
-fill_place(const struct options *o, const struct snapshot *m)
+fill_place(const struct options *o, const struct export_held *h)
 {
 	sigset_t ending, before;
 	int status;
@@ -271,18 +255,39 @@ fill_place(const struct options *o, const struct snapshot *m)
 	sigaddset(&ending, SIGTERM);
 	sigaddset(&ending, SIGHUP);
 	sigprocmask(SIG_BLOCK, &ending, &before);
-	status = chosen(o)->folder ? fill_folder(o, m) : fill_file(o, m);
+	status = chosen(o)->folder ? fill_folder(o, h) : fill_file(o, h);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return status;
 }
 
-static int
-write_export(const struct options *o, const struct snapshot *m)
+int
+export_write(const struct options *o, const struct export_held *h)
 {
-	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
 	FILE *out;
 
-	/* Few readers show the notes in a file. */
+	if (chosen(o)->folder || is_file(o->output))
+		return fill_place(o, h);
+	out = output_open(o->output);
+	return out != NULL ? fill(o, h, out) : PAGEK_FAILED;
+}
+
+enum export_needs
+export_needs(const struct options *o)
+{
+	const struct export_format *f = chosen(o);
+
+	return f->folder ? EXPORT_NEEDS_FREES : f->write != NULL ?
+	    EXPORT_NEEDS_SOURCE : EXPORT_NEEDS_PROFILE;
+}
+
+/* --- a target ---------------------------------------------------------------- */
+
+/* Few readers show the notes in a file. */
+static void
+report_notes(const struct options *o, const struct snapshot *m)
+{
+	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
+
 	page_lack_text(&m->look, lack);
 	if (!m->look.complete)
 		notice("INCOMPLETE: %s", lack);
@@ -292,16 +297,31 @@ write_export(const struct options *o, const struct snapshot *m)
 		    "it, and each stands for many" :
 		    "sampled %s: the figures are estimates", sample);
 	}
-	if (chosen(o)->folder || is_file(o->output))
-		return fill_place(o, m);
-	out = output_open(o->output);
-	return out != NULL ? fill(o, m, out) : PAGEK_FAILED;
+}
+
+static int
+write_snapshot(const struct options *o, const struct snapshot *m)
+{
+	struct export_source *s = NULL;
+	int r = 0, status;
+
+	report_notes(o, m);
+	if (export_needs(o) != EXPORT_NEEDS_PROFILE)
+		r = make_source(o, m, &s);
+	if (r < 0) {
+		complain("cannot export: %s", strerror(-r));
+		return PAGEK_FAILED;
+	}
+	status = export_write(o, &(struct export_held){ .source = s,
+	    .profile = m->profile, .now_ms = m->look.now_ms });
+	export_free(s);
+	return status;
 }
 
 static int
 export_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	int status = snapshot_visit(o, loop, s, chosen(o)->blocks, write_export);
+	int status = snapshot_visit(o, loop, s, chosen(o)->blocks, write_snapshot);
 
 	batch_report_end(nodes_session_look(s));
 	return status;
@@ -348,6 +368,7 @@ int
 cmd_export_check(struct parse *p)
 {
 	const struct export_format *f = chosen(p->o);
+	int status;
 
 	if (f == NULL)
 		return refuse_none(p);
@@ -356,11 +377,13 @@ cmd_export_check(struct parse *p)
 			return option_fail(p, "--%s and --%s exclude each other",
 			    option_name(f->option),
 			    option_name(formats[i].option));
-	return check_format(p, f);
+	status = export_capture_check(p);
+	return status != 0 ? status : check_format(p, f);
 }
 
 int
 cmd_export(const struct options *o, uv_loop_t *loop)
 {
-	return batch_watch(o, loop, export_one);
+	return o->events.files > 0 ? export_capture(o) :
+	    batch_watch(o, loop, export_one);
 }

@@ -57,7 +57,7 @@ takes_target(const struct command_row *row)
 	return row->words == WORDS_TARGET || row->words == WORDS_LISTING ||
 	    row->words == WORDS_MARK ||
 	    row->words == WORDS_TARGET_OR_PROGRAM ||
-	    row->words == WORDS_DUMPS;
+	    row->words == WORDS_DUMPS || row->words == WORDS_CAPTURE;
 }
 
 void

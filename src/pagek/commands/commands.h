@@ -6,6 +6,7 @@
  *	cmd_NAME.c	the command NAME.  Files for more than one:
  *	cmd_arm.c	arm, disarm
  *	cmd_dump.c	dump, history, diff: events of debug data
+ *	export_capture.c	export, of a capture
  *	cmd_mark.c	mark, marks
  *	cmd_run.c	run, and its exit status
  *	cmd_usage.c	usage: counts by type
@@ -105,6 +106,29 @@ int list_write(const struct options *, uv_loop_t *, struct nodes_session *,
 
 /* Counts the captures among the files; checks --at and --part with them. */
 int captures_check(struct parse *);
+
+/* --- exports (cmd_export.c, export_capture.c) -------------------------------- */
+
+enum export_needs {
+	EXPORT_NEEDS_PROFILE,		/* of what is held, with names */
+	EXPORT_NEEDS_SOURCE,
+	EXPORT_NEEDS_FREES,		/* a source with the stacks of frees */
+};
+
+struct export_source;
+struct export_held {
+	const struct export_source *source;
+	struct profile *profile;	/* of EXPORT_NEEDS_PROFILE */
+	int64_t now_ms;
+};
+
+/* What the chosen format is written from. */
+enum export_needs export_needs(const struct options *);
+/* Writes it into the file or folder of -o.  Returns the exit status. */
+int export_write(const struct options *, const struct export_held *);
+/* Refuses what does not go together with a capture. */
+int export_capture_check(struct parse *);
+int export_capture(const struct options *);
 
 /* --- saved lists (diff_saved.c) -------------------------------------------- */
 
