@@ -1,4 +1,5 @@
 /* Captures: all that is written comes back. */
+#include "../src/mdd/capture/recording.h"
 #include "capture_rig.h"
 
 #define EVENTS 100000
@@ -441,6 +442,77 @@ TEST(a_full_queue_is_a_gap)
 	blklist_free(want);
 	capture_close(c);
 	free(all);
+}
+
+/* The last one counts, whether it is shorter or longer. */
+TEST(a_stack_that_is_defined_again_is_replaced)
+{
+	uint64_t first[3] = { 4096, 8192, 12288 }, then[4] = { 5, 6, 7, 8 };
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	uint32_t part = rig_part(w, "program");
+	struct stream_site s;
+	struct capture *c;
+
+	for (uint32_t no = 1; no <= 3; no++)
+		capture_writer_site(w, part, no, &(struct stream_site){
+		    .frame = first, .depth = 3, .end = RING_END_OUTERMOST });
+	capture_writer_site(w, part, 1, &(struct stream_site){ .frame = then,
+	    .depth = 2, .end = RING_END_DEPTH });
+	capture_writer_site(w, part, 2, &(struct stream_site){ .frame = then,
+	    .depth = 4, .end = RING_END_DEPTH });
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert(capture_site(c, part, 1, &s));
+	ck_assert_uint_eq(s.depth, 2);
+	ck_assert_uint_eq(s.frame[1], 6);
+	ck_assert_uint_eq(s.end, RING_END_DEPTH);
+	ck_assert(capture_site(c, part, 2, &s));
+	ck_assert_uint_eq(s.depth, 4);
+	ck_assert_uint_eq(s.frame[3], 8);
+	ck_assert(capture_site(c, part, 3, &s));
+	ck_assert_uint_eq(s.depth, 3);
+	ck_assert_uint_eq(s.frame[2], 12288);
+	capture_close(c);
+}
+
+/* The first part has found no memory; the others keep their numbers. */
+TEST(a_part_that_could_not_begin_leaves_the_others_their_numbers)
+{
+	struct capture_part part = { .stream = "1", .comm = "second", .exe = "",
+		.cwd = "", .first = 1, .ms = RIG_MS };
+	struct capture_part_info p;
+	struct rec r = { { rec_w0(4096, REC_FLAGS(REC_ALLOC, 1), TYPE_MALLOC),
+	    rec_w1(10, 1), RIG_MS, 0 } };
+	static struct recording rec;
+	struct bytes b = { .n = 0 };
+	struct capture_about about;
+	struct capture *c;
+
+	ck_assert_int_eq(recording_open(&rec, &(struct capture_opts){
+	    .fd = rig_fd() }), 0);
+	define_part(&b, &part);
+	ck_assert_int_eq(recording_part(&rec, 2, 1, RIG_MS, 0, 0, b.p, b.n), 0);
+	recording_state(&rec, 1, 1, RIG_MS, NULL);
+	recording_state(&rec, 2, 1, RIG_MS, NULL);
+	recording_records(&rec, 1, 1, &r, 1);
+	recording_records(&rec, 2, 1, &r, 1);
+	recording_clock(&rec, RIG_MS, 1);
+	recording_flush(&rec);
+	/* Its events are counted. */
+	ck_assert_uint_eq(recording_absent(&rec), 1);
+	recording_end_part(&rec, 1, RIG_MS, 0, NULL, 0);
+	recording_end(&rec, "the test is over");
+	recording_close(&rec);
+	bytes_fini(&b);
+	c = rig_open(rig_path);
+	capture_about(c, &about);
+	ck_assert(!capture_part(c, 1, &p));
+	ck_assert(capture_part(c, 2, &p));
+	ck_assert_str_eq(p.part.comm, "second");
+	ck_assert_uint_eq(p.events, 1);
+	ck_assert_uint_eq(about.events, 1);
+	capture_close(c);
 }
 
 TEST(only_an_empty_file_or_folder_is_written_to)

@@ -304,6 +304,156 @@ LOOP_TEST(another_version_order_or_kind_of_file_is_refused, 0, NELEM(heads))
 	ck_assert_int_eq(capture_open(&c, "/nonexistent", why), -ENOENT);
 }
 
+/* --- numbers that ask for memory -------------------------------------------- */
+
+static int hostile_fd;
+static size_t hostile_len;
+
+static void
+put_hostile(const void *p, size_t n)
+{
+	ck_assert_int_eq(write(hostile_fd, p, n), (ssize_t)n);
+	hostile_len += n;
+}
+
+static void
+put_block(unsigned kind, uint32_t part, uint32_t count, const struct bytes *b)
+{
+	static uint8_t packed[FORMAT_BLOCK_MAX];
+	struct block_head head = { .kind = (uint16_t)kind, .part = part,
+		.count = count, .first = 1, .ms = RIG_MS,
+		.len = (uint32_t)b->n, .decoded = (uint32_t)b->n };
+	const uint8_t *p = b->p;
+	uint8_t bytes[FORMAT_BLOCK_HEAD];
+	struct pack *pack;
+	size_t n;
+
+	ck_assert_int_eq(pack_new(&pack), 0);
+	n = b->n > 4096 ? pack_shrink(pack, packed, sizeof packed, b->p, b->n) :
+	    0;
+	pack_free(pack);
+	if (n > 0) {
+		head.flags = FORMAT_ZSTD;
+		head.len = (uint32_t)n;
+		p = packed;
+	}
+	head.crc = format_crc32c(p, head.len);
+	format_put_block(bytes, &head);
+	put_hostile(bytes, sizeof bytes);
+	put_hostile(p, head.len);
+}
+
+static void
+put_hostile_part(uint32_t no)
+{
+	struct bytes b = { .n = 0 };
+
+	define_part(&b, &(struct capture_part){ .stream = "1", .comm = "c",
+	    .exe = "", .cwd = "" });
+	put_block(FORMAT_PART, no, 1, &b);
+	bytes_fini(&b);
+}
+
+/* The highest number of each kind, and nothing else. */
+static void
+put_high_numbers(uint32_t no)
+{
+	uint64_t frame[1] = { 4096 };
+	struct bytes b = { .n = 0 };
+
+	put_hostile_part(no);
+	define_module(&b, UINT16_MAX, &(struct stream_module){ .path = "m" });
+	put_block(FORMAT_MODULES, no, 1, &b);
+	b.n = 0;
+	define_thread(&b, UINT16_MAX, 1, "t");
+	put_block(FORMAT_THREADS, no, 1, &b);
+	b.n = 0;
+	define_requester(&b, UINT16_MAX, &(struct blklist_info){ .node = 1 });
+	put_block(FORMAT_REQUESTERS, no, 1, &b);
+	b.n = 0;
+	define_site(&b, STREAM_SITES_MAX, &(struct stream_site){
+	    .frame = frame, .depth = 1, .end = RING_END_DEPTH });
+	put_block(FORMAT_SITES, no, 1, &b);
+	bytes_fini(&b);
+}
+
+/* Long names, which shrink to a few bytes each. */
+static void
+put_long_names(uint32_t no)
+{
+	char name[CAPTURE_TEXT_MAX];
+	struct bytes b = { .n = 0 };
+	uint32_t n;
+
+	put_hostile_part(no);
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	for (n = 0; b.n < FORMAT_BLOCK_MAX - sizeof name; n++)
+		define_thread(&b, n, 1, name);
+	put_block(FORMAT_THREADS, no, n, &b);
+	bytes_fini(&b);
+}
+
+static const struct {
+	void (*put)(uint32_t part);
+	size_t bytes;		/* of the file */
+	size_t memory;		/* that may be taken for it */
+	unsigned damages;
+} hostiles[] = {
+	{ put_high_numbers, 250 << 10, (size_t)64 << 20, 0 },
+	{ put_long_names, 1 << 20, (size_t)450 << 20, 1 },
+};
+
+#ifndef SANITIZED
+static size_t
+address_space(void)
+{
+	size_t pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%zu", &pages), 1);
+	fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+LOOP_TEST(a_small_file_does_not_ask_for_much_memory, 0, NELEM(hostiles))
+{
+	struct stream_module m;
+	struct stream_site s;
+	struct rlimit old, few;
+	char why[CAPTURE_WHY];
+	uint8_t head[FORMAT_SEGMENT_HEAD];
+	const char *name;
+	uint32_t tid;
+	struct capture *c;
+
+	if (!pack_is_there() && _i == 1)
+		return;
+	hostile_fd = rig_fd();
+	format_put_segment(head, &(struct segment_head){ .id = 1, .number = 1 });
+	put_hostile(head, sizeof head);
+	for (uint32_t no = 1; hostile_len < hostiles[_i].bytes; no++)
+		hostiles[_i].put(no);
+	close(hostile_fd);
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &old), 0);
+	few = old;
+	few.rlim_cur = address_space() + hostiles[_i].memory;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &few), 0);
+	ck_assert_msg(capture_open(&c, rig_path, why) == 0, "%s", why);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &old), 0);
+	ck_assert(capture_thread(c, 1, _i == 0 ? UINT16_MAX : 1, &tid, &name));
+	ck_assert(_i != 0 || capture_module(c, 1, UINT16_MAX, &m));
+	ck_assert(_i != 0 || capture_site(c, 1, STREAM_SITES_MAX, &s));
+	/* It says where it stops. */
+	ck_assert_uint_eq(capture_damages(c), hostiles[_i].damages);
+	if (hostiles[_i].damages > 0)
+		ck_assert_ptr_nonnull(strstr(capture_damage(c, 0),
+		    "more memory"));
+	capture_close(c);
+}
+#endif
+
 /* --- killed ----------------------------------------------------------------- */
 
 #define KILLED_EVENTS 200000

@@ -5,7 +5,7 @@
  *	writer.c	the writer: its queue, its thread
  *	recording.c	the state of each part that is written: blocks, checkpoints, gaps
  *	segments.c	segments, full disks, the ring of files
- *	definitions.c	modules, sites and types as bytes
+ *	definitions.c	parts, sites, threads and other definitions as bytes
  *	events.c	records as columns
  *	state.c		which blocks are live after some events, and totals
  *	addresses.c	sets of addresses in their order
@@ -364,7 +364,7 @@ const struct blk *capture_list_rows(struct capture_list *, size_t *n);
 
 /*
  * An empty list of a part with these options (enum capture_option), and a function
- * that applies an event of capture_next() to it.
+ * that applies a CAPTURE_EVENT of capture_next() to it.
  */
 int capture_list_new(struct capture_list **, unsigned options);
 int capture_list_apply(struct capture_list *, const struct capture_event *);

@@ -1,4 +1,7 @@
-/* Encodes and decodes definitions: parts, totals, modules, sites, types. */
+/*
+ * Encodes and decodes definitions: parts, totals, modules, sites, threads,
+ * requesters, types.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -138,7 +141,7 @@ read_totals(struct cursor *c, struct capture_totals *t)
 	}
 }
 
-/* --- modules, sites, types ---------------------------------------------- */
+/* --- modules, sites ----------------------------------------------------- */
 
 void
 define_module(struct bytes *b, unsigned no, const struct stream_module *m)
@@ -213,6 +216,62 @@ read_site(struct cursor *c, uint32_t *no, uint64_t frame[RING_STACK_MAX],
 		frame[i] = frame_make(pc, (unsigned)cursor_varint(c) & UINT16_MAX);
 	}
 	return !c->bad;
+}
+
+/* --- threads, requesters, types ------------------------------------------- */
+
+/* A number that is longer than it may be is the largest. */
+static uint32_t
+cursor_u32(struct cursor *c)
+{
+	uint64_t v = cursor_varint(c);
+
+	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+void
+define_thread(struct bytes *b, uint32_t index, uint32_t tid, const char *name)
+{
+	bytes_varint(b, index);
+	bytes_varint(b, tid);
+	bytes_text(b, name);
+}
+
+int
+read_thread(struct cursor *c, uint32_t *index, uint32_t *tid, char **name)
+{
+	char *text;
+
+	*index = cursor_u32(c);
+	*tid = cursor_u32(c);
+	text = cursor_text(c);
+	if (text == NULL)
+		return c->bad ? -EBADMSG : -ENOMEM;
+	*name = text;
+	return 0;
+}
+
+void
+define_requester(struct bytes *b, uint32_t no, const struct blklist_info *i)
+{
+	bytes_varint(b, no);
+	bytes_text(b, i->name);
+	bytes_varint(b, i->node);
+}
+
+int
+read_requester(struct cursor *c, uint32_t *no, struct blklist_info *i)
+{
+	char *name;
+
+	memset(i, 0, sizeof *i);
+	*no = cursor_u32(c);
+	name = cursor_text(c);
+	i->node = (uint16_t)cursor_u32(c);
+	if (name != NULL)
+		base_copy_text(i->name, sizeof i->name, name);
+	free(name);
+	return c->bad ? -EBADMSG : name == NULL ? -ENOMEM : 0;
 }
 
 void

@@ -246,6 +246,9 @@ void define_part(struct bytes *, const struct capture_part *);
 void define_totals(struct bytes *, const struct capture_totals *);
 void define_module(struct bytes *, unsigned no, const struct stream_module *);
 void define_site(struct bytes *, uint32_t no, const struct stream_site *);
+void define_thread(struct bytes *, uint32_t index, uint32_t tid,
+    const char *name);
+void define_requester(struct bytes *, uint32_t no, const struct blklist_info *);
 void define_type(struct bytes *, const struct stream_type *);
 
 /* The texts are the caller's, to be freed by undefine_part(), on failure too. */
@@ -256,6 +259,9 @@ void read_totals(struct cursor *, struct capture_totals *);
 bool read_module(struct cursor *, unsigned *no, struct stream_module *);
 bool read_site(struct cursor *, uint32_t *no, uint64_t frame[RING_STACK_MAX],
     struct stream_site *);
+/* The name is the caller's.  -EBADMSG, -ENOMEM. */
+int read_thread(struct cursor *, uint32_t *index, uint32_t *tid, char **name);
+int read_requester(struct cursor *, uint32_t *no, struct blklist_info *);
 bool read_type(struct cursor *, struct stream_type *);
 
 /* --- addresses.c -------------------------------------------------------- */

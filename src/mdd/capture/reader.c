@@ -11,6 +11,13 @@
 
 #define DAMAGES_MAX 1000	/* sentences that are kept */
 #define SEARCH_BYTES 65536	/* read at once when a segment is searched */
+/*
+ * Definitions may take so much memory, and so many bytes for each one of the files.
+ * Those of a program take some three; compressed hostile ones could take thousands.
+ */
+#define DEFINED_LEAST ((uint64_t)256 << 20)
+#define DEFINED_SHARE 32
+#define ITEM_BYTES 16		/* of a hashmap beside the item */
 
 /* --- damage ------------------------------------------------------------- */
 
@@ -182,8 +189,33 @@ reader_events(struct capture *c, size_t entry)
 struct reader_part *
 reader_part(const struct capture *c, uint32_t no)
 {
-	return no == 0 || no > c->parts.n || !c->parts.at[no - 1].there ? NULL :
-	    &c->parts.at[no - 1];
+	return hashmap_get(&c->parts, no);
+}
+
+static bool
+is_too_much(const struct capture *c)
+{
+	return c->defined > DEFINED_LEAST + DEFINED_SHARE * c->about.bytes;
+}
+
+/* The definition of that number, with zeros if it is new, and `more` bytes beside it. */
+static int
+define(struct capture *c, struct hashmap *map, uint64_t no, size_t more,
+    void *out)
+{
+	bool added;
+	int64_t at;
+	void *item;
+
+	if (is_too_much(c))
+		return -EBADMSG;
+	at = hashmap_put(map, no, &added);
+	if (at < 0)
+		return -ENOMEM;
+	c->defined += more + (added ? map->size + ITEM_BYTES : 0);
+	item = hashmap_item(map, (size_t)at);
+	memcpy(out, &item, sizeof item);
+	return 0;
 }
 
 /* Makes the table at *table reach up to `no`, with zeros.  -ENOMEM. */
@@ -227,19 +259,23 @@ take_part(struct capture *c, const struct entry *e, struct cursor *in)
 
 	if (e->part == 0 || e->part > CAPTURE_PARTS_MAX)
 		return -EBADMSG;
-	if (REACH(c, parts, e->part - 1) < 0)
-		return -ENOMEM;
-	p = &c->parts.at[e->part - 1];
-	if (p->there)
+	if (reader_part(c, e->part) != NULL)
 		return 0;
 	err = read_part(in, &part);
+	if (err == 0)
+		err = define(c, &c->parts, e->part, e->decoded, &p);
 	if (err < 0) {
 		undefine_part(&part);
 		return err;
 	}
 	part.first = e->first;
 	part.ms = e->ms;
-	p->there = true;
+	p->sites.size = sizeof(struct reader_site);
+	p->modules.size = sizeof(struct reader_module);
+	p->threads.size = sizeof(struct reader_thread);
+	p->requesters.size = sizeof(struct reader_requester);
+	if (e->part > c->about.parts)
+		c->about.parts = e->part;
 	p->info = (struct capture_part_info){ .part = part, .next = e->first,
 		.last_ms = e->ms, .complete_ms = INT64_MAX, .status = -1 };
 	return add_clock(c, e->ms, part.wall_ns);
@@ -251,26 +287,33 @@ take_clock(struct capture *c, const struct entry *e, struct cursor *in)
 	return add_clock(c, e->ms, (int64_t)cursor_zigzag(in));
 }
 
+/* A later definition takes the place of an earlier one, in its room if it fits. */
 static int
-take_site(struct reader_part *p, struct cursor *in)
+take_site(struct capture *c, struct reader_part *p, struct cursor *in)
 {
 	uint64_t frame[RING_STACK_MAX];
+	struct reader_site *to;
 	struct stream_site s;
 	uint32_t no;
+	int err;
 
 	if (!read_site(in, &no, frame, &s) || no > STREAM_SITES_MAX)
 		return -EBADMSG;
-	if (no < p->sites.n && p->sites.at[no].depth != 0)
-		return 0;
-	if (REACH(p, sites, no) < 0)
-		return -ENOMEM;
-	p->sites.at[no] = (struct reader_site){ .at = p->frames.n,
-		.depth = (uint8_t)s.depth, .end = (uint8_t)s.end };
-	if (REACH(p, frames, p->frames.n + s.depth - 1) < 0) {
-		p->sites.at[no].depth = 0;
-		return -ENOMEM;
+	err = define(c, &p->sites, no, 0, &to);
+	if (err < 0)
+		return err;
+	if (s.depth > to->room) {
+		if (REACH(p, frames, p->frames.n + s.depth - 1) < 0)
+			return -ENOMEM;
+		c->defined += s.depth * sizeof *frame;
+		to->at = p->frames.n - s.depth;
+		to->room = (uint8_t)s.depth;
 	}
-	memcpy(&p->frames.at[p->sites.at[no].at], frame, s.depth * sizeof *frame);
+	to->depth = (uint8_t)s.depth;
+	to->end = (uint8_t)s.end;
+	memcpy(&p->frames.at[to->at], frame, s.depth * sizeof *frame);
+	if (no > p->last_site)
+		p->last_site = no;
 	return 0;
 }
 
@@ -287,47 +330,59 @@ free_path(struct stream_module *m)
 }
 
 static int
-take_module(struct reader_part *p, struct cursor *in)
+take_module(struct capture *c, struct reader_part *p, struct cursor *in)
 {
+	struct reader_module *to;
 	struct stream_module m;
 	unsigned no;
+	int err;
 
 	if (!read_module(in, &no, &m))
 		return in->bad ? -EBADMSG : -ENOMEM;
-	if (no > UINT16_MAX || REACH(p, modules, no) < 0) {
+	err = no > UINT16_MAX ? -EBADMSG : define(c, &p->modules, no,
+	    strlen(m.path), &to);
+	if (err < 0) {
 		free_path(&m);
-		return no > UINT16_MAX ? -EBADMSG : -ENOMEM;
+		return err;
 	}
-	free_path(&p->modules.at[no]);
-	p->modules.at[no] = m;
+	free_path(&to->m);
+	to->m = m;
+	if (no > p->last_module)
+		p->last_module = no;
 	return 0;
 }
 
 static int
-take_thread(struct reader_part *p, struct cursor *in)
+take_thread(struct capture *c, struct reader_part *p, struct cursor *in)
 {
-	uint64_t no = cursor_varint(in), tid = cursor_varint(in);
-	char *name = cursor_text(in);
+	struct reader_thread *to;
+	uint32_t no, tid;
+	char *name;
+	int err = read_thread(in, &no, &tid, &name);
 
-	if (in->bad || no > UINT16_MAX || name == NULL ||
-	    REACH(p, threads, (size_t)no) < 0) {
+	if (err < 0)
+		return err;
+	err = no > UINT16_MAX ? -EBADMSG : define(c, &p->threads, no,
+	    strlen(name), &to);
+	if (err < 0) {
 		free(name);
-		return in->bad || no > UINT16_MAX ? -EBADMSG : -ENOMEM;
+		return err;
 	}
-	free(p->threads.at[no].name);
-	p->threads.at[no] = (struct reader_thread){ .tid = (uint32_t)tid,
-		.name = name };
+	free(to->name);
+	to->name = name;
+	to->tid = tid;
 	return 0;
 }
 
 static int
-take_type(struct reader_part *p, struct cursor *in)
+take_type(struct capture *c, struct reader_part *p, struct cursor *in)
 {
 	struct stream_type t;
 
-	if (!read_type(in, &t))
+	if (!read_type(in, &t) || is_too_much(c))
 		return -EBADMSG;
 	if (p->types == NULL) {
+		c->defined += sizeof *p->types;
 		p->types = calloc(1, sizeof *p->types);
 		if (p->types == NULL)
 			return -ENOMEM;
@@ -338,23 +393,18 @@ take_type(struct reader_part *p, struct cursor *in)
 }
 
 static int
-take_requester(struct reader_part *p, struct cursor *in)
+take_requester(struct capture *c, struct reader_part *p, struct cursor *in)
 {
-	uint64_t no = cursor_varint(in), node;
-	char *name = cursor_text(in);
-	int err = 0;
+	struct reader_requester *to;
+	struct blklist_info info;
+	uint32_t no;
+	int err = read_requester(in, &no, &info);
 
-	node = cursor_varint(in);
-	if (in->bad || no > UINT16_MAX)
-		err = -EBADMSG;
-	else if (name == NULL || REACH(p, requesters, (size_t)no) < 0)
-		err = -ENOMEM;
-	if (err == 0) {
-		p->requesters.at[no].node = (uint16_t)node;
-		base_copy_text(p->requesters.at[no].name,
-		    sizeof p->requesters.at[no].name, name);
-	}
-	free(name);
+	if (err == 0)
+		err = no > UINT16_MAX ? -EBADMSG : define(c, &p->requesters, no,
+		    0, &to);
+	if (err == 0)
+		to->info = info;
 	return err;
 }
 
@@ -504,7 +554,7 @@ static const struct {
 	/* A definition. */
 	int (*take)(struct capture *, const struct entry *, struct cursor *);
 	/* One of the rows of definitions of a part. */
-	int (*row)(struct reader_part *, struct cursor *);
+	int (*row)(struct capture *, struct reader_part *, struct cursor *);
 } kinds[FORMAT_KINDS] = {
 	[FORMAT_PART] = { .take = take_part },
 	[FORMAT_MODULES] = { .row = take_module },
@@ -534,7 +584,7 @@ take_definition(struct capture *c, const struct entry *e)
 	if (kinds[e->kind].take != NULL)
 		return kinds[e->kind].take(c, e, &in);
 	for (uint32_t i = 0; i < e->count && err == 0; i++)
-		err = p == NULL ? -EBADMSG : kinds[e->kind].row(p, &in);
+		err = p == NULL ? -EBADMSG : kinds[e->kind].row(c, p, &in);
 	return err;
 }
 
@@ -640,6 +690,9 @@ scan_block(struct capture *c, uint64_t size, uint64_t *at, const char **why)
 	err = index_block(c, e);
 	if (err < 0) {
 		c->entries.n--;
+		if (is_too_much(c))
+			*why = "its definitions would take more memory than a "
+			    "file of this size can need";
 		return err;
 	}
 	*at += sizeof head + b.len;
@@ -807,6 +860,7 @@ static int
 prepare(struct capture *c, const char *path)
 {
 	c->folder = c->fd = -1;
+	c->parts.size = sizeof(struct reader_part);
 	c->held = SIZE_MAX;
 	c->about.reason = "";
 	c->path = strdup(path);
@@ -870,7 +924,6 @@ capture_open(struct capture **out, const char *path, char why[CAPTURE_WHY])
 		return err;
 	}
 	c->about.segments = c->segments.n;
-	c->about.parts = (uint32_t)c->parts.n;
 	capture_rewind(c);
 	*out = c;
 	return 0;
@@ -879,21 +932,22 @@ capture_open(struct capture **out, const char *path, char why[CAPTURE_WHY])
 static void
 free_part(struct reader_part *p)
 {
-	if (p->there)
-		undefine_part(&p->info.part);
+	undefine_part(&p->info.part);
 	free(p->reason);
 	free(p->events.at);
 	free(p->checks.at);
 	free(p->states.at);
-	free(p->sites.at);
 	free(p->frames.at);
 	for (size_t i = 0; i < p->modules.n; i++)
-		free_path(&p->modules.at[i]);
-	free(p->modules.at);
+		free_path(&((struct reader_module *)hashmap_item(&p->modules,
+		    i))->m);
 	for (size_t i = 0; i < p->threads.n; i++)
-		free(p->threads.at[i].name);
-	free(p->threads.at);
-	free(p->requesters.at);
+		free(((struct reader_thread *)hashmap_item(&p->threads,
+		    i))->name);
+	hashmap_fini(&p->sites);
+	hashmap_fini(&p->modules);
+	hashmap_fini(&p->threads);
+	hashmap_fini(&p->requesters);
 	free(p->types);
 }
 
@@ -918,8 +972,8 @@ capture_close(struct capture *c)
 	if (c->folder >= 0)
 		close(c->folder);
 	for (size_t i = 0; i < c->parts.n; i++)
-		free_part(&c->parts.at[i]);
-	free(c->parts.at);
+		free_part(hashmap_item(&c->parts, i));
+	hashmap_fini(&c->parts);
 	for (size_t i = 0; i < c->marks.n; i++)
 		free_mark(&c->marks.at[i]);
 	free(c->marks.at);
@@ -951,10 +1005,9 @@ capture_about(const struct capture *c, struct capture_about *out)
 	out->first_ms = INT64_MAX;
 	out->last_ms = INT64_MIN;
 	for (size_t i = 0; i < c->parts.n; i++) {
-		const struct capture_part_info *p = &c->parts.at[i].info;
+		const struct capture_part_info *p = &((struct reader_part *)
+		    hashmap_item(&c->parts, i))->info;
 
-		if (!c->parts.at[i].there)
-			continue;
 		if (p->part.ms < out->first_ms)
 			out->first_ms = p->part.ms;
 		if (p->last_ms > out->last_ms)
@@ -992,12 +1045,13 @@ capture_site(const struct capture *c, uint32_t part, uint32_t no,
     struct stream_site *s)
 {
 	const struct reader_part *p = store_of(c, part);
+	const struct reader_site *site = p == NULL ? NULL :
+	    hashmap_get(&p->sites, no);
 
-	if (p == NULL || no >= p->sites.n || p->sites.at[no].depth == 0)
+	if (site == NULL)
 		return false;
-	*s = (struct stream_site){ .frame = &p->frames.at[p->sites.at[no].at],
-		.depth = p->sites.at[no].depth,
-		.end = (enum ring_end)p->sites.at[no].end };
+	*s = (struct stream_site){ .frame = &p->frames.at[site->at],
+		.depth = site->depth, .end = (enum ring_end)site->end };
 	return true;
 }
 
@@ -1006,11 +1060,12 @@ capture_module(const struct capture *c, uint32_t part, unsigned no,
     struct stream_module *m)
 {
 	const struct reader_part *p = store_of(c, part);
+	const struct reader_module *module = p == NULL ? NULL :
+	    hashmap_get(&p->modules, no);
 
-	if (p == NULL || no >= p->modules.n || p->modules.at[no].path == NULL)
-		return false;
-	*m = p->modules.at[no];
-	return true;
+	if (module != NULL)
+		*m = module->m;
+	return module != NULL;
 }
 
 uint32_t
@@ -1018,7 +1073,7 @@ capture_sites(const struct capture *c, uint32_t part)
 {
 	const struct reader_part *p = store_of(c, part);
 
-	return p == NULL || p->sites.n == 0 ? 0 : (uint32_t)p->sites.n - 1;
+	return p == NULL ? 0 : p->last_site;
 }
 
 unsigned
@@ -1026,7 +1081,7 @@ capture_modules(const struct capture *c, uint32_t part)
 {
 	const struct reader_part *p = store_of(c, part);
 
-	return p == NULL || p->modules.n == 0 ? 0 : (unsigned)p->modules.n - 1;
+	return p == NULL ? 0 : p->last_module;
 }
 
 bool
@@ -1034,11 +1089,13 @@ capture_thread(const struct capture *c, uint32_t part, unsigned index,
     uint32_t *tid, const char **name)
 {
 	const struct reader_part *p = reader_part(c, part);
+	const struct reader_thread *thread = p == NULL ? NULL :
+	    hashmap_get(&p->threads, index);
 
-	if (p == NULL || index >= p->threads.n || p->threads.at[index].name == NULL)
+	if (thread == NULL)
 		return false;
-	*tid = p->threads.at[index].tid;
-	*name = p->threads.at[index].name;
+	*tid = thread->tid;
+	*name = thread->name;
 	return true;
 }
 
@@ -1047,11 +1104,12 @@ capture_requester(const struct capture *c, uint32_t part, uint16_t info,
     struct blklist_info *out)
 {
 	const struct reader_part *p = reader_part(c, part);
+	const struct reader_requester *r = p == NULL || info == 0 ? NULL :
+	    hashmap_get(&p->requesters, info);
 
-	if (p == NULL || info == 0 || info >= p->requesters.n)
-		return false;
-	*out = p->requesters.at[info];
-	return true;
+	if (r != NULL)
+		*out = r->info;
+	return r != NULL;
 }
 
 void

@@ -25,14 +25,28 @@ struct segment {
 	size_t bad;		/* entries from here on are not believed; SIZE_MAX */
 };
 
+/* Definitions, by the number in the file, which may be any. */
 struct reader_thread {
+	uint64_t no;
 	uint32_t tid;
-	char *name;		/* NULL: not defined */
+	char *name;
 };
 
 struct reader_site {
+	uint64_t no;
 	size_t at;		/* in frames */
-	uint8_t depth, end;	/* depth 0: not defined */
+	uint8_t depth, end;
+	uint8_t room;		/* frames that there are at `at` */
+};
+
+struct reader_module {
+	uint64_t no;
+	struct stream_module m;
+};
+
+struct reader_requester {
+	uint64_t no;
+	struct blklist_info info;
 };
 
 /* A growing array of `type`. */
@@ -45,18 +59,16 @@ struct places {
 };
 
 struct reader_part {
-	bool there;
+	uint64_t no;
 	struct capture_part_info info;
 	char *reason;
 	struct places events;	/* and gaps */
 	struct places checks;	/* checkpoints whose portions are there */
 	struct places states;	/* portions */
 	size_t used;		/* of them, those of earlier checkpoints */
-	TABLE(struct reader_site) sites;
+	struct hashmap sites, modules, threads, requesters;
+	uint32_t last_site, last_module;	/* the highest numbers */
 	TABLE(uint64_t) frames;
-	TABLE(struct stream_module) modules;
-	TABLE(struct reader_thread) threads;
-	TABLE(struct blklist_info) requesters;
 	struct stream_types *types;
 	/* Of capture_next(). */
 	uint64_t next;		/* number that should come */
@@ -75,7 +87,8 @@ struct capture {
 	size_t open;
 	TABLE(struct segment) segments;
 	TABLE(struct entry) entries;
-	TABLE(struct reader_part) parts;	/* number 1 is at[0] */
+	struct hashmap parts;	/* struct reader_part */
+	uint64_t defined;	/* bytes that parts and definitions take */
 	TABLE(struct capture_mark) marks;
 	struct intern marks_seen;
 	TABLE(struct clock) clocks;

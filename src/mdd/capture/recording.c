@@ -60,10 +60,12 @@ struct known_thread {
 	struct bytes row;
 };
 
+/* NULL also for one that found no memory. */
 static struct recording_part *
 part_at(struct recording *r, uint32_t no)
 {
-	return no == 0 || no > r->nparts ? NULL : &r->part[no - 1];
+	return no == 0 || no > r->nparts || r->part[no - 1].list == NULL ? NULL :
+	    &r->part[no - 1];
 }
 
 /* --- definitions -------------------------------------------------------- */
@@ -471,9 +473,7 @@ number_requester(struct recording *r, uint32_t no,
 	if (at < 0)
 		return 0;
 	if (p->requesters.n > before) {
-		bytes_varint(&b, (uint64_t)at + 1);
-		bytes_text(&b, i.name);
-		bytes_varint(&b, i.node);
+		define_requester(&b, (uint32_t)at + 1, &i);
 		recording_define(r, FORMAT_REQUESTERS, no, 0, 0, b.p, b.n);
 		bytes_fini(&b);
 	}
@@ -551,6 +551,8 @@ recording_records(struct recording *r, uint32_t no, uint64_t seq,
 {
 	struct recording_part *p = part_at(r, no);
 
+	if (p == NULL)
+		r->absent += n;
 	if (p == NULL || p->ended)
 		return;
 	if (seq != p->list->seq) {
@@ -599,20 +601,31 @@ recording_lost(struct recording *r, uint32_t no, uint64_t seq, unsigned cause,
 
 /* --- parts -------------------------------------------------------------- */
 
-int
-recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
-    unsigned options, uint32_t store, const void *definition, size_t len)
+/* Parts keep their numbers where one has found no memory. */
+static int
+room_for_part(struct recording *r, uint32_t no)
 {
 	void *all = r->part;
-	struct recording_part p = { .in_segment = r->out.number,
-		.store = store, .threads = { .size = sizeof(struct known_thread) } };
-	struct recording_part *owner;
-	int err;
 
 	if (base_grow(&all, &r->part_cap, no, sizeof *r->part) < 0)
 		return -ENOMEM;
 	r->part = all;
-	err = capture_list_new(&p.list, options);
+	while (r->nparts < no)
+		r->part[r->nparts++] = (struct recording_part){ .ended = true };
+	return 0;
+}
+
+int
+recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
+    unsigned options, uint32_t store, const void *definition, size_t len)
+{
+	struct recording_part p = { .in_segment = r->out.number,
+		.store = store, .threads = { .size = sizeof(struct known_thread) } };
+	struct recording_part *owner;
+	int err = room_for_part(r, no);
+
+	if (err == 0)
+		err = capture_list_new(&p.list, options);
 	if (err < 0)
 		return err;
 	p.list->seq = first;
@@ -620,7 +633,7 @@ recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
 	owner = part_at(r, store);
 	if (owner != NULL)
 		owner->sharers++;
-	r->part[r->nparts++] = p;
+	r->part[no - 1] = p;
 	recording_define(r, FORMAT_PART, no, first, ms, definition, len);
 	if (r->out.stopped != 0)
 		note_absent(&r->part[no - 1], first);

@@ -12,8 +12,10 @@ capture_rewind(struct capture *c)
 	c->at = c->done = 0;
 	c->only = 0;
 	for (size_t i = 0; i < c->parts.n; i++) {
-		c->parts.at[i].next = c->parts.at[i].info.part.first;
-		c->parts.at[i].known = false;
+		struct reader_part *p = hashmap_item(&c->parts, i);
+
+		p->next = p->info.part.first;
+		p->known = false;
 	}
 }
 

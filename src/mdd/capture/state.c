@@ -400,16 +400,6 @@ capture_list_apply(struct capture_list *l, const struct capture_event *e)
 {
 	struct rec r = e->rec;
 
-	l->ngone = 0;
-	if (e->what == CAPTURE_STATE) {
-		l->known = true;
-		l->seq = e->seq;
-		return 0;
-	}
-	if (e->what == CAPTURE_GAP) {
-		l->known = false;
-		return 0;
-	}
 	l->seq = e->seq;
 	r.w[2] = (uint64_t)e->ms;
 	return list_apply_recs(l, &r, &e->info, 1);

@@ -65,8 +65,8 @@ struct capture_writer {
 	bool awake;		/* the thread has been told */
 	bool idle;		/* it does not look by itself soon */
 	bool stop;		/* write what waits, then end */
-	bool drop;		/* end at once */
-	bool ended, orphan;
+	bool drop;		/* end at once: nobody waits, and the thread frees it */
+	bool ended;
 	char reason[CAPTURE_WHY];
 	struct recording r;	/* the thread's */
 };
@@ -438,9 +438,7 @@ capture_writer_thread(struct capture_writer *w, uint32_t part, unsigned index,
 {
 	struct bytes b = { .n = 0 };
 
-	bytes_varint(&b, index);
-	bytes_varint(&b, tid);
-	bytes_text(&b, name);
+	define_thread(&b, index, tid, name);
 	say_definition(w, FORMAT_THREADS, part, 0, 0, &b);
 }
 
@@ -635,7 +633,7 @@ static void *
 write_all(void *arg)
 {
 	struct capture_writer *w = arg;
-	bool stop = false, orphan;
+	bool stop = false, drop;
 
 	while (!stop) {
 		struct message *m = take_queue(w, recording_due(&w->r), &stop);
@@ -653,10 +651,10 @@ write_all(void *arg)
 	recording_close(&w->r);
 	pthread_mutex_lock(&w->lock);
 	w->ended = true;
-	orphan = w->orphan;
+	drop = w->drop;
 	pthread_cond_signal(&w->done);
 	pthread_mutex_unlock(&w->lock);
-	if (orphan)
+	if (drop)
 		free_writer(w);
 	return NULL;
 }
@@ -719,7 +717,7 @@ capture_writer_finish(struct capture_writer *w, const char *reason,
 	while (!w->ended && err == 0)
 		err = -pthread_cond_timedwait(&w->done, &w->lock, &until);
 	ended = w->ended;
-	w->drop = w->orphan = !ended;
+	w->drop = !ended;
 	err = ended ? w->look.stopped : -ETIMEDOUT;
 	if (last != NULL)
 		get_progress(w, last);

@@ -275,7 +275,7 @@ tell_missed(struct record *r)
 static int
 record_command(struct record *r)
 {
-	const struct nodes_look *look_now = nodes_session_look(r->session);
+	const struct nodes_look *look_now;
 	int status, mine;
 
 	while (!pump(r->loop, r->session, LOOK_MS, run_forwards, r->session))

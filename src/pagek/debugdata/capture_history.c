@@ -17,7 +17,6 @@ struct captures_stream {
 	const char *path;
 	struct capture_part_info part;
 	struct capture_list *list;	/* before the next event */
-	bool known;			/* the list is */
 	bool done;			/* the last wanted event was read */
 	uint64_t from, to;		/* numbers of the events that are wanted */
 	size_t damages;			/* that were reported */
@@ -126,8 +125,6 @@ replace_list(struct captures_stream *s, const struct capture_when *w)
 {
 	struct capture_part_info p;
 	struct capture_list *l;
-	uint64_t seq;
-	int64_t ms;
 	int e = w != NULL ? capture_seek(s->of.c, s->of.no, w, &l) : -ENOENT;
 
 	if (e == -ENOENT)
@@ -137,7 +134,6 @@ replace_list(struct captures_stream *s, const struct capture_when *w)
 		return e;
 	capture_list_free(s->list);
 	s->list = l;
-	s->known = w != NULL && capture_list_at(l, &seq, &ms);
 	return 0;
 }
 
@@ -147,8 +143,8 @@ take_break(struct captures_stream *s, const struct capture_event *ev)
 {
 	if (ev->what == CAPTURE_GAP)
 		return ev->rec.w[0] == 0 ? replace_list(s, NULL) : 0;
-	return s->known ? 0 : replace_list(s, &(struct capture_when){
-	    .at = CAPTURE_AT_SEQ, .seq = ev->seq });
+	return replace_list(s, &(struct capture_when){ .at = CAPTURE_AT_SEQ,
+	    .seq = ev->seq });
 }
 
 static int
