@@ -356,6 +356,61 @@ follows() {
 }
 rule "processes that a target forks, starts and becomes are recorded" tries follows
 
+# Each of two processes with many threads has its turn: a name that the older one's
+# main thread takes late comes into the file while they run.
+cat >"$tmp/crowd.c" <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static void *stay(void *arg)
+{
+	free(malloc(100));
+	for (;;)
+		pause();
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	int child = argc > 3;
+	struct stat st;
+	for (int i = 0; i < 20; i++)
+		pthread_create(&t, NULL, stay, NULL);
+	if (!child && fork() == 0)
+		execl(argv[0], argv[0], argv[1], argv[2], "child", (char *)NULL);
+	free(malloc(100));
+	if (child)
+		mkdir(argv[1], 0700);
+	while (stat(argv[1], &st) < 0)
+		usleep(10000);
+	if (!child)
+		prctl(PR_SET_NAME, "late-name");
+	while (stat(argv[2], &st) < 0)
+		usleep(10000);
+	return 0;
+}
+C
+cc -O1 -fno-builtin -pthread -o "$tmp/crowd" "$tmp/crowd.c" || exit 1
+names_late() {
+	"$pagek" record -o "$tmp/crowd.cap" -- "$tmp/crowd" "$tmp/crowd.both" \
+	    "$tmp/crowd.over" 2>"$tmp/err" &
+	recorder=$!
+	until_true 20 test -d "$tmp/crowd.both" &&
+	    until_true 30 sh -c "'$pagek' stats --part 1 '$tmp/crowd.cap' |
+		grep -q late-name"
+	it=$?
+	# The image of the fork has the thread that forked, and no row for each number.
+	[ "$("$pagek" stats --part 2 "$tmp/crowd.cap" | grep -c 'handle unknown')" \
+	    = 1 ] || it=2
+	mkdir -p "$tmp/crowd.both" "$tmp/crowd.over"
+	ended "$recorder"
+	cat "$tmp/err"
+	return $it
+}
+rule "names of threads are read of all images in turns" names_late
+
 # --- refusals -------------------------------------------------------------------------
 
 # said STATUS PATTERN WORD...: of pagek record.

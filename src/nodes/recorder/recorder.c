@@ -352,7 +352,6 @@ recorder_init(struct node *node)
 {
 	struct recorder *r = node->recorder;
 
-	r->node = node;
 	pthread_mutex_init(&r->lock, NULL);
 	TAILQ_INIT(&r->all);
 	for (unsigned i = 0; i < RECORDER_OFFERS; i++)

@@ -50,7 +50,6 @@ struct node;
 struct recording;
 
 struct recorder {
-	struct node *node;
 	pthread_mutex_t lock;		/* of the offers: hellos come in on another thread */
 	struct recorder_offer {
 		int fd;			/* -1: none */
@@ -130,6 +129,7 @@ struct recording {
 	TAILQ_HEAD(, tap_store) stores;	/* of taps that live */
 	unsigned images, live, ended;	/* taps ever, and now */
 	uint64_t lost;			/* by the targets' rings */
+	uint64_t namings;		/* taps whose threads' names were read, so far */
 	uint64_t taken;			/* bytes that the writer had taken, when looked at last */
 	int64_t moved_ms;		/* when that changed, or there was room */
 	int64_t alone_ms;		/* since when none lives; 0: one does */

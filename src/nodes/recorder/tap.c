@@ -32,6 +32,7 @@ struct tap {
 	uint32_t part;
 	struct tap_store *store;	/* NULL: no stacks */
 	unsigned named;			/* the thread whose name was read last */
+	uint64_t naming;		/* recording.namings after that */
 	int64_t state_ms;		/* the list was copied last */
 };
 
@@ -470,25 +471,59 @@ tap_begin(struct recording *r, struct keeper *k, enum capture_began began)
 	return 0;
 }
 
+static bool
+has_list(const struct tap *t)
+{
+	return t->keeper != NULL && t->keeper->list != NULL;
+}
+
+/* The tap whose names have waited longest; NULL: all were read since `since`. */
+static struct tap *
+next_to_name(const struct recording *r, uint64_t since)
+{
+	struct tap *t, *next = NULL;
+
+	TAILQ_FOREACH(t, &r->taps, link)
+		if (has_list(t) && t->naming <= since &&
+		    (next == NULL || t->naming <= next->naming))
+			next = t;
+	return next;
+}
+
+/* Some names of threads, the taps in turns. */
+static void
+tell_names(struct recording *r)
+{
+	uint64_t since = r->namings;
+	unsigned names = 0;
+	struct tap *t;
+
+	while (names < NAMES_A_SECOND &&
+	    (t = next_to_name(r, since)) != NULL) {
+		const struct keeper_threads *a = &t->keeper->threads;
+
+		t->naming = ++r->namings;
+		for (unsigned i = 1; i < a->n && names < NAMES_A_SECOND;
+		    i++, names++) {
+			t->named = t->named + 1 < a->n ? t->named + 1 : 1;
+			if (a->at[t->named].tid != 0)
+				tell_thread(t, t->named);
+		}
+	}
+}
+
 void
 tap_second(struct recording *r)
 {
 	int64_t now = mono_ms(mono_now());
-	unsigned names = 0;
 	struct tap *t;
 
 	if (r->live > 0)
 		tell_clock(r, now);
+	tell_names(r);
 	TAILQ_FOREACH(t, &r->taps, link) {
-		if (t->keeper == NULL || t->keeper->list == NULL)
+		if (!has_list(t))
 			continue;
-		for (unsigned i = 1; i < t->keeper->threads.n &&
-		    names < NAMES_A_SECOND; i++, names++) {
-			t->named = t->named + 1 < t->keeper->threads.n ?
-			    t->named + 1 : 1;
-			if (t->keeper->threads.at[t->named].tid != 0)
-				tell_thread(t, t->named);
-		}
 		if (now - t->state_ms >= STATE_EVERY_MS &&
 		    capture_writer_wants_state(r->writer, t->part))
 			tell_list(t);

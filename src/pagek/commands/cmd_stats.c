@@ -85,6 +85,13 @@ put_allocators(FILE *out, const struct dump_totals *t)
 	}
 }
 
+/* A node numbers the threads that a fork has inherited from the highest down. */
+static bool
+is_thread(const struct dump *d, const struct dump_thread *t)
+{
+	return !d->source.live || t->name[0] != '\0';
+}
+
 static void
 put_threads(FILE *out, const struct dump *d)
 {
@@ -96,6 +103,8 @@ put_threads(FILE *out, const struct dump *d)
 	for (size_t i = 0; i < d->nthreads; i++) {
 		const struct dump_thread *th = &d->thread[i];
 
+		if (!is_thread(d, th))
+			continue;
 		address_text(handle, d, th->handle);
 		base_safe_text(name, sizeof name, th->name, strlen(th->name),
 		    false);
@@ -294,7 +303,8 @@ write_stats(FILE *out, const struct options *o, const struct subject *s,
 	put_captured(&j, s);
 	json_rows(&j, "threads");
 	for (size_t i = 0; i < d->nthreads; i++)
-		json_row(&j, &d->thread[i], 0);
+		if (is_thread(d, &d->thread[i]))
+			json_row(&j, &d->thread[i], 0);
 	json_rows_end(&j);
 	json_end(&j);
 }
