@@ -100,7 +100,26 @@ void listing_own_number(char out[5]);
 /* Parses the word in *L<>.  0, or -EINVAL with a sentence of outside text. */
 int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
 
-/* --- files that appear whole or not at all (whole_file.c) ------------------ */
+/* --- files and folders that appear whole or not at all ---------------------- */
+
+#define WHOLE_NAME 256
+#define WHOLE_TEMPORARY 64
+
+/* What is to appear: its name, and the folder that it is in. */
+struct whole_place {
+	int folder;		/* -1: none */
+	char name[WHOLE_NAME];
+};
+
+/*
+ * Opens the folder; slashes behind the name do not count.  -EISDIR: a path that has
+ * no name of its own, such as "." and "a/.."; -ENAMETOOLONG, what open() says.
+ */
+int whole_place_open(struct whole_place *, const char *path);
+/* A name that nothing has, in all likelihood: ".pagek-KIND-" and digits. */
+int whole_temporary(const char *kind, char out[WHOLE_TEMPORARY]);
+
+/* --- files (whole_file.c) ---------------------------------------------------- */
 
 /*
  * A file without a name until it is published, so that nothing is left of it
@@ -116,13 +135,12 @@ enum whole_file_place {
 
 struct whole_file {
 	int fd;			/* to write and read; -1 */
-	int folder;		/* of the file to be; -1: it is to have no name */
-	char name[256];		/* in that folder */
-	char temporary[64];	/* its name before it is published; "" none */
+	struct whole_place at;	/* folder -1: it is to have no name */
+	char temporary[WHOLE_TEMPORARY];	/* its name before it is published; "" none */
 	enum whole_file_place place;
 };
 
-#define WHOLE_FILE_NONE ((struct whole_file){ .fd = -1, .folder = -1 })
+#define WHOLE_FILE_NONE ((struct whole_file){ .fd = -1, .at.folder = -1 })
 
 /*
  * With path NULL it is never published.  -EEXIST: there is a file that may not
@@ -141,13 +159,12 @@ int whole_file_publish(struct whole_file *, bool sync);
 /* Discards a file that was not published. */
 void whole_file_close(struct whole_file *);
 
-/* --- folders that appear whole or not at all (whole_folder.c) -------------- */
+/* --- folders (whole_folder.c) ------------------------------------------------ */
 
 struct whole_folder {
 	int fd;			/* -1 */
-	int parent;		/* where it is to be; -1 */
-	char name[256];		/* there */
-	char temporary[64];	/* its name before it is published; "" none */
+	struct whole_place at;
+	char temporary[WHOLE_TEMPORARY];	/* its name before it is published; "" none */
 };
 
 /* An empty folder is replaced; -EEXIST, -ENOTEMPTY: there is something else. */

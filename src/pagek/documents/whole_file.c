@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,39 +78,15 @@ follow_link(const char *path, enum whole_file_place place, char out[PATH_MAX])
 static int
 find_place(struct whole_file *f, const char *path)
 {
-	char real[PATH_MAX], *slash;
-	const char *name;
-	int r;
+	char real[PATH_MAX];
+	int r = follow_link(path, f->place, real);
 
-	r = follow_link(path, f->place, real);
-	if (r < 0)
-		return r;
-	slash = strrchr(real, '/');
-	name = slash != NULL ? slash + 1 : real;
-	if (name[0] == '\0' || strcmp(name, ".") == 0 ||
-	    strcmp(name, "..") == 0)
-		return -EISDIR;
-	if (strlen(name) >= sizeof f->name)
-		return -ENAMETOOLONG;
-	strcpy(f->name, name);
-	if (slash != NULL)
-		slash[slash == real] = '\0';
-	f->folder = open(slash != NULL ? real : ".",
-	    O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (f->folder < 0)
-		return -errno;
-	return check_place(f->folder, f->name, f->place);
-}
-
-static int
-random_name(char out[64])
-{
-	uint64_t n;
-
-	if (getrandom(&n, sizeof n, 0) != sizeof n)
-		return -errno;
-	snprintf(out, 64, ".pagek-listing-%016llx", (unsigned long long)n);
-	return 0;
+	/* A file has no slash behind its name. */
+	if (r == 0 && real[0] != '\0' && real[strlen(real) - 1] == '/')
+		r = -EISDIR;
+	if (r == 0)
+		r = whole_place_open(&f->at, real);
+	return r < 0 ? r : check_place(f->at.folder, f->at.name, f->place);
 }
 
 /* For file systems without O_TMPFILE. */
@@ -121,10 +96,10 @@ open_named(struct whole_file *f)
 	int i, r = -EEXIST;
 
 	for (i = 0; i < TRIES && r == -EEXIST; i++) {
-		r = random_name(f->temporary);
+		r = whole_temporary("listing", f->temporary);
 		if (r < 0)
 			break;
-		f->fd = openat(f->folder, f->temporary, O_RDWR | O_CREAT | O_EXCL |
+		f->fd = openat(f->at.folder, f->temporary, O_RDWR | O_CREAT | O_EXCL |
 		    O_NOFOLLOW | O_CLOEXEC, 0600);
 		r = f->fd >= 0 ? 0 : -errno;
 	}
@@ -169,7 +144,7 @@ whole_file_open(struct whole_file *f, const char *path,
 		return open_nameless(f);
 	r = find_place(f, path);
 	if (r == 0) {
-		f->fd = openat(f->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+		f->fd = openat(f->at.folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
 		    0600);
 		if (f->fd < 0)
 			r = lacks_tmpfile(errno) ? open_named(f) : -errno;
@@ -187,8 +162,8 @@ link_name(struct whole_file *f, const char *name)
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
 	r = f->temporary[0] != '\0' ?
-	    linkat(f->folder, f->temporary, f->folder, name, 0) :
-	    linkat(AT_FDCWD, path, f->folder, name, AT_SYMLINK_FOLLOW);
+	    linkat(f->at.folder, f->temporary, f->at.folder, name, 0) :
+	    linkat(AT_FDCWD, path, f->at.folder, name, AT_SYMLINK_FOLLOW);
 	return r < 0 ? -errno : 0;
 }
 
@@ -199,7 +174,7 @@ give_name(struct whole_file *f)
 	int i, r = -EEXIST;
 
 	for (i = 0; i < TRIES && r == -EEXIST; i++) {
-		r = random_name(name);
+		r = whole_temporary("listing", name);
 		if (r == 0)
 			r = link_name(f, name);
 	}
@@ -217,12 +192,12 @@ whole_file_publish(struct whole_file *f, bool sync)
 	if (sync && fdatasync(f->fd) < 0 && errno != EINVAL)
 		return -errno;
 	if (f->place == WHOLE_FILE_NEW)
-		return link_name(f, f->name);
+		return link_name(f, f->at.name);
 	if (f->temporary[0] == '\0')
 		r = give_name(f);
 	if (r == 0)
-		r = check_place(f->folder, f->name, f->place);
-	if (r == 0 && renameat(f->folder, f->temporary, f->folder, f->name) < 0)
+		r = check_place(f->at.folder, f->at.name, f->place);
+	if (r == 0 && renameat(f->at.folder, f->temporary, f->at.folder, f->at.name) < 0)
 		r = -errno;
 	if (r == 0)
 		f->temporary[0] = '\0';
@@ -233,10 +208,10 @@ void
 whole_file_close(struct whole_file *f)
 {
 	if (f->temporary[0] != '\0')
-		unlinkat(f->folder, f->temporary, 0);
+		unlinkat(f->at.folder, f->temporary, 0);
 	if (f->fd >= 0)
 		close(f->fd);
-	if (f->folder >= 0)
-		close(f->folder);
+	if (f->at.folder >= 0)
+		close(f->at.folder);
 	*f = WHOLE_FILE_NONE;
 }

@@ -1,5 +1,6 @@
 /*
  * A folder that appears whole or not at all: it has a temporary name until then.
+ * Files share its place and the form of that name.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,9 +22,9 @@ check_place(const struct whole_folder *f)
 	bool empty;
 	int fd;
 
-	if (fstatat(f->parent, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(f->at.folder, f->at.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	fd = openat(f->parent, f->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+	fd = openat(f->at.folder, f->at.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);
 	if (fd < 0)
 		return -EEXIST;
@@ -32,9 +33,8 @@ check_place(const struct whole_folder *f)
 	return empty ? 0 : -ENOTEMPTY;
 }
 
-/* The name, without slashes behind it, and the folder that it is in. */
-static int
-find_place(struct whole_folder *f, const char *path)
+int
+whole_place_open(struct whole_place *at, const char *path)
 {
 	char copy[PATH_MAX], *name;
 	size_t len = strlen(path);
@@ -48,30 +48,40 @@ find_place(struct whole_folder *f, const char *path)
 	name = strrchr(copy, '/');
 	name = name != NULL ? name + 1 : copy;
 	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return -EEXIST;
-	if (strlen(name) >= sizeof f->name)
+		return -EISDIR;
+	if (strlen(name) >= sizeof at->name)
 		return -ENAMETOOLONG;
-	strcpy(f->name, name);
+	strcpy(at->name, name);
 	*name = '\0';
-	f->parent = open(copy[0] != '\0' ? copy : ".", O_PATH | O_DIRECTORY |
+	at->folder = open(copy[0] != '\0' ? copy : ".", O_PATH | O_DIRECTORY |
 	    O_CLOEXEC);
-	return f->parent < 0 ? -errno : check_place(f);
+	return at->folder < 0 ? -errno : 0;
 }
 
-static int
-make_folder(struct whole_folder *f)
+int
+whole_temporary(const char *kind, char out[WHOLE_TEMPORARY])
 {
 	uint64_t n;
 
 	if (getrandom(&n, sizeof n, 0) != sizeof n)
 		return -errno;
-	snprintf(f->temporary, sizeof f->temporary, ".pagek-export-%016llx",
+	snprintf(out, WHOLE_TEMPORARY, ".pagek-%s-%016llx", kind,
 	    (unsigned long long)n);
-	if (mkdirat(f->parent, f->temporary, 0700) < 0) {
+	return 0;
+}
+
+static int
+make_folder(struct whole_folder *f)
+{
+	int r = whole_temporary("export", f->temporary);
+
+	if (r < 0)
+		return r;
+	if (mkdirat(f->at.folder, f->temporary, 0700) < 0) {
 		f->temporary[0] = '\0';
 		return -errno;
 	}
-	f->fd = openat(f->parent, f->temporary, O_RDONLY | O_DIRECTORY |
+	f->fd = openat(f->at.folder, f->temporary, O_RDONLY | O_DIRECTORY |
 	    O_NOFOLLOW | O_CLOEXEC);
 	return f->fd < 0 ? -errno : 0;
 }
@@ -81,8 +91,13 @@ whole_folder_open(struct whole_folder *f, const char *path)
 {
 	int r;
 
-	*f = (struct whole_folder){ .fd = -1, .parent = -1 };
-	r = find_place(f, path);
+	*f = (struct whole_folder){ .fd = -1, .at.folder = -1 };
+	r = whole_place_open(&f->at, path);
+	/* There is such a folder, and it is not a new one. */
+	if (r == -EISDIR)
+		r = -EEXIST;
+	if (r == 0)
+		r = check_place(f);
 	if (r == 0)
 		r = make_folder(f);
 	if (r < 0)
@@ -111,7 +126,7 @@ whole_folder_publish(struct whole_folder *f)
 {
 	int r = check_place(f);
 
-	if (r == 0 && renameat(f->parent, f->temporary, f->parent, f->name) < 0)
+	if (r == 0 && renameat(f->at.folder, f->temporary, f->at.folder, f->at.name) < 0)
 		r = -errno;
 	if (r == 0)
 		f->temporary[0] = '\0';
@@ -133,7 +148,7 @@ remove_all(const struct whole_folder *f)
 	} else if (fd >= 0) {
 		close(fd);
 	}
-	unlinkat(f->parent, f->temporary, AT_REMOVEDIR);
+	unlinkat(f->at.folder, f->temporary, AT_REMOVEDIR);
 }
 
 void
@@ -143,8 +158,8 @@ whole_folder_close(struct whole_folder *f)
 		remove_all(f);
 	if (f->fd >= 0)
 		close(f->fd);
-	if (f->parent >= 0)
-		close(f->parent);
-	f->fd = f->parent = -1;
+	if (f->at.folder >= 0)
+		close(f->at.folder);
+	f->fd = f->at.folder = -1;
 	f->temporary[0] = '\0';
 }
