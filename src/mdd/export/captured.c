@@ -37,6 +37,7 @@ struct walk {
 	/* What happened to a block, which has the caller, thread and time of the event. */
 	int (*step)(struct walk *, enum export_kind, const struct blk *);
 	bool first;			/* undone frees are not known yet */
+	bool lists;			/* steps are of the difference of two lists */
 	struct capture_list *list;
 	bool known, begun;		/* the list is; it was */
 	bool over;
@@ -83,6 +84,7 @@ reconcile(struct walk *w, const struct blk *to, size_t n, int64_t ms)
 	const struct blk *is = capture_list_rows(w->list, &have);
 	int r = is == NULL ? -ENOMEM : 0;
 
+	w->lists = true;
 	/* Frees first: another block may have the address now. */
 	for (; r == 0 && i < have; i++) {
 		while (k < n && compare_rows(&to[k], &is[i]) < 0)
@@ -96,6 +98,7 @@ reconcile(struct walk *w, const struct blk *to, size_t n, int64_t ms)
 		if (i == have || compare_rows(&is[i], &to[k]) != 0)
 			r = w->step(w, EXPORT_ALLOC, &to[k]);
 	}
+	w->lists = false;
 	return r;
 }
 
@@ -331,7 +334,7 @@ sum_step(struct walk *w, enum export_kind kind, const struct blk *b)
 	of = put_caller(w->x, b);
 	if (of == NULL)
 		return -ENOMEM;
-	if (kind == EXPORT_ALLOC) {
+	if (kind == EXPORT_ALLOC && !w->lists) {
 		of->sums.all_blocks++;
 		of->sums.all_bytes += b->size;
 	}
