@@ -9,44 +9,51 @@ write=$B/tests/capture/write_capture
 
 "$write" capture 20000 >events || exit 1
 
-# past.py PART FROM_MS TO_MS: the events after FROM, up to TO, from their text.
+# past.py PART FROM_MS TO_MS [freed]: the events after FROM, up to TO, from their text;
+# and whether the block is freed later.
 cat >past.py <<'PY'
 import sys
-part, lo, hi = map(int, sys.argv[1:])
-live, rows = {}, []
+part, lo, hi = map(int, sys.argv[1:4])
+live, rows, held = {}, [], {}
 for line in open("events"):
     p, seq, ms, what, address, size, thread = line.split()
     if int(p) != part:
         continue
     if what == "alloc":
         live[address] = size
+        held[address] = seq
         row = ["alloc", seq, address, size, thread]
     elif what in ("free", "realloc"):
         row = ["free", seq, address, live.pop(address), thread]
-        undo = (rows, row, int(ms))
+        undo = (rows, row, int(ms), held.pop(address))
     else:
         if what == "undo":
             live[address] = undo[1][3]
+            held[address] = undo[3]
             if lo < undo[2] <= hi:
                 rows.remove(undo[1])
         continue
     if lo < int(ms) <= hi:
         rows.append(row)
+held = set(held.values())
 for row in rows:
+    if len(sys.argv) > 4:
+        row.append(None if row[0] == "free" else row[1] not in held)
     print(*row)
 PY
 cat >rows.py <<'PY'
 import json, sys
 for r in json.load(sys.stdin)["events"]:
-    print(r["event"], r["seqno"], int(r["address"], 16), r["size"], r["thread"])
+    print(r["event"], r["seqno"], int(r["address"], 16), r["size"], r["thread"],
+          *(r["freed"] for word in sys.argv[1:]))
 PY
 
 # same PART FROM TO OPTION...: the history has those events, in their order.
 same() {
-	python3 past.py "$1" "$2" "$3" >want || return 1
+	python3 past.py "$1" "$2" "$3" freed >want || return 1
 	shift 3
 	"$pagek" history -q --format=json "$@" capture >doc &&
-	    python3 rows.py <doc >got && [ -s got ] && diff want got
+	    python3 rows.py freed <doc >got && [ -s got ] && diff want got
 }
 
 all_events() {
@@ -67,7 +74,8 @@ as_text() {
 	"$pagek" history -q -f '%s %a %p %n' -Fsize_min=4000 capture >out &&
 	    grep -c . out >n && [ "$(cat n)" -gt 100 ] || return 1
 	"$pagek" history -q -f '%b1 %t %a' capture | grep -q '^0x000000401000 [12] free()$' &&
-	    ! "$pagek" history -q capture | grep -q Caution
+	    ! "$pagek" history -q capture | grep -q Caution &&
+	    "$pagek" history -q capture | grep -q '(freed) '
 }
 
 # The corpus without its first byte; nine of its events were lost.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
+#include "../../base/hashmap.h"
 #include "../../mdd/capture/capture.h"
 #include "debugdata.h"
 
@@ -17,6 +18,8 @@ struct captures_stream {
 	const char *path;
 	struct capture_part_info part;
 	struct capture_list *list;	/* before the next event */
+	bool end_known;			/* which blocks are live at the capture's end is ... */
+	struct hashmap held;		/* ... the numbers of their allocations */
 	bool done;			/* the last wanted event was read */
 	uint64_t from, to;		/* numbers of the events that are wanted */
 	size_t damages;			/* that were reported */
@@ -46,6 +49,15 @@ add_row(struct captures_stream *s, enum event_kind kind, struct dump_past **out)
 	return 0;
 }
 
+/* A block that is not live at the end was freed before. */
+static enum event_kind
+kind_of_alloc(const struct captures_stream *s, uint64_t seq)
+{
+	if (!s->end_known)
+		return EVENT_ALLOCATED;
+	return hashmap_find(&s->held, seq) >= 0 ? EVENT_ALLOC : EVENT_FREED;
+}
+
 static int
 add_alloc(struct captures_stream *s, const struct capture_event *ev)
 {
@@ -56,7 +68,7 @@ add_alloc(struct captures_stream *s, const struct capture_event *ev)
 	if ((s->part.part.options & CAPTURE_CLASSIC) == 0 &&
 	    rec_level(&ev->rec) == REC_LEVEL_FAILED)
 		return 0;
-	e = add_row(s, EVENT_ALLOCATED, &p);
+	e = add_row(s, kind_of_alloc(s, ev->seq), &p);
 	return e < 0 ? e : captures_row(&s->of, &b, &p->block);
 }
 
@@ -235,6 +247,31 @@ captures_next(struct captures_stream *s, struct events *out)
 
 /* --- opening ---------------------------------------------------------------- */
 
+/* Notes which blocks are live at the end. */
+static int
+find_held(struct captures_stream *s)
+{
+	struct capture_list *l;
+	const struct blk *row;
+	uint64_t seq;
+	int64_t ms;
+	size_t n;
+	int e = capture_seek(s->of.c, s->of.no, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &l);
+
+	if (e < 0)
+		return e == -ENOENT ? 0 : e;
+	s->end_known = capture_list_at(l, &seq, &ms);
+	row = capture_list_rows(l, &n);
+	if (row == NULL)
+		e = -ENOMEM;
+	for (size_t i = 0; e == 0 && i < n; i++)
+		if (hashmap_put(&s->held, row[i].seq, NULL) < 0)
+			e = -ENOMEM;
+	capture_list_free(l);
+	return e;
+}
+
 /* The number of the first event after a moment. */
 static int
 find_number(struct captures_stream *s, const char *at, uint64_t *seq)
@@ -281,6 +318,8 @@ find_range(struct captures_stream *s, const struct events_options *o)
 	e = replace_list(s, &(struct capture_when){ .at = CAPTURE_AT_SEQ,
 	    .seq = s->from });
 	if (e == 0)
+		e = find_held(s);
+	if (e == 0)
 		return PAGEK_OK;
 	complain("cannot read '%s': %s", s->path, base_file_words(e));
 	return PAGEK_FAILED;
@@ -299,6 +338,7 @@ captures_history(struct captures_stream **out, struct dump *d, const char *path,
 		free(s);
 		return PAGEK_FAILED;
 	}
+	s->held.size = sizeof(uint64_t);
 	s->of.d = d;
 	s->path = path;
 	s->of.no = no;
@@ -321,6 +361,7 @@ captures_history_free(struct captures_stream *s)
 	if (s == NULL)
 		return;
 	capture_list_free(s->list);
+	hashmap_fini(&s->held);
 	capture_close(s->of.c);
 	free(s->row);
 	free(s->kind);
