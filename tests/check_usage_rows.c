@@ -91,7 +91,7 @@ static const struct {
 	/* Unknown numbers come last, also reversed. */
 	{ "bytes", false, "zmalloc:64 zmalloc:128 char:12 char:57 struct T:1 "
 	    "char:9 ?:-4" },
-	{ "b", true, "zmalloc:128 zmalloc:64 char:12 char:57 struct T:1 char:9 "
+	{ "bytes", true, "zmalloc:128 zmalloc:64 char:12 char:57 struct T:1 char:9 "
 	    "?:-4" },
 };
 
@@ -109,11 +109,13 @@ LOOP_TEST(rows_are_sorted, 0, (int)BASE_NELEM(orders))
 LOOP_TEST(each_order_is_a_field_and_has_a_letter, 1, USAGE_SORTS)
 {
 	const struct page_sort_row *row = &usage_sort_rows[_i];
+	struct page_sorting s;
 	enum usage_sort sort;
 	bool found = false;
 
 	ck_assert(usage_sort_parse(row->word, &sort) && (int)sort == _i);
-	ck_assert(usage_sort_parse(row->letters, &sort) && (int)sort == _i);
+	ck_assert(page_sorting_parse_of(usage_sort_rows, USAGE_SORTS,
+	    row->letters + 1, &s) && s.by[0].sort == _i && s.by[0].reverse);
 	for (size_t i = 0; i < usage_fields.n; i++)
 		found |= usage_fields.field[i].key != NULL &&
 		    strcmp(usage_fields.field[i].key, row->word) == 0;

@@ -331,6 +331,9 @@ void app_filter_open(struct app *);
 /* False, with a message: the expression is wrong. */
 bool app_filter(struct app *, const char *expression);
 void app_filter_complete(struct app *, const char *before, struct line_words *);
+/* The same of rows with other fields. */
+void app_filter_words(const struct filter_table *, const char *before,
+    struct line_words *);
 
 void app_find_open(struct app *);
 void app_find_next(struct app *);

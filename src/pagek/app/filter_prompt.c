@@ -55,12 +55,19 @@ void
 app_filter_complete(
     struct app *app, const char *before, struct line_words *words)
 {
+	(void)app;
+	app_filter_words(&filter_blocks, before, words);
+}
+
+void
+app_filter_words(const struct filter_table *table, const char *before,
+    struct line_words *words)
+{
 	const char *word;
 	size_t k, from;
 
-	(void)app;
-	for (k = 0; (word = filter_complete(&filter_blocks, before, k,
-	    &from)) != NULL; k++) {
+	for (k = 0; (word = filter_complete(table, before, k, &from)) != NULL;
+	    k++) {
 		app_complete_from(words, before, before + from);
 		line_words_add(words, word);
 	}

@@ -10,6 +10,7 @@
  *	pages/blocks.c		page K
  *	pages/difference.c	page H
  *	pages/nodes.c		page G
+ *	pages/usage.c		page U
  *
  * Example: a page without keys of its own, order or export
  *	static int

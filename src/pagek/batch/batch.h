@@ -4,6 +4,7 @@
  *
  *	batch.c		sessions, lists and pages as text
  *	marks.c		named marks of the stream
+ *	counts.c	counts by type
  *
  * Example: a command that reads a list
  *	static int
@@ -75,6 +76,20 @@ int batch_set_mark(const struct options *, uv_loop_t *, struct nodes_session *,
 /* Asks, and finds one; PAGEK_NO_TARGET: there is none of that name. */
 int batch_find_mark(const struct options *, uv_loop_t *, struct nodes_session *,
     const char *name, const struct wire_named_mark **);
+
+/* --- counts.c: counts by type ----------------------------------------------- */
+
+struct usage_list;
+struct usage_source;
+
+/*
+ * Asks the node for its counts, waits for them and for names, and appends the rows.
+ * PAGEK_OK, or the exit status after a complaint.
+ */
+int batch_usage(const struct options *, uv_loop_t *, struct nodes_session *,
+    struct usage_list *, struct usage_source *);
+/* What is known of the session's last counts. */
+void batch_usage_source(struct nodes_session *, struct usage_source *);
 
 /* --- names ---------------------------------------------------------------- */
 

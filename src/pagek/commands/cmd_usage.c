@@ -78,19 +78,6 @@ read_dump(const char *path, struct usage_list *list, struct usage_source *from)
 
 /* --- output ----------------------------------------------------------------------- */
 
-static void
-put_text(FILE *out, const struct usage_list *list)
-{
-	for (size_t i = 0; i < list->n && output_going(out); i++) {
-		const struct usage_line *r = &list->row[i];
-
-		usage_dump_put(out, &(struct usage_dump_row){
-		    .name = r->type != NULL ? r->type : "(unknown)",
-		    .num = r->no_num ? 0 : r->num, .allocated = r->allocated,
-		    .freed = r->freed, .max = r->max });
-	}
-}
-
 /* -ENOMEM */
 static int
 prepare_rows(const struct options *o, struct usage_list *list,
@@ -102,7 +89,13 @@ prepare_rows(const struct options *o, struct usage_list *list,
 
 	usage_list_filter(list, o->filter.compiled);
 	usage_list_sum(list);
-	usage_list_sort(list, o->usage.sort, option_given(o, OPTION_REVERSE));
+	/* Small sizes come first, as in a histogram. */
+	if (o->usage.group == USAGE_BY_SIZE && !option_given(o, OPTION_SORT))
+		usage_list_sort(list, USAGE_SORT_NUM, !option_given(o,
+		    OPTION_REVERSE));
+	else
+		usage_list_sort(list, o->usage.sort, option_given(o,
+		    OPTION_REVERSE));
 	from->filter = o->filter.text;
 	from->matched = list->n;
 	if (o->limit != 0 && list->n > o->limit)
@@ -110,31 +103,42 @@ prepare_rows(const struct options *o, struct usage_list *list,
 	return err;
 }
 
-/* Prints the rows, and returns the status unless printing fails. */
+/* One table, into an open file; json_open() was called.  PAGEK_OK or PAGEK_FAILED. */
 static int
-print_rows(const struct options *o, struct usage_list *list,
-    struct usage_source *from, int status)
+print_table(const struct options *o, FILE *out, struct json *j,
+    struct usage_list *list, struct usage_source *from)
 {
 	int err = prepare_rows(o, list, from);
-	FILE *out = err == 0 ? output_open(o->output) : NULL;
+
+	if (err == 0 && o->format == FORMAT_PROM)
+		err = prom_usage(out, list, o->page.ascii);
+	else if (err == 0 && options_as_data(o))
+		json_usage(j, list, from);
+	else if (err == 0)
+		text_usage(out, list);
+	if (err < 0)
+		complain("cannot print: %s", strerror(-err));
+	return err < 0 ? PAGEK_FAILED : PAGEK_OK;
+}
+
+/* --- files -------------------------------------------------------------------------- */
+
+/* Rows that lack something have been read; the status tells. */
+static int
+print_file(const struct options *o, struct usage_list *list,
+    struct usage_source *from, int status)
+{
+	FILE *out = output_open(o->output);
 	struct json j;
 
-	if (err < 0)
-		complain("cannot sum up: %s", strerror(-err));
 	if (out == NULL)
 		return PAGEK_FAILED;
-	if (o->format == FORMAT_PROM) {
-		err = prom_usage(out, list, o->page.ascii);
-	} else if (options_as_data(o)) {
+	if (o->format != FORMAT_PROM)
 		json_open(&j, out, o);
-		json_usage(&j, list, from);
-	} else {
-		put_text(out, list);
-	}
-	if (err < 0) {
-		complain("cannot print: %s", strerror(-err));
+	if (print_table(o, out, &j, list, from) != PAGEK_OK)
 		status = PAGEK_FAILED;
-	}
+	if (status == PAGEK_OK && !from->complete && option_on(o, OPTION_STRICT))
+		status = PAGEK_INCOMPLETE;
 	return output_close(out, o->output, status);
 }
 
@@ -149,39 +153,140 @@ count_file(const struct options *o)
 	    read_dump(path, &list, &from);
 
 	if (status == PAGEK_OK || status == PAGEK_FORMAT)
-		status = print_rows(o, &list, &from, status);
+		status = print_file(o, &list, &from, status);
 	usage_list_fini(&list);
 	return status;
 }
 
+/* --- live targets -------------------------------------------------------------------- */
+
+static bool
+is_over(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->state == NODES_ENDED ||
+	    (!look->link.up && !look->link.returns);
+}
+
+/* Text and CSV do not show it. */
+static void
+report_source(const struct options *o, const struct usage_source *from)
+{
+	char date[PAGE_DATE_TEXT];
+
+	if (o->format != FORMAT_TEXT && o->format != FORMAT_CSV)
+		return;
+	page_cell_date(from->since_ms, o->page.utc, date);
+	if (from->from_start)
+		notice("counted from the start of the target");
+	else
+		notice("counted since %s; blocks that were held then are counted "
+		    "as allocated", date);
+	if (!from->complete)
+		notice("INCOMPLETE: %s records were lost, so some rows are wrong",
+		    base_digits(from->lost).text);
+}
+
+static bool
+is_repeated(const struct options *o)
+{
+	return option_given(o, OPTION_INTERVAL) || option_given(o, OPTION_COUNT) ||
+	    option_given(o, OPTION_DURATION);
+}
+
+static bool
+wants_more(const struct options *o, struct nodes_session *s, uint64_t tables,
+    struct mono begun)
+{
+	return is_repeated(o) && !is_over(s) &&
+	    (o->repeat.count == 0 || tables < o->repeat.count) &&
+	    (o->repeat.duration_ms == 0 ||
+	    mono_ms_since(begun) + o->repeat.interval_ms <=
+	    o->repeat.duration_ms);
+}
+
+static int
+print_counts(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    FILE *out, struct json *j, bool first)
+{
+	struct usage_list list = { 0 };
+	struct usage_source from;
+	int status = batch_usage(o, loop, s, &list, &from);
+
+	if (status == PAGEK_OK && first)
+		report_source(o, &from);
+	if (status == PAGEK_OK && !first && o->format == FORMAT_TEXT)
+		fputc('\n', out);
+	if (status == PAGEK_OK)
+		status = print_table(o, out, j, &list, &from);
+	usage_list_fini(&list);
+	if (status == PAGEK_OK && !from.complete && option_on(o, OPTION_STRICT))
+		status = PAGEK_INCOMPLETE;
+	return status;
+}
+
+static int
+count_live(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	FILE *out = output_open(o->output);
+	struct mono begun = mono_now();
+	uint64_t tables = 0;
+	struct json j;
+	int status;
+
+	if (out == NULL)
+		return PAGEK_FAILED;
+	if (o->format != FORMAT_PROM)
+		json_open(&j, out, o);
+	for (;;) {
+		status = print_counts(o, loop, s, out, &j, tables == 0);
+		tables++;
+		if (!output_flush(out) || (status != PAGEK_OK &&
+		    status != PAGEK_INCOMPLETE) ||
+		    !wants_more(o, s, tables, begun))
+			break;
+		pump(loop, s, o->repeat.interval_ms, is_over, s);
+	}
+	batch_report_end(nodes_session_look(s));
+	return output_close(out, o->output, status);
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
 int
 cmd_usage_check(struct parse *p)
 {
-	const struct options *o = p->o;
 	static const enum option_id rows[] = { OPTION_SORT, OPTION_REVERSE,
 		OPTION_FIELDS };
+	static const enum option_id repeated[] = { OPTION_INTERVAL, OPTION_COUNT,
+		OPTION_DURATION };
+	const struct options *o = p->o;
 	char why[768];
 	int r = captures_check(p);
 
-	if (r != 0)
-		return r;
-
-	if (o->target_given || o->events.files != 1)
-		return option_fail(p, "'pagek usage' needs one FILE: a capture, or "
-		    "the output of dump_usage_xmemory(); - is standard input");
-	if (o->fields != NULL && !options_as_data(o))
-		return option_fail(p, "--fields is for programs: give "
+	if (r == 0 && o->target_given && o->events.files > 0)
+		r = option_fail(p, "'pagek usage' takes a TARGET or a FILE, not "
+		    "both");
+	if (r == 0 && o->events.files > 1)
+		r = option_fail(p, "'pagek usage' takes one FILE, and '%s' is one "
+		    "too many", base_shown(o->events.file[1]));
+	if (r == 0 && o->events.files > 0)
+		r = option_none_of(p, repeated, BASE_NELEM(repeated), "is for "
+		    "live targets, and a file does not change");
+	if (r == 0 && o->fields != NULL && !options_as_data(o))
+		r = option_fail(p, "--fields is for programs: give "
 		    "--format=json, ndjson or csv too");
-	if (o->fields != NULL && !field_list_check(o->fields, &usage_fields, 0,
-	    NULL, why, sizeof why))
-		return option_fail(p, "%s", why);
-	return o->format != FORMAT_PROM ? 0 : option_none_of(p, rows,
+	if (r == 0 && o->fields != NULL && !field_list_check(o->fields,
+	    &usage_fields, 0, NULL, why, sizeof why))
+		r = option_fail(p, "%s", why);
+	return r != 0 || o->format != FORMAT_PROM ? r : option_none_of(p, rows,
 	    BASE_NELEM(rows), "has no meaning with --format=prom");
 }
 
 int
 cmd_usage(const struct options *o, uv_loop_t *loop)
 {
-	(void)loop;
-	return count_file(o);
+	return o->events.files > 0 ? count_file(o) :
+	    batch_watch(o, loop, count_live);
 }

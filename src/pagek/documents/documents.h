@@ -186,6 +186,8 @@ struct usage_source {
 	uint64_t bad_lines;
 };
 
+/* type:num:allocated:freed:max, a line each; a group's num is 0. */
+void text_usage(FILE *, const struct usage_list *);
 /* Schema pagek.usage/1. */
 void json_usage(struct json *, const struct usage_list *,
     const struct usage_source *);

@@ -268,6 +268,27 @@ page_export_begin_diff(struct page_export **out, struct page *page,
 	    begin_sums(out, page, v, diff, form, file);
 }
 
+int
+page_export_begin_usage(struct page_export **out, const struct usage_list *list,
+    const struct usage_source *from, enum text_format form, bool ascii,
+    FILE *file)
+{
+	struct page_export *x;
+	int r = open_export(&x, ascii, form, file);
+
+	if (r < 0)
+		return r;
+	x->step = STEP_OVER;
+	x->what = "row";
+	x->n = list->n;
+	if (form == FORMAT_TEXT)
+		text_usage(file, list);
+	else
+		json_usage(&x->json, list, from);
+	*out = x;
+	return 0;
+}
+
 void
 page_export_free(struct page_export *x)
 {

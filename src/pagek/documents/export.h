@@ -5,8 +5,8 @@
  * Blocks (pagek.blocks/1) are all those that the filter leaves, in the order
  * shown, as of the moment when the export began (list_copy.h); of a large list
  * they are copied, sorted and written in portions, while the page goes on.
- * Groups (pagek.shown/1) and differences (pagek.difference/1) are written at
- * once.
+ * Groups (pagek.shown/1), differences (pagek.difference/1) and counts by type
+ * (pagek.usage/1) are written at once.
  *
  * Example
  *	page_export_form("blocks.csv", &form);
@@ -45,6 +45,9 @@ int page_export_begin(struct page_export **, struct page *,
 int page_export_begin_diff(struct page_export **, struct page *,
     const struct page_view *, const struct page_diff *, enum text_format,
     FILE *out);
+/* Writes the rows of page U.  -ENOMEM. */
+int page_export_begin_usage(struct page_export **, const struct usage_list *,
+    const struct usage_source *, enum text_format, bool ascii, FILE *out);
 /*
  * Goes on for so many nanoseconds with a view of the same stream.  1: all is
  * written; 0: there is more; -ENOMEM, or what writing says.
@@ -57,7 +60,7 @@ bool page_export_copies(const struct page_export *);
 uint64_t page_export_rows(const struct page_export *, uint64_t *done);
 /* Of groups and differences: the page has only the first ones. */
 bool page_export_cut(const struct page_export *);
-/* One of the rows: "block" or "group". */
+/* One of the rows: "block", "group" or "row". */
 const char *page_export_what(const struct page_export *);
 void page_export_free(struct page_export *);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../usage/dump_rows.h"
 #include "../layout/fields.h"
 #include "documents.h"
 
@@ -60,6 +61,19 @@ json_usage(struct json *j, const struct usage_list *list,
 		json_row(j, &list->row[i], 0);
 	json_rows_end(j);
 	json_end(j);
+}
+
+void
+text_usage(FILE *out, const struct usage_list *list)
+{
+	for (size_t i = 0; i < list->n && !ferror(out); i++) {
+		const struct usage_line *r = &list->row[i];
+
+		usage_dump_put(out, &(struct usage_dump_row){
+		    .name = r->type != NULL ? r->type : "(unknown)",
+		    .num = r->no_num ? 0 : r->num, .allocated = r->allocated,
+		    .freed = r->freed, .max = r->max });
+	}
 }
 
 /* --- metrics ---------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@ const char *const usage_groupings[USAGE_GROUPINGS] = {
 	[USAGE_BY_TYPE] = "type",
 	[USAGE_BY_FUNCTION] = "function",
 	[USAGE_BY_MODULE] = "module",
+	[USAGE_BY_SIZE] = "size",
 };
 
 /* --- lists ----------------------------------------------------------------------- */
@@ -101,6 +102,29 @@ merge_rows(struct usage_line *a, const struct usage_line *b)
 	a->no_num |= b->no_num || a->num != b->num;
 }
 
+/* The size becomes that of its class, and the type "33-64".  -ENOMEM. */
+static int
+classify_row(struct usage_list *list, struct usage_line *r)
+{
+	uint64_t high = 1;
+	char text[48];
+
+	if ((r->known & USAGE_KNOWS_BYTES) == 0 || r->num < 0) {
+		r->type = NULL;
+		r->no_num = true;
+		return 0;
+	}
+	while (high < (uint64_t)r->num)
+		high *= 2;
+	r->num = (int64_t)high;
+	r->no_num = false;
+	/* "0-1", "2-2", "3-4", "5-8" */
+	snprintf(text, sizeof text, "%" PRIu64 "-%" PRIu64, high > 1 ?
+	    high / 2 + 1 : 0, high);
+	r->type = text;
+	return keep_text(list, &r->type);
+}
+
 static const char *
 group_name(const struct usage_line *r, enum usage_grouping by)
 {
@@ -145,10 +169,14 @@ usage_list_group(struct usage_list *list, enum usage_grouping by)
 	for (size_t i = 0; i < list->n && err == 0; i++) {
 		struct usage_line r = list->row[i];
 		struct key key = { &r, by };
-		uint32_t hash = hash_of(&key);
-		int64_t at = hashindex_find(&index, hash, same_key, list->row,
-		    &key);
+		uint32_t hash;
+		int64_t at;
 
+		err = by == USAGE_BY_SIZE ? classify_row(list, &r) : 0;
+		if (err < 0)
+			break;
+		hash = hash_of(&key);
+		at = hashindex_find(&index, hash, same_key, list->row, &key);
 		if (at >= 0) {
 			merge_rows(&list->row[at], &r);
 			continue;
@@ -163,7 +191,7 @@ usage_list_group(struct usage_list *list, enum usage_grouping by)
 	list->kind = by;
 	for (size_t i = 0; i < n && by != USAGE_BY_NONE; i++) {
 		list->row[i].type = group_name(&list->row[i], by);
-		list->row[i].no_num = true;
+		list->row[i].no_num |= by != USAGE_BY_SIZE;
 	}
 	return 0;
 }
@@ -274,24 +302,24 @@ usage_list_filter(struct usage_list *list, const struct filter *filter)
 /* --- order --------------------------------------------------------------------------- */
 
 const struct page_sort_row usage_sort_rows[USAGE_SORTS] = {
-	[USAGE_SORT_ORDER] = { "order", "o", NULL, true, "first use, the first one "
+	[USAGE_SORT_ORDER] = { "order", "oO", NULL, true, "first use, the first one "
 	    "first" },
-	[USAGE_SORT_TYPE] = { "type", "t", "TYPE", true, "name" },
-	[USAGE_SORT_NUM] = { "num", "n", "NUM", false, "number of elements or "
+	[USAGE_SORT_TYPE] = { "type", "tT", "TYPE", true, "name" },
+	[USAGE_SORT_NUM] = { "num", "Nn", "NUM", false, "number of elements or "
 	    "bytes, the largest first" },
-	[USAGE_SORT_ALLOCATED] = { "allocated", "a", "ALLOCD", false,
+	[USAGE_SORT_ALLOCATED] = { "allocated", "Aa", "ALLOCD", false,
 	    "allocations, the most first" },
-	[USAGE_SORT_FREED] = { "freed", "f", "FREED", false, "frees, the most "
+	[USAGE_SORT_FREED] = { "freed", "Ff", "FREED", false, "frees, the most "
 	    "first" },
-	[USAGE_SORT_LIVE] = { "live", "l", "LIVE", false, "number in use, the most "
+	[USAGE_SORT_LIVE] = { "live", "Ll", "LIVE", false, "number in use, the most "
 	    "first" },
-	[USAGE_SORT_MAX] = { "max", "m", "MAX", false, "most in use at once, the "
+	[USAGE_SORT_MAX] = { "max", "Mm", "MAX", false, "most in use at once, the "
 	    "most first" },
-	[USAGE_SORT_BYTES] = { "bytes", "b", "BYTES", false, "bytes in use, the "
+	[USAGE_SORT_BYTES] = { "bytes", "Bb", "BYTES", false, "bytes in use, the "
 	    "most first" },
-	[USAGE_SORT_ALLOCATED_BYTES] = { "allocated_bytes", "c", "CHURN", false,
+	[USAGE_SORT_ALLOCATED_BYTES] = { "allocated_bytes", "Cc", "CHURN", false,
 	    "bytes allocated in all, the most first" },
-	[USAGE_SORT_SHORT_LIVED] = { "short_lived", "s", "SHORT", false,
+	[USAGE_SORT_SHORT_LIVED] = { "short_lived", "Ss", "SHORT", false,
 	    "objects that lived less than a cycle, the most first" },
 };
 
@@ -299,8 +327,7 @@ bool
 usage_sort_parse(const char *word, enum usage_sort *sort)
 {
 	for (unsigned i = 0; i < USAGE_SORTS; i++)
-		if (strcmp(word, usage_sort_rows[i].word) == 0 ||
-		    strcmp(word, usage_sort_rows[i].letters) == 0) {
+		if (strcmp(word, usage_sort_rows[i].word) == 0) {
 			*sort = (enum usage_sort)i;
 			return true;
 		}

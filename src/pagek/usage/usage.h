@@ -5,6 +5,7 @@
  *	rows.c		lists of rows: order, groups, filter
  *	names.c		names of rows of a target
  *	usage_fields.c	the fields of a row
+ *	usage_page.h	page U
  *
  * Vocabulary
  *	row		the counts of objects of one type and number: "char", 12.
@@ -15,7 +16,8 @@
  *	short-lived	freed within a cycle of their allocation.
  *	held before	blocks that were there when counting began; they are
  *			counted as allocated.
- *	group		rows with the same type, function or module, as one row.
+ *	group		rows with the same type, function or module, or of sizes up
+ *			to the same power of two, as one row.
  *
  * Example
  *	struct usage_list list = { .kind = USAGE_BY_NONE };
@@ -44,10 +46,11 @@ enum usage_grouping {
 	USAGE_BY_TYPE,
 	USAGE_BY_FUNCTION,
 	USAGE_BY_MODULE,
+	USAGE_BY_SIZE,		/* classes up to powers of two */
 	USAGE_GROUPINGS		/* one more than the last */
 };
 
-/* The words of --group: "none", "type", "function", "module". */
+/* The words of --group: "none", "type", "function", "module", "size". */
 extern const char *const usage_groupings[USAGE_GROUPINGS];
 
 /* Known of a row, beside the counts of a dump. */
@@ -55,6 +58,14 @@ enum usage_known {
 	USAGE_KNOWS_BYTES = 1,		/* bytes, allocated_bytes */
 	USAGE_KNOWS_LIVES = 2,		/* short_lived */
 	USAGE_KNOWS_THEN = 4,		/* then, then_bytes */
+};
+
+#define USAGE_TREND 12
+
+/* Bytes in use at the last readings, the newest last. */
+struct usage_trend {
+	uint64_t bytes[USAGE_TREND];
+	unsigned n;
 };
 
 /* Texts are outside text; NULL: unknown. */
@@ -75,6 +86,7 @@ struct usage_line {
 	uint32_t order;			/* of first use */
 	unsigned known;			/* enum usage_known, or'ed */
 	bool no_num;			/* a group of several */
+	const struct usage_trend *trend;	/* borrowed; NULL: none */
 };
 
 struct usage_list {
@@ -115,7 +127,7 @@ enum usage_sort {
 
 extern const struct page_sort_row usage_sort_rows[USAGE_SORTS];
 
-/* The word or its letter, or another name of the field.  False: none of them. */
+/* False: there is no such word. */
 bool usage_sort_parse(const char *word, enum usage_sort *);
 /* Numbers fall and texts rise, unless it is reversed.  Ties: first use. */
 void usage_list_sort(struct usage_list *, enum usage_sort, bool reverse);

@@ -1,0 +1,492 @@
+/* Page U: rows of counts, their maxima and trends in this viewer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../layout/layout.h"
+#include "usage_page.h"
+
+#define BAR_ROWS 8		/* a lower page has rows in place of a key bar */
+#define HEAD_ROWS 6		/* a lower page has one line above its rows */
+
+/* --- readings ----------------------------------------------------------------- */
+
+struct maximum {
+	uint64_t key;
+	uint64_t max;
+};
+
+struct trend {
+	uint64_t key;
+	uint64_t change;		/* of the last reading that had it */
+	struct usage_trend points;
+};
+
+static uint64_t
+mix(uint64_t hash, uint64_t n)
+{
+	return (hash ^ n) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29);
+}
+
+static uint64_t
+key_of_counts(const struct usage_row *r)
+{
+	return mix(mix(mix(r->caller, r->size), r->type), r->kind) | 1;
+}
+
+static uint64_t
+key_of_line(const struct usage_line *r)
+{
+	uint64_t hash = r->type != NULL ? hash_of_bytes(0, r->type,
+	    strlen(r->type)) : 0;
+
+	return mix(mix(hash, (uint64_t)r->num), r->no_num) | 1;
+}
+
+/* The rows with this viewer's maxima.  The caller frees them; NULL: no memory. */
+static struct usage_row *
+with_maxima(struct page_usage *u, const struct page_usage_taken *t)
+{
+	struct usage_row *row = malloc((t->n + 1) * sizeof *row);
+	bool first = u->change == 0;
+	struct maximum *m;
+	uint64_t most;
+
+	if (row == NULL)
+		return NULL;
+	u->maxima.size = sizeof *m;
+	for (size_t i = 0; i < t->n; i++) {
+		row[i] = t->row[i];
+		m = hashmap_add(&u->maxima, key_of_counts(&row[i]));
+		if (m == NULL)
+			continue;
+		/* The first reading tells of a time before this viewer. */
+		most = first || row[i].high < row[i].live ? row[i].live :
+		    row[i].high;
+		if (u->change != t->change && m->max < most)
+			m->max = most;
+		row[i].most = m->max;
+	}
+	return row;
+}
+
+void
+page_usage_reset(struct page_usage *u)
+{
+	hashmap_clear(&u->maxima);
+	u->change = 0;
+	u->reset_ms = 0;
+}
+
+/* Adds a point to the trend of each row. */
+static void
+take_trends(struct page_usage *u, uint64_t change)
+{
+	struct trend *t;
+
+	u->trends.size = sizeof *t;
+	for (size_t i = 0; i < u->list.n; i++) {
+		struct usage_line *r = &u->list.row[i];
+
+		t = hashmap_add(&u->trends, key_of_line(r));
+		if (t == NULL || t->change == change)
+			continue;
+		t->change = change;
+		memmove(t->points.bytes, t->points.bytes + 1,
+		    sizeof t->points.bytes - sizeof t->points.bytes[0]);
+		t->points.bytes[USAGE_TREND - 1] = r->bytes;
+		if (t->points.n < USAGE_TREND)
+			t->points.n++;
+	}
+	/* Pointers stay until the next row is added. */
+	for (size_t i = 0; i < u->list.n; i++) {
+		t = hashmap_get(&u->trends, key_of_line(&u->list.row[i]));
+		u->list.row[i].trend = t != NULL ? &t->points : NULL;
+	}
+}
+
+static int
+make_list(struct page_usage *u, struct usage_list *list,
+    const struct page_usage_taken *t)
+{
+	struct usage_row *row = with_maxima(u, t);
+	int err = row == NULL ? -ENOMEM : usage_list_name(list, t->namer,
+	    t->types, row, t->n);
+
+	free(row);
+	return err;
+}
+
+int
+page_usage_show(struct page_usage *u, struct usage_list *list, uint64_t change)
+{
+	int err = usage_list_group(list, u->by);
+
+	if (err < 0) {
+		usage_list_fini(list);
+		return err;
+	}
+	usage_list_sum(list);
+	u->sum = list->sum;
+	u->of = list->n;
+	usage_list_fini(&u->list);
+	u->list = *list;
+	take_trends(u, change);
+	usage_list_filter(&u->list, u->filter);
+	usage_list_sort(&u->list, u->sort, u->reverse);
+	u->change = change;
+	return 0;
+}
+
+int
+page_usage_take(struct page_usage *u, const struct page_usage_taken *t)
+{
+	struct usage_list list = { 0 };
+	int err = make_list(u, &list, t);
+
+	if (err < 0) {
+		usage_list_fini(&list);
+		return err;
+	}
+	if (u->reset_ms == 0)
+		u->reset_ms = base_wall_ms();
+	return page_usage_show(u, &list, t->change);
+}
+
+void
+page_usage_clear(struct page_usage *u)
+{
+	usage_list_fini(&u->list);
+	hashmap_clear(&u->maxima);
+	hashmap_clear(&u->trends);
+	u->change = u->names = u->at = 0;
+	u->reset_ms = 0;
+	u->selected = u->top = u->of = 0;
+	u->sum = (struct usage_line){ 0 };
+}
+
+void
+page_usage_fini(struct page_usage *u)
+{
+	page_usage_clear(u);
+	hashmap_fini(&u->maxima);
+	hashmap_fini(&u->trends);
+	filter_free(u->filter);
+	u->filter = NULL;
+}
+
+/* --- the cursor ------------------------------------------------------------------ */
+
+/* The cursor stays on its row, wherever that has moved. */
+static void
+follow_row(struct page_usage *u)
+{
+	for (size_t i = 0; u->at != 0 && i < u->list.n; i++)
+		if (key_of_line(&u->list.row[i]) == u->at) {
+			u->selected = i;
+			return;
+		}
+	if (u->selected >= u->list.n)
+		u->selected = u->list.n > 0 ? u->list.n - 1 : 0;
+}
+
+const struct usage_line *
+page_usage_row(const struct page_usage *u)
+{
+	return u->selected < u->list.n ? &u->list.row[u->selected] : NULL;
+}
+
+void
+page_usage_move(struct page_usage *u, int delta, bool scroll)
+{
+	size_t by = (size_t)abs(delta);
+
+	if (delta < 0)
+		u->selected = u->selected > by ? u->selected - by : 0;
+	else
+		u->selected += by;
+	if (u->selected >= u->list.n)
+		u->selected = u->list.n > 0 ? u->list.n - 1 : 0;
+	u->at = u->list.n > 0 ? key_of_line(page_usage_row(u)) : 0;
+	if (scroll)
+		u->top = delta > 0 ? u->top + by : u->top > by ? u->top - by : 0;
+}
+
+/* --- its blocks ------------------------------------------------------------------------ */
+
+/* FIELD="TEXT", with quotes and backslashes escaped. */
+static void
+add_term(char *out, size_t cap, size_t *len, const char *field, const char *text)
+{
+	base_append(out, cap, len, "%s%s=\"", *len > 0 ? " & " : "", field);
+	for (; *text != '\0'; text++)
+		base_append(out, cap, len, "%s%c", *text == '"' || *text == '\\' ?
+		    "\\" : "", *text);
+	base_append(out, cap, len, "\"");
+}
+
+bool
+page_usage_filter_of(const struct page_usage *u, const struct usage_line *r,
+    char *out, size_t cap)
+{
+	bool by_type = r->named_by != NULL && (strcmp(r->named_by, "type") == 0 ||
+	    strcmp(r->named_by, "call") == 0);
+	size_t len = 0;
+
+	out[0] = '\0';
+	/* Some bytes would not come back as they are. */
+	if (u->by == USAGE_BY_SIZE && r->type != NULL) {
+		base_append(out, cap, &len, r->num > 1 ? "size>%lld & size<=%lld" : "size>=%lld & size<=%lld",
+		    (long long)(r->num > 1 ? r->num / 2 : 0),
+		    (long long)r->num);
+		return true;
+	}
+	if (r->type == NULL || r->type[0] == '\0' || r->named_by == NULL ||
+	    strlen(r->type) > cap / 2)
+		return false;
+	for (const char *s = r->type; *s != '\0'; s++)
+		if ((unsigned char)*s < ' ' || (unsigned char)*s >= 0x7f)
+			return false;
+	add_term(out, cap, &len, u->by == USAGE_BY_MODULE ? "module" :
+	    by_type && u->by != USAGE_BY_FUNCTION ? "type" : "function",
+	    r->type);
+	if (!r->no_num)
+		base_append(out, cap, &len, " & size=%llu",
+		    (unsigned long long)r->num);
+	return true;
+}
+
+/* --- columns ---------------------------------------------------------------------- */
+
+static void
+plan_columns(int cols, struct field_plan *plan)
+{
+	field_plan(&usage_fields, 0, cols, 0, false, plan);
+}
+
+static bool
+is_sorted_by(const struct page_usage *u, const struct field *f)
+{
+	return f->key != NULL &&
+	    strcmp(f->key, usage_sort_rows[u->sort].word) == 0;
+}
+
+enum usage_sort
+page_usage_beside(const struct page_usage *u, int cols, bool right)
+{
+	enum usage_sort shown[FIELD_COLUMNS + 1] = { USAGE_SORT_TYPE };
+	struct field_plan plan;
+	size_t n = 1, at = 0;
+
+	plan_columns(cols, &plan);
+	for (size_t i = 0; i < plan.n; i++)
+		if (plan.column[i]->key != NULL &&
+		    usage_sort_parse(plan.column[i]->key, &shown[n]))
+			n++;
+	while (at < n && shown[at] != u->sort)
+		at++;
+	if (at == n)
+		return shown[right ? 0 : n - 1];
+	if (right ? at + 1 == n : at == 0)
+		return USAGE_SORTS;
+	return shown[right ? at + 1 : at - 1];
+}
+
+static void
+put_title(const struct page_usage *u, const char *title, bool sorted,
+    int width, bool right, struct page_picture *pic)
+{
+	char text[32];
+	bool falls = (u->sort == USAGE_SORT_TYPE) == u->reverse;
+
+	snprintf(text, sizeof text, "%s%s", title, !sorted ? "" : falls ? " v" :
+	    " ^");
+	picture_text(pic, text, width, right ? PICTURE_RIGHT : PICTURE_LEFT);
+}
+
+static void
+put_heading(const struct page_usage *u, struct page_picture *pic)
+{
+	static const char *const titles[USAGE_GROUPINGS] = { "TYPE", "TYPE",
+		"FUNCTION", "MODULE", "SIZE" };
+	struct field_plan plan;
+
+	plan_columns(pic->cols, &plan);
+	picture_line(pic);
+	put_title(u, titles[u->by], u->sort == USAGE_SORT_TYPE, plan.left, false,
+	    pic);
+	for (size_t i = 0; i < plan.n; i++) {
+		const struct field *f = plan.column[i];
+
+		picture_put(pic, " ");
+		put_title(u, f->column.title, is_sorted_by(u, f),
+		    f->column.width, f->column.right, pic);
+	}
+	picture_mark_line(pic, PAGE_HEADING);
+}
+
+static void
+put_name(const struct usage_line *r, int width, struct page_picture *pic)
+{
+	picture_text(pic, r->type == NULL ? "(unknown)" : r->type[0] != '\0' ?
+	    r->type : "\"\"", width, PICTURE_LEFT);
+}
+
+static void
+put_row(const struct usage_line *r, struct page_picture *pic)
+{
+	struct field_plan plan;
+	char text[FIELD_CELL];
+
+	plan_columns(pic->cols, &plan);
+	picture_line(pic);
+	put_name(r, plan.left, pic);
+	for (size_t i = 0; i < plan.n; i++) {
+		const struct field *f = plan.column[i];
+
+		picture_put(pic, " ");
+		if (f->column.put != NULL) {
+			f->column.put(r, f->column.width, pic);
+			continue;
+		}
+		field_cell(f, r, text);
+		picture_text(pic, text, f->column.width, f->column.right ?
+		    PICTURE_RIGHT : PICTURE_LEFT);
+	}
+}
+
+/* --- above the rows ------------------------------------------------------------------ */
+
+static void
+title_text(const struct page_usage *u, const struct page_usage_head *h,
+    int cols, char *out, size_t cap)
+{
+	char at[PAGE_DATE_TEXT];
+	size_t len = 0;
+
+	base_append(out, cap, &len, "U USAGE  %s%s%s%s%s", h->node,
+	    h->node[0] != '\0' ? "  " : "", h->target,
+	    h->target[0] != '\0' ? "  " : "", h->state);
+	if (u->reset_ms != 0) {
+		page_cell_date(u->reset_ms, h->utc, at);
+		base_append(out, cap, &len, "  max since %s", cols < 100 ?
+		    at + 11 : at);
+	}
+	if (h->since_ms == 0)
+		return;
+	page_cell_date(h->since_ms, h->utc, at);
+	base_append(out, cap, &len, h->from_start ?
+	    "  counted from the start" : "  counted since %s", cols < 100 ?
+	    at + 11 : at);
+}
+
+static void
+sums_text(const struct page_usage *u, const struct page_usage_head *h,
+    char *out, size_t cap)
+{
+	const char *about = page_about(h->sample);
+	char bytes[24], churn[24];
+	size_t len = 0;
+
+	base_human_bytes(bytes, sizeof bytes, u->sum.bytes);
+	base_human_bytes(churn, sizeof churn, u->sum.allocated_bytes);
+	base_append(out, cap, &len, "%s%s of ", base_digits(u->list.n).text,
+	    u->filter != NULL ? ", filtered," : "");
+	base_append(out, cap, &len, "%s rows", base_digits(u->of).text);
+	if (u->by != USAGE_BY_NONE)
+		base_append(out, cap, &len, " by %s", usage_groupings[u->by]);
+	base_append(out, cap, &len, "   live %s%s", about,
+	    base_digits((uint64_t)u->sum.live).text);
+	base_append(out, cap, &len, " in %s%s   allocated %s%s", about, bytes,
+	    about, base_digits(u->sum.allocated).text);
+	base_append(out, cap, &len, ", %s%s   short-lived %s%s", about, churn,
+	    about, base_digits(u->sum.short_lived).text);
+}
+
+static void
+put_head(const struct page_usage *u, const struct page_usage_head *h, int rows,
+    struct page_picture *pic)
+{
+	char text[512];
+
+	title_text(u, h, pic->cols, text, sizeof text);
+	picture_wrap(pic, text, rows == 0 || rows >= 2 * BAR_ROWS ? 2 : 1,
+	    PAGE_NEW);
+	if (rows != 0 && rows < HEAD_ROWS)
+		return;
+	sums_text(u, h, text, sizeof text);
+	picture_line(pic);
+	picture_text(pic, text, pic->cols, PICTURE_FREE);
+	if (u->filter != NULL) {
+		picture_line(pic);
+		picture_put(pic, "filter ");
+		picture_text(pic, filter_text(u->filter), pic->cols - 7,
+		    PICTURE_FREE);
+	}
+	if (h->notice[0] != '\0')
+		picture_wrap(pic, h->notice, 2, PAGE_WARN);
+}
+
+/* --- the whole ------------------------------------------------------------------------ */
+
+static void
+put_rows(struct page_usage *u, int room, struct page_picture *pic)
+{
+	u->window = room > 0 ? room : 1;
+	u->first = pic->rows + 1;
+	if (u->top + (size_t)u->window > u->list.n)
+		u->top = u->list.n > (size_t)u->window ?
+		    u->list.n - (size_t)u->window : 0;
+	if (u->selected < u->top)
+		u->top = u->selected;
+	else if (u->selected - u->top >= (size_t)u->window)
+		u->top = u->selected - (size_t)u->window + 1;
+	for (size_t i = u->top; i < u->list.n && room-- > 0; i++) {
+		put_row(&u->list.row[i], pic);
+		if (i == u->selected)
+			picture_mark_line(pic, PAGE_CURSOR);
+	}
+}
+
+static void
+put_edges(const struct page_usage *u, struct page_picture *pic)
+{
+	int last = u->first + u->window - 1;
+
+	if (u->first == 0 || last >= pic->rows)
+		return;
+	if (u->top > 0)
+		page_scroll_mark(pic, u->first, false);
+	if (u->top + (size_t)u->window < u->list.n)
+		page_scroll_mark(pic, last, true);
+}
+
+int
+page_usage_compose(struct page_usage *u, const struct page_usage_head *h,
+    bool ascii, int cols, int rows, struct page_picture *pic)
+{
+	bool bar = rows >= BAR_ROWS;
+	int r;
+
+	u->first = 0;
+	follow_row(u);
+	picture_begin(pic, cols, ascii);
+	put_head(u, h, rows, pic);
+	put_heading(u, pic);
+	if (rows == 0)
+		for (size_t i = 0; i < u->list.n; i++)
+			put_row(&u->list.row[i], pic);
+	else
+		put_rows(u, rows - (pic->rows + 1) - bar, pic);
+	if (bar) {
+		while (!picture_failed(pic) && pic->rows < rows - 2)
+			picture_line(pic);
+		picture_line(pic);
+		page_overlay_keys("s sort  r reverse  b group  f filter  x reset "
+		    "max  Enter blocks  Esc close", pic);
+	}
+	r = picture_end(pic);
+	if (r == 0 && rows != 0)
+		put_edges(u, pic);
+	return r;
+}
