@@ -200,6 +200,7 @@ TEST(counts_begin_anew_with_the_list_and_say_since_when)
 
 	page_up(&p);
 	ask(&p, 0, &r);
+	ck_assert(r.used.from_start);
 	take(k, allocation(0x1000, 16));
 	ck_assert_int_eq(keeper_restart_list(k), 0);
 	m = usage_of(0, 1);
@@ -210,6 +211,7 @@ TEST(counts_begin_anew_with_the_list_and_say_since_when)
 	ck_assert_uint_eq(nrows, 1);
 	ck_assert_uint_eq(rows[0].size, 32);
 	ck_assert_uint_eq(r.used.total[WIRE_U_ALLOCS], 1);
+	ck_assert(!r.used.from_start);
 	page_close(&p);
 }
 

@@ -259,6 +259,8 @@ counting_again(struct keeper *k)
 	if (c == NULL)
 		return;
 	err = begin(k, c);
+	/* The program has run before. */
+	c->from_start = false;
 	for (unsigned i = 0; i < USAGE_ASKERS; i++) {
 		struct asker *a = &c->asker[i];
 
