@@ -2,6 +2,7 @@
  * What /proc says of a process, which is this test.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -83,4 +84,53 @@ LOOP_TEST(a_zombie_says_whether_it_ran_another_program, 0,
 	ck_assert_uint_gt(last.start, 0);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	ck_assert_int_lt(proc_last(pid, &last), 0);
+}
+
+CASE("environment");
+
+#define NODE "PAGEK_NODE=/nowhere"
+#define PRELOAD "LD_PRELOAD=/nowhere/libother.so:/nowhere/liballoclog.so"
+
+static const struct {
+	const char *env[3];
+	bool takes_none;
+} environments[] = {
+	{ { NODE, PRELOAD }, false },
+	{ { NULL }, true },
+	{ { PRELOAD }, true },
+	{ { NODE }, true },
+	{ { NODE, "LD_PRELOAD=" }, true },
+	{ { NODE, "LD_PRELOAD=/nowhere/libother.so" }, true },
+};
+
+LOOP_TEST(a_program_without_our_environment_takes_no_preload, 0,
+    (int)(sizeof(environments) / sizeof(environments[0])))
+{
+	char name[] = "cat", *const argv[] = { name, NULL };
+	int to[2], from[2];
+	char byte = 'x';
+	bool none;
+	pid_t pid;
+
+	ck_assert(pipe(to) == 0 && pipe(from) == 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		dup2(open("/dev/null", O_WRONLY), 2);
+		close(to[1]);
+		execve("/bin/cat", argv,
+		    (char *const *)(uintptr_t)environments[_i].env);
+		_exit(1);
+	}
+	/* Its answer comes from the new program. */
+	ck_assert_int_eq(write(to[1], &byte, 1), 1);
+	ck_assert_int_eq(read(from[0], &byte, 1), 1);
+	none = proc_takes_no_preload(pid);
+	close(to[1]);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	close(to[0]);
+	close(from[0]);
+	close(from[1]);
+	ck_assert(none == environments[_i].takes_none);
 }

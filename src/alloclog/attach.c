@@ -527,9 +527,11 @@ await_answer(int fd, int64_t until)
 	return call_ppoll(&p, 1, &ts) == 1;
 }
 
+static NOINLINE int connect_any(int64_t, enum ring_unseen_why *);
+
 /*
- * Tells the node that has welcomed us why its areas are not mapped.  It answers
- * when it has noted that, and so before it sees us end.
+ * Tells the node why the areas of its stream, or of none (0), are not mapped.
+ * It answers when it has noted that, and so before it sees us end.
  */
 static NOINLINE bool
 tell_unmapped(struct ring_hello *h, uint64_t stream, enum ring_unseen_why why,
@@ -542,7 +544,7 @@ tell_unmapped(struct ring_hello *h, uint64_t stream, enum ring_unseen_why why,
 	h->flags = RING_HELLO_UNMAPPED;
 	h->parent = stream;
 	h->unsure = why;
-	fd = connect_node(until, &none);
+	fd = connect_any(until, &none);
 	if (fd == -1)
 		return false;
 	told = peer_is_ours(fd) && call_send(fd, h, sizeof(*h),
@@ -737,6 +739,29 @@ attach_first(struct image *m)
 	atomic_store(&m->state, ATTACH_DONE);
 	syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
 	quiet_end(&q);
+}
+
+/*
+ * Without rings: the program may yet use the API.  A forked child does not tell:
+ * nothing has watched whether its parent has locked itself in since.
+ */
+static NOINLINE void
+tell_foreign(void)
+{
+	struct image *m = image_get();
+	int saved = errno;
+	struct quiet q;
+
+	if (m == NULL)
+		return;
+	quiet_begin(&q);
+	if (!is_newly_sandboxed()) {
+		fill_hello(&m->hello);
+		(void)tell_unmapped(&m->hello, 0, RING_UNSEEN_FOREIGN,
+		    libc_now_ms() + ATTACH_MS);
+	}
+	quiet_end(&q);
+	errno = saved;
 }
 
 /* Waits for another thread's hello; false: it did not end in time. */
@@ -950,6 +975,8 @@ begin(void)
 {
 	if (!real_get() || atomic_load(&hook_inert))
 		return;
+	if (atomic_load(&hook_foreign))
+		tell_foreign();
 	if (atomic_load(&hook_foreign) || attach())
 		watch_forks();
 	produce_tell_past();

@@ -547,7 +547,7 @@ origin_freer(const struct producer *p, uintptr_t origin)
 
 extern _Atomic bool hook_inert;
 
-/* The program's malloc is not ours: only the API says hello. */
+/* The program's malloc is not ours: only the API asks for rings. */
 extern _Atomic bool hook_foreign;
 
 /* Says hello if needed; false when no node listens.  Keeps errno. */

@@ -328,16 +328,31 @@ is_sanitized(void)
 }
 
 /*
+ * Tools of valgrind that count blocks rewrite each malloc in place, ours too.
+ * They bring a library with malloc by this name.
+ */
+static bool
+is_rewritten(void)
+{
+	return loader.symbol(RTLD_DEFAULT, "_vgr10010ZU_libcZdsoZa_malloc") !=
+	    NULL;
+}
+
+/*
  * True when malloc is not ours.  A program that is not position independent may
  * have a stub of that name, which leads to us.
  */
 static bool
 malloc_is_foreign(void)
 {
+	bool rewritten = is_rewritten();
+	/* Last: it discards the loader's message about the other. */
 	void *first = loader.symbol(RTLD_DEFAULT, "malloc");
 	struct libc_symbols s;
 	Dl_info info;
 
+	if (rewritten)
+		return true;
 	if (first == NULL || range_has(&real.self, (uintptr_t)first))
 		return false;
 	if (loader.address(first, &info) == 0 || info.dli_fbase == NULL ||
@@ -350,20 +365,15 @@ malloc_is_foreign(void)
 	return true;
 }
 
-/*
- * Some tools of valgrind rewrite glibc's functions in place, and memcheck would
- * report a read before a block.  They bring a library with malloc by this name.
- */
+/* Memcheck would report a read before a block. */
 static bool
 chunks_are_glibcs(void)
 {
-	static const char valgrind[] = "_vgr10010ZU_libcZdsoZa_malloc";
-
 	return real.usable[REAL_MALLOC] != usable_unknown &&
 	    real.usable[REAL_CALLOC] != usable_unknown &&
 	    real.usable[REAL_REALLOC] != usable_unknown &&
 	    strcmp(real.allocator, GLIBC) == 0 &&
-	    loader.symbol(RTLD_DEFAULT, valgrind) == NULL;
+	    !is_rewritten();
 }
 
 #define FN(name) { #name, offsetof(struct real, name) }

@@ -339,7 +339,7 @@ threads_forked(void)
 	atomic_store(&first_came, t->slot != NULL);
 }
 
-/* A foreign process says hello by the API only; its children do. */
+/* A foreign process asks for rings by the API only; its children do. */
 static bool
 hook_attach(void)
 {

@@ -489,8 +489,9 @@ enum ring_hello_flags {
 	RING_HELLO_FREE = 8,	/* without AGAIN: it is in no sandbox (seccomp) */
 	RING_HELLO_CRAMPED = 16,	/* its address space is limited: it wants no rings */
 	RING_HELLO_UNSEEN = 32,	/* it takes the page of struct ring_unseen too */
-	RING_HELLO_UNMAPPED = 64,	/* it could not map the areas of stream `parent`: `unsure` is
-					   why, an enum ring_unseen_why; any answer will do */
+	RING_HELLO_UNMAPPED = 64,	/* it has not mapped the areas of stream `parent`, 0 if it asked
+					   for none: `unsure` is why, an enum ring_unseen_why; any
+					   answer will do */
 };
 
 struct ring_hello {
@@ -529,6 +530,7 @@ enum ring_unseen_why {
 	RING_UNSEEN_PARENT,		/* its parent was unseen, too */
 	RING_UNSEEN_USER,	/* the node's socket is not open to its user */
 	RING_UNSEEN_SPACE,	/* RLIMIT_AS */
+	RING_UNSEEN_FOREIGN,	/* its malloc is not the library's */
 	RING_UNSEEN_WHYS
 };
 

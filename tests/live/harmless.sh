@@ -233,6 +233,31 @@ void *realloc(void *p, size_t n) { return p == NULL ? malloc(n) : memcpy(malloc(
 C
 rule "a program with a malloc of its own likewise, with that reason" \
     no_data own "malloc of its own" -fno-builtin "$tmp/bump.c"
+# It ends before any scan of processes: only the library can tell.
+# hidden NAME COMMAND...: NAME has no list, with the reason, and one line.
+hidden() {
+	name=$1
+	shift
+	"$pagek" run -b -o /dev/null --report "$tmp/hidden" -- "$@" || return 1
+	cat "$tmp/hidden"
+	[ "$(grep -c "\"comm\": \"$name" "$tmp/hidden")" = 1 ] &&
+	    grep "\"comm\": \"$name" "$tmp/hidden" |
+		grep -q '"complete": false, "reason": "it has a malloc of its own'
+}
+gcc -o "$tmp/brief" -fno-builtin "$tmp/bump.c" -x c - <<'C' || exit 1
+#include <stdlib.h>
+int main(void) { return malloc(10) == NULL; }
+C
+gcc -o "$tmp/plain" -fno-builtin -x c - <<'C' || exit 1
+#include <stdlib.h>
+int main(void) { return malloc(10) == NULL; }
+C
+gcc -shared -fPIC -fno-builtin -o "$tmp/bump.so" "$tmp/bump.c" || exit 1
+rule "so does one that ends at once" hidden brief sh -c "'$tmp/brief'; :"
+rule "so does a program with another malloc preloaded before the library" \
+    hidden plain sh -c "LD_PRELOAD=$tmp/bump.so:\$LD_PRELOAD '$tmp/plain'; :"
+rule "so does one whose malloc valgrind rewrites" \
+    hidden memcheck valgrind -q "$tmp/plain"
 # Runs a command that may open no socket.
 cat >"$tmp/alone.c" <<'C'
 #include <linux/filter.h>

@@ -427,6 +427,7 @@ missed_image(struct acceptor *a, const struct waiting *w,
 	name_image(k, w->fd, peer, hello);
 	k->missed = true;
 	k->image.arrival = w->arrival;
+	proc_exe(peer->pid, &k->image.exe_dev, &k->image.exe_ino);
 	snprintf(k->life.reason, sizeof k->life.reason, "%s", why);
 	return k;
 }

@@ -735,13 +735,26 @@ why_no_hello(pid_t pid)
 	return "it did not register with the node; why is not known";
 }
 
+/* The library may come without it (/etc/ld.so.preload), but finds no node then. */
+static bool
+lacks_environment(pid_t pid)
+{
+	char value[4096];
+	int r = proc_environ(pid, "LD_PRELOAD", value, sizeof value);
+
+	return r == -ENOENT ||
+	    (r == 0 && strstr(value, "liballoclog") == NULL) ||
+	    proc_environ(pid, "PAGEK_NODE", value, sizeof value) == -ENOENT;
+}
+
 bool
 proc_takes_no_preload(pid_t pid)
 {
 	enum elf_kind kind = process_kind(pid);
 
-	return kind != ELF_NONE && why_no_preload(kind, kind == ELF_DYNAMIC &&
-	    at_secure(pid)) != NULL;
+	return kind != ELF_NONE && (why_no_preload(kind, kind == ELF_DYNAMIC &&
+	    at_secure(pid)) != NULL || (kind == ELF_DYNAMIC &&
+	    lacks_environment(pid)));
 }
 
 void

@@ -73,7 +73,7 @@ size_t proc_children(pid_t, pid_t *out, size_t max);
 /* How many the calling thread has: 0 (or not known), 1, or 2 for more. */
 size_t proc_own_children(void);
 
-/* True if it runs a program into which nothing can be preloaded. */
+/* True if its program loads no library of ours, or starts without our environment. */
 bool proc_takes_no_preload(pid_t);
 /*
  * The same for a program's file, or a script's, before we execute it: why, a

@@ -301,8 +301,11 @@ drop_unjoined(struct keeper *k)
 static bool
 replace_unmapped(struct node *node, const struct keeper *k)
 {
-	struct keeper *before = images_find(node, k->image.parent);
+	struct keeper *before;
 
+	if (k->image.parent == 0)
+		return true;
+	before = images_find(node, k->image.parent);
 	if (before == NULL || before->image.pid != k->image.pid ||
 	    !is_unjoined(before))
 		return false;
@@ -314,6 +317,23 @@ static pid_t
 starter_of(const struct keeper *k)
 {
 	return k->image.starter != 0 ? k->image.starter : k->image.ppid;
+}
+
+/*
+ * A scan saw it before its hello, or it said that it needs no rings before it
+ * used the API: it is one image, and one line.
+ */
+static void
+forget_if_same(struct keeper *before, const struct keeper *k)
+{
+	bool asked_for_none = before->image.origin == IMAGE_UNMAPPED &&
+	    before->image.parent == 0;
+
+	if ((before->image.arrival == 0 || (asked_for_none && !k->missed)) &&
+	    before->life.state == WIRE_S_NO_DATA &&
+	    before->image.exe_dev == k->image.exe_dev &&
+	    before->image.exe_ino == k->image.exe_ino)
+		before->missed = false;
 }
 
 /* By now it may have ended, or its process may run the next image. */
@@ -344,6 +364,7 @@ adopt_missed(struct node *node, struct keeper *k)
 	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm,
 	    (int)k->image.pid);
 	if (now != NULL && now->image.arrival < k->image.arrival) {
+		forget_if_same(now, k);
 		images_end_image(now, WIRE_S_EXECED, -1, NULL);
 		now = NULL;
 	}
@@ -381,12 +402,8 @@ adopt(struct node *node, struct keeper *k)
 		adopt_missed(node, k);
 		return;
 	}
-	/* A scan saw it before its hello: it is one image, and one line. */
-	if (before != NULL && before->image.arrival == 0 &&
-	    before->life.state == WIRE_S_NO_DATA &&
-	    before->image.exe_dev == k->image.exe_dev &&
-	    before->image.exe_ino == k->image.exe_ino)
-		before->missed = false;
+	if (before != NULL)
+		forget_if_same(before, k);
 	if (rejoined)
 		arming_rejoin(k, before);
 	if (before != NULL)
