@@ -158,6 +158,7 @@ function_of(const struct debugdata_stack *s, enum mdd_function plain)
 #define TELL_TRIES 50		/* then a thread that stays in a hook counts as unsure */
 #define TELL_LATE_MS 1000	/* a hook may have begun so long before an arming */
 #define TELL_THREADS 1024	/* threads whose indexes are kept */
+#define LOOK_MS 500		/* between two looks for a dead keeper */
 
 enum { TELL_NOTHING, TELL_TABLE, TELL_END };
 
@@ -227,6 +228,23 @@ tell_meet(uint64_t arming, bool forked)
 	} else if (atomic_load(&tell.arming) != arming)
 		tell_begin(arming, mdd_root.seqno);
 	atomic_store(&tell.meeting, 0);
+}
+
+/*
+ * The hooks look after a number of events, which a thread may take long to make once
+ * it is less busy.
+ */
+static void
+look_for_keeper(void)
+{
+	static _Atomic int64_t due_ms;
+	int64_t now;
+
+	if (!libc_clock_ms(&now) || now < atomic_load_explicit(&due_ms,
+		memory_order_relaxed))
+		return;
+	atomic_store_explicit(&due_ms, now + LOOK_MS, memory_order_relaxed);
+	produce_check_keeper(thread_self.producer);
 }
 
 static inline void
@@ -464,6 +482,7 @@ begin_event(struct debugdata_stack *s, uintptr_t frame)
 		atomic_store(&tell.meeting, 0);
 		tell_meet(produce_arming(), true);
 	}
+	look_for_keeper();
 	tell_check();
 	if ((n & (n - 1)) == 0 && n > 1)
 		mdd_thread_changed(0);

@@ -11,6 +11,7 @@ was wrong, or nothing.
     program			python3 with threads, seen by a page
     real:python3, real:sqlite3	with debug data: told to a later node
     forked			so is a python3 that forks then
+    before:N			so are children of before, in each of N rounds, that allocate little
 """
 import datetime
 import json
@@ -398,13 +399,15 @@ def program():
     end(target)
 
 
-# A line does work, "f" forks a child, and a number has that child work.
+# A line does work, or "l" little; "f" forks a child, and a number has that child work.
 WORKER = """
 import json, os, socket, sys, threading
 def work():
     for i in range(200):
         kept.append(json.loads(json.dumps({"a": list(range(i % 50)), "b": "x" * (500 + i)})))
     del kept[::3]
+def little():
+    kept.append(bytes(600))
 def thread(name):
     with open("/proc/self/task/%d/comm" % threading.get_native_id(), "w") as f:
         f.write(name)
@@ -415,8 +418,8 @@ def thread(name):
 def child(ours, theirs):
     ours.close()
     theirs.send(b"x")
-    while theirs.recv(1):
-        work()
+    while c := theirs.recv(1):
+        little() if c == b"l" else work()
         theirs.send(b"x")
     os._exit(0)
 kept, children, worked = [], [], threading.Event()
@@ -437,12 +440,13 @@ while line := sys.stdin.readline().strip():
         pair[0].recv(1)
         children.append(pair[0])
         print(pid, flush=True)
-    elif line.isdigit():
-        children[int(line)].send(b"w")
-        children[int(line)].recv(1)
+    elif line[0].isdigit():
+        n, *how = line.split()
+        children[int(n)].send(b"l" if how else b"w")
+        children[int(n)].recv(1)
         print("done", flush=True)
     else:
-        work()
+        little() if line == "l" else work()
         print("done", flush=True)
 """
 SQL = "insert into t select value, hex(randomblob(50)) from generate_series(1, 2000); select 'done';"
@@ -545,7 +549,33 @@ def forked():
     end(target)
 
 
-WHAT = {"real": real, "forked": forked, "rounds": rounds, "told": told, "armed": armed, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False),
+def before(n):
+    os.environ["PAGEK_DEBUGDATA"] = "on"
+    node, target = begin(lambda: Real("python3"))
+    all = {"parent": (target.p.pid, "l")}
+    forks = 0
+
+    def fork():
+        nonlocal forks
+        pid = int(target.ask("f"))
+        forks += 1
+        wait_for("its state", lambda: state_of(pid))
+        # On a busy machine the node may not answer within 50 ms.
+        return is_in("LIVE", pid) and pid
+
+    for i in range(int(n)):
+        pid = wait_for("a child is LIVE", fork)
+        target.ask(str(forks - 1))
+        all["child %d" % i] = pid, "%d l" % (forks - 1)
+        node.kill()
+        node = Node()
+        wait_for("a node", hears)
+        for name, (pid, work) in all.items():
+            check_real("round %d: %s" % (i, name), pid, lambda: target.ask(work))
+    end(target)
+
+
+WHAT = {"real": real, "forked": forked, "before": before, "rounds": rounds, "told": told, "armed": armed, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False),
         "children": children, "program": program}
 name, *args = what.split(":")
 try:
