@@ -93,7 +93,7 @@ compile(const struct hello *h, const char *compiler, const char *flags,
 	unlink(src);
 }
 
-TEST(program_with_a_malloc_of_its_own_says_hello_for_the_api_only)
+TEST(program_with_a_malloc_of_its_own_says_that_and_has_rings_for_the_api_only)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	struct hello_result r;
@@ -105,6 +105,7 @@ TEST(program_with_a_malloc_of_its_own_says_hello_for_the_api_only)
 	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
 	ck_assert_str_eq(r.out, "own=1\n");
 	hello_stop(h);
+	ck_assert_uint_eq(h->foreign, 2);
 	ck_assert_uint_eq(h->n, 1);
 	ck_assert_uint_eq(live_of(&h->images[0], 1, 0xc0), 1);
 	ck_assert_uint_eq(blklist_counts(h->images[0].list)->records, 1);

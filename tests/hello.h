@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +72,8 @@ struct hello {
 	uint64_t sample;		/* as stream_feed_want_sample(); set before a program runs */
 	bool dormant;			/* images begin dormant; likewise */
 	void (*turn)(struct hello *);	/* called again and again by the thread; likewise */
-	unsigned met;			/* hellos that came */
+	unsigned met;			/* hellos that came, but for those */
+	unsigned foreign;		/* that said only that malloc is another's */
 	int bad;			/* ring area that must not be joined; or -1 */
 	unsigned n;			/* images */
 	struct hello_image *images;	/* HELLO_IMAGES */
@@ -263,6 +265,13 @@ hello_answer(struct hello *h, int fd)
 	if (recv(fd, &hello, sizeof(hello), 0) != sizeof(hello) ||
 	    hello.magic != RING_HELLO_MAGIC || hello.version != RING_VERSION)
 		return;
+	if ((hello.flags & RING_HELLO_UNMAPPED) != 0 && hello.parent == 0 &&
+	    hello.unsure == RING_UNSEEN_FOREIGN) {
+		h->met--;
+		h->foreign++;
+		hello_send(fd, &w, NULL, 0);
+		return;
+	}
 	switch (h->manner) {
 	case HELLO_SERVE:
 		hello_serve(h, fd, &hello);
@@ -291,8 +300,11 @@ hello_thread(void *arg)
 {
 	struct hello *h = arg;
 	struct pollfd p = { .fd = h->listener, .events = POLLIN };
+	const struct sched_param first = { .sched_priority = 1 };
 	int kept[HELLO_IMAGES], nkept = 0, fd;
 
+	/* Targets wait 50 ms for an answer, on a busy machine too.  Root only. */
+	(void)sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
 	while (!atomic_load(&h->stop)) {
 		if (poll(&p, 1, 1) == 1 && h->manner != HELLO_ABSENT) {
 			fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC);
