@@ -746,19 +746,8 @@ stand_before_all(void)
 	STAND_BEFORE(sdallocx);
 }
 
-static void
-complain(const char *bad)
-{
-	static const char said[] = "pagek: PAGEK_DEBUGDATA: not understood: '";
-	static const char end[] = "'; nothing is collected, see alloclog(3)\n";
-
-	(void)debugdump_put(2, said, sizeof said - 1);
-	(void)debugdump_put(2, bad, strlen(bad));
-	(void)debugdump_put(2, end, sizeof end - 1);
-}
-
 bool
-debugdata_begin(void)
+debugdata_begin(bool ours)
 {
 	const char *text = libc_env("PAGEK_DEBUGDATA"), *bad;
 	struct mdd_opts opts;
@@ -766,10 +755,16 @@ debugdata_begin(void)
 
 	if (text == NULL)
 		return false;
+	debugdump_know_errors();
 	on = mdd_settings(&opts, text, &bad);
 	if (on < 0)
-		complain(bad);
-	if (on <= 0)
+		debugdump_complain("PAGEK_DEBUGDATA: not understood: '", bad,
+		    "'; nothing is collected, see alloclog(3)");
+	else if (on > 0 && !ours)
+		debugdump_complain("PAGEK_DEBUGDATA: nothing is collected: malloc "
+		    "is the program's, a sanitizer's, valgrind's or that of a "
+		    "library before liballoclog.so in LD_PRELOAD", "", "");
+	if (on <= 0 || !ours)
 		return false;
 	if (mdd_root.record_bytes == 0) {
 		start_ms = libc_now_ms();

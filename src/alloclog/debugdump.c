@@ -26,6 +26,7 @@
 #include "unwind/syscalls.h"
 
 #define PATH_BYTES 512
+#define NAME_BYTES 40		/* "/mddout.", two numbers */
 #define MAPS_BYTES (4u << 20)	/* at most so much of /proc/self/maps */
 #define HEAD_BYTES 4096		/* of each mapped ELF file: LAYOUT_HEAD_BYTES */
 
@@ -275,8 +276,9 @@ static _Atomic uint32_t dumps;
 static _Atomic int dumping;
 static char folder[PATH_BYTES];		/* "": the working directory */
 
-ssize_t
-debugdump_put(int fd, const void *bytes, size_t n)
+/* write(2), whose SIGPIPE or SIGXFSZ the program does not get. */
+static ssize_t
+write_quietly(int fd, const void *bytes, size_t n)
 {
 	const uint64_t ours = UINT64_C(1) << (SIGXFSZ - 1) |
 	    UINT64_C(1) << (SIGPIPE - 1);
@@ -298,12 +300,66 @@ debugdump_put(int fd, const void *bytes, size_t n)
 	return written;
 }
 
-static void
-complain(const char *what, const char *path)
+static struct errors {
+	uint64_t dev, ino;	/* ino 0: descriptor 2 was closed at the start */
+} errors;
+
+static struct errors
+find_errors(void)
 {
-	(void)debugdump_put(2, what, strlen(what));
-	(void)debugdump_put(2, path, strlen(path));
-	(void)debugdump_put(2, "\n", 1);
+	struct statx st = { .stx_ino = 0 };
+	int saved = errno;
+
+	(void)syscall(SYS_statx, 2, "", AT_EMPTY_PATH, STATX_INO, &st);
+	errno = saved;
+	return (struct errors){ .ino = st.stx_ino,
+		.dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor };
+}
+
+void
+debugdump_know_errors(void)
+{
+	errors = find_errors();
+}
+
+/* The program may have closed standard error, and have a file of its own there. */
+void
+debugdump_complain(const char *what, const char *about, const char *remedy)
+{
+	const char *const parts[] = { "pagek: ", what, about, remedy, "\n" };
+	struct errors now = find_errors();
+	int saved = errno;
+
+	if (now.ino != 0 && now.ino == errors.ino && now.dev == errors.dev)
+		for (unsigned i = 0; i < 5; i++)
+			(void)write_quietly(2, parts[i], strlen(parts[i]));
+	errno = saved;
+}
+
+static const struct {
+	int number;
+	const char *text;
+} reasons[] = {
+	{ EACCES, ": permission denied" }, { EPERM, ": permission denied" },
+	{ ENOENT, ": there is no such folder" },
+	{ ENOTDIR, ": there is no such folder" },
+	{ EEXIST, ": it exists already" },
+	{ EROFS, ": the file system is read-only" },
+	{ ENOSPC, ": the disk is full" }, { EDQUOT, ": the quota is used up" },
+	{ EMFILE, ": no free file descriptor" },
+	{ ENFILE, ": no free file descriptor" },
+	{ ENAMETOOLONG, ": the path is too long" },
+	{ EFBIG, ": it is larger than 'ulimit -f' allows" },
+	{ EIO, ": the disk reports an error" },
+};
+
+static const char *
+reason_of(int err)
+{
+	for (unsigned i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+		if (reasons[i].number == err)
+			return reasons[i].text;
+	return "";
 }
 
 static void
@@ -312,7 +368,7 @@ write_file(const struct file *f, uint32_t number)
 	char path[PATH_BYTES];
 	size_t len = 0, at = 0;
 	ssize_t n = 0;
-	int fd;
+	int fd, err;
 
 	add_text(path, &len, folder);
 	if (len > 0)
@@ -324,16 +380,18 @@ write_file(const struct file *f, uint32_t number)
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		complain("pagek: cannot make the dump ", path);
+		debugdump_complain("cannot make the dump ", path,
+		    reason_of(errno));
 		return;
 	}
-	while (at < f->len && ((n = debugdump_put(fd, f->bytes + at,
+	while (at < f->len && ((n = write_quietly(fd, f->bytes + at,
 	    f->len - at)) > 0 || errno == EINTR))
 		at += n > 0 ? (size_t)n : 0;
+	err = errno;
 	call_close(fd);
 	if (at < f->len)
-		complain("pagek: the dump is truncated; is the disk full, or "
-		    "ulimit -f too small? ", path);
+		debugdump_complain("the dump is truncated: ", path,
+		    reason_of(err));
 }
 
 static const char magic[16] = "\177MDDOUT\n\001";
@@ -378,7 +436,7 @@ debugdump_write(const char *from)
 	number = atomic_fetch_add(&dumps, 1);
 	if (thread_self.silent || !copy_data(&f, &size, from, number)) {
 		if (!thread_self.silent)
-			complain("pagek: no memory for the dump ", from);
+			debugdump_complain("no memory for the dump at ", from, "");
 		atomic_store(&dumping, 0);
 		errno = saved;
 		return;
@@ -528,8 +586,9 @@ debugdump_locks(void)
 	if ((when.at_exit || when.at_signal || (atomic_load(&when.limit) != 0 &&
 	    atomic_load(&when.call) == NULL)) && !thread_self.silent &&
 	    !keeper_watch_locked() && !atomic_exchange(&told, true))
-		complain("pagek: the process may lock itself in by prctl(2): it "
-		    "writes no dump from here on, 'pagek mdd-dump' does", "");
+		debugdump_complain("the process may lock itself in by prctl(2): "
+		    "it writes no dump from here on, 'pagek mdd-dump' does",
+		    "", "");
 }
 
 /* --- at the start -------------------------------------------------------- */
@@ -571,9 +630,9 @@ set_when(const char *text)
 		if (strcmp(name, signals[i].name) == 0) {
 			when.at_signal = take_signal(signals[i].number);
 			if (!when.at_signal)
-				complain("pagek: no dump at this signal, which "
-				    "the program was started to ignore: ",
-				    text);
+				debugdump_complain("no dump at this signal, "
+				    "which the program was started to ignore: ",
+				    text, "");
 			return true;
 		}
 	return false;
@@ -586,9 +645,12 @@ debugdump_begin(void)
 	const char *dir = libc_env("PAGEK_DUMP_DIR");
 	size_t len = 0;
 
-	if (dir != NULL)
+	if (dir != NULL && strlen(dir) >= PATH_BYTES - NAME_BYTES)
+		debugdump_complain("PAGEK_DUMP_DIR is too long: dumps go to the "
+		    "working directory", "", "");
+	else if (dir != NULL)
 		add_text(folder, &len, dir);
 	if (text != NULL && !set_when(text))
-		complain("pagek: PAGEK_DUMP_AT: neither a size, nor exit, nor "
-		    "a signal such as USR2: ", text);
+		debugdump_complain("PAGEK_DUMP_AT: neither a size, nor exit, nor "
+		    "a signal such as USR2: ", text, "");
 }

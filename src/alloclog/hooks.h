@@ -627,9 +627,10 @@ unsigned operator_called_at(uintptr_t pc);
 
 /*
  * After the real functions were looked up: true when the data are collected, and
- * `real` has been changed so that they are.
+ * `real` has been changed so that they are.  ours: malloc is this library's, or none
+ * are.
  */
-bool debugdata_begin(void);
+bool debugdata_begin(bool ours);
 
 /* True if this process keeps debug data. */
 bool debugdata_on(void);
@@ -664,8 +665,13 @@ void debugdump_count(int64_t bytes);
 /* alloclog_when() */
 void debugdump_when(size_t bytes, void (*call)(void));
 void debugdump_exit(void);
-/* write(2), whose SIGPIPE or SIGXFSZ the program does not get. */
-ssize_t debugdump_put(int fd, const void *bytes, size_t n);
+/* Before any message: standard error is the file that descriptor 2 is now. */
+void debugdump_know_errors(void);
+/*
+ * Writes "pagek: ", the three texts and a newline to standard error, unless
+ * descriptor 2 is another file by now.
+ */
+void debugdump_complain(const char *what, const char *about, const char *remedy);
 /* The process is about to enter a sandbox, in which no dump is written. */
 void debugdump_locks(void);
 

@@ -711,7 +711,7 @@ look_up(void)
 		atomic_store(&hook_foreign, true);
 	else if (!sanitized)
 		lead_libc_to_us();
-	if (!sanitized && !atomic_load(&hook_foreign) && debugdata_begin())
+	if (debugdata_begin(!sanitized && !atomic_load(&hook_foreign)))
 		operators_record();
 }
 

@@ -221,6 +221,9 @@ int base_write_all(int fd, const void *bytes, size_t len);
  */
 int base_have_descriptors(void);
 
+/* For the end of a message about that error: "; what to do", or "". */
+const char *base_remedy(int err);
+
 /* The error as text, to follow "cannot read PATH: ". */
 const char *base_file_words(int err);
 

@@ -225,6 +225,13 @@ base_file_replaceable(const char *path)
 	return unlink(new.temporary) < 0 ? -errno : 0;
 }
 
+const char *
+base_remedy(int err)
+{
+	return err == -EMFILE ? "; allow more, as by 'ulimit -n 1024'" :
+	    err == -ENFILE ? "; the whole system has too many" : "";
+}
+
 int
 base_have_descriptors(void)
 {

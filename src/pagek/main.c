@@ -78,7 +78,7 @@ catch_signals(void)
 
 /*
  * Opens closed standard streams, so that no other file gets their numbers.  Reads
- * and writes fail as before.
+ * and writes fail as before; messages go nowhere.
  */
 static void
 fill_standard_streams(void)
@@ -86,7 +86,7 @@ fill_standard_streams(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
 			(void)open("/dev/null", O_CLOEXEC |
-			    (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+			    (fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY));
 }
 
 static void
@@ -112,7 +112,8 @@ run_command(const struct options *o)
 	if (err == 0)
 		err = uv_loop_init(&loop);
 	if (err < 0) {
-		complain("cannot start: %s", uv_strerror(err));
+		complain("cannot start: %s%s", uv_strerror(err),
+		    base_remedy(err));
 		return PAGEK_FAILED;
 	}
 	status = command_rows[o->command].run(o, &loop);
@@ -179,7 +180,8 @@ run_with_settings(struct options *o)
 		status = options_wrappers(o, &wrappers);
 	}
 	if (status < 0) {
-		complain("cannot start: %s", strerror(-status));
+		complain("cannot start: %s%s", strerror(-status),
+		    base_remedy(status));
 		status = PAGEK_FAILED;
 	} else {
 		o->page.wrappers = wrappers;

@@ -129,13 +129,23 @@ few_descriptors() {
 	sh -c "ulimit -n $1; exec '$2' $3" >"$tmp/out" 2>"$tmp/err" 3>&- 4>&-
 	status=$?
 	cat "$tmp/err"
-	[ $status -lt 128 ] && grep -qi "too many open files" "$tmp/err"
+	[ $status -lt 128 ] &&
+	    grep -qi "cannot start: too many open files; .*ulimit -n" "$tmp/err"
 }
 for n in 4 5; do
 	rule "with $n descriptors pagek ends with a sentence, not by a signal" \
 	    few_descriptors $n "$pagek" "list demo:1"
 done
 rule "so does pageknode" few_descriptors 4 "$B/pageknode" "--no-supervisor"
+closed_errors() {
+	"$pagek" run -b -- "$@" 2>&- && "$pagek" check --max-live 1G -- "$@" 2>&- &&
+	    ! "$pagek" run -b -- sh -c 'exit 3' 2>&-
+	status=$?
+	"$pagek" run -b -- sh -c 'exit 3' 2>&-
+	[ "$status $?" = "0 3" ]
+}
+rule "who has no standard error has the command's status all the same" \
+    closed_errors true
 full_again() {
 	for how in "watch" "-b" "-b --format ndjson"; do
 		"$pagek" $how --interval 0.1 --count 3 demo:1 >/dev/full \

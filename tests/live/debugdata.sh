@@ -340,7 +340,8 @@ dumps() {
 limited_files() {
 	{ dumps sh -c 'ulimit -f 0; exec true' 2>&1 && echo lives; } | cat >said
 	cat said
-	grep -q "dump is truncated" said && grep -q lives said
+	grep -q "dump is truncated: .*mddout.*'ulimit -f'" said &&
+	    grep -q lives said
 }
 rule "a file that may not grow ends the dump, not the process" limited_files
 nobody_reads() {
@@ -354,6 +355,56 @@ nobody_reads() {
 	[ $status = 0 ]
 }
 rule "a message that nobody reads does not end it either" nobody_reads
+# no_dump DIR WORDS: the message about the dump has them.
+no_dump() {
+	PAGEK_DUMP_DIR=$1 dumps true 2>said
+	cat said
+	grep -q "^pagek: cannot make the dump $1/mddout.*: $2" said
+}
+rule "a dump that cannot be made has its reason" no_dump /nowhere "there is no such folder"
+rule "so it has where a file is no folder" no_dump "$lib" "there is no such folder"
+rule "and where a file system lets nobody write" no_dump /proc/self ""
+long_folder() {
+	(PAGEK_DUMP_DIR=$(printf '/%0600d' 0) dumps true 2>said)
+	cat said
+	grep -q "PAGEK_DUMP_DIR is too long" said && ls mddout.*
+}
+rule "a folder with too long a name is not cut" long_folder
+# What the program has there instead of standard error.
+cat >own.py <<'PY'
+import os, socket, sys
+os.close(2)
+if sys.argv[1] == "file":
+    assert os.open("own", os.O_RDWR | os.O_CREAT | os.O_TRUNC) == 2
+else:
+    a, b = socket.socketpair()
+    assert a.fileno() == 2 or b.fileno() == 2
+    if os.fork() == 0:
+        os._exit(0)
+    os.wait()
+PY
+own_file() {
+	PAGEK_DUMP_DIR=/nowhere dumps "$(python3 -c "import sys; print(sys.executable)")" own.py "$1" 2>said
+	status=$?
+	cat said own
+	[ "$status" = 0 ] && [ ! -s own ] && [ ! -s said ]
+}
+rule "a file of the program's own gets no message" own_file file
+rule "nor does a socket of its own" own_file socket
+# foreign LIBRARY COMMAND: with debug data wanted, and the library before ours.
+foreign() {
+	(PAGEK_DEBUGDATA=on LD_PRELOAD="$1:$lib" exec "$2") 2>said
+	cat said
+	grep -q "PAGEK_DEBUGDATA: nothing is collected: malloc is" said
+}
+for other in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+	path=/usr/lib/$(uname -m)-linux-gnu/$other
+	[ ! -e "$path" ] ||
+	    rule "with $other before us it is said that nothing is collected" \
+		foreign "$path" true
+done
+rule "so it is of a program with a malloc of its own" foreign "" \
+    "$B/tests/targets/own_malloc"
 rule "a process writes one dump within 64 KiB of the size" at_size
 rule "a process that has locked itself in lives on, without a dump, and that is said" locked_in
 rule "a signal that the program takes is its own" a_signal_that_the_program_takes_is_its_own

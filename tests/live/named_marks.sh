@@ -258,4 +258,15 @@ answers() {
 }
 rule "marks are there when a killed node has come back" revives
 
+ended() {
+	kill "$(cat "$tmp/pid")" && until_true 20 has_ended &&
+	    ! "$pagek" mark late "$target" 2>"$tmp/err" && cat "$tmp/err" &&
+	    grep -q 'target has ended' "$tmp/err" &&
+	    ! "$pagek" marks "$target" | grep -q '^late'
+}
+has_ended() {
+	"$pagek" targets | grep "^$target .* ENDED"
+}
+rule "a target that has ended gets no mark, and that is said" ended
+
 say_result

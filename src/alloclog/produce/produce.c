@@ -205,6 +205,8 @@ produce_slow(struct producer *p, uint64_t addr, uint64_t kind, uint64_t size,
 		r->w[3] = w3;
 		r->w[2] = rec_w2((uint32_t)produce_draw(&c.j.tickets[shard]),
 		    produce_ms(c.j.keeper));
+		if (c.ring != NULL)
+			p->last_alloc[shard] = (uint8_t)(c.at + 1);
 		claim_publish(&c);
 	}
 	/* The event is here because its limit is reached or the ring full. */

@@ -577,13 +577,18 @@ produce_pair(const struct produce_event *e, uint64_t addr, unsigned type)
 	return true;
 }
 
-/* Before produce_end(): a free may make a pair of this allocation. */
+/*
+ * Before produce_end(): a free may make a pair of a small allocation.  Of another it
+ * looks at the record behind it, or it would find it once in 256 times.
+ */
 static inline void
 produce_note_alloc(struct producer *p, const struct produce_event *e,
     uint64_t size)
 {
 	if (__builtin_expect(size < p->pair_below, 1))
 		p->last_alloc[e->shard] = (uint8_t)e->head;
+	else
+		p->last_alloc[e->shard] = (uint8_t)(e->head + 1);
 }
 
 /* The record; its size fits PRODUCE_FAST_MAX. */

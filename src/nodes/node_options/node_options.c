@@ -155,7 +155,8 @@ node_options_argv(const struct node_opts *o)
 int
 node_say(const char *what, int r)
 {
-	fprintf(stderr, "pageknode: %s: %s\n", base_shown(what), strerror(-r));
+	fprintf(stderr, "pageknode: %s: %s%s\n", base_shown(what), strerror(-r),
+	    base_remedy(r));
 	return r;
 }
 

@@ -469,7 +469,7 @@ nodes_main(int argc, char **argv)
 	if (r == 0)
 		r = uv_loop_init(&loop);
 	if (r < 0) {
-		node_say("loop", r);
+		node_say("cannot start", r);
 		return NODE_FAILED;
 	}
 	r = run_node(&opts, &loop);

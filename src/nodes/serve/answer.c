@@ -340,6 +340,11 @@ answer_mark(struct conn *c, const struct wire_msg *m)
 	k = answer_keeper(c, m, m->mark.index, m->mark.epoch, true);
 	if (k == NULL)
 		return;
+	if (!keeper_is_live(k)) {
+		conn_error(c, m->id, WIRE_E_NAME, "the target has ended: its "
+		    "list stays as it is, and needs no mark");
+		return;
+	}
 	drain_freshen(k);
 	r = keeper_set_mark(k, m->mark.name.s, m->mark.name.len,
 	    conn_origin(c, who, sizeof who), false, &effect);
