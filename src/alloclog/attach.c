@@ -455,7 +455,7 @@ join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 	bool done;
 
 	if (produce_attached()) {
-		/* The threads are stopped, so that no event is in two streams. */
+		/* Stops the threads at the gate: no event may lie in two streams. */
 		for (unsigned i = 0; debugdata_on() && i < STILL_TRIES &&
 		    (word == 0 || unsure != 0); i++) {
 			callers_go_on(word);

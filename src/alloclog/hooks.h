@@ -461,14 +461,14 @@ uint32_t callers_unsure(void);
 /* Makes the next event of any thread call debugdata_due() first. */
 void callers_make_due(void);
 /*
- * Stops the other threads at the gate, outside of an event, as a fork does.
+ * Shuts the gate, as a fork does: other threads stop there before their next event.
  * Returns a word for the two functions below; 0: another thread has shut the gate.
- * *unsure: the number of threads that are in a hook nevertheless.
+ * *unsure: the number of threads that are still in a hook.
  */
 uint32_t callers_still(uint32_t *unsure);
-/* False if 100 ms have passed, after which the threads do not wait any longer. */
+/* False if a thread has waited 100 ms, and so opened the gate. */
 bool callers_are_still(uint32_t word);
-/* Lets them run; 0 does nothing. */
+/* Opens the gate; 0 does nothing. */
 void callers_go_on(uint32_t word);
 /* At exit(3): as callers_hold(), but the gate stays shut. */
 void callers_end(void);
@@ -639,7 +639,7 @@ bool debugdata_on(void);
  * next node if the keeper is gone.  Call it outside of any event; keeps errno.
  */
 void debugdata_due(void);
-/* Call it when a new stream has begun, while the other threads are still stopped. */
+/* Call it when a new stream has begun, before callers_go_on(). */
 void debugdata_rejoined(void);
 
 /* For an operator that does not call the malloc family. */

@@ -55,7 +55,7 @@ int64_t mono_ms_since(struct mono);
 /* Since 1970, of the wall clock. */
 int64_t base_wall_ms(void);
 
-/* False: /proc is of another namespace, and has other processes by our numbers. */
+/* False if /proc is of another namespace: our numbers are other processes there. */
 bool base_proc_is_ours(void);
 int64_t base_wall_ns(void);
 

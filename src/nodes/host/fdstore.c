@@ -13,7 +13,7 @@
 #include "../../base/base.h"
 #include "fdstore.h"
 
-#define TIMEOUT_MS 20		/* a target may be waiting for us, for 50 */
+#define TIMEOUT_MS 20		/* a target waits 50 for its answer */
 
 static int
 connect_notify(const char *path)
@@ -63,7 +63,7 @@ fdstore_close(struct fdstore *s)
 	*s = (struct fdstore){ .fd = -1 };
 }
 
-/* Of a name in a list with colons: was it stored by a process? */
+/* True if a process stored the descriptor with this name. */
 static bool
 is_stored(const char *name, size_t len)
 {

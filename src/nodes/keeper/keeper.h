@@ -1,6 +1,6 @@
 /*
- * keeper: what a node keeps of one target: its queue, its block list since the
- * start, and what is known about it.  (The 2004 note calls it MEMB.)
+ * keeper: a node's data of one target: its queue, its block list since the start, and
+ * its properties.  (The 2004 note calls it MEMB.)
  *
  * Vocabulary
  *	feed	the rings of a live process.
@@ -239,7 +239,7 @@ struct keeper_tag {
 	bool replaced;			/* its block replaced a listed one */
 };
 
-/* Its threads, by index, and who requests the memory of their blocks. */
+/* Its threads, by index, and the requesters of their blocks. */
 struct keeper_threads {
 	struct keeper_thread *at;
 	size_t n, cap;			/* indexes below n may be known */
@@ -267,7 +267,7 @@ struct keeper_numbers {
 	uint64_t marks, marks_untold;	/* of the whole image, armed or dormant */
 };
 
-/* When it is visited (drain.c); ms of the monotonic clock. */
+/* The times of its visits (drain.c), in ms of the monotonic clock. */
 struct keeper_visits {
 	int64_t due_ms;
 	int interval_ms;
@@ -277,7 +277,7 @@ struct keeper_visits {
 	int64_t looked_ms;		/* last look whether the image is still there */
 	int64_t modules_ms;		/* last reading of its modules */
 	int64_t read_ms;		/* last time a page read it */
-	int64_t beat_ms;		/* the millisecond that the target may copy by now */
+	int64_t beat_ms;		/* the newest millisecond that the target may have copied */
 	bool held;			/* the last visit left the records to the target's rings */
 	struct bell *bell;		/* NULL: not needed so far */
 };
@@ -442,7 +442,7 @@ void keeper_share_sites(struct keeper *child, const struct keeper *parent);
 
 /* Tells the lists again which types are legal. */
 void keeper_types_changed(struct keeper *);
-/* From here on unknown frees are of blocks that came while logging was off. */
+/* Unknown frees from now on are of blocks allocated while logging was off. */
 void keeper_expect_unlisted(struct keeper *);
 /* The target has told all blocks that it held when the stream began. */
 void keeper_is_told(struct keeper *);
@@ -472,7 +472,7 @@ uint16_t keeper_info(const struct keeper *, uint64_t seq);
 #define KEEPER_REPLACED (UINT32_C(1) << 16)
 uint32_t keeper_tag(const struct keeper *, uint64_t seq);
 
-/* All that a look at the rings has found is applied. */
+/* Call it when all records that a look at the rings found are applied. */
 void peak_end_look(struct keeper *);
 /* The peak as the next process of the node needs it. */
 struct peak peak_save(const struct keeper *);

@@ -8,7 +8,7 @@
 
 #define COPY_BLOCKS 1024
 #define NAMES_A_SECOND 16	/* of all threads of a recording, by three system calls each */
-#define HOLD_MS 500		/* targets wait so long for a disk that stands still */
+#define HOLD_MS 500		/* targets wait no longer for a writer without progress */
 #define STATE_EVERY_MS 5000	/* a list is copied again at most so often */
 
 /* A family of images shares a store of stacks, which is told once. */
@@ -84,7 +84,7 @@ tell_sites(struct tap *t)
 			    s->told, &site);
 }
 
-/* The same of modules, up to a number: their full paths are found after a pass. */
+/* The new modules, up to that number: their full paths are found after a pass. */
 static void
 tell_modules(struct tap *t, unsigned upto)
 {
@@ -132,7 +132,7 @@ tell_type(struct tap *t, unsigned code)
 
 /* --- the list --------------------------------------------------------------- */
 
-/* Whoever requested one of the blocks; each once. */
+/* The requesters of these blocks, each once. */
 static void
 tell_requesters(struct tap *t, const struct blk *blk, size_t n, uint64_t *told)
 {
@@ -217,7 +217,7 @@ find_process(const struct recording *r, pid_t pid, uint64_t start)
 	return NULL;
 }
 
-/* The image that it comes from: by fork, by exec, or that of who started it. */
+/* The origin: its parent by fork, its process before exec, or its starter. */
 static const struct tap *
 find_origin(const struct recording *r, const struct keeper *k)
 {
@@ -301,7 +301,7 @@ end_part(struct tap *t, const char *why)
 	    keeper_now_ms(k), k->life.status, why);
 }
 
-/* Images may follow an ended one: the newest of these are kept. */
+/* Keeps the newest ended images, whose children may still come. */
 static void
 drop_oldest_ended(struct recording *r)
 {
@@ -317,7 +317,7 @@ drop_oldest_ended(struct recording *r)
 	r->ended--;
 }
 
-/* The image has ended, or is not recorded any more.  May free the tap. */
+/* For an image that has ended or is no longer recorded.  May free the tap. */
 static void
 forget_keeper(struct tap *t)
 {
@@ -342,7 +342,7 @@ may_slow(const struct recording *r, const struct keeper *k)
 	    access_controls(&node->access, &r->peer, k->image.uid));
 }
 
-/* While the writer gets on, its targets may be no faster. */
+/* Holds targets back while the writer makes progress but its buffer fills. */
 static bool
 tap_holds(struct keeper_tap *tap, struct keeper *k, int64_t now_ms)
 {

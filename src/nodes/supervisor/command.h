@@ -104,12 +104,12 @@ struct reaper {
 	bool run;			/* the command was started, or failed to */
 	int signal;			/* for a command that is not started yet; 0 none */
 	struct {
-		pid_t from;		/* who sent the last one to us; may be 0 */
-		int64_t ms;		/* ... and when; 0: nobody has */
-		pid_t asked_from;	/* of a page's that is to be passed on */
-		int64_t due_ms;		/* ... if it was not sent to us by then; 0: none */
-		uint64_t no;		/* ... in this order */
-	} heard[REAPER_SIGNALS];	/* by its number */
+		pid_t from;		/* sender of the last one to us; may be 0 */
+		int64_t ms;		/* time of that; 0: none */
+		pid_t asked_from;	/* sender of the one that a page wants passed on */
+		int64_t due_ms;		/* when to pass it on, unless it comes to us too; 0: none */
+		uint64_t no;		/* order of the pages' requests */
+	} heard[REAPER_SIGNALS];	/* by the signal's number */
 	uint64_t asked;
 	bool over;
 };
@@ -123,13 +123,13 @@ void reaper_set_node(struct reaper *, pid_t node, int channel);
 /* Handles a line of a message.  Negative errno: the command cannot be started. */
 int reaper_take_line(struct reaper *, const char *line);
 /*
- * True: a signal to us is the command's, whose end ends the node.  Without a page
- * it is passed on.
+ * True if the signal is for the command, whose end ends the node; without a page
+ * this passes it on.
  */
 bool reaper_takes_signal(struct reaper *, int sig);
-/* Passes on what a page asks for by SIGNAL_PASS, after a while; NULL: what is due. */
+/* Passes a signal on for a page (SIGNAL_PASS), after a pause; NULL: those that are due. */
 void reaper_pass_signal(struct reaper *, const struct signalfd_siginfo *);
-/* Milliseconds until that must be called with NULL; -1: nothing waits. */
+/* Milliseconds until reaper_pass_signal(r, NULL) is due; -1: no signal waits. */
 int reaper_pass_timeout(const struct reaper *);
 /* Remembers a signal to us. */
 void reaper_hear_signal(struct reaper *, const struct signalfd_siginfo *);

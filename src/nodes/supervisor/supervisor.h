@@ -5,14 +5,14 @@
  *	reaper.c	the process tree of the node's command (command.h)
  *	command.c	the command
  *
- * It does next to nothing, so that nothing can happen to it: it waits for its
- * child and stores the descriptors that the child sends by the protocol of
- * systemd's file descriptor store (host/fdstore.h), over a socket of their own.
+ * It does little, so that little can go wrong: it waits for its child and stores
+ * the descriptors that the child sends over a socket of their own, by the protocol
+ * of systemd's file descriptor store (host/fdstore.h).
  * A child that dies is followed by another at once, which gets all of them as
  * LISTEN_FDS and LISTEN_FDNAMES; listening sockets among them take connections
  * meanwhile.  The child also gets what was passed to the supervisor itself.
  *
- * The child may die of what is stored.  After SUPERVISOR_DEATHS deaths within
+ * Stored data may make the child crash.  After SUPERVISOR_DEATHS deaths within
  * SUPERVISOR_WINDOW_MS all that the child has sent is dropped, except its report;
  * after as many again the supervisor gives up.  Targets whose memory is dropped
  * are told, so that dormant ones look for another node.
