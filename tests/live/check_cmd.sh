@@ -444,6 +444,28 @@ replaced() {
 }
 rule "a static program that a child became is never within, however soon it is reaped" \
     replaced "$tmp/held"
+# became PROGRAM...: a watched perl runs it without an environment, while the node
+# stands still, so that it is reaped before the node can see it.
+cat >"$tmp/became.pl" <<'PERL'
+kill STOP => shift;
+%ENV = ();
+exec @ARGV;
+PERL
+became() {
+	verdict 0 'max-live 10.0 MiB: .*: not known: 1 of [0-9]* process images could not be watched: its parent reaped it' \
+	    --max-live 10M -- sh -c '
+		node=$(pgrep -P $PPID | grep -vx $$)
+		script=$1
+		shift
+		perl "$script" $node "$@"
+		kill -CONT $node' sh "$tmp/became.pl" "$@"
+}
+if printf '6.15\n%s\n' "$(uname -r)" | sort -V -C; then
+	rule "a static program that a watched one became is not within" became "$tmp/held" 0
+	rule "nor is one that lacks the environment" became "$tmp/holder" 20000 1
+else
+	skip "Linux before 6.15 does not tell how a reaped process ended"
+fi
 set_user_id() {
 	cc -O1 -fno-builtin -o "$tmp/suid" "$tmp/child.c" &&
 	    chown 65534 "$tmp/suid" && chmod 4755 "$tmp/suid" && replaced "$tmp/suid"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -200,6 +201,28 @@ proc_last(pid_t pid, struct proc_last *out)
 	out->start = start;
 	out->execed = (flags & FORKED_NO_EXEC) == 0;
 	return proc_comm(pid, out->comm);
+}
+
+/* As in linux/pidfd.h of Linux 6.15. */
+struct exit_info {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t status;
+};
+#define GET_EXIT_INFO _IOWR(0xff, 11, struct exit_info)
+#define EXIT_KNOWN 8
+
+int
+proc_reaped_status(int pidfd, int *status)
+{
+	struct exit_info info = { .mask = EXIT_KNOWN };
+
+	if (ioctl(pidfd, GET_EXIT_INFO, &info) < 0)
+		return -errno;
+	if ((info.mask & EXIT_KNOWN) == 0)
+		return -ENODATA;
+	*status = info.status;
+	return 0;
 }
 
 int

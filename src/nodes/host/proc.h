@@ -37,6 +37,8 @@ struct proc_last {
  * not reaped.
  */
 int proc_last(pid_t, struct proc_last *);
+/* As of wait(2), of a process that its parent has reaped; Linux tells since 6.15. */
+int proc_reaped_status(int pidfd, int *status);
 
 /* Its parent, even of a zombie. */
 int proc_parent(pid_t, pid_t *);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -898,11 +899,21 @@ why_ran_another(const struct keeper *k, const struct proc_last *last)
 	    ENDED_RENAMED : NULL;
 }
 
+/* False also if the kernel does not tell. */
+static bool
+has_called_exit(const struct keeper *k)
+{
+	int status;
+
+	return proc_reaped_status(k->process.pidfd, &status) == 0 &&
+	    WIFEXITED(status);
+}
+
 /*
- * Its parent has reaped it already.  An image that exec(2) made is believed to
- * have ended, for many of them are killed, and so is one in a sandbox, which
- * does not tell of its _exit(2).  Another forked one may have run a program that
- * cannot register.
+ * Its parent has reaped it already.  A forked image may have run a program that
+ * cannot register.  An image that exec(2) made is believed to have ended if it was
+ * killed, as many are, and one in a sandbox always, for it does not tell of its
+ * _exit(2).
  */
 static void
 check_reaped(struct keeper *k)
@@ -910,7 +921,8 @@ check_reaped(struct keeper *k)
 	struct node *node = k->node;
 	struct found f = { .pid = k->image.pid, .ppid = k->image.ppid };
 
-	if (!node->opts.no_pairs || k->image.origin != IMAGE_FORKED ||
+	if (!node->opts.no_pairs ||
+	    (k->image.origin != IMAGE_FORKED && !has_called_exit(k)) ||
 	    k->life.state == WIRE_S_NO_DATA || k->feed == NULL ||
 	    stream_feed_has_exited(k->feed) || !k->sandbox.known ||
 	    k->sandbox.at_hello != 0 || k->sandbox.locked)
