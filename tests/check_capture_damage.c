@@ -306,6 +306,7 @@ LOOP_TEST(another_version_order_or_kind_of_file_is_refused, 0, NELEM(heads))
 
 /* --- numbers that ask for memory -------------------------------------------- */
 
+#ifndef SANITIZED
 static int hostile_fd;
 static size_t hostile_len;
 
@@ -404,7 +405,6 @@ static const struct {
 	{ put_long_names, 1 << 20, (size_t)450 << 20, 1 },
 };
 
-#ifndef SANITIZED
 static size_t
 address_space(void)
 {

@@ -3,12 +3,15 @@
  * are made right: then what they protect is hostile.
  *
  * Claims: what is refused has a sentence; numbers go on within a part but for
- * gaps; a list has as many rows as its totals say.
+ * gaps; a list has as many rows as its totals say; the events of an export leave
+ * the blocks of its moment.
  */
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "../../src/mdd/capture/format.h"
+#include "../../src/mdd/export/export.h"
 #include "fuzz.h"
 
 #define EVENTS_MOST 100000
@@ -88,6 +91,53 @@ use_list(struct capture *c, uint32_t part, const struct capture_when *when)
 	capture_list_free(l);
 }
 
+struct held {
+	struct hashmap places;
+	uint64_t events;
+};
+
+static int
+hold(void *arg, const struct export_event *e)
+{
+	struct held *h = arg;
+	uint64_t place = e->address | (uint64_t)e->layer << 63;
+	int64_t at = hashmap_find(&h->places, place);
+
+	if (e->kind == EXPORT_FREE && at >= 0)
+		hashmap_remove(&h->places, (size_t)at);
+	if (e->kind == EXPORT_ALLOC && at < 0)
+		claim(hashmap_put(&h->places, place, NULL) >= 0, "memory");
+	return ++h->events < EVENTS_MOST ? 0 : -ECANCELED;
+}
+
+static void
+use_export(struct capture *c, uint32_t part)
+{
+	struct captured_opts o = { .c = c, .part = part, .target = "" };
+	struct held h = { .places.size = sizeof(uint64_t) };
+	struct capture_list *l;
+	struct captured *x;
+	const struct export_source *s;
+	int r;
+
+	if (capture_seek(c, part, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &l) < 0)
+		return;
+	(void)capture_list_at(l, &o.to, &o.ms);
+	o.row = capture_list_rows(l, &o.rows);
+	claim(o.row != NULL && capture_names_new(&o.names, c, part,
+	    &(struct symbols_opts){ .reader = "" }) == 0, "memory");
+	claim(captured_new(&x, &o) == 0, "it is read again");
+	s = captured_source(x);
+	r = s->events(s, hold, &h);
+	claim(r == -ECANCELED || (r == 0 && h.places.n == o.rows),
+	    "events leave the blocks of the moment");
+	hashmap_fini(&h.places);
+	captured_free(x);
+	capture_names_free(o.names);
+	capture_list_free(l);
+}
+
 static void
 use_definitions(const struct capture *c, uint32_t part)
 {
@@ -125,6 +175,7 @@ use(struct capture *c)
 		if (!capture_part(c, no, &p))
 			continue;
 		use_definitions(c, no);
+		use_export(c, no);
 		use_list(c, no, &(struct capture_when){ .at = CAPTURE_AT_PEAK });
 		use_list(c, no, &(struct capture_when){ .at = CAPTURE_AT_MS,
 		    .ms = p.last_ms / 2 + p.part.ms / 2 });
