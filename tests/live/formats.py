@@ -114,7 +114,7 @@ def heaptrack(printed, allocations, leaked, peak, listing):
 
 def ctf(events, listing):
     event = re.compile(r"\[([\d.]+)\] \S+ (lttng_ust_libc:malloc|pagek:alloc): "
-                       r"\{ size = (\d+), ptr = (0x\w+), type = \( \"([^\"]*)\" .*"
+                       r"\{ vtid = 0 \}, \{ size = (\d+), ptr = (0x\w+), type = \( \"([^\"]*)\" .*"
                        r"caller = (0x\w+), function = .* "
                        r"_callstack_user_length = (\d+)")
     rows = {}
