@@ -352,7 +352,9 @@ static const struct {
 	{ "raw:", PAGEK_USAGE, "the path of a device" },
 	{ "--baud 12345 raw:/x", PAGEK_USAGE, "no serial line has that" },
 	{ "--baud 9600 pid:1", PAGEK_USAGE, "for serial lines" },
-	{ "file:/x", PAGEK_NO_TARGET, "capture files" },
+	{ "file:", PAGEK_USAGE, "the path of a capture" },
+	{ "replay", PAGEK_USAGE, "which capture" },
+	{ "list --part 1 demo:1", PAGEK_USAGE, "is for captures" },
 };
 
 LOOP_TEST(what_is_wrong_is_refused_with_a_sentence, 0, BASE_NELEM(refused))

@@ -533,6 +533,24 @@ blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 	return err;
 }
 
+void
+blklist_set_past(struct blklist *l, const struct blklist_counts *past)
+{
+	struct blklist_counts *n = &l->counts;
+
+	n->inherited = 0;
+	n->records = past->records;
+	n->allocs = past->allocs;
+	n->frees = past->frees;
+	n->failed = past->failed;
+	n->unknown_free = past->unknown_free;
+	n->duplicate = past->duplicate;
+	n->unknown_undo = past->unknown_undo;
+	if (past->peak_bytes > n->peak_bytes)
+		n->peak_bytes = past->peak_bytes;
+	publish_counts(l);
+}
+
 static void
 removed_free(struct blklist *l)
 {

@@ -338,6 +338,11 @@ int64_t blklist_rank(const struct blklist *, enum blklist_order,
  */
 int blklist_put(struct blklist *, const struct blk *);
 int blklist_take(struct blklist *, unsigned layer, uint64_t addr);
+/*
+ * Sets what was counted before the blocks that were put in: allocs, frees, failed,
+ * unknown_free, duplicate, unknown_undo, records, peak_bytes.
+ */
+void blklist_set_past(struct blklist *, const struct blklist_counts *);
 
 /* Removes all blocks and zeroes the counters. */
 void blklist_clear(struct blklist *);

@@ -32,7 +32,7 @@
  *			node itself), arrivals (new targets), images (fork, exec
  *			and end of processes), takeover (targets of the process
  *			before), spool (listings as files), serve (requests of
- *			pages), demo, supervisor, pageknode (the program)
+ *			pages), demo, replay (captures), supervisor, pageknode (the program)
  * This header includes what a page needs.
  *
  * When a node is killed, its supervisor starts another process, whose takeover

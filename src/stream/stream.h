@@ -57,7 +57,7 @@ enum stream_cause {
 	STREAM_RESTART = 5,		/* the keeper was restarted */
 	STREAM_LINK = 6,		/* the link dropped it */
 	STREAM_SAMPLE_FULL = 7,		/* the target had no room to remember a sampled block; its free is lost too */
-	STREAM_OTHER = 8,		/* a cause that this version does not know; never sent */
+	STREAM_OTHER = 8,		/* a cause that this version does not know; of a replay: not in the capture */
 	STREAM_CAUSES			/* one more than the last */
 };
 
@@ -80,7 +80,8 @@ const char *stream_cause_text(unsigned cause);
 	X(PAST_US, 8, "calls of malloc or free went past the library") \
 	X(FORK, 9, "other threads were inside the allocator at its fork") \
 	X(UNFINISHED, 10, "a call of the allocator was not finished") \
-	X(NAMESPACE, 11, "objects that dlmopen or LD_AUDIT has loaded have a malloc of their own")
+	X(NAMESPACE, 11, "objects that dlmopen or LD_AUDIT has loaded have a malloc of their own") \
+	X(CAPTURE, 12, "the capture does not have all events before this moment")
 
 enum stream_doubt {
 	STREAM_SURE = 0,

@@ -109,8 +109,8 @@ rule "so is a name that no node and no target has" \
     refused 3 "no target or node 'nobody'" list nobody
 rule "a host whose user has no name is none" \
     refused 2 "ssh: needs the name of a host" list ssh:@host
-rule "a capture file is said to come later" \
-    refused 3 "this version" list file:/x
+rule "a capture that is not there is none" \
+    refused 3 "/x: No such file" list file:/x
 rule "no node at all is said, and how to start one" \
     refused 3 "pagek run" list
 rule "output that cannot be written is an error" \

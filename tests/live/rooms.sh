@@ -10,14 +10,14 @@ allocp blklist blklist/indexed usage stress mdd/capture symbol mdd/dump mdd/take
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
 nodes/keeper nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
-nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
+nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
 pagek/picture pagek/page pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/usage pagek/cli
 pagek/documents pagek/debugdata pagek/batch pagek/jobs pagek/app pagek/app/pages pagek/tui pagek/commands pagek/check pagek'
 
 # The rooms of a page and those of a node meet only in the program pageknode.
 page_side='nodes/link nodes/session nodes/survey nodes/bridge nodes'
 node_side='nodes/keeper nodes/self_watch nodes/recorder nodes/arrivals nodes/images
-nodes/takeover nodes/spool nodes/serve nodes/demo nodes/supervisor'
+nodes/takeover nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor'
 
 # Each include of another room's header, as "file room": the path as it is from
 # the folder of sources, without its file.

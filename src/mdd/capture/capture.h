@@ -329,6 +329,14 @@ void capture_rewind_part(struct capture *, uint32_t part);
 /* Bytes of the capture before the next event, for a progress bar. */
 uint64_t capture_position(const struct capture *);
 
+/*
+ * Events of one part from number *seq on, up to max; *seq becomes the number after
+ * them.  A gap comes alone, without a time.  *n 0: the end.  Not between two capture_next() without
+ * a rewind.  -ENOENT: no such part; errors as above.
+ */
+int capture_read(struct capture *, uint32_t part, uint64_t *seq,
+    struct capture_event *, size_t max, size_t *n);
+
 /* --- lists of a moment (seek.c, state.c) -------------------------------- */
 
 struct capture_list;
@@ -343,6 +351,9 @@ struct capture_when {
 	int64_t ms;
 	uint64_t seq;
 };
+
+/* The part's first state in the file from that number on; UINT64_MAX: none. */
+uint64_t capture_state_from(const struct capture *, uint32_t part, uint64_t seq);
 
 /*
  * The list of a part at a moment; free it.  It is incomplete if there is no state

@@ -910,6 +910,22 @@ capture_match(const char *path)
 	return is;
 }
 
+/* The head of a block has the time of its first event. */
+static int
+find_last_ms(struct capture *c, struct reader_part *p)
+{
+	size_t last = p->events.n > 0 ? p->events.at[p->events.n - 1] : 0;
+	int err;
+
+	if (p->events.n == 0 || c->entries.at[last].kind != FORMAT_EVENTS)
+		return 0;
+	err = reader_events(c, last);
+	for (uint32_t i = 0; err == 0 && i < c->entries.at[last].count; i++)
+		if ((int64_t)c->rec[i].w[2] > p->info.last_ms)
+			p->info.last_ms = (int64_t)c->rec[i].w[2];
+	return err == -EBADMSG ? 0 : err;
+}
+
 int
 capture_open(struct capture **out, const char *path, char why[CAPTURE_WHY])
 {
@@ -918,6 +934,8 @@ capture_open(struct capture **out, const char *path, char why[CAPTURE_WHY])
 
 	if (err == 0)
 		err = scan(c);
+	for (size_t i = 0; err == 0 && i < c->parts.n; i++)
+		err = find_last_ms(c, hashmap_item(&c->parts, i));
 	if (err < 0) {
 		say_why(why, path, err);
 		capture_close(c);

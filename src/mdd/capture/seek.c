@@ -452,3 +452,73 @@ capture_seek(struct capture *c, uint32_t part, const struct capture_when *when,
 	*out = l;
 	return 0;
 }
+
+/* --- one part ----------------------------------------------------------- */
+
+/* The numbers [*seq, end), which the file does not have. */
+static void
+skip_numbers(struct capture_event *to, const struct reader_part *p,
+    uint32_t part, unsigned cause, uint64_t *seq, uint64_t end)
+{
+	make_gap(to, p, part, cause, *seq, end - *seq);
+	to->ms = INT64_MIN;
+	*seq = end;
+}
+
+int
+capture_read(struct capture *c, uint32_t part, uint64_t *seq,
+    struct capture_event *out, size_t max, size_t *n)
+{
+	struct reader_part *p = reader_part(c, part);
+	const struct entry *e;
+	unsigned cause = 0;
+	uint64_t count = 0;
+	int err;
+
+	*n = 0;
+	if (p == NULL)
+		return -ENOENT;
+	for (size_t i = block_of(c, p, *seq); i < p->events.n; i++) {
+		e = &c->entries.at[p->events.at[i]];
+		err = e->kind == FORMAT_GAP ?
+		    read_gap(c, p->events.at[i], &cause, &count) :
+		    reader_events(c, p->events.at[i]);
+		if (err == -EBADMSG)
+			continue;
+		if (err < 0)
+			return err;
+		if (e->first > *seq) {
+			skip_numbers(&out[(*n)++], p, part, 0, seq, e->first);
+			return 0;
+		}
+		if (e->kind == FORMAT_GAP) {
+			if (e->first + count <= *seq)
+				continue;
+			skip_numbers(&out[(*n)++], p, part, cause, seq,
+			    e->first + count);
+			return 0;
+		}
+		c->done = (size_t)(*seq - e->first);
+		*n = copy_events(c, e, out, max);
+		c->done = 0;
+		*seq += *n;
+		return 0;
+	}
+	if (*seq < p->info.next) {
+		skip_numbers(out, p, part, 0, seq, p->info.next);
+		*n = 1;
+	}
+	return 0;
+}
+
+uint64_t
+capture_state_from(const struct capture *c, uint32_t part, uint64_t seq)
+{
+	const struct reader_part *p = reader_part(c, part);
+
+	for (size_t i = 0; p != NULL && i < p->checks.n; i++)
+		if (c->entries.at[p->checks.at[i]].first >= seq &&
+		    reader_believes(c, p->checks.at[i]))
+			return c->entries.at[p->checks.at[i]].first;
+	return UINT64_MAX;
+}

@@ -678,7 +678,8 @@ keeper_next(const struct keeper *k)
 int64_t
 keeper_now_ms(const struct keeper *k)
 {
-	if (k->format.classic || k->source.words != NULL)
+	if (k->format.classic || k->source.words != NULL ||
+	    k->node->replay != NULL)
 		return k->source.now_ms;
 	return mono_ms(mono_now());
 }

@@ -38,6 +38,7 @@ struct images;
 struct self_watch;
 struct quota;
 struct recorder;
+struct replay;
 struct run;
 struct serve;
 
@@ -93,6 +94,7 @@ struct node {
 	struct images *images;
 	struct serve *serve;
 	struct device *device;		/* NULL: its records do not come from one */
+	struct replay *replay;		/* NULL: it replays no capture */
 	struct run *run;
 	struct daemon *daemon;
 };

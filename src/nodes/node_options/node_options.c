@@ -86,7 +86,8 @@ enum node_kind
 node_kind(const struct node_opts *o)
 {
 	return o->bridge ? NODE_BRIDGE : o->argv != NULL ? NODE_COMMAND :
-	    o->demo.name != NULL || o->device.fd >= 0 ? NODE_DEMO : NODE_DAEMON;
+	    o->demo.name != NULL || o->device.fd >= 0 ||
+	    o->replay.path != NULL ? NODE_DEMO : NODE_DAEMON;
 }
 
 static size_t

@@ -42,7 +42,7 @@
 /* Kinds of node, as a mask. */
 enum node_kind {
 	NODE_COMMAND = 1,		/* runs a command */
-	NODE_DEMO = 2,			/* generates records, or reads a device */
+	NODE_DEMO = 2,			/* generates records, reads a device, or replays a capture */
 	NODE_DAEMON = 4,		/* stands alone */
 	NODE_ANY = NODE_COMMAND | NODE_DEMO | NODE_DAEMON,
 	NODE_BRIDGE = 8,		/* no node: connects a page to one */
@@ -79,6 +79,13 @@ struct node_opts {
 		int fd;			/* file or folder of the command's recording; -1 none */
 		uint64_t ring;		/* bytes of the folder's files; 0: a file */
 	} record;
+	struct {
+		const char *path;	/* capture to replay; NULL none */
+		uint32_t part;
+		const char *at;		/* its moment; NULL: the end */
+		bool plays;		/* from there on */
+		bool follows;		/* it waits at the end of a capture that has none */
+	} replay;
 	char *const *argv;		/* the command, NULL-ended; NULL none */
 	bool bridge;			/* connect a page to a node: see bridge.h */
 	const char *target;		/* target of the bridge's page; NULL none */

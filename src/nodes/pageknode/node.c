@@ -12,6 +12,7 @@
 #include "../arrivals/arrivals.h"
 #include "../bridge/bridge.h"
 #include "../demo/demo.h"
+#include "../replay/replay.h"
 #include "../host/host.h"
 #include "../images/images.h"
 #include "../recorder/recorder.h"
@@ -240,6 +241,7 @@ node_close(struct node *node)
 	recorder_close(node);
 	images_close(node);
 	device_close(node);
+	replay_close(node);
 	check_report(node);
 	uv_close((uv_handle_t *)&node->second, NULL);
 	drain_close(node);
@@ -292,7 +294,7 @@ remove_dead_sockets(const char *folder)
 		closedir(dir);
 }
 
-/* A generator or a device.  Its socket's name is no command's. */
+/* A generator, a device or a capture.  Its socket's name is no command's. */
 static int
 begin_source(struct node *node, const char *folder)
 {
@@ -304,6 +306,10 @@ begin_source(struct node *node, const char *folder)
 		r = demo_start(node);
 		if (r < 0)
 			return node_say(node->opts.demo.name, r);
+	} else if (node->opts.replay.path != NULL) {
+		r = replay_start(node);
+		if (r < 0)
+			return node_say(node->opts.replay.path, r);
 	} else {
 		r = device_start(node);
 		if (r < 0)

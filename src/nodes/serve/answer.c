@@ -12,6 +12,7 @@
 #include "../keeper/node.h"
 #include "../keeper/takeover_memory.h"
 #include "../recorder/recorder.h"
+#include "../replay/replay.h"
 #include "answer.h"
 
 #define DISCARDED_TEXT 160
@@ -211,6 +212,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		if (row == NULL)
 			return;
 		stat_stream(row->keeper, &reply.stats);
+		replay_stat(row->keeper, reply.stats.n);
 	}
 	conn_reply(c, &reply);
 }
@@ -411,6 +413,25 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 		conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
 	else
 		conn_reply(c, &reply);
+}
+
+void
+answer_replay(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_REPLAYED, .id = m->id };
+	char why[WIRE_TEXT_MAX + 1];
+	int r = replay_ask(c->node, &m->replay, why, sizeof why);
+
+	if (r == 0) {
+		reply.replayed.why = wire_text(why);
+		conn_reply(c, &reply);
+		return;
+	}
+	if (why[0] == '\0')
+		snprintf(why, sizeof why, "%s", r == -ENOTSUP ?
+		    "this node replays no capture" : strerror(-r));
+	conn_error(c, m->id, r == -EINVAL || r == -ENOTSUP ? WIRE_E_NAME :
+	    WIRE_E_INTERNAL, why);
 }
 
 /* --- recordings ------------------------------------------------------------- */

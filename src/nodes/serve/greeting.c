@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../keeper/node.h"
+#include "../replay/replay.h"
 #include "answer.h"
 
 static void refuse(struct conn *, const struct wire_msg *, const char *fmt,
@@ -117,6 +118,7 @@ answer_hello(struct conn *c, const struct wire_msg *m)
 	w.welcome.roles = c->roles;
 	w.welcome.mono_ns = (uint64_t)mono_now().ns;
 	w.welcome.utc_ns = (uint64_t)base_wall_ms() * 1000000;
+	replay_clocks(node, &w.welcome.mono_ns, &w.welcome.utc_ns);
 	conn_reply(c, &w);
 }
 

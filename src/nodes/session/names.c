@@ -432,9 +432,11 @@ names_fini(struct names *nm)
 }
 
 void
-names_open(struct names *nm, uint32_t index, const uint8_t epoch[WIRE_EPOCH])
+names_open(struct names *nm, uint32_t index, const uint8_t epoch[WIRE_EPOCH],
+    bool same)
 {
-	if (nm->index != index || memcmp(nm->epoch, epoch, WIRE_EPOCH) != 0)
+	if (nm->index != index ||
+	    (!same && memcmp(nm->epoch, epoch, WIRE_EPOCH) != 0))
 		names_reset(nm);
 	nm->index = index;
 	memcpy(nm->epoch, epoch, WIRE_EPOCH);

@@ -87,6 +87,7 @@ numbers_take(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
 {
 	memcpy(s->keeper, n, sizeof s->keeper);
 	numbers_set_lost(s);
+	replay_numbers(s);
 	s->look.loss.bad_records = n[WIRE_N_BAD] > s->losses.bad ? n[WIRE_N_BAD] :
 	    s->losses.bad;
 }
@@ -116,7 +117,7 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	arm_numbers(s);
 	if (look->state != NODES_LIVE && st->reason.len > 0)
 		link_text(s->texts.reason, sizeof s->texts.reason, st->reason);
-	else if (look->classic)
+	else if (look->classic || look->replay.on)
 		link_text(s->texts.device, sizeof s->texts.device, st->reason);
 	s->news(s->arg);
 }
@@ -229,6 +230,7 @@ numbers_ask_stream(struct nodes_session *s, bool all)
 	numbers_ask_node(s, due);
 	if (!named)
 		return;
+	replay_cycle(s);
 	regions_cycle(s, due);
 	if (!due && s->look.state != NODES_ENDED)
 		return;

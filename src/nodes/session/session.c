@@ -138,7 +138,8 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		link_text(s->stream.name, sizeof s->stream.name, named->name);
 	s->stream.state = named->state;
 	s->look.levels = named->levels != 0;
-	names_open(&s->names, s->stream.index, s->stream.epoch);
+	names_open(&s->names, s->stream.index, s->stream.epoch,
+	    s->look.replay.on);
 	regions_reset(s);
 	marks_reset(s);
 	usage_reset(s);

@@ -19,6 +19,7 @@
  *	names.c		stacks, symbols and thread names
  *	watch.c		the end of one block
  *	arm.c		arming and disarming
+ *	replay.c	the time line of a capture
  *	regions.c	known regions
  *	marks.c		asks the node for named marks, or to set one
  *	usage.c		asks the node for counts by caller, type and size
@@ -122,6 +123,13 @@ struct nodes_look {
 		bool pending;		/* ARM is not answered yet */
 		int error;		/* of the last ARM: 0, -EPERM, -ENOTSUP, ... */
 	} arming;
+	struct {
+		bool on;		/* it is a capture that the node replays */
+		enum wire_replay_state state;
+		int64_t begin_ms, end_ms;	/* of the time line, as now_ms */
+		unsigned speed;		/* thousandths of the clock's */
+		uint64_t event, goal;	/* numbers of events; goal 0: none */
+	} replay;
 	struct {
 		uint64_t cycle_records;	/* captured in the last cycle, cancelled pairs included */
 		uint64_t total_records;
@@ -303,6 +311,14 @@ const struct nodes_lives *nodes_session_lives(const struct nodes_session *);
  * target that can be armed; -EBUSY: the last request is pending.
  */
 int nodes_session_arm(struct nodes_session *, enum wire_arming);
+
+/*
+ * Sets the time line of a capture that the node replays: look.replay.  `by` and
+ * `word` are for the actions that take them.  The session says what the node answers.
+ * -ENOENT: nothing is replayed; -EBUSY: the last request is pending.
+ */
+int nodes_session_replay(struct nodes_session *, enum wire_replay_action,
+    int64_t by, const char *word);
 
 /*
  * Named marks of the stream, at the node: moments that every page can compare

@@ -55,6 +55,7 @@
 	ASK(USAGE, usage, false) \
 	ASK(RETAINED, retained, false) \
 	ASK(ARM, arm, false) \
+	ASK(REPLAY, replay, false) \
 	ASK(END, end, false)
 
 enum session_request {
@@ -238,7 +239,7 @@ struct session_texts {
 	unsigned said_for;
 	char target[64];
 	char reason[320];
-	char device[WIRE_TEXT_MAX + 1];	/* of a live classic stream, such as skipped bytes; "" none */
+	char device[WIRE_TEXT_MAX + 1];	/* of a live classic stream or a replay, such as skipped bytes; "" none */
 	char trouble[WIRE_TEXT_MAX + 1];
 	char missed[WIRE_TEXT_MAX + 1];
 	char output[WIRE_TEXT_MAX + 1];
@@ -485,6 +486,13 @@ void numbers_set_lost(struct nodes_session *);
 /* Sets in the look whether the shown list is complete. */
 void numbers_check_whole(struct nodes_session *);
 
+/* --- replay.c ------------------------------------------------- */
+
+/* Takes the numbers of the time line. */
+void replay_numbers(struct nodes_session *);
+/* Asks for them in each cycle while they change. */
+void replay_cycle(struct nodes_session *);
+
 /* --- names.c -------------------------------------------------- */
 
 int names_init(struct names *, struct nodes_link *, nodes_news_cb news,
@@ -492,9 +500,12 @@ int names_init(struct names *, struct nodes_link *, nodes_news_cb news,
 void names_fini(struct names *);
 /* Forgets everything: there is another stream. */
 void names_reset(struct names *);
-/* The stream may be asked from now on; another one resets the caches. */
+/*
+ * The stream may be asked from now on; another one resets the caches, unless it has the
+ * same stacks and threads.
+ */
 void names_open(struct names *, uint32_t index,
-    const uint8_t epoch[WIRE_EPOCH]);
+    const uint8_t epoch[WIRE_EPOCH], bool same);
 /* Sends what is wanted: once a cycle, and after each answer. */
 void names_send(struct names *);
 

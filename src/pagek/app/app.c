@@ -221,6 +221,7 @@ app_tick(struct app *app)
 	drop_message(app);
 	follow_target(app);
 	app_pause_tick(app);
+	app_replay_tick(app);
 	app_mark_tick(app);
 	app_marks_tick(app);
 	app_find_tick(app);
@@ -354,6 +355,8 @@ app_key(struct app *app, int code)
 		app_interrupt(app);
 	else if (action == PAGE_DO_CLOSE && app_go_stop(app))
 		app_say(app, "stayed here");
+	else if (action == PAGE_DO_CLOSE && app_replay_stop(app))
+		app_say(app, "stopped on the way");
 	else
 		app_panel_key(app, code);
 }

@@ -16,6 +16,7 @@
  *	sort_picker.c	the picker of sort keys
  *	line2_editor.c	editing the fields of line 2
  *	mark_keys.c, pause_keys.c, mouse.c	other keys, and clicks
+ *	replay_keys.c	keys and commands for the time line of a capture
  *	source_line.c	the source of a call, and its editor
  *	switch_target.c	from one target to another
  *	save.c		a picture as a file
@@ -134,6 +135,7 @@ struct app_places {
 
 /* Keys that wait for the whole list. */
 struct app_waits {
+	bool play;			/* a speed is on its way */
 	bool pause, mark, drain;
 };
 
@@ -282,6 +284,21 @@ void app_step(struct app *, bool back);
 /* Cancels a step; false: there was none. */
 bool app_step_stop(struct app *);
 void app_pause_tick(struct app *);
+
+/* --- replay_keys.c ---------------------------------------------------------- */
+
+bool app_is_replay(struct app *);
+void app_replay_pause(struct app *);
+void app_replay_step(struct app *, int64_t events);
+void app_replay_back(struct app *);
+void app_replay_forth(struct app *);
+/* Stops on the way to a moment; false: it is on none. */
+bool app_replay_stop(struct app *);
+void app_replay_tick(struct app *);
+/* The arguments of :at, :play and :step. */
+void app_replay_at(struct app *, const char *);
+void app_replay_play(struct app *, const char *);
+void app_replay_steps(struct app *, const char *);
 
 void app_mark(struct app *);
 void app_drain(struct app *);

@@ -34,6 +34,11 @@ app_pause(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 
+	/* Time stands in a capture: there is no other picture to keep. */
+	if (look->replay.on) {
+		app_replay_pause(app);
+		return;
+	}
 	if (app->page->paused != NULL || app->waits.pause) {
 		page_resume(app->page);
 		app->waits.pause = false;

@@ -198,6 +198,16 @@ static const struct page_command {
 	    .run = app_compare },
 	{ "drain", "", "hide blocks allocated from now on, or show all",
 	    .act = app_drain },
+	{ "at", "MOMENT",
+	    "in a capture: go to a time, +90s from its beginning, begin, end, "
+	    "peak or a mark",
+	    .run = app_replay_at },
+	{ "play", "[SPEED]",
+	    "in a capture: let time go on, SPEED times as fast",
+	    .run = app_replay_play },
+	{ "step", "[N]",
+	    "in a capture: go on by N events, or back by -N",
+	    .run = app_replay_steps },
 	{ "export", "FILE",
 	    "write what is shown to FILE.txt, .json, .ndjson "
 	    "or .csv",
@@ -294,6 +304,15 @@ complete_node(struct app *app, const char *before, const char *arg,
 }
 
 static void
+complete_moment(struct app *app, const char *before, const char *arg,
+    struct line_words *words)
+{
+	(void)app;
+	app_complete_from(words, before, arg);
+	app_complete_choices(words, "begin|end|peak");
+}
+
+static void
 complete_group(struct app *app, const char *before, const char *arg,
     struct line_words *words)
 {
@@ -313,6 +332,7 @@ static const struct {
 	void (*complete)(struct app *, const char *before, const char *arg,
 	    struct line_words *);
 } completions[] = {
+	{ "at", complete_moment },
 	{ "diff", app_marks_complete },
 	{ "group", complete_group },
 	{ "mark", app_marks_complete },

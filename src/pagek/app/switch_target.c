@@ -60,12 +60,12 @@ place_text(const struct app_place *place, char *out, size_t cap)
 	}
 }
 
-/* False: a demo or raw records, which cannot be opened again. */
+/* False: a demo, raw records or a capture, whose node has ended. */
 static bool
 place_of(struct app_place *place, const struct target *t)
 {
 	*place = (struct app_place){ .pid = t->pid, .entry = t->node };
-	if (t->kind == TARGET_DEMO || t->kind == TARGET_RAW)
+	if (target_is_own(t))
 		return false;
 	if (t->command || t->kind == TARGET_COMMAND)
 		snprintf(place->command, sizeof place->command, "%s", t->name);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
+#include "../cli/capture_target.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../documents/documents.h"
@@ -431,6 +432,11 @@ batch_status(const struct options *o, const struct nodes_look *look)
 		    o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
 	}
+	if (capture_target_damage()[0] != '\0') {
+		complain("the capture is damaged: %s; what could be read is "
+		    "shown", capture_target_damage());
+		return PAGEK_FORMAT;
+	}
 	if (option_on(o, OPTION_STRICT) && !look->complete) {
 		complain("the list is incomplete: %s", why_incomplete(look));
 		return PAGEK_INCOMPLETE;
@@ -464,7 +470,8 @@ has_no_more(const struct batch *b)
 	if (b->session == NULL)
 		return false;
 	look = nodes_session_look(b->session);
-	ended = look->state == NODES_ENDED || look->state == NODES_CORRUPT;
+	ended = look->state == NODES_ENDED || look->state == NODES_CORRUPT ||
+	    page_time_stands(look);
 	if (!ended && look->link.up)
 		return false;
 	pump_settled(b->loop, b->session, b->o->timeout_ms);

@@ -5,6 +5,7 @@
  *			with its help
  *	options_values.c	values of options, from text
  *	target_word.h	the TARGET word, and the link to it
+ *	capture_target.h	a capture as a TARGET
  *	config.h	defaults of options from files
  *	pump.h		waiting, in a command that is no page
  *	output.c	standard output and messages

@@ -196,6 +196,8 @@ take_target_or(struct parse *p, const char *word, const char *what)
 static int
 take_dump(struct parse *p, const char *word)
 {
+	if (strncmp(word, "file:", 5) == 0 && is_file(word + 5))
+		word += 5;
 	if (is_file(word) || (strcmp(word, "-") == 0 &&
 	    p->o->command == COMMAND_USAGE))
 		return add_file(p, word);
@@ -279,6 +281,9 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		return 0;
 	case WORDS_CAPTURE:
 		return take_capture(p, word);
+	case WORDS_REPLAY:
+		o->target_given = true;
+		return target_parse_file(&o->target, word, p->why, p->cap);
 	default:
 		return take_target(p, word);
 	}
@@ -497,6 +502,7 @@ check_clock(struct parse *p)
 	char clause[160];
 
 	if (o->events.ats == 0 || o->events.files > 0 ||
+	    o->target.kind == TARGET_FILE ||
 	    !command_in(o->command, GROUP_READ) ||
 	    base_option_take(row, (char *)&o->node,
 	    o->events.at[o->events.ats - 1]) == 0)
@@ -511,7 +517,12 @@ check_demo(struct parse *p)
 {
 	const struct options *o = p->o;
 	bool demo = o->target.kind == TARGET_DEMO;
+	bool file = o->target.kind == TARGET_FILE;
 
+	if (o->events.part != NULL && !file && o->events.files == 0 &&
+	    command_in(o->command, GROUP_READ))
+		return option_fail(p, "--part is for captures, as of 'pagek "
+		    "record'");
 	if (demo && o->node.demo.at != NULL &&
 	    strcmp(o->target.name, "note") != 0)
 		return option_fail(p, "--at is for demo:note: the clock of "
@@ -523,9 +534,9 @@ check_demo(struct parse *p)
 	if (o->node.demo.stream != NULL)
 		return option_fail(p,
 		    "--stream is for demos, such as demo:note");
-	if (o->list == LIST_CHECK)
+	if (o->list == LIST_CHECK && !file)
 		return option_fail(p,
-		    "--list=check is for 'pagek run' and for demos: "
+		    "--list=check is for 'pagek run', captures and demos: "
 		    "their node is started with it");
 	return 0;
 }

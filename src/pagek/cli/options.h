@@ -72,6 +72,7 @@ enum command_words {
 	WORDS_MARK,		/* the name of a mark, then perhaps a TARGET */
 	WORDS_PROGRAM,		/* a program and its arguments */
 	WORDS_TARGET_OR_PROGRAM,	/* a TARGET, or "--" and a program */
+	WORDS_REPLAY,		/* the path of a capture */
 	WORDS_DUMPS,		/* an executable and dumps, or a TARGET */
 	WORDS_CAPTURE,		/* a capture, or a TARGET */
 	WORDS_MEMORY,		/* core:FILE or pid:N */

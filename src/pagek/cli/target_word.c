@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
+#include "../../mdd/capture/capture.h"
+#include "capture_target.h"
 #include "cli.h"
 #include "pump.h"
 #include "target_word.h"
@@ -24,6 +26,7 @@
 #define HERE "local"
 #define BY_NUMBER "node:"
 #define DEMO "demo:"
+#define FILES "file:"
 
 const struct target_form target_forms[] = {
 	{ HERE, HERE, "on your newest node, the live target that holds most",
@@ -39,6 +42,8 @@ const struct target_form target_forms[] = {
 	{ "raw:PATH", "raw:",
 	    "16-byte records from a serial line, a FIFO, a file",
 	    " or, as raw:-, a pipe" },
+	{ "file:PATH", "file:", "a capture of pagek record",
+	    "; its path with a slash is taken so" },
 	{ DEMO "NAME", NULL, "a generator: note, 1, flood", "" },
 	{ NULL, DEMO "note", "the six blocks of the 2004 note", "" },
 	{ NULL, DEMO "1", "a fixed busy target", "" },
@@ -50,12 +55,11 @@ const struct target_form target_forms[] = {
 static const struct {
 	const char *prefix;
 	enum target_kind kind;
-	const char *later;	/* what a later version will have there; NULL */
 } prefixes[] = {
-	{ "pid:", TARGET_PID, NULL },
-	{ DEMO, TARGET_DEMO, NULL },
-	{ "raw:", TARGET_RAW, NULL },
-	{ "file:", TARGET_LOCAL, "capture files" },
+	{ "pid:", TARGET_PID },
+	{ DEMO, TARGET_DEMO },
+	{ "raw:", TARGET_RAW },
+	{ FILES, TARGET_FILE },
 };
 
 /* Sinks of sentences. */
@@ -173,6 +177,11 @@ parse_path(struct target *t, const char *path, struct words *w)
 	if (strlen(path) >= sizeof t->node.place)
 		return words_fail(w, PAGEK_NO_TARGET, "'%s': no socket has a path "
 		    "that long", base_shown(t->word));
+	if (capture_match(path)) {
+		t->kind = TARGET_FILE;
+		t->name = path;
+		return 0;
+	}
 	strcpy(t->node.place, path);
 	return 0;
 }
@@ -206,10 +215,6 @@ parse_prefixed(struct target *t, size_t form, struct words *w)
 {
 	t->kind = prefixes[form].kind;
 	t->name = t->word + strlen(prefixes[form].prefix);
-	if (prefixes[form].later != NULL)
-		return words_fail(w, PAGEK_NO_TARGET, "'%s': this version does "
-		    "not have %s yet", base_shown(t->word),
-		    prefixes[form].later);
 	if (t->kind == TARGET_PID) {
 		if (!nodes_parse_pid(t->name, &t->pid))
 			return words_fail(w, PAGEK_USAGE, "'%s': pid: needs a process "
@@ -220,6 +225,10 @@ parse_prefixed(struct target *t, size_t form, struct words *w)
 	if (t->kind == TARGET_RAW && t->name[0] == '\0')
 		return words_fail(w, PAGEK_USAGE, "'%s': raw: needs the path of a device, "
 		    "a FIFO or a file, or - for standard input",
+		    base_shown(t->word));
+	if (t->kind == TARGET_FILE && t->name[0] == '\0')
+		return words_fail(w, PAGEK_USAGE, "'%s': file: needs the path "
+		    "of a capture, as 'pagek record' has written it",
 		    base_shown(t->word));
 	return t->kind == TARGET_DEMO ? parse_demo(t->name, w) : 0;
 }
@@ -461,6 +470,18 @@ target_parse_said(struct target *t, const char *word, nodes_say_cb say,
 {
 	return parse_word(t, word, NULL, 0, &(struct words){ .why = why,
 	    .cap = cap, .say = say, .arg = arg, .commands = true });
+}
+
+int
+target_parse_file(struct target *t, const char *word, char *why, size_t cap)
+{
+	struct words w = { .why = why, .cap = cap };
+	bool prefixed = strncmp(word, FILES, strlen(FILES)) == 0;
+
+	*t = (struct target){ .kind = TARGET_FILE, .word = word,
+		.name = prefixed ? word + strlen(FILES) : word };
+	return t->name[0] != '\0' ? 0 : words_fail(&w, PAGEK_USAGE,
+	    "a capture needs a path: it is the file that 'pagek record' wrote");
 }
 
 /* --- asking nodes ------------------------------------------------------- */
@@ -1077,6 +1098,8 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 		return open_demo(o, loop, link, &w);
 	if (t->kind == TARGET_RAW)
 		return open_raw(o, loop, link, &w);
+	if (t->kind == TARGET_FILE)
+		return capture_target_open(o, loop, link, why, cap);
 	s->pid = t->pid;
 	s->stream = t->name[0] != '\0' && t->kind != TARGET_COMMAND &&
 	    !t->command ? t->name : NULL;

@@ -5,7 +5,8 @@
  * slash is unix:PATH unless it begins with the name of a node.  A word that is
  * none of these is the name of a target's command.  After a node, TARGET is pid:N,
  * the name of a command, or a stream by its name in DSTRM; without it, a live target of the node, else a
- * dormant one.  raw: and demo: start a node of our own.
+ * dormant one.  raw:, demo:, file: and the path of a
+ * capture start a node of our own.
  */
 #ifndef PAGEK_TARGET_WORD_H
 #define PAGEK_TARGET_WORD_H
@@ -24,14 +25,15 @@ enum target_kind {
 	TARGET_SSH,
 	TARGET_DEMO,
 	TARGET_RAW,
+	TARGET_FILE,		/* a capture */
 };
 
 struct target {
 	enum target_kind kind;
 	const char *word;	/* as given */
-	const char *name;	/* of a demo, stream or command, or the path of raw; "" none */
+	const char *name;	/* of a demo, stream or command, or the path of raw and file; "" none */
 	/*
-	 * The node, unless kind is TARGET_DEMO or TARGET_RAW; number 0: not
+	 * The node, if kind is not that of target_is_own(); number 0: not
 	 * from the table.
 	 */
 	struct nodes_entry node;
@@ -52,6 +54,17 @@ int target_parse(struct target *, const char *word,
 /* The same, with mistakes of the table reported to `say`. */
 int target_parse_said(struct target *, const char *word, nodes_say_cb say,
     void *arg, char *why, size_t cap);
+
+/* The path of a capture, with file: before it or not.  As target_parse(). */
+int target_parse_file(struct target *, const char *word, char *why, size_t cap);
+
+/* A node of our own has it, which ends with its last page. */
+static inline bool
+target_is_own(const struct target *t)
+{
+	return t->kind == TARGET_DEMO || t->kind == TARGET_RAW ||
+	    t->kind == TARGET_FILE;
+}
 
 struct options;
 

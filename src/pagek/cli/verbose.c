@@ -105,7 +105,7 @@ tell_target(const struct options *o, const struct nodes_look *look)
 	snprintf(number, sizeof number, "%04X", look->node.number);
 	named = strcmp(look->node.name, number) != 0;
 	tell("target: %s, %s, of node %s%s%s", target[0] != '\0' ? target :
-	    "the node's own", page_state_name(look->state), number,
+	    "the node's own", page_look_state(look), number,
 	    named ? " " : "", named ? look->node.name : "");
 	/* On another machine, that process id is of another process. */
 	if (o->target.kind != TARGET_SSH && !look->classic &&

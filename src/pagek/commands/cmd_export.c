@@ -101,8 +101,7 @@ is_here(const struct options *o, const struct nodes_look *look)
 	size_t len;
 	bool same;
 
-	if (o->target.kind == TARGET_SSH || o->target.kind == TARGET_RAW ||
-	    o->target.kind == TARGET_DEMO || look->target.pid <= 0 ||
+	if (o->target.kind == TARGET_SSH || target_is_own(&o->target) || look->target.pid <= 0 ||
 	    look->state != NODES_LIVE || !base_proc_is_ours())
 		return false;
 	snprintf(path, sizeof path, "/proc/%ld/comm", (long)look->target.pid);

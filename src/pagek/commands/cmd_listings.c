@@ -337,7 +337,7 @@ cmd_listings_check(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
+	if (target_is_own(&o->target))
 		return option_fail(p, "'%s' is a node of the page's own, and "
 		    "stores no listings", o->target.word);
 	if (o->name != NULL && options_as_data(o))

@@ -56,7 +56,7 @@ cmd_mark_check(struct parse *p)
 	if (!wire_is_mark_name(p->o->name, strlen(p->o->name)))
 		return option_fail(p, "'%.64s': " WIRE_MARK_RULE,
 		    base_shown(p->o->name));
-	if (p->o->target.kind == TARGET_DEMO || p->o->target.kind == TARGET_RAW)
+	if (target_is_own(&p->o->target))
 		return option_fail(p, "'%s' ends with this command, and so "
 		    "would its marks", p->o->target.word);
 	return 0;

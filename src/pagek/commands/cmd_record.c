@@ -528,7 +528,7 @@ cmd_record_check(struct parse *p)
 		return option_fail(p, "a node writes on its own machine: 'ssh "
 		    "%s pagek record -o FILE TARGET' records there",
 		    base_shown(o->target.node.place));
-	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
+	if (target_is_own(&o->target))
 		return option_fail(p, "'%s' is no process: only processes are "
 		    "recorded", base_shown(o->target.word));
 	return option_none_of(p, started, BASE_NELEM(started),

@@ -4,6 +4,7 @@
 #include "../../base/base.h"
 #include "../batch/batch.h"
 #include "../app/pages.h"
+#include "../cli/capture_target.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../layout/layout.h"
@@ -85,6 +86,15 @@ cmd_top_check(struct parse *p)
 }
 
 int
+cmd_replay_check(struct parse *p)
+{
+	if (!p->o->target_given)
+		return option_fail(p, "which capture? give the file that 'pagek "
+		    "record' has written");
+	return cmd_top_check(p);
+}
+
+int
 cmd_top(const struct options *o, uv_loop_t *loop)
 {
 	bool text = option_given(o, OPTION_ONCE) ||
@@ -93,8 +103,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	bool aims = (ops->needs & PAGE_NEEDS_TARGET) != 0;
 	/* A node of our own ends with its last page. */
 	struct page_watch w = { .target = &o->target, .remote = o->remote,
-		.options = o, .keep_open = o->target.kind == TARGET_DEMO ||
-		    o->target.kind == TARGET_RAW };
+		.options = o, .keep_open = target_is_own(&o->target) };
 	struct nodes_session_opts opts = { 0 };
 	int status, err;
 	char why[512];
@@ -141,6 +150,11 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		    ops->needs);
 	} else {
 		status = show_on_terminal(loop, &w, &page);
+		if (status == PAGEK_OK && capture_target_damage()[0] != '\0') {
+			complain("the capture is damaged: %s",
+			    capture_target_damage());
+			status = PAGEK_FORMAT;
+		}
 	}
 	pump_down(loop, w.session, w.link);
 	return status;

@@ -84,7 +84,7 @@ put_title(const struct tree_out *t)
 	put_safe(t, look->node.name);
 	fputs(target[0] != '\0' ? "  " : "", t->out);
 	put_safe(t, target);
-	fprintf(t->out, "  %s%s%s\n", page_state_name(look->state),
+	fprintf(t->out, "  %s%s%s\n", page_look_state(look),
 	    date[0] != '\0' ? "  " : "", date);
 }
 

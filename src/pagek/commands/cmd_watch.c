@@ -41,6 +41,7 @@ is_over(void *arg)
 	const struct nodes_look *look = nodes_session_look(arg);
 
 	return has_ended(look) || look->state == NODES_DORMANT ||
+	    page_time_stands(look) ||
 	    (!look->link.up && !look->link.returns);
 }
 
@@ -83,7 +84,7 @@ put_row(struct watch *w)
 		.utc = w->o->page.utc,
 		.pid = look->target.pid,
 		.name = look->target.name,
-		.state = page_state_name(look->state),
+		.state = page_look_state(look),
 		.live = look->state == NODES_LIVE,
 		.sample = look->sample,
 		.n = look->keeper,

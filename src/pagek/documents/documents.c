@@ -14,7 +14,8 @@
 void
 json_view_time(struct json *j, const struct page_view *v)
 {
-	bool paused = v->look != v->live && v->look->node_wall_ms != 0;
+	bool paused = (v->look != v->live || v->look->replay.on) &&
+	    v->look->node_wall_ms != 0;
 
 	json_time(j, "time", paused ? v->look->node_wall_ms : base_wall_ms());
 }

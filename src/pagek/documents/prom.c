@@ -71,7 +71,7 @@ put_info(const struct prom *p, const struct nodes_look *look)
 	size_t len = strlen(p->labels);
 
 	add_label(&state, &len, "node_name", look->node.name);
-	add_label(&state, &len, "state", page_state_name(look->state));
+	add_label(&state, &len, "state", page_look_state(look));
 	put_help(&state, &info, info.name);
 	fprintf(p->out, "pagek_%s{%s} 1\n", info.name, state.labels);
 }

@@ -49,6 +49,19 @@ page_state_name(enum nodes_state state)
 }
 
 const char *
+page_look_state(const struct nodes_look *look)
+{
+	return look->replay.on && look->state == NODES_LIVE ? "REPLAY" :
+	    page_state_name(look->state);
+}
+
+bool
+page_time_stands(const struct nodes_look *look)
+{
+	return look->replay.on && look->replay.state == WIRE_REPLAY_PAUSED;
+}
+
+const char *
 page_target_state(uint32_t state)
 {
 	static const char *const names[] = {
@@ -400,6 +413,57 @@ say_last_list(const struct page *page, const struct nodes_look *look,
 	    "the target has ended: the whole list is being taken");
 }
 
+/* Short captures with milliseconds, long ones without tenths. */
+static void
+append_seconds(char *out, size_t cap, int64_t ms, int64_t span,
+    const char *unit)
+{
+	size_t len = strlen(out);
+	uint64_t n = ms > 0 ? (uint64_t)ms : 0;
+
+	base_append(out, cap, &len, "%s", base_digits(n / 1000).text);
+	if (span < 100000)
+		base_append(out, cap, &len, ".%03u", (unsigned)(n % 1000));
+	base_append(out, cap, &len, "%s", unit);
+}
+
+/* The time line, in seconds since the capture began. */
+static void
+say_replay(const struct nodes_look *look, struct page_state *st)
+{
+	int64_t span = look->replay.end_ms - look->replay.begin_ms;
+	static const char *const names[] = {
+		[WIRE_REPLAY_PAUSED] = "REPLAY PAUSED",
+		[WIRE_REPLAY_PLAYING] = "REPLAY",
+		[WIRE_REPLAY_GOING] = "REPLAY GOING",
+	};
+	size_t len;
+	char text[96];
+
+	st->name = look->replay.state < BASE_NELEM(names) ?
+	    names[look->replay.state] : "REPLAY";
+	base_copy_text(st->word, sizeof st->word, st->name);
+	base_copy_text(st->brief, sizeof st->brief, st->name);
+	st->mark = PAGE_WARN;
+	st->plain = false;
+	append_word(st, "%s", " ");
+	append_seconds(st->word, sizeof st->word, look->now_ms -
+	    look->replay.begin_ms, span, " of ");
+	append_seconds(st->word, sizeof st->word, span, span, " s");
+	if (look->replay.speed != 1000)
+		append_word(st, " x%g", look->replay.speed / 1000.0);
+	len = 0;
+	if (look->replay.goal > look->replay.event)
+		base_append(text, sizeof text, &len, "at event %s, on the way to "
+		    "event %s: Esc stops there",
+		    base_digits(look->replay.event).text,
+		    base_digits(look->replay.goal).text);
+	else
+		base_append(text, sizeof text, &len, "before event %s",
+		    base_digits(look->replay.event).text);
+	append_notice(st, text);
+}
+
 static void
 say_live(const struct page *page, const struct nodes_look *look,
     uint64_t total, struct page_state *st)
@@ -411,7 +475,9 @@ say_live(const struct page *page, const struct nodes_look *look,
 		say_last_list(page, look, st);
 		return;
 	}
-	if (page->numbers.hz > 0)
+	if (look->replay.on)
+		say_replay(look, st);
+	else if (page->numbers.hz > 0)
 		append_word(st, " %u Hz", page->numbers.hz);
 	if (look->window) {
 		say_window(page, st);

@@ -217,7 +217,7 @@ page_look_lack(const struct nodes_look *look)
 
 FIELD_GET(get_node_number, nodes_look, n, r->node.number, true)
 FIELD_GET(get_look_pid, nodes_look, i, r->target.pid, r->target.pid > 0)
-FIELD_GET_TEXT(get_look_state, nodes_look, page_state_name(r->state))
+FIELD_GET_TEXT(get_look_state, nodes_look, page_look_state(r))
 FIELD_GET(get_look_complete, nodes_look, n, r->complete && r->listed, true)
 FIELD_GET(get_look_lost, nodes_look, n, page_lost(r), true)
 FIELD_GET_TEXT(get_look_lack, nodes_look, page_look_lack(r))

@@ -177,6 +177,12 @@ enum wire_number {
 	WIRE_N_RECORDING_BYTES,	/* of the node: events that wait to be written for them */
 	WIRE_N_USAGE_ROWS,	/* of a target again: rows of counts by caller, type and size; ... */
 	WIRE_N_USAGE_BYTES,	/* ... and the node's memory for them; 0: nobody has asked */
+	WIRE_N_REPLAY,		/* of a target again: enum wire_replay_state; 0: it is no replay */
+	WIRE_N_REPLAY_BEGIN,	/* the time line, on the clock of the records, in ms ... */
+	WIRE_N_REPLAY_END,
+	WIRE_N_REPLAY_SPEED,	/* ... thousandths of the clock's */
+	WIRE_N_REPLAY_EVENT,	/* number of the next event ... */
+	WIRE_N_REPLAY_GOAL,	/* ... and of that which it goes to; 0: it stays or plays */
 	WIRE_STATS_COUNT
 };
 
@@ -255,6 +261,22 @@ enum wire_usage_total {
 	WIRE_U_PEAK_BYTES,
 	WIRE_U_CROWDED,		/* allocations in rows of several sizes */
 	WIRE_USAGE_TOTALS
+};
+
+enum wire_replay_state {
+	WIRE_REPLAY_PAUSED = 1,
+	WIRE_REPLAY_PLAYING = 2,
+	WIRE_REPLAY_GOING = 3,	/* to a later moment, as fast as it can */
+};
+
+enum wire_replay_action {
+	WIRE_REPLAY_PAUSE = 0,
+	WIRE_REPLAY_PLAY = 1,
+	WIRE_REPLAY_TOGGLE = 2,	/* pause or play */
+	WIRE_REPLAY_STEP = 3,	/* `by` events, and pause */
+	WIRE_REPLAY_MOVE = 4,	/* by milliseconds */
+	WIRE_REPLAY_AT = 5,	/* to the moment that `at` names */
+	WIRE_REPLAY_SPEED = 6,	/* `by` thousandths of the clock's */
 };
 
 /* How much is known of a frame, and why not more. */

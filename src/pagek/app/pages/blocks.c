@@ -150,13 +150,19 @@ toggle_followed(struct app *app)
 static void
 step_back(struct app *app)
 {
-	app_step(app, true);
+	if (app_is_replay(app))
+		app_replay_step(app, -1);
+	else
+		app_step(app, true);
 }
 
 static void
 step_forth(struct app *app)
 {
-	app_step(app, false);
+	if (app_is_replay(app))
+		app_replay_step(app, 1);
+	else
+		app_step(app, false);
 }
 
 /* --- groups --------------------------------------------------------------- */
@@ -388,6 +394,8 @@ static const struct panel_key keys[] = {
 	{ .action = PAGE_DO_PAUSE, .run = app_pause },
 	{ .action = PAGE_DO_STEP_BACK, .run = step_back },
 	{ .action = PAGE_DO_STEP_FORTH, .run = step_forth },
+	{ .action = PAGE_DO_REPLAY_BACK, .run = app_replay_back },
+	{ .action = PAGE_DO_REPLAY_FORTH, .run = app_replay_forth },
 	{ .action = PAGE_DO_MOUSE, .run = toggle_mouse },
 	{ .action = PAGE_DO_LISTING, .run = app_listing },
 	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },

@@ -138,6 +138,8 @@ static const struct panel_key keys[] = {
 	{ .action = PAGE_DO_MARK, .run = set_mark },
 	{ .action = PAGE_DO_FILTER, .run = app_filter_open },
 	{ .action = PAGE_DO_PAUSE, .run = app_pause },
+	{ .action = PAGE_DO_REPLAY_BACK, .run = app_replay_back },
+	{ .action = PAGE_DO_REPLAY_FORTH, .run = app_replay_forth },
 	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },
 	{ .action = PAGE_DO_LISTING, .run = say_no_listing },
 };

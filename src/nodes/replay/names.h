@@ -1,0 +1,26 @@
+/*
+ * names: what a capture knows by number, as the keeper of its part has it.
+ * Private to the room.
+ */
+#ifndef NODES_REPLAY_NAMES_H
+#define NODES_REPLAY_NAMES_H
+
+#include "../../mdd/capture/capture.h"
+#include "../keeper/keeper.h"
+
+/* The capture's numbers of sites as the keeper's store has them. */
+struct replay_names {
+	uint32_t *site;			/* 0: not defined */
+	uint32_t sites;			/* the highest */
+};
+
+/* Takes everything that is defined; again when the capture was opened again. */
+int replay_names_take(struct replay_names *, struct keeper *,
+    const struct capture *, uint32_t part);
+void replay_names_fini(struct replay_names *);
+
+/* The caller of a record of the capture, for a record of the keeper. */
+uint64_t replay_caller(const struct replay_names *, const struct keeper *,
+    uint64_t caller);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * capture_target: a capture as a TARGET, which a node of our own replays.
+ */
+#ifndef PAGEK_CAPTURE_TARGET_H
+#define PAGEK_CAPTURE_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../../nodes/nodes.h"
+
+struct options;
+
+/*
+ * Opens o->target, looks at --part and --at, and starts the node.  As target_open();
+ * a damaged file is opened as well.
+ */
+int capture_target_open(const struct options *, uv_loop_t *,
+    struct nodes_link **, char *why, size_t cap);
+
+/*
+ * The damage of the capture that was opened, with which the exit status is PAGEK_FORMAT;
+ * "": none.
+ */
+const char *capture_target_damage(void);
+
+#endif

@@ -1,0 +1,417 @@
+/*
+ * The time line of a capture: at each moment the keeper's list and totals are those
+ * of a replay from the start, whatever way leads there.
+ */
+#include "../src/nodes/replay/replay.h"
+#include "capture_rig.h"
+#include "node_harness.h"
+
+#define EVENTS 60000
+#define TIMES 200
+
+static struct rec *all;
+static int64_t last_ms;
+static char why[WIRE_TEXT_MAX + 1];
+static size_t checkpoint_bytes;	/* 0: the default: there is only one */
+
+static struct keeper *
+keeper(void)
+{
+	return TAILQ_FIRST(&node.live);
+}
+
+/* --- captures ----------------------------------------------------------------- */
+
+static struct capture_writer *
+begin_capture(uint32_t *part)
+{
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd(), .checkpoint_events = 5000,
+	    .checkpoint_bytes = checkpoint_bytes, .segment_bytes = 100000 });
+
+	*part = rig_part(w, "program");
+	return w;
+}
+
+static void
+write_capture(void)
+{
+	uint32_t part;
+	struct capture_writer *w = begin_capture(&part);
+
+	for (size_t at = 0; at < EVENTS; at += 5000) {
+		if (at == 30000)
+			capture_writer_mark(w, part, at + 1, RIG_MS, "half");
+		rig_put(w, part, all + at, 5000, at + 1, last_ms);
+	}
+	rig_finish(w);
+}
+
+/* --- the time line ------------------------------------------------------------ */
+
+static void
+replay_up(const char *at)
+{
+	node_up(&(struct node_opts){ .fd = -1, .replay.path = rig_path,
+	    .replay.part = 1, .replay.at = at, .replay.follows = true });
+	ck_assert_int_eq(replay_start(&node), 0);
+}
+
+static int
+ask(enum wire_replay_action action, int64_t by, const char *word)
+{
+	struct wire_replay m = { .action = action, .by = by,
+		.at = wire_text(word) };
+
+	return replay_ask(&node, &m, why, sizeof why);
+}
+
+static uint64_t
+number(enum wire_number which)
+{
+	uint64_t n[WIRE_STATS_COUNT] = { 0 };
+
+	replay_stat(keeper(), n);
+	return n[which];
+}
+
+static void
+arrive(void)
+{
+	while (number(WIRE_N_REPLAY) == WIRE_REPLAY_GOING)
+		keeper_pass(keeper(), mono_ms(mono_now()));
+}
+
+static void
+go(const char *word)
+{
+	ck_assert_msg(ask(WIRE_REPLAY_AT, 0, word) == 0, "%s: %s", word, why);
+	arrive();
+}
+
+static void
+step(int64_t by)
+{
+	ck_assert_int_eq(ask(WIRE_REPLAY_STEP, by, ""), 0);
+	arrive();
+}
+
+/* --- the oracle ----------------------------------------------------------------- */
+
+static void
+same_rows(const struct blk *want, size_t n)
+{
+	struct blk *got = malloc((n + 1) * sizeof *got);
+
+	ck_assert_ptr_nonnull(got);
+	ck_assert_uint_eq(blklist_window(keeper()->list, BLKLIST_BY_AGE, false,
+	    0, got, n + 1), n);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_uint_eq(got[i].seq, want[i].seq);
+		ck_assert_uint_eq(got[i].addr, want[i].addr);
+		ck_assert_uint_eq(got[i].size, want[i].size);
+		ck_assert_int_eq(got[i].ms, want[i].ms);
+		ck_assert_uint_eq(got[i].type, want[i].type);
+		ck_assert_uint_eq(got[i].flags, want[i].flags);
+		ck_assert_uint_eq(got[i].thread, want[i].thread);
+	}
+	free(got);
+}
+
+/* The keeper has what the capture has before the event that is next. */
+static void
+same_as_capture(void)
+{
+	static struct capture_event events[1000];
+	struct capture *c = rig_open(rig_path);
+	const struct blklist_counts *got = keeper_counts(keeper());
+	const struct capture_totals *t;
+	const struct blk *row;
+	struct capture_list *l;
+	uint64_t seq;
+	int64_t ms;
+	size_t n;
+	bool known;
+
+	/* All damage is found by that. */
+	do
+		ck_assert_int_eq(capture_next(c, events, NELEM(events), &n), 0);
+	while (n > 0);
+	ck_assert_int_eq(capture_seek(c, 1, &(struct capture_when){
+	    CAPTURE_AT_SEQ, .seq = number(WIRE_N_REPLAY_EVENT) }, &l), 0);
+	known = capture_list_at(l, &seq, &ms);
+	t = capture_list_totals(l);
+	ck_assert_uint_eq(seq, number(WIRE_N_REPLAY_EVENT));
+	ck_assert_uint_eq(seq, keeper_next(keeper()));
+	ck_assert_uint_eq(got->allocs, t->allocs);
+	ck_assert_uint_eq(got->frees, t->frees);
+	ck_assert_uint_eq(got->failed, t->failed);
+	ck_assert_uint_eq(got->unknown_free, t->unknown_free);
+	ck_assert_uint_eq(got->duplicate, t->duplicate);
+	ck_assert_uint_eq(got->aRecActive, t->blocks);
+	ck_assert_uint_eq(got->live_bytes, t->bytes);
+	ck_assert_uint_eq(got->peak_bytes, t->peak_bytes);
+	ck_assert_uint_eq(keeper_complete(keeper()), known);
+	row = capture_list_rows(l, &n);
+	same_rows(row, n);
+	capture_list_free(l);
+	capture_close(c);
+}
+
+/* --- */
+
+static void
+setup(void)
+{
+	rig_begin();
+	last_ms = 0;
+	all = rig_events(EVENTS, &last_ms);
+	write_capture();
+}
+
+static void
+teardown(void)
+{
+	node_down();
+	free(all);
+	rig_end();
+}
+
+CASE("time line", .setup = setup, .teardown = teardown, .seconds = 120);
+
+LOOP_TEST(any_way_to_a_moment_ends_in_the_same_list, 0, 2)
+{
+	char word[32];
+
+	checkpoint_bytes = _i != 0 ? 4096 : 0;
+	write_capture();
+	replay_up("begin");
+	for (size_t i = 0; i < TIMES; i++) {
+		if (any(3) == 0) {
+			step((int64_t)any(20000) - 10000);
+		} else {
+			snprintf(word, sizeof word, "+%ums",
+			    any((unsigned)(last_ms - RIG_MS)));
+			go(word);
+			ck_assert_int_eq(keeper_now_ms(keeper()), (int64_t)
+			    number(WIRE_N_REPLAY_BEGIN) + atoi(word + 1));
+		}
+		same_as_capture();
+	}
+}
+
+TEST(steps_of_one_event_lead_back_and_forth)
+{
+	uint64_t seq;
+
+	replay_up("half");
+	seq = number(WIRE_N_REPLAY_EVENT);
+	ck_assert_uint_eq(seq, 30001);
+	for (int i = 1; i <= 40; i++) {
+		step(-1);
+		ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), seq - i);
+		same_as_capture();
+	}
+	for (int i = 39; i >= 0; i--) {
+		step(1);
+		ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), seq - i);
+		same_as_capture();
+	}
+}
+
+TEST(the_peak_is_where_most_was_held)
+{
+	uint64_t most;
+
+	replay_up(NULL);
+	same_as_capture();
+	most = keeper_counts(keeper())->peak_bytes;
+	go("peak");
+	ck_assert_uint_eq(keeper_counts(keeper())->live_bytes, most);
+	same_as_capture();
+	step(-1);
+	ck_assert_uint_lt(keeper_counts(keeper())->live_bytes, most);
+}
+
+TEST(a_moment_outside_is_the_nearest_and_is_said)
+{
+	replay_up("half");
+	go("9h");
+	ck_assert_ptr_nonnull(strstr(why, "after the end"));
+	ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), EVENTS + 1);
+	go("2001-01-01");
+	ck_assert_ptr_nonnull(strstr(why, "before the beginning"));
+	ck_assert_int_eq(keeper_now_ms(keeper()),
+	    (int64_t)number(WIRE_N_REPLAY_BEGIN));
+	ck_assert_int_eq(ask(WIRE_REPLAY_MOVE, INT64_MIN, ""), 0);
+	ck_assert_ptr_nonnull(strstr(why, "begins here"));
+	ck_assert_int_eq(ask(WIRE_REPLAY_MOVE, INT64_MAX, ""), 0);
+	ck_assert_ptr_nonnull(strstr(why, "ends here"));
+	arrive();
+	step(INT64_MAX);
+	ck_assert_ptr_nonnull(strstr(why, "no later event"));
+	step(INT64_MIN + 1);
+	same_as_capture();
+	step(-1);
+	ck_assert_ptr_nonnull(strstr(why, "no earlier event"));
+	ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), 1);
+}
+
+TEST(what_is_no_moment_changes_nothing)
+{
+	static const char *const words[] = { "", "lunch", "25:00", "+", "peak ",
+		"\xff\xfe", "+99999999999999999999s" };
+	uint64_t seq;
+
+	replay_up("half");
+	seq = number(WIRE_N_REPLAY_EVENT);
+	for (size_t i = 0; i < NELEM(words); i++) {
+		ck_assert_int_eq(ask(WIRE_REPLAY_AT, 0, words[i]), -EINVAL);
+		ck_assert_ptr_nonnull(strstr(why, "no mark of the capture"));
+		ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), seq);
+	}
+	ck_assert_int_eq(ask(WIRE_REPLAY_SPEED, 0, ""), -EINVAL);
+	ck_assert_int_eq(ask(WIRE_REPLAY_SPEED, INT64_MAX, ""), -EINVAL);
+	ck_assert_uint_eq(number(WIRE_N_REPLAY_SPEED), REPLAY_SPEED_ONE);
+	same_as_capture();
+}
+
+TEST(it_plays_to_the_end_and_stands_there)
+{
+	int64_t mono, before = 0;
+
+	replay_up("begin");
+	ck_assert_int_eq(ask(WIRE_REPLAY_PLAY, 0, ""), 0);
+	mono = mono_ms(mono_now());
+	for (int i = 0; number(WIRE_N_REPLAY) == WIRE_REPLAY_PLAYING; i++) {
+		mono += 67;
+		keeper_pass(keeper(), mono);
+		ck_assert_int_ge(keeper_now_ms(keeper()), before);
+		before = keeper_now_ms(keeper());
+		if (i % 50 == 0)
+			same_as_capture();
+	}
+	ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), EVENTS + 1);
+	ck_assert_int_eq(before, (int64_t)number(WIRE_N_REPLAY_END));
+	same_as_capture();
+	ck_assert_int_eq(ask(WIRE_REPLAY_TOGGLE, 0, ""), 0);
+	ck_assert_ptr_nonnull(strstr(why, "ends here"));
+}
+
+TEST(a_pause_on_the_way_stays_where_it_is)
+{
+	replay_up("begin");
+	ck_assert_int_eq(ask(WIRE_REPLAY_AT, 0, "end"), 0);
+	ck_assert_int_eq(ask(WIRE_REPLAY_PAUSE, 0, ""), 0);
+	ck_assert_uint_eq(number(WIRE_N_REPLAY), WIRE_REPLAY_PAUSED);
+	ck_assert_uint_eq(number(WIRE_N_REPLAY_GOAL), 0);
+	same_as_capture();
+}
+
+TEST(a_file_that_grows_is_followed)
+{
+	uint32_t part;
+	struct capture_writer *w = begin_capture(&part);
+	struct capture_progress look;
+	int64_t mono;
+
+	rig_put(w, part, all, 20000, 1, last_ms);
+	/* The writer must get the lock that a look takes, too. */
+	do {
+		usleep(1000);
+		capture_writer_look(w, &look);
+	} while (look.events < 10000);
+	replay_up(NULL);
+	ck_assert_int_eq(ask(WIRE_REPLAY_PLAY, 0, ""), 0);
+	ck_assert_uint_eq(number(WIRE_N_REPLAY), WIRE_REPLAY_PLAYING);
+	rig_put(w, part, all + 20000, EVENTS - 20000, 20001, last_ms);
+	rig_finish(w);
+	for (mono = mono_ms(mono_now());
+	    number(WIRE_N_REPLAY) == WIRE_REPLAY_PLAYING; mono += 500)
+		keeper_pass(keeper(), mono);
+	ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), EVENTS + 1);
+	same_as_capture();
+}
+
+/* The file with `n` bytes at `at` turned over; 0: cut off there. */
+static void
+damage(double at, size_t n)
+{
+	int fd = open(rig_path, O_RDWR);
+	off_t size = lseek(fd, 0, SEEK_END), where = (off_t)(at * (double)size);
+	uint8_t byte;
+
+	ck_assert_int_ge(fd, 0);
+	if (n == 0)
+		ck_assert_int_eq(ftruncate(fd, where), 0);
+	for (size_t i = 0; i < n; i++, where++) {
+		ck_assert_int_eq(pread(fd, &byte, 1, where), 1);
+		byte ^= 0xff;
+		ck_assert_int_eq(pwrite(fd, &byte, 1, where), 1);
+	}
+	close(fd);
+}
+
+static const struct {
+	double at;
+	size_t bytes;
+} damages[] = {
+	{ 0.5, 0 }, { 0.97, 0 }, { 0.999, 0 }, { 0.3, 1 }, { 0.5, 200 },
+	{ 0.7, 1 }, { 0.9, 40 },
+};
+
+LOOP_TEST(around_damage_the_list_is_what_is_known, 0, 2 * NELEM(damages))
+{
+	size_t i = (size_t)_i / 2;
+	char word[32];
+
+	checkpoint_bytes = _i % 2 != 0 ? 4096 : 0;
+	write_capture();
+	damage(damages[i].at, damages[i].bytes);
+	replay_up("begin");
+	go("end");
+	for (size_t k = 0; k < TIMES / 4; k++) {
+		snprintf(word, sizeof word, "+%ums",
+		    any((unsigned)(last_ms - RIG_MS)));
+		go(word);
+		same_as_capture();
+	}
+	go("end");
+	same_as_capture();
+	ck_assert_ptr_nonnull(strstr(keeper()->life.reason, "damaged"));
+}
+
+TEST(a_page_asks_for_it)
+{
+	struct wire_msg m = { .type = WIRE_REPLAY, .replay = {
+		.action = WIRE_REPLAY_STEP, .by = -1 } }, reply, named;
+	struct page p;
+
+	replay_up("half");
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+	page_name(&p, "DSTRM", "ALLOCLOG", &named);
+	ck_assert_uint_eq(named.type, WIRE_NAMED);
+	page_ask(&p, &m, &reply);
+	ck_assert_uint_eq(reply.type, WIRE_REPLAYED);
+	ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), 30000);
+	/* The list has begun again. */
+	page_name(&p, "DSTRM", "ALLOCLOG", &reply);
+	ck_assert_mem_ne(reply.named.epoch, named.named.epoch, WIRE_EPOCH);
+	m.replay = (struct wire_replay){ .action = WIRE_REPLAY_AT,
+		.at = wire_text("lunch") };
+	page_ask(&p, &m, &reply);
+	expect_error(&reply, WIRE_E_NAME);
+	page_close(&p);
+}
+
+TEST(other_nodes_replay_nothing)
+{
+	struct wire_msg m = { .type = WIRE_REPLAY }, reply;
+	struct page p;
+
+	demo_up(&p, "1", NULL, NULL);
+	page_ask(&p, &m, &reply);
+	expect_error(&reply, WIRE_E_NAME);
+	page_close(&p);
+}
