@@ -6,7 +6,8 @@ set -u
 
 make -s -C "$top" B="$B" PREFIX="$tmp/usr" install >"$tmp/install.log" 2>&1 ||
     cat "$tmp/install.log"
-lib=$tmp/usr/lib/pagek
+PKG_CONFIG_PATH=$tmp/usr/lib/pkgconfig
+export PKG_CONFIG_PATH
 cd "$tmp" || exit 1
 
 # The four lines of the note.
@@ -60,8 +61,8 @@ cp sample.c sample.cc
 
 # builds COMPILER STANDARD SOURCE: without a warning.
 builds() {
-	"$1" -std="$2" -O2 -Wall -Wextra -Werror -I "$tmp/usr/include" \
-	    -o "$tmp/program" "$3" -L "$lib" -lusage_xmemory -pthread
+	"$1" -std="$2" -O2 -Wall -Wextra -Werror -o "$tmp/program" "$3" \
+	    $(pkg-config --cflags --libs usage_xmemory)
 }
 
 replays() {
