@@ -316,6 +316,8 @@ LOOP_TEST(rows_are_chosen_and_sorted, 0, BASE_NELEM(queries))
 static const struct {
 	const char *line, *words;
 } refusals[] = {
+	{ "dump -Fbogus=1 x", "not one of thread, size_min, size_max, seqno_min, "
+	    "seqno_max, time_min, time_max, ptr_min, ptr_max" },
 	{ "dump -Fsizemin=3 x", "did you mean 'size_min'?" },
 	{ "dump -Fcolour=3 x", "unknown filter 'colour': not one of thread" },
 	{ "dump -Fsize_min x", "KEY=VALUE" },

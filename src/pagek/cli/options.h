@@ -387,7 +387,7 @@ int option_fail(struct parse *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ": did you mean 'NAME'?", of the nearest of n names; or `none`. */
-#define NEAREST_CLAUSE 96
+#define NEAREST_CLAUSE 112
 const char *nearest_clause(char out[NEAREST_CLAUSE], const char *word,
     const char *const *names, size_t n, const char *none);
 

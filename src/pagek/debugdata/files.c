@@ -54,8 +54,8 @@ refuse_kind(const char *path, enum dump_kind kind)
 		complain("'%s' is a core file; 'pagek mdd-dump core:%s' makes a "
 		    "dump of it", path, path);
 	else if (kind == DUMP_PROGRAM)
-		complain("'%s' is an executable; one goes before the first "
-		    "dump", path);
+		complain("'%s' is an executable; dump, history and diff take "
+		    "one, before the first file", path);
 	else
 		complain("'%s' is no mddout file, and no executable", path);
 	return PAGEK_USAGE;

@@ -51,7 +51,7 @@ find_match(const char *word, size_t len, char why[DEBUGDATA_WHY])
 	snprintf(key, sizeof key, "%.*s", (int)(len < 31 ? len : 31), word);
 	nearest_clause(clause, key, keys, BASE_NELEM(matches), ": not one of "
 	    "thread, size_min, size_max, seqno_min, seqno_max, time_min, "
-	    "time_max, ptr_min");
+	    "time_max, ptr_min, ptr_max");
 	snprintf(why, DEBUGDATA_WHY, "-F: unknown filter '%s'%s",
 	    base_shown(key), clause);
 	return -1;
