@@ -11,7 +11,7 @@
 #include "scene.h"
 
 enum { NONE, BY_FUNCTION, BY_SITE, BY_LINE, BY_MODULE, BY_FRAME,
-	BY_TYPE, BY_THREAD, BY_AGE, BY_BORN, KINDS };
+	BY_TYPE, BY_CTYPE, BY_THREAD, BY_AGE, BY_BORN, KINDS };
 
 static struct symbol_wrappers *wrappers;
 

@@ -63,6 +63,7 @@ static const struct {
 	{ "caller", "an address of code, for symbols elsewhere" },
 	{ "stack", "a list" },
 	{ "stack_end", "of the list" },
+	{ "ctype_from", "how sure ctype is" },
 	{ "complete", "of the document" },
 	{ "lost", "of the document" },
 	{ "taken", "of the document" },

@@ -45,6 +45,7 @@ sample_answer(void)
 			{ strdup("f(int)"), strdup("a.c"), 3 },
 			{ strdup("\xff\033g"), NULL, 0 },
 		},
+		.type = strdup("app::Row"), .type_from = SYMBOL_TYPE_CALL,
 	};
 	a.words[1] = (struct symbol_words) {
 		.known = SYMBOL_NO_SYMBOL, .address = UINT64_MAX };

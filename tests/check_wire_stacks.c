@@ -113,7 +113,61 @@ TEST(words_come_back_in_order)
 	free((void *)(uintptr_t)b.p);
 }
 
+TEST(types_come_back_in_order_and_only_those_that_are_known)
+{
+	struct wire_words w = { .type = wire_text("app::Row"),
+		.type_from = WIRE_TYPE_CALL }, none = { .frame = 1 }, out;
+	size_t len = 0, at = 0;
+	struct wire_bytes b;
+	uint32_t frame = 9;
+
+	ck_assert(wire_told_put(packed, sizeof packed, &len, 0, &none));
+	ck_assert_uint_eq(len, 0);
+	ck_assert(wire_told_put(packed, sizeof packed, &len, 2, &w));
+	w.type = wire_text("u8");
+	w.type_from = WIRE_TYPE_SYMBOL;
+	ck_assert(wire_told_put(packed, sizeof packed, &len, 63, &w));
+	b = exact_copy(packed, len);
+	ck_assert_int_eq(wire_told_next(b, &at, &frame, &out), 1);
+	ck_assert_uint_eq(frame, 2);
+	ck_assert_uint_eq(out.type_from, WIRE_TYPE_CALL);
+	ck_assert_uint_eq(out.type.len, 8);
+	ck_assert_mem_eq(out.type.s, "app::Row", 8);
+	ck_assert_int_eq(wire_told_next(b, &at, &frame, &out), 1);
+	ck_assert_uint_eq(frame, 63);
+	ck_assert_int_eq(wire_told_next(b, &at, &frame, &out), 0);
+	free((void *)(uintptr_t)b.p);
+}
+
 CASE("Limits");
+
+/* Frame, source, length of the text, and its first byte. */
+static const uint8_t lies[][4] = {
+	{ 64, WIRE_TYPE_CALL, 1, 'a' },
+	{ 0, WIRE_TYPE_UNKNOWN, 1, 'a' },
+	{ 0, WIRE_TYPE_OWN, 1, 'a' },
+	{ 0, 255, 1, 'a' },
+	{ 0, WIRE_TYPE_CALL, 0, 'a' },
+	{ 0, WIRE_TYPE_CALL, 2, 'a' },
+	{ 0, WIRE_TYPE_CALL, 1, 0xff },
+};
+
+LOOP_TEST(types_that_no_node_writes_are_refused, 0, BASE_NELEM(lies))
+{
+	struct wire_bytes b = exact_copy(lies[_i], sizeof lies[_i]);
+	struct wire_words out = { .type_from = 7 };
+	uint32_t frame = 9;
+	size_t at = 0;
+
+	for (b.len = 1; b.len <= sizeof lies[_i]; b.len++) {
+		ck_assert_int_eq(wire_told_next(b, &at, &frame, &out),
+		    -EBADMSG);
+		ck_assert_uint_eq(frame, 9);
+		ck_assert_uint_eq(out.type_from, 7);
+		ck_assert_uint_eq(at, 0);
+	}
+	free((void *)(uintptr_t)b.p);
+}
 
 /* Room for the first and not quite for a second: at any byte. */
 TEST(what_has_no_room_leaves_the_rest_whole)

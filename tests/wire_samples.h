@@ -191,6 +191,8 @@ sample_pack_most(struct wire_msg *m)
 		    &len, &w); )
 			m->framed.n++;
 		m->framed.words = (struct wire_bytes) { packed, len };
+		/* Both together have the room of the words alone. */
+		m->framed.types.len = 0;
 	}
 }
 
@@ -211,8 +213,8 @@ static const struct wire_words sample_words[] = {
 static inline void
 sample_pack_some(struct wire_msg *m)
 {
-	static uint8_t packed[256];
-	size_t i, len = 0;
+	static uint8_t packed[256], types[64];
+	size_t i, len = 0, told = 0;
 
 	for (i = 0; i < 2 && m->type == WIRE_SITED; i++)
 		wire_sited_put(packed, sizeof packed, &len, &sample_stacks[i]);
@@ -224,6 +226,10 @@ sample_pack_some(struct wire_msg *m)
 	} else {
 		m->framed.n = 2;
 		m->framed.words = (struct wire_bytes) { packed, len };
+		wire_told_put(types, sizeof types, &told, 1,
+		    &(struct wire_words){ .type = wire_text("app::Row"),
+			.type_from = WIRE_TYPE_TEMPLATE });
+		m->framed.types = (struct wire_bytes) { types, told };
 	}
 }
 

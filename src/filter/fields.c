@@ -43,6 +43,8 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	    "its requester, by name or else by number" },
 	[FILTER_LINE] = { "line", { NULL }, EXPR_NUMBER, "42",
 	    "line of the source file" },
+	[FILTER_CTYPE] = { "ctype", { NULL }, EXPR_TEXT, "app::*",
+	    "type of the objects in it, by debug information or a symbol" },
 };
 
 static const struct expr_field usage_fields[FILTER_U_FIELDS] = {

@@ -74,6 +74,7 @@ enum filter_field {
 	FILTER_MODULE,		/* a path */
 	FILTER_REQUESTER,	/* name or four hex digits, "" none */
 	FILTER_LINE,		/* decimal digits, "" unknown */
+	FILTER_CTYPE,		/* of its objects, "" unknown */
 	FILTER_FIELDS
 };
 

@@ -17,6 +17,7 @@ struct group {
 	struct sums total, self;
 	uint32_t stacks;
 	uint32_t type, thread;	/* as a cell has them; 0 of callers */
+	unsigned sources;	/* by PROFILE_CTYPE: a bit for each enum wire_type_from */
 	uint64_t tag;
 	uint64_t caller;	/* the heaviest */
 	uint64_t heaviest;	/* its measure */
@@ -93,6 +94,18 @@ place_where(struct profile *p, const struct place *place, const char **out)
 /* --- keys ----------------------------------------------------------------- */
 
 static uint64_t
+type_key(const struct profile *p, uint64_t caller, const char **name)
+{
+	int64_t at = hashmap_find(&p->callers, caller);
+	const char *type = "";
+
+	if (at >= 0)
+		(void)profile_type_at(p, (size_t)at, &type);
+	*name = type[0] != '\0' ? type : "(type not known)";
+	return text_hash(2, type);
+}
+
+static uint64_t
 group_key(const struct profile *p, enum profile_by by, uint64_t caller,
     const struct line *l, const char **name)
 {
@@ -109,6 +122,8 @@ group_key(const struct profile *p, enum profile_by by, uint64_t caller,
 		*name = f->module[0] != '\0' ? text_base(f->module) :
 		    "(module not known)";
 		return text_hash(1, f->module);
+	case PROFILE_CTYPE:
+		return type_key(p, caller, name);
 	case PROFILE_FUNCTION:
 	case PROFILE_FRAME:
 	case PROFILE_TAG:		/* groups by a tag have no line */
@@ -257,6 +272,8 @@ add_to_group(struct grouping *g, const struct entry *e, uint64_t key,
 	return 0;
 }
 
+static const struct place nowhere = { .any = true, .module = "", .file = "" };
+
 static int
 count_entry(struct grouping *g, const struct entry *e, const struct line *l,
     bool self)
@@ -270,16 +287,20 @@ count_entry(struct grouping *g, const struct entry *e, const struct line *l,
 	if (g->one && key != g->key)
 		return 0;
 	r = add_to_group(g, e, key, name, self, &to);
-	if (r == 0)
+	if (r < 0)
+		return r;
+	if (g->by == PROFILE_CTYPE) {
+		to->place = nowhere;
+		to->sources |= 1u << profile_type_at(g->p, e->caller, &name);
+	} else {
 		place_add(g->p, &to->place, l);
-	return r;
+	}
+	return 0;
 }
 
 static int
 count_tag(struct grouping *g, const struct entry *e)
 {
-	static const struct place nowhere = { .any = true, .module = "",
-		.file = "" };
 	uint64_t tag = e->cell->tag[g->by == PROFILE_TAG_SECOND];
 	struct group *to;
 	int r = add_to_group(g, e, profile_tag_key(tag), "", true, &to);
@@ -415,6 +436,21 @@ value_or_none(uint32_t all)
 	return all == 0 || all == MIXED ? -1 : (int)(all - 1);
 }
 
+/* "template, call"; "" of types that are not known. */
+static int
+name_sources(struct profile *p, unsigned sources, const char **out)
+{
+	char text[64];
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (unsigned i = WIRE_TYPE_UNKNOWN + 1; i < WIRE_TYPE_SOURCES; i++)
+		if ((sources & 1u << i) != 0)
+			base_append(text, sizeof text, &len, "%s%s", len > 0 ?
+			    ", " : "", profile_type_source(i));
+	return text_intern(&p->texts, text, len, out);
+}
+
 static int
 grouping_row(struct grouping *g, const struct group *from,
     struct profile_group *out)
@@ -441,6 +477,8 @@ grouping_row(struct grouping *g, const struct group *from,
 		.type = value_or_none(from->type),
 		.thread = value_or_none(from->thread),
 	};
+	if (g->by == PROFILE_CTYPE)
+		return name_sources(g->p, from->sources, &out->where);
 	if (g->by != PROFILE_MODULE)
 		return place_where(g->p, &place, &out->where);
 	out->where = place.module;

@@ -86,6 +86,7 @@ enum profile_by {
 	PROFILE_LINE,		/* file and line of the origin */
 	PROFILE_FRAME,		/* any function of the stack */
 	PROFILE_MODULE,		/* of the origin */
+	PROFILE_CTYPE,		/* what profile_type() says */
 	PROFILE_TAG,		/* cells: the first tag */
 	PROFILE_TAG_SECOND,	/* cells: the second one */
 };
@@ -301,6 +302,23 @@ int profile_keys_of(struct profile *, enum profile_by, uint64_t caller,
 /* True if blocks of the caller are in the group of that key. */
 bool profile_in_group(struct profile *, enum profile_by, uint64_t key,
     uint64_t caller);
+
+/*
+ * What the program's own words say of the objects in a caller's blocks, as far
+ * as words are known: "app::Row" and where that comes from, or "" and UNKNOWN.
+ * Wrappers are looked through; a function of a library that may allocate other
+ * things, and the first of the program itself, are not.  Borrowed until clear.
+ * -ENOENT, -ENOMEM.
+ */
+int profile_type(struct profile *, uint64_t caller, const char **type,
+    enum wire_type_from *);
+/*
+ * What calls the function may tell that type: a library's function is known by
+ * its name, any other by the user's list of wrappers.
+ */
+bool profile_passes(const char *function, bool wrapper);
+/* "template", "call", "symbol", "program" or "unknown". */
+const char *profile_type_source(enum wire_type_from);
 
 /* A line of a caller's stack.  Texts are borrowed until clear, "" not known. */
 struct profile_line {

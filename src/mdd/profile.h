@@ -91,6 +91,8 @@ struct frame {
 	const char *module;
 	uint8_t known;		/* enum wire_known of the words behind the lines */
 	uint8_t words;		/* lines in these words */
+	uint8_t type_from;	/* enum wire_type_from */
+	const char *type;	/* what it allocates; NULL: not known */
 	bool fetching;
 	bool settled;		/* no better words will come */
 };
@@ -102,6 +104,7 @@ struct function {
 	uint32_t mark;		/* of the last pass that met it */
 	bool named;		/* the name is a function's, not a substitute */
 	bool wrapper;
+	bool passes;		/* what calls it may tell the type of the blocks */
 };
 
 struct line {
@@ -180,6 +183,10 @@ size_t profile_lines(const struct profile *, size_t caller,
 /* The origin's index: the innermost that is no wrapper, else the outermost. */
 size_t profile_origin(const struct profile *, const uint32_t *lines,
     size_t n);
+
+/* The type of a caller's blocks, by its stack; "" with UNKNOWN. */
+enum wire_type_from profile_type_at(const struct profile *, size_t caller,
+    const char **type);
 
 /* A mark that no function has yet. */
 uint32_t profile_next_mark(struct profile *);

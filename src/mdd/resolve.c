@@ -78,6 +78,19 @@ profile_key(uint64_t frame, const struct wire_words *w, size_t line)
 
 /* --- functions and lines -------------------------------------------------- */
 
+bool
+profile_passes(const char *function, bool wrapper)
+{
+	switch (symbol_tells(function).tells) {
+	case SYMBOL_PASSES:
+		return true;
+	case SYMBOL_OTHER:
+		return wrapper;
+	default:
+		return false;
+	}
+}
+
 /* Index of the function, or -ENOMEM. */
 static int64_t
 intern_function(struct profile *p, const char *name, const char *module,
@@ -104,6 +117,7 @@ intern_function(struct profile *p, const char *name, const char *module,
 	f->named = named;
 	f->wrapper = named && p->wrappers != NULL &&
 	    symbol_wrappers_match(p->wrappers, name);
+	f->passes = named && profile_passes(name, f->wrapper);
 	return i;
 }
 
@@ -184,10 +198,12 @@ fill_frame(struct profile *p, size_t at, const struct wire_words *w)
 {
 	struct frame *f = profile_frame(p, at);
 	const char *module = f->module != NULL ? f->module : "";
+	const char *type = "";
 	uint32_t first, n;
 
-	if (w != NULL && text_intern(&p->texts, w->module.s, w->module.len,
-	    &module) < 0)
+	if (w != NULL && (text_intern(&p->texts, w->module.s, w->module.len,
+	    &module) < 0 ||
+	    text_intern(&p->texts, w->type.s, w->type.len, &type) < 0))
 		return -ENOMEM;
 	if (is_better(f, w, module)) {
 		if (make_lines(p, f->frame, w, module, &first, &n) < 0)
@@ -200,6 +216,8 @@ fill_frame(struct profile *p, size_t at, const struct wire_words *w)
 		return 0;
 	f->known = (uint8_t)w->known;
 	f->words = (uint8_t)w->n;
+	f->type = type[0] != '\0' ? type : NULL;
+	f->type_from = (uint8_t)w->type_from;
 	f->offset = w->offset;
 	f->fetching = w->fetching;
 	f->settled = w->known != WIRE_K_PENDING && !w->fetching;
@@ -387,6 +405,63 @@ profile_origin(const struct profile *p, const uint32_t *lines, size_t n)
 	    profile_function(p, p->line[lines[i]].function)->wrapper)
 		i++;
 	return i;
+}
+
+static bool
+passes(const struct profile *p, const struct frame *f)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (!profile_function(p, p->line[f->first + i].function)->passes)
+			return false;
+	return true;
+}
+
+enum wire_type_from
+profile_type_at(const struct profile *p, size_t caller, const char **type)
+{
+	const struct stack *st = &p->stack[caller];
+
+	for (unsigned d = 0; d < st->depth; d++) {
+		const struct frame *f = profile_frame(p,
+		    p->frame_of[st->first + d]);
+
+		if (f->type != NULL) {
+			*type = f->type;
+			return (enum wire_type_from)f->type_from;
+		}
+		if (!passes(p, f))
+			break;
+	}
+	*type = "";
+	return WIRE_TYPE_UNKNOWN;
+}
+
+int
+profile_type(struct profile *p, uint64_t caller, const char **type,
+    enum wire_type_from *from)
+{
+	int64_t at = hashmap_find(&p->callers, caller);
+
+	if (at < 0)
+		return -ENOENT;
+	if (profile_prepare(p) < 0)
+		return -ENOMEM;
+	*from = profile_type_at(p, (size_t)at, type);
+	return 0;
+}
+
+const char *
+profile_type_source(enum wire_type_from from)
+{
+	static const char *const words[WIRE_TYPE_SOURCES] = {
+		[WIRE_TYPE_UNKNOWN] = "unknown",
+		[WIRE_TYPE_TEMPLATE] = "template",
+		[WIRE_TYPE_CALL] = "call",
+		[WIRE_TYPE_SYMBOL] = "symbol",
+		[WIRE_TYPE_OWN] = "program",
+	};
+
+	return from < WIRE_TYPE_SOURCES ? words[from] : "unknown";
 }
 
 static void

@@ -21,6 +21,8 @@ struct entry {
 	uint64_t found;		/* the words' address */
 	unsigned n;
 	struct symbol_line *line;	/* n of them: most have one or two */
+	char *type;
+	enum symbol_type_from type_from;
 	size_t bytes;
 };
 
@@ -45,20 +47,18 @@ free_texts(struct symbol_line *line, unsigned n)
 }
 
 static void
-free_lines(struct symbol_line *line, unsigned n)
+free_entry(struct entry *e)
 {
-	free_texts(line, n);
-	free(line);
+	free_texts(e->line, e->n);
+	free(e->line);
+	free(e->type);
 }
 
 static void
 forget_words(struct symcache *c)
 {
-	for (; c->oldest != c->put; c->oldest++) {
-		struct entry *e = &c->entry[c->oldest % WORDS_MAX];
-
-		free_lines(e->line, e->n);
-	}
+	for (; c->oldest != c->put; c->oldest++)
+		free_entry(&c->entry[c->oldest % WORDS_MAX]);
 	hashindex_clear(&c->index);
 	c->bytes = 0;
 }
@@ -178,6 +178,18 @@ symcache_known(struct symcache *c, uint32_t no)
 
 /* --- words --------------------------------------------------------------- */
 
+/* NULL of NULL; -ENOMEM. */
+static int
+copy_type(char **to, const char *from)
+{
+	char *copy = from == NULL ? NULL : strdup(from);
+
+	if (copy == NULL && from != NULL)
+		return -ENOMEM;
+	*to = copy;
+	return 0;
+}
+
 /* `to` has room for n; -ENOMEM with nothing in it. */
 static int
 copy_lines(struct symbol_line *to, const struct symbol_line *from, unsigned n)
@@ -232,6 +244,11 @@ symcache_get(struct symcache *c, uint32_t no, const struct symbol_place *p,
 	e = &c->entry[at];
 	if (copy_lines(out->line, e->line, e->n) < 0)
 		return false;
+	if (copy_type(&out->type, e->type) < 0) {
+		free_texts(out->line, e->n);
+		return false;
+	}
+	out->type_from = e->type_from;
 	out->known = e->known;
 	out->address = e->found;
 	out->n = e->n;
@@ -246,13 +263,13 @@ drop_oldest(struct symcache *c)
 
 	hashindex_remove(&c->index, hash_of(e->module, e->address), index);
 	c->bytes -= e->bytes;
-	free_lines(e->line, e->n);
+	free_entry(e);
 }
 
 static size_t
 bytes_of(const struct symbol_words *w)
 {
-	size_t bytes = 0;
+	size_t bytes = w->type != NULL ? strlen(w->type) + 32 : 0;
 
 	for (unsigned i = 0; i < w->n; i++) {
 		bytes += sizeof(w->line[i]) + strlen(w->line[i].function) + 32;
@@ -267,13 +284,16 @@ symcache_put(struct symcache *c, uint32_t no, const struct symbol_place *p,
     const struct symbol_words *words)
 {
 	struct symbol_line *line;
+	char *type = NULL;
 	uint32_t index;
 	struct entry *e;
 
 	if ((line = calloc(words->n + 1, sizeof(*line))) == NULL)
 		return;
 	if (hashindex_reserve(&c->index, (size_t)c->index.n + 1) < 0 ||
+	    copy_type(&type, words->type) < 0 ||
 	    copy_lines(line, words->line, words->n) < 0) {
+		free(type);
 		free(line);
 		return;
 	}
@@ -292,6 +312,8 @@ symcache_put(struct symcache *c, uint32_t no, const struct symbol_place *p,
 		.found = words->address,
 		.n = words->n,
 		.line = line,
+		.type = type,
+		.type_from = words->type_from,
 		.bytes = bytes_of(words),
 	};
 	c->bytes += e->bytes;

@@ -7,7 +7,7 @@
 #include "symbol.h"
 
 /* Either program refuses other versions. */
-#define VERSION 1
+#define VERSION 2
 
 /* --- writing ------------------------------------------------------------- */
 
@@ -129,6 +129,8 @@ packet_put_answer(struct packet_out *o, const struct packet_answer *a)
 			put_text(o, w->line[k].file, PACKET_TEXT_MAX);
 			put_u32(o, w->line[k].line);
 		}
+		put_text(o, w->type, PACKET_TEXT_MAX);
+		put_u8(o, w->type_from);
 	}
 	return end_packet(o);
 }
@@ -270,6 +272,19 @@ copy_text(struct in *in)
 	return copy;
 }
 
+/* NULL for "". */
+static char *
+copy_known_text(struct in *in)
+{
+	char *copy = copy_text(in);
+
+	if (copy != NULL && copy[0] == '\0') {
+		free(copy);
+		copy = NULL;
+	}
+	return copy;
+}
+
 static void
 get_words(struct in *in, struct symbol_words *w)
 {
@@ -280,14 +295,14 @@ get_words(struct in *in, struct symbol_words *w)
 	n = get_count(in, get_u8(in), SYMBOL_INLINES_MAX);
 	for (unsigned k = 0; k < n && !in->failed; k++) {
 		w->line[k].function = copy_text(in);
-		w->line[k].file = copy_text(in);
+		w->line[k].file = copy_known_text(in);
 		w->line[k].line = get_u32(in);
 		w->n++;
-		if (w->line[k].file != NULL && w->line[k].file[0] == '\0') {
-			free(w->line[k].file);
-			w->line[k].file = NULL;
-		}
 	}
+	w->type = copy_known_text(in);
+	w->type_from = get_count(in, get_u8(in), SYMBOL_TYPE_SYMBOL);
+	if ((w->type != NULL) != (w->type_from != SYMBOL_TYPE_UNKNOWN))
+		in->failed = true;
 }
 
 int
@@ -324,5 +339,6 @@ symbol_words_fini(struct symbol_words *w)
 		free(w->line[i].function);
 		free(w->line[i].file);
 	}
+	free(w->type);
 	memset(w, 0, sizeof(*w));
 }

@@ -90,11 +90,17 @@ symbol_words(const char *symbol, struct symbol_words *w)
 		free(w->line[k].file);
 		memset(&w->line[k], 0, sizeof(w->line[k]));
 	}
+	free(w->type);
+	w->type = NULL;
+	w->type_from = SYMBOL_TYPE_UNKNOWN;
 	w->n = 0;
 	w->known = SYMBOL_NO_SYMBOL;
 	if (symbol == NULL ||
 	    (w->line[0].function = symread_demangle(symbol)) == NULL)
 		return;
+	w->type = symbol_type_in_name(w->line[0].function, true);
+	if (w->type != NULL)
+		w->type_from = SYMBOL_TYPE_SYMBOL;
 	w->n = 1;
 	w->known = SYMBOL_NO_LINE;
 }

@@ -6,6 +6,7 @@
  *	reader_find.c	finds and verifies the module's and the debug file
  *	reader_image.c	open files and their symbols
  *	reader_dwarf.c	functions, lines and inlines of an address
+ *	reader_types.c	types of what is allocated there
  *	reader_fetch.c	fetches a debug file
  *
  * Vocabulary
@@ -141,6 +142,20 @@ bool symread_offset(struct image *, uint64_t offset, uint64_t *addr);
 bool symread_dwarf(struct image *, uint64_t pc, const char *symbol,
     struct symbol_words *);
 void symread_index_free(struct dwarf_index *);
+
+/* To the DIE that was declared, which lies in its scopes. */
+void symread_declaration(Dwarf_Die *);
+/* The name with its scopes, heap; NULL: no memory. */
+char *symread_qualified(Dwarf_Die *declaration, const char *name);
+
+/*
+ * Adds the type that a function of that name allocates.  False: the function
+ * only passes the request on, and the one that it is inlined in may tell more.
+ */
+bool symread_type(Dwarf_Die *function, const char *name, struct symbol_words *);
+/* Adds the type that the call which returns there allocates.  False: none. */
+bool symread_call_type(Dwarf_Die *unit, Dwarf_Die *function, uint64_t address,
+    struct symbol_words *);
 
 /* When an image is closed: others may be mapped there. */
 void symread_forget_names(void);

@@ -39,9 +39,8 @@ linkage_name(Dwarf_Die *die)
 	return name != NULL ? name : string_of(die, DW_AT_MIPS_linkage_name);
 }
 
-/* To the DIE that was declared, which lies in its scopes. */
-static void
-find_declaration(Dwarf_Die *die)
+void
+symread_declaration(Dwarf_Die *die)
 {
 	static const unsigned links[] = {
 		DW_AT_abstract_origin, DW_AT_specification,
@@ -124,8 +123,8 @@ static struct {
 	char *text;
 } name_cache[512];
 
-static char *
-cached_name(Dwarf_Die *declaration, const char *name)
+char *
+symread_qualified(Dwarf_Die *declaration, const char *name)
 {
 	size_t i = ((uintptr_t)declaration->addr >> 1) % BASE_NELEM(name_cache);
 
@@ -172,8 +171,8 @@ function_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
 		return NULL;
 	if (!has_scopes(unit))
 		return symread_demangle(name);
-	find_declaration(&declaration);
-	return cached_name(&declaration, name);
+	symread_declaration(&declaration);
+	return symread_qualified(&declaration, name);
 }
 
 /* Deeper than compilers nest. */
@@ -462,11 +461,13 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
     const char *symbol, struct symbol_words *w)
 {
 	struct chain c = { .n = 0 };
+	bool told = function == NULL;
 	char *name = NULL;
 
 	if (function != NULL) {
 		find_inlines(function, pc, &c);
 		name = function_name(function, &u->scope, symbol);
+		told = symread_call_type(&u->die, function, pc + 1, w);
 	}
 	put_line(u, pc, &w->line[0]);
 	/* Innermost first; of too many, one line stands for the middle. */
@@ -476,7 +477,10 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 
 		if (w->n + 1 < SYMBOL_INLINES_MAX || c.n == 0) {
 			line->function = function_name(inlined, &u->scope, NULL);
+			told = told || line->function == NULL ||
+			    symread_type(inlined, line->function, w);
 		} else {
+			told = true;
 			line->function = omitted_text(c.n + 1);
 			free(line->file);
 			line->file = NULL;
@@ -486,6 +490,8 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 		}
 		put_call(u, inlined, &w->line[w->n]);
 	}
+	if (!told && name != NULL)
+		symread_type(function, name, w);
 	w->line[w->n++].function = name;
 }
 

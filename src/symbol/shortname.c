@@ -231,12 +231,23 @@ without_clones(const char *name, size_t len)
 	return len;
 }
 
+/* A group in angle brackets is of the part before it. */
+static void
+put_arguments(struct symbol_arguments *args, const char *p, const char *end)
+{
+	if (*p == '<' && end > p + 1 && end[-1] == '>')
+		args->of[0] = (struct symbol_part){ p + 1,
+			(size_t)(end - p) - 2 };
+}
+
 void
-symbol_short_name(const char *function, char *out, size_t cap)
+symbol_split_name(const char *function, char *out, size_t cap,
+    struct symbol_arguments *args)
 {
 	struct writer w = { out, cap, 0 };
-	const char *p = function;
+	const char *p = function, *end;
 
+	*args = (struct symbol_arguments){ 0 };
 	if (cap == 0)
 		return;
 	while (*p != '\0') {
@@ -250,7 +261,9 @@ symbol_short_name(const char *function, char *out, size_t cap)
 		} else if (*p == '<' && p == function) {
 			p = put_self(&w, p, 0);
 		} else if (*p == '<' || *p == '[') {
-			p = behind_group(p);
+			end = behind_group(p);
+			put_arguments(args, p, end);
+			p = end;
 			/* In "f::<T>" no part follows. */
 			if (w.len >= 2 && memcmp(out + w.len - 2, "::", 2) == 0)
 				w.len -= 2;
@@ -264,9 +277,14 @@ symbol_short_name(const char *function, char *out, size_t cap)
 				break;
 		} else if (*p == ' ') {
 			/* That was the return type. */
+			*args = (struct symbol_arguments){ 0 };
 			w.len = 0;
 			p++;
 		} else {
+			if (strncmp(p, "::", 2) == 0) {
+				args->of[1] = args->of[0];
+				args->of[0] = (struct symbol_part){ 0 };
+			}
 			put_text(&w, p++, 1);
 		}
 	}
@@ -274,6 +292,14 @@ symbol_short_name(const char *function, char *out, size_t cap)
 	if (w.len == 0)
 		put_text(&w, function, strlen(function));
 	out[without_clones(out, w.len)] = '\0';
+}
+
+void
+symbol_short_name(const char *function, char *out, size_t cap)
+{
+	struct symbol_arguments args;
+
+	symbol_split_name(function, out, cap, &args);
 }
 
 /* --- names that fit ------------------------------------------------------ */

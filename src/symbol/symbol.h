@@ -10,6 +10,7 @@
  *	modules.c	mappings of a process, and the table of its modules
  *	wrappers.c	the default list of wrappers, and patterns of more
  *	shortname.c	names to show
+ *	typenames.c	types of what is allocated, from names of functions
  *	pagek-symbols.c, reader*.c	the reader (reader.h)
  *
  * Vocabulary
@@ -27,6 +28,8 @@
  *			information, which may be hostile: pagek-symbols.  When
  *			it dies or takes too long, the file counts as damaged,
  *			and another reader goes on with the rest.
+ *	type		of the objects that a block was requested for, as the
+ *			program's own names have it; most frames tell none.
  *	wrapper		a function that only passes a request for memory on.
  *			Frames of wrappers are skipped from inside: shown, but
  *			not counted as callers.
@@ -147,6 +150,14 @@ struct symbol_line {
 	uint32_t line;		/* 0: not known */
 };
 
+/* Where the name of a type comes from.  The same as enum wire_type_from. */
+enum symbol_type_from {
+	SYMBOL_TYPE_UNKNOWN,
+	SYMBOL_TYPE_TEMPLATE,	/* debug information: a template argument of a function that allocates */
+	SYMBOL_TYPE_CALL,	/* debug information: the call itself */
+	SYMBOL_TYPE_SYMBOL,	/* the symbol's name alone */
+};
+
 /* Texts are heap, the holder's. */
 struct symbol_words {
 	enum symbol_known known;
@@ -154,6 +165,9 @@ struct symbol_words {
 	uint64_t address;	/* in the file's tables, of the return */
 	unsigned n;
 	struct symbol_line line[SYMBOL_INLINES_MAX];	/* innermost first; the last is the function itself */
+	/* What the frame requests memory for, if its callee only passes requests on. */
+	char *type;		/* NULL: not known */
+	enum symbol_type_from type_from;
 };
 
 /* Frees its texts; n is 0 then. */
@@ -223,11 +237,54 @@ const char *symbol_wrappers_pattern(const struct symbol_wrappers *, size_t k);
  */
 void symbol_short_name(const char *function, char *out, size_t cap);
 
+/* The same, and the template arguments of its last two parts; len 0: none. */
+struct symbol_part {
+	const char *p;		/* in the name */
+	size_t len;
+};
+struct symbol_arguments {
+	struct symbol_part of[2];	/* of the last part, and of the one before it */
+};
+void symbol_split_name(const char *function, char *out, size_t cap,
+    struct symbol_arguments *);
+
 /*
  * Shortens a name of more than SYMBOL_NAME_MAX bytes in place.  Its short name
  * stays if possible, and different names stay different:
  *	A<std::map<...#9c41d2aa>, int>::f(int)
  */
 void symbol_fit_name(char *function);
+
+/* --- types of what is allocated ------------------------------------------ */
+
+#define SYMBOL_TYPE_MAX 16384	/* bytes of a type's text that are read */
+
+/* What a function says of the memory that its callee allocates. */
+struct symbol_told {
+	enum {
+		SYMBOL_OTHER,	/* no function of a known library: nothing */
+		SYMBOL_ENDS,	/* nothing, and what calls it says nothing either */
+		SYMBOL_PASSES,	/* nothing, but what calls it may */
+		SYMBOL_TELLS,	/* it is for objects of a template argument */
+	} tells;
+	bool rust;		/* of the parameter T in debug information */
+	bool of_class;		/* of its class, not of the function */
+	bool alone;		/* without debug information too: no other code can be inlined there */
+	unsigned argument;	/* the first is 0 */
+};
+struct symbol_told symbol_tells(const char *function);
+
+/*
+ * The type in a demangled name that has all template arguments; `alone`: there
+ * is no debug information.  Heap; NULL: none, or no memory.
+ */
+char *symbol_type_in_name(const char *function, bool alone);
+
+/*
+ * The text of a type in one spelling: without what a container puts around its
+ * elements, and shortened as a function's name.  Heap; NULL: no type, or no
+ * memory.
+ */
+char *symbol_type_text(const char *text, size_t len);
 
 #endif

@@ -66,6 +66,11 @@ claim_words(const struct symbol_words *w, unsigned n)
 		for (unsigned k = 0; k < w[i].n; k++)
 			claim(w[i].line[k].function != NULL,
 			    "a function has a name");
+		claim((w[i].type != NULL) ==
+		    (w[i].type_from != SYMBOL_TYPE_UNKNOWN) &&
+		    (w[i].type == NULL ||
+		    strlen(w[i].type) <= SYMBOL_NAME_MAX),
+		    "a type has a name and a source, or neither");
 	}
 }
 

@@ -44,7 +44,7 @@ encodes_and_comes_back(const struct wire_msg *m)
 }
 
 /*
- * Any bytes as the packed part of SITED and of FRAMED, from any place on: what
+ * Any bytes as the packed parts of SITED and of FRAMED, from any place on: what
  * comes out goes in again as the same bytes.
  */
 static void
@@ -89,6 +89,29 @@ words_come_back(const uint8_t *p, size_t len)
 	}
 	claim((r == 0) == (at == len) && from == at,
 	    "the end of words is the end of their bytes");
+}
+
+static void
+types_come_back(const uint8_t *p, size_t len)
+{
+	struct wire_bytes b = { p, len };
+	uint8_t out[3 + WIRE_TEXT_MAX];
+	struct wire_words w;
+	uint32_t frame = 0;
+	size_t at = 0, from = 0, n;
+	int r;
+
+	while ((r = wire_told_next(b, &at, &frame, &w)) == 1) {
+		n = 0;
+		claim(wire_told_put(out, sizeof out, &n, frame, &w) &&
+		    n == at - from && memcmp(out, p + from, n) == 0,
+		    "a type goes in as it came out");
+		claim(!wire_told_put(out, n - 1, &(size_t){ 0 }, frame, &w),
+		    "a type needs all of its bytes");
+		from = at;
+	}
+	claim((r == 0) == (at == len) && from == at,
+	    "the end of types is the end of their bytes");
 }
 
 /* Sums up what comes out, so that two ways of cutting can be compared. */
@@ -182,6 +205,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 		encodes_and_comes_back(&m);
 	stacks_come_back(p, len);
 	words_come_back(p, len);
+	types_come_back(p, len);
 	splits_the_same(p, len);
 	return 0;
 }

@@ -121,6 +121,7 @@ main(int argc, char **argv)
 	store("packed", "some-stacks", m.sited.sites.p, m.sited.sites.len);
 	sample_get_some(WIRE_FRAMED, &m);
 	store("packed", "some-words", m.framed.words.p, m.framed.words.len);
+	store("packed", "some-types", m.framed.types.p, m.framed.types.len);
 	STORE_ALL("bomb", sample_bombs);
 	STORE_ALL("edge", sample_edges);
 	STORE_ALL("wrong", sample_wrong);

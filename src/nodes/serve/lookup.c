@@ -40,8 +40,18 @@ _Static_assert((int)SYMBOL_PENDING == (int)WIRE_K_PENDING &&
     (int)SYMBOL_DAMAGED == (int)WIRE_K_DAMAGED &&
     (int)SYMBOL_NO_READER == (int)WIRE_K_NO_READER &&
     SYMBOL_INLINES_MAX <= WIRE_INLINES_MAX &&
+    (int)SYMBOL_TYPE_TEMPLATE == (int)WIRE_TYPE_TEMPLATE &&
+    (int)SYMBOL_TYPE_CALL == (int)WIRE_TYPE_CALL &&
+    (int)SYMBOL_TYPE_SYMBOL == (int)WIRE_TYPE_SYMBOL &&
     SYMBOL_NAME_MAX <= WIRE_TEXT_MAX,
     "the enums of reader and wire agree");
+
+/* Words, and their types; both have room in one answer. */
+struct packed {
+	uint8_t words[WIRE_PACKED_MAX];
+	uint8_t types[WIRE_TOLD_MAX];
+	size_t len, types_len;
+};
 
 /* One FRAME, from the request to its answer. */
 struct look {
@@ -60,8 +70,7 @@ struct look {
 	char *path[WIRE_SYMS_MAX];	/* of the place; NULL none */
 	bool unsure[WIRE_SYMS_MAX];	/* several modules have lain there */
 	uint32_t n;			/* frames answered so far */
-	uint8_t packed[WIRE_PACKED_MAX];
-	size_t len;
+	struct packed packed;
 	struct symbols_fetch fetch;
 	bool fetching;
 };
@@ -280,6 +289,21 @@ path_text(const char *path)
 	return (struct wire_text){ path + cut, len - cut };
 }
 
+/* False: there is no room. */
+static bool
+pack_words(struct packed *p, uint32_t frame, const struct wire_words *w)
+{
+	size_t types = p->types_len, left;
+
+	if (!wire_told_put(p->types, sizeof p->types, &types, frame, w))
+		return false;
+	left = sizeof p->words - types;
+	if (p->len > left || !wire_framed_put(p->words, left, &p->len, w))
+		return false;
+	p->types_len = types;
+	return true;
+}
+
 static bool
 put_words(struct look *l, size_t i, const struct symbol_words *in)
 {
@@ -298,7 +322,10 @@ put_words(struct look *l, size_t i, const struct symbol_words *in)
 			.function = wire_text(in->line[j].function),
 			.file = path_text(in->line[j].file),
 			.line = in->line[j].line };
-	return wire_framed_put(l->packed, sizeof l->packed, &l->len, &w);
+	if (in->type != NULL)
+		w.type = wire_text(in->type);
+	w.type_from = in->type_from;
+	return pack_words(&l->packed, (uint32_t)i, &w);
 }
 
 static bool
@@ -379,7 +406,9 @@ send_framed(struct conn *c, const struct look *l)
 
 	f->index = l->frame.index;
 	f->n = l->n;
-	f->words = (struct wire_bytes){ l->packed, l->len };
+	f->words = (struct wire_bytes){ l->packed.words, l->packed.len };
+	f->types = (struct wire_bytes){ l->packed.types,
+		l->packed.types_len };
 	if (l->fetching) {
 		f->fetched_kb = l->fetch.kb;
 		f->fetch_kb = l->fetch.of_kb;
@@ -443,21 +472,24 @@ static void
 send_source_words(struct conn *c, const struct wire_msg *m,
     const struct keeper *k)
 {
-	static uint8_t packed[WIRE_PACKED_MAX];
+	static struct packed packed;
 	struct wire_msg reply = { .type = WIRE_FRAMED, .id = m->id };
 	struct wire_words w;
-	size_t i, len = 0;
+	size_t i;
 
+	packed.len = packed.types_len = 0;
 	for (i = 0; i < m->frame.n; i++) {
 		w = (struct wire_words){ .known = WIRE_K_NO_MODULE };
 		k->source.words(m->frame.frame[i], &w);
 		w.frame = m->frame.frame[i];
-		if (!wire_framed_put(packed, sizeof packed, &len, &w))
+		if (!pack_words(&packed, (uint32_t)i, &w))
 			break;
 	}
 	reply.framed.index = m->frame.index;
 	reply.framed.n = (uint32_t)i;
-	reply.framed.words = (struct wire_bytes){ packed, len };
+	reply.framed.words = (struct wire_bytes){ packed.words, packed.len };
+	reply.framed.types = (struct wire_bytes){ packed.types,
+		packed.types_len };
 	conn_reply(c, &reply);
 }
 
@@ -484,7 +516,7 @@ queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	memset(l->path, 0, sizeof l->path);
 	memset(l->unsure, 0, sizeof l->unsure);
 	l->n = 0;
-	l->len = 0;
+	l->packed.len = l->packed.types_len = 0;
 	l->fetching = false;
 	for (size_t i = 0; i < l->frame.n && r == 0; i++)
 		r = place_by_site(l, i);

@@ -47,7 +47,7 @@ move_text(char **to, struct wire_text *t)
 struct wire_words *
 nodes_words_copy(const struct wire_words *words)
 {
-	size_t i, bytes = words->module.len + 1;
+	size_t i, bytes = words->module.len + words->type.len + 2;
 	struct wire_words *copy;
 	char *to;
 
@@ -64,6 +64,7 @@ nodes_words_copy(const struct wire_words *words)
 		move_text(&to, &copy->line[i].function);
 		move_text(&to, &copy->line[i].file);
 	}
+	move_text(&to, &copy->type);
 	return copy;
 }
 
@@ -165,6 +166,12 @@ uint64_t
 nodes_session_names_no(const struct nodes_session *s)
 {
 	return s->names.changes;
+}
+
+bool
+nodes_session_typed(const struct nodes_session *s)
+{
+	return s->names.typed;
 }
 
 const char *
@@ -287,12 +294,22 @@ take_fetch(struct names *nm, const struct wire_framed *framed)
 static void
 take_words(struct names *nm, struct answers *a, const struct wire_msg *msg)
 {
-	struct wire_words in;
+	struct wire_words in, told;
 	struct wire_words *w;
-	size_t at = 0;
+	uint32_t i, of = 0;
+	size_t at = 0, types = 0;
+	bool more;
 
 	take_fetch(nm, &msg->framed);
-	while (wire_framed_next(msg->framed.words, &at, &in) == 1) {
+	more = wire_told_next(msg->framed.types, &types, &of, &told) == 1;
+	for (i = 0; wire_framed_next(msg->framed.words, &at, &in) == 1; i++) {
+		if (more && of == i) {
+			in.type = told.type;
+			in.type_from = told.type_from;
+			nm->typed = true;
+			more = wire_told_next(msg->framed.types, &types, &of,
+			    &told) == 1;
+		}
 		w = nodes_words_copy(&in);
 		if (in.fetching)
 			nm->fetch_frame = in.frame;
@@ -420,6 +437,7 @@ names_reset(struct names *nm)
 		answers_reset(&nm->cache[i].answers);
 	nm->fetching[0] = '\0';
 	nm->fetch_frame = 0;
+	nm->typed = false;
 	nm->changes++;
 }
 

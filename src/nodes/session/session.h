@@ -253,6 +253,9 @@ void nodes_session_effort(const struct nodes_session *, struct nodes_effort *);
 /* Incremented when a stack, words or a name may have changed. */
 uint64_t nodes_session_names_no(const struct nodes_session *);
 
+/* Words of some frame have told a type. */
+bool nodes_session_typed(const struct nodes_session *);
+
 /*
  * Progress of a debug file that the node downloads: "libfoo.so 812 of 4,096
  * kB"; "" if none. Not yet safe for a terminal.

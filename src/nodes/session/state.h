@@ -267,6 +267,7 @@ struct names {
 	char fetching[WIRE_TEXT_MAX + 64];	/* a download; "" none */
 	uint64_t fetch_frame;		/* a frame that waits for it; 0 none */
 	int64_t fetch_ms;		/* when the node last reported it */
+	bool typed;			/* some frame has told a type */
 	uint64_t changes;		/* incremented when any of it may have changed */
 	nodes_news_cb news;
 	void *arg;

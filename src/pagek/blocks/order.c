@@ -382,7 +382,9 @@ call_number(struct page_order *o, const struct page_view *v,
 	named = hashmap_item(&o->named, (size_t)at);
 	if (added) {
 		known = page_calls_origin(v, caller, &call);
-		if (known)
+		if (sort == PAGE_SORT_CTYPE)
+			page_calls_type(v, caller, name, sizeof name);
+		else if (known)
 			call_text(&call, sort, name, sizeof name);
 		r = number_text(o, name, &named->number);
 		if (r < 0)
@@ -408,6 +410,7 @@ text_number(struct page_order *o, const struct page_view *v,
 	case PAGE_SORT_MODULE:
 	case PAGE_SORT_FILE:
 	case PAGE_SORT_LINE:
+	case PAGE_SORT_CTYPE:
 		return call_number(o, v, sort, b->caller, number);
 	case PAGE_SORT_REQUESTER:
 		name = page_requester(room, v->look, b);

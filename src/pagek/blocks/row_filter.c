@@ -83,6 +83,7 @@ page_row_filter_wants_names(const struct page_row_filter *s)
 	    filter_wants(s->filter, FILTER_FUNCTION) ||
 	    filter_wants(s->filter, FILTER_FILE) ||
 	    filter_wants(s->filter, FILTER_LINE) ||
+	    filter_wants(s->filter, FILTER_CTYPE) ||
 	    filter_wants(s->filter, FILTER_MODULE));
 }
 
@@ -130,6 +131,8 @@ name_of(struct page_row_filter *s, enum filter_field field)
 		return "";
 	if (field == FILTER_FUNCTION)
 		page_call_function(call, s->text, sizeof s->text);
+	else if (field == FILTER_CTYPE)
+		page_calls_type(s->v, s->b->caller, s->text, sizeof s->text);
 	else if (field == FILTER_LINE)
 		line_text(call, s->text, sizeof s->text);
 	else if (field == FILTER_FILE)

@@ -150,6 +150,7 @@ const char *const option_groupings[] = {
 	[PROFILE_LINE] = "line",
 	[PROFILE_FRAME] = "frame",
 	[PROFILE_MODULE] = "module",
+	[PROFILE_CTYPE] = "ctype",
 };
 
 /* A measure, or a grouping: their words differ. */

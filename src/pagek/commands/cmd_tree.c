@@ -33,6 +33,7 @@ static const char *const group_names[] = {
 	[PROFILE_LINE] = "line",
 	[PROFILE_FRAME] = "any function of the stack",
 	[PROFILE_MODULE] = "module",
+	[PROFILE_CTYPE] = "type of the objects",
 };
 
 static const char *
@@ -409,7 +410,7 @@ name_title(const struct options *o)
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 
 	return kind != NULL ? kind->title : o->tree.by == PROFILE_MODULE ?
-	    "MODULE" : "FUNCTION";
+	    "MODULE" : o->tree.by == PROFILE_CTYPE ? "CTYPE" : "FUNCTION";
 }
 
 static int

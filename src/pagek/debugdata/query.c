@@ -178,6 +178,7 @@ keys_of_sort(enum page_sort sort)
 	case PAGE_SORT_MODULE:
 	case PAGE_SORT_FILE:
 	case PAGE_SORT_LINE:
+	case PAGE_SORT_CTYPE:
 	case PAGE_SORTS:
 		break;
 	}

@@ -148,6 +148,8 @@ static const struct page_group_kind kinds[] = {
 	    false, false },
 	{ "type", "type", "TYPE", "type", PROFILE_TAG, type_of, say_type, false,
 	    false },
+	{ "ctype", "type of the objects", "CTYPE", "type", PROFILE_CTYPE, NULL,
+	    NULL, false, false },
 	{ "thread", "thread", "THREAD", "thread", PROFILE_TAG, thread_of,
 	    say_thread, false, false },
 	{ "age", "age", "AGED", "age", PROFILE_TAG, age_band, say_age, true,

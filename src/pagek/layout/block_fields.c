@@ -99,6 +99,24 @@ put_seq(const void *row, int width, struct page_picture *pic)
 	picture_put(pic, text);
 }
 
+/* "T app::Row": where the name comes from, as the manual has it, and the name. */
+static void
+put_ctype(const void *row, int width, struct page_picture *pic)
+{
+	static const char marks[WIRE_TYPE_SOURCES + 1] = " TCSP";
+	const struct page_block_row *r = row;
+	enum wire_type_from from;
+	char type[PAGE_NAME_MAX];
+
+	from = page_calls_type(r->v, r->b->caller, type, sizeof type);
+	if (from == WIRE_TYPE_UNKNOWN) {
+		picture_blanks(pic, width);
+		return;
+	}
+	picture_printf(pic, "%c ", marks[from]);
+	picture_text(pic, type, width - 2, PICTURE_LEFT);
+}
+
 static void
 put_born(const void *row, int width, struct page_picture *pic)
 {
@@ -163,8 +181,11 @@ page_stack_get(struct profile *p, uint64_t caller, struct page_stack *s)
 {
 	s->n = s->origin = 0;
 	s->end = 0;
+	s->type = "";
+	s->type_from = WIRE_TYPE_UNKNOWN;
 	if (caller == 0 || profile_stack(p, caller, s->line,
-	    PROFILE_LINES_MAX, &s->n, &s->origin, &s->end) < 0)
+	    PROFILE_LINES_MAX, &s->n, &s->origin, &s->end) < 0 ||
+	    profile_type(p, caller, &s->type, &s->type_from) < 0)
 		s->n = 0;
 }
 
@@ -179,6 +200,9 @@ FIELD_GET_TEXT(get_file, page_stack,
     r->n > 0 ? r->line[r->origin].file : NULL)
 FIELD_GET(get_line, page_stack, n, r->line[r->origin].line,
     r->n > 0 && r->line[r->origin].line != 0)
+FIELD_GET_TEXT(get_ctype, page_stack, r->type)
+FIELD_GET(get_ctype_from, page_stack, text,
+    profile_type_source(r->type_from), r->n > 0)
 FIELD_GET_TEXT(get_stack_end, page_stack,
     r->end != 0 ? stream_end_text(r->end) : NULL)
 
@@ -222,6 +246,7 @@ static const struct field_table line_table = FIELD_TABLE(line_fields);
 #define KEEP(cols) (FUNCTION_GAP + (cols))	/* for the function */
 #define STACK FIELD_VIA(page_block_row, stack)
 #define NEED_WIDE 1		/* classic streams do not have it */
+#define NEED_TYPES 2		/* nor programs whose words tell no type */
 
 static const struct field blocks[] = {
 	{ .key = "kind", .kind = FIELD_TEXT, .get = get_kind,
@@ -237,7 +262,7 @@ static const struct field blocks[] = {
 	    .column = { .title = "   SIZE", .gap = 1, .width = 7, .rank = 1,
 	    .put = put_size } },
 	{ .subset = PAGE_BLOCK_HELD,
-	    .column = { .title = "   USED", .gap = 1, .width = 7, .rank = 8,
+	    .column = { .title = "   USED", .gap = 1, .width = 7, .rank = 9,
 	    .keep = KEEP(40), .need = NEED_WIDE, .put = put_used } },
 	{ .key = "weight", .kind = FIELD_SHARE, .get = get_weight,
 	    .subset = PAGE_BLOCK_HELD },
@@ -254,7 +279,7 @@ static const struct field blocks[] = {
 	    .subset = PAGE_BLOCK_HELD },
 	{ .key = "level", .get = get_level, .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "L", .gap = 1, .width = 1, .place = 1,
-	    .rank = 9, .keep = KEEP(40), .put = put_level } },
+	    .rank = 10, .keep = KEEP(40), .put = put_level } },
 	{ .key = "thread", .kind = FIELD_TEXT, .get = get_thread,
 	    .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "THREAD", .gap = 1, .width = 8, .rank = 6,
@@ -268,17 +293,17 @@ static const struct field blocks[] = {
 	    .column = { .title = " AGE ", .gap = 1, .width = 5, .rank = 2,
 	    .put = put_age } },
 	{ .subset = PAGE_BLOCK_HELD,
-	    .column = { .title = "H", .gap = 1, .width = 1, .rank = 7,
+	    .column = { .title = "H", .gap = 1, .width = 1, .rank = 8,
 	    .keep = KEEP(40), .put = put_glyph } },
 	/* The order by birth is that by age. */
 	{ .key = "time", .kind = FIELD_TIME, .get = get_time,
 	    .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "BORN", .word = "AGE", .gap = 1, .width = 12,
-	    .place = 2, .rank = 11, .keep = KEEP(60), .put = put_born } },
+	    .place = 2, .rank = 12, .keep = KEEP(60), .put = put_born } },
 	{ .key = "seq", .get = field_u64, BLK(seq),
 	    .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "       SEQ", .gap = 1, .width = 10,
-	    .place = 1, .rank = 10, .keep = KEEP(40), .put = put_seq } },
+	    .place = 1, .rank = 11, .keep = KEEP(40), .put = put_seq } },
 	{ .key = "caller", .kind = FIELD_HEX, .get = get_caller,
 	    .via = STACK,
 	    .subset = PAGE_BLOCK_HELD },
@@ -304,6 +329,13 @@ static const struct field blocks[] = {
 	    .via = STACK, .subset = PAGE_BLOCK_HELD },
 	{ .key = "line", .get = get_line,
 	    .via = STACK, .subset = PAGE_BLOCK_HELD },
+	{ .key = "ctype", .kind = FIELD_TEXT, .get = get_ctype,
+	    .via = STACK, .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "CTYPE", .gap = 1, .width = 20, .place = 3,
+	    .rank = 7, .keep = KEEP(24),
+	    .need = NEED_TYPES, .put = put_ctype } },
+	{ .key = "ctype_from", .kind = FIELD_TEXT, .get = get_ctype_from,
+	    .via = STACK, .subset = PAGE_BLOCK_HELD },
 };
 const struct field_table page_block_fields = { .field = blocks,
 	.n = BASE_NELEM(blocks), .called = filter_name };
@@ -319,7 +351,7 @@ static void
 plan_columns(const struct page_view *v, int cols, struct plan *plan)
 {
 	field_plan(&page_block_fields, 0, cols, v->look->classic ? 0 :
-	    NEED_WIDE, false, &plan->of);
+	    NEED_WIDE | (v->typed ? NEED_TYPES : 0), false, &plan->of);
 	plan->function = plan->of.left >= FUNCTION_GAP + FUNCTION_TITLE ?
 	    plan->of.left - FUNCTION_GAP : 0;
 }

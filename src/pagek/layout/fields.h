@@ -44,6 +44,8 @@ struct page_stack {
 	struct profile_line line[PROFILE_LINES_MAX];
 	size_t n, origin;
 	unsigned end;		/* enum ring_end; 0: not known */
+	const char *type;	/* of the objects; "" not known */
+	enum wire_type_from type_from;
 };
 
 /* Of a profile that has the caller; n 0: not known. */

@@ -151,6 +151,33 @@ page_calls_origin(const struct page_view *v, uint64_t caller,
 	return true;
 }
 
+enum wire_type_from
+page_calls_type(const struct page_view *v, uint64_t caller, char *out,
+    size_t cap)
+{
+	struct page_calls it;
+	struct page_call c;
+	char name[PAGE_NAME_MAX];
+
+	out[0] = '\0';
+	if (!page_calls_begin(&it, v, caller))
+		return WIRE_TYPE_UNKNOWN;
+	while (page_calls_next(&it, &c)) {
+		if (c.words == NULL)
+			break;
+		if (c.words->type.len > 0) {
+			page_text_copy(out, cap, c.words->type);
+			return (enum wire_type_from)c.words->type_from;
+		}
+		if (c.line == NULL)
+			break;
+		page_text_copy(name, sizeof name, c.line->function);
+		if (!profile_passes(name, c.skipped))
+			break;
+	}
+	return WIRE_TYPE_UNKNOWN;
+}
+
 void
 page_put_name(const char *function, const char *where, int width,
     struct page_picture *pic)

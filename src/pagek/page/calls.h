@@ -63,6 +63,10 @@ struct wire_text page_text_base(struct wire_text);
 bool page_calls_origin(const struct page_view *, uint64_t caller,
     struct page_call *);
 
+/* The type of the objects in the caller's blocks; "" and UNKNOWN. */
+enum wire_type_from page_calls_type(const struct page_view *, uint64_t caller,
+    char *out, size_t cap);
+
 /*
  * Writes "function  file:line" in `width` columns.  If it is too long, drops the
  * parameters, then cuts the name, then drops the place.

@@ -110,6 +110,7 @@ page_view_live(struct page_view *v, struct nodes_session *session)
 	v->fetching = nodes_session_fetching(session);
 	v->pending = nodes_session_symbols_pending(session);
 	v->names_no = nodes_session_names_no(session);
+	v->typed = nodes_session_typed(session);
 	v->freed = nodes_session_freed(session);
 	v->lives = nodes_session_lives(session);
 }

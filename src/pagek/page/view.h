@@ -31,6 +31,7 @@ struct page_view {
 	const char *fetching;		/* debug file being fetched; "": none; outside text */
 	size_t pending;			/* requested names */
 	uint64_t names_no;		/* changes when names may have changed */
+	bool typed;			/* types of objects are known of some blocks */
 	bool gone;			/* of the current row: its block was freed */
 	const struct nodes_freed *freed;	/* how the block in detail was freed; NULL: not seen */
 	const struct nodes_lives *lives;	/* blocks that had its address; NULL: not known */

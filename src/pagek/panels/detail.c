@@ -428,6 +428,28 @@ put_size(const struct page_detail *d, const struct page_view *v,
 		    d->blk.overhead == UINT16_MAX ? "at least" : "about", used);
 }
 
+/* "; for app::Row (by a template argument)", if it is known. */
+static void
+put_ctype(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	static const char *const by[WIRE_TYPE_SOURCES] = {
+		[WIRE_TYPE_TEMPLATE] = "a template argument",
+		[WIRE_TYPE_CALL] = "the debug information of the call",
+		[WIRE_TYPE_SYMBOL] = "a symbol's name",
+	};
+	char type[PAGE_NAME_MAX];
+	enum wire_type_from from = page_calls_type(v, d->blk.caller, type,
+	    sizeof type);
+
+	if (d->stream_no != v->look->stream_no || from >= WIRE_TYPE_SOURCES ||
+	    by[from] == NULL)
+		return;
+	picture_put(pic, "; for ");
+	picture_text(pic, type, pic->cols, PICTURE_FREE);
+	picture_printf(pic, " (by %s)", by[from]);
+}
+
 static void
 put_type(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
@@ -442,10 +464,11 @@ put_type(const struct page_detail *d, const struct page_view *v,
 		return;
 	}
 	picture_text(pic, t->name, 8, PICTURE_FREE);
-	if (t->text[0] == '\0')
-		return;
-	picture_put(pic, ", ");
-	picture_text(pic, t->text, pic->cols, PICTURE_FREE);
+	if (t->text[0] != '\0') {
+		picture_put(pic, ", ");
+		picture_text(pic, t->text, pic->cols, PICTURE_FREE);
+	}
+	put_ctype(d, v, pic);
 }
 
 static void

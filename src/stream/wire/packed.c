@@ -5,7 +5,8 @@
  * SITED, for each site: site u32, depth u8, end u8, then depth frames u64.
  * FRAMED, for each frame: frame u64, known u8, flags u8 (bit 0 fetching),
  * offset u64, module, n u8, then n lines of function, file and line u32; a
- * text is its length u8 and that many bytes.
+ * text is its length u8 and that many bytes.  Beside them types, for each frame
+ * that tells one: its number u8, where the type comes from u8, a text.
  * REGIONED: struct packed_region.  MARKED: struct packed_mark.
  *
  * The bytes come from a stranger: no read goes beyond them, and an entry that
@@ -118,6 +119,21 @@ wire_framed_put(uint8_t *out, size_t cap, size_t *len,
 		put_text(&w, &words->line[i].file);
 		put_le(&w, words->line[i].line, 4);
 	}
+	return finish(&w, out, len);
+}
+
+bool
+wire_told_put(uint8_t *out, size_t cap, size_t *len, uint32_t frame,
+    const struct wire_words *words)
+{
+	struct writer w = { .p = out + *len, .left = cap - *len };
+
+	assert(*len <= cap && frame < WIRE_SYMS_MAX);
+	if (words->type_from == WIRE_TYPE_UNKNOWN || words->type.len == 0)
+		return true;
+	put_le(&w, frame, 1);
+	put_le(&w, words->type_from, 1);
+	put_text(&w, &words->type);
 	return finish(&w, out, len);
 }
 
@@ -234,6 +250,29 @@ wire_framed_next(struct wire_bytes b, size_t *at, struct wire_words *out)
 	if (r.bad)
 		return -EBADMSG;
 	*out = w;
+	*at = b.len - r.left;
+	return 1;
+}
+
+int
+wire_told_next(struct wire_bytes b, size_t *at, uint32_t *frame,
+    struct wire_words *out)
+{
+	struct reader r = reader_at(&b, *at);
+	struct wire_text type;
+	uint32_t no, from;
+
+	if (*at == b.len)
+		return 0;
+	no = (uint32_t)get_le(&r, 1);
+	from = (uint32_t)get_le(&r, 1);
+	type = get_text(&r);
+	if (r.bad || no >= WIRE_SYMS_MAX || from == WIRE_TYPE_UNKNOWN ||
+	    from > WIRE_TYPE_SYMBOL || type.len == 0)
+		return -EBADMSG;
+	*frame = no;
+	out->type = type;
+	out->type_from = from;
 	*at = b.len - r.left;
 	return 1;
 }

@@ -92,6 +92,23 @@ check_sited(const struct wire_msg *m)
 	return r == 0 && n == m->sited.n ? 0 : -EINVAL;
 }
 
+/* Each frame once at most, in order. */
+static int
+check_told(const struct wire_msg *m)
+{
+	struct wire_words words;
+	uint32_t frame = 0, next = 0;
+	size_t at = 0;
+	int r;
+
+	while ((r = wire_told_next(m->framed.types, &at, &frame, &words)) == 1) {
+		if (frame < next || frame >= m->framed.n)
+			return -EINVAL;
+		next = frame + 1;
+	}
+	return r == 0 ? 0 : -EINVAL;
+}
+
 static int
 check_framed(const struct wire_msg *m)
 {
@@ -102,7 +119,7 @@ check_framed(const struct wire_msg *m)
 
 	while ((r = wire_framed_next(m->framed.words, &at, &words)) == 1)
 		n++;
-	return r == 0 && n == m->framed.n ? 0 : -EINVAL;
+	return r == 0 && n == m->framed.n ? check_told(m) : -EINVAL;
 }
 
 /* Bytes that lie within their part; the sum is there with the last of them. */

@@ -59,7 +59,8 @@
 #define WIRE_WINDOW_MAX 512	/* rows of one ROWS */
 #define WIRE_SYMS_MAX 64	/* threads of one SYM, stacks of one SITE, frames of one FRAME */
 #define WIRE_INLINES_MAX 16	/* lines of one frame */
-#define WIRE_PACKED_MAX 65024	/* bytes of the packed answers of SITED and FRAMED */
+#define WIRE_PACKED_MAX 65024	/* bytes of the packed answers of SITED, and of FRAMED with its types */
+#define WIRE_TOLD_MAX (WIRE_SYMS_MAX * (3 + WIRE_TEXT_MAX))	/* bytes of the packed types of FRAMED */
 #define WIRE_INFO_MAX 128	/* requesters beside one DATA, PART or ROWS */
 #define WIRE_CAUSES 9		/* of losses; enum stream_cause */
 #define WIRE_INFO_NAME_MAX 8	/* bytes of a requester's name */
@@ -293,6 +294,16 @@ enum wire_known {
 	WIRE_KNOWN		/* one more than the last */
 };
 
+/* Where the name of a type comes from. */
+enum wire_type_from {
+	WIRE_TYPE_UNKNOWN = 0,
+	WIRE_TYPE_TEMPLATE = 1,	/* debug information: a template argument of a function that allocates */
+	WIRE_TYPE_CALL = 2,	/* debug information: the call itself */
+	WIRE_TYPE_SYMBOL = 3,	/* a symbol's name alone */
+	WIRE_TYPE_OWN,		/* the program's registration; not on the wire */
+	WIRE_TYPE_SOURCES	/* one more than the last */
+};
+
 struct wire_inline {
 	struct wire_text function;	/* demangled; outside text */
 	struct wire_text file;		/* empty: not known */
@@ -308,6 +319,9 @@ struct wire_words {
 	struct wire_text module;	/* path or name of it; empty: none */
 	size_t n;			/* 0 without a symbol */
 	struct wire_inline line[WIRE_INLINES_MAX];	/* innermost first */
+	/* What the frame requests memory for, if its callee only passes requests on. */
+	struct wire_text type;		/* empty: not known; an outside text */
+	uint32_t type_from;		/* enum wire_type_from */
 };
 
 /* Memory whose blocks are all in the stream: the rest of it is free. */
@@ -413,6 +427,16 @@ int wire_sited_next(struct wire_bytes, size_t *at, struct wire_stack *);
 bool wire_framed_put(uint8_t *out, size_t cap, size_t *len,
     const struct wire_words *);
 int wire_framed_next(struct wire_bytes, size_t *at, struct wire_words *);
+
+/*
+ * The types beside the words of FRAMED, of those frames that tell one, in their
+ * order: *frame is the number among the words.  put writes nothing of words
+ * without a type; next fills in type and type_from alone.
+ */
+bool wire_told_put(uint8_t *out, size_t cap, size_t *len, uint32_t frame,
+    const struct wire_words *);
+int wire_told_next(struct wire_bytes, size_t *at, uint32_t *frame,
+    struct wire_words *);
 
 /*
  * One packed region of REGIONED: base u64, size u64, head u16, align u16, all

@@ -1,0 +1,144 @@
+#!/bin/sh
+# Types of objects: a C++ program with blocks of twenty types, requested in twenty
+# ways, compiled by gcc and clang, with debug information and without; and one of
+# Rust.  Needs python3, g++ and clang++; rustc if there is one.
+set -u
+. "$(dirname "$0")/lib.sh"
+pagek=$B/pagek
+run=
+finish() {
+	[ -z "$run" ] || { kill -9 "$pid"; wait "$run"; }
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+trap finish EXIT
+trap 'exit 1' TERM INT
+
+# look PROGRAM: its blocks, when it sleeps, are in $tmp/list and $tmp/groups.
+look() {
+	: >"$tmp/told"
+	"$pagek" run -b -o /dev/null -- "$@" >"$tmp/told" 2>"$tmp/err" 3>&- &
+	run=$!
+	until_true 60 grep -q "^ready" "$tmp/told" || return 1
+	pid=$(sed -n 's/^ready //p' "$tmp/told")
+	"$pagek" list --format json -o "$tmp/list" "pid:$pid" &&
+	    "$pagek" list --format csv -o "$tmp/csv" "pid:$pid" &&
+	    "$pagek" list --format json --filter 'ctype=app::Type6' \
+	    -o "$tmp/six" "pid:$pid" &&
+	    "$pagek" tree --flat --by ctype --least 0 --format json \
+	    -o "$tmp/groups" "pid:$pid"
+	status=$?
+	kill -9 "$pid"
+	wait "$run"
+	run=
+	return "$status"
+} 2>/dev/null
+
+# Type N has blocks of 1000 + 10 N bytes and what the container adds; all others
+# are smaller.
+cat >"$tmp/check.py" <<'PYTHON'
+import csv, json, re, sys
+least, folder, sources = int(sys.argv[1]), sys.argv[2], sys.argv[3].split(",")
+blocks = [b for b in json.load(open(folder + "/list"))["blocks"]
+          if 1000 <= b["size"] < 4000]
+named = {}
+for b in blocks:
+    kind, source = b["ctype"], b["ctype_from"]
+    assert (kind is None) == (source == "unknown"), b
+    if kind is None:
+        continue
+    assert source in sources, (source, kind)
+    n = int(re.search(r"(?:Type|Hidden)(\d+)", kind).group(1))
+    each = b["size"] // {1: 3, 5: 2, 17: 2}.get(n, 1)
+    assert 0 <= each - (1000 + 10 * n) <= 40, (b["size"], kind)
+    named.setdefault(n, set()).add(kind)
+print(len(named), "of 20 types;", sorted(set(range(1, 21)) - set(named)),
+      "unknown")
+want = {10: "std::pair<int const, app::Type10>", 20:
+        "(anonymous namespace)::Hidden20", 13: "std::pair<int const, app::Type13>",
+        12: "std::pair<app::Type12 const, int>"}
+for n, kinds in named.items():
+    assert kinds == {want.get(n, "app::Type%d" % n)}, kinds
+assert len(named) >= least, named
+rows = [r for r in csv.DictReader(open(folder + "/csv")) if r["ctype"] != ""]
+whole = [b for b in json.load(open(folder + "/list"))["blocks"] if b["ctype"]]
+assert sorted(r["ctype"] for r in rows) == sorted(b["ctype"] for b in whole)
+six = json.load(open(folder + "/six"))["blocks"]
+assert len(six) == (6 in named), six
+groups = json.load(open(folder + "/groups"))["groups"]
+total = {}
+for b in json.load(open(folder + "/list"))["blocks"]:
+    name = b["ctype"] or "(type not known)"
+    total[name] = total.get(name, 0) + b["size"]
+assert {g["name"]: g["bytes"] for g in groups} == total, (groups, total)
+PYTHON
+
+# twenty LEAST SOURCES COMPILER...: so many of them, from no other sources.
+twenty() {
+	least=$1
+	sources=$2
+	shift 2
+	"$@" -std=c++17 -o "$tmp/typed" "$top/tests/targets/typed.cc" &&
+	    look "$tmp/typed" &&
+	    python3 "$tmp/check.py" "$least" "$tmp" "$sources"
+}
+for compiler in g++ clang++; do
+	for level in -O0 -O2; do
+		rule "$compiler $level -g: 20 of 20 types" \
+		    twenty 20 template "$compiler" "$level" -g
+	done
+	rule "$compiler -O0 without -g: types of what is not optimized away" \
+	    twenty 18 symbol "$compiler" -O0
+	cat "$tmp/rule.out"
+	rule "$compiler -O2 without -g: no type is guessed" \
+	    twenty 0 symbol "$compiler" -O2
+	cat "$tmp/rule.out"
+done
+rule "g++ -O2 -g1, for lines alone: all but that of an unnamed namespace" \
+    twenty 19 template g++ -O2 -g1
+
+cat >"$tmp/t.rs" <<'RUST'
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+mod app {
+    #[derive(Clone)]
+    pub struct Row(pub [u8; 1100]);
+    pub struct Key(pub [u8; 1200]);
+    pub struct Leaf(pub [u8; 1300]);
+    pub struct Node(pub [u8; 1400]);
+}
+fn main() {
+    let mut v: Vec<app::Row> = Vec::new();
+    v.push(app::Row([1; 1100]));
+    let b = Box::new(app::Key([2; 1200]));
+    let r = Rc::new(app::Leaf([3; 1300]));
+    let a = Arc::new(app::Node([4; 1400]));
+    let mut h: HashMap<u32, app::Row> = HashMap::new();
+    h.insert(1, v[0].clone());
+    println!("{} {:p} {:p} {:p}", v.len() + h.len(), b, r, a);
+    println!("ready {}", std::process::id());
+    loop {
+        std::thread::sleep(std::time::Duration::from_secs(100));
+    }
+}
+RUST
+of_rust() {
+	rustc "$@" -g -o "$tmp/rs" "$tmp/t.rs" && look "$tmp/rs" &&
+	    python3 - "$tmp/list" <<'PYTHON'
+import json, sys
+kinds = {b["ctype"] for b in json.load(open(sys.argv[1]))["blocks"]
+         if b["size"] >= 1100}
+print(kinds)
+for name in ("Row", "Key", "Leaf", "Node"):
+    assert "t::app::" + name in kinds or "rs::app::" + name in kinds, name
+assert any(k and k.startswith("(u32, ") for k in kinds)
+assert "T" not in kinds
+PYTHON
+}
+if command -v rustc >/dev/null 2>&1; then
+	rule "Rust: Vec, Box, Rc, Arc and HashMap" of_rust
+	rule "Rust, optimized: the same" of_rust -O
+else
+	skip "Rust: there is no rustc"
+fi
+say_result
