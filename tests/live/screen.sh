@@ -520,7 +520,7 @@ groups_open() {
 	keys b
 	wait_for 'FRAME' || return 1
 	wait_for 'worker_main' && whole "$1" "$2" || return 1
-	for kind in TYPE THREAD AGED BORN; do
+	for kind in TYPE CTYPE THREAD AGED BORN; do
 		keys b
 		wait_for "$kind " && whole "$1" "$2" || return 1
 	done
