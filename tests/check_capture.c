@@ -1,4 +1,7 @@
 /* Captures: all that is written comes back. */
+#include <sched.h>
+#include <sys/syscall.h>
+
 #include "../src/mdd/capture/recording.h"
 #include "capture_rig.h"
 
@@ -307,6 +310,40 @@ TEST(a_list_that_was_there_is_the_first_state)
 	free(all);
 }
 
+/* Numbers of inherited blocks are negative, and some have the same. */
+TEST(rows_come_back_in_the_order_of_age)
+{
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	uint32_t part = rig_part(w, "program");
+	struct capture_list *got;
+	const struct blk *mine;
+	struct blk row[3000];
+	struct capture *c;
+	size_t n;
+
+	for (size_t i = 0; i < NELEM(row); i++)
+		row[i] = (struct blk){ .flags = REC_FLAGS(REC_ALLOC, 0),
+			.addr = 0x1000 + i * 7919 % NELEM(row) * 16, .size = 1,
+			.seq = i % 3 == 0 ? any(1u << 31) : i % 3 == 1 ?
+			    any(70000) : (uint64_t)0 - any(5) };
+	ck_assert_int_eq(capture_writer_blocks(w, part, row, NELEM(row)), 0);
+	ck_assert_int_eq(capture_writer_state(w, part, 1, RIG_MS, NULL), 0);
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert_int_eq(capture_seek(c, part, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &got), 0);
+	mine = capture_list_rows(got, &n);
+	ck_assert_uint_eq(n, NELEM(row));
+	for (size_t i = 1; i < n; i++) {
+		ck_assert_int_le((int64_t)mine[i - 1].seq, (int64_t)mine[i].seq);
+		if (mine[i - 1].seq == mine[i].seq)
+			ck_assert_uint_lt(mine[i - 1].addr, mine[i].addr);
+	}
+	capture_list_free(got);
+	capture_close(c);
+}
+
 /* A list without totals of its own, as after a gap. */
 TEST(totals_go_on_behind_a_gap)
 {
@@ -513,6 +550,39 @@ TEST(a_part_that_could_not_begin_leaves_the_others_their_numbers)
 	ck_assert_uint_eq(p.events, 1);
 	ck_assert_uint_eq(about.events, 1);
 	capture_close(c);
+}
+
+static _Atomic bool disk_waits;
+
+/* In the place of the C library's. */
+int
+fdatasync(int fd)
+{
+	while (disk_waits)
+		sched_yield();
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+TEST(a_disk_that_does_not_answer_is_told_from_a_slow_writer)
+{
+	int64_t ms = 0;
+	struct rec *all = rig_events(1000, &ms);
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	struct capture_progress look;
+	uint32_t part = rig_part(w, "program");
+
+	disk_waits = true;
+	rig_put(w, part, all, 1000, 1, ms);
+	do
+		capture_writer_look(w, &look);
+	while (look.disk_ms < 3);
+	disk_waits = false;
+	do
+		capture_writer_look(w, &look);
+	while (look.disk_ms != 0);
+	rig_finish(w);
+	free(all);
 }
 
 TEST(only_an_empty_file_or_folder_is_written_to)

@@ -202,7 +202,7 @@ struct capture_progress {
 	uint64_t events;	/* written */
 	uint64_t synced;	/* events that survive a power cut */
 	uint64_t waiting;	/* bytes in the queue */
-	uint64_t taken;		/* bytes that have left it */
+	uint32_t disk_ms;	/* how long the present call to the disk has lasted; 0: none does */
 	bool filling;		/* more than half of it is taken */
 	uint64_t gaps, lost;	/* gaps begun, events in them */
 	int stopped;		/* 0, or -errno: nothing is written now */

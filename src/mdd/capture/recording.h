@@ -31,6 +31,7 @@ struct segments {
 	uint64_t bytes;		/* of all files */
 	uint64_t unsynced;
 	struct mono synced;	/* when */
+	_Atomic uint32_t call_ms;	/* since when a call to the disk has lasted; 0: none does */
 	int stopped;		/* -errno: nothing is written now; 0: it writes */
 	char why[CAPTURE_WHY];
 	struct pack *pack;
@@ -49,6 +50,8 @@ int segments_resume(struct segments *);
 bool segments_is_full(const struct segments *);
 /* Writes a block; fills the head's lengths and checksum. */
 int segments_block(struct segments *, struct block_head *, const struct bytes *);
+/* Milliseconds that the present call to the disk has lasted; any thread. */
+uint32_t segments_call_ms(const struct segments *);
 /* Makes sure that all is on the disk; stops when that is almost full. */
 void segments_sync(struct segments *);
 

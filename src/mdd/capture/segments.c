@@ -1,6 +1,7 @@
 /* The segments of a capture as they are written. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -15,6 +16,27 @@
 #define RING_SEGMENTS 8		/* at least, of a small ring */
 #define PACK_LEAST 64		/* shorter payloads are not compressed */
 #define FILE_MODE 0600
+
+/* Any thread may ask how long a call to the disk has lasted. */
+static void
+begin_call(struct segments *o)
+{
+	atomic_store(&o->call_ms, (uint32_t)mono_ms(mono_now()) | 1);
+}
+
+static void
+end_call(struct segments *o)
+{
+	atomic_store(&o->call_ms, 0);
+}
+
+uint32_t
+segments_call_ms(const struct segments *o)
+{
+	uint32_t since = atomic_load(&o->call_ms);
+
+	return since == 0 ? 0 : ((uint32_t)mono_ms(mono_now()) | 1) - since;
+}
 
 /* Gives back a torn block and what is reserved. */
 static int
@@ -65,13 +87,16 @@ static int
 append(struct segments *o, const uint8_t *head, size_t head_len,
     const uint8_t *p, size_t len)
 {
-	int err = write_at(o, head, head_len);
+	int err;
 
+	begin_call(o);
+	err = write_at(o, head, head_len);
 	if (err == 0) {
 		o->at += head_len;
 		err = write_at(o, p, len);
 		o->at -= head_len;
 	}
+	end_call(o);
 	if (err < 0)
 		return stop(o, err, "cannot write");
 	o->at += head_len + len;
@@ -141,10 +166,15 @@ open_file(struct segments *o)
 static int
 reserve(struct segments *o)
 {
+	int err;
+
 	if (o->at + o->segment_bytes <= o->reserved)
 		return 0;
-	if (fallocate(o->fd, FALLOC_FL_KEEP_SIZE, (off_t)o->at,
-	    (off_t)o->segment_bytes) < 0 && errno == ENOSPC)
+	begin_call(o);
+	err = fallocate(o->fd, FALLOC_FL_KEEP_SIZE, (off_t)o->at,
+	    (off_t)o->segment_bytes) < 0 ? errno : 0;
+	end_call(o);
+	if (err == ENOSPC)
 		return -ENOSPC;
 	o->reserved = o->at + o->segment_bytes;
 	return 0;
@@ -218,8 +248,10 @@ segments_block(struct segments *o, struct block_head *b, const struct bytes *pay
 void
 segments_sync(struct segments *o)
 {
+	begin_call(o);
 	if (o->fd >= 0 && o->unsynced > 0)
 		fdatasync(o->fd);
+	end_call(o);
 	o->unsynced = 0;
 	o->synced = mono_now();
 	if (o->stopped == 0 && is_short(o))

@@ -484,18 +484,72 @@ compare_age(const void *va, const void *vb)
 	return is_api(a) - is_api(b);
 }
 
+struct aged {
+	uint64_t key;		/* the row's number, as unsigned numbers are ordered */
+	const struct blk *row;
+};
+
+static void
+sort_by_byte(struct aged *to, const struct aged *from, size_t n, unsigned shift)
+{
+	size_t at[256] = { 0 }, sum = 0, k;
+
+	for (size_t i = 0; i < n; i++)
+		at[from[i].key >> shift & 0xff]++;
+	for (unsigned i = 0; i < 256; i++, sum += k) {
+		k = at[i];
+		at[i] = sum;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[at[from[i].key >> shift & 0xff]++] = from[i];
+}
+
+/* A radix sort of a[0] to a[n - 1], with as much room behind: the sorted half. */
+static struct aged *
+sort_aged(struct aged *a, size_t n)
+{
+	struct aged *from = a, *to = a + n, *other;
+	uint64_t differ = 0;
+
+	for (size_t i = 1; i < n; i++)
+		differ |= a[i].key ^ a[0].key;
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		if ((differ >> shift & 0xff) == 0)
+			continue;
+		sort_by_byte(to, from, n, shift);
+		other = from;
+		from = to;
+		to = other;
+	}
+	return from;
+}
+
 const struct blk **
 list_by_age(const struct capture_list *l)
 {
-	size_t all = l->bits == 0 ? 0 : (size_t)1 << l->bits, n = 0;
+	size_t all = l->bits == 0 ? 0 : (size_t)1 << l->bits, n = 0, same = 0;
 	const struct blk **row = malloc((l->n + 1) * sizeof(const struct blk *));
+	struct aged *a = malloc((2 * l->n + 1) * sizeof *a), *sorted;
 
-	if (row == NULL)
+	if (row == NULL || a == NULL) {
+		free(row);
+		free(a);
 		return NULL;
+	}
 	for (size_t i = 0; i < all; i++)
 		if (l->slot[i].flags != 0)
-			row[n++] = &l->slot[i];
-	qsort(row, n, sizeof(const struct blk *), compare_age);
+			a[n++] = (struct aged){ .row = &l->slot[i],
+				.key = l->slot[i].seq ^ UINT64_C(1) << 63 };
+	sorted = sort_aged(a, n);
+	for (size_t i = 0; i < n; i++) {
+		row[i] = sorted[i].row;
+		if (row[i]->seq != row[same]->seq)
+			same = i;
+		else if (i > same && (i + 1 == n ||
+		    sorted[i + 1].key != sorted[i].key))
+			qsort(row + same, i + 1 - same, sizeof *row, compare_age);
+	}
+	free(a);
 	return row;
 }
 

@@ -539,7 +539,6 @@ forget(struct capture_writer *w, struct message *m)
 {
 	pthread_mutex_lock(&w->lock);
 	w->bytes -= m->takes;
-	w->look.taken += m->takes;
 	if (m->op == SAY_RECORDS && w->nfree < FREE_CHUNKS) {
 		m->next = w->free;
 		w->free = m;
@@ -698,6 +697,7 @@ get_progress(const struct capture_writer *w, struct capture_progress *p)
 	p->waiting = w->bytes;
 	p->filling = w->bytes > w->most / 2;
 	p->lost += w->absent;
+	p->disk_ms = segments_call_ms(&w->r.out);
 }
 
 int

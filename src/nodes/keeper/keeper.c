@@ -451,20 +451,20 @@ keeper_pass(struct keeper *k, int64_t mono_ms)
 }
 
 static bool
-is_held(struct keeper *k, int64_t ms)
+is_held(struct keeper *k)
 {
 	struct keeper_tap *tap;
-	bool held = false;
 
 	SLIST_FOREACH(tap, &k->queue.taps, link)
-		held |= tap->ops->holds(tap, k, ms);
-	return held;
+		if (tap->ops->holds(tap, k))
+			return true;
+	return false;
 }
 
 int
 keeper_visit(struct keeper *k, int64_t mono_ms)
 {
-	k->visits.held = is_held(k, mono_ms);
+	k->visits.held = is_held(k);
 	if (!k->visits.held)
 		return pass(k, mono_ms, KEEPER_PASS_US);
 	keeper_beat(k, mono_ms);

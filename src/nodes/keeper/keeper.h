@@ -294,7 +294,7 @@ struct keeper_tap {
 
 struct keeper_tap_ops {
 	/* True: a visit leaves the records in their rings, for there is little room. */
-	bool (*holds)(struct keeper_tap *, struct keeper *, int64_t now_ms);
+	bool (*holds)(struct keeper_tap *, struct keeper *);
 	/* Before the list has them. */
 	void (*records)(struct keeper_tap *, struct keeper *,
 	    const struct blklist_batch *);

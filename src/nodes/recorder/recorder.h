@@ -11,9 +11,9 @@
  *
  * A keeper gives its records to its taps, which copy them into the writer's
  * queue; the writer's thread does the rest.  While that queue is more than half
- * full and the writer gets on, records stay in their rings and the target waits
- * for room there, as for a slow keeper.  A disk that stands still or is full
- * causes a gap in the file, and neither target nor list waits for it.  A recording
+ * full, records stay in their rings and the target waits for room there, as for a
+ * slow keeper.  A disk that is full, or that does not answer for HOLD_MS, causes a
+ * gap in the file, and neither target nor list waits for it.  A recording
  * ends with its connection, its last image or the node: the next process of the
  * node does not continue it.
  *
@@ -130,8 +130,6 @@ struct recording {
 	unsigned images, live, ended;	/* taps ever, and now */
 	uint64_t lost;			/* by the targets' rings */
 	uint64_t namings;		/* taps whose threads' names were read, so far */
-	uint64_t taken;			/* bytes that the writer had taken, when looked at last */
-	int64_t moved_ms;		/* when that changed, or there was room */
 	int64_t alone_ms;		/* since when none lives; 0: one does */
 	uv_work_t work;			/* its end */
 	bool gone;			/* nobody will ask for it: freed with its end */

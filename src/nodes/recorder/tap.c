@@ -342,19 +342,16 @@ may_slow(const struct recording *r, const struct keeper *k)
 	    access_controls(&node->access, &r->peer, k->image.uid));
 }
 
-/* Holds targets back while the writer makes progress but its buffer fills. */
+/* Holds targets back while the writer's buffer fills, unless it waits for its disk. */
 static bool
-tap_holds(struct keeper_tap *tap, struct keeper *k, int64_t now_ms)
+tap_holds(struct keeper_tap *tap, struct keeper *k)
 {
 	struct recording *r = ((struct tap *)tap)->recording;
 	struct capture_progress now;
 
 	capture_writer_look(r->writer, &now);
-	if (!now.filling || now.taken != r->taken)
-		r->moved_ms = now_ms;
-	r->taken = now.taken;
-	return now.filling && now.stopped == 0 &&
-	    now_ms - r->moved_ms < HOLD_MS && may_slow(r, k);
+	return now.filling && now.stopped == 0 && now.disk_ms < HOLD_MS &&
+	    may_slow(r, k);
 }
 
 static void
