@@ -9,17 +9,19 @@
  *	write		and the writer's thread: list, columns, zstd, file
  *	read		million events a second as they are read
  *	replay		and as they change a list
- *	at		the list at a random moment, with loading its state:
+ *	at		the list at a random moment, with opening the capture:
  *			median and longest of 21
+ *	beyond		the longest without loading the state from which it begins
  *
- *	make microbench && build/bench/capturebench [-p] [-e EVENTS] [-n LIVE]
+ *	make microbench && build/bench/capturebench [-jp] [-e EVENTS] [-n LIVE]
  *	    [-r REPEAT] [-f FILE]
  *	heaptrack --raw -o h PROGRAM; zstd -dc h.raw.zst |
  *	    build/bench/capturebench -i
  *
+ *	-j	print a line of JSON
  *	-p	plain, without zstd
  *	-e	millions of events of the trace; 10 unless told
- *	-r	the events again and again, with their addresses as they are
+ *	-r	the events so many times; all blocks are freed at the end of each
  *	-f	keep the capture there
  */
 #include <getopt.h>
@@ -27,7 +29,7 @@
 #include <time.h>
 
 #include "../src/base/base.h"
-#include "../src/mdd/capture/capture.h"
+#include "../src/mdd/capture/reader.h"
 #include "list_trace.h"
 
 #define FRAMES 16
@@ -119,6 +121,29 @@ read_heaptrack(struct events *e)
 			add(e, &(struct rec){ { rec_w0(v, REC_FLAGS(REC_FREE, 0),
 			    TYPE_FREE), rec_w1(0, 1), rec_w2(0, ms), 0 } });
 	}
+}
+
+static void
+free_blocks(struct events *e)
+{
+	size_t events = e->n, n;
+	struct capture_list *l;
+	const struct blk *row;
+	struct blk removed;
+	uint64_t ms = events == 0 ? 0 : rec_ms(&e->rec[events - 1]);
+
+	need(capture_list_new(&l, 0) == 0, "list");
+	for (size_t i = 0; i < events; i++)
+		need(capture_list_apply(l, &(struct capture_event){
+		    .seq = i + 1, .what = CAPTURE_EVENT, .rec = e->rec[i] },
+		    &removed) == 0, "apply");
+	row = capture_list_rows(l, &n);
+	need(row != NULL, "rows");
+	for (size_t i = 0; i < n; i++)
+		add(e, &(struct rec){ { rec_w0(row[i].addr,
+		    REC_FLAGS(REC_FREE, 0), TYPE_FREE), rec_w1(0, 1),
+		    rec_w2(0, (uint32_t)ms), 0 } });
+	capture_list_free(l);
 }
 
 static void
@@ -256,6 +281,59 @@ compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+struct looks {
+	double at[LOOKS], beyond;	/* ms */
+};
+
+/* The number before which the list is in the file, the last one up to seq. */
+static uint64_t
+state_before(const struct capture *c, uint64_t seq)
+{
+	const struct reader_part *p = reader_part(c, 1);
+	uint64_t first = 1;
+
+	for (size_t i = 0; i < p->checks.n; i++)
+		if (c->entries.at[p->checks.at[i]].first <= seq)
+			first = c->entries.at[p->checks.at[i]].first;
+	return first;
+}
+
+static void
+look_at(const char *path, uint64_t events, struct looks *to)
+{
+	struct capture_when when = { .at = CAPTURE_AT_SEQ };
+	char why[CAPTURE_WHY];
+	struct capture_list *l;
+	struct capture *c;
+	uint64_t begin, ns;
+
+	to->beyond = 0;
+	for (unsigned i = 0; i < LOOKS; i++) {
+		uint64_t seq = 1 + trace_rng() % events;
+
+		begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
+		need(capture_open(&c, path, why) == 0, why);
+		when.seq = seq;
+		seek(c, &when, &l);
+		ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+		to->at[i] = (double)ns / 1e6;
+		capture_list_free(l);
+		when.seq = state_before(c, seq);
+		ns -= seek(c, &when, &l);
+		if ((double)(int64_t)ns / 1e6 > to->beyond)
+			to->beyond = (double)(int64_t)ns / 1e6;
+		capture_list_free(l);
+		capture_close(c);
+	}
+	qsort(to->at, LOOKS, sizeof *to->at, compare);
+}
+
+#define TEXT "%llu events: %.2f B/event, copy %.0f ns, write %.0f ns, read " \
+	"%.1f M/s, replay %.1f M/s, at %.0f ms (%.0f), beyond %.0f ms\n"
+#define JSON "{\"events\": %llu, \"bytes\": %.2f, \"copy_ns\": %.1f, " \
+	"\"write_ns\": %.1f, \"read\": %.1f, \"replay\": %.1f, " \
+	"\"at_median\": %.0f, \"at_most\": %.0f, \"at\": %.0f}\n"
+
 int
 main(int argc, char **argv)
 {
@@ -263,15 +341,17 @@ main(int argc, char **argv)
 	uint64_t live = 100000, million = 10;
 	const char *path = NULL;
 	char temp[] = "/tmp/capturebench-XXXXXX", why[CAPTURE_WHY];
-	bool plain = false, heaptrack = false;
+	bool plain = false, heaptrack = false, json = false;
 	unsigned repeat = 1;
-	double at[LOOKS];
+	struct looks looks;
 	struct capture *c;
 	struct costs k;
+	double read;
 	int o;
 
-	while ((o = getopt(argc, argv, "pie:n:r:f:")) != -1)
+	while ((o = getopt(argc, argv, "jpie:n:r:f:")) != -1)
 		switch (o) {
+		case 'j': json = true; break;
 		case 'p': plain = true; break;
 		case 'i': heaptrack = true; break;
 		case 'e': million = strtoull(optarg, NULL, 10); break;
@@ -285,27 +365,20 @@ main(int argc, char **argv)
 	else
 		make_trace(&e, live, million * 1000000);
 	need(e.n > 0, "no events");
-	if (path == NULL)
+	free_blocks(&e);
+	if (path == NULL) {
 		need(mkstemp(temp) >= 0, temp);
-	k = write_capture(&e, path != NULL ? path : temp, plain, repeat);
-	need(capture_open(&c, path != NULL ? path : temp, why) == 0, why);
-	printf("%llu events, %zu nodes of stacks: %.2f B/event, copy %.0f ns, "
-	    "write %.0f ns, read %.1f M/s", (unsigned long long)k.events,
-	    e.nnodes, (double)k.bytes / (double)k.events, k.copy, k.write,
-	    read_capture(c));
-	printf(", replay %.1f M/s", replay(c, k.events));
-	for (unsigned i = 0; i < LOOKS; i++) {
-		struct capture_when when = { .at = CAPTURE_AT_SEQ,
-			.seq = 1 + trace_rng() % k.events };
-		struct capture_list *l;
-
-		at[i] = (double)seek(c, &when, &l) / 1e6;
-		capture_list_free(l);
+		path = temp;
 	}
-	qsort(at, LOOKS, sizeof *at, compare);
-	printf(", at %.0f ms (%.0f)\n", at[LOOKS / 2], at[LOOKS - 1]);
+	k = write_capture(&e, path, plain, repeat);
+	need(capture_open(&c, path, why) == 0, why);
+	read = read_capture(c);
+	look_at(path, k.events, &looks);
+	printf(json ? JSON : TEXT, (unsigned long long)k.events, (double)k.bytes /
+	    (double)k.events, k.copy, k.write, read, replay(c, k.events),
+	    looks.at[LOOKS / 2], looks.at[LOOKS - 1], looks.beyond);
 	capture_close(c);
-	if (path == NULL)
+	if (path == temp)
 		unlink(temp);
 	free(e.rec);
 	free(e.node);

@@ -15,9 +15,10 @@ B = os.path.join(TOP, os.environ.get("B", "build"))
 
 # Of one run: seconds, kilobytes, switches of context that it asked for (waits)
 # and that it had to bear, events (None: not known), the program's output, and
-# what processor time keeper and page had meanwhile (None: there are none).
+# what processor time keeper and page had meanwhile (None: there are none), and
+# how large the file is that the tool has written (None: it writes none).
 Result = collections.namedtuple(
-    "Result", "wall user system peak_kb faults waits preempted events lossless output core_s")
+    "Result", "wall user system peak_kb faults waits preempted events lossless output core_s file_bytes")
 
 
 class Failed(Exception):
@@ -65,14 +66,15 @@ class Job:
         if ours:
             os.kill(pid, signal.SIGKILL)
 
-    def result(self, events=None, lossless=True, core_s=None):
+    def result(self, events=None, lossless=True, core_s=None, file_bytes=None):
         if not self.has_ended():
             raise Failed("did not come to its end: " + self.complaint())
         with open(self.times) as f:
             words = f.read().split()
         with open(self.times + ".out", errors="replace") as f:
             output = f.read()
-        return Result(*map(float, words[:3]), *map(int, words[3:7]), events, lossless, output, core_s)
+        return Result(*map(float, words[:3]), *map(int, words[3:7]), events, lossless, output, core_s,
+                      file_bytes)
 
     def complaint(self):
         try:

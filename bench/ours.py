@@ -2,10 +2,11 @@
 import glob
 import json
 import os
+import re
 import subprocess
 import time
 
-from job import B, Failed, simply
+from job import B, Failed, run_beside, simply
 from terminal import Terminal
 
 REPORT_S = 20		# for the node to have read the rest of the records
@@ -70,6 +71,21 @@ def pagek(job, *options):
         raise Failed("the node has no data of it")
     events = sum(line["allocs"] + line["frees"] for line in lines if line["pid"] == pid)
     return job.result(events, all(line["complete"] for line in lines), core_s)
+
+
+def record(job):
+    """Under `pagek record`, into a file, without a page."""
+    file = job.tmp + "/capture"
+    with open(job.tmp + "/said", "w") as said:
+        pagek = subprocess.Popen([B + "/pagek", "record", "-o", file, "--stack", "16", "--"] + job.timed(),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+                                 env=dict(os.environ, XDG_RUNTIME_DIR=job.tmp))
+        run_beside(job, pagek)
+    with open(job.tmp + "/said") as said:
+        last = re.search(r"([\d,]+) events of .*, lost ([\d,]+): ", said.read())
+    if not last:
+        raise Failed("pagek record did not say its numbers")
+    return job.result(int(last[1].replace(",", "")), last[2] == "0", file_bytes=os.path.getsize(file))
 
 
 def as_busy(job):

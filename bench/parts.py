@@ -1,5 +1,5 @@
 """The parts that have a bench program of their own: block list, keeper, the
-page over a socket, the page on a terminal, start, and names.  Each runs here
+page over a socket, captures, the page on a terminal, start, and names.  Each runs here
 and gives the values of goals; one that is not there, or fails, gives its reason.
 """
 import importlib.machinery
@@ -19,6 +19,7 @@ NAMES = 10000		# stacks of cc1 that are named
 STARTS = 100		# of a small program, one after the other
 START_ROUNDS = 5
 ENDING_S = 20		# for a part that is stopped to stop what it has started
+CAPTURE_ARGS = ["-e", "5", "-r", "20"]	# 100 million events: so many millions, so often
 LIST_ARGS = []		# of listbench, beside what is asked of it anyway
 PAGE_ARGS = ["--seconds", "3"]
 PAGE_FULL_ARGS = ["--seconds", "5"]
@@ -106,6 +107,14 @@ def usage(full):
     return {"usage " + r["way"]: r["ns"] for r in rows}, rows
 
 
+# --- captures -------------------------------------------------------------------------
+
+
+def capture(full):
+    rows = objects(run([B + "/bench/capturebench", "-j"] + CAPTURE_ARGS, 600))
+    return {"capture " + key: rows[0][key] for key in ("read", "replay", "at")}, rows
+
+
 # --- page on a terminal -------------------------------------------------------------
 
 
@@ -170,6 +179,7 @@ PARTS = {
     "keeper": (keeper, ("keeper ", "growth keeper")),
     "socket": (socket, ("socket ",)),
     "usage": (usage, ("usage ",)),
+    "capture": (capture, ("capture ",)),
     "page": (page, ("page ", "growth page", "start")),
     "start": (start, ("exec",)),
     "names": (names, ("names",)),

@@ -42,7 +42,7 @@ def heaptrack(job, raw=False):
         if reader.poll() is None:
             os.killpg(reader.pid, signal.SIGKILL)
             reader.wait()
-    return got
+    return got._replace(file_bytes=os.path.getsize(job.tmp + "/h.out"))
 
 
 def jemalloc(job, conf):

@@ -44,7 +44,7 @@ def once(tool, workload, part, core_share):
         result = TOOLS[tool].run(job)
         got = workload.figures(job, result)
         got.update((name, getattr(result, name)) for name in (
-            "events", "lossless", "peak_kb", "faults", "waits", "preempted", "core_s"))
+            "events", "lossless", "peak_kb", "faults", "waits", "preempted", "core_s", "file_bytes"))
         got["core_share"] = None if result.core_s is None else result.core_s / result.wall
         return got
     finally:
@@ -101,7 +101,7 @@ class Runs:
 
     def median(self, tool, figure, part=1):
         values = [r[tool, part][figure] for r in self.rounds if (tool, part) in r and
-                  r[tool, part][figure] is not None]
+                  r[tool, part].get(figure) is not None]
         return statistics.median(values) if values else None
 
     def ratio(self, tool, figure, base="plain"):

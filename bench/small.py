@@ -15,6 +15,7 @@ def make_small():
         load.count //= 100
     parts.NAMES = 100
     parts.STARTS, parts.START_ROUNDS = 5, 1
+    parts.CAPTURE_ARGS = ["-e", "1"]
     parts.LIST_ARGS = ["-e", "1"]		# millions of events
     parts.PAGE_ARGS = ["--brief"]
     growth.LIVE_QUICK = (10, 1000)

@@ -32,6 +32,32 @@ def per_event(runs, tool, base="plain"):
     return {k: v if k == "n" else v * 1e9 / events for k, v in added.items()}
 
 
+def bytes_per_event(runs, tool):
+    """Of the file that the tool writes; events are those that ours counts."""
+    size, events = runs.median(tool, "file_bytes", runs.parts.get(tool, 1)), runs.median("caller", "events")
+    return size * runs.parts[tool] / events if size and events else None
+
+
+def over_heaptrack(runs):
+    """What recording adds, as a ratio to what heaptrack's recording adds."""
+    ours, theirs = runs.added("record", "ns"), runs.added("heaptrack-raw", "ns")
+    if not ours or not theirs or theirs["low"] <= 0:
+        return None
+    return {"median": ours["median"] / theirs["median"], "low": ours["low"] / theirs["high"],
+            "high": ours["high"] / theirs["low"], "n": min(ours["n"], theirs["n"])}
+
+
+def of_files(found):
+    """Of the workload whose capture takes most for an event, and heaptrack's of the same."""
+    sizes = [(bytes_per_event(r, "record"), r) for r in found.values() if "record" in r.names]
+    if not sizes or not all(size for size, _ in sizes):
+        return {}
+    most, runs = max(sizes, key=lambda s: s[0])
+    both = {"record bytes": most, "record bytes, heaptrack": bytes_per_event(runs, "heaptrack-raw")}
+    return {key: {"median": v, "low": v, "high": v, "n": 1, "of": runs.workload.name}
+            for key, v in both.items() if v}
+
+
 def of_workloads(found):
     """{goal: value with its spread} of loads and programs."""
     values = {}
@@ -40,6 +66,8 @@ def of_workloads(found):
         how = runs.added if name in goals.GOALS and goals.GOALS[name].unit == "ns" else runs.ratio
         values[name] = how("caller", figure)
         values["stack " + name] = over_caller(runs)
+        values["record " + name] = runs.ratio("record", "wall") if runs.workload.is_program else over_heaptrack(runs)
+    values.update(of_files(found))
     for tool in ("sampled", "dormant"):
         loads = [(r.added(tool, "ns"), r) for r in found.values() if not r.workload.is_program]
         programs = [(r.ratio(tool, "wall"), r) for r in found.values() if r.workload.is_program]
@@ -58,6 +86,7 @@ def goal_rows(found, part_values, part_reasons, wanted):
     reasons = {}
     for name, runs in found.items():
         reasons[name] = reasons["stack " + name] = runs.reasons.get("caller") or runs.reasons.get("stack")
+        reasons["record " + name] = runs.reasons.get("record") or runs.reasons.get("heaptrack-raw")
         what = "program" if runs.workload.is_program else "load"
         for tool in ("sampled", "dormant"):
             if tool in runs.reasons:
@@ -116,14 +145,19 @@ def share_text(runs, tool):
     return "" if share is None else ", keeper and page %.0f %% of a core" % (100 * share)
 
 
+def file_text(runs, tool):
+    size = bytes_per_event(runs, tool) if tool in runs.names else None
+    return "" if size is None else ", %.1f B an event" % size
+
+
 def load_cell(runs, tool):
     added, ratio = runs.added(tool, "ns"), runs.ratio(tool, "ns")
     if tool in runs.reasons and not added:
         return runs.reasons[tool]
     if not added:
         return "-"
-    return "%+.1f ns, x%.2f%s%s%s" % (added["median"], ratio["median"], share_text(runs, tool),
-                                      part_text(runs.parts[tool]), runs.failed_text(tool))
+    return "%+.1f ns, x%.2f%s%s%s%s" % (added["median"], ratio["median"], share_text(runs, tool),
+                                        part_text(runs.parts[tool]), file_text(runs, tool), runs.failed_text(tool))
 
 
 def program_cell(runs, tool):
@@ -133,10 +167,10 @@ def program_cell(runs, tool):
     if not wall:
         return "-"
     ns, asleep = per_event(runs, tool), runs.added(tool, "asleep")
-    return "x%.2f, user x%.2f%s%s%s%s%s" % (
+    return "x%.2f, user x%.2f%s%s%s%s%s%s" % (
         wall["median"], user["median"], ", %+.0f ns" % ns["median"] if ns else "",
         ", %.2f s waiting" % asleep["median"] if asleep and asleep["median"] >= WAITING_S else "",
-        share_text(runs, tool), part_text(runs.parts[tool]), runs.failed_text(tool))
+        share_text(runs, tool), part_text(runs.parts[tool]), file_text(runs, tool), runs.failed_text(tool))
 
 
 def load_title(runs):

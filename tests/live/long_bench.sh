@@ -12,7 +12,7 @@ told_all() {
 # Only tools that tests/need check installs.
 everything() {
 	for try in 1 2 3; do
-		run -t plain,caller,stack,sampled,dormant,beside,heaptrack,jemalloc-19 \
+		run -t plain,caller,stack,record,sampled,dormant,beside,heaptrack,heaptrack-raw,jemalloc-19 \
 		    -o "$tmp/out" && told_all && return 0
 		cat "$tmp/said"
 	done
