@@ -1,7 +1,8 @@
 #!/bin/sh
 # heaptrack: a real program under both monitors at once, held at one moment; the
-# ten heaviest sites by live bytes must be the same.  long_heaptrack.sh sets ALL,
-# for more programs.
+# ten heaviest sites by live bytes must be the same.  Then the same work under each:
+# the peak of the capture is heaptrack's.  long_heaptrack.sh sets ALL, for more
+# programs.
 . "$(dirname "$0")/lib.sh"
 
 preload=
@@ -75,6 +76,64 @@ held() {
 	return $status
 }
 
+# --- the peak ----------------------------------------------------------------------
+
+# TRACE OURS OWN: heaptrack's live bytes at their peak are ours; between the events
+# of one batch they may differ.  Its own are the pool of a C++ library, which some
+# programs have without it.
+cat >"$tmp/peaks.py" <<'PY'
+import sys
+BATCH = 4096		# KEEPER_BATCH in keeper.h
+size, live = [], [0]
+for line in open(sys.argv[1], "rb"):
+    kind, _, rest = line.partition(b" ")
+    if kind == b"a":
+        size.append(int(rest.split()[0], 16))
+    elif kind in (b"+", b"-"):
+        live.append(live[-1] + (1 if kind == b"+" else -1) * size[int(rest, 16)])
+peak, ours, own = max(live), int(sys.argv[2]), int(sys.argv[3])
+at = live.index(peak)
+batch = peak - min(live[max(0, at - BATCH):at + BATCH])
+print("heaptrack %d, of its own %d, here %d, a batch %d, %d events" % (peak, own, ours, batch, len(live)))
+if own < 0:		# it is asked for
+    print(peak - ours, file=open(sys.argv[4], "w"))
+elif len(live) < 10000 or min(abs(peak - ours), abs(peak - own - ours)) > batch:
+    sys.exit(1)
+PY
+traced() {
+	env "LD_PRELOAD=$preload" "DUMP_HEAPTRACK_OUTPUT=$tmp/h$n" "$@"
+}
+recorded() {
+	"$B/pagek" record -o "$tmp/p$n" -- "$@" 2>"$tmp/err$n"
+}
+under() {
+	$by "$@"
+}
+# peaks OWN COMMAND...: the command starts a program with $by.
+peaks() {
+	own=$1
+	shift
+	n=$((n + 1))
+	for by in traced recorded; do
+		"$@" >/dev/null || return 1
+	done
+	cat "$tmp/err$n"
+	grep -q 'lost 0: ' "$tmp/err$n" || return 2
+	"$interpret" <"$tmp/h$n" >"$tmp/i$n" 2>/dev/null
+	ours=$("$B/pagek" stats -q --at=peak --format json "$tmp/p$n" |
+	    sed -n 's/^  "current_bytes": \([0-9]*\),$/\1/p')
+	python3 "$tmp/peaks.py" "$tmp/i$n" "${ours:-0}" "$own" "$tmp/own"
+}
+rule "heaptrack's own blocks are counted" tries peaks -1 under sh -c :
+peak() {
+	tries peaks "$(cat "$tmp/own")" "$@"
+}
+sql_work >"$tmp/peak.sql"
+rule "sqlite3: the peak of the capture is heaptrack's" \
+    peak under sqlite3 :memory: ".read $tmp/peak.sql"
+
+# --- the sites ---------------------------------------------------------------------
+
 {
 	sql_work
 	echo ".shell touch $tmp/sqlite.held"
@@ -99,9 +158,13 @@ time.sleep(600)
 PY
 # heaptrack is not handed on by a program that another one starts.
 python=$(python3 -c 'import sys; print(sys.executable)')
-export PYTHONMALLOC=malloc
+PYTHONMALLOC=malloc PYTHONHASHSEED=0
+export PYTHONMALLOC PYTHONHASHSEED
 rule "python3: the ten heaviest sites are heaptrack's" \
     held "$tmp/python.held" "$python" "$tmp/in.py"
+sed '/sleep/d' "$tmp/in.py" >"$tmp/peak.py"
+rule "python3: the peak of the capture is heaptrack's" \
+    peak under "$python" "$tmp/peak.py"
 
 # It waits where its input goes on in a pipe that nobody writes to.
 {
@@ -126,6 +189,9 @@ compiler() {
 	return $status
 }
 rule "cc1, before its input ends: the ten heaviest sites are heaptrack's" compiler
+c_functions 1500 >"$tmp/peak.c"
+rule "cc1: the peak of the capture is heaptrack's" peak under \
+    "$(gcc -print-prog-name=cc1)" -quiet -O1 "$tmp/peak.c" -o /dev/null
 
 redis() {
 	ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
@@ -143,5 +209,20 @@ redis() {
 	return $status
 }
 rule "redis-server, loaded and held: the ten heaviest sites are heaptrack's" redis
+# One client, whose commands come one after the other.
+awk 'BEGIN { for (i = 0; i < 20000; i++)
+	printf "SET k%d %0*d\nLPUSH l%d %d\n", i * 7919 % 5000, 10 + i % 300,
+	    i, i % 50, i }' >"$tmp/redis.in"
+serve() {
+	rm -f "$tmp/redis.sock"
+	$by "$tmp/redis-server" --port 0 --unixsocket "$tmp/redis.sock" \
+	    --save '' --dir "$tmp" &
+	server=$!
+	until_true 20 redis-cli -s "$tmp/redis.sock" ping &&
+	    redis-cli -s "$tmp/redis.sock" <"$tmp/redis.in"
+	redis-cli -s "$tmp/redis.sock" shutdown nosave
+	wait "$server"
+}
+rule "redis-server: the peak of the capture is heaptrack's" peak serve
 
 say_result
