@@ -1,6 +1,7 @@
 #!/bin/sh
 # pagek record: what a capture holds is what a second counting layer counts, of
 # each image of a tree; whoever is killed, and on a full disk, it can be read.
+# long_record.sh sets KILLS: how often each of four processes is killed.
 # Needs sqlite3, gcc, python3 and redis.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -82,6 +83,7 @@ equals_once() {
 	cat "$tmp/err$n"
 	[ "$status" = 0 ] || { echo "status $status"; return 1; }
 	read_capture "$tmp/f$n" && whole && tells_all || return 1
+	same_stats "$tmp/f$n" || return 1
 	"$top/tests/count/compare" "$report" "$tmp/c$n" --min-images "$images" \
 	    >"$tmp/compared" && return
 	cat "$tmp/compared"
@@ -99,6 +101,21 @@ are_told() {
 	all=$(sed -n 's/^\([0-9]*\) images,.*/\1/p' "$tmp/compared")
 	[ "${differ:-0}" -gt 0 ] && [ "$differ" -le "${told:-0}" ] &&
 	    [ $((4 * differ)) -le "$all" ]
+}
+# pagek stats has those numbers, too; of many parts the first ten are looked at.
+same_stats() {
+	for part in $(sed -n 's/.*"part": \([0-9]*\),.*/\1/p' "$report" | head); do
+		"$pagek" stats -q --format json --part "$part" "$1" >"$tmp/stats" &&
+		    python3 - "$report" "$part" "$tmp/stats" <<'PY' || return 1
+import json, sys
+(sums,) = [p for p in map(json.loads, open(sys.argv[1])) if p["part"] == int(sys.argv[2])]
+stats = json.load(open(sys.argv[3]))
+for told, of in (("allocs", "allocations"), ("frees", "frees"), ("live_blocks", "current_blocks"),
+    ("live_bytes", "current_bytes"), ("lost", "missed"), ("unknown_free", "unknown_frees"),
+    ("duplicate", "replaced"), ("complete", "complete")):
+    assert sums[told] == stats[of], (told, sums[told], stats[of])
+PY
+	done
 }
 # The last line has the events of the file, and each free has its caller.
 tells_all() {
@@ -167,7 +184,8 @@ redis_once() {
 	redis-cli -s "$tmp/redis.sock" shutdown nosave
 	ended "$server" || return 1
 	cat "$tmp/err$n"
-	read_capture "$tmp/f$n" && whole && tells_all || return 1
+	read_capture "$tmp/f$n" && whole && tells_all &&
+	    same_stats "$tmp/f$n" || return 1
 	"$top/tests/count/compare" "$report" "$tmp/c$n" --min-images 2
 }
 redis() {
@@ -526,14 +544,17 @@ killed() {
 	# Whoever else lives writes to the end.
 	[ $1 = node ] || grep -q 'gaps 0 lost 0 damages 0 ended: ' "$report.all"
 }
-ten_times() {
-	for i in 1 2 3 4 5 6 7 8 9 10; do
+many_times() {
+	i=0
+	while [ $i -lt "${KILLS:-10}" ]; do
+		i=$((i + 1))
 		"$@" || { echo "time $i"; return 1; }
+		rm -f "$tmp/f$n" "$tmp/r$n"*
 	done
 }
 for who in recorder node target; do
 	rule "a capture can be read after kill -9 of the $who at random moments" \
-	    ten_times killed $who
+	    many_times killed $who
 done
 
 viewer_killed() {
@@ -550,7 +571,7 @@ viewer_killed() {
 	end_busy
 	return $it
 }
-rule "a target's recording ends with its viewer" ten_times viewer_killed
+rule "a target's recording ends with its viewer" many_times viewer_killed
 
 # --- disks ----------------------------------------------------------------------------------
 
