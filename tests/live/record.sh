@@ -301,6 +301,14 @@ target_ends() {
 		recorder=$!
 		on_file "$tmp/f$n" 20000 || return 1
 		end_busy ;;
+	input)
+		"$pagek" record -o "$tmp/f$n" --until-eof "pid:$busy" \
+		    <"$tmp/fifo" 2>"$tmp/err$n" &
+		recorder=$!
+		exec 7>"$tmp/fifo"
+		on_file "$tmp/f$n" 20000 || return 1
+		echo more >&7
+		exec 7>&- ;;
 	duration)
 		"$pagek" record -o "$tmp/f$n" --duration 1 busy 2>"$tmp/err$n" &
 		recorder=$! ;;
@@ -321,7 +329,8 @@ assert p["complete"] and p["duplicate"] == 0 and p["unknown_free"] == 0, p
 assert p["frees_with_caller"] > p["free_records"] / 2, p
 PY
 }
-for how in signal end duration; do
+mkfifo "$tmp/fifo"
+for how in signal end input duration; do
 	rule "a target's list comes first, then its events; ended by $how" \
 	    target_ends $how
 done
@@ -443,7 +452,6 @@ said() {
 	[ $got = "$want" ] && grep -qE "$pattern" "$tmp/out"
 }
 echo precious >"$tmp/precious"
-mkfifo "$tmp/fifo"
 mkdir "$tmp/folder" && : >"$tmp/folder/x"
 spares() {
 	said 125 'no capture: it is left' -o "$tmp/precious" -- true &&
@@ -456,9 +464,10 @@ rule "with files in it, it is not" said 125 'is not empty' -o "$tmp/folder" --ri
 rule "a missing folder is said" said 125 'No such file' -o "$tmp/none/f" -- true
 rule "a file is needed" said 2 'needs a file' -- true
 rule "a TARGET or a command is" said 2 'needs a TARGET' -o "$tmp/f"
-rule "a message says where to record a target of another machine" \
-    said 2 'ssh linac-b pagek record' -o "$tmp/f" ssh:linac-b
+rule "a target of another machine needs its name" \
+    said 2 'names no process' -o "$tmp/f" ssh:linac-b
 rule "a demo is not recorded" said 2 'only processes' -o "$tmp/f" demo:1
+rule "a command has the input" said 2 'for a TARGET' -o "$tmp/f" --until-eof -- true
 rule "options of a node are for a command" said 2 'for a command that is started' \
     -o "$tmp/f" --stack 4 pid:1
 leaves_none() {

@@ -103,6 +103,68 @@ commands() {
 }
 rule "targets, tree, groups, export and --once go that way too, and leave nothing behind" commands
 
+# --- a recording there ---------------------------------------------------------
+
+sums=$B/tests/capture/sums
+ended() {
+	"$sums" "$1" 2>&1 >/dev/null | grep -q ' damages 0 ended: '
+}
+is_recorded() {
+	ended "$1" && "$sums" "$1" 2>/dev/null | grep "\"pid\": $target, .*\"complete\": true"
+}
+records_there() {
+	file="$tmp/it's there"
+	"$pagek" record --duration 0.5 -o "$file" "$there" >"$tmp/out" 2>"$tmp/err" ||
+	    { cat "$tmp/err"; return 1; }
+	cat "$tmp/err"
+	[ ! -s "$tmp/out" ] && grep -q "is on page$" "$tmp/err" &&
+	    grep -q 'lost 0: ' "$tmp/err" && is_recorded "$file" &&
+	    until_true 10 none_left
+}
+rule "a target is recorded by the pagek of its machine, which says its numbers" \
+    records_there
+
+# ends_by SIGNAL WHO: its status is in $status.
+ends_by() {
+	rm -f "$tmp/far" "$s/pid"
+	"$pagek" record -o "$tmp/far" ssh:page/torrent 2>"$tmp/err" &
+	recorder=$!
+	until_true 20 test -s "$tmp/far" || { cat "$tmp/err"; return 1; }
+	case $2 in
+	pagek) kill "-$1" "$recorder" ;;
+	ssh) kill "-$1" "$(cat "$s/pid")" ;;
+	esac
+	wait "$recorder"
+	status=$?
+	cat "$tmp/err"
+	until_true 20 is_recorded "$tmp/far" && until_true 10 none_left
+}
+ends_by_signal() {
+	ends_by "$1" pagek && [ $status = 0 ] && grep -q 'lost 0: ' "$tmp/err"
+}
+rule "^C ends it" ends_by_signal INT
+rule "so does SIGTERM" ends_by_signal TERM
+rule "it ends with pagek" ends_by KILL pagek
+cut() {
+	ends_by KILL ssh && { [ $status = 1 ] || [ $status = 3 ]; }
+}
+rule "it ends with the connection" cut
+
+# refused STATUS PATTERN WORD...
+refused() {
+	want=$1
+	pattern=$2
+	shift 2
+	"$pagek" record -o "$tmp/no" "$@" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/err"
+	[ $status = "$want" ] && grep -q "$pattern" "$tmp/err" && [ ! -e "$tmp/no" ]
+}
+rule "a process that is not there is said" refused 3 'is not being watched' ssh:page/pid:1
+rule "so is a host" refused 3 'ssh failed' ssh:nowhere/torrent
+rule "so is a machine without pagek" \
+    refused 1 'no pagek there' --remote-pageknode /nowhere/pageknode "$there"
+
 path() {
 	ln -s "$B/pageknode" "$s/page knode" &&
 	    "$pagek" targets --remote-pageknode "$s/page knode" ssh:page |

@@ -874,8 +874,8 @@ wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 }
 
 /* The entry of a node in the table overrides the setting for all nodes. */
-static const char *
-remote_program(const struct options *o)
+const char *
+target_remote_program(const struct options *o)
 {
 	return o->target.node.remote[0] != '\0' &&
 	    !option_given(o, OPTION_REMOTE_PAGEKNODE) ?
@@ -888,7 +888,7 @@ open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 {
 	const struct target *t = &o->target;
 	struct nodes_ssh where = { .host = t->node.place, .may_ask = true,
-		.program = remote_program(o) };
+		.program = target_remote_program(o) };
 	const char *why = nodes_ssh_check(&where);
 	char word[NODES_PID_WORD];
 	int r;

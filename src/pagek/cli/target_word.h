@@ -77,6 +77,9 @@ struct options;
 int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
     struct nodes_session_opts *, char *why, size_t cap);
 
+/* The path of pageknode on the machine of an ssh target; NULL: in its PATH. */
+const char *target_remote_program(const struct options *);
+
 /* The target is read to its end before its list is used. */
 bool target_is_read_to_its_end(const struct options *);
 

@@ -1,6 +1,7 @@
 /* pagek record: a capture, of a command that it starts or of a target. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,10 +345,22 @@ catch_signal(int sig)
 }
 
 static bool
-is_interrupted(void *arg)
+has_input_ended(void)
 {
-	(void)arg;
-	return interrupted != 0;
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	char ignored[256];
+
+	while (poll(&in, 1, 0) > 0)
+		if (read(STDIN_FILENO, ignored, sizeof ignored) <= 0)
+			return true;
+	return false;
+}
+
+static bool
+is_to_end(void *arg)
+{
+	return interrupted != 0 ||
+	    (option_on(arg, OPTION_UNTIL_EOF) && has_input_ended());
 }
 
 static bool
@@ -436,7 +449,7 @@ record_until_end(struct record *r)
 				break;
 		}
 		if (pump(r->loop, r->session, left > 0 && left < LOOK_MS ?
-		    left : LOOK_MS, is_interrupted, NULL))
+		    left : LOOK_MS, is_to_end, (void *)(uintptr_t)r->o))
 			break;
 	}
 }
@@ -522,12 +535,16 @@ cmd_record_check(struct parse *p)
 	if (o->argv != NULL && o->repeat.duration_ms != 0)
 		return option_fail(p, "--duration is for a TARGET: a command "
 		    "is recorded to its end");
+	if (o->argv != NULL && option_on(o, OPTION_UNTIL_EOF))
+		return option_fail(p, "--until-eof is for a TARGET: a command "
+		    "has the input");
 	if (o->argv != NULL)
 		return 0;
-	if (o->target.kind == TARGET_SSH)
-		return option_fail(p, "a node writes on its own machine: 'ssh "
-		    "%s pagek record -o FILE TARGET' records there",
-		    base_shown(o->target.node.place));
+	if (o->target.kind == TARGET_SSH && o->target.pid == 0 &&
+	    o->target.name[0] == '\0')
+		return option_fail(p, "'%s' names no process: write its name or "
+		    "pid:N behind it, as in 'ssh:linac-b/pid:77'",
+		    base_shown(o->target.word));
 	if (target_is_own(&o->target))
 		return option_fail(p, "'%s' is no process: only processes are "
 		    "recorded", base_shown(o->target.word));
@@ -539,8 +556,11 @@ int
 cmd_record(const struct options *o, uv_loop_t *loop)
 {
 	struct record r = { .o = o, .loop = loop, .fd = -1 };
-	int status = open_file(&r);
+	int status;
 
+	if (o->argv == NULL && o->target.kind == TARGET_SSH)
+		return record_there(o);
+	status = open_file(&r);
 	if (status != PAGEK_OK)
 		return o->argv != NULL ? PAGEK_RUN_FAILED : status;
 	status = o->argv != NULL ? start_recorded(&r) : record_target(&r);

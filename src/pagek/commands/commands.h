@@ -14,6 +14,7 @@
  *	diff_saved.c	diff, of lists that were saved
  *	live_dump.c	a live target as debug data
  *	live_history.c	its earlier events, as the node still has them
+ *	record_there.c	record on another machine
  *	forward.c	signals for the command that is run
  *
  * `pagek check` has a room of its own, ../check.
@@ -52,6 +53,11 @@ bool run_forwards(void *session);
 
 /* Reports the command's end.  A status like a shell's; 125: not known. */
 int run_tell_end(const struct nodes_look *, const char *command);
+
+/* --- a recording on another machine (record_there.c) ------------------------ */
+
+/* Has the pagek there record the ssh target, until it ends or a signal comes. */
+int record_there(const struct options *);
 
 /* --- a live target as a dump (live_dump.c) --------------------------------- */
 
