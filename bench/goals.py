@@ -101,6 +101,9 @@ REASONS = {
     "redis": "server, clients, keeper and page share the cores: with two cores, most of the slowdown is there "
              "without us, next to something that takes as much of a core (see the table of programs)",
     "sqlite": RATE,
+    "record churn": "the program makes events faster than they are encoded, and waits for the writer's thread",
+    "record jsonm": "the writer's thread takes 70 to 110 ns for an event (build/bench/capturebench), and with two cores "
+                    "it shares one with keeper or program",
     "sampled load": MISSES,
     "sampled program": "an event that is not logged executes 18 instructions of ours (make regress, gcc 12); jsonm, "
                        "run by hand with --sample 1T, which samples nothing, was as slow",
@@ -113,6 +116,7 @@ REASONS = {
     "keeper few": NEAR,
     "keeper mix": FAR,
     "keeper range": FAR,
+    "capture replay": FAR,
     "window age": FAR,
     "bytes": "at 1M the last huge page of the records is nearly empty, and a table that has just grown has room for "
              "a quarter more keys; at 10M it is 60 to 62",
