@@ -74,7 +74,7 @@ TEST(rows_have_the_names_of_types)
 	take();
 	ck_assert_uint_eq(u.list.n, 3);
 	ck_assert_str_eq(u.list.row[0].type, "msg");
-	ck_assert_str_eq(u.list.row[0].named_by, "type");
+	ck_assert_str_eq(u.list.row[0].named_by, "program");
 	ck_assert_int_eq(u.list.row[0].num, 64);
 	ck_assert_int_eq(u.list.row[0].live, 6);
 	ck_assert_uint_eq(line_of("(unknown)")->freed, 5);
@@ -144,6 +144,70 @@ TEST(another_target_has_nothing_of_the_last)
 	ck_assert_uint_eq(line_of("msg")->trend->n, 1);
 }
 
+/* --- types by the program's words ------------------------------------------------ */
+
+static void
+show(enum usage_grouping by, bool typed)
+{
+	struct usage_list list = { 0 };
+	static const char *const named_by[] = { "program", "allocator", "function",
+		"template", "call", "symbol" };
+
+	u.by = by;
+	for (size_t i = 0; i < (typed ? BASE_NELEM(named_by) : 3); i++) {
+		char name[2] = { (char)('a' + i), '\0' };
+
+		ck_assert_int_eq(usage_list_add(&list, &(struct usage_line){
+		    .type = name, .named_by = named_by[i], .function =
+		    "main", .num = 64, .allocated = 1, .live = 10 - (int)i,
+		    .known = USAGE_KNOWS_BYTES }), 0);
+	}
+	ck_assert_int_eq(page_usage_show(&u, &list, 1), 0);
+}
+
+/* The function has blocks of other rows as well. */
+static const struct {
+	enum usage_grouping by;
+	bool typed;
+	size_t row;
+	const char *filter;
+} chosen[] = {
+	{ USAGE_BY_NONE, false, 2, "function=\"c\" & size=64" },
+	{ USAGE_BY_NONE, true, 0, "type=\"a\" & size=64" },
+	{ USAGE_BY_NONE, true, 1, "type=\"b\" & size=64" },
+	{ USAGE_BY_NONE, true, 2, "function=\"c\" & ctype=\"\" & size=64" },
+	{ USAGE_BY_NONE, true, 3, "ctype=\"d\" & size=64" },
+	{ USAGE_BY_TYPE, true, 4, "ctype=\"e\"" },
+	{ USAGE_BY_TYPE, true, 5, "ctype=\"f\"" },
+	{ USAGE_BY_FUNCTION, true, 0, "function=\"main\"" },
+};
+
+LOOP_TEST(blocks_of_a_type_are_chosen_by_what_has_named_it, 0,
+    (int)BASE_NELEM(chosen))
+{
+	struct filter_error e;
+	struct filter *filter;
+	char text[FILTER_MAX + 1];
+
+	show(chosen[_i].by, chosen[_i].typed);
+	ck_assert(page_usage_filter_of(&u, &u.list.row[chosen[_i].row], text,
+	    sizeof text));
+	ck_assert_str_eq(text, chosen[_i].filter);
+	ck_assert_msg(filter_new(&filter, text, &e) == 0, "%s", e.why);
+	filter_free(filter);
+}
+
+TEST(a_column_tells_what_has_named_the_row)
+{
+	show(USAGE_BY_NONE, true);
+	ck_assert_int_eq(page_usage_compose(&u, &head, true, 80, 24, &pic), 0);
+	assert_golden(&pic, "usage-named");
+	show(USAGE_BY_FUNCTION, true);
+	ck_assert_str_eq(u.list.row[0].named_by, "function");
+	show(USAGE_BY_SIZE, true);
+	ck_assert_ptr_null(u.list.row[0].named_by);
+}
+
 /* --- the cursor ---------------------------------------------------------------- */
 
 CASE("cursor", .setup = begin, .teardown = end);
@@ -201,9 +265,9 @@ static const struct {
 	int cols;
 	const char *heading;
 } headings[] = {
-	{ 80, "TYPE" "                  NUM      ALLOCD       FREED    LIVE v"
+	{ 80, "TYPE" "            B     NUM      ALLOCD       FREED    LIVE v"
 	    "       MAX      BYTES" },
-	{ 40, "TYPE                   LIVE v      BYTES" },
+	{ 40, "TYPE              B    LIVE v      BYTES" },
 	{ 20, "TYPE          LIVE v" },
 	{ 10, "TYPE" },
 };

@@ -103,6 +103,9 @@ get_words(void *arg, uint64_t frame)
 			.function = wire_text(name->words.line[i].function),
 			.file = wire_text(name->words.line[i].file),
 			.line = name->words.line[i].line };
+	if (name->words.type != NULL)
+		n->words.type = wire_text(name->words.type);
+	n->words.type_from = name->words.type_from;
 	return &n->words;
 }
 

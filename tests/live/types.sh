@@ -16,7 +16,7 @@ trap 'exit 1' TERM INT
 # look PROGRAM: its blocks, when it sleeps, are in $tmp/list and $tmp/groups.
 look() {
 	: >"$tmp/told"
-	"$pagek" run -b -o /dev/null -- "$@" >"$tmp/told" 2>"$tmp/err" 3>&- &
+	"$pagek" run -b --usage -o /dev/null -- "$@" >"$tmp/told" 2>"$tmp/err" 3>&- &
 	run=$!
 	until_true 60 grep -q "^ready" "$tmp/told" || return 1
 	pid=$(sed -n 's/^ready //p' "$tmp/told")
@@ -25,7 +25,8 @@ look() {
 	    "$pagek" list --format json --filter 'ctype=app::Type6' \
 	    -o "$tmp/six" "pid:$pid" &&
 	    "$pagek" tree --flat --by ctype --least 0 --format json \
-	    -o "$tmp/groups" "pid:$pid"
+	    -o "$tmp/groups" "pid:$pid" &&
+	    "$pagek" usage --format json -o "$tmp/usage" "pid:$pid"
 	status=$?
 	kill -9 "$pid"
 	wait "$run"
@@ -70,6 +71,28 @@ for b in json.load(open(folder + "/list"))["blocks"]:
     name = b["ctype"] or "(type not known)"
     total[name] = total.get(name, 0) + b["size"]
 assert {g["name"]: g["bytes"] for g in groups} == total, (groups, total)
+# Counts by type: a row for each type and size, and of the others by function.
+usage = json.load(open(folder + "/usage"))
+assert usage["complete"] and usage["from_start"], usage
+held = {}
+for b in whole:
+    key = b["ctype"], b["size"], b["ctype_from"]
+    held[key] = held.get(key, 0) + 1
+rows = {(r["type"], r["num"], r["named_by"]): r for r in usage["rows"]
+        if r["named_by"] in ("template", "call", "symbol")}
+assert {k: r["live"] for k, r in rows.items() if r["live"]} == held, (rows, held)
+for (kind, size, source), r in rows.items():
+    assert r["bytes"] == r["live"] * size, r
+    come = 7 if kind == "app::Type4" else 0
+    stay = 2 if kind == "app::Type15" else 1
+    if 1000 <= size < 4000:
+        assert (r["allocated"], r["freed"], r["live"], r["max"]) == \
+            (stay + come, come, stay, stay + (come > 0)), r
+plain = [r for r in usage["rows"] if r["named_by"] == "function"]
+assert sum(r["live"] for r in usage["rows"]) == len(
+    json.load(open(folder + "/list"))["blocks"])
+assert sum(r["bytes"] for r in plain if 1000 <= r["num"] < 4000) == \
+    sum(b["size"] for b in blocks if b["ctype"] is None), plain
 PYTHON
 
 # twenty LEAST SOURCES COMPILER...: so many of them, from no other sources.
@@ -78,14 +101,35 @@ twenty() {
 	sources=$2
 	shift 2
 	"$@" -std=c++17 -o "$tmp/typed" "$top/tests/targets/typed.cc" &&
-	    look "$tmp/typed" &&
+	    look "$tmp/typed" 7 &&
 	    python3 "$tmp/check.py" "$least" "$tmp" "$sources"
 }
+
+# As twenty() has left it: the types of a capture are those of the live target.
+captured() {
+	: >"$tmp/told"
+	"$pagek" record -q -o "$tmp/typed.pkc" -- "$tmp/typed" 7 >"$tmp/told" 3>&- &
+	run=$!
+	until_true 60 grep -q "^ready" "$tmp/told" || return 1
+	pid=$(sed -n 's/^ready //p' "$tmp/told")
+	kill -9 "$pid"
+	wait "$run"
+	run=
+	"$pagek" usage --format json -o "$tmp/captured" "$tmp/typed.pkc" &&
+	    python3 - "$tmp/usage" "$tmp/captured" <<'PYTHON'
+import json, sys
+live, captured = [{(r["type"], r["num"], r["named_by"], r["allocated"], r["freed"])
+    for r in json.load(open(f))["rows"] if r["named_by"] == "template"}
+    for f in sys.argv[1:]]
+assert live == captured and len(live) >= 20, live ^ captured
+PYTHON
+} 2>/dev/null
 for compiler in g++ clang++; do
 	for level in -O0 -O2; do
 		rule "$compiler $level -g: 20 of 20 types" \
 		    twenty 20 template "$compiler" "$level" -g
 	done
+	rule "$compiler -O2 -g: a capture has the same types" captured
 	rule "$compiler -O0 without -g: types of what is not optimized away" \
 	    twenty 18 symbol "$compiler" -O0
 	cat "$tmp/rule.out"

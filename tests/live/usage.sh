@@ -77,6 +77,7 @@ assert len(table) == len(rows)
 for r, want in zip(table, rows):
     assert r["type"] == want[0].replace("\n", "\\x0A"), r["type"][:80]
     assert [int(r[k]) for k in keys[1:]] == want[1:]
+    assert r["named_by"] == "program", r
 READER
 is_data() {
 	for format in json ndjson csv; do

@@ -171,13 +171,13 @@ rule "tables of one question go on counting" counts_on
 opens() {
 	t new-session -d -s p -x 80 -y 24 "$pagek" --page=U "pid:$pid" &&
 	    wait_for '^U USAGE .*asks' &&
-	    wait_for '^keeps_sixty_four +64 +7 +0 +7 +7 +448 B'
+	    wait_for '^keeps_sixty_f.* +F +64 +7 +0 +7 +7 +448 B'
 }
 rule "page U shows what is held" opens
 
 counts() {
 	printf xx >&9
-	wait_for '^frees_at_once +3,000 +20 +20 +0 +1 +0 B'
+	wait_for '^frees_at_once +F +3,000 +20 +20 +0 +1 +0 B'
 }
 rule "page U counts what was allocated and freed meanwhile" counts
 
@@ -205,7 +205,7 @@ filters() {
 rule "page U is filtered, by the fields of its own rows" filters
 
 resets() {
-	keys x && wait_for '^frees_at_once +3,000 +20 +20 +0 +0 +0 B'
+	keys x && wait_for '^frees_at_once +F +3,000 +20 +20 +0 +0 +0 B'
 }
 rule "x resets max" resets
 

@@ -59,8 +59,9 @@ struct Hidden20 : app::Bytes<1200> {};
 
 using namespace app;
 
+/* typed [N]: N blocks of Type4 come and go, one at a time. */
 int
-main()
+main(int argc, char **argv)
 {
 	/* Never freed: the program ends by a signal. */
 	auto &v1 = *new std::vector<Type1>;
@@ -99,6 +100,11 @@ main()
 		&s11, &mm12, &u13, &us14, &d15, &q16, a17, &ms18, &vv19, &h20 };
 
 	__asm__ volatile("" : : "r"(kept) : "memory");
+	for (int n = argc > 1 ? atoi(argv[1]) : 0; n > 0; n--) {
+		auto p = std::make_unique<Type4>();
+
+		__asm__ volatile("" : : "r"(p.get()) : "memory");
+	}
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	for (;;)

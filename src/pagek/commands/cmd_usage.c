@@ -36,7 +36,7 @@ add_rows(struct usage_list *list, const struct usage_dump *d)
 		const struct usage_dump_row *r = &d->row[i];
 
 		err = usage_list_add(list, &(struct usage_line){
-		    .type = r->name, .named_by = "type", .num = r->num,
+		    .type = r->name, .named_by = profile_type_source(WIRE_TYPE_OWN), .num = r->num,
 		    .allocated = r->allocated, .freed = r->freed, .max = r->max,
 		    .live = (int64_t)(r->allocated - r->freed) });
 	}

@@ -261,6 +261,9 @@ settle_frame(struct frame *f, const struct symbol_place *p)
 		    .file = wire_text(f->words.line[i].file != NULL ?
 		    f->words.line[i].file : ""),
 		    .line = f->words.line[i].line };
+	if (f->words.type != NULL)
+		f->wire.type = wire_text(f->words.type);
+	f->wire.type_from = f->words.type_from;
 }
 
 #define PLACES 1024		/* in one look-up */

@@ -18,6 +18,8 @@ struct origin {
 	bool named;			/* it is a function, no address */
 	const char *name, *file, *module;
 	uint32_t line;
+	const char *type;		/* of the objects; "" not known */
+	enum wire_type_from type_from;
 };
 
 struct usage_namer {
@@ -81,7 +83,8 @@ origin_of(struct usage_namer *n, uint64_t caller)
 	if (o != NULL)
 		return o;
 	o = hashmap_add(&n->origins, caller);
-	if (o == NULL || caller == 0 || profile_stack(n->profile, caller,
+	if (o == NULL || caller == 0 || profile_type(n->profile, caller,
+	    &o->type, &o->type_from) < 0 || profile_stack(n->profile, caller,
 	    n->lines, BASE_NELEM(n->lines), &lines, &at, &end) < 0 ||
 	    at >= lines)
 		return o;
@@ -93,7 +96,7 @@ origin_of(struct usage_namer *n, uint64_t caller)
 	return o;
 }
 
-/* A type that the program or the node has named, not the allocator's function. */
+/* A type that the program or the node has named, not the allocator. */
 static const char *
 type_name(const struct stream_types *types, unsigned code)
 {
@@ -121,8 +124,8 @@ set_counts(struct usage_line *out, const struct usage_row *r)
 }
 
 /*
- * The name of a row: the type that the program has given, else the function that
- * asked.  Names of types from debug information belong here.
+ * The name of a row: the type that the program has given, else that by its words,
+ * else the function that asked.
  */
 static void
 usage_name(struct usage_line *out, const struct usage_row *r,
@@ -140,13 +143,16 @@ usage_name(struct usage_line *out, const struct usage_row *r,
 		out->type = r->kind == USAGE_OTHER ? "(other)" : "(unknown)";
 	} else if (type != NULL) {
 		out->type = type;
-		out->named_by = "type";
+		out->named_by = profile_type_source(WIRE_TYPE_OWN);
+	} else if (o != NULL && o->type_from != WIRE_TYPE_UNKNOWN) {
+		out->type = o->type;
+		out->named_by = profile_type_source(o->type_from);
 	} else if (o != NULL && o->name != NULL) {
 		out->type = o->name;
 		out->named_by = o->named ? "function" : "address";
 	} else if (types != NULL && types->by_code[r->type].name[0] != '\0') {
 		out->type = types->by_code[r->type].name;
-		out->named_by = "call";
+		out->named_by = "allocator";
 	}
 }
 

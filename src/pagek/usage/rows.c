@@ -190,8 +190,13 @@ usage_list_group(struct usage_list *list, enum usage_grouping by)
 	list->n = n;
 	list->kind = by;
 	for (size_t i = 0; i < n && by != USAGE_BY_NONE; i++) {
-		list->row[i].type = group_name(&list->row[i], by);
-		list->row[i].no_num |= by != USAGE_BY_SIZE;
+		struct usage_line *r = &list->row[i];
+
+		r->type = group_name(r, by);
+		r->no_num |= by != USAGE_BY_SIZE;
+		if (by != USAGE_BY_TYPE)
+			r->named_by = by == USAGE_BY_FUNCTION && r->type != NULL ?
+			    "function" : NULL;
 	}
 	return 0;
 }

@@ -21,7 +21,7 @@ FIELD_GET(get_type, usage_line, text, r->type, r->type != NULL)
 /* --- columns of page U ----------------------------------------------------------- */
 
 /* Columns that a name keeps beside columns of that rank. */
-#define NAME_MIN(rank) ((rank) == 0 ? 8 : (rank) < 6 ? 12 : 24)
+#define NAME_MIN(rank) ((rank) == 0 ? 8 : (rank) < 7 ? 12 : 24)
 
 #define COUNT(name, width, member) \
 	FIELD_PUT(name, usage_line, put_count(r->member, width, pic))
@@ -83,6 +83,22 @@ put_num(const void *row, int width, struct page_picture *pic)
 		put_signed(r->num, width, pic);
 }
 
+/* A letter, as on page K; none for an address or an allocator. */
+static void
+put_named_by(const void *row, int width, struct page_picture *pic)
+{
+	static const char *const letters[][2] = { { "template", "T" },
+		{ "call", "C" }, { "symbol", "S" }, { "program", "P" },
+		{ "function", "F" } };
+	const struct usage_line *r = row;
+	const char *letter = "";
+
+	for (size_t i = 0; r->named_by != NULL && i < BASE_NELEM(letters); i++)
+		if (strcmp(r->named_by, letters[i][0]) == 0)
+			letter = letters[i][1];
+	picture_text(pic, letter, width, PICTURE_RIGHT);
+}
+
 static void
 put_trend(const void *row, int width, struct page_picture *pic)
 {
@@ -105,6 +121,8 @@ put_trend(const void *row, int width, struct page_picture *pic)
 
 static const struct field fields[] = {
 	{ .key = "type", .kind = FIELD_TEXT, .get = get_type },
+	{ .key = "named_by", .kind = FIELD_TEXT, .get = field_pointer,
+	    AT(named_by), COLUMN("B", 1, 6, put_named_by) },
 	{ .key = "num", .kind = FIELD_SIGNED, .get = get_num,
 	    COLUMN("NUM", 7, 5, put_num) },
 	{ .key = "allocated", .get = field_u64, AT(allocated),
@@ -129,22 +147,20 @@ static const struct field fields[] = {
 	    .metric = { "usage_live_bytes", NULL, "gauge",
 	    "Bytes in use, by type and number.", FIELD_SAME } },
 	{ .key = "allocated_bytes", .get = get_allocated_bytes,
-	    COLUMN("CHURN", 10, 6, put_churn),
+	    COLUMN("CHURN", 10, 7, put_churn),
 	    .metric = { "usage_allocated_bytes_total", NULL, "counter",
 	    "Bytes that were allocated, by type and number.", FIELD_SAME } },
 	{ .key = "short_lived", .get = get_short_lived,
-	    COLUMN("SHORT", 10, 7, put_short),
+	    COLUMN("SHORT", 10, 8, put_short),
 	    .metric = { "usage_short_lived_total", NULL, "counter",
 	    "Objects that lived less than a cycle, by type and number.",
 	    FIELD_SAME } },
 	{ .key = "held_before", .get = field_u64, AT(held_before) },
 	{ .key = "then", .get = get_then },
 	{ .key = "then_bytes", .get = get_then_bytes,
-	    COLUMN("THEN", 10, 9, put_then) },
-	{ COLUMN("LAST 12 s", USAGE_TREND, 8, put_trend) },
+	    COLUMN("THEN", 10, 10, put_then) },
+	{ COLUMN("LAST 12 s", USAGE_TREND, 9, put_trend) },
 	{ .key = "rows", .get = field_u32, AT(rows) },
-	{ .key = "named_by", .kind = FIELD_TEXT, .get = field_pointer,
-	    AT(named_by) },
 	{ .key = "function", .kind = FIELD_TEXT, .get = field_pointer,
 	    AT(function) },
 	{ .key = "module", .kind = FIELD_TEXT, .get = field_pointer, AT(module) },

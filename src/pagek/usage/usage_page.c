@@ -117,6 +117,15 @@ make_list(struct page_usage *u, struct usage_list *list,
 	return err;
 }
 
+/* True if the name is a type by the program's words. */
+static bool
+has_ctype(const struct usage_line *r)
+{
+	return r->named_by != NULL && (strcmp(r->named_by, "template") == 0 ||
+	    strcmp(r->named_by, "call") == 0 ||
+	    strcmp(r->named_by, "symbol") == 0);
+}
+
 int
 page_usage_show(struct page_usage *u, struct usage_list *list, uint64_t change)
 {
@@ -131,6 +140,9 @@ page_usage_show(struct page_usage *u, struct usage_list *list, uint64_t change)
 	u->of = list->n;
 	usage_list_fini(&u->list);
 	u->list = *list;
+	u->typed = false;
+	for (size_t i = 0; i < u->list.n; i++)
+		u->typed |= has_ctype(&u->list.row[i]);
 	take_trends(u, change);
 	usage_list_filter(&u->list, u->filter);
 	usage_list_sort(&u->list, u->sort, u->reverse);
@@ -225,12 +237,22 @@ add_term(char *out, size_t cap, size_t *len, const char *field, const char *text
 	base_append(out, cap, len, "\"");
 }
 
+/* The field of page K that has the name of a row by type. */
+static const char *
+filter_field_of(const struct usage_line *r)
+{
+	if (has_ctype(r))
+		return "ctype";
+	return r->named_by != NULL && (strcmp(r->named_by, "program") == 0 ||
+	    strcmp(r->named_by, "allocator") == 0) ? "type" : "function";
+}
+
 bool
 page_usage_filter_of(const struct page_usage *u, const struct usage_line *r,
     char *out, size_t cap)
 {
-	bool by_type = r->named_by != NULL && (strcmp(r->named_by, "type") == 0 ||
-	    strcmp(r->named_by, "call") == 0);
+	const char *field = u->by == USAGE_BY_MODULE ? "module" :
+	    u->by == USAGE_BY_FUNCTION ? "function" : filter_field_of(r);
 	size_t len = 0;
 
 	out[0] = '\0';
@@ -241,15 +263,17 @@ page_usage_filter_of(const struct page_usage *u, const struct usage_line *r,
 		    (long long)r->num);
 		return true;
 	}
-	if (r->type == NULL || r->type[0] == '\0' || r->named_by == NULL ||
+	if (r->type == NULL || r->type[0] == '\0' ||
+	    (r->named_by == NULL && u->by <= USAGE_BY_TYPE) ||
 	    strlen(r->type) > cap / 2)
 		return false;
 	for (const char *s = r->type; *s != '\0'; s++)
 		if ((unsigned char)*s < ' ' || (unsigned char)*s >= 0x7f)
 			return false;
-	add_term(out, cap, &len, u->by == USAGE_BY_MODULE ? "module" :
-	    by_type && u->by != USAGE_BY_FUNCTION ? "type" : "function",
-	    r->type);
+	add_term(out, cap, &len, field, r->type);
+	/* Other blocks of the function are in rows of their types. */
+	if (u->typed && u->by <= USAGE_BY_TYPE && strcmp(field, "function") == 0)
+		add_term(out, cap, &len, "ctype", "");
 	if (!r->no_num)
 		base_append(out, cap, &len, " & size=%llu",
 		    (unsigned long long)r->num);

@@ -30,6 +30,7 @@ struct page_usage {
 	struct usage_list list;		/* as shown */
 	struct usage_line sum;		/* of all rows */
 	size_t of;			/* rows before the filter */
+	bool typed;			/* some have a type by the program's words */
 	enum usage_grouping by;
 	enum usage_sort sort;
 	bool reverse;
