@@ -215,6 +215,24 @@ TEST(counts_begin_anew_with_the_list_and_say_since_when)
 	page_close(&p);
 }
 
+TEST(a_copy_has_the_size_of_the_process_if_it_is_one)
+{
+	pid_t pid = k->image.pid;
+	struct wire_msg r;
+	struct page p;
+
+	page_up(&p);
+	k->image.pid = getpid();
+	ask(&p, 0, &r);
+	/* As said: it has its own stack and code at least. */
+	ck_assert_uint_gt(r.used.total[WIRE_U_RSS], sizeof rows);
+	k->image.pid = 0;
+	ask(&p, 0, &r);
+	ck_assert_uint_eq(r.used.total[WIRE_U_RSS], 0);
+	k->image.pid = pid;
+	page_close(&p);
+}
+
 /* Without a question before it there is no copy to go on with. */
 TEST(a_row_of_no_copy_is_refused)
 {

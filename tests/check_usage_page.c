@@ -17,7 +17,7 @@ static struct page_picture pic;
 static uint64_t change;
 static const struct page_usage_head head = { .node = "0590 linac-a",
 	.target = "acqd[4711]", .state = "LIVE", .since_ms = 1000, .notice = "",
-	.from_start = true, .utc = true };
+	.from_start = true, .rss = UINT64_C(410) << 20, .utc = true };
 
 static void
 begin(void)

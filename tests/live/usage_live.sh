@@ -51,7 +51,8 @@ hold() {
 	until_true 120 "$@" && kill -STOP "$pid" && until_true 10 is_stopped &&
 	    until_true 20 is_drained &&
 	    "$pagek" usage --format json "pid:$pid" >"$tmp/usage" &&
-	    "$pagek" usage "pid:$pid" >"$tmp/text" 2>"$tmp/said"
+	    "$pagek" usage "pid:$pid" >"$tmp/text" 2>"$tmp/said" &&
+	    cat "/proc/$pid/statm" >"$tmp/statm"
 	asked=$?
 	kill -9 "$pid"
 	wait "$run"
@@ -60,7 +61,7 @@ hold() {
 } 2>/dev/null
 
 cat >"$tmp/sums.py" <<'READER'
-import json, sys
+import json, os, sys
 tmp, pid = sys.argv[1:]
 u = json.load(open(tmp + "/usage"))
 # One line for each process image, of which the last one counts.
@@ -76,6 +77,8 @@ text = [l.rsplit(":", 4) for l in open(tmp + "/text").read().split("\n")[:-1]]
 assert sum(int(t[2]) for t in text) == r["allocs"]
 assert sum(int(t[3]) for t in text) == r["frees"]
 assert len(text) == len(rows)
+rss = int(open(tmp + "/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+assert abs(u["rss"] - rss) < 1 << 20 < rss, (u["rss"], rss)
 READER
 agrees() {
 	"$@" && cat "$tmp/said" && python3 "$tmp/sums.py" "$tmp" "$pid"
@@ -170,7 +173,7 @@ rule "tables of one question go on counting" counts_on
 
 opens() {
 	t new-session -d -s p -x 80 -y 24 "$pagek" --page=U "pid:$pid" &&
-	    wait_for '^U USAGE .*asks' &&
+	    wait_for '^U USAGE .*asks' && wait_for 'live 7 in 448 B, RSS [1-9]' &&
 	    wait_for '^keeps_sixty_f.* +F +64 +7 +0 +7 +7 +448 B'
 }
 rule "page U shows what is held" opens

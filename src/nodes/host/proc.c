@@ -610,6 +610,21 @@ proc_file_takes_no_preload(const char *path)
 }
 
 int
+proc_resident(pid_t pid, uint64_t *bytes)
+{
+	char buf[128];
+	ssize_t n = read_proc(pid, "statm", buf, sizeof buf);
+	unsigned long long pages;
+
+	if (n < 0)
+		return (int)n;
+	if (sscanf(buf, "%*u %llu", &pages) != 1)
+		return -EPROTO;
+	*bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+int
 proc_uid(pid_t pid, uid_t *uid)
 {
 	char path[PATH_SIZE];

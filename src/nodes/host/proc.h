@@ -49,6 +49,9 @@ int proc_seccomp(pid_t, pid_t tid, uint64_t *);
 /* Up to max threads from place *from on; sets *from to the next place, 0 at the end. */
 size_t proc_threads(pid_t, size_t *from, pid_t *out, size_t max);
 
+/* Its bytes in memory (RSS). */
+int proc_resident(pid_t, uint64_t *);
+
 /* Its user, even of a zombie. */
 int proc_uid(pid_t, uid_t *);
 

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../host/proc.h"
 #include "counting.h"
 #include "node.h"
 
@@ -149,6 +150,8 @@ make_copy(struct keeper *k, struct counting *c, struct asker *a)
 		.now_ms = keeper_now_ms(k) };
 	a->copy.n = usage_read(c->usage, &from, a->no, row, n);
 	usage_sums(c->usage, a->copy.now_ms, &a->copy.totals);
+	if (k->image.pid != 0 && keeper_is_live(k))
+		(void)proc_resident(k->image.pid, &a->copy.rss);
 	return 0;
 }
 

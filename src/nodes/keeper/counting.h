@@ -30,6 +30,7 @@ struct counting_copy {
 	size_t n;
 	struct usage_totals totals;
 	int64_t now_ms;			/* the target's clock */
+	uint64_t rss;			/* its bytes in memory; 0: not known */
 	/* Of all copies: */
 	int64_t since_ms;
 	bool from_start;		/* nothing had been allocated before */

@@ -52,8 +52,10 @@ put_rows(struct conn *c, const struct counting_copy *copy, uint32_t from,
 }
 
 static void
-put_totals(struct wire_used *u, const struct usage_totals *t)
+put_totals(struct wire_used *u, const struct counting_copy *copy)
 {
+	const struct usage_totals *t = &copy->totals;
+
 	u->total[WIRE_U_ALLOCS] = t->allocs;
 	u->total[WIRE_U_FREES] = t->frees;
 	u->total[WIRE_U_ALLOC_BYTES] = t->alloc_bytes;
@@ -63,6 +65,7 @@ put_totals(struct wire_used *u, const struct usage_totals *t)
 	u->total[WIRE_U_PEAK] = t->peak;
 	u->total[WIRE_U_PEAK_BYTES] = t->peak_bytes;
 	u->total[WIRE_U_CROWDED] = t->crowded;
+	u->total[WIRE_U_RSS] = copy->rss;
 	u->ntotals = WIRE_USAGE_TOTALS;
 	u->peak_ms = t->peak_ms;
 }
@@ -92,7 +95,7 @@ answer_usage(struct conn *c, const struct wire_msg *m)
 		.p = c->node->serve->scratch->bytes,
 		.len = WIRE_USAGE_SIZE * put_rows(c, copy, m->usage.from,
 		    &reply.used.next) };
-	put_totals(&reply.used, &copy->totals);
+	put_totals(&reply.used, copy);
 	reply.used.since_ms = copy->since_ms;
 	reply.used.from_start = copy->from_start;
 	reply.used.lost = copy->lost;

@@ -365,6 +365,7 @@ struct nodes_usage {
 	int64_t since_ms;		/* when counting began, on the node's clock */
 	bool from_start;		/* with the stream: nothing had been allocated */
 	int64_t now_ms;			/* of the copy, as since_ms */
+	uint64_t rss;			/* the target's bytes in memory; 0: not known */
 	uint64_t lost;			/* records, since then */
 	const char *lacks;		/* why counts may be wrong; "" they are complete since then */
 	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */

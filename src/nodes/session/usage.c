@@ -67,12 +67,13 @@ take_rows(struct session_usage *u, const struct wire_used *m)
 }
 
 static void
-take_totals(struct usage_totals *t, const struct wire_used *m)
+take_totals(struct nodes_usage *u, const struct wire_used *m)
 {
 	uint64_t n[WIRE_USAGE_TOTALS] = { 0 };
 
 	memcpy(n, m->total, m->ntotals * sizeof n[0]);
-	*t = (struct usage_totals){
+	u->rss = n[WIRE_U_RSS];
+	u->totals = (struct usage_totals){
 		.allocs = n[WIRE_U_ALLOCS],
 		.frees = n[WIRE_U_FREES],
 		.alloc_bytes = n[WIRE_U_ALLOC_BYTES],
@@ -97,7 +98,7 @@ take_copy(struct session_usage *u, const struct wire_used *m)
 	u->coming = NULL;
 	u->ncoming = u->cap = 0;
 	u->told.no = ++u->copies;
-	take_totals(&u->told.totals, m);
+	take_totals(&u->told, m);
 	u->told.since_ms = m->since_ms;
 	u->told.from_start = m->from_start;
 	u->told.now_ms = m->now_ms;

@@ -183,6 +183,7 @@ struct usage_source {
 	bool complete;
 	bool knows_lost;
 	uint64_t lost;			/* records */
+	uint64_t rss;			/* of the target, in bytes; 0: not known */
 	uint64_t bad_lines;
 };
 

@@ -49,6 +49,7 @@ json_usage(struct json *j, const struct usage_list *list,
 	put_time(j, "since", from->since_ms);
 	json_bool(j, "from_start", from->from_start);
 	put_time(j, "peak_time", from->peak_ms);
+	json_known(j, "rss", from->rss != 0, from->rss);
 	json_bool(j, "complete", from->complete);
 	json_known(j, "lost", from->knows_lost, from->lost);
 	json_number(j, "bad_lines", from->bad_lines);

@@ -421,8 +421,13 @@ sums_text(const struct page_usage *u, const struct page_usage_head *h,
 		base_append(out, cap, &len, " by %s", usage_groupings[u->by]);
 	base_append(out, cap, &len, "   live %s%s", about,
 	    base_digits((uint64_t)u->sum.live).text);
-	base_append(out, cap, &len, " in %s%s   allocated %s%s", about, bytes,
-	    about, base_digits(u->sum.allocated).text);
+	base_append(out, cap, &len, " in %s%s", about, bytes);
+	if (h->rss != 0) {
+		base_human_bytes(bytes, sizeof bytes, h->rss);
+		base_append(out, cap, &len, ", RSS %s", bytes);
+	}
+	base_append(out, cap, &len, "   allocated %s%s", about,
+	    base_digits(u->sum.allocated).text);
 	base_append(out, cap, &len, ", %s%s   short-lived %s%s", about, churn,
 	    about, base_digits(u->sum.short_lived).text);
 }

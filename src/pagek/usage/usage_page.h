@@ -61,6 +61,7 @@ struct page_usage_head {
 	bool from_start;
 	const char *notice;		/* "" none */
 	uint64_t sample;
+	uint64_t rss;			/* of the target, in bytes; 0: not known */
 	bool utc;
 };
 

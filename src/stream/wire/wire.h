@@ -250,7 +250,7 @@ enum wire_record_state {
 	WIRE_RECORD_CUT = 5,	/* ended, and its last events are not in the file */
 };
 
-/* Sums of USED, but for the last three.  A new one comes last; 0 if not sent. */
+/* Sums of USED, but for the last four.  A new one comes last; 0 if not sent. */
 enum wire_usage_total {
 	WIRE_U_ALLOCS,
 	WIRE_U_FREES,
@@ -261,6 +261,7 @@ enum wire_usage_total {
 	WIRE_U_PEAK,		/* blocks and bytes held when these were highest */
 	WIRE_U_PEAK_BYTES,
 	WIRE_U_CROWDED,		/* allocations in rows of several sizes */
+	WIRE_U_RSS,		/* bytes of the target in memory; 0: not known */
 	WIRE_USAGE_TOTALS
 };
 

@@ -163,6 +163,7 @@ head_of(struct app *app, struct page_usage_head *h, char node[64],
 		.since_ms = nodes_session_usage(app->session)->no != 0 ?
 		    from.since_ms : 0,
 		.from_start = from.from_start, .sample = look->sample,
+		.rss = from.rss,
 		.notice = notice_of(app, notice, cap),
 		.utc = app->page->opts.utc };
 }
@@ -425,7 +426,7 @@ print_picture(struct batch *b, struct usage_list *list,
 		.state = page_state_name(look->state),
 		.since_ms = from->since_ms, .from_start = from->from_start,
 		.notice = nodes_session_usage(b->session)->lacks, .sample =
-		    look->sample, .utc = b->o->page.utc };
+		    look->sample, .rss = from->rss, .utc = b->o->page.utc };
 	struct page_picture pic = { 0 };
 	int r;
 
