@@ -129,14 +129,13 @@ free_blocks(struct events *e)
 	size_t events = e->n, n;
 	struct capture_list *l;
 	const struct blk *row;
-	struct blk removed;
 	uint64_t ms = events == 0 ? 0 : rec_ms(&e->rec[events - 1]);
 
 	need(capture_list_new(&l, 0) == 0, "list");
 	for (size_t i = 0; i < events; i++)
 		need(capture_list_apply(l, &(struct capture_event){
-		    .seq = i + 1, .what = CAPTURE_EVENT, .rec = e->rec[i] },
-		    &removed) == 0, "apply");
+		    .seq = i + 1, .what = CAPTURE_EVENT, .rec = e->rec[i] }) == 0,
+		    "apply");
 	row = capture_list_rows(l, &n);
 	need(row != NULL, "rows");
 	for (size_t i = 0; i < n; i++)

@@ -369,6 +369,7 @@ take_vmstat(struct stress *s, const struct stress_vmstat *v)
 		return 1;
 	}
 	add(&now[3], v->n[STRESS_KEY_COMPACT_STALL]);
+	s->total.kswapd_known = v->known[STRESS_KEY_PAGEOUTRUN];
 	s->total.kswapd_ran = s->used && v->known[STRESS_KEY_PAGEOUTRUN] &&
 	    v->n[STRESS_KEY_PAGEOUTRUN] > s->pageoutrun;
 	s->pageoutrun = v->n[STRESS_KEY_PAGEOUTRUN];
@@ -430,7 +431,7 @@ stress_take(struct stress *s, struct stress_sample *out)
 	if (r < 0 && s->why[0] == '\0')
 		say(s, "cannot read /proc/vmstat: %s", strerror(-r));
 	take_requests(s, &v);
-	s->total.kswapd_ran = false;
+	s->total.kswapd_known = s->total.kswapd_ran = false;
 	while ((r = take[s->source](s, &v)) > 0)
 		step_down(s);
 	if (r < 0)

@@ -85,7 +85,8 @@ struct stress_sample {
 	uint64_t requests;	/* satisfied ones, of /proc/vmstat, since the boot */
 	bool pressure_known;
 	uint64_t some_us, full_us;	/* at least one task, all tasks waited; since the boot */
-	bool kswapd_ran;	/* since the sample before; with STRESS_VMSTAT */
+	bool kswapd_known;	/* only with STRESS_VMSTAT */
+	bool kswapd_ran;	/* since the sample before */
 	uint64_t stolen;	/* requests that another reader of the file has taken */
 	unsigned backwards;	/* counters that were below their last value, so far */
 	unsigned changes;	/* of the source, since stress_open() */
@@ -117,7 +118,7 @@ const char *stress_kernel(const struct stress *);
 
 /* --- inside this room (readings.c) -------------------------------------------- */
 
-/* What `/proc/vmstat` said; a key that was not there is unknown. */
+/* Keys of /proc/vmstat; one that is not there is unknown. */
 enum stress_key {
 	STRESS_KEY_LEVEL,	/* heap_stress_1 to _6 */
 	STRESS_KEY_HIT = STRESS_KEY_LEVEL + STRESS_LEVELS,

@@ -22,6 +22,7 @@ unknown() {
 	as 0 '^1000 n/a n/a 42 1 n/a$' --read-zero &&
 	    as 0 '^2 after background wake  *n/a' &&
 	    as 0 '^4 synchronous reclaim  *<42 ' && as 0 'since boot' &&
+	    as 0 '~1,000  *n/a  *n/a  *<42 ' --since boot --count 1 &&
 	    as 0 '"level_2": null, "exactness_2": "unknown"' --format json
 }
 rule "levels that the source cannot say are not 0" unknown

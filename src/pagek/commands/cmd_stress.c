@@ -16,7 +16,7 @@
 #define CANNOT_RUN 126
 #define NOT_FOUND 127
 
-/* What was spent between two samples; or, since the boot, the whole of one. */
+/* The requests between two samples; or, since the boot, the whole of one. */
 struct spent {
 	const struct options *o;
 	const char *kernel;
@@ -62,7 +62,7 @@ FIELD_GET(get_requests, spent, n, r->s.requests, r->s.requests_known)
 FIELD_GET(get_some, spent, n, r->s.some_us, r->s.pressure_known)
 FIELD_GET(get_full, spent, n, r->s.full_us, r->s.pressure_known)
 FIELD_GET(get_kswapd, spent, n, r->s.kswapd_ran,
-    r->s.source == STRESS_VMSTAT && r->ms >= 0)
+    r->s.kswapd_known && r->ms >= 0)
 FIELD_GET(get_stolen, spent, n, r->s.stolen, r->s.source == STRESS_FILE)
 FIELD_GET(get_changed, spent, n, r->changed, true)
 
@@ -78,11 +78,40 @@ clock_cell(const void *row, char out[FIELD_CELL])
 		strftime(out, FIELD_CELL, "%H:%M:%S", &tm);
 }
 
+/* '~': an estimate; '<': it is less than that. */
+static void
+print_count(const struct stress_sample *s, size_t i, char out[FIELD_CELL])
+{
+	static const char *const mark[] = {
+		[STRESS_EXACT] = "",
+		[STRESS_CLOSE] = "~",
+		[STRESS_FAR_OVER] = "<",
+	};
+
+	if (!s->known[i]) {
+		snprintf(out, FIELD_CELL, "n/a");
+		return;
+	}
+	snprintf(out, FIELD_CELL, "%s%s",
+	    s->level[i] == 0 ? "" : mark[stress_sources[s->source].truth[i]],
+	    base_digits(s->level[i]).text);
+}
+
+#define CELL(n) \
+	static void \
+	cell_##n(const void *row, char out[FIELD_CELL]) \
+	{ \
+		print_count(&((const struct spent *)row)->s, (n) - 1, out); \
+	}
+
+CELL(1) CELL(2) CELL(3) CELL(4) CELL(5) CELL(6)
+
 #define COLUMN(name, cols) \
 	{ .plain = true, .title = (name), .gap = 1, .width = (cols), .right = true }
 #define LEVEL(n, cols) \
 	{ .key = "level_" #n, .kind = FIELD_NUMBER, .get = get_level, .at = (n) - 1, \
-	    .column = COLUMN("LEVEL" #n, cols) }, \
+	    .column = { .title = "LEVEL" #n, .gap = 1, .width = (cols), \
+	    .right = true, .cell = cell_##n } }, \
 	{ .key = "exactness_" #n, .kind = FIELD_TEXT, .get = get_exactness, \
 	    .at = (n) - 1 }
 
@@ -128,26 +157,12 @@ name_cell(const void *row, char out[FIELD_CELL])
 	    stress_levels[r->level - 1].name);
 }
 
-/* '~': an estimate; '<': it is less than that. */
 static void
 count_cell(const void *row, char out[FIELD_CELL])
 {
-	static const char *const mark[] = {
-		[STRESS_EXACT] = "",
-		[STRESS_CLOSE] = "~",
-		[STRESS_FAR_OVER] = "<",
-	};
 	const struct level_row *r = row;
-	const struct stress_sample *s = &r->spent->s;
-	size_t i = r->level - 1;
 
-	if (!s->known[i]) {
-		snprintf(out, FIELD_CELL, "n/a");
-		return;
-	}
-	snprintf(out, FIELD_CELL, "%s%s",
-	    s->level[i] == 0 ? "" : mark[stress_sources[s->source].truth[i]],
-	    base_digits(s->level[i]).text);
+	print_count(&r->spent->s, r->level - 1, out);
 }
 
 /* Only exact counts have shares. */
@@ -191,10 +206,24 @@ put_period(FILE *out, const struct spent *p)
 {
 	if (p->ms >= 0)
 		fprintf(out, "  %.1f s\n", (double)p->ms / 1000);
+	else if (p->s.source == STRESS_NONE)
+		fputc('\n', out);
 	else
 		fprintf(out, "  %s\n", stress_sources[p->s.source].since_boot &&
 		    p->s.changes == 0 ? "since boot" :
 		    "since the file was last read");
+}
+
+/* Why the counts are too low. */
+static void
+put_doubts(FILE *out, const struct spent *p)
+{
+	if (p->s.stolen > 0)
+		fprintf(out, "another reader has taken %s counts: these are too "
+		    "low\n", base_digits(p->s.stolen).text);
+	if (p->changed)
+		fprintf(out, "the source is now %s: these are too low\n",
+		    stress_sources[p->s.source].text);
 }
 
 static void
@@ -211,11 +240,7 @@ put_notes(FILE *out, const struct spent *p)
 	if (s->known[1] && s->level[1] > s->level[0] / 10)
 		fputs("level 2 is above a tenth of level 1: kswapd may not keep up\n",
 		    out);
-	if (s->stolen > 0)
-		fprintf(out, "another reader has taken %s counts: these are too low\n",
-		    base_digits(s->stolen).text);
-	if (p->changed)
-		fputs("the source has changed meanwhile: these are too low\n", out);
+	put_doubts(out, p);
 	if (p->why[0] != '\0')
 		fprintf(out, "%s\n", p->why);
 }
@@ -304,7 +329,7 @@ struct look {
 };
 
 static bool
-take(struct look *l, struct stress_sample *s)
+take_sample(struct look *l, struct stress_sample *s)
 {
 	int err = stress_take(l->stress, s);
 
@@ -314,7 +339,7 @@ take(struct look *l, struct stress_sample *s)
 }
 
 static uint64_t
-less(uint64_t a, uint64_t b)
+difference(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -326,21 +351,36 @@ subtract(struct spent *p, const struct stress_sample *now,
 {
 	p->s = *now;
 	for (size_t i = 0; i < STRESS_LEVELS; i++) {
-		p->s.level[i] = less(now->level[i], base->level[i]);
+		p->s.level[i] = difference(now->level[i], base->level[i]);
 		p->s.known[i] = now->known[i] &&
 		    (base->known[i] || base->source != now->source);
 	}
-	p->s.requests = less(now->requests, base->requests);
+	p->s.requests = difference(now->requests, base->requests);
 	p->s.requests_known = now->requests_known && base->requests_known;
-	p->s.some_us = less(now->some_us, base->some_us);
-	p->s.full_us = less(now->full_us, base->full_us);
+	p->s.some_us = difference(now->some_us, base->some_us);
+	p->s.full_us = difference(now->full_us, base->full_us);
 	p->s.pressure_known = now->pressure_known && base->pressure_known;
-	p->s.stolen = less(now->stolen, base->stolen);
+	p->s.stolen = difference(now->stolen, base->stolen);
 	p->changed = now->changes != base->changes;
 }
 
+static bool
+repeats(const struct options *o)
+{
+	return option_given(o, OPTION_INTERVAL) || option_given(o, OPTION_COUNT) ||
+	    option_given(o, OPTION_DURATION);
+}
+
 static void
-put(struct look *l, const struct spent *p)
+put_source(struct look *l, const struct spent *p, struct output_table *lines)
+{
+	fprintf(l->out, "HEAP STRESS  %s  %s\n", p->kernel,
+	    stress_sources[p->s.source].text);
+	output_heading(lines);
+}
+
+static void
+put_form(struct look *l, const struct spent *p)
 {
 	struct output_table lines = { .out = l->out, .fields = &samples,
 		.ascii = l->o->page.ascii };
@@ -351,10 +391,11 @@ put(struct look *l, const struct spent *p)
 		json_row(&l->json, p, 0);
 	} else if (option_given(l->o, OPTION_READ_ZERO)) {
 		put_line(l->out, p);
-	} else if (option_given(l->o, OPTION_INTERVAL)) {
+	} else if (repeats(l->o)) {
 		if (l->lines++ == 0)
-			output_heading(&lines);
+			put_source(l, p, &lines);
 		output_row(&lines, p);
+		put_doubts(l->out, p);
 	} else {
 		put_levels(l->out, p);
 	}
@@ -369,14 +410,14 @@ put_spent(struct look *l, const struct stress_sample *base)
 		.wall_ms = base_wall_ms() };
 	struct stress_sample now;
 
-	if (!take(l, &now))
+	if (!take_sample(l, &now))
 		return false;
 	p.why = stress_why(l->stress);
 	if (base != NULL)
 		subtract(&p, &now, base);
 	else
 		p.s = now;
-	put(l, &p);
+	put_form(l, &p);
 	l->base = now;
 	l->base_at = mono_now();
 	return true;
@@ -391,7 +432,7 @@ from_boot(const struct options *o)
 static bool
 put_repeatedly(struct look *l, uv_loop_t *loop)
 {
-	bool good = from_boot(l->o) || take(l, &l->base);
+	bool good = from_boot(l->o) || take_sample(l, &l->base);
 	struct pace pace;
 
 	l->base_at = mono_now();
@@ -456,7 +497,7 @@ put_command(struct look *l, int *status)
 {
 	int err;
 
-	if (!take(l, &l->base))
+	if (!take_sample(l, &l->base))
 		return false;
 	l->base_at = mono_now();
 	err = run_command(l->o->argv, status);
@@ -468,13 +509,6 @@ put_command(struct look *l, int *status)
 }
 
 /* --- the command line ------------------------------------------------------------------------------------- */
-
-static bool
-repeats(const struct options *o)
-{
-	return option_given(o, OPTION_INTERVAL) || option_given(o, OPTION_COUNT) ||
-	    option_given(o, OPTION_DURATION);
-}
 
 int
 cmd_stress_check(struct parse *p)
@@ -496,7 +530,7 @@ cmd_stress_check(struct parse *p)
 }
 
 static void
-begin(struct look *l)
+begin_document(struct look *l)
 {
 	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
 		return;
@@ -507,7 +541,7 @@ begin(struct look *l)
 }
 
 static void
-end(struct look *l)
+end_document(struct look *l)
 {
 	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
 		return;
@@ -540,14 +574,14 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 		stress_close(l.stress);
 		return PAGEK_FAILED;
 	}
-	begin(&l);
+	begin_document(&l);
 	if (o->argv != NULL)
 		good = put_command(&l, &status);
 	else if (repeats(o))
 		good = put_repeatedly(&l, loop);
 	else
 		good = put_spent(&l, NULL);
-	end(&l);
+	end_document(&l);
 	r = output_close(l.out, o->output, good ? status : PAGEK_FAILED);
 	stress_close(l.stress);
 	pump_down(loop, NULL, NULL);
