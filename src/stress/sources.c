@@ -320,6 +320,22 @@ look_for_readers(struct stress *s, const uint64_t n[STRESS_LEVELS])
 	s->requests_known = t->requests_known;
 }
 
+/* The module says how often it could not follow; without it there is no file. */
+static uint64_t
+missed_hits(const struct stress *s)
+{
+	char buf[32];
+	size_t len;
+	uint64_t n;
+
+	if (read_file(s, "sys/module/heapstress/parameters/missed", buf,
+	    sizeof buf - 1, &len) < 0)
+		return 0;
+	buf[len] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return base_parse_count(buf, UINT64_MAX, &n) == 0 ? n : 0;
+}
+
 static int
 take_six(struct stress *s, const struct stress_vmstat *v)
 {
@@ -342,6 +358,7 @@ take_six(struct stress *s, const struct stress_vmstat *v)
 	if (r != 0)
 		return r;
 	look_for_readers(s, n);
+	s->total.missed = missed_hits(s);
 	for (size_t i = 0; i < STRESS_LEVELS; i++)
 		add(&s->total.level[i], n[i]);
 	memset(s->total.known, true, sizeof s->total.known);

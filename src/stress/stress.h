@@ -88,6 +88,7 @@ struct stress_sample {
 	bool kswapd_known;	/* only with STRESS_VMSTAT */
 	bool kswapd_ran;	/* since the sample before */
 	uint64_t stolen;	/* requests that another reader of the file has taken */
+	uint64_t missed;	/* hits that the module did not follow: counted as level 1 */
 	unsigned backwards;	/* counters that were below their last value, so far */
 	unsigned changes;	/* of the source, since stress_open() */
 };

@@ -36,6 +36,17 @@ exact() {
 }
 rule "the note's six numbers are exact, in each format" exact
 
+followed() {
+	mkdir -p "$root/sys/module/heapstress/parameters"
+	echo 7 >"$root/sys/module/heapstress/parameters/missed"
+	as 0 'has not followed 7 requests' && as 0 '~516 ' &&
+	    as 0 '"exactness_2": "close"' --format json
+	status=$?
+	rm -r "$root/sys"
+	return $status
+}
+rule "counts are estimates where the module could not follow" followed
+
 shape() {
 	echo '1 2 3' >"$root/proc/heapstress"
 	as 0 '/proc/heapstress has not six numbers' && as 0 '~1,000'

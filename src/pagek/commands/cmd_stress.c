@@ -43,13 +43,21 @@ get_level(const void *row, size_t at, struct field_value *v)
 	return s->known[at];
 }
 
+/* Counts are no longer exact when some requests were not followed. */
+static enum stress_truth
+truth_of(const struct stress_sample *s, size_t i)
+{
+	enum stress_truth truth = stress_sources[s->source].truth[i];
+
+	if (!s->known[i])
+		return STRESS_UNKNOWN;
+	return truth == STRESS_EXACT && s->missed > 0 ? STRESS_CLOSE : truth;
+}
+
 static bool
 get_exactness(const void *row, size_t at, struct field_value *v)
 {
-	const struct stress_sample *s = &((const struct spent *)row)->s;
-	enum stress_truth truth = stress_sources[s->source].truth[at];
-
-	v->text = stress_truths[s->known[at] ? truth : STRESS_UNKNOWN];
+	v->text = stress_truths[truth_of(&((const struct spent *)row)->s, at)];
 	return true;
 }
 
@@ -64,6 +72,7 @@ FIELD_GET(get_full, spent, n, r->s.full_us, r->s.pressure_known)
 FIELD_GET(get_kswapd, spent, n, r->s.kswapd_ran,
     r->s.kswapd_known && r->ms >= 0)
 FIELD_GET(get_stolen, spent, n, r->s.stolen, r->s.source == STRESS_FILE)
+FIELD_GET(get_missed, spent, n, r->s.missed, r->s.source == STRESS_FILE)
 FIELD_GET(get_changed, spent, n, r->changed, true)
 
 static void
@@ -93,7 +102,7 @@ print_count(const struct stress_sample *s, size_t i, char out[FIELD_CELL])
 		return;
 	}
 	snprintf(out, FIELD_CELL, "%s%s",
-	    s->level[i] == 0 ? "" : mark[stress_sources[s->source].truth[i]],
+	    s->level[i] == 0 ? "" : mark[truth_of(s, i)],
 	    base_digits(s->level[i]).text);
 }
 
@@ -130,6 +139,7 @@ static const struct field sample_fields[] = {
 	    .unit = FIELD_MICROSECONDS, .column = COLUMN("FULL us", 10) },
 	{ .key = "kswapd_ran", .kind = FIELD_BOOL, .get = get_kswapd },
 	{ .key = "taken_by_others", .kind = FIELD_NUMBER, .get = get_stolen },
+	{ .key = "missed", .kind = FIELD_NUMBER, .get = get_missed },
 	{ .key = "source_changed", .kind = FIELD_BOOL, .get = get_changed },
 	{ .key = "why", .kind = FIELD_TEXT, .get = get_why },
 };
@@ -174,8 +184,7 @@ share_cell(const void *row, char out[FIELD_CELL])
 	uint64_t n = s->level[r->level - 1], all = all_requests(s);
 	double share = all > 0 ? 100.0 * (double)n / (double)all : 0;
 
-	if (stress_sources[s->source].truth[r->level - 1] != STRESS_EXACT ||
-	    n == 0)
+	if (truth_of(s, r->level - 1) != STRESS_EXACT || n == 0)
 		snprintf(out, FIELD_CELL, "-");
 	else if (share < 0.1)
 		snprintf(out, FIELD_CELL, "<0.1%%");
@@ -221,6 +230,9 @@ put_doubts(FILE *out, const struct spent *p)
 	if (p->s.stolen > 0)
 		fprintf(out, "another reader has taken %s counts: these are too "
 		    "low\n", base_digits(p->s.stolen).text);
+	if (p->s.missed > 0)
+		fprintf(out, "the module has not followed %s requests: they count "
+		    "as level 1\n", base_digits(p->s.missed).text);
 	if (p->changed)
 		fprintf(out, "the source is now %s: these are too low\n",
 		    stress_sources[p->s.source].text);
@@ -304,7 +316,7 @@ put_metrics(FILE *out, const struct spent *p)
 		if (s->known[i])
 			fprintf(out, "pagek_stress_requests_total{level=\"%zu\","
 			    "exactness=\"%s\"} %" PRIu64 "\n", i + 1,
-			    stress_truths[stress_sources[s->source].truth[i]],
+			    stress_truths[truth_of(s, i)],
 			    s->level[i]);
 	if (!s->pressure_known)
 		return;
@@ -361,6 +373,7 @@ subtract(struct spent *p, const struct stress_sample *now,
 	p->s.full_us = difference(now->full_us, base->full_us);
 	p->s.pressure_known = now->pressure_known && base->pressure_known;
 	p->s.stolen = difference(now->stolen, base->stolen);
+	p->s.missed = difference(now->missed, base->missed);
 	p->changed = now->changes != base->changes;
 }
 
