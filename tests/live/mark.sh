@@ -102,7 +102,7 @@ rule "Enter once more shows one in detail, and Esc leads back" details
 kinds() {
 	keys d && wait_for '^FUNCTION' && keys b b b &&
 	    wait_for '^MODULE ' && keys b && wait_for '^FRAME ' &&
-	    wait_for '^main .* ' && keys b b b && wait_for '^AGED ' &&
+	    wait_for '^main .* ' && keys b b b b && wait_for '^AGED ' &&
 	    keys b && wait_for '^BORN ' && keys b && wait_for '^FUNCTION ' &&
 	    keys f && t send-keys -t p 'size=1111' Enter &&
 	    wait_for '^H DIFF .* filtered' && wait_for '^filter size=1111 ' &&
