@@ -6,9 +6,10 @@
  *	cells.c		sums by caller and tags
  *	groups.c	groups, rankings, neighbours
  *	calltree.c	call trees and folded lines
- *	resolve.c	call stacks as lines, from the words known so far
+ *	resolve.c	call stacks as lines, and the types of their objects, from the
+ *			words known so far
  *	capture_names.c	stacks and words of captures
- *	moment.c	words for a part of a capture, and for a moment of it
+ *	moment.h	--part and --at: finds a part of a capture, and a moment of it
  *	target/		memory debug data in a program (target.h)
  *	take/		copies these data from a process or a core file (take.h)
  *	dump/		mddout files, and their data as a model (dump.h)

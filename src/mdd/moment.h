@@ -1,6 +1,7 @@
 /*
- * moment: which part of a capture a word means, and which moment of it.  Commands
- * and the node that replays a capture read these words alike.
+ * moment: finds a part of a capture by the word of --part, and a moment of it by
+ * that of --at or :at.  Commands and the node that replays a capture share it.
+ * capture_seek() of capture/ then finds the list at that moment.
  *
  *	moment_part(c, "redis-server", &no, &found);
  *	moment_parse(c, no, "+90s", &when);
@@ -12,8 +13,8 @@
 #include "capture/capture.h"
 
 /*
- * Of the parts with that number, process id or name (NULL: of all), the one that
- * has most events; *found of them there are.  -ENOENT: none.
+ * Finds the part that has most events among those with that number, process id or
+ * name (NULL: all).  *found: how many these are.  -ENOENT: none.
  */
 int moment_part(const struct capture *, const char *word, uint32_t *no,
     unsigned *found);
@@ -22,9 +23,9 @@ int moment_part(const struct capture *, const char *word, uint32_t *no,
 void moment_span(const struct capture *, int64_t *begin, int64_t *end);
 
 /*
- * A time of the clock or a date, a duration from the beginning, `begin`, `end`,
- * `peak`, or the name of a mark.  -EINVAL: it is none of these.  -ERANGE: *when is the end of
- * the capture that is nearest to it.
+ * Reads a time of the clock or a date, a duration from the beginning, `begin`, `end`,
+ * `peak`, or the name of a mark.  -EINVAL: it is none of these.  -ERANGE: it is outside
+ * the capture; *when is the capture's beginning or end.
  */
 int moment_parse(const struct capture *, uint32_t part, const char *word,
     struct capture_when *);

@@ -23,7 +23,7 @@ const struct stress_level stress_levels[STRESS_LEVELS] = {
 	{ "after background wake", "normal, if few beside level 1" },
 	{ "lowest watermarks", "taken from the reserves" },
 	{ "synchronous reclaim", "the request freed memory itself" },
-	{ "after an OOM kill", "another process had to die" },
+	{ "after an OOM kill", "a process was killed to free memory" },
 	{ "failed", "harmless if it could not wait, or asked for huge pages" },
 };
 
@@ -34,8 +34,7 @@ const struct stress_source_row stress_sources[STRESS_NONE + 1] = {
 	    ALL(STRESS_EXACT), true },
 	[STRESS_FILE] = { "file", "the kernel's six counts, exact",
 	    ALL(STRESS_EXACT), false },
-	[STRESS_VMSTAT] = { "vmstat", "/proc/vmstat, no level but 1 is a count of "
-	    "requests", { STRESS_CLOSE, STRESS_UNKNOWN, STRESS_UNKNOWN,
+	[STRESS_VMSTAT] = { "vmstat", "/proc/vmstat, estimates", { STRESS_CLOSE, STRESS_UNKNOWN, STRESS_UNKNOWN,
 	    STRESS_FAR_OVER, STRESS_CLOSE, STRESS_UNKNOWN }, true },
 	[STRESS_NONE] = { "none", "no source", ALL(STRESS_UNKNOWN), false },
 };
@@ -260,7 +259,7 @@ open_six(struct stress *s, const char *name)
 		return is_passing(fd) ? fd : 1;
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-		say(s, "another pagek reads /%s, which gives each count once",
+		say(s, "another pagek has locked /%s: reading resets its counts",
 		    name);
 		close(fd);
 		return 1;
@@ -296,7 +295,7 @@ read_six(struct stress *s, uint64_t n[STRESS_LEVELS])
 		    "that name", name);
 		return 1;
 	default:
-		say(s, "/%s has not six numbers on one line", name);
+		say(s, "/%s does not have six numbers on one line", name);
 		return 1;
 	}
 }

@@ -1,24 +1,28 @@
 /*
  * stress: how hard the kernel worked for the pages that it gave, in the six levels
- * of "Visualizing Heap Stress Under Linux" (2009).
+ * of "Visualizing Heap Stress Under Linux" (EQware, 2009).
  *
  *	sources.c	the sources, the totals, the change from one to the next
  *	readings.c	the kernel's files as numbers
+ *
+ * Another source is a row of enum stress_source, at its place in the order, a row
+ * of stress_sources[], and a function in take[] of sources.c.  contrib/heapstress
+ * has the kernel's side of the first two, pagek/commands/cmd_stress.c the output.
  *
  * Vocabulary
  *	request		a call of the kernel's page allocator, or a page of a bulk
  *			call.  Its size does not matter.
  *	level		the deepest stage that a request had reached when it was
  *			satisfied, from 1; 6: it failed.
- *	source		where the counts come from.  The best one that is there is
- *			used; if it goes away, the next one is.
- *	truth		what a count of a source says about a level.
+ *	source		files of the kernel that have the counts.  The best one that
+ *			is there is used; if it goes away, the next one is.
+ *	truth		how exact a source's count of a level is.
  *	sample		the totals of one moment.
  *	pressure	time for which tasks waited for memory (PSI).
  *
- * A difference of two samples says what was spent between them.  A sample from
- * another source than the one before has the totals of the one before: nothing is
- * counted twice, and what happened meanwhile is not counted.
+ * The difference of two samples is what was spent between them.  The first sample
+ * of another source has the totals of the sample before: nothing is counted twice,
+ * and requests between these two samples are not counted.
  *
  * Example
  *	stress_open(&s, "/");
@@ -43,7 +47,7 @@
 enum stress_source {
 	STRESS_PATCH,		/* heap_stress_1 to _6 of /proc/vmstat: a patched kernel's */
 	STRESS_FILE,		/* six numbers that reading sets to zero: module or patch */
-	STRESS_VMSTAT,		/* what any kernel says in /proc/vmstat */
+	STRESS_VMSTAT,		/* counters of any kernel in /proc/vmstat */
 	STRESS_NONE,
 };
 
@@ -56,7 +60,7 @@ enum stress_truth {
 
 struct stress_level {
 	const char *name;	/* "default criteria" */
-	const char *meaning;	/* what the note says of it */
+	const char *meaning;	/* in the words of the 2009 article */
 };
 
 extern const struct stress_level stress_levels[STRESS_LEVELS];
@@ -65,7 +69,7 @@ struct stress_source_row {
 	const char *name;	/* "patch", for data */
 	const char *text;	/* for people */
 	enum stress_truth truth[STRESS_LEVELS];
-	bool since_boot;	/* its first sample has all since the boot */
+	bool since_boot;	/* its first sample counts from the boot on */
 };
 
 extern const struct stress_source_row stress_sources[STRESS_NONE + 1];
@@ -103,8 +107,8 @@ int stress_open(struct stress **, const char *root);
 void stress_close(struct stress *);
 
 /*
- * Takes a sample; without any source it has STRESS_NONE.  -errno, and another try
- * later may work: no memory, no descriptor.
+ * Takes a sample; without any source it has STRESS_NONE.  -errno: no memory or no
+ * descriptor for now; a later call may succeed.
  */
 int stress_take(struct stress *, struct stress_sample *);
 
@@ -119,7 +123,7 @@ const char *stress_kernel(const struct stress *);
 
 /* --- inside this room (readings.c) -------------------------------------------- */
 
-/* Keys of /proc/vmstat; one that is not there is unknown. */
+/* Counters of /proc/vmstat; a key that was not there is unknown. */
 enum stress_key {
 	STRESS_KEY_LEVEL,	/* heap_stress_1 to _6 */
 	STRESS_KEY_HIT = STRESS_KEY_LEVEL + STRESS_LEVELS,

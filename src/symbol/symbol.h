@@ -10,7 +10,8 @@
  *	modules.c	mappings of a process, and the table of its modules
  *	wrappers.c	the default list of wrappers, and patterns of more
  *	shortname.c	names to show
- *	typenames.c	types of what is allocated, from names of functions
+ *	typenames.c	types of the objects in blocks, from names of functions; from
+ *			debug information: reader_types.c
  *	pagek-symbols.c, reader*.c	the reader (reader.h)
  *
  * Vocabulary

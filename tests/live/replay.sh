@@ -96,7 +96,7 @@ moments() {
 	keys ':at begin' Enter
 	wait_for 'PAUSED 0.000 of' || return 1
 	keys ':at lunch' Enter
-	wait_for "'lunch': no time such as" || return 1
+	wait_for "'lunch': not begin, end or peak" || return 1
 	keys ':at 9h' Enter
 	wait_for 'after the end of the capture'
 }

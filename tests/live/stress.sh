@@ -49,7 +49,7 @@ rule "counts are estimates where the module could not follow" followed
 
 shape() {
 	echo '1 2 3' >"$root/proc/heapstress"
-	as 0 '/proc/heapstress has not six numbers' && as 0 '~1,000'
+	as 0 '/proc/heapstress does not have six numbers' && as 0 '~1,000'
 }
 rule "a file of another shape is said, and the next source used" shape
 

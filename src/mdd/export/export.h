@@ -15,8 +15,9 @@
  *	event	an allocation or a free at its time, in the order of events().
  *	caller	a number of a record: of a stack, or a return address.
  *
- * Another format is a file with its writer here, and a row in
- * ../../pagek/commands/cmd_export.c.
+ * Another format is a file with its writer here, a row of formats[] in
+ * ../../pagek/commands/cmd_export.c, an option in ../../pagek/cli/options.def, and a
+ * section of pagek-export(1).
  *
  * Example
  *	struct export_source *s;

@@ -31,7 +31,7 @@ static const char *const whys[RING_UNSEEN_WHYS] = {
 	[RING_UNSEEN_SPACE] =
 	    "its address space is limited (RLIMIT_AS): the rings found no room",
 	[RING_UNSEEN_FOREIGN] =
-	    "it has a malloc of its own or another preload's, past the library",
+	    "it has a malloc of its own, or that of another preloaded library",
 	[RING_UNSEEN_PARENT] =
 	    "its parent could not register with the node either",
 };

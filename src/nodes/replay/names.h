@@ -1,5 +1,6 @@
 /*
- * names: what a capture knows by number, as the keeper of its part has it.
+ * names: the definitions of a capture (sites, modules, threads, types), for the
+ * keeper of its part.
  * Private to the room.
  */
 #ifndef NODES_REPLAY_NAMES_H
@@ -14,7 +15,7 @@ struct replay_names {
 	uint32_t sites;			/* the highest */
 };
 
-/* Takes everything that is defined; again when the capture was opened again. */
+/* Takes all definitions; call it again when the capture was opened again. */
 int replay_names_take(struct replay_names *, struct keeper *,
     const struct capture *, uint32_t part);
 void replay_names_fini(struct replay_names *);

@@ -530,12 +530,12 @@ go_to_word(struct replay *r, const char *word, char *why, size_t cap)
 
 	err = moment_parse(r->capture, r->part, word, &w);
 	if (err == -ERANGE)
-		snprintf(why, cap, "%s is %s of the capture, which is shown",
+		snprintf(why, cap, "%s is %s of the capture, and that is shown",
 		    base_shown(word), w.at == CAPTURE_AT_END ?
 		    "after the end" : "before the beginning");
 	if (err == -EINVAL) {
-		snprintf(why, cap, "'%s': no time such as 14:05:30, no duration "
-		    "from the beginning such as +90s, not begin, end or peak, "
+		snprintf(why, cap, "'%s': not begin, end or peak, no time such as "
+		    "14:05:30, no duration from the beginning such as +90s, "
 		    "and no mark of the capture", base_shown(word));
 		return err;
 	}

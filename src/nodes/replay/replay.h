@@ -1,10 +1,12 @@
 /*
  * replay: a part of a capture as the source of a keeper, in place of a process.
  * The clock of its records is the time line, which stands, runs, or is set by
- * REPLAY.  So everything that a page shows of a target it shows of a capture too.
+ * the message REPLAY.  So a page shows a capture in all ways in which it shows a
+ * target.  The page's side is in session/replay.c, its keys in
+ * pagek/app/replay_keys.c, and the text of the time line in pagek/layout/states.c.
  *
  *	replay.c	the time line, and the events that it passes
- *	names.c		sites, modules, threads and types of the part
+ *	names.h		sites, modules, threads and types of the part
  *
  * Vocabulary
  *	moment		a number of an event, which is the next one, and a time.

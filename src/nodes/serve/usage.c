@@ -31,7 +31,7 @@ find_copy(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	err = counting_copy(k, c->page.id, &copy);
 	if (err == -EBUSY)
 		conn_error(c, m->id, WIRE_E_BUSY,
-		    "as many pages as possible count this target already");
+		    "too many pages count this target already");
 	else if (err < 0)
 		conn_error(c, m->id, WIRE_E_INTERNAL,
 		    "the node has no memory for counts");

@@ -356,7 +356,7 @@ app_key(struct app *app, int code)
 	else if (action == PAGE_DO_CLOSE && app_go_stop(app))
 		app_say(app, "stayed here");
 	else if (action == PAGE_DO_CLOSE && app_replay_stop(app))
-		app_say(app, "stopped on the way");
+		app_say(app, "stopped before the moment that was asked for");
 	else
 		app_panel_key(app, code);
 }

@@ -203,10 +203,10 @@ static const struct page_command {
 	    "peak or a mark",
 	    .run = app_replay_at },
 	{ "play", "[SPEED]",
-	    "in a capture: let time go on, SPEED times as fast",
+	    "in a capture: play, SPEED times as fast as it ran",
 	    .run = app_replay_play },
 	{ "step", "[N]",
-	    "in a capture: go on by N events, or back by -N",
+	    "in a capture: step forward by N events, or back by -N",
 	    .run = app_replay_steps },
 	{ "export", "FILE",
 	    "write what is shown to FILE.txt, .json, .ndjson "

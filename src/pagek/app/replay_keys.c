@@ -24,9 +24,9 @@ ask(struct app *app, enum wire_replay_action action, int64_t by,
 	    by, word) : -ENOENT;
 
 	if (r == -ENOENT)
-		app_say(app, "this is no capture");
+		app_say(app, "this target is no capture");
 	else if (r < 0 && r != -EBUSY)
-		app_say(app, "cannot do that: %s", strerror(-r));
+		app_say(app, "cannot set the time line: %s", strerror(-r));
 }
 
 void
@@ -78,7 +78,7 @@ void
 app_replay_at(struct app *app, const char *arg)
 {
 	if (arg[0] == '\0')
-		app_say(app, "which moment? a time such as 14:05:30, +90s from "
+		app_say(app, ":at needs a moment: a time such as 14:05:30, +90s from "
 		    "the beginning, begin, end, peak, or a mark of the capture");
 	else
 		ask(app, WIRE_REPLAY_AT, 0, arg);
@@ -92,7 +92,7 @@ app_replay_play(struct app *app, const char *arg)
 
 	if (arg[0] != '\0' && (*end != '\0' || !(times >= 0.001) ||
 	    times > SPEED_MAX)) {
-		app_say(app, "'%.32s' is no speed from 0.001 to %d", arg,
+		app_say(app, "'%.32s' is not a speed from 0.001 to %d", arg,
 		    SPEED_MAX);
 		return;
 	}
@@ -121,7 +121,7 @@ app_replay_steps(struct app *app, const char *arg)
 	if (arg[0] == '\0')
 		app_replay_step(app, 1);
 	else if (*end != '\0' || n == 0 || n == INT64_MIN)
-		app_say(app, "'%.32s' is no number of events, such as 100 or "
+		app_say(app, "'%.32s' is not a number of events, such as 100 or "
 		    "-100", arg);
 	else
 		app_replay_step(app, n);

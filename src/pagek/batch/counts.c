@@ -24,7 +24,7 @@ ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	int err = nodes_session_ask_usage(s);
 
 	if (err < 0 && err != -EBUSY) {
-		complain("%s: there is nothing to count", o->target.word);
+		complain("%s: the target has no list to count", o->target.word);
 		return PAGEK_NO_TARGET;
 	}
 	pump(loop, s, o->timeout_ms, has_answered, s);

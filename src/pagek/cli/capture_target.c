@@ -38,7 +38,7 @@ choose_part(const struct capture *c, const struct options *o, uint32_t *no,
 		return PAGEK_USAGE;
 	}
 	if (found == 0) {
-		SAY(s, "'%s' has no process image: it was cut off at once",
+		SAY(s, "'%s' has no process image: it ends before the first one",
 		    base_shown(o->target.name));
 		return PAGEK_FORMAT;
 	}
@@ -59,13 +59,13 @@ check_moment(const struct capture *c, uint32_t part, const char *at,
 
 	if (r == -EINVAL) {
 		s->len = 0;
-		SAY(s, "--at=%s: no time such as 14:05:30, no duration from the "
-		    "beginning such as +90s, not 'peak', and no mark of the "
-		    "capture", base_shown(at));
+		SAY(s, "--at=%s: not begin, end or peak, no time such as 14:05:30, "
+		    "no duration from the beginning such as +90s, and no mark "
+		    "of the capture", base_shown(at));
 		return PAGEK_USAGE;
 	}
 	if (r == -ERANGE)
-		SAY(s, "%s--at=%s is %s of the capture, which is shown",
+		SAY(s, "%s--at=%s is %s of the capture, and that is shown",
 		    s->len > 0 ? "; " : "", base_shown(at), w.at == CAPTURE_AT_END ?
 		    "after the end" : "before the beginning");
 	return PAGEK_OK;

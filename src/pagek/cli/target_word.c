@@ -43,7 +43,7 @@ const struct target_form target_forms[] = {
 	    "16-byte records from a serial line, a FIFO, a file",
 	    " or, as raw:-, a pipe" },
 	{ "file:PATH", "file:", "a capture of pagek record",
-	    "; its path with a slash is taken so" },
+	    "; a path with a slash needs no file:" },
 	{ DEMO "NAME", NULL, "a generator: note, 1, flood", "" },
 	{ NULL, DEMO "note", "the six blocks of the 2004 note", "" },
 	{ NULL, DEMO "1", "a fixed busy target", "" },

@@ -244,11 +244,11 @@ put_notes(FILE *out, const struct spent *p)
 	const struct stress_sample *s = &p->s;
 
 	if (s->pressure_known)
-		fprintf(out, "waited for memory: some task %s us, all tasks %s us\n",
+		fprintf(out, "waited for memory: at least one task %s us, all tasks %s us\n",
 		    base_digits(s->some_us).text, base_digits(s->full_us).text);
 	if (s->source == STRESS_VMSTAT)
-		fputs("~ an estimate   < fewer requests than that: one reclaims many "
-		    "times   n/a this source cannot say\n", out);
+		fputs("~ estimate   < at most: a request may reclaim many times   n/a "
+		    "not known from this source\n", out);
 	if (s->known[1] && s->level[1] > s->level[0] / 10)
 		fputs("level 2 is above a tenth of level 1: kswapd may not keep up\n",
 		    out);
@@ -529,13 +529,13 @@ cmd_stress_check(struct parse *p)
 	const struct options *o = p->o;
 
 	if (o->target_given)
-		return option_fail(p, "the counts are of the machine on which "
-		    "pagek runs: run 'pagek stress' there");
+		return option_fail(p, "'pagek stress' takes no TARGET: it counts for "
+		    "the whole machine on which it runs");
 	if (o->argv != NULL && (repeats(o) || from_boot(o)))
-		return option_fail(p, "with a command there is one period: its "
-		    "own");
+		return option_fail(p, "a command is one period: it takes no "
+		    "--interval, --count, --duration or --since");
 	if (option_given(o, OPTION_READ_ZERO) && options_as_data(o))
-		return option_fail(p, "--read-zero is a format of its own");
+		return option_fail(p, "--read-zero takes no --format: it is a line of text");
 	if (o->format == FORMAT_PROM && (repeats(o) || o->argv != NULL))
 		return option_fail(p, "--format=prom is for totals: a collector "
 		    "takes the differences");

@@ -89,8 +89,8 @@ int
 cmd_replay_check(struct parse *p)
 {
 	if (!p->o->target_given)
-		return option_fail(p, "which capture? give the file that 'pagek "
-		    "record' has written");
+		return option_fail(p, "a capture is missing: give the file that 'pagek "
+		    "record' wrote");
 	return cmd_top_check(p);
 }
 

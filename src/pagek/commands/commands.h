@@ -14,7 +14,7 @@
  *	diff_saved.c	diff, of lists that were saved
  *	live_dump.c	a live target as debug data
  *	live_history.c	its earlier events, as the node still has them
- *	record_there.c	record on another machine
+ *	record_there.c	record, of a target on another machine
  *	forward.c	signals for the command that is run
  *
  * `pagek check` has a room of its own, ../check.

@@ -118,14 +118,14 @@ tell_end(const struct options *o, const char *host, int status)
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : PAGEK_FAILED;
 
 	if (code == SSH_FAILED) {
-		complain("%s: ssh failed: the end of the recording is not "
-		    "known", base_shown(o->target.word));
+		complain("%s: ssh failed: it is not known how the recording "
+		    "ended", base_shown(o->target.word));
 		return PAGEK_NO_TARGET;
 	}
 	if (code == SHELL_NOT_FOUND) {
-		complain("%s: there is no ssh here or no pagek there: install "
-		    "it, or say with --remote-pageknode beside which "
-		    "pageknode it is", base_shown(o->target.word));
+		complain("%s: ssh is not found here, or pagek not there: "
+		    "install it, or give --remote-pageknode the path of the "
+		    "pageknode beside it", base_shown(o->target.word));
 		return PAGEK_FAILED;
 	}
 	if (code == PAGEK_OK)

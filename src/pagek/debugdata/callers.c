@@ -73,7 +73,7 @@ void
 callers_report_unread(size_t n)
 {
 	notice("names of %zu return addresses could not be read: their files "
-	    "are damaged, gone or others by now, or pagek-symbols is not there",
+	    "are damaged, missing or changed, or pagek-symbols is missing",
 	    n);
 }
 

@@ -21,7 +21,8 @@
  *			../page/cells.c
  *	group_rows.c	rows of groups
  *	edit_fields.h	the parts of line 2 that can be edited
- *	states.c	(and status.c, trend.c) state, counters, the last minute
+ *	states.c	(and status.c, trend.c) state and time line, counters, the last
+ *			minute
  *
  * Example: a page as text
  *	struct page_picture pic = { 0 };

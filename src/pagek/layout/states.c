@@ -455,7 +455,7 @@ say_replay(const struct nodes_look *look, struct page_state *st)
 	len = 0;
 	if (look->replay.goal > look->replay.event)
 		base_append(text, sizeof text, &len, "at event %s, on the way to "
-		    "event %s: Esc stops there",
+		    "event %s: Esc stops here",
 		    base_digits(look->replay.event).text,
 		    base_digits(look->replay.goal).text);
 	else

@@ -133,7 +133,7 @@ static const struct field keeper_counters[] = {
 	{ .name = "recordings", .help = "captures that get its events",
 	    .get = get_counter, .at = WIRE_N_RECORDINGS, .gauge = true },
 	{ .name = "usage rows",
-	    .help = "counted by caller, type and size; 0: nobody asks",
+	    .help = "counted by caller, type and size; 0: no page asks",
 	    .get = get_counter, .at = WIRE_N_USAGE_ROWS, .gauge = true },
 	{ .name = "usage memory", .help = "of the node, for these rows",
 	    .get = get_counter, .at = WIRE_N_USAGE_BYTES, .gauge = true,

@@ -4,16 +4,19 @@
  *
  *	rows.c		lists of rows: order, groups, filter
  *	names.c		names of rows of a target
- *	usage_fields.c	the fields of a row
- *	usage_page.h	page U
+ *	usage_fields.c	the fields of a row, and the columns of page U
+ *	usage_page.h	page U as text; its keys are in ../app/pages/usage.c
+ *
+ * The counts are those of ../../usage/usage.h.  Another field is a row of
+ * usage_fields.c and, to filter by it, one of usage_fields[] in ../../filter/fields.c.
  *
  * Vocabulary
  *	row		the counts of objects of one type and number: "char", 12.
  *	num		elements of the array; bytes if the type's size is unknown.
- *	allocated, freed	how often; live is the difference.
+ *	allocated, freed	numbers of these events; live is the difference.
  *	max		the most that were live at once.  Of a row that was made of
  *			several: the sum of theirs, which is not below it.
- *	short-lived	freed within a cycle of their allocation.
+ *	short-lived	freed within 1/15 s of their allocation, and not by realloc().
  *	held before	blocks that were there when counting began; they are
  *			counted as allocated.
  *	group		rows with the same type, function or module, or of sizes up
@@ -53,7 +56,7 @@ enum usage_grouping {
 /* The words of --group: "none", "type", "function", "module", "size". */
 extern const char *const usage_groupings[USAGE_GROUPINGS];
 
-/* Known of a row, beside the counts of a dump. */
+/* Values that are known of a row, beside the counts of a dump. */
 enum usage_known {
 	USAGE_KNOWS_BYTES = 1,		/* bytes, allocated_bytes */
 	USAGE_KNOWS_LIVES = 2,		/* short_lived */

@@ -1,6 +1,9 @@
 /*
- * wire: what a node and a page say to each other.  A new message is a row of
- * wire.def; a request also needs its answer_NAME() in nodes/serve.
+ * wire: messages between a node and a page.  A new message is a row of wire.def; a
+ * request also needs its answer_NAME() in nodes/serve.  A new field is a FIELD of its
+ * message there, with a key of its own and MAY: nodes/serve sets it, nodes/session
+ * reads it, and pagek-protocol(7) has it.  Another total of USED is a row of enum
+ * wire_usage_total; the numbers of its rows are usage_row_put() of usage/usage.h.
  *
  *	table.c		the tables that wire.def makes
  *	encode.c	a message to a frame

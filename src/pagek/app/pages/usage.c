@@ -228,7 +228,7 @@ reset_maxima(struct app *app)
 {
 	page_usage_reset(&state_of(app)->page);
 	state_of(app)->no = 0;
-	app_say(app, "max begins again, for this page only");
+	app_say(app, "max was reset, for this page only");
 }
 
 /* Shows the blocks of the row on page K. */
@@ -239,12 +239,12 @@ enter(struct app *app)
 	char text[FILTER_MAX + 1];
 
 	if (r == NULL) {
-		app_say(app, "there is nothing here");
+		app_say(app, "there is no row here");
 		return;
 	}
 	if (!page_usage_filter_of(&state_of(app)->page, r, text, sizeof text)) {
-		app_say(app, "the blocks of this row have nothing in common that "
-		    "a filter knows");
+		app_say(app, "no filter of page K selects the blocks of this "
+		    "row");
 		return;
 	}
 	if (app_filter(app, text))
@@ -316,7 +316,7 @@ back(struct app *app)
 
 static const struct panel_key keys[] = {
 	{ .names = "Enter", .help = "show the blocks of the row on page K" },
-	{ .names = "b", .help = "next grouping: type, function, module, none",
+	{ .names = "b", .help = "next grouping: type, function, module, size, none",
 	    .action = PAGE_DO_GROUP, .run = next_group },
 	{ .names = "f", .help = "show only rows that match an expression: live>100 "
 	    "& type~list", .action = PAGE_DO_FILTER, .run = open_filter },
