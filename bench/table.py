@@ -33,13 +33,13 @@ def per_event(runs, tool, base="plain"):
 
 
 def bytes_per_event(runs, tool):
-    """Of the file that the tool writes; events are those that ours counts."""
+    """Bytes per event of the file that the tool writes; events as pagek counts them."""
     size, events = runs.median(tool, "file_bytes", runs.parts.get(tool, 1)), runs.median("caller", "events")
     return size * runs.parts[tool] / events if size and events else None
 
 
 def over_heaptrack(runs):
-    """What recording adds, as a ratio to what heaptrack's recording adds."""
+    """The time that recording adds, divided by the time that heaptrack's recording adds."""
     ours, theirs = runs.added("record", "ns"), runs.added("heaptrack-raw", "ns")
     if not ours or not theirs or theirs["low"] <= 0:
         return None
@@ -48,7 +48,7 @@ def over_heaptrack(runs):
 
 
 def of_files(found):
-    """Of the workload whose capture takes most for an event, and heaptrack's of the same."""
+    """Bytes per event of the workload whose capture has most, and heaptrack's of the same."""
     sizes = [(bytes_per_event(r, "record"), r) for r in found.values() if "record" in r.names]
     if not sizes or not all(size for size, _ in sizes):
         return {}

@@ -5,9 +5,9 @@
  *	cc arena.c $(pkg-config --cflags --libs alloclog)
  *	pagek run -- ./a.out 1000
  *
- * Takes so many objects for each of two rounds.  The arena has two regions of 64
- * KiB; an object that finds no room in either is a failed request.  At the end
- * some objects of the third round are still there, until standard input ends.
+ * The argument is the number of objects in each of two rounds.  The arena has two
+ * regions of 64 KiB; an object that finds no room in either is a failed request.
+ * At the end some objects of the third round are held until standard input ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static struct {
 	unsigned long failed;
 } arena;
 
-/* The level says which region had room: the first one has level 1. */
+/* The level is the number of the region that had room, from 1. */
 static void *
 take(size_t size)
 {
@@ -45,7 +45,7 @@ take(size_t size)
 	return NULL;
 }
 
-/* Log the end first: then nobody can have taken the memory anew. */
+/* Log the end first, while no other thread can take the memory. */
 static void
 reset(void)
 {

@@ -1,6 +1,6 @@
 /*
- * What a C++ program holds of each type: usage_xmemory counts, and prints it at the
- * end; alloclog logs the same objects, so that page K lists each of them.
+ * A C++ program that counts its objects by type with usage_xmemory, and prints the
+ * counts at the end; alloclog logs the same objects, so that page K lists each of them.
  *
  *	c++ types.cc $(pkg-config --cflags --libs alloclog usage_xmemory)
  *	pagek run -- ./a.out

@@ -1,6 +1,6 @@
 /*
- * APR pools: a pool has no end of single objects, only its own.  So the adapter
- * remembers from where to where objects lie, and the pool's cleanup ends each such
+ * APR pools: objects are not freed one by one, but with their pool.  So the adapter
+ * remembers the extents in which objects lie, and the pool's cleanup ends each
  * extent with one record.
  *
  *	cc apr.c $(pkg-config --cflags --libs alloclog apr-1)

@@ -1,7 +1,7 @@
 /*
- * GObject: objects of one type.  The adapter stands in two functions of the type's
- * class: constructed(), when an object is there, and finalize(), before its memory
- * is given back.  No use of the objects has to change.
+ * GObject: objects of one type.  The adapter replaces two functions of the type's
+ * class: constructed(), called when an object is made, and finalize(), called before
+ * its memory is given back.  Code that uses the objects does not change.
  *
  *	cc gobject.c $(pkg-config --cflags --libs alloclog gio-2.0)
  *
@@ -29,7 +29,7 @@ logged_quark(void)
 	return g_quark_from_static_string("alloclog");
 }
 
-/* Of the object's type, or of the nearest one that it is derived from. */
+/* The entry of the object's type, or of the nearest type that it is derived from. */
 static const struct logged_type *
 logged_type_of(GObject *object)
 {

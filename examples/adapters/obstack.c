@@ -1,7 +1,7 @@
 /*
- * Obstacks of the GNU C library: a stack of objects in chunks.  To free an object
- * frees all that came after it, so its end is a range of its chunk; the chunks
- * after it end whole, with all objects in them.
+ * Obstacks of the GNU C library: a stack of objects in chunks.  A free ends the
+ * object and all later ones.  So the adapter ends a range of the object's chunk, and
+ * the chunks after it with all their objects.
  *
  *	cc obstack.c $(pkg-config --cflags --libs alloclog)
  *

@@ -1,6 +1,6 @@
 /*
- * std::pmr::memory_resource: a resource that logs what it hands on from another
- * one, so that containers are seen whose memory comes from a pool or a buffer.
+ * std::pmr::memory_resource: a resource that takes memory from another one and logs
+ * it, so that containers whose memory comes from a pool or a buffer are seen.
  *
  *	c++ -std=c++17 pmr.cc $(pkg-config --cflags --libs alloclog)
  *
@@ -96,7 +96,7 @@ main()
 		say(list.size(), 1, text.capacity() + 1);
 		list.remove_if([](int i) { return i % 3 == 0; });
 		say(list.size(), 1, text.capacity() + 1);
-		/* The buffer has not so much: a request that fails. */
+		/* The buffer is too small: the request fails. */
 		try {
 			text.reserve(5000);
 		} catch (const std::bad_alloc &) {

@@ -78,7 +78,7 @@ enum filter_field {
 	FILTER_FIELDS
 };
 
-/* Of counts by type.  All are texts; numbers are decimal, with a sign if negative. */
+/* Fields of counts by type.  All are texts; numbers are decimal, with a sign if negative. */
 enum filter_usage_field {
 	FILTER_U_TYPE,
 	FILTER_U_NUM,

@@ -139,7 +139,7 @@ int profile_resolve_some(struct profile *, const struct profile_words *,
 struct capture;
 struct capture_names;
 
-/* Of a part of a capture, which is borrowed.  -ENOMEM, errors of symbols_new(). */
+/* For a part of the capture, which is borrowed.  -ENOMEM, errors of symbols_new(). */
 int capture_names_new(struct capture_names **, const struct capture *,
     uint32_t part, const struct symbols_opts *);
 void capture_names_free(struct capture_names *);
@@ -305,17 +305,16 @@ bool profile_in_group(struct profile *, enum profile_by, uint64_t key,
     uint64_t caller);
 
 /*
- * What the program's own words say of the objects in a caller's blocks, as far
- * as words are known: "app::Row" and where that comes from, or "" and UNKNOWN.
- * Wrappers are looked through; a function of a library that may allocate other
- * things, and the first of the program itself, are not.  Borrowed until clear.
- * -ENOENT, -ENOMEM.
+ * The type of the objects in a caller's blocks, by the program's words known so far:
+ * "app::Row" and its source, or "" and UNKNOWN.  The search passes wrappers.  It ends
+ * at a function of a library that may allocate other things, and at the first
+ * function of the program itself.  Borrowed until clear.  -ENOENT, -ENOMEM.
  */
 int profile_type(struct profile *, uint64_t caller, const char **type,
     enum wire_type_from *);
 /*
- * What calls the function may tell that type: a library's function is known by
- * its name, any other by the user's list of wrappers.
+ * True if the function's caller may tell that type: a library's function is known
+ * by its name, any other by the user's list of wrappers.
  */
 bool profile_passes(const char *function, bool wrapper);
 /* "template", "call", "symbol", "program" or "unknown". */

@@ -1,4 +1,4 @@
-/* The sources of the six counts, in a ladder. */
+/* The sources of the six counts, from the best to the worst. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 /* The file has one line of at most 126 bytes; mainline's is longer. */
 #define SIX_BYTES 512
 #define FILE_BYTES ((size_t)64 << 10)
-/* Requests between two readings that are not at the same moment. */
+/* Requests that may come between the readings of the file and of /proc/vmstat. */
 #define STOLEN_LEAST 64
 
 const struct stress_level stress_levels[STRESS_LEVELS] = {
@@ -73,7 +73,7 @@ path_of(const struct stress *s, const char *name, char path[PATH_MAX])
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* One that passes: a source is not given up for it. */
+/* A temporary error: the source is tried again. */
 static bool
 is_passing(int err)
 {
@@ -165,7 +165,7 @@ say(struct stress *s, const char *fmt, ...)
 	    sentence);
 }
 
-/* The next source is tried from now on; the totals stay. */
+/* Goes to the next source; the totals stay. */
 static void
 step_down(struct stress *s)
 {
@@ -188,9 +188,9 @@ add(uint64_t *total, uint64_t n)
 }
 
 /*
- * How much a counter has grown.  One that is a little lower than before was summed
- * over processors that went on counting: its highest value stays the last one.  One
- * that is far lower began again.
+ * The growth of a counter.  If it is a little lower than before, it was summed over
+ * processors that went on counting: its highest value stays the last one.  If it is
+ * far lower, it began again.
  */
 static uint64_t
 grown(struct stress *s, uint64_t *last, uint64_t now)
@@ -227,7 +227,7 @@ take_growing(struct stress *s, const uint64_t now[STRESS_LEVELS],
 	s->used = true;
 }
 
-/* --- the sources: 0: taken; 1: it is not here; -errno: later ------------------------------------ */
+/* --- the sources: 0: taken; 1: not available; -errno: later ------------------------------------ */
 
 static int
 take_patch(struct stress *s, const struct stress_vmstat *v)
@@ -245,7 +245,7 @@ take_patch(struct stress *s, const struct stress_vmstat *v)
 
 static const char *const six_files[] = { "proc/heapstress", "proc/allocinfo" };
 
-/* Opens the file of the name and locks it: reading takes the counts from others. */
+/* Opens and locks the file: reading it resets the counts for all readers. */
 static int
 open_six(struct stress *s, const char *name)
 {

@@ -50,7 +50,7 @@ put_named(struct type_text *t, Dwarf_Die *type)
 	return true;
 }
 
-/* What follows the type inside, as a demangler puts it; NULL: it has a name. */
+/* The suffix of the inner type, as a demangler writes it; NULL: the type has a name. */
 static const char *
 suffix_of(int tag)
 {
@@ -99,7 +99,7 @@ put_bounds(struct type_text *t, Dwarf_Die *array)
 
 static bool put_type(struct type_text *, Dwarf_Attribute *, unsigned around);
 
-/* What a type without a name is made from. */
+/* A type without a name, by the type that it is made from. */
 static bool
 put_inside(struct type_text *t, Dwarf_Die *type, unsigned around)
 {

@@ -151,7 +151,7 @@ struct symbol_line {
 	uint32_t line;		/* 0: not known */
 };
 
-/* Where the name of a type comes from.  The same as enum wire_type_from. */
+/* The source of a type's name.  The same as enum wire_type_from. */
 enum symbol_type_from {
 	SYMBOL_TYPE_UNKNOWN,
 	SYMBOL_TYPE_TEMPLATE,	/* debug information: a template argument of a function that allocates */
@@ -166,7 +166,7 @@ struct symbol_words {
 	uint64_t address;	/* in the file's tables, of the return */
 	unsigned n;
 	struct symbol_line line[SYMBOL_INLINES_MAX];	/* innermost first; the last is the function itself */
-	/* What the frame requests memory for, if its callee only passes requests on. */
+	/* Type that the frame requests memory for, if its callee only passes requests on. */
 	char *type;		/* NULL: not known */
 	enum symbol_type_from type_from;
 };
@@ -260,13 +260,13 @@ void symbol_fit_name(char *function);
 
 #define SYMBOL_TYPE_MAX 16384	/* bytes of a type's text that are read */
 
-/* What a function says of the memory that its callee allocates. */
+/* What a function tells about the type of the memory that its callee allocates. */
 struct symbol_told {
 	enum {
-		SYMBOL_OTHER,	/* no function of a known library: nothing */
-		SYMBOL_ENDS,	/* nothing, and what calls it says nothing either */
-		SYMBOL_PASSES,	/* nothing, but what calls it may */
-		SYMBOL_TELLS,	/* it is for objects of a template argument */
+		SYMBOL_OTHER,	/* nothing: it is no function of a known library */
+		SYMBOL_ENDS,	/* nothing, and neither does its caller */
+		SYMBOL_PASSES,	/* nothing, but its caller may */
+		SYMBOL_TELLS,	/* the type is a template argument */
 	} tells;
 	bool rust;		/* of the parameter T in debug information */
 	bool of_class;		/* of its class, not of the function */

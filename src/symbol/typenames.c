@@ -206,7 +206,7 @@ symbol_type_in_name(const char *function, bool alone)
 
 /* --- texts of types ------------------------------------------------------ */
 
-/* What is around the objects of a container, and the argument they are. */
+/* Classes that containers put around an object, which is an argument of theirs. */
 static const char *const around[] = {
 	"std::_Rb_tree_node<", "std::_List_node<", "std::_Fwd_list_node<",
 	"std::__detail::_Hash_node<", "std::_Sp_counted_ptr_inplace<",

@@ -6,9 +6,9 @@
  * block is remembered here.  Hence a row is never removed, and a limit that was
  * reached stays reached: a size that has found no row of its own never gets one.
  *
- * What was held at the peak costs no copy: `peaks` counts moments at which the
- * bytes of all rows were higher than ever before.  A row that changes for the
- * first time after such a moment stores first what it holds.
+ * The blocks held at the peak are known without a copy: `peaks` counts moments at
+ * which the bytes of all rows were higher than ever before.  A row that changes for
+ * the first time after such a moment first stores its live blocks and bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -214,7 +214,7 @@ row_of(struct usage *u, const struct blk *b)
 
 /* --- counting -------------------------------------------------------------- */
 
-/* Before what the row holds changes. */
+/* Call it before the row's live blocks change. */
 static void
 keep_then(const struct usage *u, struct row *r)
 {

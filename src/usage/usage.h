@@ -1,5 +1,5 @@
 /*
- * usage: how much of each kind of block a target has allocated, freed and holds.
+ * usage: counts of a target's blocks by caller, type and size: allocated, freed, held.
  *
  *	counts.c	the table of counts, which follows a block list
  *	dump_rows.h	reads and writes counts as text, type:num:allocated:freed:max
@@ -124,7 +124,7 @@ size_t usage_rows(const struct usage *);
 size_t usage_read(struct usage *, size_t *from, unsigned asker,
     struct usage_row *, size_t max);
 
-/* An asker's number through the pointer.  -EBUSY: there are USAGE_ASKERS; -ENOMEM. */
+/* Adds an asker, whose number goes through the pointer.  -EBUSY: there are USAGE_ASKERS; -ENOMEM. */
 int usage_ask(struct usage *, unsigned *asker);
 void usage_unask(struct usage *, unsigned asker);
 

@@ -144,7 +144,7 @@ closed_errors() {
 	"$pagek" run -b -- sh -c 'exit 3' 2>&-
 	[ "$status $?" = "0 3" ]
 }
-rule "who has no standard error has the command's status all the same" \
+rule "a pagek without standard error has the command's status all the same" \
     closed_errors true
 full_again() {
 	for how in "watch" "-b" "-b --format ndjson"; do

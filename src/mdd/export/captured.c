@@ -2,11 +2,11 @@
  * A part of a capture as a source.  Its events are read twice: first for the sums of
  * each caller, then, as often as they are asked for, one after the other.
  *
- * Beside them runs the list of live blocks, so that a free has its block.  Where the
- * capture has lost events, the next known list tells which blocks have come and gone:
- * they are written as allocated and freed there.  A realloc that failed has freed
- * nothing; that is known only later, so the first reading notes the number of its free,
- * unless another event has had its address meanwhile, as damaged data may say.
+ * The list of live blocks is kept beside them, so that a free has its block.  After
+ * lost events, the next known list shows which blocks have come and gone: they are
+ * written as allocated and freed there.  A realloc that failed has freed nothing;
+ * that is known only later, so the first reading notes the number of its free, unless
+ * another event has had its address meanwhile, which only damaged data have.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct captured {
 	struct capture_part_info part;
 	struct profile *profile;
 	struct hashmap callers;		/* struct export_caller */
-	struct hashmap undone;		/* numbers of frees that were none */
+	struct hashmap undone;		/* numbers of frees by reallocs that failed */
 	uint64_t inherited;		/* blocks of its first list */
 	uint64_t lost;			/* events */
 	struct export_source *s;
@@ -34,7 +34,7 @@ struct captured {
 /* One reading. */
 struct walk {
 	struct captured *x;
-	/* What happened to a block, which has the caller, thread and time of the event. */
+	/* Takes an event and its block, which has the caller, thread and time of the event. */
 	int (*step)(struct walk *, enum export_kind, const struct blk *);
 	bool first;			/* undone frees are not known yet */
 	bool lists;			/* steps are of the difference of two lists */
@@ -43,7 +43,7 @@ struct walk {
 	bool over;
 	struct hashmap by_realloc;	/* struct last_free by thread */
 	struct hashmap untouched;	/* of these, places without an event since */
-	/* Of the later readings. */
+	/* For the later readings. */
 	int (*take)(void *, const struct export_event *);
 	void *arg;
 	struct capture_event event[BATCH];

@@ -150,7 +150,7 @@ struct capture;
 struct capture_names;
 struct captured;
 
-/* What to export of a capture; borrowed until captured_free(). */
+/* The part and the moment to export; borrowed until captured_free(). */
 struct captured_opts {
 	struct capture *c;
 	uint32_t part;

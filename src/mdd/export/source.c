@@ -15,7 +15,7 @@ struct filling {
 	struct intern texts, modules, functions, frames;
 	size_t cap_module, cap_function, cap_line, cap_frame, cap_frame_of;
 	size_t cap_stack;
-	/* Of export_of_profile(). */
+	/* For export_of_profile(). */
 	struct hashmap callers;		/* struct export_caller */
 	struct export_live live;
 };

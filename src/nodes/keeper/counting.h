@@ -1,6 +1,6 @@
 /*
  * counting: counts of a target's blocks by caller, type and size (usage/usage.h),
- * while somebody has asked.
+ * while a connection has asked.
  *
  * Vocabulary
  *	asker	a connection that has asked.  It stays one until it says so or is
@@ -8,8 +8,8 @@
  *	copy	all rows as of one moment, for one asker, which reads it in portions.
  *
  * Counting follows the list, so it ends with the list, and begins anew when the
- * list does or in the next process of the node.  A node that was told to counts
- * every image from its start.  Meanwhile the target makes no pairs, which do not
+ * list does or in the next process of the node.  A node with --usage counts every
+ * image from its start.  While it is counted, a target makes no pairs: they do not
  * tell when a block was freed.
  */
 #ifndef NODES_KEEPER_COUNTING_H
@@ -31,14 +31,14 @@ struct counting_copy {
 	struct usage_totals totals;
 	int64_t now_ms;			/* the target's clock */
 	uint64_t rss;			/* its bytes in memory; 0: not known */
-	/* Of all copies: */
+	/* The same in all copies: */
 	int64_t since_ms;
 	bool from_start;		/* nothing had been allocated before */
 	uint64_t lost;			/* records, since then */
 	const char *lacks;		/* a sentence; "" complete since then */
 };
 
-/* The image begins: it is counted if the node was told to. */
+/* The image begins: it is counted if the node has --usage. */
 void counting_welcome(struct keeper *);
 /*
  * A new copy for that connection, which is an asker now.  Borrowed until the next
@@ -57,7 +57,7 @@ void counting_cost(const struct keeper *, uint64_t *rows, uint64_t *bytes);
 
 /* --- for keeper.c ------------------------------------------------------------- */
 
-/* The list goes. */
+/* The list is to be freed. */
 void counting_leave(struct keeper *);
 /* There is another list: counts begin anew. */
 void counting_again(struct keeper *);

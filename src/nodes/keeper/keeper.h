@@ -22,7 +22,7 @@
  *	marks.c		named marks of the stream, kept for all pages
  *	sandbox.c	targets that have locked themselves in
  *	modules.c	files that a target has loaded
- *	counting.h	counts by caller, type and size, while somebody asks
+ *	counting.h	counts by caller, type and size, while a page asks
  *	arming.h	which targets log
  *	drain.h		when each target is visited, and who wakes the loop
  *	dstrm.h		the node's table of streams
@@ -174,7 +174,7 @@ struct keeper_queue {
 	uint64_t first;			/* sequence number that the queue began with */
 	bool whole;			/* true: READ leaves nothing out, because not all replacements have a tag */
 	SLIST_HEAD(, keeper_tap) taps;	/* who gets the records as well, while it lives */
-	struct counting *counting;	/* counts that follow the list; NULL: nobody asks */
+	struct counting *counting;	/* counts that follow the list; NULL: none are made */
 };
 
 struct region_set_region {

@@ -17,8 +17,8 @@
 #define FAR (UINT64_C(8) << 20)	/* events; more of them ahead: setting is faster */
 #define BLOCKS_MAX (1u << 23)		/* blocks of a list, unless told otherwise */
 #define VISIT_US 40000		/* of a cycle's 66.7 ms */
-#define GROWN_MS 1000		/* a file that has no end is looked at so often ... */
-#define GROWN_COST 20		/* ... or after so many times what that took */
+#define GROWN_MS 1000		/* between two looks at a file without an end, ... */
+#define GROWN_COST 20		/* ... and so many times what the last opening took */
 #define NS_PER_MS INT64_C(1000000)
 
 struct replay {
@@ -35,7 +35,7 @@ struct replay {
 	uint64_t state_due;		/* from there on the list is known again; UINT64_MAX */
 
 	enum wire_replay_state state;
-	bool plays_then;		/* when it has arrived */
+	bool plays_then;		/* plays on when the goal is reached */
 	unsigned speed;
 	uint64_t carry;			/* thousandths of a millisecond */
 	int64_t ran_ms;			/* monotonic, of the last visit */
@@ -91,7 +91,7 @@ set_counts(struct replay *r, const struct capture_list *l, bool known)
 		.unknown_undo = t->unknown_undo, .peak_bytes = t->peak_bytes };
 
 	blklist_set_past(k->list, &past);
-	/* What the capture lost before a state is not lost for that. */
+	/* Gaps of the capture before a state do not affect it. */
 	for (unsigned i = 1; i < STREAM_CAUSES; i++)
 		k->numbers.lost[i] = t->lost[i];
 	if (!known)
@@ -129,8 +129,8 @@ seek(struct replay *r, uint64_t seq, struct capture_list **out, bool *known)
 }
 
 /*
- * The list some events before `seq`, if it is known; the further back the more often
- * that was tried.
+ * Finds the list some events before `seq`, if it is known.  Each further try begins
+ * at an earlier event.
  */
 static int
 seek_past(struct replay *r, uint64_t seq, unsigned tried,
@@ -248,7 +248,7 @@ take_events(struct replay *r, size_t n)
 	    r->batch_info, ninfo);
 }
 
-/* Of those that were read, how many come before. */
+/* Counts the events that were read and come before that moment. */
 static size_t
 count_before(const struct replay *r, size_t n, uint64_t seq, int64_t ms)
 {
@@ -388,7 +388,7 @@ set_reason(struct replay *r)
 	k->source.now_ms = r->ms;
 }
 
-/* Time is where the events are while they come more slowly than it. */
+/* If events are applied more slowly than time passes, time waits for them. */
 static int
 play(struct replay *r, int64_t passed)
 {
@@ -609,7 +609,7 @@ replay_ask(struct node *node, const struct wire_replay *ask, char *why,
 		r->speed = (unsigned)ask->by;
 		break;
 	}
-	/* A short way is done before the answer. */
+	/* A near moment is reached before the answer. */
 	if (err == 0)
 		replay_source(r->keeper, mono_ms(mono_now()));
 	return err;

@@ -354,8 +354,8 @@ int nodes_session_set_mark(struct nodes_session *, const char *name);
 
 /*
  * Counts of the stream by caller, type and size: the last whole copy of what the
- * node counts.  It counts while somebody has asked, so the first copy has what is
- * held, and counts from then on.
+ * node counts.  It counts while a connection has asked, so the first copy has the
+ * blocks that are held, and later ones the counts from then on.
  */
 struct nodes_usage {
 	const struct usage_row *row;	/* usage/usage.h; high: since the copy before */
@@ -370,7 +370,7 @@ struct nodes_usage {
 	const char *lacks;		/* why counts may be wrong; "" they are complete since then */
 	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */
 	bool pending;			/* a copy is on its way */
-	/* Of the last question: */
+	/* The result of the last request: */
 	int error;			/* -ENOTSUP: an older node; -EBUSY; -EPERM; -EAGAIN: not answered; ... */
 	const char *why;		/* a sentence; "" none */
 };
@@ -381,7 +381,7 @@ const struct nodes_usage *nodes_session_usage(struct nodes_session *);
  * stream; -EBUSY: one is on its way.
  */
 int nodes_session_ask_usage(struct nodes_session *);
-/* Tells the node that nobody looks any more; the last copy stays. */
+/* Tells the node that this page needs no more counts; the last copy stays. */
 void nodes_session_end_usage(struct nodes_session *);
 
 /*

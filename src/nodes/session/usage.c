@@ -22,7 +22,7 @@ send_usage(struct nodes_session *s, uint32_t from, bool end)
 	return session_ask(s, SESSION_ASK_USAGE, &msg);
 }
 
-/* Room for so many rows in all; numbers of a stranger. */
+/* Makes room for that many rows; the number is outside data. */
 static int
 make_room(struct session_usage *u, size_t n)
 {

@@ -88,7 +88,7 @@ struct usage_source;
  */
 int batch_usage(const struct options *, uv_loop_t *, struct nodes_session *,
     struct usage_list *, struct usage_source *);
-/* What is known of the session's last counts. */
+/* Describes the session's last counts. */
 void batch_usage_source(struct nodes_session *, struct usage_source *);
 
 /* --- names ---------------------------------------------------------------- */

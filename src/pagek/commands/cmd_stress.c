@@ -16,14 +16,14 @@
 #define CANNOT_RUN 126
 #define NOT_FOUND 127
 
-/* The requests between two samples; or, since the boot, the whole of one. */
+/* The counts between two samples, or all of one sample, since the boot. */
 struct spent {
 	const struct options *o;
 	const char *kernel;
 	const char *why;		/* stress_why() */
 	int64_t wall_ms;		/* of its end */
 	int64_t ms;			/* how long; -1: since the boot, or not known */
-	bool changed;			/* the source has changed meanwhile */
+	bool changed;			/* the source changed within it */
 	struct stress_sample s;		/* numbers are those that were spent */
 };
 
@@ -87,7 +87,7 @@ clock_cell(const void *row, char out[FIELD_CELL])
 		strftime(out, FIELD_CELL, "%H:%M:%S", &tm);
 }
 
-/* '~': an estimate; '<': it is less than that. */
+/* '~': an estimate; '<': the true number is lower. */
 static void
 print_count(const struct stress_sample *s, size_t i, char out[FIELD_CELL])
 {
@@ -228,8 +228,8 @@ static void
 put_doubts(FILE *out, const struct spent *p)
 {
 	if (p->s.stolen > 0)
-		fprintf(out, "another reader has taken %s counts: these are too "
-		    "low\n", base_digits(p->s.stolen).text);
+		fprintf(out, "another program has read %s of the counts: these are "
+		    "too low\n", base_digits(p->s.stolen).text);
 	if (p->s.missed > 0)
 		fprintf(out, "the module has not followed %s requests: they count "
 		    "as level 1\n", base_digits(p->s.missed).text);

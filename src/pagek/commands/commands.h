@@ -56,7 +56,7 @@ int run_tell_end(const struct nodes_look *, const char *command);
 
 /* --- a recording on another machine (record_there.c) ------------------------ */
 
-/* Has the pagek there record the ssh target, until it ends or a signal comes. */
+/* Runs pagek record at the ssh target, until that ends or a signal comes. */
 int record_there(const struct options *);
 
 /* --- a live target as a dump (live_dump.c) --------------------------------- */
@@ -128,11 +128,11 @@ struct export_held {
 	int64_t now_ms;
 };
 
-/* What the chosen format is written from. */
+/* The input that the chosen format is written from. */
 enum export_needs export_needs(const struct options *);
 /* Writes it into the file or folder of -o.  Returns the exit status. */
 int export_write(const struct options *, const struct export_held *);
-/* Refuses what does not go together with a capture. */
+/* Refuses options that a capture does not take. */
 int export_capture_check(struct parse *);
 int export_capture(const struct options *);
 

@@ -171,7 +171,7 @@ void json_nodes(struct json *, const struct nodes_table *,
 
 /* --- counts by type (usage_document.c) ------------------------------------- */
 
-/* Where rows come from, and what is known of them all. */
+/* The source of the rows, and values for all of them. */
 struct usage_source {
 	const char *kind;		/* "dump", "capture", "live" */
 	const char *name;		/* of the file; NULL: none */

@@ -105,7 +105,7 @@ int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
 #define WHOLE_NAME 256
 #define WHOLE_TEMPORARY 64
 
-/* What is to appear: its name, and the folder that it is in. */
+/* The place of a new file or folder: its name, and the folder that it is in. */
 struct whole_place {
 	int folder;		/* -1: none */
 	char name[WHOLE_NAME];

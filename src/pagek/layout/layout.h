@@ -139,7 +139,7 @@ void page_rate_text(char out[16], uint64_t per_second);
 
 /* "NO ALLOCLOG": a session's state in a word.  NULL for no state. */
 const char *page_state_name(enum nodes_state);
-/* That of the look; REPLAY instead of LIVE for a capture. */
+/* The state of the look in a word; REPLAY instead of LIVE for a capture. */
 const char *page_look_state(const struct nodes_look *);
 /* A capture whose time stands. */
 bool page_time_stands(const struct nodes_look *);

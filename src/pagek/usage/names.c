@@ -1,4 +1,4 @@
-/* From the counts of a caller, type and size to a row with a name. */
+/* Names the counts of a caller, type and size, as rows. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,8 +124,8 @@ set_counts(struct usage_line *out, const struct usage_row *r)
 }
 
 /*
- * The name of a row: the type that the program has given, else that by its words,
- * else the function that asked.
+ * The name of a row: the type that the program has registered, else the type by the
+ * program's words, else the function that asked.
  */
 static void
 usage_name(struct usage_line *out, const struct usage_row *r,

@@ -74,7 +74,7 @@ struct usage_trend {
 /* Texts are outside text; NULL: unknown. */
 struct usage_line {
 	const char *type;		/* of a group: its name; NULL: unknown */
-	/* Where it comes from: profile_type_source(), "function", "address", "allocator"; NULL: not known. */
+	/* Its source: profile_type_source(), "function", "address", "allocator"; NULL: not known. */
 	const char *named_by;
 	const char *function, *file, *module;
 	int64_t num;

@@ -60,7 +60,7 @@ with_maxima(struct page_usage *u, const struct page_usage_taken *t)
 		m = hashmap_add(&u->maxima, key_of_counts(&row[i]));
 		if (m == NULL)
 			continue;
-		/* The first reading tells of a time before this viewer. */
+		/* The maxima of the first reading are from before this viewer. */
 		most = first || row[i].high < row[i].live ? row[i].live :
 		    row[i].high;
 		if (u->change != t->change && m->max < most)

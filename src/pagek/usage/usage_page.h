@@ -54,7 +54,7 @@ void page_usage_reset(struct page_usage *);
 void page_usage_clear(struct page_usage *);
 void page_usage_fini(struct page_usage *);
 
-/* What the first lines say. */
+/* The values in the first lines. */
 struct page_usage_head {
 	const char *node, *target, *state;
 	int64_t since_ms;		/* wall clock; 0: not known yet */

@@ -298,7 +298,7 @@ enum wire_known {
 	WIRE_KNOWN		/* one more than the last */
 };
 
-/* Where the name of a type comes from. */
+/* The source of a type's name. */
 enum wire_type_from {
 	WIRE_TYPE_UNKNOWN = 0,
 	WIRE_TYPE_TEMPLATE = 1,	/* debug information: a template argument of a function that allocates */
@@ -323,7 +323,7 @@ struct wire_words {
 	struct wire_text module;	/* path or name of it; empty: none */
 	size_t n;			/* 0 without a symbol */
 	struct wire_inline line[WIRE_INLINES_MAX];	/* innermost first */
-	/* What the frame requests memory for, if its callee only passes requests on. */
+	/* Type that the frame requests memory for, if its callee only passes requests on. */
 	struct wire_text type;		/* empty: not known; an outside text */
 	uint32_t type_from;		/* enum wire_type_from */
 };

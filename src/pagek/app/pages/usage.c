@@ -1,4 +1,4 @@
-/* Page U: counts by type, which the node makes while somebody asks for them. */
+/* Page U: counts by type, which the node makes while a page asks for them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
