@@ -353,7 +353,7 @@ static const struct {
 	{ "--baud 12345 raw:/x", PAGEK_USAGE, "no serial line has that" },
 	{ "--baud 9600 pid:1", PAGEK_USAGE, "for serial lines" },
 	{ "file:", PAGEK_USAGE, "the path of a capture" },
-	{ "replay", PAGEK_USAGE, "which capture" },
+	{ "replay", PAGEK_USAGE, "a capture is missing" },
 	{ "list --part 1 demo:1", PAGEK_USAGE, "is for captures" },
 };
 

@@ -150,7 +150,7 @@ no_captures() {
 	    refused 5 'not a capture' list file:same.py &&
 	    refused 5 'not a capture' list file:folder &&
 	    refused 3 'No such file' list file:gone &&
-	    refused 2 'which capture' replay &&
+	    refused 2 'a capture is missing' replay &&
 	    refused 2 'file: needs the path' list file: &&
 	    refused 2 'has no image' list --part 99 file:c &&
 	    refused 2 '--part is for captures' list --part 1 demo:1 &&

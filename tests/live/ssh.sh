@@ -163,7 +163,7 @@ refused() {
 rule "a process that is not there is said" refused 3 'is not being watched' ssh:page/pid:1
 rule "so is a host" refused 3 'ssh failed' ssh:nowhere/torrent
 rule "so is a machine without pagek" \
-    refused 1 'no pagek there' --remote-pageknode /nowhere/pageknode "$there"
+    refused 1 'pagek not there' --remote-pageknode /nowhere/pageknode "$there"
 
 path() {
 	ln -s "$B/pageknode" "$s/page knode" &&
