@@ -445,7 +445,7 @@ stress_take(struct stress *s, struct stress_sample *out)
 	if (r < 0 && is_passing(r))
 		return r;
 	if (r < 0 && s->why[0] == '\0')
-		say(s, "cannot read /proc/vmstat: %s", strerror(-r));
+		say(s, "cannot read %s/proc/vmstat: %s", s->root, strerror(-r));
 	take_requests(s, &v);
 	s->total.kswapd_known = s->total.kswapd_ran = false;
 	while ((r = take[s->source](s, &v)) > 0)

@@ -12,6 +12,7 @@
 #include "recording.h"
 
 #define SEGMENT_BYTES ((uint64_t)16 << 20)
+#define LEAST_BYTES ((uint64_t)64 << 10)	/* to reserve on a small disk */
 #define SEGMENT_LEAST ((uint64_t)64 << 10)
 #define RING_SEGMENTS 8		/* at least, of a small ring */
 #define PACK_LEAST 64		/* shorter payloads are not compressed */
@@ -162,21 +163,26 @@ open_file(struct segments *o)
 	return 0;
 }
 
-/* A disk that is full is met here and not within a block. */
+/*
+ * A disk that is full is met here and not within a block.  A small disk has room
+ * for less than a segment.
+ */
 static int
 reserve(struct segments *o)
 {
+	uint64_t bytes = o->segment_bytes;
 	int err;
 
-	if (o->at + o->segment_bytes <= o->reserved)
+	if (o->at + bytes <= o->reserved)
 		return 0;
 	begin_call(o);
-	err = fallocate(o->fd, FALLOC_FL_KEEP_SIZE, (off_t)o->at,
-	    (off_t)o->segment_bytes) < 0 ? errno : 0;
+	while ((err = fallocate(o->fd, FALLOC_FL_KEEP_SIZE, (off_t)o->at,
+	    (off_t)bytes) < 0 ? errno : 0) == ENOSPC && bytes / 2 >= LEAST_BYTES)
+		bytes /= 2;
 	end_call(o);
 	if (err == ENOSPC)
 		return -ENOSPC;
-	o->reserved = o->at + o->segment_bytes;
+	o->reserved = o->at + bytes;
 	return 0;
 }
 

@@ -242,6 +242,11 @@ report(const struct record *r)
 		complain("%s", now->why);
 		return PAGEK_FAILED;
 	}
+	if (r->said_stopped) {
+		complain("the recording had stopped and did not go on: events are "
+		    "missing at its end");
+		return PAGEK_FAILED;
+	}
 	return PAGEK_OK;
 }
 
@@ -526,6 +531,11 @@ cmd_record_check(struct parse *p)
 	if (o->output == NULL)
 		return option_fail(p, "'pagek record' needs a file, as in "
 		    "'pagek record -o FILE -- sleep 5'");
+	if (strcmp(o->output, "-") == 0)
+		return option_fail(p, "a capture needs a file: '-' is none");
+	if (option_given(o, OPTION_RING) && o->node.record.ring == 0)
+		return option_fail(p, "--ring needs room for some events, as in "
+		    "--ring 1G");
 	if (o->argv != NULL && o->target_given)
 		return option_fail(p, "'pagek record' takes a TARGET or a "
 		    "command, not both");

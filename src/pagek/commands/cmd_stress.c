@@ -338,6 +338,7 @@ struct look {
 	struct stress_sample base;	/* differences are to it */
 	struct mono base_at;
 	uint64_t lines;
+	bool none;			/* the last sample had no source */
 };
 
 static bool
@@ -431,6 +432,7 @@ put_spent(struct look *l, const struct stress_sample *base)
 	else
 		p.s = now;
 	put_form(l, &p);
+	l->none = now.source == STRESS_NONE;
 	l->base = now;
 	l->base_at = mono_now();
 	return true;
@@ -460,6 +462,26 @@ put_repeatedly(struct look *l, uv_loop_t *loop)
 		pace.n++;
 	}
 	return good;
+}
+
+static void
+begin_document(struct look *l)
+{
+	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
+		return;
+	json_open(&l->json, l->out, l->o);
+	json_document(&l->json, "pagek.stress/1", &samples, 0);
+	json_text(&l->json, "kernel", or_null(stress_kernel(l->stress)));
+	json_rows(&l->json, "samples");
+}
+
+static void
+end_document(struct look *l)
+{
+	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
+		return;
+	json_rows_end(&l->json);
+	json_end(&l->json);
 }
 
 /* --- a command ------------------------------------------------------------------------------------------ */
@@ -518,6 +540,7 @@ put_command(struct look *l, int *status)
 		complain("cannot start the command: %s", strerror(-err));
 		return false;
 	}
+	begin_document(l);
 	return put_spent(l, &l->base);
 }
 
@@ -540,26 +563,6 @@ cmd_stress_check(struct parse *p)
 		return option_fail(p, "--format=prom is for totals: a collector "
 		    "takes the differences");
 	return 0;
-}
-
-static void
-begin_document(struct look *l)
-{
-	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
-		return;
-	json_open(&l->json, l->out, l->o);
-	json_document(&l->json, "pagek.stress/1", &samples, 0);
-	json_text(&l->json, "kernel", or_null(stress_kernel(l->stress)));
-	json_rows(&l->json, "samples");
-}
-
-static void
-end_document(struct look *l)
-{
-	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
-		return;
-	json_rows_end(&l->json);
-	json_end(&l->json);
 }
 
 /* Beside a command's own output ours is on standard error. */
@@ -587,7 +590,8 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 		stress_close(l.stress);
 		return PAGEK_FAILED;
 	}
-	begin_document(&l);
+	if (o->argv == NULL)
+		begin_document(&l);
 	if (o->argv != NULL)
 		good = put_command(&l, &status);
 	else if (repeats(o))
@@ -595,6 +599,10 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 	else
 		good = put_spent(&l, NULL);
 	end_document(&l);
+	if (good && l.none && status == PAGEK_OK) {
+		complain("no source of counts: %s", stress_why(l.stress));
+		good = false;
+	}
 	r = output_close(l.out, o->output, good ? status : PAGEK_FAILED);
 	stress_close(l.stress);
 	pump_down(loop, NULL, NULL);
