@@ -806,8 +806,8 @@ open_unix(const struct target *t, uv_loop_t *loop, struct nodes_link **link,
 	int err;
 
 	if (stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-		return words_fail(w, PAGEK_NO_TARGET, "'%s' is no socket; this "
-		    "version does not have capture files yet", base_shown(path));
+		return words_fail(w, PAGEK_NO_TARGET, "'%s' is no socket of a "
+		    "node, and no capture", base_shown(path));
 	tell("node: %s", path);
 	err = nodes_connect(link, loop, path);
 	if (err == 0)
