@@ -611,7 +611,7 @@ real_target() {
 	# What is typed ahead of a picture means the groups that it will have.
 	keys b Enter
 	wait_for '7 of 7 blocks' || return 1
-	keys Escape b b b b Enter
+	keys Escape b b b b b Enter
 	wait_for 'BLOCK ' && wait_for 'innermost first' || return 1
 	keys q
 	until_true 10 shows 'ADDRESS' || return 1

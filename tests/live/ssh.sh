@@ -145,10 +145,10 @@ ends_by_signal() {
 rule "^C ends it" ends_by_signal INT
 rule "so does SIGTERM" ends_by_signal TERM
 rule "it ends with pagek" ends_by KILL pagek
-cut() {
+cut_off() {
 	ends_by KILL ssh && { [ $status = 1 ] || [ $status = 3 ]; }
 }
-rule "it ends with the connection" cut
+rule "it ends with the connection" cut_off
 
 # refused STATUS PATTERN WORD...
 refused() {
