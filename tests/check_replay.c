@@ -2,6 +2,7 @@
  * The time line of a capture: at each moment the keeper's list and totals are those
  * of a replay from the start, whatever way leads there.
  */
+#include "../src/mdd/capture/format.h"
 #include "../src/nodes/replay/replay.h"
 #include "capture_rig.h"
 #include "node_harness.h"
@@ -259,7 +260,7 @@ TEST(a_moment_outside_is_the_nearest_and_is_said)
 	arrive();
 	step(INT64_MAX);
 	ck_assert_ptr_nonnull(strstr(why, "no later event"));
-	step(INT64_MIN + 1);
+	step(INT64_MIN);
 	same_as_capture();
 	step(-1);
 	ck_assert_ptr_nonnull(strstr(why, "no earlier event"));
@@ -389,6 +390,58 @@ LOOP_TEST(around_damage_the_list_is_what_is_known, 0, 2 * NELEM(damages))
 	go("end");
 	same_as_capture();
 	ck_assert_ptr_nonnull(strstr(keeper()->life.reason, "damaged"));
+}
+
+/* Each block of the part's description says that this is its first event. */
+static void
+begin_part_at(uint64_t first)
+{
+	uint8_t head[FORMAT_BLOCK_HEAD];
+	struct block_head b;
+	int fd = open(rig_path, O_RDWR);
+	ssize_t n;
+
+	ck_assert_int_ge(fd, 0);
+	for (off_t at = 0; (n = pread(fd, head, sizeof head, at)) > 0;) {
+		if (capture_magic(head, (size_t)n)) {
+			at += FORMAT_SEGMENT_HEAD;
+			continue;
+		}
+		ck_assert(format_get_block(head, &b));
+		if (b.kind == FORMAT_PART) {
+			b.first = first;
+			format_put_block(head, &b);
+			ck_assert_int_eq(pwrite(fd, head, sizeof head, at),
+			    sizeof head);
+		}
+		at += FORMAT_BLOCK_HEAD + b.len;
+	}
+	close(fd);
+}
+
+/* Neither ends the node. */
+TEST(a_part_that_begins_with_no_event_is_damage)
+{
+	struct capture *c;
+
+	begin_part_at(0);
+	c = rig_open(rig_path);
+	ck_assert_uint_gt(capture_damages(c), 0);
+	ck_assert_ptr_nonnull(strstr(capture_damage(c, 0), "begin at 1"));
+	capture_close(c);
+	node_up(&(struct node_opts){ .fd = -1, .replay.path = rig_path,
+	    .replay.part = 1 });
+	ck_assert_int_eq(replay_start(&node), -ENOENT);
+}
+
+TEST(a_part_that_begins_behind_its_events_has_none)
+{
+	begin_part_at(UINT64_MAX);
+	replay_up("begin");
+	step(1);
+	step(-1);
+	go("end");
+	ck_assert_uint_eq(keeper_counts(keeper())->aRecActive, 0);
 }
 
 TEST(a_page_asks_for_it)

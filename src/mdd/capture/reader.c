@@ -257,7 +257,7 @@ take_part(struct capture *c, const struct entry *e, struct cursor *in)
 	struct reader_part *p;
 	int err = 0;
 
-	if (e->part == 0 || e->part > CAPTURE_PARTS_MAX)
+	if (e->part == 0 || e->part > CAPTURE_PARTS_MAX || e->first == 0)
 		return -EBADMSG;
 	if (reader_part(c, e->part) != NULL)
 		return 0;
@@ -693,6 +693,9 @@ scan_block(struct capture *c, uint64_t size, uint64_t *at, const char **why)
 		if (is_too_much(c))
 			*why = "its definitions would take more memory than a "
 			    "file of this size can need";
+		else if (e->kind == FORMAT_PART && e->first == 0)
+			*why = "the first event of a process has the number 0; "
+			    "numbers begin at 1";
 		return err;
 	}
 	*at += sizeof head + b.len;

@@ -547,14 +547,14 @@ step(struct replay *r, int64_t by, char *why, size_t cap)
 {
 	struct capture_when w = { .at = CAPTURE_AT_SEQ, .seq = r->seq };
 	uint64_t first = r->info.part.first;
+	uint64_t way = by < 0 ? 0 - (uint64_t)by : (uint64_t)by;
 
 	r->state = WIRE_REPLAY_PAUSED;
 	if (by < 0)
-		w.seq = r->seq - first > (uint64_t)-by ?
-		    r->seq - (uint64_t)-by : first;
+		w.seq = r->seq - first > way ? r->seq - way : first;
 	else
-		w.seq = r->info.next - r->seq > (uint64_t)by ?
-		    r->seq + (uint64_t)by : r->info.next;
+		w.seq = r->info.next - r->seq > way ? r->seq + way :
+		    r->info.next;
 	if (w.seq == r->seq)
 		snprintf(why, cap, by < 0 ? "there is no earlier event" :
 		    "there is no later event");
