@@ -39,6 +39,7 @@ struct replay {
 	unsigned speed;
 	uint64_t carry;			/* thousandths of a millisecond */
 	int64_t ran_ms;			/* monotonic, of the last visit */
+	int failed;			/* until a REPLAY succeeds */
 	struct {
 		uint64_t seq;
 		int64_t ms;		/* INT64_MIN: that of the last event before */
@@ -372,7 +373,11 @@ set_reason(struct replay *r)
 
 	capture_about(r->capture, &about);
 	k->life.reason[0] = '\0';
-	if (capture_damages(r->capture) > 0)
+	if (r->failed < 0)
+		base_append(k->life.reason, sizeof k->life.reason, &len,
+		    "the capture cannot be read: %s",
+		    base_file_words(r->failed));
+	else if (capture_damages(r->capture) > 0)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
 		    "the file is damaged: %s", base_shown(capture_damage(
 		    r->capture, 0)));
@@ -424,8 +429,8 @@ static void
 stop_with(struct replay *r, int err)
 {
 	r->state = WIRE_REPLAY_PAUSED;
-	snprintf(r->keeper->life.reason, sizeof r->keeper->life.reason,
-	    "the capture cannot be read: %s", base_file_words(err));
+	r->failed = err;
+	set_reason(r);
 }
 
 static bool
@@ -609,10 +614,16 @@ replay_ask(struct node *node, const struct wire_replay *ask, char *why,
 		r->speed = (unsigned)ask->by;
 		break;
 	}
+	if (err == -EINVAL)
+		return err;
+	if (err < 0) {
+		stop_with(r, err);
+		return err;
+	}
+	r->failed = 0;
 	/* A near moment is reached before the answer. */
-	if (err == 0)
-		replay_source(r->keeper, mono_ms(mono_now()));
-	return err;
+	replay_source(r->keeper, mono_ms(mono_now()));
+	return 0;
 }
 
 /* --- the node --------------------------------------------------------------- */
