@@ -444,6 +444,54 @@ TEST(a_part_that_begins_behind_its_events_has_none)
 	ck_assert_uint_eq(keeper_counts(keeper())->aRecActive, 0);
 }
 
+/* The descriptor of the capture that is open becomes another one. */
+static void
+put_in_place(const char *path, int flags)
+{
+	char link[64], is[sizeof rig_path];
+	ssize_t n;
+	int fd = open(path, flags);
+
+	ck_assert_int_ge(fd, 0);
+	for (int i = 3; i < fd; i++) {
+		snprintf(link, sizeof link, "/proc/self/fd/%d", i);
+		n = readlink(link, is, sizeof is);
+		if ((n == (ssize_t)strlen(rig_path) &&
+		    memcmp(is, rig_path, (size_t)n) == 0) || (n == 9 &&
+		    memcmp(is, "/dev/null", 9) == 0 &&
+		    (fcntl(i, F_GETFL) & O_ACCMODE) == O_WRONLY))
+			ck_assert_int_eq(dup2(fd, i), i);
+	}
+	close(fd);
+}
+
+TEST(what_cannot_be_read_is_said_until_it_can)
+{
+	static const char *const words[] = { "end", "peak" };
+
+	for (size_t i = 0; i < NELEM(words); i++) {
+		replay_up("begin");
+		put_in_place("/dev/null", O_WRONLY);
+		(void)ask(WIRE_REPLAY_AT, 0, words[i]);
+		arrive();
+		for (int k = 0; k < 3; k++) {
+			keeper_pass(keeper(), mono_ms(mono_now()));
+			ck_assert_ptr_nonnull(strstr(keeper()->life.reason,
+			    "cannot be read"));
+		}
+		ck_assert_int_eq(ask(WIRE_REPLAY_AT, 0, "lunch"), -EINVAL);
+		ck_assert_ptr_nonnull(strstr(keeper()->life.reason,
+		    "cannot be read"));
+		put_in_place(rig_path, O_RDONLY);
+		go(words[i]);
+		ck_assert_ptr_null(strstr(keeper()->life.reason,
+		    "cannot be read"));
+		same_as_capture();
+		node_down();
+	}
+	replay_up("begin");
+}
+
 TEST(a_page_asks_for_it)
 {
 	struct wire_msg m = { .type = WIRE_REPLAY, .replay = {
@@ -465,6 +513,25 @@ TEST(a_page_asks_for_it)
 		.at = wire_text("lunch") };
 	page_ask(&p, &m, &reply);
 	expect_error(&reply, WIRE_E_NAME);
+	page_close(&p);
+}
+
+TEST(nothing_runs_that_could_be_ended)
+{
+	struct wire_msg m = { .type = WIRE_END }, reply, named;
+	struct page p;
+
+	replay_up("half");
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+	page_name(&p, "DSTRM", "ALLOCLOG", &named);
+	m.end.index = named.named.index;
+	memcpy(m.end.epoch, named.named.epoch, WIRE_EPOCH);
+	page_ask(&p, &m, &reply);
+	expect_error(&reply, WIRE_E_NAME);
+	ck_assert(keeper_is_live(keeper()));
+	go("end");
+	same_as_capture();
 	page_close(&p);
 }
 

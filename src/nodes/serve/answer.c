@@ -377,6 +377,11 @@ answer_end(struct conn *c, const struct wire_msg *m)
 		    "this is the node itself, and no target");
 		return;
 	}
+	if (c->node->replay != NULL) {
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "this is a capture: no process runs that could be ended");
+		return;
+	}
 	if (keeper_is_live(k) && k->image.pid == 0) {
 		images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	} else if (keeper_is_live(k) &&
