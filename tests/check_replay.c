@@ -3,6 +3,7 @@
  * of a replay from the start, whatever way leads there.
  */
 #include "../src/mdd/capture/format.h"
+#include "../src/nodes/keeper/counting.h"
 #include "../src/nodes/replay/replay.h"
 #include "capture_rig.h"
 #include "node_harness.h"
@@ -533,6 +534,71 @@ TEST(nothing_runs_that_could_be_ended)
 	go("end");
 	same_as_capture();
 	page_close(&p);
+}
+
+static unsigned restarts;
+
+static void
+count_restart(struct keeper_tap *tap, struct keeper *k)
+{
+	(void)tap;
+	(void)k;
+	restarts++;
+}
+
+static void
+let_pass(struct keeper_tap *tap, struct keeper *k,
+    const struct blklist_batch *b)
+{
+	(void)tap;
+	(void)k;
+	(void)b;
+}
+
+/* So no further try would be a better one. */
+TEST(a_list_that_is_too_small_is_set_once)
+{
+	static const struct keeper_tap_ops ops = { .records = let_pass,
+		.restarted = count_restart };
+	struct keeper_tap tap = { .ops = &ops };
+
+	node_up(&(struct node_opts){ .fd = -1, .replay.path = rig_path,
+	    .replay.part = 1, .replay.at = "half", .max = 16 });
+	ck_assert_int_eq(replay_start(&node), 0);
+	ck_assert_uint_gt(keeper_counts(keeper())->full, 0);
+	SLIST_INSERT_HEAD(&keeper()->queue.taps, &tap, link);
+	step(-1);
+	SLIST_REMOVE(&keeper()->queue.taps, &tap, keeper_tap, link);
+	ck_assert_uint_eq(restarts, 1);
+	ck_assert_uint_gt(keeper_counts(keeper())->full, 0);
+	ck_assert_uint_eq(number(WIRE_N_REPLAY_EVENT), 30000);
+}
+
+/* Back and forth, also over a loss that the capture tells of. */
+TEST(counts_begin_with_the_list)
+{
+	static const char *const words[] = { "begin", "end", "+1ms", "peak" };
+	const struct counting_copy *copy;
+	uint32_t part;
+	struct capture_writer *w = begin_capture(&part);
+
+	rig_put(w, part, all, 10000, 1, last_ms);
+	capture_writer_lost(w, part, 10001, STREAM_OTHER, 7);
+	rig_put(w, part, all + 10000, 40000, 10008, last_ms);
+	rig_finish(w);
+	replay_up("end");
+	ck_assert_int_eq(counting_copy(keeper(), 1, &copy), 0);
+	for (size_t i = 0; i < NELEM(words); i++) {
+		go(words[i]);
+		ck_assert_int_eq(counting_copy(keeper(), 1, &copy), 0);
+		ck_assert_int_le(copy->since_ms, copy->now_ms);
+	}
+	go("end");
+	step(-1);
+	ck_assert_int_eq(counting_copy(keeper(), 1, &copy), 0);
+	ck_assert_uint_eq(keeper_lost(keeper()), 7);
+	ck_assert_uint_eq(copy->lost, 0);
+	counting_end(keeper(), 1);
 }
 
 TEST(other_nodes_replay_nothing)

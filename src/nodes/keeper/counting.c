@@ -277,6 +277,13 @@ counting_again(struct keeper *k)
 }
 
 void
+counting_past_lost(struct keeper *k)
+{
+	if (k->queue.counting != NULL)
+		k->queue.counting->lost = keeper_lost(k);
+}
+
+void
 counting_free(struct keeper *k)
 {
 	struct counting *c = k->queue.counting;

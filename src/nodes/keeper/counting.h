@@ -55,6 +55,9 @@ void counting_forget_asker(struct node *, uint64_t conn);
 /* Rows and bytes of memory; 0: nobody has asked. */
 void counting_cost(const struct keeper *, uint64_t *rows, uint64_t *bytes);
 
+/* The keeper has all that was lost before its list began: that is not lost since. */
+void counting_past_lost(struct keeper *);
+
 /* --- for keeper.c ------------------------------------------------------------- */
 
 /* The list is to be freed. */

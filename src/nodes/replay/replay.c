@@ -6,6 +6,7 @@
 
 #include "../../mdd/moment.h"
 #include "../images/images.h"
+#include "../keeper/counting.h"
 #include "../keeper/node.h"
 #include "names.h"
 #include "replay.h"
@@ -64,6 +65,7 @@ put_rows(struct replay *r, struct capture_list *l)
 	const struct blk *row;
 	struct blk b;
 	size_t n;
+	int err;
 
 	row = capture_list_rows(l, &n);
 	if (row == NULL)
@@ -74,9 +76,14 @@ put_rows(struct replay *r, struct capture_list *l)
 		b.ticket = 0;
 		b.info = capture_requester(r->capture, r->part, b.info, &who) ?
 		    blklist_info_intern(k->list, &who) : 0;
-		blklist_put(k->list, &b);
+		err = blklist_put(k->list, &b);
 		if (k->oracle != NULL)
 			blklist_put(k->oracle, &b);
+		if (err == -EEXIST)
+			keeper_set_doubt(k, STREAM_DOUBT_CAPTURE);
+		/* Those without room are counted. */
+		else if (err < 0 && err != -ENOSPC)
+			return err;
 	}
 	return 0;
 }
@@ -95,19 +102,28 @@ set_counts(struct replay *r, const struct capture_list *l, bool known)
 	/* Gaps of the capture before a state do not affect it. */
 	for (unsigned i = 1; i < STREAM_CAUSES; i++)
 		k->numbers.lost[i] = t->lost[i];
+	counting_past_lost(k);
 	if (!known)
 		keeper_set_doubt(k, STREAM_DOUBT_CAPTURE);
 }
 
-/* Numbers go on from `seq`, in an empty list. */
+/* Numbers and time go on from there, in an empty list. */
 static int
-restart(struct replay *r, uint64_t seq)
+restart(struct replay *r, uint64_t seq, int64_t ms)
 {
 	struct keeper *k = r->keeper;
-	int err = keeper_restart_list(k);
+	int64_t before = k->source.now_ms;
+	int err;
 
-	if (err < 0)
+	/* Counts begin anew at that time. */
+	k->source.now_ms = ms;
+	err = keeper_restart_list(k);
+	if (err < 0) {
+		k->source.now_ms = before;
 		return err;
+	}
+	r->seq = seq;
+	r->ms = ms;
 	/* For undos, and for the earlier blocks at an address. */
 	(void)blklist_remember(k->list, KEEPER_REMEMBERED);
 	stream_queue_start_at(k->queue.records, seq);
@@ -166,17 +182,17 @@ take_list(struct replay *r, struct capture_list *l, bool known, uint64_t seq)
 	capture_list_at(l, &at, &ms);
 	if (at < r->info.part.first)
 		at = r->info.part.first;
-	err = restart(r, at);
-	if (err == 0)
-		err = put_rows(r, l);
+	err = restart(r, at, ms != INT64_MIN ? ms : r->info.part.ms);
 	if (err < 0)
 		return err;
+	err = put_rows(r, l);
+	if (err < 0)
+		known = false;
 	set_counts(r, l, known);
-	r->seq = at;
-	r->ms = ms != INT64_MIN ? ms : r->info.part.ms;
 	r->state_due = known ? UINT64_MAX :
 	    capture_state_from(r->capture, r->part, at + 1);
-	err = feed(r, seq, INT64_MAX, 0);
+	if (err == 0)
+		err = feed(r, seq, INT64_MAX, 0);
 	return err < 0 ? err : 0;
 }
 
@@ -187,7 +203,9 @@ has_all(struct replay *r, struct capture_list *l, uint64_t seq)
 	const struct blklist_counts *n = keeper_counts(r->keeper);
 	const struct capture_totals *t = capture_list_totals(l);
 
-	return capture_forward(r->capture, l, &(struct capture_when){
+	/* A smaller list than the capture's never has all. */
+	return n->full > 0 ||
+	    capture_forward(r->capture, l, &(struct capture_when){
 	    CAPTURE_AT_SEQ, .seq = seq }) < 0 ||
 	    (n->aRecActive == t->blocks && n->frees == t->frees);
 }
