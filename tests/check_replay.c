@@ -15,6 +15,7 @@ static struct rec *all;
 static int64_t last_ms;
 static char why[WIRE_TEXT_MAX + 1];
 static bool damaged;
+static uint64_t ring;		/* bytes; 0: one file */
 static size_t checkpoint_bytes;	/* 0: the default: there is only one */
 
 static struct keeper *
@@ -25,12 +26,25 @@ keeper(void)
 
 /* --- captures ----------------------------------------------------------------- */
 
+static int
+ring_fd(void)
+{
+	int fd;
+
+	ck_assert_int_eq(unlink(rig_path), 0);
+	ck_assert_int_eq(mkdir(rig_path, 0700), 0);
+	fd = open(rig_path, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
 static struct capture_writer *
 begin_capture(uint32_t *part)
 {
 	struct capture_writer *w = rig_writer(&(struct capture_opts){
-	    .fd = rig_fd(), .checkpoint_events = 5000,
-	    .checkpoint_bytes = checkpoint_bytes, .segment_bytes = 100000 });
+	    .fd = ring != 0 ? ring_fd() : rig_fd(), .ring = ring,
+	    .checkpoint_events = 5000, .checkpoint_bytes = checkpoint_bytes,
+	    .segment_bytes = ring != 0 ? ring : 100000 });
 
 	*part = rig_part(w, "program");
 	return w;
@@ -319,13 +333,16 @@ TEST(a_pause_on_the_way_stays_where_it_is)
 	same_as_capture();
 }
 
-TEST(a_file_that_grows_is_followed)
+/* Of a ring, the newest file grows; the folder has none that is new. */
+LOOP_TEST(a_capture_that_grows_is_followed, 0, 2)
 {
 	uint32_t part;
-	struct capture_writer *w = begin_capture(&part);
+	struct capture_writer *w;
 	struct capture_progress look;
 	int64_t mono;
 
+	ring = _i != 0 ? 64 << 20 : 0;
+	w = begin_capture(&part);
 	rig_put(w, part, all, 20000, 1, last_ms);
 	/* The writer must get the lock that a look takes, too. */
 	do {

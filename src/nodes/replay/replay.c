@@ -1,4 +1,6 @@
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,12 @@
 #define GROWN_MS 1000		/* between two looks at a file without an end, ... */
 #define GROWN_COST 20		/* ... and so many times what the last opening took */
 #define NS_PER_MS INT64_C(1000000)
+
+/* A file has a size; a folder other files when its time changes, too. */
+struct extent {
+	off_t size;
+	struct timespec files;
+};
 
 struct replay {
 	struct node *node;
@@ -46,7 +54,7 @@ struct replay {
 		int64_t ms;		/* INT64_MIN: that of the last event before */
 	} goal;
 
-	off_t size;			/* of the file, as of its last opening */
+	struct extent extent;		/* as of the last opening */
 	int64_t opened_ms, cost_ms;
 
 	struct capture_event event[BATCH];
@@ -326,15 +334,48 @@ feed(struct replay *r, uint64_t seq, int64_t ms, int64_t limit_us)
 
 /* --- a file that grows ------------------------------------------------------ */
 
+/* Bytes of all files of a folder; negative: it cannot be read. */
 static off_t
-size_of(const struct replay *r)
+size_of_files(const char *path)
 {
+	DIR *d = opendir(path);
+	const struct dirent *e;
+	struct stat st;
+	off_t size = 0;
+
+	if (d == NULL)
+		return -1;
+	while ((e = readdir(d)) != NULL)
+		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ==
+		    0 && S_ISREG(st.st_mode))
+			size += st.st_size;
+	closedir(d);
+	return size;
+}
+
+static struct extent
+extent_of(const struct replay *r)
+{
+	const char *path = r->node->opts.replay.path;
+	struct extent now;
 	struct stat st;
 
-	if (stat(r->node->opts.replay.path, &st) < 0)
-		return r->size;
-	/* A folder has other files when it changes. */
-	return S_ISREG(st.st_mode) ? st.st_size : st.st_mtime;
+	if (stat(path, &st) < 0)
+		return r->extent;
+	if (!S_ISDIR(st.st_mode))
+		return (struct extent){ .size = st.st_size };
+	now = (struct extent){ size_of_files(path), st.st_mtim };
+	return now.size < 0 ? r->extent : now;
+}
+
+static bool
+has_changed(const struct replay *r)
+{
+	struct extent now = extent_of(r);
+
+	return now.size != r->extent.size ||
+	    now.files.tv_sec != r->extent.files.tv_sec ||
+	    now.files.tv_nsec != r->extent.files.tv_nsec;
 }
 
 static int
@@ -342,7 +383,7 @@ open_capture(struct replay *r, char why[CAPTURE_WHY])
 {
 	struct mono begun = mono_now();
 	struct capture *c;
-	off_t size = size_of(r);
+	struct extent extent = extent_of(r);
 	int err = capture_open(&c, r->node->opts.replay.path, why);
 
 	if (err < 0)
@@ -357,7 +398,7 @@ open_capture(struct replay *r, char why[CAPTURE_WHY])
 		capture_close(r->capture);
 	r->capture = c;
 	moment_span(c, &r->begin, &r->end);
-	r->size = size;
+	r->extent = extent;
 	r->opened_ms = mono_ms(mono_now());
 	r->cost_ms = mono_ms_since(begun);
 	return 0;
@@ -373,7 +414,7 @@ look_again(struct replay *r, int64_t mono)
 
 	capture_about(r->capture, &about);
 	if (!r->node->opts.replay.follows || about.ended || mono - r->opened_ms < GROWN_MS +
-	    GROWN_COST * r->cost_ms || size_of(r) == r->size)
+	    GROWN_COST * r->cost_ms || !has_changed(r))
 		return false;
 	r->opened_ms = mono;
 	return open_capture(r, why) == 0 && replay_names_take(&r->names,
