@@ -91,6 +91,25 @@ use_list(struct capture *c, uint32_t part, const struct capture_when *when)
 	capture_list_free(l);
 }
 
+static void
+use_numbers(struct capture *c, uint32_t part, uint64_t seq)
+{
+	static struct capture_event e[7];
+	uint64_t state, from, all = 0;
+	size_t n;
+
+	do {
+		from = seq;
+		state = capture_state_from(c, part, seq);
+		claim(state >= seq, "a state is not before");
+		claim(capture_read(c, part, &seq, e, BASE_NELEM(e), &n) == 0 &&
+		    n <= BASE_NELEM(e), "it is read from a number on");
+		for (size_t i = 0; i < n; i++)
+			claim(e[i].seq == from + i, "numbers go on");
+		all += n;
+	} while (n > 0 && all < EVENTS_MOST);
+}
+
 struct held {
 	struct hashmap places;
 	uint64_t events;
@@ -176,6 +195,8 @@ use(struct capture *c)
 			continue;
 		use_definitions(c, no);
 		use_export(c, no);
+		use_numbers(c, no, p.part.first);
+		use_numbers(c, no, p.complete_seq + 5);
 		use_list(c, no, &(struct capture_when){ .at = CAPTURE_AT_PEAK });
 		use_list(c, no, &(struct capture_when){ .at = CAPTURE_AT_MS,
 		    .ms = p.last_ms / 2 + p.part.ms / 2 });

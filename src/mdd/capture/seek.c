@@ -498,6 +498,9 @@ capture_read(struct capture *c, uint32_t part, uint64_t *seq,
 			    e->first + count);
 			return 0;
 		}
+		/* Numbers of a hostile file may go back. */
+		if (*seq - e->first >= e->count)
+			continue;
 		c->done = (size_t)(*seq - e->first);
 		*n = copy_events(c, e, out, max);
 		c->done = 0;
