@@ -304,9 +304,8 @@ LOOP_TEST(another_version_order_or_kind_of_file_is_refused, 0, NELEM(heads))
 	ck_assert_int_eq(capture_open(&c, "/nonexistent", why), -ENOENT);
 }
 
-/* --- numbers that ask for memory -------------------------------------------- */
+/* --- hostile numbers --------------------------------------------------------- */
 
-#ifndef SANITIZED
 static int hostile_fd;
 static size_t hostile_len;
 
@@ -318,11 +317,12 @@ put_hostile(const void *p, size_t n)
 }
 
 static void
-put_block(unsigned kind, uint32_t part, uint32_t count, const struct bytes *b)
+put_block_at(unsigned kind, uint32_t part, uint64_t first, uint32_t count,
+    const struct bytes *b)
 {
 	static uint8_t packed[FORMAT_BLOCK_MAX];
 	struct block_head head = { .kind = (uint16_t)kind, .part = part,
-		.count = count, .first = 1, .ms = RIG_MS,
+		.count = count, .first = first, .ms = RIG_MS,
 		.len = (uint32_t)b->n, .decoded = (uint32_t)b->n };
 	const uint8_t *p = b->p;
 	uint8_t bytes[FORMAT_BLOCK_HEAD];
@@ -345,6 +345,22 @@ put_block(unsigned kind, uint32_t part, uint32_t count, const struct bytes *b)
 }
 
 static void
+put_block(unsigned kind, uint32_t part, uint32_t count, const struct bytes *b)
+{
+	put_block_at(kind, part, 1, count, b);
+}
+
+static void
+begin_hostile(void)
+{
+	uint8_t head[FORMAT_SEGMENT_HEAD];
+
+	hostile_fd = rig_fd();
+	format_put_segment(head, &(struct segment_head){ .id = 1, .number = 1 });
+	put_hostile(head, sizeof head);
+}
+
+static void
 put_hostile_part(uint32_t no)
 {
 	struct bytes b = { .n = 0 };
@@ -355,6 +371,108 @@ put_hostile_part(uint32_t no)
 	bytes_fini(&b);
 }
 
+static void
+put_events(uint64_t first, uint32_t n)
+{
+	struct events_coder *coder;
+	struct bytes b = { .n = 0 };
+
+	ck_assert_int_eq(events_coder_new(&coder), 0);
+	events_encode(coder, &b, all, NULL, n, RIG_MS);
+	put_block_at(FORMAT_EVENTS, 1, first, n, &b);
+	events_coder_free(coder);
+	bytes_fini(&b);
+}
+
+static void
+put_gap(uint64_t first, uint64_t count)
+{
+	struct bytes b = { .n = 0 };
+
+	bytes_varint(&b, 0);
+	bytes_varint(&b, count);
+	put_block_at(FORMAT_GAP, 1, first, 1, &b);
+	bytes_fini(&b);
+}
+
+/* Of these numbers the file below has events. */
+static bool
+is_there(uint64_t seq)
+{
+	return seq < 10 || (seq >= 100 && seq < 105) || seq == 200;
+}
+
+static const uint64_t starts[] = { 0, 3, 10, 100, 104, 105, 106, 150, 200, 201 };
+
+LOOP_TEST(numbers_that_go_back_give_no_event_that_is_not_there, 0, NELEM(starts))
+{
+	struct capture_event e[4];
+	uint64_t seq = starts[_i], from;
+	struct capture *c;
+	size_t n;
+
+	begin_hostile();
+	put_hostile_part(1);
+	put_events(100, 5);
+	put_gap(105, 0);
+	put_gap(105, 0);
+	put_events(0, 10);
+	put_events(200, 1);
+	close(hostile_fd);
+	c = rig_open(rig_path);
+	do {
+		from = seq;
+		ck_assert_int_eq(capture_read(c, 1, &seq, e, NELEM(e), &n), 0);
+		ck_assert_uint_le(n, NELEM(e));
+		for (size_t i = 0; i < n; i++) {
+			ck_assert_uint_eq(e[i].seq, from + i);
+			ck_assert(e[i].what == CAPTURE_GAP ||
+			    is_there(e[i].seq));
+		}
+	} while (n > 0);
+	ck_assert_uint_ge(seq, 201);
+	capture_close(c);
+}
+
+static const struct {
+	unsigned options, flags;
+	int err;
+} undos[] = {
+	{ 0, 0, -EBADMSG },
+	{ 0, REC_FLAGS(REC_ALLOC, 1), 0 },
+	{ CAPTURE_CLASSIC, 1, -EBADMSG },
+	{ CAPTURE_CLASSIC, REC_LAYER_API, -EBADMSG },
+	{ CAPTURE_CLASSIC, REC_FLAGS(REC_ALLOC, REC_LAYER_API), 0 },
+};
+
+/* An undo of it would put a row that is none. */
+LOOP_TEST(a_free_to_undo_has_a_row, 0, NELEM(undos))
+{
+	struct blk b = { .addr = 0x5000, .size = 16,
+		.flags = (uint8_t)undos[_i].flags };
+	const struct blk *row = &b;
+	struct capture_list *l;
+	struct bytes text = { .n = 0 };
+	struct cursor in;
+	size_t n;
+
+	ck_assert_int_eq(capture_list_new(&l, undos[_i].options), 0);
+	for (unsigned i = 0; i < 3; i++)	/* one, of thread 1, by its row */
+		bytes_varint(&text, 1);
+	rows_encode(&text, &row, 1);
+	in = (struct cursor){ .p = text.p, .end = text.p + text.n };
+	ck_assert_int_eq(list_decode_undo(l, &in), undos[_i].err);
+	ck_assert_int_eq(capture_list_apply(l, &(struct capture_event){
+	    .seq = 1, .ms = RIG_MS, .rec = { { rec_w0(0x5000,
+	    REC_FLAGS(REC_UNDO, 0), TYPE_MALLOC), rec_w1(16, 1), 0, 0 } } }), 0);
+	ck_assert_ptr_nonnull(capture_list_rows(l, &n));
+	ck_assert_uint_eq(n, undos[_i].err == 0);
+	ck_assert_uint_eq(n, capture_list_totals(l)->blocks);
+	capture_list_free(l);
+	bytes_fini(&text);
+}
+
+#ifndef SANITIZED
 /* The highest number of each kind, and nothing else. */
 static void
 put_high_numbers(uint32_t no)
@@ -423,16 +541,13 @@ LOOP_TEST(a_small_file_does_not_ask_for_much_memory, 0, NELEM(hostiles))
 	struct stream_site s;
 	struct rlimit old, few;
 	char why[CAPTURE_WHY];
-	uint8_t head[FORMAT_SEGMENT_HEAD];
 	const char *name;
 	uint32_t tid;
 	struct capture *c;
 
 	if (!pack_is_there() && _i == 1)
 		return;
-	hostile_fd = rig_fd();
-	format_put_segment(head, &(struct segment_head){ .id = 1, .number = 1 });
-	put_hostile(head, sizeof head);
+	begin_hostile();
 	for (uint32_t no = 1; hostile_len < hostiles[_i].bytes; no++)
 		hostiles[_i].put(no);
 	close(hostile_fd);

@@ -315,7 +315,7 @@ int list_put(struct capture_list *, const struct blk *);
 /* The frees that later undos may take back.  -EBADMSG, -ENOMEM. */
 void list_encode_undo(const struct capture_list *, struct bytes *);
 int list_decode_undo(struct capture_list *, struct cursor *);
-/* Pointers to all rows, oldest first; the caller's.  NULL: no memory. */
-const struct blk **list_by_age(const struct capture_list *);
+/* Pointers to all *rows rows, oldest first; the caller's.  NULL: no memory. */
+const struct blk **list_by_age(const struct capture_list *, size_t *rows);
 
 #endif

@@ -233,8 +233,8 @@ static void
 begin_checkpoint(struct recording *r, struct recording_part *p)
 {
 	struct checkpoint c = { .seq = p->list->seq, .ms = p->list->ms };
-	const struct blk **row = list_by_age(p->list);
-	size_t left = p->list->n, n, bytes = 0;
+	size_t left = 0, n, bytes = 0;
+	const struct blk **row = list_by_age(p->list, &left);
 
 	p->events = p->bytes = 0;
 	p->in_segment = r->out.number;

@@ -13,6 +13,7 @@
 
 #define BITS_FIRST 8
 #define AHEAD 8		/* events whose places are fetched beforehand */
+#define OPAQUE_FLAGS ((uint8_t)~(REC_LAYER_API | REC_LEVEL_MASK))
 
 int
 capture_list_new(struct capture_list **out, unsigned options)
@@ -229,7 +230,7 @@ apply_alloc(struct capture_list *l, const struct rec *r, uint16_t info)
 	struct blk b = blk_of_rec(r, l->seq, (int64_t)r->w[2]), *to;
 
 	if (l->opaque)
-		b.flags &= (uint8_t)~(REC_LAYER_API | REC_LEVEL_MASK);
+		b.flags &= OPAQUE_FLAGS;
 	else if (rec_level(r) == REC_LEVEL_FAILED) {
 		l->t.failed++;
 		return 0;
@@ -464,6 +465,13 @@ list_decode_undo(struct capture_list *l, struct cursor *in)
 		}
 		u->did = cursor_varint(&names) == 1 ? 1 : 2;
 		u->row = row[i];
+		if (l->opaque)
+			u->row.flags &= OPAQUE_FLAGS;
+		/* A place without flags is a free one. */
+		if (u->row.flags == 0) {
+			u->did = 0;
+			err = -EBADMSG;
+		}
 	}
 	free(row);
 	return err;
@@ -525,7 +533,7 @@ sort_aged(struct aged *a, size_t n)
 }
 
 const struct blk **
-list_by_age(const struct capture_list *l)
+list_by_age(const struct capture_list *l, size_t *rows)
 {
 	size_t all = l->bits == 0 ? 0 : (size_t)1 << l->bits, n = 0, same = 0;
 	const struct blk **row = malloc((l->n + 1) * sizeof(const struct blk *));
@@ -550,19 +558,21 @@ list_by_age(const struct capture_list *l)
 			qsort(row + same, i + 1 - same, sizeof *row, compare_age);
 	}
 	free(a);
+	*rows = n;
 	return row;
 }
 
 const struct blk *
 capture_list_rows(struct capture_list *l, size_t *n)
 {
-	const struct blk **row = list_by_age(l);
+	size_t all = 0;
+	const struct blk **row = list_by_age(l, &all);
 
 	free(l->sorted);
-	l->sorted = row == NULL ? NULL : malloc((l->n + 1) * sizeof *l->sorted);
-	for (size_t i = 0; l->sorted != NULL && i < l->n; i++)
+	l->sorted = row == NULL ? NULL : malloc((all + 1) * sizeof *l->sorted);
+	for (size_t i = 0; l->sorted != NULL && i < all; i++)
 		l->sorted[i] = *row[i];
 	free(row);
-	*n = l->sorted == NULL ? 0 : l->n;
+	*n = l->sorted == NULL ? 0 : all;
 	return l->sorted;
 }
