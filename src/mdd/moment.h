@@ -22,6 +22,10 @@ int moment_part(const struct capture *, const char *word, uint32_t *no,
 /* The first and the last millisecond of a capture, marks included. */
 void moment_span(const struct capture *, int64_t *begin, int64_t *end);
 
+/* The end of a sentence about a word that moment_parse() refuses with -EINVAL. */
+#define MOMENT_NONE "not begin, end or peak, no time such as 14:05:30, no " \
+	"duration from the beginning such as +90s, and no mark of the capture"
+
 /*
  * Reads a time of the clock or a date, a duration from the beginning, `begin`, `end`,
  * `peak`, or the name of a mark.  -EINVAL: it is none of these.  -ERANGE: it is outside

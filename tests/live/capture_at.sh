@@ -117,7 +117,7 @@ outside() {
 }
 
 wrong_moments() {
-	refused 2 "no mark of 'capture'" dump --at=lunch capture &&
+	refused 2 "no mark of the capture" dump --at=lunch capture &&
 	    refused 2 'no mark' dump --at=25:00 capture &&
 	    refused 2 'no mark' dump --at= capture &&
 	    refused 2 'takes one --at' dump --at=1s --at=2s capture &&

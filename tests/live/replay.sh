@@ -168,6 +168,26 @@ damaged() {
 	    wait_for 'status=5' && wait_for 'the capture is damaged: cut: offset'
 }
 
+# A byte of the last events is another one, which only who reads them finds.
+damaged_inside() {
+	python3 - c flipped <<'PY' || return 1
+import struct, sys
+data, at, last = bytearray(open(sys.argv[1], "rb").read()), 64, 0
+while at + 48 <= len(data):
+    size, kind = struct.unpack_from("<I", data, at + 4)[0], struct.unpack_from(
+        "<H", data, at + 12)[0]
+    if kind == 6:
+        last = at + 48 + size // 2
+    at += 48 + size
+data[last] ^= 1
+open(sys.argv[2], "wb").write(data)
+PY
+	for command in list tree --once; do
+		refused 5 'the capture is damaged: flipped: offset' \
+		    $command file:flipped && [ -s out ] || return 1
+	done
+}
+
 # A recording under way is shown as far as it is, and goes on.
 grows() {
 	mkfifo "$tmp/fifo"
@@ -200,5 +220,6 @@ rule "it plays to the end; :play sets the speed, Space pauses" plays
 rule "a small terminal has the state" small
 rule "what is no capture is refused with a reason" no_captures
 rule "a damaged capture is shown up to there, with status 5" damaged
+rule "damage inside of a capture is told at the end, with status 5" damaged_inside
 rule "a capture that is being written is followed" grows
 say_result

@@ -438,7 +438,7 @@ set_reason(struct replay *r)
 		    base_file_words(r->failed));
 	else if (capture_damages(r->capture) > 0)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
-		    "the file is damaged: %s", base_shown(capture_damage(
+		    WIRE_REPLAY_DAMAGED "%s", base_shown(capture_damage(
 		    r->capture, 0)));
 	else if (r->ms < r->info.part.ms)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
@@ -598,9 +598,7 @@ go_to_word(struct replay *r, const char *word, char *why, size_t cap)
 		    base_shown(word), w.at == CAPTURE_AT_END ?
 		    "after the end" : "before the beginning");
 	if (err == -EINVAL) {
-		snprintf(why, cap, "'%s': not begin, end or peak, no time such as "
-		    "14:05:30, no duration from the beginning such as +90s, "
-		    "and no mark of the capture", base_shown(word));
+		snprintf(why, cap, "'%s': " MOMENT_NONE, base_shown(word));
 		return err;
 	}
 	return go(r, &w);

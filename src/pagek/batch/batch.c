@@ -432,9 +432,9 @@ batch_status(const struct options *o, const struct nodes_look *look)
 		    o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
 	}
-	if (capture_target_damage()[0] != '\0') {
+	if (capture_target_damage(look)[0] != '\0') {
 		complain("the capture is damaged: %s; what could be read is "
-		    "shown", capture_target_damage());
+		    "shown", capture_target_damage(look));
 		return PAGEK_FORMAT;
 	}
 	if (option_on(o, OPTION_STRICT) && !look->complete) {

@@ -10,9 +10,13 @@
 static char damage[CAPTURE_WHY];
 
 const char *
-capture_target_damage(void)
+capture_target_damage(const struct nodes_look *look)
 {
-	return damage;
+	size_t len = strlen(WIRE_REPLAY_DAMAGED);
+
+	return damage[0] == '\0' && look->replay.on &&
+	    strncmp(look->reason, WIRE_REPLAY_DAMAGED, len) == 0 ?
+	    look->reason + len : damage;
 }
 
 /* A sentence, and what else the user should know, in `why`. */
@@ -59,9 +63,7 @@ check_moment(const struct capture *c, uint32_t part, const char *at,
 
 	if (r == -EINVAL) {
 		s->len = 0;
-		SAY(s, "--at=%s: not begin, end or peak, no time such as 14:05:30, "
-		    "no duration from the beginning such as +90s, and no mark "
-		    "of the capture", base_shown(at));
+		SAY(s, "--at=%s: " MOMENT_NONE, base_shown(at));
 		return PAGEK_USAGE;
 	}
 	if (r == -ERANGE)

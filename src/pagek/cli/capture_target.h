@@ -19,9 +19,9 @@ int capture_target_open(const struct options *, uv_loop_t *,
     struct nodes_link **, char *why, size_t cap);
 
 /*
- * The damage of the capture that was opened, with which the exit status is PAGEK_FORMAT;
- * "": none.
+ * The damage of the capture, found when it was opened or by the node since, with which
+ * the exit status is PAGEK_FORMAT; "": none.  Borrowed from the look.
  */
-const char *capture_target_damage(void);
+const char *capture_target_damage(const struct nodes_look *);
 
 #endif

@@ -105,6 +105,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	struct page_watch w = { .target = &o->target, .remote = o->remote,
 		.options = o, .keep_open = target_is_own(&o->target) };
 	struct nodes_session_opts opts = { 0 };
+	const char *damage;
 	int status, err;
 	char why[512];
 	struct page page;
@@ -150,9 +151,9 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		    ops->needs);
 	} else {
 		status = show_on_terminal(loop, &w, &page);
-		if (status == PAGEK_OK && capture_target_damage()[0] != '\0') {
-			complain("the capture is damaged: %s",
-			    capture_target_damage());
+		damage = capture_target_damage(nodes_session_look(w.session));
+		if (status == PAGEK_OK && damage[0] != '\0') {
+			complain("the capture is damaged: %s", damage);
 			status = PAGEK_FORMAT;
 		}
 	}

@@ -88,9 +88,7 @@ capture_moment(const struct capture *c, const char *path, uint32_t no,
 	*w = (struct capture_when){ .at = CAPTURE_AT_END };
 	r = text != NULL ? moment_parse(c, no, text, w) : 0;
 	if (r == -EINVAL)
-		complain("--at=%s: not begin, end or peak, no time such as "
-		    "14:05:30, no duration from the beginning such as +90s, "
-		    "and no mark of '%s'", base_shown(text), path);
+		complain("--at=%s: " MOMENT_NONE, base_shown(text));
 	if (r == -ERANGE)
 		return refuse_moment(c, path, text);
 	return r < 0 ? PAGEK_USAGE : PAGEK_OK;

@@ -273,6 +273,8 @@ enum wire_replay_state {
 	WIRE_REPLAY_PLAYING = 2,
 	WIRE_REPLAY_GOING = 3,	/* to a later moment, as fast as it can */
 };
+/* Begins the reason of a capture in which damage was found; the damage follows. */
+#define WIRE_REPLAY_DAMAGED "the file is damaged: "
 
 enum wire_replay_action {
 	WIRE_REPLAY_PAUSE = 0,
