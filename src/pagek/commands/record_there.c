@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../base/base.h"
@@ -15,6 +16,7 @@
 
 #define WORDS (6 * PATH_MAX)	/* a quote in a path takes four bytes */
 #define SSH_FAILED 255
+#define END_S 3			/* from SIGTERM to SIGKILL */
 #define SHELL_NOT_FOUND 127
 
 /* For the remote shell, which takes them as one line. */
@@ -94,20 +96,27 @@ start_ssh(const char *host, const char *line, int *input)
 	return pid;
 }
 
-/* Until ssh has ended; a signal ends its input.  Its wait status. */
+/*
+ * Until ssh has ended.  A signal ends its input, a second one ends ssh, and it is
+ * killed by a third one or when it has not ended soon.  Its wait status.
+ */
 static int
 await_ssh(pid_t pid, int input, const sigset_t *signals)
 {
+	const struct timespec soon = { .tv_sec = END_S };
 	int status = 0, sig;
+	unsigned asked = 0;
 
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		sig = sigwaitinfo(signals, NULL);
-		if (sig <= 0 || sig == SIGCHLD || input < 0)
+		sig = sigtimedwait(signals, NULL, asked > 1 ? &soon : NULL);
+		if (sig == SIGCHLD || (sig < 0 && errno != EAGAIN))
 			continue;
-		close(input);
-		input = -1;
+		if (asked++ == 0)
+			close(input);
+		else
+			kill(pid, asked == 2 ? SIGTERM : SIGKILL);
 	}
-	if (input >= 0)
+	if (asked == 0)
 		close(input);
 	return status;
 }
@@ -117,7 +126,7 @@ tell_end(const struct options *o, const char *host, int status)
 {
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : PAGEK_FAILED;
 
-	if (code == SSH_FAILED) {
+	if (code == SSH_FAILED || !WIFEXITED(status)) {
 		complain("%s: ssh failed: it is not known how the recording "
 		    "ended", base_shown(o->target.word));
 		return PAGEK_NO_TARGET;
@@ -171,6 +180,8 @@ record_there(const struct options *o)
 	add_word(&line, o->output);
 	add_word(&line, where.target);
 	tell("ssh %s %s", where.host, line.text);
+	/* Ignored children leave no status. */
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
