@@ -349,13 +349,16 @@ catch_signal(int sig)
 		sigaction(sig, &sa, NULL);
 }
 
+#define READS 16		/* of the input at once */
+
 static bool
 has_input_ended(void)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-	char ignored[256];
+	char ignored[4096];
 
-	while (poll(&in, 1, 0) > 0)
+	/* More may come for ever. */
+	for (int i = 0; i < READS && poll(&in, 1, 0) > 0; i++)
 		if (read(STDIN_FILENO, ignored, sizeof ignored) <= 0)
 			return true;
 	return false;
