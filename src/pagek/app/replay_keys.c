@@ -25,7 +25,9 @@ ask(struct app *app, enum wire_replay_action action, int64_t by,
 
 	if (r == -ENOENT)
 		app_say(app, "this target is no capture");
-	else if (r < 0 && r != -EBUSY)
+	else if (r == -EBUSY)
+		app_say(app, "the last step is not done yet");
+	else if (r < 0)
 		app_say(app, "cannot set the time line: %s", strerror(-r));
 }
 
