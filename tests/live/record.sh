@@ -286,6 +286,39 @@ on_file() {
 	until_true 10 sh -c '[ "$(stat -c %s "$0")" -gt "$1" ]' "$1" "$2"
 }
 
+# Input that never ends holds nothing up.
+much_input() {
+	start_busy || return 1
+	yes | timeout 60 "$pagek" record -q -o "$tmp/much" --until-eof \
+	    --duration 1 "pid:$busy"
+	status=$?
+	end_busy
+	[ $status = 0 ]
+}
+
+# ssh that ends neither with its input nor by SIGTERM, below one who ignores SIGCHLD.
+stubborn_ssh() {
+	mkdir -p "$tmp/bin"
+	cat >"$tmp/bin/ssh" <<S
+#!/bin/sh
+trap '' TERM
+cat >/dev/null
+echo \$\$ >"$tmp/ssh_has_read"
+exec sleep 300
+S
+	chmod +x "$tmp/bin/ssh"
+	(
+		trap '' CHLD
+		PATH=$tmp/bin:$PATH exec "$pagek" record -o "$tmp/f" ssh:h/pid:1
+	) 2>"$tmp/err" &
+	recorder=$!
+	until_true 30 sh -c 'pgrep -P "$0"' "$recorder" && kill "$recorder" &&
+	    until_true 30 test -s "$tmp/ssh_has_read" && kill "$recorder" || return 1
+	ended "$recorder"
+	[ $? = 3 ] && grep -q 'ssh failed' "$tmp/err" &&
+	    ! kill -0 "$(cat "$tmp/ssh_has_read")" 2>/dev/null
+}
+
 # by HOW: a target's recording ends that way.
 target_ends() {
 	n=$((n + 1))
@@ -475,6 +508,8 @@ leaves_none() {
 	    said 127 'cannot run' -o "$tmp/nobody" -- /no/such/program &&
 	    [ ! -e "$tmp/nobody" ]
 }
+rule "input that never ends does not hold a recording" much_input
+rule "a second signal ends an ssh that does not end" stubborn_ssh
 rule "without a target or a program no file is left" leaves_none
 one_at_a_time() {
 	start_busy || return 1
