@@ -247,8 +247,10 @@ place_of(const struct callers *c, const struct dump *d, uint64_t address,
 	m = dump_module(d, address - 1);
 	if (m == NULL)
 		return false;
-	out->by_offset = true;
-	out->address = code_address(m->machine, address) - m->lo + m->offset;
+	/* A capture's modules have no offset; their bias is that of their tables. */
+	out->by_offset = d->source.run == 0;
+	out->address = code_address(m->machine, address) - (out->by_offset ?
+	    m->lo - m->offset : m->bias);
 	if (is_program(s, m))
 		return true;
 	/* The file at that path may be another one now. */
