@@ -264,4 +264,37 @@ is_cut_off() {
 	    status 2 "$pagek" usage --part nobody sql.pkc
 }
 rule "a capture that was cut is counted up to there" is_cut_off
+
+cat >busy.c <<'PROGRAM'
+#include <stdlib.h>
+
+int
+main(void)
+{
+	for (int i = 0; i < 200000; i++) {
+		void *volatile p = malloc((size_t)rand() % 5000 + 1);
+
+		if (i % 10 != 0)
+			free(p);
+	}
+	return 0;
+}
+PROGRAM
+cc -O0 -o busy busy.c || exit 1
+cat >ring.py <<'READER'
+import json, subprocess, sys
+u = json.loads(subprocess.run([sys.argv[1], "usage", "--format=json", "./ring"],
+    stdout=subprocess.PIPE, check=True).stdout)
+assert u["from_start"] is False and u["complete"] is False, u["from_start"]
+assert u["lost"] > 0 and u["sum"]["live"] >= 20000, (u["lost"], u["sum"])
+# Each event is counted or dropped, but for those of the C library.
+counted = u["sum"]["allocated"] - sum(r["held_before"] for r in u["rows"])
+assert u["lost"] + counted + u["sum"]["freed"] >= 380000, (u["lost"], u["sum"])
+READER
+has_dropped() {
+	"$pagek" record -q -o ring --ring 128k --stack 0 -- ./busy &&
+	    [ ! -e ring/00000001.pkc ] && python3 ring.py "$pagek" &&
+	    status 6 "$pagek" usage --strict ./ring
+}
+rule "of a ring, the events that it has dropped are told" has_dropped
 say_result

@@ -98,9 +98,7 @@ report_data(const struct moment *m, uint64_t lost)
 
 	if (n > 0)
 		callers_report_unread(n);
-	for (size_t i = 0; i < capture_damages(m->c); i++)
-		complain("%s", capture_damage(m->c, i));
-	if (capture_damages(m->c) > 0)
+	if (captures_complain(m->c, m->path) != PAGEK_OK)
 		return PAGEK_FORMAT;
 	return option_given(m->o, OPTION_STRICT) && (lost > 0 || !m->known) ?
 	    PAGEK_INCOMPLETE : PAGEK_OK;

@@ -1,16 +1,11 @@
-/*
- * Counts by type of a capture's part, from its beginning to a moment, and the
- * words of the callers' frames.
- */
+/* Counts by type of a capture's part, from its beginning to a moment. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../../base/hashmap.h"
 #include "../../mdd/capture/capture.h"
-#include "../../nodes/nodes.h"
 #include "../documents/documents.h"
 #include "debugdata.h"
 
@@ -29,6 +24,9 @@ struct counting {
 	struct usage *usage;
 	bool known;			/* the list is that of the target */
 	bool begun;			/* a state has come */
+	bool seen;			/* an event or a state, the first of which was: */
+	uint64_t first_seq;
+	int64_t first_ms;
 	uint64_t lost;
 	int64_t last_ms;		/* the latest time of an event */
 	size_t n;
@@ -102,8 +100,14 @@ take_event(struct counting *n, const struct capture_event *ev)
 {
 	if (ev->part != n->no)
 		return 0;
-	if (ev->seq >= n->until)
+	if (ev->what == CAPTURE_STATE ? ev->seq > n->until :
+	    ev->seq >= n->until)
 		return 1;
+	if (!n->seen) {
+		n->seen = true;
+		n->first_seq = ev->seq;
+		n->first_ms = ev->ms;
+	}
 	if (ev->what == CAPTURE_EVENT) {
 		add_event(n, ev);
 		return 0;
@@ -140,205 +144,18 @@ find_end(struct counting *n, const char *at)
 {
 	struct capture_when when;
 	struct capture_list *l;
-	char date[CAPTURE_DATE];
 	int64_t ms;
-	int status = capture_moment(n->c, n->path, n->no, at, &when), e;
+	int status = capture_moment(n->c, n->path, n->no, at, &when);
 
 	n->until = UINT64_MAX;
 	if (status != PAGEK_OK || when.at == CAPTURE_AT_END)
 		return status;
-	e = capture_seek(n->c, n->no, &when, &l);
-	if (e == 0) {
-		capture_list_at(l, &n->until, &ms);
-		capture_list_free(l);
-		return PAGEK_OK;
-	}
-	if (e == -ENOENT) {
-		capture_date(n->c, n->part.part.ms, date);
-		complain("%s: image %u, %s[%lld], began later, at %s", n->path,
-		    n->no, base_shown(n->part.part.comm),
-		    (long long)n->part.part.pid, date);
-		return PAGEK_USAGE;
-	}
-	complain("cannot read '%s': %s", n->path, base_file_words(e));
-	return PAGEK_FAILED;
-}
-
-/* --- words of frames ------------------------------------------------------------------ */
-
-struct frame {
-	uint64_t key;			/* the frame */
-	bool looked;
-	struct wire_words wire;
-	struct symbol_words words;
-	const char *path;		/* of the module; NULL: not known */
-};
-
-struct capture_words {
-	struct capture *c;
-	uint32_t no;
-	const char *exe;
-	struct symbols *symbols;	/* NULL: no names are wanted */
-	struct hashmap frames;		/* of pointers to struct frame, which stay */
-};
-
-struct frame_ref {
-	uint64_t key;
-	struct frame *frame;
-};
-
-static bool
-stack_of(void *arg, uint64_t caller, struct stream_site *out)
-{
-	const struct capture_words *w = arg;
-
-	return rec_is_site(caller) &&
-	    capture_site(w->c, w->no, rec_site(caller), out);
-}
-
-/* Asked for more than once: the words come later. */
-static const struct wire_words *
-words_of(void *arg, uint64_t key)
-{
-	struct capture_words *w = arg;
-	struct frame_ref *ref = hashmap_add(&w->frames, key);
-
-	if (ref == NULL)
-		return NULL;
-	if (ref->frame == NULL) {
-		ref->frame = calloc(1, sizeof *ref->frame);
-		if (ref->frame != NULL)
-			ref->frame->key = key;
-	}
-	return ref->frame != NULL && ref->frame->looked ? &ref->frame->wire :
-	    NULL;
-}
-
-/* A plain return address names no module. */
-static bool
-module_of(const struct capture_words *w, uint64_t key, struct stream_module *m)
-{
-	unsigned n = capture_modules(w->c, w->no);
-
-	if (frame_module(key) != 0)
-		return capture_module(w->c, w->no, frame_module(key), m);
-	for (unsigned i = 1; i <= n; i++)
-		if (capture_module(w->c, w->no, i, m) && m->end > m->start &&
-		    frame_pc(key) - 1 >= m->start && frame_pc(key) - 1 < m->end)
-			return true;
-	return false;
-}
-
-/* False: there is no file to look in. */
-static bool
-place_of(const struct capture_words *w, struct frame *f,
-    struct symbol_place *out)
-{
-	struct stream_module m;
-
-	*out = (struct symbol_place){ .path = NULL };
-	if (!module_of(w, f->key, &m))
-		return false;
-	f->path = m.path[0] != '\0' ? m.path : w->exe;
-	out->path = f->path;
-	out->address = frame_pc(f->key) - m.bias;
-	out->build_id_len = m.build_id_len;
-	memcpy(out->build_id, m.build_id, m.build_id_len);
-	return f->path[0] != '\0' && w->symbols != NULL;
-}
-
-static void
-settle_frame(struct frame *f, const struct symbol_place *p)
-{
-	f->looked = true;
-	f->wire = (struct wire_words){ .frame = f->key, .known = f->words.known,
-		.offset = f->words.address != 0 ? f->words.address : p->address,
-		.module = wire_text(f->path != NULL ? f->path : ""),
-		.n = f->words.n };
-	for (unsigned i = 0; i < f->words.n; i++)
-		f->wire.line[i] = (struct wire_inline){
-		    .function = wire_text(f->words.line[i].function),
-		    .file = wire_text(f->words.line[i].file != NULL ?
-		    f->words.line[i].file : ""),
-		    .line = f->words.line[i].line };
-	if (f->words.type != NULL)
-		f->wire.type = wire_text(f->words.type);
-	f->wire.type_from = f->words.type_from;
-}
-
-#define PLACES 1024		/* in one look-up */
-
-struct looking {
-	struct frame *frame[PLACES];
-	struct symbol_place place[PLACES];
-	struct symbol_words words[PLACES];
-	size_t n;
-};
-
-static void
-look_batch(struct capture_words *w, struct looking *b)
-{
-	if (b->n > 0)
-		symbols_look(w->symbols, b->place, b->n, b->words);
-	for (size_t i = 0; i < b->n; i++) {
-		b->frame[i]->words = b->words[i];
-		settle_frame(b->frame[i], &b->place[i]);
-	}
-	b->n = 0;
-}
-
-/* Looks up all frames that were asked for.  False: there was none. */
-static bool
-look_frames(struct capture_words *w, struct looking *b)
-{
-	bool any = false;
-
-	b->n = 0;
-	for (size_t i = 0; i < w->frames.n; i++) {
-		struct frame_ref *ref = hashmap_item(&w->frames, i);
-
-		if (ref->frame == NULL || ref->frame->looked)
-			continue;
-		any = true;
-		if (!place_of(w, ref->frame, &b->place[b->n])) {
-			ref->frame->words.known = SYMBOL_NO_MODULE;
-			settle_frame(ref->frame, &b->place[b->n]);
-			continue;
-		}
-		b->frame[b->n++] = ref->frame;
-		if (b->n == PLACES)
-			look_batch(w, b);
-	}
-	look_batch(w, b);
-	return any;
-}
-
-static void
-words_fini(struct capture_words *w)
-{
-	for (size_t i = 0; i < w->frames.n; i++) {
-		struct frame_ref *ref = hashmap_item(&w->frames, i);
-
-		if (ref->frame != NULL)
-			symbol_words_fini(&ref->frame->words);
-		free(ref->frame);
-	}
-	hashmap_fini(&w->frames);
-	symbols_free(w->symbols);
-}
-
-/* -ENOMEM */
-static int
-name_callers(struct capture_words *w, struct profile *p)
-{
-	struct profile_words source = { stack_of, words_of, w };
-	struct looking *b = malloc(sizeof *b);
-	int e = b != NULL ? 0 : -ENOMEM;
-
-	while (e == 0 && (e = profile_resolve(p, &source)) > 0)
-		e = look_frames(w, b) ? 0 : 1;
-	free(b);
-	return e < 0 ? e : 0;
+	status = captures_seek(n->c, n->no, &when, n->path, false, &l);
+	if (status != PAGEK_OK)
+		return status;
+	(void)capture_list_at(l, &n->until, &ms);
+	capture_list_free(l);
+	return PAGEK_OK;
 }
 
 /* --- the command's view ------------------------------------------------------------------ */
@@ -363,10 +180,8 @@ static int
 name_rows(struct counting *n, const struct options *o, struct usage_list *list)
 {
 	char program[PATH_MAX];
-	struct capture_words w = { .c = n->c, .no = n->no,
-		.exe = n->part.part.exe, .frames.size = sizeof(struct frame_ref) };
-	struct symbols_opts opts = { .reader = program,
-		.path = secure_getenv("PAGEK_SYMBOL_PATH") };
+	struct symbols_opts opts = callers_reader(program);
+	struct capture_names *names = NULL;
 	struct stream_types types;
 	struct symbol_wrappers *skip = NULL;
 	struct usage_namer *namer = NULL;
@@ -374,10 +189,8 @@ name_rows(struct counting *n, const struct options *o, struct usage_list *list)
 	size_t rows;
 	int e = options_wrappers(o, &skip);
 
-	if (nodes_program("pagek-symbols", program, sizeof program) < 0)
-		program[0] = '\0';
 	if (e == 0)
-		e = symbols_new(&w.symbols, &opts);
+		e = capture_names_new(&names, n->c, n->no, &opts);
 	if (e == 0)
 		e = usage_namer_new(&namer, skip);
 	if (e == 0)
@@ -385,44 +198,49 @@ name_rows(struct counting *n, const struct options *o, struct usage_list *list)
 	if (e == 0)
 		e = usage_namer_take(namer, row, rows);
 	if (e == 0)
-		e = name_callers(&w, usage_namer_profile(namer));
+		e = capture_names_resolve(names, usage_namer_profile(namer));
 	capture_types(n->c, n->no, &types);
 	if (e == 0)
 		e = usage_list_name(list, namer, &types, row, rows);
+	if (e == 0 && capture_names_failed(names) > 0)
+		callers_report_unread(capture_names_failed(names));
 	free(row);
 	usage_namer_free(namer);
-	words_fini(&w);
+	capture_names_free(names);
 	symbol_wrappers_free(skip);
 	return e;
 }
 
-static int
-report_damage(const struct capture *c, const char *path)
+/* Numbers of the part's events that a ring has dropped. */
+static uint64_t
+count_dropped(const struct counting *n)
 {
-	size_t n = capture_damages(c);
+	struct capture_about about;
+	uint64_t from = n->seen ? n->first_seq : n->part.next;
 
-	for (size_t i = 0; i < n && i < 10; i++)
-		complain("%s", capture_damage(c, i));
-	if (n > 10)
-		complain("'%s': %zu more errors", path, n - 10);
-	return n > 0 ? PAGEK_FORMAT : PAGEK_OK;
+	capture_about(n->c, &about);
+	return about.oldest > 1 && from > n->part.part.first ?
+	    from - n->part.part.first : 0;
 }
 
 static void
 tell_source(const struct counting *n, struct usage_source *from)
 {
+	uint64_t dropped = count_dropped(n);
+	int64_t since = dropped > 0 && n->seen ? n->first_ms : n->part.part.ms;
 	struct usage_totals sums;
 
 	usage_sums(n->usage, n->last_ms, &sums);
 	*from = (struct usage_source){ .kind = "capture", .name = n->path,
-		.since_ms = capture_wall_ns(n->c, n->part.part.ms) / 1000000,
+		.since_ms = capture_wall_ns(n->c, since) / 1000000,
 		.now_ms = capture_wall_ns(n->c, n->last_ms) / 1000000,
 		.peak_ms = sums.peak_ms == 0 ? 0 :
 		    capture_wall_ns(n->c, sums.peak_ms) / 1000000,
 		.from_start = n->part.part.began != CAPTURE_JOINED &&
-		    n->begun, .lost = n->lost, .knows_lost = true,
-		.complete = n->lost == 0 && n->known &&
-		    capture_damages(n->c) == 0 };
+		    n->begun && dropped == 0, .lost = n->lost + dropped,
+		.knows_lost = true, .complete = n->lost == 0 && dropped == 0 &&
+		    n->known && capture_damages(n->c) == 0 &&
+		    blklist_counts(n->list)->full == 0 };
 }
 
 static int
@@ -469,11 +287,12 @@ capture_usage(const struct options *o, const char *path, struct usage_list *list
 		status = find_end(n, o->events.at[0]);
 	if (status == PAGEK_OK) {
 		e = count_part(n, o, list);
-		tell_source(n, from);
-		if (e < 0)
+		if (e == 0)
+			tell_source(n, from);
+		else
 			complain("cannot read '%s': %s", path,
 			    base_file_words(e));
-		status = e < 0 ? PAGEK_FAILED : report_damage(n->c, path);
+		status = e < 0 ? PAGEK_FAILED : captures_complain(n->c, path);
 	}
 	usage_free(n->usage);
 	blklist_free(n->list);

@@ -11,6 +11,8 @@
 #include "../../mdd/capture/capture.h"
 #include "debugdata.h"
 
+#define DAMAGES 10		/* that have a line of their own */
+
 struct filling {
 	struct capture *c;
 	struct dump *d;
@@ -268,6 +270,19 @@ captures_report(struct dump *d, const struct capture *c, const char *path,
 			text += n + 2;
 		dump_problem(d, "%s", text);
 	}
+}
+
+int
+captures_complain(const struct capture *c, const char *path)
+{
+	size_t n = capture_damages(c);
+
+	for (size_t i = 0; i < n && i < DAMAGES; i++)
+		complain("%s", capture_damage(c, i));
+	if (n > DAMAGES)
+		complain("'%s': %s more errors", path,
+		    base_digits(n - DAMAGES).text);
+	return n > 0 ? PAGEK_FORMAT : PAGEK_OK;
 }
 
 /* Of a ring, what was dropped is missing, too. */

@@ -119,6 +119,8 @@ int capture_moment(const struct capture *, const char *path, uint32_t part,
 /* Its damages from *reported on become problems of the dump. */
 void captures_report(struct dump *, const struct capture *, const char *path,
     size_t *reported);
+/* The first of its damages, a line each.  PAGEK_FORMAT: there are some; PAGEK_OK. */
+int captures_complain(const struct capture *, const char *path);
 
 struct captures_source {
 	struct capture *c;
