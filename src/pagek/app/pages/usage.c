@@ -21,6 +21,7 @@ struct page_u {
 	bool open;			/* at the last tick */
 	uint32_t stream_no;
 	uint64_t no, names_no;		/* of the last reading */
+	char failed[256];		/* why the last answer had no counts; "" it had */
 	char notice[512];
 };
 
@@ -63,16 +64,33 @@ forget_target(struct page_u *st, uint32_t stream_no)
 	st->namer = NULL;
 	st->stream_no = stream_no;
 	st->no = 0;
+	st->failed[0] = '\0';
 	st->asked = (struct mono){ 0 };
 }
 
-/* Another namer, if :skip has changed what is skipped. */
+/* The rows are made again; of a page that is paused at once, for it reads nothing. */
 static void
-regroup(struct page_u *st)
+remake_rows(struct app *app)
 {
-	usage_namer_free(st->namer);
-	st->namer = NULL;
+	struct page_u *st = state_of(app);
+	int err = 0;
+
 	st->no = 0;
+	if (app->page->paused != NULL && st->page.change != 0)
+		err = take_counts(st, app);
+	if (err < 0)
+		app_say(app, "cannot count: %s", strerror(-err));
+}
+
+/* A question that is not answered yet leaves what the last answer said. */
+static void
+note_answer(struct page_u *st, const struct nodes_usage *u)
+{
+	if (u->error == 0)
+		st->failed[0] = '\0';
+	else if (u->error != -EAGAIN)
+		snprintf(st->failed, sizeof st->failed, "%s", u->why[0] != '\0' ?
+		    u->why : strerror(-u->error));
 }
 
 static void
@@ -81,6 +99,7 @@ read_counts(struct app *app, struct page_u *st)
 	const struct nodes_usage *u = nodes_session_usage(app->session);
 	int err = 0;
 
+	note_answer(st, u);
 	if (!u->pending && (st->asked.ns == 0 ||
 	    mono_ms_since(st->asked) >= ASK_MS)) {
 		st->asked = mono_now();
@@ -127,12 +146,13 @@ static const char *
 notice_of(struct app *app, char *out, size_t cap)
 {
 	const struct nodes_usage *u = nodes_session_usage(app->session);
+	struct page_u *st = state_of(app);
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (u->error < 0 && u->error != -EAGAIN)
-		base_append(out, cap, &len, "No counts: %s. ", u->why[0] != '\0' ?
-		    u->why : strerror(-u->error));
+	note_answer(st, u);
+	if (st->failed[0] != '\0')
+		base_append(out, cap, &len, "No counts: %s. ", st->failed);
 	else if (u->no == 0)
 		base_append(out, cap, &len, "waiting for the node's counts");
 	else if (u->lacks[0] != '\0')
@@ -219,7 +239,10 @@ next_group(struct app *app)
 
 	st->page.by = (st->page.by + 1) % USAGE_GROUPINGS;
 	st->page.at = 0;
-	regroup(st);
+	/* Another namer, if :skip has changed what is skipped. */
+	usage_namer_free(st->namer);
+	st->namer = NULL;
+	remake_rows(app);
 	app_say(app, "groups: %s", usage_groupings[st->page.by]);
 }
 
@@ -275,7 +298,7 @@ submit_filter(struct app *app, const char *text)
 	}
 	filter_free(st->page.filter);
 	st->page.filter = filter;
-	st->no = 0;
+	remake_rows(app);
 	if (filter == NULL)
 		app_say(app, "no filter: all rows are shown");
 	return true;
@@ -310,7 +333,7 @@ back(struct app *app)
 		return false;
 	filter_free(st->page.filter);
 	st->page.filter = NULL;
-	st->no = 0;
+	remake_rows(app);
 	return true;
 }
 
