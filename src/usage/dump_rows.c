@@ -28,7 +28,7 @@ coded_byte(const char *s)
 	    (low = hex_digit(s[2])) < 0)
 		return -1;
 	c = high << 4 | low;
-	return (c > 0 && c < ' ') || c == 0x7f || c == ':' || c == '%' ? c : -1;
+	return (c > 0 && c < ' ') || c >= 0x7f || c == ':' || c == '%' ? c : -1;
 }
 
 /* In place; returns the new length. */
@@ -46,16 +46,28 @@ decode_name(char *name)
 	return (size_t)(out - name);
 }
 
+/* Bytes of the character, if a terminal shows it as it is, else 0. */
+static size_t
+plain_char(const char *s)
+{
+	size_t len = base_utf8_char(s, strnlen(s, 4), NULL);
+	char safe[16];
+
+	if (len <= 1)
+		return *s >= ' ' && *s < 0x7f && *s != ':' && coded_byte(s) < 0;
+	return base_safe_text(safe, sizeof safe, s, len, false) == len &&
+	    memcmp(safe, s, len) == 0 ? len : 0;
+}
+
 static void
 put_name(FILE *fp, const char *name)
 {
-	for (const char *s = name; *s != '\0'; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c < ' ' || c == 0x7f || c == ':' || coded_byte(s) >= 0)
-			fprintf(fp, "%%%02X", c);
+	for (size_t len; *name != '\0'; name += len > 0 ? len : 1) {
+		len = plain_char(name);
+		if (len > 0)
+			fwrite(name, 1, len, fp);
 		else
-			putc(c, fp);
+			fprintf(fp, "%%%02X", (unsigned char)*name);
 	}
 }
 

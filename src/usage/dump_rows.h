@@ -5,8 +5,9 @@
  *	type:num:allocated:freed:max
  *
  * A name may have colons, so a line is read from its end.  In a name %XX is the
- * byte of that code, if it is a colon, a control character or '%'; other '%' are
- * themselves.  usage_dump_put() writes colons as %3A, so that sort -t: works.
+ * byte of that code, if it is a colon, a control character, '%' or above 126; other
+ * '%' are themselves.  usage_dump_put() writes colons as %3A, so that sort -t: works,
+ * and so each byte that is not safe text.
  *
  * Example
  *	struct usage_dump d = { 0 };
