@@ -112,7 +112,9 @@ put_sample(FILE *out, const struct field *f, const struct usage_line *r,
 	fprintf(out, "pagek_%s{", f->metric.name);
 	put_label(out, by == USAGE_BY_NONE ? "type" : usage_groupings[by], name,
 	    room, cap, ascii);
-	if (by == USAGE_BY_NONE)
+	if (by == USAGE_BY_NONE && r->no_num)
+		fputs(",num=\"*\"", out);
+	else if (by == USAGE_BY_NONE)
 		fprintf(out, ",num=\"%" PRId64 "\"", r->num);
 	field_text(f->kind, &v, text);
 	fprintf(out, "} %s\n", text);

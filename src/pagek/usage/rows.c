@@ -144,8 +144,8 @@ same_key(const void *of, uint32_t number, const void *key)
 	const struct key *k = key;
 	const char *x = group_name(a, k->by), *y = group_name(k->row, k->by);
 
-	return (k->by != USAGE_BY_NONE || (a->num == k->row->num &&
-	    a->no_num == k->row->no_num)) &&
+	return (k->by != USAGE_BY_NONE || (a->no_num == k->row->no_num &&
+	    (a->no_num || a->num == k->row->num))) &&
 	    (x == y || (x != NULL && y != NULL && strcmp(x, y) == 0));
 }
 
@@ -153,7 +153,8 @@ static uint32_t
 hash_of(const struct key *k)
 {
 	const char *name = group_name(k->row, k->by);
-	uint64_t num = k->by == USAGE_BY_NONE ? (uint64_t)k->row->num : 0;
+	uint64_t num = k->by == USAGE_BY_NONE && !k->row->no_num ?
+	    (uint64_t)k->row->num : 0;
 
 	return hash_of_key(name != NULL ? hash_of_bytes(num, name, strlen(name)) :
 	    num);
