@@ -80,7 +80,8 @@ batch_usage_source(struct nodes_session *s, struct usage_source *from)
 		.now_ms = wall_of(look, u->now_ms),
 		.peak_ms = wall_of(look, u->totals.peak_ms),
 		.from_start = u->from_start, .complete = u->lacks[0] == '\0',
-		.knows_lost = true, .lost = u->lost, .rss = u->rss };
+		.knows_lost = true, .lost = u->lost, .rss = u->rss,
+		.lacks = u->lacks };
 }
 
 int

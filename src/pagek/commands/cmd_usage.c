@@ -121,6 +121,15 @@ print_table(const struct options *o, FILE *out, struct json *j,
 	return err < 0 ? PAGEK_FAILED : PAGEK_OK;
 }
 
+/* Formats for programs have `complete`, but metrics. */
+static void
+report_lacks(const struct options *o, const char *lacks)
+{
+	if (o->format == FORMAT_TEXT || o->format == FORMAT_CSV ||
+	    o->format == FORMAT_PROM)
+		notice("INCOMPLETE: %s", lacks);
+}
+
 /* --- files -------------------------------------------------------------------------- */
 
 /* Rows that lack something have been read; the status tells. */
@@ -129,6 +138,7 @@ print_file(const struct options *o, struct usage_list *list,
     struct usage_source *from, int status)
 {
 	FILE *out = output_open(o->output);
+	char lacks[64];
 	struct json j;
 
 	if (out == NULL)
@@ -137,6 +147,11 @@ print_file(const struct options *o, struct usage_list *list,
 		json_open(&j, out, o);
 	if (print_table(o, out, &j, list, from) != PAGEK_OK)
 		status = PAGEK_FAILED;
+	if (status == PAGEK_OK && from->lost > 0) {
+		snprintf(lacks, sizeof lacks, "%s events are missing",
+		    base_digits(from->lost).text);
+		report_lacks(o, lacks);
+	}
 	if (status == PAGEK_OK && !from->complete && option_on(o, OPTION_STRICT))
 		status = PAGEK_INCOMPLETE;
 	return output_close(out, o->output, status);
@@ -183,9 +198,6 @@ report_source(const struct options *o, const struct usage_source *from)
 	else
 		notice("counted since %s; blocks that were held then are counted "
 		    "as allocated", date);
-	if (!from->complete)
-		notice("INCOMPLETE: %s records were lost, so some rows are wrong",
-		    base_digits(from->lost).text);
 }
 
 static bool
@@ -208,7 +220,7 @@ wants_more(const struct options *o, struct nodes_session *s, uint64_t tables,
 
 static int
 print_counts(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    FILE *out, struct json *j, bool first)
+    FILE *out, struct json *j, bool first, bool *lacks)
 {
 	struct usage_list list = { 0 };
 	struct usage_source from;
@@ -216,6 +228,10 @@ print_counts(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 
 	if (status == PAGEK_OK && first)
 		report_source(o, &from);
+	if (status == PAGEK_OK && !*lacks && !from.complete) {
+		*lacks = true;
+		report_lacks(o, from.lacks);
+	}
 	if (status == PAGEK_OK && !first && o->format == FORMAT_TEXT)
 		fputc('\n', out);
 	if (status == PAGEK_OK)
@@ -232,6 +248,7 @@ count_live(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	FILE *out = output_open(o->output);
 	struct mono begun = mono_now();
 	uint64_t tables = 0;
+	bool lacks = false;		/* it has been told */
 	struct json j;
 	int status;
 
@@ -240,7 +257,7 @@ count_live(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	if (o->format != FORMAT_PROM)
 		json_open(&j, out, o);
 	for (;;) {
-		status = print_counts(o, loop, s, out, &j, tables == 0);
+		status = print_counts(o, loop, s, out, &j, tables == 0, &lacks);
 		tables++;
 		if (!output_flush(out) || (status != PAGEK_OK &&
 		    status != PAGEK_INCOMPLETE) ||

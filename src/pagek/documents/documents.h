@@ -184,6 +184,7 @@ struct usage_source {
 	bool knows_lost;
 	uint64_t lost;			/* records */
 	uint64_t rss;			/* of the target, in bytes; 0: not known */
+	const char *lacks;		/* why counts may be wrong, borrowed; NULL, "": they are not */
 	uint64_t bad_lines;
 };
 
