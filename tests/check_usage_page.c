@@ -121,6 +121,24 @@ TEST(a_reading_counts_once)
 	ck_assert_uint_eq(line_of("msg")->trend->n, 1);
 }
 
+TEST(rows_that_are_gone_leave_no_maximum)
+{
+	for (int i = 0; i < 100; i++) {
+		row[0].caller = 4096 + (uint64_t)i;
+		take();
+	}
+	ck_assert_uint_eq(u.maxima.n, BASE_NELEM(row));
+}
+
+TEST(trends_do_not_grow_without_end)
+{
+	for (uint64_t i = 0; i < USAGE_ROWS + 100; i++) {
+		row[0].size = 64 + i;
+		take();
+	}
+	ck_assert_uint_le(u.trends.n, USAGE_ROWS);
+}
+
 TEST(trends_have_the_last_readings)
 {
 	for (int i = 1; i <= USAGE_TREND + 3; i++) {

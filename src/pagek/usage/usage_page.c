@@ -11,14 +11,18 @@
 
 /* --- readings ----------------------------------------------------------------- */
 
-struct maximum {
+struct dated {
 	uint64_t key;
+	uint64_t change;		/* of the last reading that had it */
+};
+
+struct maximum {
+	struct dated of;
 	uint64_t max;
 };
 
 struct trend {
-	uint64_t key;
-	uint64_t change;		/* of the last reading that had it */
+	struct dated of;
 	struct usage_trend points;
 };
 
@@ -43,6 +47,15 @@ key_of_line(const struct usage_line *r)
 	return mix(mix(hash, (uint64_t)r->num), r->no_num) | 1;
 }
 
+/* Drops what the last reading had not; rows that come and go would fill the map. */
+static void
+forget_others(struct hashmap *m, uint64_t change)
+{
+	for (size_t i = m->n; i-- > 0;)
+		if (((struct dated *)hashmap_item(m, i))->change != change)
+			hashmap_remove(m, i);
+}
+
 /* The rows with this viewer's maxima.  The caller frees them; NULL: no memory. */
 static struct usage_row *
 with_maxima(struct page_usage *u, const struct page_usage_taken *t)
@@ -65,8 +78,10 @@ with_maxima(struct page_usage *u, const struct page_usage_taken *t)
 		    row[i].high;
 		if (u->change != t->change && m->max < most)
 			m->max = most;
+		m->of.change = t->change;
 		row[i].most = m->max;
 	}
+	forget_others(&u->maxima, t->change);
 	return row;
 }
 
@@ -89,15 +104,18 @@ take_trends(struct page_usage *u, uint64_t change)
 		struct usage_line *r = &u->list.row[i];
 
 		t = hashmap_add(&u->trends, key_of_line(r));
-		if (t == NULL || t->change == change)
+		if (t == NULL || t->of.change == change)
 			continue;
-		t->change = change;
+		t->of.change = change;
 		memmove(t->points.bytes, t->points.bytes + 1,
 		    sizeof t->points.bytes - sizeof t->points.bytes[0]);
 		t->points.bytes[USAGE_TREND - 1] = r->bytes;
 		if (t->points.n < USAGE_TREND)
 			t->points.n++;
 	}
+	/* Other groups keep theirs for a while. */
+	if (u->trends.n > USAGE_ROWS && u->trends.n / 2 > u->list.n)
+		forget_others(&u->trends, change);
 	/* Pointers stay until the next row is added. */
 	for (size_t i = 0; i < u->list.n; i++) {
 		t = hashmap_get(&u->trends, key_of_line(&u->list.row[i]));
