@@ -164,6 +164,20 @@ TEST(equal_rows_are_one)
 	ck_assert_int_eq(list.row[0].live, 64);
 }
 
+/* Rounded rows; one of 64 bytes exactly stays. */
+TEST(rows_without_a_num_are_one_of_their_name)
+{
+	usage_list_fini(&list);
+	for (int64_t num = 64; num <= 128; num += 64)
+		ck_assert_int_eq(usage_list_add(&list, &(struct usage_line){
+		    .type = "big", .num = num, .no_num = true,
+		    .allocated = 1, .live = 1 }), 0);
+	add("big", 64, 1, 0, 1);
+	ck_assert_int_eq(usage_list_group(&list, USAGE_BY_NONE), 0);
+	ck_assert_str_eq(names(), "big big:64");
+	ck_assert_uint_eq(list.row[0].allocated, 2);
+}
+
 TEST(many_rows_are_grouped_and_their_sums_are_the_same)
 {
 	char name[24];

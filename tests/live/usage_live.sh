@@ -207,6 +207,18 @@ filters() {
 }
 rule "page U is filtered, by the fields of its own rows" filters
 
+pauses() {
+	keys Space && wait_for PAUSED && keys b b &&
+	    wait_for 'rows by function' && wait_for '^FUNCTION' && keys b &&
+	    wait_for 'rows by module' && wait_gone '^frees_at_once' &&
+	    keys b b && wait_gone 'rows by' &&
+	    keys f && wait_for 'filter:' && keys 'num<100' Enter &&
+	    wait_for '1, filtered, of' && wait_gone '^frees_at_once' &&
+	    keys Escape && wait_for '^frees_at_once' && keys Space &&
+	    wait_gone PAUSED
+}
+rule "a page U that is paused is grouped and filtered, too" pauses
+
 resets() {
 	keys x && wait_for '^frees_at_once +F +3,000 +20 +20 +0 +0 +0 B'
 }
