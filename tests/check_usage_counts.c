@@ -347,6 +347,31 @@ LOOP_TEST(blocks_that_lived_shorter_than_a_cycle_are_brief, 0, 2)
 	end();
 }
 
+/* The realloc began before counting did, and fails after. */
+LOOP_TEST(a_free_that_was_not_counted_is_not_taken_back, 0, NELEM(kinds))
+{
+	struct usage_totals t;
+	struct rec undo;
+
+	begin(kinds[_i], 100, USAGE_ROWS);
+	alloc(0x1000, 10, 7);
+	alloc(0x2000, 10, 8);
+	release(0x1000, TYPE_BY_REALLOC);
+	undo = record(REC_UNDO, 0x1000, TYPE_BY_REALLOC, 0, 1, 0);
+	ck_assert_int_eq(usage_watch(usage, list, NULL, NULL), 0);
+	release(0x2000, TYPE_FREE);
+	apply(&undo, 1);
+	read_rows(USAGE_NO_ASKER, 100);
+	ck_assert_uint_eq(nrows, 2);
+	for (size_t i = 0; i < nrows; i++) {
+		ck_assert_uint_eq(rows[i].frees, rows[i].caller == 8);
+		ck_assert_uint_eq(rows[i].live, rows[i].caller == 7);
+	}
+	usage_sums(usage, clock_ms, &t);
+	ck_assert_uint_eq(t.frees, 1);
+	end();
+}
+
 CASE("askers");
 
 TEST(each_asker_has_its_own_maximum)

@@ -309,9 +309,12 @@ usage_freed_unknown(struct usage *u)
 
 /* --- a list ---------------------------------------------------------------- */
 
+/* A free from before counting began is in no count. */
 static void
 undo_free(struct usage *u, struct row *r)
 {
+	if (r->frees == 0)
+		return;
 	r->frees--;
 	u->sum.frees--;
 }
