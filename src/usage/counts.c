@@ -38,7 +38,7 @@ struct row {
 };
 
 struct group {
-	uint64_t of;		/* caller and type */
+	uint64_t of;		/* caller and type, ^ seed */
 	uint64_t sizes;
 };
 
@@ -176,7 +176,7 @@ has_room_for_size(struct usage *u, uint64_t of)
 
 	if (u->n >= u->max - u->max / 4)
 		return false;
-	g = hashmap_add(&u->groups, of);
+	g = hashmap_add(&u->groups, of ^ u->seed);
 	if (g == NULL) {
 		u->max = u->n;
 		return false;
