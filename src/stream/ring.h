@@ -537,8 +537,8 @@ enum ring_unseen_why {
 struct ring_unseen {
 	_Atomic uint32_t changes;	/* counted up after each change of the others */
 	uint32_t pad;
-	_Atomic uint64_t counted[RING_UNSEEN_WHYS];	/* that left no word, since the start */
 	_Atomic uint64_t word[RING_UNSEEN_WORDS];	/* ring_unseen_word(), 0: free */
+	_Atomic uint64_t counted[RING_UNSEEN_WHYS];	/* that left no word, since the start */
 };
 
 /* Process ids have 22 bits at most. */
