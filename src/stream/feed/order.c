@@ -1174,7 +1174,7 @@ tear_ranges(struct order *o)
 }
 
 static int
-compare_addresses(const void *a, const void *b)
+compare_words(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -1202,7 +1202,7 @@ put_pieces(struct order *o, struct order_range *range)
 			addr[n++] = e->key & REC_ADDR_MASK;
 	}
 	assert(n == range->passed);
-	qsort(addr, n, sizeof(*addr), compare_addresses);
+	qsort(addr, n, sizeof(*addr), compare_words);
 	for (uint32_t i = 0; i < n && err == 0; i++) {
 		err = put_piece(o, range->source, from, addr[i]);
 		from = addr[i] + 1;
@@ -1663,14 +1663,6 @@ collect_ticket(struct order *o, unsigned s, uint32_t ticket, bool old)
 	return 0;
 }
 
-static int
-compare_tickets(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Shards with an old record in hand and a hole, or an owed ticket, below it. */
 static bool
 choose_shards(struct order *o)
@@ -1732,7 +1724,7 @@ holes_script(struct order *o)
 	if (!choose_shards(o))
 		return 0;
 	if ((err = each_in_hand(o, collect_ticket)) == 0) {
-		qsort(o->scripts.in_hand, o->scripts.n, sizeof(*o->scripts.in_hand), compare_tickets);
+		qsort(o->scripts.in_hand, o->scripts.n, sizeof(*o->scripts.in_hand), compare_words);
 		err = write_scripts(o);
 	}
 	if (err == -ENOMEM)	/* the next round tries again */
