@@ -137,6 +137,29 @@ TEST(nobody_looks_any_more)
 	ck_assert_uint_eq(usage()->no, 2);
 }
 
+/* Within three portions: the end is told after the first, and the rest not asked. */
+TEST(nobody_looks_any_more_while_a_copy_is_on_its_way)
+{
+	one_open(&plain, 2);
+	ask();
+	ck_assert_int_eq(nodes_session_ask_usage(session), 0);
+	nodes_session_end_usage(session);
+	ck_assert(!usage()->pending);
+	peer_serve(&peer);
+	ck_assert_uint_eq(model.usage_ends, 1);
+	ck_assert_uint_eq(usage()->no, 1);
+	ask();
+	ck_assert_uint_eq(usage()->no, 2);
+	/* Somebody looks again before that. */
+	ck_assert_int_eq(nodes_session_ask_usage(session), 0);
+	nodes_session_end_usage(session);
+	ck_assert_int_eq(nodes_session_ask_usage(session), -EBUSY);
+	ck_assert(usage()->pending);
+	peer_serve(&peer);
+	ck_assert_uint_eq(model.usage_ends, 1);
+	ck_assert_uint_eq(usage()->no, 3);
+}
+
 TEST(a_question_on_a_lost_link_has_an_end)
 {
 	one_open(&plain, 2);

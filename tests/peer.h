@@ -67,6 +67,7 @@ struct model {
 	size_t marks;
 	struct usage_row *usage;	/* rows of USED */
 	uint32_t usages, usage_no;	/* how many; number of the copy */
+	unsigned usage_ends;
 	unsigned usage_anew;		/* portions that are of another copy than the first */
 	uint32_t part_max, read_max;
 };
@@ -746,6 +747,7 @@ answer_used(struct peer *p, const struct wire_msg *q, struct model *m)
 	struct wire_msg msg = { .type = WIRE_USED, .id = q->id };
 	uint32_t from = q->usage.from, n = 0;
 
+	m->usage_ends += q->usage.end;
 	if (from == 0)
 		m->usage_no++;
 	else if (m->usage_anew > 0 && m->usage_anew--)

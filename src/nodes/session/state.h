@@ -151,6 +151,7 @@ struct session_usage {
 	uint64_t copies;		/* ever, of all streams */
 	unsigned tries;			/* copies that ended in the middle, of one question */
 	bool ending;			/* the question is an end */
+	bool leaving;			/* an end follows its answer */
 	char lacks[WIRE_TEXT_MAX + 1];
 	char why[WIRE_TEXT_MAX + 1];
 };

@@ -142,6 +142,12 @@ answered_usage(struct nodes_session *s, const struct wire_msg *msg)
 
 	if (u->ending)
 		return;
+	if (u->leaving) {
+		u->leaving = false;
+		u->ncoming = 0;
+		(void)send_usage(s, 0, true);
+		return;
+	}
 	if (msg->type == WIRE_USED)
 		err = take_rows(u, &msg->used);
 	else if (msg->type == WIRE_ERR && msg->err.code == WIRE_E_NAME &&
@@ -170,6 +176,7 @@ answered_usage(struct nodes_session *s, const struct wire_msg *msg)
 void
 lost_usage(struct nodes_session *s, int err)
 {
+	s->usage.leaving = false;
 	fail(&s->usage, err, "the link to the node is lost");
 }
 
@@ -189,7 +196,7 @@ nodes_session_usage(struct nodes_session *s)
 {
 	struct session_usage *u = &s->usage;
 
-	u->told.pending = !u->ending &&
+	u->told.pending = !u->ending && !u->leaving &&
 	    session_in_flight(s, SESSION_ASK_USAGE) > 0;
 	u->told.lacks = u->lacks;
 	u->told.why = u->why;
@@ -201,6 +208,7 @@ nodes_session_ask_usage(struct nodes_session *s)
 {
 	if (s->step < SESSION_LOAD)
 		return -ENOENT;
+	s->usage.leaving = false;
 	if (session_in_flight(s, SESSION_ASK_USAGE) > 0)
 		return -EBUSY;
 	s->usage.told.error = -EAGAIN;
@@ -212,8 +220,10 @@ nodes_session_ask_usage(struct nodes_session *s)
 void
 nodes_session_end_usage(struct nodes_session *s)
 {
-	if (s->step < SESSION_LOAD ||
-	    session_in_flight(s, SESSION_ASK_USAGE) > 0)
+	if (s->step < SESSION_LOAD)
 		return;
-	(void)send_usage(s, 0, true);
+	if (session_in_flight(s, SESSION_ASK_USAGE) > 0)
+		s->usage.leaving = !s->usage.ending;
+	else
+		(void)send_usage(s, 0, true);
 }
