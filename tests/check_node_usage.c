@@ -69,6 +69,13 @@ counts(const struct keeper *keeper)
 	return keeper->queue.counting != NULL;
 }
 
+/* Long after the last asker. */
+static void
+forget(void)
+{
+	counting_expire(&node, INT64_MAX);
+}
+
 CASE("usage", .setup = setup, .teardown = node_down);
 
 TEST(counting_begins_with_the_first_question_and_ends_with_the_last_page)
@@ -94,6 +101,7 @@ TEST(counting_begins_with_the_first_question_and_ends_with_the_last_page)
 	ck_assert(counts(k));
 	page_close(&q);
 	run_loop(0);
+	forget();
 	ck_assert(!counts(k));
 }
 
@@ -108,10 +116,60 @@ TEST(a_page_may_say_that_it_looks_no_more)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_USED);
 	ck_assert_uint_eq(r.used.nrows, 0);
+	forget();
 	ck_assert(!counts(k));
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_USED);
 	page_close(&p);
+}
+
+/* To begin is a walk of the list: asking and ending in turns walks it once. */
+TEST(counts_are_kept_for_who_comes_back_soon)
+{
+	struct wire_msg r, m = usage_of(0, 0);
+	struct page p;
+
+	m.usage.end = true;
+	page_up(&p);
+	ask(&p, 0, &r);
+	for (unsigned i = 1; i < 5; i++) {
+		take(k, allocation(0x1000 * i, 16));
+		page_ask(&p, &m, &r);
+		counting_expire(&node, mono_ms(mono_now()) - 1);
+		ask(&p, 0, &r);
+		ck_assert_uint_eq(r.used.total[WIRE_U_ALLOCS], i);
+	}
+	forget();
+	ck_assert(counts(k));	/* there is an asker */
+	page_close(&p);
+}
+
+static void
+ask_as(bool system, bool slows)
+{
+	struct wire_msg r;
+	struct page p;
+
+	page_up(&p);
+	TAILQ_FIRST(&node.serve->conns)->peer = (struct peer){
+		.uid = 54321, .pid = getpid(), .member = true };
+	node.access.system = system;
+	node.access.owner = 54321;
+	ask(&p, 0, &r);
+	ck_assert(counting_slows(k) == slows);
+	ck_assert((r.used.lacks.len == 0) == slows);
+	page_close(&p);
+	run_loop(0);
+}
+
+/* The target makes pairs, and brief blocks are an estimate. */
+TEST(a_reader_does_not_slow_the_target)
+{
+	k->image.uid = 12345;
+	ask_as(true, false);
+	ask_as(false, true);
+	forget();
+	ck_assert(!counting_slows(k));
 }
 
 TEST(each_page_has_its_own_maximum)
@@ -170,6 +228,7 @@ TEST(a_page_counts_one_stream_at_a_time)
 	page_up(&p);
 	ask(&p, 0, &r);
 	ask(&p, 1, &r);
+	counting_expire(&node, INT64_MAX);
 	ck_assert(!counts(k));
 	ck_assert(counts(other));
 	page_close(&p);

@@ -1,9 +1,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../../base/base.h"
 #include "../host/proc.h"
 #include "counting.h"
 #include "node.h"
+
+#define KEPT_MS 10000	/* after its last asker */
 
 struct asker {
 	uint64_t conn;			/* 0: none */
@@ -16,6 +19,8 @@ struct counting {
 	int64_t since_ms;
 	bool from_start;
 	bool always;			/* asked or not */
+	bool may_slow;			/* an asker controls the target */
+	int64_t left_ms;		/* the last asker has gone then; 0: there is one */
 	uint64_t lost, full;		/* of the keeper, when counting began */
 	uint32_t copies;
 	struct asker asker[USAGE_ASKERS];
@@ -69,7 +74,6 @@ get_counting(struct keeper *k, int *err)
 		return NULL;
 	}
 	k->queue.counting = c;
-	keeper_settle_pairs(k);
 	return *err < 0 ? NULL : c;
 }
 
@@ -84,6 +88,15 @@ counting_welcome(struct keeper *k)
 	c = get_counting(k, &err);
 	if (c != NULL)
 		c->always = true;
+	keeper_settle_pairs(k);
+}
+
+bool
+counting_slows(const struct keeper *k)
+{
+	const struct counting *c = k->queue.counting;
+
+	return c != NULL && (c->always || c->may_slow);
 }
 
 /* --- askers ------------------------------------------------------------------ */
@@ -132,6 +145,7 @@ add_asker(struct keeper *k, struct counting *c, uint64_t conn,
 		if (err < 0)
 			return err;
 		a->conn = conn;
+		c->left_ms = 0;
 	}
 	*out = a;
 	return 0;
@@ -164,10 +178,13 @@ tell_trust(struct keeper *k, const struct counting *c, struct counting_copy *cop
 	copy->lacks = k->life.state == WIRE_S_CORRUPT ? k->life.reason :
 	    stream_lack_text(copy->lost, keeper_counts(k)->full - c->full,
 	    keeper_doubt(k));
+	if (copy->lacks[0] == '\0' && !counting_slows(k))
+		copy->lacks = "how many blocks were brief is an estimate: "
+		    "its user or root must ask for it to be exact";
 }
 
 int
-counting_copy(struct keeper *k, uint64_t conn,
+counting_copy(struct keeper *k, uint64_t conn, bool may_slow,
     const struct counting_copy **out)
 {
 	struct asker *a = NULL;
@@ -178,6 +195,10 @@ counting_copy(struct keeper *k, uint64_t conn,
 	if (c == NULL)
 		return err;
 	err = add_asker(k, c, conn, &a);
+	if (err == 0 && may_slow && !c->may_slow) {
+		c->may_slow = true;
+		keeper_settle_pairs(k);
+	}
 	if (err == 0)
 		err = make_copy(k, c, a);
 	if (err < 0) {
@@ -209,8 +230,23 @@ counting_end(struct keeper *k, uint64_t conn)
 	a = find_asker(c, conn);
 	if (a != NULL)
 		free_asker(c, a);
-	if (!is_asked(c))
-		counting_free(k);
+	if (!is_asked(c) && c->left_ms == 0)
+		c->left_ms = mono_ms(mono_now());
+}
+
+void
+counting_expire(struct node *node, int64_t now_ms)
+{
+	const struct dstrm_row *row;
+	const struct counting *c;
+
+	for (uint32_t i = 0; i < node->dstrm.entries; i++) {
+		row = dstrm_at(&node->dstrm, i);
+		c = row != NULL ? row->keeper->queue.counting : NULL;
+		if (c != NULL && c->left_ms != 0 &&
+		    now_ms - c->left_ms >= KEPT_MS)
+			counting_free(row->keeper);
+	}
 }
 
 void

@@ -4,13 +4,14 @@
  *
  * Vocabulary
  *	asker	a connection that has asked.  It stays one until it says so or is
- *		closed; it asks about one stream at a time.
+ *		closed; it asks about one stream at a time.  Counting goes on for
+ *		some seconds without one: to begin it is a walk of the list.
  *	copy	all rows as of one moment, for one asker, which reads it in portions.
  *
  * Counting follows the list, so it ends with the list, and begins anew when the
  * list does or in the next process of the node.  A node with --usage counts every
- * image from its start.  While it is counted, a target makes no pairs: they do not
- * tell when a block was freed.
+ * image from its start.  While it is counted, a target makes no pairs, for they do not
+ * tell when a block was freed; askers who may only read it do not forbid them.
  */
 #ifndef NODES_KEEPER_COUNTING_H
 #define NODES_KEEPER_COUNTING_H
@@ -41,16 +42,23 @@ struct counting_copy {
 /* The image begins: it is counted if the node has --usage. */
 void counting_welcome(struct keeper *);
 /*
- * A new copy for that connection, which is an asker now.  Borrowed until the next
+ * A new copy for that connection, which is an asker now, and controls the target
+ * or (may_slow false) only reads it.  Borrowed until the next
  * one, or its end.  -ENODATA: there is no list; -EBUSY: there are USAGE_ASKERS;
  * -ENOMEM.
  */
-int counting_copy(struct keeper *, uint64_t conn, const struct counting_copy **);
+int counting_copy(struct keeper *, uint64_t conn, bool may_slow,
+    const struct counting_copy **);
 /* Its last copy; NULL: it is no asker. */
 const struct counting_copy *counting_look(struct keeper *, uint64_t conn);
 void counting_end(struct keeper *, uint64_t conn);
 /* The connection is closed, or asks about another stream. */
 void counting_forget_asker(struct node *, uint64_t conn);
+
+/* Frees counts that nobody has asked for in a while. */
+void counting_expire(struct node *, int64_t now_ms);
+/* True if the target must make no pairs. */
+bool counting_slows(const struct keeper *);
 
 /* Rows and bytes of memory; 0: nobody has asked. */
 void counting_cost(const struct keeper *, uint64_t *rows, uint64_t *bytes);

@@ -288,7 +288,7 @@ keeper_settle_pairs(const struct keeper *k)
 {
 	if (k->feed != NULL)
 		stream_feed_forbid_pairs(k->feed, k->node->opts.no_pairs ||
-		    !SLIST_EMPTY(&k->queue.taps) || k->queue.counting != NULL);
+		    !SLIST_EMPTY(&k->queue.taps) || counting_slows(k));
 }
 
 int

@@ -15,6 +15,7 @@
 #include "../replay/replay.h"
 #include "../host/host.h"
 #include "../images/images.h"
+#include "../keeper/counting.h"
 #include "../recorder/recorder.h"
 #include "../self_watch/self_watch.h"
 #include "../serve/serve.h"
@@ -96,6 +97,7 @@ on_second(uv_timer_t *timer)
 {
 	struct node *node = timer->data;
 
+	counting_expire(node, mono_ms(mono_now()));
 	serve_second(node);
 	self_watch_second(node, mono_ms(mono_now()));
 	images_second(node);

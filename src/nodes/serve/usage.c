@@ -28,7 +28,8 @@ find_copy(struct conn *c, const struct wire_msg *m, struct keeper *k)
 		return copy != NULL && copy->no != 0 ? copy : NULL;
 	}
 	drain_freshen(k);
-	err = counting_copy(k, c->page.id, &copy);
+	err = counting_copy(k, c->page.id, access_controls(&c->node->access,
+	    &c->peer, k->image.uid), &copy);
 	if (err == -EBUSY)
 		conn_error(c, m->id, WIRE_E_BUSY,
 		    "too many pages count this target already");
