@@ -3,6 +3,7 @@
  * which draw a ticket on every shard.
  */
 #include "feed_rig.h"
+#include "../src/stream/feed/order.h"
 
 /* --- the common ring ------------------------------------------------------- */
 
@@ -175,7 +176,7 @@ static const struct {
 	{ 1, true }, { 9, true }, { 100, true }, { RIG_SLOTS, true },
 };
 
-CASE("ranges");
+CASE("ranges", .seconds = 60);
 
 LOOP_TEST(a_range_ends_what_was_before_it_and_not_what_came_after, 0,
     sizeof(range_cases) / sizeof(range_cases[0]))
@@ -315,6 +316,38 @@ LOOP_TEST(a_range_and_records_that_wait_for_each_other_go_on, 1, 4)
 	rig_drain(rig);
 	ck_assert_uint_eq(rig->ranges, 1);
 	ck_assert_uint_eq(rig_live(rig), 0);
+	rig_free(rig);
+}
+
+/* Its ticket waits for two records that stand the wrong way round, for ever. */
+TEST(records_that_pass_a_range_without_end_are_held_back)
+{
+	struct rig *rig = rig_attached(false);
+	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1),
+	    c = hand_open(rig, 8);
+	const unsigned last = RIG_SLOTS - 1, s = rig_shard_of(last);
+	const unsigned all = ORDER_PASSES + 10000;
+	uint32_t tickets[REC_SHARDS], first = hand_draw(s), next = hand_draw(s);
+
+	for (unsigned k = 0; k < REC_SHARDS; k++)
+		tickets[k] = hand_draw(k);
+	hand_write(&b, REC_ALLOC, last, next);
+	hand_write(&b, REC_ALLOC, last, first);
+	hand_publish(&b);
+	hand_range(&a, 0, all, tickets);
+	ck_assert_int_ge(rig_pass(rig), 0);
+	for (unsigned k = 0, n = 0; n < all; k++) {
+		if (rig_shard_of(k) == s)
+			continue;
+		hand_api(&c, REC_ALLOC, k % all);
+		if (++n % 4096 != 0 && n < all)
+			continue;
+		hand_publish(&c);
+		ck_assert_int_ge(rig_pass(rig), 0);
+	}
+	ck_assert_uint_gt(rig->ranges, 0);
+	ck_assert_uint_le(rig->ranges, ORDER_PASSES);
+	ck_assert_uint_gt(stream_feed_counts(rig->feed)->held, 0);
 	rig_free(rig);
 }
 

@@ -339,7 +339,8 @@ run_turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
 		return err;
 	if (o->wait[s].ranges != 0 && rec_layer(rec) != 0 &&
 	    range_covers(o, s, rec_addr(rec))) {
-		if (!o->pass.tears) {
+		if (!o->pass.tears ||
+		    o->passed.used + o->nranges > ORDER_PASSES) {
 			o->behind[o->nbehind++] = (uint16_t)id;
 			return 0;
 		}
@@ -590,7 +591,8 @@ run_step(struct order *o)
 		o->pass.step = ORDER_LATE;
 		return o->owed.used > 0 ? holes_settle(o) : 0;
 	default:
-		if (o->nbehind > 0 && old_waits(o)) {
+		/* What a torn round leaves behind has found no room to pass. */
+		if (o->nbehind > 0 && !o->pass.tears && old_waits(o)) {
 			tear_ranges(o);
 			return 0;
 		}

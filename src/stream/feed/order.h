@@ -261,6 +261,9 @@ struct common_offer {
 	bool stopped;
 };
 
+/* Addresses of records that have passed ranges under way: twice what a ring holds. */
+#define ORDER_PASSES (2 * RING_LARGE)
+
 /* A range whose record is at the front of its source. */
 struct order_range {
 	uint64_t addr, len;
