@@ -604,15 +604,15 @@ TEST(counts_begin_with_the_list)
 	rig_put(w, part, all + 10000, 40000, 10008, last_ms);
 	rig_finish(w);
 	replay_up("end");
-	ck_assert_int_eq(counting_copy(keeper(), 1, &copy), 0);
+	ck_assert_int_eq(counting_copy(keeper(), 1, true, &copy), 0);
 	for (size_t i = 0; i < NELEM(words); i++) {
 		go(words[i]);
-		ck_assert_int_eq(counting_copy(keeper(), 1, &copy), 0);
+		ck_assert_int_eq(counting_copy(keeper(), 1, true, &copy), 0);
 		ck_assert_int_le(copy->since_ms, copy->now_ms);
 	}
 	go("end");
 	step(-1);
-	ck_assert_int_eq(counting_copy(keeper(), 1, &copy), 0);
+	ck_assert_int_eq(counting_copy(keeper(), 1, true, &copy), 0);
 	ck_assert_uint_eq(keeper_lost(keeper()), 7);
 	ck_assert_uint_eq(copy->lost, 0);
 	counting_end(keeper(), 1);
