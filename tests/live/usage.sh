@@ -259,6 +259,8 @@ is_cut_off() {
 	size=$(wc -c <sql.pkc)
 	head -c $((size * 2 / 3)) sql.pkc >cut.pkc
 	status 5 "$pagek" usage cut.pkc && [ -s out ] && [ -s err ] &&
+	    head -c 100 sql.pkc >head.pkc &&
+	    status 5 "$pagek" usage head.pkc && [ ! -s out ] && [ -s err ] &&
 	    status 2 "$pagek" usage --at peak dump &&
 	    status 2 "$pagek" usage --at noon sql.pkc &&
 	    status 2 "$pagek" usage --part nobody sql.pkc

@@ -162,12 +162,13 @@ count_file(const struct options *o)
 {
 	const char *path = o->events.file[0];
 	struct usage_list list = { 0 };
-	struct usage_source from;
+	struct usage_source from = { 0 };
 	int status = strcmp(path, "-") != 0 && capture_match(path) ?
 	    capture_usage(o, path, &list, &from) :
 	    read_dump(path, &list, &from);
 
-	if (status == PAGEK_OK || status == PAGEK_FORMAT)
+	/* Of a capture that cannot be read there is no source. */
+	if (from.kind != NULL && (status == PAGEK_OK || status == PAGEK_FORMAT))
 		status = print_file(o, &list, &from, status);
 	usage_list_fini(&list);
 	return status;
