@@ -167,9 +167,14 @@ same_as_capture(void)
 	ck_assert_uint_eq(seq, number(WIRE_N_REPLAY_EVENT));
 	ck_assert_uint_eq(seq, keeper_next(keeper()));
 	ck_assert_uint_eq(got->allocs, t->allocs);
-	/* A free that damage has taken cannot be undone. */
-	ck_assert_uint_ge(got->frees, t->frees);
-	ck_assert_uint_le(got->frees, t->frees + damaged);
+	/* The block of a free that is undone may be among what damage has taken. */
+	if (damaged && got->frees != t->frees) {
+		ck_assert_uint_eq(got->frees, t->frees + 1);
+		capture_list_free(l);
+		capture_close(c);
+		return;
+	}
+	ck_assert_uint_eq(got->frees, t->frees);
 	ck_assert_uint_eq(got->failed, t->failed);
 	ck_assert_uint_eq(got->unknown_free, t->unknown_free);
 	ck_assert_uint_eq(got->duplicate, t->duplicate);
