@@ -170,6 +170,8 @@ nth_part(struct symbol_part all, unsigned n)
 {
 	size_t from = 0, depth = 0;
 
+	if (all.p == NULL)
+		return all;
 	for (size_t i = 0; i <= all.len; i++) {
 		char c = i < all.len ? all.p[i] : '\0';
 
