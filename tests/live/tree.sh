@@ -106,7 +106,7 @@ rule "both ends of a pipeline are below its shell, which has their sum" \
 as_text() {
 	"$B/pagek" targets --tree >"$tmp/text" && cat "$tmp/text" &&
 	    grep -qE '^TARGET +NAME +STATE .* TREE-BLOCKS +TREE-BYTES$' "$tmp/text" &&
-	    grep -qE '^pid:[0-9]+ +sh +LIVE .* KiB +[0-9]+ +[0-9.]+ KiB +$' "$tmp/text" &&
+	    grep -qE '^pid:[0-9]+ +sh +LIVE .* (Ki)?B +[0-9]+ +[0-9.]+ KiB +$' "$tmp/text" &&
 	    grep -qE '^.{15}sh +LIVE' "$tmp/text" &&
 	    grep -qE '^.{15}  small +LIVE' "$tmp/text" &&
 	    grep -qE '^ +all: [0-9.]+ KiB in [0-9]+ blocks of 3 processes; sum of their peaks: ' \

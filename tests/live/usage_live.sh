@@ -178,9 +178,10 @@ opens() {
 }
 rule "page U shows what is held" opens
 
+# Counts of the question before may still go on: then there are ten more.
 counts() {
 	printf xx >&9
-	wait_for '^frees_at_once +F +3,000 +20 +20 +0 +1 +0 B'
+	wait_for '^frees_at_once +F +3,000 +([23]0) +\1 +0 +1 +0 B'
 }
 rule "page U counts what was allocated and freed meanwhile" counts
 
@@ -220,7 +221,7 @@ pauses() {
 rule "a page U that is paused is grouped and filtered, too" pauses
 
 resets() {
-	keys x && wait_for '^frees_at_once +F +3,000 +20 +20 +0 +0 +0 B'
+	keys x && wait_for '^frees_at_once +F +3,000 +[23]0 +[23]0 +0 +0 +0 B'
 }
 rule "x resets max" resets
 
@@ -240,7 +241,7 @@ exports() {
 	    python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))
 assert d["schema"] == "pagek.usage/1" and d["source"] == "live"
-assert {r["type"]: r["allocated"] for r in d["rows"]}["frees_at_once"] == 20' \
+assert {r["type"]: r["allocated"] for r in d["rows"]}["frees_at_once"] in (20, 30)' \
 	    "$tmp/u.json"
 }
 rule ":export writes the rows of page U" exports
