@@ -78,6 +78,16 @@ child_has_its_own() {
 	[ "$p $c" = "2 1" ] || { echo "$p in the parent, $c in the child"; return 1; }
 }
 
+# The counts of the image in that process: the largest ones, for env(1) before it has
+# made few, in the same tick of the clock.
+count_of() {
+	python3 - counts/"$1".* <<-'PY'
+	import struct, sys
+	print(max(sys.argv[1:], key=lambda path:
+	    struct.unpack('<Q', open(path, 'rb').read(72)[8:16])))
+	PY
+}
+
 # counted WORDS COMMAND: the data of an idle program against the second counting
 # layer; WORDS go to its input.
 counted() {
@@ -93,7 +103,7 @@ counted() {
 	printf '%s\n' "$words" >&3
 	until_true 30 grep -q ready out || { cat out err; finish; return 1; }
 	until_true 30 is_asleep "$pid" && dump_of "$pid" || { finish; return 1; }
-	python3 - "$(ls -t counts/"$pid".* | head -n 1)" >expected <<-'PY'
+	python3 - "$(count_of "$pid")" >expected <<-'PY'
 	import struct, sys
 	raw = open(sys.argv[1], 'rb').read(72)
 	allocs, frees, failed, inherited, blocks, size, strange = struct.unpack('<7Q', raw[8:64])
@@ -124,7 +134,7 @@ at_random_stops() {
 	for stop in 1 2 3 4 5 6 7 8; do
 		kill -STOP "$pid"
 		until_true 10 is_in "$pid" T
-		count=$(ls -t counts/"$pid".* | head -n 1)
+		count=$(count_of "$pid")
 		"$pagek" mdd-dump -o "stop.$stop" "pid:$pid" >said 2>&1 ||
 		    { cat said; finish; return 1; }
 		cp "$count" "count.$stop"
