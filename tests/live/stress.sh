@@ -131,3 +131,4 @@ refused() {
 	done
 }
 rule "what does not go together is refused" refused
+say_result
