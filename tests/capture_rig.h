@@ -38,6 +38,19 @@ rig_end(void)
 	ck_assert_int_eq(system(command), 0);
 }
 
+/* Bytes of this process, for a limit that leaves it so much more. */
+static inline size_t
+rig_address_space(void)
+{
+	size_t pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%zu", &pages), 1);
+	fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static inline int
 rig_fd(void)
 {

@@ -523,18 +523,6 @@ static const struct {
 	{ put_long_names, 1 << 20, (size_t)450 << 20, 1 },
 };
 
-static size_t
-address_space(void)
-{
-	size_t pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(fscanf(f, "%zu", &pages), 1);
-	fclose(f);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 LOOP_TEST(a_small_file_does_not_ask_for_much_memory, 0, NELEM(hostiles))
 {
 	struct stream_module m;
@@ -553,7 +541,7 @@ LOOP_TEST(a_small_file_does_not_ask_for_much_memory, 0, NELEM(hostiles))
 	close(hostile_fd);
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &old), 0);
 	few = old;
-	few.rlim_cur = address_space() + hostiles[_i].memory;
+	few.rlim_cur = rig_address_space() + hostiles[_i].memory;
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &few), 0);
 	ck_assert_msg(capture_open(&c, rig_path, why) == 0, "%s", why);
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &old), 0);

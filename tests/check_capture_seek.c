@@ -258,18 +258,6 @@ CASE("memory", .setup = rig_begin, .teardown = rig_end, .tags = TAG_KERNEL,
     .seconds = 120);
 
 #ifndef SANITIZED
-static size_t
-address_space(void)
-{
-	size_t pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(fscanf(f, "%zu", &pages), 1);
-	fclose(f);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* More than 40 MB of events that nothing can shrink. */
 static void
 write_large(void)
@@ -312,7 +300,7 @@ TEST(a_capture_of_four_times_the_memory_is_analysed)
 	ck_assert_int_gt(st.st_size, 40 << 20);
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &old), 0);
 	few = old;
-	few.rlim_cur = address_space() + (size_t)st.st_size / 4;
+	few.rlim_cur = rig_address_space() + (size_t)st.st_size / 4;
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &few), 0);
 	c = rig_open(rig_path);
 	do {

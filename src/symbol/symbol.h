@@ -260,7 +260,7 @@ void symbol_fit_name(char *function);
 
 #define SYMBOL_TYPE_MAX 16384	/* bytes of a type's text that are read */
 
-/* What a function tells about the type of the memory that its callee allocates. */
+/* How a function tells the type of the memory that its callee allocates. */
 struct symbol_told {
 	enum {
 		SYMBOL_OTHER,	/* nothing: it is no function of a known library */

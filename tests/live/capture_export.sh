@@ -78,14 +78,8 @@ as_pprof() {
 		"$tmp/history"
 }
 as_heaptrack() {
-	export_as --heaptrack "$@" || return 1
-	for cost in allocations leaked peak temporary; do
-		heaptrack_print -f "$tmp/export" -a0 -p0 -T0 \
-		    --disable-builtin-suppressions -F "$tmp/$cost" \
-		    --flamegraph-cost-type $cost >"$tmp/print" 2>&1 ||
-		    return 1
-	done
-	! grep -iE 'failed|damaged|out of bounds|unexpected' "$tmp/print" &&
+	export_as --heaptrack "$@" &&
+	    heaptrack_sums "$tmp/export" allocations leaked peak temporary &&
 	    python3 "$check" captured_heaptrack "$tmp/print" "$tmp/allocations" \
 		"$tmp/leaked" "$tmp/peak" "$tmp/stats" "$tmp/history"
 }

@@ -59,16 +59,10 @@ as_pprof() {
 	    python3 "$check" pprof "$tmp/decoded" "$list" "$pid"
 }
 
-# heaptrack_print says sums of flame graphs alone in full; leaks are what is held.
+# Its leaks are the blocks that are held.
 as_heaptrack() {
-	"$pagek" export --heaptrack -o "$tmp/heaptrack" "pid:$pid" || return 1
-	for cost in allocations leaked peak; do
-		heaptrack_print -f "$tmp/heaptrack" -a0 -p0 -T0 \
-		    --disable-builtin-suppressions -F "$tmp/$cost" \
-		    --flamegraph-cost-type $cost >"$tmp/print" 2>&1 ||
-		    return 1
-	done
-	! grep -iE 'failed|damaged|out of bounds|unexpected' "$tmp/print" &&
+	"$pagek" export --heaptrack -o "$tmp/heaptrack" "pid:$pid" &&
+	    heaptrack_sums "$tmp/heaptrack" allocations leaked peak &&
 	    python3 "$check" heaptrack "$tmp/print" "$tmp/allocations" \
 		"$tmp/leaked" "$tmp/peak" "$tmp/list"
 }

@@ -108,6 +108,20 @@ NODE<0590> *L<0509>    6 OFFS=  0
 NOTE
 }
 
+# heaptrack_sums FILE COST...: each cost as a flame graph in $tmp/COST, which alone has
+# sums in full; the rest in $tmp/print.
+heaptrack_sums() {
+	heaptrack_file=$1
+	shift
+	for cost; do
+		heaptrack_print -f "$heaptrack_file" -a0 -p0 -T0 \
+		    --disable-builtin-suppressions -F "$tmp/$cost" \
+		    --flamegraph-cost-type "$cost" >"$tmp/print" 2>&1 ||
+		    return 1
+	done
+	! grep -iE 'failed|damaged|out of bounds|unexpected' "$tmp/print"
+}
+
 sql_work() {
 	cat <<'SQL'
 CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER, name TEXT, v REAL);

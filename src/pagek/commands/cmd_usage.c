@@ -167,7 +167,7 @@ count_file(const struct options *o)
 	    capture_usage(o, path, &list, &from) :
 	    read_dump(path, &list, &from);
 
-	/* Of a capture that cannot be read there is no source. */
+	/* A capture that cannot be read has no source. */
 	if (from.kind != NULL && (status == PAGEK_OK || status == PAGEK_FORMAT))
 		status = print_file(o, &list, &from, status);
 	usage_list_fini(&list);

@@ -591,7 +591,7 @@ run_step(struct order *o)
 		o->pass.step = ORDER_LATE;
 		return o->owed.used > 0 ? holes_settle(o) : 0;
 	default:
-		/* What a torn round leaves behind has found no room to pass. */
+		/* Records that a torn round leaves behind have found no room to pass. */
 		if (o->nbehind > 0 && !o->pass.tears && old_waits(o)) {
 			tear_ranges(o);
 			return 0;
