@@ -106,6 +106,7 @@ MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*.c src/mdd/*/*.c)
 	src/mdd/target/settings.c
 USAGE = $(sort $(wildcard src/usage/*.c))
 STRESS = $(sort $(wildcard src/stress/*.c))
+REFCNT = $(sort $(wildcard src/refcnt/*.c))
 PAGEK = $(sort $(wildcard src/pagek/*/*.c src/pagek/*/*/*.c))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.
@@ -114,7 +115,7 @@ PRODUCE = $(sort $(wildcard src/alloclog/produce/*.c)) src/alloclog/sample.c $(U
 
 FILTER = $(sort $(wildcard src/filter/*.c))
 ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(USAGE) \
-	$(STRESS) $(PAGEK)
+	$(STRESS) $(REFCNT) $(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o) $(PPROF:=.o)
 ARCHIVE = $B/rooms.a
 # With the core of memory debug data.

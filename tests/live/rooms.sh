@@ -6,7 +6,7 @@ set -u
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
 rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog filter
-allocp blklist blklist/indexed usage stress mdd/capture symbol mdd/dump mdd/take mdd mdd/export
+allocp blklist blklist/indexed usage stress refcnt mdd/capture symbol mdd/dump mdd/take mdd mdd/export
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
 nodes/keeper nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover

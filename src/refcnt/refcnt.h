@@ -1,0 +1,206 @@
+/*
+ * refcnt: counters of the references to memory pages, by page and by the node that
+ * refers to it, as in "Memory Reference Counters", refcnt(5) of IRIX.
+ *
+ *	model.c		the counted ranges and the counters of their pages
+ *
+ * Vocabulary
+ *	page		REFCNT_PAGE bytes, a "hardware page" of the note.
+ *	set		the counters of one page: one for each node, or one for each 8
+ *			nodes where there are more than 64.
+ *	hardware	the plane of counters of 11 or 19 bits that peg at their
+ *			maximum.  At a threshold near it an interrupt is pending.
+ *	extended	the plane of 32-bit counters behind them: the interrupt adds
+ *			the whole set to it, and sets the hardware's counters to zero.
+ *			It lags by the hardware's maximum at most.
+ *	wide		the plane of 64-bit counters that miss nothing.
+ *	node		a memory node, or a group of processors in its place.
+ *	source		how references are noticed; it has a unit.
+ *	range		pages that somebody asked to count.  No other page is counted,
+ *			and no other page has a counter.
+ *	home		the node on which a page lies.
+ *	period		what one digit of a page's heat is for.
+ *
+ * Counters are kept by virtual page, for a frame is not known without privilege.
+ * With physical addresses in place of virtual ones another struct refcnt counts
+ * frames: then the counts stay with the frame when a page moves, as in the note.
+ *
+ * Functions of the model may be called by any thread at any time between
+ * refcnt_new() and refcnt_free(), also the const ones: a lock inside is held for one
+ * call.  So a worker counts while others read.  What refcnt_read() copies belongs to
+ * one moment; two calls do not.  Short calls: only refcnt_enable() takes memory, and
+ * only it, refcnt_period() and a refcnt_read() of many pages take milliseconds.
+ *
+ * Example
+ *	refcnt_new(&r, 2, REFCNT_STANDARD);
+ *	refcnt_enable(r, vaddr, len, REFCNT_REFS, now_ms);
+ *	for each page that was referenced:
+ *		refcnt_count(r, page, node, 1, 0, now_ms);
+ *	refcnt_period(r, now_ms);
+ *	for (at = 0; (n = refcnt_read(r, at, UINT64_MAX, REFCNT_WIDE, page, 64)) > 0;
+ *	    at = page[n - 1].vaddr + REFCNT_PAGE)
+ *		show(page, n);
+ *	refcnt_free(r);
+ */
+#ifndef REFCNT_H
+#define REFCNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REFCNT_PAGE 4096
+#define REFCNT_NODES 512	/* at most */
+#define REFCNT_COUNTERS 64	/* of a set, at most */
+#define REFCNT_PAGES_MAX (UINT32_C(1) << 20)	/* counted at once */
+#define REFCNT_HEAT 16		/* digits */
+
+/* Width of the hardware's counters: 11 or 19 bits; with more than 16 nodes 19. */
+enum refcnt_memory {
+	REFCNT_STANDARD,
+	REFCNT_PREMIUM,
+};
+
+enum refcnt_source {
+	REFCNT_IMPORT,		/* a trace of another program */
+	REFCNT_REFS,		/* accessed bits of the page tables: clear_refs, smaps */
+	REFCNT_GUARD,		/* first touch of a protected page */
+	REFCNT_WP,		/* first write to a write-protected page */
+	REFCNT_EXACT,		/* single steps over protected pages */
+	REFCNT_HINT,		/* faults of automatic NUMA balancing */
+	REFCNT_SOURCES,
+};
+
+struct refcnt_source_row {
+	const char *name;	/* "refs", for options and data */
+	const char *text;	/* for people */
+	const char *unit;	/* "references", "samples", "epochs" */
+	bool node;		/* tells which node */
+	bool write;		/* tells writes from reads */
+};
+
+extern const struct refcnt_source_row refcnt_sources[REFCNT_SOURCES];
+
+enum refcnt_plane {
+	REFCNT_HW,
+	REFCNT_EXT,
+	REFCNT_WIDE,
+	REFCNT_PLANES,
+};
+
+extern const char *const refcnt_planes[REFCNT_PLANES];	/* "hw", "ext", "wide" */
+
+enum {
+	REFCNT_VALID = 1,	/* the page is counted */
+	REFCNT_SAMPLED = 2,	/* the unit is not references */
+	REFCNT_NO_PADDR = 4,	/* its physical address is not known */
+	REFCNT_NOT_PRESENT = 8,	/* it is not in memory */
+	REFCNT_MOVED = 16,	/* it was in another frame or on another node before */
+	REFCNT_SATURATED = 32,	/* a counter of this plane is at its maximum */
+	REFCNT_COARSE = 64,	/* counts may be of pages around it */
+	REFCNT_GROUPED = 128,	/* a counter is of 8 nodes */
+	REFCNT_NO_NODE = 256,	/* the source tells no node: counter 0 has all of it */
+};
+
+struct refcnt;
+
+/* 1 to REFCNT_NODES nodes.  -EINVAL, -ENOMEM. */
+int refcnt_new(struct refcnt **, unsigned nodes, enum refcnt_memory);
+void refcnt_free(struct refcnt *);
+
+/*
+ * Counts the pages of a range, widened to whole pages, from zero; those that the
+ * same source counts already go on.  All or nothing: -EINVAL for zero bytes, an
+ * end beyond 2^64 or no such source; -EBUSY: another source counts some of them;
+ * -E2BIG: more than REFCNT_PAGES_MAX in all; -ENOMEM.
+ */
+int refcnt_enable(struct refcnt *, uint64_t vaddr, uint64_t len,
+    enum refcnt_source, int64_t now_ms);
+/* Forgets the counters of these pages; others have none.  -EINVAL as above. */
+int refcnt_disable(struct refcnt *, uint64_t vaddr, uint64_t len);
+bool refcnt_counts(const struct refcnt *, uint64_t vaddr);
+
+/*
+ * Adds references from a node to the page of that address.  False: the page is not
+ * counted, or there is no such node; nothing is added then.  Sources that tell no
+ * node give any, and those that tell no writes give all of them as reads.
+ */
+bool refcnt_count(struct refcnt *, uint64_t vaddr, unsigned node, uint64_t reads,
+    uint64_t writes, int64_t now_ms);
+
+/*
+ * The page's place.  cnodeid: its home, -1 if not known.  flags: NO_PADDR (paddr
+ * is then 0), NOT_PRESENT, and COARSE for a page whose counts may be of others;
+ * COARSE and MOVED stay until the page is disabled.
+ */
+void refcnt_place(struct refcnt *, uint64_t vaddr, uint64_t paddr,
+    uint64_t page_size, int32_t cnodeid, uint32_t flags);
+/* Marks the counts of a page as COARSE. */
+void refcnt_coarse(struct refcnt *, uint64_t vaddr);
+
+/* Ends a period: the heat of each page moves on by one digit. */
+void refcnt_period(struct refcnt *, int64_t now_ms);
+
+struct refcnt_page {
+	uint64_t vaddr;
+	uint64_t paddr;		/* 0 with NO_PADDR */
+	uint64_t page_size;	/* bytes of the page that maps it */
+	uint64_t heat;		/* REFCNT_HEAT nibbles 0 to 9, the last period lowest */
+	uint64_t reads, writes;	/* of all nodes, since counting began */
+	uint64_t counter[REFCNT_COUNTERS];
+	int64_t since_ms;	/* counting of this page began */
+	int64_t last_ms;	/* last reference since then; -1: none */
+	int32_t cnodeid;	/* home, -1: not known */
+	uint32_t flags;
+	uint8_t counters;	/* of the set */
+	uint8_t source;		/* enum refcnt_source */
+};
+
+/* A digit of the heat; period 0 is the last one.  9: the hottest page; 0: none. */
+static inline unsigned
+refcnt_heat(uint64_t heat, unsigned period)
+{
+	return (unsigned)(heat >> 4 * period) & 15;
+}
+
+/* The page of that address.  False: it is not counted, a set of zeros without VALID. */
+bool refcnt_page(const struct refcnt *, uint64_t vaddr, enum refcnt_plane,
+    struct refcnt_page *);
+/* The first max counted pages from..to - 1, by address; returns how many. */
+size_t refcnt_read(const struct refcnt *, uint64_t from, uint64_t to,
+    enum refcnt_plane, struct refcnt_page *, size_t max);
+
+struct refcnt_range {
+	uint64_t vaddr, len;	/* whole pages */
+	enum refcnt_source source;
+	int64_t since_ms;	/* all of it is counted since then at least */
+};
+
+/* The ranges by address; neighbours of one source are one.  Returns how many there are. */
+size_t refcnt_ranges(const struct refcnt *, struct refcnt_range *, size_t max);
+
+struct refcnt_sums {
+	unsigned nodes;
+	unsigned counters;	/* of a set */
+	uint32_t hw_max;	/* 0x7ff or 0x7ffff */
+	size_t pages;		/* counted now */
+	size_t memory;		/* bytes for them */
+	uint64_t periods;	/* ended so far */
+	int64_t period_ms;	/* when the last one ended; 0: none has */
+};
+
+void refcnt_sums(const struct refcnt *, struct refcnt_sums *);
+
+/* --- inside this room, and for tests ------------------------------------------ */
+
+/*
+ * References to a set that come between the threshold and the interrupt, which
+ * are lost as soon as a counter pegs; 0 unless set.
+ */
+void refcnt_set_latency(struct refcnt *, uint32_t references);
+
+/* As refcnt_read(), of all planes at one moment: page[plane][i] is page i. */
+size_t refcnt_read_planes(const struct refcnt *, uint64_t from, uint64_t to,
+    struct refcnt_page *const page[REFCNT_PLANES], size_t max);
+
+#endif
