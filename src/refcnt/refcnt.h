@@ -3,6 +3,7 @@
  * refers to it, as in "Memory Reference Counters", refcnt(5) of IRIX.
  *
  *	model.c		the counted ranges and the counters of their pages
+ *	topology.c	the machine's nodes: their memory and processors
  *
  * Vocabulary
  *	page		REFCNT_PAGE bytes, a "hardware page" of the note.
@@ -190,6 +191,66 @@ struct refcnt_sums {
 };
 
 void refcnt_sums(const struct refcnt *, struct refcnt_sums *);
+
+/* --- topology (topology.c) ---------------------------------------------------- */
+
+#define REFCNT_NAME 128		/* bytes of a node's name */
+#define REFCNT_WHY 256		/* bytes of a sentence */
+
+/* Physical memory without a hole. */
+struct refcnt_slot {
+	uint64_t base, size;	/* bytes */
+};
+
+struct refcnt_node {
+	char name[REFCNT_NAME];	/* "node0", "cpus 0-1,4" */
+	uint64_t bytes;		/* of its slots, or without slots as the kernel has it */
+	struct refcnt_slot *slot;	/* by address */
+	size_t slots;		/* 0: not known, or no memory */
+};
+
+/*
+ * The nodes by cnodeid: those of the kernel that are online, by number; or groups of
+ * processors.  A group has the memory of the kernel's nodes whose first processor it
+ * has; other groups have none.
+ */
+struct refcnt_topology {
+	unsigned nodes;
+	struct refcnt_node node[REFCNT_NODES];
+	bool groups;		/* of processors, in place of nodes */
+	unsigned cpus;
+	int32_t *cpu;		/* a processor's node, -1: not known */
+	unsigned homes;
+	int32_t *home;		/* cnodeid of the kernel's node, -1: there is none */
+	uint32_t base_page;	/* bytes of the kernel's page */
+};
+
+/*
+ * root: "/", or a folder with copies of the kernel's files.  Without the kernel's
+ * nodes all memory and all processors are one node.  groups: NULL for the kernel's
+ * nodes; "cpu" for a node a processor; or lists of processors with '/' between
+ * them, as "0-1,4/2,3".  Processors that no list has are one more node, the last.
+ * -EINVAL: bad groups; -E2BIG: too many nodes; -EBADMSG: damaged files; -ENOMEM; and
+ * errors of open(), with a sentence in why, if not NULL.
+ */
+int refcnt_topology_read(struct refcnt_topology **, const char *root,
+    const char *groups, char why[REFCNT_WHY]);
+void refcnt_topology_free(struct refcnt_topology *);
+
+/* The node of a processor, or -1. */
+int32_t refcnt_node_of_cpu(const struct refcnt_topology *, unsigned cpu);
+/* The cnodeid of the kernel's node, or -1. */
+int32_t refcnt_home_of(const struct refcnt_topology *, int node);
+
+/* A line of the note's table of memory configuration. */
+struct refcnt_config {
+	const char *name;	/* borrowed from the topology */
+	uint64_t bytes, hw_pages, sets, counters, base_pages;
+	size_t slots;
+};
+
+void refcnt_config_of(const struct refcnt_topology *, unsigned node,
+    struct refcnt_config *);
 
 /* --- inside this room, and for tests ------------------------------------------ */
 
