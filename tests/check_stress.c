@@ -260,16 +260,19 @@ TEST(pressure_is_both_totals)
 
 TEST(kswapd_is_seen_to_run)
 {
-	struct stress_sample s;
+	struct stress_sample base, s, spent;
 
 	put("vmstat", "numa_hit 1\nnuma_miss 0\nallocstall 0\npageoutrun 7\n");
-	s = take();
-	ck_assert(!s.kswapd_ran);
+	base = take();
 	put("vmstat", "numa_hit 1\nnuma_miss 0\nallocstall 0\npageoutrun 8\n");
 	s = take();
-	ck_assert(s.kswapd_ran);
+	stress_spent(&spent, &s, &base);
+	ck_assert(spent.kswapd_known);
+	ck_assert_uint_eq(spent.kswapd_runs, 1);
+	base = s;
 	s = take();
-	ck_assert(!s.kswapd_ran);
+	stress_spent(&spent, &s, &base);
+	ck_assert_uint_eq(spent.kswapd_runs, 0);
 }
 
 /* --- what changes between two readings ------------------------------------------------------- */
@@ -460,4 +463,128 @@ TEST(touched_pages_are_requests)
 	if (before.known[0] && after.known[0])
 		ck_assert_uint_ge(after.level[0] - before.level[0], pages);
 	stress_close(s);
+}
+
+/* --- samples as bytes, and of several readers ---------------------------------------------- */
+
+/* Each number is another one. */
+static struct stress_sample
+some_sample(enum stress_source source, uint64_t from)
+{
+	struct stress_sample s = { .source = source, .requests_known = true,
+		.requests = from + 7, .pressure_known = true,
+		.some_us = from + 8, .full_us = from + 9, .kswapd_known = true,
+		.kswapd_runs = from + 10, .stolen = from + 11,
+		.missed = from + 12, .backwards = from + 13 };
+
+	for (size_t i = 0; i < STRESS_LEVELS; i++) {
+		s.known[i] = true;
+		s.level[i] = from + 1 + i;
+	}
+	return s;
+}
+
+static bool
+is_same(const struct stress_sample *a, const struct stress_sample *b)
+{
+	uint8_t x[STRESS_PACKED_MAX], y[STRESS_PACKED_MAX];
+	size_t n = stress_put(x, a);
+
+	return n == stress_put(y, b) && memcmp(x, y, n) == 0;
+}
+
+static const uint64_t froms[] = { 0, 127, 1u << 20, UINT64_MAX - 13 };
+
+LOOP_TEST(a_sample_comes_back_from_its_bytes, 0, NELEM(froms))
+{
+	struct stress_sample s = some_sample(STRESS_FILE, froms[_i]), got;
+	uint8_t bytes[STRESS_PACKED_MAX];
+	size_t len;
+
+	s.known[4] = s.kswapd_known = false;
+	len = stress_put(bytes, &s);
+	ck_assert_int_eq(stress_get(&got, bytes, len), 0);
+	ck_assert(is_same(&s, &got));
+	ck_assert(!got.known[4] && got.known[5] && !got.kswapd_known);
+	ck_assert_uint_eq(got.level[5], s.level[5]);
+	ck_assert_uint_eq(got.full_us, s.full_us);
+	ck_assert_uint_eq(got.missed, s.missed);
+	/* Cut in a pair it is refused, and untouched. */
+	s = got;
+	ck_assert_int_eq(stress_get(&got, bytes, len - 1), -EBADMSG);
+	ck_assert(is_same(&s, &got));
+}
+
+TEST(keys_to_come_are_skipped_and_half_a_pair_is_unknown)
+{
+	static const uint8_t bytes[] = "\6vmstat\1\5\x3f\x81\1\x80\1\2\10\3";
+	struct stress_sample s;
+
+	ck_assert_int_eq(stress_get(&s, bytes, sizeof bytes - 1), 0);
+	ck_assert_uint_eq(s.source, STRESS_VMSTAT);
+	ck_assert(s.known[0]);
+	ck_assert_uint_eq(s.level[0], 5);
+	ck_assert(!s.known[1] && !s.pressure_known);
+}
+
+TEST(what_was_spent_is_known_if_both_samples_know_it)
+{
+	struct stress_sample base = some_sample(STRESS_VMSTAT, 100),
+		now = some_sample(STRESS_VMSTAT, 1100), spent;
+
+	base.known[2] = base.pressure_known = now.known[3] = false;
+	now.level[4] = 3;
+	stress_spent(&spent, &now, &base);
+	ck_assert(spent.known[0] && !spent.known[2] && !spent.known[3]);
+	ck_assert(!spent.pressure_known && spent.requests_known);
+	ck_assert_uint_eq(spent.level[0], 1000);
+	ck_assert_uint_eq(spent.level[4], 0);
+	ck_assert_uint_eq(spent.requests, 1000);
+	/* Of another source the totals go on from the last ones. */
+	now.source = STRESS_FILE;
+	stress_spent(&spent, &now, &base);
+	ck_assert(spent.known[2]);
+	ck_assert_uint_eq(spent.level[2], 1000);
+}
+
+static const struct {
+	enum stress_source source;
+	uint64_t from;			/* of the new reader's first sample */
+	uint64_t level;			/* level 1 in the series */
+	uint64_t changes;
+} nexts[] = {
+	{ STRESS_VMSTAT, 1500, 1501, 0 },	/* the same boot */
+	{ STRESS_VMSTAT, 400, 1001, 1 },	/* another one */
+	{ STRESS_FILE, 2000, 1001, 1 },
+	{ STRESS_NONE, 2000, 1001, 1 },
+};
+
+LOOP_TEST(another_reader_goes_on_with_the_totals, 0, NELEM(nexts))
+{
+	struct stress_series series = { 0 };
+	struct stress_sample s = some_sample(STRESS_VMSTAT, 1000);
+
+	stress_continue(&series, &s, 1);
+	ck_assert_uint_eq(s.level[0], 1001);
+	s = some_sample(nexts[_i].source, nexts[_i].from);
+	stress_continue(&series, &s, 2);
+	ck_assert_uint_eq(s.level[0], nexts[_i].level);
+	ck_assert_uint_eq(s.changes, nexts[_i].changes);
+	s = some_sample(nexts[_i].source, nexts[_i].from + 50);
+	stress_continue(&series, &s, 2);
+	ck_assert_uint_eq(s.level[0], nexts[_i].level + 50);
+	ck_assert_uint_eq(s.changes, nexts[_i].changes);
+}
+
+/* A counter that wavers does not grow by that. */
+TEST(one_reader_is_shown_as_it_reads)
+{
+	struct stress_series series = { 0 };
+	struct stress_sample s;
+
+	for (unsigned i = 0; i < 20; i++) {
+		s = some_sample(STRESS_VMSTAT, 1000 + i % 2);
+		stress_continue(&series, &s, 1);
+		ck_assert_uint_eq(s.requests, 1007 + i % 2);
+	}
 }

@@ -180,6 +180,12 @@ struct peer {
 	bool has_no_regions;		/* likewise */
 	bool has_no_marks;		/* likewise */
 	bool has_no_usage;		/* likewise */
+	/* Heap stress of its machine. */
+	bool has_no_stress;		/* likewise */
+	struct stress_sample stress;
+	uint64_t stress_reader;
+	const char *stress_why[WIRE_STRESS_WHY];
+	struct wire_bytes stress_bytes;	/* in place of the sample; len 0: that */
 	bool holds_regions;		/* not answered until that is over */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
 	bool may_not_arm;
@@ -770,6 +776,26 @@ answer_used(struct peer *p, const struct wire_msg *q, struct model *m)
 }
 
 static void
+answer_stressed(struct peer *p, const struct wire_msg *q)
+{
+	struct wire_msg msg = { .type = WIRE_STRESSED, .id = q->id };
+	uint8_t packed[STRESS_PACKED_MAX];
+	struct wire_stressed *s = &msg.stressed;
+
+	s->kernel = wire_text("6.1.0-test");
+	s->reader = p->stress_reader;
+	s->sample = (struct wire_bytes){ .p = packed,
+		.len = stress_put(packed, &p->stress) };
+	if (p->stress_bytes.len > 0)
+		s->sample = p->stress_bytes;
+	for (; p->stress_why[s->nwhy] != NULL; s->nwhy++)
+		s->why[s->nwhy] = wire_text(p->stress_why[s->nwhy]);
+	s->taken_ms = PEER_MS + p->passed_ms;
+	s->now_ms = s->taken_ms + 3;
+	peer_send(p, &msg);
+}
+
+static void
 answer_regions(struct peer *p, const struct wire_msg *q)
 {
 	struct model *m = meant(p, q->id, q->regions.index, q->regions.epoch);
@@ -868,6 +894,12 @@ peer_answer(struct peer *p, size_t k)
 			peer_error(p, q.id, WIRE_E_FRAME);
 		else if (m != NULL)
 			answer_used(p, &q, m);
+		break;
+	case WIRE_STRESS:
+		if (p->has_no_stress)
+			peer_error(p, q.id, WIRE_E_FRAME);
+		else
+			answer_stressed(p, &q);
 		break;
 	case WIRE_ARM:
 		m = meant(p, q.id, q.arm.index, q.arm.epoch);

@@ -56,7 +56,6 @@ struct stress {
 	const char *file_name;
 	uint64_t requests;		/* at the last reading of it */
 	bool requests_known;
-	uint64_t pageoutrun;
 	struct stress_sample total;
 	char kernel[STRESS_KERNEL];
 	char why[STRESS_NONE * STRESS_WHY];
@@ -386,9 +385,7 @@ take_vmstat(struct stress *s, const struct stress_vmstat *v)
 	}
 	add(&now[3], v->n[STRESS_KEY_COMPACT_STALL]);
 	s->total.kswapd_known = v->known[STRESS_KEY_PAGEOUTRUN];
-	s->total.kswapd_ran = s->used && v->known[STRESS_KEY_PAGEOUTRUN] &&
-	    v->n[STRESS_KEY_PAGEOUTRUN] > s->pageoutrun;
-	s->pageoutrun = v->n[STRESS_KEY_PAGEOUTRUN];
+	s->total.kswapd_runs = v->n[STRESS_KEY_PAGEOUTRUN];
 	take_growing(s, now, known);
 	return 0;
 }
@@ -447,7 +444,7 @@ stress_take(struct stress *s, struct stress_sample *out)
 	if (r < 0 && s->why[0] == '\0')
 		say(s, "cannot read %s/proc/vmstat: %s", s->root, strerror(-r));
 	take_requests(s, &v);
-	s->total.kswapd_known = s->total.kswapd_ran = false;
+	s->total.kswapd_known = false;
 	while ((r = take[s->source](s, &v)) > 0)
 		step_down(s);
 	if (r < 0)

@@ -4,10 +4,12 @@
  *
  *	sources.c	the sources, the totals, the change from one to the next
  *	readings.c	the kernel's files as numbers
+ *	samples.c	differences of samples, samples as bytes
  *
  * Another source is a row of enum stress_source, at its place in the order, a row
- * of stress_sources[], and a function in take[] of sources.c.  contrib/heapstress
- * has the kernel's side of the first two, pagek/commands/cmd_stress.c the output.
+ * of stress_sources[], and a function in take[] of sources.c; another number of a
+ * sample is a row of numbers[] in samples.c.  contrib/heapstress has the kernel's
+ * side of the first two sources, pagek/commands/cmd_stress.c the output.
  *
  * Vocabulary
  *	request		a call of the kernel's page allocator, or a page of a bulk
@@ -29,7 +31,7 @@
  *	stress_take(s, &before);
  *	...
  *	stress_take(s, &after);
- *	spent = after.level[3] - before.level[3];	level 4
+ *	stress_spent(&spent, &after, &before);		spent.level[3]: level 4
  *	stress_close(s);
  */
 #ifndef STRESS_H
@@ -90,11 +92,11 @@ struct stress_sample {
 	bool pressure_known;
 	uint64_t some_us, full_us;	/* at least one task, all tasks waited; since the boot */
 	bool kswapd_known;	/* only with STRESS_VMSTAT */
-	bool kswapd_ran;	/* since the sample before */
+	uint64_t kswapd_runs;	/* since the boot */
 	uint64_t stolen;	/* requests that another reader of the file has taken */
 	uint64_t missed;	/* hits that the module did not follow: counted as level 1 */
-	unsigned backwards;	/* counters that were below their last value, so far */
-	unsigned changes;	/* of the source, since stress_open() */
+	uint64_t backwards;	/* counters that were below their last value, so far */
+	uint64_t changes;	/* of the source, since stress_open() */
 };
 
 struct stress;
@@ -120,6 +122,45 @@ int stress_take(struct stress *, struct stress_sample *);
 const char *stress_why(const struct stress *);
 /* The kernel's release, "" if it is not known. */
 const char *stress_kernel(const struct stress *);
+
+/* --- samples.c ------------------------------------------------------------------ */
+
+/* The difference of two samples; a number is known if both of them know it. */
+void stress_spent(struct stress_sample *out, const struct stress_sample *now,
+    const struct stress_sample *base);
+
+/*
+ * How exact the count of a level is, from 0: counts are estimates if some requests
+ * were not followed.
+ */
+enum stress_truth stress_truth(const struct stress_sample *, size_t level);
+
+/*
+ * A sample as bytes: the length of the source's name and that; then pairs of a key
+ * and a number, seven bits in each byte, the lowest first; bit 7: more follow.
+ * Unknown numbers are left out, and unknown keys skipped.
+ */
+#define STRESS_PACKED_MAX 512
+size_t stress_put(uint8_t out[STRESS_PACKED_MAX], const struct stress_sample *);
+/* -EBADMSG; -ENOTSUP: another version's source, whose counts have no meaning here. */
+int stress_get(struct stress_sample *, const uint8_t *in, size_t len);
+
+/*
+ * The totals of one reader after the other, as when a node is started again.  A
+ * reader is a number of its own.  Zero: no sample so far.
+ */
+struct stress_series {
+	uint64_t reader;
+	struct stress_sample raw;	/* the last one, as it was read */
+	struct stress_sample total;	/* ... as it is shown */
+};
+/*
+ * Makes *s a sample of the series: its totals go on from the last ones.  Requests
+ * between two readers are missing, which counts as a change of the source, unless
+ * both count since the boot.
+ */
+void stress_continue(struct stress_series *, struct stress_sample *,
+    uint64_t reader);
 
 /* --- inside this room (readings.c) -------------------------------------------- */
 

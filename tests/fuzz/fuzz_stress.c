@@ -3,7 +3,8 @@
  *
  * Claims: six numbers written as the kernel writes them are read back; a number is
  * never read from a text that has none; what is read does not depend on what is
- * behind the last line.
+ * behind the last line; a packed sample that is taken is the same when it is packed
+ * again.
  */
 #include <inttypes.h>
 
@@ -54,6 +55,21 @@ whole_lines(const char *text, size_t len)
 	claim(known == 0 || has_digit(text, len), "a known number was written");
 }
 
+static void
+pack_again(const uint8_t *bytes, size_t len)
+{
+	uint8_t once[STRESS_PACKED_MAX], twice[STRESS_PACKED_MAX];
+	struct stress_sample s, again;
+	size_t n;
+
+	if (stress_get(&s, bytes, len) < 0)
+		return;
+	n = stress_put(once, &s);
+	claim(stress_get(&again, once, n) == 0 &&
+	    stress_put(twice, &again) == n && memcmp(once, twice, n) == 0,
+	    "a sample comes back");
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
@@ -64,6 +80,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		return 0;
 	if (stress_read_six(text, len, n) == STRESS_SIX)
 		read_back(n);
+	pack_again(bytes, len);
 	whole_lines(text, len);
 	if (!stress_read_pressure(text, len, &some, &full))
 		claim(some == 1 && full == 1, "results are untouched on failure");

@@ -35,6 +35,7 @@ struct daemon;
 struct device;
 struct hello;
 struct images;
+struct kernel;
 struct self_watch;
 struct quota;
 struct recorder;
@@ -88,6 +89,7 @@ struct node {
 	_Atomic bool awake;		/* some target logs, as far as is known */
 
 	struct self_watch *self_watch;
+	struct kernel *kernel;
 	struct recorder *recorder;
 	struct hello *hello;
 	struct quota *quota;

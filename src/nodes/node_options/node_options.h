@@ -62,6 +62,7 @@ struct node_opts {
 	bool dormant;			/* targets log nothing until they are armed */
 	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	const char *report;
+	const char *root;		/* folder with copies of the kernel's files; NULL: this machine's */
 	const char *debug_data;		/* settings of the command's memory debug data; NULL: none */
 	const char *hello;		/* socket of the node that keeps the command's targets; NULL: this one */
 	struct {

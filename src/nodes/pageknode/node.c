@@ -15,6 +15,7 @@
 #include "../replay/replay.h"
 #include "../host/host.h"
 #include "../images/images.h"
+#include "../kernel/kernel.h"
 #include "../keeper/counting.h"
 #include "../recorder/recorder.h"
 #include "../self_watch/self_watch.h"
@@ -101,6 +102,7 @@ on_second(uv_timer_t *timer)
 	serve_second(node);
 	self_watch_second(node, mono_ms(mono_now()));
 	images_second(node);
+	kernel_second(node, mono_ms(mono_now()));
 	recorder_second(node);
 	friendly_second(&node->friendly, node->loop);
 	listings_second(node);
@@ -122,6 +124,7 @@ check_done(struct node *node)
 
 struct rooms {
 	struct self_watch self_watch;
+	struct kernel kernel;
 	struct recorder recorder;
 	struct hello hello;
 	struct quota quota;
@@ -139,6 +142,7 @@ make_rooms(struct node *node)
 	if (rooms == NULL)
 		return -ENOMEM;
 	node->self_watch = &rooms->self_watch;
+	node->kernel = &rooms->kernel;
 	node->recorder = &rooms->recorder;
 	node->hello = &rooms->hello;
 	node->quota = &rooms->quota;
@@ -261,6 +265,7 @@ node_fini(struct node *node)
 	serve_fini(node);
 	self_watch_fini(node);
 	recorder_fini(node);
+	kernel_fini(node);
 	lookup_fini(node);
 	friendly_fini(&node->friendly);
 	report_close(&node->images->report);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../kernel/kernel.h"
 #include "../keeper/counting.h"
 #include "../keeper/node.h"
 #include "../recorder/recorder.h"
@@ -51,6 +52,8 @@ conn_close(struct conn *c)
 	listings_conn_closed(c);
 	recorder_viewer_gone(node, c->page.id);
 	counting_forget_asker(node, c->page.id);
+	if (c->sees_kernel)
+		kernel_leave(node);
 	if (!c->greeted)
 		node->serve->strangers--;
 	TAILQ_REMOVE(&node->serve->conns, c, link);

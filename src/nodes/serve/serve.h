@@ -11,6 +11,7 @@
  *	listings.c	LPUT, LISTINGS and LGET
  *	tables.c	NAME's tables, and regions
  *	usage.c		USAGE
+ *	stress.c	STRESS
  *
  * Limits
  *	connections	as many as the node was told, else SERVE_CONNS; at most
@@ -73,6 +74,7 @@ struct conn {
 	bool passed;			/* with --fd: it cannot connect again */
 	bool more;			/* has requests that wait for their turn */
 	bool paused;			/* not read: too much waits to be written */
+	bool sees_kernel;		/* it is a viewer of the kernel's counts */
 	bool looking;			/* a FRAME of it is not answered yet */
 	bool ending;			/* closes when its last reply is out */
 	bool closed;

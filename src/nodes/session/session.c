@@ -63,6 +63,8 @@ on_reply(void *arg, int err, const struct wire_msg *msg)
 		lost_marks(s, err);
 	else if (ask == &s->asks[SESSION_ASK_USAGE])
 		lost_usage(s, err);
+	else if (ask == &s->asks[SESSION_ASK_STRESS])
+		lost_stress(s, err);
 	else if (ask == &s->asks[SESSION_ASK_RETAINED])
 		lost_retained(s, err);
 }
@@ -513,6 +515,7 @@ nodes_session_open(struct nodes_session **out, struct nodes_link *link,
 	s->news = news;
 	s->arg = arg;
 	s->look.command.status = -1;
+	s->stress.told.error = -EAGAIN;
 	err = names_init(&s->names, link, news, arg);
 	if (err < 0) {
 		free(s);

@@ -23,6 +23,7 @@
  *	regions.c	known regions
  *	marks.c		asks the node for named marks, or to set one
  *	usage.c		asks the node for counts by caller, type and size
+ *	stress.c	asks the node for the kernel's counts of heap stress
  *	retained.c	earlier records that the node still has
  *	merge.c		a snapshot in parts, and the records that come meanwhile
  *	answer_cache.c	names that the node has told, and keys to ask for
@@ -40,6 +41,7 @@
 #include "../../blklist/blklist.h"
 #include "../../stream/stream.h"
 #include "../../stream/wire/wire.h"
+#include "../../stress/stress.h"
 #include "../../usage/usage.h"
 #include "../link/link.h"
 
@@ -383,6 +385,32 @@ const struct nodes_usage *nodes_session_usage(struct nodes_session *);
 int nodes_session_ask_usage(struct nodes_session *);
 /* Tells the node that this page needs no more counts; the last copy stays. */
 void nodes_session_end_usage(struct nodes_session *);
+
+/*
+ * Heap stress of the machine that the node runs on, as the node reads it for all
+ * of its pages: totals, of which a page takes differences (stress_spent()).  Texts
+ * are safe for a terminal.
+ */
+#define NODES_STRESS_WHY 1024
+struct nodes_stress {
+	struct stress_sample sample;
+	const char *kernel;		/* its release; "" not known */
+	const char *why;		/* why better sources are not used, as stress_why() */
+	int64_t at_ms;			/* when it was taken, on the node's clock */
+	int64_t now_ms;			/* that clock at the answer */
+	uint64_t no;			/* another one with each sample; 0: there is none */
+	bool pending;			/* one is on its way */
+	/* The result of the last request: */
+	int error;			/* -ENOTSUP: an older node; -EPROTO: a newer one; -EAGAIN: not answered; ... */
+	const char *error_why;		/* a sentence; "" none */
+};
+/* Borrowed until the next news. */
+const struct nodes_stress *nodes_session_stress(struct nodes_session *);
+/*
+ * Asks for another sample; the news come with `pending` false.  A node takes 15 in a
+ * second: at_ms tells an old one.  -EBUSY: one is on its way; -ENOTCONN.
+ */
+int nodes_session_ask_stress(struct nodes_session *);
 
 /*
  * Reads the records that the node still has, from the oldest up to number

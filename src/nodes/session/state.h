@@ -53,6 +53,7 @@
 	ASK(REGIONS, regions, false) \
 	ASK(MARKS, marks, false) \
 	ASK(USAGE, usage, false) \
+	ASK(STRESS, stress, false)	/* of the node, whatever the stream is */ \
 	ASK(RETAINED, retained, false) \
 	ASK(ARM, arm, false) \
 	ASK(REPLAY, replay, false) \
@@ -154,6 +155,15 @@ struct session_usage {
 	bool leaving;			/* an end follows its answer */
 	char lacks[WIRE_TEXT_MAX + 1];
 	char why[WIRE_TEXT_MAX + 1];
+};
+
+/* Heap stress of the node's machine. */
+struct session_stress {
+	struct nodes_stress told;
+	struct stress_series series;
+	char kernel[STRESS_KERNEL];
+	char why[NODES_STRESS_WHY];
+	char error_why[WIRE_TEXT_MAX + 1];
 };
 
 /* Records that the node still has, as they are read. */
@@ -304,6 +314,7 @@ struct nodes_session {
 	struct session_regions regions;
 	struct session_marks marks;
 	struct session_usage usage;
+	struct session_stress stress;
 	struct session_retained retained;
 	struct names names;
 };
@@ -319,6 +330,8 @@ void lost_arm(struct nodes_session *, int err);
 void lost_retained(struct nodes_session *, int err);
 /* USAGE has none: the link is lost. */
 void lost_usage(struct nodes_session *, int err);
+/* STRESS has none: -ECANCELED, or the link is lost. */
+void lost_stress(struct nodes_session *, int err);
 /* MARKS or MARK has none: the link is lost. */
 void lost_marks(struct nodes_session *, int err);
 

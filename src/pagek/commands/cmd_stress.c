@@ -43,21 +43,10 @@ get_level(const void *row, size_t at, struct field_value *v)
 	return s->known[at];
 }
 
-/* Counts are no longer exact when some requests were not followed. */
-static enum stress_truth
-truth_of(const struct stress_sample *s, size_t i)
-{
-	enum stress_truth truth = stress_sources[s->source].truth[i];
-
-	if (!s->known[i])
-		return STRESS_UNKNOWN;
-	return truth == STRESS_EXACT && s->missed > 0 ? STRESS_CLOSE : truth;
-}
-
 static bool
 get_exactness(const void *row, size_t at, struct field_value *v)
 {
-	v->text = stress_truths[truth_of(&((const struct spent *)row)->s, at)];
+	v->text = stress_truths[stress_truth(&((const struct spent *)row)->s, at)];
 	return true;
 }
 
@@ -69,7 +58,7 @@ FIELD_GET_TEXT(get_why, spent, r->why)
 FIELD_GET(get_requests, spent, n, r->s.requests, r->s.requests_known)
 FIELD_GET(get_some, spent, n, r->s.some_us, r->s.pressure_known)
 FIELD_GET(get_full, spent, n, r->s.full_us, r->s.pressure_known)
-FIELD_GET(get_kswapd, spent, n, r->s.kswapd_ran,
+FIELD_GET(get_kswapd, spent, n, r->s.kswapd_runs > 0,
     r->s.kswapd_known && r->ms >= 0)
 FIELD_GET(get_stolen, spent, n, r->s.stolen, r->s.source == STRESS_FILE)
 FIELD_GET(get_missed, spent, n, r->s.missed, r->s.source == STRESS_FILE)
@@ -102,7 +91,7 @@ print_count(const struct stress_sample *s, size_t i, char out[FIELD_CELL])
 		return;
 	}
 	snprintf(out, FIELD_CELL, "%s%s",
-	    s->level[i] == 0 ? "" : mark[truth_of(s, i)],
+	    s->level[i] == 0 ? "" : mark[stress_truth(s, i)],
 	    base_digits(s->level[i]).text);
 }
 
@@ -184,7 +173,7 @@ share_cell(const void *row, char out[FIELD_CELL])
 	uint64_t n = s->level[r->level - 1], all = all_requests(s);
 	double share = all > 0 ? 100.0 * (double)n / (double)all : 0;
 
-	if (truth_of(s, r->level - 1) != STRESS_EXACT || n == 0)
+	if (stress_truth(s, r->level - 1) != STRESS_EXACT || n == 0)
 		snprintf(out, FIELD_CELL, "-");
 	else if (share < 0.1)
 		snprintf(out, FIELD_CELL, "<0.1%%");
@@ -316,7 +305,7 @@ put_metrics(FILE *out, const struct spent *p)
 		if (s->known[i])
 			fprintf(out, "pagek_stress_requests_total{level=\"%zu\","
 			    "exactness=\"%s\"} %" PRIu64 "\n", i + 1,
-			    stress_truths[truth_of(s, i)],
+			    stress_truths[stress_truth(s, i)],
 			    s->level[i]);
 	if (!s->pressure_known)
 		return;
@@ -349,33 +338,6 @@ take_sample(struct look *l, struct stress_sample *s)
 	if (err < 0)
 		complain("cannot read the kernel's counters: %s", strerror(-err));
 	return err == 0;
-}
-
-static uint64_t
-difference(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-/* Without a base: the whole sample. */
-static void
-subtract(struct spent *p, const struct stress_sample *now,
-    const struct stress_sample *base)
-{
-	p->s = *now;
-	for (size_t i = 0; i < STRESS_LEVELS; i++) {
-		p->s.level[i] = difference(now->level[i], base->level[i]);
-		p->s.known[i] = now->known[i] &&
-		    (base->known[i] || base->source != now->source);
-	}
-	p->s.requests = difference(now->requests, base->requests);
-	p->s.requests_known = now->requests_known && base->requests_known;
-	p->s.some_us = difference(now->some_us, base->some_us);
-	p->s.full_us = difference(now->full_us, base->full_us);
-	p->s.pressure_known = now->pressure_known && base->pressure_known;
-	p->s.stolen = difference(now->stolen, base->stolen);
-	p->s.missed = difference(now->missed, base->missed);
-	p->changed = now->changes != base->changes;
 }
 
 static bool
@@ -427,10 +389,11 @@ put_spent(struct look *l, const struct stress_sample *base)
 	if (!take_sample(l, &now))
 		return false;
 	p.why = stress_why(l->stress);
-	if (base != NULL)
-		subtract(&p, &now, base);
-	else
-		p.s = now;
+	p.s = now;
+	if (base != NULL) {
+		stress_spent(&p.s, &now, base);
+		p.changed = p.s.changes > 0;
+	}
 	put_form(l, &p);
 	l->none = now.source == STRESS_NONE;
 	l->base = now;

@@ -83,6 +83,8 @@
 #define WIRE_MARK_WHO 56	/* bytes of who has set it */
 #define WIRE_USAGE_ROWS 500	/* of one USED */
 #define WIRE_USAGE_SIZE 98	/* usage_row_put() */
+#define WIRE_STRESS_SIZE 512	/* bytes of a sample: stress_put() */
+#define WIRE_STRESS_WHY 8	/* sentences beside it */
 #define WIRE_BLOCK_TAIL 16	/* after each record of a PART or ROWS: sequence number, then ms, little-endian */
 
 enum wire_type {

@@ -1,0 +1,59 @@
+/*
+ * kernel: the kernel's counts of heap stress (stress/stress.h), read by the node
+ * for all of its viewers.  kernel.c has all of it.
+ *
+ * Vocabulary
+ *	viewer	a page's connection that has asked, or a recording.
+ *	reader	an open source of counts, with totals of its own.
+ *
+ * One reader serves all viewers, so a file that is zeroed by reading loses no
+ * counts between two of them; each takes differences of its own.  It is opened when
+ * the first viewer asks and closed KERNEL_KEEP_MS after the last one has left.
+ * That file stays open as long as the node lives: what is read from it is gone.
+ *
+ * Example
+ *	kernel_view(node);
+ *	kernel_sample(node, &k);
+ *	...
+ *	kernel_leave(node);
+ */
+#ifndef NODES_KERNEL_H
+#define NODES_KERNEL_H
+
+#include "../../stress/stress.h"
+
+#define KERNEL_HZ 15		/* samples a second, at most */
+#define KERNEL_KEEP_MS 10000
+
+struct node;
+
+struct kernel {
+	struct stress *stress;		/* NULL: not open */
+	uint64_t reader;		/* number of it; never that of another one */
+	struct stress_sample last;
+	int64_t last_ms;		/* when it was taken; 0: there is none */
+	unsigned viewers;
+	int64_t left_ms;		/* when the last viewer has left */
+};
+
+struct kernel_sample {
+	struct stress_sample sample;
+	const char *release;		/* of the kernel; "" not known */
+	const char *why;		/* stress_why() */
+	uint64_t reader;
+	int64_t ms;			/* when it was taken, by the clock of records */
+};
+
+/*
+ * A sample that is at most a cycle old.  Texts are borrowed until the next call.
+ * -errno: no memory or no descriptor now.
+ */
+int kernel_sample(struct node *, struct kernel_sample *);
+
+void kernel_view(struct node *);
+void kernel_leave(struct node *);
+
+void kernel_second(struct node *, int64_t now_ms);
+void kernel_fini(struct node *);
+
+#endif

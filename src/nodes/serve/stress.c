@@ -1,0 +1,59 @@
+/* STRESS: the kernel's counts, as the node has read them for all pages. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../kernel/kernel.h"
+#include "../keeper/node.h"
+#include "answer.h"
+
+_Static_assert(WIRE_STRESS_SIZE == STRESS_PACKED_MAX, "a sample fits");
+
+/* The sentences of stress_why(). */
+static size_t
+put_sentences(struct wire_text out[WIRE_STRESS_WHY], const char *why)
+{
+	size_t n = 0;
+
+	while (*why != '\0' && n < WIRE_STRESS_WHY) {
+		const char *end = strstr(why, "; ");
+		size_t len = end != NULL ? (size_t)(end - why) : strlen(why);
+
+		out[n] = wire_text(why);
+		if (out[n].len > len)
+			out[n].len = len;
+		n++;
+		why += end != NULL ? len + 2 : len;
+	}
+	return n;
+}
+
+void
+answer_stress(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_STRESSED, .id = m->id };
+	uint8_t packed[STRESS_PACKED_MAX];
+	struct kernel_sample k;
+	char text[128];
+	int r;
+
+	if (!c->sees_kernel)
+		kernel_view(c->node);
+	c->sees_kernel = true;
+	r = kernel_sample(c->node, &k);
+	if (r < 0) {
+		snprintf(text, sizeof text, "the node cannot read the kernel's "
+		    "counters now: %s", strerror(-r));
+		conn_error(c, m->id, WIRE_E_BUSY, text);
+		return;
+	}
+	reply.stressed = (struct wire_stressed){
+		.kernel = wire_text(k.release),
+		.reader = k.reader,
+		.sample = { .p = packed, .len = stress_put(packed, &k.sample) },
+		.taken_ms = k.ms,
+		.now_ms = mono_ms(mono_now()),
+	};
+	reply.stressed.nwhy = put_sentences(reply.stressed.why, k.why);
+	conn_reply(c, &reply);
+}

@@ -1,0 +1,230 @@
+/*
+ * Heap stress at the node: one reader of the kernel's files for all pages.
+ */
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "../src/nodes/kernel/kernel.h"
+#include "node_harness.h"
+
+static char root[64];
+
+/* Unlike the kernel's, these files are not zeroed by reading. */
+static void
+put(const char *name, const char *text)
+{
+	char path[128];
+	FILE *fp;
+
+	snprintf(path, sizeof path, "%s/proc/%s", root, name);
+	fp = fopen(path, "w");
+	ck_assert_ptr_nonnull(fp);
+	fputs(text, fp);
+	ck_assert_int_eq(fclose(fp), 0);
+}
+
+static void
+setup(void)
+{
+	struct node_opts opts = { .fd = -1, .root = root };
+	char path[80];
+
+	strcpy(root, "/tmp/check_node_stress.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(root));
+	snprintf(path, sizeof path, "%s/proc", root);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	put("vmstat", "numa_hit 1000\nnuma_miss 0\nallocstall_normal 40\n"
+	    "oom_kill 1\n");
+	node_up(&opts);
+}
+
+static int
+drop(const char *path, const struct stat *st, int what, struct FTW *ftw)
+{
+	(void)st;
+	(void)what;
+	(void)ftw;
+	return remove(path);
+}
+
+static void
+teardown(void)
+{
+	node_down();
+	nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void
+page_up(struct page *p)
+{
+	page_open(p);
+	page_greet(p, WIRE_ROLE_READ);
+}
+
+/* A page that has waited for a cycle. */
+static void
+pass_cycle(void)
+{
+	node.kernel->last_ms -= 1000;
+}
+
+static struct stress_sample
+ask(struct page *p, struct wire_msg *r)
+{
+	struct wire_msg m = { .type = WIRE_STRESS };
+	struct stress_sample s;
+
+	page_ask(p, &m, r);
+	ck_assert_uint_eq(r->type, WIRE_STRESSED);
+	ck_assert_int_eq(stress_get(&s, r->stressed.sample.p,
+	    r->stressed.sample.len), 0);
+	return s;
+}
+
+/* The node sees that pages have gone. */
+static void
+run_loop(unsigned pages)
+{
+	while (node.serve->count > pages)
+		uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+CASE("node_stress", .setup = setup, .teardown = teardown);
+
+TEST(a_page_gets_a_sample_and_why_it_is_no_better)
+{
+	struct stress_sample s;
+	struct wire_msg r;
+	struct page p;
+
+	put("heapstress", "1 2 3\n");
+	page_up(&p);
+	ck_assert_ptr_null(node.kernel->stress);
+	s = ask(&p, &r);
+	ck_assert_uint_eq(s.source, STRESS_VMSTAT);
+	ck_assert_uint_eq(s.level[0], 1000);
+	ck_assert(!s.known[1]);
+	ck_assert_uint_eq(s.level[3], 40);
+	ck_assert_uint_eq(r.stressed.nwhy, 1);
+	ck_assert_int_gt(r.stressed.taken_ms, 0);
+	page_close(&p);
+}
+
+/* What one page has read is in the totals of the other one. */
+TEST(two_pages_lose_no_count_between_them)
+{
+	static const char *const readings[] = { "5 4 3 2 1 0\n",
+		"10 0 0 0 0 7\n", "1 1 1 1 1 1\n" };
+	static const uint64_t want[STRESS_LEVELS] = { 16, 5, 4, 3, 2, 8 };
+	struct stress_sample first[2], s;
+	struct page p[2];
+	struct wire_msg r;
+
+	put("heapstress", "4373 516 3 0 0 0\n");
+	for (unsigned i = 0; i < 2; i++) {
+		page_up(&p[i]);
+		first[i] = ask(&p[i], &r);
+	}
+	for (unsigned i = 0; i < BASE_NELEM(readings); i++) {
+		put("heapstress", readings[i]);
+		pass_cycle();
+		ask(&p[i % 2], &r);
+		put("heapstress", "0 0 0 0 0 0\n");
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		pass_cycle();
+		s = ask(&p[i], &r);
+		stress_spent(&s, &s, &first[i]);
+		ck_assert_mem_eq(s.level, want, sizeof want);
+		page_close(&p[i]);
+	}
+}
+
+TEST(samples_within_a_cycle_are_one_reading)
+{
+	struct stress_sample s;
+	struct wire_msg r;
+	struct page p;
+	int64_t taken;
+
+	put("heapstress", "1 0 0 0 0 0\n");
+	page_up(&p);
+	ask(&p, &r);
+	taken = r.stressed.taken_ms;
+	/* The cycle does not end. */
+	node.kernel->last_ms += 1000000;
+	s = ask(&p, &r);
+	ck_assert_uint_eq(s.level[0], 1);
+	ck_assert_int_eq(r.stressed.taken_ms, taken + 1000000);
+	node.kernel->last_ms -= 1000000 + 1000;
+	s = ask(&p, &r);
+	ck_assert_uint_eq(s.level[0], 2);
+	page_close(&p);
+}
+
+TEST(the_reader_is_closed_after_the_last_page)
+{
+	struct page p, q;
+	struct wire_msg r;
+	uint64_t reader;
+
+	page_up(&p);
+	page_up(&q);
+	ask(&p, &r);
+	reader = r.stressed.reader;
+	ask(&p, &r);
+	ask(&q, &r);
+	ck_assert_uint_eq(node.kernel->viewers, 2);
+	page_close(&p);
+	run_loop(1);
+	kernel_second(&node, INT64_MAX);
+	ck_assert_ptr_nonnull(node.kernel->stress);
+	page_close(&q);
+	run_loop(0);
+	kernel_second(&node, mono_ms(mono_now()));
+	ck_assert_ptr_nonnull(node.kernel->stress);
+	kernel_second(&node, INT64_MAX);
+	ck_assert_ptr_null(node.kernel->stress);
+	page_up(&p);
+	ask(&p, &r);
+	ck_assert(r.stressed.reader != reader);
+	page_close(&p);
+}
+
+/* Counts that are read from it are gone. */
+TEST(a_file_that_reading_zeroes_stays_open)
+{
+	struct stress_sample s;
+	struct wire_msg r;
+	struct page p;
+
+	put("heapstress", "1 2 3 4 5 6\n");
+	page_up(&p);
+	ask(&p, &r);
+	page_close(&p);
+	run_loop(0);
+	kernel_second(&node, INT64_MAX);
+	ck_assert_ptr_nonnull(node.kernel->stress);
+	put("heapstress", "1 0 0 0 0 0\n");
+	pass_cycle();
+	page_up(&p);
+	s = ask(&p, &r);
+	ck_assert_uint_eq(s.level[0], 2);
+	ck_assert_uint_eq(s.level[5], 6);
+	page_close(&p);
+}
+
+TEST(a_page_without_the_role_gets_none)
+{
+	struct wire_msg m = { .type = WIRE_STRESS }, r;
+	struct page p;
+
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_LIST_PUT);
+	page_ask(&p, &m, &r);
+	expect_error(&r, WIRE_E_AUTH);
+	ck_assert_ptr_null(node.kernel->stress);
+	ck_assert_uint_eq(node.kernel->viewers, 0);
+	page_close(&p);
+}
