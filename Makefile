@@ -127,7 +127,7 @@ TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard
 # The target side wants 64-bit pointers, and 64-bit atomics that need no lock:
 # two processes share them.  Elsewhere there is none, and no test of it.
 PROGRAMS = $B/pagek $B/pageknode $B/pagek-symbols $B/libmdd.a \
-	$B/libusage_xmemory.a
+	$B/libusage_xmemory.a $B/libpagek-refcnt.so
 ifeq ($(MACHINE),lp64)
 PRELOAD = $B/liballoclog.so
 PROGRAMS += $(PRELOAD)
@@ -240,6 +240,14 @@ $B/usage/%.o: src/usage/%.c
 		-c -o $@ $<
 
 $B/bench/usagebench: $B/libusage_xmemory.a
+
+# Counters of references, read by other programs: nothing but libc.
+$B/libpagek-refcnt.so: src/refcnt/pk_refcnt.c src/refcnt/pk_refcnt.h src/refcnt/rcb.h
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(WARNINGS) -fPIC \
+		-fvisibility=hidden $(CFLAGS) $(LDFLAGS) -shared \
+		-Wl,-soname,libpagek-refcnt.so.0 -Wl,-z,now,--no-undefined \
+		-o $@ $<
 
 # Linked tests: a program for each group of suites in tests/suites.def.
 $B/tests/check_%.o: WARNINGS += -Wno-missing-prototypes
@@ -389,11 +397,12 @@ $B/fuzz/seed_%: $B/tests/fuzz/seed_%.o $(FUZZ_OBJS)
 
 # Writes the stored corpus anew, from the samples of the tests.
 corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring \
-		$B/fuzz/seed_capture
+		$B/fuzz/seed_capture $B/fuzz/seed_refcnt
 	$B/fuzz/seed_wire tests/corpus/wire
 	$B/fuzz/seed_cfi tests/corpus/cfi
 	$B/fuzz/seed_ring tests/corpus/ring
 	$B/fuzz/seed_capture tests/corpus/capture
+	$B/fuzz/seed_refcnt tests/corpus/refcnt
 	tests/fuzz/seed_symbol tests/corpus/symbol
 	tests/fuzz/seed_table tests/corpus/table
 	tests/fuzz/seed_config tests/corpus/config
@@ -484,7 +493,10 @@ install: all
 	install -m 644 $B/libmdd.a $B/libusage_xmemory.a $(DESTDIR)$(LIBDIR)
 	install -m 644 src/usage/usage_xmemory.h $(DESTDIR)$(PREFIX)/include
 	install -d $(DESTDIR)$(PCDIR)
-	for p in $(if $(PRELOAD),alloclog) usage_xmemory; do \
+	install -m 644 $B/libpagek-refcnt.so $(DESTDIR)$(LIBDIR)/libpagek-refcnt.so.0
+	ln -sf libpagek-refcnt.so.0 $(DESTDIR)$(LIBDIR)/libpagek-refcnt.so
+	install -m 644 src/refcnt/pk_refcnt.h $(DESTDIR)$(PREFIX)/include
+	for p in $(if $(PRELOAD),alloclog) usage_xmemory pagek-refcnt; do \
 		sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' \
 			dist/$$p.pc.in >$(DESTDIR)$(PCDIR)/$$p.pc && \
 		chmod 644 $(DESTDIR)$(PCDIR)/$$p.pc || exit 1; done
@@ -522,6 +534,10 @@ uninstall:
 		$(DESTDIR)$(LIBDIR)/liballoclog.so.0 \
 		$(DESTDIR)$(PREFIX)/include/alloclog.h \
 		$(DESTDIR)$(PREFIX)/include/usage_xmemory.h \
+		$(DESTDIR)$(PREFIX)/include/pk_refcnt.h \
+		$(DESTDIR)$(LIBDIR)/libpagek-refcnt.so \
+		$(DESTDIR)$(LIBDIR)/libpagek-refcnt.so.0 \
+		$(DESTDIR)$(PCDIR)/pagek-refcnt.pc \
 		$(DESTDIR)$(PCDIR)/alloclog.pc \
 		$(DESTDIR)$(PCDIR)/usage_xmemory.pc \
 		$(DESTDIR)$(LIBDIR)/libusage_xmemory.a \

@@ -4,6 +4,9 @@
  *
  *	model.c		the counted ranges and the counters of their pages
  *	topology.c	the machine's nodes: their memory and processors
+ *	table.c		the files refcnt.nodeN, for other programs to map
+ *	rcb.h		the layout of such a file
+ *	pk_refcnt.h	the library that reads them, for other programs
  *
  * Vocabulary
  *	page		REFCNT_PAGE bytes, a "hardware page" of the note.
@@ -251,6 +254,40 @@ struct refcnt_config {
 
 void refcnt_config_of(const struct refcnt_topology *, unsigned node,
     struct refcnt_config *);
+
+/* --- mapped files (table.c) ---------------------------------------------------- */
+
+/*
+ * Files FOLDER/refcnt.nodeN, one for each home, that other programs map; refcnt(5)
+ * and refcnt(3) describe them.  Either FOLDER/PID has those of a target, whose slots
+ * are its ranges; or FOLDER has those of the machine, whose slots are physical memory,
+ * written from a struct refcnt that counts physical addresses.  The writer holds a lock
+ * on each file, so readers know that it lives; it stops no reader, and none stops it.
+ * For one thread at a time.
+ */
+struct refcnt_table_options {
+	const char *folder;	/* "/run/user/1000/pagek/refcnt"; made if need be */
+	const struct refcnt_topology *topology;	/* outlives the table */
+	long pid;		/* 0: physical addresses */
+	uint64_t started;	/* of the process, in the ticks of /proc/PID/stat; 0: not known */
+	int32_t diff_threshold, abs_threshold;
+};
+
+struct refcnt_table;
+
+/* Writes nothing yet.  -ENOMEM, -ENAMETOOLONG. */
+int refcnt_table_new(struct refcnt_table **,
+    const struct refcnt_table_options *);
+/*
+ * Writes all counted pages, at a period's end.  Files are made as pages need them, and
+ * replaced when the ranges of a target change; a reader of an old one notices.  -EBUSY:
+ * another process writes the machine's files; -E2BIG; errors of open(), write() and
+ * mmap(), as -ENOSPC: a later call goes on; with a sentence in why.
+ */
+int refcnt_table_write(struct refcnt_table *, const struct refcnt *,
+    char why[REFCNT_WHY]);
+/* Marks the files as ended and removes them. */
+void refcnt_table_free(struct refcnt_table *);
 
 /* --- inside this room, and for tests ------------------------------------------ */
 
