@@ -69,6 +69,55 @@ nothing() {
 }
 rule "without any source that is said" nothing
 
+# --- a node ---------------------------------------------------------------------------
+
+there=$tmp/there
+mkdir -p "$there/proc/sys/kernel"
+echo 6.1.0-there >"$there/proc/sys/kernel/osrelease"
+printf 'heap_stress_%s\n' '1 4373' '2 516' '3 3' '4 0' '5 0' '6 0' \
+    >"$there/proc/vmstat"
+"$B/pageknode" --no-supervisor --root "$there" >"$tmp/node" 2>&1 &
+daemon=$!
+trap 'kill "$daemon"; rm -rf "$tmp"' EXIT
+socket=$XDG_RUNTIME_DIR/pagek/node
+by_node() {
+	until_true 10 [ -S "$socket" ] &&
+	    "$pagek" stress >"$tmp/out" &&
+	    grep -q '^HEAP STRESS  6.1.0-there .*exact  since boot$' "$tmp/out" &&
+	    grep -qx "read by the node unix:$socket" "$tmp/out" &&
+	    grep -q '^1 default criteria  *4,373' "$tmp/out" &&
+	    [ "$("$pagek" stress --read-zero)" = '4373 516 3 0 0 0' ]
+}
+rule "a node here reads for all" by_node
+
+by_target() {
+	"$pagek" stress "unix:$socket" --format json >"$tmp/json" &&
+	    python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+s = d["samples"][0]
+assert d["kernel"] == s["kernel"] == "6.1.0-there"
+assert s["node"] == "unix:" + sys.argv[2] and s["source"] == "patch"
+assert s["level_2"] == 516 and s["exactness_2"] == "exact"' "$tmp/json" \
+		"$socket" &&
+	    "$pagek" stress "unix:$socket" --interval 0.1 --count 3 \
+		>"$tmp/out" &&
+	    [ "$(grep -c '^[0-9][0-9]:' "$tmp/out")" = 3 ] &&
+	    grep -q "^read by the node" "$tmp/out" &&
+	    [ "$("$pagek" stress -- echo hello 2>"$tmp/err")" = hello ] &&
+	    grep -q "^read by the node" "$tmp/err"
+}
+rule "a target's node says its own" by_target
+
+kill "$daemon" && wait "$daemon"
+trap 'rm -rf "$tmp"' EXIT
+
+gone() {
+	"$pagek" stress "unix:$socket" >"$tmp/out" 2>"$tmp/err"
+	[ $? = 3 ] && grep -q 'no node listens' "$tmp/err" &&
+	    "$pagek" stress >"$tmp/out" && ! grep -q '^read by' "$tmp/out"
+}
+rule "without a node its word is refused, and files are read here" gone
+
 # --- this kernel ------------------------------------------------------------------
 
 repeated() {
@@ -123,7 +172,7 @@ full() {
 rule "output that cannot be written is said, a closed pipe is not" full
 
 refused() {
-	for words in pid:1 '--since click' '--interval 1 -- true' \
+	for words in pid:1 demo:note '--since click' '--interval 1 -- true' \
 	    '--read-zero --format json' '--format prom --count 2' '--fields x'; do
 		"$pagek" stress --root "$root" $words >"$tmp/out" 2>"$tmp/err"
 		[ $? = 2 ] && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ] ||

@@ -67,6 +67,7 @@
 
 #include "../../blklist/blklist.h"
 #include "../../stream/stream.h"
+#include "../../stress/stress.h"
 
 #define CAPTURE_WHY 256			/* bytes of a sentence */
 #define CAPTURE_PARTS_MAX 65536
@@ -193,6 +194,14 @@ void capture_writer_mark(struct capture_writer *, uint32_t part, uint64_t seq,
 /* The two clocks at one moment: every second or so while events come. */
 void capture_writer_clock(struct capture_writer *, int64_t ms,
     int64_t wall_ns);
+/* A sample of heap stress: every second or so. */
+struct capture_stress {
+	int64_t ms;
+	struct stress_sample sample;	/* totals of one reader */
+	const char *kernel, *why;	/* its release; stress_why() */
+};
+void capture_writer_stress(struct capture_writer *,
+    const struct capture_stress *);
 /* The part has no more events.  status: as of waitpid(2), -1 not known. */
 void capture_writer_end_part(struct capture_writer *, uint32_t part,
     int64_t ms, int status, const char *reason);
@@ -295,6 +304,13 @@ struct capture_mark {
 };
 size_t capture_marks(const struct capture *);
 const struct capture_mark *capture_mark(const struct capture *, size_t i);
+
+/* The samples of heap stress, in the order of their times. */
+size_t capture_stresses(const struct capture *);
+const struct capture_stress *capture_stress(const struct capture *, size_t i);
+/* The last one at that time; before the first one: that one.  NULL: there is none. */
+const struct capture_stress *capture_stress_at(const struct capture *,
+    int64_t ms);
 
 /* The wall clock at a time, and the reverse; between clock blocks linear. */
 int64_t capture_wall_ns(const struct capture *, int64_t ms);

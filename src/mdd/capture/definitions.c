@@ -1,6 +1,6 @@
 /*
  * Encodes and decodes definitions: parts, totals, modules, sites, threads,
- * requesters, types.
+ * requesters, types, samples of heap stress.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -296,4 +296,44 @@ read_type(struct cursor *c, struct stream_type *t)
 	free(name);
 	free(text);
 	return !c->bad;
+}
+
+/* --- heap stress ------------------------------------------------------------ */
+
+void
+define_stress(struct bytes *b, const struct capture_stress *s)
+{
+	uint8_t packed[STRESS_PACKED_MAX];
+	size_t len = stress_put(packed, &s->sample);
+
+	bytes_text(b, s->kernel);
+	bytes_text(b, s->why);
+	bytes_varint(b, len);
+	bytes_put(b, packed, len);
+}
+
+int
+read_stress(struct cursor *c, struct stress_sample *s, char **kernel,
+    char **why)
+{
+	char *text[2];
+	const uint8_t *packed;
+	uint64_t len;
+	int err;
+
+	text[0] = cursor_text(c);
+	text[1] = cursor_text(c);
+	len = cursor_varint(c);
+	packed = cursor_bytes(c, len);
+	err = c->bad ? -EBADMSG : text[0] == NULL || text[1] == NULL ?
+	    -ENOMEM : stress_get(s, packed, (size_t)len);
+
+	if (err < 0) {
+		free(text[0]);
+		free(text[1]);
+		return err;
+	}
+	*kernel = text[0];
+	*why = text[1];
+	return 0;
 }

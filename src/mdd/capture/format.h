@@ -46,6 +46,7 @@ enum format_kind {
 	FORMAT_END,
 	FORMAT_CLOCK,
 	FORMAT_REQUESTERS,
+	FORMAT_STRESS,
 	FORMAT_KINDS
 };
 
@@ -250,6 +251,7 @@ void define_thread(struct bytes *, uint32_t index, uint32_t tid,
     const char *name);
 void define_requester(struct bytes *, uint32_t no, const struct blklist_info *);
 void define_type(struct bytes *, const struct stream_type *);
+void define_stress(struct bytes *, const struct capture_stress *);
 
 /* The texts are the caller's, to be freed by undefine_part(), on failure too. */
 int read_part(struct cursor *, struct capture_part *);
@@ -263,6 +265,9 @@ bool read_site(struct cursor *, uint32_t *no, uint64_t frame[RING_STACK_MAX],
 int read_thread(struct cursor *, uint32_t *index, uint32_t *tid, char **name);
 int read_requester(struct cursor *, uint32_t *no, struct blklist_info *);
 bool read_type(struct cursor *, struct stream_type *);
+/* The texts are the caller's.  -ENOTSUP: of a source that is not known; -EBADMSG, -ENOMEM. */
+int read_stress(struct cursor *, struct stress_sample *, char **kernel,
+    char **why);
 
 /* --- addresses.c -------------------------------------------------------- */
 

@@ -287,6 +287,42 @@ take_clock(struct capture *c, const struct entry *e, struct cursor *in)
 	return add_clock(c, e->ms, (int64_t)cursor_zigzag(in));
 }
 
+/* The texts of a sample are mostly those of the one before. */
+static int
+add_stress(struct capture *c, struct capture_stress *s, const char *kernel,
+    const char *why)
+{
+	int64_t k = intern_put(&c->stress_texts, kernel, strlen(kernel));
+	int64_t w = intern_put(&c->stress_texts, why, strlen(why));
+
+	if (k < 0 || w < 0 || REACH(c, stress, c->stress.n) < 0)
+		return -ENOMEM;
+	s->kernel = intern_text(&c->stress_texts, (size_t)k);
+	s->why = intern_text(&c->stress_texts, (size_t)w);
+	c->stress.at[c->stress.n - 1] = *s;
+	return 0;
+}
+
+static int
+take_stress(struct capture *c, const struct entry *e, struct cursor *in)
+{
+	struct capture_stress s = { .ms = e->ms };
+	char *kernel, *why;
+	int err = read_stress(in, &s.sample, &kernel, &why);
+
+	if (err == -ENOTSUP) {
+		c->about.unknown++;
+		return 0;
+	}
+	if (err < 0)
+		return err;
+	if (c->stress.n == 0 || s.ms >= c->stress.at[c->stress.n - 1].ms)
+		err = add_stress(c, &s, kernel, why);
+	free(kernel);
+	free(why);
+	return err;
+}
+
 /* A later definition takes the place of an earlier one, in its room if it fits. */
 static int
 take_site(struct capture *c, struct reader_part *p, struct cursor *in)
@@ -569,6 +605,7 @@ static const struct {
 	[FORMAT_END] = { .take = take_end },
 	[FORMAT_CLOCK] = { .take = take_clock },
 	[FORMAT_REQUESTERS] = { .row = take_requester },
+	[FORMAT_STRESS] = { .take = take_stress },
 };
 
 static int
@@ -1006,6 +1043,8 @@ capture_close(struct capture *c)
 	free(c->segments.at);
 	free(c->entries.at);
 	free(c->clocks.at);
+	free(c->stress.at);
+	intern_fini(&c->stress_texts);
 	free(c->damages.at);
 	free(c->reason);
 	pack_free(c->pack);
@@ -1155,6 +1194,38 @@ const struct capture_mark *
 capture_mark(const struct capture *c, size_t i)
 {
 	return &c->marks.at[i];
+}
+
+/* --- heap stress ------------------------------------------------------------ */
+
+size_t
+capture_stresses(const struct capture *c)
+{
+	return c->stress.n;
+}
+
+const struct capture_stress *
+capture_stress(const struct capture *c, size_t i)
+{
+	return &c->stress.at[i];
+}
+
+const struct capture_stress *
+capture_stress_at(const struct capture *c, int64_t ms)
+{
+	size_t lo = 0, hi = c->stress.n;
+
+	if (hi == 0)
+		return NULL;
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c->stress.at[mid].ms <= ms)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &c->stress.at[lo];
 }
 
 /* --- clocks ------------------------------------------------------------- */

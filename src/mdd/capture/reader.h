@@ -92,6 +92,8 @@ struct capture {
 	TABLE(struct capture_mark) marks;
 	struct intern marks_seen;
 	TABLE(struct clock) clocks;
+	TABLE(struct capture_stress) stress;
+	struct intern stress_texts;
 	struct {
 		char (*at)[CAPTURE_WHY];
 		size_t n, cap;

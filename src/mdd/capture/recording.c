@@ -787,6 +787,17 @@ recording_clock(struct recording *r, int64_t ms, int64_t wall_ns)
 	r->waiting = true;
 }
 
+void
+recording_stress(struct recording *r, int64_t ms, const void *sample, size_t len)
+{
+	struct block_head head = { .kind = FORMAT_STRESS, .ms = ms };
+
+	r->payload.n = 0;
+	bytes_put(&r->payload, sample, len);
+	segments_block(&r->out, &head, &r->payload);
+	r->waiting = true;
+}
+
 /* --- now and then ------------------------------------------------------- */
 
 static bool

@@ -114,6 +114,7 @@ void recording_requester(struct recording *, uint32_t part, uint16_t info,
 void recording_lost(struct recording *, uint32_t part, uint64_t seq,
     unsigned cause, uint64_t count);
 void recording_clock(struct recording *, int64_t ms, int64_t wall_ns);
+void recording_stress(struct recording *, int64_t ms, const void *, size_t len);
 void recording_end_part(struct recording *, uint32_t part, int64_t ms,
     int status, const void *reason, size_t len);
 

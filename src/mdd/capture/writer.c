@@ -29,6 +29,7 @@ enum message_op {
 	SAY_REQUESTER,		/* number: its info */
 	SAY_LOST,		/* number: cause */
 	SAY_CLOCK,		/* seq: wall clock */
+	SAY_STRESS,
 	SAY_END,		/* number: status */
 };
 
@@ -486,6 +487,21 @@ capture_writer_clock(struct capture_writer *w, int64_t ms, int64_t wall_ns)
 	say(w, m);
 }
 
+void
+capture_writer_stress(struct capture_writer *w, const struct capture_stress *s)
+{
+	struct bytes b = { .n = 0 };
+	struct message *m;
+
+	define_stress(&b, s);
+	m = b.failed ? NULL : message_new(SAY_STRESS, 0, b.p, b.n);
+	bytes_fini(&b);
+	if (m == NULL)
+		return;
+	m->ms = s->ms;
+	say(w, m);
+}
+
 /* --- the thread --------------------------------------------------------- */
 
 static void
@@ -525,6 +541,9 @@ hear(struct recording *r, const struct message *m)
 		break;
 	case SAY_CLOCK:
 		recording_clock(r, m->ms, (int64_t)m->seq);
+		break;
+	case SAY_STRESS:
+		recording_stress(r, m->ms, data, m->n);
 		break;
 	case SAY_END:
 		recording_end_part(r, m->part, m->ms, (int)m->number, data,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../keeper/node.h"
+#include "../kernel/kernel.h"
 #include "recorder.h"
 
 #define FINISH_MS 10000		/* for what waits when a recording ends */
@@ -134,12 +135,31 @@ finished(uv_work_t *work, int status)
 		free_recording(r);
 }
 
+/* How hard the kernel works meanwhile. */
+static void
+tell_stress(struct recording *r)
+{
+	struct kernel_sample k;
+
+	if (!r->sees_kernel)
+		kernel_view(r->node);
+	r->sees_kernel = true;
+	if (kernel_sample(r->node, &k) == 0)
+		capture_writer_stress(r->writer, &(struct capture_stress){
+		    .ms = k.ms, .sample = k.sample, .kernel = k.release,
+		    .why = k.why });
+}
+
 /* The disk may be slow: a worker waits for it. */
 static void
 end_recording(struct recording *r, const char *why)
 {
 	if (r->state >= WIRE_RECORD_ENDING)
 		return;
+	tell_stress(r);
+	if (r->sees_kernel)
+		kernel_leave(r->node);
+	r->sees_kernel = false;
 	tap_end_all(r, why);
 	snprintf(r->why, sizeof r->why, "%s", why);
 	r->state = WIRE_RECORD_ENDING;
@@ -196,6 +216,7 @@ recorder_begin(struct node *node, struct keeper *k,
 	TAILQ_INIT(&r->stores);
 	TAILQ_INSERT_TAIL(&all->all, r, link);
 	all->n++;
+	tell_stress(r);
 	err = k != NULL ? tap_begin(r, k, CAPTURE_JOINED) : 0;
 	if (err < 0) {
 		*why = why_not(-ENOMEM);
@@ -313,6 +334,7 @@ recorder_second(struct node *node)
 		if (r->state >= WIRE_RECORD_ENDING)
 			continue;
 		tap_second(r);
+		tell_stress(r);
 		if (r->viewer != 0 && r->live == 0 &&
 		    now - r->alone_ms >= ALONE_MS)
 			end_recording(r, "the target has ended");

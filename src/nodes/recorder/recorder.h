@@ -132,6 +132,7 @@ struct recording {
 	uint64_t namings;		/* taps whose threads' names were read, so far */
 	int64_t alone_ms;		/* since when none lives; 0: one does */
 	uv_work_t work;			/* its end */
+	bool sees_kernel;		/* it is a viewer of the kernel's counts */
 	bool gone;			/* nobody will ask for it: freed with its end */
 };
 

@@ -5,6 +5,7 @@
  *	batch.c		sessions, lists and pages as text
  *	marks.c		named marks of the stream
  *	counts.c	counts by type
+ *	stress.c	samples of heap stress
  *
  * Example: a command that reads a list
  *	static int
@@ -90,6 +91,27 @@ int batch_usage(const struct options *, uv_loop_t *, struct nodes_session *,
     struct usage_list *, struct usage_source *);
 /* Describes the session's last counts. */
 void batch_usage_source(struct nodes_session *, struct usage_source *);
+
+/* --- stress.c: heap stress ----------------------------------------------------- */
+
+struct batch_stress;
+struct stress_sample;
+
+/*
+ * Opens the node of TARGET; without one, the node of this machine that has the best
+ * source of counts, or the kernel's files if these are better or no node runs.
+ * PAGEK_OK, or the exit status after a complaint.
+ */
+int batch_stress_open(const struct options *, uv_loop_t *,
+    struct batch_stress **);
+void batch_stress_close(struct batch_stress *);
+/* fresh: taken after this call, not up to a cycle before.  As above. */
+int batch_stress_take(struct batch_stress *, bool fresh, struct stress_sample *);
+/* Of the last sample; as of struct nodes_stress. */
+const char *batch_stress_kernel(const struct batch_stress *);
+const char *batch_stress_why(const struct batch_stress *);
+/* The node that reads the counts, as a TARGET; "": this process does. */
+const char *batch_stress_node(const struct batch_stress *);
 
 /* --- names ---------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* pagek stress: how hard this machine's kernel worked for its pages. */
+/* pagek stress: how hard a machine's kernel worked for its pages. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
+#include "../../mdd/moment.h"
 #include "../../stress/stress.h"
 #include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
+#include "../debugdata/debugdata.h"
 #include "../documents/documents.h"
 
 #define CANNOT_RUN 126
@@ -21,6 +23,7 @@ struct spent {
 	const struct options *o;
 	const char *kernel;
 	const char *why;		/* stress_why() */
+	const char *node;		/* that reads the counts; "" none */
 	int64_t wall_ms;		/* of its end */
 	int64_t ms;			/* how long; -1: since the boot, or not known */
 	bool changed;			/* the source changed within it */
@@ -55,6 +58,7 @@ FIELD_GET(get_seconds, spent, share, (double)r->ms / 1000, r->ms >= 0)
 FIELD_GET_TEXT(get_source, spent, stress_sources[r->s.source].name)
 FIELD_GET_TEXT(get_kernel, spent, r->kernel)
 FIELD_GET_TEXT(get_why, spent, r->why)
+FIELD_GET_TEXT(get_node, spent, r->node)
 FIELD_GET(get_requests, spent, n, r->s.requests, r->s.requests_known)
 FIELD_GET(get_some, spent, n, r->s.some_us, r->s.pressure_known)
 FIELD_GET(get_full, spent, n, r->s.full_us, r->s.pressure_known)
@@ -130,6 +134,7 @@ static const struct field sample_fields[] = {
 	{ .key = "taken_by_others", .kind = FIELD_NUMBER, .get = get_stolen },
 	{ .key = "missed", .kind = FIELD_NUMBER, .get = get_missed },
 	{ .key = "source_changed", .kind = FIELD_BOOL, .get = get_changed },
+	{ .key = "node", .kind = FIELD_TEXT, .get = get_node },
 	{ .key = "why", .kind = FIELD_TEXT, .get = get_why },
 };
 static const struct field_table samples = FIELD_TABLE(sample_fields);
@@ -199,6 +204,8 @@ static const struct field level_fields[] = {
 };
 static const struct field_table levels = FIELD_TABLE(level_fields);
 
+#define CAUTION "do not compare counts of two sources or kernels"
+
 static void
 put_period(FILE *out, const struct spent *p)
 {
@@ -208,8 +215,8 @@ put_period(FILE *out, const struct spent *p)
 		fputc('\n', out);
 	else
 		fprintf(out, "  %s\n", stress_sources[p->s.source].since_boot &&
-		    p->s.changes == 0 ? "since boot" :
-		    "since the file was last read");
+		    p->s.changes == 0 ? "since boot" : p->node[0] != '\0' ?
+		    "since the node reads it" : "since the file was last read");
 }
 
 /* Why the counts are too low. */
@@ -223,8 +230,8 @@ put_doubts(FILE *out, const struct spent *p)
 		fprintf(out, "the module has not followed %s requests: they count "
 		    "as level 1\n", base_digits(p->s.missed).text);
 	if (p->changed)
-		fprintf(out, "the source is now %s: these are too low\n",
-		    stress_sources[p->s.source].text);
+		fprintf(out, "the source is now %s: these are too low; " CAUTION
+		    "\n", stress_sources[p->s.source].text);
 }
 
 static void
@@ -242,6 +249,8 @@ put_notes(FILE *out, const struct spent *p)
 		fputs("level 2 is above a tenth of level 1: kswapd may not keep up\n",
 		    out);
 	put_doubts(out, p);
+	if (p->node[0] != '\0')
+		fprintf(out, "read by the node %s\n", base_shown(p->node));
 	if (p->why[0] != '\0')
 		fprintf(out, "%s\n", p->why);
 }
@@ -321,23 +330,23 @@ put_metrics(FILE *out, const struct spent *p)
 
 struct look {
 	const struct options *o;
-	struct stress *stress;
+	struct batch_stress *stress;
 	FILE *out;
 	struct json json;
 	struct stress_sample base;	/* differences are to it */
 	struct mono base_at;
 	uint64_t lines;
+	char kernel[STRESS_KERNEL];	/* of the last line */
 	bool none;			/* the last sample had no source */
+	int status;			/* of the last sample */
 };
 
+/* fresh: not from before this call. */
 static bool
-take_sample(struct look *l, struct stress_sample *s)
+take_sample(struct look *l, bool fresh, struct stress_sample *s)
 {
-	int err = stress_take(l->stress, s);
-
-	if (err < 0)
-		complain("cannot read the kernel's counters: %s", strerror(-err));
-	return err == 0;
+	l->status = batch_stress_take(l->stress, fresh, s);
+	return l->status == PAGEK_OK;
 }
 
 static bool
@@ -350,9 +359,14 @@ repeats(const struct options *o)
 static void
 put_source(struct look *l, const struct spent *p, struct output_table *lines)
 {
+	if (l->lines++ > 0 && strcmp(l->kernel, p->kernel) != 0)
+		fprintf(l->out, "the kernel is another one: " CAUTION "\n");
 	fprintf(l->out, "HEAP STRESS  %s  %s\n", p->kernel,
 	    stress_sources[p->s.source].text);
+	if (p->node[0] != '\0')
+		fprintf(l->out, "read by the node %s\n", base_shown(p->node));
 	output_heading(lines);
+	snprintf(l->kernel, sizeof l->kernel, "%s", p->kernel);
 }
 
 static void
@@ -368,7 +382,7 @@ put_form(struct look *l, const struct spent *p)
 	} else if (option_given(l->o, OPTION_READ_ZERO)) {
 		put_line(l->out, p);
 	} else if (repeats(l->o)) {
-		if (l->lines++ == 0)
+		if (l->lines == 0 || strcmp(l->kernel, p->kernel) != 0)
 			put_source(l, p, &lines);
 		output_row(&lines, p);
 		put_doubts(l->out, p);
@@ -381,14 +395,16 @@ put_form(struct look *l, const struct spent *p)
 static bool
 put_spent(struct look *l, const struct stress_sample *base)
 {
-	struct spent p = { .o = l->o, .kernel = stress_kernel(l->stress),
+	struct spent p = { .o = l->o,
 		.ms = base != NULL ? mono_ms_since(l->base_at) : -1,
 		.wall_ms = base_wall_ms() };
 	struct stress_sample now;
 
-	if (!take_sample(l, &now))
+	if (!take_sample(l, l->o->argv != NULL, &now))
 		return false;
-	p.why = stress_why(l->stress);
+	p.kernel = batch_stress_kernel(l->stress);
+	p.why = batch_stress_why(l->stress);
+	p.node = batch_stress_node(l->stress);
 	p.s = now;
 	if (base != NULL) {
 		stress_spent(&p.s, &now, base);
@@ -410,7 +426,7 @@ from_boot(const struct options *o)
 static bool
 put_repeatedly(struct look *l, uv_loop_t *loop)
 {
-	bool good = from_boot(l->o) || take_sample(l, &l->base);
+	bool good = from_boot(l->o) || take_sample(l, false, &l->base);
 	struct pace pace;
 
 	l->base_at = mono_now();
@@ -428,13 +444,13 @@ put_repeatedly(struct look *l, uv_loop_t *loop)
 }
 
 static void
-begin_document(struct look *l)
+begin_document(struct look *l, const char *kernel)
 {
 	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
 		return;
 	json_open(&l->json, l->out, l->o);
 	json_document(&l->json, "pagek.stress/1", &samples, 0);
-	json_text(&l->json, "kernel", or_null(stress_kernel(l->stress)));
+	json_text(&l->json, "kernel", or_null(kernel));
 	json_rows(&l->json, "samples");
 }
 
@@ -495,7 +511,7 @@ put_command(struct look *l, int *status)
 {
 	int err;
 
-	if (!take_sample(l, &l->base))
+	if (!take_sample(l, true, &l->base))
 		return false;
 	l->base_at = mono_now();
 	err = run_command(l->o->argv, status);
@@ -503,8 +519,127 @@ put_command(struct look *l, int *status)
 		complain("cannot start the command: %s", strerror(-err));
 		return false;
 	}
-	begin_document(l);
+	begin_document(l, batch_stress_kernel(l->stress));
 	return put_spent(l, &l->base);
+}
+
+/* --- a capture -------------------------------------------------------------------------------------------- */
+
+struct span {
+	struct capture *c;
+	const char *path;
+	int64_t begin, end;		/* of the samples that are wanted */
+};
+
+/* The time of a moment.  PAGEK_OK, or the status after a complaint. */
+static int
+find_time(const struct span *s, const char *text, int64_t *ms)
+{
+	struct capture_list *list;
+	struct capture_when w;
+	uint32_t part;
+	uint64_t seq;
+	int status = capture_choose(s->c, s->path, NULL, true, &part);
+
+	if (status == PAGEK_OK)
+		status = capture_moment(s->c, s->path, part, text, &w);
+	if (status != PAGEK_OK)
+		return status;
+	if (w.at == CAPTURE_AT_MS) {
+		*ms = w.ms;
+		return PAGEK_OK;
+	}
+	/* A mark, the peak, the end. */
+	status = captures_seek(s->c, part, &w, s->path, true, &list);
+	if (status != PAGEK_OK)
+		return status;
+	capture_list_at(list, &seq, ms);
+	capture_list_free(list);
+	return PAGEK_OK;
+}
+
+static int
+find_span(struct span *s, const struct options *o)
+{
+	size_t n = capture_stresses(s->c);
+	int status = PAGEK_OK;
+
+	if (n == 0) {
+		complain("'%s' has no samples of heap stress: it was written by an "
+		    "older node", s->path);
+		return PAGEK_FORMAT;
+	}
+	s->begin = capture_stress(s->c, 0)->ms;
+	s->end = capture_stress(s->c, n - 1)->ms;
+	if (o->events.ats > 1)
+		status = find_time(s, o->events.at[0], &s->begin);
+	if (status == PAGEK_OK && o->events.ats > 0)
+		status = find_time(s, o->events.at[o->events.ats - 1], &s->end);
+	if (status == PAGEK_OK && s->end < s->begin) {
+		complain("--at=%s is before %s", base_shown(o->events.at[
+		    o->events.ats - 1]), o->events.ats > 1 ? "the other --at" :
+		    "the first sample");
+		return PAGEK_USAGE;
+	}
+	return status;
+}
+
+/* Between the samples at two moments. */
+static void
+put_between(struct look *l, const struct span *s, int64_t begin, int64_t end)
+{
+	const struct capture_stress *from = capture_stress_at(s->c, begin);
+	const struct capture_stress *to = capture_stress_at(s->c, end);
+	struct spent p = { .o = l->o, .kernel = to->kernel, .why = to->why,
+		.node = "", .ms = to->ms - from->ms,
+		.wall_ms = capture_wall_ns(s->c, to->ms) / 1000000 };
+
+	stress_spent(&p.s, &to->sample, &from->sample);
+	p.changed = p.s.changes > 0;
+	put_form(l, &p);
+}
+
+static void
+put_span(struct look *l, const struct span *s)
+{
+	int64_t each = repeats(l->o) ? l->o->repeat.interval_ms : s->end - s->begin;
+	uint64_t n = 0;
+
+	for (int64_t at = s->begin; output_going(l->out); at += each) {
+		int64_t end = at < s->end - each ? at + each : s->end;
+
+		put_between(l, s, at, end);
+		if (end == s->end || ++n == l->o->repeat.count)
+			break;
+	}
+}
+
+static int
+print_capture(struct look *l)
+{
+	struct span s = { .path = l->o->target.name };
+	char why[CAPTURE_WHY];
+	int status, err = capture_open(&s.c, s.path, why);
+
+	if (err < 0) {
+		complain("%s", why);
+		return err == -EBADMSG || err == -ENOTSUP ? PAGEK_FORMAT :
+		    PAGEK_FAILED;
+	}
+	status = find_span(&s, l->o);
+	if (status == PAGEK_OK) {
+		l->out = output_open(l->o->output);
+		status = l->out == NULL ? PAGEK_FAILED : PAGEK_OK;
+	}
+	if (status == PAGEK_OK) {
+		begin_document(l, capture_stress(s.c, 0)->kernel);
+		put_span(l, &s);
+		end_document(l);
+		status = output_close(l->out, l->o->output,
+		    captures_complain(s.c, s.path));
+	}
+	capture_close(s.c);
+	return status;
 }
 
 /* --- the command line ------------------------------------------------------------------------------------- */
@@ -514,9 +649,20 @@ cmd_stress_check(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->target_given)
-		return option_fail(p, "'pagek stress' takes no TARGET: it counts for "
-		    "the whole machine on which it runs");
+	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
+		return option_fail(p, "'pagek stress' counts for a whole machine: "
+		    "'%s' has none; give a node, or no TARGET for this machine",
+		    base_shown(o->target.word));
+	if (o->events.ats > 0 && o->target.kind != TARGET_FILE)
+		return option_fail(p, "--at is a moment of a capture: give the "
+		    "file that 'pagek record' wrote");
+	if (o->target.kind == TARGET_FILE && (from_boot(o) ||
+	    o->format == FORMAT_PROM || option_given(o, OPTION_DURATION)))
+		return option_fail(p, "a capture has an end: it takes --at, "
+		    "--interval and --count, not --since, --duration or "
+		    "--format=prom");
+	if (o->root != NULL && o->target.kind != TARGET_LOCAL)
+		return option_fail(p, "--root reads files here: it takes no TARGET");
 	if (o->argv != NULL && (repeats(o) || from_boot(o)))
 		return option_fail(p, "a command is one period: it takes no "
 		    "--interval, --count, --duration or --since");
@@ -543,18 +689,23 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 	int status = PAGEK_OK, r;
 	bool good;
 
-	r = stress_open(&l.stress, o->root != NULL ? o->root : "/");
-	if (r < 0) {
-		complain("cannot read the kernel's counters: %s", strerror(-r));
-		return PAGEK_FAILED;
+	if (o->target.kind == TARGET_FILE) {
+		r = print_capture(&l);
+		pump_down(loop, NULL, NULL);
+		return r;
+	}
+	l.status = batch_stress_open(o, loop, &l.stress);
+	if (l.status != PAGEK_OK) {
+		pump_down(loop, NULL, NULL);
+		return l.status;
 	}
 	l.out = open_output(o);
 	if (l.out == NULL) {
-		stress_close(l.stress);
+		batch_stress_close(l.stress);
 		return PAGEK_FAILED;
 	}
 	if (o->argv == NULL)
-		begin_document(&l);
+		begin_document(&l, batch_stress_kernel(l.stress));
 	if (o->argv != NULL)
 		good = put_command(&l, &status);
 	else if (repeats(o))
@@ -563,11 +714,11 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 		good = put_spent(&l, NULL);
 	end_document(&l);
 	if (good && l.none && status == PAGEK_OK) {
-		complain("no source of counts: %s", stress_why(l.stress));
+		complain("no source of counts: %s", batch_stress_why(l.stress));
 		good = false;
 	}
-	r = output_close(l.out, o->output, good ? status : PAGEK_FAILED);
-	stress_close(l.stress);
-	pump_down(loop, NULL, NULL);
+	r = output_close(l.out, o->output, good ? status :
+	    l.status != PAGEK_OK ? l.status : PAGEK_FAILED);
+	batch_stress_close(l.stress);
 	return r;
 }

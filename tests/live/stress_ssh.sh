@@ -1,0 +1,34 @@
+#!/bin/sh
+# pagek stress of another machine, behind ssh.  Needs openssh-server, openssh-client.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+. "$(dirname "$0")/lib_ssh.sh"
+
+there() {
+	"$pagek" stress ssh:page --format json >"$tmp/json" &&
+	    python3 -c 'import json, os, sys
+s = json.load(open(sys.argv[1]))["samples"][0]
+assert s["node"] == "ssh:page", s
+assert s["kernel"] == os.uname().release
+assert s["level_1"] is None or s["level_1"] > 0' "$tmp/json"
+}
+rule "the counts are those of the other machine's node" there
+lines() {
+	"$pagek" stress ssh:page --interval 0.1 --count 3 >"$tmp/out" &&
+	    [ "$(grep -c '^[0-9][0-9]:' "$tmp/out")" = 3 ] &&
+	    grep -qx 'read by the node ssh:page' "$tmp/out"
+}
+rule "lines come over one link" lines
+reader() {
+	"$pagek" stress ssh:reader --read-zero >"$tmp/out" &&
+	    [ "$(wc -w <"$tmp/out")" = 6 ]
+}
+rule "the role read is enough" reader
+old() {
+	"$pagek" stress ssh:old >"$tmp/out" 2>"$tmp/err"
+	[ $? != 0 ] && grep -q 'old' "$tmp/err" && [ ! -s "$tmp/out" ]
+}
+rule "a machine without a node of this kind is said" old
+rule "nothing of ssh is left" until_true 10 none_left
+say_result
