@@ -95,6 +95,58 @@ TEST(records_of_any_bits_come_back)
 	capture_close(c);
 }
 
+/* In all files of a ring they are where they were written. */
+LOOP_TEST(samples_of_heap_stress_come_back, 0, 2)
+{
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd(), .plain = _i });
+	const struct capture_stress *s;
+	struct capture *c;
+
+	ck_assert_uint_eq(rig_part(w, "program"), 1);
+	for (unsigned i = 0; i < 5; i++)
+		capture_writer_stress(w, &(struct capture_stress){
+		    .ms = 1000 * i, .kernel = "6.1.0-test",
+		    .why = i < 3 ? "" : "the file is gone", .sample = {
+			.source = i < 3 ? STRESS_FILE : STRESS_VMSTAT,
+			.known = { true, i < 3 }, .level = { 100 * i, i },
+			.changes = i / 3 } });
+	/* Time goes on only. */
+	capture_writer_stress(w, &(struct capture_stress){ .ms = 500,
+	    .kernel = "", .why = "" });
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert_uint_eq(capture_damages(c), 0);
+	ck_assert_uint_eq(capture_stresses(c), 5);
+	for (unsigned i = 0; i < 5; i++) {
+		s = capture_stress(c, i);
+		ck_assert_int_eq(s->ms, 1000 * i);
+		ck_assert_str_eq(s->kernel, "6.1.0-test");
+		ck_assert_str_eq(s->why, i < 3 ? "" : "the file is gone");
+		ck_assert_uint_eq(s->sample.level[0], 100 * i);
+		ck_assert(s->sample.known[1] == (i < 3));
+		ck_assert_uint_eq(s->sample.changes, i / 3);
+		ck_assert_ptr_eq(capture_stress_at(c, 1000 * i + 999), s);
+	}
+	ck_assert_ptr_eq(capture_stress_at(c, INT64_MIN), capture_stress(c, 0));
+	ck_assert_ptr_eq(capture_stress_at(c, INT64_MAX), capture_stress(c, 4));
+	capture_close(c);
+}
+
+TEST(a_capture_without_samples_has_none)
+{
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	struct capture *c;
+
+	rig_part(w, "program");
+	rig_finish(w);
+	c = rig_open(rig_path);
+	ck_assert_uint_eq(capture_stresses(c), 0);
+	ck_assert_ptr_null(capture_stress_at(c, 0));
+	capture_close(c);
+}
+
 TEST(requesters_come_back)
 {
 	struct rec all[600];

@@ -4,7 +4,7 @@
  *
  * Claims: what is refused has a sentence; numbers go on within a part but for
  * gaps; a list has as many rows as its totals say; the events of an export leave
- * the blocks of its moment.
+ * the blocks of its moment; samples of heap stress are in the order of their times.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -183,6 +183,22 @@ use_definitions(const struct capture *c, uint32_t part)
 }
 
 static void
+use_stress(const struct capture *c)
+{
+	size_t n = capture_stresses(c);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct capture_stress *s = capture_stress(c, i);
+
+		claim(i == 0 || s[-1].ms <= s->ms, "time goes on");
+		claim(strlen(s->kernel) < CAPTURE_TEXT_MAX &&
+		    strlen(s->why) < CAPTURE_TEXT_MAX &&
+		    s->sample.source <= STRESS_NONE, "a sample");
+		claim(capture_stress_at(c, s->ms)->ms == s->ms, "it is found");
+	}
+}
+
+static void
 use(struct capture *c)
 {
 	struct capture_about a;
@@ -203,6 +219,7 @@ use(struct capture *c)
 		use_list(c, no, &(struct capture_when){ .at = CAPTURE_AT_SEQ,
 		    .seq = p.complete_seq + 5 });
 	}
+	use_stress(c);
 	for (size_t i = 0; i < capture_marks(c); i++)
 		claim(capture_mark(c, i)->text != NULL, "marks have texts");
 	for (size_t i = 0; i < capture_damages(c); i++)

@@ -17,13 +17,16 @@ static const struct seed {
 	const char *name;
 	struct capture_opts opts;
 	unsigned parts;
+	bool stress;
 } seeds[] = {
-	{ "empty", { .plain = true }, 0 },
-	{ "plain", { .plain = true }, 1 },
-	{ "packed", { .keep_free = 0 }, 1 },
+	{ "empty", { .plain = true }, 0, false },
+	{ "plain", { .plain = true }, 1, false },
+	{ "packed", { .keep_free = 0 }, 1, false },
 	{ "segments", { .plain = true, .segment_bytes = 2000,
-	    .checkpoint_events = 300 }, 1 },
-	{ "parts", { .segment_bytes = 2000, .checkpoint_events = 300 }, 3 },
+	    .checkpoint_events = 300 }, 1, false },
+	{ "parts", { .segment_bytes = 2000, .checkpoint_events = 300 }, 3,
+	    false },
+	{ "stress", { .plain = true }, 0, true },
 };
 
 static struct rec
@@ -78,6 +81,17 @@ write_part(struct capture_writer *w, const char *comm)
 }
 
 static void
+write_stress(struct capture_writer *w)
+{
+	for (unsigned i = 0; i < 3; i++)
+		capture_writer_stress(w, &(struct capture_stress){
+		    .ms = 1000 * i, .kernel = "6.1.0", .why = "because",
+		    .sample = { .source = STRESS_VMSTAT, .known = { true },
+			.level = { 300 * i }, .pressure_known = true,
+			.some_us = i, .full_us = UINT64_MAX } });
+}
+
+static void
 copy_to(const char *folder, const char *name, int fd, char first)
 {
 	static char bytes[LARGEST];
@@ -111,6 +125,8 @@ main(int argc, char **argv)
 			return EXIT_FAILURE;
 		for (unsigned p = 0; p < seeds[i].parts; p++)
 			write_part(w, "program");
+		if (seeds[i].stress)
+			write_stress(w);
 		if (capture_writer_finish(w, "done", 10000, NULL) < 0)
 			return EXIT_FAILURE;
 		copy_to(argv[1], seeds[i].name, fd, 0);
