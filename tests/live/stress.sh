@@ -165,6 +165,57 @@ apart() {
 }
 rule "the command's output is apart from the counts" apart
 
+# --- a capture ------------------------------------------------------------------------------
+
+recorded() {
+	"$pagek" record -o "$tmp/capture" -- python3 -c '
+import mmap
+m = mmap.mmap(-1, 64 << 20)
+m.madvise(mmap.MADV_NOHUGEPAGE)
+for i in range(0, 64 << 20, 4096):
+    m[i] = 1
+' 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
+	"$pagek" stress "$tmp/capture" --format json >"$tmp/json" &&
+	    python3 -c 'import json, os, sys
+s = json.load(open(sys.argv[1]))["samples"]
+assert len(s) == 1, s
+s = s[0]
+assert s["kernel"] == os.uname().release and s["node"] is None
+assert s["seconds"] > 0 and not s["source_changed"]
+assert s["requests"] is None or s["requests"] >= 16384, s' "$tmp/json" &&
+	    "$pagek" stress "$tmp/capture" >"$tmp/out" &&
+	    grep -q '^1 default criteria' "$tmp/out"
+}
+rule "a recording has the levels that were spent meanwhile" recorded
+moments() {
+	"$pagek" stress "$tmp/capture" --at begin >"$tmp/out" &&
+	    grep -q '  0.0 s$' "$tmp/out" &&
+	    "$pagek" stress "$tmp/capture" --at begin --at end --read-zero \
+		>"$tmp/out" && [ "$(wc -w <"$tmp/out")" = 6 ] &&
+	    "$pagek" stress "$tmp/capture" --interval 0.05 --count 2 \
+		>"$tmp/out" &&
+	    [ "$(grep -c '^[0-9][0-9]:' "$tmp/out")" = 2 ]
+	[ $? = 0 ] || { cat "$tmp/out"; return 1; }
+	"$pagek" stress "$tmp/capture" --at +1h 2>"$tmp/err"
+	[ $? = 2 ] && grep -q 'which goes from' "$tmp/err" || return 1
+	"$pagek" stress "$tmp/capture" --at end --at begin 2>"$tmp/err"
+	[ $? = 2 ] && grep -q 'is before' "$tmp/err"
+}
+rule "... between moments of it, and in lines" moments
+damaged() {
+	head -c 5000 "$tmp/capture" >"$tmp/cut"
+	"$pagek" stress "$tmp/cut" >"$tmp/out" 2>"$tmp/err"
+	[ $? = 5 ] && grep -q '^1 default criteria' "$tmp/out" &&
+	    grep -q 'cut off' "$tmp/err"
+}
+rule "what is left of a damaged one is shown, with the damage" damaged
+older() {
+	"$B/tests/capture/write_capture" "$tmp/older" 1000 &&
+	    ! "$pagek" stress "$tmp/older" 2>"$tmp/err" &&
+	    grep -q 'has no samples of heap stress' "$tmp/err"
+}
+rule "one of an older node has none, which is said" older
+
 full() {
 	"$pagek" stress >/dev/full 2>"$tmp/err"
 	[ $? = 1 ] && "$pagek" stress | true
