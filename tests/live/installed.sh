@@ -6,6 +6,8 @@ set -u
 pagek=$B/pagek
 library=$B/liballoclog.so
 symbols=$top/dist/liballoclog0.symbols
+refcnt=$B/libpagek-refcnt.so
+refcnt_symbols=$top/dist/libpagek-refcnt0.symbols
 usr=$tmp/usr
 report=$tmp/report
 
@@ -27,7 +29,10 @@ stays_below() {
 	    return 1
 	for f in include/alloclog.h include/usage_xmemory.h \
 	    lib/pkgconfig/alloclog.pc lib/pkgconfig/usage_xmemory.pc \
-	    lib/pagek/libusage_xmemory.a share/man/man3/alloclog.3; do
+	    include/pk_refcnt.h lib/pkgconfig/pagek-refcnt.pc \
+	    lib/pagek/libpagek-refcnt.so lib/pagek/libpagek-refcnt.so.0 \
+	    lib/pagek/libusage_xmemory.a share/man/man3/alloclog.3 \
+	    share/man/man3/refcnt.3 share/man/man5/refcnt.5; do
 		[ -f "$root/opt/pagek/$f" ] || { echo "no $f"; return 1; }
 	done
 	make_in uninstall "$root" /opt/pagek || return 1
@@ -45,6 +50,7 @@ flags_of() {
 }
 rule "pkg-config has the flags and the version of alloclog" flags_of alloclog
 rule "... and of usage_xmemory" flags_of usage_xmemory
+rule "... and of pagek-refcnt" flags_of pagek-refcnt
 
 moved() {
 	cp -r "$usr" "$tmp/moved" &&
@@ -56,21 +62,31 @@ rule "a tree that was moved has the flags of its new place" moved
 
 # --- symbols ------------------------------------------------------------------
 
+# soname LIBRARY SYMBOLS
 soname() {
-	readelf -d "$library" | grep -q 'SONAME.*\[liballoclog.so.0\]' &&
-	    grep -q '^liballoclog.so.0 ' "$symbols" &&
-	    [ -f "$usr/lib/pagek/liballoclog.so.0" ]
+	name=$(basename "$1").0
+	readelf -d "$1" | grep -qF "[$name]" && grep -q "^$name " "$2" &&
+	    [ -f "$usr/lib/pagek/$name" ]
 }
-rule "the library has a versioned name, which is installed" soname
+rule "a library has a versioned name, which is installed" \
+    soname "$library" "$symbols"
+rule "... and that of the counters, too" soname "$refcnt" "$refcnt_symbols"
 
-# same_symbols LIBRARY
+# same_symbols LIBRARY SYMBOLS
 same_symbols() {
-	sed -n 's/^ \(.*\)@Base .*/\1/p' "$symbols" >"$tmp/listed" &&
+	sed -n 's/^ \(.*\)@Base .*/\1/p' "$2" >"$tmp/listed" &&
 	    nm -D --defined-only "$1" | awk '{ print $3 }' | LC_ALL=C sort |
 	    diff "$tmp/listed" -
 }
-rule "the library exports what its list of symbols has, and no more" \
-    same_symbols "$library"
+rule "a library exports what its list of symbols has, and no more" \
+    same_symbols "$refcnt" "$refcnt_symbols"
+
+counters_declared() {
+	grep -o 'pk_[a-z_]*(' "$usr/include/pk_refcnt.h" | tr -d '(' |
+	    LC_ALL=C sort -u | diff "$tmp/listed" -
+}
+rule "... all that its header declares is among them" counters_declared
+rule "... and the library of blocks, too" same_symbols "$library" "$symbols"
 
 declared() {
 	sed -n 's/^[a-z].*\(alloclog_[a-z_]*\)(.*/\1/p' \
@@ -84,18 +100,22 @@ rule "... all that the header declares is among them" declared
 differs() {
 	printf 'void alloclog_alloc(void) {}\nint slipped_out;\n' >"$tmp/other.c" &&
 	    gcc -shared -fPIC -o "$tmp/other.so" "$tmp/other.c" || return 1
-	same_symbols "$tmp/other.so" >"$tmp/difference"
+	same_symbols "$tmp/other.so" "$symbols" >"$tmp/difference"
 	grep -q '^> slipped_out' "$tmp/difference" &&
 	    grep -q '^< alloclog_mark' "$tmp/difference"
 }
 rule "an export by accident, and one that is gone, are noticed" differs
 
 if command -v dpkg-gensymbols >/dev/null; then
+	# debian PACKAGE LIBRARY SYMBOLS
 	debian() {
-		(cd "$tmp" && dpkg-gensymbols -c4 -v0.1 -pliballoclog0 \
-		    -e"$library" -I"$symbols" -Osymbols.new)
+		(cd "$tmp" && dpkg-gensymbols -c4 -v0.1 -p"$1" -e"$2" \
+		    -I"$3" -Osymbols.new)
 	}
-	rule "Debian's dpkg-gensymbols finds nothing to change in the list" debian
+	rule "Debian's dpkg-gensymbols finds nothing to change in the list" \
+	    debian liballoclog0 "$library" "$symbols"
+	rule "... nor in that of the counters" \
+	    debian libpagek-refcnt0 "$refcnt" "$refcnt_symbols"
 else
 	skip "dpkg-dev is not installed: dpkg-gensymbols does not read the list"
 fi
@@ -156,6 +176,41 @@ types_once() {
 }
 rule "... and page K has as many blocks as usage_xmemory counts" \
     unless_busy types_once
+
+hottest() {
+	for compiler in gcc clang; do
+		for standard in c11 c17; do
+			build $compiler $standard hottest.c pagek-refcnt || return 1
+		done
+	done
+	"$tmp/example" "$top/tests/corpus/refcnt/target" >"$tmp/said" || return 1
+	cat "$tmp/said"
+	sed 1,2d "$tmp/said" >"$tmp/rows"
+	printf '%s\n' '0x41000  -1  refs  0 8589934592' '0x40000  -1  refs  5007 0' \
+	    '0x50000  -1  smpl  1 0 of any node' | sed 's/  */ /g' >"$tmp/wanted"
+	sed 's/  */ /g; s/^ //' "$tmp/rows" | diff "$tmp/wanted" -
+}
+rule "examples/hottest.c prints the hottest pages of a mapped file" hottest
+
+hottest_refuses() {
+	for file in version sets counters slot; do
+		! "$tmp/example" "$top/tests/corpus/refcnt/$file" >"$tmp/said" \
+		    2>"$tmp/error" || return 1
+		cat "$tmp/error"
+		grep -q "^hottest: .*/$file .*" "$tmp/error" || return 1
+	done
+	! "$tmp/example" "$usr/include/pk_refcnt.h" 2>"$tmp/error" &&
+	    grep 'is not a file of reference counters$' "$tmp/error"
+}
+rule "... and says why it does not read a damaged or foreign one" hottest_refuses
+
+in_cxx_too() {
+	printf '#include <pk_refcnt.h>\nint main() { return pk_refcnt_why()[0]; }\n' \
+	    >"$tmp/why.cc" &&
+	    g++ -std=c++11 -Wall -Wextra -Werror -o "$tmp/why" "$tmp/why.cc" \
+	    $(pkg-config --cflags --libs pagek-refcnt) && "$tmp/why"
+}
+rule "... whose header is one of C++ as well" in_cxx_too
 
 # The program may be run without a node, and without pkg-config's library path.
 alone() {
