@@ -68,6 +68,12 @@ struct model {
 	struct usage_row *usage;	/* rows of USED */
 	uint32_t usages, usage_no;	/* how many; number of the copy */
 	unsigned usage_ends;
+	struct refcnt_page *touch;	/* rows of TOUCHED */
+	uint32_t touches, touch_rows;	/* how many; in a portion */
+	uint64_t touch_no;		/* periods */
+	unsigned touch_anew;		/* portions of another period than the first */
+	struct wire_count counted;	/* the last COUNT */
+	enum wire_error count_error;	/* the answer to COUNT; 0: COUNTED */
 	unsigned usage_anew;		/* portions that are of another copy than the first */
 	uint32_t part_max, read_max;
 };
@@ -186,6 +192,7 @@ struct peer {
 	uint64_t stress_reader;
 	const char *stress_why[WIRE_STRESS_WHY];
 	struct wire_bytes stress_bytes;	/* in place of the sample; len 0: that */
+	bool has_no_touches;		/* likewise */
 	bool holds_regions;		/* not answered until that is over */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
 	bool may_not_arm;
@@ -796,6 +803,82 @@ answer_stressed(struct peer *p, const struct wire_msg *q)
 }
 
 static void
+answer_touched(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	static uint8_t rows[WIRE_TOUCH_BYTES], ranges[2 * WIRE_TOUCH_RANGE];
+	struct wire_msg msg = { .type = WIRE_TOUCHED, .id = q->id };
+	struct wire_touched *t = &msg.touched;
+	uint32_t i = 0, n = 0;
+
+	while (i < m->touches && m->touch[i].vaddr < q->touches.from)
+		i++;
+	if (i > 0 && m->touch_anew > 0 && m->touch_anew--)
+		m->touch_no++;
+	t->counters = m->touches > 0 ? m->touch[0].counters : 0;
+	for (; i < m->touches && n < m->touch_rows; i++, n++)
+		refcnt_row_put(rows + n * WIRE_TOUCH_ROW(t->counters),
+		    &m->touch[i]);
+	t->rows = (struct wire_bytes){ .p = rows,
+		.len = n * WIRE_TOUCH_ROW(t->counters) };
+	t->next = i < m->touches ? m->touch[i].vaddr : 0;
+	t->no = m->touch_no;
+	t->nodes = 2;
+	t->period_ms = 1000;
+	t->since_ms = 900;
+	t->now_ms = 5000;
+	t->why = wire_text("a \033 reason");
+	/* One range at a time. */
+	t->nranges = m->touches > 0 ? 2 : 0;
+	t->pages = m->touches;
+	if (q->touches.range < t->nranges) {
+		wire_touch_range_put(ranges, &(struct wire_touch_range){
+		    .vaddr = 0x10000 * (q->touches.range + 1), .len = 4096,
+		    .since_ms = 900, .source = REFCNT_REFS });
+		t->ranges = (struct wire_bytes){ .p = ranges,
+			.len = WIRE_TOUCH_RANGE };
+	}
+	peer_send(p, &msg);
+}
+
+static void
+answer_count(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	struct wire_msg msg = { .type = WIRE_COUNTED, .id = q->id };
+
+	m->counted = q->count;
+	if (m->count_error != 0) {
+		peer_error(p, q->id, m->count_error);
+		return;
+	}
+	msg.counted.why = wire_text("none of it is mapped");
+	msg.counted.pages = 7;
+	msg.counted.moved = 3;
+	msg.counted.left = 1;
+	peer_send(p, &msg);
+}
+
+static void
+answer_memory(struct peer *p, const struct wire_msg *q)
+{
+	static uint8_t rows[2 * WIRE_MEMORY_SIZE];
+	struct wire_msg msg = { .type = WIRE_MEMORIES, .id = q->id };
+
+	for (uint32_t i = 0; i < 2; i++)
+		wire_memory_node_put(rows + i * WIRE_MEMORY_SIZE,
+		    &(struct wire_memory_node){ .node = i, .bytes = 1 << 20,
+		    .pages = 256, .sets = 256, .counters = 512,
+		    .base_pages = 256, .slots = 1, .cpus = 1,
+		    .name = "n\033de" });
+	msg.memories.counters = 2;
+	msg.memories.bits = 11;
+	msg.memories.rows = (struct wire_bytes){ rows, sizeof rows };
+	if (q->memory.nodes.len > 3)
+		peer_error(p, q->id, WIRE_E_NAME);
+	else
+		peer_send(p, &msg);
+}
+
+static void
 answer_regions(struct peer *p, const struct wire_msg *q)
 {
 	struct model *m = meant(p, q->id, q->regions.index, q->regions.epoch);
@@ -900,6 +983,24 @@ peer_answer(struct peer *p, size_t k)
 			peer_error(p, q.id, WIRE_E_FRAME);
 		else
 			answer_stressed(p, &q);
+		break;
+	case WIRE_TOUCHES:
+	case WIRE_COUNT:
+		m = meant(p, q.id, q.type == WIRE_COUNT ? q.count.index :
+		    q.touches.index, q.type == WIRE_COUNT ? q.count.epoch :
+		    q.touches.epoch);
+		if (m != NULL && p->has_no_touches)
+			peer_error(p, q.id, WIRE_E_FRAME);
+		else if (m != NULL && q.type == WIRE_COUNT)
+			answer_count(p, &q, m);
+		else if (m != NULL)
+			answer_touched(p, &q, m);
+		break;
+	case WIRE_MEMORY:
+		if (p->has_no_touches)
+			peer_error(p, q.id, WIRE_E_FRAME);
+		else
+			answer_memory(p, &q);
 		break;
 	case WIRE_ARM:
 		m = meant(p, q.id, q.arm.index, q.arm.epoch);

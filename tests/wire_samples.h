@@ -274,6 +274,14 @@ sample_agree_some(struct wire_msg *m)
 	case WIRE_USED:
 		m->used.rows.len = WIRE_USAGE_SIZE;
 		break;
+	case WIRE_TOUCHED:
+		m->touched.counters = 2;
+		m->touched.rows.len = 2 * WIRE_TOUCH_ROW(2);
+		m->touched.ranges.len = WIRE_TOUCH_RANGE;
+		break;
+	case WIRE_MEMORIES:
+		m->memories.rows.len = WIRE_MEMORY_SIZE;
+		break;
 	case WIRE_SITED:
 	case WIRE_FRAMED:
 		sample_pack_some(m);
@@ -296,6 +304,10 @@ sample_agree_most(struct wire_msg *m)
 		break;
 	case WIRE_LGOT:
 		m->lgot.at = m->lgot.size - (uint32_t)m->lgot.bytes.len;
+		break;
+	case WIRE_TOUCHED:
+		m->touched.rows.len -= m->touched.rows.len %
+		    WIRE_TOUCH_ROW(WIRE_TOUCH_COUNTERS);
 		break;
 	case WIRE_SITED:
 	case WIRE_FRAMED:

@@ -3,6 +3,7 @@
  * refers to it, as in "Memory Reference Counters", refcnt(5) of IRIX.
  *
  *	model.c		the counted ranges and the counters of their pages
+ *	packed.c	pages on the wire
  *	topology.c	the machine's nodes: their memory and processors
  *	table.c		the files refcnt.nodeN, for other programs to map
  *	rcb.h		the layout of such a file
@@ -288,6 +289,11 @@ int refcnt_table_write(struct refcnt_table *, const struct refcnt *,
     char why[REFCNT_WHY]);
 /* Marks the files as ended and removes them. */
 void refcnt_table_free(struct refcnt_table *);
+/* A page on the wire: so many bytes, and 8 for each of its counters. */
+#define REFCNT_ROW_SIZE(counters) (74 + 8 * (size_t)(counters))
+void refcnt_row_put(uint8_t *out, const struct refcnt_page *);
+/* -EINVAL: it has another number of counters, or no such source. */
+int refcnt_row_get(struct refcnt_page *, const uint8_t *in, unsigned counters);
 
 /* --- inside this room, and for tests ------------------------------------------ */
 

@@ -43,8 +43,8 @@ may_read(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 	return false;
 }
 
-static bool
-may_control(struct conn *c, const struct wire_msg *m, const struct keeper *k)
+bool
+answer_may_control(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 {
 	if (access_controls(&c->node->access, &c->peer, k->image.uid))
 		return true;
@@ -370,7 +370,7 @@ answer_end(struct conn *c, const struct wire_msg *m)
 	struct keeper *k;
 
 	k = answer_keeper(c, m, m->end.index, m->end.epoch, false);
-	if (k == NULL || !may_control(c, m, k))
+	if (k == NULL || !answer_may_control(c, m, k))
 		return;
 	if (k == c->node->own_stream) {
 		conn_error(c, m->id, WIRE_E_NAME,
@@ -407,7 +407,7 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 	int r;
 
 	k = answer_keeper(c, m, m->arm.index, m->arm.epoch, false);
-	if (k == NULL || !may_control(c, m, k))
+	if (k == NULL || !answer_may_control(c, m, k))
 		return;
 	r = arming_ask(k, c->page.id, (enum wire_arming)m->arm.arming);
 	if (r == -ENOTSUP)
@@ -458,7 +458,7 @@ claim_file(struct conn *c, const struct wire_msg *m)
 static bool
 arm_for_recording(struct conn *c, const struct wire_msg *m, struct keeper *k)
 {
-	if (k->arming.mode == ARMING_DORMANT && !may_control(c, m, k))
+	if (k->arming.mode == ARMING_DORMANT && !answer_may_control(c, m, k))
 		return false;
 	if (!keeper_is_live(k) || (k->image.pid != 0 &&
 	    arming_ask(k, c->page.id, WIRE_ARM_WATCH) < 0)) {

@@ -65,6 +65,10 @@ struct answer_scratch {
 struct keeper *answer_keeper(struct conn *, const struct wire_msg *,
     uint32_t index, const uint8_t epoch[WIRE_EPOCH], bool need_list);
 
+/* False after an error was sent: only its user and root may. */
+bool answer_may_control(struct conn *, const struct wire_msg *,
+    const struct keeper *);
+
 /* All numbers of a stream, as in STATS and ROWS. */
 void answer_numbers(const struct keeper *, uint64_t out[WIRE_STATS_COUNT]);
 

@@ -12,6 +12,7 @@
  *	tables.c	NAME's tables, and regions
  *	usage.c		USAGE
  *	stress.c	STRESS
+ *	touches.c	COUNT, TOUCHES and MEMORY
  *
  * Limits
  *	connections	as many as the node was told, else SERVE_CONNS; at most

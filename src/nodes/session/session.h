@@ -24,6 +24,7 @@
  *	marks.c		asks the node for named marks, or to set one
  *	usage.c		asks the node for counts by caller, type and size
  *	stress.c	asks the node for the kernel's counts of heap stress
+ *	touches.c	asks the node for references to pages, and switches their counting
  *	retained.c	earlier records that the node still has
  *	merge.c		a snapshot in parts, and the records that come meanwhile
  *	answer_cache.c	names that the node has told, and keys to ask for
@@ -39,6 +40,7 @@
 #include <sys/types.h>
 
 #include "../../blklist/blklist.h"
+#include "../../refcnt/refcnt.h"
 #include "../../stream/stream.h"
 #include "../../stream/wire/wire.h"
 #include "../../stress/stress.h"
@@ -385,6 +387,72 @@ const struct nodes_usage *nodes_session_usage(struct nodes_session *);
 int nodes_session_ask_usage(struct nodes_session *);
 /* Tells the node that this page needs no more counts; the last copy stays. */
 void nodes_session_end_usage(struct nodes_session *);
+
+#define NODES_TOUCHES_MAX (1u << 18)	/* pages of a copy */
+
+/* The answer to the last nodes_session_count() or nodes_session_move(). */
+struct nodes_count {
+	bool pending;
+	int error;			/* -EPERM; -EINVAL: range or target; -EBUSY; -EDQUOT; -ENOTSUP; ... */
+	const char *why;		/* a sentence, also without an error; "" none */
+	uint64_t no;			/* another one with each answer */
+	uint64_t pages;			/* of the target that are counted now */
+	uint64_t moved, left;		/* of a move: pages that are there now, and the others */
+};
+
+/*
+ * References to the stream's pages: the last whole copy of what the node counts.
+ * Nothing is counted until somebody asks for it: then there are no ranges.
+ */
+struct nodes_touches {
+	const struct refcnt_page *page;	/* refcnt/refcnt.h; by address, those that were asked for */
+	size_t n;
+	const struct refcnt_range *range;	/* all of the stream */
+	size_t nranges;
+	uint64_t pages;			/* of these ranges */
+	unsigned nodes;
+	enum refcnt_plane plane;
+	int64_t now_ms, since_ms;	/* on the node's clock, as blk.ms */
+	uint32_t period_ms;
+	uint64_t periods;		/* that have ended */
+	uint64_t no;			/* another one with each copy; 0: there is none */
+	bool pending;			/* a copy is on its way */
+	/* The result of the last request for a copy: */
+	int error;			/* -ENOTSUP: an older node; -EPERM; -EAGAIN: not answered; ... */
+	const char *why;		/* a sentence: also why some counts are missing; "" none */
+	struct nodes_count count;
+};
+/* Borrowed until the next news. */
+const struct nodes_touches *nodes_session_touches(struct nodes_session *);
+/*
+ * Asks for a copy of the pages from..to - 1 (to 0: to the end); the news come with
+ * `pending` false.  -ENOENT: there is no stream; -EBUSY: one is on its way.
+ */
+int nodes_session_ask_touches(struct nodes_session *, uint64_t from, uint64_t to,
+    enum refcnt_plane);
+/*
+ * Switch the counting of a range on or off, and set the period of all ranges (0: as
+ * it is); move the pages of a range to a node of its machine.  Both need the role
+ * control.  The news come with count.pending false.  Errors as above.
+ */
+int nodes_session_count(struct nodes_session *, uint64_t vaddr, uint64_t len,
+    enum refcnt_source, bool on, uint32_t period_ms);
+int nodes_session_move(struct nodes_session *, uint64_t vaddr, uint64_t len,
+    uint32_t node);
+
+/* The memory of the nodes of the link's machine, and the counters for it. */
+struct nodes_memory {
+	const struct wire_memory_node *at;	/* names are safe for a terminal */
+	size_t n;
+	unsigned counters, bits;	/* of a set; of a hardware counter */
+	uint64_t no;			/* another one with each answer; 0: none yet */
+	bool pending;
+	int error;			/* -EINVAL: the virtual nodes; -ENOTSUP; ... */
+	const char *why;
+};
+const struct nodes_memory *nodes_session_memory(struct nodes_session *);
+/* nodes: virtual ones as for --nodes; "": the machine's own.  -EBUSY. */
+int nodes_session_ask_memory(struct nodes_session *, const char *nodes);
 
 /*
  * Heap stress of the machine that the node runs on, as the node reads it for all

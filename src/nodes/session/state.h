@@ -54,6 +54,9 @@
 	ASK(MARKS, marks, false) \
 	ASK(USAGE, usage, false) \
 	ASK(STRESS, stress, false)	/* of the node, whatever the stream is */ \
+	ASK(TOUCHES, touches, false) \
+	ASK(COUNT, count, false) \
+	ASK(MEMORY, memory, false) \
 	ASK(RETAINED, retained, false) \
 	ASK(ARM, arm, false) \
 	ASK(REPLAY, replay, false) \
@@ -164,6 +167,29 @@ struct session_stress {
 	char kernel[STRESS_KERNEL];
 	char why[NODES_STRESS_WHY];
 	char error_why[WIRE_TEXT_MAX + 1];
+};
+
+/* Counts of pages: the last whole copy, and the one that is coming in. */
+struct session_touches {
+	struct nodes_touches told;
+	struct refcnt_page *page;	/* of `told` */
+	struct refcnt_range *range;	/* likewise */
+	struct refcnt_page *coming;
+	struct refcnt_range *ranges;	/* coming */
+	size_t ncoming, cap, nranges, ranges_cap;
+	bool rows_end, ranges_end;	/* all of these have come */
+	uint64_t first, from, to;	/* addresses asked for; where the next portion begins */
+	enum refcnt_plane plane;
+	uint64_t period;		/* of the last portion */
+	unsigned tries;			/* copies of two periods, of one question */
+	char why[WIRE_TEXT_MAX + 1];
+	char count_why[WIRE_TEXT_MAX + 1];
+};
+
+struct session_memory {
+	struct nodes_memory told;
+	struct wire_memory_node *at;
+	char why[WIRE_TEXT_MAX + 1];
 };
 
 /* Records that the node still has, as they are read. */
@@ -315,6 +341,8 @@ struct nodes_session {
 	struct session_marks marks;
 	struct session_usage usage;
 	struct session_stress stress;
+	struct session_touches touches;
+	struct session_memory memory;
 	struct session_retained retained;
 	struct names names;
 };
@@ -328,10 +356,13 @@ SESSION_REQUESTS(ASK)
 void lost_arm(struct nodes_session *, int err);
 /* READ has none. */
 void lost_retained(struct nodes_session *, int err);
-/* USAGE has none: the link is lost. */
+/* USAGE has none: the link is lost; and so on. */
 void lost_usage(struct nodes_session *, int err);
 /* STRESS has none: -ECANCELED, or the link is lost. */
 void lost_stress(struct nodes_session *, int err);
+void lost_touches(struct nodes_session *, int err);
+void lost_count(struct nodes_session *, int err);
+void lost_memory(struct nodes_session *, int err);
 /* MARKS or MARK has none: the link is lost. */
 void lost_marks(struct nodes_session *, int err);
 
@@ -473,6 +504,12 @@ void marks_reset(struct nodes_session *);
 
 /* There is another stream, or none. */
 void usage_reset(struct nodes_session *);
+
+/* --- touches.c -------------------------------------------------- */
+
+/* There is another stream, or none. */
+void touches_reset(struct nodes_session *);
+void touches_fini(struct nodes_session *);
 
 /* --- retained.c ------------------------------------------------- */
 

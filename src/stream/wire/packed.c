@@ -1,5 +1,6 @@
 /*
- * The packed answers of SITED, FRAMED, REGIONED and MARKED: byte strings of
+ * The packed answers of SITED, FRAMED, REGIONED, MARKED, TOUCHED (its ranges) and
+ * MEMORIES: byte strings of
  * entries, little-endian, written and read here.
  *
  * SITED, for each site: site u32, depth u8, end u8, then depth frames u64.
@@ -376,4 +377,62 @@ wire_named_mark_get(struct wire_named_mark *m, const uint8_t in[WIRE_MARK_SIZE])
 	};
 	memcpy(m->name, p.name, sizeof p.name);
 	memcpy(m->who, p.who, sizeof p.who);
+}
+
+void
+wire_touch_range_put(uint8_t out[WIRE_TOUCH_RANGE],
+    const struct wire_touch_range *r)
+{
+	base_put_le(out, r->vaddr, 8);
+	base_put_le(out + 8, r->len, 8);
+	base_put_le(out + 16, (uint64_t)r->since_ms, 8);
+	out[24] = r->source;
+}
+
+void
+wire_touch_range_get(struct wire_touch_range *r,
+    const uint8_t in[WIRE_TOUCH_RANGE])
+{
+	r->vaddr = base_get_le(in, 8);
+	r->len = base_get_le(in + 8, 8);
+	r->since_ms = (int64_t)base_get_le(in + 16, 8);
+	r->source = in[24];
+}
+
+/* As on the wire, each number little-endian. */
+struct packed_memory {
+	uint64_t bytes, pages, sets, counters, base_pages;
+	uint32_t node, slots, cpus;
+	char name[WIRE_MEMORY_NAME];
+};
+
+_Static_assert(sizeof(struct packed_memory) == WIRE_MEMORY_SIZE, "no gaps");
+
+void
+wire_memory_node_put(uint8_t out[WIRE_MEMORY_SIZE], const struct wire_memory_node *m)
+{
+	struct packed_memory p = {
+		.bytes = htole64(m->bytes), .pages = htole64(m->pages),
+		.sets = htole64(m->sets), .counters = htole64(m->counters),
+		.base_pages = htole64(m->base_pages), .node = htole32(m->node),
+		.slots = htole32(m->slots), .cpus = htole32(m->cpus),
+	};
+
+	memcpy(p.name, m->name, strnlen(m->name, sizeof p.name));
+	memcpy(out, &p, sizeof p);
+}
+
+void
+wire_memory_node_get(struct wire_memory_node *m, const uint8_t in[WIRE_MEMORY_SIZE])
+{
+	struct packed_memory p;
+
+	memcpy(&p, in, sizeof p);
+	*m = (struct wire_memory_node){
+		.bytes = le64toh(p.bytes), .pages = le64toh(p.pages),
+		.sets = le64toh(p.sets), .counters = le64toh(p.counters),
+		.base_pages = le64toh(p.base_pages), .node = le32toh(p.node),
+		.slots = le32toh(p.slots), .cpus = le32toh(p.cpus),
+	};
+	memcpy(m->name, p.name, sizeof p.name);
 }

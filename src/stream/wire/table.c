@@ -162,6 +162,22 @@ check_used(const struct wire_msg *m)
 	return m->used.rows.len % WIRE_USAGE_SIZE == 0 ? 0 : -EINVAL;
 }
 
+/* The rows are of one size; how many counters each has is said beside them. */
+static int
+check_touched(const struct wire_msg *m)
+{
+	const struct wire_touched *t = &m->touched;
+
+	return t->ranges.len % WIRE_TOUCH_RANGE == 0 &&
+	    t->rows.len % WIRE_TOUCH_ROW(t->counters) == 0 ? 0 : -EINVAL;
+}
+
+static int
+check_memories(const struct wire_msg *m)
+{
+	return m->memories.rows.len % WIRE_MEMORY_SIZE == 0 ? 0 : -EINVAL;
+}
+
 /* --- the table ------------------------------------------------------------ */
 
 #define MUST true

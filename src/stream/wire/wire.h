@@ -3,7 +3,8 @@
  * request also needs its answer_NAME() in nodes/serve.  A new field is a FIELD of its
  * message there, with a key of its own and MAY: nodes/serve sets it, nodes/session
  * reads it, and pagek-protocol(7) has it.  Another total of USED is a row of enum
- * wire_usage_total; the numbers of its rows are usage_row_put() of usage/usage.h.
+ * wire_usage_total; the numbers of its rows are usage_row_put() of usage/usage.h, those
+ * of TOUCHED refcnt_row_put() of refcnt/refcnt.h.
  *
  *	table.c		the tables that wire.def makes
  *	encode.c	a message to a frame
@@ -85,6 +86,15 @@
 #define WIRE_USAGE_SIZE 98	/* usage_row_put() */
 #define WIRE_STRESS_SIZE 512	/* bytes of a sample: stress_put() */
 #define WIRE_STRESS_WHY 8	/* sentences beside it */
+#define WIRE_COUNT_PERIOD 3600000	/* milliseconds, at most */
+#define WIRE_TOUCH_COUNTERS 64	/* of a row of TOUCHED */
+#define WIRE_TOUCH_BYTES 50000	/* of its rows; refcnt_row_put() */
+#define WIRE_TOUCH_ROW(counters) (74 + 8 * (size_t)(counters))
+#define WIRE_TOUCH_RANGES 400	/* of one TOUCHED */
+#define WIRE_TOUCH_RANGE 25	/* see wire_touch_range_put() */
+#define WIRE_MEMORY_NODES 512	/* nodes of one MEMORIES */
+#define WIRE_MEMORY_SIZE 80	/* see wire_memory_node_put() */
+#define WIRE_MEMORY_NAME 28
 #define WIRE_BLOCK_TAIL 16	/* after each record of a PART or ROWS: sequence number, then ms, little-endian */
 
 enum wire_type {
@@ -255,6 +265,12 @@ enum wire_record_state {
 	WIRE_RECORD_CUT = 5,	/* ended, and its last events are not in the file */
 };
 
+enum wire_count_action {
+	WIRE_COUNT_OFF = 0,
+	WIRE_COUNT_ON = 1,
+	WIRE_COUNT_MOVE = 2,
+};
+
 /* Sums of USED, but for the last four.  A new one comes last; 0 if not sent. */
 enum wire_usage_total {
 	WIRE_U_ALLOCS,
@@ -351,6 +367,20 @@ struct wire_named_mark {
 	bool by_target;			/* by alloclog_mark() */
 	char name[WIRE_MARK_NAME + 1];
 	char who[WIRE_MARK_WHO + 1];
+};
+
+/* A range of a target's memory whose pages are counted. */
+struct wire_touch_range {
+	uint64_t vaddr, len;
+	int64_t since_ms;		/* on the node's clock */
+	uint8_t source;			/* enum refcnt_source */
+};
+
+/* A node of the machine, and the counters for its memory. */
+struct wire_memory_node {
+	uint64_t bytes, pages, sets, counters, base_pages;
+	uint32_t node, slots, cpus;
+	char name[WIRE_MEMORY_NAME + 1];
 };
 
 /* --- messages ------------------------------------------------------------- */
@@ -463,6 +493,18 @@ void wire_named_mark_put(uint8_t out[WIRE_MARK_SIZE],
     const struct wire_named_mark *);
 void wire_named_mark_get(struct wire_named_mark *,
     const uint8_t in[WIRE_MARK_SIZE]);
+
+/*
+ * One packed range of TOUCHED: vaddr, len and since_ms, u64 or i64, and source u8;
+ * one packed node of MEMORIES: the numbers of struct wire_memory_node in their order, and
+ * the name, NUL-padded.  All numbers are little-endian.
+ */
+void wire_touch_range_put(uint8_t out[WIRE_TOUCH_RANGE],
+    const struct wire_touch_range *);
+void wire_touch_range_get(struct wire_touch_range *,
+    const uint8_t in[WIRE_TOUCH_RANGE]);
+void wire_memory_node_put(uint8_t out[WIRE_MEMORY_SIZE], const struct wire_memory_node *);
+void wire_memory_node_get(struct wire_memory_node *, const uint8_t in[WIRE_MEMORY_SIZE]);
 
 /* The rule for a mark's name, which nodes and pages hold. */
 #define WIRE_MARK_RULE "a mark's name has 1 to 32 printable characters and no " \
