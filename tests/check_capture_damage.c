@@ -679,6 +679,62 @@ fill(struct capture_writer *w)
 	return n + 2000;
 }
 
+static int64_t
+latest_of(size_t n)
+{
+	int64_t ms = RIG_MS - 10;
+
+	for (size_t i = 0; i < n; i++)
+		if (rec_ms_near(&all[i], last_ms) > ms)
+			ms = rec_ms_near(&all[i], last_ms);
+	return ms;
+}
+
+static void
+check_moment(struct capture *c, struct capture_when when, size_t n, bool whole)
+{
+	struct blklist *want = rig_oracle();
+	struct capture_list *got;
+	uint64_t seq;
+	int64_t ms;
+
+	rig_apply(want, all, n, 1, last_ms);
+	ck_assert_int_eq(capture_seek(c, 1, &when, &got), 0);
+	ck_assert_int_eq(capture_list_at(got, &seq, &ms), whole);
+	ck_assert_uint_eq(seq, n + 1);
+	if (!whole)
+		ck_assert_int_eq(capture_list_since(got), latest_of(n + 1));
+	rig_same_list(got, want);
+	capture_list_free(got);
+	blklist_free(want);
+}
+
+/* A moment from the first missing event on has the list before it, and says so. */
+static void
+check_gap(struct capture *c)
+{
+	static struct capture_event e[1000];
+	size_t n, i;
+
+	capture_rewind(c);
+	do {
+		ck_assert_int_eq(capture_next(c, e, NELEM(e), &n), 0);
+		ck_assert_uint_gt(n, 0);
+		for (i = 0; i < n && e[i].what != CAPTURE_GAP; i++)
+			continue;
+	} while (i == n);
+	n = e[i].seq - 1;
+	check_moment(c, (struct capture_when){ CAPTURE_AT_SEQ,
+	    .seq = n + 1 }, n, true);
+	check_moment(c, (struct capture_when){ CAPTURE_AT_SEQ,
+	    .seq = n + 2 }, n, false);
+	check_moment(c, (struct capture_when){ CAPTURE_AT_MS,
+	    .ms = latest_of(n + 1) }, n, false);
+	if (latest_of(n) < latest_of(n + 1))
+		check_moment(c, (struct capture_when){ CAPTURE_AT_MS,
+		    .ms = latest_of(n + 1) - 1 }, n, true);
+}
+
 /* The gap is in the file, and the list is right at its end. */
 static void
 check_resumed(size_t n)
@@ -707,6 +763,7 @@ check_resumed(size_t n)
 	rig_same_list(got, want);
 	capture_list_free(got);
 	blklist_free(want);
+	check_gap(c);
 	capture_close(c);
 }
 

@@ -623,6 +623,107 @@ TEST(counts_begin_with_the_list)
 	counting_end(keeper(), 1);
 }
 
+static int64_t
+latest_of(size_t n)
+{
+	int64_t ms = RIG_MS - 10;
+
+	for (size_t i = 0; i < n; i++)
+		if (rec_ms_near(&all[i], last_ms) > ms)
+			ms = rec_ms_near(&all[i], last_ms);
+	return ms;
+}
+
+/* Events from 20001 on are missing, and 21001 has a list again. */
+static void
+write_gap(void)
+{
+	static struct blk row[RIG_LIVE + 10000];
+	struct blklist *want = rig_oracle();
+	uint32_t part;
+	struct capture_writer *w = begin_capture(&part);
+	size_t n;
+
+	rig_put(w, part, all, 20000, 1, last_ms);
+	capture_writer_lost(w, part, 20001, 0, 1000);
+	rig_apply(want, all, 21000, 1, last_ms);
+	n = blklist_window(want, BLKLIST_BY_AGE, false, 0, row, NELEM(row));
+	ck_assert_int_eq(capture_writer_blocks(w, part, row, n), 0);
+	ck_assert_int_eq(capture_writer_state(w, part, 21001,
+	    latest_of(21000), NULL), 0);
+	rig_put(w, part, all + 21000, 20000, 21001, last_ms);
+	rig_finish(w);
+	blklist_free(want);
+}
+
+static void
+go_to(int64_t ms)
+{
+	char word[32];
+
+	snprintf(word, sizeof word, "+%lldms", (long long)(ms -
+	    (int64_t)number(WIRE_N_REPLAY_BEGIN)));
+	go(word);
+}
+
+/* The list of capture_seek() at that time. */
+static void
+same_as_seek(int64_t at)
+{
+	struct capture *c = rig_open(rig_path);
+	struct capture_list *l;
+	const struct blk *row;
+	uint64_t seq;
+	int64_t ms;
+	size_t n;
+
+	ck_assert_int_eq(capture_seek(c, 1, &(struct capture_when){
+	    CAPTURE_AT_MS, .ms = at }, &l), 0);
+	ck_assert_int_eq(keeper_complete(keeper()),
+	    capture_list_at(l, &seq, &ms));
+	row = capture_list_rows(l, &n);
+	same_rows(row, n);
+	capture_list_free(l);
+	capture_close(c);
+}
+
+TEST(within_a_gap_is_the_list_before_it)
+{
+	int64_t from, to;
+
+	write_gap();
+	from = latest_of(20000);
+	to = latest_of(21000);
+	ck_assert_int_gt(to - from, 10);
+	replay_up("begin");
+	for (size_t i = 0; i < 40; i++) {
+		int64_t at = i == 0 ? from - 1 : i == 1 ? from : i == 2 ? to :
+		    i == 3 ? to - 1 : from - 5 + any((unsigned)(to - from) + 10);
+
+		go_to(at);
+		ck_assert_int_eq(keeper_complete(keeper()), at < from ||
+		    at >= to);
+		same_as_seek(at);
+		ck_assert_int_eq(strstr(keeper()->life.reason,
+		    "events are missing from") != NULL, at >= from && at < to);
+		if (any(4) == 0)
+			go("end");
+	}
+	/* It plays into the gap, and out of it. */
+	go_to(from - 1);
+	ck_assert_int_eq(ask(WIRE_REPLAY_PLAY, 0, ""), 0);
+	for (int64_t mono = mono_ms(mono_now());
+	    number(WIRE_N_REPLAY) == WIRE_REPLAY_PLAYING; mono++) {
+		keeper_pass(keeper(), mono);
+		if (any(10) == 0)
+			same_as_seek(keeper_now_ms(keeper()));
+	}
+	ck_assert(keeper_complete(keeper()));
+	go_to(from);
+	step(1);
+	same_as_capture();
+}
+
 TEST(other_nodes_replay_nothing)
 {
 	struct wire_msg m = { .type = WIRE_REPLAY }, reply;

@@ -1,5 +1,5 @@
 /*
- * write_capture FILE EVENTS [large]: writes a capture for the live tests, and its
+ * write_capture FILE EVENTS [large|gap]: writes a capture for the live tests, and its
  * events as text:
  *
  *	PART SEQ MS alloc|free|realloc|undo|failed ADDRESS SIZE THREAD
@@ -7,6 +7,7 @@
  * Part 1 is parent[100], part 2 child[200], which begins half a second later, and
  * part 3 child[201] with fewer events.  Few addresses are used, again and again.
  * large: sizes and callers are at random, so that nothing shrinks; no text.
+ * gap: the events of part 1 from 0.4 s to 0.6 s are missing; then its list is empty.
  */
 #include <inttypes.h>
 #include <fcntl.h>
@@ -134,12 +135,35 @@ begin(struct capture_writer *w, struct part *p, const char *comm, int64_t pid,
 	capture_writer_thread(w, p->no, 2, 4712, "worker");
 }
 
+/* True while the part's events are missing; then they are a gap. */
+static bool
+misses(struct capture_writer *w, struct part *p, size_t n, int64_t ms)
+{
+	static uint64_t first;
+
+	if (ms < BEGIN_MS + 400 || ms > BEGIN_MS + 600)
+		return false;
+	if (first == 0)
+		first = p->seq;
+	if (ms < BEGIN_MS + 600) {
+		p->seq += n;
+		return true;
+	}
+	capture_writer_lost(w, p->no, first, 0, p->seq - first);
+	memset(p->live, 0, sizeof p->live);
+	p->undo = 0;
+	if (capture_writer_state(w, p->no, p->seq, ms, NULL) < 0)
+		exit(EXIT_FAILURE);
+	return false;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct part part[3] = { { .no = 0 } };
 	unsigned long events = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
-	bool large = argc > 3;
+	bool gap = argc > 3 && strcmp(argv[3], "gap") == 0;
+	bool large = argc > 3 && !gap;
 	struct capture_opts opts = { .plain = large,
 		.checkpoint_events = large ? 500000 : 700 };
 	struct capture_writer *w;
@@ -154,7 +178,8 @@ main(int argc, char **argv)
 	begin(w, &part[0], "parent", 100, ms);
 	for (unsigned long done = 0; done < events; done += n, ms += 10) {
 		n = large ? BATCH : 1 + any(40);
-		put(w, &part[0], n, ms);
+		if (!gap || !misses(w, &part[0], n, ms))
+			put(w, &part[0], n, ms);
 		capture_writer_clock(w, ms, BEGIN_NS + (ms - BEGIN_MS) *
 		    1000000);
 		if (!large && ms == BEGIN_MS + 500) {

@@ -96,11 +96,12 @@ use_numbers(struct capture *c, uint32_t part, uint64_t seq)
 {
 	static struct capture_event e[7];
 	uint64_t state, from, all = 0;
+	int64_t ms;
 	size_t n;
 
 	do {
 		from = seq;
-		state = capture_state_from(c, part, seq);
+		state = capture_state_from(c, part, seq, &ms);
 		claim(state >= seq, "a state is not before");
 		claim(capture_read(c, part, &seq, e, BASE_NELEM(e), &n) == 0 &&
 		    n <= BASE_NELEM(e), "it is read from a number on");

@@ -185,6 +185,48 @@ damage() {
 	    python3 rows.py <out >got && python3 live.py 1 5100 | diff - got
 }
 
+# Says INCOMPLETE, and the moment of the last event before the missing ones.
+incomplete() {
+	"$pagek" "$@" >out 2>err || return 1
+	grep -q 'INCOMPLETE' out err && cat out err |
+	    grep -q '2027-01-15 08:00:00.390\|missing from 0.390 s on'
+}
+
+complete() {
+	"$pagek" "$@" >out 2>err && ! grep -q 'INCOMPLETE' out err
+}
+
+# Events of 0.4 s to 0.6 s are missing; the last one before them is of 0.39 s.
+gap() {
+	"$B/tests/capture/write_capture" capture 20000 gap >events || return 1
+	seq=$(awk '$1 == 1 && $3 < 5400 { s = $2 } END { print s + 1 }' events)
+	for at in 390ms 450ms 599ms; do
+		same 1 "seq:$seq" --at=$at || return 1
+		"$pagek" list --format=csv --fields=address --at=$at \
+		    file:capture 2>/dev/null | tr -d '\r' |
+		    tail -n +2 | sort >got
+		shown --at=$at | python3 -c 'import sys
+for line in sys.stdin: print("0x%x" % int(line.split()[1]))' | sort |
+		    diff - got || return 1
+		for command in stats dump 'usage' 'export --folded' \
+		    'export --pprof -o p' 'export --heaptrack -o p'; do
+			rm -f p
+			incomplete $command --at=$at capture || {
+				echo "$command --at=$at"; cat err; return 1; }
+		done
+		incomplete list --at=$at file:capture || return 1
+		incomplete tree --at=$at file:capture || return 1
+	done
+	complete usage --at=389ms capture || return 1
+	for at in 389ms 600ms; do
+		for command in stats dump 'export --folded'; do
+			complete $command --at=$at capture || {
+				echo "$command --at=$at"; cat err; return 1; }
+		done
+		complete list --at=$at file:capture || return 1
+	done
+}
+
 rule "a duration from the beginning is a moment of a capture" durations
 rule "a time of day or a date is a moment of a capture, in any zone" dates
 rule "the peak is where most bytes were live" peak
@@ -196,5 +238,6 @@ rule "images are listed, and chosen by number, process or name" parts
 rule "diff is the set difference of two dumps of the moments" differences
 rule "an address that was used again is new and freed" reused
 rule "two files of one capture are compared, those of two are not" two_files
+rule "within a gap each command has the list before it, and since when" gap
 rule "a moment before the damage is exact, and the damage is said" damage
 say_result

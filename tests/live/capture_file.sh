@@ -51,8 +51,24 @@ damage_has_its_place() {
 	[ $? = 5 ] && grep -q 'another version' err
 }
 
+# A folder needs no slash; of 128 KiB and more, the first files are dropped.
+dropped() {
+	PYTHONMALLOC=malloc "$pagek" record -q -o dropped --ring 64k --stack 0 -- \
+	    python3 -c 'import random
+l = [bytes(random.randrange(9999)) for i in range(30000)]
+while l: l.pop(random.randrange(len(l)))' || return 1
+	"$pagek" stats -q dropped | grep '^Ring ' >ring.line
+	grep -Eq '^Ring      : [1-9][0-9]* older events were dropped; the blocks of each moment are known since 20[0-9-]* ' \
+	    ring.line || return 1
+	"$pagek" usage --format=json dropped >usage 2>err
+	grep -q "\"lost\": $(sed 's/^[^0-9]*\([0-9]*\).*/\1/' ring.line)," usage &&
+	    "$pagek" stats --format=json dropped | grep -q '"dropped": [1-9]' &&
+	    ! "$pagek" stats -q ./ring | grep '^Ring '
+}
+
 rule "statistics of a capture are those of its end, whatever its form" sums_are_the_same
 rule "a capture has as many rows as its statistics say, with their stacks" rows_are_those_of_the_sums
+rule "statistics of a ring say what was dropped, and since when blocks are known" dropped
 rule "a message names the process image that is shown" the_part_is_named
 rule "a damaged capture is read up to the damage, whose place is said" damage_has_its_place
 say_result

@@ -270,6 +270,7 @@ struct capture_part_info {
 	uint64_t events;	/* of its blocks in the file */
 	uint64_t next;		/* number after its last event */
 	int64_t last_ms;
+	uint64_t dropped;	/* its events that a ring has removed */
 	int64_t complete_ms;	/* its list is known from then on; INT64_MAX: nowhere */
 	uint64_t complete_seq;
 	bool ended;
@@ -347,7 +348,8 @@ uint64_t capture_position(const struct capture *);
 
 /*
  * Events of one part from number *seq on, up to max; *seq becomes the number after
- * them.  A gap comes alone, without a time.  *n 0: the end.  Not between two capture_next() without
+ * them.  A gap comes alone, with the time at which it began; INT64_MIN: with the
+ * last event before it.  *n 0: the end.  Not between two capture_next() without
  * a rewind.  -ENOENT: no such part; errors as above.
  */
 int capture_read(struct capture *, uint32_t part, uint64_t *seq,
@@ -368,13 +370,17 @@ struct capture_when {
 	uint64_t seq;
 };
 
-/* The part's first state in the file from that number on; UINT64_MAX: none. */
-uint64_t capture_state_from(const struct capture *, uint32_t part, uint64_t seq);
+/* The part's first state in the file from that number on, and its time; UINT64_MAX: none. */
+uint64_t capture_state_from(const struct capture *, uint32_t part, uint64_t seq,
+    int64_t *ms);
 
 /*
  * The list of a part at a moment; free it.  It is incomplete if there is no state
- * before (see complete_ms) or damage between.  -ENOENT: no such part, or it began
- * later; -ENOMEM, errors of read().
+ * before (see complete_ms), or a gap or damage between.  A moment within a gap, or
+ * behind it and before the next state, has the list before the gap, with the events
+ * behind it.  A gap begins at its first missing event if that is known, else at the
+ * last event before it.  -ENOENT: no such part, or it began later; -ENOMEM, errors of
+ * read().
  */
 int capture_seek(struct capture *, uint32_t part, const struct capture_when *,
     struct capture_list **);
@@ -384,8 +390,13 @@ int capture_forward(struct capture *, struct capture_list *,
 void capture_list_free(struct capture_list *);
 
 const struct capture_totals *capture_list_totals(const struct capture_list *);
-/* The list is that before event *seq, at time *ms.  False: a gap made it incomplete. */
+/*
+ * The list is that before event *seq, at time *ms; within a gap, before the gap's
+ * first.  False: a gap made it incomplete.
+ */
 bool capture_list_at(const struct capture_list *, uint64_t *seq, int64_t *ms);
+/* Since when it is incomplete; INT64_MIN: from its beginning. */
+int64_t capture_list_since(const struct capture_list *);
 /* All live blocks, oldest first; borrowed until the next forward, rows or free.  NULL: no memory. */
 const struct blk *capture_list_rows(struct capture_list *, size_t *n);
 

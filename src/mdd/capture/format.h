@@ -299,6 +299,8 @@ struct capture_list {
 	uint64_t seq;		/* the next event's number */
 	int64_t ms;		/* the latest of those before it */
 	bool known;		/* no gap since its state */
+	int64_t since_ms;	/* when the first such gap began; INT64_MIN: there is no state */
+	uint64_t gap;		/* numbers before `seq` that are missing, up to the last event */
 	bool opaque;		/* flags have neither layer nor level */
 	struct list_undone *undo;	/* by thread */
 	size_t nundo;

@@ -1075,6 +1075,20 @@ capture_about(const struct capture *c, struct capture_about *out)
 	}
 }
 
+/* The part's events before what is left of a ring. */
+static uint64_t
+count_dropped(const struct capture *c, const struct reader_part *p)
+{
+	uint64_t from = p->info.next;
+
+	if (p->events.n > 0 && c->entries.at[p->events.at[0]].first < from)
+		from = c->entries.at[p->events.at[0]].first;
+	if (p->checks.n > 0 && p->info.complete_seq < from)
+		from = p->info.complete_seq;
+	return c->about.oldest > 1 && from > p->info.part.first ?
+	    from - p->info.part.first : 0;
+}
+
 bool
 capture_part(const struct capture *c, uint32_t no,
     struct capture_part_info *out)
@@ -1084,6 +1098,7 @@ capture_part(const struct capture *c, uint32_t no,
 	if (p == NULL)
 		return false;
 	*out = p->info;
+	out->dropped = count_dropped(c, p);
 	if (out->reason == NULL)
 		out->reason = "";
 	return true;

@@ -52,6 +52,7 @@ struct recording_part {
 	struct checkpoint check;
 	bool missing;			/* events from `absent` on are not in the file */
 	uint64_t absent;
+	int64_t absent_ms;		/* when the first of them was; INT64_MIN: not known yet */
 };
 
 /* The last definition of a thread. */
@@ -276,11 +277,10 @@ checkpoint_is_due(const struct recording *r, const struct recording_part *p)
 
 static void
 write_gap(struct recording *r, uint32_t no, uint64_t first, uint64_t count,
-    unsigned cause)
+    unsigned cause, int64_t ms)
 {
-	struct recording_part *p = &r->part[no - 1];
 	struct block_head head = { .kind = FORMAT_GAP, .part = no,
-		.first = first, .ms = p->list->ms };
+		.first = first, .ms = ms };
 
 	r->payload.n = 0;
 	bytes_varint(&r->payload, cause);
@@ -288,13 +288,34 @@ write_gap(struct recording *r, uint32_t no, uint64_t first, uint64_t count,
 	segments_block(&r->out, &head, &r->payload);
 }
 
-/* Notes that events from `seq` on are not in the file. */
-static void
-note_absent(struct recording_part *p, uint64_t seq)
+static int64_t
+later_of(int64_t a, int64_t b)
 {
-	if (!p->missing)
+	return a > b ? a : b;
+}
+
+/*
+ * Notes that events from `seq` on are not in the file, and when the first of them
+ * was; INT64_MIN: it has not come.
+ */
+static void
+note_absent(struct recording_part *p, uint64_t seq, int64_t ms)
+{
+	if (!p->missing) {
 		p->absent = seq;
+		p->absent_ms = INT64_MIN;
+	}
+	if (p->absent_ms == INT64_MIN)
+		p->absent_ms = ms;
 	p->missing = true;
+}
+
+/* When the first of the events that wait for their block was. */
+static int64_t
+time_of_block(const struct recording_part *p)
+{
+	return p->n == 0 ? INT64_MIN :
+	    later_of(p->ms, (int64_t)p->rec[0].w[2]);
 }
 
 /* Writes a gap for the missing events, then the list. */
@@ -304,7 +325,8 @@ fill_absence(struct recording *r, uint32_t no)
 	struct recording_part *p = &r->part[no - 1];
 
 	if (p->list->seq > p->absent)
-		write_gap(r, no, p->absent, p->list->seq - p->absent, 0);
+		write_gap(r, no, p->absent, p->list->seq - p->absent, 0,
+		    p->absent_ms != INT64_MIN ? p->absent_ms : p->list->ms);
 	if (r->out.stopped != 0)
 		return;
 	p->list->t.lost[0] += p->list->seq - p->absent;
@@ -338,7 +360,8 @@ note_stop(struct recording *r)
 
 		drop_checkpoint(&p->check);
 		if (!p->ended)
-			note_absent(p, p->n > 0 ? p->first : p->list->seq);
+			note_absent(p, p->n > 0 ? p->first : p->list->seq,
+			    time_of_block(p));
 	}
 }
 
@@ -414,7 +437,7 @@ flush_part(struct recording *r, struct recording_part *p)
 	    NULL, p->n, p->ms);
 	before = r->out.bytes;
 	if (r->out.stopped != 0) {
-		note_absent(p, p->first);
+		note_absent(p, p->first, time_of_block(p));
 	} else if (segments_block(&r->out, &head, &r->payload) == 0) {
 		r->events += p->n;
 		p->events += p->n;
@@ -502,7 +525,7 @@ lose_events(struct recording *r, uint32_t no, uint64_t seq, size_t n)
 
 	if (p->n > 0 && seq < p->first + p->n)
 		p->n = (size_t)(seq - p->first);
-	recording_lost(r, no, seq, 0, n);
+	recording_lost(r, no, seq, p->list->ms, 0, n);
 }
 
 static void
@@ -581,8 +604,8 @@ recording_infos(struct recording *r, uint32_t no,
 }
 
 void
-recording_lost(struct recording *r, uint32_t no, uint64_t seq, unsigned cause,
-    uint64_t count)
+recording_lost(struct recording *r, uint32_t no, uint64_t seq, int64_t ms,
+    unsigned cause, uint64_t count)
 {
 	struct recording_part *p = part_at(r, no);
 
@@ -593,10 +616,11 @@ recording_lost(struct recording *r, uint32_t no, uint64_t seq, unsigned cause,
 	p->list->seq = seq + count;
 	if (cause == 0)
 		p->list->known = false;
+	ms = later_of(ms, p->list->ms);
 	if (r->out.stopped != 0)
-		note_absent(p, seq);
+		note_absent(p, seq, ms);
 	else
-		write_gap(r, no, seq, count, cause);
+		write_gap(r, no, seq, count, cause, ms);
 }
 
 /* --- parts -------------------------------------------------------------- */
@@ -636,7 +660,7 @@ recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
 	r->part[no - 1] = p;
 	recording_define(r, FORMAT_PART, no, first, ms, definition, len);
 	if (r->out.stopped != 0)
-		note_absent(&r->part[no - 1], first);
+		note_absent(&r->part[no - 1], first, INT64_MIN);
 	return 0;
 }
 
@@ -773,7 +797,8 @@ recording_end_part(struct recording *r, uint32_t no, int64_t ms, int status,
 	free_part(p);
 	*p = (struct recording_part){ .list = last, .ended = true,
 		.ended_in = p->ended_in, .sharers = p->sharers,
-		.missing = p->missing, .absent = p->absent };
+		.missing = p->missing, .absent = p->absent,
+		.absent_ms = p->absent_ms };
 }
 
 void

@@ -111,8 +111,9 @@ void recording_infos(struct recording *, uint32_t part,
     const struct recording_info *, size_t n);
 void recording_requester(struct recording *, uint32_t part, uint16_t info,
     const struct blklist_info *);
+/* ms: when the first of them was, or earlier. */
 void recording_lost(struct recording *, uint32_t part, uint64_t seq,
-    unsigned cause, uint64_t count);
+    int64_t ms, unsigned cause, uint64_t count);
 void recording_clock(struct recording *, int64_t ms, int64_t wall_ns);
 void recording_stress(struct recording *, int64_t ms, const void *, size_t len);
 void recording_end_part(struct recording *, uint32_t part, int64_t ms,

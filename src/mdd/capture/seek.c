@@ -318,6 +318,23 @@ events_before(const struct capture *c, const struct entry *e, size_t from,
 	return n;
 }
 
+/* `count` numbers from l->seq on are missing, since `ms`. */
+static void
+pass_gap(struct capture_list *l, unsigned cause, uint64_t count, int64_t ms)
+{
+	if (ms < l->ms)
+		ms = l->ms;
+	if (cause == 0 && l->known) {
+		l->known = false;
+		l->since_ms = ms;
+	}
+	l->t.lost[cause] += count;
+	l->seq += count;
+	/* Losses of the target alone leave the list as it was at the node. */
+	if (cause == 0 || l->gap > 0)
+		l->gap += count;
+}
+
 static int
 step_gap(struct capture *c, size_t entry, struct capture_list *l)
 {
@@ -331,9 +348,8 @@ step_gap(struct capture *c, size_t entry, struct capture_list *l)
 	/* The checkpoint that the list comes from may be behind it. */
 	if (e->first + count <= l->seq)
 		return 0;
-	l->t.lost[cause] += count;
-	l->known = l->known && cause != 0;
-	l->seq = e->first + count;
+	l->seq = e->first;
+	pass_gap(l, cause, count, e->ms);
 	return 0;
 }
 
@@ -348,15 +364,12 @@ step_block(struct capture *c, size_t entry, struct capture_list *l,
 
 	if (err < 0)
 		return err;
-	if (e->first > l->seq) {
-		l->t.lost[0] += e->first - l->seq;
-		l->known = false;
-		l->seq = e->first;
-	}
 	from = (size_t)(l->seq - e->first);
 	if (from >= e->count)
 		return 0;
 	to = events_before(c, e, from, w);
+	if (to > from)
+		l->gap = 0;
 	err = list_apply_recs(l, c->rec + from, c->info + from, to - from);
 	return err < 0 ? err : to < e->count;
 }
@@ -371,17 +384,24 @@ go_forward(struct capture *c, struct reader_part *p, struct capture_list *l,
 		size_t entry = p->events.at[l->block];
 		const struct entry *e = &c->entries.at[entry];
 
+		if (w->at == CAPTURE_AT_SEQ && w->seq <= l->seq)
+			return 0;
+		/* Numbers that the file does not have may be of any time from here on. */
+		if (e->first > l->seq)
+			pass_gap(l, 0, e->first - l->seq, l->ms);
 		if (is_after(w, e->first, e->ms))
 			return 0;
 		err = e->kind == FORMAT_GAP ? step_gap(c, entry, l) :
 		    step_block(c, entry, l, w);
-		if (err == -EBADMSG) {
-			l->known = false;
+		/* Its numbers are missing before the next block. */
+		if (err == -EBADMSG)
 			continue;
-		}
 		if (err != 0)
 			return err < 0 ? err : 0;
 	}
+	if (l->seq < p->info.next && !(w->at == CAPTURE_AT_SEQ &&
+	    w->seq <= l->seq))
+		pass_gap(l, 0, p->info.next - l->seq, l->ms);
 	return 0;
 }
 
@@ -424,6 +444,9 @@ capture_forward(struct capture *c, struct capture_list *l,
 	err = jump(c, p, l, &w);
 	if (err == 0)
 		err = go_forward(c, p, l, &w);
+	if (w.at == CAPTURE_AT_END || (w.at == CAPTURE_AT_SEQ &&
+	    w.seq >= l->seq))
+		l->gap = 0;
 	return err;
 }
 
@@ -494,8 +517,10 @@ capture_read(struct capture *c, uint32_t part, uint64_t *seq,
 		if (e->kind == FORMAT_GAP) {
 			if (e->first + count <= *seq)
 				continue;
-			skip_numbers(&out[(*n)++], p, part, cause, seq,
+			skip_numbers(out, p, part, cause, seq,
 			    e->first + count);
+			out->ms = e->ms;
+			*n = 1;
 			return 0;
 		}
 		/* Numbers of a hostile file may go back. */
@@ -515,13 +540,18 @@ capture_read(struct capture *c, uint32_t part, uint64_t *seq,
 }
 
 uint64_t
-capture_state_from(const struct capture *c, uint32_t part, uint64_t seq)
+capture_state_from(const struct capture *c, uint32_t part, uint64_t seq,
+    int64_t *ms)
 {
 	const struct reader_part *p = reader_part(c, part);
 
-	for (size_t i = 0; p != NULL && i < p->checks.n; i++)
-		if (c->entries.at[p->checks.at[i]].first >= seq &&
-		    reader_believes(c, p->checks.at[i]))
-			return c->entries.at[p->checks.at[i]].first;
+	for (size_t i = 0; p != NULL && i < p->checks.n; i++) {
+		const struct entry *e = &c->entries.at[p->checks.at[i]];
+
+		if (e->first < seq || !reader_believes(c, p->checks.at[i]))
+			continue;
+		*ms = e->ms;
+		return e->first;
+	}
 	return UINT64_MAX;
 }

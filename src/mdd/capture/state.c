@@ -28,7 +28,7 @@ capture_list_new(struct capture_list **out, unsigned options)
 		free(l);
 		return -ENOMEM;
 	}
-	l->ms = INT64_MIN;
+	l->ms = l->since_ms = INT64_MIN;
 	l->opaque = options & CAPTURE_CLASSIC;
 	*out = l;
 	return 0;
@@ -75,9 +75,15 @@ capture_list_totals(const struct capture_list *l)
 bool
 capture_list_at(const struct capture_list *l, uint64_t *seq, int64_t *ms)
 {
-	*seq = l->seq;
+	*seq = l->seq - l->gap;
 	*ms = l->ms;
 	return l->known;
+}
+
+int64_t
+capture_list_since(const struct capture_list *l)
+{
+	return l->since_ms;
 }
 
 /* --- the table: open addressing, at most two thirds full ---------------- */

@@ -48,6 +48,7 @@ struct message {
 /* The callers' side of a part. */
 struct gate {
 	uint64_t first, count;	/* events that found no room; count 0: none */
+	int64_t ms;		/* of the first of them */
 	bool incomplete;	/* the list has to be written again */
 };
 
@@ -146,6 +147,12 @@ chunk_new(struct capture_writer *w, uint32_t part, uint64_t seq)
 	return m;
 }
 
+static int64_t
+ms_of(const struct blklist_batch *b, size_t i)
+{
+	return b->ms != NULL ? b->ms[i] : rec_ms_near(&b->rec[i], b->near_ms);
+}
+
 static void
 copy_records(struct message *m, const struct blklist_batch *b, size_t at,
     size_t n)
@@ -153,12 +160,8 @@ copy_records(struct message *m, const struct blklist_batch *b, size_t at,
 	struct rec *to = (struct rec *)(void *)m->data + m->n;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct rec *r = &b->rec[at + i];
-		int64_t ms = b->ms != NULL ? b->ms[at + i] :
-		    rec_ms_near(r, b->near_ms);
-
-		to[i] = *r;
-		to[i].w[2] = (uint64_t)ms;
+		to[i] = b->rec[at + i];
+		to[i].w[2] = (uint64_t)ms_of(b, at + i);
 	}
 	m->n += n;
 }
@@ -187,12 +190,16 @@ put_records(struct capture_writer *w, uint32_t part,
 }
 
 static void
-note_lost(struct capture_writer *w, struct gate *g, uint64_t seq, uint64_t n)
+note_lost(struct capture_writer *w, struct gate *g,
+    const struct blklist_batch *b, size_t at)
 {
+	size_t n = b->n - at;
+
 	if (n == 0)
 		return;
 	if (g->count == 0) {
-		g->first = seq;
+		g->first = b->seq + at;
+		g->ms = ms_of(b, at);
 		w->look.gaps++;
 	}
 	g->count += n;
@@ -212,6 +219,7 @@ close_gap(struct capture_writer *w, uint32_t part, struct gate *g)
 	if (m == NULL)
 		return -ENOMEM;
 	m->seq = g->first;
+	m->ms = g->ms;
 	enqueue(w, m);
 	g->count = 0;
 	return 0;
@@ -254,7 +262,7 @@ capture_writer_records(struct capture_writer *w, uint32_t part,
 		done = (size_t)put_records(w, part, b);
 	}
 	if (g != NULL)
-		note_lost(w, g, b->seq + done, b->n - done);
+		note_lost(w, g, b, done);
 	pthread_mutex_unlock(&w->lock);
 	return done == b->n ? 0 : -ENOBUFS;
 }
@@ -269,6 +277,7 @@ capture_writer_lost(struct capture_writer *w, uint32_t part, uint64_t seq,
 	if (m == NULL)
 		return;
 	m->seq = seq;
+	m->ms = INT64_MIN;
 	m->number = cause;
 	pthread_mutex_lock(&w->lock);
 	g = gate_of(w, part);
@@ -536,7 +545,7 @@ hear(struct recording *r, const struct message *m)
 		recording_requester(r, m->part, (uint16_t)m->number, data);
 		break;
 	case SAY_LOST:
-		recording_lost(r, m->part, m->seq, (unsigned)m->number,
+		recording_lost(r, m->part, m->seq, m->ms, (unsigned)m->number,
 		    m->data[0]);
 		break;
 	case SAY_CLOCK:

@@ -439,6 +439,9 @@ make_note(const struct captured *x, char note[NOTE_BYTES])
 	if (x->lost > 0)
 		base_append(note, NOTE_BYTES, &len, "INCOMPLETE: %s events are "
 		    "lost; ", base_digits(x->lost).text);
+	else if (x->o.unknown)
+		base_append(note, NOTE_BYTES, &len, "INCOMPLETE: events are "
+		    "missing at this moment; ");
 	if (x->part.part.sample != 0)
 		base_append(note, NOTE_BYTES, &len, "sampled: only logged "
 		    "blocks are in it; ");

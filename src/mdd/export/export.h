@@ -155,6 +155,7 @@ struct captured_opts {
 	struct capture *c;
 	uint32_t part;
 	uint64_t to;			/* events before this number: as of capture_list_at() */
+	bool unknown;			/* ... which says that the list is incomplete */
 	int64_t ms;			/* the moment, on the node's clock */
 	const struct blk *row;		/* those that are live then, oldest first */
 	size_t rows;

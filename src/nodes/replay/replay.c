@@ -41,7 +41,9 @@ struct replay {
 
 	uint64_t seq;			/* the moment: the next event ... */
 	int64_t ms;			/* ... and the time */
-	uint64_t state_due;		/* from there on the list is known again; UINT64_MAX */
+	uint64_t state_due;		/* from there on the list is known again; UINT64_MAX ... */
+	int64_t state_ms;		/* ... at that time */
+	int64_t since_ms;		/* when missing events began; INT64_MAX: none are */
 
 	enum wire_replay_state state;
 	bool plays_then;		/* plays on when the goal is reached */
@@ -197,8 +199,9 @@ take_list(struct replay *r, struct capture_list *l, bool known, uint64_t seq)
 	if (err < 0)
 		known = false;
 	set_counts(r, l, known);
+	r->since_ms = known ? INT64_MAX : capture_list_since(l);
 	r->state_due = known ? UINT64_MAX :
-	    capture_state_from(r->capture, r->part, at + 1);
+	    capture_state_from(r->capture, r->part, at + 1, &r->state_ms);
 	if (err == 0)
 		err = feed(r, seq, INT64_MAX, 0);
 	return err < 0 ? err : 0;
@@ -249,8 +252,12 @@ take_gap(struct replay *r, const struct capture_event *e)
 	unsigned cause = (unsigned)e->rec.w[0];
 
 	keeper_lose(r->keeper, cause != 0 ? cause : STREAM_OTHER, e->rec.w[1]);
-	if (cause == 0)
-		r->state_due = capture_state_from(r->capture, r->part, e->seq);
+	if (cause != 0)
+		return;
+	if (r->since_ms == INT64_MAX)
+		r->since_ms = r->ms;
+	r->state_due = capture_state_from(r->capture, r->part, e->seq + 1,
+	    &r->state_ms);
 }
 
 static void
@@ -300,7 +307,7 @@ feed(struct replay *r, uint64_t seq, int64_t ms, int64_t limit_us)
 	int err;
 
 	while (r->seq < seq) {
-		if (r->seq >= r->state_due) {
+		if (r->seq >= r->state_due && r->state_ms <= ms) {
 			err = set_list(r, r->seq);
 			if (err < 0)
 				return err;
@@ -443,6 +450,10 @@ set_reason(struct replay *r)
 	else if (r->ms < r->info.part.ms)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
 		    "this process image had not begun");
+	else if (r->since_ms != INT64_MAX && r->since_ms > r->begin)
+		base_append(k->life.reason, sizeof k->life.reason, &len,
+		    WIRE_REPLAY_MISSING "%.3f s on, until the next list in the "
+		    "capture", (double)(r->since_ms - r->begin) / 1000);
 	else if (r->info.ended && r->ms >= r->info.end_ms)
 		base_append(k->life.reason, sizeof k->life.reason, &len,
 		    "this process image had ended");
@@ -477,7 +488,7 @@ arrive(struct replay *r)
 
 	r->state = r->plays_then ? WIRE_REPLAY_PLAYING : WIRE_REPLAY_PAUSED;
 	if (r->goal.ms == INT64_MIN)
-		return 0;
+		return r->seq >= r->state_due ? set_list(r, r->seq) : 0;
 	/* Events that are not in the file may have been before that time. */
 	err = feed(r, UINT64_MAX, r->goal.ms, 0);
 	r->ms = r->goal.ms;
@@ -563,6 +574,9 @@ go(struct replay *r, const struct capture_when *w)
 	    r->end : INT64_MIN;
 	if (r->state != WIRE_REPLAY_GOING)
 		r->plays_then = r->state == WIRE_REPLAY_PLAYING;
+	/* Within a gap, which has been passed. */
+	if (w->at == CAPTURE_AT_MS && w->ms >= r->ms && seq < r->seq)
+		r->goal.seq = seq = r->seq;
 	if (seq >= r->seq && seq - r->seq <= FAR) {
 		r->state = WIRE_REPLAY_GOING;
 		return 0;
@@ -740,6 +754,7 @@ set_up(struct replay *r)
 		err = moment_parse(r->capture, r->part, o->replay.at, &w);
 	if (err < 0 && err != -ERANGE)
 		return err;
+	r->since_ms = INT64_MAX;
 	r->goal.ms = INT64_MIN;
 	err = find_number(r, &w, &r->goal.seq);
 	if (err == 0)

@@ -196,9 +196,10 @@ take_target_or(struct parse *p, const char *word, const char *what)
 static int
 take_dump(struct parse *p, const char *word)
 {
-	if (strncmp(word, "file:", 5) == 0 && is_file(word + 5))
+	if (strncmp(word, "file:", 5) == 0 && (is_file(word + 5) ||
+	    capture_match(word + 5)))
 		word += 5;
-	if (is_file(word) || (strcmp(word, "-") == 0 &&
+	if (is_file(word) || capture_match(word) || (strcmp(word, "-") == 0 &&
 	    p->o->command == COMMAND_USAGE))
 		return add_file(p, word);
 	/* A difference is of two moments of one target. */

@@ -161,6 +161,28 @@ put_losses(FILE *out, const struct dump *d)
 		}
 }
 
+static const struct capture_image *
+shown_image(const struct subject *s)
+{
+	for (size_t i = 0; i < s->images; i++)
+		if (s->image[i].shown)
+			return &s->image[i];
+	return NULL;
+}
+
+/* Of a ring; its totals count what it has dropped, too. */
+static void
+put_dropped(FILE *out, const struct subject *s)
+{
+	const struct capture_image *m = shown_image(s);
+
+	if (m == NULL || m->dropped == 0)
+		return;
+	fprintf(out, "Ring      : %" PRIu64 " older events were dropped; the "
+	    "blocks of each moment %s%s\n", m->dropped, m->known[0] != '\0' ?
+	    "are known since " : "are not known", m->known);
+}
+
 /* The process images of a capture, if it has several. */
 static void
 put_images(FILE *out, const struct subject *s)
@@ -199,6 +221,7 @@ print_stats(FILE *out, const struct subject *s, const struct dump_totals *t)
 	put_threads(out, d);
 	put_options(out, d);
 	put_losses(out, d);
+	put_dropped(out, s);
 	put_images(out, s);
 }
 
@@ -283,6 +306,8 @@ put_captured(struct json *j, const struct subject *s)
 		json_number(j, "pid", (uint64_t)m->pid);
 		json_text(j, "name", m->name);
 		json_number(j, "events", m->events);
+		json_number(j, "dropped", m->dropped);
+		json_text(j, "known_since", or_null(m->known));
 		json_bool(j, "shown", m->shown);
 		json_end(j);
 	}

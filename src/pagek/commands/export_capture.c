@@ -144,7 +144,7 @@ write_events(const struct moment *m)
 	snprintf(target, sizeof target, "%s[%lld]", p.part.comm,
 	    (long long)p.part.pid);
 	r = captured_new(&x, &(struct captured_opts){ .c = m->c, .part = m->no,
-	    .to = m->seq, .ms = m->ms, .row = m->row, .rows = m->rows,
+	    .to = m->seq, .unknown = !m->known, .ms = m->ms, .row = m->row, .rows = m->rows,
 	    .names = m->names, .wrappers = m->wrappers, .target = target,
 	    .frees = export_needs(m->o) == EXPORT_NEEDS_FREES });
 	if (r < 0)

@@ -23,9 +23,9 @@ struct counting {
 	struct blklist *list;
 	struct usage *usage;
 	bool known;			/* the list is that of the target */
+	bool in_gap;			/* the end is where events are missing */
 	bool begun;			/* a state has come */
 	bool seen;			/* an event or a state, the first of which was: */
-	uint64_t first_seq;
 	int64_t first_ms;
 	uint64_t lost;
 	int64_t last_ms;		/* the latest time of an event */
@@ -105,7 +105,6 @@ take_event(struct counting *n, const struct capture_event *ev)
 		return 1;
 	if (!n->seen) {
 		n->seen = true;
-		n->first_seq = ev->seq;
 		n->first_ms = ev->ms;
 	}
 	if (ev->what == CAPTURE_EVENT) {
@@ -153,7 +152,7 @@ find_end(struct counting *n, const char *at)
 	status = captures_seek(n->c, n->no, &when, n->path, false, &l);
 	if (status != PAGEK_OK)
 		return status;
-	(void)capture_list_at(l, &n->until, &ms);
+	n->in_gap = !capture_list_at(l, &n->until, &ms);
 	capture_list_free(l);
 	return PAGEK_OK;
 }
@@ -211,22 +210,10 @@ name_rows(struct counting *n, const struct options *o, struct usage_list *list)
 	return e;
 }
 
-/* Numbers of the part's events that a ring has dropped. */
-static uint64_t
-count_dropped(const struct counting *n)
-{
-	struct capture_about about;
-	uint64_t from = n->seen ? n->first_seq : n->part.next;
-
-	capture_about(n->c, &about);
-	return about.oldest > 1 && from > n->part.part.first ?
-	    from - n->part.part.first : 0;
-}
-
 static void
 tell_source(const struct counting *n, struct usage_source *from)
 {
-	uint64_t dropped = count_dropped(n);
+	uint64_t dropped = n->part.dropped;
 	int64_t since = dropped > 0 && n->seen ? n->first_ms : n->part.part.ms;
 	struct usage_totals sums;
 
@@ -239,7 +226,7 @@ tell_source(const struct counting *n, struct usage_source *from)
 		.from_start = n->part.part.began != CAPTURE_JOINED &&
 		    n->begun && dropped == 0, .lost = n->lost + dropped,
 		.knows_lost = true, .complete = n->lost == 0 && dropped == 0 &&
-		    n->known && capture_damages(n->c) == 0 &&
+		    n->known && !n->in_gap && capture_damages(n->c) == 0 &&
 		    blklist_counts(n->list)->full == 0 };
 }
 

@@ -159,19 +159,26 @@ take_levels(struct filling *f)
 	f->d->source.options |= MDD_OPT_BACKTRACE;
 }
 
+/* A ring has a first list only behind what was dropped. */
 static void
 report_state(const struct capture *c, const struct capture_part_info *p,
     const struct capture_when *when, const char *name,
     const struct capture_list *l)
 {
+	int64_t ms, since = capture_list_since(l);
 	char date[CAPTURE_DATE];
 	uint64_t seq;
-	int64_t ms;
 
-	if (!capture_list_at(l, &seq, &ms) && p->complete_ms != INT64_MAX) {
+	if (!capture_list_at(l, &seq, &ms) && since != INT64_MIN) {
+		capture_date(c, since, date);
+		notice("%s: INCOMPLETE: events are missing from %s on, until "
+		    "the next list in the capture; the list is that before "
+		    "them, with the events behind them", name, date);
+	} else if (!capture_list_at(l, &seq, &ms) &&
+	    p->complete_ms != INT64_MAX) {
 		capture_date(c, p->complete_ms, date);
-		notice("%s: blocks may be missing: all are known from %s on, "
-		    "until the next gap", name, date);
+		notice("%s: INCOMPLETE: blocks may be missing: all are known "
+		    "from %s on, until the next gap", name, date);
 	}
 	if (when->at == CAPTURE_AT_MS && p->ended && when->ms > p->end_ms)
 		notice("%s: the process image had ended: this is its end",
@@ -249,7 +256,10 @@ list_images(const struct filling *f, struct subject *s)
 		if (!capture_part(f->c, i, &p))
 			continue;
 		*to = (struct capture_image){ .part = i, .pid = p.part.pid,
-			.events = p.events, .shown = i == f->no };
+			.events = p.events, .shown = i == f->no,
+			.dropped = p.dropped };
+		if (p.complete_ms != INT64_MAX)
+			capture_date(f->c, p.complete_ms, to->known);
 		base_copy_text(to->name, sizeof to->name, p.part.comm);
 		s->images++;
 	}

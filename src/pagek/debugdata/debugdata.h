@@ -44,12 +44,16 @@
 
 /* --- subjects (files.c) ----------------------------------------------------- */
 
+#define CAPTURE_DATE 32
+
 /* A part of a capture. */
 struct capture_image {
 	uint32_t part;
 	int64_t pid;
 	uint64_t events;
 	bool shown;			/* the dump is of this one */
+	uint64_t dropped;		/* events that a ring has removed */
+	char known[CAPTURE_DATE];	/* since when its blocks are known; "" never */
 	char name[64];
 };
 
@@ -151,7 +155,6 @@ int captures_next(struct captures_stream *, struct events *);
 void captures_history_free(struct captures_stream *);
 
 /* "2026-11-27 14:05:30.250", of the node's milliseconds. */
-#define CAPTURE_DATE 32
 void capture_date(const struct capture *, int64_t ms, char out[CAPTURE_DATE]);
 
 /* --- their counts by type (capture_usage.c) ---------------------------------- */

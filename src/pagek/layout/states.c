@@ -76,6 +76,15 @@ page_target_state(uint32_t state)
 	return state < BASE_NELEM(names) ? names[state] : NULL;
 }
 
+/* Since when events of a capture are missing; "" not known, or none are. */
+static const char *
+missing_since(const struct nodes_look *look)
+{
+	return look->replay.on && !look->complete &&
+	    strncmp(look->reason, WIRE_REPLAY_MISSING,
+	    strlen(WIRE_REPLAY_MISSING)) == 0 ? look->reason : "";
+}
+
 void
 page_lack_text(const struct nodes_look *look, char out[PAGE_LACK_TEXT])
 {
@@ -97,6 +106,9 @@ page_lack_text(const struct nodes_look *look, char out[PAGE_LACK_TEXT])
 		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
 		    len > 0 ? ", and " : "",
 		    stream_doubt_text(look->loss.doubt));
+	if (missing_since(look)[0] != '\0')
+		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
+		    len > 0 ? ", and " : "", missing_since(look));
 	if (lost > 0 || look->loss.unsure || look->loss.full == 0)
 		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
 		    len > 0 ? ": " : "", page_lost_means(look));
@@ -273,6 +285,7 @@ void
 page_lost_text(const struct page *page, const struct nodes_look *look,
     char out[PAGE_LOST_TEXT])
 {
+	const char *since = missing_since(look);
 	char count[32], when[32] = "the start", by[224] = "";
 	size_t len = 0, n = 0;
 	unsigned i;
@@ -285,7 +298,8 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 		base_group_digits(count, sizeof count, look->loss.lost[i]);
 		base_append(by, sizeof by, &len, "%s%s%s %s",
 		    len > 0 ? ", " : "lost: ", is_bound(look, i) ? ">= " : "",
-		    count, i > 0 ? stream_cause_text(i) :
+		    count, i > 0 ? stream_cause_text(i) : look->replay.on ?
+		    "missing in the capture" :
 		    "before this page connected");
 	}
 	base_group_digits(count, sizeof count, look->loss.mended);
@@ -301,9 +315,11 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 		base_append(out, PAGE_LOST_TEXT, &n,
 		    "%s; the list is being read again", by);
 	else
-		base_append(out, PAGE_LOST_TEXT, &n, "%s%sINCOMPLETE since %s: "
-		    "%s%s%s", by, len > 0 ? ".  " : "", when,
-		    stream_doubt_text(look->loss.doubt),
+		base_append(out, PAGE_LOST_TEXT, &n, "%s%sINCOMPLETE%s%s: "
+		    "%s%s%s%s%s", by, len > 0 ? ".  " : "",
+		    look->replay.on ? "" : " since ",
+		    look->replay.on ? "" : when,
+		    since, since[0] != '\0' ? ": " : "", stream_doubt_text(look->loss.doubt),
 		    look->loss.doubt != STREAM_SURE ? ": " : "",
 		    page_lost_means(look));
 }
@@ -705,7 +721,8 @@ page_state_get(const struct page *page, const struct page_view *v,
 		say_loss_word(look, st);
 		say_lost(page, look, st);
 	}
-	if ((live || s == NODES_ENDED) && look->reason[0] != '\0')
+	if ((live || s == NODES_ENDED) && look->reason[0] != '\0' &&
+	    missing_since(look)[0] == '\0')
 		append_notice(st, look->reason);
 	if (v->look != v->live)
 		say_paused(page, v, st);

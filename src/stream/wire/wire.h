@@ -293,6 +293,8 @@ enum wire_replay_state {
 };
 /* Begins the reason of a capture in which damage was found; the damage follows. */
 #define WIRE_REPLAY_DAMAGED "the file is damaged: "
+/* ... of a moment among missing events, or behind them; when they began follows. */
+#define WIRE_REPLAY_MISSING "events are missing from "
 
 enum wire_replay_action {
 	WIRE_REPLAY_PAUSE = 0,
