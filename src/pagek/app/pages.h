@@ -11,6 +11,7 @@
  *	pages/difference.c	page H
  *	pages/nodes.c		page G
  *	pages/usage.c		page U
+ *	pages/stress.c		page S
  *
  * Example: a page without keys of its own, order or export
  *	static int

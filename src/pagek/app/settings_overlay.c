@@ -106,6 +106,7 @@ static const struct {
 	[OPTION_FPS] = { MEMBER(fps) },
 	[OPTION_UNITS] = { MEMBER(units), .then = follow_units },
 	[OPTION_MOUSE] = { MEMBER(mouse) },
+	[OPTION_STRESS] = { MEMBER(stress) },
 	[OPTION_CLIPBOARD] = { MEMBER(clipboard) },
 	[OPTION_LISTING] = { MEMBER(listing), .then = copy_listing },
 };

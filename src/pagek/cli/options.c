@@ -469,7 +469,7 @@ static int
 check_screen(struct parse *p)
 {
 	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS,
-		OPTION_MOUSE, OPTION_CLIPBOARD };
+		OPTION_MOUSE, OPTION_CLIPBOARD, OPTION_STRESS };
 
 	if (!options_as_text(p->o))
 		return 0;

@@ -14,6 +14,7 @@
 #include "../cli/pump.h"
 #include "../debugdata/debugdata.h"
 #include "../documents/documents.h"
+#include "../levels/levels.h"
 
 #define CANNOT_RUN 126
 #define NOT_FOUND 127
@@ -80,30 +81,12 @@ clock_cell(const void *row, char out[FIELD_CELL])
 		strftime(out, FIELD_CELL, "%H:%M:%S", &tm);
 }
 
-/* '~': an estimate; '<': the true number is lower. */
-static void
-print_count(const struct stress_sample *s, size_t i, char out[FIELD_CELL])
-{
-	static const char *const mark[] = {
-		[STRESS_EXACT] = "",
-		[STRESS_CLOSE] = "~",
-		[STRESS_FAR_OVER] = "<",
-	};
-
-	if (!s->known[i]) {
-		snprintf(out, FIELD_CELL, "n/a");
-		return;
-	}
-	snprintf(out, FIELD_CELL, "%s%s",
-	    s->level[i] == 0 ? "" : mark[stress_truth(s, i)],
-	    base_digits(s->level[i]).text);
-}
-
 #define CELL(n) \
 	static void \
 	cell_##n(const void *row, char out[FIELD_CELL]) \
 	{ \
-		print_count(&((const struct spent *)row)->s, (n) - 1, out); \
+		levels_count_text(&((const struct spent *)row)->s, (n) - 1, \
+		    out); \
 	}
 
 CELL(1) CELL(2) CELL(3) CELL(4) CELL(5) CELL(6)
@@ -141,17 +124,6 @@ static const struct field_table samples = FIELD_TABLE(sample_fields);
 
 /* --- the table of levels ------------------------------------------------------------------- */
 
-static uint64_t
-all_requests(const struct stress_sample *s)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < STRESS_LEVELS; i++)
-		if (s->known[i])
-			sum += s->level[i];
-	return sum;
-}
-
 static void
 name_cell(const void *row, char out[FIELD_CELL])
 {
@@ -166,24 +138,15 @@ count_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct level_row *r = row;
 
-	print_count(&r->spent->s, r->level - 1, out);
+	levels_count_text(&r->spent->s, r->level - 1, out);
 }
 
-/* Only exact counts have shares. */
 static void
 share_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct level_row *r = row;
-	const struct stress_sample *s = &r->spent->s;
-	uint64_t n = s->level[r->level - 1], all = all_requests(s);
-	double share = all > 0 ? 100.0 * (double)n / (double)all : 0;
 
-	if (stress_truth(s, r->level - 1) != STRESS_EXACT || n == 0)
-		snprintf(out, FIELD_CELL, "-");
-	else if (share < 0.1)
-		snprintf(out, FIELD_CELL, "<0.1%%");
-	else
-		snprintf(out, FIELD_CELL, "%.1f%%", share);
+	levels_share_text(&r->spent->s, r->level - 1, out);
 }
 
 static void
@@ -204,8 +167,6 @@ static const struct field level_fields[] = {
 };
 static const struct field_table levels = FIELD_TABLE(level_fields);
 
-#define CAUTION "do not compare counts of two sources or kernels"
-
 static void
 put_period(FILE *out, const struct spent *p)
 {
@@ -219,33 +180,29 @@ put_period(FILE *out, const struct spent *p)
 		    "since the node reads it" : "since the file was last read");
 }
 
-/* Why the counts are too low. */
 static void
 put_doubts(FILE *out, const struct spent *p)
 {
-	if (p->s.stolen > 0)
-		fprintf(out, "another program has read %s of the counts: these are "
-		    "too low\n", base_digits(p->s.stolen).text);
-	if (p->s.missed > 0)
-		fprintf(out, "the module has not followed %s requests: they count "
-		    "as level 1\n", base_digits(p->s.missed).text);
-	if (p->changed)
-		fprintf(out, "the source is now %s: these are too low; " CAUTION
-		    "\n", stress_sources[p->s.source].text);
+	const struct levels_spent spent = { .s = p->s, .changed = p->changed };
+	char text[LEVELS_TEXT];
+	size_t at = 0;
+
+	while (levels_doubt(&spent, &at, text))
+		fprintf(out, "%s\n", text);
 }
 
 static void
 put_notes(FILE *out, const struct spent *p)
 {
 	const struct stress_sample *s = &p->s;
+	const char *legend = levels_legend(s);
 
 	if (s->pressure_known)
 		fprintf(out, "waited for memory: at least one task %s us, all tasks %s us\n",
 		    base_digits(s->some_us).text, base_digits(s->full_us).text);
-	if (s->source == STRESS_VMSTAT)
-		fputs("~ estimate   < at most: a request may reclaim many times   n/a "
-		    "not known from this source\n", out);
-	if (s->known[1] && s->level[1] > s->level[0] / 10)
+	if (legend != NULL)
+		fprintf(out, "%s\n", legend);
+	if (levels_watch_ratio(s))
 		fputs("level 2 is above a tenth of level 1: kswapd may not keep up\n",
 		    out);
 	put_doubts(out, p);
@@ -360,7 +317,7 @@ static void
 put_source(struct look *l, const struct spent *p, struct output_table *lines)
 {
 	if (l->lines++ > 0 && strcmp(l->kernel, p->kernel) != 0)
-		fprintf(l->out, "the kernel is another one: " CAUTION "\n");
+		fprintf(l->out, "the kernel is another one: " LEVELS_CAUTION "\n");
 	fprintf(l->out, "HEAP STRESS  %s  %s\n", p->kernel,
 	    stress_sources[p->s.source].text);
 	if (p->node[0] != '\0')

@@ -4,6 +4,7 @@
 
 #include "../difference/difference.h"
 #include "../history/history.h"
+#include "../levels/levels.h"
 #include "../picture/typed_line.h"
 #include "../blocks/choice.h"
 #include "../rows/freed_rows.h"
@@ -188,6 +189,7 @@ put_groups(const struct page *page, const struct page_view *v,
 
 struct foot {
 	bool trend;		/* above them */
+	bool stress;
 	bool about;
 	bool status;
 	bool bar;
@@ -196,7 +198,7 @@ struct foot {
 static int
 foot_lines(const struct foot *foot)
 {
-	return foot->about + foot->status + foot->bar;
+	return foot->stress + foot->about + foot->status + foot->bar;
 }
 
 /* The classic page has a bottom when it is taller than its list, or tall. */
@@ -212,6 +214,8 @@ plan_foot(const struct page *page, const struct page_layout_ops *ops,
 	    total < (uint64_t)room;
 	foot.bar = page->medium == PAGE_SCREEN && rows >= FOOT_ROWS &&
 	    cols >= FOOT_COLS;
+	foot.stress = page->opts.stress && page->levels != NULL &&
+	    rows >= FOOT_ROWS;
 	foot.trend = ops->trend != NULL;
 	foot.about = ops->about != NULL && page->medium == PAGE_SCREEN;
 	return foot;
@@ -386,6 +390,10 @@ put_foot(struct page *page, const struct page_view *v,
 
 	if (rows > 0)
 		put_blank(pic, want);
+	if (foot.stress) {
+		picture_line(pic);
+		page_levels_strip(page->levels, pic);
+	}
 	if (foot.about) {
 		picture_line(pic);
 		ops->about(page, v, pic);
@@ -568,6 +576,7 @@ page_fini(struct page *page)
 	page_freed_rows_free(page->freed_rows);
 	page_follow_free(page->follow);
 	page_history_free(page->history);
+	page_levels_free(page->levels);
 	page_frozen_order_free(page->freeze.order);
 	page->find = NULL;
 	page->groups = NULL;
@@ -578,6 +587,7 @@ page_fini(struct page *page)
 	page->freed_rows = NULL;
 	page->follow = NULL;
 	page->history = NULL;
+	page->levels = NULL;
 	page->freeze.order = NULL;
 }
 

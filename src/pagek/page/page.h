@@ -79,6 +79,7 @@ struct page_opts {
 	const struct page_style *style;	/* of each mark; NULL: the default */
 	bool mouse;			/* the page handles clicks and the wheel */
 	bool clipboard;			/* copy an address that is shown */
+	bool stress;			/* page K has a line about the kernel */
 	enum page_units units;		/* to begin with */
 	int fps;			/* paints a second, 1 to NODES_HZ; 0: NODES_HZ */
 	struct symbol_wrappers *wrappers;	/* functions to skip; NULL: none */
@@ -113,6 +114,7 @@ struct page_groups;
 struct page_marked;
 struct page_frozen_order;
 struct page_history;
+struct page_levels;
 struct page_follow;
 struct page_freed_rows;
 struct page_trend;
@@ -252,6 +254,7 @@ struct page {
 	struct page_drain *drain;
 	struct page_trend *trend;	/* the last minute */
 	struct page_marked *marked;	/* the mark */
+	struct page_levels *levels;	/* the kernel's heap stress */
 
 	bool news;			/* see page_news() */
 };

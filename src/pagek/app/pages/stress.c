@@ -1,0 +1,389 @@
+/* Page S: the kernel's heap stress, and its line on page K. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../cli/cli.h"
+#include "../../cli/pump.h"
+#include "../../layout/layout.h"
+#include "../../levels/levels.h"
+#include "../app.h"
+#include "../../batch/batch.h"
+#include "../pages.h"
+
+#define STRIP_MS 1000		/* how often the line alone asks */
+#define OLDER_NODE "VERSION: the node is older than page S; a newer pageknode " \
+	"counts the kernel's requests"
+
+struct page_s {
+	const struct nodes_session *session;	/* whose samples these are */
+	size_t selected;
+	bool explains;
+	struct page_scroll scroll;
+	struct mono asked;
+	bool failed;			/* the last question */
+};
+
+static struct page_s *
+state_of(const struct app *app)
+{
+	return app_panel_state(app, APP_PAGE_S);
+}
+
+/* --- samples -------------------------------------------------------------------- */
+
+static bool
+is_failure(int error)
+{
+	return error != 0 && error != -EAGAIN && error != -EBUSY;
+}
+
+static void
+set_trouble(struct page_levels *l, int error, const char *why)
+{
+	char text[LEVELS_TROUBLE];
+
+	if (!is_failure(error))
+		return;
+	if (error == -ENOTSUP)
+		snprintf(text, sizeof text, "%s", OLDER_NODE);
+	else
+		snprintf(text, sizeof text, "No counts: %s", why != NULL &&
+		    why[0] != '\0' ? why : strerror(-error));
+	page_levels_set_trouble(l, text);
+}
+
+/* True: there is another sample, or another reason why there is none. */
+static bool
+take_sample(struct page_levels *l, struct nodes_session *session)
+{
+	const struct nodes_stress *s = nodes_session_stress(session);
+
+	set_trouble(l, s->error, s->error_why);
+	return s->no != 0 && page_levels_take(l, &(struct levels_taken){
+	    .sample = &s->sample, .kernel = s->kernel, .why = s->why,
+	    .ms = s->at_ms, .no = s->no });
+}
+
+static bool
+is_due(const struct app *app, const struct page_s *st)
+{
+	return st->asked.ns == 0 || mono_ms_since(st->asked) >= STRIP_MS ||
+	    (app_panel_is_open(app, APP_PAGE_S) && !st->failed);
+}
+
+static void
+read_samples(struct app *app, struct page_s *st)
+{
+	const struct nodes_stress *s = nodes_session_stress(app->session);
+	struct page_levels *l = app->page->levels;
+	int err;
+
+	if (take_sample(l, app->session))
+		app->page->news = true;
+	st->failed |= is_failure(s->error);
+	if (s->pending || !is_due(app, st))
+		return;
+	st->asked = mono_now();
+	err = nodes_session_ask_stress(app->session);
+	st->failed = is_failure(err);
+	set_trouble(l, err, NULL);
+}
+
+static bool
+is_wanted(const struct app *app)
+{
+	return app->page->opts.stress || app_panel_is_open(app, APP_PAGE_S);
+}
+
+static void
+tick(struct app *app)
+{
+	struct page_s *st = state_of(app);
+	struct page *page = app->page;
+
+	if (st->session != app->session) {
+		if (page->levels != NULL)
+			page_levels_clear(page->levels);
+		st->session = app->session;
+		st->asked = (struct mono){ 0 };
+		st->failed = false;
+	}
+	if (!is_wanted(app))
+		return;
+	if (page->levels == NULL && page_levels_new(&page->levels) < 0) {
+		app_say(app, "no memory for page S");
+		return;
+	}
+	page_levels_hold(page->levels, page->paused != NULL);
+	read_samples(app, st);
+}
+
+/* --- the picture ------------------------------------------------------------------ */
+
+static void
+head_of(struct app *app, struct levels_head *h, char node[64])
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+	struct page_view v = app_view(app);
+	struct page_state state;
+
+	page_state_get(app->page, &v, &state);
+	snprintf(node, 64, "%04X %.50s", look->node.number, look->node.name);
+	*h = (struct levels_head){ .node = node,
+		.state = app->page->paused != NULL ? "PAUSED" : look->link.up ?
+		    "LIVE" : state.name,
+		.state_mark = app->page->paused != NULL ? PAGE_WARN :
+		    look->link.up ? PAGE_PLAIN : state.mark,
+		.selected = state_of(app)->selected,
+		.ascii = app->page->opts.ascii, .utc = app->page->opts.utc };
+}
+
+static int
+compose(struct app *app, int rows, struct page_picture *pic)
+{
+	struct page_s *st = state_of(app);
+	struct levels_head h;
+	char node[64];
+
+	if (app->page->levels == NULL && page_levels_new(&app->page->levels) < 0)
+		return -ENOMEM;
+	if (st->explains && rows > 0)
+		return page_levels_explain(app->page->levels, &st->scroll,
+		    app->page->opts.ascii, app->cols, rows, pic);
+	head_of(app, &h, node);
+	return page_levels_compose(app->page->levels, &h, app->cols, rows, pic);
+}
+
+static int
+save(struct app *app, struct page_picture *pic)
+{
+	return compose(app, 0, pic);
+}
+
+/* --- keys --------------------------------------------------------------------------- */
+
+static bool
+open_page(struct app *app, bool first)
+{
+	(void)first;
+	state_of(app)->explains = false;
+	if (!app_is_replay(app))
+		return true;
+	app_say(app, "a capture has no counts of the kernel");
+	return false;
+}
+
+static void
+move(struct app *app, int rows, bool scroll)
+{
+	struct page_s *st = state_of(app);
+	size_t by = (size_t)abs(rows);
+
+	(void)scroll;
+	if (st->explains)
+		st->scroll.top += rows;
+	else if (rows < 0)
+		st->selected = st->selected > by ? st->selected - by : 0;
+	else
+		st->selected = by < LEVELS_ROWS - st->selected ?
+		    st->selected + by : LEVELS_ROWS - 1;
+}
+
+static int
+window(const struct app *app)
+{
+	const struct page_s *st = state_of(app);
+
+	return st->explains && st->scroll.window > 1 ? st->scroll.window : 1;
+}
+
+static void
+toggle_meaning(struct app *app)
+{
+	struct page_s *st = state_of(app);
+
+	st->explains = !st->explains;
+	st->scroll = (struct page_scroll){ 0 };
+}
+
+static bool
+back(struct app *app)
+{
+	struct page_s *st = state_of(app);
+	bool explains = st->explains;
+
+	st->explains = false;
+	return explains;
+}
+
+static void
+step_window(struct app *app, bool longer)
+{
+	if (app->page->levels != NULL &&
+	    !page_levels_step_window(app->page->levels, longer))
+		app_say(app, "this is the %s window", longer ? "longest" :
+		    "shortest");
+}
+
+static void
+shorter_window(struct app *app)
+{
+	step_window(app, false);
+}
+
+static void
+longer_window(struct app *app)
+{
+	step_window(app, true);
+}
+
+static void
+set_mark(struct app *app)
+{
+	struct page_levels *l = app->page->levels;
+
+	app_say(app, l != NULL && page_levels_set_mark(l) ?
+	    "marked; SINCE MK counts from now" : "there are no counts yet");
+}
+
+static void
+reset(struct app *app)
+{
+	struct page_levels *l = app->page->levels;
+
+	app_say(app, l != NULL && page_levels_reset(l) ?
+	    "mark, window and trend begin now, for this page only" :
+	    "there are no counts yet");
+}
+
+static const struct panel_key keys[] = {
+	{ .names = "{", .help = "shorten the window: 10 s is the shortest",
+	    .action = PAGE_DO_REPLAY_BACK, .run = shorter_window },
+	{ .names = "}", .help = "lengthen the window: an hour is the longest",
+	    .action = PAGE_DO_REPLAY_FORTH, .run = longer_window },
+	{ .names = "m", .help = "set the mark that SINCE MK counts from",
+	    .action = PAGE_DO_MARK, .run = set_mark },
+	{ .names = "x", .help = "begin mark, window and trend now, for this page "
+	    "only", .action = PAGE_DO_COUNT_ANEW, .run = reset },
+	{ .names = "Enter", .help = "show what the levels mean, or the table" },
+	{ .action = PAGE_DO_PAUSE, .run = app_pause },
+	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },
+};
+
+/* --- text --------------------------------------------------------------------------------- */
+
+struct text {
+	struct page_levels *levels;
+	int status;
+};
+
+static void
+text_end(struct batch *b)
+{
+	struct text *t = b->state;
+
+	if (t != NULL)
+		page_levels_free(t->levels);
+	free(t);
+}
+
+static int
+text_status(const struct batch *b)
+{
+	return ((const struct text *)b->state)->status;
+}
+
+static bool
+is_answered(void *arg)
+{
+	return !nodes_session_stress(arg)->pending;
+}
+
+/* PAGEK_OK, or the exit status after a complaint. */
+static int
+ask(struct batch *b, struct page_levels *l)
+{
+	int err = nodes_session_ask_stress(b->session);
+
+	if (err == 0 && !pump(b->loop, b->session, b->o->timeout_ms,
+	    is_answered, b->session)) {
+		complain("no counts within %d s", b->o->timeout_ms / 1000);
+		return PAGEK_TIMEOUT;
+	}
+	(void)take_sample(l, b->session);
+	set_trouble(l, err, NULL);
+	if (page_levels_trouble(l)[0] == '\0')
+		return PAGEK_OK;
+	complain("%s", page_levels_trouble(l));
+	return err == -ENOTSUP || nodes_session_stress(b->session)->error ==
+	    -ENOTSUP ? PAGEK_FORMAT : PAGEK_FAILED;
+}
+
+/* The first sample, an interval before the first picture. */
+static int
+text_begin(struct batch *b)
+{
+	struct text *t = calloc(1, sizeof *t);
+	int err;
+
+	b->state = t;
+	err = t != NULL ? page_levels_new(&t->levels) : -ENOMEM;
+	if (err == 0)
+		t->status = ask(b, t->levels);
+	return err == 0 && t->status != PAGEK_OK ? -EAGAIN : err;
+}
+
+static int
+text_print(struct batch *b)
+{
+	const struct nodes_look *look = nodes_session_look(b->session);
+	struct text *t = b->state;
+	struct page_picture pic = { 0 };
+	char node[64];
+	struct levels_head h = { .node = node, .state = "LIVE",
+		.ascii = b->o->page.ascii, .utc = b->o->page.utc };
+	int r;
+
+	t->status = ask(b, t->levels);
+	if (t->status != PAGEK_OK)
+		return 0;
+	snprintf(node, sizeof node, "%04X %.50s", look->node.number,
+	    look->node.name);
+	r = page_levels_compose(t->levels, &h, batch_columns(b->out), 0, &pic);
+	if (r == 0)
+		batch_put(b->out, &pic);
+	page_picture_fini(&pic);
+	return r;
+}
+
+static const enum option_id refuse[] = { OPTION_SORT, OPTION_REVERSE,
+	OPTION_FILTER, OPTION_GROUP, OPTION_CLASSIC, OPTION_SINCE,
+	OPTION_FORMAT };
+
+const struct page_ops page_stress = {
+	.panel = {
+		.title = "on page S",
+		.keys = keys,
+		.nkeys = BASE_NELEM(keys),
+		.state_size = sizeof(struct page_s),
+		.compose = compose,
+		.move = move,
+		.window = window,
+		.enter = toggle_meaning,
+		.back = back,
+	},
+	.needs = PAGE_NEEDS_TARGET | PAGE_NEEDS_INTERVAL,
+	.open = open_page,
+	.tick = tick,
+	.save = save,
+	.text = {
+		.begin = text_begin,
+		.print = text_print,
+		.end = text_end,
+		.status = text_status,
+		.verb = "count",
+		.refuse = refuse,
+		.nrefuse = BASE_NELEM(refuse),
+	},
+};

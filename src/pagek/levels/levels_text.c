@@ -1,0 +1,129 @@
+/* Texts of counts, of what makes them doubtful, and of the marks beside them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "levels.h"
+
+const char levels_watch[] = "watch: 2/1 ratio over 10%";
+const char levels_caution[] = "Kernels differ in what they do at each stage: do not "
+    "compare counts of different kernels or sources without studying the difference.";
+
+/* '\0' with a count that is exact, or 0. */
+char
+levels_mark_of(const struct stress_sample *s, size_t level)
+{
+	static const char mark[] = {
+		[STRESS_EXACT] = '\0',
+		[STRESS_CLOSE] = '~',
+		[STRESS_FAR_OVER] = '<',
+	};
+
+	return s->known[level] && s->level[level] > 0 ?
+	    mark[stress_truth(s, level)] : '\0';
+}
+
+void
+levels_count_text(const struct stress_sample *s, size_t level,
+    char out[LEVELS_TEXT])
+{
+	char mark[2] = { levels_mark_of(s, level), '\0' };
+
+	if (s->known[level])
+		snprintf(out, LEVELS_TEXT, "%s%s", mark,
+		    base_digits(s->level[level]).text);
+	else
+		snprintf(out, LEVELS_TEXT, "n/a");
+}
+
+static uint64_t
+all_requests(const struct stress_sample *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < STRESS_LEVELS; i++)
+		if (s->known[i])
+			sum += s->level[i];
+	return sum;
+}
+
+void
+levels_percent_text(double share, char out[LEVELS_TEXT])
+{
+	if (!(share > 0))
+		snprintf(out, LEVELS_TEXT, "-");
+	else if (share < 0.001)
+		snprintf(out, LEVELS_TEXT, "<0.1%%");
+	else
+		snprintf(out, LEVELS_TEXT, "%.1f%%", 100 * share);
+}
+
+void
+levels_share_text(const struct stress_sample *s, size_t level,
+    char out[LEVELS_TEXT])
+{
+	uint64_t all = all_requests(s);
+
+	levels_percent_text(stress_truth(s, level) == STRESS_EXACT && all > 0 ?
+	    (double)s->level[level] / (double)all : 0, out);
+}
+
+bool
+levels_watch_ratio(const struct stress_sample *s)
+{
+	return s->known[0] && s->known[1] && s->level[1] > s->level[0] / 10;
+}
+
+static bool
+doubt_stolen(const struct levels_spent *p, char out[LEVELS_TEXT])
+{
+	if (p->s.stolen > 0)
+		snprintf(out, LEVELS_TEXT, "another program has read %s of the "
+		    "counts: these are too low", base_digits(p->s.stolen).text);
+	return p->s.stolen > 0;
+}
+
+static bool
+doubt_missed(const struct levels_spent *p, char out[LEVELS_TEXT])
+{
+	if (p->s.missed > 0)
+		snprintf(out, LEVELS_TEXT, "the module has not followed %s "
+		    "requests: they count as level 1",
+		    base_digits(p->s.missed).text);
+	return p->s.missed > 0;
+}
+
+static bool
+doubt_changed(const struct levels_spent *p, char out[LEVELS_TEXT])
+{
+	if (p->changed)
+		snprintf(out, LEVELS_TEXT, "the source is now %s: these are too "
+		    "low; " LEVELS_CAUTION, stress_sources[p->s.source].text);
+	return p->changed;
+}
+
+static bool (*const doubts[])(const struct levels_spent *, char *) = {
+	doubt_stolen,
+	doubt_missed,
+	doubt_changed,
+};
+
+bool
+levels_doubt(const struct levels_spent *p, size_t *at, char out[LEVELS_TEXT])
+{
+	while (*at < BASE_NELEM(doubts))
+		if (doubts[(*at)++](p, out))
+			return true;
+	return false;
+}
+
+const char *
+levels_legend(const struct stress_sample *s)
+{
+	for (size_t i = 0; i < STRESS_LEVELS; i++)
+		if (s->source != STRESS_NONE &&
+		    stress_truth(s, i) != STRESS_EXACT)
+			return "~ estimate   < at most: a request may reclaim "
+			    "many times   n/a not known from this source";
+	return NULL;
+}
