@@ -291,7 +291,7 @@ include tests/targets/mdd/mdd.mk
 
 checks: $(CHECKS) $B/pagek-symbols
 targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/tests/libcut.so $B/bench/load \
-	$B/tests/capture/sums $B/tests/capture/write_capture \
+	$B/tests/capture/sums $B/tests/capture/write_capture $B/tests/refcnt/counts \
 	usual-chains \
 	$(MDD_SELF) $(PLUGINS) $B/bench/counted $B/tests/libstackcheck.so
 
@@ -300,8 +300,8 @@ $B/tests/libcount.so $B/tests/libcut.so: $B/tests/lib%.so: tests/count/%.c
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -fno-builtin \
 		-ftls-model=initial-exec -shared -o $@ $< -ldl
 
-# What a capture holds, for tests.
-$B/tests/capture/sums: tests/capture/sums.c $(ARCHIVE)
+# What a capture or a trace of references holds, for tests.
+$B/tests/capture/sums $B/tests/refcnt/counts: $B/tests/%: tests/%.c $(ARCHIVE)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) $(CFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS)
 
@@ -414,6 +414,7 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring \
 	tests/fuzz/seed_settings tests/corpus/settings
 	tests/fuzz/seed_kept tests/corpus/kept
 	tests/fuzz/seed_saved tests/corpus/saved
+	tests/fuzz/seed_references tests/corpus/references
 	tests/fuzz/seed_stress tests/corpus/stress
 	tests/fuzz/seed_usage tests/corpus/usage
 
@@ -501,7 +502,7 @@ install: all
 			dist/$$p.pc.in >$(DESTDIR)$(PCDIR)/$$p.pc && \
 		chmod 644 $(DESTDIR)$(PCDIR)/$$p.pc || exit 1; done
 	install -m 644 $(MDD_HEADERS) $(DESTDIR)$(PREFIX)/include/mdd
-	install -m 644 share/mdd.* $(DESTDIR)$(DATADIR)
+	install -m 644 share/mdd.* share/refcnt_qemu.c $(DESTDIR)$(DATADIR)
 	for m in man/*.[1-8]; do \
 		d=$(DESTDIR)$(MANDIR)/man$${m##*.}; \
 		install -d $$d && install -m 644 $$m $$d; done
@@ -542,6 +543,7 @@ uninstall:
 		$(DESTDIR)$(PCDIR)/usage_xmemory.pc \
 		$(DESTDIR)$(LIBDIR)/libusage_xmemory.a \
 		$(DESTDIR)$(LIBDIR)/libmdd.a $(DESTDIR)$(DATADIR)/mdd.* \
+		$(DESTDIR)$(DATADIR)/refcnt_qemu.c \
 		$(MDD_HEADERS:src/mdd/target/%=$(DESTDIR)$(PREFIX)/include/mdd/%)
 	for m in man/*.[1-8]; do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m#man/}; done

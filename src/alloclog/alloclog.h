@@ -103,6 +103,15 @@ void alloclog_start(void);
 int alloclog_when(size_t bytes, void (*f)(void));
 
 /*
+ * Counts the references to the pages of a range, or no longer: `pagek refcnt` and
+ * page R show them.  Without pk_refcnt_enable() no page is counted.
+ */
+#define PK_REFCNT_REFS 1	/* accessed bits: once in a period */
+void pk_refcnt_enable(const void *vaddr, size_t len, unsigned source)
+    ALLOCLOG_ADDRESS;
+void pk_refcnt_disable(const void *vaddr, size_t len) ALLOCLOG_ADDRESS;
+
+/*
  * A mark of up to 8 bytes, which the node keeps by that name for pages to compare
  * with (`pagek marks`); a dormant process only counts it.
  */

@@ -209,6 +209,30 @@ alloclog_mark(const char *text)
 		produce_count_mark();
 }
 
+static void
+count_references(const void *vaddr, size_t len, unsigned source, bool on)
+{
+	struct producer *p;
+
+	if (len > 0 && len <= REC_ADDR_MASK &&
+	    (uintptr_t)vaddr <= REC_ADDR_MASK && source <= UINT8_MAX &&
+	    ready_to_tell(&p))
+		produce_region(p, REC_CTL_REFCNT, (uintptr_t)vaddr, len,
+		    rec_refcnt((uint8_t)source, on), 0);
+}
+
+EXPORT void
+pk_refcnt_enable(const void *vaddr, size_t len, unsigned source)
+{
+	count_references(vaddr, len, source, true);
+}
+
+EXPORT void
+pk_refcnt_disable(const void *vaddr, size_t len)
+{
+	count_references(vaddr, len, 0, false);
+}
+
 EXPORT int
 alloclog_when(size_t bytes, void (*f)(void))
 {

@@ -1,4 +1,7 @@
 /*
+ * Two calls that our doings would make fail: mlockall(2), and mremap(2) of memory
+ * whose references are counted.
+ *
  * mlockall(2) within RLIMIT_MEMLOCK.  The kernel counts all mapped addresses,
  * ours too, so the call could fail only because of ours.  Then the program's
  * own mappings are locked one by one.  If the kernel locks all, ours are
@@ -12,6 +15,7 @@
  * without the library.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -198,4 +202,25 @@ mlockall(int flags)
 	if (!keeper_watch_allows_calls() || !has_limit(flags, rc, &limit))
 		return rc;
 	return lock_within(flags, limit, rc);
+}
+
+/* With cuts (produce/cuts.c) the kernel sees several mappings: EFAULT. */
+EXPORT void *
+mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
+{
+	bool cut = produce_undo_cuts(old, old_len);
+	void *at, *r;
+	va_list ap;
+
+	/* As in libc: whatever the registers hold goes to the kernel. */
+	va_start(ap, flags);
+	at = va_arg(ap, void *);
+	va_end(ap);
+	r = (void *)syscall(SYS_mremap, old, old_len, new_len, flags, at);
+	/* Another thread may have cut it again. */
+	if (r == MAP_FAILED && cut && errno == EFAULT &&
+	    produce_undo_cuts(old, old_len))
+		r = (void *)syscall(SYS_mremap, old, old_len, new_len, flags,
+		    at);
+	return r;
 }

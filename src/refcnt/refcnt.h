@@ -8,6 +8,8 @@
  *	table.c		the files refcnt.nodeN, for other programs to map
  *	rcb.h		the layout of such a file
  *	pk_refcnt.h	the library that reads them, for other programs
+ *	import.h	exact counts from valgrind's or QEMU's text
+ *	refs.h		a process's accessed bits, in epochs; mappings.c reads smaps
  *
  * Vocabulary
  *	page		REFCNT_PAGE bytes, a "hardware page" of the note.

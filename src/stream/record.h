@@ -70,7 +70,16 @@ enum rec_control {
 				   number and shape; w[3]: up to 8 bytes of name */
 	REC_CTL_TOLD = 10,	/* each block that the target had when this stream began has been told */
 	REC_CTL_REGION_END = 9,	/* the region with that number in w[2] has ended */
+	REC_CTL_REFCNT = 11,	/* address and size: count references there, or no longer; w[2]:
+				   rec_refcnt() */
 };
+
+/* w[2] of REC_CTL_REFCNT: enum refcnt_source 8, on 1. */
+static inline uint64_t
+rec_refcnt(uint8_t source, bool on)
+{
+	return source | (uint64_t)on << 8;
+}
 
 /* w[2] of the two above: head 16, align 16, number 32. */
 static inline uint64_t

@@ -52,6 +52,11 @@
  *			it free.
  *	unseen		a process that cannot say hello, a child of one that is
  *			watched.  It leaves a word in struct ring_unseen.
+ *	cut		a border between two mappings of the target that differ
+ *			in nothing but their advice on access (madvise(2)): the
+ *			kernel tells mapping by mapping whether one was referenced.
+ *			The keeper asks for cuts, and a thread of the target makes
+ *			some at each look at its tail.
  *	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.
@@ -102,7 +107,7 @@
 #include "record.h"
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
-#define RING_VERSION 7
+#define RING_VERSION 8
 
 /* Instead of RING_MAGIC: the target has gone over to another keeper. */
 #define RING_MAGIC_LEFT UINT32_C(0x506b5230) /* "PkR0" */
@@ -272,6 +277,7 @@ struct ring_area {
 	_Atomic uint32_t unsure;	/* calls of the allocator whose end is not known */
 	_Atomic uint32_t passed;	/* threads at the gate that stopped waiting for a fork */
 	_Atomic uint32_t past;		/* enum ring_past, a bit each */
+	_Atomic uint32_t cuts;		/* of ring_cuts.number: carried out */
 	struct ring_head rings[RING_COUNT + 1];
 };
 
@@ -323,6 +329,60 @@ enum ring_arming {
 	RING_ARMED = 0x60000000,	/* no thread's id, or the kernel would change it */
 };
 
+/* What a part of a mapping is advised, so that it differs from those beside it. */
+enum ring_advice {
+	RING_NORMAL,
+	RING_RANDOM,
+	RING_SEQUENTIAL,
+};
+
+#define RING_ADVICE_BITS 2
+#define RING_ADVICES 4		/* of even parts, of odd ones, of the last but one, of the last */
+#define RING_CUTS 112		/* of one request: they fit in the area's last page */
+#define RING_CUT_RANGES 128	/* with cuts, that a target remembers */
+#define RING_CUTS_MS 2000	/* an older request is not carried out */
+#define RING_PAGE 4096
+
+/*
+ * Cuts a range into parts of `stripe` pages, the last one with the rest.  stripe 0:
+ * undoes the cuts in the range; pages 0: all cuts of the process.
+ */
+struct ring_cut {
+	uint64_t at;	/* address of a page; in its low bits RING_ADVICES of enum ring_advice */
+	uint32_t pages;
+	uint32_t stripe;
+};
+
+static inline uint64_t
+ring_cut_address(const struct ring_cut *c)
+{
+	return c->at & ~(uint64_t)(RING_PAGE - 1);
+}
+
+/* Of part i of n. */
+static inline enum ring_advice
+ring_cut_advice(const struct ring_cut *c, uint32_t i, uint32_t n)
+{
+	unsigned which = i + 1 == n ? 3 : i + 2 == n ? 2 : i & 1;
+
+	return (enum ring_advice)(c->at >> which * RING_ADVICE_BITS & 3);
+}
+
+static inline uint32_t
+ring_cut_parts(const struct ring_cut *c)
+{
+	return c->stripe == 0 ? 0 : c->pages / c->stripe +
+	    (c->pages % c->stripe != 0);
+}
+
+/* The keeper writes it only while the target has carried out the number before. */
+struct ring_cuts {
+	_Atomic uint32_t number;	/* of the request, stored last */
+	uint32_t n;
+	uint64_t ms;			/* when it was made */
+	struct ring_cut cut[RING_CUTS];
+};
+
 struct keeper_area {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t state;		/* enum ring_keeper_state */
@@ -336,6 +396,7 @@ struct keeper_area {
 	_Atomic uint32_t no_pairs;	/* make no pairs: heeded from a thread's next look at its tail on */
 	_Atomic uint32_t armed_ms;	/* records from before it are void; stored before `armed`; 0: never was dormant */
 	struct ring_tail tails[RING_COUNT + 1];
+	struct ring_cuts cuts;
 };
 
 #define RING_STACK_FREES 0x100	/* in keeper_area.stack: those of frees too */
@@ -360,6 +421,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     offsetof(struct ring_area, far_addresses) == 16 &&
     offsetof(struct ring_area, sites_full) == 40 &&
     offsetof(struct ring_area, unsure) == 76 &&
+    offsetof(struct ring_area, cuts) == 88 &&
     offsetof(struct ring_area, rings) == 128 &&
     offsetof(struct keeper_area, ms) == 8 &&
     offsetof(struct keeper_area, sample) == 24 &&
@@ -368,7 +430,9 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     offsetof(struct keeper_area, looks) == 48 &&
     offsetof(struct keeper_area, no_pairs) == 56 &&
     offsetof(struct keeper_area, armed_ms) == 60 &&
-    offsetof(struct keeper_area, tails) == 64, "layout of shared memory");
+    offsetof(struct keeper_area, tails) == 64 &&
+    offsetof(struct ring_cuts, cut) == 16 && sizeof(struct ring_cut) == 16,
+    "layout of shared memory");
 
 #define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)
 #define RING_SLOTS_OFFSET RING_ALIGN(sizeof(struct ring_area))

@@ -14,7 +14,7 @@
 #include "../unwind/unwind.h"
 
 static const struct produce_gate gate_unattached;
-static struct keeper_area dormant_area;
+static const struct keeper_area dormant_area;
 static struct produce_gate gate_disabled = { .keeper = &dormant_area };
 
 _Atomic(const struct produce_gate *) produce_gate = &gate_unattached;

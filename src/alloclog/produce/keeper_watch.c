@@ -128,8 +128,12 @@ produce_check_keeper(const struct producer *p)
 	int64_t now, due;
 
 	produce_tell_past();
-	if (call == NULL || !joined_get(&j) || !libc_clock_ms(&now) ||
-	    !is_keeper_gone(&j, now) || !free_to_act(&j))
+	if (!joined_get(&j))
+		return;
+	if (cuts_due(&j) && free_to_act(&j))
+		cuts_heed(&j);
+	if (call == NULL || !libc_clock_ms(&now) || !is_keeper_gone(&j, now) ||
+	    !free_to_act(&j))
 		return;
 	due = atomic_load_explicit(&j.sh->rejoin_ms, memory_order_relaxed);
 	if (now < due || rings_inflight(p))

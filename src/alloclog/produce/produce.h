@@ -10,6 +10,7 @@
  *	areas.c		the eras: attaching, the next keeper, forked children
  *	keeper_watch.c	notices that the keeper is gone
  *	regions.c	the regions that the program has registered
+ *	cuts.c		borders between mappings, for counting references
  *
  * Vocabulary
  *	producer	a thread's state for logging, in memory that fork wipes
@@ -715,6 +716,12 @@ void produce_control(struct producer *p, unsigned control, uint64_t w1,
 /* The same with all words of a region. */
 void produce_region(struct producer *p, unsigned control, uint64_t addr,
     uint64_t size, uint64_t w2, uint64_t w3);
+
+/*
+ * Undoes the cuts in a range of the program's memory: mremap(2) refuses one with
+ * several mappings.  False: there were none.  Keeps errno.
+ */
+bool produce_undo_cuts(const void *at, size_t len);
 
 /* --- regions (regions.c) ------------------------------------------------- */
 

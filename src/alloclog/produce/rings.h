@@ -30,6 +30,13 @@ struct era {
 	uint32_t number;		/* from 1 on, also across forks */
 };
 
+/* What is done of the keeper's request for cuts (cuts.c). */
+struct cutting {
+	_Atomic uint32_t busy;	/* a thread is at it */
+	_Atomic uint32_t era;	/* to which the cuts belong that are there */
+	uint32_t entry, at;	/* the cut in progress; pages of it that are done */
+};
+
 /* On a page that fork wipes. */
 struct shared {
 	_Atomic(const struct era *) now;	/* NULL: not attached */
@@ -37,6 +44,7 @@ struct shared {
 	_Atomic uint32_t stalled;	/* the common ring drops */
 	_Atomic uint64_t beat;		/* heartbeat, and when it was first seen (keeper_watch.c) */
 	_Atomic int64_t rejoin_ms;	/* no hello before then */
+	struct cutting cutting;
 	struct produce_gate gate;
 };
 
@@ -50,6 +58,13 @@ struct joined {
 };
 
 bool joined_get(struct joined *);
+
+/* True when the keeper has asked for cuts, or others' are to be undone. */
+bool cuts_due(const struct joined *);
+/* True while the next event should go on with it. */
+bool cuts_press(const struct joined *);
+/* Makes some of them.  Keeps errno. */
+void cuts_heed(const struct joined *);
 
 /* True when a handler has interrupted an event of p. */
 bool rings_inflight(const struct producer *p);

@@ -309,6 +309,30 @@ stream_feed_forbid_pairs(struct stream_feed *feed, bool forbid)
 	    memory_order_relaxed);
 }
 
+bool
+stream_feed_cut_done(const struct stream_feed *feed)
+{
+	return atomic_load_explicit(&feed->reader.keeper->cuts.number,
+	    memory_order_relaxed) == reader_cuts(&feed->reader);
+}
+
+int
+stream_feed_cut(struct stream_feed *feed, const struct ring_cut *cut, size_t n)
+{
+	struct ring_cuts *cuts = &feed->reader.keeper->cuts;
+
+	if (n > RING_CUTS)
+		return -EINVAL;
+	if (!stream_feed_cut_done(feed))
+		return -EBUSY;
+	memcpy(cuts->cut, cut, n * sizeof(*cut));
+	cuts->n = (uint32_t)n;
+	cuts->ms = atomic_load_explicit(&feed->reader.keeper->ms,
+	    memory_order_relaxed);
+	atomic_fetch_add_explicit(&cuts->number, 1, memory_order_release);
+	return 0;
+}
+
 void
 stream_feed_want_sample(struct stream_feed *feed, uint64_t period)
 {

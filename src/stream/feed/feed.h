@@ -45,6 +45,7 @@
 
 #include "../stream.h"
 
+struct ring_cut;
 struct stream_feed;
 
 #define STREAM_SINK_MAX 4096	/* records in one call */
@@ -187,6 +188,16 @@ void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
  * sent, threads heed it when they next look for room, some milliseconds later.
  */
 void stream_feed_forbid_pairs(struct stream_feed *, bool forbid);
+
+/*
+ * Asks for cuts of the target's mappings (ring.h).  Threads heed it when they next
+ * look for room, and not at all after RING_CUTS_MS.  -EBUSY: the request before has
+ * not been carried out; -EINVAL: more than RING_CUTS.  Both may run beside a pass of
+ * another thread, until stream_feed_free().
+ */
+int stream_feed_cut(struct stream_feed *, const struct ring_cut *, size_t n);
+/* True when the last request has been carried out, or was too old for it. */
+bool stream_feed_cut_done(const struct stream_feed *);
 
 /* Asks for a sample; 0: every event.  Before the descriptors are sent. */
 void stream_feed_want_sample(struct stream_feed *, uint64_t period);

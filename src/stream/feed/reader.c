@@ -83,6 +83,12 @@ reader_beat(struct reader *r, int64_t now_ms)
 	return ms;
 }
 
+uint32_t
+reader_cuts(const struct reader *r)
+{
+	return atomic_load_explicit(&r->area->cuts, memory_order_acquire);
+}
+
 bool
 reader_has_exited(const struct reader *r)
 {

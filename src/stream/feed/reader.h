@@ -205,6 +205,9 @@ void reader_sandbox(struct reader *, enum ring_sandbox, uint64_t looks);
 /* See stream_feed_has_exited(). */
 bool reader_has_exited(const struct reader *);
 
+/* The request for cuts that the target has carried out. */
+uint32_t reader_cuts(const struct reader *);
+
 /* See stream_feed_arm(); true if that changes anything. */
 bool reader_arm(struct reader *, bool armed, int64_t now_ms);
 /* See stream_feed_owner_changed(). */

@@ -1,0 +1,221 @@
+/*
+ * Cuts of the program's mappings at page borders, which the keeper asks for to
+ * count references (ring.h): madvise(2) alone, some calls at each look at a tail,
+ * by whichever thread looks.
+ *
+ * Advice on access means little for anonymous memory, and the keeper asks for no
+ * other; but the range may be another mapping's by now, which then reads its file
+ * ahead or not until the cuts are undone.  So a request is carried out at once or
+ * not at all, and what has been cut is remembered: a forked child and a new
+ * keeper's target undo it at their first look.
+ *
+ * Known limits
+ *	A child that does not attach keeps its parent's cuts.
+ *	A system call by number that moves a range with cuts fails (mremap(2)).
+ *	A longjmp out of a handler that interrupted this ends all cutting.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../unwind/syscalls.h"
+#include "keeper_watch.h"
+#include "rings.h"
+
+#define CALLS 32	/* of madvise(2) at one look: some tens of microseconds */
+#define UNDO_BYTES (64 * (size_t)RING_PAGE)	/* in one call, with so many cuts at most */
+
+/* What has been cut; written by the thread that has cutting.busy. */
+static struct cut_range {
+	_Atomic uint64_t from, to;
+} ranges[RING_CUT_RANGES];
+static _Atomic uint32_t nranges;
+
+static bool
+advise(uint64_t at, uint64_t bytes, enum ring_advice advice)
+{
+	static const int madv[] = {
+		[RING_NORMAL] = MADV_NORMAL,
+		[RING_RANDOM] = MADV_RANDOM,
+		[RING_SEQUENTIAL] = MADV_SEQUENTIAL,
+	};
+
+	return (unsigned)advice < sizeof(madv) / sizeof(madv[0]) &&
+	    call_madvise((void *)(uintptr_t)at, bytes, madv[advice]) == 0;
+}
+
+/* False: there is no room to remember it, so it must not be cut. */
+static bool
+remember(uint64_t from, uint64_t to)
+{
+	for (uint32_t i = 0; i < nranges; i++)
+		if (ranges[i].from <= from && to <= ranges[i].to)
+			return true;
+	if (nranges == RING_CUT_RANGES)
+		return false;
+	ranges[nranges].from = from;
+	ranges[nranges].to = to;
+	/* Last: a fork meanwhile copies a whole range, or none. */
+	nranges++;
+	return true;
+}
+
+/* Undoes some cuts of a range from its beginning on; true when that was all. */
+static bool
+undo_some(uint64_t *from, uint64_t to, unsigned *calls)
+{
+	uint64_t bytes;
+
+	for (; *from < to && *calls > 0; --*calls) {
+		bytes = to - *from < UNDO_BYTES ? to - *from : UNDO_BYTES;
+		(void)advise(*from, bytes, RING_NORMAL);
+		*from += bytes;
+	}
+	return *from >= to;
+}
+
+static bool
+undo_all(unsigned *calls)
+{
+	while (nranges > 0) {
+		struct cut_range *last = &ranges[nranges - 1];
+		uint64_t from = last->from;
+		bool all = undo_some(&from, last->to, calls);
+
+		last->from = from;
+		if (!all)
+			return false;
+		nranges--;
+	}
+	return true;
+}
+
+static void
+forget(uint64_t from, uint64_t to)
+{
+	for (uint32_t i = nranges; i-- > 0; )
+		if (from <= ranges[i].from && ranges[i].to <= to) {
+			ranges[i].from = ranges[nranges - 1].from;
+			ranges[i].to = ranges[nranges - 1].to;
+			nranges--;
+		}
+}
+
+/* Goes on with a cut at `*at`, pages from its beginning; true when it is done. */
+static bool
+cut_some(const struct ring_cut *c, uint32_t *at, unsigned *calls)
+{
+	uint64_t from = ring_cut_address(c);
+	uint64_t to = from + (uint64_t)c->pages * RING_PAGE, now;
+	uint32_t parts = ring_cut_parts(c), i;
+
+	if (c->pages == 0)
+		return undo_all(calls);
+	if (parts == 0) {
+		now = from + (uint64_t)*at * RING_PAGE;
+		if (!undo_some(&now, to, calls)) {
+			*at = (uint32_t)((now - from) / RING_PAGE);
+			return false;
+		}
+		forget(from, to);
+		return true;
+	}
+	if (!remember(from, to))
+		return true;
+	for (; *at < c->pages && *calls > 0; *at += c->stripe, --*calls) {
+		i = *at / c->stripe;
+		now = from + (uint64_t)*at * RING_PAGE;
+		/* The range is gone, or no mapping is left. */
+		if (!advise(now, i + 1 == parts ? to - now :
+			(uint64_t)c->stripe * RING_PAGE,
+			ring_cut_advice(c, i, parts)))
+			return true;
+	}
+	return *at >= c->pages;
+}
+
+static bool
+is_late(const struct joined *j)
+{
+	return atomic_load_explicit(&j->keeper->ms, memory_order_relaxed) -
+	    j->keeper->cuts.ms > RING_CUTS_MS;
+}
+
+static bool
+is_asked(const struct joined *j)
+{
+	return atomic_load_explicit(&j->keeper->cuts.number,
+	    memory_order_acquire) != atomic_load_explicit(&j->area->cuts,
+	    memory_order_relaxed);
+}
+
+/* Some of the request. */
+static void
+carry_out(const struct joined *j)
+{
+	const struct ring_cuts *cuts = &j->keeper->cuts;
+	uint32_t number = atomic_load_explicit(&cuts->number,
+	    memory_order_acquire);
+	uint32_t n = cuts->n < RING_CUTS ? cuts->n : RING_CUTS;
+	struct cutting *now = &j->sh->cutting;
+	unsigned calls = CALLS;
+
+	/* The cuts of a parent, or of another keeper. */
+	if (now->era != j->era) {
+		if (!undo_all(&calls))
+			return;
+		now->entry = now->at = 0;
+		atomic_store(&now->era, j->era);
+	}
+	if (is_late(j) || libc_page() != RING_PAGE)
+		now->entry = n;
+	for (; now->entry < n; now->entry++, now->at = 0)
+		if (!cut_some(&cuts->cut[now->entry], &now->at, &calls))
+			return;
+	now->entry = now->at = 0;
+	atomic_store_explicit(&j->area->cuts, number, memory_order_release);
+}
+
+bool
+cuts_due(const struct joined *j)
+{
+	return is_asked(j) || (nranges > 0 &&
+	    atomic_load_explicit(&j->sh->cutting.era, memory_order_relaxed) !=
+	    j->era);
+}
+
+bool
+cuts_press(const struct joined *j)
+{
+	return is_asked(j) && !is_late(j) && keeper_watch_allows_calls();
+}
+
+void
+cuts_heed(const struct joined *j)
+{
+	struct cutting *now = &j->sh->cutting;
+	int saved = errno;
+
+	if (atomic_exchange_explicit(&now->busy, 1, memory_order_acquire) != 0)
+		return;
+	/* Another thread may have ended it meanwhile. */
+	if (cuts_due(j))
+		carry_out(j);
+	atomic_store_explicit(&now->busy, 0, memory_order_release);
+	errno = saved;
+}
+
+bool
+produce_undo_cuts(const void *at, size_t len)
+{
+	uint64_t from = (uintptr_t)at, to = from + len;
+	int saved = errno;
+	bool met = false;
+
+	for (uint32_t i = 0; !met && i < nranges && i < RING_CUT_RANGES; i++)
+		met = ranges[i].from < to && from < ranges[i].to;
+	met = met && keeper_watch_allows_calls() &&
+	    advise(from, len, RING_NORMAL);
+	errno = saved;
+	return met;
+}
