@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,13 +11,15 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pk_refcnt.h"
 #include "rcb.h"
 
 #define WHY 512
-#define TRIES 10000		/* to read a set that is being written */
+#define SPINS 1000		/* while a set is being written; then a sleep for each */
+#define TRIES (SPINS + 1000)
 #define FILES 512
 
 struct pk_rcb {
@@ -366,34 +367,59 @@ is_whole(const pk_rcb *r, int set, const struct rcb_set *s, uint32_t check)
 	return true;
 }
 
+/* A writer holds a lock on its file, so nobody has to guess whether it lives. */
+static bool
+is_written(const pk_rcb *r)
+{
+	if (rcb_load(r->bytes + RCB_AT_ENDED) != 0)
+		return false;
+	if (flock(r->fd, LOCK_SH | LOCK_NB) < 0)
+		return true;
+	flock(r->fd, LOCK_UN);
+	return false;
+}
+
+/* Whether it is worth to read a set again, whose writer may be off its processor. */
+static int
+wait_for_writer(const pk_rcb *r, int tries)
+{
+	if (tries < SPINS)
+		return 0;
+	if (!is_written(r))
+		return fail(-EAGAIN, "a set of %s was never finished: its node "
+		    "has died", r->path);
+	if (tries + 1 == TRIES)
+		return fail(-EAGAIN, "a set of %s is being written for more than "
+		    "a second", r->path);
+	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	return 0;
+}
+
 /* A set of one moment.  The state is 0 if the page is not counted. */
 static int
 read_set(const pk_rcb *r, int set, struct rcb_set *s)
 {
-	uint32_t before, check, odd = 0;
+	uint32_t before, check;
 	struct stat st;
+	int err = 0;
 
 	if (set < 0 || set >= r->info.rcb_sw_sets)
 		return fail(-EINVAL, "%s has no set %d", r->path, set);
-	if (r->fd >= 0 && (fstat(r->fd, &st) < 0 ||
-	    (uint64_t)st.st_size < r->at.len))
+	if (fstat(r->fd, &st) < 0 || (uint64_t)st.st_size < r->at.len)
 		return damaged(r, "it was cut while it was mapped");
-	for (int tries = 0; tries < TRIES; tries++) {
-		if (tries % 64 == 63)
-			sched_yield();
+	for (int tries = 0; err == 0; tries++) {
 		before = rcb_load(word_of(r, RCB_SEQUENCES, set));
-		odd = before & 1;
-		if (odd)
-			continue;
-		load_set(r, set, s);
-		check = rcb_load(word_of(r, RCB_CHECKS, set));
-		if (rcb_load(word_of(r, RCB_SEQUENCES, set)) != before)
-			continue;
-		return is_whole(r, set, s, check) ? 0 :
-		    damaged(r, "a set is not as its checksum says");
+		if ((before & 1) == 0) {
+			load_set(r, set, s);
+			check = rcb_load(word_of(r, RCB_CHECKS, set));
+			if (rcb_load(word_of(r, RCB_SEQUENCES, set)) == before)
+				return is_whole(r, set, s, check) ? 0 :
+				    damaged(r, "a set is not as its checksum "
+				    "says");
+		}
+		err = wait_for_writer(r, tries);
 	}
-	return fail(-EAGAIN, odd ? "a set of %s is being written since long: did "
-	    "its node die?" : "a set of %s changes too fast", r->path);
+	return err;
 }
 
 static uint64_t
@@ -483,18 +509,6 @@ process_started(pid_t pid)
 	    "%*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &started) != 1)
 		return 0;
 	return started;
-}
-
-/* A writer holds a lock on its file, so nobody has to guess whether it lives. */
-static bool
-is_written(const pk_rcb *r)
-{
-	if (rcb_load(r->bytes + RCB_AT_ENDED) != 0)
-		return false;
-	if (flock(r->fd, LOCK_SH | LOCK_NB) < 0)
-		return true;
-	flock(r->fd, LOCK_UN);
-	return false;
 }
 
 static void

@@ -87,7 +87,7 @@ void pk_refcnt_close(pk_target *);
  * Fills one element for each page from that of vaddr to that of vaddr + len - 1, and
  * returns how many; 0 for no bytes.  A page that is not counted has a set of zeros
  * without PK_REFCNT_VALID.  -EINVAL: len is negative, or the range wraps; -EAGAIN: a
- * set is being written for too long; and as above.
+ * set is not finished after a second; and as above.
  */
 int pk_refcnt_get(pk_target *, int plane, pk_refcnt_args_t *);
 int pk_refcnt_get_wide(pk_target *, const void *vaddr, long len,

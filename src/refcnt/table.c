@@ -253,20 +253,14 @@ take_slots(const struct refcnt_table *t, struct file *f, unsigned node)
 	if (f->slot == NULL || f->before == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < slots; i++) {
-		struct refcnt_slot *s = &f->slot[f->slots];
-
-		*s = t->o.pid == 0 ? n->slot[i] : (struct refcnt_slot){
+		f->slot[i] = t->o.pid == 0 ? n->slot[i] : (struct refcnt_slot){
 		    t->range[i].vaddr, t->range[i].len };
-		f->before[f->slots] = (uint32_t)sets;
-		sets += s->size / REFCNT_PAGE;
+		f->before[i] = (uint32_t)sets;
+		sets += f->slot[i].size / REFCNT_PAGE;
 		if (sets > INT32_MAX)
 			return -E2BIG;
-		/* Ranges of two sources that meet are one slot. */
-		if (f->slots > 0 && s[-1].base + s[-1].size == s->base)
-			s[-1].size += s->size;
-		else
-			f->slots++;
 	}
+	f->slots = (uint32_t)slots;
 	f->sets = (uint32_t)sets;
 	f->at = rcb_lay_out(f->sets, t->counters, f->slots);
 	return f->at.len > SIZE_MAX || f->at.len > INT64_MAX ? -E2BIG : 0;
