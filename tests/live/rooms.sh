@@ -9,14 +9,14 @@ rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/p
 allocp blklist blklist/indexed usage stress refcnt mdd/capture symbol mdd/dump mdd/take mdd mdd/export
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
-nodes/keeper nodes/kernel nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
+nodes/keeper nodes/kernel nodes/touches nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
 nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
 pagek/picture pagek/page pagek/levels pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/usage pagek/cli
 pagek/documents pagek/debugdata pagek/batch pagek/jobs pagek/app pagek/app/pages pagek/tui pagek/commands pagek/check pagek'
 
 # The rooms of a page and those of a node meet only in the program pageknode.
 page_side='nodes/link nodes/session nodes/survey nodes/bridge nodes'
-node_side='nodes/keeper nodes/kernel nodes/self_watch nodes/recorder nodes/arrivals nodes/images
+node_side='nodes/keeper nodes/kernel nodes/touches nodes/self_watch nodes/recorder nodes/arrivals nodes/images
 nodes/takeover nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor'
 
 # Each include of another room's header, as "file room": the path as it is from

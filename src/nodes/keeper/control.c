@@ -4,7 +4,7 @@
 
 #include "../../base/base.h"
 #include "../host/proc.h"
-#include "keeper.h"
+#include "node.h"
 #include "takeover_memory.h"
 
 #define NAME_READS 64		/* of one pass, by three system calls each; others later */
@@ -209,6 +209,9 @@ keeper_control(struct keeper *k, const struct rec *rec)
 	case REC_CTL_START:
 		/* Blocks of the time between are unlisted. */
 		keeper_expect_unlisted(k);
+		break;
+	case REC_CTL_REFCNT:
+		k->node->hooks->count(k, rec);
 		break;
 	case REC_CTL_MARK:
 		k->numbers.marks++;

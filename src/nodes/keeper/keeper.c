@@ -543,6 +543,8 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 static void
 detach(struct keeper *k)
 {
+	if (k->feed != NULL && k->node->hooks != NULL)
+		k->node->hooks->feed_ends(k);
 	if (k->visits.bell != NULL) {
 		/* Its thread may sleep in the feed, and frees it. */
 		bell_close(k->visits.bell, k->feed);

@@ -42,6 +42,7 @@ struct recorder;
 struct replay;
 struct run;
 struct serve;
+struct touches;
 
 /* Calls from a room to one above it. */
 struct node_hooks {
@@ -53,6 +54,10 @@ struct node_hooks {
 	bool (*is_connected)(struct node *, uint64_t conn);
 	/* Fills in the state of the node's command, as in STATS of the node. */
 	void (*stat_command)(struct node *, struct wire_stats *);
+	/* The target's feed is to be freed. */
+	void (*feed_ends)(struct keeper *);
+	/* The target wants references counted, or no longer. */
+	void (*count)(struct keeper *, const struct rec *);
 };
 
 /* The process tree of the node's command. */
@@ -95,6 +100,7 @@ struct node {
 	struct quota *quota;
 	struct images *images;
 	struct serve *serve;
+	struct touches *touches;
 	struct device *device;		/* NULL: its records do not come from one */
 	struct replay *replay;		/* NULL: it replays no capture */
 	struct run *run;

@@ -23,6 +23,7 @@
 #include "../supervisor/command.h"
 #include "../supervisor/supervisor.h"
 #include "../takeover/takeover.h"
+#include "../touches/touches.h"
 #include "pageknode.h"
 
 #define NODE_NUMBER 0x0001	/* of a node that no table names */
@@ -106,6 +107,7 @@ on_second(uv_timer_t *timer)
 	recorder_second(node);
 	friendly_second(&node->friendly, node->loop);
 	listings_second(node);
+	touches_second(node);
 	fdstore_second(&node->store.fds);
 	run_second(node);
 	check_report(node);
@@ -130,6 +132,7 @@ struct rooms {
 	struct quota quota;
 	struct images images;
 	struct serve serve;
+	struct touches touches;
 	struct run run;
 	struct daemon daemon;
 };
@@ -148,6 +151,7 @@ make_rooms(struct node *node)
 	node->quota = &rooms->quota;
 	node->images = &rooms->images;
 	node->serve = &rooms->serve;
+	node->touches = &rooms->touches;
 	node->run = &rooms->run;
 	node->daemon = &rooms->daemon;
 	return 0;
@@ -172,6 +176,8 @@ static const struct node_hooks hooks = {
 	.check_done = check_done,
 	.is_connected = is_connected,
 	.stat_command = run_stat,
+	.feed_ends = touches_feed_ends,
+	.count = touches_by_target,
 };
 
 int
@@ -194,6 +200,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	access_init(&node->access, opts->system, opts->roles);
 	quota_init(node->quota);
 	TAILQ_INIT(&node->live);
+	touches_init(node);
 	images_init(node);
 	name_node(node);
 	if (getrandom(node->id, sizeof node->id, 0) < 0 ||
@@ -243,6 +250,7 @@ node_close(struct node *node)
 	daemon_close(node);
 	lookup_close(node);
 	run_close(node);
+	touches_close(node);
 	images_end_all(node, node->command.ended);
 	recorder_close(node);
 	images_close(node);

@@ -88,7 +88,7 @@
 #define WIRE_STRESS_WHY 8	/* sentences beside it */
 #define WIRE_COUNT_PERIOD 3600000	/* milliseconds, at most */
 #define WIRE_TOUCH_COUNTERS 64	/* of a row of TOUCHED */
-#define WIRE_TOUCH_BYTES 50000	/* of its rows; refcnt_row_put() */
+#define WIRE_TOUCH_BYTES 49000	/* of its rows; refcnt_row_put() */
 #define WIRE_TOUCH_ROW(counters) (74 + 8 * (size_t)(counters))
 #define WIRE_TOUCH_RANGES 400	/* of one TOUCHED */
 #define WIRE_TOUCH_RANGE 25	/* see wire_touch_range_put() */

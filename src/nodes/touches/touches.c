@@ -1,0 +1,367 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../keeper/keeper.h"
+#include "../keeper/node.h"
+#include "worker.h"
+
+void
+touches_init(struct node *node)
+{
+	TAILQ_INIT(&node->touches->all);
+}
+
+static struct touched *
+find(const struct keeper *k)
+{
+	struct touched *t;
+
+	TAILQ_FOREACH(t, &k->node->touches->all, link)
+		if (t->keeper == k)
+			return t;
+	return NULL;
+}
+
+/* What all of them share. */
+static int
+make_shared(struct touches *all)
+{
+	char why[REFCNT_WHY];
+	int err;
+
+	if (all->topology != NULL)
+		return 0;
+	err = refcnt_topology_read(&all->topology, "/", NULL, why);
+	if (err == 0)
+		(void)frames_new(&all->frames, all->topology);
+	return err;
+}
+
+static void
+free_shared(struct touches *all)
+{
+	frames_free(all->frames);
+	refcnt_topology_free(all->topology);
+	all->frames = NULL;
+	all->topology = NULL;
+}
+
+static void
+free_touched(struct touched *t)
+{
+	struct touches *all = t->keeper->node->touches;
+
+	TAILQ_REMOVE(&all->all, t, link);
+	worker_join(t);
+	if (--all->n == 0)
+		free_shared(all);
+	refcnt_free(t->counts);
+	pthread_cond_destroy(&t->wake);
+	pthread_mutex_destroy(&t->lock);
+	keeper_unref(t->keeper);
+	free(t);
+}
+
+static int
+new_touched(struct keeper *k, struct touched **out)
+{
+	struct touches *all = k->node->touches;
+	struct touched *t;
+	pthread_condattr_t attr;
+	int err;
+
+	if (all->n >= TOUCHES_TARGETS)
+		return -EDQUOT;
+	err = make_shared(all);
+	if (err < 0)
+		return err;
+	t = calloc(1, sizeof *t);
+	err = t == NULL ? -ENOMEM : refcnt_new(&t->counts,
+	    all->topology->nodes, REFCNT_STANDARD);
+	if (err < 0) {
+		free(t);
+		if (all->n == 0)
+			free_shared(all);
+		return err;
+	}
+	t->topology = all->topology;
+	t->frames = all->frames;
+	t->started = k->image.start;
+	keeper_ref(k);
+	t->keeper = k;
+	t->pid = k->image.pid;
+	t->feed = k->feed;
+	t->since_ms = keeper_now_ms(k);
+	t->period_ms = TOUCHES_PERIOD_MS;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&t->lock, NULL);
+	TAILQ_INSERT_TAIL(&all->all, t, link);
+	all->n++;
+	*out = t;
+	return 0;
+}
+
+/* --- pages in all ------------------------------------------------------------ */
+
+/* Whole pages of a range that does not wrap. */
+static uint64_t
+pages_of(uint64_t vaddr, uint64_t len)
+{
+	return (vaddr + (len - 1)) / REFCNT_PAGE - vaddr / REFCNT_PAGE + 1;
+}
+
+static uint64_t
+overlap(const struct refcnt_range *r, const struct touches_ask *ask)
+{
+	uint64_t a = ask->vaddr / REFCNT_PAGE, b = a + pages_of(ask->vaddr, ask->len);
+	uint64_t from = r->vaddr / REFCNT_PAGE, to = from + r->len / REFCNT_PAGE;
+
+	from = from > a ? from : a;
+	to = to < b ? to : b;
+	return to > from ? to - from : 0;
+}
+
+/* Pages of the range that are not counted yet.  -ENOMEM. */
+static int
+new_pages(const struct touched *t, const struct touches_ask *ask, uint64_t *out)
+{
+	size_t n = refcnt_ranges(t->counts, NULL, 0), got;
+	struct refcnt_range *range = calloc(n + 1, sizeof *range);
+	uint64_t pages = pages_of(ask->vaddr, ask->len);
+
+	if (range == NULL)
+		return -ENOMEM;
+	got = refcnt_ranges(t->counts, range, n);
+	for (size_t i = 0; i < got && i < n; i++)
+		pages -= overlap(&range[i], ask);
+	free(range);
+	*out = pages;
+	return 0;
+}
+
+static uint64_t
+pages_of_all(const struct touches *all)
+{
+	struct refcnt_sums sums;
+	struct touched *t;
+	uint64_t pages = 0;
+
+	TAILQ_FOREACH(t, &all->all, link) {
+		refcnt_sums(t->counts, &sums);
+		pages += sums.pages;
+	}
+	return pages;
+}
+
+/* --- on and off ---------------------------------------------------------------- */
+
+static int
+check_ask(const struct keeper *k, const struct touches_ask *ask, char *why)
+{
+	const char *text = "";
+	int err = 0;
+
+	if (ask->len == 0 || ask->vaddr + (ask->len - 1) < ask->vaddr) {
+		err = -EINVAL;
+		text = ask->len == 0 ? "a range of 0 bytes has no pages: give a "
+		    "length" : "the range goes beyond the last address: give a "
+		    "shorter length";
+	} else if (k == k->node->own_stream) {
+		err = -EPERM;
+		text = "this is the node itself, and no target";
+	} else if (!keeper_is_live(k) || k->image.pid == 0) {
+		err = -ESRCH;
+		text = "only pages of a live process can be counted";
+	} else if (ask->source >= REFCNT_SOURCES) {
+		err = -EINVAL;
+		text = "no such source of references";
+	}
+	snprintf(why, TOUCHES_WHY, "%s", text);
+	return err;
+}
+
+static void
+explain(int err, const struct touches_ask *ask, char *why)
+{
+	switch (err) {
+	case -EBUSY:
+		snprintf(why, TOUCHES_WHY, "another source counts some of these "
+		    "pages: switch that off first");
+		break;
+	case -EDQUOT:
+	case -E2BIG:
+		snprintf(why, TOUCHES_WHY, "a node counts at most %s pages of %d "
+		    "targets, in %d ranges of each: switch some off",
+		    base_digits(TOUCHES_PAGES).text, TOUCHES_TARGETS,
+		    TOUCHES_RANGES);
+		break;
+	case -ENOTSUP:
+		snprintf(why, TOUCHES_WHY, "this node does not count with the "
+		    "source %s: use refs", refcnt_sources[ask->source].name);
+		break;
+	case -EAGAIN:
+		snprintf(why, TOUCHES_WHY, "the node cannot start a thread to "
+		    "count with");
+		break;
+	default:
+		snprintf(why, TOUCHES_WHY, "%s", strerror(-err));
+	}
+}
+
+static int
+enable(struct keeper *k, struct touched *t, const struct touches_ask *ask)
+{
+	uint64_t pages;
+	int err = new_pages(t, ask, &pages);
+
+	if (err < 0)
+		return err;
+	if (refcnt_ranges(t->counts, NULL, 0) >= TOUCHES_RANGES ||
+	    pages > TOUCHES_PAGES ||
+	    pages_of_all(k->node->touches) + pages > TOUCHES_PAGES)
+		return -EDQUOT;
+	pthread_mutex_lock(&t->lock);
+	t->fresh = true;
+	if (ask->period_ms != 0)
+		t->period_ms = ask->period_ms > TOUCHES_PERIOD_LEAST ?
+		    ask->period_ms : TOUCHES_PERIOD_LEAST;
+	err = refcnt_enable(t->counts, ask->vaddr, ask->len,
+	    (enum refcnt_source)ask->source, keeper_now_ms(k));
+	pthread_mutex_unlock(&t->lock);
+	return err < 0 ? err : worker_start(t);
+}
+
+int
+touches_enable(struct keeper *k, const struct touches_ask *ask,
+    char why[TOUCHES_WHY])
+{
+	struct touched *t = find(k);
+	int err = check_ask(k, ask, why);
+
+	if (err < 0)
+		return err;
+	if (ask->source != REFCNT_REFS)
+		err = -ENOTSUP;
+	else if (t == NULL)
+		err = new_touched(k, &t);
+	if (err == 0)
+		err = enable(k, t, ask);
+	if (err < 0) {
+		if (t != NULL && refcnt_ranges(t->counts, NULL, 0) == 0)
+			worker_stop(t);
+		explain(err, ask, why);
+	}
+	return err;
+}
+
+int
+touches_disable(struct keeper *k, const struct touches_ask *ask,
+    char why[TOUCHES_WHY])
+{
+	struct touched *t = find(k);
+	int err;
+
+	why[0] = '\0';
+	if (ask->len == 0 || ask->vaddr + (ask->len - 1) < ask->vaddr)
+		return check_ask(k, ask, why);
+	if (t == NULL) {
+		snprintf(why, TOUCHES_WHY, "nothing of this target was counted");
+		return 0;
+	}
+	err = refcnt_disable(t->counts, ask->vaddr, ask->len);
+	if (err < 0)
+		explain(err, ask, why);
+	if (refcnt_ranges(t->counts, NULL, 0) == 0)
+		worker_stop(t);
+	return err;
+}
+
+void
+touches_look(struct keeper *k, struct touches_look *look)
+{
+	struct touched *t = find(k);
+
+	*look = (struct touches_look){ .counts = NULL };
+	if (t == NULL || refcnt_ranges(t->counts, NULL, 0) == 0)
+		return;
+	look->counts = t->counts;
+	look->since_ms = t->since_ms;
+	pthread_mutex_lock(&t->lock);
+	look->period_ms = t->period_ms;
+	memcpy(look->why, t->why, sizeof look->why);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void
+touches_by_target(struct keeper *k, const struct rec *rec)
+{
+	struct touches_ask ask = { .vaddr = rec_addr(rec), .len = rec_size(rec),
+		.source = (uint8_t)rec->w[2] };
+	char why[TOUCHES_WHY];
+
+	if ((rec->w[2] >> 8 & 1) != 0)
+		(void)touches_enable(k, &ask, why);
+	else
+		(void)touches_disable(k, &ask, why);
+}
+
+/* --- ends ------------------------------------------------------------------------ */
+
+void
+touches_feed_ends(struct keeper *k)
+{
+	struct touched *t = find(k);
+
+	if (t == NULL)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->feed = NULL;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* The counts of one that has ended stay while its list does. */
+static void
+look_after(struct touched *t)
+{
+	bool empty = refcnt_ranges(t->counts, NULL, 0) == 0;
+	const struct keeper *k = t->keeper;
+
+	if (!keeper_is_live(k) && !t->ended) {
+		pthread_mutex_lock(&t->lock);
+		t->ended = true;
+		snprintf(t->why, sizeof t->why, "the target has ended: these are "
+		    "its last counts");
+		pthread_mutex_unlock(&t->lock);
+		worker_stop(t);
+	}
+	if (worker_has_ended(t) && (empty || (t->ended && k->list == NULL)))
+		free_touched(t);
+}
+
+void
+touches_second(struct node *node)
+{
+	struct touched *t, *next;
+
+	for (t = TAILQ_FIRST(&node->touches->all); t != NULL; t = next) {
+		next = TAILQ_NEXT(t, link);
+		look_after(t);
+	}
+}
+
+void
+touches_close(struct node *node)
+{
+	struct touched *t;
+
+	TAILQ_FOREACH(t, &node->touches->all, link)
+		worker_stop(t);
+	while ((t = TAILQ_FIRST(&node->touches->all)) != NULL)
+		free_touched(t);
+}

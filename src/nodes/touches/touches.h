@@ -1,0 +1,108 @@
+/*
+ * touches: counts references to pages of targets (refcnt/refcnt.h) in ranges that
+ * somebody has asked for.
+ *
+ *	touches.c	the counted targets: ranges on and off, their end
+ *	worker.h	a thread for each of them: periods, mapped files
+ *	placement.c	where pages lie, and moves
+ *	frames.c	the machine's files: frames of all targets, if their addresses
+ *			are known
+ *
+ * Vocabulary
+ *	frame		a page of physical memory.
+ *	touched		a target with a range, or which has ended and had one.
+ *	period		what its worker counts at once; it takes as long for all ranges.
+ *
+ * Until somebody asks there is no thread and nothing is counted.  A target's counts
+ * go with its process image: at its end they stay to be read, as long as its list
+ * does.  The loop's thread calls all functions of this header.
+ *
+ * Example
+ *	r = touches_enable(k, &(struct touches_ask){ .vaddr = addr, .len = 4096,
+ *	    .source = REFCNT_REFS }, why);
+ *	touches_look(k, &look);
+ *	n = refcnt_read(look.counts, 0, UINT64_MAX, REFCNT_WIDE, page, 64);
+ */
+#ifndef NODES_TOUCHES_H
+#define NODES_TOUCHES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "../../refcnt/refcnt.h"
+#include "../../stream/record.h"
+
+#define TOUCHES_PAGES (1u << 18)	/* counted by a node, of all its targets */
+#define TOUCHES_TARGETS 64
+#define TOUCHES_RANGES 4096	/* of a target */
+#define TOUCHES_PERIOD_MS 1000
+#define TOUCHES_PERIOD_LEAST 100
+#define TOUCHES_WHY 200
+
+struct keeper;
+struct node;
+struct touched;
+
+struct frames;
+
+struct touches {
+	TAILQ_HEAD(, touched) all;
+	unsigned n;
+	/* From the first range on, until nothing is counted: */
+	struct refcnt_topology *topology;
+	struct frames *frames;		/* by physical address; NULL: not made */
+};
+
+struct touches_ask {
+	uint64_t vaddr, len;
+	unsigned source;		/* enum refcnt_source, outside data */
+	uint32_t period_ms;		/* 0: as it is */
+};
+
+void touches_init(struct node *);
+/* Frees what belongs to targets that have ended; once a second. */
+void touches_second(struct node *);
+/* Ends all counting. */
+void touches_close(struct node *);
+
+/*
+ * -EINVAL: zero or wraps; -ESRCH: no live process; -EPERM: the node itself;
+ * -ENOTSUP: no such source here; -EBUSY: another source counts some of the pages;
+ * -EDQUOT: too many pages or targets; -ENOMEM.  why: a sentence, also with 0; or "".
+ */
+int touches_enable(struct keeper *, const struct touches_ask *,
+    char why[TOUCHES_WHY]);
+int touches_disable(struct keeper *, const struct touches_ask *,
+    char why[TOUCHES_WHY]);
+
+struct touches_look {
+	const struct refcnt *counts;	/* NULL: nothing of it is counted */
+	int64_t since_ms;
+	uint32_t period_ms;
+	char why[TOUCHES_WHY];		/* why counts are missing; "" they are not */
+};
+void touches_look(struct keeper *, struct touches_look *);
+
+/* A control record of the target, which is outside data: a bad one does nothing. */
+void touches_by_target(struct keeper *, const struct rec *);
+
+/* The target's feed is to be freed. */
+void touches_feed_ends(struct keeper *);
+
+/* --- placement.c --------------------------------------------------------------- */
+
+struct touches_moved {
+	uint64_t moved, left;
+	int error;			/* of the first page that is left; 0 */
+};
+
+/*
+ * Moves the pages of a range to a node of the machine: move_pages(2).  It may take
+ * long.  -E2BIG: more than TOUCHES_PAGES; or another error of the call.
+ */
+int touches_move(int pid, uint64_t vaddr, uint64_t len, unsigned node,
+    struct touches_moved *);
+
+#endif

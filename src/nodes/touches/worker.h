@@ -1,0 +1,76 @@
+/*
+ * worker: the thread that counts one target: a period after the other.
+ *
+ * A period begins with clearing the accessed bits of the target's pages and ends
+ * with reading them.  Both read /proc, which takes milliseconds, and asking the
+ * target for cuts takes longer; so the loop's thread never does it, and waits for
+ * the lock of a touched only as long as another one copies a few words.
+ */
+#ifndef NODES_TOUCHES_WORKER_H
+#define NODES_TOUCHES_WORKER_H
+
+#include <pthread.h>
+
+#include "touches.h"
+
+struct frames;
+struct refs;
+struct stream_feed;
+
+#define TOUCHES_FOLDER 512	/* bytes of the path of mapped files */
+
+struct touched {
+	TAILQ_ENTRY(touched) link;
+	struct keeper *keeper;		/* a reference */
+	struct refcnt *counts;
+	const struct refcnt_topology *topology;
+	struct frames *frames;		/* borrowed; NULL: there are none */
+	int pid;
+	uint64_t started;		/* of the process, in clock ticks since boot */
+	int64_t since_ms;		/* the first range */
+	pthread_t thread;
+	bool has_thread;
+
+	pthread_mutex_t lock;		/* for all below */
+	pthread_cond_t wake;
+	struct stream_feed *feed;	/* NULL: it has none, or no more */
+	bool wanted;			/* something is to be counted */
+	bool done;			/* the thread ends */
+	bool ended;			/* the process has */
+	bool fresh;			/* a range was switched on in this period */
+	uint32_t period_ms;
+	char why[TOUCHES_WHY];
+};
+
+/* Starts it, or lets it see what has changed.  A negative errno: there is no thread. */
+int worker_start(struct touched *);
+/* Lets it end; it may be at work for a while. */
+void worker_stop(struct touched *);
+bool worker_has_ended(struct touched *);
+/* Waits for its end. */
+void worker_join(struct touched *);
+
+/* --- placement.c --------------------------------------------------------------- */
+
+struct placement;
+
+int placement_new(struct placement **, int pid, const struct refcnt_topology *);
+void placement_free(struct placement *);
+/* Looks at some pages, and at the next ones with the next call. */
+void placement_step(struct placement *, struct refcnt *);
+/* Physical addresses are known. */
+bool placement_has_frames(const struct placement *);
+
+/* --- frames.c -------------------------------------------------------------------- */
+
+/* The folder of mapped files; made by refcnt_table_write(). */
+int touches_folder(char out[TOUCHES_FOLDER]);
+/* Counts of frames, whose addresses are their pages'.  -ENOMEM. */
+int frames_new(struct frames **, const struct refcnt_topology *);
+void frames_free(struct frames *);
+/* Any thread: a page of a target was referenced. */
+void frames_count(struct frames *, const struct refcnt_page *, int64_t now_ms);
+/* Any thread: a target's period has ended. */
+void frames_write(struct frames *, int64_t now_ms);
+
+#endif
