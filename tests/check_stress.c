@@ -4,6 +4,9 @@
  */
 #include <errno.h>
 #include <ftw.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -24,7 +27,7 @@ static struct stress *stress;
 static void
 make_folder(const char *name)
 {
-	char path[128];
+	char path[256];
 
 	snprintf(path, sizeof path, "%s/%s", root, name);
 	ck_assert(mkdir(path, 0700) == 0 || errno == EEXIST);
@@ -59,17 +62,31 @@ stop(void)
 	nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* A file below the root, with its folders. */
 static void
-put(const char *name, const char *text)
+put_at(const char *name, const char *text)
 {
-	char path[128];
+	char path[256], folder[192];
 	FILE *fp;
 
-	snprintf(path, sizeof path, "%s/proc/%s", root, name);
+	for (const char *p = name; (p = strchr(p, '/')) != NULL; p++) {
+		snprintf(folder, sizeof folder, "%.*s", (int)(p - name), name);
+		make_folder(folder);
+	}
+	snprintf(path, sizeof path, "%s/%s", root, name);
 	fp = fopen(path, "w");
 	ck_assert_ptr_nonnull(fp);
 	fputs(text, fp);
 	ck_assert_int_eq(fclose(fp), 0);
+}
+
+static void
+put(const char *name, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "proc/%s", name);
+	put_at(path, text);
 }
 
 /* /proc/vmstat of any kernel, with these sums. */
@@ -440,6 +457,408 @@ TEST(a_want_of_descriptors_passes)
 	ck_assert_int_eq(s.source, STRESS_FILE);
 }
 
+/* --- perf counts of tracepoints ------------------------------------------------------------------ */
+
+#define TRACEFS "sys/kernel/tracing/events/"
+
+static const char format_of_6_1[] =
+    "\tfield:unsigned long pfn;\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:unsigned int order;\toffset:16;\tsize:4;\tsigned:0;\n"
+    "\tfield:unsigned long gfp_flags;\toffset:24;\tsize:8;\tsigned:0;\n"
+    "print fmt: {(unsigned long)(( gfp_t)0x40u), \"__GFP_IO\"}, "
+    "{(unsigned long)(( gfp_t)0x400u), \"__GFP_DIRECT_RECLAIM\"}, ...";
+static const char format_of_6_18[] =
+    "\tfield:unsigned long pfn;\toffset:8;\tsize:4;\tsigned:0;\n"
+    "\tfield:unsigned int order;\toffset:12;\tsize:4;\tsigned:0;\n"
+    "\tfield:unsigned long gfp_flags;\toffset:16;\tsize:4;\tsigned:0;\n"
+    "print fmt: {( unsigned long)(( gfp_t)((((1UL))) << (10))), "
+    "\"__GFP_DIRECT_RECLAIM\"}";
+static const char format_without_flags[] =
+    "\tfield:unsigned long pfn;\toffset:8;\tsize:8;\tsigned:0;\n";
+
+static void
+put_tracefs(const char *format)
+{
+	static const char *const events[] = { "kmem/mm_page_alloc",
+	    "vmscan/mm_vmscan_wakeup_kswapd",
+	    "vmscan/mm_vmscan_direct_reclaim_begin",
+	    "compaction/mm_compaction_try_to_compact_pages", "oom/mark_victim",
+	    "oom/reclaim_retry_zone" };
+	char name[128], id[16];
+
+	for (size_t i = 0; i < NELEM(events); i++) {
+		snprintf(name, sizeof name, TRACEFS "%s/id", events[i]);
+		snprintf(id, sizeof id, "%zu\n", i + 600);
+		put_at(name, id);
+	}
+	put_at(TRACEFS "kmem/mm_page_alloc/format", format);
+}
+
+static void
+put_processors(const char *online)
+{
+	put_at("sys/devices/system/cpu/online", online);
+}
+
+/* requests, each of the four failures, wakeups, reclaims, victims, retries */
+static void
+put_counts(int cpu, uint64_t requests, const uint64_t n[8])
+{
+	char name[32], text[512];
+
+	snprintf(name, sizeof name, "perf/cpu%d", cpu);
+	snprintf(text, sizeof text, "requests %" PRIu64 "\nfailed %" PRIu64
+	    "\nfailed_large %" PRIu64 "\nfailed_no_wait %" PRIu64
+	    "\nfailed_no_wait_large %" PRIu64 "\nwakeups %" PRIu64
+	    "\nreclaims %" PRIu64 "\nvictims %" PRIu64 "\nretries %" PRIu64
+	    "\ncompactions 1\n", requests, n[0], n[1], n[2], n[3], n[4], n[5],
+	    n[6], n[7]);
+	put_at(name, text);
+}
+
+#define COUNTS(cpu, requests, ...) \
+	put_counts(cpu, requests, (const uint64_t[8]){ __VA_ARGS__ })
+
+static const char *const formats[] = { format_of_6_1, format_of_6_18 };
+
+LOOP_TEST(tracepoints_count_from_their_first_reading_on, 0, NELEM(formats))
+{
+	static const bool known[] = { true, true, false, true, true, true };
+	struct stress_sample s;
+
+	put_vmstat(1000, 0, 0);
+	put_tracefs(formats[_i]);
+	put_processors("0-1\n");
+	COUNTS(0, 500, 1, 1, 1, 1, 1, 1, 1, 1);
+	COUNTS(1, 0);
+	s = take();
+	ck_assert_int_eq(s.source, STRESS_EVENTS);
+	for (size_t i = 0; i < STRESS_LEVELS; i++) {
+		ck_assert_int_eq(s.known[i], known[i]);
+		ck_assert_uint_eq(s.level[i], 0);
+	}
+	COUNTS(0, 600, 2, 1, 1, 1, 4, 6, 2, 2);
+	COUNTS(1, 100, 0, 20, 3, 4);
+	s = take();
+	ck_assert_uint_eq(s.level[1], 3);
+	ck_assert_uint_eq(s.level[3], 5);
+	ck_assert_uint_eq(s.level[4], 1);
+	ck_assert_uint_eq(s.level[5], 28);
+	ck_assert_uint_eq(s.level[0], 200 - 3 - 5 - 1 - 28);
+	ck_assert(s.split_known);
+	ck_assert_uint_eq(s.failed[STRESS_FAILED], 1);
+	ck_assert_uint_eq(s.failed[STRESS_FAILED_LARGE], 20);
+	ck_assert_uint_eq(s.failed[STRESS_FAILED_NO_WAIT], 3);
+	ck_assert_uint_eq(s.failed[STRESS_FAILED_NO_WAIT_LARGE], 4);
+}
+
+TEST(failures_are_not_split_where_the_flags_are_not_told)
+{
+	struct stress_sample s;
+
+	put_vmstat(1000, 0, 0);
+	put_tracefs(format_without_flags);
+	put_processors("0\n");
+	put_at("perf/cpu0", "requests 0\nall_failed 0\n");
+	take();
+	put_at("perf/cpu0", "requests 10\nall_failed 7\n");
+	s = take();
+	ck_assert(s.known[5] && !s.split_known);
+	ck_assert_uint_eq(s.level[5], 7);
+	ck_assert_uint_eq(s.level[0], 3);
+}
+
+TEST(a_kernel_that_does_not_tell_page_numbers_has_no_count_of_failures)
+{
+	struct stress_sample s;
+
+	put_tracefs("\tfield:struct page *page;\tsize:8;\n");
+	put_processors("0\n");
+	put_at("perf/cpu0", "requests 0\n");
+	s = take();
+	ck_assert_int_eq(s.source, STRESS_EVENTS);
+	ck_assert(s.known[0] && !s.known[5]);
+}
+
+TEST(processors_go_off_and_come_on_line)
+{
+	struct stress_sample s;
+
+	put_vmstat(1000, 0, 0);
+	put_tracefs(format_of_6_1);
+	put_processors("0-1,3\n");
+	COUNTS(0, 0);
+	COUNTS(1, 0);
+	COUNTS(3, 0);
+	take();
+	COUNTS(1, 30);
+	COUNTS(3, 500);
+	put_processors("0-1\n");
+	s = take();
+	ck_assert_uint_eq(s.level[0], 530);
+	ck_assert_str_eq(strstr(stress_why(stress), "came on line") == NULL ? "" :
+	    "said", "");
+	COUNTS(3, 100);
+	put_processors("0-3\n");
+	COUNTS(2, 7);
+	s = take();
+	ck_assert_int_eq(s.source, STRESS_EVENTS);
+	ck_assert_uint_ge(s.level[0], 530);
+	ck_assert_uint_eq(s.backwards, 0);
+	ck_assert_ptr_nonnull(strstr(stress_why(stress), "came on line"));
+	COUNTS(0, 40);
+	ck_assert_uint_eq(take().level[0] - s.level[0], 40);
+}
+
+TEST(counts_of_a_tracepoint_that_go_down_are_said)
+{
+	struct stress_sample s;
+
+	put_tracefs(format_of_6_1);
+	put_processors("0\n");
+	COUNTS(0, 1000);
+	take();
+	COUNTS(0, 990);
+	s = take();
+	ck_assert_uint_eq(s.level[0], 0);
+	ck_assert_uint_eq(s.backwards, 1);
+	COUNTS(0, UINT64_MAX);
+	s = take();
+	ck_assert_uint_eq(s.level[0], UINT64_MAX - 1000);
+}
+
+static void
+hide_nothing(void)
+{
+	put_tracefs(format_of_6_1);
+	put_processors("0\n");
+}
+
+static void
+refuse_perf(void)
+{
+	hide_nothing();
+}
+
+static void
+hide_tracefs(void)
+{
+	put_processors("0\n");
+	COUNTS(0, 1);
+}
+
+static void
+hide_processors(void)
+{
+	put_tracefs(format_of_6_1);
+	COUNTS(0, 1);
+}
+
+static void
+break_the_number(void)
+{
+	hide_nothing();
+	COUNTS(0, 1);
+	put_at(TRACEFS "kmem/mm_page_alloc/id", "x\n");
+}
+
+static const struct {
+	void (*prepare)(void);
+	const char *why;
+} refusals[] = {
+	{ refuse_perf, "perf" },
+	{ hide_tracefs, "kmem/mm_page_alloc/id: No such file" },
+	{ hide_processors, "No such file" },
+	{ break_the_number, "mm_page_alloc/id: Invalid argument" },
+};
+
+LOOP_TEST(the_next_source_takes_over_without_tracepoints, 0, NELEM(refusals))
+{
+	struct stress_sample s;
+
+	put_vmstat(100, 7, 2);
+	refusals[_i].prepare();
+	s = take();
+	ck_assert_int_eq(s.source, STRESS_VMSTAT);
+	ck_assert_msg(strstr(stress_why(stress), refusals[_i].why) != NULL, "%s",
+	    stress_why(stress));
+}
+
+TEST(totals_since_the_boot_are_not_of_tracepoints)
+{
+	put_vmstat(100, 7, 2);
+	hide_nothing();
+	COUNTS(0, 50);
+	stress_want_boot(stress);
+	ck_assert_int_eq(take().source, STRESS_VMSTAT);
+	ck_assert_ptr_nonnull(strstr(stress_why(stress), "no totals"));
+}
+
+/* --- control groups -------------------------------------------------------------------------------- */
+
+TEST(kills_for_a_limit_are_no_level_where_no_request_tried_again)
+{
+	struct stress_sample s;
+
+	hide_nothing();
+	COUNTS(0, 0);
+	take();
+	COUNTS(0, 100, 0, 0, 0, 0, 0, 0, 3, 0);
+	s = take();
+	ck_assert_uint_eq(s.level[4], 0);
+	ck_assert_uint_eq(s.limit_kills, 3);
+	COUNTS(0, 100, 0, 0, 0, 0, 0, 0, 4, 9);
+	COUNTS(0, 100, 0, 0, 0, 0, 0, 0, 4, 9);
+	ck_assert_uint_eq(take().level[4], 1);
+	COUNTS(0, 100, 0, 0, 0, 0, 0, 0, 5, 9);	/* it tried just before */
+	ck_assert_uint_eq(take().level[4], 2);
+	COUNTS(0, 100, 0, 0, 0, 0, 0, 0, 6, 9);
+	s = take();
+	ck_assert_uint_eq(s.level[4], 2);
+	ck_assert_uint_eq(s.limit_kills, 4);
+}
+
+TEST(kills_for_a_limit_are_no_level_where_no_request_stalled)
+{
+	struct stress_sample s;
+
+	put_vmstat(100, 0, 2);
+	s = take();
+	ck_assert_uint_eq(s.level[4], 0);
+	ck_assert_uint_eq(s.limit_kills, 2);
+	put_vmstat(100, 9, 3);
+	ck_assert_uint_eq(take().level[4], 1);
+	put_vmstat(100, 9, 3);
+	take();
+	put_vmstat(100, 9, 4);
+	s = take();
+	ck_assert_uint_eq(s.level[4], 1);
+	ck_assert_uint_eq(s.limit_kills, 3);
+}
+
+/* A reader that is opened when the files are there. */
+static struct stress_sample
+take_again(void)
+{
+	stress_close(stress);
+	ck_assert_int_eq(stress_open(&stress, root), 0);
+	return take();
+}
+
+#define MEMORY1 "sys/fs/cgroup/memory/a/b/"
+#define MEMORY2 "sys/fs/cgroup/a/b/"
+
+TEST(a_group_of_version_1_has_its_row)
+{
+	struct stress_sample s;
+
+	put("self/cgroup", "9:name=systemd:/x\n4:cpu,memory:/a/b\n0::/y\n");
+	put_at(MEMORY1 "cgroup.procs", "");
+	put_at(MEMORY1 "memory.failcnt", "462\n");
+	put_at(MEMORY1 "memory.oom_control",
+	    "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+	s = take_again();
+	ck_assert_str_eq(stress_group(stress), "/a/b");
+	for (size_t i = 0; i < STRESS_CHARGES; i++)
+		ck_assert_int_eq(s.charge.known[i], i == STRESS_CHARGE_FAILCNT ||
+		    i == STRESS_CHARGE_OOM_KILL);
+	ck_assert_uint_eq(s.charge.n[STRESS_CHARGE_FAILCNT], 462);
+	ck_assert_uint_eq(s.charge.n[STRESS_CHARGE_OOM_KILL], 1);
+}
+
+TEST(a_group_of_version_2_has_its_row)
+{
+	static const uint64_t want[STRESS_CHARGES] = {
+		[STRESS_CHARGE_HIGH] = 2, [STRESS_CHARGE_MAX] = 3,
+		[STRESS_CHARGE_OOM] = 4, [STRESS_CHARGE_OOM_KILL] = 5,
+		[STRESS_CHARGE_SCANNED] = UINT64_MAX, [STRESS_CHARGE_SOME] = 70,
+		[STRESS_CHARGE_FULL] = 60,
+	};
+	struct stress_sample s;
+
+	put("self/cgroup", "0::/a/b\n");
+	put_at(MEMORY2 "cgroup.procs", "");
+	put_at(MEMORY2 "memory.events", "low 1\nhigh 2\nmax 3\noom 4\n"
+	    "oom_kill 5\noom_group_kill 0\n");
+	put_at(MEMORY2 "memory.stat", "anon 1\npgscan_direct "
+	    "18446744073709551615\npgsteal_direct 18446744073709551616\n");
+	put_at(MEMORY2 "memory.pressure", "some avg10=0.00 total=70\n"
+	    "full avg10=0.00 total=60\n");
+	s = take_again();
+	for (size_t i = 0; i < STRESS_CHARGES; i++) {
+		ck_assert_int_eq(s.charge.known[i],
+		    i != STRESS_CHARGE_FAILCNT && i != STRESS_CHARGE_STOLEN);
+		if (s.charge.known[i])
+			ck_assert_uint_eq(s.charge.n[i], want[i]);
+	}
+}
+
+static const char *const no_groups[] = { "", "4:memory\n", "4:memory:/../..\n",
+    "4:memory:relative\n", "4:cpu:/a\n", "4:memoryless:/a\n" };
+
+LOOP_TEST(a_process_without_a_group_of_memory_has_no_row, 0, NELEM(no_groups))
+{
+	struct stress_sample s;
+
+	put("self/cgroup", no_groups[_i]);
+	put_at("sys/fs/cgroup/memory.events", "high 2\n");
+	put_at("sys/fs/cgroup/memory/memory.failcnt", "2\n");
+	s = take_again();
+	ck_assert_str_eq(stress_group(stress), "");
+	for (size_t i = 0; i < STRESS_CHARGES; i++)
+		ck_assert(!s.charge.known[i]);
+}
+
+TEST(in_a_container_the_group_is_the_root_of_what_is_seen)
+{
+	struct stress_sample s;
+
+	put("self/cgroup", "4:memory:/docker/1234\n");
+	put_at("sys/fs/cgroup/memory/cgroup.procs", "");
+	put_at("sys/fs/cgroup/memory/memory.failcnt", "9\n");
+	s = take_again();
+	ck_assert(s.charge.known[STRESS_CHARGE_FAILCNT]);
+	ck_assert_uint_eq(s.charge.n[STRESS_CHARGE_FAILCNT], 9);
+}
+
+/* --- to be woken -------------------------------------------------------------------------------------- */
+
+TEST(the_kernel_is_asked_to_wake_us_and_a_refusal_has_a_reason)
+{
+	const char *why = NULL;
+	char text[64] = "";
+	int fd;
+
+	fd = stress_watch_pressure(root, false, 150000, 1000000, &why);
+	ck_assert_int_eq(fd, -ENOENT);
+	ck_assert_ptr_nonnull(strstr(why, "does not measure pressure"));
+	put("pressure/memory", "");
+	fd = stress_watch_pressure(root, true, 150000, 1000000, &why);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pread(fd, text, sizeof text, 0),
+	    sizeof "full 150000 1000000");
+	ck_assert_str_eq(text, "full 150000 1000000");
+	close(fd);
+}
+
+TEST(this_kernel_wakes_us_or_says_why_not)
+{
+	const char *why = NULL;
+	int fd = stress_watch_pressure("/", false, 100000, 2000000, &why);
+	struct pollfd p = { .fd = fd, .events = POLLPRI };
+
+	if (fd < 0) {
+		ck_assert_str_ne(why, "");
+		return;
+	}
+	ck_assert_int_ge(poll(&p, 1, 0), 0);
+	ck_assert_int_eq(p.revents & POLLERR, 0);
+	close(fd);
+	fd = stress_watch_pressure("/", false, 100000, 1, &why);
+	ck_assert_int_eq(fd, -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "window"));
+}
+
 /* --- this kernel --------------------------------------------------------------------------------- */
 
 TEST(touched_pages_are_requests)
@@ -587,4 +1006,84 @@ TEST(one_reader_is_shown_as_it_reads)
 		stress_continue(&series, &s, 1);
 		ck_assert_uint_eq(s.requests, 1007 + i % 2);
 	}
+}
+
+static void
+touch(size_t pages)
+{
+	size_t bytes = pages * 4096;
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	madvise(p, bytes, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < bytes; i += 4096)
+		p[i] = 1;
+	munmap(p, bytes);
+}
+
+/* A table of pages, which has 512 of them, is a request too. */
+LOOP_TEST(a_counter_of_a_process_sees_its_touched_pages_alone, 1, 5)
+{
+	size_t pages = 4096 * (size_t)_i;
+	struct stress_sample before, after;
+	struct stress *s;
+	int err;
+
+	ck_assert_int_eq(stress_open(&s, "/"), 0);
+	err = stress_of_process(s, getpid(), false);
+	if (err == -EACCES || err == -EPERM || err == -ENOENT) {
+		ck_assert_str_ne(stress_why(s), "");
+		stress_close(s);
+		return;
+	}
+	ck_assert_int_eq(err, 0);
+	ck_assert_int_eq(stress_take(s, &before), 0);
+	touch(pages);
+	ck_assert_int_eq(stress_take(s, &after), 0);
+	ck_assert_int_eq(after.source, STRESS_EVENTS);
+	ck_assert(after.known[0] && after.requests_known && !after.known[2]);
+	ck_assert_uint_ge(after.requests - before.requests, pages);
+	ck_assert_uint_le(after.requests - before.requests, pages + 64);
+	ck_assert(!after.pressure_known);
+	stress_close(s);
+}
+
+static void *
+touch_elsewhere(void *pages)
+{
+	touch(*(size_t *)pages);
+	return NULL;
+}
+
+TEST(a_counter_of_a_process_follows_threads_that_it_starts)
+{
+	struct stress_sample before, after;
+	size_t pages = 4096;
+	struct stress *s;
+	pthread_t t;
+
+	ck_assert_int_eq(stress_open(&s, "/"), 0);
+	if (stress_of_process(s, getpid(), false) < 0) {
+		stress_close(s);
+		return;
+	}
+	ck_assert_int_eq(stress_take(s, &before), 0);
+	ck_assert_int_eq(pthread_create(&t, NULL, touch_elsewhere, &pages), 0);
+	ck_assert_int_eq(pthread_join(t, NULL), 0);
+	ck_assert_int_eq(stress_take(s, &after), 0);
+	ck_assert_uint_ge(after.requests - before.requests, pages);
+	stress_close(s);
+}
+
+TEST(a_process_that_is_gone_is_said)
+{
+	struct stress *s;
+	int err;
+
+	ck_assert_int_eq(stress_open(&s, "/"), 0);
+	err = stress_of_process(s, INT_MAX, false);
+	ck_assert_int_lt(err, 0);
+	ck_assert_str_ne(stress_why(s), "");
+	stress_close(s);
 }

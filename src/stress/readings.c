@@ -1,5 +1,10 @@
 /* The kernel's files as numbers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/base.h"
 #include "stress.h"
@@ -19,12 +24,49 @@ static const char *const keys[STRESS_KEYS] = {
 	[STRESS_KEY_PAGEOUTRUN] = "pageoutrun",
 };
 
-/*
- * Reads a decimal number at *at, before `end`.  False: there is none, or it is above
- * the largest.
- */
-static bool
-take_number(const char **at, const char *end, uint64_t *out)
+/* --- files --------------------------------------------------------------------------- */
+
+int
+stress_open_file(const char *root, const char *name)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof path, "%s/%s", root, name), fd;
+
+	if (n < 0 || n >= (int)sizeof path)
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+stress_read_file(const char *root, const char *name, char *buf, size_t cap,
+    size_t *len)
+{
+	int fd = stress_open_file(root, name), err = 0;
+	size_t at = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	while (at < cap && (n = read(fd, buf + at, cap - at)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err = -errno;
+			break;
+		}
+		at += (size_t)n;
+	}
+	close(fd);
+	if (err == 0)
+		*len = at;
+	return err;
+}
+
+/* --- numbers --------------------------------------------------------------------------- */
+
+bool
+stress_take_number(const char **at, const char *end, uint64_t *out)
 {
 	const char *p = *at;
 	uint64_t n = 0;
@@ -77,7 +119,7 @@ take_line(const char *line, const char *end, struct stress_vmstat *v)
 		return;
 	key = key_of(line, (size_t)(blank - line));
 	at = blank + 1;
-	if (key == STRESS_KEYS || !take_number(&at, end, &n) || at != end)
+	if (key == STRESS_KEYS || !stress_take_number(&at, end, &n) || at != end)
 		return;
 	v->n[key] = key == STRESS_KEY_ALLOCSTALL ? sum(v->n[key], n) : n;
 	v->known[key] = true;
@@ -92,6 +134,24 @@ stress_read_vmstat(const char *text, size_t len, struct stress_vmstat *out)
 	for (; line < end && (newline = memchr(line, '\n',
 	    (size_t)(end - line))) != NULL; line = newline + 1)
 		take_line(line, newline, out);
+}
+
+bool
+stress_read_key(const char *text, size_t len, const char *key, uint64_t *n)
+{
+	const char *end = text + len, *line = text, *newline, *at;
+	size_t skip = strlen(key);
+
+	for (; line < end && (newline = memchr(line, '\n',
+	    (size_t)(end - line))) != NULL; line = newline + 1) {
+		if ((size_t)(newline - line) <= skip ||
+		    memcmp(line, key, skip) != 0 ||
+		    (skip > 0 && line[skip] != ' '))
+			continue;
+		at = line + skip + (skip > 0);
+		return stress_take_number(&at, newline, n) && at == newline;
+	}
+	return false;
 }
 
 /* --- six numbers -------------------------------------------------------------------- */
@@ -116,7 +176,7 @@ stress_read_six(const char *text, size_t len, uint64_t n[STRESS_LEVELS])
 	for (size_t i = 0; i < STRESS_LEVELS; i++) {
 		while (at < end && *at == ' ')
 			at++;
-		if (!take_number(&at, end, &got[i]))
+		if (!stress_take_number(&at, end, &got[i]))
 			return is_of_sites(text, len) ? STRESS_SITES :
 			    STRESS_OTHER;
 		if (at == end || (*at != ' ' && *at != '\n'))
@@ -129,42 +189,4 @@ stress_read_six(const char *text, size_t len, uint64_t n[STRESS_LEVELS])
 		return STRESS_OTHER;
 	memcpy(n, got, sizeof got);
 	return STRESS_SIX;
-}
-
-/* --- /proc/pressure/memory -------------------------------------------------------------- */
-
-/* The number behind "total=" in the line that begins with that word. */
-static bool
-total_of(const char *text, size_t len, const char *word, uint64_t *us)
-{
-	static const char total[] = "total=";
-	const char *end = text + len, *line = text, *newline, *at;
-	size_t n = strlen(word);
-
-	for (; line < end && (newline = memchr(line, '\n',
-	    (size_t)(end - line))) != NULL; line = newline + 1) {
-		if ((size_t)(newline - line) < n || memcmp(line, word, n) != 0)
-			continue;
-		at = memmem(line, (size_t)(newline - line), total,
-		    sizeof total - 1);
-		if (at == NULL)
-			return false;
-		at += sizeof total - 1;
-		return take_number(&at, newline, us) && at == newline;
-	}
-	return false;
-}
-
-bool
-stress_read_pressure(const char *text, size_t len, uint64_t *some_us,
-    uint64_t *full_us)
-{
-	uint64_t some, full;
-
-	if (!total_of(text, len, "some ", &some) ||
-	    !total_of(text, len, "full ", &full))
-		return false;
-	*some_us = some;
-	*full_us = full;
-	return true;
 }

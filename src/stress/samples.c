@@ -10,6 +10,7 @@
 #define KNOWN(member, flag) \
 	offsetof(struct stress_sample, member), \
 	offsetof(struct stress_sample, flag)
+#define CHARGE(i) KNOWN(charge.n[i], charge.known[i])
 #define LEVEL(n) { (n), KNOWN(level[(n) - 1], known[(n) - 1]) }
 
 /* Keys are below 64, never changed and never given again. */
@@ -26,10 +27,24 @@ static const struct number {
 	{ 12, NUMBER(missed) },
 	{ 13, NUMBER(backwards) },
 	{ 14, NUMBER(changes) },
+	{ 15, KNOWN(failed[STRESS_FAILED], split_known) },
+	{ 16, KNOWN(failed[STRESS_FAILED_LARGE], split_known) },
+	{ 17, KNOWN(failed[STRESS_FAILED_NO_WAIT], split_known) },
+	{ 18, KNOWN(failed[STRESS_FAILED_NO_WAIT_LARGE], split_known) },
+	{ 19, NUMBER(limit_kills) },
+	{ 20, CHARGE(STRESS_CHARGE_HIGH) },
+	{ 21, CHARGE(STRESS_CHARGE_MAX) },
+	{ 22, CHARGE(STRESS_CHARGE_FAILCNT) },
+	{ 23, CHARGE(STRESS_CHARGE_OOM) },
+	{ 24, CHARGE(STRESS_CHARGE_OOM_KILL) },
+	{ 25, CHARGE(STRESS_CHARGE_SCANNED) },
+	{ 26, CHARGE(STRESS_CHARGE_STOLEN) },
+	{ 27, CHARGE(STRESS_CHARGE_SOME) },
+	{ 28, CHARGE(STRESS_CHARGE_FULL) },
 };
 
-/* What a packed sample may take: a key is one byte. */
-_Static_assert(1 + UINT8_MAX + BASE_NELEM(numbers) * (1 + 10) <=
+/* What a packed sample may take: a key is one byte, a source's name 32. */
+_Static_assert(1 + 32 + BASE_NELEM(numbers) * (1 + 10) <=
     STRESS_PACKED_MAX, "a sample fits");
 
 static uint64_t

@@ -1,6 +1,5 @@
 /* The sources of the six counts, from the best to the worst. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,6 +26,15 @@ const struct stress_level stress_levels[STRESS_LEVELS] = {
 	{ "failed", "harmless if it could not wait, or asked for huge pages" },
 };
 
+const struct stress_failure stress_failures[STRESS_FAILURES] = {
+	[STRESS_FAILED] = { "failed", "that could wait, of at most 8 pages" },
+	[STRESS_FAILED_LARGE] = { "failed_large", "that could wait, of more" },
+	[STRESS_FAILED_NO_WAIT] = { "failed_no_wait",
+	    "that could not wait, of at most 8 pages" },
+	[STRESS_FAILED_NO_WAIT_LARGE] = { "failed_no_wait_large",
+	    "that could not wait, of more" },
+};
+
 #define ALL(t) { t, t, t, t, t, t }
 
 const struct stress_source_row stress_sources[STRESS_NONE + 1] = {
@@ -34,15 +42,19 @@ const struct stress_source_row stress_sources[STRESS_NONE + 1] = {
 	    ALL(STRESS_EXACT), true },
 	[STRESS_FILE] = { "file", "the kernel's six counts, exact",
 	    ALL(STRESS_EXACT), false },
+	[STRESS_EVENTS] = { "events", "perf counts of tracepoints, estimates",
+	    { STRESS_CLOSE, STRESS_FAR_UNDER, STRESS_UNKNOWN, STRESS_FAR_OVER,
+	    STRESS_CLOSE, STRESS_EXACT }, false },
 	[STRESS_VMSTAT] = { "vmstat", "/proc/vmstat, estimates", { STRESS_CLOSE, STRESS_UNKNOWN, STRESS_UNKNOWN,
 	    STRESS_FAR_OVER, STRESS_CLOSE, STRESS_UNKNOWN }, true },
 	[STRESS_NONE] = { "none", "no source", ALL(STRESS_UNKNOWN), false },
 };
 
-const char *const stress_truths[STRESS_FAR_OVER + 1] = {
+const char *const stress_truths[STRESS_TRUTHS] = {
 	[STRESS_UNKNOWN] = "unknown",
 	[STRESS_EXACT] = "exact",
 	[STRESS_CLOSE] = "close",
+	[STRESS_FAR_UNDER] = "far under",
 	[STRESS_FAR_OVER] = "far over",
 };
 
@@ -56,6 +68,14 @@ struct stress {
 	const char *file_name;
 	uint64_t requests;		/* at the last reading of it */
 	bool requests_known;
+	uint64_t stalls, kills;	/* of /proc/vmstat */
+	bool stalled;			/* requests stalled before the last sample */
+	bool wants_boot;
+	pid_t process;			/* whose requests are counted; 0: all */
+	struct stress_events *events;	/* of STRESS_EVENTS */
+	uint64_t event[STRESS_EVENTS_COUNT];	/* at the last sample */
+	bool late;			/* it was said that processors came late */
+	struct stress_group group;
 	struct stress_sample total;
 	char kernel[STRESS_KERNEL];
 	char why[STRESS_NONE * STRESS_WHY];
@@ -63,59 +83,12 @@ struct stress {
 
 /* --- files --------------------------------------------------------------------------- */
 
-/* -ENAMETOOLONG. */
-static int
-path_of(const struct stress *s, const char *name, char path[PATH_MAX])
-{
-	int n = snprintf(path, PATH_MAX, "%s/%s", s->root, name);
-
-	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
-}
-
 /* A temporary error: the source is tried again. */
 static bool
 is_passing(int err)
 {
 	return err == -ENOMEM || err == -EMFILE || err == -ENFILE ||
 	    err == -EINTR || err == -EAGAIN;
-}
-
-static int
-open_file(const struct stress *s, const char *name)
-{
-	char path[PATH_MAX];
-	int err = path_of(s, name, path), fd;
-
-	if (err < 0)
-		return err;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Reads until the end, or `cap` bytes.  buf is the caller's. */
-static int
-read_file(const struct stress *s, const char *name, char *buf, size_t cap,
-    size_t *len)
-{
-	int fd = open_file(s, name), err = 0;
-	size_t at = 0;
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	while (at < cap && (n = read(fd, buf + at, cap - at)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			err = -errno;
-			break;
-		}
-		at += (size_t)n;
-	}
-	close(fd);
-	if (err == 0)
-		*len = at;
-	return err;
 }
 
 static int
@@ -127,7 +100,7 @@ read_vmstat(const struct stress *s, struct stress_vmstat *out)
 
 	if (buf == NULL)
 		return -ENOMEM;
-	err = read_file(s, "proc/vmstat", buf, FILE_BYTES, &len);
+	err = stress_read_file(s->root, "proc/vmstat", buf, FILE_BYTES, &len);
 	if (err == 0)
 		stress_read_vmstat(buf, len, out);
 	free(buf);
@@ -141,7 +114,7 @@ counts_requests(const struct stress *s)
 	char buf[8];
 	size_t len;
 
-	return read_file(s, "proc/sys/vm/numa_stat", buf, sizeof buf, &len) < 0 ||
+	return stress_read_file(s->root, "proc/sys/vm/numa_stat", buf, sizeof buf, &len) < 0 ||
 	    len == 0 || buf[0] != '0';
 }
 
@@ -171,6 +144,8 @@ step_down(struct stress *s)
 	if (s->file >= 0)
 		close(s->file);
 	s->file = -1;
+	stress_events_close(s->events);
+	s->events = NULL;
 	if (s->used)
 		s->total.changes++;
 	s->used = false;
@@ -248,7 +223,7 @@ static const char *const six_files[] = { "proc/heapstress", "proc/allocinfo" };
 static int
 open_six(struct stress *s, const char *name)
 {
-	int fd = open_file(s, name);
+	int fd = stress_open_file(s->root, name);
 
 	if (fd == -ENOENT)
 		return 1;
@@ -326,7 +301,7 @@ missed_hits(const struct stress *s)
 	size_t len;
 	uint64_t n;
 
-	if (read_file(s, "sys/module/heapstress/parameters/missed", buf,
+	if (stress_read_file(s->root, "sys/module/heapstress/parameters/missed", buf,
 	    sizeof buf - 1, &len) < 0)
 		return 0;
 	buf[len] = '\0';
@@ -364,6 +339,124 @@ take_six(struct stress *s, const struct stress_vmstat *v)
 	return 0;
 }
 
+/*
+ * The kills that limits of cgroups caused, which is no level of the page allocator:
+ * it kills only where requests stalled, in this period or in the one before.
+ */
+static uint64_t
+kills_of_limits(struct stress *s, uint64_t kills, bool stalled)
+{
+	bool lately = stalled || s->stalled;
+
+	s->stalled = stalled;
+	if (lately)
+		return 0;
+	add(&s->total.limit_kills, kills);
+	return kills;
+}
+
+static int
+open_events(struct stress *s)
+{
+	char why[STRESS_WHY] = "no counts of tracepoints";
+	int err;
+
+	if (s->wants_boot) {
+		say(s, "counts of tracepoints begin when they are opened: they have "
+		    "no totals");
+		return 1;
+	}
+	err = stress_events_open(&s->events, s->root, why);
+	if (err == -ENOMEM || err == -EINTR)
+		return err;
+	if (err < 0)
+		say(s, "%s", why);
+	return err < 0 ? 1 : 0;
+}
+
+/* The level that a request had reached follows from what happened beside it. */
+static void
+add_events(struct stress *s, const uint64_t more[STRESS_EVENTS_COUNT])
+{
+	struct stress_sample *t = &s->total;
+	uint64_t level[STRESS_LEVELS] = {
+		[1] = more[STRESS_EVENT_WAKE],
+		[3] = more[STRESS_EVENT_RECLAIM] + more[STRESS_EVENT_COMPACT],
+		[4] = more[STRESS_EVENT_VICTIM],
+		[5] = more[STRESS_EVENT_ALL_FAILED],
+	}, beside = 0;
+
+	level[4] -= kills_of_limits(s, level[4], more[STRESS_EVENT_RETRY] > 0);
+	for (size_t i = 0; i < STRESS_FAILURES; i++) {
+		add(&level[5], more[STRESS_EVENT_FAILED + i]);
+		add(&t->failed[i], more[STRESS_EVENT_FAILED + i]);
+	}
+	for (size_t i = 1; i < STRESS_LEVELS; i++)
+		add(&beside, level[i]);
+	if (more[STRESS_EVENT_REQUEST] > beside)
+		level[0] = more[STRESS_EVENT_REQUEST] - beside;
+	for (size_t i = 0; i < STRESS_LEVELS; i++)
+		if (t->known[i])
+			add(&t->level[i], level[i]);
+	if (s->process != 0)
+		add(&t->requests, level[5] > more[STRESS_EVENT_REQUEST] ? 0 :
+		    more[STRESS_EVENT_REQUEST] - level[5]);
+}
+
+static int
+take_events(struct stress *s, const struct stress_vmstat *v)
+{
+	struct stress_event_counts now;
+	uint64_t more[STRESS_EVENTS_COUNT] = { 0 };
+	struct stress_sample *t = &s->total;
+	int r = s->events != NULL ? 0 : open_events(s);
+
+	(void)v;
+	if (r != 0)
+		return r;
+	r = stress_events_read(s->events, &now);
+	if (r < 0) {
+		say(s, "cannot read the counts of tracepoints: %s", strerror(-r));
+		return 1;
+	}
+	if (now.late && !s->late)
+		say(s, "processors came on line: their first requests are not "
+		    "counted");
+	s->late = now.late;
+	for (size_t e = 0; e < STRESS_EVENTS_COUNT; e++)
+		if (s->used)
+			more[e] = grown(s, &s->event[e], now.n[e]);
+		else
+			s->event[e] = now.n[e];
+	t->split_known = now.known[STRESS_EVENT_FAILED];
+	t->known[0] = true;
+	t->known[1] = now.known[STRESS_EVENT_WAKE];
+	t->known[2] = false;
+	t->known[3] = now.known[STRESS_EVENT_RECLAIM];
+	t->known[4] = now.known[STRESS_EVENT_VICTIM] &&
+	    now.known[STRESS_EVENT_RETRY];
+	t->known[5] = t->split_known || now.known[STRESS_EVENT_ALL_FAILED];
+	add_events(s, more);
+	s->used = true;
+	return 0;
+}
+
+/* The growth of /proc/vmstat's kills that limits of cgroups caused. */
+static void
+look_for_limits(struct stress *s, const struct stress_vmstat *v)
+{
+	uint64_t stalls = v->n[STRESS_KEY_ALLOCSTALL],
+	    kills = v->n[STRESS_KEY_OOM_KILL];
+
+	if (!v->known[STRESS_KEY_ALLOCSTALL] || !v->known[STRESS_KEY_OOM_KILL])
+		return;
+	if (s->used || s->total.changes == 0)
+		kills_of_limits(s, kills > s->kills ? kills - s->kills : 0,
+		    stalls > s->stalls);
+	s->stalls = stalls;
+	s->kills = kills;
+}
+
 static int
 take_vmstat(struct stress *s, const struct stress_vmstat *v)
 {
@@ -384,6 +477,8 @@ take_vmstat(struct stress *s, const struct stress_vmstat *v)
 		return 1;
 	}
 	add(&now[3], v->n[STRESS_KEY_COMPACT_STALL]);
+	look_for_limits(s, v);
+	now[4] -= now[4] < s->total.limit_kills ? now[4] : s->total.limit_kills;
 	s->total.kswapd_known = v->known[STRESS_KEY_PAGEOUTRUN];
 	s->total.kswapd_runs = v->n[STRESS_KEY_PAGEOUTRUN];
 	take_growing(s, now, known);
@@ -401,6 +496,7 @@ take_none(struct stress *s, const struct stress_vmstat *v)
 static int (*const take[])(struct stress *, const struct stress_vmstat *) = {
 	[STRESS_PATCH] = take_patch,
 	[STRESS_FILE] = take_six,
+	[STRESS_EVENTS] = take_events,
 	[STRESS_VMSTAT] = take_vmstat,
 	[STRESS_NONE] = take_none,
 };
@@ -428,7 +524,7 @@ take_pressure(struct stress *s)
 	char buf[512];
 	size_t len;
 
-	t->pressure_known = read_file(s, "proc/pressure/memory", buf, sizeof buf,
+	t->pressure_known = stress_read_file(s->root, "proc/pressure/memory", buf, sizeof buf,
 	    &len) == 0 && stress_read_pressure(buf, len, &t->some_us,
 	    &t->full_us);
 }
@@ -437,20 +533,27 @@ int
 stress_take(struct stress *s, struct stress_sample *out)
 {
 	struct stress_vmstat v = { 0 };
-	int r = read_vmstat(s, &v);
+	int r = s->process != 0 ? 0 : read_vmstat(s, &v);
 
 	if (r < 0 && is_passing(r))
 		return r;
 	if (r < 0 && s->why[0] == '\0')
 		say(s, "cannot read %s/proc/vmstat: %s", s->root, strerror(-r));
-	take_requests(s, &v);
+	if (s->process == 0)
+		take_requests(s, &v);
 	s->total.kswapd_known = false;
-	while ((r = take[s->source](s, &v)) > 0)
+	s->total.split_known = false;
+	while ((r = take[s->source](s, &v)) > 0) {
 		step_down(s);
+		if (s->process != 0)
+			s->source = STRESS_NONE;
+	}
 	if (r < 0)
 		return r;
 	s->total.source = s->source;
-	take_pressure(s);
+	if (s->process == 0)
+		take_pressure(s);
+	stress_read_charge(s->root, &s->group, &s->total.charge);
 	*out = s->total;
 	return 0;
 }
@@ -463,7 +566,7 @@ read_kernel(struct stress *s)
 	char buf[STRESS_KERNEL];
 	size_t len;
 
-	if (read_file(s, "proc/sys/kernel/osrelease", buf, sizeof buf - 1,
+	if (stress_read_file(s->root, "proc/sys/kernel/osrelease", buf, sizeof buf - 1,
 	    &len) < 0)
 		return;
 	buf[len] = '\0';
@@ -492,7 +595,32 @@ stress_open(struct stress **out, const char *root)
 	}
 	s->file = -1;
 	read_kernel(s);
+	(void)stress_find_group(s->root, 0, &s->group);
 	*out = s;
+	return 0;
+}
+
+void
+stress_want_boot(struct stress *s)
+{
+	s->wants_boot = true;
+}
+
+int
+stress_of_process(struct stress *s, pid_t pid, bool on_exec)
+{
+	char why[STRESS_WHY] = "no counts of tracepoints";
+	int err = s->root[0] != '\0' ? -ENOTSUP :
+	    stress_events_of(&s->events, pid, on_exec, why);
+
+	if (err < 0) {
+		say(s, "%s", why);
+		return err;
+	}
+	s->process = pid;
+	s->source = STRESS_EVENTS;
+	s->total.requests_known = true;
+	(void)stress_find_group(s->root, pid, &s->group);
 	return 0;
 }
 
@@ -503,6 +631,7 @@ stress_close(struct stress *s)
 		return;
 	if (s->file >= 0)
 		close(s->file);
+	stress_events_close(s->events);
 	free(s->root);
 	free(s);
 }
@@ -517,4 +646,10 @@ const char *
 stress_kernel(const struct stress *s)
 {
 	return s->kernel;
+}
+
+const char *
+stress_group(const struct stress *s)
+{
+	return s->group.name;
 }

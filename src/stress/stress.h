@@ -3,6 +3,10 @@
  * of "Visualizing Heap Stress Under Linux" (EQware, 2009).
  *
  *	sources.c	the sources, the totals, the change from one to the next
+ *	tracepoints.c	counts of the kernel's tracepoints, by perf
+ *	charge.c	the limits of a control group
+ *	pressure.c	time for which tasks waited, and to be woken by it
+ *	kernel_memory.c	memory of the kernel itself, by call site and slab cache
  *	readings.c	the kernel's files as numbers
  *	samples.c	differences of samples, samples as bytes
  *
@@ -21,6 +25,9 @@
  *	truth		how exact a source's count of a level is.
  *	sample		the totals of one moment.
  *	pressure	time for which tasks waited for memory (PSI).
+ *	charge		what a control group's limit cost its processes.  The
+ *			levels do not show it: a group at its limit frees pages
+ *			of its own, and the page allocator has others.
  *
  * The difference of two samples is what was spent between them.  The first sample
  * of another source has the totals of the sample before: nothing is counted twice,
@@ -40,15 +47,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define STRESS_LEVELS 6
 #define STRESS_WHY 256		/* bytes of a sentence */
 #define STRESS_KERNEL 65	/* of the kernel's release */
+#define STRESS_GROUP 512	/* of a control group's path */
 
 /* In the order in which they are tried. */
 enum stress_source {
 	STRESS_PATCH,		/* heap_stress_1 to _6 of /proc/vmstat: a patched kernel's */
 	STRESS_FILE,		/* six numbers that reading sets to zero: module or patch */
+	STRESS_EVENTS,		/* perf counts of tracepoints, since they were opened */
 	STRESS_VMSTAT,		/* counters of any kernel in /proc/vmstat */
 	STRESS_NONE,
 };
@@ -57,7 +67,51 @@ enum stress_truth {
 	STRESS_UNKNOWN,
 	STRESS_EXACT,
 	STRESS_CLOSE,		/* an estimate */
+	STRESS_FAR_UNDER,	/* events, of which many requests make one */
 	STRESS_FAR_OVER,	/* events, of which one request makes many */
+	STRESS_TRUTHS
+};
+
+/* Requests of level 6.  "Large": of more than 8 pages, which may fail without harm. */
+enum stress_failure_kind {
+	STRESS_FAILED,
+	STRESS_FAILED_LARGE,
+	STRESS_FAILED_NO_WAIT,
+	STRESS_FAILED_NO_WAIT_LARGE,
+	STRESS_FAILURES
+};
+
+struct stress_failure {
+	const char *name;	/* for data */
+	const char *text;	/* behind a number */
+};
+
+extern const struct stress_failure stress_failures[STRESS_FAILURES];
+
+/* Counters of a control group, since it was made. */
+enum stress_charge_key {
+	STRESS_CHARGE_HIGH,	/* version 2: requests over memory.high */
+	STRESS_CHARGE_MAX,	/* version 2: requests that met memory.max */
+	STRESS_CHARGE_FAILCNT,	/* version 1: requests that met the limit */
+	STRESS_CHARGE_OOM,	/* version 2: the limit could not be kept by reclaim */
+	STRESS_CHARGE_OOM_KILL,	/* processes killed, for the limit or for the machine */
+	STRESS_CHARGE_SCANNED,	/* version 2: pages, by the requests themselves */
+	STRESS_CHARGE_STOLEN,
+	STRESS_CHARGE_SOME,	/* version 2: pressure, in microseconds */
+	STRESS_CHARGE_FULL,
+	STRESS_CHARGES
+};
+
+struct stress_charge_row {
+	const char *name;	/* for data */
+	const char *text;	/* behind a number */
+};
+
+extern const struct stress_charge_row stress_charges[STRESS_CHARGES];
+
+struct stress_charge {
+	bool known[STRESS_CHARGES];
+	uint64_t n[STRESS_CHARGES];
 };
 
 struct stress_level {
@@ -76,19 +130,24 @@ struct stress_source_row {
 
 extern const struct stress_source_row stress_sources[STRESS_NONE + 1];
 
-/* "exact", "close", "far over", "unknown" */
-extern const char *const stress_truths[STRESS_FAR_OVER + 1];
+/* "exact", "close", "far under", "far over", "unknown" */
+extern const char *const stress_truths[STRESS_TRUTHS];
 
 struct stress_sample {
 	enum stress_source source;
 	/*
 	 * Requests since the boot, or with STRESS_FILE since the file was last read
-	 * before stress_open().  At the largest number they stay.
+	 * before stress_open(), or with STRESS_EVENTS since the first sample.  At the
+	 * largest number they stay.
 	 */
 	bool known[STRESS_LEVELS];
 	uint64_t level[STRESS_LEVELS];
+	bool split_known;	/* only with STRESS_EVENTS */
+	uint64_t failed[STRESS_FAILURES];	/* level 6 */
 	bool requests_known;
 	uint64_t requests;	/* satisfied ones, of /proc/vmstat, since the boot */
+	uint64_t limit_kills;	/* for a limit of a control group: not in level 5 */
+	struct stress_charge charge;	/* of stress_group() */
 	bool pressure_known;
 	uint64_t some_us, full_us;	/* at least one task, all tasks waited; since the boot */
 	bool kswapd_known;	/* only with STRESS_VMSTAT */
@@ -108,6 +167,17 @@ struct stress;
 int stress_open(struct stress **, const char *root);
 void stress_close(struct stress *);
 
+/* Before the first sample: a source that has no totals of before is not used. */
+void stress_want_boot(struct stress *);
+
+/*
+ * Before the first sample: counts requests of this process only, of all its threads
+ * and later children; with on_exec, from its next exec on.  The source is
+ * STRESS_EVENTS, pressure is unknown, requests are those that were counted.  -errno:
+ * perf is refused, and stress_why() says why.
+ */
+int stress_of_process(struct stress *, pid_t, bool on_exec);
+
 /*
  * Takes a sample; without any source it has STRESS_NONE.  -errno: no memory or no
  * descriptor for now; a later call may succeed.
@@ -122,6 +192,67 @@ int stress_take(struct stress *, struct stress_sample *);
 const char *stress_why(const struct stress *);
 /* The kernel's release, "" if it is not known. */
 const char *stress_kernel(const struct stress *);
+/* The control group that `charge` is of: the process's, or our own; "": none. */
+const char *stress_group(const struct stress *);
+
+/*
+ * Opens a descriptor that polls POLLPRI when at least one task, or all of them, waited
+ * `wait_us` for memory within `window_us`.  Without privileges the window must be a
+ * multiple of 2 seconds, and with them 0.5 to 10 seconds.  -errno with a sentence in
+ * *why, which stays.
+ */
+int stress_watch_pressure(const char *root, bool full, uint64_t wait_us,
+    uint64_t window_us, const char **why);
+
+/* --- memory of the kernel itself (kernel_memory.c) ------------------------------ */
+
+/* A place in the kernel that allocates.  Texts are of the kernel, "" never. */
+struct stress_site {
+	int64_t bytes;		/* held now; below 0 for a moment, while others count */
+	uint64_t calls;		/* allocations that are held */
+	const char *file, *function;
+	uint64_t line;
+	const char *module;	/* NULL: the kernel itself */
+	bool accurate;		/* the kernel has followed all of its allocations */
+};
+
+struct stress_sites {
+	struct stress_site *site;	/* in the order of the file */
+	size_t n, cap;
+	uint64_t bad;		/* lines that are no call sites */
+	const char *version;	/* of the file, as "1.0"; NULL: it has no heading */
+	char *text;
+};
+
+/*
+ * Reads /proc/allocinfo of a kernel that counts by call site.  root: "" or a folder
+ * with copies.  -errno with a sentence in `why`; -EEXIST: the file of that name has
+ * the six counts, which are not read if that can be seen before.
+ */
+int stress_read_sites(struct stress_sites *, const char *root,
+    char why[STRESS_WHY]);
+void stress_free_sites(struct stress_sites *);
+
+struct stress_slab {
+	const char *name;
+	uint64_t bytes;		/* of its pages */
+	uint64_t used;		/* of its objects that are in use */
+	uint64_t objects, active;	/* all, in use */
+	uint64_t size;		/* of an object */
+	uint64_t slabs;
+};
+
+struct stress_slabs {
+	struct stress_slab *slab;
+	size_t n, cap;
+	uint64_t bad;
+	char *text;
+};
+
+/* Reads /proc/slabinfo, which only root can. */
+int stress_read_slabs(struct stress_slabs *, const char *root,
+    char why[STRESS_WHY]);
+void stress_free_slabs(struct stress_slabs *);
 
 /* --- samples.c ------------------------------------------------------------------ */
 
@@ -164,6 +295,21 @@ void stress_continue(struct stress_series *, struct stress_sample *,
 
 /* --- inside this room (readings.c) -------------------------------------------- */
 
+/* root: without '/' at its end.  -errno. */
+int stress_open_file(const char *root, const char *name);
+/* Reads until the end, or `cap` bytes. */
+int stress_read_file(const char *root, const char *name, char *buf, size_t cap,
+    size_t *len);
+
+/*
+ * Reads a decimal number at *at, before `end`.  False: there is none, or it is above
+ * the largest.
+ */
+bool stress_take_number(const char **at, const char *end, uint64_t *out);
+
+/* The number in the first line "KEY number", or "number" if the key is "". */
+bool stress_read_key(const char *text, size_t len, const char *key, uint64_t *n);
+
 /* Counters of /proc/vmstat; a key that was not there is unknown. */
 enum stress_key {
 	STRESS_KEY_LEVEL,	/* heap_stress_1 to _6 */
@@ -197,5 +343,53 @@ enum stress_shape stress_read_six(const char *text, size_t len,
 /* /proc/pressure/memory; false: not that file. */
 bool stress_read_pressure(const char *text, size_t len, uint64_t *some_us,
     uint64_t *full_us);
+
+/* --- inside this room (tracepoints.c) ------------------------------------------- */
+
+enum stress_event {
+	STRESS_EVENT_REQUEST,
+	STRESS_EVENT_FAILED,	/* one for each of STRESS_FAILURES */
+	STRESS_EVENT_ALL_FAILED = STRESS_EVENT_FAILED + STRESS_FAILURES, /* in their place */
+	STRESS_EVENT_WAKE,	/* of kswapd, which slept */
+	STRESS_EVENT_RECLAIM,
+	STRESS_EVENT_COMPACT,
+	STRESS_EVENT_VICTIM,	/* of the OOM killer */
+	STRESS_EVENT_RETRY,	/* a request tries reclaim once more */
+	STRESS_EVENTS_COUNT
+};
+
+struct stress_events;
+
+struct stress_event_counts {
+	bool known[STRESS_EVENTS_COUNT];
+	uint64_t n[STRESS_EVENTS_COUNT];	/* since they were opened */
+	bool late;		/* a processor came on line before its counters */
+};
+
+/*
+ * Opens counters of all processors.  root: borrowed; if it is not "", counts are read
+ * from the files perf/cpuN in it.  -errno with a sentence in `why`, or -ENOMEM without.
+ */
+int stress_events_open(struct stress_events **, const char *root,
+    char why[STRESS_WHY]);
+/* Opens counters of a process: see stress_of_process(). */
+int stress_events_of(struct stress_events **, pid_t, bool on_exec,
+    char why[STRESS_WHY]);
+void stress_events_close(struct stress_events *);
+int stress_events_read(struct stress_events *, struct stress_event_counts *);
+
+/* --- inside this room (charge.c) ------------------------------------------------- */
+
+struct stress_group {
+	unsigned version;	/* of control groups; 0: none */
+	char name[STRESS_GROUP];	/* "/user.slice" */
+	char folder[STRESS_GROUP + 32];	/* below the root */
+};
+
+/* The group of a process, 0 for our own, with the controller of memory. */
+int stress_find_group(const char *root, pid_t, struct stress_group *);
+/* Counters that the group does not have are unknown. */
+void stress_read_charge(const char *root, const struct stress_group *,
+    struct stress_charge *);
 
 #endif

@@ -82,7 +82,12 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		read_back(n);
 	pack_again(bytes, len);
 	whole_lines(text, len);
+	n[0] = 7;
 	if (!stress_read_pressure(text, len, &some, &full))
 		claim(some == 1 && full == 1, "results are untouched on failure");
+	if (!stress_read_key(text, len, "oom_kill", &n[0]))
+		claim(n[0] == 7, "a key that is not there changes nothing");
+	else
+		claim(has_digit(text, len), "a key's number was written");
 	return 0;
 }

@@ -118,6 +118,141 @@ gone() {
 }
 rule "without a node its word is refused, and files are read here" gone
 
+# Processor 0 has these counts, in the order of the manual's list; level 2 is 4.
+counts() {
+	t=$root/sys/kernel/tracing/events
+	mkdir -p "$root/perf" "$root/sys/devices/system/cpu"
+	echo 0 >"$root/sys/devices/system/cpu/online"
+	for e in kmem/mm_page_alloc vmscan/mm_vmscan_wakeup_kswapd \
+	    vmscan/mm_vmscan_direct_reclaim_begin oom/mark_victim \
+	    oom/reclaim_retry_zone; do
+		mkdir -p "$t/$e"
+		echo 600 >"$t/$e/id"
+	done
+	cat >"$t/kmem/mm_page_alloc/format" <<'FORMAT'
+	field:unsigned long pfn;	offset:8;	size:8;	signed:0;
+	field:unsigned int order;	offset:16;	size:4;	signed:0;
+	field:unsigned long gfp_flags;	offset:24;	size:8;	signed:0;
+print fmt: {(unsigned long)(( gfp_t)0x400u), "__GFP_DIRECT_RECLAIM"}
+FORMAT
+	printf '%s %s\n' requests "$1" failed "$2" failed_large "$3" \
+	    failed_no_wait 0 failed_no_wait_large 0 wakeups "$4" reclaims "$5" \
+	    victims 0 retries 0 >"$root/perf/cpu0.new" &&
+	    mv "$root/perf/cpu0.new" "$root/perf/cpu0"
+}
+events() {
+	counts 1000 0 0 0 0
+	# Without a period there are no totals.
+	as 0 'have no totals' && as 0 '~1,000' || return 1
+	cat >"$tmp/later" <<LATER
+sed 's/^requests .*/requests 1500/; s/^failed .*/failed 2/; s/^failed_large .*/failed_large 70/
+s/^wakeups .*/wakeups 4/; s/^reclaims .*/reclaims 24/' $root/perf/cpu0 >$root/perf/new
+mv $root/perf/new $root/perf/cpu0
+LATER
+	"$pagek" stress --root "$root" -- sh "$tmp/later" 2>"$tmp/out" &&
+	    grep -q 'perf counts of tracepoints, estimates' "$tmp/out" &&
+	    grep -q '^1 default criteria  *~400 ' "$tmp/out" &&
+	    grep -q '^2 after background wake  *>4 ' "$tmp/out" &&
+	    grep -q '^3 lowest watermarks  *n/a ' "$tmp/out" &&
+	    grep -q '^4 synchronous reclaim  *<24 ' "$tmp/out" &&
+	    grep -q '^6 failed  *72 ' "$tmp/out" &&
+	    grep -q '^failed: 2 that could wait, of at most 8 pages; 70 that' \
+		"$tmp/out" || { cat "$tmp/out"; return 1; }
+	counts 1000 0 0 0 0
+	"$pagek" stress --root "$root" --format json -o "$tmp/json" -- \
+	    sh "$tmp/later" && grep -q '"exactness_2": "far under"' "$tmp/json" &&
+	    grep -q '"failed_large": 70' "$tmp/json"
+}
+rule "tracepoints are estimates, and of the failures which could wait is told" events
+
+hidden() {
+	rm "$root/perf/cpu0"
+	as 0 'no counts of tracepoints: cannot read' --interval 0.1 --count 1 \
+	    --format json && grep -q '"source": "vmstat"' "$tmp/out" || return 1
+	rm -r "$root/sys/kernel/tracing"
+	as 0 'events/kmem/mm_page_alloc/id: No such file' --interval 0.1 \
+	    --count 1 --format json && grep -q '"source": "vmstat"' "$tmp/out"
+}
+rule "without perf or its tracepoints the next source is used, with the reason" hidden
+
+charge() {
+	mkdir -p "$root/proc/self" "$root/sys/fs/cgroup/a b"
+	echo '0::/a b' >"$root/proc/self/cgroup"
+	: >"$root/sys/fs/cgroup/a b/cgroup.procs"
+	printf 'low 0\nhigh 12\nmax 3\noom 1\noom_kill 1\n' \
+	    >"$root/sys/fs/cgroup/a b/memory.events"
+	as 0 '^CHARGE /a b  12 over the high limit, 3 at the limit' &&
+	    as 0 '"charge_high": 12' --format json &&
+	    as 0 '"charge_failcnt": null' --format json
+}
+rule "the limit of a control group has a line of its own" charge
+
+# --- memory of the kernel itself ------------------------------------------------
+
+sites() {
+	cat >"$root/proc/allocinfo" <<'SITES'
+allocinfo - version: 2.0
+#     <size>  <calls> <tag info>
+           0        0 init/main.c:1351 func:do_initcalls
+       36864        9 arch/x86/mm/pgtable.c:33 func:pte_alloc_one
+     1048576      300 drivers/a.c:7 [a_module] func:a_function accurate:no
+       -4096        1 mm/slub.c:2307 func:alloc_slab_page
+SITES
+	as 0 '^ *~1,048,576  *300  *a_function  *drivers/a.c:7 \[a_module\]' \
+	    --sites && [ "$(sed -n 3p "$tmp/out" | tr -d ' ' | cut -c1-10)" = '~1,048,576' ] &&
+	    as 0 '1,085,440 bytes in 4 rows' --sites --limit 1 &&
+	    [ "$(wc -l <"$tmp/out")" = 3 ] &&
+	    as 0 '  -4,096 ' --sites --sort name --reverse &&
+	    as 0 '^bytes,calls,function,file,line,module,accurate' --sites \
+		--format csv && as 0 '^36864,9,pte_alloc_one,arch/x86/mm/pgtable.c,33,,true' \
+		--sites --format csv &&
+	    as 0 '"version": "2.0"' --sites --format json &&
+	    python3 -m json.tool "$tmp/out" >/dev/null &&
+	    as 0 '^pte_alloc_one' --sites --format csv --fields function
+}
+rule "the kernel's call sites are a table, the largest first" sites
+
+headless() {
+	printf '  12288  3 mm/slub.c:2307 func:alloc_slab_page\n  bad line\n' \
+	    >"$root/proc/allocinfo"
+	as 5 '12,288' --sites && grep -q '1 lines could not be read' "$tmp/err" &&
+	    as 5 '"version": null' --sites --format json
+}
+rule "call sites without a heading are read, and bad lines are said" headless
+
+six() {
+	echo '1 2 3 4 5 6' >"$root/proc/allocinfo"
+	mkdir -p "$root/sys/module/heapstress/parameters"
+	echo 0 >"$root/sys/module/heapstress/parameters/missed"
+	"$pagek" stress --root "$root" --sites 2>"$tmp/err"
+	[ $? = 1 ] && grep -q 'would reset them' "$tmp/err"
+	status=$?
+	rm -r "$root/sys/module" "$root/proc/allocinfo"
+	"$pagek" stress --root "$root" --sites 2>"$tmp/err"
+	[ $? = 1 ] && grep -q CONFIG_MEM_ALLOC_PROFILING "$tmp/err" &&
+	    return $status
+}
+rule "the six counts are not read for call sites, and a kernel without them is said" six
+
+slab() {
+	cat >"$root/proc/slabinfo" <<'SLAB'
+slabinfo - version: 2.1
+# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> : slabdata <active_slabs> <num_slabs> <sharedavail>
+dentry            90    100    192   21    1 : tunables    0    0    0 : slabdata      5      5      0
+kmalloc-1k           981   1024   1024   16    4 : tunables    0    0    0 : slabdata     64     64      0
+SLAB
+	as 0 'kmalloc-1k$' --slab && [ "$(sed -n '3s/.* //p' "$tmp/out")" = kmalloc-1k ] &&
+	    as 0 "^$((64 * 4 * $(getconf PAGESIZE))),1004544,1024,981,1024,64,kmalloc-1k" \
+		--slab --format csv || return 1
+	echo 'slabinfo - version: 1.0' >"$root/proc/slabinfo"
+	"$pagek" stress --root "$root" --slab 2>"$tmp/err"
+	[ $? = 1 ] && grep -q 'not of version 2' "$tmp/err" || return 1
+	if [ "$(id -u)" = 0 ] && [ -e /proc/slabinfo ]; then
+		"$pagek" stress --slab --limit 5 | grep -q 'bytes in'
+	fi
+}
+rule "slab caches are a table" slab
+
 # --- this kernel ------------------------------------------------------------------
 
 repeated() {
@@ -156,6 +291,91 @@ statuses() {
 	[ $? = 126 ]
 }
 rule "the command's status is the status" statuses
+
+# Whether perf counts tracepoints here; the reason is in $tmp/err.
+perf_counts() {
+	"$pagek" stress --only=command -- true 2>"$tmp/err"
+}
+
+# One run touches 8,192 pages more; each may load what the other finds.
+only() {
+	perf_counts || { [ $? = 1 ] && grep -q 'cannot count' "$tmp/err"; return; }
+	cat >"$tmp/touch.c" <<'TOUCH'
+#include <stdlib.h>
+#include <sys/mman.h>
+int
+main(int argc, char **argv)
+{
+	size_t n = (size_t)atol(argv[1]) * 4096;
+	char *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(p, n, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < n; i += 4096)
+		p[i] = 1;
+}
+TOUCH
+	cc -o "$tmp/touch" "$tmp/touch.c" || return 1
+	for n in 1 8193 1 8193; do
+		"$pagek" stress --only=command --format json -o "$tmp/only.$n" -- \
+		    "$tmp/touch" $n || return 1
+	done
+	python3 -c 'import json, sys
+few, many = (json.load(open(f))["samples"][0] for f in sys.argv[1:])
+assert few["source"] == "events" and few["level_3"] is None
+more = many["requests"] - few["requests"]
+print(few["requests"], more)
+assert 8192 <= more <= 8192 + 64' "$tmp/only.1" "$tmp/only.8193"
+}
+rule "a command's own pages are its requests, and nothing else" only
+
+refuses() {
+	"$pagek" stress --only=command -- touch "$tmp/ran" 2>"$tmp/err" && return 0
+	[ ! -e "$tmp/ran" ] && grep -q 'cannot count the requests' "$tmp/err"
+}
+rule "a command that cannot be counted alone is not run" refuses
+
+# Without the capability root is refused as well.
+unprivileged() {
+	[ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ] &&
+	    setpriv --bounding-set=-perfmon,-sys_admin --inh-caps=-all true \
+		2>"$tmp/err" || return 0
+	setpriv --bounding-set=-perfmon,-sys_admin --inh-caps=-all "$pagek" stress \
+	    --interval 0.1 --count 1 --format json >"$tmp/out" 2>&1
+	grep -q '"source": "vmstat"' "$tmp/out" &&
+	    grep -q 'perf is refused: it needs CAP_PERFMON' "$tmp/out"
+}
+rule "a refusal of perf is said, and the next source used" unprivileged
+
+# A group of 24 MiB reads a file of 200: it pays for each page with another one.
+limited() {
+	perf_counts || return 0
+	if [ -w /sys/fs/cgroup/memory/cgroup.procs ]; then
+		group=/sys/fs/cgroup/memory/pagek.$$
+		limit=memory.limit_in_bytes row=charge_failcnt
+	elif grep -qw memory /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null &&
+	    [ -w /sys/fs/cgroup/cgroup.procs ]; then
+		group=/sys/fs/cgroup/pagek.$$ limit=memory.max row=charge_max
+	else
+		echo "no group of memory can be made here"
+		return 0
+	fi
+	mkdir "$group" && echo 24M >"$group/$limit" || return 1
+	truncate -s 200M "$B/stress.sparse"
+	sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$group" \
+	    "$pagek" stress --only=command --format json -o "$tmp/json" -- \
+	    cat "$B/stress.sparse" >/dev/null
+	python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))["samples"][0]
+print(s)
+assert s["charge_group"].startswith("/pagek."), s
+assert s[sys.argv[2]] > 0
+assert s["level_4"] == s["level_5"] == s["level_6"] == 0' "$tmp/json" $row
+	status=$?
+	rm "$B/stress.sparse"
+	rmdir "$group"
+	return $status
+}
+rule "a control group's limit moves its row, and no level" limited
 
 apart() {
 	"$pagek" stress --format json -- sh -c 'echo noise >&2' 2>"$tmp/err"
@@ -224,7 +444,9 @@ rule "output that cannot be written is said, a closed pipe is not" full
 
 refused() {
 	for words in pid:1 demo:note '--since click' '--interval 1 -- true' \
-	    '--read-zero --format json' '--format prom --count 2' '--fields x'; do
+	    '--read-zero --format json' '--format prom --count 2' '--fields x' \
+	    '--sites --slab' '--sites --count 2' '--sort bytes' '--slab --sort calls' \
+	    '--sites -- true' '--only 1 --interval 1' '--sites --format prom'; do
 		"$pagek" stress --root "$root" $words >"$tmp/out" 2>"$tmp/err"
 		[ $? = 2 ] && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ] ||
 		    return 1

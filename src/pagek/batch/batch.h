@@ -99,7 +99,8 @@ struct stress_sample;
 
 /*
  * Opens the node of TARGET; without one, the node of this machine that has the best
- * source of counts, or the kernel's files if these are better or no node runs.
+ * source of counts, or the kernel's files if these are better or no node runs, or
+ * with --only.
  * PAGEK_OK, or the exit status after a complaint.
  */
 int batch_stress_open(const struct options *, uv_loop_t *,
@@ -110,6 +111,10 @@ int batch_stress_take(struct batch_stress *, bool fresh, struct stress_sample *)
 /* Of the last sample; as of struct nodes_stress. */
 const char *batch_stress_kernel(const struct batch_stress *);
 const char *batch_stress_why(const struct batch_stress *);
+/* The control group of the charge; "": that of the node. */
+const char *batch_stress_group(const struct batch_stress *);
+/* Before the first sample, with --only: see stress_of_process(). */
+int batch_stress_of_process(struct batch_stress *, pid_t, bool on_exec);
 /* The node that reads the counts, as a TARGET; "": this process does. */
 const char *batch_stress_node(const struct batch_stress *);
 

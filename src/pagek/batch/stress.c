@@ -145,11 +145,23 @@ open_target(struct batch_stress *b)
 
 /* --- this machine --------------------------------------------------------------------- */
 
+/* Totals are printed, not what is spent in a period. */
+static bool
+wants_boot(const struct options *o)
+{
+	return option_given(o, OPTION_SINCE) || (o->argv == NULL &&
+	    !option_given(o, OPTION_INTERVAL) && !option_given(o, OPTION_COUNT) &&
+	    !option_given(o, OPTION_DURATION));
+}
+
+/* The node's.  One that began when it was opened has no totals. */
 static enum stress_source
 source_of(const struct batch_stress *b)
 {
-	return b->session != NULL ?
+	enum stress_source source = b->session != NULL ?
 	    nodes_session_stress(b->session)->sample.source : STRESS_NONE;
+
+	return source == STRESS_EVENTS && wants_boot(b->o) ? STRESS_NONE : source;
 }
 
 /* Keeps the node's session if its source is the better one. */
@@ -198,6 +210,8 @@ try_files(struct batch_stress *b)
 	struct stress_sample s;
 	int err = stress_open(&b->files, b->o->root != NULL ? b->o->root : "/");
 
+	if (err == 0 && wants_boot(b->o))
+		stress_want_boot(b->files);
 	if (err < 0 || b->session == NULL)
 		return err;
 	err = stress_take(b->files, &s);
@@ -213,7 +227,7 @@ try_files(struct batch_stress *b)
 static int
 open_here(struct batch_stress *b)
 {
-	int err = b->o->root == NULL ? try_nodes(b) : 0;
+	int err = b->o->root == NULL && b->o->only == NULL ? try_nodes(b) : 0;
 
 	if (err == 0 && (b->session == NULL || source_of(b) > STRESS_FILE))
 		err = try_files(b);
@@ -286,6 +300,22 @@ batch_stress_why(const struct batch_stress *b)
 {
 	return b->session != NULL ? nodes_session_stress(b->session)->why :
 	    stress_why(b->files);
+}
+
+const char *
+batch_stress_group(const struct batch_stress *b)
+{
+	return b->session != NULL ? "" : stress_group(b->files);
+}
+
+int
+batch_stress_of_process(struct batch_stress *b, pid_t pid, bool on_exec)
+{
+	if (stress_of_process(b->files, pid, on_exec) == 0)
+		return PAGEK_OK;
+	complain("cannot count the requests of process %d alone: %s", (int)pid,
+	    stress_why(b->files));
+	return PAGEK_FAILED;
 }
 
 const char *

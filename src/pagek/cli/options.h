@@ -319,6 +319,7 @@ struct options {
 	struct usage_options usage;
 	const char *memory;		/* core:FILE or pid:N; NULL */
 	const char *root;		/* stress: a folder; NULL: this machine */
+	const char *only;		/* stress: "command", a process id; NULL: all requests */
 };
 
 static inline bool

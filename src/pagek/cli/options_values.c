@@ -88,6 +88,8 @@ set_sort(struct parse *p, const char *arg)
 
 	if (is_of_usage(p, OPTION_SORT))
 		return set_usage_sort(p, arg);
+	if (p->o->command == COMMAND_STRESS && option_given(p->o, OPTION_SORT))
+		return 0;		/* stress_tables_check() looks at the word */
 	/* Settings are of blocks.  Some words are of both, as those of :sort. */
 	of_groups = option_given(p->o, OPTION_SORT) &&
 	    page_sum_called(arg, &by) == 0;

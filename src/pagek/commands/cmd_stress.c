@@ -1,7 +1,10 @@
 /* pagek stress: how hard a machine's kernel worked for its pages. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +18,7 @@
 #include "../debugdata/debugdata.h"
 #include "../documents/documents.h"
 #include "../levels/levels.h"
+#include "commands.h"
 
 #define CANNOT_RUN 126
 #define NOT_FOUND 127
@@ -25,6 +29,7 @@ struct spent {
 	const char *kernel;
 	const char *why;		/* stress_why() */
 	const char *node;		/* that reads the counts; "" none */
+	const char *group;		/* the control group of the charge */
 	int64_t wall_ms;		/* of its end */
 	int64_t ms;			/* how long; -1: since the boot, or not known */
 	bool changed;			/* the source changed within it */
@@ -68,6 +73,11 @@ FIELD_GET(get_kswapd, spent, n, r->s.kswapd_runs > 0,
 FIELD_GET(get_stolen, spent, n, r->s.stolen, r->s.source == STRESS_FILE)
 FIELD_GET(get_missed, spent, n, r->s.missed, r->s.source == STRESS_FILE)
 FIELD_GET(get_changed, spent, n, r->changed, true)
+FIELD_GET(get_limit_kills, spent, n, r->s.limit_kills,
+    r->s.source == STRESS_EVENTS || r->s.source == STRESS_VMSTAT)
+FIELD_GET(get_failed, spent, n, r->s.failed[at], r->s.split_known)
+FIELD_GET(get_charge, spent, n, r->s.charge.n[at], r->s.charge.known[at])
+FIELD_GET_TEXT(get_group, spent, or_null(r->group))
 
 static void
 clock_cell(const void *row, char out[FIELD_CELL])
@@ -100,6 +110,11 @@ CELL(1) CELL(2) CELL(3) CELL(4) CELL(5) CELL(6)
 	{ .key = "exactness_" #n, .kind = FIELD_TEXT, .get = get_exactness, \
 	    .at = (n) - 1 }
 
+#define FAILED(at_, key_) { .key = (key_), .kind = FIELD_NUMBER, .get = get_failed, \
+	.at = (at_) }
+#define CHARGE(at_, key_) { .key = (key_), .kind = FIELD_NUMBER, .get = get_charge, \
+	.at = (at_) }
+
 static const struct field sample_fields[] = {
 	{ .key = "time", .kind = FIELD_TIME, .get = get_time,
 	    .column = { .title = "TIME", .width = 8, .cell = clock_cell } },
@@ -119,6 +134,21 @@ static const struct field sample_fields[] = {
 	{ .key = "source_changed", .kind = FIELD_BOOL, .get = get_changed },
 	{ .key = "node", .kind = FIELD_TEXT, .get = get_node },
 	{ .key = "why", .kind = FIELD_TEXT, .get = get_why },
+	FAILED(STRESS_FAILED, "failed"),
+	FAILED(STRESS_FAILED_LARGE, "failed_large"),
+	FAILED(STRESS_FAILED_NO_WAIT, "failed_no_wait"),
+	FAILED(STRESS_FAILED_NO_WAIT_LARGE, "failed_no_wait_large"),
+	{ .key = "limit_kills", .kind = FIELD_NUMBER, .get = get_limit_kills },
+	{ .key = "charge_group", .kind = FIELD_TEXT, .get = get_group },
+	CHARGE(STRESS_CHARGE_HIGH, "charge_high"),
+	CHARGE(STRESS_CHARGE_MAX, "charge_max"),
+	CHARGE(STRESS_CHARGE_FAILCNT, "charge_failcnt"),
+	CHARGE(STRESS_CHARGE_OOM, "charge_oom"),
+	CHARGE(STRESS_CHARGE_OOM_KILL, "charge_oom_kill"),
+	CHARGE(STRESS_CHARGE_SCANNED, "charge_pgscan_direct"),
+	CHARGE(STRESS_CHARGE_STOLEN, "charge_pgsteal_direct"),
+	CHARGE(STRESS_CHARGE_SOME, "charge_some_us"),
+	CHARGE(STRESS_CHARGE_FULL, "charge_full_us"),
 };
 static const struct field_table samples = FIELD_TABLE(sample_fields);
 
@@ -167,6 +197,14 @@ static const struct field level_fields[] = {
 };
 static const struct field_table levels = FIELD_TABLE(level_fields);
 
+/* Whose requests are counted, if not everyone's. */
+static const char *
+scope(const struct options *o)
+{
+	return o->only == NULL ? "" : o->argv != NULL ? " of the command" :
+	    " of the process";
+}
+
 static void
 put_period(FILE *out, const struct spent *p)
 {
@@ -174,6 +212,8 @@ put_period(FILE *out, const struct spent *p)
 		fprintf(out, "  %.1f s\n", (double)p->ms / 1000);
 	else if (p->s.source == STRESS_NONE)
 		fputc('\n', out);
+	else if (p->s.source == STRESS_EVENTS)
+		fputs("  since the node opened its counters\n", out);
 	else
 		fprintf(out, "  %s\n", stress_sources[p->s.source].since_boot &&
 		    p->s.changes == 0 ? "since boot" : p->node[0] != '\0' ?
@@ -191,17 +231,67 @@ put_doubts(FILE *out, const struct spent *p)
 		fprintf(out, "%s\n", text);
 }
 
+/* "2 that could wait, of at most 8 pages, 75 ..."; those that are 0 are left out. */
+static void
+put_failures(FILE *out, const struct stress_sample *s)
+{
+	const char *between = "failed: ";
+
+	if (!s->split_known || s->level[5] == 0)
+		return;
+	for (size_t i = 0; i < STRESS_FAILURES; i++) {
+		if (s->failed[i] == 0)
+			continue;
+		fprintf(out, "%s%s %s", between, base_digits(s->failed[i]).text,
+		    stress_failures[i].text);
+		between = "; ";
+	}
+	fputc('\n', out);
+}
+
+/* The row of the control group: no level shows its limit. */
+static void
+put_charge(FILE *out, const struct spent *p)
+{
+	const struct stress_charge *c = &p->s.charge;
+	const char *between = "  ";
+	char group[STRESS_GROUP];
+	bool any = false;
+
+	for (size_t i = 0; i < STRESS_CHARGES; i++)
+		any = any || c->known[i];
+	if (!any)
+		return;
+	base_safe_text(group, sizeof group, p->group, strlen(p->group),
+	    p->o->page.ascii);
+	fprintf(out, "CHARGE %s", group[0] != '\0' ? group :
+	    "of the node's group");
+	for (size_t i = 0; i < STRESS_CHARGES; i++) {
+		if (!c->known[i])
+			continue;
+		fprintf(out, "%s%s %s", between, base_digits(c->n[i]).text,
+		    stress_charges[i].text);
+		between = ", ";
+	}
+	fputc('\n', out);
+	if (p->s.limit_kills > 0)
+		fprintf(out, "limits of control groups killed %s processes: they "
+		    "are not in level 5\n", base_digits(p->s.limit_kills).text);
+}
+
 static void
 put_notes(FILE *out, const struct spent *p)
 {
 	const struct stress_sample *s = &p->s;
 	const char *legend = levels_legend(s);
 
+	put_failures(out, s);
 	if (s->pressure_known)
 		fprintf(out, "waited for memory: at least one task %s us, all tasks %s us\n",
 		    base_digits(s->some_us).text, base_digits(s->full_us).text);
 	if (legend != NULL)
 		fprintf(out, "%s\n", legend);
+	put_charge(out, p);
 	if (levels_watch_ratio(s))
 		fputs("level 2 is above a tenth of level 1: kswapd may not keep up\n",
 		    out);
@@ -222,7 +312,7 @@ put_levels(FILE *out, const struct spent *p)
 	for (row.level = 1; row.level <= STRESS_LEVELS; row.level++)
 		output_measure(&t, &row);
 	output_fit(&t, batch_terminal_columns(out));
-	fprintf(out, "HEAP STRESS  %s  %s", p->kernel,
+	fprintf(out, "HEAP STRESS%s  %s  %s", scope(p->o), p->kernel,
 	    stress_sources[p->s.source].text);
 	put_period(out, p);
 	output_heading(&t);
@@ -318,7 +408,7 @@ put_source(struct look *l, const struct spent *p, struct output_table *lines)
 {
 	if (l->lines++ > 0 && strcmp(l->kernel, p->kernel) != 0)
 		fprintf(l->out, "the kernel is another one: " LEVELS_CAUTION "\n");
-	fprintf(l->out, "HEAP STRESS  %s  %s\n", p->kernel,
+	fprintf(l->out, "HEAP STRESS%s  %s  %s\n", scope(l->o), p->kernel,
 	    stress_sources[p->s.source].text);
 	if (p->node[0] != '\0')
 		fprintf(l->out, "read by the node %s\n", base_shown(p->node));
@@ -362,6 +452,7 @@ put_spent(struct look *l, const struct stress_sample *base)
 	p.kernel = batch_stress_kernel(l->stress);
 	p.why = batch_stress_why(l->stress);
 	p.node = batch_stress_node(l->stress);
+	p.group = batch_stress_group(l->stress);
 	p.s = now;
 	if (base != NULL) {
 		stress_spent(&p.s, &now, base);
@@ -422,11 +513,15 @@ end_document(struct look *l)
 
 /* --- a command ------------------------------------------------------------------------------------------ */
 
+/* Waits until counters of this process are open. */
 static _Noreturn void
-execute(char *const *argv, const struct sigaction old[2])
+execute(char *const *argv, const struct sigaction old[2], int gate)
 {
+	char go;
 	int err;
 
+	if (read(gate, &go, 1) != 1)
+		_exit(CANNOT_RUN);
 	sigaction(SIGINT, &old[0], NULL);
 	sigaction(SIGQUIT, &old[1], NULL);
 	execvp(argv[0], argv);
@@ -435,47 +530,93 @@ execute(char *const *argv, const struct sigaction old[2])
 	_exit(err == ENOENT ? NOT_FOUND : CANNOT_RUN);
 }
 
+struct child {
+	pid_t pid;
+	int gate;			/* the child waits until a byte is written */
+	struct sigaction old[2];
+};
+
+static void
+take_signals_back(struct child *c)
+{
+	sigaction(SIGINT, &c->old[0], NULL);
+	sigaction(SIGQUIT, &c->old[1], NULL);
+}
+
 /* ^C is for the command: its counts are printed afterwards. */
 static int
-run_command(char *const *argv, int *status)
+start_command(struct child *c, char *const *argv)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, old[2];
-	pid_t pid;
-	int r = 0, how;
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	int ends[2], err;
 
-	sigaction(SIGINT, &ignore, &old[0]);
-	sigaction(SIGQUIT, &ignore, &old[1]);
-	pid = fork();
-	if (pid == 0)
-		execute(argv, old);
-	if (pid < 0)
-		r = -errno;
-	while (pid > 0 && waitpid(pid, &how, 0) < 0)
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	sigaction(SIGINT, &ignore, &c->old[0]);
+	sigaction(SIGQUIT, &ignore, &c->old[1]);
+	c->pid = fork();
+	err = -errno;
+	if (c->pid == 0) {
+		close(ends[1]);
+		execute(argv, c->old, ends[0]);
+	}
+	close(ends[0]);
+	c->gate = ends[1];
+	if (c->pid > 0)
+		return 0;
+	close(c->gate);
+	take_signals_back(c);
+	return err;
+}
+
+/* Without `go` the child ends. */
+static int
+await_command(struct child *c, bool go, int *status)
+{
+	int how, err = 0;
+
+	/* A child that was killed meanwhile is waited for all the same. */
+	if (go && write(c->gate, "", 1) < 0 && errno != EPIPE)
+		err = -errno;
+	close(c->gate);
+	while (waitpid(c->pid, &how, 0) < 0)
 		if (errno != EINTR) {
-			r = -errno;
+			err = -errno;
 			break;
 		}
-	if (r == 0)
+	take_signals_back(c);
+	if (err == 0)
 		*status = WIFEXITED(how) ? WEXITSTATUS(how) :
 		    128 + WTERMSIG(how);
-	sigaction(SIGINT, &old[0], NULL);
-	sigaction(SIGQUIT, &old[1], NULL);
-	return r;
+	return err;
+}
+
+static bool
+attach(struct look *l, pid_t pid, bool on_exec)
+{
+	l->status = batch_stress_of_process(l->stress, pid, on_exec);
+	return l->status == PAGEK_OK;
 }
 
 static bool
 put_command(struct look *l, int *status)
 {
-	int err;
+	struct child c;
+	int err = start_command(&c, l->o->argv);
+	bool good;
 
-	if (!take_sample(l, true, &l->base))
-		return false;
-	l->base_at = mono_now();
-	err = run_command(l->o->argv, status);
 	if (err < 0) {
 		complain("cannot start the command: %s", strerror(-err));
 		return false;
 	}
+	good = (l->o->only == NULL || attach(l, c.pid, true)) &&
+	    take_sample(l, true, &l->base);
+	l->base_at = mono_now();
+	err = await_command(&c, good, status);
+	if (err < 0)
+		complain("cannot wait for the command: %s", strerror(-err));
+	if (!good || err < 0)
+		return false;
 	begin_document(l, batch_stress_kernel(l->stress));
 	return put_spent(l, &l->base);
 }
@@ -548,7 +689,7 @@ put_between(struct look *l, const struct span *s, int64_t begin, int64_t end)
 	const struct capture_stress *from = capture_stress_at(s->c, begin);
 	const struct capture_stress *to = capture_stress_at(s->c, end);
 	struct spent p = { .o = l->o, .kernel = to->kernel, .why = to->why,
-		.node = "", .ms = to->ms - from->ms,
+		.node = "", .group = "", .ms = to->ms - from->ms,
 		.wall_ms = capture_wall_ns(s->c, to->ms) / 1000000 };
 
 	stress_spent(&p.s, &to->sample, &from->sample);
@@ -601,10 +742,42 @@ print_capture(struct look *l)
 
 /* --- the command line ------------------------------------------------------------------------------------- */
 
+/* --only=command, or a process id. */
+static int
+check_only(struct parse *p)
+{
+	const struct options *o = p->o;
+	uint64_t pid;
+
+	if (o->only == NULL)
+		return 0;
+	if (o->target_given)
+		return option_fail(p, "--only counts on this machine: it takes no "
+		    "TARGET");
+	if (o->root != NULL)
+		return option_fail(p, "--only counts on this machine: it takes no "
+		    "--root");
+	if (from_boot(o))
+		return option_fail(p, "--only counts from now on: it takes no "
+		    "--since");
+	if (strcmp(o->only, "command") == 0)
+		return o->argv != NULL ? 0 : option_fail(p, "--only=command needs "
+		    "a command, as in 'pagek stress --only=command -- make'");
+	if (base_parse_count(o->only, INT_MAX, &pid) < 0 || pid == 0)
+		return option_fail(p, "--only: '%s' is neither 'command' nor a "
+		    "process id", base_shown(o->only));
+	if (o->argv != NULL)
+		return option_fail(p, "--only=%s is of a running process: a "
+		    "command takes --only=command", base_shown(o->only));
+	return repeats(o) ? 0 : option_fail(p, "--only=%s counts from now on: "
+	    "give --interval, --count or --duration too", base_shown(o->only));
+}
+
 int
 cmd_stress_check(struct parse *p)
 {
 	const struct options *o = p->o;
+	int r;
 
 	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
 		return option_fail(p, "'pagek stress' counts for a whole machine: "
@@ -628,7 +801,8 @@ cmd_stress_check(struct parse *p)
 	if (o->format == FORMAT_PROM && (repeats(o) || o->argv != NULL))
 		return option_fail(p, "--format=prom is for totals: a collector "
 		    "takes the differences");
-	return 0;
+	r = check_only(p);
+	return r != 0 ? r : stress_tables_check(p);
 }
 
 /* Beside a command's own output ours is on standard error. */
@@ -646,6 +820,11 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 	int status = PAGEK_OK, r;
 	bool good;
 
+	if (stress_is_table(o)) {
+		r = stress_tables(o);
+		pump_down(loop, NULL, NULL);
+		return r;
+	}
 	if (o->target.kind == TARGET_FILE) {
 		r = print_capture(&l);
 		pump_down(loop, NULL, NULL);
@@ -665,6 +844,9 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 		begin_document(&l, batch_stress_kernel(l.stress));
 	if (o->argv != NULL)
 		good = put_command(&l, &status);
+	else if (o->only != NULL && !attach(&l, (pid_t)strtol(o->only, NULL, 10),
+	    false))
+		good = false;
 	else if (repeats(o))
 		good = put_repeatedly(&l, loop);
 	else

@@ -10,6 +10,7 @@
  *	cmd_mark.c	mark, marks
  *	cmd_run.c	run, and its exit status
  *	cmd_usage.c	usage: counts by type
+ *	stress_tables.c	stress, of the kernel's own memory
  *	snapshot.h	a target's blocks at one moment, for sums and trees
  *	diff_saved.c	diff, of lists that were saved
  *	live_dump.c	a live target as debug data
@@ -53,6 +54,14 @@ bool run_forwards(void *session);
 
 /* Reports the command's end.  A status like a shell's; 125: not known. */
 int run_tell_end(const struct nodes_look *, const char *command);
+
+/* --- memory of the kernel itself (stress_tables.c) --------------------------- */
+
+/* For `pagek stress`: --sites or --slab is given. */
+bool stress_is_table(const struct options *);
+/* The rules of these two and of the options that only they have. */
+int stress_tables_check(struct parse *);
+int stress_tables(const struct options *);
 
 /* --- a recording on another machine (record_there.c) ------------------------ */
 

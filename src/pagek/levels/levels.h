@@ -95,7 +95,7 @@ int64_t page_levels_window_ms(const struct page_levels *);
 
 #define LEVELS_TEXT 160
 
-/* "4,373", "~4,373": an estimate, "<76": at most, "n/a". */
+/* "4,373", "~4,373": an estimate, "<76": at most, ">3": at least, "n/a". */
 void levels_count_text(const struct stress_sample *, size_t level,
     char out[LEVELS_TEXT]);
 char levels_mark_of(const struct stress_sample *, size_t level);

@@ -9,18 +9,20 @@ const char levels_watch[] = "watch: 2/1 ratio over 10%";
 const char levels_caution[] = "Kernels differ in what they do at each stage: do not "
     "compare counts of different kernels or sources without studying the difference.";
 
-/* '\0' with a count that is exact, or 0. */
+/* '\0' with a count that is exact, or at most 0. */
 char
 levels_mark_of(const struct stress_sample *s, size_t level)
 {
 	static const char mark[] = {
 		[STRESS_EXACT] = '\0',
 		[STRESS_CLOSE] = '~',
+		[STRESS_FAR_UNDER] = '>',
 		[STRESS_FAR_OVER] = '<',
 	};
+	enum stress_truth truth = stress_truth(s, level);
 
-	return s->known[level] && s->level[level] > 0 ?
-	    mark[stress_truth(s, level)] : '\0';
+	return s->level[level] > 0 || truth == STRESS_FAR_UNDER ? mark[truth] :
+	    '\0';
 }
 
 void
@@ -120,6 +122,9 @@ levels_doubt(const struct levels_spent *p, size_t *at, char out[LEVELS_TEXT])
 const char *
 levels_legend(const struct stress_sample *s)
 {
+	if (s->source == STRESS_EVENTS)
+		return "~ estimate   < at most: reclaims, many by one request   "
+		    "> at least: wakes of kswapd";
 	for (size_t i = 0; i < STRESS_LEVELS; i++)
 		if (s->source != STRESS_NONE &&
 		    stress_truth(s, i) != STRESS_EXACT)

@@ -32,7 +32,7 @@ struct page_picture;
 #define FIELD_NAME 64
 #define FIELD_TEXT_MAX 48	/* bytes of a value other than FIELD_TEXT */
 #define FIELD_CELL 1024		/* bytes of a cell of text */
-#define FIELD_LEAVES 40		/* values of a row, at most */
+#define FIELD_LEAVES 48		/* values of a row, at most */
 
 enum field_kind {
 	FIELD_NUMBER,	/* n */
