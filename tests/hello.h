@@ -61,6 +61,7 @@ struct hello_image {
 	bool armed;
 	unsigned controls[16];
 	uint64_t marks;			/* w2 of the last REC_CTL_MARK */
+	struct rec refcnt;		/* the last REC_CTL_REFCNT */
 };
 
 struct hello {
@@ -109,6 +110,8 @@ hello_control(void *arg, const struct rec *r, int64_t near_ms)
 	im->controls[rec_type(r) & 15]++;
 	if (rec_type(r) == REC_CTL_MARK)
 		im->marks = r->w[2];
+	else if (rec_type(r) == REC_CTL_REFCNT)
+		im->refcnt = *r;
 }
 
 static void

@@ -6,11 +6,12 @@
  * Advice on access means little for anonymous memory, and the keeper asks for no
  * other; but the range may be another mapping's by now, which then reads its file
  * ahead or not until the cuts are undone.  So a request is carried out at once or
- * not at all, and what has been cut is remembered: a forked child and a new
- * keeper's target undo it at their first look.
+ * not at all, and what has been cut is remembered: a forked child and the target of
+ * a new keeper take the advice back at their first look.
  *
  * Known limits
- *	A child that does not attach keeps its parent's cuts.
+ *	A forked child keeps the borders, because the kernel does not merge what
+ *	it has copied one by one; without attaching it keeps the advice too.
  *	A system call by number that moves a range with cuts fails (mremap(2)).
  *	A longjmp out of a handler that interrupted this ends all cutting.
  */
