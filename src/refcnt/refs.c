@@ -58,7 +58,9 @@ struct refs {
 	size_t nask;
 	size_t room;			/* mappings that may still be made */
 	bool refused;			/* a cut had no room */
-	bool stuck;			/* no more cuts in this epoch */
+	bool stuck;			/* it has not answered: no more cuts for now */
+	bool asked;			/* it has answered once */
+	unsigned tries;			/* ends of epochs in vain since it last answered */
 	bool files;			/* a range lies in memory of files */
 };
 
@@ -105,8 +107,6 @@ maps_max(void)
 int
 refs_open(struct refs **out, pid_t pid, refs_cut *cut, void *arg)
 {
-	/* The cuts of a keeper before us. */
-	static const struct ring_cut all = { 0 };
 	struct refs *r = calloc(1, sizeof *r);
 	char path[32];
 
@@ -122,10 +122,31 @@ refs_open(struct refs **out, pid_t pid, refs_cut *cut, void *arg)
 	}
 	r->cut = cut;
 	r->arg = arg;
-	if (cut != NULL)
-		(void)cut(arg, &all, 1);
 	*out = r;
 	return 0;
+}
+
+void
+refs_sums(const struct refs *r, struct refs_sums *out)
+{
+	*out = r->sums;
+}
+
+/* --- epochs begin ---------------------------------------------------------------- */
+
+static int
+tell(struct refs *r)
+{
+	int err = r->cut(r->arg, r->ask, r->nask);
+
+	r->nask = 0;
+	if (err == 0) {
+		r->tries = 0;
+		return 0;
+	}
+	r->sums.unanswered++;
+	r->stuck = true;
+	return err;
 }
 
 int
@@ -140,13 +161,15 @@ refs_begin(struct refs *r)
 	if (write(fd, what, 1) != 1)
 		err = -errno;
 	close(fd);
-	return err;
-}
-
-void
-refs_sums(const struct refs *r, struct refs_sums *out)
-{
-	*out = r->sums;
+	if (err != 0 || r->cut == NULL)
+		return err;
+	r->nask = 0;
+	/* The cuts of a keeper before us. */
+	if (!r->asked)
+		r->ask[r->nask++] = (struct ring_cut){ 0, 0, 0 };
+	r->ask[r->nask++] = (struct ring_cut){ 0, 0, RING_CUT_FLUSH };
+	r->asked |= tell(r) == 0;
+	return 0;
 }
 
 /* --- pages ---------------------------------------------------------------------- */
@@ -449,19 +472,6 @@ cut_mixed(struct refs *r, const struct overlap *o)
 	return 0;
 }
 
-static int
-tell(struct refs *r)
-{
-	int err = r->cut(r->arg, r->ask, r->nask);
-
-	if (err != 0) {
-		r->sums.unanswered++;
-		r->stuck = true;
-	}
-	r->nask = 0;
-	return err;
-}
-
 /*
  * Asks to undo all cuts, but only in memory that may be advised: a range may be
  * another mapping's by now.
@@ -540,6 +550,10 @@ do_rounds(struct refs *r)
 	r->stuck = r->files = false;
 	for (unsigned i = 0; err == 0 && !done && i < ROUNDS; i++)
 		err = do_round(r, &before, &done);
+	if (err == 0 && r->stuck && r->tries < REFS_TRIES && count_open(r) > 0) {
+		r->tries++;
+		err = -EAGAIN;
+	}
 	if (err == 0)
 		(void)each_overlap(r, settle_coarsely);
 	close(r->pagemap);

@@ -24,8 +24,8 @@
  *	A page that is only read and was never written is the kernel's page of
  *	zeros and does not count.
  *	References by other processes to shared memory count for their own tables.
- *	A processor that holds an address in its TLB sets no bit for it until it
- *	loads it again; a switch to another process usually makes it do so.
+ *	A processor that holds an address in its TLB sets no bit for it.  The
+ *	process makes all of them forget at the begin of an epoch, if it answers.
  *
  * Example
  *	refs_open(&r, pid, ask_target, target);
@@ -61,8 +61,11 @@ int refs_begin(struct refs *);
 /*
  * Ends an epoch: calls touched() for each page of a REFCNT_REFS range that was
  * referenced, by address.  It calls no function of `counted` meanwhile.  Errors as
- * above, and -ENOMEM.
+ * above, and -ENOMEM.  -EAGAIN: the process has not answered yet: the epoch goes on;
+ * call it again later.  If it does so REFS_TRIES times pages are coarse instead, until
+ * the process answers.
  */
+#define REFS_TRIES 3
 int refs_end(struct refs *, const struct refcnt *counted,
     void (*touched)(void *arg, uint64_t vaddr, bool coarse), void *arg);
 

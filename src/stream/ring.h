@@ -345,8 +345,12 @@ enum ring_advice {
 
 /*
  * Cuts a range into parts of `stripe` pages, the last one with the rest.  stripe 0:
- * undoes the cuts in the range; pages 0: all cuts of the process.
+ * undoes the cuts in the range.  pages 0: undoes all cuts of the process; with
+ * RING_CUT_FLUSH instead: no processor holds an address of it in its TLB.
  */
+#define RING_CUT_FLUSH 1	/* stripe */
+
+
 struct ring_cut {
 	uint64_t at;	/* address of a page; in its low bits RING_ADVICES of enum ring_advice */
 	uint32_t pages;

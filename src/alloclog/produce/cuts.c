@@ -23,7 +23,9 @@
 #include "keeper_watch.h"
 #include "rings.h"
 
+#define PACE 64		/* events between two looks of a thread, soon after a request */
 #define CALLS 32	/* of madvise(2) at one look: some tens of microseconds */
+#define FLUSH_BYTES (64 * (size_t)RING_PAGE)	/* x86 flushes page by page up to 33 */
 #define UNDO_BYTES (64 * (size_t)RING_PAGE)	/* in one call, with so many cuts at most */
 
 /* What has been cut; written by the thread that has cutting.busy. */
@@ -91,6 +93,23 @@ undo_all(unsigned *calls)
 	return true;
 }
 
+/*
+ * An address that a processor holds sets no accessed bit.  The kernel makes all
+ * processors forget the process's addresses when it unmaps a long range.
+ */
+static void
+flush_tlb(void)
+{
+	char *at = call_mmap(NULL, FLUSH_BYTES, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		return;
+	*(volatile char *)at = 1;
+	*(volatile char *)(at + FLUSH_BYTES - 1) = 1;
+	(void)call_munmap(at, FLUSH_BYTES);
+}
+
 static void
 forget(uint64_t from, uint64_t to)
 {
@@ -110,6 +129,10 @@ cut_some(const struct ring_cut *c, uint32_t *at, unsigned *calls)
 	uint64_t to = from + (uint64_t)c->pages * RING_PAGE, now;
 	uint32_t parts = ring_cut_parts(c), i;
 
+	if (c->pages == 0 && c->stripe == RING_CUT_FLUSH) {
+		flush_tlb();
+		return true;
+	}
 	if (c->pages == 0)
 		return undo_all(calls);
 	if (parts == 0) {
@@ -185,10 +208,12 @@ cuts_due(const struct joined *j)
 	    j->era);
 }
 
-bool
-cuts_press(const struct joined *j)
+uint64_t
+cuts_pace(const struct joined *j)
 {
-	return is_asked(j) && !is_late(j) && keeper_watch_allows_calls();
+	if (is_late(j) || !keeper_watch_allows_calls())
+		return UINT64_MAX;
+	return is_asked(j) ? 1 : PACE;
 }
 
 void

@@ -629,8 +629,8 @@ set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 		limit = p->bell_at;
 	if (c->ring == p->large && limit - c->at > CALM_LOOK)
 		limit = c->at + CALM_LOOK;
-	if (cuts_press(&c->j))
-		records = 1;
+	if (records > cuts_pace(&c->j))
+		records = cuts_pace(&c->j);
 	if (limit - c->at > records)
 		limit = c->at + records;
 	p->limit = limit;

@@ -61,8 +61,8 @@ bool joined_get(struct joined *);
 
 /* True when the keeper has asked for cuts, or others' are to be undone. */
 bool cuts_due(const struct joined *);
-/* True while the next event should go on with it. */
-bool cuts_press(const struct joined *);
+/* Events until a thread should look again: there may be the next request soon. */
+uint64_t cuts_pace(const struct joined *);
 /* Makes some of them.  Keeps errno. */
 void cuts_heed(const struct joined *);
 

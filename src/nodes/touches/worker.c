@@ -20,6 +20,7 @@ struct work {
 	struct placement *placement;	/* NULL: places are not known */
 	struct refcnt_table *table;	/* NULL: not made yet */
 	int64_t begun_ms;		/* the period; 0: none has */
+	bool goes_on;			/* the target has not answered: the period lasts longer */
 	bool fresh;			/* some pages are counted for a part of it only */
 };
 
@@ -89,12 +90,10 @@ cut(void *arg, const struct ring_cut *cuts, size_t n)
 
 	if (r < 0)
 		return r;
-	while ((r = are_cut(t)) == 0) {
-		if (mono_ms_since(begun) >= CUT_MS)
-			return -ETIMEDOUT;
+	while ((r = are_cut(t)) == 0 && mono_ms_since(begun) < CUT_MS)
 		sleep_ms(CUT_LOOK_MS);
-	}
-	return r < 0 ? r : 0;
+	t->waited_ms += mono_ms_since(begun);
+	return r < 0 ? r : r == 0 ? -ETIMEDOUT : 0;
 }
 
 /* --- a period ----------------------------------------------------------------------- */
@@ -127,6 +126,8 @@ begin_period(struct work *w)
 	struct touched *t = w->t;
 	int err = 0;
 
+	if (w->goes_on)
+		return;
 	pthread_mutex_lock(&t->lock);
 	t->fresh = false;
 	w->begun_ms = mono_ms(mono_now());
@@ -180,6 +181,9 @@ end_period(struct work *w)
 	w->fresh = t->fresh;
 	pthread_mutex_unlock(&t->lock);
 	err = refs_end(w->refs, t->counts, touch, w);
+	w->goes_on = err == -EAGAIN;
+	if (w->goes_on)
+		return;
 	if (err < 0) {
 		explain(t, err);
 		return;
@@ -243,8 +247,9 @@ count(struct touched *t)
 		if (!wait_period(t, begun, spent))
 			break;
 		begun = mono_now();
+		t->waited_ms = 0;
 		end_period(&w);
-		spent = mono_ms_since(begun);
+		spent = mono_ms_since(begun) - t->waited_ms;
 	}
 	if (w.refs != NULL)
 		refs_close(w.refs);

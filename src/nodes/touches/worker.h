@@ -30,6 +30,7 @@ struct touched {
 	int64_t since_ms;		/* the first range */
 	pthread_t thread;
 	bool has_thread;
+	int64_t waited_ms;		/* of the thread: for cuts, in this period */
 
 	pthread_mutex_t lock;		/* for all below */
 	pthread_cond_t wake;
