@@ -204,6 +204,34 @@ hottest_refuses() {
 }
 rule "... and says why it does not read a damaged or foreign one" hottest_refuses
 
+has_map() {
+	map=$(echo "$XDG_RUNTIME_DIR"/pagek/refcnt/*/refcnt.node0) && [ -f "$map" ]
+}
+# A program's own pages, while `hottest` reads the same file from outside.
+counted() {
+	cp "$tmp/example" "$tmp/hottest" &&
+	    build gcc c11 counted.c alloclog pagek-refcnt || return 1
+	"$pagek" run -b -o /dev/null -- "$tmp/example" 2 </dev/null >"$tmp/said" &
+	run=$!
+	until_true 30 has_map && "$tmp/hottest" "$map" >"$tmp/hot"
+	read_it=$?
+	wait $run || return 1
+	cat "$tmp/hot" "$tmp/said"
+	[ $read_it = 0 ] && [ "$(grep -c ' -\?[0-9]*  smpl  ' "$tmp/hot")" = 8 ] &&
+	    awk '{ sub(/:/, "", $2); n[$2] = $3; coarse[$2] = $4 != "" }
+	    END {
+		for (i = 0; i < 8; i++) {
+			touched = i == 1 || i == 6
+			bad += touched && n[i] < 2
+			bad += !touched && n[i] > 0 && !coarse[i]
+			bad += !touched && n[i] + 2 > n[1]
+		}
+		exit NR != 8 || bad > 0
+	    }' "$tmp/said"
+}
+rule "examples/counted.c: touched pages of its own have counts, others have none" \
+    unless_busy counted
+
 in_cxx_too() {
 	printf '#include <pk_refcnt.h>\nint main() { return pk_refcnt_why()[0]; }\n' \
 	    >"$tmp/why.cc" &&
