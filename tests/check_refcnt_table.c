@@ -691,6 +691,49 @@ TEST(other_ranges_are_followed)
 	stop_own();
 }
 
+#define CHANGES 500
+
+static atomic_bool changed;
+
+static void *
+change_ranges(void *arg)
+{
+	uint64_t sixth = (uintptr_t)own + 6 * PAGE;
+
+	(void)arg;
+	for (int i = 0; i < CHANGES; i++) {
+		if (i % 2 == 0)
+			refcnt_enable(counts, sixth, PAGE, REFCNT_IMPORT, i);
+		else
+			refcnt_disable(counts, sixth, PAGE);
+		if (refcnt_table_write(table, counts, why) < 0)
+			break;
+	}
+	atomic_store(&changed, true);
+	return NULL;
+}
+
+/* Files are replaced when they are written, not before. */
+TEST(a_page_is_counted_while_other_ranges_change)
+{
+	pk_refcnt_buf_t b;
+	pk_refcnt_args_t args = { NULL, 1, &b };
+	pthread_t thread;
+
+	count_own();
+	args.vaddr = own + PAGE;
+	atomic_store(&changed, false);
+	ck_assert_int_eq(pthread_create(&thread, NULL, change_ranges, NULL), 0);
+	while (!atomic_load(&changed)) {
+		ck_assert_msg(pk_refcnt_get(target, PK_REFCNT_HW, &args) == 1,
+		    "%s", pk_refcnt_why());
+		ck_assert_uint_ne(b.refcnt_set.flags & PK_REFCNT_VALID, 0);
+		ck_assert_uint_eq(b.refcnt_set.refcnt[1], 21);
+	}
+	pthread_join(thread, NULL);
+	stop_own();
+}
+
 TEST(nothing_is_told_when_nothing_is_counted_any_more)
 {
 	pk_refcnt_buf_t b;

@@ -21,6 +21,7 @@
 #define SPINS 1000		/* while a set is being written; then a sleep for each */
 #define TRIES (SPINS + 1000)
 #define FILES 512
+#define SEARCHES 100		/* while files are being replaced */
 
 struct pk_rcb {
 	const uint8_t *bytes;
@@ -36,6 +37,7 @@ struct pk_rcb {
 
 struct pk_target {
 	pid_t pid;
+	bool folder;		/* there is one */
 	int files;
 	pk_rcb *file[FILES];
 };
@@ -560,6 +562,7 @@ add_folder(pk_target *t, const char *above)
 	if (dir == NULL)
 		return errno == ENOENT || errno == ENOTDIR ? 0 :
 		    fail(-errno, "cannot read %s: %s", folder, strerror(errno));
+	t->folder = true;
 	if (fstat(dirfd(dir), &st) == 0 && st.st_uid != geteuid() &&
 	    st.st_uid != 0)
 		err = fail(-EPERM, "%s belongs to another user", folder);
@@ -572,15 +575,12 @@ add_folder(pk_target *t, const char *above)
 
 /* The folders of a user's nodes, and that of the machine's node. */
 static int
-find_files(pk_target *t)
+add_folders(pk_target *t)
 {
 	const char *run = secure_getenv("XDG_RUNTIME_DIR");
 	char above[PATH_MAX - 400];
 	int err = 0;
 
-	drop_files(t);
-	if (kill(t->pid, 0) < 0 && errno == ESRCH)
-		return fail(-ESRCH, "process %ld is not running", (long)t->pid);
 	if (run != NULL && run[0] == '/') {
 		snprintf(above, sizeof above, "%s/pagek", run);
 		err = add_folder(t, above);
@@ -592,6 +592,23 @@ find_files(pk_target *t)
 	}
 	if (err == 0 && t->files == 0)
 		err = add_folder(t, "/run/pagek");
+	return err;
+}
+
+static int
+find_files(pk_target *t)
+{
+	int err = 0;
+
+	drop_files(t);
+	if (kill(t->pid, 0) < 0 && errno == ESRCH)
+		return fail(-ESRCH, "process %ld is not running", (long)t->pid);
+	for (int i = 0; i < SEARCHES && err == 0 && t->files == 0; i++) {
+		t->folder = false;
+		err = add_folders(t);
+		if (!t->folder)
+			break;
+	}
 	if (err == 0 && t->files == 0)
 		err = fail(-ENOENT, "nothing of process %ld is counted: "
 		    "'pagek refcnt --enable pid:%ld ADDRESS LENGTH' starts it",

@@ -29,6 +29,7 @@ struct file {
 	uint8_t *bytes;
 	struct rcb_layout at;
 	uint8_t *filled;	/* a bit for each page of the file */
+	bool shown;		/* under its name; before it is hidden */
 	struct refcnt_slot *slot;
 	uint32_t *before;	/* sets of the slots before each */
 	uint32_t slots, sets;
@@ -41,6 +42,7 @@ struct refcnt_table {
 	size_t ranges;
 	uint32_t counters, hw_max, periods;
 	struct file *file[REFCNT_NODES];	/* by home */
+	struct file *old[REFCNT_NODES];	/* of other ranges, until the new ones are written */
 	struct refcnt_page page[REFCNT_PLANES][BATCH];
 };
 
@@ -295,6 +297,13 @@ make_file(struct refcnt_table *t, struct file *f, unsigned node,
 	return err;
 }
 
+static void
+file_name(const struct refcnt_table *t, unsigned node, const char *before,
+    char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s" NAME, t->folder, before, node);
+}
+
 /* The machine's file of another node that lives. */
 static bool
 is_taken(const char *path)
@@ -314,8 +323,8 @@ add_file(struct refcnt_table *t, unsigned node, char *why)
 	struct file *f = calloc(1, sizeof *f);
 	int err = f == NULL ? -ENOMEM : 0;
 
-	snprintf(path, sizeof path, "%s/" NAME, t->folder, node);
-	snprintf(hidden, sizeof hidden, "%s/." NAME, t->folder, node);
+	file_name(t, node, "", path);
+	file_name(t, node, ".", hidden);
 	if (err == 0) {
 		f->fd = -1;
 		err = take_slots(t, f, node);
@@ -328,8 +337,6 @@ add_file(struct refcnt_table *t, unsigned node, char *why)
 	}
 	if (err == 0)
 		err = make_file(t, f, node, hidden);
-	if (err == 0 && rename(hidden, path) < 0)
-		err = -errno;
 	if (err == 0) {
 		t->file[node] = f;
 		return 0;
@@ -341,18 +348,45 @@ add_file(struct refcnt_table *t, unsigned node, char *why)
 }
 
 static void
-drop_files(struct refcnt_table *t)
+drop_file(struct refcnt_table *t, struct file **f, unsigned node)
 {
 	char path[PATH_MAX];
 
+	if (*f == NULL)
+		return;
+	file_name(t, node, (*f)->shown ? "" : ".", path);
+	unlink(path);
+	free_file(*f);
+	*f = NULL;
+}
+
+/*
+ * Shows new files, now that they are written, and ends the old ones after that: a
+ * reader finds one or the other.  After an error there is none rather than an old one.
+ */
+static int
+show_files(struct refcnt_table *t, int err, char *why)
+{
+	char path[PATH_MAX], hidden[PATH_MAX];
+
 	for (unsigned node = 0; node < REFCNT_NODES; node++) {
-		if (t->file[node] == NULL)
-			continue;
-		snprintf(path, sizeof path, "%s/" NAME, t->folder, node);
-		unlink(path);
-		free_file(t->file[node]);
-		t->file[node] = NULL;
+		struct file *f = t->file[node];
+
+		file_name(t, node, "", path);
+		file_name(t, node, ".", hidden);
+		if (err == 0 && f != NULL && !f->shown) {
+			if (rename(hidden, path) < 0)
+				err = fail(why, -errno, "cannot write %s: %s",
+				    path, strerror(errno));
+			f->shown = err == 0;
+		}
+		if (f != NULL && f->shown && t->old[node] != NULL) {
+			free_file(t->old[node]);
+			t->old[node] = NULL;
+		}
+		drop_file(t, &t->old[node], node);
 	}
+	return err;
 }
 
 /* --- the table ------------------------------------------------------------------- */
@@ -384,7 +418,8 @@ refcnt_table_free(struct refcnt_table *t)
 {
 	if (t == NULL)
 		return;
-	drop_files(t);
+	for (unsigned node = 0; node < REFCNT_NODES; node++)
+		drop_file(t, &t->file[node], node);
 	if (t->o.pid != 0)
 		rmdir(t->folder);
 	free(t->range);
@@ -440,9 +475,14 @@ follow_ranges(struct refcnt_table *t, const struct refcnt *r)
 		free(range);
 		return 0;
 	}
-	if (t->o.pid != 0)
-		drop_files(t);
-	else
+	for (unsigned node = 0; node < REFCNT_NODES && t->o.pid != 0; node++) {
+		if (t->file[node] != NULL && t->file[node]->shown)
+			t->old[node] = t->file[node];
+		else
+			drop_file(t, &t->file[node], node);
+		t->file[node] = NULL;
+	}
+	if (t->o.pid == 0)
 		clear_frames(t, r);
 	free(t->range);
 	t->range = range;
@@ -553,5 +593,5 @@ refcnt_table_write(struct refcnt_table *t, const struct refcnt *r,
 		if (t->file[node] != NULL)
 			rcb_store(t->file[node]->bytes + RCB_AT_PERIODS,
 			    t->periods);
-	return err;
+	return show_files(t, err, why);
 }

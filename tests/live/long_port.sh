@@ -11,7 +11,8 @@ machines='i386 powerpc'
 on_each base blklist_corners blklist_diff call_origin cycles debugdata detail \
     dump feed_threads groups hostile inherit costs late_hello mdd_core mdd_small \
     merge node node_arming options page page_modes page_walk group_portions \
-    picture profile profile_groups profile_trees serve session session_answers \
+    picture profile profile_groups profile_trees refcnt refcnt_topology serve \
+    session session_answers \
     session_arm session_words wrappers
 
 portable="blklist blklist_hash blklist_pairs feed frames hostile queue record ring

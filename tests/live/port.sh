@@ -13,8 +13,8 @@ stop() {
 trap stop EXIT
 
 on_each blklist blklist_hash blklist_note blklist_pairs blklist_regions \
-    blklist_sample digest feed feed_arm feed_common frames queue raw_records record ring \
-    site_store wire wire_shape wire_stacks
+    blklist_sample digest feed feed_arm feed_common frames queue raw_records record \
+    refcnt_table ring site_store wire wire_shape wire_stacks
 
 on() {
 	machine=$1
