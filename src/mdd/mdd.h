@@ -112,6 +112,9 @@ void profile_set_wrappers(struct profile *, const struct symbol_wrappers *);
 /* Adds a block; ms: when it was allocated.  -ENOMEM. */
 int profile_add(struct profile *, uint64_t caller, uint64_t bytes,
     int64_t ms);
+/* The same for blocks with so many bytes together; all have one age. */
+int profile_add_sum(struct profile *, uint64_t caller, uint64_t blocks,
+    uint64_t bytes, int64_t ms);
 /* Adds all blocks of the list, with their weights (10 ns each).  -ENOMEM. */
 int profile_take(struct profile *, const struct blklist *);
 

@@ -201,16 +201,23 @@ add_entry(struct profile *p, uint64_t caller, const struct sums *one)
 }
 
 int
-profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
+profile_add_sum(struct profile *p, uint64_t caller, uint64_t blocks,
+    uint64_t bytes, int64_t ms)
 {
-	struct sums one = { .bytes = bytes << PROFILE_SHIFT,
-		.blocks = PROFILE_PART, .listed = 1, .listed_bytes = bytes,
-		.oldest_ms = ms };
+	struct sums sum = { .bytes = bytes << PROFILE_SHIFT,
+		.blocks = blocks << PROFILE_SHIFT, .listed = blocks,
+		.listed_bytes = bytes, .oldest_ms = ms };
 
 	if (p->total.blocks == 0)
 		p->base_ms = ms;
-	one.ms_sum = (double)ms - (double)p->base_ms;
-	return add_entry(p, caller, &one);
+	sum.ms_sum = (double)blocks * ((double)ms - (double)p->base_ms);
+	return add_entry(p, caller, &sum);
+}
+
+int
+profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
+{
+	return profile_add_sum(p, caller, 1, bytes, ms);
 }
 
 struct sums

@@ -45,6 +45,63 @@ sqlite() {
 }
 rule "pagek run --usage: sums over the rows of sqlite3 are the report's totals" sqlite
 
+# The program knows what it allocates: 150 blocks with 100,500 bytes, and at most
+# 100 with 100,000 at once.
+cat >"$tmp/known.c" <<'E'
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+	void *p[100];
+	for (int i = 0; i < 100; i++)
+		p[i] = malloc(1000);
+	for (int i = 0; i < 90; i++)
+		free(p[i]);
+	for (int i = 0; i < 50; i++)
+		free(malloc(10));
+	return pause();
+}
+E
+by() {
+	[ "$1" = held ] || echo "--by=$1"
+}
+# sums_are WORD BLOCKS BYTES: of the tree, of its groups, and of the folded stacks.
+sums_are() {
+	for form in --flat ''; do
+		timeout 30 "$pagek" tree $form $(by "$1") --format json \
+		    known >"$tmp/tree" &&
+		    python3 - "$tmp/tree" "$@" <<'P' || return 1
+import json, sys
+t = json.load(open(sys.argv[1]))
+assert t["counts"] == sys.argv[2], t["counts"]
+assert [t["total"]["blocks"], t["total"]["bytes"]] == [int(n) for n in sys.argv[3:5]], t["total"]
+assert (t["total"]["oldest_age_ms"] is None) == (sys.argv[2] != "held")
+P
+	done
+	sum=$(timeout 30 "$pagek" export --folded $(by "$1") known |
+	    awk '{ n += $NF } END { print n }')
+	[ "$sum" = "$3" ]
+}
+end_known() {
+	"$pagek" targets --format json | python3 -c '
+import json, os, sys
+for t in json.load(sys.stdin)["targets"]:
+    if t["name"] == "known": os.kill(t["pid"], 15)'
+	wait "$runs"
+	runs=
+}
+trees() {
+	cc -O0 -fno-builtin -o "$tmp/known" "$tmp/known.c" || return 1
+	"$pagek" run --usage -b -o /dev/null -- "$tmp/known" >"$tmp/out" 2>&1 8>&- 9>&- &
+	runs=$!
+	until_true 30 sums_are held 10 10000 2>/dev/null &&
+	    sums_are allocations 150 100500 && sums_are peak 100 100000
+	set -- $?
+	end_known
+	return "$1"
+}
+rule "pagek tree --by=allocations and --by=peak have the sums that the program knows" trees
+
 ln -s "$(command -v redis-check-rdb)" "$tmp/redis-server"
 # Clients are no targets: the node keeps the lists of the last few that have ended.
 cat >"$tmp/server" <<E

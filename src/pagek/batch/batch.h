@@ -84,6 +84,11 @@ struct usage_list;
 struct usage_source;
 
 /*
+ * Asks the node for its counts and waits for them.  PAGEK_OK, or the exit status
+ * after a complaint.
+ */
+int batch_ask_usage(const struct options *, uv_loop_t *, struct nodes_session *);
+/*
  * Asks the node for its counts, waits for them and for names, and appends the rows.
  * PAGEK_OK, or the exit status after a complaint.
  */

@@ -16,9 +16,9 @@ has_answered(void *arg)
 	    (!look->link.up && !look->link.returns);
 }
 
-/* PAGEK_OK, or the status after a complaint. */
-static int
-ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+int
+batch_ask_usage(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s)
 {
 	const struct nodes_usage *u;
 	int err = nodes_session_ask_usage(s);
@@ -90,7 +90,7 @@ batch_usage(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 {
 	struct symbol_wrappers *skip = NULL;
 	struct usage_namer *namer = NULL;
-	int status = ask(o, loop, s), err;
+	int status = batch_ask_usage(o, loop, s), err;
 
 	if (status != PAGEK_OK)
 		return status;

@@ -189,10 +189,20 @@ enum text_format {
 extern const char *const option_measures[];	/* by enum profile_measure */
 extern const char *const option_groupings[];	/* by enum profile_by */
 
+/* The blocks that a tree sums. */
+enum tree_counts {
+	TREE_HELD,
+	TREE_ALLOCATIONS,		/* since the node counts them, also freed ones */
+	TREE_PEAK,			/* held when the bytes were highest since then */
+	TREE_COUNTS,
+};
+extern const char *const option_tree_counts[TREE_COUNTS];	/* words of --by, but the first */
+
 struct tree_options {
 	enum profile_measure measure;
 	enum profile_by by;		/* grouping of a flat table */
 	bool by_group;			/* --by named a grouping */
+	enum tree_counts counts;
 	double least;			/* least share of the total that is shown */
 	unsigned depth;			/* 0: all */
 	const char *focus;		/* NULL: all stacks */

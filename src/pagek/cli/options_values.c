@@ -155,7 +155,13 @@ const char *const option_groupings[] = {
 	[PROFILE_CTYPE] = "ctype",
 };
 
-/* A measure, or a grouping: their words differ. */
+const char *const option_tree_counts[TREE_COUNTS] = {
+	[TREE_HELD] = "held",
+	[TREE_ALLOCATIONS] = "allocations",
+	[TREE_PEAK] = "peak",
+};
+
+/* A measure, a grouping, or the blocks to sum: their words differ. */
 static int
 set_by(struct parse *p, const char *arg)
 {
@@ -164,6 +170,11 @@ set_by(struct parse *p, const char *arg)
 
 	if (i >= 0) {
 		tree->measure = (enum profile_measure)i;
+		return 0;
+	}
+	i = find_word(arg, option_tree_counts, TREE_COUNTS);
+	if (i > TREE_HELD) {
+		tree->counts = (enum tree_counts)i;
 		return 0;
 	}
 	i = find_word(arg, option_groupings, BASE_NELEM(option_groupings));

@@ -338,6 +338,10 @@ check_format(struct parse *p, const struct export_format *f)
 	if (f->option != OPTION_FOLDED && option_given(p->o, OPTION_BY))
 		return option_fail(p, "--by is for --folded: --%s has bytes and "
 		    "blocks", option_name(f->option));
+	if (p->o->tree.counts != TREE_HELD && p->o->events.files > 0)
+		return option_fail(p, "--by=%s is for a target: file:%s is one",
+		    option_tree_counts[p->o->tree.counts],
+		    base_shown(p->o->events.file[0]));
 	if (p->o->tree.by_group)
 		return option_fail(p, "folded stacks are by bytes, blocks or "
 		    "age");
@@ -377,6 +381,8 @@ cmd_export_check(struct parse *p)
 			    option_name(f->option),
 			    option_name(formats[i].option));
 	status = export_capture_check(p);
+	if (status == 0)
+		status = tree_check_counts(p);
 	return status != 0 ? status : check_format(p, f);
 }
 

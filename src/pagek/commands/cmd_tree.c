@@ -13,6 +13,7 @@
 #include "../page/view.h"
 #include "../picture/picture.h"
 #include "../rows/rows.h"
+#include "commands.h"
 #include "snapshot.h"
 
 #define NAME_BYTES 1100		/* of a name, if each byte is written as \xNN */
@@ -105,6 +106,23 @@ put_sum(const struct tree_out *t, const struct profile_sum *sum)
 	    given && units == PAGE_UNITS_HEX ? "0x" : "", bytes, unit);
 }
 
+/* The moment of counts, before their sum. */
+static void
+put_counts(const struct tree_out *t)
+{
+	char date[PAGE_DATE_TEXT] = "-";
+
+	if (t->m->counted_ms != 0)
+		page_cell_date(t->m->counted_ms, t->o->page.utc, date);
+	if (t->m->counts == TREE_PEAK)
+		fprintf(t->out, "held at the peak, %s: ", date);
+	else if (t->m->counts == TREE_ALLOCATIONS && t->m->from_start)
+		fputs("allocated since the start of the target: ", t->out);
+	else if (t->m->counts == TREE_ALLOCATIONS)
+		fprintf(t->out, "allocated since %s, when counting began: ",
+		    date);
+}
+
 static void
 put_total(const struct tree_out *t)
 {
@@ -114,10 +132,13 @@ put_total(const struct tree_out *t)
 	base_group_digits(stacks, sizeof stacks,
 	    profile_callers(t->m->profile));
 	page_lack_text(&t->m->look, lack);
-	page_cell_age(age, (uint64_t)snapshot_age(t->m, &total) / 1000);
+	put_counts(t);
 	put_sum(t, &total);
-	fprintf(t->out, " from %s %s, the oldest %s; ", stacks,
-	    profile_callers(t->m->profile) == 1 ? "stack" : "stacks", age);
+	fprintf(t->out, " from %s %s", stacks,
+	    profile_callers(t->m->profile) == 1 ? "stack" : "stacks");
+	page_cell_age(age, (uint64_t)snapshot_age(t->m, &total) / 1000);
+	fprintf(t->out, t->m->counts == TREE_HELD ? ", the oldest %s; " : "; ",
+	    age);
 	if (t->m->look.complete)
 		fputs("complete\n", t->out);
 	else
@@ -163,6 +184,9 @@ put_order(const struct tree_out *t)
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 
 	fprintf(t->out, "by %s", option_measures[o->tree.measure]);
+	if (t->m->counts != TREE_HELD)
+		fprintf(t->out, " of %s", t->m->counts == TREE_PEAK ?
+		    "the blocks at the peak" : "all allocations");
 	if (option_given(o, OPTION_FLAT))
 		fprintf(t->out, ", summed by %s", kind != NULL ? kind->name :
 		    group_names[o->tree.by]);
@@ -273,11 +297,12 @@ put_share(const struct tree_out *t, const struct profile_sum *sum)
 static void
 put_figures(const struct tree_out *t, const struct profile_sum *sum)
 {
-	char bytes[32], blocks[32], age[8];
+	char bytes[32], blocks[32], age[8] = "-";
 
 	bytes_text(t->o, sum->bytes, bytes);
 	base_group_digits(blocks, sizeof blocks, sum->blocks);
-	page_cell_age(age, (uint64_t)snapshot_age(t->m, sum) / 1000);
+	if (t->m->counts == TREE_HELD)
+		page_cell_age(age, (uint64_t)snapshot_age(t->m, sum) / 1000);
 	put_share(t, sum);
 	if (t->m->look.sample == 0)
 		fprintf(t->out, " %*s %11s %6s  ", t->bytes_columns, bytes,
@@ -509,9 +534,33 @@ check_flat(struct parse *p)
 }
 
 int
+tree_check_counts(struct parse *p)
+{
+	const struct options *o = p->o;
+	const char *word = option_tree_counts[o->tree.counts];
+
+	if (o->tree.counts == TREE_HELD)
+		return 0;
+	if (o->filter.text != NULL)
+		return option_fail(p, "--by=%s has sums of the node, which no "
+		    "--filter chooses from: pagek usage has filters", word);
+	if (o->tree.measure == PROFILE_AGE)
+		return option_fail(p, "--by=%s has blocks and bytes, but no "
+		    "ages", word);
+	if (o->page.group != 0)
+		return option_fail(p, "--by=%s has no such groups: give "
+		    "--by=function, line, frame, module, ctype or site", word);
+	return 0;
+}
+
+int
 cmd_tree_check(struct parse *p)
 {
 	const struct options *o = p->o;
+	int r = tree_check_counts(p);
+
+	if (r != 0)
+		return r;
 
 	if (o->tree.by_group && o->page.group != 0)
 		return option_fail(p, "--group and --by=%s both name the "

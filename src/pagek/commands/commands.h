@@ -122,6 +122,11 @@ int list_write(const struct options *, uv_loop_t *, struct nodes_session *,
 /* Counts the captures among the files; checks --at and --part with them. */
 int captures_check(struct parse *);
 
+/* --- trees (cmd_tree.c) ------------------------------------------------------ */
+
+/* Refuses what --by=allocations and --by=peak have no sums for. */
+int tree_check_counts(struct parse *);
+
 /* --- exports (cmd_export.c, export_capture.c) -------------------------------- */
 
 enum export_needs {

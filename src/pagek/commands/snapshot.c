@@ -80,20 +80,47 @@ take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
 	    profile_take(m->profile, m->look.list);
 }
 
+/* The session's last counts, in place of its list. */
+static int
+take_counts(struct snapshot *m, const struct symbol_wrappers *wrappers)
+{
+	const struct nodes_usage *u = nodes_session_usage(m->session);
+	int64_t at = m->counts == TREE_PEAK ? u->totals.peak_ms : u->since_ms;
+	int r = profile_new(&m->profile);
+
+	if (r < 0)
+		return r;
+	profile_set_wrappers(m->profile, wrappers);
+	m->from_start = u->from_start;
+	if (at != 0)
+		m->counted_ms = m->look.node_wall_ms - (m->look.now_ms - at);
+	for (size_t i = 0; i < u->n && r == 0; i++) {
+		const struct usage_row *row = &u->row[i];
+		uint64_t blocks = m->counts == TREE_PEAK ? row->then : row->allocs;
+
+		if (blocks > 0)
+			r = profile_add_sum(m->profile, row->caller, blocks,
+			    m->counts == TREE_PEAK ? row->then_bytes :
+			    row->alloc_bytes, u->now_ms);
+	}
+	return r;
+}
+
 int
 snapshot_init(struct snapshot *m, struct nodes_session *s,
     const struct symbol_wrappers *wrappers, struct page_row_filter *filter,
-    const struct page_group_kind *kind, bool blocks)
+    const struct page_group_kind *kind, bool blocks, enum tree_counts counts)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	int r;
 
 	*m = (struct snapshot){ .session = s, .look = *look,
-		.listed = blklist_counts(look->list)->aRecActive };
+		.listed = blklist_counts(look->list)->aRecActive,
+		.counts = counts };
 	if (blocks)
 		m->block = calloc((size_t)m->listed + 1, sizeof *m->block);
-	r = blocks && m->block == NULL ? -ENOMEM :
-	    take_all(m, wrappers, filter, kind);
+	r = blocks && m->block == NULL ? -ENOMEM : counts != TREE_HELD ?
+	    take_counts(m, wrappers) : take_all(m, wrappers, filter, kind);
 	if (r < 0) {
 		snapshot_fini(m);
 		return r;
@@ -290,7 +317,7 @@ take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 		r = await_filter_names(o, loop, s, filter, left);
 		if (r == 0)
 			r = snapshot_init(m, s, o->page.wrappers, filter,
-			    page_group_kind(o->page.group), blocks);
+			    page_group_kind(o->page.group), blocks, o->tree.counts);
 		if (r < 0)
 			return r;
 		left = o->timeout_ms - mono_ms_since(begun);
@@ -338,8 +365,14 @@ report(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     const struct user *u)
 {
 	struct page_row_filter *filter;
-	int status = PAGEK_FAILED, r;
+	int status = o->tree.counts != TREE_HELD ? batch_ask_usage(o, loop, s) :
+	    PAGEK_OK, r;
 
+	if (status != PAGEK_OK)
+		return status;
+	if (o->tree.counts != TREE_HELD && nodes_session_usage(s)->lacks[0] != '\0')
+		notice("INCOMPLETE: %s", nodes_session_usage(s)->lacks);
+	status = PAGEK_FAILED;
 	r = batch_filter(o, &filter);
 	if (r < 0)
 		complain("cannot report: %s", strerror(-r));
@@ -375,7 +408,7 @@ weighed(const struct snapshot *m, enum profile_measure by,
 
 	return (struct page_weighed){
 		.sum = sum,
-		.now_ms = m->look.now_ms,
+		.now_ms = m->counts == TREE_HELD ? m->look.now_ms : 0,
 		.part = measure_of(m, by, sum),
 		.whole = measure_of(m, by, &total),
 	};
@@ -435,6 +468,9 @@ put_head(struct json *j, const struct options *o, const struct snapshot *m)
 	json_put(j, &page_look_loss, &m->look);
 	json_filter(j, m->filter, &m->caught, m->listed);
 	json_text(j, "measure", option_measures[o->tree.measure]);
+	json_text(j, "counts", option_tree_counts[m->counts]);
+	if (m->counted_ms != 0)
+		json_time(j, m->counts == TREE_PEAK ? "peak" : "since", m->counted_ms);
 	json_share(j, "least", o->tree.least, 1);
 	put_skip(j, o->page.wrappers);
 	json_begin(j, "total", '{', false);

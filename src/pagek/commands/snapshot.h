@@ -21,6 +21,7 @@
 #include "../../mdd/mdd.h"
 #include "../groups/group_kinds.h"
 #include "../blocks/row_filter.h"
+#include "../cli/options.h"
 
 #define SNAPSHOT_TEXT 512
 
@@ -35,24 +36,28 @@ struct snapshot {
 	const char *filter;		/* expression of the filter; NULL: all blocks */
 	struct page_row_filter_sums caught;	/* blocks that match it ... */
 	uint64_t listed;		/* ... of so many */
+	enum tree_counts counts;	/* the blocks of the profile */
+	int64_t counted_ms;		/* wall clock: their counting began, or the peak was; 0: not known */
+	bool from_start;		/* counted since the start of the target */
 	char node[SNAPSHOT_TEXT], target[SNAPSHOT_TEXT], reason[SNAPSHOT_TEXT];
 };
 
 /*
  * Borrows the wrappers and the filter, which may be NULL.  If groups of the kind
  * are by a tag, their cells are taken as well; kind NULL: none.  `blocks`: the
- * blocks themselves are kept, too.  -ENOMEM.
+ * blocks themselves are kept, too.  With counts other than TREE_HELD the profile is
+ * that of the session's last counts: without filter, cells and blocks.  -ENOMEM.
  */
 int snapshot_init(struct snapshot *, struct nodes_session *,
     const struct symbol_wrappers *, struct page_row_filter *,
-    const struct page_group_kind *, bool blocks);
+    const struct page_group_kind *, bool blocks, enum tree_counts);
 void snapshot_fini(struct snapshot *);
 
 /* A sum's share of all, by this measure: 0 to 1. */
 double snapshot_share(const struct snapshot *, enum profile_measure,
     const struct profile_sum *);
 
-/* The age of the oldest block of the sum, in milliseconds. */
+/* The age of the oldest block of the sum, in milliseconds; only of held blocks. */
 int64_t snapshot_age(const struct snapshot *, const struct profile_sum *);
 
 /*
@@ -72,7 +77,6 @@ int snapshot_groups(const struct snapshot *, enum profile_by,
  * A whole command: takes a snapshot, waits for its names, opens the file of -o,
  * calls put(), which returns 0 or a negative errno, and returns the exit status.
  */
-struct options;
 int snapshot_report(const struct options *, uv_loop_t *, struct nodes_session *,
     int (*put)(FILE *, const struct options *, const struct snapshot *));
 /*

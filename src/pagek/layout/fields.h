@@ -78,7 +78,7 @@ extern const struct field_table page_sum_fields;
 
 struct page_weighed {
 	const struct profile_sum *sum;
-	int64_t now_ms;			/* its blocks' ages are of this time */
+	int64_t now_ms;			/* its blocks' ages are of this time; 0: they have none */
 	double part, whole;		/* of a measure; whole 0: there is no share */
 };
 extern const struct field_table page_weighed_fields;

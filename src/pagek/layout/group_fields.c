@@ -24,7 +24,7 @@ static const struct field sums[] = {
 const struct field_table page_sum_fields = FIELD_TABLE(sums);
 
 FIELD_GET(get_oldest, page_weighed, i, r->now_ms > r->sum->oldest_ms ?
-    r->now_ms - r->sum->oldest_ms : 0, r->sum->blocks > 0)
+    r->now_ms - r->sum->oldest_ms : 0, r->sum->blocks > 0 && r->now_ms != 0)
 FIELD_GET(get_share, page_weighed, share, r->part / r->whole, r->whole > 0)
 
 static const struct field weighed[] = {
