@@ -81,7 +81,7 @@ TEST(without_a_sample_nothing_is_known)
 	ck_assert(!page_levels_known(l));
 	ck_assert(!page_levels_set_mark(l) && !page_levels_reset(l));
 	for (int i = 0; i < LEVELS_PERIODS; i++) {
-		ck_assert_int_eq(spent(i).ms, 0);
+		ck_assert(spent(i).none);
 		ck_assert(!spent(i).s.known[0]);
 	}
 	ck_assert_uint_eq(page_levels_trend(l, 0, 5,
@@ -182,7 +182,7 @@ TEST(a_mark_is_for_its_period_alone)
 	ck_assert(page_levels_reset(l));
 	ck_assert_uint_eq(spent(LEVELS_MARK).s.level[0], 0);
 	ck_assert_uint_eq(spent(LEVELS_WINDOW).s.level[0], 0);
-	ck_assert_int_eq(spent(LEVELS_SECOND).ms, 0);
+	ck_assert(spent(LEVELS_SECOND).none && !spent(LEVELS_MARK).none);
 }
 
 TEST(a_held_picture_stays_and_loses_nothing)

@@ -42,6 +42,14 @@ open_nodes(void)
 	rig_key('6');
 }
 
+static void
+open_stress(void)
+{
+	rig_key('2');
+	rig_cycle();
+	rig_cycle();
+}
+
 static const struct {
 	void (*open)(void), (*close)(void);
 	enum app_panel overlay;
@@ -54,6 +62,7 @@ static const struct {
 	{ open_targets, close_targets, APP_TARGETS },
 	{ open_diff, NULL, APP_PAGE_H },
 	{ open_nodes, NULL, APP_PAGE_G },
+	{ open_stress, NULL, APP_PAGE_S },
 };
 
 /* All that the overlay says where there is room for it. */

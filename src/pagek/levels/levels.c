@@ -284,7 +284,8 @@ page_levels_spent(const struct page_levels *l, enum levels_period period,
 	const struct seen *s = shown(l);
 	const struct moment *to = &s->now, *from = &s->mark;
 
-	*out = (struct levels_spent){ .s = { .source = s->now.s.source } };
+	*out = (struct levels_spent){ .s = { .source = s->now.s.source },
+	    .none = !s->begun || (period == LEVELS_SECOND && s->ntrend == 0) };
 	if (!s->begun)
 		return;
 	if (period == LEVELS_SECOND) {

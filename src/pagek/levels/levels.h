@@ -50,7 +50,8 @@ struct levels_taken {
 
 struct levels_spent {
 	struct stress_sample s;		/* numbers are those of the period */
-	int64_t ms;			/* its length; 0: nothing is known */
+	int64_t ms;			/* its length */
+	bool none;			/* it has not passed yet */
 	bool changed;			/* the source changed within it */
 	bool mean;			/* of a second, for samples came more slowly */
 };

@@ -75,8 +75,8 @@ number_text(const struct levels_spent *p, size_t row, int width,
 	char mark = row < STRESS_LEVELS ? levels_mark_of(&p->s, row) : '\0';
 	char number[32];
 
-	if (p->ms == 0 || !is_known(p, row)) {
-		snprintf(out, LEVELS_TEXT, p->ms == 0 ? "-" : "n/a");
+	if (p->none || !is_known(p, row)) {
+		snprintf(out, LEVELS_TEXT, p->none ? "-" : "n/a");
 		return;
 	}
 	if (p->mean && mark == '\0' && n > 0)
@@ -255,9 +255,12 @@ seconds_text(char out[8], int64_t seconds)
 		page_cell_age(out, (uint64_t)seconds);
 }
 
-/* "60s", "12s of 60s", "5m08s": a window is as long as its samples are apart. */
+/*
+ * "  window 60s", "  window 12s of 60s", "  window 5m08s": a window is as long as its
+ * samples are apart.  What does not fit is left out.
+ */
 static void
-window_text(const struct table *p, char out[32])
+window_text(const struct table *p, int room, char out[32])
 {
 	char want[8], have[8];
 	int64_t want_s = page_levels_window_ms(p->l) / 1000;
@@ -266,9 +269,12 @@ window_text(const struct table *p, char out[32])
 	seconds_text(want, want_s);
 	seconds_text(have, have_s);
 	if (have_s < want_s)
-		snprintf(out, 32, "%s of %s", have, want);
-	else
-		snprintf(out, 32, "%s", have_s > want_s + 1 ? have : want);
+		snprintf(out, 32, "  window %s of %s", have, want);
+	if (have_s >= want_s || (int)strlen(out) > room)
+		snprintf(out, 32, "  window %s", have_s > want_s + 1 ? have :
+		    want);
+	if ((int)strlen(out) > room)
+		out[0] = '\0';
 }
 
 static void
@@ -278,10 +284,10 @@ put_title(const struct table *p, struct page_picture *pic)
 	int room = pic->cols - (int)strlen(p->h->state) - 2, from;
 	char window[32];
 
-	window_text(p, window);
-	room -= (int)strlen(window) + (int)strlen("  window ");
 	picture_line(pic);
 	picture_put(pic, "S HEAP STRESS");
+	window_text(p, room - picture_col(pic), window);
+	room -= (int)strlen(window);
 	if (p->h->node[0] != '\0' && room > picture_col(pic) + 6) {
 		picture_put(pic, "  ");
 		picture_text(pic, p->h->node, room - picture_col(pic),
@@ -292,7 +298,7 @@ put_title(const struct table *p, struct page_picture *pic)
 		picture_put(pic, "  Linux ");
 		picture_text(pic, kernel, STRESS_KERNEL, PICTURE_FREE);
 	}
-	picture_printf(pic, "  window %s", window);
+	picture_put(pic, window);
 	if (pic->cols - (int)strlen(p->h->state) > picture_col(pic))
 		picture_to(pic, pic->cols - (int)strlen(p->h->state));
 	from = picture_col(pic);
@@ -383,7 +389,7 @@ put_meanings(const struct table *p, int room, bool all, struct page_picture *pic
 {
 	char text[LEVELS_TEXT];
 
-	if (all || room >= STRESS_LEVELS + 3) {
+	if (all || room > STRESS_LEVELS) {
 		picture_line(pic);
 		for (size_t i = 0; i < STRESS_LEVELS; i++) {
 			snprintf(text, sizeof text, "%zu %s", i + 1,
@@ -398,15 +404,15 @@ put_meanings(const struct table *p, int room, bool all, struct page_picture *pic
 	}
 }
 
-static void
+static int
 put_why(const char *why, int room, struct page_picture *pic)
 {
 	char text[sizeof "not used: " + STRESS_NONE * STRESS_WHY];
 
 	if (why[0] == '\0' || room <= 0)
-		return;
+		return 0;
 	snprintf(text, sizeof text, "not used: %s", why);
-	picture_wrap(pic, text, room, PAGE_STALE);
+	return picture_wrap(pic, text, room, PAGE_STALE);
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */
@@ -462,8 +468,9 @@ page_levels_compose(const struct page_levels *l, const struct levels_head *h,
 	/* The line being written is not in pic->rows yet. */
 	room = text ? MANY : rows - (pic->rows + 1) - bar;
 	room -= put_notices(&p, room < NOTICES ? room : NOTICES, pic);
+	room -= put_why(page_levels_why(l), text ? MANY : room < 2 ? room : 2,
+	    pic);
 	put_meanings(&p, room, text, pic);
-	put_why(page_levels_why(l), text ? MANY : rows - (pic->rows + 1) - bar, pic);
 	if (bar) {
 		while (!picture_failed(pic) && pic->rows < rows - 2)
 			picture_line(pic);

@@ -72,7 +72,7 @@ page_levels_strip(const struct page_levels *l, struct page_picture *pic)
 	int from;
 
 	page_levels_spent(l, LEVELS_SECOND, &p);
-	if (trouble[0] != '\0' || p.ms == 0) {
+	if (trouble[0] != '\0' || p.none) {
 		picture_put(pic, "stress/s  ");
 		from = picture_col(pic);
 		picture_text(pic, trouble[0] != '\0' ? trouble :

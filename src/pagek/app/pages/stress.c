@@ -170,7 +170,8 @@ open_page(struct app *app, bool first)
 	state_of(app)->explains = false;
 	if (!app_is_replay(app))
 		return true;
-	app_say(app, "a capture has no counts of the kernel");
+	app_say(app, "page S is for a live node: 'pagek stress FILE' prints the "
+	    "counts of a capture");
 	return false;
 }
 
