@@ -416,6 +416,29 @@ TEST(what_makes_counts_doubtful_is_said)
 	ck_assert(has("the source is now /proc/vmstat"));
 }
 
+/* A control group's limit moves no level; failures are of several sorts. */
+TEST(failures_and_limits_have_lines_of_their_own)
+{
+	s.source = STRESS_EVENTS;
+	s.split_known = s.charge.known[STRESS_CHARGE_MAX] = true;
+	(void)take();
+	compose(80, 24, true);
+	ck_assert(!has("failed: ") && !has("CHARGE") && !has("limits of"));
+	s.level[5] = 77;
+	s.failed[STRESS_FAILED] = 2;
+	s.failed[STRESS_FAILED_NO_WAIT_LARGE] = 75;
+	s.charge.n[STRESS_CHARGE_MAX] = 462;
+	s.limit_kills = 1;
+	pass(1, 10, 0, 0);
+	compose(124, 35, true);
+	ck_assert(has("failed: 2 that could wait, of at most 8 pages; 75 that could "
+	    "not wait, of more"));
+	ck_assert(has("CHARGE of the node's group  462 at the limit"));
+	ck_assert(has("limits of control groups killed 1 processes"));
+	/* Fewer wakes than requests. */
+	ck_assert(has("2 after background wake         >0          >0"));
+}
+
 TEST(trouble_is_said_in_place_of_counts)
 {
 	page_levels_set_trouble(l, "VERSION: the node is older");

@@ -231,52 +231,25 @@ put_doubts(FILE *out, const struct spent *p)
 		fprintf(out, "%s\n", text);
 }
 
-/* "2 that could wait, of at most 8 pages, 75 ..."; those that are 0 are left out. */
 static void
-put_failures(FILE *out, const struct stress_sample *s)
+put_line_of(FILE *out, const char *text)
 {
-	const char *between = "failed: ";
-
-	if (!s->split_known || s->level[5] == 0)
-		return;
-	for (size_t i = 0; i < STRESS_FAILURES; i++) {
-		if (s->failed[i] == 0)
-			continue;
-		fprintf(out, "%s%s %s", between, base_digits(s->failed[i]).text,
-		    stress_failures[i].text);
-		between = "; ";
-	}
-	fputc('\n', out);
+	if (text[0] != '\0')
+		fprintf(out, "%s\n", text);
 }
 
-/* The row of the control group: no level shows its limit. */
+/* The row of the control group. */
 static void
 put_charge(FILE *out, const struct spent *p)
 {
-	const struct stress_charge *c = &p->s.charge;
-	const char *between = "  ";
-	char group[STRESS_GROUP];
-	bool any = false;
+	char text[STRESS_GROUP + 512], kills[LEVELS_TEXT];
+	bool any;
 
-	for (size_t i = 0; i < STRESS_CHARGES; i++)
-		any = any || c->known[i];
-	if (!any)
-		return;
-	base_safe_text(group, sizeof group, p->group, strlen(p->group),
-	    p->o->page.ascii);
-	fprintf(out, "CHARGE %s", group[0] != '\0' ? group :
-	    "of the node's group");
-	for (size_t i = 0; i < STRESS_CHARGES; i++) {
-		if (!c->known[i])
-			continue;
-		fprintf(out, "%s%s %s", between, base_digits(c->n[i]).text,
-		    stress_charges[i].text);
-		between = ", ";
-	}
-	fputc('\n', out);
-	if (p->s.limit_kills > 0)
-		fprintf(out, "limits of control groups killed %s processes: they "
-		    "are not in level 5\n", base_digits(p->s.limit_kills).text);
+	levels_charge_text(&p->s, p->group, p->o->page.ascii, text, sizeof text,
+	    &any);
+	levels_kills_text(&p->s, kills);
+	put_line_of(out, text);
+	put_line_of(out, kills);
 }
 
 static void
@@ -284,8 +257,10 @@ put_notes(FILE *out, const struct spent *p)
 {
 	const struct stress_sample *s = &p->s;
 	const char *legend = levels_legend(s);
+	char failures[512];
 
-	put_failures(out, s);
+	levels_failures_text(s, failures, sizeof failures);
+	put_line_of(out, failures);
 	if (s->pressure_known)
 		fprintf(out, "waited for memory: at least one task %s us, all tasks %s us\n",
 		    base_digits(s->some_us).text, base_digits(s->full_us).text);

@@ -112,6 +112,16 @@ extern const char levels_watch[];	/* that in words */
  * there are no more.
  */
 bool levels_doubt(const struct levels_spent *, size_t *at, char out[LEVELS_TEXT]);
+/* "failed: 2 that could wait, of at most 8 pages; 75 ..."; "": none, or not known. */
+void levels_failures_text(const struct stress_sample *, char *out, size_t cap);
+/*
+ * "CHARGE /GROUP  3 at the limit, 1 ..." of a control group, for no level shows its
+ * limit; "": not known.  group "": not known; outside text.  *any: it has counted.
+ */
+void levels_charge_text(const struct stress_sample *, const char *group, bool ascii,
+    char *out, size_t cap, bool *any);
+/* Processes that were killed for such a limit; "": none. */
+void levels_kills_text(const struct stress_sample *, char out[LEVELS_TEXT]);
 /* What the marks mean; NULL: all levels are exact. */
 const char *levels_legend(const struct stress_sample *);
 extern const char levels_caution[];

@@ -365,10 +365,12 @@ put_remarks(const struct table *p, int room, struct page_picture *pic)
 static int
 put_notices(const struct table *p, int room, struct page_picture *pic)
 {
+	const struct stress_sample *since = &p->spent[LEVELS_MARK].s;
 	const char *trouble = page_levels_trouble(p->l), *legend;
-	char text[LEVELS_TEXT];
+	char text[LEVELS_TEXT], more[1024];
 	size_t at = 0;
 	int n = 0;
+	bool any;
 
 	n += put_sentence(trouble, PAGE_BAD, room, pic);
 	if (!page_levels_known(p->l))
@@ -377,7 +379,14 @@ put_notices(const struct table *p, int room, struct page_picture *pic)
 	n += put_remarks(p, room - n, pic);
 	while (levels_doubt(&p->spent[LEVELS_MARK], &at, text))
 		n += put_sentence(text, PAGE_WARN, room - n, pic);
-	legend = levels_legend(&p->spent[LEVELS_MARK].s);
+	levels_failures_text(since, more, sizeof more);
+	n += put_sentence(more, PAGE_PLAIN, room - n, pic);
+	levels_charge_text(since, "", p->h->ascii, more, sizeof more, &any);
+	if (any)
+		n += put_sentence(more, PAGE_PLAIN, room - n, pic);
+	levels_kills_text(since, text);
+	n += put_sentence(text, PAGE_PLAIN, room - n, pic);
+	legend = levels_legend(since);
 	if (legend != NULL)
 		n += put_sentence(legend, PAGE_STALE, room - n, pic);
 	return n;

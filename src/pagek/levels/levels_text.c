@@ -119,6 +119,60 @@ levels_doubt(const struct levels_spent *p, size_t *at, char out[LEVELS_TEXT])
 	return false;
 }
 
+/* Those that are 0 are left out. */
+void
+levels_failures_text(const struct stress_sample *s, char *out, size_t cap)
+{
+	const char *between = "failed: ";
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (!s->split_known || s->level[5] == 0)
+		return;
+	for (size_t i = 0; i < STRESS_FAILURES; i++) {
+		if (s->failed[i] == 0)
+			continue;
+		base_append(out, cap, &len, "%s%s %s", between,
+		    base_digits(s->failed[i]).text, stress_failures[i].text);
+		between = "; ";
+	}
+}
+
+void
+levels_charge_text(const struct stress_sample *s, const char *group, bool ascii,
+    char *out, size_t cap, bool *any)
+{
+	const struct stress_charge *c = &s->charge;
+	const char *between = "  ";
+	char name[STRESS_GROUP];
+	size_t len = 0;
+
+	*any = false;
+	out[0] = '\0';
+	base_safe_text(name, sizeof name, group, strlen(group), ascii);
+	for (size_t i = 0; i < STRESS_CHARGES; i++) {
+		if (!c->known[i])
+			continue;
+		if (len == 0)
+			base_append(out, cap, &len, "CHARGE %s", name[0] != '\0' ?
+			    name : "of the node's group");
+		base_append(out, cap, &len, "%s%s %s", between,
+		    base_digits(c->n[i]).text, stress_charges[i].text);
+		between = ", ";
+		*any |= c->n[i] > 0;
+	}
+}
+
+void
+levels_kills_text(const struct stress_sample *s, char out[LEVELS_TEXT])
+{
+	out[0] = '\0';
+	if (s->limit_kills > 0)
+		snprintf(out, LEVELS_TEXT, "limits of control groups killed %s "
+		    "processes: they are not in level 5",
+		    base_digits(s->limit_kills).text);
+}
+
 const char *
 levels_legend(const struct stress_sample *s)
 {
