@@ -724,6 +724,53 @@ TEST(within_a_gap_is_the_list_before_it)
 	same_as_capture();
 }
 
+/* Not that of the machine on which the capture is shown. */
+TEST(heap_stress_is_that_of_the_moment)
+{
+	struct wire_msg m = { .type = WIRE_STRESS }, reply;
+	struct capture_stress sample = { .kernel = "6.1.0-there", .why = "",
+		.sample = { .source = STRESS_PATCH, .known = { true } } };
+	struct stress_sample s;
+	struct page p;
+	uint32_t part;
+	struct capture_writer *w = begin_capture(&part);
+
+	rig_put(w, part, all, 50000, 1, last_ms);
+	for (unsigned i = 0; i < 2; i++) {
+		sample.ms = i == 0 ? 0 : RIG_MS + (last_ms - RIG_MS) / 2;
+		sample.sample.level[0] = 10 + i;
+		capture_writer_stress(w, &sample);
+	}
+	rig_finish(w);
+	replay_up("begin");
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ);
+	for (unsigned i = 0; i < 2; i++) {
+		go(i == 0 ? "begin" : "end");
+		page_ask(&p, &m, &reply);
+		ck_assert_uint_eq(reply.type, WIRE_STRESSED);
+		ck_assert_int_eq(stress_get(&s, reply.stressed.sample.p,
+		    reply.stressed.sample.len), 0);
+		ck_assert_uint_eq(s.level[0], 10 + i);
+		ck_assert_uint_eq(reply.stressed.kernel.len,
+		    strlen(sample.kernel));
+	}
+	page_close(&p);
+}
+
+TEST(a_capture_of_an_older_node_has_no_heap_stress)
+{
+	struct wire_msg m = { .type = WIRE_STRESS }, reply;
+	struct page p;
+
+	replay_up("begin");
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ);
+	page_ask(&p, &m, &reply);
+	expect_error(&reply, WIRE_E_NAME);
+	page_close(&p);
+}
+
 TEST(other_nodes_replay_nothing)
 {
 	struct wire_msg m = { .type = WIRE_REPLAY }, reply;

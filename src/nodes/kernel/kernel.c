@@ -44,7 +44,7 @@ kernel_sample(struct node *node, struct kernel_sample *out)
 	*out = (struct kernel_sample){ .sample = k->last,
 		.release = stress_kernel(k->stress),
 		.why = stress_why(k->stress), .reader = k->reader,
-		.ms = k->last_ms };
+		.ms = k->last_ms, .now_ms = mono_ms(mono_now()) };
 	return 0;
 }
 

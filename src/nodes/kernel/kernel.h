@@ -42,6 +42,7 @@ struct kernel_sample {
 	const char *why;		/* stress_why() */
 	uint64_t reader;
 	int64_t ms;			/* when it was taken, by the clock of records */
+	int64_t now_ms;			/* that clock */
 };
 
 /*

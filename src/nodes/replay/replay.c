@@ -10,6 +10,7 @@
 #include "../images/images.h"
 #include "../keeper/counting.h"
 #include "../keeper/node.h"
+#include "../kernel/kernel.h"
 #include "names.h"
 #include "replay.h"
 
@@ -712,6 +713,20 @@ replay_stat(const struct keeper *k, uint64_t n[WIRE_STATS_COUNT])
 	n[WIRE_N_REPLAY_SPEED] = r->speed;
 	n[WIRE_N_REPLAY_EVENT] = r->seq;
 	n[WIRE_N_REPLAY_GOAL] = r->state == WIRE_REPLAY_GOING ? r->goal.seq : 0;
+}
+
+int
+replay_stress(const struct node *node, struct kernel_sample *out)
+{
+	const struct replay *r = node->replay;
+	const struct capture_stress *s = capture_stress_at(r->capture, r->ms);
+
+	if (s == NULL)
+		return -ENODATA;
+	*out = (struct kernel_sample){ .sample = s->sample,
+		.release = s->kernel, .why = s->why, .reader = 1, .ms = s->ms,
+		.now_ms = r->ms };
+	return 0;
 }
 
 void

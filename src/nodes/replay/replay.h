@@ -29,6 +29,7 @@
 #include "../../stream/wire/wire.h"
 
 struct keeper;
+struct kernel_sample;
 struct node;
 
 #define REPLAY_SPEED_ONE 1000		/* thousandths: as the clock ran */
@@ -48,6 +49,8 @@ int replay_ask(struct node *, const struct wire_replay *, char *why, size_t cap)
 
 /* Fills in WIRE_N_REPLAY and the following numbers, of the keeper that replays. */
 void replay_stat(const struct keeper *, uint64_t n[WIRE_STATS_COUNT]);
+/* The sample of heap stress at the moment.  -ENODATA: the capture has none. */
+int replay_stress(const struct node *, struct kernel_sample *);
 /* The clocks of WELCOME, as they were in the capture. */
 void replay_clocks(const struct node *, uint64_t *mono_ns, uint64_t *utc_ns);
 

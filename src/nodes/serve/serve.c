@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kernel/kernel.h"
 #include "../keeper/counting.h"
 #include "../keeper/node.h"
+#include "../kernel/kernel.h"
 #include "../recorder/recorder.h"
 #include "serve.h"
 

@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../kernel/kernel.h"
 #include "../keeper/node.h"
+#include "../kernel/kernel.h"
+#include "../replay/replay.h"
 #include "answer.h"
 
 _Static_assert(WIRE_STRESS_SIZE == STRESS_PACKED_MAX, "a sample fits");
@@ -28,6 +29,18 @@ put_sentences(struct wire_text out[WIRE_STRESS_WHY], const char *why)
 	return n;
 }
 
+/* Of this machine, or of the moment that the node replays. */
+static int
+get_sample(struct conn *c, struct kernel_sample *k)
+{
+	if (c->node->replay != NULL)
+		return replay_stress(c->node, k);
+	if (!c->sees_kernel)
+		kernel_view(c->node);
+	c->sees_kernel = true;
+	return kernel_sample(c->node, k);
+}
+
 void
 answer_stress(struct conn *c, const struct wire_msg *m)
 {
@@ -35,12 +48,13 @@ answer_stress(struct conn *c, const struct wire_msg *m)
 	uint8_t packed[STRESS_PACKED_MAX];
 	struct kernel_sample k;
 	char text[128];
-	int r;
+	int r = get_sample(c, &k);
 
-	if (!c->sees_kernel)
-		kernel_view(c->node);
-	c->sees_kernel = true;
-	r = kernel_sample(c->node, &k);
+	if (r == -ENODATA) {
+		conn_error(c, m->id, WIRE_E_NAME, "the capture has no samples of "
+		    "heap stress: an older node has written it");
+		return;
+	}
 	if (r < 0) {
 		snprintf(text, sizeof text, "the node cannot read the kernel's "
 		    "counters now: %s", strerror(-r));
@@ -52,7 +66,7 @@ answer_stress(struct conn *c, const struct wire_msg *m)
 		.reader = k.reader,
 		.sample = { .p = packed, .len = stress_put(packed, &k.sample) },
 		.taken_ms = k.ms,
-		.now_ms = mono_ms(mono_now()),
+		.now_ms = k.now_ms,
 	};
 	reply.stressed.nwhy = put_sentences(reply.stressed.why, k.why);
 	conn_reply(c, &reply);
