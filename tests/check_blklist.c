@@ -258,6 +258,27 @@ LOOP_TEST(duplicate_is_replaced_and_takes_the_new_number, 0, NELEM(kinds))
 	blklist_free(l);
 }
 
+/* Listed or not: a block that is freed in its batch counts too. */
+LOOP_TEST(allocations_count_by_their_level, 0, NELEM(kinds))
+{
+	const struct rec r[] = {
+		REC(.op = REC_ALLOC, .addr = 0x10, .size = 1, .ticket = 1),
+		REC(.op = REC_ALLOC, .low = 1, .addr = 0x20, .size = 1, .ticket = 2),
+		REC(.op = REC_FREE, .addr = 0x20, .ticket = 3),
+		REC(.op = REC_ALLOC, .low = 2, .addr = 0x30, .size = 1, .ticket = 4),
+		REC(.op = REC_ALLOC, .low = 5, .addr = 0x40, .size = 1, .ticket = 5),
+		REC(.op = REC_ALLOC, .low = REC_LEVEL_FAILED, .size = 99),
+	};
+	const uint64_t want[8] = { 0, 1, 1, 0, 0, 1, 0, 0 };
+	struct blklist *l = list_of(kinds[_i], 8);
+
+	apply_batch(l, r, NELEM(r), true);
+	ck_assert_mem_eq(blklist_counts(l)->by_level, want, sizeof want);
+	ck_assert_uint_eq(COUNT(l, failed), 1);
+	ck_assert_uint_eq(COUNT(l, allocs), 4);
+	blklist_free(l);
+}
+
 LOOP_TEST(full_list_counts_and_goes_on, 0, NELEM(kinds))
 {
 	struct blklist *l = list_of(kinds[_i], 2);

@@ -500,7 +500,7 @@ TEST(key_without_must_may_be_absent)
 TEST(numbers_of_a_later_version_are_skipped)
 {
 	const struct sample_raw stats = {
-		.head = "a5000b010104000b0107983a", .fill = "05", .times = 56,
+		.head = "a5000b010104000b0107983f", .fill = "05", .times = 61,
 		.tail = "8101f6",
 	};
 	size_t len = sample_raw_get(&stats, frame);

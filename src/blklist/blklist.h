@@ -180,6 +180,7 @@ struct blklist_counts {
 	uint64_t est_peak_bytes;
 	uint32_t aRecActive;
 	uint32_t aRecMax;
+	uint64_t by_level[8];	/* allocations that tell a level; [0] stays 0 */
 };
 
 struct blklist;

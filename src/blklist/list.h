@@ -208,7 +208,7 @@ struct list_infos {
  */
 
 /* Changes when the meaning of a persistent word does; sizes are checked. */
-#define LIST_LAYOUT UINT64_C(0x506b4c6973740001)
+#define LIST_LAYOUT UINT64_C(0x506b4c6973740002)
 
 struct list_slot {
 	uint64_t generation;		/* of the commit; 0: none yet */
@@ -352,8 +352,10 @@ void list_special_alloc(struct blklist *, const struct list_chunk *, unsigned i)
 static inline void
 list_alloc_type(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
-	unsigned type = rec_type(&c->rec[i]);
+	unsigned type = rec_type(&c->rec[i]), level = rec_level(&c->rec[i]);
 
+	if (__builtin_expect(level != 0, 0))
+		l->counts.by_level[level]++;
 	if (__builtin_expect(!(l->plain[type >> 6] >> (type & 63) & 1), 0))
 		list_special_alloc(l, c, i);
 }

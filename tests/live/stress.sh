@@ -385,6 +385,44 @@ apart() {
 }
 rule "the command's output is apart from the counts" apart
 
+# --- allocators of a program ------------------------------------------------------------------
+
+# Of the example of the manual: 2,000 objects in two regions, and 10 more.
+cc -O1 -I "$top/src/alloclog" -o "$tmp/arena" "$top/examples/arena.c" \
+    "$B/liballoclog.so" -Wl,-rpath,"$B" || exit 1
+mkfifo "$tmp/input"
+LD_LIBRARY_PATH=$B "$B/pageknode" -- "$tmp/arena" 2000 <"$tmp/input" >"$tmp/said" 2>&1 &
+node=$!
+exec 4>"$tmp/input"
+arena() {
+	until_true 10 grep -q 'requests have failed' "$tmp/said" || return 1
+	refusals=$(sed 's/.*there, \([0-9]*\) requests.*/\1/' "$tmp/said")
+	"$pagek" stress --allocators arena --format json >"$tmp/json" &&
+	    python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))["samples"][0]
+n = [s["level_%d" % i] for i in range(1, 7)]
+assert n[5] == int(sys.argv[2]) > 0, n
+assert n[0] > 0 and n[1] > 0 and n[2:5] == [0, 0, 0], n
+assert sum(n[:2]) >= 4010 - n[5], n
+assert s["target"] == "arena" and s["complete"], s' "$tmp/json" "$refusals" &&
+	    "$pagek" stress --allocators arena >"$tmp/out" &&
+	    grep -q "^ALLOCATOR LEVELS  .*arena" "$tmp/out" &&
+	    grep -q "^6 failed  *$(printf "%'d" "$refusals" | tr . ,)" "$tmp/out" &&
+	    "$pagek" stress --allocators arena --interval 0.05 --count 2 \
+		--read-zero >"$tmp/out" &&
+	    [ "$(sort -u "$tmp/out")" = '0 0 0 0 0 0' ] &&
+	    [ "$(wc -l <"$tmp/out")" = 2 ]
+	[ $? = 0 ] || { cat "$tmp/json" "$tmp/out"; return 1; }
+}
+rule "the regions and failures of a program's own allocator are seen" arena
+exec 4>&-
+wait "$node"
+no_levels() {
+	"$pagek" stress --allocators demo:note >"$tmp/out" 2>"$tmp/err"
+	[ $? = 5 ] && grep -q 'no levels' "$tmp/err" && [ ! -s "$tmp/out" ]
+}
+rule "records without levels are said" no_levels
+
 # --- a capture ------------------------------------------------------------------------------
 
 recorded() {
@@ -444,6 +482,7 @@ rule "output that cannot be written is said, a closed pipe is not" full
 
 refused() {
 	for words in pid:1 demo:note '--since click' '--interval 1 -- true' \
+	    '--allocators -- true' '--allocators --since boot' \
 	    '--read-zero --format json' '--format prom --count 2' '--fields x' \
 	    '--sites --slab' '--sites --count 2' '--sort bytes' '--slab --sort calls' \
 	    '--sites -- true' '--only 1 --interval 1' '--sites --format prom'; do

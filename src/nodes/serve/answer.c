@@ -169,6 +169,9 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
 	out[WIRE_N_SKIPPED] = k->numbers.skipped;
 	out[WIRE_N_STAY] = n->records - 2 * n->cancelled;
+	for (unsigned level = 1; level < REC_LEVEL_FAILED; level++)
+		out[WIRE_N_LEVEL_1 + level - 1] = k->format.classic ? 0 :
+		    n->by_level[level];
 	out[WIRE_N_RECORDINGS] = recorder_count(k);
 	counting_cost(k, &out[WIRE_N_USAGE_ROWS], &out[WIRE_N_USAGE_BYTES]);
 }

@@ -117,6 +117,8 @@ struct target_form {
 	const char *word;	/* a word, or the prefix of words, to complete; NULL */
 	const char *what;
 	const char *more;	/* more of the help */
+	const char *machine;	/* what and more of a command about machines; NULL: the
+				   same, "" not taken */
 };
 
 /* The last one has neither usage nor word. */

@@ -23,18 +23,23 @@ print_option(FILE *out, const struct option_row *row)
 }
 
 static void
-print_targets(FILE *out)
+print_targets(FILE *out, bool machines)
 {
 	const struct target_form *f;
+	const char *machine;
 
 	fputs("\nTARGET is one of\n", out);
 	for (f = target_forms; f->usage != NULL; f++) {
+		machine = machines ? f->machine : NULL;
+		if (machine != NULL && machine[0] == '\0')
+			continue;
 		if (strlen(f->usage) > TARGET_COLUMNS)
 			fprintf(out, "  %s\n  %*s ", f->usage, TARGET_COLUMNS,
 			    "");
 		else
 			fprintf(out, "  %-*s ", TARGET_COLUMNS, f->usage);
-		fprintf(out, "%s%s\n", f->what, f->more);
+		fprintf(out, "%s%s\n", machine != NULL ? machine : f->what,
+		    machine != NULL ? "" : f->more);
 	}
 }
 
@@ -83,7 +88,7 @@ options_help(FILE *out, enum command about)
 		    command_rows[about].name, command_rows[about].help);
 	}
 	if (all || takes_target(&command_rows[about]))
-		print_targets(out);
+		print_targets(out, about == COMMAND_STRESS);
 	fputs("\nOptions\n", out);
 	for (i = 0; i < OPTIONS; i++)
 		if (all || option_taken(&option_rows[i], about))

@@ -748,12 +748,31 @@ check_only(struct parse *p)
 	    "give --interval, --count or --duration too", base_shown(o->only));
 }
 
+/* Of what a target's records tell. */
+static int
+check_allocators(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->argv != NULL || o->target.kind == TARGET_FILE)
+		return option_fail(p, "--allocators takes a live target, no command "
+		    "and no capture");
+	if (from_boot(o) || o->root != NULL || o->format == FORMAT_PROM)
+		return option_fail(p, "--allocators takes no --since, no --root and "
+		    "no --format=prom");
+	return 0;
+}
+
 int
 cmd_stress_check(struct parse *p)
 {
 	const struct options *o = p->o;
 	int r;
 
+	if (option_given(o, OPTION_READ_ZERO) && options_as_data(o))
+		return option_fail(p, "--read-zero takes no --format: it is a line of text");
+	if (option_given(o, OPTION_ALLOCATORS))
+		return check_allocators(p);
 	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
 		return option_fail(p, "'pagek stress' counts for a whole machine: "
 		    "'%s' has none; give a node, or no TARGET for this machine",
@@ -771,8 +790,6 @@ cmd_stress_check(struct parse *p)
 	if (o->argv != NULL && (repeats(o) || from_boot(o)))
 		return option_fail(p, "a command is one period: it takes no "
 		    "--interval, --count, --duration or --since");
-	if (option_given(o, OPTION_READ_ZERO) && options_as_data(o))
-		return option_fail(p, "--read-zero takes no --format: it is a line of text");
 	if (o->format == FORMAT_PROM && (repeats(o) || o->argv != NULL))
 		return option_fail(p, "--format=prom is for totals: a collector "
 		    "takes the differences");
@@ -800,6 +817,8 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 		pump_down(loop, NULL, NULL);
 		return r;
 	}
+	if (option_given(o, OPTION_ALLOCATORS))
+		return stress_allocators(o, loop);
 	if (o->target.kind == TARGET_FILE) {
 		r = print_capture(&l);
 		pump_down(loop, NULL, NULL);

@@ -10,6 +10,7 @@
  *	cmd_mark.c	mark, marks
  *	cmd_run.c	run, and its exit status
  *	cmd_usage.c	usage: counts by type
+ *	allocator_levels.c	stress, of a target's own allocators
  *	stress_tables.c	stress, of the kernel's own memory
  *	snapshot.h	a target's blocks at one moment, for sums and trees
  *	diff_saved.c	diff, of lists that were saved
@@ -62,6 +63,11 @@ bool stress_is_table(const struct options *);
 /* The rules of these two and of the options that only they have. */
 int stress_tables_check(struct parse *);
 int stress_tables(const struct options *);
+
+/* --- levels of a target's own allocators (allocator_levels.c) ---------------- */
+
+/* pagek stress --allocators. */
+int stress_allocators(const struct options *, uv_loop_t *);
 
 /* --- a recording on another machine (record_there.c) ------------------------ */
 

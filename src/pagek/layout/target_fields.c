@@ -65,6 +65,10 @@ get_counter(const void *row, size_t at, struct field_value *v)
 	return n != NULL;
 }
 
+#define LEVEL(n) \
+	{ .name = "level " #n, .help = "allocations that tell this level", \
+	    .get = get_counter, .at = WIRE_N_LEVEL_##n }
+
 static const struct field keeper_counters[] = {
 	{ .key = "records", .name = "records",
 	    .help = "counted by the node since the target's start",
@@ -75,6 +79,7 @@ static const struct field keeper_counters[] = {
 	    .get = get_counter, .at = WIRE_N_FREES },
 	{ .key = "failed", .name = "failed", .help = "requests that failed",
 	    .get = get_counter, .at = WIRE_N_FAILED },
+	LEVEL(1), LEVEL(2), LEVEL(3), LEVEL(4), LEVEL(5),
 	{ .key = "inherited", .name = "inherited",
 	    .help = "blocks taken over from a parent at fork",
 	    .get = get_counter, .at = WIRE_N_INHERITED },

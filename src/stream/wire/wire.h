@@ -199,6 +199,11 @@ enum wire_number {
 	WIRE_N_REPLAY_SPEED,	/* ... thousandths of the clock's */
 	WIRE_N_REPLAY_EVENT,	/* number of the next event ... */
 	WIRE_N_REPLAY_GOAL,	/* ... and of that which it goes to; 0: it stays or plays */
+	WIRE_N_LEVEL_1,		/* of a target again: allocations that tell this level, ... */
+	WIRE_N_LEVEL_2,
+	WIRE_N_LEVEL_3,
+	WIRE_N_LEVEL_4,
+	WIRE_N_LEVEL_5,		/* ... of level 6 are those of FAILED */
 	WIRE_STATS_COUNT
 };
 
