@@ -385,6 +385,57 @@ apart() {
 }
 rule "the command's output is apart from the counts" apart
 
+# --- a baseline -------------------------------------------------------------------------------
+
+# put LEVEL1 LEVEL4: the counters of the folder.
+put() {
+	printf 'numa_hit %s\nnuma_miss 0\nallocstall_normal %s\noom_kill 1\n' \
+	    "$1" "$2" >"$root/proc/vmstat"
+}
+since() {
+	put 1000 40 && as 0 '^1000 n/a n/a 40 1 n/a$' --read-zero \
+	    --baseline "$tmp/base" && put 1234 41 &&
+	    as 0 '^234 n/a n/a 1 0 n/a$' --read-zero --baseline "$tmp/base" &&
+	    as 0 '^234 n/a n/a 1 0 n/a$' --read-zero --baseline "$tmp/base" \
+		--save-baseline && put 1240 41 &&
+	    as 0 '^6 n/a n/a 0 0 n/a$' --read-zero --baseline "$tmp/base" &&
+	    as 0 '"level_1": 6,' --format json --baseline "$tmp/base" &&
+	    [ ! -s "$tmp/err" ]
+}
+rule "counts since a sample in a file, as often as wanted" since
+doubted() {
+	put 7 0 && as 0 '^7 n/a n/a 0 ' --read-zero --baseline "$tmp/base" &&
+	    grep -q "begun anew since '$tmp/base'" "$tmp/err" &&
+	    put 9999 99 &&
+	    echo 6.2.0-other >"$root/proc/sys/kernel/osrelease" &&
+	    as 0 '^8765 ' --read-zero --baseline "$tmp/base" &&
+	    grep -q 'of the kernel 6.1.0-test: do not compare' "$tmp/err" || return 1
+	echo '1 2 3 4 5 6' >"$root/proc/heapstress"
+	as 0 '^1 2 3 4 5 6$' --read-zero --baseline "$tmp/base" &&
+	    as 0 'the source is now' --baseline "$tmp/base"
+	r=$?
+	rm "$root/proc/heapstress"
+	echo 6.1.0-test >"$root/proc/sys/kernel/osrelease"
+	return $r
+}
+rule "another boot, kernel or source is said" doubted
+no_baseline() {
+	for text in '' 'pagek.baseline/1' 'pagek.stress-baseline/1
+time 1' 'pagek.stress-baseline/1
+time 1
+reader 0
+sample 0466'; do
+		echo "$text" >"$tmp/bad"
+		as 5 '' --baseline "$tmp/bad" 2>/dev/null
+		[ $? != 99 ] && grep -q 'is not a baseline' "$tmp/err" &&
+		    [ ! -s "$tmp/out" ] || return 1
+	done
+	"$pagek" stress --root "$root" --save-baseline 2>"$tmp/err"
+	[ $? = 2 ] && as 1 '' --baseline "$tmp/none/base" >/dev/null
+	grep -q "cannot write '$tmp/none/base'" "$tmp/err"
+}
+rule "what is no baseline is refused" no_baseline
+
 # --- allocators of a program ------------------------------------------------------------------
 
 # Of the example of the manual: 2,000 objects in two regions, and 10 more.

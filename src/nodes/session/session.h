@@ -467,6 +467,7 @@ struct nodes_stress {
 	int64_t at_ms;			/* when it was taken, on the node's clock */
 	int64_t now_ms;			/* that clock at the answer */
 	uint64_t no;			/* another one with each sample; 0: there is none */
+	uint64_t reader;		/* of the node: another one has totals of its own */
 	bool pending;			/* one is on its way */
 	/* The result of the last request: */
 	int error;			/* -ENOTSUP: an older node; -EPROTO: a newer one; -EAGAIN: not answered; ... */

@@ -52,6 +52,7 @@ take_sample(struct session_stress *t, const struct wire_stressed *m)
 	t->told.sample = s;
 	t->told.at_ms = m->taken_ms;
 	t->told.now_ms = m->now_ms;
+	t->told.reader = m->reader;
 	t->told.no++;
 	t->told.error = 0;
 	t->error_why[0] = '\0';

@@ -120,6 +120,8 @@ const char *batch_stress_why(const struct batch_stress *);
 const char *batch_stress_group(const struct batch_stress *);
 /* Before the first sample, with --only: see stress_of_process(). */
 int batch_stress_of_process(struct batch_stress *, pid_t, bool on_exec);
+/* Of the node; 0: this process reads. */
+uint64_t batch_stress_reader(const struct batch_stress *);
 /* The node that reads the counts, as a TARGET; "": this process does. */
 const char *batch_stress_node(const struct batch_stress *);
 

@@ -323,3 +323,9 @@ batch_stress_node(const struct batch_stress *b)
 {
 	return b->node;
 }
+
+uint64_t
+batch_stress_reader(const struct batch_stress *b)
+{
+	return b->session != NULL ? nodes_session_stress(b->session)->reader : 0;
+}

@@ -440,6 +440,47 @@ put_spent(struct look *l, const struct stress_sample *base)
 	return true;
 }
 
+/*
+ * Writes what was spent since the sample in the file of --baseline; without such a
+ * file, the totals.
+ */
+static bool
+put_compared(struct look *l)
+{
+	const char *path = l->o->check.baseline;
+	struct stress_baseline base, now = { .wall_ms = base_wall_ms() };
+	struct spent p = { .o = l->o, .ms = -1, .wall_ms = now.wall_ms,
+		.kernel = now.kernel, .node = now.node };
+	bool there, whole = true;
+
+	l->status = stress_baseline_read(path, &base, &there);
+	if (l->status != PAGEK_OK || !take_sample(l, true, &now.sample))
+		return false;
+	now.reader = batch_stress_reader(l->stress);
+	base_copy_text(now.kernel, sizeof now.kernel,
+	    batch_stress_kernel(l->stress));
+	base_copy_text(now.node, sizeof now.node, batch_stress_node(l->stress));
+	p.why = batch_stress_why(l->stress);
+	p.group = batch_stress_group(l->stress);
+	p.s = now.sample;
+	if (there) {
+		p.ms = now.wall_ms > base.wall_ms ? now.wall_ms - base.wall_ms : 0;
+		whole = !stress_baseline_spent(&base, &now, &p.s);
+		p.changed = base.sample.source != now.sample.source;
+	}
+	put_form(l, &p);
+	l->none = now.sample.source == STRESS_NONE;
+	if (there && whole && now.sample.source != STRESS_FILE)
+		notice("the counts have begun anew since '%s' was written: these "
+		    "are all of them", path);
+	if (there && strcmp(base.kernel, now.kernel) != 0)
+		notice("'%s' is of the kernel %s: " LEVELS_CAUTION, path,
+		    base_shown(base.kernel));
+	if (!there || option_given(l->o, OPTION_SAVE_BASELINE))
+		l->status = stress_baseline_write(path, &now);
+	return l->status == PAGEK_OK;
+}
+
 static bool
 from_boot(const struct options *o)
 {
@@ -757,9 +798,10 @@ check_allocators(struct parse *p)
 	if (o->argv != NULL || o->target.kind == TARGET_FILE)
 		return option_fail(p, "--allocators takes a live target, no command "
 		    "and no capture");
-	if (from_boot(o) || o->root != NULL || o->format == FORMAT_PROM)
-		return option_fail(p, "--allocators takes no --since, no --root and "
-		    "no --format=prom");
+	if (from_boot(o) || o->root != NULL || o->format == FORMAT_PROM ||
+	    o->only != NULL || stress_is_table(o))
+		return option_fail(p, "--allocators takes no --since, --root, --only, "
+		    "--sites, --slab or --format=prom");
 	return 0;
 }
 
@@ -771,6 +813,16 @@ cmd_stress_check(struct parse *p)
 
 	if (option_given(o, OPTION_READ_ZERO) && options_as_data(o))
 		return option_fail(p, "--read-zero takes no --format: it is a line of text");
+	if (option_given(o, OPTION_SAVE_BASELINE) && o->check.baseline == NULL)
+		return option_fail(p, "--save-baseline needs --baseline=FILE");
+	if (o->check.baseline != NULL && (repeats(o) || from_boot(o) ||
+	    o->argv != NULL || o->target.kind == TARGET_FILE ||
+	    o->format == FORMAT_PROM || o->only != NULL || stress_is_table(o) ||
+	    option_given(o, OPTION_ALLOCATORS)))
+		return option_fail(p, "--baseline is compared with one sample of a "
+		    "machine: no --interval, --count, --duration, --since, "
+		    "--allocators, --only, --sites, --slab, --format=prom, command "
+		    "or capture");
 	if (option_given(o, OPTION_ALLOCATORS))
 		return check_allocators(p);
 	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
@@ -841,6 +893,8 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 	else if (o->only != NULL && !attach(&l, (pid_t)strtol(o->only, NULL, 10),
 	    false))
 		good = false;
+	else if (o->check.baseline != NULL)
+		good = put_compared(&l);
 	else if (repeats(o))
 		good = put_repeatedly(&l, loop);
 	else

@@ -11,6 +11,7 @@
  *	cmd_run.c	run, and its exit status
  *	cmd_usage.c	usage: counts by type
  *	allocator_levels.c	stress, of a target's own allocators
+ *	stress_baseline.c	the file of stress --baseline
  *	stress_tables.c	stress, of the kernel's own memory
  *	snapshot.h	a target's blocks at one moment, for sums and trees
  *	diff_saved.c	diff, of lists that were saved
@@ -41,6 +42,7 @@
 #define PAGEK_COMMANDS_H
 
 #include "../../base/hashmap.h"
+#include "../../stress/stress.h"
 #include "../batch/batch.h"
 #include "../debugdata/debugdata.h"
 
@@ -68,6 +70,26 @@ int stress_tables(const struct options *);
 
 /* pagek stress --allocators. */
 int stress_allocators(const struct options *, uv_loop_t *);
+
+/* --- a sample of heap stress in a file (stress_baseline.c) ---------------------- */
+
+struct stress_baseline {
+	struct stress_sample sample;
+	uint64_t reader;	/* of the node; 0: this process has read */
+	int64_t wall_ms;
+	char kernel[STRESS_KERNEL];
+	char node[300];		/* "" none */
+};
+
+/* PAGEK_OK, or the status after a complaint; *there false: there is no such file. */
+int stress_baseline_read(const char *path, struct stress_baseline *, bool *there);
+int stress_baseline_write(const char *path, const struct stress_baseline *);
+/*
+ * The difference of the two; false: the totals have begun anew since, and *spent has
+ * all of them.
+ */
+bool stress_baseline_spent(const struct stress_baseline *,
+    const struct stress_baseline *now, struct stress_sample *spent);
 
 /* --- a recording on another machine (record_there.c) ------------------------ */
 
