@@ -4,6 +4,7 @@
  *
  *	model.c		the counted ranges and the counters of their pages
  *	packed.c	pages on the wire
+ *	attribution.h	which counts belong to which blocks
  *	topology.c	the machine's nodes: their memory and processors
  *	table.c		the files refcnt.nodeN, for other programs to map
  *	rcb.h		the layout of such a file

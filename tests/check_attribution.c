@@ -1,0 +1,198 @@
+/*
+ * Which counts of pages belong to which blocks: pages that a block fills are its own,
+ * others are shared, and counts are never divided.
+ */
+#include <string.h>
+
+#include "../src/base/base.h"
+#include "../src/refcnt/attribution.h"
+#include "harness.h"
+
+#define NELEM BASE_NELEM
+#define PAGE ((uint64_t)REFCNT_PAGE)
+#define BASE UINT64_C(0x7f3c00400000)
+
+static struct refcnt_copy copy;
+static struct blklist *list;
+static uint64_t seq;
+
+/* Page i of 8 was referenced 10 * i times, the last time at i seconds; counted since 100 ms. */
+static void
+begin(void)
+{
+	struct refcnt_page page[8];
+
+	memset(page, 0, sizeof page);
+	for (unsigned i = 0; i < NELEM(page); i++)
+		page[i] = (struct refcnt_page){ .vaddr = BASE + i * PAGE,
+			.counters = 2, .counter = { 7 * i, 3 * i },
+			.reads = 10 * i, .since_ms = 100, .source = REFCNT_REFS,
+			.last_ms = i > 0 ? (int64_t)i * 1000 : -1, .cnodeid = -1,
+			.flags = REFCNT_VALID };
+	ck_assert_int_eq(refcnt_copy_set_ranges(&copy, &(struct refcnt_range){
+	    .vaddr = BASE, .len = NELEM(page) * PAGE, .source = REFCNT_REFS,
+	    .since_ms = 100 }, 1), 0);
+	ck_assert_int_eq(refcnt_copy_add(&copy, page, NELEM(page)), 0);
+	copy.now_ms = 10000;
+	seq = 0;
+	ck_assert_int_eq(blklist_new(&list, BLKLIST_INDEXED, 4096), 0);
+}
+
+static void
+end(void)
+{
+	refcnt_copy_fini(&copy);
+	blklist_free(list);
+}
+
+static struct blk
+put(unsigned layer, uint64_t addr, uint64_t size)
+{
+	struct blk b = { .addr = addr, .size = size, .seq = ++seq,
+		.flags = (uint8_t)REC_FLAGS(REC_ALLOC, layer != 0 ?
+		    REC_LAYER_API : 0) };
+
+	ck_assert_int_eq(blklist_put(list, &b), 0);
+	return b;
+}
+
+CASE("the copy", .setup = begin, .teardown = end);
+
+TEST(pages_are_found_by_their_address)
+{
+	ck_assert_uint_eq(refcnt_copy_find(&copy, BASE), 0);
+	ck_assert_uint_eq(refcnt_copy_find(&copy, BASE + 1), 1);
+	ck_assert_uint_eq(refcnt_copy_find(&copy, BASE + 8 * PAGE), 8);
+	ck_assert_uint_eq(copy.page[3].count, 30);
+	ck_assert_uint_eq(refcnt_copy_counters(&copy, 3)[1], 9);
+	ck_assert_ptr_nonnull(refcnt_copy_range(&copy, BASE + 8 * PAGE - 1));
+	ck_assert_ptr_null(refcnt_copy_range(&copy, BASE + 8 * PAGE));
+	ck_assert_ptr_null(refcnt_copy_range(&copy, BASE - 1));
+}
+
+/* Rows of a node may be in any order; what is out of order is not believed. */
+TEST(pages_that_do_not_follow_are_left_out)
+{
+	struct refcnt_page page[2] = { { .vaddr = BASE, .counters = 2 },
+		{ .vaddr = BASE + 100 * PAGE, .counters = 64 } };
+
+	ck_assert_int_eq(refcnt_copy_add(&copy, page, 2), 0);
+	ck_assert_uint_eq(copy.n, 9);
+	ck_assert_uint_eq(copy.counters, 2);
+}
+
+/* --- blocks ------------------------------------------------------------------------ */
+
+static const struct {
+	uint64_t at, size;
+	int64_t born_ms;
+	bool counted;
+	struct refcnt_touch t;
+} blocks[] = {
+	/* one page, filled: its own */
+	{ 2 * PAGE, PAGE, 0, true, { .count = 20, .idle_ms = 8000,
+	    .since_ms = 100, .exact = true } },
+	/* pages 3 and 4 filled; page 5, which it shares, was referenced later */
+	{ 2 * PAGE + 100, 3 * PAGE, 0, true, { .count = 70, .idle_ms = 6000,
+	    .since_ms = 100, .exact = true, .edge = true } },
+	/* page 6 filled, and an edge that was referenced before */
+	{ 5 * PAGE + 100, 2 * PAGE - 100, 0, true, { .count = 60,
+	    .idle_ms = 4000, .since_ms = 100, .exact = true } },
+	/* parts of pages 2 and 3 */
+	{ 3 * PAGE - 8, 16, 0, true, { .count = 50, .idle_ms = 7000,
+	    .since_ms = 100 } },
+	{ 4 * PAGE + 8, 100, 0, true, { .count = 40, .idle_ms = 6000,
+	    .since_ms = 100 } },
+	{ 4 * PAGE + 8, 0, 0, true, { .count = 40, .idle_ms = 6000,
+	    .since_ms = 100 } },
+	/* never referenced: since counting began, or since it was born */
+	{ 0, PAGE, 0, true, { .count = 0, .idle_ms = 9900, .since_ms = 100,
+	    .never = true, .exact = true } },
+	{ 0, PAGE, 7000, true, { .count = 0, .idle_ms = 3000, .since_ms = 100,
+	    .never = true, .exact = true } },
+	/* the reference was before its birth: another block had the page */
+	{ 2 * PAGE, PAGE, 7000, true, { .count = 20, .idle_ms = 3000,
+	    .since_ms = 100, .never = true, .exact = true } },
+	/* some pages are not counted */
+	{ 7 * PAGE, 2 * PAGE, 0, false, { 0 } },
+	{ 8 * PAGE - 8, 16, 0, false, { 0 } },
+	{ 20 * PAGE, 16, 0, false, { 0 } },
+	/* its own pages are, and its edge is not */
+	{ 7 * PAGE, PAGE + 8, 0, true, { .count = 70, .idle_ms = 3000,
+	    .since_ms = 100, .exact = true } },
+};
+
+CASE("blocks", .setup = begin, .teardown = end);
+
+LOOP_TEST(a_block_has_the_counts_of_its_pages, 0, NELEM(blocks))
+{
+	const struct refcnt_touch *want = &blocks[_i].t;
+	struct refcnt_touch t;
+	bool counted = refcnt_touch_of(&copy, BASE + blocks[_i].at,
+	    blocks[_i].size, blocks[_i].born_ms, &t);
+
+	ck_assert_int_eq(counted, blocks[_i].counted);
+	if (!counted)
+		return;
+	ck_assert_uint_eq(t.count, want->count);
+	ck_assert_int_eq(t.idle_ms, want->idle_ms);
+	ck_assert_int_eq(t.since_ms, want->since_ms);
+	ck_assert_int_eq(t.never, want->never);
+	ck_assert_int_eq(t.exact, want->exact);
+	ck_assert_int_eq(t.edge, want->edge);
+}
+
+static const struct {
+	uint64_t addr, size;
+} edges[] = {
+	{ UINT64_MAX - 15, 16 }, { UINT64_MAX - 15, 17 }, { UINT64_MAX, 0 },
+	{ 0, 0 }, { 0, UINT64_MAX }, { BASE, UINT64_MAX },
+};
+
+LOOP_TEST(the_ends_of_the_address_space_are_not_counted, 0, NELEM(edges))
+{
+	struct refcnt_touch t;
+
+	ck_assert(!refcnt_touch_of(&copy, edges[_i].addr, edges[_i].size, 0,
+	    &t));
+	refcnt_copy_fini(&copy);
+	ck_assert(!refcnt_touch_of(&copy, edges[_i].addr, edges[_i].size, 0,
+	    &t));
+}
+
+/* --- how many share a page ------------------------------------------------------------- */
+
+TEST(all_blocks_of_a_page_share_it)
+{
+	struct blk before = put(0, BASE - 32, 64), first, b, in_page, behind;
+
+	for (unsigned i = 0; i < 100; i++)
+		put(0, BASE + 64 + 32 * i, 16);
+	in_page = put(0, BASE + PAGE - 16, 16);
+	behind = put(0, BASE + PAGE, 16);
+	put(1, BASE + 128, 16);
+	ck_assert_uint_eq(refcnt_blocks_on(list, 0, BASE, BASE + PAGE, &first),
+	    102);
+	ck_assert_uint_eq(first.addr, before.addr);
+	ck_assert_uint_eq(refcnt_sharers(list, &in_page), 102);
+	ck_assert_uint_eq(refcnt_sharers(list, &behind), 1);
+	ck_assert_uint_eq(refcnt_blocks_on(list, 1, BASE, BASE + PAGE, &first),
+	    1);
+	ck_assert_uint_eq(first.addr, BASE + 128);
+	b = put(0, BASE + 2 * PAGE, 10 * PAGE);
+	ck_assert_uint_eq(refcnt_blocks_on(list, 0, BASE + 5 * PAGE,
+	    BASE + 6 * PAGE, &first), 1);
+	ck_assert_uint_eq(first.addr, b.addr);
+	ck_assert_uint_eq(refcnt_blocks_on(list, 0, BASE + 12 * PAGE,
+	    BASE + 13 * PAGE, NULL), 0);
+	ck_assert_uint_eq(refcnt_blocks_on(list, 0, 0, UINT64_MAX, NULL), 104);
+}
+
+TEST(an_empty_list_has_no_block_on_any_page)
+{
+	ck_assert_uint_eq(refcnt_blocks_on(list, 0, 0, PAGE, NULL), 0);
+	ck_assert_uint_eq(refcnt_blocks_on(list, 0, BASE, BASE + PAGE, NULL), 0);
+	put(1, 16, 16);
+	ck_assert_uint_eq(refcnt_blocks_on(list, 0, 0, PAGE, NULL), 0);
+	ck_assert_uint_eq(refcnt_blocks_on(list, 1, 0, PAGE, NULL), 1);
+}
