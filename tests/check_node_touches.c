@@ -2,11 +2,13 @@
  * References to pages at the node: ranges on and off, what is counted, and until
  * when.  The target is this process.
  */
+#include <dirent.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "../src/nodes/touches/touches.h"
+#include "../src/nodes/touches/worker.h"
 #include "node_harness.h"
 
 #define PAGES 16
@@ -20,6 +22,8 @@ static void
 setup(void)
 {
 	node_up(NULL);
+	/* This process is no target, which the node would see. */
+	uv_timer_stop(&node.second);
 	k = new_keeper("ALLOCLOG", 0);
 	k->image.pid = getpid();
 	memory = mmap(NULL, (PAGES + 2) * REFCNT_PAGE, PROT_READ | PROT_WRITE,
@@ -114,41 +118,58 @@ touch_some(void)
 		((volatile uint8_t *)memory)[i * REFCNT_PAGE]++;
 }
 
+/* Of this process, by the name of those that count. */
 static unsigned
 threads(void)
 {
-	char line[100];
+	char path[64], name[32];
+	const struct dirent *e;
+	DIR *dir = opendir("/proc/self/task");
 	unsigned n = 0;
-	FILE *fp = fopen("/proc/self/status", "re");
+	FILE *fp;
 
-	ck_assert_ptr_nonnull(fp);
-	while (fgets(line, sizeof line, fp) != NULL &&
-	    sscanf(line, "Threads: %u", &n) != 1)
-		continue;
-	fclose(fp);
+	ck_assert_ptr_nonnull(dir);
+	while ((e = readdir(dir)) != NULL) {
+		snprintf(path, sizeof path, "/proc/self/task/%.20s/comm",
+		    e->d_name);
+		fp = fopen(path, "re");
+		if (fp == NULL)
+			continue;
+		n += fgets(name, sizeof name, fp) != NULL &&
+		    strcmp(name, TOUCHES_THREAD "\n") == 0;
+		fclose(fp);
+	}
+	closedir(dir);
 	return n;
+}
+
+/* It names itself. */
+static void
+await_threads(unsigned n)
+{
+	while (threads() != n)
+		sched_yield();
 }
 
 CASE("touches", .setup = setup, .teardown = teardown, .seconds = 60);
 
 TEST(nothing_is_counted_and_no_thread_runs_until_somebody_asks)
 {
-	unsigned before = threads();
 	struct wire_msg r;
 
 	ask(0, &r);
 	ck_assert_uint_eq(nrows, 0);
 	ck_assert_uint_eq(r.touched.nranges, 0);
 	ck_assert_uint_eq(r.touched.why.len, 0);
-	ck_assert_uint_eq(threads(), before);
+	ck_assert_uint_eq(threads(), 0);
 	switch_pages(WIRE_COUNT_ON, at(0), 1, 1);
-	ck_assert_uint_eq(threads(), before + 1);
+	await_threads(1);
 	switch_pages(WIRE_COUNT_OFF, at(0), 1, 0);
 	ask(0, &r);
 	ck_assert_uint_eq(r.touched.nranges, 0);
 	while (!TAILQ_EMPTY(&node.touches->all))
 		touches_second(&node);
-	ck_assert_uint_eq(threads(), before);
+	ck_assert_uint_eq(threads(), 0);
 }
 
 /* The mapping as a whole is mixed, and there is no library here to cut it. */
@@ -397,6 +418,20 @@ TEST(the_memory_of_the_machine_is_told)
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
 	ck_assert_uint_gt(r.err.text.len, 0);
+}
+
+/* Each of them takes a worker, and may take long. */
+TEST(a_page_has_one_of_them_at_a_time)
+{
+	struct wire_msg r, m = { .type = WIRE_MEMORY };
+
+	page_send(&p, &m);
+	page_ask(&p, &m, &r);
+	expect_error(&r, WIRE_E_BUSY);
+	page_receive(&p, &r);
+	ck_assert_uint_eq(r.type, WIRE_MEMORIES);
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_MEMORIES);
 }
 
 /* One node: pages are on it already, and there is no other one. */

@@ -118,6 +118,32 @@ static const struct {
 
 CASE("words");
 
+TEST(a_range_is_an_address_and_a_length)
+{
+	struct options o;
+
+	ck_assert_int_eq(parse(&o, "refcnt 7f3c00402000 64k"), 0);
+	ck_assert(!o.target_given);
+	ck_assert_uint_eq(o.refcnt.vaddr, 0x7f3c00402000);
+	ck_assert_uint_eq(o.refcnt.len, 64 << 10);
+	ck_assert_uint_eq(o.refcnt.plane, REFCNT_WIDE);
+	ck_assert_int_eq(parse(&o, "refcnt --enable --source refs --period 0.5 "
+	    "pid:4711 0X10 0x1000"), 0);
+	ck_assert_int_eq(o.target.pid, 4711);
+	ck_assert_uint_eq(o.refcnt.vaddr, 16);
+	ck_assert_uint_eq(o.refcnt.len, 4096);
+	ck_assert_uint_eq(o.refcnt.source, REFCNT_REFS);
+	ck_assert_int_eq(o.refcnt.period_ms, 500);
+	ck_assert_int_eq(parse(&o, "refcnt --ext --move pid:4711 0 1 3"), 0);
+	ck_assert_uint_eq(o.refcnt.node, 3);
+	ck_assert_uint_eq(o.refcnt.plane, REFCNT_EXT);
+	ck_assert_int_eq(parse(&o, "refcnt --config --nodes 0-1/2"), 0);
+	ck_assert(option_given(&o, OPTION_MEMORY));
+	ck_assert_int_eq(parse(&o, "refcnt --config=/none pid:1"), 0);
+	ck_assert(!option_given(&o, OPTION_MEMORY));
+	ck_assert_str_eq(o.config_file, "/none");
+}
+
 LOOP_TEST(what_is_right_is_taken, 0, BASE_NELEM(taken))
 {
 	struct options o;
@@ -328,6 +354,29 @@ static const struct {
 	{ "nodes linac-a", PAGEK_USAGE, "one too many" },
 	{ "nodes --sort p", PAGEK_USAGE, "takes no option --sort" },
 	{ "listings demo:note", PAGEK_USAGE, "stores no listings" },
+	{ "refcnt --enable 1000 0", PAGEK_USAGE, "has no pages" },
+	{ "refcnt --enable 0xffffffffffffffff 2", PAGEK_USAGE, "last address" },
+	{ "refcnt --disable 0", PAGEK_USAGE, "needs a LENGTH" },
+	{ "refcnt --enable pid:1", PAGEK_USAGE, "needs an ADDRESS" },
+	{ "refcnt pid:1 12345678901234567 1", PAGEK_USAGE, "is no ADDRESS" },
+	{ "refcnt pid:1 0x 1", PAGEK_USAGE, "is no ADDRESS" },
+	{ "refcnt pid:1 1000 0x", PAGEK_USAGE, "is no LENGTH" },
+	{ "refcnt pid:1 1000 -1", PAGEK_USAGE, "unknown option" },
+	{ "refcnt pid:1 1000 99999999999T", PAGEK_USAGE, "is no LENGTH" },
+	{ "refcnt pid:1 0 1000000000000", PAGEK_USAGE, "more than" },
+	{ "refcnt pid:1 1000 1 2", PAGEK_USAGE, "is for --move" },
+	{ "refcnt --move pid:1 1000 1 512", PAGEK_USAGE, "number of a NODE" },
+	{ "refcnt --move pid:1 1000 1 1 1", PAGEK_USAGE, "one word too many" },
+	{ "refcnt --top --enable 1000 1", PAGEK_USAGE, "exclude each other" },
+	{ "refcnt --enable --block x", PAGEK_USAGE, "not an address" },
+	{ "refcnt --hw --ext", PAGEK_USAGE, "exclude each other" },
+	{ "refcnt --nodes cpu", PAGEK_USAGE, "is for --memory or --import" },
+	{ "refcnt --all", PAGEK_USAGE, "is for --enable or --disable" },
+	{ "refcnt --import f pid:1", PAGEK_USAGE, "no TARGET" },
+	{ "refcnt --memory --root / pid:1", PAGEK_USAGE, "no TARGET" },
+	{ "refcnt --fields page", PAGEK_USAGE, "is for programs" },
+	{ "refcnt --format csv --fields pages", PAGEK_USAGE, "page" },
+	{ "list --enable", PAGEK_USAGE, "takes no option --enable" },
 	{ "listings local a b", PAGEK_USAGE, "one word too many" },
 	{ "listings 20261121-163501-0007 local", PAGEK_USAGE,
 	    "one word too many" },

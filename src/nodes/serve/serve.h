@@ -77,6 +77,7 @@ struct conn {
 	bool paused;			/* not read: too much waits to be written */
 	bool sees_kernel;		/* it is a viewer of the kernel's counts */
 	bool looking;			/* a FRAME of it is not answered yet */
+	bool working;			/* a MEMORY or a move, likewise */
 	bool ending;			/* closes when its last reply is out */
 	bool closed;
 };

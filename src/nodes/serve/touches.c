@@ -42,6 +42,17 @@ counted_pages(struct keeper *k)
 	return sums.pages;
 }
 
+/* One of its requests has a worker: false after an error was sent. */
+static bool
+may_work(struct conn *c, const struct wire_msg *q)
+{
+	if (!c->working)
+		return true;
+	refuse(c, q->id, -EBUSY, "this page's last request for it is not answered "
+	    "yet");
+	return false;
+}
+
 /* Pages to be moved, from the request to its answer. */
 struct moving {
 	uv_work_t work;
@@ -72,6 +83,8 @@ answer_moved(uv_work_t *work, int status)
 		.counted = { .index = m->ask.index, .moved = m->moved.moved,
 		    .left = m->moved.left } };
 
+	if (c != NULL)
+		c->working = false;
 	if (c != NULL && (status < 0 || m->err < 0)) {
 		refuse(c, m->request, status < 0 ? status : m->err,
 		    m->err == -ENODEV ? "the machine has no such node" :
@@ -91,6 +104,8 @@ begin_move(struct conn *c, const struct wire_msg *q, struct keeper *k)
 	struct moving *m;
 	int err = 0;
 
+	if (!may_work(c, q))
+		return;
 	if (q->count.len == 0 ||
 	    q->count.vaddr + (q->count.len - 1) < q->count.vaddr)
 		err = -EINVAL;
@@ -109,6 +124,7 @@ begin_move(struct conn *c, const struct wire_msg *q, struct keeper *k)
 		.request = q->id, .pid = k->image.pid, .ask = q->count };
 	m->work.data = m;
 	err = nodes_queue_work(c->node->loop, &m->work, move, answer_moved);
+	c->working = err == 0;
 	if (err < 0) {
 		refuse(c, q->id, err, "");
 		free(m);
@@ -310,8 +326,10 @@ answer_surveyed(uv_work_t *work, int status)
 
 	if (status < 0)
 		s->err = status;
-	if (c != NULL)
+	if (c != NULL) {
+		c->working = false;
 		reply_memory(c, s);
+	}
 	refcnt_topology_free(s->topology);
 	free(s);
 }
@@ -319,9 +337,13 @@ answer_surveyed(uv_work_t *work, int status)
 void
 answer_memory(struct conn *c, const struct wire_msg *q)
 {
-	struct surveying *s = calloc(1, sizeof *s);
-	int err = s == NULL ? -ENOMEM : 0;
+	struct surveying *s;
+	int err;
 
+	if (!may_work(c, q))
+		return;
+	s = calloc(1, sizeof *s);
+	err = s == NULL ? -ENOMEM : 0;
 	if (err == 0) {
 		s->node = c->node;
 		s->conn = c->page.id;
@@ -333,6 +355,7 @@ answer_memory(struct conn *c, const struct wire_msg *q)
 		err = nodes_queue_work(c->node->loop, &s->work, survey,
 		    answer_surveyed);
 	}
+	c->working = err == 0;
 	if (err < 0) {
 		refuse(c, q->id, err, "");
 		free(s);

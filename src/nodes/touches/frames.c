@@ -15,6 +15,7 @@ struct frames {
 	struct refcnt *counts;		/* by physical address */
 	struct refcnt_table *table;
 	int64_t written_ms;
+	_Atomic bool full;		/* some frames are not counted */
 };
 
 int
@@ -76,12 +77,20 @@ frames_count(struct frames *f, const struct refcnt_page *page, int64_t now_ms)
 		return;
 	if (!refcnt_counts(f->counts, page->paddr)) {
 		if (refcnt_enable(f->counts, page->paddr, REFCNT_PAGE,
-		    (enum refcnt_source)page->source, now_ms) < 0)
+		    (enum refcnt_source)page->source, now_ms) < 0) {
+			f->full = true;
 			return;
+		}
 		refcnt_place(f->counts, page->paddr, page->paddr, page->page_size,
 		    page->cnodeid, 0);
 	}
 	refcnt_count(f->counts, page->paddr, 0, 1, 0, now_ms);
+}
+
+bool
+frames_are_full(const struct frames *f)
+{
+	return f != NULL && f->full;
 }
 
 /* Another node may write the machine's files: then it does. */

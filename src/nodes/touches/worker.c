@@ -164,6 +164,9 @@ write_files(struct work *w, char why[TOUCHES_WHY])
 	if (err < 0)
 		snprintf(why, TOUCHES_WHY, "counts are not in the mapped files: "
 		    "%.150s", text[0] != '\0' ? text : strerror(-err));
+	else if (frames_are_full(t->frames))
+		snprintf(why, TOUCHES_WHY, "the machine's mapped files have no room "
+		    "for further frames until all counting has ended");
 	if (w->placement != NULL && placement_has_frames(w->placement))
 		frames_write(t->frames, mono_ms(mono_now()));
 }
@@ -263,6 +266,7 @@ worker_main(void *arg)
 	struct touched *t = arg;
 	bool again;
 
+	(void)pthread_setname_np(pthread_self(), TOUCHES_THREAD);
 	do {
 		count(t);
 		/* A range may have come meanwhile. */

@@ -17,6 +17,7 @@ struct frames;
 struct refs;
 struct stream_feed;
 
+#define TOUCHES_THREAD "touches"	/* name of the threads */
 #define TOUCHES_FOLDER 512	/* bytes of the path of mapped files */
 
 struct touched {
@@ -71,6 +72,8 @@ int frames_new(struct frames **, const struct refcnt_topology *);
 void frames_free(struct frames *);
 /* Any thread: a page of a target was referenced. */
 void frames_count(struct frames *, const struct refcnt_page *, int64_t now_ms);
+/* There was no room for some: they are not counted until nothing is. */
+bool frames_are_full(const struct frames *);
 /* Any thread: a target's period has ended. */
 void frames_write(struct frames *, int64_t now_ms);
 

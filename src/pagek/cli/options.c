@@ -241,6 +241,37 @@ take_mark(struct parse *p, const char *word)
 	return option_fail(p, "one word too many: '%s'", base_shown(word));
 }
 
+/* The TARGET is the first word, unless that is an address. */
+static int
+take_range(struct parse *p, const char *word)
+{
+	struct refcnt_options *r = &p->o->refcnt;
+	uint64_t n;
+
+	if (!p->o->target_given && r->numbers == 0 && (!isdigit((unsigned char)
+	    *word) || option_address(word, &n) < 0))
+		return take_target(p, word);
+	switch (r->numbers++) {
+	case 0:
+		return option_address(word, &r->vaddr) == 0 ? 0 :
+		    option_fail(p, "'%s' is no ADDRESS such as 0x7f3c00402000",
+		    base_shown(word));
+	case 1:
+		return option_length(word, &r->len) == 0 ? 0 :
+		    option_fail(p, "'%s' is no LENGTH such as 4096, 64k or "
+		    "0x1000", base_shown(word));
+	case 2:
+		if (base_parse_count(word, REFCNT_NODES - 1, &n) < 0)
+			return option_fail(p, "'%s' is no number of a NODE",
+			    base_shown(word));
+		r->node = (unsigned)n;
+		return 0;
+	default:
+		return option_fail(p, "one word too many: '%s'",
+		    base_shown(word));
+	}
+}
+
 static int
 take_no_word(struct parse *p, const char *word)
 {
@@ -266,6 +297,8 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		return take_mark(p, word);
 	if (command_rows[o->command].words == WORDS_DUMPS)
 		return take_dump(p, word);
+	if (command_rows[o->command].words == WORDS_RANGE)
+		return take_range(p, word);
 	if (++*words > 1)
 		return option_fail(p, named != COMMANDS && !o->command_given ?
 		    "the command goes first: 'pagek %s ...'" :
@@ -368,6 +401,19 @@ takes_program(const struct options *o)
 	return words == WORDS_PROGRAM || words == WORDS_TARGET_OR_PROGRAM;
 }
 
+/* The note's table was asked for with --config, which has a FILE elsewhere. */
+static void
+rename_bare_config(int argc, char **argv)
+{
+	static char memory[] = "--memory";
+
+	if (argc < 2 || strcmp(argv[1], "refcnt") != 0)
+		return;
+	for (int i = 2; i < argc; i++)
+		if (strcmp(argv[i], "--config") == 0)
+			argv[i] = memory;
+}
+
 static int
 parse_words(struct parse *p, int argc, char **argv)
 {
@@ -377,6 +423,7 @@ parse_words(struct parse *p, int argc, char **argv)
 	unsigned words = 0;
 	int c, r = 0;
 
+	rename_bare_config(argc, argv);
 	make_tables(longs, shorts);
 	opterr = 0;
 	optind = 0;		/* glibc: begin anew, also in a second parse */
@@ -642,7 +689,8 @@ check_layout(struct parse *p)
 	const struct options *o = p->o;
 	size_t i;
 
-	for (i = 0; options_as_data(o) && i < BASE_NELEM(layouts); i++)
+	for (i = 0; options_as_data(o) && command_in(o->command, GROUP_SCREEN) &&
+	    i < BASE_NELEM(layouts); i++)
 		if (option_given(o, layouts[i]))
 			return option_fail(p, "--%s is for text, not for "
 			    "--format=%s", option_name(layouts[i]),

@@ -35,6 +35,7 @@
 #include "../../base/option.h"
 #include "../../mdd/mdd.h"
 #include "../../nodes/node_options/node_options.h"
+#include "../../refcnt/refcnt.h"
 #include "../page/page.h"
 #include "../usage/usage.h"
 #include "target_word.h"
@@ -70,6 +71,7 @@ enum command_words {
 	WORDS_TARGET,		/* a TARGET */
 	WORDS_LISTING,		/* a TARGET, the name of a listing, or both */
 	WORDS_MARK,		/* the name of a mark, then perhaps a TARGET */
+	WORDS_RANGE,		/* a TARGET, an address and a length, or both; a node */
 	WORDS_PROGRAM,		/* a program and its arguments */
 	WORDS_TARGET_OR_PROGRAM,	/* a TARGET, or "--" and a program */
 	WORDS_REPLAY,		/* the path of a capture */
@@ -247,6 +249,19 @@ struct usage_options {
 	enum usage_grouping group;
 };
 
+/* `pagek refcnt`. */
+struct refcnt_options {
+	uint64_t vaddr, len;
+	unsigned node;
+	unsigned numbers;		/* given: of the address, the length and the node */
+	uint64_t block;
+	enum refcnt_source source;
+	enum refcnt_plane plane;
+	const char *nodes;		/* virtual ones; NULL: the machine's */
+	const char *import;		/* a file */
+	int period_ms;			/* 0: as it is */
+};
+
 struct filter_option {
 	const char *text;		/* an expression; NULL: all blocks */
 	struct filter *compiled;
@@ -327,6 +342,7 @@ struct options {
 	struct check_options check;
 	struct events_options events;
 	struct usage_options usage;
+	struct refcnt_options refcnt;
 	const char *memory;		/* core:FILE or pid:N; NULL */
 	const char *root;		/* stress: a folder; NULL: this machine */
 	const char *only;		/* stress: "command", a process id; NULL: all requests */
@@ -401,6 +417,10 @@ int option_fail(struct parse *, const char *fmt, ...)
 #define NEAREST_CLAUSE 112
 const char *nearest_clause(char out[NEAREST_CLAUSE], const char *word,
     const char *const *names, size_t n, const char *none);
+
+/* A hexadecimal address, 0x or not; bytes as 4096, 64k or 0x1000.  -EINVAL. */
+int option_address(const char *text, uint64_t *);
+int option_length(const char *text, uint64_t *);
 
 /* Fails with "--NAME WHY_NOT" for the first of n options that is given; or 0. */
 int option_none_of(struct parse *, const enum option_id *, size_t n,

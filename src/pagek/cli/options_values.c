@@ -269,6 +269,43 @@ set_wide(struct parse *p, const char *arg)
 }
 
 static int
+read_hex(const char *text, uint64_t *out)
+{
+	size_t n = strspn(text, "0123456789abcdefABCDEF");
+
+	if (n == 0 || n > 16 || text[n] != '\0')
+		return -EINVAL;
+	*out = strtoull(text, NULL, 16);
+	return 0;
+}
+
+static bool
+has_prefix(const char *text)
+{
+	return text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+}
+
+int
+option_address(const char *text, uint64_t *out)
+{
+	return read_hex(has_prefix(text) ? text + 2 : text, out);
+}
+
+int
+option_length(const char *text, uint64_t *out)
+{
+	return has_prefix(text) ? read_hex(text + 2, out) :
+	    base_parse_size(text, UINT64_MAX, out);
+}
+
+static int
+set_block(struct parse *p, const char *arg)
+{
+	return option_address(arg, &p->o->refcnt.block) == 0 ? 0 :
+	    option_wrong(p, OPTION_BLOCK, arg);
+}
+
+static int
 set_match(struct parse *p, const char *arg)
 {
 	struct events_options *r = &p->o->events;
