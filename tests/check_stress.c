@@ -1023,7 +1023,7 @@ touch(size_t pages)
 }
 
 /* A table of pages, which has 512 of them, is a request too. */
-LOOP_TEST(a_counter_of_a_process_sees_its_touched_pages_alone, 1, 5)
+LOOP_TEST(a_counter_of_a_process_sees_its_touched_pages_alone, 1, 4)
 {
 	size_t pages = 4096 * (size_t)_i;
 	struct stress_sample before, after;
