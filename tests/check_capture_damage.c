@@ -660,10 +660,9 @@ wait_until_resumed(struct capture_writer *w)
  * few bytes goes on until more events come.
  */
 static size_t
-fill(struct capture_writer *w)
+fill_from(struct capture_writer *w, size_t n)
 {
 	struct capture_progress look;
-	size_t n = 0;
 
 	do {
 		ck_assert_uint_lt(n + 5000, KILLED_EVENTS);
@@ -677,6 +676,12 @@ fill(struct capture_writer *w)
 	ck_assert_ptr_nonnull(strstr(look.why, "recording goes on when"));
 	rig_put(w, 1, all + n, 2000, n + 1, last_ms);
 	return n + 2000;
+}
+
+static size_t
+fill(struct capture_writer *w)
+{
+	return fill_from(w, 0);
 }
 
 static int64_t
@@ -841,6 +846,60 @@ TEST(a_full_disk_stops_the_recording_until_there_is_room)
 	rig_put(w, 1, all + n, 2000, n + 1, last_ms);
 	rig_finish(w);
 	check_resumed(n + 2000);
+	ck_assert_int_eq(umount(rig_dir), 0);
+}
+
+/* Others take what the recording left, down to the last byte. */
+static void
+fill_up(void)
+{
+	static const char zeros[4096];
+	char path[100];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/others", rig_dir);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	while (write(fd, zeros, sizeof zeros) > 0)
+		continue;
+	close(fd);
+}
+
+/* It takes most of a small disk, and what did not fit is counted in the file. */
+LOOP_TEST(a_disk_that_stays_full_costs_only_what_is_counted, 0, 2)
+{
+	struct capture_writer *w;
+	struct capture_about about;
+	struct capture_list *got;
+	struct capture *c;
+	uint64_t seq;
+	int64_t ms;
+	size_t n;
+
+	if (!mount_small("600k"))
+		return;
+	w = rig_writer(&(struct capture_opts){ .fd = rig_fd(), .retry_ms = 50,
+	    .keep_free = _i == 0 ? 0 : 10 });
+	rig_part(w, "program");
+	n = fill(w);
+	fill_up();
+	n = fill_from(w, n);
+	capture_writer_end_part(w, 1, last_ms, 0, "exited");
+	ck_assert_int_eq(capture_writer_finish(w, "the test is over", 30000,
+	    NULL), -ENOSPC);
+	c = rig_open(rig_path);
+	capture_about(c, &about);
+	ck_assert_uint_eq(capture_damages(c), 0);
+	ck_assert(about.ended);
+	ck_assert_uint_gt(about.bytes, 300 << 10);
+	ck_assert_uint_eq(about.events + about.lost, n);
+	ck_assert_int_eq(capture_seek(c, 1, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &got), 0);
+	ck_assert(!capture_list_at(got, &seq, &ms));
+	ck_assert_uint_eq(capture_list_totals(got)->lost[0], about.lost);
+	capture_list_free(got);
+	check_gap(c);
+	capture_close(c);
 	ck_assert_int_eq(umount(rig_dir), 0);
 }
 

@@ -620,7 +620,7 @@ rule "a target's recording ends with its viewer" many_times viewer_killed
 # --- disks ----------------------------------------------------------------------------------
 
 cat >"$tmp/small.sh" <<'S'
-mkdir -p "$tmp/disk" && mount -t tmpfs -o size=24m tmpfs "$tmp/disk" || exit 77
+mkdir -p "$tmp/disk" && mount -t tmpfs -o size=6m tmpfs "$tmp/disk" || exit 77
 "$B/pagek" record -o "$tmp/disk/f" --stack 0 -- "$tmp/busy" 2>"$tmp/err" &
 recorder=$!
 said() {
@@ -635,8 +635,13 @@ while [ ! -s "$tmp/disk/f" ]; do
 	i=$((i + 1)); [ $i -lt 200 ] || exit 1
 	sleep 0.05
 done
-head -c 7m /dev/zero >"$tmp/disk/other"
-said 'recording has stopped: .*full'
+# It gives back what it has reserved while others need it.
+i=0
+while ! grep -q 'recording has stopped: .*full' "$tmp/err"; do
+	i=$((i + 1)); [ $i -lt 400 ] || exit 1
+	head -c 1m /dev/zero >>"$tmp/disk/other" 2>/dev/null
+	sleep 0.05
+done
 target=$(pgrep -P "$(pgrep -P $recorder -x pageknode)" -x busy)
 # The live view goes on.
 "$B/pagek" list "pid:$target" | grep -c ' 33 \| [0-9]* ' || exit 1

@@ -89,6 +89,7 @@ is_kept(struct recording *r, const struct definition *d)
 	return !d->written || (d->head.kind == FORMAT_PART && !ended);
 }
 
+/* On a full disk only parts and their ends; the others are many. */
 static void
 write_definitions(struct recording *r)
 {
@@ -97,7 +98,8 @@ write_definitions(struct recording *r)
 	for (size_t i = 0; i < r->ndefines; i++) {
 		struct definition *d = &r->define[i];
 
-		if (!d->written)
+		if (!d->written && (!r->out.last || d->head.kind ==
+		    FORMAT_PART || d->head.kind == FORMAT_END))
 			d->written = segments_block(&r->out, &d->head,
 			    &d->payload) == 0;
 		if (is_kept(r, d))
@@ -868,13 +870,32 @@ recording_due(const struct recording *r)
 	return r->out.unsynced > 0 ? SYNC_MS : -1;
 }
 
+/* The gaps of a disk that is still full, in the room that is kept for that. */
+static int
+write_last_gaps(struct recording *r)
+{
+	int err = r->out.stopped;
+
+	segments_resume_last(&r->out);
+	write_definitions(r);
+	for (size_t i = 0; i < r->nparts; i++)
+		if (r->part[i].missing) {
+			r->part[i].list->known = false;
+			fill_absence(r, (uint32_t)i + 1);
+		}
+	return err;
+}
+
 void
 recording_end(struct recording *r, const char *reason)
 {
 	struct block_head head = { .kind = FORMAT_END };
+	int err = 0;
 
 	if (r->out.stopped != 0)
 		resume(r);
+	if (r->out.stopped != 0)
+		err = write_last_gaps(r);
 	for (size_t i = 0; i < r->nparts; i++) {
 		flush_part(r, &r->part[i]);
 		while (is_checking(&r->part[i]))
@@ -885,6 +906,9 @@ recording_end(struct recording *r, const char *reason)
 	bytes_text(&r->payload, reason);
 	segments_block(&r->out, &head, &r->payload);
 	segments_sync(&r->out);
+	/* Events are missing at the end. */
+	if (err != 0)
+		r->out.stopped = err;
 }
 
 int

@@ -32,6 +32,7 @@ struct segments {
 	uint64_t unsynced;
 	struct mono synced;	/* when */
 	_Atomic uint32_t call_ms;	/* since when a call to the disk has lasted; 0: none does */
+	bool last;		/* the last blocks are written, into the room kept for them */
 	int stopped;		/* -errno: nothing is written now; 0: it writes */
 	char why[CAPTURE_WHY];
 	struct pack *pack;
@@ -46,6 +47,8 @@ void segments_abandon(struct segments *);
 /* Begins another segment; a ring drops its oldest. */
 int segments_segment(struct segments *);
 int segments_resume(struct segments *);
+/* Some blocks may still be written behind a full disk: gaps and the end. */
+void segments_resume_last(struct segments *);
 /* True when the next segment is due. */
 bool segments_is_full(const struct segments *);
 /* Writes a block; fills the head's lengths and checksum. */

@@ -12,7 +12,8 @@
 #include "recording.h"
 
 #define SEGMENT_BYTES ((uint64_t)16 << 20)
-#define LEAST_BYTES ((uint64_t)64 << 10)	/* to reserve on a small disk */
+#define LEAST_BYTES ((uint64_t)32 << 10)	/* to reserve on a small disk */
+#define LAST_BYTES ((uint64_t)64 << 10)	/* behind a full disk: for gaps and the end */
 #define SEGMENT_LEAST ((uint64_t)64 << 10)
 #define RING_SEGMENTS 8		/* at least, of a small ring */
 #define PACK_LEAST 64		/* shorter payloads are not compressed */
@@ -39,15 +40,32 @@ segments_call_ms(const struct segments *o)
 	return since == 0 ? 0 : ((uint32_t)mono_ms(mono_now()) | 1) - since;
 }
 
-/* Gives back a torn block and what is reserved. */
+/* True for an error of a disk without room.  Not every disk can reserve. */
+static bool
+is_full(const struct segments *o, uint64_t bytes)
+{
+	return fallocate(o->fd, FALLOC_FL_KEEP_SIZE, (off_t)o->at,
+	    (off_t)bytes) < 0 && errno == ENOSPC;
+}
+
+/* Gives back a torn block and what is reserved, but for the last blocks. */
+static void
+give_back(struct segments *o)
+{
+	o->reserved = o->at;
+	if (o->fd < 0)
+		return;
+	(void)!ftruncate(o->fd, (off_t)o->at);
+	if (!is_full(o, LAST_BYTES))
+		o->reserved += LAST_BYTES;
+}
+
 static int
 stop(struct segments *o, int err, const char *what)
 {
 	size_t len = 0;
 
-	if (o->fd >= 0)
-		(void)!ftruncate(o->fd, (off_t)o->at);
-	o->reserved = o->at;
+	give_back(o);
 	o->stopped = err;
 	base_append(o->why, sizeof o->why, &len,
 	    "%s: %s; recording goes on when there is room", what,
@@ -55,16 +73,33 @@ stop(struct segments *o, int err, const char *what)
 	return err;
 }
 
+/* Bytes of the disk that may be taken, `ours` among what is free. */
+static uint64_t
+room_with(const struct segments *o, uint64_t ours)
+{
+	uint64_t kept, left;
+	struct statvfs v;
+
+	if (fstatvfs(o->folder >= 0 ? o->folder : o->fd, &v) < 0)
+		return UINT64_MAX;
+	kept = (uint64_t)v.f_blocks * v.f_frsize / 100 * o->keep_free;
+	left = (uint64_t)v.f_bavail * v.f_frsize + ours;
+	return left > kept ? left - kept : 0;
+}
+
+/* What is reserved is taken only when it is written. */
+static uint64_t
+unwritten(const struct segments *o)
+{
+	return o->reserved > o->at + LAST_BYTES ?
+	    o->reserved - o->at - LAST_BYTES : 0;
+}
+
 /* The disk has less room than is to be kept free. */
 static bool
 is_short(const struct segments *o)
 {
-	struct statvfs v;
-
-	if (o->keep_free == 0 ||
-	    fstatvfs(o->folder >= 0 ? o->folder : o->fd, &v) < 0)
-		return false;
-	return v.f_bavail < v.f_blocks / 100 * o->keep_free;
+	return o->keep_free != 0 && room_with(o, unwritten(o)) == 0;
 }
 
 static int
@@ -83,6 +118,25 @@ write_at(struct segments *o, const uint8_t *p, size_t len)
 	return 0;
 }
 
+/* So a full disk is met before a block, and the last blocks have room behind it. */
+static int
+make_room(struct segments *o, size_t len)
+{
+	uint64_t more = len + LAST_BYTES + LEAST_BYTES;
+
+	if (o->last || o->at + len + LAST_BYTES <= o->reserved)
+		return 0;
+	if (is_short(o))
+		return -ENOSPC;
+	if (is_full(o, more)) {
+		more = len + LAST_BYTES;
+		if (is_full(o, more))
+			return -ENOSPC;
+	}
+	o->reserved = o->at + more;
+	return 0;
+}
+
 /* Appends both, or nothing. */
 static int
 append(struct segments *o, const uint8_t *head, size_t head_len,
@@ -91,7 +145,9 @@ append(struct segments *o, const uint8_t *head, size_t head_len,
 	int err;
 
 	begin_call(o);
-	err = write_at(o, head, head_len);
+	err = make_room(o, head_len + len);
+	if (err == 0)
+		err = write_at(o, head, head_len);
 	if (err == 0) {
 		o->at += head_len;
 		err = write_at(o, p, len);
@@ -99,7 +155,8 @@ append(struct segments *o, const uint8_t *head, size_t head_len,
 	}
 	end_call(o);
 	if (err < 0)
-		return stop(o, err, "cannot write");
+		return stop(o, err, err == -ENOSPC ? "the disk is almost full" :
+		    "cannot write");
 	o->at += head_len + len;
 	o->bytes += head_len + len;
 	o->unsynced += head_len + len;
@@ -163,26 +220,25 @@ open_file(struct segments *o)
 	return 0;
 }
 
-/*
- * A disk that is full is met here and not within a block.  A small disk has room
- * for less than a segment.
- */
+/* A small disk has room for less than a segment, and others need some of it, too. */
 static int
 reserve(struct segments *o)
 {
-	uint64_t bytes = o->segment_bytes;
-	int err;
+	uint64_t bytes = o->segment_bytes, most = room_with(o, 0) / 2;
+	bool full;
 
 	if (o->at + bytes <= o->reserved)
 		return 0;
+	while (bytes > most && bytes / 2 >= LEAST_BYTES)
+		bytes /= 2;
 	begin_call(o);
-	while ((err = fallocate(o->fd, FALLOC_FL_KEEP_SIZE, (off_t)o->at,
-	    (off_t)bytes) < 0 ? errno : 0) == ENOSPC && bytes / 2 >= LEAST_BYTES)
+	while ((full = is_full(o, bytes + LAST_BYTES)) &&
+	    bytes / 2 >= LEAST_BYTES)
 		bytes /= 2;
 	end_call(o);
-	if (err == ENOSPC)
+	if (full)
 		return -ENOSPC;
-	o->reserved = o->at + bytes;
+	o->reserved = o->at + bytes + LAST_BYTES;
 	return 0;
 }
 
@@ -217,6 +273,13 @@ segments_resume(struct segments *o)
 {
 	o->stopped = 0;
 	return segments_segment(o);
+}
+
+void
+segments_resume_last(struct segments *o)
+{
+	o->last = true;
+	o->stopped = 0;
 }
 
 bool
@@ -260,8 +323,12 @@ segments_sync(struct segments *o)
 	end_call(o);
 	o->unsynced = 0;
 	o->synced = mono_now();
-	if (o->stopped == 0 && is_short(o))
+	if (o->stopped != 0 || o->last || o->keep_free == 0)
+		return;
+	if (is_short(o))
 		stop(o, -ENOSPC, "the disk is almost full");
+	else if (unwritten(o) > LEAST_BYTES && room_with(o, 0) == 0)
+		give_back(o);
 }
 
 /* --- the whole ---------------------------------------------------------- */
