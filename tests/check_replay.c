@@ -771,6 +771,46 @@ TEST(a_capture_of_an_older_node_has_no_heap_stress)
 	page_close(&p);
 }
 
+static const struct wire_named_mark *
+named(const char *name)
+{
+	for (int i = 0; i < 10; i++)
+		keeper_pass(keeper(), mono_ms(mono_now()));
+	for (uint32_t i = 0; keeper()->marks != NULL &&
+	    i < keeper()->marks->n; i++)
+		if (strcmp(keeper()->marks->at[i].name, name) == 0)
+			return &keeper()->marks->at[i];
+	return NULL;
+}
+
+TEST(marks_of_the_capture_are_the_nodes_from_their_moment_on)
+{
+	struct mark_effect effect;
+	struct blklist *want = rig_oracle();
+	const struct wire_named_mark *m;
+
+	rig_apply(want, all, 30000, 1, last_ms);
+	replay_up("begin");
+	ck_assert_ptr_null(named("half"));
+	step(20000);
+	ck_assert_int_eq(keeper_set_mark(keeper(), "own", 3, "anna", false,
+	    &effect), 0);
+	step(10000);
+	for (int i = 0; i < 2; i++) {
+		m = named("half");
+		ck_assert_ptr_nonnull(m);
+		ck_assert_uint_eq(m->seq, 30000);
+		ck_assert_int_eq(m->ms, RIG_MS);
+		ck_assert_uint_eq(m->blocks, blklist_counts(want)->aRecActive);
+		ck_assert_uint_eq(m->bytes, blklist_counts(want)->live_bytes);
+		ck_assert_int_eq(named("own") != NULL, i == 0);
+		go("begin");
+		ck_assert_ptr_null(named("half"));
+		go("end");
+	}
+	blklist_free(want);
+}
+
 TEST(other_nodes_replay_nothing)
 {
 	struct wire_msg m = { .type = WIRE_REPLAY }, reply;

@@ -1,6 +1,6 @@
 /*
- * names: the definitions of a capture (sites, modules, threads, types), for the
- * keeper of its part.
+ * names: the definitions of a capture (sites, modules, threads, types) and its marks
+ * (marks.c), for the keeper of its part.
  * Private to the room.
  */
 #ifndef NODES_REPLAY_NAMES_H
@@ -23,5 +23,17 @@ void replay_names_fini(struct replay_names *);
 /* The caller of a record of the capture, for a record of the keeper. */
 uint64_t replay_caller(const struct replay_names *, const struct keeper *,
     uint64_t caller);
+
+struct replay_marks {
+	uint32_t part;
+	size_t next;			/* of the capture; 0 when the list begins again */
+};
+
+/*
+ * Gives the keeper one more of the marks before this moment; call it in each visit.
+ * -ENOMEM, errors of capture_seek().
+ */
+int replay_marks_take(struct replay_marks *, struct keeper *, struct capture *,
+    uint64_t seq, int64_t ms);
 
 #endif

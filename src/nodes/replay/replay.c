@@ -36,6 +36,7 @@ struct replay {
 	struct keeper *keeper;
 	struct capture *capture;
 	struct replay_names names;
+	struct replay_marks marks;
 	uint32_t part;
 	struct capture_part_info info;
 	int64_t begin, end;		/* of the time line */
@@ -135,6 +136,7 @@ restart(struct replay *r, uint64_t seq, int64_t ms)
 	}
 	r->seq = seq;
 	r->ms = ms;
+	r->marks.next = 0;
 	/* For undos, and for the earlier blocks at an address. */
 	(void)blklist_remember(k->list, KEEPER_REMEMBERED);
 	stream_queue_start_at(k->queue.records, seq);
@@ -535,6 +537,8 @@ replay_source(struct keeper *k, int64_t mono)
 		if (about.ended || !k->node->opts.replay.follows)
 			r->state = WIRE_REPLAY_PAUSED;
 	}
+	/* One that cannot be read is no reason to stop. */
+	(void)replay_marks_take(&r->marks, k, r->capture, r->seq, r->ms);
 	set_reason(r);
 }
 
@@ -799,7 +803,7 @@ replay_start(struct node *node)
 	/* Each event is there: peaks are exact. */
 	node->opts.no_pairs = true;
 	r->node = node;
-	r->part = node->opts.replay.part;
+	r->part = r->marks.part = node->opts.replay.part;
 	r->speed = REPLAY_SPEED_ONE;
 	r->ran_ms = mono_ms(mono_now());
 	err = open_capture(r, why);

@@ -6,7 +6,8 @@
  * pagek/app/replay_keys.c, and the text of the time line in pagek/layout/states.c.
  *
  *	replay.c	the time line, and the events that it passes
- *	names.h		sites, modules, threads and types of the part
+ *	names.h		sites, modules, threads, types and marks of the part
+ *	marks.c		the marks
  *
  * Vocabulary
  *	moment		a number of an event, which is the next one, and a time.
