@@ -66,9 +66,50 @@ while l: l.pop(random.randrange(len(l)))' || return 1
 	    ! "$pagek" stats -q ./ring | grep '^Ring '
 }
 
+# What is wrong with a file has one status and one sentence, whatever reads it.
+# TABLE: FILE STATUS PATTERN.
+refusals() {
+	: >empty
+	echo hello >foreign
+	mkdir -p folder
+	cp plain later && printf '\011' | dd of=later bs=1 seek=8 conv=notrunc
+	cp plain swapped &&
+	    printf '\001\002\003\004' | dd of=swapped bs=1 seek=12 conv=notrunc
+	while read -r file status pattern; do
+		for command in stats dump history 'export --folded' list tree \
+		    --once 'check --max-live 1' usage; do
+			# Text without a row is an empty table of counts.
+			[ "$command $file" != 'usage empty' ] || continue
+			[ "$command $file" != 'usage foreign' ] || continue
+			"$pagek" $command "./$file" >out 2>err </dev/null
+			[ $? = "$status" ] && grep -q "$file: $pattern" err ||
+			    { echo "$command $file"; cat err; return 1; }
+		done
+	done <<-E
+		empty 5 not a capture
+		foreign 5 not a capture
+		folder 5 not a capture: a folder without segments
+		later 5 a capture of another version
+		swapped 5 a capture of another version
+	E
+	"$pagek" usage foreign >out 2>err
+	[ $? = 5 ] || return 1
+	for command in stats dump history usage 'export --folded' list tree; do
+		"$pagek" $command file:gone >out 2>err
+		[ $? = 3 ] && grep -q 'gone: No such file' err ||
+		    { echo "$command"; cat err; return 1; }
+	done
+	for file in foreign folder; do
+		"$pagek" record -o $file -- true >out 2>err
+		[ $? = 125 ] && [ -e $file ] || return 1
+	done
+	[ "$(cat foreign)" = hello ]
+} 2>/dev/null
+
 rule "statistics of a capture are those of its end, whatever its form" sums_are_the_same
 rule "a capture has as many rows as its statistics say, with their stacks" rows_are_those_of_the_sums
 rule "statistics of a ring say what was dropped, and since when blocks are known" dropped
+rule "what is no capture has one status and one sentence in each command" refusals
 rule "a message names the process image that is shown" the_part_is_named
 rule "a damaged capture is read up to the damage, whose place is said" damage_has_its_place
 say_result

@@ -101,8 +101,8 @@ rule "the number of a live process suggests pid:" \
     refused 3 "did you mean pid:$$" list $$
 rule "a socket that is not there is no target" \
     refused 3 "No such file" list unix:"$tmp/none"
-rule "a path with a slash is taken for a socket" \
-    refused 3 "is no socket" list "$tmp/rule.out"
+rule "a file with a slash is taken for a capture" \
+    refused 5 "not a capture" list "$tmp/rule.out"
 rule "a number that no node has is no target" \
     refused 3 "no node has the number 0590" list node:0590
 rule "so is a name that no node and no target has" \

@@ -452,7 +452,7 @@ words() {
 rule "unknown letters are named" words
 files() {
 	prints 2 'is a core file' "$pagek" dump core.1 &&
-	    prints 2 'is no mddout file' "$pagek" dump empty.0 &&
+	    prints 5 'not a capture, an mddout file' "$pagek" dump empty.0 &&
 	    prints 2 'before the first file' "$pagek" dump mddout.0 consume &&
 	    prints 2 'dump, history and diff take one' "$pagek" stats consume mddout.0 &&
 	    prints 2 'needs two dumps' "$pagek" diff mddout.0 &&

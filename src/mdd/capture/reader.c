@@ -880,10 +880,16 @@ scan(struct capture *c)
 static void
 say_why(char why[CAPTURE_WHY], const char *path, int err)
 {
+	struct stat st = { .st_mode = 0 };
 	size_t len = 0;
 
 	why[0] = '\0';
-	if (err == -EBADMSG)
+	if (err == -EBADMSG && stat(path, &st) == 0 &&
+	    (S_ISDIR(st.st_mode) || st.st_size == 0))
+		base_append(why, CAPTURE_WHY, &len, "%s: not a capture: %s",
+		    base_shown(path), S_ISDIR(st.st_mode) ?
+		    "a folder without segments" : "the file is empty");
+	else if (err == -EBADMSG)
 		base_append(why, CAPTURE_WHY, &len, "%s: not a capture, or its "
 		    "first 64 bytes are damaged", base_shown(path));
 	else if (err == -ENOTSUP)

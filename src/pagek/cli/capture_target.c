@@ -97,13 +97,12 @@ examine(const struct capture *c, const struct options *o,
 	return PAGEK_OK;
 }
 
-static int
-status_of(int err)
+int
+capture_file_status(int err)
 {
-	return err == -EBADMSG || err == -ENOTSUP ? PAGEK_FORMAT :
-	    err == -EACCES || err == -EPERM ? PAGEK_DENIED :
-	    err == -ENOENT || err == -EISDIR || err == -ENOTDIR ?
-	    PAGEK_NO_TARGET : PAGEK_FAILED;
+	return err == -EBADMSG || err == -ENOTSUP || err == -EISDIR ?
+	    PAGEK_FORMAT : err == -EACCES || err == -EPERM ? PAGEK_DENIED :
+	    err == -ENOENT || err == -ENOTDIR ? PAGEK_NO_TARGET : PAGEK_FAILED;
 }
 
 int
@@ -118,7 +117,7 @@ capture_target_open(const struct options *o, uv_loop_t *loop,
 
 	if (err < 0) {
 		SAY(&s, "%s", reason);
-		return status_of(err);
+		return capture_file_status(err);
 	}
 	status = examine(c, o, &start, &s);
 	capture_close(c);

@@ -24,4 +24,7 @@ int capture_target_open(const struct options *, uv_loop_t *,
  */
 const char *capture_target_damage(const struct nodes_look *);
 
+/* The exit status for an error of capture_open(), or of another file that is to be read. */
+int capture_file_status(int err);
+
 #endif

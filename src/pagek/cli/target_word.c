@@ -168,6 +168,16 @@ parse_ssh(struct target *t, const char *place, struct words *w)
 	    ", as in ssh:%s/pid:4711", base_shown(t->word), host);
 }
 
+/* No socket: a capture, or refused as none. */
+static bool
+is_file_or_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && (S_ISREG(st.st_mode) ||
+	    S_ISDIR(st.st_mode));
+}
+
 static int
 parse_path(struct target *t, const char *path, struct words *w)
 {
@@ -179,7 +189,7 @@ parse_path(struct target *t, const char *path, struct words *w)
 	if (strlen(path) >= sizeof t->node.place)
 		return words_fail(w, PAGEK_NO_TARGET, "'%s': no socket has a path "
 		    "that long", base_shown(t->word));
-	if (capture_match(path)) {
+	if (is_file_or_folder(path)) {
 		t->kind = TARGET_FILE;
 		t->name = path;
 		return 0;

@@ -6,6 +6,7 @@
 
 #include "../../mdd/capture/capture.h"
 #include "../../usage/dump_rows.h"
+#include "../cli/capture_target.h"
 #include "../documents/documents.h"
 #include "commands.h"
 
@@ -54,8 +55,9 @@ read_dump(const char *path, struct usage_list *list, struct usage_source *from)
 	int err;
 
 	if (fp == NULL) {
-		complain("cannot read '%s': %s", path, base_file_words(-errno));
-		return PAGEK_FAILED;
+		err = -errno;
+		complain("%s: %s", path, base_file_words(err));
+		return capture_file_status(err);
 	}
 	err = usage_dump_read(&d, fp, report_line, &r);
 	if (err == 0)
@@ -63,8 +65,10 @@ read_dump(const char *path, struct usage_list *list, struct usage_source *from)
 	if (r.bad > REPORTED_LINES)
 		complain("%s: %s more lines with an error", r.name,
 		    base_digits(r.bad - REPORTED_LINES).text);
-	if (err < 0)
-		complain("cannot read '%s': %s", r.name, base_file_words(err));
+	if (err == -EISDIR)
+		complain("%s: not a capture: a folder without segments", r.name);
+	else if (err < 0)
+		complain("%s: %s", r.name, base_file_words(err));
 	else if (d.n == 0 && r.bad > 0)
 		complain("'%s' has no counts by type: dump_usage_xmemory() and "
 		    "'pagek usage' print them", r.name);
@@ -73,7 +77,7 @@ read_dump(const char *path, struct usage_list *list, struct usage_source *from)
 	usage_dump_fini(&d);
 	if (!standard)
 		fclose(fp);
-	return err < 0 ? PAGEK_FAILED : r.bad > 0 ? PAGEK_FORMAT : PAGEK_OK;
+	return err < 0 ? capture_file_status(err) : r.bad > 0 ? PAGEK_FORMAT : PAGEK_OK;
 }
 
 /* --- output ----------------------------------------------------------------------- */

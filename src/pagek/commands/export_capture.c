@@ -5,6 +5,7 @@
 #include "../../base/base.h"
 #include "../../mdd/capture/capture.h"
 #include "../../mdd/export/export.h"
+#include "../cli/capture_target.h"
 #include "../cli/cli.h"
 #include "commands.h"
 
@@ -37,8 +38,7 @@ open_part(struct moment *m)
 
 	if (r < 0) {
 		complain("%s", why);
-		return r == -EBADMSG || r == -ENOTSUP ? PAGEK_FORMAT :
-		    PAGEK_FAILED;
+		return capture_file_status(r);
 	}
 	return capture_choose(m->c, m->path, e->part, false, &m->no);
 }

@@ -6,6 +6,7 @@
 
 #include "../../base/base.h"
 #include "../../mdd/capture/capture.h"
+#include "../cli/capture_target.h"
 #include "../documents/documents.h"
 #include "debugdata.h"
 
@@ -263,8 +264,7 @@ capture_usage(const struct options *o, const char *path, struct usage_list *list
 	if (e < 0) {
 		complain("%s", why);
 		free(n);
-		return e == -EBADMSG || e == -ENOTSUP ? PAGEK_FORMAT :
-		    PAGEK_FAILED;
+		return capture_file_status(e);
 	}
 	status = capture_choose(n->c, path, o->events.part, false, &n->no);
 	if (status == PAGEK_OK && !capture_part(n->c, n->no, &n->part))

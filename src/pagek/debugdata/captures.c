@@ -9,6 +9,7 @@
 
 #include "../../base/base.h"
 #include "../../mdd/capture/capture.h"
+#include "../cli/capture_target.h"
 #include "debugdata.h"
 
 #define DAMAGES 10		/* that have a line of their own */
@@ -360,8 +361,7 @@ captures_dump(struct subject *s, const char *path,
 		complain("%s", e < 0 ? why : strerror(ENOMEM));
 		if (e == 0)
 			capture_close(f.c);
-		return e == -EBADMSG || e == -ENOTSUP ? PAGEK_FORMAT :
-		    PAGEK_FAILED;
+		return capture_file_status(e);
 	}
 	status = take_open(&f, s, pick);
 	capture_close(f.c);

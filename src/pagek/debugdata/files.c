@@ -6,6 +6,7 @@
 
 #include "../../base/base.h"
 #include "../../mdd/capture/capture.h"
+#include "../cli/capture_target.h"
 #include "debugdata.h"
 
 /* --- options of a target ---------------------------------------------------------- */
@@ -50,14 +51,17 @@ subject_lacks(const struct subject *s, unsigned option, const char *what,
 static int
 refuse_kind(const char *path, enum dump_kind kind)
 {
+	if (kind != DUMP_CORE && kind != DUMP_PROGRAM) {
+		complain("%s: not a capture, an mddout file or an executable",
+		    base_shown(path));
+		return PAGEK_FORMAT;
+	}
 	if (kind == DUMP_CORE)
 		complain("'%s' is a core file; 'pagek mdd-dump core:%s' makes a "
 		    "dump of it", path, path);
-	else if (kind == DUMP_PROGRAM)
+	else
 		complain("'%s' is an executable; dump, history and diff take "
 		    "one, before the first file", path);
-	else
-		complain("'%s' is no mddout file, and no executable", path);
 	return PAGEK_USAGE;
 }
 
@@ -122,6 +126,17 @@ take_capture(struct subject *s, const struct options *o, const char *path)
 }
 
 static int
+refuse_file(const char *path, int err)
+{
+	if (err == -EISDIR)
+		complain("%s: not a capture: a folder without segments",
+		    base_shown(path));
+	else
+		complain("%s: %s", base_shown(path), base_file_words(err));
+	return capture_file_status(err);
+}
+
+static int
 take_file(struct subject *s, const struct options *o, const char *path,
     bool first)
 {
@@ -131,10 +146,8 @@ take_file(struct subject *s, const struct options *o, const char *path,
 	if (capture_match(path))
 		return take_capture(s, o, path);
 	e = dump_file_kind(path, &kind);
-	if (e < 0) {
-		complain("cannot read '%s': %s", path, base_file_words(e));
-		return PAGEK_FAILED;
-	}
+	if (e < 0)
+		return refuse_file(path, e);
 	if (kind == DUMP_PROGRAM && first)
 		return take_program(s, path);
 	return kind == DUMP_MDDOUT ? take_dump(s, path) :
