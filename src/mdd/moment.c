@@ -12,6 +12,17 @@
 
 /* --- parts ----------------------------------------------------------------- */
 
+bool
+moment_means(const struct capture_part *p, const char *word)
+{
+	uint64_t number;
+
+	if (word == NULL)
+		return true;
+	return base_parse_count(word, INT64_MAX, &number) == 0 ? p->pid >= 0 &&
+	    (uint64_t)p->pid == number : strcmp(word, p->comm) == 0;
+}
+
 int
 moment_part(const struct capture *c, const char *word, uint32_t *no,
     unsigned *found)
@@ -31,9 +42,7 @@ moment_part(const struct capture *c, const char *word, uint32_t *no,
 		return 0;
 	}
 	for (uint32_t i = 1; i <= about.parts; i++) {
-		if (!capture_part(c, i, &p) || (word != NULL && (numeric ?
-		    p.part.pid < 0 || (uint64_t)p.part.pid != number :
-		    strcmp(word, p.part.comm) != 0)))
+		if (!capture_part(c, i, &p) || !moment_means(&p.part, word))
 			continue;
 		if (++*found > 1 && p.events <= most)
 			continue;

@@ -19,6 +19,9 @@
 int moment_part(const struct capture *, const char *word, uint32_t *no,
     unsigned *found);
 
+/* True if the word is the part's process id or name, or NULL. */
+bool moment_means(const struct capture_part *, const char *word);
+
 /* The first and the last millisecond of a capture, marks included. */
 void moment_span(const struct capture *, int64_t *begin, int64_t *end);
 

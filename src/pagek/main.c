@@ -168,6 +168,7 @@ run_with_settings(struct options *o)
 
 	output_voice(option_given(o, OPTION_QUIET),
 	    option_given(o, OPTION_VERBOSE));
+	output_watch_captures();
 	status = config_load(&config, o, complain_said, NULL);
 	if (status == 0) {
 		config_apply(&config, o);

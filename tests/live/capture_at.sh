@@ -133,7 +133,10 @@ parts() {
 	    grep -q '^        3 : process 201, .* child$' out || return 1
 	"$pagek" stats --part=child capture 2>err >out &&
 	    grep -q 'has 2 process images of --part=child; this is image 2' err &&
-	    grep -q 'child (shown)' out || return 1
+	    grep -q 'child (shown)' out &&
+	    grep -q '^pagek: --part=2: process 200, .* events, child$' err &&
+	    grep -q '^pagek: --part=3: process 201, .* events, child$' err &&
+	    [ "$(grep -c -- '--part=[0-9]*:' err)" = 2 ] || return 1
 	same 3 9999999 --part=201 && same 3 9999999 --part=3 &&
 	    refused 2 '--part=4: .* has no image' dump --part=4 capture
 }

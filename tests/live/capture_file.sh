@@ -106,10 +106,45 @@ refusals() {
 	[ "$(cat foreign)" = hello ]
 } 2>/dev/null
 
+# on_terminal KEYS COMMAND...: standard error is a terminal; KEYS are typed when the
+# percent is there.  Prints what came there, and the status.
+cat >on_terminal.py <<'PY'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+    os.execv(sys.argv[2], sys.argv[2:])
+out, keys = b"", sys.argv[1].encode()
+while True:
+    try:
+        more = os.read(fd, 4096)
+    except OSError:
+        break
+    if not more:
+        break
+    out += more
+    if keys and b"reading the capture: " in out:
+        os.write(fd, keys)
+        keys = b""
+print(repr(out), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+
+progress() {
+	"$B/tests/capture/write_capture" large 5000000 large || return 1
+	python3 on_terminal.py '' "$pagek" usage ./large >out
+	grep -q 'reading the capture: [0-9]* %.*x1b\[K.* 0$' out || return 1
+	python3 on_terminal.py "$(printf '\003')" "$pagek" export --pprof \
+	    -o large.pb.gz ./large >out
+	grep -q 'reading the capture: .* -2$' out && [ ! -e large.pb.gz ] || return 1
+	"$pagek" usage ./large 2>&1 >out | grep 'reading' && return 1
+	rm large
+}
+
 rule "statistics of a capture are those of its end, whatever its form" sums_are_the_same
 rule "a capture has as many rows as its statistics say, with their stacks" rows_are_those_of_the_sums
 rule "statistics of a ring say what was dropped, and since when blocks are known" dropped
 rule "what is no capture has one status and one sentence in each command" refusals
+rule "a large capture shows how far it is read, and ^C ends that" progress
 rule "a message names the process image that is shown" the_part_is_named
 rule "a damaged capture is read up to the damage, whose place is said" damage_has_its_place
 say_result

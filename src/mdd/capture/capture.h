@@ -234,6 +234,13 @@ int capture_writer_finish(struct capture_writer *, const char *reason,
 struct capture;
 
 /*
+ * Calls this while captures are opened and read: where in the capture that is, in
+ * percent, which a seek begins anew.  NULL: no more.  For all captures of the program,
+ * and its one thread that reads any.
+ */
+void capture_watch(void (*tell)(void *arg, unsigned percent), void *arg);
+
+/*
  * Opens a file or a folder and reads its definitions and the heads of its
  * blocks.  Damage is data: capture_damage().  -EBADMSG: no capture; -ENOTSUP:
  * another version, or compressed and this program has no zstd; -ENOMEM, errors

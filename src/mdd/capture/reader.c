@@ -59,6 +59,31 @@ reader_believes(const struct capture *c, size_t entry)
 	return entry < c->segments.at[c->entries.at[entry].segment].bad;
 }
 
+/* --- progress ----------------------------------------------------------- */
+
+static struct {
+	void (*tell)(void *arg, unsigned percent);
+	void *arg;
+} watcher;
+
+void
+capture_watch(void (*tell)(void *arg, unsigned percent), void *arg)
+{
+	watcher.tell = tell;
+	watcher.arg = arg;
+}
+
+/* Files of a ring are of one size, nearly. */
+static void
+tell_place(const struct capture *c, size_t file, uint64_t at, uint64_t size)
+{
+	double part = size > at ? (double)at / (double)size : 1;
+
+	if (watcher.tell != NULL)
+		watcher.tell(watcher.arg, (unsigned)(100 * ((double)file +
+		    part) / (double)c->files.n));
+}
+
 /* --- bytes of files ----------------------------------------------------- */
 
 static int
@@ -154,6 +179,8 @@ reader_payload(struct capture *c, size_t entry, struct cursor *to)
 
 	if (!reader_believes(c, entry))
 		return -EBADMSG;
+	tell_place(c, c->segments.at[e->segment].file, e->offset,
+	    c->about.bytes / c->files.n);
 	err = open_file(c, c->segments.at[e->segment].file);
 	if (err == 0)
 		err = read_payload(c, e);
@@ -786,6 +813,7 @@ scan_file(struct capture *c, size_t file)
 	size = (uint64_t)st.st_size;
 	c->about.bytes += size;
 	while (at < size) {
+		tell_place(c, file, at, size);
 		if (at == 0 || is_segment(c, at)) {
 			why = "the segment's head is damaged";
 			err = scan_segment_head(c, file, &at);

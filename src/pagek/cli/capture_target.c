@@ -121,6 +121,7 @@ capture_target_open(const struct options *o, uv_loop_t *loop,
 	}
 	status = examine(c, o, &start, &s);
 	capture_close(c);
+	output_end_progress();
 	if (status != PAGEK_OK)
 		return status;
 	start.replay.path = o->target.name;

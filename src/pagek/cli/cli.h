@@ -58,6 +58,14 @@ void output_voice(bool quiet, bool verbose);
 /* tell() prints. */
 bool output_tells(void);
 
+/*
+ * While captures are read, a terminal at standard error has a line with the percent,
+ * after half a second, until the first message or the end.
+ */
+void output_watch_captures(void);
+/* Erases it; it does not come again. */
+void output_end_progress(void);
+
 /* Standard output, or the file of -o.  NULL after a complaint. */
 FILE *output_open(const char *path);
 

@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../base/base.h"
+#include "../../mdd/capture/capture.h"
 #include "cli.h"
 
 static bool is_quiet, is_verbose;
@@ -24,6 +26,56 @@ output_tells(void)
 	return is_verbose;
 }
 
+/* --- progress -------------------------------------------------------------- */
+
+#define PROGRESS_MS 500
+#define PROGRESS_EVERY_MS 100
+
+static struct {
+	struct mono begun, shown;
+	bool on;			/* the line is on the terminal */
+} progress;
+
+static void
+erase_progress(void)
+{
+	if (progress.on)
+		fputs("\r\033[K", stderr);
+	progress.on = false;
+}
+
+static void
+show_progress(void *arg, unsigned percent)
+{
+	(void)arg;
+	if (progress.begun.ns == 0)
+		progress.begun = mono_now();
+	if (mono_ms_since(progress.begun) < PROGRESS_MS || (progress.on &&
+	    mono_ms_since(progress.shown) < PROGRESS_EVERY_MS))
+		return;
+	progress.shown = mono_now();
+	progress.on = true;
+	fprintf(stderr, "\rpagek: reading the capture: %u %%\033[K", percent);
+	fflush(stderr);
+}
+
+void
+output_watch_captures(void)
+{
+	if (!is_quiet && isatty(STDERR_FILENO))
+		capture_watch(show_progress, NULL);
+	atexit(erase_progress);
+}
+
+void
+output_end_progress(void)
+{
+	capture_watch(NULL, NULL);
+	erase_progress();
+}
+
+/* --- messages -------------------------------------------------------------- */
+
 void
 output_say(enum voice voice, const char *fmt, ...)
 {
@@ -37,6 +89,7 @@ output_say(enum voice voice, const char *fmt, ...)
 	vsnprintf(line, sizeof line, fmt, ap);
 	va_end(ap);
 	base_safe_text(safe, sizeof safe, line, strlen(line), false);
+	erase_progress();
 	fprintf(stderr, "pagek: %s\n", safe);
 }
 
@@ -52,8 +105,12 @@ output_open(const char *path)
 {
 	FILE *out;
 
-	if (path == NULL || strcmp(path, "-") == 0)
+	if (path == NULL || strcmp(path, "-") == 0) {
+		/* Rows are progress enough. */
+		if (isatty(STDOUT_FILENO))
+			output_end_progress();
 		return stdout;
+	}
 	out = fopen(path, "we");
 	if (out == NULL)
 		complain("cannot write '%s': %s", path, strerror(errno));

@@ -9,8 +9,29 @@
 #include "debugdata.h"
 
 #define NS_PER_MS INT64_C(1000000)
+#define LISTED 10		/* process images of one name */
 
 /* --- parts ----------------------------------------------------------------- */
+
+/* Those that --part may mean. */
+static void
+list_parts(const struct capture *c, const char *text, unsigned found)
+{
+	struct capture_part_info p;
+	unsigned n = 0;
+
+	for (uint32_t i = 1; n < found && n < LISTED; i++) {
+		if (!capture_part(c, i, &p) || !moment_means(&p.part, text))
+			continue;
+		n++;
+		notice("--part=%u: process %lld, %s events, %s", i,
+		    (long long)p.part.pid, base_digits(p.events).text,
+		    base_shown(p.part.comm));
+	}
+	if (found > LISTED)
+		notice("and %u more; 'pagek stats' lists all images",
+		    found - LISTED);
+}
 
 static void
 report_part(const struct capture *c, const char *path, const char *text,
@@ -25,6 +46,8 @@ report_part(const struct capture *c, const char *path, const char *text,
 	notice("'%s' has %u process images%s; this is image %u, %s[%lld], "
 	    "which had most events", path, found, which, no,
 	    base_shown(p.part.comm), (long long)p.part.pid);
+	if (text != NULL)
+		list_parts(c, text, found);
 }
 
 int

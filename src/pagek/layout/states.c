@@ -470,8 +470,10 @@ say_replay(const struct nodes_look *look, struct page_state *st)
 		append_word(st, " x%g", look->replay.speed / 1000.0);
 	len = 0;
 	if (look->replay.goal > look->replay.event)
-		base_append(text, sizeof text, &len, "at event %s, on the way to "
-		    "event %s: Esc stops here",
+		base_append(text, sizeof text, &len, "%u %%: at event %s, on the "
+		    "way to event %s: Esc stops here",
+		    (unsigned)(100.0 * (double)look->replay.event /
+		    (double)look->replay.goal),
 		    base_digits(look->replay.event).text,
 		    base_digits(look->replay.goal).text);
 	else
