@@ -195,7 +195,7 @@ grows() {
 	pid=$!
 	exec 4>"$tmp/fifo"
 	echo "create table t(a); insert into t values(randomblob(100000));" >&4
-	until_true 60 test -s growing
+	until_true 60 sh -c "'$pagek' stats -q growing" >growing.out 2>&1
 	go 100 24 "$pagek replay growing"
 	wait_for 'before event [0-9]' || return 1
 	keys ':at end' Enter Space
