@@ -812,7 +812,7 @@ static const struct {
 	{ "si", 0, "size" },
 	{ "f", 0, "function file" },
 	{ "SI", 0, "size" },
-	{ "size>1k & t", 10, "time type tid thread" },
+	{ "size>1k & t", 10, "time type tid thread touched touches" },
 	{ "size>1k | (!d", 12, "descr" },
 	{ "size>1k o", 8, "" },
 	{ "size", 4, "= != < <= > >=" },

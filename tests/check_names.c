@@ -64,6 +64,7 @@ static const struct {
 	{ "stack", "a list" },
 	{ "stack_end", "of the list" },
 	{ "ctype_from", "how sure ctype is" },
+	{ "touch_blocks", "of the pages, not of the block" },
 	{ "complete", "of the document" },
 	{ "lost", "of the document" },
 	{ "taken", "of the document" },

@@ -633,7 +633,7 @@ TEST(a_page_is_chosen_by_its_letter)
 		ck_assert_int_eq(o.page.first, letters[i].first);
 	}
 	ck_assert_int_eq(parse(&o, "--page=k"), PAGEK_USAGE);
-	ck_assert_str_eq(why, "--page=k: not one of K|S|U|H|G");
+	ck_assert_str_eq(why, "--page=k: not one of K|S|U|R|H|G");
 }
 
 TEST(measure_and_group_are_words_of_one_option)

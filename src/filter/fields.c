@@ -45,6 +45,10 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	    "line of the source file" },
 	[FILTER_CTYPE] = { "ctype", { NULL }, EXPR_TEXT, "app::*",
 	    "type of the objects in it, by debug information or a symbol" },
+	[FILTER_TOUCHED] = { "touched", { "touched_ms" }, EXPR_AGE, "10m",
+	    "time since its pages were referenced, if that is counted" },
+	[FILTER_TOUCHES] = { "touches", { NULL }, EXPR_NUMBER, "0",
+	    "references to its pages, if they are counted" },
 };
 
 static const struct expr_field usage_fields[FILTER_U_FIELDS] = {
@@ -74,6 +78,31 @@ static const struct expr_field usage_fields[FILTER_U_FIELDS] = {
 	    "libssl.so*", "program or library that has the function" },
 };
 
+static const struct expr_field touch_fields[FILTER_R_FIELDS] = {
+	[FILTER_R_PAGE] = { "page", { "address", "addr" }, EXPR_ADDRESS, "7f12a0",
+	    "address of the page in hex" },
+	[FILTER_R_PAGES] = { "pages", { NULL }, EXPR_NUMBER, "1",
+	    "pages of the run" },
+	[FILTER_R_HOME] = { "home", { "node" }, EXPR_NUMBER, "0",
+	    "number of the node that it lies on" },
+	[FILTER_R_COUNT] = { "count", { "total", "touches" }, EXPR_NUMBER, "1000",
+	    "references from all nodes, in the unit of the source" },
+	[FILTER_R_READS] = { "reads", { NULL }, EXPR_NUMBER, "1000",
+	    "references that are no writes, as far as the source knows" },
+	[FILTER_R_WRITES] = { "writes", { NULL }, EXPR_NUMBER, "0",
+	    "writes, if the source knows them" },
+	[FILTER_R_TOUCHED] = { "touched", { "touched_ms" }, EXPR_AGE, "10m",
+	    "time since the last reference, or since counting began" },
+	[FILTER_R_HEAT] = { "heat", { NULL }, EXPR_NUMBER, "0",
+	    "digit of the last period: 9 hottest, 0 not referenced" },
+	[FILTER_R_HINT] = { "hint", { "move" }, EXPR_TEXT, "n1",
+	    "node that it should move to, as in '-> n1', or home" },
+	[FILTER_R_SOURCE] = { "source", { NULL }, EXPR_TEXT, "refs",
+	    "what notices references: refs, import, guard, ..." },
+	[FILTER_R_FLAGS] = { "flags", { NULL }, EXPR_TEXT, "coarse",
+	    "notes, such as coarse, moved, no_paddr or saturated" },
+};
+
 #define BIT(field) (1u << (field))
 
 const struct filter_table filter_blocks = {
@@ -86,6 +115,11 @@ const struct filter_table filter_usage = {
 	.field = usage_fields, .n = FILTER_U_FIELDS, .numbers = 0,
 	.any = BIT(FILTER_U_TYPE) | BIT(FILTER_U_FUNCTION) |
 	    BIT(FILTER_U_FILE) | BIT(FILTER_U_MODULE),
+};
+
+const struct filter_table filter_touches = {
+	.field = touch_fields, .n = FILTER_R_FIELDS, .numbers = 0,
+	.any = BIT(FILTER_R_HINT) | BIT(FILTER_R_SOURCE) | BIT(FILTER_R_FLAGS),
 };
 
 /* A sign stands behind those that begin with it. */
@@ -179,7 +213,8 @@ expr_field_near(const struct filter_table *t, const char *name, size_t len)
 		return NULL;
 	memcpy(word, name, len);
 	word[len] = '\0';
-	static_assert((int)FILTER_U_FIELDS <= (int)FILTER_FIELDS, "names fit");
+	static_assert((int)FILTER_U_FIELDS <= (int)FILTER_FIELDS &&
+	    (int)FILTER_R_FIELDS <= (int)FILTER_FIELDS, "names fit");
 	for (size_t f = 0; f < t->n; f++)
 		names[n++] = t->field[f].name;
 	for (size_t f = 0; f < t->n; f++)
@@ -232,16 +267,17 @@ expr_kind_ops(enum expr_kind kind)
 const char *
 filter_help(const struct filter_table *t, size_t k)
 {
-	static char line[2][FILTER_FIELDS][96];
+	static char line[3][FILTER_FIELDS][96];
+	bool usage = t == &filter_usage;
 	char *text;
 	size_t len = 0;
 
 	if (k >= t->n)
 		return NULL;
-	text = line[t == &filter_usage][k];
+	text = line[usage ? 1 : t == &filter_touches ? 2 : 0][k];
 	if (text[0] == '\0')
 		base_append(text, sizeof line[0][k], &len, "%-*s %s",
-		    t == &filter_usage ? 15 : 9, t->field[k].name,
+		    usage ? 15 : 9, t->field[k].name,
 		    t->field[k].help);
 	return text;
 }

@@ -1,8 +1,9 @@
 /*
  * filter: expressions that match blocks, as in
  *	size>=1k & type=ACREQ & age>10s
- * or counts by type, as in
+ * or counts by type, or runs of pages, as in
  *	live>0 & type~struct
+ *	touched>10m & home=1
  *
  * Vocabulary
  *	field	a property of a block, or of a row of counts: a row of the table
@@ -75,6 +76,8 @@ enum filter_field {
 	FILTER_REQUESTER,	/* name or four hex digits, "" none */
 	FILTER_LINE,		/* decimal digits, "" unknown */
 	FILTER_CTYPE,		/* of its objects, "" unknown */
+	FILTER_TOUCHED,		/* milliseconds in decimal digits, "" not counted */
+	FILTER_TOUCHES,		/* decimal digits, "" not counted */
 	FILTER_FIELDS
 };
 
@@ -95,9 +98,25 @@ enum filter_usage_field {
 	FILTER_U_FIELDS
 };
 
+/* Fields of runs of pages.  All are texts; numbers are decimal. */
+enum filter_touch_field {
+	FILTER_R_PAGE,
+	FILTER_R_PAGES,
+	FILTER_R_HOME,
+	FILTER_R_COUNT,
+	FILTER_R_READS,
+	FILTER_R_WRITES,
+	FILTER_R_TOUCHED,
+	FILTER_R_HEAT,
+	FILTER_R_HINT,
+	FILTER_R_SOURCE,
+	FILTER_R_FLAGS,
+	FILTER_R_FIELDS
+};
+
 /* The fields of one type of rows. */
 struct filter_table;
-extern const struct filter_table filter_blocks, filter_usage;
+extern const struct filter_table filter_blocks, filter_usage, filter_touches;
 
 /*
  * A block.  Terms joined by & or | are evaluated in their order, but those of

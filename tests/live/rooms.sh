@@ -11,7 +11,7 @@ nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/survey nodes/bridge nodes
 nodes/keeper nodes/kernel nodes/touches nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
 nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
-pagek/picture pagek/page pagek/levels pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/usage pagek/cli
+pagek/picture pagek/page pagek/levels pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/usage pagek/touches pagek/cli
 pagek/documents pagek/debugdata pagek/batch pagek/refcnt pagek/jobs pagek/app pagek/app/pages pagek/tui pagek/commands pagek/check pagek'
 
 # The rooms of a page and those of a node meet only in the program pageknode.

@@ -300,6 +300,9 @@ void app_replay_at(struct app *, const char *);
 void app_replay_play(struct app *, const char *);
 void app_replay_steps(struct app *, const char *);
 
+/* a, of page K: pages/touches.c */
+void app_list_stale(struct app *);
+
 void app_mark(struct app *);
 void app_drain(struct app *);
 void app_mark_tick(struct app *);

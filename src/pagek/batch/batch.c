@@ -103,6 +103,7 @@ batch_view(struct page_view *v, const struct page *page,
 {
 	page_view_live(v, s);
 	v->wrappers = page->opts.wrappers;
+	v->touches = page->opts.touches;
 }
 
 /* A scan of the rows that will be printed. */
@@ -141,6 +142,7 @@ scan_rows(struct row_scan *t, struct profile *p)
 
 	page_view_live(&v, t->s);
 	v.wrappers = t->opts->wrappers;
+	v.touches = t->opts->touches;
 	page_row_filter_begin(t->sieve, &v);
 	t->rows = 0;
 	profile_restart(p);
@@ -621,9 +623,11 @@ batch_visit(const struct options *o, uv_loop_t *loop,
     bool (*fits)(const struct nodes_look *),
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
 {
+	struct touch_reader touches = { .plane = REFCNT_WIDE };
 	const struct nodes_look *look;
 	struct nodes_session *s;
 	struct nodes_link *link;
+	struct options with;
 	int status;
 
 	status = batch_open(o, loop, no_news, NULL, &link, &s);
@@ -631,7 +635,13 @@ batch_visit(const struct options *o, uv_loop_t *loop,
 		return status;
 	batch_await_end(o, loop, s);
 	look = nodes_session_look(s);
-	status = fits(look) ? run(o, loop, s) : batch_status(o, look);
+	if (fits(look)) {
+		batch_add_touches(o, loop, s, &touches, &with);
+		status = run(&with, loop, s);
+	} else {
+		status = batch_status(o, look);
+	}
+	touch_reader_fini(&touches);
 	pump_down(loop, s, link);
 	return status;
 }

@@ -26,6 +26,7 @@ struct page_choice {
 	const struct blklist *list;	/* compared, never read */
 	uint64_t changes;	/* page_view_changes() */
 	uint64_t seconds, names_no;
+	int64_t touches_ms;	/* of the references to pages */
 };
 
 /* --- the question ------------------------------------------------------- */
@@ -212,12 +213,19 @@ seconds_of(const struct page_view *v)
 	return v->look->now_ms > 0 ? (uint64_t)v->look->now_ms / 1000 : 0;
 }
 
-/* Filters may use ages and names, which change without a record. */
+static int64_t
+touches_ms_of(const struct page_view *v)
+{
+	return v->touches != NULL ? v->touches->now_ms : 0;
+}
+
+/* Filters may use ages, names and references, which change without a record. */
 static bool
 is_up_to_date(const struct page_choice *c, const struct page_view *v)
 {
 	return c->list == v->look->list && c->changes == page_view_changes(v) &&
 	    (c->filter == NULL || c->seconds == seconds_of(v)) &&
+	    c->touches_ms == touches_ms_of(v) &&
 	    (c->shown.unsure == 0 || c->names_no == v->names_no);
 }
 
@@ -235,6 +243,7 @@ begin_collecting(struct page_choice *c, const struct page *page,
 	c->changes = page_view_changes(v);
 	c->seconds = seconds_of(v);
 	c->names_no = v->names_no;
+	c->touches_ms = touches_ms_of(v);
 }
 
 /* The collector's question is the page's. */

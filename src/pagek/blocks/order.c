@@ -180,7 +180,8 @@ static bool
 is_largest_first(enum page_sort sort)
 {
 	return sort == PAGE_SORT_AGE || sort == PAGE_SORT_SIZE ||
-	    sort == PAGE_SORT_USED || sort == PAGE_SORT_LEVEL;
+	    sort == PAGE_SORT_USED || sort == PAGE_SORT_LEVEL ||
+	    sort == PAGE_SORT_TOUCHED || sort == PAGE_SORT_TOUCHES;
 }
 
 char
@@ -302,6 +303,19 @@ page_order_free(struct page_order *o)
 	free(o->item);
 	free(o->other);
 	free(o);
+}
+
+/* False: its pages are not counted, and it comes last. */
+static bool
+number_of_touch(const struct page_view *v, enum page_sort sort,
+    const struct blk *b, uint64_t *n)
+{
+	struct refcnt_touch t;
+
+	if (!page_touch(v, b, &t))
+		return false;
+	*n = ~(sort == PAGE_SORT_TOUCHES ? t.count : (uint64_t)t.idle_ms);
+	return true;
 }
 
 static uint64_t
@@ -441,7 +455,9 @@ make_keys(struct page_order *o, const struct page_view *v)
 	uint64_t turn = o->sorting.by[key_of(o)].reverse && !text ?
 	    UINT64_MAX : 0;
 	size_t end = o->n - o->at < AT_ONCE ? o->n : o->at + AT_ONCE;
+	bool touch = sort == PAGE_SORT_TOUCHED || sort == PAGE_SORT_TOUCHES;
 	uint32_t number = 0;
+	uint64_t key;
 	int r = 0;
 
 	for (; o->at < end && r == 0; o->at++) {
@@ -449,8 +465,14 @@ make_keys(struct page_order *o, const struct page_view *v)
 
 		if (text)
 			r = text_number(o, v, sort, b, &number);
-		o->item[o->at].key = text ? number :
-		    number_of(sort, b) ^ turn;
+		if (text)
+			key = number;
+		else if (!touch)
+			key = number_of(sort, b) ^ turn;
+		else
+			key = number_of_touch(v, sort, b, &key) ? key ^ turn :
+			    UINT64_MAX;
+		o->item[o->at].key = key;
 	}
 	if (r < 0 || o->at < o->n)
 		return r;

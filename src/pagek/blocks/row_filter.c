@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,19 @@ thread_of(struct page_row_filter *s)
 	return name;
 }
 
+/* In decimal digits; "": its pages are not counted. */
+static const char *
+touch_of(struct page_row_filter *s, enum filter_field field)
+{
+	struct refcnt_touch t;
+
+	s->text[0] = '\0';
+	if (page_touch(s->v, s->b, &t))
+		snprintf(s->text, sizeof s->text, "%" PRIu64,
+		    field == FILTER_TOUCHES ? t.count : (uint64_t)t.idle_ms);
+	return s->text;
+}
+
 static const char *
 text_of(void *arg, enum filter_field field)
 {
@@ -159,6 +173,9 @@ text_of(void *arg, enum filter_field field)
 	const struct nodes_look *look = s->v->look;
 
 	switch (field) {
+	case FILTER_TOUCHED:
+	case FILTER_TOUCHES:
+		return touch_of(s, field);
 	case FILTER_TYPE:
 		return look->types != NULL ?
 		    look->types->by_code[s->b->type].name : "";

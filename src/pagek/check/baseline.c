@@ -163,7 +163,7 @@ list_entries(struct judge *j, uv_loop_t *loop, struct entries *l)
 
 	r = add_types(l, j->session);
 	if (r == 0)
-		r = snapshot_init(&m, j->session, j->o->page.wrappers, NULL,
+		r = snapshot_init(&m, j->session, &j->o->page, NULL,
 		    NULL, false, TREE_HELD);
 	if (r < 0)
 		return r;

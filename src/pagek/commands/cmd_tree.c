@@ -485,8 +485,8 @@ put_text(FILE *out, const struct options *o, const struct snapshot *m)
 	return option_given(o, OPTION_FLAT) ? put_groups(&t) : put_tree(&t);
 }
 
-static int
-put_report(FILE *out, const struct options *o, const struct snapshot *m)
+int
+tree_put(FILE *out, const struct options *o, const struct snapshot *m)
 {
 	struct json j;
 
@@ -500,7 +500,7 @@ put_report(FILE *out, const struct options *o, const struct snapshot *m)
 static int
 report_tree(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	return snapshot_report(o, loop, s, put_report);
+	return snapshot_report(o, loop, s, tree_put);
 }
 
 static int

@@ -33,7 +33,7 @@ add_block(struct snapshot *m, const struct page_view *v, const struct blk *b,
 
 /* Takes only blocks that match the filter. */
 static int
-take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
+take_blocks(struct snapshot *m, const struct page_opts *opts,
     struct page_row_filter *filter, const struct page_group_kind *kind)
 {
 	struct page_view v;
@@ -43,7 +43,8 @@ take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
 	int r = 0;
 
 	page_view_live(&v, m->session);
-	v.wrappers = wrappers;
+	v.wrappers = opts->wrappers;
+	v.touches = opts->touches;
 	page_row_filter_begin(filter, &v);
 	profile_pending_begin(m->profile);
 	if (m->cells != NULL)
@@ -64,7 +65,7 @@ take_blocks(struct snapshot *m, const struct symbol_wrappers *wrappers,
 }
 
 static int
-take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
+take_all(struct snapshot *m, const struct page_opts *opts,
     struct page_row_filter *filter, const struct page_group_kind *kind)
 {
 	bool tags = kind != NULL && kind->tag != NULL;
@@ -74,9 +75,9 @@ take_all(struct snapshot *m, const struct symbol_wrappers *wrappers,
 		r = profile_cells_new(&m->cells, m->profile);
 	if (r < 0)
 		return r;
-	profile_set_wrappers(m->profile, wrappers);
+	profile_set_wrappers(m->profile, opts->wrappers);
 	return filter != NULL || tags || m->block != NULL ?
-	    take_blocks(m, wrappers, filter, kind) :
+	    take_blocks(m, opts, filter, kind) :
 	    profile_take(m->profile, m->look.list);
 }
 
@@ -108,7 +109,7 @@ take_counts(struct snapshot *m, const struct symbol_wrappers *wrappers)
 
 int
 snapshot_init(struct snapshot *m, struct nodes_session *s,
-    const struct symbol_wrappers *wrappers, struct page_row_filter *filter,
+    const struct page_opts *opts, struct page_row_filter *filter,
     const struct page_group_kind *kind, bool blocks, enum tree_counts counts)
 {
 	const struct nodes_look *look = nodes_session_look(s);
@@ -120,7 +121,7 @@ snapshot_init(struct snapshot *m, struct nodes_session *s,
 	if (blocks)
 		m->block = calloc((size_t)m->listed + 1, sizeof *m->block);
 	r = blocks && m->block == NULL ? -ENOMEM : counts != TREE_HELD ?
-	    take_counts(m, wrappers) : take_all(m, wrappers, filter, kind);
+	    take_counts(m, opts->wrappers) : take_all(m, opts, filter, kind);
 	if (r < 0) {
 		snapshot_fini(m);
 		return r;
@@ -316,7 +317,7 @@ take_snapshot(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	for (;;) {
 		r = await_filter_names(o, loop, s, filter, left);
 		if (r == 0)
-			r = snapshot_init(m, s, o->page.wrappers, filter,
+			r = snapshot_init(m, s, &o->page, filter,
 			    page_group_kind(o->page.group), blocks, o->tree.counts);
 		if (r < 0)
 			return r;

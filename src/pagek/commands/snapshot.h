@@ -43,13 +43,13 @@ struct snapshot {
 };
 
 /*
- * Borrows the wrappers and the filter, which may be NULL.  If groups of the kind
+ * Borrows the wrappers of the options and the filter, which may be NULL.  If groups of the kind
  * are by a tag, their cells are taken as well; kind NULL: none.  `blocks`: the
  * blocks themselves are kept, too.  With counts other than TREE_HELD the profile is
  * that of the session's last counts: without filter, cells and blocks.  -ENOMEM.
  */
 int snapshot_init(struct snapshot *, struct nodes_session *,
-    const struct symbol_wrappers *, struct page_row_filter *,
+    const struct page_opts *, struct page_row_filter *,
     const struct page_group_kind *, bool blocks, enum tree_counts);
 void snapshot_fini(struct snapshot *);
 
@@ -86,6 +86,9 @@ int snapshot_report(const struct options *, uv_loop_t *, struct nodes_session *,
 int snapshot_visit(const struct options *, uv_loop_t *, struct nodes_session *,
     bool blocks,
     int (*use)(const struct options *, const struct snapshot *));
+
+/* The report of `pagek tree` (cmd_tree.c): 0 or a negative errno. */
+int tree_put(FILE *, const struct options *, const struct snapshot *);
 
 /* Rows of pagek.tree/1. */
 extern const struct field_table tree_node_fields;

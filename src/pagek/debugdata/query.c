@@ -179,6 +179,8 @@ keys_of_sort(enum page_sort sort)
 	case PAGE_SORT_FILE:
 	case PAGE_SORT_LINE:
 	case PAGE_SORT_CTYPE:
+	case PAGE_SORT_TOUCHED:
+	case PAGE_SORT_TOUCHES:
 	case PAGE_SORTS:
 		break;
 	}
@@ -224,6 +226,12 @@ query_parse(struct query *q, const struct options *o, char why[DEBUGDATA_WHY])
 	if (e == 0 && q->filter != NULL && filter_uses(q->filter, FILTER_AGE)) {
 		snprintf(why, DEBUGDATA_WHY, "--filter: events of debug data "
 		    "have times, not ages; use -Ftime_min and -Ftime_max");
+		e = -EINVAL;
+	}
+	if (e == 0 && q->filter != NULL && (filter_uses(q->filter,
+	    FILTER_TOUCHED) || filter_uses(q->filter, FILTER_TOUCHES))) {
+		snprintf(why, DEBUGDATA_WHY, "--filter: debug data has no "
+		    "references to pages; 'pagek list' has those of a live target");
 		e = -EINVAL;
 	}
 	return e;

@@ -127,6 +127,16 @@ put_born(const void *row, int width, struct page_picture *pic)
 	picture_printf(pic, "%-*s", width, text);
 }
 
+static void
+put_touch(const void *row, int width, struct page_picture *pic)
+{
+	const struct page_block_row *r = row;
+	char text[PAGE_TOUCH_COLS + 1];
+
+	page_cell_touch(r->v, r->b, text);
+	picture_printf(pic, "%-*s", width, text);
+}
+
 /* --- values --------------------------------------------------------------- */
 
 FIELD_GET(get_kind, page_block_row, text,
@@ -175,6 +185,47 @@ FIELD_GET(get_age, page_block_row, i, r->v->look->now_ms > r->b->ms ?
     r->v->look->now_ms - r->b->ms : 0, true)
 FIELD_GET(get_time, page_block_row, i, r->v->look->node_wall_ms -
     (r->v->look->now_ms - r->b->ms), true)
+
+/* Known if its pages are counted. */
+static bool
+get_touched(const void *row, size_t at, struct field_value *v)
+{
+	const struct page_block_row *r = row;
+	struct refcnt_touch t;
+
+	(void)at;
+	if (!page_touch(r->v, r->b, &t))
+		return false;
+	v->i = t.idle_ms;
+	return true;
+}
+
+static bool
+get_touches(const void *row, size_t at, struct field_value *v)
+{
+	const struct page_block_row *r = row;
+	struct refcnt_touch t;
+
+	(void)at;
+	if (!page_touch(r->v, r->b, &t))
+		return false;
+	v->n = t.count;
+	return true;
+}
+
+/* 1: the pages are its own. */
+static bool
+get_sharers(const void *row, size_t at, struct field_value *v)
+{
+	const struct page_block_row *r = row;
+	struct refcnt_touch t;
+
+	(void)at;
+	if (!page_touch(r->v, r->b, &t) || (!t.exact && r->v->look->window))
+		return false;
+	v->n = t.exact ? 1 : refcnt_sharers(r->v->look->list, r->b);
+	return true;
+}
 
 void
 page_stack_get(struct profile *p, uint64_t caller, struct page_stack *s)
@@ -247,6 +298,7 @@ static const struct field_table line_table = FIELD_TABLE(line_fields);
 #define STACK FIELD_VIA(page_block_row, stack)
 #define NEED_WIDE 1		/* classic streams do not have it */
 #define NEED_TYPES 2		/* nor programs whose words tell no type */
+#define NEED_TOUCHES 4		/* references to pages are counted */
 
 static const struct field blocks[] = {
 	{ .key = "kind", .kind = FIELD_TEXT, .get = get_kind,
@@ -262,7 +314,7 @@ static const struct field blocks[] = {
 	    .column = { .title = "   SIZE", .gap = 1, .width = 7, .rank = 1,
 	    .put = put_size } },
 	{ .subset = PAGE_BLOCK_HELD,
-	    .column = { .title = "   USED", .gap = 1, .width = 7, .rank = 9,
+	    .column = { .title = "   USED", .gap = 1, .width = 7, .rank = 10,
 	    .keep = KEEP(40), .need = NEED_WIDE, .put = put_used } },
 	{ .key = "weight", .kind = FIELD_SHARE, .get = get_weight,
 	    .subset = PAGE_BLOCK_HELD },
@@ -279,31 +331,31 @@ static const struct field blocks[] = {
 	    .subset = PAGE_BLOCK_HELD },
 	{ .key = "level", .get = get_level, .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "L", .gap = 1, .width = 1, .place = 1,
-	    .rank = 10, .keep = KEEP(40), .put = put_level } },
+	    .rank = 11, .keep = KEEP(40), .put = put_level } },
 	{ .key = "thread", .kind = FIELD_TEXT, .get = get_thread,
 	    .subset = PAGE_BLOCK_HELD,
-	    .column = { .title = "THREAD", .gap = 1, .width = 8, .rank = 6,
+	    .column = { .title = "THREAD", .gap = 1, .width = 8, .rank = 7,
 	    .keep = KEEP(12), .put = put_thread } },
 	{ .key = "requester", .kind = FIELD_TEXT, .get = get_requester,
 	    .subset = PAGE_BLOCK_HELD,
-	    .column = { .title = "RNOD", .gap = 1, .width = 4, .rank = 5,
+	    .column = { .title = "RNOD", .gap = 1, .width = 4, .rank = 6,
 	    .keep = KEEP(12), .put = put_rnod } },
 	{ .key = "age_ms", .kind = FIELD_SIGNED, .get = get_age,
 	    .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = " AGE ", .gap = 1, .width = 5, .rank = 2,
 	    .put = put_age } },
 	{ .subset = PAGE_BLOCK_HELD,
-	    .column = { .title = "H", .gap = 1, .width = 1, .rank = 8,
+	    .column = { .title = "H", .gap = 1, .width = 1, .rank = 9,
 	    .keep = KEEP(40), .put = put_glyph } },
 	/* The order by birth is that by age. */
 	{ .key = "time", .kind = FIELD_TIME, .get = get_time,
 	    .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "BORN", .word = "AGE", .gap = 1, .width = 12,
-	    .place = 2, .rank = 12, .keep = KEEP(60), .put = put_born } },
+	    .place = 2, .rank = 13, .keep = KEEP(60), .put = put_born } },
 	{ .key = "seq", .get = field_u64, BLK(seq),
 	    .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "       SEQ", .gap = 1, .width = 10,
-	    .place = 1, .rank = 11, .keep = KEEP(40), .put = put_seq } },
+	    .place = 1, .rank = 12, .keep = KEEP(40), .put = put_seq } },
 	{ .key = "caller", .kind = FIELD_HEX, .get = get_caller,
 	    .via = STACK,
 	    .subset = PAGE_BLOCK_HELD },
@@ -332,10 +384,19 @@ static const struct field blocks[] = {
 	{ .key = "ctype", .kind = FIELD_TEXT, .get = get_ctype,
 	    .via = STACK, .subset = PAGE_BLOCK_HELD,
 	    .column = { .title = "CTYPE", .gap = 1, .width = 20, .place = 3,
-	    .rank = 7, .keep = KEEP(24),
+	    .rank = 8, .keep = KEEP(24),
 	    .need = NEED_TYPES, .put = put_ctype } },
 	{ .key = "ctype_from", .kind = FIELD_TEXT, .get = get_ctype_from,
 	    .via = STACK, .subset = PAGE_BLOCK_HELD },
+	{ .key = "touched_ms", .kind = FIELD_SIGNED, .get = get_touched,
+	    .optional = true, .subset = PAGE_BLOCK_HELD,
+	    .column = { .title = "TOUCH", .gap = 1, .width = PAGE_TOUCH_COLS,
+	    .place = 1, .rank = 5, .keep = KEEP(12), .need = NEED_TOUCHES,
+	    .put = put_touch } },
+	{ .key = "touches", .get = get_touches, .optional = true,
+	    .subset = PAGE_BLOCK_HELD },
+	{ .key = "touch_blocks", .get = get_sharers, .optional = true,
+	    .subset = PAGE_BLOCK_HELD },
 };
 const struct field_table page_block_fields = { .field = blocks,
 	.n = BASE_NELEM(blocks), .called = filter_name };
@@ -350,8 +411,12 @@ struct plan {
 static void
 plan_columns(const struct page_view *v, int cols, struct plan *plan)
 {
-	field_plan(&page_block_fields, 0, cols, v->look->classic ? 0 :
-	    NEED_WIDE | (v->typed ? NEED_TYPES : 0), false, &plan->of);
+	unsigned have = v->look->classic ? 0 : NEED_WIDE |
+	    (v->typed ? NEED_TYPES : 0);
+
+	if (v->touches != NULL && v->touches->ranges > 0)
+		have |= NEED_TOUCHES;
+	field_plan(&page_block_fields, 0, cols, have, false, &plan->of);
 	plan->function = plan->of.left >= FUNCTION_GAP + FUNCTION_TITLE ?
 	    plan->of.left - FUNCTION_GAP : 0;
 }

@@ -169,6 +169,51 @@ page_cell_classic(const struct page_view *v, const struct blk *b,
 	picture_printf(pic, " %4s %3s", rnod, v->gone ? "-" : age);
 }
 
+bool
+page_touch(const struct page_view *v, const struct blk *b,
+    struct refcnt_touch *t)
+{
+	return v->touches != NULL && !page_is_free(b) &&
+	    refcnt_touch_of(v->touches, b->addr, b->size, b->ms, t);
+}
+
+/* A list of the visible rows alone does not tell how many blocks share a page. */
+static void
+sharers_text(const struct page_view *v, const struct blk *b, char out[5])
+{
+	size_t n = v->look->window || v->look->list == NULL ? 0 :
+	    refcnt_sharers(v->look->list, b), len = 0;
+
+	if (n == 1)
+		base_append(out, 5, &len, "=");
+	else if (n == 0)
+		base_append(out, 5, &len, "/?");
+	else
+		base_append(out, 5, &len, n > 999 ? "/+++" : "/%zu", n);
+}
+
+void
+page_cell_touch(const struct page_view *v, const struct blk *b,
+    char out[PAGE_TOUCH_COLS + 1])
+{
+	char age[8], count[8], by[5] = "=";
+	struct refcnt_touch t;
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (!page_touch(v, b, &t))
+		return;
+	page_cell_age(age, (uint64_t)t.idle_ms / 1000);
+	base_format_grouped(count, 5, t.count);
+	if (t.coarse || t.edge)
+		snprintf(by, sizeof by, "~");
+	else if (!t.exact)
+		sharers_text(v, b, by);
+	base_append(out, PAGE_TOUCH_COLS + 1, &len, "%*s%s%s %s%s",
+	    5 - (int)strlen(age) + !t.never, "", t.never ? ">" : "", age, count,
+	    by);
+}
+
 static void
 wall(bool utc, const struct nodes_look *look, int64_t ms, struct tm *tm)
 {
@@ -321,12 +366,16 @@ classic_text(const struct page *page)
 void
 page_row_heading(const struct page *page, char *out, size_t cap)
 {
+	const struct refcnt_copy *touches = page->opts.touches;
 	size_t len = 0;
 
 	base_append(out, cap, &len, "%s", classic_text(page) ?
 	    "  ADDRESS SIZE TY DESCR  RNOD AGE" :
 	    "ADDRESS              SIZE TY DESCR    THREAD           RNOD"
-	    "   AGE  FUNCTION");
+	    "   AGE");
+	if (!classic_text(page))
+		base_append(out, cap, &len, "%s  FUNCTION", touches != NULL &&
+		    touches->ranges > 0 ? " TOUCH           " : "");
 }
 
 /* Appends safe text, padded to `cols`. */
@@ -446,8 +495,12 @@ page_row_put(const struct nodes_look *look, const struct blk *b,
 	page_cell_age(age, page_cell_seconds(look, b));
 	put_address(look, b, out, cap, &len);
 	put_size(names->units, b->size, out, cap, &len);
-	base_append(out, cap, &len, " %02X %s %s %4s %5s%s", b->type,
-	    names->descr, names->thread, rnod, age, names->call);
+	base_append(out, cap, &len, " %02X %s %s %4s %5s", b->type,
+	    names->descr, names->thread, rnod, age);
+	if (names->touch != NULL)
+		base_append(out, cap, &len, " %-*s", PAGE_TOUCH_COLS,
+		    names->touch);
+	base_append(out, cap, &len, "%s", names->call);
 }
 
 void
@@ -455,6 +508,8 @@ page_row_text_view(const struct page *page, const struct page_view *v,
     const struct blk *b, char *out, size_t cap)
 {
 	char descr[1024], thread[1024], call[2 * PAGE_NAME_MAX];
+	char touch[PAGE_TOUCH_COLS + 1];
+	bool counted = v->touches != NULL && v->touches->ranges > 0;
 
 	if (cap == 0)
 		return;
@@ -470,8 +525,10 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 	page_row_descr(page, v->look, b, descr, sizeof descr);
 	page_row_thread(page, page_cell_thread(v, b), thread, sizeof thread);
 	page_row_call(page, v, b->caller, call, sizeof call);
+	page_cell_touch(v, b, touch);
 	page_row_put(v->look, b, &(struct page_row_names){ .descr = descr,
-	    .thread = thread, .call = call, .units = v->units }, out, cap);
+	    .thread = thread, .call = call, .units = v->units,
+	    .touch = counted ? touch : NULL }, out, cap);
 }
 
 const struct wire_region *

@@ -83,6 +83,7 @@ struct page_opts {
 	enum page_units units;		/* to begin with */
 	int fps;			/* paints a second, 1 to NODES_HZ; 0: NODES_HZ */
 	struct symbol_wrappers *wrappers;	/* functions to skip; NULL: none */
+	const struct refcnt_copy *touches;	/* references to pages, borrowed; NULL: none are counted */
 	const char *listing;		/* between *L< and >: "0509"; "": none */
 	struct nodes_session_opts session;	/* for sessions that :target opens: list, max, click */
 };

@@ -16,6 +16,7 @@
 #define PAGEK_VIEW_H
 
 #include "../../mdd/mdd.h"
+#include "../../refcnt/attribution.h"
 #include "../picture/picture.h"
 #include "page.h"
 
@@ -36,6 +37,7 @@ struct page_view {
 	const struct nodes_freed *freed;	/* how the block in detail was freed; NULL: not seen */
 	const struct nodes_lives *lives;	/* blocks that had its address; NULL: not known */
 	const struct symbol_wrappers *wrappers;	/* functions to skip; NULL: none */
+	const struct refcnt_copy *touches;	/* references to pages; NULL: none are counted */
 	enum page_units units;		/* of the sizes in rows */
 	bool utc;			/* of clocks in rows */
 };
@@ -103,6 +105,18 @@ void page_cell_function(const struct page_view *, const struct blk *, int gap,
     int width, struct page_picture *);
 const char *page_cell_thread(const struct page_view *, const struct blk *);
 
+/* The references to its pages; false: they are not counted. */
+bool page_touch(const struct page_view *, const struct blk *,
+    struct refcnt_touch *);
+#define PAGE_TOUCH_COLS 16
+/*
+ * "12s 1,204 =": time since the last reference, '>' if there was none since counting
+ * began, and the count of its pages: '=' if it fills them, "/36" if 36 blocks share
+ * them, '~' if they may be of other pages.  "" if they are not counted.
+ */
+void page_cell_touch(const struct page_view *, const struct blk *,
+    char out[PAGE_TOUCH_COLS + 1]);
+
 /* Rows are to keep their places. */
 bool page_freeze_is_wanted(const struct page *, const struct page_view *);
 /* Other rows or another order are asked for: a frozen order is frozen again. */
@@ -123,6 +137,7 @@ struct page_row_names {
 	const char *descr, *thread;
 	const char *call;		/* "": not known */
 	enum page_units units;		/* of the size */
+	const char *touch;		/* NULL: there is no such column */
 };
 void page_row_descr(const struct page *, const struct nodes_look *,
     const struct blk *, char *out, size_t cap);

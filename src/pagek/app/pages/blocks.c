@@ -402,6 +402,7 @@ static const struct panel_key keys[] = {
 	{ .action = PAGE_DO_MARK, .run = app_mark },
 	{ .action = PAGE_DO_DIFF, .run = open_difference },
 	{ .action = PAGE_DO_DRAIN, .run = app_drain },
+	{ .action = PAGE_DO_STALE, .run = app_list_stale },
 	{ .action = PAGE_DO_COSTS, .run = open_diagnostics },
 	{ .action = PAGE_DO_COUNT_ANEW, .run = app_reset_costs },
 	{ .action = PAGE_DO_CLOSE, .run = go_back },
@@ -453,7 +454,8 @@ block_key_beside(struct app *app, bool right)
 	static const enum page_sort at[] = { PAGE_SORT_ADDRESS,
 		PAGE_SORT_SIZE, PAGE_SORT_USED, PAGE_SORT_TYPE,
 		PAGE_SORT_DESCR, PAGE_SORT_THREAD, PAGE_SORT_RNOD,
-		PAGE_SORT_AGE, PAGE_SORT_LEVEL, PAGE_SORT_FUNCTION };
+		PAGE_SORT_AGE, PAGE_SORT_LEVEL, PAGE_SORT_TOUCHED,
+		PAGE_SORT_FUNCTION };
 	struct page_view v = app_view(app);
 	enum page_sort now;
 	size_t i, n;
