@@ -12,7 +12,7 @@ nodes/link nodes/session nodes/survey nodes/bridge nodes
 nodes/keeper nodes/kernel nodes/touches nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
 nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
 pagek/picture pagek/page pagek/levels pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/usage pagek/touches pagek/cli
-pagek/documents pagek/debugdata pagek/batch pagek/refcnt pagek/jobs pagek/app pagek/app/pages pagek/tui pagek/commands pagek/check pagek'
+pagek/documents pagek/debugdata pagek/batch pagek/refcnt pagek/jobs pagek/app pagek/app/pages pagek/tui pagek/commands pagek/check pagek/stale pagek'
 
 # The rooms of a page and those of a node meet only in the program pageknode.
 page_side='nodes/link nodes/session nodes/survey nodes/bridge nodes'

@@ -210,6 +210,12 @@ struct tree_options {
 	const char *focus;		/* NULL: all stacks */
 };
 
+struct stale_options {
+	int64_t age_ms;			/* of blocks, at least */
+	int for_ms;			/* how long to count first; 0: not given */
+	const struct stale_found *found;	/* of the command, for its report */
+};
+
 #define BUDGETS 16		/* maximum for one check */
 
 struct filter;
@@ -343,6 +349,7 @@ struct options {
 	struct events_options events;
 	struct usage_options usage;
 	struct refcnt_options refcnt;
+	struct stale_options stale;
 	const char *memory;		/* core:FILE or pid:N; NULL */
 	const char *root;		/* stress: a folder; NULL: this machine */
 	const char *only;		/* stress: "command", a process id; NULL: all requests */

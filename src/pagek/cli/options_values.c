@@ -446,6 +446,17 @@ set_max_age(struct parse *p, const char *arg)
 	return 0;
 }
 
+static int
+set_age(struct parse *p, const char *arg)
+{
+	uint64_t ms;
+
+	if (filter_age(arg, &ms) < 0 || ms > INT64_MAX)
+		return option_wrong(p, OPTION_AGE, arg);
+	p->o->stale.age_ms = (int64_t)ms;
+	return 0;
+}
+
 /* Without an expression, all blocks count. */
 static int
 set_max_blocks(struct parse *p, const char *arg)
