@@ -7,6 +7,7 @@
 static struct hello *h;
 static struct hello_result result;
 static bool locked;		/* the keeper has seen a sandbox */
+static const char *below;	/* a layer below the library */
 
 /* Cuts what the first image wants to be counted, and undoes it. */
 static void
@@ -41,6 +42,7 @@ start(void)
 	h = hello_start(HELLO_SERVE);
 	h->turn = turn;
 	locked = false;
+	below = NULL;
 }
 
 static void
@@ -54,7 +56,8 @@ watch(const char *argument)
 {
 	const char *argv[] = { built("targets/cuts"), argument, NULL };
 
-	hello_run(&result, &(struct hello_how) { .node = h->path }, argv);
+	hello_run(&result, &(struct hello_how) { .node = h->path,
+	    .below = below }, argv);
 	hello_stop(h);
 	ck_assert_int_eq(result.status, 0);
 	ck_assert_uint_eq(h->images[0].controls[REC_CTL_REFCNT], 2);
@@ -75,6 +78,15 @@ TEST(pages_are_cut_and_a_child_and_the_end_undo_it)
 TEST(mremap_moves_memory_that_is_cut)
 {
 	watch("move");
+	ck_assert_int_eq(hello_value(&result, "cut"), 64);
+	ck_assert_int_eq(hello_value(&result, "moved"), 1);
+}
+
+/* The kernel refuses what is cut on the way, and a layer below sees the move. */
+TEST(mremap_moves_memory_that_is_cut_meanwhile)
+{
+	below = built("libcut.so");
+	watch("late");
 	ck_assert_int_eq(hello_value(&result, "cut"), 64);
 	ck_assert_int_eq(hello_value(&result, "moved"), 1);
 }

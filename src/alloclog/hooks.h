@@ -119,6 +119,7 @@ struct real {
 	void (*sdallocx)(void *, size_t, int);
 	size_t (*xallocx)(void *, size_t, size_t, int);
 	void (*exit_now)(int);		/* _exit(2) */
+	void *(*mremap)(void *, size_t, size_t, int, ...);
 	/* malloc_usable_size(), or returns 0 if another object has it. */
 	size_t (*usable[REAL_FNS])(void *);
 	struct range self;		/* the object that contains this code */

@@ -25,6 +25,7 @@
 #include "unwind/syscalls.h"
 
 #define BUFFER 65536	/* more than a line */
+#define MOVES 100	/* that mremap(2) tries */
 
 struct mapping {
 	uintptr_t lo, hi;
@@ -204,23 +205,38 @@ mlockall(int flags)
 	return lock_within(flags, limit, rc);
 }
 
-/* With cuts (produce/cuts.c) the kernel sees several mappings: EFAULT. */
+/* The next one of that name: other libraries follow what is moved. */
+static void *
+move(void *old, size_t old_len, size_t new_len, int flags, void *at)
+{
+	if (real_known() && real.mremap != NULL)
+		return real.mremap(old, old_len, new_len, flags, at);
+	return (void *)syscall(SYS_mremap, old, old_len, new_len, flags, at);
+}
+
+/*
+ * With cuts (produce/cuts.c) the kernel sees several mappings: EFAULT.  Another
+ * thread may cut them at any time, but not for long.
+ */
 EXPORT void *
 mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 {
-	bool cut = produce_undo_cuts(old, old_len);
-	void *at, *r;
+	int saved = errno;
+	void *at, *r = MAP_FAILED;
 	va_list ap;
 
 	/* As in libc: whatever the registers hold goes to the kernel. */
 	va_start(ap, flags);
 	at = va_arg(ap, void *);
 	va_end(ap);
-	r = (void *)syscall(SYS_mremap, old, old_len, new_len, flags, at);
-	/* Another thread may have cut it again. */
-	if (r == MAP_FAILED && cut && errno == EFAULT &&
-	    produce_undo_cuts(old, old_len))
-		r = (void *)syscall(SYS_mremap, old, old_len, new_len, flags,
-		    at);
+	(void)produce_undo_cuts(old, old_len);
+	for (int i = 0; i < MOVES; i++) {
+		r = move(old, old_len, new_len, flags, at);
+		if (r != MAP_FAILED || errno != EFAULT ||
+		    !produce_undo_cuts(old, old_len))
+			break;
+	}
+	if (r != MAP_FAILED)
+		errno = saved;
 	return r;
 }

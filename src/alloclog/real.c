@@ -695,6 +695,7 @@ look_up(void)
 		if (!look_up_function(i))
 			missing[n++] = functions[i].name;
 	*(void **)&real.exit_now = real_symbol("_exit");
+	*(void **)&real.mremap = real_symbol("mremap");
 	sanitized = is_sanitized();
 	if (sanitized)
 		attach_disable();

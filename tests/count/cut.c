@@ -1,13 +1,16 @@
 /*
  * cut: a layer below the library.  A request of CUT bytes takes a block and
  * raises SIGUSR1 before it returns, so that the signal comes in the middle of
- * the library's call.  Each fork takes the lock of cut after the library has
+ * the library's call; mremap(2) raises it before it moves.  Each fork takes the lock of cut after the library has
  * shut its gate; a thread may allocate while it holds that lock.
  */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define CUT 70001
 
@@ -47,4 +50,11 @@ malloc(size_t size)
 	if (size == CUT)
 		raise(SIGUSR1);
 	return p;
+}
+
+void *
+mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
+{
+	raise(SIGUSR1);
+	return (void *)syscall(SYS_mremap, old, old_len, new_len, flags, NULL);
 }

@@ -8,10 +8,12 @@
  *	moved=1		if mremap(2) has moved them, whole
  *	undone=N	mappings when they are counted no longer
  *
- * moved: with an argument alone.
+ * moved: with an argument alone.  With "late" the pages are told and cut while
+ * mremap(2) is on its way, in a handler: the layer below the library raises SIGUSR1.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -108,18 +110,42 @@ print_move(char *memory)
 	return whole ? to : memory;
 }
 
+static char *memory;
+
+static void
+tell(void)
+{
+	pk_refcnt_enable(memory, SIZE, PK_REFCNT_REFS);
+	printf("cut=%d\n", allocate_until(memory, PAGES, true));
+}
+
+static void
+tell_once(int no)
+{
+	signal(no, SIG_IGN);
+	tell();
+}
+
+static int
+move_late(void)
+{
+	signal(SIGUSR1, tell_once);
+	memory = print_move(memory);
+	pk_refcnt_disable(memory, SIZE);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
-	char *memory = map_pages();
-
-	(void)argv;
+	memory = map_pages();
 	if (pk_refcnt_enable == NULL)
 		return 3;
 	free(malloc(1));
+	if (argc > 1 && strcmp(argv[1], "late") == 0)
+		return move_late();
 	errno = 4711;
-	pk_refcnt_enable(memory, SIZE, PK_REFCNT_REFS);
-	printf("cut=%d\n", allocate_until(memory, PAGES, true));
+	tell();
 	errno = 4711;
 	for (int i = 0; i < 100000; i++)
 		free(malloc(100));
