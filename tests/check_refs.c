@@ -34,6 +34,7 @@ struct shared {
 	_Atomic uint32_t asked, done;	/* rounds */
 	_Atomic bool idle;		/* the target logs no event */
 	_Atomic bool hot;		/* it reads HOT pages all the time */
+	_Atomic bool executes;		/* it executes another program */
 	uint8_t how[PAGES];		/* HOWS: not at all */
 	char *memory;
 };
@@ -92,6 +93,8 @@ run_target(const int fds[2])
 				touch(i, shared->how[i], file);
 			atomic_store(&shared->done, round);
 		}
+		if (atomic_load(&shared->executes))
+			execl("/bin/sleep", "sleep", "1000", NULL);
 		for (unsigned i = 0; atomic_load(&shared->hot) && i < HOT; i++)
 			touch(i, HOW_LOAD, file);
 		if (atomic_load(&shared->idle))
@@ -448,6 +451,28 @@ TEST(an_ended_process_is_said)
 	kill(target, SIGKILL);
 	ck_assert_int_eq(waitid(P_PID, (id_t)target, &(siginfo_t){ 0 },
 	    WEXITED | WNOWAIT), 0);
+	ck_assert_int_eq(refs_end(refs, counted, note, NULL), -ESRCH);
+}
+
+static bool
+has_executed(void)
+{
+	char path[32], exe[64] = "", own[64] = "";
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)target);
+	return readlink(path, exe, sizeof exe - 1) > 0 &&
+	    readlink("/proc/self/exe", own, sizeof own - 1) > 0 &&
+	    strcmp(exe, own) != 0;
+}
+
+/* The next image's pages are others, at the same addresses perhaps. */
+TEST(the_next_image_of_a_process_is_not_counted)
+{
+	count(0, PAGES);
+	ck_assert_int_eq(refs_begin(refs), 0);
+	atomic_store(&shared->executes, true);
+	while (!has_executed())
+		pass();
 	ck_assert_int_eq(refs_end(refs, counted, note, NULL), -ESRCH);
 }
 

@@ -42,8 +42,8 @@ struct run {
 };
 
 struct refs {
-	int pagemap;			/* open while an epoch is read */
 	int dir;			/* /proc/PID: also after the number is another's */
+	int pagemap;			/* of one image: the next one has other pages */
 	refs_cut *cut;
 	void *arg;
 	struct refs_sums sums;
@@ -76,6 +76,15 @@ open_file(const struct refs *r, const char *name, int flags)
 	return errno == ENOENT ? -ESRCH : -errno;
 }
 
+/* False: the process has ended, or has executed another program. */
+static bool
+has_image(const struct refs *r)
+{
+	uint64_t entry;
+
+	return pread(r->pagemap, &entry, sizeof entry, 0) == sizeof entry;
+}
+
 static int
 read_maps(struct refs *r)
 {
@@ -85,8 +94,8 @@ read_maps(struct refs *r)
 		return fd;
 	err = mappings_read(fd, &r->maps);
 	close(fd);
-	/* A process that has ended has no mappings any more. */
-	return err == 0 && r->maps.n == 0 ? -ESRCH : err;
+	/* What has been read may be the next image's. */
+	return err == 0 && !has_image(r) ? -ESRCH : err;
 }
 
 static uint64_t
@@ -117,6 +126,14 @@ refs_open(struct refs **out, pid_t pid, refs_cut *cut, void *arg)
 	if (r->dir == -1) {
 		int err = errno == ENOENT ? -ESRCH : -errno;
 
+		free(r);
+		return err;
+	}
+	r->pagemap = open_file(r, "pagemap", O_RDONLY);
+	if (r->pagemap < 0) {
+		int err = r->pagemap;
+
+		close(r->dir);
 		free(r);
 		return err;
 	}
@@ -544,9 +561,6 @@ do_rounds(struct refs *r)
 	bool done = false;
 	int err = 0;
 
-	r->pagemap = open_file(r, "pagemap", O_RDONLY);
-	if (r->pagemap < 0)
-		return r->pagemap;
 	r->stuck = r->files = false;
 	for (unsigned i = 0; err == 0 && !done && i < ROUNDS; i++)
 		err = do_round(r, &before, &done);
@@ -556,7 +570,6 @@ do_rounds(struct refs *r)
 	}
 	if (err == 0)
 		(void)each_overlap(r, settle_coarsely);
-	close(r->pagemap);
 	return err;
 }
 
@@ -591,6 +604,7 @@ refs_close(struct refs *r)
 		return;
 	if (r->nruns > 0 && r->cut != NULL && read_maps(r) == 0)
 		undo_cuts(r);
+	close(r->pagemap);
 	close(r->dir);
 	free(r->maps.at);
 	free(r->range);

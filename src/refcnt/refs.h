@@ -50,7 +50,10 @@ struct refs;
  */
 typedef int refs_cut(void *arg, const struct ring_cut *, size_t n);
 
-/* cut NULL: it cannot be asked.  -ESRCH, -ENOMEM, and errors of open(2). */
+/*
+ * Of the process's image: an epoch during which it executes another program ends with
+ * -ESRCH.  cut NULL: it cannot be asked.  -ESRCH, -ENOMEM, and errors of open(2).
+ */
 int refs_open(struct refs **, pid_t, refs_cut *cut, void *arg);
 /* Undoes all cuts, if the process answers. */
 void refs_close(struct refs *);
