@@ -383,6 +383,18 @@ TEST(the_target_itself_may_ask)
 	ck_assert_uint_eq(row[0].vaddr, at(0));
 }
 
+/* Its last records are read after all counting has ended. */
+TEST(a_node_that_ends_begins_to_count_nothing)
+{
+	unsigned before = threads();
+
+	node.closing = true;
+	control(0, 4097, REFCNT_REFS, true);
+	node.closing = false;
+	ck_assert_uint_eq(threads(), before);
+	ck_assert(TAILQ_EMPTY(&node.touches->all));
+}
+
 /* Every second page. */
 TEST(a_target_has_so_many_ranges)
 {

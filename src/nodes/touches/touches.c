@@ -175,6 +175,9 @@ check_ask(const struct keeper *k, const struct touches_ask *ask, char *why)
 	} else if (k == k->node->own_stream) {
 		err = -EPERM;
 		text = "this is the node itself, and no target";
+	} else if (k->node->closing) {
+		err = -ESRCH;
+		text = "the node ends";
 	} else if (!keeper_is_live(k) || k->image.pid == 0) {
 		err = -ESRCH;
 		text = "only pages of a live process can be counted";
