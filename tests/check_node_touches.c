@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "../src/nodes/touches/worker.h"
+#include "../src/refcnt/pk_refcnt.h"
 #include "node_harness.h"
 
 #define PAGES 16
@@ -287,6 +288,40 @@ TEST(a_reader_of_another_user_switches_nothing)
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_AUTH);
 	k->image.uid = getuid();
+}
+
+/* For privileged nodes only. */
+TEST(frames_are_counted_as_coarsely_as_pages)
+{
+	char root[] = "/tmp/check_touches.XXXXXX";
+	char folder[TOUCHES_FOLDER], path[TOUCHES_FOLDER + 32];
+	pk_refcnt_wide_t set;
+	struct wire_msg r;
+	pk_rcb *file;
+
+	/* Other nodes write the machine's files too. */
+	ck_assert_ptr_nonnull(mkdtemp(root));
+	setenv("XDG_RUNTIME_DIR", root, 1);
+	switch_pages(WIRE_COUNT_ON, at(0), PAGES * REFCNT_PAGE, PAGES);
+	pass_periods(3, touch_some);
+	ask(0, &r);
+	ck_assert_uint_ne(row[0].flags & REFCNT_COARSE, 0);
+	ck_assert_int_eq(touches_folder(folder), 0);
+	snprintf(path, sizeof path, "%s/refcnt.node0", folder);
+	if ((row[0].flags & REFCNT_NO_PADDR) == 0) {
+		ck_assert_int_eq(pk_rcb_map(&file, path), 0);
+		ck_assert_int_eq(pk_rcb_get_wide(file, pk_rcb_index(file,
+		    row[0].paddr), &set), 0);
+		ck_assert_uint_gt(set.refcnt[0], 0);
+		ck_assert_uint_ne(set.flags & PK_REFCNT_COARSE, 0);
+		pk_rcb_unmap(file);
+	}
+	touches_close(&node);
+	rmdir(folder);
+	*strrchr(folder, '/') = '\0';
+	rmdir(folder);
+	rmdir(root);
+	unsetenv("XDG_RUNTIME_DIR");
 }
 
 TEST(a_stream_without_a_process_is_refused)

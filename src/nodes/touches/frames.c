@@ -71,7 +71,8 @@ frames_free(struct frames *f)
 }
 
 void
-frames_count(struct frames *f, const struct refcnt_page *page, int64_t now_ms)
+frames_count(struct frames *f, const struct refcnt_page *page, bool coarse,
+    int64_t now_ms)
 {
 	if (f == NULL || (page->flags & REFCNT_NO_PADDR) != 0 || page->paddr == 0)
 		return;
@@ -85,6 +86,8 @@ frames_count(struct frames *f, const struct refcnt_page *page, int64_t now_ms)
 		    page->cnodeid, 0);
 	}
 	refcnt_count(f->counts, page->paddr, 0, 1, 0, now_ms);
+	if (coarse)
+		refcnt_coarse(f->counts, page->paddr);
 }
 
 bool

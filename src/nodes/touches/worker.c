@@ -115,7 +115,7 @@ touch(void *arg, uint64_t vaddr, bool coarse)
 		return;
 	refcnt_count(w->t->counts, vaddr, 0, 1, 0, now_ms);
 	if (frames)
-		frames_count(w->t->frames, &page, now_ms);
+		frames_count(w->t->frames, &page, coarse, now_ms);
 	if (coarse)
 		refcnt_coarse(w->t->counts, vaddr);
 }

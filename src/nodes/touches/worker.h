@@ -70,8 +70,9 @@ int touches_folder(char out[TOUCHES_FOLDER]);
 /* Counts of frames, whose addresses are their pages'.  -ENOMEM. */
 int frames_new(struct frames **, const struct refcnt_topology *);
 void frames_free(struct frames *);
-/* Any thread: a page of a target was referenced. */
-void frames_count(struct frames *, const struct refcnt_page *, int64_t now_ms);
+/* Any thread: a page of a target was referenced, or one of its neighbours. */
+void frames_count(struct frames *, const struct refcnt_page *, bool coarse,
+    int64_t now_ms);
 /* There was no room for some: they are not counted until nothing is. */
 bool frames_are_full(const struct frames *);
 /* Any thread: a target's period has ended. */
