@@ -124,6 +124,27 @@ write_known(void)
 	write_table();
 }
 
+/* It has executed another program, whose files have the same names. */
+TEST(the_files_of_an_ended_image_take_none_of_the_next_one_with_them)
+{
+	struct refcnt_table *old;
+	pk_rcb_info_t info;
+	pk_rcb *r;
+
+	write_known();
+	old = table;
+	ck_assert_int_eq(refcnt_table_new(&table, &(struct refcnt_table_options){
+	    .folder = folder, .topology = topology, .pid = PID }), 0);
+	write_table();
+	refcnt_table_free(old);
+	write_table();
+	r = map(PID, 0);
+	pk_rcb_info(r, &info);
+	ck_assert_int_eq(info.ended, 0);
+	ck_assert_uint_eq(info.periods, 2);
+	pk_rcb_unmap(r);
+}
+
 /* Lines of 16 bytes that are not all zeros, with their offsets. */
 static void
 print_file(FILE *out, long pid, unsigned node)

@@ -347,6 +347,16 @@ add_file(struct refcnt_table *t, unsigned node, char *why)
 	    "cannot write %s: %s", path, strerror(-err));
 }
 
+/* The next image of a process has files of the same names. */
+static bool
+has_name(const struct file *f, const char *path)
+{
+	struct stat own, other;
+
+	return fstat(f->fd, &own) == 0 && lstat(path, &other) == 0 &&
+	    own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 static void
 drop_file(struct refcnt_table *t, struct file **f, unsigned node)
 {
@@ -355,7 +365,8 @@ drop_file(struct refcnt_table *t, struct file **f, unsigned node)
 	if (*f == NULL)
 		return;
 	file_name(t, node, (*f)->shown ? "" : ".", path);
-	unlink(path);
+	if (has_name(*f, path))
+		unlink(path);
 	free_file(*f);
 	*f = NULL;
 }
