@@ -290,6 +290,26 @@ TEST(a_reader_of_another_user_switches_nothing)
 	k->image.uid = getuid();
 }
 
+/* The kernel tells them to nobody without privileges. */
+TEST(frames_are_not_told_to_another_user)
+{
+	struct wire_msg r;
+
+	switch_pages(WIRE_COUNT_ON, at(0), PAGES * REFCNT_PAGE, PAGES);
+	pass_periods(2, touch_some);
+	node.access.system = true;
+	k->image.uid = 54321;
+	TAILQ_FIRST(&node.serve->conns)->peer = (struct peer){ .uid = 54321,
+		.pid = getpid() };
+	ask(0, &r);
+	ck_assert_uint_eq(nrows, PAGES);
+	for (size_t i = 0; i < nrows; i++) {
+		ck_assert_uint_ne(row[i].flags & REFCNT_NO_PADDR, 0);
+		ck_assert_uint_eq(row[i].paddr, 0);
+	}
+	k->image.uid = getuid();
+}
+
 /* For privileged nodes only. */
 TEST(frames_are_counted_as_coarsely_as_pages)
 {

@@ -163,6 +163,20 @@ answer_count(struct conn *c, const struct wire_msg *q)
 
 /* --- TOUCHES ----------------------------------------------------------------------- */
 
+/* Frames are the kernel's secret before users without privileges (proc_pid_pagemap(5)). */
+static void
+hide_frames(const struct conn *c, struct refcnt_page *page, size_t n)
+{
+	const struct access *a = &c->node->access;
+
+	if (c->peer.uid == 0 || c->peer.uid == a->owner)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		page[i].paddr = 0;
+		page[i].flags |= REFCNT_NO_PADDR;
+	}
+}
+
 /* As many pages as fit; returns the bytes.  *next: where to go on, 0 nowhere. */
 static size_t
 put_pages(struct conn *c, const struct refcnt *counts, const struct wire_touches *q,
@@ -179,6 +193,7 @@ put_pages(struct conn *c, const struct refcnt *counts, const struct wire_touches
 		want = room < PORTION ? room : PORTION;
 		n = refcnt_read(counts, at, to, (enum refcnt_plane)q->plane, page,
 		    want);
+		hide_frames(c, page, n);
 		for (size_t i = 0; i < n; i++, len += size)
 			refcnt_row_put(out + len, &page[i]);
 		if (n < want)
