@@ -4,8 +4,11 @@
  */
 #include <dirent.h>
 #include <sched.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "../src/nodes/touches/worker.h"
@@ -342,6 +345,37 @@ TEST(frames_are_counted_as_coarsely_as_pages)
 	rmdir(folder);
 	rmdir(root);
 	unsetenv("XDG_RUNTIME_DIR");
+}
+
+/* Of a machine without that folder: 0 done, 1 wrong, 2 not permitted to look. */
+static int
+make_system_folder(void)
+{
+	char folder[TOUCHES_FOLDER];
+	struct stat st;
+
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/run", "tmpfs", 0, NULL) < 0)
+		return 2;
+	umask(077);
+	unsetenv("XDG_RUNTIME_DIR");
+	return touches_folder(folder) < 0 ||
+	    stat("/run/pagek", &st) < 0 || (st.st_mode & 0777) != 0755;
+}
+
+/* Other users' programs pass it on their way to the system's node. */
+TEST(the_folder_of_the_system_is_made_for_all_users)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(make_system_folder());
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_ne(WEXITSTATUS(status), 1);
 }
 
 TEST(a_stream_without_a_process_is_refused)

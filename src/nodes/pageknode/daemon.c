@@ -21,7 +21,6 @@
 #include "../takeover/takeover.h"
 #include "pageknode.h"
 
-#define FOLDER_MODE 0755	/* of the system's folder, whatever the umask is */
 #define PAGES_MODE 0660		/* of the system's sockets: the group's */
 #define PAGES_MODE_ALONE 0600	/* ... where there is no such group */
 #define TARGETS_MODE 0666	/* anybody's; what a target sees is its own */
@@ -31,38 +30,19 @@
 
 /* --- places ------------------------------------------------------------- */
 
-/* The folder must be root's or ours. */
-static int
-system_folder(char *path, size_t cap)
-{
-	struct stat st;
-
-	if (mkdir(DAEMON_SYSTEM_FOLDER, FOLDER_MODE) == 0) {
-		if (chmod(DAEMON_SYSTEM_FOLDER, FOLDER_MODE) < 0)
-			return -errno;
-	} else if (errno != EEXIST) {
-		return -errno;
-	}
-	if (lstat(DAEMON_SYSTEM_FOLDER, &st) < 0)
-		return -errno;
-	if (!S_ISDIR(st.st_mode) || (st.st_mode & 022) != 0 ||
-	    (st.st_uid != 0 && st.st_uid != geteuid()))
-		return -EPERM;
-	snprintf(path, cap, "%s", DAEMON_SYSTEM_FOLDER);
-	return 0;
-}
-
 static int
 find_place(const struct node *node, char path[NODE_PATH])
 {
 	char folder[NODE_PATH];
 	int r;
 
-	r = node->opts.system ? system_folder(folder, sizeof folder) :
+	r = node->opts.system ? nodes_system_folder() :
 	    nodes_folder(folder, sizeof folder);
 	if (r < 0)
 		return node->opts.system ? node_say(DAEMON_SYSTEM_FOLDER, r) :
 		    node_say_folder(r);
+	if (node->opts.system)
+		strcpy(folder, DAEMON_SYSTEM_FOLDER);
 	if ((size_t)snprintf(path, NODE_PATH, "%s/" DAEMON_SOCKET, folder) >=
 	    NODE_PATH - strlen(DAEMON_HELLO))
 		return node_say(folder, -ENAMETOOLONG);

@@ -15,6 +15,7 @@
 #include "../host/host.h"
 #include "places.h"
 
+#define SYSTEM_MODE 0755	/* of the system's folder, whatever the umask is */
 #define FOLDER_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
 
 struct found {
@@ -74,6 +75,23 @@ nodes_folder(char *path, size_t cap)
 		return -ENAMETOOLONG;
 	strcpy(path, folder);
 	return 0;
+}
+
+int
+nodes_system_folder(void)
+{
+	struct stat st;
+
+	if (mkdir(DAEMON_SYSTEM_FOLDER, SYSTEM_MODE) == 0) {
+		if (chmod(DAEMON_SYSTEM_FOLDER, SYSTEM_MODE) < 0)
+			return -errno;
+	} else if (errno != EEXIST) {
+		return -errno;
+	}
+	if (lstat(DAEMON_SYSTEM_FOLDER, &st) < 0)
+		return -errno;
+	return !S_ISDIR(st.st_mode) || (st.st_mode & 022) != 0 ||
+	    (st.st_uid != 0 && st.st_uid != geteuid()) ? -EPERM : 0;
 }
 
 /* Removes both sockets of a node that was killed. */

@@ -47,6 +47,12 @@
 int nodes_folder(char *path, size_t cap);
 
 /*
+ * Makes DAEMON_SYSTEM_FOLDER with mode 0755 if it is missing: all users' programs find
+ * the system's node there.  -EPERM if it is neither root's nor ours, or others may write.
+ */
+int nodes_system_folder(void);
+
+/*
  * Sockets of the nodes that answer: those in the folder, newest first, then the
  * system's if this user may connect. Free with one free().
  */

@@ -22,12 +22,12 @@ int
 touches_folder(char out[TOUCHES_FOLDER])
 {
 	char folder[TOUCHES_FOLDER - sizeof "/refcnt"];
-	int err = 0;
+	bool system = geteuid() == 0 && getenv("XDG_RUNTIME_DIR") == NULL;
+	int err = system ? nodes_system_folder() :
+	    nodes_folder(folder, sizeof folder);
 
-	if (geteuid() == 0 && getenv("XDG_RUNTIME_DIR") == NULL)
+	if (system)
 		snprintf(folder, sizeof folder, "%s", DAEMON_SYSTEM_FOLDER);
-	else
-		err = nodes_folder(folder, sizeof folder);
 	if (err == 0)
 		snprintf(out, TOUCHES_FOLDER, "%s/refcnt", folder);
 	return err;
