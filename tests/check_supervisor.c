@@ -2,6 +2,7 @@
  * The process that holds descriptors for another one, and starts it again.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -174,6 +175,84 @@ TEST(one_that_never_is_ready_is_ended_all_the_same)
 {
 	ck_assert_int_eq(supervisor_run(never_ready, NULL), 128 + SIGTERM);
 	ck_assert_uint_eq(shared->starts, 2);
+}
+
+/* --- sleep -------------------------------------------------------------- */
+
+#define TOO_MANY 100
+#define PIPE_FIRST 200		/* what a child is passed has lower numbers */
+
+static int held[2] = { -1, -1 };	/* the child ends when this pipe is closed */
+static unsigned hung_up;	/* times that poll(2) returned for a closed end */
+
+static void
+let_child_end(void)
+{
+	if (held[1] >= 0)
+		close(held[1]);
+	held[1] = -1;
+}
+
+/* Lets the child end once the supervisor sleeps in spite of the closed end, or never will. */
+int
+poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct timespec none = { 0 }, wait = { .tv_sec = timeout / 1000,
+		.tv_nsec = timeout % 1000 * 1000000L };
+	int r = 0;
+
+	if (held[1] >= 0 && shared->stop && ((r = ppoll(fds, n, &none,
+	    NULL)) == 0 || hung_up >= TOO_MANY))
+		let_child_end();
+	if (r == 0)
+		r = ppoll(fds, n, timeout < 0 ? NULL : &wait, NULL);
+	for (nfds_t i = 0; r > 0 && i < n; i++)
+		hung_up += (fds[i].revents & POLLHUP) != 0;
+	return r;
+}
+
+static void
+close_and_stay(void *arg, int fd)
+{
+	const bool *speaks = arg;
+	struct fdstore store;
+	char c;
+
+	open_store(&store, fd);
+	close(held[1]);
+	if (shared->starts++ > 0) {
+		MUST(!*speaks || holds(fdstore_take(&store, "pagek.last"),
+		    "last"));
+		_exit(0);
+	}
+	MUST(fdstore_say(&store, "READY=1") == 0);
+	if (*speaks)
+		MUST(fdstore_put(&store, "pagek.last", file_of("last")) == 0);
+	MUST(close(fd) == 0);
+	shared->stop = true;
+	/* It may sleep already: this wakes it, and does nothing else. */
+	kill(getppid(), SIGPIPE);
+	MUST(read(held[0], &c, 1) == 0);
+	die();
+}
+
+LOOP_TEST(a_child_that_has_closed_its_end_wakes_it_once, 0,
+    BASE_NELEM(befores))
+{
+	bool speaks = befores[_i];
+	int fds[2];
+
+	ck_assert_int_eq(pipe(fds), 0);
+	for (int i = 0; i < 2; i++) {
+		held[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, PIPE_FIRST);
+		ck_assert_int_ge(held[i], PIPE_FIRST);
+		close(fds[i]);
+	}
+	ck_assert_int_eq(supervisor_run(close_and_stay, &speaks), 0);
+	ck_assert_uint_eq(shared->starts, 2);
+	/* Each of the two children closes its end once. */
+	ck_assert_uint_le(hung_up, 2);
+	close(held[0]);
 }
 
 /* --- storms ------------------------------------------------------------- */

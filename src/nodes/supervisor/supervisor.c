@@ -305,7 +305,8 @@ take_control(struct message *m, struct msghdr *msg)
 	}
 }
 
-static bool
+/* 0, -EAGAIN: none yet, or -EPIPE: the child has closed its end, and none follows. */
+static int
 receive(struct message *m)
 {
 	union {
@@ -322,12 +323,18 @@ receive(struct message *m)
 
 	m->nfds = 0;
 	m->from_child = false;
-	n = recvmsg(sup.channel, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n <= 0)
-		return false;
+	do
+		n = recvmsg(sup.channel, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	/* The child has ended without reading all of ours; its own messages follow. */
+	while (n < 0 && errno == ECONNRESET);
+	if (n < 0)
+		return -EAGAIN;
+	/* Only a message has credentials with it, even if it is empty. */
+	if (n == 0 && msg.msg_controllen == 0)
+		return -EPIPE;
 	m->text[n] = '\0';
 	take_control(m, &msg);
-	return true;
+	return 0;
 }
 
 static void
@@ -393,17 +400,28 @@ handle_message(struct message *m)
 		m->nfds = 0;
 }
 
+/* A closed end would wake each poll() until the child is gone, so ours is closed, too. */
+static void
+close_channel(void)
+{
+	close(sup.channel);
+	sup.channel = sup.reaper.channel = -1;
+}
+
 static void
 read_messages(void)
 {
 	struct message m;
+	int r = -EAGAIN;
 
-	while (sup.channel >= 0 && receive(&m)) {
+	while (sup.channel >= 0 && (r = receive(&m)) == 0) {
 		if (m.from_child)
 			handle_message(&m);
 		for (int i = 0; i < m.nfds; i++)
 			close(m.fd[i]);
 	}
+	if (r == -EPIPE)
+		close_channel();
 }
 
 /* --- a child ------------------------------------------------------------ */
@@ -617,12 +635,6 @@ watch_child(void (*become)(void *arg, int fd), void *arg)
 		if (reaper_pass_timeout(&sup.reaper) == 0)
 			reaper_pass_signal(&sup.reaper, NULL);
 		if (!has_ended(&wait_status)) {
-			/* It closed its end: it is about to end. */
-			if ((p[1].revents & POLLHUP) != 0 &&
-			    (p[1].revents & POLLIN) == 0) {
-				close(sup.channel);
-				sup.channel = sup.reaper.channel = -1;
-			}
 			if (ended)
 				reaper_look(&sup.reaper);
 			continue;
