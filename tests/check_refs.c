@@ -13,6 +13,7 @@
 
 #include "../src/base/base.h"
 #include "../src/refcnt/refs.h"
+#include "../src/stream/feed/reader.h"
 #include "feed_rig.h"
 
 #define NELEM BASE_NELEM
@@ -45,6 +46,7 @@ static struct refs *refs;
 static struct refcnt *counted;
 static pid_t target;
 static uint8_t seen[PAGES];		/* 1 touched, 2 coarsely */
+static int64_t ahead_ms;		/* the keeper's clock before ours */
 
 /* --- the target ----------------------------------------------------------------- */
 
@@ -135,7 +137,7 @@ static const struct stream_sink no_sink = { no_records, no_control, no_loss };
 static void
 pass(void)
 {
-	ck_assert_int_ge(stream_feed_pass(feed, mono_ms(mono_now()),
+	ck_assert_int_ge(stream_feed_pass(feed, mono_ms(mono_now()) + ahead_ms,
 	    UINT64_MAX), 0);
 }
 
@@ -452,6 +454,44 @@ TEST(an_ended_process_is_said)
 	ck_assert_int_eq(waitid(P_PID, (id_t)target, &(siginfo_t){ 0 },
 	    WEXITED | WNOWAIT), 0);
 	ck_assert_int_eq(refs_end(refs, counted, note, NULL), -ESRCH);
+}
+
+/* Nobody asks it again. */
+TEST(a_target_that_was_idle_for_long_still_undoes_its_cuts)
+{
+	count(0, PAGES);
+	for (unsigned i = 0; i < PAGES; i++)
+		shared->how[i] = i % 3 == 1 ? HOW_LOAD : HOWS;
+	epoch();
+	ck_assert_uint_gt(count_mappings(true), PAGES / 4);
+	atomic_store(&shared->idle, true);
+	refs_close(refs);
+	refs = NULL;
+	ck_assert(!stream_feed_cut_done(feed));
+	ahead_ms = 10 * RING_CUTS_MS;
+	pass();
+	atomic_store(&shared->idle, false);
+	while (!stream_feed_cut_done(feed))
+		pass();
+	ck_assert_uint_eq(count_mappings(true), 0);
+}
+
+/* A keeper that is wrong writes it while the target reads it. */
+TEST(a_request_that_changes_meanwhile_ends_no_target)
+{
+	struct ring_cuts *cuts = &((struct reader *)feed)->keeper->cuts;
+	volatile uint32_t *stripe = &cuts->cut[0].stripe;
+	struct ring_cut cut = { .at = page_addr(0), .pages = PAGES, .stripe = 1 };
+
+	for (unsigned i = 0; i < 200; i++) {
+		ck_assert_int_eq(stream_feed_cut(feed, &cut, 1), 0);
+		while (!stream_feed_cut_done(feed)) {
+			for (unsigned k = 0; k < 1000; k++)
+				*stripe = k & 1;
+			ck_assert_int_eq(waitpid(target, NULL, WNOHANG), 0);
+			pass();
+		}
+	}
 }
 
 static bool

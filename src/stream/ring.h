@@ -340,7 +340,7 @@ enum ring_advice {
 #define RING_ADVICES 4		/* of even parts, of odd ones, of the last but one, of the last */
 #define RING_CUTS 112		/* of one request: they fit in the area's last page */
 #define RING_CUT_RANGES 128	/* with cuts, that a target remembers */
-#define RING_CUTS_MS 2000	/* an older request is not carried out */
+#define RING_CUTS_MS 2000	/* an older request makes no cuts, it undoes some only */
 #define RING_PAGE 4096
 
 /*

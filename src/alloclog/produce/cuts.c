@@ -146,7 +146,7 @@ cut_some(const struct ring_cut *c, uint32_t *at, unsigned *calls)
 	}
 	if (!remember(from, to))
 		return true;
-	for (; *at < c->pages && *calls > 0; *at += c->stripe, --*calls) {
+	while (*at < c->pages && *calls > 0) {
 		i = *at / c->stripe;
 		now = from + (uint64_t)*at * RING_PAGE;
 		/* The range is gone, or no mapping is left. */
@@ -154,8 +154,23 @@ cut_some(const struct ring_cut *c, uint32_t *at, unsigned *calls)
 			(uint64_t)c->stripe * RING_PAGE,
 			ring_cut_advice(c, i, parts)))
 			return true;
+		*at = c->pages - *at > c->stripe ? *at + c->stripe : c->pages;
+		--*calls;
 	}
 	return *at >= c->pages;
+}
+
+/* The keeper may be wrong and change it meanwhile: its numbers are read once. */
+static struct ring_cut
+copy_cut(const volatile struct ring_cut *c)
+{
+	return (struct ring_cut){ c->at, c->pages, c->stripe };
+}
+
+static bool
+is_undo(const struct ring_cut *c)
+{
+	return c->stripe == 0;
 }
 
 static bool
@@ -173,7 +188,7 @@ is_asked(const struct joined *j)
 	    memory_order_relaxed);
 }
 
-/* Some of the request. */
+/* Some of the request.  What is late undoes cuts still, but makes none. */
 static void
 carry_out(const struct joined *j)
 {
@@ -182,7 +197,9 @@ carry_out(const struct joined *j)
 	    memory_order_acquire);
 	uint32_t n = cuts->n < RING_CUTS ? cuts->n : RING_CUTS;
 	struct cutting *now = &j->sh->cutting;
+	bool makes = !is_late(j) && libc_page() == RING_PAGE;
 	unsigned calls = CALLS;
+	struct ring_cut cut;
 
 	/* The cuts of a parent, or of another keeper. */
 	if (now->era != j->era) {
@@ -191,11 +208,12 @@ carry_out(const struct joined *j)
 		now->entry = now->at = 0;
 		atomic_store(&now->era, j->era);
 	}
-	if (is_late(j) || libc_page() != RING_PAGE)
-		now->entry = n;
-	for (; now->entry < n; now->entry++, now->at = 0)
-		if (!cut_some(&cuts->cut[now->entry], &now->at, &calls))
+	for (; now->entry < n; now->entry++, now->at = 0) {
+		cut = copy_cut(&cuts->cut[now->entry]);
+		if ((makes || is_undo(&cut)) &&
+		    !cut_some(&cut, &now->at, &calls))
 			return;
+	}
 	now->entry = now->at = 0;
 	atomic_store_explicit(&j->area->cuts, number, memory_order_release);
 }

@@ -191,7 +191,7 @@ void stream_feed_forbid_pairs(struct stream_feed *, bool forbid);
 
 /*
  * Asks for cuts of the target's mappings (ring.h).  Threads heed it when they next
- * look for room, and not at all after RING_CUTS_MS.  -EBUSY: the request before has
+ * look for room, and make none after RING_CUTS_MS.  -EBUSY: the request before has
  * not been carried out; -EINVAL: more than RING_CUTS.  Both may run beside a pass of
  * another thread, until stream_feed_free().
  */
