@@ -132,6 +132,18 @@ TEST(a_copy_of_two_periods_is_asked_for_again)
 	ck_assert(same_pages_as_sent());
 }
 
+/* Another page may do so between two portions. */
+TEST(a_copy_is_asked_for_again_when_a_range_is_switched_off)
+{
+	model.touch_off = page[1000].vaddr;
+	one_open(&plain, 2);
+	ask();
+	ck_assert_int_eq(touches()->error, 0);
+	ck_assert_uint_eq(touches()->n, PAGES);
+	ck_assert(same_pages_as_sent());
+	ck_assert_uint_eq(touches()->nranges, 1);
+}
+
 /* Periods may be shorter than a copy takes. */
 TEST(one_of_ever_new_periods_comes_in_the_end)
 {

@@ -72,6 +72,8 @@ struct model {
 	uint32_t touches, touch_rows;	/* how many; in a portion */
 	uint64_t touch_no;		/* periods */
 	unsigned touch_anew;		/* portions of another period than the first */
+	uint64_t touch_off;		/* from that page on there is a range less; 0: never */
+	bool touch_less;
 	struct wire_count counted;	/* the last COUNT */
 	enum wire_error count_error;	/* the answer to COUNT; 0: COUNTED */
 	unsigned usage_anew;		/* portions that are of another copy than the first */
@@ -828,7 +830,8 @@ answer_touched(struct peer *p, const struct wire_msg *q, struct model *m)
 	t->now_ms = 5000;
 	t->why = wire_text("a \033 reason");
 	/* One range at a time. */
-	t->nranges = m->touches > 0 ? 2 : 0;
+	m->touch_less |= m->touch_off != 0 && q->touches.from >= m->touch_off;
+	t->nranges = m->touches == 0 ? 0 : m->touch_less ? 1 : 2;
 	t->pages = m->touches;
 	if (q->touches.range < t->nranges) {
 		wire_touch_range_put(ranges, &(struct wire_touch_range){

@@ -1,7 +1,8 @@
 /*
  * References to pages: what the node counts, its ranges, and the memory of its
- * machine.  A copy comes in portions.  When a period ends between two of them, the
- * copy is asked for again, a few times: periods may be shorter than a copy takes.
+ * machine.  A copy comes in portions.  When a period ends between two of them, or there
+ * are other ranges, the copy is asked for again, a few times: periods may be shorter
+ * than a copy takes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -105,9 +106,11 @@ take_portion(struct session_touches *t, const struct wire_touched *m)
 	bool first = t->ncoming == 0 && t->from == t->first;
 	int err;
 
-	if (!first && m->no != t->period && ++t->tries < TRIES)
+	if (!first && (m->no != t->period || m->nranges != t->all_ranges) &&
+	    ++t->tries < TRIES)
 		return -ESTALE;
 	t->period = m->no;
+	t->all_ranges = m->nranges;
 	err = take_pages(t, m);
 	return err < 0 ? err : take_ranges(t, m);
 }
