@@ -614,6 +614,32 @@ TEST(target_of_a_name_is_the_newest_that_lives)
 	model_fini(&others[1]);
 }
 
+/* Another session may have the same number of streams behind it. */
+TEST(references_are_not_those_of_the_target_before)
+{
+	struct refcnt_page page = { .vaddr = 0x10000, .counters = 1,
+		.counter = { 7 }, .last_ms = 4000, .since_ms = 900,
+		.source = REFCNT_REFS, .flags = REFCNT_VALID | REFCNT_NO_NODE };
+	struct nodes_session *other;
+	int i;
+
+	model.touch = &page;
+	model.touches = model.touch_rows = 1;
+	for (i = 0; i < 8; i++)
+		rig_cycle();
+	ck_assert_ptr_nonnull(rig_page.opts.touches);
+	other = open_session(&peer, &(struct nodes_session_opts){ .pid = 43 });
+	peer_cycles(&peer, other, 3);
+	ck_assert_int_eq(nodes_session_look(other)->target.pid, 43);
+	ck_assert_uint_eq(nodes_session_look(other)->stream_no,
+	    nodes_session_look(rig.session)->stream_no);
+	rig.session = other;
+	app_tick(&rig);
+	ck_assert_ptr_null(rig_page.opts.touches);
+	rig.session = session;
+	nodes_session_close(other);
+}
+
 /* Two targets of one name are one word; the node's own stream is none. */
 TEST(target_completes_each_name_once)
 {

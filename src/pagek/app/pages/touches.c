@@ -30,6 +30,7 @@ struct page_r {
 	struct mono begun;		/* the last copy; 0: none */
 	bool reading;
 	bool stale;			/* the filter is set when the wish is fulfilled */
+	const struct nodes_session *session;	/* whose counts these are: */
 	uint32_t stream_no;
 	char notice[512];
 };
@@ -45,6 +46,7 @@ state_of(const struct app *app)
 static void
 forget_target(struct app *app, struct page_r *st, uint32_t stream_no)
 {
+	st->session = app->session;
 	page_touches_clear(&st->page);
 	touch_reader_forget(&st->reader);
 	touch_switch_fini(&st->wish);
@@ -154,7 +156,8 @@ tick(struct app *app)
 	const struct nodes_look *look = nodes_session_look(app->session);
 	struct page_r *st = state_of(app);
 
-	if (st->stream_no != look->stream_no)
+	/* Each session begins with the same number. */
+	if (st->session != app->session || st->stream_no != look->stream_no)
 		forget_target(app, st, look->stream_no);
 	if (!may_ask(look))
 		return;
