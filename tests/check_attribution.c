@@ -188,6 +188,46 @@ TEST(all_blocks_of_a_page_share_it)
 	ck_assert_uint_eq(refcnt_blocks_on(list, 0, 0, UINT64_MAX, NULL), 104);
 }
 
+static uint32_t
+some(uint32_t below)
+{
+	static uint32_t seed = 7;
+
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % below;
+}
+
+/* Any range of a list with two layers, against a look at all blocks. */
+TEST(blocks_of_any_range_are_counted)
+{
+	static struct blk row[1024];
+	uint64_t at = BASE;
+	size_t n;
+
+	for (unsigned i = 0; i < 400; i++)
+		put(i % 5 == 0, at += 96 + some(9000), some(96));
+	n = blklist_window(list, BLKLIST_BY_ADDRESS, false, 0, row, NELEM(row));
+	for (unsigned i = 0; i < 4000; i++) {
+		unsigned layer = i % 2;
+		uint64_t from = BASE + some(2000000);
+		uint64_t to = from + (i % 3 == 0 ? 64 : some(2000000));
+		struct blk first = { .addr = 1 };
+		uint64_t lowest = 1;
+		size_t want = 0;
+
+		for (size_t k = n; k-- > 0;)
+			if (blk_layer(&row[k]) == layer && row[k].addr < to &&
+			    row[k].addr + (row[k].size > 0 ? row[k].size : 1) >
+			    from) {
+				want++;
+				lowest = row[k].addr;
+			}
+		ck_assert_uint_eq(refcnt_blocks_on(list, layer, from, to,
+		    &first), want);
+		ck_assert_uint_eq(first.addr, lowest);
+	}
+}
+
 TEST(an_empty_list_has_no_block_on_any_page)
 {
 	ck_assert_uint_eq(refcnt_blocks_on(list, 0, 0, PAGE, NULL), 0);

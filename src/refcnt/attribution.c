@@ -5,8 +5,6 @@
 #include "../base/base.h"
 #include "attribution.h"
 
-#define ROWS 64
-
 /* --- the copy ------------------------------------------------------------------ */
 
 static int
@@ -217,31 +215,37 @@ reaches(const struct blk *b, uint64_t from)
 	return b->addr >= from || from - b->addr < (b->size > 0 ? b->size : 1);
 }
 
+/*
+ * The offset of the layer's first block at or above an address, among all addresses,
+ * and that block; false: there is none.
+ */
+static bool
+block_from(const struct blklist *list, unsigned layer, uint64_t addr, int64_t *at,
+    struct blk *b)
+{
+	if (blklist_after(list, addr == 0 && layer == 0, layer,
+	    addr > 0 ? addr - 1 : 0, b, 1) == 0) {
+		*at = blklist_counts(list)->aRecActive;
+		return false;
+	}
+	*at = blklist_rank(list, BLKLIST_BY_ADDRESS, blk_layer(b), b->addr);
+	return blk_layer(b) == layer;
+}
+
 size_t
 refcnt_blocks_on(const struct blklist *list, unsigned layer, uint64_t from,
     uint64_t to, struct blk *first)
 {
-	struct blk row[ROWS], before;
-	size_t n = blklist_after(list, from == 0 && layer == 0, layer,
-	    from > 0 ? from - 1 : 0, row, ROWS), blocks = 0, i = 0;
-	int64_t at = n > 0 ? blklist_rank(list, BLKLIST_BY_ADDRESS,
-	    blk_layer(&row[0]), row[0].addr) : blklist_counts(list)->aRecActive;
+	struct blk before, b, behind;
+	int64_t at, end;
+	bool any = block_from(list, layer, from, &at, &b) && b.addr < to;
+	bool reached = block_before(list, at, layer, &before) &&
+	    reaches(&before, from);
 
-	if (block_before(list, at, layer, &before) && reaches(&before, from)) {
-		blocks++;
-		if (first != NULL)
-			*first = before;
-	}
-	while (i < n && blk_layer(&row[i]) == layer && row[i].addr < to) {
-		if (blocks++ == 0 && first != NULL)
-			*first = row[i];
-		if (++i == n && n == ROWS) {
-			n = blklist_after(list, false, layer, row[i - 1].addr,
-			    row, ROWS);
-			i = 0;
-		}
-	}
-	return blocks;
+	if (first != NULL && (reached || any))
+		*first = reached ? before : b;
+	(void)block_from(list, layer, to, &end, &behind);
+	return (any && end > at ? (size_t)(end - at) : 0) + reached;
 }
 
 size_t

@@ -36,11 +36,14 @@ touch_list_make(struct touch_list *list, const struct refcnt_copy *c,
 
 	list->copy = c;
 	list->n = list->of = 0;
+	list->has_nodes = list->has_writes = false;
 	for (size_t i = 0; i < c->n && err == 0; i += line.pages) {
 		line = (struct touch_line){ .at = i, .pages = 1 };
 		while (i + line.pages < c->n && is_run(c, i, i + line.pages))
 			line.pages++;
 		list->of++;
+		list->has_nodes |= (c->page[i].flags & REFCNT_NO_NODE) == 0;
+		list->has_writes |= touch_source(&c->page[i])->write;
 		if (filter != NULL && !matches(&(struct touch_row){ list, &line },
 		    filter))
 			continue;
@@ -58,6 +61,7 @@ touch_list_fini(struct touch_list *list)
 	free(list->line);
 	list->line = NULL;
 	list->n = list->cap = list->of = 0;
+	list->has_nodes = list->has_writes = false;
 }
 
 /* --- values --------------------------------------------------------------------------- */
@@ -70,24 +74,6 @@ touch_source(const struct refcnt_copy_page *p)
 		.unit = "references" };
 
 	return p->source < REFCNT_SOURCES ? &refcnt_sources[p->source] : &unknown;
-}
-
-bool
-touch_list_has_nodes(const struct touch_list *list)
-{
-	for (size_t i = 0; list->copy != NULL && i < list->copy->n; i++)
-		if ((list->copy->page[i].flags & REFCNT_NO_NODE) == 0)
-			return true;
-	return false;
-}
-
-bool
-touch_list_has_writes(const struct touch_list *list)
-{
-	for (size_t i = 0; list->copy != NULL && i < list->copy->n; i++)
-		if (touch_source(&list->copy->page[i])->write)
-			return true;
-	return false;
 }
 
 static unsigned

@@ -142,11 +142,11 @@ plan_columns(const struct page_touches *t, int cols, struct columns *c)
 {
 	int left, most;
 
-	field_plan(&touch_fields, 0, cols, touch_list_has_writes(&t->list) ?
+	field_plan(&touch_fields, 0, cols, t->list.has_writes ?
 	    TOUCH_KNOWS_WRITES : 0, false, &c->of);
 	left = c->of.left - PAGE_COLS - HOME_COLS;
 	c->counters = 0;
-	if (touch_list_has_nodes(&t->list)) {
+	if (t->list.has_nodes) {
 		most = left >= BLOCK_COLS + 2 * NODE_COLS ? left - BLOCK_COLS : left;
 		c->counters = t->list.copy->counters - t->shift;
 		if (most < (int)c->counters * NODE_COLS)
@@ -373,7 +373,7 @@ sums_text(const struct page_touches *t, char *out, size_t cap)
 	base_append(out, cap, &len, "%s%s row%s   %s", t->filter != NULL ? "" :
 	    ", ", base_digits(t->list.of).text, t->list.of == 1 ? "" : "s",
 	    plane_name(t->list.plane));
-	if (touch_list_has_nodes(&t->list))
+	if (t->list.has_nodes)
 		base_append(out, cap, &len, "   move if remote - home > %" PRIu64
 		    " and remote >= %" PRIu64, t->list.diff, t->list.least);
 }

@@ -49,6 +49,8 @@ struct touch_list {
 	struct touch_line *line;	/* owned */
 	size_t n, cap;
 	size_t of;			/* lines before the filter */
+	bool has_nodes;			/* some page tells which nodes refer to it */
+	bool has_writes;		/* some source tells writes from reads */
 	uint64_t diff, least;		/* of the hint */
 	const struct page_view *v;	/* for blocks and clocks; NULL: there are none */
 };
@@ -74,9 +76,6 @@ touch_page_of(const struct touch_row *r)
 
 /* A newer node may have others. */
 const struct refcnt_source_row *touch_source(const struct refcnt_copy_page *);
-/* Some page tells which nodes refer to it; some source tells writes from reads. */
-bool touch_list_has_nodes(const struct touch_list *);
-bool touch_list_has_writes(const struct touch_list *);
 /* "n0", or "0-7" of a group of nodes. */
 #define TOUCH_NODE_TEXT 16
 void touch_node_text(const struct refcnt_copy_page *, unsigned counter,
