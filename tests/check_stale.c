@@ -161,3 +161,25 @@ LOOP_TEST(the_filter_lets_these_blocks_through, 0, NELEM(moments))
 	page_row_filter_free(filter);
 	ck_assert_uint_eq(n, found.all.stale);
 }
+
+/* What is counted already belongs to somebody else, and goes on afterwards. */
+TEST(pages_that_are_counted_are_not_asked_for)
+{
+	struct touch_switch wish = { .n = 0 };
+	uint64_t pages;
+
+	put(14 * PAGE, 4 * PAGE, true);		/* 14 and 15 are counted */
+	put(-(2 * PAGE), 2 * PAGE, true);	/* joined with it */
+	put(15 * PAGE - 8, 16, true);		/* counted, both */
+	put(40 * PAGE, PAGE, false);
+	scene_refresh(&scene);
+	ck_assert_int_eq(touch_switch_blocks(&wish, &scene.view, OLD_MS, &pages),
+	    0);
+	ck_assert_uint_eq(pages, 4);
+	ck_assert_uint_eq(wish.n, 2);
+	ck_assert_uint_eq(wish.range[0].vaddr, BASE - 2 * PAGE);
+	ck_assert_uint_eq(wish.range[0].len, 2 * PAGE);
+	ck_assert_uint_eq(wish.range[1].vaddr, BASE + 16 * PAGE);
+	ck_assert_uint_eq(wish.range[1].len, 2 * PAGE);
+	touch_switch_fini(&wish);
+}

@@ -242,6 +242,40 @@ join_ranges(struct touch_switch *w)
 	return 0;
 }
 
+/*
+ * Leaves out what is counted already: somebody else has asked for it, and it is not
+ * to end with this wish.  -ENOMEM.
+ */
+static int
+cut_counted(struct touch_switch *w, const struct refcnt_copy *c)
+{
+	struct touch_switch left = *w;
+	size_t cap = 0;
+	int err = 0;
+
+	left.range = NULL;
+	left.n = 0;
+	for (size_t i = 0; i < w->n && err == 0; i++) {
+		uint64_t at = w->range[i].vaddr, end = end_of(&w->range[i]);
+
+		for (size_t k = 0; k < c->ranges && err == 0; k++) {
+			const struct refcnt_range *r = &c->range[k];
+
+			if (end_of(r) <= at || r->vaddr >= end)
+				continue;
+			if (r->vaddr > at)
+				err = append_range(&left.range, &left.n, &cap,
+				    at, r->vaddr);
+			at = end_of(r);
+		}
+		if (err == 0 && at < end)
+			err = append_range(&left.range, &left.n, &cap, at, end);
+	}
+	free(w->range);
+	*w = left;
+	return err;
+}
+
 struct gathering {
 	struct touch_switch *w;
 	size_t cap;
@@ -302,6 +336,8 @@ touch_switch_blocks(struct touch_switch *w, const struct page_view *v,
 		err = append_range(&w->range, &w->n, &g.cap, g.from, g.to);
 	if (err == 0)
 		err = join_ranges(w);
+	if (err == 0 && v->touches != NULL)
+		err = cut_counted(w, v->touches);
 	*pages = 0;
 	for (size_t i = 0; i < w->n; i++)
 		*pages += w->range[i].len / REFCNT_PAGE;
