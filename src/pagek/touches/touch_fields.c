@@ -133,7 +133,18 @@ put_number(uint64_t n, int width, struct page_picture *pic)
 	picture_put(pic, text);
 }
 
-FIELD_PUT(put_count, touch_row, put_number(touch_page_of(r)->count, width, pic))
+/* "2,047P": a counter of the set is at its maximum. */
+static void
+put_count(const void *row, int width, struct page_picture *pic)
+{
+	const struct refcnt_copy_page *p = touch_page_of(row);
+	bool pegged = (p->flags & REFCNT_SATURATED) != 0;
+
+	put_number(p->count, width - pegged, pic);
+	if (pegged)
+		picture_put(pic, "P");
+}
+
 FIELD_PUT(put_reads, touch_row, put_number(touch_page_of(r)->reads, width, pic))
 
 static void
