@@ -118,6 +118,17 @@ marked() {
 	    "$B/pagek" list --limit 1 "pid:$pid" 2>&1 | grep -q 'each row stands for many'
 }
 
+# They cannot be scaled, and do not look like estimates.
+counted() {
+	"$B/pagek" tree --by peak --least 5 "pid:$pid" >"$tmp/said" &&
+	    grep -q '^sampled 1/16k: these are the logged allocations alone' "$tmp/said" &&
+	    grep -q '^ *[0-9.]*% *[0-9.]* [KM]iB *[0-9,]* ' "$tmp/said" &&
+	    ! grep -q '~' "$tmp/said" &&
+	    "$B/pagek" export --folded --by peak -o /dev/null "pid:$pid" 2>&1 |
+	    grep -q 'sampled 1/16k: the figures are of the logged allocations alone'
+}
+rule "counts of the node are those of the sample, and said to be" counted
+
 # Whose title and groups have ~, and whose data have both.
 differs() {
 	"$B/pagek" --once --page=H --interval 0.2 "pid:$pid" | tr '\n' ' ' |

@@ -293,8 +293,9 @@ report_notes(const struct options *o, const struct snapshot *m)
 	if (m->look.sample != 0) {
 		page_sample_text(m->look.sample, sample);
 		notice(chosen(o)->blocks ? "sampled %s: only logged blocks are in "
-		    "it, and each stands for many" :
-		    "sampled %s: the figures are estimates", sample);
+		    "it, and each stands for many" : m->counts != TREE_HELD ?
+		    "sampled %s: the figures are of the logged allocations "
+		    "alone" : "sampled %s: the figures are estimates", sample);
 	}
 }
 

@@ -37,10 +37,17 @@ static const char *const group_names[] = {
 	[PROFILE_CTYPE] = "type of the objects",
 };
 
+/* Not 0: figures are estimates.  What the node counts cannot be scaled. */
+static uint64_t
+sample_of(const struct tree_out *t)
+{
+	return t->m->counts == TREE_HELD ? t->m->look.sample : 0;
+}
+
 static const char *
 about(const struct tree_out *t)
 {
-	return page_about(t->m->look.sample);
+	return page_about(sample_of(t));
 }
 
 /* In the units of --units, without a suffix; by default "1.5 MiB". */
@@ -159,8 +166,9 @@ put_modes(const struct tree_out *t)
 	if (look->sample == 0)
 		return;
 	page_sample_text(look->sample, sample);
-	fprintf(t->out, "sampled %s: figures with ~ are estimates\n",
-	    sample);
+	fprintf(t->out, "sampled %s: %s\n", sample, sample_of(t) != 0 ?
+	    "figures with ~ are estimates" :
+	    "these are the logged allocations alone");
 }
 
 static void
@@ -288,7 +296,7 @@ put_share(const struct tree_out *t, const struct profile_sum *sum)
 	char text[16];
 
 	snprintf(text, sizeof text, "%.1f", percent);
-	if (t->m->look.sample == 0)
+	if (sample_of(t) == 0)
 		fprintf(t->out, "%5s%%", text);
 	else
 		fprintf(t->out, "%*s%s%%", 6 - (int)strlen(text), "~", text);
@@ -304,7 +312,7 @@ put_figures(const struct tree_out *t, const struct profile_sum *sum)
 	if (t->m->counts == TREE_HELD)
 		page_cell_age(age, (uint64_t)snapshot_age(t->m, sum) / 1000);
 	put_share(t, sum);
-	if (t->m->look.sample == 0)
+	if (sample_of(t) == 0)
 		fprintf(t->out, " %*s %11s %6s  ", t->bytes_columns, bytes,
 		    blocks, age);
 	else
@@ -316,7 +324,7 @@ put_figures(const struct tree_out *t, const struct profile_sum *sum)
 static void
 put_heading(const struct tree_out *t)
 {
-	int mark = t->m->look.sample != 0;	/* columns of a "~" */
+	int mark = sample_of(t) != 0;	/* columns of a "~" */
 
 	fprintf(t->out, "\n%*s %*s %*s OLDEST  ", 6 + mark, "SHARE",
 	    t->bytes_columns + mark, "BYTES", 11 + mark, "BLOCKS");
@@ -450,7 +458,7 @@ put_groups(struct tree_out *t)
 	if (r < 0)
 		return r;
 	put_heading(t);
-	fprintf(t->out, "%s%s%s\n", t->m->look.sample != 0 &&
+	fprintf(t->out, "%s%s%s\n", sample_of(t) != 0 &&
 	    t->o->tree.by == PROFILE_FRAME ? " " : "",
 	    t->o->tree.by == PROFILE_FRAME ? "  SELF  " : "", name_title(t->o));
 	for (i = 0; i < n && snapshot_share(t->m, t->o->tree.measure,
@@ -458,7 +466,7 @@ put_groups(struct tree_out *t)
 		put_group(t, &rows[i]);
 	if (i < all && output_going(t->out)) {
 		fprintf(t->out, "%*s", t->bytes_columns +
-		    (t->m->look.sample == 0 ? 28 : 31), "");
+		    (sample_of(t) == 0 ? 28 : 31), "");
 		put_omitted(t, all - i, false);
 		fputc('\n', t->out);
 	}
