@@ -371,6 +371,18 @@ LOOP_TEST(any_size_of_the_screen_has_a_picture, 1, 200)
 	}
 }
 
+/* What is wrong with the list is in the state. */
+LOOP_TEST(the_state_is_there_at_any_width, 40, 200)
+{
+	struct page_touches_head h = head;
+
+	h.state = "INCOMPLETE";
+	add_scene();
+	take(REFCNT_WIDE);
+	ck_assert_int_eq(page_touches_compose(&t, &h, true, _i, 24, &pic), 0);
+	ck_assert_ptr_nonnull(strstr(pic.line[0].text, h.state));
+}
+
 TEST(nodes_are_reached_sideways)
 {
 	add_scene();

@@ -378,17 +378,34 @@ sums_text(const struct page_touches *t, char *out, size_t cap)
 		    " and remote >= %" PRIu64, t->list.diff, t->list.least);
 }
 
+/* The state stays where the names have no room. */
+static void
+put_title_line(const struct page_touches_head *h, struct page_picture *pic)
+{
+	int at = pic->cols - (int)strlen(h->state), room;
+	char text[256];
+	size_t len = 0;
+
+	picture_line(pic);
+	picture_put(pic, "R PAGE REFERENCES  ");
+	base_append(text, sizeof text, &len, "%s%s%s", h->node,
+	    h->node[0] != '\0' ? "  " : "", h->target);
+	room = at - 2 - picture_col(pic);
+	if (room > 0)
+		picture_text(pic, text, room, PICTURE_FREE);
+	if (at > picture_col(pic))
+		picture_to(pic, at);
+	picture_put(pic, h->state);
+	picture_mark_line(pic, PAGE_NEW);
+}
+
 static void
 put_head(const struct page_touches *t, const struct page_touches_head *h,
     int rows, struct page_picture *pic)
 {
 	char text[512];
-	size_t len = 0;
 
-	base_append(text, sizeof text, &len, "R PAGE REFERENCES  %s%s%s%s%s",
-	    h->node, h->node[0] != '\0' ? "  " : "", h->target,
-	    h->target[0] != '\0' ? "  " : "", h->state);
-	picture_wrap(pic, text, 1, PAGE_NEW);
+	put_title_line(h, pic);
 	if (rows != 0 && rows < HEAD_ROWS)
 		return;
 	if (t->list.copy != NULL && t->list.copy->ranges > 0) {
