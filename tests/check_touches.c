@@ -2,7 +2,10 @@
  * Page R: runs of pages, pegged counters, hints, order, filter and pictures; and the
  * column TOUCH of page K.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "../src/base/base.h"
 #include "../src/pagek/blocks/row_filter.h"
@@ -487,3 +490,35 @@ LOOP_TEST(page_K_has_the_column_where_pages_are_counted, 0, 2)
 	page_fini(&page);
 	scene.view.touches = NULL;
 }
+
+#define MANY 60000
+
+CASE("limited memory", .setup = begin, .teardown = end, .tags = TAG_KERNEL);
+
+#ifndef SANITIZED
+/* Lines of the copy before point to pages that are no more. */
+TEST(without_memory_there_are_no_lines)
+{
+	struct refcnt_page *many = calloc(MANY, sizeof *many);
+	struct rlimit unlimited, none;
+	int err;
+
+	add_scene();
+	take(REFCNT_WIDE);
+	refcnt_copy_fini(&copy);
+	ck_assert_ptr_nonnull(many);
+	for (size_t i = 0; i < MANY; i++)
+		many[i] = (struct refcnt_page){ .vaddr = BASE + 2 * i * PAGE,
+			.counters = 1, .source = REFCNT_REFS };
+	ck_assert_int_eq(refcnt_copy_add(&copy, many, MANY), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &unlimited), 0);
+	none = unlimited;
+	none.rlim_cur = 1;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+	err = page_touches_take(&t, &copy, REFCNT_WIDE);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &unlimited), 0);
+	ck_assert_int_eq(err, -ENOMEM);
+	ck_assert_uint_eq(t.list.n, 0);
+	free(many);
+}
+#endif

@@ -29,6 +29,8 @@ page_touches_take(struct page_touches *t, const struct refcnt_copy *copy,
 
 	if (err < 0) {
 		touch_list_fini(&list);
+		/* The old lines may be of pages that are no more. */
+		touch_list_fini(&t->list);
 		return err;
 	}
 	touch_list_sort(&list, t->sort, t->reverse);
