@@ -92,6 +92,19 @@ counting_welcome(struct keeper *k)
 }
 
 bool
+counting_is_on(const struct keeper *k)
+{
+	return k->queue.counting != NULL;
+}
+
+void
+counting_set_from_start(struct keeper *k)
+{
+	if (k->queue.counting != NULL)
+		k->queue.counting->from_start = true;
+}
+
+bool
 counting_slows(const struct keeper *k)
 {
 	const struct counting *c = k->queue.counting;

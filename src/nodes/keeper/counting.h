@@ -57,6 +57,10 @@ void counting_forget_asker(struct node *, uint64_t conn);
 
 /* Frees counts that nobody has asked for in a while. */
 void counting_expire(struct node *, int64_t now_ms);
+/* True while blocks are counted. */
+bool counting_is_on(const struct keeper *);
+/* Of a list that has begun again: nothing had been allocated before. */
+void counting_set_from_start(struct keeper *);
 /* True if the target must make no pairs. */
 bool counting_slows(const struct keeper *);
 

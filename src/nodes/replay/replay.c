@@ -49,6 +49,7 @@ struct replay {
 
 	enum wire_replay_state state;
 	bool plays_then;		/* plays on when the goal is reached */
+	bool counts;			/* blocks are counted from the beginning */
 	unsigned speed;
 	uint64_t carry;			/* thousandths of a millisecond */
 	int64_t ran_ms;			/* monotonic, of the last visit */
@@ -137,6 +138,8 @@ restart(struct replay *r, uint64_t seq, int64_t ms)
 	r->seq = seq;
 	r->ms = ms;
 	r->marks.next = 0;
+	if (seq <= r->info.part.first && r->info.part.began != CAPTURE_JOINED)
+		counting_set_from_start(k);
 	/* For undos, and for the earlier blocks at an address. */
 	(void)blklist_remember(k->list, KEEPER_REMEMBERED);
 	stream_queue_start_at(k->queue.records, seq);
@@ -431,6 +434,46 @@ look_again(struct replay *r, int64_t mono)
 	    r->keeper, r->capture, r->part) == 0 && r->info.next > next;
 }
 
+/* --- counts ----------------------------------------------------------------- */
+
+/* The first event whose list is known. */
+static uint64_t
+first_of(const struct replay *r)
+{
+	return r->info.dropped > 0 && r->info.complete_ms != INT64_MAX ?
+	    r->info.complete_seq : r->info.part.first;
+}
+
+/* Goes to the beginning, from where blocks are counted on the way to the goal. */
+static int
+begin_counts(struct replay *r)
+{
+	int err = set_list(r, first_of(r));
+
+	if (err < 0)
+		return err;
+	r->counts = true;
+	r->state = WIRE_REPLAY_GOING;
+	return 0;
+}
+
+/* Somebody asks for counts: those of all events from the beginning to the moment. */
+static int
+count_again(struct replay *r)
+{
+	if (r->counts == counting_is_on(r->keeper))
+		return 0;
+	r->counts = !r->counts;
+	if (!r->counts || r->seq <= first_of(r))
+		return 0;
+	if (r->state != WIRE_REPLAY_GOING) {
+		r->plays_then = r->state == WIRE_REPLAY_PLAYING;
+		r->goal.seq = r->seq;
+		r->goal.ms = r->ms;
+	}
+	return begin_counts(r);
+}
+
 /* --- the time line ---------------------------------------------------------- */
 
 static void
@@ -521,6 +564,11 @@ replay_source(struct keeper *k, int64_t mono)
 	int err = 0;
 
 	r->ran_ms = mono;
+	err = count_again(r);
+	if (err < 0) {
+		stop_with(r, err);
+		return;
+	}
 	if (r->state == WIRE_REPLAY_GOING) {
 		err = feed(r, r->goal.seq, INT64_MAX, VISIT_US);
 		if (err == 1)
@@ -582,10 +630,12 @@ go(struct replay *r, const struct capture_when *w)
 	/* Within a gap, which has been passed. */
 	if (w->at == CAPTURE_AT_MS && w->ms >= r->ms && seq < r->seq)
 		r->goal.seq = seq = r->seq;
-	if (seq >= r->seq && seq - r->seq <= FAR) {
+	if (seq >= r->seq && (r->counts || seq - r->seq <= FAR)) {
 		r->state = WIRE_REPLAY_GOING;
 		return 0;
 	}
+	if (r->counts && seq > first_of(r))
+		return begin_counts(r);
 	err = set_list(r, seq);
 	return err < 0 ? err : arrive(r);
 }
