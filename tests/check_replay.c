@@ -771,6 +771,28 @@ TEST(a_capture_of_an_older_node_has_no_heap_stress)
 	page_close(&p);
 }
 
+/* As a time line does when events are to be counted from the beginning. */
+static void
+make_back(struct keeper *k, int64_t ms)
+{
+	(void)ms;
+	ck_assert_int_eq(keeper_restart_list(k), 0);
+	stream_queue_start_at(k->queue.records, 1);
+}
+
+TEST(a_visit_may_end_at_an_earlier_moment)
+{
+	enum wire_state before;
+
+	replay_up("end");
+	before = keeper()->life.state;
+	keeper()->source.make = make_back;
+	ck_assert_int_eq(keeper_pass(keeper(), mono_ms(mono_now())), 0);
+	ck_assert_uint_eq(keeper_next(keeper()), 1);
+	ck_assert_int_eq(keeper()->life.state, before);
+	ck_assert(keeper_complete(keeper()));
+}
+
 /* Whatever way led to the moment. */
 LOOP_TEST(counts_are_from_the_beginning, 0, 2)
 {

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -383,13 +384,17 @@ copy_feed_counts(struct keeper *k)
 		keeper_set_doubt(k, STREAM_DOUBT_NAMESPACE);
 }
 
+/* How many records have come.  Its list may have begun again at an earlier one. */
 static int
 pass_source(struct keeper *k, int64_t ms)
 {
-	uint64_t next = keeper_next(k);
+	uint64_t before = keeper_next(k), next;
 
 	k->source.make(k, ms);
-	return (int)(keeper_next(k) - next);
+	next = keeper_next(k);
+	if (next < before)
+		return 0;
+	return next - before > INT_MAX ? INT_MAX : (int)(next - before);
 }
 
 /* Batch by batch, to limit the time; the clock of records goes on with each. */
