@@ -5,6 +5,9 @@ in.sql	a table of 300,000 rows in memory, an index, a few queries
 in.json	about 10 MB of records
 in.c	3,000 functions for the compiler
 reader.py	reads and writes in.json, twice
+many/	30 small C files, which many.mk compiles into the folder OUT
+configure	a script of autoconf's kind: it asks the compiler for one header after the
+	other, in the folder that it is given
 small/	the same, a tenth of each, for tools that are slow
 """
 import json
@@ -15,6 +18,9 @@ import sys
 ROWS = 300000
 RECORDS = 62000
 FUNCTIONS = 3000
+FILES = 30
+FILE_FUNCTIONS = 10
+HEADERS = 40
 TENTH = 10
 
 SQL = """CREATE TABLE item(id INTEGER PRIMARY KEY, bucket INTEGER, label TEXT, weight REAL);
@@ -66,6 +72,40 @@ PLAIN = """int step%(i)d(int x, struct node *p)
 """
 
 
+MANY = """SOURCES := $(wildcard $(IN)/*.c)
+all: $(SOURCES:$(IN)/%.c=$(OUT)/%.o)
+$(OUT)/%.o: $(IN)/%.c
+	gcc -O1 -c -o $@ $<
+"""
+
+CONFIGURE = """cd "$1" || exit 1
+rm -f confdefs.h config.log
+for name in %s; do
+	rm -f conftest.o conftest.err
+	cat >conftest.c <<EOF
+#include <$name>
+int main(void) { return 0; }
+EOF
+	if gcc -c conftest.c >/dev/null 2>conftest.err; then
+		found=yes
+	else
+		grep -v '^ *+' conftest.err >>config.log
+		found=no
+	fi
+	symbol=`echo "HAVE_$name" | sed 'y%%abcdefghijklmnopqrstuvwxyz%%ABCDEFGHIJKLMNOPQRSTUVWXYZ%%;s%%[^_A-Z0-9]%%_%%g'`
+	if expr "x$found" : 'xy' >/dev/null; then
+		echo "#define $symbol 1" >>confdefs.h
+	fi
+	echo "checking for $name... $found" >>config.log
+done
+sort confdefs.h | uniq >config.h
+rm -f conftest.*
+"""
+# Every fourth one is not there.
+NAMES = ("stdio.h", "stdlib.h", "string.h", "no/such%d.h", "unistd.h", "fcntl.h", "errno.h", "no/such%d.h", "signal.h",
+         "time.h", "sys/stat.h", "no/such%d.h")
+
+
 def write(folder, name, text):
     with open(os.path.join(folder, name), "w") as f:
         f.write(text)
@@ -93,7 +133,13 @@ def inputs(folder, part):
     write(folder, "in.sql", SQL % (ROWS // part))
     write(folder, "in.json", json.dumps(list(records(r, RECORDS // part))))
     write(folder, "in.c", "".join(functions(r, FUNCTIONS // part)))
+    os.makedirs(folder + "/many", exist_ok=True)
+    for i in range(FILES // part):
+        write(folder, "many/%02d.c" % i, "".join(functions(r, FILE_FUNCTIONS)))
+    write(folder, "many.mk", MANY)
     write(folder, "reader.py", READER)
+    names = [NAMES[i % len(NAMES)] for i in range(HEADERS // part)]
+    write(folder, "configure", CONFIGURE % " ".join(n.replace("%d", str(i)) for i, n in enumerate(names)))
 
 
 def main():

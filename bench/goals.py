@@ -63,6 +63,11 @@ GOALS = {
     "ring idle": Goal("the same of threads that allocate next to nothing", None, "MB"),
     "start": Goal("start of pagek run to the first picture", None, "ms"),
     "exec": Goal("fork and exec of a small program, added", 0.5, "ms"),
+    "exec fork": Goal("fork and exec of a small program", 1.3, "x"),
+    "exec spawn": Goal("posix_spawn of a small program", 1.3, "x"),
+    "exec make": Goal("make -j2 of 30 small C files", 1.15, "x"),
+    "exec configure": Goal("a configure script of autoconf's kind", 1.2, "x"),
+    "exec node": Goal("the node's processor time for an image of a small program", None, "us"),
     "page median": Goal("page, 8 live blocks, cycle, median", 80, "us"),
     "page p99": Goal("page, 8 live blocks, cycle, 99 of 100", 1000, "us"),
     "names": Goal("page's longest turn while 10,000 stacks get their names", 66.7, "ms"),
@@ -79,6 +84,9 @@ RATE = "at this rate of events, the cost of each (see the table of programs) add
 COLD = ("the data of a cycle has left the caches when the next cycle comes: 500 cycles a second instead of 15 "
         "(NODES_HZ in nodes.h) take half as long each on an EPYC, and cores that are kept awake change nothing")
 RECOGNISED = "recognising a stack takes 101 more instructions for each event (make regress, gcc 12)"
+IMAGES = ("a forked child is an image of its own, so there are two; loading the library takes half of the goal, "
+          "and what the node sets up and removes for an image takes more of a core than the program itself: with "
+          "two cores, programs that follow each other wait for that")
 UNDECIDED = "its rounds lie on both sides of the goal"
 
 REASONS = {
@@ -122,9 +130,11 @@ REASONS = {
              "a quarter more keys; at 10M it is 60 to 62",
     "growth keeper": "while the hash table grows, each new block also moves most of a bucket; another thread "
                      "provides the memory",
-    "exec": "a forked child is an image of its own, so there are two; loading the library takes half of the goal, "
-            "and what the node sets up and removes for an image takes more of a core than the program itself: with "
-            "two cores, programs that follow each other wait for that",
+    "exec": IMAGES,
+    "exec fork": IMAGES,
+    "exec spawn": IMAGES,
+    "exec make": IMAGES,
+    "exec configure": IMAGES,
     "page median": COLD,
 }
 

@@ -123,5 +123,5 @@ WORKLOADS = {w.name: w for w in LOADS + PROGRAMS}
 
 
 def make_data():
-    if not os.path.exists(SMALL + "/reader.py"):
+    if not os.path.exists(SMALL + "/configure"):
         subprocess.run([TOP + "/bench/data.py", DATA], check=True)

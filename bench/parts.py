@@ -2,6 +2,7 @@
 page over a socket, captures, the page on a terminal, start, and names.  Each runs here
 and gives the values of goals; one that is not there, or fails, gives its reason.
 """
+import collections
 import importlib.machinery
 import importlib.util
 import json
@@ -18,6 +19,7 @@ from job import B, TOP, Failed
 NAMES = 10000		# stacks of cc1 that are named
 STARTS = 100		# of a small program, one after the other
 START_ROUNDS = 5
+START_LIMIT = 120	# seconds
 ENDING_S = 20		# for a part that is stopped to stop what it has started
 CAPTURE_ARGS = ["-e", "5", "-r", "20"]	# 100 million events: so many millions, so often
 LIST_ARGS = []		# of listbench, beside what is asked of it anyway
@@ -151,17 +153,48 @@ def page(full):
 # --- start, and names ---------------------------------------------------------------
 
 
+Started = collections.namedtuple("Started", "how count argv")
+
+
+def started(tmp):
+    """{goal behind "exec ": what bench/start is told}; tmp takes what they write."""
+    many = ["make", "-s", "-B", "-j2", "-f", loads.WHOLE + "/many.mk", "IN=" + loads.WHOLE + "/many", "OUT=" + tmp]
+    return {
+        "fork": Started("fork", STARTS, ["/bin/true"]),
+        "spawn": Started("spawn", STARTS, ["/bin/true"]),
+        "make": Started("spawn", 1, many),
+        "configure": Started("spawn", 1, ["sh", loads.WHOLE + "/configure", tmp]),
+    }
+
+
+def start_round(backwards, tmp, env):
+    """{key: {plain, watched: what bench/start says}}, each plain and watched in turn."""
+    ways = {"plain": [], "watched": [B + "/pagek", "run", "-b", "-o", "/dev/null", "--"]}
+    turn = [(key, way) for key in started(tmp) for way in ways]
+    got = {}
+    for key, way in reversed(turn) if backwards else turn:
+        s = started(tmp)[key]
+        text = run(ways[way] + [B + "/bench/start", s.how, str(s.count)] + s.argv, START_LIMIT, env)
+        got.setdefault(key, {})[way] = key_values(text)
+    return got
+
+
 def start(full):
-    """fork and exec, of a program that is watched and of one that is not, in turn."""
-    ways = {"plain_us": [], "watched_us": [B + "/pagek", "run", "-b", "-o", "/dev/null", "--"]}
+    """Programs that start programs: watched, as ratios to plain in the same round."""
     tmp = tempfile.mkdtemp(prefix="pagek-bench-")
     env = dict(os.environ, XDG_RUNTIME_DIR=tmp)
     try:
-        rows = [{key: key_values(run(way + [B + "/bench/start", "fork", str(STARTS), "/bin/true"], 60, env))["us_median"]
-                 for key, way in ways.items()} for _ in range(START_ROUNDS)]
+        rows = [start_round(i % 2 == 1, tmp, env) for i in range(START_ROUNDS)]
     finally:
         shutil.rmtree(tmp, ignore_errors=True)
-    return {"exec": statistics.median(r["watched_us"] - r["plain_us"] for r in rows) / 1e3}, rows
+
+    def middle(key, how):
+        return statistics.median(how(r[key]["watched"], r[key]["plain"]) for r in rows)
+    values = {"exec " + key: middle(key, lambda w, p: w["us_median"] / p["us_median"]) for key in rows[0]}
+    values["exec"] = middle("fork", lambda w, p: w["us_median"] - p["us_median"]) / 1e3
+    # One that is spawned is one image.
+    values["exec node"] = middle("spawn", lambda w, p: w["us_node"])
+    return values, rows
 
 
 def names(full):

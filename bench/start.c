@@ -7,7 +7,8 @@
  *
  * A forked child is an image of its own, which says hello before it executes
  * the command; one by posix_spawn(3) is not.  Variables are set for the command
- * alone, so that LD_PRELOAD is not this program's own.
+ * alone, so that LD_PRELOAD is not this program's own.  us_node is the processor
+ * time that the node took meanwhile, for each; 0 without a node.
  *	build/pagek run -b -o /dev/null -- build/bench/start fork 200 /bin/true
  */
 #include <errno.h>
@@ -96,10 +97,50 @@ run(pid_t (*start)(char **, char **), char **argv, char **env,
 	return now() - began;
 }
 
+/* A child of the process that has this name; 0: none. */
+static pid_t
+named_child(pid_t parent, const char *name)
+{
+	char path[64], comm[32];
+	FILE *children, *f;
+	int pid, found = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent,
+	    (int)parent);
+	children = fopen(path, "re");
+	while (found == 0 && children != NULL &&
+	    fscanf(children, "%d", &pid) == 1) {
+		snprintf(path, sizeof path, "/proc/%d/comm", pid);
+		f = fopen(path, "re");
+		if (f != NULL && fscanf(f, "%31s", comm) == 1 &&
+		    strcmp(comm, name) == 0)
+			found = pid;
+		if (f != NULL)
+			fclose(f);
+	}
+	if (children != NULL)
+		fclose(children);
+	return found;
+}
+
+/* Of the node, in ns: it is the other child of the supervisor that started us. */
+static uint64_t
+node_time(void)
+{
+	pid_t node = named_child(getppid(), "pageknode");
+	struct timespec ts;
+	clockid_t clock;
+
+	if (node == 0 || clock_getcpuclockid(node, &clock) != 0 ||
+	    clock_gettime(clock, &ts) < 0)
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 int
 main(int argc, char **argv)
 {
-	uint64_t *took, sum = 0, faults = 0, cpu = 0;
+	uint64_t *took, sum = 0, faults = 0, cpu = 0, node;
 	size_t n = argc > 3 ? strtoul(argv[2], NULL, 10) : 0;
 	bool forks = argc > 3 && strcmp(argv[1], "fork") == 0;
 	char **env;
@@ -116,6 +157,7 @@ main(int argc, char **argv)
 	took = calloc(n, sizeof(*took));
 	if (took == NULL)
 		return 2;
+	node = node_time();
 	for (size_t i = 0; i < n; i++) {
 		struct rusage u;
 
@@ -126,11 +168,13 @@ main(int argc, char **argv)
 		    1000000 + (uint64_t)(u.ru_utime.tv_usec +
 		    u.ru_stime.tv_usec);
 	}
+	node = node_time() - node;
 	qsort(took, n, sizeof(*took), ascending);
 	printf("start how=%s count=%zu us_median=%.1f us_mean=%.1f us_p90=%.1f "
-	    "us_cpu=%.1f faults=%.1f\n", forks ? "fork" : "spawn", n,
+	    "us_cpu=%.1f faults=%.1f us_node=%.1f\n", forks ? "fork" : "spawn", n,
 	    (double)took[n / 2] / 1e3,
 	    (double)sum / (double)n / 1e3, (double)took[n * 9 / 10] / 1e3,
-	    (double)cpu / (double)n, (double)faults / (double)n);
+	    (double)cpu / (double)n, (double)faults / (double)n,
+	    (double)node / (double)n / 1e3);
 	return 0;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# bench/run, one load of it, small (--try); long_bench.sh runs the rest.  Figures
-# are not looked at.
+# bench/run, one load and one part of it, small (--try); long_bench.sh runs the rest.
+# Figures are not looked at.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_bench.sh"
 
@@ -16,6 +16,13 @@ one_load() {
 	return 1
 }
 rule "a run of one load has a figure for its goal" one_load
+
+starting() {
+	B=$(without latency) run -w "" -p start -o "$tmp/out" && cat "$tmp/table" &&
+	    ask 'all(g["exec" + row]["value"] is not None for row in ("", " fork", " spawn", " make", " configure")) and g["exec node"]["value"] > 0'
+}
+rule "programs that start programs have their rows, and the node's time for an image" \
+    starting
 
 # Made-up runs: one of caller only fails, and sampled with grow always.
 failures() {
