@@ -15,6 +15,9 @@
 #define FOR_MS 30000		/* with --enable */
 #define PERIODS 2		/* until what was referenced before is counted */
 #define TRIES 600
+#define LOOK_MS 500
+#define PERIOD_MS 1000		/* of counting that somebody else may have begun meanwhile */
+#define SPARE_MS 2000		/* by which a period is longer than the time asked for */
 
 struct work {
 	const struct options *o;
@@ -22,6 +25,7 @@ struct work {
 	struct nodes_session *s;
 	struct touch_reader reader;
 	struct touch_switch wish;
+	bool one_period;		/* nobody else counts: the time is one period */
 	struct stale_since since;
 	struct stale_found found;
 	struct options with;		/* options whose filter is that of stale blocks */
@@ -61,7 +65,7 @@ view_of(struct work *w, struct page_view *v)
  * periods later.
  */
 static int
-read_counts(struct work *w)
+read_counts(struct work *w, uint64_t periods)
 {
 	uint64_t first = 0;
 	int status = PAGEK_OK;
@@ -71,14 +75,26 @@ read_counts(struct work *w)
 		if (i == 0)
 			first = w->reader.periods;
 		if (status != PAGEK_OK || w->reader.copy.ranges == 0 ||
-		    w->reader.periods >= first + PERIODS)
+		    w->reader.periods >= first + periods)
 			break;
-		pump(w->loop, w->s, w->reader.copy.period_ms > 0 ?
-		    (int)w->reader.copy.period_ms / 2 + 1 : 500, is_gone, w->s);
+		pump(w->loop, w->s, w->reader.copy.period_ms < 2 * LOOK_MS ?
+		    (int)w->reader.copy.period_ms / 2 + 1 : LOOK_MS, is_gone,
+		    w->s);
 		if (is_gone(w->s))
 			break;
 	}
 	return status;
+}
+
+/* Asks for the last range once more, with another period. */
+static bool
+set_period(struct work *w, uint64_t ms)
+{
+	w->wish.at = w->wish.n - 1;
+	w->wish.failed = 0;
+	w->wish.period_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+	return pump(w->loop, w->s, w->o->timeout_ms, is_switched, w) &&
+	    w->wish.failed == 0;
 }
 
 /* Counts what is not counted yet.  PAGEK_OK, or the status after a complaint. */
@@ -112,7 +128,13 @@ enable(struct work *w)
 		complain("%zu of %zu ranges are not counted: %s", wish->failed,
 		    wish->n, wish->why);
 	/* What is referenced before the first whole period is not counted. */
-	status = read_counts(w);
+	status = read_counts(w, PERIODS);
+	/*
+	 * Between two periods the bits are read and then cleared, and a first
+	 * reference between these is not seen.
+	 */
+	w->one_period = status == PAGEK_OK && w->one_period &&
+	    set_period(w, (uint64_t)w->since.idle_ms + SPARE_MS);
 	if (status == PAGEK_OK)
 		notice("counting references to %s pages for %g s",
 		    base_digits(pages).text, w->since.idle_ms / 1000.0);
@@ -125,6 +147,9 @@ disable(struct work *w)
 {
 	if (!w->wish.on || is_gone(w->s))
 		return;
+	if (w->one_period)
+		(void)set_period(w, PERIOD_MS);
+	w->wish.period_ms = 0;
 	w->wish.on = false;
 	w->wish.at = w->wish.failed = 0;
 	if (pump(w->loop, w->s, w->o->timeout_ms, is_switched, w) &&
@@ -189,6 +214,7 @@ choose_moment(struct work *w)
 	w->since.counting = o->stale.for_ms == 0 && !on;
 	w->since.idle_ms = o->stale.for_ms > 0 ? o->stale.for_ms : on ? FOR_MS : 0;
 	status = batch_touches(o, w->loop, w->s, &w->reader);
+	w->one_period = w->reader.copy.ranges == 0;
 	if (status == PAGEK_OK && on)
 		status = enable(w);
 	if (status != PAGEK_OK)
@@ -200,7 +226,7 @@ choose_moment(struct work *w)
 	}
 	if (w->since.idle_ms > 0)
 		wait_for(w);
-	status = read_counts(w);
+	status = read_counts(w, on && w->one_period ? 1 : PERIODS);
 	return status == PAGEK_OK && o->page.mark != NULL ? choose_mark(w) :
 	    status;
 }

@@ -365,7 +365,8 @@ touch_switch_step(struct touch_switch *w, struct nodes_session *s)
 	if (w->at == w->n)
 		return true;
 	err = nodes_session_count(s, w->range[w->at].vaddr,
-	    w->range[w->at].len, w->range[w->at].source, w->on, 0);
+	    w->range[w->at].len, w->range[w->at].source, w->on,
+	    w->period_ms);
 	if (err < 0 && err != -EBUSY) {
 		base_copy_text(w->why, sizeof w->why, err == -ENOENT ?
 		    "there is no list" : strerror(-err));

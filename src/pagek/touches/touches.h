@@ -151,6 +151,7 @@ struct touch_switch {
 	struct refcnt_range *range;	/* owned */
 	size_t n, at;
 	bool on, asked;
+	uint32_t period_ms;		/* of the target's counting from now on; 0: it stays */
 	size_t failed;			/* ranges that were refused */
 	int error;			/* of the last of these */
 	char why[256];
