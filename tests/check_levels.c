@@ -16,6 +16,7 @@ static struct page_picture pic;
 static int64_t ms;
 static uint64_t no;
 static const char *why;
+static bool woken;
 
 static void
 begin(void)
@@ -31,6 +32,7 @@ begin(void)
 	ms = 5000;
 	no = 0;
 	why = "";
+	woken = false;
 }
 
 static void
@@ -44,7 +46,8 @@ static bool
 take(void)
 {
 	return page_levels_take(l, &(struct levels_taken){ .sample = &s,
-	    .kernel = "6.1.0-56-amd64", .why = why, .ms = ms, .no = ++no });
+	    .kernel = "6.1.0-56-amd64", .why = why, .ms = ms, .no = ++no,
+	    .woken = woken });
 }
 
 /* So many seconds at 15 Hz, in each of which so much is counted. */
@@ -547,4 +550,35 @@ TEST(trouble_is_in_the_line)
 	ck_assert_str_eq(strip(60), "stress/s  counting the first second");
 	page_levels_set_trouble(l, "VERSION: the node is older");
 	ck_assert_str_eq(strip(60), "stress/s  VERSION: the node is older");
+}
+
+/* A sample of the line alone, so much later. */
+static void
+later(int by_ms, uint64_t one, bool early)
+{
+	ms += by_ms;
+	s.level[0] += one;
+	woken = early;
+	ck_assert(take());
+}
+
+TEST(a_sample_within_a_second_is_in_the_line_and_no_count_twice)
+{
+	uint64_t trend[LEVELS_TREND];
+
+	later(0, 0, false);
+	later(1000, 100, false);
+	ck_assert_str_eq(strip(33), "stress/s 100 0 0 0 0 0");
+	later(250, 900, true);
+	ck_assert_str_eq(strip(33), "stress/s 800 0 0 0 0 0");
+	later(250, 2000, true);
+	ck_assert_str_eq(strip(33), "stress/s 2,000 0 0 0 0 0");
+	/* Page S takes many, of which the line shows none. */
+	later(250, 5000, false);
+	ck_assert_str_eq(strip(33), "stress/s 2,000 0 0 0 0 0");
+	later(250, 1, false);
+	ck_assert_str_eq(strip(33), "stress/s 7,901 0 0 0 0 0");
+	ck_assert_uint_eq(page_levels_trend(l, 0, 1, trend), 2);
+	ck_assert_uint_eq(trend[0], 100);
+	ck_assert_uint_eq(trend[1], 7901);
 }

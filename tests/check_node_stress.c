@@ -2,6 +2,7 @@
  * Heap stress at the node: one reader of the kernel's files for all pages.
  */
 #include <ftw.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -229,4 +230,188 @@ TEST(a_page_without_the_role_gets_none)
 	ck_assert_ptr_null(node.kernel->stress);
 	ck_assert_uint_eq(node.kernel->viewers, 0);
 	page_close(&p);
+}
+
+/* --- questions that wait ------------------------------------------------------------ */
+
+static unsigned
+waits(void)
+{
+	const struct kernel_wait *w;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(w, &node.kernel->waits, link)
+		n++;
+	return n;
+}
+
+static void
+ask_later(struct page *p, uint32_t ms)
+{
+	unsigned before = waits();
+
+	page_send(p, &(struct wire_msg){ .type = WIRE_STRESS,
+	    .stress.wait_ms = ms });
+	while (waits() == before)
+		uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+/* Their time is never over. */
+static void
+hold_waits(void)
+{
+	struct kernel_wait *w;
+
+	TAILQ_FOREACH(w, &node.kernel->waits, link)
+		w->due_ms = INT64_MAX - 1;
+}
+
+/* A descriptor that polls POLLPRI when its other end has sent urgent data. */
+static int
+make_trigger(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof to;
+	int end;
+
+	ck_assert_int_eq(bind(door, (struct sockaddr *)&to, len), 0);
+	ck_assert_int_eq(listen(door, 1), 0);
+	ck_assert_int_eq(getsockname(door, (struct sockaddr *)&to, &len), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, len), 0);
+	end = accept(door, NULL, NULL);
+	ck_assert_int_ge(end, 0);
+	close(door);
+	ck_assert_int_eq(kernel_set_trigger(&node, fd), 0);
+	return end;
+}
+
+TEST(a_question_waits_and_others_do_not)
+{
+	struct page p, q;
+	struct wire_msg r;
+
+	page_up(&p);
+	page_up(&q);
+	ask(&q, &r);
+	ask_later(&p, 1000);
+	put("vmstat", "numa_hit 1234\nnuma_miss 0\n");
+	pass_cycle();
+	ask(&q, &r);
+	ck_assert(!r.stressed.woken);
+	ck_assert_uint_eq(waits(), 1);
+	ck_assert(page_receive(&p, &r));
+	ck_assert_uint_eq(r.type, WIRE_STRESSED);
+	ck_assert(!r.stressed.woken);
+	page_close(&p);
+	page_close(&q);
+}
+
+/* Urgent data stay: the descriptor is ready again at once, and samples are not. */
+TEST(pressure_wakes_all_who_wait)
+{
+	struct page p[2];
+	struct wire_msg r;
+	int64_t taken = 0;
+	int end;
+
+	page_up(&p[0]);
+	page_up(&p[1]);
+	ask(&p[0], &r);
+	end = make_trigger();
+	ask_later(&p[0], 1000);
+	ask_later(&p[1], 1000);
+	hold_waits();
+	ck_assert_int_eq(send(end, "!", 1, MSG_OOB), 1);
+	for (int i = 0; i < 2; i++) {
+		ck_assert(page_receive(&p[i], &r));
+		ck_assert_uint_eq(r.type, WIRE_STRESSED);
+		ck_assert(r.stressed.woken);
+	}
+	for (int i = 0; i < 3; i++) {
+		taken = r.stressed.taken_ms;
+		ask_later(&p[1], 1000);
+		hold_waits();
+		ck_assert(page_receive(&p[1], &r));
+		ck_assert(r.stressed.woken);
+		ck_assert_int_ge(r.stressed.taken_ms - taken, 1000 / KERNEL_HZ);
+	}
+	page_close(&p[0]);
+	page_close(&p[1]);
+	close(end);
+}
+
+TEST(a_further_question_ends_the_wait)
+{
+	struct wire_msg r;
+	struct page p;
+
+	page_up(&p);
+	ask_later(&p, 1000);
+	page_send(&p, &(struct wire_msg){ .type = WIRE_STRESS });
+	for (int i = 0; i < 2; i++) {
+		ck_assert(page_receive(&p, &r));
+		ck_assert_uint_eq(r.type, WIRE_STRESSED);
+		ck_assert(!r.stressed.woken);
+	}
+	ck_assert_uint_eq(waits(), 0);
+	page_close(&p);
+}
+
+TEST(a_page_may_leave_while_it_waits)
+{
+	struct page p;
+	int end;
+
+	page_up(&p);
+	ask_later(&p, 1000);
+	end = make_trigger();
+	page_close(&p);
+	run_loop(0);
+	ck_assert_uint_eq(waits(), 0);
+	kernel_second(&node, INT64_MAX);
+	ck_assert_ptr_null(node.kernel->trigger);
+	close(end);
+}
+
+TEST(a_file_is_no_trigger)
+{
+	struct wire_msg r;
+	struct page p;
+	FILE *fp = tmpfile();
+
+	ck_assert_ptr_nonnull(fp);
+	ck_assert_int_eq(kernel_set_trigger(&node, dup(fileno(fp))), -EPERM);
+	fclose(fp);
+	page_up(&p);
+	ask_later(&p, 50);
+	ck_assert(page_receive(&p, &r));
+	ck_assert(!r.stressed.woken);
+	ck_assert_ptr_null(node.kernel->trigger);
+	page_close(&p);
+}
+
+/* The kernel's own, if it has one. */
+TEST(a_node_of_this_machine_has_a_trigger_while_it_is_seen)
+{
+	struct wire_msg r;
+	struct page p;
+	const char *why;
+	int fd;
+
+	node.opts.root = NULL;
+	fd = stress_watch_pressure("/", false, 200000, 2000000, &why);
+	page_up(&p);
+	ask_later(&p, 50);
+	ck_assert_int_eq(node.kernel->trigger != NULL, fd >= 0);
+	ck_assert(page_receive(&p, &r));
+	ck_assert_uint_eq(r.type, WIRE_STRESSED);
+	if (fd >= 0)
+		close(fd);
+	page_close(&p);
+	run_loop(0);
+	kernel_second(&node, INT64_MAX);
+	ck_assert_ptr_null(node.kernel->trigger);
 }

@@ -29,9 +29,9 @@ setup(void)
 static void
 ask(void)
 {
-	ck_assert_int_eq(nodes_session_ask_stress(session), 0);
+	ck_assert_int_eq(nodes_session_ask_stress(session, 0), 0);
 	ck_assert(stress()->pending);
-	ck_assert_int_eq(nodes_session_ask_stress(session), -EBUSY);
+	ck_assert_int_eq(nodes_session_ask_stress(session, 0), -EBUSY);
 	peer_serve(&peer);
 	ck_assert(!stress()->pending);
 }
@@ -81,6 +81,19 @@ TEST(without_a_stream_there_is_stress_all_the_same)
 	one_open(&(struct nodes_session_opts){ .node_only = true }, 1);
 	ask();
 	ck_assert_int_eq(stress()->error, 0);
+}
+
+TEST(a_question_may_wait_and_a_failure_was_not_woken)
+{
+	one_open(&plain, 2);
+	peer.stress_woken = true;
+	ck_assert_int_eq(nodes_session_ask_stress(session, 700), 0);
+	peer_serve(&peer);
+	ck_assert_uint_eq(peer.stress_wait_ms, 700);
+	ck_assert(stress()->woken);
+	peer.has_no_stress = true;
+	ask();
+	ck_assert(!stress()->woken);
 }
 
 TEST(totals_go_on_when_the_node_is_started_again)
@@ -133,7 +146,7 @@ TEST(a_question_on_a_lost_link_has_an_end)
 {
 	one_open(&plain, 2);
 	ask();
-	ck_assert_int_eq(nodes_session_ask_stress(session), 0);
+	ck_assert_int_eq(nodes_session_ask_stress(session, 0), 0);
 	signal(SIGPIPE, SIG_IGN);
 	peer_hang_up(&peer);
 	peer_cycles(&peer, session, 2);
@@ -141,7 +154,7 @@ TEST(a_question_on_a_lost_link_has_an_end)
 	ck_assert_int_lt(stress()->error, 0);
 	ck_assert_uint_gt(strlen(stress()->error_why), 0);
 	ck_assert_uint_eq(stress()->sample.level[0], 100);
-	ck_assert_int_eq(nodes_session_ask_stress(session), -ENOTCONN);
+	ck_assert_int_eq(nodes_session_ask_stress(session, 0), -ENOTCONN);
 }
 
 TEST(another_stream_has_the_same_machine)
@@ -150,7 +163,7 @@ TEST(another_stream_has_the_same_machine)
 
 	one_open(&plain, 2);
 	ask();
-	ck_assert_int_eq(nodes_session_ask_stress(session), 0);
+	ck_assert_int_eq(nodes_session_ask_stress(session, 0), 0);
 	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
 	ck_assert(!stress()->pending);
 	ck_assert_int_eq(stress()->error, -EAGAIN);

@@ -149,3 +149,38 @@ TEST(it_has_the_last_second)
 	rig_page.layout = PAGE_CLASSIC_STRICT;
 	ck_assert(!shows("stress/s", false));
 }
+
+/* The peer answers at once, as a node that is older than such questions does. */
+TEST(it_asks_once_a_second_by_a_question_that_waits)
+{
+	unsigned cycles;
+
+	rig_page.opts.stress = true;
+	for (cycles = 0; cycles < 20 && peer.stress_asked < 2; cycles++)
+		rig_cycle();
+	ck_assert_uint_eq(peer.stress_asked, 2);
+	ck_assert_uint_eq(peer.stress_wait_ms, 1000);
+	for (cycles = 0; cycles < 20; cycles++)
+		rig_cycle();
+	ck_assert_uint_lt(peer.stress_asked, 10);
+}
+
+TEST(it_asks_again_when_tasks_have_waited)
+{
+	unsigned asked;
+
+	rig_page.opts.stress = true;
+	peer.stress_woken = true;
+	pass(0, 0);
+	pass(1000, 0);
+	ck_assert(shows("stress/s 1,000 0 0", false));
+	asked = peer.stress_asked;
+	peer.stress.level[2] += 7;
+	peer.passed_ms += 400;
+	rig_cycle();
+	rig_cycle();
+	ck_assert_uint_gt(peer.stress_asked, asked);
+	ck_assert_uint_gt(peer.stress_wait_ms, 0);
+	ck_assert_uint_le(peer.stress_wait_ms, 1000);
+	ck_assert(shows("stress/s 714 0 5", false));
+}

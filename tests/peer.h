@@ -193,6 +193,9 @@ struct peer {
 	struct stress_sample stress;
 	uint64_t stress_reader;
 	const char *stress_why[WIRE_STRESS_WHY];
+	unsigned stress_asked;
+	uint32_t stress_wait_ms;	/* of the last question */
+	bool stress_woken;
 	struct wire_bytes stress_bytes;	/* in place of the sample; len 0: that */
 	bool has_no_touches;		/* likewise */
 	bool holds_regions;		/* not answered until that is over */
@@ -791,6 +794,9 @@ answer_stressed(struct peer *p, const struct wire_msg *q)
 	uint8_t packed[STRESS_PACKED_MAX];
 	struct wire_stressed *s = &msg.stressed;
 
+	p->stress_asked++;
+	p->stress_wait_ms = q->stress.wait_ms;
+	s->woken = p->stress_woken;
 	s->kernel = wire_text("6.1.0-test");
 	s->reader = p->stress_reader;
 	s->sample = (struct wire_bytes){ .p = packed,

@@ -66,10 +66,11 @@ kernel_second(struct node *node, int64_t now_ms)
 {
 	struct kernel *k = node->kernel;
 
-	if (k->stress != NULL && k->viewers == 0 &&
-	    k->last.source != STRESS_FILE &&
-	    now_ms - k->left_ms >= KERNEL_KEEP_MS)
+	if (k->viewers > 0 || now_ms - k->left_ms < KERNEL_KEEP_MS)
+		return;
+	if (k->stress != NULL && k->last.source != STRESS_FILE)
 		close_reader(k);
+	kernel_close_trigger(node);
 }
 
 void

@@ -1,6 +1,9 @@
 /*
  * kernel: the kernel's counts of heap stress (stress/stress.h), read by the node
- * for all of its viewers.  kernel.c has all of it.
+ * for all of its viewers.
+ *
+ *	kernel.c	the reader
+ *	wait.c		viewers that wait until tasks wait for memory
  *
  * Vocabulary
  *	viewer	a page's connection that has asked, or a recording.
@@ -20,12 +23,16 @@
 #ifndef NODES_KERNEL_H
 #define NODES_KERNEL_H
 
+#include <sys/queue.h>
+#include <uv.h>
+
 #include "../../stress/stress.h"
 
 #define KERNEL_HZ 15		/* samples a second, at most */
 #define KERNEL_KEEP_MS 10000
 
 struct node;
+struct kernel_trigger;
 
 struct kernel {
 	struct stress *stress;		/* NULL: not open */
@@ -34,6 +41,20 @@ struct kernel {
 	int64_t last_ms;		/* when it was taken; 0: there is none */
 	unsigned viewers;
 	int64_t left_ms;		/* when the last viewer has left */
+	TAILQ_HEAD(, kernel_wait) waits;
+	uv_timer_t timer;		/* the end of the first of them */
+	struct kernel_trigger *trigger;	/* NULL: not open */
+	bool no_trigger;		/* the kernel refuses one */
+};
+
+/* A viewer that waits.  Zero: it does not. */
+struct kernel_wait {
+	TAILQ_ENTRY(kernel_wait) link;
+	void *arg;
+	uint32_t id;
+	int64_t due_ms;
+	bool waits, woken;
+	void (*done)(struct node *, struct kernel_wait *);
 };
 
 struct kernel_sample {
@@ -54,7 +75,24 @@ int kernel_sample(struct node *, struct kernel_sample *);
 void kernel_view(struct node *);
 void kernel_leave(struct node *);
 
+void kernel_init(struct node *);
 void kernel_second(struct node *, int64_t now_ms);
+void kernel_close(struct node *);
 void kernel_fini(struct node *);
+
+/* --- wait.c ------------------------------------------------------------------------ */
+
+/*
+ * Calls w->done when so much time has passed; before, with `woken`, if tasks wait for
+ * memory and the kernel tells this.  The caller has set arg, id and done, and has no
+ * other wait there.
+ */
+void kernel_begin_wait(struct node *, struct kernel_wait *, uint32_t ms);
+/* Without a call. */
+void kernel_end_wait(struct node *, struct kernel_wait *);
+
+/* Waits are over when this descriptor, which it owns, polls POLLPRI.  -errno. */
+int kernel_set_trigger(struct node *, int fd);
+void kernel_close_trigger(struct node *);
 
 #endif

@@ -223,6 +223,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 		goto no_serve;
 	lookup_init(node);
 	self_watch_init(node);
+	kernel_init(node);
 	node->second.data = node;
 	uv_timer_init(loop, &node->second);
 	uv_timer_start(&node->second, on_second, 1000, 1000);
@@ -247,6 +248,7 @@ node_close(struct node *node)
 	node->closing = true;
 	hello_stop(node->hello);
 	serve_close(node);
+	kernel_close(node);
 	daemon_close(node);
 	lookup_close(node);
 	run_close(node);

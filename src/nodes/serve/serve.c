@@ -52,6 +52,7 @@ conn_close(struct conn *c)
 	listings_conn_closed(c);
 	recorder_viewer_gone(node, c->page.id);
 	counting_forget_asker(node, c->page.id);
+	kernel_end_wait(node, &c->stress);
 	if (c->sees_kernel)
 		kernel_leave(node);
 	if (!c->greeted)

@@ -37,6 +37,7 @@
 #include "../../stream/wire/wire.h"
 #include "../host/access.h"
 #include "../host/host.h"
+#include "../kernel/kernel.h"
 #include "../self_watch/self_watch.h"
 
 #define SERVE_CONNS 64
@@ -76,6 +77,7 @@ struct conn {
 	bool more;			/* has requests that wait for their turn */
 	bool paused;			/* not read: too much waits to be written */
 	bool sees_kernel;		/* it is a viewer of the kernel's counts */
+	struct kernel_wait stress;	/* a STRESS that waits */
 	bool looking;			/* a FRAME of it is not answered yet */
 	bool working;			/* a MEMORY or a move, likewise */
 	bool ending;			/* closes when its last reply is out */

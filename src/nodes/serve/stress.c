@@ -30,35 +30,25 @@ put_sentences(struct wire_text out[WIRE_STRESS_WHY], const char *why)
 }
 
 /* Of this machine, or of the moment that the node replays. */
-static int
-get_sample(struct conn *c, struct kernel_sample *k)
+static void
+send_sample(struct conn *c, uint32_t id, bool woken)
 {
-	if (c->node->replay != NULL)
-		return replay_stress(c->node, k);
-	if (!c->sees_kernel)
-		kernel_view(c->node);
-	c->sees_kernel = true;
-	return kernel_sample(c->node, k);
-}
-
-void
-answer_stress(struct conn *c, const struct wire_msg *m)
-{
-	struct wire_msg reply = { .type = WIRE_STRESSED, .id = m->id };
+	struct wire_msg reply = { .type = WIRE_STRESSED, .id = id };
 	uint8_t packed[STRESS_PACKED_MAX];
 	struct kernel_sample k;
 	char text[128];
-	int r = get_sample(c, &k);
+	int r = c->node->replay != NULL ? replay_stress(c->node, &k) :
+	    kernel_sample(c->node, &k);
 
 	if (r == -ENODATA) {
-		conn_error(c, m->id, WIRE_E_NAME, "the capture has no samples of "
+		conn_error(c, id, WIRE_E_NAME, "the capture has no samples of "
 		    "heap stress: an older node has written it");
 		return;
 	}
 	if (r < 0) {
 		snprintf(text, sizeof text, "the node cannot read the kernel's "
 		    "counters now: %s", strerror(-r));
-		conn_error(c, m->id, WIRE_E_BUSY, text);
+		conn_error(c, id, WIRE_E_BUSY, text);
 		return;
 	}
 	reply.stressed = (struct wire_stressed){
@@ -67,7 +57,38 @@ answer_stress(struct conn *c, const struct wire_msg *m)
 		.sample = { .p = packed, .len = stress_put(packed, &k.sample) },
 		.taken_ms = k.ms,
 		.now_ms = k.now_ms,
+		.woken = woken,
 	};
 	reply.stressed.nwhy = put_sentences(reply.stressed.why, k.why);
 	conn_reply(c, &reply);
+}
+
+static void
+on_waited(struct node *node, struct kernel_wait *w)
+{
+	(void)node;
+	send_sample(w->arg, w->id, w->woken);
+}
+
+/* The moment of a replay does not wait. */
+void
+answer_stress(struct conn *c, const struct wire_msg *m)
+{
+	bool live = c->node->replay == NULL;
+	bool waited = c->stress.waits;
+
+	if (live && !c->sees_kernel) {
+		kernel_view(c->node);
+		c->sees_kernel = true;
+	}
+	kernel_end_wait(c->node, &c->stress);
+	if (waited)
+		send_sample(c, c->stress.id, false);
+	if (waited || !live || m->stress.wait_ms == 0) {
+		send_sample(c, m->id, false);
+		return;
+	}
+	c->stress = (struct kernel_wait){ .arg = c, .id = m->id,
+		.done = on_waited };
+	kernel_begin_wait(c->node, &c->stress, m->stress.wait_ms);
 }

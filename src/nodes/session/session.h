@@ -468,6 +468,7 @@ struct nodes_stress {
 	int64_t now_ms;			/* that clock at the answer */
 	uint64_t no;			/* another one with each sample; 0: there is none */
 	uint64_t reader;		/* of the node: another one has totals of its own */
+	bool woken;			/* tasks waited for memory before wait_ms were over */
 	bool pending;			/* one is on its way */
 	/* The result of the last request: */
 	int error;			/* -ENOTSUP: an older node; -EPROTO: a newer one; -EAGAIN: not answered; ... */
@@ -477,9 +478,11 @@ struct nodes_stress {
 const struct nodes_stress *nodes_session_stress(struct nodes_session *);
 /*
  * Asks for another sample; the news come with `pending` false.  A node takes 15 in a
- * second: at_ms tells an old one.  -EBUSY: one is on its way; -ENOTCONN.
+ * second: at_ms tells an old one.  wait_ms: it is taken so much later, WIRE_WAIT_MAX at
+ * most, or when tasks wait for memory; an older node takes it at once.  -EBUSY: one is on
+ * its way; -ENOTCONN.
  */
-int nodes_session_ask_stress(struct nodes_session *);
+int nodes_session_ask_stress(struct nodes_session *, uint32_t wait_ms);
 
 /*
  * Reads the records that the node still has, from the oldest up to number

@@ -11,6 +11,7 @@ static void
 fail(struct session_stress *t, int err, const char *why)
 {
 	t->told.error = err;
+	t->told.woken = false;
 	base_copy_text(t->error_why, sizeof t->error_why, why);
 }
 
@@ -53,6 +54,7 @@ take_sample(struct session_stress *t, const struct wire_stressed *m)
 	t->told.at_ms = m->taken_ms;
 	t->told.now_ms = m->now_ms;
 	t->told.reader = m->reader;
+	t->told.woken = m->woken;
 	t->told.no++;
 	t->told.error = 0;
 	t->error_why[0] = '\0';
@@ -100,9 +102,10 @@ nodes_session_stress(struct nodes_session *s)
 }
 
 int
-nodes_session_ask_stress(struct nodes_session *s)
+nodes_session_ask_stress(struct nodes_session *s, uint32_t wait_ms)
 {
-	struct wire_msg msg = { .type = WIRE_STRESS };
+	struct wire_msg msg = { .type = WIRE_STRESS,
+		.stress.wait_ms = wait_ms };
 
 	if (session_in_flight(s, SESSION_ASK_STRESS) > 0)
 		return -EBUSY;

@@ -49,7 +49,7 @@ ask_node(struct batch_stress *b, int64_t timeout_ms)
 	struct mono begun = mono_now();
 
 	for (;;) {
-		int err = nodes_session_ask_stress(s);
+		int err = nodes_session_ask_stress(s, 0);
 		int64_t left = timeout_ms - mono_ms_since(begun);
 
 		if (left <= 0)

@@ -34,6 +34,7 @@ struct seen {
 	bool begun;
 	struct moment now, mark;
 	struct moment from, to;		/* the last second */
+	struct moment woken;		/* later than `to`: that second and some more */
 	int64_t mark_wall_ms;
 	bool marked;			/* by the user */
 	struct ring seconds, steps;
@@ -163,7 +164,7 @@ begin(struct seen *s)
 {
 	s->begun = true;
 	s->marked = false;
-	s->mark = s->from = s->to = s->now;
+	s->mark = s->from = s->to = s->woken = s->now;
 	s->mark_wall_ms = base_wall_ms();
 	s->seconds.n = s->steps.n = 0;
 	s->ntrend = 0;
@@ -193,6 +194,8 @@ page_levels_take(struct page_levels *l, const struct levels_taken *t)
 		s->to = s->now;
 		push_trend(s);
 		push_moment(&s->seconds, &s->now);
+	} else if (t->woken) {
+		s->woken = s->now;
 	}
 	if (is_due(&s->steps, t->ms))
 		push_moment(&s->steps, &s->now);
@@ -260,15 +263,13 @@ begin_of_window(const struct page_levels *l, const struct seen *s)
 	return moment_before(r, s->now.ms - ms);
 }
 
-/* Samples came more slowly: the mean of a second. */
+/* Samples came more slowly, or one came early: the mean of a second. */
 static void
 make_mean(struct levels_spent *p)
 {
 	struct stress_sample *s = &p->s;
 	double seconds = (double)p->ms / SECOND_MS;
 
-	if (p->ms <= SECOND_MS + LATE_MS)
-		return;
 	p->mean = true;
 	p->ms = SECOND_MS;
 	for (size_t i = 0; i < STRESS_LEVELS; i++)
@@ -283,21 +284,24 @@ page_levels_spent(const struct page_levels *l, enum levels_period period,
 {
 	const struct seen *s = shown(l);
 	const struct moment *to = &s->now, *from = &s->mark;
+	bool early = false;
 
 	*out = (struct levels_spent){ .s = { .source = s->now.s.source },
 	    .none = !s->begun || (period == LEVELS_SECOND && s->ntrend == 0) };
 	if (!s->begun)
 		return;
 	if (period == LEVELS_SECOND) {
+		early = s->woken.ms > s->to.ms;
 		from = &s->from;
-		to = &s->to;
+		to = early ? &s->woken : &s->to;
 	} else if (period == LEVELS_WINDOW) {
 		from = begin_of_window(l, s);
 	}
 	stress_spent(&out->s, &to->s, &from->s);
 	out->ms = to->ms - from->ms;
 	out->changed = to->s.changes != from->s.changes;
-	if (period == LEVELS_SECOND)
+	if (early || (period == LEVELS_SECOND &&
+	    out->ms > SECOND_MS + LATE_MS))
 		make_mean(out);
 }
 

@@ -46,6 +46,7 @@ struct levels_taken {
 	const char *kernel, *why;	/* "": not known; nothing to say */
 	int64_t ms;			/* on the node's clock */
 	uint64_t no;			/* another one with each sample */
+	bool woken;			/* within a second, for tasks waited for memory */
 };
 
 struct levels_spent {

@@ -58,7 +58,7 @@
 #define WIRE_ITEMS_MAX 512
 #define WIRE_DEPTH_MAX 4
 #define WIRE_TEXT_MAX 255
-#define WIRE_WAIT_MAX 1000	/* milliseconds that a READ may wait */
+#define WIRE_WAIT_MAX 1000	/* milliseconds that a READ or STRESS may wait */
 #define WIRE_READ_MAX 1024	/* records of one DATA, blocks of one PART */
 #define WIRE_WINDOW_MAX 512	/* rows of one ROWS */
 #define WIRE_SYMS_MAX 64	/* threads of one SYM, stacks of one SITE, frames of one FRAME */

@@ -11,7 +11,7 @@
 #include "../../batch/batch.h"
 #include "../pages.h"
 
-#define STRIP_MS 1000		/* how often the line alone asks */
+#define STRIP_MS 1000		/* between the samples of the line alone */
 #define OLDER_NODE "VERSION: the node is older than page S; a newer pageknode " \
 	"counts the kernel's requests"
 
@@ -20,7 +20,7 @@ struct page_s {
 	size_t selected;
 	bool explains;
 	struct page_scroll scroll;
-	struct mono asked;
+	int64_t next_ms;		/* the next sample of the line; 0: the first one */
 	bool failed;			/* the last question */
 };
 
@@ -62,14 +62,31 @@ take_sample(struct page_levels *l, struct nodes_session *session)
 	set_trouble(l, s->error, s->error_why);
 	return s->no != 0 && page_levels_take(l, &(struct levels_taken){
 	    .sample = &s->sample, .kernel = s->kernel, .why = s->why,
-	    .ms = s->at_ms, .no = s->no });
+	    .ms = s->at_ms, .no = s->no, .woken = s->woken });
 }
 
+/*
+ * The line alone asks once a second, by a question that waits for that second, and again
+ * if tasks waited for memory before it was over.  The first one does not wait.
+ */
 static bool
-is_due(const struct app *app, const struct page_s *st)
+is_due(const struct app *app, struct page_s *st, uint32_t *wait_ms)
 {
-	return st->asked.ns == 0 || mono_ms_since(st->asked) >= STRIP_MS ||
-	    (app_panel_is_open(app, APP_PAGE_S) && !st->failed);
+	int64_t now = mono_ms(mono_now());
+	bool first = st->next_ms == 0;
+
+	*wait_ms = 0;
+	if (app_panel_is_open(app, APP_PAGE_S) && !st->failed) {
+		st->next_ms = now;
+		return true;
+	}
+	if (now < st->next_ms && !nodes_session_stress(app->session)->woken)
+		return false;
+	if (now >= st->next_ms)
+		st->next_ms = first ? now : now + STRIP_MS;
+	if (!first)
+		*wait_ms = (uint32_t)(st->next_ms - now);
+	return true;
 }
 
 static void
@@ -77,15 +94,18 @@ read_samples(struct app *app, struct page_s *st)
 {
 	const struct nodes_stress *s = nodes_session_stress(app->session);
 	struct page_levels *l = app->page->levels;
+	uint32_t wait_ms;
 	int err;
 
 	if (take_sample(l, app->session))
 		app->page->news = true;
-	st->failed |= is_failure(s->error);
-	if (s->pending || !is_due(app, st))
+	if (is_failure(s->error) && !s->pending && !st->failed) {
+		st->failed = true;
+		st->next_ms = mono_ms(mono_now()) + STRIP_MS;
+	}
+	if (s->pending || !is_due(app, st, &wait_ms))
 		return;
-	st->asked = mono_now();
-	err = nodes_session_ask_stress(app->session);
+	err = nodes_session_ask_stress(app->session, wait_ms);
 	st->failed = is_failure(err);
 	set_trouble(l, err, NULL);
 }
@@ -106,7 +126,7 @@ tick(struct app *app)
 		if (page->levels != NULL)
 			page_levels_clear(page->levels);
 		st->session = app->session;
-		st->asked = (struct mono){ 0 };
+		st->next_ms = 0;
 		st->failed = false;
 	}
 	if (!is_wanted(app))
@@ -305,7 +325,7 @@ is_answered(void *arg)
 static int
 ask(struct batch *b, struct page_levels *l)
 {
-	int err = nodes_session_ask_stress(b->session);
+	int err = nodes_session_ask_stress(b->session, 0);
 
 	if (err == 0 && !pump(b->loop, b->session, b->o->timeout_ms,
 	    is_answered, b->session)) {
