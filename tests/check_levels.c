@@ -47,7 +47,7 @@ take(void)
 {
 	return page_levels_take(l, &(struct levels_taken){ .sample = &s,
 	    .kernel = "6.1.0-56-amd64", .why = why, .ms = ms, .no = ++no,
-	    .woken = woken });
+	    .woken = woken, .wall_ms = base_wall_ms() });
 }
 
 /* So many seconds at 15 Hz, in each of which so much is counted. */

@@ -112,6 +112,20 @@ difference() {
 	    wait_for 'H DIFF .* REPLAY PAUSED' && wait_for '[1-9][0-9]* new'
 }
 
+# A recording has a sample for each second.
+stress() {
+	"$pagek" record -q -o seconds -- sh -c 'for i in 1 2 3; do sleep 1; done'
+	go 80 24 "$pagek replay --at begin seconds"
+	wait_for 'REPLAY PAUSED' && keys 2 &&
+	    wait_for '^S HEAP STRESS .* REPLAY PAUSED$' || return 1
+	keys ':at end' Enter
+	wait_for '^1 default criteria +[^ ]+ +[^ ]+ +(n/a|[~<>]?[1-9][0-9,]*) ' ||
+	    return 1
+	keys ':at begin' Enter
+	wait_for '^1 default criteria +- +(0|n/a) +(0|n/a) ' && keys q &&
+	    wait_for 'K MEMORY' && keys q && wait_for 'status=0'
+}
+
 leaves() {
 	keys q
 	wait_for 'K MEMORY' && keys q && wait_for 'status=0'
@@ -216,6 +230,7 @@ rule ", and . step by one event" steps
 rule ":at and { go to moments, and say what is none" moments
 rule "page H compares a mark with a later moment" difference
 rule "q leaves with status 0" leaves
+rule "page S has the heap stress of the moment" stress
 rule "it plays to the end; :play sets the speed, Space pauses" plays
 rule "a small terminal has the state" small
 rule "what is no capture is refused with a reason" no_captures

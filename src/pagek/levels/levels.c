@@ -35,7 +35,7 @@ struct seen {
 	struct moment now, mark;
 	struct moment from, to;		/* the last second */
 	struct moment woken;		/* later than `to`: that second and some more */
-	int64_t mark_wall_ms;
+	int64_t wall_ms, mark_wall_ms;	/* of `now` and `mark` */
 	bool marked;			/* by the user */
 	struct ring seconds, steps;
 	struct moment second[SECONDS], step[STEPS];
@@ -165,7 +165,7 @@ begin(struct seen *s)
 	s->begun = true;
 	s->marked = false;
 	s->mark = s->from = s->to = s->woken = s->now;
-	s->mark_wall_ms = base_wall_ms();
+	s->mark_wall_ms = s->wall_ms;
 	s->seconds.n = s->steps.n = 0;
 	s->ntrend = 0;
 	push_moment(&s->seconds, &s->now);
@@ -183,6 +183,7 @@ page_levels_take(struct page_levels *l, const struct levels_taken *t)
 	l->no = t->no;
 	l->trouble[0] = '\0';
 	s->now = (struct moment){ .ms = t->ms, .s = *t->sample };
+	s->wall_ms = t->wall_ms;
 	base_copy_text(s->kernel, sizeof s->kernel, t->kernel);
 	base_copy_text(s->why, sizeof s->why, t->why);
 	if (begins) {
@@ -216,7 +217,7 @@ page_levels_set_mark(struct page_levels *l)
 	if (!s->begun)
 		return false;
 	s->mark = s->now;
-	s->mark_wall_ms = base_wall_ms();
+	s->mark_wall_ms = s->wall_ms;
 	s->marked = true;
 	return true;
 }

@@ -45,6 +45,7 @@ struct levels_taken {
 	const struct stress_sample *sample;
 	const char *kernel, *why;	/* "": not known; nothing to say */
 	int64_t ms;			/* on the node's clock */
+	int64_t wall_ms;
 	uint64_t no;			/* another one with each sample */
 	bool woken;			/* within a second, for tasks waited for memory */
 };

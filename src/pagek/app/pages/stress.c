@@ -58,11 +58,14 @@ static bool
 take_sample(struct page_levels *l, struct nodes_session *session)
 {
 	const struct nodes_stress *s = nodes_session_stress(session);
+	const struct nodes_look *look = nodes_session_look(session);
 
 	set_trouble(l, s->error, s->error_why);
 	return s->no != 0 && page_levels_take(l, &(struct levels_taken){
 	    .sample = &s->sample, .kernel = s->kernel, .why = s->why,
-	    .ms = s->at_ms, .no = s->no, .woken = s->woken });
+	    .ms = s->at_ms, .no = s->no, .woken = s->woken,
+	    .wall_ms = look->replay.on ? look->node_wall_ms :
+	    base_wall_ms() });
 }
 
 /*
@@ -145,16 +148,17 @@ static void
 head_of(struct app *app, struct levels_head *h, char node[64])
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
+	bool live = look->link.up && !look->replay.on;
 	struct page_view v = app_view(app);
 	struct page_state state;
 
 	page_state_get(app->page, &v, &state);
 	snprintf(node, 64, "%04X %.50s", look->node.number, look->node.name);
 	*h = (struct levels_head){ .node = node,
-		.state = app->page->paused != NULL ? "PAUSED" : look->link.up ?
+		.state = app->page->paused != NULL ? "PAUSED" : live ?
 		    "LIVE" : state.name,
 		.state_mark = app->page->paused != NULL ? PAGE_WARN :
-		    look->link.up ? PAGE_PLAIN : state.mark,
+		    live ? PAGE_PLAIN : state.mark,
 		.selected = state_of(app)->selected,
 		.ascii = app->page->opts.ascii, .utc = app->page->opts.utc };
 }
@@ -188,11 +192,7 @@ open_page(struct app *app, bool first)
 {
 	(void)first;
 	state_of(app)->explains = false;
-	if (!app_is_replay(app))
-		return true;
-	app_say(app, "page S is for a live node: 'pagek stress FILE' prints the "
-	    "counts of a capture");
-	return false;
+	return true;
 }
 
 static void
@@ -362,7 +362,8 @@ text_print(struct batch *b)
 	struct text *t = b->state;
 	struct page_picture pic = { 0 };
 	char node[64];
-	struct levels_head h = { .node = node, .state = "LIVE",
+	struct levels_head h = { .node = node,
+		.state = look->replay.on ? page_look_state(look) : "LIVE",
 		.ascii = b->o->page.ascii, .utc = b->o->page.utc };
 	int r;
 
