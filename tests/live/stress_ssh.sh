@@ -1,5 +1,6 @@
 #!/bin/sh
-# pagek stress of another machine, behind ssh.  Needs openssh-server, openssh-client.
+# pagek stress and page S of another machine, behind ssh.  Needs openssh-server,
+# openssh-client and tmux.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_terminal.sh"
@@ -30,5 +31,18 @@ old() {
 	[ $? != 0 ] && grep -q 'old' "$tmp/err" && [ ! -s "$tmp/out" ]
 }
 rule "a machine without a node of this kind is said" old
+page() {
+	go "$there" && wait_for 'K MEMORY' && keys 2 &&
+	    wait_for '^S HEAP STRESS .* LIVE$' &&
+	    wait_for "Linux $(uname -r | cut -c1-20)" &&
+	    wait_for '^1 default criteria +(n/a|[~<>]?[0-9][0-9,]*) '
+}
+rule "page S is that of the other machine" page
+line() {
+	keys 1 && keys ':set stress=on' Enter &&
+	    wait_for '^stress/s .*(n/a|[0-9]) .* some' &&
+	    keys q && wait_for 'status 0'
+}
+rule "so is its line on page K" line
 rule "nothing of ssh is left" until_true 10 none_left
 say_result
