@@ -472,6 +472,21 @@ TEST(the_target_itself_may_ask)
 	ck_assert_uint_eq(row[0].vaddr, at(0));
 }
 
+/* Each takes the node's time, which is for all targets. */
+TEST(a_target_asks_for_so_many_pages_in_a_second)
+{
+	struct touches_look look;
+
+	for (unsigned i = 0; i < 30; i++) {
+		control(0, TOUCHES_PAGES * (uint64_t)REFCNT_PAGE, REFCNT_REFS,
+		    true);
+		control(1, TOUCHES_PAGES * (uint64_t)REFCNT_PAGE, REFCNT_REFS,
+		    false);
+	}
+	touches_look(k, &look);
+	ck_assert_ptr_nonnull(strstr(look.why, "left out"));
+}
+
 /* Its last records are read after all counting has ended. */
 TEST(a_node_that_ends_begins_to_count_nothing)
 {

@@ -386,10 +386,16 @@ compare_map(const uint64_t map[MAP])
 		}
 		at = page[got - 1].vaddr + PAGE;
 	}
+	at = any(MAP);
 	ck_assert_uint_eq(n, pages());
 	for (size_t i = 0; i < MAP; i++)
 		n -= map[i] != 0;
 	ck_assert_uint_eq(n, 0);
+	ck_assert_uint_eq(refcnt_spans(counts), refcnt_ranges(counts, NULL, 0));
+	for (size_t i = 0; i < MAP; i++)
+		n += i >= at && map[i] != 0;
+	ck_assert_uint_eq(refcnt_counted(counts, BASE + at * PAGE + 7,
+	    (MAP - at) * PAGE - 7), n);
 }
 
 LOOP_TEST(ranges_are_those_of_a_plain_map, 0, 20)

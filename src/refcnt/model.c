@@ -405,6 +405,23 @@ refcnt_counts(const struct refcnt *r, uint64_t vaddr)
 	return counts;
 }
 
+uint64_t
+refcnt_counted(const struct refcnt *r, uint64_t vaddr, uint64_t len)
+{
+	struct span s;
+	uint64_t pages = 0;
+
+	if (span_of(&s, vaddr, len) < 0)
+		return 0;
+	pthread_mutex_lock(r->lock);
+	for (size_t i = find_leaf(r, s.first >> LEAF_BITS); i < r->leaves &&
+	    r->leaf[i].no <= s.last >> LEAF_BITS; i++)
+		pages += (uint64_t)__builtin_popcountll(r->leaf[i].counted &
+		    mask_of(&s, r->leaf[i].no));
+	pthread_mutex_unlock(r->lock);
+	return pages;
+}
+
 /* --- counting ------------------------------------------------------------------ */
 
 static void
@@ -735,6 +752,24 @@ refcnt_ranges(const struct refcnt *r, struct refcnt_range *range, size_t max)
 			if (n <= max)
 				range[n - 1] = last;
 		}
+	pthread_mutex_unlock(r->lock);
+	return n;
+}
+
+size_t
+refcnt_spans(const struct refcnt *r)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(r->lock);
+	for (size_t i = 0; i < r->leaves; i++) {
+		const struct leaf *l = &r->leaf[i];
+		bool goes_on = i > 0 && l[-1].no + 1 == l->no &&
+		    l[-1].counted >> (LEAF - 1) != 0;
+
+		n += (size_t)__builtin_popcountll(l->counted &
+		    ~(l->counted << 1 | goes_on));
+	}
 	pthread_mutex_unlock(r->lock);
 	return n;
 }

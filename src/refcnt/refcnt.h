@@ -127,6 +127,8 @@ int refcnt_enable(struct refcnt *, uint64_t vaddr, uint64_t len,
 /* Forgets the counters of these pages; others have none.  -EINVAL as above. */
 int refcnt_disable(struct refcnt *, uint64_t vaddr, uint64_t len);
 bool refcnt_counts(const struct refcnt *, uint64_t vaddr);
+/* How many pages of a range are counted; 0 for a bad one. */
+uint64_t refcnt_counted(const struct refcnt *, uint64_t vaddr, uint64_t len);
 
 /*
  * Adds references from a node to the page of that address.  False: the page is not
@@ -186,6 +188,8 @@ struct refcnt_range {
 
 /* The ranges by address; neighbours of one source are one.  Returns how many there are. */
 size_t refcnt_ranges(const struct refcnt *, struct refcnt_range *, size_t max);
+/* How many, where all are of one source; unlike the above it looks at no page. */
+size_t refcnt_spans(const struct refcnt *);
 
 struct refcnt_sums {
 	unsigned nodes;

@@ -211,9 +211,13 @@ static size_t
 put_ranges(const struct refcnt *counts, uint32_t from, uint8_t *out,
     uint32_t *nranges)
 {
-	size_t n = refcnt_ranges(counts, NULL, 0), len = 0;
-	struct refcnt_range *range = calloc(n + 1, sizeof *range);
+	size_t n = refcnt_spans(counts), len = 0;
+	struct refcnt_range *range;
 
+	*nranges = (uint32_t)n;
+	if (from >= n)
+		return 0;
+	range = calloc(n + 1, sizeof *range);
 	if (range == NULL)
 		return 0;
 	n = refcnt_ranges(counts, range, n);

@@ -8,6 +8,11 @@
 #include "../keeper/node.h"
 #include "worker.h"
 
+/* A target may ask for so many pages in so long; a request counts as some more. */
+#define ASKED_PAGES (2 * (uint64_t)TOUCHES_PAGES)
+#define ASKS_MS 1000
+#define ASK_PAGES 32
+
 void
 touches_init(struct node *node)
 {
@@ -116,33 +121,13 @@ pages_of(uint64_t vaddr, uint64_t len)
 	return (vaddr + (len - 1)) / REFCNT_PAGE - vaddr / REFCNT_PAGE + 1;
 }
 
-static uint64_t
-overlap(const struct refcnt_range *r, const struct touches_ask *ask)
+static bool
+is_empty(const struct touched *t)
 {
-	uint64_t a = ask->vaddr / REFCNT_PAGE, b = a + pages_of(ask->vaddr, ask->len);
-	uint64_t from = r->vaddr / REFCNT_PAGE, to = from + r->len / REFCNT_PAGE;
+	struct refcnt_sums sums;
 
-	from = from > a ? from : a;
-	to = to < b ? to : b;
-	return to > from ? to - from : 0;
-}
-
-/* Pages of the range that are not counted yet.  -ENOMEM. */
-static int
-new_pages(const struct touched *t, const struct touches_ask *ask, uint64_t *out)
-{
-	size_t n = refcnt_ranges(t->counts, NULL, 0), got;
-	struct refcnt_range *range = calloc(n + 1, sizeof *range);
-	uint64_t pages = pages_of(ask->vaddr, ask->len);
-
-	if (range == NULL)
-		return -ENOMEM;
-	got = refcnt_ranges(t->counts, range, n);
-	for (size_t i = 0; i < got && i < n; i++)
-		pages -= overlap(&range[i], ask);
-	free(range);
-	*out = pages;
-	return 0;
+	refcnt_sums(t->counts, &sums);
+	return sums.pages == 0;
 }
 
 static uint64_t
@@ -220,12 +205,11 @@ explain(int err, const struct touches_ask *ask, char *why)
 static int
 enable(struct keeper *k, struct touched *t, const struct touches_ask *ask)
 {
-	uint64_t pages;
-	int err = new_pages(t, ask, &pages);
+	uint64_t pages = pages_of(ask->vaddr, ask->len) -
+	    refcnt_counted(t->counts, ask->vaddr, ask->len);
+	int err;
 
-	if (err < 0)
-		return err;
-	if (refcnt_ranges(t->counts, NULL, 0) >= TOUCHES_RANGES ||
+	if (refcnt_spans(t->counts) >= TOUCHES_RANGES ||
 	    pages > TOUCHES_PAGES ||
 	    pages_of_all(k->node->touches) + pages > TOUCHES_PAGES)
 		return -EDQUOT;
@@ -256,7 +240,7 @@ touches_enable(struct keeper *k, const struct touches_ask *ask,
 	if (err == 0)
 		err = enable(k, t, ask);
 	if (err < 0) {
-		if (t != NULL && refcnt_ranges(t->counts, NULL, 0) == 0)
+		if (t != NULL && is_empty(t))
 			worker_stop(t);
 		explain(err, ask, why);
 	}
@@ -280,7 +264,7 @@ touches_disable(struct keeper *k, const struct touches_ask *ask,
 	err = refcnt_disable(t->counts, ask->vaddr, ask->len);
 	if (err < 0)
 		explain(err, ask, why);
-	if (refcnt_ranges(t->counts, NULL, 0) == 0)
+	if (is_empty(t))
 		worker_stop(t);
 	return err;
 }
@@ -291,7 +275,7 @@ touches_look(struct keeper *k, struct touches_look *look)
 	struct touched *t = find(k);
 
 	*look = (struct touches_look){ .counts = NULL };
-	if (t == NULL || refcnt_ranges(t->counts, NULL, 0) == 0)
+	if (t == NULL || is_empty(t))
 		return;
 	look->counts = t->counts;
 	look->since_ms = t->since_ms;
@@ -299,6 +283,32 @@ touches_look(struct keeper *k, struct touches_look *look)
 	look->period_ms = t->period_ms;
 	memcpy(look->why, t->why, sizeof look->why);
 	pthread_mutex_unlock(&t->lock);
+	if (look->why[0] == '\0' && t->left_out > 0)
+		snprintf(look->why, sizeof look->why, "the program switches "
+		    "counting on and off faster than the node follows: %s "
+		    "requests of it were left out",
+		    base_digits(t->left_out).text);
+}
+
+/*
+ * Each takes the loop's time: for the pages that it switches on, which may be switched
+ * off again, and some for the request itself.
+ */
+static bool
+may_ask(struct touched *t, uint64_t pages)
+{
+	int64_t now = mono_ms(mono_now());
+
+	if (now - t->asked_ms >= ASKS_MS) {
+		t->asked_ms = now;
+		t->asked = 0;
+	}
+	if (t->asked >= ASKED_PAGES) {
+		t->left_out++;
+		return false;
+	}
+	t->asked += (pages <= TOUCHES_PAGES ? pages : 0) + ASK_PAGES;
+	return true;
 }
 
 void
@@ -306,9 +316,14 @@ touches_by_target(struct keeper *k, const struct rec *rec)
 {
 	struct touches_ask ask = { .vaddr = rec_addr(rec), .len = rec_size(rec),
 		.source = (uint8_t)rec->w[2] };
+	struct touched *t = find(k);
+	bool on = (rec->w[2] >> 8 & 1) != 0;
 	char why[TOUCHES_WHY];
 
-	if ((rec->w[2] >> 8 & 1) != 0)
+	if (t != NULL && !may_ask(t, on && ask.len > 0 ?
+	    pages_of(ask.vaddr, ask.len) : 0))
+		return;
+	if (on)
 		(void)touches_enable(k, &ask, why);
 	else
 		(void)touches_disable(k, &ask, why);
@@ -332,7 +347,7 @@ touches_feed_ends(struct keeper *k)
 static void
 look_after(struct touched *t)
 {
-	bool empty = refcnt_ranges(t->counts, NULL, 0) == 0;
+	bool empty = is_empty(t);
 	const struct keeper *k = t->keeper;
 
 	if (!keeper_is_live(k) && !t->ended) {

@@ -29,6 +29,9 @@ struct touched {
 	int pid;
 	uint64_t started;		/* of the process, in clock ticks since boot */
 	int64_t since_ms;		/* the first range */
+	int64_t asked_ms;		/* since then the target has asked ... */
+	uint64_t asked;			/* ... for so many pages */
+	uint64_t left_out;		/* requests of it that were too many */
 	pthread_t thread;
 	bool has_thread;
 	int64_t waited_ms;		/* of the thread: for cuts, in this period */
