@@ -13,6 +13,8 @@
 
 #include "../src/nodes/touches/worker.h"
 #include "../src/refcnt/pk_refcnt.h"
+#include "../src/stream/feed/feed.h"
+#include "../src/stream/ring.h"
 #include "node_harness.h"
 
 #define PAGES 16
@@ -566,4 +568,122 @@ TEST(pages_are_moved_as_far_as_the_machine_has_nodes)
 	m = count_of(WIRE_COUNT_MOVE, 0, UINT64_MAX);
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_QUOTA);
+}
+
+/* --- a target that answers ------------------------------------------------------- */
+
+#define MANY 600	/* pages: an epoch of more requests than are waited for here */
+#define HELD 4		/* that request is not answered until counting has been ended */
+
+static struct {
+	struct stream_feed *feed;
+	struct ring_area *area;
+	const struct keeper_area *keeper;
+	uint8_t *memory;
+	_Atomic unsigned asked;
+	_Atomic bool ended, gone;
+} other;
+
+static void
+nothing_heard(void *arg, const struct rec *r, size_t n, int64_t near_ms)
+{
+	(void)arg;
+	(void)r;
+	(void)n;
+	(void)near_ms;
+}
+
+static void
+no_control(void *arg, const struct rec *r, int64_t near_ms)
+{
+	nothing_heard(arg, r, 1, near_ms);
+}
+
+static void
+no_loss(void *arg, unsigned cause, uint64_t count)
+{
+	(void)arg;
+	(void)cause;
+	(void)count;
+}
+
+/* Cuts off one page at each request, so that there is always a next one. */
+static void *
+answer_slowly(void *arg)
+{
+	uint32_t last = 0, now;
+
+	(void)arg;
+	while (!atomic_load(&other.gone)) {
+		now = atomic_load(&other.keeper->cuts.number);
+		if (now == last) {
+			sched_yield();
+			continue;
+		}
+		if (atomic_fetch_add(&other.asked, 1) < MANY / 2)
+			madvise(other.memory + atomic_load(&other.asked) * 2 *
+			    REFCNT_PAGE, REFCNT_PAGE, MADV_RANDOM);
+		while (atomic_load(&other.asked) == HELD &&
+		    !atomic_load(&other.ended))
+			sched_yield();
+		last = now;
+		atomic_store(&other.area->cuts, now);
+	}
+	return NULL;
+}
+
+static void
+other_up(void)
+{
+	static const struct stream_sink sink = { nothing_heard, no_control,
+		no_loss };
+	int fds[2];
+
+	ck_assert_int_eq(stream_feed_new(&other.feed, fds, false, &sink, NULL),
+	    0);
+	other.area = mmap(NULL, sizeof *other.area, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, fds[0], 0);
+	other.keeper = mmap(NULL, sizeof *other.keeper, PROT_READ, MAP_SHARED,
+	    fds[1], 0);
+	other.memory = mmap(NULL, (MANY + 4) * REFCNT_PAGE,
+	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert(other.area != MAP_FAILED && other.keeper != MAP_FAILED &&
+	    other.memory != MAP_FAILED);
+	close(fds[0]);
+	close(fds[1]);
+	madvise(other.memory, MANY * REFCNT_PAGE, MADV_NOHUGEPAGE);
+	memset(other.memory, 1, MANY * REFCNT_PAGE);
+}
+
+/* An epoch would go on for hundreds of them, and the node could not end meanwhile. */
+TEST(the_target_is_asked_no_more_when_counting_has_ended)
+{
+	struct touches_ask range = { .source = REFCNT_REFS, .period_ms = 100 };
+	char why[TOUCHES_WHY];
+	struct touched *t;
+	pthread_t thread;
+
+	other_up();
+	range.vaddr = (uintptr_t)other.memory;
+	range.len = MANY * REFCNT_PAGE;
+	ck_assert_int_eq(touches_enable(k, &range, why), 0);
+	t = TAILQ_FIRST(&node.touches->all);
+	pthread_mutex_lock(&t->lock);
+	t->feed = other.feed;
+	pthread_mutex_unlock(&t->lock);
+	ck_assert_int_eq(pthread_create(&thread, NULL, answer_slowly, NULL), 0);
+	while (atomic_load(&other.asked) < HELD)
+		for (unsigned i = 0; i < MANY; i += 3)
+			((volatile uint8_t *)other.memory)[i * REFCNT_PAGE]++;
+	ck_assert_int_eq(touches_disable(k, &range, why), 0);
+	atomic_store(&other.ended, true);
+	touches_close(&node);
+	/* The last one undoes all. */
+	ck_assert_uint_le(atomic_load(&other.asked), HELD + 1);
+	atomic_store(&other.gone, true);
+	pthread_join(thread, NULL);
+	stream_feed_free(other.feed);
+	munmap(other.area, sizeof *other.area);
+	munmap((void *)(uintptr_t)other.keeper, sizeof *other.keeper);
+	munmap(other.memory, (MANY + 4) * REFCNT_PAGE);
 }

@@ -22,6 +22,7 @@ struct work {
 	int64_t begun_ms;		/* the period; 0: none has */
 	bool goes_on;			/* the target has not answered: the period lasts longer */
 	bool fresh;			/* some pages are counted for a part of it only */
+	bool ends;			/* the last cuts are undone */
 };
 
 static void
@@ -56,12 +57,15 @@ sleep_ms(long ms)
 /* --- cuts ----------------------------------------------------------------------- */
 
 static int
-post_cuts(struct touched *t, const struct ring_cut *cut, size_t n)
+post_cuts(const struct work *w, const struct ring_cut *cut, size_t n)
 {
+	struct touched *t = w->t;
 	int err = -ESRCH;
 
 	pthread_mutex_lock(&t->lock);
-	if (t->feed != NULL)
+	if (!t->wanted && !w->ends)
+		err = -ECANCELED;
+	else if (t->feed != NULL)
 		err = stream_feed_cut(t->feed, cut, n);
 	pthread_mutex_unlock(&t->lock);
 	return err;
@@ -80,13 +84,17 @@ are_cut(struct touched *t)
 	return done;
 }
 
-/* The target cuts its own mappings, the next time that it looks. */
+/*
+ * The target cuts its own mappings, the next time that it looks.  An epoch may take many
+ * requests, so none is made when nobody waits for it any more.
+ */
 static int
 cut(void *arg, const struct ring_cut *cuts, size_t n)
 {
-	struct touched *t = arg;
+	struct work *w = arg;
+	struct touched *t = w->t;
 	struct mono begun = mono_now();
-	int r = post_cuts(t, cuts, n);
+	int r = post_cuts(w, cuts, n);
 
 	if (r < 0)
 		return r;
@@ -133,7 +141,7 @@ begin_period(struct work *w)
 	w->begun_ms = mono_ms(mono_now());
 	pthread_mutex_unlock(&t->lock);
 	if (w->refs == NULL)
-		err = refs_open(&w->refs, t->pid, cut, t);
+		err = refs_open(&w->refs, t->pid, cut, w);
 	if (err == 0)
 		err = refs_begin(w->refs);
 	if (err == 0)
@@ -254,6 +262,7 @@ count(struct touched *t)
 		end_period(&w);
 		spent = mono_ms_since(begun) - t->waited_ms;
 	}
+	w.ends = true;
 	if (w.refs != NULL)
 		refs_close(w.refs);
 	placement_free(w.placement);
