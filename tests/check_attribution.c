@@ -160,6 +160,29 @@ LOOP_TEST(the_ends_of_the_address_space_are_not_counted, 0, NELEM(edges))
 	    &t));
 }
 
+/* A range that was widened is as old as its youngest page. */
+TEST(a_page_is_counted_since_its_own_beginning)
+{
+	struct refcnt_page page[2] = {
+		{ .vaddr = BASE, .counters = 1, .since_ms = 100, .last_ms = 2000,
+		    .counter = { 3 }, .flags = REFCNT_VALID },
+		{ .vaddr = BASE + PAGE, .counters = 1, .since_ms = 8000,
+		    .last_ms = -1, .flags = REFCNT_VALID } };
+	struct refcnt_touch t;
+
+	refcnt_copy_fini(&copy);
+	ck_assert_int_eq(refcnt_copy_set_ranges(&copy, &(struct refcnt_range){
+	    .vaddr = BASE, .len = 2 * PAGE, .since_ms = 8000 }, 1), 0);
+	ck_assert_int_eq(refcnt_copy_add(&copy, page, 2), 0);
+	copy.now_ms = 10000;
+	ck_assert(refcnt_touch_of(&copy, BASE, PAGE, 0, &t));
+	ck_assert_int_eq(t.idle_ms, 8000);
+	ck_assert(!t.never);
+	/* Both: since the younger one. */
+	ck_assert(refcnt_touch_of(&copy, BASE, 2 * PAGE, 0, &t));
+	ck_assert_int_eq(t.since_ms, 8000);
+}
+
 /* --- how many share a page ------------------------------------------------------------- */
 
 TEST(all_blocks_of_a_page_share_it)

@@ -24,7 +24,6 @@ grow(struct refcnt_copy *c, size_t n)
 static void
 append(struct refcnt_copy *c, const struct refcnt_page *p)
 {
-	const struct refcnt_range *range = refcnt_copy_range(c, p->vaddr);
 	uint64_t *counter = c->counter + c->n * c->counters, count = 0;
 
 	for (unsigned i = 0; i < c->counters; i++) {
@@ -34,8 +33,7 @@ append(struct refcnt_copy *c, const struct refcnt_page *p)
 	c->page[c->n++] = (struct refcnt_copy_page){ .vaddr = p->vaddr,
 		.paddr = p->paddr, .page_size = p->page_size, .heat = p->heat,
 		.reads = p->reads, .writes = p->writes, .count = count,
-		.since_ms = range != NULL && p->since_ms < range->since_ms ?
-		    range->since_ms : p->since_ms,
+		.since_ms = p->since_ms,
 		.last_ms = p->last_ms > 0 ? p->last_ms : -1,
 		.home = p->cnodeid, .flags = p->flags, .source = p->source };
 }

@@ -49,8 +49,7 @@ struct refcnt_copy {
 };
 
 /*
- * Appends pages, whose ranges are set; those that do not follow the last one are left
- * out.  -ENOMEM.
+ * Appends pages; those that do not follow the last one are left out.  -ENOMEM.
  */
 int refcnt_copy_add(struct refcnt_copy *, const struct refcnt_page *, size_t n);
 /* Replaces the ranges.  -ENOMEM. */
