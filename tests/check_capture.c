@@ -133,6 +133,31 @@ LOOP_TEST(samples_of_heap_stress_come_back, 0, 2)
 	capture_close(c);
 }
 
+/* Differences of such times do not fit a number. */
+static const int64_t never[] = { -1, INT64_MIN, INT64_MIN / 2, INT64_MAX / 2,
+	INT64_MAX };
+
+LOOP_TEST(samples_of_impossible_times_are_left_out, 0, NELEM(never))
+{
+	struct capture_writer *w = rig_writer(&(struct capture_opts){
+	    .fd = rig_fd() });
+	struct capture_about about;
+	struct capture *c;
+
+	ck_assert_uint_eq(rig_part(w, "program"), 1);
+	capture_writer_stress(w, &(struct capture_stress){ .ms = never[_i],
+	    .kernel = "", .why = "" });
+	capture_writer_stress(w, &(struct capture_stress){ .ms = 1000,
+	    .kernel = "", .why = "" });
+	rig_finish(w);
+	c = rig_open(rig_path);
+	capture_about(c, &about);
+	ck_assert_uint_eq(about.unknown, 1);
+	ck_assert_uint_eq(capture_stresses(c), 1);
+	ck_assert_int_eq(capture_stress(c, 0)->ms, 1000);
+	capture_close(c);
+}
+
 TEST(a_capture_without_samples_has_none)
 {
 	struct capture_writer *w = rig_writer(&(struct capture_opts){

@@ -330,12 +330,16 @@ add_stress(struct capture *c, struct capture_stress *s, const char *kernel,
 	return 0;
 }
 
+/* Times of samples are subtracted.  No node runs for a century. */
+#define STRESS_MS_MAX (INT64_C(100) * 366 * 86400 * 1000)
+
 static int
 take_stress(struct capture *c, const struct entry *e, struct cursor *in)
 {
 	struct capture_stress s = { .ms = e->ms };
 	char *kernel, *why;
-	int err = read_stress(in, &s.sample, &kernel, &why);
+	int err = e->ms < 0 || e->ms > STRESS_MS_MAX ? -ENOTSUP :
+	    read_stress(in, &s.sample, &kernel, &why);
 
 	if (err == -ENOTSUP) {
 		c->about.unknown++;
