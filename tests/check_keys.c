@@ -640,6 +640,39 @@ TEST(references_are_not_those_of_the_target_before)
 	nodes_session_close(other);
 }
 
+static bool
+shows_over(const char *text)
+{
+	rig_compose(80, 24, true);
+	for (int i = 0; i < rig_pic.rows; i++)
+		if (strstr(rig_pic.line[i].text, text) != NULL)
+			return true;
+	return false;
+}
+
+TEST(counts_by_type_are_not_those_of_the_target_before)
+{
+	struct usage_row row = { .caller = 0x401000, .size = 4242, .allocs = 1,
+		.alloc_bytes = 4242, .live = 1, .live_bytes = 4242, .most = 1,
+		.type = TYPE_MALLOC };
+	struct nodes_session *other;
+	int i;
+
+	model.usage = &row;
+	model.usages = model.usage_no = 1;
+	rig_key('3');
+	for (i = 0; i < 4; i++)
+		rig_cycle();
+	ck_assert(shows_over("4,242"));
+	other = open_session(&peer, &(struct nodes_session_opts){ .pid = 43 });
+	peer_cycles(&peer, other, 3);
+	rig.session = other;
+	app_tick(&rig);
+	ck_assert(!shows_over("4,242"));
+	rig.session = session;
+	nodes_session_close(other);
+}
+
 /* Two targets of one name are one word; the node's own stream is none. */
 TEST(target_completes_each_name_once)
 {

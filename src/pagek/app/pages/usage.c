@@ -19,6 +19,7 @@ struct page_u {
 	struct usage_namer *namer;
 	struct mono asked;
 	bool open;			/* at the last tick */
+	const struct nodes_session *session;	/* whose counts these are: */
 	uint32_t stream_no;
 	uint64_t no, names_no;		/* of the last reading */
 	char failed[256];		/* why the last answer had no counts; "" it had */
@@ -122,8 +123,10 @@ tick(struct app *app)
 	uint32_t stream_no = nodes_session_look(app->session)->stream_no;
 	bool is_open = app_panel_is_open(app, APP_PAGE_U);
 
-	if (st->stream_no != stream_no)
+	/* Each session begins with the same number. */
+	if (st->session != app->session || st->stream_no != stream_no)
 		forget_target(st, stream_no);
+	st->session = app->session;
 	if (!is_open && st->open)
 		nodes_session_end_usage(app->session);
 	st->open = is_open;
