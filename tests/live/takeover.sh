@@ -299,10 +299,11 @@ rule "without its supervisor a node runs on, without both a program does" alone
 
 # The word by which a list in kept memory is known, and which no running node asks
 # for: of the target, and of memory that is ready for the next one.
+layout=$(sed -n 's/^#define LIST_LAYOUT UINT64_C(\(.*\))/\1/p' "$top/src/blklist/list.h")
 spoil() {
-	python3 - "$(node_of "$daemon")" <<'P'
+	python3 - "$(node_of "$daemon")" "$layout" <<'P'
 import glob, os, sys
-word = (0x506b4c6973740001).to_bytes(8, "little")
+word = int(sys.argv[2], 16).to_bytes(8, "little")
 done = 0
 for path in glob.glob("/proc/%s/fd/*" % sys.argv[1]):
     if not os.readlink(path).startswith("/memfd:pagek-kept"):
