@@ -1,8 +1,10 @@
 /*
  * cut: a layer below the library.  A request of CUT bytes takes a block and
  * raises SIGUSR1 before it returns, so that the signal comes in the middle of
- * the library's call; mremap(2) raises it before it moves.  Each fork takes the lock of cut after the library has
- * shut its gate; a thread may allocate while it holds that lock.
+ * the library's call; mremap(2) raises it before it moves, unless nobody handles
+ * it, as in a supervisor with the same preload.  Each fork takes the lock of cut
+ * after the library has shut its gate; a thread may allocate while it holds that
+ * lock.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -55,6 +57,9 @@ malloc(size_t size)
 void *
 mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 {
-	raise(SIGUSR1);
+	struct sigaction now;
+
+	if (sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
+		raise(SIGUSR1);
 	return (void *)syscall(SYS_mremap, old, old_len, new_len, flags, NULL);
 }
