@@ -106,6 +106,74 @@ refusals() {
 	[ "$(cat foreign)" = hello ]
 } 2>/dev/null
 
+# flip.py KIND WHERE FROM TO: a byte of the second block of that kind of part 1 is another
+# one, in its payload or its head.  Prints how many events are lost: with a head, those
+# up to the next segment.
+cat >flip.py <<'PY'
+import struct, sys
+b = bytearray(open(sys.argv[3], "rb").read())
+at, segment, blocks = 0, 0, []
+while at < len(b):
+    if b[at:at + 8] == b"\177PKCAP\r\n":
+        at, segment = at + 64, segment + 1
+        continue
+    _, size, _, kind, _, part, count, first, _ = struct.unpack_from(
+        "<4sIIHHIIQq", b, at)
+    if part == 1:
+        blocks.append((kind, at, count if kind == 6 else 0, segment))
+    at += 48 + size
+bad = [x for x in blocks if x[0] == int(sys.argv[1])][1]
+b[bad[1] + (50 if sys.argv[2] == "payload" else 20)] ^= 1
+open(sys.argv[4], "wb").write(b)
+print(bad[2] if sys.argv[2] == "payload" else sum(x[2] for x in blocks
+    if x[1] >= bad[1] and x[3] == bad[3]))
+PY
+
+# answers FILE: the lost events and the status of each command, if they differ, and the
+# damage that it tells.
+answers() {
+	for command in 'stats --format=json' 'usage --format=json' \
+	    'list --format=json' 'tree --format=json' 'export --pprof' dump \
+	    history 'export --folded' "diff --at=end --at=end"; do
+		"$pagek" $command "$1" >out 2>err </dev/null
+		status=$?
+		{ sed -n 's/^  "missed": \([0-9]*\).*/\1/p; s/^  "lost": \([0-9]*\).*/\1/p' out
+		sed -n 's/.*INCOMPLETE: \([0-9,]*\) events are lost.*/\1/p' err | tr -d ,
+		} | grep -v '^0$' | sed 's/^/lost /'
+		echo "status $status"
+		sed -n 's/; what could be read is shown$//; s/^.*\(offset [0-9]*: .*\)/\1/p' err
+	done | sort -u
+} 2>/dev/null
+
+damages_have_one_answer() {
+	"$B/tests/capture/write_capture" large 1500000 large || return 1
+	while read -r kind where words; do
+		lost=$(python3 flip.py "$kind" "$where" large bad) || return 1
+		answers ./bad >got
+		grep -c . got | grep -qx "$([ "$lost" = 0 ] && echo 2 || echo 3)" &&
+		    grep -q '^status 5$' got && grep -q "$words" got &&
+		    { [ "$lost" = 0 ] || grep -qx "lost $lost" got; } ||
+		    { echo "$kind $where $lost"; cat got; return 1; }
+	done <<-E
+		6 payload its [0-9,]* events are lost
+		6 head the block is damaged
+		7 payload no event is lost
+		8 payload no event is lost
+	E
+	rm large bad
+	PYTHONMALLOC=malloc "$pagek" record -q -o holed --ring 8m --stack 0 -- \
+	    python3 -c 'import random
+l = [bytes(random.randrange(9999)) for i in range(150000)]
+while l: l.pop(random.randrange(len(l)))' || return 1
+	last=$(ls holed | tail -1)
+	rm "holed/$(ls holed | tail -2 | head -1)"
+	answers ./holed >got
+	[ "$(grep -c '^lost' got)" = 1 ] && grep -q '^status 5$' got &&
+	    [ "$(grep -c '^status' got)" = 1 ] &&
+	    "$pagek" stats ./holed 2>&1 | grep -q "$last: offset 0: the segment before it is missing" ||
+	    { cat got; return 1; }
+}
+
 # on_terminal KEYS COMMAND...: standard error is a terminal; KEYS are typed when the
 # percent is there.  Prints what came there, and the status.
 cat >on_terminal.py <<'PY'
@@ -146,5 +214,6 @@ rule "statistics of a ring say what was dropped, and since when blocks are known
 rule "what is no capture has one status and one sentence in each command" refusals
 rule "a large capture shows how far it is read, and ^C ends that" progress
 rule "a message names the process image that is shown" the_part_is_named
+rule "each command tells the same loss of a damaged capture" damages_have_one_answer
 rule "a damaged capture is read up to the damage, whose place is said" damage_has_its_place
 say_result

@@ -109,7 +109,7 @@ struct capture_totals {
 	uint64_t peak_bytes, peak_seq;	/* after the event of that number; 0: before all of them */
 	int64_t peak_ms;
 	uint64_t unknown_free, duplicate, unknown_undo;
-	uint64_t lost[STREAM_CAUSES];	/* events by cause; [0] those that the capture itself lost */
+	uint64_t lost[STREAM_CAUSES];	/* events by cause; [0] capture_missing() */
 };
 
 /* --- the writer --------------------------------------------------------- */
@@ -342,8 +342,8 @@ struct capture_event {
 
 /*
  * The next events of all parts in the order of the file, up to max.  *n 0: the
- * end.  A damaged block ends its segment, and what it had is a CAPTURE_GAP before
- * the part's next event.  -ENOMEM, errors of read().
+ * end.  What damaged blocks had is a CAPTURE_GAP before the part's next event or
+ * state, or at the end.  -ENOMEM, errors of read().
  */
 int capture_next(struct capture *, struct capture_event *, size_t max,
     size_t *n);
@@ -380,6 +380,12 @@ struct capture_when {
 /* The part's first state in the file from that number on, and its time; UINT64_MAX: none. */
 uint64_t capture_state_from(const struct capture *, uint32_t part, uint64_t seq,
     int64_t *ms);
+
+/*
+ * How many of the part's events before that number the capture lacks: its writer lost
+ * them, or damage has them.  Without those that a ring has dropped.
+ */
+uint64_t capture_missing(const struct capture *, uint32_t part, uint64_t seq);
 
 /*
  * The list of a part at a moment; free it.  It is incomplete if there is no state

@@ -123,8 +123,9 @@ read_at(struct capture *c, uint64_t at, void *to, size_t len)
 	return (ssize_t)done;
 }
 
+/* The payload as it is in the file.  -EBADMSG: its checksum is another. */
 static int
-read_payload(struct capture *c, const struct entry *e)
+read_raw(struct capture *c, const struct entry *e)
 {
 	ssize_t n;
 
@@ -136,8 +137,17 @@ read_payload(struct capture *c, const struct entry *e)
 	n = read_at(c, e->offset + FORMAT_BLOCK_HEAD, c->raw.p, e->len);
 	if (n < 0)
 		return (int)n;
-	if ((size_t)n != e->len || format_crc32c(c->raw.p, e->len) != e->crc)
-		return -EBADMSG;
+	return (size_t)n != e->len || format_crc32c(c->raw.p, e->len) != e->crc ?
+	    -EBADMSG : 0;
+}
+
+static int
+read_payload(struct capture *c, const struct entry *e)
+{
+	int err = read_raw(c, e);
+
+	if (err < 0)
+		return err;
 	if (!(e->flags & FORMAT_ZSTD))
 		return e->len == e->decoded ? 0 : -EBADMSG;
 	c->decoded.n = 0;
@@ -573,10 +583,12 @@ index_gap(struct capture *c, struct reader_part *p, struct entry *e)
 		return err;
 	payload_cursor(c, e, &in);
 	cause = cursor_varint(&in);
-	c->about.gaps++;
-	c->about.lost += cursor_varint(&in);
+	e->lost = cursor_varint(&in);
 	if (!cursor_done(&in) || cause >= STREAM_CAUSES)
 		return -EBADMSG;
+	e->cause = (uint8_t)cause;
+	c->about.gaps++;
+	c->about.lost += e->lost;
 	return push(&p->events, c->entries.n - 1);
 }
 
@@ -609,6 +621,28 @@ index_state(struct capture *c, struct reader_part *p, struct entry *e)
 {
 	return e->count > FORMAT_ROWS_MAX ? -EBADMSG :
 	    push(&p->states, c->entries.n - 1);
+}
+
+/* Its head is whole, so the next block is found, and its events are counted. */
+static int
+pass_damaged(struct capture *c, struct reader_part *p, struct entry *e)
+{
+	char what[96] = "the block is damaged; no event is lost";
+
+	if (e->kind == FORMAT_GAP)
+		snprintf(what, sizeof what, "the block is damaged; it told of "
+		    "lost events");
+	if (e->kind == FORMAT_EVENTS && (e->count > FORMAT_EVENTS_MAX ||
+	    e->count == 0))
+		return -EBADMSG;
+	if (e->kind == FORMAT_EVENTS) {
+		snprintf(what, sizeof what, "the block is damaged; its %s "
+		    "events are lost", base_digits(e->count).text);
+		if (reader_end(e) > p->info.next)
+			p->info.next = reader_end(e);
+	}
+	e->kind = 0;
+	return say_damage(c, c->segments.at[e->segment].file, e->offset, what);
 }
 
 /*
@@ -660,6 +694,7 @@ static int
 index_block(struct capture *c, struct entry *e)
 {
 	struct reader_part *p = reader_part(c, e->part);
+	int err;
 
 	c->about.blocks++;
 	if (e->kind == 0 || e->kind >= FORMAT_KINDS || e->flags > FORMAT_ZSTD) {
@@ -674,7 +709,10 @@ index_block(struct capture *c, struct entry *e)
 		return -EBADMSG;
 	if (e->ms > p->info.last_ms)
 		p->info.last_ms = e->ms;
-	return kinds[e->kind].index(c, p, e);
+	err = read_raw(c, e);
+	if (err == -EBADMSG)
+		return pass_damaged(c, p, e);
+	return err < 0 ? err : kinds[e->kind].index(c, p, e);
 }
 
 /* --- segments ----------------------------------------------------------- */
@@ -687,7 +725,11 @@ add_segment(struct capture *c, size_t file, const struct segment_head *s)
 		c->about.node = s->node;
 		c->about.oldest = s->number;
 		c->about.wall_ns = s->wall_ns;
-	}
+	} else if (c->folder >= 0 && !c->vanished && s->number >
+	    c->segments.at[c->segments.n - 1].number + 1 &&
+	    say_damage(c, file, 0, "the segment before it is missing") < 0)
+		return -ENOMEM;
+	c->vanished = false;
 	if (REACH(c, segments, c->segments.n) < 0)
 		return -ENOMEM;
 	c->segments.at[c->segments.n - 1] = (struct segment){ .file = (uint32_t)file,
@@ -899,8 +941,10 @@ scan(struct capture *c)
 	err = S_ISDIR(st.st_mode) ? list_folder(c) : add_file(c, c->path);
 	for (size_t i = 0; err == 0 && i < c->files.n; i++) {
 		err = scan_file(c, i);
-		if (c->folder >= 0 && err == -ENOENT)
+		if (c->folder >= 0 && err == -ENOENT) {
+			c->vanished = true;
 			err = 0;
+		}
 		if (c->folder >= 0 && err == -EBADMSG)
 			err = say_damage(c, i, 0, "no segment");
 	}
@@ -1125,6 +1169,18 @@ count_dropped(const struct capture *c, const struct reader_part *p)
 		from = p->info.complete_seq;
 	return c->about.oldest > 1 && from > p->info.part.first ?
 	    from - p->info.part.first : 0;
+}
+
+uint64_t
+reader_begin(const struct capture *c, const struct reader_part *p)
+{
+	return p->info.part.first + count_dropped(c, p);
+}
+
+uint64_t
+reader_end(const struct entry *e)
+{
+	return e->first + (e->kind == FORMAT_EVENTS ? e->count : e->lost);
 }
 
 bool

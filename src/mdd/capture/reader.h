@@ -16,7 +16,9 @@ struct entry {
 	uint32_t len, decoded, crc;
 	uint32_t part, count;
 	uint16_t kind, flags;
+	uint8_t cause;		/* of a gap, ... */
 	bool begins;		/* the first portion of a whole state */
+	uint64_t lost;		/* ... and how many events it has */
 };
 
 struct segment {
@@ -85,6 +87,7 @@ struct capture {
 	TABLE(char *) files;	/* names in the folder; one file: its path */
 	int fd;			/* of the file `open` */
 	size_t open;
+	bool vanished;		/* the recorder has dropped a file meanwhile */
 	TABLE(struct segment) segments;
 	TABLE(struct entry) entries;
 	struct hashmap parts;	/* struct reader_part */
@@ -122,5 +125,9 @@ int reader_events(struct capture *, size_t entry);
 /* False: it lies behind damage in its segment. */
 bool reader_believes(const struct capture *, size_t entry);
 struct reader_part *reader_part(const struct capture *, uint32_t no);
+/* The number after an entry's events or gap. */
+uint64_t reader_end(const struct entry *);
+/* The first number that is not dropped. */
+uint64_t reader_begin(const struct capture *, const struct reader_part *);
 
 #endif

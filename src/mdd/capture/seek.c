@@ -14,7 +14,7 @@ capture_rewind(struct capture *c)
 	for (size_t i = 0; i < c->parts.n; i++) {
 		struct reader_part *p = hashmap_item(&c->parts, i);
 
-		p->next = p->info.part.first;
+		p->next = reader_begin(c, p);
 		p->known = false;
 	}
 }
@@ -49,22 +49,14 @@ make_gap(struct capture_event *to, const struct reader_part *p, uint32_t no,
 		.rec = { { cause, count, 0, 0 } } };
 }
 
-/* The gap of a GAP block.  The file may have changed since it was opened. */
-static int
-read_gap(struct capture *c, size_t entry, unsigned *cause, uint64_t *count)
+/* So many of the part's numbers up to `next` are not in the file: a gap. */
+static void
+miss(struct capture_event *to, struct reader_part *p, uint64_t count,
+    uint64_t next)
 {
-	struct cursor in;
-	uint64_t what;
-	int err = reader_payload(c, entry, &in);
-
-	if (err < 0)
-		return err;
-	what = cursor_varint(&in);
-	*count = cursor_varint(&in);
-	if (!cursor_done(&in) || what >= STREAM_CAUSES)
-		return -EBADMSG;
-	*cause = (unsigned)what;
-	return 0;
+	make_gap(to, p, (uint32_t)p->no, 0, p->next, count);
+	p->next = next;
+	p->known = false;
 }
 
 static size_t
@@ -96,9 +88,7 @@ next_events(struct capture *c, struct reader_part *p, const struct entry *e,
 	int err;
 
 	if (e->first > p->next) {
-		make_gap(out, p, e->part, 0, p->next, e->first - p->next);
-		p->next = e->first;
-		p->known = false;
+		miss(out, p, e->first - p->next, e->first);
 		*n = 1;
 		return 0;
 	}
@@ -119,6 +109,16 @@ next_events(struct capture *c, struct reader_part *p, const struct entry *e,
 	return 0;
 }
 
+/* In front of a state.  Its segment may have events from before it behind it. */
+static uint64_t
+missing_before(const struct capture *c, const struct reader_part *p, uint64_t seq)
+{
+	uint32_t no = (uint32_t)p->no;
+
+	return seq <= p->next ? 0 : capture_missing(c, no, seq) -
+	    capture_missing(c, no, p->next);
+}
+
 /* Takes up to max events of the entry at c->at, and moves on behind the last one. */
 static int
 next_of_entry(struct capture *c, struct capture_event *out, size_t max,
@@ -127,21 +127,27 @@ next_of_entry(struct capture *c, struct capture_event *out, size_t max,
 	const struct entry *e = &c->entries.at[c->at];
 	struct reader_part *p = c->only == 0 || c->only == e->part ?
 	    reader_part(c, e->part) : NULL;
-	unsigned cause;
-	uint64_t count;
-	int err;
+	uint64_t missing;
 
 	*n = 0;
 	if (p != NULL && e->kind == FORMAT_EVENTS)
 		return next_events(c, p, e, out, max, n);
 	if (p != NULL && e->kind == FORMAT_GAP) {
-		err = read_gap(c, c->at, &cause, &count);
-		if (err < 0)
-			return err;
-		make_gap(out, p, e->part, cause, e->first, count);
-		p->next = e->first + count;
-		p->known = p->known && cause != 0;
+		if (!reader_believes(c, c->at))
+			return -EBADMSG;
 		*n = 1;
+		if (e->first > p->next) {
+			miss(out, p, e->first - p->next, e->first);
+			return 0;
+		}
+		make_gap(out, p, e->part, e->cause, e->first, e->lost);
+		p->next = reader_end(e);
+		p->known = p->known && e->cause != 0;
+	} else if (p != NULL && e->begins &&
+	    (missing = missing_before(c, p, e->first)) > 0) {
+		miss(out, p, missing, e->first);
+		*n = 1;
+		return 0;
 	} else if (p != NULL && e->begins && !p->known) {
 		*out = (struct capture_event){ .seq = e->first, .ms = e->ms,
 			.part = e->part, .what = CAPTURE_STATE };
@@ -151,6 +157,23 @@ next_of_entry(struct capture *c, struct capture_event *out, size_t max,
 	}
 	c->at++;
 	return 0;
+}
+
+/* What is missing behind the last event of each part. */
+static size_t
+miss_last(struct capture *c, struct capture_event *out, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; n < max && i < c->parts.n; i++) {
+		struct reader_part *p = hashmap_item(&c->parts, i);
+
+		if ((c->only == 0 || c->only == p->no) &&
+		    p->next < p->info.next)
+			miss(&out[n++], p, p->info.next - p->next,
+			    p->info.next);
+	}
+	return n;
 }
 
 int
@@ -171,6 +194,8 @@ capture_next(struct capture *c, struct capture_event *out, size_t max,
 			return err;
 		got += more;
 	}
+	if (c->at >= c->entries.n)
+		got += miss_last(c, out + got, max - got);
 	*n = got;
 	return 0;
 }
@@ -231,6 +256,7 @@ load_checkpoint(struct capture *c, struct reader_part *p, size_t check,
 	if (err < 0)
 		return err;
 	read_totals(&in, &t);
+	t.lost[0] = capture_missing(c, (uint32_t)p->no, e->first);
 	err = list_decode_undo(l, &in);
 	if (err == 0)
 		err = load_rows(c, p, check, l);
@@ -339,17 +365,14 @@ static int
 step_gap(struct capture *c, size_t entry, struct capture_list *l)
 {
 	const struct entry *e = &c->entries.at[entry];
-	unsigned cause;
-	uint64_t count;
-	int err = read_gap(c, entry, &cause, &count);
 
-	if (err < 0)
-		return err;
+	if (!reader_believes(c, entry))
+		return -EBADMSG;
 	/* The checkpoint that the list comes from may be behind it. */
-	if (e->first + count <= l->seq)
+	if (reader_end(e) <= l->seq)
 		return 0;
 	l->seq = e->first;
-	pass_gap(l, cause, count, e->ms);
+	pass_gap(l, e->cause, e->lost, e->ms);
 	return 0;
 }
 
@@ -494,8 +517,6 @@ capture_read(struct capture *c, uint32_t part, uint64_t *seq,
 {
 	struct reader_part *p = reader_part(c, part);
 	const struct entry *e;
-	unsigned cause = 0;
-	uint64_t count = 0;
 	int err;
 
 	*n = 0;
@@ -503,9 +524,9 @@ capture_read(struct capture *c, uint32_t part, uint64_t *seq,
 		return -ENOENT;
 	for (size_t i = block_of(c, p, *seq); i < p->events.n; i++) {
 		e = &c->entries.at[p->events.at[i]];
-		err = e->kind == FORMAT_GAP ?
-		    read_gap(c, p->events.at[i], &cause, &count) :
-		    reader_events(c, p->events.at[i]);
+		err = e->kind != FORMAT_GAP ?
+		    reader_events(c, p->events.at[i]) :
+		    reader_believes(c, p->events.at[i]) ? 0 : -EBADMSG;
 		if (err == -EBADMSG)
 			continue;
 		if (err < 0)
@@ -515,10 +536,10 @@ capture_read(struct capture *c, uint32_t part, uint64_t *seq,
 			return 0;
 		}
 		if (e->kind == FORMAT_GAP) {
-			if (e->first + count <= *seq)
+			if (reader_end(e) <= *seq)
 				continue;
-			skip_numbers(out, p, part, cause, seq,
-			    e->first + count);
+			skip_numbers(out, p, part, e->cause, seq,
+			    reader_end(e));
 			out->ms = e->ms;
 			*n = 1;
 			return 0;
@@ -554,4 +575,27 @@ capture_state_from(const struct capture *c, uint32_t part, uint64_t seq,
 		return e->first;
 	}
 	return UINT64_MAX;
+}
+
+uint64_t
+capture_missing(const struct capture *c, uint32_t part, uint64_t seq)
+{
+	const struct reader_part *p = reader_part(c, part);
+	uint64_t next = p == NULL ? seq : reader_begin(c, p), missing = 0;
+
+	for (size_t i = 0; next < seq && i < p->events.n; i++) {
+		const struct entry *e = &c->entries.at[p->events.at[i]];
+		uint64_t from = next, end = reader_end(e);
+
+		/* Numbers of a hostile file may go back. */
+		if (end <= next)
+			continue;
+		if (e->first > next)
+			from = e->first < seq ? e->first : seq;
+		missing += from - next;
+		next = end < seq ? end : seq;
+		if (e->kind == FORMAT_GAP && e->cause == 0)
+			missing += next - from;
+	}
+	return missing + (next < seq ? seq - next : 0);
 }
