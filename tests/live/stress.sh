@@ -535,7 +535,7 @@ refused() {
 	for words in pid:1 demo:note '--since click' '--interval 1 -- true' \
 	    '--allocators -- true' '--allocators --since boot' \
 	    '--read-zero --format json' '--format prom --count 2' '--fields x' \
-	    '--sites --slab' '--sites --count 2' '--sort bytes' '--slab --sort calls' \
+	    '--slab pid:1' '--sites ssh:nosuch' '--sites --slab' '--sites --count 2' '--sort bytes' '--slab --sort calls' \
 	    '--sites -- true' '--only 1 --interval 1' '--sites --format prom'; do
 		"$pagek" stress --root "$root" $words >"$tmp/out" 2>"$tmp/err"
 		[ $? = 2 ] && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ] ||

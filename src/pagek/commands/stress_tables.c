@@ -207,9 +207,10 @@ stress_tables_check(struct parse *p)
 	if (are_sites && option_given(o, OPTION_SLAB))
 		return option_fail(p, "--sites and --slab are two tables: give one "
 		    "of them");
-	if (o->argv != NULL || o->format == FORMAT_PROM)
-		return option_fail(p, "--%s is a table of this moment: it takes no "
-		    "command and no --format=prom", are_sites ? "sites" : "slab");
+	if (o->argv != NULL || o->format == FORMAT_PROM || o->target_given)
+		return option_fail(p, "--%s is a table of this machine at this "
+		    "moment: it takes no command, TARGET or --format=prom",
+		    are_sites ? "sites" : "slab");
 	r = option_none_of(p, of_levels, BASE_NELEM(of_levels), are_sites ?
 	    "has no meaning with --sites" : "has no meaning with --slab");
 	if (r == 0 && order_of(o) == NULL)
