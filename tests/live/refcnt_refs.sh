@@ -84,7 +84,21 @@ are_undone() {
 	    until_true 20 is_uncut
 }
 
+# So many mappings are not read in a tenth of 0.1 s.
+is_longer() {
+	refcnt --format json "pid:$touches" "$address" 4096 |
+	    sed -n 's/.*"period_ms": \([0-9]*\).*/\1/p' >"$tmp/period" &&
+	    [ "$(cat "$tmp/period")" -gt 100 ]
+}
+
+tells_the_period() {
+	refcnt --enable --period 0.1 "pid:$touches" "$address" \
+	    $((pages * 4096)) && until_true 60 is_longer ||
+	    { cat "$tmp/period"; return 1; }
+}
+
 rule "touched pages are counted in each epoch, others never, of 2,000" are_exact
+rule "a period that reading makes longer is told as long as it is" tells_the_period
 rule "its mappings are as before when they are counted no longer" are_undone
 exec 7>&-
 

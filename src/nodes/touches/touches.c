@@ -280,7 +280,9 @@ touches_look(struct keeper *k, struct touches_look *look)
 	look->counts = t->counts;
 	look->since_ms = t->since_ms;
 	pthread_mutex_lock(&t->lock);
-	look->period_ms = t->period_ms;
+	/* What was asked for, unless it cannot be kept. */
+	look->period_ms = t->lasts_ms > t->period_ms ? (uint32_t)(t->lasts_ms <
+	    WIRE_COUNT_PERIOD ? t->lasts_ms : WIRE_COUNT_PERIOD) : t->period_ms;
 	memcpy(look->why, t->why, sizeof look->why);
 	pthread_mutex_unlock(&t->lock);
 	if (look->why[0] == '\0' && t->left_out > 0)

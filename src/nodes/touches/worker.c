@@ -231,6 +231,7 @@ wait_period(struct touched *t, struct mono begun, int64_t spent_ms)
 	for (;;) {
 		ms = t->period_ms > SHARE * spent_ms ? t->period_ms :
 		    SHARE * spent_ms;
+		t->lasts_ms = ms;
 		ms -= mono_ms_since(begun);
 		if (!t->wanted || ms <= 0)
 			break;

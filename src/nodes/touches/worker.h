@@ -44,6 +44,7 @@ struct touched {
 	bool ended;			/* the process has */
 	bool fresh;			/* a range was switched on in this period */
 	uint32_t period_ms;
+	int64_t lasts_ms;		/* that period, or longer: reading takes long */
 	char why[TOUCHES_WHY];
 };
 
