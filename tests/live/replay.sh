@@ -58,6 +58,14 @@ commands() {
 	    [ "$(wc -l <out)" -gt 2 ]
 }
 
+# The node of a replay has counted nothing when the tree is made.
+refuses_counts() {
+	for words in '--by allocations ./c' '--by peak file:c'; do
+		"$pagek" tree $words >out 2>err
+		[ $? = 2 ] && [ ! -s out ] && grep "'pagek usage'" err || return 1
+	done
+}
+
 # --- the page --------------------------------------------------------------------
 
 # The server ends with its last session.
@@ -226,6 +234,7 @@ grows() {
 rule "a list of any moment, or of the peak, is that of pagek dump --at" lists
 rule "totals of a moment are those of pagek stats --at" totals
 rule "tree, export, watch and --once take a capture" commands
+rule "a tree of a capture is of the blocks that are held" refuses_counts
 rule ", and . step by one event" steps
 rule ":at and { go to moments, and say what is none" moments
 rule "page H compares a mark with a later moment" difference
