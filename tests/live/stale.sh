@@ -183,4 +183,31 @@ rule "a mark and a time exclude each other" refused 2 'mark is a moment of its o
 rule "a mark that there is not is said" refused 3 "no mark 'never'" --mark never \
     "pid:$server"
 rule "groups need a kind" refused 2 'is an order' --by age "pid:$server"
+
+# --- counting that ends before the list is made --------------------------------------
+
+no_counts() {
+	"$B/pagek" refcnt --disable "pid:$server" 0 0xffffffffffffffff
+}
+
+# ends_early STATUS WORDS COMMAND...: the command ends counting.
+ends_early() {
+	want=$1
+	words=$2
+	shift 2
+	no_counts || return 1
+	"$B/pagek" stale --enable --age 0s --for 10 "pid:$server" >"$tmp/out" \
+	    2>"$tmp/err" &
+	stale=$!
+	until_true 60 grep -q '^pagek: counting references to' "$tmp/err"
+	"$@"
+	wait $stale
+	[ $? = "$want" ] && grep -e "$words" "$tmp/err" && [ ! -s "$tmp/out" ] || {
+		cat "$tmp/err" "$tmp/out"
+		return 1
+	}
+}
+rule "nothing is stale where counting was ended meanwhile" ends_early 1 \
+    'counting was ended before' no_counts
+rule "nor where the target has ended" ends_early 3 'it ended' kill "$server"
 say_result

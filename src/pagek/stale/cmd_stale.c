@@ -60,6 +60,14 @@ view_of(struct work *w, struct page_view *v)
 	v->touches = &w->reader.copy;
 }
 
+static int
+fail_gone(const struct work *w)
+{
+	complain("%s: it ended, or its node did, before the list could be made",
+	    w->o->target.word);
+	return PAGEK_NO_TARGET;
+}
+
 /*
  * Reads the counts of a time when all that was referenced until now is counted: some
  * periods later.
@@ -68,7 +76,7 @@ static int
 read_counts(struct work *w, uint64_t periods)
 {
 	uint64_t first = 0;
-	int status = PAGEK_OK;
+	int status = is_gone(w->s) ? fail_gone(w) : PAGEK_OK;
 
 	for (int i = 0; i < TRIES && status == PAGEK_OK; i++) {
 		status = batch_touches(w->o, w->loop, w->s, &w->reader);
@@ -81,7 +89,7 @@ read_counts(struct work *w, uint64_t periods)
 		    (int)w->reader.copy.period_ms / 2 + 1 : LOOK_MS, is_gone,
 		    w->s);
 		if (is_gone(w->s))
-			break;
+			status = fail_gone(w);
 	}
 	return status;
 }
@@ -227,6 +235,12 @@ choose_moment(struct work *w)
 	if (w->since.idle_ms > 0)
 		wait_for(w);
 	status = read_counts(w, on && w->one_period ? 1 : PERIODS);
+	if (status == PAGEK_OK && w->reader.copy.ranges == 0) {
+		complain("%s: counting was ended before the list could be made, by "
+		    "'pagek refcnt --disable' or because its node was started "
+		    "again", o->target.word);
+		return PAGEK_FAILED;
+	}
 	return status == PAGEK_OK && o->page.mark != NULL ? choose_mark(w) :
 	    status;
 }
