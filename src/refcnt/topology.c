@@ -145,7 +145,8 @@ read_list(struct reading *rd, const char *name, unsigned max,
 	int err = read_file(rd, name, &text);
 
 	if (err < 0)
-		return err;
+		return err == -ENOENT ? err : fail(rd, err, "cannot read '%s/%s': %s",
+		    rd->root, name, strerror(-err));
 	at = text;
 	if (*at != '\n' && *at != '\0')
 		err = each_number(&at, max, call, rd, arg);

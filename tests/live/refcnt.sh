@@ -195,7 +195,12 @@ bad_input() {
 	    status 1 'no block that is held' --enable --block 0x10 "pid:$pid" &&
 	    status 3 'process 1' --enable pid:1 "$address" 1 &&
 	    status 1 'no such node' --move "pid:$pid" "$address" 4096 511 &&
-	    status 2 'groups of processors' --memory --nodes 0-1,x
+	    status 2 'groups of processors' --memory --nodes 0-1,x &&
+	    status 2 'not a time from 0.1 to 3600' --enable --period 3601 \
+	    "pid:$pid" "$address" 1 &&
+	    status 2 'not a time from 0.1 to 3600' --enable --period 0.09 \
+	    "pid:$pid" "$address" 1 &&
+	    status 1 'Not a directory' --memory --root err.bad
 }
 rule "bad input is refused with a sentence and a status" bad_input
 

@@ -11,6 +11,7 @@
 #include "refcnt.h"
 
 #define SHOWN_MOST (UINT64_C(1) << 18)	/* pages of a range */
+#define PERIOD_LEAST_MS 100	/* that a node takes */
 
 /* --- requests ---------------------------------------------------------------------- */
 
@@ -180,6 +181,8 @@ print_pages(const struct options *o, struct nodes_session *s,
 	status = err < 0 ? PAGEK_FAILED : page_rows_print(&rows, o);
 	if (err < 0)
 		complain("no memory for the pages");
+	else if (t->nranges == 0 && rows.look->state != NODES_LIVE)
+		notice("not counted: only pages of a live process can be");
 	else if (t->nranges == 0)
 		notice("not counted: 'pagek refcnt --enable %s ADDRESS LENGTH' "
 		    "begins", o->target.word);
@@ -341,6 +344,12 @@ cmd_refcnt_check(struct parse *p)
 		r = check_range(p);
 	if (r == 0)
 		r = check_length(p);
+	if (r == 0 && option_given(o, OPTION_PERIOD) &&
+	    (o->refcnt.period_ms < PERIOD_LEAST_MS ||
+	    o->refcnt.period_ms > WIRE_COUNT_PERIOD))
+		r = option_fail(p, "--period=%s: not a time from %g to %d seconds",
+		    o->text[OPTION_PERIOD], PERIOD_LEAST_MS / 1000.0,
+		    WIRE_COUNT_PERIOD / 1000);
 	if (r == 0 && option_given(o, OPTION_IMPORT) && (o->target_given ||
 	    o->refcnt.numbers > 0))
 		r = option_fail(p, "--import reads a file, and no TARGET");
