@@ -387,11 +387,13 @@ static void
 check_last_year(time_t then)
 {
 	char text[64];
-	struct tm tm;
+	struct tm tm, once;
 
 	localtime_r(&then, &tm);
-	/* It may have no day a year before. */
-	if (tm.tm_mon == 1 && tm.tm_mday == 29)
+	once = tm;
+	once.tm_isdst = -1;
+	/* It may have no day a year before, or its hour may come twice. */
+	if ((tm.tm_mon == 1 && tm.tm_mday == 29) || mktime(&once) != then)
 		return;
 	strftime(text, sizeof text, "born=%m-%d %H:%M", &tm);
 	block.number[FILTER_TIME] = (uint64_t)then * 1000;
