@@ -86,7 +86,9 @@ static int
 take_counts(struct snapshot *m, const struct symbol_wrappers *wrappers)
 {
 	const struct nodes_usage *u = nodes_session_usage(m->session);
-	int64_t at = m->counts == TREE_PEAK ? u->totals.peak_ms : u->since_ms;
+	/* The bytes were highest when counting began: the peak has no time of its own. */
+	int64_t at = m->counts == TREE_PEAK && u->totals.peak_ms != 0 ?
+	    u->totals.peak_ms : u->since_ms;
 	int r = profile_new(&m->profile);
 
 	if (r < 0)
