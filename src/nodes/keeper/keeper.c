@@ -212,7 +212,6 @@ static void
 restart_counts(struct keeper *k)
 {
 	memset(k->numbers.lost, 0, sizeof k->numbers.lost);
-	k->numbers.lost_before = 0;
 	k->numbers.bad = k->numbers.mismatches = 0;
 	k->trust = (struct keeper_trust){
 		.feed_unfinished = k->trust.feed_unfinished };
@@ -654,8 +653,7 @@ keeper_doubt(const struct keeper *k)
 bool
 keeper_complete(const struct keeper *k)
 {
-	return keeper_doubt(k) == STREAM_SURE &&
-	       keeper_lost(k) == k->numbers.lost_before &&
+	return keeper_doubt(k) == STREAM_SURE && keeper_lost(k) == 0 &&
 	       keeper_counts(k)->full == 0 &&
 	       k->life.state != WIRE_S_CORRUPT &&
 	       k->life.state != WIRE_S_NO_DATA;

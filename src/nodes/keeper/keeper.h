@@ -257,7 +257,6 @@ struct keeper_threads {
 
 struct keeper_numbers {
 	uint64_t lost[STREAM_CAUSES];
-	uint64_t lost_before;		/* of them, those that do not affect the list */
 	uint64_t bad;
 	uint64_t skipped;		/* bytes of a source that are in no record */
 	uint64_t mismatches;		/* of list and oracle */
@@ -425,8 +424,8 @@ void keeper_count_unfinished(struct keeper *, enum stream_doubt, uint64_t calls)
 /* Why its list may be wrong although nothing was lost, or STREAM_SURE. */
 enum stream_doubt keeper_doubt(const struct keeper *);
 /*
- * True if nothing that affects it was lost or is in doubt, and the list had room
- * for every block.
+ * True if nothing was lost or is in doubt, and the list had room for every
+ * block.
  */
 bool keeper_complete(const struct keeper *);
 /* Why it is not complete: a sentence; "" if it is. */

@@ -112,11 +112,9 @@ set_counts(struct replay *r, const struct capture_list *l, bool known)
 		.unknown_undo = t->unknown_undo, .peak_bytes = t->peak_bytes };
 
 	blklist_set_past(k->list, &past);
+	/* Gaps of the capture before a state do not affect it. */
 	for (unsigned i = 1; i < STREAM_CAUSES; i++)
 		k->numbers.lost[i] = t->lost[i];
-	/* Gaps of the capture before a state do not affect it. */
-	k->numbers.lost_before = capture_missing(r->capture, r->part, r->seq);
-	k->numbers.lost[STREAM_OTHER] += k->numbers.lost_before;
 	counting_past_lost(k);
 	if (!known)
 		keeper_set_doubt(k, STREAM_DOUBT_CAPTURE);
