@@ -1,5 +1,5 @@
 /*
- * Which counts of pages belong to which blocks: pages that a block fills are its own,
+ * Attribution of counts to blocks: pages that a block fills are its own,
  * others are shared, and counts are never divided.
  */
 #include <string.h>

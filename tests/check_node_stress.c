@@ -114,7 +114,7 @@ TEST(a_page_gets_a_sample_and_why_it_is_no_better)
 	page_close(&p);
 }
 
-/* What one page has read is in the totals of the other one. */
+/* Counts that one page has read are in the totals of the other one. */
 TEST(two_pages_lose_no_count_between_them)
 {
 	static const char *const readings[] = { "5 4 3 2 1 0\n",

@@ -124,7 +124,7 @@ touch_some(void)
 		((volatile uint8_t *)memory)[i * REFCNT_PAGE]++;
 }
 
-/* Of this process, by the name of those that count. */
+/* Threads of this process that count, by their name. */
 static unsigned
 threads(void)
 {

@@ -959,7 +959,7 @@ TEST(what_was_spent_is_known_if_both_samples_know_it)
 	ck_assert_uint_eq(spent.level[0], 1000);
 	ck_assert_uint_eq(spent.level[4], 0);
 	ck_assert_uint_eq(spent.requests, 1000);
-	/* Of another source the totals go on from the last ones. */
+	/* With another source the totals go on from the last ones. */
 	now.source = STRESS_FILE;
 	stress_spent(&spent, &now, &base);
 	ck_assert(spent.known[2]);

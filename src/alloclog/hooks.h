@@ -7,7 +7,7 @@
  *	functions.c, imports	mem*, str* and syscall of our own; what is libc's
  *	sample.c, threads.c	one allocation in so many bytes; a thread's state
  *	attach.c		hello to a node and to the next one; fork; seccomp
- *	lock.c			mlockall(2) within RLIMIT_MEMLOCK; mremap(2)
+ *	lock.c			mlockall(2) within RLIMIT_MEMLOCK; mremap(2) of cut memory
  *	debugdata.c		memory debug data: the core of src/mdd/target
  *	debugdump.c		dumps that the process writes itself
  *	callers.c		which threads are in a hook: a fork waits for them

@@ -1,6 +1,6 @@
 /*
- * Two calls that our doings would make fail: mlockall(2), and mremap(2) of memory
- * whose references are counted.
+ * Calls that would fail because of what the library maps and cuts: mlockall(2), and
+ * mremap(2) of memory whose references are counted.
  *
  * mlockall(2) within RLIMIT_MEMLOCK.  The kernel counts all mapped addresses,
  * ours too, so the call could fail only because of ours.  Then the program's

@@ -9,7 +9,7 @@
  *		" L 1ffeffe7a0,8", " S ...", " M ...": a load, a store, a load and
  *		a store, at that address (hexadecimal), of so many bytes.  Fetches of
  *		instructions ("I  ...") are no references.
- *	our plugin of QEMU (contrib/qemu)
+ *	our plugin of QEMU (share/refcnt_qemu.c)
  *		"401000 0 1000 101": page, processor, reads, writes.  The address is
  *		hexadecimal.  A processor is a thread of the program in user mode.
  *

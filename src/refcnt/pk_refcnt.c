@@ -351,7 +351,7 @@ load_set(const pk_rcb *r, int set, struct rcb_set *s)
 	}
 }
 
-/* Whether it can be what a writer wrote: its checksum, and each plane in its bounds. */
+/* True for a set as writers make it: its checksum, and each plane in its bounds. */
 static bool
 is_whole(const pk_rcb *r, int set, const struct rcb_set *s, uint32_t check)
 {
@@ -381,7 +381,7 @@ is_written(const pk_rcb *r)
 	return false;
 }
 
-/* Whether it is worth to read a set again, whose writer may be off its processor. */
+/* 0: read the set again, for its writer may have been off its processor. */
 static int
 wait_for_writer(const pk_rcb *r, int tries)
 {
@@ -694,7 +694,7 @@ find_set(const pk_target *t, uint64_t vaddr, const pk_rcb **file)
 	return found;
 }
 
-/* Whether the kernel says that the page is not in memory. */
+/* True if the kernel says that the page is not in memory. */
 static bool
 is_absent(int pagemap, uint64_t vaddr)
 {

@@ -164,7 +164,7 @@ rcb_check_of(uint32_t set, const struct rcb_set *s, uint32_t counters)
 	return h;
 }
 
-/* Of the head without the words that change, and of the slots behind it. */
+/* The checksum of the head without the words that change, and of the slots. */
 static inline uint32_t
 rcb_head_check(const uint8_t *file, uint32_t slots)
 {

@@ -2,8 +2,8 @@
  * refcnt: counters of the references to memory pages, by page and by the node that
  * refers to it, as in "Memory Reference Counters", refcnt(5) of IRIX.
  *
- *	model.c		the counted ranges and the counters of their pages
- *	packed.c	pages on the wire
+ *	model.c		the counted ranges and the counters of their pages; pages on
+ *			the wire
  *	attribution.h	which counts belong to which blocks
  *	topology.c	the machine's nodes: their memory and processors
  *	table.c		the files refcnt.nodeN, for other programs to map
@@ -27,7 +27,9 @@
  *	range		pages that somebody asked to count.  No other page is counted,
  *			and no other page has a counter.
  *	home		the node on which a page lies.
- *	period		what one digit of a page's heat is for.
+ *	period		the time that a source counts at once.
+ *	heat		digits of a page, one for each period: 9 the hottest page of
+ *			that period, 0 not referenced (refcnt_period()).
  *
  * Counters are kept by virtual page, for a frame is not known without privilege.
  * With physical addresses in place of virtual ones another struct refcnt counts
@@ -35,8 +37,8 @@
  *
  * Functions of the model may be called by any thread at any time between
  * refcnt_new() and refcnt_free(), also the const ones: a lock inside is held for one
- * call.  So a worker counts while others read.  What refcnt_read() copies belongs to
- * one moment; two calls do not.  Short calls: only refcnt_enable() takes memory, and
+ * call.  So a worker counts while others read.  A refcnt_read() copies counts of one
+ * moment; two calls do not.  Short calls: only refcnt_enable() takes memory, and
  * only it, refcnt_period() and a refcnt_read() of many pages take milliseconds.
  *
  * Example
@@ -195,6 +197,7 @@ struct refcnt_sums {
 	unsigned nodes;
 	unsigned counters;	/* of a set */
 	uint32_t hw_max;	/* 0x7ff or 0x7ffff */
+	unsigned hw_bits;	/* 11 or 19 */
 	size_t pages;		/* counted now */
 	size_t memory;		/* bytes for them */
 	uint64_t periods;	/* ended so far */
@@ -258,6 +261,7 @@ struct refcnt_config {
 	const char *name;	/* borrowed from the topology */
 	uint64_t bytes, hw_pages, sets, counters, base_pages;
 	size_t slots;
+	unsigned cpus;
 };
 
 void refcnt_config_of(const struct refcnt_topology *, unsigned node,

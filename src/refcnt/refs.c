@@ -5,9 +5,9 @@
  *
  * Advice: two parts beside each other must differ, and a cut knows what is left and
  * right of it.  Two of the three advices in turn are enough, but for the last part,
- * which must differ from the neighbour on its right too.  Where there is no
- * neighbour the outermost parts keep RING_NORMAL, so that the kernel can merge them
- * with memory that the program adds there.
+ * which must differ from the neighbour on its right too.  Without a neighbour the
+ * outermost parts keep RING_NORMAL, so that the kernel can merge them with memory
+ * that the program adds there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -318,7 +318,7 @@ settle(struct refs *r, const struct overlap *o)
 	return 0;
 }
 
-/* What is still mixed in the end. */
+/* For a mapping that is still mixed in the end. */
 static int
 settle_coarsely(struct refs *r, const struct overlap *o)
 {

@@ -644,4 +644,6 @@ refcnt_config_of(const struct refcnt_topology *t, unsigned node,
 	    .hw_pages = n->bytes / REFCNT_PAGE, .sets = n->bytes / REFCNT_PAGE,
 	    .counters = n->bytes / REFCNT_PAGE * counters,
 	    .base_pages = n->bytes / t->base_page, .slots = n->slots };
+	for (unsigned cpu = 0; cpu < t->cpus; cpu++)
+		c->cpus += refcnt_node_of_cpu(t, cpu) == (int32_t)node;
 }

@@ -329,7 +329,7 @@ enum ring_arming {
 	RING_ARMED = 0x60000000,	/* no thread's id, or the kernel would change it */
 };
 
-/* What a part of a mapping is advised, so that it differs from those beside it. */
+/* The advice for a part of a mapping, other than that of the parts beside it. */
 enum ring_advice {
 	RING_NORMAL,
 	RING_RANDOM,
@@ -350,7 +350,6 @@ enum ring_advice {
  */
 #define RING_CUT_FLUSH 1	/* stripe */
 
-
 struct ring_cut {
 	uint64_t at;	/* address of a page; in its low bits RING_ADVICES of enum ring_advice */
 	uint32_t pages;
@@ -363,7 +362,7 @@ ring_cut_address(const struct ring_cut *c)
 	return c->at & ~(uint64_t)(RING_PAGE - 1);
 }
 
-/* Of part i of n. */
+/* The advice for part i of n. */
 static inline enum ring_advice
 ring_cut_advice(const struct ring_cut *c, uint32_t i, uint32_t n)
 {

@@ -43,7 +43,7 @@ static const struct number {
 	{ 28, CHARGE(STRESS_CHARGE_FULL) },
 };
 
-/* What a packed sample may take: a key is one byte, a source's name 32. */
+/* The largest packed sample: a key is one byte, a source's name at most 32. */
 _Static_assert(1 + 32 + BASE_NELEM(numbers) * (1 + 10) <=
     STRESS_PACKED_MAX, "a sample fits");
 

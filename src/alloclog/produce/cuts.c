@@ -28,7 +28,7 @@
 #define FLUSH_BYTES (64 * (size_t)RING_PAGE)	/* x86 flushes page by page up to 33 */
 #define UNDO_BYTES (64 * (size_t)RING_PAGE)	/* in one call, with so many cuts at most */
 
-/* What has been cut; written by the thread that has cutting.busy. */
+/* Ranges with cuts; written by the thread that has cutting.busy. */
 static struct cut_range {
 	_Atomic uint64_t from, to;
 } ranges[RING_CUT_RANGES];
@@ -188,7 +188,10 @@ is_asked(const struct joined *j)
 	    memory_order_relaxed);
 }
 
-/* Some of the request.  What is late undoes cuts still, but makes none. */
+/*
+ * Makes some of the cuts; answers the request after the last one.  A late request
+ * only undoes cuts.
+ */
 static void
 carry_out(const struct joined *j)
 {

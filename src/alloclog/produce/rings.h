@@ -30,10 +30,10 @@ struct era {
 	uint32_t number;		/* from 1 on, also across forks */
 };
 
-/* What is done of the keeper's request for cuts (cuts.c). */
+/* Progress on the keeper's request for cuts (cuts.c). */
 struct cutting {
 	_Atomic uint32_t busy;	/* a thread is at it */
-	_Atomic uint32_t era;	/* to which the cuts belong that are there */
+	_Atomic uint32_t era;	/* in which the cuts were made */
 	uint32_t entry, at;	/* the cut in progress; pages of it that are done */
 };
 

@@ -87,7 +87,7 @@ room_with(const struct segments *o, uint64_t ours)
 	return left > kept ? left - kept : 0;
 }
 
-/* What is reserved is taken only when it is written. */
+/* Bytes that are reserved and not written yet, beside the room of the last blocks. */
 static uint64_t
 unwritten(const struct segments *o)
 {

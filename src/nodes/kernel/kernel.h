@@ -12,7 +12,9 @@
  * One reader serves all viewers, so a file that is zeroed by reading loses no
  * counts between two of them; each takes differences of its own.  It is opened when
  * the first viewer asks and closed KERNEL_KEEP_MS after the last one has left.
- * That file stays open as long as the node lives: what is read from it is gone.
+ * A file that is zeroed by reading stays open as long as the node lives: its counts
+ * can be read only once.  ../serve/stress.c answers pages from here, and
+ * ../recorder/recorder.c takes the samples of a recording.
  *
  * Example
  *	kernel_view(node);

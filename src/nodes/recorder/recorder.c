@@ -135,7 +135,7 @@ finished(uv_work_t *work, int status)
 		free_recording(r);
 }
 
-/* How hard the kernel works meanwhile. */
+/* Records a sample of heap stress; from the first one on, it is a viewer. */
 static void
 tell_stress(struct recording *r)
 {

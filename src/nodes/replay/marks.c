@@ -1,6 +1,6 @@
 /*
- * Marks of a capture as the keeper's: those before the moment.  What was held at a
- * mark is found by a seek, one in each visit.
+ * Gives the keeper the marks of a capture that are before the moment.  A seek finds
+ * the blocks that were held at a mark, one in each visit.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -585,7 +585,7 @@ replay_source(struct keeper *k, int64_t mono)
 		if (about.ended || !k->node->opts.replay.follows)
 			r->state = WIRE_REPLAY_PAUSED;
 	}
-	/* One that cannot be read is no reason to stop. */
+	/* A mark that cannot be read does not stop the time line. */
 	(void)replay_marks_take(&r->marks, k, r->capture, r->seq, r->ms);
 	set_reason(r);
 }

@@ -306,8 +306,7 @@ put_node(uint8_t *out, const struct refcnt_topology *t, unsigned i)
 	row.counters = c.counters;
 	row.base_pages = c.base_pages;
 	row.slots = (uint32_t)c.slots;
-	for (unsigned cpu = 0; cpu < t->cpus; cpu++)
-		row.cpus += refcnt_node_of_cpu(t, cpu) == (int32_t)i;
+	row.cpus = c.cpus;
 	base_copy_text(row.name, sizeof row.name, c.name);
 	wire_memory_node_put(out, &row);
 }
@@ -330,8 +329,7 @@ reply_memory(struct conn *c, const struct surveying *s)
 	for (unsigned i = 0; i < s->topology->nodes; i++)
 		put_node(out + i * WIRE_MEMORY_SIZE, s->topology, i);
 	reply.memories.counters = sums.counters;
-	for (uint32_t max = sums.hw_max; max != 0; max >>= 1)
-		reply.memories.bits++;
+	reply.memories.bits = sums.hw_bits;
 	reply.memories.rows = (struct wire_bytes){ .p = out,
 		.len = s->topology->nodes * WIRE_MEMORY_SIZE };
 	conn_reply(c, &reply);

@@ -357,10 +357,11 @@ SESSION_REQUESTS(ASK)
 void lost_arm(struct nodes_session *, int err);
 /* READ has none. */
 void lost_retained(struct nodes_session *, int err);
-/* USAGE has none: the link is lost; and so on. */
+/* USAGE has none: the link is lost. */
 void lost_usage(struct nodes_session *, int err);
 /* STRESS has none: -ECANCELED, or the link is lost. */
 void lost_stress(struct nodes_session *, int err);
+/* TOUCHES, COUNT or MEMORY has none: the link is lost. */
 void lost_touches(struct nodes_session *, int err);
 void lost_count(struct nodes_session *, int err);
 void lost_memory(struct nodes_session *, int err);

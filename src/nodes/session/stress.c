@@ -77,7 +77,7 @@ answered_stress(struct nodes_session *s, const struct wire_msg *msg)
 		    msg->err.code == WIRE_E_BUSY ? -EBUSY : -EIO, "");
 		set_text(t->error_why, sizeof t->error_why, msg->err.text);
 	} else {
-		fail(t, -EIO, "the node's answer is another one");
+		fail(t, -EIO, "the node's answer is not valid");
 	}
 	s->news(s->arg);
 }

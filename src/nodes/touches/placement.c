@@ -1,6 +1,6 @@
 /*
- * Where pages lie: the home node by move_pages(2), the frame by /proc/PID/pagemap,
- * which tells it to privileged readers alone.
+ * The places of pages: the home node by move_pages(2), the frame by
+ * /proc/PID/pagemap, which tells it to privileged readers alone.
  */
 #include <errno.h>
 #include <fcntl.h>

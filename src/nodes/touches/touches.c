@@ -30,7 +30,7 @@ find(const struct keeper *k)
 	return NULL;
 }
 
-/* What all of them share. */
+/* Makes the topology and the frames, which all targets share. */
 static int
 make_shared(struct touches *all)
 {

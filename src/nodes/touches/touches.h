@@ -4,18 +4,22 @@
  *
  *	touches.c	the counted targets: ranges on and off, their end
  *	worker.h	a thread for each of them: periods, mapped files
- *	placement.c	where pages lie, and moves
+ *	placement.c	the places of pages, and moves
  *	frames.c	the machine's files: frames of all targets, if their addresses
  *			are known
  *
  * Vocabulary
+ *	touch		a reference to a page, as its source notices it.
  *	frame		a page of physical memory.
  *	touched		a target with a range, or which has ended and had one.
- *	period		what its worker counts at once; it takes as long for all ranges.
+ *	period		the time between two readings of its worker, for all its ranges.
  *
  * Until somebody asks there is no thread and nothing is counted.  A target's counts
  * go with its process image: at its end they stay to be read, as long as its list
  * does.  The loop's thread calls all functions of this header.
+ *
+ * Cuts of a target's mappings outlive a node that is killed: the target undoes them
+ * when its next keeper has come (../../alloclog/produce/cuts.c).
  *
  * Example
  *	r = touches_enable(k, &(struct touches_ask){ .vaddr = addr, .len = 4096,

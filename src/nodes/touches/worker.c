@@ -13,7 +13,7 @@
 #define CUT_LOOK_MS 5
 #define SHARE 10	/* at most this part of the time is spent with reading */
 
-/* What a worker has for itself. */
+/* The state of one worker. */
 struct work {
 	struct touched *t;
 	struct refs *refs;		/* NULL: not open */
@@ -111,7 +111,6 @@ touch(void *arg, uint64_t vaddr, bool coarse)
 {
 	struct work *w = arg;
 	struct refcnt_page page;
-
 	int64_t now_ms = mono_ms(mono_now());
 	bool frames = w->placement != NULL && placement_has_frames(w->placement);
 

@@ -105,9 +105,8 @@ struct batch_stress;
 struct stress_sample;
 
 /*
- * Opens the node of TARGET; without one, the node of this machine that has the best
- * source of counts, or the kernel's files if these are better or no node runs, or
- * with --only.
+ * Opens the node of TARGET.  Without one, opens the best source of this machine: a
+ * node, or the kernel's files if they are better, no node runs, or --only is given.
  * PAGEK_OK, or the exit status after a complaint.
  */
 int batch_stress_open(const struct options *, uv_loop_t *,
@@ -115,14 +114,14 @@ int batch_stress_open(const struct options *, uv_loop_t *,
 void batch_stress_close(struct batch_stress *);
 /* fresh: taken after this call, not up to a cycle before.  As above. */
 int batch_stress_take(struct batch_stress *, bool fresh, struct stress_sample *);
-/* Of the last sample; as of struct nodes_stress. */
+/* As struct nodes_stress has them, of the last sample. */
 const char *batch_stress_kernel(const struct batch_stress *);
 const char *batch_stress_why(const struct batch_stress *);
 /* The control group of the charge; "": that of the node. */
 const char *batch_stress_group(const struct batch_stress *);
 /* Before the first sample, with --only: see stress_of_process(). */
 int batch_stress_of_process(struct batch_stress *, pid_t, bool on_exec);
-/* Of the node; 0: this process reads. */
+/* The number of the node's reader; 0: this process reads. */
 uint64_t batch_stress_reader(const struct batch_stress *);
 /* The node that reads the counts, as a TARGET; "": this process does. */
 const char *batch_stress_node(const struct batch_stress *);

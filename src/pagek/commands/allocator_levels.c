@@ -61,12 +61,8 @@ static void
 clock_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct tally *r = row;
-	time_t t = (time_t)(r->wall_ms / 1000);
-	struct tm tm;
 
-	out[0] = '\0';
-	if ((r->o->page.utc ? gmtime_r(&t, &tm) : localtime_r(&t, &tm)) != NULL)
-		strftime(out, FIELD_CELL, "%H:%M:%S", &tm);
+	stress_clock_text(r->wall_ms, r->o->page.utc, out);
 }
 
 #define COLUMN(name, cols) \
@@ -133,7 +129,7 @@ count_cell(const void *row, char out[FIELD_CELL])
 	snprintf(out, FIELD_CELL, "%s", base_digits(count_of(row)).text);
 }
 
-/* Of the requests that tell a level. */
+/* A part of the requests that tell a level. */
 static void
 share_cell(const void *row, char out[FIELD_CELL])
 {
@@ -219,13 +215,6 @@ put_line(FILE *out, const struct tally *t)
 	fputc('\n', out);
 }
 
-static bool
-repeats(const struct options *o)
-{
-	return option_given(o, OPTION_INTERVAL) || option_given(o, OPTION_COUNT) ||
-	    option_given(o, OPTION_DURATION);
-}
-
 static void
 put_form(struct levels *l, const struct tally *t)
 {
@@ -236,7 +225,7 @@ put_form(struct levels *l, const struct tally *t)
 		json_row(&l->json, t, 0);
 	} else if (option_given(l->o, OPTION_READ_ZERO)) {
 		put_line(l->out, t);
-	} else if (repeats(l->o)) {
+	} else if (stress_repeats(l->o)) {
 		if (l->lines == 0) {
 			put_head(l->out, t);
 			output_heading(&lines);
@@ -349,7 +338,7 @@ show_levels(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		json_put(&l.json, &page_look_target, nodes_session_look(s));
 		json_rows(&l.json, "samples");
 	}
-	if (repeats(o)) {
+	if (stress_repeats(o)) {
 		answered = put_lines(&l, loop);
 	} else {
 		answered = take_tally(&l, loop, &t);

@@ -170,7 +170,7 @@ shown_image(const struct subject *s)
 	return NULL;
 }
 
-/* Of a ring; its totals count what it has dropped, too. */
+/* For a ring, whose totals also count the events that it has dropped. */
 static void
 put_dropped(FILE *out, const struct subject *s)
 {

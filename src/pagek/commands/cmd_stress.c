@@ -13,6 +13,7 @@
 #include "../../mdd/moment.h"
 #include "../../stress/stress.h"
 #include "../batch/batch.h"
+#include "../cli/capture_target.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
 #include "../debugdata/debugdata.h"
@@ -79,16 +80,23 @@ FIELD_GET(get_failed, spent, n, r->s.failed[at], r->s.split_known)
 FIELD_GET(get_charge, spent, n, r->s.charge.n[at], r->s.charge.known[at])
 FIELD_GET_TEXT(get_group, spent, or_null(r->group))
 
+void
+stress_clock_text(int64_t wall_ms, bool utc, char out[FIELD_CELL])
+{
+	time_t t = (time_t)(wall_ms / 1000);
+	struct tm tm;
+
+	out[0] = '\0';
+	if ((utc ? gmtime_r(&t, &tm) : localtime_r(&t, &tm)) != NULL)
+		strftime(out, FIELD_CELL, "%H:%M:%S", &tm);
+}
+
 static void
 clock_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct spent *r = row;
-	time_t t = (time_t)(r->wall_ms / 1000);
-	struct tm tm;
 
-	out[0] = '\0';
-	if ((r->o->page.utc ? gmtime_r(&t, &tm) : localtime_r(&t, &tm)) != NULL)
-		strftime(out, FIELD_CELL, "%H:%M:%S", &tm);
+	stress_clock_text(r->wall_ms, r->o->page.utc, out);
 }
 
 #define CELL(n) \
@@ -197,7 +205,7 @@ static const struct field level_fields[] = {
 };
 static const struct field_table levels = FIELD_TABLE(level_fields);
 
-/* Whose requests are counted, if not everyone's. */
+/* The requests that are counted; "": all. */
 static const char *
 scope(const struct options *o)
 {
@@ -371,8 +379,8 @@ take_sample(struct look *l, bool fresh, struct stress_sample *s)
 	return l->status == PAGEK_OK;
 }
 
-static bool
-repeats(const struct options *o)
+bool
+stress_repeats(const struct options *o)
 {
 	return option_given(o, OPTION_INTERVAL) || option_given(o, OPTION_COUNT) ||
 	    option_given(o, OPTION_DURATION);
@@ -403,7 +411,7 @@ put_form(struct look *l, const struct spent *p)
 		json_row(&l->json, p, 0);
 	} else if (option_given(l->o, OPTION_READ_ZERO)) {
 		put_line(l->out, p);
-	} else if (repeats(l->o)) {
+	} else if (stress_repeats(l->o)) {
 		if (l->lines == 0 || strcmp(l->kernel, p->kernel) != 0)
 			put_source(l, p, &lines);
 		output_row(&lines, p);
@@ -716,7 +724,7 @@ put_between(struct look *l, const struct span *s, int64_t begin, int64_t end)
 static void
 put_span(struct look *l, const struct span *s)
 {
-	int64_t each = repeats(l->o) ? l->o->repeat.interval_ms : s->end - s->begin;
+	int64_t each = stress_repeats(l->o) ? l->o->repeat.interval_ms : s->end - s->begin;
 	uint64_t n = 0;
 
 	for (int64_t at = s->begin; output_going(l->out); at += each) {
@@ -737,8 +745,7 @@ print_capture(struct look *l)
 
 	if (err < 0) {
 		complain("%s", why);
-		return err == -EBADMSG || err == -ENOTSUP ? PAGEK_FORMAT :
-		    PAGEK_FAILED;
+		return capture_file_status(err);
 	}
 	status = find_span(&s, l->o);
 	if (status == PAGEK_OK) {
@@ -785,11 +792,11 @@ check_only(struct parse *p)
 	if (o->argv != NULL)
 		return option_fail(p, "--only=%s is of a running process: a "
 		    "command takes --only=command", base_shown(o->only));
-	return repeats(o) ? 0 : option_fail(p, "--only=%s counts from now on: "
+	return stress_repeats(o) ? 0 : option_fail(p, "--only=%s counts from now on: "
 	    "give --interval, --count or --duration too", base_shown(o->only));
 }
 
-/* Of what a target's records tell. */
+/* --allocators, which shows what a target's records tell. */
 static int
 check_allocators(struct parse *p)
 {
@@ -815,7 +822,7 @@ cmd_stress_check(struct parse *p)
 		return option_fail(p, "--read-zero takes no --format: it is a line of text");
 	if (option_given(o, OPTION_SAVE_BASELINE) && o->check.baseline == NULL)
 		return option_fail(p, "--save-baseline needs --baseline=FILE");
-	if (o->check.baseline != NULL && (repeats(o) || from_boot(o) ||
+	if (o->check.baseline != NULL && (stress_repeats(o) || from_boot(o) ||
 	    o->argv != NULL || o->target.kind == TARGET_FILE ||
 	    o->format == FORMAT_PROM || o->only != NULL || stress_is_table(o) ||
 	    option_given(o, OPTION_ALLOCATORS)))
@@ -839,10 +846,10 @@ cmd_stress_check(struct parse *p)
 		    "--format=prom");
 	if (o->root != NULL && o->target.kind != TARGET_LOCAL)
 		return option_fail(p, "--root reads files here: it takes no TARGET");
-	if (o->argv != NULL && (repeats(o) || from_boot(o)))
+	if (o->argv != NULL && (stress_repeats(o) || from_boot(o)))
 		return option_fail(p, "a command is one period: it takes no "
 		    "--interval, --count, --duration or --since");
-	if (o->format == FORMAT_PROM && (repeats(o) || o->argv != NULL))
+	if (o->format == FORMAT_PROM && (stress_repeats(o) || o->argv != NULL))
 		return option_fail(p, "--format=prom is for totals: a collector "
 		    "takes the differences");
 	r = check_only(p);
@@ -895,7 +902,7 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 		good = false;
 	else if (o->check.baseline != NULL)
 		good = put_compared(&l);
-	else if (repeats(o))
+	else if (stress_repeats(o))
 		good = put_repeatedly(&l, loop);
 	else
 		good = put_spent(&l, NULL);

@@ -20,7 +20,8 @@
  *	record_there.c	record, of a target on another machine
  *	forward.c	signals for the command that is run
  *
- * `pagek check` has a room of its own, ../check.
+ * `pagek check`, `pagek refcnt` and `pagek stale` have rooms of their own: ../check,
+ * ../refcnt, ../stale.
  *
  * Example: a command that lists blocks.  It needs a row of ../cli/commands.def,
  * rows of ../cli/options.def for its own options, and a section of pagek(1)
@@ -57,6 +58,13 @@ bool run_forwards(void *session);
 
 /* Reports the command's end.  A status like a shell's; 125: not known. */
 int run_tell_end(const struct nodes_look *, const char *command);
+
+/* --- heap stress (cmd_stress.c) ----------------------------------------------- */
+
+/* --interval, --count or --duration is given. */
+bool stress_repeats(const struct options *);
+/* "14:05:30" */
+void stress_clock_text(int64_t wall_ms, bool utc, char out[FIELD_CELL]);
 
 /* --- memory of the kernel itself (stress_tables.c) --------------------------- */
 

@@ -43,8 +43,8 @@ struct snapshot {
 };
 
 /*
- * Borrows the wrappers of the options and the filter, which may be NULL.  If groups of the kind
- * are by a tag, their cells are taken as well; kind NULL: none.  `blocks`: the
+ * Borrows the wrappers of the options and the filter, which may be NULL.  If groups
+ * of the kind are by a tag, their cells are taken as well; kind NULL: none.  `blocks`: the
  * blocks themselves are kept, too.  With counts other than TREE_HELD the profile is
  * that of the session's last counts: without filter, cells and blocks.  -ENOMEM.
  */

@@ -29,7 +29,7 @@ struct ring {
 	struct moment *at;	/* number i at i % cap */
 };
 
-/* What is shown. */
+/* The numbers of page S, now or as they were when the page was paused. */
 struct seen {
 	bool begun;
 	struct moment now, mark;

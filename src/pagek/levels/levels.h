@@ -124,7 +124,7 @@ void levels_charge_text(const struct stress_sample *, const char *group, bool as
     char *out, size_t cap, bool *any);
 /* Processes that were killed for such a limit; "": none. */
 void levels_kills_text(const struct stress_sample *, char out[LEVELS_TEXT]);
-/* What the marks mean; NULL: all levels are exact. */
+/* The meaning of the marks; NULL: all levels are exact. */
 const char *levels_legend(const struct stress_sample *);
 extern const char levels_caution[];
 /* ... in short. */
@@ -143,7 +143,7 @@ struct levels_head {
 /* rows 0: as text, without cursor and key bar.  -ENOMEM. */
 int page_levels_compose(const struct page_levels *, const struct levels_head *,
     int cols, int rows, struct page_picture *);
-/* What the levels mean, as a list that scrolls.  -ENOMEM. */
+/* The meaning of the levels, as a list that scrolls.  -ENOMEM. */
 int page_levels_explain(const struct page_levels *, struct page_scroll *,
     bool ascii, int cols, int rows, struct page_picture *);
 

@@ -257,7 +257,7 @@ seconds_text(char out[8], int64_t seconds)
 
 /*
  * "  window 60s", "  window 12s of 60s", "  window 5m08s": a window is as long as its
- * samples are apart.  What does not fit is left out.
+ * samples are apart.  "": there is no room for it.
  */
 static void
 window_text(const struct table *p, int room, char out[32])
@@ -361,7 +361,7 @@ put_remarks(const struct table *p, int room, struct page_picture *pic)
 	return put_sentence(text, worst, room, pic);
 }
 
-/* What is wrong with the counts, the worst first. */
+/* Reasons to doubt the counts, the worst first, and the legend. */
 static int
 put_notices(const struct table *p, int room, struct page_picture *pic)
 {

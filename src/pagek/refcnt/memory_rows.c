@@ -117,9 +117,8 @@ read_node(const struct refcnt_topology *t, unsigned i,
 	refcnt_config_of(t, i, &c);
 	*out = (struct wire_memory_node){ .node = i, .bytes = c.bytes,
 		.pages = c.hw_pages, .sets = c.sets, .counters = c.counters,
-		.base_pages = c.base_pages, .slots = (uint32_t)c.slots };
-	for (unsigned cpu = 0; cpu < t->cpus; cpu++)
-		out->cpus += refcnt_node_of_cpu(t, cpu) == (int32_t)i;
+		.base_pages = c.base_pages, .slots = (uint32_t)c.slots,
+		.cpus = c.cpus };
 	base_safe_text(out->name, sizeof out->name, c.name, strlen(c.name),
 	    false);
 }
@@ -146,7 +145,6 @@ print_own(const struct options *o)
 	struct wire_memory_node *at = NULL;
 	struct refcnt_sums sums = { 0 };
 	struct refcnt *counts = NULL;
-	unsigned bits = 0;
 	int status = read_topology(o, &t);
 
 	if (status != PAGEK_OK)
@@ -158,11 +156,9 @@ print_own(const struct options *o)
 		goto out;
 	}
 	refcnt_sums(counts, &sums);
-	for (uint32_t max = sums.hw_max; max != 0; max >>= 1)
-		bits++;
 	for (unsigned i = 0; i < t->nodes; i++)
 		read_node(t, i, &at[i]);
-	status = print_nodes(o, at, t->nodes, sums.counters, bits);
+	status = print_nodes(o, at, t->nodes, sums.counters, sums.hw_bits);
 out:
 	refcnt_free(counts);
 	refcnt_topology_free(t);

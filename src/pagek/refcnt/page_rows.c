@@ -9,6 +9,7 @@
 #include "../documents/documents.h"
 #include "../layout/fields.h"
 #include "../layout/layout.h"
+#include "../touches/touches.h"
 #include "refcnt.h"
 
 int
@@ -159,10 +160,7 @@ get_heat(const void *row, size_t at, struct field_value *v)
 	const struct page_row *r = row;
 
 	(void)at;
-	for (unsigned i = 0; i < REFCNT_HEAT; i++)
-		v->room[i] = (char)('0' + refcnt_heat(r->page->heat,
-		    REFCNT_HEAT - 1 - i) % 10);
-	v->room[REFCNT_HEAT] = '\0';
+	touch_heat_text(r->page->heat, v->room);
 	v->text = v->room;
 	return is_counted(r->page);
 }

@@ -73,8 +73,9 @@ bool page_rows_fields(const char *list, char *why, size_t cap);
 
 /* --- machines (memory_rows.c) ---------------------------------------------------- */
 
-/* --memory and --import of this machine; --memory of the session's. */
+/* --memory; of the session's machine, or of this one with NULL. */
 int memory_print(const struct options *, uv_loop_t *, struct nodes_session *);
+/* --import. */
 int memory_import(const struct options *);
 
 #endif

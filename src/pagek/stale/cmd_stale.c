@@ -135,7 +135,7 @@ enable(struct work *w)
 	if (wish->failed > 0)
 		complain("%zu of %zu ranges are not counted: %s", wish->failed,
 		    wish->n, wish->why);
-	/* What is referenced before the first whole period is not counted. */
+	/* References before the first whole period are not counted. */
 	status = read_counts(w, PERIODS);
 	/*
 	 * Between two periods the bits are read and then cleared, and a first
@@ -169,24 +169,12 @@ disable(struct work *w)
 
 /* --- the moment ------------------------------------------------------------------------ */
 
-/* When all ranges were counted, on the node's clock. */
-static int64_t
-counted_since(const struct refcnt_copy *c)
-{
-	int64_t ms = 0;
-
-	for (size_t i = 0; i < c->ranges; i++)
-		if (c->range[i].since_ms > ms)
-			ms = c->range[i].since_ms;
-	return ms;
-}
-
 static int
 choose_mark(struct work *w)
 {
 	const struct wire_named_mark *mark;
 	int status = batch_find_mark(w->o, w->loop, w->s, w->o->page.mark, &mark);
-	int64_t since = counted_since(&w->reader.copy);
+	int64_t since = stale_counted_since(&w->reader.copy);
 
 	if (status != PAGEK_OK)
 		return status;
@@ -205,7 +193,7 @@ static void
 wait_for(struct work *w)
 {
 	int64_t left = w->since.idle_ms - (w->wish.n > 0 ? 0 :
-	    w->reader.copy.now_ms - counted_since(&w->reader.copy));
+	    w->reader.copy.now_ms - stale_counted_since(&w->reader.copy));
 
 	if (left > 0)
 		pump(w->loop, w->s, left > INT32_MAX ? INT32_MAX : (int)left,

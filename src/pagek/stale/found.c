@@ -116,8 +116,8 @@ add_old(struct finding *a, const struct blk *b)
 	f->coarse += !stale && t.coarse;
 }
 
-static int64_t
-began(const struct refcnt_copy *c)
+int64_t
+stale_counted_since(const struct refcnt_copy *c)
 {
 	int64_t ms = 0;
 
@@ -137,7 +137,7 @@ stale_find(struct stale_found *f, const struct page_view *v,
 	size_t n = 0;
 
 	*f = (struct stale_found){ .since = *since, .age_ms = age_ms,
-		.since_ms = since->counting ? began(v->touches) :
+		.since_ms = since->counting ? stale_counted_since(v->touches) :
 		    v->touches->now_ms - since->idle_ms };
 	page_row_filter_begin(filter, v);
 	do {

@@ -1,6 +1,9 @@
 /*
  * stale: old blocks whose pages nobody refers to (`pagek stale`).
  *
+ *	cmd_stale.c	the command: counts references, waits, and lists
+ *	found.c		adds up the blocks that were found, and writes the sums
+ *
  * Vocabulary
  *	old	a block is at least as old as --age.
  *	stale	it is old, and its pages were not referenced since a moment: since
@@ -10,9 +13,6 @@
  *		such a page is stale if all its blocks are old as well.
  *	grain	the unit of all that: a page.  A block on a page that was referenced
  *		is not stale, whichever block of the page that was.
- *
- * The files: cmd_stale.c counts and waits, found.c adds up what was found and writes
- * it.
  *
  * Example
  *	stale_find(&found, &view, filter, &since, age_ms);
@@ -46,13 +46,15 @@ struct stale_found {
 	uint64_t page_blocks;		/* blocks on these, each for each of its pages */
 };
 
+/* When all ranges were counted, on the node's clock. */
+int64_t stale_counted_since(const struct refcnt_copy *);
 /* The expression of page K for the stale blocks that match `also`, or NULL. */
 void stale_filter(const struct stale_since *, int64_t age_ms, const char *also,
     char *out, size_t cap);
 /* Looks at all blocks of the list that match the filter; NULL: at all. */
 void stale_find(struct stale_found *, const struct page_view *,
     struct page_row_filter *, const struct stale_since *, int64_t age_ms);
-/* What was found, as lines of text and as the head of a document. */
+/* The sums as lines of text, and as the head of a document. */
 void stale_put_head(FILE *, const struct options *, const struct page_view *,
     const struct stale_found *);
 void stale_json_head(struct json *, const struct page_view *,

@@ -75,7 +75,6 @@ get_blocks(const void *row, size_t at, struct field_value *v)
 
 /* --- counters ------------------------------------------------------------------------- */
 
-/* Each element of the array is a row, which knows its number by its address. */
 struct counter_row {
 	const struct touch_row *of;
 	unsigned counter;

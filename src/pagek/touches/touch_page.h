@@ -2,7 +2,7 @@
  * touch_page: page R, references to pages, as text.  The caller brings the counts.
  *
  * Example
- *	page_touches_take(t, &reader.copy);	another copy of the counts
+ *	page_touches_take(t, &reader.copy, REFCNT_WIDE);	another copy of the counts
  *	page_touches_compose(t, &head, ascii, 80, 24, &pic);
  *	page_touches_move(t, 1, false);
  *	row = page_touches_row(t, &room);

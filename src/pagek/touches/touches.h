@@ -6,9 +6,9 @@
  *	touch_page.h	page R as text; its keys are in ../app/pages/touches.c
  *	reader.c	brings the counts of a target, and switches counting
  *
- * Which counts belong to which blocks is in ../../refcnt/attribution.h.  Another
- * field is a row of touch_fields.c and, to filter by it, one of touch_fields[] in
- * ../../filter/fields.c.
+ * ../../refcnt/attribution.h tells which counts belong to which blocks.  The column
+ * TOUCH of page K is page_cell_touch() of ../page/cells.c.  Another field is a row of
+ * touch_fields.c and, to filter by it, one of touch_fields[] in ../../filter/fields.c.
  *
  * Vocabulary
  *	run		neighbouring pages with the same counts: one line,
@@ -76,7 +76,7 @@ touch_page_of(const struct touch_row *r)
 
 /* A newer node may have others. */
 const struct refcnt_source_row *touch_source(const struct refcnt_copy_page *);
-/* "n0", or "0-7" of a group of nodes. */
+/* "n0", or "n0-7" of a group of nodes. */
 #define TOUCH_NODE_TEXT 16
 void touch_node_text(const struct refcnt_copy_page *, unsigned counter,
     char out[TOUCH_NODE_TEXT]);
@@ -157,12 +157,12 @@ struct touch_switch {
 	char why[256];
 };
 
-#define TOUCH_RANGES 256		/* of one wish */
+#define TOUCH_RANGES 256		/* of one switch */
 
 /*
- * The pages of the blocks that are at least as old and match the filter, joined
- * across small gaps to at most TOUCH_RANGES ranges; counted ones are left out.
- * *pages: how many these are.  -ENOMEM.
+ * The pages of the blocks that are at least as old, joined across small gaps to at
+ * most TOUCH_RANGES ranges; blocks whose pages are counted are left out.  *pages: the
+ * number of pages in these ranges.  -ENOMEM.
  */
 int touch_switch_blocks(struct touch_switch *, const struct page_view *,
     int64_t age_ms, uint64_t *pages);

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../batch/batch.h"
 #include "../../cli/cli.h"
 #include "../../cli/pump.h"
 #include "../../layout/layout.h"
 #include "../../levels/levels.h"
 #include "../app.h"
-#include "../../batch/batch.h"
 #include "../pages.h"
 
 #define STRIP_MS 1000		/* between the samples of the line alone */

@@ -203,10 +203,10 @@ advice_of(const struct nodes_look *look, const struct touch_reader *r)
 	if (look->replay.on)
 		return "A capture has no references to pages.";
 	if (!may_ask(look))
-		return "not counted: only a live target of a Linux node can be.";
+		return "Not counted: only pages of a live process on Linux can be.";
 	if (!r->known)
 		return r->error < 0 ? "" : "waiting for the node's counts";
-	return "not counted.  a counts the pages of the block under the cursor of "
+	return "Not counted.  a counts the pages of the block under the cursor of "
 	    "page K; a on page K counts those of all blocks that are older than "
 	    STALE_AGE ", and lists the ones without a reference.  Or: pagek "
 	    "refcnt --enable pid:N ADDRESS LENGTH.  Counting needs the role "
@@ -325,7 +325,7 @@ is_busy(struct app *app)
 	else if (app->page->paused != NULL)
 		app_say(app, "the picture is paused: Space resumes it");
 	else if (st->wish.n > 0)
-		app_say(app, "the last wish is on its way");
+		app_say(app, "the last request is not answered yet");
 	else
 		return false;
 	return true;
@@ -499,7 +499,7 @@ back(struct app *app)
 
 static const struct panel_key keys[] = {
 	{ .names = "Enter", .help = "show the blocks of the pages on page K" },
-	{ .names = "p", .help = "next plane: wide, hardware or extended counters",
+	{ .names = "p", .help = "show wide, hardware or extended counters, in turn",
 	    .code = { 'p' }, .run = next_plane },
 	{ .names = "Right +", .help = "show nodes further to the right",
 	    .action = PAGE_DO_OPEN_GROUP, .run = shift_right },
