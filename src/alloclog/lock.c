@@ -205,7 +205,7 @@ mlockall(int flags)
 	return lock_within(flags, limit, rc);
 }
 
-/* The next one of that name: other libraries follow what is moved. */
+/* Calls the next mremap(): other libraries follow moved memory. */
 static void *
 move(void *old, size_t old_len, size_t new_len, int flags, void *at)
 {

@@ -94,7 +94,7 @@ read_maps(struct refs *r)
 		return fd;
 	err = mappings_read(fd, &r->maps);
 	close(fd);
-	/* What has been read may be the next image's. */
+	/* The mappings that were read may be the next image's. */
 	return err == 0 && !has_image(r) ? -ESRCH : err;
 }
 

@@ -29,7 +29,7 @@ put_sentences(struct wire_text out[WIRE_STRESS_WHY], const char *why)
 	return n;
 }
 
-/* Of this machine, or of the moment that the node replays. */
+/* Sends the sample of this machine, or of the moment that the node replays. */
 static void
 send_sample(struct conn *c, uint32_t id, bool woken)
 {
