@@ -803,8 +803,11 @@ LOOP_TEST(counts_are_from_the_beginning, 0, 2)
 	replay_up(_i == 0 ? "half" : "begin");
 	for (size_t i = 0; i < NELEM(words); i++) {
 		ck_assert_int_eq(counting_copy(keeper(), 1, true, &copy), 0);
+		/* Only the first copy is without what was before. */
+		ck_assert_int_eq(replay_lacks_counts(&node), i == 0 && _i == 0);
 		keeper_pass(keeper(), mono_ms(mono_now()));
 		arrive();
+		ck_assert(!replay_lacks_counts(&node));
 		go(words[i]);
 		if (any(2) == 0)
 			step(-1);

@@ -474,6 +474,15 @@ count_again(struct replay *r)
 	return begin_counts(r);
 }
 
+bool
+replay_lacks_counts(const struct node *node)
+{
+	const struct replay *r = node->replay;
+
+	return r != NULL && !r->counts && counting_is_on(r->keeper) &&
+	    r->seq > first_of(r);
+}
+
 /* --- the time line ---------------------------------------------------------- */
 
 static void

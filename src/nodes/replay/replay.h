@@ -24,6 +24,7 @@
 #ifndef NODES_REPLAY_H
 #define NODES_REPLAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,8 @@ int replay_ask(struct node *, const struct wire_replay *, char *why, size_t cap)
 
 /* Fills in WIRE_N_REPLAY and the following numbers, of the keeper that replays. */
 void replay_stat(const struct keeper *, uint64_t n[WIRE_STATS_COUNT]);
+/* Counts were asked for, and the events before the moment are not in them yet. */
+bool replay_lacks_counts(const struct node *);
 /* The sample of heap stress at the moment.  -ENODATA: the capture has none. */
 int replay_stress(const struct node *, struct kernel_sample *);
 /* The clocks of WELCOME, as they were in the capture. */

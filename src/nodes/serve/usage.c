@@ -6,6 +6,7 @@
 
 #include "../keeper/counting.h"
 #include "../keeper/node.h"
+#include "../replay/replay.h"
 #include "answer.h"
 
 _Static_assert(WIRE_USAGE_SIZE == USAGE_ROW_SIZE &&
@@ -36,7 +37,12 @@ find_copy(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	else if (err < 0)
 		conn_error(c, m->id, WIRE_E_INTERNAL,
 		    "the node has no memory for counts");
-	return err < 0 ? NULL : copy;
+	else if (replay_lacks_counts(c->node))
+		conn_error(c, m->id, WIRE_E_BUSY,
+		    "the capture is read from its beginning first");
+	else
+		return copy;
+	return NULL;
 }
 
 static size_t
