@@ -127,6 +127,19 @@ rule "each value of 8 KiB that was not read is stale: they fill pages" judge 819
 rule "some values of 100 bytes are, page by page" judge 100 share
 judge 100 share >"$tmp/share" && head -n 1 "$tmp/share"
 
+# Nothing is counted after a ^C.
+interrupts() {
+	"$B/pagek" stale --enable --age 0s --for 3600 "pid:$server" \
+	    >"$tmp/out" 2>"$tmp/begun" &
+	stale=$!
+	until_true 60 grep -q '^pagek: counting references to' "$tmp/begun" &&
+	    kill -TERM $stale
+	wait $stale
+	[ $? = 1 ] && grep '^pagek: interrupted' "$tmp/begun" &&
+	    "$B/pagek" refcnt "pid:$server" 2>&1 | grep 'not counted:'
+}
+rule "a signal ends the counting with the command" interrupts
+
 begins() {
 	"$B/pagek" refcnt --enable --all "pid:$server" >"$tmp/out" 2>&1 || {
 		cat "$tmp/out"

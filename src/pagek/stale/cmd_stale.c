@@ -1,5 +1,6 @@
 /* pagek stale: counts references for a while, then lists old blocks without any. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,32 @@ is_gone(void *arg)
 	    (!look->link.up && !look->link.returns);
 }
 
+/* What this command counts is to end with it, also after ^C. */
+static volatile sig_atomic_t interrupted;
+
+static void
+on_interrupt(int sig)
+{
+	interrupted = sig;
+}
+
+/* One that was ignored at the start stays so. */
+static void
+catch_signal(int sig)
+{
+	struct sigaction sa = { .sa_handler = on_interrupt,
+		.sa_flags = SA_RESETHAND }, old;
+
+	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		sigaction(sig, &sa, NULL);
+}
+
+static bool
+is_over(void *arg)
+{
+	return interrupted != 0 || is_gone(arg);
+}
+
 static bool
 is_switched(void *arg)
 {
@@ -61,8 +88,12 @@ view_of(struct work *w, struct page_view *v)
 }
 
 static int
-fail_gone(const struct work *w)
+fail_over(const struct work *w)
 {
+	if (interrupted != 0) {
+		complain("interrupted before the list could be made");
+		return PAGEK_FAILED;
+	}
 	complain("%s: it ended, or its node did, before the list could be made",
 	    w->o->target.word);
 	return PAGEK_NO_TARGET;
@@ -76,7 +107,7 @@ static int
 read_counts(struct work *w, uint64_t periods)
 {
 	uint64_t first = 0;
-	int status = is_gone(w->s) ? fail_gone(w) : PAGEK_OK;
+	int status = is_over(w->s) ? fail_over(w) : PAGEK_OK;
 
 	for (int i = 0; i < TRIES && status == PAGEK_OK; i++) {
 		status = batch_touches(w->o, w->loop, w->s, &w->reader);
@@ -86,10 +117,10 @@ read_counts(struct work *w, uint64_t periods)
 		    w->reader.periods >= first + periods)
 			break;
 		pump(w->loop, w->s, w->reader.copy.period_ms < 2 * LOOK_MS ?
-		    (int)w->reader.copy.period_ms / 2 + 1 : LOOK_MS, is_gone,
+		    (int)w->reader.copy.period_ms / 2 + 1 : LOOK_MS, is_over,
 		    w->s);
-		if (is_gone(w->s))
-			status = fail_gone(w);
+		if (is_over(w->s))
+			status = fail_over(w);
 	}
 	return status;
 }
@@ -123,6 +154,9 @@ enable(struct work *w)
 	wish->on = true;
 	if (wish->n == 0)
 		return PAGEK_OK;
+	catch_signal(SIGINT);
+	catch_signal(SIGTERM);
+	catch_signal(SIGHUP);
 	if (!pump(w->loop, w->s, w->o->timeout_ms, is_switched, w)) {
 		complain("no answer within %d s", w->o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
@@ -197,7 +231,7 @@ wait_for(struct work *w)
 
 	if (left > 0)
 		pump(w->loop, w->s, left > INT32_MAX ? INT32_MAX : (int)left,
-		    is_gone, w->s);
+		    is_over, w->s);
 }
 
 static int
