@@ -16,18 +16,51 @@ has_answered(void *arg)
 	    (!look->link.up && !look->link.returns);
 }
 
+static bool
+has_arrived(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return (look->listed && look->replay.state != WIRE_REPLAY_GOING) ||
+	    (!look->link.up && !look->link.returns);
+}
+
+#define BEGIN_MS 200		/* in which a replay begins to count */
+
+/*
+ * The first question makes a replay count from the beginning of its capture, and the
+ * counts are there when it is at its moment again.
+ */
+static int
+ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	struct mono begun = mono_now();
+	int err;
+
+	for (;;) {
+		err = nodes_session_ask_usage(s);
+		if (err < 0 && err != -EBUSY)
+			return err;
+		pump(loop, s, o->timeout_ms, has_answered, s);
+		if (!look->replay.on || nodes_session_usage(s)->error != -EBUSY ||
+		    mono_ms_since(begun) >= o->timeout_ms)
+			return 0;
+		pump(loop, s, BEGIN_MS, NULL, NULL);
+		pump(loop, s, o->timeout_ms, has_arrived, s);
+	}
+}
+
 int
 batch_ask_usage(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s)
 {
 	const struct nodes_usage *u;
-	int err = nodes_session_ask_usage(s);
 
-	if (err < 0 && err != -EBUSY) {
+	if (ask(o, loop, s) < 0) {
 		complain("%s: the target has no list to count", o->target.word);
 		return PAGEK_NO_TARGET;
 	}
-	pump(loop, s, o->timeout_ms, has_answered, s);
 	u = nodes_session_usage(s);
 	if (u->error == 0 && u->no != 0)
 		return PAGEK_OK;

@@ -549,9 +549,6 @@ tree_check_counts(struct parse *p)
 
 	if (o->tree.counts == TREE_HELD)
 		return 0;
-	if (o->target.kind == TARGET_FILE)
-		return option_fail(p, "--by=%s has sums of a node that counts while "
-		    "a program runs: 'pagek usage' has those of a capture", word);
 	if (o->filter.text != NULL)
 		return option_fail(p, "--by=%s has sums of the node, which no "
 		    "--filter chooses from: pagek usage has filters", word);
