@@ -189,7 +189,7 @@ TEST(touched_pages_are_counted_and_untouched_mappings_are_not)
 	ask(0, &r);
 	ck_assert_uint_eq(nrows, PAGES);
 	ck_assert_uint_eq(r.touched.nranges, 1);
-	ck_assert_uint_eq(r.touched.period_ms, 100);
+	ck_assert_uint_ge(r.touched.period_ms, 100);
 	ck_assert_str_eq("", r.touched.why.len == 0 ? "" : "why");
 	for (unsigned i = 0; i < PAGES; i += 3) {
 		ck_assert_uint_ge(row[i].counter[0], 2);

@@ -130,7 +130,7 @@ difference() {
 
 # A recording has a sample for each second.
 stress() {
-	"$pagek" record -q -o seconds -- sh -c 'for i in 1 2 3; do sleep 1; done'
+	"$pagek" record -q -o seconds -- sleep 3
 	go 80 24 "$pagek replay --at begin seconds"
 	wait_for 'REPLAY PAUSED' && keys 2 &&
 	    wait_for '^S HEAP STRESS .* REPLAY PAUSED$' || return 1

@@ -148,7 +148,7 @@ is_nothing() {
 	status 5 "$pagek" usage "$B/pagek" && [ ! -s out ] &&
 	    [ "$(wc -l <err)" -lt 20 ] && grep -q 'has no counts by type' err &&
 	    status 0 "$pagek" usage /dev/null &&
-	    status 1 "$pagek" usage "$tmp/" &&
+	    status 5 "$pagek" usage "$tmp/" &&
 	    status 2 "$pagek" usage --sort size dump &&
 	    status 2 "$pagek" usage --filter 'size>1' dump &&
 	    status 2 "$pagek" usage --group site dump &&

@@ -40,12 +40,12 @@ ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 
 	for (;;) {
 		err = nodes_session_ask_usage(s);
-		if (err < 0 && err != -EBUSY)
-			return err;
-		pump(loop, s, o->timeout_ms, has_answered, s);
-		if (!look->replay.on || nodes_session_usage(s)->error != -EBUSY ||
+		if (err >= 0 || err == -EBUSY)
+			pump(loop, s, o->timeout_ms, has_answered, s);
+		if (!look->replay.on || (err != -ENOENT &&
+		    nodes_session_usage(s)->error != -EBUSY) ||
 		    mono_ms_since(begun) >= o->timeout_ms)
-			return 0;
+			return err == -EBUSY ? 0 : err;
 		pump(loop, s, BEGIN_MS, NULL, NULL);
 		pump(loop, s, o->timeout_ms, has_arrived, s);
 	}

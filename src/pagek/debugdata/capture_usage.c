@@ -27,6 +27,7 @@ struct counting {
 	bool in_gap;			/* the end is where events are missing */
 	bool begun;			/* a state has come */
 	bool seen;			/* an event or a state, the first of which was: */
+	uint64_t first_seq;
 	int64_t first_ms;
 	uint64_t lost;
 	int64_t last_ms;		/* the latest time of an event */
@@ -106,6 +107,7 @@ take_event(struct counting *n, const struct capture_event *ev)
 		return 1;
 	if (!n->seen) {
 		n->seen = true;
+		n->first_seq = ev->seq;
 		n->first_ms = ev->ms;
 	}
 	if (ev->what == CAPTURE_EVENT) {
@@ -211,10 +213,20 @@ name_rows(struct counting *n, const struct options *o, struct usage_list *list)
 	return e;
 }
 
+/* Events that a ring has dropped, and those before its first list, which are not counted. */
+static uint64_t
+count_dropped(const struct counting *n)
+{
+	uint64_t first = n->part.part.first;
+
+	return n->part.dropped > 0 && n->seen && n->first_seq > first ?
+	    n->first_seq - first : n->part.dropped;
+}
+
 static void
 tell_source(const struct counting *n, struct usage_source *from)
 {
-	uint64_t dropped = n->part.dropped;
+	uint64_t dropped = count_dropped(n);
 	int64_t since = dropped > 0 && n->seen ? n->first_ms : n->part.part.ms;
 	struct usage_totals sums;
 
