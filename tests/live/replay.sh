@@ -130,10 +130,14 @@ difference() {
 
 # A recording has a sample for each second.
 stress() {
-	"$pagek" record -q -o seconds -- sleep 3
+	"$pagek" record -q -o seconds -- python3 -c 'import time
+for i in range(30):
+    time.sleep(0.1)
+    bytearray(100000 + i)'
 	go 80 24 "$pagek replay --at begin seconds"
 	wait_for 'REPLAY PAUSED' && keys 2 &&
-	    wait_for '^S HEAP STRESS .* REPLAY PAUSED$' || return 1
+	    wait_for '^S HEAP STRESS .* REPLAY PAUSED$' &&
+	    wait_for '^1 default criteria +- +(0|n/a) +(0|n/a) ' || return 1
 	keys ':at end' Enter
 	wait_for '^1 default criteria +[^ ]+ +[^ ]+ +(n/a|[~<>]?[1-9][0-9,]*) ' ||
 	    return 1
