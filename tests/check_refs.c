@@ -34,6 +34,7 @@ enum how {
 struct shared {
 	_Atomic uint32_t asked, done;	/* rounds */
 	_Atomic bool idle;		/* the target logs no event */
+	_Atomic bool rests;		/* ... and has done so once since then */
 	_Atomic bool hot;		/* it reads HOT pages all the time */
 	_Atomic bool executes;		/* it executes another program */
 	uint8_t how[PAGES];		/* HOWS: not at all */
@@ -99,9 +100,10 @@ run_target(const int fds[2])
 			execl("/bin/sleep", "sleep", "1000", NULL);
 		for (unsigned i = 0; atomic_load(&shared->hot) && i < HOT; i++)
 			touch(i, HOW_LOAD, file);
-		if (atomic_load(&shared->idle))
+		if (atomic_load(&shared->idle)) {
+			atomic_store(&shared->rests, true);
 			sched_yield();
-		else
+		} else
 			produce_alloc(&p, rig_addr(n++ % RIG_SLOTS), 16, 0,
 			    TYPE_MALLOC, 0, 0);
 	}
@@ -465,6 +467,9 @@ TEST(a_target_that_was_idle_for_long_still_undoes_its_cuts)
 	epoch();
 	ck_assert_uint_gt(count_mappings(true), PAGES / 4);
 	atomic_store(&shared->idle, true);
+	/* It may wait for room in its ring. */
+	while (!atomic_load(&shared->rests))
+		pass();
 	refs_close(refs);
 	refs = NULL;
 	ck_assert(!stream_feed_cut_done(feed));
