@@ -119,24 +119,20 @@ app_panels_need(const struct app *app, enum panel_blocks blocks)
 	return false;
 }
 
-/* Overlays that are on a page which comes to the top are closed: they are of that page. */
+/* A page closes the picker of orders: the page that comes to be under it may have none. */
 void
 app_panel_open(struct app *app, enum app_panel p)
 {
 	struct app_panels *ps = &app->panels;
-	bool on_it = false;
 	int i, n = 1;
 
 	if (p == APP_PAGE_K) {
 		app_panel_close_all(app);
 		return;
 	}
-	for (i = 1; i < ps->n; i++) {
-		if (is_page(ps->stack[i]))
-			on_it = ps->stack[i] == p;
-		if (ps->stack[i] != p && !on_it)
+	for (i = 1; i < ps->n; i++)
+		if (ps->stack[i] != p && (ps->stack[i] != APP_SORT || !is_page(p)))
 			ps->stack[n++] = ps->stack[i];
-	}
 	ps->stack[n++] = p;
 	ps->n = n;
 	ps->scroll = (struct page_scroll){ 0 };
