@@ -793,7 +793,7 @@ TEST(a_visit_may_end_at_an_earlier_moment)
 	ck_assert(keeper_complete(keeper()));
 }
 
-/* Whatever way led to the moment. */
+/* By any way that leads to the moment. */
 LOOP_TEST(counts_are_from_the_beginning, 0, 2)
 {
 	static const char *const words[] = { "half", "end", "peak", "+100ms",

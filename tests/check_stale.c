@@ -1,4 +1,4 @@
-/* What `pagek stale` finds: old blocks whose pages were not referenced. */
+/* Results of `pagek stale`: old blocks whose pages were not referenced. */
 #include <string.h>
 
 #include "../src/base/base.h"
@@ -162,7 +162,7 @@ LOOP_TEST(the_filter_lets_these_blocks_through, 0, NELEM(moments))
 	ck_assert_uint_eq(n, found.all.stale);
 }
 
-/* What is counted already belongs to somebody else, and goes on afterwards. */
+/* Counts that were there already belong to somebody else, and go on afterwards. */
 TEST(pages_that_are_counted_are_not_asked_for)
 {
 	struct touch_switch wish = { .n = 0 };

@@ -374,7 +374,7 @@ LOOP_TEST(any_size_of_the_screen_has_a_picture, 1, 200)
 	}
 }
 
-/* What is wrong with the list is in the state. */
+/* The state tells faults of the list. */
 LOOP_TEST(the_state_is_there_at_any_width, 40, 200)
 {
 	struct page_touches_head h = head;

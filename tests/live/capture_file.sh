@@ -66,7 +66,7 @@ while l: l.pop(random.randrange(len(l)))' || return 1
 	    ! "$pagek" stats -q ./ring | grep '^Ring '
 }
 
-# What is wrong with a file has one status and one sentence, whatever reads it.
+# A fault of a file has one status and one sentence in each command.
 # TABLE: FILE STATUS PATTERN.
 refusals() {
 	: >empty

@@ -6,7 +6,7 @@ set -u
 program=$B/tests/targets/references
 counts=$B/tests/refcnt/counts
 
-# What the program says of itself.
+# The program's own words.
 awk 'BEGIN { for (p = 0; p < 16; p++)
 	print p, (p + 1) * 1000, p % 2 == 0 ? 101 : 1 }' >"$tmp/known"
 

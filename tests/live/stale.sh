@@ -1,5 +1,5 @@
 #!/bin/sh
-# What pagek stale finds in a cache of which some keys are read: redis-server, with
+# pagek stale on a cache of which some keys are read: redis-server, with
 # values of 100 bytes, which share pages, and of 8 KiB, which fill some.  KEYS of each
 # are stored (3,000) and READ of them read (30).
 # Needs redis-tools and python3.

@@ -176,7 +176,7 @@ no_data() {
 }
 rule "data is pagek stress's" no_data
 
-# Whatever the kernel gives, some of it moves while pages are touched.
+# Each source of this kernel moves while pages are touched.
 here() {
 	t new-session -d -s p -x 124 -y 35 "exec $pagek --page=S demo:1"
 	wait_for '^S HEAP STRESS .*LIVE$' &&

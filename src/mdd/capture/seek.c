@@ -159,7 +159,7 @@ next_of_entry(struct capture *c, struct capture_event *out, size_t max,
 	return 0;
 }
 
-/* What is missing behind the last event of each part. */
+/* Events that are missing behind the last one of each part. */
 static size_t
 miss_last(struct capture *c, struct capture_event *out, size_t max)
 {

@@ -280,7 +280,7 @@ touches_look(struct keeper *k, struct touches_look *look)
 	look->counts = t->counts;
 	look->since_ms = t->since_ms;
 	pthread_mutex_lock(&t->lock);
-	/* What was asked for, unless it cannot be kept. */
+	/* The one that was asked for, unless it cannot be kept. */
 	look->period_ms = t->lasts_ms > t->period_ms ? (uint32_t)(t->lasts_ms <
 	    WIRE_COUNT_PERIOD ? t->lasts_ms : WIRE_COUNT_PERIOD) : t->period_ms;
 	memcpy(look->why, t->why, sizeof look->why);

@@ -45,7 +45,7 @@ is_gone(void *arg)
 	    (!look->link.up && !look->link.returns);
 }
 
-/* What this command counts is to end with it, also after ^C. */
+/* Counting that this command has begun ends with it, also after ^C. */
 static volatile sig_atomic_t interrupted;
 
 static void
