@@ -145,7 +145,7 @@ put_losses(FILE *out, const struct dump *d)
 		uint64_t n;
 		const char *what;
 	} losses[] = {
-		{ n->missed, "events were not recorded" },
+		{ n->missed, "events are missing" },
 		{ n->unknown, "frees of blocks that were not listed" },
 		{ n->replaced, "blocks were replaced at their address" },
 		{ n->pending, "events waited to be recorded" },

@@ -385,8 +385,9 @@ report_unsure(const struct dump *d)
 		    "events are not in it, and %s", d->name,
 		    base_digits(n->pending).text, unsure);
 	if (n->missed > 0)
-		notice("%s: %s events were not recorded, for want of "
-		    "memory or time", d->name, base_digits(n->missed).text);
+		notice("%s: %s events are missing: there was no memory or time "
+		    "to record them, or the file is damaged", d->name,
+		    base_digits(n->missed).text);
 }
 
 int
