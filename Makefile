@@ -100,9 +100,9 @@ BASE = $(sort $(wildcard src/base/*.c))
 STREAM = $(sort $(wildcard src/stream/*.c src/stream/*/*.c))
 ALLOCP = $(sort $(wildcard src/allocp/*.c))
 BLKLIST = $(sort $(wildcard src/blklist/*.c src/blklist/*/*.c))
-SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
-NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.c)))
-MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*.c src/mdd/*/*.c))) \
+SYMBOL = $(sort $(filter-out %/pagek-symbols.c,$(wildcard src/symbol/*.c src/symbol/*/*.c)))
+NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.c src/nodes/*/*/*.c)))
+MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*.c src/mdd/*/*.c src/mdd/*/*/*.c))) \
 	src/mdd/target/settings.c
 USAGE = $(sort $(wildcard src/usage/*.c))
 STRESS = $(sort $(wildcard src/stress/*.c))
@@ -111,7 +111,7 @@ PAGEK = $(sort $(wildcard src/pagek/*/*.c src/pagek/*/*/*.c))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.
 UNWIND = $(sort $(wildcard src/alloclog/unwind/*.c))
-PRODUCE = $(sort $(wildcard src/alloclog/produce/*.c)) src/alloclog/sample.c $(UNWIND)
+PRODUCE = $(sort $(wildcard src/alloclog/produce/*.c)) $(UNWIND)
 
 FILTER = $(sort $(wildcard src/filter/*.c))
 ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(USAGE) \
@@ -150,7 +150,7 @@ $B/pageknode: $B/src/nodes/pageknode/main.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # The only one that reads strangers' files.
-$B/pagek-symbols: $B/src/symbol/pagek-symbols.o $(ARCHIVE)
+$B/pagek-symbols: $B/src/symbol/reader/pagek-symbols.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS) -ldl -pthread
 
 $(ARCHIVE): $(ROOM_OBJS)

@@ -6,7 +6,7 @@
 
 #include "../src/filter/expr.h"
 #include "../src/pagek/blocks/order.h"
-#include "../src/pagek/commands/snapshot.h"
+#include "../src/pagek/commands/snapshot/snapshot.h"
 #include "../src/pagek/documents/documents.h"
 #include "../src/pagek/documents/export.h"
 #include "../src/pagek/layout/fields.h"

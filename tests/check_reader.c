@@ -9,7 +9,7 @@
 #include "symbol_rig.h"
 
 #include "../src/symbol/packet.h"
-#include "../src/symbol/reader.h"
+#include "../src/symbol/reader/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

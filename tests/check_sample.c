@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/alloclog/sample.h"
+#include "../src/alloclog/produce/sample.h"
 #include "harness.h"
 
 /* --- the draws --------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include "symbol_rig.h"
 #include "harness.h"
 
-#include "../src/symbol/reader.h"
+#include "../src/symbol/reader/reader.h"
 #include "../src/symbol/symbol.h"
 
 #ifdef HAVE_ELFUTILS

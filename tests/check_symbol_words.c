@@ -5,7 +5,7 @@
 #include "symbol_rig.h"
 #include "harness.h"
 
-#include "../src/symbol/reader.h"
+#include "../src/symbol/reader/reader.h"
 
 #include <sys/auxv.h>
 

@@ -4,7 +4,7 @@
  */
 #include "symbol_rig.h"
 
-#include "../src/symbol/reader.h"
+#include "../src/symbol/reader/reader.h"
 
 /* --- names of functions -------------------------------------------------- */
 

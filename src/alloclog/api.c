@@ -3,6 +3,7 @@
 
 #include "alloclog.h"
 #include "../mdd/target/target.h"
+#include "debugdata.h"
 #include "hooks.h"
 
 #define TEXT_MAX 40	/* characters of a type's description */

@@ -42,6 +42,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "debugdata.h"
 #include "hooks.h"
 #include "produce/keeper_watch.h"
 #include "unwind/libc.h"

@@ -5,13 +5,12 @@
  *	api.c			alloclog.h: blocks and pools that a program names
  *	real.c			the real functions, the bootstrap pool, chunk heads
  *	functions.c, imports	mem*, str* and syscall of our own; what is libc's
- *	sample.c, threads.c	one allocation in so many bytes; a thread's state
+ *	threads.c		a thread's state
  *	attach.c		hello to a node and to the next one; fork; seccomp
  *	lock.c			mlockall(2) within RLIMIT_MEMLOCK; mremap(2) of cut memory
- *	debugdata.c		memory debug data: the core of src/mdd/target
- *	debugdump.c		dumps that the process writes itself
  *	callers.c		which threads are in a hook: a fork waits for them
- *	produce/, unwind/	records into rings; call stacks
+ *	produce/, unwind/	records into rings, and which events are sampled; call stacks
+ *	debugdata/		memory debug data, and dumps of it (debugdata.h)
  *
  * Vocabulary
  *	real		the function that a hook stands before: the next one of
@@ -40,7 +39,7 @@
 #include <stdint.h>
 
 #include "produce/produce.h"
-#include "sample.h"
+#include "produce/sample.h"
 #include "unwind/unwind.h"
 
 /*
@@ -623,58 +622,6 @@ bool operator_has(uintptr_t pc);
 unsigned operator_type(void);
 /* The same if the operator returns there: one that jumps to free() has no frame. */
 unsigned operator_called_at(uintptr_t pc);
-
-/* --- memory debug data (debugdata.c) ------------------------------------- */
-
-/*
- * After the real functions were looked up: true when the data are collected, and
- * `real` has been changed so that they are.  ours: malloc is this library's, or none
- * are.
- */
-bool debugdata_begin(bool ours);
-
-/* True if this process keeps debug data. */
-bool debugdata_on(void);
-/*
- * Tells blocks of the debug data to a stream that began late, and says hello to the
- * next node if the keeper is gone.  Call it outside of any event; keeps errno.
- */
-void debugdata_due(void);
-/* Call it when a new stream has begun, before callers_go_on(). */
-void debugdata_rejoined(void);
-
-/* For an operator that does not call the malloc family. */
-void debugdata_allocated(void *ptr, size_t size, unsigned type,
-    uintptr_t frame);
-void debugdata_freeing(void *ptr, unsigned type, uintptr_t frame);
-
-/* --- dumps by the process (debugdump.c) ---------------------------------- */
-
-/* Reads when to do it from the environment. */
-void debugdump_begin(void);
-
-/*
- * Writes a dump, unless one is being written.  from: "size", "exit" or "signal".
- * Keeps errno.
- */
-void debugdump_write(const char *from);
-bool debugdump_busy(void);
-
-/* The thread has allocated, or freed (< 0), so many usable bytes. */
-void debugdump_count(int64_t bytes);
-
-/* alloclog_when() */
-void debugdump_when(size_t bytes, void (*call)(void));
-void debugdump_exit(void);
-/* Before any message: standard error is the file that descriptor 2 is now. */
-void debugdump_know_errors(void);
-/*
- * Writes "pagek: ", the three texts and a newline to standard error, unless
- * descriptor 2 is another file by now.
- */
-void debugdump_complain(const char *what, const char *about, const char *remedy);
-/* The process is about to enter a sandbox, in which no dump is written. */
-void debugdump_locks(void);
 
 #pragma GCC visibility pop
 

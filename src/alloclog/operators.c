@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <unwind.h>
 
+#include "debugdata.h"
 #include "hooks.h"
 
 /* symbol, type, alignment (of a new), parameters, arguments */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "debugdata.h"
 #include "hooks.h"
 #include "unwind/libc.h"
 #include "unwind/syscalls.h"

@@ -11,8 +11,8 @@
  *	wrappers.c	the default list of wrappers, and patterns of more
  *	shortname.c	names to show
  *	typenames.c	types of the objects in blocks, from names of functions; from
- *			debug information: reader_types.c
- *	pagek-symbols.c, reader*.c	the reader (reader.h)
+ *			debug information: reader/reader_types.c
+ *	reader/		the program that reads tables of symbols: pagek-symbols
  *
  * Vocabulary
  *	module		code mapped into a target: a file, or "[vdso]", or

@@ -26,7 +26,7 @@
 
 #include "../../src/base/base.h"
 #include "../../src/symbol/packet.h"
-#include "../../src/symbol/reader.h"
+#include "../../src/symbol/reader/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 const char *__asan_default_options(void);

@@ -5,17 +5,20 @@ set -u
 
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
-rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog filter
-allocp blklist blklist/indexed usage stress refcnt mdd/capture symbol mdd/dump mdd/take mdd mdd/export
+rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog alloclog/debugdata filter
+allocp blklist blklist/indexed usage stress refcnt
+mdd/capture mdd/capture/reader mdd/capture/recording symbol symbol/reader mdd/dump mdd/take mdd mdd/export
 nodes/host nodes/node_options nodes/places
-nodes/link nodes/session nodes/survey nodes/bridge nodes
+nodes/link nodes/session nodes/session/requests nodes/survey nodes/bridge nodes
 nodes/keeper nodes/kernel nodes/touches nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
 nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
 pagek/picture pagek/page pagek/levels pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/usage pagek/touches pagek/cli
-pagek/documents pagek/debugdata pagek/batch pagek/refcnt pagek/jobs pagek/app pagek/app/pages pagek/tui pagek/commands pagek/check pagek/stale pagek'
+pagek/documents pagek/debugdata pagek/batch pagek/refcnt pagek/jobs pagek/app pagek/app/pages pagek/tui
+pagek/commands pagek/commands/run pagek/commands/snapshot pagek/commands/dumps pagek/commands/stress
+pagek/check pagek/stale pagek'
 
 # The rooms of a page and those of a node meet only in the program pageknode.
-page_side='nodes/link nodes/session nodes/survey nodes/bridge nodes'
+page_side='nodes/link nodes/session nodes/session/requests nodes/survey nodes/bridge nodes'
 node_side='nodes/keeper nodes/kernel nodes/touches nodes/self_watch nodes/recorder nodes/arrivals nodes/images
 nodes/takeover nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor'
 
@@ -97,10 +100,10 @@ doors_name_their_files() {
 	for room in $rooms; do
 		case $room in
 		alloclog) door=$room/hooks.h ;;
-		pagek/app/pages) door=$room.h ;;
 		pagek) continue ;;
 		*) door=$room/${room##*/}.h ;;
 		esac
+		[ -f "$top/src/$door" ] || door=$room.h
 		for file in "$top/src/$room"/*.[ch] "$top/src/$room"/*.def; do
 			[ -f "$file" ] && [ "$file" != "$top/src/$door" ] &&
 			    echo "$door ${file##*/}"
@@ -116,6 +119,16 @@ doors_name_their_files() {
 		done
 		echo "$door does not name $file"
 		return 1
+	done
+}
+
+# A person who moves in reads a room in a day.
+rooms_fit_a_person() {
+	find "$top/src" -type d | while read -r dir; do
+		set -- $(find "$dir" -maxdepth 1 -name '*.[ch]' -exec cat {} + | wc -l) \
+		    $(find "$dir" -maxdepth 1 -name '*.[ch]' | wc -l)
+		[ "$1" -le 6000 ] && [ "$2" -le 40 ] ||
+		    { echo "${dir#"$top/"} has $1 lines in $2 files"; return 1; }
 	done
 }
 
@@ -138,6 +151,7 @@ rule "the rooms of a page and those of a node do not include each other" \
     sides_are_apart
 rule "a room in a room has a header of its name" rooms_have_doors
 rule "the door of a room names its files" doors_name_their_files
+rule "a room has 6,000 lines and 40 files at most" rooms_fit_a_person
 rule "curses is the terminal's alone" lies_in '#include <n?curses' pagek/tui/
 rule "messages are read and written in the wire's room alone" \
     lies_in '#include <cbor' stream/wire/

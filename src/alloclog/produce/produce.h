@@ -10,6 +10,7 @@
  *	areas.c		the eras: attaching, the next keeper, forked children
  *	keeper_watch.c	notices that the keeper is gone
  *	regions.c	the regions that the program has registered
+ *	sample.h	which allocations are logged: one in so many bytes
  *	cuts.c		borders between mappings, for counting references
  *
  * Vocabulary

@@ -2,20 +2,17 @@
  * capture: files that hold each event of some data streams, written by a node
  * and read by a page.  pagek-capture(5) has the format.
  *
- *	writer.c	the writer: its queue, its thread
- *	recording.c	the state of each part that is written: blocks, checkpoints, gaps
- *	segments.c	segments, full disks, the ring of files
+ *	recording/	writes captures
+ *	reader/		opens and reads them, and finds the list at a moment
  *	definitions.c	parts, sites, threads and other definitions as bytes
  *	events.c	records as columns
  *	state.c		which blocks are live after some events, and totals
  *	addresses.c	sets of addresses in their order
- *	reader.c	opens files, and reads their blocks
- *	seek.c		the list at a moment
  *	pack.c		checksums, compression
- *	format.h	the format, and declarations for the files above
+ *	format.h	the format, and declarations for the files above and both rooms
  *
  * A new kind of block is a row of enum format_kind (format.h), a row of `kinds` in
- * reader.c, its bytes in definitions.c, and an item of pagek-capture(5).
+ * reader/reader.c, its bytes in definitions.c, and an item of pagek-capture(5).
  *
  * Vocabulary
  *	capture		one file or, with a ring, a folder of files.
@@ -362,7 +359,7 @@ uint64_t capture_position(const struct capture *);
 int capture_read(struct capture *, uint32_t part, uint64_t *seq,
     struct capture_event *, size_t max, size_t *n);
 
-/* --- lists of a moment (seek.c, state.c) -------------------------------- */
+/* --- lists of a moment (reader/seek.c, state.c) -------------------------------- */
 
 struct capture_list;
 

@@ -1,6 +1,6 @@
 /*
  * format: the bytes of a capture, as pagek-capture(5) has them.  Private to the
- * room.
+ * room and the two in it.
  *
  *	struct bytes	a growing buffer; once it has failed for want of memory it
  *			takes nothing more

@@ -16,7 +16,7 @@
  *	caller	a number of a record: of a stack, or a return address.
  *
  * Another format is a file with its writer here, a row of formats[] in
- * ../../pagek/commands/cmd_export.c, an option in ../../pagek/cli/options.def, and a
+ * ../../pagek/commands/snapshot/cmd_export.c, an option in ../../pagek/cli/options.def, and a
  * section of pagek-export(1).
  *
  * Example

@@ -8,7 +8,7 @@
  *	wrap.c		hooks for --wrap: malloc's family and newlib's
  *	wrap_cxx.c	hooks for --wrap: the C++ operators
  *	port_linux.c	a port: Linux programs without liballoclog
- *	../../alloclog/debugdata.c	the port of liballoclog
+ *	../../alloclog/debugdata/debugdata.c	the port of liballoclog
  *	port_freertos.c	a port: firmware with FreeRTOS
  *
  * The core is C99 and needs string.h only.  It runs with 32 and 64 bits, in

@@ -20,12 +20,7 @@
  *	watch.c		the end of one block
  *	arm.c		arming and disarming
  *	replay.c	the time line of a capture
- *	regions.c	known regions
- *	marks.c		asks the node for named marks, or to set one
- *	usage.c		asks the node for counts by caller, type and size
- *	stress.c	asks the node for the kernel's counts of heap stress
- *	touches.c	asks the node for references to pages, and switches their counting
- *	retained.c	earlier records that the node still has
+ *	requests.h	what else is asked for: regions, marks, usage, stress, references
  *	merge.c		a snapshot in parts, and the records that come meanwhile
  *	answer_cache.c	names that the node has told, and keys to ask for
  *

@@ -20,6 +20,7 @@
 #include "../link/link.h"
 #include "answer_cache.h"
 #include "merge.h"
+#include "requests.h"
 #include "session.h"
 
 /* Notice while snapshots keep losing records; a window replaces it. */
@@ -489,34 +490,6 @@ void window_cycle(struct nodes_session *);
 /* Looks for the watched block's end, before the data's batch is applied. */
 void watch_data(struct nodes_session *, const struct blklist_batch *,
     const struct wire_data *);
-
-/* --- regions.c -------------------------------------------------- */
-
-/* Requests the regions, if due or if the list has become whole. */
-void regions_cycle(struct nodes_session *, bool due);
-void regions_reset(struct nodes_session *);
-void regions_look(struct nodes_session *);
-
-/* --- marks.c ---------------------------------------------------- */
-
-/* There is another stream, or none. */
-void marks_reset(struct nodes_session *);
-
-/* --- usage.c ---------------------------------------------------- */
-
-/* There is another stream, or none. */
-void usage_reset(struct nodes_session *);
-
-/* --- touches.c -------------------------------------------------- */
-
-/* There is another stream, or none. */
-void touches_reset(struct nodes_session *);
-void touches_fini(struct nodes_session *);
-
-/* --- retained.c ------------------------------------------------- */
-
-/* Sends a READ again that was cancelled, or ends with another stream. */
-void retained_cycle(struct nodes_session *);
 
 /* --- arm.c ------------------------------------------------------ */
 

@@ -19,7 +19,7 @@
 #include "../../base/base.h"
 #include "../batch/batch.h"
 #include "../cli/cli.h"
-#include "../commands/snapshot.h"
+#include "../commands/snapshot/snapshot.h"
 #include "../documents/documents.h"
 #include "check.h"
 

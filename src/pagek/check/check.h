@@ -23,7 +23,7 @@
 #include <stdio.h>
 
 #include "../cli/options.h"
-#include "../commands/snapshot.h"
+#include "../commands/snapshot/snapshot.h"
 #include "../blocks/row_filter.h"
 
 #define CHECK_NAME 64

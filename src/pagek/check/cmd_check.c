@@ -6,7 +6,7 @@
 #include "../batch/batch.h"
 #include "../cli/cli.h"
 #include "../cli/pump.h"
-#include "../commands/commands.h"
+#include "../commands/run/run.h"
 #include "check.h"
 
 #define NODE_ANSWER_MS 3000	/* for what the node should know at once */

@@ -8,7 +8,7 @@
 #include "../blocks/choice.h"
 #include "../cli/pump.h"
 #include "../commands/commands.h"
-#include "../commands/snapshot.h"
+#include "../commands/snapshot/snapshot.h"
 #include "../layout/fields.h"
 #include "../layout/layout.h"
 #include "stale.h"

@@ -1,0 +1,139 @@
+/*
+ * recording: the writer's own side: what it knows of each part, and the files as
+ * they are written.  One thread.  Private to the room; ../capture.h has what others
+ * call.
+ *
+ *	writer.c	the writer: its queue, its thread
+ *	recording.c	the state of each part that is written: blocks, checkpoints, gaps
+ *	segments.c	segments, full disks, the ring of files
+ */
+#ifndef CAPTURE_RECORDING_H
+#define CAPTURE_RECORDING_H
+
+#include "../../../base/hashmap.h"
+#include "../format.h"
+
+/* --- files (segments.c) --------------------------------------------------- */
+
+/*
+ * A write that fails stops it all: the torn block is cut off, and until
+ * segments_resume() has begun another segment nothing is written.
+ */
+struct segments {
+	int fd;			/* of the file that is written; -1: none */
+	int folder;		/* -1: no ring */
+	uint64_t ring;
+	uint32_t node;
+	unsigned keep_free;
+	uint64_t segment_bytes;
+	bool plain;
+	uint64_t id, number;	/* of the capture; of the segment, 0: none yet */
+	uint64_t begin, at;	/* of the segment in its file; where the next block goes */
+	uint64_t reserved;	/* bytes of the file with room on the disk */
+	uint64_t oldest;	/* segment that is still there */
+	uint64_t *size;		/* of the segments from there on, of a ring */
+	size_t nsizes, size_cap;
+	uint64_t bytes;		/* of all files */
+	uint64_t unsynced;
+	struct mono synced;	/* when */
+	_Atomic uint32_t call_ms;	/* since when a call to the disk has lasted; 0: none does */
+	bool last;		/* the last blocks are written, into the room kept for them */
+	int stopped;		/* -errno: nothing is written now; 0: it writes */
+	char why[CAPTURE_WHY];
+	struct pack *pack;
+	uint8_t *packed;
+};
+
+/* -EINVAL, -EEXIST, -ENOMEM; -errno of the first write. */
+int segments_open(struct segments *, const struct capture_opts *);
+/* Closes the descriptor, too. */
+void segments_close(struct segments *);
+void segments_abandon(struct segments *);
+/* Begins another segment; a ring drops its oldest. */
+int segments_segment(struct segments *);
+int segments_resume(struct segments *);
+/* Some blocks may still be written behind a full disk: gaps and the end. */
+void segments_resume_last(struct segments *);
+/* True when the next segment is due. */
+bool segments_is_full(const struct segments *);
+/* Writes a block; fills the head's lengths and checksum. */
+int segments_block(struct segments *, struct block_head *, const struct bytes *);
+/* Milliseconds that the present call to the disk has lasted; any thread. */
+uint32_t segments_call_ms(const struct segments *);
+/* Makes sure that all is on the disk; stops when that is almost full. */
+void segments_sync(struct segments *);
+
+/* --- parts (recording.c) -------------------------------------------------- */
+
+struct recording_part;
+
+/* A block of definitions, kept for the next segment of a ring or until written. */
+struct definition {
+	struct block_head head;
+	struct bytes payload;
+	bool written;
+};
+
+struct recording {
+	struct segments out;
+	struct recording_part *part;	/* number 1 is part[0] */
+	size_t nparts, part_cap;
+	struct definition *define;
+	size_t ndefines, define_cap;
+	struct events_coder *coder;
+	struct bytes payload;
+	size_t block_events;		/* at most */
+	uint64_t checkpoint_events, checkpoint_bytes;
+	uint64_t events;		/* written */
+	uint64_t absent;		/* events that a full disk has cost, of gaps that are closed */
+	struct mono flushed, stopped_at;
+	int64_t retry_ms;
+	bool waiting;			/* events that are not written */
+};
+
+struct recording_info {
+	uint64_t seq;
+	struct blklist_info info;
+};
+
+int recording_open(struct recording *, const struct capture_opts *);
+void recording_close(struct recording *);
+/* The same, but the descriptor is still the caller's. */
+void recording_abandon(struct recording *);
+
+/* Parts come in the order of their numbers.  -ENOMEM. */
+int recording_part(struct recording *, uint32_t no, uint64_t first, int64_t ms,
+    unsigned options, uint32_t store, const void *definition, size_t len);
+/* Other definitions; count: rows in them. */
+void recording_define(struct recording *, enum format_kind, uint32_t part,
+    uint64_t first, int64_t ms, const void *, size_t len);
+void recording_blocks(struct recording *, uint32_t part, const struct blk *,
+    size_t n);
+void recording_state(struct recording *, uint32_t part, uint64_t seq,
+    int64_t ms, const struct capture_totals *);
+/* w[2] of records: the time in full. */
+void recording_records(struct recording *, uint32_t part, uint64_t seq,
+    const struct rec *, size_t n);
+/* Requesters of records that follow. */
+void recording_infos(struct recording *, uint32_t part,
+    const struct recording_info *, size_t n);
+void recording_requester(struct recording *, uint32_t part, uint16_t info,
+    const struct blklist_info *);
+/* ms: when the first of them was, or earlier. */
+void recording_lost(struct recording *, uint32_t part, uint64_t seq,
+    int64_t ms, unsigned cause, uint64_t count);
+void recording_clock(struct recording *, int64_t ms, int64_t wall_ns);
+void recording_stress(struct recording *, int64_t ms, const void *, size_t len);
+void recording_end_part(struct recording *, uint32_t part, int64_t ms,
+    int status, const void *reason, size_t len);
+
+/* Writes what waits, or a portion of it; call it when nothing else is due. */
+void recording_flush(struct recording *);
+/* Events that a full disk has cost so far. */
+uint64_t recording_absent(const struct recording *);
+/* Milliseconds until it should be called again; -1: nothing waits. */
+int recording_due(const struct recording *);
+/* The reason of the end: the last block. */
+void recording_end(struct recording *, const char *reason);
+
+#endif

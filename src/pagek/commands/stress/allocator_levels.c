@@ -1,0 +1,366 @@
+/*
+ * pagek stress --allocators: requests of a target's own allocators by the level that
+ * satisfied them, as its records tell (alloclog_level()).
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../../base/base.h"
+#include "../../batch/batch.h"
+#include "../../cli/pump.h"
+#include "../../documents/documents.h"
+#include "../../layout/fields.h"
+#include "../../layout/layout.h"
+#include "stress.h"
+
+#define LEVELS 6	/* as in stress/stress.h: the last one is of failed requests */
+
+/* Totals of the target, or what has come since the line before. */
+struct tally {
+	const struct options *o;
+	const struct nodes_look *look;
+	int64_t wall_ms, ms;	/* of its end; how long, -1: since the target's start */
+	uint64_t level[LEVELS];
+	uint64_t untold;	/* requests without a level */
+};
+
+struct level_row {
+	unsigned level;		/* from 1; LEVELS + 1: those without one */
+	const struct tally *tally;
+};
+
+struct levels {
+	const struct options *o;
+	struct nodes_session *session;
+	FILE *out;
+	struct json json;
+	struct tally last;
+	struct mono at;
+	uint32_t stream_no;
+	uint64_t lines;
+};
+
+/* --- a line of data -------------------------------------------------------------------- */
+
+static bool
+get_level(const void *row, size_t at, struct field_value *v)
+{
+	v->n = ((const struct tally *)row)->level[at];
+	return true;
+}
+
+FIELD_GET(get_time, tally, i, r->wall_ms, true)
+FIELD_GET(get_seconds, tally, share, (double)r->ms / 1000, r->ms >= 0)
+FIELD_GET_TEXT(get_name, tally, r->look->target.name)
+FIELD_GET(get_pid, tally, n, (uint64_t)r->look->target.pid,
+    r->look->target.pid != 0)
+FIELD_GET(get_untold, tally, n, r->untold, true)
+FIELD_GET(get_complete, tally, n, r->look->complete, true)
+
+static void
+clock_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct tally *r = row;
+
+	stress_clock_text(r->wall_ms, r->o->page.utc, out);
+}
+
+#define COLUMN(name, cols) \
+	{ .plain = true, .title = (name), .gap = 1, .width = (cols), .right = true }
+#define LEVEL(n, cols) \
+	{ .key = "level_" #n, .kind = FIELD_NUMBER, .get = get_level, .at = (n) - 1, \
+	    .column = COLUMN("LEVEL" #n, cols) }
+
+static const struct field tally_fields[] = {
+	{ .key = "time", .kind = FIELD_TIME, .get = get_time,
+	    .column = { .title = "TIME", .width = 8, .cell = clock_cell } },
+	{ .key = "seconds", .kind = FIELD_SHARE, .get = get_seconds },
+	{ .key = "target", .kind = FIELD_TEXT, .get = get_name },
+	{ .key = "pid", .kind = FIELD_NUMBER, .get = get_pid },
+	LEVEL(1, 13), LEVEL(2, 9), LEVEL(3, 8), LEVEL(4, 8), LEVEL(5, 8),
+	LEVEL(6, 8),
+	{ .key = "no_level", .kind = FIELD_NUMBER, .get = get_untold,
+	    .column = COLUMN("NO LEVEL", 13) },
+	{ .key = "complete", .kind = FIELD_BOOL, .get = get_complete },
+};
+static const struct field_table tallies = FIELD_TABLE(tally_fields);
+
+/* --- the table -------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *meaning;
+} rows[LEVELS + 1] = {
+	{ "1 first region", "satisfied at once" },
+	{ "2 second region", "the first one had no room" },
+	{ "3 third region", "" },
+	{ "4 fourth region", "" },
+	{ "5 fifth region", "" },
+	{ "6 failed", "no region had room" },
+	{ "- no level", "the allocator does not tell one" },
+};
+
+static uint64_t
+count_of(const struct level_row *r)
+{
+	return r->level > LEVELS ? r->tally->untold :
+	    r->tally->level[r->level - 1];
+}
+
+static uint64_t
+told(const struct tally *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < LEVELS; i++)
+		sum += t->level[i];
+	return sum;
+}
+
+static void
+name_cell(const void *row, char out[FIELD_CELL])
+{
+	snprintf(out, FIELD_CELL, "%s",
+	    rows[((const struct level_row *)row)->level - 1].name);
+}
+
+static void
+count_cell(const void *row, char out[FIELD_CELL])
+{
+	snprintf(out, FIELD_CELL, "%s", base_digits(count_of(row)).text);
+}
+
+/* A part of the requests that tell a level. */
+static void
+share_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct level_row *r = row;
+	uint64_t n = count_of(r);
+	double share = n > 0 ? 100.0 * (double)n / (double)told(r->tally) : 0;
+
+	if (r->level > LEVELS || n == 0)
+		snprintf(out, FIELD_CELL, "-");
+	else if (share < 0.1)
+		snprintf(out, FIELD_CELL, "<0.1%%");
+	else
+		snprintf(out, FIELD_CELL, "%.1f%%", share);
+}
+
+static void
+meaning_cell(const void *row, char out[FIELD_CELL])
+{
+	snprintf(out, FIELD_CELL, "%s",
+	    rows[((const struct level_row *)row)->level - 1].meaning);
+}
+
+static const struct field level_fields[] = {
+	{ .column = { .title = "LEVEL", .width = 23, .cell = name_cell } },
+	{ .column = { .title = "COUNT", .width = 15, .right = true, .gap = 1,
+	    .cell = count_cell } },
+	{ .column = { .title = "SHARE", .width = 6, .right = true, .gap = 1,
+	    .cell = share_cell } },
+	{ .column = { .title = "MEANING", .gap = 2, .cell = meaning_cell } },
+};
+static const struct field_table level_table = FIELD_TABLE(level_fields);
+
+static void
+put_head(FILE *out, const struct tally *t)
+{
+	char target[PAGE_TARGET_TEXT];
+
+	page_target_text(t->look, target);
+	fprintf(out, "ALLOCATOR LEVELS  %s", target);
+	if (t->ms >= 0)
+		fprintf(out, "  %.1f s", (double)t->ms / 1000);
+	fputc('\n', out);
+}
+
+/* Why the counts are not all. */
+static void
+put_notes(FILE *out, const struct tally *t)
+{
+	const char *lack = page_look_lack(t->look);
+
+	if (told(t) == 0)
+		fputs("no record tells a level: a program does with "
+		    "alloclog_level()\n", out);
+	if (t->look->sample != 0)
+		fputs("a sample is logged: the counts of functions such as "
+		    "malloc() are those of the sample\n", out);
+	if (!t->look->complete)
+		fprintf(out, "INCOMPLETE: %s\n", lack);
+}
+
+static void
+put_table(FILE *out, const struct tally *t)
+{
+	struct output_table table = { .out = out, .fields = &level_table,
+		.ascii = t->o->page.ascii };
+	struct level_row row = { .tally = t };
+
+	for (row.level = 1; row.level <= LEVELS + 1; row.level++)
+		output_measure(&table, &row);
+	output_fit(&table, batch_terminal_columns(out));
+	put_head(out, t);
+	output_heading(&table);
+	for (row.level = 1; row.level <= LEVELS + 1; row.level++)
+		output_row(&table, &row);
+	put_notes(out, t);
+}
+
+static void
+put_line(FILE *out, const struct tally *t)
+{
+	for (size_t i = 0; i < LEVELS; i++)
+		fprintf(out, "%s%" PRIu64, i > 0 ? " " : "", t->level[i]);
+	fputc('\n', out);
+}
+
+static void
+put_form(struct levels *l, const struct tally *t)
+{
+	struct output_table lines = { .out = l->out, .fields = &tallies,
+		.ascii = l->o->page.ascii };
+
+	if (options_as_data(l->o)) {
+		json_row(&l->json, t, 0);
+	} else if (option_given(l->o, OPTION_READ_ZERO)) {
+		put_line(l->out, t);
+	} else if (stress_repeats(l->o)) {
+		if (l->lines == 0) {
+			put_head(l->out, t);
+			output_heading(&lines);
+		}
+		output_row(&lines, t);
+	} else {
+		put_table(l->out, t);
+	}
+	l->lines++;
+}
+
+/* --- a target ------------------------------------------------------------------------------ */
+
+static bool
+is_over(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->state == NODES_ENDED || look->state == NODES_CORRUPT ||
+	    (!look->link.up && !look->link.returns);
+}
+
+/* False: the node does not answer. */
+static bool
+take_tally(struct levels *l, uv_loop_t *loop, struct tally *t)
+{
+	const struct nodes_look *look;
+	uint64_t sum = 0;
+
+	if (!pump_counters(loop, l->session, l->o->timeout_ms))
+		return false;
+	look = nodes_session_look(l->session);
+	*t = (struct tally){ .o = l->o, .look = look, .ms = -1,
+		.wall_ms = base_wall_ms() };
+	for (size_t i = 0; i + 1 < LEVELS; i++) {
+		t->level[i] = look->keeper[WIRE_N_LEVEL_1 + i];
+		sum += t->level[i];
+	}
+	t->level[LEVELS - 1] = look->keeper[WIRE_N_FAILED];
+	t->untold = look->keeper[WIRE_N_ALLOCS] > sum ?
+	    look->keeper[WIRE_N_ALLOCS] - sum : 0;
+	return true;
+}
+
+static uint64_t
+difference(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Writes what has come since the last one; false: no answer. */
+static bool
+put_spent(struct levels *l, uv_loop_t *loop)
+{
+	bool same = l->stream_no == nodes_session_look(l->session)->stream_no;
+	struct tally now, spent;
+
+	if (!take_tally(l, loop, &now))
+		return false;
+	spent = now;
+	spent.ms = mono_ms_since(l->at);
+	for (size_t i = 0; i < LEVELS && same; i++)
+		spent.level[i] = difference(now.level[i], l->last.level[i]);
+	if (same)
+		spent.untold = difference(now.untold, l->last.untold);
+	put_form(l, &spent);
+	l->last = now;
+	l->at = mono_now();
+	l->stream_no = now.look->stream_no;
+	return true;
+}
+
+static bool
+put_lines(struct levels *l, uv_loop_t *loop)
+{
+	struct pace pace;
+	bool good = take_tally(l, loop, &l->last);
+
+	l->at = mono_now();
+	l->stream_no = nodes_session_look(l->session)->stream_no;
+	pace_begin(&pace, l->o);
+	while (good && output_flush(l->out) && !is_over(l->session) &&
+	    pace_wait(&pace, loop, l->session, is_over, l->session)) {
+		good = put_spent(l, loop);
+		pace.n = l->lines;
+	}
+	return good;
+}
+
+static int
+show_levels(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	static const struct nodes_view none = { 0 };
+	struct levels l = { .o = o, .session = s };
+	struct tally t;
+	bool answered;
+	int status;
+
+	if (!nodes_session_look(s)->levels) {
+		complain("%s: its records have no levels", o->target.word);
+		return PAGEK_FORMAT;
+	}
+	l.out = output_open(o->output);
+	if (l.out == NULL)
+		return PAGEK_FAILED;
+	nodes_session_view(s, &none);
+	json_open(&l.json, l.out, o);
+	if (options_as_data(o)) {
+		json_document(&l.json, "pagek.levels/1", &tallies, 0);
+		json_put(&l.json, &page_look_target, nodes_session_look(s));
+		json_rows(&l.json, "samples");
+	}
+	if (stress_repeats(o)) {
+		answered = put_lines(&l, loop);
+	} else {
+		answered = take_tally(&l, loop, &t);
+		if (answered)
+			put_form(&l, &t);
+	}
+	if (options_as_data(o)) {
+		json_rows_end(&l.json);
+		json_end(&l.json);
+	}
+	status = output_close(l.out, o->output, PAGEK_OK);
+	if (status == PAGEK_OK)
+		status = batch_status(o, nodes_session_look(s));
+	if (status == PAGEK_OK && !answered) {
+		complain("no answer within %d s", o->timeout_ms / 1000);
+		status = PAGEK_TIMEOUT;
+	}
+	return status;
+}
+
+int
+stress_allocators(const struct options *o, uv_loop_t *loop)
+{
+	return batch_watch(o, loop, show_levels);
+}
