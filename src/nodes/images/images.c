@@ -233,6 +233,8 @@ images_end_all(struct node *node, bool gone)
 	struct keeper *k;
 
 	images_adopt_all(node);
+	if (gone)
+		executions_check(node, true);
 	while ((k = TAILQ_FIRST(&node->live)) != NULL) {
 		if (!gone && !is_dead(k))
 			keeper_set_doubt(k, STREAM_DOUBT_CUT_SHORT);
@@ -399,6 +401,8 @@ adopt(struct node *node, struct keeper *k)
 	    starter_of(before) : 0;
 	bool continues;
 
+	if (!forked)
+		executions_arrived(node, k->image.pid);
 	if (k->missed) {
 		adopt_missed(node, k);
 		return;
@@ -691,6 +695,7 @@ add_no_data(struct node *node, const struct found *f)
 	struct keeper *k;
 	char name[DSTRM_NAME];
 
+	executions_arrived(node, f->pid);
 	if (keeper_new(&k, node, &(struct keeper_opts){ .no_list = true },
 	    NULL) < 0)
 		return NULL;
@@ -834,11 +839,23 @@ add_found(struct node *node, const struct found *f)
 		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 }
 
+void
+images_add_gone(struct node *node, pid_t pid, const char *comm, const char *why)
+{
+	struct found f = { .pid = pid };
+	struct keeper *k;
+
+	snprintf(f.comm, sizeof f.comm, "%.15s", comm);
+	snprintf(f.why, sizeof f.why, "%s", why);
+	k = add_no_data(node, &f);
+	if (k != NULL)
+		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
+	else
+		images_count_missed(node, 1, why);
+}
+
 static const char NO_STREAM[] =
     "it has executed a program without a stream";
-static const char ENDED_UNSEEN[] =
-    "a program that did not register, and ended before it was seen (static "
-    "or set-user-ID?)";
 static const char ENDED_AS_OTHER[] =
     "it ran as another user, who cannot reach the node, and ended before it "
     "was seen";
@@ -869,7 +886,7 @@ why_not_seen(struct node *node, pid_t pid, const struct proc_last *last)
 	if (k == NULL && pid == node->command.root &&
 	    node->command.takes_none != NULL)
 		return node->command.takes_none;
-	return ENDED_UNSEEN;
+	return IMAGES_NOT_SEEN;
 }
 
 /*
@@ -893,7 +910,7 @@ why_ran_another(const struct keeper *k, const struct proc_last *last)
 	    proc_uid(k->image.pid, &uid) == 0 && uid != k->image.uid)
 		return ENDED_AS_OTHER;
 	if (k->image.origin == IMAGE_FORKED)
-		return ENDED_UNSEEN;
+		return IMAGES_NOT_SEEN;
 	return k->node->opts.no_pairs && strcmp(comm, k->image.comm) != 0 &&
 	    (k->feed == NULL || !stream_feed_has_exited(k->feed)) ?
 	    ENDED_RENAMED : NULL;
@@ -999,6 +1016,7 @@ scan_done(uv_work_t *work, int status)
 		images_adopt_all(node);
 		for (size_t i = 0; i < s->n; i++)
 			take_found(node, &s->found[i]);
+		executions_check(node, false);
 		if (node->opts.no_pairs)
 			uv_timer_start(&node->images->scan, on_scan,
 			    took * SCAN_SHARE > SCAN_MS ? took * SCAN_SHARE :
@@ -1057,6 +1075,7 @@ void
 images_close(struct node *node)
 {
 	uv_close((uv_handle_t *)&node->images->scan, NULL);
+	executions_close(node);
 }
 
 void

@@ -16,6 +16,7 @@
  *
  *	images.c	adopts images and ends them; processes without a stream
  *	ended.c		rows and lists of images that have ended
+ *	executions.c	programs that did not register, by the kernel's word of each exec
  *	inherit.c	a forked child gets its parent's blocks as of the cut
  *	report.c	one JSON object a line for each image that has ended
  *
@@ -35,6 +36,8 @@
 #define NODE_ENDED_USERS 64		/* whose images are told apart; of more the first ones' */
 #define NODE_LISTS_SHELVED 16
 #define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
+#define IMAGES_NOT_SEEN "a program that did not register, and ended before it " \
+	"was seen (static or set-user-ID?)"
 #define REPORT_WAITING_MAX (1 << 20)	/* bytes; some 2,000 lines */
 
 struct report {
@@ -57,6 +60,7 @@ struct images {
 		char why[128];		/* the first of the missed was; "" none */
 	} gone;				/* ended, and without a row */
 	struct report report;
+	struct executions *executions;	/* NULL: none are told */
 	bool scanning;			/* for processes without a stream */
 	uv_timer_t scan;		/* begins the next one before the second is over */
 };
@@ -101,6 +105,9 @@ void images_end_dead(struct node *);
 /* Ends all; gone: their processes are, else the node was told to end. */
 void images_end_all(struct node *, bool gone);
 
+/* Adds a row for an image that had no stream and has ended, or counts it. */
+void images_add_gone(struct node *, pid_t, const char *comm, const char *why);
+
 /* Once a second. */
 void images_second(struct node *);
 
@@ -140,6 +147,22 @@ void images_drop(struct keeper *);
 void images_trim(struct node *);
 /* Removes rows of a daemon's ended images beyond the limits; once a second. */
 void images_forget_old(struct node *);
+
+/* --- executions.c ----------------------------------------------------- */
+
+/*
+ * The kernel tells from now on which programs the later children of that process,
+ * and theirs, execute (perf_event_open(2)).  Where it refuses, nothing is told.
+ */
+void executions_open(struct node *, pid_t parent);
+void executions_close(struct node *);
+/* The oldest program that the process executed has registered, or has a row. */
+void executions_arrived(struct node *, pid_t);
+/*
+ * Adds rows for programs that have ended without either.  Over: all have ended, and
+ * no hello is left to read.
+ */
+void executions_check(struct node *, bool over);
 
 /* --- inherit.c ------------------------------------------------------- */
 

@@ -145,6 +145,8 @@ run_begin(struct node *node, const char *folder)
 	if (watches && hello_start(node->hello) < 0)
 		snprintf(run->reason, sizeof run->reason,
 		    "no thread left to answer targets");
+	if (watches && node->opts.no_pairs && node->command.parent > 1)
+		executions_open(node, node->command.parent);
 	fdstore_insist(&node->store.fds, "READY=1\n" REAPER_RUN);
 	return 0;
 }
