@@ -65,6 +65,8 @@ void debugdump_know_errors(void);
  * descriptor 2 is another file by now.
  */
 void debugdump_complain(const char *what, const char *about, const char *remedy);
+/* The parent began with the same value of the variable, and has said what is wrong. */
+bool debugdump_parent_has(const char *name);
 /* The process is about to enter a sandbox, in which no dump is written. */
 void debugdump_locks(void);
 

@@ -379,9 +379,9 @@ rule "pagek run reports such a child with the reason, and its report has a line"
     run_says fork 0
 counted_too() {
 	run_says grandchild 0 &&
-	    grep -q '^pagek: 2 process images could not be watched' "$tmp/verdict"
+	    grep -q '^pagek: 2 process images could not be watched (NO DATA); the first without a line: its parent could not register' "$tmp/verdict"
 }
-rule "pagek run counts a child that left no process id" counted_too
+rule "pagek run counts a child that left no process id, and says why" counted_too
 
 # held MS: a static program that holds 95 MiB for so long.
 static_programs() {

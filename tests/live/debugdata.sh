@@ -415,6 +415,19 @@ for other in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 done
 rule "so it is of a program with a malloc of its own" foreign "" \
     "$B/tests/targets/own_malloc"
+# once LIBRARY SETTING AT MESSAGE: a tree of processes has one line of it.
+once() {
+	(PAGEK_DEBUGDATA=$2 PAGEK_DUMP_AT=$3 LD_PRELOAD="$1$lib" exec sh -c \
+	    'true; /bin/true; (/bin/true; /bin/true); :') 2>said
+	cat said
+	[ "$(grep -c "$4" said)" = 1 ] && [ "$(wc -l <said)" = 1 ]
+}
+before=/usr/lib/$(uname -m)-linux-gnu/libtcmalloc_minimal.so.4
+[ ! -e "$before" ] ||
+    rule "children of such a process do not say it again" \
+	once "$before:" on "" "nothing is collected: malloc is"
+rule "nor what is not understood" once "" backtrace=99 "" "not understood: 'backtrace=99'"
+rule "nor when no dump is due" once "" on never "nor a signal such as USR2: never"
 rule "a process writes one dump within 64 KiB of the size" at_size
 rule "a process that has locked itself in lives on, without a dump, and that is said" locked_in
 rule "a signal that the program takes is its own" a_signal_that_the_program_takes_is_its_own

@@ -747,10 +747,24 @@ stand_before_all(void)
 	STAND_BEFORE(sdallocx);
 }
 
+/* A library before ours in LD_PRELOAD is the parent's too. */
+static bool
+stands_first(void)
+{
+	static const char name[] = "liballoclog";
+	const char *at = libc_env("LD_PRELOAD");
+
+	for (; at != NULL && *at != '\0' && *at != ':' && *at != ' '; at++)
+		if (strncmp(at, name, sizeof name - 1) == 0)
+			return true;
+	return false;
+}
+
 bool
 debugdata_begin(bool ours)
 {
-	const char *text = libc_env("PAGEK_DEBUGDATA"), *bad;
+	static const char variable[] = "PAGEK_DEBUGDATA";
+	const char *text = libc_env(variable), *bad;
 	struct mdd_opts opts;
 	int on;
 
@@ -758,10 +772,11 @@ debugdata_begin(bool ours)
 		return false;
 	debugdump_know_errors();
 	on = mdd_settings(&opts, text, &bad);
-	if (on < 0)
+	if (on < 0 && !debugdump_parent_has(variable))
 		debugdump_complain("PAGEK_DEBUGDATA: not understood: '", bad,
 		    "'; nothing is collected, see alloclog(3)");
-	else if (on > 0 && !ours)
+	else if (on > 0 && !ours &&
+	    (stands_first() || !debugdump_parent_has(variable)))
 		debugdump_complain("PAGEK_DEBUGDATA: nothing is collected: malloc "
 		    "is the program's, a sanitizer's, valgrind's or that of a "
 		    "library before liballoclog.so in LD_PRELOAD", "", "");

@@ -337,6 +337,44 @@ debugdump_complain(const char *what, const char *about, const char *remedy)
 	errno = saved;
 }
 
+/* "NAME=VALUE" and its NUL, character by character. */
+static char
+entry_at(const char *name, const char *value, size_t i)
+{
+	size_t len = strlen(name);
+
+	return i < len ? name[i] : i == len ? '=' : value[i - len - 1];
+}
+
+bool
+debugdump_parent_has(const char *name)
+{
+	const char *value = libc_env(name);
+	char text[PATH_BYTES];
+	size_t len = 0, same = 0, whole;
+	bool begins = true;
+	ssize_t n;
+	int fd;
+
+	if (value == NULL)
+		return false;
+	whole = strlen(name) + strlen(value) + 2;
+	add_text(text, &len, "/proc/");
+	add_number(text, &len, (uint64_t)syscall(SYS_getppid));
+	add_text(text, &len, "/environ");
+	fd = (int)syscall(SYS_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (same < whole && (n = syscall(SYS_read, fd, text, sizeof text)) > 0)
+		for (ssize_t i = 0; i < n && same < whole; i++) {
+			same = begins && text[i] == entry_at(name, value, same) ?
+			    same + 1 : 0;
+			begins = same > 0 || text[i] == '\0';
+		}
+	call_close(fd);
+	return same == whole;
+}
+
 static const struct {
 	int number;
 	const char *text;
@@ -646,12 +684,13 @@ debugdump_begin(void)
 	const char *dir = libc_env("PAGEK_DUMP_DIR");
 	size_t len = 0;
 
-	if (dir != NULL && strlen(dir) >= PATH_BYTES - NAME_BYTES)
+	if (dir != NULL && strlen(dir) < PATH_BYTES - NAME_BYTES)
+		add_text(folder, &len, dir);
+	else if (dir != NULL && !debugdump_parent_has("PAGEK_DUMP_DIR"))
 		debugdump_complain("PAGEK_DUMP_DIR is too long: dumps go to the "
 		    "working directory", "", "");
-	else if (dir != NULL)
-		add_text(folder, &len, dir);
-	if (text != NULL && !set_when(text))
+	if (text != NULL && !set_when(text) &&
+	    !debugdump_parent_has("PAGEK_DUMP_AT"))
 		debugdump_complain("PAGEK_DUMP_AT: neither a size, nor exit, nor "
 		    "a signal such as USR2: ", text, "");
 }

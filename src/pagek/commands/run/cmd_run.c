@@ -222,12 +222,14 @@ keep_own_targets(const struct run *r, struct nodes_target *list, size_t n)
 static void
 put_totals(const struct run *r, FILE *out)
 {
-	const uint64_t *numbers = nodes_session_look(r->session)->node.numbers;
+	const struct nodes_look *look = nodes_session_look(r->session);
+	const uint64_t *numbers = look->node.numbers;
 	struct nodes_target *list = NULL;
 	size_t n = 0, i, missed = 0;
+	const char *why = "";
 
 	/* A node that just failed to answer is not asked again. */
-	if (nodes_session_look(r->session)->state == NODES_UNREACHABLE ||
+	if (look->state == NODES_UNREACHABLE ||
 	    target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0) {
 		complain("the node does not answer: the totals are not "
 		    "known");
@@ -243,11 +245,16 @@ put_totals(const struct run *r, FILE *out)
 		    "all\n", base_digits(n - i).text);
 	for (i = 0; i < n; i++)
 		missed += list[i].state == WIRE_S_NO_DATA;
-	if (r->runner == NULL && numbers != NULL)
+	/* Those without a row have no line with their reason. */
+	if (r->runner == NULL && numbers != NULL && numbers[WIRE_N_GONE_MISSED] > 0) {
 		missed += numbers[WIRE_N_GONE_MISSED];
+		why = look->node.missed;
+	}
 	if (missed > 0)
 		fprintf(out, "pagek: %s process image%s could not be watched "
-		    "(NO DATA)\n", base_digits(missed).text, missed == 1 ? "" : "s");
+		    "(NO DATA)%s%s\n", base_digits(missed).text,
+		    missed == 1 ? "" : "s", why[0] == '\0' ? "" : missed == 1 ?
+		    ": " : "; the first without a line: ", why);
 	free(list);
 }
 
