@@ -299,6 +299,8 @@ static const struct {
 	{ "dump -Ss --time=ms -Ftime_min=200 -Ftime_max=400 x", "2 3 4" },
 	{ "dump -Ss -Fptr_min=0xffe0 x", "0 1 2" },
 	{ "dump -Ss -Fptr_max=0xffe0 -Fptr_min=0xffd0 x", "2 3" },
+	{ "dump -SsSsSsSsSsSsSsSsSsSsSsSsSsSsSsSsSsSsnN -Fptr_min=0xffe0 x",
+	    "0 1 2" },
 	{ "dump -Ss --filter=size>=99 x", "0 1" },
 	{ "dump -Ss --filter=type=malloc&thread=worker x", "1 5" },
 	{ "dump -Ss --filter=tid=2&!seq=1 x", "3 5" },

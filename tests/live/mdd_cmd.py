@@ -170,6 +170,16 @@ open('flipped.0', 'wb').write(whole[:at] + b'T' + whole[at + 1:])
 open('empty.0', 'wb').write(b'')
 open('header.0', 'wb').write(whole[:9])
 
+
+def flip(whole, at, name):
+    open(name, 'wb').write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+
+
+# Fields of the root.
+at = whole.index(b'PAGEKMDD') + 8
+flip(whole, at + 3 * 4, 'flipped-run.0')
+flip(whole, at + 5 * 4, 'flipped-options.0')
+
 if os.path.exists('thumb'):
     d = begin()
     for i, address in enumerate(calls('thumb', 'worker2', 'llvm-objdump')):
@@ -192,3 +202,7 @@ if os.path.exists('pie'):
         d.block(base + 0x8010, 99, seqno=0, time=0, thread=1,
                 stack=[base + where[0]])
         d.write(name)
+    whole = open('pie.0', 'rb').read()
+    flip(whole, whole.index(b'MAPS'), 'flipped-type.0')
+    flip(whole, whole.index(b'GNU\0', whole.index(b'\3\0\0\0GNU\0')) + 4,
+         'flipped-id.0')

@@ -475,5 +475,17 @@ broken() {
 	    prints 5 'ENDF' "$pagek" stats cut.0
 }
 rule "what can be read of a broken dump is printed, with where it broke" broken
+# Its file is damaged, so its name and its options may be the damage.
+suspected() {
+	prints 5 'does not tell the build id' "$pagek" dump -f %n pie \
+	    flipped-id.0 && [ "$(cat "$tmp/out")" = 99 ] || return 1
+	prints 5 'the type LAPS of a chunk is not known' "$pagek" dump -f %n \
+	    pie flipped-type.0 && [ "$(cat "$tmp/out")" = 99 ] || return 1
+	prints 5 'are from different runs' "$pagek" diff mddout.0 \
+	    flipped-run.0 && grep -q 'checksum of chunk MEMO' "$tmp/err" &&
+	    prints 5 'option ACTUAL_SIZE' "$pagek" dump -f %m \
+	    flipped-options.0 && grep -q 'checksum of chunk MEMO' "$tmp/err"
+}
+rule "damage is said where it makes a dump look like another program's" suspected
 
 say_result

@@ -113,6 +113,13 @@ take_end(struct reading *r, const struct chunk *c, size_t behind)
 		    behind, r->len - behind);
 }
 
+static bool
+is_known_type(const struct chunk *c)
+{
+	return is_type(c, "INFO") || is_type(c, "MAPS") || is_type(c, "ROOT") ||
+	    is_type(c, "MEMO");
+}
+
 static int
 take_chunk(struct reading *r, const struct chunk *c)
 {
@@ -126,6 +133,10 @@ take_chunk(struct reading *r, const struct chunk *c)
 	} else if (is_type(c, "MEMO") && has_bytes(r, c, 8)) {
 		return memory_add(&r->memory, base_get_le(c->bytes, 8),
 		    c->bytes + 8, c->len - 8);
+	} else if (!is_known_type(c)) {
+		/* A flipped bit may have made it of another type. */
+		dump_problem(r->d, "offset %zu: the type %.4s of a chunk is not "
+		    "known", c->at, (const char *)c->head);
 	}
 	return 0;
 }
@@ -248,6 +259,9 @@ read_file(struct reading *r)
 		    DUMP_FILE_VERSION);
 		return 0;
 	}
+	if (base_get_le(r->bytes + MAGIC_BYTES + 4, 4) != 0)
+		dump_problem(r->d, "offset %zu: there are no four bytes of 0",
+		    MAGIC_BYTES + 4);
 	e = read_chunks(r);
 	if (e < 0)
 		return e;

@@ -268,6 +268,12 @@ check_program(const struct subject *s, const struct dump *d)
 	}
 	if (!known || h->build_id_len == 0)
 		return PAGEK_OK;
+	/* The damage may be in the build ids. */
+	if (d->nproblems > 0) {
+		notice("the damaged '%s' does not tell the build id of '%s': names "
+		    "may be missing or wrong", d->name, s->program);
+		return PAGEK_OK;
+	}
 	return refuse_program(s, d, named);
 }
 

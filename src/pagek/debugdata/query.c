@@ -129,18 +129,17 @@ add_match(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 static int
 parse_keys(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 {
-	size_t n = strlen(text), bad = strspn(text, KEYS);
+	size_t n = strlen(text), bad = strspn(text, KEYS), keys = 0;
 
-	if (n > 0 && bad == n && n <= QUERY_KEYS) {
-		memcpy(q->keys, text, n + 1);
+	/* A key that comes again, or its inverse, decides nothing. */
+	for (size_t i = 0; i < bad; i++)
+		if (strchr(q->keys, text[i]) == NULL)
+			q->keys[keys++] = text[i];
+	if (n > 0 && bad == n)
 		return 0;
-	}
 	if (n == 0)
 		snprintf(why, DEBUGDATA_WHY, "-S needs sort keys: some of "
 		    "p P n N s S a t T");
-	else if (bad == n)
-		snprintf(why, DEBUGDATA_WHY, "-S: more than %d sort keys",
-		    QUERY_KEYS);
 	else
 		snprintf(why, DEBUGDATA_WHY, "-S: unknown sort key '%s': the "
 		    "keys are p P n N s S a t T",

@@ -587,6 +587,9 @@ run_work(const struct options *o, uv_loop_t *loop, size_t least, size_t most)
 	status = subject_open(&w.subject, o, least, most);
 	if (status == PAGEK_OK)
 		status = prepare_work(&w);
+	/* Damage may be the only reason for a refusal. */
+	if (status == PAGEK_USAGE && subject_report(&w.subject) != PAGEK_OK)
+		status = PAGEK_FORMAT;
 	if (status == PAGEK_OK)
 		status = callers_new(&w.callers, &w.subject, o);
 	if (status == PAGEK_OK)
