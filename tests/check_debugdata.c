@@ -305,6 +305,9 @@ static const struct {
 	{ "dump -Ss --filter=type=malloc&thread=worker x", "1 5" },
 	{ "dump -Ss --filter=tid=2&!seq=1 x", "3 5" },
 	{ "dump -Ss --filter=address>ffc0|seq=5 x", "0 1 2 3 5" },
+	{ "dump -Ss --filter=caller>=8004 x", "4 5" },
+	{ "dump -Ss --filter=caller=0x8001|overhead!=8 x", "1" },
+	{ "dump -Ss --filter=overhead=8&overhead<9 x", "0 1 2 3 4 5" },
 };
 
 LOOP_TEST(rows_are_chosen_and_sorted, 0, BASE_NELEM(queries))
@@ -332,7 +335,12 @@ static const struct {
 	{ "dump -f %b x", "%b needs a level from 1 to 8" },
 	{ "dump -f %w9 x", "%w needs a level" },
 	{ "dump -f 5% x", "ends with a '%'" },
-	{ "dump --filter age>3 x", "not ages" },
+	{ "dump --filter age>3 x", "no field 'age'; -Ftime_min" },
+	{ "dump --filter size>3&born>12:00 x", "no field 'time'; -Ftime_min" },
+	{ "dump --filter level=2 x", "no field 'level'" },
+	{ "dump --filter weight>1 x", "no field 'weight'" },
+	{ "dump --filter !stack_end~depth x", "no field 'stack_end'" },
+	{ "dump --filter touched>1m x", "no field 'touched'" },
 	{ "dump --sort=rnod x", "no such field" },
 	{ "dump --sort=blocks x", "no such field" },
 	{ "dump -f %n --format=json x", "is for text" },
@@ -380,6 +388,12 @@ static const struct {
 	{ 0, "dump -Fthread=1 x", "-Fthread: in mddout.0 no threads were" },
 	{ 0, "dump -ST x", "the sort key t: in mddout.0 no threads were" },
 	{ MDD_OPT_THREAD, "dump -Ftime_max=1 x", "-Ftime_max: in mddout.0" },
+	{ 0, "dump --filter size>1&used>1 x", "--filter used: in mddout.0" },
+	{ MDD_OPT_THREAD, "dump --filter overhead<9 x", "option ACTUAL_SIZE" },
+	{ MDD_OPT_ACTUAL_SIZE, "dump --filter thread=a x", "option THREAD" },
+	{ MDD_OPT_ACTUAL_SIZE, "dump --filter !tid=1 x", "--filter tid: in" },
+	{ MDD_OPT_THREAD, "dump --sort=used x", "--sort=used: in mddout.0" },
+	{ MDD_OPT_THREAD, "dump --filter size>1&type=malloc|seq=2 x", NULL },
 };
 
 LOOP_TEST(the_option_is_named, 0, BASE_NELEM(lacking))

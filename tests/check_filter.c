@@ -40,6 +40,9 @@ begin(void)
 		[FILTER_FUNCTION] = "std::vector<int>::push(int const&)",
 		[FILTER_FILE] = "/src/lib/Main.c:42",
 		[FILTER_MODULE] = "/usr/lib/libz.so.1",
+		[FILTER_WEIGHT] = "12",
+		[FILTER_CALLER] = "4198838",
+		[FILTER_STACK_END] = "start",
 	};
 
 	memcpy(texts, known, sizeof texts);
@@ -47,6 +50,7 @@ begin(void)
 	block = (struct filter_block){ .text = text_of, .arg = texts };
 	block.number[FILTER_SIZE] = 1536;
 	block.number[FILTER_USED] = 1552;
+	block.number[FILTER_OVERHEAD] = 16;
 	block.number[FILTER_ADDRESS] = UINT64_C(0x7f12a0);
 	block.number[FILTER_AGE] = 90400;
 	block.number[FILTER_SEQ] = 4711;
@@ -84,6 +88,8 @@ static const char *const meant[] = {
 	"size=1536", "size=1.5k", "size=0x600", "SIZE=1.5K", "size=1.5KiB",
 	"size==1.5kB", "bytes=1536", "size!=1k", "size>1535", "size>=1536",
 	"size<=1536", "size<1537", "size < 2k", "used=1552", "size=1536b",
+	"overhead=16", "overhead<1k", "weight=12", "weight>=10 & weight<13",
+	"caller=4011b6", "caller>4011B5 & caller<0x4011b7", "stack_end=START",
 	"addr=7f12a0", "addr=0x7F12A0", "address>7f129f", "seq=4711",
 	"seq=0x1267",
 	/* Whole seconds, unless a part of one is asked for. */
@@ -668,6 +674,7 @@ number_term(void)
 		{ "size", "0x600", FILTER_SIZE, 1536 },
 		{ "used", "1552", FILTER_USED, 1552 },
 		{ "tid", "3", FILTER_TID, 3 },
+		{ "overhead", "0x20", FILTER_OVERHEAD, 32 },
 		{ "addr", "7f12a0", FILTER_ADDRESS, 0x7f12a0 },
 		{ "address", "0x7f12a0", FILTER_ADDRESS, 0x7f12a0 },
 		{ "level", "2", FILTER_LEVEL, 2 },
@@ -816,7 +823,7 @@ static const struct {
 	{ "SI", 0, "size" },
 	{ "size>1k & t", 10, "time type tid thread touched touches" },
 	{ "size>1k | (!d", 12, "descr" },
-	{ "size>1k o", 8, "" },
+	{ "size>1k o", 8, "overhead" },
 	{ "size", 4, "= != < <= > >=" },
 	{ "thr", 0, "thread" },
 	{ "node", 4, "= != ~ !~" },

@@ -11,6 +11,8 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	    "bytes requested, as in 12, 0x40, 1k or 1.5M" },
 	[FILTER_USED] = { "used", { "usable" }, EXPR_SIZE, "1k",
 	    "usable bytes, to within 8: size and what was added" },
+	[FILTER_OVERHEAD] = { "overhead", { NULL }, EXPR_SIZE, "16",
+	    "what was added: used less size" },
 	[FILTER_ADDRESS] = { "address", { "addr" }, EXPR_ADDRESS, "7f12a0",
 	    "address in hex" },
 	[FILTER_AGE] = { "age", { "age_ms" }, EXPR_AGE, "10s",
@@ -49,6 +51,12 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	    "time since its pages were referenced, if that is counted" },
 	[FILTER_TOUCHES] = { "touches", { NULL }, EXPR_NUMBER, "0",
 	    "references to its pages, if they are counted" },
+	[FILTER_WEIGHT] = { "weight", { NULL }, EXPR_NUMBER, "100",
+	    "blocks that it stands for in a sample, to whole ones; else 1" },
+	[FILTER_CALLER] = { "caller", { NULL }, EXPR_ADDRESS, "4012b6",
+	    "innermost return address in hex" },
+	[FILTER_STACK_END] = { "stack_end", { NULL }, EXPR_TEXT, "*depth*",
+	    "why its stack ends" },
 };
 
 static const struct expr_field usage_fields[FILTER_U_FIELDS] = {
@@ -189,6 +197,12 @@ filter_name(const char *word)
 				return field->name;
 	}
 	return NULL;
+}
+
+const char *
+filter_field_name(enum filter_field field)
+{
+	return expr_fields[field].name;
 }
 
 enum expr_kind

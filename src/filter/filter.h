@@ -58,6 +58,7 @@
 enum filter_field {
 	FILTER_SIZE,		/* bytes requested */
 	FILTER_USED,		/* bytes usable */
+	FILTER_OVERHEAD,	/* the difference of both */
 	FILTER_ADDRESS,
 	FILTER_AGE,		/* milliseconds */
 	FILTER_TIME,		/* of its allocation, ms since 1970; 0 unknown */
@@ -78,6 +79,9 @@ enum filter_field {
 	FILTER_CTYPE,		/* of its objects, "" unknown */
 	FILTER_TOUCHED,		/* milliseconds in decimal digits, "" not counted */
 	FILTER_TOUCHES,		/* decimal digits, "" not counted */
+	FILTER_WEIGHT,		/* blocks that it stands for, in decimal digits */
+	FILTER_CALLER,		/* a return address in decimal digits, "" unknown */
+	FILTER_STACK_END,	/* why its stack ends, "" unknown */
 	FILTER_FIELDS
 };
 
@@ -165,6 +169,8 @@ const char *filter_complete(const struct filter_table *, const char *typed,
  * keys of documents and as a sort key.  NULL: no field.
  */
 const char *filter_name(const char *word);
+/* The field's own name. */
+const char *filter_field_name(enum filter_field);
 /* The k-th field's line of help, "size   bytes requested, ..."; NULL: no more. */
 const char *filter_help(const struct filter_table *, size_t k);
 

@@ -108,6 +108,9 @@ sizes from one on|size>=1k|b["size"] >= 1024
 sizes between two|size>50 & size<=0x60|50 < b["size"] <= 96
 not that size|!(size<100 or size>=5000)|100 <= b["size"] < 5000
 the usable size|used>=100000 used!=5008|b["size"] + b["overhead"] >= 100000
+what the allocator added|overhead>=16 size>100|b["overhead"] >= 16 and b["size"] > 100
+the end of a stack|stack_end!="" !(stack_end~main)|b["stack_end"] and "main" not in b["stack_end"]
+a weight outside of samples|weight=1 & !weight>1 & size=777|b["size"] == 777
 old ones|age>2s & function=take_*|b["age_ms"] > 2500 and name(b).startswith("take_")
 young ones|size=5000 age<1h|b["size"] == 5000
 older than any|age>1d|False
@@ -143,6 +146,15 @@ print(json.load(sys.stdin)["blocks"][7]["address"])')
 	    same "address<${at#0x}" "int(b['address'], 16) < $at" --sort address
 }
 rule "one block by its address, and those before it" one_address
+one_caller() {
+	at=$("$pagek" list --format json "pid:$pid" | python3 -c '
+import json, sys
+print(next(b["caller"] for b in json.load(sys.stdin)["blocks"]
+    if b["size"] == 777))')
+	same "caller=$at" "b['caller'] == '$at'" &&
+	    same "caller<=${at#0x}" "int(b['caller'], 16) <= $at"
+}
+rule "blocks of one call by its return address" one_caller
 one_number() {
 	same 'seq<=17' 'b["seq"] <= 17' --reverse
 }

@@ -68,7 +68,7 @@ keys() {
 rule "each key of the table is in the manual, and the reverse" keys
 
 fields() {
-	"$B/pagek" help list | sed -n '/The fields are$/,$s/^  \([a-z]*\) .*/\1/p' |
+	"$B/pagek" help list | sed -n '/The fields are$/,$s/^  \([a-z_]*\) .*/\1/p' |
 	    sort >"$tmp/program"
 	sed -n '/^\.Ss Filters/,/^\.El/s/^\.It Cm //p' "$man" |
 	    sort >"$tmp/manual"

@@ -432,6 +432,8 @@ lacking() {
 	prints 2 'option ACTUAL_SIZE' "$pagek" dump -f %m least.0 &&
 	    prints 2 'option TIMESTAMP' "$pagek" dump -Ftime_min=1 two-levels.0 &&
 	    prints 2 'option THREAD' "$pagek" dump -St two-levels.0 &&
+	    prints 2 'option BACKTRACE' "$pagek" dump --filter function=f least.0 &&
+	    prints 2 'option BACKTRACE' "$pagek" dump --sort=site least.0 &&
 	    prints 2 'how long a tick is' "$pagek" dump --time=ms no-clock.0 &&
 	    prints 2 'BACKTRACE=3' "$pagek" dump -f %b3 two-levels.0 &&
 	    prints 2 '%f1 needs the executable' "$pagek" dump -f %f1 mddout.0

@@ -85,6 +85,8 @@ page_row_filter_wants_names(const struct page_row_filter *s)
 	    filter_wants(s->filter, FILTER_FILE) ||
 	    filter_wants(s->filter, FILTER_LINE) ||
 	    filter_wants(s->filter, FILTER_CTYPE) ||
+	    filter_wants(s->filter, FILTER_CALLER) ||
+	    filter_wants(s->filter, FILTER_STACK_END) ||
 	    filter_wants(s->filter, FILTER_MODULE));
 }
 
@@ -167,6 +169,31 @@ touch_of(struct page_row_filter *s, enum filter_field field)
 }
 
 static const char *
+stack_of(struct page_row_filter *s, enum filter_field field)
+{
+	struct page_calls calls;
+
+	s->text[0] = '\0';
+	if (!page_calls_begin(&calls, s->v, s->b->caller)) {
+		s->unsure |= s->b->caller != 0;
+		return s->text;
+	}
+	if (field == FILTER_STACK_END)
+		return calls.stack.end != 0 ? stream_end_text(calls.stack.end) : "";
+	if (calls.stack.depth > 0)
+		snprintf(s->text, sizeof s->text, "%" PRIu64,
+		    frame_pc(calls.stack.frame[0]));
+	return s->text;
+}
+
+static const char *
+weight_of(struct page_row_filter *s)
+{
+	snprintf(s->text, sizeof s->text, "%.0f", page_view_weight(s->v, s->b));
+	return s->text;
+}
+
+static const char *
 text_of(void *arg, enum filter_field field)
 {
 	struct page_row_filter *s = arg;
@@ -176,6 +203,11 @@ text_of(void *arg, enum filter_field field)
 	case FILTER_TOUCHED:
 	case FILTER_TOUCHES:
 		return touch_of(s, field);
+	case FILTER_WEIGHT:
+		return weight_of(s);
+	case FILTER_CALLER:
+	case FILTER_STACK_END:
+		return stack_of(s, field);
 	case FILTER_TYPE:
 		return look->types != NULL ?
 		    look->types->by_code[s->b->type].name : "";
@@ -214,6 +246,7 @@ fill_numbers(const struct nodes_look *look, const struct blk *b, int64_t now_ms,
 {
 	number[FILTER_SIZE] = b->size;
 	number[FILTER_USED] = b->size + (uint64_t)b->overhead * 16;
+	number[FILTER_OVERHEAD] = (uint64_t)b->overhead * 16;
 	number[FILTER_ADDRESS] = b->addr;
 	number[FILTER_AGE] = now_ms > b->ms ? (uint64_t)(now_ms - b->ms) : 0;
 	number[FILTER_TIME] = wall_ms(look, b);

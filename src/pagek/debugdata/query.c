@@ -208,6 +208,41 @@ parse_sort(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 	return 0;
 }
 
+#define ALWAYS (1u << 31)	/* no option collects it */
+
+/* The options that collect the fields of --filter; 0: debug data has no such field. */
+static const unsigned collected_by[FILTER_FIELDS] = {
+	[FILTER_SIZE] = ALWAYS,
+	[FILTER_USED] = MDD_OPT_ACTUAL_SIZE,
+	[FILTER_OVERHEAD] = MDD_OPT_ACTUAL_SIZE,
+	[FILTER_ADDRESS] = ALWAYS,
+	[FILTER_SEQ] = ALWAYS,
+	[FILTER_TYPE] = ALWAYS,
+	[FILTER_DESCR] = ALWAYS,
+	[FILTER_TID] = MDD_OPT_THREAD,
+	[FILTER_THREAD] = MDD_OPT_THREAD,
+	[FILTER_CALLER] = MDD_OPT_BACKTRACE,
+	[FILTER_MODULE] = MDD_OPT_BACKTRACE,
+	[FILTER_FUNCTION] = MDD_OPT_BACKTRACE,
+	[FILTER_FILE] = MDD_OPT_BACKTRACE,
+	[FILTER_LINE] = MDD_OPT_BACKTRACE,
+};
+
+static int
+check_filter(const struct filter *filter, char why[DEBUGDATA_WHY])
+{
+	for (unsigned f = 0; f < FILTER_FIELDS; f++) {
+		if (collected_by[f] != 0 || !filter_uses(filter, f))
+			continue;
+		snprintf(why, DEBUGDATA_WHY, "--filter: debug data has no "
+		    "field '%s'%s", filter_field_name(f),
+		    f == FILTER_AGE || f == FILTER_TIME ? "; -Ftime_min and "
+		    "-Ftime_max are of its times" : "");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int
 query_parse(struct query *q, const struct options *o, char why[DEBUGDATA_WHY])
 {
@@ -222,34 +257,47 @@ query_parse(struct query *q, const struct options *o, char why[DEBUGDATA_WHY])
 		e = parse_keys(q, r->keys, why);
 	else if (e == 0 && option_given(o, OPTION_SORT))
 		e = parse_sort(q, o->text[OPTION_SORT], why);
-	if (e == 0 && q->filter != NULL && filter_uses(q->filter, FILTER_AGE)) {
-		snprintf(why, DEBUGDATA_WHY, "--filter: events of debug data "
-		    "have times, not ages; use -Ftime_min and -Ftime_max");
-		e = -EINVAL;
-	}
-	if (e == 0 && q->filter != NULL && (filter_uses(q->filter,
-	    FILTER_TOUCHED) || filter_uses(q->filter, FILTER_TOUCHES))) {
-		snprintf(why, DEBUGDATA_WHY, "--filter: debug data has no "
-		    "references to pages; 'pagek list' has those of a live target");
-		e = -EINVAL;
-	}
+	if (e == 0 && q->filter != NULL)
+		e = check_filter(q->filter, why);
 	return e;
 }
+
+static const struct {
+	const char *keys;
+	unsigned option;
+	const char *what;
+} sorted_by[] = {
+	{ "tT", MDD_OPT_THREAD, "the sort key t" },
+	{ "hH", MDD_OPT_THREAD, "--sort=thread" },
+	{ "uU", MDD_OPT_ACTUAL_SIZE, "--sort=used" },
+	{ "fF", MDD_OPT_BACKTRACE, "--sort=function" },
+	{ "cC", MDD_OPT_BACKTRACE, "--sort=site" },
+};
 
 int
 query_check(const struct query *q, const struct subject *s,
     char why[DEBUGDATA_WHY])
 {
-	bool thread = q->threads > 0 || strpbrk(q->keys, "tThH") != NULL;
 	bool time = q->range[QUERY_TIME].has_min || q->range[QUERY_TIME].has_max;
+	char name[32];
 
-	if ((thread && subject_lacks(s, MDD_OPT_THREAD, q->threads > 0 ?
-	    "-Fthread" : "the sort key t", why)) ||
-	    (time && subject_lacks(s, MDD_OPT_TIMESTAMP,
+	if ((q->threads > 0 && subject_lacks(s, MDD_OPT_THREAD, "-Fthread",
+	    why)) || (time && subject_lacks(s, MDD_OPT_TIMESTAMP,
 	    q->range[QUERY_TIME].has_min ? "-Ftime_min" : "-Ftime_max", why)))
 		return PAGEK_USAGE;
+	for (size_t i = 0; i < BASE_NELEM(sorted_by); i++)
+		if (strpbrk(q->keys, sorted_by[i].keys) != NULL &&
+		    subject_lacks(s, sorted_by[i].option, sorted_by[i].what, why))
+			return PAGEK_USAGE;
 	if (q->ms && subject_lacks(s, MDD_OPT_TIMESTAMP, "--time=ms", why))
 		return PAGEK_USAGE;
+	for (unsigned f = 0; q->filter != NULL && f < FILTER_FIELDS; f++) {
+		if (collected_by[f] == ALWAYS || !filter_uses(q->filter, f))
+			continue;
+		snprintf(name, sizeof name, "--filter %s", filter_field_name(f));
+		if (subject_lacks(s, collected_by[f], name, why))
+			return PAGEK_USAGE;
+	}
 	for (size_t i = 0; q->ms && i < s->n; i++)
 		if (s->dump[i].source.known && s->dump[i].source.tick_hz == 0) {
 			snprintf(why, DEBUGDATA_WHY, "--time=ms: %s does not "
@@ -331,6 +379,11 @@ row_text(void *arg, enum filter_field field)
 	case FILTER_THREAD:
 		thread = dump_thread(t->e->dump, t->e->at->thread);
 		return thread != NULL ? thread->name : NULL;
+	case FILTER_CALLER:
+		if (t->e->at->stack[0] == 0)
+			return NULL;
+		snprintf(t->text, sizeof t->text, "%" PRIu64, t->e->at->stack[0]);
+		return t->text;
 	case FILTER_MODULE:
 		module = dump_module(t->e->dump, t->e->at->stack[0]);
 		return module != NULL ? module->path : NULL;
@@ -360,6 +413,8 @@ is_filtered(const struct query *q, struct row_texts *t)
 	struct filter_block b = { .text = row_text, .arg = t, .number = {
 		[FILTER_SIZE] = e->block->size,
 		[FILTER_USED] = e->block->actual,
+		[FILTER_OVERHEAD] = e->block->actual > e->block->size ?
+		    e->block->actual - e->block->size : 0,
 		[FILTER_ADDRESS] = e->block->address,
 		[FILTER_SEQ] = e->at->seqno,
 		[FILTER_TYPE] = e->at->function,

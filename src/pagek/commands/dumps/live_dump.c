@@ -292,7 +292,8 @@ fill_dump(struct filling *f)
 		e = take_history(f);
 	if (d->source.levels < f->free_levels)
 		d->source.levels = f->free_levels;
-	if (d->source.levels > 0)
+	/* An empty list does not tell. */
+	if (d->source.levels > 0 || d->nrecords == 0)
 		d->source.options |= MDD_OPT_BACKTRACE;
 	if (e == 0)
 		dump_settle(d);
