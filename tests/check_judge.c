@@ -2,7 +2,7 @@
  * The judge of 'pagek check': what it finds of a list that is seen, and what
  * that says of each limit.
  */
-#include "../src/pagek/check/check.h"
+#include "../src/pagek/commands/check/check.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -627,7 +627,7 @@ TEST(references_are_not_those_of_the_target_before)
 	model.touches = model.touch_rows = 1;
 	for (i = 0; i < 8; i++)
 		rig_cycle();
-	ck_assert_ptr_nonnull(rig_page.opts.touches);
+	ck_assert_ptr_nonnull(rig_page.opts.refcnt);
 	other = open_session(&peer, &(struct nodes_session_opts){ .pid = 43 });
 	peer_cycles(&peer, other, 3);
 	ck_assert_int_eq(nodes_session_look(other)->target.pid, 43);
@@ -635,7 +635,7 @@ TEST(references_are_not_those_of_the_target_before)
 	    nodes_session_look(rig.session)->stream_no);
 	rig.session = other;
 	app_tick(&rig);
-	ck_assert_ptr_null(rig_page.opts.touches);
+	ck_assert_ptr_null(rig_page.opts.refcnt);
 	rig.session = session;
 	nodes_session_close(other);
 }

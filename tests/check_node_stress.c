@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "../src/nodes/kernel/kernel.h"
+#include "../src/nodes/stress/stress.h"
 #include "node_harness.h"
 
 static char root[64];
@@ -67,7 +67,7 @@ page_up(struct page *p)
 static void
 pass_cycle(void)
 {
-	node.kernel->last_ms -= 1000;
+	node.stress->last_ms -= 1000;
 }
 
 static struct stress_sample
@@ -101,7 +101,7 @@ TEST(a_page_gets_a_sample_and_why_it_is_no_better)
 
 	put("heapstress", "1 2 3\n");
 	page_up(&p);
-	ck_assert_ptr_null(node.kernel->stress);
+	ck_assert_ptr_null(node.stress->stress);
 	s = ask(&p, &r);
 	ck_assert_uint_eq(s.source, STRESS_VMSTAT);
 	ck_assert_uint_eq(s.level[0], 1000);
@@ -156,11 +156,11 @@ TEST(samples_within_a_cycle_are_one_reading)
 	ask(&p, &r);
 	taken = r.stressed.taken_ms;
 	/* The cycle does not end. */
-	node.kernel->last_ms += 1000000;
+	node.stress->last_ms += 1000000;
 	s = ask(&p, &r);
 	ck_assert_uint_eq(s.level[0], 1);
 	ck_assert_int_eq(r.stressed.taken_ms, taken + 1000000);
-	node.kernel->last_ms -= 1000000 + 1000;
+	node.stress->last_ms -= 1000000 + 1000;
 	s = ask(&p, &r);
 	ck_assert_uint_eq(s.level[0], 2);
 	page_close(&p);
@@ -178,17 +178,17 @@ TEST(the_reader_is_closed_after_the_last_page)
 	reader = r.stressed.reader;
 	ask(&p, &r);
 	ask(&q, &r);
-	ck_assert_uint_eq(node.kernel->viewers, 2);
+	ck_assert_uint_eq(node.stress->viewers, 2);
 	page_close(&p);
 	run_loop(1);
-	kernel_second(&node, INT64_MAX);
-	ck_assert_ptr_nonnull(node.kernel->stress);
+	node_stress_second(&node, INT64_MAX);
+	ck_assert_ptr_nonnull(node.stress->stress);
 	page_close(&q);
 	run_loop(0);
-	kernel_second(&node, mono_ms(mono_now()));
-	ck_assert_ptr_nonnull(node.kernel->stress);
-	kernel_second(&node, INT64_MAX);
-	ck_assert_ptr_null(node.kernel->stress);
+	node_stress_second(&node, mono_ms(mono_now()));
+	ck_assert_ptr_nonnull(node.stress->stress);
+	node_stress_second(&node, INT64_MAX);
+	ck_assert_ptr_null(node.stress->stress);
 	page_up(&p);
 	ask(&p, &r);
 	ck_assert(r.stressed.reader != reader);
@@ -207,8 +207,8 @@ TEST(a_file_that_reading_zeroes_stays_open)
 	ask(&p, &r);
 	page_close(&p);
 	run_loop(0);
-	kernel_second(&node, INT64_MAX);
-	ck_assert_ptr_nonnull(node.kernel->stress);
+	node_stress_second(&node, INT64_MAX);
+	ck_assert_ptr_nonnull(node.stress->stress);
 	put("heapstress", "1 0 0 0 0 0\n");
 	pass_cycle();
 	page_up(&p);
@@ -227,8 +227,8 @@ TEST(a_page_without_the_role_gets_none)
 	page_greet(&p, WIRE_ROLE_LIST_PUT);
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_AUTH);
-	ck_assert_ptr_null(node.kernel->stress);
-	ck_assert_uint_eq(node.kernel->viewers, 0);
+	ck_assert_ptr_null(node.stress->stress);
+	ck_assert_uint_eq(node.stress->viewers, 0);
 	page_close(&p);
 }
 
@@ -237,10 +237,10 @@ TEST(a_page_without_the_role_gets_none)
 static unsigned
 waits(void)
 {
-	const struct kernel_wait *w;
+	const struct node_stress_wait *w;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(w, &node.kernel->waits, link)
+	TAILQ_FOREACH(w, &node.stress->waits, link)
 		n++;
 	return n;
 }
@@ -260,9 +260,9 @@ ask_later(struct page *p, uint32_t ms)
 static void
 hold_waits(void)
 {
-	struct kernel_wait *w;
+	struct node_stress_wait *w;
 
-	TAILQ_FOREACH(w, &node.kernel->waits, link)
+	TAILQ_FOREACH(w, &node.stress->waits, link)
 		w->due_ms = INT64_MAX - 1;
 }
 
@@ -284,7 +284,7 @@ make_trigger(void)
 	end = accept(door, NULL, NULL);
 	ck_assert_int_ge(end, 0);
 	close(door);
-	ck_assert_int_eq(kernel_set_trigger(&node, fd), 0);
+	ck_assert_int_eq(node_stress_set_trigger(&node, fd), 0);
 	return end;
 }
 
@@ -336,7 +336,7 @@ TEST(pressure_wakes_all_who_wait)
 		hold_waits();
 		ck_assert(page_receive(&p[1], &r));
 		ck_assert(r.stressed.woken);
-		ck_assert_int_ge(r.stressed.taken_ms - taken, 1000 / KERNEL_HZ);
+		ck_assert_int_ge(r.stressed.taken_ms - taken, 1000 / NODE_STRESS_HZ);
 	}
 	page_close(&p[0]);
 	page_close(&p[1]);
@@ -371,8 +371,8 @@ TEST(a_page_may_leave_while_it_waits)
 	page_close(&p);
 	run_loop(0);
 	ck_assert_uint_eq(waits(), 0);
-	kernel_second(&node, INT64_MAX);
-	ck_assert_ptr_null(node.kernel->trigger);
+	node_stress_second(&node, INT64_MAX);
+	ck_assert_ptr_null(node.stress->trigger);
 	close(end);
 }
 
@@ -383,13 +383,13 @@ TEST(a_file_is_no_trigger)
 	FILE *fp = tmpfile();
 
 	ck_assert_ptr_nonnull(fp);
-	ck_assert_int_eq(kernel_set_trigger(&node, dup(fileno(fp))), -EPERM);
+	ck_assert_int_eq(node_stress_set_trigger(&node, dup(fileno(fp))), -EPERM);
 	fclose(fp);
 	page_up(&p);
 	ask_later(&p, 50);
 	ck_assert(page_receive(&p, &r));
 	ck_assert(!r.stressed.woken);
-	ck_assert_ptr_null(node.kernel->trigger);
+	ck_assert_ptr_null(node.stress->trigger);
 	page_close(&p);
 }
 
@@ -405,13 +405,13 @@ TEST(a_node_of_this_machine_has_a_trigger_while_it_is_seen)
 	fd = stress_watch_pressure("/", false, 200000, 2000000, &why);
 	page_up(&p);
 	ask_later(&p, 50);
-	ck_assert_int_eq(node.kernel->trigger != NULL, fd >= 0);
+	ck_assert_int_eq(node.stress->trigger != NULL, fd >= 0);
 	ck_assert(page_receive(&p, &r));
 	ck_assert_uint_eq(r.type, WIRE_STRESSED);
 	if (fd >= 0)
 		close(fd);
 	page_close(&p);
 	run_loop(0);
-	kernel_second(&node, INT64_MAX);
-	ck_assert_ptr_null(node.kernel->trigger);
+	node_stress_second(&node, INT64_MAX);
+	ck_assert_ptr_null(node.stress->trigger);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../src/base/base.h"
-#include "../src/pagek/stale/stale.h"
+#include "../src/pagek/commands/stale/stale.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -37,13 +37,13 @@ begin(void)
 	copy.now_ms = NOW;
 	copy.period_ms = 1000;
 	scene_target(&scene, 0);
-	scene.view.touches = &copy;
+	scene.view.refcnt = &copy;
 }
 
 static void
 end(void)
 {
-	scene.view.touches = NULL;
+	scene.view.refcnt = NULL;
 	refcnt_copy_fini(&copy);
 	scene_fini(&scene);
 }
@@ -165,7 +165,7 @@ LOOP_TEST(the_filter_lets_these_blocks_through, 0, NELEM(moments))
 /* Counts that were there already belong to somebody else, and go on afterwards. */
 TEST(pages_that_are_counted_are_not_asked_for)
 {
-	struct touch_switch wish = { .n = 0 };
+	struct refcnt_switch wish = { .n = 0 };
 	uint64_t pages;
 
 	put(14 * PAGE, 4 * PAGE, true);		/* 14 and 15 are counted */
@@ -173,7 +173,7 @@ TEST(pages_that_are_counted_are_not_asked_for)
 	put(15 * PAGE - 8, 16, true);		/* counted, both */
 	put(40 * PAGE, PAGE, false);
 	scene_refresh(&scene);
-	ck_assert_int_eq(touch_switch_blocks(&wish, &scene.view, OLD_MS, &pages),
+	ck_assert_int_eq(refcnt_switch_blocks(&wish, &scene.view, OLD_MS, &pages),
 	    0);
 	ck_assert_uint_eq(pages, 4);
 	ck_assert_uint_eq(wish.n, 2);
@@ -181,5 +181,5 @@ TEST(pages_that_are_counted_are_not_asked_for)
 	ck_assert_uint_eq(wish.range[0].len, 2 * PAGE);
 	ck_assert_uint_eq(wish.range[1].vaddr, BASE + 16 * PAGE);
 	ck_assert_uint_eq(wish.range[1].len, 2 * PAGE);
-	touch_switch_fini(&wish);
+	refcnt_switch_fini(&wish);
 }

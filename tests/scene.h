@@ -214,10 +214,10 @@ scene_refresh(struct scene *s)
 	const struct symbol_wrappers *wrappers = s->view.wrappers;
 	const struct nodes_freed *freed = s->view.freed;
 	const struct nodes_lives *lives = s->view.lives;
-	const struct refcnt_copy *touches = s->view.touches;
+	const struct refcnt_copy *touches = s->view.refcnt;
 
 	page_view_init(&s->view, &s->look);
-	s->view.touches = touches;
+	s->view.refcnt = touches;
 	s->view.wrappers = wrappers;
 	s->view.freed = freed;
 	s->view.lives = lives;

@@ -86,7 +86,7 @@ static const struct expr_field usage_fields[FILTER_U_FIELDS] = {
 	    "libssl.so*", "program or library that has the function" },
 };
 
-static const struct expr_field touch_fields[FILTER_R_FIELDS] = {
+static const struct expr_field refcnt_fields[FILTER_R_FIELDS] = {
 	[FILTER_R_PAGE] = { "page", { "address", "addr" }, EXPR_ADDRESS, "7f12a0",
 	    "address of the page in hex" },
 	[FILTER_R_PAGES] = { "pages", { NULL }, EXPR_NUMBER, "1",
@@ -125,8 +125,8 @@ const struct filter_table filter_usage = {
 	    BIT(FILTER_U_FILE) | BIT(FILTER_U_MODULE),
 };
 
-const struct filter_table filter_touches = {
-	.field = touch_fields, .n = FILTER_R_FIELDS, .numbers = 0,
+const struct filter_table filter_refcnt = {
+	.field = refcnt_fields, .n = FILTER_R_FIELDS, .numbers = 0,
 	.any = BIT(FILTER_R_HINT) | BIT(FILTER_R_SOURCE) | BIT(FILTER_R_FLAGS),
 };
 
@@ -288,7 +288,7 @@ filter_help(const struct filter_table *t, size_t k)
 
 	if (k >= t->n)
 		return NULL;
-	text = line[usage ? 1 : t == &filter_touches ? 2 : 0][k];
+	text = line[usage ? 1 : t == &filter_refcnt ? 2 : 0][k];
 	if (text[0] == '\0')
 		base_append(text, sizeof line[0][k], &len, "%-*s %s",
 		    usage ? 15 : 9, t->field[k].name,

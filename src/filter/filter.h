@@ -103,7 +103,7 @@ enum filter_usage_field {
 };
 
 /* Fields of runs of pages.  All are texts; numbers are decimal. */
-enum filter_touch_field {
+enum filter_refcnt_field {
 	FILTER_R_PAGE,
 	FILTER_R_PAGES,
 	FILTER_R_HOME,
@@ -120,7 +120,7 @@ enum filter_touch_field {
 
 /* The fields of one type of rows. */
 struct filter_table;
-extern const struct filter_table filter_blocks, filter_usage, filter_touches;
+extern const struct filter_table filter_blocks, filter_usage, filter_refcnt;
 
 /*
  * A block.  Terms joined by & or | are evaluated in their order, but those of

@@ -83,7 +83,7 @@ static size_t text_left, text_total;
 __thread struct usage_xmemory_thread *usage_xmemory_self = &common.self;
 uint32_t usage_xmemory_resets;
 
-typedef char levels_fit[sizeof common.self.level <= USAGE_XMEMORY_OFFSETS ? 1 : -1];
+typedef char stress_fit[sizeof common.self.level <= USAGE_XMEMORY_OFFSETS ? 1 : -1];
 
 static int64_t
 grain_of(uint64_t row)

@@ -10,16 +10,16 @@ allocp blklist blklist/indexed usage stress refcnt
 mdd/capture mdd/capture/reader mdd/capture/recording symbol symbol/reader mdd/dump mdd/take mdd mdd/export
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/session/requests nodes/survey nodes/bridge nodes
-nodes/keeper nodes/kernel nodes/touches nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
+nodes/keeper nodes/stress nodes/refcnt nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover
 nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
-pagek/picture pagek/page pagek/levels pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/usage pagek/touches pagek/cli
-pagek/documents pagek/debugdata pagek/batch pagek/refcnt pagek/jobs pagek/app pagek/app/pages pagek/tui
+pagek/picture pagek/page pagek/stress pagek/blocks pagek/groups pagek/rows pagek/difference pagek/history pagek/layout pagek/panels pagek/usage pagek/refcnt pagek/cli
+pagek/documents pagek/debugdata pagek/batch pagek/jobs pagek/app pagek/app/pages pagek/tui
 pagek/commands pagek/commands/run pagek/commands/snapshot pagek/commands/dumps pagek/commands/stress
-pagek/check pagek/stale pagek'
+pagek/commands/refcnt pagek/commands/check pagek/commands/stale pagek'
 
 # The rooms of a page and those of a node meet only in the program pageknode.
 page_side='nodes/link nodes/session nodes/session/requests nodes/survey nodes/bridge nodes'
-node_side='nodes/keeper nodes/kernel nodes/touches nodes/self_watch nodes/recorder nodes/arrivals nodes/images
+node_side='nodes/keeper nodes/stress nodes/refcnt nodes/self_watch nodes/recorder nodes/arrivals nodes/images
 nodes/takeover nodes/replay nodes/spool nodes/serve nodes/demo nodes/supervisor'
 
 # Each include of another room's header, as "file room": the path as it is from

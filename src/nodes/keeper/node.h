@@ -35,14 +35,14 @@ struct daemon;
 struct device;
 struct hello;
 struct images;
-struct kernel;
+struct node_stress;
 struct self_watch;
 struct quota;
 struct recorder;
 struct replay;
 struct run;
 struct serve;
-struct touches;
+struct node_refcnt;
 
 /* Calls from a room to one above it. */
 struct node_hooks {
@@ -94,13 +94,13 @@ struct node {
 	_Atomic bool awake;		/* some target logs, as far as is known */
 
 	struct self_watch *self_watch;
-	struct kernel *kernel;
+	struct node_stress *stress;
 	struct recorder *recorder;
 	struct hello *hello;
 	struct quota *quota;
 	struct images *images;
 	struct serve *serve;
-	struct touches *touches;
+	struct node_refcnt *refcnt;
 	struct device *device;		/* NULL: its records do not come from one */
 	struct replay *replay;		/* NULL: it replays no capture */
 	struct run *run;

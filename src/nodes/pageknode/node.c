@@ -16,14 +16,14 @@
 #include "../host/host.h"
 #include "../images/images.h"
 #include "../keeper/counting.h"
-#include "../kernel/kernel.h"
+#include "../stress/stress.h"
 #include "../recorder/recorder.h"
 #include "../self_watch/self_watch.h"
 #include "../serve/serve.h"
 #include "../supervisor/command.h"
 #include "../supervisor/supervisor.h"
 #include "../takeover/takeover.h"
-#include "../touches/touches.h"
+#include "../refcnt/refcnt.h"
 #include "pageknode.h"
 
 #define NODE_NUMBER 0x0001	/* of a node that no table names */
@@ -103,11 +103,11 @@ on_second(uv_timer_t *timer)
 	serve_second(node);
 	self_watch_second(node, mono_ms(mono_now()));
 	images_second(node);
-	kernel_second(node, mono_ms(mono_now()));
+	node_stress_second(node, mono_ms(mono_now()));
 	recorder_second(node);
 	friendly_second(&node->friendly, node->loop);
 	listings_second(node);
-	touches_second(node);
+	node_refcnt_second(node);
 	fdstore_second(&node->store.fds);
 	run_second(node);
 	check_report(node);
@@ -126,13 +126,13 @@ check_done(struct node *node)
 
 struct rooms {
 	struct self_watch self_watch;
-	struct kernel kernel;
+	struct node_stress stress;
 	struct recorder recorder;
 	struct hello hello;
 	struct quota quota;
 	struct images images;
 	struct serve serve;
-	struct touches touches;
+	struct node_refcnt refcnt;
 	struct run run;
 	struct daemon daemon;
 };
@@ -145,13 +145,13 @@ make_rooms(struct node *node)
 	if (rooms == NULL)
 		return -ENOMEM;
 	node->self_watch = &rooms->self_watch;
-	node->kernel = &rooms->kernel;
+	node->stress = &rooms->stress;
 	node->recorder = &rooms->recorder;
 	node->hello = &rooms->hello;
 	node->quota = &rooms->quota;
 	node->images = &rooms->images;
 	node->serve = &rooms->serve;
-	node->touches = &rooms->touches;
+	node->refcnt = &rooms->refcnt;
 	node->run = &rooms->run;
 	node->daemon = &rooms->daemon;
 	return 0;
@@ -176,8 +176,8 @@ static const struct node_hooks hooks = {
 	.check_done = check_done,
 	.is_connected = is_connected,
 	.stat_command = run_stat,
-	.feed_ends = touches_feed_ends,
-	.count = touches_by_target,
+	.feed_ends = node_refcnt_feed_ends,
+	.count = node_refcnt_by_target,
 };
 
 int
@@ -200,7 +200,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	access_init(&node->access, opts->system, opts->roles);
 	quota_init(node->quota);
 	TAILQ_INIT(&node->live);
-	touches_init(node);
+	node_refcnt_init(node);
 	images_init(node);
 	name_node(node);
 	if (getrandom(node->id, sizeof node->id, 0) < 0 ||
@@ -223,7 +223,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 		goto no_serve;
 	lookup_init(node);
 	self_watch_init(node);
-	kernel_init(node);
+	node_stress_init(node);
 	node->second.data = node;
 	uv_timer_init(loop, &node->second);
 	uv_timer_start(&node->second, on_second, 1000, 1000);
@@ -248,11 +248,11 @@ node_close(struct node *node)
 	node->closing = true;
 	hello_stop(node->hello);
 	serve_close(node);
-	kernel_close(node);
+	node_stress_close(node);
 	daemon_close(node);
 	lookup_close(node);
 	run_close(node);
-	touches_close(node);
+	node_refcnt_close(node);
 	images_end_all(node, node->command.ended);
 	recorder_close(node);
 	images_close(node);
@@ -275,7 +275,7 @@ node_fini(struct node *node)
 	serve_fini(node);
 	self_watch_fini(node);
 	recorder_fini(node);
-	kernel_fini(node);
+	node_stress_fini(node);
 	lookup_fini(node);
 	friendly_fini(&node->friendly);
 	report_close(&node->images->report);

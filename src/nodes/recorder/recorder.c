@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../keeper/node.h"
-#include "../kernel/kernel.h"
+#include "../stress/stress.h"
 #include "recorder.h"
 
 #define FINISH_MS 10000		/* for what waits when a recording ends */
@@ -139,12 +139,12 @@ finished(uv_work_t *work, int status)
 static void
 tell_stress(struct recording *r)
 {
-	struct kernel_sample k;
+	struct node_stress_sample k;
 
 	if (!r->sees_kernel)
-		kernel_view(r->node);
+		node_stress_view(r->node);
 	r->sees_kernel = true;
-	if (kernel_sample(r->node, &k) == 0)
+	if (node_stress_sample(r->node, &k) == 0)
 		capture_writer_stress(r->writer, &(struct capture_stress){
 		    .ms = k.ms, .sample = k.sample, .kernel = k.release,
 		    .why = k.why });
@@ -158,7 +158,7 @@ end_recording(struct recording *r, const char *why)
 		return;
 	tell_stress(r);
 	if (r->sees_kernel)
-		kernel_leave(r->node);
+		node_stress_leave(r->node);
 	r->sees_kernel = false;
 	tap_end_all(r, why);
 	snprintf(r->why, sizeof r->why, "%s", why);

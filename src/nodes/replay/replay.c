@@ -10,7 +10,7 @@
 #include "../images/images.h"
 #include "../keeper/counting.h"
 #include "../keeper/node.h"
-#include "../kernel/kernel.h"
+#include "../stress/stress.h"
 #include "names.h"
 #include "replay.h"
 
@@ -779,14 +779,14 @@ replay_stat(const struct keeper *k, uint64_t n[WIRE_STATS_COUNT])
 }
 
 int
-replay_stress(const struct node *node, struct kernel_sample *out)
+replay_stress(const struct node *node, struct node_stress_sample *out)
 {
 	const struct replay *r = node->replay;
 	const struct capture_stress *s = capture_stress_at(r->capture, r->ms);
 
 	if (s == NULL)
 		return -ENODATA;
-	*out = (struct kernel_sample){ .sample = s->sample,
+	*out = (struct node_stress_sample){ .sample = s->sample,
 		.release = s->kernel, .why = s->why, .reader = 1, .ms = s->ms,
 		.now_ms = r->ms };
 	return 0;

@@ -31,7 +31,7 @@
 #include "../../stream/wire/wire.h"
 
 struct keeper;
-struct kernel_sample;
+struct node_stress_sample;
 struct node;
 
 #define REPLAY_SPEED_ONE 1000		/* thousandths: as the clock ran */
@@ -54,7 +54,7 @@ void replay_stat(const struct keeper *, uint64_t n[WIRE_STATS_COUNT]);
 /* Counts were asked for, and the events before the moment are not in them yet. */
 bool replay_lacks_counts(const struct node *);
 /* The sample of heap stress at the moment.  -ENODATA: the capture has none. */
-int replay_stress(const struct node *, struct kernel_sample *);
+int replay_stress(const struct node *, struct node_stress_sample *);
 /* The clocks of WELCOME, as they were in the capture. */
 void replay_clocks(const struct node *, uint64_t *mono_ns, uint64_t *utc_ns);
 

@@ -4,7 +4,7 @@
 
 #include "../keeper/counting.h"
 #include "../keeper/node.h"
-#include "../kernel/kernel.h"
+#include "../stress/stress.h"
 #include "../recorder/recorder.h"
 #include "serve.h"
 
@@ -52,9 +52,9 @@ conn_close(struct conn *c)
 	listings_conn_closed(c);
 	recorder_viewer_gone(node, c->page.id);
 	counting_forget_asker(node, c->page.id);
-	kernel_end_wait(node, &c->stress);
+	node_stress_end_wait(node, &c->stress);
 	if (c->sees_kernel)
-		kernel_leave(node);
+		node_stress_leave(node);
 	if (!c->greeted)
 		node->serve->strangers--;
 	TAILQ_REMOVE(&node->serve->conns, c, link);

@@ -12,7 +12,7 @@
  *	tables.c	NAME's tables, and regions
  *	usage.c		USAGE
  *	stress.c	STRESS
- *	touches.c	COUNT, TOUCHES and MEMORY
+ *	refcnt.c	COUNT, TOUCHES and MEMORY
  *
  * Limits
  *	connections	as many as the node was told, else SERVE_CONNS; at most
@@ -37,7 +37,7 @@
 #include "../../stream/wire/wire.h"
 #include "../host/access.h"
 #include "../host/host.h"
-#include "../kernel/kernel.h"
+#include "../stress/stress.h"
 #include "../self_watch/self_watch.h"
 
 #define SERVE_CONNS 64
@@ -77,7 +77,7 @@ struct conn {
 	bool more;			/* has requests that wait for their turn */
 	bool paused;			/* not read: too much waits to be written */
 	bool sees_kernel;		/* it is a viewer of the kernel's counts */
-	struct kernel_wait stress;	/* a STRESS that waits */
+	struct node_stress_wait stress;	/* a STRESS that waits */
 	bool looking;			/* a FRAME of it is not answered yet */
 	bool working;			/* a MEMORY or a move, likewise */
 	bool ending;			/* closes when its last reply is out */

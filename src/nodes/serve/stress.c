@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../keeper/node.h"
-#include "../kernel/kernel.h"
+#include "../stress/stress.h"
 #include "../replay/replay.h"
 #include "answer.h"
 
@@ -35,10 +35,10 @@ send_sample(struct conn *c, uint32_t id, bool woken)
 {
 	struct wire_msg reply = { .type = WIRE_STRESSED, .id = id };
 	uint8_t packed[STRESS_PACKED_MAX];
-	struct kernel_sample k;
+	struct node_stress_sample k;
 	char text[128];
 	int r = c->node->replay != NULL ? replay_stress(c->node, &k) :
-	    kernel_sample(c->node, &k);
+	    node_stress_sample(c->node, &k);
 
 	if (r == -ENODATA) {
 		conn_error(c, id, WIRE_E_NAME, "the capture has no samples of "
@@ -64,7 +64,7 @@ send_sample(struct conn *c, uint32_t id, bool woken)
 }
 
 static void
-on_waited(struct node *node, struct kernel_wait *w)
+on_waited(struct node *node, struct node_stress_wait *w)
 {
 	(void)node;
 	send_sample(w->arg, w->id, w->woken);
@@ -78,17 +78,17 @@ answer_stress(struct conn *c, const struct wire_msg *m)
 	bool waited = c->stress.waits;
 
 	if (live && !c->sees_kernel) {
-		kernel_view(c->node);
+		node_stress_view(c->node);
 		c->sees_kernel = true;
 	}
-	kernel_end_wait(c->node, &c->stress);
+	node_stress_end_wait(c->node, &c->stress);
 	if (waited)
 		send_sample(c, c->stress.id, false);
 	if (waited || !live || m->stress.wait_ms == 0) {
 		send_sample(c, m->id, false);
 		return;
 	}
-	c->stress = (struct kernel_wait){ .arg = c, .id = m->id,
+	c->stress = (struct node_stress_wait){ .arg = c, .id = m->id,
 		.done = on_waited };
-	kernel_begin_wait(c->node, &c->stress, m->stress.wait_ms);
+	node_stress_begin_wait(c->node, &c->stress, m->stress.wait_ms);
 }

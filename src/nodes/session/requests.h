@@ -6,7 +6,7 @@
  *	requests/marks.c	named marks, or to set one
  *	requests/usage.c	counts by caller, type and size
  *	requests/stress.c	the kernel's counts of heap stress
- *	requests/touches.c	references to pages; switches their counting
+ *	requests/refcnt.c	references to pages; switches their counting
  *	requests/retained.c	earlier records that the node still has
  *
  * session.h has what a page calls, state.h the table of the requests: a new one is a
@@ -36,11 +36,11 @@ void marks_reset(struct nodes_session *);
 /* There is another stream, or none. */
 void usage_reset(struct nodes_session *);
 
-/* --- touches.c -------------------------------------------------- */
+/* --- refcnt.c --------------------------------------------------- */
 
 /* There is another stream, or none. */
-void touches_reset(struct nodes_session *);
-void touches_fini(struct nodes_session *);
+void session_refcnt_reset(struct nodes_session *);
+void session_refcnt_fini(struct nodes_session *);
 
 /* --- retained.c ------------------------------------------------- */
 

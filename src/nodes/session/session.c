@@ -151,7 +151,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	regions_reset(s);
 	marks_reset(s);
 	usage_reset(s);
-	touches_reset(s);
+	session_refcnt_reset(s);
 	if (intake_begin(s, classic) < 0) {
 		session_set_step(s, SESSION_IDLE, 0);
 		session_state(s, NODES_UNREACHABLE, "no memory for the list");
@@ -453,7 +453,7 @@ reset_session(struct nodes_session *s, const struct nodes_session_opts *opts)
 	regions_reset(s);
 	marks_reset(s);
 	usage_reset(s);
-	touches_reset(s);
+	session_refcnt_reset(s);
 	intake_fini(s);
 	s->intake = (struct session_intake){ .list = list, .build = list };
 	s->opts = *opts;
@@ -548,7 +548,7 @@ nodes_session_close(struct nodes_session *s)
 	session_cancel(s);
 	names_fini(&s->names);
 	usage_reset(s);
-	touches_fini(s);
+	session_refcnt_fini(s);
 	intake_fini(s);
 	free(s);
 }

@@ -383,7 +383,7 @@ int nodes_session_ask_usage(struct nodes_session *);
 /* Tells the node that this page needs no more counts; the last copy stays. */
 void nodes_session_end_usage(struct nodes_session *);
 
-#define NODES_TOUCHES_MAX (1u << 18)	/* pages of a copy */
+#define NODES_REFCNT_MAX (1u << 18)	/* pages of a copy */
 
 /* The answer to the last nodes_session_count() or nodes_session_move(). */
 struct nodes_count {
@@ -399,7 +399,7 @@ struct nodes_count {
  * References to the stream's pages: the last whole copy of what the node counts.
  * Nothing is counted until somebody asks for it: then there are no ranges.
  */
-struct nodes_touches {
+struct nodes_refcnt {
 	const struct refcnt_page *page;	/* refcnt/refcnt.h; by address, those that were asked for */
 	size_t n;
 	const struct refcnt_range *range;	/* all of the stream */
@@ -418,12 +418,12 @@ struct nodes_touches {
 	struct nodes_count count;
 };
 /* Borrowed until the next news. */
-const struct nodes_touches *nodes_session_touches(struct nodes_session *);
+const struct nodes_refcnt *nodes_session_refcnt(struct nodes_session *);
 /*
  * Asks for a copy of the pages from..to - 1 (to 0: to the end); the news come with
  * `pending` false.  -ENOENT: there is no stream; -EBUSY: one is on its way.
  */
-int nodes_session_ask_touches(struct nodes_session *, uint64_t from, uint64_t to,
+int nodes_session_ask_refcnt(struct nodes_session *, uint64_t from, uint64_t to,
     enum refcnt_plane);
 /*
  * Switch the counting of a range on or off, and set the period of all ranges (0: as

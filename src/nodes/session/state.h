@@ -171,8 +171,8 @@ struct session_stress {
 };
 
 /* Counts of pages: the last whole copy, and the one that is coming in. */
-struct session_touches {
-	struct nodes_touches told;
+struct session_refcnt {
+	struct nodes_refcnt told;
 	struct refcnt_page *page;	/* of `told` */
 	struct refcnt_range *range;	/* likewise */
 	struct refcnt_page *coming;
@@ -343,7 +343,7 @@ struct nodes_session {
 	struct session_marks marks;
 	struct session_usage usage;
 	struct session_stress stress;
-	struct session_touches touches;
+	struct session_refcnt refcnt;
 	struct session_memory memory;
 	struct session_retained retained;
 	struct names names;

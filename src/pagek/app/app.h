@@ -300,7 +300,7 @@ void app_replay_at(struct app *, const char *);
 void app_replay_play(struct app *, const char *);
 void app_replay_steps(struct app *, const char *);
 
-/* a, of page K: pages/touches.c */
+/* a, of page K: pages/refcnt.c */
 void app_list_stale(struct app *);
 
 void app_mark(struct app *);

@@ -12,7 +12,7 @@
  *	pages/nodes.c		page G
  *	pages/usage.c		page U
  *	pages/stress.c		page S
- *	pages/touches.c		page R
+ *	pages/refcnt.c		page R
  *
  * Example: a page without keys of its own, order or export
  *	static int

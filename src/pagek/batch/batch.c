@@ -103,7 +103,7 @@ batch_view(struct page_view *v, const struct page *page,
 {
 	page_view_live(v, s);
 	v->wrappers = page->opts.wrappers;
-	v->touches = page->opts.touches;
+	v->refcnt = page->opts.refcnt;
 }
 
 /* A scan of the rows that will be printed. */
@@ -142,7 +142,7 @@ scan_rows(struct row_scan *t, struct profile *p)
 
 	page_view_live(&v, t->s);
 	v.wrappers = t->opts->wrappers;
-	v.touches = t->opts->touches;
+	v.refcnt = t->opts->refcnt;
 	page_row_filter_begin(t->sieve, &v);
 	t->rows = 0;
 	profile_restart(p);
@@ -623,7 +623,7 @@ batch_visit(const struct options *o, uv_loop_t *loop,
     bool (*fits)(const struct nodes_look *),
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
 {
-	struct touch_reader touches = { .plane = REFCNT_WIDE };
+	struct refcnt_reader refcnt = { .plane = REFCNT_WIDE };
 	const struct nodes_look *look;
 	struct nodes_session *s;
 	struct nodes_link *link;
@@ -636,12 +636,12 @@ batch_visit(const struct options *o, uv_loop_t *loop,
 	batch_await_end(o, loop, s);
 	look = nodes_session_look(s);
 	if (fits(look)) {
-		batch_add_touches(o, loop, s, &touches, &with);
+		batch_add_refcnt(o, loop, s, &refcnt, &with);
 		status = run(&with, loop, s);
 	} else {
 		status = batch_status(o, look);
 	}
-	touch_reader_fini(&touches);
+	refcnt_reader_fini(&refcnt);
 	pump_down(loop, s, link);
 	return status;
 }

@@ -6,7 +6,7 @@
  *	marks.c		named marks of the stream
  *	counts.c	counts by type
  *	stress.c	samples of heap stress
- *	touches.c	references to pages
+ *	refcnt.c	references to pages
  *
  * Example: a command that reads a list
  *	static int
@@ -22,7 +22,7 @@
 #include "../cli/cli.h"
 #include "../page/view.h"
 #include "../blocks/row_filter.h"
-#include "../touches/touches.h"
+#include "../refcnt/refcnt.h"
 
 /* --- sessions ------------------------------------------------------------- */
 
@@ -126,18 +126,18 @@ uint64_t batch_stress_reader(const struct batch_stress *);
 /* The node that reads the counts, as a TARGET; "": this process does. */
 const char *batch_stress_node(const struct batch_stress *);
 
-/* --- touches.c: references to pages -------------------------------------------- */
+/* --- refcnt.c: references to pages -------------------------------------------- */
 
 /* Another copy of the counts.  PAGEK_OK, or the exit status after a complaint. */
-int batch_touches(const struct options *, uv_loop_t *, struct nodes_session *,
-    struct touch_reader *);
+int batch_refcnt(const struct options *, uv_loop_t *, struct nodes_session *,
+    struct refcnt_reader *);
 /*
  * The same if the command shows, filters or sorts by references; what no node counts
- * is no complaint.  `with` is a copy of the options, whose page.touches has them.
+ * is no complaint.  `with` is a copy of the options, whose page.refcnt has them.
  */
-void batch_add_touches(const struct options *, uv_loop_t *,
-    struct nodes_session *, struct touch_reader *, struct options *with);
-bool batch_wants_touches(const struct options *);
+void batch_add_refcnt(const struct options *, uv_loop_t *,
+    struct nodes_session *, struct refcnt_reader *, struct options *with);
+bool batch_wants_refcnt(const struct options *);
 
 /* --- names ---------------------------------------------------------------- */
 

@@ -216,7 +216,7 @@ seconds_of(const struct page_view *v)
 static int64_t
 touches_ms_of(const struct page_view *v)
 {
-	return v->touches != NULL ? v->touches->now_ms : 0;
+	return v->refcnt != NULL ? v->refcnt->now_ms : 0;
 }
 
 /* Filters may use ages, names and references, which change without a record. */

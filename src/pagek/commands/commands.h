@@ -12,7 +12,7 @@
  *	snapshot/	tree, export: a target's blocks at one moment
  *	dumps/		dump, history, diff, stats, mdd-dump, usage: debug data and captures
  *	stress/		stress
- *	../check, ../refcnt, ../stale	check, refcnt, stale
+ *	check/, refcnt/, stale/	the commands of their names
  *
  * Example: a command that lists blocks.  It needs a row of ../cli/commands.def,
  * rows of ../cli/options.def for its own options, and a section of pagek(1)

@@ -14,7 +14,7 @@
  *	json.c		the writer
  *	prom.c		metrics
  *	usage_document.c	counts by type, as documents and as metrics
- *	touch_document.c	references to pages
+ *	refcnt_document.c	references to pages
  *	listing.h	the whole list as text, and the word that says where it
  *			goes (listing_to.c)
  *	export.h	what the page shows, for `:export`; export_sums.c has
@@ -44,7 +44,7 @@
 #include "../cli/options.h"
 #include "../picture/field_table.h"
 #include "../blocks/row_filter.h"
-#include "../touches/touches.h"
+#include "../refcnt/refcnt.h"
 #include "../usage/usage.h"
 
 /* --- the writer (json.c) -------------------------------------------------- */
@@ -198,10 +198,10 @@ void json_usage(struct json *, const struct usage_list *,
 /* The metrics of its fields; rows of one name and num are one row.  -ENOMEM. */
 int prom_usage(FILE *, const struct usage_list *, bool ascii);
 
-/* --- references to pages (touch_document.c) -------------------------------- */
+/* --- references to pages (refcnt_document.c) -------------------------------- */
 
 /* Schema pagek.touches/1: all runs of the last copy.  -ENOMEM. */
-int json_touches(struct json *, const struct touch_reader *,
+int json_refcnt(struct json *, const struct refcnt_reader *,
     const struct page_view *);
 
 /* --- sums by type, and metrics (prom.c) ----------------------------------- */

@@ -816,5 +816,5 @@ page_view_shown(struct page_view *v, const struct page *page,
 	v->units = page->units;
 	v->utc = page->opts.utc;
 	v->wrappers = page->opts.wrappers;
-	v->touches = page->opts.touches;
+	v->refcnt = page->opts.refcnt;
 }

@@ -414,7 +414,7 @@ plan_columns(const struct page_view *v, int cols, struct plan *plan)
 	unsigned have = v->look->classic ? 0 : NEED_WIDE |
 	    (v->typed ? NEED_TYPES : 0);
 
-	if (v->touches != NULL && v->touches->ranges > 0)
+	if (v->refcnt != NULL && v->refcnt->ranges > 0)
 		have |= NEED_TOUCHES;
 	field_plan(&page_block_fields, 0, cols, have, false, &plan->of);
 	plan->function = plan->of.left >= FUNCTION_GAP + FUNCTION_TITLE ?

@@ -4,7 +4,7 @@
 
 #include "../difference/difference.h"
 #include "../history/history.h"
-#include "../levels/levels.h"
+#include "../stress/stress.h"
 #include "../picture/typed_line.h"
 #include "../blocks/choice.h"
 #include "../rows/freed_rows.h"
@@ -392,7 +392,7 @@ put_foot(struct page *page, const struct page_view *v,
 		put_blank(pic, want);
 	if (foot.stress) {
 		picture_line(pic);
-		page_levels_strip(page->levels, pic);
+		page_stress_strip(page->levels, pic);
 	}
 	if (foot.about) {
 		picture_line(pic);
@@ -576,7 +576,7 @@ page_fini(struct page *page)
 	page_freed_rows_free(page->freed_rows);
 	page_follow_free(page->follow);
 	page_history_free(page->history);
-	page_levels_free(page->levels);
+	page_stress_free(page->levels);
 	page_frozen_order_free(page->freeze.order);
 	page->find = NULL;
 	page->groups = NULL;

@@ -173,8 +173,8 @@ bool
 page_touch(const struct page_view *v, const struct blk *b,
     struct refcnt_touch *t)
 {
-	return v->touches != NULL && !page_is_free(b) &&
-	    refcnt_touch_of(v->touches, b->addr, b->size, b->ms, t);
+	return v->refcnt != NULL && !page_is_free(b) &&
+	    refcnt_touch_of(v->refcnt, b->addr, b->size, b->ms, t);
 }
 
 /* A list of the visible rows alone does not tell how many blocks share a page. */
@@ -366,7 +366,7 @@ classic_text(const struct page *page)
 void
 page_row_heading(const struct page *page, char *out, size_t cap)
 {
-	const struct refcnt_copy *touches = page->opts.touches;
+	const struct refcnt_copy *touches = page->opts.refcnt;
 	size_t len = 0;
 
 	base_append(out, cap, &len, "%s", classic_text(page) ?
@@ -509,7 +509,7 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 {
 	char descr[1024], thread[1024], call[2 * PAGE_NAME_MAX];
 	char touch[PAGE_TOUCH_COLS + 1];
-	bool counted = v->touches != NULL && v->touches->ranges > 0;
+	bool counted = v->refcnt != NULL && v->refcnt->ranges > 0;
 
 	if (cap == 0)
 		return;

@@ -83,7 +83,7 @@ struct page_opts {
 	enum page_units units;		/* to begin with */
 	int fps;			/* paints a second, 1 to NODES_HZ; 0: NODES_HZ */
 	struct symbol_wrappers *wrappers;	/* functions to skip; NULL: none */
-	const struct refcnt_copy *touches;	/* references to pages, borrowed; NULL: none are counted */
+	const struct refcnt_copy *refcnt;	/* references to pages, borrowed; NULL: none are counted */
 	const char *listing;		/* between *L< and >: "0509"; "": none */
 	struct nodes_session_opts session;	/* for sessions that :target opens: list, max, click */
 };
@@ -115,7 +115,7 @@ struct page_groups;
 struct page_marked;
 struct page_frozen_order;
 struct page_history;
-struct page_levels;
+struct page_stress;
 struct page_follow;
 struct page_freed_rows;
 struct page_trend;
@@ -255,7 +255,7 @@ struct page {
 	struct page_drain *drain;
 	struct page_trend *trend;	/* the last minute */
 	struct page_marked *marked;	/* the mark */
-	struct page_levels *levels;	/* the kernel's heap stress */
+	struct page_stress *levels;	/* the kernel's heap stress */
 
 	bool news;			/* see page_news() */
 };

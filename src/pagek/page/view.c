@@ -14,7 +14,7 @@ page_view_init(struct page_view *v, const struct nodes_look *look)
 	v->gone = false;
 	v->freed = NULL;
 	v->wrappers = NULL;
-	v->touches = NULL;
+	v->refcnt = NULL;
 	v->units = PAGE_UNITS_EXACT;
 	v->utc = false;
 	v->counts = look->list != NULL ? blklist_counts(look->list) : &none;

@@ -37,7 +37,7 @@ struct page_view {
 	const struct nodes_freed *freed;	/* how the block in detail was freed; NULL: not seen */
 	const struct nodes_lives *lives;	/* blocks that had its address; NULL: not known */
 	const struct symbol_wrappers *wrappers;	/* functions to skip; NULL: none */
-	const struct refcnt_copy *touches;	/* references to pages; NULL: none are counted */
+	const struct refcnt_copy *refcnt;	/* references to pages; NULL: none are counted */
 	enum page_units units;		/* of the sizes in rows */
 	bool utc;			/* of clocks in rows */
 };

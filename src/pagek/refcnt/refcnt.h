@@ -1,81 +1,175 @@
 /*
- * refcnt: `pagek refcnt`, references to pages as rows, and their counting.
+ * refcnt: references to pages of memory, as page R and `pagek stale` show them.
  *
- *	cmd_refcnt.c	the command: what it asks the node for
- *	counted_ranges.c	addresses, blocks or all blocks as ranges of pages
- *	page_rows.c	pages as text and as data
- *	memory_rows.c	the memory of a machine's nodes, and imports of counts
+ *	lines.c		runs of pages: their order, filter and hint
+ *	refcnt_fields.c	the fields of a run, and the columns of page R
+ *	refcnt_page.h	page R as text; its keys are in ../app/pages/refcnt.c
+ *	reader.c	brings the counts of a target, and switches counting
+ *
+ * ../../refcnt/attribution.h tells which counts belong to which blocks.  The column
+ * TOUCH of page K is page_cell_touch() of ../page/cells.c.  Another field is a row of
+ * refcnt_fields.c and, to filter by it, one of refcnt_fields[] in ../../filter/fields.c.
  *
  * Vocabulary
- *	plane	hardware, extended or wide counters (../../refcnt/refcnt.h).
- *	shared	a page on which several blocks lie: its counts are of all of them,
- *		and nobody knows of which.
+ *	run		neighbouring pages with the same counts: one line,
+ *			"7f3c00402000+14" of that page and the 14 behind it.
+ *	plane		hardware, extended or wide counters (refcnt.h).
+ *	pegged		a counter at its maximum: it may have missed references.
+ *	hint		the node that a page should move to: the one that refers to it
+ *			by `diff` times more than its home, and `least` times at least.
  *
  * Example
- *	struct page_rows rows = { .plane = REFCNT_WIDE };
- *	page_rows_add(&rows, page, n);
- *	page_rows_print(&rows, o);
- *	page_rows_fini(&rows);
+ *	struct refcnt_reader r = { .plane = REFCNT_WIDE };
+ *	if (refcnt_reader_step(&r, session) > 0)		once a cycle
+ *		refcnt_list_make(&list, &r.copy, filter);
+ *	refcnt_list_sort(&list, REFCNT_SORT_COUNT, false);
+ *	for (i = 0; i < list.n; i++)
+ *		json_row(&j, &(struct refcnt_row){ &list, &list.line[i] }, 0);
  */
 #ifndef PAGEK_REFCNT_H
 #define PAGEK_REFCNT_H
 
-#include "../../refcnt/refcnt.h"
-#include "../cli/cli.h"
+#include "../../filter/filter.h"
+#include "../../nodes/nodes.h"
+#include "../../refcnt/attribution.h"
+#include "../blocks/order.h"
+#include "../page/view.h"
+#include "../picture/field_table.h"
 
-/* --- ranges (counted_ranges.c) ------------------------------------------------ */
+/* --- lines (lines.c) ------------------------------------------------------------- */
 
-#define COUNTED_RANGES 1024	/* that all blocks are joined to, at most */
-
-struct counted_range {
-	uint64_t vaddr, len;
+struct refcnt_line {
+	size_t at;			/* number of its first page in the copy */
+	size_t pages;
 };
 
-struct counted_ranges {
-	struct counted_range *at;	/* owned */
+struct refcnt_list {
+	const struct refcnt_copy *copy;	/* borrowed */
+	enum refcnt_plane plane;	/* of its counters */
+	struct refcnt_line *line;	/* owned */
 	size_t n, cap;
+	size_t of;			/* lines before the filter */
+	bool has_nodes;			/* some page tells which nodes refer to it */
+	bool has_writes;		/* some source tells writes from reads */
+	uint64_t diff, least;		/* of the hint */
+	const struct page_view *v;	/* for blocks and clocks; NULL: there are none */
 };
 
-/* -ENOMEM */
-int counted_ranges_add(struct counted_ranges *, uint64_t vaddr, uint64_t len);
-/* The block that has this address; -ENOENT. */
-int counted_ranges_block(struct counted_ranges *, const struct blklist *,
-    uint64_t addr);
-/* All blocks, joined across gaps as small as possible.  -ENOMEM. */
-int counted_ranges_blocks(struct counted_ranges *, const struct blklist *);
-void counted_ranges_fini(struct counted_ranges *);
+#define REFCNT_HINT_DIFF 64
+#define REFCNT_HINT_LEAST 128
 
-/* --- pages (page_rows.c) -------------------------------------------------------- */
+struct refcnt_row {
+	const struct refcnt_list *of;
+	const struct refcnt_line *line;
+};
 
-struct page_rows {
-	struct refcnt_page *page;	/* owned */
-	size_t n, cap;
+/* The lines of a copy; filter NULL: all.  -ENOMEM. */
+int refcnt_list_make(struct refcnt_list *, const struct refcnt_copy *,
+    const struct filter *);
+void refcnt_list_fini(struct refcnt_list *);
+
+static inline const struct refcnt_copy_page *
+refcnt_row_page(const struct refcnt_row *r)
+{
+	return &r->of->copy->page[r->line->at];
+}
+
+/* A newer node may have others. */
+const struct refcnt_source_row *refcnt_row_source(const struct refcnt_copy_page *);
+/* "n0", or "n0-7" of a group of nodes. */
+#define REFCNT_NODE_TEXT 16
+void refcnt_node_text(const struct refcnt_copy_page *, unsigned counter,
+    char out[REFCNT_NODE_TEXT]);
+/* The counter is at its maximum. */
+bool refcnt_is_pegged(const struct refcnt_row *, unsigned counter);
+/* "-> n1", "home", or "": no hint. */
+#define REFCNT_HINT_TEXT 24
+void refcnt_hint(const struct refcnt_row *, char out[REFCNT_HINT_TEXT]);
+/* Milliseconds since the last reference, or since counting began. */
+int64_t refcnt_idle_ms(const struct refcnt_row *);
+/* "0000001359900000", the oldest period first. */
+void refcnt_heat_text(uint64_t heat, char out[REFCNT_HEAT + 1]);
+/* "no_paddr,coarse" */
+#define REFCNT_FLAGS_TEXT 128
+void refcnt_flags_text(uint32_t flags, char out[REFCNT_FLAGS_TEXT]);
+/* Blocks on these pages, and the lowest one; false: not known. */
+bool refcnt_row_blocks(const struct refcnt_row *, size_t *blocks, struct blk *first);
+
+enum refcnt_sort {
+	REFCNT_SORT_PAGE,
+	REFCNT_SORT_HOME,
+	REFCNT_SORT_COUNT,
+	REFCNT_SORT_READS,
+	REFCNT_SORT_WRITES,
+	REFCNT_SORT_TOUCHED,
+	REFCNT_SORT_HEAT,
+	REFCNT_SORT_HINT,
+	REFCNT_SORTS		/* one more than the last */
+};
+
+extern const struct page_sort_row refcnt_sort_rows[REFCNT_SORTS];
+
+/* Numbers fall, pages and homes rise, unless it is reversed.  Ties: by page. */
+void refcnt_list_sort(struct refcnt_list *, enum refcnt_sort, bool reverse);
+
+/* --- fields (refcnt_fields.c) ------------------------------------------------------ */
+
+#define REFCNT_KNOWS_WRITES 1	/* columns that need a source that tells writes */
+
+/* Rows: struct refcnt_row. */
+extern const struct field_table refcnt_fields;
+
+/* --- counts of a target (reader.c) -------------------------------------------------- */
+
+/* All zeros but for the plane. */
+struct refcnt_reader {
 	enum refcnt_plane plane;
-	bool hottest;			/* first; else by address */
-	/* All may be 0 or NULL: */
-	const struct nodes_look *look;	/* of the target */
-	const struct nodes_touches *touches;
-	const struct blklist *list;	/* whole */
-	const char *of;			/* a file in place of a target */
-	int64_t now_ms;			/* as times of pages */
+	struct refcnt_copy copy;	/* the last whole one */
+	struct refcnt_copy next;	/* being read */
+	uint64_t copies;		/* whole ones so far */
+	uint64_t from, to;		/* of the pages being read; to 0: to the end */
+	uint64_t asked_no;		/* of the answer before the one that is awaited */
+	uint64_t pages;			/* that were counted at the last answer */
+	uint64_t periods;		/* that had ended then */
+	bool asked, known;		/* known: there was an answer */
+	int error;			/* of the last answer, or 0 */
+	char why[256];			/* a sentence, also without an error; "" none */
 };
 
-/* -ENOMEM */
-int page_rows_add(struct page_rows *, const struct refcnt_page *, size_t n);
-/* Adds those of from..to - 1, and zeros for those that are not counted.  -ENOMEM. */
-int page_rows_add_range(struct page_rows *, const struct refcnt_page *, size_t n,
-    uint64_t from, uint64_t to);
-/* In the format of --format, into the file of -o.  Returns the exit status. */
-int page_rows_print(struct page_rows *, const struct options *);
-void page_rows_fini(struct page_rows *);
-/* True, or a sentence about --fields. */
-bool page_rows_fields(const char *list, char *why, size_t cap);
+/*
+ * Once a cycle: asks for the next part of a copy, or takes one.  1: the copy is
+ * another one; 0: not yet; a negative errno, with `why`: it cannot be read, and the
+ * next call begins anew.
+ */
+int refcnt_reader_step(struct refcnt_reader *, struct nodes_session *);
+/* Another target. */
+void refcnt_reader_forget(struct refcnt_reader *);
+void refcnt_reader_fini(struct refcnt_reader *);
 
-/* --- machines (memory_rows.c) ---------------------------------------------------- */
+/* Ranges to switch on or off, one request after the other. */
+struct refcnt_switch {
+	struct refcnt_range *range;	/* owned */
+	size_t n, at;
+	bool on, asked;
+	uint32_t period_ms;		/* of the target's counting from now on; 0: it stays */
+	size_t failed;			/* ranges that were refused */
+	int error;			/* of the last of these */
+	char why[256];
+};
 
-/* --memory; of the session's machine, or of this one with NULL. */
-int memory_print(const struct options *, uv_loop_t *, struct nodes_session *);
-/* --import. */
-int memory_import(const struct options *);
+#define REFCNT_SWITCH_RANGES 256		/* of one switch */
+
+/*
+ * The pages of the blocks that are at least as old, joined across small gaps to at
+ * most REFCNT_SWITCH_RANGES ranges; blocks whose pages are counted are left out.  *pages: the
+ * number of pages in these ranges.  -ENOMEM.
+ */
+int refcnt_switch_blocks(struct refcnt_switch *, const struct page_view *,
+    int64_t age_ms, uint64_t *pages);
+/* One range.  -ENOMEM. */
+int refcnt_switch_range(struct refcnt_switch *, uint64_t vaddr, uint64_t len);
+/* Once a cycle: asks for the next range.  True: all are answered. */
+bool refcnt_switch_step(struct refcnt_switch *, struct nodes_session *);
+void refcnt_switch_fini(struct refcnt_switch *);
 
 #endif

@@ -7,7 +7,7 @@
 #include "../../cli/cli.h"
 #include "../../cli/pump.h"
 #include "../../layout/layout.h"
-#include "../../levels/levels.h"
+#include "../../stress/stress.h"
 #include "../app.h"
 #include "../pages.h"
 
@@ -39,9 +39,9 @@ is_failure(int error)
 }
 
 static void
-set_trouble(struct page_levels *l, int error, const char *why)
+set_trouble(struct page_stress *l, int error, const char *why)
 {
-	char text[LEVELS_TROUBLE];
+	char text[PAGE_STRESS_TROUBLE];
 
 	if (!is_failure(error))
 		return;
@@ -50,18 +50,18 @@ set_trouble(struct page_levels *l, int error, const char *why)
 	else
 		snprintf(text, sizeof text, "No counts: %s", why != NULL &&
 		    why[0] != '\0' ? why : strerror(-error));
-	page_levels_set_trouble(l, text);
+	page_stress_set_trouble(l, text);
 }
 
 /* True: there is another sample, or another reason why there is none. */
 static bool
-take_sample(struct page_levels *l, struct nodes_session *session)
+take_sample(struct page_stress *l, struct nodes_session *session)
 {
 	const struct nodes_stress *s = nodes_session_stress(session);
 	const struct nodes_look *look = nodes_session_look(session);
 
 	set_trouble(l, s->error, s->error_why);
-	return s->no != 0 && page_levels_take(l, &(struct levels_taken){
+	return s->no != 0 && page_stress_take(l, &(struct page_stress_taken){
 	    .sample = &s->sample, .kernel = s->kernel, .why = s->why,
 	    .ms = s->at_ms, .no = s->no, .woken = s->woken,
 	    .wall_ms = look->replay.on ? look->node_wall_ms :
@@ -96,7 +96,7 @@ static void
 read_samples(struct app *app, struct page_s *st)
 {
 	const struct nodes_stress *s = nodes_session_stress(app->session);
-	struct page_levels *l = app->page->levels;
+	struct page_stress *l = app->page->levels;
 	uint32_t wait_ms;
 	int err;
 
@@ -127,25 +127,25 @@ tick(struct app *app)
 
 	if (st->session != app->session) {
 		if (page->levels != NULL)
-			page_levels_clear(page->levels);
+			page_stress_clear(page->levels);
 		st->session = app->session;
 		st->next_ms = 0;
 		st->failed = false;
 	}
 	if (!is_wanted(app))
 		return;
-	if (page->levels == NULL && page_levels_new(&page->levels) < 0) {
+	if (page->levels == NULL && page_stress_new(&page->levels) < 0) {
 		app_say(app, "no memory for page S");
 		return;
 	}
-	page_levels_hold(page->levels, page->paused != NULL);
+	page_stress_hold(page->levels, page->paused != NULL);
 	read_samples(app, st);
 }
 
 /* --- the picture ------------------------------------------------------------------ */
 
 static void
-head_of(struct app *app, struct levels_head *h, char node[64])
+head_of(struct app *app, struct page_stress_head *h, char node[64])
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 	bool live = look->link.up && !look->replay.on;
@@ -154,7 +154,7 @@ head_of(struct app *app, struct levels_head *h, char node[64])
 
 	page_state_get(app->page, &v, &state);
 	snprintf(node, 64, "%04X %.50s", look->node.number, look->node.name);
-	*h = (struct levels_head){ .node = node,
+	*h = (struct page_stress_head){ .node = node,
 		.state = app->page->paused != NULL ? "PAUSED" : live ?
 		    "LIVE" : state.name,
 		.state_mark = app->page->paused != NULL ? PAGE_WARN :
@@ -167,16 +167,16 @@ static int
 compose(struct app *app, int rows, struct page_picture *pic)
 {
 	struct page_s *st = state_of(app);
-	struct levels_head h;
+	struct page_stress_head h;
 	char node[64];
 
-	if (app->page->levels == NULL && page_levels_new(&app->page->levels) < 0)
+	if (app->page->levels == NULL && page_stress_new(&app->page->levels) < 0)
 		return -ENOMEM;
 	if (st->explains && rows > 0)
-		return page_levels_explain(app->page->levels, &st->scroll,
+		return page_stress_explain(app->page->levels, &st->scroll,
 		    app->page->opts.ascii, app->cols, rows, pic);
 	head_of(app, &h, node);
-	return page_levels_compose(app->page->levels, &h, app->cols, rows, pic);
+	return page_stress_compose(app->page->levels, &h, app->cols, rows, pic);
 }
 
 static int
@@ -207,8 +207,8 @@ move(struct app *app, int rows, bool scroll)
 	else if (rows < 0)
 		st->selected = st->selected > by ? st->selected - by : 0;
 	else
-		st->selected = by < LEVELS_ROWS - st->selected ?
-		    st->selected + by : LEVELS_ROWS - 1;
+		st->selected = by < PAGE_STRESS_ROWS - st->selected ?
+		    st->selected + by : PAGE_STRESS_ROWS - 1;
 }
 
 static int
@@ -242,7 +242,7 @@ static void
 step_window(struct app *app, bool longer)
 {
 	if (app->page->levels != NULL &&
-	    !page_levels_step_window(app->page->levels, longer))
+	    !page_stress_step_window(app->page->levels, longer))
 		app_say(app, "this is the %s window", longer ? "longest" :
 		    "shortest");
 }
@@ -262,18 +262,18 @@ longer_window(struct app *app)
 static void
 set_mark(struct app *app)
 {
-	struct page_levels *l = app->page->levels;
+	struct page_stress *l = app->page->levels;
 
-	app_say(app, l != NULL && page_levels_set_mark(l) ?
+	app_say(app, l != NULL && page_stress_set_mark(l) ?
 	    "marked; SINCE MK counts from now" : "there are no counts yet");
 }
 
 static void
 reset(struct app *app)
 {
-	struct page_levels *l = app->page->levels;
+	struct page_stress *l = app->page->levels;
 
-	app_say(app, l != NULL && page_levels_reset(l) ?
+	app_say(app, l != NULL && page_stress_reset(l) ?
 	    "mark, window and trend begin now, for this page only" :
 	    "there are no counts yet");
 }
@@ -295,7 +295,7 @@ static const struct panel_key keys[] = {
 /* --- text --------------------------------------------------------------------------------- */
 
 struct text {
-	struct page_levels *levels;
+	struct page_stress *levels;
 	int status;
 };
 
@@ -305,7 +305,7 @@ text_end(struct batch *b)
 	struct text *t = b->state;
 
 	if (t != NULL)
-		page_levels_free(t->levels);
+		page_stress_free(t->levels);
 	free(t);
 }
 
@@ -323,7 +323,7 @@ is_answered(void *arg)
 
 /* PAGEK_OK, or the exit status after a complaint. */
 static int
-ask(struct batch *b, struct page_levels *l)
+ask(struct batch *b, struct page_stress *l)
 {
 	int err = nodes_session_ask_stress(b->session, 0);
 
@@ -334,9 +334,9 @@ ask(struct batch *b, struct page_levels *l)
 	}
 	(void)take_sample(l, b->session);
 	set_trouble(l, err, NULL);
-	if (page_levels_trouble(l)[0] == '\0')
+	if (page_stress_trouble(l)[0] == '\0')
 		return PAGEK_OK;
-	complain("%s", page_levels_trouble(l));
+	complain("%s", page_stress_trouble(l));
 	return err == -ENOTSUP || nodes_session_stress(b->session)->error ==
 	    -ENOTSUP ? PAGEK_FORMAT : PAGEK_FAILED;
 }
@@ -349,7 +349,7 @@ text_begin(struct batch *b)
 	int err;
 
 	b->state = t;
-	err = t != NULL ? page_levels_new(&t->levels) : -ENOMEM;
+	err = t != NULL ? page_stress_new(&t->levels) : -ENOMEM;
 	if (err == 0)
 		t->status = ask(b, t->levels);
 	return err == 0 && t->status != PAGEK_OK ? -EAGAIN : err;
@@ -362,7 +362,7 @@ text_print(struct batch *b)
 	struct text *t = b->state;
 	struct page_picture pic = { 0 };
 	char node[64];
-	struct levels_head h = { .node = node,
+	struct page_stress_head h = { .node = node,
 		.state = look->replay.on ? page_look_state(look) : "LIVE",
 		.ascii = b->o->page.ascii, .utc = b->o->page.utc };
 	int r;
@@ -372,7 +372,7 @@ text_print(struct batch *b)
 		return 0;
 	snprintf(node, sizeof node, "%04X %.50s", look->node.number,
 	    look->node.name);
-	r = page_levels_compose(t->levels, &h, batch_columns(b->out), 0, &pic);
+	r = page_stress_compose(t->levels, &h, batch_columns(b->out), 0, &pic);
 	if (r == 0)
 		batch_put(b->out, &pic);
 	page_picture_fini(&pic);

@@ -18,8 +18,8 @@
 #define NOTE_TEXT 1024
 
 /*
- * The formats.  Another one is a row here, one in ../cli/options.def, and a file of
- * ../../mdd/export with the function that writes it.
+ * The formats.  Another one is a row here, one in ../../cli/options.def, and a file of
+ * ../../../mdd/export with the function that writes it.
  */
 static const struct export_format {
 	enum option_id option;

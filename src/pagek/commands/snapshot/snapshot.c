@@ -44,7 +44,7 @@ take_blocks(struct snapshot *m, const struct page_opts *opts,
 
 	page_view_live(&v, m->session);
 	v.wrappers = opts->wrappers;
-	v.touches = opts->touches;
+	v.refcnt = opts->refcnt;
 	page_row_filter_begin(filter, &v);
 	profile_pending_begin(m->profile);
 	if (m->cells != NULL)

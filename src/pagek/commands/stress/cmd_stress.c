@@ -18,7 +18,7 @@
 #include "../../cli/pump.h"
 #include "../../debugdata/debugdata.h"
 #include "../../documents/documents.h"
-#include "../../levels/levels.h"
+#include "../../stress/stress.h"
 #include "stress.h"
 
 #define CANNOT_RUN 126
@@ -103,7 +103,7 @@ clock_cell(const void *row, char out[FIELD_CELL])
 	static void \
 	cell_##n(const void *row, char out[FIELD_CELL]) \
 	{ \
-		levels_count_text(&((const struct spent *)row)->s, (n) - 1, \
+		stress_count_text(&((const struct spent *)row)->s, (n) - 1, \
 		    out); \
 	}
 
@@ -176,7 +176,7 @@ count_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct level_row *r = row;
 
-	levels_count_text(&r->spent->s, r->level - 1, out);
+	stress_count_text(&r->spent->s, r->level - 1, out);
 }
 
 static void
@@ -184,7 +184,7 @@ share_cell(const void *row, char out[FIELD_CELL])
 {
 	const struct level_row *r = row;
 
-	levels_share_text(&r->spent->s, r->level - 1, out);
+	stress_share_text(&r->spent->s, r->level - 1, out);
 }
 
 static void
@@ -231,11 +231,11 @@ put_period(FILE *out, const struct spent *p)
 static void
 put_doubts(FILE *out, const struct spent *p)
 {
-	const struct levels_spent spent = { .s = p->s, .changed = p->changed };
-	char text[LEVELS_TEXT];
+	const struct page_stress_spent spent = { .s = p->s, .changed = p->changed };
+	char text[STRESS_TEXT];
 	size_t at = 0;
 
-	while (levels_doubt(&spent, &at, text))
+	while (stress_doubt(&spent, &at, text))
 		fprintf(out, "%s\n", text);
 }
 
@@ -250,12 +250,12 @@ put_line_of(FILE *out, const char *text)
 static void
 put_charge(FILE *out, const struct spent *p)
 {
-	char text[STRESS_GROUP + 512], kills[LEVELS_TEXT];
+	char text[STRESS_GROUP + 512], kills[STRESS_TEXT];
 	bool any;
 
-	levels_charge_text(&p->s, p->group, p->o->page.ascii, text, sizeof text,
+	stress_charge_text(&p->s, p->group, p->o->page.ascii, text, sizeof text,
 	    &any);
-	levels_kills_text(&p->s, kills);
+	stress_kills_text(&p->s, kills);
 	put_line_of(out, text);
 	put_line_of(out, kills);
 }
@@ -264,10 +264,10 @@ static void
 put_notes(FILE *out, const struct spent *p)
 {
 	const struct stress_sample *s = &p->s;
-	const char *legend = levels_legend(s);
+	const char *legend = stress_legend(s);
 	char failures[512];
 
-	levels_failures_text(s, failures, sizeof failures);
+	stress_failures_text(s, failures, sizeof failures);
 	put_line_of(out, failures);
 	if (s->pressure_known)
 		fprintf(out, "waited for memory: at least one task %s us, all tasks %s us\n",
@@ -275,7 +275,7 @@ put_notes(FILE *out, const struct spent *p)
 	if (legend != NULL)
 		fprintf(out, "%s\n", legend);
 	put_charge(out, p);
-	if (levels_watch_ratio(s))
+	if (stress_watch_ratio(s))
 		fputs("level 2 is above a tenth of level 1: kswapd may not keep up\n",
 		    out);
 	put_doubts(out, p);
@@ -390,7 +390,7 @@ static void
 put_source(struct look *l, const struct spent *p, struct output_table *lines)
 {
 	if (l->lines++ > 0 && strcmp(l->kernel, p->kernel) != 0)
-		fprintf(l->out, "the kernel is another one: " LEVELS_CAUTION "\n");
+		fprintf(l->out, "the kernel is another one: " STRESS_CAUTION "\n");
 	fprintf(l->out, "HEAP STRESS%s  %s  %s\n", scope(l->o), p->kernel,
 	    stress_sources[p->s.source].text);
 	if (p->node[0] != '\0')
@@ -482,7 +482,7 @@ put_compared(struct look *l)
 		notice("the counts have begun anew since '%s' was written: these "
 		    "are all of them", path);
 	if (there && strcmp(base.kernel, now.kernel) != 0)
-		notice("'%s' is of the kernel %s: " LEVELS_CAUTION, path,
+		notice("'%s' is of the kernel %s: " STRESS_CAUTION, path,
 		    base_shown(base.kernel));
 	if (!there || option_given(l->o, OPTION_SAVE_BASELINE))
 		l->status = stress_baseline_write(path, &now);

@@ -1,0 +1,387 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../keeper/keeper.h"
+#include "../keeper/node.h"
+#include "worker.h"
+
+/* A target may ask for so many pages in so long; a request counts as some more. */
+#define ASKED_PAGES (2 * (uint64_t)NODE_REFCNT_PAGES)
+#define ASKS_MS 1000
+#define ASK_PAGES 32
+
+void
+node_refcnt_init(struct node *node)
+{
+	TAILQ_INIT(&node->refcnt->all);
+}
+
+static struct counted_target *
+find(const struct keeper *k)
+{
+	struct counted_target *t;
+
+	TAILQ_FOREACH(t, &k->node->refcnt->all, link)
+		if (t->keeper == k)
+			return t;
+	return NULL;
+}
+
+/* Makes the topology and the frames, which all targets share. */
+static int
+make_shared(struct node_refcnt *all)
+{
+	char why[REFCNT_WHY];
+	int err;
+
+	if (all->topology != NULL)
+		return 0;
+	err = refcnt_topology_read(&all->topology, "/", NULL, why);
+	if (err == 0)
+		(void)frames_new(&all->frames, all->topology);
+	return err;
+}
+
+static void
+free_shared(struct node_refcnt *all)
+{
+	frames_free(all->frames);
+	refcnt_topology_free(all->topology);
+	all->frames = NULL;
+	all->topology = NULL;
+}
+
+static void
+free_counted(struct counted_target *t)
+{
+	struct node_refcnt *all = t->keeper->node->refcnt;
+
+	TAILQ_REMOVE(&all->all, t, link);
+	worker_join(t);
+	if (--all->n == 0)
+		free_shared(all);
+	refcnt_free(t->counts);
+	pthread_cond_destroy(&t->wake);
+	pthread_mutex_destroy(&t->lock);
+	keeper_unref(t->keeper);
+	free(t);
+}
+
+static int
+new_counted(struct keeper *k, struct counted_target **out)
+{
+	struct node_refcnt *all = k->node->refcnt;
+	struct counted_target *t;
+	pthread_condattr_t attr;
+	int err;
+
+	if (all->n >= NODE_REFCNT_TARGETS)
+		return -EDQUOT;
+	err = make_shared(all);
+	if (err < 0)
+		return err;
+	t = calloc(1, sizeof *t);
+	err = t == NULL ? -ENOMEM : refcnt_new(&t->counts,
+	    all->topology->nodes, REFCNT_STANDARD);
+	if (err < 0) {
+		free(t);
+		if (all->n == 0)
+			free_shared(all);
+		return err;
+	}
+	t->topology = all->topology;
+	t->frames = all->frames;
+	t->started = k->image.start;
+	keeper_ref(k);
+	t->keeper = k;
+	t->pid = k->image.pid;
+	t->feed = k->feed;
+	t->since_ms = keeper_now_ms(k);
+	t->period_ms = NODE_REFCNT_PERIOD_MS;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&t->lock, NULL);
+	TAILQ_INSERT_TAIL(&all->all, t, link);
+	all->n++;
+	*out = t;
+	return 0;
+}
+
+/* --- pages in all ------------------------------------------------------------ */
+
+/* Whole pages of a range that does not wrap. */
+static uint64_t
+pages_of(uint64_t vaddr, uint64_t len)
+{
+	return (vaddr + (len - 1)) / REFCNT_PAGE - vaddr / REFCNT_PAGE + 1;
+}
+
+static bool
+is_empty(const struct counted_target *t)
+{
+	struct refcnt_sums sums;
+
+	refcnt_sums(t->counts, &sums);
+	return sums.pages == 0;
+}
+
+static uint64_t
+pages_of_all(const struct node_refcnt *all)
+{
+	struct refcnt_sums sums;
+	struct counted_target *t;
+	uint64_t pages = 0;
+
+	TAILQ_FOREACH(t, &all->all, link) {
+		refcnt_sums(t->counts, &sums);
+		pages += sums.pages;
+	}
+	return pages;
+}
+
+/* --- on and off ---------------------------------------------------------------- */
+
+static int
+check_ask(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
+{
+	const char *text = "";
+	int err = 0;
+
+	if (ask->len == 0 || ask->vaddr + (ask->len - 1) < ask->vaddr) {
+		err = -EINVAL;
+		text = ask->len == 0 ? "a range of 0 bytes has no pages: give a "
+		    "length" : "the range goes beyond the last address: give a "
+		    "shorter length";
+	} else if (k == k->node->own_stream) {
+		err = -EPERM;
+		text = "this is the node itself, and no target";
+	} else if (k->node->closing) {
+		err = -ESRCH;
+		text = "the node ends";
+	} else if (!keeper_is_live(k) || k->image.pid == 0) {
+		err = -ESRCH;
+		text = "only pages of a live process can be counted";
+	} else if (ask->source >= REFCNT_SOURCES) {
+		err = -EINVAL;
+		text = "no such source of references";
+	}
+	snprintf(why, NODE_REFCNT_WHY, "%s", text);
+	return err;
+}
+
+static void
+explain(int err, const struct node_refcnt_ask *ask, char *why)
+{
+	switch (err) {
+	case -EBUSY:
+		snprintf(why, NODE_REFCNT_WHY, "another source counts some of these "
+		    "pages: switch that off first");
+		break;
+	case -EDQUOT:
+	case -E2BIG:
+		snprintf(why, NODE_REFCNT_WHY, "a node counts at most %s pages of %d "
+		    "targets, in %d ranges of each: switch some off",
+		    base_digits(NODE_REFCNT_PAGES).text, NODE_REFCNT_TARGETS,
+		    NODE_REFCNT_RANGES);
+		break;
+	case -ENOTSUP:
+		snprintf(why, NODE_REFCNT_WHY, "this node does not count with the "
+		    "source %s: use refs", refcnt_sources[ask->source].name);
+		break;
+	case -EAGAIN:
+		snprintf(why, NODE_REFCNT_WHY, "the node cannot start a thread to "
+		    "count with");
+		break;
+	default:
+		snprintf(why, NODE_REFCNT_WHY, "%s", strerror(-err));
+	}
+}
+
+static int
+enable(struct keeper *k, struct counted_target *t, const struct node_refcnt_ask *ask)
+{
+	uint64_t pages = pages_of(ask->vaddr, ask->len) -
+	    refcnt_counted(t->counts, ask->vaddr, ask->len);
+	int err;
+
+	if (refcnt_spans(t->counts) >= NODE_REFCNT_RANGES ||
+	    pages > NODE_REFCNT_PAGES ||
+	    pages_of_all(k->node->refcnt) + pages > NODE_REFCNT_PAGES)
+		return -EDQUOT;
+	pthread_mutex_lock(&t->lock);
+	t->fresh = true;
+	if (ask->period_ms != 0)
+		t->period_ms = ask->period_ms > NODE_REFCNT_PERIOD_LEAST ?
+		    ask->period_ms : NODE_REFCNT_PERIOD_LEAST;
+	err = refcnt_enable(t->counts, ask->vaddr, ask->len,
+	    (enum refcnt_source)ask->source, keeper_now_ms(k));
+	pthread_mutex_unlock(&t->lock);
+	return err < 0 ? err : worker_start(t);
+}
+
+int
+node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
+    char why[NODE_REFCNT_WHY])
+{
+	struct counted_target *t = find(k);
+	int err = check_ask(k, ask, why);
+
+	if (err < 0)
+		return err;
+	if (ask->source != REFCNT_REFS)
+		err = -ENOTSUP;
+	else if (t == NULL)
+		err = new_counted(k, &t);
+	if (err == 0)
+		err = enable(k, t, ask);
+	if (err < 0) {
+		if (t != NULL && is_empty(t))
+			worker_stop(t);
+		explain(err, ask, why);
+	}
+	return err;
+}
+
+int
+node_refcnt_disable(struct keeper *k, const struct node_refcnt_ask *ask,
+    char why[NODE_REFCNT_WHY])
+{
+	struct counted_target *t = find(k);
+	int err;
+
+	why[0] = '\0';
+	if (ask->len == 0 || ask->vaddr + (ask->len - 1) < ask->vaddr)
+		return check_ask(k, ask, why);
+	if (t == NULL) {
+		snprintf(why, NODE_REFCNT_WHY, "nothing of this target was counted");
+		return 0;
+	}
+	err = refcnt_disable(t->counts, ask->vaddr, ask->len);
+	if (err < 0)
+		explain(err, ask, why);
+	if (is_empty(t))
+		worker_stop(t);
+	return err;
+}
+
+void
+node_refcnt_look(struct keeper *k, struct node_refcnt_look *look)
+{
+	struct counted_target *t = find(k);
+
+	*look = (struct node_refcnt_look){ .counts = NULL };
+	if (t == NULL || is_empty(t))
+		return;
+	look->counts = t->counts;
+	look->since_ms = t->since_ms;
+	pthread_mutex_lock(&t->lock);
+	/* The one that was asked for, unless it cannot be kept. */
+	look->period_ms = t->lasts_ms > t->period_ms ? (uint32_t)(t->lasts_ms <
+	    WIRE_COUNT_PERIOD ? t->lasts_ms : WIRE_COUNT_PERIOD) : t->period_ms;
+	memcpy(look->why, t->why, sizeof look->why);
+	pthread_mutex_unlock(&t->lock);
+	if (look->why[0] == '\0' && t->left_out > 0)
+		snprintf(look->why, sizeof look->why, "the program switches "
+		    "counting on and off faster than the node follows: %s "
+		    "requests of it were left out",
+		    base_digits(t->left_out).text);
+}
+
+/*
+ * Each takes the loop's time: for the pages that it switches on, which may be switched
+ * off again, and some for the request itself.
+ */
+static bool
+may_ask(struct counted_target *t, uint64_t pages)
+{
+	int64_t now = mono_ms(mono_now());
+
+	if (now - t->asked_ms >= ASKS_MS) {
+		t->asked_ms = now;
+		t->asked = 0;
+	}
+	if (t->asked >= ASKED_PAGES) {
+		t->left_out++;
+		return false;
+	}
+	t->asked += (pages <= NODE_REFCNT_PAGES ? pages : 0) + ASK_PAGES;
+	return true;
+}
+
+void
+node_refcnt_by_target(struct keeper *k, const struct rec *rec)
+{
+	struct node_refcnt_ask ask = { .vaddr = rec_addr(rec), .len = rec_size(rec),
+		.source = (uint8_t)rec->w[2] };
+	struct counted_target *t = find(k);
+	bool on = (rec->w[2] >> 8 & 1) != 0;
+	char why[NODE_REFCNT_WHY];
+
+	if (t != NULL && !may_ask(t, on && ask.len > 0 ?
+	    pages_of(ask.vaddr, ask.len) : 0))
+		return;
+	if (on)
+		(void)node_refcnt_enable(k, &ask, why);
+	else
+		(void)node_refcnt_disable(k, &ask, why);
+}
+
+/* --- ends ------------------------------------------------------------------------ */
+
+void
+node_refcnt_feed_ends(struct keeper *k)
+{
+	struct counted_target *t = find(k);
+
+	if (t == NULL)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->feed = NULL;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* The counts of one that has ended stay while its list does. */
+static void
+look_after(struct counted_target *t)
+{
+	bool empty = is_empty(t);
+	const struct keeper *k = t->keeper;
+
+	if (!keeper_is_live(k) && !t->ended) {
+		pthread_mutex_lock(&t->lock);
+		t->ended = true;
+		snprintf(t->why, sizeof t->why, "the target has ended: these are "
+		    "its last counts");
+		pthread_mutex_unlock(&t->lock);
+		worker_stop(t);
+	}
+	if (worker_has_ended(t) && (empty || (t->ended && k->list == NULL)))
+		free_counted(t);
+}
+
+void
+node_refcnt_second(struct node *node)
+{
+	struct counted_target *t, *next;
+
+	for (t = TAILQ_FIRST(&node->refcnt->all); t != NULL; t = next) {
+		next = TAILQ_NEXT(t, link);
+		look_after(t);
+	}
+}
+
+void
+node_refcnt_close(struct node *node)
+{
+	struct counted_target *t;
+
+	TAILQ_FOREACH(t, &node->refcnt->all, link)
+		worker_stop(t);
+	while ((t = TAILQ_FIRST(&node->refcnt->all)) != NULL)
+		free_counted(t);
+}

@@ -1,0 +1,81 @@
+/*
+ * refcnt: `pagek refcnt`, references to pages as rows, and their counting.
+ *
+ *	cmd_refcnt.c	the command: what it asks the node for
+ *	counted_ranges.c	addresses, blocks or all blocks as ranges of pages
+ *	page_rows.c	pages as text and as data
+ *	memory_rows.c	the memory of a machine's nodes, and imports of counts
+ *
+ * Vocabulary
+ *	plane	hardware, extended or wide counters (../../../refcnt/refcnt.h).
+ *	shared	a page on which several blocks lie: its counts are of all of them,
+ *		and nobody knows of which.
+ *
+ * Example
+ *	struct page_rows rows = { .plane = REFCNT_WIDE };
+ *	page_rows_add(&rows, page, n);
+ *	page_rows_print(&rows, o);
+ *	page_rows_fini(&rows);
+ */
+#ifndef PAGEK_COMMANDS_REFCNT_H
+#define PAGEK_COMMANDS_REFCNT_H
+
+#include "../../../refcnt/refcnt.h"
+#include "../../cli/cli.h"
+
+/* --- ranges (counted_ranges.c) ------------------------------------------------ */
+
+#define COUNTED_RANGES 1024	/* that all blocks are joined to, at most */
+
+struct counted_range {
+	uint64_t vaddr, len;
+};
+
+struct counted_ranges {
+	struct counted_range *at;	/* owned */
+	size_t n, cap;
+};
+
+/* -ENOMEM */
+int counted_ranges_add(struct counted_ranges *, uint64_t vaddr, uint64_t len);
+/* The block that has this address; -ENOENT. */
+int counted_ranges_block(struct counted_ranges *, const struct blklist *,
+    uint64_t addr);
+/* All blocks, joined across gaps as small as possible.  -ENOMEM. */
+int counted_ranges_blocks(struct counted_ranges *, const struct blklist *);
+void counted_ranges_fini(struct counted_ranges *);
+
+/* --- pages (page_rows.c) -------------------------------------------------------- */
+
+struct page_rows {
+	struct refcnt_page *page;	/* owned */
+	size_t n, cap;
+	enum refcnt_plane plane;
+	bool hottest;			/* first; else by address */
+	/* All may be 0 or NULL: */
+	const struct nodes_look *look;	/* of the target */
+	const struct nodes_refcnt *refcnt;
+	const struct blklist *list;	/* whole */
+	const char *of;			/* a file in place of a target */
+	int64_t now_ms;			/* as times of pages */
+};
+
+/* -ENOMEM */
+int page_rows_add(struct page_rows *, const struct refcnt_page *, size_t n);
+/* Adds those of from..to - 1, and zeros for those that are not counted.  -ENOMEM. */
+int page_rows_add_range(struct page_rows *, const struct refcnt_page *, size_t n,
+    uint64_t from, uint64_t to);
+/* In the format of --format, into the file of -o.  Returns the exit status. */
+int page_rows_print(struct page_rows *, const struct options *);
+void page_rows_fini(struct page_rows *);
+/* True, or a sentence about --fields. */
+bool page_rows_fields(const char *list, char *why, size_t cap);
+
+/* --- machines (memory_rows.c) ---------------------------------------------------- */
+
+/* --memory; of the session's machine, or of this one with NULL. */
+int memory_print(const struct options *, uv_loop_t *, struct nodes_session *);
+/* --import. */
+int memory_import(const struct options *);
+
+#endif
