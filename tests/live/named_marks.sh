@@ -65,6 +65,16 @@ assert a["sequence"] < b["sequence"] and a["time"] < b["time"] and a["by"]
 }
 rule "another command lists the marks, as text, JSON and CSV" lists
 
+# has_none TARGET NAME
+has_none() {
+	"$pagek" marks "$1" >"$tmp/out" 2>&1
+	cat "$tmp/out"
+	grep -qx "pagek: $2 has no marks" "$tmp/out"
+}
+rule "a demo without a process has its name, and no advice that fails" \
+    has_none demo:flood demo-flood
+rule "one without a name is the target" has_none demo:note "the target"
+
 # Since deploy-42: three rounds; each replaces the cache and leaks three blocks.
 compares() {
 	"$pagek" --once --page=H --mark deploy-42 "$target" >"$tmp/out" &&

@@ -116,6 +116,17 @@ put_json(FILE *out, const struct nodes_marks *m, const struct options *o,
 	json_end(&j);
 }
 
+/* A capture and a demo have no process, and take no mark. */
+static void
+notice_none(const struct nodes_look *look)
+{
+	char target[PAGE_TARGET_TEXT];
+
+	page_target_text(look, target);
+	notice("%s has no marks%s", target[0] != '\0' ? target : "the target",
+	    look->target.pid != 0 ? ": 'pagek mark NAME' sets one" : "");
+}
+
 static int
 list_marks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
@@ -131,8 +142,7 @@ list_marks(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	else
 		put_text(out, m, o, look);
 	if (m->n == 0)
-		notice("%s[%ld] has no marks: 'pagek mark NAME' sets one",
-		    base_shown(look->target.name), (long)look->target.pid);
+		notice_none(look);
 	return output_close(out, o->output, PAGEK_OK);
 }
 
