@@ -11,7 +11,7 @@
 #include "../keeper/node.h"
 #include "images.h"
 
-#define RING_BYTES (32u << 10)	/* of each processor: some 1,000 programs */
+#define RING_BYTES (16u << 10)	/* of each processor: some 500 programs */
 #define WAITING_MAX 4096
 #define GONE_MS 500		/* after its end, a hello has been read */
 
@@ -35,6 +35,19 @@ struct executions {
 	size_t nwaiting;
 };
 
+static size_t
+page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A power of two of pages. */
+static size_t
+ring_bytes(void)
+{
+	return page_bytes() > RING_BYTES ? page_bytes() : RING_BYTES;
+}
+
 static int
 open_processor(struct processor *p, pid_t parent, int cpu)
 {
@@ -54,8 +67,8 @@ open_processor(struct processor *p, pid_t parent, int cpu)
 	    PERF_FLAG_FD_CLOEXEC);
 	if (p->fd < 0)
 		return errno == ENODEV ? 0 : -errno;	/* it is offline */
-	at = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES,
-	    PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
+	at = mmap(NULL, page_bytes() + ring_bytes(), PROT_READ | PROT_WRITE,
+	    MAP_SHARED, p->fd, 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	p->head = at;
@@ -72,7 +85,7 @@ executions_close(struct node *node)
 	for (long i = 0; e->processor != NULL && i < e->processors; i++) {
 		if (e->processor[i].head != NULL)
 			munmap(e->processor[i].head,
-			    (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
+			    page_bytes() + ring_bytes());
 		if (e->processor[i].fd >= 0)
 			close(e->processor[i].fd);
 	}
@@ -143,8 +156,8 @@ take_record(struct node *node, const union record *r)
 static void
 read_processor(struct node *node, struct perf_event_mmap_page *p)
 {
-	const unsigned char *ring = (const unsigned char *)p +
-	    sysconf(_SC_PAGESIZE);
+	const unsigned char *ring = (const unsigned char *)p + page_bytes();
+	size_t room = ring_bytes();
 	uint64_t head = __atomic_load_n(&p->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = p->data_tail;
 
@@ -153,12 +166,12 @@ read_processor(struct node *node, struct perf_event_mmap_page *p)
 		size_t size = sizeof r.head;
 
 		for (size_t i = 0; i < size; i++) {
-			r.bytes[i] = ring[(tail + i) % RING_BYTES];
+			r.bytes[i] = ring[(tail + i) % room];
 			if (i + 1 == sizeof r.head && r.head.size <= sizeof r)
 				size = r.head.size;
 		}
 		take_record(node, &r);
-		tail += r.head.size;
+		tail += r.head.size >= sizeof r.head ? r.head.size : head - tail;
 	}
 	__atomic_store_n(&p->data_tail, tail, __ATOMIC_RELEASE);
 }
