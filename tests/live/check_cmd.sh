@@ -415,9 +415,12 @@ rule "so is one that replaced a forked image" \
     not_seen "$ended" "'$tmp/held' 0 & :"
 # told: does the kernel tell of programs that are executed?
 # told PROGRAM ARGUMENT: runs it by posix_spawn(3), 20 times.
+# told kill COMMAND...: runs that where it is killed for asking the kernel.
 cat >"$tmp/told.c" <<'C'
+#include "forbid.h"
 #include <linux/perf_event.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -431,6 +434,9 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return syscall(SYS_perf_event_open, &attr, 0, 0, -1, 0) < 0;
+	if (strcmp(argv[1], "kill") == 0)
+		return forbid(SYS_perf_event_open) < 0 ||
+		    execv(argv[2], argv + 2) < 0;
 	for (int i = 0; i < 20; i++) {
 		if (posix_spawn(&child, argv[1], NULL, NULL, argv + 1, environ) != 0)
 			return 1;
@@ -439,7 +445,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 C
-cc -O1 -w -o "$tmp/told" "$tmp/told.c" || exit 1
+cc -O1 -w -I "$top/tests/targets" -o "$tmp/told" "$tmp/told.c" || exit 1
 if "$tmp/told"; then
 	rule "a static child that vfork(2) made is never within, however soon it ends" \
 	    not_seen "$ended" "'$tmp/held' 0; :"
@@ -449,6 +455,13 @@ if "$tmp/told"; then
 else
 	skip "static children of vfork(2): perf_event_open(2) is refused"
 fi
+in_sandbox() {
+	"$tmp/told" kill "$B/pagek" check --max-live 10M -- /bin/true 2>"$tmp/verdict"
+	cat "$tmp/verdict"
+	grep -q '^pagek check: max-live 10.0 MiB: ' "$tmp/verdict" &&
+	    ! grep 'the node ended' "$tmp/verdict"
+}
+rule "a sandbox that kills who asks the kernel for that ends no node" in_sandbox
 # replaced TIMES [PROGRAM]: as often a forked child runs it, after a child of its
 # own, by vfork(2), has called _exit(2); and is reaped at once.
 cat >"$tmp/replaced.c" <<'C'
