@@ -726,14 +726,18 @@ parts(void)
 	return 1 + (unsigned)(check_events(0) / PART);
 }
 
-/* More of them where more points are asked for, in whole rounds of lives. */
+/*
+ * More of them where more points are asked for, in whole rounds of lives.  All
+ * lives of a plan that trims are needed: they have an order.
+ */
 static unsigned
 lives(const struct plan *p)
 {
-	unsigned long long usual = (unsigned long long)p->lives * p->points;
+	unsigned round = p->trims ? p->lives : (unsigned)check_rounds((int)p->lives);
+	unsigned long long usual = (unsigned long long)round * p->points;
 	unsigned long long points = check_events(usual * parts()) / parts();
 
-	return p->lives * (unsigned)((points + usual - 1) / usual);
+	return round * (unsigned)((points + usual - 1) / usual);
 }
 
 static void

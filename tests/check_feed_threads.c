@@ -12,7 +12,7 @@
 
 #include "feed_rig.h"
 
-#define EVENTS (RIG_SLOW ? 100000 : 2000000)
+#define EVENTS (RIG_SLOW ? 100000 : getenv("CHECK_LONG") != NULL ? 2000000 : 600000)
 #define CELLS 512
 #define AHEAD_MAX 1500			/* less than any ring holds */
 #define WORKERS_MAX 128

@@ -151,9 +151,8 @@ same_as_capture(void)
 	bool known;
 
 	/* All damage is found by that. */
-	do
+	for (n = damaged ? 1 : 0; n > 0;)
 		ck_assert_int_eq(capture_next(c, events, NELEM(events), &n), 0);
-	while (n > 0);
 	ck_assert_int_eq(capture_seek(c, 1, &(struct capture_when){
 	    CAPTURE_AT_SEQ, .seq = number(WIRE_N_REPLAY_EVENT) }, &l), 0);
 	known = capture_list_at(l, &seq, &ms);
@@ -216,7 +215,7 @@ LOOP_TEST(any_way_to_a_moment_ends_in_the_same_list, 0, 2)
 	checkpoint_bytes = _i != 0 ? 4096 : 0;
 	write_capture();
 	replay_up("begin");
-	for (size_t i = 0; i < TIMES; i++) {
+	for (int i = 0; i < check_rounds(TIMES); i++) {
 		if (any(3) == 0) {
 			step((int64_t)any(20000) - 10000);
 		} else {
@@ -404,7 +403,7 @@ LOOP_TEST(around_damage_the_list_is_what_is_known, 0, 2 * NELEM(damages))
 	damaged = true;
 	replay_up("begin");
 	go("end");
-	for (size_t k = 0; k < TIMES / 4; k++) {
+	for (int k = 0; k < check_rounds(TIMES / 4); k++) {
 		snprintf(word, sizeof word, "+%ums",
 		    any((unsigned)(last_ms - RIG_MS)));
 		go(word);

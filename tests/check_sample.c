@@ -13,7 +13,7 @@
 
 /* --- the draws --------------------------------------------------------------- */
 
-#define DRAWS 1000000
+#define DRAWS check_rounds(1000000)
 #define BINS 100
 
 static const uint64_t periods[] = {
@@ -117,7 +117,7 @@ TEST(threads_draw_differently)
 
 /* --- which blocks ---------------------------------------------------------- */
 
-#define BLOCKS 400000
+#define BLOCKS check_rounds(400000)
 
 static const uint64_t sizes[] = { 0, 1, 16, 100, 4095, 4096, 10000, 100000 };
 
@@ -139,7 +139,7 @@ TEST(a_block_is_met_in_proportion_to_its_bytes)
 
 		ck_assert_double_lt(fabs(met[k] - p * BLOCKS),
 		    1 + 4 * sqrt(BLOCKS * p * (1 - p)));
-		bytes = size * BLOCKS;
+		bytes = size * (uint64_t)BLOCKS;
 		truth += (double)bytes;
 		estimate += met[k] * (double)size / p;
 		spread += (double)BLOCKS * (double)size * (double)size *
@@ -391,7 +391,7 @@ TEST(a_fork_has_a_set_of_its_own)
 /* --- threads ------------------------------------------------------------------ */
 
 #define THREADS 8
-#define STEPS 60000
+#define STEPS check_rounds(60000)
 #define ADDRESSES 4096
 
 static _Atomic bool taken[ADDRESSES];		/* the allocator */
