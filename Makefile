@@ -88,8 +88,9 @@ TESTED ?= $(COLD)
 $B/tests/check_%.o: LEVEL = $(TESTED)
 $(foreach room,allocp filter mdd nodes pagek symbol,$B/src/$(room)/%.o): \
 	LEVEL = $(COLD)
-# Captures are read by millions of events.
-$B/src/mdd/capture/%.o: LEVEL =
+# Captures are read by millions of events, and tables are looked at whole in
+# each step of this test.
+$B/src/mdd/capture/%.o $B/tests/check_blklist_hash.o: LEVEL =
 
 REQUIRED = -std=c17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 \
 	$(WARNINGS) $(PKG_CFLAGS) $(DW_CFLAGS) \

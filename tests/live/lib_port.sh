@@ -45,7 +45,7 @@ prepare() {
 	machine=$1
 	shift
 	"$top/tests/port" libs "$machine" &&
-	    "$top/tests/port" make "$machine" -s CFLAGS='-O1 -g1 -Werror' \
+	    "$top/tests/port" make "$machine" -s CFLAGS='-O1 -g1 -Werror' COLD=-O0 \
 		SUITES="$(echo $(rows "$@"))" \
 		"$B/port/$machine/build/pagek" \
 		"$B/port/$machine/build/pageknode" \
