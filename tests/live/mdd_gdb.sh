@@ -356,6 +356,21 @@ is_damaged() {
 	    damaged order 9 "byte order"
 }
 
+# A core that a limit or a full disk has ended before its end.
+cut_off() {
+	start "$1" log wait
+	timeout 100 gcore -o core $pid >/dev/null 2>&1
+	stop
+	size=$(stat -c %s core.$pid)
+	for part in 19 5 2 1; do
+		head -c $((size * part / 20)) core.$pid >core.cut
+		"$B/pagek" mdd-dump -o ours core:core.cut >out 2>&1
+		r=$?
+		cat out
+		[ $r = 5 ] && grep -q "core file is cut off: it has" out || return 1
+	done
+}
+
 hostile_cores() {
 	(cd "$top/tests/live" && python3 mdd_gdb.py cores "$tmp") || return 1
 	n=0
@@ -418,6 +433,10 @@ if command -v gdb >/dev/null; then
 	    over_files_with_threads
 	rule "without data, mdd_dump and mdd-dump say how to get them" without_data
 	rule "a damaged table is named, and the rest is dumped" is_damaged
+	for kind in self self-stripped self-static; do
+		rule "a core of $kind that is cut off is said to be" \
+		    cut_off "$B/tests/mdd/$kind"
+	done
 	rule "a program lives on when mdd-dump is killed while it holds it" \
 	    tries killed_meanwhile
 else

@@ -31,6 +31,7 @@ struct segment {
 
 struct core_file {
 	struct elf_file elf;
+	uint64_t end;			/* of the last segment, in the file */
 	uint64_t file_bytes;
 	struct segment *segment;	/* by address */
 	size_t n, cap;
@@ -124,7 +125,9 @@ read_file(const struct take *t, uint64_t address, uint8_t *out, size_t n)
 	size_t got;
 	int fd;
 
-	if (m == NULL || m->path[0] != '/' || !is_same_file(t, m))
+	/* The program may have written there. */
+	if (m == NULL || m->writable || m->path[0] != '/' ||
+	    !is_same_file(t, m))
 		return 0;
 	if (n > m->hi - address)
 		n = (size_t)(m->hi - address);
@@ -174,6 +177,7 @@ add_segment(struct take *t, const uint8_t *p)
 	const struct elf_file *e = &c->elf;
 	uint64_t lo = PHDR(e, p, p_vaddr), bytes = PHDR(e, p, p_filesz);
 	uint64_t size = PHDR(e, p, p_memsz), flags = PHDR(e, p, p_flags);
+	uint64_t at = PHDR(e, p, p_offset);
 	struct take_mapping m = { .lo = lo, .hi = lo + size,
 		.readable = flags & PF_R, .writable = flags & PF_W,
 		.executable = flags & PF_X };
@@ -187,8 +191,9 @@ add_segment(struct take *t, const uint8_t *p)
 		return r;
 	c->segment = array;
 	if (bytes > 0)
-		c->segment[c->n++] = (struct segment){ lo, bytes,
-			PHDR(e, p, p_offset) };
+		c->segment[c->n++] = (struct segment){ lo, bytes, at };
+	if (bytes > 0 && at <= UINT64_MAX - bytes && c->end < at + bytes)
+		c->end = at + bytes;
 	return take_maps_add(&t->maps, &m, "");
 }
 
@@ -440,8 +445,12 @@ read_core(struct take *t, const char *path)
 	if (c->n > 0)
 		qsort(c->segment, c->n, sizeof *c->segment, by_address);
 	take_maps_sort(&t->maps);
+	if (c->end > c->file_bytes)
+		take_problem(t, "the core file is cut off: it has %" PRIu64 " of %"
+		    PRIu64 " bytes", c->file_bytes, c->end);
 	if (r == 0)
 		r = each_segment(t, ehdr, PT_NOTE, take_notes);
+	t->opened_problems = t->problems.n;
 	find_program(t);
 	t->maps_text = take_maps_text(&t->maps);
 	return r < 0 || t->maps_text == NULL ? take_fail(t, -ENOMEM,

@@ -253,6 +253,10 @@ take_find_root(struct take *t)
 
 	if (r == -ENOENT)
 		r = find_magic(t);
+	/* Of a core file: what is missing may have it. */
+	if (r == -ENOENT && t->problems.n > 0)
+		return take_fail(t, -EBADMSG, "no debug data is in what can be "
+		    "read: %s", t->problems.text[0]);
 	if (r == -ENODATA)
 		return take_fail(t, r, "nothing is collected there; start the "
 		    "program with PAGEK_DEBUGDATA=on");

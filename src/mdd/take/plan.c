@@ -505,7 +505,7 @@ take_plan(struct take *t)
 	int e = 0;
 
 	t->tables.n = 0;
-	t->problems.n = 0;
+	t->problems.n = t->opened_problems;
 	r->busy = 0;
 	r->history_records = 0;
 	if (!read_root(t)) {

@@ -129,6 +129,7 @@ struct take {
 	struct take_areas heads;	/* beginnings of mapped ELF files */
 	struct take_areas tables;
 	struct take_problems problems;
+	size_t opened_problems;		/* those of opening the source; they stay */
 	bool moved;
 	uint64_t stopped_ns;		/* that the target was stopped */
 	char why[512];			/* the sentence of the last failure */
