@@ -304,6 +304,17 @@ settings_are_checked() {
 	    { cat err; return 1; }
 }
 
+nothing_is_collected() {
+	env -u PAGEK_DEBUGDATA PAGEK_DUMP_AT=exit LD_PRELOAD=$lib true 2>said
+	cat said
+	grep -q "PAGEK_DUMP_AT: no dump is written.*PAGEK_DEBUGDATA=on" said ||
+	    return 1
+	(ulimit -v 150000 && PAGEK_DEBUGDATA=on,history=1048576,backtrace=8 \
+	    LD_PRELOAD=$lib exec true) 2>said || return 1
+	cat said
+	grep -q "nothing is collected: there is no memory" said
+}
+
 run_gives_it_on() {
 	got=$("$pagek" run -b -o /dev/null --debug-data=backtrace=4,history -- \
 	    sh -c 'echo $PAGEK_DEBUGDATA')
@@ -433,5 +444,7 @@ rule "a process that has locked itself in lives on, without a dump, and that is 
 rule "a signal that the program takes is its own" a_signal_that_the_program_takes_is_its_own
 rule "alloclog_when() calls once, and says when there are no data" when_is_called_once
 rule "settings that are not understood are named" settings_are_checked
+rule "without data, or memory for them, it is said that nothing is collected" \
+    nothing_is_collected
 rule "pagek run --debug-data gives the settings on" run_gives_it_on
 say_result

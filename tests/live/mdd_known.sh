@@ -370,6 +370,63 @@ for kind in pie no-pie; do
 	    of_split $kind link
 	rule "and with its debug file in a folder by build id" of_split $kind id
 done
+# The fixed parts of the eCos text's examples, and what may vary in them.
+cat >shapes.py <<'PY'
+import re
+import subprocess
+import sys
+
+A = '0x[0-9a-f]+'
+ALLOCATOR = r'(malloc|calloc|realloc|(posix_)?memalign|aligned_alloc|p?valloc)\(\)'
+OPERATOR = r'new(\(nothrow\))?(\[\])?'
+FREED = r'(free\(\)|delete(\[\])?|realloc\(\))'
+ABOUT = r', actual size \d+ \(\+\d+\), seqno \d+, time \d+'
+STACK = [r'  By thread \d+, %s \S+' % A,
+         r'  [12]\) backtrace %s function .+' % A, r'     \S+:\d+', r'     ".*"']
+BARE = STACK[:1] + [r'  [12]\) backtrace return address %s' % A]
+BLOCK = r'%s : (%s|%s) \d+ bytes' % (A, ALLOCATOR, OPERATOR) + ABOUT
+SIZE = r'\d+K \(\d+ bytes\)'
+SHAPES = {
+    'dump known known.1': [BLOCK] + STACK,
+    'dump known.1': [BLOCK] + BARE,
+    'history known known.0 known.1': [
+        r'(%s|%s|%s) \d+ bytes: %s (\(freed\) )?' % (
+            ALLOCATOR, OPERATOR, FREED, A) + ABOUT] + STACK,
+    'diff known known.0 known.1': [
+        r'File known\.[01] : %s used in \d+ allocations\.' % SIZE,
+        r'\d+ new allocations in known\.1 but not in known\.0',
+        r'\d+ allocations in known\.0 but freed in known\.1', '',
+        r'New allocations in known\.1 but not in known\.0',
+        r'Allocations in known\.0 but freed in known\.1', BLOCK] + STACK,
+    'stats known.1': [
+        r'known\.1: statistics',
+        r'(Heap     |         ) : %s to %s, size %s' % (A, A, SIZE),
+        r'          : %s in \d+ blocks outside of it' % SIZE,
+        r'History   : \d+ memory allocations, \d+ frees',
+        r'Current   : %s used in \d+ allocations' % SIZE,
+        r'Actual    : approximately %s' % SIZE,
+        r'Overhead  : approximately %s, \d+%%' % SIZE,
+        r'Debugdata : approximately %s static, %s dynamic' % (SIZE, SIZE),
+        r'          : \(debug data is in addition to other overheads\)',
+        r'Allocators:', r'            (%s|%s) \d+' % (ALLOCATOR, OPERATOR),
+        r'Threads   :', r' +\d+ : handle %s, \S+' % A,
+        r'Options   : actual_size enabled, time stamps enabled, thread info enabled',
+        r'          : backtrace enabled, 2 levels',
+        r'          : history enabled, 4096 records max'],
+}
+for words, shapes in SHAPES.items():
+    lines = subprocess.run([sys.argv[1], *words.split()], stdout=subprocess.PIPE,
+                           check=True, text=True).stdout.split('\n')
+    assert lines.pop() == '' and len(lines) > 15, words
+    seen = set()
+    for line in lines:
+        shape = next((s for s in shapes if re.fullmatch(s, line)), None)
+        assert shape is not None, (words, line)
+        seen.add(shape)
+    assert len(seen) >= len(shapes) - 1, (words, set(shapes) - seen)
+PY
+rule "a program's output has the shape of the text's examples" \
+    python3 shapes.py "$pagek"
 symbols() {
 	"$pagek" dump -f '%a %n %f1 %w1' --symbols known.1 >out
 	grep -q " 334 plugin_take $tmp/plugin.cc:7$" out || {

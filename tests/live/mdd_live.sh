@@ -205,6 +205,50 @@ is_asleep() {
 	[ "$(cut -d ' ' -f 3 "/proc/$1/stat")" = S ]
 }
 rule "history of python3 is what its own debug data have" witnessed
+# Two moments of one program: as its node lists them, and as it dumps them.
+moments() {
+	rm -f in first second
+	mkfifo in
+	exec 4<>in
+	PYTHONMALLOC=malloc PAGEK_DEBUGDATA=on "$pagek" run -b -o /dev/null -- \
+	    python3 -c 'import os, sys
+def say(name):
+    open("new", "w").write(str(os.getpid()))
+    os.rename("new", name)
+    sys.stdin.readline()
+x = [bytes(100 + i) for i in range(5000)]
+say("first")
+del x[::3]
+x += [bytes(5000 + i) for i in range(700)]
+say("second")' <in 4>&- &
+	run3=$!
+	for moment in first second; do
+		until_true 60 test -e $moment || return 1
+		pid=$(cat $moment)
+		until_true 60 is_asleep "$pid"
+		"$pagek" list --format=json "pid:$pid" >$moment.list &&
+		    "$pagek" mdd-dump -o $moment.0 "pid:$pid" || return 1
+		echo >&4
+	done
+	exec 4>&-
+	wait "$run3"
+	"$pagek" diff --format=json first.0 second.0 >diff.json
+	python3 - <<'PY'
+import json
+first, second = ({b["seq"]: (b["address"], b["size"]) for b in
+                  json.load(open(n + ".list"))["blocks"]}
+                 for n in ("first", "second"))
+rows = json.load(open("diff.json"))["allocations"]
+got = {c: sorted((r["address"], r["size"]) for r in rows if r["change"] == c)
+       for c in ("new", "freed")}
+want = {"new": sorted(second[s] for s in second.keys() - first.keys()),
+        "freed": sorted(first[s] for s in first.keys() - second.keys())}
+assert got == want, [(c, len(got[c]), len(want[c])) for c in got]
+assert len(got["new"]) >= 700 and len(got["freed"]) > 1600, got
+PY
+}
+rule "diff of two dumps is the difference of two lists of the same moments" \
+    moments
 # More events than a node keeps: allocations of earlier ones are not known.
 overrun() {
 	cat >runner.c <<-'C'

@@ -768,9 +768,16 @@ debugdata_begin(bool ours)
 	struct mdd_opts opts;
 	int on;
 
-	if (text == NULL)
+	if (text == NULL && libc_env("PAGEK_DUMP_AT") == NULL)
 		return false;
 	debugdump_know_errors();
+	if (text == NULL) {
+		if (!debugdump_parent_has("PAGEK_DUMP_AT"))
+			debugdump_complain("PAGEK_DUMP_AT: no dump is written, for "
+			    "nothing is collected without PAGEK_DEBUGDATA=on", "",
+			    "");
+		return false;
+	}
 	on = mdd_settings(&opts, text, &bad);
 	if (on < 0 && !debugdump_parent_has(variable))
 		debugdump_complain("PAGEK_DEBUGDATA: not understood: '", bad,
@@ -791,8 +798,12 @@ debugdata_begin(bool ours)
 		mdd_root.process = (uint32_t)syscall(SYS_getpid);
 		mdd_root.run = (uint32_t)libc_now_ms() ^
 		    mdd_root.process << 16;
-		if (mdd_start(&opts) != 0)
+		if (mdd_start(&opts) != 0) {
+			debugdump_complain("PAGEK_DEBUGDATA: nothing is "
+			    "collected: there is no memory for its tables", "",
+			    "");
 			return false;
+		}
 	}
 	stand_before_all();
 	debugdump_begin();
