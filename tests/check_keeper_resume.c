@@ -625,6 +625,89 @@ TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 	expect_no_more();
 }
 
+static struct keeper *
+another(uint64_t stream, int its[3])
+{
+	struct keeper *k;
+
+	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
+	    .with_feed = true, .max = 4096 }, its), 0);
+	k->stream = stream;
+	ck_assert_int_eq(takeover_store(k, its), 0);
+	takeover_assign(k);
+	return k;
+}
+
+static void
+close_all(const int its[3])
+{
+	for (size_t i = 0; i < 3; i++)
+		close(its[i]);
+}
+
+static struct takeover_image *
+image_of(const struct keeper *k)
+{
+	struct takeover_image *image = mmap(NULL, sizeof *image, PROT_READ,
+	    MAP_SHARED, pmem_fd(k->takeover.memory->pmem), 4096);
+
+	ck_assert_ptr_ne(image, MAP_FAILED);
+	return image;
+}
+
+static ino_t
+file_of(const struct keeper *k)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(pmem_fd(k->takeover.memory->pmem), &st), 0);
+	return st.st_ino;
+}
+
+/* A successor that has the file all the same finds no target in it. */
+TEST(memory_of_an_ended_target_comes_again_without_its_words)
+{
+	struct keeper *k;
+	struct takeover_image *image;
+	int its[3];
+	ino_t file;
+
+	zeros_keep();
+	k = another(STREAM + 1, its);
+	image = image_of(k);
+	file = file_of(k);
+	ck_assert_uint_ne(image->committed, 0);
+	keeper_unref(k);
+	close_all(its);
+	ck_assert_uint_eq(image->stream, 0);
+	ck_assert_uint_eq(image->committed, 0);
+	k = another(STREAM + 2, its);
+	ck_assert_uint_eq(file_of(k), file);
+	ck_assert_uint_eq(image->stream, STREAM + 2);
+	ck_assert_uint_eq(image->is_void, 0);
+	keeper_unref(k);
+	close_all(its);
+	munmap(image, sizeof *image);
+}
+
+/* The store has it under the name of the one before. */
+TEST(memory_that_cannot_be_removed_does_not_come_again)
+{
+	struct takeover_image *image;
+	struct keeper *k;
+	int its[3];
+
+	zeros_keep();
+	k = another(STREAM + 1, its);
+	image = image_of(k);
+	node.store.fds.gone = true;
+	keeper_unref(k);
+	close_all(its);
+	ck_assert_uint_eq(image->stream, STREAM + 1);
+	ck_assert_uint_ne(image->is_void, 0);
+	munmap(image, sizeof *image);
+}
+
 /* --- a process that follows ------------------------------------------------ */
 
 static void

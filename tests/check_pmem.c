@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -228,6 +229,135 @@ LOOP_TEST(pieces_come_whatever_was_expected, 0, BASE_NELEM(no_size))
 	p[LARGE - 1] = 1;
 	pmem_free(kept);
 }
+
+/* --- files that come again -------------------------------------------------- */
+
+#define MUCH ((size_t)1 << 20)		/* more than an idle file may have used */
+
+static ino_t
+inode_of(const struct pmem *memory)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(pmem_fd(memory), &st), 0);
+	return st.st_ino;
+}
+
+/* A file that was used: `from` and `bytes` say where. */
+static struct pmem *
+used(size_t from, size_t bytes, size_t *size)
+{
+	struct pmem *memory;
+	char *p;
+
+	ck_assert_int_eq(pmem_new(&memory, "test", LARGE + 2 * BASE_HUGE), 0);
+	p = pmem_take(memory, SMALL);
+	ck_assert_ptr_nonnull(p);
+	memset(p, 'x', SMALL);
+	p = pmem_take(memory, LARGE);
+	ck_assert_ptr_nonnull(p);
+	memset(p + from, 'x', bytes);
+	*size = LARGE + 2 * BASE_HUGE;
+	return memory;
+}
+
+CASE("again", .setup = zeros_keep);
+
+TEST(a_file_comes_again_as_zeros_and_for_other_pieces)
+{
+	struct pmem *memory, *again, *next;
+	ino_t inode;
+	size_t size;
+	char *p;
+
+	memory = used(LARGE - SMALL, SMALL, &size);
+	inode = inode_of(memory);
+	ck_assert_int_eq(pmem_open(&next, dup_of(memory)), 0);
+	pmem_free(next);
+	pmem_reuse(memory);
+	ck_assert_int_eq(pmem_new(&again, "test", size), 0);
+	ck_assert_uint_eq(inode_of(again), inode);
+	ck_assert_uint_eq(pmem_opens(again), 0);
+	p = pmem_take(again, LARGE);
+	ck_assert_ptr_nonnull(p);
+	ck_assert(p[0] == 0 && memcmp(p, p + 1, LARGE - 1) == 0);
+	p = pmem_take(again, SMALL);
+	ck_assert_ptr_nonnull(p);
+	ck_assert(p[0] == 0 && memcmp(p, p + 1, SMALL - 1) == 0);
+	pmem_free(again);
+}
+
+TEST(a_file_much_of_which_was_used_does_not_come_again)
+{
+	struct pmem *memory, *again;
+	ino_t inode;
+	size_t size;
+	int fd;
+
+	memory = used(0, MUCH, &size);
+	inode = inode_of(memory);
+	fd = dup_of(memory);
+	pmem_reuse(memory);
+	ck_assert_int_eq(pmem_new(&again, "test", size), 0);
+	ck_assert_uint_ne(inode_of(again), inode);
+	pmem_free(again);
+	close(fd);
+}
+
+/* Another name, another size, and one with a piece behind what was expected. */
+LOOP_TEST(a_file_comes_again_only_as_what_it_was, 0, 3)
+{
+	struct pmem *memory, *again;
+	ino_t inode;
+	size_t size;
+	int fd;
+
+	memory = used(0, SMALL, &size);
+	inode = inode_of(memory);
+	fd = dup_of(memory);
+	if (_i == 2)
+		ck_assert_ptr_nonnull(pmem_take(memory, LARGE));
+	pmem_reuse(memory);
+	ck_assert_int_eq(pmem_new(&again, _i == 0 ? "other" : "test",
+	    _i == 1 ? size + LARGE : size), 0);
+	ck_assert_uint_ne(inode_of(again), inode);
+	pmem_free(again);
+	close(fd);
+}
+
+TEST(a_file_that_another_process_made_does_not_come_again)
+{
+	struct pmem *memory, *next, *again;
+	ino_t inode;
+	size_t size;
+
+	memory = used(0, SMALL, &size);
+	inode = inode_of(memory);
+	ck_assert_int_eq(pmem_open(&next, dup_of(memory)), 0);
+	pmem_reuse(next);
+	ck_assert_int_eq(pmem_new(&again, "test", size), 0);
+	ck_assert_uint_ne(inode_of(again), inode);
+	pmem_free(again);
+	pmem_free(memory);
+}
+
+TEST(no_file_is_idle_while_descriptors_are_few)
+{
+	struct rlimit few = { 8, 8 };
+	struct pmem *memory;
+	char link[32], to[64];
+	size_t size;
+	int fd;
+
+	memory = used(0, SMALL, &size);
+	fd = pmem_fd(memory);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	pmem_reuse(memory);
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ck_assert_int_lt(readlink(link, to, sizeof to), 0);
+}
+
+/* --- huge pages --------------------------------------------------------------- */
 
 /* Kilobytes of it that are mapped as huge pages. */
 static long

@@ -124,6 +124,7 @@ void zeros_unmap(void *p, size_t bytes, size_t huge);
 size_t zeros_pages(size_t bytes);
 /* Turns reuse on, unless address space or data is limited. */
 void zeros_keep(void);
+bool zeros_are_kept(void);
 
 /* --- numbers in columns (format.c) ---------------------------------------- */
 

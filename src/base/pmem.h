@@ -45,6 +45,7 @@ struct pmem;
  * Makes an empty one; `name` is for /proc.  -ENOMEM, -EMFILE and their like. If
  * it can, it maps `expected` bytes at once (what pmem_size() said of one like
  * it; 0: none), because each piece mapped by itself costs some system calls.
+ * `name` must outlive it: a file that pmem_reuse() left may come back.
  */
 int pmem_new(struct pmem **, const char *name, size_t expected);
 
@@ -56,6 +57,13 @@ size_t pmem_size(const struct pmem *);
 
 /* Unmaps the pieces and closes the descriptor. */
 void pmem_free(struct pmem *);
+
+/*
+ * The same, or else zeroes all of it for a later pmem_new() of the same name and
+ * size.  No other process may hold its descriptor, or it must expect zeros.  Any
+ * thread may call both.
+ */
+void pmem_reuse(struct pmem *);
 
 /* Borrowed. */
 int pmem_fd(const struct pmem *);

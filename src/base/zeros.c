@@ -124,6 +124,12 @@ zeros_keep(void)
 	reuse = !is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA);
 }
 
+bool
+zeros_are_kept(void)
+{
+	return reuse;
+}
+
 void *
 zeros_map(size_t bytes, size_t huge)
 {

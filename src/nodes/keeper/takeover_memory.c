@@ -155,7 +155,13 @@ takeover_memory_free(struct takeover_memory *mem)
 {
 	if (mem == NULL)
 		return;
-	pmem_free(mem->pmem);
+	if (mem->reusable) {
+		/* Before the zeroes reach is_void: without a commit it counts no more. */
+		atomic_store(&mem->image->committed, 0);
+		pmem_reuse(mem->pmem);
+	} else {
+		pmem_free(mem->pmem);
+	}
 	free(mem);
 }
 

@@ -111,6 +111,7 @@ struct takeover_memory {
 	struct keeper_tag *tag;
 	unsigned generation;
 	bool stored;
+	bool reusable;			/* its target has ended, and no store has it */
 	bool fresh;			/* no commit of this process so far */
 	unsigned from[2], to[2];	/* threads that changed since the slot was written */
 	unsigned inherited[2];		/* written */

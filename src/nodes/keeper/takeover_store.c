@@ -59,13 +59,13 @@ takeover_name_is_of(const char *name, const char *target)
 	    (name[len] == '\0' || name[len] == '.');
 }
 
-static void
+static int
 remove_target(struct node *node, uint64_t stream)
 {
 	char name[FDSTORE_NAME];
 
 	takeover_name_target(name, stream);
-	fdstore_remove(&node->store.fds, name);
+	return fdstore_remove(&node->store.fds, name);
 }
 
 void
@@ -155,14 +155,19 @@ void
 takeover_sites_unref(struct takeover_sites *s)
 {
 	char name[FDSTORE_NAME];
+	int r = 0;
 
 	if (s == NULL || --s->refs > 0)
 		return;
 	if (s->id != 0) {
 		takeover_name_sites(name, s->id);
-		fdstore_remove(&s->node->store.fds, name);
+		r = fdstore_remove(&s->node->store.fds, name);
 	}
-	pmem_free(s->pmem);
+	/* Another one would be taken for these. */
+	if (r == 0)
+		pmem_reuse(s->pmem);
+	else
+		pmem_free(s->pmem);
 	free(s);
 }
 
@@ -288,7 +293,8 @@ takeover_forget(struct keeper *k)
 	/* A stopped supervisor may not receive what follows. */
 	atomic_store(&mem->image->is_void, 1);
 	takeover_drop_memory(k->node, k->stream, mem->generation);
-	remove_target(k->node, k->stream);
+	mem->reusable = remove_target(k->node, k->stream) == 0 &&
+	    mem->generation == 1;
 }
 
 void
