@@ -101,7 +101,7 @@ proc_thread_comm(pid_t pid, pid_t tid, char out[16])
 	return read_comm(pid, name, out);
 }
 
-/* The offset behind the name, or -errno.  It may have ')': the last counts. */
+/* The offset behind the name, or -errno.  The name may have ')': the last one counts. */
 static ssize_t
 read_stat(pid_t pid, char *buf, size_t cap)
 {
@@ -112,6 +112,20 @@ read_stat(pid_t pid, char *buf, size_t cap)
 		return n;
 	p = strrchr(buf, ')');
 	return p != NULL ? p + 1 - buf : -EIO;
+}
+
+static int
+copy_stat_comm(const char *buf, ssize_t behind, char comm[16])
+{
+	const char *name = strchr(buf, '(');
+	size_t len;
+
+	if (name == NULL || name >= buf + behind - 1)
+		return -EIO;
+	len = (size_t)(buf + behind - 1 - ++name);
+	memcpy(comm, name, len < 15 ? len : 15);
+	comm[len < 15 ? len : 15] = '\0';
+	return 0;
 }
 
 #define FORKED_NO_EXEC 0x40	/* of the flags: the kernel's PF_FORKNOEXEC */
@@ -164,22 +178,12 @@ proc_stat_comm(pid_t pid, char comm[16], pid_t *ppid, uint64_t *start)
 {
 	char buf[1024];
 	ssize_t behind = read_stat(pid, buf, sizeof buf);
-	const char *name;
-	size_t len;
 	int r;
 
 	if (behind < 0)
 		return (int)behind;
-	name = strchr(buf, '(');
-	if (name == NULL || name >= buf + behind - 1)
-		return -EIO;
 	r = parse_stat(buf + behind, ppid, start);
-	if (r < 0)
-		return r;
-	len = (size_t)(buf + behind - 1 - ++name);
-	memcpy(comm, name, len < 15 ? len : 15);
-	comm[len < 15 ? len : 15] = '\0';
-	return 0;
+	return r < 0 ? r : copy_stat_comm(buf, behind, comm);
 }
 
 int
@@ -200,7 +204,7 @@ proc_last(pid_t pid, struct proc_last *out)
 	out->ppid = parent;
 	out->start = start;
 	out->execed = (flags & FORKED_NO_EXEC) == 0;
-	return proc_comm(pid, out->comm);
+	return copy_stat_comm(buf, behind, out->comm);
 }
 
 /* As in linux/pidfd.h of Linux 6.15. */

@@ -60,13 +60,19 @@ images_join(struct keeper *k, const char *name)
 	return 0;
 }
 
+static bool
+reaps_for_us(const struct node *node, pid_t parent)
+{
+	return node->opts.argv != NULL && !node->command.unsupervised &&
+	    parent == node->command.parent;
+}
+
 bool
 images_is_reaped_for_us(const struct node *node, pid_t pid)
 {
 	pid_t parent;
 
-	return node->opts.argv != NULL && !node->command.unsupervised &&
-	    proc_parent(pid, &parent) == 0 && parent == node->command.parent;
+	return proc_parent(pid, &parent) == 0 && reaps_for_us(node, parent);
 }
 
 /* --- the end of an image ------------------------------------------------ */
@@ -96,6 +102,7 @@ stop_watching(struct keeper *k)
 }
 
 static void adopt_images_of(struct node *, pid_t);
+static void check_ended(struct node *, pid_t, const struct proc_last *);
 
 static void
 on_death(uv_poll_t *death, int status, int events)
@@ -103,6 +110,8 @@ on_death(uv_poll_t *death, int status, int events)
 	struct keeper *k = death->data;
 	struct node *node = k->node;
 	pid_t pid = k->image.pid;
+	struct proc_last last;
+	bool there;
 
 	(void)status;
 	(void)events;
@@ -113,12 +122,13 @@ on_death(uv_poll_t *death, int status, int events)
 	adopt_images_of(node, pid);
 	if (!keeper_is_live(k))
 		return;
+	there = proc_last(pid, &last) == 0;
 	/* The supervisor will tell its status. */
-	if (images_is_reaped_for_us(node, pid)) {
+	if (there && reaps_for_us(node, last.ppid)) {
 		uv_poll_stop(death);
 		return;
 	}
-	images_check_ended(node, pid);
+	check_ended(node, pid, there ? &last : NULL);
 	/* Ends that image, or the row of the program that replaced it. */
 	images_reaped(node, pid, -1);
 	node_check_done(node);
@@ -955,35 +965,43 @@ check_reaped(struct keeper *k)
 		images_count_missed(node, 1, f.why);
 }
 
-void
-images_check_ended(struct node *node, pid_t pid)
+/* last: NULL if it has been reaped. */
+static void
+check_ended(struct node *node, pid_t pid, const struct proc_last *last)
 {
 	struct keeper *k = find_live(node, pid);
 	struct found f = { .pid = pid };
-	struct proc_last last;
 	const char *why;
 
-	if (proc_last(pid, &last) < 0) {
+	if (last == NULL) {
 		if (k != NULL)
 			check_reaped(k);
 		return;
 	}
-	why = k != NULL ? why_ran_another(k, &last) :
-	    why_not_seen(node, pid, &last);
+	why = k != NULL ? why_ran_another(k, last) :
+	    why_not_seen(node, pid, last);
 	if (why == NULL)
 		return;
-	f.ppid = last.ppid;
+	f.ppid = last->ppid;
 	f.starter = k != NULL ? starter_of(k) : 0;
-	f.start = last.start;
+	f.start = last->start;
 	if (k != NULL)
 		images_end_image(k, WIRE_S_EXECED, -1, NO_STREAM);
-	memcpy(f.comm, last.comm, sizeof f.comm);
+	memcpy(f.comm, last->comm, sizeof f.comm);
 	snprintf(f.why, sizeof f.why, "%s", why);
 	k = add_no_data(node, &f);
 	if (k != NULL)
 		k->life.seen_before_hello = true;
 	else
 		images_count_missed(node, 1, why);
+}
+
+void
+images_check_ended(struct node *node, pid_t pid)
+{
+	struct proc_last last;
+
+	check_ended(node, pid, proc_last(pid, &last) == 0 ? &last : NULL);
 }
 
 /* The live row may be that of the image that has ended. */
