@@ -783,6 +783,36 @@ TEST(an_unseen_program_becomes_one_row_when_it_is_reaped)
 	down();
 }
 
+/* The file of the command tells whether it could have registered. */
+static const struct {
+	const char *takes_none, *why;
+} commands[] = {
+	{ "a statically linked program", "a statically linked program" },
+	{ NULL, "it did not register: perhaps the node did not answer it within 50 ms" },
+};
+
+LOOP_TEST(a_command_that_did_not_register_has_the_reason, 0,
+    BASE_NELEM(commands))
+{
+	const struct keeper *k;
+	pid_t pid;
+
+	page_up();
+	pid = ended_process("/bin/true");
+	node.command.root = pid;
+	node.command.takes_none = commands[_i].takes_none;
+	images_check_ended(&node, pid);
+	k = TAILQ_FIRST(&node.live);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_str_eq(k->life.reason, commands[_i].why);
+	images_reaped(&node, pid, 0);
+	node.command.root = 0;
+	node.command.takes_none = NULL;
+	waitpid(pid, NULL, 0);
+	hello_stop(node.hello);
+	down();
+}
+
 /* Until its first event it says no hello, and its blocks are its parent's. */
 TEST(a_fork_that_ran_nothing_else_is_not_missed)
 {

@@ -870,6 +870,9 @@ static const char ENDED_AS_OTHER[] =
     "it ran as another user, who cannot reach the node, and ended before it "
     "was seen";
 
+static const char ENDED_UNHEARD[] =
+    "it did not register: perhaps the node did not answer it within 50 ms";
+
 static const char ENDED_RENAMED[] =
     "it ended under another name: perhaps a program that did not register";
 
@@ -893,9 +896,9 @@ why_not_seen(struct node *node, pid_t pid, const struct proc_last *last)
 		k = NULL;
 	if (k != NULL ? k->life.state != WIRE_S_EXECED : !last->execed)
 		return NULL;
-	if (k == NULL && pid == node->command.root &&
-	    node->command.takes_none != NULL)
-		return node->command.takes_none;
+	if (k == NULL && pid == node->command.root)
+		return node->command.takes_none != NULL ?
+		    node->command.takes_none : ENDED_UNHEARD;
 	return IMAGES_NOT_SEEN;
 }
 
