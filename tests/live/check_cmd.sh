@@ -452,6 +452,14 @@ if "$tmp/told"; then
 	rule "static children of posix_spawn(3) are counted, each once" \
 	    verdict 0 'max-live 10.0 MiB: .*: not known: 20 of 21 process images .*' \
 	    --max-live 10M -- "$tmp/told" "$tmp/held" 0
+	in_namespace() {
+		unshare -r -p -f --kill-child "$B/pagek" check --max-live 10M -- \
+		    "$tmp/told" "$tmp/held" 0 2>"$tmp/verdict"
+		cat "$tmp/verdict"
+		grep -q 'not known: 20 of 21 process images' "$tmp/verdict"
+	}
+	! unshare -r -p -f true ||
+	    rule "so they are where /proc is of another namespace" in_namespace
 else
 	skip "static children of vfork(2): perf_event_open(2) is refused"
 fi
