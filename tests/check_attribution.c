@@ -161,6 +161,20 @@ LOOP_TEST(the_ends_of_the_address_space_are_not_counted, 0, NELEM(edges))
 }
 
 /* A range that was widened is as old as its youngest page. */
+/* A page may be read all the time. */
+TEST(a_block_is_not_counted_by_writes_alone)
+{
+	struct refcnt_touch t;
+
+	copy.page[3].source = REFCNT_WP;
+	ck_assert(!refcnt_touch_of(&copy, BASE + 3 * PAGE, PAGE, 0, &t));
+	ck_assert(!refcnt_touch_of(&copy, BASE + 3 * PAGE - 8, 16, 0, &t));
+	copy.page[3].source = 200;
+	ck_assert(!refcnt_touch_of(&copy, BASE + 3 * PAGE, PAGE, 0, &t));
+	copy.page[3].source = REFCNT_REFS;
+	ck_assert(refcnt_touch_of(&copy, BASE + 3 * PAGE, PAGE, 0, &t));
+}
+
 TEST(a_page_is_counted_since_its_own_beginning)
 {
 	struct refcnt_page page[2] = {

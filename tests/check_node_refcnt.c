@@ -3,16 +3,18 @@
  * when.  The target is this process.
  */
 #include <dirent.h>
-#include <sched.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../src/nodes/refcnt/worker.h"
 #include "../src/refcnt/pk_refcnt.h"
+#include "../src/refcnt/writes.h"
 #include "../src/stream/feed/feed.h"
 #include "../src/stream/ring.h"
 #include "node_harness.h"
@@ -686,4 +688,117 @@ TEST(the_target_is_asked_no_more_when_counting_has_ended)
 	munmap(other.area, sizeof *other.area);
 	munmap((void *)(uintptr_t)other.keeper, sizeof *other.keeper);
 	munmap(other.memory, (MANY + 4) * REFCNT_PAGE);
+}
+
+/* --- writes ------------------------------------------------------------------- */
+
+static int
+make_userfaultfd(void)
+{
+	return (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+}
+
+/* As from the library in the target. */
+static void
+give(pid_t pid, uint64_t stream, int fd, uint32_t error)
+{
+	node_refcnt_take_writes(&node, pid, stream, fd, error);
+}
+
+static bool
+awaits(void)
+{
+	struct counted_target *t = TAILQ_FIRST(&node.refcnt->all);
+	bool does;
+
+	pthread_mutex_lock(&t->lock);
+	does = t->awaits;
+	pthread_mutex_unlock(&t->lock);
+	return does;
+}
+
+static void
+count_writes(uint64_t vaddr, uint64_t len)
+{
+	struct wire_msg r, m = count_of(WIRE_COUNT_ON, vaddr, len);
+
+	m.count.source = REFCNT_WP;
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_COUNTED);
+	while (!awaits())
+		sched_yield();
+}
+
+static void
+write_some(void)
+{
+	touch_some();
+	for (unsigned i = 1; i < PAGES; i += 3)
+		(void)((volatile uint8_t *)memory)[i * REFCNT_PAGE];
+}
+
+TEST(writes_are_counted_by_the_descriptor_of_the_target)
+{
+	struct wire_msg r;
+
+	if (writes_supported() != 0)
+		return;
+	count_writes(at(0), PAGES * REFCNT_PAGE);
+	give(getpid(), k->stream, make_userfaultfd(), 0);
+	do {
+		ask(0, &r);
+		uv_run(&loop, UV_RUN_NOWAIT);
+	} while (r.touched.why.len > 0 || r.touched.no == 0);
+	pass_periods(3, write_some);
+	ask(0, &r);
+	for (unsigned i = 0; i < PAGES; i++) {
+		ck_assert_uint_eq(row[i].reads, 0);
+		ck_assert_uint_eq(row[i].writes, row[i].counter[0]);
+		ck_assert(i % 3 == 0 ? row[i].writes >= 2 : row[i].writes == 0);
+		ck_assert_uint_eq(row[i].flags & REFCNT_COARSE, 0);
+	}
+}
+
+/* It has a sentence, and no page a count. */
+TEST(a_target_that_has_no_descriptor_says_why)
+{
+	char why[NODE_REFCNT_WHY] = "";
+	struct wire_msg r;
+
+	if (writes_supported() != 0)
+		return;
+	count_writes(at(0), PAGES * REFCNT_PAGE);
+	give(getpid(), k->stream, -1, EMFILE);
+	do {
+		ask(0, &r);
+		uv_run(&loop, UV_RUN_NOWAIT);
+		snprintf(why, sizeof why, "%.*s", (int)r.touched.why.len,
+		    r.touched.why.s);
+	} while (strstr(why, strerror(EMFILE)) == NULL);
+	ck_assert_uint_eq(r.touched.no, 0);
+	ck_assert_uint_eq(row[0].counter[0], 0);
+}
+
+static bool
+is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) != -1;
+}
+
+/* Any process may send some. */
+TEST(descriptors_that_nobody_has_asked_for_are_closed)
+{
+	int fd;
+
+	if (writes_supported() != 0)
+		return;
+	give(getpid(), k->stream, fd = dup(0), 0);
+	ck_assert(!is_open(fd));
+	count_writes(at(0), REFCNT_PAGE);
+	give(getpid() + 1, k->stream, fd = dup(0), 0);
+	ck_assert(!is_open(fd));
+	give(getpid(), k->stream + 1, fd = dup(0), 0);
+	ck_assert(!is_open(fd));
+	give(getpid(), k->stream, -1, UINT32_MAX);
+	give(getpid(), k->stream, -1, 0);
 }

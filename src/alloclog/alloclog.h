@@ -107,6 +107,7 @@ int alloclog_when(size_t bytes, void (*f)(void));
  * page R show them.  Without pk_refcnt_enable() no page is counted.
  */
 #define PK_REFCNT_REFS 1	/* accessed bits: once in a period */
+#define PK_REFCNT_WP 3		/* writes: once in a period; Linux 6.7 */
 void pk_refcnt_enable(const void *vaddr, size_t len, unsigned source)
     ALLOCLOG_ADDRESS;
 void pk_refcnt_disable(const void *vaddr, size_t len) ALLOCLOG_ADDRESS;

@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -283,13 +284,23 @@ leave_word(enum ring_unseen_why why, bool ask)
 	atomic_fetch_add(&u->changes, 1);
 }
 
+static int
+move_high(int fd)
+{
+	int high = call_fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high == -1)
+		return fd;
+	call_close(fd);
+	return high;
+}
+
 /* The connected socket, or -1 and *why. */
 static int
 connect_node(int64_t until, enum ring_unseen_why *why)
 {
 	int fd = call_socket(AF_UNIX,
 	    SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int high;
 
 	if (fd == -1) {
 		*why = errno == EMFILE || errno == ENFILE ?
@@ -297,11 +308,7 @@ connect_node(int64_t until, enum ring_unseen_why *why)
 		    errno == ENOBUFS ? RING_UNSEEN_MEMORY : RING_UNSEEN_SOCKET;
 		return -1;
 	}
-	high = call_fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-	if (high != -1) {
-		call_close(fd);
-		fd = high;
-	}
+	fd = move_high(fd);
 	while (call_connect(fd, (struct sockaddr *)&node, sizeof(node)) ==
 	    -1) {
 		/* The queue of connections is full; the node may yet accept. */
@@ -645,6 +652,7 @@ say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
 /* --- once ---------------------------------------------------------------- */
 
 static void rejoin_later(void);
+static void give_writes(void);
 
 static NOINLINE struct image *
 image_get(void)
@@ -724,6 +732,7 @@ attach_first(struct image *m)
 	quiet_begin(&q);
 	threads_begin();
 	keeper_watch_callback = rejoin_later;
+	keeper_watch_give_writes = give_writes;
 	if (is_newly_sandboxed() || !say_hello(&m->hello, &heard, &why)) {
 		/*
 		 * Before the rings are unmapped: then the node reads the word.
@@ -900,6 +909,82 @@ attach_again(void)
 	quiet_end(&q);
 	errno = saved;
 }
+
+/* --- counting of writes ------------------------------------------------------- */
+
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+/* fd -1: there is none, because of that error. */
+static NOINLINE void
+send_writes(int sock, int fd, int error)
+{
+	struct ring_writes w = { .magic = RING_WRITES_MAGIC,
+		.version = RING_VERSION, .error = (uint32_t)error,
+		.stream = produce_stream() };
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { .space = { 0 } };
+	struct iovec iov = { .iov_base = &w, .iov_len = sizeof(w) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd != -1) {
+		m.msg_control = &control;
+		m.msg_controllen = CMSG_LEN(sizeof(fd));
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+	}
+	(void)call_sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Waits for nothing: the keeper asks again. */
+static NOINLINE void
+make_writes(void)
+{
+	enum ring_unseen_why none;
+	int sock = connect_any(0, &none), fd;
+
+	if (sock == -1)
+		return;
+	if (peer_is_ours(sock)) {
+		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK |
+		    UFFD_USER_MODE_ONLY);
+		if (fd != -1)
+			fd = move_high(fd);
+		send_writes(sock, fd, errno);
+		if (fd != -1)
+			call_close(fd);
+	}
+	call_close(sock);
+}
+
+/*
+ * Under the lock of hellos, so that no forked child has the descriptors; and not in
+ * a child of vfork(2).
+ */
+static void
+give_writes(void)
+{
+	struct image *m = atomic_load(&image);
+	struct quiet q;
+
+	if (m == NULL || atomic_load(&hook_inert))
+		return;
+	quiet_begin(&q);
+	if (rejoin_lock(m, thread_number(), false)) {
+		if (!is_newly_sandboxed() &&
+		    m->pid == (pid_t)syscall(SYS_getpid))
+			make_writes();
+		rejoin_unlock(m);
+	}
+	quiet_end(&q);
+}
+
+/* --- fork ------------------------------------------------------------------------ */
 
 /*
  * Around fork(3): the parent's keeper must know the parent, the child must

@@ -119,6 +119,12 @@ refcnt_copy_range(const struct refcnt_copy *c, uint64_t vaddr)
 	    c->range[low - 1].len ? &c->range[low - 1] : NULL;
 }
 
+bool
+refcnt_tells_use(const struct refcnt_copy_page *p)
+{
+	return p->source < REFCNT_SOURCES && refcnt_sources[p->source].read;
+}
+
 /* --- blocks ---------------------------------------------------------------------- */
 
 struct summed {
@@ -138,7 +144,7 @@ sum_pages(const struct refcnt_copy *c, uint64_t first, uint64_t last,
 	for (uint64_t at = first;; at += REFCNT_PAGE, i++) {
 		const struct refcnt_copy_page *p = &c->page[i];
 
-		if (i == c->n || p->vaddr != at)
+		if (i == c->n || p->vaddr != at || !refcnt_tells_use(p))
 			return false;
 		s->count += p->count;
 		if (p->since_ms > s->since_ms)

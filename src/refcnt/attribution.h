@@ -65,6 +65,9 @@ const uint64_t *refcnt_copy_counters(const struct refcnt_copy *, size_t i);
 const struct refcnt_range *refcnt_copy_range(const struct refcnt_copy *,
     uint64_t vaddr);
 
+/* False: its source notices writes alone, or is not known here. */
+bool refcnt_tells_use(const struct refcnt_copy_page *);
+
 struct refcnt_touch {
 	uint64_t count;			/* of its pages, in the unit of the source */
 	int64_t idle_ms;
@@ -77,7 +80,7 @@ struct refcnt_touch {
 
 /*
  * The counts of a block that was allocated at born_ms of the node's clock.  False:
- * its pages, or some of them, are not counted.
+ * its pages, or some of them, are not counted, or only writes to them.
  */
 bool refcnt_touch_of(const struct refcnt_copy *, uint64_t addr, uint64_t size,
     int64_t born_ms, struct refcnt_touch *);

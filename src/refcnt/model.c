@@ -21,17 +21,17 @@
 
 const struct refcnt_source_row refcnt_sources[REFCNT_SOURCES] = {
 	[REFCNT_IMPORT] = { "import", "trace of another program", "references",
-	    true, true },
+	    true, true, true },
 	[REFCNT_REFS] = { "refs", "accessed bits of page tables", "epochs",
-	    false, false },
+	    false, false, true },
 	[REFCNT_GUARD] = { "guard", "first touch of protected pages", "epochs",
-	    true, true },
+	    true, true, true },
 	[REFCNT_WP] = { "wp", "writes to write-protected pages", "epochs",
-	    false, true },
+	    false, true, false },
 	[REFCNT_EXACT] = { "exact", "single steps over protected pages",
-	    "references", true, true },
+	    "references", true, true, true },
 	[REFCNT_HINT] = { "hint", "faults of automatic NUMA balancing",
-	    "samples", true, false },
+	    "samples", true, false, true },
 };
 
 const char *const refcnt_planes[REFCNT_PLANES] = {
@@ -755,6 +755,21 @@ refcnt_ranges(const struct refcnt *r, struct refcnt_range *range, size_t max)
 		}
 	pthread_mutex_unlock(r->lock);
 	return n;
+}
+
+bool
+refcnt_has(const struct refcnt *r, enum refcnt_source source)
+{
+	bool has = false;
+
+	pthread_mutex_lock(r->lock);
+	for (size_t i = 0; i < r->leaves && !has; i++)
+		for (uint64_t mask = r->leaf[i].counted; mask != 0 && !has;
+		    mask &= mask - 1)
+			has = cell_at(r, &r->leaf[i],
+			    (unsigned)__builtin_ctzll(mask))->source == source;
+	pthread_mutex_unlock(r->lock);
+	return has;
 }
 
 size_t

@@ -11,6 +11,7 @@
  *	pk_refcnt.h	the library that reads them, for other programs
  *	import.h	exact counts from valgrind's or QEMU's text
  *	refs.h		a process's accessed bits, in epochs; mappings.c reads smaps
+ *	writes.h	the pages that a process writes to, in epochs
  *
  * Vocabulary
  *	page		REFCNT_PAGE bytes, a "hardware page" of the note.
@@ -75,7 +76,7 @@ enum refcnt_source {
 	REFCNT_IMPORT,		/* a trace of another program */
 	REFCNT_REFS,		/* accessed bits of the page tables: clear_refs, smaps */
 	REFCNT_GUARD,		/* first touch of a protected page */
-	REFCNT_WP,		/* first write to a write-protected page */
+	REFCNT_WP,		/* writes to write-protected pages */
 	REFCNT_EXACT,		/* single steps over protected pages */
 	REFCNT_HINT,		/* faults of automatic NUMA balancing */
 	REFCNT_SOURCES,
@@ -87,6 +88,7 @@ struct refcnt_source_row {
 	const char *unit;	/* "references", "samples", "epochs" */
 	bool node;		/* tells which node */
 	bool write;		/* tells writes from reads */
+	bool read;		/* notices reads; else a page may be used without a count */
 };
 
 extern const struct refcnt_source_row refcnt_sources[REFCNT_SOURCES];
@@ -150,6 +152,9 @@ void refcnt_place(struct refcnt *, uint64_t vaddr, uint64_t paddr,
 /* Marks the counts of a page as COARSE. */
 void refcnt_coarse(struct refcnt *, uint64_t vaddr);
 
+/* A source tells a page that was touched in an epoch, or one of its neighbours was. */
+typedef void refcnt_touched(void *arg, uint64_t vaddr, bool coarse);
+
 /* Ends a period: the heat of each page moves on by one digit. */
 void refcnt_period(struct refcnt *, int64_t now_ms);
 
@@ -190,6 +195,7 @@ struct refcnt_range {
 
 /* The ranges by address; neighbours of one source are one.  Returns how many there are. */
 size_t refcnt_ranges(const struct refcnt *, struct refcnt_range *, size_t max);
+bool refcnt_has(const struct refcnt *, enum refcnt_source);
 /* How many, where all are of one source; unlike the above it looks at no page. */
 size_t refcnt_spans(const struct refcnt *);
 

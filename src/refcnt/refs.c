@@ -574,8 +574,8 @@ do_rounds(struct refs *r)
 }
 
 int
-refs_end(struct refs *r, const struct refcnt *counted,
-    void (*touched)(void *arg, uint64_t vaddr, bool coarse), void *arg)
+refs_end(struct refs *r, const struct refcnt *counted, refcnt_touched *touched,
+    void *arg)
 {
 	int err = begin_pages(r, counted);
 	const uint8_t *state;

@@ -69,8 +69,8 @@ int refs_begin(struct refs *);
  * the process answers.
  */
 #define REFS_TRIES 3
-int refs_end(struct refs *, const struct refcnt *counted,
-    void (*touched)(void *arg, uint64_t vaddr, bool coarse), void *arg);
+int refs_end(struct refs *, const struct refcnt *counted, refcnt_touched *touched,
+    void *arg);
 
 struct refs_sums {
 	uint64_t epochs;

@@ -133,6 +133,11 @@ cut_some(const struct ring_cut *c, uint32_t *at, unsigned *calls)
 		flush_tlb();
 		return true;
 	}
+	if (c->pages == 0 && c->stripe == RING_CUT_WRITES) {
+		if (keeper_watch_give_writes != NULL)
+			keeper_watch_give_writes();
+		return true;
+	}
 	if (c->pages == 0)
 		return undo_all(calls);
 	if (parts == 0) {

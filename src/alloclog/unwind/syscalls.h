@@ -62,6 +62,12 @@ call_send(int fd, const void *bytes, size_t len, int flags)
 }
 
 static inline ssize_t
+call_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+static inline ssize_t
 call_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	return syscall(SYS_recvmsg, fd, msg, flags);

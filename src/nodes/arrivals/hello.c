@@ -15,6 +15,7 @@
 #include "../keeper/node.h"
 #include "../keeper/takeover_memory.h"
 #include "../recorder/recorder.h"
+#include "../refcnt/refcnt.h"
 #include "arrivals.h"
 #include "keeper_pool.h"
 
@@ -495,10 +496,11 @@ give_stream(struct acceptor *a, const struct waiting *w,
 
 union first_words {
 	struct ring_hello target;
+	struct ring_writes writes;
 	struct file_offer file;
 };
 
-/* Receives a hello and the descriptor that comes with a file, -1: none. */
+/* Receives a hello and the descriptor that comes beside it, -1: none. */
 static ssize_t
 receive_hello(int sock, union first_words *h, int *fd)
 {
@@ -542,6 +544,24 @@ take_file(struct acceptor *a, const struct waiting *w, const union first_words *
 	return false;
 }
 
+/* The same for what the counting of writes needs. */
+static bool
+take_writes(struct acceptor *a, const struct waiting *w,
+    const union first_words *h, ssize_t n, int fd)
+{
+	struct node *node = a->hello->node;
+	struct peer peer;
+
+	if (n != (ssize_t)sizeof h->writes || (fd < 0 && h->writes.error == 0) ||
+	    h->writes.magic != RING_WRITES_MAGIC ||
+	    h->writes.version != RING_VERSION ||
+	    access_peer(&node->access, w->fd, &peer) < 0)
+		return false;
+	node_refcnt_take_writes(node, peer.pid, h->writes.stream, fd,
+	    h->writes.error);
+	return true;
+}
+
 static void
 answer_hello(struct acceptor *a, const struct waiting *w)
 {
@@ -554,7 +574,7 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 	ssize_t n;
 
 	n = receive_hello(fd, &any, &file);
-	if (take_file(a, w, &any, n, file))
+	if (take_writes(a, w, &any, n, file) || take_file(a, w, &any, n, file))
 		return;
 	if (n < (ssize_t)(2 * sizeof(uint32_t)) || h->magic != RING_HELLO_MAGIC)
 		return;

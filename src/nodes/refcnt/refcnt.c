@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../base/base.h"
+#include "../../refcnt/writes.h"
 #include "../keeper/keeper.h"
 #include "../keeper/node.h"
 #include "worker.h"
@@ -12,11 +14,13 @@
 #define ASKED_PAGES (2 * (uint64_t)NODE_REFCNT_PAGES)
 #define ASKS_MS 1000
 #define ASK_PAGES 32
+#define ERRNO_END 4096	/* above all numbers of errors */
 
 void
 node_refcnt_init(struct node *node)
 {
 	TAILQ_INIT(&node->refcnt->all);
+	pthread_mutex_init(&node->refcnt->lock, NULL);
 }
 
 static struct counted_target *
@@ -59,8 +63,12 @@ free_counted(struct counted_target *t)
 {
 	struct node_refcnt *all = t->keeper->node->refcnt;
 
+	pthread_mutex_lock(&all->lock);
 	TAILQ_REMOVE(&all->all, t, link);
+	pthread_mutex_unlock(&all->lock);
 	worker_join(t);
+	if (t->writes > 0)
+		close(t->writes);
 	if (--all->n == 0)
 		free_shared(all);
 	refcnt_free(t->counts);
@@ -106,7 +114,9 @@ new_counted(struct keeper *k, struct counted_target **out)
 	pthread_cond_init(&t->wake, &attr);
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&t->lock, NULL);
+	pthread_mutex_lock(&all->lock);
 	TAILQ_INSERT_TAIL(&all->all, t, link);
+	pthread_mutex_unlock(&all->lock);
 	all->n++;
 	*out = t;
 	return 0;
@@ -175,7 +185,7 @@ check_ask(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 }
 
 static void
-explain(int err, const struct node_refcnt_ask *ask, char *why)
+explain(int err, char *why)
 {
 	switch (err) {
 	case -EBUSY:
@@ -188,10 +198,6 @@ explain(int err, const struct node_refcnt_ask *ask, char *why)
 		    "targets, in %d ranges of each: switch some off",
 		    base_digits(NODE_REFCNT_PAGES).text, NODE_REFCNT_TARGETS,
 		    NODE_REFCNT_RANGES);
-		break;
-	case -ENOTSUP:
-		snprintf(why, NODE_REFCNT_WHY, "this node does not count with the "
-		    "source %s: use refs", refcnt_sources[ask->source].name);
 		break;
 	case -EAGAIN:
 		snprintf(why, NODE_REFCNT_WHY, "the node cannot start a thread to "
@@ -224,6 +230,26 @@ enable(struct keeper *k, struct counted_target *t, const struct node_refcnt_ask 
 	return err < 0 ? err : worker_start(t);
 }
 
+/* False: `why` says why not. */
+static bool
+has_source(unsigned source, char *why)
+{
+	int err = source == REFCNT_WP ? writes_supported() : 0;
+
+	if (source != REFCNT_REFS && source != REFCNT_WP)
+		snprintf(why, NODE_REFCNT_WHY, "this node does not count with the "
+		    "source %s: use refs or wp", refcnt_sources[source].name);
+	else if (err == -EOPNOTSUPP)
+		snprintf(why, NODE_REFCNT_WHY, "this kernel cannot write-protect "
+		    "pages asynchronously, as Linux can from 6.7 on: use the "
+		    "source refs");
+	else if (err < 0)
+		snprintf(why, NODE_REFCNT_WHY, "the node gets no userfaultfd(2) to "
+		    "write-protect pages: %s: use the source refs",
+		    strerror(-err));
+	return why[0] == '\0';
+}
+
 int
 node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
     char why[NODE_REFCNT_WHY])
@@ -233,16 +259,16 @@ node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
 
 	if (err < 0)
 		return err;
-	if (ask->source != REFCNT_REFS)
-		err = -ENOTSUP;
-	else if (t == NULL)
+	if (!has_source(ask->source, why))
+		return -ENOTSUP;
+	if (t == NULL)
 		err = new_counted(k, &t);
 	if (err == 0)
 		err = enable(k, t, ask);
 	if (err < 0) {
 		if (t != NULL && is_empty(t))
 			worker_stop(t);
-		explain(err, ask, why);
+		explain(err, why);
 	}
 	return err;
 }
@@ -263,7 +289,7 @@ node_refcnt_disable(struct keeper *k, const struct node_refcnt_ask *ask,
 	}
 	err = refcnt_disable(t->counts, ask->vaddr, ask->len);
 	if (err < 0)
-		explain(err, ask, why);
+		explain(err, why);
 	if (is_empty(t))
 		worker_stop(t);
 	return err;
@@ -329,6 +355,31 @@ node_refcnt_by_target(struct keeper *k, const struct rec *rec)
 		(void)node_refcnt_enable(k, &ask, why);
 	else
 		(void)node_refcnt_disable(k, &ask, why);
+}
+
+void
+node_refcnt_take_writes(struct node *node, pid_t pid, uint64_t stream, int fd,
+    uint32_t error)
+{
+	struct node_refcnt *all = node->refcnt;
+	struct counted_target *t;
+
+	pthread_mutex_lock(&all->lock);
+	TAILQ_FOREACH(t, &all->all, link) {
+		if (t->pid != pid || t->keeper->stream != stream)
+			continue;
+		pthread_mutex_lock(&t->lock);
+		if (t->awaits) {
+			t->writes = fd > 0 ? fd : error < ERRNO_END ?
+			    -(int)error : -EPROTO;
+			t->awaits = false;
+			fd = -1;
+		}
+		pthread_mutex_unlock(&t->lock);
+	}
+	pthread_mutex_unlock(&all->lock);
+	if (fd > 0)
+		close(fd);
 }
 
 /* --- ends ------------------------------------------------------------------------ */

@@ -33,7 +33,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <pthread.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "../../refcnt/refcnt.h"
 #include "../../stream/record.h"
@@ -52,6 +54,7 @@ struct counted_target;
 struct frames;
 
 struct node_refcnt {
+	pthread_mutex_t lock;		/* for changes of the list, and node_refcnt_take_writes() */
 	TAILQ_HEAD(, counted_target) all;
 	unsigned n;
 	/* From the first range on, until nothing is counted: */
@@ -73,8 +76,9 @@ void node_refcnt_close(struct node *);
 
 /*
  * -EINVAL: zero or wraps; -ESRCH: no live process; -EPERM: the node itself;
- * -ENOTSUP: no such source here; -EBUSY: another source counts some of the pages;
- * -EDQUOT: too many pages or targets; -ENOMEM.  why: a sentence, also with 0; or "".
+ * -ENOTSUP: no such source here, or not on this kernel; -EBUSY: another source
+ * counts some of the pages; -EDQUOT: too many pages or targets; -ENOMEM.  why: a
+ * sentence, also with 0; or "".
  */
 int node_refcnt_enable(struct keeper *, const struct node_refcnt_ask *,
     char why[NODE_REFCNT_WHY]);
@@ -91,6 +95,13 @@ void node_refcnt_look(struct keeper *, struct node_refcnt_look *);
 
 /* A control record of the target, which is outside data: a bad one does nothing. */
 void node_refcnt_by_target(struct keeper *, const struct rec *);
+
+/*
+ * Any thread: a target's userfaultfd(2) to count writes with, which is owned from now
+ * on; or fd -1 and why there is none.  All of it is outside data.
+ */
+void node_refcnt_take_writes(struct node *, pid_t, uint64_t stream, int fd,
+    uint32_t error);
 
 /* The target's feed is to be freed. */
 void node_refcnt_feed_ends(struct keeper *);

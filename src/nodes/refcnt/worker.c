@@ -6,6 +6,7 @@
 
 #include "../../base/base.h"
 #include "../../refcnt/refs.h"
+#include "../../refcnt/writes.h"
 #include "../../stream/feed/feed.h"
 #include "worker.h"
 
@@ -17,12 +18,15 @@
 struct work {
 	struct counted_target *t;
 	struct refs *refs;		/* NULL: not open */
+	struct writes *writes;		/* the same */
 	struct placement *placement;	/* NULL: places are not known */
 	struct refcnt_table *table;	/* NULL: not made yet */
-	int64_t begun_ms;		/* the period; 0: none has */
+	int64_t begun_ms;		/* the period */
 	bool goes_on;			/* the target has not answered: the period lasts longer */
 	bool fresh;			/* some pages are counted for a part of it only */
 	bool ends;			/* the last cuts are undone */
+	unsigned counting;		/* sources that have begun a period: bits 1 << source */
+	char why[NODE_REFCNT_WHY];		/* ... and why others have not */
 };
 
 static void
@@ -35,15 +39,12 @@ set_why(struct counted_target *t, const char *text)
 }
 
 static void
-explain(struct counted_target *t, int err)
+explain(struct work *w, int err)
 {
-	char text[NODE_REFCNT_WHY];
-
-	snprintf(text, sizeof text, err == -EACCES || err == -EPERM ?
+	snprintf(w->why, sizeof w->why, err == -EACCES || err == -EPERM ?
 	    "the node may not read the target's page tables (%s): its user or "
 	    "root may" : "the target's page tables cannot be read: %s",
 	    strerror(-err));
-	set_why(t, text);
 }
 
 static void
@@ -104,12 +105,11 @@ cut(void *arg, const struct ring_cut *cuts, size_t n)
 	return r < 0 ? r : r == 0 ? -ETIMEDOUT : 0;
 }
 
-/* --- a period ----------------------------------------------------------------------- */
+/* --- a touch ------------------------------------------------------------------------- */
 
 static void
-touch(void *arg, uint64_t vaddr, bool coarse)
+count_touch(struct work *w, uint64_t vaddr, bool coarse, bool wrote)
 {
-	struct work *w = arg;
 	struct refcnt_page page;
 	int64_t now_ms = mono_ms(mono_now());
 	bool frames = w->placement != NULL && placement_has_frames(w->placement);
@@ -120,7 +120,7 @@ touch(void *arg, uint64_t vaddr, bool coarse)
 	/* The bit may be from before it was counted. */
 	if (w->fresh && page.since_ms >= w->begun_ms)
 		return;
-	refcnt_count(w->t->counts, vaddr, 0, 1, 0, now_ms);
+	refcnt_count(w->t->counts, vaddr, 0, !wrote, wrote, now_ms);
 	if (frames)
 		frames_count(w->t->frames, &page, coarse, now_ms);
 	if (coarse)
@@ -128,10 +128,159 @@ touch(void *arg, uint64_t vaddr, bool coarse)
 }
 
 static void
+touch(void *arg, uint64_t vaddr, bool coarse)
+{
+	count_touch(arg, vaddr, coarse, false);
+}
+
+static void
+touch_by_write(void *arg, uint64_t vaddr, bool coarse)
+{
+	count_touch(arg, vaddr, coarse, true);
+}
+
+/* --- sources --------------------------------------------------------------------------- */
+
+static int
+begin_refs(struct work *w)
+{
+	int err = 0;
+
+	if (w->refs == NULL)
+		err = refs_open(&w->refs, w->t->pid, cut, w);
+	if (err == 0)
+		err = refs_begin(w->refs);
+	if (err < 0)
+		explain(w, err);
+	return err;
+}
+
+static int
+end_refs(struct work *w)
+{
+	int err = refs_end(w->refs, w->t->counts, touch, w);
+
+	if (err < 0 && err != -EAGAIN)
+		explain(w, err);
+	return err;
+}
+
+static void
+close_refs(struct work *w)
+{
+	refs_close(w->refs);
+	w->refs = NULL;
+}
+
+/* What the target has sent: a descriptor, a negative errno; 0: nothing yet. */
+static int
+take_writes(struct counted_target *t, bool awaits)
+{
+	int got;
+
+	pthread_mutex_lock(&t->lock);
+	got = t->writes;
+	t->writes = 0;
+	t->awaits = awaits && got == 0;
+	pthread_mutex_unlock(&t->lock);
+	return got;
+}
+
+/* It sends it before it answers. */
+static int
+ask_for_writes(struct work *w)
+{
+	static const struct ring_cut ask = { 0, 0, RING_CUT_WRITES };
+	struct mono begun;
+	int got = take_writes(w->t, true), err;
+
+	if (got != 0)
+		return got;
+	err = cut(w, &ask, 1);
+	begun = mono_now();
+	while ((got = take_writes(w->t, true)) == 0 && err == 0 &&
+	    mono_ms_since(begun) < CUT_MS)
+		sleep_ms(CUT_LOOK_MS);
+	return got != 0 ? got : err != 0 ? err : -EAGAIN;
+}
+
+static int
+open_writes(struct work *w)
+{
+	int fd = ask_for_writes(w), err = fd;
+
+	if (fd > 0)
+		err = writes_open(&w->writes, w->t->pid, fd);
+	if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT)
+		snprintf(w->why, sizeof w->why, "the target has not given the node "
+		    "its userfaultfd(2) yet: writes are counted when it calls "
+		    "the allocator");
+	else if (err < 0 && fd < 0 && err != -ESRCH && err != -ECANCELED)
+		snprintf(w->why, sizeof w->why, "writes are not counted: the target "
+		    "gets no userfaultfd(2): %s", strerror(-err));
+	else if (err < 0)
+		explain(w, err);
+	return err;
+}
+
+static int
+begin_writes(struct work *w)
+{
+	int err = w->writes == NULL ? open_writes(w) : 0;
+
+	if (err < 0)
+		return err;
+	err = writes_begin(w->writes, w->t->counts);
+	if (err < 0)
+		explain(w, err);
+	else if (writes_left_out(w->writes) > 0)
+		snprintf(w->why, sizeof w->why, "writes to %s pages are not counted: "
+		    "the kernel does not protect their mapping, or the program has "
+		    "a userfaultfd(2) there",
+		    base_digits(writes_left_out(w->writes)).text);
+	return err;
+}
+
+static int
+end_writes(struct work *w)
+{
+	int err = writes_end(w->writes, touch_by_write, w);
+
+	if (err < 0)
+		explain(w, err);
+	return err;
+}
+
+static void
+close_writes(struct work *w)
+{
+	writes_close(w->writes);
+	w->writes = NULL;
+}
+
+/* The first may ask for a longer period: -EAGAIN. */
+static const struct counting {
+	enum refcnt_source source;
+	int (*begin)(struct work *);
+	int (*end)(struct work *);
+	void (*close)(struct work *);	/* also what is not open */
+} counting[] = {
+	{ REFCNT_REFS, begin_refs, end_refs, close_refs },
+	{ REFCNT_WP, begin_writes, end_writes, close_writes },
+};
+
+static unsigned
+bit_of(const struct counting *c)
+{
+	return 1u << c->source;
+}
+
+/* --- a period ----------------------------------------------------------------------- */
+
+static void
 begin_period(struct work *w)
 {
 	struct counted_target *t = w->t;
-	int err = 0;
 
 	if (w->goes_on)
 		return;
@@ -139,14 +288,18 @@ begin_period(struct work *w)
 	t->fresh = false;
 	w->begun_ms = mono_ms(mono_now());
 	pthread_mutex_unlock(&t->lock);
-	if (w->refs == NULL)
-		err = refs_open(&w->refs, t->pid, cut, w);
-	if (err == 0)
-		err = refs_begin(w->refs);
-	if (err == 0)
-		return;
-	w->begun_ms = 0;
-	explain(t, err);
+	w->counting = 0;
+	w->why[0] = '\0';
+	for (size_t i = 0; i < BASE_NELEM(counting); i++) {
+		const struct counting *c = &counting[i];
+
+		if (!refcnt_has(t->counts, c->source))
+			c->close(w);
+		else if (c->begin(w) == 0)
+			w->counting |= bit_of(c);
+	}
+	if (w->why[0] != '\0')
+		set_why(t, w->why);
 }
 
 /* For other programs to map; returns why not, in `why`, or "". */
@@ -183,24 +336,26 @@ end_period(struct work *w)
 {
 	struct counted_target *t = w->t;
 	char why[NODE_REFCNT_WHY];
-	int err;
+	int err = 0;
 
-	if (w->begun_ms == 0)
-		return;
 	pthread_mutex_lock(&t->lock);
 	w->fresh = t->fresh;
 	pthread_mutex_unlock(&t->lock);
-	err = refs_end(w->refs, t->counts, touch, w);
+	for (size_t i = 0; i < BASE_NELEM(counting) && err != -EAGAIN; i++) {
+		if ((w->counting & bit_of(&counting[i])) == 0)
+			continue;
+		err = counting[i].end(w);
+		if (err < 0 && err != -EAGAIN)
+			w->counting &= ~bit_of(&counting[i]);
+	}
 	w->goes_on = err == -EAGAIN;
 	if (w->goes_on)
 		return;
-	if (err < 0) {
-		explain(t, err);
-		return;
+	if (w->counting != 0) {
+		refcnt_period(t->counts, mono_ms(mono_now()));
+		write_files(w, why);
 	}
-	refcnt_period(t->counts, mono_ms(mono_now()));
-	write_files(w, why);
-	set_why(t, why);
+	set_why(t, w->counting == 0 || w->why[0] != '\0' ? w->why : why);
 }
 
 static struct timespec
@@ -263,8 +418,8 @@ count(struct counted_target *t)
 		spent = mono_ms_since(begun) - t->waited_ms;
 	}
 	w.ends = true;
-	if (w.refs != NULL)
-		refs_close(w.refs);
+	for (size_t i = 0; i < BASE_NELEM(counting); i++)
+		counting[i].close(&w);
 	placement_free(w.placement);
 	refcnt_table_free(w.table);
 }

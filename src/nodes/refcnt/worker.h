@@ -43,6 +43,8 @@ struct counted_target {
 	bool done;			/* the thread ends */
 	bool ended;			/* the process has */
 	bool fresh;			/* a range was switched on in this period */
+	bool awaits;			/* a userfaultfd of the target */
+	int writes;			/* ... when it has come; a negative errno: why not; 0 */
 	uint32_t period_ms;
 	int64_t lasts_ms;		/* that period, or longer: reading takes long */
 	char why[NODE_REFCNT_WHY];

@@ -121,8 +121,9 @@ report(const struct options *o, struct nodes_session *s)
 		    (long)look->target.pid, base_digits(c->moved).text,
 		    o->refcnt.node, base_digits(c->left).text);
 	else
-		printf("%s[%ld] %s pages are counted now\n", target,
-		    (long)look->target.pid, base_digits(c->pages).text);
+		printf("%s[%ld] %s page%s counted now\n", target,
+		    (long)look->target.pid, base_digits(c->pages).text,
+		    c->pages == 1 ? " is" : "s are");
 	if (c->why[0] != '\0')
 		notice("%s", c->why);
 }

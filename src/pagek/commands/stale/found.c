@@ -54,7 +54,8 @@ end_page(struct finding *a)
 	size_t i = refcnt_copy_find(c, a->page.vaddr);
 	const struct refcnt_copy_page *p = &c->page[i];
 
-	if (!a->page.any || i == c->n || p->vaddr != a->page.vaddr)
+	if (!a->page.any || i == c->n || p->vaddr != a->page.vaddr ||
+	    !refcnt_tells_use(p))
 		return;
 	a->f->pages++;
 	a->f->page_blocks += a->page.blocks;
