@@ -230,15 +230,25 @@ enable(struct keeper *k, struct counted_target *t, const struct node_refcnt_ask 
 	return err < 0 ? err : worker_start(t);
 }
 
+static const char *const absent[REFCNT_SOURCES] = {
+	[REFCNT_IMPORT] = "its counts are those of a trace",
+	[REFCNT_GUARD] = "system calls of the program would fail on its protected "
+	    "pages",
+	[REFCNT_EXACT] = "it would stop the program at each reference, and system "
+	    "calls would fail",
+	[REFCNT_HINT] = "automatic NUMA balancing moves the pages that it samples",
+};
+
 /* False: `why` says why not. */
 static bool
 has_source(unsigned source, char *why)
 {
 	int err = source == REFCNT_WP ? writes_supported() : 0;
 
-	if (source != REFCNT_REFS && source != REFCNT_WP)
-		snprintf(why, NODE_REFCNT_WHY, "this node does not count with the "
-		    "source %s: use refs or wp", refcnt_sources[source].name);
+	if (absent[source] != NULL)
+		snprintf(why, NODE_REFCNT_WHY, "a node does not count with the "
+		    "source %s: %s: use refs or wp", refcnt_sources[source].name,
+		    absent[source]);
 	else if (err == -EOPNOTSUPP)
 		snprintf(why, NODE_REFCNT_WHY, "this kernel cannot write-protect "
 		    "pages asynchronously, as Linux can from 6.7 on: use the "
