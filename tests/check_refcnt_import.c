@@ -196,6 +196,18 @@ TEST(sums_do_not_wrap)
 	compare(0x401000, UINT64_MAX, 2);
 }
 
+static const char *const endless[] = { "/dev/zero", "/dev/urandom" };
+
+LOOP_TEST(a_file_that_is_no_trace_ends, 0, NELEM(endless))
+{
+	struct refcnt_import how = { .all = true };
+	struct refcnt_imported sums;
+
+	ck_assert_int_eq(refcnt_import(counted, endless[_i], &how, &sums),
+	    -EBADMSG);
+	ck_assert_uint_eq(sums.references, 0);
+}
+
 TEST(a_missing_file_is_an_error)
 {
 	struct refcnt_import how = { .all = true };

@@ -208,6 +208,19 @@ TEST(an_empty_folder_is_a_machine_of_one_node)
 	ck_assert_int_eq(refcnt_node_of_cpu(t, 0), 0);
 }
 
+TEST(a_folder_that_is_missing_is_no_machine)
+{
+	static const char *const missing[] = { "/nonexistent", "/dev/null" };
+	struct refcnt_topology *none = NULL;
+
+	for (size_t i = 0; i < NELEM(missing); i++) {
+		ck_assert_int_eq(refcnt_topology_read(&none, missing[i], NULL,
+		    why), i == 0 ? -ENOENT : -ENOTDIR);
+		ck_assert_ptr_nonnull(strstr(why, missing[i]));
+		ck_assert_ptr_null(none);
+	}
+}
+
 /* Above 64 nodes a set has a counter for each 8 of them. */
 TEST(a_machine_of_512_nodes)
 {

@@ -137,16 +137,17 @@ read_line(struct importer *i, const char *line)
 
 /*
  * The next line, without its end.  False at the end of the file.  *good: it is whole,
- * fits and has no zero byte.
+ * fits and has no zero byte.  *blind: bytes since the last good line, which end it.
  */
 static bool
-next_line(FILE *f, char line[LINE], bool *good)
+next_line(FILE *f, char line[LINE], bool *good, uint64_t *blind)
 {
 	size_t n = 0;
 	int c;
 
 	*good = true;
-	while ((c = getc_unlocked(f)) != EOF && c != '\n') {
+	while ((c = getc_unlocked(f)) != EOF &&
+	    ++*blind < REFCNT_IMPORT_BLIND && c != '\n') {
 		if (c == '\0' || n == LINE - 1)
 			*good = false;
 		else
@@ -165,15 +166,22 @@ refcnt_import_from(struct refcnt *counted, FILE *f,
 {
 	struct importer i = { .counted = counted, .how = how };
 	char line[LINE];
+	uint64_t blind = 0;
 	bool good;
 
-	while (i.error == 0 && next_line(f, line, &good)) {
+	while (i.error == 0 && blind < REFCNT_IMPORT_BLIND &&
+	    next_line(f, line, &good, &blind)) {
 		i.sums.lines++;
-		if (good && read_line(&i, line))
+		if (good && read_line(&i, line)) {
+			if (!means_nothing(line))
+				blind = 0;
 			continue;
+		}
 		if (i.sums.bad++ == 0)
 			i.sums.first_bad = i.sums.lines;
 	}
+	if (i.error == 0 && blind >= REFCNT_IMPORT_BLIND)
+		i.error = -EBADMSG;
 	if (i.error == 0 && ferror(f))
 		i.error = errno != 0 ? -errno : -EIO;
 	*out = i.sums;

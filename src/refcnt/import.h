@@ -45,7 +45,12 @@ struct refcnt_imported {
 	uint64_t first_bad;	/* number of the first of these, from 1 */
 };
 
-/* "-": standard input.  Errors of open(2) and read(2), -ENOMEM. */
+#define REFCNT_IMPORT_BLIND (UINT64_C(64) << 20)
+
+/*
+ * "-": standard input.  Errors of open(2) and read(2), -ENOMEM.  -EBADMSG: it is no
+ * trace, for REFCNT_IMPORT_BLIND bytes in a row have no good line.
+ */
 int refcnt_import(struct refcnt *, const char *path, const struct refcnt_import *,
     struct refcnt_imported *);
 

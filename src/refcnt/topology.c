@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -570,6 +571,19 @@ take_memory(struct reading *rd)
 
 /* --- the whole ------------------------------------------------------------------- */
 
+/* Without it every file would be missing, as on a machine of one node. */
+static int
+find_root(const struct reading *rd)
+{
+	int fd = open(rd->root, O_PATH | O_DIRECTORY | O_CLOEXEC), err = -errno;
+
+	if (fd == -1)
+		return fail(rd, err, "cannot open the folder %s: %s", rd->root,
+		    strerror(-err));
+	close(fd);
+	return 0;
+}
+
 int
 refcnt_topology_read(struct refcnt_topology **out, const char *root,
     const char *groups, char why[REFCNT_WHY])
@@ -587,7 +601,9 @@ refcnt_topology_read(struct refcnt_topology **out, const char *root,
 	rd->why = why;
 	t->groups = groups != NULL;
 	t->base_page = (uint32_t)sysconf(_SC_PAGESIZE);
-	err = find_nodes(rd);
+	err = find_root(rd);
+	if (err == 0)
+		err = find_nodes(rd);
 	if (err == 0)
 		err = groups == NULL ? take_kernels_nodes(rd) :
 		    strcmp(groups, "cpu") == 0 ? take_processors(rd) :

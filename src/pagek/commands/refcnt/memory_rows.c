@@ -265,6 +265,8 @@ memory_import(const struct options *o)
 		err = refcnt_import(counts, o->refcnt.import, &how, &sums);
 	if (err < 0) {
 		complain("cannot read '%s': %s", base_shown(o->refcnt.import),
+		    err == -EBADMSG ? "it is no trace of lackey or of our QEMU "
+		    "plugin: 64 MiB in a row have no line of one" :
 		    base_file_words(err));
 		status = PAGEK_FAILED;
 	} else {
