@@ -386,6 +386,37 @@ LOOP_TEST(the_state_is_there_at_any_width, 40, 200)
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, h.state));
 }
 
+static const struct {
+	size_t pages;
+	const char *text;
+} runs[] = {
+	{ 1, "7f3c00400000 " }, { 10000, "7f3c00400000+9999 " },
+	{ 10001, "7f3c00400000+10K " }, { 123457, "7f3c00400000+123K " },
+};
+
+LOOP_TEST(the_length_of_a_run_is_whole, 0, NELEM(runs))
+{
+	struct refcnt_page *many = calloc(runs[_i].pages, sizeof *many);
+	bool found = false;
+
+	ck_assert_ptr_nonnull(many);
+	for (size_t i = 0; i < runs[_i].pages; i++)
+		many[i] = (struct refcnt_page){ .vaddr = BASE + i * PAGE,
+			.counters = 1, .last_ms = -1, .source = REFCNT_REFS,
+			.flags = REFCNT_VALID | REFCNT_NO_NODE };
+	ck_assert_int_eq(refcnt_copy_set_ranges(&copy, &(struct refcnt_range){
+	    .vaddr = BASE, .len = runs[_i].pages * PAGE, .source = REFCNT_REFS }, 1),
+	    0);
+	ck_assert_int_eq(refcnt_copy_add(&copy, many, runs[_i].pages), 0);
+	free(many);
+	ck_assert_int_eq(page_refcnt_take(&t, &copy, REFCNT_WIDE), 0);
+	ck_assert_int_eq(page_refcnt_compose(&t, &head, true, 80, 24, &pic), 0);
+	for (int i = 0; i < pic.rows && !found; i++)
+		found = strncmp(pic.line[i].text, runs[_i].text,
+		    strlen(runs[_i].text)) == 0;
+	ck_assert(found);
+}
+
 TEST(nodes_are_reached_sideways)
 {
 	add_scene();

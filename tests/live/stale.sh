@@ -180,6 +180,12 @@ assert {r["unit"] for r in d["rows"]} == {"epochs"}' "$tmp/json"
 }
 rule "page R names source, unit and period" page
 
+says_a_long_age() {
+	"$B/pagek" stale --age 999999h "pid:$server" >"$tmp/old" 2>&1
+	head -n 1 "$tmp/old" && head -n 1 "$tmp/old" | grep -q 'older than 41666d, '
+}
+rule "an age of any length is said" says_a_long_age
+
 # --- what cannot be done -----------------------------------------------------------
 
 refused() {

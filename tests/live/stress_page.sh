@@ -164,6 +164,13 @@ text() {
 	    grep -q '^source: ' "$tmp/out" && ! grep -q 'not known yet' "$tmp/out"
 }
 rule "--once prints page S" text "$far"
+# The sparks would be question marks.
+text_of_the_locale() {
+	LC_ALL=C "$pagek" --once --page=S --interval 1 "$1" >"$tmp/out" &&
+	    grep -q '^1 default criteria ' "$tmp/out" &&
+	    ! grep '^1 default criteria .*?' "$tmp/out"
+}
+rule "without UTF-8 it has ASCII characters alone" text_of_the_locale demo:1
 repeated() {
 	"$pagek" -b --count 2 --page=S --ascii --interval 0.1 demo:1 >"$tmp/out" &&
 	    [ "$(grep -c '^S HEAP STRESS' "$tmp/out")" = 2 ] &&

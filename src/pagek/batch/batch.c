@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -71,6 +72,12 @@ batch_lines(FILE *out)
 
 	size_of(out, &cols, &lines);
 	return wanted > 0 ? wanted : lines;
+}
+
+bool
+batch_ascii(const struct options *o)
+{
+	return o->page.ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 }
 
 /* --- names -------------------------------------------------------------- */

@@ -175,6 +175,8 @@ void batch_report_names(const struct options *, struct nodes_session *,
 int batch_lines(FILE *);
 /* Columns of a picture: COLUMNS, the terminal's, or 80. */
 int batch_columns(FILE *);
+/* True if text is to have ASCII characters only: it was asked for, or the locale is not UTF-8. */
+bool batch_ascii(const struct options *);
 /* The columns of a terminal; 0: it is no terminal. */
 int batch_terminal_columns(FILE *);
 

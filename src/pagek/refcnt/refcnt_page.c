@@ -10,7 +10,8 @@
 
 #define HEAD_ROWS 6		/* of a screen that has the line of sums */
 #define BAR_ROWS 8		/* of one that has a key bar */
-#define PAGE_COLS 17
+#define RUN_COLS 4
+#define PAGE_COLS (12 + 1 + RUN_COLS)
 #define HOME_COLS 5		/* with the gap */
 #define NODE_COLS 8		/* with the gap */
 #define BLOCK_COLS 18		/* with the gap */
@@ -236,13 +237,15 @@ put_heading(const struct page_refcnt *t, struct page_picture *pic)
 static void
 put_page(const struct refcnt_row *r, struct page_picture *pic)
 {
-	char text[48];
-	size_t len = 0;
+	size_t len = 0, more = r->line->pages - 1;
+	char text[48], short_of[RUN_COLS + 1];
 
 	base_append(text, sizeof text, &len, "%012" PRIx64,
 	    refcnt_row_page(r)->vaddr);
-	if (r->line->pages > 1)
-		base_append(text, sizeof text, &len, "+%zu", r->line->pages - 1);
+	base_format_count(short_of, RUN_COLS, more);
+	if (more > 0)
+		base_append(text, sizeof text, &len, "+%s",
+		    short_of + strspn(short_of, " "));
 	picture_text(pic, text, PAGE_COLS, PICTURE_LEFT);
 }
 

@@ -599,7 +599,7 @@ print_picture(struct batch *b, const struct refcnt_reader *r,
 		    .node = "", .target = target,
 		    .state = page_state_name(v->look->state), .notice = r->why,
 		    .advice = advice_of(v->look, r), .v = v },
-		    b->o->page.ascii, batch_columns(b->out), 0, &pic);
+		    batch_ascii(b->o), batch_columns(b->out), 0, &pic);
 	if (err == 0)
 		batch_put(b->out, &pic);
 	page_picture_fini(&pic);

@@ -364,7 +364,7 @@ text_print(struct batch *b)
 	char node[64];
 	struct page_stress_head h = { .node = node,
 		.state = look->replay.on ? page_look_state(look) : "LIVE",
-		.ascii = b->o->page.ascii, .utc = b->o->page.utc };
+		.ascii = batch_ascii(b->o), .utc = b->o->page.utc };
 	int r;
 
 	t->status = ask(b, t->levels);

@@ -459,7 +459,7 @@ print_picture(struct batch *b, struct usage_list *list,
 	page_target_text(look, target);
 	r = page_usage_show(&u, list, 1);
 	if (r == 0)
-		r = page_usage_compose(&u, &h, b->o->page.ascii,
+		r = page_usage_compose(&u, &h, batch_ascii(b->o),
 		    batch_columns(b->out), 0, &pic);
 	if (r == 0)
 		batch_put(b->out, &pic);

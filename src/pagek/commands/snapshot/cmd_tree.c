@@ -1,6 +1,5 @@
 /* pagek tree: the call tree of held memory, or a flat table of groups. */
 #include <errno.h>
-#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -477,9 +476,7 @@ static int
 put_text(FILE *out, const struct options *o, const struct snapshot *m)
 {
 	struct tree_out t = { .out = out, .o = o, .m = m,
-	    .ascii = o->page.ascii ||
-	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
-	    .bytes_columns = BYTES_COLUMNS };
+	    .ascii = batch_ascii(o), .bytes_columns = BYTES_COLUMNS };
 	char all[32];
 	int r;
 

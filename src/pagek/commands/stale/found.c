@@ -7,6 +7,7 @@
 #include "stale.h"
 
 #define AT_ONCE 256
+#define DAY_MS (24 * 3600 * 1000)
 
 void
 stale_filter(const struct stale_since *since, int64_t age_ms, const char *also,
@@ -197,7 +198,7 @@ stale_put_head(FILE *out, const struct options *o, const struct page_view *v,
     const struct stale_found *f)
 {
 	const struct refcnt_copy *c = v->refcnt;
-	char target[PAGE_TARGET_TEXT], safe[4 * PAGE_TARGET_TEXT], age[8];
+	char target[PAGE_TARGET_TEXT], safe[4 * PAGE_TARGET_TEXT], age[32];
 	char date[PAGE_DATE_TEXT] = "counting began";
 	struct refcnt_copy_page p = { .source = REFCNT_REFS };
 
@@ -207,6 +208,9 @@ stale_put_head(FILE *out, const struct options *o, const struct page_view *v,
 	page_target_text(v->look, target);
 	base_safe_text(safe, sizeof safe, target, strlen(target), o->page.ascii);
 	page_cell_age(age, (uint64_t)f->age_ms / 1000);
+	/* More than the cell has room for. */
+	if (age[0] == '*')
+		snprintf(age, sizeof age, "%" PRId64 "d", f->age_ms / DAY_MS);
 	fprintf(out, "STALE BLOCKS  %s  older than %s, not referenced since %s\n",
 	    safe, age, date);
 	put_counts(out, f);
