@@ -70,6 +70,8 @@ struct harness_entry {
 
 /* check_main.c.  The entry is borrowed until the program ends. */
 void harness_add(struct harness_entry *e);
+/* Each turn of a LOOP_TEST is a process of its own. */
+void harness_begin_turn(int i);
 
 #define HARNESS_ENTRY(function, ...) \
 	static void __attribute__((constructor)) \
@@ -92,8 +94,14 @@ void harness_add(struct harness_entry *e);
 
 #define LOOP_TEST(function, first, end) \
 	static void function(int); \
-	static const TTest function##_test = { #function, function, __FILE__, \
-	    __LINE__ }; \
+	static void \
+	function##_turn(int i) \
+	{ \
+		harness_begin_turn(i); \
+		function(i); \
+	} \
+	static const TTest function##_test = { #function, function##_turn, \
+	    __FILE__, __LINE__ }; \
 	HARNESS_ENTRY(function##_add, .test = &function##_test, \
 	    .from = (int)(first), .to = (int)(end)) \
 	static void \
