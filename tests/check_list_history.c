@@ -35,7 +35,7 @@ TEST(each_step_is_the_list_as_it_was)
 		assert_is(&copy[i]);
 	}
 	/* To and fro, as somebody looks for a moment. */
-	for (at = copies - 1, k = 0; k < 300; k++) {
+	for (at = copies - 1, k = 0; k < check_rounds(300); k++) {
 		bool back = random() % 2 == 0;
 
 		if (step(back) == 0)

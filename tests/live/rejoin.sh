@@ -23,7 +23,7 @@ rule "so do python3 and a later node, with threads that have ended" \
     rejoin real:python3
 rule "and a child that is forked later" rejoin forked
 rule "and children that were forked before, and allocate seldom now" \
-    rejoin "before:${ROUNDS:-3}"
+    rejoin "before:${ROUNDS:-2}"
 rule "a node that was only stopped keeps its targets and what it knows" \
     rejoin stopped
 rule "a dormant target comes back when it forks, an armed one armed" \
