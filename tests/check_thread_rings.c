@@ -560,7 +560,7 @@ step(int sig)
 
 /* A sanitizer's own instructions are the most of those that there are. */
 #ifdef SANITIZED
-#define STRIDE 5
+#define STRIDE (getenv("CHECK_LONG") != NULL ? 5 : 17)
 #else
 #define STRIDE 1
 #endif
