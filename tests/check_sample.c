@@ -319,7 +319,7 @@ LOOP_TEST(two_million_blocks_are_kept_however_they_lie, 0,
 	unsigned stride = strides[_i], refused = 0;
 	uint64_t at = 0, random = 1;
 
-	for (unsigned i = 0; i < 2000000; i++) {
+	for (int i = 0; i < check_rounds(2000000); i++) {
 		random = random * UINT64_C(6364136223846793005) + 1;
 		at += stride != 0 ? stride : 1 + (random >> 58);
 		refused += !sample_add(block(at));
