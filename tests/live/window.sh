@@ -27,9 +27,14 @@ go() {
 	    wait_for "torrent\[$pid\]  LIVE"
 }
 
+# On a busy machine the target itself drops records, which is not this page's loss.
+lacks_nothing() {
+	hides INCOMPLETE || shows '[0-9] ring full'
+}
+
 enters() {
-	go && hides WINDOW && changes && wait_for 'LIVE 15 Hz  WINDOW' &&
-	    wait_for 'visible rows and totals only' && hides 'INCOMPLETE'
+	go && wait_gone WINDOW && changes && wait_for 'LIVE 15 Hz  WINDOW' &&
+	    wait_for 'visible rows and totals only' && lacks_nothing
 }
 rule "a page that has more to read than it can shows a window" enters
 
@@ -80,10 +85,6 @@ groups_whole() {
 }
 rule "groups are made of all blocks" groups_whole
 
-# On a busy machine the target itself drops records, which is not this page's loss.
-lacks_nothing() {
-	hides INCOMPLETE || shows '[0-9] ring full'
-}
 pauses() {
 	keys Space && changes && wait_for PAUSED && keys End &&
 	    wait_for 'OFFS=19,9' && changes && keys Home &&
