@@ -1,59 +1,30 @@
 /*
  * Heap stress at the node: one reader of the kernel's files for all pages.
  */
-#include <ftw.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "../src/nodes/stress/stress.h"
+#include "kernel_files.h"
 #include "node_harness.h"
-
-static char root[64];
-
-/* Unlike the kernel's, these files are not zeroed by reading. */
-static void
-put(const char *name, const char *text)
-{
-	char path[128];
-	FILE *fp;
-
-	snprintf(path, sizeof path, "%s/proc/%s", root, name);
-	fp = fopen(path, "w");
-	ck_assert_ptr_nonnull(fp);
-	fputs(text, fp);
-	ck_assert_int_eq(fclose(fp), 0);
-}
 
 static void
 setup(void)
 {
 	struct node_opts opts = { .fd = -1, .root = root };
-	char path[80];
 
-	strcpy(root, "/tmp/check_node_stress.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(root));
-	snprintf(path, sizeof path, "%s/proc", root);
-	ck_assert_int_eq(mkdir(path, 0700), 0);
-	put("vmstat", "numa_hit 1000\nnuma_miss 0\nallocstall_normal 40\n"
+	make_root();
+	put_file("proc/vmstat", "numa_hit 1000\nnuma_miss 0\nallocstall_normal 40\n"
 	    "oom_kill 1\n");
 	node_up(&opts);
-}
-
-static int
-drop(const char *path, const struct stat *st, int what, struct FTW *ftw)
-{
-	(void)st;
-	(void)what;
-	(void)ftw;
-	return remove(path);
 }
 
 static void
 teardown(void)
 {
 	node_down();
-	nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
+	remove_root();
 }
 
 static void
@@ -99,7 +70,7 @@ TEST(a_page_gets_a_sample_and_why_it_is_no_better)
 	struct wire_msg r;
 	struct page p;
 
-	put("heapstress", "1 2 3\n");
+	put_file("proc/heapstress", "1 2 3\n");
 	page_up(&p);
 	ck_assert_ptr_null(node.stress->stress);
 	s = ask(&p, &r);
@@ -124,16 +95,16 @@ TEST(two_pages_lose_no_count_between_them)
 	struct page p[2];
 	struct wire_msg r;
 
-	put("heapstress", "4373 516 3 0 0 0\n");
+	put_file("proc/heapstress", "4373 516 3 0 0 0\n");
 	for (unsigned i = 0; i < 2; i++) {
 		page_up(&p[i]);
 		first[i] = ask(&p[i], &r);
 	}
 	for (unsigned i = 0; i < BASE_NELEM(readings); i++) {
-		put("heapstress", readings[i]);
+		put_file("proc/heapstress", readings[i]);
 		pass_cycle();
 		ask(&p[i % 2], &r);
-		put("heapstress", "0 0 0 0 0 0\n");
+		put_file("proc/heapstress", "0 0 0 0 0 0\n");
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		pass_cycle();
@@ -151,7 +122,7 @@ TEST(samples_within_a_cycle_are_one_reading)
 	struct page p;
 	int64_t taken;
 
-	put("heapstress", "1 0 0 0 0 0\n");
+	put_file("proc/heapstress", "1 0 0 0 0 0\n");
 	page_up(&p);
 	ask(&p, &r);
 	taken = r.stressed.taken_ms;
@@ -202,14 +173,14 @@ TEST(a_file_that_reading_zeroes_stays_open)
 	struct wire_msg r;
 	struct page p;
 
-	put("heapstress", "1 2 3 4 5 6\n");
+	put_file("proc/heapstress", "1 2 3 4 5 6\n");
 	page_up(&p);
 	ask(&p, &r);
 	page_close(&p);
 	run_loop(0);
 	node_stress_second(&node, INT64_MAX);
 	ck_assert_ptr_nonnull(node.stress->stress);
-	put("heapstress", "1 0 0 0 0 0\n");
+	put_file("proc/heapstress", "1 0 0 0 0 0\n");
 	pass_cycle();
 	page_up(&p);
 	s = ask(&p, &r);
@@ -297,7 +268,7 @@ TEST(a_question_waits_and_others_do_not)
 	page_up(&q);
 	ask(&q, &r);
 	ask_later(&p, 1000);
-	put("vmstat", "numa_hit 1234\nnuma_miss 0\n");
+	put_file("proc/vmstat", "numa_hit 1234\nnuma_miss 0\n");
 	pass_cycle();
 	ask(&q, &r);
 	ck_assert(!r.stressed.woken);

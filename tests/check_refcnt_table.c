@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,13 +19,14 @@
 #include "../src/refcnt/refcnt.h"
 #include "chance.h"
 #include "harness.h"
+#include "kernel_files.h"
 
 #define NELEM BASE_NELEM
 #define PAGE ((uint64_t)REFCNT_PAGE)
 #define BASE UINT64_C(0x40000)
 #define PID 4711
 
-static char root[64], folder[128], why[REFCNT_WHY];
+static char folder[128], why[REFCNT_WHY];
 static struct refcnt_topology *topology;
 static struct refcnt *counts;
 static struct refcnt_table *table;
@@ -46,8 +46,7 @@ make_table(long pid, unsigned nodes)
 static void
 start(void)
 {
-	strcpy(root, "/tmp/check_refcnt.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(root));
+	make_root();
 	snprintf(folder, sizeof folder, "%s/pagek/refcnt", root);
 	ck_assert_int_eq(setenv("XDG_RUNTIME_DIR", root, 1), 0);
 	topology = calloc(1, sizeof *topology);
@@ -59,22 +58,13 @@ start(void)
 	table = NULL;
 }
 
-static int
-drop(const char *path, const struct stat *st, int what, struct FTW *ftw)
-{
-	(void)st;
-	(void)what;
-	(void)ftw;
-	return remove(path);
-}
-
 static void
 stop(void)
 {
 	refcnt_table_free(table);
 	refcnt_free(counts);
 	refcnt_topology_free(topology);
-	nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
+	remove_root();
 }
 
 static void

@@ -2,7 +2,6 @@
  * refcnt: the nodes of machines of which the kernel's files lie in a folder.
  */
 #include <errno.h>
-#include <ftw.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,51 +10,27 @@
 #include "../src/base/base.h"
 #include "../src/refcnt/refcnt.h"
 #include "harness.h"
+#include "kernel_files.h"
 
 #define NELEM BASE_NELEM
 #define MIB (UINT64_C(1) << 20)
 #define NODE "sys/devices/system/node/"
 
-static char root[64];
 static struct refcnt_topology *t;
 static char why[REFCNT_WHY];
 
 static void
 start(void)
 {
-	strcpy(root, "/tmp/check_refcnt.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(root));
+	make_root();
 	t = NULL;
-}
-
-static int
-drop(const char *path, const struct stat *st, int what, struct FTW *ftw)
-{
-	(void)st;
-	(void)what;
-	(void)ftw;
-	return remove(path);
 }
 
 static void
 stop(void)
 {
 	refcnt_topology_free(t);
-	nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static void
-put(const char *name, const char *text)
-{
-	char path[256];
-	FILE *fp;
-
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	ck_assert_int_eq(base_folders_above(path), 0);
-	fp = fopen(path, "w");
-	ck_assert_ptr_nonnull(fp);
-	fputs(text, fp);
-	ck_assert_int_eq(fclose(fp), 0);
+	remove_root();
 }
 
 static void
@@ -64,11 +39,11 @@ put_node(unsigned no, const char *cpus, unsigned mib)
 	char name[128], text[128];
 
 	snprintf(name, sizeof name, NODE "node%u/cpulist", no);
-	put(name, cpus);
+	put_file(name, cpus);
 	snprintf(name, sizeof name, NODE "node%u/meminfo", no);
 	snprintf(text, sizeof text, "Node %u MemTotal:       %u kB\nNode %u "
 	    "MemFree:        1 kB\n", no, mib * 1024, no);
-	put(name, text);
+	put_file(name, text);
 }
 
 static void
@@ -77,16 +52,16 @@ put_block(unsigned node, unsigned block, const char *state)
 	char name[128];
 
 	snprintf(name, sizeof name, NODE "node%u/memory%u/state", node, block);
-	put(name, state);
+	put_file(name, state);
 }
 
 /* Two nodes with four processors; blocks of 128 MiB, node 3's with a hole. */
 static void
 put_machine(void)
 {
-	put("sys/devices/system/cpu/possible", "0-3\n");
-	put("sys/devices/system/memory/block_size_bytes", "8000000\n");
-	put(NODE "online", "0,3\n");
+	put_file("sys/devices/system/cpu/possible", "0-3\n");
+	put_file("sys/devices/system/memory/block_size_bytes", "8000000\n");
+	put_file(NODE "online", "0,3\n");
 	put_node(0, "0-1\n", 200);
 	put_node(3, "2-3\n", 300);
 	put_block(0, 0, "online\n");
@@ -168,10 +143,10 @@ TEST(the_configuration_is_that_of_the_note)
 
 TEST(zones_are_slots_where_there_are_no_blocks)
 {
-	put(NODE "online", "0-1\n");
+	put_file(NODE "online", "0-1\n");
 	put_node(0, "0\n", 10);
 	put_node(1, "", 10);
-	put("proc/zoneinfo",
+	put_file("proc/zoneinfo",
 	    "Node 0, zone      DMA\n  per-node stats\n      nr_mapped 9\n"
 	    "  pages free 1\n        spanned  4095\n        present  3998\n"
 	    "  start_pfn:           1\n"
@@ -190,8 +165,8 @@ TEST(zones_are_slots_where_there_are_no_blocks)
 
 TEST(without_nodes_all_memory_is_one)
 {
-	put("sys/devices/system/cpu/possible", "0-7\n");
-	put("proc/meminfo", "MemTotal:       65536 kB\nMemFree: 1 kB\n");
+	put_file("sys/devices/system/cpu/possible", "0-7\n");
+	put_file("proc/meminfo", "MemTotal:       65536 kB\nMemFree: 1 kB\n");
 	ck_assert_int_eq(read_it(NULL), 0);
 	ck_assert_uint_eq(t->nodes, 1);
 	ck_assert_str_eq(t->node[0].name, "node0");
@@ -226,8 +201,8 @@ TEST(a_machine_of_512_nodes)
 {
 	struct refcnt_config c;
 
-	put("sys/devices/system/cpu/possible", "0-1023\n");
-	put(NODE "online", "0-511\n");
+	put_file("sys/devices/system/cpu/possible", "0-1023\n");
+	put_file(NODE "online", "0-511\n");
 	for (unsigned i = 0; i < 512; i++) {
 		char cpus[32];
 
@@ -244,7 +219,7 @@ TEST(a_machine_of_512_nodes)
 
 TEST(more_than_512_nodes_are_refused)
 {
-	put(NODE "online", "0-512\n");
+	put_file(NODE "online", "0-512\n");
 	ck_assert_int_eq(read_it(NULL), -E2BIG);
 	ck_assert_str_eq(why, "more than 512 nodes are online");
 	ck_assert_ptr_null(t);
@@ -256,7 +231,7 @@ static const char *const broken[] = { "x\n", "0-\n", "3-1\n", "0,\n", "-1\n",
 LOOP_TEST(a_list_that_is_none_is_reported, 0, NELEM(broken))
 {
 	put_machine();
-	put(NODE "online", broken[_i]);
+	put_file(NODE "online", broken[_i]);
 	ck_assert_int_eq(read_it(NULL), -EBADMSG);
 	ck_assert_ptr_nonnull(strstr(why, NODE "online is no list of numbers"));
 	ck_assert_ptr_null(t);
@@ -265,16 +240,16 @@ LOOP_TEST(a_list_that_is_none_is_reported, 0, NELEM(broken))
 TEST(a_processor_of_two_nodes_is_damage)
 {
 	put_machine();
-	put(NODE "node3/cpulist", "1-3\n");
+	put_file(NODE "node3/cpulist", "1-3\n");
 	ck_assert_int_eq(read_it(NULL), -EBADMSG);
-	put(NODE "node3/cpulist", "2-4\n");
+	put_file(NODE "node3/cpulist", "2-4\n");
 	ck_assert_int_eq(read_it(NULL), -EBADMSG);
 }
 
 TEST(memory_beyond_all_addresses_is_damage)
 {
 	put_machine();
-	put("sys/devices/system/memory/block_size_bytes", "8000000000000000\n");
+	put_file("sys/devices/system/memory/block_size_bytes", "8000000000000000\n");
 	ck_assert_int_eq(read_it(NULL), -EBADMSG);
 	ck_assert_str_eq(why, "node 0 has memory beyond 2^64");
 }
@@ -286,8 +261,8 @@ CASE("groups", .setup = start, .teardown = stop);
 TEST(each_processor_can_be_a_node)
 {
 	put_machine();
-	put("sys/devices/system/cpu/possible", "0-1,3\n");
-	put(NODE "node3/cpulist", "3\n");
+	put_file("sys/devices/system/cpu/possible", "0-1,3\n");
+	put_file(NODE "node3/cpulist", "3\n");
 	ck_assert_int_eq(read_it("cpu"), 0);
 	ck_assert_uint_eq(t->nodes, 3);
 	ck_assert(t->groups);

@@ -165,7 +165,7 @@ LOOP_TEST(the_filter_lets_these_blocks_through, 0, NELEM(moments))
 /* Counts that were there already belong to somebody else, and go on afterwards. */
 TEST(pages_that_are_counted_are_not_asked_for)
 {
-	struct refcnt_switch wish = { .n = 0 };
+	struct refcnt_switch wish = { .at = 0 };
 	uint64_t pages;
 
 	put(14 * PAGE, 4 * PAGE, true);		/* 14 and 15 are counted */
@@ -176,10 +176,10 @@ TEST(pages_that_are_counted_are_not_asked_for)
 	ck_assert_int_eq(refcnt_switch_blocks(&wish, &scene.view, OLD_MS, &pages),
 	    0);
 	ck_assert_uint_eq(pages, 4);
-	ck_assert_uint_eq(wish.n, 2);
-	ck_assert_uint_eq(wish.range[0].vaddr, BASE - 2 * PAGE);
-	ck_assert_uint_eq(wish.range[0].len, 2 * PAGE);
-	ck_assert_uint_eq(wish.range[1].vaddr, BASE + 16 * PAGE);
-	ck_assert_uint_eq(wish.range[1].len, 2 * PAGE);
+	ck_assert_uint_eq(wish.ranges.n, 2);
+	ck_assert_uint_eq(wish.ranges.range[0].vaddr, BASE - 2 * PAGE);
+	ck_assert_uint_eq(wish.ranges.range[0].len, 2 * PAGE);
+	ck_assert_uint_eq(wish.ranges.range[1].vaddr, BASE + 16 * PAGE);
+	ck_assert_uint_eq(wish.ranges.range[1].len, 2 * PAGE);
 	refcnt_switch_fini(&wish);
 }

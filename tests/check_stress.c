@@ -3,7 +3,6 @@
  * that runs.
  */
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,68 +15,26 @@
 #include "../src/base/base.h"
 #include "../src/stress/stress.h"
 #include "harness.h"
+#include "kernel_files.h"
 
 #define NELEM BASE_NELEM
 
-static char root[64];
 static struct stress *stress;
 
 /* --- a folder of files ----------------------------------------------------------------- */
 
 static void
-make_folder(const char *name)
-{
-	char path[256];
-
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	ck_assert(mkdir(path, 0700) == 0 || errno == EEXIST);
-}
-
-static void
 start(void)
 {
-	strcpy(root, "/tmp/check_stress.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(root));
-	make_folder("proc");
-	make_folder("proc/pressure");
-	make_folder("proc/sys");
-	make_folder("proc/sys/vm");
-	make_folder("proc/sys/kernel");
+	make_root();
 	ck_assert_int_eq(stress_open(&stress, root), 0);
-}
-
-static int
-drop(const char *path, const struct stat *st, int what, struct FTW *ftw)
-{
-	(void)st;
-	(void)what;
-	(void)ftw;
-	return remove(path);
 }
 
 static void
 stop(void)
 {
 	stress_close(stress);
-	nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* A file below the root, with its folders. */
-static void
-put_at(const char *name, const char *text)
-{
-	char path[256], folder[192];
-	FILE *fp;
-
-	for (const char *p = name; (p = strchr(p, '/')) != NULL; p++) {
-		snprintf(folder, sizeof folder, "%.*s", (int)(p - name), name);
-		make_folder(folder);
-	}
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	fp = fopen(path, "w");
-	ck_assert_ptr_nonnull(fp);
-	fputs(text, fp);
-	ck_assert_int_eq(fclose(fp), 0);
+	remove_root();
 }
 
 static void
@@ -86,7 +43,7 @@ put(const char *name, const char *text)
 	char path[128];
 
 	snprintf(path, sizeof path, "proc/%s", name);
-	put_at(path, text);
+	put_file(path, text);
 }
 
 /* /proc/vmstat of any kernel, with these sums. */
@@ -399,7 +356,7 @@ TEST(a_folder_in_place_of_the_file_is_said)
 	struct stress_sample s;
 
 	put_vmstat(100, 7, 2);
-	make_folder("proc/allocinfo");
+	put_file("proc/allocinfo/file", "");
 	s = take();
 	ck_assert_int_eq(s.source, STRESS_VMSTAT);
 	ck_assert_ptr_nonnull(strstr(stress_why(stress), "Is a directory"));
@@ -489,15 +446,15 @@ put_tracefs(const char *format)
 	for (size_t i = 0; i < NELEM(events); i++) {
 		snprintf(name, sizeof name, TRACEFS "%s/id", events[i]);
 		snprintf(id, sizeof id, "%zu\n", i + 600);
-		put_at(name, id);
+		put_file(name, id);
 	}
-	put_at(TRACEFS "kmem/mm_page_alloc/format", format);
+	put_file(TRACEFS "kmem/mm_page_alloc/format", format);
 }
 
 static void
 put_processors(const char *online)
 {
-	put_at("sys/devices/system/cpu/online", online);
+	put_file("sys/devices/system/cpu/online", online);
 }
 
 /* requests, each of the four failures, wakeups, reclaims, victims, retries */
@@ -513,7 +470,7 @@ put_counts(int cpu, uint64_t requests, const uint64_t n[8])
 	    "\nreclaims %" PRIu64 "\nvictims %" PRIu64 "\nretries %" PRIu64
 	    "\ncompactions 1\n", requests, n[0], n[1], n[2], n[3], n[4], n[5],
 	    n[6], n[7]);
-	put_at(name, text);
+	put_file(name, text);
 }
 
 #define COUNTS(cpu, requests, ...) \
@@ -559,9 +516,9 @@ TEST(failures_are_not_split_where_the_flags_are_not_told)
 	put_vmstat(1000, 0, 0);
 	put_tracefs(format_without_flags);
 	put_processors("0\n");
-	put_at("perf/cpu0", "requests 0\nall_failed 0\n");
+	put_file("perf/cpu0", "requests 0\nall_failed 0\n");
 	take();
-	put_at("perf/cpu0", "requests 10\nall_failed 7\n");
+	put_file("perf/cpu0", "requests 10\nall_failed 7\n");
 	s = take();
 	ck_assert(s.known[5] && !s.split_known);
 	ck_assert_uint_eq(s.level[5], 7);
@@ -574,7 +531,7 @@ TEST(a_kernel_that_does_not_tell_page_numbers_has_no_count_of_failures)
 
 	put_tracefs("\tfield:struct page *page;\tsize:8;\n");
 	put_processors("0\n");
-	put_at("perf/cpu0", "requests 0\n");
+	put_file("perf/cpu0", "requests 0\n");
 	s = take();
 	ck_assert_int_eq(s.source, STRESS_EVENTS);
 	ck_assert(s.known[0] && !s.known[5]);
@@ -659,7 +616,7 @@ break_the_number(void)
 {
 	hide_nothing();
 	COUNTS(0, 1);
-	put_at(TRACEFS "kmem/mm_page_alloc/id", "x\n");
+	put_file(TRACEFS "kmem/mm_page_alloc/id", "x\n");
 }
 
 static const struct {
@@ -753,9 +710,9 @@ TEST(a_group_of_version_1_has_its_row)
 	struct stress_sample s;
 
 	put("self/cgroup", "9:name=systemd:/x\n4:cpu,memory:/a/b\n0::/y\n");
-	put_at(MEMORY1 "cgroup.procs", "");
-	put_at(MEMORY1 "memory.failcnt", "462\n");
-	put_at(MEMORY1 "memory.oom_control",
+	put_file(MEMORY1 "cgroup.procs", "");
+	put_file(MEMORY1 "memory.failcnt", "462\n");
+	put_file(MEMORY1 "memory.oom_control",
 	    "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
 	s = take_again();
 	ck_assert_str_eq(stress_group(stress), "/a/b");
@@ -777,12 +734,12 @@ TEST(a_group_of_version_2_has_its_row)
 	struct stress_sample s;
 
 	put("self/cgroup", "0::/a/b\n");
-	put_at(MEMORY2 "cgroup.procs", "");
-	put_at(MEMORY2 "memory.events", "low 1\nhigh 2\nmax 3\noom 4\n"
+	put_file(MEMORY2 "cgroup.procs", "");
+	put_file(MEMORY2 "memory.events", "low 1\nhigh 2\nmax 3\noom 4\n"
 	    "oom_kill 5\noom_group_kill 0\n");
-	put_at(MEMORY2 "memory.stat", "anon 1\npgscan_direct "
+	put_file(MEMORY2 "memory.stat", "anon 1\npgscan_direct "
 	    "18446744073709551615\npgsteal_direct 18446744073709551616\n");
-	put_at(MEMORY2 "memory.pressure", "some avg10=0.00 total=70\n"
+	put_file(MEMORY2 "memory.pressure", "some avg10=0.00 total=70\n"
 	    "full avg10=0.00 total=60\n");
 	s = take_again();
 	for (size_t i = 0; i < STRESS_CHARGES; i++) {
@@ -801,8 +758,8 @@ LOOP_TEST(a_process_without_a_group_of_memory_has_no_row, 0, NELEM(no_groups))
 	struct stress_sample s;
 
 	put("self/cgroup", no_groups[_i]);
-	put_at("sys/fs/cgroup/memory.events", "high 2\n");
-	put_at("sys/fs/cgroup/memory/memory.failcnt", "2\n");
+	put_file("sys/fs/cgroup/memory.events", "high 2\n");
+	put_file("sys/fs/cgroup/memory/memory.failcnt", "2\n");
 	s = take_again();
 	ck_assert_str_eq(stress_group(stress), "");
 	for (size_t i = 0; i < STRESS_CHARGES; i++)
@@ -814,8 +771,8 @@ TEST(in_a_container_the_group_is_the_root_of_what_is_seen)
 	struct stress_sample s;
 
 	put("self/cgroup", "4:memory:/docker/1234\n");
-	put_at("sys/fs/cgroup/memory/cgroup.procs", "");
-	put_at("sys/fs/cgroup/memory/memory.failcnt", "9\n");
+	put_file("sys/fs/cgroup/memory/cgroup.procs", "");
+	put_file("sys/fs/cgroup/memory/memory.failcnt", "9\n");
 	s = take_again();
 	ck_assert(s.charge.known[STRESS_CHARGE_FAILCNT]);
 	ck_assert_uint_eq(s.charge.n[STRESS_CHARGE_FAILCNT], 9);

@@ -178,7 +178,8 @@ refcnt_flags_text(uint32_t flags, char out[REFCNT_FLAGS_TEXT])
 		uint32_t bit;
 		const char *name;
 	} names[] = {
-		{ REFCNT_SAMPLED, "sampled" }, { REFCNT_NO_PADDR, "no_paddr" },
+		{ REFCNT_VALID, "valid" }, { REFCNT_SAMPLED, "sampled" },
+		{ REFCNT_NO_PADDR, "no_paddr" },
 		{ REFCNT_NOT_PRESENT, "not_present" }, { REFCNT_MOVED, "moved" },
 		{ REFCNT_SATURATED, "saturated" }, { REFCNT_COARSE, "coarse" },
 		{ REFCNT_GROUPED, "grouped" }, { REFCNT_NO_NODE, "no_node" },
@@ -252,7 +253,7 @@ text_of(void *arg, enum filter_field field)
 	case FILTER_R_SOURCE:
 		return refcnt_row_source(p)->name;
 	case FILTER_R_FLAGS:
-		refcnt_flags_text(p->flags, a->room);
+		refcnt_flags_text(p->flags & ~REFCNT_VALID, a->room);
 		return a->room;
 	case FILTER_R_FIELDS:
 		break;

@@ -3,7 +3,6 @@
  * its way, and switches counting.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/base.h"
@@ -11,7 +10,6 @@
 
 #define PORTION 16384		/* pages */
 #define GAP 16			/* pages between two blocks that are counted with them */
-#define AT_ONCE 256		/* blocks */
 
 /* --- reading ------------------------------------------------------------------------ */
 
@@ -154,193 +152,51 @@ refcnt_reader_step(struct refcnt_reader *r, struct nodes_session *s)
 void
 refcnt_switch_fini(struct refcnt_switch *w)
 {
-	free(w->range);
+	page_ranges_fini(&w->ranges);
 	*w = (struct refcnt_switch){ 0 };
-}
-
-static int
-append_range(struct refcnt_range **range, size_t *n, size_t *cap, uint64_t from,
-    uint64_t to)
-{
-	void *array = *range;
-	int err = base_grow(&array, cap, *n + 1, sizeof **range);
-
-	*range = array;
-	if (err == 0)
-		(*range)[(*n)++] = (struct refcnt_range){ .vaddr = from,
-			.len = to - from, .source = REFCNT_REFS };
-	return err;
 }
 
 int
 refcnt_switch_range(struct refcnt_switch *w, uint64_t vaddr, uint64_t len)
 {
-	size_t cap = 0;
-
 	refcnt_switch_fini(w);
-	return append_range(&w->range, &w->n, &cap, vaddr, vaddr + len);
+	return page_ranges_add(&w->ranges, vaddr, len);
 }
 
-static int
-by_size(const void *a, const void *b)
+struct wanted {
+	const struct page_view *v;
+	int64_t age_ms;
+};
+
+static bool
+is_wanted(const void *arg, const struct blk *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const struct wanted *w = arg;
+	struct refcnt_touch t;
 
-	return (x < y) - (x > y);
-}
-
-static int
-by_address(const void *a, const void *b)
-{
-	const struct refcnt_range *x = a, *y = b;
-
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
-}
-
-static uint64_t
-end_of(const struct refcnt_range *r)
-{
-	return r->vaddr + r->len;
-}
-
-/* Joins ranges with at most so many bytes between them. */
-static void
-join(struct refcnt_switch *w, uint64_t most)
-{
-	size_t n = w->n > 0;
-
-	for (size_t i = 1; i < w->n; i++) {
-		struct refcnt_range *last = &w->range[n - 1], *r = &w->range[i];
-
-		if (r->vaddr > end_of(last) && r->vaddr - end_of(last) > most)
-			w->range[n++] = *r;
-		else if (end_of(r) > end_of(last))
-			last->len = end_of(r) - last->vaddr;
-	}
-	w->n = n;
-}
-
-/* Joins ranges across the smallest gaps until they are few.  -ENOMEM. */
-static int
-join_ranges(struct refcnt_switch *w)
-{
-	uint64_t *gap;
-
-	if (w->n > 1)
-		qsort(w->range, w->n, sizeof *w->range, by_address);
-	join(w, GAP * (uint64_t)REFCNT_PAGE);
-	if (w->n <= REFCNT_SWITCH_RANGES)
-		return 0;
-	gap = malloc(w->n * sizeof *gap);
-	if (gap == NULL)
-		return -ENOMEM;
-	for (size_t i = 1; i < w->n; i++)
-		gap[i - 1] = w->range[i].vaddr - end_of(&w->range[i - 1]);
-	qsort(gap, w->n - 1, sizeof *gap, by_size);
-	join(w, gap[REFCNT_SWITCH_RANGES - 1]);
-	free(gap);
-	return 0;
+	return w->v->look->now_ms - b->ms >= w->age_ms && (w->v->refcnt == NULL ||
+	    !refcnt_touch_of(w->v->refcnt, b->addr, b->size, b->ms, &t));
 }
 
 /*
  * Leaves out what is counted already: somebody else has asked for it, and it is not
- * to end with this wish.  -ENOMEM.
+ * to end with this wish.
  */
-static int
-cut_counted(struct refcnt_switch *w, const struct refcnt_copy *c)
-{
-	struct refcnt_switch left = *w;
-	size_t cap = 0;
-	int err = 0;
-
-	left.range = NULL;
-	left.n = 0;
-	for (size_t i = 0; i < w->n && err == 0; i++) {
-		uint64_t at = w->range[i].vaddr, end = end_of(&w->range[i]);
-
-		for (size_t k = 0; k < c->ranges && err == 0; k++) {
-			const struct refcnt_range *r = &c->range[k];
-
-			if (end_of(r) <= at || r->vaddr >= end)
-				continue;
-			if (r->vaddr > at)
-				err = append_range(&left.range, &left.n, &cap,
-				    at, r->vaddr);
-			at = end_of(r);
-		}
-		if (err == 0 && at < end)
-			err = append_range(&left.range, &left.n, &cap, at, end);
-	}
-	free(w->range);
-	*w = left;
-	return err;
-}
-
-struct gathering {
-	struct refcnt_switch *w;
-	size_t cap;
-	uint64_t from, to;		/* to 0: nothing yet */
-};
-
-static int
-add_block(struct gathering *g, const struct blk *b)
-{
-	uint64_t from = refcnt_page_of(b->addr);
-	uint64_t to = refcnt_page_of(b->addr + (b->size > 0 ? b->size - 1 : 0)) +
-	    REFCNT_PAGE;
-	int err = 0;
-
-	if (to < from)
-		return 0;
-	if (g->to != 0 && from >= g->from && from <= g->to) {
-		if (to > g->to)
-			g->to = to;
-		return 0;
-	}
-	if (g->to != 0)
-		err = append_range(&g->w->range, &g->w->n, &g->cap, g->from,
-		    g->to);
-	g->from = from;
-	g->to = to;
-	return err;
-}
-
-static bool
-is_wanted(const struct page_view *v, const struct blk *b, int64_t age_ms)
-{
-	struct refcnt_touch t;
-
-	return v->look->now_ms - b->ms >= age_ms && (v->refcnt == NULL ||
-	    !refcnt_touch_of(v->refcnt, b->addr, b->size, b->ms, &t));
-}
-
 int
 refcnt_switch_blocks(struct refcnt_switch *w, const struct page_view *v,
     int64_t age_ms, uint64_t *pages)
 {
-	struct gathering g = { .w = w };
-	struct blk row[AT_ONCE];
-	size_t n = 0;
-	int err = 0;
+	int err;
 
 	refcnt_switch_fini(w);
-	do {
-		n = blklist_after(v->look->list, n == 0, n > 0 ?
-		    blk_layer(&row[n - 1]) : 0, n > 0 ? row[n - 1].addr : 0, row,
-		    AT_ONCE);
-		for (size_t i = 0; i < n && err == 0; i++)
-			if (is_wanted(v, &row[i], age_ms))
-				err = add_block(&g, &row[i]);
-	} while (n == AT_ONCE && err == 0);
-	if (g.to != 0 && err == 0)
-		err = append_range(&w->range, &w->n, &g.cap, g.from, g.to);
+	err = page_ranges_add_blocks(&w->ranges, v->look->list, is_wanted,
+	    &(struct wanted){ v, age_ms });
 	if (err == 0)
-		err = join_ranges(w);
+		err = page_ranges_join(&w->ranges, GAP * (uint64_t)REFCNT_PAGE,
+		    REFCNT_SWITCH_RANGES);
 	if (err == 0 && v->refcnt != NULL)
-		err = cut_counted(w, v->refcnt);
-	*pages = 0;
-	for (size_t i = 0; i < w->n; i++)
-		*pages += w->range[i].len / REFCNT_PAGE;
+		err = page_ranges_leave_out(&w->ranges, v->refcnt);
+	*pages = page_ranges_pages(&w->ranges);
 	return err;
 }
 
@@ -362,17 +218,17 @@ refcnt_switch_step(struct refcnt_switch *w, struct nodes_session *s)
 		}
 		w->at++;
 	}
-	if (w->at == w->n)
+	if (w->at == w->ranges.n)
 		return true;
-	err = nodes_session_count(s, w->range[w->at].vaddr,
-	    w->range[w->at].len, w->range[w->at].source, w->on,
+	err = nodes_session_count(s, w->ranges.range[w->at].vaddr,
+	    w->ranges.range[w->at].len, w->ranges.range[w->at].source, w->on,
 	    w->period_ms);
 	if (err < 0 && err != -EBUSY) {
 		base_copy_text(w->why, sizeof w->why, err == -ENOENT ?
 		    "there is no list" : strerror(-err));
-		w->failed += w->n - w->at;
+		w->failed += w->ranges.n - w->at;
 		w->error = err;
-		w->at = w->n;
+		w->at = w->ranges.n;
 		return true;
 	}
 	w->asked = err == 0;

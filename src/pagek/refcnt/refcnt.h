@@ -4,6 +4,7 @@
  *	lines.c		runs of pages: their order, filter and hint
  *	refcnt_fields.c	the fields of a run, and the columns of page R
  *	refcnt_page.h	page R as text; its keys are in ../app/pages/refcnt.c
+ *	ranges.c	ranges of pages: of blocks, joined until they are few
  *	reader.c	brings the counts of a target, and switches counting
  *
  * ../../refcnt/attribution.h tells which counts belong to which blocks.  The column
@@ -119,6 +120,32 @@ void refcnt_list_sort(struct refcnt_list *, enum refcnt_sort, bool reverse);
 /* Rows: struct refcnt_row. */
 extern const struct field_table refcnt_fields;
 
+/* --- ranges (ranges.c) -------------------------------------------------------------- */
+
+struct page_ranges {
+	struct refcnt_range *range;	/* owned */
+	size_t n, cap;
+};
+
+/* -ENOMEM, as all of these. */
+int page_ranges_add(struct page_ranges *, uint64_t vaddr, uint64_t len);
+/* The pages of the list's blocks that are wanted; is_wanted NULL: of all. */
+int page_ranges_add_blocks(struct page_ranges *, const struct blklist *,
+    bool (*is_wanted)(const void *arg, const struct blk *), const void *arg);
+/* The bytes of the block that has this address; -ENOENT. */
+int page_ranges_add_block_at(struct page_ranges *, const struct blklist *,
+    uint64_t addr);
+/*
+ * Sorts them and joins those with so many bytes between them, then across the smallest
+ * gaps until there are `most`.
+ */
+int page_ranges_join(struct page_ranges *, uint64_t bytes, size_t most);
+/* Leaves out pages that are counted. */
+int page_ranges_leave_out(struct page_ranges *, const struct refcnt_copy *);
+/* The number of whole pages. */
+uint64_t page_ranges_pages(const struct page_ranges *);
+void page_ranges_fini(struct page_ranges *);
+
 /* --- counts of a target (reader.c) -------------------------------------------------- */
 
 /* All zeros but for the plane. */
@@ -148,8 +175,8 @@ void refcnt_reader_fini(struct refcnt_reader *);
 
 /* Ranges to switch on or off, one request after the other. */
 struct refcnt_switch {
-	struct refcnt_range *range;	/* owned */
-	size_t n, at;
+	struct page_ranges ranges;
+	size_t at;
 	bool on, asked;
 	uint32_t period_ms;		/* of the target's counting from now on; 0: it stays */
 	size_t failed;			/* ranges that were refused */

@@ -49,14 +49,14 @@ get_hint(const void *row, size_t at, struct field_value *v)
 	return v->room[0] != '\0';
 }
 
-/* Its texts are longer than a value's room. */
+/* Its texts are longer than a value's room.  All pages of a copy are valid. */
 static bool
 get_flags(const void *row, size_t at, struct field_value *v)
 {
 	static char text[REFCNT_FLAGS_TEXT];
 
 	(void)at;
-	refcnt_flags_text(refcnt_row_page(row)->flags, text);
+	refcnt_flags_text(refcnt_row_page(row)->flags & ~REFCNT_VALID, text);
 	v->text = text;
 	return text[0] != '\0';
 }

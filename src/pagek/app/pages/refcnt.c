@@ -126,19 +126,19 @@ fulfil_wish(struct app *app, struct page_r *st)
 	struct refcnt_switch *w = &st->wish;
 	bool stale = st->stale;
 
-	if (w->n == 0 || !refcnt_switch_step(w, app->session))
+	if (w->ranges.n == 0 || !refcnt_switch_step(w, app->session))
 		return;
 	st->begun = (struct mono){ 0 };
 	st->stale = false;
-	if (w->failed == w->n)
+	if (w->failed == w->ranges.n)
 		app_say(app, "%s: %s", w->on ? "not counted" :
 		    "counting goes on", w->why);
 	else if (w->failed > 0)
 		app_say(app, "%zu of %zu ranges are not counted: %s", w->failed,
-		    w->n, w->why);
+		    w->ranges.n, w->why);
 	else if (!w->on)
 		app_say(app, "these pages are not counted any more");
-	if (stale && w->failed < w->n)
+	if (stale && w->failed < w->ranges.n)
 		show_stale(app);
 	refcnt_switch_fini(w);
 }
@@ -191,9 +191,9 @@ notice_of(struct page_r *st)
 		    r->error == -ENOTSUP ? "VERSION" : "No counts", r->why);
 	else if (r->why[0] != '\0')
 		base_append(st->notice, sizeof st->notice, &len, "%s. ", r->why);
-	if (st->wish.n > 0)
+	if (st->wish.ranges.n > 0)
 		base_append(st->notice, sizeof st->notice, &len,
-		    "switching %zu of %zu ranges ", st->wish.at + 1, st->wish.n);
+		    "switching %zu of %zu ranges ", st->wish.at + 1, st->wish.ranges.n);
 	return st->notice;
 }
 
@@ -324,7 +324,7 @@ is_busy(struct app *app)
 		app_say(app, "only pages of a live target can be counted");
 	else if (app->page->paused != NULL)
 		app_say(app, "the picture is paused: Space resumes it");
-	else if (st->wish.n > 0)
+	else if (st->wish.ranges.n > 0)
 		app_say(app, "the last request is not answered yet");
 	else
 		return false;
@@ -422,7 +422,7 @@ app_list_stale(struct app *app)
 		return;
 	}
 	err = refcnt_switch_blocks(&st->wish, &v, 600000, &counted);
-	if (err == 0 && st->wish.n == 0) {
+	if (err == 0 && st->wish.ranges.n == 0) {
 		app_say(app, "no block is older than " STALE_AGE);
 		return;
 	}

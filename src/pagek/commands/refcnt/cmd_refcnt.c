@@ -8,9 +8,11 @@
 #include "../../../nodes/nodes.h"
 #include "../../batch/batch.h"
 #include "../../cli/pump.h"
+#include "../../refcnt/refcnt.h"
 #include "refcnt.h"
 
 #define SHOWN_MOST (UINT64_C(1) << 18)	/* pages of a range */
+#define RANGES 1024		/* that all blocks are joined to, at most */
 #define PERIOD_LEAST_MS 100	/* that a node takes */
 
 /* --- requests ---------------------------------------------------------------------- */
@@ -61,21 +63,23 @@ has_range(const struct options *o)
 /* PAGEK_OK, or the exit status after a complaint. */
 static int
 find_ranges(const struct options *o, struct nodes_session *s,
-    struct counted_ranges *r)
+    struct page_ranges *r)
 {
 	const struct blklist *list = whole_list(s);
 	int err = 0;
 
 	if (has_range(o)) {
-		err = counted_ranges_add(r, o->refcnt.vaddr, o->refcnt.len);
+		err = page_ranges_add(r, o->refcnt.vaddr, o->refcnt.len);
 	} else if (list == NULL) {
 		complain("%s: its blocks are not known: give an ADDRESS and a "
 		    "LENGTH", o->target.word);
 		return PAGEK_NO_TARGET;
 	} else if (option_given(o, OPTION_BLOCK)) {
-		err = counted_ranges_block(r, list, o->refcnt.block);
+		err = page_ranges_add_block_at(r, list, o->refcnt.block);
 	} else {
-		err = counted_ranges_blocks(r, list);
+		err = page_ranges_add_blocks(r, list, NULL, NULL);
+		if (err == 0)
+			err = page_ranges_join(r, 0, RANGES);
 	}
 	if (err == -ENOENT)
 		complain("%s: no block that is held has the address 0x%" PRIx64,
@@ -89,7 +93,7 @@ find_ranges(const struct options *o, struct nodes_session *s,
 
 static int
 ask_range(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    const struct counted_range *r)
+    const struct refcnt_range *r)
 {
 	const struct nodes_count *c;
 	int err;
@@ -131,18 +135,18 @@ report(const struct options *o, struct nodes_session *s)
 static int
 change(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	struct counted_ranges r = { 0 };
+	struct page_ranges r = { 0 };
 	int status = find_ranges(o, s, &r);
 
 	for (size_t i = 0; status == PAGEK_OK && i < r.n; i++)
-		status = ask_range(o, loop, s, &r.at[i]);
+		status = ask_range(o, loop, s, &r.range[i]);
 	if (status == PAGEK_OK && r.n == 0)
 		notice("%s: it holds no blocks", o->target.word);
 	if (status == PAGEK_OK && !option_given(o, OPTION_QUIET))
 		report(o, s);
 	if (status == PAGEK_OK && nodes_session_refcnt(s)->count.left > 0)
 		status = PAGEK_FAILED;
-	counted_ranges_fini(&r);
+	page_ranges_fini(&r);
 	return output_close(stdout, NULL, status);
 }
 
@@ -165,7 +169,7 @@ ask_pages(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 
 static int
 print_pages(const struct options *o, struct nodes_session *s,
-    const struct counted_range *range)
+    const struct refcnt_range *range)
 {
 	const struct nodes_refcnt *t = nodes_session_refcnt(s);
 	struct page_rows rows = { .plane = o->refcnt.plane,
@@ -197,22 +201,22 @@ static int
 show(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	bool one = has_range(o) || option_given(o, OPTION_BLOCK);
-	struct counted_ranges r = { 0 };
+	struct page_ranges r = { 0 };
 	uint64_t from = 0, to = 0;
 	int status = PAGEK_OK;
 
 	if (one)
 		status = find_ranges(o, s, &r);
 	if (status == PAGEK_OK && one) {
-		from = r.at[0].vaddr & ~(uint64_t)(REFCNT_PAGE - 1);
+		from = r.range[0].vaddr & ~(uint64_t)(REFCNT_PAGE - 1);
 		/* 0: to the end. */
-		to = r.at[0].vaddr + r.at[0].len;
+		to = r.range[0].vaddr + r.range[0].len;
 	}
 	if (status == PAGEK_OK)
 		status = ask_pages(o, loop, s, from, to);
 	if (status == PAGEK_OK)
-		status = print_pages(o, s, one ? &r.at[0] : NULL);
-	counted_ranges_fini(&r);
+		status = print_pages(o, s, one ? &r.range[0] : NULL);
+	page_ranges_fini(&r);
 	return status;
 }
 

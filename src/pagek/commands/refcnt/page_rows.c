@@ -101,34 +101,13 @@ blocks_on(const struct page_row *r, struct blk *first)
 	    n == 0 ? first : &other);
 }
 
-static const struct {
-	uint32_t flag;
-	const char *name;
-} flags[] = {
-	{ REFCNT_VALID, "valid" },
-	{ REFCNT_SAMPLED, "sampled" },
-	{ REFCNT_NO_PADDR, "no_paddr" },
-	{ REFCNT_NOT_PRESENT, "not_present" },
-	{ REFCNT_MOVED, "moved" },
-	{ REFCNT_SATURATED, "saturated" },
-	{ REFCNT_COARSE, "coarse" },
-	{ REFCNT_GROUPED, "grouped" },
-	{ REFCNT_NO_NODE, "no_node" },
-};
-
 static bool
 get_flags(const void *row, size_t at, struct field_value *v)
 {
-	static char text[128];
-	const struct page_row *r = row;
-	size_t len = 0;
+	static char text[REFCNT_FLAGS_TEXT];
 
 	(void)at;
-	text[0] = '\0';
-	for (size_t i = 0; i < BASE_NELEM(flags); i++)
-		if ((r->page->flags & flags[i].flag) != 0)
-			base_append(text, sizeof text, &len, "%s%s",
-			    len > 0 ? "," : "", flags[i].name);
+	refcnt_flags_text(((const struct page_row *)row)->page->flags, text);
 	v->text = text;
 	return true;
 }

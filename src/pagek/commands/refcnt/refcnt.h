@@ -2,7 +2,6 @@
  * refcnt: `pagek refcnt`, references to pages as rows, and their counting.
  *
  *	cmd_refcnt.c	the command: what it asks the node for
- *	counted_ranges.c	addresses, blocks or all blocks as ranges of pages
  *	page_rows.c	pages as text and as data
  *	memory_rows.c	the memory of a machine's nodes, and imports of counts
  *
@@ -22,28 +21,6 @@
 
 #include "../../../refcnt/refcnt.h"
 #include "../../cli/cli.h"
-
-/* --- ranges (counted_ranges.c) ------------------------------------------------ */
-
-#define COUNTED_RANGES 1024	/* that all blocks are joined to, at most */
-
-struct counted_range {
-	uint64_t vaddr, len;
-};
-
-struct counted_ranges {
-	struct counted_range *at;	/* owned */
-	size_t n, cap;
-};
-
-/* -ENOMEM */
-int counted_ranges_add(struct counted_ranges *, uint64_t vaddr, uint64_t len);
-/* The block that has this address; -ENOENT. */
-int counted_ranges_block(struct counted_ranges *, const struct blklist *,
-    uint64_t addr);
-/* All blocks, joined across gaps as small as possible.  -ENOMEM. */
-int counted_ranges_blocks(struct counted_ranges *, const struct blklist *);
-void counted_ranges_fini(struct counted_ranges *);
 
 /* --- pages (page_rows.c) -------------------------------------------------------- */
 

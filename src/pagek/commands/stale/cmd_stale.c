@@ -129,7 +129,7 @@ read_counts(struct work *w, uint64_t periods)
 static bool
 set_period(struct work *w, uint64_t ms)
 {
-	w->wish.at = w->wish.n - 1;
+	w->wish.at = w->wish.ranges.n - 1;
 	w->wish.failed = 0;
 	w->wish.period_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 	return pump(w->loop, w->s, w->o->timeout_ms, is_switched, w) &&
@@ -152,7 +152,7 @@ enable(struct work *w)
 		return PAGEK_FAILED;
 	}
 	wish->on = true;
-	if (wish->n == 0)
+	if (wish->ranges.n == 0)
 		return PAGEK_OK;
 	catch_signal(SIGINT);
 	catch_signal(SIGTERM);
@@ -161,14 +161,14 @@ enable(struct work *w)
 		complain("no answer within %d s", w->o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
 	}
-	if (wish->failed == wish->n) {
+	if (wish->failed == wish->ranges.n) {
 		complain("%s: the pages are not counted: %s", w->o->target.word,
 		    wish->why);
 		return wish->error == -EPERM ? PAGEK_DENIED : PAGEK_FAILED;
 	}
 	if (wish->failed > 0)
 		complain("%zu of %zu ranges are not counted: %s", wish->failed,
-		    wish->n, wish->why);
+		    wish->ranges.n, wish->why);
 	/* References before the first whole period are not counted. */
 	status = read_counts(w, PERIODS);
 	/*
@@ -226,7 +226,7 @@ choose_mark(struct work *w)
 static void
 wait_for(struct work *w)
 {
-	int64_t left = w->since.idle_ms - (w->wish.n > 0 ? 0 :
+	int64_t left = w->since.idle_ms - (w->wish.ranges.n > 0 ? 0 :
 	    w->reader.copy.now_ms - stale_counted_since(&w->reader.copy));
 
 	if (left > 0)

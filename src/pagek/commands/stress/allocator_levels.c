@@ -24,11 +24,6 @@ struct tally {
 	uint64_t untold;	/* requests without a level */
 };
 
-struct level_row {
-	unsigned level;		/* from 1; LEVELS + 1: those without one */
-	const struct tally *tally;
-};
-
 struct levels {
 	const struct options *o;
 	struct nodes_session *session;
@@ -100,13 +95,6 @@ static const struct {
 };
 
 static uint64_t
-count_of(const struct level_row *r)
-{
-	return r->level > LEVELS ? r->tally->untold :
-	    r->tally->level[r->level - 1];
-}
-
-static uint64_t
 told(const struct tally *t)
 {
 	uint64_t sum = 0;
@@ -115,52 +103,6 @@ told(const struct tally *t)
 		sum += t->level[i];
 	return sum;
 }
-
-static void
-name_cell(const void *row, char out[FIELD_CELL])
-{
-	snprintf(out, FIELD_CELL, "%s",
-	    rows[((const struct level_row *)row)->level - 1].name);
-}
-
-static void
-count_cell(const void *row, char out[FIELD_CELL])
-{
-	snprintf(out, FIELD_CELL, "%s", base_digits(count_of(row)).text);
-}
-
-/* A part of the requests that tell a level. */
-static void
-share_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct level_row *r = row;
-	uint64_t n = count_of(r);
-	double share = n > 0 ? 100.0 * (double)n / (double)told(r->tally) : 0;
-
-	if (r->level > LEVELS || n == 0)
-		snprintf(out, FIELD_CELL, "-");
-	else if (share < 0.1)
-		snprintf(out, FIELD_CELL, "<0.1%%");
-	else
-		snprintf(out, FIELD_CELL, "%.1f%%", share);
-}
-
-static void
-meaning_cell(const void *row, char out[FIELD_CELL])
-{
-	snprintf(out, FIELD_CELL, "%s",
-	    rows[((const struct level_row *)row)->level - 1].meaning);
-}
-
-static const struct field level_fields[] = {
-	{ .column = { .title = "LEVEL", .width = 23, .cell = name_cell } },
-	{ .column = { .title = "COUNT", .width = 15, .right = true, .gap = 1,
-	    .cell = count_cell } },
-	{ .column = { .title = "SHARE", .width = 6, .right = true, .gap = 1,
-	    .cell = share_cell } },
-	{ .column = { .title = "MEANING", .gap = 2, .cell = meaning_cell } },
-};
-static const struct field_table level_table = FIELD_TABLE(level_fields);
 
 static void
 put_head(FILE *out, const struct tally *t)
@@ -190,20 +132,25 @@ put_notes(FILE *out, const struct tally *t)
 		fprintf(out, "INCOMPLETE: %s\n", lack);
 }
 
+/* Shares are of the requests that tell a level. */
 static void
 put_table(FILE *out, const struct tally *t)
 {
-	struct output_table table = { .out = out, .fields = &level_table,
-		.ascii = t->o->page.ascii };
-	struct level_row row = { .tally = t };
+	struct stress_level_row row[LEVELS + 1];
+	uint64_t all = told(t);
 
-	for (row.level = 1; row.level <= LEVELS + 1; row.level++)
-		output_measure(&table, &row);
-	output_fit(&table, batch_terminal_columns(out));
+	for (size_t i = 0; i <= LEVELS; i++) {
+		uint64_t n = i < LEVELS ? t->level[i] : t->untold;
+
+		base_copy_text(row[i].name, sizeof row[i].name, rows[i].name);
+		row[i].meaning = rows[i].meaning;
+		base_copy_text(row[i].count, sizeof row[i].count,
+		    base_digits(n).text);
+		stress_percent_text(i < LEVELS && all > 0 ?
+		    (double)n / (double)all : 0, row[i].share);
+	}
 	put_head(out, t);
-	output_heading(&table);
-	for (row.level = 1; row.level <= LEVELS + 1; row.level++)
-		output_row(&table, &row);
+	stress_put_levels(out, t->o, row, LEVELS + 1);
 	put_notes(out, t);
 }
 

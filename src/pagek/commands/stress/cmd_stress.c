@@ -37,11 +37,6 @@ struct spent {
 	struct stress_sample s;		/* numbers are those that were spent */
 };
 
-struct level_row {
-	unsigned level;			/* from 1 */
-	const struct spent *spent;
-};
-
 /* --- the fields of a sample ------------------------------------------------------------- */
 
 static bool
@@ -162,38 +157,10 @@ static const struct field_table samples = FIELD_TABLE(sample_fields);
 
 /* --- the table of levels ------------------------------------------------------------------- */
 
-static void
-name_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct level_row *r = row;
-
-	snprintf(out, FIELD_CELL, "%u %s", r->level,
-	    stress_levels[r->level - 1].name);
-}
-
-static void
-count_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct level_row *r = row;
-
-	stress_count_text(&r->spent->s, r->level - 1, out);
-}
-
-static void
-share_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct level_row *r = row;
-
-	stress_share_text(&r->spent->s, r->level - 1, out);
-}
-
-static void
-meaning_cell(const void *row, char out[FIELD_CELL])
-{
-	const struct level_row *r = row;
-
-	snprintf(out, FIELD_CELL, "%s", stress_levels[r->level - 1].meaning);
-}
+FIELD_PRINT(name_cell, stress_level_row, "%s", r->name)
+FIELD_PRINT(count_cell, stress_level_row, "%s", r->count)
+FIELD_PRINT(share_cell, stress_level_row, "%s", r->share)
+FIELD_PRINT(meaning_cell, stress_level_row, "%s", r->meaning)
 
 static const struct field level_fields[] = {
 	{ .column = { .title = "LEVEL", .width = 23, .cell = name_cell } },
@@ -204,6 +171,21 @@ static const struct field level_fields[] = {
 	{ .column = { .title = "MEANING", .gap = 2, .cell = meaning_cell } },
 };
 static const struct field_table levels = FIELD_TABLE(level_fields);
+
+void
+stress_put_levels(FILE *out, const struct options *o,
+    const struct stress_level_row *row, size_t n)
+{
+	struct output_table t = { .out = out, .fields = &levels,
+		.ascii = o->page.ascii };
+
+	for (size_t i = 0; i < n; i++)
+		output_measure(&t, &row[i]);
+	output_fit(&t, batch_terminal_columns(out));
+	output_heading(&t);
+	for (size_t i = 0; i < n; i++)
+		output_row(&t, &row[i]);
+}
 
 /* The requests that are counted; "": all. */
 static const char *
@@ -288,19 +270,19 @@ put_notes(FILE *out, const struct spent *p)
 static void
 put_levels(FILE *out, const struct spent *p)
 {
-	struct output_table t = { .out = out, .fields = &levels,
-		.ascii = p->o->page.ascii };
-	struct level_row row = { .spent = p };
+	struct stress_level_row row[STRESS_LEVELS];
 
-	for (row.level = 1; row.level <= STRESS_LEVELS; row.level++)
-		output_measure(&t, &row);
-	output_fit(&t, batch_terminal_columns(out));
+	for (unsigned i = 0; i < STRESS_LEVELS; i++) {
+		snprintf(row[i].name, sizeof row[i].name, "%u %s", i + 1,
+		    stress_levels[i].name);
+		row[i].meaning = stress_levels[i].meaning;
+		stress_count_text(&p->s, i, row[i].count);
+		stress_share_text(&p->s, i, row[i].share);
+	}
 	fprintf(out, "HEAP STRESS%s  %s  %s", scope(p->o), p->kernel,
 	    stress_sources[p->s.source].text);
 	put_period(out, p);
-	output_heading(&t);
-	for (row.level = 1; row.level <= STRESS_LEVELS; row.level++)
-		output_row(&t, &row);
+	stress_put_levels(out, p->o, row, STRESS_LEVELS);
 	put_notes(out, p);
 }
 

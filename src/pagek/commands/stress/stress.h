@@ -11,11 +11,22 @@
 
 #include "../../../stress/stress.h"
 #include "../../batch/batch.h"
+#include "../../stress/stress.h"
 
 /* --- heap stress (cmd_stress.c) ----------------------------------------------- */
 
 /* --interval, --count or --duration is given. */
 bool stress_repeats(const struct options *);
+
+/* A row of the table of levels. */
+struct stress_level_row {
+	char name[STRESS_TEXT], count[STRESS_TEXT], share[STRESS_TEXT];
+	const char *meaning;
+};
+/* With its heading. */
+void stress_put_levels(FILE *, const struct options *,
+    const struct stress_level_row *, size_t n);
+
 /* "14:05:30" */
 void stress_clock_text(int64_t wall_ms, bool utc, char out[FIELD_CELL]);
 
