@@ -189,7 +189,7 @@ all_named(const struct bench *b)
 {
 	const struct page_groups *g = b->page.groups;
 
-	return g != NULL && g->started && g->missing == 0 &&
+	return g != NULL && g->pass.started && g->missing == 0 &&
 	    nodes_session_symbols_pending(b->session) == 0;
 }
 

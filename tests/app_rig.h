@@ -125,7 +125,7 @@ rig_up(void)
 	one_open(&(struct nodes_session_opts){ 0 }, 3);
 	page_init(&rig_page, &opts);
 	memset(&rig_config, 0, sizeof rig_config);
-	rig_options = (struct options){ .config = &rig_config };
+	rig_options = (struct options){ .config.values = &rig_config };
 	rig_watch = (struct page_watch){ .session = session,
 		.link = peer.link, .keep_open = true, .options = &rig_options };
 	ck_assert_int_eq(app_init(&rig, &rig_page, &rig_watch, &peer.loop), 0);

@@ -105,9 +105,9 @@ TEST(options_are_remembered_in_their_places)
 	ck_assert(o.max == 17 && o.stack == 3 && o.sample == 65536 &&
 	    o.clients == 9 && o.roles != 0);
 	ck_assert(o.free_stacks && o.no_pairs && o.usage && o.dormant && o.no_wait && o.check_list &&
-	    o.print && o.alone && o.system);
+	    o.print.on && o.alone && o.system);
 	ck_assert_str_eq(o.spool, "/s");
-	ck_assert_str_eq(o.printer, "p");
+	ck_assert_str_eq(o.print.printer, "p");
 	ck_assert_str_eq(o.report, "/r");
 	ck_assert_int_eq(options_of(command, &o), -1);
 	ck_assert(o.supervised == 7 && o.fd == 8 && o.own_session);
@@ -120,8 +120,8 @@ TEST(options_are_remembered_in_their_places)
 	ck_assert_str_eq(o.demo.at, "39s");
 	ck_assert_str_eq(o.demo.stream, "X");
 	ck_assert_int_eq(options_of(bridge, &o), -1);
-	ck_assert(o.bridge && o.page_node == 0x0590);
-	ck_assert_str_eq(o.target, "pid:5");
+	ck_assert(o.bridge.on && o.bridge.page_node == 0x0590);
+	ck_assert_str_eq(o.bridge.target, "pid:5");
 }
 
 /* What a page gives to a node, read by the node. */

@@ -47,7 +47,7 @@ settle(void)
 
 	for (i = 0; i < 500; i++) {
 		compose(100, 40);
-		if (page.groups == NULL || page.groups->step == GROUPS_IDLE)
+		if (page.groups == NULL || page.groups->pass.step == GROUPS_IDLE)
 			return;
 	}
 	ck_abort_msg("it does not come to an end");

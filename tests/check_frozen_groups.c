@@ -46,7 +46,7 @@ settle(void)
 	later();
 	for (i = 0; i < 500; i++) {
 		compose(124, 30);
-		if (i > 0 && page.groups->step == GROUPS_IDLE)
+		if (i > 0 && page.groups->pass.step == GROUPS_IDLE)
 			return;
 	}
 	ck_abort_msg("it does not come to an end");

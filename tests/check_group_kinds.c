@@ -483,7 +483,7 @@ TEST(kind_that_changes_amid_a_walk_is_the_last_one_asked_for)
 	page_set_group(&page, page_group_kind_called("born"));
 	compose(80, 24);
 	page_set_group(&page, page_group_kind_called("type"));
-	for (i = 0; i < 200 && page.groups->step != GROUPS_IDLE; i++)
+	for (i = 0; i < 200 && page.groups->pass.step != GROUPS_IDLE; i++)
 		compose(80, 24);
 	compose(80, 24);
 	ck_assert_uint_eq(page.groups->shown.kind, page.group.kind);

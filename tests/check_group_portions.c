@@ -52,7 +52,7 @@ settle(void)
 	do {
 		compose(80, 24);
 		ck_assert_uint_lt(++n, 100);
-	} while (page.groups->step != GROUPS_IDLE);
+	} while (page.groups->pass.step != GROUPS_IDLE);
 	return n;
 }
 
@@ -82,7 +82,7 @@ TEST(rows_of_a_large_list_stay_until_the_next_take_is_whole)
 	later();
 	for (;;) {
 		compose(80, 24);
-		if (page.groups->step == GROUPS_IDLE)
+		if (page.groups->pass.step == GROUPS_IDLE)
 			break;
 		ck_assert_uint_eq(page.groups->total.blocks, MANY);
 		ck_assert_uint_eq(page_groups_row(page.groups,
@@ -137,7 +137,7 @@ TEST(blocks_of_a_large_list_that_go_during_a_take_cost_no_others)
 		/* The oldest, which the take has come by. */
 		for (n = 0; n < 4 * 500; n++, i++)
 			scene_free(&scene, 0x100000 + i * 0x40u);
-	} while (page.groups->step != GROUPS_IDLE);
+	} while (page.groups->pass.step != GROUPS_IDLE);
 	ck_assert_uint_eq(page.groups->total.blocks, MANY);
 }
 
@@ -156,7 +156,7 @@ TEST(members_of_a_large_group_are_shown_as_they_are_found)
 		ck_assert_uint_ge(page.found.total, before);
 		before = page.found.total;
 		pictures++;
-	} while (page.groups->step != GROUPS_IDLE);
+	} while (page.groups->pass.step != GROUPS_IDLE);
 	ck_assert_uint_gt(pictures, 1);
 	ck_assert(shows("75,000 of 300,000"));
 	ck_assert(shows("65,536 listed"));
@@ -169,7 +169,7 @@ TEST(another_kind_is_never_shown_under_the_heading_of_one)
 	scene_free(&scene, 0x100000);
 	later();
 	compose(80, 24);
-	ck_assert_int_eq(page.groups->step, GROUPS_WALK);
+	ck_assert_int_eq(page.groups->pass.step, GROUPS_WALK);
 	page_set_group(&page, BY_MODULE);
 	compose(80, 24);
 	ck_assert_uint_eq(page.found.total, 0);
@@ -185,7 +185,7 @@ TEST(another_stream_during_a_take_begins_anew)
 	scene_free(&scene, 0x100000);
 	later();
 	compose(80, 24);
-	ck_assert_int_eq(page.groups->step, GROUPS_WALK);
+	ck_assert_int_eq(page.groups->pass.step, GROUPS_WALK);
 	scene.look.stream_no++;
 	compose(80, 24);
 	ck_assert_uint_eq(page.found.total, 0);

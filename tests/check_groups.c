@@ -227,8 +227,8 @@ TEST(take_serves_ten_times_as_long_as_it_took)
 {
 	page_set_group(&page, BY_FUNCTION);
 	compose(80, 24);
-	page.groups->scan.cost_ns = 1000000;
-	page.groups->scan.ended = scene.view.now;
+	page.groups->pass.scan.cost_ns = 1000000;
+	page.groups->pass.scan.ended = scene.view.now;
 	scene_free(&scene, UINT64_C(0x7f3c04001040));
 	scene.view.now.ns += 9999999;
 	compose(80, 24);
@@ -411,7 +411,7 @@ TEST(block_freed_since_the_take_is_dimmed)
 	page_set_group(&page, BY_FUNCTION);
 	compose(80, 24);
 	open_row(0);
-	page.groups->scan.cost_ns = INT64_MAX / 100;
+	page.groups->pass.scan.cost_ns = INT64_MAX / 100;
 	ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, 0, &b, 1), 1);
 	scene_free(&scene, b.addr);
 	compose(80, 24);

@@ -31,7 +31,7 @@ setup(void)
 {
 	node_up(NULL);
 	/* This process is no target, which the node would see. */
-	uv_timer_stop(&node.second);
+	uv_timer_stop(&node.life.second);
 	k = new_keeper("ALLOCLOG", 0);
 	k->image.pid = getpid();
 	memory = mmap(NULL, (PAGES + 2) * REFCNT_PAGE, PROT_READ | PROT_WRITE,
@@ -499,9 +499,9 @@ TEST(a_node_that_ends_begins_to_count_nothing)
 {
 	unsigned before = threads();
 
-	node.closing = true;
+	node.life.closing = true;
 	control(0, 4097, REFCNT_REFS, true);
-	node.closing = false;
+	node.life.closing = false;
 	ck_assert_uint_eq(threads(), before);
 	ck_assert(TAILQ_EMPTY(&node.refcnt->all));
 }

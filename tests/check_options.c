@@ -141,7 +141,7 @@ TEST(a_range_is_an_address_and_a_length)
 	ck_assert(option_given(&o, OPTION_MEMORY));
 	ck_assert_int_eq(parse(&o, "refcnt --config=/none pid:1"), 0);
 	ck_assert(!option_given(&o, OPTION_MEMORY));
-	ck_assert_str_eq(o.config_file, "/none");
+	ck_assert_str_eq(o.config.file, "/none");
 }
 
 LOOP_TEST(what_is_right_is_taken, 0, BASE_NELEM(taken))
@@ -187,13 +187,13 @@ TEST(a_listing_is_told_from_a_target_by_its_form)
 	struct options o;
 
 	ck_assert_int_eq(parse(&o, "listings"), 0);
-	ck_assert_ptr_null(o.name);
+	ck_assert_ptr_null(o.words.name);
 	ck_assert_int_eq(parse(&o, "listings 20261121-163501-0007"), 0);
-	ck_assert_str_eq(o.name, "20261121-163501-0007");
+	ck_assert_str_eq(o.words.name, "20261121-163501-0007");
 	ck_assert_int_eq(parse(&o, "listings unix:/run/x"), 0);
-	ck_assert_ptr_null(o.name);
+	ck_assert_ptr_null(o.words.name);
 	ck_assert_int_eq(parse(&o, "listings local other-name"), 0);
-	ck_assert_str_eq(o.name, "other-name");
+	ck_assert_str_eq(o.words.name, "other-name");
 }
 
 TEST(the_other_pageknode_is_the_options_or_the_environments)

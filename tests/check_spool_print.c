@@ -48,8 +48,8 @@ await_words(const char *path, const char *word)
 static void
 up_printing(void)
 {
-	up_with((struct node_opts){ .daemon = true, .print = true,
-	    .printer = "laser-2" });
+	up_with((struct node_opts){ .daemon = true, .print = {
+	    .on = true, .printer = "laser-2" } });
 }
 
 static void

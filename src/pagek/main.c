@@ -176,7 +176,7 @@ run_with_settings(struct options *o)
 		config_styles(&config, styles);
 		o->page.style = styles;
 		choose_listing(o);
-		o->config = &config;
+		o->config.values = &config;
 		tell_files(&config);
 		status = options_wrappers(o, &wrappers);
 	}
@@ -201,7 +201,7 @@ run(struct options *o)
 		return output_close(stdout, NULL, PAGEK_OK);
 	}
 	if (option_given(o, OPTION_HELP)) {
-		o->topic = o->command_given ? o->command : COMMANDS;
+		o->words.topic = o->command_given ? o->command : COMMANDS;
 		return cmd_help(o, NULL);
 	}
 	/* help reads no settings. */

@@ -132,6 +132,33 @@ rooms_fit_a_person() {
 	done
 }
 
+# A member that is a struct without a tag counts as one.
+structs_are_short() {
+	find "$top/src" -name '*.[ch]' -exec python3 -c '
+import re, sys
+bad = seen = 0
+for path in sys.argv[1:]:
+    text = re.sub(r"(?s:/\*.*?\*/)", "", open(path).read())
+    text = re.sub(r"(?m)^[ \t]*#.*(?:\\\n.*)*$", "", text)
+    for head in re.finditer(r"\bstruct (\w+) \{", text):
+        deep, members, at, line = 1, 0, head.end(), ""
+        while deep > 0 and at < len(text):
+            deep += (text[at] == "{") - (text[at] == "}")
+            if deep == 1 and text[at] == ";":
+                while re.search(r"\([^()]*\)", line):
+                    line = re.sub(r"\([^()]*\)", "", line)
+                members += 1 + line.count(",")
+                line = ""
+            elif deep == 1:
+                line += text[at]
+            at += 1
+        seen += 1
+        if members > 30:
+            print(path, head[1], members)
+            bad += 1
+sys.exit(bad > 0 or seen == 0)' {} +
+}
+
 # lies_in PATTERN PATH...: such a line stands below one of these, and nowhere else.
 lies_in() {
 	pattern=$1
@@ -152,6 +179,7 @@ rule "the rooms of a page and those of a node do not include each other" \
 rule "a room in a room has a header of its name" rooms_have_doors
 rule "the door of a room names its files" doors_name_their_files
 rule "a room has 6,000 lines and 40 files at most" rooms_fit_a_person
+rule "a struct has 30 members at most" structs_are_short
 rule "curses is the terminal's alone" lies_in '#include <n?curses' pagek/tui/
 rule "messages are read and written in the wire's room alone" \
     lies_in '#include <cbor' stream/wire/

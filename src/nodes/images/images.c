@@ -477,7 +477,7 @@ images_rejoin(struct keeper *k, uint32_t index, const char *name,
 	counting_welcome(k);
 	join_live(k);
 	if (k->arming.mode != ARMING_DORMANT)
-		atomic_store(&k->node->awake, true);
+		atomic_store(&k->node->life.awake, true);
 	watch_death(k);
 	if (k->process.pidfd >= 0)
 		find_modules(k, NULL);
@@ -1033,7 +1033,7 @@ scan_done(uv_work_t *work, int status)
 	uint64_t took = (uint64_t)mono_ms_since(s->begun);
 
 	node->images->scanning = false;
-	if (status == 0 && !node->closing) {
+	if (status == 0 && !node->life.closing) {
 		images_adopt_all(node);
 		for (size_t i = 0; i < s->n; i++)
 			take_found(node, &s->found[i]);

@@ -33,7 +33,7 @@ set_mode(struct keeper *k, enum arming_mode mode)
 		.wall_ms = dormant ? 0 : base_wall_ms() };
 	k->life.state = dormant ? WIRE_S_DORMANT : WIRE_S_LIVE;
 	if (!dormant)
-		atomic_store(&k->node->awake, true);
+		atomic_store(&k->node->life.awake, true);
 	/* Index and epoch mean another list from here on. */
 	dstrm_renew(&k->node->dstrm, k->index);
 	takeover_commit(k, true);
@@ -117,7 +117,7 @@ arming_second(struct node *node, int64_t now)
 			continue;
 		awake = true;
 	}
-	atomic_store(&node->awake, awake);
+	atomic_store(&node->life.awake, awake);
 }
 
 void
@@ -125,7 +125,7 @@ arming_welcome(struct keeper *k)
 {
 	bool dormant = k->node->opts.dormant &&
 	    k->image.origin != IMAGE_REJOINED_ARMED &&
-	    !atomic_load(&k->node->awake);
+	    !atomic_load(&k->node->life.awake);
 
 	if (dormant != is_dormant(k))
 		stream_feed_arm(k->feed, !dormant, mono_ms(mono_now()));
@@ -187,5 +187,5 @@ arming_rejoin(struct keeper *k, const struct keeper *earlier)
 		    ARMING_ALWAYS;
 	k->arming.wall_ms = base_wall_ms();
 	if (is_armed_by_page(k))
-		atomic_store(&k->node->awake, true);
+		atomic_store(&k->node->life.awake, true);
 }

@@ -77,8 +77,12 @@ struct node {
 	uint16_t number;
 	uint8_t id[WIRE_EPOCH];
 	uint8_t boot[WIRE_EPOCH];
-	struct mono begun;
-	bool closing;
+	struct {
+		struct mono begun;
+		bool closing;
+		_Atomic bool awake;	/* some target logs, as far as is known */
+		uv_timer_t second;
+	} life;
 	struct access access;
 	struct friendly friendly;	/* its table of nodes */
 	struct stream_types types;	/* table "types" */
@@ -90,8 +94,6 @@ struct node {
 	struct node_store store;
 	struct command_tree command;
 	_Atomic uint64_t last_stream;	/* last id given to a stream */
-	uv_timer_t second;
-	_Atomic bool awake;		/* some target logs, as far as is known */
 
 	struct self_watch *self_watch;
 	struct node_stress *stress;

@@ -85,7 +85,7 @@ const struct node_option node_handed[NODE_OPTIONS] = {
 enum node_kind
 node_kind(const struct node_opts *o)
 {
-	return o->bridge ? NODE_BRIDGE : o->argv != NULL ? NODE_COMMAND :
+	return o->bridge.on ? NODE_BRIDGE : o->argv != NULL ? NODE_COMMAND :
 	    o->demo.name != NULL || o->device.fd >= 0 ||
 	    o->replay.path != NULL ? NODE_DEMO : NODE_DAEMON;
 }

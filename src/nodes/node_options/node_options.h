@@ -88,9 +88,11 @@ struct node_opts {
 		bool follows;		/* it waits at the end of a capture that has none */
 	} replay;
 	char *const *argv;		/* the command, NULL-ended; NULL none */
-	bool bridge;			/* connect a page to a node: see bridge.h */
-	const char *target;		/* target of the bridge's page; NULL none */
-	uint16_t page_node;		/* node that the bridge's page is on; 0 unknown */
+	struct {
+		bool on;		/* connect a page to a node: see bridge.h */
+		const char *target;	/* of the page; NULL none */
+		uint16_t page_node;	/* that the page is on; 0 unknown */
+	} bridge;
 	bool daemon;			/* node that stands alone: no command, demo or device */
 	bool system;			/* serve all users */
 	bool alone;			/* run without a supervisor */
@@ -98,8 +100,10 @@ struct node_opts {
 	uint32_t roles;			/* roles that pages may have; 0: all */
 	unsigned clients;		/* maximum of pages; 0: SERVE_CONNS */
 	const char *spool;		/* folder of listings; NULL: the default */
-	bool print;			/* print listings that arrive */
-	const char *printer;		/* printer; NULL: lp chooses */
+	struct {
+		bool on;		/* print listings that arrive */
+		const char *printer;	/* NULL: lp chooses */
+	} print;
 };
 
 /* Initialiser: no descriptors. All other fields are 0. */

@@ -33,8 +33,8 @@ take_node(void *into, const char *text)
 {
 	struct node_opts *o = into;
 
-	return nodes_parse_number(text, strlen(text), &o->page_node) &&
-	    o->page_node != 0 ? 0 : -EINVAL;
+	return nodes_parse_number(text, strlen(text), &o->bridge.page_node) &&
+	    o->bridge.page_node != 0 ? 0 : -EINVAL;
 }
 
 static int
@@ -52,8 +52,8 @@ take_printer(void *into, const char *text)
 
 	if (text != NULL && !print_name_ok(text))
 		return -EINVAL;
-	o->print = true;
-	o->printer = text;
+	o->print.on = true;
+	o->print.printer = text;
 	return 0;
 }
 
@@ -116,7 +116,7 @@ check_options(struct node_opts *o, uint64_t given)
 {
 	enum node_kind kind = node_kind(o);
 
-	if (o->bridge && o->argv != NULL) {
+	if (o->bridge.on && o->argv != NULL) {
 		fprintf(stderr, "pageknode: --stdio takes no command\n");
 		return -EINVAL;
 	}

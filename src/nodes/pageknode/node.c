@@ -117,7 +117,7 @@ on_second(uv_timer_t *timer)
 static void
 check_done(struct node *node)
 {
-	if (node->closing || node->opts.daemon || node->serve->count > 0 ||
+	if (node->life.closing || node->opts.daemon || node->serve->count > 0 ||
 	    report_waits(&node->images->report) || run_awaits_page(node))
 		return;
 	if (node->opts.argv == NULL || node->command.ended)
@@ -192,7 +192,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	node->loop = loop;
 	node->hooks = &hooks;
 	node->opts = *opts;
-	node->begun = mono_now();
+	node->life.begun = mono_now();
 	hello_init(node->hello, node);
 	recorder_init(node);
 	node->store.fds.fd = -1;
@@ -224,9 +224,9 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	lookup_init(node);
 	self_watch_init(node);
 	node_stress_init(node);
-	node->second.data = node;
-	uv_timer_init(loop, &node->second);
-	uv_timer_start(&node->second, on_second, 1000, 1000);
+	node->life.second.data = node;
+	uv_timer_init(loop, &node->life.second);
+	uv_timer_start(&node->life.second, on_second, 1000, 1000);
 	images_begin(node);
 	return 0;
 no_serve:
@@ -245,7 +245,7 @@ no_report:
 void
 node_close(struct node *node)
 {
-	node->closing = true;
+	node->life.closing = true;
 	hello_stop(node->hello);
 	serve_close(node);
 	node_stress_close(node);
@@ -259,7 +259,7 @@ node_close(struct node *node)
 	device_close(node);
 	replay_close(node);
 	check_report(node);
-	uv_close((uv_handle_t *)&node->second, NULL);
+	uv_close((uv_handle_t *)&node->life.second, NULL);
 	drain_close(node);
 	listings_close(node);
 }
@@ -474,9 +474,9 @@ nodes_main(int argc, char **argv)
 	r = node_options(argc, argv, &opts);
 	if (r >= 0)
 		return r;
-	if (opts.bridge)
+	if (opts.bridge.on)
 		return bridge_run(&(struct bridge_opts){ .roles = opts.roles,
-		    .node = opts.page_node, .target = opts.target });
+		    .node = opts.bridge.page_node, .target = opts.bridge.target });
 	/* It was executed as /proc/self/exe. */
 	if (opts.supervised >= 0)
 		prctl(PR_SET_NAME, "pageknode");

@@ -170,7 +170,7 @@ check_ask(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 	} else if (k == k->node->own_stream) {
 		err = -EPERM;
 		text = "this is the node itself, and no target";
-	} else if (k->node->closing) {
+	} else if (k->node->life.closing) {
 		err = -ESRCH;
 		text = "the node ends";
 	} else if (!keeper_is_live(k) || k->image.pid == 0) {

@@ -209,7 +209,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		recorder_stat(c->node, reply.stats.n);
 		listings_stat(c->node, &reply.stats);
 		reply.stats.n[WIRE_N_UP_S] =
-		    (uint64_t)mono_ms_since(c->node->begun) / 1000;
+		    (uint64_t)mono_ms_since(c->node->life.begun) / 1000;
 	} else {
 		row = find_row(c, m, m->stat.index);
 		if (row == NULL)

@@ -176,11 +176,11 @@ print_listing(struct node *node, const struct spool_entry *e)
 	struct listings *l = &node->serve->listings;
 	int r = 0;
 
-	if (!node->opts.print)
+	if (!node->opts.print.on)
 		return;
 	if (l->print == NULL)
 		r = print_new(&l->print, node->loop, l->spool,
-		    node->opts.printer);
+		    node->opts.print.printer);
 	if (r < 0)
 		fprintf(stderr, "pageknode: listing %s was not printed: %s\n",
 		    base_shown(e->name), strerror(-r));

@@ -100,7 +100,7 @@ arm_found(struct nodes_session *s)
 void
 arm_numbers(struct nodes_session *s)
 {
-	uint64_t armed = s->keeper[WIRE_N_ARMED_MS];
+	uint64_t armed = s->counters.keeper[WIRE_N_ARMED_MS];
 
 	s->look.arming.since_wall_ms = (int64_t)armed;
 	if (armed == 0 || armed == s->arming.seen || s->opts.look_only ||

@@ -137,7 +137,7 @@ room_for(const struct nodes_session *s, uint64_t blocks)
 	bool literal = kind_of(s) == BLKLIST_LITERAL;
 	uint32_t most = literal ? NODES_MAX : BLKLIST_MAX;
 	uint32_t room = s->look.classic ? NODES_MAX_CLASSIC : NODES_MAX;
-	uint64_t node = s->keeper[WIRE_N_MAX];
+	uint64_t node = s->counters.keeper[WIRE_N_MAX];
 
 	if (s->opts.max != 0)
 		return s->opts.max;
@@ -159,7 +159,7 @@ new_list_of(struct nodes_session *s, uint32_t max, struct blklist **out)
 	/* The nibble of other nodes' records may look like a level. */
 	blklist_set_opaque(*out, s->look.classic && !s->look.levels);
 	blklist_set_since_click(*out, o->since_click ||
-	    s->keeper[WIRE_N_EARLIER] > 0 || s->keeper[WIRE_N_ARMED_MS] != 0);
+	    s->counters.keeper[WIRE_N_EARLIER] > 0 || s->counters.keeper[WIRE_N_ARMED_MS] != 0);
 	blklist_sample(*out, s->look.sample);
 	/* For the earlier blocks at an address; works without memory too. */
 	blklist_remember(*out, REMEMBERED);
@@ -486,7 +486,7 @@ intake_retake(struct nodes_session *s)
 		blklist_sample(s->intake.list, s->look.sample);
 		s->intake.build = s->intake.list;
 		s->intake.put_full = 0;
-	} else if (new_list(s, s->keeper[WIRE_N_LIVE_BLOCKS],
+	} else if (new_list(s, s->counters.keeper[WIRE_N_LIVE_BLOCKS],
 	    &s->intake.build) < 0) {
 		s->intake.build = NULL;
 		s->intake.retake = true;

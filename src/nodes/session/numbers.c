@@ -10,7 +10,7 @@
 void
 numbers_set_lost(struct nodes_session *s)
 {
-	uint64_t total = s->keeper[WIRE_N_LOST];
+	uint64_t total = s->counters.keeper[WIRE_N_LOST];
 
 	if (s->opts.since_click)
 		total = 0;
@@ -31,7 +31,7 @@ count_full(const struct nodes_session *s)
 	uint64_t own =
 	    s->intake.list != NULL ? blklist_counts(s->intake.list)->full : 0;
 	uint64_t read = own > s->intake.put_full ? own - s->intake.put_full : 0;
-	uint64_t node = s->opts.since_click ? 0 : s->keeper[WIRE_N_FULL];
+	uint64_t node = s->opts.since_click ? 0 : s->counters.keeper[WIRE_N_FULL];
 
 	return (node > read ? node : read) + s->intake.put_full;
 }
@@ -40,9 +40,9 @@ count_full(const struct nodes_session *s)
 static uint64_t
 count_before(const struct nodes_session *s, enum wire_number node, uint64_t own)
 {
-	if (s->opts.since_click || s->keeper[node] <= own)
+	if (s->opts.since_click || s->counters.keeper[node] <= own)
 		return 0;
-	return s->keeper[node] - own;
+	return s->counters.keeper[node] - own;
 }
 
 static struct nodes_errors
@@ -71,9 +71,9 @@ numbers_check_whole(struct nodes_session *s)
 
 	look->loss.full = count_full(s);
 	look->loss.before = errors_before(s);
-	look->loss.unsure = !s->opts.since_click && (s->keeper[WIRE_N_UNSURE] != 0 ||
-	    (partial && !s->losses.lossy && s->keeper[WIRE_N_FULL] == 0));
-	look->loss.doubt = look->loss.unsure ? s->keeper[WIRE_N_UNSURE] : 0;
+	look->loss.unsure = !s->opts.since_click && (s->counters.keeper[WIRE_N_UNSURE] != 0 ||
+	    (partial && !s->losses.lossy && s->counters.keeper[WIRE_N_FULL] == 0));
+	look->loss.doubt = look->loss.unsure ? s->counters.keeper[WIRE_N_UNSURE] : 0;
 	look->complete = !s->losses.lossy && !look->loss.unsure &&
 	    look->loss.full == 0;
 	/* 0: before this session. */
@@ -85,7 +85,7 @@ numbers_check_whole(struct nodes_session *s)
 void
 numbers_take(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
 {
-	memcpy(s->keeper, n, sizeof s->keeper);
+	memcpy(s->counters.keeper, n, sizeof s->counters.keeper);
 	numbers_set_lost(s);
 	replay_numbers(s);
 	s->look.loss.bad_records = n[WIRE_N_BAD] > s->losses.bad ? n[WIRE_N_BAD] :
@@ -137,7 +137,7 @@ is_not_run(const struct wire_stats *st)
 static void
 take_node_stats(struct nodes_session *s, const struct wire_stats *st)
 {
-	memcpy(s->node, st->n, sizeof s->node);
+	memcpy(s->counters.node, st->n, sizeof s->counters.node);
 	link_text(s->texts.missed, sizeof s->texts.missed, st->missed);
 }
 

@@ -144,7 +144,7 @@ continue_step(struct nodes_session *s, const struct wire_named *named)
 static void
 count_unread(struct nodes_session *s)
 {
-	uint64_t known = s->keeper[WIRE_N_RECORDS] + s->keeper[WIRE_N_LOST];
+	uint64_t known = s->counters.keeper[WIRE_N_RECORDS] + s->counters.keeper[WIRE_N_LOST];
 
 	if (s->intake.counting && known >= s->intake.cursor)
 		s->look.loss.lost[STREAM_RESTART] += known + 1 - s->intake.cursor;
@@ -188,7 +188,7 @@ reconnect_set_found(struct nodes_session *s)
 		s->losses.lossy = s->losses.partial = s->losses.mending =
 		    s->losses.torn = false;
 		s->losses.seen = s->losses.bad = s->losses.mended = 0;
-		memset(s->keeper, 0, sizeof s->keeper);
+		memset(s->counters.keeper, 0, sizeof s->counters.keeper);
 		s->arming.seen = 0;
 		session_say(s, "the node was restarted: the list is its new "
 		    "one");

@@ -10,7 +10,7 @@
 void
 replay_numbers(struct nodes_session *s)
 {
-	const uint64_t *n = s->keeper;
+	const uint64_t *n = s->counters.keeper;
 
 	s->look.replay.on = n[WIRE_N_REPLAY] != 0;
 	s->look.replay.state = (enum wire_replay_state)n[WIRE_N_REPLAY];

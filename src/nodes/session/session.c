@@ -490,7 +490,7 @@ reset_session(struct nodes_session *s, const struct nodes_session_opts *opts)
 	};
 	s->texts.said_for = 0;
 	s->texts.target[0] = s->texts.reason[0] = s->texts.device[0] = '\0';
-	memset(s->keeper, 0, sizeof s->keeper);
+	memset(s->counters.keeper, 0, sizeof s->counters.keeper);
 	s->clock.fresh_ms = 0;
 	return 0;
 }
@@ -605,8 +605,8 @@ nodes_session_look(struct nodes_session *s)
 	look->command.output = s->texts.output;
 	look->command.trouble = s->texts.trouble;
 	look->node.socket = s->texts.socket;
-	look->keeper = s->keeper;
-	look->node.numbers = s->node;
+	look->keeper = s->counters.keeper;
+	look->node.numbers = s->counters.node;
 	look->node.missed = s->texts.missed;
 	numbers_check_whole(s);
 	regions_look(s);

@@ -325,8 +325,10 @@ struct nodes_session {
 	enum session_step step;
 	unsigned retry_in;		/* cycles until the step is tried again */
 
-	uint64_t keeper[WIRE_STATS_COUNT];	/* target's counters */
-	uint64_t node[WIRE_STATS_COUNT];	/* of the link's node itself */
+	struct {
+		uint64_t keeper[WIRE_STATS_COUNT];	/* of the target */
+		uint64_t node[WIRE_STATS_COUNT];	/* of the link's node itself */
+	} counters;
 
 	struct session_stream stream;
 	struct session_choice choice;

@@ -40,7 +40,7 @@ get_setting(const struct app *app, unsigned id)
 	if (app->set[id] != NULL)
 		return (struct config_value){ .text = app->set[id],
 		    .origin = CONFIG_PAGE };
-	return config_value(o->config, o, id);
+	return config_value(o->config.values, o, id);
 }
 
 /* --- settings that take effect at once ------------------------------------ */
@@ -284,7 +284,7 @@ app_save_settings(struct app *app)
 		app_say(app, "nothing has been :set; no file is written");
 		return;
 	}
-	r = config_user_path(app->watch->options->config, path);
+	r = config_user_path(app->watch->options->config.values, path);
 	if (r == 0)
 		r = config_save(path, value);
 	if (r == -EINVAL)

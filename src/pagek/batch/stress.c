@@ -208,7 +208,7 @@ static int
 try_files(struct batch_stress *b)
 {
 	struct stress_sample s;
-	int err = stress_open(&b->files, b->o->root != NULL ? b->o->root : "/");
+	int err = stress_open(&b->files, b->o->stress.root != NULL ? b->o->stress.root : "/");
 
 	if (err == 0 && wants_boot(b->o))
 		stress_want_boot(b->files);
@@ -227,7 +227,7 @@ try_files(struct batch_stress *b)
 static int
 open_here(struct batch_stress *b)
 {
-	int err = b->o->root == NULL && b->o->only == NULL ? try_nodes(b) : 0;
+	int err = b->o->stress.root == NULL && b->o->stress.only == NULL ? try_nodes(b) : 0;
 
 	if (err == 0 && (b->session == NULL || source_of(b) > STRESS_FILE))
 		err = try_files(b);

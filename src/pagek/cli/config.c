@@ -448,7 +448,7 @@ int
 config_load(struct config *c, const struct options *o, config_say_cb say,
     void *arg)
 {
-	const char *wanted = o->config_file;
+	const char *wanted = o->config.file;
 	char path[PATH_MAX];
 	int r;
 

@@ -77,8 +77,8 @@ take_topic(struct parse *p, const char *word)
 	const char *names[COMMANDS];
 	char clause[NEAREST_CLAUSE];
 
-	p->o->topic = command_find(word);
-	if (p->o->topic != COMMANDS)
+	p->o->words.topic = command_find(word);
+	if (p->o->words.topic != COMMANDS)
 		return 0;
 	command_names(names);
 	return option_fail(p, "no command '%s'%s", base_shown(word),
@@ -95,7 +95,7 @@ take_shell(struct parse *p, const char *word)
 
 	for (size_t i = 0; i < BASE_NELEM(names); i++)
 		if (strcmp(word, names[i]) == 0) {
-			p->o->shell = names[i];
+			p->o->words.shell = names[i];
 			return 0;
 		}
 	return option_fail(p, "no completion for '%s'%s", base_shown(word),
@@ -122,11 +122,11 @@ take_listing(struct parse *p, const char *word)
 {
 	struct options *o = p->o;
 
-	if (o->name == NULL && (o->target_given || is_listing_name(word))) {
-		o->name = word;
+	if (o->words.name == NULL && (o->target_given || is_listing_name(word))) {
+		o->words.name = word;
 		return 0;
 	}
-	if (!o->target_given && o->name == NULL)
+	if (!o->target_given && o->words.name == NULL)
 		return take_target(p, word);
 	return option_fail(p, "one word too many: '%s'", base_shown(word));
 }
@@ -232,8 +232,8 @@ take_mark(struct parse *p, const char *word)
 {
 	struct options *o = p->o;
 
-	if (o->name == NULL) {
-		o->name = word;
+	if (o->words.name == NULL) {
+		o->words.name = word;
 		return 0;
 	}
 	if (!o->target_given)
@@ -311,7 +311,7 @@ take_word(struct parse *p, const char *word, unsigned *words)
 	case WORDS_TOPIC:
 		return take_topic(p, word);
 	case WORDS_MEMORY:
-		o->memory = word;
+		o->words.memory = word;
 		return 0;
 	case WORDS_CAPTURE:
 		return take_capture(p, word);
@@ -669,7 +669,7 @@ check_group(struct parse *p)
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 
 	if (kind == NULL)
-		return o->sort_groups_only ? option_fail(p, "--sort=%s sorts "
+		return o->sort.groups_only ? option_fail(p, "--sort=%s sorts "
 		    "groups%s", o->text[OPTION_SORT],
 		    command_in(o->command, GROUP_SCREEN) ?
 		    ": give --group too, as in --group=site" :
@@ -750,7 +750,7 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		.command = COMMAND_DEFAULT,
 		.target = { .kind = TARGET_LOCAL, .word = "local",
 		    .name = "" },
-		.topic = COMMANDS,
+		.words = { .topic = COMMANDS },
 		.tree.by = PROFILE_FUNCTION,
 		.page = { .listing = "" },
 		.node = { NODE_OPTS_NONE },

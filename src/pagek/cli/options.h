@@ -315,6 +315,20 @@ enum option_source {
 
 struct config;
 
+/* Words of the command line that are no option and no target. */
+struct word_options {
+	const char *name;		/* listings: the one to print, NULL: list them; mark: its name */
+	enum command topic;		/* help: the command to explain; COMMANDS: all */
+	const char *shell;		/* completion: the shell, or "targets"; NULL */
+	const char *memory;		/* mdd-dump: core:FILE or pid:N; NULL */
+};
+
+/* --root: stress, refcnt. */
+struct stress_options {
+	const char *root;		/* a folder; NULL: this machine */
+	const char *only;		/* "command", a process id; NULL: all requests */
+};
+
 struct options {
 	enum command command;
 	bool command_given;			/* the command line names a command */
@@ -322,21 +336,23 @@ struct options {
 	bool target_given;			/* a TARGET word was given */
 	bool target_twice;			/* diff: two moments of it */
 	char *const *argv;		/* run, check: the command, NULL-ended; NULL */
-	const char *name;		/* listings: the one to print, NULL: list them; mark: its name */
-	enum command topic;		/* help: the command to explain; COMMANDS: all */
-	const char *shell;		/* completion: the shell, or "targets"; NULL */
+	struct word_options words;
 	enum option_source source[OPTIONS];
 	const char *text[OPTIONS];	/* values as given on the command line; NULL */
-	const char *config_file;	/* --config; NULL */
-	const struct config *config;	/* origin of each value; borrowed */
+	struct {
+		const char *file;		/* --config; NULL */
+		const struct config *values;	/* origin of each value; borrowed */
+	} config;
 
 	enum text_format format;
 	const char *output;		/* NULL: standard output; run: standard error */
 	const char *fields;		/* comma-separated names; NULL: all */
 	uint64_t limit;			/* 0: all */
 	struct page_opts page;
-	bool sort_reversed;			/* the order of --sort itself is reversed, as in Ns */
-	bool sort_groups_only;			/* --sort has a word that blocks do not have */
+	struct {
+		bool reversed;		/* the order of --sort itself is reversed, as in Ns */
+		bool groups_only;	/* --sort has a word that blocks do not have */
+	} sort;
 	struct filter_option filter;
 	struct skip_options skip;
 	enum list_choice list;
@@ -350,9 +366,7 @@ struct options {
 	struct usage_options usage;
 	struct refcnt_options refcnt;
 	struct stale_options stale;
-	const char *memory;		/* core:FILE or pid:N; NULL */
-	const char *root;		/* stress: a folder; NULL: this machine */
-	const char *only;		/* stress: "command", a process id; NULL: all requests */
+	struct stress_options stress;
 };
 
 static inline bool

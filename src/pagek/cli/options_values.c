@@ -95,14 +95,14 @@ set_sort(struct parse *p, const char *arg)
 	    page_sum_called(arg, &by) == 0;
 	if (of_groups)
 		p->o->page.group_sort = by;
-	p->o->sort_groups_only = !page_sorting_parse(arg, &sorting);
-	if (p->o->sort_groups_only)
+	p->o->sort.groups_only = !page_sorting_parse(arg, &sorting);
+	if (p->o->sort.groups_only)
 		return of_groups ? 0 : option_fail(p, "--sort=%s: not one of "
 		    "%s, nor up to %d letters for them such as Ns, nor of "
 		    PAGE_SUM_WORDS " for groups", base_shown(arg),
 		    option_argument(OPTION_SORT), PAGE_SORTINGS);
 	/* --reverse inverts it, before or behind --sort. */
-	p->o->sort_reversed = sorting.by[0].reverse;
+	p->o->sort.reversed = sorting.by[0].reverse;
 	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
 	page_sorting_put(&sorting, &p->o->page);
 	return 0;
@@ -254,7 +254,7 @@ set_reverse(struct parse *p, const char *arg)
 
 	(void)arg;
 	page_sorting_get(&p->o->page, &sorting);
-	sorting.by[0].reverse = !p->o->sort_reversed;
+	sorting.by[0].reverse = !p->o->sort.reversed;
 	page_sorting_put(&sorting, &p->o->page);
 	p->o->page.group_reverse = true;
 	return 0;

@@ -698,7 +698,7 @@ put_targets(FILE *out, uv_loop_t *loop)
 int
 cmd_completion_check(struct parse *p)
 {
-	if (p->o->shell == NULL)
+	if (p->o->words.shell == NULL)
 		return option_fail(p, "'pagek completion' needs a shell: bash, "
 		    "zsh or fish");
 	return 0;
@@ -707,11 +707,11 @@ cmd_completion_check(struct parse *p)
 int
 cmd_completion(const struct options *o, uv_loop_t *loop)
 {
-	if (strcmp(o->shell, "bash") == 0)
+	if (strcmp(o->words.shell, "bash") == 0)
 		put_bash(stdout);
-	else if (strcmp(o->shell, "zsh") == 0)
+	else if (strcmp(o->words.shell, "zsh") == 0)
 		put_zsh(stdout);
-	else if (strcmp(o->shell, "fish") == 0)
+	else if (strcmp(o->words.shell, "fish") == 0)
 		put_fish(stdout);
 	else
 		put_targets(stdout, loop);

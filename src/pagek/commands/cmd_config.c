@@ -86,11 +86,11 @@ cmd_config(const struct options *o, uv_loop_t *loop)
 	for (id = 0; id < OPTIONS; id++) {
 		if (!config_has(id))
 			continue;
-		v = config_value(o->config, o, id);
+		v = config_value(o->config.values, o, id);
 		put_setting(stdout, option_name(id),
 		    option_argument(id), &v);
 	}
-	put_keys(stdout, o->config);
-	put_colors(stdout, o->config);
+	put_keys(stdout, o->config.values);
+	put_colors(stdout, o->config.values);
 	return output_close(stdout, NULL, PAGEK_OK);
 }

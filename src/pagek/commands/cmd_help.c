@@ -105,7 +105,7 @@ int
 cmd_help(const struct options *o, uv_loop_t *loop)
 {
 	(void)loop;
-	options_help(stdout, o->topic);
+	options_help(stdout, o->words.topic);
 	/* Checks for a write error before another call overwrites errno. */
 	output_going(stdout);
 	return output_close(stdout, NULL, PAGEK_OK);

@@ -235,7 +235,7 @@ static int
 fetch_listing(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     FILE *to, struct request *q)
 {
-	int err = nodes_listing_get(&q->listing, link, o->name, fileno(to),
+	int err = nodes_listing_get(&q->listing, link, o->words.name, fileno(to),
 	    on_done, q);
 
 	/* -EINVAL: the name is empty or too long to be sent. */
@@ -246,7 +246,7 @@ fetch_listing(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	nodes_listing_close(q->listing);
 	q->listing = NULL;
 	if (q->err < 0)
-		complain("%s: %s", o->name, q->words);
+		complain("%s: %s", o->words.name, q->words);
 	return status_of(q->err);
 }
 
@@ -340,10 +340,10 @@ cmd_listings_check(struct parse *p)
 	if (target_is_own(&o->target))
 		return option_fail(p, "'%s' is a node of the page's own, and "
 		    "stores no listings", o->target.word);
-	if (o->name != NULL && options_as_data(o))
+	if (o->words.name != NULL && options_as_data(o))
 		return option_fail(p, "--format has no meaning for one "
 		    "listing: it is printed as it was sent");
-	if (o->name != NULL && option_given(o, OPTION_UTC))
+	if (o->words.name != NULL && option_given(o, OPTION_UTC))
 		return option_fail(p, "--utc has no meaning for one listing");
 	return 0;
 }
@@ -356,7 +356,7 @@ cmd_listings(const struct options *o, uv_loop_t *loop)
 	int status = open_node(o, loop, &link);
 
 	if (status == PAGEK_OK)
-		status = o->name != NULL ? print_one(o, loop, link, &q) :
+		status = o->words.name != NULL ? print_one(o, loop, link, &q) :
 		    list_all(o, loop, link, &q);
 	pump_down(loop, NULL, link);
 	free(q.list);

@@ -32,11 +32,11 @@ set_mark(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	const struct nodes_marks *m = nodes_session_marks(s);
 	const struct wire_named_mark *mark;
-	int status = batch_set_mark(o, loop, s, o->name);
+	int status = batch_set_mark(o, loop, s, o->words.name);
 
 	if (status != PAGEK_OK)
 		return status;
-	mark = nodes_marks_find(m, o->name);
+	mark = nodes_marks_find(m, o->words.name);
 	if (mark == NULL) {
 		complain("%s: the node's answer has no such mark",
 		    o->target.word);
@@ -50,12 +50,12 @@ set_mark(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 int
 cmd_mark_check(struct parse *p)
 {
-	if (p->o->name == NULL)
+	if (p->o->words.name == NULL)
 		return option_fail(p, "'pagek mark' needs a NAME, as in 'pagek "
 		    "mark deploy-42'; 'pagek marks' lists them");
-	if (!wire_is_mark_name(p->o->name, strlen(p->o->name)))
+	if (!wire_is_mark_name(p->o->words.name, strlen(p->o->words.name)))
 		return option_fail(p, "'%.64s': " WIRE_MARK_RULE,
-		    base_shown(p->o->name));
+		    base_shown(p->o->words.name));
 	if (target_is_own(&p->o->target))
 		return option_fail(p, "'%s' ends with this command, and so "
 		    "would its marks", p->o->target.word);

@@ -129,7 +129,7 @@ page_export_groups(struct page *page, const struct page_view *v,
 	const struct page_group_kind *kind = page_group_kind(page->group.kind);
 	struct page_groups *g = page->groups;
 
-	if (g == NULL || !g->started || g->shown.kind != page->group.kind)
+	if (g == NULL || !g->pass.started || g->shown.kind != page->group.kind)
 		return -EAGAIN;
 	sums->n = g->nrow;
 	sums->omitted = g->all - g->nrow;

@@ -295,7 +295,7 @@ page_branch_open(struct page_groups *g, const struct page_group_ref *of,
 	if (g->branches == NULL)
 		return -ENOMEM;
 	/* Ranking and walk still use those that are closed. */
-	if (g->step != GROUPS_RANK && !g->branches->walking)
+	if (g->pass.step != GROUPS_RANK && !g->branches->walking)
 		free_closed(g->branches);
 	page_branches_plan(g);
 	if (g->branches->n == PAGE_BRANCHES_MAX)

@@ -212,9 +212,9 @@ page_open_group(struct page *page, const struct page_view *v)
 	if (page_members_begin(page, v, true) < 0)
 		return false;
 	profile_pending_begin(g->profile);
-	g->step = GROUPS_MEMBERS;
-	g->scan.runs = false;
-	g->hasty = true;
+	g->pass.step = GROUPS_MEMBERS;
+	g->pass.scan.runs = false;
+	g->pass.hasty = true;
 	page_refreeze(page);
 	page->group.back = (struct page_place){ .offs = page->offs,
 		.cursor = cursor };

@@ -132,7 +132,7 @@ static bool
 keeps_order(const struct page_groups *g, const struct page *page,
     const struct page_view *v)
 {
-	return !g->unfreeze && g->shown.kind == page->group.kind &&
+	return !g->pass.unfreeze && g->shown.kind == page->group.kind &&
 	    is_sorted_as(&g->shown, page) &&
 	    profile_ranking_size(g->shown.groups) > 0 &&
 	    page_groups_are_frozen(page, v);
@@ -181,8 +181,8 @@ begin_walk(struct page_groups *g, const struct page *page,
 	profile_pending_begin(g->profile);
 	g->coming_tags = tags_of(page);
 	profile_cells_begin(g->cells, g->coming_tags.by_caller);
-	g->step = GROUPS_WALK;
-	scan_begin(&g->scan);
+	g->pass.step = GROUPS_WALK;
+	scan_begin(&g->pass.scan);
 	g->source.of = question_of(page, v);
 	g->source.list = v->look->list;
 	g->source.ms = v->look->now_ms;
@@ -207,7 +207,7 @@ begin_rank(struct page_groups *g, const struct page *page,
 	if (r < 0)
 		return r;
 	g->missing = (size_t)r;
-	g->step = GROUPS_RANK;
+	g->pass.step = GROUPS_RANK;
 	g->callers.left = g->callers.of = profile_cells_count(g->cells);
 	g->coming.of = g->summed;
 	g->coming.kind = page->group.kind;
@@ -251,7 +251,7 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v)
 	int r;
 
 	page_walk_portion(&g->walk, v->look->list,
-	    (uint64_t)g->scan.units / BLOCK_UNITS + 1);
+	    (uint64_t)g->pass.scan.units / BLOCK_UNITS + 1);
 	page_choice_begin(page, v);
 	while ((n = page_walk_next(&g->walk, v->look->list, rows,
 	    WALK_ROWS)) > 0) {
@@ -262,7 +262,7 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v)
 			r = add_cells(g, v, rows, kept);
 		if (r < 0)
 			return r;
-		scan_spend(&g->scan, BLOCK_UNITS * (int64_t)n);
+		scan_spend(&g->pass.scan, BLOCK_UNITS * (int64_t)n);
 	}
 	if (!g->walk.over)
 		return 0;
@@ -290,7 +290,7 @@ show_ranking(struct page_groups *g)
 	g->nrow = g->all - g->nnew;
 	if (g->nrow > PAGE_GROUPS_MAX)
 		g->nrow = PAGE_GROUPS_MAX;
-	g->unfreeze = false;
+	g->pass.unfreeze = false;
 	g->window.n = 0;
 	g->serial++;
 	page_branches_show(g);
@@ -302,7 +302,7 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v)
 	const struct page_group_kind *k = page_group_kind(g->coming.kind);
 	int64_t each = k != NULL && k->by == PROFILE_FRAME ? FRAMES_UNITS :
 	    CALLER_UNITS;
-	size_t some = (size_t)(g->scan.units / each) + 1, left = g->callers.left;
+	size_t some = (size_t)(g->pass.scan.units / each) + 1, left = g->callers.left;
 	int r;
 
 	if (g->coming.kind != page->group.kind ||
@@ -313,20 +313,20 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v)
 		r = profile_ranking_count(g->coming.groups, some, &left);
 		if (r < 0)
 			return r;
-		scan_spend(&g->scan, each * (int64_t)(some < g->callers.left ?
+		scan_spend(&g->pass.scan, each * (int64_t)(some < g->callers.left ?
 		    some : g->callers.left));
 		g->callers.left = left;
 		if (left > 0)
 			return 0;
 	}
 	show_ranking(g);
-	g->step = GROUPS_IDLE;
+	g->pass.step = GROUPS_IDLE;
 	if (page->group.opened) {
-		g->step = GROUPS_MEMBERS;
+		g->pass.step = GROUPS_MEMBERS;
 		return page_members_begin(page, v, false);
 	}
 	if (page_branches_walk(g, page, v))
-		g->step = GROUPS_MEMBERS;
+		g->pass.step = GROUPS_MEMBERS;
 	return 0;
 }
 
@@ -334,7 +334,7 @@ static int
 do_members(struct page_groups *g, struct page *page,
     const struct page_view *v)
 {
-	size_t some = (size_t)(g->scan.units / MEMBER_UNITS) + 1;
+	size_t some = (size_t)(g->pass.scan.units / MEMBER_UNITS) + 1;
 	bool over = true;
 	int r = 0;
 
@@ -342,10 +342,10 @@ do_members(struct page_groups *g, struct page *page,
 		r = page_members_next(page, v, some, &over);
 	else
 		r = page_branches_next(g, page, v, some, &over);
-	scan_spend(&g->scan, MEMBER_UNITS * (int64_t)some);
+	scan_spend(&g->pass.scan, MEMBER_UNITS * (int64_t)some);
 	if (!over)
 		return r;
-	g->step = GROUPS_IDLE;
+	g->pass.step = GROUPS_IDLE;
 	return r;
 }
 
@@ -354,10 +354,10 @@ do_steps(struct page_groups *g, struct page *page, const struct page_view *v)
 {
 	int r = 0;
 
-	while (r == 0 && g->step != GROUPS_IDLE && scan_has_budget(&g->scan)) {
-		if (g->step == GROUPS_WALK)
+	while (r == 0 && g->pass.step != GROUPS_IDLE && scan_has_budget(&g->pass.scan)) {
+		if (g->pass.step == GROUPS_WALK)
 			r = do_walk(g, page, v);
-		else if (g->step == GROUPS_RANK)
+		else if (g->pass.step == GROUPS_RANK)
 			r = do_rank(g, page, v);
 		else
 			r = do_members(g, page, v);
@@ -382,19 +382,19 @@ begin_due_step(struct page_groups *g, struct page *page,
 {
 	bool due;
 
-	if (!g->started || g->source.round != page->round ||
+	if (!g->pass.started || g->source.round != page->round ||
 	    g->source.stream_no != v->look->stream_no) {
-		g->hasty = g->unfreeze = true;
+		g->pass.hasty = g->pass.unfreeze = true;
 		return begin_walk(g, page, v, true);
 	}
 	/* In another list of the same stream the walk continues. */
-	if (g->step != GROUPS_IDLE)
+	if (g->pass.step != GROUPS_IDLE)
 		return 0;
-	due = page->medium == PAGE_WHOLE || scan_is_due(&g->scan, v->now);
+	due = page->medium == PAGE_WHOLE || scan_is_due(&g->pass.scan, v->now);
 	if (due && !is_up_to_date(g, v))
 		return begin_walk(g, page, v, false);
 	if (due && g->missing > 0)
-		scan_begin(&g->scan);
+		scan_begin(&g->pass.scan);
 	else if (g->shown.kind == page->group.kind &&
 	    is_sorted_as(&g->shown, page) &&
 	    (!g->shown.frozen || keeps_order(g, page, v)))
@@ -408,34 +408,34 @@ refresh_groups(struct page_groups *g, struct page *page,
 {
 	int r;
 
-	scan_portion(&g->scan, PORTION, 0);
+	scan_portion(&g->pass.scan, PORTION, 0);
 	/* Rows of another kind would be below a wrong heading. */
 	if (g->shown.kind != page->group.kind) {
 		clear_rows(g);
-		g->hasty = true;
+		g->pass.hasty = true;
 	}
 	/* The session has not yet all blocks. */
 	if (v->look->window)
 		return 0;
 	r = begin_due_step(g, page, v);
-	g->started = true;
+	g->pass.started = true;
 	g->source.round = page->round;
 	g->source.stream_no = v->look->stream_no;
-	if (r == 0 && g->step == GROUPS_IDLE)
+	if (r == 0 && g->pass.step == GROUPS_IDLE)
 		return 0;
-	if (g->hasty)
-		g->scan.units = HASTY_PORTION;
+	if (g->pass.hasty)
+		g->pass.scan.units = HASTY_PORTION;
 	if (r == 0)
 		r = do_steps(g, page, v);
 	/* Without memory it begins again when it is due. */
 	if (r < 0)
-		g->step = GROUPS_IDLE;
-	scan_pause(&g->scan);
-	if (g->step != GROUPS_IDLE)
+		g->pass.step = GROUPS_IDLE;
+	scan_pause(&g->pass.scan);
+	if (g->pass.step != GROUPS_IDLE)
 		return r;
-	if (g->scan.runs)
-		scan_done(&g->scan, v->now);
-	g->hasty = false;
+	if (g->pass.scan.runs)
+		scan_done(&g->pass.scan, v->now);
+	g->pass.hasty = false;
 	return r;
 }
 
@@ -446,11 +446,11 @@ refresh_whole(struct page_groups *g, struct page *page,
 {
 	int r = 0;
 
-	while (r == 0 && g->step != GROUPS_IDLE)
+	while (r == 0 && g->pass.step != GROUPS_IDLE)
 		r = refresh_groups(g, page, v);
 	if (r == 0 && page_group_below(page) != 0)
 		r = page_expand_first_groups(page, v);
-	while (r == 0 && g->step != GROUPS_IDLE)
+	while (r == 0 && g->pass.step != GROUPS_IDLE)
 		r = refresh_groups(g, page, v);
 	return r;
 }
@@ -476,15 +476,15 @@ page_groups_fill(struct page *page, const struct page_view *v)
 	struct page_groups *g = page->groups;
 	int r;
 
-	if (g->step == GROUPS_WALK) {
+	if (g->pass.step == GROUPS_WALK) {
 		profile_pending_begin(g->profile);
-		g->scan.runs = false;
+		g->pass.scan.runs = false;
 	}
-	g->hasty = true;
+	g->pass.hasty = true;
 	r = begin_rank(g, page, v);
 	/* The step before was given up. */
 	if (r < 0)
-		g->step = GROUPS_IDLE;
+		g->pass.step = GROUPS_IDLE;
 	return r;
 }
 
@@ -528,12 +528,12 @@ page_groups_waiting(const struct page_groups *g, char *out, size_t cap)
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (g->step == GROUPS_IDLE || g->nrow > 0)
+	if (g->pass.step == GROUPS_IDLE || g->nrow > 0)
 		return;
-	if (g->step == GROUPS_WALK && g->walk.blocks > 0) {
+	if (g->pass.step == GROUPS_WALK && g->walk.blocks > 0) {
 		done = g->walk.passed;
 		of = g->walk.blocks;
-	} else if (g->step == GROUPS_RANK && g->callers.of > 0) {
+	} else if (g->pass.step == GROUPS_RANK && g->callers.of > 0) {
 		done = g->callers.of - g->callers.left;
 		of = g->callers.of;
 	}

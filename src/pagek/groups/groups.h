@@ -130,11 +130,13 @@ struct page_groups {
 	size_t missing;		/* callers that lack names */
 	uint64_t serial;	/* rises with profile and rows */
 
-	bool started;		/* there was a pass, or there is one */
-	enum page_groups_step step;
-	struct scan scan;	/* runs during walk and ranking of a pass */
-	bool hasty;		/* the viewer waits for the first rows: larger portions */
-	bool unfreeze;		/* other blocks are grouped: the next ranking has its own order */
+	struct {
+		bool started;	/* there was one, or there is */
+		enum page_groups_step step;
+		struct scan scan;	/* runs during walk and ranking */
+		bool hasty;	/* the viewer waits for the first rows: larger portions */
+		bool unfreeze;	/* other blocks are grouped: the next ranking has its own order */
+	} pass;
 	struct page_walk walk;
 	struct page_groups_source source;
 	uint64_t changes;	/* of the list that was summed last */

@@ -153,7 +153,7 @@ refresh_sums(struct page_callers *k, struct page *page,
 		return r;
 	start = mono_now();
 	r = read_rows(k, page->groups, v);
-	scan_charge(&page->groups->scan, mono_diff_ns(mono_now(), start));
+	scan_charge(&page->groups->pass.scan, mono_diff_ns(mono_now(), start));
 	if (r < 0)
 		return r;
 	k->serial = page->groups->serial;

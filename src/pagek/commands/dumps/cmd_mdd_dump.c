@@ -31,7 +31,7 @@ parse_pid(const char *word, uint64_t *pid)
 int
 cmd_mdd_dump_check(struct parse *p)
 {
-	const char *word = p->o->memory;
+	const char *word = p->o->words.memory;
 	uint64_t pid;
 
 	if (word == NULL)
@@ -86,29 +86,29 @@ report(const struct take *t, const struct options *o, const char *path)
 	const struct take_problems *p = &t->problems;
 
 	for (size_t i = 0; i < p->n && i < TAKE_PROBLEMS; i++)
-		complain("%s: %s", o->memory, p->text[i]);
+		complain("%s: %s", o->words.memory, p->text[i]);
 	if (p->n > TAKE_PROBLEMS)
-		complain("%s: %zu more such places", o->memory,
+		complain("%s: %zu more such places", o->words.memory,
 		    p->n - TAKE_PROBLEMS);
 	if (t->root.busy > 0)
 		notice("%s: %" PRIu32 " shard%s being updated (the first is %"
 		    PRIu32 "): events in progress are not in the dump",
-		    o->memory, t->root.busy, t->root.busy == 1 ? " was" :
+		    o->words.memory, t->root.busy, t->root.busy == 1 ? " was" :
 		    "s were", t->root.first_busy);
 	if (t->moved)
 		complain("%s: not all was copied within the 50 ms that the "
 		    "program is stopped; it has changed its data meanwhile",
-		    o->memory);
+		    o->words.memory);
 	if (t->process == NULL)
-		tell("%s: mdd_root is at 0x%" PRIx64, o->memory,
+		tell("%s: mdd_root is at 0x%" PRIx64, o->words.memory,
 		    t->root.address);
 	else
 		tell("%s: mdd_root is at 0x%" PRIx64 "; the program was "
-		    "stopped for %" PRIu64 " us", o->memory, t->root.address,
+		    "stopped for %" PRIu64 " us", o->words.memory, t->root.address,
 		    t->stopped_ns / 1000);
 	if (path != NULL)
 		notice("%s: %" PRIu64 " bytes of debug data are in %s",
-		    o->memory, t->tables.bytes, path);
+		    o->words.memory, t->tables.bytes, path);
 }
 
 static int
@@ -140,7 +140,7 @@ write_dump(struct take *t, const struct options *o)
 	report(t, o, out == stdout ? NULL : path);
 	/* Memory that is also in a file need not come from the target. */
 	if (about.reset && take_reset(t) < 0) {
-		complain("%s: %s, although the dump says so", o->memory, t->why);
+		complain("%s: %s, although the dump says so", o->words.memory, t->why);
 		return PAGEK_FAILED;
 	}
 	return t->problems.n > 0 ? PAGEK_FORMAT : t->moved ? PAGEK_INCOMPLETE :
@@ -155,14 +155,14 @@ cmd_mdd_dump(const struct options *o, uv_loop_t *loop)
 	int status, e;
 
 	(void)loop;
-	e = parse_pid(o->memory, &pid) ? take_open_process(&t, (pid_t)pid) :
-	    take_open_core(&t, o->memory + strlen(CORE));
+	e = parse_pid(o->words.memory, &pid) ? take_open_process(&t, (pid_t)pid) :
+	    take_open_core(&t, o->words.memory + strlen(CORE));
 	if (e == 0)
 		e = take_find_root(&t);
 	if (e == 0)
 		e = take_copy(&t);
 	if (e < 0) {
-		complain("%s: %s", o->memory, t.why);
+		complain("%s: %s", o->words.memory, t.why);
 		status = status_of(e);
 	} else {
 		status = write_dump(&t, o);

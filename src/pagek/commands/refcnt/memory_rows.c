@@ -127,7 +127,7 @@ read_node(const struct refcnt_topology *t, unsigned i,
 static int
 read_topology(const struct options *o, struct refcnt_topology **out)
 {
-	const char *root = o->root != NULL ? o->root : "/";
+	const char *root = o->stress.root != NULL ? o->stress.root : "/";
 	char why[REFCNT_WHY] = "";
 	int err = refcnt_topology_read(out, root, o->refcnt.nodes, why);
 

@@ -191,7 +191,7 @@ stress_put_levels(FILE *out, const struct options *o,
 static const char *
 scope(const struct options *o)
 {
-	return o->only == NULL ? "" : o->argv != NULL ? " of the command" :
+	return o->stress.only == NULL ? "" : o->argv != NULL ? " of the command" :
 	    " of the process";
 }
 
@@ -615,7 +615,7 @@ put_command(struct look *l, int *status)
 		complain("cannot start the command: %s", strerror(-err));
 		return false;
 	}
-	good = (l->o->only == NULL || attach(l, c.pid, true)) &&
+	good = (l->o->stress.only == NULL || attach(l, c.pid, true)) &&
 	    take_sample(l, true, &l->base);
 	l->base_at = mono_now();
 	err = await_command(&c, good, status);
@@ -754,28 +754,28 @@ check_only(struct parse *p)
 	const struct options *o = p->o;
 	uint64_t pid;
 
-	if (o->only == NULL)
+	if (o->stress.only == NULL)
 		return 0;
 	if (o->target_given)
 		return option_fail(p, "--only counts on this machine: it takes no "
 		    "TARGET");
-	if (o->root != NULL)
+	if (o->stress.root != NULL)
 		return option_fail(p, "--only counts on this machine: it takes no "
 		    "--root");
 	if (from_boot(o))
 		return option_fail(p, "--only counts from now on: it takes no "
 		    "--since");
-	if (strcmp(o->only, "command") == 0)
+	if (strcmp(o->stress.only, "command") == 0)
 		return o->argv != NULL ? 0 : option_fail(p, "--only=command needs "
 		    "a command, as in 'pagek stress --only=command -- make'");
-	if (base_parse_count(o->only, INT_MAX, &pid) < 0 || pid == 0)
+	if (base_parse_count(o->stress.only, INT_MAX, &pid) < 0 || pid == 0)
 		return option_fail(p, "--only: '%s' is neither 'command' nor a "
-		    "process id", base_shown(o->only));
+		    "process id", base_shown(o->stress.only));
 	if (o->argv != NULL)
 		return option_fail(p, "--only=%s is of a running process: a "
-		    "command takes --only=command", base_shown(o->only));
+		    "command takes --only=command", base_shown(o->stress.only));
 	return stress_repeats(o) ? 0 : option_fail(p, "--only=%s counts from now on: "
-	    "give --interval, --count or --duration too", base_shown(o->only));
+	    "give --interval, --count or --duration too", base_shown(o->stress.only));
 }
 
 /* --allocators, which shows what a target's records tell. */
@@ -787,8 +787,8 @@ check_allocators(struct parse *p)
 	if (o->argv != NULL || o->target.kind == TARGET_FILE)
 		return option_fail(p, "--allocators takes a live target, no command "
 		    "and no capture");
-	if (from_boot(o) || o->root != NULL || o->format == FORMAT_PROM ||
-	    o->only != NULL || stress_is_table(o))
+	if (from_boot(o) || o->stress.root != NULL || o->format == FORMAT_PROM ||
+	    o->stress.only != NULL || stress_is_table(o))
 		return option_fail(p, "--allocators takes no --since, --root, --only, "
 		    "--sites, --slab or --format=prom");
 	return 0;
@@ -806,7 +806,7 @@ cmd_stress_check(struct parse *p)
 		return option_fail(p, "--save-baseline needs --baseline=FILE");
 	if (o->check.baseline != NULL && (stress_repeats(o) || from_boot(o) ||
 	    o->argv != NULL || o->target.kind == TARGET_FILE ||
-	    o->format == FORMAT_PROM || o->only != NULL || stress_is_table(o) ||
+	    o->format == FORMAT_PROM || o->stress.only != NULL || stress_is_table(o) ||
 	    option_given(o, OPTION_ALLOCATORS)))
 		return option_fail(p, "--baseline is compared with one sample of a "
 		    "machine: no --interval, --count, --duration, --since, "
@@ -826,7 +826,7 @@ cmd_stress_check(struct parse *p)
 		return option_fail(p, "a capture has an end: it takes --at, "
 		    "--interval and --count, not --since, --duration or "
 		    "--format=prom");
-	if (o->root != NULL && o->target.kind != TARGET_LOCAL)
+	if (o->stress.root != NULL && o->target.kind != TARGET_LOCAL)
 		return option_fail(p, "--root reads files here: it takes no TARGET");
 	if (o->argv != NULL && (stress_repeats(o) || from_boot(o)))
 		return option_fail(p, "a command is one period: it takes no "
@@ -879,7 +879,7 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 		begin_document(&l, batch_stress_kernel(l.stress));
 	if (o->argv != NULL)
 		good = put_command(&l, &status);
-	else if (o->only != NULL && !attach(&l, (pid_t)strtol(o->only, NULL, 10),
+	else if (o->stress.only != NULL && !attach(&l, (pid_t)strtol(o->stress.only, NULL, 10),
 	    false))
 		good = false;
 	else if (o->check.baseline != NULL)

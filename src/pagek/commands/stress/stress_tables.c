@@ -343,7 +343,7 @@ put_slabs(const struct options *o, const char *root, char why[STRESS_WHY])
 int
 stress_tables(const struct options *o)
 {
-	const char *root = o->root != NULL ? o->root : "";
+	const char *root = o->stress.root != NULL ? o->stress.root : "";
 	char why[STRESS_WHY] = "";
 	int status = option_given(o, OPTION_SITES) ? put_sites(o, root, why) :
 	    put_slabs(o, root, why);
