@@ -607,6 +607,30 @@ TEST(records_that_contradict_themselves_are_unsure)
 	breaks("not in the table of threads");
 }
 
+TEST(sums_of_contradicting_records_do_not_wrap_around)
+{
+	struct dump_record b;
+	struct dump_totals t;
+
+	start_rig(1, ALL_OPTIONS, 1);
+	b = block(0);
+	b.actual = b.size - 1;
+	rig_block(rig, &b);
+	for (uint32_t i = 1; i < 4; i++) {
+		b = block(i);
+		b.size = UINT64_C(1) << 63;
+		b.actual = 0;
+		rig_block(rig, &b);
+	}
+	rig->seqno = 4;
+	rig_end(rig);
+	read_rig();
+	dump_sum(&d, &t);
+	ck_assert_uint_eq(t.blocks, 4);
+	ck_assert_uint_eq(t.bytes, UINT64_MAX);
+	ck_assert_uint_eq(t.actual, t.bytes);
+}
+
 TEST(more_problems_than_words_are_counted)
 {
 	start_rig(1, ALL_OPTIONS, 1);

@@ -175,6 +175,13 @@ is_in_heap(const struct dump *d, uint64_t address, size_t *at)
 	return *at < d->nheap && d->heap[*at].lo <= address;
 }
 
+/* A damaged size makes no small sum of a large one. */
+static void
+add(uint64_t *sum, uint64_t n)
+{
+	*sum = n > UINT64_MAX - *sum ? UINT64_MAX : *sum + n;
+}
+
 void
 dump_sum(const struct dump *d, struct dump_totals *t)
 {
@@ -184,15 +191,15 @@ dump_sum(const struct dump *d, struct dump_totals *t)
 	t->blocks = d->nrecords;
 	for (size_t i = 0; i < d->nrecords; i++) {
 		const struct dump_record *r = &d->record[i];
-		/* An unknown actual size counts as the requested one. */
-		uint64_t actual = r->actual != 0 ? r->actual : r->size;
+		/* An actual size that is unknown or less counts as the requested one. */
+		uint64_t actual = r->actual > r->size ? r->actual : r->size;
 
-		t->bytes += r->size;
-		t->actual += actual;
+		add(&t->bytes, r->size);
+		add(&t->actual, actual);
 		t->by_function[r->alloc.function % DUMP_FUNCTIONS]++;
 		if (d->nheap > 0 && !is_in_heap(d, r->address, &at)) {
 			t->mapped++;
-			t->mapped_bytes += actual;
+			add(&t->mapped_bytes, actual);
 		}
 	}
 }
