@@ -5,7 +5,9 @@
  *	usagebench [--json] [PAIRS]
  *
  * Each way makes the same calls: 64 blocks of three types are freed and allocated
- * again in an order from a generator.
+ * again in an order from a generator.  Each type has call sites of its own in each
+ * way.  Otherwise the compiler merges those of malloc() and free(), and the branches
+ * between the sites, which mostly are mispredicted, would count as the library's.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -75,11 +77,14 @@ note_free(const char *name, int num)
 
 enum way { PLAIN, MACROS, FUNCTIONS, NOTE };
 
+#define SITE(T) __asm__ volatile("" : : "i" (sizeof(T)))
+
 #define DO_ALLOC(T) \
 	(way == MACROS ? (void *)xalloc(T) : \
 	    (way == FUNCTIONS ? alloc_usage_xmemory(#T, 1) : \
 	     way == NOTE ? note_alloc(#T, 1) : (void)0, malloc(sizeof(T))))
 #define DO_FREE(T, p) do { \
+	SITE(T); \
 	if (way == MACROS) { \
 		xfree(T, p); \
 		break; \
@@ -110,9 +115,9 @@ loop(enum way way)
 			}
 		type[at] = (s >> 20) % 3;
 		switch (type[at]) {
-		case 0: block[at] = DO_ALLOC(struct small); break;
-		case 1: block[at] = DO_ALLOC(struct middle); break;
-		default: block[at] = DO_ALLOC(struct large); break;
+		case 0: SITE(struct small); block[at] = DO_ALLOC(struct small); break;
+		case 1: SITE(struct middle); block[at] = DO_ALLOC(struct middle); break;
+		default: SITE(struct large); block[at] = DO_ALLOC(struct large); break;
 		}
 	}
 	for (unsigned at = 0; at < HELD; at++)
