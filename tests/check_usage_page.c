@@ -215,6 +215,75 @@ LOOP_TEST(blocks_of_a_type_are_chosen_by_what_has_named_it, 0,
 	filter_free(filter);
 }
 
+/* A type has several rows, of which some are of several sizes, or have other sources. */
+TEST(a_type_of_several_sources_and_sizes_is_a_filter)
+{
+	static const struct {
+		const char *named_by;
+		int64_t num;
+		bool no_num;
+	} parts[] = { { "template", 64, false }, { "symbol", 64, false },
+		{ "template", 512, true }, { "symbol", 4096, true } };
+	static const char any[] =
+	    "(ctype=\"char\" | type=\"char\" | function=\"char\" & ctype=\"\")";
+	struct usage_list list = { 0 };
+	struct filter *filter;
+	struct filter_error e;
+	char text[FILTER_MAX + 1], want[128];
+
+	for (size_t i = 0; i < BASE_NELEM(parts); i++)
+		ck_assert_int_eq(usage_list_add(&list, &(struct usage_line){
+		    .type = "char", .named_by = parts[i].named_by, .num =
+		    parts[i].num, .no_num = parts[i].no_num, .live = 9 - (int)i,
+		    .known = USAGE_KNOWS_BYTES }), 0);
+	ck_assert_int_eq(page_usage_show(&u, &list, 1), 0);
+	ck_assert_uint_eq(u.list.n, 2);
+	ck_assert(page_usage_filter_of(&u, line_of("char"), text, sizeof text));
+	snprintf(want, sizeof want, "%s & size=64", any);
+	ck_assert_str_eq(text, want);
+	ck_assert_msg(filter_new(&filter, text, &e) == 0, "%s", e.why);
+	filter_free(filter);
+	ck_assert(page_usage_filter_of(&u, &u.list.row[1], text, sizeof text));
+	ck_assert_str_eq(text, any);
+}
+
+/* No filter at all is better than the filter of a part. */
+TEST(a_name_that_fills_the_filter_is_none)
+{
+	struct usage_list list = { 0 };
+	char name[FILTER_MAX / 2], text[FILTER_MAX + 1];
+
+	memset(name, '"', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	ck_assert_int_eq(usage_list_add(&list, &(struct usage_line){
+	    .type = name, .named_by = "program", .num = 1 }), 0);
+	ck_assert_int_eq(page_usage_show(&u, &list, 1), 0);
+	ck_assert(!page_usage_filter_of(&u, &u.list.row[0], text, sizeof text));
+}
+
+TEST(a_line_is_the_filter_of_its_blocks)
+{
+	struct usage_list list = { 0 };
+	struct filter *filter;
+	struct filter_error e;
+	char text[FILTER_MAX + 1];
+
+	u.by = USAGE_BY_LINE;
+	for (int num = 1; num <= 2; num++)
+		ck_assert_int_eq(usage_list_add(&list, &(struct usage_line){
+		    .type = "zmalloc", .named_by = "function", .function =
+		    "zmalloc", .file = "/src/zmalloc.c", .line = 42,
+		    .num = num }), 0);
+	ck_assert_int_eq(page_usage_show(&u, &list, 1), 0);
+	ck_assert_uint_eq(u.list.n, 1);
+	ck_assert_str_eq(u.list.row[0].type, "zmalloc.c:42  zmalloc");
+	ck_assert(page_usage_filter_of(&u, &u.list.row[0], text, sizeof text));
+	ck_assert_str_eq(text,
+	    "function=\"zmalloc\" & file=\"/src/zmalloc.c\" & line=42");
+	ck_assert_msg(filter_new(&filter, text, &e) == 0, "%s", e.why);
+	filter_free(filter);
+}
+
 TEST(a_column_tells_what_has_named_the_row)
 {
 	show(USAGE_BY_NONE, true);
@@ -351,6 +420,18 @@ LOOP_TEST(columns_fit_the_screen, 0, (int)BASE_NELEM(headings))
 	for (size_t n = strlen(want); n > 0 && want[n - 1] == ' '; n--)
 		want[n - 1] = '\0';
 	ck_assert_str_eq(want, headings[_i].heading);
+}
+
+/* At 80 columns the sums take two lines. */
+TEST(sums_are_not_cut)
+{
+	row[1].allocs = 123456789;
+	take();
+	ck_assert_int_eq(page_usage_compose(&u, &head, true, 80, 24, &pic), 0);
+	ck_assert_ptr_nonnull(strstr(line_with("3 of 3 rows"),
+	    "allocated 123,456,799, 940 B"));
+	ck_assert_ptr_nonnull(strstr(line_with("short-lived"), "short-lived 3"));
+	ck_assert_int_eq(pic.rows, 24);
 }
 
 LOOP_TEST(any_size_of_the_screen_has_a_picture, 1, 200)

@@ -154,6 +154,23 @@ TEST(functions_and_modules_are_groups)
 	ck_assert_str_eq(names(), "? zmalloc");
 }
 
+TEST(lines_of_a_function_are_groups)
+{
+	ck_assert_int_eq(usage_list_add(&list, &(struct usage_line){
+	    .type = "char", .named_by = "template", .function = "zmalloc",
+	    .file = "/src/zmalloc.c", .line = 42, .num = 1, .allocated = 1 }), 0);
+	ck_assert_int_eq(usage_list_add(&list, &(struct usage_line){
+	    .type = "a.so+0x1234", .named_by = "address", .num = 1,
+	    .allocated = 1 }), 0);
+	ck_assert_int_eq(usage_list_group(&list, USAGE_BY_LINE), 0);
+	ck_assert_str_eq(names(), "? zmalloc.c:42  zmalloc "
+	    "zmalloc.c:43  zmalloc a.so+0x1234");
+	ck_assert_uint_eq(list.row[1].allocated, 11);
+	ck_assert_str_eq(list.row[1].named_by, "function");
+	ck_assert_ptr_null(list.row[0].named_by);
+	ck_assert_ptr_null(list.row[3].named_by);
+}
+
 TEST(equal_rows_are_one)
 {
 	add("char", 12, 20, 3, 20);

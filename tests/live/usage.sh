@@ -243,9 +243,10 @@ held = {(r["type"], r["num"]): (r["live"], r["bytes"]) for r in peak["rows"]
     if r["live"]}
 assert then == held and then
 assert end["since"] <= end["peak_time"] <= end["time"]
-for by in "type", "function", "module":
+for by in "type", "function", "line", "module":
     rows = usage("--group=" + by)["rows"]
-    for k in "allocated", "freed", "live", "bytes", "short_lived", "then":
+    for k in "allocated", "freed", "live", "bytes", "short_lived", "then", \
+        "then_bytes":
         assert sum(r[k] for r in rows) == end["sum"][k], (by, k)
 READER
 is_summed() {

@@ -149,8 +149,13 @@ knows() {
 	"$pagek" usage "$@" --filter keeps_sixty_four "pid:$pid" 2>"$tmp/said" |
 	    grep -qx 'keeps_sixty_four:64:7:0:7'
 }
+# Before that, counting from the question is counting from the start.
+holds_all() {
+	[ "$("$pagek" list --format csv --fields size --filter size=64 \
+	    "pid:$pid" | grep -c '^64')" = 7 ]
+}
 says_since() {
-	until_true 20 knows && grep -q 'counted since .* counted as allocated' "$tmp/said"
+	until_true 20 holds_all && until_true 20 knows && grep -q 'counted since .* counted as allocated' "$tmp/said"
 }
 rule "without --usage, counting begins with the question, which is told" says_since
 
@@ -187,13 +192,13 @@ rule "page U counts what was allocated and freed meanwhile" counts
 
 sorts() {
 	keys s && wait_for '^SORT' && keys A && wait_for 'ALLOCD v' &&
-	    shot | sed -n 4p | grep -q '^frees_at_once' &&
+	    shot | grep -A 1 '^TYPE' | grep -q '^frees_at_once' &&
 	    keys r && wait_for 'ALLOCD \^' && keys r
 }
 rule "page U is sorted" sorts
 
 groups() {
-	keys b && wait_for 'rows by type' && keys b b b &&
+	keys b && wait_for 'rows by type' && keys b b b b &&
 	    wait_for 'rows by size' && wait_for '^33-64 +64 ' && keys b &&
 	    wait_gone 'rows by'
 }
@@ -211,6 +216,8 @@ rule "page U is filtered, by the fields of its own rows" filters
 pauses() {
 	keys Space && wait_for PAUSED && keys b b &&
 	    wait_for 'rows by function' && wait_for '^FUNCTION' && keys b &&
+	    wait_for 'rows by line' && wait_for '^LINE' &&
+	    wait_for '^asks.c:[0-9]' && keys b &&
 	    wait_for 'rows by module' && wait_gone '^frees_at_once' &&
 	    keys b b && wait_gone 'rows by' &&
 	    keys f && wait_for 'filter:' && keys 'num<100' Enter &&

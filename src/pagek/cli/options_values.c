@@ -207,7 +207,7 @@ set_usage_group(struct parse *p, const char *arg)
 
 	if (by < 0)
 		return option_fail(p, "--group=%s: not one of none|type|function|"
-		    "module|size", base_shown(arg));
+		    "line|module|size", base_shown(arg));
 	p->o->usage.group = (enum usage_grouping)by;
 	return 0;
 }

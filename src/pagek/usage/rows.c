@@ -11,6 +11,7 @@ const char *const usage_groupings[USAGE_GROUPINGS] = {
 	[USAGE_BY_NONE] = "none",
 	[USAGE_BY_TYPE] = "type",
 	[USAGE_BY_FUNCTION] = "function",
+	[USAGE_BY_LINE] = "line",
 	[USAGE_BY_MODULE] = "module",
 	[USAGE_BY_SIZE] = "size",
 };
@@ -125,6 +126,29 @@ classify_row(struct usage_list *list, struct usage_line *r)
 	return keep_text(list, &r->type);
 }
 
+/* The type becomes "file:line  function", as far as that is known.  -ENOMEM. */
+static int
+place_row(struct usage_list *list, struct usage_line *r)
+{
+	const char *slash = r->file != NULL ? strrchr(r->file, '/') : NULL;
+	char *text;
+	int err;
+
+	if (r->function == NULL || r->file == NULL || r->line == 0) {
+		r->type = r->function != NULL ? r->function :
+		    r->named_by != NULL && strcmp(r->named_by, "address") == 0 ?
+		    r->type : NULL;
+		return 0;
+	}
+	if (asprintf(&text, "%s:%" PRIu32 "  %s", slash != NULL ? slash + 1 :
+	    r->file, r->line, r->function) < 0)
+		return -ENOMEM;
+	r->type = text;
+	err = keep_text(list, &r->type);
+	free(text);
+	return err;
+}
+
 static const char *
 group_name(const struct usage_line *r, enum usage_grouping by)
 {
@@ -173,7 +197,8 @@ usage_list_group(struct usage_list *list, enum usage_grouping by)
 		uint32_t hash;
 		int64_t at;
 
-		err = by == USAGE_BY_SIZE ? classify_row(list, &r) : 0;
+		err = by == USAGE_BY_SIZE ? classify_row(list, &r) :
+		    by == USAGE_BY_LINE ? place_row(list, &r) : 0;
 		if (err < 0)
 			break;
 		hash = hash_of(&key);
@@ -196,8 +221,9 @@ usage_list_group(struct usage_list *list, enum usage_grouping by)
 		r->type = group_name(r, by);
 		r->no_num |= by != USAGE_BY_SIZE;
 		if (by != USAGE_BY_TYPE)
-			r->named_by = by == USAGE_BY_FUNCTION && r->type != NULL ?
-			    "function" : NULL;
+			r->named_by = r->type != NULL && (by ==
+			    USAGE_BY_FUNCTION || (by == USAGE_BY_LINE &&
+			    r->function != NULL)) ? "function" : NULL;
 	}
 	return 0;
 }
@@ -327,6 +353,8 @@ const struct page_sort_row usage_sort_rows[USAGE_SORTS] = {
 	    "bytes allocated in all, the most first" },
 	[USAGE_SORT_SHORT_LIVED] = { "short_lived", "Ss", "SHORT", false,
 	    "objects that lived less than a cycle, the most first" },
+	[USAGE_SORT_THEN_BYTES] = { "then_bytes", "Hh", "THEN", false,
+	    "bytes held when the bytes of all rows were highest, the most first" },
 };
 
 bool
@@ -381,6 +409,10 @@ key_of(const struct usage_line *r, enum usage_sort sort, uint64_t *key)
 	case USAGE_SORT_SHORT_LIVED:
 		*key = r->short_lived;
 		known = (r->known & USAGE_KNOWS_LIVES) != 0;
+		break;
+	case USAGE_SORT_THEN_BYTES:
+		*key = r->then_bytes;
+		known = (r->known & USAGE_KNOWS_THEN) != 0;
 		break;
 	case USAGE_SORT_ORDER:
 	case USAGE_SORT_TYPE:

@@ -19,8 +19,8 @@
  *	short-lived	freed within 1/15 s of their allocation, and not by realloc().
  *	held before	blocks that were there when counting began; they are
  *			counted as allocated.
- *	group		rows with the same type, function or module, or of sizes up
- *			to the same power of two, as one row.
+ *	group		rows with the same type, function, line or module, or of sizes
+ *			up to the same power of two, as one row.
  *
  * Example
  *	struct usage_list list = { .kind = USAGE_BY_NONE };
@@ -48,12 +48,13 @@ enum usage_grouping {
 	USAGE_BY_NONE,		/* type and num */
 	USAGE_BY_TYPE,
 	USAGE_BY_FUNCTION,
+	USAGE_BY_LINE,
 	USAGE_BY_MODULE,
 	USAGE_BY_SIZE,		/* classes up to powers of two */
 	USAGE_GROUPINGS		/* one more than the last */
 };
 
-/* The words of --group: "none", "type", "function", "module", "size". */
+/* The words of --group: "none", "type", "function", "line", "module", "size". */
 extern const char *const usage_groupings[USAGE_GROUPINGS];
 
 /* Values that are known of a row, beside the counts of a dump. */
@@ -125,6 +126,7 @@ enum usage_sort {
 	USAGE_SORT_BYTES,
 	USAGE_SORT_ALLOCATED_BYTES,
 	USAGE_SORT_SHORT_LIVED,
+	USAGE_SORT_THEN_BYTES,
 	USAGE_SORTS		/* one more than the last */
 };
 

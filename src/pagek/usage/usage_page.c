@@ -1,5 +1,6 @@
 /* Page U: rows of counts, their maxima and trends in this viewer. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,7 +249,7 @@ page_usage_move(struct page_usage *u, int delta, bool scroll)
 static void
 add_term(char *out, size_t cap, size_t *len, const char *field, const char *text)
 {
-	base_append(out, cap, len, "%s%s=\"", *len > 0 ? " & " : "", field);
+	base_append(out, cap, len, "%s=\"", field);
 	for (; *text != '\0'; text++)
 		base_append(out, cap, len, "%s%c", *text == '"' || *text == '\\' ?
 		    "\\" : "", *text);
@@ -265,37 +266,84 @@ filter_field_of(const struct usage_line *r)
 	    strcmp(r->named_by, "allocator") == 0) ? "type" : "function";
 }
 
+/* False: some bytes would not come back as they are, or there is no name. */
+static bool
+is_plain(const char *text)
+{
+	if (text == NULL || text[0] == '\0')
+		return false;
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f)
+			return false;
+	return true;
+}
+
+/* A row of blocks of no one name. */
+static bool
+has_no_name(const struct usage_line *r)
+{
+	return r->type == NULL || strcmp(r->type, "(other)") == 0 ||
+	    strcmp(r->type, "(unknown)") == 0;
+}
+
+static bool
+add_name(const struct page_usage *u, const struct usage_line *r, char *out,
+    size_t cap, size_t *len)
+{
+	const char *field = u->by == USAGE_BY_MODULE ? "module" :
+	    u->by == USAGE_BY_FUNCTION ? "function" : filter_field_of(r);
+	bool typed = u->typed && u->by <= USAGE_BY_TYPE;
+
+	if (!is_plain(r->type) || (u->by <= USAGE_BY_TYPE &&
+	    r->named_by == NULL && has_no_name(r)))
+		return false;
+	/* Rows of several sources that have named them alike. */
+	if (r->named_by == NULL && u->by <= USAGE_BY_TYPE) {
+		add_term(out, cap, len, "(ctype", r->type);
+		add_term(out, cap, len, " | type", r->type);
+		add_term(out, cap, len, " | function", r->type);
+		base_append(out, cap, len, " & ctype=\"\")");
+		return true;
+	}
+	add_term(out, cap, len, field, r->type);
+	/* Other blocks of the function are in rows of their types. */
+	if (typed && strcmp(field, "function") == 0)
+		add_term(out, cap, len, " & ctype", "");
+	return true;
+}
+
+static bool
+add_line(const struct usage_line *r, char *out, size_t cap, size_t *len)
+{
+	if (!is_plain(r->function) || !is_plain(r->file) || r->line == 0)
+		return false;
+	add_term(out, cap, len, "function", r->function);
+	add_term(out, cap, len, " & file", r->file);
+	base_append(out, cap, len, " & line=%" PRIu32, r->line);
+	return true;
+}
+
 bool
 page_usage_filter_of(const struct page_usage *u, const struct usage_line *r,
     char *out, size_t cap)
 {
-	const char *field = u->by == USAGE_BY_MODULE ? "module" :
-	    u->by == USAGE_BY_FUNCTION ? "function" : filter_field_of(r);
 	size_t len = 0;
 
 	out[0] = '\0';
-	/* Some bytes would not come back as they are. */
 	if (u->by == USAGE_BY_SIZE && r->type != NULL) {
 		base_append(out, cap, &len, r->num > 1 ? "size>%lld & size<=%lld" : "size>=%lld & size<=%lld",
 		    (long long)(r->num > 1 ? r->num / 2 : 0),
 		    (long long)r->num);
 		return true;
 	}
-	if (r->type == NULL || r->type[0] == '\0' ||
-	    (r->named_by == NULL && u->by <= USAGE_BY_TYPE) ||
-	    strlen(r->type) > cap / 2)
+	if (u->by == USAGE_BY_LINE ? !add_line(r, out, cap, &len) :
+	    !add_name(u, r, out, cap, &len))
 		return false;
-	for (const char *s = r->type; *s != '\0'; s++)
-		if ((unsigned char)*s < ' ' || (unsigned char)*s >= 0x7f)
-			return false;
-	add_term(out, cap, &len, field, r->type);
-	/* Other blocks of the function are in rows of their types. */
-	if (u->typed && u->by <= USAGE_BY_TYPE && strcmp(field, "function") == 0)
-		add_term(out, cap, &len, "ctype", "");
 	if (!r->no_num)
 		base_append(out, cap, &len, " & size=%llu",
 		    (unsigned long long)r->num);
-	return true;
+	/* A text that was cut is another filter, or none. */
+	return len + 1 < cap;
 }
 
 /* --- columns ---------------------------------------------------------------------- */
@@ -350,7 +398,7 @@ static void
 put_heading(const struct page_usage *u, struct page_picture *pic)
 {
 	static const char *const titles[USAGE_GROUPINGS] = { "TYPE", "TYPE",
-		"FUNCTION", "MODULE", "SIZE" };
+		"FUNCTION", "LINE", "MODULE", "SIZE" };
 	struct field_plan plan;
 
 	plan_columns(pic->cols, &plan);
@@ -454,16 +502,15 @@ static void
 put_head(const struct page_usage *u, const struct page_usage_head *h, int rows,
     struct page_picture *pic)
 {
+	int lines = rows == 0 || rows >= 2 * BAR_ROWS ? 2 : 1;
 	char text[512];
 
 	title_text(u, h, pic->cols, text, sizeof text);
-	picture_wrap(pic, text, rows == 0 || rows >= 2 * BAR_ROWS ? 2 : 1,
-	    PAGE_NEW);
+	picture_wrap(pic, text, lines, PAGE_NEW);
 	if (rows != 0 && rows < HEAD_ROWS)
 		return;
 	sums_text(u, h, text, sizeof text);
-	picture_line(pic);
-	picture_text(pic, text, pic->cols, PICTURE_FREE);
+	picture_wrap(pic, text, lines, PAGE_PLAIN);
 	if (u->filter != NULL) {
 		picture_line(pic);
 		picture_put(pic, "filter ");

@@ -342,7 +342,8 @@ back(struct app *app)
 
 static const struct panel_key keys[] = {
 	{ .names = "Enter", .help = "show the blocks of the row on page K" },
-	{ .names = "b", .help = "next grouping: type, function, module, size, none",
+	{ .names = "b", .help = "next grouping: type, function, line, module, size, "
+	    "none",
 	    .action = PAGE_DO_GROUP, .run = next_group },
 	{ .names = "f", .help = "show only rows that match an expression: live>100 "
 	    "& type~list", .action = PAGE_DO_FILTER, .run = open_filter },
