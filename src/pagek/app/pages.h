@@ -6,13 +6,8 @@
  * :export, --once and -b.  Command line, keys and help look into the table; none
  * of them knows a page by name.
  *
- *	panel.c			the table, and opening a page
- *	pages/blocks.c		page K
- *	pages/difference.c	page H
- *	pages/nodes.c		page G
- *	pages/usage.c		page U
- *	pages/stress.c		page S
- *	pages/refcnt.c		page R
+ *	panel.c		the table, and opening a page
+ *	pages/NAME.c	page_NAME; pages.def has its letter
  *
  * Example: a page without keys of its own, order or export
  *	static int
