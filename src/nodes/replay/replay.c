@@ -46,6 +46,7 @@ struct replay {
 	uint64_t state_due;		/* from there on the list is known again; UINT64_MAX ... */
 	int64_t state_ms;		/* ... at that time */
 	int64_t since_ms;		/* when missing events began; INT64_MAX: none are */
+	uint64_t lost_before;		/* events that the capture lacks before its list */
 
 	enum wire_replay_state state;
 	bool plays_then;		/* plays on when the goal is reached */
@@ -115,6 +116,7 @@ set_counts(struct replay *r, const struct capture_list *l, bool known)
 	/* Gaps of the capture before a state do not affect it. */
 	for (unsigned i = 1; i < STREAM_CAUSES; i++)
 		k->numbers.lost[i] = t->lost[i];
+	r->lost_before = t->lost[0];
 	counting_past_lost(k);
 	if (!known)
 		keeper_set_doubt(k, STREAM_DOUBT_CAPTURE);
@@ -770,6 +772,7 @@ replay_stat(const struct keeper *k, uint64_t n[WIRE_STATS_COUNT])
 
 	if (r == NULL || r->keeper != k)
 		return;
+	n[WIRE_N_LOST_BEFORE] = r->lost_before;
 	n[WIRE_N_REPLAY] = r->state;
 	n[WIRE_N_REPLAY_BEGIN] = (uint64_t)r->begin;
 	n[WIRE_N_REPLAY_END] = (uint64_t)r->end;

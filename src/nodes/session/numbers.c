@@ -70,6 +70,7 @@ numbers_check_whole(struct nodes_session *s)
 	bool partial = s->losses.partial && !s->opts.since_click;
 
 	look->loss.full = count_full(s);
+	look->loss.before_list = s->counters.keeper[WIRE_N_LOST_BEFORE];
 	look->loss.before = errors_before(s);
 	look->loss.unsure = !s->opts.since_click && (s->counters.keeper[WIRE_N_UNSURE] != 0 ||
 	    (partial && !s->losses.lossy && s->counters.keeper[WIRE_N_FULL] == 0));

@@ -114,6 +114,7 @@ struct nodes_look {
 		int64_t since_wall_ms;	/* since when incomplete; 0: before this session */
 		uint64_t mended;	/* records lost after the keeper, made good by a snapshot */
 		uint64_t lost[STREAM_CAUSES];	/* by cause; [0]: before this session */
+		uint64_t before_list;	/* of a capture: its list does not need them, its counts do */
 		uint64_t bad_records;
 		struct nodes_errors before;	/* counted by the node before this list began */
 	} loss;

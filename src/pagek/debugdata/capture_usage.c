@@ -30,6 +30,7 @@ struct counting {
 	uint64_t first_seq;
 	int64_t first_ms;
 	uint64_t lost;
+	uint64_t lost_then;		/* before a moment that is not the end */
 	int64_t last_ms;		/* the latest time of an event */
 	size_t n;
 	struct rec rec[BATCH];
@@ -156,6 +157,7 @@ find_end(struct counting *n, const char *at)
 	if (status != PAGEK_OK)
 		return status;
 	n->in_gap = !capture_list_at(l, &n->until, &ms);
+	n->lost_then = captures_lost(l);
 	capture_list_free(l);
 	return PAGEK_OK;
 }
@@ -227,6 +229,9 @@ static void
 tell_source(const struct counting *n, struct usage_source *from)
 {
 	uint64_t dropped = count_dropped(n);
+	/* Within a gap, its events come after the last one that is counted. */
+	uint64_t lost = n->in_gap && n->lost_then > n->lost ? n->lost_then :
+	    n->lost;
 	int64_t since = dropped > 0 && n->seen ? n->first_ms : n->part.part.ms;
 	struct usage_totals sums;
 
@@ -237,10 +242,9 @@ tell_source(const struct counting *n, struct usage_source *from)
 		.peak_ms = sums.peak_ms == 0 ? 0 :
 		    capture_wall_ns(n->c, sums.peak_ms) / 1000000,
 		.from_start = n->part.part.began != CAPTURE_JOINED &&
-		    n->begun && dropped == 0, .lost = n->lost + dropped,
-		.knows_lost = true, .complete = n->lost == 0 && dropped == 0 &&
-		    n->known && !n->in_gap && capture_damages(n->c) == 0 &&
-		    blklist_counts(n->list)->full == 0 };
+		    n->begun && dropped == 0, .lost = lost + dropped,
+		.knows_lost = true, .complete = lost == 0 && dropped == 0 &&
+		    n->known && !n->in_gap && blklist_counts(n->list)->full == 0 };
 }
 
 static int

@@ -107,6 +107,17 @@ take_modules(struct filling *f)
 	return 0;
 }
 
+uint64_t
+captures_lost(const struct capture_list *l)
+{
+	const struct capture_totals *t = capture_list_totals(l);
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < STREAM_CAUSES; i++)
+		n += t->lost[i];
+	return n;
+}
+
 static void
 take_counts(struct filling *f, const struct capture_list *l)
 {
@@ -122,8 +133,7 @@ take_counts(struct filling *f, const struct capture_list *l)
 	n->seqno = seq;
 	n->unknown = t->unknown_free;
 	n->replaced = t->duplicate;
-	for (unsigned i = 0; i < STREAM_CAUSES; i++)
-		n->missed += t->lost[i];
+	n->missed = captures_lost(l);
 	if (!known && n->missed == 0)
 		n->missed = 1;
 }

@@ -114,6 +114,9 @@ int captures_dump(struct subject *, const char *path,
 int captures_seek(struct capture *, uint32_t part, const struct capture_when *,
     const char *name, bool quiet, struct capture_list **);
 
+/* Events that are missing before that moment. */
+uint64_t captures_lost(const struct capture_list *);
+
 /* The part of --part.  PAGEK_OK, or the status after a complaint. */
 int capture_choose(const struct capture *, const char *path, const char *text,
     bool quiet, uint32_t *no);

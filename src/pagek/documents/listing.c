@@ -234,7 +234,8 @@ put_lost(struct head *h, const struct page_state *st)
 	const struct nodes_look *look = h->v->look;
 	char lack[PAGE_LACK_TEXT];
 
-	put_line(h, "lost", "%s", base_digits(page_lost_for_good(look)).text);
+	put_line(h, "lost", "%s", base_digits(page_lost_for_good(look) +
+	    look->loss.before_list).text);
 	page_lack_text(look, lack);
 	put_line(h, "complete", "%s%s", look->complete ? "yes" : "NO: ",
 	    look->complete ? "" : lack);

@@ -99,6 +99,9 @@ static const struct field keeper_counters[] = {
 	{ .key = "lost", .name = "lost",
 	    .help = "records lost before they reached the node",
 	    .get = get_counter, .at = WIRE_N_LOST, .rank = 2 },
+	{ .name = "lost before",
+	    .help = "of a capture: before the list that it goes on from",
+	    .get = get_counter, .at = WIRE_N_LOST_BEFORE, .rank = 3 },
 	{ .name = "duplicate",
 	    .help = "allocations of a listed address: replaced",
 	    .get = get_counter, .at = WIRE_N_DUPLICATE },
@@ -224,7 +227,8 @@ FIELD_GET(get_node_number, nodes_look, n, r->node.number, true)
 FIELD_GET(get_look_pid, nodes_look, i, r->target.pid, r->target.pid > 0)
 FIELD_GET_TEXT(get_look_state, nodes_look, page_look_state(r))
 FIELD_GET(get_look_complete, nodes_look, n, r->complete && r->listed, true)
-FIELD_GET(get_look_lost, nodes_look, n, page_lost(r), true)
+FIELD_GET(get_look_lost, nodes_look, n, page_lost(r) + r->loss.before_list,
+    true)
 FIELD_GET_TEXT(get_look_lack, nodes_look, page_look_lack(r))
 
 static const struct field look_node[] = {

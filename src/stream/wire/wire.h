@@ -204,6 +204,7 @@ enum wire_number {
 	WIRE_N_LEVEL_3,
 	WIRE_N_LEVEL_4,
 	WIRE_N_LEVEL_5,		/* ... of level 6 are those of FAILED */
+	WIRE_N_LOST_BEFORE,	/* events that a capture lacks before the list it goes on from */
 	WIRE_STATS_COUNT
 };
 

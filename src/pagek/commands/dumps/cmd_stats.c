@@ -250,7 +250,9 @@ put_numbers(struct json *j, const struct dump *d, const struct dump_totals *t)
 	json_text(j, "dump", d->name);
 	json_text(j, "program", or_null(d->info.program));
 	json_text(j, "dumped", or_null(d->info.time));
-	json_bool(j, "complete", d->nproblems == 0 && n->missed == 0);
+	/* A capture knows what its damage has cost before this moment. */
+	json_bool(j, "complete", n->missed == 0 && (s->live ||
+	    d->nproblems == 0));
 	json_known(j, "allocations", s->known, n->allocs);
 	json_known(j, "frees", s->known, n->frees);
 	json_number(j, "current_blocks", t->blocks);
