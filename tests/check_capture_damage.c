@@ -205,6 +205,141 @@ TEST(a_file_that_is_cut_anywhere_is_read_up_to_there)
 		}
 }
 
+/* --- a writer that is killed, and another one that goes on ------------------------ */
+
+static const struct capture_opts small_segments = { .segment_bytes = 1500,
+	.checkpoint_events = 300 };
+
+static struct capture_writer *
+go_on_writer(void)
+{
+	struct capture_opts o = small_segments;
+
+	o.fd = open(rig_path, O_RDWR);
+	ck_assert_int_ge(o.fd, 0);
+	return rig_writer(&o);
+}
+
+/* The list before event `seq`, as a node that goes on has it. */
+static void
+put_list(struct capture_writer *w, const struct blklist *l, uint64_t seq)
+{
+	static struct blk row[4096];
+	size_t n = blklist_window(l, BLKLIST_BY_AGE, false, 0, row, NELEM(row));
+
+	ck_assert_uint_lt(n, NELEM(row));
+	ck_assert_int_eq(capture_writer_blocks(w, 1, row, n), 0);
+	ck_assert_int_eq(capture_writer_state(w, 1, seq, seq == 1 ? RIG_MS - 10 :
+	    rec_ms_near(&all[seq - 2], last_ms), NULL), 0);
+}
+
+/* Goes on at event `first`; false: the part has no place to go on from. */
+static bool
+write_rest(uint64_t first)
+{
+	const struct capture_part part = { .stream = "4711", .comm = "program",
+		.pid = 4711, .first = first, .ms = last_ms };
+	struct capture_writer *w = go_on_writer();
+	struct blklist *l = rig_oracle();
+	uint32_t no = 0, store = 0;
+	bool goes_on = capture_writer_resume(w, &part, &no, &store) == 0;
+
+	if (goes_on) {
+		ck_assert_uint_eq(no, 1);
+		ck_assert_uint_eq(store, 1);
+		rig_apply(l, all, first - 1, 1, last_ms);
+		put_list(w, l, first);
+		rig_put(w, 1, all + first - 1, EVENTS - first + 1, first,
+		    last_ms);
+		capture_writer_end_part(w, 1, last_ms, 0, "exited");
+	}
+	rig_finish(w);
+	blklist_free(l);
+	return goes_on;
+}
+
+static void
+check_whole(uint64_t skipped)
+{
+	struct capture *c = rig_open(rig_path);
+	struct blklist *l = rig_oracle();
+	struct capture_about about;
+	struct capture_list *end;
+	uint64_t seq;
+	int64_t ms;
+
+	capture_about(c, &about);
+	ck_assert_uint_eq(capture_damages(c), 0);
+	ck_assert_uint_eq(read_events(c), EVENTS - skipped);
+	ck_assert_uint_eq(about.lost, skipped);
+	ck_assert_uint_eq(about.parts, 1);
+	ck_assert_int_eq(capture_seek(c, 1, &(struct capture_when){
+	    .at = CAPTURE_AT_END }, &end), 0);
+	ck_assert(capture_list_at(end, &seq, &ms));
+	rig_apply(l, all, EVENTS, 1, last_ms);
+	ck_assert_uint_eq(capture_list_totals(end)->lost[0], skipped);
+	ck_assert_uint_eq(capture_list_totals(end)->blocks,
+	    blklist_counts(l)->aRecActive);
+	if (skipped == 0)
+		rig_same_list(end, l);
+	capture_list_free(end);
+	blklist_free(l);
+	capture_close(c);
+}
+
+/* Wherever the kill was, events after it follow, and those between are a gap. */
+TEST(a_recording_that_is_killed_goes_on_in_its_file)
+{
+	unsigned tried = 0;
+
+	for (size_t p = 2; p < places; p++) {
+		const size_t at[] = { place[p].at, place[p].at + 1,
+			(place[p].at + place[p].end) / 2, place[p].end - 1 };
+		uint64_t before = place[p].before, skip = p % 3 * 10;
+
+		if (before + skip >= EVENTS)
+			continue;
+		for (size_t i = 0; i < NELEM(at); i++) {
+			store_file(at[i]);
+			ck_assert(write_rest(before + skip + 1));
+			check_whole(skip);
+			tried++;
+		}
+	}
+	ck_assert_uint_gt(tried, 50);
+}
+
+/* Events that come again, in an order that may be another, have a part of their own. */
+TEST(numbers_that_are_in_the_file_are_not_written_again)
+{
+	struct capture_part_info i;
+	struct capture *c;
+	size_t p = places / 2;
+
+	store_file(place[p].at);
+	ck_assert(!write_rest(place[p].before - 5));
+	c = rig_open(rig_path);
+	ck_assert_uint_eq(read_events(c), place[p].before);
+	ck_assert(capture_part(c, 1, &i) && i.ended);
+	ck_assert_ptr_nonnull(strstr(i.reason, "the node was killed"));
+	capture_close(c);
+}
+
+TEST(what_has_its_end_or_is_no_capture_does_not_go_on)
+{
+	static const char other[] = "this is not a capture, but it has some bytes "
+	    "in it, more than a head has, so that it could be one";
+	struct capture_opts o = small_segments;
+	struct capture_writer *w;
+
+	o.fd = open(rig_path, O_RDWR);
+	ck_assert_int_eq(capture_writer_new(&w, &o), -EEXIST);
+	memcpy(file, other, sizeof other);
+	store_file(len);
+	ck_assert_int_eq(capture_writer_new(&w, &o), -EEXIST);
+	close(o.fd);
+}
+
 static bool
 is_passed(size_t p, size_t at)
 {

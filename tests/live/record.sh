@@ -491,6 +491,14 @@ spares() {
 	    [ "$(cat "$tmp/precious")" = precious ]
 }
 rule "a file that is no capture is not overwritten" spares
+spares_other() {
+	"$pagek" record -q -o "$tmp/other" --stack 0 -- true || return 1
+	printf '\2' | dd of="$tmp/other" bs=1 seek=8 conv=notrunc 2>/dev/null
+	cp "$tmp/other" "$tmp/other.was"
+	said 125 'another version' -o "$tmp/other" -- true &&
+	    cmp "$tmp/other" "$tmp/other.was"
+}
+rule "a capture of another version is not" spares_other
 rule "a pipe is no file for a recording" said 125 'no regular file' -o "$tmp/fifo" -- true
 rule "a folder is for --ring" said 125 'a folder is for --ring' -o "$tmp/folder" -- true
 rule "with files in it, it is not" said 125 'is not empty' -o "$tmp/folder" --ring 1M -- true
@@ -555,6 +563,13 @@ moment() {
 	on_file "$1" 0 || return 1
 	sleep "0.$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')"
 }
+# kill_node SUPERVISOR FILE: the next process of the node goes on in the file.
+kill_node() {
+	was=$(node_of "$1")
+	kill -9 "$was"
+	until_true 20 is_gone "$was" || return 1
+	on_file "$2" "$(stat -c %s "$2")"
+}
 # killed WHO: of a command's recording.
 killed() {
 	n=$((n + 1))
@@ -568,9 +583,7 @@ killed() {
 		kill -9 "$recorder"
 		kill "$target" ;;
 	node)
-		kill -9 "$(node_of "$super")"
-		until_true 20 grep -q 'node that recorded is gone' "$tmp/err$n" ||
-		    { cat "$tmp/err$n"; kill "$target"; return 1; }
+		kill_node "$super" "$tmp/f$n" || { kill "$target"; return 1; }
 		kill "$target" ;;
 	target)
 		kill -9 "$target" ;;
@@ -586,7 +599,30 @@ killed() {
 	esac
 	readable "$tmp/f$n" || return 1
 	# Whoever else lives writes to the end.
-	[ $1 = node ] || grep -q 'gaps 0 lost 0 damages 0 ended: ' "$report.all"
+	[ $1 = node ] || grep -q 'gaps 0 lost 0 damages 0 ended: ' "$report.all" ||
+	    return
+	[ $1 != node ] || goes_on
+}
+# The capture that was read goes on after a kill of its node; its last line knows.
+goes_on() {
+	lost=$(sed -n 's/.* gaps [0-9]* lost \([0-9]*\) damages 0 ended: .*/\1/p' "$report.all")
+	[ -n "$lost" ] && ! grep -v '"complete": true' "$report" &&
+	    tr -d , <"$tmp/err$n" | grep -q " lost $lost: "
+}
+# So does one of a target, whose viewer passes the file again.
+target_goes_on() {
+	n=$((n + 1))
+	start_busy || return 1
+	"$pagek" record -o "$tmp/f$n" "pid:$busy" 2>"$tmp/err$n" &
+	recorder=$!
+	moment "$tmp/f$n" && kill_node "$daemon" "$tmp/f$n" &&
+	    until_true 20 grep -q 'recording goes on, and' "$tmp/err$n" &&
+	    on_file "$tmp/f$n" "$(($(stat -c %s "$tmp/f$n") + 1000))"
+	it=$?
+	end_busy
+	ended "$recorder" || it=1
+	cat "$tmp/err$n"
+	readable "$tmp/f$n" && goes_on && return $it
 }
 many_times() {
 	i=0
@@ -616,6 +652,7 @@ viewer_killed() {
 	return $it
 }
 rule "a target's recording ends with its viewer" many_times viewer_killed
+rule "one goes on after kill -9 of its node" target_goes_on
 
 # --- disks ----------------------------------------------------------------------------------
 

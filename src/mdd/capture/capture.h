@@ -114,8 +114,9 @@ struct capture_totals {
 struct capture_writer;
 
 struct capture_opts {
-	int fd;			/* open for writing: an empty file; with ring an empty folder, O_RDONLY */
+	int fd;			/* open for writing: a file; with ring a folder, O_RDONLY: empty, or ... */
 	uint64_t ring;		/* bytes that the files of a folder may take; 0: one file */
+	/* ... a capture without an end, which this program may read: it goes on there. */
 	uint32_t node;		/* number of the node */
 	unsigned keep_free;	/* percent of the disk at which recording stops; 0: when it is full */
 	/* For tests; 0: the default. */
@@ -129,8 +130,8 @@ struct capture_opts {
 
 /*
  * Starts the writer's thread.  The descriptor is the writer's from then on, on
- * failure still the caller's.  -EINVAL: neither kind of fd; -EEXIST: not empty;
- * -ENOMEM; errors of the first write, such as -ENOSPC.
+ * failure still the caller's.  -EINVAL: neither kind of fd; -EEXIST: it has something
+ * that does not go on; -EFBIG: what it has takes long to read; -ENOMEM; errors of the first write, such as -ENOSPC.
  */
 int capture_writer_new(struct capture_writer **, const struct capture_opts *);
 
@@ -143,6 +144,16 @@ int capture_writer_new(struct capture_writer **, const struct capture_opts *);
 /* Begins a part; *no is its number.  -ENOSPC: CAPTURE_PARTS_MAX, -ENOMEM. */
 int capture_writer_part(struct capture_writer *, const struct capture_part *,
     uint32_t *no);
+
+/* Parts that the capture has from a node that was killed. */
+uint32_t capture_writer_parts(const struct capture_writer *);
+/*
+ * The image goes on in its part, *no; what is missing before part->first is a gap.
+ * *store: the part that has its sites.  Its list and definitions follow as for a new
+ * part.  -ENOENT: it has none, or its numbers are in the file already; errors of read().
+ */
+int capture_writer_resume(struct capture_writer *, const struct capture_part *,
+    uint32_t *no, uint32_t *store);
 
 /*
  * Write the part's list: first its rows, in portions and in any order, then the
@@ -249,6 +260,10 @@ void capture_close(struct capture *);
 bool capture_match(const char *path);
 /* True if the first bytes of a file are those of a capture. */
 bool capture_magic(const void *bytes, size_t len);
+
+#define CAPTURE_HEAD 64		/* bytes of a segment's head */
+/* True if this version can read a capture that begins so. */
+bool capture_is_own(const void *bytes, size_t len);
 
 struct capture_about {
 	uint64_t id;

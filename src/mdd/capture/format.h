@@ -22,7 +22,7 @@
 #define FORMAT_MAGIC "\177PKCAP\r\n"
 #define FORMAT_VERSION 1
 #define FORMAT_ORDER UINT32_C(0x01020304)
-#define FORMAT_SEGMENT_HEAD 64
+#define FORMAT_SEGMENT_HEAD CAPTURE_HEAD
 #define FORMAT_BLOCK_HEAD 48
 #define FORMAT_BLOCK_MARK UINT32_C(0x4b424b50)	/* "PKBK" */
 #define FORMAT_BLOCK_MAX ((size_t)4 << 20)	/* bytes of a payload, decoded or not */

@@ -23,7 +23,7 @@
 
 #define FDSTORE_OURS "pagek."		/* prefix of our names */
 #define STORED_PAGE FDSTORE_OURS "page"	/* the first page's connection; not stored */
-#define STORED_RECORDING FDSTORE_OURS "recording"	/* the first process's, likewise */
+#define STORED_RECORDING FDSTORE_OURS "recording"	/* of a command's node; passed to each process */
 #define STORED_REPORT FDSTORE_OURS "report"
 #define FDSTORE_NAME 48			/* bytes of a name, with its NUL */
 #define FDSTORE_MESSAGE 512		/* bytes of a message */

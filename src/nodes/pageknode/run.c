@@ -72,7 +72,7 @@ note_lacks(struct node *node, uint64_t ended)
 	    node->images->report.fd >= 0 ? ", but the report has them" : "");
 }
 
-/* The next process of the node does not go on with a recording. */
+/* After a kill the next process goes on in the file, which the supervisor keeps. */
 static int
 begin_recording(struct node *node)
 {

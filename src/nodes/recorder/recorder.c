@@ -179,7 +179,11 @@ why_not(int err)
 		return "a recording needs a regular file, or with a ring a "
 		    "folder, that is open for writing";
 	case -EEXIST:
-		return "the file or folder for the recording is not empty";
+		return "the file or folder for the recording has something else";
+	case -EFBIG:
+		return "the capture is too large to go on with";
+	case -EACCES:
+		return "the node may not read the capture to go on with it";
 	case -ENOSPC:
 		return "there is no room on the disk of the recording";
 	case -EBUSY:
@@ -187,6 +191,29 @@ why_not(int err)
 	default:
 		return "the node has no memory or threads for a recording";
 	}
+}
+
+/* Live images that the file has already. */
+static void
+go_on(struct recording *r)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &r->node->live, link)
+		if (r->viewer == 0 || access_reads(&r->node->access, &r->peer,
+		    k->image.uid)) {
+			tap_go_on(r, k);
+			drain_beat(r->node);
+		}
+}
+
+void
+recorder_go_on(struct node *node)
+{
+	struct recording *r;
+
+	TAILQ_FOREACH(r, &node->recorder->all, link)
+		go_on(r);
 }
 
 int
@@ -214,10 +241,14 @@ recorder_begin(struct node *node, struct keeper *k,
 	r->state = WIRE_RECORD_ON;
 	TAILQ_INIT(&r->taps);
 	TAILQ_INIT(&r->stores);
+	r->images = capture_writer_parts(r->writer);
 	TAILQ_INSERT_TAIL(&all->all, r, link);
 	all->n++;
 	tell_stress(r);
-	err = k != NULL ? tap_begin(r, k, CAPTURE_JOINED) : 0;
+	if (r->images > 0)
+		go_on(r);
+	err = k != NULL && !tap_is_of(r, k) ?
+	    tap_begin(r, k, CAPTURE_JOINED) : 0;
 	if (err < 0) {
 		*why = why_not(-ENOMEM);
 		r->gone = true;

@@ -14,8 +14,9 @@
  * full, records stay in their rings and the target waits for room there, as for a
  * slow keeper.  A disk that is full, or that does not answer for HOLD_MS, causes a
  * gap in the file, and neither target nor list waits for it.  A recording
- * ends with its connection, its last image or the node: the next process of the
- * node does not continue it.
+ * ends with its connection, its last image or the node.  If the node is killed, the
+ * next process goes on in the same file: that of a command is in the supervisor's
+ * store, that of a target comes from its viewer again.
  *
  *	recorder.c	offers, recordings
  *	tap.c		an image in a recording
@@ -102,6 +103,8 @@ void recorder_viewer_gone(struct node *, uint64_t viewer);
  * for their frees have no callers.  Any thread.
  */
 void recorder_welcome(struct keeper *);
+/* Call it when the targets of the process before are taken over. */
+void recorder_go_on(struct node *);
 /* Call it for an adopted image: it is recorded if its process or its parent is. */
 void recorder_follow(struct keeper *);
 
@@ -138,8 +141,12 @@ struct recording {
 
 /* --- tap.c --- */
 
-/* Records the image from now on, beginning with its list. */
+#define TAP_GOES_ON ((enum capture_began)0)	/* in the part that it has already */
+/* Records the image from now on, beginning with its list.  -ENOENT: it has no part. */
 int tap_begin(struct recording *, struct keeper *, enum capture_began);
+bool tap_is_of(const struct recording *, const struct keeper *);
+/* Goes on with an image that the node before has recorded. */
+void tap_go_on(struct recording *, struct keeper *);
 /* True if the image comes from a recorded one. */
 bool tap_has_origin(const struct recording *, const struct keeper *);
 /* Once a second: clock, names of threads, lists after a gap. */

@@ -46,7 +46,7 @@ use_store(struct recording *r, const struct stream_sites *sites, uint32_t part)
 	if (sites == NULL)
 		return NULL;
 	TAILQ_FOREACH(s, &r->stores, link)
-		if (s->sites == sites) {
+		if (s->sites == sites && s->part == part) {
 			s->users++;
 			return s;
 		}
@@ -239,7 +239,21 @@ tap_has_origin(const struct recording *r, const struct keeper *k)
 	return find_origin(r, k) != NULL;
 }
 
-/* Begins the part of the tap, whose keeper has a list. */
+/* The part whose definitions the family's are. */
+static uint32_t
+store_of(const struct recording *r, const struct stream_sites *sites)
+{
+	const struct tap_store *s;
+
+	TAILQ_FOREACH(s, &r->stores, link)
+		if (s->sites == sites)
+			return s->part;
+	return 0;
+}
+
+/*
+ * Begins the part of the tap, whose keeper has a list; TAP_GOES_ON: the one that it had.
+ */
 static int
 begin_part(struct tap *t, enum capture_began began)
 {
@@ -247,7 +261,7 @@ begin_part(struct tap *t, enum capture_began began)
 	struct keeper *k = t->keeper;
 	const struct node_opts *o = &k->node->opts;
 	const struct tap *origin = find_origin(r, k);
-	struct tap_store *s;
+	uint32_t store;
 	struct capture_part p = {
 		.stream = k->index != KEEPER_NO_ROW ?
 		    k->node->dstrm.row[k->index].name : "",
@@ -273,13 +287,13 @@ begin_part(struct tap *t, enum capture_began began)
 	int err;
 
 	leave_store(t);
-	TAILQ_FOREACH(s, &r->stores, link)
-		if (s->sites == k->sites)
-			p.store = s->part;
-	err = capture_writer_part(r->writer, &p, &t->part);
+	store = p.store = store_of(r, k->sites);
+	err = began == TAP_GOES_ON ?
+	    capture_writer_resume(r->writer, &p, &t->part, &store) :
+	    capture_writer_part(r->writer, &p, &t->part);
 	if (err < 0)
 		return err;
-	t->store = use_store(r, k->sites, t->part);
+	t->store = use_store(r, k->sites, store != 0 ? store : t->part);
 	for (unsigned code = 0; code < 256; code++)
 		tell_type(t, code);
 	tell_threads(t);
@@ -462,10 +476,36 @@ tap_begin(struct recording *r, struct keeper *k, enum capture_began began)
 	TAILQ_INSERT_HEAD(&r->taps, t, link);
 	SLIST_INSERT_HEAD(&k->queue.taps, &t->tap, link);
 	keeper_settle_pairs(k);
-	r->images++;
+	r->images += began != TAP_GOES_ON;
 	r->live++;
 	r->alone_ms = 0;
 	return 0;
+}
+
+bool
+tap_is_of(const struct recording *r, const struct keeper *k)
+{
+	const struct tap *t;
+
+	TAILQ_FOREACH(t, &r->taps, link)
+		if (t->keeper == k)
+			return true;
+	return false;
+}
+
+void
+tap_go_on(struct recording *r, struct keeper *k)
+{
+	int err;
+
+	if (k->list == NULL || tap_is_of(r, k))
+		return;
+	err = tap_begin(r, k, TAP_GOES_ON);
+	/* What came after it in the file may come again. */
+	if (err == -ENOENT && (r->viewer == 0 || tap_has_origin(r, k)))
+		err = tap_begin(r, k, CAPTURE_JOINED);
+	if (err < 0 && err != -ENOENT)
+		r->lost++;
 }
 
 static bool

@@ -719,7 +719,6 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 	r = start_child(become, arg);
 	/* Only the child has it open, so the page sees when the node is gone. */
 	store_drop(&sup.store, STORED_PAGE);
-	store_drop(&sup.store, STORED_RECORDING);
 	if (r < 0)
 		return cannot_start(r);
 	status = watch_child(become, arg);

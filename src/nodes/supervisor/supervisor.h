@@ -40,8 +40,8 @@ int supervisor_run(void (*become)(void *arg, int fd), void *arg);
  * The same for a node that runs a command.  It returns when its child has ended and
  * no process of the command is left, with 125 in place of 1.  While the command
  * lives, SIGTERM does not end the node: it is meant for the command, and is passed
- * on if there was no page. page: the connection of a page, recording:
- * the file of a recording; passed to the first child only, as STORED_PAGE and
+ * on if there was no page. page: the connection of a page, passed to the first child
+ * only, as STORED_PAGE; recording: the file of a recording, passed to each, as
  * STORED_RECORDING; -1: none.
  */
 int supervisor_run_command(void (*become)(void *arg, int fd), void *arg,

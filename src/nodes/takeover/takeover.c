@@ -12,6 +12,7 @@
 #include "../images/images.h"
 #include "../keeper/node.h"
 #include "../keeper/takeover_memory.h"
+#include "../recorder/recorder.h"
 #include "takeover.h"
 
 /* Memory opened more often without a commit may be what the node died of. */
@@ -383,6 +384,7 @@ takeover_targets(struct node *node)
 		    "build: its %u lists, prepared ones included, cannot "
 		    "be taken over\n", others);
 	drop_unused(store);
+	recorder_go_on(node);
 	images_adopt_all(node);
 	images_end_lost(node);
 }

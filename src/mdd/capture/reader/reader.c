@@ -10,6 +10,7 @@
 #include "reader.h"
 
 #define DAMAGES_MAX 1000	/* sentences that are kept */
+#define HEADS_MS 500		/* a node waits no longer for a capture that goes on */
 #define SEARCH_BYTES 65536	/* read at once when a segment is searched */
 /*
  * Definitions may take so much memory, and so many bytes for each one of the files.
@@ -709,7 +710,7 @@ index_block(struct capture *c, struct entry *e)
 		return -EBADMSG;
 	if (e->ms > p->info.last_ms)
 		p->info.last_ms = e->ms;
-	err = read_raw(c, e);
+	err = c->scan.heads ? 0 : read_raw(c, e);
 	if (err == -EBADMSG)
 		return pass_damaged(c, p, e);
 	return err < 0 ? err : kinds[e->kind].index(c, p, e);
@@ -858,7 +859,10 @@ scan_file(struct capture *c, size_t file)
 		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
 	size = (uint64_t)st.st_size;
 	c->about.bytes += size;
+	c->scan.whole = 0;
 	while (at < size) {
+		if (c->scan.heads && mono_ms(mono_now()) > c->scan.until_ms)
+			return -EFBIG;
 		tell_place(c, file, at, size);
 		if (at == 0 || is_segment(c, at)) {
 			why = "the segment's head is damaged";
@@ -866,10 +870,17 @@ scan_file(struct capture *c, size_t file)
 		} else {
 			err = scan_block(c, size, &at, &why);
 		}
-		if (err == 0)
+		if (err == 0) {
+			c->scan.whole = at;
 			continue;
+		}
 		if (err != -EBADMSG || c->segments.n == 0)
 			return err;
+		/* Only a kill is expected, which tears the last block. */
+		if (c->scan.heads)
+			return size - at < FORMAT_BLOCK_HEAD +
+			    FORMAT_BLOCK_MAX && file + 1 == c->files.n ? 0 :
+			    -EBADMSG;
 		if (say_damage(c, file, at, why) < 0)
 			return -ENOMEM;
 		at = search_segment(c, at + 1, size);
@@ -1001,6 +1012,14 @@ capture_magic(const void *bytes, size_t len)
 	return len >= 8 && memcmp(bytes, FORMAT_MAGIC, 8) == 0;
 }
 
+bool
+capture_is_own(const void *bytes, size_t len)
+{
+	struct segment_head s;
+
+	return len >= FORMAT_SEGMENT_HEAD && format_get_segment(bytes, &s) == 0;
+}
+
 static bool
 has_segments(const char *path)
 {
@@ -1048,14 +1067,18 @@ find_last_ms(struct capture *c, struct reader_part *p)
 	return err == -EBADMSG ? 0 : err;
 }
 
-int
-capture_open(struct capture **out, const char *path, char why[CAPTURE_WHY])
+static int
+open_reader(struct capture **out, const char *path, bool heads,
+    char why[CAPTURE_WHY])
 {
 	struct capture *c = calloc(1, sizeof *c);
 	int err = c == NULL ? -ENOMEM : prepare(c, path);
 
-	if (err == 0)
+	if (err == 0) {
+		c->scan.heads = heads;
+		c->scan.until_ms = mono_ms(mono_now()) + HEADS_MS;
 		err = scan(c);
+	}
 	for (size_t i = 0; err == 0 && i < c->parts.n; i++)
 		err = find_last_ms(c, hashmap_item(&c->parts, i));
 	if (err < 0) {
@@ -1067,6 +1090,18 @@ capture_open(struct capture **out, const char *path, char why[CAPTURE_WHY])
 	capture_rewind(c);
 	*out = c;
 	return 0;
+}
+
+int
+capture_open(struct capture **out, const char *path, char why[CAPTURE_WHY])
+{
+	return open_reader(out, path, false, why);
+}
+
+int
+reader_open_heads(struct capture **out, const char *path, char why[CAPTURE_WHY])
+{
+	return open_reader(out, path, true, why);
 }
 
 static void

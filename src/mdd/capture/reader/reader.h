@@ -90,6 +90,11 @@ struct capture {
 	TABLE(char *) files;	/* names in the folder; one file: its path */
 	int fd;			/* of the file `open` */
 	size_t open;
+	struct {
+		bool heads;	/* events and states are not read before they are needed, ... */
+		int64_t until_ms;	/* ... nor a file that takes longer */
+		uint64_t whole;	/* behind the last whole block of the last file */
+	} scan;
 	bool vanished;		/* the recorder has dropped a file meanwhile */
 	TABLE(struct segment) segments;
 	TABLE(struct entry) entries;
@@ -132,5 +137,13 @@ struct reader_part *reader_part(const struct capture *, uint32_t no);
 uint64_t reader_end(const struct entry *);
 /* The first number that is not dropped. */
 uint64_t reader_begin(const struct capture *, const struct reader_part *);
+
+/*
+ * capture_open() for a capture that this program has written: payloads of events and
+ * states are not compared with their checksums yet.  -EBADMSG if anything but its end is
+ * damaged, -EFBIG if it takes too long.
+ */
+int reader_open_heads(struct capture **, const char *path,
+    char why[CAPTURE_WHY]);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../reader/reader.h"
 #include "recording.h"
 
 #define FLUSH_MS 100		/* an event waits no longer for its block */
@@ -627,6 +628,20 @@ recording_lost(struct recording *r, uint32_t no, uint64_t seq, int64_t ms,
 
 /* --- parts -------------------------------------------------------------- */
 
+static void
+free_part(struct recording_part *p)
+{
+	capture_list_free(p->list);
+	capture_list_free(p->coming);
+	free(p->rec);
+	free(p->info);
+	free(p->coming_info);
+	free(p->of_row);
+	intern_fini(&p->requesters);
+	forget_threads(p);
+	drop_checkpoint(&p->check);
+}
+
 /* Parts keep their numbers where one has found no memory. */
 static int
 room_for_part(struct recording *r, uint32_t no)
@@ -664,6 +679,46 @@ recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
 	if (r->out.stopped != 0)
 		note_absent(&r->part[no - 1], first, INT64_MIN);
 	return 0;
+}
+
+void
+recording_resume(struct recording *r, uint32_t no, struct resumed_part *from)
+{
+	struct recording_part *p, *owner;
+	unsigned sharers = 0;
+
+	if (room_for_part(r, no) < 0) {
+		resume_part_free(from);
+		return;
+	}
+	p = &r->part[no - 1];
+	if (p->list != NULL) {
+		sharers = p->sharers;
+		free_part(p);
+	}
+	*p = (struct recording_part){ .list = from->list, .sharers = sharers,
+		.in_segment = r->out.number, .ended_in = r->out.number,
+		.ended = !from->lives, .store = from->store,
+		.threads = { .size = sizeof(struct known_thread) } };
+	from->list = NULL;
+	for (size_t i = 0; i < from->nrequesters; i++) {
+		struct blklist_info info;
+
+		memset(&info, 0, sizeof info);
+		base_copy_text(info.name, sizeof info.name,
+		    from->requester[i].name);
+		info.node = from->requester[i].node;
+		(void)intern_put(&p->requesters, (const char *)&info,
+		    sizeof info);
+	}
+	owner = from->lives ? part_at(r, from->store) : NULL;
+	if (owner != NULL)
+		owner->sharers++;
+	recording_define(r, FORMAT_PART, no, from->first, from->ms,
+	    from->definition.p, from->definition.n);
+	if (r->out.stopped != 0)
+		note_absent(p, from->next, INT64_MIN);
+	resume_part_free(from);
 }
 
 /* An empty list of the same part. */
@@ -749,20 +804,6 @@ recording_requester(struct recording *r, uint32_t no, uint16_t info,
 		p->of_row = calloc(UINT16_MAX + 1, sizeof *p->of_row);
 	if (p->of_row != NULL)
 		p->of_row[info] = number_requester(r, no, given);
-}
-
-static void
-free_part(struct recording_part *p)
-{
-	capture_list_free(p->list);
-	capture_list_free(p->coming);
-	free(p->rec);
-	free(p->info);
-	free(p->coming_info);
-	free(p->of_row);
-	intern_fini(&p->requesters);
-	forget_threads(p);
-	drop_checkpoint(&p->check);
 }
 
 void
@@ -924,11 +965,13 @@ recording_open(struct recording *r, const struct capture_opts *opts)
 		.retry_ms = opts->retry_ms != 0 ? opts->retry_ms : RETRY_MS };
 	err = events_coder_new(&r->coder);
 	if (err == 0)
-		err = segments_open(&r->out, opts);
+		err = segments_open(&r->out, opts, &r->before);
 	if (err < 0) {
 		events_coder_free(r->coder);
 		return err;
 	}
+	if (r->before != NULL)
+		r->events = r->before->about.events;
 	r->block_events = (size_t)(r->out.segment_bytes / EVENT_BYTES);
 	if (r->block_events > FORMAT_EVENTS_MAX)
 		r->block_events = FORMAT_EVENTS_MAX;
@@ -948,6 +991,7 @@ free_recording(struct recording *r)
 	free(r->define);
 	bytes_fini(&r->payload);
 	events_coder_free(r->coder);
+	capture_close(r->before);
 }
 
 void

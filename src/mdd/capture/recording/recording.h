@@ -6,6 +6,7 @@
  *	writer.c	the writer: its queue, its thread
  *	recording.c	the state of each part that is written: blocks, checkpoints, gaps
  *	segments.c	segments, full disks, the ring of files
+ *	resume.c	a capture whose node was killed, and how it goes on
  */
 #ifndef CAPTURE_RECORDING_H
 #define CAPTURE_RECORDING_H
@@ -44,8 +45,15 @@ struct segments {
 	uint8_t *packed;
 };
 
-/* -EINVAL, -EEXIST, -ENOMEM; -errno of the first write. */
-int segments_open(struct segments *, const struct capture_opts *);
+#define SEGMENT_NAME 24
+void segment_name(char out[SEGMENT_NAME], uint64_t number);
+
+/*
+ * -EINVAL, -EEXIST, -ENOMEM; -errno of the first write.  *before: NULL, or what the
+ * file has from a node that was killed; the caller's.
+ */
+int segments_open(struct segments *, const struct capture_opts *,
+    struct capture **before);
 /* Closes the descriptor, too. */
 void segments_close(struct segments *);
 void segments_abandon(struct segments *);
@@ -62,6 +70,31 @@ int segments_block(struct segments *, struct block_head *, const struct bytes *)
 uint32_t segments_call_ms(const struct segments *);
 /* Makes sure that all is on the disk; stops when that is almost full. */
 void segments_sync(struct segments *);
+
+/* --- what a killed node has left (resume.c) ------------------------------- */
+
+/* A part on its way from the file to the thread. */
+struct resumed_part {
+	bool lives;			/* false: only others use its sites */
+	struct capture_list *list;	/* at its end in the file */
+	struct bytes definition;
+	uint64_t first, next;		/* numbers of its first event, and after the last one */
+	int64_t ms;			/* of its begin */
+	uint32_t store;
+	struct blklist_info *requester;	/* number 1 is requester[0] */
+	size_t nrequesters, requester_cap;
+};
+
+/*
+ * Numbers and sizes of the segments that there are; cuts a torn block off.  -EEXIST: no
+ * capture, or its recording has ended.
+ */
+int resume_segments(struct segments *, struct capture **before);
+/* The part of that image.  -ENOENT, -ENOMEM, errors of read(). */
+int resume_find(struct capture *, const struct capture_part *, uint32_t *no,
+    struct resumed_part **);
+int resume_part(struct capture *, uint32_t no, bool lives, struct resumed_part **);
+void resume_part_free(struct resumed_part *);
 
 /* --- parts (recording.c) -------------------------------------------------- */
 
@@ -89,6 +122,7 @@ struct recording {
 	struct mono flushed, stopped_at;
 	int64_t retry_ms;
 	bool waiting;			/* events that are not written */
+	struct capture *before;		/* of a killed node; NULL: none.  Not the thread's */
 };
 
 struct recording_info {
@@ -104,6 +138,8 @@ void recording_abandon(struct recording *);
 /* Parts come in the order of their numbers.  -ENOMEM. */
 int recording_part(struct recording *, uint32_t no, uint64_t first, int64_t ms,
     unsigned options, uint32_t store, const void *definition, size_t len);
+/* A part of the file, which goes on there.  Takes it over. */
+void recording_resume(struct recording *, uint32_t no, struct resumed_part *);
 /* Other definitions; count: rows in them. */
 void recording_define(struct recording *, enum format_kind, uint32_t part,
     uint64_t first, int64_t ms, const void *, size_t len);

@@ -167,10 +167,10 @@ append(struct segments *o, const uint8_t *head, size_t head_len,
 
 /* --- segments ----------------------------------------------------------- */
 
-static void
-segment_name(char out[24], uint64_t number)
+void
+segment_name(char out[SEGMENT_NAME], uint64_t number)
 {
-	snprintf(out, 24, "%08llu" FORMAT_SUFFIX, (unsigned long long)number);
+	snprintf(out, SEGMENT_NAME, "%08llu" FORMAT_SUFFIX, (unsigned long long)number);
 }
 
 /* Gives back the room that was reserved behind the last block. */
@@ -190,7 +190,7 @@ close_file(struct segments *o)
 static void
 drop_oldest(struct segments *o)
 {
-	char name[24];
+	char name[SEGMENT_NAME];
 
 	while (o->nsizes > 1 && o->bytes + o->segment_bytes > o->ring) {
 		segment_name(name, o->oldest);
@@ -205,7 +205,7 @@ static int
 open_file(struct segments *o)
 {
 	void *sizes = o->size;
-	char name[24];
+	char name[SEGMENT_NAME];
 
 	if (base_grow(&sizes, &o->size_cap, o->nsizes + 1, sizeof *o->size) < 0)
 		return -ENOMEM;
@@ -333,6 +333,7 @@ segments_sync(struct segments *o)
 
 /* --- the whole ---------------------------------------------------------- */
 
+/* 1: it has something already. */
 static int
 check_descriptor(const struct capture_opts *opts)
 {
@@ -343,8 +344,8 @@ check_descriptor(const struct capture_opts *opts)
 	if (opts->ring != 0 ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
 		return -EINVAL;
 	if (opts->ring != 0)
-		return base_folder_is_empty(opts->fd) ? 0 : -EEXIST;
-	return st.st_size == 0 ? 0 : -EEXIST;
+		return !base_folder_is_empty(opts->fd);
+	return st.st_size != 0;
 }
 
 static void
@@ -369,12 +370,14 @@ release(struct segments *o)
 }
 
 int
-segments_open(struct segments *o, const struct capture_opts *opts)
+segments_open(struct segments *o, const struct capture_opts *opts,
+    struct capture **before)
 {
-	int err = check_descriptor(opts);
+	int there = check_descriptor(opts), err;
 
-	if (err < 0)
-		return err;
+	*before = NULL;
+	if (there < 0)
+		return there;
 	*o = (struct segments){ .fd = opts->ring != 0 ? -1 : opts->fd,
 		.folder = opts->ring != 0 ? opts->fd : -1, .ring = opts->ring,
 		.node = opts->node, .keep_free = opts->keep_free,
@@ -384,10 +387,15 @@ segments_open(struct segments *o, const struct capture_opts *opts)
 		o->id = (uint64_t)base_wall_ns();
 	o->packed = malloc(FORMAT_BLOCK_MAX);
 	err = o->packed == NULL ? -ENOMEM : pack_new(&o->pack);
+	if (err == 0 && there)
+		err = resume_segments(o, before);
 	if (err == 0)
 		err = segments_segment(o);
-	if (err < 0)
+	if (err < 0) {
+		capture_close(*before);
+		*before = NULL;
 		segments_abandon(o);
+	}
 	return err;
 }
 

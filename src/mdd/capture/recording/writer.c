@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../reader/reader.h"
 #include "recording.h"
 
 #define NS_PER_S 1000000000L
@@ -31,6 +32,7 @@ enum message_op {
 	SAY_CLOCK,		/* seq: wall clock */
 	SAY_STRESS,
 	SAY_END,		/* number: status */
+	SAY_RESUME,		/* data: a pointer */
 };
 
 struct message {
@@ -50,6 +52,7 @@ struct gate {
 	uint64_t first, count;	/* events that found no room; count 0: none */
 	int64_t ms;		/* of the first of them */
 	bool incomplete;	/* the list has to be written again */
+	bool resumed;		/* the thread knows it from the file */
 };
 
 struct capture_writer {
@@ -326,6 +329,85 @@ capture_writer_part(struct capture_writer *w, const struct capture_part *part,
 	return err;
 }
 
+static int
+say_resume(struct capture_writer *w, uint32_t no, struct resumed_part *p)
+{
+	int err = say(w, message_new(SAY_RESUME, no, &p, sizeof p));
+
+	if (err < 0)
+		resume_part_free(p);
+	return err;
+}
+
+/* Its sites are another part's, which is not said to go on. */
+static int
+resume_store(struct capture_writer *w, uint32_t no)
+{
+	struct resumed_part *p;
+	int err;
+
+	if (no == 0 || no > w->ngates || w->gate[no - 1].resumed)
+		return 0;
+	err = resume_part(w->r.before, no, false, &p);
+	return err < 0 ? err : say_resume(w, no, p);
+}
+
+/* The numbers from `next` up to the part's next event are missing. */
+static void
+say_missing(struct capture_writer *w, uint32_t no, uint64_t next, uint64_t first)
+{
+	struct gate *g;
+
+	pthread_mutex_lock(&w->lock);
+	g = gate_of(w, no);
+	g->resumed = g->incomplete = true;
+	g->first = next;
+	g->count = first > next ? first - next : 0;
+	g->ms = INT64_MIN;
+	w->look.gaps += g->count > 0;
+	w->look.lost += g->count;
+	pthread_mutex_unlock(&w->lock);
+}
+
+int
+capture_writer_resume(struct capture_writer *w, const struct capture_part *part,
+    uint32_t *no, uint32_t *store)
+{
+	struct resumed_part *p;
+	uint64_t next;
+	uint32_t at, of;
+	int err = w->r.before == NULL ? -ENOENT :
+	    resume_find(w->r.before, part, &at, &p);
+
+	if (err < 0)
+		return err;
+	next = p->next;
+	of = p->store != 0 ? p->store : at;
+	err = of != at ? resume_store(w, of) : 0;
+	if (err < 0) {
+		resume_part_free(p);
+		return err;
+	}
+	err = say_resume(w, at, p);
+	if (err < 0)
+		return err;
+	say_missing(w, at, next, part->first);
+	if (part->first < next) {
+		capture_writer_end_part(w, at, part->ms, -1, "the node was "
+		    "killed; the last events are in the next part, too");
+		return -ENOENT;
+	}
+	*no = at;
+	*store = of;
+	return 0;
+}
+
+uint32_t
+capture_writer_parts(const struct capture_writer *w)
+{
+	return w->r.before == NULL ? 0 : w->r.before->about.parts;
+}
+
 int
 capture_writer_blocks(struct capture_writer *w, uint32_t part,
     const struct blk *b, size_t n)
@@ -513,6 +595,15 @@ capture_writer_stress(struct capture_writer *w, const struct capture_stress *s)
 
 /* --- the thread --------------------------------------------------------- */
 
+static struct resumed_part *
+resumed_of(const struct message *m)
+{
+	struct resumed_part *p;
+
+	memcpy(&p, m->data, sizeof p);
+	return p;
+}
+
 static void
 hear(struct recording *r, const struct message *m)
 {
@@ -557,6 +648,9 @@ hear(struct recording *r, const struct message *m)
 	case SAY_END:
 		recording_end_part(r, m->part, m->ms, (int)m->number, data,
 		    m->n);
+		break;
+	case SAY_RESUME:
+		recording_resume(r, m->part, resumed_of(m));
 		break;
 	}
 }
@@ -640,6 +734,8 @@ free_messages(struct message *m)
 {
 	for (struct message *next; m != NULL; m = next) {
 		next = m->next;
+		if (m->op == SAY_RESUME)
+			resume_part_free(resumed_of(m));
 		free(m);
 	}
 }
@@ -686,6 +782,30 @@ write_all(void *arg)
 	return NULL;
 }
 
+/* The numbers of a killed node's parts are taken. */
+static int
+take_before(struct capture_writer *w)
+{
+	const struct capture *c = w->r.before;
+	struct capture_about about;
+	void *gates = NULL;
+
+	if (c == NULL)
+		return 0;
+	capture_about(c, &about);
+	if (about.parts > 0 && base_grow(&gates, &w->gate_cap, about.parts,
+	    sizeof *w->gate) < 0)
+		return -ENOMEM;
+	w->gate = gates;
+	w->ngates = about.parts;
+	if (w->gate != NULL)
+		memset(w->gate, 0, w->ngates * sizeof *w->gate);
+	w->look.gaps = about.gaps;
+	w->look.lost = about.lost;
+	w->look.events = about.events;
+	return 0;
+}
+
 int
 capture_writer_new(struct capture_writer **out, const struct capture_opts *opts)
 {
@@ -708,7 +828,9 @@ capture_writer_new(struct capture_writer **out, const struct capture_opts *opts)
 		free_writer(w);
 		return err;
 	}
-	err = base_thread_start(write_all, w);
+	err = take_before(w);
+	if (err == 0)
+		err = base_thread_start(write_all, w);
 	if (err < 0) {
 		recording_abandon(&w->r);
 		free_writer(w);

@@ -34,6 +34,7 @@ struct record {
 	char why[512];
 	bool said_stopped;
 	bool lost;			/* the node that recorded is gone */
+	pid_t pid;			/* of the target; 0: a command */
 };
 
 /* --- the file --------------------------------------------------------------- */
@@ -41,13 +42,17 @@ struct record {
 static bool
 is_capture_or_empty(int fd, const char *path)
 {
-	uint8_t head[16];
+	uint8_t head[CAPTURE_HEAD];
 	ssize_t n = pread(fd, head, sizeof head, 0);
+	bool is;
 
-	if (n == 0 || (n > 0 && capture_magic(head, (size_t)n)))
+	if (n == 0 || (n > 0 && capture_is_own(head, (size_t)n)))
 		return true;
-	complain("'%s' is not empty and no capture: it is left as it is",
-	    base_shown(path));
+	is = n > 0 && capture_magic(head, (size_t)n);
+	complain("'%s' is %s: it is left as it is%s", base_shown(path), is ?
+	    "a capture of another version, or its head is damaged" :
+	    "not empty and no capture", is ? "; remove it, or choose another "
+	    "name" : "");
 	return false;
 }
 
@@ -182,6 +187,8 @@ tell_stopped(struct record *r)
 	r->said_stopped = stopped;
 }
 
+static int go_on(struct record *);
+
 /* True while the node records. */
 static bool
 look(struct record *r)
@@ -190,6 +197,9 @@ look(struct record *r)
 
 	if (r->lost || ask(r, WIRE_RECORD_LOOK) < 0)
 		return !r->lost;
+	if (r->now.state == WIRE_RECORD_NONE && r->pid != 0 &&
+	    go_on(r) == PAGEK_OK)
+		return true;
 	if (r->now.state == WIRE_RECORD_NONE) {
 		complain("the node that recorded is gone: the capture ends "
 		    "there");
@@ -379,6 +389,25 @@ has_socket(void *arg)
 	return now->node.socket[0] != '\0';
 }
 
+#define SOCKET_ROOM sizeof(((struct nodes_entry *)0)->place)
+
+static int
+find_socket(struct record *r, char socket[SOCKET_ROOM])
+{
+	const struct nodes_look *now;
+
+	if (!pump(r->loop, r->session, r->o->timeout_ms, has_socket,
+	    r->session)) {
+		now = nodes_session_look(r->session);
+		complain("%s: %s", r->o->target.word, now->link.up ?
+		    "this node takes no recordings" : now->reason);
+		return PAGEK_NO_TARGET;
+	}
+	now = nodes_session_look(r->session);
+	snprintf(socket, SOCKET_ROOM, "%s", now->node.socket);
+	return PAGEK_OK;
+}
+
 /* Its index at the node; or an exit status after a complaint, in *status. */
 static bool
 find_target(struct record *r, const struct nodes_session_opts *s,
@@ -407,8 +436,10 @@ find_target(struct record *r, const struct nodes_session_opts *s,
 	else
 		*index = best->index;
 	if (err == 0 && best != NULL && !best->ended &&
-	    best->state != WIRE_S_NO_DATA)
+	    best->state != WIRE_S_NO_DATA) {
+		r->pid = best->pid;
 		*status = PAGEK_OK;
+	}
 	free(list);
 	return *status == PAGEK_OK;
 }
@@ -443,6 +474,31 @@ begin_recording(struct record *r, const char *socket, uint32_t index)
 	return err;
 }
 
+/* The node's next process has no file of a viewer: it gets ours again. */
+static int
+go_on(struct record *r)
+{
+	const struct nodes_session_opts s = { .pid = r->pid };
+	char socket[SOCKET_ROOM];
+	uint32_t index = 0;
+	int status, err;
+
+	status = find_socket(r, socket);
+	if (status == PAGEK_OK)
+		find_target(r, &s, &index, &status);
+	if (status != PAGEK_OK)
+		return status;
+	err = begin_recording(r, socket, index);
+	if (err < 0) {
+		complain("%s: %s", r->o->target.word, r->why[0] != '\0' ?
+		    r->why : strerror(-err));
+		return PAGEK_FAILED;
+	}
+	notice("the node was started again: recording goes on, and what was "
+	    "missed is a gap");
+	return PAGEK_OK;
+}
+
 static void
 record_until_end(struct record *r)
 {
@@ -465,21 +521,12 @@ record_until_end(struct record *r)
 static int
 record_at_node(struct record *r, const struct nodes_session_opts *s)
 {
-	char socket[sizeof(((struct nodes_entry *)0)->place)];
-	const struct nodes_look *now;
+	char socket[SOCKET_ROOM];
 	uint32_t index = 0;
 	int status, err;
 
-	if (!pump(r->loop, r->session, r->o->timeout_ms, has_socket,
-	    r->session)) {
-		now = nodes_session_look(r->session);
-		complain("%s: %s", r->o->target.word, now->link.up ?
-		    "this node takes no recordings" : now->reason);
-		return PAGEK_NO_TARGET;
-	}
-	now = nodes_session_look(r->session);
-	snprintf(socket, sizeof socket, "%s", now->node.socket);
-	if (!find_target(r, s, &index, &status))
+	status = find_socket(r, socket);
+	if (status != PAGEK_OK || !find_target(r, s, &index, &status))
 		return status;
 	err = begin_recording(r, socket, index);
 	if (err < 0) {
