@@ -189,35 +189,6 @@ LOOP_TEST(a_hint_needs_both_thresholds, 0, NELEM(hints))
 	ck_assert_str_eq(hint(0), hints[_i].hint);
 }
 
-/* --- ranges ----------------------------------------------------------------------- */
-
-CASE("ranges", .setup = NULL);
-
-static const uint64_t lonely[] = { 100, 0, 3, 20, 24 };
-
-static const struct {
-	uint64_t gap;			/* pages */
-	size_t most, n;
-	uint64_t pages;
-} joins[] = {
-	{ 0, 9, 5, 5 }, { 0, 5, 5, 5 }, { 0, 4, 4, 7 }, { 0, 3, 3, 10 },
-	{ 0, 1, 1, 101 }, { 2, 9, 4, 7 }, { 3, 9, 3, 10 }, { 16, 1, 1, 101 },
-};
-
-LOOP_TEST(ranges_are_joined_across_the_smallest_gaps, 0, NELEM(joins))
-{
-	struct page_ranges r = { 0 };
-
-	for (size_t i = 0; i < NELEM(lonely); i++)
-		ck_assert_int_eq(page_ranges_add(&r, lonely[i] * REFCNT_PAGE,
-		    REFCNT_PAGE), 0);
-	ck_assert_int_eq(page_ranges_join(&r, joins[_i].gap * REFCNT_PAGE,
-	    joins[_i].most), 0);
-	ck_assert_uint_eq(r.n, joins[_i].n);
-	ck_assert_uint_eq(page_ranges_pages(&r), joins[_i].pages);
-	page_ranges_fini(&r);
-}
-
 /* --- order and filter -------------------------------------------------------------- */
 
 static const struct {
@@ -582,3 +553,32 @@ TEST(without_memory_there_are_no_lines)
 	free(many);
 }
 #endif
+
+/* --- ranges ----------------------------------------------------------------------- */
+
+CASE("ranges");
+
+static const uint64_t lonely[] = { 100, 0, 3, 20, 24 };
+
+static const struct {
+	uint64_t gap;			/* pages */
+	size_t most, n;
+	uint64_t pages;
+} joins[] = {
+	{ 0, 9, 5, 5 }, { 0, 5, 5, 5 }, { 0, 4, 4, 7 }, { 0, 3, 3, 10 },
+	{ 0, 1, 1, 101 }, { 2, 9, 4, 7 }, { 3, 9, 3, 10 }, { 16, 1, 1, 101 },
+};
+
+LOOP_TEST(ranges_are_joined_across_the_smallest_gaps, 0, NELEM(joins))
+{
+	struct page_ranges r = { 0 };
+
+	for (size_t i = 0; i < NELEM(lonely); i++)
+		ck_assert_int_eq(page_ranges_add(&r, lonely[i] * REFCNT_PAGE,
+		    REFCNT_PAGE), 0);
+	ck_assert_int_eq(page_ranges_join(&r, joins[_i].gap * REFCNT_PAGE,
+	    joins[_i].most), 0);
+	ck_assert_uint_eq(r.n, joins[_i].n);
+	ck_assert_uint_eq(page_ranges_pages(&r), joins[_i].pages);
+	page_ranges_fini(&r);
+}
