@@ -136,6 +136,15 @@ PRELOAD = $B/liballoclog.so
 PROGRAMS += $(PRELOAD)
 endif
 
+# Programs for the kernel, where clang and libbpf are there.
+EBPF_CC = clang
+EBPF_HAS := $(shell pkg-config --exists libbpf 2>/dev/null && \
+	command -v $(EBPF_CC) 2>/dev/null)
+ifneq ($(and $(PRELOAD),$(EBPF_HAS)),)
+LEVELS = $B/pagek-levels
+PROGRAMS += $(LEVELS)
+endif
+
 # PROGRAM:SUITE for each row of the table of linked tests that this machine can
 # run; NEEDS=threads or SUITES on the command line selects some.
 NEEDS ?=
@@ -155,6 +164,19 @@ $B/pageknode: $B/src/nodes/pageknode/main.o $(ARCHIVE)
 # The only one that reads strangers' files.
 $B/pagek-symbols: $B/src/symbol/reader/pagek-symbols.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS) -ldl -pthread
+
+# It has capabilities when it is installed so, and loads programs.c.
+$B/pagek-levels: $B/src/stress/ebpf/pagek-levels.o
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $$(pkg-config --libs libbpf)
+
+$B/src/stress/ebpf/pagek-levels.o: $B/src/stress/ebpf/programs.o
+$B/src/stress/ebpf/pagek-levels.o: REQUIRED += \
+	-DPAGEK_EBPF_OBJECT='"$(abspath $B)/src/stress/ebpf/programs.o"'
+
+$B/src/stress/ebpf/programs.o: src/stress/ebpf/programs.c src/stress/ebpf/ebpf.h
+	@mkdir -p $(@D)
+	$(EBPF_CC) -target bpf -O2 -g -Wall -Wextra -Wno-unused-parameter \
+		-I/usr/include/$$($(CC) -print-multiarch) -c -o $@ $<
 
 $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
@@ -486,7 +508,8 @@ install: all
 		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(PREFIX)/include
 	install -m 755 $B/pagek $(DESTDIR)$(BINDIR)
 	ln -sf pagek $(DESTDIR)$(BINDIR)/ecosmdd
-	install -m 755 $B/pageknode $B/pagek-symbols $(DESTDIR)$(LIBEXECDIR)
+	install -m 755 $B/pageknode $B/pagek-symbols $(LEVELS) \
+		$(DESTDIR)$(LIBEXECDIR)
 	ln -sf $(LIBEXECDIR)/pageknode $(DESTDIR)$(BINDIR)/pageknode
 	$(if $(PRELOAD),install -m 644 $(PRELOAD) $(DESTDIR)$(LIBDIR))
 	$(if $(PRELOAD),ln -sf liballoclog.so \
@@ -534,6 +557,7 @@ uninstall:
 		$(DESTDIR)$(BINDIR)/pageknode \
 		$(DESTDIR)$(LIBEXECDIR)/pageknode \
 		$(DESTDIR)$(LIBEXECDIR)/pagek-symbols \
+		$(DESTDIR)$(LIBEXECDIR)/pagek-levels \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so.0 \
 		$(DESTDIR)$(PREFIX)/include/alloclog.h \

@@ -6,10 +6,12 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../src/base/base.h"
@@ -412,6 +414,97 @@ TEST(a_want_of_descriptors_passes)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 	s = take();
 	ck_assert_int_eq(s.source, STRESS_FILE);
+}
+
+/* --- eBPF -------------------------------------------------------------------------------------- */
+
+static void
+put_ebpf(const char *text)
+{
+	put_file("ebpf/counts", text);
+}
+
+TEST(counts_of_ebpf_grow_from_those_of_its_first_reading)
+{
+	struct stress_sample s;
+
+	put_vmstat(1000, 0, 0);
+	put_ebpf("level_1 10\nlevel_2 2\nlevel_3 3\nlevel_4 4\nlevel_5 5\n"
+	    "level_6 6\nfailed_1 4\nfailed_4 2\nmissed 0\n");
+	s = take();
+	ck_assert_int_eq(s.source, STRESS_EBPF);
+	ck_assert_uint_eq(s.level[0], 10);
+	put_ebpf("level_1 110\nlevel_2 2\nlevel_3 3\nlevel_4 5\nlevel_5 5\n"
+	    "level_6 9\nfailed_1 4\nfailed_2 1\nfailed_4 4\nmissed 7\n");
+	s = take();
+	for (size_t i = 0; i < STRESS_LEVELS; i++)
+		ck_assert(s.known[i]);
+	ck_assert_uint_eq(s.level[0], 110);
+	ck_assert_uint_eq(s.level[3], 5);
+	ck_assert_uint_eq(s.level[5], 9);
+	ck_assert(s.split_known);
+	ck_assert_uint_eq(s.failed[STRESS_FAILED_LARGE], 1);
+	ck_assert_uint_eq(s.failed[STRESS_FAILED_NO_WAIT_LARGE], 4);
+	ck_assert_uint_eq(s.missed, 7);
+}
+
+TEST(levels_that_ebpf_cannot_see_are_unknown)
+{
+	struct stress_sample s;
+
+	put_vmstat(1000, 0, 0);
+	put_ebpf("level_1 10\nlevel_4 4\nlevel_5 5\nlevel_6 6\n");
+	s = take();
+	ck_assert_int_eq(s.source, STRESS_EBPF);
+	ck_assert(s.known[0] && !s.known[1] && !s.known[2] && s.known[3]);
+	ck_assert_int_eq(stress_truth(&s, 4), STRESS_FAR_UNDER);
+	ck_assert_int_eq(stress_truth(&s, 5), STRESS_EXACT);
+}
+
+TEST(counts_of_ebpf_that_go_down_are_said)
+{
+	put_vmstat(1000, 0, 0);
+	put_ebpf("level_1 1000\n");
+	take();
+	put_ebpf("level_1 990\n");
+	ck_assert_uint_eq(take().backwards, 1);
+	put_ebpf("level_1 1010\n");
+	ck_assert_uint_eq(take().level[0], 1010);
+}
+
+TEST(without_ebpf_the_next_source_goes_on_from_its_totals)
+{
+	struct stress_sample s, next;
+	char path[128];
+
+	put_vmstat(1000, 0, 0);
+	put_ebpf("level_1 500\nlevel_2 40\n");
+	s = take();
+	snprintf(path, sizeof path, "%s/ebpf/counts", root);
+	ck_assert_int_eq(unlink(path), 0);
+	next = take();
+	ck_assert_int_eq(next.source, STRESS_VMSTAT);
+	ck_assert_uint_eq(next.level[0], s.level[0]);
+	ck_assert_uint_eq(next.changes, 1);
+	ck_assert_ptr_nonnull(strstr(stress_why(stress), "no eBPF any more"));
+}
+
+static const char *const no_helpers[] = { "/nowhere/pagek-levels", "/bin/false",
+    "/bin/true" };
+
+/* In place of the helper: what is none, or ends at once. */
+LOOP_TEST(a_helper_that_does_not_answer_is_said_and_the_next_source_is_used, 0,
+    NELEM(no_helpers))
+{
+	struct stress_sample s;
+	struct stress *here;
+
+	ck_assert_int_eq(stress_open(&here, "/"), 0);
+	ck_assert_int_eq(stress_use_ebpf(here, no_helpers[_i], true), 0);
+	ck_assert_int_eq(stress_take(here, &s), 0);
+	ck_assert_int_gt(s.source, STRESS_EBPF);
+	ck_assert_ptr_nonnull(strstr(stress_why(here), "no eBPF: "));
+	stress_close(here);
 }
 
 /* --- perf counts of tracepoints ------------------------------------------------------------------ */
@@ -1048,4 +1141,86 @@ TEST(a_process_that_is_gone_is_said)
 	ck_assert_int_lt(err, 0);
 	ck_assert_str_ne(stress_why(s), "");
 	stress_close(s);
+}
+
+/* --- eBPF of this machine ------------------------------------------------------------------------ */
+
+/* The helper of this build; false where it is not, or has no right. */
+static bool
+open_ebpf(struct stress **here, struct stress_sample *s)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	ck_assert_int_gt(n, 0);
+	path[n] = '\0';
+	for (int i = 0; i < 2; i++)
+		*strrchr(path, '/') = '\0';
+	strcat(path, "/pagek-levels");
+	ck_assert_int_eq(stress_open(here, "/"), 0);
+	ck_assert_int_eq(stress_use_ebpf(*here, path, true), 0);
+	ck_assert_int_eq(stress_take(*here, s), 0);
+	return s->source == STRESS_EBPF;
+}
+
+TEST(ebpf_counts_the_requests_for_touched_pages)
+{
+	struct stress_sample before, after;
+	size_t pages = 4096;
+	struct stress *here;
+
+	if (open_ebpf(&here, &before)) {
+		touch_elsewhere(&pages);
+		ck_assert_int_eq(stress_take(here, &after), 0);
+		ck_assert_int_eq(after.source, STRESS_EBPF);
+		ck_assert_uint_ge(after.level[0] + after.level[1] +
+		    after.level[2] + after.level[3] - before.level[0] -
+		    before.level[1] - before.level[2] - before.level[3], pages);
+	}
+	stress_close(here);
+}
+
+TEST(ebpf_hides_no_event_from_perf)
+{
+	struct stress_sample s, before, after;
+	struct stress *here, *perf;
+	size_t pages = 4096;
+	bool both = open_ebpf(&here, &s);
+
+	ck_assert_int_eq(stress_open(&perf, "/"), 0);
+	if (both && stress_of_process(perf, getpid(), false) == 0) {
+		ck_assert_int_eq(stress_take(perf, &before), 0);
+		touch_elsewhere(&pages);
+		ck_assert_int_eq(stress_take(perf, &after), 0);
+		ck_assert_uint_ge(after.requests - before.requests, pages);
+		ck_assert_int_eq(stress_take(here, &s), 0);
+		ck_assert_int_eq(s.source, STRESS_EBPF);
+	}
+	stress_close(perf);
+	stress_close(here);
+}
+
+TEST(a_helper_that_is_killed_is_said_and_nothing_counts_twice)
+{
+	struct stress_sample before, after;
+	struct stress *here;
+	char task[64], children[64] = "";
+	FILE *f;
+
+	if (open_ebpf(&here, &before)) {
+		snprintf(task, sizeof task, "/proc/self/task/%d/children", getpid());
+		f = fopen(task, "r");
+		if (f != NULL && fgets(children, sizeof children, f) != NULL) {
+			kill((pid_t)atoi(children), SIGKILL);
+			waitpid((pid_t)atoi(children), NULL, 0);
+			ck_assert_int_eq(stress_take(here, &after), 0);
+			ck_assert_int_gt(after.source, STRESS_EBPF);
+			ck_assert_uint_eq(after.level[5], before.level[5]);
+			ck_assert_ptr_nonnull(strstr(stress_why(here),
+			    "pagek-levels has ended"));
+		}
+		if (f != NULL)
+			fclose(f);
+	}
+	stress_close(here);
 }

@@ -42,6 +42,9 @@ const struct stress_source_row stress_sources[STRESS_NONE + 1] = {
 	    ALL(STRESS_EXACT), true },
 	[STRESS_FILE] = { "file", "the kernel's six counts, exact",
 	    ALL(STRESS_EXACT), false },
+	[STRESS_EBPF] = { "ebpf", "eBPF on tracepoints, close",
+	    { STRESS_CLOSE, STRESS_CLOSE, STRESS_CLOSE, STRESS_CLOSE,
+	    STRESS_FAR_UNDER, STRESS_EXACT }, false },
 	[STRESS_EVENTS] = { "events", "perf counts of tracepoints, estimates",
 	    { STRESS_CLOSE, STRESS_FAR_UNDER, STRESS_UNKNOWN, STRESS_FAR_OVER,
 	    STRESS_CLOSE, STRESS_EXACT }, false },
@@ -72,8 +75,11 @@ struct stress {
 	bool stalled;			/* requests stalled before the last sample */
 	bool wants_boot;
 	pid_t process;			/* whose requests are counted; 0: all */
+	char *program;			/* of STRESS_EBPF; NULL: it is not used */
+	bool wait;			/* until it runs */
+	struct stress_ebpf *ebpf;
 	struct stress_events *events;	/* of STRESS_EVENTS */
-	uint64_t event[STRESS_EVENTS_COUNT];	/* at the last sample */
+	uint64_t event[STRESS_EVENTS_COUNT];	/* of either, at the last sample */
 	bool late;			/* it was said that processors came late */
 	struct stress_group group;
 	struct stress_sample total;
@@ -144,6 +150,8 @@ step_down(struct stress *s)
 	if (s->file >= 0)
 		close(s->file);
 	s->file = -1;
+	stress_ebpf_close(s->ebpf);
+	s->ebpf = NULL;
 	stress_events_close(s->events);
 	s->events = NULL;
 	if (s->used)
@@ -356,6 +364,58 @@ kills_of_limits(struct stress *s, uint64_t kills, bool stalled)
 }
 
 static int
+open_ebpf(struct stress *s)
+{
+	char why[STRESS_WHY];
+	int err = stress_ebpf_open(&s->ebpf, s->root, s->program, why);
+
+	if (err == -ENOMEM)
+		return err;
+	/* Copies of a kernel's files need not have it. */
+	if (err < 0 && (err != -ENOENT || s->root[0] == '\0'))
+		say(s, "%s", why);
+	return err < 0 ? 1 : 0;
+}
+
+static int
+take_ebpf(struct stress *s, const struct stress_vmstat *v)
+{
+	struct stress_sample *t = &s->total;
+	struct stress_ebpf_counts now;
+	char why[STRESS_WHY];
+	int r;
+
+	(void)v;
+	if (s->program == NULL && s->root[0] == '\0')
+		return 1;
+	if (s->wants_boot && s->root[0] == '\0') {
+		say(s, "counts of eBPF begin when it is loaded: they have no totals");
+		return 1;
+	}
+	r = s->ebpf != NULL ? 0 : open_ebpf(s);
+	if (r != 0)
+		return r;
+	r = stress_ebpf_read(s->ebpf, s->wait, &now, why);
+	if (r == -EAGAIN)
+		return r;
+	if (r < 0) {
+		say(s, "%s", why);
+		return 1;
+	}
+	for (size_t i = 0; i < STRESS_FAILURES; i++) {
+		uint64_t *last = &s->event[STRESS_EVENT_FAILED + i];
+
+		if (!s->used)
+			*last = 0;
+		add(&t->failed[i], grown(s, last, now.failed[i]));
+	}
+	t->split_known = true;
+	t->missed = now.missed;
+	take_growing(s, now.level, now.known);
+	return 0;
+}
+
+static int
 open_events(struct stress *s)
 {
 	char why[STRESS_WHY] = "no counts of tracepoints";
@@ -496,6 +556,7 @@ take_none(struct stress *s, const struct stress_vmstat *v)
 static int (*const take[])(struct stress *, const struct stress_vmstat *) = {
 	[STRESS_PATCH] = take_patch,
 	[STRESS_FILE] = take_six,
+	[STRESS_EBPF] = take_ebpf,
 	[STRESS_EVENTS] = take_events,
 	[STRESS_VMSTAT] = take_vmstat,
 	[STRESS_NONE] = take_none,
@@ -607,6 +668,19 @@ stress_want_boot(struct stress *s)
 }
 
 int
+stress_use_ebpf(struct stress *s, const char *program, bool wait)
+{
+	char *copy = strdup(program);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	free(s->program);
+	s->program = copy;
+	s->wait = wait;
+	return 0;
+}
+
+int
 stress_of_process(struct stress *s, pid_t pid, bool on_exec)
 {
 	char why[STRESS_WHY] = "no counts of tracepoints";
@@ -631,7 +705,9 @@ stress_close(struct stress *s)
 		return;
 	if (s->file >= 0)
 		close(s->file);
+	stress_ebpf_close(s->ebpf);
 	stress_events_close(s->events);
+	free(s->program);
 	free(s->root);
 	free(s);
 }

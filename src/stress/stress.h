@@ -3,6 +3,7 @@
  * of "Visualizing Heap Stress Under Linux" (EQware, 2009).
  *
  *	sources.c	the sources, the totals, the change from one to the next
+ *	ebpf.c		levels as our programs in the kernel count them: ebpf/ebpf.h
  *	tracepoints.c	counts of the kernel's tracepoints, by perf
  *	charge.c	the limits of a control group
  *	pressure.c	time for which tasks waited, and to be woken by it
@@ -58,6 +59,7 @@
 enum stress_source {
 	STRESS_PATCH,		/* heap_stress_1 to _6 of /proc/vmstat: a patched kernel's */
 	STRESS_FILE,		/* six numbers that reading sets to zero: module or patch */
+	STRESS_EBPF,		/* programs on tracepoints, since they were loaded */
 	STRESS_EVENTS,		/* perf counts of tracepoints, since they were opened */
 	STRESS_VMSTAT,		/* counters of any kernel in /proc/vmstat */
 	STRESS_NONE,
@@ -137,12 +139,13 @@ struct stress_sample {
 	enum stress_source source;
 	/*
 	 * Requests since the boot, or with STRESS_FILE since the file was last read
-	 * before stress_open(), or with STRESS_EVENTS since the first sample.  At the
+	 * before stress_open(), or with STRESS_EBPF and STRESS_EVENTS since about the
+	 * first sample.  At the
 	 * largest number they stay.
 	 */
 	bool known[STRESS_LEVELS];
 	uint64_t level[STRESS_LEVELS];
-	bool split_known;	/* only with STRESS_EVENTS */
+	bool split_known;	/* only with STRESS_EBPF and STRESS_EVENTS */
 	uint64_t failed[STRESS_FAILURES];	/* level 6 */
 	bool requests_known;
 	uint64_t requests;	/* satisfied ones, of /proc/vmstat, since the boot */
@@ -153,7 +156,7 @@ struct stress_sample {
 	bool kswapd_known;	/* only with STRESS_VMSTAT */
 	uint64_t kswapd_runs;	/* since the boot */
 	uint64_t stolen;	/* requests that another reader of the file has taken */
-	uint64_t missed;	/* hits that the module did not follow: counted as level 1 */
+	uint64_t missed;	/* hits that module or eBPF did not follow: counted as level 1 */
 	uint64_t backwards;	/* counters that were below their last value, so far */
 	uint64_t changes;	/* of the source, since stress_open() */
 };
@@ -171,6 +174,13 @@ void stress_close(struct stress *);
 void stress_want_boot(struct stress *);
 
 /*
+ * Before the first sample: STRESS_EBPF may be used, by this program ("pagek-levels").
+ * It takes some tenths of a second to begin: without `wait`, stress_take() returns
+ * -EAGAIN until it has.  -ENOMEM.
+ */
+int stress_use_ebpf(struct stress *, const char *program, bool wait);
+
+/*
  * Before the first sample: counts requests of this process only, of all its threads
  * and later children; with on_exec, from its next exec on.  The source is
  * STRESS_EVENTS, pressure is unknown, requests are those that were counted.  -errno:
@@ -180,7 +190,7 @@ int stress_of_process(struct stress *, pid_t, bool on_exec);
 
 /*
  * Takes a sample; without any source it has STRESS_NONE.  -errno: no memory or no
- * descriptor for now; a later call may succeed.
+ * descriptor for now, or -EAGAIN; a later call may succeed.
  */
 int stress_take(struct stress *, struct stress_sample *);
 
@@ -377,6 +387,28 @@ int stress_events_of(struct stress_events **, pid_t, bool on_exec,
     char why[STRESS_WHY]);
 void stress_events_close(struct stress_events *);
 int stress_events_read(struct stress_events *, struct stress_event_counts *);
+
+/* --- inside this room (ebpf.c) --------------------------------------------------- */
+
+struct stress_ebpf;
+
+struct stress_ebpf_counts {
+	bool known[STRESS_LEVELS];
+	uint64_t level[STRESS_LEVELS];	/* since the programs were loaded */
+	uint64_t failed[STRESS_FAILURES];
+	uint64_t missed;
+};
+
+/*
+ * Starts `program`.  root: borrowed; if it is not "", counts are read from the file
+ * ebpf/counts in it.  -errno with a sentence in `why`, or -ENOMEM without.
+ */
+int stress_ebpf_open(struct stress_ebpf **, const char *root, const char *program,
+    char why[STRESS_WHY]);
+/* -EAGAIN: not loaded yet, but for `wait`; else -errno with a sentence. */
+int stress_ebpf_read(struct stress_ebpf *, bool wait, struct stress_ebpf_counts *,
+    char why[STRESS_WHY]);
+void stress_ebpf_close(struct stress_ebpf *);
 
 /* --- inside this room (charge.c) ------------------------------------------------- */
 

@@ -297,6 +297,27 @@ perf_counts() {
 	"$pagek" stress --only=command -- true 2>"$tmp/err"
 }
 
+no_count() {
+	"$pagek" stress --only=2147483646 --format json >"$tmp/out" 2>"$tmp/err"
+	[ $? != 0 ] && [ ! -s "$tmp/out" ] && grep -q '^pagek: ' "$tmp/err" ||
+	    return 1
+	setpriv --reuid=65534 --clear-groups "$pagek" stress \
+	    --only=command --format json -- true >"$tmp/out" 2>"$tmp/err"
+	[ $? = 1 ] && ! grep -q Assertion "$tmp/err"
+}
+rule "what cannot be counted ends with a sentence, as data too" no_count
+
+# The one that this machine has: root's on a kernel that allows it.
+by_ebpf() {
+	"$pagek" stress --count 1 --interval 0.1 --format json >"$tmp/json" ||
+	    return 1
+	if [ "$(id -u)" = 0 ] && [ -x "$B/pagek-levels" ] &&
+	    ! grep -q 'eBPF is refused\|"source": "\(patch\|file\)"' "$tmp/json"; then
+		grep -q '"source": "ebpf"' "$tmp/json"
+	fi
+}
+rule "where eBPF is allowed it counts" by_ebpf
+
 # One run touches 8,192 pages more; each may load what the other finds.
 only() {
 	perf_counts || { [ $? = 1 ] && grep -q 'cannot count' "$tmp/err"; return; }

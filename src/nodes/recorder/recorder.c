@@ -144,7 +144,7 @@ tell_stress(struct recording *r)
 	if (!r->sees_kernel)
 		node_stress_view(r->node);
 	r->sees_kernel = true;
-	if (node_stress_sample(r->node, &k) == 0)
+	if (node_stress_sample(r->node, true, &k) == 0)
 		capture_writer_stress(r->writer, &(struct capture_stress){
 		    .ms = k.ms, .sample = k.sample, .kernel = k.release,
 		    .why = k.why });

@@ -8,6 +8,9 @@
 #include "../replay/replay.h"
 #include "answer.h"
 
+/* Until a source is asked again that has not begun. */
+#define BEGIN_MS 50
+
 _Static_assert(WIRE_STRESS_SIZE == STRESS_PACKED_MAX, "a sample fits");
 
 /* The sentences of stress_why(). */
@@ -29,6 +32,23 @@ put_sentences(struct wire_text out[WIRE_STRESS_WHY], const char *why)
 	return n;
 }
 
+static void send_sample(struct conn *, uint32_t id, bool woken);
+
+static void
+on_waited(struct node *node, struct node_stress_wait *w)
+{
+	(void)node;
+	send_sample(w->arg, w->id, w->woken);
+}
+
+static void
+begin_wait(struct conn *c, uint32_t id, uint32_t ms)
+{
+	c->stress = (struct node_stress_wait){ .arg = c, .id = id,
+		.done = on_waited };
+	node_stress_begin_wait(c->node, &c->stress, ms);
+}
+
 /* Sends the sample of this machine, or of the moment that the node replays. */
 static void
 send_sample(struct conn *c, uint32_t id, bool woken)
@@ -38,11 +58,15 @@ send_sample(struct conn *c, uint32_t id, bool woken)
 	struct node_stress_sample k;
 	char text[128];
 	int r = c->node->replay != NULL ? replay_stress(c->node, &k) :
-	    node_stress_sample(c->node, &k);
+	    node_stress_sample(c->node, false, &k);
 
 	if (r == -ENODATA) {
 		conn_error(c, id, WIRE_E_NAME, "the capture has no samples of "
 		    "heap stress: an older node has written it");
+		return;
+	}
+	if (r == -EAGAIN && !c->stress.waits) {
+		begin_wait(c, id, BEGIN_MS);
 		return;
 	}
 	if (r < 0) {
@@ -63,13 +87,6 @@ send_sample(struct conn *c, uint32_t id, bool woken)
 	conn_reply(c, &reply);
 }
 
-static void
-on_waited(struct node *node, struct node_stress_wait *w)
-{
-	(void)node;
-	send_sample(w->arg, w->id, w->woken);
-}
-
 /* The moment of a replay does not wait. */
 void
 answer_stress(struct conn *c, const struct wire_msg *m)
@@ -88,7 +105,5 @@ answer_stress(struct conn *c, const struct wire_msg *m)
 		send_sample(c, m->id, false);
 		return;
 	}
-	c->stress = (struct node_stress_wait){ .arg = c, .id = m->id,
-		.done = on_waited };
-	node_stress_begin_wait(c->node, &c->stress, m->stress.wait_ms);
+	begin_wait(c, m->id, m->stress.wait_ms);
 }

@@ -1,7 +1,9 @@
 #include <errno.h>
+#include <limits.h>
 
 #include "../../base/base.h"
 #include "../keeper/node.h"
+#include "../places/places.h"
 #include "stress.h"
 
 static void
@@ -12,12 +14,18 @@ close_reader(struct node_stress *k)
 	k->last_ms = 0;
 }
 
+/* at_once: without a source that takes its time to begin. */
 static int
-open_reader(struct node *node)
+open_reader(struct node *node, bool at_once)
 {
 	struct node_stress *k = node->stress;
 	const char *root = node->opts.root;
+	char program[PATH_MAX];
 	int r = stress_open(&k->stress, root != NULL ? root : "/");
+
+	if (r == 0 && root == NULL && !at_once &&
+	    nodes_program("pagek-levels", program, sizeof program) == 0)
+		r = stress_use_ebpf(k->stress, program, false);
 
 	/* The clock goes on when a node is started again. */
 	if (r == 0)
@@ -27,11 +35,11 @@ open_reader(struct node *node)
 }
 
 int
-node_stress_sample(struct node *node, struct node_stress_sample *out)
+node_stress_sample(struct node *node, bool at_once, struct node_stress_sample *out)
 {
 	struct node_stress *k = node->stress;
 	int64_t now = mono_ms(mono_now());
-	int r = k->stress == NULL ? open_reader(node) : 0;
+	int r = k->stress == NULL ? open_reader(node, at_once) : 0;
 
 	if (r == 0 && (k->last_ms == 0 ||
 	    now - k->last_ms >= 1000 / NODE_STRESS_HZ)) {

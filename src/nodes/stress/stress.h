@@ -18,7 +18,7 @@
  *
  * Example
  *	node_stress_view(node);
- *	node_stress_sample(node, &k);
+ *	node_stress_sample(node, false, &k);
  *	...
  *	node_stress_leave(node);
  */
@@ -70,9 +70,10 @@ struct node_stress_sample {
 
 /*
  * A sample that is at most a cycle old.  Texts are borrowed until the next call.
- * -errno: no memory or no descriptor now.
+ * at_once: if no reader is open, it begins with a source that has counts now.
+ * -errno: no memory or no descriptor now; -EAGAIN: the source begins.
  */
-int node_stress_sample(struct node *, struct node_stress_sample *);
+int node_stress_sample(struct node *, bool at_once, struct node_stress_sample *);
 
 void node_stress_view(struct node *);
 void node_stress_leave(struct node *);

@@ -1,9 +1,11 @@
 /* Samples of heap stress: a node's, or of this machine's files. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/base.h"
+#include "../../nodes/places/places.h"
 #include "../cli/pump.h"
 #include "batch.h"
 
@@ -161,7 +163,8 @@ source_of(const struct batch_stress *b)
 	enum stress_source source = b->session != NULL ?
 	    nodes_session_stress(b->session)->sample.source : STRESS_NONE;
 
-	return source == STRESS_EVENTS && wants_boot(b->o) ? STRESS_NONE : source;
+	return (source == STRESS_EVENTS || source == STRESS_EBPF) &&
+	    wants_boot(b->o) ? STRESS_NONE : source;
 }
 
 /* Keeps the node's session if its source is the better one. */
@@ -208,10 +211,14 @@ static int
 try_files(struct batch_stress *b)
 {
 	struct stress_sample s;
+	char program[PATH_MAX];
 	int err = stress_open(&b->files, b->o->stress.root != NULL ? b->o->stress.root : "/");
 
 	if (err == 0 && wants_boot(b->o))
 		stress_want_boot(b->files);
+	else if (err == 0 && b->o->stress.root == NULL && source_of(b) > STRESS_EBPF &&
+	    nodes_program("pagek-levels", program, sizeof program) == 0)
+		err = stress_use_ebpf(b->files, program, true);
 	if (err < 0 || b->session == NULL)
 		return err;
 	err = stress_take(b->files, &s);

@@ -176,6 +176,11 @@ stress_kills_text(const struct stress_sample *s, char out[STRESS_TEXT])
 const char *
 stress_legend(const struct stress_sample *s)
 {
+	if (s->source == STRESS_EBPF)
+		return s->known[1] ? "~ close   > at least: more requests may have "
+		    "waited for the same OOM kill" :
+		    "~ close   > at least   n/a the kernel does not say where its "
+		    "zones are";
 	if (s->source == STRESS_EVENTS)
 		return "~ estimate   < at most: reclaims, many by one request   "
 		    "> at least: wakes of kswapd";

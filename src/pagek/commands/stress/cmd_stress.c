@@ -67,7 +67,8 @@ FIELD_GET(get_full, spent, n, r->s.full_us, r->s.pressure_known)
 FIELD_GET(get_kswapd, spent, n, r->s.kswapd_runs > 0,
     r->s.kswapd_known && r->ms >= 0)
 FIELD_GET(get_stolen, spent, n, r->s.stolen, r->s.source == STRESS_FILE)
-FIELD_GET(get_missed, spent, n, r->s.missed, r->s.source == STRESS_FILE)
+FIELD_GET(get_missed, spent, n, r->s.missed,
+    r->s.source == STRESS_FILE || r->s.source == STRESS_EBPF)
 FIELD_GET(get_changed, spent, n, r->changed, true)
 FIELD_GET(get_limit_kills, spent, n, r->s.limit_kills,
     r->s.source == STRESS_EVENTS || r->s.source == STRESS_VMSTAT)
@@ -202,7 +203,7 @@ put_period(FILE *out, const struct spent *p)
 		fprintf(out, "  %.1f s\n", (double)p->ms / 1000);
 	else if (p->s.source == STRESS_NONE)
 		fputc('\n', out);
-	else if (p->s.source == STRESS_EVENTS)
+	else if (p->s.source == STRESS_EVENTS || p->s.source == STRESS_EBPF)
 		fputs("  since the node opened its counters\n", out);
 	else
 		fprintf(out, "  %s\n", stress_sources[p->s.source].since_boot &&
@@ -345,6 +346,7 @@ struct look {
 	struct batch_stress *stress;
 	FILE *out;
 	struct json json;
+	bool begun;			/* json is a document */
 	struct stress_sample base;	/* differences are to it */
 	struct mono base_at;
 	uint64_t lines;
@@ -506,12 +508,13 @@ begin_document(struct look *l, const char *kernel)
 	json_document(&l->json, "pagek.stress/1", &samples, 0);
 	json_text(&l->json, "kernel", or_null(kernel));
 	json_rows(&l->json, "samples");
+	l->begun = true;
 }
 
 static void
 end_document(struct look *l)
 {
-	if (l->o->format == FORMAT_PROM || !options_as_data(l->o))
+	if (!l->begun)
 		return;
 	json_rows_end(&l->json);
 	json_end(&l->json);
