@@ -101,7 +101,7 @@ LOOP_TEST(each_number_of_the_stream_and_the_node_is_shown, 0, WIRE_STATS_COUNT)
 	if (_i < WIRE_N_FRIENDLY_HITS || _i == WIRE_N_PAIRS ||
 	    _i == WIRE_N_UNSURE || _i == WIRE_N_UNFINISHED || _i == WIRE_N_PEAK_MOST ||
 	    _i == WIRE_N_RECORDINGS || _i == WIRE_N_USAGE_ROWS ||
-	    _i == WIRE_N_USAGE_BYTES ||
+	    _i == WIRE_N_USAGE_BYTES || _i == WIRE_N_LOST_BEFORE ||
 	    (_i >= WIRE_N_LEVEL_1 && _i <= WIRE_N_LEVEL_5))
 		assert_is_shown(&keeper[_i]);
 	else

@@ -500,7 +500,7 @@ TEST(key_without_must_may_be_absent)
 TEST(numbers_of_a_later_version_are_skipped)
 {
 	const struct sample_raw stats = {
-		.head = "a5000b010104000b0107983f", .fill = "05", .times = 61,
+		.head = "a5000b010104000b01079840", .fill = "05", .times = 62,
 		.tail = "8101f6",
 	};
 	size_t len = sample_raw_get(&stats, frame);
