@@ -60,7 +60,7 @@ endif
 HAVE_PPROF := $(shell pkg-config --exists libprotobuf-c zlib 2>/dev/null && \
 	command -v protoc-c >/dev/null && echo 1)
 ifeq ($(HAVE_PPROF),1)
-PPROF = $B/src/mdd/export/pprof.pb-c
+PPROF = $B/src/export/pprof.pb-c
 PPROF_CFLAGS := -DHAVE_PPROF=1 $(shell pkg-config --cflags libprotobuf-c zlib)
 PPROF_LIBS := $(shell pkg-config --libs libprotobuf-c zlib)
 endif
@@ -86,11 +86,11 @@ MACHINE := $(strip $(shell printf '\043ifdef __LP64__\nlp64\n\043endif\n\043if \
 COLD ?=
 TESTED ?= $(COLD)
 $B/tests/check_%.o: LEVEL = $(TESTED)
-$(foreach room,allocp filter mdd nodes pagek symbol,$B/src/$(room)/%.o): \
+$(foreach room,allocp export filter mdd nodes pagek profile symbol,$B/src/$(room)/%.o): \
 	LEVEL = $(COLD)
 # Captures are read by millions of events, and tables are looked at whole in
 # each step of this test.
-$B/src/mdd/capture/%.o $B/tests/check_blklist_hash.o: LEVEL =
+$B/src/capture/%.o $B/tests/check_blklist_hash.o: LEVEL =
 
 REQUIRED = -std=c17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 \
 	$(WARNINGS) $(PKG_CFLAGS) $(DW_CFLAGS) \
@@ -105,8 +105,11 @@ ALLOCP = $(sort $(wildcard src/allocp/*.c))
 BLKLIST = $(sort $(wildcard src/blklist/*.c src/blklist/*/*.c))
 SYMBOL = $(sort $(filter-out %/pagek-symbols.c,$(wildcard src/symbol/*.c src/symbol/*/*.c)))
 NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.c src/nodes/*/*/*.c)))
-MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*.c src/mdd/*/*.c src/mdd/*/*/*.c))) \
+PROFILE = $(sort $(wildcard src/profile/*.c))
+CAPTURE = $(sort $(wildcard src/capture/*.c src/capture/*/*.c))
+MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*/*.c))) \
 	src/mdd/target/settings.c
+EXPORT = $(sort $(wildcard src/export/*.c))
 USAGE = $(sort $(wildcard src/usage/*.c))
 STRESS = $(sort $(wildcard src/stress/*.c))
 REFCNT = $(sort $(wildcard src/refcnt/*.c))
@@ -117,8 +120,8 @@ UNWIND = $(sort $(wildcard src/alloclog/unwind/*.c))
 PRODUCE = $(sort $(wildcard src/alloclog/produce/*.c)) $(UNWIND)
 
 FILTER = $(sort $(wildcard src/filter/*.c))
-ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(USAGE) \
-	$(STRESS) $(REFCNT) $(PAGEK)
+ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(PROFILE) $(CAPTURE) $(MDD) \
+	$(EXPORT) $(USAGE) $(STRESS) $(REFCNT) $(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o) $(PPROF:=.o)
 ARCHIVE = $B/rooms.a
 # With the core of memory debug data.
@@ -181,8 +184,8 @@ $B/src/stress/ebpf/programs.o: src/stress/ebpf/programs.c src/stress/ebpf/ebpf.h
 $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
 
-$B/src/mdd/export/pprof.o: REQUIRED += $(PPROF_CFLAGS) -I$B/src/mdd/export
-$B/src/mdd/export/pprof.o: $(PPROF:=.h)
+$B/src/export/pprof.o: REQUIRED += $(PPROF_CFLAGS) -I$B/src/export
+$B/src/export/pprof.o: $(PPROF:=.h)
 
 $B/%.pb-c.c $B/%.pb-c.h: %.proto
 	@mkdir -p $(@D)

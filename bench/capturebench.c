@@ -29,7 +29,7 @@
 #include <time.h>
 
 #include "../src/base/base.h"
-#include "../src/mdd/capture/reader/reader.h"
+#include "../src/capture/reader/reader.h"
 #include "list_trace.h"
 
 #define FRAMES 16

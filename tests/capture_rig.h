@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../src/mdd/capture/capture.h"
+#include "../src/capture/capture.h"
 #include "chance.h"
 
 #define NELEM(a) (sizeof(a) / sizeof((a)[0]))

@@ -2,7 +2,7 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
-#include "../src/mdd/capture/recording/recording.h"
+#include "../src/capture/recording/recording.h"
 #include "capture_rig.h"
 
 #define EVENTS 100000

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "../src/mdd/capture/format.h"
+#include "../src/capture/format.h"
 #include "capture_rig.h"
 
 #define EVENTS 600

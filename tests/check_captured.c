@@ -2,8 +2,8 @@
  * Captures as sources of exports: their events, and the sums of their stacks, are
  * those of the list at the same moment.
  */
-#include "../src/mdd/capture/format.h"
-#include "../src/mdd/export/export.h"
+#include "../src/capture/format.h"
+#include "../src/export/export.h"
 #include "capture_rig.h"
 
 #define EVENTS 60000

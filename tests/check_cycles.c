@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "../src/mdd/mdd.h"
+#include "../src/profile/profile.h"
 #include "../src/nodes/session/state.h"
 #include "../src/symbol/symbol.h"
 #include "node_harness.h"

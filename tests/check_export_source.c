@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "../src/mdd/export/export.h"
+#include "../src/export/export.h"
 #include "profile_rig.h"
 
 static struct export_source *s;

@@ -3,7 +3,7 @@
  */
 #include <errno.h>
 
-#include "../src/mdd/profile.h"
+#include "../src/profile/profile_tables.h"
 #include "profile_rig.h"
 
 /* --- groups --------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../src/base/base.h"
-#include "../src/mdd/mdd.h"
+#include "../src/profile/profile.h"
 #include "harness.h"
 
 static const struct {

@@ -2,7 +2,7 @@
  * The time line of a capture: at each moment the keeper's list and totals are those
  * of a replay from the start, whatever way leads there.
  */
-#include "../src/mdd/capture/format.h"
+#include "../src/capture/format.h"
 #include "../src/nodes/keeper/counting.h"
 #include "../src/nodes/replay/replay.h"
 #include "capture_rig.h"

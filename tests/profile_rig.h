@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../src/base/base.h"
-#include "../src/mdd/mdd.h"
+#include "../src/profile/profile.h"
 #include "../src/stream/ring.h"
 #include "harness.h"
 

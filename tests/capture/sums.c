@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../../src/base/base.h"
-#include "../../src/mdd/capture/capture.h"
+#include "../../src/capture/capture.h"
 
 #define EVENTS 4096
 

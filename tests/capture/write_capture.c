@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/mdd/capture/capture.h"
+#include "../../src/capture/capture.h"
 
 #define SLOTS 200
 #define BATCH 500

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "../../src/mdd/capture/format.h"
-#include "../../src/mdd/export/export.h"
+#include "../../src/capture/format.h"
+#include "../../src/export/export.h"
 #include "fuzz.h"
 
 #define EVENTS_MOST 100000

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/mdd/capture/capture.h"
+#include "../../src/capture/capture.h"
 
 #define EVENTS 700
 #define LARGEST 65536

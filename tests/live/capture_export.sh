@@ -72,7 +72,7 @@ export_as() {
 
 as_pprof() {
 	export_as --pprof "$@" && zcat "$tmp/export" | protoc \
-	    --decode=pprof.Profile --proto_path="$top/src/mdd/export" \
+	    --decode=pprof.Profile --proto_path="$top/src/export" \
 	    pprof.proto >"$tmp/decoded" &&
 	    python3 "$check" captured_pprof "$tmp/decoded" "$tmp/stats" \
 		"$tmp/history"

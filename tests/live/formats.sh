@@ -47,7 +47,7 @@ end() {
 
 decode() {
 	zcat "$1" | protoc --decode=pprof.Profile \
-	    --proto_path="$top/src/mdd/export" pprof.proto
+	    --proto_path="$top/src/export" pprof.proto
 }
 
 # as_pprof LIST OPTIONS...: an export with these has the blocks of that list.
@@ -306,7 +306,7 @@ built_without() {
 	! pkg-config --exists libzstd || libs="$libs libzstd"
 	cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wundef -Werror \
 	    $(pkg-config --cflags $libs) -c \
-	    -o "$tmp/pprof.o" "$top/src/mdd/export/pprof.c" &&
+	    -o "$tmp/pprof.o" "$top/src/export/pprof.c" &&
 	    cc -o "$tmp/pagek" "$B/src/pagek/main.o" "$tmp/pprof.o" \
 		"$B/rooms.a" $(pkg-config --libs $libs) -lm -pthread &&
 	    pagek=$tmp/pagek &&

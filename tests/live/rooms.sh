@@ -7,7 +7,7 @@ set -u
 # inside another one.
 rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog alloclog/debugdata filter
 allocp blklist blklist/indexed usage stress/ebpf stress refcnt
-mdd/capture mdd/capture/reader mdd/capture/recording symbol symbol/reader mdd/dump mdd/take mdd mdd/export
+symbol symbol/reader profile capture capture/reader capture/recording mdd/dump mdd/take export
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/session/requests nodes/survey nodes/bridge nodes
 nodes/keeper nodes/stress nodes/refcnt nodes/self_watch nodes/recorder nodes/arrivals nodes/images nodes/takeover

@@ -1,5 +1,5 @@
 /*
- * recorder: captures that a node writes (mdd/capture): each event of a process
+ * recorder: captures that a node writes (src/capture): each event of a process
  * and of its descendants, in a file that a viewer has opened.
  *
  * Vocabulary
@@ -36,7 +36,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "../../mdd/capture/capture.h"
+#include "../../capture/capture.h"
 #include "../../stream/wire/wire.h"
 #include "../host/access.h"
 #include "../host/host.h"

@@ -6,7 +6,7 @@
 #ifndef NODES_REPLAY_NAMES_H
 #define NODES_REPLAY_NAMES_H
 
-#include "../../mdd/capture/capture.h"
+#include "../../capture/capture.h"
 #include "../keeper/keeper.h"
 
 /* The capture's numbers of sites as the keeper's store has them. */

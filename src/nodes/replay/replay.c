@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../../mdd/moment.h"
+#include "../../capture/moment.h"
 #include "../images/images.h"
 #include "../keeper/counting.h"
 #include "../keeper/node.h"

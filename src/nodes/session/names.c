@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../mdd/mdd.h"
+#include "../../profile/profile.h"
 #include "state.h"
 
 #define FETCH_AGAIN_MS 2000	/* between two requests while a debug file is downloaded */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../../mdd/moment.h"
+#include "../../capture/moment.h"
 #include "capture_target.h"
 #include "cli.h"
 

@@ -8,7 +8,7 @@
 
 #include "../../base/base.h"
 #include "../../filter/filter.h"
-#include "../../mdd/capture/capture.h"
+#include "../../capture/capture.h"
 #include "../groups/group_kinds.h"
 #include "cli.h"
 

@@ -33,7 +33,7 @@
 #include <uv.h>
 
 #include "../../base/option.h"
-#include "../../mdd/mdd.h"
+#include "../../profile/profile.h"
 #include "../../nodes/node_options/node_options.h"
 #include "../../refcnt/refcnt.h"
 #include "../page/page.h"

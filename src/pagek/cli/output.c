@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "../../mdd/capture/capture.h"
+#include "../../capture/capture.h"
 #include "cli.h"
 
 static bool is_quiet, is_verbose;

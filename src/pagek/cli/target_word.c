@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "../../mdd/capture/capture.h"
+#include "../../capture/capture.h"
 #include "capture_target.h"
 #include "cli.h"
 #include "pump.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../../mdd/moment.h"
+#include "../../capture/moment.h"
 #include "../page/view.h"
 #include "debugdata.h"
 

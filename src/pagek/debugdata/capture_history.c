@@ -8,7 +8,7 @@
 
 #include "../../base/base.h"
 #include "../../base/hashmap.h"
-#include "../../mdd/capture/capture.h"
+#include "../../capture/capture.h"
 #include "debugdata.h"
 
 #define BATCH 4096

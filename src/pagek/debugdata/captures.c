@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../../mdd/capture/capture.h"
+#include "../../capture/capture.h"
 #include "../cli/capture_target.h"
 #include "debugdata.h"
 

@@ -3,7 +3,7 @@
  *
  *	files.c		dumps and an executable, from the command line
  *	captures.c	captures as dumps
- *	capture_at.c	their parts and moments (--part, --at), by mdd/moment.h
+ *	capture_at.c	their parts and moments (--part, --at), by capture/moment.h
  *	capture_history.c	their events
  *	capture_usage.c	their counts by type
  *	events.c	rows of a dump, of a history, of two dumps

@@ -40,7 +40,7 @@
 
 #include <stdio.h>
 
-#include "../../mdd/mdd.h"
+#include "../../profile/profile.h"
 #include "../cli/options.h"
 #include "../picture/field_table.h"
 #include "../blocks/row_filter.h"

@@ -5,7 +5,7 @@
  *	kind	a row of the table of kinds, from 1 on in the order in which `b`
  *		goes through them; 0: no groups.
  *	tag	a number that the block itself has, such as its type or thread.
- *		Kinds without a tag group by the stack (mdd.h).
+ *		Kinds without a tag group by the stack (profile.h).
  *
  * Example
  *	k = page_group_kind(page_group_kind_called("thread"));
@@ -14,7 +14,7 @@
 #ifndef PAGEK_GROUP_KINDS_H
 #define PAGEK_GROUP_KINDS_H
 
-#include "../../mdd/mdd.h"
+#include "../../profile/profile.h"
 #include "../page/calls.h"
 
 struct page_group_words {

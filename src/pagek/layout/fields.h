@@ -25,7 +25,7 @@
 #ifndef PAGEK_FIELDS_H
 #define PAGEK_FIELDS_H
 
-#include "../../mdd/mdd.h"
+#include "../../profile/profile.h"
 #include "../difference/difference.h"
 #include "../page/view.h"
 #include "../picture/field_table.h"

@@ -15,7 +15,7 @@
 #ifndef PAGEK_VIEW_H
 #define PAGEK_VIEW_H
 
-#include "../../mdd/mdd.h"
+#include "../../profile/profile.h"
 #include "../../refcnt/attribution.h"
 #include "../picture/picture.h"
 #include "page.h"

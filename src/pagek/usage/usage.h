@@ -37,7 +37,7 @@
 
 #include "../../base/hashmap.h"
 #include "../../filter/filter.h"
-#include "../../mdd/mdd.h"
+#include "../../profile/profile.h"
 #include "../../usage/usage.h"
 #include "../blocks/order.h"
 #include "../picture/field_table.h"

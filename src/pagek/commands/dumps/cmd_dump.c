@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../../base/base.h"
-#include "../../../mdd/capture/capture.h"
+#include "../../../capture/capture.h"
 #include "../../documents/documents.h"
 #include "dumps.h"
 

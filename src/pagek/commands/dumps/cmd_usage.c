@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../mdd/capture/capture.h"
+#include "../../../capture/capture.h"
 #include "../../../usage/dump_rows.h"
 #include "../../cli/capture_target.h"
 #include "../../documents/documents.h"

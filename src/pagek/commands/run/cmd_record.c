@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../../base/base.h"
-#include "../../../mdd/capture/capture.h"
+#include "../../../capture/capture.h"
 #include "../../cli/cli.h"
 #include "../../cli/pump.h"
 #include "run.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../../../base/base.h"
-#include "../../../mdd/export/export.h"
+#include "../../../export/export.h"
 #include "../../batch/batch.h"
 #include "../../cli/cli.h"
 #include "../../documents/listing.h"
@@ -19,7 +19,7 @@
 
 /*
  * The formats.  Another one is a row here, one in ../../cli/options.def, and a file of
- * ../../../mdd/export with the function that writes it.
+ * ../../../export with the function that writes it.
  */
 static const struct export_format {
 	enum option_id option;

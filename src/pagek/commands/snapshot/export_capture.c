@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "../../../base/base.h"
-#include "../../../mdd/capture/capture.h"
-#include "../../../mdd/export/export.h"
+#include "../../../capture/capture.h"
+#include "../../../export/export.h"
 #include "../../cli/capture_target.h"
 #include "../../cli/cli.h"
 #include "../../debugdata/debugdata.h"

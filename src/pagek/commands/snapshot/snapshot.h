@@ -23,7 +23,7 @@
 
 #include <stdio.h>
 
-#include "../../../mdd/mdd.h"
+#include "../../../profile/profile.h"
 #include "../../groups/group_kinds.h"
 #include "../../blocks/row_filter.h"
 #include "../../cli/options.h"

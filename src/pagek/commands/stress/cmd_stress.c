@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../../../base/base.h"
-#include "../../../mdd/moment.h"
+#include "../../../capture/moment.h"
 #include "../../../stress/stress.h"
 #include "../../batch/batch.h"
 #include "../../cli/capture_target.h"

@@ -1,16 +1,16 @@
 /*
  * moment: finds a part of a capture by the word of --part, and a moment of it by
  * that of --at or :at.  Commands and the node that replays a capture share it.
- * capture_seek() of capture/ then finds the list at that moment.
+ * capture_seek() then finds the list at that moment.
  *
  *	moment_part(c, "redis-server", &no, &found);
  *	moment_parse(c, no, "+90s", &when);
  *	capture_seek(c, no, &when, &list);
  */
-#ifndef MDD_MOMENT_H
-#define MDD_MOMENT_H
+#ifndef CAPTURE_MOMENT_H
+#define CAPTURE_MOMENT_H
 
-#include "capture/capture.h"
+#include "capture.h"
 
 /*
  * Finds the part that has most events among those with that number, process id or

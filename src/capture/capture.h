@@ -10,6 +10,8 @@
  *	addresses.c	sets of addresses in their order
  *	pack.c		checksums, compression
  *	format.h	the format, and declarations for the files above and both rooms
+ *	moment.h	--part and --at: finds a part of a capture, and a moment of it
+ *	capture_names.c	stacks and words of a part, for profiles
  *
  * A new kind of block is a row of enum format_kind (format.h), a row of `kinds` in
  * reader/reader.c, its bytes in definitions.c, and an item of pagek-capture(5).
@@ -55,16 +57,16 @@
  * A file is outside data: texts are not safe for a terminal, and numbers may have
  * any value.
  */
-#ifndef MDD_CAPTURE_H
-#define MDD_CAPTURE_H
+#ifndef CAPTURE_H
+#define CAPTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../blklist/blklist.h"
-#include "../../stream/stream.h"
-#include "../../stress/stress.h"
+#include "../blklist/blklist.h"
+#include "../stream/stream.h"
+#include "../stress/stress.h"
 
 #define CAPTURE_WHY 256			/* bytes of a sentence */
 #define CAPTURE_PARTS_MAX 65536
@@ -433,5 +435,28 @@ int capture_list_new(struct capture_list **, unsigned options);
 int capture_list_apply(struct capture_list *, const struct capture_event *);
 /* The rows that this event removed; of a range by address.  Borrowed until the next. */
 const struct blk *capture_list_removed(const struct capture_list *, size_t *n);
+
+/* --- stacks and names of a part, for ../profile (capture_names.c) ---------- */
+
+struct capture_names;
+struct profile;
+struct profile_words;
+struct symbols_opts;
+
+/* The capture is borrowed.  -ENOMEM, errors of symbols_new(). */
+int capture_names_new(struct capture_names **, const struct capture *,
+    uint32_t part, const struct symbols_opts *);
+void capture_names_free(struct capture_names *);
+/* A source for profile_resolve().  Words are known once they were read. */
+struct profile_words capture_names_words(struct capture_names *);
+/*
+ * Reads words that were asked for, at most so many frames: waits for the reader
+ * of symbols.  *read: how many.  -ENOMEM.
+ */
+int capture_names_read(struct capture_names *, size_t at_most, size_t *read);
+/* Resolves the whole profile: waits for all names.  -ENOMEM. */
+int capture_names_resolve(struct capture_names *, struct profile *);
+/* Frames whose file is damaged, gone or another one, or that no reader reads. */
+size_t capture_names_failed(const struct capture_names *);
 
 #endif

@@ -16,7 +16,7 @@
  *	caller	a number of a record: of a stack, or a return address.
  *
  * Another format is a file with its writer here, a row of formats[] in
- * ../../pagek/commands/snapshot/cmd_export.c, an option in ../../pagek/cli/options.def, and a
+ * ../pagek/commands/snapshot/cmd_export.c, an option in ../pagek/cli/options.def, and a
  * section of pagek-export(1).
  *
  * Example
@@ -29,13 +29,13 @@
  * Texts are safe for a terminal; "" means not known.  EXPORT_NONE is the index of
  * an unknown thing.
  */
-#ifndef MDD_EXPORT_H
-#define MDD_EXPORT_H
+#ifndef EXPORT_H
+#define EXPORT_H
 
 #include <stdio.h>
 
-#include "../../base/hashmap.h"
-#include "../mdd.h"
+#include "../base/hashmap.h"
+#include "../profile/profile.h"
 
 #define EXPORT_NONE UINT32_MAX
 

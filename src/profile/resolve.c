@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "mdd.h"
 #include "profile.h"
+#include "profile_tables.h"
 
 #define NAME_MAX_BYTES 512	/* of a substitute */
 

@@ -7,7 +7,7 @@
 #ifndef CAPTURE_READER_H
 #define CAPTURE_READER_H
 
-#include "../../../base/hashmap.h"
+#include "../../base/hashmap.h"
 #include "../format.h"
 
 /* A block that was found; all of the file's order. */

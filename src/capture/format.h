@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/base.h"
-#include "../../base/hashmap.h"
+#include "../base/base.h"
+#include "../base/hashmap.h"
 #include "capture.h"
 
 #define FORMAT_MAGIC "\177PKCAP\r\n"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "profile.h"
+#include "profile_tables.h"
 
 int
 profile_cells_new(struct profile_cells **out, struct profile *p)

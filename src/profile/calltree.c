@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "profile.h"
+#include "profile_tables.h"
 
 #define NO_NODE UINT32_MAX
 #define NAME_MAX_BYTES 1024

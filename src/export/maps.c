@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../dump/dump.h"
+#include "../mdd/dump/dump.h"
 #include "export.h"
 
 #define PATH_BYTES (PATH_MAX + 64)

@@ -1,6 +1,6 @@
 /*
- * mdd: sums of the live blocks by the code that allocated them: profiles,
- * groups, call trees.
+ * profile: sums of the live blocks by the code that allocated them: groups,
+ * rankings, call trees.
  *
  *	profile.c	sums by caller
  *	cells.c		sums by caller and tags
@@ -8,13 +8,7 @@
  *	calltree.c	call trees and folded lines
  *	resolve.c	call stacks as lines, and the types of their objects, from the
  *			words known so far
- *	capture_names.c	stacks and words of captures
- *	moment.h	--part and --at: finds a part of a capture, and a moment of it
- *	target/		memory debug data in a program (target.h)
- *	take/		copies these data from a process or a core file (take.h)
- *	dump/		mddout files, and their data as a model (dump.h)
- *	capture/	files with each event (capture.h)
- *	export/		profiles in files that other programs read (export.h)
+ *	profile_tables.h	the tables that these files share
  *
  * Vocabulary
  *	profile		live blocks and bytes of one moment, summed by caller
@@ -53,8 +47,8 @@
  * an init().  When all lines of a stack are skipped, its outermost is the
  * origin.  Skipped lines belong to no group; call trees show them as skipped.
  */
-#ifndef MDD_H
-#define MDD_H
+#ifndef PROFILE_H
+#define PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -136,27 +130,6 @@ int profile_resolve(struct profile *, const struct profile_words *);
 /* The same for at most so many callers; the next call goes on behind them. */
 int profile_resolve_some(struct profile *, const struct profile_words *,
     size_t at_most);
-
-/* --- stacks and names of a capture (capture_names.c) ---------------------- */
-
-struct capture;
-struct capture_names;
-
-/* For a part of the capture, which is borrowed.  -ENOMEM, errors of symbols_new(). */
-int capture_names_new(struct capture_names **, const struct capture *,
-    uint32_t part, const struct symbols_opts *);
-void capture_names_free(struct capture_names *);
-/* A source for profile_resolve().  Words are known once they were read. */
-struct profile_words capture_names_words(struct capture_names *);
-/*
- * Reads words that were asked for, at most so many frames: waits for the reader
- * of symbols.  *read: how many.  -ENOMEM.
- */
-int capture_names_read(struct capture_names *, size_t at_most, size_t *read);
-/* Resolves the whole profile: waits for all names.  -ENOMEM. */
-int capture_names_resolve(struct capture_names *, struct profile *);
-/* Frames whose file is damaged, gone or another one, or that no reader reads. */
-size_t capture_names_failed(const struct capture_names *);
 
 /* --- sums -------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 
 #include "../base/base.h"
 #include "../base/hashmap.h"
-#include "capture/capture.h"
-#include "mdd.h"
+#include "../profile/profile.h"
+#include "capture.h"
 
 #define BATCH 1024		/* frames in one look-up */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "profile.h"
+#include "profile_tables.h"
 
 struct group {
 	uint64_t key;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/base.h"
-#include "../../base/hashmap.h"
+#include "../base/base.h"
+#include "../base/hashmap.h"
 #include "export.h"
 
 #define TEXT_MAX_BYTES (4 * WIRE_TEXT_MAX + 1)	/* each byte as \xNN */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/base.h"
+#include "../base/base.h"
 #include "export.h"
 
 #define PACKET_BYTES ((size_t)1 << 20)

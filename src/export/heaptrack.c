@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/base.h"
-#include "../../base/hashmap.h"
+#include "../base/base.h"
+#include "../base/hashmap.h"
 #include "export.h"
 
 #define FORMAT_VERSION 3

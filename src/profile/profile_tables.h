@@ -1,5 +1,5 @@
 /*
- * profile: the tables of a profile.  Private to this room.
+ * profile_tables: the tables of a profile.  Private to this room.
  *
  * Vocabulary
  *	caller	a block's caller as its record has it, with the sums over its
@@ -13,11 +13,11 @@
  * Nothing is removed before the profile is cleared: indexes into the tables
  * stay valid, and equal texts have equal pointers.
  */
-#ifndef MDD_PROFILE_H
-#define MDD_PROFILE_H
+#ifndef PROFILE_TABLES_H
+#define PROFILE_TABLES_H
 
 #include "../base/hashmap.h"
-#include "mdd.h"
+#include "profile.h"
 
 /* --- texts (profile.c) --------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../../base/hashmap.h"
+#include "../base/hashmap.h"
 #include "pprof.pb-c.h"
 
 #define TYPES 4			/* of values */

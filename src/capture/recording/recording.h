@@ -11,7 +11,7 @@
 #ifndef CAPTURE_RECORDING_H
 #define CAPTURE_RECORDING_H
 
-#include "../../../base/hashmap.h"
+#include "../../base/hashmap.h"
 #include "../format.h"
 
 /* --- files (segments.c) --------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/base.h"
+#include "../base/base.h"
 #include "../capture/capture.h"
 #include "export.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "profile.h"
+#include "profile_tables.h"
 
 #define TAKE_ROWS 256
 #define AGE_MAX 1e18		/* of all blocks together */
