@@ -463,6 +463,24 @@ if "$tmp/told"; then
 else
 	skip "static children of vfork(2): perf_event_open(2) is refused"
 fi
+# Each name of a thread is told by the kernel like that of a program.
+cat >"$tmp/renames.c" <<'C'
+#include <stdio.h>
+#include <sys/prctl.h>
+int main(void)
+{
+	char name[16];
+
+	for (int i = 0; i < 50000; i++) {
+		snprintf(name, sizeof name, "worker %d", i);
+		prctl(PR_SET_NAME, name);
+	}
+	return 0;
+}
+C
+cc -O1 -w -o "$tmp/renames" "$tmp/renames.c" || exit 1
+rule "names of threads are no programs, however many there are" \
+    verdict 0 'max-live 10.0 MiB: .*: within' --max-live 10M -- "$tmp/renames"
 in_sandbox() {
 	"$tmp/told" kill "$B/pagek" check --max-live 10M -- /bin/true 2>"$tmp/verdict"
 	cat "$tmp/verdict"

@@ -31,6 +31,7 @@ struct executions {
 	struct processor {
 		int fd;
 		struct perf_event_mmap_page *head;	/* its ring follows */
+		uint64_t recent;	/* a bit for each of the last 64 records: a program */
 	} *processor;
 	struct waiting *waiting;
 	size_t nwaiting;
@@ -148,23 +149,37 @@ union record {
 	unsigned char bytes[64];
 };
 
+/* Most records may be names of threads: programs have their share of the lost ones. */
 static void
-take_record(struct node *node, const union record *r)
+take_lost(struct node *node, const struct processor *p, uint64_t lost)
 {
+	uint64_t programs = (uint64_t)__builtin_popcountll(p->recent);
+
+	if (programs > 0)
+		images_count_missed(node, (lost * programs + 63) / 64, LOST);
+}
+
+static void
+take_record(struct node *node, struct processor *p, const union record *r)
+{
+	bool program = (r->head.misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+
 	if (r->head.type == PERF_RECORD_LOST)
-		images_count_missed(node, r->loss.lost, LOST);
-	else if (r->head.type == PERF_RECORD_COMM &&
-	    (r->head.misc & PERF_RECORD_MISC_COMM_EXEC) != 0)
+		take_lost(node, p, r->loss.lost);
+	if (r->head.type != PERF_RECORD_COMM)
+		return;
+	p->recent = p->recent << 1 | program;
+	if (program)
 		add_waiting(node, (pid_t)r->name.pid, r->name.comm);
 }
 
 static void
-read_processor(struct node *node, struct perf_event_mmap_page *p)
+read_processor(struct node *node, struct processor *p)
 {
-	const unsigned char *ring = (const unsigned char *)p + page_bytes();
+	const unsigned char *ring = (const unsigned char *)p->head + page_bytes();
 	size_t room = ring_bytes();
-	uint64_t head = __atomic_load_n(&p->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = p->data_tail;
+	uint64_t head = __atomic_load_n(&p->head->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = p->head->data_tail;
 
 	while (tail < head) {
 		union record r = { .bytes = { 0 } };
@@ -175,10 +190,10 @@ read_processor(struct node *node, struct perf_event_mmap_page *p)
 			if (i + 1 == sizeof r.head && r.head.size <= sizeof r)
 				size = r.head.size;
 		}
-		take_record(node, &r);
+		take_record(node, p, &r);
 		tail += r.head.size >= sizeof r.head ? r.head.size : head - tail;
 	}
-	__atomic_store_n(&p->data_tail, tail, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->head->data_tail, tail, __ATOMIC_RELEASE);
 }
 
 static void
@@ -188,7 +203,7 @@ read_all(struct node *node)
 
 	for (long i = 0; i < e->processors; i++)
 		if (e->processor[i].head != NULL)
-			read_processor(node, e->processor[i].head);
+			read_processor(node, &e->processor[i]);
 }
 
 static void
