@@ -2,6 +2,7 @@
  * The node that stands alone: which streams are for whom, what a page may do,
  * and how many targets a user may have.
  */
+#include "../src/nodes/recorder/recorder.h"
 #include "node_harness.h"
 
 #define OWN 1000
@@ -159,6 +160,45 @@ LOOP_TEST(of_anothers_stream_nothing_is_answered, 0, BASE_NELEM(asked))
 	ck_assert(keeper_is_live(k));
 	page_close(&p);
 	node_down();
+}
+
+/* The system's node may write where the page may not. */
+TEST(a_recording_fills_no_folder_of_another_user)
+{
+	char folder[] = "/tmp/check_access.XXXXXX";
+	const struct file_offer offer = { .token = "token" };
+	struct wire_msg r, m = { .type = WIRE_RECORD, .record = {
+		.action = WIRE_RECORD_BEGIN, .ring = 1 << 20, .token = {
+		.p = offer.token, .len = FILE_OFFER_TOKEN } } };
+	const uid_t users[] = { getuid() + 1, getuid() };
+	struct keeper *k;
+	struct page p;
+	int fd;
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.target.1", 0);
+	memcpy(m.record.epoch, node.dstrm.row[k->index].epoch, WIRE_EPOCH);
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ);
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_ge(fd, 0);
+	for (unsigned i = 0; i < BASE_NELEM(users); i++) {
+		become(users[i], false);
+		k->image.uid = users[i];
+		recorder_offer(&node, dup(fd), users[i], &offer);
+		page_ask(&p, &m, &r);
+		if (i == 0)
+			expect_error(&r, WIRE_E_INTERNAL);
+		else
+			ck_assert_uint_eq(r.type, WIRE_RECORDED);
+		ck_assert_int_eq(base_folder_is_empty(fd), i == 0);
+	}
+	page_close(&p);
+	node_down();
+	ck_assert_int_eq(unlinkat(fd, "00000001.pkc", 0), 0);
+	close(fd);
+	rmdir(folder);
 }
 
 TEST(a_page_is_granted_no_more_than_the_nodes_roles)

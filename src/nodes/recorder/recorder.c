@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../keeper/node.h"
@@ -184,6 +185,8 @@ why_not(int err)
 		return "the capture is too large to go on with";
 	case -EACCES:
 		return "the node may not read the capture to go on with it";
+	case -EPERM:
+		return "the folder for the recording is another user's";
 	case -ENOSPC:
 		return "there is no room on the disk of the recording";
 	case -EBUSY:
@@ -216,6 +219,16 @@ recorder_go_on(struct node *node)
 		go_on(r);
 }
 
+/* A descriptor gives no right to files in its folder, and the node may have more. */
+static bool
+may_fill(const struct node *node, const struct recorder_opts *o)
+{
+	struct stat st;
+
+	return o->viewer == 0 || o->ring == 0 || (fstat(o->fd, &st) == 0 &&
+	    access_controls(&node->access, &o->peer, st.st_uid));
+}
+
 int
 recorder_begin(struct node *node, struct keeper *k,
     const struct recorder_opts *o, const char **why)
@@ -225,6 +238,8 @@ recorder_begin(struct node *node, struct keeper *k,
 	    NULL;
 	int err = r != NULL ? 0 : all->n < RECORDER_MAX ? -ENOMEM : -EBUSY;
 
+	if (err == 0 && !may_fill(node, o))
+		err = -EPERM;
 	if (err == 0)
 		err = capture_writer_new(&r->writer, &(struct capture_opts){
 		    .fd = o->fd, .ring = o->ring, .node = node->number,
