@@ -14,6 +14,7 @@
 
 struct row {
 	uint64_t addr, total;
+	int ended;		/* the last count of a node that has ended */
 	pk_refcnt_buf_t page;
 	pk_refcnt_wide_t count;
 };
@@ -47,8 +48,8 @@ read_file(const char *path, struct row row[ROWS], int *n, int *counters)
 		return err;
 	pk_rcb_info(rcb, &info);
 	printf("%s: node %d, %d counters a set%s\n", path, info.rcb_cnodeid,
-	    info.rcb_sw_counters_per_set, info.ended ? ", not written any more" :
-	    "");
+	    info.rcb_sw_counters_per_set, info.ended ?
+	    ": the node has ended, these are its last counts" : "");
 	if (*counters < info.rcb_sw_counters_per_set)
 		*counters = info.rcb_sw_counters_per_set;
 	for (int set = pk_rcb_next(rcb, 0); set >= 0 && err == 0;
@@ -57,6 +58,7 @@ read_file(const char *path, struct row row[ROWS], int *n, int *counters)
 		if (err == 0)
 			err = pk_rcb_get_wide(rcb, set, &r.count);
 		r.addr = pk_rcb_addr(rcb, set);
+		r.ended = info.ended;
 		r.total = 0;
 		for (int i = 0; err == 0 && i < info.rcb_sw_counters_per_set; i++)
 			r.total += r.count.refcnt[i];
@@ -91,8 +93,9 @@ main(int argc, char **argv)
 		    flags & PK_REFCNT_SAMPLED ? "smpl" : "refs");
 		for (int k = 0; k < counters; k++)
 			printf(" %" PRIu64, row[i].count.refcnt[k]);
-		printf("%s%s\n", flags & PK_REFCNT_NO_NODE ? " of any node" : "",
-		    flags & PK_REFCNT_COARSE ? " coarse" : "");
+		printf("%s%s%s\n", flags & PK_REFCNT_NO_NODE ? " of any node" : "",
+		    flags & PK_REFCNT_COARSE ? " coarse" : "",
+		    row[i].ended ? " ended" : "");
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "../src/nodes/keeper/takeover_memory.h"
+#include "../src/nodes/refcnt/refcnt.h"
 #include "../src/nodes/takeover/takeover.h"
 #include "../src/stream/ring.h"
 #include "node_harness.h"
@@ -706,6 +707,95 @@ TEST(memory_that_cannot_be_removed_does_not_come_again)
 	ck_assert_uint_eq(image->stream, STREAM + 1);
 	ck_assert_uint_ne(image->is_void, 0);
 	munmap(image, sizeof *image);
+}
+
+/* --- references to pages ---------------------------------------------------- */
+
+CASE("counts", .setup = setup, .teardown = teardown);
+
+static void
+switch_page(bool on)
+{
+	static char page;
+	const struct node_refcnt_ask ask = { .vaddr = (uintptr_t)&page, .len = 1,
+		.source = REFCNT_REFS };
+	char why[NODE_REFCNT_WHY];
+
+	dead->image.pid = getpid();
+	ck_assert_int_eq(on ? node_refcnt_enable(dead, &ask, why) :
+	    node_refcnt_disable(dead, &ask, why), 0);
+}
+
+/* With a dead one that has ended its counting, or never began. */
+LOOP_TEST(counting_that_a_kill_ended_is_told_with_its_time, 0, 3)
+{
+	struct node_refcnt_look look;
+	struct keeper *k, *next;
+
+	if (_i > 0)
+		switch_page(true);
+	if (_i == 1)
+		switch_page(false);
+	k = take_up();
+	node_refcnt_look(k, &look);
+	ck_assert_ptr_null(look.counts);
+	if (_i < 2) {
+		ck_assert_str_eq(look.why, "");
+	} else {
+		ck_assert_ptr_nonnull(strstr(look.why, "node's process at 20"));
+		/* And again, if that process is killed as well. */
+		next = dead;
+		dead = k;
+		takeover_write_counted(dead);
+		ck_assert_int_ne(atomic_load(
+		    &dead->takeover.memory->image->counted_ms), 0);
+		dead = next;
+	}
+	keeper_unref(k);
+}
+
+static const struct ring_cuts *
+cuts_of(int fd)
+{
+	const struct keeper_area *area = mmap(NULL, sizeof *area, PROT_READ,
+	    MAP_SHARED, fd, 0);
+
+	ck_assert_ptr_ne(area, MAP_FAILED);
+	return &area->cuts;
+}
+
+/* The target answers what the dead one has asked for last, if it did not before. */
+LOOP_TEST(the_target_is_asked_to_undo_its_cuts, 0, 2)
+{
+	static const struct ring_cut cut = { REFCNT_PAGE, 4, 1 };
+	const struct ring_cuts *cuts = cuts_of(fds[2]);
+	struct ring_area *area = mmap(NULL, sizeof *area,
+	    PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	struct keeper *k;
+
+	ck_assert_ptr_ne(area, MAP_FAILED);
+	ck_assert_int_eq(stream_feed_cut(dead->feed, &cut, 1), 0);
+	if (_i == 0)
+		atomic_store(&area->cuts, cuts->number);
+	k = take_up();
+	TAILQ_INSERT_TAIL(&node.live, k, link);
+	node_refcnt_second(&node);
+	if (_i == 1) {
+		ck_assert_uint_eq(cuts->cut[0].pages, 4);
+		atomic_store(&area->cuts, cuts->number);
+		node_refcnt_second(&node);
+	}
+	ck_assert_uint_eq(cuts->number, 2);
+	ck_assert_uint_eq(cuts->n, 1);
+	ck_assert_uint_eq(cuts->cut[0].pages, 0);
+	ck_assert_uint_eq(cuts->cut[0].stripe, 0);
+	/* Once. */
+	atomic_store(&area->cuts, cuts->number);
+	node_refcnt_second(&node);
+	ck_assert_uint_eq(cuts->number, 2);
+	TAILQ_REMOVE(&node.live, k, link);
+	keeper_unref(k);
+	munmap(area, sizeof *area);
 }
 
 /* --- a process that follows ------------------------------------------------ */

@@ -135,6 +135,102 @@ TEST(the_files_of_an_ended_image_take_none_of_the_next_one_with_them)
 	pk_rcb_unmap(r);
 }
 
+/* --- writers that were killed ------------------------------------------------------ */
+
+static bool
+exists(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return access(path, F_OK) == 0;
+}
+
+/* As by a node that is killed then, of that target. */
+static void
+write_and_die(long pid)
+{
+	pid_t writer = fork();
+	int status;
+
+	if (writer == 0) {
+		make_table(pid, 2);
+		refcnt_enable(counts, BASE, PAGE, REFCNT_IMPORT, 1);
+		refcnt_count(counts, BASE, 0, 7, 0, 2);
+		if (refcnt_table_write(table, counts, why) < 0)
+			_exit(1);
+		raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(writer, &status, 0), writer);
+	ck_assert(WIFSIGNALED(status));
+}
+
+static void
+make_empty(const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+}
+
+TEST(the_file_of_a_killed_writer_has_ended)
+{
+	pk_rcb_info_t info;
+	pk_rcb *r;
+
+	write_and_die(PID);
+	r = map(PID, 0);
+	pk_rcb_info(r, &info);
+	ck_assert_int_ne(info.ended, 0);
+	pk_rcb_unmap(r);
+}
+
+TEST(files_of_killed_writers_are_removed_and_no_others)
+{
+	char path[256], other[256];
+
+	write_known();
+	write_and_die(PID + 1);
+	write_and_die(PID + 2);
+	make_empty("4713/.refcnt.node1");
+	make_empty("4713/notes");
+	make_empty("refcnt.node0");
+	make_empty("refcnt.node0x");
+	make_empty("notes");
+	snprintf(path, sizeof path, "%s/4714", folder);
+	snprintf(other, sizeof other, "%s/4713", folder);
+	ck_assert_int_eq(symlink(other, path), 0);
+	refcnt_table_remove_dead(folder);
+	ck_assert(exists("4711/refcnt.node0"));
+	ck_assert(exists("4711/refcnt.node1"));
+	ck_assert(!exists("4712"));
+	ck_assert(!exists("4713/refcnt.node0"));
+	ck_assert(exists("4713/notes"));
+	ck_assert(exists("4714"));
+	ck_assert(!exists("refcnt.node0"));
+	ck_assert(exists("refcnt.node0x"));
+	ck_assert(exists("notes"));
+	refcnt_table_remove_dead("/nonexistent");
+}
+
+/* It may be about to be shown. */
+TEST(a_hidden_file_stays_while_its_process_lives)
+{
+	char name[64];
+
+	write_and_die(getpid());
+	snprintf(name, sizeof name, "%d/.refcnt.node3", (int)getpid());
+	make_empty(name);
+	refcnt_table_remove_dead(folder);
+	ck_assert(exists(name));
+	snprintf(name, sizeof name, "%d/refcnt.node0", (int)getpid());
+	ck_assert(!exists(name));
+}
+
 /* Lines of 16 bytes that are not all zeros, with their offsets. */
 static void
 print_file(FILE *out, long pid, unsigned node)

@@ -237,14 +237,6 @@ pk_rcb_unmap(pk_rcb *r)
 	free(r);
 }
 
-void
-pk_rcb_info(const pk_rcb *r, pk_rcb_info_t *info)
-{
-	*info = r->info;
-	info->periods = rcb_load(r->bytes + RCB_AT_PERIODS);
-	info->ended = rcb_load(r->bytes + RCB_AT_ENDED) != 0;
-}
-
 /* --- sets ------------------------------------------------------------------------ */
 
 int
@@ -379,6 +371,14 @@ is_written(const pk_rcb *r)
 		return true;
 	flock(r->fd, LOCK_UN);
 	return false;
+}
+
+void
+pk_rcb_info(const pk_rcb *r, pk_rcb_info_t *info)
+{
+	*info = r->info;
+	info->periods = rcb_load(r->bytes + RCB_AT_PERIODS);
+	info->ended = !is_written(r);
 }
 
 /* 0: read the set again, for its writer may have been off its processor. */

@@ -121,7 +121,7 @@ typedef struct pk_rcb_info {
 	uint32_t nodes;		/* of the machine */
 	pid_t pid;		/* whose virtual addresses; 0: physical ones */
 	uint32_t periods;	/* that were written so far */
-	int ended;		/* not 0: the file is not written any more */
+	int ended;		/* not 0: nobody writes the file any more */
 } pk_rcb_info_t;
 
 typedef struct pk_rcb pk_rcb;

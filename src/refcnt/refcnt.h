@@ -306,6 +306,9 @@ int refcnt_table_write(struct refcnt_table *, const struct refcnt *,
     char why[REFCNT_WHY]);
 /* Marks the files as ended and removes them. */
 void refcnt_table_free(struct refcnt_table *);
+/* Removes files of writers that were killed, and folders of targets that are empty then. */
+void refcnt_table_remove_dead(const char *folder);
+
 /* A page on the wire: so many bytes, and 8 for each of its counters. */
 #define REFCNT_ROW_SIZE(counters) (74 + 8 * (size_t)(counters))
 void refcnt_row_put(uint8_t *out, const struct refcnt_page *);

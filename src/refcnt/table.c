@@ -5,9 +5,11 @@
  * written.  A store to a hole of a full file system would be a signal, so a page of the
  * file is filled by write() before the first store to it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -605,4 +607,83 @@ refcnt_table_write(struct refcnt_table *t, const struct refcnt *r,
 			rcb_store(t->file[node]->bytes + RCB_AT_PERIODS,
 			    t->periods);
 	return show_files(t, err, why);
+}
+
+/* --- files of nodes that were killed ----------------------------------------------- */
+
+static bool
+is_number(const char *text)
+{
+	return *text != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Nobody holds its lock, and the name is still that of this file. */
+static bool
+is_dead(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	struct stat own, other;
+	bool dead = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 &&
+	    fstat(fd, &own) == 0 &&
+	    fstatat(dir, name, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+
+	if (fd >= 0)
+		close(fd);
+	return dead;
+}
+
+static DIR *
+open_folder(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+	    O_NOFOLLOW);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL && fd >= 0)
+		close(fd);
+	return dir;
+}
+
+/*
+ * hidden: also files that were never shown.  One of a live process may be about to be
+ * shown: its writer has made it, and does not hold its lock yet.
+ */
+static void
+remove_dead_files(DIR *dir, bool hidden)
+{
+	static const char prefix[] = "refcnt.node";
+	const struct dirent *e;
+	const char *name;
+
+	while ((e = readdir(dir)) != NULL) {
+		name = e->d_name + (hidden && e->d_name[0] == '.');
+		if (strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+		    is_number(name + sizeof prefix - 1) &&
+		    is_dead(dirfd(dir), e->d_name))
+			unlinkat(dirfd(dir), e->d_name, 0);
+	}
+}
+
+void
+refcnt_table_remove_dead(const char *folder)
+{
+	DIR *all = open_folder(AT_FDCWD, folder), *dir;
+	const struct dirent *e;
+
+	if (all == NULL)
+		return;
+	remove_dead_files(all, false);
+	rewinddir(all);
+	while ((e = readdir(all)) != NULL) {
+		if (!is_number(e->d_name) ||
+		    (dir = open_folder(dirfd(all), e->d_name)) == NULL)
+			continue;
+		remove_dead_files(dir, kill((pid_t)atol(e->d_name), 0) < 0 &&
+		    errno == ESRCH);
+		closedir(dir);
+		/* Fails if a file is left. */
+		unlinkat(dirfd(all), e->d_name, AT_REMOVEDIR);
+	}
+	closedir(all);
 }

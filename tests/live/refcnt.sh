@@ -171,15 +171,15 @@ READER
 }
 rule "pages say which block lies on them" shows_blocks
 
-# status STATUS SENTENCE OPTION...
+# status STATUS WORDS OPTION...
 status() {
 	expected=$1
-	sentence=$2
+	words=$2
 	shift 2
 	"$pagek" refcnt "$@" >out.bad 2>err.bad
 	got=$?
 	cat err.bad
-	[ $got = "$expected" ] && grep -q "$sentence" err.bad &&
+	[ $got = "$expected" ] && grep -q "$words" err.bad &&
 	    [ "$(wc -l <err.bad)" = 1 ]
 }
 bad_input() {
@@ -328,5 +328,53 @@ node_killed() {
 	[ "$(cat out)" = done ]
 }
 rule "a node that is killed while it counts leaves the target undisturbed" node_killed
+
+# Its file has a lock no more.
+files_go() {
+	[ -f "$XDG_RUNTIME_DIR/pagek/refcnt/$target/refcnt.node0" ] && begin &&
+	    [ ! -e "$XDG_RUNTIME_DIR/pagek/refcnt/$target" ]
+	gone=$?
+	finish && [ $gone = 0 ]
+}
+rule "the next node removes the mapped files of the one that was killed" files_go
+
+mappings() {
+	wc -l <"/proc/$pid/maps"
+}
+is_cut() {
+	[ "$(mappings)" -ge $((before + 10)) ]
+}
+is_whole() {
+	[ "$(mappings)" -le $((before + 2)) ]
+}
+says_until_when() {
+	"$pagek" refcnt "pid:$pid" 2>said
+	grep -q "not counted: counting ended with the node's process at 20" said
+}
+# The process alone: its supervisor starts the next one.
+node_taken_over() {
+	rm -f address end
+	"$B/pageknode" >node.out 2>&1 &
+	run=$!
+	until_true 20 test -S "$XDG_RUNTIME_DIR/pagek/node.hello" || return 1
+	LD_PRELOAD=$B/liballoclog.so ./toucher address >out 2>err &
+	toucher=$!
+	until_true 20 test -s address && read -r address pid block <address &&
+	    before=$(mappings) &&
+	    "$pagek" refcnt --enable --period 0.1 "pid:$pid" "$address" 256k &&
+	    until_true 60 is_cut && kill -9 "$(node_of "$run")" &&
+	    until_true 30 says_until_when && until_true 30 is_whole
+	taken_over=$?
+	cat said
+	touch end
+	wait "$toucher"
+	kill "$run"
+	wait "$run"
+	run=
+	pid=
+	[ $taken_over = 0 ] && [ "$(cat out)" = done ]
+}
+rule "the process that takes over says when counting ended, and undoes the cuts" \
+    node_taken_over
 
 say_result

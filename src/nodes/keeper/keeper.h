@@ -217,6 +217,10 @@ struct keeper_takeover {
 	struct takeover_memory *memory;	/* NULL: nothing is taken over */
 	struct takeover_sites *sites;	/* memory of `sites`, a reference; NULL: in this process */
 	struct takeover_sites *old_sites;	/* at the last commit, if those were others */
+	/* Wall clock; 0: no references to its pages were counted, */
+	int64_t counted_ms;		/* ... by this process, until then at least, */
+	int64_t counts_lost_ms;		/* ... nor by the one before, which ended then */
+	bool cut;			/* it has cuts that the process before wished for */
 };
 
 struct keeper_modules {

@@ -23,6 +23,8 @@ read_image(struct keeper *k, const struct takeover_image *i, bool adopted)
 	k->sandbox.known = i->sandbox_known;
 	k->sandbox.looks = atomic_load(&i->looks);
 	k->sandbox.locked = atomic_load(&i->locked) != 0;
+	k->takeover.counts_lost_ms = atomic_load(&i->counted_ms);
+	k->takeover.cut = true;
 	k->process.exe = text_or_null(i->exe);
 	k->process.cwd = text_or_null(i->cwd);
 	if (adopted || !i->has_cut)

@@ -80,6 +80,7 @@ struct takeover_image {
 	_Atomic uint64_t shown;		/* sequence number after the last one shown */
 	_Atomic uint64_t looks;		/* see struct sandbox */
 	_Atomic uint32_t locked;
+	_Atomic int64_t counted_ms;	/* see struct keeper_takeover */
 };
 
 struct takeover_slot {
@@ -207,6 +208,8 @@ void takeover_assign(struct keeper *);
 void takeover_write_sandbox(struct keeper *);
 /* Sets who started it, there too; needs no commit. */
 void takeover_write_starter(struct keeper *, pid_t);
+/* Writes until when its pages were counted; needs no commit. */
+void takeover_write_counted(struct keeper *);
 /* Takes its names out of the store and makes its memory void. */
 void takeover_forget(struct keeper *);
 /* Takes one memory file out; that of generation 1 goes with its target. */

@@ -187,6 +187,22 @@ takeover_write_sandbox(struct keeper *k)
 		write_sandbox(k, k->takeover.memory->image);
 }
 
+static void
+write_counted(const struct keeper *k, struct takeover_image *i)
+{
+	const struct keeper_takeover *t = &k->takeover;
+
+	atomic_store(&i->counted_ms, t->counted_ms != 0 ? t->counted_ms :
+	    t->counts_lost_ms);
+}
+
+void
+takeover_write_counted(struct keeper *k)
+{
+	if (k->takeover.memory != NULL)
+		write_counted(k, k->takeover.memory->image);
+}
+
 void
 takeover_write_starter(struct keeper *k, pid_t starter)
 {
@@ -213,6 +229,7 @@ write_image(const struct keeper *k, struct takeover_image *i)
 	i->sandbox = k->sandbox.at_hello;
 	i->sandbox_known = k->sandbox.known;
 	write_sandbox(k, i);
+	write_counted(k, i);
 	i->max = blklist_counts(k->list)->aRecMax;
 	i->has_cut = k->process.cut != NULL;
 	if (k->process.cut != NULL)

@@ -15,6 +15,7 @@
 #include "../host/host.h"
 #include "../images/images.h"
 #include "../keeper/node.h"
+#include "../refcnt/refcnt.h"
 #include "../self_watch/self_watch.h"
 #include "../serve/serve.h"
 #include "../supervisor/command.h"
@@ -376,6 +377,7 @@ daemon_begin(struct node *node)
 	int r;
 
 	umask(077);
+	node_refcnt_remove_dead();
 	daemon_open_store(node);
 	limit_pages(node);
 	r = inherited_take(&pages, &targets, fdstore_inherit,

@@ -351,6 +351,7 @@ begin_node(struct node *node)
 	if (r < 0)
 		return node_say_folder(r);
 	remove_dead_sockets(folder);
+	node_refcnt_remove_dead();
 	return node->opts.argv != NULL ? run_begin(node, folder) :
 	    begin_source(node, folder);
 }

@@ -33,6 +33,15 @@ node_refcnt_folder(char out[NODE_REFCNT_FOLDER])
 	return err;
 }
 
+void
+node_refcnt_remove_dead(void)
+{
+	char folder[NODE_REFCNT_FOLDER];
+
+	if (node_refcnt_folder(folder) == 0)
+		refcnt_table_remove_dead(folder);
+}
+
 int
 frames_new(struct frames **out, const struct refcnt_topology *topology)
 {

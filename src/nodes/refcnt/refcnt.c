@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../base/base.h"
 #include "../../refcnt/writes.h"
+#include "../../stream/feed/feed.h"
 #include "../keeper/keeper.h"
 #include "../keeper/node.h"
 #include "worker.h"
@@ -260,6 +262,18 @@ has_source(unsigned source, char *why)
 	return why[0] == '\0';
 }
 
+/*
+ * The next process of the node says until when pages were counted: it has neither the
+ * ranges nor their counts.
+ */
+static void
+note_counted(struct keeper *k, bool empty)
+{
+	k->takeover.counted_ms = empty ? 0 : base_wall_ms();
+	k->takeover.counts_lost_ms = 0;
+	takeover_write_counted(k);
+}
+
 int
 node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
     char why[NODE_REFCNT_WHY])
@@ -275,6 +289,8 @@ node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
 		err = new_counted(k, &t);
 	if (err == 0)
 		err = enable(k, t, ask);
+	if (err == 0)
+		note_counted(k, false);
 	if (err < 0) {
 		if (t != NULL && is_empty(t))
 			worker_stop(t);
@@ -294,15 +310,32 @@ node_refcnt_disable(struct keeper *k, const struct node_refcnt_ask *ask,
 	if (ask->len == 0 || ask->vaddr + (ask->len - 1) < ask->vaddr)
 		return check_ask(k, ask, why);
 	if (t == NULL) {
+		note_counted(k, true);
 		snprintf(why, NODE_REFCNT_WHY, "nothing of this target was counted");
 		return 0;
 	}
 	err = refcnt_disable(t->counts, ask->vaddr, ask->len);
 	if (err < 0)
 		explain(err, why);
-	if (is_empty(t))
+	if (is_empty(t)) {
 		worker_stop(t);
+		note_counted(k, true);
+	}
 	return err;
+}
+
+/* Until when the process before this one counted; the node's clock may be elsewhere. */
+static void
+explain_lost(int64_t wall_ms, char why[NODE_REFCNT_WHY])
+{
+	time_t s = (time_t)(wall_ms / 1000);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&s, &tm) != NULL)
+		strftime(when, sizeof when, " at %Y-%m-%d %H:%M:%S UTC", &tm);
+	snprintf(why, NODE_REFCNT_WHY, "counting ended with the node's process%s, "
+	    "and its counts are lost", when);
 }
 
 void
@@ -311,8 +344,11 @@ node_refcnt_look(struct keeper *k, struct node_refcnt_look *look)
 	struct counted_target *t = find(k);
 
 	*look = (struct node_refcnt_look){ .counts = NULL };
-	if (t == NULL || is_empty(t))
+	if (t == NULL || is_empty(t)) {
+		if (k->takeover.counts_lost_ms != 0)
+			explain_lost(k->takeover.counts_lost_ms, look->why);
 		return;
+	}
 	look->counts = t->counts;
 	look->since_ms = t->since_ms;
 	pthread_mutex_lock(&t->lock);
@@ -421,14 +457,35 @@ look_after(struct counted_target *t)
 		pthread_mutex_unlock(&t->lock);
 		worker_stop(t);
 	}
+	if (!empty && !t->ended)
+		note_counted(t->keeper, false);
 	if (worker_has_ended(t) && (empty || (t->ended && k->list == NULL)))
 		free_counted(t);
+}
+
+/*
+ * The target has the cuts of a process that was killed.  It undoes them by itself,
+ * for it knows them, but needs to be asked; a worker that counts asks for it first.
+ */
+static void
+undo_cuts(struct keeper *k)
+{
+	static const struct ring_cut all = { 0, 0, 0 };
+
+	if (find(k) == NULL && k->feed != NULL &&
+	    stream_feed_cut(k->feed, &all, 1) == 0)
+		k->takeover.cut = false;
 }
 
 void
 node_refcnt_second(struct node *node)
 {
 	struct counted_target *t, *next;
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->takeover.cut)
+			undo_cuts(k);
 
 	for (t = TAILQ_FIRST(&node->refcnt->all); t != NULL; t = next) {
 		next = TAILQ_NEXT(t, link);

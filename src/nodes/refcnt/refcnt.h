@@ -18,8 +18,10 @@
  * go with its process image: at its end they stay to be read, as long as its list
  * does.  The loop's thread calls all functions of this header.
  *
+ * Counting ends with the process of the node: the next one says so, and until when.
  * Cuts of a target's mappings outlive a node that is killed: the target undoes them
- * when its next keeper has come (../../alloclog/produce/cuts.c).
+ * when its next keeper has come, or when the process that takes it over asks for it
+ * (../../alloclog/produce/cuts.c).
  *
  * Example
  *	r = node_refcnt_enable(k, &(struct node_refcnt_ask){ .vaddr = addr, .len = 4096,
@@ -69,6 +71,8 @@ struct node_refcnt_ask {
 };
 
 void node_refcnt_init(struct node *);
+/* Removes mapped files of nodes that were killed. */
+void node_refcnt_remove_dead(void);
 /* Frees what belongs to targets that have ended; once a second. */
 void node_refcnt_second(struct node *);
 /* Ends all counting. */

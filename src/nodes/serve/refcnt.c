@@ -249,6 +249,7 @@ answer_touches(struct conn *c, const struct wire_msg *q)
 	t->index = q->touches.index;
 	t->now_ms = keeper_now_ms(k);
 	node_refcnt_look(k, &look);
+	t->why = wire_text(look.why);
 	if (look.counts == NULL) {
 		conn_reply(c, &reply);
 		return;
@@ -260,7 +261,6 @@ answer_touches(struct conn *c, const struct wire_msg *q)
 	t->pages = sums.pages;
 	t->since_ms = look.since_ms;
 	t->period_ms = look.period_ms;
-	t->why = wire_text(look.why);
 	t->rows.p = c->node->serve->scratch->bytes;
 	t->rows.len = put_pages(c, look.counts, &q->touches, sums.counters,
 	    &t->next);

@@ -33,6 +33,7 @@ struct page_r {
 	const struct nodes_session *session;	/* whose counts these are: */
 	uint32_t stream_no;
 	char notice[512];
+	char lost[256];			/* why counting ended, as said on page K */
 };
 
 static struct page_r *
@@ -96,6 +97,19 @@ is_due(const struct app *app, const struct page_r *st)
 	    mono_ms_since(st->begun) >= wait_ms(st, is_open);
 }
 
+/* The column TOUCH of page K goes away. */
+static void
+say_lost(struct app *app, struct page_r *st)
+{
+	const struct refcnt_reader *r = &st->reader;
+
+	if (r->copy.ranges > 0 || strcmp(st->lost, r->why) == 0)
+		return;
+	base_copy_text(st->lost, sizeof st->lost, r->why);
+	if (r->why[0] != '\0')
+		app_say(app, "%s", r->why);
+}
+
 static void
 read_counts(struct app *app, struct page_r *st)
 {
@@ -116,6 +130,7 @@ read_counts(struct app *app, struct page_r *st)
 	app->page->opts.refcnt = st->reader.copy.ranges > 0 &&
 	    st->reader.plane == REFCNT_WIDE ? &st->reader.copy : NULL;
 	app->page->news = true;
+	say_lost(app, st);
 }
 
 static void show_stale(struct app *);

@@ -189,8 +189,9 @@ print_pages(const struct options *o, struct nodes_session *s,
 	else if (t->nranges == 0 && rows.look->state != NODES_LIVE)
 		notice("not counted: only pages of a live process can be");
 	else if (t->nranges == 0)
-		notice("not counted: 'pagek refcnt --enable %s ADDRESS LENGTH' "
-		    "begins", o->target.word);
+		notice("not counted: %s%s'pagek refcnt --enable %s ADDRESS LENGTH' "
+		    "begins", t->why, t->why[0] != '\0' ? ": " : "",
+		    o->target.word);
 	else if (t->why[0] != '\0')
 		notice("%s", t->why);
 	page_rows_fini(&rows);

@@ -250,17 +250,18 @@ choose_moment(struct work *w)
 	if (status != PAGEK_OK)
 		return status;
 	if (w->reader.copy.ranges == 0) {
-		complain("%s: no references are counted: give --enable, or count "
-		    "some pages by 'pagek refcnt --enable'", o->target.word);
+		complain("%s: no references are counted: %s%sgive --enable, or count "
+		    "some pages by 'pagek refcnt --enable'", o->target.word,
+		    w->reader.why, w->reader.why[0] != '\0' ? ": " : "");
 		return PAGEK_FAILED;
 	}
 	if (w->since.idle_ms > 0)
 		wait_for(w);
 	status = read_counts(w, on && w->one_period ? 1 : PERIODS);
 	if (status == PAGEK_OK && w->reader.copy.ranges == 0) {
-		complain("%s: counting was ended before the list could be made, by "
-		    "'pagek refcnt --disable' or because its node was started "
-		    "again", o->target.word);
+		complain("%s: counting was ended before the list could be made: %s",
+		    o->target.word, w->reader.why[0] != '\0' ? w->reader.why :
+		    "by 'pagek refcnt --disable', or its node was started again");
 		return PAGEK_FAILED;
 	}
 	return status == PAGEK_OK && o->page.mark != NULL ? choose_mark(w) :
