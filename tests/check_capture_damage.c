@@ -340,6 +340,43 @@ TEST(what_has_its_end_or_is_no_capture_does_not_go_on)
 	close(o.fd);
 }
 
+/* The folder is a user's, and the node may be the system's. */
+TEST(the_last_file_of_a_ring_is_cut_if_nobody_else_has_it)
+{
+	struct capture_opts o = { .ring = 1 << 20 };
+	char path[128], other[128];
+	struct capture_writer *w;
+	size_t n = 0;
+	int fd;
+
+	while (place[n + 1].segment == 1)
+		n++;
+	snprintf(path, sizeof path, "%s/ring", rig_dir);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	o.fd = open(path, O_RDONLY | O_DIRECTORY);
+	snprintf(path, sizeof path, "%s/ring/00000001.pkc", rig_dir);
+	snprintf(other, sizeof other, "%s/other", rig_dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	ck_assert_int_eq(write(fd, file, place[n].end - 1),
+	    (ssize_t)place[n].end - 1);
+	close(fd);
+
+	ck_assert_int_eq(link(path, other), 0);
+	ck_assert_int_eq(capture_writer_new(&w, &o), -EEXIST);
+	ck_assert_int_eq(unlink(other), 0);
+
+	signal(SIGIO, SIG_IGN);
+	fd = open(path, O_RDONLY);
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
+		ck_assert_int_eq(capture_writer_new(&w, &o), -EACCES);
+	ck_assert_int_eq(lseek(fd, 0, SEEK_END), (off_t)place[n].end - 1);
+	close(fd);
+
+	w = rig_writer(&o);
+	ck_assert_uint_eq(capture_writer_parts(w), 1);
+	rig_finish(w);
+}
+
 static bool
 is_passed(size_t p, size_t at)
 {

@@ -27,19 +27,28 @@ cut_file(struct segments *o, const struct capture *c)
 	return 0;
 }
 
-/* A last file without a whole segment head is none. */
+/*
+ * A last file without a whole segment head is none.  The folder's owner may have a lease
+ * of the file, for which nobody waits here, or have put another one in its place.
+ */
 static int
 cut_last(struct segments *o, const struct capture *c)
 {
 	const char *name = c->files.at[c->files.n - 1];
+	struct stat st;
 	int fd, err = 0;
 
 	if (c->scan.whole == 0)
 		return unlinkat(o->folder, name, 0) < 0 ? -errno : 0;
-	fd = openat(o->folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(o->folder, name,
+	    O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)c->scan.whole) < 0)
+		return errno == EWOULDBLOCK ? -EACCES : -errno;
+	if (fstat(fd, &st) < 0)
+		err = -errno;
+	else if (st.st_nlink != 1)
+		err = -EEXIST;
+	else if (ftruncate(fd, (off_t)c->scan.whole) < 0)
 		err = -errno;
 	close(fd);
 	return err;
