@@ -762,6 +762,20 @@ TEST(writes_are_counted_by_the_descriptor_of_the_target)
 	}
 }
 
+TEST(a_target_in_a_sandbox_is_not_asked_for_a_descriptor)
+{
+	struct wire_msg r, m = count_of(WIRE_COUNT_ON, at(0), 1);
+
+	k->sandbox.at_hello = 1;
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_COUNTED);
+	m.count.vaddr = at(1);
+	m.count.source = REFCNT_WP;
+	page_ask(&p, &m, &r);
+	expect_error(&r, WIRE_E_NAME);
+	ck_assert_uint_gt(r.err.text.len, 0);
+}
+
 /* It has a sentence, and no page a count. */
 TEST(a_target_that_has_no_descriptor_says_why)
 {

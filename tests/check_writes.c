@@ -17,6 +17,7 @@
 #include "../src/base/base.h"
 #include "../src/refcnt/writes.h"
 #include "harness.h"
+#include "targets/forbid.h"
 
 #define PAGES 64
 #define SIZE (PAGES * (size_t)REFCNT_PAGE)
@@ -309,4 +310,17 @@ TEST(a_process_that_is_gone_is_told)
 	if (writes != NULL)
 		ck_assert_int_eq(writes_open(&none, pid, make_descriptor()),
 		    -ESRCH);
+}
+
+/* A node in one counts by another source, and lives. */
+TEST(a_sandbox_that_kills_who_asks_for_a_descriptor_kills_nobody)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(forbid(SYS_userfaultfd) == 0 &&
+		    writes_supported() != -EPERM);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
 }

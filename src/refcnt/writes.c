@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -72,10 +73,13 @@ greet_kernel(int fd)
 int
 writes_supported(void)
 {
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK |
-	    UFFD_USER_MODE_ONLY);
-	int err;
+	int fd, err;
 
+	/* A filter may kill us for the call. */
+	if (prctl(PR_GET_SECCOMP) != 0)
+		return -EPERM;
+	fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK |
+	    UFFD_USER_MODE_ONLY);
 	if (fd == -1)
 		return errno == ENOSYS || errno == EINVAL ? -EOPNOTSUPP : -errno;
 	err = greet_kernel(fd);

@@ -243,9 +243,10 @@ static const char *const absent[REFCNT_SOURCES] = {
 
 /* False: `why` says why not. */
 static bool
-has_source(unsigned source, char *why)
+has_source(const struct keeper *k, unsigned source, char *why)
 {
 	int err = source == REFCNT_WP ? writes_supported() : 0;
+	bool locked = k->sandbox.at_hello != 0 || k->sandbox.locked;
 
 	if (absent[source] != NULL)
 		snprintf(why, NODE_REFCNT_WHY, "a node does not count with the "
@@ -259,6 +260,10 @@ has_source(unsigned source, char *why)
 		snprintf(why, NODE_REFCNT_WHY, "the node gets no userfaultfd(2) to "
 		    "write-protect pages: %s: use the source refs",
 		    strerror(-err));
+	else if (source == REFCNT_WP && locked)
+		snprintf(why, NODE_REFCNT_WHY, "the target is in a sandbox "
+		    "(seccomp), which may end it for userfaultfd(2): use the "
+		    "source refs");
 	return why[0] == '\0';
 }
 
@@ -283,7 +288,7 @@ node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
 
 	if (err < 0)
 		return err;
-	if (!has_source(ask->source, why))
+	if (!has_source(k, ask->source, why))
 		return -ENOTSUP;
 	if (t == NULL)
 		err = new_counted(k, &t);
