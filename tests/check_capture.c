@@ -598,7 +598,7 @@ TEST(a_part_that_could_not_begin_leaves_the_others_their_numbers)
 	struct capture_part_info p;
 	struct rec r = { { rec_w0(4096, REC_FLAGS(REC_ALLOC, 1), TYPE_MALLOC),
 	    rec_w1(10, 1), RIG_MS, 0 } };
-	static struct recording rec;
+	static struct capture_recording rec;
 	struct bytes b = { .n = 0 };
 	struct capture_about about;
 	struct capture *c;

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "../src/pagek/documents/export.h"
+#include "../src/pagek/documents/shown_export.h"
 #include "../src/pagek/history/history.h"
 #include "../src/pagek/panels/difference_page.h"
 #include "../src/pagek/blocks/choice.h"

@@ -8,7 +8,7 @@
 #include "../src/pagek/blocks/order.h"
 #include "../src/pagek/commands/snapshot/snapshot.h"
 #include "../src/pagek/documents/documents.h"
-#include "../src/pagek/documents/export.h"
+#include "../src/pagek/documents/shown_export.h"
 #include "../src/pagek/layout/fields.h"
 #include "../src/pagek/panels/nodes_page.h"
 #include "harness.h"

@@ -7,7 +7,7 @@
 #include "harness.h"
 #include "scene.h"
 
-static struct line line;
+static struct typed_line line;
 
 static void
 keys(const char *text)
@@ -34,7 +34,7 @@ static void
 begin(void)
 {
 	setup_target();
-	line = (struct line){ 0 };
+	line = (struct typed_line){ 0 };
 }
 
 CASE("Line", .setup = begin, .teardown = teardown);

@@ -1,5 +1,6 @@
 /*
- * alloclog: name your own blocks in the node's ALLOCLOG.
+ * alloclog: name your own blocks in the node's ALLOCLOG.  For programs; the
+ * library itself begins in hooks.h.
  *
  * liballoclog logs malloc and its family by being preloaded; this is for what
  * malloc cannot see: pools, arenas, handles with a lifetime of their own.

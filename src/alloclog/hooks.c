@@ -244,7 +244,7 @@ malloc_slow(size_t size, uintptr_t origin)
 {
 	struct producer *p = thread_producer();
 	const struct scope *s = lone_scope(p);
-	struct caller c;
+	struct hook_call c;
 	void *ptr;
 
 	if (s != NULL && likely(scope_calls(s, origin_pc(origin))) &&
@@ -253,29 +253,29 @@ malloc_slow(size_t size, uintptr_t origin)
 		return malloc_for_operator(s, p, size, origin);
 	if (!real_get())
 		return pool_alloc(16, size);
-	caller_enter(&c, origin);
+	hook_enter(&c, origin);
 	ptr = real.malloc(size);
 	hook_allocated(ptr, size, real.usable[REAL_MALLOC], TYPE_MALLOC,
 	    origin);
-	caller_leave(&c);
+	hook_leave(&c);
 	return ptr;
 }
 
 static COLD void *
 calloc_slow(size_t n, size_t size, uintptr_t origin)
 {
-	struct caller c;
+	struct hook_call c;
 	void *ptr;
 
 	if (!real_get()) {
 		ptr = pool_alloc(16, product(n, size));
 		return ptr != NULL ? memset(ptr, 0, n * size) : NULL;
 	}
-	caller_enter(&c, origin);
+	hook_enter(&c, origin);
 	ptr = real.calloc(n, size);
 	hook_allocated(ptr, product(n, size), real.usable[REAL_CALLOC],
 	    TYPE_CALLOC, origin);
-	caller_leave(&c);
+	hook_leave(&c);
 	return ptr;
 }
 
@@ -313,7 +313,7 @@ free_slow(void *ptr, uintptr_t origin)
 {
 	struct producer *p = thread_producer();
 	struct scope *s = &thread_self.scopes[0];
-	struct caller c;
+	struct hook_call c;
 
 	if (lone_scope(p) != NULL && likely(s->block == (uintptr_t)ptr) &&
 	    likely(!s->logged) && likely(!s->bypass) &&
@@ -338,10 +338,10 @@ free_slow(void *ptr, uintptr_t origin)
 		real.free(ptr);
 		return;
 	}
-	caller_enter(&c, origin);
+	hook_enter(&c, origin);
 	hook_freeing(ptr, TYPE_FREE, origin);
 	real.free(ptr);
-	caller_leave(&c);
+	hook_leave(&c);
 }
 
 /* --- the hooks ----------------------------------------------------------- */
@@ -570,7 +570,7 @@ free(void *ptr)
 EXPORT int
 posix_memalign(void **out, size_t align, size_t size)
 {
-	struct caller c;
+	struct hook_call c;
 	void *ptr;
 	int rc;
 
@@ -581,11 +581,11 @@ posix_memalign(void **out, size_t align, size_t size)
 		*out = ptr;
 		return 0;
 	}
-	caller_enter(&c, FRAME);
+	hook_enter(&c, FRAME);
 	rc = real.posix_memalign(out, align, size);
 	hook_allocated(rc == 0 ? *out : NULL, size,
 	    real.usable[REAL_POSIX_MEMALIGN], TYPE_ALIGNED, FRAME);
-	caller_leave(&c);
+	hook_leave(&c);
 	return rc;
 }
 
@@ -610,17 +610,17 @@ aligned_by_posix(size_t align, size_t size)
 #define ALIGNED(name, index, params, args, align) \
 	EXPORT void *name params \
 	{ \
-		struct caller c; \
+		struct hook_call c; \
 		void *ptr; \
  \
 		if (!real_get()) \
 			return pool_alloc(align, size); \
-		caller_enter(&c, FRAME); \
+		hook_enter(&c, FRAME); \
 		ptr = likely(real.name != NULL) ? real.name args : \
 		    aligned_by_posix(align, size); \
 		hook_allocated(ptr, size, real.usable[index], TYPE_ALIGNED, \
 		    FRAME); \
-		caller_leave(&c); \
+		hook_leave(&c); \
 		return ptr; \
 	}
 
@@ -662,7 +662,7 @@ EXPORT void *mallocx(size_t size, int flags);
 EXPORT void *
 mallocx(size_t size, int flags)
 {
-	struct caller c;
+	struct hook_call c;
 	void *ptr;
 
 	if (!real_get())
@@ -670,25 +670,25 @@ mallocx(size_t size, int flags)
 	if (unlikely(atomic_load(&hook_foreign)))
 		return real.mallocx != NULL ? real.mallocx(size, flags) :
 		    mallocx_fallback(size, flags);
-	caller_enter(&c, FRAME);
+	hook_enter(&c, FRAME);
 	ptr = likely(real.mallocx != NULL) ? real.mallocx(size, flags) :
 	    mallocx_fallback(size, flags);
 	hook_allocated(ptr, size, real.usable[REAL_MALLOCX],
 	    (flags & 63) != 0 ? TYPE_ALIGNED : (flags & XZERO) != 0 ?
 	    TYPE_CALLOC : TYPE_MALLOC, FRAME);
-	caller_leave(&c);
+	hook_leave(&c);
 	return ptr;
 }
 
 /* False if the block was the pool's: it is freed already. */
 static NOINLINE bool
-free_begins(struct caller *c, void *ptr, uintptr_t origin)
+free_begins(struct hook_call *c, void *ptr, uintptr_t origin)
 {
 	if (pool_has(ptr)) {
 		pool_free(ptr);
 		return false;
 	}
-	caller_enter(c, origin);
+	hook_enter(c, origin);
 	if ((real_get() || real_known()) && !atomic_load(&hook_foreign))
 		hook_freeing(ptr, TYPE_FREE, origin);
 	return true;
@@ -698,7 +698,7 @@ free_begins(struct caller *c, void *ptr, uintptr_t origin)
 	EXPORT void name params; \
 	EXPORT void name params \
 	{ \
-		struct caller c; \
+		struct hook_call c; \
  \
 		if (ptr == NULL || !free_begins(&c, ptr, FRAME)) \
 			return; \
@@ -706,7 +706,7 @@ free_begins(struct caller *c, void *ptr, uintptr_t origin)
 			real.name args; \
 		else \
 			fallback_free(ptr); \
-		caller_leave(&c); \
+		hook_leave(&c); \
 		FRAME_KEPT(); \
 	}
 
@@ -827,16 +827,16 @@ realloc_entered(void *old, size_t size, const int *flags, uintptr_t origin)
 static COLD void *
 realloc_slow(void *old, size_t size, const int *flags, uintptr_t origin)
 {
-	struct caller c;
+	struct hook_call c;
 	void *ptr;
 
 	if (old != NULL && pool_has(old))
 		return realloc_pool(old, size, origin);
 	if (!real_get() && (old == NULL || !real_known()))
 		return pool_alloc(16, size);
-	caller_enter(&c, origin);
+	hook_enter(&c, origin);
 	ptr = realloc_entered(old, size, flags, origin);
-	caller_leave(&c);
+	hook_leave(&c);
 	return ptr;
 }
 
@@ -995,7 +995,7 @@ EXPORT size_t xallocx(void *ptr, size_t size, size_t extra, int flags);
 EXPORT size_t
 xallocx(void *ptr, size_t size, size_t extra, int flags)
 {
-	struct caller c;
+	struct hook_call c;
 	size_t bytes;
 
 	if (pool_has(ptr))
@@ -1004,9 +1004,9 @@ xallocx(void *ptr, size_t size, size_t extra, int flags)
 		return 0;
 	if (unlikely(atomic_load(&hook_foreign)))
 		return xallocx_real(ptr, size, extra, flags);
-	caller_enter(&c, FRAME);
+	hook_enter(&c, FRAME);
 	bytes = xallocx_entered(ptr, size, extra, flags, FRAME);
-	caller_leave(&c);
+	hook_leave(&c);
 	FRAME_KEPT();
 	return bytes;
 }

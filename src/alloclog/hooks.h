@@ -7,8 +7,8 @@
  *	functions.c, imports	mem*, str* and syscall of our own; what is libc's
  *	threads.c		a thread's state
  *	attach.c		hello to a node and to the next one; fork; seccomp
- *	lock.c			mlockall(2) within RLIMIT_MEMLOCK; mremap(2) of cut memory
- *	callers.c		which threads are in a hook: a fork waits for them
+ *	mlock.c			mlockall(2) within RLIMIT_MEMLOCK; mremap(2) of cut memory
+ *	in_hook.c		which threads are in a hook: a fork waits for them
  *	produce/, unwind/	records into rings, and which events are sampled; call stacks
  *	debugdata/		memory debug data, and dumps of it (debugdata.h)
  *
@@ -26,9 +26,9 @@
  *	scope		one operator new or delete in progress on a thread.
  *
  * An event goes from its hook to the real call, after produce_fast_area() and
- * thread_enter() or, outside the fast path, by the slow path: caller_enter(),
+ * thread_enter() or, outside the fast path, by the slow path: hook_enter(),
  * real_get(), thread_ready(), attach().  No lock is ever held here; only
- * attach() waits, and caller_enter() while another thread forks.
+ * attach() waits, and hook_enter() while another thread forks.
  */
 #ifndef ALLOCLOG_HOOKS_H
 #define ALLOCLOG_HOOKS_H
@@ -232,8 +232,8 @@ chunk_fetch(const void *ptr)
 
 /* --- threads (threads.c) ------------------------------------------------- */
 
-/* An event on the slow path, see caller_enter(). */
-struct caller {
+/* An event on the slow path, see hook_enter(). */
+struct hook_call {
 	struct producer *p;	/* NULL: none; then the gate counts the event */
 	struct produce_gate *gate;	/* NULL: the event is not counted */
 	uintptr_t outer;	/* p->inside of the call around it; 0: none */
@@ -249,7 +249,7 @@ struct scope {
 	bool logged;		/* delete: its free is logged; new: its failure is */
 	bool bypass;		/* the operator does not call malloc or free */
 	bool inner;		/* called by the operator around it */
-	struct caller caller;	/* of a new that bypasses malloc */
+	struct hook_call caller;	/* of a new that bypasses malloc */
 };
 
 /* A thread's part of the memory debug data. */
@@ -345,7 +345,7 @@ thread_fast(void)
 uint32_t threads_others(void);
 uint32_t threads_inside(void);
 
-/* --- callers (callers.c) ------------------------------------------------- */
+/* --- in a hook (in_hook.c) ------------------------------------------------- */
 
 /*
  * A thread enters a hook before its ticket and its real call, and leaves it
@@ -440,8 +440,8 @@ thread_enter_plainly(struct producer *p)
  * For all other events on the slow path: waits while another thread forks.
  * Keeps errno.
  */
-void caller_enter(struct caller *, uintptr_t origin);
-void caller_leave(const struct caller *);
+void hook_enter(struct hook_call *, uintptr_t origin);
+void hook_leave(const struct hook_call *);
 
 /*
  * Registers for membarrier(2) at the hello: with several threads that takes

@@ -179,7 +179,7 @@ operator_unwound(int version, _Unwind_Action actions,
 	scope_close(t, t->depth - 1);
 	if (s.bypass) {
 		new_failed(t, &s, s.logged);
-		caller_leave(&s.caller);
+		hook_leave(&s.caller);
 	}
 	return _URC_CONTINUE_UNWIND;
 }
@@ -305,7 +305,7 @@ new_bypassed_begin(const struct call *c, uintptr_t origin)
 
 	t->last = 0;
 	if (c->opened && c->depth < SCOPES)
-		caller_enter(&t->scopes[c->depth].caller, origin);
+		hook_enter(&t->scopes[c->depth].caller, origin);
 }
 
 /* After an operator that bypassed malloc, or may have. */
@@ -327,7 +327,7 @@ new_bypassed_end(const struct call *c, void *ptr)
 			real.usable[REAL_MALLOC] : NULL,
 		    s.type, s.origin);
 	if (c->depth < SCOPES)
-		caller_leave(&s.caller);
+		hook_leave(&s.caller);
 }
 
 struct nothrow;
@@ -391,11 +391,11 @@ fallback_free(void *ptr)
 	OUTLINE void logged##symbol params \
 	{ \
 		struct call c; \
-		struct caller caller; \
+		struct hook_call caller; \
  \
 		call_begin(&c, OP##symbol, 0, (uintptr_t)ptr, type, FRAME); \
 		if (unlikely(c.bypass) && !pool_has(ptr)) { \
-			caller_enter(&caller, FRAME); \
+			hook_enter(&caller, FRAME); \
 			hook_freeing(ptr, type, FRAME); \
 		} \
 		if (likely(c.fn != NULL)) \
@@ -403,7 +403,7 @@ fallback_free(void *ptr)
 		else \
 			fallback_free(ptr); \
 		if (unlikely(c.bypass) && !pool_has(ptr)) \
-			caller_leave(&caller); \
+			hook_leave(&caller); \
 		if (c.opened) \
 			scope_close(&thread_self, c.depth); \
 	} \

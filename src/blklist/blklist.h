@@ -11,7 +11,7 @@
  *			the oracle of the tests
  *	windowed.c	some rows of a list elsewhere
  *	reallocs.c	which block realloc() has made of which
- *	commit.c	lists that outlive their process
+ *	persistent.c	lists that outlive their process
  *	memory.c	memory of tables, prefaulted
  *
  * Vocabulary

@@ -194,7 +194,7 @@ struct list_infos {
 	uint32_t n;			/* in use, entry[0] too */
 };
 
-/* --- commit.c: a persistent list's words beside its records ---------------- */
+/* --- persistent.c: a persistent list's words beside its records ------------ */
 
 /*
  * They are the first piece of persistent memory.  A commit writes into a slot

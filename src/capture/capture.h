@@ -3,9 +3,10 @@
  * and read by a page.  pagek-capture(5) has the format.
  *
  *	recording/	writes captures
- *	reader/		opens and reads them, and finds the list at a moment
- *	definitions.c	parts, sites, threads and other definitions as bytes
- *	events.c	records as columns
+ *	reader/		opens them; finds, checks and unpacks their blocks; finds the
+ *			list at a moment
+ *	definitions.c	parts, sites, threads and other definitions, to bytes and back
+ *	events.c	records as columns, to bytes and back
  *	state.c		which blocks are live after some events, and totals
  *	addresses.c	sets of addresses in their order
  *	pack.c		checksums, compression

@@ -24,16 +24,24 @@
  * Everything runs on one uv loop and thread; no call here waits.
  *
  * The rooms, each with a header of its name; a room includes only rooms before it
- * in this list:
+ * in this list (../../tests/live/rooms.sh):
  *	both sides	host (sockets, processes, inherited descriptors),
  *			node_options, places (folder of sockets, table, words)
  *	the page's	link, session, survey, bridge (pageknode --stdio)
- *	the node's	keeper (a target's records), self_watch (blocks of the
- *			node itself), arrivals (new targets), images (fork, exec
- *			and end of processes), takeover (targets of the process
- *			before), spool (listings as files), serve (requests of
- *			pages), demo, replay (captures), supervisor, pageknode (the program)
+ *	the node's	keeper (a target's records; keeper/node.h is what all rooms
+ *			of a node share), stress (counts of the kernel), refcnt
+ *			(references to pages), self_watch (blocks of the node
+ *			itself), recorder (writes captures), arrivals (new
+ *			targets), images (fork, exec and end of processes),
+ *			takeover (targets of the process before), replay (captures
+ *			as targets), spool (listings as files), serve (requests of
+ *			pages), demo, supervisor
+ *	the program's	pageknode, which has both sides
  * This header includes what a page needs.
+ *
+ * A subject has a file of its name on each side: session/requests/marks.c asks,
+ * serve/ or the keeper answers; in ../pagek, batch/marks.c waits for the answer in a
+ * command, app/pages/ or app/marks_overlay.c has the keys.
  *
  * When a node is killed, its supervisor starts another process, whose takeover
  * takes over the targets. A target that no process takes over notices that in

@@ -5,22 +5,28 @@
  * this list:
  *	picture		lines, the table of keys, fields of rows
  *	page		the state of a page
+ *	stress		what the kernel did for its pages, page S
  *	blocks		blocks as rows: order, filter, free blocks
  *	groups		blocks summed by what they have in common
  *	rows		the rows shown: cursor, frozen order, search
  *	difference	the difference to the mark
  *	history		pause, and steps back
  *	layout		rows as lines: classic, wide, full; the columns
- *	panels		the text of the other pages and of overlays
+ *	panels		pages G and H and the overlays as text
+ *	usage		counts by type, page U
+ *	refcnt		references to pages of memory, page R
  *	cli		options, settings, targets, standard output
  *	documents	the text of JSON, CSV, Prometheus, listings, exports
  *	debugdata	events of debug data as rows
  *	batch		sessions of commands, and pages as text
  *	jobs		sends listings and exports to a file, a node or a pager
- *	app		what keys do, panels and prompts; app/pages has the pages
+ *	app		what keys do, panels and prompts; app/pages: keys of each page
  *	tui		the terminal; the only room with curses
- *	commands	one file for each command
- *	check		`pagek check`
+ *	commands	a file cmd_NAME.c for each command, some in rooms inside
+ *
+ * Files of one name in several rooms: batch/stress.c waits for the node's answer in a
+ * command, app/pages/stress.c has the keys of a page.  ../nodes/nodes.h has the files
+ * that ask and answer.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -117,7 +117,7 @@ profile_new(struct profile **out)
 
 	if (p == NULL)
 		return -ENOMEM;
-	p->callers.size = sizeof(struct caller);
+	p->callers.size = sizeof(struct profile_caller);
 	p->frames.size = sizeof(struct frame);
 	p->functions.size = sizeof(struct function);
 	*out = p;
@@ -304,7 +304,7 @@ profile_pending_end(struct profile *p)
 {
 	p->ncaller = 0;
 	for (size_t i = 0; i < p->callers.n; i++) {
-		struct caller *c = profile_caller(p, i);
+		struct profile_caller *c = profile_caller(p, i);
 
 		c->sums = c->pending;
 		c->pending = (struct sums){ 0 };

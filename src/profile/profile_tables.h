@@ -45,7 +45,7 @@ struct sums {
 	double ms_sum;		/* sum over the blocks of ms - base_ms */
 };
 
-struct caller {
+struct profile_caller {
 	uint64_t caller;	/* the key */
 	struct sums sums;
 	struct sums pending;	/* of a take in progress */
@@ -117,7 +117,7 @@ struct line {
 
 struct profile {
 	const struct symbol_wrappers *wrappers;
-	struct hashmap callers;		/* struct caller; those from before a restart have no blocks */
+	struct hashmap callers;		/* struct profile_caller; those from before a restart have no blocks */
 	size_t ncaller;			/* that have blocks */
 	uint32_t last;			/* caller of the last block added */
 	int64_t base_ms;		/* of the first block added */
@@ -137,10 +137,10 @@ struct profile {
 	uint32_t round, mark;
 };
 
-static inline struct caller *
+static inline struct profile_caller *
 profile_caller(const struct profile *p, size_t i)
 {
-	return (struct caller *)p->callers.item + i;
+	return (struct profile_caller *)p->callers.item + i;
 }
 
 static inline struct frame *

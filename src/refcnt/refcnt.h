@@ -13,6 +13,9 @@
  *	refs.h		a process's accessed bits, in epochs; mappings.c reads smaps
  *	writes.h	the pages that a process writes to, in epochs
  *
+ * This room has the model and its sources.  ../nodes/refcnt counts targets with them,
+ * ../pagek/refcnt is page R, ../pagek/commands/refcnt and stale are the commands.
+ *
  * Vocabulary
  *	page		REFCNT_PAGE bytes, a "hardware page" of the note.
  *	set		the counters of one page: one for each node, or one for each 8

@@ -14,7 +14,10 @@
  * Another source is a row of enum stress_source, at its place in the order, a row
  * of stress_sources[], and a function in take[] of sources.c; another number of a
  * sample is a row of numbers[] in samples.c.  contrib/heapstress has the kernel's
- * side of the first two sources, pagek/commands/stress/cmd_stress.c the output.
+ * side of the first two sources.
+ *
+ * ../nodes/stress reads samples for a node's viewers, ../pagek/stress is page S,
+ * ../pagek/commands/stress the command.
  *
  * Vocabulary
  *	request		a call of the kernel's page allocator, or a page of a bulk

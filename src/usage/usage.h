@@ -5,6 +5,9 @@
  *	dump_rows.h	reads and writes counts as text, type:num:allocated:freed:max
  *	usage_xmemory.h	the same of a program that counts its types itself
  *
+ * ../nodes/keeper/counting.h counts a target's blocks while a page asks, ../pagek/usage
+ * is page U, ../pagek/commands/dumps/cmd_usage.c the command.
+ *
  * Vocabulary
  *	row		the counts of all blocks of one caller, type and size.
  *	caller		as in a record: a return address, a site, or 0.

@@ -60,7 +60,7 @@ int64_t libc_now_ms(void);
 extern const char *libc_one_thread;
 void libc_begin(void);
 
-/* Later memory of the library is unlocked when it is mapped: see lock.c. */
+/* Later memory of the library is unlocked when it is mapped: see mlock.c. */
 extern _Atomic bool libc_unlocks;
 
 struct libc_symbols {

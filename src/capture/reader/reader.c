@@ -308,10 +308,10 @@ take_part(struct capture *c, const struct entry *e, struct cursor *in)
 	}
 	part.first = e->first;
 	part.ms = e->ms;
-	p->sites.size = sizeof(struct reader_site);
-	p->modules.size = sizeof(struct reader_module);
-	p->threads.size = sizeof(struct reader_thread);
-	p->requesters.size = sizeof(struct reader_requester);
+	p->sites.size = sizeof(struct defined_site);
+	p->modules.size = sizeof(struct defined_module);
+	p->threads.size = sizeof(struct defined_thread);
+	p->requesters.size = sizeof(struct defined_requester);
 	if (e->part > c->about.parts)
 		c->about.parts = e->part;
 	p->info = (struct capture_part_info){ .part = part, .next = e->first,
@@ -370,7 +370,7 @@ static int
 take_site(struct capture *c, struct reader_part *p, struct cursor *in)
 {
 	uint64_t frame[RING_STACK_MAX];
-	struct reader_site *to;
+	struct defined_site *to;
 	struct stream_site s;
 	uint32_t no;
 	int err;
@@ -410,7 +410,7 @@ free_path(struct stream_module *m)
 static int
 take_module(struct capture *c, struct reader_part *p, struct cursor *in)
 {
-	struct reader_module *to;
+	struct defined_module *to;
 	struct stream_module m;
 	unsigned no;
 	int err;
@@ -433,7 +433,7 @@ take_module(struct capture *c, struct reader_part *p, struct cursor *in)
 static int
 take_thread(struct capture *c, struct reader_part *p, struct cursor *in)
 {
-	struct reader_thread *to;
+	struct defined_thread *to;
 	uint32_t no, tid;
 	char *name;
 	int err = read_thread(in, &no, &tid, &name);
@@ -473,7 +473,7 @@ take_type(struct capture *c, struct reader_part *p, struct cursor *in)
 static int
 take_requester(struct capture *c, struct reader_part *p, struct cursor *in)
 {
-	struct reader_requester *to;
+	struct defined_requester *to;
 	struct blklist_info info;
 	uint32_t no;
 	int err = read_requester(in, &no, &info);
@@ -1114,10 +1114,10 @@ free_part(struct reader_part *p)
 	free(p->states.at);
 	free(p->frames.at);
 	for (size_t i = 0; i < p->modules.n; i++)
-		free_path(&((struct reader_module *)hashmap_item(&p->modules,
+		free_path(&((struct defined_module *)hashmap_item(&p->modules,
 		    i))->m);
 	for (size_t i = 0; i < p->threads.n; i++)
-		free(((struct reader_thread *)hashmap_item(&p->threads,
+		free(((struct defined_thread *)hashmap_item(&p->threads,
 		    i))->name);
 	hashmap_fini(&p->sites);
 	hashmap_fini(&p->modules);
@@ -1249,7 +1249,7 @@ capture_site(const struct capture *c, uint32_t part, uint32_t no,
     struct stream_site *s)
 {
 	const struct reader_part *p = store_of(c, part);
-	const struct reader_site *site = p == NULL ? NULL :
+	const struct defined_site *site = p == NULL ? NULL :
 	    hashmap_get(&p->sites, no);
 
 	if (site == NULL)
@@ -1264,7 +1264,7 @@ capture_module(const struct capture *c, uint32_t part, unsigned no,
     struct stream_module *m)
 {
 	const struct reader_part *p = store_of(c, part);
-	const struct reader_module *module = p == NULL ? NULL :
+	const struct defined_module *module = p == NULL ? NULL :
 	    hashmap_get(&p->modules, no);
 
 	if (module != NULL)
@@ -1293,7 +1293,7 @@ capture_thread(const struct capture *c, uint32_t part, unsigned index,
     uint32_t *tid, const char **name)
 {
 	const struct reader_part *p = reader_part(c, part);
-	const struct reader_thread *thread = p == NULL ? NULL :
+	const struct defined_thread *thread = p == NULL ? NULL :
 	    hashmap_get(&p->threads, index);
 
 	if (thread == NULL)
@@ -1308,7 +1308,7 @@ capture_requester(const struct capture *c, uint32_t part, uint16_t info,
     struct blklist_info *out)
 {
 	const struct reader_part *p = reader_part(c, part);
-	const struct reader_requester *r = p == NULL || info == 0 ? NULL :
+	const struct defined_requester *r = p == NULL || info == 0 ? NULL :
 	    hashmap_get(&p->requesters, info);
 
 	if (r != NULL)

@@ -31,25 +31,25 @@ struct segment {
 };
 
 /* Definitions, by the number in the file, which may be any. */
-struct reader_thread {
+struct defined_thread {
 	uint64_t no;
 	uint32_t tid;
 	char *name;
 };
 
-struct reader_site {
+struct defined_site {
 	uint64_t no;
 	size_t at;		/* in frames */
 	uint8_t depth, end;
 	uint8_t room;		/* frames that there are at `at` */
 };
 
-struct reader_module {
+struct defined_module {
 	uint64_t no;
 	struct stream_module m;
 };
 
-struct reader_requester {
+struct defined_requester {
 	uint64_t no;
 	struct blklist_info info;
 };

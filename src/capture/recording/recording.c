@@ -64,7 +64,7 @@ struct known_thread {
 
 /* NULL also for one that found no memory. */
 static struct recording_part *
-part_at(struct recording *r, uint32_t no)
+part_at(struct capture_recording *r, uint32_t no)
 {
 	return no == 0 || no > r->nparts || r->part[no - 1].list == NULL ? NULL :
 	    &r->part[no - 1];
@@ -79,7 +79,7 @@ part_at(struct recording *r, uint32_t no)
  * others unreadable.
  */
 static bool
-is_kept(struct recording *r, const struct definition *d)
+is_kept(struct capture_recording *r, const struct definition *d)
 {
 	const struct recording_part *p = part_at(r, d->head.part);
 	bool ended = p != NULL && p->ended && p->sharers == 0;
@@ -92,7 +92,7 @@ is_kept(struct recording *r, const struct definition *d)
 
 /* On a full disk only parts and their ends; the others are many. */
 static void
-write_definitions(struct recording *r)
+write_definitions(struct capture_recording *r)
 {
 	size_t kept = 0;
 
@@ -112,7 +112,7 @@ write_definitions(struct recording *r)
 }
 
 static void
-append_definition(struct recording *r, enum format_kind kind, uint32_t part,
+append_definition(struct capture_recording *r, enum format_kind kind, uint32_t part,
     uint64_t first, int64_t ms, const void *payload, size_t len)
 {
 	struct definition *d = r->ndefines > 0 ? &r->define[r->ndefines - 1] :
@@ -163,7 +163,7 @@ forget_threads(struct recording_part *p)
 }
 
 void
-recording_define(struct recording *r, enum format_kind kind, uint32_t part,
+recording_define(struct capture_recording *r, enum format_kind kind, uint32_t part,
     uint64_t first, int64_t ms, const void *payload, size_t len)
 {
 	if (kind != FORMAT_THREADS ||
@@ -173,7 +173,7 @@ recording_define(struct recording *r, enum format_kind kind, uint32_t part,
 
 /* Defines all threads again, for the next file of a ring. */
 static void
-define_threads(struct recording *r, uint32_t no)
+define_threads(struct capture_recording *r, uint32_t no)
 {
 	const struct recording_part *p = &r->part[no - 1];
 
@@ -206,7 +206,7 @@ is_checking(const struct recording_part *p)
 
 /* Writes the state's next portion, or the checkpoint that closes it. */
 static void
-step_checkpoint(struct recording *r, struct recording_part *p)
+step_checkpoint(struct capture_recording *r, struct recording_part *p)
 {
 	struct checkpoint *c = &p->check;
 	struct block_head head = { .kind = FORMAT_STATE,
@@ -234,7 +234,7 @@ step_checkpoint(struct recording *r, struct recording_part *p)
  * is written.
  */
 static void
-begin_checkpoint(struct recording *r, struct recording_part *p)
+begin_checkpoint(struct capture_recording *r, struct recording_part *p)
 {
 	struct checkpoint c = { .seq = p->list->seq, .ms = p->list->ms };
 	size_t left = 0, n, bytes = 0;
@@ -265,7 +265,7 @@ begin_checkpoint(struct recording *r, struct recording_part *p)
 }
 
 static bool
-checkpoint_is_due(const struct recording *r, const struct recording_part *p)
+checkpoint_is_due(const struct capture_recording *r, const struct recording_part *p)
 {
 	uint64_t state = p->row_bytes != 0 ? p->row_bytes :
 	    p->list->n * ROW_BYTES;
@@ -279,7 +279,7 @@ checkpoint_is_due(const struct recording *r, const struct recording_part *p)
 /* --- segments ----------------------------------------------------------- */
 
 static void
-write_gap(struct recording *r, uint32_t no, uint64_t first, uint64_t count,
+write_gap(struct capture_recording *r, uint32_t no, uint64_t first, uint64_t count,
     unsigned cause, int64_t ms)
 {
 	struct block_head head = { .kind = FORMAT_GAP, .part = no,
@@ -323,7 +323,7 @@ time_of_block(const struct recording_part *p)
 
 /* Writes a gap for the missing events, then the list. */
 static void
-fill_absence(struct recording *r, uint32_t no)
+fill_absence(struct capture_recording *r, uint32_t no)
 {
 	struct recording_part *p = &r->part[no - 1];
 
@@ -344,7 +344,7 @@ fill_absence(struct recording *r, uint32_t no)
 }
 
 uint64_t
-recording_absent(const struct recording *r)
+recording_absent(const struct capture_recording *r)
 {
 	uint64_t n = r->absent;
 
@@ -355,7 +355,7 @@ recording_absent(const struct recording *r)
 }
 
 static void
-note_stop(struct recording *r)
+note_stop(struct capture_recording *r)
 {
 	r->stopped_at = mono_now();
 	for (size_t i = 0; i < r->nparts; i++) {
@@ -370,7 +370,7 @@ note_stop(struct recording *r)
 
 /* Writes all kept definitions and, in a ring, a state for each part that needs one. */
 static void
-begin_segment(struct recording *r)
+begin_segment(struct capture_recording *r)
 {
 	uint64_t share = r->out.segment_bytes == 0 ? 1 :
 	    r->out.ring / r->out.segment_bytes / RING_SHARE;
@@ -391,7 +391,7 @@ begin_segment(struct recording *r)
 
 /* Between two blocks; a state is not cut in two. */
 static void
-next_segment(struct recording *r)
+next_segment(struct capture_recording *r)
 {
 	if (r->out.stopped != 0 || !segments_is_full(&r->out))
 		return;
@@ -402,10 +402,10 @@ next_segment(struct recording *r)
 		begin_segment(r);
 }
 
-static void flush_part(struct recording *, struct recording_part *);
+static void flush_part(struct capture_recording *, struct recording_part *);
 
 static void
-resume(struct recording *r)
+resume(struct capture_recording *r)
 {
 	for (size_t i = 0; i < r->nparts; i++)
 		flush_part(r, &r->part[i]);
@@ -424,7 +424,7 @@ resume(struct recording *r)
 /* --- events ------------------------------------------------------------- */
 
 static void
-flush_part(struct recording *r, struct recording_part *p)
+flush_part(struct capture_recording *r, struct recording_part *p)
 {
 	struct block_head head = { .kind = FORMAT_EVENTS,
 		.part = (uint32_t)(p - r->part) + 1, .count = (uint32_t)p->n,
@@ -480,7 +480,7 @@ room_for_events(struct recording_part *p, size_t more)
 
 /* The number of the requester in this part; 0: none, or no room. */
 static uint16_t
-number_requester(struct recording *r, uint32_t no,
+number_requester(struct capture_recording *r, uint32_t no,
     const struct blklist_info *given)
 {
 	struct recording_part *p = &r->part[no - 1];
@@ -507,7 +507,7 @@ number_requester(struct recording *r, uint32_t no,
 }
 
 static uint16_t
-requester_of(struct recording *r, uint32_t no, uint64_t seq)
+requester_of(struct capture_recording *r, uint32_t no, uint64_t seq)
 {
 	struct recording_part *p = &r->part[no - 1];
 
@@ -522,7 +522,7 @@ requester_of(struct recording *r, uint32_t no, uint64_t seq)
 
 /* Events [seq, seq + n) found no memory: a gap, and the list is unknown. */
 static void
-lose_events(struct recording *r, uint32_t no, uint64_t seq, size_t n)
+lose_events(struct capture_recording *r, uint32_t no, uint64_t seq, size_t n)
 {
 	struct recording_part *p = &r->part[no - 1];
 
@@ -542,7 +542,7 @@ begin_block(struct recording_part *p, uint64_t seq, const struct rec *rec)
 
 /* Adds as many events as the block has room for.  Returns their number. */
 static size_t
-take_events(struct recording *r, uint32_t no, uint64_t seq,
+take_events(struct capture_recording *r, uint32_t no, uint64_t seq,
     const struct rec *rec, size_t n)
 {
 	struct recording_part *p = &r->part[no - 1];
@@ -572,7 +572,7 @@ take_events(struct recording *r, uint32_t no, uint64_t seq,
 }
 
 void
-recording_records(struct recording *r, uint32_t no, uint64_t seq,
+recording_records(struct capture_recording *r, uint32_t no, uint64_t seq,
     const struct rec *rec, size_t n)
 {
 	struct recording_part *p = part_at(r, no);
@@ -592,7 +592,7 @@ recording_records(struct recording *r, uint32_t no, uint64_t seq,
 }
 
 void
-recording_infos(struct recording *r, uint32_t no,
+recording_infos(struct capture_recording *r, uint32_t no,
     const struct recording_info *info, size_t n)
 {
 	struct recording_part *p = part_at(r, no);
@@ -607,7 +607,7 @@ recording_infos(struct recording *r, uint32_t no,
 }
 
 void
-recording_lost(struct recording *r, uint32_t no, uint64_t seq, int64_t ms,
+recording_lost(struct capture_recording *r, uint32_t no, uint64_t seq, int64_t ms,
     unsigned cause, uint64_t count)
 {
 	struct recording_part *p = part_at(r, no);
@@ -644,7 +644,7 @@ free_part(struct recording_part *p)
 
 /* Parts keep their numbers where one has found no memory. */
 static int
-room_for_part(struct recording *r, uint32_t no)
+room_for_part(struct capture_recording *r, uint32_t no)
 {
 	void *all = r->part;
 
@@ -657,7 +657,7 @@ room_for_part(struct recording *r, uint32_t no)
 }
 
 int
-recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
+recording_part(struct capture_recording *r, uint32_t no, uint64_t first, int64_t ms,
     unsigned options, uint32_t store, const void *definition, size_t len)
 {
 	struct recording_part p = { .in_segment = r->out.number,
@@ -682,7 +682,7 @@ recording_part(struct recording *r, uint32_t no, uint64_t first, int64_t ms,
 }
 
 void
-recording_resume(struct recording *r, uint32_t no, struct resumed_part *from)
+recording_resume(struct capture_recording *r, uint32_t no, struct resumed_part *from)
 {
 	struct recording_part *p, *owner;
 	unsigned sharers = 0;
@@ -729,7 +729,7 @@ list_like(const struct capture_list *l, struct capture_list **out)
 }
 
 void
-recording_blocks(struct recording *r, uint32_t no, const struct blk *b,
+recording_blocks(struct capture_recording *r, uint32_t no, const struct blk *b,
     size_t n)
 {
 	struct recording_part *p = part_at(r, no);
@@ -749,7 +749,7 @@ recording_blocks(struct recording *r, uint32_t no, const struct blk *b,
 }
 
 void
-recording_state(struct recording *r, uint32_t no, uint64_t seq, int64_t ms,
+recording_state(struct capture_recording *r, uint32_t no, uint64_t seq, int64_t ms,
     const struct capture_totals *t)
 {
 	struct recording_part *p = part_at(r, no);
@@ -793,7 +793,7 @@ recording_state(struct recording *r, uint32_t no, uint64_t seq, int64_t ms,
 }
 
 void
-recording_requester(struct recording *r, uint32_t no, uint16_t info,
+recording_requester(struct capture_recording *r, uint32_t no, uint16_t info,
     const struct blklist_info *given)
 {
 	struct recording_part *p = part_at(r, no);
@@ -807,7 +807,7 @@ recording_requester(struct recording *r, uint32_t no, uint16_t info,
 }
 
 void
-recording_end_part(struct recording *r, uint32_t no, int64_t ms, int status,
+recording_end_part(struct capture_recording *r, uint32_t no, int64_t ms, int status,
     const void *reason, size_t len)
 {
 	struct recording_part *p = part_at(r, no), *owner;
@@ -845,7 +845,7 @@ recording_end_part(struct recording *r, uint32_t no, int64_t ms, int status,
 }
 
 void
-recording_clock(struct recording *r, int64_t ms, int64_t wall_ns)
+recording_clock(struct capture_recording *r, int64_t ms, int64_t wall_ns)
 {
 	struct block_head head = { .kind = FORMAT_CLOCK, .ms = ms };
 
@@ -856,7 +856,8 @@ recording_clock(struct recording *r, int64_t ms, int64_t wall_ns)
 }
 
 void
-recording_stress(struct recording *r, int64_t ms, const void *sample, size_t len)
+recording_stress(struct capture_recording *r, int64_t ms, const void *sample,
+    size_t len)
 {
 	struct block_head head = { .kind = FORMAT_STRESS, .ms = ms };
 
@@ -869,7 +870,7 @@ recording_stress(struct recording *r, int64_t ms, const void *sample, size_t len
 /* --- now and then ------------------------------------------------------- */
 
 static bool
-has_checkpoint(const struct recording *r)
+has_checkpoint(const struct capture_recording *r)
 {
 	for (size_t i = 0; i < r->nparts; i++)
 		if (is_checking(&r->part[i]))
@@ -878,7 +879,7 @@ has_checkpoint(const struct recording *r)
 }
 
 void
-recording_flush(struct recording *r)
+recording_flush(struct capture_recording *r)
 {
 	if (r->out.stopped != 0 && mono_ms_since(r->stopped_at) >= r->retry_ms)
 		resume(r);
@@ -900,7 +901,7 @@ recording_flush(struct recording *r)
 }
 
 int
-recording_due(const struct recording *r)
+recording_due(const struct capture_recording *r)
 {
 	if (has_checkpoint(r))
 		return 0;
@@ -913,7 +914,7 @@ recording_due(const struct recording *r)
 
 /* The gaps of a disk that is still full, in the room that is kept for that. */
 static int
-write_last_gaps(struct recording *r)
+write_last_gaps(struct capture_recording *r)
 {
 	int err = r->out.stopped;
 
@@ -928,7 +929,7 @@ write_last_gaps(struct recording *r)
 }
 
 void
-recording_end(struct recording *r, const char *reason)
+recording_end(struct capture_recording *r, const char *reason)
 {
 	struct block_head head = { .kind = FORMAT_END };
 	int err = 0;
@@ -953,11 +954,11 @@ recording_end(struct recording *r, const char *reason)
 }
 
 int
-recording_open(struct recording *r, const struct capture_opts *opts)
+recording_open(struct capture_recording *r, const struct capture_opts *opts)
 {
 	int err;
 
-	*r = (struct recording){ .flushed = mono_now(),
+	*r = (struct capture_recording){ .flushed = mono_now(),
 		.checkpoint_events = opts->checkpoint_events != 0 ?
 		    opts->checkpoint_events : CHECKPOINT_EVENTS,
 		.checkpoint_bytes = opts->checkpoint_bytes != 0 ?
@@ -981,7 +982,7 @@ recording_open(struct recording *r, const struct capture_opts *opts)
 }
 
 static void
-free_recording(struct recording *r)
+free_recording(struct capture_recording *r)
 {
 	for (size_t i = 0; i < r->nparts; i++)
 		free_part(&r->part[i]);
@@ -995,14 +996,14 @@ free_recording(struct recording *r)
 }
 
 void
-recording_close(struct recording *r)
+recording_close(struct capture_recording *r)
 {
 	free_recording(r);
 	segments_close(&r->out);
 }
 
 void
-recording_abandon(struct recording *r)
+recording_abandon(struct capture_recording *r)
 {
 	free_recording(r);
 	segments_abandon(&r->out);

@@ -107,7 +107,7 @@ struct definition {
 	bool written;
 };
 
-struct recording {
+struct capture_recording {
 	struct segments out;
 	struct recording_part *part;	/* number 1 is part[0] */
 	size_t nparts, part_cap;
@@ -130,46 +130,46 @@ struct recording_info {
 	struct blklist_info info;
 };
 
-int recording_open(struct recording *, const struct capture_opts *);
-void recording_close(struct recording *);
+int recording_open(struct capture_recording *, const struct capture_opts *);
+void recording_close(struct capture_recording *);
 /* The same, but the descriptor is still the caller's. */
-void recording_abandon(struct recording *);
+void recording_abandon(struct capture_recording *);
 
 /* Parts come in the order of their numbers.  -ENOMEM. */
-int recording_part(struct recording *, uint32_t no, uint64_t first, int64_t ms,
+int recording_part(struct capture_recording *, uint32_t no, uint64_t first, int64_t ms,
     unsigned options, uint32_t store, const void *definition, size_t len);
 /* A part of the file, which goes on there.  Takes it over. */
-void recording_resume(struct recording *, uint32_t no, struct resumed_part *);
+void recording_resume(struct capture_recording *, uint32_t no, struct resumed_part *);
 /* Other definitions; count: rows in them. */
-void recording_define(struct recording *, enum format_kind, uint32_t part,
+void recording_define(struct capture_recording *, enum format_kind, uint32_t part,
     uint64_t first, int64_t ms, const void *, size_t len);
-void recording_blocks(struct recording *, uint32_t part, const struct blk *,
+void recording_blocks(struct capture_recording *, uint32_t part, const struct blk *,
     size_t n);
-void recording_state(struct recording *, uint32_t part, uint64_t seq,
+void recording_state(struct capture_recording *, uint32_t part, uint64_t seq,
     int64_t ms, const struct capture_totals *);
 /* w[2] of records: the time in full. */
-void recording_records(struct recording *, uint32_t part, uint64_t seq,
+void recording_records(struct capture_recording *, uint32_t part, uint64_t seq,
     const struct rec *, size_t n);
 /* Requesters of records that follow. */
-void recording_infos(struct recording *, uint32_t part,
+void recording_infos(struct capture_recording *, uint32_t part,
     const struct recording_info *, size_t n);
-void recording_requester(struct recording *, uint32_t part, uint16_t info,
+void recording_requester(struct capture_recording *, uint32_t part, uint16_t info,
     const struct blklist_info *);
 /* ms: when the first of them was, or earlier. */
-void recording_lost(struct recording *, uint32_t part, uint64_t seq,
+void recording_lost(struct capture_recording *, uint32_t part, uint64_t seq,
     int64_t ms, unsigned cause, uint64_t count);
-void recording_clock(struct recording *, int64_t ms, int64_t wall_ns);
-void recording_stress(struct recording *, int64_t ms, const void *, size_t len);
-void recording_end_part(struct recording *, uint32_t part, int64_t ms,
+void recording_clock(struct capture_recording *, int64_t ms, int64_t wall_ns);
+void recording_stress(struct capture_recording *, int64_t ms, const void *, size_t len);
+void recording_end_part(struct capture_recording *, uint32_t part, int64_t ms,
     int status, const void *reason, size_t len);
 
 /* Writes what waits, or a portion of it; call it when nothing else is due. */
-void recording_flush(struct recording *);
+void recording_flush(struct capture_recording *);
 /* Events that a full disk has cost so far. */
-uint64_t recording_absent(const struct recording *);
+uint64_t recording_absent(const struct capture_recording *);
 /* Milliseconds until it should be called again; -1: nothing waits. */
-int recording_due(const struct recording *);
+int recording_due(const struct capture_recording *);
 /* The reason of the end: the last block. */
-void recording_end(struct recording *, const char *reason);
+void recording_end(struct capture_recording *, const char *reason);
 
 #endif

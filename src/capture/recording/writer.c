@@ -73,7 +73,7 @@ struct capture_writer {
 	bool drop;		/* end at once: nobody waits, and the thread frees it */
 	bool ended;
 	char reason[CAPTURE_WHY];
-	struct recording r;	/* the thread's */
+	struct capture_recording r;	/* the thread's */
 };
 
 /* --- the queue ---------------------------------------------------------- */
@@ -605,7 +605,7 @@ resumed_of(const struct message *m)
 }
 
 static void
-hear(struct recording *r, const struct message *m)
+hear(struct capture_recording *r, const struct message *m)
 {
 	const void *data = m->data;
 

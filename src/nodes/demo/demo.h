@@ -1,6 +1,8 @@
 /*
- * demo: sources of records in place of a target: generators (demo.c) and devices
- * (device.c).
+ * demo: sources of records in place of a target.
+ *
+ *	demo.c		generators
+ *	device.c	devices
  *
  * Generators are demo:note, demo:1 and demo:flood; they are the same in every
  * run, for tests and manuals.  Records of note are classic bytes with BCD times,

@@ -42,7 +42,7 @@ join_live(struct keeper *k)
 		quota_count(k);
 		self_watch_app(k->node, SELF_MEMB);
 	}
-	drain_join(k);
+	visits_join(k);
 }
 
 int
@@ -509,7 +509,7 @@ images_adopt_all(struct node *node)
 	/* Later arrivals wait for the next call, so that ended images get their turn. */
 	while (n-- > 0 && (k = hello_take(node->hello)) != NULL) {
 		adopt(node, k);
-		drain_beat(node);
+		visits_beat(node);
 	}
 	n = hello_take_missed(node->hello, &why);
 	images_count_missed(node, n, why);

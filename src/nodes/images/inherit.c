@@ -201,7 +201,7 @@ walk_back(struct walk *w)
 		else if (w->wanted > 0)
 			find_wanted(w, rec, seq);
 		if (seq % 65536 == 0)
-			drain_beat(w->parent->node);
+			visits_beat(w->parent->node);
 	}
 }
 
@@ -242,7 +242,7 @@ drain_up_to_cut(struct keeper *parent, const uint32_t *cut)
 	    !has_reached(parent->feed, cut) && now - begun < CATCH_UP_MS)) {
 		keeper_pass(parent, now);
 		passes++;
-		drain_beat(parent->node);
+		visits_beat(parent->node);
 		now = mono_ms(mono_now());
 	}
 }
@@ -300,7 +300,7 @@ copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 			layer = blk_layer(&blk[n - 1]);
 		}
 		from_start = false;
-		drain_beat(child->node);
+		visits_beat(child->node);
 	} while (n == COPY_BLOCKS);
 	ch = w->changes.item;
 	for (size_t i = 0; i < w->changes.n; i++)

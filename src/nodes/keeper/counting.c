@@ -29,7 +29,7 @@ struct counting {
 static void
 beat(void *keeper)
 {
-	drain_beat(((struct keeper *)keeper)->node);
+	visits_beat(((struct keeper *)keeper)->node);
 }
 
 static int

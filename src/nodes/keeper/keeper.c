@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "counting.h"
-#include "drain.h"
+#include "visits.h"
 #include "keeper.h"
 #include "node.h"
 #include "takeover_memory.h"

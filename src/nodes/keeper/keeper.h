@@ -17,21 +17,21 @@
  *
  *	keeper.c	a keeper's start and end, and the passes between
  *	records.c	records into queue and list, losses, the peak
- *	control.c	threads' names and requesters, types, regions
+ *	control_records.c	names and requesters of threads, types, regions
  *	regions.c	the set of declared regions
  *	marks.c		named marks of the stream, kept for all pages
  *	sandbox.c	targets that have locked themselves in
  *	modules.c	files that a target has loaded
  *	counting.h	counts by caller, type and size, while a page asks
  *	arming.h	which targets log
- *	drain.h		when each target is visited, and who wakes the loop
+ *	visits.h		when each target is visited, and who wakes the loop
  *	dstrm.h		the node's table of streams
  *	takeover_*.c	memory that the next process of the node takes over
  *	resume.c	goes on from that memory
  *	node.h		what the rooms of a node share
  *
  * A keeper belongs to the loop's thread, except until arrivals/hello.c has handed
- * it over, and while the bell's thread (drain.c) sleeps in its feed.  References are
+ * it over, and while the bell's thread (visits.c) sleeps in its feed.  References are
  * counted: its row, its handles and the work on its symbols each hold one.
  *
  * Example: a generator
@@ -271,7 +271,7 @@ struct keeper_numbers {
 	uint64_t marks, marks_untold;	/* of the whole image, armed or dormant */
 };
 
-/* The times of its visits (drain.c), in ms of the monotonic clock. */
+/* The times of its visits (visits.c), in ms of the monotonic clock. */
 struct keeper_visits {
 	int64_t due_ms;
 	int interval_ms;
@@ -486,7 +486,7 @@ struct peak peak_save(const struct keeper *);
  */
 uint64_t peak_most(const struct keeper *);
 
-/* --- control.c -------------------------------------------------------------- */
+/* --- control_records.c ------------------------------------------------------ */
 
 /* A control record of one of the target's threads. */
 void keeper_control(struct keeper *, const struct rec *);

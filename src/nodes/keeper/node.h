@@ -1,7 +1,7 @@
 /*
  * node: what the rooms of pageknode share.  One loop, one thread; beside it the
  * thread that accepts targets (hello.c), the one that makes keepers in advance
- * (keeper_pool.c), a sleeping thread for each calm target (drain.c) and libuv's
+ * (keeper_pool.c), a sleeping thread for each calm target (visits.c) and libuv's
  * workers (symbols, /proc).
  *
  * Rooms above the keepers define their own state; node has pointers to it.  A
@@ -22,7 +22,7 @@
 #include "../host/host.h"
 #include "../node_options/node_options.h"
 #include "../places/friendly.h"
-#include "drain.h"
+#include "visits.h"
 #include "dstrm.h"
 #include "keeper.h"
 #include "takeover_memory.h"

@@ -280,7 +280,7 @@ sink_records(void *arg, const struct rec *rec, size_t n, int64_t near_ms)
 		rec += m;
 		n -= m;
 		/* Full rings make a pass long, and all targets wait for its end. */
-		drain_beat(k->node);
+		visits_beat(k->node);
 	}
 }
 

@@ -215,7 +215,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	r = report_open(&node->images->report, opts->report, fdstore_follows());
 	if (r < 0)
 		goto no_report;
-	r = drain_init(node);
+	r = visits_init(node);
 	if (r < 0)
 		goto no_drain;
 	r = serve_init(node);
@@ -230,8 +230,8 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	images_begin(node);
 	return 0;
 no_serve:
-	drain_close(node);
-	drain_fini(node);
+	visits_close(node);
+	visits_fini(node);
 no_drain:
 	report_close(&node->images->report);
 no_report:
@@ -260,7 +260,7 @@ node_close(struct node *node)
 	replay_close(node);
 	check_report(node);
 	uv_close((uv_handle_t *)&node->life.second, NULL);
-	drain_close(node);
+	visits_close(node);
 	listings_close(node);
 }
 
@@ -270,7 +270,7 @@ node_fini(struct node *node)
 	images_fini(node);
 	takeover_node_fini(node);
 	fdstore_close(&node->store.fds);
-	drain_fini(node);
+	visits_fini(node);
 	hello_fini(node->hello);
 	serve_fini(node);
 	self_watch_fini(node);

@@ -206,7 +206,7 @@ go_on(struct recording *r)
 		if (r->viewer == 0 || access_reads(&r->node->access, &r->peer,
 		    k->image.uid)) {
 			tap_go_on(r, k);
-			drain_beat(r->node);
+			visits_beat(r->node);
 		}
 }
 

@@ -176,7 +176,7 @@ tell_list(struct tap *t)
 			layer = blk_layer(&blk[n - 1]);
 		}
 		from_start = false;
-		drain_beat(k->node);
+		visits_beat(k->node);
 	} while (n == COPY_BLOCKS && err == 0);
 	t->state_ms = mono_ms(mono_now());
 	/* Without it the part's list is incomplete, and asked for again. */

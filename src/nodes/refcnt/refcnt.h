@@ -5,8 +5,8 @@
  *	refcnt.c	the counted targets: ranges on and off, their end
  *	worker.h	a thread for each of them: periods, mapped files
  *	placement.c	the places of pages, and moves
- *	frames.c	the machine's files: frames of all targets, if their addresses
- *			are known
+ *	page_frames.c	the machine's files: frames of all targets, if their
+ *			addresses are known
  *
  * Vocabulary
  *	touch		a reference to a page, as its source notices it.

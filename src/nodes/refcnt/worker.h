@@ -69,7 +69,7 @@ void placement_step(struct placement *, struct refcnt *);
 /* Physical addresses are known. */
 bool placement_has_frames(const struct placement *);
 
-/* --- frames.c -------------------------------------------------------------------- */
+/* --- page_frames.c -------------------------------------------------------------- */
 
 /* The folder of mapped files; made by refcnt_table_write(). */
 int node_refcnt_folder(char out[NODE_REFCNT_FOLDER]);

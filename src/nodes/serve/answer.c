@@ -350,7 +350,7 @@ answer_mark(struct conn *c, const struct wire_msg *m)
 		    "list stays as it is, and needs no mark");
 		return;
 	}
-	drain_freshen(k);
+	visits_freshen(k);
 	r = keeper_set_mark(k, m->mark.name.s, m->mark.name.len,
 	    conn_origin(c, who, sizeof who), false, &effect);
 	if (r < 0) {
@@ -497,7 +497,7 @@ begin_recording(struct conn *c, const struct wire_msg *m)
 		close(opts.fd);
 		return false;
 	}
-	drain_freshen(k);
+	visits_freshen(k);
 	if (recorder_begin(c->node, k, &opts, &why) < 0) {
 		conn_error(c, m->id, WIRE_E_INTERNAL, why);
 		return false;

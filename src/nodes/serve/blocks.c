@@ -61,7 +61,7 @@ answer_snap(struct conn *c, const struct wire_msg *m)
 	if (k == NULL)
 		return;
 	self_watch_asked(c->node, &c->page, k);
-	drain_freshen(k);
+	visits_freshen(k);
 	p->snapshot = m->snap.snapshot;
 	if (p->snapshot == 0 && (p->snapshot =
 	    ++c->node->serve->last_snapshot) == 0)
@@ -160,7 +160,7 @@ answer_window(struct conn *c, const struct wire_msg *m)
 	if (k == NULL)
 		return;
 	self_watch_asked(c->node, &c->page, k);
-	drain_freshen(k);
+	visits_freshen(k);
 	r->offset = first_row(k, w, order);
 	n = blklist_window(k->list, order, w->reverse, r->offset, s->blk,
 	    w->max);

@@ -51,7 +51,7 @@ read_for_request(struct node *node)
 
 	for (int i = 0; i < REQUEST_TURNS && !spool_is_known(s); i++) {
 		spool_turn(s);
-		drain_beat(node);
+		visits_beat(node);
 	}
 	return spool_is_known(s);
 }

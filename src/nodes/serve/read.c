@@ -311,7 +311,7 @@ answer_read(struct conn *c, const struct wire_msg *m)
 	if (k == NULL)
 		return;
 	self_watch_asked(c->node, &c->page, k);
-	drain_freshen(k);
+	visits_freshen(k);
 	d->oldest = keeper_oldest(k);
 	d->first = m->read.from != 0 ? m->read.from : d->oldest;
 	if (d->first > keeper_next(k))

@@ -28,7 +28,7 @@ find_copy(struct conn *c, const struct wire_msg *m, struct keeper *k)
 			    "counting has begun anew: ask from the first row");
 		return copy != NULL && copy->no != 0 ? copy : NULL;
 	}
-	drain_freshen(k);
+	visits_freshen(k);
 	err = counting_copy(k, c->page.id, access_controls(&c->node->access,
 	    &c->peer, k->image.uid), &copy);
 	if (err == -EBUSY)

@@ -377,7 +377,7 @@ takeover_targets(struct node *node)
 			continue;
 		others += take_over_target(node, stream) ==
 		    MEMORY_OF_ANOTHER_BUILD;
-		drain_beat(node);
+		visits_beat(node);
 	}
 	if (others > 0)
 		fprintf(stderr, "pageknode: the node before was another "

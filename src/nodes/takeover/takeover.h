@@ -1,6 +1,9 @@
 /*
  * takeover: this process of the node goes on where the one before was killed.
  *
+ * The memory that it takes over is the keepers' (../keeper/takeover_*.c), for they
+ * write it as they go; ../keeper/resume.c goes on from it.
+ *
  * For its pages the node is the same one: it has the same id and boot, and its
  * targets' streams have the same indexes, epochs and sequence numbers.  Only the
  * node's own stream starts again, for its blocks are gone with the process.

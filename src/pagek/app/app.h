@@ -95,7 +95,7 @@ struct app_prompt_ops {
 
 struct app_prompt {
 	const struct app_prompt_ops *ops;
-	struct line line;
+	struct typed_line line;
 	char choices[1024];
 	struct history history;
 	bool loaded;			/* the history's file has been read */

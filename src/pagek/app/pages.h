@@ -28,7 +28,7 @@
 #define PAGEK_PAGES_H
 
 #include "../batch/batch.h"
-#include "../documents/export.h"
+#include "../documents/shown_export.h"
 #include "../blocks/order.h"
 #include "panel.h"
 

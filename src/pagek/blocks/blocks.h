@@ -1,15 +1,22 @@
 /*
  * blocks: the blocks of a list that are rows, and their order.
  *
+ *	blocks.c	blocks as rows; all blocks of the list
+ *	row_filter.h	which blocks match the user's expression
+ *	choice.h	the blocks that match, sorted
+ *	order.h		how blocks are compared; sorts.def has the sort keys
+ *	list_walk.h	reads a list in portions while it changes
+ *	collection.h	the blocks that a walk has found, sorted in portions
+ *	drain.h		key D: only blocks that existed at one moment
+ *	free_blocks.h	memory between blocks, as rows
+ *
  * Vocabulary
- *	choice	the blocks that a filter lets through, sorted (choice.h).
- *	filter	an expression over the fields of a block (row_filter.h), which
- *		../../filter evaluates.
- *	order	what blocks are sorted by (order.h, sorts.def).
- *	walk	a block list read in portions while it changes (list_walk.h).
- *	collection	what a walk and a sort have found (collection.h).
- *	drain	only blocks that existed at one moment (drain.h).
- *	free block	memory between blocks, as a row (free_blocks.h).
+ *	choice	the blocks that a filter lets through, sorted.
+ *	filter	an expression over the fields of a block, which ../../filter
+ *		evaluates.
+ *	walk	a block list read in portions while it changes.
+ *	collection	what a walk and a sort have found.
+ *	drain	only blocks that existed at one moment.
  *
  * Example: the first 20 blocks that match an expression
  *	page_choice_filter(page, "size>=1k", &error);

@@ -31,7 +31,7 @@ struct callers {
 	const char *ignore;		/* lines of such files are skipped; NULL */
 	const char *prefix;		/* of objdump; NULL: none */
 	struct symbols *symbols;
-	struct hashmap *of;		/* of each dump: struct caller by address */
+	struct hashmap *of;		/* of each dump: struct named_caller by address */
 	size_t dumps;
 	size_t failed;			/* addresses whose look-up failed */
 	bool told;
@@ -50,7 +50,7 @@ callers_new_live(struct callers **out, const struct subject *s, size_t dumps,
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < dumps; i++)
-		c->of[i].size = sizeof(struct caller);
+		c->of[i].size = sizeof(struct named_caller);
 	c->dumps = dumps;
 	c->subject = s;
 	c->prefix = o->events.arch;
@@ -105,7 +105,7 @@ callers_free(struct callers *c)
 		return;
 	for (size_t i = 0; i < c->dumps; i++) {
 		for (size_t k = 0; k < c->of[i].n; k++) {
-			struct caller *w = hashmap_item(&c->of[i], k);
+			struct named_caller *w = hashmap_item(&c->of[i], k);
 
 			free(w->function);
 			free(w->file);
@@ -144,7 +144,7 @@ find_source(struct callers *c, const char *path)
 }
 
 static void
-find_line(struct callers *c, struct caller *w)
+find_line(struct callers *c, struct named_caller *w)
 {
 	const struct source *s = w->file != NULL && w->line > 0 ?
 	    find_source(c, w->file) : NULL;
@@ -186,7 +186,7 @@ is_ignored(const struct callers *c, const char *file)
  * innermost inlined function whose file is not ignored.
  */
 static void
-take_lines(struct callers *c, struct caller *w, const struct symbol_line *line,
+take_lines(struct callers *c, struct named_caller *w, const struct symbol_line *line,
     unsigned n)
 {
 	const struct symbol_line *best = NULL;
@@ -303,7 +303,7 @@ look_new(struct callers *c, const struct dump *d, struct hashmap *of,
 		return -ENOMEM;
 	b->n = 0;
 	for (size_t i = from; i < of->n; i++) {
-		const struct caller *w = hashmap_item(of, i);
+		const struct named_caller *w = hashmap_item(of, i);
 
 		b->index[b->n] = i;
 		b->n += place_of(c, d, w->address, &b->place[b->n]);
@@ -320,7 +320,7 @@ look_new(struct callers *c, const struct dump *d, struct hashmap *of,
 /* The address of the call in the executable's tables. */
 struct want {
 	uint64_t address;
-	struct caller *w;
+	struct named_caller *w;
 };
 
 static int
@@ -344,7 +344,7 @@ static int
 add_wants(struct wants *all, const struct dump *d, struct hashmap *of)
 {
 	for (size_t i = 0; i < of->n; i++) {
-		struct caller *w = hashmap_item(of, i);
+		struct named_caller *w = hashmap_item(of, i);
 		const struct subject *s = all->c->subject;
 		const struct dump_module *m = d->firmware ? NULL :
 		    dump_module(d, w->address - 1);
@@ -375,7 +375,7 @@ take_instruction(void *arg, uint64_t address, const char *function,
 
 	for (; all->next < all->n && all->at[all->next].address < address;
 	    all->next++) {
-		struct caller *w = all->at[all->next].w;
+		struct named_caller *w = all->at[all->next].w;
 
 		if (!all->has_before || w->function != NULL ||
 		    all->function == NULL)
@@ -436,7 +436,7 @@ int
 callers_put(struct callers *c, const struct dump *d, uint64_t address,
     const struct symbol_line *line, unsigned n)
 {
-	struct caller *w = hashmap_add(map_of(c, d), address);
+	struct named_caller *w = hashmap_add(map_of(c, d), address);
 
 	if (w == NULL)
 		return -ENOMEM;
@@ -482,7 +482,7 @@ callers_look(struct callers *c, const struct events *events)
 	return e;
 }
 
-const struct caller *
+const struct named_caller *
 callers_get(const struct callers *c, const struct event *row, unsigned level)
 {
 	return c != NULL && row->at->stack[level] != 0 ?

@@ -210,7 +210,7 @@ void events_fini(struct events *);
 
 /* --- callers (callers.c, objdump.c) ------------------------------------------ */
 
-struct caller {
+struct named_caller {
 	uint64_t address;		/* the return address; the key */
 	char *function;			/* NULL: not known */
 	char *file;			/* NULL: not known */
@@ -240,7 +240,7 @@ void callers_free(struct callers *);
 /* Looks up all return addresses of these rows. */
 int callers_look(struct callers *, const struct events *);
 /* NULL: no names are wanted. */
-const struct caller *callers_get(const struct callers *, const struct event *,
+const struct named_caller *callers_get(const struct callers *, const struct event *,
     unsigned level);
 
 /* Called for each instruction of objdump's disassembly. */

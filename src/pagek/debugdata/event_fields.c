@@ -13,7 +13,7 @@ collects(const struct event_row *r, unsigned option)
 	return (r->e->dump->source.options & option) != 0;
 }
 
-static const struct caller *
+static const struct named_caller *
 first_caller(const struct event_row *r)
 {
 	return callers_get(r->callers, r->e, 0);
@@ -62,7 +62,7 @@ FIELD_GET_TEXT(get_file, event_row, first_caller(r) != NULL ?
 
 struct level_row {
 	uint64_t address;
-	const struct caller *caller;
+	const struct named_caller *caller;
 };
 
 FIELD_GET(get_level_line, level_row, n, r->caller->line, r->caller != NULL &&

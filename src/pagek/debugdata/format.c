@@ -110,7 +110,7 @@ thread_of(const struct event *e)
 }
 
 static void
-put_file(struct text_line *l, const struct caller *c)
+put_file(struct text_line *l, const struct named_caller *c)
 {
 	put_text(l, c != NULL ? c->file : NULL);
 	if (c != NULL && c->file != NULL)
@@ -119,7 +119,7 @@ put_file(struct text_line *l, const struct caller *c)
 }
 
 static void
-put_source(struct text_line *l, const struct caller *c)
+put_source(struct text_line *l, const struct named_caller *c)
 {
 	if (c == NULL || c->source == NULL)
 		return;

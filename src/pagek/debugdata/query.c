@@ -370,7 +370,7 @@ row_text(void *arg, enum filter_field field)
 	struct row_texts *t = arg;
 	const struct dump_thread *thread;
 	const struct dump_module *module;
-	const struct caller *c;
+	const struct named_caller *c;
 
 	switch (field) {
 	case FILTER_TYPE:
@@ -467,7 +467,7 @@ thread_name(const struct event *e)
 static const char *
 caller_name(const struct callers *callers, const struct event *e)
 {
-	const struct caller *c = callers_get(callers, e, 0);
+	const struct named_caller *c = callers_get(callers, e, 0);
 
 	return c != NULL ? c->function : NULL;
 }

@@ -25,8 +25,10 @@
  *		alone.  Blocks of the mark are judged as they were then, new
  *		ones as they are now.  Another filter begins anew.
  *	point	the net of each cell at a moment, at intervals that double when
- *		there is no room for more.  A group whose net has risen from
- *		each point to the next is marked LEAK?
+ *		there is no room for more.
+ *	rise	an interval between two points in which a group's net has grown.
+ *		difference_rises() counts them; verdict_cell() of
+ *		../panels/difference_fields.c decides on LEAK? and "3/4 intervals up".
  *
  * A stream never uses a record number again, so the place of the mark in the
  * order of age gives exact counts of new, old and freed blocks, through lost

@@ -17,7 +17,7 @@
  *	refcnt_document.c	references to pages
  *	listing.h	the whole list as text, and the word that says where it
  *			goes (listing_to.c)
- *	export.h	what the page shows, for `:export`; export_sums.c has
+ *	shown_export.h	what the page shows, for `:export`; export_sums.c has
  *			groups and the difference
  *	list_copy.h	the rows of both, as of one moment
  *	whole_file.c	files that appear only when they are complete

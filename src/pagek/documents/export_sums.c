@@ -6,7 +6,7 @@
 #include "../layout/fields.h"
 #include "../panels/difference_page.h"
 #include "../rows/rows.h"
-#include "export.h"
+#include "shown_export.h"
 
 #define TEXT_COLS 132
 #define TEXT_ROWS 256		/* of one picture */

@@ -2,20 +2,24 @@
  * groups: the blocks summed by what they have in common, and the blocks of one
  * group.
  *
+ *	groups.c	passes
+ *	group_kinds.h	what blocks can be grouped by
+ *	group_cursor.c	refs, the cursor and the open group
+ *	group_members.c	the blocks of a group
+ *	group_trends.h	the last minute of each group
+ *	expanded_groups.h	groups that are expanded in their places; expand.c
+ *			expands and collapses them
+ *	siblings.h	blocks that were allocated together
+ *
  * Vocabulary
- *	kind	what makes a group (group_kinds.h); 0: the rows are blocks.
+ *	kind	what makes a group; 0: the rows are blocks.
  *	pass	walks through the blocks (../blocks/list_walk.h), sums, names and ranks them.
  *		In a large list it takes many pictures; each does a portion, and
  *		until the end the rows are those of the previous pass.  At most a
  *		tenth of the time goes into passes.
  *	ref	finds a group again after names have renamed or merged it.
  *	members	the blocks of the open group.
- *	branch	a group that is expanded in its place (expanded_groups.h).
- *
- * Files: groups.c passes; group_cursor.c refs, the cursor and the open group;
- * group_members.c blocks of groups; group_kinds.c what blocks can be grouped by;
- * group_trends.c the last minute; expanded_groups.c and expand.c branches;
- * siblings.c blocks that were allocated together.
+ *	branch	a group that is expanded in its place.
  *
  * Example: the heaviest group
  *	page_set_group(page, page_group_kind_called("type"));

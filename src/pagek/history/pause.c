@@ -42,7 +42,7 @@ struct look_copy {
 	char socket[TEXT_MAX];
 };
 
-struct list_copy {
+struct paused_list {
 	struct blklist *list;		/* owned; NULL: the view has none */
 	const struct blklist *from;	/* the view's, and at the first portion its: */
 	uint64_t inherited, youngest, removals;
@@ -103,7 +103,7 @@ struct page_paused {
 	struct nodes_look paused_look;	/* of the pause */
 	struct blklist_counts paused_counts;
 	struct look_copy fields;
-	struct list_copy copy;
+	struct paused_list copy;
 	struct name_cache names;
 	struct steps steps;
 };
@@ -112,7 +112,7 @@ struct page_paused {
 
 /* Leaves out blocks that are there already or are younger than the pause. */
 static int
-copy_block(struct list_copy *c, struct blk *b)
+copy_block(struct paused_list *c, struct blk *b)
 {
 	int r;
 
@@ -125,7 +125,7 @@ copy_block(struct list_copy *c, struct blk *b)
 
 /* Blocks freed since the last portion, copied or not. */
 static int
-copy_removed(struct list_copy *c)
+copy_removed(struct paused_list *c)
 {
 	uint64_t all = blklist_removals(c->from);
 	struct blklist_removed freed;
@@ -144,7 +144,7 @@ copy_removed(struct list_copy *c)
 
 /* Blocks were put in by address; false: the order of age takes longer. */
 static bool
-sort_portion(struct list_copy *c)
+sort_portion(struct paused_list *c)
 {
 	scan_portion(&c->scan, 0, ORDER_NS);
 	while (!blklist_restore_order(c->list, ORDER_PORTION))
@@ -155,7 +155,7 @@ sort_portion(struct list_copy *c)
 
 /* -EAGAIN: there is more to copy. */
 static int
-copy_portion(struct list_copy *c)
+copy_portion(struct paused_list *c)
 {
 	struct blk rows[COPY_ROWS];
 	size_t n, i;
@@ -184,7 +184,7 @@ copy_portion(struct list_copy *c)
 }
 
 static int
-begin_copy(struct list_copy *c, const struct page_view *v)
+begin_copy(struct paused_list *c, const struct page_view *v)
 {
 	uint64_t room = (uint64_t)v->counts->aRecActive + MORE;
 	struct blk youngest;

@@ -23,7 +23,7 @@
 #ifndef PAGEK_JOBS_H
 #define PAGEK_JOBS_H
 
-#include "../documents/export.h"
+#include "../documents/shown_export.h"
 #include "../page/view.h"
 
 enum job_kind {

@@ -225,7 +225,7 @@ plan_foot(const struct page *page, const struct page_layout_ops *ops,
 static void
 put_prompt(const struct page *page, int rows, struct page_picture *pic)
 {
-	const struct line *line = page->prompt.line;
+	const struct typed_line *line = page->prompt.line;
 	bool ascii = page->opts.ascii;
 	const char *label = page->prompt.text;
 	size_t from;
@@ -278,7 +278,7 @@ put_above(const struct page *page, int rows, struct page_picture *pic)
 static void
 put_wrong(const struct page *page, struct page_picture *pic)
 {
-	const struct line *line = page->prompt.line;
+	const struct typed_line *line = page->prompt.line;
 	int label = picture_width(page->prompt.text, page->opts.ascii), at;
 
 	picture_line(pic);

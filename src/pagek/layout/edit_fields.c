@@ -59,7 +59,7 @@ static void
 edit_key(struct page_fields *f, int code)
 {
 	bool is_char = code >= ' ' && code <= 0x10ffff && code != 0x7f;
-	struct line typed = { 0 };
+	struct typed_line typed = { 0 };
 	enum line_did did;
 
 	if (!f->replace || !is_char)
@@ -150,7 +150,7 @@ page_field_word(enum page_field field, const char *typed, char *why,
 
 /* After the last character the cursor stands on what follows the field. */
 static void
-put_typed(const struct line *typed, int cols, struct page_picture *pic)
+put_typed(const struct typed_line *typed, int cols, struct page_picture *pic)
 {
 	bool ascii = picture_is_ascii(pic);
 	size_t shown = line_shown(typed, cols + 1, ascii);

@@ -102,7 +102,7 @@ struct page_fields {
 	bool editing;
 	bool replace;		/* the next character replaces the whole text */
 	bool changed;		/* the text is not what it was */
-	struct line typed;
+	struct typed_line typed;
 	char listing[LINE_TEXT];	/* opts.listing once it was edited */
 };
 
@@ -142,7 +142,7 @@ struct page_grouping {
 /* A question in the bottom line.  All pointers are borrowed. */
 struct page_prompt {
 	const char *text;		/* NULL: none */
-	const struct line *line;	/* the answer so far; NULL: a key answers */
+	const struct typed_line *line;	/* the answer so far; NULL: a key answers */
 	const char *choices;		/* completions, shown above; NULL or "": none; outside text */
 	bool wrong;			/* the answer is wrong at the line's cursor */
 };

@@ -1,6 +1,6 @@
 /*
- * panels: what is shown over page K or in its place, as text, without curses
- * and without keys.
+ * panels: what is shown over page K or in its place, as text, without curses.
+ * Their keys are in ../app/pages (pages) and ../app/NAME_overlay.c (overlays).
  *
  * Vocabulary
  *	page G	the nodes of the table (nodes_page.h, node_fields.c).

@@ -7,7 +7,7 @@
 #include "typed_line.h"
 
 void
-line_set(struct line *line, const char *text)
+line_set(struct typed_line *line, const char *text)
 {
 	size_t len = 0;
 
@@ -36,7 +36,7 @@ char_len(const char *text)
 
 /* The start of the character before `at`, and the end of the character there. */
 static size_t
-char_before(const struct line *line, size_t at)
+char_before(const struct typed_line *line, size_t at)
 {
 	while (at > 0) {
 		do {
@@ -50,7 +50,7 @@ char_before(const struct line *line, size_t at)
 }
 
 static size_t
-char_after(const struct line *line, size_t at)
+char_after(const struct typed_line *line, size_t at)
 {
 	if (line->text[at] == '\0')
 		return at;
@@ -61,7 +61,7 @@ char_after(const struct line *line, size_t at)
 }
 
 static size_t
-word_before(const struct line *line)
+word_before(const struct typed_line *line)
 {
 	size_t at = line->at;
 
@@ -75,7 +75,7 @@ word_before(const struct line *line)
 /* --- changes ------------------------------------------------------------ */
 
 static enum line_did
-cut_bytes(struct line *line, size_t from, size_t to)
+cut_bytes(struct typed_line *line, size_t from, size_t to)
 {
 	if (from == to)
 		return LINE_MOVED;
@@ -86,7 +86,7 @@ cut_bytes(struct line *line, size_t from, size_t to)
 }
 
 static enum line_did
-insert_text(struct line *line, const char *text)
+insert_text(struct typed_line *line, const char *text)
 {
 	size_t len = strlen(line->text), n = strlen(text);
 
@@ -100,14 +100,14 @@ insert_text(struct line *line, const char *text)
 }
 
 static enum line_did
-move_to(struct line *line, size_t at)
+move_to(struct typed_line *line, size_t at)
 {
 	line->at = at;
 	return LINE_MOVED;
 }
 
 enum line_did
-line_key(struct line *line, int code)
+line_key(struct typed_line *line, int code)
 {
 	size_t len = strlen(line->text);
 	char text[5];
@@ -149,7 +149,7 @@ line_key(struct line *line, int code)
 /* --- what is shown ------------------------------------------------------ */
 
 static int
-width_of(const struct line *line, size_t from, size_t to, bool ascii)
+width_of(const struct typed_line *line, size_t from, size_t to, bool ascii)
 {
 	char part[LINE_TEXT];
 
@@ -159,13 +159,13 @@ width_of(const struct line *line, size_t from, size_t to, bool ascii)
 }
 
 int
-line_cursor(const struct line *line, size_t shown, bool ascii)
+line_cursor(const struct typed_line *line, size_t shown, bool ascii)
 {
 	return width_of(line, shown, line->at, ascii);
 }
 
 size_t
-line_shown(const struct line *line, int cols, bool ascii)
+line_shown(const struct typed_line *line, int cols, bool ascii)
 {
 	int behind = width_of(line, line->at, strlen(line->text), ascii);
 	size_t from = line->at, more;
@@ -249,7 +249,7 @@ last_part(const char *word)
 }
 
 void
-line_complete(struct line *line, struct line_words *w, char *out, size_t cap)
+line_complete(struct typed_line *line, struct line_words *w, char *out, size_t cap)
 {
 	size_t begun = strlen(w->begun), len = 0, n, i;
 	char rest[LINE_TEXT];

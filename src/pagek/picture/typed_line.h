@@ -18,13 +18,13 @@
 #define LINE_TEXT 1024		/* bytes, the NUL included */
 
 /* All zeros is an empty one. */
-struct line {
+struct typed_line {
 	char text[LINE_TEXT];	/* UTF-8, without control characters */
 	size_t at;		/* of the cursor */
 };
 
 /* The text is cut if it is too long; the cursor is at its end. */
-void line_set(struct line *, const char *text);
+void line_set(struct typed_line *, const char *text);
 
 enum line_did {
 	LINE_NOT_MINE,		/* not an editing key */
@@ -33,15 +33,15 @@ enum line_did {
 };
 
 /* A key's code, as in keys.h. */
-enum line_did line_key(struct line *, int code);
+enum line_did line_key(struct typed_line *, int code);
 
 /*
  * The first byte to show in `cols` columns, so that the cursor and some of the
  * text behind it are visible.  ascii: as picture_text() writes it.
  */
-size_t line_shown(const struct line *, int cols, bool ascii);
+size_t line_shown(const struct typed_line *, int cols, bool ascii);
 /* Columns from that byte to the cursor. */
-int line_cursor(const struct line *, size_t shown, bool ascii);
+int line_cursor(const struct typed_line *, size_t shown, bool ascii);
 
 /* --- completion --------------------------------------------------------- */
 
@@ -62,6 +62,6 @@ void line_words_fini(struct line_words *);
  * ends with '/' or '='.  Several words are listed in `out`, paths by their last
  * part.
  */
-void line_complete(struct line *, struct line_words *, char *out, size_t cap);
+void line_complete(struct typed_line *, struct line_words *, char *out, size_t cap);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * refcnt: references to pages of memory, as page R and `pagek stale` show them.
  *
- *	lines.c		runs of pages: their order, filter and hint
+ *	runs.c		runs of pages: their order, filter and hint
  *	refcnt_fields.c	the fields of a run, and the columns of page R
  *	refcnt_page.h	page R as text; its keys are in ../app/pages/refcnt.c
  *	ranges.c	ranges of pages: of blocks, joined until they are few
@@ -37,7 +37,7 @@
 #include "../page/view.h"
 #include "../picture/field_table.h"
 
-/* --- lines (lines.c) ------------------------------------------------------------- */
+/* --- runs (runs.c) ------------------------------------------------------------- */
 
 struct refcnt_line {
 	size_t at;			/* number of its first page in the copy */

@@ -1,16 +1,15 @@
 /*
  * rows: the rows that a page shows, and the cursor among them.
  *
+ *	cursor.c	which rows are shown, and the cursor
+ *	frozen_order.h	rows keep their places while values change
+ *	freed_rows.h	a row whose block was freed stays for a second
+ *	follow.h	the cursor stays with one block or group
+ *	find.h		the cursor goes to the next row that matches
+ *
  * Vocabulary
  *	rows	blocks of the list (../blocks), groups or the blocks of one group
- *		(../groups): a struct page_rows_ops each.  cursor.c decides which
- *		of them are shown.
- *	frozen order	rows keep their places while values change
- *		(frozen_order.h).
- *	freed rows	a row whose block was freed stays for a second
- *		(freed_rows.h).
- *	follow	the cursor stays with one block or group (follow.h).
- *	find	the cursor goes to the next row that matches (find.h).
+ *		(../groups): a struct page_rows_ops each.
  *
  * Example: the blocks in a window of 20 rows
  *	page_update_cursor(page, v, 20);

@@ -1,21 +1,22 @@
 /*
  * check: limits as a test for any program (`pagek check`).
  *
+ *	cmd_check.c	the command: runs a program or watches a target
+ *	judge.c		measures, and decides each limit
+ *	baseline.c	decides the limits of a baseline
+ *	verdict.c	the verdict as text or data
+ *
  * Vocabulary
  *	budget	one limit as it was given: --max-live and its like.
  *	judge	what was found of all budgets so far; it looks at the session at
- *		each news (judge.c).
+ *		each news.
  *	finding	the worst value that was seen of one budget, and when; its
  *		verdict is within, exceeded or not known.
  *	baseline	live blocks and bytes by type and function, in a file to
- *		compare with (baseline.c).
+ *		compare with.
  *
  * A limit is within only if the data is complete: if records were lost, or
  * nothing was seen, it is not known.  It is exceeded in any case.
- *
- * The files: cmd_check.c runs the command or watches the target, judge.c
- * measures and decides each limit, baseline.c decides those of the baseline, and
- * verdict.c writes the verdict as text or data.
  */
 #ifndef PAGEK_CHECK_H
 #define PAGEK_CHECK_H

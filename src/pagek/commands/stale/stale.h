@@ -2,7 +2,7 @@
  * stale: old blocks whose pages nobody refers to (`pagek stale`).
  *
  *	cmd_stale.c	the command: counts references, waits, and lists
- *	found.c		adds up the blocks that were found, and writes the sums
+ *	stale_blocks.c	decides which blocks are old and stale, and sums them
  *
  * Vocabulary
  *	old	a block is at least as old as --age.

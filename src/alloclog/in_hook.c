@@ -111,7 +111,7 @@ wait_at_gate(struct produce_gate *gate)
 }
 
 static inline void
-set_inside(struct caller *c, uintptr_t word)
+set_inside(struct hook_call *c, uintptr_t word)
 {
 	if (c->p != NULL)
 		__atomic_store_n(&c->p->inside, word, __ATOMIC_RELAXED);
@@ -127,7 +127,7 @@ set_inside(struct caller *c, uintptr_t word)
  * it do not wait.
  */
 static bool
-is_outermost(struct caller *c, uintptr_t entry)
+is_outermost(struct hook_call *c, uintptr_t entry)
 {
 	if (c->p == NULL)
 		return true;
@@ -140,13 +140,13 @@ is_outermost(struct caller *c, uintptr_t entry)
 }
 
 void
-caller_enter(struct caller *c, uintptr_t origin)
+hook_enter(struct hook_call *c, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	int saved = errno;
 	bool outermost;
 
-	*c = (struct caller){ .p = t->producer, .gate = produce_own_gate() };
+	*c = (struct hook_call){ .p = t->producer, .gate = produce_own_gate() };
 	if (c->gate == NULL)
 		return;
 	/* The first event of its thread, or of a forked child. */
@@ -168,9 +168,9 @@ caller_enter(struct caller *c, uintptr_t origin)
 	errno = saved;
 }
 
-/* A fork by a handler may have wiped the gate since caller_enter(). */
+/* A fork by a handler may have wiped the gate since hook_enter(). */
 void
-caller_leave(const struct caller *c)
+hook_leave(const struct hook_call *c)
 {
 	int32_t n;
 

@@ -6,7 +6,7 @@
 
 #include "../../base/base.h"
 #include "../../stream/feed/feed.h"
-#include "drain.h"
+#include "visits.h"
 #include "keeper.h"
 #include "node.h"
 #include "takeover_memory.h"
@@ -144,7 +144,7 @@ bell_close(struct bell *b, struct stream_feed *feed)
 /* --- visits ----------------------------------------------------------------- */
 
 void
-drain_beat(struct node *node)
+visits_beat(struct node *node)
 {
 	int64_t now = mono_ms(mono_now());
 	struct keeper *k;
@@ -247,7 +247,7 @@ visit_due(struct node *node)
 	while (now - begun < TURN_MS && (k = most_due(node, begun)) != NULL) {
 		k->visits.turn = node->drain.turn;
 		visit(k);
-		drain_beat(node);
+		visits_beat(node);
 		now = mono_ms(mono_now());
 	}
 	next = next_due(node, now);
@@ -283,7 +283,7 @@ on_wake(uv_async_t *wake)
 }
 
 int
-drain_init(struct node *node)
+visits_init(struct node *node)
 {
 	int r;
 
@@ -300,20 +300,20 @@ drain_init(struct node *node)
 }
 
 void
-drain_close(struct node *node)
+visits_close(struct node *node)
 {
 	uv_close((uv_handle_t *)&node->drain.timer, NULL);
 	uv_close((uv_handle_t *)&node->drain.wake, NULL);
 }
 
 void
-drain_fini(struct node *node)
+visits_fini(struct node *node)
 {
 	bells_fini(&node->drain.bells);
 }
 
 void
-drain_join(struct keeper *k)
+visits_join(struct keeper *k)
 {
 	int64_t now = mono_ms(mono_now());
 
@@ -324,7 +324,7 @@ drain_join(struct keeper *k)
 }
 
 void
-drain_freshen(struct keeper *k)
+visits_freshen(struct keeper *k)
 {
 	int64_t now = mono_ms(mono_now());
 

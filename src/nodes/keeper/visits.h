@@ -1,5 +1,5 @@
 /*
- * drain: when each target is visited.
+ * visits: when each target is visited.
  *
  * A visit is one pass.  One that found much is followed by another at once or
  * after a millisecond; from then on the interval doubles up to the cycle of
@@ -12,8 +12,8 @@
  * loop.  It is opened when a target has become calm for the first time, for a
  * busy one is visited anyway, and armed whenever it is calm again.
  */
-#ifndef NODES_KEEPER_DRAIN_H
-#define NODES_KEEPER_DRAIN_H
+#ifndef NODES_KEEPER_VISITS_H
+#define NODES_KEEPER_VISITS_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -39,22 +39,22 @@ struct drain {
 	} bells;
 };
 
-int drain_init(struct node *);
-void drain_close(struct node *);
+int visits_init(struct node *);
+void visits_close(struct node *);
 /* Waits until the threads of all bells are gone: a fraction of a second at most. */
-void drain_fini(struct node *);
+void visits_fini(struct node *);
 
 /* A keeper that has just joined the live ones: its first visit is now. */
-void drain_join(struct keeper *);
+void visits_join(struct keeper *);
 
 /* A page is about to look: visits the target unless that was done a moment ago. */
-void drain_freshen(struct keeper *);
+void visits_freshen(struct keeper *);
 
 /*
  * To be called every few milliseconds of any longer work on the loop's thread:
  * waiting producers take a heartbeat that stands still for a dead keeper.
  */
-void drain_beat(struct node *);
+void visits_beat(struct node *);
 
 /*
  * Ends the thread soon; it frees the feed, which it may sleep in.  The caller

@@ -7,7 +7,7 @@
 #include "../history/history.h"
 #include "../layout/layout.h"
 #include "../panels/difference_page.h"
-#include "export.h"
+#include "shown_export.h"
 #include "list_copy.h"
 
 #define ROW_BYTES 2048

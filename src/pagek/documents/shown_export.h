@@ -1,5 +1,5 @@
 /*
- * export: what the page shows as a document for another program or another
+ * shown_export: what the page shows as a document for another program or another
  * day: rows as text, JSON, NDJSON or CSV.
  *
  * Blocks (pagek.blocks/1) are all those that the filter leaves, in the order
@@ -16,11 +16,11 @@
  *	page_export_free(x);
  *
  * The files
- *	export.c	which rows, and the blocks among them
+ *	shown_export.c	which rows, and the blocks among them
  *	export_sums.c	groups and differences
  */
-#ifndef PAGEK_EXPORT_H
-#define PAGEK_EXPORT_H
+#ifndef PAGEK_SHOWN_EXPORT_H
+#define PAGEK_SHOWN_EXPORT_H
 
 #include "../cli/options.h"
 #include "../difference/difference.h"
