@@ -169,7 +169,7 @@ show(enum usage_grouping by, bool typed)
 {
 	struct usage_list list = { 0 };
 	static const char *const named_by[] = { "program", "allocator", "function",
-		"template", "call", "symbol" };
+		"template", "call", "symbol", "new" };
 
 	u.by = by;
 	for (size_t i = 0; i < (typed ? BASE_NELEM(named_by) : 3); i++) {
@@ -197,6 +197,7 @@ static const struct {
 	{ USAGE_BY_NONE, true, 3, "ctype=\"d\" & size=64" },
 	{ USAGE_BY_TYPE, true, 4, "ctype=\"e\"" },
 	{ USAGE_BY_TYPE, true, 5, "ctype=\"f\"" },
+	{ USAGE_BY_NONE, true, 6, "ctype=\"g\" & size=64" },
 	{ USAGE_BY_FUNCTION, true, 0, "function=\"main\"" },
 };
 

@@ -293,7 +293,7 @@ int profile_type(struct profile *, uint64_t caller, const char **type,
  * by its name, any other by the user's list of wrappers.
  */
 bool profile_passes(const char *function, bool wrapper);
-/* "template", "call", "symbol", "program" or "unknown". */
+/* "template", "call", "symbol", "new", "program" or "unknown". */
 const char *profile_type_source(enum wire_type_from);
 
 /* A line of a caller's stack.  Texts are borrowed until clear, "" not known. */

@@ -458,6 +458,7 @@ profile_type_source(enum wire_type_from from)
 		[WIRE_TYPE_TEMPLATE] = "template",
 		[WIRE_TYPE_CALL] = "call",
 		[WIRE_TYPE_SYMBOL] = "symbol",
+		[WIRE_TYPE_NEW] = "new",
 		[WIRE_TYPE_OWN] = "program",
 	};
 

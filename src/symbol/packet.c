@@ -300,7 +300,7 @@ get_words(struct in *in, struct symbol_words *w)
 		w->n++;
 	}
 	w->type = copy_known_text(in);
-	w->type_from = get_count(in, get_u8(in), SYMBOL_TYPE_SYMBOL);
+	w->type_from = get_count(in, get_u8(in), SYMBOL_TYPE_NEW);
 	if ((w->type != NULL) != (w->type_from != SYMBOL_TYPE_UNKNOWN))
 		in->failed = true;
 }

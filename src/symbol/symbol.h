@@ -157,6 +157,7 @@ enum symbol_type_from {
 	SYMBOL_TYPE_TEMPLATE,	/* debug information: a template argument of a function that allocates */
 	SYMBOL_TYPE_CALL,	/* debug information: the call itself */
 	SYMBOL_TYPE_SYMBOL,	/* the symbol's name alone */
+	SYMBOL_TYPE_NEW,	/* debug information: the constructor that new calls */
 };
 
 /* Texts are heap, the holder's. */

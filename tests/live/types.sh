@@ -80,7 +80,7 @@ for b in whole:
     key = b["ctype"], b["size"], b["ctype_from"]
     held[key] = held.get(key, 0) + 1
 rows = {(r["type"], r["num"], r["named_by"]): r for r in usage["rows"]
-        if r["named_by"] in ("template", "call", "symbol")}
+        if r["named_by"] in ("template", "call", "symbol", "new")}
 assert {k: r["live"] for k, r in rows.items() if r["live"]} == held, (rows, held)
 for (kind, size, source), r in rows.items():
     assert r["bytes"] == r["live"] * size, r
@@ -138,6 +138,41 @@ for compiler in g++ clang++; do
 	    twenty 0 symbol "$compiler" -O2
 	cat "$tmp/rule.out"
 done
+
+# built LEAST COMPILER...: what a plain new builds is known of so many types, and
+# the others have no name.
+built() {
+	least=$1
+	shift
+	"$@" -std=c++17 -g -o "$tmp/built" "$top/tests/targets/built.cc" &&
+	    look "$tmp/built" &&
+	    python3 - "$least" "$tmp/list" <<'PYTHON'
+import json, sys
+named = {}
+for b in json.load(open(sys.argv[2]))["blocks"]:
+    if not 3000 < b["size"] <= 4300 or b["size"] % 20:
+        continue
+    n = b["size"] % 1000 // 20
+    named.setdefault(b["size"], set()).add((b["ctype_from"], b["ctype"]))
+want = {4: "app::Known4<4>", 6: "(anonymous namespace)::Known6"}
+known = {3000 + 20 * n: ("new", want.get(n, "app::Known%d" % n))
+         for n in range(1, 7)}
+assert set(named) == set(known) | {4000 + 20 * n for n in range(1, 13)}, named
+count = 0
+for size, kinds in named.items():
+    count += kinds == {known.get(size)}
+    assert kinds <= {known.get(size), ("unknown", None)}, (size, kinds)
+print(count, "of 6 types of plain new")
+assert count >= int(sys.argv[1]), named
+PYTHON
+}
+for level in -O1 -O2; do
+	rule "g++ $level -g: types of what a plain new builds, and no others" \
+	    built 6 g++ "$level"
+done
+rule "g++ -O0 -g: no type of a plain new is guessed" built 0 g++ -O0
+rule "clang++ -O2 -g: no type of a plain new is guessed" \
+    built 0 clang++ -O2 -Wno-unknown-attributes
 rule "g++ -O2 -g1, for lines alone: all but that of an unnamed namespace" \
     twenty 19 template g++ -O2 -g1
 

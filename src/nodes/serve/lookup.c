@@ -43,6 +43,7 @@ _Static_assert((int)SYMBOL_PENDING == (int)WIRE_K_PENDING &&
     (int)SYMBOL_TYPE_TEMPLATE == (int)WIRE_TYPE_TEMPLATE &&
     (int)SYMBOL_TYPE_CALL == (int)WIRE_TYPE_CALL &&
     (int)SYMBOL_TYPE_SYMBOL == (int)WIRE_TYPE_SYMBOL &&
+    (int)SYMBOL_TYPE_NEW == (int)WIRE_TYPE_NEW &&
     SYMBOL_NAME_MAX <= WIRE_TEXT_MAX,
     "the enums of reader and wire agree");
 

@@ -103,7 +103,7 @@ put_seq(const void *row, int width, struct page_picture *pic)
 static void
 put_ctype(const void *row, int width, struct page_picture *pic)
 {
-	static const char marks[WIRE_TYPE_SOURCES + 1] = " TCSP";
+	static const char marks[WIRE_TYPE_SOURCES + 1] = " TCSNP";
 	const struct page_block_row *r = row;
 	enum wire_type_from from;
 	char type[PAGE_NAME_MAX];

@@ -437,6 +437,7 @@ put_ctype(const struct page_detail *d, const struct page_view *v,
 		[WIRE_TYPE_TEMPLATE] = "a template argument",
 		[WIRE_TYPE_CALL] = "the debug information of the call",
 		[WIRE_TYPE_SYMBOL] = "a symbol's name",
+		[WIRE_TYPE_NEW] = "the constructor that new calls",
 	};
 	char type[PAGE_NAME_MAX];
 	enum wire_type_from from = page_calls_type(v, d->blk.caller, type,

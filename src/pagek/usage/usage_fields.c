@@ -88,8 +88,8 @@ static void
 put_named_by(const void *row, int width, struct page_picture *pic)
 {
 	static const char *const letters[][2] = { { "template", "T" },
-		{ "call", "C" }, { "symbol", "S" }, { "program", "P" },
-		{ "function", "F" } };
+		{ "call", "C" }, { "symbol", "S" }, { "new", "N" },
+		{ "program", "P" }, { "function", "F" } };
 	const struct usage_line *r = row;
 	const char *letter = "";
 

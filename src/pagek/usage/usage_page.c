@@ -142,7 +142,8 @@ has_ctype(const struct usage_line *r)
 {
 	return r->named_by != NULL && (strcmp(r->named_by, "template") == 0 ||
 	    strcmp(r->named_by, "call") == 0 ||
-	    strcmp(r->named_by, "symbol") == 0);
+	    strcmp(r->named_by, "symbol") == 0 ||
+	    strcmp(r->named_by, "new") == 0);
 }
 
 int

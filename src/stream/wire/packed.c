@@ -269,7 +269,7 @@ wire_told_next(struct wire_bytes b, size_t *at, uint32_t *frame,
 	from = (uint32_t)get_le(&r, 1);
 	type = get_text(&r);
 	if (r.bad || no >= WIRE_SYMS_MAX || from == WIRE_TYPE_UNKNOWN ||
-	    from > WIRE_TYPE_SYMBOL || type.len == 0)
+	    from > WIRE_TYPE_NEW || type.len == 0)
 		return -EBADMSG;
 	*frame = no;
 	out->type = type;

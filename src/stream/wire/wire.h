@@ -332,6 +332,7 @@ enum wire_type_from {
 	WIRE_TYPE_TEMPLATE = 1,	/* debug information: a template argument of a function that allocates */
 	WIRE_TYPE_CALL = 2,	/* debug information: the call itself */
 	WIRE_TYPE_SYMBOL = 3,	/* a symbol's name alone */
+	WIRE_TYPE_NEW = 4,	/* debug information: the constructor that new calls */
 	WIRE_TYPE_OWN,		/* the program's registration; not on the wire */
 	WIRE_TYPE_SOURCES	/* one more than the last */
 };

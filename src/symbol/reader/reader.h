@@ -7,6 +7,7 @@
  *	reader_image.c	open files and their symbols
  *	reader_dwarf.c	functions, lines and inlines of an address
  *	reader_types.c	types of what is allocated there
+ *	reader_new.c	types of what a plain new builds there
  *	reader_fetch.c	fetches a debug file
  *
  * Vocabulary
@@ -156,6 +157,16 @@ bool symread_type(Dwarf_Die *function, const char *name, struct symbol_words *);
 /* Adds the type that the call which returns there allocates.  False: none. */
 bool symread_call_type(Dwarf_Die *unit, Dwarf_Die *function, uint64_t address,
     struct symbol_words *);
+/*
+ * Adds the class that a plain new builds, if the call of operator new in `scope`,
+ * a function or what is inlined there, returns to `address`.
+ */
+void symread_new_type(Dwarf_Die *unit, Dwarf_Die *scope, uint64_t address,
+    struct symbol_words *);
+/* The class that a function is a member of, by the type of its `this`. */
+bool symread_class(Dwarf_Die *function, Dwarf_Die *);
+/* The class's name as a type's text; heap, NULL: none. */
+char *symread_class_text(Dwarf_Die *);
 
 /* When an image is closed: others may be mapped there. */
 void symread_forget_names(void);

@@ -461,11 +461,14 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
     const char *symbol, struct symbol_words *w)
 {
 	struct chain c = { .n = 0 };
+	Dwarf_Die *scope = function;
 	bool told = function == NULL;
 	char *name = NULL;
 
 	if (function != NULL) {
 		find_inlines(function, pc, &c);
+		if (c.n > 0)
+			scope = &c.die[c.n - 1];
 		name = function_name(function, &u->scope, symbol);
 		told = symread_call_type(&u->die, function, pc + 1, w);
 	}
@@ -492,6 +495,8 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 	}
 	if (!told && name != NULL)
 		symread_type(function, name, w);
+	if (scope != NULL && w->type == NULL)
+		symread_new_type(&u->die, scope, pc + 1, w);
 	w->line[w->n++].function = name;
 }
 

@@ -160,6 +160,14 @@ copy_type(Dwarf_Attribute *attr)
 	return symbol_type_text(t.text, t.len);
 }
 
+char *
+symread_class_text(Dwarf_Die *class)
+{
+	struct type_text t = { .len = 0 };
+
+	return put_named(&t, class) ? symbol_type_text(t.text, t.len) : NULL;
+}
+
 /* --- template arguments -------------------------------------------------- */
 
 static bool
@@ -191,9 +199,8 @@ copy_parameter(Dwarf_Die *of, unsigned n, const char *name)
 	return NULL;
 }
 
-/* The class that a function is a member of, by the type of its `this`. */
-static bool
-find_class(Dwarf_Die *function, Dwarf_Die *out)
+bool
+symread_class(Dwarf_Die *function, Dwarf_Die *out)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Die die;
@@ -222,7 +229,7 @@ copy_argument(Dwarf_Die *function, const struct symbol_told *told)
 	char *text;
 
 	if (told->of_class)
-		return find_class(function, &die) ?
+		return symread_class(function, &die) ?
 		    copy_parameter(&die, told->argument, name) : NULL;
 	if ((text = copy_parameter(&die, told->argument, name)) != NULL)
 		return text;
