@@ -123,7 +123,7 @@ def measured(row):
 
 
 def goal_table(rows):
-    out = head(["what", "goal", "measured", "", "why"])
+    out = head(["what", "goal", "measured", "result", "why"])
     for row in rows:
         limit = "report" if row["limit"] is None else (">= " if row["least"] else "<= ") + (
             "x%g" % row["limit"] if row["unit"] == "x" else ("%g %s" % (row["limit"], row["unit"])).strip())
