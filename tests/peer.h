@@ -834,7 +834,7 @@ answer_touched(struct peer *p, const struct wire_msg *q, struct model *m)
 	t->period_ms = 1000;
 	t->since_ms = 900;
 	t->now_ms = 5000;
-	t->why = wire_text("a \033 reason");
+	t->why = wire_text(m->touches > 0 ? "a \033 reason" : "");
 	/* One range at a time. */
 	m->touch_less |= m->touch_off != 0 && q->touches.from >= m->touch_off;
 	t->nranges = m->touches == 0 ? 0 : m->touch_less ? 1 : 2;
