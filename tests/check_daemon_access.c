@@ -201,6 +201,40 @@ TEST(a_recording_fills_no_folder_of_another_user)
 	rmdir(folder);
 }
 
+/* The second one would take it for one that was killed, and cut it. */
+TEST(a_file_has_one_recording_at_a_time)
+{
+	const struct file_offer offer = { .token = "token" };
+	struct wire_msg r, m = { .type = WIRE_RECORD, .record = {
+		.action = WIRE_RECORD_BEGIN, .token = { .p = offer.token,
+		.len = FILE_OFFER_TOKEN } } };
+	struct keeper *k;
+	struct page p, q;
+	FILE *f = tmpfile();
+
+	ck_assert_ptr_nonnull(f);
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.target.1", 0);
+	k->image.uid = getuid();
+	memcpy(m.record.epoch, node.dstrm.row[k->index].epoch, WIRE_EPOCH);
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ);
+	recorder_offer(&node, dup(fileno(f)), getuid(), &offer);
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_RECORDED);
+	page_open(&q);
+	page_greet(&q, WIRE_ROLE_READ);
+	recorder_offer(&node, dup(fileno(f)), getuid(), &offer);
+	page_ask(&q, &m, &r);
+	expect_error(&r, WIRE_E_INTERNAL);
+	ck_assert_ptr_nonnull(memmem(r.err.text.s, r.err.text.len,
+	    "another recording", 17));
+	page_close(&q);
+	page_close(&p);
+	node_down();
+	fclose(f);
+}
+
 TEST(a_page_is_granted_no_more_than_the_nodes_roles)
 {
 	struct node_opts o = { .fd = -1, .roles = WIRE_ROLE_READ };

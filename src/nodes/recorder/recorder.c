@@ -187,6 +187,8 @@ why_not(int err)
 		return "the node may not read the capture to go on with it";
 	case -EPERM:
 		return "the folder for the recording is another user's";
+	case -EALREADY:
+		return "another recording of this node writes that file or folder";
 	case -ENOSPC:
 		return "there is no room on the disk of the recording";
 	case -EBUSY:
@@ -219,14 +221,25 @@ recorder_go_on(struct node *node)
 		go_on(r);
 }
 
-/* A descriptor gives no right to files in its folder, and the node may have more. */
-static bool
-may_fill(const struct node *node, const struct recorder_opts *o)
+/*
+ * A descriptor gives no right to files in its folder, and the node may have more.  The
+ * writer of a recording whose connection has gone may be at work yet.
+ */
+static int
+check_place(const struct node *node, const struct recorder_opts *o, struct stat *st)
 {
-	struct stat st;
+	const struct recording *r;
 
-	return o->viewer == 0 || o->ring == 0 || (fstat(o->fd, &st) == 0 &&
-	    access_controls(&node->access, &o->peer, st.st_uid));
+	if (fstat(o->fd, st) < 0)
+		return -errno;
+	if (o->viewer != 0 && o->ring != 0 &&
+	    !access_controls(&node->access, &o->peer, st->st_uid))
+		return -EPERM;
+	TAILQ_FOREACH(r, &node->recorder->all, link)
+		if (r->state <= WIRE_RECORD_ENDING && r->ino == st->st_ino &&
+		    r->dev == st->st_dev)
+			return -EALREADY;
+	return 0;
 }
 
 int
@@ -237,9 +250,10 @@ recorder_begin(struct node *node, struct keeper *k,
 	struct recording *r = all->n < RECORDER_MAX ? calloc(1, sizeof *r) :
 	    NULL;
 	int err = r != NULL ? 0 : all->n < RECORDER_MAX ? -ENOMEM : -EBUSY;
+	struct stat st;
 
-	if (err == 0 && !may_fill(node, o))
-		err = -EPERM;
+	if (err == 0)
+		err = check_place(node, o, &st);
 	if (err == 0)
 		err = capture_writer_new(&r->writer, &(struct capture_opts){
 		    .fd = o->fd, .ring = o->ring, .node = node->number,
@@ -253,6 +267,8 @@ recorder_begin(struct node *node, struct keeper *k,
 	r->node = node;
 	r->viewer = o->viewer;
 	r->peer = o->peer;
+	r->dev = st.st_dev;
+	r->ino = st.st_ino;
 	r->state = WIRE_RECORD_ON;
 	TAILQ_INIT(&r->taps);
 	TAILQ_INIT(&r->stores);

@@ -125,6 +125,8 @@ struct recording {
 	struct capture_writer *writer;	/* NULL: it has ended */
 	uint64_t viewer;
 	struct peer peer;
+	dev_t dev;			/* of its file or folder, */
+	ino_t ino;			/* ... which has one writer */
 	enum wire_record_state state;
 	char why[CAPTURE_WHY];
 	struct capture_progress last;	/* of a writer that has ended */
