@@ -19,6 +19,7 @@
 #define NELEM BASE_NELEM
 
 #define PAGES 2000
+#define MOST 8192	/* that a test may count */
 #define EPOCHS 5
 #define HOT 16
 
@@ -37,7 +38,7 @@ struct shared {
 	_Atomic bool rests;		/* ... and has done so once since then */
 	_Atomic bool hot;		/* it reads HOT pages all the time */
 	_Atomic bool executes;		/* it executes another program */
-	uint8_t how[PAGES];		/* HOWS: not at all */
+	uint8_t how[MOST];		/* HOWS: not at all */
 	char *memory;
 };
 
@@ -46,7 +47,7 @@ static struct stream_feed *feed;
 static struct refs *refs;
 static struct refcnt *counted;
 static pid_t target;
-static uint8_t seen[PAGES];		/* 1 touched, 2 coarsely */
+static uint8_t seen[MOST];		/* 1 touched, 2 coarsely */
 static int64_t ahead_ms;		/* the keeper's clock before ours */
 
 /* --- the target ----------------------------------------------------------------- */
@@ -92,7 +93,7 @@ run_target(const int fds[2])
 		uint32_t round = atomic_load(&shared->asked);
 
 		if (round != atomic_load(&shared->done)) {
-			for (unsigned i = 0; i < PAGES; i++)
+			for (unsigned i = 0; i < MOST; i++)
 				touch(i, shared->how[i], file);
 			atomic_store(&shared->done, round);
 		}
@@ -185,19 +186,20 @@ start(void)
 	int fds[2];
 
 	shared = map_shared(sizeof *shared);
-	shared->memory = mmap(NULL, (PAGES + 2) * REFCNT_PAGE,
+	shared->memory = mmap(NULL, (MOST + 2) * REFCNT_PAGE,
 	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(shared->memory, MAP_FAILED);
 	/* Neighbours that it does not merge with. */
 	ck_assert_int_eq(mprotect(shared->memory, REFCNT_PAGE, PROT_NONE), 0);
 	shared->memory += REFCNT_PAGE;
-	ck_assert_int_eq(mprotect(shared->memory + PAGES * REFCNT_PAGE,
+	ck_assert_int_eq(mprotect(shared->memory + MOST * REFCNT_PAGE,
 	    REFCNT_PAGE, PROT_NONE), 0);
-	madvise(shared->memory, PAGES * REFCNT_PAGE, MADV_NOHUGEPAGE);
+	madvise(shared->memory, MOST * REFCNT_PAGE, MADV_NOHUGEPAGE);
 	ck_assert_int_eq(stream_feed_new(&feed, fds, false, &no_sink, NULL), 0);
 	stream_feed_sandbox(feed, RING_SANDBOX_FREE, 1);
 	pass();
-	memset(shared->how, HOW_STORE, sizeof shared->how);
+	memset(shared->how, HOWS, sizeof shared->how);
+	memset(shared->how, HOW_STORE, PAGES);
 	target = fork();
 	ck_assert_int_ne(target, -1);
 	if (target == 0)
@@ -240,7 +242,7 @@ note(void *arg, uint64_t vaddr, bool coarse)
 	size_t i = (vaddr - page_addr(0)) / REFCNT_PAGE;
 
 	(void)arg;
-	ck_assert_uint_lt(i, PAGES);
+	ck_assert_uint_lt(i, MOST);
 	ck_assert_uint_eq(seen[i], 0);
 	ck_assert(refcnt_counts(counted, vaddr));
 	seen[i] = coarse ? 2 : 1;
@@ -259,7 +261,7 @@ epoch(void)
 static void
 compare(size_t from, size_t n)
 {
-	for (size_t i = 0; i < PAGES; i++) {
+	for (size_t i = 0; i < MOST; i++) {
 		bool counts = i >= from && i < from + n;
 
 		ck_assert_msg(seen[i] == (counts && shared->how[i] < HOW_UNMAP),
@@ -350,6 +352,23 @@ TEST(any_pattern_in_any_range)
 		epoch();
 		compare(from, n);
 	}
+}
+
+/* Each reading takes as long as the mappings are many, and their pages. */
+TEST(many_cuts_follow_one_reading_of_the_mappings)
+{
+	struct refs_sums sums;
+
+	memset(shared->how, HOW_STORE, sizeof shared->how);
+	touch_all();
+	count(0, MOST);
+	for (unsigned i = 0; i < MOST; i++)
+		shared->how[i] = i % 16 == 5 ? HOW_LOAD : HOWS;
+	epoch();
+	compare(0, MOST);
+	refs_sums(refs, &sums);
+	ck_assert_uint_eq(sums.coarse, 0);
+	ck_assert_uint_le(sums.reads, 6);
 }
 
 TEST(cuts_are_undone_in_the_end)

@@ -253,6 +253,15 @@ refcnt_blocks_on(const struct blklist *list, unsigned layer, uint64_t from,
 }
 
 size_t
+refcnt_blocks_there(const struct blklist *list, uint64_t from, uint64_t to,
+    struct blk *first)
+{
+	size_t n = refcnt_blocks_on(list, 0, from, to, first);
+
+	return n > 0 ? n : refcnt_blocks_on(list, 1, from, to, first);
+}
+
+size_t
 refcnt_sharers(const struct blklist *list, const struct blk *b)
 {
 	uint64_t last = refcnt_page_of(b->addr + (b->size > 0 ? b->size - 1 : 0));

@@ -91,6 +91,12 @@ bool refcnt_touch_of(const struct refcnt_copy *, uint64_t addr, uint64_t size,
  */
 size_t refcnt_blocks_on(const struct blklist *, unsigned layer, uint64_t from,
     uint64_t to, struct blk *first);
+/*
+ * The same, of the blocks of all but the API's layer, and only where there are none of
+ * the API's: these lie in others, and a page's bytes are not to count twice.
+ */
+size_t refcnt_blocks_there(const struct blklist *, uint64_t from, uint64_t to,
+    struct blk *first);
 /* How many blocks share the pages of a block, itself included. */
 size_t refcnt_sharers(const struct blklist *, const struct blk *);
 

@@ -24,6 +24,7 @@
 #define DENSE_PAGES 1024	/* or of so many, if ... */
 #define DENSE 8			/* ... one of so many is referenced */
 #define ROUNDS 200		/* of one epoch */
+#define REQUESTS 16		/* of cuts, after one reading of the mappings */
 #define HUGE_PAGE (UINT64_C(2) << 20)
 #define SHARE 4			/* cuts take one of so many mappings that are left */
 #define MAPS_MAX 65530		/* where vm.max_map_count is not to be read */
@@ -56,7 +57,8 @@ struct refs {
 	size_t nruns;
 	struct ring_cut ask[RING_CUTS];
 	size_t nask;
-	size_t room;			/* mappings that may still be made */
+	size_t share, room;		/* mappings that may be made in all, and still */
+	unsigned requests;		/* since the mappings were read */
 	bool refused;			/* a cut had no room */
 	bool stuck;			/* it has not answered: no more cuts for now */
 	bool asked;			/* it has answered once */
@@ -93,6 +95,7 @@ read_maps(struct refs *r)
 	if (fd < 0)
 		return fd;
 	err = mappings_read(fd, &r->maps);
+	r->sums.reads++;
 	close(fd);
 	/* The mappings that were read may be the next image's. */
 	return err == 0 && !has_image(r) ? -ESRCH : err;
@@ -342,14 +345,14 @@ is_cut(const struct refs *r, uint64_t at)
 static void
 count_room(struct refs *r)
 {
-	uint64_t max = maps_max(), others, share;
+	uint64_t max = maps_max(), others;
 
 	r->sums.cuts = 0;
 	for (size_t i = 0; i < r->maps.n; i++)
 		r->sums.cuts += is_cut(r, r->maps.at[i].from);
 	others = r->maps.n - r->sums.cuts;
-	share = max > others ? (max - others) / SHARE : 0;
-	r->room = share > r->sums.cuts ? share - r->sums.cuts : 0;
+	r->share = max > others ? (max - others) / SHARE : 0;
+	r->room = r->share > r->sums.cuts ? r->share - r->sums.cuts : 0;
 }
 
 static enum ring_advice
@@ -432,6 +435,25 @@ note_run(struct refs *r, uint64_t from, uint64_t to)
 	return true;
 }
 
+/*
+ * With what is left and right of it.  Cuts that others must follow take half of the
+ * room: if these had none, the first ones would have been in vain.
+ */
+static bool
+has_room(const struct refs *r, const struct ring_cut *cut, uint32_t parts)
+{
+	size_t spare = cut->stripe > 1 && r->nruns > 0 ? r->share / 2 : 0;
+
+	return parts + 2 + spare <= r->room;
+}
+
+static void
+ask_now(struct refs *r)
+{
+	r->requests++;
+	(void)tell(r);
+}
+
 static void
 ask_for(struct refs *r, const struct overlap *o, uint64_t from, uint64_t to)
 {
@@ -441,10 +463,9 @@ ask_for(struct refs *r, const struct overlap *o, uint64_t from, uint64_t to)
 
 	cut.stripe = choose_stripe(o->map, pages);
 	parts = ring_cut_parts(&cut);
-	if (from == o->map->from && to == o->map->to && parts < 2)
+	if (r->stuck || (from == o->map->from && to == o->map->to && parts < 2))
 		return;
-	/* With what is left and right of it. */
-	if (r->nask == RING_CUTS || parts + 2 > r->room ||
+	if (r->requests == REQUESTS || !has_room(r, &cut, parts) ||
 	    !note_run(r, from, to)) {
 		r->refused = true;
 		return;
@@ -452,6 +473,8 @@ ask_for(struct refs *r, const struct overlap *o, uint64_t from, uint64_t to)
 	cut.at |= advise_cut(r, o, &cut);
 	r->ask[r->nask++] = cut;
 	r->room -= parts + 2;
+	if (r->nask == RING_CUTS)
+		ask_now(r);
 }
 
 static uint64_t
@@ -544,13 +567,15 @@ do_round(struct refs *r, uint64_t *before, bool *done)
 		return 0;
 	*before = now;
 	r->refused = false;
+	r->requests = 0;
 	(void)each_overlap(r, cut_mixed);
-	if (r->nask > 0) {
-		*done = tell(r) != 0;
-	} else if (r->refused && r->nruns > 0) {
+	if (r->nask > 0)
+		ask_now(r);
+	if (r->requests == 0 && r->refused && r->nruns > 0)
 		undo_cuts(r);
-		*done = r->stuck;
-	}
+	else if (r->requests == 0)
+		return 0;
+	*done = r->stuck;
 	return 0;
 }
 
@@ -562,6 +587,7 @@ do_rounds(struct refs *r)
 	int err = 0;
 
 	r->stuck = r->files = false;
+	r->sums.reads = 0;
 	for (unsigned i = 0; err == 0 && !done && i < ROUNDS; i++)
 		err = do_round(r, &before, &done);
 	if (err == 0 && r->stuck && r->tries < REFS_TRIES && count_open(r) > 0) {

@@ -76,6 +76,7 @@ struct refs_sums {
 	uint64_t epochs;
 	uint64_t touched, coarse;	/* pages of the last epoch; coarse ones are among both */
 	uint64_t unanswered;		/* requests that were not carried out in time */
+	unsigned reads;			/* of the mappings, for the last epoch */
 	size_t cuts;			/* mappings that the cuts have made, as last read */
 };
 
