@@ -265,6 +265,26 @@ TEST(blocks_of_any_range_are_counted)
 	}
 }
 
+/* A pool of the program, of which the API has told blocks; and one that is not listed. */
+TEST(blocks_in_a_block_do_not_share_its_pages_with_it)
+{
+	struct blk first;
+
+	put(0, BASE, 4 * PAGE);
+	for (unsigned i = 0; i < 40; i++) {
+		put(1, BASE + PAGE + 100 * i, 100);
+		put(1, BASE + 8 * PAGE + 100 * i, 100);
+	}
+	ck_assert_uint_eq(refcnt_blocks_there(list, BASE + PAGE, BASE + 2 * PAGE,
+	    &first), 1);
+	ck_assert_uint_eq(first.addr, BASE);
+	ck_assert_uint_eq(refcnt_blocks_there(list, BASE + 8 * PAGE,
+	    BASE + 9 * PAGE, &first), 40);
+	ck_assert_uint_eq(first.addr, BASE + 8 * PAGE);
+	ck_assert_uint_eq(refcnt_blocks_there(list, BASE + 5 * PAGE,
+	    BASE + 8 * PAGE, NULL), 0);
+}
+
 TEST(an_empty_list_has_no_block_on_any_page)
 {
 	ck_assert_uint_eq(refcnt_blocks_on(list, 0, 0, PAGE, NULL), 0);

@@ -202,9 +202,7 @@ refcnt_row_blocks(const struct refcnt_row *r, size_t *blocks, struct blk *first)
 
 	if (v == NULL || v->look->list == NULL || v->look->window)
 		return false;
-	*blocks = refcnt_blocks_on(v->look->list, 0, from, to, first);
-	if (*blocks == 0)
-		*blocks = refcnt_blocks_on(v->look->list, 1, from, to, first);
+	*blocks = refcnt_blocks_there(v->look->list, from, to, first);
 	return true;
 }
 

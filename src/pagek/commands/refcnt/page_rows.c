@@ -90,15 +90,8 @@ wall_of(const struct page_row *r, int64_t ms)
 static size_t
 blocks_on(const struct page_row *r, struct blk *first)
 {
-	uint64_t from = r->page->vaddr, to = from + REFCNT_PAGE;
-	struct blk other;
-	size_t n;
-
-	if (r->of->list == NULL)
-		return 0;
-	n = refcnt_blocks_on(r->of->list, 0, from, to, first);
-	return n + refcnt_blocks_on(r->of->list, 1, from, to,
-	    n == 0 ? first : &other);
+	return r->of->list == NULL ? 0 : refcnt_blocks_there(r->of->list,
+	    r->page->vaddr, r->page->vaddr + REFCNT_PAGE, first);
 }
 
 static bool
