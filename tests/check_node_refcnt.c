@@ -521,6 +521,55 @@ TEST(a_target_has_so_many_ranges)
 	ck_assert_ptr_nonnull(strstr(why, "switch some off"));
 }
 
+/* Nor can its programs ask for more; another user has room, and so has root. */
+TEST(one_user_cannot_take_all_pages_of_the_systems_node)
+{
+	struct node_refcnt_ask ask = { .vaddr = MISSING, .source = REFCNT_REFS,
+		.len = NODE_REFCNT_USER_PAGES * (uint64_t)REFCNT_PAGE,
+		.uid = 1000 }, more = { .len = 1, .vaddr = 0x1000,
+		.source = REFCNT_REFS, .uid = 1000 };
+	struct keeper *other = new_keeper("OTHER", 0);
+	char why[NODE_REFCNT_WHY];
+
+	node.access.system = true;
+	k->image.uid = other->image.uid = 1000;
+	other->image.pid = getpid();
+	ck_assert_int_eq(node_refcnt_enable(k, &ask, why), 0);
+	ck_assert_int_eq(node_refcnt_enable(k, &ask, why), 0);
+	ck_assert_int_eq(node_refcnt_enable(k, &more, why), -EDQUOT);
+	ck_assert_ptr_nonnull(strstr(why, "of one user"));
+	ck_assert_int_eq(node_refcnt_enable(other, &more, why), -EDQUOT);
+	control(0, 1, REFCNT_REFS, true);
+	ck_assert(!refcnt_counts(TAILQ_FIRST(&node.refcnt->all)->counts, at(0)));
+	more.uid = 0;
+	ck_assert_int_eq(node_refcnt_enable(k, &more, why), 0);
+	other->image.uid = more.uid = 1001;
+	ck_assert_int_eq(node_refcnt_enable(other, &more, why), 0);
+	node.access.system = false;
+	node_refcnt_close(&node);
+}
+
+TEST(one_user_has_so_many_counted_targets_at_the_systems_node)
+{
+	struct node_refcnt_ask ask = { .vaddr = 0x1000, .len = 1,
+		.source = REFCNT_REFS, .uid = 1000 };
+	char why[NODE_REFCNT_WHY];
+	struct keeper *other;
+	int r = 0;
+
+	node.access.system = true;
+	for (unsigned i = 0; i <= NODE_REFCNT_USER_TARGETS; i++) {
+		ck_assert_int_eq(r, 0);
+		other = new_keeper("OTHER", 0);
+		other->image.uid = 1000;
+		other->image.pid = getpid();
+		r = node_refcnt_enable(other, &ask, why);
+	}
+	ck_assert_int_eq(r, -EDQUOT);
+	node.access.system = false;
+	node_refcnt_close(&node);
+}
+
 /* The machine's memory, and a node for each processor. */
 TEST(the_memory_of_the_machine_is_told)
 {

@@ -156,6 +156,29 @@ pages_of_all(const struct node_refcnt *all)
 	return pages;
 }
 
+/* One user cannot take all of it. */
+static bool
+user_has_room(struct keeper *k, const struct node_refcnt_ask *ask)
+{
+	uint64_t pages = pages_of(ask->vaddr, ask->len);
+	struct counted_target *t;
+	struct refcnt_sums sums;
+	unsigned others = 0;
+
+	if (!k->node->access.system || k->image.uid == 0 || ask->uid == 0)
+		return true;
+	TAILQ_FOREACH(t, &k->node->refcnt->all, link) {
+		if (t->keeper->image.uid != k->image.uid)
+			continue;
+		refcnt_sums(t->counts, &sums);
+		pages += sums.pages;
+		if (t->keeper == k)
+			pages -= refcnt_counted(t->counts, ask->vaddr, ask->len);
+		others += t->keeper != k;
+	}
+	return pages <= NODE_REFCNT_USER_PAGES && others < NODE_REFCNT_USER_TARGETS;
+}
+
 /* --- on and off ---------------------------------------------------------------- */
 
 static int
@@ -290,6 +313,13 @@ node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
 		return err;
 	if (!has_source(k, ask->source, why))
 		return -ENOTSUP;
+	if (!user_has_room(k, ask)) {
+		snprintf(why, NODE_REFCNT_WHY, "the system's node counts at most %s "
+		    "pages of %d targets of one user: switch some off, or ask as "
+		    "root", base_digits(NODE_REFCNT_USER_PAGES).text,
+		    NODE_REFCNT_USER_TARGETS);
+		return -EDQUOT;
+	}
 	if (t == NULL)
 		err = new_counted(k, &t);
 	if (err == 0)
@@ -394,7 +424,7 @@ void
 node_refcnt_by_target(struct keeper *k, const struct rec *rec)
 {
 	struct node_refcnt_ask ask = { .vaddr = rec_addr(rec), .len = rec_size(rec),
-		.source = (uint8_t)rec->w[2] };
+		.source = (uint8_t)rec->w[2], .uid = k->image.uid };
 	struct counted_target *t = find(k);
 	bool on = (rec->w[2] >> 8 & 1) != 0;
 	char why[NODE_REFCNT_WHY];

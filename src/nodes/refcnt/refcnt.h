@@ -45,6 +45,9 @@
 #define NODE_REFCNT_PAGES (1u << 18)	/* counted by a node, of all its targets */
 #define NODE_REFCNT_TARGETS 64
 #define NODE_REFCNT_RANGES 4096	/* of a target */
+/* Of the targets of one user, at the system's node, unless root asks: */
+#define NODE_REFCNT_USER_PAGES (NODE_REFCNT_PAGES / 4)
+#define NODE_REFCNT_USER_TARGETS (NODE_REFCNT_TARGETS / 4)
 #define NODE_REFCNT_PERIOD_MS 1000
 #define NODE_REFCNT_PERIOD_LEAST 100
 #define NODE_REFCNT_WHY 200
@@ -68,6 +71,7 @@ struct node_refcnt_ask {
 	uint64_t vaddr, len;
 	unsigned source;		/* enum refcnt_source, outside data */
 	uint32_t period_ms;		/* 0: as it is */
+	uid_t uid;			/* who asks */
 };
 
 void node_refcnt_init(struct node *);
@@ -81,7 +85,8 @@ void node_refcnt_close(struct node *);
 /*
  * -EINVAL: zero or wraps; -ESRCH: no live process; -EPERM: the node itself;
  * -ENOTSUP: no such source here, or not on this kernel; -EBUSY: another source
- * counts some of the pages; -EDQUOT: too many pages or targets; -ENOMEM.  why: a
+ * counts some of the pages; -EDQUOT: too many pages or targets, also of one user;
+ * -ENOMEM.  why: a
  * sentence, also with 0; or "".
  */
 int node_refcnt_enable(struct keeper *, const struct node_refcnt_ask *,

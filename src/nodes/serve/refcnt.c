@@ -138,7 +138,7 @@ answer_count(struct conn *c, const struct wire_msg *q)
 		.counted.index = q->count.index };
 	struct node_refcnt_ask ask = { .vaddr = q->count.vaddr,
 		.len = q->count.len, .source = q->count.source,
-		.period_ms = q->count.period_ms };
+		.period_ms = q->count.period_ms, .uid = c->peer.uid };
 	char why[NODE_REFCNT_WHY] = "";
 	struct keeper *k;
 	int err;
