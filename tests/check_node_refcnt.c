@@ -201,6 +201,26 @@ TEST(touched_pages_are_counted_and_untouched_mappings_are_not)
 	ck_assert_uint_eq(row[0].vaddr, at(0));
 }
 
+/* Its asker would not know when it began. */
+TEST(a_longer_period_begins_with_the_next_one)
+{
+	struct wire_msg r, m = count_of(WIRE_COUNT_ON, at(0), 1);
+	uint64_t before;
+
+	switch_pages(WIRE_COUNT_ON, at(0), 1, 1);
+	pass_periods(1, NULL);
+	m.count.period_ms = WIRE_COUNT_PERIOD;
+	page_ask(&p, &m, &r);
+	ask(0, &r);
+	before = r.touched.no;
+	pass_periods(1, NULL);
+	/* A shorter one at once. */
+	switch_pages(WIRE_COUNT_ON, at(0), 1, 1);
+	pass_periods(2, NULL);
+	ask(0, &r);
+	ck_assert_uint_ge(r.touched.no, before + 3);
+}
+
 TEST(a_mapping_that_nobody_touches_has_zeros)
 {
 	struct wire_msg r;

@@ -390,6 +390,7 @@ node_refcnt_look(struct keeper *k, struct node_refcnt_look *look)
 	/* The one that was asked for, unless it cannot be kept. */
 	look->period_ms = t->lasts_ms > t->period_ms ? (uint32_t)(t->lasts_ms <
 	    WIRE_COUNT_PERIOD ? t->lasts_ms : WIRE_COUNT_PERIOD) : t->period_ms;
+	look->periods = t->periods;
 	memcpy(look->why, t->why, sizeof look->why);
 	pthread_mutex_unlock(&t->lock);
 	if (look->why[0] == '\0' && t->left_out > 0)

@@ -98,6 +98,7 @@ struct node_refcnt_look {
 	const struct refcnt *counts;	/* NULL: nothing of it is counted */
 	int64_t since_ms;
 	uint32_t period_ms;
+	uint64_t periods;		/* that have ended, and the next one has begun */
 	char why[NODE_REFCNT_WHY];		/* why counts are missing; "" they are not */
 };
 void node_refcnt_look(struct keeper *, struct node_refcnt_look *);

@@ -281,9 +281,11 @@ static void
 begin_period(struct work *w)
 {
 	struct counted_target *t = w->t;
+	struct refcnt_sums sums;
 
 	if (w->goes_on)
 		return;
+	refcnt_sums(t->counts, &sums);
 	pthread_mutex_lock(&t->lock);
 	t->fresh = false;
 	w->begun_ms = mono_ms(mono_now());
@@ -300,6 +302,9 @@ begin_period(struct work *w)
 	}
 	if (w->why[0] != '\0')
 		set_why(t, w->why);
+	pthread_mutex_lock(&t->lock);
+	t->periods = sums.periods;
+	pthread_mutex_unlock(&t->lock);
 }
 
 /* For other programs to map; returns why not, in `why`, or "". */
@@ -373,7 +378,10 @@ after_ms(int64_t ms)
 	return due;
 }
 
-/* Waits until the period ends; false: nothing is to be counted any more. */
+/*
+ * Waits until the period ends; false: nothing is to be counted any more.  A longer one
+ * that is asked for meanwhile begins with the next: its asker knows when that was.
+ */
 static bool
 wait_period(struct counted_target *t, struct mono begun, int64_t spent_ms)
 {
@@ -382,9 +390,9 @@ wait_period(struct counted_target *t, struct mono begun, int64_t spent_ms)
 	bool wanted;
 
 	pthread_mutex_lock(&t->lock);
-	for (;;) {
-		ms = t->period_ms > SHARE * spent_ms ? t->period_ms :
-		    SHARE * spent_ms;
+	for (int64_t most = t->period_ms;;) {
+		ms = most < t->period_ms ? most : t->period_ms;
+		ms = ms > SHARE * spent_ms ? ms : SHARE * spent_ms;
 		t->lasts_ms = ms;
 		ms -= mono_ms_since(begun);
 		if (!t->wanted || ms <= 0)

@@ -46,6 +46,7 @@ struct counted_target {
 	bool awaits;			/* a userfaultfd of the target */
 	int writes;			/* ... when it has come; a negative errno: why not; 0 */
 	uint32_t period_ms;
+	uint64_t periods;		/* that have ended, and the next one has begun */
 	int64_t lasts_ms;		/* that period, or longer: reading takes long */
 	char why[NODE_REFCNT_WHY];
 };

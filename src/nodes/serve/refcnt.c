@@ -255,7 +255,7 @@ answer_touches(struct conn *c, const struct wire_msg *q)
 		return;
 	}
 	refcnt_sums(look.counts, &sums);
-	t->no = sums.periods;
+	t->no = look.periods;
 	t->counters = sums.counters;
 	t->nodes = sums.nodes;
 	t->pages = sums.pages;

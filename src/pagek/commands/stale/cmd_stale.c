@@ -170,13 +170,16 @@ enable(struct work *w)
 		complain("%zu of %zu ranges are not counted: %s", wish->failed,
 		    wish->ranges.n, wish->why);
 	/* References before the first whole period are not counted. */
-	status = read_counts(w, PERIODS);
+	status = read_counts(w, PERIODS - w->one_period);
 	/*
-	 * Between two periods the bits are read and then cleared, and a first
-	 * reference between these is not seen.
+	 * Between two periods the bits are read and then cleared, which takes seconds
+	 * for many pages, and a first reference between these is not seen.  So the
+	 * time is one period, and has begun when the one before it has ended.
 	 */
-	w->one_period = status == PAGEK_OK && w->one_period &&
-	    set_period(w, (uint64_t)w->since.idle_ms + SPARE_MS);
+	if (status == PAGEK_OK && w->one_period) {
+		w->one_period = set_period(w, (uint64_t)w->since.idle_ms + SPARE_MS);
+		status = read_counts(w, 1);
+	}
 	if (status == PAGEK_OK)
 		notice("counting references to %s pages for %g s",
 		    base_digits(pages).text, w->since.idle_ms / 1000.0);
