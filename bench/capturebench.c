@@ -98,8 +98,8 @@ add_alloc(struct events *e, const char *line, uint32_t ms)
 	add(e, &(struct rec){ {
 	    rec_w0(addr, REC_FLAGS(REC_ALLOC, 1), TYPE_MALLOC),
 	    rec_w1(size, 1), rec_w2(0, ms),
-	    rec_w3(rec_site_caller((uint32_t)site), (size + 23) / 16 -
-		(size + 15) / 16) } });
+	    rec_w3(rec_site_caller((uint32_t)site), (unsigned)(size < 24 ? 24 -
+		size : (-(size + 8)) & 15)) } });
 }
 
 /* heaptrack does not say who frees. */

@@ -471,7 +471,8 @@ static const struct {
 	int err;
 	const char *says;
 } heads[] = {
-	{ 8, 4, 2, -ENOTSUP, "another version" },
+	{ 8, 4, 1, -ENOTSUP, "another version" },
+	{ 8, 4, 3, -ENOTSUP, "another version" },
 	{ 12, 4, 0x04030201, -ENOTSUP, "another version" },
 	{ 0, 1, '{', -EBADMSG, "not a capture" },
 };

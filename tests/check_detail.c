@@ -205,6 +205,22 @@ TEST(freed_block_stays_and_says_so)
 	ck_assert(shows("200 asked"));
 }
 
+TEST(usable_bytes_are_said_as_exactly_as_they_are_known)
+{
+	open_site(2);
+	look(80, 22);
+	ck_assert(shows("200 asked, 216 used"));
+	detail.blk.overhead = 23;
+	look(80, 22);
+	ck_assert(shows("200 asked, 223 used"));
+	detail.blk.overhead = 0x8001;
+	look(80, 22);
+	ck_assert(shows("200 asked, about 33,000 used"));
+	detail.blk.overhead = 0xffff;
+	look(80, 22);
+	ck_assert(shows("200 asked, at least 1,081,512 used"));
+}
+
 TEST(freed_block_tells_how_when_its_record_was_seen)
 {
 	struct nodes_freed how = { .ms = scene.look.now_ms - 3000,

@@ -123,8 +123,8 @@ by_sort(unsigned sort, const struct blk *a, const struct blk *b)
 	case PAGE_SORT_SIZE:
 		return by_numbers(b->size, a->size);
 	case PAGE_SORT_USED:
-		return by_numbers(b->size + b->overhead * 16u,
-		    a->size + a->overhead * 16u);
+		return by_numbers(b->size + rec_overhead_bytes(b->overhead),
+		    a->size + rec_overhead_bytes(a->overhead));
 	case PAGE_SORT_TYPE:
 		return by_numbers(a->type, b->type);
 	case PAGE_SORT_LEVEL:

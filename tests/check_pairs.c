@@ -137,7 +137,7 @@ LOOP_TEST(a_pair_is_delivered_as_what_it_is_of, 0, 6)
 	ck_assert_uint_eq(rec_addr(alloc), rig_addr(7));
 	ck_assert_uint_eq(rec_size(alloc), 100);
 	ck_assert_uint_eq(rec_type(alloc), TYPE_NEW);
-	ck_assert_uint_eq(rec_overhead(alloc), 3);
+	ck_assert_uint_eq(rec_overhead(alloc), 48);
 	ck_assert_uint_eq(rec_caller(alloc), 0x1234);
 	ck_assert_uint_eq(rec_thread(alloc), 1);
 	ck_assert_uint_eq(rec_addr(free), rig_addr(7));

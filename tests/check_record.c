@@ -255,6 +255,36 @@ TEST(wide_record_is_little_endian_on_the_wire)
 	ck_assert_uint_eq(rec_overhead(&back[1]), 0x0102);
 }
 
+static const struct {
+	uint64_t bytes;
+	unsigned code;
+	uint64_t back;
+} overheads[] = {
+	{ 0, 0, 0 }, { 1, 1, 1 }, { 0x7fff, 0x7fff, 0x7fff },
+	{ 0x8000, 0x8000, 0x8000 }, { 0x8001, 0x8000, 0x8000 },
+	{ 0x800f, 0x8000, 0x8000 }, { 0x8010, 0x8001, 0x8020 },
+	{ 0x8020, 0x8001, 0x8020 }, { 1081279, 0xfffe, 1081280 },
+	{ 1081295, 0xfffe, 1081280 }, { 1081296, 0xffff, 1081312 },
+	{ 1081312, 0xffff, 1081312 }, { 1081313, 0xffff, 1081312 },
+	{ UINT64_C(1) << 32, 0xffff, 1081312 }, { INT64_MAX, 0xffff, 1081312 },
+};
+
+LOOP_TEST(overhead_is_exact_below_32_kib_and_within_16_beyond, 0,
+    BASE_NELEM(overheads))
+{
+	ck_assert_uint_eq(rec_overhead_code(overheads[_i].bytes),
+	    overheads[_i].code);
+	ck_assert_uint_eq(rec_overhead_bytes(overheads[_i].code),
+	    overheads[_i].back);
+}
+
+TEST(every_code_of_an_overhead_is_that_of_its_bytes)
+{
+	for (unsigned code = 0; code <= REC_OVERHEAD_MOST; code++)
+		ck_assert_uint_eq(rec_overhead_code(rec_overhead_bytes(code)),
+		    code);
+}
+
 /* --- names -------------------------------------------------------------- */
 
 static const struct {

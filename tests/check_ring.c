@@ -307,14 +307,14 @@ static const struct {
 	uint64_t size, usable;
 	unsigned overhead;
 } overheads[] = {
-	{ 100, 0, 0 }, { 100, 104, 0 }, { 100, 108, 1 }, { 1, 24, 1 },
+	{ 100, 0, 0 }, { 100, 104, 4 }, { 100, 101, 1 }, { 1, 24, 23 },
 	{ 0, UINT64_C(1) << 40, 0xffff }, { 16, 16, 0 },
 	{ 24, 16, 0 }, { 25, 16, 0 }, { INT64_MAX, 1, 0 },
-	{ 0, (1 << 20) - 9, 0xffff }, { 0, (1 << 20) - 25, 0xfffe },
-	{ 0, 1 << 20, 0xffff }, { 0, 1 << 21, 0xffff },
+	{ 0, INT64_MAX, 0xffff }, { 5, 5 + 0x7fff, 0x7fff },
+	{ 5, 5 + 0x8000, 0x8000 }, { 0, 1 << 21, 0xffff },
 };
 
-LOOP_TEST(overhead_is_in_units_of_16_bytes, 0,
+LOOP_TEST(overhead_is_usable_less_requested_bytes, 0,
     sizeof(overheads) / sizeof(overheads[0]))
 {
 	ck_assert_uint_eq(produce_overhead(overheads[_i].size,

@@ -128,6 +128,40 @@ TEST(refusal_is_said)
 	refuse_hello(WIRE_E_AUTH, NODES_DENIED);
 }
 
+/* The wide records of an earlier node had overheads in units of 16 bytes. */
+static const struct { unsigned format, size; } unknown[] = {
+	{ 2, REC_WIDE_SIZE }, { 4, REC_WIDE_SIZE }, { WIRE_WIDE, 16 },
+};
+
+LOOP_TEST(records_of_another_format_are_not_read, 0, BASE_NELEM(unknown))
+{
+	struct nodes_session_opts opts = { .stream = "ALLOCLOG" };
+	struct nodes_session *s;
+	struct wire_msg q, msg;
+	struct peer p;
+
+	peer_open(&p);
+	s = open_session(&p, &opts);
+	peer_turn(&p);
+	while (peer_find(&p, WIRE_NAME) < 0) {
+		peer_answer(&p, 0);
+		peer_turn(&p);
+	}
+	q = peer_take(&p, (size_t)peer_find(&p, WIRE_NAME));
+	msg = (struct wire_msg){ .type = WIRE_NAMED, .id = q.id,
+		.named = { .format = unknown[_i].format,
+		    .record_size = unknown[_i].size, .oldest = 1, .next = 1,
+		    .address_bits = 48, .state = WIRE_S_LIVE,
+		    .name = wire_text("ALLOCLOG"), .entries = 1 } };
+	peer_send(&p, &msg);
+	peer_turn(&p);
+	ck_assert_int_eq(nodes_session_look(s)->state, NODES_VERSION);
+	ck_assert_ptr_nonnull(strstr(nodes_session_look(s)->reason,
+	    "not known to this page"));
+	nodes_session_close(s);
+	peer_close(&p);
+}
+
 TEST(a_run_without_a_process_yet_is_connecting)
 {
 	struct nodes_session *s;

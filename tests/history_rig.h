@@ -158,7 +158,7 @@ churn(unsigned times)
 				    TYPE_NEW),
 				rec_w1(slot + 1, 1),
 				rec_w2(0, (uint32_t)scene.look.now_ms),
-				rec_w3(0, 1),
+				rec_w3(0, 16),
 			} };
 			snprintf(info.info.name, sizeof info.info.name,
 			    "R%zu", slot % 7);

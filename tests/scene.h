@@ -287,7 +287,7 @@ scene_alloc(struct scene *s, uint64_t addr, uint64_t size, unsigned type,
 		rec_w0(addr, REC_FLAGS(REC_ALLOC, 1), type),
 		rec_w1(size, thread_index),
 		rec_w2(0, (uint32_t)ms),
-		rec_w3(caller, 1),
+		rec_w3(caller, 16),
 	} };
 
 	scene_apply(s, &rec, ms, NULL);

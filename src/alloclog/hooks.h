@@ -197,7 +197,7 @@ void chunk_begin(void);
 /* Asks malloc_usable_size(), compares the head; 0: the head is damaged. */
 unsigned chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *));
 
-/* The bytes beyond `size`, as of produce_overhead(); 0 is also "not known". */
+/* The code of the bytes beyond `size`; 0 is also "not known". */
 static inline __attribute__((always_inline)) unsigned
 chunk_overhead(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 {
@@ -209,11 +209,10 @@ chunk_overhead(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 	    __builtin_expect(((uintptr_t)ptr & CHUNK_ASKED) == 0, 0) ||
 	    __builtin_expect((*head & CHUNK_MAPPED) != 0, 0))
 		return chunk_ask(ptr, size, usable);
-	/* Less the head's eight bytes, plus eight to round. */
-	bytes = (*head & ~(uint64_t)CHUNK_FLAGS) - size;
-	if (__builtin_expect(bytes >= CHUNK_ODD, 0))
+	bytes = (*head & ~(uint64_t)CHUNK_FLAGS) - sizeof(*head) - size;
+	if (__builtin_expect(bytes >= REC_OVERHEAD_EXACT, 0))
 		return chunk_ask(ptr, size, usable);
-	return (unsigned)(bytes >> 4);
+	return (unsigned)bytes;
 }
 
 /* Prefetches the head of a block to be freed; any pointer will do. */

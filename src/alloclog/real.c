@@ -768,7 +768,7 @@ chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 
 	if (state < CHUNK_TRUSTED || !read_head(ptr, &head))
 		return produce_overhead(size, (*usable)(ptr));
-	head &= ~(uint64_t)CHUNK_FLAGS;
+	head = (head & ~(uint64_t)CHUNK_FLAGS) - sizeof(head);
 	if (head - size >= CHUNK_ODD) {
 		/* Or it is no head: then no block has one. */
 		if (state > CHUNK_TRUSTED)
@@ -776,7 +776,7 @@ chunk_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 		return 0;
 	}
 	bytes = (*usable)(ptr);
-	if (head - sizeof(head) != bytes)
+	if (head != bytes)
 		atomic_store(&chunk_state, CHUNK_NEVER);
 	else if (state > CHUNK_TRUSTED)
 		(void)atomic_compare_exchange_strong(&chunk_state, &state,

@@ -95,7 +95,7 @@ struct blk {
 	uint64_t caller;	/* return address; 0 not known */
 	uint32_t ticket;
 	uint16_t thread;	/* thread index; 0 not known */
-	uint16_t overhead;	/* usable minus requested, in units of 16 bytes */
+	uint16_t overhead;	/* the code of usable minus requested: rec_overhead_bytes() */
 	uint16_t info;		/* aInfo: index for blklist_info_get(); 0 none */
 	uint8_t flags;		/* op, layer and level as in the record */
 	uint8_t type;
@@ -118,6 +118,13 @@ blk_of_rec(const struct rec *r, uint64_t seq, int64_t ms)
 		.flags = (uint8_t)rec_flags(r),
 		.type = (uint8_t)rec_type(r),
 	};
+}
+
+/* Usable bytes. */
+static inline uint64_t
+blk_used(const struct blk *b)
+{
+	return b->size + rec_overhead_bytes(b->overhead);
 }
 
 /* Each layer has addresses of its own: 1 blocks of the API, 0 all others. */

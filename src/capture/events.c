@@ -15,7 +15,7 @@
  *			difference to the last new one
  *	sizes		only where not that of the symbol's last event: events
  *			skipped, size
- *	overheads	likewise
+ *	overheads	likewise, where not that of the last event of this size
  *	requesters	likewise, of the thread's last event
  *
  * so that a program that does the same again and again is nearly all zeros.
@@ -28,6 +28,7 @@
 
 #define PREDICTIONS 4096	/* of the sequence, a power of two */
 #define CLASSES 4096		/* of freed sizes by thread, a power of two */
+#define OVERHEADS 8192		/* sizes, a power of two; they may share one */
 #define REQUESTERS 1024		/* threads, a power of two; they may share one */
 #define NONE UINT16_MAX
 #define SLOTS (2 * FORMAT_EVENTS_MAX)
@@ -49,7 +50,6 @@ struct symbol {
 	uint64_t caller;
 	uint64_t size;		/* of its last event */
 	uint16_t head;		/* flags, type << 8 */
-	uint16_t overhead;	/* likewise */
 };
 
 /* State of both encoder and decoder, the same after each event of a block. */
@@ -62,6 +62,7 @@ struct model {
 	uint16_t below[FORMAT_EVENTS_MAX];	/* the one freed before it, likewise */
 	uint16_t class[FORMAT_EVENTS_MAX];	/* of an allocation's size; NONE: no allocation */
 	bool taken[FORMAT_EVENTS_MAX];		/* an allocation has the freed address */
+	uint16_t overhead[OVERHEADS];
 	uint16_t requester[REQUESTERS];
 	uint64_t newest;			/* address */
 };
@@ -102,6 +103,7 @@ model_reset(struct model *m)
 	m->last[0] = m->last[1] = 0;
 	memset(m->freed, 0, sizeof m->freed);
 	memset(m->taken, 0, sizeof m->taken);
+	memset(m->overhead, 0, sizeof m->overhead);
 	memset(m->requester, 0, sizeof m->requester);
 	m->newest = 0;
 }
@@ -140,6 +142,13 @@ static uint16_t
 class_of(uint64_t size, unsigned thread)
 {
 	return (uint16_t)((((size + 8) >> 4) + thread * 977u) & (CLASSES - 1));
+}
+
+/* The overhead of the last event of this size, of allocations and others. */
+static uint16_t *
+usual_overhead(struct model *m, unsigned head, uint64_t size)
+{
+	return &m->overhead[(size << 1 | is_alloc(head)) & (OVERHEADS - 1)];
 }
 
 /* The freed address that an allocation of the class would get; its event + 1. */
@@ -294,6 +303,8 @@ events_encode(struct events_coder *e, struct bytes *out, const struct rec *all,
 		const struct rec *r = &all[i];
 		uint16_t no = find_symbol(e, r), *next = predicted_symbol(m);
 		uint16_t overhead = (uint16_t)rec_overhead(r);
+		uint16_t *added = usual_overhead(m, (unsigned)(r->w[0] >> 48),
+		    rec_size(r));
 		uint16_t who = info != NULL ? info[i] : 0;
 		uint16_t *usual = &m->requester[rec_thread(r) & (REQUESTERS - 1)];
 		struct symbol *y = &m->symbol[no];
@@ -305,12 +316,12 @@ events_encode(struct events_coder *e, struct bytes *out, const struct rec *all,
 		put_address(e, all, i);
 		if (rec_size(r) != y->size)
 			put_exception(&col[C_SIZES], &sizes, i, rec_size(r));
-		if (overhead != y->overhead)
+		if (overhead != *added)
 			put_exception(&col[C_OVERHEADS], &overheads, i, overhead);
 		if (who != *usual)
 			put_exception(&col[C_REQUESTERS], &requesters, i, who);
 		y->size = rec_size(r);
-		y->overhead = overhead;
+		*added = overhead;
 		*usual = who;
 	}
 	put_columns(out, col);
@@ -418,7 +429,7 @@ events_decode(struct events_coder *e, const uint8_t *in, size_t len,
 	requesters = next_place(&col[C_REQUESTERS], 0);
 	for (unsigned i = 0; i < n; i++) {
 		struct symbol *y = get_symbol(m, col);
-		uint16_t *who;
+		uint16_t *who, *added;
 
 		if (y == NULL)
 			return -EBADMSG;
@@ -434,8 +445,9 @@ events_decode(struct events_coder *e, const uint8_t *in, size_t len,
 			y->size = cursor_varint(&col[C_SIZES]) & REC_ADDR_MASK;
 			sizes = next_place(&col[C_SIZES], i + 1);
 		}
+		added = usual_overhead(m, y->head, y->size);
 		if (i == overheads) {
-			y->overhead = (uint16_t)cursor_varint(&col[C_OVERHEADS]);
+			*added = (uint16_t)cursor_varint(&col[C_OVERHEADS]);
 			overheads = next_place(&col[C_OVERHEADS], i + 1);
 		}
 		who = &m->requester[thread & (REQUESTERS - 1)];
@@ -448,7 +460,7 @@ events_decode(struct events_coder *e, const uint8_t *in, size_t len,
 			return -EBADMSG;
 		all[i].w[1] = rec_w1(y->size, (unsigned)thread);
 		all[i].w[2] = time;
-		all[i].w[3] = rec_w3(y->caller, y->overhead);
+		all[i].w[3] = rec_w3(y->caller, *added);
 		info[i] = *who;
 	}
 	return columns_done(col) ? 0 : -EBADMSG;

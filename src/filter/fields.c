@@ -10,7 +10,7 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	[FILTER_SIZE] = { "size", { "bytes" }, EXPR_SIZE, "1k",
 	    "bytes requested, as in 12, 0x40, 1k or 1.5M" },
 	[FILTER_USED] = { "used", { "usable" }, EXPR_SIZE, "1k",
-	    "usable bytes, to within 8: size and what was added" },
+	    "usable bytes: size and what the allocator added" },
 	[FILTER_OVERHEAD] = { "overhead", { NULL }, EXPR_SIZE, "16",
 	    "what was added: used less size" },
 	[FILTER_ADDRESS] = { "address", { "addr" }, EXPR_ADDRESS, "7f12a0",

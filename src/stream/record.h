@@ -25,7 +25,8 @@
  *	w[0]	address 48, flags 8 (level 3, layer 1, op 4), type 8
  *	w[1]	size 48 (in the free of a realloc: see rec_told), thread index 16
  *	w[2]	ticket 32, keeper's millisecond 32
- *	w[3]	caller 48, overhead 16 (units of 16 bytes, saturating)
+ *	w[3]	caller 48, overhead 16 (usable minus requested bytes, as
+ *		rec_overhead_code() has them)
  */
 #ifndef STREAM_RECORD_H
 #define STREAM_RECORD_H
@@ -158,6 +159,7 @@ static inline unsigned rec_thread(const struct rec *r) { return (unsigned)(r->w[
 static inline uint32_t rec_ticket(const struct rec *r) { return (uint32_t)r->w[2]; }
 static inline uint32_t rec_ms(const struct rec *r) { return (uint32_t)(r->w[2] >> 32); }
 static inline uint64_t rec_caller(const struct rec *r) { return r->w[3] & REC_ADDR_MASK; }
+/* The code; see rec_overhead_bytes(). */
 static inline unsigned rec_overhead(const struct rec *r) { return (unsigned)(r->w[3] >> 48); }
 
 /* In full: the latest time with its low bits that is not after near_ms. */
@@ -210,6 +212,32 @@ static inline uint64_t
 rec_w3(uint64_t caller, unsigned overhead)
 {
 	return (caller & REC_ADDR_MASK) | (uint64_t)overhead << 48;
+}
+
+/*
+ * An overhead in 16 bits: below REC_OVERHEAD_EXACT the bytes themselves, from
+ * there on the nearest multiple of 32.  REC_OVERHEAD_MOST stands for all larger
+ * ones, too.  Bytes are below 2^63.
+ */
+#define REC_OVERHEAD_EXACT 0x8000
+#define REC_OVERHEAD_MOST 0xffff
+
+static inline unsigned
+rec_overhead_code(uint64_t bytes)
+{
+	uint64_t code;
+
+	if (__builtin_expect(bytes < REC_OVERHEAD_EXACT, 1))
+		return (unsigned)bytes;
+	code = REC_OVERHEAD_EXACT + (bytes - REC_OVERHEAD_EXACT + 16) / 32;
+	return code < REC_OVERHEAD_MOST ? (unsigned)code : REC_OVERHEAD_MOST;
+}
+
+static inline uint64_t
+rec_overhead_bytes(unsigned code)
+{
+	return code < REC_OVERHEAD_EXACT ? code :
+	    REC_OVERHEAD_EXACT + (uint64_t)(code - REC_OVERHEAD_EXACT) * 32;
 }
 
 /*

@@ -107,7 +107,7 @@
 #include "record.h"
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
-#define RING_VERSION 8
+#define RING_VERSION 9
 
 /* Instead of RING_MAGIC: the target has gone over to another keeper. */
 #define RING_MAGIC_LEFT UINT32_C(0x506b5230) /* "PkR0" */

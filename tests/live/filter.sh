@@ -108,7 +108,7 @@ sizes from one on|size>=1k|b["size"] >= 1024
 sizes between two|size>50 & size<=0x60|50 < b["size"] <= 96
 not that size|!(size<100 or size>=5000)|100 <= b["size"] < 5000
 the usable size|used>=100000 used!=5008|b["size"] + b["overhead"] >= 100000
-what the allocator added|overhead>=16 size>100|b["overhead"] >= 16 and b["size"] > 100
+what the allocator added|overhead>=7 size>100|b["overhead"] >= 7 and b["size"] > 100
 the end of a stack|stack_end!="" !(stack_end~main)|b["stack_end"] and "main" not in b["stack_end"]
 a weight outside of samples|weight=1 & !weight>1 & size=777|b["size"] == 777
 old ones|age>2s & function=take_*|b["age_ms"] > 2500 and name(b).startswith("take_")

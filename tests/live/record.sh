@@ -493,7 +493,7 @@ spares() {
 rule "a file that is no capture is not overwritten" spares
 spares_other() {
 	"$pagek" record -q -o "$tmp/other" --stack 0 -- true || return 1
-	printf '\2' | dd of="$tmp/other" bs=1 seek=8 conv=notrunc 2>/dev/null
+	printf '\1' | dd of="$tmp/other" bs=1 seek=8 conv=notrunc 2>/dev/null
 	cp "$tmp/other" "$tmp/other.was"
 	said 125 'another version' -o "$tmp/other" -- true &&
 	    cmp "$tmp/other" "$tmp/other.was"

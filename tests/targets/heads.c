@@ -75,8 +75,8 @@ overhead(unsigned from, unsigned to)
 
 	for (unsigned i = from; i < to; i++)
 		if (i % 3 != 1 || !foreign_calloc)
-			sum += (malloc_usable_size(block[i].at) -
-			    block[i].size + 8) / 16;
+			sum += malloc_usable_size(block[i].at) -
+			    block[i].size;
 	return sum;
 }
 

@@ -378,15 +378,11 @@ void produce_pairs_from(struct producer *p, uint64_t head);
 void produce_slow(struct producer *p, uint64_t addr, uint64_t kind,
     uint64_t size, uint64_t w3);
 
-/* Usable minus requested in units of 16 bytes; both are below 2^63. */
+/* The code of usable minus requested; both are below 2^63. */
 static inline unsigned
 produce_overhead(uint64_t size, uint64_t usable)
 {
-	uint64_t bytes = usable - size + 8;
-
-	if (__builtin_expect(bytes >> 20 != 0, 0))
-		return usable > size ? 0xffff : 0;
-	return (unsigned)(bytes >> 4);
+	return rec_overhead_code(usable > size ? usable - size : 0);
 }
 
 /* Acquire: a thread that reads it sees the arming that came before. */

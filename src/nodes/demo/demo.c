@@ -363,7 +363,7 @@ add_record(struct keeper *k, struct busy *b, unsigned op, unsigned slot,
 		rec_w0(addr, REC_FLAGS(op, low), type),
 		rec_w1(size, thread),
 		rec_w2(b->tickets[shard]++, (uint32_t)ms),
-		rec_w3(caller, 1) } };
+		rec_w3(caller, 16) } };
 }
 
 /* Without lasting blocks, none would get older than a minute. */

@@ -330,7 +330,7 @@ number_of(enum page_sort sort, const struct blk *b)
 	case PAGE_SORT_SIZE:
 		return ~b->size;
 	case PAGE_SORT_USED:
-		return ~(b->size + (uint64_t)b->overhead * 16);
+		return ~blk_used(b);
 	case PAGE_SORT_LEVEL:
 		return ~(uint64_t)(b->flags & 0xf);
 	case PAGE_SORT_SITE:

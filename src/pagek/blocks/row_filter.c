@@ -245,8 +245,8 @@ fill_numbers(const struct nodes_look *look, const struct blk *b, int64_t now_ms,
     uint64_t number[FILTER_NUMBERS])
 {
 	number[FILTER_SIZE] = b->size;
-	number[FILTER_USED] = b->size + (uint64_t)b->overhead * 16;
-	number[FILTER_OVERHEAD] = (uint64_t)b->overhead * 16;
+	number[FILTER_USED] = blk_used(b);
+	number[FILTER_OVERHEAD] = rec_overhead_bytes(b->overhead);
 	number[FILTER_ADDRESS] = b->addr;
 	number[FILTER_AGE] = now_ms > b->ms ? (uint64_t)(now_ms - b->ms) : 0;
 	number[FILTER_TIME] = wall_ms(look, b);

@@ -52,7 +52,7 @@ captures_row(const struct captures_source *f, const struct blk *b,
 	uint32_t tid;
 
 	*r = (struct dump_record){ .address = b->addr, .size = b->size,
-		.actual = b->size + (uint64_t)b->overhead * 16,
+		.actual = blk_used(b),
 		.alloc = { .seqno = b->seq, .thread = b->thread,
 		.function = debugdata_function(b->type),
 		.time = b->ms > start ? ((uint64_t)b->ms - (uint64_t)start) /

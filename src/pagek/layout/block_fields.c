@@ -36,8 +36,7 @@ put_used(const void *row, int width, struct page_picture *pic)
 	const struct page_block_row *r = row;
 	char text[PAGE_SIZE_TEXT];
 
-	page_size_text(r->v->units, r->b->size +
-	    (uint64_t)r->b->overhead * 16, width, text);
+	page_size_text(r->v->units, blk_used(r->b), width, text);
 	picture_put(pic, text);
 }
 
@@ -158,7 +157,7 @@ FIELD_GET_TEXT(get_region, page_block_row, region_name(r))
 
 FIELD_GET(get_weight, page_block_row, share,
     blklist_weight(r->v->look->list, r->b), true)
-FIELD_GET(get_overhead, page_block_row, n, (uint64_t)r->b->overhead * 16,
+FIELD_GET(get_overhead, page_block_row, n, rec_overhead_bytes(r->b->overhead),
     !r->v->look->classic)
 FIELD_GET(get_type, page_block_row, n, r->b->type, true)
 FIELD_GET_TEXT(get_type_name, page_block_row,
@@ -177,8 +176,7 @@ FIELD_GET_TEXT(get_rnod, page_block_row,
     (page_cell_rnod(v->room, r->v->look, r->b), v->room))
 FIELD_GET(get_descr, page_block_row, text, page_descr(r->v->look, r->b),
     strcmp(page_descr(r->v->look, r->b), "?") != 0)
-FIELD_GET(get_used, page_block_row, n,
-    r->b->size + (uint64_t)r->b->overhead * 16, !r->v->look->classic)
+FIELD_GET(get_used, page_block_row, n, blk_used(r->b), !r->v->look->classic)
 FIELD_GET(get_tid, page_block_row, n, r->b->thread, r->b->thread != 0)
 
 FIELD_GET(get_age, page_block_row, i, r->v->look->now_ms > r->b->ms ?

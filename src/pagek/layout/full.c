@@ -244,8 +244,7 @@ put_block(const struct page *page, const struct page_view *v,
 	char size[32], used[32], seq[32], rnod[8];
 
 	base_group_digits(size, sizeof size, b->size);
-	base_group_digits(used, sizeof used, b->size +
-	    (uint64_t)b->overhead * 16);
+	base_group_digits(used, sizeof used, blk_used(b));
 	base_group_digits(seq, sizeof seq, b->seq);
 	picture_printf(pic, v->look->classic ? "%08llx  %s" : "%012llx  %s",
 	    (unsigned long long)b->addr, size);

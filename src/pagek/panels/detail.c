@@ -373,8 +373,7 @@ put_state(const struct page_detail *d, const struct page_view *v,
 static uint64_t
 used_bytes(const struct nodes_look *look, const struct blk *b)
 {
-	return look->classic ? b->size : b->size +
-	    (uint64_t)b->overhead * 16;
+	return look->classic ? b->size : blk_used(b);
 }
 
 static void
@@ -416,6 +415,7 @@ static void
 put_size(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
+	unsigned code = d->blk.overhead;
 	char asked[32], used[32];
 
 	put_label("size", pic);
@@ -424,8 +424,9 @@ put_size(const struct page_detail *d, const struct page_view *v,
 	if (v->look->classic)
 		picture_printf(pic, "%s asked", asked);
 	else
-		picture_printf(pic, "%s asked, %s %s used", asked,
-		    d->blk.overhead == UINT16_MAX ? "at least" : "about", used);
+		picture_printf(pic, "%s asked, %s%s used", asked,
+		    code < REC_OVERHEAD_EXACT ? "" :
+		    code < REC_OVERHEAD_MOST ? "about " : "at least ", used);
 }
 
 /* "; for app::Row (by a template argument)", if it is known. */

@@ -126,7 +126,7 @@ enum wire_error {
 
 enum wire_format {
 	WIRE_CLASSIC = 1,
-	WIRE_WIDE = 2,
+	WIRE_WIDE = 3,		/* 2: with overheads in units of 16 bytes */
 };
 
 /* How a stream is doing: NAMED and STATS. */

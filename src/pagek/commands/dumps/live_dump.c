@@ -209,7 +209,7 @@ take_block(struct filling *f, const struct blk *b, struct dump_record *r)
 	bool actual = f->d->source.options & MDD_OPT_ACTUAL_SIZE;
 
 	*r = (struct dump_record){ .address = b->addr, .size = b->size,
-		.actual = actual ? b->size + (uint64_t)b->overhead * 16 : 0 };
+		.actual = actual ? blk_used(b) : 0 };
 	return take_event(f, b, &r->alloc, &f->d->source.levels);
 }
 
