@@ -499,6 +499,14 @@ spares_other() {
 	    cmp "$tmp/other" "$tmp/other.was"
 }
 rule "a capture of another version is not" spares_other
+# A supervisor has the file for a moment longer than its pagek lives.
+follows() {
+	: >"$tmp/held"
+	flock "$tmp/held" sh -c ": >'$tmp/locked'; sleep 0.3" 3>&- &
+	until_true 20 test -e "$tmp/locked" &&
+	    "$pagek" record -q -o "$tmp/held" --stack 0 -- true
+}
+rule "a recording may follow one that is just ending" follows
 rule "a pipe is no file for a recording" said 125 'no regular file' -o "$tmp/fifo" -- true
 rule "a folder is for --ring" said 125 'a folder is for --ring' -o "$tmp/folder" -- true
 rule "with files in it, it is not" said 125 'is not empty' -o "$tmp/folder" --ring 1M -- true

@@ -16,6 +16,8 @@
 #include "../../cli/pump.h"
 #include "run.h"
 
+#define LOCK_TRIES 50		/* for the file of a recording that is just ending, ... */
+#define LOCK_MS 20		/* ... after so long each */
 #define LOOK_MS 250		/* between questions to the node */
 #define OFFER_MS 10		/* between tries, until the node has the file */
 #define ANSWER_MS 3000		/* for what the node knows at once */
@@ -56,6 +58,22 @@ is_capture_or_empty(int fd, const char *path)
 	return false;
 }
 
+/*
+ * The node shares this lock until the last event is written.  Its supervisor, which keeps
+ * the file for another process of the node, ends just after the pagek that began it.
+ */
+static int
+lock_file(int fd)
+{
+	int err = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (int i = 0; err < 0 && errno == EWOULDBLOCK && i < LOCK_TRIES; i++) {
+		poll(NULL, 0, LOCK_MS);
+		err = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return err;
+}
+
 static bool
 make_empty(int fd, const char *path)
 {
@@ -66,8 +84,7 @@ make_empty(int fd, const char *path)
 		    base_shown(path));
 		return false;
 	}
-	/* The node shares this lock until the last event is written. */
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	if (lock_file(fd) < 0) {
 		complain("another recording writes into '%s'",
 		    base_shown(path));
 		return false;
