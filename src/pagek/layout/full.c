@@ -253,7 +253,8 @@ put_block(const struct page *page, const struct page_view *v,
 		return;
 	}
 	if (!v->look->classic) {
-		picture_put(pic, " asked, ~");
+		picture_put(pic, b->overhead < REC_OVERHEAD_EXACT ?
+		    " asked, " : " asked, ~");
 		picture_put(pic, used);
 		picture_put(pic, " used");
 	}
