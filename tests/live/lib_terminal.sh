@@ -13,7 +13,8 @@
 # bar_is_back			a message has given the key bar back.
 # look, on, off, wait_on, keys_to, gone, leave SESSION ...
 #				the same of the page in a session of that name.
-# end_terminal			for the EXIT trap: the server and $tmp are gone.
+# end_terminal			for the EXIT trap: the server, $tmp and the programs
+#				that were started from there are gone.
 
 LC_ALL=C.UTF-8
 export LC_ALL
@@ -119,6 +120,15 @@ leave() {
 
 end_terminal() {
 	t kill-server >/dev/null 2>&1
+	# They outlive their pages, and their nodes live as long.
+	for exe in /proc/[0-9]*/exe; do
+		case $(readlink "$exe") in
+		"$tmp"/*)
+			pid=${exe#/proc/}
+			kill "${pid%/exe}"
+			;;
+		esac
+	done 2>/dev/null
 	rm -rf "$tmp"
 }
 
