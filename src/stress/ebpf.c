@@ -24,7 +24,7 @@
 
 #define LOAD_MS 10000		/* of a kernel under a debugger, or an emulated one */
 #define PROCESSORS_MAX 8192
-/* Of a folder's copy. */
+/* The file of a folder with copies. */
 #define COPY "ebpf/counts"
 
 _Static_assert(EBPF_LEVELS == STRESS_LEVELS && EBPF_FAILURES == STRESS_FAILURES,

@@ -253,7 +253,7 @@ take_find_root(struct take *t)
 
 	if (r == -ENOENT)
 		r = find_magic(t);
-	/* Of a core file: what is missing may have it. */
+	/* A core file that lacks a part may have it there. */
 	if (r == -ENOENT && t->problems.n > 0)
 		return take_fail(t, -EBADMSG, "no debug data is in what can be "
 		    "read: %s", t->problems.text[0]);

@@ -152,7 +152,7 @@ void images_forget_old(struct node *);
 
 /*
  * The kernel tells from now on which programs the later children of that process,
- * and theirs, execute (perf_event_open(2)).  Where it refuses, nothing is told.
+ * and theirs, execute (perf_event_open(2)).  If it refuses, nothing is told.
  */
 void executions_open(struct node *, pid_t parent);
 void executions_close(struct node *);

@@ -501,7 +501,7 @@ tap_go_on(struct recording *r, struct keeper *k)
 	if (k->list == NULL || tap_is_of(r, k))
 		return;
 	err = tap_begin(r, k, TAP_GOES_ON);
-	/* What came after it in the file may come again. */
+	/* Later events of the file may come again. */
 	if (err == -ENOENT && (r->viewer == 0 || tap_has_origin(r, k)))
 		err = tap_begin(r, k, CAPTURE_JOINED);
 	if (err < 0 && err != -ENOENT)

@@ -45,7 +45,7 @@
 #define NODE_REFCNT_PAGES (1u << 18)	/* counted by a node, of all its targets */
 #define NODE_REFCNT_TARGETS 64
 #define NODE_REFCNT_RANGES 4096	/* of a target */
-/* Of the targets of one user, at the system's node, unless root asks: */
+/* At the system's node, unless root asks, the targets of one user have: */
 #define NODE_REFCNT_USER_PAGES (NODE_REFCNT_PAGES / 4)
 #define NODE_REFCNT_USER_TARGETS (NODE_REFCNT_TARGETS / 4)
 #define NODE_REFCNT_PERIOD_MS 1000

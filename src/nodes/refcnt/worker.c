@@ -172,7 +172,7 @@ close_refs(struct work *w)
 	w->refs = NULL;
 }
 
-/* What the target has sent: a descriptor, a negative errno; 0: nothing yet. */
+/* Takes the target's answer: a descriptor or a negative errno; 0: none so far. */
 static int
 take_writes(struct counted_target *t, bool awaits)
 {

@@ -23,14 +23,14 @@ struct ebpf_zone {
 	unsigned int node, index;	/* of the zone within its node */
 };
 
-/* What the programs are told when they are loaded. */
+/* The programs have it when they are loaded. */
 struct ebpf_config {
 	unsigned int zones;		/* 0: watermarks are not looked at */
 	unsigned int may_wait;		/* the bit of a request that may wait */
 	struct ebpf_zone zone[EBPF_ZONES];
 };
 
-/* Of each processor; the kernel maps it into whole pages. */
+/* Each processor has its own, side by side in whole pages. */
 struct ebpf_counts {
 	unsigned long long level[EBPF_LEVELS];
 	unsigned long long failed[EBPF_FAILURES];

@@ -25,7 +25,7 @@
 
 #include "ebpf.h"
 
-/* Of requests, where the kernel does not name it: until Linux 6.8. */
+/* The bit in kernels that do not name it: until Linux 6.8. */
 #define MAY_WAIT 0x400u
 
 /* The object of programs.c. */

@@ -205,7 +205,7 @@ take_constructor(Dwarf_Die *unit, Dwarf_Die *inlined, struct new_call *c)
 	}
 }
 
-/* What is inlined in another function is built by that one. */
+/* An object of an inlined function is built by that function. */
 static void
 read_scope(Dwarf_Die *unit, Dwarf_Die *scope, struct new_call *c,
     unsigned depth)
