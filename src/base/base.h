@@ -6,6 +6,7 @@
  *	format.c	numbers in a fixed number of columns
  *	text.c		safe text, UTF-8, suggestions, numbers and lines read
  *	file.c		small files, read and replaced
+ *	spawn.c		programs of our own, started and reaped
  *	waits.c		clocks and waits of libc, under faketime(1) too
  *	zeros.c		mappings of zeros
  *	hashmap.h	hash tables: items by key, an index of the caller's own,
@@ -99,6 +100,20 @@ void base_append(char *buf, size_t cap, size_t *len, const char *fmt, ...)
 
 /* Copies the text, clipped in the same way. */
 void base_copy_text(char *buf, size_t cap, const char *text);
+
+/* --- programs of our own (spawn.c) ------------------------------------------ */
+
+/*
+ * Starts argv[0] with descriptors `in` and `out` as its 0 and 1; -1: /dev/null, which
+ * is its 2.  It has no other descriptor, default signals, and a process group of its
+ * own.  -errno.
+ */
+int base_spawn(pid_t *, char *const argv[], char *const env[], int in, int out);
+/*
+ * Reaps a child that was killed: now, or in a later call if it takes its time; 0: only
+ * earlier ones.  Any thread may call it.
+ */
+void base_reap(pid_t);
 
 /* --- mappings of zeros (zeros.c) ------------------------------------------ */
 

@@ -6,16 +6,14 @@
  * reaped the next time.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../base/base.h"
@@ -42,63 +40,16 @@ struct stress_ebpf {
 
 /* --- pagek-levels ----------------------------------------------------------------- */
 
-static pid_t unreaped[16];
-
-static void
-reap(pid_t child)
-{
-	for (size_t i = 0; i < BASE_NELEM(unreaped); i++) {
-		if (unreaped[i] != 0 && waitpid(unreaped[i], NULL, WNOHANG) != 0)
-			unreaped[i] = 0;
-		if (unreaped[i] == 0 && child != 0) {
-			unreaped[i] = child;
-			child = 0;
-		}
-	}
-}
-
-/* Without our environment; a terminal's signals are not for it. */
-static int
-spawn(pid_t *child, const char *program, int socket)
-{
-	char name[] = "pagek-levels", *argv[] = { name, NULL };
-	char *envp[] = { NULL };
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none;
-	int error;
-
-	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK |
-	    POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_init(&files);
-	error = posix_spawn_file_actions_adddup2(&files, socket, 0);
-	if (error == 0)
-		error = posix_spawn_file_actions_addopen(&files, 1, "/dev/null",
-		    O_WRONLY, 0);
-	if (error == 0)
-		error = posix_spawn_file_actions_addopen(&files, 2, "/dev/null",
-		    O_WRONLY, 0);
-	if (error == 0)
-		error = posix_spawn_file_actions_addclosefrom_np(&files, 3);
-	if (error == 0)
-		error = posix_spawn(child, program, &files, &attr, argv, envp);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attr);
-	return -error;
-}
-
 static int
 start(struct stress_ebpf *e, const char *program)
 {
+	char name[PATH_MAX], *argv[] = { name, NULL }, *env[] = { NULL };
 	int ends[2], err;
 
+	snprintf(name, sizeof name, "%s", program);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	err = spawn(&e->child, program, ends[1]);
+	err = base_spawn(&e->child, argv, env, ends[1], -1);
 	close(ends[1]);
 	if (err < 0) {
 		e->child = 0;
@@ -187,7 +138,7 @@ take_answer(struct stress_ebpf *e, bool wait, char why[STRESS_WHY])
 	int64_t left;
 
 	do {
-		left = LOAD_MS - mono_diff_ns(mono_now(), e->begun) / 1000000;
+		left = LOAD_MS - mono_ms_since(e->begun);
 		r = poll(&p, 1, wait && left > 0 ? (int)left : 0);
 	} while (r < 0 && errno == EINTR && left > 0);
 	if (r < 0)
@@ -247,7 +198,7 @@ stress_ebpf_open(struct stress_ebpf **out, const char *root, const char *program
 	e->root = root;
 	e->socket = -1;
 	e->begun = mono_now();
-	reap(0);
+	base_reap(0);
 	err = root[0] != '\0' ? read_copy(e, &none) : program == NULL ? -ENOENT :
 	    start(e, program);
 	if (err < 0) {
@@ -310,7 +261,7 @@ stress_ebpf_close(struct stress_ebpf *e)
 		munmap(e->counts, e->bytes);
 	if (e->child != 0) {
 		kill(e->child, SIGKILL);
-		reap(e->child);
+		base_reap(e->child);
 	}
 	free(e);
 }

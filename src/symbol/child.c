@@ -13,9 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -48,26 +46,6 @@ ms_until(struct mono deadline)
 	    (int)((ns + 999999) / 1000000);
 }
 
-/* Killed, but waiting for a dead disk or a tracer. */
-static pid_t lingering[16];
-static pthread_mutex_t lingering_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void
-reap_lingering(pid_t one_more)
-{
-	pthread_mutex_lock(&lingering_lock);
-	for (size_t i = 0; i < BASE_NELEM(lingering); i++) {
-		if (lingering[i] != 0 &&
-		    waitpid(lingering[i], NULL, WNOHANG) != 0)
-			lingering[i] = 0;
-		if (lingering[i] == 0 && one_more != 0) {
-			lingering[i] = one_more;
-			one_more = 0;
-		}
-	}
-	pthread_mutex_unlock(&lingering_lock);
-}
-
 /* --- starting and ending ------------------------------------------------- */
 
 /* Ours, without what is not for the reader. */
@@ -97,64 +75,11 @@ child_environment(bool network)
 }
 
 static int
-set_attributes(posix_spawnattr_t *attr)
-{
-	static const int defaults[] = { SIGPIPE, SIGALRM, SIGINT, SIGTERM,
-	    SIGXFSZ, SIGBUS, SIGSEGV };
-	sigset_t set;
-
-	sigemptyset(&set);
-	posix_spawnattr_setsigmask(attr, &set);
-	for (size_t i = 0; i < BASE_NELEM(defaults); i++)
-		sigaddset(&set, defaults[i]);
-	posix_spawnattr_setsigdefault(attr, &set);
-	/* A terminal's signals are not for it. */
-	posix_spawnattr_setpgroup(attr, 0);
-	return -posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK |
-	    POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-}
-
-static int
-set_files(posix_spawn_file_actions_t *files, int in, int out)
-{
-	int error;
-
-	if (in >= 0)
-		error = posix_spawn_file_actions_adddup2(files, in, 0);
-	else
-		error = posix_spawn_file_actions_addopen(files, 0,
-		    "/dev/null", O_RDONLY, 0);
-	if (error == 0)
-		error = posix_spawn_file_actions_adddup2(files, out, 1);
-	if (error == 0)
-		error = posix_spawn_file_actions_addopen(files, 2,
-		    "/dev/null", O_WRONLY, 0);
-	if (error == 0)
-		error = posix_spawn_file_actions_addclosefrom_np(files, 3);
-	return -error;
-}
-
-static int
 spawn_child(pid_t *pid, char *const argv[], int in, int out)
 {
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	char **env;
-	int error;
+	char **env = child_environment(in < 0);
+	int error = env != NULL ? base_spawn(pid, argv, env, in, out) : -ENOMEM;
 
-	if ((env = child_environment(in < 0)) == NULL)
-		return -ENOMEM;
-	if ((error = -posix_spawn_file_actions_init(&files)) < 0)
-		goto free_env;
-	if ((error = -posix_spawnattr_init(&attr)) < 0)
-		goto free_files;
-	if ((error = set_files(&files, in, out)) == 0 &&
-	    (error = set_attributes(&attr)) == 0)
-		error = -posix_spawn(pid, argv[0], &files, &attr, argv, env);
-	posix_spawnattr_destroy(&attr);
-free_files:
-	posix_spawn_file_actions_destroy(&files);
-free_env:
 	free(env);
 	return error;
 }
@@ -196,7 +121,7 @@ symchild_start(struct child *c, char *const argv[], bool input)
 	int to[2] = { -1, -1 }, from[2], error;
 	pid_t pid;
 
-	reap_lingering(0);
+	base_reap(0);
 	if ((error = make_pipe(from)) < 0)
 		return error;
 	if (input && (error = make_pipe(to)) < 0)
@@ -246,7 +171,7 @@ symchild_end(struct child *c)
 		n = poll(&gone, 1, ms_until(deadline));
 	while (n < 0 && errno == EINTR);
 	/* Another part of this process may have reaped it. */
-	reap_lingering(n > 0 && waitpid(c->pid, NULL, WNOHANG) != 0 ? 0 :
+	base_reap(n > 0 && waitpid(c->pid, NULL, WNOHANG) != 0 ? 0 :
 	    c->pid);
 	close(c->pidfd);
 	c->pid = 0;
