@@ -35,7 +35,7 @@ json_refcnt(struct json *j, const struct refcnt_reader *r,
 		.least = REFCNT_HINT_LEAST, .v = v };
 	int err = refcnt_list_make(&list, &r->copy, NULL);
 
-	json_document(j, "pagek.touches/1", &refcnt_fields, 0);
+	json_document(j, "pagek.touches/1", &refcnt_fields, REFCNT_ROW_RUN);
 	json_view_time(j, v);
 	json_put(j, &page_look_target, v->look);
 	json_put(j, &page_look_loss, v->look);
@@ -46,7 +46,8 @@ json_refcnt(struct json *j, const struct refcnt_reader *r,
 	put_ranges(j, &r->copy, v);
 	json_rows(j, "rows");
 	for (size_t i = 0; err == 0 && i < list.n && !ferror(j->out); i++)
-		json_row(j, &(struct refcnt_row){ &list, &list.line[i] }, 0);
+		json_row(j, &(struct refcnt_row){ &list, &list.line[i] },
+		    REFCNT_ROW_RUN);
 	json_rows_end(j);
 	json_end(j);
 	refcnt_list_fini(&list);

@@ -2,7 +2,7 @@
  * refcnt: references to pages of memory, as page R and `pagek stale` show them.
  *
  *	runs.c		runs of pages: their order, filter and hint
- *	refcnt_fields.c	the fields of a run, and the columns of page R
+ *	refcnt_fields.c	the fields of a run and of a page, and their columns
  *	refcnt_page.h	page R as text; its keys are in ../app/pages/refcnt.c
  *	ranges.c	ranges of pages: of blocks, joined until they are few
  *	reader.c	brings the counts of a target, and switches counting
@@ -25,7 +25,8 @@
  *		refcnt_list_make(&list, &r.copy, filter);
  *	refcnt_list_sort(&list, REFCNT_SORT_COUNT, false);
  *	for (i = 0; i < list.n; i++)
- *		json_row(&j, &(struct refcnt_row){ &list, &list.line[i] }, 0);
+ *		json_row(&j, &(struct refcnt_row){ &list, &list.line[i] },
+ *		    REFCNT_ROW_RUN);
  */
 #ifndef PAGEK_REFCNT_H
 #define PAGEK_REFCNT_H
@@ -50,6 +51,7 @@ struct refcnt_list {
 	struct refcnt_line *line;	/* owned */
 	size_t n, cap;
 	size_t of;			/* lines before the filter */
+	bool single;			/* a line for each page, and not for each run */
 	bool has_nodes;			/* some page tells which nodes refer to it */
 	bool has_writes;		/* some source tells writes from reads */
 	uint64_t diff, least;		/* of the hint */
@@ -110,14 +112,18 @@ enum refcnt_sort {
 
 extern const struct page_sort_row refcnt_sort_rows[REFCNT_SORTS];
 
-/* Numbers fall, pages and homes rise, unless it is reversed.  Ties: by page. */
+/*
+ * Numbers fall, pages and homes rise, unless it is reversed.  Ties: by page; of counts,
+ * the hotter page is first.
+ */
 void refcnt_list_sort(struct refcnt_list *, enum refcnt_sort, bool reverse);
 
 /* --- fields (refcnt_fields.c) ------------------------------------------------------ */
 
 #define REFCNT_KNOWS_WRITES 1	/* columns that need a source that tells writes */
 
-/* Rows: struct refcnt_row. */
+/* Rows: struct refcnt_row, of a list of runs or of single pages: the subset. */
+enum { REFCNT_ROW_RUN = 1, REFCNT_ROW_PAGE = 2 };
 extern const struct field_table refcnt_fields;
 
 /* --- ranges (ranges.c) -------------------------------------------------------------- */

@@ -145,7 +145,7 @@ plan_columns(const struct page_refcnt *t, int cols, struct columns *c)
 {
 	int left, most;
 
-	field_plan(&refcnt_fields, 0, cols, t->list.has_writes ?
+	field_plan(&refcnt_fields, REFCNT_ROW_RUN, cols, t->list.has_writes ?
 	    REFCNT_KNOWS_WRITES : 0, false, &c->of);
 	left = c->of.left - PAGE_COLS - HOME_COLS;
 	c->counters = 0;

@@ -39,7 +39,8 @@ refcnt_list_make(struct refcnt_list *list, const struct refcnt_copy *c,
 	list->has_nodes = list->has_writes = false;
 	for (size_t i = 0; i < c->n && err == 0; i += line.pages) {
 		line = (struct refcnt_line){ .at = i, .pages = 1 };
-		while (i + line.pages < c->n && is_run(c, i, i + line.pages))
+		while (!list->single && i + line.pages < c->n &&
+		    is_run(c, i, i + line.pages))
 			line.pages++;
 		list->of++;
 		list->has_nodes |= (c->page[i].flags & REFCNT_NO_NODE) == 0;
@@ -200,7 +201,8 @@ refcnt_row_blocks(const struct refcnt_row *r, size_t *blocks, struct blk *first)
 	uint64_t from = refcnt_row_page(r)->vaddr;
 	uint64_t to = from + r->line->pages * (uint64_t)REFCNT_PAGE;
 
-	if (v == NULL || v->look->list == NULL || v->look->window)
+	if (v == NULL || v->look->list == NULL || v->look->window ||
+	    v->look->state == NODES_DORMANT)
 		return false;
 	*blocks = refcnt_blocks_there(v->look->list, from, to, first);
 	return true;
@@ -325,6 +327,10 @@ compare_lines(const void *a, const void *b, void *arg)
 	const struct comparison *c = arg;
 	uint64_t p = key_of(c->list, x, c->sort), q = key_of(c->list, y, c->sort);
 
+	if (p == q && c->sort == REFCNT_SORT_COUNT) {
+		p = c->list->copy->page[x->at].heat;
+		q = c->list->copy->page[y->at].heat;
+	}
 	if (p == q)
 		return (x->at > y->at) - (x->at < y->at);
 	return (p < q) != c->reverse ? 1 : -1;

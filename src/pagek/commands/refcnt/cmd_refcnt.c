@@ -8,7 +8,6 @@
 #include "../../../nodes/nodes.h"
 #include "../../batch/batch.h"
 #include "../../cli/pump.h"
-#include "../../refcnt/refcnt.h"
 #include "refcnt.h"
 
 #define SHOWN_MOST (UINT64_C(1) << 18)	/* pages of a range */
@@ -175,14 +174,14 @@ print_pages(const struct options *o, struct nodes_session *s,
 	struct page_rows rows = { .plane = o->refcnt.plane,
 		.hottest = option_given(o, OPTION_TOP),
 		.look = nodes_session_look(s), .refcnt = t,
-		.list = whole_list(s), .now_ms = t->now_ms };
+		.copy.now_ms = t->now_ms };
 	int err, status;
 
 	if (range != NULL)
-		err = range->len == 0 ? 0 : page_rows_add_range(&rows, t->page,
+		err = range->len == 0 ? 0 : page_rows_add_range(&rows.copy, t->page,
 		    t->n, range->vaddr, range->vaddr + (range->len - 1) + 1);
 	else
-		err = page_rows_add(&rows, t->page, t->n);
+		err = refcnt_copy_add(&rows.copy, t->page, t->n);
 	status = err < 0 ? PAGEK_FAILED : page_rows_print(&rows, o);
 	if (err < 0)
 		complain("no memory for the pages");
@@ -194,7 +193,7 @@ print_pages(const struct options *o, struct nodes_session *s,
 		    o->target.word);
 	else if (t->why[0] != '\0')
 		notice("%s", t->why);
-	page_rows_fini(&rows);
+	refcnt_copy_fini(&rows.copy);
 	return status;
 }
 

@@ -213,19 +213,22 @@ print_counts(const struct options *o, const struct refcnt *counts)
 {
 	struct page_rows rows = { .plane = o->refcnt.plane,
 		.hottest = option_given(o, OPTION_TOP), .of = o->refcnt.import };
-	struct refcnt_sums sums;
-	int status = PAGEK_FAILED;
+	struct refcnt_page page[64];
+	uint64_t from = 0;
+	int status, err = 0;
+	size_t n;
 
-	refcnt_sums(counts, &sums);
-	rows.page = calloc(sums.pages + 1, sizeof *rows.page);
-	if (rows.page == NULL) {
-		complain("no memory for %s pages", base_digits(sums.pages).text);
-		return status;
+	while (err == 0 && (n = refcnt_read(counts, from, UINT64_MAX,
+	    o->refcnt.plane, page, BASE_NELEM(page))) > 0) {
+		err = refcnt_copy_add(&rows.copy, page, n);
+		from = page[n - 1].vaddr + REFCNT_PAGE;
+		if (from == 0)
+			break;
 	}
-	rows.n = refcnt_read(counts, 0, UINT64_MAX, o->refcnt.plane, rows.page,
-	    sums.pages);
-	status = page_rows_print(&rows, o);
-	page_rows_fini(&rows);
+	status = err < 0 ? PAGEK_FAILED : page_rows_print(&rows, o);
+	if (err < 0)
+		complain("no memory for the pages");
+	refcnt_copy_fini(&rows.copy);
 	return status;
 }
 

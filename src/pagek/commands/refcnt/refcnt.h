@@ -12,39 +12,33 @@
  *
  * Example
  *	struct page_rows rows = { .plane = REFCNT_WIDE };
- *	page_rows_add(&rows, page, n);
+ *	refcnt_copy_add(&rows.copy, page, n);
  *	page_rows_print(&rows, o);
- *	page_rows_fini(&rows);
+ *	refcnt_copy_fini(&rows.copy);
  */
 #ifndef PAGEK_COMMANDS_REFCNT_H
 #define PAGEK_COMMANDS_REFCNT_H
 
-#include "../../../refcnt/refcnt.h"
 #include "../../cli/cli.h"
+#include "../../refcnt/refcnt.h"
 
 /* --- pages (page_rows.c) -------------------------------------------------------- */
 
 struct page_rows {
-	struct refcnt_page *page;	/* owned */
-	size_t n, cap;
+	struct refcnt_copy copy;	/* owned */
 	enum refcnt_plane plane;
 	bool hottest;			/* first; else by address */
-	/* All may be 0 or NULL: */
+	/* All may be NULL: */
 	const struct nodes_look *look;	/* of the target */
 	const struct nodes_refcnt *refcnt;
-	const struct blklist *list;	/* whole */
 	const char *of;			/* a file in place of a target */
-	int64_t now_ms;			/* as times of pages */
 };
 
-/* -ENOMEM */
-int page_rows_add(struct page_rows *, const struct refcnt_page *, size_t n);
 /* Adds those of from..to - 1, and zeros for those that are not counted.  -ENOMEM. */
-int page_rows_add_range(struct page_rows *, const struct refcnt_page *, size_t n,
+int page_rows_add_range(struct refcnt_copy *, const struct refcnt_page *, size_t n,
     uint64_t from, uint64_t to);
 /* In the format of --format, into the file of -o.  Returns the exit status. */
 int page_rows_print(struct page_rows *, const struct options *);
-void page_rows_fini(struct page_rows *);
 /* True, or a sentence about --fields. */
 bool page_rows_fields(const char *list, char *why, size_t cap);
 
