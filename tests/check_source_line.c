@@ -19,7 +19,7 @@ source_down(void)
 static const char *
 in_home(const char *name)
 {
-	static char path[1200];
+	static char path[200];
 
 	snprintf(path, sizeof path, "%s/%s", rig_home, name);
 	return path;
@@ -242,7 +242,7 @@ set_time(const char *path, time_t at)
 
 TEST(file_that_is_newer_than_the_program_is_marked)
 {
-	char file[64], program[64];
+	char file[200], program[200];
 
 	snprintf(file, sizeof file, "%s", in_home("some.c"));
 	snprintf(program, sizeof program, "%s", in_home("some"));
@@ -270,7 +270,7 @@ TEST(file_that_is_newer_than_the_program_is_marked)
 static void
 use_editor(const char *script, const char *args)
 {
-	char command[256];
+	char command[300];
 
 	write_file(in_home("ed"), script, strlen(script), 0700);
 	snprintf(command, sizeof command, "%s%s", in_home("ed"), args);
@@ -337,7 +337,7 @@ LOOP_TEST(editor_gets_each_name_as_one_word, 0,
 TEST(visual_comes_before_editor_and_a_line_may_be_unknown)
 {
 	const char *path = in_home("some.c");
-	char want[600], visual[64];
+	char want[600], visual[200];
 
 	write_file(path, text, sizeof text - 1, 0600);
 	snprintf(want, sizeof want, "%s\n", path);
